@@ -1,0 +1,143 @@
+"""The enumerations that Jinja2 expands when merbit.h is generated."""
+
+VERSION = (0, 1, 0)
+
+# (name, value, text): the public status codes, in order.
+STATUSES = [
+    ("MERBIT_OK", "success"),
+    ("MERBIT_INVALID_ARGUMENT", "an argument is missing, out of range or contradicts another"),
+    ("MERBIT_INVALID_MATRIX", "an array of a matrix has an entry that cannot be right"),
+    ("MERBIT_INVALID_FILE", "a file does not follow its format"),
+    ("MERBIT_IO_ERROR", "a file or stream could not be opened, read or written"),
+    ("MERBIT_OUT_OF_MEMORY", "the host has no memory left"),
+    ("MERBIT_DEVICE_OUT_OF_MEMORY", "the GPU has no memory left"),
+    ("MERBIT_TOO_LARGE", "a size is beyond what this version handles"),
+    ("MERBIT_NOT_SUPPORTED", "this version does not support that yet"),
+    ("MERBIT_NO_DEVICE", "no usable NVIDIA driver or GPU"),
+    ("MERBIT_NO_COMPILER", "no usable NVRTC"),
+    ("MERBIT_COMPILE_ERROR", "NVRTC refused a kernel"),
+    ("MERBIT_DEVICE_ERROR", "a CUDA driver call failed"),
+    ("MERBIT_DEVICE_LOST", "the GPU context is dead; destroy the context and make a new one"),
+    ("MERBIT_CANCELLED", "a progress callback asked to stop"),
+]
+
+# (name, value, bytes, C type, supported): scalar types.
+VALUE_TYPES = [
+    dict(name="TYPE_DEFAULT", value=0),
+    dict(name="F64", value=1),
+    dict(name="F32", value=2),
+    dict(name="F16", value=3),
+    dict(name="BF16", value=4),
+    dict(name="C64", value=5),
+    dict(name="C128", value=6),
+]
+
+
+# The driver calls that the header makes: (field of mbi_driver, exported symbol, arguments).
+# CUcontext, CUmodule, CUfunction and CUstream are void *, CUdevice is int.
+DRIVER_FUNCTIONS = [
+    ("init", "cuInit", "unsigned flags"),
+    ("driver_get_version", "cuDriverGetVersion", "int *version"),
+    ("get_error_name", "cuGetErrorName", "mbi_curesult result, const char **text"),
+    ("get_error_string", "cuGetErrorString", "mbi_curesult result, const char **text"),
+    ("device_get_count", "cuDeviceGetCount", "int *count"),
+    ("device_get", "cuDeviceGet", "int *device, int ordinal"),
+    ("device_get_name", "cuDeviceGetName", "char *name, int size, int device"),
+    ("device_get_attribute", "cuDeviceGetAttribute", "int *value, int attribute, int device"),
+    ("primary_retain", "cuDevicePrimaryCtxRetain", "void **context, int device"),
+    ("primary_release", "cuDevicePrimaryCtxRelease_v2", "int device"),
+    ("ctx_push", "cuCtxPushCurrent_v2", "void *context"),
+    ("ctx_pop", "cuCtxPopCurrent_v2", "void **context"),
+    ("ctx_get_device", "cuCtxGetDevice", "int *device"),
+    ("mem_alloc", "cuMemAlloc_v2", "mbi_devptr *address, size_t bytes"),
+    ("mem_free", "cuMemFree_v2", "mbi_devptr address"),
+    ("memcpy_htod", "cuMemcpyHtoD_v2", "mbi_devptr target, const void *source, size_t bytes"),
+    ("memcpy_dtoh", "cuMemcpyDtoH_v2", "void *target, mbi_devptr source, size_t bytes"),
+    (
+        "memcpy_htod_async",
+        "cuMemcpyHtoDAsync_v2",
+        "mbi_devptr target, const void *source, size_t bytes, void *stream",
+    ),
+    (
+        "memcpy_dtoh_async",
+        "cuMemcpyDtoHAsync_v2",
+        "void *target, mbi_devptr source, size_t bytes, void *stream",
+    ),
+    ("memcpy_dtod", "cuMemcpyDtoD_v2", "mbi_devptr target, mbi_devptr source, size_t bytes"),
+    ("memset_d8_async", "cuMemsetD8Async", "mbi_devptr target, unsigned char byte, size_t bytes, void *stream"),
+    ("pointer_get_attribute", "cuPointerGetAttribute", "void *value, int attribute, mbi_devptr address"),
+    ("stream_synchronize", "cuStreamSynchronize", "void *stream"),
+    ("module_load_data", "cuModuleLoadData", "void **module, const void *image"),
+    ("module_unload", "cuModuleUnload", "void *module"),
+    ("module_get_function", "cuModuleGetFunction", "void **function, void *module, const char *name"),
+    ("func_set_attribute", "cuFuncSetAttribute", "void *function, int attribute, int value"),
+    (
+        "launch_kernel",
+        "cuLaunchKernel",
+        "void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, "
+        "unsigned block_y, unsigned block_z, unsigned shared_bytes, void *stream, void **arguments, "
+        "void **extra",
+    ),
+]
+
+# The NVRTC calls: (field of mbi_nvrtc, symbol, result, arguments). nvrtcProgram is void *.
+NVRTC_FUNCTIONS = [
+    ("get_version", "nvrtcVersion", "int", "int *major, int *minor"),
+    ("get_error_string", "nvrtcGetErrorString", "const char *", "int result"),
+    ("get_num_archs", "nvrtcGetNumSupportedArchs", "int", "int *count"),
+    ("get_archs", "nvrtcGetSupportedArchs", "int", "int *archs"),
+    (
+        "create_program",
+        "nvrtcCreateProgram",
+        "int",
+        "void **program, const char *source, const char *name, int header_count, "
+        "const char *const *headers, const char *const *header_names",
+    ),
+    ("compile_program", "nvrtcCompileProgram", "int", "void *program, int count, const char *const *options"),
+    ("destroy_program", "nvrtcDestroyProgram", "int", "void **program"),
+    ("get_log_size", "nvrtcGetProgramLogSize", "int", "void *program, size_t *size"),
+    ("get_log", "nvrtcGetProgramLog", "int", "void *program, char *log"),
+    ("get_cubin_size", "nvrtcGetCUBINSize", "int", "void *program, size_t *size"),
+    ("get_cubin", "nvrtcGetCUBIN", "int", "void *program, char *cubin"),
+    ("get_ptx_size", "nvrtcGetPTXSize", "int", "void *program, size_t *size"),
+    ("get_ptx", "nvrtcGetPTX", "int", "void *program, char *ptx"),
+]
+
+
+def statuses():
+    return [dict(name=n, value=i, text=t) for i, (n, t) in enumerate(STATUSES)]
+
+
+def powers_of_five(first=-342, last=308):
+    """The 128 leading bits of 5^q, rounded down for q >= 0 and up for q < 0, as (high, low)."""
+    rows = []
+    for q in range(first, last + 1):
+        if q >= 0:
+            power = 5**q
+            shift = power.bit_length() - 128
+            bits = power >> shift if shift >= 0 else power << -shift
+        else:
+            power = 5**-q
+            bits = (1 << (power.bit_length() + 127)) // power + 1
+            while bits >= 1 << 128:
+                bits = (bits >> 1) + 1
+        rows.append((bits >> 64, bits & ((1 << 64) - 1)))
+    return rows
+
+
+def context():
+    return dict(
+        version=VERSION,
+        statuses=statuses(),
+        value_types=VALUE_TYPES,
+        driver_functions=[
+            dict(field=f, symbol=s, arguments=a) for f, s, a in DRIVER_FUNCTIONS
+        ],
+        nvrtc_functions=[
+            dict(field=f, symbol=s, result=r, arguments=a) for f, s, r, a in NVRTC_FUNCTIONS
+        ],
+        powers_of_five=powers_of_five,
+        # Instances of the host loops: offset type x value type.
+        offset_types=[dict(suffix="i32", c="int32_t"), dict(suffix="i64", c="int64_t")],
+        float_types=[dict(suffix="f64", c="double"), dict(suffix="f32", c="float")],
+    )

@@ -1,0 +1,428 @@
+// MERBIT: y = alpha A x + beta y over merge-path tiles with packed lane descriptors.
+// Source: Zhang, Yao, Jiang, Zhang, "MERBIT: A GPU-Based SpMV Method for Iterative Workloads",
+// section 4; the carry-out commit is ours.
+//
+// The merge path walks from (0, 0) to (nnz, rows): a nonzero step consumes a nonzero, a row step ends a row.
+// A tile is omega * sigma steps, a lane sigma steps; a group of omega lanes works on a tile, and a warp
+// holds 32 / omega groups. Tile t starts at (tile_x[t], tile_y[t]); the top bit of tile_y marks a tile
+// without a row step. A lane descriptor packs, from the top, sigma step bits (1: row step), the lane's row
+// offset and its nonzero offset from the tile's start, MBK_COORDINATE_BITS each.
+#ifndef MBK_VALUE
+#error "define MBK_VALUE: the type of the matrix's values in memory"
+#endif
+#ifndef MBK_PATTERN
+#error "define MBK_PATTERN: 1 if every value is one and none is stored"
+#endif
+#ifndef MBK_ROW_PTR
+#error "define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64"
+#endif
+#ifndef MBK_BASE
+#error "define MBK_BASE: the first index of the matrix's arrays, 0 or 1"
+#endif
+#ifndef MBK_TILE
+#error "define MBK_TILE: the type of tile_x and tile_y, mbk_u32 or mbk_u64"
+#endif
+#ifndef MBK_DESCRIPTOR
+#error "define MBK_DESCRIPTOR: the type of a lane descriptor, mbk_u32 or mbk_u64"
+#endif
+#ifndef MBK_COORDINATE_BITS
+#error "define MBK_COORDINATE_BITS: ceil(log2(omega * sigma))"
+#endif
+#ifndef MBK_SIGMA
+#error "define MBK_SIGMA: steps per lane"
+#endif
+#ifndef MBK_OMEGA
+#error "define MBK_OMEGA: lanes per tile, 32, 16 or 8"
+#endif
+#ifndef MBK_THREADS
+#error "define MBK_THREADS: threads per block of the product, a multiple of 32"
+#endif
+#ifndef MBK_DUAL
+#error "define MBK_DUAL: 1 for the dual-buffer commit, 0 for the carry-out commit"
+#endif
+#include "jit/device.cuh"
+#include "spmv/algebra.cuh"
+
+#define MBK_TILE_STEPS (MBK_OMEGA * MBK_SIGMA)
+#define MBK_BLOCK_TILES (MBK_THREADS / MBK_OMEGA)
+#define MBK_MARK ((MBK_TILE)1 << (sizeof(MBK_TILE) * 8 - 1))
+#define MBK_ROW(entry) ((entry) & (MBK_TILE)~MBK_MARK)
+// Nonzeros whose loads one lane keeps in flight.
+#define MBK_UNROLL (MBK_SIGMA < 16 ? MBK_SIGMA : 16)
+
+// The lanes of this thread's group within its warp.
+MBK_DEVICE mbk_u32 mbk_group_mask() {
+#if MBK_OMEGA == 32
+  return 0xffffffffu;
+#else
+  return ((1u << MBK_OMEGA) - 1u) << (mbk_lane() / MBK_OMEGA * MBK_OMEGA);
+#endif
+}
+
+// The row at which diagonal `diagonal` crosses the merge path (Algorithm 1).
+MBK_DEVICE mbk_u64 mbk_merge_search(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mbk_u64 nnz,
+                                    mbk_u64 diagonal) {
+  mbk_u64 low = diagonal > nnz ? diagonal - nnz : 0;
+  mbk_u64 high = diagonal < rows ? diagonal : rows;
+  while (low < high) {
+    const mbk_u64 middle = (low + high) >> 1;
+    if ((mbk_u64)(mbk_load(row_ptr + middle + 1) - MBK_BASE) <= diagonal - middle - 1) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+// TILE (Algorithm 2). The row step of row r stands at path position row_ptr[r + 1] + r, so one coalesced
+// pass over a tile's rows sets its step bits; each lane then cuts out its sigma bits.
+// Launch: one group per tile, 128 threads per block. Shared: mbk_u32[128 / omega][MBK_STEP_WORDS].
+#define MBK_STEP_WORDS ((MBK_TILE_STEPS + 31) / 32 + 2)
+MBK_KERNEL MBK_BOUNDS(128)
+    mbk_merbit_build(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mbk_u64 nnz, mbk_u64 tiles,
+                     MBK_TILE *tile_x, MBK_TILE *tile_y, MBK_DESCRIPTOR *lane_desc) {
+  MBK_SHARED_MEMORY(shared);
+  const mbk_u32 group = mbk_thread() / MBK_OMEGA, lane = mbk_thread() % MBK_OMEGA;
+  const mbk_u32 mask = mbk_group_mask();
+  const mbk_u64 tile = (mbk_u64)mbk_block() * (128 / MBK_OMEGA) + group;
+  const mbk_u64 path = rows + nnz, start = tile * MBK_TILE_STEPS;
+  mbk_u32 *bits = (mbk_u32 *)shared + group * MBK_STEP_WORDS;
+  if (tile >= tiles) {
+    return;
+  }
+  const mbk_u64 end = start + MBK_TILE_STEPS < path ? start + MBK_TILE_STEPS : path;
+  mbk_u64 bound = 0; // lane 0: the tile's first row; lane 1: the next tile's
+  if (lane < 2) {
+    bound = mbk_merge_search(row_ptr, rows, nnz, lane == 0 ? start : end);
+  }
+  for (mbk_u32 w = lane; w < MBK_STEP_WORDS; w += MBK_OMEGA) {
+    bits[w] = 0;
+  }
+  const mbk_u64 first_row = mbk_shuffle(mask, bound, 0, MBK_OMEGA);
+  const mbk_u64 end_row = mbk_shuffle(mask, bound, 1, MBK_OMEGA);
+  mbk_warp_sync(mask);
+  for (mbk_u64 row = first_row + lane; row < end_row; row += MBK_OMEGA) {
+    const mbk_u32 step =
+        (mbk_u32)((mbk_u64)(mbk_load(row_ptr + row + 1) - MBK_BASE) + row - start);
+    mbk_atomic_or(bits + (step >> 5), 1u << (step & 31u));
+  }
+  mbk_warp_sync(mask);
+  const mbk_u32 at = lane * MBK_SIGMA, word = at >> 5, shift = at & 31u;
+  mbk_u64 flags = (((mbk_u64)bits[word + 1] << 32) | bits[word]) >> shift;
+  if (shift + MBK_SIGMA > 64) {
+    flags |= (mbk_u64)bits[word + 2] << (64 - shift);
+  }
+  flags &= ((mbk_u64)1 << MBK_SIGMA) - 1;
+  const int count = mbk_popcount(flags);
+  int y_offset = count; // row steps of this lane and those before it
+  for (int d = 1; d < MBK_OMEGA; d <<= 1) {
+    const int before = mbk_shuffle_up(mask, y_offset, d, MBK_OMEGA);
+    y_offset += (int)lane >= d ? before : 0;
+  }
+  y_offset -= count;
+  const mbk_u32 steps = (mbk_u32)(end - start);
+  const mbk_u32 x_offset = (at < steps ? at : steps) - (mbk_u32)y_offset;
+  lane_desc[tile * MBK_OMEGA + lane] =
+      (MBK_DESCRIPTOR)flags << (2 * MBK_COORDINATE_BITS) |
+      (MBK_DESCRIPTOR)y_offset << MBK_COORDINATE_BITS | (MBK_DESCRIPTOR)x_offset;
+  if (lane == 0) {
+    tile_x[tile] = (MBK_TILE)(start - first_row);
+    tile_y[tile] = (MBK_TILE)first_row | (first_row == end_row ? MBK_MARK : (MBK_TILE)0);
+    if (tile == tiles - 1) {
+      tile_x[tiles] = (MBK_TILE)nnz;
+      tile_y[tiles] = (MBK_TILE)rows;
+    }
+  }
+}
+
+// The matrix's streams and x, from a tile's first nonzero on.
+struct mbk_stream {
+  const mbk_i32 *col_ind;
+  const MBK_VALUE *values;
+  const MBK_VECTOR *x;
+};
+
+// The products of up to MBK_UNROLL nonzeros of one lane, from nonzero `at` in steps of omega: all
+// indices and values are in flight before the first x is asked for. Slots at and beyond `count` stay
+// untouched: padding with zeros would turn an Inf of x into NaN.
+MBK_DEVICE void mbk_products(const mbk_stream &a, mbk_u32 at, mbk_u32 count,
+                             MBK_COMPUTE (&product)[MBK_UNROLL]) {
+  mbk_i32 column[MBK_UNROLL];
+#pragma unroll
+  for (int u = 0; u < MBK_UNROLL; u++) {
+    const mbk_u32 k = at + (mbk_u32)u * MBK_OMEGA;
+    if (k < count) {
+      column[u] = mbk_load(a.col_ind + k) - MBK_BASE;
+#if !MBK_PATTERN
+      product[u] = (MBK_COMPUTE)mbk_load(a.values + k);
+#endif
+    }
+  }
+#pragma unroll
+  for (int u = 0; u < MBK_UNROLL; u++) {
+    if (at + (mbk_u32)u * MBK_OMEGA < count) {
+#if MBK_PATTERN
+      product[u] = (MBK_COMPUTE)mbk_load(a.x + column[u]);
+#else
+      product[u] = MBK_MUL(product[u], mbk_load(a.x + column[u]));
+#endif
+    }
+  }
+}
+
+// A tile inside one row: its sum, in a fixed order, complete in lane 0 (the long-row path).
+MBK_DEVICE MBK_COMPUTE mbk_tile_long(const mbk_stream &a, mbk_u32 count, mbk_u32 lane,
+                                     mbk_u32 mask) {
+  MBK_COMPUTE sum = MBK_ZERO;
+  for (mbk_u32 at = lane; at < count; at += MBK_UNROLL * MBK_OMEGA) {
+    MBK_COMPUTE product[MBK_UNROLL];
+    mbk_products(a, at, count, product);
+#pragma unroll
+    for (int u = 0; u < MBK_UNROLL; u++) {
+      if (at + (mbk_u32)u * MBK_OMEGA < count) {
+        sum = MBK_ADD(sum, product[u]);
+      }
+    }
+  }
+  mbk_warp_sync(mask);
+#pragma unroll
+  for (int d = MBK_OMEGA / 2; d > 0; d >>= 1) {
+    sum = MBK_ADD(sum, mbk_shuffle_down(mask, sum, d, MBK_OMEGA));
+  }
+  return sum;
+}
+
+// A tile with row ends (Algorithm 4): each lane walks its steps over the staged products. Row sums go to
+// `sums`, complete but for what earlier tiles hold of the first; returns what follows the last row end.
+MBK_DEVICE MBK_COMPUTE mbk_tile_rows(const MBK_COMPUTE *products, MBK_DESCRIPTOR descriptor,
+                                     int steps, mbk_u32 lane, mbk_u32 mask, MBK_COMPUTE *sums) {
+  const MBK_DESCRIPTOR field = ((MBK_DESCRIPTOR)1 << MBK_COORDINATE_BITS) - 1;
+  const MBK_DESCRIPTOR flags = descriptor >> (2 * MBK_COORDINATE_BITS);
+  const mbk_u32 first_row = (mbk_u32)(descriptor >> MBK_COORDINATE_BITS & field);
+  mbk_u32 nonzero = (mbk_u32)(descriptor & field), row = first_row;
+  MBK_COMPUTE sum = MBK_ZERO, first = MBK_ZERO;
+#pragma unroll
+  for (int k = 0; k < MBK_SIGMA; k++) {
+    if (k < steps) {
+      if (flags >> k & 1) {
+        if (row == first_row) {
+          first = sum;
+        } else {
+          sums[row] = sum;
+        }
+        sum = MBK_ZERO;
+        row++;
+      } else {
+        sum = MBK_ADD(sum, products[nonzero]);
+        nonzero++;
+      }
+    }
+  }
+  // Segmented sum of what each lane holds after its last row end (Algorithm 5): a lane without a row end
+  // adds what the lanes before it carry, back to and including the nearest one with a row end.
+  const bool ends = row != first_row;
+  int closed = ends || lane == 0;
+  for (int d = 1; mbk_ballot(mask, !closed); d <<= 1) {
+    const MBK_COMPUTE before = mbk_shuffle_up(mask, sum, d, MBK_OMEGA);
+    const int before_closed = mbk_shuffle_up(mask, closed, d, MBK_OMEGA);
+    if (!closed && (int)lane >= d) {
+      sum = MBK_ADD(before, sum);
+      closed = before_closed;
+    }
+  }
+  const MBK_COMPUTE carried = mbk_shuffle_up(mask, sum, 1, MBK_OMEGA);
+  if (ends) {
+    sums[first_row] = lane == 0 ? first : MBK_ADD(carried, first);
+  }
+  return mbk_shuffle(mask, sum, MBK_OMEGA - 1, MBK_OMEGA);
+}
+
+// The product (Algorithm 3). Launch: MBK_BLOCK_TILES tiles per block. Shared, in this order:
+// MBK_COMPUTE[MBK_THREADS * MBK_SIGMA] (the block's products, then its row sums),
+// MBK_COMPUTE tails[MBK_BLOCK_TILES], mbk_u32 first_rows[MBK_BLOCK_TILES].
+//
+// Carry-out commit: rows that end in a block go to y, but for the first, which may have begun in an
+// earlier block: its part goes to carry_first[block], and what follows the block's last row end to
+// carry_out[block]; mbk_merbit_fixup adds them up. Dual-buffer commit (plain A x): the first row and
+// what follows the last are added to y atomically; the same entries of z are zeroed for the next product.
+MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
+    mbk_merbit_product(const MBK_TILE *tile_x, const MBK_TILE *tile_y,
+                       const MBK_DESCRIPTOR *lane_desc, const mbk_i32 *col_ind,
+                       const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y, mbk_u64 path,
+                       mbk_u64 tiles,
+#if MBK_DUAL
+                       MBK_VECTOR *z, mbk_u64 rows) {
+#else
+                       MBK_COMPUTE *carry_first, MBK_COMPUTE *carry_out, MBK_SCALAR_PARAMETERS) {
+  MBK_SCALARS_LOAD;
+#endif
+  MBK_SHARED_MEMORY(shared);
+  MBK_COMPUTE *const staged = (MBK_COMPUTE *)shared;
+  MBK_COMPUTE *const tails = staged + MBK_THREADS * MBK_SIGMA;
+  mbk_u32 *const first_rows = (mbk_u32 *)(tails + MBK_BLOCK_TILES);
+  const mbk_u32 group = mbk_thread() / MBK_OMEGA, lane = mbk_thread() % MBK_OMEGA;
+  const mbk_u32 mask = mbk_group_mask();
+  const mbk_u64 block_tile = (mbk_u64)mbk_block() * MBK_BLOCK_TILES;
+  const mbk_u32 block_tiles =
+      tiles - block_tile < MBK_BLOCK_TILES ? (mbk_u32)(tiles - block_tile) : MBK_BLOCK_TILES;
+  const MBK_TILE block_x = tile_x[block_tile], block_row = MBK_ROW(tile_y[block_tile]);
+  const MBK_TILE end_row = MBK_ROW(tile_y[block_tile + block_tiles]);
+  const mbk_u32 block_rows = (mbk_u32)(end_row - block_row);
+  MBK_COMPUTE *const sums = staged + (mbk_u32)(tile_x[block_tile + block_tiles] - block_x);
+
+  if (group < block_tiles) {
+    const mbk_u64 tile = block_tile + group;
+    const MBK_TILE entry = tile_y[tile], tile_start = tile_x[tile];
+    mbk_u32 count = (mbk_u32)(tile_x[tile + 1] - tile_start);
+    const mbk_u32 first_row = (mbk_u32)(MBK_ROW(entry) - block_row);
+    const mbk_stream a = {col_ind + tile_start, MBK_PATTERN ? values : values + tile_start, x};
+    MBK_COMPUTE tail;
+#if !MBK_DUAL
+    const bool multiply = alpha != (MBK_COMPUTE)0;
+#else
+    const bool multiply = true;
+#endif
+    if (entry & MBK_MARK) {
+      tail = mbk_tile_long(a, multiply ? count : 0, lane, mask);
+    } else {
+      MBK_COMPUTE *const products = staged + (mbk_u32)(tile_start - block_x);
+      for (mbk_u32 at = lane; at < count; at += MBK_UNROLL * MBK_OMEGA) {
+        MBK_COMPUTE product[MBK_UNROLL];
+        if (multiply) {
+          mbk_products(a, at, count, product);
+        }
+#pragma unroll
+        for (int u = 0; u < MBK_UNROLL; u++) {
+          const mbk_u32 k = at + (mbk_u32)u * MBK_OMEGA;
+          if (k < count) {
+            products[k] = multiply ? product[u] : MBK_ZERO;
+          }
+        }
+      }
+      mbk_warp_sync(mask);
+      const mbk_u64 left = path - tile * MBK_TILE_STEPS;
+      const int steps = (int)(left < MBK_TILE_STEPS ? left : MBK_TILE_STEPS) - (int)lane * MBK_SIGMA;
+      tail = mbk_tile_rows(products, lane_desc[tile * MBK_OMEGA + lane], steps, lane, mask,
+                           sums + first_row);
+    }
+    if (lane == 0) {
+      tails[group] = tail;
+      first_rows[group] = entry & MBK_MARK ? ~0u : first_row;
+    }
+  }
+  mbk_block_sync();
+
+  // The first row end of each tile takes what the tiles before it carry, in their order; one more
+  // thread finds what follows the block's last row end.
+  if (mbk_thread() >= 1 && mbk_thread() <= block_tiles) {
+    const mbk_u32 t = mbk_thread();
+    const bool last = t == block_tiles;
+    if (last || first_rows[t] != ~0u) {
+      mbk_u32 from = t - 1;
+      while (from > 0 && first_rows[from] == ~0u) {
+        from--;
+      }
+      MBK_COMPUTE sum = MBK_ZERO;
+      for (; from < t; from++) {
+        sum = MBK_ADD(sum, tails[from]);
+      }
+      if (!last) {
+        sums[first_rows[t]] = MBK_ADD(sum, sums[first_rows[t]]);
+      } else {
+#if MBK_DUAL
+        z[block_row] = (MBK_VECTOR)0;
+        if (end_row < rows) {
+          mbk_atomic_add(y + end_row, (MBK_VECTOR)sum);
+        }
+#else
+        carry_out[mbk_block()] = sum;
+#endif
+      }
+    }
+  }
+  mbk_block_sync();
+
+  for (mbk_u32 i = mbk_thread(); i < block_rows; i += MBK_THREADS) {
+    if (i > 0) {
+#if MBK_DUAL
+      y[block_row + i] = (MBK_VECTOR)sums[i];
+#else
+      MBK_COMMIT(block_row + i, sums[i]);
+#endif
+    } else {
+#if MBK_DUAL
+      mbk_atomic_add(y + block_row, (MBK_VECTOR)sums[0]);
+#else
+      carry_first[mbk_block()] = sums[0];
+#endif
+    }
+  }
+}
+
+#if !MBK_DUAL
+// The first row that ends in each block of the product: what the blocks before it carried since the row
+// began, then its own part, in that order. A row over many blocks is added up by the whole thread block.
+// Launch: MBK_FIXUP_THREADS product blocks per block. Shared: MBK_COMPUTE[MBK_FIXUP_THREADS], then
+// mbk_u32[MBK_FIXUP_THREADS / 32].
+#define MBK_FIXUP_THREADS 256
+#define MBK_FIXUP_LONG 24 // carries beyond which a row is shared by the thread block
+MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS)
+    mbk_merbit_fixup(const MBK_ROW_PTR *row_ptr, const MBK_TILE *tile_y,
+                     const MBK_COMPUTE *carry_first, const MBK_COMPUTE *carry_out, MBK_VECTOR *y,
+                     mbk_u64 tiles, mbk_u64 blocks, MBK_SCALAR_PARAMETERS) {
+  MBK_SCALARS_LOAD;
+  MBK_SHARED_MEMORY(shared);
+  MBK_COMPUTE *const partial = (MBK_COMPUTE *)shared;
+  mbk_u32 *const long_rows = (mbk_u32 *)(partial + MBK_FIXUP_THREADS);
+  const mbk_u64 first_block = (mbk_u64)mbk_block() * MBK_FIXUP_THREADS;
+  const mbk_u64 block = first_block + mbk_thread();
+  bool is_long = false;
+  if (block < blocks) {
+    const mbk_u64 next = (block + 1) * MBK_BLOCK_TILES;
+    const mbk_u64 row = MBK_ROW(tile_y[block * MBK_BLOCK_TILES]);
+    if (MBK_ROW(tile_y[next < tiles ? next : tiles]) > row) {
+      const mbk_u64 start = (mbk_u64)(row_ptr[row] - MBK_BASE) + row;
+      mbk_u64 from = start / ((mbk_u64)MBK_TILE_STEPS * MBK_BLOCK_TILES);
+      is_long = block - from > MBK_FIXUP_LONG;
+      if (!is_long) {
+        MBK_COMPUTE sum = MBK_ZERO;
+        for (; from < block; from++) {
+          sum = MBK_ADD(sum, carry_out[from]);
+        }
+        MBK_COMMIT(row, MBK_ADD(sum, carry_first[block]));
+      }
+    }
+  }
+  const mbk_u32 ballot = mbk_ballot(0xffffffffu, is_long);
+  if (mbk_lane() == 0) {
+    long_rows[mbk_thread() / 32] = ballot;
+  }
+  mbk_block_sync();
+  for (mbk_u32 w = 0; w < MBK_FIXUP_THREADS / 32; w++) {
+    for (mbk_u32 left = long_rows[w]; left != 0; left &= left - 1) {
+      const mbk_u32 bit = (mbk_u32)mbk_popcount((left & (0u - left)) - 1u);
+      const mbk_u64 end = first_block + w * 32 + bit;
+      const mbk_u64 row = MBK_ROW(tile_y[end * MBK_BLOCK_TILES]);
+      const mbk_u64 start = (mbk_u64)(row_ptr[row] - MBK_BASE) + row;
+      MBK_COMPUTE sum = MBK_ZERO;
+      for (mbk_u64 from = start / ((mbk_u64)MBK_TILE_STEPS * MBK_BLOCK_TILES) + mbk_thread();
+           from < end; from += MBK_FIXUP_THREADS) {
+        sum = MBK_ADD(sum, carry_out[from]);
+      }
+      partial[mbk_thread()] = sum;
+      mbk_block_sync();
+      for (mbk_u32 half = MBK_FIXUP_THREADS / 2; half > 0; half /= 2) {
+        if (mbk_thread() < half) {
+          partial[mbk_thread()] = MBK_ADD(partial[mbk_thread()], partial[mbk_thread() + half]);
+        }
+        mbk_block_sync();
+      }
+      if (mbk_thread() == 0) {
+        MBK_COMMIT(row, MBK_ADD(partial[0], carry_first[end]));
+      }
+      mbk_block_sync();
+    }
+  }
+}
+#endif

@@ -1,0 +1,74 @@
+#!/bin/sh
+# merbit.h as its users compile it: every compiler and language it promises, strict flags, both linkage modes,
+# two translation units in one program, and no symbol outside the prefix.
+set -eu
+root=$(cd "$(dirname "$0")/../.." && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+strict="-O2 -Wall -Wextra -Wconversion -pedantic -Werror"
+cases=0
+
+fail() {
+  echo "FAILED: $1" >&2
+  exit 1
+}
+
+cat >"$work/implementation.c" <<'END'
+#define MERBIT_IMPLEMENTATION
+#include "merbit.h"
+const char *other(void);
+int main(void) { return merbit_version()[0] == other()[0] ? 0 : 1; }
+END
+cat >"$work/other.c" <<'END'
+#include "merbit.h"
+#include "merbit.h"
+#ifdef __cplusplus
+const char *other(void);
+#else
+extern const char *other(void);
+#endif
+const char *other(void) { return merbit_status_name(MERBIT_OK); }
+END
+sed 's/return merbit_version.*/return merbit_status_name(MERBIT_OK)[0] == other()[0] ? 0 : 1; }/' \
+  "$work/implementation.c" >"$work/main.c"
+sed '1i #define MERBIT_IMPLEMENTATION\n#define MERBIT_STATIC' "$work/other.c" >"$work/static_other.c"
+sed '1i #define MERBIT_STATIC' "$work/main.c" >"$work/static_main.c"
+sed '/^const char \*other(void);$/d; /^int main/d' "$work/main.c" >"$work/library.c"
+printf '#include <stdio.h>\n#define MERBIT_IMPLEMENTATION\n#include "merbit.h"\n' >"$work/late.c"
+
+for family in gcc clang; do
+  case $family in gcc) cxx=g++ ;; *) cxx=clang++ ;; esac
+  if ! command -v $family >/dev/null || ! command -v $cxx >/dev/null; then
+    echo "skipped: no $family"
+    continue
+  fi
+  for language in "$family -x c -std=c99" "$family -x c -std=gnu17" "$cxx -x c++ -std=c++11" "$cxx -x c++ -std=c++20"; do
+    for openmp in "" "-fopenmp"; do
+      label="$language $openmp"
+      $language $openmp $strict -I"$root" -c "$work/main.c" -o "$work/main.o" || fail "$label"
+      $language $openmp $strict -I"$root" -c "$work/other.c" -o "$work/other.o" || fail "$label"
+      $cxx $openmp "$work/main.o" "$work/other.o" -o "$work/two" -lm -ldl -pthread || fail "link: $label"
+      "$work/two" || fail "two translation units: $label"
+      $language $openmp $strict -I"$root" -c "$work/static_main.c" -o "$work/main.o" || fail "static: $label"
+      $language $openmp $strict -I"$root" -c "$work/static_other.c" -o "$work/other.o" || fail "static: $label"
+      $cxx $openmp "$work/main.o" "$work/other.o" -o "$work/two" -lm -ldl -pthread || fail "static link: $label"
+      "$work/two" || fail "static, two translation units: $label"
+      cases=$((cases + 2))
+    done
+  done
+  $family -std=c99 -I"$root" -c "$work/library.c" -o "$work/library.o" || fail "symbols: $family"
+  foreign=$(nm -g --defined-only "$work/library.o" | awk '$3 !~ /^merbit_/ {print $3}')
+  [ -z "$foreign" ] || fail "symbols outside merbit_: $foreign"
+  nm -g --defined-only "$work/library.o" | grep -q ' merbit_spmv$' || fail "merbit_spmv is not exported"
+  $family -std=c99 -DMERBIT_STATIC -I"$root" -c "$work/library.c" -o "$work/library.o" || fail "static symbols"
+  exported=$(nm -g --defined-only "$work/library.o" | awk 'NF == 3 {print $3}')
+  [ -z "$exported" ] || fail "MERBIT_STATIC exports: $exported"
+  if $family -std=c99 -I"$root" -c "$work/late.c" -o "$work/late.o" 2>"$work/late.txt"; then
+    fail "a system header before the implementation was not refused"
+  fi
+  grep -q "before any system header" "$work/late.txt" || fail "the refusal does not say what to do"
+  needed=$(nm -u "$work/library.o" | awk '{print $2}' | grep -E '^(cu|nvrtc|printf|puts|exit|abort|__assert)' || true)
+  [ -z "$needed" ] || fail "the header calls $needed"
+done
+[ "$cases" -gt 0 ] || { echo "no compiler found"; exit 77; }
+echo "$cases builds"

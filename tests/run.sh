@@ -1,0 +1,78 @@
+#!/bin/sh
+# Build and pass all tests: sh tests/run.sh
+# Installs what is missing (Debian's apt-get for tools; Jinja2, pinned, in a virtual environment under build/), then
+# runs everything twice: optimised, and under AddressSanitizer and UndefinedBehaviorSanitizer. Tests that need a GPU
+# are reported as skipped where there is none.
+set -eu
+root=$(cd "$(dirname "$0")/.." && pwd)
+cd "$root"
+
+say() {
+  printf '== %s\n' "$*"
+}
+
+have() {
+  command -v "$1" >/dev/null 2>&1
+}
+
+# ---- Tools ---------------------------------------------------------------------------------------
+packages=""
+have cc || packages="$packages gcc"
+have c++ || packages="$packages g++"
+have cmake || packages="$packages cmake"
+have make || have ninja || packages="$packages make"
+have python3 || packages="$packages python3"
+have nm || packages="$packages binutils"
+have gzip || packages="$packages gzip"
+printf '#include <stdarg.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <setjmp.h>\n#include <cmocka.h>\n' |
+  cc -E - >/dev/null 2>&1 || packages="$packages libcmocka-dev libc6-dev"
+if ! python3 -c 'import jinja2' 2>/dev/null && [ ! -x build/python/bin/python3 ]; then
+  python3 -c 'import ensurepip, venv' 2>/dev/null || packages="$packages python3-venv"
+fi
+optional=""
+have clang || optional="clang"
+if [ -n "$packages" ] || [ -n "$optional" ]; then
+  sudo=""
+  [ "$(id -u)" -eq 0 ] || sudo="sudo"
+  if have apt-get && { [ -z "$sudo" ] || have sudo; }; then
+    say "installing with apt-get:$packages $optional"
+    $sudo apt-get update -qq || true
+    if [ -n "$packages" ]; then
+      $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $packages
+    fi
+    if [ -n "$optional" ]; then
+      $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $optional ||
+        say "$optional could not be installed: its builds are skipped"
+    fi
+  elif [ -n "$packages" ]; then
+    say "missing, and no apt-get to install them:$packages"
+    exit 1
+  else
+    say "not there, so its builds are skipped: $optional"
+  fi
+fi
+
+# ---- Python --------------------------------------------------------------------------------------
+python=python3
+if ! python3 -c 'import jinja2' 2>/dev/null; then
+  python=$root/build/python/bin/python3
+  if [ ! -x "$python" ] || ! "$python" -c 'import jinja2' 2>/dev/null; then
+    say "installing Jinja2 in build/python"
+    python3 -m venv build/python
+    "$python" -m pip install --quiet --disable-pip-version-check -r gen/requirements.txt
+  fi
+fi
+
+# ---- Build and test --------------------------------------------------------------------------------
+jobs=$(getconf _NPROCESSORS_ONLN)
+for preset in release sanitize; do
+  say "building: $preset"
+  cmake --preset "$preset" -DMERBIT_PYTHON="$python" -DMERBIT_TEST_DATA="${MERBIT_TEST_DATA:-}" >build-"$preset".log 2>&1 ||
+    { cat build-"$preset".log; exit 1; }
+  rm -f build-"$preset".log
+  cmake --build --preset "$preset" --parallel "$jobs" -- --quiet 2>&1 | grep -v '^\[' || true
+  cmake --build --preset "$preset" >/dev/null
+  say "testing: $preset"
+  ctest --preset "$preset" --parallel "$jobs"
+done
+say "all tests passed"
