@@ -109,18 +109,18 @@ def statuses():
 
 
 def powers_of_five(first=-342, last=308):
-    """The 128 leading bits of 5^q, rounded down for q >= 0 and up for q < 0, as (high, low)."""
+    """The 128 leading bits of 5^q as (high, low): rounded up for -27 <= q < 0, else down.
+
+    That is the rounding for which N. Mushtak and D. Lemire (Fast Number Parsing Without Fallback,
+    2023) prove that a 64-bit decimal significand never needs more."""
     rows = []
     for q in range(first, last + 1):
+        power = 5 ** abs(q)
         if q >= 0:
-            power = 5**q
             shift = power.bit_length() - 128
             bits = power >> shift if shift >= 0 else power << -shift
         else:
-            power = 5**-q
-            bits = (1 << (power.bit_length() + 127)) // power + 1
-            while bits >= 1 << 128:
-                bits = (bits >> 1) + 1
+            bits = (1 << (power.bit_length() + 127)) // power + (1 if q >= -27 else 0)
         rows.append((bits >> 64, bits & ((1 << 64) - 1)))
     return rows
 

@@ -1,9 +1,10 @@
 // PageRank between two products: new ranks, their L1 change and the mass of dangling vertices.
-// Source: the power method of Zhang, Yao, Jiang, Zhang, "MERBIT: A GPU-Based SpMV Method for Iterative
-// Workloads", section 5.5.1.
+// Source: the power method of Zhang, Yao, Jiang, Zhang, "MERBIT: A GPU-Based SpMV Method for
+// Iterative Workloads", section 5.5.1.
 //
-// The host enqueues iterations ahead of the answer. Once mbk_pagerank_finish has set `stop`, later
-// updates leave ranks and state alone, so that both are those of the iteration that stopped.
+// The host enqueues iterations ahead of the answer. Once mbk_pagerank_finish has set `stop`,
+// later updates leave ranks and state alone, so that both are those of the iteration that
+// stopped.
 #ifndef MBK_VECTOR
 #error "define MBK_VECTOR: the type of ranks in memory"
 #endif
@@ -11,7 +12,7 @@
 
 #define MBK_PAGERANK_THREADS 256
 #define MBK_RUNNING (-1)
-#define MBK_STOP_CONVERGED 0  // as merbit_stop
+#define MBK_STOP_CONVERGED 0 // as merbit_stop
 #define MBK_STOP_NOT_FINITE 3
 
 struct mbk_pagerank_state { // mbi_pagerank_state of the host
@@ -44,8 +45,9 @@ MBK_DEVICE void mbk_pagerank_sum(double *shared, double &change, double &mass) {
 // Launch: a grid that depends on n alone, MBK_PAGERANK_THREADS threads.
 // Shared: double[2 * MBK_PAGERANK_THREADS].
 MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
-    mbk_pagerank_update(MBK_VECTOR *x, const MBK_VECTOR *y, const unsigned char *dangling, mbk_u64 n,
-                        double damping, const mbk_pagerank_state *state, double *partials) {
+    mbk_pagerank_update(MBK_VECTOR *x, const MBK_VECTOR *y, const unsigned char *dangling,
+                        mbk_u64 n, double damping, const mbk_pagerank_state *state,
+                        double *partials) {
   MBK_SHARED_MEMORY(shared);
   if (state->stop != MBK_RUNNING) {
     return;
@@ -81,7 +83,8 @@ MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
     change += partials[2 * b];
     mass += partials[2 * b + 1];
   }
-  mbk_pagerank_sum((double *)shared, change, mass); // ends behind a barrier: all have read `stop`
+  mbk_pagerank_sum((double *)shared, change,
+                   mass); // ends behind a barrier: all have read `stop`
   if (mbk_thread() == 0) {
     state->base = (1.0 - damping + damping * mass) / (double)n;
     state->change = change;

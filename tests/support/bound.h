@@ -1,6 +1,6 @@
-/* The componentwise bound that every product must meet, in long double, from the inputs as stored:
- *   |y - ref| <= gamma(k + 2) (|alpha| |A| |x| + |beta| |y0|) + (k + 2) eta
- * k: the row's entries with duplicates; gamma(n) = n u / (1 - n u); u: half an ulp of 1; eta: the least
+/* The componentwise bound that every product must meet, in long double, from the inputs as
+ * stored: |y - ref| <= gamma(k + 2) (|alpha| |A| |x| + |beta| |y0|) + (k + 2) eta k: the row's
+ * entries with duplicates; gamma(n) = n u / (1 - n u); u: half an ulp of 1; eta: the least
  * subnormal (N. J. Higham, Accuracy and Stability of Numerical Algorithms, section 3.1). */
 #ifndef TEST_SUPPORT_BOUND_H
 #define TEST_SUPPORT_BOUND_H
@@ -14,7 +14,8 @@ typedef struct bound_inputs {
 } bound_inputs;
 
 TEST_UNUSED static long double bound_load(const void *array, int64_t i, int single) {
-  return single ? (long double)((const float *)array)[i] : (long double)((const double *)array)[i];
+  return single ? (long double)((const float *)array)[i]
+                : (long double)((const double *)array)[i];
 }
 
 /* Is y[row] within the bound? NaN and Inf of the reference must be met as such. */
@@ -27,9 +28,10 @@ TEST_UNUSED static int bound_row_holds(const bound_inputs *in, int64_t row, long
   long double sum = 0, size = 0, y = bound_load(in->y, row, in->single);
   int64_t i;
   for (i = m->row_ptr[row]; in->alpha != 0 && i < m->row_ptr[row + 1]; i++) {
-    long double value = in->single ? (long double)(float)m->values[i] : (long double)m->values[i];
-    long double product = (long double)in->alpha * value *
-                          bound_load(in->x, m->col_ind[i], in->single);
+    long double value =
+        in->single ? (long double)(float)m->values[i] : (long double)m->values[i];
+    long double product =
+        (long double)in->alpha * value * bound_load(in->x, m->col_ind[i], in->single);
     sum += product;
     size += fabsl(product);
   }
@@ -60,16 +62,16 @@ TEST_UNUSED static int bound_rows_wrong(const bound_inputs *in) {
     if (wrong == 0) {
       (void)fprintf(stderr,
                     "%s, %s, alpha %g, beta %g: y[%lld] is %.17Lg, not %.17Lg within %.3Lg\n",
-                    in->m->name, in->single ? "f32" : "f64", in->alpha, in->beta, (long long)row,
-                    bound_load(in->y, row, in->single), ref, allowed);
+                    in->m->name, in->single ? "f32" : "f64", in->alpha, in->beta,
+                    (long long)row, bound_load(in->y, row, in->single), ref, allowed);
     }
     wrong++;
   }
   return wrong;
 }
 
-/* How many rows break the bound; the first is printed. x, y0 and y may be NULL where they are empty
- * or, for y0, where beta is 0. */
+/* How many rows break the bound; the first is printed. x, y0 and y may be NULL where they are
+ * empty or, for y0, where beta is 0. */
 TEST_UNUSED static int bound_rows_wrong_f64(const test_matrix *m, double alpha, const double *x,
                                             double beta, const double *y0, const double *y) {
   bound_inputs in;

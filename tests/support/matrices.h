@@ -1,5 +1,5 @@
-/* Generated test matrices: CSR with 64-bit offsets from 0, columns in any order, duplicates allowed.
- * The same index and seed give the same matrix on every machine. */
+/* Generated test matrices: CSR with 64-bit offsets from 0, columns in any order, duplicates
+ * allowed. The same index and seed give the same matrix on every machine. */
 #ifndef TEST_SUPPORT_MATRICES_H
 #define TEST_SUPPORT_MATRICES_H
 #include <math.h>
@@ -18,7 +18,8 @@ typedef struct test_matrix {
   double *values;
 } test_matrix;
 
-/* splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, OOPSLA 2014). */
+/* splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, OOPSLA 2014).
+ */
 TEST_UNUSED static uint64_t test_random(uint64_t *state) {
   uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
   z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -46,14 +47,14 @@ TEST_UNUSED static void *test_allocate(int64_t count, size_t size) {
 }
 
 typedef enum test_lengths { /* how many nonzeros the rows have; a, b, c as below */
-  TEST_CONSTANT,            /* a */
-  TEST_RANDOM,              /* uniform in [0, 2a] */
-  TEST_POWER,               /* a / u, at most b: a power law */
-  TEST_ONE,                 /* b in row a, c elsewhere */
-  TEST_TOTAL,               /* a in all, dealt to rows at random */
-  TEST_EVERY,               /* b in every a-th row, first in row c, else none */
-  TEST_HEAD_EMPTY,          /* none in the first a rows, then b */
-  TEST_TAIL_EMPTY           /* none in the last a rows, before them b */
+                            TEST_CONSTANT, /* a */
+                            TEST_RANDOM,   /* uniform in [0, 2a] */
+                            TEST_POWER,    /* a / u, at most b: a power law */
+                            TEST_ONE,      /* b in row a, c elsewhere */
+                            TEST_TOTAL,    /* a in all, dealt to rows at random */
+                            TEST_EVERY,    /* b in every a-th row, first in row c, else none */
+                            TEST_HEAD_EMPTY, /* none in the first a rows, then b */
+                            TEST_TAIL_EMPTY  /* none in the last a rows, before them b */
 } test_lengths;
 
 typedef enum test_columns {
@@ -68,9 +69,9 @@ typedef enum test_columns {
 typedef enum test_numbers {
   TEST_UNIFORM, /* [-1, 1) */
   TEST_ONES,
-  TEST_WIDE,   /* magnitudes from 2^-30 to 2^30 */
-  TEST_ZEROS,  /* a third +0, a third -0 */
-  TEST_CANCEL  /* pairs v, -v: sums far below their terms */
+  TEST_WIDE,  /* magnitudes from 2^-30 to 2^30 */
+  TEST_ZEROS, /* a third +0, a third -0 */
+  TEST_CANCEL /* pairs v, -v: sums far below their terms */
 } test_numbers;
 
 typedef struct test_spec {
@@ -82,8 +83,8 @@ typedef struct test_spec {
   test_numbers numbers;
 } test_spec;
 
-/* A tile of MERBIT is omega * sigma steps of the path of rows + nnz: 448 = 32 * 14, 224 = 32 * 7 and
- * 16 * 14, 56 = 8 * 7. Names that begin with "path" give rows + nnz. */
+/* A tile of MERBIT is omega * sigma steps of the path of rows + nnz: 448 = 32 * 14, 224 = 32 *
+ * 7 and 16 * 14, 56 = 8 * 7. Names that begin with "path" give rows + nnz. */
 static const test_spec test_specs[] = {
     {"0 x 0", 0, 0, TEST_CONSTANT, 0, 0, 0, TEST_ANY, TEST_UNIFORM},
     {"0 x 5", 0, 5, TEST_CONSTANT, 0, 0, 0, TEST_ANY, TEST_UNIFORM},
@@ -108,7 +109,8 @@ static const test_spec test_specs[] = {
     {"wide", 40, 3000, TEST_CONSTANT, 60, 0, 0, TEST_SORTED, TEST_UNIFORM},
     {"tall", 2000, 11, TEST_RANDOM, 1, 0, 0, TEST_ANY, TEST_UNIFORM},
     {"first rows empty", 1200, 80, TEST_HEAD_EMPTY, 900, 8, 0, TEST_SORTED, TEST_UNIFORM},
-    {"first tile empty exactly", 500, 80, TEST_HEAD_EMPTY, 448, 8, 0, TEST_SORTED, TEST_UNIFORM},
+    {"first tile empty exactly", 500, 80, TEST_HEAD_EMPTY, 448, 8, 0, TEST_SORTED,
+     TEST_UNIFORM},
     {"last rows empty", 1200, 80, TEST_TAIL_EMPTY, 900, 8, 0, TEST_SORTED, TEST_UNIFORM},
     {"last tile empty exactly", 896, 80, TEST_TAIL_EMPTY, 840, 7, 0, TEST_ANY, TEST_UNIFORM},
     {"only row 0", 600, 2500, TEST_ONE, 0, 2500, 0, TEST_SORTED, TEST_UNIFORM},
@@ -159,7 +161,8 @@ static const test_spec test_specs[] = {
     {"random sparse", 3000, 3000, TEST_TOTAL, 900, 0, 0, TEST_ANY, TEST_UNIFORM},
     {"large random", 12000, 9000, TEST_RANDOM, 4, 0, 0, TEST_ANY, TEST_UNIFORM},
     {"large power law", 11000, 11000, TEST_POWER, 1, 5000, 0, TEST_ANY, TEST_UNIFORM},
-    {"large, one row of 30000", 6000, 40000, TEST_ONE, 4321, 30000, 2, TEST_SORTED, TEST_UNIFORM},
+    {"large, one row of 30000", 6000, 40000, TEST_ONE, 4321, 30000, 2, TEST_SORTED,
+     TEST_UNIFORM},
     {"large, mostly empty", 60000, 500, TEST_EVERY, 50, 12, 7, TEST_SORTED, TEST_UNIFORM},
 };
 
@@ -167,7 +170,8 @@ TEST_UNUSED static int test_matrix_count(void) {
   return (int)(sizeof test_specs / sizeof test_specs[0]);
 }
 
-TEST_UNUSED static int64_t test_row_length(const test_spec *spec, int64_t row, uint64_t *state) {
+TEST_UNUSED static int64_t test_row_length(const test_spec *spec, int64_t row,
+                                           uint64_t *state) {
   double wish;
   switch (spec->lengths) {
   case TEST_CONSTANT:

@@ -1,0 +1,209 @@
+/* The benchmark: every product of merbit and of cuSPARSE, in one process on the same arrays.
+ * See bench --help. Needs no CUDA to build: cc -O3 -fopenmp -I. examples/bench.c -o bench -lm
+ * -ldl */
+#define MERBIT_IMPLEMENTATION
+#include "merbit.h"
+
+#include "bench/cpu.h"
+#include "bench/directory.h"
+#include "bench/gpu.h"
+#include "bench/inputs.h"
+#include "bench/options.h"
+#include "bench/startup.h"
+
+/* What was measured, where, when, and how it was asked for. */
+static void bench_describe_run(merbit_context *context, const char *command, bench_json *json) {
+  merbit_context_info info;
+  char date[64] = "";
+  time_t now = time(NULL);
+  struct tm utc;
+  (void)merbit_context_get_info(context, &info);
+  if (gmtime_r(&now, &utc) != NULL) {
+    (void)strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", &utc);
+  }
+  (void)printf("merbit %s on %s, %d CPU threads", merbit_version(), info.device, info.threads);
+  if (info.side == MERBIT_SIDE_CUDA) {
+    (void)printf(", driver for CUDA %d.%d, NVRTC %d.%d", info.driver_version / 1000,
+                 info.driver_version % 1000 / 10, info.nvrtc_version / 1000,
+                 info.nvrtc_version % 1000 / 10);
+  }
+  (void)printf(", %s\n", date);
+  if (info.reason[0] != '\0') {
+    (void)printf("on the CPU, because %s\n", info.reason);
+  }
+  bench_json_text(json, "program", "bench");
+  bench_json_text(json, "merbit", merbit_version());
+  bench_json_text(json, "date", date);
+  bench_json_text(json, "command", command);
+  bench_json_text(json, "device", info.device);
+  bench_json_integer(json, "cpu_threads", info.threads);
+  bench_json_integer(json, "compute_capability", info.compute_capability);
+  bench_json_integer(json, "driver", info.driver_version);
+  bench_json_integer(json, "nvrtc_version", info.nvrtc_version);
+  bench_json_text(json, "nvrtc", info.nvrtc);
+}
+
+static int bench_cpu_input(merbit_context *context, const bench_options *o, const char *input,
+                           bench_json *json) {
+  bench_matrix m;
+  bench_problem p;
+  int single, wrong = 0;
+  bench_load(context, input, &m);
+  for (single = 1; single >= 0; single--) {
+    if (single ? o->single : o->full) {
+      bench_problem_create(&p, &m, single);
+      wrong += bench_cpu_problem(context, o->methods, o->rounds, &p, json);
+      bench_problem_free(&p);
+    }
+  }
+  bench_matrix_free(&m);
+  return wrong;
+}
+
+static int bench_run_cpu(merbit_context *context, const bench_options *o, bench_json *json) {
+  int i, wrong = 0;
+  bench_json_open(json, "results", '[');
+  for (i = 0; i < o->input_count; i++) {
+    wrong += bench_cpu_input(context, o, o->inputs[i], json);
+  }
+  bench_json_close(json, ']');
+  return wrong;
+}
+
+/* ---- GPU --------------------------------------------------------------------------------- */
+
+static void bench_gpu_input(bench_gpu *gpu, bench_cusparse *cusparse, const bench_options *o,
+                            const char *input, bench_json *json, bench_summary *sum) {
+  const double start = mbi_seconds();
+  bench_matrix m;
+  bench_problem p;
+  int single;
+  bench_load(gpu->context, input, &m);
+  (void)printf("\n%s: made or read in %.1f s\n", m.name, mbi_seconds() - start);
+  for (single = 1; single >= 0; single--) {
+    if (single ? o->single : o->full) {
+      bench_problem_create(&p, &m, single);
+      bench_gpu_problem(gpu, cusparse, o, &p, json, sum);
+      bench_problem_free(&p);
+    }
+  }
+  bench_matrix_free(&m);
+}
+
+static void bench_report_summary(const bench_summary *sum, bench_json *json) {
+  static const char *const names[2] = {"f64", "f32"};
+  int single;
+  bench_json_open(json, "summary", '{');
+  (void)printf("\nsummary: geometric means of merbit's time over the best cuSPARSE time, A x, "
+               "better sigma\n");
+  for (single = 1; single >= 0; single--) {
+    if (sum->ratios[single] > 0) {
+      const double dual = exp(sum->log_dual[single] / sum->ratios[single]);
+      const double general = exp(sum->log_general[single] / sum->ratios[single]);
+      (void)printf("  %s: %.3f dual-buffer commit, %.3f general commit (%d matrices)\n",
+                   names[single], dual, general, sum->ratios[single]);
+      bench_json_open(json, names[single], '{');
+      bench_json_number(json, "dual_over_best_cusparse", dual);
+      bench_json_number(json, "general_over_best_cusparse", general);
+      bench_json_integer(json, "matrices", sum->ratios[single]);
+      bench_json_close(json, '}');
+    }
+  }
+  if (sum->tiles > 0) {
+    const double mean = exp(sum->log_tile / sum->tiles);
+    (void)printf(
+        "  TILE kernel over its product, over 10M nonzeros: %.3f geometric mean, %.3f worst\n",
+        mean, sum->worst_tile);
+    bench_json_number(json, "tile_over_product", mean);
+    bench_json_number(json, "tile_over_product_worst", sum->worst_tile);
+  }
+  bench_json_integer(json, "wrong_results", sum->wrong);
+  bench_json_close(json, '}');
+}
+
+static int bench_run_gpu(merbit_context *context, const bench_options *o, bench_json *json) {
+  bench_gpu gpu;
+  bench_cusparse cusparse;
+  bench_summary sum;
+  int i, good;
+  memset(&sum, 0, sizeof sum);
+  bench_gpu_open(&gpu, context);
+  bench_cusparse_open(&cusparse, &gpu);
+  bench_copy_measure(&gpu);
+  (void)printf("copy bandwidth %.2f TB/s, read and written\n", 1e-12 * gpu.copy_bandwidth);
+  if (cusparse.handle != NULL) {
+    (void)printf("cuSPARSE %d.%d.%d: %s\n", cusparse.version / 1000,
+                 cusparse.version % 1000 / 100, cusparse.version % 100, cusparse.path);
+  } else {
+    (void)printf("no cuSPARSE: %s; name one in MERBIT_BENCH_CUSPARSE\n", cusparse.reason);
+  }
+  bench_json_number(json, "copy_bytes_per_second", gpu.copy_bandwidth);
+  bench_json_integer(json, "cusparse_version", cusparse.version);
+  bench_json_text(json, "cusparse", cusparse.handle != NULL ? cusparse.path : cusparse.reason);
+  bench_json_open(json, "results", '[');
+  for (i = 0; i < o->input_count; i++) {
+    bench_gpu_input(&gpu, &cusparse, o, o->inputs[i], json, &sum);
+  }
+  bench_json_close(json, ']');
+  good = bench_startup(&gpu, json);
+  bench_report_summary(&sum, json);
+  bench_cusparse_close(&cusparse);
+  bench_gpu_close(&gpu);
+  return sum.wrong + !good;
+}
+
+/* The command as it was given. */
+static char *bench_command(int argc, char **argv) {
+  size_t length = 1;
+  char *text;
+  int i;
+  for (i = 0; i < argc; i++) {
+    length += strlen(argv[i]) + 1;
+  }
+  text = (char *)bench_allocate((int64_t)length, 1);
+  text[0] = '\0';
+  for (i = 0; i < argc; i++) {
+    (void)strcat(strcat(text, i > 0 ? " " : ""), argv[i]);
+  }
+  return text;
+}
+
+/* 0: all results verified; 1: one was wrong, or something failed. */
+int main(int argc, char **argv) {
+  merbit_context_desc desc;
+  merbit_context *context = NULL;
+  merbit_context_info info;
+  merbit_error error;
+  bench_options options;
+  bench_json json;
+  char *command = bench_command(argc, argv);
+  int wrong, cuda;
+  bench_parse(&options, argc, argv);
+  if (options.startup != NULL) {
+    free(command);
+    return bench_startup_child(options.startup);
+  }
+  memset(&desc, 0, sizeof desc);
+  desc.side = options.side;
+  desc.threads = options.threads;
+  desc.cache_dir = options.side == MERBIT_SIDE_CPU ? "" : bench_directory();
+  if (merbit_context_create(&desc, &context, &error) != MERBIT_OK) {
+    bench_die("%s", error.message);
+  }
+  (void)merbit_context_get_info(context, &info);
+  cuda = info.side == MERBIT_SIDE_CUDA;
+  if (options.input_count == 0) {
+    options.inputs = cuda ? bench_gpu_inputs : bench_cpu_inputs;
+    options.input_count = (int)(cuda ? sizeof bench_gpu_inputs / sizeof bench_gpu_inputs[0]
+                                     : sizeof bench_cpu_inputs / sizeof bench_cpu_inputs[0]);
+  }
+  bench_json_begin(&json, options.json);
+  bench_describe_run(context, command, &json);
+  wrong =
+      cuda ? bench_run_gpu(context, &options, &json) : bench_run_cpu(context, &options, &json);
+  bench_json_integer(&json, "wrong", wrong);
+  bench_json_end(&json);
+  merbit_context_destroy(context);
+  free(command);
+  return wrong != 0;
+}

@@ -1,0 +1,184 @@
+/* The regular generators, and the list of all of them behind gen:NAME:NNZ[:SEED]. */
+#ifndef BENCH_CATALOGUE_H
+#define BENCH_CATALOGUE_H
+#include "generators.h"
+
+typedef struct band { /* what the row functions of this file need */
+  int64_t side;
+  int64_t rows;
+  uint64_t key, counts;
+} band;
+
+/* ---- stencil27: a cube of points, each joined to itself and its neighbours, 27 inside ---- */
+
+static int stencil27_row(const void *parameters, int64_t row, int32_t *columns) {
+  const int64_t side = ((const band *)parameters)->side;
+  const int64_t x = row % side, y = row / side % side, z = row / side / side;
+  int count = 0, i;
+  for (i = 0; i < 27; i++) {
+    const int64_t u = x + i % 3 - 1, v = y + i / 3 % 3 - 1, w = z + i / 9 - 1;
+    if (u >= 0 && v >= 0 && w >= 0 && u < side && v < side && w < side) {
+      columns[count++] = (int32_t)((w * side + v) * side + u);
+    }
+  }
+  return count;
+}
+
+/* A side of g points has 3 g - 2 pairs along each axis. */
+static void bench_generate_stencil27(bench_matrix *m, int64_t nnz, uint64_t seed) {
+  band b;
+  (void)seed;
+  memset(&b, 0, sizeof b);
+  b.side = (int64_t)((cbrt((double)nnz) + 2.0) / 3.0 + 0.5);
+  b.side = b.side > 0 ? b.side : 1;
+  m->rows = m->cols = b.side * b.side * b.side;
+  bench_build_rows(m, stencil27_row, &b);
+}
+
+/* ---- uniform: nnz / 16 rows, lengths binomial(32, 1/2), columns anywhere ----------------- */
+
+static int uniform_row(const void *parameters, int64_t row, int32_t *columns) {
+  const band *b = (const band *)parameters;
+  const int count = __builtin_popcount((uint32_t)bench_random(b->counts, (uint64_t)row));
+  int i;
+  for (i = 0; i < count; i++) {
+    columns[i] = (int32_t)bench_below(b->key, (uint64_t)(32 * row + i), b->rows);
+  }
+  return count;
+}
+
+static void bench_generate_uniform(bench_matrix *m, int64_t nnz, uint64_t seed) {
+  band b;
+  b.side = 0;
+  b.rows = nnz / 16 > 0 ? nnz / 16 : 1;
+  b.key = bench_key(seed, 8);
+  b.counts = bench_key(seed, 9);
+  m->rows = m->cols = b.rows;
+  bench_build_rows(m, uniform_row, &b);
+}
+
+/* ---- short: nnz / 2 rows of two nonzeros, within 128 places of the diagonal -------------- */
+
+static int short_row(const void *parameters, int64_t row, int32_t *columns) {
+  const band *b = (const band *)parameters;
+  const int64_t first = bench_below(b->key, (uint64_t)(2 * row), 256);
+  const int64_t second = (first + 1 + bench_below(b->key, (uint64_t)(2 * row + 1), 255)) % 256;
+  columns[0] = (int32_t)((row + b->rows + first) % b->rows);
+  columns[1] = (int32_t)((row + b->rows + second) % b->rows);
+  return 2;
+}
+
+static void bench_generate_short(bench_matrix *m, int64_t nnz, uint64_t seed) {
+  band b;
+  memset(&b, 0, sizeof b);
+  b.rows = nnz / 2 > 0 ? nnz / 2 : 1;
+  b.key = bench_key(seed, 10);
+  m->rows = m->cols = b.rows;
+  bench_build_rows(m, short_row, &b);
+}
+
+/* ---- onerow: nnz columns; the middle row holds nine in ten of them, the others 4 each ---- */
+
+static void bench_generate_onerow(bench_matrix *m, int64_t nnz, uint64_t seed) {
+  const uint64_t key = bench_key(seed, 11);
+  const int64_t cols = nnz < 40 ? 40 : nnz, hub_length = cols / 10 * 9, others = cols / 40;
+  const int64_t hub = others / 2;
+  int64_t row, k;
+  m->rows = others + 1;
+  m->cols = cols;
+  m->nnz = hub_length + 4 * others;
+  m->row_ptr = (int32_t *)bench_allocate(m->rows + 1, sizeof *m->row_ptr);
+  m->col_ind = (int32_t *)bench_allocate(m->nnz, sizeof *m->col_ind);
+  m->row_ptr[0] = 0;
+  for (row = 0; row < m->rows; row++) {
+    m->row_ptr[row + 1] = m->row_ptr[row] + (row == hub ? (int32_t)hub_length : 4);
+  }
+  BENCH_OMP(parallel for schedule(static))
+  for (k = 0; k < hub_length; k++) {
+    m->col_ind[m->row_ptr[hub] + k] = (int32_t)(k + k / 9);
+  }
+  BENCH_OMP(parallel for schedule(static))
+  for (row = 0; row < m->rows; row++) {
+    const int64_t window = (row < hub ? row : row - 1) * 40;
+    int64_t i;
+    for (i = 0; i < 4 && row != hub; i++) {
+      m->col_ind[m->row_ptr[row] + i] =
+          (int32_t)(window + 10 * i + bench_below(key, (uint64_t)(4 * row + i), 10));
+    }
+  }
+}
+
+/* ---- The list ---------------------------------------------------------------------------- */
+
+typedef struct bench_generator {
+  const char *name;
+  void (*generate)(bench_matrix *m, int64_t nnz, uint64_t seed);
+  const char *about;
+} bench_generator;
+
+static const bench_generator bench_generators[] = {
+    {"road", bench_generate_road, "road network, mean degree 2.4, spatial numbering"},
+    {"rmat", bench_generate_rmat, "R-MAT 0.57 0.19 0.19, natural labels, nnz / 15.5 vertices"},
+    {"star", bench_generate_star, "traffic tree with five hubs, nnz / 2 vertices"},
+    {"stencil27", bench_generate_stencil27, "27-point stencil on a cube"},
+    {"uniform", bench_generate_uniform, "about 16 columns a row, anywhere"},
+    {"short", bench_generate_short, "two columns a row, near the diagonal"},
+    {"onerow", bench_generate_onerow, "one row holds 90% of the nonzeros"},
+};
+#define BENCH_GENERATORS ((int)(sizeof bench_generators / sizeof bench_generators[0]))
+
+/* "60M", "57.5M", "100k", "1G" or plain digits; -1 where it is none of these. */
+static int64_t bench_parse_count(const char *text) {
+  char *end = NULL;
+  double count = text[0] >= '0' && text[0] <= '9' ? strtod(text, &end) : -1;
+  if (count < 0) {
+    return -1;
+  }
+  if (*end == 'k' || *end == 'M' || *end == 'G') {
+    count *= *end == 'k' ? 1e3 : *end == 'M' ? 1e6 : 1e9;
+    end++;
+  }
+  return *end == '\0' && count < 2147483648.0 ? (int64_t)(count + 0.5) : -1;
+}
+
+static uint64_t bench_parse_seed(const char *spec, const char *text) {
+  char *end = NULL;
+  unsigned long long seed = strtoull(text, &end, 10);
+  if (text[0] < '0' || text[0] > '9' || *end != '\0') {
+    bench_die("%s: the seed %s is not a whole number; write gen:NAME:NNZ or gen:NAME:NNZ:SEED",
+              spec, text);
+  }
+  return (uint64_t)seed;
+}
+
+/* spec is gen:NAME:NNZ[:SEED]. */
+static void bench_generate(const char *spec, bench_matrix *m) {
+  char name[64], count[64] = "", seed_text[64] = "1";
+  uint64_t seed;
+  int64_t nnz;
+  int i;
+  memset(m, 0, sizeof *m);
+  if (sscanf(spec, "gen:%63[^:]:%63[^:]:%63s", name, count, seed_text) < 2) {
+    bench_die("%s is no generated matrix; write gen:NAME:NNZ or gen:NAME:NNZ:SEED, such as "
+              "gen:road:60M",
+              spec);
+  }
+  nnz = bench_parse_count(count);
+  if (nnz < 1) {
+    bench_die("%s: %s is no number of nonzeros from 1 to 2^31 - 1; write 60M, 100k or digits",
+              spec, count);
+  }
+  seed = bench_parse_seed(spec, seed_text);
+  for (i = 0; i < BENCH_GENERATORS; i++) {
+    if (strcmp(name, bench_generators[i].name) == 0) {
+      bench_generators[i].generate(m, nnz, seed);
+      bench_fill_values(m, seed);
+      (void)snprintf(m->name, sizeof m->name, "%.200s seed %llu", spec,
+                     (unsigned long long)seed);
+      return;
+    }
+  }
+  bench_die("%s: there is no generator %s; bench --help lists them", spec, name);
+}
+
+#endif

@@ -1,0 +1,218 @@
+/* cuSPARSE, opened at run time: cusparseSpMV on the arrays that merbit reads. Numbers and
+ * prototypes as in cusparse.h of CUDA 12 and 13. */
+#ifndef BENCH_CUSPARSE_H
+#define BENCH_CUSPARSE_H
+#include "driver.h"
+#include <glob.h>
+#include <libgen.h>
+
+#define CUSPARSE_INDEX_32I 2
+#define CUSPARSE_INDEX_BASE_ZERO 0
+#define CUSPARSE_OPERATION_NON_TRANSPOSE 0
+#define CUSPARSE_R_32F 0 /* library_types.h: CUDA_R_32F */
+#define CUSPARSE_R_64F 1
+
+static const struct {
+  const char *name;
+  int algorithm; /* cusparseSpMVAlg_t */
+  int coo;
+} bench_cusparse_algorithms[4] = {{"cusparse-csr-alg1", 2, 0},
+                                  {"cusparse-csr-alg2", 3, 0},
+                                  {"cusparse-coo-alg1", 1, 1},
+                                  {"cusparse-coo-alg2", 4, 1}};
+
+typedef int (*bench_spmv_call)(void *handle, int operation, const void *alpha, void *matrix,
+                               void *x, const void *beta, void *y, int compute_type,
+                               int algorithm, void *buffer);
+
+typedef struct bench_cusparse { /* handles and descriptors are pointers; enums are int */
+  void *library, *handle;
+  int version;      /* 12603 for 12.6.3 */
+  char path[512];   /* where it was found */
+  char reason[256]; /* why there is none */
+  int (*create)(void **handle);
+  int (*destroy)(void *handle);
+  int (*set_stream)(void *handle, void *stream);
+  int (*get_version)(void *handle, int *version);
+  const char *(*error_string)(int status);
+  int (*create_csr)(void **matrix, int64_t rows, int64_t cols, int64_t nnz, void *row_ptr,
+                    void *col_ind, void *values, int offset_type, int index_type, int base,
+                    int value_type);
+  int (*create_coo)(void **matrix, int64_t rows, int64_t cols, int64_t nnz, void *row_ind,
+                    void *col_ind, void *values, int index_type, int base, int value_type);
+  int (*destroy_matrix)(void *matrix);
+  int (*create_vector)(void **vector, int64_t size, void *values, int value_type);
+  int (*destroy_vector)(void *vector);
+  int (*buffer_size)(void *handle, int operation, const void *alpha, void *matrix, void *x,
+                     const void *beta, void *y, int compute_type, int algorithm, size_t *bytes);
+  bench_spmv_call spmv, preprocess; /* preprocess: NULL before CUDA 12.4 */
+} bench_cusparse;
+
+/* ---- Finding it -------------------------------------------------------------------------- */
+
+static const char *bench_cusparse_load(bench_cusparse *s) {
+  const struct {
+    const char *name;
+    void *field;
+  } symbols[] = {{"cusparseCreate", &s->create},
+                 {"cusparseDestroy", &s->destroy},
+                 {"cusparseSetStream", &s->set_stream},
+                 {"cusparseGetVersion", &s->get_version},
+                 {"cusparseGetErrorString", &s->error_string},
+                 {"cusparseCreateCsr", &s->create_csr},
+                 {"cusparseCreateCoo", &s->create_coo},
+                 {"cusparseDestroySpMat", &s->destroy_matrix},
+                 {"cusparseCreateDnVec", &s->create_vector},
+                 {"cusparseDestroyDnVec", &s->destroy_vector},
+                 {"cusparseSpMV_bufferSize", &s->buffer_size},
+                 {"cusparseSpMV", &s->spmv}};
+  size_t i;
+  for (i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
+    if (!mbi_library_function(s->library, symbols[i].name, symbols[i].field, sizeof s->spmv)) {
+      return symbols[i].name;
+    }
+  }
+  (void)mbi_library_function(s->library, "cusparseSpMV_preprocess", &s->preprocess,
+                             sizeof s->preprocess);
+  return NULL;
+}
+
+/* cuSPARSE needs nvJitLink, which the loader may not find by itself: open it first, from beside
+ * it. */
+static void bench_cusparse_open_companion(const char *path) {
+  static const char *const places[] = {"", "/../../nvjitlink/lib"};
+  char copy[512], pattern[600];
+  size_t i, k;
+  (void)snprintf(copy, sizeof copy, "%s", path);
+  for (i = 0; strchr(path, '/') != NULL && i < sizeof places / sizeof places[0]; i++) {
+    glob_t found;
+    (void)snprintf(pattern, sizeof pattern, "%s%s/libnvJitLink.so.*",
+                   i == 0 ? dirname(copy) : copy, places[i]);
+    if (glob(pattern, 0, NULL, &found) == 0) {
+      for (k = 0; k < found.gl_pathc; k++) {
+        (void)dlopen(found.gl_pathv[k], RTLD_NOW | RTLD_GLOBAL);
+      }
+      globfree(&found);
+    }
+  }
+}
+
+/* A name for the loader, or a path. */
+static int bench_cusparse_try(bench_cusparse *s, const char *path) {
+  const char *missing;
+  bench_cusparse_open_companion(path);
+  s->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (s->library == NULL) {
+    if (strchr(path, '/') != NULL || s->reason[0] == '\0') {
+      (void)snprintf(s->reason, sizeof s->reason, "%s", dlerror());
+    }
+    return 0;
+  }
+  missing = bench_cusparse_load(s);
+  if (missing != NULL) {
+    (void)snprintf(s->reason, sizeof s->reason, "%.150s lacks %s", path, missing);
+    (void)dlclose(s->library);
+    s->library = NULL;
+    return 0;
+  }
+  (void)snprintf(s->path, sizeof s->path, "%s", path);
+  return 1;
+}
+
+/* Every cuSPARSE in the directories that match `prefix` and `pattern`. */
+static int bench_cusparse_try_place(bench_cusparse *s, const char *prefix,
+                                    const char *pattern) {
+  char whole[600];
+  glob_t found;
+  size_t i;
+  int taken = 0;
+  if (prefix == NULL || prefix[0] == '\0') {
+    return 0;
+  }
+  (void)snprintf(whole, sizeof whole, "%s%s/libcusparse.so*", prefix, pattern);
+  if (glob(whole, 0, NULL, &found) == 0) {
+    for (i = 0; i < found.gl_pathc && !taken; i++) {
+      taken = bench_cusparse_try(s, found.gl_pathv[i]);
+    }
+    globfree(&found);
+  }
+  return taken;
+}
+
+/* The site-packages that belong to the commands on PATH: an activated or default Python's. */
+static int bench_cusparse_try_pythons(bench_cusparse *s) {
+  char path[4096], *rest = NULL, *part;
+  const char *variable = getenv("PATH");
+  (void)snprintf(path, sizeof path, "%s", variable != NULL ? variable : "");
+  for (part = strtok_r(path, ":", &rest); part != NULL; part = strtok_r(NULL, ":", &rest)) {
+    if (bench_cusparse_try_place(s, part, "/../lib/python3*/site-packages/nvidia/cu*/lib")) {
+      return 1;
+    }
+  }
+  return 0;
+}
+
+static int bench_cusparse_find(bench_cusparse *s) {
+  static const char *const names[] = {"libcusparse.so.12", "libcusparse.so.13",
+                                      "libcusparse.so.11", "libcusparse.so"};
+  const struct {
+    const char *prefix, *pattern;
+  } places[] = {{getenv("CUDA_HOME"), "/lib64"},
+                {getenv("CUDA_HOME"), "/lib"},
+                {getenv("CUDA_PATH"), "/lib64"},
+                {getenv("CUDA_PATH"), "/lib"},
+                {"/usr/local/cuda", "/lib64"},
+                {"/usr/local/cuda", "/targets/*-linux/lib"},
+                {"/usr/local/cuda", "/lib"},
+                {getenv("VIRTUAL_ENV"), "/lib/python3*/site-packages/nvidia/cu*/lib"},
+                {getenv("HOME"), "/.local/lib/python3*/site-packages/nvidia/cu*/lib"},
+                {"/usr/local/lib", "/python3*/*-packages/nvidia/cu*/lib"},
+                {"/usr/lib", "/python3*/*-packages/nvidia/cu*/lib"}};
+  const char *named = getenv("MERBIT_BENCH_CUSPARSE");
+  size_t i;
+  if (named != NULL && named[0] != '\0') {
+    return bench_cusparse_try(s, named);
+  }
+  for (i = 0; i < sizeof names / sizeof names[0]; i++) {
+    if (bench_cusparse_try(s, names[i])) {
+      return 1;
+    }
+  }
+  for (i = 0; i < sizeof places / sizeof places[0]; i++) {
+    if (bench_cusparse_try_place(s, places[i].prefix, places[i].pattern)) {
+      return 1;
+    }
+  }
+  return bench_cusparse_try_pythons(s);
+}
+
+/* Without cuSPARSE `handle` stays NULL and `reason` says why. Needs an entered context. */
+static void bench_cusparse_open(bench_cusparse *s, bench_gpu *gpu) {
+  int status;
+  memset(s, 0, sizeof *s);
+  if (!bench_cusparse_find(s)) {
+    return;
+  }
+  status = s->create(&s->handle);
+  if (status == 0) {
+    status = s->set_stream(s->handle, gpu->stream);
+  }
+  if (status != 0) {
+    (void)snprintf(s->reason, sizeof s->reason, "%.150s cannot be used: %s", s->path,
+                   s->error_string(status));
+    s->handle = NULL;
+    return;
+  }
+  (void)s->get_version(s->handle, &s->version);
+}
+
+static void bench_cusparse_close(bench_cusparse *s) {
+  if (s->handle != NULL) {
+    (void)s->destroy(s->handle);
+  }
+  if (s->library != NULL) {
+    (void)dlclose(s->library);
+  }
+}
+
+#endif

@@ -1,0 +1,132 @@
+/* The benchmark's host matrices, its random numbers, and how it gives up. */
+#ifndef BENCH_MATRIX_H
+#define BENCH_MATRIX_H
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BENCH_UNUSED __attribute__((unused))
+#ifdef _OPENMP
+#include <omp.h>
+#define BENCH_PRAGMA(text) _Pragma(#text)
+#define BENCH_OMP(clauses) BENCH_PRAGMA(omp clauses)
+#else
+#define BENCH_OMP(clauses)
+#endif
+
+/* CSR from 0, columns ascending in each row and without duplicates, values always there. */
+typedef struct bench_matrix {
+  char name[256];
+  int64_t rows, cols, nnz;
+  int32_t *row_ptr, *col_ind;
+  double *values;
+} bench_matrix;
+
+__attribute__((format(printf, 1, 2), noreturn)) static void bench_die(const char *format, ...) {
+  va_list arguments;
+  (void)fflush(stdout);
+  (void)fputs("bench: ", stderr);
+  va_start(arguments, format);
+  (void)vfprintf(stderr, format, arguments);
+  va_end(arguments);
+  (void)fputc('\n', stderr);
+  exit(1);
+}
+
+static void *bench_allocate(int64_t count, size_t size) {
+  void *memory = malloc((size_t)(count > 0 ? count : 1) * size);
+  if (memory == NULL) {
+    bench_die("no memory for %lld elements of %zu bytes", (long long)count, size);
+  }
+  return memory;
+}
+
+static void bench_matrix_free(bench_matrix *m) {
+  free(m->row_ptr);
+  free(m->col_ind);
+  free(m->values);
+  memset(m, 0, sizeof *m);
+}
+
+static int64_t bench_longest_row(const bench_matrix *m) {
+  int64_t longest = 0, row;
+  for (row = 0; row < m->rows; row++) {
+    const int64_t length = m->row_ptr[row + 1] - m->row_ptr[row];
+    longest = length > longest ? length : longest;
+  }
+  return longest;
+}
+
+/* ---- Random numbers that depend on a key and a counter alone, never on the thread -------- */
+
+/* The i-th number of splitmix64 from state `key` (Steele, Lea, Flood, OOPSLA 2014). */
+static inline uint64_t bench_random(uint64_t key, uint64_t i) {
+  uint64_t z = key + (i + 1) * UINT64_C(0x9e3779b97f4a7c15);
+  z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+  z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+  return z ^ (z >> 31);
+}
+
+/* A key of its own for each purpose. */
+static inline uint64_t bench_key(uint64_t seed, uint64_t purpose) {
+  return bench_random(bench_random(seed, purpose), UINT64_C(0x6d6572626974));
+}
+
+/* In [0, 1). */
+static inline double bench_uniform(uint64_t key, uint64_t i) {
+  return (double)(bench_random(key, i) >> 11) * 0x1p-53;
+}
+
+/* In [0, bound). */
+static inline int64_t bench_below(uint64_t key, uint64_t i, int64_t bound) {
+  return (int64_t)(bench_uniform(key, i) * (double)bound);
+}
+
+/* A keyed permutation of [0, 2^bits): four Feistel rounds, halves may differ by a bit. */
+static inline uint64_t bench_permute(uint64_t key, int bits, uint64_t i) {
+  const int low_bits = bits / 2;
+  const uint64_t low_mask = ((uint64_t)1 << low_bits) - 1;
+  const uint64_t high_mask = ((uint64_t)1 << (bits - low_bits)) - 1;
+  uint64_t low = i & low_mask, high = i >> low_bits;
+  high ^= bench_random(key, low) & high_mask;
+  low ^= bench_random(key + 1, high) & low_mask;
+  high ^= bench_random(key + 2, low) & high_mask;
+  low ^= bench_random(key + 3, high) & low_mask;
+  return high << low_bits | low;
+}
+
+static inline uint64_t bench_unpermute(uint64_t key, int bits, uint64_t i) {
+  const int low_bits = bits / 2;
+  const uint64_t low_mask = ((uint64_t)1 << low_bits) - 1;
+  const uint64_t high_mask = ((uint64_t)1 << (bits - low_bits)) - 1;
+  uint64_t low = i & low_mask, high = i >> low_bits;
+  low ^= bench_random(key + 3, high) & low_mask;
+  high ^= bench_random(key + 2, low) & high_mask;
+  low ^= bench_random(key + 1, high) & low_mask;
+  high ^= bench_random(key, low) & high_mask;
+  return high << low_bits | low;
+}
+
+/* A keyed permutation of [0, count), count <= 2^bits, walking each cycle back into range. */
+static inline int64_t bench_permute_below(uint64_t key, int bits, int64_t count, int64_t i) {
+  uint64_t at = (uint64_t)i;
+  do {
+    at = bench_permute(key, bits, at);
+  } while (at >= (uint64_t)count);
+  return (int64_t)at;
+}
+
+/* Values in [0.5, 1.5): general, of one magnitude. */
+static void bench_fill_values(bench_matrix *m, uint64_t seed) {
+  const uint64_t key = bench_key(seed, 1);
+  int64_t k;
+  m->values = (double *)bench_allocate(m->nnz, sizeof(double));
+  BENCH_OMP(parallel for schedule(static))
+  for (k = 0; k < m->nnz; k++) {
+    m->values[k] = 0.5 + bench_uniform(key, (uint64_t)k);
+  }
+}
+
+#endif

@@ -1,0 +1,149 @@
+/* The command line. */
+#ifndef BENCH_OPTIONS_H
+#define BENCH_OPTIONS_H
+#include "catalogue.h"
+
+#define BENCH_SIGMAS 12
+#define BENCH_MOST_ROUNDS 101
+
+typedef struct bench_options {
+  const char *methods, *json;
+  int single, full; /* precisions asked for */
+  int sigmas[BENCH_SIGMAS], sigma_count;
+  int rounds, threads;
+  merbit_side side;
+  const char *startup; /* hidden: the child of the start-up measurement */
+  const char *const *inputs;
+  int input_count;
+} bench_options;
+
+static const char *const bench_gpu_inputs[] = {"gen:road:57.5M", "gen:rmat:65.2M",
+                                               "gen:star:64M"};
+static const char *const bench_cpu_inputs[] = {
+    "gen:onerow:5M", "gen:road:5M",    "gen:rmat:5M",     "gen:star:5M",
+    "gen:short:5M",  "gen:uniform:5M", "gen:stencil27:5M"};
+
+static void bench_help(void) {
+  int i;
+  (void)fputs("Time merbit's products against cuSPARSE's on the same arrays, verified.\n"
+              "  bench [options] INPUT...\n"
+              "INPUT: a Matrix Market file, a raw .csr dump, or gen:NAME:NNZ[:SEED] (NNZ as "
+              "60M; SEED 1):\n",
+              stdout);
+  for (i = 0; i < BENCH_GENERATORS; i++) {
+    (void)printf("  %-10s %s\n", bench_generators[i].name, bench_generators[i].about);
+  }
+  (void)fputs(
+      "Without INPUT: a default set. Options:\n"
+      "  --precision LIST  of f32 and f64; both by default\n"
+      "  --methods LIST    names or beginnings of names up to a '-', by default all\n"
+      "                    GPU: cusparse-csr-alg1, ... cusparse-coo-alg2, auto, "
+      "merbit-dual-sN,\n"
+      "                    merbit-sN (N is sigma; the first with the dual-buffer commit)\n"
+      "                    CPU: merge, static (OpenMP loop over rows), reference\n"
+      "  --sigma LIST      of steps per lane; 7,14,28 by default\n"
+      "  --repeat N        rounds of measuring, 3 to 101; 15 by default\n"
+      "  --side SIDE       auto (default), cuda or cpu\n"
+      "  --threads N       CPU threads; all by default\n"
+      "  --json FILE       every figure\n"
+      "GPU times are medians over the rounds of batches of 10 ms between CUDA events; -ab is\n"
+      "alpha A x + beta y, the others A x; merbit-tile-sN is the kernel that builds a plan's "
+      "tiles,\n"
+      "its ratio to the product of the same plan. Other ratios are to the best cuSPARSE of the "
+      "kind.\n"
+      "MERBIT_BENCH_CUSPARSE names the libcusparse to open where it is not found.\n",
+      stdout);
+}
+
+/* A whole number from `low` to `high`. */
+static int bench_option_integer(const char *option, const char *text, int low, int high) {
+  char *end = NULL;
+  const long value = strtol(text, &end, 10);
+  if (end == text || *end != '\0' || value < low || value > high) {
+    bench_die("%s %s: give a whole number from %d to %d", option, text, low, high);
+  }
+  return (int)value;
+}
+
+static void bench_option_precision(bench_options *o, const char *text) {
+  o->single =
+      strcmp(text, "f32") == 0 || strcmp(text, "f32,f64") == 0 || strcmp(text, "f64,f32") == 0;
+  o->full = strcmp(text, "f32") != 0;
+  if (!o->single && strcmp(text, "f64") != 0) {
+    bench_die("--precision %s: give f32, f64 or f32,f64", text);
+  }
+}
+
+static void bench_option_sigma(bench_options *o, const char *text) {
+  char copy[256], *rest = NULL, *part;
+  (void)snprintf(copy, sizeof copy, "%s", text);
+  o->sigma_count = 0;
+  for (part = strtok_r(copy, ",", &rest); part != NULL; part = strtok_r(NULL, ",", &rest)) {
+    if (o->sigma_count == BENCH_SIGMAS) {
+      bench_die("--sigma %s: give at most %d values", text, BENCH_SIGMAS);
+    }
+    o->sigmas[o->sigma_count++] = bench_option_integer("--sigma", part, 1, 64);
+  }
+}
+
+static void bench_option_side(bench_options *o, const char *text) {
+  o->side = strcmp(text, "cpu") == 0    ? MERBIT_SIDE_CPU
+            : strcmp(text, "cuda") == 0 ? MERBIT_SIDE_CUDA
+                                        : MERBIT_SIDE_AUTO;
+  if (o->side == MERBIT_SIDE_AUTO && strcmp(text, "auto") != 0) {
+    bench_die("--side %s: give auto, cuda or cpu", text);
+  }
+}
+
+static void bench_option(bench_options *o, const char *option, const char *value) {
+  if (strcmp(option, "--precision") == 0) {
+    bench_option_precision(o, value);
+  } else if (strcmp(option, "--methods") == 0) {
+    o->methods = value;
+  } else if (strcmp(option, "--sigma") == 0) {
+    bench_option_sigma(o, value);
+  } else if (strcmp(option, "--repeat") == 0) {
+    o->rounds = bench_option_integer(option, value, 3, BENCH_MOST_ROUNDS);
+  } else if (strcmp(option, "--side") == 0) {
+    bench_option_side(o, value);
+  } else if (strcmp(option, "--threads") == 0) {
+    o->threads = bench_option_integer(option, value, 1, 1024);
+  } else if (strcmp(option, "--json") == 0) {
+    o->json = value;
+  } else if (strcmp(option, "--startup") == 0) {
+    o->startup = value;
+  } else {
+    bench_die("there is no option %s; bench --help lists them", option);
+  }
+}
+
+/* Options anywhere; what is left in argv, from its second place on, are the inputs. */
+static void bench_parse(bench_options *o, int argc, char **argv) {
+  int i, inputs = 0;
+  memset(o, 0, sizeof *o);
+  o->methods = "all";
+  o->single = o->full = 1;
+  o->sigmas[0] = 7;
+  o->sigmas[1] = 14;
+  o->sigmas[2] = 28;
+  o->sigma_count = 3;
+  o->rounds = 15;
+  for (i = 1; i < argc; i++) {
+    if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+      bench_help();
+      exit(0);
+    }
+    if (strncmp(argv[i], "--", 2) != 0) {
+      argv[1 + inputs++] = argv[i];
+    } else if (i + 1 == argc) {
+      bench_die("%s: a value must follow, if it is an option; see bench --help", argv[i]);
+    } else {
+      bench_option(o, argv[i], argv[i + 1]);
+      i++;
+    }
+  }
+  o->inputs = (const char *const *)(argv + 1);
+  o->input_count = inputs;
+}
+
+#endif

@@ -1,0 +1,9455 @@
+/* merbit.h 0.1.0 - sparse matrix-vector products that repeat, on NVIDIA GPUs and on CPU threads.
+ *
+ * Generated from templates/ by gen/generate.py: edit there. MIT licence, at the end of this file. */
+#if defined(MERBIT_IMPLEMENTATION) && !defined(MERBIT_IMPLEMENTATION_DONE)
+/* The implementation needs GNU/POSIX declarations, so it must come before any system header. */
+#if defined(_FEATURES_H) && !defined(__USE_GNU)
+#error "merbit.h: with MERBIT_IMPLEMENTATION, include merbit.h before any system header, or compile with -D_GNU_SOURCE"
+#endif
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
+#endif
+
+#ifndef MERBIT_H
+#define MERBIT_H
+/* ==== >>MANUAL ===================================================================================
+ *
+ * merbit multiplies sparse matrices by dense vectors, again and again: y = alpha A x + beta y. On an
+ * NVIDIA GPU it compiles kernels for the very matrix with NVRTC, while the program runs, and keeps them
+ * on disk; without a GPU, or without NVRTC, the same calls run on CPU threads.
+ *
+ * USE. Copy this file into your project. In one C or C++ file write
+ *
+ *     #define MERBIT_IMPLEMENTATION
+ *     #include "merbit.h"
+ *
+ * before any system header; elsewhere just include it. Link with -lm -ldl (and -pthread where the C
+ * library is older than glibc 2.34). No CUDA header or library is needed to build: libcuda and libnvrtc
+ * are opened at run time. Define MERBIT_STATIC before the include to make every function static. With
+ * OpenMP enabled the CPU methods use it, else a small pool that the context owns.
+ *
+ * A PRODUCT.
+ *
+ * Example: product
+ *     int row_ptr[] = {0, 2, 3, 5}, col_ind[] = {0, 2, 1, 0, 2};
+ *     double values[] = {1, 2, 3, 4, 5}, x[] = {1, 1, 1}, y[3];
+ *     merbit_view A = merbit_csr(3, 3, 5, row_ptr, col_ind, values);
+ *     merbit_plan_desc desc = {MERBIT_SIDE_AUTO};
+ *     merbit_context *context;
+ *     merbit_plan *plan;
+ *     desc.vector_memory = MERBIT_MEMORY_HOST;
+ *     if (merbit_context_create(NULL, &context, NULL) == MERBIT_OK) {
+ *       if (merbit_plan_create(context, &A, &desc, &plan) == MERBIT_OK) {
+ *         merbit_spmv(plan, NULL, NULL, x, NULL, y, NULL); // y = A x
+ *         merbit_plan_destroy(plan);
+ *       }
+ *       merbit_context_destroy(context);
+ *     }
+ *
+ * Host vectors are convenient and, on a GPU, slow: they travel with every product. Vectors in buffers stay
+ * where the context computes; any device pointer of your own does as well.
+ *
+ * Example: buffers
+ *     int row_ptr[] = {0, 1, 2}, col_ind[] = {1, 0};
+ *     float values[] = {2, 3}, x[] = {1, 10}, y[2], alpha = 0.5f;
+ *     merbit_view A = merbit_csr(2, 2, 2, row_ptr, col_ind, values);
+ *     merbit_context *context = NULL;
+ *     merbit_buffer *bx = NULL, *by = NULL;
+ *     merbit_plan *plan = NULL;
+ *     char sentence[MERBIT_MESSAGE_SIZE];
+ *     A.value_type = MERBIT_F32;
+ *     if (merbit_context_create(NULL, &context, NULL) ||
+ *         merbit_buffer_create(context, sizeof x, &bx) ||
+ *         merbit_buffer_create(context, sizeof y, &by) ||
+ *         merbit_buffer_upload(bx, 0, x, sizeof x) ||
+ *         merbit_plan_create(context, &A, NULL, &plan) ||
+ *         merbit_spmv(plan, NULL, &alpha, merbit_buffer_pointer(bx), NULL,
+ *                     merbit_buffer_pointer(by), NULL) ||
+ *         merbit_buffer_download(by, 0, y, sizeof y)) {
+ *       merbit_last_error(context, sentence, sizeof sentence); // what went wrong, with the culprit
+ *     }
+ *     merbit_plan_destroy(plan);
+ *     merbit_buffer_destroy(bx);
+ *     merbit_buffer_destroy(by);
+ *     merbit_context_destroy(context);
+ *
+ * A GRAPH FROM A FILE.
+ *
+ * Example: pagerank
+ *     merbit_context *context = NULL;
+ *     merbit_matrix *graph = NULL;
+ *     merbit_view links;
+ *     double *ranks = NULL;
+ *     merbit_status status = merbit_context_create(NULL, &context, NULL);
+ *     if (status == MERBIT_OK) {
+ *       status = merbit_matrix_read_file(context, "graph.mtx", NULL, &graph);
+ *     }
+ *     if (status == MERBIT_OK) {
+ *       links = merbit_matrix_view(graph);
+ *       ranks = (double *)malloc((size_t)links.rows * sizeof *ranks);
+ *       if (ranks != NULL) {
+ *         status = merbit_pagerank(context, &links, NULL, ranks, NULL);
+ *       }
+ *     }
+ *     free(ranks);
+ *     merbit_matrix_destroy(graph);
+ *     merbit_context_destroy(context);
+ *
+ * STATUS. Every call that can fail returns a merbit_status, sets its out pointer to NULL on failure and
+ * leaves a sentence that names the value at fault (merbit_last_error; merbit_context_create fills a
+ * merbit_error instead). A NULL context, buffer, matrix or plan is MERBIT_INVALID_ARGUMENT, without a
+ * sentence. Destroying NULL does nothing. Nothing prints unless MERBIT_LOG is set; nothing exits.
+ *
+ * DESCRIPTORS. Fill a descriptor with zeros first: zero means the default, and fields may be added.
+ *
+ * OWNERSHIP. Views borrow. Matrices, buffers, plans and workspaces are yours to destroy, in any order:
+ * each keeps alive what it was made from.
+ *
+ * THREADS. A context, a matrix and a plan may be shared by threads. Products of one plan at the same time
+ * need a workspace each (merbit_workspace_create); so do products in different streams and in captured
+ * graphs. Changing values and destroying need the object alone.
+ *
+ * CUDA. The context retains the device's primary context, or uses yours (context_desc.cuda_context), and
+ * restores the caller's current context after each call. merbit_spmv only enqueues work on the stream and
+ * may be captured in a CUDA graph. A dead CUDA context answers MERBIT_DEVICE_LOST from then on.
+ *
+ * SIDES. MERBIT_SIDE_AUTO takes the GPU if there is a driver, a device and NVRTC, else the CPU, and says
+ * why in merbit_context_info.reason. MERBIT_SIDE_CUDA fails with the reason instead. A plan under AUTO whose
+ * matrix, vectors and scalars are said to be in host memory may still fall back when it is made; then no
+ * more. merbit_plan_describe tells.
+ *
+ * NUMBERS. A result's error is at most gamma(k + 2) (|alpha| |A| |x| + |beta| |y|) in every component, for a row
+ * of k nonzeros, barring overflow and underflow. beta 0 does not read y; alpha 0 does not read A or x. NaN and
+ * Inf stay in the rows whose nonzeros meet them. A sum that is zero is +0. Products are bitwise repeatable for one
+ * plan: GPU products whatever the launch, CPU products for one number of threads. merbit_pagerank on the GPU adds
+ * atomically where a row spans thread blocks, and is not.
+ *
+ * LIMITS. cols < 2^31. Rows and nonzeros are counted in 64 bits.
+ *
+ * NVRTC is looked for in context_desc.nvrtc_path; else MERBIT_NVRTC; else the loader's path; CUDA_HOME and
+ * CUDA_PATH; /usr/local/cuda; pip's nvidia wheels.
+ *
+ * CACHE. Cubins are kept in context_desc.cache_dir; else MERBIT_CACHE_DIR; else XDG_CACHE_HOME/merbit; else
+ * ~/.cache/merbit. An empty cache_dir turns the disk cache off. The directory must belong to you, in a path that
+ * nobody but you and root may write to; else there is no disk cache (context_info.cache_off_reason).
+ *
+ * ENVIRONMENT. MERBIT_CACHE_DIR, MERBIT_NVRTC: above. MERBIT_LOG=1: log lines to stderr where no callback is set.
+ * MERBIT_DUMP=DIR: program texts, compiler logs and cubins are written there.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define MERBIT_VERSION_MAJOR 0
+#define MERBIT_VERSION_MINOR 1
+#define MERBIT_VERSION_PATCH 0
+#define MERBIT_VERSION_STRING "0.1.0"
+
+/* MERBIT_STATIC before the include makes every function static to the including file. */
+#ifndef MERBIT_API
+#if defined(MERBIT_STATIC) && defined(__GNUC__)
+#define MERBIT_API static __attribute__((unused))
+#elif defined(MERBIT_STATIC)
+#define MERBIT_API static
+#else
+#define MERBIT_API extern
+#endif
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What a call answered. MERBIT_OK is zero; `merbit_last_error` has the sentence. */
+typedef enum merbit_status {
+  MERBIT_OK                        = 0, /* success */
+  MERBIT_INVALID_ARGUMENT          = 1, /* an argument is missing, out of range or contradicts another */
+  MERBIT_INVALID_MATRIX            = 2, /* an array of a matrix has an entry that cannot be right */
+  MERBIT_INVALID_FILE              = 3, /* a file does not follow its format */
+  MERBIT_IO_ERROR                  = 4, /* a file or stream could not be opened, read or written */
+  MERBIT_OUT_OF_MEMORY             = 5, /* the host has no memory left */
+  MERBIT_DEVICE_OUT_OF_MEMORY      = 6, /* the GPU has no memory left */
+  MERBIT_TOO_LARGE                 = 7, /* a size is beyond what this version handles */
+  MERBIT_NOT_SUPPORTED             = 8, /* this version does not support that yet */
+  MERBIT_NO_DEVICE                 = 9, /* no usable NVIDIA driver or GPU */
+  MERBIT_NO_COMPILER               = 10, /* no usable NVRTC */
+  MERBIT_COMPILE_ERROR             = 11, /* NVRTC refused a kernel */
+  MERBIT_DEVICE_ERROR              = 12, /* a CUDA driver call failed */
+  MERBIT_DEVICE_LOST               = 13, /* the GPU context is dead; destroy the context and make a new one */
+  MERBIT_CANCELLED                 = 14 /* a progress callback asked to stop */
+} merbit_status;
+
+/* Scalar types. DEFAULT means f64 in a view, and the matrix's own type elsewhere. The types from
+ * F16 on are reserved: calls answer MERBIT_NOT_SUPPORTED. */
+typedef enum merbit_type {
+  MERBIT_TYPE_DEFAULT  = 0,
+  MERBIT_F64           = 1,
+  MERBIT_F32           = 2,
+  MERBIT_F16           = 3,
+  MERBIT_BF16          = 4,
+  MERBIT_C64           = 5,
+  MERBIT_C128          = 6
+} merbit_type;
+
+typedef enum merbit_index_type { /* width of an array of offsets or indices, signed */
+  MERBIT_INDEX_32 = 0,
+  MERBIT_INDEX_64 = 1
+} merbit_index_type;
+
+typedef enum merbit_format {
+  MERBIT_CSR = 0, /* row_ptr[rows + 1], col_ind[nnz] */
+  MERBIT_COO = 1, /* row_ind[nnz], col_ind[nnz], in any order */
+  MERBIT_BSR = 2  /* reserved: MERBIT_NOT_SUPPORTED */
+} merbit_format;
+
+typedef enum merbit_memory { /* where an array lives */
+  MERBIT_MEMORY_DEFAULT = 0, /* views and scalars: host; vectors: the plan's side */
+  MERBIT_MEMORY_HOST = 1,
+  MERBIT_MEMORY_DEVICE = 2
+} merbit_memory;
+
+typedef enum merbit_side { /* who computes */
+  MERBIT_SIDE_AUTO = 0,    /* the GPU if driver, device and NVRTC are there, else the CPU */
+  MERBIT_SIDE_CPU = 1,
+  MERBIT_SIDE_CUDA = 2     /* fails with the reason where that is impossible */
+} merbit_side;
+
+typedef enum merbit_operation {
+  MERBIT_OPERATION_N = 0, /* y = alpha A x + beta y */
+  MERBIT_OPERATION_T = 1, /* reserved: MERBIT_NOT_SUPPORTED */
+  MERBIT_OPERATION_H = 2  /* reserved: MERBIT_NOT_SUPPORTED */
+} merbit_operation;
+
+typedef enum merbit_method {
+  MERBIT_METHOD_AUTO = 0,      /* MERBIT on CUDA, MERGE on the CPU */
+  MERBIT_METHOD_REFERENCE = 1, /* CPU: the sequential row loop */
+  MERBIT_METHOD_MERGE = 2,     /* CPU: merge-path split over threads (seed 002, Algorithm 2) */
+  MERBIT_METHOD_MERBIT = 3     /* CUDA: merge-path tiles with packed lanes (seed 000) */
+} merbit_method;
+
+/* One context is one device, or the CPU. Made by merbit_context_create. Reference-counted: what was
+ * made from it keeps it alive after merbit_context_destroy. Threads may share it. */
+typedef struct merbit_context merbit_context;
+/* A vector where the context computes. */
+typedef struct merbit_buffer merbit_buffer;
+/* A CSR matrix in host memory that the library owns. Immutable, so threads may share it. */
+typedef struct merbit_matrix merbit_matrix;
+/* A matrix prepared for repeated products. Immutable but for merbit_plan_update_values. */
+typedef struct merbit_plan merbit_plan;
+/* The scratch of one product in flight. */
+typedef struct merbit_workspace merbit_workspace;
+
+#define MERBIT_MESSAGE_SIZE 512 /* bytes of an error sentence, its terminating zero included */
+
+typedef struct merbit_error {
+  merbit_status status;
+  char message[MERBIT_MESSAGE_SIZE];
+} merbit_error;
+
+/* Both functions or neither. `allocate` returns memory aligned for any type, or NULL; both may be
+ * called from several threads at once. */
+typedef struct merbit_allocator {
+  void *(*allocate)(void *user, size_t bytes);
+  void (*release)(void *user, void *memory);
+  void *user;
+} merbit_allocator;
+
+/* One line without newline. May be called from several threads at once, never with a lock held. */
+typedef void (*merbit_log_callback)(void *user, const char *line);
+/* Bytes read so far, and the total or 0 where it is not known. Nonzero cancels the read. */
+typedef int (*merbit_read_progress)(void *user, int64_t bytes_done, int64_t bytes_total);
+/* Iterations done, L1 change of the last one, seconds since the first. Nonzero cancels. */
+typedef int (*merbit_solve_progress)(void *user, int iteration, double change, double seconds);
+/* Fill up to `size` bytes: returns how many, 0 at the end, negative on failure. */
+typedef int64_t (*merbit_read_callback)(void *user, void *data, size_t size);
+/* Take all `size` bytes: returns 0, or nonzero on failure. */
+typedef int (*merbit_write_callback)(void *user, const void *data, size_t size);
+
+typedef struct merbit_context_desc {
+  merbit_side side;
+  int device;               /* CUDA ordinal; ignored with cuda_context */
+  void *cuda_context;       /* a CUcontext of yours; NULL: the device's primary context */
+  int threads;              /* CPU threads; 0: as many as the process may use */
+  const char *cache_dir;    /* directory of cubins; NULL: see the manual; "": no disk cache */
+  int64_t cache_max_bytes;  /* 0: 256 MiB; oldest entries go first */
+  const char *nvrtc_path;   /* the libnvrtc to open; NULL: see the manual */
+  merbit_allocator allocator;
+  merbit_log_callback log;
+  void *log_user;
+} merbit_context_desc;
+
+typedef struct merbit_context_info {
+  merbit_side side;           /* CPU or CUDA, never AUTO */
+  char device[128];           /* the GPU's name, or "CPU" */
+  char reason[384];           /* why the CPU was taken under AUTO; else empty */
+  char nvrtc[256];            /* path of the libnvrtc in use; else empty */
+  char cache_dir[512];        /* empty: no disk cache */
+  char cache_off_reason[256]; /* why there is no disk cache; else empty */
+  int threads;                /* CPU threads */
+  int compute_capability;     /* 90 for 9.0; 0 on the CPU */
+  int driver_version;         /* as CUDA counts: 13000; 0 on the CPU */
+  int nvrtc_version;
+  int64_t cache_hits;
+  int64_t cache_misses;
+  int64_t cache_errors;       /* disk errors met and survived */
+} merbit_context_info;
+
+/* A borrowed description of a matrix: nothing is copied or owned. All-zero fields mean: CSR, f64,
+ * 32-bit offsets and indices, base 0, host memory. Columns need not be sorted, and duplicates add
+ * up. `values == NULL` is a pattern of ones. With base 1, row_ptr[0] is 1. */
+typedef struct merbit_view {
+  merbit_format format;
+  merbit_type value_type;
+  merbit_index_type offset_type; /* of row_ptr */
+  merbit_index_type index_type;  /* of row_ind and col_ind */
+  merbit_memory memory;          /* of all arrays */
+  int base;                      /* 0 or 1 */
+  int64_t rows;
+  int64_t cols;                  /* at most 2^31 - 1 */
+  int64_t nnz;
+  const void *row_ptr;           /* CSR: rows + 1 offsets */
+  const void *row_ind;           /* COO: nnz rows */
+  const void *col_ind;           /* nnz columns */
+  const void *values;            /* nnz values, or NULL */
+} merbit_view;
+
+typedef struct merbit_read_desc {
+  merbit_type value_type; /* F64 by default; F32 rounds each decimal once */
+  int64_t max_rows;       /* most rows to accept; 0: 2^20 plus 64 for each byte of input */
+  merbit_read_progress progress;
+  void *progress_user;
+} merbit_read_desc;
+
+typedef struct merbit_plan_desc {
+  merbit_side side;            /* AUTO: the context's */
+  merbit_operation operation;
+  merbit_method method;
+  merbit_type vector_type;     /* of x and y; only the matrix's own type for now */
+  merbit_type compute_type;    /* of sums, alpha and beta; only the matrix's own type for now */
+  merbit_memory vector_memory; /* of x and y; HOST with CUDA: staged and synchronous */
+  merbit_memory scalar_memory; /* of alpha and beta; DEVICE only with CUDA */
+  int expected_calls;          /* products to come; 0: 100 */
+  int sigma;                   /* MERBIT: steps per lane; 0: 14 in f32, 7 in f64 */
+  int omega;                   /* MERBIT: lanes per tile, 32, 16 or 8; 0: 32 */
+  int block_threads;           /* MERBIT: threads per block, 32 to 1024; 0: chosen */
+  int unchecked;               /* nonzero: the arrays are known to be valid */
+} merbit_plan_desc;
+
+typedef struct merbit_plan_info {
+  merbit_side side;
+  merbit_method method;
+  int sigma, omega, block_threads; /* 0 on the CPU */
+  int descriptor_bits;             /* of a lane: 32 or 64; 0 on the CPU */
+  int64_t tiles;                   /* 0 on the CPU */
+  int64_t bytes_per_product;       /* matrix streams once, x and y once */
+  int64_t device_bytes;            /* GPU memory that the plan holds */
+  int cubin_from_cache;            /* 1: loaded from disk, 0: compiled (or CPU) */
+  double plan_seconds;             /* all of merbit_plan_create */
+  double compile_seconds;          /* NVRTC; 0 after a cache hit */
+  double load_seconds;             /* reading and loading the cubin */
+} merbit_plan_info;
+
+typedef struct merbit_pagerank_desc {
+  double damping;      /* in (0, 1); 0: 0.85 */
+  double tolerance;    /* on the L1 change of one iteration; 0: 1e-10 in f64, 1e-6 in f32 */
+  int max_iterations;  /* 0: 1000 */
+  int unweighted;      /* nonzero: ignore the values, every edge counts one */
+  merbit_side side;    /* AUTO: the context's */
+  merbit_solve_progress progress;
+  void *progress_user;
+} merbit_pagerank_desc;
+
+typedef enum merbit_stop { /* why an iteration ended */
+  MERBIT_STOP_CONVERGED = 0,
+  MERBIT_STOP_CAP = 1,       /* max_iterations reached */
+  MERBIT_STOP_CANCELLED = 2, /* by the progress callback */
+  MERBIT_STOP_NOT_FINITE = 3
+} merbit_stop;
+
+typedef struct merbit_pagerank_result {
+  merbit_stop stop;
+  int iterations;
+  double change;            /* L1 change of the last iteration */
+  int64_t dangling;         /* vertices without outgoing weight */
+  double prepare_seconds;   /* transposing, normalising, planning */
+  double iterate_seconds;
+  merbit_plan_info plan;
+  char description[512];    /* of the plan, as merbit_plan_describe gives it */
+} merbit_pagerank_result;
+
+/* ---- Library ------------------------------------------------------------------------------- */
+
+/* "MAJOR.MINOR.PATCH" of the implementation. Static storage. */
+MERBIT_API const char *merbit_version(void);
+/* "MERBIT_INVALID_MATRIX" and the like; never NULL. Static storage. */
+MERBIT_API const char *merbit_status_name(merbit_status status);
+/* One line on what the status means; never NULL. Static storage. */
+MERBIT_API const char *merbit_status_text(merbit_status status);
+
+/* ---- Context ------------------------------------------------------------------------------- */
+
+/* Open a device or the CPU. `desc` NULL means all defaults, its strings are copied; `error`, if not
+ * NULL, receives the sentence. Fails with NO_DEVICE or NO_COMPILER only under MERBIT_SIDE_CUDA. */
+MERBIT_API merbit_status merbit_context_create(const merbit_context_desc *desc,
+                                               merbit_context **context, merbit_error *error);
+/* NULL is accepted. Buffers, plans and matrices made from it stay valid. */
+MERBIT_API void merbit_context_destroy(merbit_context *context);
+MERBIT_API merbit_status merbit_context_get_info(merbit_context *context,
+                                                 merbit_context_info *info);
+/* The last failure of any call on this context or on what was made from it, by any thread.
+ * `message` (may be NULL) receives up to `size` bytes, always terminated. */
+MERBIT_API merbit_status merbit_last_error(merbit_context *context, char *message, size_t size);
+
+/* ---- Buffers: vectors where the context computes, without CUDA headers ---------------------- */
+
+/* `bytes` may be 0. The memory is not initialised. */
+MERBIT_API merbit_status merbit_buffer_create(merbit_context *context, size_t bytes,
+                                              merbit_buffer **buffer);
+/* Host to buffer and back; complete on return. They order themselves behind work on the default
+ * stream; synchronise other streams first. */
+MERBIT_API merbit_status merbit_buffer_upload(merbit_buffer *buffer, size_t offset,
+                                              const void *source, size_t bytes);
+MERBIT_API merbit_status merbit_buffer_download(const merbit_buffer *buffer, size_t offset,
+                                                void *target, size_t bytes);
+/* The address to hand to merbit_spmv: a device pointer on CUDA, else a host pointer. */
+MERBIT_API void *merbit_buffer_pointer(const merbit_buffer *buffer);
+MERBIT_API void merbit_buffer_destroy(merbit_buffer *buffer); /* NULL is accepted */
+
+/* ---- Matrices -------------------------------------------------------------------------------- */
+
+/* A view of host CSR arrays with 32-bit indices from 0 and f64 values; set its fields for others. */
+MERBIT_API merbit_view merbit_csr(int64_t rows, int64_t cols, int64_t nnz, const void *row_ptr,
+                                  const void *col_ind, const void *values);
+/* Check every array of a view: INVALID_MATRIX names the first bad entry. Reads O(rows + nnz). */
+MERBIT_API merbit_status merbit_view_check(merbit_context *context, const merbit_view *view);
+
+/* An owned CSR copy with sorted columns and without duplicates (added up in the order of the arrays),
+ * base 0, 32-bit columns, 32-bit offsets where nnz < 2^31. Any view; a device view is downloaded. */
+MERBIT_API merbit_status merbit_matrix_create(merbit_context *context, const merbit_view *view,
+                                              merbit_matrix **matrix);
+/* The same of the transpose: columns become rows. */
+MERBIT_API merbit_status merbit_matrix_transpose(merbit_context *context, const merbit_view *view,
+                                                 merbit_matrix **matrix);
+/* Valid until the matrix is destroyed. */
+MERBIT_API merbit_view merbit_matrix_view(const merbit_matrix *matrix);
+MERBIT_API void merbit_matrix_destroy(merbit_matrix *matrix); /* NULL is accepted */
+
+/* Matrix Market (Boisvert, Pozo, Remington: NISTIR 5935), from a path, a block of memory or a
+ * callback. Duplicates are added up in file order, symmetric halves expanded, patterns kept as
+ * patterns. INVALID_FILE names line and culprit. `desc` NULL means all defaults. */
+MERBIT_API merbit_status merbit_matrix_read_file(merbit_context *context, const char *path,
+                                                 const merbit_read_desc *desc,
+                                                 merbit_matrix **matrix);
+MERBIT_API merbit_status merbit_matrix_read_memory(merbit_context *context, const void *data,
+                                                   size_t size, const merbit_read_desc *desc,
+                                                   merbit_matrix **matrix);
+MERBIT_API merbit_status merbit_matrix_read_stream(merbit_context *context,
+                                                   merbit_read_callback read, void *user,
+                                                   const merbit_read_desc *desc,
+                                                   merbit_matrix **matrix);
+/* Coordinate, general; values with the digits that read back bit for bit. A file is written beside
+ * its target and renamed, so that a failure leaves the old one. Host views only. */
+MERBIT_API merbit_status merbit_matrix_write_file(merbit_context *context,
+                                                  const merbit_view *view, const char *path);
+MERBIT_API merbit_status merbit_matrix_write_stream(merbit_context *context,
+                                                    const merbit_view *view,
+                                                    merbit_write_callback write, void *user);
+
+/* ---- Plans and products ---------------------------------------------------------------------- */
+
+/* Prepare `view` for repeated products. The arrays are borrowed: they must stay as they are until the
+ * plan is destroyed, unless they lie in host memory and the plan is for CUDA, which copies them.
+ * `desc` NULL means all defaults. */
+MERBIT_API merbit_status merbit_plan_create(merbit_context *context, const merbit_view *view,
+                                            const merbit_plan_desc *desc, merbit_plan **plan);
+/* New values for the same structure, in the order of the view given at creation (copied). `memory`
+ * says where they lie; DEFAULT is the view's. No product of the plan may be in flight. */
+MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void *values,
+                                                   merbit_memory memory);
+/* One line: what was chosen and why. Writes up to `size` bytes, always terminated where size > 0;
+ * returns the length of the whole line. */
+MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size_t size);
+MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *plan, merbit_plan_info *info);
+MERBIT_API void merbit_plan_destroy(merbit_plan *plan); /* NULL is accepted */
+
+/* Scratch for one product in flight: one for each stream or captured graph that uses the plan at the
+ * same time. Keeps its plan alive. */
+MERBIT_API merbit_status merbit_workspace_create(merbit_plan *plan, merbit_workspace **workspace);
+MERBIT_API void merbit_workspace_destroy(merbit_workspace *workspace); /* NULL is accepted */
+
+/* y = alpha A x + beta y. x holds cols, y rows elements of the plan's vector type; they must not
+ * overlap. alpha and beta are of the compute type; NULL means alpha 1 and beta 0. beta 0 never reads
+ * y, alpha 0 never reads A or x. `workspace` NULL is the plan's own: one product at a time.
+ * `stream` is a CUstream (NULL: the default stream), unused on the CPU. On CUDA the call returns when
+ * the product is enqueued, allocates nothing, waits for nothing and may be captured in a graph;
+ * host vectors are the exception, see vector_memory. Threads may share a plan, each with its own
+ * workspace. */
+MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *workspace,
+                                     const void *alpha, const void *x, const void *beta, void *y,
+                                     void *stream);
+
+/* ---- Solvers ----------------------------------------------------------------------------------- */
+
+/* PageRank of a link graph: entry (i, j) is an edge from i to j, its value (1 in a pattern) the weight.
+ * Vertices without outgoing weight spread theirs evenly. `ranks` is a host array of graph->rows
+ * elements of the graph's value type; they add up to 1. A run that stops early still returns its
+ * last ranks. `desc` and `result` may be NULL. Power method: seed 000, section 5.5.1. */
+MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_view *graph,
+                                         const merbit_pagerank_desc *desc, void *ranks,
+                                         merbit_pagerank_result *result);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* MERBIT_H */
+
+#if defined(MERBIT_IMPLEMENTATION) && !defined(MERBIT_IMPLEMENTATION_DONE)
+#define MERBIT_IMPLEMENTATION_DONE
+
+/* ==== >>core/internal.h  includes and the structs that rooms share ======================== */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <float.h>
+#include <inttypes.h>
+#include <math.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <time.h>
+#include <unistd.h>
+
+#if defined(__GNUC__)
+#define MBI_PRINTF(at, first) __attribute__((format(printf, at, first)))
+#else
+#define MBI_PRINTF(at, first)
+#endif
+
+#define MBI_MAX_THREADS 1024
+
+typedef pthread_mutex_t mbi_mutex;
+typedef void (*mbi_task)(void *argument, int index);
+
+static void mbi_mutex_lock(mbi_mutex *mutex) {
+  (void)pthread_mutex_lock(mutex);
+}
+
+static void mbi_mutex_unlock(mbi_mutex *mutex) {
+  (void)pthread_mutex_unlock(mutex);
+}
+
+#ifndef _OPENMP
+typedef struct mbi_pool { /* core/threads.c */
+  mbi_mutex caller;       /* held by the thread whose call is running */
+  mbi_mutex lock;         /* guards the rest */
+  pthread_cond_t wake, idle;
+  pthread_t *workers;
+  int count, started, stop;
+  int open, active;       /* a call may be joined; workers that have joined */
+  unsigned generation;    /* counts calls */
+  mbi_task task;
+  void *argument;
+  int tasks, next;
+} mbi_pool;
+
+static void mbi_pause(void) {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+#endif
+
+/* CUDA types as the driver's ABI has them, so that no CUDA header is needed. */
+typedef uint64_t mbi_devptr; /* CUdeviceptr */
+typedef int mbi_curesult;    /* CUresult */
+
+typedef struct mbi_driver { /* jit/driver.c */
+  void *library;
+  mbi_curesult (*init)(unsigned flags); /* cuInit */
+  mbi_curesult (*driver_get_version)(int *version); /* cuDriverGetVersion */
+  mbi_curesult (*get_error_name)(mbi_curesult result, const char **text); /* cuGetErrorName */
+  mbi_curesult (*get_error_string)(mbi_curesult result, const char **text); /* cuGetErrorString */
+  mbi_curesult (*device_get_count)(int *count); /* cuDeviceGetCount */
+  mbi_curesult (*device_get)(int *device, int ordinal); /* cuDeviceGet */
+  mbi_curesult (*device_get_name)(char *name, int size, int device); /* cuDeviceGetName */
+  mbi_curesult (*device_get_attribute)(int *value, int attribute, int device); /* cuDeviceGetAttribute */
+  mbi_curesult (*primary_retain)(void **context, int device); /* cuDevicePrimaryCtxRetain */
+  mbi_curesult (*primary_release)(int device); /* cuDevicePrimaryCtxRelease_v2 */
+  mbi_curesult (*ctx_push)(void *context); /* cuCtxPushCurrent_v2 */
+  mbi_curesult (*ctx_pop)(void **context); /* cuCtxPopCurrent_v2 */
+  mbi_curesult (*ctx_get_device)(int *device); /* cuCtxGetDevice */
+  mbi_curesult (*mem_alloc)(mbi_devptr *address, size_t bytes); /* cuMemAlloc_v2 */
+  mbi_curesult (*mem_free)(mbi_devptr address); /* cuMemFree_v2 */
+  mbi_curesult (*memcpy_htod)(mbi_devptr target, const void *source, size_t bytes); /* cuMemcpyHtoD_v2 */
+  mbi_curesult (*memcpy_dtoh)(void *target, mbi_devptr source, size_t bytes); /* cuMemcpyDtoH_v2 */
+  mbi_curesult (*memcpy_htod_async)(mbi_devptr target, const void *source, size_t bytes, void *stream); /* cuMemcpyHtoDAsync_v2 */
+  mbi_curesult (*memcpy_dtoh_async)(void *target, mbi_devptr source, size_t bytes, void *stream); /* cuMemcpyDtoHAsync_v2 */
+  mbi_curesult (*memcpy_dtod)(mbi_devptr target, mbi_devptr source, size_t bytes); /* cuMemcpyDtoD_v2 */
+  mbi_curesult (*memset_d8_async)(mbi_devptr target, unsigned char byte, size_t bytes, void *stream); /* cuMemsetD8Async */
+  mbi_curesult (*pointer_get_attribute)(void *value, int attribute, mbi_devptr address); /* cuPointerGetAttribute */
+  mbi_curesult (*stream_synchronize)(void *stream); /* cuStreamSynchronize */
+  mbi_curesult (*module_load_data)(void **module, const void *image); /* cuModuleLoadData */
+  mbi_curesult (*module_unload)(void *module); /* cuModuleUnload */
+  mbi_curesult (*module_get_function)(void **function, void *module, const char *name); /* cuModuleGetFunction */
+  mbi_curesult (*func_set_attribute)(void *function, int attribute, int value); /* cuFuncSetAttribute */
+  mbi_curesult (*launch_kernel)(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes, void *stream, void **arguments, void **extra); /* cuLaunchKernel */
+} mbi_driver;
+
+typedef struct mbi_nvrtc { /* jit/nvrtc.c */
+  void *library;
+  char path[256];
+  int version; /* major * 1000 + minor * 10 */
+  int (*get_version)(int *major, int *minor); /* nvrtcVersion */
+  const char * (*get_error_string)(int result); /* nvrtcGetErrorString */
+  int (*get_num_archs)(int *count); /* nvrtcGetNumSupportedArchs */
+  int (*get_archs)(int *archs); /* nvrtcGetSupportedArchs */
+  int (*create_program)(void **program, const char *source, const char *name, int header_count, const char *const *headers, const char *const *header_names); /* nvrtcCreateProgram */
+  int (*compile_program)(void *program, int count, const char *const *options); /* nvrtcCompileProgram */
+  int (*destroy_program)(void **program); /* nvrtcDestroyProgram */
+  int (*get_log_size)(void *program, size_t *size); /* nvrtcGetProgramLogSize */
+  int (*get_log)(void *program, char *log); /* nvrtcGetProgramLog */
+  int (*get_cubin_size)(void *program, size_t *size); /* nvrtcGetCUBINSize */
+  int (*get_cubin)(void *program, char *cubin); /* nvrtcGetCUBIN */
+  int (*get_ptx_size)(void *program, size_t *size); /* nvrtcGetPTXSize */
+  int (*get_ptx)(void *program, char *ptx); /* nvrtcGetPTX */
+} mbi_nvrtc;
+
+typedef struct mbi_device { /* jit/device.c */
+  mbi_driver driver;
+  mbi_nvrtc nvrtc;
+  int ordinal;
+  void *cuda_context;
+  int primary;  /* cuda_context is the retained primary context */
+  int lost;     /* the CUresult that killed the context; 0 while it lives */
+  int compute_capability;
+  int driver_version;
+  int multiprocessors;
+  int shared_bytes_per_block; /* the opt-in limit */
+  char name[128];
+} mbi_device;
+
+typedef struct mbi_cache { /* jit/cache.c */
+  char directory[512];     /* empty: off */
+  char off_reason[256];
+  int64_t max_bytes;
+  int64_t hits, misses, errors; /* guarded by the context's lock */
+} mbi_cache;
+
+typedef struct mbi_program { /* one compiled specialisation: jit/program.c */
+  void *module; /* CUmodule */
+  int from_cache;
+  double compile_seconds; /* 0 after a cache hit */
+  double load_seconds;    /* finding, reading and loading the cubin */
+} mbi_program;
+
+struct merbit_context {
+  merbit_allocator allocator;
+  merbit_log_callback log;
+  void *log_user;
+  mbi_mutex lock; /* guards error, references and the cache's counters */
+  merbit_error error;
+  int64_t references;
+  merbit_side side; /* CPU or CUDA */
+  char reason[384]; /* why AUTO took the CPU */
+  int threads;
+#ifndef _OPENMP
+  mbi_pool pool;
+#endif
+  mbi_device device; /* only on CUDA */
+  mbi_cache cache;
+};
+
+struct merbit_buffer {
+  merbit_context *context;
+  size_t bytes;
+  void *pointer;
+};
+
+struct merbit_matrix {
+  merbit_context *context;
+  merbit_view view; /* CSR, host, base 0, 32-bit columns; its arrays belong to the matrix */
+};
+
+/* Keep `context` alive for an object made from it; core/context.c. */
+static void mbi_context_retain(merbit_context *context);
+static void mbi_context_unref(merbit_context *context);
+
+/* ==== >>core/os.c  clock, environment, dynamic loading ==================================== */
+static double mbi_seconds(void) {
+  struct timespec now;
+  (void)clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* NULL where the variable is unset or empty, or the process runs with raised privileges. */
+static const char *mbi_environment(const char *name) {
+  const char *value = secure_getenv(name);
+  return value != NULL && value[0] != '\0' ? value : NULL;
+}
+
+static int mbi_processors(void) {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) == 0) {
+    return CPU_COUNT(&set) > 0 ? CPU_COUNT(&set) : 1;
+  }
+  return 1;
+}
+
+static void *mbi_library_open(const char *path) {
+  return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+}
+
+static const char *mbi_library_error(void) {
+  const char *text = dlerror();
+  return text != NULL ? text : "unknown reason";
+}
+
+/* A function of a library, written to a function pointer of any type through its bytes: ISO C has no
+ * conversion from void * to a function pointer. */
+static int mbi_library_function(void *library, const char *name, void *pointer, size_t size) {
+  void *symbol = dlsym(library, name);
+  memcpy(pointer, &symbol, size);
+  return symbol != NULL;
+}
+
+static void mbi_library_close(void *library) {
+  if (library != NULL) {
+    (void)dlclose(library);
+  }
+}
+
+/* ==== >>core/status.c  status table, last error, log ====================================== */
+static const struct {
+  const char *name;
+  const char *text;
+} mbi_statuses[] = {
+    {"MERBIT_OK", "success"},
+    {"MERBIT_INVALID_ARGUMENT", "an argument is missing, out of range or contradicts another"},
+    {"MERBIT_INVALID_MATRIX", "an array of a matrix has an entry that cannot be right"},
+    {"MERBIT_INVALID_FILE", "a file does not follow its format"},
+    {"MERBIT_IO_ERROR", "a file or stream could not be opened, read or written"},
+    {"MERBIT_OUT_OF_MEMORY", "the host has no memory left"},
+    {"MERBIT_DEVICE_OUT_OF_MEMORY", "the GPU has no memory left"},
+    {"MERBIT_TOO_LARGE", "a size is beyond what this version handles"},
+    {"MERBIT_NOT_SUPPORTED", "this version does not support that yet"},
+    {"MERBIT_NO_DEVICE", "no usable NVIDIA driver or GPU"},
+    {"MERBIT_NO_COMPILER", "no usable NVRTC"},
+    {"MERBIT_COMPILE_ERROR", "NVRTC refused a kernel"},
+    {"MERBIT_DEVICE_ERROR", "a CUDA driver call failed"},
+    {"MERBIT_DEVICE_LOST", "the GPU context is dead; destroy the context and make a new one"},
+    {"MERBIT_CANCELLED", "a progress callback asked to stop"},
+};
+
+MERBIT_API const char *merbit_version(void) {
+  return MERBIT_VERSION_STRING;
+}
+
+static int mbi_status_known(merbit_status status) {
+  return (int)status >= 0 && (size_t)status < sizeof(mbi_statuses) / sizeof(mbi_statuses[0]);
+}
+
+MERBIT_API const char *merbit_status_name(merbit_status status) {
+  return mbi_status_known(status) ? mbi_statuses[status].name : "MERBIT_UNKNOWN_STATUS";
+}
+
+MERBIT_API const char *merbit_status_text(merbit_status status) {
+  return mbi_status_known(status) ? mbi_statuses[status].text : "not a status of this version";
+}
+
+/* For calls that have no context yet. `error` may be NULL. */
+static merbit_status mbi_error_set(merbit_error *error, merbit_status status,
+                                   const char *message) {
+  if (error != NULL) {
+    error->status = status;
+    (void)snprintf(error->message, sizeof error->message, "%s", message);
+  }
+  return status;
+}
+
+/* One line to the log callback, if there is one. */
+MBI_PRINTF(2, 3) static void mbi_log(merbit_context *context, const char *format, ...) {
+  char line[1024];
+  va_list arguments;
+  if (context->log == NULL) {
+    return;
+  }
+  va_start(arguments, format);
+  (void)vsnprintf(line, sizeof line, format, arguments);
+  va_end(arguments);
+  context->log(context->log_user, line);
+}
+
+/* Keep the sentence of a failure for merbit_last_error, and return its status. Say which value is at
+ * fault and what to do. */
+MBI_PRINTF(3, 4)
+static merbit_status mbi_fail(merbit_context *context, merbit_status status, const char *format,
+                              ...) {
+  merbit_error error;
+  va_list arguments;
+  error.status = status;
+  va_start(arguments, format);
+  (void)vsnprintf(error.message, sizeof error.message, format, arguments);
+  va_end(arguments);
+  mbi_mutex_lock(&context->lock);
+  context->error = error;
+  mbi_mutex_unlock(&context->lock);
+  mbi_log(context, "%s: %s", merbit_status_name(status), error.message);
+  return status;
+}
+
+MERBIT_API merbit_status merbit_last_error(merbit_context *context, char *message, size_t size) {
+  merbit_error error;
+  if (context == NULL) {
+    if (message != NULL && size > 0) {
+      (void)snprintf(message, size, "the context is NULL");
+    }
+    return MERBIT_INVALID_ARGUMENT;
+  }
+  mbi_mutex_lock(&context->lock);
+  error = context->error;
+  mbi_mutex_unlock(&context->lock);
+  if (message != NULL && size > 0) {
+    (void)snprintf(message, size, "%s", error.message);
+  }
+  return error.status;
+}
+
+/* ==== >>core/memory.c  allocator hooks, sizes ============================================= */
+static void *mbi_default_allocate(void *user, size_t bytes) {
+  (void)user;
+  return malloc(bytes);
+}
+
+static void mbi_default_release(void *user, void *memory) {
+  (void)user;
+  free(memory);
+}
+
+/* All heap memory of the library passes through these two. NULL when there is none left; the caller
+ * reports it. */
+static void *mbi_allocate(merbit_context *context, size_t bytes) {
+  return context->allocator.allocate(context->allocator.user, bytes > 0 ? bytes : 1);
+}
+
+static void mbi_release(merbit_context *context, void *memory) {
+  if (memory != NULL) {
+    context->allocator.release(context->allocator.user, memory);
+  }
+}
+
+/* `count` elements of `size` bytes for `what`, a noun for the sentence. */
+static merbit_status mbi_allocate_array(merbit_context *context, int64_t count, size_t size,
+                                        const char *what, void **array) {
+  *array = NULL;
+  if (count < 0 || (uint64_t)count > (uint64_t)PTRDIFF_MAX / size) {
+    return mbi_fail(context, MERBIT_OUT_OF_MEMORY,
+                    "%s of %" PRId64 " elements of %zu bytes exceeds the address space", what,
+                    count, size);
+  }
+  *array = mbi_allocate(context, (size_t)count * size);
+  if (*array == NULL) {
+    return mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no memory for %s: %" PRIu64 " bytes", what,
+                    (uint64_t)count * size);
+  }
+  return MERBIT_OK;
+}
+
+/* ==== >>core/threads.c  OpenMP or the context's own pool ================================== */
+/* mbi_parallel runs task(argument, index) for every index below `tasks` and returns when all are done.
+ * What a task computes must depend on its index alone, never on the thread that runs it. */
+#ifdef _OPENMP
+
+static void mbi_context_locks_create(merbit_context *context) {
+  (void)pthread_mutex_init(&context->lock, NULL);
+}
+
+static void mbi_context_locks_destroy(merbit_context *context) {
+  (void)pthread_mutex_destroy(&context->lock);
+}
+
+static void mbi_pool_destroy(merbit_context *context) {
+  (void)context;
+}
+
+static void mbi_parallel(merbit_context *context, int tasks, mbi_task task, void *argument) {
+  int index;
+#pragma omp parallel for schedule(static, 1) num_threads(context->threads) if (tasks > 1)
+  for (index = 0; index < tasks; index++) {
+    task(argument, index);
+  }
+}
+
+#else
+
+static void mbi_context_locks_create(merbit_context *context) {
+  (void)pthread_mutex_init(&context->lock, NULL);
+  (void)pthread_mutex_init(&context->pool.caller, NULL);
+  (void)pthread_mutex_init(&context->pool.lock, NULL);
+  (void)pthread_cond_init(&context->pool.wake, NULL);
+  (void)pthread_cond_init(&context->pool.idle, NULL);
+}
+
+static void mbi_context_locks_destroy(merbit_context *context) {
+  (void)pthread_cond_destroy(&context->pool.idle);
+  (void)pthread_cond_destroy(&context->pool.wake);
+  (void)pthread_mutex_destroy(&context->pool.lock);
+  (void)pthread_mutex_destroy(&context->pool.caller);
+  (void)pthread_mutex_destroy(&context->lock);
+}
+
+#define MBI_SPINS 4000 /* polls before a worker sleeps: about 20 us, so that products in a row stay awake */
+
+static void mbi_pool_drain(mbi_pool *pool) {
+  int index = __atomic_fetch_add(&pool->next, 1, __ATOMIC_RELAXED);
+  while (index < pool->tasks) {
+    pool->task(pool->argument, index);
+    index = __atomic_fetch_add(&pool->next, 1, __ATOMIC_RELAXED);
+  }
+}
+
+static void *mbi_pool_worker(void *argument) {
+  mbi_pool *pool = (mbi_pool *)argument;
+  unsigned seen = 0;
+  for (;;) {
+    int spin;
+    for (spin = 0; spin < MBI_SPINS; spin++) {
+      if (__atomic_load_n(&pool->generation, __ATOMIC_ACQUIRE) != seen ||
+          __atomic_load_n(&pool->stop, __ATOMIC_RELAXED)) {
+        break;
+      }
+      mbi_pause();
+    }
+    mbi_mutex_lock(&pool->lock);
+    while (!pool->stop && pool->generation == seen) {
+      (void)pthread_cond_wait(&pool->wake, &pool->lock);
+    }
+    if (pool->stop) {
+      mbi_mutex_unlock(&pool->lock);
+      return NULL;
+    }
+    seen = pool->generation;
+    if (pool->open) {
+      pool->active++;
+      mbi_mutex_unlock(&pool->lock);
+      mbi_pool_drain(pool);
+      mbi_mutex_lock(&pool->lock);
+      if (--pool->active == 0) {
+        (void)pthread_cond_signal(&pool->idle);
+      }
+    }
+    mbi_mutex_unlock(&pool->lock);
+  }
+}
+
+/* Workers start with the first parallel call. Where a thread cannot be had, fewer do the same work. */
+static void mbi_pool_start(merbit_context *context) {
+  mbi_pool *pool = &context->pool;
+  pool->started = 1;
+  pool->workers = (pthread_t *)mbi_allocate(context, (size_t)context->threads * sizeof(pthread_t));
+  while (pool->workers != NULL && pool->count < context->threads - 1 &&
+         pthread_create(&pool->workers[pool->count], NULL, mbi_pool_worker, pool) == 0) {
+    pool->count++;
+  }
+}
+
+static void mbi_pool_destroy(merbit_context *context) {
+  mbi_pool *pool = &context->pool;
+  int i;
+  mbi_mutex_lock(&pool->lock);
+  __atomic_store_n(&pool->stop, 1, __ATOMIC_RELAXED);
+  (void)pthread_cond_broadcast(&pool->wake);
+  mbi_mutex_unlock(&pool->lock);
+  for (i = 0; i < pool->count; i++) {
+    (void)pthread_join(pool->workers[i], NULL);
+  }
+  mbi_release(context, pool->workers);
+}
+
+/* The caller works too, and waits only for workers that have joined: a pool that is busy with another
+ * thread's call, or whose workers are gone after a fork, costs speed and nothing else. */
+static void mbi_parallel(merbit_context *context, int tasks, mbi_task task, void *argument) {
+  mbi_pool *pool = &context->pool;
+  int index;
+  if (tasks > 1 && context->threads > 1 && pthread_mutex_trylock(&pool->caller) == 0) {
+    if (!pool->started) {
+      mbi_pool_start(context);
+    }
+    mbi_mutex_lock(&pool->lock);
+    pool->task = task;
+    pool->argument = argument;
+    pool->tasks = tasks;
+    pool->next = 0;
+    pool->open = 1;
+    __atomic_store_n(&pool->generation, pool->generation + 1, __ATOMIC_RELEASE);
+    (void)pthread_cond_broadcast(&pool->wake);
+    mbi_mutex_unlock(&pool->lock);
+    mbi_pool_drain(pool);
+    mbi_mutex_lock(&pool->lock);
+    pool->open = 0;
+    while (pool->active > 0) {
+      (void)pthread_cond_wait(&pool->idle, &pool->lock);
+    }
+    mbi_mutex_unlock(&pool->lock);
+    mbi_mutex_unlock(&pool->caller);
+    return;
+  }
+  for (index = 0; index < tasks; index++) {
+    task(argument, index);
+  }
+}
+
+#endif
+
+/* ==== >>core/hash.c  hashing of cache keys and files ====================================== */
+/* FNV-1a with 128 bits (Fowler, Noll, Vo; draft-eastlake-fnv). It names cache entries and finds
+ * damage: every step is a bijection of the state, so that no change of a single byte goes
+ * unseen. It is no defence against forgery; the cache's directory is (core/files.c). */
+typedef struct mbi_hash {
+  uint64_t high, low;
+} mbi_hash;
+
+#define MBI_HASH_TEXT 33 /* 32 hexadecimal digits and the zero */
+
+static mbi_hash mbi_hash_start(void) {
+  mbi_hash hash;
+  hash.high = UINT64_C(0x6c62272e07bb0142);
+  hash.low = UINT64_C(0x62b821756295c58d);
+  return hash;
+}
+
+static mbi_hash mbi_hash_add(mbi_hash hash, const void *data, size_t size) {
+  const unsigned char *bytes = (const unsigned char *)data;
+  const uint64_t prime = 0x13b; /* the prime is 2^88 + 0x13b */
+  size_t i;
+  for (i = 0; i < size; i++) {
+    uint64_t below, carry;
+    hash.low ^= bytes[i];
+    below = (hash.low & 0xffffffffu) * prime;
+    carry = (hash.low >> 32) * prime + (below >> 32);
+    hash.high = hash.high * prime + (carry >> 32) + (hash.low << 24);
+    hash.low = (carry << 32) | (below & 0xffffffffu);
+  }
+  return hash;
+}
+
+static void mbi_hash_text(mbi_hash hash, char text[MBI_HASH_TEXT]) {
+  (void)snprintf(text, MBI_HASH_TEXT, "%016" PRIx64 "%016" PRIx64, hash.high, hash.low);
+}
+
+/* ==== >>core/files.c  directories and files =============================================== */
+#include <dirent.h>
+#include <glob.h>
+#include <limits.h>
+#include <link.h>
+#include <sys/resource.h>
+
+/* ---- Private files: the cubin cache and dumps. Results are 0 or an errno. --------------- */
+
+#define MBI_PATH_SIZE 1024
+#define MBI_TEMPORARY ".merbit-"   /* how the name of a file being written begins */
+#define MBI_TEMPORARY_SECONDS 3600 /* older ones were left by a writer that died */
+
+typedef struct mbi_piece {
+  const void *data;
+  size_t size;
+} mbi_piece;
+
+/* Make what is missing of `path`, with mode 0700. `path` is cut and mended on the way. */
+static int mbi_directory_create(char *path) {
+  size_t end = 0;
+  int error = 0;
+  while (error == 0 && path[end] != '\0') {
+    struct stat facts;
+    char kept;
+    end += strspn(path + end, "/");
+    end += strcspn(path + end, "/");
+    kept = path[end];
+    path[end] = '\0';
+    if (stat(path, &facts) != 0 && mkdir(path, 0700) != 0 && errno != EEXIST) {
+      error = errno;
+    }
+    path[end] = kept;
+  }
+  return error;
+}
+
+/* The absolute path without symbolic links. */
+static int mbi_directory_resolve(const char *path, char *resolved, size_t size) {
+  char buffer[PATH_MAX];
+  if (realpath(path, buffer) == NULL) {
+    return errno;
+  }
+  if (strlen(buffer) >= size) {
+    return ENAMETOOLONG;
+  }
+  memcpy(resolved, buffer, strlen(buffer) + 1);
+  return 0;
+}
+
+/* Why others could put files of theirs into the resolved directory `path`, or NULL where only
+ * this user and root can. The culprit is the path's first `*length` bytes. A sticky parent is
+ * accepted: there, others can neither rename nor remove what is ours. */
+static const char *mbi_directory_fault(const char *path, size_t *length) {
+  char part[MBI_PATH_SIZE];
+  size_t end = 1;
+  int last = 0;
+  if (path[0] != '/' || strlen(path) >= sizeof part) {
+    *length = strlen(path);
+    return "has no absolute path of a length in use";
+  }
+  while (!last) {
+    struct stat facts;
+    last = path[end] == '\0';
+    memcpy(part, path, end);
+    part[end] = '\0';
+    *length = end;
+    if (lstat(part, &facts) != 0) {
+      return "cannot be examined";
+    }
+    if (!S_ISDIR(facts.st_mode)) {
+      return "is not a directory";
+    }
+    if (facts.st_uid != geteuid() && (last || facts.st_uid != 0)) {
+      return "belongs to another user";
+    }
+    if ((facts.st_mode & 022) != 0 && (last || (facts.st_mode & S_ISVTX) == 0)) {
+      return "is writable by others";
+    }
+    end += path[end] == '/';
+    end += strcspn(path + end, "/");
+  }
+  return NULL;
+}
+
+/* The whole of a regular file of this user that others cannot write, and note its use for
+ * mbi_directory_trim. EINVAL: it is something else, or over `limit` bytes, or shrank while
+ * read. */
+static int mbi_private_read(merbit_context *context, const char *path, uint64_t limit,
+                            void **data, size_t *size) {
+  const int file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  struct stat facts;
+  size_t done = 0;
+  int error = 0;
+  *data = NULL;
+  *size = 0;
+  if (file < 0) {
+    return errno;
+  }
+  if (fstat(file, &facts) != 0) {
+    error = errno;
+  } else if (!S_ISREG(facts.st_mode) || facts.st_uid != geteuid() ||
+             (facts.st_mode & 022) != 0 || facts.st_size < 0 ||
+             (uint64_t)facts.st_size > limit) {
+    error = EINVAL;
+  } else if ((*data = mbi_allocate(context, (size_t)facts.st_size)) == NULL) {
+    error = ENOMEM;
+  }
+  while (error == 0 && done < (size_t)facts.st_size) {
+    const ssize_t got = read(file, (char *)*data + done, (size_t)facts.st_size - done);
+    if (got > 0) {
+      done += (size_t)got;
+    } else if (got == 0 || errno != EINTR) {
+      error = got == 0 ? EINVAL : errno;
+    }
+  }
+  if (error == 0) {
+    (void)futimens(file, NULL);
+    *size = done;
+  } else {
+    mbi_release(context, *data);
+    *data = NULL;
+  }
+  (void)close(file);
+  return error;
+}
+
+static int mbi_private_write_all(int file, const mbi_piece *pieces, int count) {
+  int i;
+  for (i = 0; i < count; i++) {
+    size_t done = 0;
+    while (done < pieces[i].size) {
+      const ssize_t put =
+          write(file, (const char *)pieces[i].data + done, pieces[i].size - done);
+      if (put > 0) {
+        done += (size_t)put;
+      } else if (put == 0 || errno != EINTR) {
+        return put == 0 ? EIO : errno;
+      }
+    }
+  }
+  return fsync(file) == 0 ? 0 : errno;
+}
+
+/* A file beyond RLIMIT_FSIZE would not be an error but a deadly signal. */
+static int mbi_private_fits(const mbi_piece *pieces, int count) {
+  struct rlimit limit;
+  uint64_t bytes = 0;
+  int i;
+  for (i = 0; i < count; i++) {
+    bytes += pieces[i].size;
+  }
+  return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+         bytes <= (uint64_t)limit.rlim_cur;
+}
+
+/* Create a new file in `directory` under a name nobody guesses; its path is left in `path`. */
+static int mbi_temporary_create(const char *directory, char *path, size_t size, int *file) {
+  int attempt, error = EEXIST;
+  for (attempt = 0; attempt < 16 && error == EEXIST; attempt++) {
+    struct timespec now;
+    mbi_hash hash = mbi_hash_start();
+    const pid_t process = getpid();
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    hash = mbi_hash_add(hash, &now, sizeof now);
+    hash = mbi_hash_add(hash, &process, sizeof process);
+    hash = mbi_hash_add(hash, &path, sizeof path); /* another stack in every thread */
+    hash = mbi_hash_add(hash, &attempt, sizeof attempt);
+    if ((size_t)snprintf(path, size, "%s/" MBI_TEMPORARY "%016" PRIx64, directory,
+                         hash.high ^ hash.low) >= size) {
+      return ENAMETOOLONG;
+    }
+    *file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    error = *file < 0 ? errno : 0;
+  }
+  return error;
+}
+
+/* Write the pieces to `directory`/`name`: whole or not at all, whoever else writes there. */
+static int mbi_private_write(const char *directory, const char *name, const mbi_piece *pieces,
+                             int count) {
+  char temporary[MBI_PATH_SIZE], path[MBI_PATH_SIZE];
+  int file = -1, error;
+  if (!mbi_private_fits(pieces, count)) {
+    return EFBIG;
+  }
+  if ((size_t)snprintf(path, sizeof path, "%s/%s", directory, name) >= sizeof path) {
+    return ENAMETOOLONG;
+  }
+  error = mbi_temporary_create(directory, temporary, sizeof temporary, &file);
+  if (error != 0) {
+    return error;
+  }
+  if (fchmod(file, 0600) != 0) { /* a umask may have taken too much */
+    error = errno;
+  }
+  if (error == 0) {
+    error = mbi_private_write_all(file, pieces, count);
+  }
+  if (close(file) != 0 && error == 0) {
+    error = errno;
+  }
+  if (error == 0 && rename(temporary, path) != 0) {
+    error = errno;
+  }
+  if (error != 0) {
+    (void)unlink(temporary);
+  }
+  return error;
+}
+
+/* That the file is gone already is fine. */
+static int mbi_file_remove(const char *path) {
+  return unlink(path) == 0 || errno == ENOENT ? 0 : errno;
+}
+
+/* ---- Keeping a directory small ---------------------------------------------------------- */
+
+typedef struct mbi_aged { /* one file of a directory */
+  struct timespec used;
+  int64_t bytes;
+  char name[64];
+} mbi_aged;
+
+static int mbi_aged_compare(const void *left, const void *right) {
+  const mbi_aged *a = (const mbi_aged *)left, *b = (const mbi_aged *)right;
+  if (a->used.tv_sec != b->used.tv_sec) {
+    return a->used.tv_sec < b->used.tv_sec ? -1 : 1;
+  }
+  if (a->used.tv_nsec != b->used.tv_nsec) {
+    return a->used.tv_nsec < b->used.tv_nsec ? -1 : 1;
+  }
+  return strcmp(a->name, b->name);
+}
+
+/* Room for one more: twice as much where the list is full. */
+static int mbi_aged_grow(merbit_context *context, mbi_aged **files, size_t count,
+                         size_t *capacity) {
+  const size_t more = *capacity > 0 ? 2 * *capacity : 256;
+  mbi_aged *grown;
+  if (count < *capacity) {
+    return 0;
+  }
+  grown = (mbi_aged *)mbi_allocate(context, more * sizeof *grown);
+  if (grown == NULL) {
+    return ENOMEM;
+  }
+  if (count > 0) {
+    memcpy(grown, *files, count * sizeof *grown);
+  }
+  mbi_release(context, *files);
+  *files = grown;
+  *capacity = more;
+  return 0;
+}
+
+/* List the regular files named *suffix, and remove left-over temporaries on the way. */
+static int mbi_directory_list(merbit_context *context, DIR *directory, const char *suffix,
+                              mbi_aged **files, size_t *count) {
+  const struct dirent *entry;
+  size_t capacity = 0;
+  int error = 0;
+  struct timespec now;
+  (void)clock_gettime(CLOCK_REALTIME, &now);
+  while (error == 0 && (entry = readdir(directory)) != NULL) {
+    const size_t length = strlen(entry->d_name), tail = strlen(suffix);
+    const int temporary = strncmp(entry->d_name, MBI_TEMPORARY, sizeof(MBI_TEMPORARY) - 1) == 0;
+    struct stat facts;
+    if ((!temporary &&
+         (length <= tail || strcmp(entry->d_name + length - tail, suffix) != 0)) ||
+        length >= sizeof(*files)->name ||
+        fstatat(dirfd(directory), entry->d_name, &facts, AT_SYMLINK_NOFOLLOW) != 0 ||
+        !S_ISREG(facts.st_mode)) {
+      continue;
+    }
+    if (temporary) {
+      if (now.tv_sec - facts.st_mtim.tv_sec > MBI_TEMPORARY_SECONDS) {
+        (void)unlinkat(dirfd(directory), entry->d_name, 0);
+      }
+      continue;
+    }
+    error = mbi_aged_grow(context, files, *count, &capacity);
+    if (error == 0) {
+      mbi_aged *file = &(*files)[(*count)++];
+      file->used = facts.st_mtim;
+      file->bytes = (int64_t)facts.st_size;
+      memcpy(file->name, entry->d_name, length + 1);
+    }
+  }
+  return error;
+}
+
+/* Remove the files named *suffix that were not used for longest, until the rest holds at most
+ * `cap` bytes, and temporaries of dead writers. Other processes may do the same at the same
+ * time. */
+static int mbi_directory_trim(merbit_context *context, const char *path, const char *suffix,
+                              int64_t cap) {
+  mbi_aged *files = NULL;
+  size_t count = 0, i;
+  int64_t total = 0;
+  DIR *directory = opendir(path);
+  int error;
+  if (directory == NULL) {
+    return errno;
+  }
+  error = mbi_directory_list(context, directory, suffix, &files, &count);
+  for (i = 0; i < count; i++) {
+    total += files[i].bytes;
+  }
+  if (total > cap) {
+    qsort(files, count, sizeof *files, mbi_aged_compare);
+  }
+  for (i = 0; i < count && total > cap; i++) {
+    if (unlinkat(dirfd(directory), files[i].name, 0) != 0 && errno != ENOENT) {
+      error = errno;
+    }
+    total -= files[i].bytes;
+  }
+  (void)closedir(directory);
+  mbi_release(context, files);
+  return error;
+}
+
+/* ---- Finding libraries ------------------------------------------------------------------ */
+
+/* Call `take` for each existing file that matches a shell pattern, in order, until it returns
+ * nonzero: the result. */
+static int mbi_files_matching(const char *pattern, int (*take)(void *user, const char *path),
+                              void *user) {
+  glob_t found;
+  int taken = 0;
+  size_t i;
+  if (glob(pattern, 0, NULL, &found) != 0) {
+    return 0;
+  }
+  for (i = 0; i < found.gl_pathc && taken == 0; i++) {
+    taken = take(user, found.gl_pathv[i]);
+  }
+  globfree(&found);
+  return taken;
+}
+
+/* Where the loader found an open library; "" where it does not say. */
+static void mbi_library_path(void *library, char *path, size_t size) {
+  struct link_map *map = NULL;
+  const int known = dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 && map != NULL;
+  (void)snprintf(path, size, "%s", known ? map->l_name : "");
+}
+
+/* Let a library stay in memory after its last close: for those that own threads, exit handlers
+ * and memory of their own, or take long to load. */
+static void mbi_library_keep(void *library) {
+  char path[MBI_PATH_SIZE];
+  mbi_library_path(library, path, sizeof path);
+  if (path[0] != '\0') {
+    mbi_library_close(dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD | RTLD_NODELETE));
+  }
+}
+
+/* ==== >>core/user_files.c  files that the user names ====================================== */
+#include <limits.h>
+
+/* Files that the user names. Results are 0 or an errno where nothing else is said. */
+
+/* Open for reading. *size is 0 where it is not known: pipes, and files that the kernel makes
+ * up. */
+static int mbi_file_open(const char *path, int *file, int64_t *size) {
+  struct stat facts;
+  int error = 0;
+  *size = 0;
+  *file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+  if (*file < 0) {
+    return errno;
+  }
+  if (fstat(*file, &facts) != 0) {
+    error = errno;
+  } else if (S_ISDIR(facts.st_mode)) {
+    error = EISDIR;
+  } else if (S_ISREG(facts.st_mode)) {
+    *size = (int64_t)facts.st_size;
+  }
+  if (error != 0) {
+    (void)close(*file);
+  }
+  return error;
+}
+
+/* A merbit_read_callback: `user` points to the descriptor; -1 leaves errno. */
+static int64_t mbi_file_read(void *user, void *data, size_t size) {
+  const int file = *(const int *)user;
+  ssize_t got;
+  do {
+    got = read(file, data, size);
+  } while (got < 0 && errno == EINTR);
+  return (int64_t)got;
+}
+
+static void mbi_file_close(int file) {
+  (void)close(file);
+}
+
+/* A merbit_write_callback: `user` points to the descriptor; nonzero leaves errno. */
+static int mbi_file_write(void *user, const void *data, size_t size) {
+  const int file = *(const int *)user;
+  size_t done = 0;
+  while (done < size) {
+    const ssize_t put = write(file, (const char *)data + done, size - done);
+    if (put > 0) {
+      done += (size_t)put;
+    } else if (put == 0) {
+      errno = EIO;
+      return -1;
+    } else if (errno != EINTR) {
+      return -1;
+    }
+  }
+  return 0;
+}
+
+typedef struct mbi_replacement { /* a file that takes its target's place when it is complete */
+  int file;
+  char target[PATH_MAX];
+  char temporary[PATH_MAX];
+} mbi_replacement;
+
+/* Create the temporary beside the target, with the target's permissions where there is one. A
+ * link is followed, so that it stays; what is no regular file (a device, a pipe) must not be
+ * replaced: ENOTSUP. */
+static int mbi_replacement_begin(mbi_replacement *r, const char *path) {
+  struct stat facts;
+  const int exists = stat(path, &facts) == 0;
+  int attempt, error = EEXIST;
+  if (exists && !S_ISREG(facts.st_mode)) {
+    return S_ISDIR(facts.st_mode) ? EISDIR : ENOTSUP;
+  }
+  if (path[0] == '\0' || strlen(path) >= sizeof r->target) {
+    return path[0] == '\0' ? ENOENT : ENAMETOOLONG;
+  }
+  if (!exists) {
+    memcpy(r->target, path, strlen(path) + 1);
+  } else if (realpath(path, r->target) == NULL) {
+    return errno;
+  }
+  for (attempt = 0; attempt < 16 && error == EEXIST; attempt++) {
+    struct timespec now;
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    if ((size_t)snprintf(r->temporary, sizeof r->temporary, "%s.%lx-%lx-%p.tmp", r->target,
+                         (unsigned long)getpid(), (unsigned long)now.tv_nsec,
+                         (void *)r) >= sizeof r->temporary) {
+      return ENAMETOOLONG;
+    }
+    r->file = open(r->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    error = r->file < 0 ? errno : 0;
+  }
+  if (error == 0 && exists) {
+    (void)fchmod(r->file, facts.st_mode & 0777); /* refused by some file systems: no harm */
+  }
+  return error;
+}
+
+/* `error` as it stands: 0 puts the file in its place, anything else removes it. */
+static int mbi_replacement_end(mbi_replacement *r, int error) {
+  if (error == 0 && fsync(r->file) != 0) {
+    error = errno;
+  }
+  if (close(r->file) != 0 && error == 0) {
+    error = errno;
+  }
+  if (error == 0 && rename(r->temporary, r->target) != 0) {
+    error = errno;
+  }
+  if (error != 0) {
+    (void)unlink(r->temporary);
+  }
+  return error;
+}
+
+/* ==== >>jit/driver.c  the CUDA driver's function table ==================================== */
+/* Results of the driver that the library tells apart (cuda.h: CUresult). */
+#define MBI_CUDA_INVALID_VALUE 1
+#define MBI_CUDA_OUT_OF_MEMORY 2
+#define MBI_CUDA_DRIVER_OLDEST 11000
+
+/* Text of a result. The driver's own answer may be missing: it may be the driver that is ill.
+ */
+static const char *mbi_driver_text(mbi_curesult (*get)(mbi_curesult, const char **),
+                                   mbi_curesult result) {
+  const char *text = NULL;
+  if (get == NULL || get(result, &text) != 0 || text == NULL) {
+    return "no text";
+  }
+  return text;
+}
+
+static const char *mbi_driver_error_name(const mbi_driver *driver, mbi_curesult result) {
+  return mbi_driver_text(driver->get_error_name, result);
+}
+
+static const char *mbi_driver_error_string(const mbi_driver *driver, mbi_curesult result) {
+  return mbi_driver_text(driver->get_error_string, result);
+}
+
+static void mbi_driver_close(mbi_driver *driver) {
+  mbi_library_close(driver->library);
+  memset(driver, 0, sizeof *driver);
+}
+
+/* Name of the first function that the library lacks, or NULL. */
+static const char *mbi_driver_load(mbi_driver *driver) {
+  if (!mbi_library_function(driver->library, "cuInit", &driver->init,
+                            sizeof driver->init)) {
+    return "cuInit";
+  }
+  if (!mbi_library_function(driver->library, "cuDriverGetVersion", &driver->driver_get_version,
+                            sizeof driver->driver_get_version)) {
+    return "cuDriverGetVersion";
+  }
+  if (!mbi_library_function(driver->library, "cuGetErrorName", &driver->get_error_name,
+                            sizeof driver->get_error_name)) {
+    return "cuGetErrorName";
+  }
+  if (!mbi_library_function(driver->library, "cuGetErrorString", &driver->get_error_string,
+                            sizeof driver->get_error_string)) {
+    return "cuGetErrorString";
+  }
+  if (!mbi_library_function(driver->library, "cuDeviceGetCount", &driver->device_get_count,
+                            sizeof driver->device_get_count)) {
+    return "cuDeviceGetCount";
+  }
+  if (!mbi_library_function(driver->library, "cuDeviceGet", &driver->device_get,
+                            sizeof driver->device_get)) {
+    return "cuDeviceGet";
+  }
+  if (!mbi_library_function(driver->library, "cuDeviceGetName", &driver->device_get_name,
+                            sizeof driver->device_get_name)) {
+    return "cuDeviceGetName";
+  }
+  if (!mbi_library_function(driver->library, "cuDeviceGetAttribute", &driver->device_get_attribute,
+                            sizeof driver->device_get_attribute)) {
+    return "cuDeviceGetAttribute";
+  }
+  if (!mbi_library_function(driver->library, "cuDevicePrimaryCtxRetain", &driver->primary_retain,
+                            sizeof driver->primary_retain)) {
+    return "cuDevicePrimaryCtxRetain";
+  }
+  if (!mbi_library_function(driver->library, "cuDevicePrimaryCtxRelease_v2", &driver->primary_release,
+                            sizeof driver->primary_release)) {
+    return "cuDevicePrimaryCtxRelease_v2";
+  }
+  if (!mbi_library_function(driver->library, "cuCtxPushCurrent_v2", &driver->ctx_push,
+                            sizeof driver->ctx_push)) {
+    return "cuCtxPushCurrent_v2";
+  }
+  if (!mbi_library_function(driver->library, "cuCtxPopCurrent_v2", &driver->ctx_pop,
+                            sizeof driver->ctx_pop)) {
+    return "cuCtxPopCurrent_v2";
+  }
+  if (!mbi_library_function(driver->library, "cuCtxGetDevice", &driver->ctx_get_device,
+                            sizeof driver->ctx_get_device)) {
+    return "cuCtxGetDevice";
+  }
+  if (!mbi_library_function(driver->library, "cuMemAlloc_v2", &driver->mem_alloc,
+                            sizeof driver->mem_alloc)) {
+    return "cuMemAlloc_v2";
+  }
+  if (!mbi_library_function(driver->library, "cuMemFree_v2", &driver->mem_free,
+                            sizeof driver->mem_free)) {
+    return "cuMemFree_v2";
+  }
+  if (!mbi_library_function(driver->library, "cuMemcpyHtoD_v2", &driver->memcpy_htod,
+                            sizeof driver->memcpy_htod)) {
+    return "cuMemcpyHtoD_v2";
+  }
+  if (!mbi_library_function(driver->library, "cuMemcpyDtoH_v2", &driver->memcpy_dtoh,
+                            sizeof driver->memcpy_dtoh)) {
+    return "cuMemcpyDtoH_v2";
+  }
+  if (!mbi_library_function(driver->library, "cuMemcpyHtoDAsync_v2", &driver->memcpy_htod_async,
+                            sizeof driver->memcpy_htod_async)) {
+    return "cuMemcpyHtoDAsync_v2";
+  }
+  if (!mbi_library_function(driver->library, "cuMemcpyDtoHAsync_v2", &driver->memcpy_dtoh_async,
+                            sizeof driver->memcpy_dtoh_async)) {
+    return "cuMemcpyDtoHAsync_v2";
+  }
+  if (!mbi_library_function(driver->library, "cuMemcpyDtoD_v2", &driver->memcpy_dtod,
+                            sizeof driver->memcpy_dtod)) {
+    return "cuMemcpyDtoD_v2";
+  }
+  if (!mbi_library_function(driver->library, "cuMemsetD8Async", &driver->memset_d8_async,
+                            sizeof driver->memset_d8_async)) {
+    return "cuMemsetD8Async";
+  }
+  if (!mbi_library_function(driver->library, "cuPointerGetAttribute", &driver->pointer_get_attribute,
+                            sizeof driver->pointer_get_attribute)) {
+    return "cuPointerGetAttribute";
+  }
+  if (!mbi_library_function(driver->library, "cuStreamSynchronize", &driver->stream_synchronize,
+                            sizeof driver->stream_synchronize)) {
+    return "cuStreamSynchronize";
+  }
+  if (!mbi_library_function(driver->library, "cuModuleLoadData", &driver->module_load_data,
+                            sizeof driver->module_load_data)) {
+    return "cuModuleLoadData";
+  }
+  if (!mbi_library_function(driver->library, "cuModuleUnload", &driver->module_unload,
+                            sizeof driver->module_unload)) {
+    return "cuModuleUnload";
+  }
+  if (!mbi_library_function(driver->library, "cuModuleGetFunction", &driver->module_get_function,
+                            sizeof driver->module_get_function)) {
+    return "cuModuleGetFunction";
+  }
+  if (!mbi_library_function(driver->library, "cuFuncSetAttribute", &driver->func_set_attribute,
+                            sizeof driver->func_set_attribute)) {
+    return "cuFuncSetAttribute";
+  }
+  if (!mbi_library_function(driver->library, "cuLaunchKernel", &driver->launch_kernel,
+                            sizeof driver->launch_kernel)) {
+    return "cuLaunchKernel";
+  }
+  return NULL;
+}
+
+/* Open libcuda and initialise it. After a failure mbi_driver_close cleans up. */
+static merbit_status mbi_driver_open(merbit_context *context) {
+  mbi_driver *driver = &context->device.driver;
+  const char *missing;
+  mbi_curesult result;
+  driver->library = mbi_library_open("libcuda.so.1");
+  if (driver->library == NULL) {
+    return mbi_fail(context, MERBIT_NO_DEVICE,
+                    "there is no NVIDIA driver here (%s); install one, or use MERBIT_SIDE_CPU",
+                    mbi_library_error());
+  }
+  missing = mbi_driver_load(driver);
+  if (missing != NULL) {
+    return mbi_fail(context, MERBIT_NO_DEVICE,
+                    "the NVIDIA driver is too old: it lacks %s; "
+                    "install one that supports CUDA 11",
+                    missing);
+  }
+  mbi_library_keep(
+      driver->library); /* others in the process may count on what cuInit sets up */
+  result = driver->init(0);
+  if (result != 0) {
+    return mbi_fail(context, MERBIT_NO_DEVICE,
+                    "the NVIDIA driver finds no usable GPU: cuInit answered %s (%s)",
+                    mbi_driver_error_name(driver, result),
+                    mbi_driver_error_string(driver, result));
+  }
+  return MERBIT_OK;
+}
+
+/* ==== >>jit/nvrtc.c  the NVRTC function table and where to find it ======================== */
+/* Results of NVRTC that the library tells apart (nvrtc.h: nvrtcResult). */
+#define MBI_NVRTC_OUT_OF_MEMORY 1
+#define MBI_NVRTC_NEWEST 13 /* the newest major version known to this header */
+#define MBI_NVRTC_OLDEST 11
+
+#if defined(__aarch64__)
+#define MBI_CUDA_TARGET "/targets/sbsa-linux/lib"
+#else
+#define MBI_CUDA_TARGET "/targets/x86_64-linux/lib"
+#endif
+
+/* Directories to look in, as shell patterns behind the value of a variable, if one is named.
+ * pip's wheels of CUDA 11 and 12 lie in nvidia/cuda_nvrtc/lib, later ones in nvidia/cu13/lib.
+ */
+static const struct {
+  const char *variable;
+  const char *pattern;
+} mbi_nvrtc_places[] = {
+    {"CUDA_HOME", "/lib64"},
+    {"CUDA_HOME", MBI_CUDA_TARGET},
+    {"CUDA_PATH", "/lib64"},
+    {"CUDA_PATH", MBI_CUDA_TARGET},
+    {NULL, "/usr/local/cuda/lib64"},
+    {"VIRTUAL_ENV", "/lib/python3*/site-packages/nvidia/cu*/lib"},
+    {"HOME", "/.local/lib/python3*/site-packages/nvidia/cu*/lib"},
+    {NULL, "/usr/local/lib/python3*/dist-packages/nvidia/cu*/lib"},
+    {NULL, "/usr/local/lib/python3*/site-packages/nvidia/cu*/lib"},
+    {NULL, "/usr/lib/python3*/dist-packages/nvidia/cu*/lib"},
+    {NULL, "/usr/lib/python3*/site-packages/nvidia/cu*/lib"},
+};
+
+typedef struct mbi_nvrtc_search {
+  merbit_context *context;
+  int tried;
+  char places[160];  /* the first ones */
+  char refused[192]; /* the last library that was there but did not do, and why */
+} mbi_nvrtc_search;
+
+static void mbi_nvrtc_close(mbi_nvrtc *nvrtc) {
+  mbi_library_close(nvrtc->library);
+  memset(nvrtc, 0, sizeof *nvrtc);
+}
+
+static const char *mbi_nvrtc_load(mbi_nvrtc *nvrtc) {
+  if (!mbi_library_function(nvrtc->library, "nvrtcVersion", &nvrtc->get_version,
+                            sizeof nvrtc->get_version)) {
+    return "nvrtcVersion";
+  }
+  if (!mbi_library_function(nvrtc->library, "nvrtcGetErrorString", &nvrtc->get_error_string,
+                            sizeof nvrtc->get_error_string)) {
+    return "nvrtcGetErrorString";
+  }
+  if (!mbi_library_function(nvrtc->library, "nvrtcGetNumSupportedArchs", &nvrtc->get_num_archs,
+                            sizeof nvrtc->get_num_archs)) {
+    return "nvrtcGetNumSupportedArchs";
+  }
+  if (!mbi_library_function(nvrtc->library, "nvrtcGetSupportedArchs", &nvrtc->get_archs,
+                            sizeof nvrtc->get_archs)) {
+    return "nvrtcGetSupportedArchs";
+  }
+  if (!mbi_library_function(nvrtc->library, "nvrtcCreateProgram", &nvrtc->create_program,
+                            sizeof nvrtc->create_program)) {
+    return "nvrtcCreateProgram";
+  }
+  if (!mbi_library_function(nvrtc->library, "nvrtcCompileProgram", &nvrtc->compile_program,
+                            sizeof nvrtc->compile_program)) {
+    return "nvrtcCompileProgram";
+  }
+  if (!mbi_library_function(nvrtc->library, "nvrtcDestroyProgram", &nvrtc->destroy_program,
+                            sizeof nvrtc->destroy_program)) {
+    return "nvrtcDestroyProgram";
+  }
+  if (!mbi_library_function(nvrtc->library, "nvrtcGetProgramLogSize", &nvrtc->get_log_size,
+                            sizeof nvrtc->get_log_size)) {
+    return "nvrtcGetProgramLogSize";
+  }
+  if (!mbi_library_function(nvrtc->library, "nvrtcGetProgramLog", &nvrtc->get_log,
+                            sizeof nvrtc->get_log)) {
+    return "nvrtcGetProgramLog";
+  }
+  if (!mbi_library_function(nvrtc->library, "nvrtcGetCUBINSize", &nvrtc->get_cubin_size,
+                            sizeof nvrtc->get_cubin_size)) {
+    return "nvrtcGetCUBINSize";
+  }
+  if (!mbi_library_function(nvrtc->library, "nvrtcGetCUBIN", &nvrtc->get_cubin,
+                            sizeof nvrtc->get_cubin)) {
+    return "nvrtcGetCUBIN";
+  }
+  if (!mbi_library_function(nvrtc->library, "nvrtcGetPTXSize", &nvrtc->get_ptx_size,
+                            sizeof nvrtc->get_ptx_size)) {
+    return "nvrtcGetPTXSize";
+  }
+  if (!mbi_library_function(nvrtc->library, "nvrtcGetPTX", &nvrtc->get_ptx,
+                            sizeof nvrtc->get_ptx)) {
+    return "nvrtcGetPTX";
+  }
+  return NULL;
+}
+
+/* The highest architecture up to `capability` that this NVRTC compiles for, or 0. 90 stands
+ * for 9.0. */
+static int mbi_nvrtc_architecture(const mbi_nvrtc *nvrtc, int capability) {
+  int list[256]; /* NVRTC 13 knows 12 */
+  int count = 0, best = 0, i;
+  if (nvrtc->get_num_archs(&count) != 0 || count < 0 ||
+      (size_t)count > sizeof list / sizeof list[0] || nvrtc->get_archs(list) != 0) {
+    return 0;
+  }
+  for (i = 0; i < count; i++) {
+    if (list[i] <= capability && list[i] > best) {
+      best = list[i];
+    }
+  }
+  return best;
+}
+
+/* `path` is NULL where `why` begins with it. */
+static int mbi_nvrtc_refuse(mbi_nvrtc_search *search, const char *path, const char *why) {
+  (void)snprintf(search->refused, sizeof search->refused, "%s%s%s", path != NULL ? path : "",
+                 path != NULL ? ": " : "", why);
+  mbi_log(search->context, "NVRTC refused: %s", search->refused);
+  mbi_nvrtc_close(&search->context->device.nvrtc);
+  return 0;
+}
+
+/* Take the open library at `path` if it will do. */
+static int mbi_nvrtc_accept(mbi_nvrtc_search *search, const char *path) {
+  mbi_device *device = &search->context->device;
+  mbi_nvrtc *nvrtc = &device->nvrtc;
+  const char *missing = mbi_nvrtc_load(nvrtc);
+  char why[64];
+  int major = 0, minor = 0;
+  if (missing != NULL) {
+    (void)snprintf(why, sizeof why, "it lacks %s", missing);
+    return mbi_nvrtc_refuse(search, path, why);
+  }
+  if (nvrtc->get_version(&major, &minor) != 0) {
+    return mbi_nvrtc_refuse(search, path, "nvrtcVersion failed");
+  }
+  if (device->compute_capability > 0 &&
+      mbi_nvrtc_architecture(nvrtc, device->compute_capability) == 0) {
+    (void)snprintf(why, sizeof why, "NVRTC %d.%d does not compile for compute capability %d.%d",
+                   major, minor, device->compute_capability / 10,
+                   device->compute_capability % 10);
+    return mbi_nvrtc_refuse(search, path, why);
+  }
+  nvrtc->version = major * 1000 + minor * 10;
+  mbi_library_path(nvrtc->library, nvrtc->path, sizeof nvrtc->path);
+  mbi_library_keep(nvrtc->library); /* it loses memory with every load, which takes 8 ms */
+  mbi_log(search->context, "NVRTC %d.%d: %s", major, minor, nvrtc->path);
+  return 1;
+}
+
+/* A file that exists, or one that was asked for by name. */
+static int mbi_nvrtc_try(void *user, const char *path) {
+  mbi_nvrtc_search *search = (mbi_nvrtc_search *)user;
+  mbi_nvrtc *nvrtc = &search->context->device.nvrtc;
+  nvrtc->library = mbi_library_open(path);
+  return nvrtc->library != NULL ? mbi_nvrtc_accept(search, path)
+                                : mbi_nvrtc_refuse(search, NULL, mbi_library_error());
+}
+
+static void mbi_nvrtc_note(mbi_nvrtc_search *search, const char *place) {
+  const size_t length = strlen(search->places);
+  mbi_log(search->context, "NVRTC: trying %s", place);
+  if (length + strlen(place) + 3 < sizeof search->places) {
+    (void)snprintf(search->places + length, sizeof search->places - length, "%s%s",
+                   length > 0 ? ", " : "", place);
+  }
+  search->tried++;
+}
+
+/* One library name, by the loader's path and then in every place. */
+static int mbi_nvrtc_try_name(mbi_nvrtc_search *search, const char *name) {
+  mbi_nvrtc *nvrtc = &search->context->device.nvrtc;
+  size_t i;
+  mbi_nvrtc_note(search, name);
+  nvrtc->library = mbi_library_open(name);
+  if (nvrtc->library != NULL && mbi_nvrtc_accept(search, name)) {
+    return 1;
+  }
+  for (i = 0; i < sizeof mbi_nvrtc_places / sizeof mbi_nvrtc_places[0]; i++) {
+    const char *variable = mbi_nvrtc_places[i].variable;
+    const char *prefix = variable != NULL ? mbi_environment(variable) : "";
+    char pattern[MBI_PATH_SIZE];
+    if (prefix == NULL || (variable != NULL && prefix[0] != '/') ||
+        (size_t)snprintf(pattern, sizeof pattern, "%s%s/%s", prefix,
+                         mbi_nvrtc_places[i].pattern, name) >= sizeof pattern) {
+      continue;
+    }
+    mbi_nvrtc_note(search, pattern);
+    if (mbi_files_matching(pattern, mbi_nvrtc_try, search)) {
+      return 1;
+    }
+  }
+  return 0;
+}
+
+/* The driver's own major version first. Then older ones, whose cubins it loads too, then newer
+ * ones. */
+static int mbi_nvrtc_try_major(mbi_nvrtc_search *search, int major) {
+  char name[32];
+  if (major == 11) { /* 11.2 to 11.8 share a name; before, functions are missing */
+    return mbi_nvrtc_try_name(search, "libnvrtc.so.11.2");
+  }
+  (void)snprintf(name, sizeof name, "libnvrtc.so.%d", major);
+  return mbi_nvrtc_try_name(search, name);
+}
+
+static int mbi_nvrtc_search_all(mbi_nvrtc_search *search) {
+  const int driver = search->context->device.driver_version / 1000;
+  const int own = driver >= MBI_NVRTC_OLDEST && driver < 100 ? driver : MBI_NVRTC_NEWEST;
+  int major;
+  for (major = own; major >= MBI_NVRTC_OLDEST; major--) {
+    if (mbi_nvrtc_try_major(search, major)) {
+      return 1;
+    }
+  }
+  for (major = own + 1; major <= MBI_NVRTC_NEWEST; major++) {
+    if (mbi_nvrtc_try_major(search, major)) {
+      return 1;
+    }
+  }
+  return mbi_nvrtc_try_name(search, "libnvrtc.so");
+}
+
+/* Open NVRTC into context->device. A library that is named, by `path` or by MERBIT_NVRTC, is
+ * the only one tried. It must compile for the device, if one is open. */
+static merbit_status mbi_nvrtc_open(merbit_context *context, const char *path) {
+  mbi_nvrtc_search search;
+  memset(&search, 0, sizeof search);
+  search.context = context;
+  if (path == NULL || path[0] == '\0') {
+    path = mbi_environment("MERBIT_NVRTC");
+  }
+  if (path == NULL) {
+    if (mbi_nvrtc_search_all(&search)) {
+      return MERBIT_OK;
+    }
+    return mbi_fail(
+        context, MERBIT_NO_COMPILER,
+        "no usable NVRTC in %d places (%s, ...; all of them are in the log)%s%s; install "
+        "it, or name it in MERBIT_NVRTC",
+        search.tried, search.places, search.refused[0] != '\0' ? "; refused " : "",
+        search.refused);
+  }
+  if (mbi_nvrtc_try(&search, path)) {
+    return MERBIT_OK;
+  }
+  return mbi_fail(
+      context, MERBIT_NO_COMPILER,
+      "the NVRTC named in context_desc.nvrtc_path or MERBIT_NVRTC cannot be used: %s",
+      search.refused);
+}
+
+/* ---- Its answers ------------------------------------------------------------------------ */
+
+static merbit_status mbi_nvrtc_check(merbit_context *context, int result, const char *call,
+                                     const char *main_file) {
+  const char *text;
+  if (result == 0) {
+    return MERBIT_OK;
+  }
+  text = context->device.nvrtc.get_error_string(result);
+  return mbi_fail(
+      context, result == MBI_NVRTC_OUT_OF_MEMORY ? MERBIT_OUT_OF_MEMORY : MERBIT_COMPILE_ERROR,
+      "compiling %s failed in %s: %s (NVRTC error %d)", main_file, call,
+      text != NULL ? text : "no text", result);
+}
+
+/* What the compiler had to say, terminated; NULL where it cannot be had. */
+static char *mbi_nvrtc_log(merbit_context *context, void *program) {
+  const mbi_nvrtc *nvrtc = &context->device.nvrtc;
+  size_t size = 0;
+  char *log;
+  if (nvrtc->get_log_size(program, &size) != 0 || size <= 1 || size > (size_t)1 << 26) {
+    return NULL;
+  }
+  log = (char *)mbi_allocate(context, size + 1);
+  if (log != NULL) {
+    memset(log, 0, size + 1);
+    if (nvrtc->get_log(program, log) != 0) {
+      mbi_release(context, log);
+      log = NULL;
+    }
+  }
+  return log;
+}
+
+/* Pass the compiler's log on, line by line, and copy its first error (else its first line). */
+static void mbi_nvrtc_tell(merbit_context *context, const char *log, char *first, size_t size) {
+  int found = 0;
+  first[0] = '\0';
+  while (log != NULL && *log != '\0') {
+    const size_t length = strcspn(log, "\n");
+    const int shown = (int)(length < 900 ? length : 900);
+    char line[1024];
+    (void)snprintf(line, sizeof line, "%.*s", shown, log);
+    if (length > 0) {
+      mbi_log(context, "NVRTC: %s", line);
+    }
+    if (first[0] == '\0' || (!found && strstr(line, "error") != NULL)) {
+      found = strstr(line, "error") != NULL;
+      (void)snprintf(first, size, "%.*s", (int)size - 1, line);
+    }
+    log += length;
+    log += *log == '\n';
+  }
+}
+
+/* ==== >>jit/device.c  one device: context, memory, launches, errors ======================= */
+#define MBI_ATTRIBUTE_MULTIPROCESSORS 16 /* cuda.h: CUdevice_attribute */
+#define MBI_ATTRIBUTE_CAPABILITY_MAJOR 75
+#define MBI_ATTRIBUTE_CAPABILITY_MINOR 76
+#define MBI_ATTRIBUTE_SHARED_PER_BLOCK 97
+#define MBI_POINTER_MEMORY_TYPE 2     /* CUpointer_attribute */
+#define MBI_FUNCTION_DYNAMIC_SHARED 8 /* CUfunction_attribute */
+#define MBI_SHARED_WITHOUT_ASKING 49152
+
+/* ---- Errors ----------------------------------------------------------------------------- */
+
+/* Results after which every call on the context fails, or nothing that it computes can be
+ * trusted: the driver goes away, memory or a link is broken, the context is gone, a kernel was
+ * killed. */
+static int mbi_device_deadly(mbi_curesult result) {
+  switch (result) {
+  case 4:   /* DEINITIALIZED */
+  case 214: /* ECC_UNCORRECTABLE */
+  case 220: /* NVLINK_UNCORRECTABLE */
+  case 226: /* CONTAINED */
+  case 700: /* ILLEGAL_ADDRESS */
+  case 702: /* LAUNCH_TIMEOUT */
+  case 709: /* CONTEXT_IS_DESTROYED */
+  case 710: /* ASSERT */
+  case 714: /* HARDWARE_STACK_ERROR */
+  case 715: /* ILLEGAL_INSTRUCTION */
+  case 716: /* MISALIGNED_ADDRESS */
+  case 717: /* INVALID_ADDRESS_SPACE */
+  case 718: /* INVALID_PC */
+  case 719: /* LAUNCH_FAILED */
+  case 999: /* UNKNOWN: a GPU that fell off the bus answers so */
+    return 1;
+  default:
+    return 0;
+  }
+}
+
+/* The first deadly result is kept. */
+static int mbi_device_bury(merbit_context *context, mbi_curesult result) {
+  int alive = 0;
+  if (!mbi_device_deadly(result)) {
+    return 0;
+  }
+  (void)__atomic_compare_exchange_n(&context->device.lost, &alive, result, 0, __ATOMIC_RELAXED,
+                                    __ATOMIC_RELAXED);
+  return 1;
+}
+
+static mbi_curesult mbi_device_lost(const merbit_context *context) {
+  return __atomic_load_n(&context->device.lost, __ATOMIC_RELAXED);
+}
+
+/* DEVICE_LOST without asking the driver, once the context is dead. */
+static merbit_status mbi_device_alive(merbit_context *context) {
+  const mbi_curesult lost = mbi_device_lost(context);
+  if (lost == 0) {
+    return MERBIT_OK;
+  }
+  return mbi_fail(
+      context, MERBIT_DEVICE_LOST,
+      "%s was lost earlier with CUDA error %d; destroy the context and all that was made "
+      "from it, then make a new one",
+      context->device.name, lost);
+}
+
+/* Turn the answer of `call` into a status. `what` says what was attempted: "uploading x". */
+static merbit_status mbi_device_check(merbit_context *context, mbi_curesult result,
+                                      const char *call, const char *what) {
+  const mbi_driver *driver = &context->device.driver;
+  const char *advice = "";
+  merbit_status status = MERBIT_DEVICE_ERROR;
+  if (result == 0) {
+    return MERBIT_OK;
+  }
+  if (mbi_device_bury(context, result)) {
+    status = MERBIT_DEVICE_LOST;
+    advice = "; an earlier kernel may be the cause; destroy the context and make a new one";
+  } else if (result == MBI_CUDA_OUT_OF_MEMORY) {
+    status = MERBIT_DEVICE_OUT_OF_MEMORY;
+    advice = "; free GPU memory or use a smaller matrix";
+  }
+  return mbi_fail(context, status, "%s failed in %s: %s (CUDA error %d, %s)%s", what, call,
+                  mbi_driver_error_name(driver, result), result,
+                  mbi_driver_error_string(driver, result), advice);
+}
+
+/* ---- Opening and closing ---------------------------------------------------------------- */
+
+static merbit_status mbi_device_attribute(merbit_context *context, int attribute, int *value) {
+  return mbi_device_check(
+      context,
+      context->device.driver.device_get_attribute(value, attribute, context->device.ordinal),
+      "cuDeviceGetAttribute", "asking for the GPU's properties");
+}
+
+/* The device of the caller's CUcontext. */
+static merbit_status mbi_device_of_context(merbit_context *context, void *cuda_context) {
+  mbi_device *device = &context->device;
+  void *popped = NULL;
+  mbi_curesult result = device->driver.ctx_push(cuda_context);
+  merbit_status status =
+      mbi_device_check(context, result, "cuCtxPushCurrent", "using context_desc.cuda_context");
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  result = device->driver.ctx_get_device(&device->ordinal);
+  (void)device->driver.ctx_pop(&popped);
+  return mbi_device_check(context, result, "cuCtxGetDevice", "using context_desc.cuda_context");
+}
+
+static merbit_status mbi_device_of_ordinal(merbit_context *context, int ordinal) {
+  mbi_device *device = &context->device;
+  int count = 0;
+  merbit_status status = mbi_device_check(context, device->driver.device_get_count(&count),
+                                          "cuDeviceGetCount", "counting GPUs");
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  if (count <= 0) {
+    return mbi_fail(context, MERBIT_NO_DEVICE,
+                    "the NVIDIA driver shows no GPU; is "
+                    "CUDA_VISIBLE_DEVICES set?");
+  }
+  if (ordinal < 0 || ordinal >= count) {
+    return mbi_fail(context, MERBIT_NO_DEVICE,
+                    "context_desc.device is %d, but the driver shows %d GPU%s; use 0 to %d",
+                    ordinal, count, count > 1 ? "s" : "", count - 1);
+  }
+  return mbi_device_check(context, device->driver.device_get(&device->ordinal, ordinal),
+                          "cuDeviceGet", "choosing a GPU");
+}
+
+/* Name and properties, which need no CUDA context. */
+static merbit_status mbi_device_examine(merbit_context *context) {
+  mbi_device *device = &context->device;
+  int major = 0, minor = 0;
+  merbit_status status =
+      mbi_device_check(context,
+                       device->driver.device_get_name(
+                           device->name, (int)sizeof device->name - 1, device->ordinal),
+                       "cuDeviceGetName", "asking for the GPU's name");
+  if (status == MERBIT_OK) {
+    status = mbi_device_attribute(context, MBI_ATTRIBUTE_CAPABILITY_MAJOR, &major);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_attribute(context, MBI_ATTRIBUTE_CAPABILITY_MINOR, &minor);
+  }
+  if (status == MERBIT_OK) {
+    status =
+        mbi_device_attribute(context, MBI_ATTRIBUTE_MULTIPROCESSORS, &device->multiprocessors);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_attribute(context, MBI_ATTRIBUTE_SHARED_PER_BLOCK,
+                                  &device->shared_bytes_per_block);
+  }
+  device->compute_capability = 10 * major + minor;
+  if (status == MERBIT_OK && device->compute_capability < 50) {
+    return mbi_fail(context, MERBIT_NO_DEVICE,
+                    "%s has compute capability %d.%d; the oldest that works is 5.0",
+                    device->name, major, minor);
+  }
+  return status;
+}
+
+/* Fill context->device, whose driver is open. Compiler before primary context, which costs
+ * most. */
+static merbit_status mbi_device_choose(merbit_context *context,
+                                       const merbit_context_desc *desc) {
+  mbi_device *device = &context->device;
+  merbit_status status =
+      mbi_device_check(context, device->driver.driver_get_version(&device->driver_version),
+                       "cuDriverGetVersion", "asking for the driver's version");
+  if (status == MERBIT_OK && device->driver_version < MBI_CUDA_DRIVER_OLDEST) {
+    return mbi_fail(context, MERBIT_NO_DEVICE,
+                    "the NVIDIA driver supports CUDA %d.%d; install one for CUDA 11 or later",
+                    device->driver_version / 1000, device->driver_version % 1000 / 10);
+  }
+  if (status == MERBIT_OK) {
+    status = desc->cuda_context != NULL ? mbi_device_of_context(context, desc->cuda_context)
+                                        : mbi_device_of_ordinal(context, desc->device);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_examine(context);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_nvrtc_open(context, desc->nvrtc_path);
+  }
+  if (status == MERBIT_OK && desc->cuda_context == NULL) {
+    status = mbi_device_check(
+        context, device->driver.primary_retain(&device->cuda_context, device->ordinal),
+        "cuDevicePrimaryCtxRetain", "opening the GPU");
+    device->primary = status == MERBIT_OK;
+  } else {
+    device->cuda_context = desc->cuda_context;
+  }
+  return status;
+}
+
+/* Driver, device, compiler and CUDA context. After a failure mbi_device_close cleans up. */
+static merbit_status mbi_device_open(merbit_context *context, const merbit_context_desc *desc) {
+  const merbit_status status = mbi_driver_open(context);
+  return status == MERBIT_OK ? mbi_device_choose(context, desc) : status;
+}
+
+static void mbi_device_close(merbit_context *context) {
+  mbi_device *device = &context->device;
+  if (device->primary) {
+    (void)device->driver.primary_release(device->ordinal);
+  }
+  mbi_nvrtc_close(&device->nvrtc);
+  mbi_driver_close(&device->driver);
+  memset(device, 0, sizeof *device);
+}
+
+/* ---- Calls: all that follow need an entered context ------------------------------------- */
+
+/* Make the context current on this thread, on top of the caller's. */
+static merbit_status mbi_device_enter(merbit_context *context) {
+  const merbit_status status = mbi_device_alive(context);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  return mbi_device_check(context,
+                          context->device.driver.ctx_push(context->device.cuda_context),
+                          "cuCtxPushCurrent", "entering the GPU's context");
+}
+
+static void mbi_device_leave(merbit_context *context) {
+  void *popped = NULL;
+  (void)mbi_device_bury(context, context->device.driver.ctx_pop(&popped));
+}
+
+static mbi_devptr mbi_device_address(const void *pointer) {
+  return (mbi_devptr)(uintptr_t)pointer;
+}
+
+static void *mbi_device_pointer(mbi_devptr address) {
+  return (void *)(uintptr_t)address;
+}
+
+/* `what` is a noun for the sentence. Never gives address 0. */
+static merbit_status mbi_device_allocate(merbit_context *context, uint64_t bytes,
+                                         const char *what, mbi_devptr *address) {
+  char attempt[128];
+  merbit_status status = mbi_device_alive(context);
+  *address = 0;
+  if (status == MERBIT_OK) {
+    (void)snprintf(attempt, sizeof attempt, "allocating %" PRIu64 " bytes for %s", bytes, what);
+    status = mbi_device_check(
+        context, context->device.driver.mem_alloc(address, (size_t)(bytes > 0 ? bytes : 1)),
+        "cuMemAlloc", attempt);
+  }
+  if (status != MERBIT_OK) {
+    *address = 0;
+  }
+  return status;
+}
+
+/* What a dead context held is gone with it. */
+static void mbi_device_release(merbit_context *context, mbi_devptr address) {
+  if (address != 0 && mbi_device_lost(context) == 0) {
+    (void)mbi_device_bury(context, context->device.driver.mem_free(address));
+  }
+}
+
+static merbit_status mbi_device_synchronize(merbit_context *context, void *stream) {
+  const merbit_status status = mbi_device_alive(context);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  return mbi_device_check(context, context->device.driver.stream_synchronize(stream),
+                          "cuStreamSynchronize", "waiting for the GPU");
+}
+
+/* Behind work on the default stream. cuMemcpyHtoD may return while the last piece is still on
+ * its way from the driver's staging memory, which other streams would not wait for: so wait
+ * here. */
+static merbit_status mbi_device_upload(merbit_context *context, mbi_devptr target,
+                                       const void *source, size_t bytes) {
+  merbit_status status = mbi_device_alive(context);
+  if (status != MERBIT_OK || bytes == 0) {
+    return status;
+  }
+  status = mbi_device_check(context, context->device.driver.memcpy_htod(target, source, bytes),
+                            "cuMemcpyHtoD", "uploading to the GPU");
+  return status == MERBIT_OK ? mbi_device_synchronize(context, NULL) : status;
+}
+
+static merbit_status mbi_device_download(merbit_context *context, void *target,
+                                         mbi_devptr source, size_t bytes) {
+  const merbit_status status = mbi_device_alive(context);
+  if (status != MERBIT_OK || bytes == 0) {
+    return status;
+  }
+  return mbi_device_check(context, context->device.driver.memcpy_dtoh(target, source, bytes),
+                          "cuMemcpyDtoH", "downloading from the GPU");
+}
+
+/* From GPU memory to GPU memory, complete on return. */
+static merbit_status mbi_device_copy(merbit_context *context, mbi_devptr target,
+                                     mbi_devptr source, size_t bytes) {
+  merbit_status status = mbi_device_alive(context);
+  if (status != MERBIT_OK || bytes == 0) {
+    return status;
+  }
+  status = mbi_device_check(context, context->device.driver.memcpy_dtod(target, source, bytes),
+                            "cuMemcpyDtoD", "copying in GPU memory");
+  return status == MERBIT_OK ? mbi_device_synchronize(context, NULL) : status;
+}
+
+static merbit_status mbi_device_zero(merbit_context *context, mbi_devptr target, size_t bytes,
+                                     void *stream) {
+  const merbit_status status = mbi_device_alive(context);
+  if (status != MERBIT_OK || bytes == 0) {
+    return status;
+  }
+  return mbi_device_check(context,
+                          context->device.driver.memset_d8_async(target, 0, bytes, stream),
+                          "cuMemsetD8Async", "clearing GPU memory");
+}
+
+/* Let `function` be launched with `shared_bytes` of dynamic shared memory. `name` is for the
+ * sentence. */
+static merbit_status mbi_device_reserve_shared(merbit_context *context, void *function,
+                                               const char *name, unsigned shared_bytes) {
+  const int limit = context->device.shared_bytes_per_block;
+  char attempt[160];
+  const merbit_status status = mbi_device_alive(context);
+  if (status != MERBIT_OK || shared_bytes <= MBI_SHARED_WITHOUT_ASKING) {
+    return status;
+  }
+  if (limit < 0 || shared_bytes > (unsigned)limit) {
+    return mbi_fail(context, MERBIT_TOO_LARGE,
+                    "%s needs %u bytes of shared memory, %s has %d for a block", name,
+                    shared_bytes, context->device.name, limit);
+  }
+  (void)snprintf(attempt, sizeof attempt, "reserving %u bytes of shared memory for %s",
+                 shared_bytes, name);
+  return mbi_device_check(context,
+                          context->device.driver.func_set_attribute(
+                              function, MBI_FUNCTION_DYNAMIC_SHARED, (int)shared_bytes),
+                          "cuFuncSetAttribute", attempt);
+}
+
+/* `grid` blocks of `threads`. No block is nothing to do. */
+static merbit_status mbi_device_launch(merbit_context *context, void *function,
+                                       const char *name, int64_t grid, int threads,
+                                       unsigned shared_bytes, void *stream, void **arguments) {
+  merbit_status status = mbi_device_alive(context);
+  mbi_curesult result;
+  if (status != MERBIT_OK || grid <= 0) {
+    return status;
+  }
+  if (grid > INT32_MAX) {
+    return mbi_fail(context, MERBIT_TOO_LARGE,
+                    "%s would need %" PRId64 " blocks; a launch has at most 2^31 - 1", name,
+                    grid);
+  }
+  result =
+      context->device.driver.launch_kernel(function, (unsigned)grid, 1, 1, (unsigned)threads, 1,
+                                           1, shared_bytes, stream, arguments, NULL);
+  if (result != 0) {
+    char attempt[160];
+    (void)snprintf(attempt, sizeof attempt,
+                   "launching %s (%" PRId64 " blocks of %d threads, %u bytes shared)", name,
+                   grid, threads, shared_bytes);
+    status = mbi_device_check(context, result, "cuLaunchKernel", attempt);
+  }
+  return status;
+}
+
+/* 1: the GPU can read it (device, managed or pinned memory). 0: a plain host pointer. Where the
+ * driver gives no clear answer the pointer is let through, so that the next call reports the
+ * true reason. */
+static int mbi_device_owns(merbit_context *context, const void *pointer) {
+  unsigned type = 0;
+  mbi_curesult result;
+  if (mbi_device_lost(context) != 0) {
+    return 1;
+  }
+  result = context->device.driver.pointer_get_attribute(&type, MBI_POINTER_MEMORY_TYPE,
+                                                        mbi_device_address(pointer));
+  (void)mbi_device_bury(context, result);
+  return result != MBI_CUDA_INVALID_VALUE;
+}
+
+/* ==== >>jit/sources.c  kernel texts ======================================================= */
+/* Each kernel file as it stands in templates/, in pieces that every compiler accepts. */
+static const char *const mbi_source_jit_device_cuh[] = {
+  "// What kernels take from the GPU: indices, barriers, shuffles, atomics, loads. The only file with\n"
+  "// intrinsics; tests put a CPU implementation of the same names in its place. Shuffles and votes take\n"
+  "// the mask of the lanes that take part; a group of `width` lanes, a power of two, exchanges within\n"
+  "// itself. Shared memory is dynamic only: the launcher passes its size.\n"
+  "\n"
+  "#define MBK_KERNEL extern \"C\" __global__ void\n"
+  "#define MBK_DEVICE static __device__ __forceinline__\n"
+  "#define MBK_BOUNDS(threads) __launch_bounds__(threads)\n"
+  "#define MBK_SHARED_MEMORY(name) extern __shared__ __align__(16) unsigned char name[]\n"
+  "\n"
+  "typedef int mbk_i32;\n"
+  "typedef unsigned mbk_u32;\n"
+  "typedef long long mbk_i64;\n"
+  "typedef unsigned long long mbk_u64;\n"
+  "\n"
+  "MBK_DEVICE mbk_u32 mbk_thread() { return threadIdx.x; }\n"
+  "MBK_DEVICE mbk_u32 mbk_block() { return blockIdx.x; }\n"
+  "MBK_DEVICE mbk_u32 mbk_grid() { return gridDim.x; }\n"
+  "MBK_DEVICE mbk_u32 mbk_lane() { return threadIdx.x & 31u; }\n"
+  "\n"
+  "MBK_DEVICE void mbk_block_sync() { __syncthreads(); }\n"
+  "MBK_DEVICE void mbk_warp_sync(mbk_u32 mask) { __syncwarp(mask); }\n"
+  "\n"
+  "template <class T> MBK_DEVICE T mbk_shuffle(mbk_u32 mask, T value, int lane, int width) {\n"
+  "  return __shfl_sync(mask, value, lane, width);\n"
+  "}\n"
+  "template <class T> MBK_DEVICE T mbk_shuffle_up(mbk_u32 mask, T value, int delta, int width) {\n"
+  "  return __shfl_up_sync(mask, value, delta, width);\n"
+  "}\n"
+  "template <class T> MBK_DEVICE T mbk_shuffle_down(mbk_u32 mask, T value, int delta, int width) {\n"
+  "  return __shfl_down_sync(mask, value, delta, width);\n"
+  "}\n"
+  "MBK_DEVICE mbk_u32 mbk_ballot(mbk_u32 mask, bool flag) { return __ballot_sync(mask, flag); }\n"
+  "\n"
+  "MBK_DEVICE int mbk_popcount(mbk_u32 bits) { return __popc(bits); }\n",
+  "MBK_DEVICE int mbk_popcount(mbk_u64 bits) { return __popcll(bits); }\n"
+  "\n"
+  "template <class T> MBK_DEVICE void mbk_atomic_add(T *address, T value) { atomicAdd(address, value); }\n"
+  "MBK_DEVICE void mbk_atomic_or(mbk_u32 *address, mbk_u32 bits) { atomicOr(address, bits); }\n"
+  "MBK_DEVICE void mbk_atomic_min(mbk_u64 *address, mbk_u64 value) { atomicMin(address, value); }\n"
+  "\n"
+  "// Read-only data that nobody writes during the launch.\n"
+  "template <class T> MBK_DEVICE T mbk_load(const T *address) { return __ldg(address); }\n",
+  NULL};
+
+static const char *const mbi_source_spmv_algebra_cuh[] = {
+  "// The algebra of a product and the one place where a finished row leaves a kernel.\n"
+  "#ifndef MBK_COMPUTE\n"
+  "#error \"define MBK_COMPUTE: the type of sums, alpha and beta\"\n"
+  "#endif\n"
+  "#ifndef MBK_VECTOR\n"
+  "#error \"define MBK_VECTOR: the type of x and y in memory\"\n"
+  "#endif\n"
+  "#ifndef MBK_SCALARS_DEVICE\n"
+  "#error \"define MBK_SCALARS_DEVICE: 1 if alpha and beta are read through device pointers, 0 if passed\"\n"
+  "#endif\n"
+  "\n"
+  "// Plus-times. Every sum starts at MBK_ZERO, so that a sum that is zero is +0 in any order.\n"
+  "#define MBK_ZERO ((MBK_COMPUTE)0)\n"
+  "#define MBK_ADD(a, b) ((a) + (b))\n"
+  "#define MBK_MUL(a, x) ((MBK_COMPUTE)(a) * (MBK_COMPUTE)(x))\n"
+  "\n"
+  "// alpha and beta as kernel parameters. A null device pointer stands for the default.\n"
+  "#if MBK_SCALARS_DEVICE\n"
+  "#define MBK_SCALAR_PARAMETERS const MBK_COMPUTE *alpha_at, const MBK_COMPUTE *beta_at\n"
+  "#define MBK_SCALARS_LOAD                                                                         \\\n"
+  "  const MBK_COMPUTE alpha = alpha_at ? *alpha_at : (MBK_COMPUTE)1;                               \\\n"
+  "  const MBK_COMPUTE beta = beta_at ? *beta_at : (MBK_COMPUTE)0\n"
+  "#else\n"
+  "#define MBK_SCALAR_PARAMETERS const MBK_COMPUTE alpha, const MBK_COMPUTE beta\n"
+  "#define MBK_SCALARS_LOAD\n"
+  "#endif\n"
+  "\n"
+  "// Every row passes here exactly once with its final sum. With alpha 0 the sum is zero because nothing\n"
+  "// was read; with beta 0 the old y is not read.\n"
+  "MBK_DEVICE void mbk_commit(MBK_VECTOR *y, mbk_u64 row, MBK_COMPUTE sum, MBK_COMPUTE alpha,\n"
+  "                           MBK_COMPUTE beta) {\n"
+  "  y[row] = (MBK_VECTOR)(beta == (MBK_COMPUTE)0 ? alpha * sum\n"
+  "                                               : alpha * sum + beta * (MBK_COMPUTE)y[row]);\n"
+  "}\n",
+  "#define MBK_COMMIT(row, sum) mbk_commit(y, (row), (sum), alpha, beta)\n",
+  NULL};
+
+static const char *const mbi_source_spmv_arrays_cu[] = {
+  "// A plan's CSR arrays that came in device memory: their check and their narrowing to 32-bit columns.\n"
+  "#ifndef MBK_ROW_PTR\n"
+  "#error \"define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64\"\n"
+  "#endif\n"
+  "#ifndef MBK_COLUMN\n"
+  "#error \"define MBK_COLUMN: the type of col_ind, mbk_i32 or mbk_i64\"\n"
+  "#endif\n"
+  "#ifndef MBK_BASE\n"
+  "#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n"
+  "#endif\n"
+  "#include \"jit/device.cuh\"\n"
+  "\n"
+  "// *bad becomes 1 if row_ptr does not rise from the base to nnz + base, or a column is out of range.\n"
+  "// Launch: any grid of 256 threads. Each thread strides over both arrays.\n"
+  "MBK_KERNEL MBK_BOUNDS(256)\n"
+  "    mbk_arrays_check(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind, mbk_i64 rows,\n"
+  "                     mbk_i64 cols, mbk_i64 nnz, mbk_u32 *bad) {\n"
+  "  const mbk_i64 stride = (mbk_i64)mbk_grid() * 256;\n"
+  "  const mbk_i64 first = (mbk_i64)mbk_block() * 256 + mbk_thread();\n"
+  "  bool wrong = first == 0 && (row_ptr[0] != MBK_BASE || row_ptr[rows] != nnz + MBK_BASE);\n"
+  "  for (mbk_i64 i = first; i < rows; i += stride) {\n"
+  "    wrong |= row_ptr[i] > row_ptr[i + 1];\n"
+  "  }\n"
+  "  for (mbk_i64 k = first; k < nnz; k += stride) {\n"
+  "    const mbk_i64 column = (mbk_i64)col_ind[k] - MBK_BASE;\n"
+  "    wrong |= column < 0 || column >= cols;\n"
+  "  }\n"
+  "  if (wrong) {\n"
+  "    mbk_atomic_or(bad, 1u);\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Launch: any grid of 256 threads.\n"
+  "MBK_KERNEL MBK_BOUNDS(256)\n"
+  "    mbk_arrays_narrow(const MBK_COLUMN *wide, mbk_i64 nnz, mbk_i32 *narrow) {\n"
+  "  for (mbk_i64 k = (mbk_i64)mbk_block() * 256 + mbk_thread(); k < nnz;\n"
+  "       k += (mbk_i64)mbk_grid() * 256) {\n"
+  "    narrow[k] = (mbk_i32)wide[k];\n"
+  "  }\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_spmv_merbit_cu[] = {
+  "// MERBIT: y = alpha A x + beta y over merge-path tiles with packed lane descriptors.\n"
+  "// Source: Zhang, Yao, Jiang, Zhang, \"MERBIT: A GPU-Based SpMV Method for Iterative Workloads\",\n"
+  "// section 4; the carry-out commit is ours.\n"
+  "//\n"
+  "// The merge path walks from (0, 0) to (nnz, rows): a nonzero step consumes a nonzero, a row step ends a row.\n"
+  "// A tile is omega * sigma steps, a lane sigma steps; a group of omega lanes works on a tile, and a warp\n"
+  "// holds 32 / omega groups. Tile t starts at (tile_x[t], tile_y[t]); the top bit of tile_y marks a tile\n"
+  "// without a row step. A lane descriptor packs, from the top, sigma step bits (1: row step), the lane's row\n"
+  "// offset and its nonzero offset from the tile's start, MBK_COORDINATE_BITS each.\n"
+  "#ifndef MBK_VALUE\n"
+  "#error \"define MBK_VALUE: the type of the matrix's values in memory\"\n"
+  "#endif\n"
+  "#ifndef MBK_PATTERN\n"
+  "#error \"define MBK_PATTERN: 1 if every value is one and none is stored\"\n"
+  "#endif\n"
+  "#ifndef MBK_ROW_PTR\n"
+  "#error \"define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64\"\n"
+  "#endif\n"
+  "#ifndef MBK_BASE\n"
+  "#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n"
+  "#endif\n"
+  "#ifndef MBK_TILE\n"
+  "#error \"define MBK_TILE: the type of tile_x and tile_y, mbk_u32 or mbk_u64\"\n"
+  "#endif\n"
+  "#ifndef MBK_DESCRIPTOR\n"
+  "#error \"define MBK_DESCRIPTOR: the type of a lane descriptor, mbk_u32 or mbk_u64\"\n"
+  "#endif\n"
+  "#ifndef MBK_COORDINATE_BITS\n"
+  "#error \"define MBK_COORDINATE_BITS: ceil(log2(omega * sigma))\"\n"
+  "#endif\n"
+  "#ifndef MBK_SIGMA\n"
+  "#error \"define MBK_SIGMA: steps per lane\"\n"
+  "#endif\n"
+  "#ifndef MBK_OMEGA\n"
+  "#error \"define MBK_OMEGA: lanes per tile, 32, 16 or 8\"\n"
+  "#endif\n"
+  "#ifndef MBK_THREADS\n",
+  "#error \"define MBK_THREADS: threads per block of the product, a multiple of 32\"\n"
+  "#endif\n"
+  "#ifndef MBK_DUAL\n"
+  "#error \"define MBK_DUAL: 1 for the dual-buffer commit, 0 for the carry-out commit\"\n"
+  "#endif\n"
+  "#include \"jit/device.cuh\"\n"
+  "#include \"spmv/algebra.cuh\"\n"
+  "\n"
+  "#define MBK_TILE_STEPS (MBK_OMEGA * MBK_SIGMA)\n"
+  "#define MBK_BLOCK_TILES (MBK_THREADS / MBK_OMEGA)\n"
+  "#define MBK_MARK ((MBK_TILE)1 << (sizeof(MBK_TILE) * 8 - 1))\n"
+  "#define MBK_ROW(entry) ((entry) & (MBK_TILE)~MBK_MARK)\n"
+  "// Nonzeros whose loads one lane keeps in flight.\n"
+  "#define MBK_UNROLL (MBK_SIGMA < 16 ? MBK_SIGMA : 16)\n"
+  "\n"
+  "// The lanes of this thread's group within its warp.\n"
+  "MBK_DEVICE mbk_u32 mbk_group_mask() {\n"
+  "#if MBK_OMEGA == 32\n"
+  "  return 0xffffffffu;\n"
+  "#else\n"
+  "  return ((1u << MBK_OMEGA) - 1u) << (mbk_lane() / MBK_OMEGA * MBK_OMEGA);\n"
+  "#endif\n"
+  "}\n"
+  "\n"
+  "// The row at which diagonal `diagonal` crosses the merge path (Algorithm 1).\n"
+  "MBK_DEVICE mbk_u64 mbk_merge_search(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mbk_u64 nnz,\n"
+  "                                    mbk_u64 diagonal) {\n"
+  "  mbk_u64 low = diagonal > nnz ? diagonal - nnz : 0;\n"
+  "  mbk_u64 high = diagonal < rows ? diagonal : rows;\n"
+  "  while (low < high) {\n"
+  "    const mbk_u64 middle = (low + high) >> 1;\n"
+  "    if ((mbk_u64)(mbk_load(row_ptr + middle + 1) - MBK_BASE) <= diagonal - middle - 1) {\n"
+  "      low = middle + 1;\n"
+  "    } else {\n"
+  "      high = middle;\n"
+  "    }\n"
+  "  }\n"
+  "  return low;\n"
+  "}\n"
+  "\n"
+  "// TILE (Algorithm 2). The row step of row r stands at path position row_ptr[r + 1] + r, so one coalesced\n"
+  "// pass over a tile's rows sets its step bits; each lane then cuts out its sigma bits.\n"
+  "// Launch: one group per tile, 128 threads per block. Shared: mbk_u32[128 / omega][MBK_STEP_WORDS].\n",
+  "#define MBK_STEP_WORDS ((MBK_TILE_STEPS + 31) / 32 + 2)\n"
+  "MBK_KERNEL MBK_BOUNDS(128)\n"
+  "    mbk_merbit_build(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mbk_u64 nnz, mbk_u64 tiles,\n"
+  "                     MBK_TILE *tile_x, MBK_TILE *tile_y, MBK_DESCRIPTOR *lane_desc) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  const mbk_u32 group = mbk_thread() / MBK_OMEGA, lane = mbk_thread() % MBK_OMEGA;\n"
+  "  const mbk_u32 mask = mbk_group_mask();\n"
+  "  const mbk_u64 tile = (mbk_u64)mbk_block() * (128 / MBK_OMEGA) + group;\n"
+  "  const mbk_u64 path = rows + nnz, start = tile * MBK_TILE_STEPS;\n"
+  "  mbk_u32 *bits = (mbk_u32 *)shared + group * MBK_STEP_WORDS;\n"
+  "  if (tile >= tiles) {\n"
+  "    return;\n"
+  "  }\n"
+  "  const mbk_u64 end = start + MBK_TILE_STEPS < path ? start + MBK_TILE_STEPS : path;\n"
+  "  mbk_u64 bound = 0; // lane 0: the tile's first row; lane 1: the next tile's\n"
+  "  if (lane < 2) {\n"
+  "    bound = mbk_merge_search(row_ptr, rows, nnz, lane == 0 ? start : end);\n"
+  "  }\n"
+  "  for (mbk_u32 w = lane; w < MBK_STEP_WORDS; w += MBK_OMEGA) {\n"
+  "    bits[w] = 0;\n"
+  "  }\n"
+  "  const mbk_u64 first_row = mbk_shuffle(mask, bound, 0, MBK_OMEGA);\n"
+  "  const mbk_u64 end_row = mbk_shuffle(mask, bound, 1, MBK_OMEGA);\n"
+  "  mbk_warp_sync(mask);\n"
+  "  for (mbk_u64 row = first_row + lane; row < end_row; row += MBK_OMEGA) {\n"
+  "    const mbk_u32 step =\n"
+  "        (mbk_u32)((mbk_u64)(mbk_load(row_ptr + row + 1) - MBK_BASE) + row - start);\n"
+  "    mbk_atomic_or(bits + (step >> 5), 1u << (step & 31u));\n"
+  "  }\n"
+  "  mbk_warp_sync(mask);\n"
+  "  const mbk_u32 at = lane * MBK_SIGMA, word = at >> 5, shift = at & 31u;\n"
+  "  mbk_u64 flags = (((mbk_u64)bits[word + 1] << 32) | bits[word]) >> shift;\n"
+  "  if (shift + MBK_SIGMA > 64) {\n"
+  "    flags |= (mbk_u64)bits[word + 2] << (64 - shift);\n"
+  "  }\n",
+  "  flags &= ((mbk_u64)1 << MBK_SIGMA) - 1;\n"
+  "  const int count = mbk_popcount(flags);\n"
+  "  int y_offset = count; // row steps of this lane and those before it\n"
+  "  for (int d = 1; d < MBK_OMEGA; d <<= 1) {\n"
+  "    const int before = mbk_shuffle_up(mask, y_offset, d, MBK_OMEGA);\n"
+  "    y_offset += (int)lane >= d ? before : 0;\n"
+  "  }\n"
+  "  y_offset -= count;\n"
+  "  const mbk_u32 steps = (mbk_u32)(end - start);\n"
+  "  const mbk_u32 x_offset = (at < steps ? at : steps) - (mbk_u32)y_offset;\n"
+  "  lane_desc[tile * MBK_OMEGA + lane] =\n"
+  "      (MBK_DESCRIPTOR)flags << (2 * MBK_COORDINATE_BITS) |\n"
+  "      (MBK_DESCRIPTOR)y_offset << MBK_COORDINATE_BITS | (MBK_DESCRIPTOR)x_offset;\n"
+  "  if (lane == 0) {\n"
+  "    tile_x[tile] = (MBK_TILE)(start - first_row);\n"
+  "    tile_y[tile] = (MBK_TILE)first_row | (first_row == end_row ? MBK_MARK : (MBK_TILE)0);\n"
+  "    if (tile == tiles - 1) {\n"
+  "      tile_x[tiles] = (MBK_TILE)nnz;\n"
+  "      tile_y[tiles] = (MBK_TILE)rows;\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// The matrix's streams and x, from a tile's first nonzero on.\n"
+  "struct mbk_stream {\n"
+  "  const mbk_i32 *col_ind;\n"
+  "  const MBK_VALUE *values;\n"
+  "  const MBK_VECTOR *x;\n"
+  "};\n"
+  "\n"
+  "// The products of up to MBK_UNROLL nonzeros of one lane, from nonzero `at` in steps of omega: all\n"
+  "// indices and values are in flight before the first x is asked for. Slots at and beyond `count` stay\n"
+  "// untouched: padding with zeros would turn an Inf of x into NaN.\n"
+  "MBK_DEVICE void mbk_products(const mbk_stream &a, mbk_u32 at, mbk_u32 count,\n"
+  "                             MBK_COMPUTE (&product)[MBK_UNROLL]) {\n"
+  "  mbk_i32 column[MBK_UNROLL];\n"
+  "#pragma unroll\n"
+  "  for (int u = 0; u < MBK_UNROLL; u++) {\n"
+  "    const mbk_u32 k = at + (mbk_u32)u * MBK_OMEGA;\n"
+  "    if (k < count) {\n",
+  "      column[u] = mbk_load(a.col_ind + k) - MBK_BASE;\n"
+  "#if !MBK_PATTERN\n"
+  "      product[u] = (MBK_COMPUTE)mbk_load(a.values + k);\n"
+  "#endif\n"
+  "    }\n"
+  "  }\n"
+  "#pragma unroll\n"
+  "  for (int u = 0; u < MBK_UNROLL; u++) {\n"
+  "    if (at + (mbk_u32)u * MBK_OMEGA < count) {\n"
+  "#if MBK_PATTERN\n"
+  "      product[u] = (MBK_COMPUTE)mbk_load(a.x + column[u]);\n"
+  "#else\n"
+  "      product[u] = MBK_MUL(product[u], mbk_load(a.x + column[u]));\n"
+  "#endif\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// A tile inside one row: its sum, in a fixed order, complete in lane 0 (the long-row path).\n"
+  "MBK_DEVICE MBK_COMPUTE mbk_tile_long(const mbk_stream &a, mbk_u32 count, mbk_u32 lane,\n"
+  "                                     mbk_u32 mask) {\n"
+  "  MBK_COMPUTE sum = MBK_ZERO;\n"
+  "  for (mbk_u32 at = lane; at < count; at += MBK_UNROLL * MBK_OMEGA) {\n"
+  "    MBK_COMPUTE product[MBK_UNROLL];\n"
+  "    mbk_products(a, at, count, product);\n"
+  "#pragma unroll\n"
+  "    for (int u = 0; u < MBK_UNROLL; u++) {\n"
+  "      if (at + (mbk_u32)u * MBK_OMEGA < count) {\n"
+  "        sum = MBK_ADD(sum, product[u]);\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "  mbk_warp_sync(mask);\n"
+  "#pragma unroll\n"
+  "  for (int d = MBK_OMEGA / 2; d > 0; d >>= 1) {\n"
+  "    sum = MBK_ADD(sum, mbk_shuffle_down(mask, sum, d, MBK_OMEGA));\n"
+  "  }\n"
+  "  return sum;\n"
+  "}\n"
+  "\n"
+  "// A tile with row ends (Algorithm 4): each lane walks its steps over the staged products. Row sums go to\n"
+  "// `sums`, complete but for what earlier tiles hold of the first; returns what follows the last row end.\n"
+  "MBK_DEVICE MBK_COMPUTE mbk_tile_rows(const MBK_COMPUTE *products, MBK_DESCRIPTOR descriptor,\n"
+  "                                     int steps, mbk_u32 lane, mbk_u32 mask, MBK_COMPUTE *sums) {\n"
+  "  const MBK_DESCRIPTOR field = ((MBK_DESCRIPTOR)1 << MBK_COORDINATE_BITS) - 1;\n",
+  "  const MBK_DESCRIPTOR flags = descriptor >> (2 * MBK_COORDINATE_BITS);\n"
+  "  const mbk_u32 first_row = (mbk_u32)(descriptor >> MBK_COORDINATE_BITS & field);\n"
+  "  mbk_u32 nonzero = (mbk_u32)(descriptor & field), row = first_row;\n"
+  "  MBK_COMPUTE sum = MBK_ZERO, first = MBK_ZERO;\n"
+  "#pragma unroll\n"
+  "  for (int k = 0; k < MBK_SIGMA; k++) {\n"
+  "    if (k < steps) {\n"
+  "      if (flags >> k & 1) {\n"
+  "        if (row == first_row) {\n"
+  "          first = sum;\n"
+  "        } else {\n"
+  "          sums[row] = sum;\n"
+  "        }\n"
+  "        sum = MBK_ZERO;\n"
+  "        row++;\n"
+  "      } else {\n"
+  "        sum = MBK_ADD(sum, products[nonzero]);\n"
+  "        nonzero++;\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "  // Segmented sum of what each lane holds after its last row end (Algorithm 5): a lane without a row end\n"
+  "  // adds what the lanes before it carry, back to and including the nearest one with a row end.\n"
+  "  const bool ends = row != first_row;\n"
+  "  int closed = ends || lane == 0;\n"
+  "  for (int d = 1; mbk_ballot(mask, !closed); d <<= 1) {\n"
+  "    const MBK_COMPUTE before = mbk_shuffle_up(mask, sum, d, MBK_OMEGA);\n"
+  "    const int before_closed = mbk_shuffle_up(mask, closed, d, MBK_OMEGA);\n"
+  "    if (!closed && (int)lane >= d) {\n"
+  "      sum = MBK_ADD(before, sum);\n"
+  "      closed = before_closed;\n"
+  "    }\n"
+  "  }\n"
+  "  const MBK_COMPUTE carried = mbk_shuffle_up(mask, sum, 1, MBK_OMEGA);\n"
+  "  if (ends) {\n"
+  "    sums[first_row] = lane == 0 ? first : MBK_ADD(carried, first);\n"
+  "  }\n"
+  "  return mbk_shuffle(mask, sum, MBK_OMEGA - 1, MBK_OMEGA);\n"
+  "}\n"
+  "\n"
+  "// The product (Algorithm 3). Launch: MBK_BLOCK_TILES tiles per block. Shared, in this order:\n"
+  "// MBK_COMPUTE[MBK_THREADS * MBK_SIGMA] (the block's products, then its row sums),\n",
+  "// MBK_COMPUTE tails[MBK_BLOCK_TILES], mbk_u32 first_rows[MBK_BLOCK_TILES].\n"
+  "//\n"
+  "// Carry-out commit: rows that end in a block go to y, but for the first, which may have begun in an\n"
+  "// earlier block: its part goes to carry_first[block], and what follows the block's last row end to\n"
+  "// carry_out[block]; mbk_merbit_fixup adds them up. Dual-buffer commit (plain A x): the first row and\n"
+  "// what follows the last are added to y atomically; the same entries of z are zeroed for the next product.\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_THREADS)\n"
+  "    mbk_merbit_product(const MBK_TILE *tile_x, const MBK_TILE *tile_y,\n"
+  "                       const MBK_DESCRIPTOR *lane_desc, const mbk_i32 *col_ind,\n"
+  "                       const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y, mbk_u64 path,\n"
+  "                       mbk_u64 tiles,\n"
+  "#if MBK_DUAL\n"
+  "                       MBK_VECTOR *z, mbk_u64 rows) {\n"
+  "#else\n"
+  "                       MBK_COMPUTE *carry_first, MBK_COMPUTE *carry_out, MBK_SCALAR_PARAMETERS) {\n"
+  "  MBK_SCALARS_LOAD;\n"
+  "#endif\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  MBK_COMPUTE *const staged = (MBK_COMPUTE *)shared;\n"
+  "  MBK_COMPUTE *const tails = staged + MBK_THREADS * MBK_SIGMA;\n"
+  "  mbk_u32 *const first_rows = (mbk_u32 *)(tails + MBK_BLOCK_TILES);\n"
+  "  const mbk_u32 group = mbk_thread() / MBK_OMEGA, lane = mbk_thread() % MBK_OMEGA;\n"
+  "  const mbk_u32 mask = mbk_group_mask();\n"
+  "  const mbk_u64 block_tile = (mbk_u64)mbk_block() * MBK_BLOCK_TILES;\n"
+  "  const mbk_u32 block_tiles =\n"
+  "      tiles - block_tile < MBK_BLOCK_TILES ? (mbk_u32)(tiles - block_tile) : MBK_BLOCK_TILES;\n"
+  "  const MBK_TILE block_x = tile_x[block_tile], block_row = MBK_ROW(tile_y[block_tile]);\n"
+  "  const MBK_TILE end_row = MBK_ROW(tile_y[block_tile + block_tiles]);\n",
+  "  const mbk_u32 block_rows = (mbk_u32)(end_row - block_row);\n"
+  "  MBK_COMPUTE *const sums = staged + (mbk_u32)(tile_x[block_tile + block_tiles] - block_x);\n"
+  "\n"
+  "  if (group < block_tiles) {\n"
+  "    const mbk_u64 tile = block_tile + group;\n"
+  "    const MBK_TILE entry = tile_y[tile], tile_start = tile_x[tile];\n"
+  "    mbk_u32 count = (mbk_u32)(tile_x[tile + 1] - tile_start);\n"
+  "    const mbk_u32 first_row = (mbk_u32)(MBK_ROW(entry) - block_row);\n"
+  "    const mbk_stream a = {col_ind + tile_start, MBK_PATTERN ? values : values + tile_start, x};\n"
+  "    MBK_COMPUTE tail;\n"
+  "#if !MBK_DUAL\n"
+  "    const bool multiply = alpha != (MBK_COMPUTE)0;\n"
+  "#else\n"
+  "    const bool multiply = true;\n"
+  "#endif\n"
+  "    if (entry & MBK_MARK) {\n"
+  "      tail = mbk_tile_long(a, multiply ? count : 0, lane, mask);\n"
+  "    } else {\n"
+  "      MBK_COMPUTE *const products = staged + (mbk_u32)(tile_start - block_x);\n"
+  "      for (mbk_u32 at = lane; at < count; at += MBK_UNROLL * MBK_OMEGA) {\n"
+  "        MBK_COMPUTE product[MBK_UNROLL];\n"
+  "        if (multiply) {\n"
+  "          mbk_products(a, at, count, product);\n"
+  "        }\n"
+  "#pragma unroll\n"
+  "        for (int u = 0; u < MBK_UNROLL; u++) {\n"
+  "          const mbk_u32 k = at + (mbk_u32)u * MBK_OMEGA;\n"
+  "          if (k < count) {\n"
+  "            products[k] = multiply ? product[u] : MBK_ZERO;\n"
+  "          }\n"
+  "        }\n"
+  "      }\n"
+  "      mbk_warp_sync(mask);\n"
+  "      const mbk_u64 left = path - tile * MBK_TILE_STEPS;\n"
+  "      const int steps = (int)(left < MBK_TILE_STEPS ? left : MBK_TILE_STEPS) - (int)lane * MBK_SIGMA;\n"
+  "      tail = mbk_tile_rows(products, lane_desc[tile * MBK_OMEGA + lane], steps, lane, mask,\n"
+  "                           sums + first_row);\n"
+  "    }\n"
+  "    if (lane == 0) {\n"
+  "      tails[group] = tail;\n",
+  "      first_rows[group] = entry & MBK_MARK ? ~0u : first_row;\n"
+  "    }\n"
+  "  }\n"
+  "  mbk_block_sync();\n"
+  "\n"
+  "  // The first row end of each tile takes what the tiles before it carry, in their order; one more\n"
+  "  // thread finds what follows the block's last row end.\n"
+  "  if (mbk_thread() >= 1 && mbk_thread() <= block_tiles) {\n"
+  "    const mbk_u32 t = mbk_thread();\n"
+  "    const bool last = t == block_tiles;\n"
+  "    if (last || first_rows[t] != ~0u) {\n"
+  "      mbk_u32 from = t - 1;\n"
+  "      while (from > 0 && first_rows[from] == ~0u) {\n"
+  "        from--;\n"
+  "      }\n"
+  "      MBK_COMPUTE sum = MBK_ZERO;\n"
+  "      for (; from < t; from++) {\n"
+  "        sum = MBK_ADD(sum, tails[from]);\n"
+  "      }\n"
+  "      if (!last) {\n"
+  "        sums[first_rows[t]] = MBK_ADD(sum, sums[first_rows[t]]);\n"
+  "      } else {\n"
+  "#if MBK_DUAL\n"
+  "        z[block_row] = (MBK_VECTOR)0;\n"
+  "        if (end_row < rows) {\n"
+  "          mbk_atomic_add(y + end_row, (MBK_VECTOR)sum);\n"
+  "        }\n"
+  "#else\n"
+  "        carry_out[mbk_block()] = sum;\n"
+  "#endif\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "  mbk_block_sync();\n"
+  "\n"
+  "  for (mbk_u32 i = mbk_thread(); i < block_rows; i += MBK_THREADS) {\n"
+  "    if (i > 0) {\n"
+  "#if MBK_DUAL\n"
+  "      y[block_row + i] = (MBK_VECTOR)sums[i];\n"
+  "#else\n"
+  "      MBK_COMMIT(block_row + i, sums[i]);\n"
+  "#endif\n"
+  "    } else {\n"
+  "#if MBK_DUAL\n"
+  "      mbk_atomic_add(y + block_row, (MBK_VECTOR)sums[0]);\n"
+  "#else\n"
+  "      carry_first[mbk_block()] = sums[0];\n"
+  "#endif\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "#if !MBK_DUAL\n"
+  "// The first row that ends in each block of the product: what the blocks before it carried since the row\n"
+  "// began, then its own part, in that order. A row over many blocks is added up by the whole thread block.\n",
+  "// Launch: MBK_FIXUP_THREADS product blocks per block. Shared: MBK_COMPUTE[MBK_FIXUP_THREADS], then\n"
+  "// mbk_u32[MBK_FIXUP_THREADS / 32].\n"
+  "#define MBK_FIXUP_THREADS 256\n"
+  "#define MBK_FIXUP_LONG 24 // carries beyond which a row is shared by the thread block\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS)\n"
+  "    mbk_merbit_fixup(const MBK_ROW_PTR *row_ptr, const MBK_TILE *tile_y,\n"
+  "                     const MBK_COMPUTE *carry_first, const MBK_COMPUTE *carry_out, MBK_VECTOR *y,\n"
+  "                     mbk_u64 tiles, mbk_u64 blocks, MBK_SCALAR_PARAMETERS) {\n"
+  "  MBK_SCALARS_LOAD;\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  MBK_COMPUTE *const partial = (MBK_COMPUTE *)shared;\n"
+  "  mbk_u32 *const long_rows = (mbk_u32 *)(partial + MBK_FIXUP_THREADS);\n"
+  "  const mbk_u64 first_block = (mbk_u64)mbk_block() * MBK_FIXUP_THREADS;\n"
+  "  const mbk_u64 block = first_block + mbk_thread();\n"
+  "  bool is_long = false;\n"
+  "  if (block < blocks) {\n"
+  "    const mbk_u64 next = (block + 1) * MBK_BLOCK_TILES;\n"
+  "    const mbk_u64 row = MBK_ROW(tile_y[block * MBK_BLOCK_TILES]);\n"
+  "    if (MBK_ROW(tile_y[next < tiles ? next : tiles]) > row) {\n"
+  "      const mbk_u64 start = (mbk_u64)(row_ptr[row] - MBK_BASE) + row;\n"
+  "      mbk_u64 from = start / ((mbk_u64)MBK_TILE_STEPS * MBK_BLOCK_TILES);\n"
+  "      is_long = block - from > MBK_FIXUP_LONG;\n"
+  "      if (!is_long) {\n"
+  "        MBK_COMPUTE sum = MBK_ZERO;\n"
+  "        for (; from < block; from++) {\n"
+  "          sum = MBK_ADD(sum, carry_out[from]);\n"
+  "        }\n"
+  "        MBK_COMMIT(row, MBK_ADD(sum, carry_first[block]));\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "  const mbk_u32 ballot = mbk_ballot(0xffffffffu, is_long);\n"
+  "  if (mbk_lane() == 0) {\n"
+  "    long_rows[mbk_thread() / 32] = ballot;\n"
+  "  }\n"
+  "  mbk_block_sync();\n",
+  "  for (mbk_u32 w = 0; w < MBK_FIXUP_THREADS / 32; w++) {\n"
+  "    for (mbk_u32 left = long_rows[w]; left != 0; left &= left - 1) {\n"
+  "      const mbk_u32 bit = (mbk_u32)mbk_popcount((left & (0u - left)) - 1u);\n"
+  "      const mbk_u64 end = first_block + w * 32 + bit;\n"
+  "      const mbk_u64 row = MBK_ROW(tile_y[end * MBK_BLOCK_TILES]);\n"
+  "      const mbk_u64 start = (mbk_u64)(row_ptr[row] - MBK_BASE) + row;\n"
+  "      MBK_COMPUTE sum = MBK_ZERO;\n"
+  "      for (mbk_u64 from = start / ((mbk_u64)MBK_TILE_STEPS * MBK_BLOCK_TILES) + mbk_thread();\n"
+  "           from < end; from += MBK_FIXUP_THREADS) {\n"
+  "        sum = MBK_ADD(sum, carry_out[from]);\n"
+  "      }\n"
+  "      partial[mbk_thread()] = sum;\n"
+  "      mbk_block_sync();\n"
+  "      for (mbk_u32 half = MBK_FIXUP_THREADS / 2; half > 0; half /= 2) {\n"
+  "        if (mbk_thread() < half) {\n"
+  "          partial[mbk_thread()] = MBK_ADD(partial[mbk_thread()], partial[mbk_thread() + half]);\n"
+  "        }\n"
+  "        mbk_block_sync();\n"
+  "      }\n"
+  "      if (mbk_thread() == 0) {\n"
+  "        MBK_COMMIT(row, MBK_ADD(partial[0], carry_first[end]));\n"
+  "      }\n"
+  "      mbk_block_sync();\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "#endif\n",
+  NULL};
+
+static const char *const mbi_source_solve_pagerank_cu[] = {
+  "// PageRank between two products: new ranks, their L1 change and the mass of dangling vertices.\n"
+  "// Source: the power method of Zhang, Yao, Jiang, Zhang, \"MERBIT: A GPU-Based SpMV Method for\n"
+  "// Iterative Workloads\", section 5.5.1.\n"
+  "//\n"
+  "// The host enqueues iterations ahead of the answer. Once mbk_pagerank_finish has set `stop`,\n"
+  "// later updates leave ranks and state alone, so that both are those of the iteration that\n"
+  "// stopped.\n"
+  "#ifndef MBK_VECTOR\n"
+  "#error \"define MBK_VECTOR: the type of ranks in memory\"\n"
+  "#endif\n"
+  "#include \"jit/device.cuh\"\n"
+  "\n"
+  "#define MBK_PAGERANK_THREADS 256\n"
+  "#define MBK_RUNNING (-1)\n"
+  "#define MBK_STOP_CONVERGED 0 // as merbit_stop\n"
+  "#define MBK_STOP_NOT_FINITE 3\n"
+  "\n"
+  "struct mbk_pagerank_state { // mbi_pagerank_state of the host\n"
+  "  double base;              // what every vertex receives in the next iteration\n"
+  "  double change;            // L1, of the last iteration\n"
+  "  mbk_i32 iterations;\n"
+  "  mbk_i32 stop;\n"
+  "};\n"
+  "\n"
+  "// The sums of `change` and `mass` over the block, complete in thread 0: a tree of fixed shape.\n"
+  "MBK_DEVICE void mbk_pagerank_sum(double *shared, double &change, double &mass) {\n"
+  "  double *const changes = shared, *const masses = shared + MBK_PAGERANK_THREADS;\n"
+  "  const mbk_u32 thread = mbk_thread();\n"
+  "  changes[thread] = change;\n"
+  "  masses[thread] = mass;\n"
+  "  mbk_block_sync();\n"
+  "  for (mbk_u32 half = MBK_PAGERANK_THREADS / 2; half > 0; half /= 2) {\n"
+  "    if (thread < half) {\n"
+  "      changes[thread] += changes[thread + half];\n"
+  "      masses[thread] += masses[thread + half];\n"
+  "    }\n"
+  "    mbk_block_sync();\n"
+  "  }\n"
+  "  change = changes[0];\n"
+  "  mass = masses[0];\n"
+  "}\n"
+  "\n"
+  "// x = damping * y + base. Block b leaves its parts of the change and of the dangling mass in\n",
+  "// partials[2 b] and partials[2 b + 1].\n"
+  "// Launch: a grid that depends on n alone, MBK_PAGERANK_THREADS threads.\n"
+  "// Shared: double[2 * MBK_PAGERANK_THREADS].\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
+  "    mbk_pagerank_update(MBK_VECTOR *x, const MBK_VECTOR *y, const unsigned char *dangling,\n"
+  "                        mbk_u64 n, double damping, const mbk_pagerank_state *state,\n"
+  "                        double *partials) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  if (state->stop != MBK_RUNNING) {\n"
+  "    return;\n"
+  "  }\n"
+  "  const double base = state->base;\n"
+  "  double change = 0, mass = 0;\n"
+  "  for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_PAGERANK_THREADS + mbk_thread(); i < n;\n"
+  "       i += (mbk_u64)mbk_grid() * MBK_PAGERANK_THREADS) {\n"
+  "    const MBK_VECTOR rank = (MBK_VECTOR)(damping * (double)y[i] + base);\n"
+  "    const double difference = (double)rank - (double)x[i];\n"
+  "    change += difference < 0 ? -difference : difference;\n"
+  "    mass += dangling[i] ? (double)rank : 0.0;\n"
+  "    x[i] = rank;\n"
+  "  }\n"
+  "  mbk_pagerank_sum((double *)shared, change, mass);\n"
+  "  if (mbk_thread() == 0) {\n"
+  "    partials[2 * mbk_block()] = change;\n"
+  "    partials[2 * mbk_block() + 1] = mass;\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Adds up the parts of `blocks` blocks in a fixed order and decides.\n"
+  "// Launch: one block of MBK_PAGERANK_THREADS threads. Shared: double[2 * MBK_PAGERANK_THREADS].\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
+  "    mbk_pagerank_finish(const double *partials, mbk_u32 blocks, mbk_u64 n, double damping,\n"
+  "                        double tolerance, mbk_pagerank_state *state) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  if (state->stop != MBK_RUNNING) {\n"
+  "    return;\n"
+  "  }\n"
+  "  double change = 0, mass = 0;\n",
+  "  for (mbk_u32 b = mbk_thread(); b < blocks; b += MBK_PAGERANK_THREADS) {\n"
+  "    change += partials[2 * b];\n"
+  "    mass += partials[2 * b + 1];\n"
+  "  }\n"
+  "  mbk_pagerank_sum((double *)shared, change,\n"
+  "                   mass); // ends behind a barrier: all have read `stop`\n"
+  "  if (mbk_thread() == 0) {\n"
+  "    state->base = (1.0 - damping + damping * mass) / (double)n;\n"
+  "    state->change = change;\n"
+  "    state->iterations++;\n"
+  "    if (change - change != 0) { // NaN or Inf\n"
+  "      state->stop = MBK_STOP_NOT_FINITE;\n"
+  "    } else if (change < tolerance) {\n"
+  "      state->stop = MBK_STOP_CONVERGED;\n"
+  "    }\n"
+  "  }\n"
+  "}\n",
+  NULL};
+
+static const struct {
+  const char *name; /* as kernels include it */
+  const char *const *pieces;
+} mbi_sources[] = {
+    {"jit/device.cuh", mbi_source_jit_device_cuh},
+    {"spmv/algebra.cuh", mbi_source_spmv_algebra_cuh},
+    {"spmv/arrays.cu", mbi_source_spmv_arrays_cu},
+    {"spmv/merbit.cu", mbi_source_spmv_merbit_cu},
+    {"solve/pagerank.cu", mbi_source_solve_pagerank_cu},
+};
+
+#define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
+#define MBI_KERNEL_HASH "fe90f40f0b0804cc125cbf4d5a5929df7370408992130517cdfe1ec3d86b05b0"
+
+/* ==== >>jit/cache.c  cubins on disk ======================================================= */
+/* One file per compiled program: head, full key, image. It is written whole under another name
+ * and renamed, by any number of processes at once, never locked; whatever is not exactly right
+ * on reading is a miss. Errors of the disk are counted and otherwise ignored. */
+#define MBI_CACHE_FORMAT 1
+#define MBI_CACHE_MAGIC "merbit\r\n"
+#define MBI_CACHE_SUFFIX ".merbit"
+#define MBI_CACHE_MAX_BYTES ((int64_t)256 << 20)
+#define MBI_CACHE_LARGEST ((uint64_t)1 << 30) /* bytes; no larger entry is read or written */
+
+typedef struct mbi_cache_head {
+  char magic[8];
+  uint64_t format;
+  uint64_t key_size;
+  uint64_t image_size;
+  mbi_hash checksum; /* of the fields above, key and image */
+} mbi_cache_head;
+
+static void mbi_cache_count(merbit_context *context, int64_t *counter) {
+  mbi_mutex_lock(&context->lock);
+  ++*counter;
+  mbi_mutex_unlock(&context->lock);
+}
+
+static void mbi_cache_error(merbit_context *context, const char *verb, const char *path,
+                            int error) {
+  mbi_cache_count(context, &context->cache.errors);
+  mbi_log(context, "cubin cache: cannot %s %s: error %d", verb, path, error);
+}
+
+static void mbi_cache_off(merbit_context *context, const char *reason) {
+  context->cache.directory[0] = '\0';
+  (void)snprintf(context->cache.off_reason, sizeof context->cache.off_reason, "%s", reason);
+  mbi_log(context, "no cubin cache: %s", reason);
+}
+
+/* Where entries should lie, or NULL with the reason told. */
+static const char *mbi_cache_wish(merbit_context *context, const merbit_context_desc *desc,
+                                  char *buffer, size_t size) {
+  const char *explicit_path = desc->cache_dir;
+  const char *base;
+  const char *below = "/merbit";
+  if (explicit_path == NULL) {
+    explicit_path = mbi_environment("MERBIT_CACHE_DIR");
+  }
+  if (explicit_path != NULL && explicit_path[0] == '\0') {
+    mbi_cache_off(context, "context_desc.cache_dir is empty");
+    return NULL;
+  }
+  base = explicit_path != NULL ? explicit_path : mbi_environment("XDG_CACHE_HOME");
+  if (explicit_path == NULL && (base == NULL || base[0] != '/')) {
+    base = mbi_environment("HOME");
+    below = "/.cache/merbit";
+    if (base == NULL || base[0] != '/') {
+      mbi_cache_off(context,
+                    "neither MERBIT_CACHE_DIR nor an absolute XDG_CACHE_HOME or HOME is set");
+      return NULL;
+    }
+  }
+  if ((size_t)snprintf(buffer, size, "%s%s", base, explicit_path != NULL ? "" : below) >=
+      size) {
+    mbi_cache_off(context, "the directory's path is too long");
+    return NULL;
+  }
+  return buffer;
+}
+
+/* Choose, create and examine the directory. Never fails: without one there is no disk cache. */
+static void mbi_cache_open(merbit_context *context, const merbit_context_desc *desc) {
+  mbi_cache *cache = &context->cache;
+  char wish[MBI_PATH_SIZE], reason[sizeof cache->off_reason];
+  const char *fault = NULL;
+  size_t length = 0;
+  int error;
+  cache->max_bytes = desc->cache_max_bytes > 0 ? desc->cache_max_bytes : MBI_CACHE_MAX_BYTES;
+  cache->off_reason[0] = '\0';
+  if (mbi_cache_wish(context, desc, wish, sizeof wish) == NULL) {
+    return;
+  }
+  error = mbi_directory_create(wish);
+  if (error == 0) {
+    error = mbi_directory_resolve(wish, cache->directory, sizeof cache->directory);
+  }
+  if (error != 0) {
+    (void)snprintf(reason, sizeof reason, "%.200s cannot be created or resolved: error %d",
+                   wish, error);
+    mbi_cache_off(context, reason);
+    return;
+  }
+  fault = mbi_directory_fault(cache->directory, &length);
+  if (fault != NULL) {
+    (void)snprintf(reason, sizeof reason, "%.*s %s", (int)(length < 200 ? length : 200),
+                   cache->directory, fault);
+    mbi_cache_off(context, reason);
+    return;
+  }
+  mbi_log(context, "cubin cache: %s", cache->directory);
+}
+
+/* The file name is a hash of the key. */
+static void mbi_cache_name(const char *key, size_t key_size, char *name, size_t size) {
+  char text[MBI_HASH_TEXT];
+  mbi_hash_text(mbi_hash_add(mbi_hash_start(), key, key_size), text);
+  (void)snprintf(name, size, "%s" MBI_CACHE_SUFFIX, text);
+}
+
+static void mbi_cache_path(const merbit_context *context, const char *key, size_t key_size,
+                           char *path, size_t size) {
+  char name[64];
+  mbi_cache_name(key, key_size, name, sizeof name);
+  (void)snprintf(path, size, "%s/%s", context->cache.directory, name);
+}
+
+static mbi_cache_head mbi_cache_seal(const char *key, size_t key_size, const void *image,
+                                     size_t size) {
+  mbi_cache_head head;
+  memset(&head, 0, sizeof head);
+  memcpy(head.magic, MBI_CACHE_MAGIC, sizeof head.magic);
+  head.format = MBI_CACHE_FORMAT;
+  head.key_size = key_size;
+  head.image_size = size;
+  head.checksum = mbi_hash_add(mbi_hash_start(), &head, offsetof(mbi_cache_head, checksum));
+  head.checksum = mbi_hash_add(head.checksum, key, key_size);
+  head.checksum = mbi_hash_add(head.checksum, image, size);
+  return head;
+}
+
+/* Whether `entry` is exactly what would be stored for this key. */
+static int mbi_cache_valid(const char *entry, size_t size, const char *key, size_t key_size) {
+  const size_t image_at = sizeof(mbi_cache_head) + key_size;
+  mbi_cache_head head;
+  if (size <= image_at || memcmp(entry + sizeof head, key, key_size) != 0) {
+    return 0;
+  }
+  head = mbi_cache_seal(key, key_size, entry + image_at, size - image_at);
+  return memcmp(entry, &head, sizeof head) == 0;
+}
+
+/* Remove the entry of a key: it is damaged, or the driver refuses its image. */
+static void mbi_cache_drop(merbit_context *context, const char *key, size_t key_size) {
+  char path[MBI_PATH_SIZE];
+  int error;
+  if (context->cache.directory[0] == '\0') {
+    return;
+  }
+  mbi_cache_path(context, key, key_size, path, sizeof path);
+  error = mbi_file_remove(path);
+  if (error != 0) {
+    mbi_cache_error(context, "remove", path, error);
+  }
+}
+
+/* 1 and the image, to be released by the caller; 0 where there is none. */
+static int mbi_cache_load(merbit_context *context, const char *key, size_t key_size,
+                          void **image, size_t *size) {
+  const size_t image_at = sizeof(mbi_cache_head) + key_size;
+  char path[MBI_PATH_SIZE];
+  int error;
+  *image = NULL;
+  *size = 0;
+  if (context->cache.directory[0] == '\0') {
+    return 0;
+  }
+  mbi_cache_path(context, key, key_size, path, sizeof path);
+  error = mbi_private_read(context, path, MBI_CACHE_LARGEST, image, size);
+  if (error == 0 && mbi_cache_valid((const char *)*image, *size, key, key_size)) {
+    *size -= image_at;
+    memmove(*image, (const char *)*image + image_at, *size);
+    mbi_cache_count(context, &context->cache.hits);
+    return 1;
+  }
+  mbi_release(context, *image);
+  *image = NULL;
+  *size = 0;
+  mbi_cache_count(context, &context->cache.misses);
+  if (error != 0 && error != ENOENT) {
+    mbi_cache_error(context, "read", path, error);
+  } else if (error == 0) {
+    mbi_cache_error(context, "trust the contents of", path, EINVAL);
+  }
+  if (error == 0 || error == EINVAL || error == ELOOP || error == ENXIO) {
+    mbi_cache_drop(context, key, key_size); /* damaged; or a link, a FIFO or a socket */
+  }
+  return 0;
+}
+
+static void mbi_cache_store(merbit_context *context, const char *key, size_t key_size,
+                            const void *image, size_t size) {
+  const mbi_cache *cache = &context->cache;
+  mbi_cache_head head;
+  mbi_piece pieces[3];
+  char name[64];
+  int error;
+  if (cache->directory[0] == '\0' || size == 0 ||
+      (uint64_t)size + key_size + sizeof head > (uint64_t)cache->max_bytes ||
+      (uint64_t)size + key_size + sizeof head > MBI_CACHE_LARGEST) {
+    return;
+  }
+  head = mbi_cache_seal(key, key_size, image, size);
+  pieces[0].data = &head;
+  pieces[0].size = sizeof head;
+  pieces[1].data = key;
+  pieces[1].size = key_size;
+  pieces[2].data = image;
+  pieces[2].size = size;
+  mbi_cache_name(key, key_size, name, sizeof name);
+  error = mbi_private_write(cache->directory, name, pieces, 3);
+  if (error != 0) {
+    mbi_cache_error(context, "write", name, error);
+  }
+  error = mbi_directory_trim(context, cache->directory, MBI_CACHE_SUFFIX, cache->max_bytes);
+  if (error != 0) {
+    mbi_cache_error(context, "tidy", cache->directory, error);
+  }
+}
+
+/* ==== >>jit/program.c  one specialisation: preamble, compilation, module ================== */
+/* ---- Preamble: the #defines of one specialisation --------------------------------------- */
+
+typedef struct mbi_preamble { /* all zero is empty */
+  char text[4096];
+  size_t length;
+  int overflow; /* a line did not fit; mbi_program_create refuses */
+} mbi_preamble;
+
+static void mbi_preamble_define(mbi_preamble *preamble, const char *name, const char *value) {
+  const size_t room = sizeof preamble->text - preamble->length;
+  const int written =
+      snprintf(preamble->text + preamble->length, room, "#define %s %s\n", name, value);
+  if (written < 0 || (size_t)written >= room) {
+    preamble->text[preamble->length] = '\0';
+    preamble->overflow = 1;
+  } else {
+    preamble->length += (size_t)written;
+  }
+}
+
+static void mbi_preamble_define_int(mbi_preamble *preamble, const char *name, int64_t value) {
+  char text[32];
+  (void)snprintf(text, sizeof text, "%" PRId64, value);
+  mbi_preamble_define(preamble, name, text);
+}
+
+/* ---- Target: what NVRTC is asked for ---------------------------------------------------- */
+
+#define MBI_MAIN_NAME "merbit_program.cu"
+#define MBI_PREAMBLE_NAME "merbit_preamble.h"
+#define MBI_NO_SOURCE_INCLUDE 11070 /* the oldest NVRTC known to have the option */
+
+typedef struct mbi_target {
+  char architecture[48];
+  const char *options[3];
+  int count;
+  int ptx; /* NVRTC does not know this GPU: the driver compiles the rest */
+} mbi_target;
+
+static merbit_status mbi_target_choose(merbit_context *context, const char *main_file,
+                                       const mbi_preamble *preamble, int capability,
+                                       mbi_target *target) {
+  const mbi_nvrtc *nvrtc = &context->device.nvrtc;
+  const int known = mbi_nvrtc_architecture(nvrtc, capability);
+  if (preamble->overflow) {
+    return mbi_fail(context, MERBIT_TOO_LARGE, "the preamble of %s exceeds %zu bytes",
+                    main_file, sizeof preamble->text);
+  }
+  if (known == 0) {
+    return mbi_fail(context, MERBIT_NO_COMPILER,
+                    "NVRTC %d.%d (%s) does not compile for compute capability %d.%d",
+                    nvrtc->version / 1000, nvrtc->version % 1000 / 10, nvrtc->path,
+                    capability / 10, capability % 10);
+  }
+  target->ptx = known != capability;
+  (void)snprintf(target->architecture, sizeof target->architecture, "--gpu-architecture=%s_%d",
+                 target->ptx ? "compute" : "sm", known);
+  target->options[0] = target->architecture;
+  target->options[1] = "--std=c++14";
+  target->options[2] = "--no-source-include"; /* nothing but embedded files */
+  target->count = nvrtc->version >= MBI_NO_SOURCE_INCLUDE ? 3 : 2;
+  return MERBIT_OK;
+}
+
+/* ---- Key: all that the image depends on, each field behind its length ------------------- */
+
+/* NULL where memory is short. */
+static char *mbi_key_create(merbit_context *context, const char *main_file,
+                            const mbi_preamble *preamble, const mbi_target *target,
+                            size_t *size) {
+  const char *fields[10];
+  char format[16], version[16];
+  size_t room = 1;
+  char *key;
+  int count = 0, i;
+  (void)snprintf(format, sizeof format, "%d", MBI_CACHE_FORMAT);
+  (void)snprintf(version, sizeof version, "%d", context->device.nvrtc.version);
+  fields[count++] = format;
+  fields[count++] = MERBIT_VERSION_STRING;
+  fields[count++] = MBI_KERNEL_HASH;
+  fields[count++] = main_file;
+  fields[count++] = preamble->text;
+  fields[count++] = version;
+  for (i = 0; i < target->count; i++) { /* the first names the architecture */
+    fields[count++] = target->options[i];
+  }
+  for (i = 0; i < count; i++) {
+    room += strlen(fields[i]) + 24;
+  }
+  *size = 0;
+  key = (char *)mbi_allocate(context, room);
+  for (i = 0; i < count && key != NULL; i++) {
+    *size +=
+        (size_t)snprintf(key + *size, room - *size, "%zu:%s\n", strlen(fields[i]), fields[i]);
+  }
+  return key;
+}
+
+/* ---- Compilation ------------------------------------------------------------------------ */
+
+typedef struct mbi_texts { /* the files that NVRTC sees, by name */
+  const char *names[MBI_SOURCES + 1];
+  const char *texts[MBI_SOURCES + 1];
+  char *owned[MBI_SOURCES];
+} mbi_texts;
+
+static void mbi_texts_release(merbit_context *context, mbi_texts *texts) {
+  size_t i;
+  for (i = 0; i < MBI_SOURCES; i++) {
+    mbi_release(context, texts->owned[i]);
+  }
+}
+
+/* Join the pieces of every embedded file. After a failure mbi_texts_release cleans up. */
+static merbit_status mbi_texts_create(merbit_context *context, const mbi_preamble *preamble,
+                                      mbi_texts *texts) {
+  size_t i, piece;
+  memset(texts, 0, sizeof *texts);
+  for (i = 0; i < MBI_SOURCES; i++) {
+    const char *const *pieces = mbi_sources[i].pieces;
+    size_t length = 0;
+    void *joined = NULL;
+    merbit_status status;
+    for (piece = 0; pieces[piece] != NULL; piece++) {
+      length += strlen(pieces[piece]);
+    }
+    status = mbi_allocate_array(context, (int64_t)length + 1, 1, mbi_sources[i].name, &joined);
+    if (status != MERBIT_OK) {
+      return status;
+    }
+    texts->names[i] = mbi_sources[i].name;
+    texts->texts[i] = texts->owned[i] = (char *)joined;
+    length = 0;
+    for (piece = 0; pieces[piece] != NULL; piece++) {
+      memcpy(texts->owned[i] + length, pieces[piece], strlen(pieces[piece]));
+      length += strlen(pieces[piece]);
+    }
+    texts->owned[i][length] = '\0';
+  }
+  texts->names[MBI_SOURCES] = MBI_PREAMBLE_NAME;
+  texts->texts[MBI_SOURCES] = preamble->text;
+  return MERBIT_OK;
+}
+
+/* With MERBIT_DUMP: program text, log and image, under the name that the cache would use.
+ * Failures do not matter. */
+static void mbi_program_dump(merbit_context *context, const char *main_file,
+                             const mbi_preamble *preamble, const mbi_target *target,
+                             const char *log, const void *image, size_t size) {
+  const char *directory = mbi_environment("MERBIT_DUMP");
+  char hash[MBI_HASH_TEXT], name[64], include[128];
+  char *key = NULL;
+  size_t key_size;
+  mbi_piece pieces[2];
+  if (directory != NULL) {
+    key = mbi_key_create(context, main_file, preamble, target, &key_size);
+  }
+  if (key == NULL) {
+    return;
+  }
+  mbi_hash_text(mbi_hash_add(mbi_hash_start(), key, key_size), hash);
+  mbi_release(context, key);
+  (void)snprintf(include, sizeof include, "#include \"%s\"\n", main_file);
+  pieces[0].data = preamble->text;
+  pieces[0].size = preamble->length;
+  pieces[1].data = include;
+  pieces[1].size = strlen(include);
+  (void)snprintf(name, sizeof name, "%s.cu", hash);
+  (void)mbi_private_write(directory, name, pieces, 2);
+  pieces[0].data = log != NULL ? log : "";
+  pieces[0].size = log != NULL ? strlen(log) : 0;
+  (void)snprintf(name, sizeof name, "%s.log", hash);
+  (void)mbi_private_write(directory, name, pieces, 1);
+  pieces[0].data = image;
+  pieces[0].size = size;
+  (void)snprintf(name, sizeof name, "%s.%s", hash, target->ptx ? "ptx" : "cubin");
+  if (size > 0) {
+    (void)mbi_private_write(directory, name, pieces, 1);
+  }
+}
+
+/* The cubin, or the PTX, of a compiled program. */
+static merbit_status mbi_nvrtc_image(merbit_context *context, void *program,
+                                     const char *main_file, int ptx, void **image,
+                                     size_t *size) {
+  const mbi_nvrtc *nvrtc = &context->device.nvrtc;
+  merbit_status status = mbi_nvrtc_check(
+      context, ptx ? nvrtc->get_ptx_size(program, size) : nvrtc->get_cubin_size(program, size),
+      ptx ? "nvrtcGetPTXSize" : "nvrtcGetCUBINSize", main_file);
+  if (status == MERBIT_OK && (*size == 0 || *size > MBI_CACHE_LARGEST)) {
+    status = mbi_fail(context, MERBIT_COMPILE_ERROR, "NVRTC made an image of %zu bytes of %s",
+                      *size, main_file);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_allocate_array(context, (int64_t)*size, 1, "a compiled program", image);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_nvrtc_check(context,
+                             ptx ? nvrtc->get_ptx(program, (char *)*image)
+                                 : nvrtc->get_cubin(program, (char *)*image),
+                             ptx ? "nvrtcGetPTX" : "nvrtcGetCUBIN", main_file);
+  }
+  if (status != MERBIT_OK) {
+    mbi_release(context, *image);
+    *image = NULL;
+    *size = 0;
+  }
+  return status;
+}
+
+/* Compile a program that NVRTC has taken in. */
+static merbit_status mbi_nvrtc_run(merbit_context *context, void *program,
+                                   const char *main_file, const mbi_preamble *preamble,
+                                   const mbi_target *target, void **image, size_t *size) {
+  const int result =
+      context->device.nvrtc.compile_program(program, target->count, target->options);
+  char *log = mbi_nvrtc_log(context, program);
+  char first[360];
+  merbit_status status;
+  mbi_nvrtc_tell(context, log, first, sizeof first);
+  if (result != 0 && result != MBI_NVRTC_OUT_OF_MEMORY && first[0] != '\0') {
+    status = mbi_fail(context, MERBIT_COMPILE_ERROR, "NVRTC refused %s for %s: %s", main_file,
+                      target->architecture + strlen("--gpu-architecture="), first);
+  } else {
+    status = mbi_nvrtc_check(context, result, "nvrtcCompileProgram", main_file);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_nvrtc_image(context, program, main_file, target->ptx, image, size);
+  }
+  mbi_program_dump(context, main_file, preamble, target, log, *image, *size);
+  mbi_release(context, log);
+  return status;
+}
+
+/* Compile `main_file` for a compute capability (90 is 9.0). Needs NVRTC, but neither driver nor
+ * GPU. */
+static merbit_status mbi_program_compile(merbit_context *context, const char *main_file,
+                                         const mbi_preamble *preamble, int capability,
+                                         void **image, size_t *size) {
+  const mbi_nvrtc *nvrtc = &context->device.nvrtc;
+  mbi_target target;
+  mbi_texts texts;
+  char text[256];
+  void *program = NULL;
+  merbit_status status;
+  *image = NULL;
+  *size = 0;
+  status = mbi_target_choose(context, main_file, preamble, capability, &target);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  status = mbi_texts_create(context, preamble, &texts);
+  if (status == MERBIT_OK) {
+    (void)snprintf(text, sizeof text, "#include \"" MBI_PREAMBLE_NAME "\"\n#include \"%s\"\n",
+                   main_file);
+    status =
+        mbi_nvrtc_check(context,
+                        nvrtc->create_program(&program, text, MBI_MAIN_NAME,
+                                              (int)MBI_SOURCES + 1, texts.texts, texts.names),
+                        "nvrtcCreateProgram", main_file);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_nvrtc_run(context, program, main_file, preamble, &target, image, size);
+    (void)nvrtc->destroy_program(&program);
+  }
+  mbi_texts_release(context, &texts);
+  return status;
+}
+
+/* ---- Programs: from the cache or compiled, loaded into the entered context -------------- */
+
+/* Load a cached image. Where the driver does not want it, `module` stays NULL and the entry
+ * goes. */
+static merbit_status mbi_program_load_cached(merbit_context *context, const char *key,
+                                             size_t key_size, mbi_program *program) {
+  void *image;
+  size_t size;
+  mbi_curesult result;
+  if (!mbi_cache_load(context, key, key_size, &image, &size)) {
+    return MERBIT_OK;
+  }
+  result = context->device.driver.module_load_data(&program->module, image);
+  mbi_release(context, image);
+  if (result == 0) {
+    program->from_cache = 1;
+    return MERBIT_OK;
+  }
+  program->module = NULL;
+  if (result == MBI_CUDA_OUT_OF_MEMORY || mbi_device_deadly(result)) {
+    return mbi_device_check(context, result, "cuModuleLoadData", "loading a cached program");
+  }
+  mbi_log(context, "the driver refuses a cached program (CUDA error %d): compiling it anew",
+          result);
+  mbi_cache_drop(context, key, key_size);
+  return MERBIT_OK;
+}
+
+static merbit_status mbi_program_load_compiled(merbit_context *context, const char *main_file,
+                                               const mbi_preamble *preamble, const char *key,
+                                               size_t key_size, mbi_program *program) {
+  const double start = mbi_seconds();
+  void *image;
+  size_t size;
+  merbit_status status = mbi_program_compile(context, main_file, preamble,
+                                             context->device.compute_capability, &image, &size);
+  program->compile_seconds = mbi_seconds() - start;
+  if (status == MERBIT_OK) {
+    status = mbi_device_check(context,
+                              context->device.driver.module_load_data(&program->module, image),
+                              "cuModuleLoadData", "loading a compiled program");
+    program->load_seconds = mbi_seconds() - start - program->compile_seconds;
+  }
+  if (status == MERBIT_OK) { /* only what the driver has accepted */
+    mbi_cache_store(context, key, key_size, image, size);
+  } else {
+    program->module = NULL;
+  }
+  mbi_release(context, image);
+  return status;
+}
+
+/* One specialisation of `main_file`, ready for mbi_program_kernel. Needs an entered context. */
+static merbit_status mbi_program_create(merbit_context *context, const char *main_file,
+                                        const mbi_preamble *preamble, mbi_program *program) {
+  const double start = mbi_seconds();
+  mbi_target target;
+  char *key;
+  size_t key_size;
+  merbit_status status = mbi_device_alive(context);
+  memset(program, 0, sizeof *program);
+  if (status == MERBIT_OK) {
+    status = mbi_target_choose(context, main_file, preamble, context->device.compute_capability,
+                               &target);
+  }
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  key = mbi_key_create(context, main_file, preamble, &target, &key_size);
+  if (key == NULL) {
+    return mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no memory for the key of %s", main_file);
+  }
+  status = mbi_program_load_cached(context, key, key_size, program);
+  program->load_seconds = mbi_seconds() - start;
+  if (status == MERBIT_OK && !program->from_cache) {
+    status = mbi_program_load_compiled(context, main_file, preamble, key, key_size, program);
+  }
+  mbi_release(context, key);
+  if (status != MERBIT_OK) {
+    memset(program, 0, sizeof *program);
+  }
+  return status;
+}
+
+static merbit_status mbi_program_kernel(merbit_context *context, const mbi_program *program,
+                                        const char *name, void **function) {
+  char attempt[128];
+  merbit_status status = mbi_device_alive(context);
+  *function = NULL;
+  if (status == MERBIT_OK) {
+    (void)snprintf(attempt, sizeof attempt, "finding kernel %s", name);
+    status = mbi_device_check(
+        context, context->device.driver.module_get_function(function, program->module, name),
+        "cuModuleGetFunction", attempt);
+  }
+  if (status != MERBIT_OK) {
+    *function = NULL;
+  }
+  return status;
+}
+
+/* An all-zero program is accepted. What a dead context held is gone with it. */
+static void mbi_program_destroy(merbit_context *context, mbi_program *program) {
+  if (program->module != NULL && mbi_device_lost(context) == 0) {
+    (void)mbi_device_bury(context, context->device.driver.module_unload(program->module));
+  }
+  memset(program, 0, sizeof *program);
+}
+
+/* ==== >>core/context.c  contexts ========================================================== */
+static void mbi_context_retain(merbit_context *context) {
+  mbi_mutex_lock(&context->lock);
+  context->references++;
+  mbi_mutex_unlock(&context->lock);
+}
+
+static void mbi_context_unref(merbit_context *context) {
+  merbit_allocator allocator = context->allocator;
+  int64_t left;
+  mbi_mutex_lock(&context->lock);
+  left = --context->references;
+  mbi_mutex_unlock(&context->lock);
+  if (left > 0) {
+    return;
+  }
+  mbi_device_close(context);
+  mbi_pool_destroy(context);
+  mbi_context_locks_destroy(context);
+  allocator.release(allocator.user, context);
+}
+
+/* Choose the side: CUDA needs driver, device and compiler; AUTO remembers what was missing. */
+static merbit_status mbi_context_choose_side(merbit_context *context,
+                                             const merbit_context_desc *desc) {
+  merbit_status status;
+  context->side = MERBIT_SIDE_CPU;
+  if (desc->side == MERBIT_SIDE_CPU) {
+    return MERBIT_OK;
+  }
+  status = mbi_device_open(context, desc);
+  if (status == MERBIT_OK) {
+    context->side = MERBIT_SIDE_CUDA;
+    mbi_cache_open(context, desc);
+    return MERBIT_OK;
+  }
+  mbi_device_close(context);
+  if (desc->side == MERBIT_SIDE_CUDA || status == MERBIT_OUT_OF_MEMORY) {
+    return status;
+  }
+  (void)snprintf(context->reason, sizeof context->reason, "%.383s", context->error.message);
+  mbi_log(context, "computing on the CPU: %s", context->reason);
+  context->error.status = MERBIT_OK;
+  context->error.message[0] = '\0';
+  return MERBIT_OK;
+}
+
+/* MERBIT_LOG installs this where the descriptor has no callback. */
+static void mbi_log_to_stderr(void *user, const char *line) {
+  (void)user;
+  (void)fprintf(stderr, "merbit: %s\n", line);
+}
+
+static merbit_status mbi_context_set_up(merbit_context *context,
+                                        const merbit_context_desc *desc) {
+  context->threads = desc->threads > 0 ? desc->threads : mbi_processors();
+  context->log = desc->log;
+  context->log_user = desc->log_user;
+  if (context->log == NULL && mbi_environment("MERBIT_LOG") != NULL) {
+    context->log = mbi_log_to_stderr;
+  }
+  if (desc->threads < 0 || desc->threads > MBI_MAX_THREADS) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "context_desc.threads is %d; use 0 for all, or at most %d", desc->threads,
+                    MBI_MAX_THREADS);
+  }
+  if (desc->side < MERBIT_SIDE_AUTO || desc->side > MERBIT_SIDE_CUDA) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "context_desc.side is %d; use a MERBIT_SIDE",
+                    (int)desc->side);
+  }
+  if (desc->cache_max_bytes < 0) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "context_desc.cache_max_bytes is %" PRId64 "; use 0 for the default",
+                    desc->cache_max_bytes);
+  }
+  return mbi_context_choose_side(context, desc);
+}
+
+MERBIT_API merbit_status merbit_context_create(const merbit_context_desc *desc,
+                                               merbit_context **context, merbit_error *error) {
+  merbit_context_desc defaults;
+  merbit_allocator allocator;
+  merbit_context *made;
+  merbit_status status;
+  memset(&defaults, 0, sizeof defaults);
+  if (desc == NULL) {
+    desc = &defaults;
+  }
+  if (context != NULL) {
+    *context = NULL;
+  }
+  if (context == NULL ||
+      (desc->allocator.allocate == NULL) != (desc->allocator.release == NULL)) {
+    return mbi_error_set(error, MERBIT_INVALID_ARGUMENT,
+                         context == NULL ? "the out pointer `context` is NULL"
+                                         : "context_desc.allocator has one function of two");
+  }
+  allocator = desc->allocator;
+  if (allocator.allocate == NULL) {
+    allocator.allocate = mbi_default_allocate;
+    allocator.release = mbi_default_release;
+  }
+  made = (merbit_context *)allocator.allocate(allocator.user, sizeof *made);
+  if (made == NULL) {
+    return mbi_error_set(error, MERBIT_OUT_OF_MEMORY, "no memory for a context");
+  }
+  memset(made, 0, sizeof *made);
+  made->allocator = allocator;
+  made->references = 1;
+  mbi_context_locks_create(made);
+  status = mbi_context_set_up(made, desc);
+  if (status != MERBIT_OK) {
+    (void)mbi_error_set(error, status, made->error.message);
+    mbi_context_unref(made);
+    return status;
+  }
+  *context = made;
+  return mbi_error_set(error, MERBIT_OK, "");
+}
+
+MERBIT_API void merbit_context_destroy(merbit_context *context) {
+  if (context != NULL) {
+    mbi_context_unref(context);
+  }
+}
+
+MERBIT_API merbit_status merbit_context_get_info(merbit_context *context,
+                                                 merbit_context_info *info) {
+  if (context == NULL || info == NULL) {
+    return MERBIT_INVALID_ARGUMENT;
+  }
+  memset(info, 0, sizeof *info);
+  info->side = context->side;
+  info->threads = context->threads;
+  (void)snprintf(info->reason, sizeof info->reason, "%s", context->reason);
+  (void)snprintf(info->device, sizeof info->device, "CPU");
+  if (context->side == MERBIT_SIDE_CUDA) {
+    (void)snprintf(info->device, sizeof info->device, "%s", context->device.name);
+    (void)snprintf(info->nvrtc, sizeof info->nvrtc, "%s", context->device.nvrtc.path);
+    (void)snprintf(info->cache_dir, sizeof info->cache_dir, "%s", context->cache.directory);
+    (void)snprintf(info->cache_off_reason, sizeof info->cache_off_reason, "%s",
+                   context->cache.off_reason);
+    info->compute_capability = context->device.compute_capability;
+    info->driver_version = context->device.driver_version;
+    info->nvrtc_version = context->device.nvrtc.version;
+    mbi_mutex_lock(&context->lock);
+    info->cache_hits = context->cache.hits;
+    info->cache_misses = context->cache.misses;
+    info->cache_errors = context->cache.errors;
+    mbi_mutex_unlock(&context->lock);
+  }
+  return MERBIT_OK;
+}
+
+/* ==== >>core/buffer.c  vectors where the context computes ================================= */
+MERBIT_API merbit_status merbit_buffer_create(merbit_context *context, size_t bytes,
+                                              merbit_buffer **buffer) {
+  merbit_buffer *made;
+  merbit_status status = MERBIT_OK;
+  if (buffer != NULL) {
+    *buffer = NULL;
+  }
+  if (context == NULL) {
+    return MERBIT_INVALID_ARGUMENT;
+  }
+  if (buffer == NULL) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "the out pointer `buffer` is NULL");
+  }
+  made = (merbit_buffer *)mbi_allocate(context, sizeof *made);
+  if (made == NULL) {
+    return mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no memory for a buffer's record");
+  }
+  made->context = context;
+  made->bytes = bytes;
+  made->pointer = NULL;
+  if (context->side == MERBIT_SIDE_CUDA) {
+    mbi_devptr address = 0;
+    status = mbi_device_enter(context);
+    if (status == MERBIT_OK) {
+      status = mbi_device_allocate(context, bytes, "a buffer", &address);
+      mbi_device_leave(context);
+    }
+    made->pointer = mbi_device_pointer(address);
+  } else if ((made->pointer = mbi_allocate(context, bytes)) == NULL) {
+    status = mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no memory for a buffer of %zu bytes", bytes);
+  }
+  if (status != MERBIT_OK) {
+    mbi_release(context, made);
+    return status;
+  }
+  mbi_context_retain(context);
+  *buffer = made;
+  return MERBIT_OK;
+}
+
+/* Shared by both directions: a part [offset, offset + bytes) must lie inside the buffer. */
+static merbit_status mbi_buffer_check(const merbit_buffer *buffer, size_t offset, const void *host,
+                                      size_t bytes, const char *verb) {
+  if (buffer == NULL) {
+    return MERBIT_INVALID_ARGUMENT;
+  }
+  if (host == NULL && bytes > 0) {
+    return mbi_fail(buffer->context, MERBIT_INVALID_ARGUMENT,
+                    "merbit_buffer_%s: the host pointer is NULL", verb);
+  }
+  if (offset > buffer->bytes || bytes > buffer->bytes - offset) {
+    return mbi_fail(buffer->context, MERBIT_INVALID_ARGUMENT,
+                    "merbit_buffer_%s: %zu bytes at offset %zu exceed the buffer's %zu bytes", verb,
+                    bytes, offset, buffer->bytes);
+  }
+  return MERBIT_OK;
+}
+
+MERBIT_API merbit_status merbit_buffer_upload(merbit_buffer *buffer, size_t offset,
+                                              const void *source, size_t bytes) {
+  merbit_status status = mbi_buffer_check(buffer, offset, source, bytes, "upload");
+  if (status != MERBIT_OK || bytes == 0) {
+    return status;
+  }
+  if (buffer->context->side == MERBIT_SIDE_CPU) {
+    memcpy((char *)buffer->pointer + offset, source, bytes);
+    return MERBIT_OK;
+  }
+  status = mbi_device_enter(buffer->context);
+  if (status == MERBIT_OK) {
+    status = mbi_device_upload(buffer->context, mbi_device_address(buffer->pointer) + offset,
+                               source, bytes);
+    mbi_device_leave(buffer->context);
+  }
+  return status;
+}
+
+MERBIT_API merbit_status merbit_buffer_download(const merbit_buffer *buffer, size_t offset,
+                                                void *target, size_t bytes) {
+  merbit_status status = mbi_buffer_check(buffer, offset, target, bytes, "download");
+  if (status != MERBIT_OK || bytes == 0) {
+    return status;
+  }
+  if (buffer->context->side == MERBIT_SIDE_CPU) {
+    memcpy(target, (const char *)buffer->pointer + offset, bytes);
+    return MERBIT_OK;
+  }
+  status = mbi_device_enter(buffer->context);
+  if (status == MERBIT_OK) {
+    status = mbi_device_download(buffer->context, target,
+                                 mbi_device_address(buffer->pointer) + offset, bytes);
+    mbi_device_leave(buffer->context);
+  }
+  return status;
+}
+
+MERBIT_API void *merbit_buffer_pointer(const merbit_buffer *buffer) {
+  return buffer != NULL ? buffer->pointer : NULL;
+}
+
+MERBIT_API void merbit_buffer_destroy(merbit_buffer *buffer) {
+  merbit_context *context;
+  if (buffer == NULL) {
+    return;
+  }
+  context = buffer->context;
+  if (context->side == MERBIT_SIDE_CUDA) {
+    if (mbi_device_enter(context) == MERBIT_OK) {
+      mbi_device_release(context, mbi_device_address(buffer->pointer));
+      mbi_device_leave(context);
+    }
+  } else {
+    mbi_release(context, buffer->pointer);
+  }
+  mbi_release(context, buffer);
+  mbi_context_unref(context);
+}
+
+/* ==== >>matrix/check.c  views and arrays under suspicion ================================== */
+#define MBI_MAX_LENGTH (PTRDIFF_MAX / 8 - 1) /* of an array: longer ones have no address */
+
+static const char *const mbi_type_names[] = {
+    "MERBIT_TYPE_DEFAULT",
+    "MERBIT_F64",
+    "MERBIT_F32",
+    "MERBIT_F16",
+    "MERBIT_BF16",
+    "MERBIT_C64",
+    "MERBIT_C128",
+};
+
+/* What the type of a view means: DEFAULT is F64. */
+static merbit_type mbi_view_type(const merbit_view *view) {
+  return view->value_type == MERBIT_TYPE_DEFAULT ? MERBIT_F64 : view->value_type;
+}
+
+static size_t mbi_type_size(merbit_type type) {
+  return type == MERBIT_F32 ? sizeof(float) : sizeof(double);
+}
+
+/* One entry of an array of either width. In loops the branch is always predicted. */
+static int64_t mbi_index_at(const void *array, merbit_index_type type, int64_t i) {
+  return type == MERBIT_INDEX_32 ? (int64_t)((const int32_t *)array)[i]
+                                 : ((const int64_t *)array)[i];
+}
+
+/* First of the items of `task` where `count` are dealt to `tasks` evenly and in order. */
+static int64_t mbi_share(int64_t count, int tasks, int task) {
+  int64_t rest = count % tasks;
+  return count / tasks * task + (task < rest ? task : rest);
+}
+
+/* Tasks worth starting for `count` cheap steps. */
+static int mbi_share_tasks(const merbit_context *context, int64_t count) {
+  int64_t useful = count / 32768;
+  return useful < 1 ? 1 : useful < context->threads ? (int)useful : context->threads;
+}
+
+/* The row, counted from 0, that holds `entry` of a valid CSR view: the first that ends behind
+ * it. Needs 0 <= entry < nnz. */
+static int64_t mbi_row_of(const merbit_view *csr, int64_t entry) {
+  int64_t low = 0, high = csr->rows - 1;
+  while (low < high) {
+    int64_t middle = low + (high - low) / 2;
+    if (mbi_index_at(csr->row_ptr, csr->offset_type, middle + 1) - csr->base <= entry) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+static merbit_status mbi_view_check_kinds(merbit_context *context, const merbit_view *view) {
+  int type = (int)view->value_type;
+  if (view->format == MERBIT_BSR) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "view.format is MERBIT_BSR; this version takes MERBIT_CSR and MERBIT_COO");
+  }
+  if (view->format != MERBIT_CSR && view->format != MERBIT_COO) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "view.format is %d; use MERBIT_CSR or MERBIT_COO", (int)view->format);
+  }
+  if (type < 0 || (size_t)type >= sizeof mbi_type_names / sizeof mbi_type_names[0]) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "view.value_type is %d; use MERBIT_F64 or MERBIT_F32", type);
+  }
+  if (mbi_view_type(view) != MERBIT_F64 && mbi_view_type(view) != MERBIT_F32) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "view.value_type is %s; this version takes MERBIT_F64 and MERBIT_F32",
+                    mbi_type_names[type]);
+  }
+  if (view->offset_type != MERBIT_INDEX_32 && view->offset_type != MERBIT_INDEX_64) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "view.offset_type is %d; use a MERBIT_INDEX", (int)view->offset_type);
+  }
+  if (view->index_type != MERBIT_INDEX_32 && view->index_type != MERBIT_INDEX_64) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "view.index_type is %d; use a MERBIT_INDEX", (int)view->index_type);
+  }
+  if ((int)view->memory < MERBIT_MEMORY_DEFAULT || (int)view->memory > MERBIT_MEMORY_DEVICE) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "view.memory is %d; use a MERBIT_MEMORY",
+                    (int)view->memory);
+  }
+  if (view->base != 0 && view->base != 1) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "view.base is %d; use 0 or 1",
+                    view->base);
+  }
+  return MERBIT_OK;
+}
+
+static merbit_status mbi_view_check_sizes(merbit_context *context, const merbit_view *view) {
+  static const char *const names[] = {"rows", "cols", "nnz"};
+  int64_t sizes[3];
+  int i;
+  sizes[0] = view->rows;
+  sizes[1] = view->cols;
+  sizes[2] = view->nnz;
+  for (i = 0; i < 3; i++) {
+    if (sizes[i] < 0) {
+      return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "view.%s is %" PRId64 ", less than 0",
+                      names[i], sizes[i]);
+    }
+    if (sizes[i] > MBI_MAX_LENGTH) {
+      return mbi_fail(context, MERBIT_TOO_LARGE,
+                      "view.%s is %" PRId64 ", beyond the address space", names[i], sizes[i]);
+    }
+  }
+  if (view->cols > INT32_MAX) {
+    return mbi_fail(context, MERBIT_TOO_LARGE,
+                    "view.cols is %" PRId64 "; this version takes at most 2147483647 columns",
+                    view->cols);
+  }
+  if (view->nnz > 0 && (view->rows == 0 || view->cols == 0)) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "view.nnz is %" PRId64 " but a matrix of %" PRId64 " x %" PRId64
+                    " has no entries",
+                    view->nnz, view->rows, view->cols);
+  }
+  if (view->format == MERBIT_CSR && view->offset_type == MERBIT_INDEX_32 &&
+      view->nnz > INT32_MAX - view->base) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "view.nnz is %" PRId64 ", too much for 32-bit offsets; use MERBIT_INDEX_64",
+                    view->nnz);
+  }
+  return MERBIT_OK;
+}
+
+/* All that can be told without reading an array. */
+static merbit_status mbi_view_check_header(merbit_context *context, const merbit_view *view) {
+  const char *missing = NULL;
+  merbit_status status;
+  if (view == NULL) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "the view is NULL");
+  }
+  status = mbi_view_check_kinds(context, view);
+  if (status == MERBIT_OK) {
+    status = mbi_view_check_sizes(context, view);
+  }
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  if (view->format == MERBIT_CSR && view->rows > 0 && view->row_ptr == NULL) {
+    missing = "row_ptr";
+  } else if (view->format == MERBIT_COO && view->nnz > 0 && view->row_ind == NULL) {
+    missing = "row_ind";
+  } else if (view->nnz > 0 && view->col_ind == NULL) {
+    missing = "col_ind";
+  }
+  if (missing != NULL) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "view.%s is NULL but the matrix has %" PRId64 " rows and %" PRId64
+                    " entries",
+                    missing, view->rows, view->nnz);
+  }
+  return MERBIT_OK;
+}
+
+typedef struct mbi_scan {
+  const void *array;
+  int64_t count;     /* entries to look at */
+  int64_t base, end; /* each must lie in [base, end) */
+  int ordered;       /* and not below its predecessor */
+  int tasks;
+  int64_t first[MBI_MAX_THREADS]; /* per task: its first bad entry, or count */
+} mbi_scan;
+/* Blocks are summed up without a branch, so that they vectorise; a bad one is searched again.
+ * Unsigned differences see values below the base as huge. */
+static void mbi_scan_task_i32(void *argument, int task) {
+  mbi_scan *scan = (mbi_scan *)argument;
+  const int32_t *array = (const int32_t *)scan->array;
+  const uint32_t base = (uint32_t)scan->base;
+  const uint32_t width = (uint32_t)(scan->end - scan->base);
+  int64_t i = mbi_share(scan->count, scan->tasks, task);
+  int64_t last = mbi_share(scan->count, scan->tasks, task + 1);
+  scan->first[task] = scan->count;
+  while (i < last) {
+    int64_t start = i, stop = last - i > 1024 ? i + 1024 : last;
+    unsigned bad = 0;
+    for (; i < stop; i++) {
+      bad |= (unsigned)((uint32_t)array[i] - base >= width);
+    }
+    for (i = start > 0 ? start : 1; scan->ordered && i < stop; i++) {
+      bad |= (unsigned)(array[i] < array[i - 1]);
+    }
+    for (i = start; bad && i < stop; i++) {
+      if ((uint32_t)array[i] - base >= width ||
+          (scan->ordered && i > 0 && array[i] < array[i - 1])) {
+        scan->first[task] = i;
+        return;
+      }
+    }
+    i = stop;
+  }
+}
+
+/* Blocks are summed up without a branch, so that they vectorise; a bad one is searched again.
+ * Unsigned differences see values below the base as huge. */
+static void mbi_scan_task_i64(void *argument, int task) {
+  mbi_scan *scan = (mbi_scan *)argument;
+  const int64_t *array = (const int64_t *)scan->array;
+  const uint64_t base = (uint64_t)scan->base;
+  const uint64_t width = (uint64_t)(scan->end - scan->base);
+  int64_t i = mbi_share(scan->count, scan->tasks, task);
+  int64_t last = mbi_share(scan->count, scan->tasks, task + 1);
+  scan->first[task] = scan->count;
+  while (i < last) {
+    int64_t start = i, stop = last - i > 1024 ? i + 1024 : last;
+    unsigned bad = 0;
+    for (; i < stop; i++) {
+      bad |= (unsigned)((uint64_t)array[i] - base >= width);
+    }
+    for (i = start > 0 ? start : 1; scan->ordered && i < stop; i++) {
+      bad |= (unsigned)(array[i] < array[i - 1]);
+    }
+    for (i = start; bad && i < stop; i++) {
+      if ((uint64_t)array[i] - base >= width ||
+          (scan->ordered && i > 0 && array[i] < array[i - 1])) {
+        scan->first[task] = i;
+        return;
+      }
+    }
+    i = stop;
+  }
+}
+
+/* The first of `count` entries outside [base, base + width) or, if `ordered`, below its
+ * predecessor; `count` if there is none. */
+static int64_t mbi_scan_array(merbit_context *context, const void *array,
+                              merbit_index_type type, int64_t count, int base, int64_t width,
+                              int ordered) {
+  mbi_scan scan;
+  int task;
+  scan.array = array;
+  scan.count = count;
+  scan.base = base;
+  scan.end = base + width;
+  if (type == MERBIT_INDEX_32 && scan.end > (int64_t)INT32_MAX + 1) {
+    scan.end = (int64_t)INT32_MAX + 1; /* no entry lies beyond; wider differences would wrap */
+  }
+  scan.ordered = ordered;
+  scan.tasks = mbi_share_tasks(context, count);
+  mbi_parallel(context, scan.tasks,
+               type == MERBIT_INDEX_32 ? mbi_scan_task_i32 : mbi_scan_task_i64, &scan);
+  for (task = 0; task < scan.tasks; task++) {
+    if (scan.first[task] < count) {
+      return scan.first[task];
+    }
+  }
+  return count;
+}
+
+static merbit_status mbi_view_check_offsets(merbit_context *context, const merbit_view *view) {
+  int64_t rows = view->rows, end = view->base + view->nnz, bad, value, before;
+  int64_t first = mbi_index_at(view->row_ptr, view->offset_type, 0);
+  if (first != view->base) {
+    return mbi_fail(context, MERBIT_INVALID_MATRIX, "row_ptr[0] is %" PRId64 " but base is %d",
+                    first, view->base);
+  }
+  bad = mbi_scan_array(context, view->row_ptr, view->offset_type, rows + 1, view->base,
+                       view->nnz + 1, 1);
+  if (bad <= rows) {
+    value = mbi_index_at(view->row_ptr, view->offset_type, bad);
+    before = mbi_index_at(view->row_ptr, view->offset_type, bad - 1);
+    if (value < before) {
+      return mbi_fail(context, MERBIT_INVALID_MATRIX,
+                      "row_ptr[%" PRId64 "] is %" PRId64 ", less than row_ptr[%" PRId64
+                      "] = %" PRId64 ": row %" PRId64 " would have a negative length",
+                      bad, value, bad - 1, before, bad - 1);
+    }
+    if (bad < rows) {
+      return mbi_fail(context, MERBIT_INVALID_MATRIX,
+                      "row_ptr[%" PRId64 "] is %" PRId64 ", beyond the last offset, %" PRId64
+                      ": nnz is %" PRId64 " (base %d)",
+                      bad, value, end, view->nnz, view->base);
+    }
+  }
+  value = mbi_index_at(view->row_ptr, view->offset_type, rows);
+  if (value != end) {
+    return mbi_fail(context, MERBIT_INVALID_MATRIX,
+                    "row_ptr[rows] is %" PRId64 " but nnz is %" PRId64
+                    " (base %d: row_ptr[%" PRId64 "] must be %" PRId64 ")",
+                    value, view->nnz, view->base, rows, end);
+  }
+  return MERBIT_OK;
+}
+
+static merbit_status mbi_view_check_indices(merbit_context *context, const merbit_view *view,
+                                            int of_rows) {
+  const void *array = of_rows ? view->row_ind : view->col_ind;
+  int64_t width = of_rows ? view->rows : view->cols;
+  int64_t bad =
+      mbi_scan_array(context, array, view->index_type, view->nnz, view->base, width, 0);
+  char place[32] = "";
+  if (bad == view->nnz) {
+    return MERBIT_OK;
+  }
+  if (view->format == MERBIT_CSR) {
+    (void)snprintf(place, sizeof place, " (row %" PRId64 ")", mbi_row_of(view, bad));
+  }
+  return mbi_fail(context, MERBIT_INVALID_MATRIX,
+                  "%s[%" PRId64 "]%s is %" PRId64 " but the matrix has %" PRId64
+                  " %s (base %d: use %d to %" PRId64 ")",
+                  of_rows ? "row_ind" : "col_ind", bad, place,
+                  mbi_index_at(array, view->index_type, bad), width,
+                  of_rows ? "rows" : "columns", view->base, view->base, view->base + width - 1);
+}
+
+/* Every entry of a host view whose header holds. The sentence names the first bad entry,
+ * whatever the number of threads; array positions and rows count from 0, values as they are
+ * stored. */
+static merbit_status mbi_view_check_arrays(merbit_context *context, const merbit_view *view) {
+  merbit_status status = MERBIT_OK;
+  if (view->format == MERBIT_CSR && view->row_ptr != NULL) {
+    status = mbi_view_check_offsets(context, view);
+  } else if (view->format == MERBIT_COO) {
+    status = mbi_view_check_indices(context, view, 1);
+  }
+  return status == MERBIT_OK ? mbi_view_check_indices(context, view, 0) : status;
+}
+
+MERBIT_API merbit_status merbit_view_check(merbit_context *context, const merbit_view *view) {
+  merbit_status status;
+  if (context == NULL) {
+    return MERBIT_INVALID_ARGUMENT;
+  }
+  status = mbi_view_check_header(context, view);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  if (view->memory == MERBIT_MEMORY_DEVICE) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "view.memory is MERBIT_MEMORY_DEVICE; check a copy in host memory");
+  }
+  return mbi_view_check_arrays(context, view);
+}
+
+/* ==== >>matrix/build.c  any host view to sorted CSR without duplicates ==================== */
+/* Any host view becomes CSR in three steps: group the entries by row (a stable counting sort,
+ * unless they come grouped), sort each row by column (stable, only rows that need it), add up
+ * duplicates. */
+
+#define MBI_SHORT_ROW 32 /* up to here: insertion sort; longer rows: radix sort by bytes */
+
+typedef struct mbi_build {
+  merbit_context *context;
+  const merbit_view *from;
+  const void *major, *minor; /* index arrays that become rows and columns, where there are */
+  int walk;                /* transposed CSR: the column of an entry is the row it stands in */
+  merbit_view to;          /* CSR, base 0; 64-bit offsets until the end */
+  int64_t *row_ptr;        /* the arrays of `to` */
+  int32_t *narrow_row_ptr; /* takes the place of row_ptr at the end */
+  int32_t *col_ind;
+  void *values;
+  int tasks;
+  void *cursors; /* per task and row: where the next entry goes; 32 bits if they do */
+  void *scratch; /* of the radix sort: values, then columns */
+  int32_t *scratch_columns;
+  int64_t longest[MBI_MAX_THREADS]; /* per task: its longest row out of order */
+  int duplicates[MBI_MAX_THREADS];  /* per task: has it met some */
+} mbi_build;
+
+static int64_t mbi_build_row(const mbi_build *build, int64_t entry) {
+  return mbi_index_at(build->major, build->from->index_type, entry) - build->from->base;
+}
+
+static void mbi_build_put_value(const mbi_build *build, int64_t at, int64_t entry) {
+  if (build->values == NULL) {
+    return;
+  }
+  if (build->to.value_type == MERBIT_F32) {
+    ((float *)build->values)[at] = ((const float *)build->from->values)[entry];
+  } else {
+    ((double *)build->values)[at] = ((const double *)build->from->values)[entry];
+  }
+}
+
+/* ---- Step 1: group by row ---- */
+
+/* COO whose rows come in order needs no sort. Returns 0 at the first one that does not. */
+static int mbi_build_rows_in_order(mbi_build *build) {
+  int64_t row = 0, entry;
+  for (entry = 0; entry < build->to.nnz; entry++) {
+    int64_t next = mbi_build_row(build, entry);
+    if (next < row - 1) {
+      return 0;
+    }
+    while (row <= next) {
+      build->row_ptr[row++] = entry;
+    }
+  }
+  while (row <= build->to.rows) {
+    build->row_ptr[row++] = build->to.nnz;
+  }
+  return 1;
+}
+
+static void mbi_build_copy_task(void *argument, int task) {
+  const mbi_build *build = (const mbi_build *)argument;
+  int64_t first = mbi_share(build->to.nnz, build->tasks, task);
+  int64_t last = mbi_share(build->to.nnz, build->tasks, task + 1), i;
+  size_t size = mbi_type_size(build->to.value_type);
+  for (i = first; i < last; i++) {
+    build->col_ind[i] =
+        (int32_t)(mbi_index_at(build->minor, build->from->index_type, i) - build->from->base);
+  }
+  if (build->values != NULL) {
+    memcpy((char *)build->values + (size_t)first * size,
+           (const char *)build->from->values + (size_t)first * size,
+           (size_t)(last - first) * size);
+  }
+}
+static void mbi_build_count_i32(void *argument, int task) {
+  const mbi_build *build = (const mbi_build *)argument;
+  int32_t *cursors = (int32_t *)build->cursors + task * build->to.rows;
+  int64_t last = mbi_share(build->to.nnz, build->tasks, task + 1), i;
+  for (i = 0; i < build->to.rows; i++) {
+    cursors[i] = 0;
+  }
+  for (i = mbi_share(build->to.nnz, build->tasks, task); i < last; i++) {
+    cursors[mbi_build_row(build, i)]++;
+  }
+}
+
+/* Counts become starts: row by row, within a row the tasks in order, which keeps the sort
+ * stable. */
+static void mbi_build_place_i32(mbi_build *build) {
+  int32_t *cursors = (int32_t *)build->cursors;
+  int64_t rows = build->to.rows, row;
+  int32_t at = 0;
+  int task;
+  for (row = 0; row < rows; row++) {
+    build->row_ptr[row] = at;
+    for (task = 0; task < build->tasks; task++) {
+      int32_t count = cursors[task * rows + row];
+      cursors[task * rows + row] = at;
+      at += count;
+    }
+  }
+  build->row_ptr[rows] = at;
+}
+
+static void mbi_build_scatter_i32(void *argument, int task) {
+  const mbi_build *build = (const mbi_build *)argument;
+  const merbit_view *from = build->from;
+  int32_t *cursors = (int32_t *)build->cursors + task * build->to.rows;
+  int64_t i = mbi_share(build->to.nnz, build->tasks, task);
+  int64_t last = mbi_share(build->to.nnz, build->tasks, task + 1);
+  int64_t column = 0, column_end = 0;
+  if (build->walk && i < last) {
+    column = mbi_row_of(from, i);
+    column_end = mbi_index_at(from->row_ptr, from->offset_type, column + 1) - from->base;
+  }
+  for (; i < last; i++) {
+    int64_t at = cursors[mbi_build_row(build, i)]++;
+    if (!build->walk) {
+      column = mbi_index_at(build->minor, from->index_type, i) - from->base;
+    }
+    while (build->walk && i >= column_end) {
+      column++;
+      column_end = mbi_index_at(from->row_ptr, from->offset_type, column + 1) - from->base;
+    }
+    build->col_ind[at] = (int32_t)column;
+    mbi_build_put_value(build, at, i);
+  }
+}
+
+static void mbi_build_count_i64(void *argument, int task) {
+  const mbi_build *build = (const mbi_build *)argument;
+  int64_t *cursors = (int64_t *)build->cursors + task * build->to.rows;
+  int64_t last = mbi_share(build->to.nnz, build->tasks, task + 1), i;
+  for (i = 0; i < build->to.rows; i++) {
+    cursors[i] = 0;
+  }
+  for (i = mbi_share(build->to.nnz, build->tasks, task); i < last; i++) {
+    cursors[mbi_build_row(build, i)]++;
+  }
+}
+
+/* Counts become starts: row by row, within a row the tasks in order, which keeps the sort
+ * stable. */
+static void mbi_build_place_i64(mbi_build *build) {
+  int64_t *cursors = (int64_t *)build->cursors;
+  int64_t rows = build->to.rows, row;
+  int64_t at = 0;
+  int task;
+  for (row = 0; row < rows; row++) {
+    build->row_ptr[row] = at;
+    for (task = 0; task < build->tasks; task++) {
+      int64_t count = cursors[task * rows + row];
+      cursors[task * rows + row] = at;
+      at += count;
+    }
+  }
+  build->row_ptr[rows] = at;
+}
+
+static void mbi_build_scatter_i64(void *argument, int task) {
+  const mbi_build *build = (const mbi_build *)argument;
+  const merbit_view *from = build->from;
+  int64_t *cursors = (int64_t *)build->cursors + task * build->to.rows;
+  int64_t i = mbi_share(build->to.nnz, build->tasks, task);
+  int64_t last = mbi_share(build->to.nnz, build->tasks, task + 1);
+  int64_t column = 0, column_end = 0;
+  if (build->walk && i < last) {
+    column = mbi_row_of(from, i);
+    column_end = mbi_index_at(from->row_ptr, from->offset_type, column + 1) - from->base;
+  }
+  for (; i < last; i++) {
+    int64_t at = cursors[mbi_build_row(build, i)]++;
+    if (!build->walk) {
+      column = mbi_index_at(build->minor, from->index_type, i) - from->base;
+    }
+    while (build->walk && i >= column_end) {
+      column++;
+      column_end = mbi_index_at(from->row_ptr, from->offset_type, column + 1) - from->base;
+    }
+    build->col_ind[at] = (int32_t)column;
+    mbi_build_put_value(build, at, i);
+  }
+}
+
+static merbit_status mbi_build_bucket(mbi_build *build) {
+  int64_t rows = build->to.rows, affordable = build->to.nnz / (rows > 0 ? rows : 1);
+  int narrow = build->to.nnz <= INT32_MAX;
+  merbit_status status;
+  /* Cursors of one task, or no more of them than there are entries. */
+  build->tasks = mbi_share_tasks(build->context, build->to.nnz);
+  if (build->tasks > affordable) {
+    build->tasks = affordable > 1 ? (int)affordable : 1;
+  }
+  status = mbi_allocate_array(
+      build->context, rows, (size_t)build->tasks * (narrow ? sizeof(int32_t) : sizeof(int64_t)),
+      "the cursors of a sort by rows", &build->cursors);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  mbi_parallel(build->context, build->tasks, narrow ? mbi_build_count_i32 : mbi_build_count_i64,
+               build);
+  if (narrow) {
+    mbi_build_place_i32(build);
+  } else {
+    mbi_build_place_i64(build);
+  }
+  mbi_parallel(build->context, build->tasks,
+               narrow ? mbi_build_scatter_i32 : mbi_build_scatter_i64, build);
+  mbi_release(build->context, build->cursors);
+  return MERBIT_OK;
+}
+
+static merbit_status mbi_build_group(mbi_build *build) {
+  const merbit_view *from = build->from;
+  int64_t row;
+  if (from->format == MERBIT_CSR && !build->walk) {
+    build->row_ptr[0] = 0;
+    for (row = 1; row <= from->rows; row++) {
+      build->row_ptr[row] = mbi_index_at(from->row_ptr, from->offset_type, row) - from->base;
+    }
+  } else if (build->walk || !mbi_build_rows_in_order(build)) {
+    return mbi_build_bucket(build);
+  }
+  build->tasks = mbi_share_tasks(build->context, build->to.nnz);
+  mbi_parallel(build->context, build->tasks, mbi_build_copy_task, build);
+  return MERBIT_OK;
+}
+
+/* ---- Step 2: sort each row by column ---- */
+static void mbi_row_insertion_f64(int32_t *columns, double *values, int64_t length) {
+  int64_t i, j;
+  for (i = 1; i < length; i++) {
+    int32_t column = columns[i];
+    double value = values != NULL ? values[i] : 0;
+    for (j = i; j > 0 && columns[j - 1] > column; j--) {
+      columns[j] = columns[j - 1];
+      if (values != NULL) {
+        values[j] = values[j - 1];
+      }
+    }
+    columns[j] = column;
+    if (values != NULL) {
+      values[j] = value;
+    }
+  }
+}
+
+/* Least significant byte first, for columns below `cols`; the spare arrays hold a row each. */
+static void mbi_row_radix_f64(int32_t *columns, double *values, int64_t length,
+                                         int64_t cols, int32_t *spare_columns,
+                                         double *spare_values) {
+  int32_t *in = columns, *out = spare_columns, *other;
+  double *values_in = values, *values_out = spare_values, *values_other;
+  int64_t starts[256], i;
+  int shift, byte;
+  for (shift = 0; shift < 32 && (cols - 1) >> shift > 0; shift += 8) {
+    int64_t at = 0;
+    memset(starts, 0, sizeof starts);
+    for (i = 0; i < length; i++) {
+      starts[(in[i] >> shift) & 255]++;
+    }
+    for (byte = 0; byte < 256; byte++) {
+      int64_t count = starts[byte];
+      starts[byte] = at;
+      at += count;
+    }
+    for (i = 0; i < length; i++) {
+      at = starts[(in[i] >> shift) & 255]++;
+      out[at] = in[i];
+      if (values != NULL) {
+        values_out[at] = values_in[i];
+      }
+    }
+    other = in;
+    in = out;
+    out = other;
+    values_other = values_in;
+    values_in = values_out;
+    values_out = values_other;
+  }
+  if (in != columns) {
+    memcpy(columns, in, (size_t)length * sizeof *columns);
+    if (values != NULL) {
+      memcpy(values, values_in, (size_t)length * sizeof *values);
+    }
+  }
+}
+
+static void mbi_row_insertion_f32(int32_t *columns, float *values, int64_t length) {
+  int64_t i, j;
+  for (i = 1; i < length; i++) {
+    int32_t column = columns[i];
+    float value = values != NULL ? values[i] : 0;
+    for (j = i; j > 0 && columns[j - 1] > column; j--) {
+      columns[j] = columns[j - 1];
+      if (values != NULL) {
+        values[j] = values[j - 1];
+      }
+    }
+    columns[j] = column;
+    if (values != NULL) {
+      values[j] = value;
+    }
+  }
+}
+
+/* Least significant byte first, for columns below `cols`; the spare arrays hold a row each. */
+static void mbi_row_radix_f32(int32_t *columns, float *values, int64_t length,
+                                         int64_t cols, int32_t *spare_columns,
+                                         float *spare_values) {
+  int32_t *in = columns, *out = spare_columns, *other;
+  float *values_in = values, *values_out = spare_values, *values_other;
+  int64_t starts[256], i;
+  int shift, byte;
+  for (shift = 0; shift < 32 && (cols - 1) >> shift > 0; shift += 8) {
+    int64_t at = 0;
+    memset(starts, 0, sizeof starts);
+    for (i = 0; i < length; i++) {
+      starts[(in[i] >> shift) & 255]++;
+    }
+    for (byte = 0; byte < 256; byte++) {
+      int64_t count = starts[byte];
+      starts[byte] = at;
+      at += count;
+    }
+    for (i = 0; i < length; i++) {
+      at = starts[(in[i] >> shift) & 255]++;
+      out[at] = in[i];
+      if (values != NULL) {
+        values_out[at] = values_in[i];
+      }
+    }
+    other = in;
+    in = out;
+    out = other;
+    values_other = values_in;
+    values_in = values_out;
+    values_out = values_other;
+  }
+  if (in != columns) {
+    memcpy(columns, in, (size_t)length * sizeof *columns);
+    if (values != NULL) {
+      memcpy(values, values_in, (size_t)length * sizeof *values);
+    }
+  }
+}
+
+/* -1: columns out of order somewhere; 0: ascending, with duplicates; 1: strictly ascending. */
+static int mbi_row_order(const int32_t *columns, int64_t length) {
+  int64_t i;
+  int order = 1;
+  for (i = 1; i < length; i++) {
+    if (columns[i] <= columns[i - 1]) {
+      if (columns[i] < columns[i - 1]) {
+        return -1;
+      }
+      order = 0;
+    }
+  }
+  return order;
+}
+
+/* Rows are dealt to tasks by their entries: [first row of task, first row of the next). */
+static int64_t mbi_build_first_row(const mbi_build *build, int task) {
+  int64_t entry = mbi_share(build->to.nnz, build->tasks, task);
+  return task == 0 ? 0 : task == build->tasks ? build->to.rows : mbi_row_of(&build->to, entry);
+}
+
+static void mbi_build_look_task(void *argument, int task) {
+  mbi_build *build = (mbi_build *)argument;
+  int64_t row = mbi_build_first_row(build, task), last = mbi_build_first_row(build, task + 1);
+  int64_t longest = 0;
+  int duplicates = 0;
+  for (; row < last; row++) {
+    int64_t length = build->row_ptr[row + 1] - build->row_ptr[row];
+    int order = mbi_row_order(build->col_ind + build->row_ptr[row], length);
+    if (order < 0 && length > longest) {
+      longest = length;
+    }
+    duplicates |= order == 0;
+  }
+  build->longest[task] = longest;
+  build->duplicates[task] = duplicates;
+}
+
+/* `before`: scratch entries of the tasks in front. */
+static void mbi_build_sort_row(const mbi_build *build, int64_t row, int64_t before) {
+  int64_t start = build->row_ptr[row], length = build->row_ptr[row + 1] - start;
+  int32_t *columns = build->col_ind + start, *spare_columns = build->scratch_columns + before;
+  if (build->to.value_type == MERBIT_F32) {
+    float *values = build->values != NULL ? (float *)build->values + start : NULL;
+    if (length <= MBI_SHORT_ROW) {
+      mbi_row_insertion_f32(columns, values, length);
+    } else {
+      mbi_row_radix_f32(columns, values, length, build->to.cols, spare_columns,
+                        (float *)build->scratch + before);
+    }
+  } else {
+    double *values = build->values != NULL ? (double *)build->values + start : NULL;
+    if (length <= MBI_SHORT_ROW) {
+      mbi_row_insertion_f64(columns, values, length);
+    } else {
+      mbi_row_radix_f64(columns, values, length, build->to.cols, spare_columns,
+                        (double *)build->scratch + before);
+    }
+  }
+}
+
+static void mbi_build_sort_task(void *argument, int task) {
+  mbi_build *build = (mbi_build *)argument;
+  int64_t row = mbi_build_first_row(build, task), last = mbi_build_first_row(build, task + 1);
+  int64_t before = 0;
+  int i;
+  for (i = 0; i < task; i++) {
+    before += build->longest[i];
+  }
+  for (; build->longest[task] > 0 && row < last; row++) {
+    const int32_t *columns = build->col_ind + build->row_ptr[row];
+    int64_t length = build->row_ptr[row + 1] - build->row_ptr[row];
+    if (mbi_row_order(columns, length) < 0) {
+      mbi_build_sort_row(build, row, before);
+      build->duplicates[task] |= mbi_row_order(columns, length) == 0;
+    }
+  }
+}
+
+static merbit_status mbi_build_sort(mbi_build *build) {
+  size_t size = mbi_type_size(build->to.value_type);
+  int64_t spare = 0;
+  int task;
+  merbit_status status;
+  build->tasks = mbi_share_tasks(build->context, build->to.nnz);
+  mbi_parallel(build->context, build->tasks, mbi_build_look_task, build);
+  for (task = 0; task < build->tasks; task++) {
+    spare += build->longest[task];
+  }
+  if (spare == 0) {
+    return MERBIT_OK;
+  }
+  status = mbi_allocate_array(build->context, spare, size + sizeof(int32_t),
+                              "the scratch of a sort by columns", &build->scratch);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  build->scratch_columns = (int32_t *)(void *)((char *)build->scratch + (size_t)spare * size);
+  mbi_parallel(build->context, build->tasks, mbi_build_sort_task, build);
+  mbi_release(build->context, build->scratch);
+  return MERBIT_OK;
+}
+
+/* ---- Step 3: add up duplicates ---- */
+/* Rows move forward in place: writing never overtakes reading. */
+static void mbi_build_merge_f64(mbi_build *build) {
+  double *values = (double *)build->values;
+  int64_t row, at = 0, i = 0;
+  for (row = 0; row < build->to.rows; row++) {
+    int64_t first = at, end = build->row_ptr[row + 1];
+    for (; i < end; i++) {
+      if (at > first && build->col_ind[at - 1] == build->col_ind[i]) {
+        values[at - 1] += values[i];
+      } else {
+        build->col_ind[at] = build->col_ind[i];
+        values[at++] = values[i];
+      }
+    }
+    build->row_ptr[row + 1] = at;
+  }
+  build->to.nnz = at;
+}
+
+static void mbi_build_ones_f64(double *values, int64_t count) {
+  int64_t i;
+  for (i = 0; i < count; i++) {
+    values[i] = 1;
+  }
+}
+
+/* Rows move forward in place: writing never overtakes reading. */
+static void mbi_build_merge_f32(mbi_build *build) {
+  float *values = (float *)build->values;
+  int64_t row, at = 0, i = 0;
+  for (row = 0; row < build->to.rows; row++) {
+    int64_t first = at, end = build->row_ptr[row + 1];
+    for (; i < end; i++) {
+      if (at > first && build->col_ind[at - 1] == build->col_ind[i]) {
+        values[at - 1] += values[i];
+      } else {
+        build->col_ind[at] = build->col_ind[i];
+        values[at++] = values[i];
+      }
+    }
+    build->row_ptr[row + 1] = at;
+  }
+  build->to.nnz = at;
+}
+
+static void mbi_build_ones_f32(float *values, int64_t count) {
+  int64_t i;
+  for (i = 0; i < count; i++) {
+    values[i] = 1;
+  }
+}
+
+static merbit_status mbi_build_merge(mbi_build *build) {
+  int task, duplicates = 0, single = build->to.value_type == MERBIT_F32;
+  merbit_status status;
+  for (task = 0; task < build->tasks; task++) {
+    duplicates |= build->duplicates[task];
+  }
+  if (!duplicates) {
+    return MERBIT_OK;
+  }
+  if (build->values == NULL) { /* duplicates of a pattern count, and so become numbers */
+    status =
+        mbi_allocate_array(build->context, build->to.nnz, mbi_type_size(build->to.value_type),
+                           "the values of a matrix", &build->values);
+    if (status != MERBIT_OK) {
+      return status;
+    }
+    if (single) {
+      mbi_build_ones_f32((float *)build->values, build->to.nnz);
+    } else {
+      mbi_build_ones_f64((double *)build->values, build->to.nnz);
+    }
+  }
+  if (single) {
+    mbi_build_merge_f32(build);
+  } else {
+    mbi_build_merge_f64(build);
+  }
+  return MERBIT_OK;
+}
+
+/* ==== >>matrix/create.c  owned CSR matrices: create, transpose, view, destroy ============= */
+MERBIT_API merbit_view merbit_csr(int64_t rows, int64_t cols, int64_t nnz, const void *row_ptr,
+                                  const void *col_ind, const void *values) {
+  merbit_view view;
+  memset(&view, 0, sizeof view);
+  view.rows = rows;
+  view.cols = cols;
+  view.nnz = nnz;
+  view.row_ptr = row_ptr;
+  view.col_ind = col_ind;
+  view.values = values;
+  return view;
+}
+
+static void mbi_build_describe(mbi_build *build, merbit_context *context,
+                               const merbit_view *from, int transpose) {
+  memset(build, 0, sizeof *build);
+  build->context = context;
+  build->from = from;
+  build->walk = transpose && from->format == MERBIT_CSR;
+  build->major = transpose ? from->col_ind : from->row_ind;
+  build->minor = transpose ? from->row_ind : from->col_ind;
+  build->to.value_type = mbi_view_type(from);
+  build->to.offset_type = MERBIT_INDEX_64;
+  build->to.memory = MERBIT_MEMORY_HOST;
+  build->to.rows = transpose ? from->cols : from->rows;
+  build->to.cols = transpose ? from->rows : from->cols;
+  build->to.nnz = from->nnz;
+}
+
+static merbit_status mbi_build_allocate(mbi_build *build) {
+  merbit_context *context = build->context;
+  int64_t nnz = build->to.nnz;
+  void *memory;
+  merbit_status status = mbi_allocate_array(context, build->to.rows + 1, sizeof(int64_t),
+                                            "the row offsets of a matrix", &memory);
+  build->row_ptr = (int64_t *)memory;
+  build->to.row_ptr = memory;
+  if (status == MERBIT_OK) {
+    status =
+        mbi_allocate_array(context, nnz, sizeof(int32_t), "the columns of a matrix", &memory);
+    build->col_ind = (int32_t *)memory;
+  }
+  if (status == MERBIT_OK && build->from->values != NULL) {
+    status = mbi_allocate_array(context, nnz, mbi_type_size(build->to.value_type),
+                                "the values of a matrix", &build->values);
+  }
+  return status;
+}
+
+/* 32-bit offsets where they suffice. */
+static merbit_status mbi_build_narrow(mbi_build *build) {
+  int64_t row;
+  void *memory;
+  merbit_status status;
+  if (build->to.nnz > INT32_MAX) {
+    return MERBIT_OK;
+  }
+  status = mbi_allocate_array(build->context, build->to.rows + 1, sizeof(int32_t),
+                              "the row offsets of a matrix", &memory);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  build->narrow_row_ptr = (int32_t *)memory;
+  for (row = 0; row <= build->to.rows; row++) {
+    build->narrow_row_ptr[row] = (int32_t)build->row_ptr[row];
+  }
+  mbi_release(build->context, build->row_ptr);
+  build->row_ptr = NULL;
+  build->to.row_ptr = memory;
+  build->to.offset_type = MERBIT_INDEX_32;
+  return MERBIT_OK;
+}
+
+static merbit_status mbi_build_run(mbi_build *build) {
+  merbit_status status = mbi_build_allocate(build);
+  if (status == MERBIT_OK) {
+    status = mbi_build_group(build);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_build_sort(build);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_build_merge(build);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_build_narrow(build);
+  }
+  return status;
+}
+
+/* A copy of `view`, or of its transpose, as merbit_matrix_create promises. The caller has
+ * checked the view, header and arrays. */
+static merbit_status mbi_matrix_from_view(merbit_context *context, const merbit_view *view,
+                                          int transpose, merbit_matrix **matrix) {
+  mbi_build build;
+  merbit_matrix *made = NULL;
+  merbit_status status;
+  *matrix = NULL;
+  if (view->memory == MERBIT_MEMORY_DEVICE) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "view.memory is MERBIT_MEMORY_DEVICE; pass a copy in host memory");
+  }
+  if (transpose && view->rows > INT32_MAX) {
+    return mbi_fail(context, MERBIT_TOO_LARGE,
+                    "view.rows is %" PRId64
+                    "; a transpose takes at most 2147483647, its columns",
+                    view->rows);
+  }
+  mbi_build_describe(&build, context, view, transpose);
+  status = mbi_build_run(&build);
+  if (status == MERBIT_OK) {
+    made = (merbit_matrix *)mbi_allocate(context, sizeof *made);
+    if (made == NULL) {
+      status = mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no memory for a matrix's record");
+    }
+  }
+  if (status != MERBIT_OK) {
+    mbi_release(context, build.row_ptr);
+    mbi_release(context, build.narrow_row_ptr);
+    mbi_release(context, build.col_ind);
+    mbi_release(context, build.values);
+    return status;
+  }
+  made->context = context;
+  made->view = build.to;
+  made->view.col_ind = build.col_ind;
+  made->view.values = build.values;
+  mbi_context_retain(context);
+  *matrix = made;
+  return MERBIT_OK;
+}
+
+static merbit_status mbi_matrix_checked(merbit_context *context, const merbit_view *view,
+                                        int transpose, merbit_matrix **matrix) {
+  merbit_status status;
+  if (matrix != NULL) {
+    *matrix = NULL;
+  }
+  if (context == NULL) {
+    return MERBIT_INVALID_ARGUMENT;
+  }
+  if (matrix == NULL) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "the out pointer `matrix` is NULL");
+  }
+  status = merbit_view_check(context, view);
+  return status == MERBIT_OK ? mbi_matrix_from_view(context, view, transpose, matrix) : status;
+}
+
+MERBIT_API merbit_status merbit_matrix_create(merbit_context *context, const merbit_view *view,
+                                              merbit_matrix **matrix) {
+  return mbi_matrix_checked(context, view, 0, matrix);
+}
+
+MERBIT_API merbit_status merbit_matrix_transpose(merbit_context *context,
+                                                 const merbit_view *view,
+                                                 merbit_matrix **matrix) {
+  return mbi_matrix_checked(context, view, 1, matrix);
+}
+
+MERBIT_API merbit_view merbit_matrix_view(const merbit_matrix *matrix) {
+  merbit_view none;
+  if (matrix != NULL) {
+    return matrix->view;
+  }
+  memset(&none, 0, sizeof none);
+  return none;
+}
+
+MERBIT_API void merbit_matrix_destroy(merbit_matrix *matrix) {
+  merbit_context *context;
+  if (matrix == NULL) {
+    return;
+  }
+  context = matrix->context;
+  mbi_release(context, (void *)(uintptr_t)matrix->view.row_ptr);
+  mbi_release(context, (void *)(uintptr_t)matrix->view.col_ind);
+  mbi_release(context, (void *)(uintptr_t)matrix->view.values);
+  mbi_release(context, matrix);
+  mbi_context_unref(context);
+}
+
+/* ==== >>matrix/decimal.c  decimal text to the nearest float =============================== */
+/* Decimal text to the nearest double or float, ties to even, in any locale and rounding mode.
+ * Up to 19 digits are decided by a 128-bit product with a power of five (D. Lemire, Number
+ * Parsing at a Gigabyte per Second, Softw. Pract. Exper. 51, 2021; that nothing else is needed:
+ * N. Mushtak, D. Lemire, Fast Number Parsing Without Fallback, Softw. Pract. Exper. 53, 2023).
+ * Where digits beyond the 19th matter, an exact comparison with the halfway point decides. */
+__extension__ typedef unsigned __int128 mbi_u128;
+
+#define MBI_FIVE_FIRST (-342) /* below, 19 digits round to zero */
+#define MBI_FIVE_LAST 308     /* above, one digit is beyond any double */
+
+/* The leading 128 bits of 5^q. */
+static const uint64_t mbi_powers_of_five[][2] = {
+    {0xeef453d6923bd65a, 0x113faa2906a13b3f}, {0x9558b4661b6565f8, 0x4ac7ca59a424c507},
+    {0xbaaee17fa23ebf76, 0x5d79bcf00d2df649}, {0xe95a99df8ace6f53, 0xf4d82c2c107973dc},
+    {0x91d8a02bb6c10594, 0x79071b9b8a4be869}, {0xb64ec836a47146f9, 0x9748e2826cdee284},
+    {0xe3e27a444d8d98b7, 0xfd1b1b2308169b25}, {0x8e6d8c6ab0787f72, 0xfe30f0f5e50e20f7},
+    {0xb208ef855c969f4f, 0xbdbd2d335e51a935}, {0xde8b2b66b3bc4723, 0xad2c788035e61382},
+    {0x8b16fb203055ac76, 0x4c3bcb5021afcc31}, {0xaddcb9e83c6b1793, 0xdf4abe242a1bbf3d},
+    {0xd953e8624b85dd78, 0xd71d6dad34a2af0d}, {0x87d4713d6f33aa6b, 0x8672648c40e5ad68},
+    {0xa9c98d8ccb009506, 0x680efdaf511f18c2}, {0xd43bf0effdc0ba48, 0x0212bd1b2566def2},
+    {0x84a57695fe98746d, 0x014bb630f7604b57}, {0xa5ced43b7e3e9188, 0x419ea3bd35385e2d},
+    {0xcf42894a5dce35ea, 0x52064cac828675b9}, {0x818995ce7aa0e1b2, 0x7343efebd1940993},
+    {0xa1ebfb4219491a1f, 0x1014ebe6c5f90bf8}, {0xca66fa129f9b60a6, 0xd41a26e077774ef6},
+    {0xfd00b897478238d0, 0x8920b098955522b4}, {0x9e20735e8cb16382, 0x55b46e5f5d5535b0},
+    {0xc5a890362fddbc62, 0xeb2189f734aa831d}, {0xf712b443bbd52b7b, 0xa5e9ec7501d523e4},
+    {0x9a6bb0aa55653b2d, 0x47b233c92125366e}, {0xc1069cd4eabe89f8, 0x999ec0bb696e840a},
+    {0xf148440a256e2c76, 0xc00670ea43ca250d}, {0x96cd2a865764dbca, 0x380406926a5e5728},
+    {0xbc807527ed3e12bc, 0xc605083704f5ecf2}, {0xeba09271e88d976b, 0xf7864a44c633682e},
+    {0x93445b8731587ea3, 0x7ab3ee6afbe0211d}, {0xb8157268fdae9e4c, 0x5960ea05bad82964},
+    {0xe61acf033d1a45df, 0x6fb92487298e33bd}, {0x8fd0c16206306bab, 0xa5d3b6d479f8e056},
+    {0xb3c4f1ba87bc8696, 0x8f48a4899877186c}, {0xe0b62e2929aba83c, 0x331acdabfe94de87},
+    {0x8c71dcd9ba0b4925, 0x9ff0c08b7f1d0b14}, {0xaf8e5410288e1b6f, 0x07ecf0ae5ee44dd9},
+    {0xdb71e91432b1a24a, 0xc9e82cd9f69d6150}, {0x892731ac9faf056e, 0xbe311c083a225cd2},
+    {0xab70fe17c79ac6ca, 0x6dbd630a48aaf406}, {0xd64d3d9db981787d, 0x092cbbccdad5b108},
+    {0x85f0468293f0eb4e, 0x25bbf56008c58ea5}, {0xa76c582338ed2621, 0xaf2af2b80af6f24e},
+    {0xd1476e2c07286faa, 0x1af5af660db4aee1}, {0x82cca4db847945ca, 0x50d98d9fc890ed4d},
+    {0xa37fce126597973c, 0xe50ff107bab528a0}, {0xcc5fc196fefd7d0c, 0x1e53ed49a96272c8},
+    {0xff77b1fcbebcdc4f, 0x25e8e89c13bb0f7a}, {0x9faacf3df73609b1, 0x77b191618c54e9ac},
+    {0xc795830d75038c1d, 0xd59df5b9ef6a2417}, {0xf97ae3d0d2446f25, 0x4b0573286b44ad1d},
+    {0x9becce62836ac577, 0x4ee367f9430aec32}, {0xc2e801fb244576d5, 0x229c41f793cda73f},
+    {0xf3a20279ed56d48a, 0x6b43527578c1110f}, {0x9845418c345644d6, 0x830a13896b78aaa9},
+    {0xbe5691ef416bd60c, 0x23cc986bc656d553}, {0xedec366b11c6cb8f, 0x2cbfbe86b7ec8aa8},
+    {0x94b3a202eb1c3f39, 0x7bf7d71432f3d6a9}, {0xb9e08a83a5e34f07, 0xdaf5ccd93fb0cc53},
+    {0xe858ad248f5c22c9, 0xd1b3400f8f9cff68}, {0x91376c36d99995be, 0x23100809b9c21fa1},
+    {0xb58547448ffffb2d, 0xabd40a0c2832a78a}, {0xe2e69915b3fff9f9, 0x16c90c8f323f516c},
+    {0x8dd01fad907ffc3b, 0xae3da7d97f6792e3}, {0xb1442798f49ffb4a, 0x99cd11cfdf41779c},
+    {0xdd95317f31c7fa1d, 0x40405643d711d583}, {0x8a7d3eef7f1cfc52, 0x482835ea666b2572},
+    {0xad1c8eab5ee43b66, 0xda3243650005eecf}, {0xd863b256369d4a40, 0x90bed43e40076a82},
+    {0x873e4f75e2224e68, 0x5a7744a6e804a291}, {0xa90de3535aaae202, 0x711515d0a205cb36},
+    {0xd3515c2831559a83, 0x0d5a5b44ca873e03}, {0x8412d9991ed58091, 0xe858790afe9486c2},
+    {0xa5178fff668ae0b6, 0x626e974dbe39a872}, {0xce5d73ff402d98e3, 0xfb0a3d212dc8128f},
+    {0x80fa687f881c7f8e, 0x7ce66634bc9d0b99}, {0xa139029f6a239f72, 0x1c1fffc1ebc44e80},
+    {0xc987434744ac874e, 0xa327ffb266b56220}, {0xfbe9141915d7a922, 0x4bf1ff9f0062baa8},
+    {0x9d71ac8fada6c9b5, 0x6f773fc3603db4a9}, {0xc4ce17b399107c22, 0xcb550fb4384d21d3},
+    {0xf6019da07f549b2b, 0x7e2a53a146606a48}, {0x99c102844f94e0fb, 0x2eda7444cbfc426d},
+    {0xc0314325637a1939, 0xfa911155fefb5308}, {0xf03d93eebc589f88, 0x793555ab7eba27ca},
+    {0x96267c7535b763b5, 0x4bc1558b2f3458de}, {0xbbb01b9283253ca2, 0x9eb1aaedfb016f16},
+    {0xea9c227723ee8bcb, 0x465e15a979c1cadc}, {0x92a1958a7675175f, 0x0bfacd89ec191ec9},
+    {0xb749faed14125d36, 0xcef980ec671f667b}, {0xe51c79a85916f484, 0x82b7e12780e7401a},
+    {0x8f31cc0937ae58d2, 0xd1b2ecb8b0908810}, {0xb2fe3f0b8599ef07, 0x861fa7e6dcb4aa15},
+    {0xdfbdcece67006ac9, 0x67a791e093e1d49a}, {0x8bd6a141006042bd, 0xe0c8bb2c5c6d24e0},
+    {0xaecc49914078536d, 0x58fae9f773886e18}, {0xda7f5bf590966848, 0xaf39a475506a899e},
+    {0x888f99797a5e012d, 0x6d8406c952429603}, {0xaab37fd7d8f58178, 0xc8e5087ba6d33b83},
+    {0xd5605fcdcf32e1d6, 0xfb1e4a9a90880a64}, {0x855c3be0a17fcd26, 0x5cf2eea09a55067f},
+    {0xa6b34ad8c9dfc06f, 0xf42faa48c0ea481e}, {0xd0601d8efc57b08b, 0xf13b94daf124da26},
+    {0x823c12795db6ce57, 0x76c53d08d6b70858}, {0xa2cb1717b52481ed, 0x54768c4b0c64ca6e},
+    {0xcb7ddcdda26da268, 0xa9942f5dcf7dfd09}, {0xfe5d54150b090b02, 0xd3f93b35435d7c4c},
+    {0x9efa548d26e5a6e1, 0xc47bc5014a1a6daf}, {0xc6b8e9b0709f109a, 0x359ab6419ca1091b},
+    {0xf867241c8cc6d4c0, 0xc30163d203c94b62}, {0x9b407691d7fc44f8, 0x79e0de63425dcf1d},
+    {0xc21094364dfb5636, 0x985915fc12f542e4}, {0xf294b943e17a2bc4, 0x3e6f5b7b17b2939d},
+    {0x979cf3ca6cec5b5a, 0xa705992ceecf9c42}, {0xbd8430bd08277231, 0x50c6ff782a838353},
+    {0xece53cec4a314ebd, 0xa4f8bf5635246428}, {0x940f4613ae5ed136, 0x871b7795e136be99},
+    {0xb913179899f68584, 0x28e2557b59846e3f}, {0xe757dd7ec07426e5, 0x331aeada2fe589cf},
+    {0x9096ea6f3848984f, 0x3ff0d2c85def7621}, {0xb4bca50b065abe63, 0x0fed077a756b53a9},
+    {0xe1ebce4dc7f16dfb, 0xd3e8495912c62894}, {0x8d3360f09cf6e4bd, 0x64712dd7abbbd95c},
+    {0xb080392cc4349dec, 0xbd8d794d96aacfb3}, {0xdca04777f541c567, 0xecf0d7a0fc5583a0},
+    {0x89e42caaf9491b60, 0xf41686c49db57244}, {0xac5d37d5b79b6239, 0x311c2875c522ced5},
+    {0xd77485cb25823ac7, 0x7d633293366b828b}, {0x86a8d39ef77164bc, 0xae5dff9c02033197},
+    {0xa8530886b54dbdeb, 0xd9f57f830283fdfc}, {0xd267caa862a12d66, 0xd072df63c324fd7b},
+    {0x8380dea93da4bc60, 0x4247cb9e59f71e6d}, {0xa46116538d0deb78, 0x52d9be85f074e608},
+    {0xcd795be870516656, 0x67902e276c921f8b}, {0x806bd9714632dff6, 0x00ba1cd8a3db53b6},
+    {0xa086cfcd97bf97f3, 0x80e8a40eccd228a4}, {0xc8a883c0fdaf7df0, 0x6122cd128006b2cd},
+    {0xfad2a4b13d1b5d6c, 0x796b805720085f81}, {0x9cc3a6eec6311a63, 0xcbe3303674053bb0},
+    {0xc3f490aa77bd60fc, 0xbedbfc4411068a9c}, {0xf4f1b4d515acb93b, 0xee92fb5515482d44},
+    {0x991711052d8bf3c5, 0x751bdd152d4d1c4a}, {0xbf5cd54678eef0b6, 0xd262d45a78a0635d},
+    {0xef340a98172aace4, 0x86fb897116c87c34}, {0x9580869f0e7aac0e, 0xd45d35e6ae3d4da0},
+    {0xbae0a846d2195712, 0x8974836059cca109}, {0xe998d258869facd7, 0x2bd1a438703fc94b},
+    {0x91ff83775423cc06, 0x7b6306a34627ddcf}, {0xb67f6455292cbf08, 0x1a3bc84c17b1d542},
+    {0xe41f3d6a7377eeca, 0x20caba5f1d9e4a93}, {0x8e938662882af53e, 0x547eb47b7282ee9c},
+    {0xb23867fb2a35b28d, 0xe99e619a4f23aa43}, {0xdec681f9f4c31f31, 0x6405fa00e2ec94d4},
+    {0x8b3c113c38f9f37e, 0xde83bc408dd3dd04}, {0xae0b158b4738705e, 0x9624ab50b148d445},
+    {0xd98ddaee19068c76, 0x3badd624dd9b0957}, {0x87f8a8d4cfa417c9, 0xe54ca5d70a80e5d6},
+    {0xa9f6d30a038d1dbc, 0x5e9fcf4ccd211f4c}, {0xd47487cc8470652b, 0x7647c3200069671f},
+    {0x84c8d4dfd2c63f3b, 0x29ecd9f40041e073}, {0xa5fb0a17c777cf09, 0xf468107100525890},
+    {0xcf79cc9db955c2cc, 0x7182148d4066eeb4}, {0x81ac1fe293d599bf, 0xc6f14cd848405530},
+    {0xa21727db38cb002f, 0xb8ada00e5a506a7c}, {0xca9cf1d206fdc03b, 0xa6d90811f0e4851c},
+    {0xfd442e4688bd304a, 0x908f4a166d1da663}, {0x9e4a9cec15763e2e, 0x9a598e4e043287fe},
+    {0xc5dd44271ad3cdba, 0x40eff1e1853f29fd}, {0xf7549530e188c128, 0xd12bee59e68ef47c},
+    {0x9a94dd3e8cf578b9, 0x82bb74f8301958ce}, {0xc13a148e3032d6e7, 0xe36a52363c1faf01},
+    {0xf18899b1bc3f8ca1, 0xdc44e6c3cb279ac1}, {0x96f5600f15a7b7e5, 0x29ab103a5ef8c0b9},
+    {0xbcb2b812db11a5de, 0x7415d448f6b6f0e7}, {0xebdf661791d60f56, 0x111b495b3464ad21},
+    {0x936b9fcebb25c995, 0xcab10dd900beec34}, {0xb84687c269ef3bfb, 0x3d5d514f40eea742},
+    {0xe65829b3046b0afa, 0x0cb4a5a3112a5112}, {0x8ff71a0fe2c2e6dc, 0x47f0e785eaba72ab},
+    {0xb3f4e093db73a093, 0x59ed216765690f56}, {0xe0f218b8d25088b8, 0x306869c13ec3532c},
+    {0x8c974f7383725573, 0x1e414218c73a13fb}, {0xafbd2350644eeacf, 0xe5d1929ef90898fa},
+    {0xdbac6c247d62a583, 0xdf45f746b74abf39}, {0x894bc396ce5da772, 0x6b8bba8c328eb783},
+    {0xab9eb47c81f5114f, 0x066ea92f3f326564}, {0xd686619ba27255a2, 0xc80a537b0efefebd},
+    {0x8613fd0145877585, 0xbd06742ce95f5f36}, {0xa798fc4196e952e7, 0x2c48113823b73704},
+    {0xd17f3b51fca3a7a0, 0xf75a15862ca504c5}, {0x82ef85133de648c4, 0x9a984d73dbe722fb},
+    {0xa3ab66580d5fdaf5, 0xc13e60d0d2e0ebba}, {0xcc963fee10b7d1b3, 0x318df905079926a8},
+    {0xffbbcfe994e5c61f, 0xfdf17746497f7052}, {0x9fd561f1fd0f9bd3, 0xfeb6ea8bedefa633},
+    {0xc7caba6e7c5382c8, 0xfe64a52ee96b8fc0}, {0xf9bd690a1b68637b, 0x3dfdce7aa3c673b0},
+    {0x9c1661a651213e2d, 0x06bea10ca65c084e}, {0xc31bfa0fe5698db8, 0x486e494fcff30a62},
+    {0xf3e2f893dec3f126, 0x5a89dba3c3efccfa}, {0x986ddb5c6b3a76b7, 0xf89629465a75e01c},
+    {0xbe89523386091465, 0xf6bbb397f1135823}, {0xee2ba6c0678b597f, 0x746aa07ded582e2c},
+    {0x94db483840b717ef, 0xa8c2a44eb4571cdc}, {0xba121a4650e4ddeb, 0x92f34d62616ce413},
+    {0xe896a0d7e51e1566, 0x77b020baf9c81d17}, {0x915e2486ef32cd60, 0x0ace1474dc1d122e},
+    {0xb5b5ada8aaff80b8, 0x0d819992132456ba}, {0xe3231912d5bf60e6, 0x10e1fff697ed6c69},
+    {0x8df5efabc5979c8f, 0xca8d3ffa1ef463c1}, {0xb1736b96b6fd83b3, 0xbd308ff8a6b17cb2},
+    {0xddd0467c64bce4a0, 0xac7cb3f6d05ddbde}, {0x8aa22c0dbef60ee4, 0x6bcdf07a423aa96b},
+    {0xad4ab7112eb3929d, 0x86c16c98d2c953c6}, {0xd89d64d57a607744, 0xe871c7bf077ba8b7},
+    {0x87625f056c7c4a8b, 0x11471cd764ad4972}, {0xa93af6c6c79b5d2d, 0xd598e40d3dd89bcf},
+    {0xd389b47879823479, 0x4aff1d108d4ec2c3}, {0x843610cb4bf160cb, 0xcedf722a585139ba},
+    {0xa54394fe1eedb8fe, 0xc2974eb4ee658828}, {0xce947a3da6a9273e, 0x733d226229feea32},
+    {0x811ccc668829b887, 0x0806357d5a3f525f}, {0xa163ff802a3426a8, 0xca07c2dcb0cf26f7},
+    {0xc9bcff6034c13052, 0xfc89b393dd02f0b5}, {0xfc2c3f3841f17c67, 0xbbac2078d443ace2},
+    {0x9d9ba7832936edc0, 0xd54b944b84aa4c0d}, {0xc5029163f384a931, 0x0a9e795e65d4df11},
+    {0xf64335bcf065d37d, 0x4d4617b5ff4a16d5}, {0x99ea0196163fa42e, 0x504bced1bf8e4e45},
+    {0xc06481fb9bcf8d39, 0xe45ec2862f71e1d6}, {0xf07da27a82c37088, 0x5d767327bb4e5a4c},
+    {0x964e858c91ba2655, 0x3a6a07f8d510f86f}, {0xbbe226efb628afea, 0x890489f70a55368b},
+    {0xeadab0aba3b2dbe5, 0x2b45ac74ccea842e}, {0x92c8ae6b464fc96f, 0x3b0b8bc90012929d},
+    {0xb77ada0617e3bbcb, 0x09ce6ebb40173744}, {0xe55990879ddcaabd, 0xcc420a6a101d0515},
+    {0x8f57fa54c2a9eab6, 0x9fa946824a12232d}, {0xb32df8e9f3546564, 0x47939822dc96abf9},
+    {0xdff9772470297ebd, 0x59787e2b93bc56f7}, {0x8bfbea76c619ef36, 0x57eb4edb3c55b65a},
+    {0xaefae51477a06b03, 0xede622920b6b23f1}, {0xdab99e59958885c4, 0xe95fab368e45eced},
+    {0x88b402f7fd75539b, 0x11dbcb0218ebb414}, {0xaae103b5fcd2a881, 0xd652bdc29f26a119},
+    {0xd59944a37c0752a2, 0x4be76d3346f0495f}, {0x857fcae62d8493a5, 0x6f70a4400c562ddb},
+    {0xa6dfbd9fb8e5b88e, 0xcb4ccd500f6bb952}, {0xd097ad07a71f26b2, 0x7e2000a41346a7a7},
+    {0x825ecc24c873782f, 0x8ed400668c0c28c8}, {0xa2f67f2dfa90563b, 0x728900802f0f32fa},
+    {0xcbb41ef979346bca, 0x4f2b40a03ad2ffb9}, {0xfea126b7d78186bc, 0xe2f610c84987bfa8},
+    {0x9f24b832e6b0f436, 0x0dd9ca7d2df4d7c9}, {0xc6ede63fa05d3143, 0x91503d1c79720dbb},
+    {0xf8a95fcf88747d94, 0x75a44c6397ce912a}, {0x9b69dbe1b548ce7c, 0xc986afbe3ee11aba},
+    {0xc24452da229b021b, 0xfbe85badce996168}, {0xf2d56790ab41c2a2, 0xfae27299423fb9c3},
+    {0x97c560ba6b0919a5, 0xdccd879fc967d41a}, {0xbdb6b8e905cb600f, 0x5400e987bbc1c920},
+    {0xed246723473e3813, 0x290123e9aab23b68}, {0x9436c0760c86e30b, 0xf9a0b6720aaf6521},
+    {0xb94470938fa89bce, 0xf808e40e8d5b3e69}, {0xe7958cb87392c2c2, 0xb60b1d1230b20e04},
+    {0x90bd77f3483bb9b9, 0xb1c6f22b5e6f48c2}, {0xb4ecd5f01a4aa828, 0x1e38aeb6360b1af3},
+    {0xe2280b6c20dd5232, 0x25c6da63c38de1b0}, {0x8d590723948a535f, 0x579c487e5a38ad0e},
+    {0xb0af48ec79ace837, 0x2d835a9df0c6d851}, {0xdcdb1b2798182244, 0xf8e431456cf88e65},
+    {0x8a08f0f8bf0f156b, 0x1b8e9ecb641b58ff}, {0xac8b2d36eed2dac5, 0xe272467e3d222f3f},
+    {0xd7adf884aa879177, 0x5b0ed81dcc6abb0f}, {0x86ccbb52ea94baea, 0x98e947129fc2b4e9},
+    {0xa87fea27a539e9a5, 0x3f2398d747b36224}, {0xd29fe4b18e88640e, 0x8eec7f0d19a03aad},
+    {0x83a3eeeef9153e89, 0x1953cf68300424ac}, {0xa48ceaaab75a8e2b, 0x5fa8c3423c052dd7},
+    {0xcdb02555653131b6, 0x3792f412cb06794d}, {0x808e17555f3ebf11, 0xe2bbd88bbee40bd0},
+    {0xa0b19d2ab70e6ed6, 0x5b6aceaeae9d0ec4}, {0xc8de047564d20a8b, 0xf245825a5a445275},
+    {0xfb158592be068d2e, 0xeed6e2f0f0d56712}, {0x9ced737bb6c4183d, 0x55464dd69685606b},
+    {0xc428d05aa4751e4c, 0xaa97e14c3c26b886}, {0xf53304714d9265df, 0xd53dd99f4b3066a8},
+    {0x993fe2c6d07b7fab, 0xe546a8038efe4029}, {0xbf8fdb78849a5f96, 0xde98520472bdd033},
+    {0xef73d256a5c0f77c, 0x963e66858f6d4440}, {0x95a8637627989aad, 0xdde7001379a44aa8},
+    {0xbb127c53b17ec159, 0x5560c018580d5d52}, {0xe9d71b689dde71af, 0xaab8f01e6e10b4a6},
+    {0x9226712162ab070d, 0xcab3961304ca70e8}, {0xb6b00d69bb55c8d1, 0x3d607b97c5fd0d22},
+    {0xe45c10c42a2b3b05, 0x8cb89a7db77c506a}, {0x8eb98a7a9a5b04e3, 0x77f3608e92adb242},
+    {0xb267ed1940f1c61c, 0x55f038b237591ed3}, {0xdf01e85f912e37a3, 0x6b6c46dec52f6688},
+    {0x8b61313bbabce2c6, 0x2323ac4b3b3da015}, {0xae397d8aa96c1b77, 0xabec975e0a0d081a},
+    {0xd9c7dced53c72255, 0x96e7bd358c904a21}, {0x881cea14545c7575, 0x7e50d64177da2e54},
+    {0xaa242499697392d2, 0xdde50bd1d5d0b9e9}, {0xd4ad2dbfc3d07787, 0x955e4ec64b44e864},
+    {0x84ec3c97da624ab4, 0xbd5af13bef0b113e}, {0xa6274bbdd0fadd61, 0xecb1ad8aeacdd58e},
+    {0xcfb11ead453994ba, 0x67de18eda5814af2}, {0x81ceb32c4b43fcf4, 0x80eacf948770ced7},
+    {0xa2425ff75e14fc31, 0xa1258379a94d028d}, {0xcad2f7f5359a3b3e, 0x096ee45813a04330},
+    {0xfd87b5f28300ca0d, 0x8bca9d6e188853fc}, {0x9e74d1b791e07e48, 0x775ea264cf55347e},
+    {0xc612062576589dda, 0x95364afe032a819e}, {0xf79687aed3eec551, 0x3a83ddbd83f52205},
+    {0x9abe14cd44753b52, 0xc4926a9672793543}, {0xc16d9a0095928a27, 0x75b7053c0f178294},
+    {0xf1c90080baf72cb1, 0x5324c68b12dd6339}, {0x971da05074da7bee, 0xd3f6fc16ebca5e04},
+    {0xbce5086492111aea, 0x88f4bb1ca6bcf585}, {0xec1e4a7db69561a5, 0x2b31e9e3d06c32e6},
+    {0x9392ee8e921d5d07, 0x3aff322e62439fd0}, {0xb877aa3236a4b449, 0x09befeb9fad487c3},
+    {0xe69594bec44de15b, 0x4c2ebe687989a9b4}, {0x901d7cf73ab0acd9, 0x0f9d37014bf60a11},
+    {0xb424dc35095cd80f, 0x538484c19ef38c95}, {0xe12e13424bb40e13, 0x2865a5f206b06fba},
+    {0x8cbccc096f5088cb, 0xf93f87b7442e45d4}, {0xafebff0bcb24aafe, 0xf78f69a51539d749},
+    {0xdbe6fecebdedd5be, 0xb573440e5a884d1c}, {0x89705f4136b4a597, 0x31680a88f8953031},
+    {0xabcc77118461cefc, 0xfdc20d2b36ba7c3e}, {0xd6bf94d5e57a42bc, 0x3d32907604691b4d},
+    {0x8637bd05af6c69b5, 0xa63f9a49c2c1b110}, {0xa7c5ac471b478423, 0x0fcf80dc33721d54},
+    {0xd1b71758e219652b, 0xd3c36113404ea4a9}, {0x83126e978d4fdf3b, 0x645a1cac083126ea},
+    {0xa3d70a3d70a3d70a, 0x3d70a3d70a3d70a4}, {0xcccccccccccccccc, 0xcccccccccccccccd},
+    {0x8000000000000000, 0x0000000000000000}, {0xa000000000000000, 0x0000000000000000},
+    {0xc800000000000000, 0x0000000000000000}, {0xfa00000000000000, 0x0000000000000000},
+    {0x9c40000000000000, 0x0000000000000000}, {0xc350000000000000, 0x0000000000000000},
+    {0xf424000000000000, 0x0000000000000000}, {0x9896800000000000, 0x0000000000000000},
+    {0xbebc200000000000, 0x0000000000000000}, {0xee6b280000000000, 0x0000000000000000},
+    {0x9502f90000000000, 0x0000000000000000}, {0xba43b74000000000, 0x0000000000000000},
+    {0xe8d4a51000000000, 0x0000000000000000}, {0x9184e72a00000000, 0x0000000000000000},
+    {0xb5e620f480000000, 0x0000000000000000}, {0xe35fa931a0000000, 0x0000000000000000},
+    {0x8e1bc9bf04000000, 0x0000000000000000}, {0xb1a2bc2ec5000000, 0x0000000000000000},
+    {0xde0b6b3a76400000, 0x0000000000000000}, {0x8ac7230489e80000, 0x0000000000000000},
+    {0xad78ebc5ac620000, 0x0000000000000000}, {0xd8d726b7177a8000, 0x0000000000000000},
+    {0x878678326eac9000, 0x0000000000000000}, {0xa968163f0a57b400, 0x0000000000000000},
+    {0xd3c21bcecceda100, 0x0000000000000000}, {0x84595161401484a0, 0x0000000000000000},
+    {0xa56fa5b99019a5c8, 0x0000000000000000}, {0xcecb8f27f4200f3a, 0x0000000000000000},
+    {0x813f3978f8940984, 0x4000000000000000}, {0xa18f07d736b90be5, 0x5000000000000000},
+    {0xc9f2c9cd04674ede, 0xa400000000000000}, {0xfc6f7c4045812296, 0x4d00000000000000},
+    {0x9dc5ada82b70b59d, 0xf020000000000000}, {0xc5371912364ce305, 0x6c28000000000000},
+    {0xf684df56c3e01bc6, 0xc732000000000000}, {0x9a130b963a6c115c, 0x3c7f400000000000},
+    {0xc097ce7bc90715b3, 0x4b9f100000000000}, {0xf0bdc21abb48db20, 0x1e86d40000000000},
+    {0x96769950b50d88f4, 0x1314448000000000}, {0xbc143fa4e250eb31, 0x17d955a000000000},
+    {0xeb194f8e1ae525fd, 0x5dcfab0800000000}, {0x92efd1b8d0cf37be, 0x5aa1cae500000000},
+    {0xb7abc627050305ad, 0xf14a3d9e40000000}, {0xe596b7b0c643c719, 0x6d9ccd05d0000000},
+    {0x8f7e32ce7bea5c6f, 0xe4820023a2000000}, {0xb35dbf821ae4f38b, 0xdda2802c8a800000},
+    {0xe0352f62a19e306e, 0xd50b2037ad200000}, {0x8c213d9da502de45, 0x4526f422cc340000},
+    {0xaf298d050e4395d6, 0x9670b12b7f410000}, {0xdaf3f04651d47b4c, 0x3c0cdd765f114000},
+    {0x88d8762bf324cd0f, 0xa5880a69fb6ac800}, {0xab0e93b6efee0053, 0x8eea0d047a457a00},
+    {0xd5d238a4abe98068, 0x72a4904598d6d880}, {0x85a36366eb71f041, 0x47a6da2b7f864750},
+    {0xa70c3c40a64e6c51, 0x999090b65f67d924}, {0xd0cf4b50cfe20765, 0xfff4b4e3f741cf6d},
+    {0x82818f1281ed449f, 0xbff8f10e7a8921a4}, {0xa321f2d7226895c7, 0xaff72d52192b6a0d},
+    {0xcbea6f8ceb02bb39, 0x9bf4f8a69f764490}, {0xfee50b7025c36a08, 0x02f236d04753d5b4},
+    {0x9f4f2726179a2245, 0x01d762422c946590}, {0xc722f0ef9d80aad6, 0x424d3ad2b7b97ef5},
+    {0xf8ebad2b84e0d58b, 0xd2e0898765a7deb2}, {0x9b934c3b330c8577, 0x63cc55f49f88eb2f},
+    {0xc2781f49ffcfa6d5, 0x3cbf6b71c76b25fb}, {0xf316271c7fc3908a, 0x8bef464e3945ef7a},
+    {0x97edd871cfda3a56, 0x97758bf0e3cbb5ac}, {0xbde94e8e43d0c8ec, 0x3d52eeed1cbea317},
+    {0xed63a231d4c4fb27, 0x4ca7aaa863ee4bdd}, {0x945e455f24fb1cf8, 0x8fe8caa93e74ef6a},
+    {0xb975d6b6ee39e436, 0xb3e2fd538e122b44}, {0xe7d34c64a9c85d44, 0x60dbbca87196b616},
+    {0x90e40fbeea1d3a4a, 0xbc8955e946fe31cd}, {0xb51d13aea4a488dd, 0x6babab6398bdbe41},
+    {0xe264589a4dcdab14, 0xc696963c7eed2dd1}, {0x8d7eb76070a08aec, 0xfc1e1de5cf543ca2},
+    {0xb0de65388cc8ada8, 0x3b25a55f43294bcb}, {0xdd15fe86affad912, 0x49ef0eb713f39ebe},
+    {0x8a2dbf142dfcc7ab, 0x6e3569326c784337}, {0xacb92ed9397bf996, 0x49c2c37f07965404},
+    {0xd7e77a8f87daf7fb, 0xdc33745ec97be906}, {0x86f0ac99b4e8dafd, 0x69a028bb3ded71a3},
+    {0xa8acd7c0222311bc, 0xc40832ea0d68ce0c}, {0xd2d80db02aabd62b, 0xf50a3fa490c30190},
+    {0x83c7088e1aab65db, 0x792667c6da79e0fa}, {0xa4b8cab1a1563f52, 0x577001b891185938},
+    {0xcde6fd5e09abcf26, 0xed4c0226b55e6f86}, {0x80b05e5ac60b6178, 0x544f8158315b05b4},
+    {0xa0dc75f1778e39d6, 0x696361ae3db1c721}, {0xc913936dd571c84c, 0x03bc3a19cd1e38e9},
+    {0xfb5878494ace3a5f, 0x04ab48a04065c723}, {0x9d174b2dcec0e47b, 0x62eb0d64283f9c76},
+    {0xc45d1df942711d9a, 0x3ba5d0bd324f8394}, {0xf5746577930d6500, 0xca8f44ec7ee36479},
+    {0x9968bf6abbe85f20, 0x7e998b13cf4e1ecb}, {0xbfc2ef456ae276e8, 0x9e3fedd8c321a67e},
+    {0xefb3ab16c59b14a2, 0xc5cfe94ef3ea101e}, {0x95d04aee3b80ece5, 0xbba1f1d158724a12},
+    {0xbb445da9ca61281f, 0x2a8a6e45ae8edc97}, {0xea1575143cf97226, 0xf52d09d71a3293bd},
+    {0x924d692ca61be758, 0x593c2626705f9c56}, {0xb6e0c377cfa2e12e, 0x6f8b2fb00c77836c},
+    {0xe498f455c38b997a, 0x0b6dfb9c0f956447}, {0x8edf98b59a373fec, 0x4724bd4189bd5eac},
+    {0xb2977ee300c50fe7, 0x58edec91ec2cb657}, {0xdf3d5e9bc0f653e1, 0x2f2967b66737e3ed},
+    {0x8b865b215899f46c, 0xbd79e0d20082ee74}, {0xae67f1e9aec07187, 0xecd8590680a3aa11},
+    {0xda01ee641a708de9, 0xe80e6f4820cc9495}, {0x884134fe908658b2, 0x3109058d147fdcdd},
+    {0xaa51823e34a7eede, 0xbd4b46f0599fd415}, {0xd4e5e2cdc1d1ea96, 0x6c9e18ac7007c91a},
+    {0x850fadc09923329e, 0x03e2cf6bc604ddb0}, {0xa6539930bf6bff45, 0x84db8346b786151c},
+    {0xcfe87f7cef46ff16, 0xe612641865679a63}, {0x81f14fae158c5f6e, 0x4fcb7e8f3f60c07e},
+    {0xa26da3999aef7749, 0xe3be5e330f38f09d}, {0xcb090c8001ab551c, 0x5cadf5bfd3072cc5},
+    {0xfdcb4fa002162a63, 0x73d9732fc7c8f7f6}, {0x9e9f11c4014dda7e, 0x2867e7fddcdd9afa},
+    {0xc646d63501a1511d, 0xb281e1fd541501b8}, {0xf7d88bc24209a565, 0x1f225a7ca91a4226},
+    {0x9ae757596946075f, 0x3375788de9b06958}, {0xc1a12d2fc3978937, 0x0052d6b1641c83ae},
+    {0xf209787bb47d6b84, 0xc0678c5dbd23a49a}, {0x9745eb4d50ce6332, 0xf840b7ba963646e0},
+    {0xbd176620a501fbff, 0xb650e5a93bc3d898}, {0xec5d3fa8ce427aff, 0xa3e51f138ab4cebe},
+    {0x93ba47c980e98cdf, 0xc66f336c36b10137}, {0xb8a8d9bbe123f017, 0xb80b0047445d4184},
+    {0xe6d3102ad96cec1d, 0xa60dc059157491e5}, {0x9043ea1ac7e41392, 0x87c89837ad68db2f},
+    {0xb454e4a179dd1877, 0x29babe4598c311fb}, {0xe16a1dc9d8545e94, 0xf4296dd6fef3d67a},
+    {0x8ce2529e2734bb1d, 0x1899e4a65f58660c}, {0xb01ae745b101e9e4, 0x5ec05dcff72e7f8f},
+    {0xdc21a1171d42645d, 0x76707543f4fa1f73}, {0x899504ae72497eba, 0x6a06494a791c53a8},
+    {0xabfa45da0edbde69, 0x0487db9d17636892}, {0xd6f8d7509292d603, 0x45a9d2845d3c42b6},
+    {0x865b86925b9bc5c2, 0x0b8a2392ba45a9b2}, {0xa7f26836f282b732, 0x8e6cac7768d7141e},
+    {0xd1ef0244af2364ff, 0x3207d795430cd926}, {0x8335616aed761f1f, 0x7f44e6bd49e807b8},
+    {0xa402b9c5a8d3a6e7, 0x5f16206c9c6209a6}, {0xcd036837130890a1, 0x36dba887c37a8c0f},
+    {0x802221226be55a64, 0xc2494954da2c9789}, {0xa02aa96b06deb0fd, 0xf2db9baa10b7bd6c},
+    {0xc83553c5c8965d3d, 0x6f92829494e5acc7}, {0xfa42a8b73abbf48c, 0xcb772339ba1f17f9},
+    {0x9c69a97284b578d7, 0xff2a760414536efb}, {0xc38413cf25e2d70d, 0xfef5138519684aba},
+    {0xf46518c2ef5b8cd1, 0x7eb258665fc25d69}, {0x98bf2f79d5993802, 0xef2f773ffbd97a61},
+    {0xbeeefb584aff8603, 0xaafb550ffacfd8fa}, {0xeeaaba2e5dbf6784, 0x95ba2a53f983cf38},
+    {0x952ab45cfa97a0b2, 0xdd945a747bf26183}, {0xba756174393d88df, 0x94f971119aeef9e4},
+    {0xe912b9d1478ceb17, 0x7a37cd5601aab85d}, {0x91abb422ccb812ee, 0xac62e055c10ab33a},
+    {0xb616a12b7fe617aa, 0x577b986b314d6009}, {0xe39c49765fdf9d94, 0xed5a7e85fda0b80b},
+    {0x8e41ade9fbebc27d, 0x14588f13be847307}, {0xb1d219647ae6b31c, 0x596eb2d8ae258fc8},
+    {0xde469fbd99a05fe3, 0x6fca5f8ed9aef3bb}, {0x8aec23d680043bee, 0x25de7bb9480d5854},
+    {0xada72ccc20054ae9, 0xaf561aa79a10ae6a}, {0xd910f7ff28069da4, 0x1b2ba1518094da04},
+    {0x87aa9aff79042286, 0x90fb44d2f05d0842}, {0xa99541bf57452b28, 0x353a1607ac744a53},
+    {0xd3fa922f2d1675f2, 0x42889b8997915ce8}, {0x847c9b5d7c2e09b7, 0x69956135febada11},
+    {0xa59bc234db398c25, 0x43fab9837e699095}, {0xcf02b2c21207ef2e, 0x94f967e45e03f4bb},
+    {0x8161afb94b44f57d, 0x1d1be0eebac278f5}, {0xa1ba1ba79e1632dc, 0x6462d92a69731732},
+    {0xca28a291859bbf93, 0x7d7b8f7503cfdcfe}, {0xfcb2cb35e702af78, 0x5cda735244c3d43e},
+    {0x9defbf01b061adab, 0x3a0888136afa64a7}, {0xc56baec21c7a1916, 0x088aaa1845b8fdd0},
+    {0xf6c69a72a3989f5b, 0x8aad549e57273d45}, {0x9a3c2087a63f6399, 0x36ac54e2f678864b},
+    {0xc0cb28a98fcf3c7f, 0x84576a1bb416a7dd}, {0xf0fdf2d3f3c30b9f, 0x656d44a2a11c51d5},
+    {0x969eb7c47859e743, 0x9f644ae5a4b1b325}, {0xbc4665b596706114, 0x873d5d9f0dde1fee},
+    {0xeb57ff22fc0c7959, 0xa90cb506d155a7ea}, {0x9316ff75dd87cbd8, 0x09a7f12442d588f2},
+    {0xb7dcbf5354e9bece, 0x0c11ed6d538aeb2f}, {0xe5d3ef282a242e81, 0x8f1668c8a86da5fa},
+    {0x8fa475791a569d10, 0xf96e017d694487bc}, {0xb38d92d760ec4455, 0x37c981dcc395a9ac},
+    {0xe070f78d3927556a, 0x85bbe253f47b1417}, {0x8c469ab843b89562, 0x93956d7478ccec8e},
+    {0xaf58416654a6babb, 0x387ac8d1970027b2}, {0xdb2e51bfe9d0696a, 0x06997b05fcc0319e},
+    {0x88fcf317f22241e2, 0x441fece3bdf81f03}, {0xab3c2fddeeaad25a, 0xd527e81cad7626c3},
+    {0xd60b3bd56a5586f1, 0x8a71e223d8d3b074}, {0x85c7056562757456, 0xf6872d5667844e49},
+    {0xa738c6bebb12d16c, 0xb428f8ac016561db}, {0xd106f86e69d785c7, 0xe13336d701beba52},
+    {0x82a45b450226b39c, 0xecc0024661173473}, {0xa34d721642b06084, 0x27f002d7f95d0190},
+    {0xcc20ce9bd35c78a5, 0x31ec038df7b441f4}, {0xff290242c83396ce, 0x7e67047175a15271},
+    {0x9f79a169bd203e41, 0x0f0062c6e984d386}, {0xc75809c42c684dd1, 0x52c07b78a3e60868},
+    {0xf92e0c3537826145, 0xa7709a56ccdf8a82}, {0x9bbcc7a142b17ccb, 0x88a66076400bb691},
+    {0xc2abf989935ddbfe, 0x6acff893d00ea435}, {0xf356f7ebf83552fe, 0x0583f6b8c4124d43},
+    {0x98165af37b2153de, 0xc3727a337a8b704a}, {0xbe1bf1b059e9a8d6, 0x744f18c0592e4c5c},
+    {0xeda2ee1c7064130c, 0x1162def06f79df73}, {0x9485d4d1c63e8be7, 0x8addcb5645ac2ba8},
+    {0xb9a74a0637ce2ee1, 0x6d953e2bd7173692}, {0xe8111c87c5c1ba99, 0xc8fa8db6ccdd0437},
+    {0x910ab1d4db9914a0, 0x1d9c9892400a22a2}, {0xb54d5e4a127f59c8, 0x2503beb6d00cab4b},
+    {0xe2a0b5dc971f303a, 0x2e44ae64840fd61d}, {0x8da471a9de737e24, 0x5ceaecfed289e5d2},
+    {0xb10d8e1456105dad, 0x7425a83e872c5f47}, {0xdd50f1996b947518, 0xd12f124e28f77719},
+    {0x8a5296ffe33cc92f, 0x82bd6b70d99aaa6f}, {0xace73cbfdc0bfb7b, 0x636cc64d1001550b},
+    {0xd8210befd30efa5a, 0x3c47f7e05401aa4e}, {0x8714a775e3e95c78, 0x65acfaec34810a71},
+    {0xa8d9d1535ce3b396, 0x7f1839a741a14d0d}, {0xd31045a8341ca07c, 0x1ede48111209a050},
+    {0x83ea2b892091e44d, 0x934aed0aab460432}, {0xa4e4b66b68b65d60, 0xf81da84d5617853f},
+    {0xce1de40642e3f4b9, 0x36251260ab9d668e}, {0x80d2ae83e9ce78f3, 0xc1d72b7c6b426019},
+    {0xa1075a24e4421730, 0xb24cf65b8612f81f}, {0xc94930ae1d529cfc, 0xdee033f26797b627},
+    {0xfb9b7cd9a4a7443c, 0x169840ef017da3b1}, {0x9d412e0806e88aa5, 0x8e1f289560ee864e},
+    {0xc491798a08a2ad4e, 0xf1a6f2bab92a27e2}, {0xf5b5d7ec8acb58a2, 0xae10af696774b1db},
+    {0x9991a6f3d6bf1765, 0xacca6da1e0a8ef29}, {0xbff610b0cc6edd3f, 0x17fd090a58d32af3},
+    {0xeff394dcff8a948e, 0xddfc4b4cef07f5b0}, {0x95f83d0a1fb69cd9, 0x4abdaf101564f98e},
+    {0xbb764c4ca7a4440f, 0x9d6d1ad41abe37f1}, {0xea53df5fd18d5513, 0x84c86189216dc5ed},
+    {0x92746b9be2f8552c, 0x32fd3cf5b4e49bb4}, {0xb7118682dbb66a77, 0x3fbc8c33221dc2a1},
+    {0xe4d5e82392a40515, 0x0fabaf3feaa5334a}, {0x8f05b1163ba6832d, 0x29cb4d87f2a7400e},
+    {0xb2c71d5bca9023f8, 0x743e20e9ef511012}, {0xdf78e4b2bd342cf6, 0x914da9246b255416},
+    {0x8bab8eefb6409c1a, 0x1ad089b6c2f7548e}, {0xae9672aba3d0c320, 0xa184ac2473b529b1},
+    {0xda3c0f568cc4f3e8, 0xc9e5d72d90a2741e}, {0x8865899617fb1871, 0x7e2fa67c7a658892},
+    {0xaa7eebfb9df9de8d, 0xddbb901b98feeab7}, {0xd51ea6fa85785631, 0x552a74227f3ea565},
+    {0x8533285c936b35de, 0xd53a88958f87275f}, {0xa67ff273b8460356, 0x8a892abaf368f137},
+    {0xd01fef10a657842c, 0x2d2b7569b0432d85}, {0x8213f56a67f6b29b, 0x9c3b29620e29fc73},
+    {0xa298f2c501f45f42, 0x8349f3ba91b47b8f}, {0xcb3f2f7642717713, 0x241c70a936219a73},
+    {0xfe0efb53d30dd4d7, 0xed238cd383aa0110}, {0x9ec95d1463e8a506, 0xf4363804324a40aa},
+    {0xc67bb4597ce2ce48, 0xb143c6053edcd0d5}, {0xf81aa16fdc1b81da, 0xdd94b7868e94050a},
+    {0x9b10a4e5e9913128, 0xca7cf2b4191c8326}, {0xc1d4ce1f63f57d72, 0xfd1c2f611f63a3f0},
+    {0xf24a01a73cf2dccf, 0xbc633b39673c8cec}, {0x976e41088617ca01, 0xd5be0503e085d813},
+    {0xbd49d14aa79dbc82, 0x4b2d8644d8a74e18}, {0xec9c459d51852ba2, 0xddf8e7d60ed1219e},
+    {0x93e1ab8252f33b45, 0xcabb90e5c942b503}, {0xb8da1662e7b00a17, 0x3d6a751f3b936243},
+    {0xe7109bfba19c0c9d, 0x0cc512670a783ad4}, {0x906a617d450187e2, 0x27fb2b80668b24c5},
+    {0xb484f9dc9641e9da, 0xb1f9f660802dedf6}, {0xe1a63853bbd26451, 0x5e7873f8a0396973},
+    {0x8d07e33455637eb2, 0xdb0b487b6423e1e8}, {0xb049dc016abc5e5f, 0x91ce1a9a3d2cda62},
+    {0xdc5c5301c56b75f7, 0x7641a140cc7810fb}, {0x89b9b3e11b6329ba, 0xa9e904c87fcb0a9d},
+    {0xac2820d9623bf429, 0x546345fa9fbdcd44}, {0xd732290fbacaf133, 0xa97c177947ad4095},
+    {0x867f59a9d4bed6c0, 0x49ed8eabcccc485d}, {0xa81f301449ee8c70, 0x5c68f256bfff5a74},
+    {0xd226fc195c6a2f8c, 0x73832eec6fff3111}, {0x83585d8fd9c25db7, 0xc831fd53c5ff7eab},
+    {0xa42e74f3d032f525, 0xba3e7ca8b77f5e55}, {0xcd3a1230c43fb26f, 0x28ce1bd2e55f35eb},
+    {0x80444b5e7aa7cf85, 0x7980d163cf5b81b3}, {0xa0555e361951c366, 0xd7e105bcc332621f},
+    {0xc86ab5c39fa63440, 0x8dd9472bf3fefaa7}, {0xfa856334878fc150, 0xb14f98f6f0feb951},
+    {0x9c935e00d4b9d8d2, 0x6ed1bf9a569f33d3}, {0xc3b8358109e84f07, 0x0a862f80ec4700c8},
+    {0xf4a642e14c6262c8, 0xcd27bb612758c0fa}, {0x98e7e9cccfbd7dbd, 0x8038d51cb897789c},
+    {0xbf21e44003acdd2c, 0xe0470a63e6bd56c3}, {0xeeea5d5004981478, 0x1858ccfce06cac74},
+    {0x95527a5202df0ccb, 0x0f37801e0c43ebc8}, {0xbaa718e68396cffd, 0xd30560258f54e6ba},
+    {0xe950df20247c83fd, 0x47c6b82ef32a2069}, {0x91d28b7416cdd27e, 0x4cdc331d57fa5441},
+    {0xb6472e511c81471d, 0xe0133fe4adf8e952}, {0xe3d8f9e563a198e5, 0x58180fddd97723a6},
+    {0x8e679c2f5e44ff8f, 0x570f09eaa7ea7648},
+};
+
+typedef struct mbi_binary { /* a binary floating-point format */
+  int fraction_bits;
+  int bias;     /* value = significand * 2^(stored exponent - bias - fraction_bits) */
+  int infinite; /* stored exponent of infinity */
+  int tie_first, tie_last; /* powers of ten whose multiples can be exact ties */
+} mbi_binary;
+
+static const mbi_binary mbi_binary_f64 = {52, 1023, 0x7FF, -4, 23};
+static const mbi_binary mbi_binary_f32 = {23, 127, 0xFF, -17, 10};
+
+typedef struct mbi_decimal { /* a scanned number: +-digits * 10^exponent */
+  const char *text;          /* the first digit or point */
+  const char *text_end;      /* behind the last one */
+  uint64_t digits;           /* the first 19 significant digits */
+  int64_t exponent;          /* of the last of them */
+  int negative;
+  int integer; /* neither point nor exponent */
+  int cut;     /* there are digits beyond the 19th */
+} mbi_decimal;
+
+/* ---- Scanning ---------------------------------------------------------------------------- */
+
+static int mbi_is_digit(char c) {
+  return (unsigned char)(c - '0') < 10;
+}
+
+static uint64_t mbi_load8(const char *text) {
+  uint64_t bytes;
+  memcpy(&bytes, text, sizeof bytes);
+  return bytes;
+}
+
+/* How many of eight characters (little-endian, each xor '0') are digits before the first other
+ * one. */
+static int mbi_eight_count(uint64_t bytes) {
+  const uint64_t other =
+      ((bytes + UINT64_C(0x0606060606060606)) | bytes) & UINT64_C(0xF0F0F0F0F0F0F0F0);
+  return other == 0 ? 8 : __builtin_ctzll(other) >> 3;
+}
+
+/* The number that eight digits spell, the first in the lowest byte: pairs, fours, eights. */
+static uint64_t mbi_eight_value(uint64_t bytes) {
+  bytes = (bytes * 10 + (bytes >> 8)) & UINT64_C(0x00FF00FF00FF00FF);
+  bytes = (bytes * 100 + (bytes >> 16)) & UINT64_C(0x0000FFFF0000FFFF);
+  return (bytes * 10000 + (bytes >> 32)) & UINT64_C(0xFFFFFFFF);
+}
+
+/* A run of digits appended to *value, modulo 2^64. */
+static const char *mbi_digits_scan(const char *p, uint64_t *value) {
+  static const uint64_t powers[] = {1,      10,      100,      1000,     10000,
+                                    100000, 1000000, 10000000, 100000000};
+  int count;
+  do {
+    const uint64_t bytes = mbi_load8(p) ^ UINT64_C(0x3030303030303030);
+    count = mbi_eight_count(bytes);
+    if (count == 0) {
+      break;
+    }
+    *value = *value * powers[count] + mbi_eight_value(bytes << (64 - 8 * count));
+    p += count;
+  } while (count == 8);
+  return p;
+}
+
+/* More than 19 digits: drop leading zeros, and keep the first 19 of what remains. */
+static void mbi_decimal_shorten(mbi_decimal *d, int64_t fraction) {
+  const char *p = d->text;
+  int64_t left = d->text_end - d->text - (fraction >= 0);
+  int64_t kept = 0;
+  while (p < d->text_end && (*p == '0' || *p == '.')) {
+    left -= *p == '0';
+    p++;
+  }
+  if (left <= 19) {
+    return; /* the zeros added nothing to d->digits */
+  }
+  d->digits = 0;
+  for (; kept < 19; p++) {
+    if (*p != '.') {
+      d->digits = d->digits * 10 + (uint64_t)(*p - '0');
+      kept++;
+    }
+  }
+  d->cut = 1;
+  d->exponent += left - 19;
+}
+
+/* [+-] digits [. digits] [(e|E|d|D) [+-] digits], D being Fortran's. Returns the end, or NULL
+ * where that is no number. A newline must follow somewhere, and eight readable bytes from it
+ * on. */
+static const char *mbi_decimal_scan(const char *p, mbi_decimal *d) {
+  int64_t fraction = -1; /* digits behind the point; negative: there is none */
+  d->negative = *p == '-';
+  p += *p == '-' || *p == '+';
+  d->text = p;
+  d->digits = 0;
+  d->cut = 0;
+  p = mbi_digits_scan(p, &d->digits);
+  if (*p == '.') {
+    const char *point = p + 1;
+    p = mbi_digits_scan(point, &d->digits);
+    fraction = p - point;
+  }
+  d->text_end = p;
+  d->integer = fraction < 0;
+  d->exponent = fraction > 0 ? -fraction : 0;
+  if (p - d->text == (fraction >= 0)) {
+    return NULL;
+  }
+  if (p - d->text > 19) {
+    mbi_decimal_shorten(d, fraction);
+  }
+  if ((*p | 0x20) == 'e' || (*p | 0x20) == 'd') {
+    int64_t exponent = 0;
+    const int negative = p[1] == '-';
+    p += 1 + (p[1] == '-' || p[1] == '+');
+    if (!mbi_is_digit(*p)) {
+      return NULL;
+    }
+    for (; mbi_is_digit(*p); p++) {
+      if (exponent < INT64_C(1000000000000000)) { /* beyond the digits of any line */
+        exponent = exponent * 10 + (*p - '0');
+      }
+    }
+    d->exponent += negative ? -exponent : exponent;
+    d->integer = 0;
+  }
+  return p;
+}
+
+/* ---- Rounding ---------------------------------------------------------------------------- */
+
+/* The bits of the nearest number to w * 10^q, without sign; infinity where that is out of
+ * range. */
+static uint64_t mbi_decimal_nearest(uint64_t w, int64_t q, const mbi_binary *format) {
+  const uint64_t infinity = (uint64_t)format->infinite << format->fraction_bits;
+  const uint64_t *five;
+  uint64_t high, low, fraction;
+  int zeros, upper, shift, exponent;
+  mbi_u128 product;
+  if (w == 0 || q < MBI_FIVE_FIRST) {
+    return 0;
+  }
+  if (q > MBI_FIVE_LAST) {
+    return infinity;
+  }
+  zeros = __builtin_clzll(w);
+  w <<= zeros;
+  five = mbi_powers_of_five[q - MBI_FIVE_FIRST];
+  product = (mbi_u128)w * five[0];
+  high = (uint64_t)(product >> 64);
+  low = (uint64_t)product;
+  if ((high & (~UINT64_C(0) >> (format->fraction_bits + 3))) ==
+      (~UINT64_C(0) >> (format->fraction_bits + 3))) {
+    const uint64_t more = (uint64_t)(((mbi_u128)w * five[1]) >> 64);
+    low += more;
+    high += low < more;
+  }
+  upper = (int)(high >> 63);
+  shift = upper + 61 - format->fraction_bits;
+  fraction = high >> shift; /* two bits more than the format holds: hidden and rounding bit */
+  exponent = (int)((q * (152170 + 65536)) >> 16) + 63 + upper - zeros + format->bias;
+  if (exponent <= 0) { /* subnormal; ties cannot occur here */
+    if (exponent < -62) {
+      return 0;
+    }
+    fraction >>= 1 - exponent;
+    return (fraction + (fraction & 1)) >> 1; /* a carry into the exponent is right */
+  }
+  if (low <= 1 && q >= format->tie_first && q <= format->tie_last && (fraction & 3) == 1 &&
+      fraction << shift == high) {
+    fraction--; /* an exact tie above an even number */
+  }
+  fraction = (fraction + (fraction & 1)) >> 1;
+  fraction += (uint64_t)(exponent - 1) << format->fraction_bits; /* the hidden bit counts one */
+  return fraction < infinity ? fraction : infinity;
+}
+
+/* ---- The exact comparison ---------------------------------------------------------------- */
+
+#define MBI_BIG_LIMBS 96   /* 801 digits or 5^1143 times a significand, and a word to spare */
+#define MBI_BIG_DIGITS 800 /* a halfway point between doubles has at most 767 */
+
+typedef struct mbi_big { /* little-endian, no leading zero limbs */
+  uint32_t limb[MBI_BIG_LIMBS];
+  int count;
+} mbi_big;
+
+static void mbi_big_scale(mbi_big *big, uint32_t factor, uint32_t addend) {
+  uint64_t carry = addend;
+  int i;
+  for (i = 0; i < big->count; i++) {
+    carry += (uint64_t)big->limb[i] * factor;
+    big->limb[i] = (uint32_t)carry;
+    carry >>= 32;
+  }
+  if (carry != 0) {
+    big->limb[big->count++] = (uint32_t)carry;
+  }
+}
+
+static void mbi_big_scale_fives(mbi_big *big, int64_t power) {
+  for (; power >= 13; power -= 13) {
+    mbi_big_scale(big, 1220703125, 0);
+  }
+  for (; power > 0; power--) {
+    mbi_big_scale(big, 5, 0);
+  }
+}
+
+static void mbi_big_shift(mbi_big *big, int64_t bits) {
+  const int words = (int)(bits >> 5);
+  mbi_big_scale(big, (uint32_t)1 << (bits & 31), 0);
+  memmove(big->limb + words, big->limb, (size_t)big->count * sizeof big->limb[0]);
+  memset(big->limb, 0, (size_t)words * sizeof big->limb[0]);
+  big->count += words;
+}
+
+static int mbi_big_compare(const mbi_big *a, const mbi_big *b) {
+  int i = a->count - 1;
+  if (a->count != b->count) {
+    return a->count < b->count ? -1 : 1;
+  }
+  while (i > 0 && a->limb[i] == b->limb[i]) {
+    i--;
+  }
+  return a->limb[i] < b->limb[i] ? -1 : a->limb[i] > b->limb[i];
+}
+
+/* All digits as one integer, the first MBI_BIG_DIGITS and a 1 for any others. Returns their
+ * power of ten. The compared numbers differ by less than a unit in the last place of the
+ * format, so that neither outgrows its array. */
+static int64_t mbi_big_read(mbi_big *big, const mbi_decimal *d) {
+  int64_t count = 0;
+  const char *p = d->text;
+  int others = 0;
+  big->count = 0;
+  for (; p < d->text_end; p++) {
+    if (*p == '.' || (count == 0 && *p == '0')) {
+      continue;
+    }
+    if (count < MBI_BIG_DIGITS) {
+      mbi_big_scale(big, 10, (uint32_t)(*p - '0'));
+      count++;
+    } else if (*p != '0') {
+      others = 1;
+    }
+  }
+  if (others) {
+    mbi_big_scale(big, 10, 1);
+  }
+  return d->exponent + 19 - count - others;
+}
+
+/* The number is between the float `below` and the next one: compare it with the point halfway.
+ */
+static uint64_t mbi_decimal_settle(const mbi_decimal *d, uint64_t below,
+                                   const mbi_binary *format) {
+  const uint64_t hidden = (uint64_t)1 << format->fraction_bits;
+  const uint64_t twice = 2 * ((below & (hidden - 1)) | (below < hidden ? 0 : hidden)) + 1;
+  const int64_t stored = below < hidden ? 1 : (int64_t)(below >> format->fraction_bits);
+  int64_t shift = stored - format->bias - format->fraction_bits - 1; /* of the halfway point */
+  mbi_big number, halfway;
+  const int64_t ten = mbi_big_read(&number, d);
+  int order;
+  halfway.limb[0] = (uint32_t)twice;
+  halfway.limb[1] = (uint32_t)(twice >> 32);
+  halfway.count = halfway.limb[1] != 0 ? 2 : 1;
+  mbi_big_scale_fives(&number, ten);
+  mbi_big_scale_fives(&halfway, -ten);
+  shift -= ten;
+  mbi_big_shift(shift < 0 ? &number : &halfway, shift < 0 ? -shift : shift);
+  order = mbi_big_compare(&number, &halfway);
+  return below + (order > 0 || (order == 0 && (below & 1) != 0) ? 1 : 0);
+}
+
+static uint64_t mbi_decimal_bits(const mbi_decimal *d, const mbi_binary *format) {
+  const uint64_t bits = mbi_decimal_nearest(d->digits, d->exponent, format);
+  if (d->cut && bits != mbi_decimal_nearest(d->digits + 1, d->exponent, format)) {
+    return mbi_decimal_settle(d, bits, format);
+  }
+  return bits;
+}
+
+/* 0 where the nearest double would be infinite. */
+static int mbi_decimal_f64(const mbi_decimal *d, double *value) {
+  const uint64_t bits = mbi_decimal_bits(d, &mbi_binary_f64);
+  const uint64_t all = bits | (uint64_t)d->negative << 63;
+  memcpy(value, &all, sizeof *value);
+  return bits < UINT64_C(0x7FF0000000000000);
+}
+
+/* The same for float, from the decimal at once: no rounding twice. */
+static int mbi_decimal_f32(const mbi_decimal *d, float *value) {
+  const uint32_t bits = (uint32_t)mbi_decimal_bits(d, &mbi_binary_f32);
+  const uint32_t all = bits | (uint32_t)d->negative << 31;
+  memcpy(value, &all, sizeof *value);
+  return bits < UINT32_C(0x7F800000);
+}
+
+/* ==== >>matrix/mm_input.c  Matrix Market: lines from a path, memory or a callback ========= */
+#define MBI_MM_WINDOW 262144     /* bytes: the longest data line; stays in a core's cache */
+#define MBI_MM_PAD 16            /* bytes that may be read behind a window */
+#define MBI_MM_PROGRESS 16777216 /* bytes between two reports */
+#define MBI_MM_QUOTE 80          /* a quoted piece of the input, every byte escaped */
+
+/* Text comes in windows of whole lines. Each ends with a newline and has MBI_MM_PAD readable
+ * bytes behind it: scanning that stops at '\n' may load eight bytes at once and needs no other
+ * check. Memory is handed out in place but for its end. */
+typedef struct mbi_mm_input {
+  merbit_context *context;
+  const merbit_read_desc *desc;
+  const char *path; /* for the sentence; NULL where there is none */
+  merbit_read_callback read;
+  void *user;
+  const char *block; /* memory that is not handed out yet */
+  size_t block_size;
+  const char *next, *end; /* the window's unread part */
+  int64_t line;           /* the number of the line at `next` */
+  char *buffer;
+  const char *rest; /* in the buffer, behind the window: the start of a line */
+  size_t rest_size;
+  int ended;            /* the source is */
+  int in_comment;       /* of a line longer than the buffer */
+  int64_t total, taken; /* bytes: in all (0: not known), so far */
+  int64_t reported;
+} mbi_mm_input;
+
+/* A merbit_read_callback over in->block. */
+static int64_t mbi_mm_read_block(void *user, void *data, size_t size) {
+  mbi_mm_input *in = (mbi_mm_input *)user;
+  if (size > in->block_size) {
+    size = in->block_size;
+  }
+  if (size > 0) {
+    memcpy(data, in->block, size);
+    in->block += size;
+    in->block_size -= size;
+  }
+  return (int64_t)size;
+}
+
+/* ---- Sentences --------------------------------------------------------------------------- */
+
+/* The bytes from `text` to `end` in quotes; what is not plain ASCII as \xNN, what is long cut.
+ */
+static const char *mbi_mm_quote(const char *text, const char *end, char *quoted) {
+  static const char hex[] = "0123456789abcdef";
+  size_t size = 0;
+  quoted[size++] = '"';
+  for (; text < end && size < MBI_MM_QUOTE - 8; text++) {
+    const unsigned char c = (unsigned char)*text;
+    if (c < 0x20 || c > 0x7E) {
+      quoted[size++] = '\\';
+      quoted[size++] = 'x';
+      quoted[size++] = hex[c >> 4];
+      quoted[size++] = hex[c & 15];
+    } else {
+      quoted[size++] = (char)c;
+    }
+  }
+  (void)snprintf(quoted + size, MBI_MM_QUOTE - size, text < end ? "...\"" : "\"");
+  return quoted;
+}
+
+static int mbi_mm_is_blank(char c) {
+  return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
+}
+
+static const char *mbi_mm_skip_blanks(const char *p) {
+  while (mbi_mm_is_blank(*p)) {
+    p++;
+  }
+  return p;
+}
+
+static const char *mbi_mm_word_end(const char *p) {
+  while (!mbi_mm_is_blank(*p) && *p != '\n') {
+    p++;
+  }
+  return p;
+}
+
+/* The word at `p`, or the line without the blanks around it. */
+static const char *mbi_mm_quote_word(const char *p, char *quoted) {
+  return mbi_mm_quote(p, mbi_mm_word_end(p), quoted);
+}
+
+static const char *mbi_mm_quote_line(const char *p, char *quoted) {
+  const char *end;
+  p = mbi_mm_skip_blanks(p);
+  end = p;
+  while (*end != '\n') {
+    end++;
+  }
+  while (end > p && mbi_mm_is_blank(end[-1])) {
+    end--;
+  }
+  return mbi_mm_quote(p, end, quoted);
+}
+
+static merbit_status mbi_mm_read_failed(const mbi_mm_input *in, int64_t got) {
+  if (in->path != NULL) {
+    return mbi_fail(in->context, MERBIT_IO_ERROR,
+                    "cannot read %.300s after %" PRId64 " bytes: %s", in->path, in->taken,
+                    strerror(errno));
+  }
+  return mbi_fail(in->context, MERBIT_IO_ERROR,
+                  "the read callback returned %" PRId64 " after %" PRId64 " bytes", got,
+                  in->taken);
+}
+
+/* Packed files, told by their first bytes. */
+static merbit_status mbi_mm_refuse_packed(const mbi_mm_input *in, const char *data,
+                                          size_t size) {
+  static const struct {
+    const char *magic, *name, *remedy;
+  } packers[] = {
+      {"\x1f\x8b", "gzip", "gunzip"},
+      {"BZh", "bzip2", "bunzip2"},
+      {"\xfd"
+       "7zXZ",
+       "xz", "unxz"},
+      {"\x28\xb5\x2f\xfd", "zstd", "unzstd"},
+      {"PK\x03\x04", "zip", "unzip"},
+  };
+  size_t i;
+  for (i = 0; i < sizeof packers / sizeof packers[0]; i++) {
+    const size_t length = strlen(packers[i].magic);
+    if (size >= length && memcmp(data, packers[i].magic, length) == 0) {
+      return mbi_fail(
+          in->context, MERBIT_INVALID_FILE,
+          "line 1: the input is packed with %s; unpack it first (%s) and read the result",
+          packers[i].name, packers[i].remedy);
+    }
+  }
+  return MERBIT_OK;
+}
+
+/* ---- Windows ----------------------------------------------------------------------------- */
+
+static merbit_status mbi_mm_report(mbi_mm_input *in, int64_t step) {
+  if (in->desc->progress == NULL || in->taken - in->reported < step) {
+    return MERBIT_OK;
+  }
+  in->reported = in->taken;
+  if (in->desc->progress(in->desc->progress_user, in->taken, in->total) != 0) {
+    return mbi_fail(in->context, MERBIT_CANCELLED,
+                    "the progress callback cancelled the read after %" PRId64 " bytes",
+                    in->taken);
+  }
+  return MERBIT_OK;
+}
+
+/* Whole lines of memory in place, while enough bytes follow them. */
+static int mbi_mm_window_in_place(mbi_mm_input *in) {
+  size_t size = in->block_size;
+  const char *last;
+  if (size <= MBI_MM_PAD || in->rest_size > 0 || in->in_comment) {
+    return 0;
+  }
+  size = size - MBI_MM_PAD < MBI_MM_WINDOW ? size - MBI_MM_PAD : MBI_MM_WINDOW;
+  last = (const char *)memrchr(in->block, '\n', size);
+  if (last == NULL) {
+    return 0;
+  }
+  in->next = in->block;
+  in->end = last + 1;
+  size = (size_t)(in->end - in->next);
+  in->block += size;
+  in->block_size -= size;
+  in->taken += (int64_t)size;
+  return 1;
+}
+
+/* The rest of the last window and what can be read behind it, from the start of the buffer. */
+static merbit_status mbi_mm_fill(mbi_mm_input *in, size_t *used) {
+  *used = in->rest_size;
+  memmove(in->buffer, in->rest, *used);
+  while (!in->ended && *used < MBI_MM_WINDOW) {
+    const size_t room = MBI_MM_WINDOW - *used;
+    const int64_t got = in->read(in->user, in->buffer + *used, room);
+    if (got < 0 || (uint64_t)got > room) {
+      return mbi_mm_read_failed(in, got);
+    }
+    in->ended = got == 0;
+    in->taken += got;
+    *used += (size_t)got;
+  }
+  memset(in->buffer + *used, '\n', 2 * MBI_MM_PAD);
+  return MERBIT_OK;
+}
+
+/* Whole lines of the buffer's first `used` bytes become the window: none where a line is
+ * longer. The last line of the input may lack its newline. */
+static void mbi_mm_window_in_buffer(mbi_mm_input *in, size_t used) {
+  const char *last = (const char *)memrchr(in->buffer, '\n', used);
+  in->next = in->buffer;
+  in->end = last != NULL ? last + 1 : in->buffer;
+  if (in->ended && used > 0 && in->buffer[used - 1] != '\n') {
+    in->end = in->buffer + used + 1;
+    used++;
+  }
+  in->rest = in->end;
+  in->rest_size = (size_t)(in->buffer + used - in->end);
+}
+
+/* Lines longer than the buffer may be comments, and are dropped piece by piece. */
+static merbit_status mbi_mm_long_line(mbi_mm_input *in) {
+  if (!in->in_comment && (in->line == 1 || *mbi_mm_skip_blanks(in->rest) != '%')) {
+    return mbi_fail(in->context, MERBIT_INVALID_FILE,
+                    "line %" PRId64 ": longer than %d bytes, which only comments may be",
+                    in->line, MBI_MM_WINDOW);
+  }
+  in->in_comment = 1;
+  in->rest_size = 0;
+  return MERBIT_OK;
+}
+
+static merbit_status mbi_mm_refuse_nul(mbi_mm_input *in, const char *data, size_t size) {
+  const char *nul = (const char *)memchr(data, '\0', size);
+  if (nul == NULL) {
+    return MERBIT_OK;
+  }
+  for (; data < nul; data++) {
+    in->line += *data == '\n';
+  }
+  return mbi_fail(in->context, MERBIT_INVALID_FILE,
+                  "line %" PRId64 ": a zero byte; this is not a text file", in->line);
+}
+
+/* The next window; next == end at the end of the input. */
+static merbit_status mbi_mm_refill(mbi_mm_input *in) {
+  merbit_status status = MERBIT_OK;
+  do {
+    size_t used;
+    if (mbi_mm_window_in_place(in)) {
+      status = mbi_mm_refuse_nul(in, in->next, (size_t)(in->end - in->next));
+      return status == MERBIT_OK ? mbi_mm_report(in, MBI_MM_PROGRESS) : status;
+    }
+    status = mbi_mm_fill(in, &used);
+    if (status == MERBIT_OK) {
+      status = mbi_mm_refuse_nul(in, in->buffer, used);
+    }
+    if (status == MERBIT_OK) {
+      status = mbi_mm_report(in, MBI_MM_PROGRESS);
+    }
+    if (status != MERBIT_OK) {
+      return status;
+    }
+    mbi_mm_window_in_buffer(in, used);
+    if (in->next == in->end && used > 0) {
+      status = mbi_mm_long_line(in);
+    } else if (in->in_comment && used > 0) {
+      in->next = (const char *)memchr(in->next, '\n', (size_t)(in->end - in->next)) + 1;
+      in->line++;
+      in->in_comment = 0;
+    }
+  } while (status == MERBIT_OK && in->next == in->end && !(in->ended && in->rest_size == 0));
+  return status;
+}
+
+/* Go to the next line that is neither blank nor a comment. Both are taken anywhere behind the
+ * banner, which is more than the definition allows and what its readers do. */
+static merbit_status mbi_mm_next_line(mbi_mm_input *in) {
+  for (;;) {
+    const char *p;
+    if (in->next == in->end) {
+      const merbit_status status = mbi_mm_refill(in);
+      if (status != MERBIT_OK || in->next == in->end) {
+        return status;
+      }
+    }
+    p = mbi_mm_skip_blanks(in->next);
+    if (*p != '\n' && *p != '%') {
+      return MERBIT_OK;
+    }
+    in->next = (const char *)memchr(p, '\n', (size_t)(in->end - p)) + 1;
+    in->line++;
+  }
+}
+
+/* The first window: not of an empty or packed input, and behind a byte order mark. */
+static merbit_status mbi_mm_start(mbi_mm_input *in) {
+  const char *head = in->block;
+  size_t size = in->block_size;
+  merbit_status status = MERBIT_OK;
+  in->rest = in->buffer;
+  in->line = 1;
+  if (in->block == NULL) {
+    status = mbi_mm_fill(in, &size);
+    head = in->buffer;
+    in->rest_size = size;
+  }
+  if (status == MERBIT_OK && size == 0) {
+    status = mbi_fail(in->context, MERBIT_INVALID_FILE,
+                      "line 1: the input is empty; a Matrix Market banner is expected");
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_mm_refuse_packed(in, head, size);
+  }
+  if (status == MERBIT_OK && size >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0) {
+    if (in->block != NULL) {
+      in->block += 3;
+      in->block_size -= 3;
+      in->taken += 3;
+    } else {
+      in->rest += 3;
+      in->rest_size -= 3;
+    }
+  }
+  return status == MERBIT_OK ? mbi_mm_refill(in) : status;
+}
+
+/* ==== >>matrix/mm_header.c  Matrix Market: banner and size line =========================== */
+/* Banner and size line as R. F. Boisvert, R. Pozo and K. Remington define them: The Matrix
+ * Market Exchange Formats: Initial Design, NISTIR 5935, 1996. One relaxation: a real
+ * `hermitian` file is read as the symmetric matrix that it is. Comments mean nothing, so that a
+ * `%%GraphBLAS type` line changes nothing. */
+typedef enum mbi_mm_field {
+  MBI_MM_REAL,
+  MBI_MM_INTEGER,
+  MBI_MM_PATTERN,
+  MBI_MM_COMPLEX
+} mbi_mm_field;
+
+typedef enum mbi_mm_symmetry {
+  MBI_MM_GENERAL,
+  MBI_MM_SYMMETRIC,
+  MBI_MM_SKEW,
+  MBI_MM_HERMITIAN
+} mbi_mm_symmetry;
+
+typedef struct mbi_mm_header {
+  int array; /* every entry, column by column; else coordinates */
+  int field, symmetry;
+  int64_t rows, cols;
+  int64_t entries; /* lines that follow */
+  int64_t line;    /* of these sizes */
+} mbi_mm_header;
+
+/* Behind `word` at `p`, whatever its case; NULL where that word does not stand there. */
+static const char *mbi_mm_match(const char *p, const char *word) {
+  for (; *word != '\0'; p++, word++) {
+    const char c = *p >= 'A' && *p <= 'Z' ? (char)(*p + ('a' - 'A')) : *p;
+    if (c != *word) {
+      return NULL;
+    }
+  }
+  return mbi_mm_is_blank(*p) || *p == '\n' ? p : NULL;
+}
+
+/* The next word of the banner must be one of `words`, which end with NULL. */
+static merbit_status mbi_mm_choose(const mbi_mm_input *in, const char **at, const char *what,
+                                   const char *const *words, int *choice) {
+  const char *p = mbi_mm_skip_blanks(*at);
+  char quoted[MBI_MM_QUOTE], expected[96];
+  size_t used = 0;
+  int i;
+  for (i = 0; words[i] != NULL; i++) {
+    const char *end = mbi_mm_match(p, words[i]);
+    if (end != NULL) {
+      *at = end;
+      *choice = i;
+      return MERBIT_OK;
+    }
+    used += (size_t)snprintf(expected + used, sizeof expected - used, "%s%s", i > 0 ? ", " : "",
+                             words[i]);
+  }
+  if (*p == '\n') {
+    return mbi_fail(in->context, MERBIT_INVALID_FILE,
+                    "line 1: the banner ends before its %s; expected: %s", what, expected);
+  }
+  return mbi_fail(in->context, MERBIT_INVALID_FILE, "line 1: the %s is %s; expected: %s", what,
+                  mbi_mm_quote_word(p, quoted), expected);
+}
+
+/* What the definition's table of combinations leaves out. */
+static merbit_status mbi_mm_check_banner(const mbi_mm_input *in, const mbi_mm_header *header) {
+  if (header->field == MBI_MM_PATTERN && header->array) {
+    return mbi_fail(in->context, MERBIT_INVALID_FILE,
+                    "line 1: an array file cannot be a pattern, which has no values to list");
+  }
+  if (header->field == MBI_MM_PATTERN && header->symmetry >= MBI_MM_SKEW) {
+    return mbi_fail(in->context, MERBIT_INVALID_FILE,
+                    "line 1: a pattern is general or symmetric; it has no values to negate");
+  }
+  if (header->field == MBI_MM_COMPLEX) {
+    return mbi_fail(
+        in->context, MERBIT_NOT_SUPPORTED,
+        "line 1: the field is complex; this version reads real, integer and pattern");
+  }
+  return MERBIT_OK;
+}
+
+static merbit_status mbi_mm_read_banner(mbi_mm_input *in, mbi_mm_header *header) {
+  static const char *const objects[] = {"matrix", NULL};
+  static const char *const formats[] = {"coordinate", "array", NULL};
+  static const char *const fields[] = {"real", "integer", "pattern", "complex", NULL};
+  static const char *const symmetries[] = {"general", "symmetric", "skew-symmetric",
+                                           "hermitian", NULL};
+  const char *p = mbi_mm_match(in->next, "%%matrixmarket");
+  char quoted[MBI_MM_QUOTE];
+  int object;
+  merbit_status status;
+  if (p == NULL) {
+    return mbi_fail(in->context, MERBIT_INVALID_FILE,
+                    "line 1: %s; expected a banner that begins with %%%%MatrixMarket",
+                    mbi_mm_quote_line(in->next, quoted));
+  }
+  status = mbi_mm_choose(in, &p, "object", objects, &object);
+  if (status == MERBIT_OK) {
+    status = mbi_mm_choose(in, &p, "format", formats, &header->array);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_mm_choose(in, &p, "field", fields, &header->field);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_mm_choose(in, &p, "symmetry", symmetries, &header->symmetry);
+  }
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  p = mbi_mm_skip_blanks(p);
+  if (*p != '\n') {
+    return mbi_fail(in->context, MERBIT_INVALID_FILE, "line 1: %s follows the symmetry",
+                    mbi_mm_quote_line(p, quoted));
+  }
+  in->next = p + 1;
+  in->line++;
+  return mbi_mm_check_banner(in, header);
+}
+
+/* A whole number from 0, INT64_MAX for any of more than 18 digits. Returns the end, or NULL
+ * where there is none; an index or size may have a '+'. */
+static const char *mbi_mm_whole(const char *p, int64_t *number) {
+  uint64_t value = 0;
+  const char *first, *end;
+  p += *p == '+';
+  end = mbi_digits_scan(p, &value);
+  if (end == p) {
+    return NULL;
+  }
+  if (end - p > 18) { /* the value may have wrapped */
+    for (first = p; *first == '0'; first++) {
+    }
+    if (end - first > 18) {
+      value = INT64_MAX;
+    }
+  }
+  *number = (int64_t)value;
+  return end;
+}
+
+static merbit_status mbi_mm_read_size(const mbi_mm_input *in, const char **at, const char *what,
+                                      int64_t *size) {
+  const char *p = mbi_mm_skip_blanks(*at);
+  const char *end = mbi_mm_whole(p, size);
+  char quoted[MBI_MM_QUOTE];
+  if (*p == '\n') {
+    return mbi_fail(in->context, MERBIT_INVALID_FILE,
+                    "line %" PRId64 ": the size line %s ends before the number of %s", in->line,
+                    mbi_mm_quote_line(in->next, quoted), what);
+  }
+  if (end == NULL || end != mbi_mm_word_end(p)) {
+    return mbi_fail(in->context, MERBIT_INVALID_FILE,
+                    "line %" PRId64 ": %s is not a number of %s", in->line,
+                    mbi_mm_quote_word(p, quoted), what);
+  }
+  if (*size == INT64_MAX) {
+    return mbi_fail(in->context, MERBIT_TOO_LARGE,
+                    "line %" PRId64 ": %s is too large a number of %s", in->line,
+                    mbi_mm_quote_word(p, quoted), what);
+  }
+  *at = end;
+  return MERBIT_OK;
+}
+
+/* Arrays of the size of the matrix are only made for sizes in proportion to the input's. A
+ * stream shows its length at its end only, and is asked then. */
+static merbit_status mbi_mm_check_rows(const mbi_mm_input *in, const mbi_mm_header *header,
+                                       int64_t bytes) {
+  int64_t most = in->desc->max_rows;
+  if (most == 0) {
+    most = bytes > INT64_MAX / 128 ? INT64_MAX : 1048576 + 64 * bytes;
+  }
+  if (header->rows <= most) {
+    return MERBIT_OK;
+  }
+  return mbi_fail(in->context, MERBIT_TOO_LARGE,
+                  "line %" PRId64 ": %" PRId64 " rows exceed the limit of %" PRId64
+                  "; set max_rows of merbit_read_desc to read such a file",
+                  header->line, header->rows, most);
+}
+
+/* How many lines an array file has: all entries, the lower triangle, or that without the
+ * diagonal. */
+static int64_t mbi_mm_array_entries(const mbi_mm_header *header) {
+  const int64_t n = header->rows;
+  int64_t half;
+  if (header->symmetry == MBI_MM_GENERAL) {
+    return header->cols > 0 && n > INT64_MAX / header->cols ? INT64_MAX : n * header->cols;
+  }
+  half = header->symmetry == MBI_MM_SKEW ? n - 1 : n + 1; /* n is below 2^31: so many columns */
+  return n * half / 2;
+}
+
+static merbit_status mbi_mm_check_sizes(const mbi_mm_input *in, const mbi_mm_header *header) {
+  if (header->cols > INT32_MAX) {
+    return mbi_fail(in->context, MERBIT_TOO_LARGE,
+                    "line %" PRId64 ": %" PRId64
+                    " columns; this version takes at most 2^31 - 1",
+                    in->line, header->cols);
+  }
+  if (header->symmetry != MBI_MM_GENERAL && header->rows != header->cols) {
+    return mbi_fail(in->context, MERBIT_INVALID_FILE,
+                    "line %" PRId64 ": %" PRId64 " rows and %" PRId64
+                    " columns; only square matrices have a symmetry",
+                    in->line, header->rows, header->cols);
+  }
+  if (in->total > 0 || in->desc->max_rows > 0) {
+    return mbi_mm_check_rows(in, header, in->total);
+  }
+  return MERBIT_OK;
+}
+
+/* Entries that the rest of the input cannot hold are refused before memory is asked for them:
+ * "1 1", "1 1 1" and "1" are the shortest lines, and the last may lack its newline. */
+static merbit_status mbi_mm_check_entries(const mbi_mm_input *in, const mbi_mm_header *header) {
+  const int64_t shortest = header->array ? 2 : header->field == MBI_MM_PATTERN ? 4 : 6;
+  const int64_t left = in->total - in->taken + (in->end - in->next) + (int64_t)in->rest_size;
+  if (in->total == 0 || header->entries <= (left + 1) / shortest) {
+    return MERBIT_OK;
+  }
+  return mbi_fail(in->context, MERBIT_INVALID_FILE,
+                  "line %" PRId64 ": %" PRId64 " entries of at least %" PRId64
+                  " bytes each cannot be in the %" PRId64 " bytes that follow",
+                  header->line, header->entries, shortest, left);
+}
+
+static merbit_status mbi_mm_read_sizes(mbi_mm_input *in, mbi_mm_header *header) {
+  char quoted[MBI_MM_QUOTE];
+  const char *p;
+  merbit_status status = mbi_mm_next_line(in);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  if (in->next == in->end) {
+    return mbi_fail(in->context, MERBIT_INVALID_FILE,
+                    "line %" PRId64 ": the input ends before its size line", in->line);
+  }
+  p = in->next;
+  status = mbi_mm_read_size(in, &p, "rows", &header->rows);
+  if (status == MERBIT_OK) {
+    status = mbi_mm_read_size(in, &p, "columns", &header->cols);
+  }
+  if (status == MERBIT_OK && !header->array) {
+    status = mbi_mm_read_size(in, &p, "entries", &header->entries);
+  }
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  p = mbi_mm_skip_blanks(p);
+  if (*p != '\n') {
+    return mbi_fail(in->context, MERBIT_INVALID_FILE, "line %" PRId64 ": %s follows the sizes",
+                    in->line, mbi_mm_quote_line(p, quoted));
+  }
+  header->line = in->line;
+  status = mbi_mm_check_sizes(in, header);
+  if (status == MERBIT_OK && header->array) {
+    header->entries = mbi_mm_array_entries(header);
+  }
+  in->next = p + 1;
+  in->line++;
+  return status == MERBIT_OK ? mbi_mm_check_entries(in, header) : status;
+}
+
+/* ==== >>matrix/mm_entry.c  Matrix Market: one line ======================================== */
+typedef struct mbi_mm_reader {
+  mbi_mm_input in;
+  mbi_mm_header header;
+  merbit_type type;        /* of the values */
+  int each;                /* array elements that an entry may need: 2 with a mirror image */
+  int64_t count, capacity; /* of the arrays */
+  int wide;                /* 64-bit indices, for the sake of rows beyond 2^31 */
+  void *row_ind, *col_ind, *values;
+} mbi_mm_reader;
+
+typedef struct mbi_mm_entry {
+  int64_t row, col; /* from 1 */
+  double value;     /* of a float's precision where the reader's type is F32 */
+} mbi_mm_entry;
+
+/* ---- One line: NULL on any fault, which is then looked for at leisure -------------------- */
+
+/* The words that C's printf writes for what is no number; GraphBLAS and SciPy write them too.
+ */
+static const char *mbi_mm_special(const char *p, double *value) {
+  const int negative = *p == '-';
+  const char *end;
+  p += *p == '-' || *p == '+';
+  *value = negative ? -(double)NAN : (double)NAN;
+  end = mbi_mm_match(p, "nan");
+  if (end == NULL) {
+    *value = negative ? -(double)INFINITY : (double)INFINITY;
+    end = mbi_mm_match(p, "inf");
+  }
+  return end != NULL ? end : mbi_mm_match(p, "infinity");
+}
+
+/* 0 where the number is beyond the type's range. */
+static int mbi_mm_convert(const mbi_decimal *decimal, merbit_type type, double *value) {
+  float single;
+  int finite;
+  if (type == MERBIT_F64) {
+    return mbi_decimal_f64(decimal, value);
+  }
+  finite = mbi_decimal_f32(decimal, &single);
+  *value = (double)single;
+  return finite;
+}
+
+static const char *mbi_mm_value(const mbi_mm_reader *r, const char *p, double *value) {
+  mbi_decimal decimal;
+  const char *end = mbi_decimal_scan(p, &decimal);
+  if (end == NULL) {
+    return mbi_mm_special(p, value);
+  }
+  if ((r->header.field == MBI_MM_INTEGER && !decimal.integer) ||
+      !mbi_mm_convert(&decimal, r->type, value)) {
+    return NULL;
+  }
+  return end;
+}
+
+/* Is a 1-based entry where the file's symmetry has it: on or below the diagonal, or below it?
+ */
+static int mbi_mm_in_triangle(const mbi_mm_reader *r, int64_t row, int64_t col) {
+  if (r->header.symmetry == MBI_MM_GENERAL) {
+    return 1;
+  }
+  return r->header.symmetry == MBI_MM_SKEW ? row > col : row >= col;
+}
+
+static const char *mbi_mm_line_end(const char *p) {
+  if (*p != '\n') {
+    p = mbi_mm_skip_blanks(p);
+  }
+  return *p == '\n' ? p + 1 : NULL;
+}
+
+/* Returns the next line's start. */
+static const char *mbi_mm_coordinates(const mbi_mm_reader *r, const char *p,
+                                      mbi_mm_entry *entry) {
+  const char *q = mbi_mm_whole(mbi_mm_skip_blanks(p), &entry->row);
+  if (q == NULL || !mbi_mm_is_blank(*q)) {
+    return NULL;
+  }
+  q = mbi_mm_whole(mbi_mm_skip_blanks(q), &entry->col);
+  if (q == NULL || (uint64_t)entry->row - 1 >= (uint64_t)r->header.rows ||
+      (uint64_t)entry->col - 1 >= (uint64_t)r->header.cols ||
+      !mbi_mm_in_triangle(r, entry->row, entry->col)) {
+    return NULL;
+  }
+  if (r->header.field != MBI_MM_PATTERN) {
+    if (!mbi_mm_is_blank(*q)) {
+      return NULL;
+    }
+    q = mbi_mm_value(r, mbi_mm_skip_blanks(q), &entry->value);
+  }
+  return q != NULL ? mbi_mm_line_end(q) : NULL;
+}
+
+/* Array files go down the columns; what symmetry implies is not listed. Zeros are kept as
+ * entries, for without them 0 * Inf would be lost. */
+static const char *mbi_mm_element(const mbi_mm_reader *r, const char *p, mbi_mm_entry *entry) {
+  p = mbi_mm_value(r, mbi_mm_skip_blanks(p), &entry->value);
+  p = p != NULL ? mbi_mm_line_end(p) : NULL;
+  if (p != NULL && ++entry->row > r->header.rows) {
+    entry->col++;
+    entry->row = r->header.symmetry == MBI_MM_GENERAL
+                     ? 1
+                     : entry->col + (r->header.symmetry == MBI_MM_SKEW);
+  }
+  return p;
+}
+
+static const char *mbi_mm_entry_line(const mbi_mm_reader *r, const char *p,
+                                     mbi_mm_entry *entry) {
+  return r->header.array ? mbi_mm_element(r, p, entry) : mbi_mm_coordinates(r, p, entry);
+}
+
+/* ---- The fault of a line ----------------------------------------------------------------- */
+
+static merbit_status mbi_mm_explain_index(const mbi_mm_input *in, const char **at,
+                                          const char *what, int64_t limit, int64_t *index) {
+  const char *p = mbi_mm_skip_blanks(*at);
+  char quoted[MBI_MM_QUOTE];
+  *at = mbi_mm_whole(p, index);
+  if (*p == '\n') {
+    return mbi_fail(in->context, MERBIT_INVALID_FILE, "line %" PRId64 ": %s has no %s index",
+                    in->line, mbi_mm_quote_line(in->next, quoted), what);
+  }
+  if (*at == NULL || *at != mbi_mm_word_end(p)) {
+    return mbi_fail(in->context, MERBIT_INVALID_FILE, "line %" PRId64 ": %s is not a %s index",
+                    in->line, mbi_mm_quote_word(p, quoted), what);
+  }
+  if (*index == 0) {
+    return mbi_fail(in->context, MERBIT_INVALID_FILE,
+                    "line %" PRId64 ": %s index 0; indices begin with 1", in->line, what);
+  }
+  if (*index > limit) {
+    return mbi_fail(in->context, MERBIT_INVALID_FILE,
+                    "line %" PRId64 ": %s index %.*s exceeds the %" PRId64 " %ss", in->line,
+                    what, (int)(*at - p < 40 ? *at - p : 40), p, limit, what);
+  }
+  return MERBIT_OK;
+}
+
+static merbit_status mbi_mm_explain_value(const mbi_mm_reader *r, const char **at) {
+  const mbi_mm_input *in = &r->in;
+  const char *p = mbi_mm_skip_blanks(*at);
+  char quoted[MBI_MM_QUOTE];
+  mbi_decimal decimal;
+  double value;
+  *at = mbi_decimal_scan(p, &decimal);
+  if (*p == '\n') {
+    return mbi_fail(in->context, MERBIT_INVALID_FILE, "line %" PRId64 ": %s has no value",
+                    in->line, mbi_mm_quote_line(in->next, quoted));
+  }
+  if (*at == NULL && (*at = mbi_mm_special(p, &value)) != NULL) {
+    return MERBIT_OK;
+  }
+  (void)mbi_mm_quote_word(p, quoted);
+  if (*at == NULL || *at != mbi_mm_word_end(p)) {
+    return mbi_fail(in->context, MERBIT_INVALID_FILE, "line %" PRId64 ": %s is not a number",
+                    in->line, quoted);
+  }
+  if (r->header.field == MBI_MM_INTEGER && !decimal.integer) {
+    return mbi_fail(in->context, MERBIT_INVALID_FILE,
+                    "line %" PRId64 ": %s is not an integer, as the banner promises", in->line,
+                    quoted);
+  }
+  if (!mbi_mm_convert(&decimal, r->type, &value)) {
+    return mbi_fail(in->context, MERBIT_INVALID_FILE,
+                    "line %" PRId64 ": %s is beyond the range of %s", in->line, quoted,
+                    r->type == MERBIT_F64 ? "f64" : "f32; read the file as f64");
+  }
+  return MERBIT_OK;
+}
+
+/* Why the line at in->next is no entry. */
+static merbit_status mbi_mm_explain(const mbi_mm_reader *r) {
+  const mbi_mm_input *in = &r->in;
+  const char *p = in->next;
+  char quoted[MBI_MM_QUOTE];
+  int64_t row, col;
+  merbit_status status = MERBIT_OK;
+  if (!r->header.array) {
+    status = mbi_mm_explain_index(in, &p, "row", r->header.rows, &row);
+    if (status == MERBIT_OK) {
+      status = mbi_mm_explain_index(in, &p, "column", r->header.cols, &col);
+    }
+    if (status == MERBIT_OK && !mbi_mm_in_triangle(r, row, col)) {
+      status = mbi_fail(in->context, MERBIT_INVALID_FILE,
+                        "line %" PRId64 ": entry (%" PRId64 ", %" PRId64
+                        ") is not below the diagonal%s",
+                        in->line, row, col,
+                        r->header.symmetry == MBI_MM_SKEW
+                            ? ", where skew-symmetric files have all entries"
+                            : " or on it, where symmetric files have all entries");
+    }
+  }
+  if (status == MERBIT_OK && r->header.field != MBI_MM_PATTERN) {
+    status = mbi_mm_explain_value(r, &p);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_fail(in->context, MERBIT_INVALID_FILE,
+                      "line %" PRId64 ": %s follows the entry, which ends its line", in->line,
+                      mbi_mm_quote_line(p, quoted));
+  }
+  return status;
+}
+
+/* ==== >>matrix/mm_read.c  Matrix Market: reader =========================================== */
+/* Another array of `capacity` elements in the place of *array, with its first `count` elements.
+ */
+static merbit_status mbi_mm_grow_array(merbit_context *context, void **array, int64_t count,
+                                       int64_t capacity, size_t size, const char *what) {
+  void *grown;
+  const merbit_status status = mbi_allocate_array(context, capacity, size, what, &grown);
+  if (status == MERBIT_OK) {
+    if (count > 0) {
+      memcpy(grown, *array, (size_t)count * size);
+    }
+    mbi_release(context, *array);
+    *array = grown;
+  }
+  return status;
+}
+
+/* The header's count is believed where the input's length bears it out; a stream's arrays grow
+ * with what it delivers. */
+static merbit_status mbi_mm_grow(mbi_mm_reader *r) {
+  merbit_context *context = r->in.context;
+  const int64_t most = r->each * r->header.entries; /* with a mirror image, below 2^62 */
+  const size_t index_size = r->wide ? sizeof(int64_t) : sizeof(int32_t);
+  int64_t capacity = r->in.total > 0 ? most : 2 * r->capacity + 1024;
+  merbit_status status;
+  capacity = capacity < most ? capacity : most;
+  status = mbi_mm_grow_array(context, &r->row_ind, r->count, capacity, index_size,
+                             "the rows of a file's entries");
+  if (status == MERBIT_OK) {
+    status = mbi_mm_grow_array(context, &r->col_ind, r->count, capacity, index_size,
+                               "the columns of a file's entries");
+  }
+  if (status == MERBIT_OK && r->header.field != MBI_MM_PATTERN) {
+    status = mbi_mm_grow_array(context, &r->values, r->count, capacity,
+                               r->type == MERBIT_F32 ? sizeof(float) : sizeof(double),
+                               "the values of a file's entries");
+  }
+  if (status == MERBIT_OK) {
+    r->capacity = capacity;
+  }
+  return status;
+}
+
+static void mbi_mm_put(mbi_mm_reader *r, int64_t row, int64_t col, double value) {
+  const int64_t at = r->count++;
+  if (r->wide) {
+    ((int64_t *)r->row_ind)[at] = row - 1;
+    ((int64_t *)r->col_ind)[at] = col - 1;
+  } else {
+    ((int32_t *)r->row_ind)[at] = (int32_t)(row - 1);
+    ((int32_t *)r->col_ind)[at] = (int32_t)(col - 1);
+  }
+  if (r->header.field != MBI_MM_PATTERN) {
+    if (r->type == MERBIT_F32) {
+      ((float *)r->values)[at] = (float)value;
+    } else {
+      ((double *)r->values)[at] = value;
+    }
+  }
+}
+
+/* An entry and its mirror image. */
+static void mbi_mm_put_both(mbi_mm_reader *r, const mbi_mm_entry *entry) {
+  mbi_mm_put(r, entry->row, entry->col, entry->value);
+  if (r->header.symmetry != MBI_MM_GENERAL && entry->row != entry->col) {
+    mbi_mm_put(r, entry->col, entry->row,
+               r->header.symmetry == MBI_MM_SKEW ? -entry->value : entry->value);
+  }
+}
+
+/* Entries from in->next on while lines are plain and there is room for them. Returns how many.
+ */
+static int64_t mbi_mm_read_run(mbi_mm_reader *r, mbi_mm_entry *entry, int64_t most) {
+  const char *p = r->in.next, *end = r->in.end;
+  int64_t done;
+  for (done = 0; done < most && p < end && r->count + r->each <= r->capacity; done++) {
+    const char *q = mbi_mm_entry_line(r, p, entry);
+    if (q == NULL) {
+      break;
+    }
+    mbi_mm_put_both(r, entry);
+    p = q;
+  }
+  r->in.next = p;
+  r->in.line += done;
+  return done;
+}
+
+static merbit_status mbi_mm_read_entries(mbi_mm_reader *r) {
+  mbi_mm_entry entry = {0, 1, 0};
+  int64_t done = 0;
+  merbit_status status = mbi_mm_grow(r);
+  if (r->header.symmetry == MBI_MM_SKEW) {
+    entry.row = 1; /* of an array: its first column begins below the diagonal */
+  }
+  while (status == MERBIT_OK && done < r->header.entries) {
+    int64_t run;
+    status = mbi_mm_next_line(&r->in);
+    if (status == MERBIT_OK && r->in.next == r->in.end) {
+      status =
+          mbi_fail(r->in.context, MERBIT_INVALID_FILE,
+                   "line %" PRId64 ": the input ends after %" PRId64 " of %" PRId64 " entries",
+                   r->in.line, done, r->header.entries);
+    }
+    if (status == MERBIT_OK && r->count + r->each > r->capacity) {
+      status = mbi_mm_grow(r);
+    }
+    if (status == MERBIT_OK) {
+      run = mbi_mm_read_run(r, &entry, r->header.entries - done);
+      done += run;
+      status = run > 0 ? MERBIT_OK : mbi_mm_explain(r);
+    }
+  }
+  return status;
+}
+
+/* Nothing but blank lines and comments may follow the last entry. */
+static merbit_status mbi_mm_read_end(mbi_mm_reader *r) {
+  mbi_mm_input *in = &r->in;
+  char quoted[MBI_MM_QUOTE];
+  merbit_status status = mbi_mm_next_line(in);
+  if (status == MERBIT_OK && in->next != in->end) {
+    status = mbi_fail(in->context, MERBIT_INVALID_FILE,
+                      "line %" PRId64 ": %s follows the last of %" PRId64 " entries", in->line,
+                      mbi_mm_quote_line(in->next, quoted), r->header.entries);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_mm_check_rows(in, &r->header, in->taken);
+  }
+  return status == MERBIT_OK ? mbi_mm_report(in, 0) : status;
+}
+
+static merbit_status mbi_mm_build(mbi_mm_reader *r, merbit_matrix **matrix) {
+  merbit_view view;
+  memset(&view, 0, sizeof view);
+  view.format = MERBIT_COO;
+  view.value_type = r->type;
+  view.index_type = r->wide ? MERBIT_INDEX_64 : MERBIT_INDEX_32;
+  view.rows = r->header.rows;
+  view.cols = r->header.cols;
+  view.nnz = r->count;
+  view.row_ind = r->row_ind;
+  view.col_ind = r->col_ind;
+  view.values = r->values;
+  return mbi_matrix_from_view(r->in.context, &view, 0, matrix);
+}
+
+static merbit_status mbi_mm_read(mbi_mm_reader *r, merbit_matrix **matrix) {
+  merbit_context *context = r->in.context;
+  merbit_status status = MERBIT_OK;
+  void *buffer;
+  status =
+      mbi_allocate_array(context, MBI_MM_WINDOW + 2 * MBI_MM_PAD, 1, "a file's text", &buffer);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  r->in.buffer = (char *)buffer;
+  status = mbi_mm_start(&r->in);
+  if (status == MERBIT_OK) {
+    status = mbi_mm_read_banner(&r->in, &r->header);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_mm_read_sizes(&r->in, &r->header);
+  }
+  if (status == MERBIT_OK) {
+    r->wide = r->header.rows > INT32_MAX;
+    r->each = r->header.symmetry == MBI_MM_GENERAL ? 1 : 2;
+    status = mbi_mm_read_entries(r);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_mm_read_end(r);
+  }
+  mbi_release(context, buffer);
+  if (status == MERBIT_OK) {
+    status = mbi_mm_build(r, matrix);
+  }
+  mbi_release(context, r->row_ind);
+  mbi_release(context, r->col_ind);
+  mbi_release(context, r->values);
+  return status;
+}
+
+/* ---- The three sources ------------------------------------------------------------------- */
+
+/* `culprit` names an argument that must not be NULL and is; else NULL. */
+static merbit_status mbi_mm_reader_create(mbi_mm_reader *r, merbit_context *context,
+                                          const merbit_read_desc *desc, merbit_matrix **matrix,
+                                          const char *culprit) {
+  static const merbit_read_desc defaults = {MERBIT_TYPE_DEFAULT, 0, NULL, NULL};
+  if (matrix != NULL) {
+    *matrix = NULL;
+  } else {
+    culprit = "matrix";
+  }
+  if (context == NULL) {
+    return MERBIT_INVALID_ARGUMENT;
+  }
+  memset(r, 0, sizeof *r);
+  r->in.context = context;
+  r->in.desc = desc != NULL ? desc : &defaults;
+  r->type = r->in.desc->value_type == MERBIT_TYPE_DEFAULT ? MERBIT_F64 : r->in.desc->value_type;
+  if (culprit != NULL) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "the argument `%s` is NULL", culprit);
+  }
+  if (r->in.desc->max_rows < 0) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "read_desc.max_rows is %" PRId64 "; use 0 for the default",
+                    r->in.desc->max_rows);
+  }
+  if (r->type != MERBIT_F64 && r->type != MERBIT_F32) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "read_desc.value_type is %d; this version reads MERBIT_F64 and MERBIT_F32",
+                    (int)r->type);
+  }
+  return MERBIT_OK;
+}
+
+MERBIT_API merbit_status merbit_matrix_read_file(merbit_context *context, const char *path,
+                                                 const merbit_read_desc *desc,
+                                                 merbit_matrix **matrix) {
+  mbi_mm_reader reader;
+  int file, error;
+  merbit_status status =
+      mbi_mm_reader_create(&reader, context, desc, matrix, path == NULL ? "path" : NULL);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  error = mbi_file_open(path, &file, &reader.in.total);
+  if (error != 0) {
+    return mbi_fail(context, MERBIT_IO_ERROR, "cannot open %.300s: %s", path, strerror(error));
+  }
+  reader.in.path = path;
+  reader.in.read = mbi_file_read;
+  reader.in.user = &file;
+  status = mbi_mm_read(&reader, matrix);
+  mbi_file_close(file);
+  return status;
+}
+
+MERBIT_API merbit_status merbit_matrix_read_memory(merbit_context *context, const void *data,
+                                                   size_t size, const merbit_read_desc *desc,
+                                                   merbit_matrix **matrix) {
+  mbi_mm_reader reader;
+  const merbit_status status = mbi_mm_reader_create(&reader, context, desc, matrix,
+                                                    data == NULL && size > 0 ? "data" : NULL);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  reader.in.block = (const char *)data;
+  reader.in.block_size = size;
+  reader.in.total = (int64_t)size;
+  reader.in.read = mbi_mm_read_block;
+  reader.in.user = &reader.in;
+  return mbi_mm_read(&reader, matrix);
+}
+
+MERBIT_API merbit_status merbit_matrix_read_stream(merbit_context *context,
+                                                   merbit_read_callback read, void *user,
+                                                   const merbit_read_desc *desc,
+                                                   merbit_matrix **matrix) {
+  mbi_mm_reader reader;
+  const merbit_status status =
+      mbi_mm_reader_create(&reader, context, desc, matrix, read == NULL ? "read" : NULL);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  reader.in.read = read;
+  reader.in.user = user;
+  return mbi_mm_read(&reader, matrix);
+}
+
+/* ==== >>matrix/mm_write.c  Matrix Market: writer ========================================== */
+#define MBI_MM_OUTPUT 65536 /* bytes handed to the callback at once */
+#define MBI_MM_LINE 128     /* no line is longer: two indices of 19 digits, a value of 24 */
+
+typedef struct mbi_mm_output {
+  merbit_context *context;
+  const char *path; /* for the sentence; NULL where there is none */
+  merbit_write_callback write;
+  void *user;
+  char *buffer;
+  size_t used;
+} mbi_mm_output;
+
+static merbit_status mbi_mm_flush(mbi_mm_output *out) {
+  const size_t size = out->used;
+  int result;
+  out->used = 0;
+  result = size > 0 ? out->write(out->user, out->buffer, size) : 0;
+  if (result == 0) {
+    return MERBIT_OK;
+  }
+  if (out->path != NULL) {
+    return mbi_fail(out->context, MERBIT_IO_ERROR, "cannot write %.300s: %s", out->path,
+                    strerror(errno));
+  }
+  return mbi_fail(out->context, MERBIT_IO_ERROR, "the write callback returned %d", result);
+}
+
+static void mbi_mm_put_text(mbi_mm_output *out, const char *text) {
+  const size_t size = strlen(text);
+  memcpy(out->buffer + out->used, text, size);
+  out->used += size;
+}
+
+static void mbi_mm_put_whole(mbi_mm_output *out, int64_t number, char separator) {
+  char digits[24];
+  size_t first = sizeof digits;
+  digits[--first] = separator;
+  do {
+    digits[--first] = (char)('0' + number % 10);
+    number /= 10;
+  } while (number > 0);
+  memcpy(out->buffer + out->used, digits + first, sizeof digits - first);
+  out->used += sizeof digits - first;
+}
+
+/* The locale's decimal separator, of however many bytes, becomes a point. */
+static void mbi_mm_mend_point(char *text) {
+  char *to = text;
+  for (; *text != '\0'; text++) {
+    if (mbi_is_digit(*text) || *text == '-' || *text == '+' || *text == 'e') {
+      *to++ = *text;
+    } else if (to[-1] != '.') {
+      *to++ = '.';
+    }
+  }
+  *to = '\0';
+}
+
+static int mbi_mm_reads_back(const char *text, double value, int single) {
+  char line[40];
+  mbi_decimal decimal;
+  double read = 0;
+  float single_read = 0;
+  memset(line, '\n', sizeof line);
+  memcpy(line, text, strlen(text));
+  (void)mbi_decimal_scan(line, &decimal);
+  if (single) {
+    return mbi_decimal_f32(&decimal, &single_read) && (double)single_read == value;
+  }
+  return mbi_decimal_f64(&decimal, &read) && read == value;
+}
+
+/* The fewest digits from 15 on (6 for a float) that read back bit for bit; 17 (9) always do. */
+static void mbi_mm_put_value(mbi_mm_output *out, double value, int single) {
+  char text[32];
+  int digits = single ? 6 : 15;
+  const int most = single ? 9 : 17;
+  if (isnan(value) || isinf(value)) {
+    mbi_mm_put_text(out, isnan(value) ? "nan" : value < 0 ? "-inf" : "inf");
+    return;
+  }
+  do {
+    (void)snprintf(text, sizeof text, "%.*g", digits, value);
+    mbi_mm_mend_point(text);
+  } while (digits++ < most && !mbi_mm_reads_back(text, value, single));
+  mbi_mm_put_text(out, text);
+}
+
+static void mbi_mm_put_entry(mbi_mm_output *out, const merbit_view *view, int64_t row,
+                             int64_t i) {
+  const int64_t col = mbi_index_at(view->col_ind, view->index_type, i) - view->base;
+  const int single = mbi_view_type(view) == MERBIT_F32;
+  mbi_mm_put_whole(out, row + 1, ' ');
+  mbi_mm_put_whole(out, col + 1, view->values != NULL ? ' ' : '\n');
+  if (view->values != NULL) {
+    mbi_mm_put_value(out,
+                     single ? (double)((const float *)view->values)[i]
+                            : ((const double *)view->values)[i],
+                     single);
+    mbi_mm_put_text(out, "\n");
+  }
+}
+
+/* Entries in the order of the view's arrays. */
+static merbit_status mbi_mm_write_entries(mbi_mm_output *out, const merbit_view *view) {
+  int64_t row = 0, i;
+  merbit_status status = MERBIT_OK;
+  for (i = 0; i < view->nnz && status == MERBIT_OK; i++) {
+    if (view->format == MERBIT_COO) {
+      row = mbi_index_at(view->row_ind, view->index_type, i) - view->base;
+    } else {
+      while (mbi_index_at(view->row_ptr, view->offset_type, row + 1) - view->base <= i) {
+        row++;
+      }
+    }
+    mbi_mm_put_entry(out, view, row, i);
+    if (out->used > MBI_MM_OUTPUT - MBI_MM_LINE) {
+      status = mbi_mm_flush(out);
+    }
+  }
+  return status;
+}
+
+static merbit_status mbi_mm_write(mbi_mm_output *out, const merbit_view *view) {
+  void *buffer;
+  merbit_status status =
+      mbi_allocate_array(out->context, MBI_MM_OUTPUT, 1, "the text to write", &buffer);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  out->buffer = (char *)buffer;
+  mbi_mm_put_text(out, "%%MatrixMarket matrix coordinate ");
+  mbi_mm_put_text(out, view->values != NULL ? "real general\n" : "pattern general\n");
+  mbi_mm_put_whole(out, view->rows, ' ');
+  mbi_mm_put_whole(out, view->cols, ' ');
+  mbi_mm_put_whole(out, view->nnz, '\n');
+  status = mbi_mm_write_entries(out, view);
+  if (status == MERBIT_OK) {
+    status = mbi_mm_flush(out);
+  }
+  mbi_release(out->context, buffer);
+  return status;
+}
+
+/* `culprit` names an argument that must not be NULL and is; else NULL. */
+static merbit_status mbi_mm_check_writable(merbit_context *context, const merbit_view *view,
+                                           const char *culprit) {
+  if (context == NULL) {
+    return MERBIT_INVALID_ARGUMENT;
+  }
+  if (culprit != NULL) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "the argument `%s` is NULL", culprit);
+  }
+  if (view != NULL && view->memory == MERBIT_MEMORY_DEVICE) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "view.memory is MERBIT_MEMORY_DEVICE; write a copy in host memory");
+  }
+  return merbit_view_check(context, view);
+}
+
+MERBIT_API merbit_status merbit_matrix_write_stream(merbit_context *context,
+                                                    const merbit_view *view,
+                                                    merbit_write_callback write, void *user) {
+  mbi_mm_output out;
+  const merbit_status status =
+      mbi_mm_check_writable(context, view, write == NULL ? "write" : NULL);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  memset(&out, 0, sizeof out);
+  out.context = context;
+  out.write = write;
+  out.user = user;
+  return mbi_mm_write(&out, view);
+}
+
+MERBIT_API merbit_status merbit_matrix_write_file(merbit_context *context,
+                                                  const merbit_view *view, const char *path) {
+  mbi_mm_output out;
+  mbi_replacement replacement;
+  int error;
+  merbit_status status = mbi_mm_check_writable(context, view, path == NULL ? "path" : NULL);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  error = mbi_replacement_begin(&replacement, path);
+  if (error == ENOTSUP) {
+    return mbi_fail(context, MERBIT_IO_ERROR,
+                    "%.300s is no regular file; write to it by merbit_matrix_write_stream",
+                    path);
+  }
+  if (error != 0) {
+    return mbi_fail(context, MERBIT_IO_ERROR, "cannot create a file beside %.300s: %s", path,
+                    strerror(error));
+  }
+  memset(&out, 0, sizeof out);
+  out.context = context;
+  out.path = path;
+  out.write = mbi_file_write;
+  out.user = &replacement.file;
+  status = mbi_mm_write(&out, view);
+  error = mbi_replacement_end(&replacement, status == MERBIT_OK ? 0 : EIO);
+  if (status == MERBIT_OK && error != 0) {
+    status = mbi_fail(context, MERBIT_IO_ERROR, "cannot put %.300s in its place: %s", path,
+                      strerror(error));
+  }
+  return status;
+}
+
+/* ==== >>spmv/plan_types.h  plans and workspaces =========================================== */
+/* A CSR matrix in GPU memory: spmv/arrays.c. Arrays that the plan owns are freed with it. */
+typedef struct mbi_device_csr {
+  mbi_devptr row_ptr, col_ind, values; /* values 0: a pattern of ones */
+  int owns_row_ptr, owns_col_ind, owns_values;
+  merbit_index_type offset_type; /* of row_ptr; columns are 32-bit */
+  int base;
+  uint64_t rows, cols, nnz;
+  uint64_t bytes; /* owned */
+} mbi_device_csr;
+
+/* MERBIT's specialisation and TILE: spmv/merbit.c. */
+typedef struct mbi_merbit {
+  int sigma, omega, threads;
+  int dual;            /* dual-buffer commit, for the library's own iterations */
+  int coordinate_bits; /* of each offset in a lane descriptor */
+  int descriptor_bits; /* 32 or 64 */
+  int tile_bytes;      /* of an entry of tile_x and tile_y: 4 or 8 */
+  uint64_t path, tiles, blocks;
+  mbi_devptr tile_x, tile_y, lane_desc;
+  uint64_t bytes; /* of TILE */
+  mbi_program program;
+  void *build, *product, *fixup; /* CUfunction */
+} mbi_merbit;
+
+struct merbit_plan {
+  merbit_context *context;
+  int64_t references; /* its workspaces, and the user */
+  merbit_plan_desc desc;
+  merbit_view view;      /* the user's */
+  merbit_view csr;       /* what is multiplied, or was uploaded */
+  merbit_matrix *matrix; /* holds csr where the view had to be converted */
+  merbit_side side;
+  merbit_method method;
+  merbit_type type; /* of values, vectors and sums */
+  char reason[384]; /* why AUTO fell back to the CPU; else empty */
+  double plan_seconds;
+  /* CPU */
+  int tasks;
+  const void *values; /* of csr; NULL: ones */
+  void *own_values;   /* holds values after an update */
+  /* CUDA */
+  mbi_device_csr device;
+  mbi_merbit merbit;
+  merbit_workspace *workspace; /* the plan's own; holds no reference */
+};
+
+struct merbit_workspace {
+  merbit_plan *plan;
+  void *carries;                 /* CPU: of the merge tasks */
+  mbi_devptr device_carries;     /* CUDA: carry_first[blocks], carry_out[blocks] */
+  mbi_devptr staged_x, staged_y; /* CUDA with host vectors */
+  const void *known_x, *known_y; /* pointers already found to be the GPU's */
+};
+
+static const char *mbi_type_name(merbit_type type) {
+  return type == MERBIT_F32 ? "f32" : "f64";
+}
+
+static const char *mbi_method_name(merbit_method method) {
+  static const char *const names[] = {"auto", "reference", "merge", "merbit"};
+  return names[method];
+}
+
+/* Drop one reference; the last one frees the plan: spmv/plan.c. */
+static void mbi_plan_unref(merbit_plan *plan);
+
+/* ==== >>spmv/reference.c  CPU: the sequential row loop ==================================== */
+/* What every other method is compared with: sums start at +0 and run in the order of the
+ * arrays. */
+static void mbi_scale_f64(int64_t begin, int64_t end, double beta, double *y) {
+  int64_t row;
+  for (row = begin; row < end; row++) {
+    y[row] = beta == 0 ? 0 : beta * y[row];
+  }
+}
+
+static void mbi_reference_i32_f64(const merbit_view *csr,
+                                                        const double *values, double alpha,
+                                                        const double *x, double beta,
+                                                        double *y) {
+  const int32_t *row_ptr = (const int32_t *)csr->row_ptr;
+  const int32_t *col_ind = (const int32_t *)csr->col_ind;
+  int64_t row, k, base = csr->base;
+  for (row = 0; row < csr->rows; row++) {
+    double sum = 0;
+    for (k = row_ptr[row] - base; k < row_ptr[row + 1] - base; k++) {
+      sum += values != NULL ? values[k] * x[col_ind[k] - base] : x[col_ind[k] - base];
+    }
+    y[row] = beta == 0 ? alpha * sum : alpha * sum + beta * y[row];
+  }
+}
+
+static void mbi_reference_i64_f64(const merbit_view *csr,
+                                                        const double *values, double alpha,
+                                                        const double *x, double beta,
+                                                        double *y) {
+  const int64_t *row_ptr = (const int64_t *)csr->row_ptr;
+  const int32_t *col_ind = (const int32_t *)csr->col_ind;
+  int64_t row, k, base = csr->base;
+  for (row = 0; row < csr->rows; row++) {
+    double sum = 0;
+    for (k = row_ptr[row] - base; k < row_ptr[row + 1] - base; k++) {
+      sum += values != NULL ? values[k] * x[col_ind[k] - base] : x[col_ind[k] - base];
+    }
+    y[row] = beta == 0 ? alpha * sum : alpha * sum + beta * y[row];
+  }
+}
+
+static void mbi_reference_typed_f64(const merbit_view *csr, const double *values,
+                                               double alpha, const double *x, double beta,
+                                               double *y) {
+  if (alpha == 0) {
+    mbi_scale_f64(0, csr->rows, beta, y);
+  } else if (csr->offset_type == MERBIT_INDEX_32) {
+    mbi_reference_i32_f64(csr, values, alpha, x, beta, y);
+  } else {
+    mbi_reference_i64_f64(csr, values, alpha, x, beta, y);
+  }
+}
+
+static void mbi_scale_f32(int64_t begin, int64_t end, float beta, float *y) {
+  int64_t row;
+  for (row = begin; row < end; row++) {
+    y[row] = beta == 0 ? 0 : beta * y[row];
+  }
+}
+
+static void mbi_reference_i32_f32(const merbit_view *csr,
+                                                        const float *values, float alpha,
+                                                        const float *x, float beta,
+                                                        float *y) {
+  const int32_t *row_ptr = (const int32_t *)csr->row_ptr;
+  const int32_t *col_ind = (const int32_t *)csr->col_ind;
+  int64_t row, k, base = csr->base;
+  for (row = 0; row < csr->rows; row++) {
+    float sum = 0;
+    for (k = row_ptr[row] - base; k < row_ptr[row + 1] - base; k++) {
+      sum += values != NULL ? values[k] * x[col_ind[k] - base] : x[col_ind[k] - base];
+    }
+    y[row] = beta == 0 ? alpha * sum : alpha * sum + beta * y[row];
+  }
+}
+
+static void mbi_reference_i64_f32(const merbit_view *csr,
+                                                        const float *values, float alpha,
+                                                        const float *x, float beta,
+                                                        float *y) {
+  const int64_t *row_ptr = (const int64_t *)csr->row_ptr;
+  const int32_t *col_ind = (const int32_t *)csr->col_ind;
+  int64_t row, k, base = csr->base;
+  for (row = 0; row < csr->rows; row++) {
+    float sum = 0;
+    for (k = row_ptr[row] - base; k < row_ptr[row + 1] - base; k++) {
+      sum += values != NULL ? values[k] * x[col_ind[k] - base] : x[col_ind[k] - base];
+    }
+    y[row] = beta == 0 ? alpha * sum : alpha * sum + beta * y[row];
+  }
+}
+
+static void mbi_reference_typed_f32(const merbit_view *csr, const float *values,
+                                               float alpha, const float *x, float beta,
+                                               float *y) {
+  if (alpha == 0) {
+    mbi_scale_f32(0, csr->rows, beta, y);
+  } else if (csr->offset_type == MERBIT_INDEX_32) {
+    mbi_reference_i32_f32(csr, values, alpha, x, beta, y);
+  } else {
+    mbi_reference_i64_f32(csr, values, alpha, x, beta, y);
+  }
+}
+
+/* y = alpha A x + beta y, one row after the other. `csr` is a checked host view with 32-bit
+ * columns; `values` takes the place of its own, NULL is a pattern. Scalars and vectors have its
+ * type. */
+static void mbi_reference_multiply(const merbit_view *csr, const void *values,
+                                   const void *alpha, const void *x, const void *beta,
+                                   void *y) {
+  if (mbi_view_type(csr) == MERBIT_F32) {
+    mbi_reference_typed_f32(csr, (const float *)values, *(const float *)alpha,
+                            (const float *)x, *(const float *)beta, (float *)y);
+  } else {
+    mbi_reference_typed_f64(csr, (const double *)values, *(const double *)alpha,
+                            (const double *)x, *(const double *)beta, (double *)y);
+  }
+}
+
+/* ==== >>spmv/merge.c  CPU: merge-path split over threads ================================== */
+/* Merge-based CsrMV: D. Merrill, M. Garland, Merge-based Parallel Sparse Matrix-Vector
+ * Multiplication, SC16, Algorithm 2. The path of rows + nnz steps merges row ends and nonzeros;
+ * each task takes an equal piece of it. Unlike there, a row that several tasks share is written
+ * once, with its whole sum, after the join: alpha * sum + beta * y cannot be applied to parts. */
+
+/* Where the path crosses a diagonal: `row` row ends and `entry` nonzeros lie before it. */
+typedef struct mbi_merge_point {
+  int64_t row, entry;
+} mbi_merge_point;
+
+/* Algorithm 3: on a tie the row end comes first, so that a row ends in the task of its last
+ * nonzero or at the start of the next. */
+static mbi_merge_point mbi_merge_search(const merbit_view *csr, int64_t diagonal) {
+  mbi_merge_point point;
+  int64_t low = diagonal > csr->nnz ? diagonal - csr->nnz : 0;
+  int64_t high = diagonal < csr->rows ? diagonal : csr->rows;
+  while (low < high) {
+    int64_t middle = low + (high - low) / 2;
+    int64_t end = mbi_index_at(csr->row_ptr, csr->offset_type, middle + 1) - csr->base;
+    if (end <= diagonal - middle - 1) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  point.row = low;
+  point.entry = diagonal - low;
+  return point;
+}
+
+/* Tasks worth starting: a short path is done before another thread wakes up. */
+static int mbi_merge_tasks(merbit_context *context, const merbit_view *csr) {
+  int64_t useful = (csr->rows + csr->nnz) / 8192;
+  return useful < 1 ? 1 : useful < context->threads ? (int)useful : context->threads;
+}
+
+typedef struct mbi_merge_part_f64 { /* what a task leaves for the fix-up */
+  int64_t head_row;  /* a row that began in an earlier task and ends in this one, or -1 */
+  double head;    /* this task's part of it */
+  double carry;   /* the part of the row that the task stopped in */
+} mbi_merge_part_f64;
+
+typedef struct mbi_merge_call_f64 {
+  const merbit_view *csr;
+  const double *values, *x;
+  double alpha, beta, *y;
+  mbi_merge_part_f64 *parts;
+  int tasks;
+  int shift; /* pointers moved back by the base save inner loops a subtraction; 0 if empty */
+} mbi_merge_call_f64;
+
+static void mbi_commit_f64(const mbi_merge_call_f64 *call, int64_t row,
+                                      double sum) {
+  double *y = call->y + row;
+  *y = call->beta == 0 ? call->alpha * sum : call->alpha * sum + call->beta * *y;
+}
+
+/* Part of one row: entries [begin, end), counted from 0. */
+static double mbi_merge_sum_f64(const mbi_merge_call_f64 *call,
+                                              int64_t begin, int64_t end) {
+  const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
+  const double *values = call->values, *x = call->x - call->shift;
+  double sum = 0;
+  int64_t k;
+  for (k = begin; k < end; k++) {
+    sum += values != NULL ? values[k] * x[col_ind[k]] : x[col_ind[k]];
+  }
+  return sum;
+}
+
+/* Whole rows [row, last). A loop for each case: a test of beta costs short rows a fifth. */
+static void mbi_merge_rows_i32_f64(
+    const mbi_merge_call_f64 *call, int64_t row, int64_t last) {
+  const int32_t *row_ptr = (const int32_t *)call->csr->row_ptr;
+  const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift;
+  const double *values = call->values != NULL ? call->values - call->shift : NULL;
+  const double *x = call->x - call->shift;
+  const double alpha = call->alpha, beta = call->beta;
+  double *y = call->y;
+  int32_t k = row_ptr[row];
+  if (values != NULL && beta == 0) {
+    for (; row < last; row++) {
+      const int32_t end = row_ptr[row + 1];
+      double sum = 0;
+      for (; k < end; k++) {
+        sum += values[k] * x[col_ind[k]];
+      }
+      y[row] = alpha * sum;
+    }
+  } else if (values != NULL) {
+    for (; row < last; row++) {
+      const int32_t end = row_ptr[row + 1];
+      double sum = 0;
+      for (; k < end; k++) {
+        sum += values[k] * x[col_ind[k]];
+      }
+      y[row] = alpha * sum + beta * y[row];
+    }
+  } else if (beta == 0) {
+    for (; row < last; row++) {
+      const int32_t end = row_ptr[row + 1];
+      double sum = 0;
+      for (; k < end; k++) {
+        sum += x[col_ind[k]];
+      }
+      y[row] = alpha * sum;
+    }
+  } else {
+    for (; row < last; row++) {
+      const int32_t end = row_ptr[row + 1];
+      double sum = 0;
+      for (; k < end; k++) {
+        sum += x[col_ind[k]];
+      }
+      y[row] = alpha * sum + beta * y[row];
+    }
+  }
+}
+
+/* Whole rows [row, last). A loop for each case: a test of beta costs short rows a fifth. */
+static void mbi_merge_rows_i64_f64(
+    const mbi_merge_call_f64 *call, int64_t row, int64_t last) {
+  const int64_t *row_ptr = (const int64_t *)call->csr->row_ptr;
+  const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift;
+  const double *values = call->values != NULL ? call->values - call->shift : NULL;
+  const double *x = call->x - call->shift;
+  const double alpha = call->alpha, beta = call->beta;
+  double *y = call->y;
+  int64_t k = row_ptr[row];
+  if (values != NULL && beta == 0) {
+    for (; row < last; row++) {
+      const int64_t end = row_ptr[row + 1];
+      double sum = 0;
+      for (; k < end; k++) {
+        sum += values[k] * x[col_ind[k]];
+      }
+      y[row] = alpha * sum;
+    }
+  } else if (values != NULL) {
+    for (; row < last; row++) {
+      const int64_t end = row_ptr[row + 1];
+      double sum = 0;
+      for (; k < end; k++) {
+        sum += values[k] * x[col_ind[k]];
+      }
+      y[row] = alpha * sum + beta * y[row];
+    }
+  } else if (beta == 0) {
+    for (; row < last; row++) {
+      const int64_t end = row_ptr[row + 1];
+      double sum = 0;
+      for (; k < end; k++) {
+        sum += x[col_ind[k]];
+      }
+      y[row] = alpha * sum;
+    }
+  } else {
+    for (; row < last; row++) {
+      const int64_t end = row_ptr[row + 1];
+      double sum = 0;
+      for (; k < end; k++) {
+        sum += x[col_ind[k]];
+      }
+      y[row] = alpha * sum + beta * y[row];
+    }
+  }
+}
+
+static void mbi_merge_task_f64(void *argument, int task) {
+  const mbi_merge_call_f64 *call = (const mbi_merge_call_f64 *)argument;
+  mbi_merge_part_f64 *part = call->parts + task;
+  const merbit_view *csr = call->csr;
+  int64_t path = csr->rows + csr->nnz, start;
+  mbi_merge_point from = mbi_merge_search(csr, mbi_share(path, call->tasks, task));
+  mbi_merge_point to = mbi_merge_search(csr, mbi_share(path, call->tasks, task + 1));
+  part->head_row = -1;
+  part->head = 0;
+  if (from.row < to.row) {
+    start = mbi_index_at(csr->row_ptr, csr->offset_type, from.row) - csr->base;
+    if (start < from.entry) {
+      part->head_row = from.row;
+      from.row++;
+      start = mbi_index_at(csr->row_ptr, csr->offset_type, from.row) - csr->base;
+      part->head = mbi_merge_sum_f64(call, from.entry, start);
+    }
+    if (csr->offset_type == MERBIT_INDEX_32) {
+      mbi_merge_rows_i32_f64(call, from.row, to.row);
+    } else {
+      mbi_merge_rows_i64_f64(call, from.row, to.row);
+    }
+    from.entry = mbi_index_at(csr->row_ptr, csr->offset_type, to.row) - csr->base;
+  }
+  part->carry = mbi_merge_sum_f64(call, from.entry, to.entry);
+}
+
+static void mbi_merge_scale_task_f64(void *argument, int task) {
+  const mbi_merge_call_f64 *call = (const mbi_merge_call_f64 *)argument;
+  int64_t rows = call->csr->rows;
+  mbi_scale_f64(mbi_share(rows, call->tasks, task),
+                           mbi_share(rows, call->tasks, task + 1), call->beta, call->y);
+}
+
+/* Rows that span tasks: their parts in the order of the tasks, then one commit. A row that ends
+ * with its task's piece leaves a carry of +0, so `sum` is +0 wherever a row begins. */
+static void mbi_merge_fix_up_f64(const mbi_merge_call_f64 *call) {
+  double sum = 0;
+  int task;
+  for (task = 0; task < call->tasks; task++) {
+    const mbi_merge_part_f64 *part = call->parts + task;
+    if (part->head_row >= 0) {
+      mbi_commit_f64(call, part->head_row, sum + part->head);
+      sum = 0;
+    }
+    sum += part->carry;
+  }
+}
+
+static void mbi_merge_typed_f64(merbit_context *context, const merbit_view *csr,
+                                           const double *values, int tasks, void *scratch,
+                                           double alpha, const double *x, double beta,
+                                           double *y) {
+  mbi_merge_call_f64 call;
+  call.csr = csr;
+  call.values = values;
+  call.x = x;
+  call.alpha = alpha;
+  call.beta = beta;
+  call.y = y;
+  call.parts = (mbi_merge_part_f64 *)scratch;
+  call.tasks = tasks;
+  call.shift = csr->nnz > 0 ? csr->base : 0;
+  if (alpha == 0) {
+    mbi_parallel(context, tasks, mbi_merge_scale_task_f64, &call);
+  } else {
+    mbi_parallel(context, tasks, mbi_merge_task_f64, &call);
+    mbi_merge_fix_up_f64(&call);
+  }
+}
+
+typedef struct mbi_merge_part_f32 { /* what a task leaves for the fix-up */
+  int64_t head_row;  /* a row that began in an earlier task and ends in this one, or -1 */
+  float head;    /* this task's part of it */
+  float carry;   /* the part of the row that the task stopped in */
+} mbi_merge_part_f32;
+
+typedef struct mbi_merge_call_f32 {
+  const merbit_view *csr;
+  const float *values, *x;
+  float alpha, beta, *y;
+  mbi_merge_part_f32 *parts;
+  int tasks;
+  int shift; /* pointers moved back by the base save inner loops a subtraction; 0 if empty */
+} mbi_merge_call_f32;
+
+static void mbi_commit_f32(const mbi_merge_call_f32 *call, int64_t row,
+                                      float sum) {
+  float *y = call->y + row;
+  *y = call->beta == 0 ? call->alpha * sum : call->alpha * sum + call->beta * *y;
+}
+
+/* Part of one row: entries [begin, end), counted from 0. */
+static float mbi_merge_sum_f32(const mbi_merge_call_f32 *call,
+                                              int64_t begin, int64_t end) {
+  const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
+  const float *values = call->values, *x = call->x - call->shift;
+  float sum = 0;
+  int64_t k;
+  for (k = begin; k < end; k++) {
+    sum += values != NULL ? values[k] * x[col_ind[k]] : x[col_ind[k]];
+  }
+  return sum;
+}
+
+/* Whole rows [row, last). A loop for each case: a test of beta costs short rows a fifth. */
+static void mbi_merge_rows_i32_f32(
+    const mbi_merge_call_f32 *call, int64_t row, int64_t last) {
+  const int32_t *row_ptr = (const int32_t *)call->csr->row_ptr;
+  const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift;
+  const float *values = call->values != NULL ? call->values - call->shift : NULL;
+  const float *x = call->x - call->shift;
+  const float alpha = call->alpha, beta = call->beta;
+  float *y = call->y;
+  int32_t k = row_ptr[row];
+  if (values != NULL && beta == 0) {
+    for (; row < last; row++) {
+      const int32_t end = row_ptr[row + 1];
+      float sum = 0;
+      for (; k < end; k++) {
+        sum += values[k] * x[col_ind[k]];
+      }
+      y[row] = alpha * sum;
+    }
+  } else if (values != NULL) {
+    for (; row < last; row++) {
+      const int32_t end = row_ptr[row + 1];
+      float sum = 0;
+      for (; k < end; k++) {
+        sum += values[k] * x[col_ind[k]];
+      }
+      y[row] = alpha * sum + beta * y[row];
+    }
+  } else if (beta == 0) {
+    for (; row < last; row++) {
+      const int32_t end = row_ptr[row + 1];
+      float sum = 0;
+      for (; k < end; k++) {
+        sum += x[col_ind[k]];
+      }
+      y[row] = alpha * sum;
+    }
+  } else {
+    for (; row < last; row++) {
+      const int32_t end = row_ptr[row + 1];
+      float sum = 0;
+      for (; k < end; k++) {
+        sum += x[col_ind[k]];
+      }
+      y[row] = alpha * sum + beta * y[row];
+    }
+  }
+}
+
+/* Whole rows [row, last). A loop for each case: a test of beta costs short rows a fifth. */
+static void mbi_merge_rows_i64_f32(
+    const mbi_merge_call_f32 *call, int64_t row, int64_t last) {
+  const int64_t *row_ptr = (const int64_t *)call->csr->row_ptr;
+  const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift;
+  const float *values = call->values != NULL ? call->values - call->shift : NULL;
+  const float *x = call->x - call->shift;
+  const float alpha = call->alpha, beta = call->beta;
+  float *y = call->y;
+  int64_t k = row_ptr[row];
+  if (values != NULL && beta == 0) {
+    for (; row < last; row++) {
+      const int64_t end = row_ptr[row + 1];
+      float sum = 0;
+      for (; k < end; k++) {
+        sum += values[k] * x[col_ind[k]];
+      }
+      y[row] = alpha * sum;
+    }
+  } else if (values != NULL) {
+    for (; row < last; row++) {
+      const int64_t end = row_ptr[row + 1];
+      float sum = 0;
+      for (; k < end; k++) {
+        sum += values[k] * x[col_ind[k]];
+      }
+      y[row] = alpha * sum + beta * y[row];
+    }
+  } else if (beta == 0) {
+    for (; row < last; row++) {
+      const int64_t end = row_ptr[row + 1];
+      float sum = 0;
+      for (; k < end; k++) {
+        sum += x[col_ind[k]];
+      }
+      y[row] = alpha * sum;
+    }
+  } else {
+    for (; row < last; row++) {
+      const int64_t end = row_ptr[row + 1];
+      float sum = 0;
+      for (; k < end; k++) {
+        sum += x[col_ind[k]];
+      }
+      y[row] = alpha * sum + beta * y[row];
+    }
+  }
+}
+
+static void mbi_merge_task_f32(void *argument, int task) {
+  const mbi_merge_call_f32 *call = (const mbi_merge_call_f32 *)argument;
+  mbi_merge_part_f32 *part = call->parts + task;
+  const merbit_view *csr = call->csr;
+  int64_t path = csr->rows + csr->nnz, start;
+  mbi_merge_point from = mbi_merge_search(csr, mbi_share(path, call->tasks, task));
+  mbi_merge_point to = mbi_merge_search(csr, mbi_share(path, call->tasks, task + 1));
+  part->head_row = -1;
+  part->head = 0;
+  if (from.row < to.row) {
+    start = mbi_index_at(csr->row_ptr, csr->offset_type, from.row) - csr->base;
+    if (start < from.entry) {
+      part->head_row = from.row;
+      from.row++;
+      start = mbi_index_at(csr->row_ptr, csr->offset_type, from.row) - csr->base;
+      part->head = mbi_merge_sum_f32(call, from.entry, start);
+    }
+    if (csr->offset_type == MERBIT_INDEX_32) {
+      mbi_merge_rows_i32_f32(call, from.row, to.row);
+    } else {
+      mbi_merge_rows_i64_f32(call, from.row, to.row);
+    }
+    from.entry = mbi_index_at(csr->row_ptr, csr->offset_type, to.row) - csr->base;
+  }
+  part->carry = mbi_merge_sum_f32(call, from.entry, to.entry);
+}
+
+static void mbi_merge_scale_task_f32(void *argument, int task) {
+  const mbi_merge_call_f32 *call = (const mbi_merge_call_f32 *)argument;
+  int64_t rows = call->csr->rows;
+  mbi_scale_f32(mbi_share(rows, call->tasks, task),
+                           mbi_share(rows, call->tasks, task + 1), call->beta, call->y);
+}
+
+/* Rows that span tasks: their parts in the order of the tasks, then one commit. A row that ends
+ * with its task's piece leaves a carry of +0, so `sum` is +0 wherever a row begins. */
+static void mbi_merge_fix_up_f32(const mbi_merge_call_f32 *call) {
+  float sum = 0;
+  int task;
+  for (task = 0; task < call->tasks; task++) {
+    const mbi_merge_part_f32 *part = call->parts + task;
+    if (part->head_row >= 0) {
+      mbi_commit_f32(call, part->head_row, sum + part->head);
+      sum = 0;
+    }
+    sum += part->carry;
+  }
+}
+
+static void mbi_merge_typed_f32(merbit_context *context, const merbit_view *csr,
+                                           const float *values, int tasks, void *scratch,
+                                           float alpha, const float *x, float beta,
+                                           float *y) {
+  mbi_merge_call_f32 call;
+  call.csr = csr;
+  call.values = values;
+  call.x = x;
+  call.alpha = alpha;
+  call.beta = beta;
+  call.y = y;
+  call.parts = (mbi_merge_part_f32 *)scratch;
+  call.tasks = tasks;
+  call.shift = csr->nnz > 0 ? csr->base : 0;
+  if (alpha == 0) {
+    mbi_parallel(context, tasks, mbi_merge_scale_task_f32, &call);
+  } else {
+    mbi_parallel(context, tasks, mbi_merge_task_f32, &call);
+    mbi_merge_fix_up_f32(&call);
+  }
+}
+
+static size_t mbi_merge_scratch_bytes(int tasks, merbit_type type) {
+  return (size_t)tasks *
+         (type == MERBIT_F32 ? sizeof(mbi_merge_part_f32) : sizeof(mbi_merge_part_f64));
+}
+
+/* y = alpha A x + beta y in `tasks` pieces; arguments as in mbi_reference_multiply. The same
+ * number of tasks gives the same bits, whatever the threads do. */
+static void mbi_merge_multiply(merbit_context *context, const merbit_view *csr,
+                               const void *values, int tasks, void *scratch, const void *alpha,
+                               const void *x, const void *beta, void *y) {
+  if (mbi_view_type(csr) == MERBIT_F32) {
+    mbi_merge_typed_f32(context, csr, (const float *)values, tasks, scratch,
+                        *(const float *)alpha, (const float *)x, *(const float *)beta,
+                        (float *)y);
+  } else {
+    mbi_merge_typed_f64(context, csr, (const double *)values, tasks, scratch,
+                        *(const double *)alpha, (const double *)x, *(const double *)beta,
+                        (double *)y);
+  }
+}
+
+/* ==== >>spmv/arrays.c  a plan's CSR arrays on the GPU ===================================== */
+/* Host views are checked and narrowed on the CPU and uploaded; device CSR views are used where they lie,
+ * checked and, if their columns are 64-bit, narrowed by spmv/arrays.cu. */
+#define MBI_ARRAYS_THREADS 256
+#define MBI_ARRAYS_GRID 4096
+
+static size_t mbi_index_bytes(merbit_index_type type) {
+  return type == MERBIT_INDEX_64 ? sizeof(int64_t) : sizeof(int32_t);
+}
+
+static void mbi_host_view_release(merbit_context *context, merbit_view *view) {
+  mbi_release(context, (void *)(uintptr_t)view->row_ptr);
+  mbi_release(context, (void *)(uintptr_t)view->row_ind);
+  mbi_release(context, (void *)(uintptr_t)view->col_ind);
+  mbi_release(context, (void *)(uintptr_t)view->values);
+}
+
+/* A host copy of one device array; NULL stays NULL. */
+static merbit_status mbi_array_download(merbit_context *context, const void *source, int64_t count,
+                                        size_t size, const void **target) {
+  void *copy = NULL;
+  merbit_status status = MERBIT_OK;
+  *target = NULL;
+  if (source == NULL) {
+    return MERBIT_OK;
+  }
+  if (!mbi_device_owns(context, source)) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "the view says device memory, but %p is not an address of the GPU", source);
+  }
+  status = mbi_allocate_array(context, count, size, "a host copy of a device array", &copy);
+  if (status == MERBIT_OK && count > 0) {
+    status = mbi_device_download(context, copy, mbi_device_address(source), (size_t)count * size);
+  }
+  if (status != MERBIT_OK) {
+    mbi_release(context, copy);
+    return status;
+  }
+  *target = copy;
+  return MERBIT_OK;
+}
+
+/* A host copy of a device view whose header has been checked. Release it with mbi_host_view_release,
+ * after a failure too. */
+static merbit_status mbi_view_download(merbit_context *context, const merbit_view *view,
+                                       merbit_view *host) {
+  const size_t index_bytes = mbi_index_bytes(view->index_type);
+  merbit_status status;
+  *host = *view;
+  host->memory = MERBIT_MEMORY_HOST;
+  host->row_ptr = host->row_ind = host->col_ind = host->values = NULL;
+  if (context->side != MERBIT_SIDE_CUDA) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "the view says device memory, but this context computes on the CPU");
+  }
+  status = mbi_device_enter(context);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  if (view->format == MERBIT_CSR) {
+    status = mbi_array_download(context, view->row_ptr, view->rows + 1,
+                                mbi_index_bytes(view->offset_type), &host->row_ptr);
+  } else {
+    status = mbi_array_download(context, view->row_ind, view->nnz, index_bytes, &host->row_ind);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_array_download(context, view->col_ind, view->nnz, index_bytes, &host->col_ind);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_array_download(context, view->values, view->nnz, mbi_type_size(view->value_type),
+                                &host->values);
+  }
+  mbi_device_leave(context);
+  return status;
+}
+
+/* The specialisation of spmv/arrays.cu for a device view. */
+static merbit_status mbi_arrays_program(merbit_context *context, const merbit_view *view,
+                                        mbi_program *program) {
+  mbi_preamble preamble;
+  memset(&preamble, 0, sizeof preamble);
+  mbi_preamble_define(&preamble, "MBK_ROW_PTR",
+                      view->offset_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
+  mbi_preamble_define(&preamble, "MBK_COLUMN",
+                      view->index_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
+  mbi_preamble_define_int(&preamble, "MBK_BASE", view->base);
+  return mbi_program_create(context, "spmv/arrays.cu", &preamble, program);
+}
+
+/* Find out on the GPU whether the arrays are sound; if not, let the host's check name the culprit. */
+static merbit_status mbi_device_csr_check(merbit_context *context, const merbit_view *view,
+                                          const mbi_program *program) {
+  void *function = NULL;
+  mbi_devptr bad = 0;
+  uint32_t found = 0;
+  const void *row_ptr = view->row_ptr, *col_ind = view->col_ind;
+  int64_t rows = view->rows, cols = view->cols, nnz = view->nnz;
+  void *arguments[6];
+  merbit_status status = mbi_program_kernel(context, program, "mbk_arrays_check", &function);
+  if (status == MERBIT_OK) {
+    status = mbi_device_allocate(context, sizeof found, "a check's answer", &bad);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_upload(context, bad, &found, sizeof found);
+  }
+  arguments[0] = &row_ptr;
+  arguments[1] = &col_ind;
+  arguments[2] = &rows;
+  arguments[3] = &cols;
+  arguments[4] = &nnz;
+  arguments[5] = &bad;
+  if (status == MERBIT_OK) {
+    status = mbi_device_launch(context, function, "mbk_arrays_check", MBI_ARRAYS_GRID,
+                               MBI_ARRAYS_THREADS, 0, NULL, arguments);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_download(context, &found, bad, sizeof found);
+  }
+  mbi_device_release(context, bad);
+  if (status == MERBIT_OK && found != 0) {
+    merbit_view host;
+    status = mbi_view_download(context, view, &host);
+    if (status == MERBIT_OK) {
+      status = mbi_view_check_arrays(context, &host);
+    }
+    mbi_host_view_release(context, &host);
+    if (status == MERBIT_OK) {
+      status = mbi_fail(context, MERBIT_INVALID_MATRIX,
+                        "the device arrays changed while they were checked");
+    }
+  }
+  return status;
+}
+
+static merbit_status mbi_device_csr_narrow(merbit_context *context, const merbit_view *view,
+                                           const mbi_program *program, mbi_device_csr *csr) {
+  void *function = NULL;
+  const void *wide = view->col_ind;
+  int64_t nnz = view->nnz;
+  void *arguments[3];
+  merbit_status status = mbi_program_kernel(context, program, "mbk_arrays_narrow", &function);
+  if (status == MERBIT_OK) {
+    status = mbi_device_allocate(context, (uint64_t)nnz * sizeof(int32_t), "32-bit columns",
+                                 &csr->col_ind);
+  }
+  if (status == MERBIT_OK) {
+    csr->owns_col_ind = 1;
+    csr->bytes += (uint64_t)nnz * sizeof(int32_t);
+    arguments[0] = &wide;
+    arguments[1] = &nnz;
+    arguments[2] = &csr->col_ind;
+    status = mbi_device_launch(context, function, "mbk_arrays_narrow", MBI_ARRAYS_GRID,
+                               MBI_ARRAYS_THREADS, 0, NULL, arguments);
+  }
+  return status;
+}
+
+static merbit_status mbi_array_upload(merbit_context *context, const void *source, uint64_t bytes,
+                                      const char *what, mbi_device_csr *csr, mbi_devptr *target,
+                                      int *owns) {
+  merbit_status status = mbi_device_allocate(context, bytes, what, target);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  *owns = 1;
+  csr->bytes += bytes;
+  return bytes > 0 ? mbi_device_upload(context, *target, source, (size_t)bytes) : MERBIT_OK;
+}
+
+/* `view` is a checked host CSR with 32-bit columns. */
+static merbit_status mbi_device_csr_upload(merbit_context *context, const merbit_view *view,
+                                           mbi_device_csr *csr) {
+  const uint64_t nnz = (uint64_t)view->nnz;
+  merbit_status status =
+      mbi_array_upload(context, view->row_ptr,
+                       ((uint64_t)view->rows + 1) * mbi_index_bytes(view->offset_type), "row_ptr",
+                       csr, &csr->row_ptr, &csr->owns_row_ptr);
+  if (status == MERBIT_OK) {
+    status = mbi_array_upload(context, view->col_ind, nnz * sizeof(int32_t), "col_ind", csr,
+                              &csr->col_ind, &csr->owns_col_ind);
+  }
+  if (status == MERBIT_OK && view->values != NULL) {
+    status = mbi_array_upload(context, view->values, nnz * mbi_type_size(view->value_type),
+                              "values", csr, &csr->values, &csr->owns_values);
+  }
+  return status;
+}
+
+/* `view` is a device CSR whose header has been checked. */
+static merbit_status mbi_device_csr_borrow(merbit_context *context, const merbit_view *view,
+                                           int unchecked, mbi_device_csr *csr) {
+  const void *arrays[3];
+  mbi_program program;
+  merbit_status status = MERBIT_OK;
+  const int narrow = view->index_type == MERBIT_INDEX_64;
+  int i;
+  arrays[0] = view->row_ptr;
+  arrays[1] = view->col_ind;
+  arrays[2] = view->values;
+  for (i = 0; i < 3; i++) {
+    if (arrays[i] != NULL && !mbi_device_owns(context, arrays[i])) {
+      return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                      "the view says device memory, but %p is not an address of the GPU",
+                      arrays[i]);
+    }
+  }
+  csr->row_ptr = mbi_device_address(view->row_ptr);
+  csr->col_ind = mbi_device_address(view->col_ind);
+  csr->values = mbi_device_address(view->values);
+  if (unchecked && !narrow) {
+    return MERBIT_OK;
+  }
+  status = mbi_arrays_program(context, view, &program);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  if (!unchecked) {
+    status = mbi_device_csr_check(context, view, &program);
+  }
+  if (status == MERBIT_OK && narrow) {
+    status = mbi_device_csr_narrow(context, view, &program, csr);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_synchronize(context, NULL);
+  }
+  mbi_program_destroy(context, &program);
+  return status;
+}
+
+/* Needs an entered context. After a failure mbi_device_csr_destroy cleans up. */
+static merbit_status mbi_device_csr_create(merbit_context *context, const merbit_view *view,
+                                           int unchecked, mbi_device_csr *csr) {
+  memset(csr, 0, sizeof *csr);
+  csr->offset_type = view->offset_type;
+  csr->base = view->base;
+  csr->rows = (uint64_t)view->rows;
+  csr->cols = (uint64_t)view->cols;
+  csr->nnz = (uint64_t)view->nnz;
+  return view->memory == MERBIT_MEMORY_DEVICE
+             ? mbi_device_csr_borrow(context, view, unchecked, csr)
+             : mbi_device_csr_upload(context, view, csr);
+}
+
+static void mbi_device_csr_destroy(merbit_context *context, mbi_device_csr *csr) {
+  if (csr->owns_row_ptr) {
+    mbi_device_release(context, csr->row_ptr);
+  }
+  if (csr->owns_col_ind) {
+    mbi_device_release(context, csr->col_ind);
+  }
+  if (csr->owns_values) {
+    mbi_device_release(context, csr->values);
+  }
+}
+
+/* ==== >>spmv/merbit.c  CUDA: merge-path tiles with packed lanes =========================== */
+/* ---- Encode: from the plan's wishes to sizes -------------------------------------------------- */
+
+#define MBI_MERBIT_BUILD_THREADS 128
+#define MBI_MERBIT_FIXUP_THREADS 256
+
+/* ceil(log2(value)) for value >= 1. */
+static int mbi_log2_ceiling(uint64_t value) {
+  int bits = 0;
+  while (((uint64_t)1 << bits) < value) {
+    bits++;
+  }
+  return bits;
+}
+
+/* Sizes of the specialisation; fails where a lane does not fit 64 bits or a block the GPU. */
+static merbit_status mbi_merbit_size(merbit_plan *plan) {
+  mbi_merbit *m = &plan->merbit;
+  merbit_context *context = plan->context;
+  uint64_t tile_steps;
+  int bits;
+  m->omega = plan->desc.omega != 0 ? plan->desc.omega : 32;
+  m->sigma = plan->desc.sigma != 0 ? plan->desc.sigma : plan->type == MERBIT_F32 ? 14 : 7;
+  m->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : 128;
+  if (m->omega != 32 && m->omega != 16 && m->omega != 8) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "plan_desc.omega is %d; use 32, 16 or 8",
+                    m->omega);
+  }
+  if (m->threads < 32 || m->threads > 1024 || m->threads % 32 != 0) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "plan_desc.block_threads is %d; use a multiple of 32 up to 1024", m->threads);
+  }
+  if (m->sigma < 1 || m->sigma > 64) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "plan_desc.sigma is %d; use 1 to 42",
+                    m->sigma);
+  }
+  tile_steps = (uint64_t)m->omega * (uint64_t)m->sigma;
+  m->coordinate_bits = mbi_log2_ceiling(tile_steps);
+  bits = 2 * m->coordinate_bits + m->sigma;
+  m->descriptor_bits = bits <= 32 ? 32 : 64;
+  if (bits > 64) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "plan_desc.sigma %d with omega %d needs 2 * %d + %d = %d bits in a lane "
+                    "descriptor of 64; use a smaller sigma",
+                    m->sigma, m->omega, m->coordinate_bits, m->sigma, bits);
+  }
+  m->path = plan->device.rows + plan->device.nnz;
+  m->tiles = (m->path + tile_steps - 1) / tile_steps;
+  m->blocks = (m->tiles + (uint64_t)(m->threads / m->omega) - 1) / (uint64_t)(m->threads / m->omega);
+  m->tile_bytes = m->path < (uint64_t)1 << 31 ? 4 : 8;
+  if (m->tiles > (uint64_t)INT32_MAX) {
+    return mbi_fail(context, MERBIT_TOO_LARGE,
+                    "%" PRIu64 " rows and %" PRIu64 " nonzeros make %" PRIu64
+                    " tiles; raise plan_desc.sigma",
+                    plan->device.rows, plan->device.nnz, m->tiles);
+  }
+  return MERBIT_OK;
+}
+
+/* Dynamic shared memory as spmv/merbit.cu lays it out. */
+static unsigned mbi_merbit_product_shared(const mbi_merbit *m, merbit_type type) {
+  const size_t groups = (size_t)(m->threads / m->omega);
+  return (unsigned)(mbi_type_size(type) * ((size_t)(m->threads * m->sigma) + groups) +
+                    sizeof(uint32_t) * groups);
+}
+
+static unsigned mbi_merbit_build_shared(const mbi_merbit *m) {
+  const int words = (m->omega * m->sigma + 31) / 32 + 2;
+  return (unsigned)((size_t)(MBI_MERBIT_BUILD_THREADS / m->omega * words) * sizeof(uint32_t));
+}
+
+/* ---- Specialise: one program with the three kernels ------------------------------------------- */
+
+static void mbi_merbit_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+  const mbi_merbit *m = &plan->merbit;
+  const char *type = plan->type == MERBIT_F32 ? "float" : "double";
+  memset(preamble, 0, sizeof *preamble);
+  mbi_preamble_define(preamble, "MBK_VALUE", type);
+  mbi_preamble_define(preamble, "MBK_VECTOR", type);
+  mbi_preamble_define(preamble, "MBK_COMPUTE", type);
+  mbi_preamble_define_int(preamble, "MBK_PATTERN", plan->device.values == 0);
+  mbi_preamble_define(preamble, "MBK_ROW_PTR",
+                      plan->device.offset_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
+  mbi_preamble_define_int(preamble, "MBK_BASE", plan->device.base);
+  mbi_preamble_define(preamble, "MBK_TILE", m->tile_bytes == 8 ? "mbk_u64" : "mbk_u32");
+  mbi_preamble_define(preamble, "MBK_DESCRIPTOR", m->descriptor_bits == 64 ? "mbk_u64" : "mbk_u32");
+  mbi_preamble_define_int(preamble, "MBK_COORDINATE_BITS", m->coordinate_bits);
+  mbi_preamble_define_int(preamble, "MBK_SIGMA", m->sigma);
+  mbi_preamble_define_int(preamble, "MBK_OMEGA", m->omega);
+  mbi_preamble_define_int(preamble, "MBK_THREADS", m->threads);
+  mbi_preamble_define_int(preamble, "MBK_DUAL", m->dual);
+  mbi_preamble_define_int(preamble, "MBK_SCALARS_DEVICE",
+                          plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE);
+}
+
+static merbit_status mbi_merbit_specialise(merbit_plan *plan) {
+  mbi_merbit *m = &plan->merbit;
+  merbit_context *context = plan->context;
+  const unsigned shared = mbi_merbit_product_shared(m, plan->type);
+  mbi_preamble preamble;
+  merbit_status status;
+  if (shared > (unsigned)context->device.shared_bytes_per_block) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "sigma %d with %d threads per block needs %u bytes of shared memory, %s has %d; "
+                    "use a smaller plan_desc.sigma or block_threads",
+                    m->sigma, m->threads, shared, context->device.name,
+                    context->device.shared_bytes_per_block);
+  }
+  mbi_merbit_preamble(plan, &preamble);
+  status = mbi_program_create(context, "spmv/merbit.cu", &preamble, &m->program);
+  if (status == MERBIT_OK) {
+    status = mbi_program_kernel(context, &m->program, "mbk_merbit_build", &m->build);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_program_kernel(context, &m->program, "mbk_merbit_product", &m->product);
+  }
+  if (status == MERBIT_OK && !m->dual) {
+    status = mbi_program_kernel(context, &m->program, "mbk_merbit_fixup", &m->fixup);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_reserve_shared(context, m->product, "mbk_merbit_product", shared);
+  }
+  return status;
+}
+
+/* ---- Launch: build TILE once, then products --------------------------------------------------- */
+
+/* Enqueue the TILE kernel. */
+static merbit_status mbi_merbit_build(merbit_plan *plan, void *stream) {
+  mbi_merbit *m = &plan->merbit;
+  const uint64_t block_tiles = (uint64_t)(MBI_MERBIT_BUILD_THREADS / m->omega);
+  void *arguments[7];
+  arguments[0] = &plan->device.row_ptr;
+  arguments[1] = &plan->device.rows;
+  arguments[2] = &plan->device.nnz;
+  arguments[3] = &m->tiles;
+  arguments[4] = &m->tile_x;
+  arguments[5] = &m->tile_y;
+  arguments[6] = &m->lane_desc;
+  return mbi_device_launch(plan->context, m->build, "mbk_merbit_build",
+                           (int64_t)((m->tiles + block_tiles - 1) / block_tiles),
+                           MBI_MERBIT_BUILD_THREADS, mbi_merbit_build_shared(m), stream, arguments);
+}
+
+/* Everything of MERBIT for the matrix in plan->device. After a failure mbi_merbit_destroy cleans up. */
+static merbit_status mbi_merbit_create(merbit_plan *plan) {
+  mbi_merbit *m = &plan->merbit;
+  merbit_context *context = plan->context;
+  uint64_t coordinates, descriptors;
+  merbit_status status = mbi_merbit_size(plan);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  coordinates = (m->tiles + 1) * (uint64_t)m->tile_bytes;
+  descriptors = m->tiles * (uint64_t)m->omega * (uint64_t)(m->descriptor_bits / 8);
+  m->bytes = 2 * coordinates + descriptors;
+  status = mbi_merbit_specialise(plan);
+  if (status == MERBIT_OK) {
+    status = mbi_device_allocate(context, coordinates, "tile_x", &m->tile_x);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_allocate(context, coordinates, "tile_y", &m->tile_y);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_allocate(context, descriptors, "lane descriptors", &m->lane_desc);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_merbit_build(plan, NULL);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_synchronize(context, NULL);
+  }
+  return status;
+}
+
+static void mbi_merbit_destroy(merbit_plan *plan) {
+  mbi_merbit *m = &plan->merbit;
+  mbi_device_release(plan->context, m->tile_x);
+  mbi_device_release(plan->context, m->tile_y);
+  mbi_device_release(plan->context, m->lane_desc);
+  mbi_program_destroy(plan->context, &m->program);
+}
+
+/* Bytes of the carries of one product in flight. */
+static uint64_t mbi_merbit_carry_bytes(const merbit_plan *plan) {
+  return plan->merbit.dual ? 0 : 2 * plan->merbit.blocks * mbi_type_size(plan->type);
+}
+
+/* The arguments that both commits share; `arguments` has room for 13. */
+static void mbi_merbit_arguments(merbit_plan *plan, mbi_devptr *x, mbi_devptr *y,
+                                 void **arguments) {
+  mbi_merbit *m = &plan->merbit;
+  arguments[0] = &m->tile_x;
+  arguments[1] = &m->tile_y;
+  arguments[2] = &m->lane_desc;
+  arguments[3] = &plan->device.col_ind;
+  arguments[4] = &plan->device.values;
+  arguments[5] = x;
+  arguments[6] = y;
+  arguments[7] = &m->path;
+  arguments[8] = &m->tiles;
+}
+
+/* y = alpha A x + beta y: product and fix-up. `alpha` and `beta` point to what the kernels take: a value, or
+ * a device pointer where scalars live on the device. */
+static merbit_status mbi_merbit_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,
+                                         mbi_devptr x, const void *beta, mbi_devptr y,
+                                         void *stream) {
+  mbi_merbit *m = &plan->merbit;
+  mbi_devptr carry_out = carries + m->blocks * mbi_type_size(plan->type);
+  void *arguments[13];
+  merbit_status status;
+  mbi_merbit_arguments(plan, &x, &y, arguments);
+  arguments[9] = &carries;
+  arguments[10] = &carry_out;
+  arguments[11] = (void *)(uintptr_t)alpha;
+  arguments[12] = (void *)(uintptr_t)beta;
+  status = mbi_device_launch(plan->context, m->product, "mbk_merbit_product", (int64_t)m->blocks,
+                             m->threads, mbi_merbit_product_shared(m, plan->type), stream,
+                             arguments);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  arguments[0] = &plan->device.row_ptr;
+  arguments[1] = &m->tile_y;
+  arguments[2] = &carries;
+  arguments[3] = &carry_out;
+  arguments[4] = &y;
+  arguments[5] = &m->tiles;
+  arguments[6] = &m->blocks;
+  arguments[7] = (void *)(uintptr_t)alpha;
+  arguments[8] = (void *)(uintptr_t)beta;
+  return mbi_device_launch(
+      plan->context, m->fixup, "mbk_merbit_fixup",
+      (int64_t)((m->blocks + MBI_MERBIT_FIXUP_THREADS - 1) / MBI_MERBIT_FIXUP_THREADS),
+      MBI_MERBIT_FIXUP_THREADS,
+      (unsigned)(MBI_MERBIT_FIXUP_THREADS * mbi_type_size(plan->type) +
+                 MBI_MERBIT_FIXUP_THREADS / 32 * sizeof(uint32_t)),
+      stream, arguments);
+}
+
+/* y = A x, with y zero where blocks share rows (all zero before the first call); leaves z so for the next
+ * call, which swaps the two (section 4.2 (3)). Not bitwise stable where a row spans three blocks. */
+static merbit_status mbi_merbit_multiply_dual(merbit_plan *plan, mbi_devptr x, mbi_devptr y,
+                                              mbi_devptr z, void *stream) {
+  mbi_merbit *m = &plan->merbit;
+  void *arguments[13];
+  mbi_merbit_arguments(plan, &x, &y, arguments);
+  arguments[9] = &z;
+  arguments[10] = &plan->device.rows;
+  return mbi_device_launch(plan->context, m->product, "mbk_merbit_product", (int64_t)m->blocks,
+                           m->threads, mbi_merbit_product_shared(m, plan->type), stream,
+                           arguments);
+}
+
+/* ==== >>spmv/workspace.c  scratch of a product in flight ================================== */
+static void mbi_workspace_free(merbit_workspace *workspace) {
+  merbit_context *context = workspace->plan->context;
+  if (workspace->plan->side == MERBIT_SIDE_CUDA && mbi_device_enter(context) == MERBIT_OK) {
+    mbi_device_release(context, workspace->device_carries);
+    mbi_device_release(context, workspace->staged_x);
+    mbi_device_release(context, workspace->staged_y);
+    mbi_device_leave(context);
+  }
+  mbi_release(context, workspace->carries);
+  mbi_release(context, workspace);
+}
+
+static merbit_status mbi_workspace_fill_cuda(merbit_workspace *workspace) {
+  const merbit_plan *plan = workspace->plan;
+  const size_t size = mbi_type_size(plan->type);
+  merbit_context *context = plan->context;
+  merbit_status status = mbi_device_enter(context);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  status = mbi_device_allocate(context, mbi_merbit_carry_bytes(plan), "the carries of a workspace",
+                               &workspace->device_carries);
+  if (status == MERBIT_OK && plan->desc.vector_memory == MERBIT_MEMORY_HOST) {
+    status = mbi_device_allocate(context, plan->device.cols * size, "a staged x",
+                                 &workspace->staged_x);
+    if (status == MERBIT_OK) {
+      status = mbi_device_allocate(context, plan->device.rows * size, "a staged y",
+                                   &workspace->staged_y);
+    }
+  }
+  mbi_device_leave(context);
+  return status;
+}
+
+static merbit_status mbi_workspace_make(merbit_plan *plan, merbit_workspace **workspace) {
+  merbit_context *context = plan->context;
+  merbit_workspace *made = (merbit_workspace *)mbi_allocate(context, sizeof *made);
+  merbit_status status;
+  *workspace = NULL;
+  if (made == NULL) {
+    return mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no memory for a workspace's record");
+  }
+  memset(made, 0, sizeof *made);
+  made->plan = plan;
+  if (plan->side == MERBIT_SIDE_CUDA) {
+    status = mbi_workspace_fill_cuda(made);
+  } else {
+    status =
+        mbi_allocate_array(context, (int64_t)mbi_merge_scratch_bytes(plan->tasks, plan->type), 1,
+                           "the carries of a workspace", &made->carries);
+  }
+  if (status != MERBIT_OK) {
+    mbi_workspace_free(made);
+    return status;
+  }
+  *workspace = made;
+  return MERBIT_OK;
+}
+
+MERBIT_API merbit_status merbit_workspace_create(merbit_plan *plan,
+                                                 merbit_workspace **workspace) {
+  merbit_status status;
+  if (workspace != NULL) {
+    *workspace = NULL;
+  }
+  if (plan == NULL) {
+    return MERBIT_INVALID_ARGUMENT;
+  }
+  if (workspace == NULL) {
+    return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT, "the out pointer `workspace` is NULL");
+  }
+  status = mbi_workspace_make(plan, workspace);
+  if (status == MERBIT_OK) {
+    mbi_mutex_lock(&plan->context->lock);
+    plan->references++;
+    mbi_mutex_unlock(&plan->context->lock);
+  }
+  return status;
+}
+
+MERBIT_API void merbit_workspace_destroy(merbit_workspace *workspace) {
+  if (workspace != NULL) {
+    merbit_plan *plan = workspace->plan;
+    mbi_workspace_free(workspace);
+    mbi_plan_unref(plan);
+  }
+}
+
+/* ==== >>spmv/plan.c  plans: checks, choice, life ========================================== */
+/* ---- Checks ----------------------------------------------------------------------------------- */
+
+static merbit_status mbi_plan_check_desc(merbit_context *context, const merbit_view *view,
+                                         const merbit_plan_desc *desc) {
+  const merbit_type type = mbi_view_type(view);
+  if (desc->side < MERBIT_SIDE_AUTO || desc->side > MERBIT_SIDE_CUDA) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "plan_desc.side is %d; use a MERBIT_SIDE",
+                    (int)desc->side);
+  }
+  if (desc->side == MERBIT_SIDE_CUDA && context->side != MERBIT_SIDE_CUDA) {
+    return mbi_fail(context, MERBIT_NO_DEVICE,
+                    "plan_desc.side is CUDA, but the context computes on the CPU%s%s",
+                    context->reason[0] != '\0' ? ": " : "; make one with MERBIT_SIDE_CUDA",
+                    context->reason);
+  }
+  if (desc->operation != MERBIT_OPERATION_N) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "plan_desc.operation %d (transposed products) is not supported yet; use "
+                    "merbit_matrix_transpose",
+                    (int)desc->operation);
+  }
+  if ((desc->vector_type != MERBIT_TYPE_DEFAULT && desc->vector_type != type) ||
+      (desc->compute_type != MERBIT_TYPE_DEFAULT && desc->compute_type != type)) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "vectors or sums of another type than the %s matrix are not supported yet",
+                    mbi_type_name(type));
+  }
+  if (desc->method < MERBIT_METHOD_AUTO || desc->method > MERBIT_METHOD_MERBIT) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "plan_desc.method is %d; use a MERBIT_METHOD",
+                    (int)desc->method);
+  }
+  if (desc->vector_memory < MERBIT_MEMORY_DEFAULT || desc->vector_memory > MERBIT_MEMORY_DEVICE ||
+      desc->scalar_memory < MERBIT_MEMORY_DEFAULT || desc->scalar_memory > MERBIT_MEMORY_DEVICE) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "plan_desc.vector_memory is %d and scalar_memory %d; use a MERBIT_MEMORY",
+                    (int)desc->vector_memory, (int)desc->scalar_memory);
+  }
+  if (desc->expected_calls < 0) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "plan_desc.expected_calls is %d; use 0 for the default", desc->expected_calls);
+  }
+  return MERBIT_OK;
+}
+
+/* The side, before anything is built: AUTO follows the context, a method of one side its side. */
+static merbit_side mbi_plan_side(const merbit_context *context, const merbit_plan_desc *desc) {
+  if (desc->side != MERBIT_SIDE_AUTO) {
+    return desc->side;
+  }
+  if (desc->method == MERBIT_METHOD_REFERENCE || desc->method == MERBIT_METHOD_MERGE) {
+    return MERBIT_SIDE_CPU;
+  }
+  return context->side;
+}
+
+static merbit_status mbi_plan_check_side(const merbit_plan *plan) {
+  merbit_context *context = plan->context;
+  const merbit_plan_desc *desc = &plan->desc;
+  const int cuda = plan->side == MERBIT_SIDE_CUDA;
+  if (desc->method != MERBIT_METHOD_AUTO && (desc->method == MERBIT_METHOD_MERBIT) != cuda) {
+    return mbi_fail(context, cuda ? MERBIT_INVALID_ARGUMENT : MERBIT_NO_DEVICE,
+                    "plan_desc.method %s runs on %s, but the plan is for %s%s%s",
+                    mbi_method_name(desc->method), cuda ? "the CPU" : "CUDA",
+                    cuda ? "CUDA" : "the CPU", context->reason[0] != '\0' ? ": " : "",
+                    context->reason);
+  }
+  if (!cuda && (plan->view.memory == MERBIT_MEMORY_DEVICE ||
+                desc->vector_memory == MERBIT_MEMORY_DEVICE ||
+                desc->scalar_memory == MERBIT_MEMORY_DEVICE)) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "arrays, vectors or scalars are said to be in device memory, but the plan is "
+                    "for the CPU");
+  }
+  return MERBIT_OK;
+}
+
+/* ---- The CSR that is multiplied --------------------------------------------------------------- */
+
+/* Columns as they lie, 32-bit: such a CSR needs no copy. */
+static int mbi_view_is_plain(const merbit_view *view) {
+  return view->format == MERBIT_CSR && view->index_type == MERBIT_INDEX_32;
+}
+
+/* Check the user's arrays and set plan->csr: the view itself, or an owned conversion. */
+static merbit_status mbi_plan_take_matrix(merbit_plan *plan) {
+  merbit_context *context = plan->context;
+  merbit_view host = plan->view;
+  const int device = plan->view.memory == MERBIT_MEMORY_DEVICE;
+  merbit_status status = MERBIT_OK;
+  plan->csr = plan->view;
+  if (device && plan->view.format == MERBIT_CSR) {
+    return MERBIT_OK; /* spmv/arrays.c checks and narrows on the GPU */
+  }
+  if (device) {
+    status = mbi_view_download(context, &plan->view, &host);
+  }
+  if (status == MERBIT_OK && !plan->desc.unchecked) {
+    status = mbi_view_check_arrays(context, &host);
+  }
+  if (status == MERBIT_OK && !mbi_view_is_plain(&plan->view)) {
+    status = mbi_matrix_from_view(context, &host, 0, &plan->matrix);
+  }
+  if (device) {
+    mbi_host_view_release(context, &host);
+  }
+  if (status == MERBIT_OK && plan->matrix != NULL) {
+    plan->csr = plan->matrix->view;
+  }
+  return status;
+}
+
+/* ---- Life ------------------------------------------------------------------------------------- */
+
+static void mbi_plan_release_cuda(merbit_plan *plan) {
+  if (mbi_device_enter(plan->context) == MERBIT_OK) {
+    mbi_merbit_destroy(plan);
+    mbi_device_csr_destroy(plan->context, &plan->device);
+    mbi_device_leave(plan->context);
+  }
+  memset(&plan->merbit, 0, sizeof plan->merbit);
+  memset(&plan->device, 0, sizeof plan->device);
+}
+
+static void mbi_plan_free(merbit_plan *plan) {
+  merbit_context *context = plan->context;
+  if (plan->workspace != NULL) {
+    mbi_workspace_free(plan->workspace);
+  }
+  if (plan->side == MERBIT_SIDE_CUDA) {
+    mbi_plan_release_cuda(plan);
+  }
+  merbit_matrix_destroy(plan->matrix);
+  mbi_release(context, plan->own_values);
+  mbi_release(context, plan);
+  mbi_context_unref(context);
+}
+
+static void mbi_plan_unref(merbit_plan *plan) {
+  int64_t left;
+  mbi_mutex_lock(&plan->context->lock);
+  left = --plan->references;
+  mbi_mutex_unlock(&plan->context->lock);
+  if (left == 0) {
+    mbi_plan_free(plan);
+  }
+}
+
+static merbit_status mbi_plan_build_cuda(merbit_plan *plan, int dual) {
+  merbit_context *context = plan->context;
+  merbit_status status = mbi_device_enter(context);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  plan->method = MERBIT_METHOD_MERBIT;
+  plan->merbit.dual = dual;
+  status = mbi_device_csr_create(context, &plan->csr, plan->desc.unchecked, &plan->device);
+  if (status == MERBIT_OK) {
+    status = mbi_merbit_create(plan);
+  }
+  mbi_device_leave(context);
+  return status;
+}
+
+static void mbi_plan_build_cpu(merbit_plan *plan) {
+  plan->side = MERBIT_SIDE_CPU;
+  plan->method = plan->desc.method == MERBIT_METHOD_REFERENCE ? MERBIT_METHOD_REFERENCE
+                                                              : MERBIT_METHOD_MERGE;
+  plan->values = plan->csr.values;
+  plan->tasks = mbi_merge_tasks(plan->context, &plan->csr);
+}
+
+/* AUTO may still take the CPU when the GPU fails now, if everything is in host memory. */
+static int mbi_plan_may_fall_back(const merbit_plan *plan, merbit_status status) {
+  return plan->desc.side == MERBIT_SIDE_AUTO && plan->desc.method == MERBIT_METHOD_AUTO &&
+         plan->view.memory != MERBIT_MEMORY_DEVICE &&
+         plan->desc.vector_memory == MERBIT_MEMORY_HOST &&
+         plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE && status != MERBIT_INVALID_ARGUMENT &&
+         status != MERBIT_INVALID_MATRIX && status != MERBIT_OUT_OF_MEMORY;
+}
+
+static merbit_status mbi_plan_build(merbit_plan *plan, int dual) {
+  merbit_context *context = plan->context;
+  merbit_status status = mbi_plan_check_side(plan);
+  if (status == MERBIT_OK) {
+    status = mbi_plan_take_matrix(plan);
+  }
+  if (status == MERBIT_OK && plan->side == MERBIT_SIDE_CUDA) {
+    status = mbi_plan_build_cuda(plan, dual);
+    if (status != MERBIT_OK && mbi_plan_may_fall_back(plan, status)) {
+      mbi_plan_release_cuda(plan);
+      (void)merbit_last_error(context, plan->reason, sizeof plan->reason);
+      mbi_log(context, "this plan computes on the CPU: %s", plan->reason);
+      mbi_plan_build_cpu(plan);
+      status = MERBIT_OK;
+    }
+  } else if (status == MERBIT_OK) {
+    mbi_plan_build_cpu(plan);
+  }
+  return status == MERBIT_OK ? mbi_workspace_make(plan, &plan->workspace) : status;
+}
+
+/* `dual` asks for the dual-buffer commit, which only the library's own iterations use. */
+static merbit_status mbi_plan_create(merbit_context *context, const merbit_view *view,
+                                     const merbit_plan_desc *desc, int dual, merbit_plan **plan) {
+  const double start = mbi_seconds();
+  merbit_plan_desc defaults;
+  merbit_plan *made;
+  merbit_status status = mbi_view_check_header(context, view);
+  *plan = NULL;
+  memset(&defaults, 0, sizeof defaults);
+  if (desc == NULL) {
+    desc = &defaults;
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_plan_check_desc(context, view, desc);
+  }
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  made = (merbit_plan *)mbi_allocate(context, sizeof *made);
+  if (made == NULL) {
+    return mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no memory for a plan's record");
+  }
+  memset(made, 0, sizeof *made);
+  mbi_context_retain(context);
+  made->context = context;
+  made->references = 1;
+  made->view = *view;
+  made->desc = *desc;
+  made->desc.expected_calls = desc->expected_calls != 0 ? desc->expected_calls : 100;
+  made->type = mbi_view_type(view);
+  made->side = mbi_plan_side(context, desc);
+  status = mbi_plan_build(made, dual);
+  if (status != MERBIT_OK) {
+    mbi_plan_free(made);
+    return status;
+  }
+  made->plan_seconds = mbi_seconds() - start;
+  *plan = made;
+  return MERBIT_OK;
+}
+
+MERBIT_API merbit_status merbit_plan_create(merbit_context *context, const merbit_view *view,
+                                            const merbit_plan_desc *desc, merbit_plan **plan) {
+  if (plan != NULL) {
+    *plan = NULL;
+  }
+  if (context == NULL) {
+    return MERBIT_INVALID_ARGUMENT;
+  }
+  if (plan == NULL || view == NULL) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "merbit_plan_create: `%s` is NULL",
+                    plan == NULL ? "plan" : "view");
+  }
+  return mbi_plan_create(context, view, desc, 0, plan);
+}
+
+MERBIT_API void merbit_plan_destroy(merbit_plan *plan) {
+  if (plan != NULL) {
+    mbi_plan_unref(plan);
+  }
+}
+
+/* ==== >>spmv/update.c  new values for a plan ============================================== */
+/* A CSR of the new values in the order in which the plan multiplies: a COO or 64-bit view is converted
+ * again, since duplicates may have been added up. */
+static merbit_status mbi_update_convert(merbit_plan *plan, const void *values,
+                                        merbit_matrix **matrix) {
+  merbit_context *context = plan->context;
+  const int device = plan->view.memory == MERBIT_MEMORY_DEVICE;
+  merbit_view host = plan->view;
+  merbit_status status = MERBIT_OK;
+  if (device) {
+    merbit_view structure = plan->view;
+    structure.values = NULL;
+    status = mbi_view_download(context, &structure, &host);
+  }
+  if (status == MERBIT_OK) {
+    const void *kept = host.values;
+    host.values = values;
+    status = mbi_matrix_from_view(context, &host, 0, matrix);
+    host.values = device ? kept : host.values;
+  }
+  if (device) {
+    mbi_host_view_release(context, &host);
+  }
+  return status;
+}
+
+/* New values in host memory, `bytes` of them in the order of plan->csr. */
+static merbit_status mbi_update_store(merbit_plan *plan, const void *values, size_t bytes) {
+  merbit_context *context = plan->context;
+  merbit_status status;
+  if (plan->side == MERBIT_SIDE_CPU) {
+    if (plan->own_values == NULL) {
+      status = mbi_allocate_array(context, (int64_t)bytes, 1, "a plan's own values",
+                                  &plan->own_values);
+      if (status != MERBIT_OK) {
+        return status;
+      }
+    }
+    memcpy(plan->own_values, values, bytes);
+    plan->values = plan->own_values;
+    return MERBIT_OK;
+  }
+  status = mbi_device_enter(context);
+  if (status == MERBIT_OK) {
+    status = mbi_device_upload(context, plan->device.values, values, bytes);
+    mbi_device_leave(context);
+  }
+  return status;
+}
+
+/* New values in device memory for a device CSR: into the plan's own array, which replaces a borrowed one. */
+static merbit_status mbi_update_device(merbit_plan *plan, const void *values, size_t bytes) {
+  merbit_context *context = plan->context;
+  merbit_status status = mbi_device_enter(context);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  if (!mbi_device_owns(context, values)) {
+    status = mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                      "the new values are said to be in device memory, but %p is not an address "
+                      "of the GPU",
+                      values);
+  } else if (!plan->device.owns_values) {
+    mbi_devptr copy = 0;
+    status = mbi_device_allocate(context, bytes, "a plan's own values", &copy);
+    if (status == MERBIT_OK) {
+      plan->device.values = copy;
+      plan->device.owns_values = 1;
+      plan->device.bytes += bytes;
+    }
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_copy(context, plan->device.values, mbi_device_address(values), bytes);
+  }
+  mbi_device_leave(context);
+  return status;
+}
+
+/* Values that lie on the other side than the plan's arrays pass through host memory. */
+static merbit_status mbi_update_through_host(merbit_plan *plan, const void *values,
+                                             merbit_memory memory) {
+  merbit_context *context = plan->context;
+  const size_t size = mbi_type_size(plan->type);
+  const void *host = values;
+  merbit_matrix *matrix = NULL;
+  merbit_status status = MERBIT_OK;
+  if (memory == MERBIT_MEMORY_DEVICE) {
+    status = mbi_device_enter(context);
+    if (status != MERBIT_OK) {
+      return status;
+    }
+    status = mbi_array_download(context, values, plan->view.nnz, size, &host);
+    mbi_device_leave(context);
+  }
+  if (status == MERBIT_OK && plan->matrix != NULL) {
+    status = mbi_update_convert(plan, host, &matrix);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_update_store(plan, matrix != NULL ? matrix->view.values : host,
+                              (size_t)plan->csr.nnz * size);
+  }
+  merbit_matrix_destroy(matrix);
+  if (memory == MERBIT_MEMORY_DEVICE) {
+    mbi_release(context, (void *)(uintptr_t)host);
+  }
+  return status;
+}
+
+MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void *values,
+                                                   merbit_memory memory) {
+  const size_t bytes = plan != NULL ? (size_t)plan->view.nnz * mbi_type_size(plan->type) : 0;
+  if (plan == NULL) {
+    return MERBIT_INVALID_ARGUMENT;
+  }
+  if (plan->csr.values == NULL) {
+    return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
+                    "the plan is for a pattern of ones; make a plan from a view with values");
+  }
+  if (plan->view.nnz > 0 && values == NULL) {
+    return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT, "the new values are NULL");
+  }
+  if (memory == MERBIT_MEMORY_DEFAULT) {
+    memory = plan->view.memory == MERBIT_MEMORY_DEVICE ? MERBIT_MEMORY_DEVICE : MERBIT_MEMORY_HOST;
+  }
+  if (memory == MERBIT_MEMORY_DEVICE && plan->side == MERBIT_SIDE_CPU) {
+    return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
+                    "the new values are said to be in device memory, but the plan is for the CPU");
+  }
+  if (plan->view.nnz == 0) {
+    return MERBIT_OK;
+  }
+  return memory == MERBIT_MEMORY_DEVICE && plan->matrix == NULL
+             ? mbi_update_device(plan, values, bytes)
+             : mbi_update_through_host(plan, values, memory);
+}
+
+/* ==== >>spmv/describe.c  what a plan chose, in one line =================================== */
+/* Bytes that one product moves if everything is moved once: the plan's streams, x and y. */
+static int64_t mbi_plan_product_bytes(const merbit_plan *plan) {
+  const int64_t size = (int64_t)mbi_type_size(plan->type);
+  const int64_t nnz = plan->csr.nnz, rows = plan->csr.rows, cols = plan->csr.cols;
+  const int64_t values = plan->csr.values != NULL ? nnz * size : 0;
+  const int64_t vectors = (rows + cols) * size;
+  const int64_t columns = nnz * (int64_t)sizeof(int32_t);
+  if (plan->side == MERBIT_SIDE_CUDA) {
+    return values + columns + vectors + (int64_t)plan->merbit.bytes +
+           2 * (int64_t)mbi_merbit_carry_bytes(plan);
+  }
+  return values + columns + vectors + (rows + 1) * (int64_t)mbi_index_bytes(plan->csr.offset_type);
+}
+
+MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *plan, merbit_plan_info *info) {
+  if (plan == NULL || info == NULL) {
+    return MERBIT_INVALID_ARGUMENT;
+  }
+  memset(info, 0, sizeof *info);
+  info->side = plan->side;
+  info->method = plan->method;
+  info->bytes_per_product = mbi_plan_product_bytes(plan);
+  info->plan_seconds = plan->plan_seconds;
+  if (plan->side == MERBIT_SIDE_CUDA) {
+    const mbi_merbit *m = &plan->merbit;
+    info->sigma = m->sigma;
+    info->omega = m->omega;
+    info->block_threads = m->threads;
+    info->descriptor_bits = m->descriptor_bits;
+    info->tiles = (int64_t)m->tiles;
+    info->device_bytes = (int64_t)(plan->device.bytes + m->bytes + mbi_merbit_carry_bytes(plan));
+    info->cubin_from_cache = m->program.from_cache;
+    info->compile_seconds = m->program.compile_seconds;
+    info->load_seconds = m->program.load_seconds;
+  }
+  return MERBIT_OK;
+}
+
+MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size_t size) {
+  char line[1024];
+  int length;
+  if (plan == NULL) {
+    length = snprintf(line, sizeof line, "no plan");
+  } else if (plan->side == MERBIT_SIDE_CUDA) {
+    const mbi_merbit *m = &plan->merbit;
+    length = snprintf(
+        line, sizeof line,
+        "merbit on %s (%s), %s: %" PRId64 " x %" PRId64 ", %" PRId64
+        " nonzeros in %" PRIu64 " tiles, omega %d, sigma %d, %d-bit lanes, %d threads; %s, 4-byte "
+        "columns; %s commit; cubin %s in %.1f ms; %.3g MB per product; no runner-up%s",
+        plan->context->device.name,
+        plan->desc.method == MERBIT_METHOD_MERBIT ? "as asked" : "AUTO's method on CUDA",
+        mbi_type_name(plan->type), plan->csr.rows, plan->csr.cols, plan->csr.nnz, m->tiles,
+        m->omega, m->sigma, m->descriptor_bits, m->threads,
+        plan->csr.values != NULL ? "general values" : "values all one",
+        m->dual ? "dual-buffer" : "carry-out", m->program.from_cache ? "from the cache" : "compiled",
+        1e3 * (m->program.from_cache ? m->program.load_seconds : m->program.compile_seconds),
+        1e-6 * (double)mbi_plan_product_bytes(plan),
+        plan->desc.vector_memory == MERBIT_MEMORY_HOST ? "; host vectors, staged: slow" : "");
+  } else {
+    const int merge = plan->method == MERBIT_METHOD_MERGE;
+    const char *reason = plan->reason[0] != '\0' ? plan->reason : plan->context->reason;
+    length = snprintf(line, sizeof line,
+                      "%s on the CPU (%s), %s: %" PRId64 " x %" PRId64 ", %" PRId64
+                      " nonzeros, %d thread%s; %s, 4-byte columns; %.3g MB per product; runner-up "
+                      "%s%s%s",
+                      mbi_method_name(plan->method),
+                      plan->desc.method != MERBIT_METHOD_AUTO ? "as asked" : "AUTO's method there",
+                      mbi_type_name(plan->type), plan->csr.rows, plan->csr.cols, plan->csr.nnz,
+                      merge ? plan->tasks : 1, merge && plan->tasks != 1 ? "s" : "",
+                      plan->csr.values != NULL ? "general values" : "values all one",
+                      1e-6 * (double)mbi_plan_product_bytes(plan), merge ? "reference" : "merge",
+                      reason[0] != '\0' ? "; not on CUDA: " : "", reason);
+  }
+  if (text != NULL && size > 0) {
+    (void)snprintf(text, size, "%s", line);
+  }
+  return length < 0 ? 0 : (size_t)length < sizeof line ? (size_t)length : sizeof line - 1;
+}
+
+/* ==== >>spmv/product.c  the product: checks and dispatch ================================== */
+/* Whether two vectors share memory, as addresses of one side. */
+static int mbi_overlap(const void *x, uint64_t x_bytes, const void *y, uint64_t y_bytes) {
+  const uint64_t a = (uint64_t)(uintptr_t)x, b = (uint64_t)(uintptr_t)y;
+  return x_bytes > 0 && y_bytes > 0 && a < b + y_bytes && b < a + x_bytes;
+}
+
+static merbit_status mbi_spmv_check(merbit_plan *plan, const merbit_workspace *workspace,
+                                    const void *x, const void *y) {
+  merbit_context *context = plan->context;
+  const size_t size = mbi_type_size(plan->type);
+  if (workspace->plan != plan) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "merbit_spmv: the workspace belongs to another plan");
+  }
+  if ((x == NULL && plan->csr.cols > 0) || (y == NULL && plan->csr.rows > 0)) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "merbit_spmv: `%s` is NULL",
+                    x == NULL && plan->csr.cols > 0 ? "x" : "y");
+  }
+  if (mbi_overlap(x, (uint64_t)plan->csr.cols * size, y, (uint64_t)plan->csr.rows * size)) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "merbit_spmv: x (%" PRId64 " elements at %p) and y (%" PRId64
+                    " at %p) overlap; use two vectors",
+                    plan->csr.cols, x, plan->csr.rows, y);
+  }
+  return MERBIT_OK;
+}
+
+static void mbi_spmv_cpu(merbit_plan *plan, merbit_workspace *workspace, const void *alpha,
+                         const void *x, const void *beta, void *y) {
+  if (plan->method == MERBIT_METHOD_REFERENCE) {
+    mbi_reference_multiply(&plan->csr, plan->values, alpha, x, beta, y);
+  } else {
+    mbi_merge_multiply(plan->context, &plan->csr, plan->values, plan->tasks, workspace->carries,
+                       alpha, x, beta, y);
+  }
+}
+
+/* The driver is asked once per address: repeated products mostly repeat their vectors. */
+static merbit_status mbi_spmv_check_address(merbit_context *context, const void *pointer,
+                                            const void **known, const char *name) {
+  if (pointer != *known && !mbi_device_owns(context, pointer)) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "merbit_spmv: %s at %p is host memory, but the plan computes on CUDA; use a "
+                    "merbit_buffer, or plan_desc.vector_memory = MERBIT_MEMORY_HOST",
+                    name, pointer);
+  }
+  *known = pointer;
+  return MERBIT_OK;
+}
+
+/* Host vectors: copied to the GPU and back, synchronously. */
+static merbit_status mbi_spmv_staged(merbit_plan *plan, merbit_workspace *workspace,
+                                     const void *alpha, const void *x, const void *beta, void *y,
+                                     int reads_y, void *stream) {
+  merbit_context *context = plan->context;
+  const size_t size = mbi_type_size(plan->type);
+  const size_t x_bytes = (size_t)plan->csr.cols * size, y_bytes = (size_t)plan->csr.rows * size;
+  merbit_status status = MERBIT_OK;
+  if (x_bytes > 0) {
+    status = mbi_device_upload(context, workspace->staged_x, x, x_bytes);
+  }
+  if (status == MERBIT_OK && reads_y && y_bytes > 0) {
+    status = mbi_device_upload(context, workspace->staged_y, y, y_bytes);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_merbit_multiply(plan, workspace->device_carries, alpha, workspace->staged_x, beta,
+                                 workspace->staged_y, stream);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_synchronize(context, stream);
+  }
+  if (status == MERBIT_OK && y_bytes > 0) {
+    status = mbi_device_download(context, y, workspace->staged_y, y_bytes);
+  }
+  return status;
+}
+
+static merbit_status mbi_spmv_cuda(merbit_plan *plan, merbit_workspace *workspace,
+                                   const void *alpha, const void *x, const void *beta, void *y,
+                                   int reads_y, void *stream) {
+  merbit_context *context = plan->context;
+  merbit_status status = mbi_device_enter(context);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  if (plan->desc.vector_memory == MERBIT_MEMORY_HOST) {
+    status = mbi_spmv_staged(plan, workspace, alpha, x, beta, y, reads_y, stream);
+  } else {
+    if (plan->csr.cols > 0) {
+      status = mbi_spmv_check_address(context, x, &workspace->known_x, "x");
+    }
+    if (status == MERBIT_OK && plan->csr.rows > 0) {
+      status = mbi_spmv_check_address(context, y, &workspace->known_y, "y");
+    }
+    if (status == MERBIT_OK) {
+      status = mbi_merbit_multiply(plan, workspace->device_carries, alpha, mbi_device_address(x),
+                                   beta, mbi_device_address(y), stream);
+    }
+  }
+  mbi_device_leave(context);
+  return status;
+}
+
+MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *workspace,
+                                     const void *alpha, const void *x, const void *beta, void *y,
+                                     void *stream) {
+  static const float one_f32 = 1.0f, zero_f32 = 0.0f;
+  static const double one_f64 = 1.0, zero_f64 = 0.0;
+  merbit_status status;
+  int reads_y = 1;
+  if (plan == NULL) {
+    return MERBIT_INVALID_ARGUMENT;
+  }
+  if (workspace == NULL) {
+    workspace = plan->workspace;
+  }
+  status = mbi_spmv_check(plan, workspace, x, y);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  if (plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE) {
+    /* The kernels take the two addresses, null for the default. */
+    return mbi_spmv_cuda(plan, workspace, &alpha, x, &beta, y, beta != NULL, stream);
+  }
+  if (plan->type == MERBIT_F32) {
+    alpha = alpha != NULL ? alpha : &one_f32;
+    beta = beta != NULL ? beta : &zero_f32;
+    reads_y = *(const float *)beta != 0.0f;
+  } else {
+    alpha = alpha != NULL ? alpha : &one_f64;
+    beta = beta != NULL ? beta : &zero_f64;
+    reads_y = *(const double *)beta != 0.0;
+  }
+  if (plan->side == MERBIT_SIDE_CPU) {
+    mbi_spmv_cpu(plan, workspace, alpha, x, beta, y);
+    return MERBIT_OK;
+  }
+  return mbi_spmv_cuda(plan, workspace, alpha, x, beta, y, reads_y, stream);
+}
+
+/* ==== >>solve/pagerank.c  PageRank ======================================================== */
+/* The transition matrix of a link graph, transposed: with w(i, j) the weight of the edge i ->
+ * j, P(i, j) = w(i, j) / sum over j of w(i, j), and rows of P without weight are empty
+ * ("dangling"). */
+#define MBI_TRANSITION_CHUNK 65536 /* entries that one task scales */
+
+typedef struct mbi_transition {
+  merbit_matrix *matrix; /* the transposed graph */
+  merbit_view view;      /* P^T: the matrix with scaled values */
+  void *own_values;      /* of view, where the matrix had none */
+  double *weights;       /* of all edges that leave a vertex; only while building */
+  unsigned char *dangling;
+  int64_t dangling_count;
+} mbi_transition;
+
+static double mbi_transition_weight(const merbit_view *graph, int64_t k) {
+  if (graph->values == NULL) {
+    return 1.0;
+  }
+  return mbi_view_type(graph) == MERBIT_F32 ? (double)((const float *)graph->values)[k]
+                                            : ((const double *)graph->values)[k];
+}
+
+/* `graph` is a host view whose arrays have been checked. */
+static merbit_status mbi_transition_check(merbit_context *context, const merbit_view *graph) {
+  int64_t k;
+  for (k = 0; k < graph->nnz && graph->values != NULL; k++) {
+    const double weight = mbi_transition_weight(graph, k);
+    if (!(weight >= 0 && weight <= DBL_MAX)) {
+      const int64_t column = mbi_index_at(graph->col_ind, graph->index_type, k) - graph->base;
+      const int64_t row = graph->format == MERBIT_COO
+                              ? mbi_index_at(graph->row_ind, graph->index_type, k) - graph->base
+                              : mbi_row_of(graph, k);
+      return mbi_fail(context, MERBIT_INVALID_MATRIX,
+                      "values[%" PRId64 "] is %g, the weight of edge (%" PRId64 ", %" PRId64
+                      "), counted from 0; weights must be finite and not negative",
+                      k, weight, row, column);
+    }
+  }
+  return MERBIT_OK;
+}
+
+/* What leaves each vertex, edges in the order of their targets. */
+static merbit_status mbi_transition_weigh(merbit_context *context, mbi_transition *p) {
+  const merbit_view *graph = &p->matrix->view;
+  const int32_t *source = (const int32_t *)graph->col_ind;
+  int64_t i, k;
+  for (i = 0; i < graph->cols; i++) {
+    p->weights[i] = 0;
+  }
+  for (k = 0; k < graph->nnz; k++) {
+    p->weights[source[k]] += mbi_transition_weight(graph, k);
+  }
+  for (i = 0; i < graph->cols; i++) {
+    p->dangling[i] = p->weights[i] == 0;
+    p->dangling_count += p->dangling[i];
+    if (p->weights[i] > DBL_MAX) {
+      return mbi_fail(context, MERBIT_INVALID_MATRIX,
+                      "the weights of the edges from vertex %" PRId64
+                      ", counted from 0, add up to infinity; scale them down",
+                      i);
+    }
+  }
+  return MERBIT_OK;
+}
+
+static void mbi_transition_scale_f64(void *argument, int task) {
+  const mbi_transition *p = (const mbi_transition *)argument;
+  const merbit_view *graph = &p->matrix->view;
+  const int32_t *source = (const int32_t *)graph->col_ind;
+  double *value = (double *)(uintptr_t)p->view.values;
+  const int64_t begin = (int64_t)task * MBI_TRANSITION_CHUNK;
+  const int64_t left = graph->nnz - begin;
+  const int64_t end = begin + (left < MBI_TRANSITION_CHUNK ? left : MBI_TRANSITION_CHUNK);
+  int64_t k;
+  for (k = begin; k < end; k++) {
+    const double total = p->weights[source[k]];
+    value[k] = total > 0 ? (double)(mbi_transition_weight(graph, k) / total) : 0;
+  }
+}
+
+static void mbi_transition_scale_f32(void *argument, int task) {
+  const mbi_transition *p = (const mbi_transition *)argument;
+  const merbit_view *graph = &p->matrix->view;
+  const int32_t *source = (const int32_t *)graph->col_ind;
+  float *value = (float *)(uintptr_t)p->view.values;
+  const int64_t begin = (int64_t)task * MBI_TRANSITION_CHUNK;
+  const int64_t left = graph->nnz - begin;
+  const int64_t end = begin + (left < MBI_TRANSITION_CHUNK ? left : MBI_TRANSITION_CHUNK);
+  int64_t k;
+  for (k = begin; k < end; k++) {
+    const double total = p->weights[source[k]];
+    value[k] = total > 0 ? (float)(mbi_transition_weight(graph, k) / total) : 0;
+  }
+}
+
+static void mbi_transition_scale(merbit_context *context, mbi_transition *p) {
+  const int64_t tasks = (p->view.nnz + MBI_TRANSITION_CHUNK - 1) / MBI_TRANSITION_CHUNK;
+  p->view.values = p->own_values != NULL ? p->own_values : p->matrix->view.values;
+  mbi_parallel(context, (int)tasks,
+               mbi_view_type(&p->view) == MERBIT_F32 ? mbi_transition_scale_f32
+                                                     : mbi_transition_scale_f64,
+               p);
+}
+
+/* `graph` is a square host view whose header has been checked; its arrays and weights are
+ * checked here. After a failure mbi_transition_destroy cleans up. */
+static merbit_status mbi_transition_create(merbit_context *context, const merbit_view *graph,
+                                           mbi_transition *p) {
+  void *memory = NULL;
+  merbit_status status = mbi_view_check_arrays(context, graph);
+  memset(p, 0, sizeof *p);
+  if (status == MERBIT_OK) {
+    status = mbi_transition_check(context, graph);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_matrix_from_view(context, graph, 1, &p->matrix);
+  }
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  p->view = p->matrix->view;
+  status = mbi_allocate_array(context, graph->rows, sizeof(double), "the weight of each vertex",
+                              &memory);
+  p->weights = (double *)memory;
+  if (status == MERBIT_OK) {
+    status = mbi_allocate_array(context, graph->rows, 1, "the mark of each vertex", &memory);
+    p->dangling = (unsigned char *)memory;
+  }
+  if (status == MERBIT_OK && p->view.values == NULL) {
+    status = mbi_allocate_array(context, p->view.nnz, mbi_type_size(mbi_view_type(graph)),
+                                "the values of the transition matrix", &p->own_values);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_transition_weigh(context, p);
+  }
+  if (status == MERBIT_OK) {
+    mbi_transition_scale(context, p);
+  }
+  mbi_release(context, p->weights);
+  p->weights = NULL;
+  return status;
+}
+
+static void mbi_transition_destroy(merbit_context *context, mbi_transition *p) {
+  merbit_matrix_destroy(p->matrix);
+  mbi_release(context, p->own_values);
+  mbi_release(context, p->dangling);
+}
+
+/* PageRank by the power method: Zhang, Yao, Jiang, Zhang, "MERBIT: A GPU-Based SpMV Method for
+ * Iterative Workloads", section 5.5.1. With P(i, j) = w(i, j) / sum over j of w(i, j), an
+ * iteration is x' = d P^T x + (1 - d + d * (mass of dangling vertices)) / n. P^T is built once.
+ * Sums over vertices are in double and in an order that depends on n alone. */
+#define MBI_PAGERANK_THREADS 256 /* of a block, and the most blocks, on the GPU */
+#define MBI_PAGERANK_BLOCKS 1024
+#define MBI_PAGERANK_BATCH 8 /* iterations that the GPU runs between two looks of the host */
+#define MBI_PAGERANK_RUNNING (-1)
+
+typedef struct mbi_pagerank_state { /* mbk_pagerank_state of pagerank.cu */
+  double base;                      /* what every vertex receives in the next iteration */
+  double change;
+  int32_t iterations;
+  int32_t stop; /* MBI_PAGERANK_RUNNING, or a merbit_stop */
+} mbi_pagerank_state;
+
+typedef struct mbi_pagerank_gpu {
+  mbi_program program;
+  void *update, *finish; /* CUfunction */
+  mbi_devptr x, y[2], dangling, partials, state;
+} mbi_pagerank_gpu;
+
+typedef struct mbi_pagerank {
+  merbit_context *context;
+  merbit_pagerank_desc desc; /* defaults filled in */
+  merbit_type type;
+  int64_t n;
+  mbi_transition p;
+  merbit_plan *plan; /* of P^T */
+  void *x;           /* the caller's ranks */
+  mbi_pagerank_state state;
+  void *y;          /* CPU: the product */
+  double *partials; /* CPU: change and dangling mass of each chunk */
+  mbi_pagerank_gpu gpu;
+} mbi_pagerank;
+
+/* ---- Encode: P^T as a plan, vectors ------------------------------------------------------ */
+
+static merbit_status mbi_pagerank_plan(mbi_pagerank *run, merbit_side side) {
+  merbit_plan_desc desc;
+  memset(&desc, 0, sizeof desc);
+  desc.side = side;
+  desc.unchecked = 1;
+  return mbi_plan_create(run->context, &run->p.view, &desc, side == MERBIT_SIDE_CUDA,
+                         &run->plan);
+}
+
+static int64_t mbi_pagerank_blocks(const mbi_pagerank *run) {
+  const int64_t blocks = (run->n + MBI_PAGERANK_THREADS - 1) / MBI_PAGERANK_THREADS;
+  return blocks < MBI_PAGERANK_BLOCKS ? blocks : MBI_PAGERANK_BLOCKS;
+}
+
+/* Vectors on the GPU; run->x already holds the first ranks. */
+static merbit_status mbi_pagerank_upload(mbi_pagerank *run) {
+  merbit_context *context = run->context;
+  const size_t n = (size_t)run->n, bytes = n * mbi_type_size(run->type);
+  int i;
+  merbit_status status = mbi_device_allocate(context, bytes, "ranks", &run->gpu.x);
+  for (i = 0; i < 2 && status == MERBIT_OK; i++) {
+    status = mbi_device_allocate(context, bytes, "products", &run->gpu.y[i]);
+    if (status == MERBIT_OK) {
+      status = mbi_device_zero(context, run->gpu.y[i], bytes, NULL);
+    }
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_allocate(context, n, "vertex marks", &run->gpu.dangling);
+  }
+  if (status == MERBIT_OK) {
+    status =
+        mbi_device_allocate(context, (uint64_t)mbi_pagerank_blocks(run) * 2 * sizeof(double),
+                            "partial sums", &run->gpu.partials);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_allocate(context, sizeof run->state, "the state", &run->gpu.state);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_upload(context, run->gpu.x, run->x, bytes);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_upload(context, run->gpu.dangling, run->p.dangling, n);
+  }
+  return status == MERBIT_OK
+             ? mbi_device_upload(context, run->gpu.state, &run->state, sizeof run->state)
+             : status;
+}
+
+/* ---- Specialise: one program with the two kernels ---------------------------------------- */
+
+static void mbi_pagerank_preamble(merbit_type type, mbi_preamble *preamble) {
+  memset(preamble, 0, sizeof *preamble);
+  mbi_preamble_define(preamble, "MBK_VECTOR", type == MERBIT_F32 ? "float" : "double");
+}
+
+static merbit_status mbi_pagerank_specialise(mbi_pagerank *run) {
+  mbi_preamble preamble;
+  merbit_status status;
+  mbi_pagerank_preamble(run->type, &preamble);
+  status = mbi_program_create(run->context, "solve/pagerank.cu", &preamble, &run->gpu.program);
+  if (status == MERBIT_OK) {
+    status = mbi_program_kernel(run->context, &run->gpu.program, "mbk_pagerank_update",
+                                &run->gpu.update);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_program_kernel(run->context, &run->gpu.program, "mbk_pagerank_finish",
+                                &run->gpu.finish);
+  }
+  return status;
+}
+
+static merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run) {
+  merbit_status status = mbi_pagerank_plan(run, MERBIT_SIDE_CUDA);
+  if (status == MERBIT_OK) {
+    status = mbi_device_enter(run->context);
+  }
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  status = mbi_pagerank_specialise(run);
+  if (status == MERBIT_OK) {
+    status = mbi_pagerank_upload(run);
+  }
+  mbi_device_leave(run->context);
+  return status;
+}
+
+/* What a dead device held is gone with it. Leaves `gpu` empty, so that the CPU may follow. */
+static void mbi_pagerank_release_cuda(mbi_pagerank *run) {
+  merbit_context *context = run->context;
+  mbi_pagerank_gpu *gpu = &run->gpu;
+  if (context->side == MERBIT_SIDE_CUDA && mbi_device_lost(context) == 0 &&
+      mbi_device_enter(context) == MERBIT_OK) {
+    mbi_device_release(context, gpu->x);
+    mbi_device_release(context, gpu->y[0]);
+    mbi_device_release(context, gpu->y[1]);
+    mbi_device_release(context, gpu->dangling);
+    mbi_device_release(context, gpu->partials);
+    mbi_device_release(context, gpu->state);
+    mbi_program_destroy(context, &gpu->program);
+    mbi_device_leave(context);
+  }
+  memset(gpu, 0, sizeof *gpu);
+  merbit_plan_destroy(run->plan);
+  run->plan = NULL;
+}
+
+/* ---- Launch: a batch of iterations, then one look ---------------------------------------- */
+
+/* Enqueue one iteration; the two products alternate, as the dual-buffer commit wants it. */
+static merbit_status mbi_pagerank_launch(mbi_pagerank *run, int iteration) {
+  merbit_context *context = run->context;
+  mbi_devptr y = run->gpu.y[iteration % 2], z = run->gpu.y[1 - iteration % 2];
+  const unsigned shared = 2 * MBI_PAGERANK_THREADS * sizeof(double);
+  uint64_t n = (uint64_t)run->n;
+  uint32_t blocks = (uint32_t)mbi_pagerank_blocks(run);
+  void *update[7], *finish[6];
+  merbit_status status = mbi_merbit_multiply_dual(run->plan, run->gpu.x, y, z, NULL);
+  update[0] = &run->gpu.x;
+  update[1] = &y;
+  update[2] = &run->gpu.dangling;
+  update[3] = &n;
+  update[4] = &run->desc.damping;
+  update[5] = &run->gpu.state;
+  update[6] = &run->gpu.partials;
+  finish[0] = &run->gpu.partials;
+  finish[1] = &blocks;
+  finish[2] = &n;
+  finish[3] = &run->desc.damping;
+  finish[4] = &run->desc.tolerance;
+  finish[5] = &run->gpu.state;
+  if (status == MERBIT_OK) {
+    status = mbi_device_launch(context, run->gpu.update, "mbk_pagerank_update", blocks,
+                               MBI_PAGERANK_THREADS, shared, NULL, update);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_launch(context, run->gpu.finish, "mbk_pagerank_finish", 1,
+                               MBI_PAGERANK_THREADS, shared, NULL, finish);
+  }
+  return status;
+}
+
+/* A batch of iterations, then one look. */
+static merbit_status mbi_pagerank_iterate_cuda(mbi_pagerank *run) {
+  merbit_context *context = run->context;
+  const int left = run->desc.max_iterations - run->state.iterations;
+  const int first = run->state.iterations; /* exact while running: none was skipped */
+  int i;
+  merbit_status status = mbi_device_enter(context);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  for (i = 0; i < MBI_PAGERANK_BATCH && i < left && status == MERBIT_OK; i++) {
+    status = mbi_pagerank_launch(run, first + i);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_download(context, &run->state, run->gpu.state, sizeof run->state);
+  }
+  mbi_device_leave(context);
+  return status;
+}
+
+static merbit_status mbi_pagerank_fetch(mbi_pagerank *run) {
+  merbit_status status = mbi_device_enter(run->context);
+  if (status == MERBIT_OK) {
+    status = mbi_device_download(run->context, run->x, run->gpu.x,
+                                 (size_t)run->n * mbi_type_size(run->type));
+    mbi_device_leave(run->context);
+  }
+  return status;
+}
+
+/* PageRank: what was asked, who computes, and the loop. Sums over vertices are in double and in
+ * an order that depends on their number alone. */
+#define MBI_PAGERANK_CHUNK 8192 /* vertices that one task updates */
+
+static merbit_status mbi_pagerank_check_desc(mbi_pagerank *run) {
+  merbit_context *context = run->context;
+  merbit_pagerank_desc *desc = &run->desc;
+  if (desc->damping != 0 && !(desc->damping > 0 && desc->damping < 1)) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "pagerank_desc.damping is %g; use a number between 0 and 1, or 0 for 0.85",
+                    desc->damping);
+  }
+  if (desc->tolerance != 0 && !(desc->tolerance > 0 && desc->tolerance <= DBL_MAX)) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "pagerank_desc.tolerance is %g; use a number above 0, or 0 for the default",
+                    desc->tolerance);
+  }
+  if (desc->max_iterations < 0) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "pagerank_desc.max_iterations is %d; use 0 for the default",
+                    desc->max_iterations);
+  }
+  if ((int)desc->side < MERBIT_SIDE_AUTO || (int)desc->side > MERBIT_SIDE_CUDA) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "pagerank_desc.side is %d; use a MERBIT_SIDE", (int)desc->side);
+  }
+  desc->damping = desc->damping != 0 ? desc->damping : 0.85;
+  desc->max_iterations = desc->max_iterations != 0 ? desc->max_iterations : 1000;
+  if (desc->tolerance == 0) {
+    desc->tolerance = run->type == MERBIT_F32 ? 1e-6 : 1e-10;
+  }
+  return MERBIT_OK;
+}
+
+static merbit_status mbi_pagerank_encode(mbi_pagerank *run, const merbit_view *graph) {
+  merbit_context *context = run->context;
+  merbit_view host = *graph;
+  merbit_status status = MERBIT_OK;
+  const int device = graph->memory == MERBIT_MEMORY_DEVICE;
+  if (run->desc.unweighted) {
+    host.values = NULL;
+  }
+  if (device) {
+    const merbit_view there = host;
+    status = mbi_view_download(context, &there, &host);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_transition_create(context, &host, &run->p);
+  }
+  if (device) {
+    mbi_host_view_release(context, &host);
+  }
+  return status;
+}
+
+/* ---- CPU --------------------------------------------------------------------------------- */
+
+/* One chunk of x = d * y + base. */
+static void mbi_pagerank_update_f64(void *argument, int chunk) {
+  const mbi_pagerank *run = (const mbi_pagerank *)argument;
+  const double *y = (const double *)run->y;
+  double *x = (double *)run->x;
+  const double damping = run->desc.damping, base = run->state.base;
+  const int64_t begin = (int64_t)chunk * MBI_PAGERANK_CHUNK;
+  const int64_t end = begin + MBI_PAGERANK_CHUNK < run->n ? begin + MBI_PAGERANK_CHUNK : run->n;
+  double change = 0, mass = 0;
+  int64_t i;
+  for (i = begin; i < end; i++) {
+    const double rank = (double)(damping * (double)y[i] + base);
+    change += fabs((double)rank - (double)x[i]);
+    mass += run->p.dangling[i] ? (double)rank : 0;
+    x[i] = rank;
+  }
+  run->partials[2 * (size_t)chunk] = change;
+  run->partials[2 * (size_t)chunk + 1] = mass;
+}
+
+/* One chunk of x = d * y + base. */
+static void mbi_pagerank_update_f32(void *argument, int chunk) {
+  const mbi_pagerank *run = (const mbi_pagerank *)argument;
+  const float *y = (const float *)run->y;
+  float *x = (float *)run->x;
+  const double damping = run->desc.damping, base = run->state.base;
+  const int64_t begin = (int64_t)chunk * MBI_PAGERANK_CHUNK;
+  const int64_t end = begin + MBI_PAGERANK_CHUNK < run->n ? begin + MBI_PAGERANK_CHUNK : run->n;
+  double change = 0, mass = 0;
+  int64_t i;
+  for (i = begin; i < end; i++) {
+    const float rank = (float)(damping * (double)y[i] + base);
+    change += fabs((double)rank - (double)x[i]);
+    mass += run->p.dangling[i] ? (double)rank : 0;
+    x[i] = rank;
+  }
+  run->partials[2 * (size_t)chunk] = change;
+  run->partials[2 * (size_t)chunk + 1] = mass;
+}
+
+static int64_t mbi_pagerank_chunks(int64_t count) {
+  return (count + MBI_PAGERANK_CHUNK - 1) / MBI_PAGERANK_CHUNK;
+}
+
+static merbit_status mbi_pagerank_prepare_cpu(mbi_pagerank *run) {
+  void *partials = NULL;
+  merbit_status status = mbi_pagerank_plan(run, MERBIT_SIDE_CPU);
+  if (status == MERBIT_OK) {
+    status = mbi_allocate_array(run->context, run->n, mbi_type_size(run->type),
+                                "a vector of ranks", &run->y);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_allocate_array(run->context, mbi_pagerank_chunks(run->n), 2 * sizeof(double),
+                                "partial sums", &partials);
+  }
+  run->partials = (double *)partials;
+  return status;
+}
+
+static merbit_status mbi_pagerank_iterate_cpu(mbi_pagerank *run) {
+  const double damping = run->desc.damping;
+  const int64_t chunks = mbi_pagerank_chunks(run->n);
+  mbi_pagerank_state *state = &run->state;
+  double mass = 0;
+  int64_t chunk;
+  const merbit_status status = merbit_spmv(run->plan, NULL, NULL, run->x, NULL, run->y, NULL);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  mbi_parallel(run->context, (int)chunks,
+               run->type == MERBIT_F32 ? mbi_pagerank_update_f32 : mbi_pagerank_update_f64,
+               run);
+  state->change = 0;
+  for (chunk = 0; chunk < chunks; chunk++) {
+    state->change += run->partials[2 * chunk];
+    mass += run->partials[2 * chunk + 1];
+  }
+  state->base = (1 - damping + damping * mass) / (double)run->n;
+  state->iterations++;
+  if (!(state->change <= DBL_MAX)) {
+    state->stop = MERBIT_STOP_NOT_FINITE;
+  } else if (state->change < run->desc.tolerance) {
+    state->stop = MERBIT_STOP_CONVERGED;
+  }
+  return MERBIT_OK;
+}
+
+/* ---- Either side ------------------------------------------------------------------------- */
+
+static void mbi_pagerank_release(mbi_pagerank *run) {
+  mbi_pagerank_release_cuda(run);
+  mbi_release(run->context, run->partials);
+  mbi_release(run->context, run->y);
+  mbi_transition_destroy(run->context, &run->p);
+}
+
+/* AUTO may take the CPU when the GPU fails now and the graph came in host memory. */
+static merbit_status mbi_pagerank_prepare(mbi_pagerank *run, merbit_memory memory) {
+  merbit_context *context = run->context;
+  const merbit_side wish = run->desc.side;
+  char reason[MERBIT_MESSAGE_SIZE];
+  merbit_status status;
+  if (wish == MERBIT_SIDE_CPU ||
+      (wish == MERBIT_SIDE_AUTO && context->side == MERBIT_SIDE_CPU)) {
+    return mbi_pagerank_prepare_cpu(run);
+  }
+  status = mbi_pagerank_prepare_cuda(run);
+  if (status == MERBIT_OK || wish == MERBIT_SIDE_CUDA || memory == MERBIT_MEMORY_DEVICE ||
+      status == MERBIT_OUT_OF_MEMORY || status == MERBIT_DEVICE_LOST) {
+    return status;
+  }
+  (void)merbit_last_error(context, reason, sizeof reason);
+  mbi_log(context, "this PageRank computes on the CPU: %s", reason);
+  mbi_pagerank_release_cuda(run);
+  status = mbi_pagerank_prepare_cpu(run);
+  if (status == MERBIT_OK) {
+    (void)snprintf(run->plan->reason, sizeof run->plan->reason, "%.383s", reason);
+  }
+  return status;
+}
+
+static merbit_status mbi_pagerank_iterate(mbi_pagerank *run) {
+  const int cuda = run->plan->side == MERBIT_SIDE_CUDA;
+  const double start = mbi_seconds();
+  const merbit_pagerank_desc *desc = &run->desc;
+  mbi_pagerank_state *state = &run->state;
+  while (state->stop == MBI_PAGERANK_RUNNING) {
+    const merbit_status status =
+        cuda ? mbi_pagerank_iterate_cuda(run) : mbi_pagerank_iterate_cpu(run);
+    if (status != MERBIT_OK) {
+      return status;
+    }
+    if (state->stop == MBI_PAGERANK_RUNNING && state->iterations >= desc->max_iterations) {
+      state->stop = MERBIT_STOP_CAP;
+    }
+    if (desc->progress != NULL &&
+        desc->progress(desc->progress_user, state->iterations, state->change,
+                       mbi_seconds() - start) != 0 &&
+        state->stop == MBI_PAGERANK_RUNNING) {
+      state->stop = MERBIT_STOP_CANCELLED;
+    }
+  }
+  return cuda ? mbi_pagerank_fetch(run) : MERBIT_OK;
+}
+
+static void mbi_pagerank_start(mbi_pagerank *run) {
+  const double n = (double)run->n, damping = run->desc.damping;
+  int64_t i;
+  for (i = 0; i < run->n; i++) {
+    if (run->type == MERBIT_F32) {
+      ((float *)run->x)[i] = (float)(1 / n);
+    } else {
+      ((double *)run->x)[i] = 1 / n;
+    }
+  }
+  run->state.stop = MBI_PAGERANK_RUNNING;
+  run->state.base = (1 - damping + damping * (double)run->p.dangling_count / n) / n;
+}
+
+/* `graph` is a square view, not empty, whose header has been checked. */
+static merbit_status mbi_pagerank_run(mbi_pagerank *run, const merbit_view *graph,
+                                      merbit_pagerank_result *result) {
+  const double start = mbi_seconds();
+  merbit_status status = mbi_pagerank_encode(run, graph);
+  if (status == MERBIT_OK) {
+    mbi_pagerank_start(run);
+    status = mbi_pagerank_prepare(run, graph->memory);
+  }
+  result->prepare_seconds = mbi_seconds() - start;
+  if (status == MERBIT_OK) {
+    status = mbi_pagerank_iterate(run);
+  }
+  if (status == MERBIT_OK) {
+    result->iterate_seconds = mbi_seconds() - start - result->prepare_seconds;
+    result->stop = (merbit_stop)run->state.stop;
+    result->iterations = run->state.iterations;
+    result->change = run->state.change;
+    result->dangling = run->p.dangling_count;
+    (void)merbit_plan_get_info(run->plan, &result->plan);
+    (void)merbit_plan_describe(run->plan, result->description, sizeof result->description);
+  }
+  mbi_pagerank_release(run);
+  return status;
+}
+
+static merbit_status mbi_pagerank_check(mbi_pagerank *run, const merbit_view *graph,
+                                        const void *ranks) {
+  merbit_context *context = run->context;
+  const merbit_status status = mbi_view_check_header(context, graph);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  if (graph->rows != graph->cols) {
+    return mbi_fail(context, MERBIT_INVALID_MATRIX,
+                    "the graph is a matrix of %" PRId64 " x %" PRId64
+                    "; a link graph has as many rows as columns",
+                    graph->rows, graph->cols);
+  }
+  if (ranks == NULL && graph->rows > 0) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "merbit_pagerank: `ranks` is NULL; give room for %" PRId64 " values",
+                    graph->rows);
+  }
+  run->type = mbi_view_type(graph);
+  run->n = graph->rows;
+  return mbi_pagerank_check_desc(run);
+}
+
+MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_view *graph,
+                                         const merbit_pagerank_desc *desc, void *ranks,
+                                         merbit_pagerank_result *result) {
+  merbit_pagerank_result answer;
+  mbi_pagerank run;
+  merbit_status status;
+  memset(&answer, 0, sizeof answer);
+  memset(&run, 0, sizeof run);
+  if (result != NULL) {
+    *result = answer;
+  }
+  if (context == NULL) {
+    return MERBIT_INVALID_ARGUMENT;
+  }
+  run.context = context;
+  run.x = ranks;
+  if (desc != NULL) {
+    run.desc = *desc;
+  }
+  status = mbi_pagerank_check(&run, graph, ranks);
+  if (status == MERBIT_OK && run.n > 0) {
+    status = mbi_pagerank_run(&run, graph, &answer);
+  }
+  if (status == MERBIT_OK && result != NULL) {
+    *result = answer;
+  }
+  return status;
+}
+
+
+#endif /* MERBIT_IMPLEMENTATION */
+
+/*
+ * MIT License
+ *
+ * Copyright (c) 2026 The merbit authors
+ *
+ * Permission is hereby granted, free of charge, to any person obtaining a copy
+ * of this software and associated documentation files (the "Software"), to deal
+ * in the Software without restriction, including without limitation the rights
+ * to use, copy, modify, merge, publish, distribute, sublicense, and/or sell
+ * copies of the Software, and to permit persons to whom the Software is
+ * furnished to do so, subject to the following conditions:
+ *
+ * The above copyright notice and this permission notice shall be included in all
+ * copies or substantial portions of the Software.
+ *
+ * THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR
+ * IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY,
+ * FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE
+ * AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER
+ * LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM,
+ * OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE
+ * SOFTWARE.
+ */
+

@@ -1,0 +1,198 @@
+/* mbi_parallel: every index once, whatever the threads, the callers, nesting, missing memory or
+ * a fork. */
+#define MERBIT_IMPLEMENTATION
+#include "merbit.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <sys/wait.h>
+#include "support/cpu.h"
+
+enum { MOST = 2000 };
+
+typedef struct tally {
+  merbit_context *context;
+  int hits[MOST];
+  int inner; /* tasks that each task starts in its turn */
+  int total;
+} tally;
+
+static void count(void *argument, int index) {
+  (void)__atomic_add_fetch((int *)argument, 1 + 0 * index, __ATOMIC_RELAXED);
+}
+
+static void hit(void *argument, int index) {
+  tally *t = (tally *)argument;
+  (void)__atomic_add_fetch(&t->hits[index], 1, __ATOMIC_RELAXED);
+  if (t->inner > 0) {
+    mbi_parallel(t->context, t->inner, count, &t->total);
+  }
+}
+
+static int each_once(merbit_context *context, int tasks) {
+  tally *t = (tally *)test_allocate(1, sizeof *t);
+  int i, right = 1;
+  t->context = context;
+  mbi_parallel(context, tasks, hit, t);
+  for (i = 0; i < MOST; i++) {
+    right = right && t->hits[i] == (i < tasks);
+  }
+  free(t);
+  return right;
+}
+
+static void every_index_once(void **state) {
+  static const int counts[] = {0, 1, 2, 3, 7, 8, 9, 100, MOST};
+  int threads, i, round;
+  (void)state;
+  for (threads = 1; threads <= 9; threads += 2) {
+    merbit_context *context = cpu_open(NULL, threads);
+    for (round = 0; round < 20; round++) {
+      for (i = 0; i < 9; i++) {
+        assert_true(each_once(context, counts[i]));
+      }
+    }
+    merbit_context_destroy(context);
+  }
+}
+
+/* Workers that have gone to sleep wake up again. */
+static void after_a_rest(void **state) {
+  merbit_context *context = cpu_open(NULL, 4);
+  int i;
+  (void)state;
+  for (i = 0; i < 10; i++) {
+    (void)usleep(2000);
+    assert_true(each_once(context, 50));
+  }
+  merbit_context_destroy(context);
+}
+
+/* What tasks wrote is there when the call returns. */
+static void square(void *argument, int index) {
+  ((int64_t *)argument)[index] = (int64_t)index * index;
+}
+
+static void results_are_visible(void **state) {
+  merbit_context *context = cpu_open(NULL, 3);
+  int64_t *squares = (int64_t *)test_allocate(MOST, sizeof *squares);
+  int round, i;
+  (void)state;
+  for (round = 0; round < 200; round++) {
+    memset(squares, 0xff, MOST * sizeof *squares);
+    mbi_parallel(context, MOST, square, squares);
+    for (i = 0; i < MOST; i++) {
+      assert_true(squares[i] == (int64_t)i * i);
+    }
+  }
+  free(squares);
+  merbit_context_destroy(context);
+}
+
+static void tasks_may_start_tasks(void **state) {
+  merbit_context *context = cpu_open(NULL, 4);
+  tally *t = (tally *)test_allocate(1, sizeof *t);
+  int i;
+  (void)state;
+  t->context = context;
+  t->inner = 5;
+  mbi_parallel(context, 100, hit, t);
+  assert_int_equal(t->total, 500);
+  for (i = 0; i < 100; i++) {
+    assert_int_equal(t->hits[i], 1);
+  }
+  free(t);
+  merbit_context_destroy(context);
+}
+
+static void *call_often(void *argument) {
+  merbit_context *context = (merbit_context *)argument;
+  intptr_t wrong = 0;
+  int i;
+  for (i = 0; i < 200; i++) {
+    wrong += !each_once(context, 1 + i % 60);
+  }
+  return (void *)wrong;
+}
+
+static void callers_from_several_threads(void **state) {
+  merbit_context *context = cpu_open(NULL, 3);
+  pthread_t threads[4];
+  int i;
+  (void)state;
+  for (i = 0; i < 4; i++) {
+    assert_int_equal(pthread_create(&threads[i], NULL, call_often, context), 0);
+  }
+  for (i = 0; i < 4; i++) {
+    void *wrong;
+    assert_int_equal(pthread_join(threads[i], &wrong), 0);
+    assert_null(wrong);
+  }
+  merbit_context_destroy(context);
+}
+
+static void without_memory_for_workers(void **state) {
+  cpu_memory memory;
+  merbit_context *context = cpu_open(&memory, 4);
+  (void)state;
+  memory.limit = 1;
+  assert_true(each_once(context, 100));
+  assert_true(each_once(context, 100));
+  memory.limit = 0;
+  merbit_context_destroy(context);
+  assert_int_equal(memory.live, 0);
+}
+
+#ifndef _OPENMP
+/* Workers do not survive a fork; their work is done all the same. */
+static void after_a_fork(void **state) {
+  merbit_context *context = cpu_open(NULL, 3);
+  pid_t child;
+  int status;
+  (void)state;
+  assert_true(each_once(context, 100));
+  (void)usleep(50000);
+  child = fork();
+  assert_true(child >= 0);
+  if (child == 0) {
+    (void)alarm(20);
+    _exit(each_once(context, 100) && each_once(context, 100) ? 0 : 1);
+  }
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  assert_true(each_once(context, 100));
+  merbit_context_destroy(context);
+}
+#endif
+
+static void contexts_that_never_worked(void **state) {
+  int i;
+  (void)state;
+  for (i = 0; i < 50; i++) {
+    cpu_memory memory;
+    merbit_context *context = cpu_open(&memory, 1 + i % 4);
+    if (i % 2) {
+      assert_true(each_once(context, 2)); /* destroyed at once, workers still starting */
+    }
+    merbit_context_destroy(context);
+    assert_int_equal(memory.live, 0);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_index_once),
+      cmocka_unit_test(after_a_rest),
+      cmocka_unit_test(results_are_visible),
+      cmocka_unit_test(tasks_may_start_tasks),
+      cmocka_unit_test(callers_from_several_threads),
+      cmocka_unit_test(without_memory_for_workers),
+#ifndef _OPENMP
+      cmocka_unit_test(after_a_fork),
+#endif
+      cmocka_unit_test(contexts_that_never_worked),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

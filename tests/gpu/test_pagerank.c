@@ -1,0 +1,126 @@
+/* PageRank on the GPU, where iterations run in batches ahead of the host. */
+#define MERBIT_IMPLEMENTATION
+#include "merbit.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "solve/pagerank_reference.h"
+#include "support/gpu.h"
+
+static merbit_context *context;
+
+static void test_random_graphs(void **state) {
+  (void)state;
+  check_random_graphs(context);
+}
+
+typedef struct watch {
+  int calls, last_iteration, cancel_at_call;
+} watch;
+
+static int watch_progress(void *user, int iteration, double change, double seconds) {
+  watch *w = (watch *)user;
+  assert_true(iteration > w->last_iteration && change >= 0 && seconds >= 0);
+  w->last_iteration = iteration;
+  w->calls++;
+  return w->calls == w->cancel_at_call;
+}
+
+static void test_stops(void **state) {
+  static const int64_t from[] = {0, 1, 2, 0, 3}, to[] = {1, 2, 0, 2, 1};
+  const edges e = edges_of(5, 5, from, to, NULL);
+  merbit_view view = coo(&e);
+  merbit_pagerank_desc desc;
+  merbit_pagerank_result result;
+  watch w;
+  double ranks[5];
+  int cap;
+  (void)state;
+  memset(&desc, 0, sizeof desc);
+  memset(&w, 0, sizeof w);
+  desc.progress = watch_progress;
+  desc.progress_user = &w;
+  assert_int_equal(merbit_pagerank(context, &view, &desc, ranks, &result), MERBIT_OK);
+  assert_int_equal(result.stop, MERBIT_STOP_CONVERGED);
+  assert_int_equal(result.plan.side, MERBIT_SIDE_CUDA);
+  assert_int_equal(w.last_iteration, result.iterations);
+  assert_true(w.calls < result.iterations); /* looks come in batches */
+  check_ranks(&e, 0.85, 1e-10, MERBIT_F64, ranks, &result);
+
+  memset(&w, 0, sizeof w);
+  w.cancel_at_call = 2;
+  assert_int_equal(merbit_pagerank(context, &view, &desc, ranks, &result), MERBIT_OK);
+  assert_int_equal(result.stop, MERBIT_STOP_CANCELLED);
+  assert_int_equal(result.iterations, w.last_iteration);
+  check_ranks(&e, 0.85, 1e-10, MERBIT_F64, ranks, &result);
+
+  desc.progress = NULL;
+  for (cap = 1; cap <= 19; cap += 3) {
+    desc.max_iterations = cap;
+    assert_int_equal(merbit_pagerank(context, &view, &desc, ranks, &result), MERBIT_OK);
+    assert_int_equal(result.stop, MERBIT_STOP_CAP);
+    assert_int_equal(result.iterations, cap);
+    check_ranks(&e, 0.85, 1e-10, MERBIT_F64, ranks, &result);
+  }
+}
+
+static void test_cpu_on_a_cuda_context(void **state) {
+  static const int64_t from[] = {0, 1, 2}, to[] = {1, 2, 0};
+  const edges e = edges_of(4, 3, from, to, NULL);
+  merbit_view view = coo(&e);
+  merbit_pagerank_desc desc;
+  merbit_pagerank_result result;
+  double ranks[4];
+  (void)state;
+  memset(&desc, 0, sizeof desc);
+  desc.side = MERBIT_SIDE_CPU;
+  assert_int_equal(merbit_pagerank(context, &view, &desc, ranks, &result), MERBIT_OK);
+  assert_int_equal(result.plan.side, MERBIT_SIDE_CPU);
+  check_ranks(&e, 0.85, 1e-10, MERBIT_F64, ranks, &result);
+}
+
+/* A graph in GPU memory, 32-bit CSR. */
+static void test_device_graph(void **state) {
+  static const int32_t row_ptr[] = {0, 2, 3, 4}, col_ind[] = {1, 2, 0, 1};
+  static const double values[] = {1, 3, 1, 2};
+  static const int64_t from[] = {0, 0, 1, 2}, to[] = {1, 2, 0, 1};
+  const edges e = edges_of(3, 4, from, to, values);
+  merbit_buffer *buffers[3];
+  merbit_view view;
+  merbit_pagerank_result result;
+  double ranks[3];
+  int i;
+  (void)state;
+  assert_int_equal(merbit_buffer_create(context, sizeof row_ptr, &buffers[0]), MERBIT_OK);
+  assert_int_equal(merbit_buffer_create(context, sizeof col_ind, &buffers[1]), MERBIT_OK);
+  assert_int_equal(merbit_buffer_create(context, sizeof values, &buffers[2]), MERBIT_OK);
+  assert_int_equal(merbit_buffer_upload(buffers[0], 0, row_ptr, sizeof row_ptr), MERBIT_OK);
+  assert_int_equal(merbit_buffer_upload(buffers[1], 0, col_ind, sizeof col_ind), MERBIT_OK);
+  assert_int_equal(merbit_buffer_upload(buffers[2], 0, values, sizeof values), MERBIT_OK);
+  view = merbit_csr(3, 3, 4, merbit_buffer_pointer(buffers[0]),
+                    merbit_buffer_pointer(buffers[1]), merbit_buffer_pointer(buffers[2]));
+  view.memory = MERBIT_MEMORY_DEVICE;
+  assert_int_equal(merbit_pagerank(context, &view, NULL, ranks, &result), MERBIT_OK);
+  check_ranks(&e, 0.85, 1e-10, MERBIT_F64, ranks, &result);
+  for (i = 0; i < 3; i++) {
+    merbit_buffer_destroy(buffers[i]);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_random_graphs),
+      cmocka_unit_test(test_stops),
+      cmocka_unit_test(test_cpu_on_a_cuda_context),
+      cmocka_unit_test(test_device_graph),
+  };
+  int failed;
+  context = gpu_context();
+  failed = cmocka_run_group_tests(tests, NULL, NULL);
+  merbit_context_destroy(context);
+  gpu_clean();
+  return failed;
+}

@@ -1,0 +1,415 @@
+/* Products on the GPU through plans: every generated matrix in every form and specialisation, the data files, streams,
+ * graphs. The CPU's twin is spmv/test_product.c. */
+#define MERBIT_IMPLEMENTATION
+#include "merbit.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include "support/products.h"
+#include "support/data.h"
+#include "support/gpu.h"
+
+static merbit_context *gpu;
+
+static void every_matrix_meets_the_bound(void **state) {
+  static const struct {
+    int sigma, omega, threads;
+  } shapes[] = {{0, 0, 0}, {7, 32, 256}, {14, 16, 64}, {5, 8, 128}, {28, 32, 128}, {42, 32, 32}};
+  int i, variant;
+  (void)state;
+  for (i = 0; i < test_matrix_count(); i++) {
+    test_matrix m;
+    test_matrix_make(i, 13, &m);
+    for (variant = 0; variant < 12; variant++) {
+      products_form form;
+      memset(&form, 0, sizeof form);
+      form.type = variant & 1 ? MERBIT_F32 : MERBIT_F64;
+      form.offset_type = variant & 2 ? MERBIT_INDEX_64 : MERBIT_INDEX_32;
+      form.index_type = variant & 4 ? MERBIT_INDEX_64 : MERBIT_INDEX_32;
+      form.base = variant >> 1 & 1;
+      form.format = variant == 7 || variant == 8 ? MERBIT_COO : MERBIT_CSR;
+      form.device_arrays = variant >= 4 && variant <= 8;
+      form.device_scalars = variant == 2 || variant == 5;
+      form.few_scalars = m.nnz > 20000;
+      form.plan.sigma = shapes[variant / 2].sigma;
+      form.plan.omega = shapes[variant / 2].omega;
+      form.plan.block_threads = shapes[variant / 2].threads;
+      form.plan.scalar_memory = form.device_scalars ? MERBIT_MEMORY_DEVICE : MERBIT_MEMORY_HOST;
+      form.plan.vector_memory = variant == 10 ? MERBIT_MEMORY_HOST : MERBIT_MEMORY_DEFAULT;
+      form.plan.side = MERBIT_SIDE_CUDA;
+      products_check(gpu, &m, &form);
+    }
+    test_matrix_free(&m);
+  }
+}
+
+static void check_data_matrix(merbit_context *context, const test_matrix *m) {
+  products_form form;
+  memset(&form, 0, sizeof form);
+  form.few_scalars = m->nnz > 5000000;
+  form.plan.side = MERBIT_SIDE_CUDA;
+  form.type = MERBIT_F64;
+  products_check(context, m, &form);
+  form.type = MERBIT_F32;
+  products_check(context, m, &form);
+}
+
+static void data_files_meet_the_bound(void **state) {
+  const char *more = getenv("MERBIT_TEST_DATA");
+  (void)state;
+  assert_true(data_for_each(gpu, TEST_DATA_DIR "/mtx", check_data_matrix) > 5);
+  if (more != NULL) {
+    print_message("%d matrices of %s\n", data_for_each(gpu, more, check_data_matrix), more);
+  }
+}
+
+static void pattern_is_a_matrix_of_ones(void **state) {
+  int i, k;
+  (void)state;
+  for (i = 0; i < test_matrix_count(); i += 5) {
+    test_matrix m;
+    products_form form;
+    test_matrix_make(i, 12, &m);
+    for (k = 0; k < m.nnz; k++) {
+      m.values[k] = 1.0;
+    }
+    memset(&form, 0, sizeof form);
+    form.pattern = 1;
+    form.device_arrays = i & 1;
+    for (form.type = MERBIT_F64; form.type <= MERBIT_F32; form.type = (merbit_type)(form.type + 1)) {
+      products_check(gpu, &m, &form);
+    }
+    test_matrix_free(&m);
+  }
+}
+
+/* A random matrix as a plan with x, y on the GPU; released by fixture_free. */
+typedef struct fixture {
+  test_matrix m;
+  products_arrays arrays;
+  merbit_plan *plan;
+  merbit_buffer *x, *y;
+  double *host_x, *host_y;
+} fixture;
+
+static void fixture_make(fixture *f, uint64_t seed) {
+  products_form form;
+  int64_t i;
+  int index = 0;
+  memset(f, 0, sizeof *f);
+  memset(&form, 0, sizeof form);
+  form.type = MERBIT_F64;
+  for (i = 0; i < test_matrix_count(); i++) { /* the largest: many blocks */
+    test_matrix candidate;
+    test_matrix_make((int)i, seed, &candidate);
+    if (candidate.nnz > f->m.nnz) {
+      f->m.nnz = candidate.nnz;
+      index = (int)i;
+    }
+    test_matrix_free(&candidate);
+  }
+  test_matrix_make(index, seed, &f->m);
+  products_arrays_make(gpu, &f->m, &form, &f->arrays);
+  assert_int_equal(merbit_plan_create(gpu, &f->arrays.view, NULL, &f->plan), MERBIT_OK);
+  f->host_x = (double *)test_allocate(f->m.cols, sizeof(double));
+  f->host_y = (double *)test_allocate(f->m.rows, sizeof(double));
+  for (i = 0; i < f->m.cols; i++) {
+    f->host_x[i] = test_uniform(&seed);
+  }
+  (void)products_move(gpu, f->host_x, (size_t)f->m.cols * 8, &f->x);
+  (void)products_move(gpu, f->host_y, (size_t)f->m.rows * 8, &f->y);
+}
+
+static int fixture_rows_wrong(fixture *f) {
+  assert_int_equal(merbit_buffer_download(f->y, 0, f->host_y, (size_t)f->m.rows * 8), MERBIT_OK);
+  return bound_rows_wrong_f64(&f->m, 1, f->host_x, 0, NULL, f->host_y);
+}
+
+static void fixture_free(fixture *f) {
+  merbit_plan_destroy(f->plan);
+  merbit_buffer_destroy(f->x);
+  merbit_buffer_destroy(f->y);
+  products_arrays_free(&f->arrays);
+  test_matrix_free(&f->m);
+  free(f->host_x);
+  free(f->host_y);
+}
+
+static void products_are_bitwise_repeatable(void **state) {
+  fixture f;
+  double *first;
+  int repeat;
+  (void)state;
+  fixture_make(&f, 3);
+  first = (double *)test_allocate(f.m.rows, 8);
+  for (repeat = 0; repeat < 20; repeat++) {
+    assert_int_equal(merbit_spmv(f.plan, NULL, NULL, merbit_buffer_pointer(f.x), NULL,
+                                 merbit_buffer_pointer(f.y), NULL),
+                     MERBIT_OK);
+    assert_int_equal(merbit_buffer_download(f.y, 0, repeat == 0 ? first : f.host_y,
+                                            (size_t)f.m.rows * 8),
+                     MERBIT_OK);
+    assert_true(repeat == 0 || memcmp(first, f.host_y, (size_t)f.m.rows * 8) == 0);
+  }
+  free(first);
+  fixture_free(&f);
+}
+
+static void new_values_are_used(void **state) {
+  int device, k;
+  (void)state;
+  for (device = 0; device < 2; device++) {
+    fixture f;
+    merbit_buffer *values;
+    fixture_make(&f, 4);
+    for (k = 0; k < f.m.nnz; k++) {
+      f.m.values[k] = 3 * f.m.values[k] + 1;
+    }
+    (void)products_move(gpu, f.m.values, (size_t)f.m.nnz * 8, &values);
+    assert_int_equal(
+        merbit_plan_update_values(
+            f.plan, device ? merbit_buffer_pointer(values) : (const void *)f.m.values,
+            device ? MERBIT_MEMORY_DEVICE : MERBIT_MEMORY_HOST),
+        MERBIT_OK);
+    assert_int_equal(merbit_spmv(f.plan, NULL, NULL, merbit_buffer_pointer(f.x), NULL,
+                                 merbit_buffer_pointer(f.y), NULL),
+                     MERBIT_OK);
+    assert_int_equal(fixture_rows_wrong(&f), 0);
+    merbit_buffer_destroy(values);
+    fixture_free(&f);
+  }
+}
+
+static void host_pointers_are_refused(void **state) {
+  fixture f;
+  char sentence[MERBIT_MESSAGE_SIZE];
+  (void)state;
+  fixture_make(&f, 5);
+  assert_int_equal(
+      merbit_spmv(f.plan, NULL, NULL, f.host_x, NULL, merbit_buffer_pointer(f.y), NULL),
+      MERBIT_INVALID_ARGUMENT);
+  assert_int_equal(merbit_last_error(gpu, sentence, sizeof sentence), MERBIT_INVALID_ARGUMENT);
+  assert_non_null(strstr(sentence, "x at"));
+  assert_non_null(strstr(sentence, "host memory"));
+  assert_int_equal(
+      merbit_spmv(f.plan, NULL, NULL, merbit_buffer_pointer(f.x), NULL, f.host_y, NULL),
+      MERBIT_INVALID_ARGUMENT);
+  fixture_free(&f);
+}
+
+static void bad_device_arrays_are_named(void **state) {
+  static const int32_t row_ptr[] = {0, 1, 2, 3};
+  int32_t col_ind[] = {0, 3, 1};
+  static const double values[] = {1, 2, 3};
+  char sentence[MERBIT_MESSAGE_SIZE];
+  merbit_view view = merbit_csr(3, 3, 3, NULL, NULL, NULL);
+  merbit_buffer *buffers[3];
+  merbit_plan *plan;
+  int i;
+  (void)state;
+  view.memory = MERBIT_MEMORY_DEVICE;
+  view.row_ptr = products_move(gpu, row_ptr, sizeof row_ptr, &buffers[0]);
+  view.col_ind = products_move(gpu, col_ind, sizeof col_ind, &buffers[1]);
+  view.values = products_move(gpu, values, sizeof values, &buffers[2]);
+  assert_int_equal(merbit_plan_create(gpu, &view, NULL, &plan), MERBIT_INVALID_MATRIX);
+  assert_null(plan);
+  (void)merbit_last_error(gpu, sentence, sizeof sentence);
+  assert_non_null(strstr(sentence, "col_ind[1]"));
+  assert_int_equal(merbit_view_check(gpu, &view), MERBIT_INVALID_MATRIX);
+  col_ind[1] = 2;
+  assert_int_equal(merbit_buffer_upload(buffers[1], 0, col_ind, sizeof col_ind), MERBIT_OK);
+  assert_int_equal(merbit_view_check(gpu, &view), MERBIT_OK);
+  view.values = values;
+  assert_int_equal(merbit_plan_create(gpu, &view, NULL, &plan), MERBIT_INVALID_ARGUMENT);
+  for (i = 0; i < 3; i++) {
+    merbit_buffer_destroy(buffers[i]);
+  }
+}
+
+static void impossible_specialisations_are_refused(void **state) {
+  static const int32_t row_ptr[] = {0, 1}, col_ind[] = {0};
+  static const double values[] = {1};
+  merbit_view view = merbit_csr(1, 1, 1, row_ptr, col_ind, values);
+  char sentence[MERBIT_MESSAGE_SIZE];
+  merbit_plan_desc desc;
+  merbit_plan *plan;
+  (void)state;
+  memset(&desc, 0, sizeof desc);
+  desc.sigma = 43; /* 2 * 11 + 43 = 65 bits */
+  assert_int_equal(merbit_plan_create(gpu, &view, &desc, &plan), MERBIT_INVALID_ARGUMENT);
+  (void)merbit_last_error(gpu, sentence, sizeof sentence);
+  assert_non_null(strstr(sentence, "65 bits"));
+  desc.sigma = 42;
+  desc.block_threads = 1024; /* 1024 * 42 * 8 bytes of shared memory */
+  assert_int_equal(merbit_plan_create(gpu, &view, &desc, &plan), MERBIT_INVALID_ARGUMENT);
+  (void)merbit_last_error(gpu, sentence, sizeof sentence);
+  assert_non_null(strstr(sentence, "shared memory"));
+  desc.block_threads = 33;
+  assert_int_equal(merbit_plan_create(gpu, &view, &desc, &plan), MERBIT_INVALID_ARGUMENT);
+  desc.block_threads = 0;
+  desc.omega = 31;
+  assert_int_equal(merbit_plan_create(gpu, &view, &desc, &plan), MERBIT_INVALID_ARGUMENT);
+  desc.omega = 0;
+  desc.sigma = -1;
+  assert_int_equal(merbit_plan_create(gpu, &view, &desc, &plan), MERBIT_INVALID_ARGUMENT);
+  assert_null(plan);
+}
+
+/* The second context of the same directory loads what the first compiled. */
+static void cubins_come_from_the_cache(void **state) {
+  static const int32_t row_ptr[] = {0, 1}, col_ind[] = {0};
+  static const float values[] = {1};
+  merbit_view view = merbit_csr(1, 1, 1, row_ptr, col_ind, values);
+  merbit_plan_desc desc;
+  int run;
+  (void)state;
+  view.value_type = MERBIT_F32;
+  memset(&desc, 0, sizeof desc);
+  desc.sigma = 11; /* no other test asks for it */
+  for (run = 0; run < 2; run++) {
+    merbit_context *context = gpu_context();
+    merbit_context_info info;
+    merbit_plan_info plan_info;
+    merbit_plan *plan;
+    char line[1024];
+    assert_int_equal(merbit_plan_create(context, &view, &desc, &plan), MERBIT_OK);
+    assert_int_equal(merbit_plan_get_info(plan, &plan_info), MERBIT_OK);
+    assert_int_equal(plan_info.cubin_from_cache, run);
+    assert_true(run == 1 ? plan_info.compile_seconds == 0 : plan_info.compile_seconds > 0);
+    assert_true(merbit_plan_describe(plan, line, sizeof line) > 0);
+    assert_non_null(strstr(line, run == 1 ? "from the cache" : "compiled"));
+    assert_int_equal(merbit_context_get_info(context, &info), MERBIT_OK);
+    assert_int_equal(info.cache_hits, run);
+    assert_int_equal(info.cache_misses, 1 - run);
+    merbit_plan_destroy(plan);
+    merbit_context_destroy(context);
+  }
+}
+
+/* Driver calls that the library has no use for itself. */
+typedef struct graph_calls {
+  int (*stream_create)(void **stream, unsigned flags);
+  int (*stream_destroy)(void *stream);
+  int (*begin)(void *stream, int mode);
+  int (*end)(void *stream, void **graph);
+  int (*instantiate)(void **executable, void *graph, unsigned long long flags);
+  int (*launch)(void *executable, void *stream);
+} graph_calls;
+
+static void products_can_be_captured(void **state) {
+  void *library = gpu->device.driver.library;
+  void *stream, *graph, *executable;
+  graph_calls calls;
+  fixture f;
+  int replay;
+  int64_t i;
+  (void)state;
+  assert_true(mbi_library_function(library, "cuStreamCreate", &calls.stream_create, sizeof(void *)) &&
+              mbi_library_function(library, "cuStreamDestroy_v2", &calls.stream_destroy, sizeof(void *)) &&
+              mbi_library_function(library, "cuStreamBeginCapture_v2", &calls.begin, sizeof(void *)) &&
+              mbi_library_function(library, "cuStreamEndCapture", &calls.end, sizeof(void *)) &&
+              mbi_library_function(library, "cuGraphInstantiateWithFlags", &calls.instantiate, sizeof(void *)) &&
+              mbi_library_function(library, "cuGraphLaunch", &calls.launch, sizeof(void *)));
+  fixture_make(&f, 6);
+  assert_int_equal(mbi_device_enter(gpu), MERBIT_OK);
+  assert_int_equal(calls.stream_create(&stream, 1), 0);
+  assert_int_equal(calls.begin(stream, 0), 0);
+  assert_int_equal(merbit_spmv(f.plan, NULL, NULL, merbit_buffer_pointer(f.x), NULL,
+                               merbit_buffer_pointer(f.y), stream),
+                   MERBIT_OK);
+  assert_int_equal(calls.end(stream, &graph), 0);
+  assert_int_equal(calls.instantiate(&executable, graph, 0), 0);
+  for (replay = 0; replay < 3; replay++) {
+    for (i = 0; i < f.m.cols; i++) {
+      f.host_x[i] += 0.25;
+    }
+    assert_int_equal(merbit_buffer_upload(f.x, 0, f.host_x, (size_t)f.m.cols * 8), MERBIT_OK);
+    assert_int_equal(calls.launch(executable, stream), 0);
+    assert_int_equal(mbi_device_synchronize(gpu, stream), MERBIT_OK);
+    assert_int_equal(fixture_rows_wrong(&f), 0);
+  }
+  assert_int_equal(calls.stream_destroy(stream), 0);
+  mbi_device_leave(gpu);
+  fixture_free(&f);
+}
+
+static void two_workspaces_serve_two_streams(void **state) {
+  fixture f, g;
+  merbit_workspace *workspace;
+  void *streams[2];
+  int (*create)(void **, unsigned);
+  int (*destroy)(void *);
+  int i;
+  (void)state;
+  fixture_make(&f, 8);
+  g = f;
+  assert_int_equal(merbit_buffer_create(gpu, (size_t)f.m.rows * 8, &g.y), MERBIT_OK);
+  assert_int_equal(merbit_workspace_create(f.plan, &workspace), MERBIT_OK);
+  assert_true(mbi_library_function(gpu->device.driver.library, "cuStreamCreate", &create, sizeof(void *)));
+  assert_true(mbi_library_function(gpu->device.driver.library, "cuStreamDestroy_v2", &destroy, sizeof(void *)));
+  assert_int_equal(mbi_device_enter(gpu), MERBIT_OK);
+  assert_true(create(&streams[0], 1) == 0 && create(&streams[1], 1) == 0);
+  for (i = 0; i < 50; i++) {
+    assert_int_equal(merbit_spmv(f.plan, NULL, NULL, merbit_buffer_pointer(f.x), NULL,
+                                 merbit_buffer_pointer(f.y), streams[0]),
+                     MERBIT_OK);
+    assert_int_equal(merbit_spmv(f.plan, workspace, NULL, merbit_buffer_pointer(f.x), NULL,
+                                 merbit_buffer_pointer(g.y), streams[1]),
+                     MERBIT_OK);
+  }
+  assert_int_equal(mbi_device_synchronize(gpu, streams[0]), MERBIT_OK);
+  assert_int_equal(mbi_device_synchronize(gpu, streams[1]), MERBIT_OK);
+  assert_true(destroy(streams[0]) == 0 && destroy(streams[1]) == 0);
+  mbi_device_leave(gpu);
+  assert_int_equal(fixture_rows_wrong(&f), 0);
+  assert_int_equal(fixture_rows_wrong(&g), 0);
+  merbit_workspace_destroy(workspace);
+  merbit_buffer_destroy(g.y);
+  fixture_free(&f);
+}
+
+static void the_callers_context_is_used_and_restored(void **state) {
+  void *mine = gpu->device.cuda_context, *current = NULL;
+  merbit_context_desc desc;
+  merbit_context *context;
+  merbit_buffer *buffer;
+  int (*get_current)(void **);
+  (void)state;
+  assert_true(mbi_library_function(gpu->device.driver.library, "cuCtxGetCurrent", &get_current, sizeof(void *)));
+  memset(&desc, 0, sizeof desc);
+  desc.side = MERBIT_SIDE_CUDA;
+  desc.cuda_context = mine;
+  desc.cache_dir = "";
+  assert_int_equal(merbit_context_create(&desc, &context, NULL), MERBIT_OK);
+  assert_int_equal(get_current(&current), 0);
+  assert_null(current);
+  assert_int_equal(merbit_buffer_create(context, 100, &buffer), MERBIT_OK);
+  assert_int_equal(get_current(&current), 0);
+  assert_null(current);
+  merbit_context_destroy(context); /* the buffer keeps it alive */
+  merbit_buffer_destroy(buffer);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_matrix_meets_the_bound),
+      cmocka_unit_test(data_files_meet_the_bound),
+      cmocka_unit_test(pattern_is_a_matrix_of_ones),
+      cmocka_unit_test(products_are_bitwise_repeatable),
+      cmocka_unit_test(new_values_are_used),
+      cmocka_unit_test(host_pointers_are_refused),
+      cmocka_unit_test(bad_device_arrays_are_named),
+      cmocka_unit_test(impossible_specialisations_are_refused),
+      cmocka_unit_test(cubins_come_from_the_cache),
+      cmocka_unit_test(products_can_be_captured),
+      cmocka_unit_test(two_workspaces_serve_two_streams),
+      cmocka_unit_test(the_callers_context_is_used_and_restored),
+  };
+  int failed;
+  gpu = gpu_context();
+  failed = cmocka_run_group_tests(tests, NULL, NULL);
+  merbit_context_destroy(gpu);
+  gpu_clean();
+  return failed;
+}

@@ -1,0 +1,164 @@
+/* Every kernel under the real NVRTC, which needs no GPU: one canonical specialisation of each file for every
+ * architecture that NVRTC knows, all of them for sm_75, sm_90 and sm_120, and no register spilled in any. */
+#define MERBIT_IMPLEMENTATION
+#include "merbit.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+static merbit_context *host;
+static int compiled;
+
+static int set_up(void **state) {
+  merbit_context_desc desc;
+  (void)state;
+  memset(&desc, 0, sizeof desc);
+  desc.side = MERBIT_SIDE_CPU;
+  return merbit_context_create(&desc, &host, NULL) == MERBIT_OK ? 0 : 1;
+}
+
+static int tear_down(void **state) {
+  (void)state;
+  print_message("%d specialisations compiled\n", compiled);
+  mbi_device_close(host);
+  merbit_context_destroy(host);
+  return 0;
+}
+
+static void need_nvrtc(void) {
+  if (host->device.nvrtc.library == NULL && mbi_nvrtc_open(host, NULL) != MERBIT_OK) {
+    print_message("skipped: %s\n", host->error.message);
+    skip();
+  }
+}
+
+/* Compile as the library does, but ask the assembler for its statistics; fails on an error or a spill. */
+static void compile(const char *file, const mbi_preamble *preamble, int capability) {
+  const mbi_nvrtc *nvrtc = &host->device.nvrtc;
+  const char *options[8];
+  char text[256], *log;
+  void *program = NULL;
+  const char *at;
+  mbi_target target;
+  mbi_texts texts;
+  size_t size = 0;
+  int i, result, kernels = 0;
+  assert_int_equal(mbi_target_choose(host, file, preamble, capability, &target), MERBIT_OK);
+  assert_int_equal(mbi_texts_create(host, preamble, &texts), MERBIT_OK);
+  for (i = 0; i < target.count; i++) {
+    options[i] = target.options[i];
+  }
+  options[i++] = "--ptxas-options=-v";
+  (void)snprintf(text, sizeof text, "#include \"" MBI_PREAMBLE_NAME "\"\n#include \"%s\"\n", file);
+  assert_int_equal(nvrtc->create_program(&program, text, MBI_MAIN_NAME, (int)MBI_SOURCES + 1,
+                                         texts.texts, texts.names),
+                   0);
+  result = nvrtc->compile_program(program, i, options);
+  assert_int_equal(nvrtc->get_log_size(program, &size), 0);
+  log = (char *)calloc(size + 1, 1);
+  assert_non_null(log);
+  assert_int_equal(nvrtc->get_log(program, log), 0);
+  if (result != 0) {
+    fail_msg("%s for %d: %s\n%s", file, capability, log, preamble->text);
+  }
+  for (at = log; (at = strstr(at, " bytes spill stores")) != NULL; at++) {
+    kernels++;
+    if (at[-1] != '0' || at[-2] != ' ') {
+      fail_msg("%s for %d spills:\n%s\n%s", file, capability, log, preamble->text);
+    }
+  }
+  assert_true(kernels > 0);
+  free(log);
+  assert_int_equal(nvrtc->destroy_program(&program), 0);
+  mbi_texts_release(host, &texts);
+  compiled++;
+}
+
+/* The preamble that a plan of this form writes. */
+static void merbit_preamble(merbit_type type, int form, int sigma, int omega, int threads,
+                            mbi_preamble *preamble) {
+  merbit_plan plan;
+  memset(&plan, 0, sizeof plan);
+  plan.context = host;
+  plan.type = type;
+  plan.device.values = form & 1 ? 0 : 1;
+  plan.device.offset_type = form & 2 ? MERBIT_INDEX_64 : MERBIT_INDEX_32;
+  plan.device.base = form >> 2 & 1;
+  plan.merbit.dual = form >> 3 & 1;
+  plan.device.nnz = form & 2 ? (uint64_t)5 << 30 : 1000; /* 64-bit tiles with 64-bit offsets */
+  plan.device.rows = 1000;
+  plan.desc.scalar_memory = form & 16 ? MERBIT_MEMORY_DEVICE : MERBIT_MEMORY_HOST;
+  plan.desc.sigma = sigma;
+  plan.desc.omega = omega;
+  plan.desc.block_threads = threads;
+  assert_int_equal(mbi_merbit_size(&plan), MERBIT_OK);
+  mbi_merbit_preamble(&plan, preamble);
+}
+
+static void arrays_preamble(int form, mbi_preamble *preamble) {
+  memset(preamble, 0, sizeof *preamble);
+  mbi_preamble_define(preamble, "MBK_ROW_PTR", form & 1 ? "mbk_i64" : "mbk_i32");
+  mbi_preamble_define(preamble, "MBK_COLUMN", form & 2 ? "mbk_i64" : "mbk_i32");
+  mbi_preamble_define_int(preamble, "MBK_BASE", form >> 2 & 1);
+}
+
+static void every_architecture_takes_every_file(void **state) {
+  int archs[64], count = 0, i;
+  mbi_preamble preamble;
+  (void)state;
+  need_nvrtc();
+  assert_int_equal(host->device.nvrtc.get_num_archs(&count), 0);
+  assert_in_range(count, 1, 64);
+  assert_int_equal(host->device.nvrtc.get_archs(archs), 0);
+  for (i = 0; i < count; i++) {
+    merbit_preamble(MERBIT_F64, 0, 0, 0, 0, &preamble);
+    compile("spmv/merbit.cu", &preamble, archs[i]);
+    arrays_preamble(0, &preamble);
+    compile("spmv/arrays.cu", &preamble, archs[i]);
+    memset(&preamble, 0, sizeof preamble);
+    mbi_pagerank_preamble(MERBIT_F64, &preamble);
+    compile("solve/pagerank.cu", &preamble, archs[i]);
+  }
+}
+
+static void every_form_compiles_without_spills(void **state) {
+  static const int capabilities[] = {75, 90, 120};
+  static const int shapes[][3] = {{7, 32, 128},  {14, 32, 128}, {14, 16, 256}, {5, 8, 64},
+                                  {28, 32, 128}, {42, 32, 128}, {1, 32, 128},  {46, 8, 128}};
+  mbi_preamble preamble;
+  size_t c, s;
+  int form;
+  (void)state;
+  need_nvrtc();
+  for (c = 0; c < sizeof capabilities / sizeof capabilities[0]; c++) {
+    if (mbi_nvrtc_architecture(&host->device.nvrtc, capabilities[c]) != capabilities[c]) {
+      continue;
+    }
+    for (form = 0; form < 32; form++) {
+      merbit_preamble(form & 1 ? MERBIT_F32 : MERBIT_F64, form, 0, 0, 0, &preamble);
+      compile("spmv/merbit.cu", &preamble, capabilities[c]);
+    }
+    for (s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
+      merbit_preamble(MERBIT_F32, 0, shapes[s][0], shapes[s][1], shapes[s][2], &preamble);
+      compile("spmv/merbit.cu", &preamble, capabilities[c]);
+      merbit_preamble(MERBIT_F64, 8, shapes[s][0], shapes[s][1], shapes[s][2], &preamble);
+      compile("spmv/merbit.cu", &preamble, capabilities[c]);
+    }
+    for (form = 0; form < 8; form++) {
+      arrays_preamble(form, &preamble);
+      compile("spmv/arrays.cu", &preamble, capabilities[c]);
+    }
+    memset(&preamble, 0, sizeof preamble);
+    mbi_pagerank_preamble(MERBIT_F32, &preamble);
+    compile("solve/pagerank.cu", &preamble, capabilities[c]);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_architecture_takes_every_file),
+      cmocka_unit_test(every_form_compiles_without_spills),
+  };
+  return cmocka_run_group_tests(tests, set_up, tear_down);
+}

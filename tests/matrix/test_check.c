@@ -1,0 +1,412 @@
+/* merbit_view_check: every good view passes, every bad one is refused with the first culprit's
+ * name, whatever the number of threads. */
+#define MERBIT_IMPLEMENTATION
+#include "merbit.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include "support/cpu.h"
+#include "support/products.h"
+
+static const int32_t small_row_ptr[] = {0, 2, 2, 5}, small_col_ind[] = {0, 3, 1, 1, 2};
+static const int32_t small_row_ind[] = {0, 0, 2, 2, 2};
+
+static merbit_view small_csr(void) {
+  return merbit_csr(3, 4, 5, small_row_ptr, small_col_ind, NULL);
+}
+
+static merbit_view small_coo(void) {
+  merbit_view view = small_csr();
+  view.format = MERBIT_COO;
+  view.row_ptr = NULL;
+  view.row_ind = small_row_ind;
+  return view;
+}
+
+static void refused(merbit_context *context, const merbit_view *view, merbit_status status,
+                    const char *piece) {
+  assert_int_equal(merbit_view_check(context, view), status);
+  cpu_expect(context, status, piece);
+}
+
+static void good_views_pass(void **state) {
+  static const int thread_counts[] = {1, 5};
+  int i, form_bits, t;
+  (void)state;
+  for (t = 0; t < 2; t++) {
+    merbit_context *context = cpu_open(NULL, thread_counts[t]);
+    for (i = 0; i < test_matrix_count(); i++) {
+      test_matrix m;
+      test_matrix_make(i, 1, &m);
+      for (form_bits = 0; form_bits < 16; form_bits++) {
+        products_form form;
+        products_arrays a;
+        memset(&form, 0, sizeof form);
+        form.type = MERBIT_F32;
+        form.format = form_bits & 1 ? MERBIT_COO : MERBIT_CSR;
+        form.offset_type = form_bits & 2 ? MERBIT_INDEX_64 : MERBIT_INDEX_32;
+        form.index_type = form_bits & 4 ? MERBIT_INDEX_64 : MERBIT_INDEX_32;
+        form.base = form_bits >> 3;
+        products_arrays_make(context, &m, &form, &a);
+        assert_int_equal(merbit_view_check(context, &a.view), MERBIT_OK);
+        products_arrays_free(&a);
+      }
+      test_matrix_free(&m);
+    }
+    merbit_context_destroy(context);
+  }
+}
+
+static void bad_kinds_are_named(void **state) {
+  merbit_context *context = cpu_open(NULL, 1);
+  merbit_view view;
+  (void)state;
+  assert_int_equal(merbit_view_check(NULL, &view), MERBIT_INVALID_ARGUMENT);
+  refused(context, NULL, MERBIT_INVALID_ARGUMENT, "the view is NULL");
+  view = small_csr();
+  view.format = MERBIT_BSR;
+  refused(context, &view, MERBIT_NOT_SUPPORTED, "MERBIT_BSR");
+  view.format = (merbit_format)3;
+  refused(context, &view, MERBIT_INVALID_ARGUMENT, "view.format is 3");
+  view = small_csr();
+  view.value_type = MERBIT_F16;
+  refused(context, &view, MERBIT_NOT_SUPPORTED, "MERBIT_F16");
+  view.value_type = MERBIT_BF16;
+  refused(context, &view, MERBIT_NOT_SUPPORTED, "MERBIT_BF16");
+  view.value_type = MERBIT_C64;
+  refused(context, &view, MERBIT_NOT_SUPPORTED, "MERBIT_C64");
+  view.value_type = MERBIT_C128;
+  refused(context, &view, MERBIT_NOT_SUPPORTED, "MERBIT_C128");
+  view.value_type = (merbit_type)7;
+  refused(context, &view, MERBIT_INVALID_ARGUMENT, "view.value_type is 7");
+  view = small_csr();
+  view.offset_type = (merbit_index_type)2;
+  refused(context, &view, MERBIT_INVALID_ARGUMENT, "view.offset_type is 2");
+  view = small_csr();
+  view.index_type = (merbit_index_type)2;
+  refused(context, &view, MERBIT_INVALID_ARGUMENT, "view.index_type is 2");
+  view = small_csr();
+  view.memory = (merbit_memory)3;
+  refused(context, &view, MERBIT_INVALID_ARGUMENT, "view.memory is 3");
+  view = small_csr();
+  view.base = 2;
+  refused(context, &view, MERBIT_INVALID_ARGUMENT, "view.base is 2");
+  view.base = -1;
+  refused(context, &view, MERBIT_INVALID_ARGUMENT, "view.base is -1");
+  merbit_context_destroy(context);
+}
+
+static void bad_sizes_are_named(void **state) {
+  merbit_context *context = cpu_open(NULL, 1);
+  merbit_view view = small_csr();
+  (void)state;
+  view.rows = -1;
+  refused(context, &view, MERBIT_INVALID_ARGUMENT, "view.rows is -1");
+  view.rows = INT64_MAX;
+  refused(context, &view, MERBIT_TOO_LARGE, "view.rows is 9223372036854775807");
+  view = small_csr();
+  view.cols = INT64_MIN;
+  refused(context, &view, MERBIT_INVALID_ARGUMENT, "view.cols is -9223372036854775808");
+  view.cols = (int64_t)INT32_MAX + 1;
+  refused(context, &view, MERBIT_TOO_LARGE, "view.cols is 2147483648");
+  view.cols = INT32_MAX;
+  assert_int_equal(merbit_view_check(context, &view), MERBIT_OK);
+  view = small_csr();
+  view.nnz = -5;
+  refused(context, &view, MERBIT_INVALID_ARGUMENT, "view.nnz is -5");
+  view.nnz = INT64_MAX / 8;
+  refused(context, &view, MERBIT_TOO_LARGE, "view.nnz is 1152921504606846975");
+  view.nnz = (int64_t)INT32_MAX + 1;
+  refused(context, &view, MERBIT_INVALID_ARGUMENT, "too much for 32-bit offsets");
+  view.nnz = INT32_MAX; /* with base 1 the last offset is 2^31 */
+  view.base = 1;
+  refused(context, &view, MERBIT_INVALID_ARGUMENT, "too much for 32-bit offsets");
+  view = small_csr();
+  view.rows = 0;
+  refused(context, &view, MERBIT_INVALID_ARGUMENT, "a matrix of 0 x 4 has no entries");
+  view = small_coo();
+  view.cols = 0;
+  refused(context, &view, MERBIT_INVALID_ARGUMENT, "a matrix of 3 x 0 has no entries");
+  merbit_context_destroy(context);
+}
+
+static void missing_arrays_are_named(void **state) {
+  merbit_context *context = cpu_open(NULL, 1);
+  merbit_view view = small_csr();
+  (void)state;
+  view.row_ptr = NULL;
+  refused(context, &view, MERBIT_INVALID_ARGUMENT, "view.row_ptr is NULL");
+  view = small_csr();
+  view.col_ind = NULL;
+  refused(context, &view, MERBIT_INVALID_ARGUMENT, "view.col_ind is NULL");
+  view = small_coo();
+  view.row_ind = NULL;
+  refused(context, &view, MERBIT_INVALID_ARGUMENT, "view.row_ind is NULL");
+  view = small_coo();
+  view.col_ind = NULL;
+  refused(context, &view, MERBIT_INVALID_ARGUMENT, "view.col_ind is NULL");
+  view = merbit_csr(0, 0, 0, NULL, NULL, NULL);
+  assert_int_equal(merbit_view_check(context, &view), MERBIT_OK);
+  view.format = MERBIT_COO;
+  view.rows = 9;
+  assert_int_equal(merbit_view_check(context, &view), MERBIT_OK);
+  merbit_context_destroy(context);
+}
+
+/* Arrays of their exact length, so that AddressSanitizer sees a read beyond them. */
+static void *exact(const int64_t *values, int64_t count, merbit_index_type type) {
+  size_t size = type == MERBIT_INDEX_64 ? 8 : 4;
+  char *array = (char *)malloc((size_t)count * size);
+  int64_t i;
+  for (i = 0; i < count; i++) {
+    int32_t narrow = (int32_t)values[i];
+    memcpy(array + (size_t)i * size,
+           size == 8 ? (const void *)&values[i] : (const void *)&narrow, size);
+  }
+  return array;
+}
+
+static void offsets_refused(const int64_t *offsets, int base, int64_t nnz, const char *piece) {
+  int wide;
+  for (wide = 0; wide < 2; wide++) {
+    merbit_context *context = cpu_open(NULL, 3);
+    int64_t columns[5] = {1, 1, 1, 1, 1};
+    merbit_index_type type = wide ? MERBIT_INDEX_64 : MERBIT_INDEX_32;
+    void *row_ptr = exact(offsets, 4, type), *col_ind = exact(columns, nnz, MERBIT_INDEX_32);
+    merbit_view view = merbit_csr(3, 4, nnz, row_ptr, col_ind, NULL);
+    view.offset_type = type;
+    view.base = base;
+    refused(context, &view, MERBIT_INVALID_MATRIX, piece);
+    free(row_ptr);
+    free(col_ind);
+    merbit_context_destroy(context);
+  }
+}
+
+static void bad_offsets_are_named(void **state) {
+  static const struct {
+    int64_t offsets[4];
+    int base;
+    const char *piece;
+  } cases[] = {
+      {{1, 2, 3, 5}, 0, "row_ptr[0] is 1 but base is 0"},
+      {{0, 2, 3, 5}, 1, "row_ptr[0] is 0 but base is 1"},
+      {{-1, 2, 3, 5}, 0, "row_ptr[0] is -1 but base is 0"},
+      {{0, 3, 2, 5},
+       0,
+       "row_ptr[2] is 2, less than row_ptr[1] = 3: row 1 would have a negative"},
+      {{0, -1, 2, 5}, 0, "row_ptr[1] is -1, less than row_ptr[0] = 0"},
+      {{0, 6, 2, 5}, 0, "row_ptr[1] is 6, beyond the last offset, 5: nnz is 5 (base 0)"},
+      {{1, 3, 7, 6}, 1, "row_ptr[2] is 7, beyond the last offset, 6: nnz is 5 (base 1)"},
+      {{0, INT32_MAX, INT32_MIN, 5}, 0, "row_ptr[1] is 2147483647, beyond"},
+      {{0, 5, INT32_MIN, 5}, 0, "row_ptr[2] is -2147483648, less than row_ptr[1] = 5"},
+      {{0, 2, 3, 4}, 0, "row_ptr[rows] is 4 but nnz is 5 (base 0: row_ptr[3] must be 5)"},
+      {{0, 2, 3, 6}, 0, "row_ptr[rows] is 6 but nnz is 5"},
+      {{1, 2, 3, 5}, 1, "row_ptr[rows] is 5 but nnz is 5 (base 1: row_ptr[3] must be 6)"},
+      {{0, 2, 5, 4}, 0, "row_ptr[3] is 4, less than row_ptr[2] = 5"},
+      {{1, 0, 3, 6}, 1, "row_ptr[1] is 0, less than row_ptr[0] = 1"}};
+  static const int64_t wide[][4] = {{0, INT64_MAX, 3, 5}, {0, INT64_MIN, 3, 5}};
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    offsets_refused(cases[i].offsets, cases[i].base, 5, cases[i].piece);
+  }
+  for (i = 0; i < 2; i++) {
+    merbit_context *context = cpu_open(NULL, 1);
+    merbit_view view = merbit_csr(3, 4, 5, wide[i], small_col_ind, NULL);
+    view.offset_type = MERBIT_INDEX_64;
+    refused(context, &view, MERBIT_INVALID_MATRIX,
+            i == 0 ? "row_ptr[1] is 9223372036854775807"
+                   : "row_ptr[1] is -9223372036854775808");
+    merbit_context_destroy(context);
+  }
+}
+
+static void bad_indices_are_named(void **state) {
+  static const int64_t bad_values[] = {-1, 4, INT32_MAX, INT32_MIN};
+  int i, base, wide, at;
+  (void)state;
+  for (i = 0; i < 4; i++) {
+    for (base = 0; base < 2; base++) {
+      for (wide = 0; wide < 2; wide++) {
+        for (at = 0; at < 5; at++) {
+          static const int row_of[] = {0, 0, 2, 2, 2};
+          merbit_context *context = cpu_open(NULL, 2);
+          int64_t good_rows[5], good_columns[5], offsets[4], spoilt[5];
+          merbit_index_type type = wide ? MERBIT_INDEX_64 : MERBIT_INDEX_32;
+          void *row_ptr, *rows, *columns, *bad;
+          merbit_view view;
+          char piece[200];
+          int k;
+          int64_t value =
+              bad_values[i] + (bad_values[i] == -1 || bad_values[i] == 4 ? base : 0);
+          for (k = 0; k < 5; k++) {
+            good_rows[k] = small_row_ind[k] + base;
+            good_columns[k] = small_col_ind[k] + base;
+            spoilt[k] = k >= at ? value : base; /* the first of several */
+          }
+          for (k = 0; k < 4; k++) {
+            offsets[k] = small_row_ptr[k] + base;
+          }
+          row_ptr = exact(offsets, 4, MERBIT_INDEX_32);
+          rows = exact(good_rows, 5, type);
+          columns = exact(good_columns, 5, type);
+          bad = exact(spoilt, 5, type);
+          view = merbit_csr(3, 4, 5, row_ptr, bad, NULL);
+          view.index_type = type;
+          view.base = base;
+          (void)snprintf(
+              piece, sizeof piece,
+              "col_ind[%d] (row %d) is %lld but the matrix has 4 columns (base %d: use "
+              "%d to %d)",
+              at, row_of[at], (long long)value, base, base, base + 3);
+          refused(context, &view, MERBIT_INVALID_MATRIX, piece);
+          view.format = MERBIT_COO;
+          view.row_ptr = NULL;
+          view.row_ind = rows;
+          (void)snprintf(piece, sizeof piece, "col_ind[%d] is %lld but", at, (long long)value);
+          refused(context, &view, MERBIT_INVALID_MATRIX, piece);
+          view.row_ind = bad; /* rows come before columns: both are bad */
+          view.rows = 4;
+          (void)snprintf(piece, sizeof piece, "row_ind[%d] is %lld but the matrix has 4 rows",
+                         at, (long long)value);
+          refused(context, &view, MERBIT_INVALID_MATRIX, piece);
+          view.col_ind = columns;
+          refused(context, &view, MERBIT_INVALID_MATRIX, piece);
+          free(row_ptr);
+          free(rows);
+          free(columns);
+          free(bad);
+          merbit_context_destroy(context);
+        }
+      }
+    }
+  }
+}
+
+/* A matrix with more rows than a 32-bit index can name: legal, and the least index is still
+ * bad. */
+static void indices_narrower_than_the_matrix(void **state) {
+  merbit_context *context = cpu_open(NULL, 1);
+  int32_t rows[2] = {INT32_MAX, 1}, columns[2] = {1, INT32_MAX};
+  merbit_view view = merbit_csr((int64_t)1 << 33, INT32_MAX, 2, NULL, columns, NULL);
+  (void)state;
+  view.format = MERBIT_COO;
+  view.row_ind = rows;
+  view.base = 1;
+  assert_int_equal(merbit_view_check(context, &view), MERBIT_OK);
+  rows[1] = INT32_MIN;
+  refused(context, &view, MERBIT_INVALID_MATRIX, "row_ind[1] is -2147483648");
+  rows[1] = 0;
+  refused(context, &view, MERBIT_INVALID_MATRIX, "row_ind[1] is 0");
+  rows[1] = 1;
+  columns[0] = 0;
+  refused(context, &view, MERBIT_INVALID_MATRIX, "col_ind[0] is 0");
+  view.base = 0;
+  refused(context, &view, MERBIT_INVALID_MATRIX, "col_ind[1] is 2147483647");
+  merbit_context_destroy(context);
+}
+
+/* Long arrays are dealt to tasks, and tasks look at blocks: the first of two bad entries is
+ * named wherever they lie. */
+static void the_first_bad_entry_of_long_arrays(void **state) {
+  static const int thread_counts[] = {1, 2, 3, 8};
+  const int64_t rows = 300000;
+  int32_t *row_ptr = (int32_t *)test_allocate(rows + 1, 4);
+  int32_t *col_ind = (int32_t *)test_allocate(rows, 4);
+  uint64_t random = 5;
+  int64_t i, t, round;
+  (void)state;
+  for (i = 0; i <= rows; i++) {
+    row_ptr[i] = (int32_t)i;
+  }
+  for (t = 0; t < 4; t++) {
+    merbit_context *context = cpu_open(NULL, thread_counts[t]);
+    merbit_view view = merbit_csr(rows, 10, rows, row_ptr, col_ind, NULL);
+    assert_int_equal(merbit_view_check(context, &view), MERBIT_OK);
+    for (round = 0; round < 100; round++) {
+      char piece[100];
+      int64_t share = rows / thread_counts[t];
+      int64_t at = round < 20 ? share * (round / 5) + round % 5 - 2 : test_below(&random, rows);
+      int64_t later;
+      at = at < 1 ? 1 : at >= rows ? rows - 1 : at;
+      later = at + test_below(&random, rows - at);
+      col_ind[at] = 10;
+      col_ind[later] = -7 - (at == later ? -17 : 0);
+      (void)snprintf(piece, sizeof piece, "col_ind[%lld] (row %lld) is 10 but", (long long)at,
+                     (long long)at);
+      refused(context, &view, MERBIT_INVALID_MATRIX, piece);
+      col_ind[at] = 0;
+      col_ind[later] = 0;
+      row_ptr[at]--;
+      row_ptr[at - 1]++; /* decreases at `at`, and only there where the step before was 1 */
+      row_ptr[rows] += later % 2 == 0;
+      if (at > 1) {
+        (void)snprintf(piece, sizeof piece, "row_ptr[%lld] is %lld, less than", (long long)at,
+                       (long long)at - 1);
+        refused(context, &view, MERBIT_INVALID_MATRIX, piece);
+      }
+      row_ptr[at]++;
+      row_ptr[at - 1]--;
+      row_ptr[rows] = (int32_t)rows;
+    }
+    merbit_context_destroy(context);
+  }
+  free(row_ptr);
+  free(col_ind);
+}
+
+static void random_offsets_never_lead_outside(void **state) {
+  merbit_context *context = cpu_open(NULL, 2);
+  uint64_t random = 11;
+  int round, i, accepted = 0;
+  (void)state;
+  for (round = 0; round < 5000; round++) {
+    int64_t rows = test_below(&random, 6), nnz = rows > 0 ? test_below(&random, 4) : 0;
+    int64_t offsets[7], columns[4];
+    void *row_ptr, *col_ind;
+    merbit_view view;
+    int valid;
+    for (i = 0; i <= rows; i++) {
+      offsets[i] = test_below(&random, nnz + 2) - (test_below(&random, 20) == 0);
+    }
+    offsets[0] = test_below(&random, 10) == 0;
+    for (i = 0; i < nnz; i++) {
+      columns[i] = test_below(&random, 12) - 1;
+    }
+    valid = offsets[0] == 0 && offsets[rows] == nnz;
+    for (i = 0; i < rows; i++) {
+      valid = valid && offsets[i] <= offsets[i + 1];
+    }
+    for (i = 0; i < nnz; i++) {
+      valid = valid && columns[i] >= 0 && columns[i] < 10;
+    }
+    row_ptr = exact(offsets, rows + 1, MERBIT_INDEX_32);
+    col_ind = exact(columns, nnz, MERBIT_INDEX_32);
+    view = merbit_csr(rows, 10, nnz, row_ptr, nnz > 0 ? col_ind : NULL, NULL);
+    assert_int_equal(merbit_view_check(context, &view),
+                     valid ? MERBIT_OK : MERBIT_INVALID_MATRIX);
+    accepted += valid;
+    free(row_ptr);
+    free(col_ind);
+  }
+  assert_true(accepted > 100);
+  merbit_context_destroy(context);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(good_views_pass),
+      cmocka_unit_test(bad_kinds_are_named),
+      cmocka_unit_test(bad_sizes_are_named),
+      cmocka_unit_test(missing_arrays_are_named),
+      cmocka_unit_test(bad_offsets_are_named),
+      cmocka_unit_test(bad_indices_are_named),
+      cmocka_unit_test(indices_narrower_than_the_matrix),
+      cmocka_unit_test(the_first_bad_entry_of_long_arrays),
+      cmocka_unit_test(random_offsets_never_lead_outside),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,239 @@
+/* Plans on the CPU: what is refused, what is told, new values, allocation failures. */
+#define MERBIT_IMPLEMENTATION
+#include "merbit.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include "support/products.h"
+
+static const int32_t row_ptr[] = {0, 2, 3, 5}, col_ind[] = {0, 2, 1, 0, 2};
+static const double values[] = {1, 2, 3, 4, 5};
+
+static merbit_context *cpu_context(void) {
+  merbit_context_desc desc;
+  merbit_context *context;
+  memset(&desc, 0, sizeof desc);
+  desc.side = MERBIT_SIDE_CPU;
+  desc.threads = 2;
+  assert_int_equal(merbit_context_create(&desc, &context, NULL), MERBIT_OK);
+  return context;
+}
+
+static void expect(merbit_context *context, const merbit_view *view, const merbit_plan_desc *desc,
+                   merbit_status status, const char *piece) {
+  char sentence[MERBIT_MESSAGE_SIZE];
+  merbit_plan *plan = (merbit_plan *)1;
+  assert_int_equal(merbit_plan_create(context, view, desc, &plan), status);
+  assert_null(plan);
+  assert_int_equal(merbit_last_error(context, sentence, sizeof sentence), status);
+  if (strstr(sentence, piece) == NULL) {
+    fail_msg("\"%s\" does not say \"%s\"", sentence, piece);
+  }
+}
+
+static void bad_descriptors_are_named(void **state) {
+  merbit_context *context = cpu_context();
+  const merbit_view view = merbit_csr(3, 3, 5, row_ptr, col_ind, values);
+  merbit_plan_desc zero, desc;
+  merbit_plan *plan;
+  (void)state;
+  memset(&zero, 0, sizeof zero);
+  assert_int_equal(merbit_plan_create(NULL, &view, NULL, &plan), MERBIT_INVALID_ARGUMENT);
+  assert_int_equal(merbit_plan_create(context, &view, NULL, NULL), MERBIT_INVALID_ARGUMENT);
+  expect(context, NULL, NULL, MERBIT_INVALID_ARGUMENT, "`view` is NULL");
+#define EXPECT(field, value, status, piece)                                                        \
+  desc = zero;                                                                                     \
+  desc.field = value;                                                                              \
+  expect(context, &view, &desc, status, piece)
+  EXPECT(side, (merbit_side)9, MERBIT_INVALID_ARGUMENT, "side is 9");
+  EXPECT(side, MERBIT_SIDE_CUDA, MERBIT_NO_DEVICE, "context computes on the CPU");
+  EXPECT(operation, MERBIT_OPERATION_T, MERBIT_NOT_SUPPORTED, "transposed");
+  EXPECT(operation, MERBIT_OPERATION_H, MERBIT_NOT_SUPPORTED, "merbit_matrix_transpose");
+  EXPECT(vector_type, MERBIT_F32, MERBIT_NOT_SUPPORTED, "another type");
+  EXPECT(compute_type, MERBIT_C128, MERBIT_NOT_SUPPORTED, "another type");
+  EXPECT(method, (merbit_method)99, MERBIT_INVALID_ARGUMENT, "method is 99");
+  EXPECT(method, MERBIT_METHOD_MERBIT, MERBIT_NO_DEVICE, "runs on CUDA");
+  EXPECT(vector_memory, (merbit_memory)5, MERBIT_INVALID_ARGUMENT, "vector_memory is 5");
+  EXPECT(vector_memory, MERBIT_MEMORY_DEVICE, MERBIT_INVALID_ARGUMENT, "for the CPU");
+  EXPECT(scalar_memory, MERBIT_MEMORY_DEVICE, MERBIT_INVALID_ARGUMENT, "for the CPU");
+  EXPECT(expected_calls, -1, MERBIT_INVALID_ARGUMENT, "expected_calls is -1");
+#undef EXPECT
+  merbit_context_destroy(context);
+}
+
+static void bad_matrices_are_named(void **state) {
+  static const int32_t far_column[] = {0, 2, 1, 3, 2};
+  merbit_context *context = cpu_context();
+  merbit_view view = merbit_csr(3, 3, 5, row_ptr, far_column, values);
+  (void)state;
+  expect(context, &view, NULL, MERBIT_INVALID_MATRIX, "col_ind[3]");
+  view.col_ind = col_ind;
+  view.memory = MERBIT_MEMORY_DEVICE;
+  expect(context, &view, NULL, MERBIT_INVALID_ARGUMENT, "device memory");
+  view.memory = MERBIT_MEMORY_HOST;
+  view.format = MERBIT_BSR;
+  expect(context, &view, NULL, MERBIT_NOT_SUPPORTED, "BSR");
+  view.format = MERBIT_CSR;
+  view.value_type = MERBIT_BF16;
+  expect(context, &view, NULL, MERBIT_NOT_SUPPORTED, "BF16");
+  merbit_context_destroy(context);
+}
+
+static void a_plan_tells_what_it_is(void **state) {
+  merbit_context *context = cpu_context();
+  const merbit_view view = merbit_csr(3, 3, 5, row_ptr, col_ind, values);
+  merbit_plan_desc desc;
+  merbit_plan_info info;
+  merbit_plan *plan;
+  char line[1024], start[8];
+  size_t length;
+  (void)state;
+  assert_int_equal(merbit_plan_create(context, &view, NULL, &plan), MERBIT_OK);
+  length = merbit_plan_describe(plan, line, sizeof line);
+  assert_int_equal(length, strlen(line));
+  assert_non_null(strstr(line, "merge on the CPU"));
+  assert_non_null(strstr(line, "3 x 3, 5 nonzeros"));
+  assert_null(strchr(line, '\n'));
+  assert_int_equal(merbit_plan_describe(plan, start, sizeof start), length);
+  assert_string_equal(start, "merge o");
+  assert_int_equal(merbit_plan_describe(plan, NULL, 0), length);
+  assert_int_equal(merbit_plan_describe(NULL, line, sizeof line), strlen(line));
+  assert_int_equal(merbit_plan_get_info(plan, &info), MERBIT_OK);
+  assert_int_equal(info.side, MERBIT_SIDE_CPU);
+  assert_int_equal(info.method, MERBIT_METHOD_MERGE);
+  assert_int_equal(info.bytes_per_product, 5 * 12 + 4 * 4 + 6 * 8);
+  assert_true(info.plan_seconds > 0);
+  assert_int_equal(merbit_plan_get_info(NULL, &info), MERBIT_INVALID_ARGUMENT);
+  assert_int_equal(merbit_plan_get_info(plan, NULL), MERBIT_INVALID_ARGUMENT);
+  merbit_plan_destroy(plan);
+  memset(&desc, 0, sizeof desc);
+  desc.method = MERBIT_METHOD_REFERENCE;
+  assert_int_equal(merbit_plan_create(context, &view, &desc, &plan), MERBIT_OK);
+  (void)merbit_plan_describe(plan, line, sizeof line);
+  assert_non_null(strstr(line, "reference on the CPU (as asked)"));
+  merbit_plan_destroy(plan);
+  merbit_plan_destroy(NULL);
+  merbit_context_destroy(context);
+}
+
+/* New values in CSR, and in COO where two entries of one position add up. */
+static void new_values_are_used(void **state) {
+  static const int32_t row_ind[] = {2, 0, 2, 1}, coo_col[] = {0, 1, 0, 2};
+  static const double coo_values[] = {1, 2, 3, 4}, new_values[] = {10, 20, 30, 40, 50};
+  const double x[] = {1, 10, 100};
+  double y[3];
+  merbit_context *context = cpu_context();
+  merbit_view view = merbit_csr(3, 3, 5, row_ptr, col_ind, values);
+  merbit_plan *plan;
+  (void)state;
+  assert_int_equal(merbit_plan_create(context, &view, NULL, &plan), MERBIT_OK);
+  assert_int_equal(merbit_plan_update_values(plan, new_values, MERBIT_MEMORY_DEFAULT), MERBIT_OK);
+  assert_int_equal(merbit_plan_update_values(plan, new_values, MERBIT_MEMORY_HOST), MERBIT_OK);
+  assert_int_equal(merbit_spmv(plan, NULL, NULL, x, NULL, y, NULL), MERBIT_OK);
+  assert_true(y[0] == 2010 && y[1] == 300 && y[2] == 5040);
+  assert_int_equal(merbit_plan_update_values(plan, NULL, MERBIT_MEMORY_HOST), MERBIT_INVALID_ARGUMENT);
+  assert_int_equal(merbit_plan_update_values(plan, x, MERBIT_MEMORY_DEVICE), MERBIT_INVALID_ARGUMENT);
+  assert_int_equal(merbit_plan_update_values(NULL, x, MERBIT_MEMORY_HOST), MERBIT_INVALID_ARGUMENT);
+  merbit_plan_destroy(plan);
+  memset(&view, 0, sizeof view);
+  view.format = MERBIT_COO;
+  view.rows = view.cols = 3;
+  view.nnz = 4;
+  view.row_ind = row_ind;
+  view.col_ind = coo_col;
+  view.values = coo_values;
+  assert_int_equal(merbit_plan_create(context, &view, NULL, &plan), MERBIT_OK);
+  assert_int_equal(merbit_spmv(plan, NULL, NULL, x, NULL, y, NULL), MERBIT_OK);
+  assert_true(y[0] == 20 && y[1] == 400 && y[2] == 4);
+  assert_int_equal(merbit_plan_update_values(plan, new_values, MERBIT_MEMORY_HOST), MERBIT_OK);
+  assert_int_equal(merbit_spmv(plan, NULL, NULL, x, NULL, y, NULL), MERBIT_OK);
+  assert_true(y[0] == 200 && y[1] == 4000 && y[2] == 40);
+  merbit_plan_destroy(plan);
+  view.values = NULL;
+  assert_int_equal(merbit_plan_create(context, &view, NULL, &plan), MERBIT_OK);
+  assert_int_equal(merbit_plan_update_values(plan, new_values, MERBIT_MEMORY_HOST),
+                   plan->csr.values == NULL ? MERBIT_INVALID_ARGUMENT : MERBIT_OK);
+  merbit_plan_destroy(plan);
+  merbit_context_destroy(context);
+}
+
+/* ---- The n-th allocation fails --------------------------------------------------------------------- */
+
+typedef struct counting {
+  int until_failure; /* negative: never */
+  int live;
+} counting;
+
+static void *counting_allocate(void *user, size_t bytes) {
+  counting *c = (counting *)user;
+  void *memory;
+  if (c->until_failure == 0) {
+    return NULL;
+  }
+  c->until_failure--;
+  memory = malloc(bytes);
+  c->live += memory != NULL;
+  return memory;
+}
+
+static void counting_release(void *user, void *memory) {
+  ((counting *)user)->live--;
+  free(memory);
+}
+
+static void failed_allocations_are_clean(void **state) {
+  static const int64_t wide_columns[] = {0, 2, 1, 0, 2};
+  counting c = {-1, 0};
+  merbit_context_desc desc;
+  merbit_context *context;
+  merbit_view view = merbit_csr(3, 3, 5, row_ptr, wide_columns, values);
+  int n, step;
+  (void)state;
+  view.index_type = MERBIT_INDEX_64;
+  memset(&desc, 0, sizeof desc);
+  desc.side = MERBIT_SIDE_CPU;
+  desc.allocator.allocate = counting_allocate;
+  desc.allocator.release = counting_release;
+  desc.allocator.user = &c;
+  assert_int_equal(merbit_context_create(&desc, &context, NULL), MERBIT_OK);
+  for (step = 0; step < 3; step++) {
+    for (n = 0;; n++) {
+      merbit_plan *plan = NULL;
+      merbit_workspace *workspace = NULL;
+      merbit_status status;
+      int before = c.live;
+      c.until_failure = step == 0 ? n : -1;
+      status = merbit_plan_create(context, &view, NULL, &plan);
+      assert_true((plan == NULL) == (status != MERBIT_OK));
+      c.until_failure = step > 0 ? n : -1;
+      if (step == 1) {
+        status = merbit_plan_update_values(plan, values, MERBIT_MEMORY_HOST);
+      } else if (step == 2) {
+        status = merbit_workspace_create(plan, &workspace);
+        assert_true((workspace == NULL) == (status != MERBIT_OK));
+      }
+      c.until_failure = -1;
+      merbit_workspace_destroy(workspace);
+      merbit_plan_destroy(plan);
+      assert_int_equal(c.live, before);
+      if (status == MERBIT_OK) {
+        break;
+      }
+      assert_int_equal(status, MERBIT_OUT_OF_MEMORY);
+      assert_true(n < 100);
+    }
+    assert_true(n > 0);
+  }
+  merbit_context_destroy(context);
+  assert_int_equal(c.live, 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(bad_descriptors_are_named),  cmocka_unit_test(bad_matrices_are_named),
+      cmocka_unit_test(a_plan_tells_what_it_is),    cmocka_unit_test(new_values_are_used),
+      cmocka_unit_test(failed_allocations_are_clean),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

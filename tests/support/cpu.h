@@ -1,0 +1,61 @@
+/* A CPU context whose allocator counts, and fails on demand; the sentence of the last error.
+ * Include merbit.h and cmocka.h first. */
+#ifndef TEST_SUPPORT_CPU_H
+#define TEST_SUPPORT_CPU_H
+#include "support/matrices.h"
+
+typedef struct cpu_memory {
+  long live;    /* blocks that have not been released */
+  long made;    /* calls so far */
+  long fail_at; /* this call returns NULL, counted from 1; 0: none does */
+  size_t limit; /* so does any call for more bytes; 0: none does */
+} cpu_memory;
+
+TEST_UNUSED static void *cpu_allocate(void *user, size_t bytes) {
+  cpu_memory *memory = (cpu_memory *)user;
+  long call = __atomic_add_fetch(&memory->made, 1, __ATOMIC_SEQ_CST);
+  if (bytes == 0 || call == memory->fail_at || (memory->limit > 0 && bytes > memory->limit)) {
+    return NULL; /* as an allocator may for no bytes */
+  }
+  (void)__atomic_add_fetch(&memory->live, 1, __ATOMIC_SEQ_CST);
+  return malloc(bytes);
+}
+
+TEST_UNUSED static void cpu_release(void *user, void *block) {
+  cpu_memory *memory = (cpu_memory *)user;
+  (void)__atomic_sub_fetch(&memory->live, 1, __ATOMIC_SEQ_CST);
+  free(block);
+}
+
+TEST_UNUSED static merbit_context_desc cpu_desc(cpu_memory *memory, int threads) {
+  merbit_context_desc desc;
+  memset(&desc, 0, sizeof desc);
+  desc.side = MERBIT_SIDE_CPU;
+  desc.threads = threads;
+  if (memory != NULL) {
+    memset(memory, 0, sizeof *memory);
+    desc.allocator.allocate = cpu_allocate;
+    desc.allocator.release = cpu_release;
+    desc.allocator.user = memory;
+  }
+  return desc;
+}
+
+TEST_UNUSED static merbit_context *cpu_open(cpu_memory *memory, int threads) {
+  merbit_context_desc desc = cpu_desc(memory, threads);
+  merbit_context *context;
+  assert_int_equal(merbit_context_create(&desc, &context, NULL), MERBIT_OK);
+  return context;
+}
+
+/* The last error is `status`, and its sentence contains `piece`. */
+TEST_UNUSED static void cpu_expect(merbit_context *context, merbit_status status,
+                                   const char *piece) {
+  char sentence[MERBIT_MESSAGE_SIZE];
+  assert_int_equal(merbit_last_error(context, sentence, sizeof sentence), status);
+  if (strstr(sentence, piece) == NULL) {
+    fail_msg("the sentence is \"%s\", without \"%s\"", sentence, piece);
+  }
+}
+
+#endif /* TEST_SUPPORT_CPU_H */
