@@ -509,11 +509,15 @@ MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_v
 #define MERBIT_IMPLEMENTATION_DONE
 
 /* ==== >>core/internal.h  includes and the structs that rooms share ======================== */
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <float.h>
+#include <glob.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <link.h>
 #include <math.h>
 #include <pthread.h>
 #include <sched.h>
@@ -521,6 +525,7 @@ MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_v
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <time.h>
@@ -551,6 +556,7 @@ typedef struct mbi_pool { /* core/threads.c */
   mbi_mutex lock;         /* guards the rest */
   pthread_cond_t wake, idle;
   pthread_t *workers;
+  pid_t process;          /* that started them: a forked child has none */
   int count, started, stop;
   int open, active;       /* a call may be joined; workers that have joined */
   unsigned generation;    /* counts calls */
@@ -591,8 +597,6 @@ typedef struct mbi_driver { /* jit/driver.c */
   mbi_curesult (*mem_free)(mbi_devptr address); /* cuMemFree_v2 */
   mbi_curesult (*memcpy_htod)(mbi_devptr target, const void *source, size_t bytes); /* cuMemcpyHtoD_v2 */
   mbi_curesult (*memcpy_dtoh)(void *target, mbi_devptr source, size_t bytes); /* cuMemcpyDtoH_v2 */
-  mbi_curesult (*memcpy_htod_async)(mbi_devptr target, const void *source, size_t bytes, void *stream); /* cuMemcpyHtoDAsync_v2 */
-  mbi_curesult (*memcpy_dtoh_async)(void *target, mbi_devptr source, size_t bytes, void *stream); /* cuMemcpyDtoHAsync_v2 */
   mbi_curesult (*memcpy_dtod)(mbi_devptr target, mbi_devptr source, size_t bytes); /* cuMemcpyDtoD_v2 */
   mbi_curesult (*memset_d8_async)(mbi_devptr target, unsigned char byte, size_t bytes, void *stream); /* cuMemsetD8Async */
   mbi_curesult (*pointer_get_attribute)(void *value, int attribute, mbi_devptr address); /* cuPointerGetAttribute */
@@ -806,6 +810,15 @@ static merbit_status mbi_fail(merbit_context *context, merbit_status status, con
   return status;
 }
 
+/* Take a failure back that a fall-back has made good, and keep its sentence in `reason`. */
+static void mbi_forgive(merbit_context *context, char *reason, size_t size) {
+  mbi_mutex_lock(&context->lock);
+  (void)snprintf(reason, size, "%.*s", (int)size - 1, context->error.message);
+  context->error.status = MERBIT_OK;
+  context->error.message[0] = '\0';
+  mbi_mutex_unlock(&context->lock);
+}
+
 MERBIT_API merbit_status merbit_last_error(merbit_context *context, char *message, size_t size) {
   merbit_error error;
   if (context == NULL) {
@@ -954,6 +967,7 @@ static void *mbi_pool_worker(void *argument) {
 static void mbi_pool_start(merbit_context *context) {
   mbi_pool *pool = &context->pool;
   pool->started = 1;
+  pool->process = getpid();
   pool->workers = (pthread_t *)mbi_allocate(context, (size_t)context->threads * sizeof(pthread_t));
   while (pool->workers != NULL && pool->count < context->threads - 1 &&
          pthread_create(&pool->workers[pool->count], NULL, mbi_pool_worker, pool) == 0) {
@@ -964,6 +978,10 @@ static void mbi_pool_start(merbit_context *context) {
 static void mbi_pool_destroy(merbit_context *context) {
   mbi_pool *pool = &context->pool;
   int i;
+  if (pool->count == 0 || pool->process != getpid()) {
+    mbi_release(context, pool->workers);
+    return;
+  }
   mbi_mutex_lock(&pool->lock);
   __atomic_store_n(&pool->stop, 1, __ATOMIC_RELAXED);
   (void)pthread_cond_broadcast(&pool->wake);
@@ -975,11 +993,13 @@ static void mbi_pool_destroy(merbit_context *context) {
 }
 
 /* The caller works too, and waits only for workers that have joined: a pool that is busy with another
- * thread's call, or whose workers are gone after a fork, costs speed and nothing else. */
+ * thread's call costs speed and nothing else. A forked child has no workers, and perhaps a lock that
+ * nobody will release: it works alone. */
 static void mbi_parallel(merbit_context *context, int tasks, mbi_task task, void *argument) {
   mbi_pool *pool = &context->pool;
   int index;
-  if (tasks > 1 && context->threads > 1 && pthread_mutex_trylock(&pool->caller) == 0) {
+  if (tasks > 1 && context->threads > 1 && (!pool->started || pool->process == getpid()) &&
+      pthread_mutex_trylock(&pool->caller) == 0) {
     if (!pool->started) {
       mbi_pool_start(context);
     }
@@ -1046,12 +1066,6 @@ static void mbi_hash_text(mbi_hash hash, char text[MBI_HASH_TEXT]) {
 }
 
 /* ==== >>core/files.c  directories and files =============================================== */
-#include <dirent.h>
-#include <glob.h>
-#include <limits.h>
-#include <link.h>
-#include <sys/resource.h>
-
 /* ---- Private files: the cubin cache and dumps. Results are 0 or an errno. --------------- */
 
 #define MBI_PATH_SIZE 1024
@@ -1405,7 +1419,6 @@ static void mbi_library_keep(void *library) {
 }
 
 /* ==== >>core/user_files.c  files that the user names ====================================== */
-#include <limits.h>
 
 /* Files that the user names. Results are 0 or an errno where nothing else is said. */
 
@@ -1621,14 +1634,6 @@ static const char *mbi_driver_load(mbi_driver *driver) {
   if (!mbi_library_function(driver->library, "cuMemcpyDtoH_v2", &driver->memcpy_dtoh,
                             sizeof driver->memcpy_dtoh)) {
     return "cuMemcpyDtoH_v2";
-  }
-  if (!mbi_library_function(driver->library, "cuMemcpyHtoDAsync_v2", &driver->memcpy_htod_async,
-                            sizeof driver->memcpy_htod_async)) {
-    return "cuMemcpyHtoDAsync_v2";
-  }
-  if (!mbi_library_function(driver->library, "cuMemcpyDtoHAsync_v2", &driver->memcpy_dtoh_async,
-                            sizeof driver->memcpy_dtoh_async)) {
-    return "cuMemcpyDtoHAsync_v2";
   }
   if (!mbi_library_function(driver->library, "cuMemcpyDtoD_v2", &driver->memcpy_dtod,
                             sizeof driver->memcpy_dtod)) {
@@ -2237,6 +2242,11 @@ static merbit_status mbi_device_enter(merbit_context *context) {
                           "cuCtxPushCurrent", "entering the GPU's context");
 }
 
+/* Enter in order to release: on a dead context there is nothing to do, and nothing to report. */
+static int mbi_device_enter_alive(merbit_context *context) {
+  return mbi_device_lost(context) == 0 && mbi_device_enter(context) == MERBIT_OK;
+}
+
 static void mbi_device_leave(merbit_context *context) {
   void *popped = NULL;
   (void)mbi_device_bury(context, context->device.driver.ctx_pop(&popped));
@@ -2404,6 +2414,9 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "// the mask of the lanes that take part; a group of `width` lanes, a power of two, exchanges within\n"
   "// itself. Shared memory is dynamic only: the launcher passes its size.\n"
   "\n"
+  "#ifndef MBK_DEVICE_CUH\n"
+  "#define MBK_DEVICE_CUH\n"
+  "\n"
   "#define MBK_KERNEL extern \"C\" __global__ void\n"
   "#define MBK_DEVICE static __device__ __forceinline__\n"
   "#define MBK_BOUNDS(threads) __launch_bounds__(threads)\n"
@@ -2432,8 +2445,8 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "  return __shfl_down_sync(mask, value, delta, width);\n"
   "}\n"
   "MBK_DEVICE mbk_u32 mbk_ballot(mbk_u32 mask, bool flag) { return __ballot_sync(mask, flag); }\n"
-  "\n"
-  "MBK_DEVICE int mbk_popcount(mbk_u32 bits) { return __popc(bits); }\n",
+  "\n",
+  "MBK_DEVICE int mbk_popcount(mbk_u32 bits) { return __popc(bits); }\n"
   "MBK_DEVICE int mbk_popcount(mbk_u64 bits) { return __popcll(bits); }\n"
   "\n"
   "template <class T> MBK_DEVICE void mbk_atomic_add(T *address, T value) { atomicAdd(address, value); }\n"
@@ -2441,7 +2454,9 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "MBK_DEVICE void mbk_atomic_min(mbk_u64 *address, mbk_u64 value) { atomicMin(address, value); }\n"
   "\n"
   "// Read-only data that nobody writes during the launch.\n"
-  "template <class T> MBK_DEVICE T mbk_load(const T *address) { return __ldg(address); }\n",
+  "template <class T> MBK_DEVICE T mbk_load(const T *address) { return __ldg(address); }\n"
+  "\n"
+  "#endif\n",
   NULL};
 
 static const char *const mbi_source_spmv_algebra_cuh[] = {
@@ -2461,24 +2476,27 @@ static const char *const mbi_source_spmv_algebra_cuh[] = {
   "#define MBK_ADD(a, b) ((a) + (b))\n"
   "#define MBK_MUL(a, x) ((MBK_COMPUTE)(a) * (MBK_COMPUTE)(x))\n"
   "\n"
-  "// alpha and beta as kernel parameters. A null device pointer stands for the default.\n"
+  "// alpha and beta as kernel parameters. A null device pointer stands for the default. MBK_SCALARS_LOAD goes\n"
+  "// where MBK_COMMIT follows: held from a kernel's start, the two would cost registers.\n"
   "#if MBK_SCALARS_DEVICE\n"
   "#define MBK_SCALAR_PARAMETERS const MBK_COMPUTE *alpha_at, const MBK_COMPUTE *beta_at\n"
+  "#define MBK_ALPHA (alpha_at ? *alpha_at : (MBK_COMPUTE)1)\n"
   "#define MBK_SCALARS_LOAD                                                                         \\\n"
-  "  const MBK_COMPUTE alpha = alpha_at ? *alpha_at : (MBK_COMPUTE)1;                               \\\n"
+  "  const MBK_COMPUTE alpha = MBK_ALPHA;                                                           \\\n"
   "  const MBK_COMPUTE beta = beta_at ? *beta_at : (MBK_COMPUTE)0\n"
   "#else\n"
   "#define MBK_SCALAR_PARAMETERS const MBK_COMPUTE alpha, const MBK_COMPUTE beta\n"
+  "#define MBK_ALPHA alpha\n"
   "#define MBK_SCALARS_LOAD\n"
   "#endif\n"
   "\n"
   "// Every row passes here exactly once with its final sum. With alpha 0 the sum is zero because nothing\n"
   "// was read; with beta 0 the old y is not read.\n"
   "MBK_DEVICE void mbk_commit(MBK_VECTOR *y, mbk_u64 row, MBK_COMPUTE sum, MBK_COMPUTE alpha,\n"
-  "                           MBK_COMPUTE beta) {\n"
+  "                           MBK_COMPUTE beta) {\n",
   "  y[row] = (MBK_VECTOR)(beta == (MBK_COMPUTE)0 ? alpha * sum\n"
   "                                               : alpha * sum + beta * (MBK_COMPUTE)y[row]);\n"
-  "}\n",
+  "}\n"
   "#define MBK_COMMIT(row, sum) mbk_commit(y, (row), (sum), alpha, beta)\n",
   NULL};
 
@@ -2521,6 +2539,90 @@ static const char *const mbi_source_spmv_arrays_cu[] = {
   "  for (mbk_i64 k = (mbk_i64)mbk_block() * 256 + mbk_thread(); k < nnz;\n"
   "       k += (mbk_i64)mbk_grid() * 256) {\n"
   "    narrow[k] = (mbk_i32)wide[k];\n"
+  "  }\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_spmv_merbit_tile_cuh[] = {
+  "// TILE, the schedule of MERBIT, built on the GPU: part of spmv/merbit.cu, whose macros and types it uses.\n"
+  "#ifndef MBK_TILE_STEPS\n"
+  "#error \"include spmv/merbit.cu, which opens with the list of macros\"\n"
+  "#endif\n"
+  "\n"
+  "// The row at which diagonal `diagonal` crosses the merge path (Algorithm 1).\n"
+  "MBK_DEVICE mbk_u64 mbk_merge_search(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mbk_u64 nnz,\n"
+  "                                    mbk_u64 diagonal) {\n"
+  "  mbk_u64 low = diagonal > nnz ? diagonal - nnz : 0;\n"
+  "  mbk_u64 high = diagonal < rows ? diagonal : rows;\n"
+  "  while (low < high) {\n"
+  "    const mbk_u64 middle = (low + high) >> 1;\n"
+  "    if ((mbk_u64)(mbk_load(row_ptr + middle + 1) - MBK_BASE) <= diagonal - middle - 1) {\n"
+  "      low = middle + 1;\n"
+  "    } else {\n"
+  "      high = middle;\n"
+  "    }\n"
+  "  }\n"
+  "  return low;\n"
+  "}\n"
+  "\n"
+  "// TILE (Algorithm 2). The row step of row r stands at path position row_ptr[r + 1] + r, so one coalesced\n"
+  "// pass over a tile's rows sets its step bits; each lane then cuts out its sigma bits.\n"
+  "// Launch: one group per tile, 128 threads per block. Shared: mbk_u32[128 / omega][MBK_STEP_WORDS].\n"
+  "#define MBK_STEP_WORDS ((MBK_TILE_STEPS + 31) / 32 + 2)\n"
+  "MBK_KERNEL MBK_BOUNDS(128)\n"
+  "    mbk_merbit_build(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mbk_u64 nnz, mbk_u64 tiles,\n"
+  "                     MBK_TILE *tile_x, MBK_TILE *tile_y, MBK_DESCRIPTOR *lane_desc) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  const mbk_u32 group = mbk_thread() / MBK_OMEGA, lane = mbk_thread() % MBK_OMEGA;\n"
+  "  const mbk_u32 mask = mbk_group_mask();\n"
+  "  const mbk_u64 tile = (mbk_u64)mbk_block() * (128 / MBK_OMEGA) + group;\n"
+  "  const mbk_u64 path = rows + nnz, start = tile * MBK_TILE_STEPS;\n"
+  "  mbk_u32 *bits = (mbk_u32 *)shared + group * MBK_STEP_WORDS;\n",
+  "  if (tile >= tiles) {\n"
+  "    return;\n"
+  "  }\n"
+  "  const mbk_u64 end = start + MBK_TILE_STEPS < path ? start + MBK_TILE_STEPS : path;\n"
+  "  mbk_u64 bound = 0; // lane 0: the tile's first row; lane 1: the next tile's\n"
+  "  if (lane < 2) {\n"
+  "    bound = mbk_merge_search(row_ptr, rows, nnz, lane == 0 ? start : end);\n"
+  "  }\n"
+  "  for (mbk_u32 w = lane; w < MBK_STEP_WORDS; w += MBK_OMEGA) {\n"
+  "    bits[w] = 0;\n"
+  "  }\n"
+  "  const mbk_u64 first_row = mbk_shuffle(mask, bound, 0, MBK_OMEGA);\n"
+  "  const mbk_u64 end_row = mbk_shuffle(mask, bound, 1, MBK_OMEGA);\n"
+  "  mbk_warp_sync(mask);\n"
+  "  for (mbk_u64 row = first_row + lane; row < end_row; row += MBK_OMEGA) {\n"
+  "    const mbk_u32 step =\n"
+  "        (mbk_u32)((mbk_u64)(mbk_load(row_ptr + row + 1) - MBK_BASE) + row - start);\n"
+  "    mbk_atomic_or(bits + (step >> 5), 1u << (step & 31u));\n"
+  "  }\n"
+  "  mbk_warp_sync(mask);\n"
+  "  const mbk_u32 at = lane * MBK_SIGMA, word = at >> 5, shift = at & 31u;\n"
+  "  mbk_u64 flags = (((mbk_u64)bits[word + 1] << 32) | bits[word]) >> shift;\n"
+  "  if (shift + MBK_SIGMA > 64) {\n"
+  "    flags |= (mbk_u64)bits[word + 2] << (64 - shift);\n"
+  "  }\n"
+  "  flags &= ((mbk_u64)1 << MBK_SIGMA) - 1;\n"
+  "  const int count = mbk_popcount(flags);\n"
+  "  int y_offset = count; // row steps of this lane and those before it\n"
+  "  for (int d = 1; d < MBK_OMEGA; d <<= 1) {\n"
+  "    const int before = mbk_shuffle_up(mask, y_offset, d, MBK_OMEGA);\n"
+  "    y_offset += (int)lane >= d ? before : 0;\n"
+  "  }\n"
+  "  y_offset -= count;\n"
+  "  const mbk_u32 steps = (mbk_u32)(end - start);\n"
+  "  const mbk_u32 x_offset = (at < steps ? at : steps) - (mbk_u32)y_offset;\n"
+  "  lane_desc[tile * MBK_OMEGA + lane] =\n"
+  "      (MBK_DESCRIPTOR)flags << (2 * MBK_COORDINATE_BITS) |\n"
+  "      (MBK_DESCRIPTOR)y_offset << MBK_COORDINATE_BITS | (MBK_DESCRIPTOR)x_offset;\n",
+  "  if (lane == 0) {\n"
+  "    tile_x[tile] = (MBK_TILE)(start - first_row);\n"
+  "    tile_y[tile] = (MBK_TILE)first_row | (first_row == end_row ? MBK_MARK : (MBK_TILE)0);\n"
+  "    if (tile == tiles - 1) {\n"
+  "      tile_x[tiles] = (MBK_TILE)nnz;\n"
+  "      tile_y[tiles] = (MBK_TILE)rows;\n"
+  "    }\n"
   "  }\n"
   "}\n",
   NULL};
@@ -2587,82 +2689,7 @@ static const char *const mbi_source_spmv_merbit_cu[] = {
   "#endif\n"
   "}\n"
   "\n"
-  "// The row at which diagonal `diagonal` crosses the merge path (Algorithm 1).\n"
-  "MBK_DEVICE mbk_u64 mbk_merge_search(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mbk_u64 nnz,\n"
-  "                                    mbk_u64 diagonal) {\n"
-  "  mbk_u64 low = diagonal > nnz ? diagonal - nnz : 0;\n"
-  "  mbk_u64 high = diagonal < rows ? diagonal : rows;\n"
-  "  while (low < high) {\n"
-  "    const mbk_u64 middle = (low + high) >> 1;\n"
-  "    if ((mbk_u64)(mbk_load(row_ptr + middle + 1) - MBK_BASE) <= diagonal - middle - 1) {\n"
-  "      low = middle + 1;\n"
-  "    } else {\n"
-  "      high = middle;\n"
-  "    }\n"
-  "  }\n"
-  "  return low;\n"
-  "}\n"
-  "\n"
-  "// TILE (Algorithm 2). The row step of row r stands at path position row_ptr[r + 1] + r, so one coalesced\n"
-  "// pass over a tile's rows sets its step bits; each lane then cuts out its sigma bits.\n"
-  "// Launch: one group per tile, 128 threads per block. Shared: mbk_u32[128 / omega][MBK_STEP_WORDS].\n",
-  "#define MBK_STEP_WORDS ((MBK_TILE_STEPS + 31) / 32 + 2)\n"
-  "MBK_KERNEL MBK_BOUNDS(128)\n"
-  "    mbk_merbit_build(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mbk_u64 nnz, mbk_u64 tiles,\n"
-  "                     MBK_TILE *tile_x, MBK_TILE *tile_y, MBK_DESCRIPTOR *lane_desc) {\n"
-  "  MBK_SHARED_MEMORY(shared);\n"
-  "  const mbk_u32 group = mbk_thread() / MBK_OMEGA, lane = mbk_thread() % MBK_OMEGA;\n"
-  "  const mbk_u32 mask = mbk_group_mask();\n"
-  "  const mbk_u64 tile = (mbk_u64)mbk_block() * (128 / MBK_OMEGA) + group;\n"
-  "  const mbk_u64 path = rows + nnz, start = tile * MBK_TILE_STEPS;\n"
-  "  mbk_u32 *bits = (mbk_u32 *)shared + group * MBK_STEP_WORDS;\n"
-  "  if (tile >= tiles) {\n"
-  "    return;\n"
-  "  }\n"
-  "  const mbk_u64 end = start + MBK_TILE_STEPS < path ? start + MBK_TILE_STEPS : path;\n"
-  "  mbk_u64 bound = 0; // lane 0: the tile's first row; lane 1: the next tile's\n"
-  "  if (lane < 2) {\n"
-  "    bound = mbk_merge_search(row_ptr, rows, nnz, lane == 0 ? start : end);\n"
-  "  }\n"
-  "  for (mbk_u32 w = lane; w < MBK_STEP_WORDS; w += MBK_OMEGA) {\n"
-  "    bits[w] = 0;\n"
-  "  }\n"
-  "  const mbk_u64 first_row = mbk_shuffle(mask, bound, 0, MBK_OMEGA);\n"
-  "  const mbk_u64 end_row = mbk_shuffle(mask, bound, 1, MBK_OMEGA);\n"
-  "  mbk_warp_sync(mask);\n"
-  "  for (mbk_u64 row = first_row + lane; row < end_row; row += MBK_OMEGA) {\n"
-  "    const mbk_u32 step =\n"
-  "        (mbk_u32)((mbk_u64)(mbk_load(row_ptr + row + 1) - MBK_BASE) + row - start);\n"
-  "    mbk_atomic_or(bits + (step >> 5), 1u << (step & 31u));\n"
-  "  }\n"
-  "  mbk_warp_sync(mask);\n"
-  "  const mbk_u32 at = lane * MBK_SIGMA, word = at >> 5, shift = at & 31u;\n"
-  "  mbk_u64 flags = (((mbk_u64)bits[word + 1] << 32) | bits[word]) >> shift;\n"
-  "  if (shift + MBK_SIGMA > 64) {\n"
-  "    flags |= (mbk_u64)bits[word + 2] << (64 - shift);\n"
-  "  }\n",
-  "  flags &= ((mbk_u64)1 << MBK_SIGMA) - 1;\n"
-  "  const int count = mbk_popcount(flags);\n"
-  "  int y_offset = count; // row steps of this lane and those before it\n"
-  "  for (int d = 1; d < MBK_OMEGA; d <<= 1) {\n"
-  "    const int before = mbk_shuffle_up(mask, y_offset, d, MBK_OMEGA);\n"
-  "    y_offset += (int)lane >= d ? before : 0;\n"
-  "  }\n"
-  "  y_offset -= count;\n"
-  "  const mbk_u32 steps = (mbk_u32)(end - start);\n"
-  "  const mbk_u32 x_offset = (at < steps ? at : steps) - (mbk_u32)y_offset;\n"
-  "  lane_desc[tile * MBK_OMEGA + lane] =\n"
-  "      (MBK_DESCRIPTOR)flags << (2 * MBK_COORDINATE_BITS) |\n"
-  "      (MBK_DESCRIPTOR)y_offset << MBK_COORDINATE_BITS | (MBK_DESCRIPTOR)x_offset;\n"
-  "  if (lane == 0) {\n"
-  "    tile_x[tile] = (MBK_TILE)(start - first_row);\n"
-  "    tile_y[tile] = (MBK_TILE)first_row | (first_row == end_row ? MBK_MARK : (MBK_TILE)0);\n"
-  "    if (tile == tiles - 1) {\n"
-  "      tile_x[tiles] = (MBK_TILE)nnz;\n"
-  "      tile_y[tiles] = (MBK_TILE)rows;\n"
-  "    }\n"
-  "  }\n"
-  "}\n"
+  "#include \"spmv/merbit_tile.cuh\"\n"
   "\n"
   "// The matrix's streams and x, from a tile's first nonzero on.\n"
   "struct mbk_stream {\n"
@@ -2680,9 +2707,9 @@ static const char *const mbi_source_spmv_merbit_cu[] = {
   "#pragma unroll\n"
   "  for (int u = 0; u < MBK_UNROLL; u++) {\n"
   "    const mbk_u32 k = at + (mbk_u32)u * MBK_OMEGA;\n"
-  "    if (k < count) {\n",
+  "    if (k < count) {\n"
   "      column[u] = mbk_load(a.col_ind + k) - MBK_BASE;\n"
-  "#if !MBK_PATTERN\n"
+  "#if !MBK_PATTERN\n",
   "      product[u] = (MBK_COMPUTE)mbk_load(a.values + k);\n"
   "#endif\n"
   "    }\n"
@@ -2725,8 +2752,8 @@ static const char *const mbi_source_spmv_merbit_cu[] = {
   "// `sums`, complete but for what earlier tiles hold of the first; returns what follows the last row end.\n"
   "MBK_DEVICE MBK_COMPUTE mbk_tile_rows(const MBK_COMPUTE *products, MBK_DESCRIPTOR descriptor,\n"
   "                                     int steps, mbk_u32 lane, mbk_u32 mask, MBK_COMPUTE *sums) {\n"
-  "  const MBK_DESCRIPTOR field = ((MBK_DESCRIPTOR)1 << MBK_COORDINATE_BITS) - 1;\n",
-  "  const MBK_DESCRIPTOR flags = descriptor >> (2 * MBK_COORDINATE_BITS);\n"
+  "  const MBK_DESCRIPTOR field = ((MBK_DESCRIPTOR)1 << MBK_COORDINATE_BITS) - 1;\n"
+  "  const MBK_DESCRIPTOR flags = descriptor >> (2 * MBK_COORDINATE_BITS);\n",
   "  const mbk_u32 first_row = (mbk_u32)(descriptor >> MBK_COORDINATE_BITS & field);\n"
   "  mbk_u32 nonzero = (mbk_u32)(descriptor & field), row = first_row;\n"
   "  MBK_COMPUTE sum = MBK_ZERO, first = MBK_ZERO;\n"
@@ -2767,9 +2794,9 @@ static const char *const mbi_source_spmv_merbit_cu[] = {
   "}\n"
   "\n"
   "// The product (Algorithm 3). Launch: MBK_BLOCK_TILES tiles per block. Shared, in this order:\n"
-  "// MBK_COMPUTE[MBK_THREADS * MBK_SIGMA] (the block's products, then its row sums),\n",
+  "// MBK_COMPUTE[MBK_THREADS * MBK_SIGMA] (the block's products, then its row sums),\n"
   "// MBK_COMPUTE tails[MBK_BLOCK_TILES], mbk_u32 first_rows[MBK_BLOCK_TILES].\n"
-  "//\n"
+  "//\n",
   "// Carry-out commit: rows that end in a block go to y, but for the first, which may have begun in an\n"
   "// earlier block: its part goes to carry_first[block], and what follows the block's last row end to\n"
   "// carry_out[block]; mbk_merbit_fixup adds them up. Dual-buffer commit (plain A x): the first row and\n"
@@ -2783,7 +2810,6 @@ static const char *const mbi_source_spmv_merbit_cu[] = {
   "                       MBK_VECTOR *z, mbk_u64 rows) {\n"
   "#else\n"
   "                       MBK_COMPUTE *carry_first, MBK_COMPUTE *carry_out, MBK_SCALAR_PARAMETERS) {\n"
-  "  MBK_SCALARS_LOAD;\n"
   "#endif\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  MBK_COMPUTE *const staged = (MBK_COMPUTE *)shared;\n"
@@ -2795,8 +2821,8 @@ static const char *const mbi_source_spmv_merbit_cu[] = {
   "  const mbk_u32 block_tiles =\n"
   "      tiles - block_tile < MBK_BLOCK_TILES ? (mbk_u32)(tiles - block_tile) : MBK_BLOCK_TILES;\n"
   "  const MBK_TILE block_x = tile_x[block_tile], block_row = MBK_ROW(tile_y[block_tile]);\n"
-  "  const MBK_TILE end_row = MBK_ROW(tile_y[block_tile + block_tiles]);\n",
-  "  const mbk_u32 block_rows = (mbk_u32)(end_row - block_row);\n"
+  "  const MBK_TILE end_row = MBK_ROW(tile_y[block_tile + block_tiles]);\n"
+  "  const mbk_u32 block_rows = (mbk_u32)(end_row - block_row);\n",
   "  MBK_COMPUTE *const sums = staged + (mbk_u32)(tile_x[block_tile + block_tiles] - block_x);\n"
   "\n"
   "  if (group < block_tiles) {\n"
@@ -2807,7 +2833,7 @@ static const char *const mbi_source_spmv_merbit_cu[] = {
   "    const mbk_stream a = {col_ind + tile_start, MBK_PATTERN ? values : values + tile_start, x};\n"
   "    MBK_COMPUTE tail;\n"
   "#if !MBK_DUAL\n"
-  "    const bool multiply = alpha != (MBK_COMPUTE)0;\n"
+  "    const bool multiply = MBK_ALPHA != (MBK_COMPUTE)0;\n"
   "#else\n"
   "    const bool multiply = true;\n"
   "#endif\n"
@@ -2835,10 +2861,10 @@ static const char *const mbi_source_spmv_merbit_cu[] = {
   "                           sums + first_row);\n"
   "    }\n"
   "    if (lane == 0) {\n"
-  "      tails[group] = tail;\n",
+  "      tails[group] = tail;\n"
   "      first_rows[group] = entry & MBK_MARK ? ~0u : first_row;\n"
   "    }\n"
-  "  }\n"
+  "  }\n",
   "  mbk_block_sync();\n"
   "\n"
   "  // The first row end of each tile takes what the tiles before it carry, in their order; one more\n"
@@ -2871,6 +2897,9 @@ static const char *const mbi_source_spmv_merbit_cu[] = {
   "  }\n"
   "  mbk_block_sync();\n"
   "\n"
+  "#if !MBK_DUAL\n"
+  "  MBK_SCALARS_LOAD;\n"
+  "#endif\n"
   "  for (mbk_u32 i = mbk_thread(); i < block_rows; i += MBK_THREADS) {\n"
   "    if (i > 0) {\n"
   "#if MBK_DUAL\n"
@@ -2890,8 +2919,8 @@ static const char *const mbi_source_spmv_merbit_cu[] = {
   "\n"
   "#if !MBK_DUAL\n"
   "// The first row that ends in each block of the product: what the blocks before it carried since the row\n"
-  "// began, then its own part, in that order. A row over many blocks is added up by the whole thread block.\n",
-  "// Launch: MBK_FIXUP_THREADS product blocks per block. Shared: MBK_COMPUTE[MBK_FIXUP_THREADS], then\n"
+  "// began, then its own part, in that order. A row over many blocks is added up by the whole thread block.\n"
+  "// Launch: MBK_FIXUP_THREADS product blocks per block. Shared: MBK_COMPUTE[MBK_FIXUP_THREADS], then\n",
   "// mbk_u32[MBK_FIXUP_THREADS / 32].\n"
   "#define MBK_FIXUP_THREADS 256\n"
   "#define MBK_FIXUP_LONG 24 // carries beyond which a row is shared by the thread block\n"
@@ -2926,9 +2955,9 @@ static const char *const mbi_source_spmv_merbit_cu[] = {
   "  if (mbk_lane() == 0) {\n"
   "    long_rows[mbk_thread() / 32] = ballot;\n"
   "  }\n"
-  "  mbk_block_sync();\n",
+  "  mbk_block_sync();\n"
   "  for (mbk_u32 w = 0; w < MBK_FIXUP_THREADS / 32; w++) {\n"
-  "    for (mbk_u32 left = long_rows[w]; left != 0; left &= left - 1) {\n"
+  "    for (mbk_u32 left = long_rows[w]; left != 0; left &= left - 1) {\n",
   "      const mbk_u32 bit = (mbk_u32)mbk_popcount((left & (0u - left)) - 1u);\n"
   "      const mbk_u64 end = first_block + w * 32 + bit;\n"
   "      const mbk_u64 row = MBK_ROW(tile_y[end * MBK_BLOCK_TILES]);\n"
@@ -3064,12 +3093,13 @@ static const struct {
     {"jit/device.cuh", mbi_source_jit_device_cuh},
     {"spmv/algebra.cuh", mbi_source_spmv_algebra_cuh},
     {"spmv/arrays.cu", mbi_source_spmv_arrays_cu},
+    {"spmv/merbit_tile.cuh", mbi_source_spmv_merbit_tile_cuh},
     {"spmv/merbit.cu", mbi_source_spmv_merbit_cu},
     {"solve/pagerank.cu", mbi_source_solve_pagerank_cu},
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "fe90f40f0b0804cc125cbf4d5a5929df7370408992130517cdfe1ec3d86b05b0"
+#define MBI_KERNEL_HASH "ca0168d7df5cca35ccc36b9683cd0341d64e087e168578108d23300297893ddf"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -3706,10 +3736,8 @@ static merbit_status mbi_context_choose_side(merbit_context *context,
   if (desc->side == MERBIT_SIDE_CUDA || status == MERBIT_OUT_OF_MEMORY) {
     return status;
   }
-  (void)snprintf(context->reason, sizeof context->reason, "%.383s", context->error.message);
+  mbi_forgive(context, context->reason, sizeof context->reason);
   mbi_log(context, "computing on the CPU: %s", context->reason);
-  context->error.status = MERBIT_OK;
-  context->error.message[0] = '\0';
   return MERBIT_OK;
 }
 
@@ -3928,7 +3956,7 @@ MERBIT_API void merbit_buffer_destroy(merbit_buffer *buffer) {
   }
   context = buffer->context;
   if (context->side == MERBIT_SIDE_CUDA) {
-    if (mbi_device_enter(context) == MERBIT_OK) {
+    if (mbi_device_enter_alive(context)) {
       mbi_device_release(context, mbi_device_address(buffer->pointer));
       mbi_device_leave(context);
     }
@@ -3937,6 +3965,81 @@ MERBIT_API void merbit_buffer_destroy(merbit_buffer *buffer) {
   }
   mbi_release(context, buffer);
   mbi_context_unref(context);
+}
+
+/* ==== >>matrix/download.c  host copies of device arrays =================================== */
+static size_t mbi_type_size(merbit_type type) {
+  return type == MERBIT_F32 ? sizeof(float) : sizeof(double);
+}
+
+static size_t mbi_index_bytes(merbit_index_type type) {
+  return type == MERBIT_INDEX_64 ? sizeof(int64_t) : sizeof(int32_t);
+}
+
+static void mbi_host_view_release(merbit_context *context, merbit_view *view) {
+  mbi_release(context, (void *)(uintptr_t)view->row_ptr);
+  mbi_release(context, (void *)(uintptr_t)view->row_ind);
+  mbi_release(context, (void *)(uintptr_t)view->col_ind);
+  mbi_release(context, (void *)(uintptr_t)view->values);
+}
+
+/* A host copy of one device array; NULL stays NULL. */
+static merbit_status mbi_array_download(merbit_context *context, const void *source, int64_t count,
+                                        size_t size, const void **target) {
+  void *copy = NULL;
+  merbit_status status = MERBIT_OK;
+  *target = NULL;
+  if (source == NULL) {
+    return MERBIT_OK;
+  }
+  if (!mbi_device_owns(context, source)) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "the view says device memory, but %p is not an address of the GPU", source);
+  }
+  status = mbi_allocate_array(context, count, size, "a host copy of a device array", &copy);
+  if (status == MERBIT_OK && count > 0) {
+    status = mbi_device_download(context, copy, mbi_device_address(source), (size_t)count * size);
+  }
+  if (status != MERBIT_OK) {
+    mbi_release(context, copy);
+    return status;
+  }
+  *target = copy;
+  return MERBIT_OK;
+}
+
+/* A host copy of a device view whose header has been checked. Release it with mbi_host_view_release,
+ * after a failure too. */
+static merbit_status mbi_view_download(merbit_context *context, const merbit_view *view,
+                                       merbit_view *host) {
+  const size_t index_bytes = mbi_index_bytes(view->index_type);
+  merbit_status status;
+  *host = *view;
+  host->memory = MERBIT_MEMORY_HOST;
+  host->row_ptr = host->row_ind = host->col_ind = host->values = NULL;
+  if (context->side != MERBIT_SIDE_CUDA) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "the view says device memory, but this context computes on the CPU");
+  }
+  status = mbi_device_enter(context);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  if (view->format == MERBIT_CSR) {
+    status = mbi_array_download(context, view->row_ptr, view->rows + 1,
+                                mbi_index_bytes(view->offset_type), &host->row_ptr);
+  } else {
+    status = mbi_array_download(context, view->row_ind, view->nnz, index_bytes, &host->row_ind);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_array_download(context, view->col_ind, view->nnz, index_bytes, &host->col_ind);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_array_download(context, view->values, view->nnz, mbi_type_size(view->value_type),
+                                &host->values);
+  }
+  mbi_device_leave(context);
+  return status;
 }
 
 /* ==== >>matrix/check.c  views and arrays under suspicion ================================== */
@@ -3955,10 +4058,6 @@ static const char *const mbi_type_names[] = {
 /* What the type of a view means: DEFAULT is F64. */
 static merbit_type mbi_view_type(const merbit_view *view) {
   return view->value_type == MERBIT_TYPE_DEFAULT ? MERBIT_F64 : view->value_type;
-}
-
-static size_t mbi_type_size(merbit_type type) {
-  return type == MERBIT_F32 ? sizeof(float) : sizeof(double);
 }
 
 /* One entry of an array of either width. In loops the branch is always predicted. */
@@ -4263,19 +4362,21 @@ static merbit_status mbi_view_check_arrays(merbit_context *context, const merbit
 }
 
 MERBIT_API merbit_status merbit_view_check(merbit_context *context, const merbit_view *view) {
+  merbit_view host;
   merbit_status status;
   if (context == NULL) {
     return MERBIT_INVALID_ARGUMENT;
   }
   status = mbi_view_check_header(context, view);
-  if (status != MERBIT_OK) {
-    return status;
+  if (status != MERBIT_OK || view->memory != MERBIT_MEMORY_DEVICE) {
+    return status == MERBIT_OK ? mbi_view_check_arrays(context, view) : status;
   }
-  if (view->memory == MERBIT_MEMORY_DEVICE) {
-    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
-                    "view.memory is MERBIT_MEMORY_DEVICE; check a copy in host memory");
+  status = mbi_view_download(context, view, &host);
+  if (status == MERBIT_OK) {
+    status = mbi_view_check_arrays(context, &host);
   }
-  return mbi_view_check_arrays(context, view);
+  mbi_host_view_release(context, &host);
+  return status;
 }
 
 /* ==== >>matrix/build.c  any host view to sorted CSR without duplicates ==================== */
@@ -4903,7 +5004,7 @@ static merbit_status mbi_build_run(mbi_build *build) {
   return status;
 }
 
-/* A copy of `view`, or of its transpose, as merbit_matrix_create promises. The caller has
+/* A copy of the host `view`, or of its transpose, as merbit_matrix_create promises. The caller has
  * checked the view, header and arrays. */
 static merbit_status mbi_matrix_from_view(merbit_context *context, const merbit_view *view,
                                           int transpose, merbit_matrix **matrix) {
@@ -4911,10 +5012,6 @@ static merbit_status mbi_matrix_from_view(merbit_context *context, const merbit_
   merbit_matrix *made = NULL;
   merbit_status status;
   *matrix = NULL;
-  if (view->memory == MERBIT_MEMORY_DEVICE) {
-    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
-                    "view.memory is MERBIT_MEMORY_DEVICE; pass a copy in host memory");
-  }
   if (transpose && view->rows > INT32_MAX) {
     return mbi_fail(context, MERBIT_TOO_LARGE,
                     "view.rows is %" PRId64
@@ -4947,6 +5044,7 @@ static merbit_status mbi_matrix_from_view(merbit_context *context, const merbit_
 
 static merbit_status mbi_matrix_checked(merbit_context *context, const merbit_view *view,
                                         int transpose, merbit_matrix **matrix) {
+  merbit_view host;
   merbit_status status;
   if (matrix != NULL) {
     *matrix = NULL;
@@ -4957,8 +5055,24 @@ static merbit_status mbi_matrix_checked(merbit_context *context, const merbit_vi
   if (matrix == NULL) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "the out pointer `matrix` is NULL");
   }
-  status = merbit_view_check(context, view);
-  return status == MERBIT_OK ? mbi_matrix_from_view(context, view, transpose, matrix) : status;
+  status = mbi_view_check_header(context, view);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  host = *view;
+  if (view->memory == MERBIT_MEMORY_DEVICE) {
+    status = mbi_view_download(context, view, &host);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_view_check_arrays(context, &host);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_matrix_from_view(context, &host, transpose, matrix);
+  }
+  if (view->memory == MERBIT_MEMORY_DEVICE) {
+    mbi_host_view_release(context, &host);
+  }
+  return status;
 }
 
 MERBIT_API merbit_status merbit_matrix_create(merbit_context *context, const merbit_view *view,
@@ -7557,76 +7671,6 @@ static void mbi_merge_multiply(merbit_context *context, const merbit_view *csr,
 #define MBI_ARRAYS_THREADS 256
 #define MBI_ARRAYS_GRID 4096
 
-static size_t mbi_index_bytes(merbit_index_type type) {
-  return type == MERBIT_INDEX_64 ? sizeof(int64_t) : sizeof(int32_t);
-}
-
-static void mbi_host_view_release(merbit_context *context, merbit_view *view) {
-  mbi_release(context, (void *)(uintptr_t)view->row_ptr);
-  mbi_release(context, (void *)(uintptr_t)view->row_ind);
-  mbi_release(context, (void *)(uintptr_t)view->col_ind);
-  mbi_release(context, (void *)(uintptr_t)view->values);
-}
-
-/* A host copy of one device array; NULL stays NULL. */
-static merbit_status mbi_array_download(merbit_context *context, const void *source, int64_t count,
-                                        size_t size, const void **target) {
-  void *copy = NULL;
-  merbit_status status = MERBIT_OK;
-  *target = NULL;
-  if (source == NULL) {
-    return MERBIT_OK;
-  }
-  if (!mbi_device_owns(context, source)) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "the view says device memory, but %p is not an address of the GPU", source);
-  }
-  status = mbi_allocate_array(context, count, size, "a host copy of a device array", &copy);
-  if (status == MERBIT_OK && count > 0) {
-    status = mbi_device_download(context, copy, mbi_device_address(source), (size_t)count * size);
-  }
-  if (status != MERBIT_OK) {
-    mbi_release(context, copy);
-    return status;
-  }
-  *target = copy;
-  return MERBIT_OK;
-}
-
-/* A host copy of a device view whose header has been checked. Release it with mbi_host_view_release,
- * after a failure too. */
-static merbit_status mbi_view_download(merbit_context *context, const merbit_view *view,
-                                       merbit_view *host) {
-  const size_t index_bytes = mbi_index_bytes(view->index_type);
-  merbit_status status;
-  *host = *view;
-  host->memory = MERBIT_MEMORY_HOST;
-  host->row_ptr = host->row_ind = host->col_ind = host->values = NULL;
-  if (context->side != MERBIT_SIDE_CUDA) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "the view says device memory, but this context computes on the CPU");
-  }
-  status = mbi_device_enter(context);
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  if (view->format == MERBIT_CSR) {
-    status = mbi_array_download(context, view->row_ptr, view->rows + 1,
-                                mbi_index_bytes(view->offset_type), &host->row_ptr);
-  } else {
-    status = mbi_array_download(context, view->row_ind, view->nnz, index_bytes, &host->row_ind);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_array_download(context, view->col_ind, view->nnz, index_bytes, &host->col_ind);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_array_download(context, view->values, view->nnz, mbi_type_size(view->value_type),
-                                &host->values);
-  }
-  mbi_device_leave(context);
-  return status;
-}
-
 /* The specialisation of spmv/arrays.cu for a device view. */
 static merbit_status mbi_arrays_program(merbit_context *context, const merbit_view *view,
                                         mbi_program *program) {
@@ -8064,7 +8108,7 @@ static merbit_status mbi_merbit_multiply_dual(merbit_plan *plan, mbi_devptr x, m
 /* ==== >>spmv/workspace.c  scratch of a product in flight ================================== */
 static void mbi_workspace_free(merbit_workspace *workspace) {
   merbit_context *context = workspace->plan->context;
-  if (workspace->plan->side == MERBIT_SIDE_CUDA && mbi_device_enter(context) == MERBIT_OK) {
+  if (workspace->plan->side == MERBIT_SIDE_CUDA && mbi_device_enter_alive(context)) {
     mbi_device_release(context, workspace->device_carries);
     mbi_device_release(context, workspace->staged_x);
     mbi_device_release(context, workspace->staged_y);
@@ -8265,7 +8309,7 @@ static merbit_status mbi_plan_take_matrix(merbit_plan *plan) {
 /* ---- Life ------------------------------------------------------------------------------------- */
 
 static void mbi_plan_release_cuda(merbit_plan *plan) {
-  if (mbi_device_enter(plan->context) == MERBIT_OK) {
+  if (mbi_device_enter_alive(plan->context)) {
     mbi_merbit_destroy(plan);
     mbi_device_csr_destroy(plan->context, &plan->device);
     mbi_device_leave(plan->context);
@@ -8341,7 +8385,7 @@ static merbit_status mbi_plan_build(merbit_plan *plan, int dual) {
     status = mbi_plan_build_cuda(plan, dual);
     if (status != MERBIT_OK && mbi_plan_may_fall_back(plan, status)) {
       mbi_plan_release_cuda(plan);
-      (void)merbit_last_error(context, plan->reason, sizeof plan->reason);
+      mbi_forgive(context, plan->reason, sizeof plan->reason);
       mbi_log(context, "this plan computes on the CPU: %s", plan->reason);
       mbi_plan_build_cpu(plan);
       status = MERBIT_OK;
@@ -9051,8 +9095,7 @@ static merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run) {
 static void mbi_pagerank_release_cuda(mbi_pagerank *run) {
   merbit_context *context = run->context;
   mbi_pagerank_gpu *gpu = &run->gpu;
-  if (context->side == MERBIT_SIDE_CUDA && mbi_device_lost(context) == 0 &&
-      mbi_device_enter(context) == MERBIT_OK) {
+  if (context->side == MERBIT_SIDE_CUDA && mbi_device_enter_alive(context)) {
     mbi_device_release(context, gpu->x);
     mbi_device_release(context, gpu->y[0]);
     mbi_device_release(context, gpu->y[1]);

@@ -21,7 +21,7 @@ STATUSES = [
     ("MERBIT_CANCELLED", "a progress callback asked to stop"),
 ]
 
-# (name, value, bytes, C type, supported): scalar types.
+# Scalar types, in the order of merbit_type.
 VALUE_TYPES = [
     dict(name="TYPE_DEFAULT", value=0),
     dict(name="F64", value=1),
@@ -53,16 +53,6 @@ DRIVER_FUNCTIONS = [
     ("mem_free", "cuMemFree_v2", "mbi_devptr address"),
     ("memcpy_htod", "cuMemcpyHtoD_v2", "mbi_devptr target, const void *source, size_t bytes"),
     ("memcpy_dtoh", "cuMemcpyDtoH_v2", "void *target, mbi_devptr source, size_t bytes"),
-    (
-        "memcpy_htod_async",
-        "cuMemcpyHtoDAsync_v2",
-        "mbi_devptr target, const void *source, size_t bytes, void *stream",
-    ),
-    (
-        "memcpy_dtoh_async",
-        "cuMemcpyDtoHAsync_v2",
-        "void *target, mbi_devptr source, size_t bytes, void *stream",
-    ),
     ("memcpy_dtod", "cuMemcpyDtoD_v2", "mbi_devptr target, mbi_devptr source, size_t bytes"),
     ("memset_d8_async", "cuMemsetD8Async", "mbi_devptr target, unsigned char byte, size_t bytes, void *stream"),
     ("pointer_get_attribute", "cuPointerGetAttribute", "void *value, int attribute, mbi_devptr address"),

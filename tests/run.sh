@@ -65,13 +65,12 @@ fi
 
 # ---- Build and test --------------------------------------------------------------------------------
 jobs=$(getconf _NPROCESSORS_ONLN)
+mkdir -p build
 for preset in release sanitize; do
-  say "building: $preset"
-  cmake --preset "$preset" -DMERBIT_PYTHON="$python" -DMERBIT_TEST_DATA="${MERBIT_TEST_DATA:-}" >build-"$preset".log 2>&1 ||
-    { cat build-"$preset".log; exit 1; }
-  rm -f build-"$preset".log
-  cmake --build --preset "$preset" --parallel "$jobs" -- --quiet 2>&1 | grep -v '^\[' || true
-  cmake --build --preset "$preset" >/dev/null
+  say "building: $preset (log: build/$preset.log)"
+  { cmake --preset "$preset" -DMERBIT_PYTHON="$python" &&
+    cmake --build --preset "$preset" --parallel "$jobs"; } >build/"$preset".log 2>&1 ||
+    { cat build/"$preset".log; exit 1; }
   say "testing: $preset"
   ctest --preset "$preset" --parallel "$jobs"
 done

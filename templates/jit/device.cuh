@@ -3,6 +3,9 @@
 // the mask of the lanes that take part; a group of `width` lanes, a power of two, exchanges within
 // itself. Shared memory is dynamic only: the launcher passes its size.
 
+#ifndef MBK_DEVICE_CUH
+#define MBK_DEVICE_CUH
+
 #define MBK_KERNEL extern "C" __global__ void
 #define MBK_DEVICE static __device__ __forceinline__
 #define MBK_BOUNDS(threads) __launch_bounds__(threads)
@@ -41,3 +44,5 @@ MBK_DEVICE void mbk_atomic_min(mbk_u64 *address, mbk_u64 value) { atomicMin(addr
 
 // Read-only data that nobody writes during the launch.
 template <class T> MBK_DEVICE T mbk_load(const T *address) { return __ldg(address); }
+
+#endif

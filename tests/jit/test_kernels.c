@@ -60,12 +60,12 @@ static void compile(const char *file, const mbi_preamble *preamble, int capabili
   assert_non_null(log);
   assert_int_equal(nvrtc->get_log(program, log), 0);
   if (result != 0) {
-    fail_msg("%s for %d: %s\n%s", file, capability, log, preamble->text);
+    fail_msg("%s for %d:\n%s\n%s", file, capability, preamble->text, log);
   }
   for (at = log; (at = strstr(at, " bytes spill stores")) != NULL; at++) {
     kernels++;
     if (at[-1] != '0' || at[-2] != ' ') {
-      fail_msg("%s for %d spills:\n%s\n%s", file, capability, log, preamble->text);
+      fail_msg("%s for %d spills:\n%s\n%s", file, capability, preamble->text, log);
     }
   }
   assert_true(kernels > 0);

@@ -1,0 +1,17 @@
+#!/bin/sh
+# examples/pagerank on the graph that ships with it: libc6 comes first with about 8 percent; and on bad input it says why.
+set -eu
+root=$(cd "$(dirname "$0")/../.." && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+sh "$root/examples/data/unpack.sh" "$work"
+MERBIT_CACHE_DIR="$work/cache" "$1" "$work/debian12-deps.mtx" "$work/debian12-deps.names.txt" >"$work/output"
+cat "$work/output"
+grep -q 'libc6' "$work/output"
+first=$(grep -n 'libc6' "$work/output" | head -1)
+echo "$first" | grep -q '8\.0' || { echo "libc6 does not hold 8.0 percent: $first"; exit 1; }
+if "$1" "$work/none.mtx" >"$work/output" 2>"$work/errors"; then
+  echo "a missing file was accepted"
+  exit 1
+fi
+grep -q 'none.mtx' "$work/errors" || { cat "$work/errors"; exit 1; }
