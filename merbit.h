@@ -333,7 +333,7 @@ typedef struct merbit_plan_desc {
   int expected_calls;          /* products to come; 0: 100 */
   int sigma;                   /* MERBIT: steps per lane; 0: 14 in f32, 7 in f64 */
   int omega;                   /* MERBIT: lanes per tile, 32, 16 or 8; 0: 32 */
-  int block_threads;           /* MERBIT: threads per block, 32 to 1024; 0: chosen */
+  int block_threads;           /* MERBIT: threads per block, 32 to 1024; 0: 512, or 128 where that makes few blocks */
   int unchecked;               /* nonzero: the arrays are known to be valid */
 } merbit_plan_desc;
 
@@ -2677,8 +2677,8 @@ static const char *const mbi_source_spmv_merbit_cu[] = {
   "#define MBK_BLOCK_TILES (MBK_THREADS / MBK_OMEGA)\n"
   "#define MBK_MARK ((MBK_TILE)1 << (sizeof(MBK_TILE) * 8 - 1))\n"
   "#define MBK_ROW(entry) ((entry) & (MBK_TILE)~MBK_MARK)\n"
-  "// Nonzeros whose loads one lane keeps in flight.\n"
-  "#define MBK_UNROLL (MBK_SIGMA < 16 ? MBK_SIGMA : 16)\n"
+  "// Nonzeros whose loads one lane keeps in flight. More would cost registers and so warps, which hide more.\n"
+  "#define MBK_UNROLL (MBK_SIGMA < 3 ? MBK_SIGMA : 3)\n"
   "\n"
   "// The lanes of this thread's group within its warp.\n"
   "MBK_DEVICE mbk_u32 mbk_group_mask() {\n"
@@ -2707,9 +2707,9 @@ static const char *const mbi_source_spmv_merbit_cu[] = {
   "#pragma unroll\n"
   "  for (int u = 0; u < MBK_UNROLL; u++) {\n"
   "    const mbk_u32 k = at + (mbk_u32)u * MBK_OMEGA;\n"
-  "    if (k < count) {\n"
+  "    if (k < count) {\n",
   "      column[u] = mbk_load(a.col_ind + k) - MBK_BASE;\n"
-  "#if !MBK_PATTERN\n",
+  "#if !MBK_PATTERN\n"
   "      product[u] = (MBK_COMPUTE)mbk_load(a.values + k);\n"
   "#endif\n"
   "    }\n"
@@ -2752,8 +2752,8 @@ static const char *const mbi_source_spmv_merbit_cu[] = {
   "// `sums`, complete but for what earlier tiles hold of the first; returns what follows the last row end.\n"
   "MBK_DEVICE MBK_COMPUTE mbk_tile_rows(const MBK_COMPUTE *products, MBK_DESCRIPTOR descriptor,\n"
   "                                     int steps, mbk_u32 lane, mbk_u32 mask, MBK_COMPUTE *sums) {\n"
-  "  const MBK_DESCRIPTOR field = ((MBK_DESCRIPTOR)1 << MBK_COORDINATE_BITS) - 1;\n"
-  "  const MBK_DESCRIPTOR flags = descriptor >> (2 * MBK_COORDINATE_BITS);\n",
+  "  const MBK_DESCRIPTOR field = ((MBK_DESCRIPTOR)1 << MBK_COORDINATE_BITS) - 1;\n",
+  "  const MBK_DESCRIPTOR flags = descriptor >> (2 * MBK_COORDINATE_BITS);\n"
   "  const mbk_u32 first_row = (mbk_u32)(descriptor >> MBK_COORDINATE_BITS & field);\n"
   "  mbk_u32 nonzero = (mbk_u32)(descriptor & field), row = first_row;\n"
   "  MBK_COMPUTE sum = MBK_ZERO, first = MBK_ZERO;\n"
@@ -2793,14 +2793,32 @@ static const char *const mbi_source_spmv_merbit_cu[] = {
   "  return mbk_shuffle(mask, sum, MBK_OMEGA - 1, MBK_OMEGA);\n"
   "}\n"
   "\n"
+  "// What the block's tiles before tile `t` hold of the row that is open there, in their order: the tails from\n"
+  "// the last of them with a row end on. `found` tells if there is such a tile.\n",
+  "MBK_DEVICE MBK_COMPUTE mbk_carry(const MBK_COMPUTE *tails, const mbk_u32 *ends, mbk_u32 t,\n"
+  "                                 bool &found) {\n"
+  "  mbk_u32 from = t;\n"
+  "  found = false;\n"
+  "  while (from > 0 && !found) {\n"
+  "    from--;\n"
+  "    found = ends[from] != 0;\n"
+  "  }\n"
+  "  MBK_COMPUTE sum = MBK_ZERO;\n"
+  "  for (; from < t; from++) {\n"
+  "    sum = MBK_ADD(sum, tails[from]);\n"
+  "  }\n"
+  "  return sum;\n"
+  "}\n"
+  "\n"
   "// The product (Algorithm 3). Launch: MBK_BLOCK_TILES tiles per block. Shared, in this order:\n"
-  "// MBK_COMPUTE[MBK_THREADS * MBK_SIGMA] (the block's products, then its row sums),\n"
-  "// MBK_COMPUTE tails[MBK_BLOCK_TILES], mbk_u32 first_rows[MBK_BLOCK_TILES].\n"
-  "//\n",
-  "// Carry-out commit: rows that end in a block go to y, but for the first, which may have begun in an\n"
-  "// earlier block: its part goes to carry_first[block], and what follows the block's last row end to\n"
-  "// carry_out[block]; mbk_merbit_fixup adds them up. Dual-buffer commit (plain A x): the first row and\n"
-  "// what follows the last are added to y atomically; the same entries of z are zeroed for the next product.\n"
+  "// MBK_COMPUTE staged[MBK_BLOCK_TILES][MBK_TILE_STEPS] (a tile's products, then its row sums),\n"
+  "// MBK_COMPUTE tails[MBK_BLOCK_TILES], mbk_u32 ends[MBK_BLOCK_TILES].\n"
+  "//\n"
+  "// A group writes the rows that end in its tile, coalesced, but for the first, which waits for what earlier\n"
+  "// tiles of the block carry. The first row end of a block may lack what earlier blocks hold. Carry-out\n"
+  "// commit: that part goes to carry_first[block], and what follows the block's last row end to\n"
+  "// carry_out[block]; mbk_merbit_fixup adds them up. Dual-buffer commit (plain A x): both are added to y\n"
+  "// atomically, and the same entry of z is zeroed for the next product.\n"
   "MBK_KERNEL MBK_BOUNDS(MBK_THREADS)\n"
   "    mbk_merbit_product(const MBK_TILE *tile_x, const MBK_TILE *tile_y,\n"
   "                       const MBK_DESCRIPTOR *lane_desc, const mbk_i32 *col_ind,\n"
@@ -2808,119 +2826,114 @@ static const char *const mbi_source_spmv_merbit_cu[] = {
   "                       mbk_u64 tiles,\n"
   "#if MBK_DUAL\n"
   "                       MBK_VECTOR *z, mbk_u64 rows) {\n"
+  "  const bool multiply = true;\n"
   "#else\n"
   "                       MBK_COMPUTE *carry_first, MBK_COMPUTE *carry_out, MBK_SCALAR_PARAMETERS) {\n"
+  "  const bool multiply = MBK_ALPHA != (MBK_COMPUTE)0;\n",
   "#endif\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  MBK_COMPUTE *const staged = (MBK_COMPUTE *)shared;\n"
-  "  MBK_COMPUTE *const tails = staged + MBK_THREADS * MBK_SIGMA;\n"
-  "  mbk_u32 *const first_rows = (mbk_u32 *)(tails + MBK_BLOCK_TILES);\n"
   "  const mbk_u32 group = mbk_thread() / MBK_OMEGA, lane = mbk_thread() % MBK_OMEGA;\n"
   "  const mbk_u32 mask = mbk_group_mask();\n"
-  "  const mbk_u64 block_tile = (mbk_u64)mbk_block() * MBK_BLOCK_TILES;\n"
-  "  const mbk_u32 block_tiles =\n"
-  "      tiles - block_tile < MBK_BLOCK_TILES ? (mbk_u32)(tiles - block_tile) : MBK_BLOCK_TILES;\n"
-  "  const MBK_TILE block_x = tile_x[block_tile], block_row = MBK_ROW(tile_y[block_tile]);\n"
-  "  const MBK_TILE end_row = MBK_ROW(tile_y[block_tile + block_tiles]);\n"
-  "  const mbk_u32 block_rows = (mbk_u32)(end_row - block_row);\n",
-  "  MBK_COMPUTE *const sums = staged + (mbk_u32)(tile_x[block_tile + block_tiles] - block_x);\n"
-  "\n"
-  "  if (group < block_tiles) {\n"
-  "    const mbk_u64 tile = block_tile + group;\n"
-  "    const MBK_TILE entry = tile_y[tile], tile_start = tile_x[tile];\n"
-  "    mbk_u32 count = (mbk_u32)(tile_x[tile + 1] - tile_start);\n"
-  "    const mbk_u32 first_row = (mbk_u32)(MBK_ROW(entry) - block_row);\n"
-  "    const mbk_stream a = {col_ind + tile_start, MBK_PATTERN ? values : values + tile_start, x};\n"
-  "    MBK_COMPUTE tail;\n"
-  "#if !MBK_DUAL\n"
-  "    const bool multiply = MBK_ALPHA != (MBK_COMPUTE)0;\n"
-  "#else\n"
-  "    const bool multiply = true;\n"
-  "#endif\n"
-  "    if (entry & MBK_MARK) {\n"
-  "      tail = mbk_tile_long(a, multiply ? count : 0, lane, mask);\n"
+  "  MBK_COMPUTE *const products = (MBK_COMPUTE *)shared + group * MBK_TILE_STEPS;\n"
+  "  MBK_COMPUTE *const tails = (MBK_COMPUTE *)shared + MBK_BLOCK_TILES * MBK_TILE_STEPS;\n"
+  "  mbk_u32 *const ends = (mbk_u32 *)(tails + MBK_BLOCK_TILES);\n"
+  "  const mbk_u64 tile = (mbk_u64)mbk_block() * MBK_BLOCK_TILES + group;\n"
+  "  const bool active = tile < tiles;\n"
+  "  MBK_TILE row = 0; // the first row that ends in the tile, or passes through it\n"
+  "  mbk_u32 tile_rows = 0;\n"
+  "  MBK_COMPUTE *sums = products;\n"
+  "  MBK_COMPUTE tail = MBK_ZERO;\n"
+  "  if (active) {\n"
+  "    const MBK_TILE entry = tile_y[tile], start = tile_x[tile];\n"
+  "    const mbk_u32 count = (mbk_u32)(tile_x[tile + 1] - start);\n"
+  "    const mbk_stream a = {col_ind + start, MBK_PATTERN ? values : values + start, x};\n"
+  "    row = MBK_ROW(entry);\n"
+  "    tile_rows = (mbk_u32)(MBK_ROW(tile_y[tile + 1]) - row);\n"
+  "    sums = products + count;\n"
+  "    if (!multiply) {\n"
+  "      for (mbk_u32 i = lane; i < tile_rows; i += MBK_OMEGA) {\n"
+  "        sums[i] = MBK_ZERO;\n"
+  "      }\n"
+  "    } else if (entry & MBK_MARK) {\n"
+  "      tail = mbk_tile_long(a, count, lane, mask);\n"
   "    } else {\n"
-  "      MBK_COMPUTE *const products = staged + (mbk_u32)(tile_start - block_x);\n"
+  "      const MBK_DESCRIPTOR descriptor = mbk_load(lane_desc + tile * MBK_OMEGA + lane);\n"
   "      for (mbk_u32 at = lane; at < count; at += MBK_UNROLL * MBK_OMEGA) {\n"
   "        MBK_COMPUTE product[MBK_UNROLL];\n"
-  "        if (multiply) {\n"
-  "          mbk_products(a, at, count, product);\n"
-  "        }\n"
+  "        mbk_products(a, at, count, product);\n"
   "#pragma unroll\n"
   "        for (int u = 0; u < MBK_UNROLL; u++) {\n"
   "          const mbk_u32 k = at + (mbk_u32)u * MBK_OMEGA;\n"
   "          if (k < count) {\n"
-  "            products[k] = multiply ? product[u] : MBK_ZERO;\n"
+  "            products[k] = product[u];\n"
   "          }\n"
-  "        }\n"
+  "        }\n",
   "      }\n"
   "      mbk_warp_sync(mask);\n"
   "      const mbk_u64 left = path - tile * MBK_TILE_STEPS;\n"
   "      const int steps = (int)(left < MBK_TILE_STEPS ? left : MBK_TILE_STEPS) - (int)lane * MBK_SIGMA;\n"
-  "      tail = mbk_tile_rows(products, lane_desc[tile * MBK_OMEGA + lane], steps, lane, mask,\n"
-  "                           sums + first_row);\n"
+  "      tail = mbk_tile_rows(products, descriptor, steps, lane, mask, sums);\n"
   "    }\n"
   "    if (lane == 0) {\n"
   "      tails[group] = tail;\n"
-  "      first_rows[group] = entry & MBK_MARK ? ~0u : first_row;\n"
+  "      ends[group] = tile_rows;\n"
   "    }\n"
-  "  }\n",
-  "  mbk_block_sync();\n"
-  "\n"
-  "  // The first row end of each tile takes what the tiles before it carry, in their order; one more\n"
-  "  // thread finds what follows the block's last row end.\n"
-  "  if (mbk_thread() >= 1 && mbk_thread() <= block_tiles) {\n"
-  "    const mbk_u32 t = mbk_thread();\n"
-  "    const bool last = t == block_tiles;\n"
-  "    if (last || first_rows[t] != ~0u) {\n"
-  "      mbk_u32 from = t - 1;\n"
-  "      while (from > 0 && first_rows[from] == ~0u) {\n"
-  "        from--;\n"
-  "      }\n"
-  "      MBK_COMPUTE sum = MBK_ZERO;\n"
-  "      for (; from < t; from++) {\n"
-  "        sum = MBK_ADD(sum, tails[from]);\n"
-  "      }\n"
-  "      if (!last) {\n"
-  "        sums[first_rows[t]] = MBK_ADD(sum, sums[first_rows[t]]);\n"
-  "      } else {\n"
-  "#if MBK_DUAL\n"
-  "        z[block_row] = (MBK_VECTOR)0;\n"
-  "        if (end_row < rows) {\n"
-  "          mbk_atomic_add(y + end_row, (MBK_VECTOR)sum);\n"
-  "        }\n"
-  "#else\n"
-  "        carry_out[mbk_block()] = sum;\n"
-  "#endif\n"
-  "      }\n"
-  "    }\n"
+  "    mbk_warp_sync(mask);\n"
   "  }\n"
-  "  mbk_block_sync();\n"
-  "\n"
   "#if !MBK_DUAL\n"
   "  MBK_SCALARS_LOAD;\n"
   "#endif\n"
-  "  for (mbk_u32 i = mbk_thread(); i < block_rows; i += MBK_THREADS) {\n"
-  "    if (i > 0) {\n"
+  "  for (mbk_u32 i = lane == 0 ? MBK_OMEGA : lane; i < tile_rows; i += MBK_OMEGA) {\n"
   "#if MBK_DUAL\n"
-  "      y[block_row + i] = (MBK_VECTOR)sums[i];\n"
+  "    y[row + i] = (MBK_VECTOR)sums[i];\n"
   "#else\n"
-  "      MBK_COMMIT(block_row + i, sums[i]);\n"
+  "    MBK_COMMIT(row + i, sums[i]);\n"
+  "#endif\n"
+  "  }\n"
+  "  mbk_block_sync();\n"
+  "  if (!active || lane != 0) {\n"
+  "    return;\n"
+  "  }\n"
+  "\n"
+  "  bool found;\n"
+  "  const MBK_COMPUTE carry = mbk_carry(tails, ends, group, found);\n"
+  "  if (tile_rows > 0) {\n"
+  "    const MBK_COMPUTE first = MBK_ADD(carry, sums[0]);\n"
+  "    if (found) {\n"
+  "#if MBK_DUAL\n"
+  "      y[row] = (MBK_VECTOR)first;\n"
+  "#else\n"
+  "      MBK_COMMIT(row, first);\n"
   "#endif\n"
   "    } else {\n"
   "#if MBK_DUAL\n"
-  "      mbk_atomic_add(y + block_row, (MBK_VECTOR)sums[0]);\n"
+  "      mbk_atomic_add(y + row, (MBK_VECTOR)first);\n"
   "#else\n"
-  "      carry_first[mbk_block()] = sums[0];\n"
+  "      carry_first[mbk_block()] = first;\n"
   "#endif\n"
   "    }\n"
+  "  }\n"
+  "#if MBK_DUAL\n"
+  "  if (group == 0) {\n"
+  "    z[row] = (MBK_VECTOR)0;\n"
+  "  }\n"
+  "#endif\n"
+  "  if (group == MBK_BLOCK_TILES - 1 || tile == tiles - 1) {\n"
+  "    const MBK_COMPUTE open = tile_rows > 0 ? tail : MBK_ADD(carry, tail);\n"
+  "#if MBK_DUAL\n"
+  "    if (row + tile_rows < rows) {\n"
+  "      mbk_atomic_add(y + row + tile_rows, (MBK_VECTOR)open);\n"
+  "    }\n"
+  "#else\n"
+  "    carry_out[mbk_block()] = open;\n"
+  "#endif\n"
   "  }\n"
   "}\n"
   "\n"
   "#if !MBK_DUAL\n"
-  "// The first row that ends in each block of the product: what the blocks before it carried since the row\n"
+  "// The first row that ends in each block of the product: what the blocks before it carried since the row\n",
   "// began, then its own part, in that order. A row over many blocks is added up by the whole thread block.\n"
-  "// Launch: MBK_FIXUP_THREADS product blocks per block. Shared: MBK_COMPUTE[MBK_FIXUP_THREADS], then\n",
+  "// Launch: MBK_FIXUP_THREADS product blocks per block. Shared: MBK_COMPUTE[MBK_FIXUP_THREADS], then\n"
   "// mbk_u32[MBK_FIXUP_THREADS / 32].\n"
   "#define MBK_FIXUP_THREADS 256\n"
   "#define MBK_FIXUP_LONG 24 // carries beyond which a row is shared by the thread block\n"
@@ -2952,12 +2965,12 @@ static const char *const mbi_source_spmv_merbit_cu[] = {
   "    }\n"
   "  }\n"
   "  const mbk_u32 ballot = mbk_ballot(0xffffffffu, is_long);\n"
-  "  if (mbk_lane() == 0) {\n"
+  "  if (mbk_lane() == 0) {\n",
   "    long_rows[mbk_thread() / 32] = ballot;\n"
   "  }\n"
   "  mbk_block_sync();\n"
   "  for (mbk_u32 w = 0; w < MBK_FIXUP_THREADS / 32; w++) {\n"
-  "    for (mbk_u32 left = long_rows[w]; left != 0; left &= left - 1) {\n",
+  "    for (mbk_u32 left = long_rows[w]; left != 0; left &= left - 1) {\n"
   "      const mbk_u32 bit = (mbk_u32)mbk_popcount((left & (0u - left)) - 1u);\n"
   "      const mbk_u64 end = first_block + w * 32 + bit;\n"
   "      const mbk_u64 row = MBK_ROW(tile_y[end * MBK_BLOCK_TILES]);\n"
@@ -3099,7 +3112,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "ca0168d7df5cca35ccc36b9683cd0341d64e087e168578108d23300297893ddf"
+#define MBI_KERNEL_HASH "798ce6d7e698fdbc6011efd65d91fe2fb5b260c597adee3d6bf804ee9d13321a"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -7855,6 +7868,9 @@ static void mbi_device_csr_destroy(merbit_context *context, mbi_device_csr *csr)
 
 #define MBI_MERBIT_BUILD_THREADS 128
 #define MBI_MERBIT_FIXUP_THREADS 256
+/* Blocks of 512 threads over neighbouring tiles share more of x in L1; below this many for each
+ * multiprocessor, smaller ones spread the work better. */
+#define MBI_MERBIT_FEW_BLOCKS 8
 
 /* ceil(log2(value)) for value >= 1. */
 static int mbi_log2_ceiling(uint64_t value) {
@@ -7865,6 +7881,11 @@ static int mbi_log2_ceiling(uint64_t value) {
   return bits;
 }
 
+static uint64_t mbi_merbit_blocks(const mbi_merbit *m) {
+  const uint64_t block_tiles = (uint64_t)(m->threads / m->omega);
+  return (m->tiles + block_tiles - 1) / block_tiles;
+}
+
 /* Sizes of the specialisation; fails where a lane does not fit 64 bits or a block the GPU. */
 static merbit_status mbi_merbit_size(merbit_plan *plan) {
   mbi_merbit *m = &plan->merbit;
@@ -7873,7 +7894,7 @@ static merbit_status mbi_merbit_size(merbit_plan *plan) {
   int bits;
   m->omega = plan->desc.omega != 0 ? plan->desc.omega : 32;
   m->sigma = plan->desc.sigma != 0 ? plan->desc.sigma : plan->type == MERBIT_F32 ? 14 : 7;
-  m->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : 128;
+  m->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : 512;
   if (m->omega != 32 && m->omega != 16 && m->omega != 8) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "plan_desc.omega is %d; use 32, 16 or 8",
                     m->omega);
@@ -7898,7 +7919,11 @@ static merbit_status mbi_merbit_size(merbit_plan *plan) {
   }
   m->path = plan->device.rows + plan->device.nnz;
   m->tiles = (m->path + tile_steps - 1) / tile_steps;
-  m->blocks = (m->tiles + (uint64_t)(m->threads / m->omega) - 1) / (uint64_t)(m->threads / m->omega);
+  if (plan->desc.block_threads == 0 &&
+      mbi_merbit_blocks(m) < MBI_MERBIT_FEW_BLOCKS * (uint64_t)context->device.multiprocessors) {
+    m->threads = 128;
+  }
+  m->blocks = mbi_merbit_blocks(m);
   m->tile_bytes = m->path < (uint64_t)1 << 31 ? 4 : 8;
   if (m->tiles > (uint64_t)INT32_MAX) {
     return mbi_fail(context, MERBIT_TOO_LARGE,

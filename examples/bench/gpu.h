@@ -160,6 +160,7 @@ static void bench_add_sigma(bench_bench *b, int sigma) {
   memset(&desc, 0, sizeof desc);
   desc.method = MERBIT_METHOD_MERBIT;
   desc.sigma = sigma;
+  desc.block_threads = b->options->block_threads;
   desc.unchecked = 1;
   (void)snprintf(name, sizeof name, "merbit-dual-s%d", sigma);
   o = bench_chosen(b->options->methods, name) ? bench_add_plan(b, name, &desc, 1) : NULL;

@@ -10,6 +10,7 @@ typedef struct bench_options {
   const char *methods, *json;
   int single, full; /* precisions asked for */
   int sigmas[BENCH_SIGMAS], sigma_count;
+  int block_threads; /* of merbit's products; 0: the library's choice */
   int rounds, threads;
   merbit_side side;
   const char *startup; /* hidden: the child of the start-up measurement */
@@ -42,6 +43,7 @@ static void bench_help(void) {
       "                    merbit-sN (N is sigma; the first with the dual-buffer commit)\n"
       "                    CPU: merge, static (OpenMP loop over rows), reference\n"
       "  --sigma LIST      of steps per lane; 7,14,28 by default\n"
+      "  --block-threads N of merbit's products; the library's choice by default\n"
       "  --repeat N        rounds of measuring, 3 to 101; 15 by default\n"
       "  --side SIDE       auto (default), cuda or cpu\n"
       "  --threads N       CPU threads; all by default\n"
@@ -102,6 +104,8 @@ static void bench_option(bench_options *o, const char *option, const char *value
     o->methods = value;
   } else if (strcmp(option, "--sigma") == 0) {
     bench_option_sigma(o, value);
+  } else if (strcmp(option, "--block-threads") == 0) {
+    o->block_threads = bench_option_integer(option, value, 32, 1024);
   } else if (strcmp(option, "--repeat") == 0) {
     o->rounds = bench_option_integer(option, value, 3, BENCH_MOST_ROUNDS);
   } else if (strcmp(option, "--side") == 0) {

@@ -47,8 +47,8 @@
 #define MBK_BLOCK_TILES (MBK_THREADS / MBK_OMEGA)
 #define MBK_MARK ((MBK_TILE)1 << (sizeof(MBK_TILE) * 8 - 1))
 #define MBK_ROW(entry) ((entry) & (MBK_TILE)~MBK_MARK)
-// Nonzeros whose loads one lane keeps in flight.
-#define MBK_UNROLL (MBK_SIGMA < 16 ? MBK_SIGMA : 16)
+// Nonzeros whose loads one lane keeps in flight. More would cost registers and so warps, which hide more.
+#define MBK_UNROLL (MBK_SIGMA < 3 ? MBK_SIGMA : 3)
 
 // The lanes of this thread's group within its warp.
 MBK_DEVICE mbk_u32 mbk_group_mask() {
@@ -163,14 +163,32 @@ MBK_DEVICE MBK_COMPUTE mbk_tile_rows(const MBK_COMPUTE *products, MBK_DESCRIPTOR
   return mbk_shuffle(mask, sum, MBK_OMEGA - 1, MBK_OMEGA);
 }
 
+// What the block's tiles before tile `t` hold of the row that is open there, in their order: the tails from
+// the last of them with a row end on. `found` tells if there is such a tile.
+MBK_DEVICE MBK_COMPUTE mbk_carry(const MBK_COMPUTE *tails, const mbk_u32 *ends, mbk_u32 t,
+                                 bool &found) {
+  mbk_u32 from = t;
+  found = false;
+  while (from > 0 && !found) {
+    from--;
+    found = ends[from] != 0;
+  }
+  MBK_COMPUTE sum = MBK_ZERO;
+  for (; from < t; from++) {
+    sum = MBK_ADD(sum, tails[from]);
+  }
+  return sum;
+}
+
 // The product (Algorithm 3). Launch: MBK_BLOCK_TILES tiles per block. Shared, in this order:
-// MBK_COMPUTE[MBK_THREADS * MBK_SIGMA] (the block's products, then its row sums),
-// MBK_COMPUTE tails[MBK_BLOCK_TILES], mbk_u32 first_rows[MBK_BLOCK_TILES].
+// MBK_COMPUTE staged[MBK_BLOCK_TILES][MBK_TILE_STEPS] (a tile's products, then its row sums),
+// MBK_COMPUTE tails[MBK_BLOCK_TILES], mbk_u32 ends[MBK_BLOCK_TILES].
 //
-// Carry-out commit: rows that end in a block go to y, but for the first, which may have begun in an
-// earlier block: its part goes to carry_first[block], and what follows the block's last row end to
-// carry_out[block]; mbk_merbit_fixup adds them up. Dual-buffer commit (plain A x): the first row and
-// what follows the last are added to y atomically; the same entries of z are zeroed for the next product.
+// A group writes the rows that end in its tile, coalesced, but for the first, which waits for what earlier
+// tiles of the block carry. The first row end of a block may lack what earlier blocks hold. Carry-out
+// commit: that part goes to carry_first[block], and what follows the block's last row end to
+// carry_out[block]; mbk_merbit_fixup adds them up. Dual-buffer commit (plain A x): both are added to y
+// atomically, and the same entry of z is zeroed for the next product.
 MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
     mbk_merbit_product(const MBK_TILE *tile_x, const MBK_TILE *tile_y,
                        const MBK_DESCRIPTOR *lane_desc, const mbk_i32 *col_ind,
@@ -178,112 +196,107 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
                        mbk_u64 tiles,
 #if MBK_DUAL
                        MBK_VECTOR *z, mbk_u64 rows) {
+  const bool multiply = true;
 #else
                        MBK_COMPUTE *carry_first, MBK_COMPUTE *carry_out, MBK_SCALAR_PARAMETERS) {
+  const bool multiply = MBK_ALPHA != (MBK_COMPUTE)0;
 #endif
   MBK_SHARED_MEMORY(shared);
-  MBK_COMPUTE *const staged = (MBK_COMPUTE *)shared;
-  MBK_COMPUTE *const tails = staged + MBK_THREADS * MBK_SIGMA;
-  mbk_u32 *const first_rows = (mbk_u32 *)(tails + MBK_BLOCK_TILES);
   const mbk_u32 group = mbk_thread() / MBK_OMEGA, lane = mbk_thread() % MBK_OMEGA;
   const mbk_u32 mask = mbk_group_mask();
-  const mbk_u64 block_tile = (mbk_u64)mbk_block() * MBK_BLOCK_TILES;
-  const mbk_u32 block_tiles =
-      tiles - block_tile < MBK_BLOCK_TILES ? (mbk_u32)(tiles - block_tile) : MBK_BLOCK_TILES;
-  const MBK_TILE block_x = tile_x[block_tile], block_row = MBK_ROW(tile_y[block_tile]);
-  const MBK_TILE end_row = MBK_ROW(tile_y[block_tile + block_tiles]);
-  const mbk_u32 block_rows = (mbk_u32)(end_row - block_row);
-  MBK_COMPUTE *const sums = staged + (mbk_u32)(tile_x[block_tile + block_tiles] - block_x);
-
-  if (group < block_tiles) {
-    const mbk_u64 tile = block_tile + group;
-    const MBK_TILE entry = tile_y[tile], tile_start = tile_x[tile];
-    mbk_u32 count = (mbk_u32)(tile_x[tile + 1] - tile_start);
-    const mbk_u32 first_row = (mbk_u32)(MBK_ROW(entry) - block_row);
-    const mbk_stream a = {col_ind + tile_start, MBK_PATTERN ? values : values + tile_start, x};
-    MBK_COMPUTE tail;
-#if !MBK_DUAL
-    const bool multiply = MBK_ALPHA != (MBK_COMPUTE)0;
-#else
-    const bool multiply = true;
-#endif
-    if (entry & MBK_MARK) {
-      tail = mbk_tile_long(a, multiply ? count : 0, lane, mask);
+  MBK_COMPUTE *const products = (MBK_COMPUTE *)shared + group * MBK_TILE_STEPS;
+  MBK_COMPUTE *const tails = (MBK_COMPUTE *)shared + MBK_BLOCK_TILES * MBK_TILE_STEPS;
+  mbk_u32 *const ends = (mbk_u32 *)(tails + MBK_BLOCK_TILES);
+  const mbk_u64 tile = (mbk_u64)mbk_block() * MBK_BLOCK_TILES + group;
+  const bool active = tile < tiles;
+  MBK_TILE row = 0; // the first row that ends in the tile, or passes through it
+  mbk_u32 tile_rows = 0;
+  MBK_COMPUTE *sums = products;
+  MBK_COMPUTE tail = MBK_ZERO;
+  if (active) {
+    const MBK_TILE entry = tile_y[tile], start = tile_x[tile];
+    const mbk_u32 count = (mbk_u32)(tile_x[tile + 1] - start);
+    const mbk_stream a = {col_ind + start, MBK_PATTERN ? values : values + start, x};
+    row = MBK_ROW(entry);
+    tile_rows = (mbk_u32)(MBK_ROW(tile_y[tile + 1]) - row);
+    sums = products + count;
+    if (!multiply) {
+      for (mbk_u32 i = lane; i < tile_rows; i += MBK_OMEGA) {
+        sums[i] = MBK_ZERO;
+      }
+    } else if (entry & MBK_MARK) {
+      tail = mbk_tile_long(a, count, lane, mask);
     } else {
-      MBK_COMPUTE *const products = staged + (mbk_u32)(tile_start - block_x);
+      const MBK_DESCRIPTOR descriptor = mbk_load(lane_desc + tile * MBK_OMEGA + lane);
       for (mbk_u32 at = lane; at < count; at += MBK_UNROLL * MBK_OMEGA) {
         MBK_COMPUTE product[MBK_UNROLL];
-        if (multiply) {
-          mbk_products(a, at, count, product);
-        }
+        mbk_products(a, at, count, product);
 #pragma unroll
         for (int u = 0; u < MBK_UNROLL; u++) {
           const mbk_u32 k = at + (mbk_u32)u * MBK_OMEGA;
           if (k < count) {
-            products[k] = multiply ? product[u] : MBK_ZERO;
+            products[k] = product[u];
           }
         }
       }
       mbk_warp_sync(mask);
       const mbk_u64 left = path - tile * MBK_TILE_STEPS;
       const int steps = (int)(left < MBK_TILE_STEPS ? left : MBK_TILE_STEPS) - (int)lane * MBK_SIGMA;
-      tail = mbk_tile_rows(products, lane_desc[tile * MBK_OMEGA + lane], steps, lane, mask,
-                           sums + first_row);
+      tail = mbk_tile_rows(products, descriptor, steps, lane, mask, sums);
     }
     if (lane == 0) {
       tails[group] = tail;
-      first_rows[group] = entry & MBK_MARK ? ~0u : first_row;
+      ends[group] = tile_rows;
     }
+    mbk_warp_sync(mask);
   }
-  mbk_block_sync();
-
-  // The first row end of each tile takes what the tiles before it carry, in their order; one more
-  // thread finds what follows the block's last row end.
-  if (mbk_thread() >= 1 && mbk_thread() <= block_tiles) {
-    const mbk_u32 t = mbk_thread();
-    const bool last = t == block_tiles;
-    if (last || first_rows[t] != ~0u) {
-      mbk_u32 from = t - 1;
-      while (from > 0 && first_rows[from] == ~0u) {
-        from--;
-      }
-      MBK_COMPUTE sum = MBK_ZERO;
-      for (; from < t; from++) {
-        sum = MBK_ADD(sum, tails[from]);
-      }
-      if (!last) {
-        sums[first_rows[t]] = MBK_ADD(sum, sums[first_rows[t]]);
-      } else {
-#if MBK_DUAL
-        z[block_row] = (MBK_VECTOR)0;
-        if (end_row < rows) {
-          mbk_atomic_add(y + end_row, (MBK_VECTOR)sum);
-        }
-#else
-        carry_out[mbk_block()] = sum;
-#endif
-      }
-    }
-  }
-  mbk_block_sync();
-
 #if !MBK_DUAL
   MBK_SCALARS_LOAD;
 #endif
-  for (mbk_u32 i = mbk_thread(); i < block_rows; i += MBK_THREADS) {
-    if (i > 0) {
+  for (mbk_u32 i = lane == 0 ? MBK_OMEGA : lane; i < tile_rows; i += MBK_OMEGA) {
 #if MBK_DUAL
-      y[block_row + i] = (MBK_VECTOR)sums[i];
+    y[row + i] = (MBK_VECTOR)sums[i];
 #else
-      MBK_COMMIT(block_row + i, sums[i]);
+    MBK_COMMIT(row + i, sums[i]);
+#endif
+  }
+  mbk_block_sync();
+  if (!active || lane != 0) {
+    return;
+  }
+
+  bool found;
+  const MBK_COMPUTE carry = mbk_carry(tails, ends, group, found);
+  if (tile_rows > 0) {
+    const MBK_COMPUTE first = MBK_ADD(carry, sums[0]);
+    if (found) {
+#if MBK_DUAL
+      y[row] = (MBK_VECTOR)first;
+#else
+      MBK_COMMIT(row, first);
 #endif
     } else {
 #if MBK_DUAL
-      mbk_atomic_add(y + block_row, (MBK_VECTOR)sums[0]);
+      mbk_atomic_add(y + row, (MBK_VECTOR)first);
 #else
-      carry_first[mbk_block()] = sums[0];
+      carry_first[mbk_block()] = first;
 #endif
     }
+  }
+#if MBK_DUAL
+  if (group == 0) {
+    z[row] = (MBK_VECTOR)0;
+  }
+#endif
+  if (group == MBK_BLOCK_TILES - 1 || tile == tiles - 1) {
+    const MBK_COMPUTE open = tile_rows > 0 ? tail : MBK_ADD(carry, tail);
+#if MBK_DUAL
+    if (row + tile_rows < rows) {
+      mbk_atomic_add(y + row + tile_rows, (MBK_VECTOR)open);
+    }
+#else
+    carry_out[mbk_block()] = open;
+#endif
   }
 }
 
