@@ -18,6 +18,13 @@ TEST_UNUSED static const char *gpu_cache(void) {
   return directory;
 }
 
+/* Every how many-th generated matrix is tried: 1, or MERBIT_TEST_STRIDE under tools that slow a GPU down. */
+TEST_UNUSED static int gpu_stride(void) {
+  const char *text = getenv("MERBIT_TEST_STRIDE");
+  const int stride = text != NULL ? atoi(text) : 1;
+  return stride > 0 ? stride : 1;
+}
+
 TEST_UNUSED static merbit_context *gpu_context(void) {
   merbit_context_desc desc;
   merbit_context *context;
