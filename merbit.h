@@ -7272,17 +7272,32 @@ static void mbi_commit_f64(const mbi_merge_call_f64 *call, int64_t row,
   *y = call->beta == 0 ? call->alpha * sum : call->alpha * sum + call->beta * *y;
 }
 
-/* Part of one row: entries [begin, end), counted from 0. */
+/* Part of one row: entries [begin, end), counted from 0. Four sums: parts are cut from long rows,
+ * where one chain of additions would be slower than memory. */
 static double mbi_merge_sum_f64(const mbi_merge_call_f64 *call,
                                               int64_t begin, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
   const double *values = call->values, *x = call->x - call->shift;
-  double sum = 0;
-  int64_t k;
-  for (k = begin; k < end; k++) {
-    sum += values != NULL ? values[k] * x[col_ind[k]] : x[col_ind[k]];
+  double sums[4] = {0, 0, 0, 0};
+  int64_t k = begin;
+  int lane;
+  if (values != NULL) {
+    for (; k + 4 <= end; k += 4) {
+      for (lane = 0; lane < 4; lane++) {
+        sums[lane] += values[k + lane] * x[col_ind[k + lane]];
+      }
+    }
+  } else {
+    for (; k + 4 <= end; k += 4) {
+      for (lane = 0; lane < 4; lane++) {
+        sums[lane] += x[col_ind[k + lane]];
+      }
+    }
   }
-  return sum;
+  for (; k < end; k++) {
+    sums[0] += values != NULL ? values[k] * x[col_ind[k]] : x[col_ind[k]];
+  }
+  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
 /* Whole rows [row, last). A loop for each case: a test of beta costs short rows a fifth. */
@@ -7475,17 +7490,32 @@ static void mbi_commit_f32(const mbi_merge_call_f32 *call, int64_t row,
   *y = call->beta == 0 ? call->alpha * sum : call->alpha * sum + call->beta * *y;
 }
 
-/* Part of one row: entries [begin, end), counted from 0. */
+/* Part of one row: entries [begin, end), counted from 0. Four sums: parts are cut from long rows,
+ * where one chain of additions would be slower than memory. */
 static float mbi_merge_sum_f32(const mbi_merge_call_f32 *call,
                                               int64_t begin, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
   const float *values = call->values, *x = call->x - call->shift;
-  float sum = 0;
-  int64_t k;
-  for (k = begin; k < end; k++) {
-    sum += values != NULL ? values[k] * x[col_ind[k]] : x[col_ind[k]];
+  float sums[4] = {0, 0, 0, 0};
+  int64_t k = begin;
+  int lane;
+  if (values != NULL) {
+    for (; k + 4 <= end; k += 4) {
+      for (lane = 0; lane < 4; lane++) {
+        sums[lane] += values[k + lane] * x[col_ind[k + lane]];
+      }
+    }
+  } else {
+    for (; k + 4 <= end; k += 4) {
+      for (lane = 0; lane < 4; lane++) {
+        sums[lane] += x[col_ind[k + lane]];
+      }
+    }
   }
-  return sum;
+  for (; k < end; k++) {
+    sums[0] += values != NULL ? values[k] * x[col_ind[k]] : x[col_ind[k]];
+  }
+  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
 /* Whole rows [row, last). A loop for each case: a test of beta costs short rows a fifth. */
