@@ -1,9 +1,20 @@
 #!/bin/sh
-# Build and pass all tests: sh tests/run.sh
+# Build and pass all tests: sh tests/run.sh [--full]
 # Installs what is missing (Debian's apt-get for tools; Jinja2, pinned, in a virtual environment under build/), then
 # runs everything twice: optimised, and under AddressSanitizer and UndefinedBehaviorSanitizer. Tests that need a GPU
-# are reported as skipped where there is none.
+# are reported as skipped where there is none. --full runs the random ones at length. MERBIT_TEST_SEED=N repeats the
+# run that printed it.
 set -eu
+case "${1-}" in
+"") ;;
+--full) export MERBIT_TEST_FULL=1 ;;
+*)
+  echo "usage: sh tests/run.sh [--full]" >&2
+  exit 2
+  ;;
+esac
+: "${MERBIT_TEST_SEED:=$(date +%s)}"
+export MERBIT_TEST_SEED
 root=$(cd "$(dirname "$0")/.." && pwd)
 cd "$root"
 
@@ -64,6 +75,7 @@ if ! python3 -c 'import jinja2' 2>/dev/null; then
 fi
 
 # ---- Build and test --------------------------------------------------------------------------------
+say "MERBIT_TEST_SEED=$MERBIT_TEST_SEED"
 jobs=$(getconf _NPROCESSORS_ONLN)
 mkdir -p build
 for preset in release sanitize; do
