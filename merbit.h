@@ -599,7 +599,7 @@ typedef struct mbi_driver { /* jit/driver.c */
   mbi_curesult (*memcpy_dtoh)(void *target, mbi_devptr source, size_t bytes); /* cuMemcpyDtoH_v2 */
   mbi_curesult (*memcpy_dtod)(mbi_devptr target, mbi_devptr source, size_t bytes); /* cuMemcpyDtoD_v2 */
   mbi_curesult (*memset_d8_async)(mbi_devptr target, unsigned char byte, size_t bytes, void *stream); /* cuMemsetD8Async */
-  mbi_curesult (*pointer_get_attribute)(void *value, int attribute, mbi_devptr address); /* cuPointerGetAttribute */
+  mbi_curesult (*pointer_get_attributes)(unsigned count, int *attributes, void **values, mbi_devptr address); /* cuPointerGetAttributes */
   mbi_curesult (*stream_synchronize)(void *stream); /* cuStreamSynchronize */
   mbi_curesult (*module_load_data)(void **module, const void *image); /* cuModuleLoadData */
   mbi_curesult (*module_unload)(void *module); /* cuModuleUnload */
@@ -1537,7 +1537,6 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 
 /* ==== >>jit/driver.c  the CUDA driver's function table ==================================== */
 /* Results of the driver that the library tells apart (cuda.h: CUresult). */
-#define MBI_CUDA_INVALID_VALUE 1
 #define MBI_CUDA_OUT_OF_MEMORY 2
 #define MBI_CUDA_DRIVER_OLDEST 11000
 
@@ -1643,9 +1642,9 @@ static const char *mbi_driver_load(mbi_driver *driver) {
                             sizeof driver->memset_d8_async)) {
     return "cuMemsetD8Async";
   }
-  if (!mbi_library_function(driver->library, "cuPointerGetAttribute", &driver->pointer_get_attribute,
-                            sizeof driver->pointer_get_attribute)) {
-    return "cuPointerGetAttribute";
+  if (!mbi_library_function(driver->library, "cuPointerGetAttributes", &driver->pointer_get_attributes,
+                            sizeof driver->pointer_get_attributes)) {
+    return "cuPointerGetAttributes";
   }
   if (!mbi_library_function(driver->library, "cuStreamSynchronize", &driver->stream_synchronize,
                             sizeof driver->stream_synchronize)) {
@@ -2392,18 +2391,21 @@ static merbit_status mbi_device_launch(merbit_context *context, void *function,
 }
 
 /* 1: the GPU can read it (device, managed or pinned memory). 0: a plain host pointer. Where the
- * driver gives no clear answer the pointer is let through, so that the next call reports the
- * true reason. */
+ * driver gives no answer the pointer is let through, so that the next call reports the true
+ * reason. Asked in the plural: for one attribute the driver calls a host pointer an error, and
+ * tools that watch the driver would blame the program. */
 static int mbi_device_owns(merbit_context *context, const void *pointer) {
   unsigned type = 0;
+  int attribute = MBI_POINTER_MEMORY_TYPE;
+  void *value = &type;
   mbi_curesult result;
   if (mbi_device_lost(context) != 0) {
     return 1;
   }
-  result = context->device.driver.pointer_get_attribute(&type, MBI_POINTER_MEMORY_TYPE,
-                                                        mbi_device_address(pointer));
+  result = context->device.driver.pointer_get_attributes(1, &attribute, &value,
+                                                         mbi_device_address(pointer));
   (void)mbi_device_bury(context, result);
-  return result != MBI_CUDA_INVALID_VALUE;
+  return result != 0 || type != 0;
 }
 
 /* ==== >>jit/sources.c  kernel texts ======================================================= */

@@ -179,6 +179,7 @@ int main(int argc, char **argv) {
   char *command = bench_command(argc, argv);
   int wrong, cuda;
   bench_parse(&options, argc, argv);
+  (void)setenv("CUDA_CACHE_DISABLE", "1", 1); /* NVRTC has a cache too: compilations are real */
   if (options.startup != NULL) {
     free(command);
     return bench_startup_child(options.startup);

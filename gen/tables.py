@@ -55,7 +55,11 @@ DRIVER_FUNCTIONS = [
     ("memcpy_dtoh", "cuMemcpyDtoH_v2", "void *target, mbi_devptr source, size_t bytes"),
     ("memcpy_dtod", "cuMemcpyDtoD_v2", "mbi_devptr target, mbi_devptr source, size_t bytes"),
     ("memset_d8_async", "cuMemsetD8Async", "mbi_devptr target, unsigned char byte, size_t bytes, void *stream"),
-    ("pointer_get_attribute", "cuPointerGetAttribute", "void *value, int attribute, mbi_devptr address"),
+    (
+        "pointer_get_attributes",
+        "cuPointerGetAttributes",
+        "unsigned count, int *attributes, void **values, mbi_devptr address",
+    ),
     ("stream_synchronize", "cuStreamSynchronize", "void *stream"),
     ("module_load_data", "cuModuleLoadData", "void **module, const void *image"),
     ("module_unload", "cuModuleUnload", "void *module"),
