@@ -1069,31 +1069,109 @@ static void mbi_hash_text(mbi_hash hash, char text[MBI_HASH_TEXT]) {
 /* ---- Private files: the cubin cache and dumps. Results are 0 or an errno. --------------- */
 
 #define MBI_PATH_SIZE 1024
+#define MBI_MAX_LINKS 40           /* followed in one path, as in Linux */
 #define MBI_TEMPORARY ".merbit-"   /* how the name of a file being written begins */
 #define MBI_TEMPORARY_SECONDS 3600 /* older ones were left by a writer that died */
+#define MBI_COUNTED_BYTES ((int64_t)1 << 40)
 
 typedef struct mbi_piece {
   const void *data;
   size_t size;
 } mbi_piece;
 
-/* Make what is missing of `path`, with mode 0700. `path` is cut and mended on the way. */
-static int mbi_directory_create(char *path) {
-  size_t end = 0;
-  int error = 0;
-  while (error == 0 && path[end] != '\0') {
-    struct stat facts;
-    char kept;
-    end += strspn(path + end, "/");
-    end += strcspn(path + end, "/");
-    kept = path[end];
-    path[end] = '\0';
-    if (stat(path, &facts) != 0 && mkdir(path, 0700) != 0 && errno != EEXIST) {
-      error = errno;
-    }
-    path[end] = kept;
+/* Why others could put files of theirs into a directory, or NULL where only this user and root
+ * can. On the way to the `last` one a sticky directory is accepted: there, others can neither
+ * rename nor remove what is ours. Whoever owns a symbolic link chooses where it leads. */
+static const char *mbi_directory_fault(const struct stat *facts, int last) {
+  if (!S_ISDIR(facts->st_mode) && !S_ISLNK(facts->st_mode)) {
+    return "is not a directory";
   }
-  return error;
+  if (facts->st_uid != geteuid() && (last || facts->st_uid != 0)) {
+    return "belongs to another user";
+  }
+  if (S_ISDIR(facts->st_mode) && (facts->st_mode & 022) != 0 &&
+      (last || (facts->st_mode & S_ISVTX) == 0)) {
+    return "is writable by others";
+  }
+  return NULL;
+}
+
+/* Put the target of the symbolic link path[0..end) into its place. */
+static int mbi_link_replace(char *path, size_t size, size_t end) {
+  char target[MBI_PATH_SIZE], rest[MBI_PATH_SIZE];
+  ssize_t length;
+  (void)snprintf(rest, sizeof rest, "%s", path + end);
+  path[end] = '\0';
+  length = readlink(path, target, sizeof target);
+  if (length < 0 || (size_t)length >= sizeof target) {
+    return length < 0 ? errno : ENAMETOOLONG;
+  }
+  target[length] = '\0';
+  while (target[0] != '/' && path[end - 1] != '/') {
+    end--; /* a relative target begins beside the link */
+  }
+  end = target[0] == '/' ? 0 : end;
+  length = snprintf(path + end, size - end, "%s%s", target, rest);
+  return (size_t)length >= size - end ? ENAMETOOLONG : 0;
+}
+
+/* Examine path[0..end), making it where it is missing and wanted. */
+static int mbi_directory_look(const char *path, size_t end, int create, struct stat *facts) {
+  char part[MBI_PATH_SIZE];
+  memcpy(part, path, end);
+  part[end] = '\0';
+  if (lstat(part, facts) == 0) {
+    return 0;
+  }
+  if (errno != ENOENT || !create) {
+    return errno;
+  }
+  if (mkdir(part, 0700) == 0 && chmod(part, 0700) != 0) { /* a umask may have taken too much */
+    return errno;
+  }
+  return lstat(part, facts) == 0 ? 0 : errno;
+}
+
+/* Walk along the absolute `path` of MBI_PATH_SIZE bytes, whose links are replaced, and make
+ * what is missing of it where `create` says so: nothing behind a part that others control. NULL
+ * where the directory is safe; else what is wrong with the part that `path` is cut to, and an
+ * errno or 0. */
+static const char *mbi_directory_distrust(char *path, int create, int *error) {
+  const char *fault = NULL;
+  size_t end = 1;
+  int links = 0, last = 0;
+  *error = path[0] == '/' ? 0 : EINVAL;
+  while (*error == 0 && fault == NULL && !last) {
+    struct stat facts;
+    *error = mbi_directory_look(path, end, create, &facts);
+    if (*error != 0) {
+      break;
+    }
+    last = path[end] == '\0' && S_ISDIR(facts.st_mode);
+    fault = mbi_directory_fault(&facts, last);
+    if (fault == NULL && S_ISLNK(facts.st_mode)) {
+      *error = ++links > MBI_MAX_LINKS ? ELOOP : mbi_link_replace(path, MBI_PATH_SIZE, end);
+      end = *error == 0 ? 1 : end; /* all of the new path */
+    } else if (fault == NULL && !last) {
+      end += path[end] == '/';
+      end += strcspn(path + end, "/");
+    }
+  }
+  if (*error != 0 || fault != NULL) {
+    path[end] = '\0';
+  }
+  return *error != 0 ? "cannot be created or examined" : fault;
+}
+
+static int mbi_path_absolute(const char *path, char *absolute, size_t size) {
+  char here[MBI_PATH_SIZE];
+  here[0] = '\0';
+  if (path[0] != '/' && getcwd(here, sizeof here - 1) == NULL) {
+    (void)snprintf(absolute, size, "%s", path);
+    return errno;
+  }
+  (void)strcat(here, here[0] != '\0' ? "/" : "");
+  return (size_t)snprintf(absolute, size, "%s%s", here, path) >= size ? ENAMETOOLONG : 0;
 }
 
 /* The absolute path without symbolic links. */
@@ -1107,41 +1185,6 @@ static int mbi_directory_resolve(const char *path, char *resolved, size_t size) 
   }
   memcpy(resolved, buffer, strlen(buffer) + 1);
   return 0;
-}
-
-/* Why others could put files of theirs into the resolved directory `path`, or NULL where only
- * this user and root can. The culprit is the path's first `*length` bytes. A sticky parent is
- * accepted: there, others can neither rename nor remove what is ours. */
-static const char *mbi_directory_fault(const char *path, size_t *length) {
-  char part[MBI_PATH_SIZE];
-  size_t end = 1;
-  int last = 0;
-  if (path[0] != '/' || strlen(path) >= sizeof part) {
-    *length = strlen(path);
-    return "has no absolute path of a length in use";
-  }
-  while (!last) {
-    struct stat facts;
-    last = path[end] == '\0';
-    memcpy(part, path, end);
-    part[end] = '\0';
-    *length = end;
-    if (lstat(part, &facts) != 0) {
-      return "cannot be examined";
-    }
-    if (!S_ISDIR(facts.st_mode)) {
-      return "is not a directory";
-    }
-    if (facts.st_uid != geteuid() && (last || facts.st_uid != 0)) {
-      return "belongs to another user";
-    }
-    if ((facts.st_mode & 022) != 0 && (last || (facts.st_mode & S_ISVTX) == 0)) {
-      return "is writable by others";
-    }
-    end += path[end] == '/';
-    end += strcspn(path + end, "/");
-  }
-  return NULL;
 }
 
 /* The whole of a regular file of this user that others cannot write, and note its use for
@@ -1315,7 +1358,8 @@ static int mbi_aged_grow(merbit_context *context, mbi_aged **files, size_t count
   return 0;
 }
 
-/* List the regular files named *suffix, and remove left-over temporaries on the way. */
+/* List the regular files named *suffix, and remove left-over temporaries on the way. A time in
+ * the future is a clock's mistake that would last: it counts as the oldest. */
 static int mbi_directory_list(merbit_context *context, DIR *directory, const char *suffix,
                               mbi_aged **files, size_t *count) {
   const struct dirent *entry;
@@ -1327,6 +1371,7 @@ static int mbi_directory_list(merbit_context *context, DIR *directory, const cha
     const size_t length = strlen(entry->d_name), tail = strlen(suffix);
     const int temporary = strncmp(entry->d_name, MBI_TEMPORARY, sizeof(MBI_TEMPORARY) - 1) == 0;
     struct stat facts;
+    int future;
     if ((!temporary &&
          (length <= tail || strcmp(entry->d_name + length - tail, suffix) != 0)) ||
         length >= sizeof(*files)->name ||
@@ -1334,8 +1379,9 @@ static int mbi_directory_list(merbit_context *context, DIR *directory, const cha
         !S_ISREG(facts.st_mode)) {
       continue;
     }
+    future = facts.st_mtim.tv_sec - now.tv_sec > MBI_TEMPORARY_SECONDS;
     if (temporary) {
-      if (now.tv_sec - facts.st_mtim.tv_sec > MBI_TEMPORARY_SECONDS) {
+      if (future || now.tv_sec - facts.st_mtim.tv_sec > MBI_TEMPORARY_SECONDS) {
         (void)unlinkat(dirfd(directory), entry->d_name, 0);
       }
       continue;
@@ -1344,7 +1390,8 @@ static int mbi_directory_list(merbit_context *context, DIR *directory, const cha
     if (error == 0) {
       mbi_aged *file = &(*files)[(*count)++];
       file->used = facts.st_mtim;
-      file->bytes = (int64_t)facts.st_size;
+      file->used.tv_sec = future ? 0 : facts.st_mtim.tv_sec;
+      file->bytes = facts.st_size < MBI_COUNTED_BYTES ? facts.st_size : MBI_COUNTED_BYTES;
       memcpy(file->name, entry->d_name, length + 1);
     }
   }
@@ -3186,33 +3233,45 @@ static const char *mbi_cache_wish(merbit_context *context, const merbit_context_
 /* Choose, create and examine the directory. Never fails: without one there is no disk cache. */
 static void mbi_cache_open(merbit_context *context, const merbit_context_desc *desc) {
   mbi_cache *cache = &context->cache;
-  char wish[MBI_PATH_SIZE], reason[sizeof cache->off_reason];
-  const char *fault = NULL;
-  size_t length = 0;
+  char wish[MBI_PATH_SIZE], path[MBI_PATH_SIZE], reason[sizeof cache->off_reason];
+  char number[32] = "";
+  const char *fault;
   int error;
   cache->max_bytes = desc->cache_max_bytes > 0 ? desc->cache_max_bytes : MBI_CACHE_MAX_BYTES;
   cache->off_reason[0] = '\0';
   if (mbi_cache_wish(context, desc, wish, sizeof wish) == NULL) {
     return;
   }
-  error = mbi_directory_create(wish);
-  if (error == 0) {
-    error = mbi_directory_resolve(wish, cache->directory, sizeof cache->directory);
+  error = mbi_path_absolute(wish, path, sizeof path);
+  fault = error == 0 ? mbi_directory_distrust(path, 1, &error) : "has no usable absolute path";
+  if (fault == NULL) {
+    error = mbi_directory_resolve(path, cache->directory, sizeof cache->directory);
+    fault = error == 0 ? NULL : "cannot be resolved";
   }
-  if (error != 0) {
-    (void)snprintf(reason, sizeof reason, "%.200s cannot be created or resolved: error %d",
-                   wish, error);
-    mbi_cache_off(context, reason);
-    return;
-  }
-  fault = mbi_directory_fault(cache->directory, &length);
   if (fault != NULL) {
-    (void)snprintf(reason, sizeof reason, "%.*s %s", (int)(length < 200 ? length : 200),
-                   cache->directory, fault);
+    if (error != 0) {
+      (void)snprintf(number, sizeof number, ": error %d", error);
+    }
+    (void)snprintf(reason, sizeof reason, "%.180s %s%s", path, fault, number);
     mbi_cache_off(context, reason);
     return;
   }
   mbi_log(context, "cubin cache: %s", cache->directory);
+}
+
+/* Whether the directory is still what mbi_cache_open found: it may have been opened to others,
+ * or removed and made anew by somebody else. */
+static int mbi_cache_safe(merbit_context *context) {
+  char path[MBI_PATH_SIZE];
+  const char *fault;
+  int error;
+  (void)snprintf(path, sizeof path, "%s", context->cache.directory);
+  fault = mbi_directory_distrust(path, 0, &error);
+  if (fault != NULL) {
+    mbi_cache_count(context, &context->cache.errors);
+    mbi_log(context, "cubin cache: %s %s: error %d", path, fault, error);
+  }
+  return fault == NULL;
 }
 
 /* The file name is a hash of the key. */
@@ -3279,6 +3338,10 @@ static int mbi_cache_load(merbit_context *context, const char *key, size_t key_s
   if (context->cache.directory[0] == '\0') {
     return 0;
   }
+  if (!mbi_cache_safe(context)) {
+    mbi_cache_count(context, &context->cache.misses);
+    return 0;
+  }
   mbi_cache_path(context, key, key_size, path, sizeof path);
   error = mbi_private_read(context, path, MBI_CACHE_LARGEST, image, size);
   if (error == 0 && mbi_cache_valid((const char *)*image, *size, key, key_size)) {
@@ -3311,7 +3374,7 @@ static void mbi_cache_store(merbit_context *context, const char *key, size_t key
   int error;
   if (cache->directory[0] == '\0' || size == 0 ||
       (uint64_t)size + key_size + sizeof head > (uint64_t)cache->max_bytes ||
-      (uint64_t)size + key_size + sizeof head > MBI_CACHE_LARGEST) {
+      (uint64_t)size + key_size + sizeof head > MBI_CACHE_LARGEST || !mbi_cache_safe(context)) {
     return;
   }
   head = mbi_cache_seal(key, key_size, image, size);
@@ -5787,6 +5850,7 @@ typedef struct mbi_mm_input {
   const char *rest; /* in the buffer, behind the window: the start of a line */
   size_t rest_size;
   int ended;            /* the source is */
+  int added;            /* 1: the last line's newline, which the input lacks */
   int in_comment;       /* of a line longer than the buffer */
   int64_t total, taken; /* bytes: in all (0: not known), so far */
   int64_t reported;
@@ -5965,6 +6029,7 @@ static void mbi_mm_window_in_buffer(mbi_mm_input *in, size_t used) {
   in->end = last != NULL ? last + 1 : in->buffer;
   if (in->ended && used > 0 && in->buffer[used - 1] != '\n') {
     in->end = in->buffer + used + 1;
+    in->added = 1;
     used++;
   }
   in->rest = in->end;
@@ -6017,8 +6082,10 @@ static merbit_status mbi_mm_refill(mbi_mm_input *in) {
     mbi_mm_window_in_buffer(in, used);
     if (in->next == in->end && used > 0) {
       status = mbi_mm_long_line(in);
-    } else if (in->in_comment && used > 0) {
-      in->next = (const char *)memchr(in->next, '\n', (size_t)(in->end - in->next)) + 1;
+    } else if (in->in_comment) { /* it ends, if only because the input does */
+      in->next = used > 0
+                     ? (const char *)memchr(in->next, '\n', (size_t)(in->end - in->next)) + 1
+                     : in->end;
       in->line++;
       in->in_comment = 0;
     }
@@ -6294,7 +6361,8 @@ static merbit_status mbi_mm_check_sizes(const mbi_mm_input *in, const mbi_mm_hea
  * "1 1", "1 1 1" and "1" are the shortest lines, and the last may lack its newline. */
 static merbit_status mbi_mm_check_entries(const mbi_mm_input *in, const mbi_mm_header *header) {
   const int64_t shortest = header->array ? 2 : header->field == MBI_MM_PATTERN ? 4 : 6;
-  const int64_t left = in->total - in->taken + (in->end - in->next) + (int64_t)in->rest_size;
+  const int64_t left = in->total - in->taken + (in->end - in->next) - in->added +
+                       (int64_t)in->rest_size;
   if (in->total == 0 || header->entries <= (left + 1) / shortest) {
     return MERBIT_OK;
   }
@@ -7099,10 +7167,12 @@ static void mbi_plan_unref(merbit_plan *plan);
 /* ==== >>spmv/reference.c  CPU: the sequential row loop ==================================== */
 /* What every other method is compared with: sums start at +0 and run in the order of the
  * arrays. */
-static void mbi_scale_f64(int64_t begin, int64_t end, double beta, double *y) {
+/* alpha 0: every sum is +0, so that alpha * sum is alpha, a zero of either sign. */
+static void mbi_scale_f64(int64_t begin, int64_t end, double alpha, double beta,
+                                     double *y) {
   int64_t row;
   for (row = begin; row < end; row++) {
-    y[row] = beta == 0 ? 0 : beta * y[row];
+    y[row] = beta == 0 ? alpha : alpha + beta * y[row];
   }
 }
 
@@ -7142,7 +7212,7 @@ static void mbi_reference_typed_f64(const merbit_view *csr, const double *values
                                                double alpha, const double *x, double beta,
                                                double *y) {
   if (alpha == 0) {
-    mbi_scale_f64(0, csr->rows, beta, y);
+    mbi_scale_f64(0, csr->rows, alpha, beta, y);
   } else if (csr->offset_type == MERBIT_INDEX_32) {
     mbi_reference_i32_f64(csr, values, alpha, x, beta, y);
   } else {
@@ -7150,10 +7220,12 @@ static void mbi_reference_typed_f64(const merbit_view *csr, const double *values
   }
 }
 
-static void mbi_scale_f32(int64_t begin, int64_t end, float beta, float *y) {
+/* alpha 0: every sum is +0, so that alpha * sum is alpha, a zero of either sign. */
+static void mbi_scale_f32(int64_t begin, int64_t end, float alpha, float beta,
+                                     float *y) {
   int64_t row;
   for (row = begin; row < end; row++) {
-    y[row] = beta == 0 ? 0 : beta * y[row];
+    y[row] = beta == 0 ? alpha : alpha + beta * y[row];
   }
 }
 
@@ -7193,7 +7265,7 @@ static void mbi_reference_typed_f32(const merbit_view *csr, const float *values,
                                                float alpha, const float *x, float beta,
                                                float *y) {
   if (alpha == 0) {
-    mbi_scale_f32(0, csr->rows, beta, y);
+    mbi_scale_f32(0, csr->rows, alpha, beta, y);
   } else if (csr->offset_type == MERBIT_INDEX_32) {
     mbi_reference_i32_f32(csr, values, alpha, x, beta, y);
   } else {
@@ -7252,6 +7324,9 @@ static int mbi_merge_tasks(merbit_context *context, const merbit_view *csr) {
   int64_t useful = (csr->rows + csr->nnz) / 8192;
   return useful < 1 ? 1 : useful < context->threads ? (int)useful : context->threads;
 }
+
+/* Most rows are too short for the vector code that compilers make of a sum of floats. */
+#define MBI_SCALAR_LOOP __asm__ volatile("")
 
 typedef struct mbi_merge_part_f64 { /* what a task leaves for the fix-up */
   int64_t head_row;  /* a row that began in an earlier task and ends in this one, or -1 */
@@ -7317,6 +7392,7 @@ static void mbi_merge_rows_i32_f64(
       const int32_t end = row_ptr[row + 1];
       double sum = 0;
       for (; k < end; k++) {
+        MBI_SCALAR_LOOP;
         sum += values[k] * x[col_ind[k]];
       }
       y[row] = alpha * sum;
@@ -7326,6 +7402,7 @@ static void mbi_merge_rows_i32_f64(
       const int32_t end = row_ptr[row + 1];
       double sum = 0;
       for (; k < end; k++) {
+        MBI_SCALAR_LOOP;
         sum += values[k] * x[col_ind[k]];
       }
       y[row] = alpha * sum + beta * y[row];
@@ -7335,6 +7412,7 @@ static void mbi_merge_rows_i32_f64(
       const int32_t end = row_ptr[row + 1];
       double sum = 0;
       for (; k < end; k++) {
+        MBI_SCALAR_LOOP;
         sum += x[col_ind[k]];
       }
       y[row] = alpha * sum;
@@ -7344,6 +7422,7 @@ static void mbi_merge_rows_i32_f64(
       const int32_t end = row_ptr[row + 1];
       double sum = 0;
       for (; k < end; k++) {
+        MBI_SCALAR_LOOP;
         sum += x[col_ind[k]];
       }
       y[row] = alpha * sum + beta * y[row];
@@ -7366,6 +7445,7 @@ static void mbi_merge_rows_i64_f64(
       const int64_t end = row_ptr[row + 1];
       double sum = 0;
       for (; k < end; k++) {
+        MBI_SCALAR_LOOP;
         sum += values[k] * x[col_ind[k]];
       }
       y[row] = alpha * sum;
@@ -7375,6 +7455,7 @@ static void mbi_merge_rows_i64_f64(
       const int64_t end = row_ptr[row + 1];
       double sum = 0;
       for (; k < end; k++) {
+        MBI_SCALAR_LOOP;
         sum += values[k] * x[col_ind[k]];
       }
       y[row] = alpha * sum + beta * y[row];
@@ -7384,6 +7465,7 @@ static void mbi_merge_rows_i64_f64(
       const int64_t end = row_ptr[row + 1];
       double sum = 0;
       for (; k < end; k++) {
+        MBI_SCALAR_LOOP;
         sum += x[col_ind[k]];
       }
       y[row] = alpha * sum;
@@ -7393,6 +7475,7 @@ static void mbi_merge_rows_i64_f64(
       const int64_t end = row_ptr[row + 1];
       double sum = 0;
       for (; k < end; k++) {
+        MBI_SCALAR_LOOP;
         sum += x[col_ind[k]];
       }
       y[row] = alpha * sum + beta * y[row];
@@ -7431,7 +7514,8 @@ static void mbi_merge_scale_task_f64(void *argument, int task) {
   const mbi_merge_call_f64 *call = (const mbi_merge_call_f64 *)argument;
   int64_t rows = call->csr->rows;
   mbi_scale_f64(mbi_share(rows, call->tasks, task),
-                           mbi_share(rows, call->tasks, task + 1), call->beta, call->y);
+                           mbi_share(rows, call->tasks, task + 1), call->alpha, call->beta,
+                           call->y);
 }
 
 /* Rows that span tasks: their parts in the order of the tasks, then one commit. A row that ends
@@ -7535,6 +7619,7 @@ static void mbi_merge_rows_i32_f32(
       const int32_t end = row_ptr[row + 1];
       float sum = 0;
       for (; k < end; k++) {
+        MBI_SCALAR_LOOP;
         sum += values[k] * x[col_ind[k]];
       }
       y[row] = alpha * sum;
@@ -7544,6 +7629,7 @@ static void mbi_merge_rows_i32_f32(
       const int32_t end = row_ptr[row + 1];
       float sum = 0;
       for (; k < end; k++) {
+        MBI_SCALAR_LOOP;
         sum += values[k] * x[col_ind[k]];
       }
       y[row] = alpha * sum + beta * y[row];
@@ -7553,6 +7639,7 @@ static void mbi_merge_rows_i32_f32(
       const int32_t end = row_ptr[row + 1];
       float sum = 0;
       for (; k < end; k++) {
+        MBI_SCALAR_LOOP;
         sum += x[col_ind[k]];
       }
       y[row] = alpha * sum;
@@ -7562,6 +7649,7 @@ static void mbi_merge_rows_i32_f32(
       const int32_t end = row_ptr[row + 1];
       float sum = 0;
       for (; k < end; k++) {
+        MBI_SCALAR_LOOP;
         sum += x[col_ind[k]];
       }
       y[row] = alpha * sum + beta * y[row];
@@ -7584,6 +7672,7 @@ static void mbi_merge_rows_i64_f32(
       const int64_t end = row_ptr[row + 1];
       float sum = 0;
       for (; k < end; k++) {
+        MBI_SCALAR_LOOP;
         sum += values[k] * x[col_ind[k]];
       }
       y[row] = alpha * sum;
@@ -7593,6 +7682,7 @@ static void mbi_merge_rows_i64_f32(
       const int64_t end = row_ptr[row + 1];
       float sum = 0;
       for (; k < end; k++) {
+        MBI_SCALAR_LOOP;
         sum += values[k] * x[col_ind[k]];
       }
       y[row] = alpha * sum + beta * y[row];
@@ -7602,6 +7692,7 @@ static void mbi_merge_rows_i64_f32(
       const int64_t end = row_ptr[row + 1];
       float sum = 0;
       for (; k < end; k++) {
+        MBI_SCALAR_LOOP;
         sum += x[col_ind[k]];
       }
       y[row] = alpha * sum;
@@ -7611,6 +7702,7 @@ static void mbi_merge_rows_i64_f32(
       const int64_t end = row_ptr[row + 1];
       float sum = 0;
       for (; k < end; k++) {
+        MBI_SCALAR_LOOP;
         sum += x[col_ind[k]];
       }
       y[row] = alpha * sum + beta * y[row];
@@ -7649,7 +7741,8 @@ static void mbi_merge_scale_task_f32(void *argument, int task) {
   const mbi_merge_call_f32 *call = (const mbi_merge_call_f32 *)argument;
   int64_t rows = call->csr->rows;
   mbi_scale_f32(mbi_share(rows, call->tasks, task),
-                           mbi_share(rows, call->tasks, task + 1), call->beta, call->y);
+                           mbi_share(rows, call->tasks, task + 1), call->alpha, call->beta,
+                           call->y);
 }
 
 /* Rows that span tasks: their parts in the order of the tasks, then one commit. A row that ends

@@ -191,6 +191,12 @@ int main(int argc, char **argv) {
   if (merbit_context_create(&desc, &context, &error) != MERBIT_OK) {
     bench_die("%s", error.message);
   }
+  if (options.write != NULL) {
+    bench_write(context, options.inputs[0], options.write);
+    merbit_context_destroy(context);
+    free(command);
+    return 0;
+  }
   (void)merbit_context_get_info(context, &info);
   cuda = info.side == MERBIT_SIDE_CUDA;
   if (options.input_count == 0) {

@@ -2,6 +2,7 @@
 #ifndef BENCH_INPUTS_H
 #define BENCH_INPUTS_H
 #include "catalogue.h"
+#include <sys/stat.h>
 /* merbit.h is included by bench.c */
 
 #define BENCH_CSR_MAGIC 0x4d425431
@@ -55,9 +56,16 @@ static int bench_read_market(merbit_context *context, const char *path, bench_ma
   merbit_matrix *read = NULL;
   merbit_view view;
   char message[MERBIT_MESSAGE_SIZE];
+  struct stat status;
+  double seconds = mbi_seconds();
   if (merbit_matrix_read_file(context, path, NULL, &read) != MERBIT_OK) {
     (void)merbit_last_error(context, message, sizeof message);
     bench_die("%s", message);
+  }
+  seconds = mbi_seconds() - seconds;
+  if (stat(path, &status) == 0) {
+    (void)printf("\n%s: %.1f MB read in %.3f s by one thread, %.0f MB/s\n", path,
+                 1e-6 * (double)status.st_size, seconds, 1e-6 * (double)status.st_size / seconds);
   }
   view = merbit_matrix_view(read);
   if (view.offset_type != MERBIT_INDEX_32) {
@@ -103,6 +111,20 @@ static void bench_load(merbit_context *context, const char *spec, bench_matrix *
   }
   (void)snprintf(m->name, sizeof m->name, "%.200s%s", spec,
                  has_values ? "" : " (random values)");
+}
+
+/* The input as a Matrix Market file, for other programs. */
+static void bench_write(merbit_context *context, const char *spec, const char *path) {
+  bench_matrix m;
+  merbit_view view;
+  char message[MERBIT_MESSAGE_SIZE];
+  bench_load(context, spec, &m);
+  view = merbit_csr(m.rows, m.cols, m.nnz, m.row_ptr, m.col_ind, m.values);
+  if (merbit_matrix_write_file(context, &view, path) != MERBIT_OK) {
+    (void)merbit_last_error(context, message, sizeof message);
+    bench_die("%s", message);
+  }
+  bench_matrix_free(&m);
 }
 
 #endif

@@ -7,7 +7,7 @@
 #define BENCH_MOST_ROUNDS 101
 
 typedef struct bench_options {
-  const char *methods, *json;
+  const char *methods, *json, *write;
   int single, full; /* precisions asked for */
   int sigmas[BENCH_SIGMAS], sigma_count;
   int block_threads; /* of merbit's products; 0: the library's choice */
@@ -48,6 +48,7 @@ static void bench_help(void) {
       "  --side SIDE       auto (default), cuda or cpu\n"
       "  --threads N       CPU threads; all by default\n"
       "  --json FILE       every figure\n"
+      "  --write FILE      measure nothing: write the INPUT as a Matrix Market file\n"
       "GPU times are medians over the rounds of batches of 10 ms between CUDA events; -ab is\n"
       "alpha A x + beta y, the others A x; merbit-tile-sN is the kernel that builds a plan's "
       "tiles,\n"
@@ -114,6 +115,8 @@ static void bench_option(bench_options *o, const char *option, const char *value
     o->threads = bench_option_integer(option, value, 1, 1024);
   } else if (strcmp(option, "--json") == 0) {
     o->json = value;
+  } else if (strcmp(option, "--write") == 0) {
+    o->write = value;
   } else if (strcmp(option, "--startup") == 0) {
     o->startup = value;
   } else {
@@ -148,6 +151,9 @@ static void bench_parse(bench_options *o, int argc, char **argv) {
   }
   o->inputs = (const char *const *)(argv + 1);
   o->input_count = inputs;
+  if (o->write != NULL && inputs != 1) {
+    bench_die("--write %s: give one INPUT, not %d", o->write, inputs);
+  }
 }
 
 #endif
