@@ -42,6 +42,9 @@ if ! python3 -c 'import jinja2' 2>/dev/null && [ ! -x build/python/bin/python3 ]
 fi
 optional=""
 have clang || optional="clang"
+printf 'int LLVMFuzzerTestOneInput(void);\nint LLVMFuzzerTestOneInput(void) { return 0; }' |
+  clang -fsanitize=fuzzer,address -x c -o /dev/null - >/dev/null 2>&1 || optional="$optional libclang-rt-dev"
+[ -e /usr/share/i18n/locales/de_DE ] || optional="$optional locales"
 if [ -n "$packages" ] || [ -n "$optional" ]; then
   sudo=""
   [ "$(id -u)" -eq 0 ] || sudo="sudo"
@@ -51,15 +54,15 @@ if [ -n "$packages" ] || [ -n "$optional" ]; then
     if [ -n "$packages" ]; then
       $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $packages
     fi
-    if [ -n "$optional" ]; then
-      $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $optional ||
-        say "$optional could not be installed: its builds are skipped"
-    fi
+    for package in $optional; do
+      $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $package ||
+        say "$package could not be installed: what needs it is skipped"
+    done
   elif [ -n "$packages" ]; then
     say "missing, and no apt-get to install them:$packages"
     exit 1
   else
-    say "not there, so its builds are skipped: $optional"
+    say "not there, so what needs it is skipped: $optional"
   fi
 fi
 

@@ -102,38 +102,12 @@ static void missing_arguments(void **state) {
   merbit_context_destroy(context);
 }
 
-static void failing_allocations(void **state) {
-  cpu_memory memory;
-  merbit_context *context = cpu_open(&memory, 1);
-  merbit_buffer *buffer;
-  merbit_status status = MERBIT_OUT_OF_MEMORY;
-  long before = memory.live, n;
-  (void)state;
-  for (n = 1; status != MERBIT_OK; n++) {
-    memory.made = 0;
-    memory.fail_at = n;
-    buffer = (merbit_buffer *)&memory;
-    status = merbit_buffer_create(context, 77, &buffer);
-    if (status != MERBIT_OK) {
-      assert_int_equal(status, MERBIT_OUT_OF_MEMORY);
-      cpu_expect(context, status, n == 1 ? "a buffer's record" : "a buffer of 77 bytes");
-      assert_null(buffer);
-      assert_int_equal(memory.live, before);
-    }
-  }
-  assert_int_equal(n, 4);
-  merbit_buffer_destroy(buffer);
-  merbit_context_destroy(context);
-  assert_int_equal(memory.live, 0);
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(copies),
       cmocka_unit_test(empty_ranges),
       cmocka_unit_test(ranges_outside),
       cmocka_unit_test(missing_arguments),
-      cmocka_unit_test(failing_allocations),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,33 +51,6 @@ static void bad_descriptors_are_named(void **state) {
   assert_int_equal(merbit_context_create(&desc, NULL, NULL), MERBIT_INVALID_ARGUMENT);
 }
 
-static void failing_allocations(void **state) {
-  cpu_memory memory;
-  merbit_context_desc desc = cpu_desc(&memory, 2);
-  merbit_context *context;
-  merbit_error error;
-  merbit_status status = MERBIT_OUT_OF_MEMORY;
-  long n;
-  (void)state;
-  for (n = 1; status != MERBIT_OK; n++) {
-    memory.made = 0;
-    memory.fail_at = n;
-    context = (merbit_context *)&memory;
-    status = merbit_context_create(&desc, &context, &error);
-    assert_int_equal(error.status, status);
-    if (status != MERBIT_OK) {
-      assert_int_equal(status, MERBIT_OUT_OF_MEMORY);
-      assert_string_equal(error.message, "no memory for a context");
-      assert_null(context);
-      assert_int_equal(memory.live, 0);
-    }
-  }
-  assert_true(n > 2);
-  assert_string_equal(error.message, "");
-  merbit_context_destroy(context);
-  assert_int_equal(memory.live, 0);
-}
-
 static void information(void **state) {
   merbit_context *context = cpu_open(NULL, 3);
   merbit_context_info info;
@@ -209,7 +182,6 @@ static void the_default_descriptor(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(bad_descriptors_are_named),
-      cmocka_unit_test(failing_allocations),
       cmocka_unit_test(information),
       cmocka_unit_test(threads_by_default),
       cmocka_unit_test(references),

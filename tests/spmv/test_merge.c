@@ -10,20 +10,19 @@
 #include <cmocka.h>
 #include "support/cpu.h"
 #include "support/products.h"
-#include "support/host_products.h"
 
 typedef struct run {
   merbit_context *context;
   int tasks;
 } run;
 
-static void multiply(void *user, const merbit_view *csr, const void *values, const void *alpha,
-                     const void *x, const void *beta, void *y) {
+static void multiply(void *user, const merbit_view *csr, const void *alpha, const void *x,
+                     const void *beta, void *y) {
   const run *r = (const run *)user;
   size_t bytes = mbi_merge_scratch_bytes(r->tasks, csr->value_type);
   void *scratch = malloc(bytes);
   memset(scratch, 0xff, bytes); /* NaN: what an earlier product left must not matter */
-  mbi_merge_multiply(r->context, csr, values, r->tasks, scratch, alpha, x, beta, y);
+  mbi_merge_multiply(r->context, csr, csr->values, r->tasks, scratch, alpha, x, beta, y);
   free(scratch);
 }
 
@@ -33,9 +32,9 @@ static void search_follows_the_path(void **state) {
   (void)state;
   for (i = 0; i < test_matrix_count(); i++) {
     for (bits = 0; bits < 4; bits += 3) {
-      host_case c;
+      products_case c;
       int64_t row = 0, entry = 0, diagonal;
-      host_case_make(i, bits, &c);
+      products_generate(i, bits, &c);
       for (diagonal = 0; diagonal <= c.m.rows + c.m.nnz; diagonal++) {
         mbi_merge_point point = mbi_merge_search(&c.a.view, diagonal);
         assert_int_equal(point.row, row);
@@ -46,7 +45,7 @@ static void search_follows_the_path(void **state) {
           entry++;
         }
       }
-      host_case_free(&c);
+      products_generated_free(&c);
     }
   }
 }
@@ -61,14 +60,14 @@ static void every_matrix_in_every_form(void **state) {
   r.context = cpu_open(NULL, 3);
   for (i = 0; i < test_matrix_count(); i++) {
     for (bits = 0; bits < 16; bits++) {
-      host_case c;
-      host_case_make(i, bits, &c);
+      products_case c;
+      products_generate(i, bits, &c);
       for (t = 0; t < 10; t++, turn++) {
         int64_t path = c.m.rows + c.m.nnz;
         r.tasks = counts[t] > 0 ? counts[t] : path < 300 ? (int)path + 3 : 300;
-        host_product(&c, host_scalars[turn % 4], host_scalars[(turn / 4) % 4], multiply, &r);
+        products_once(&c, products_scalars[turn % 4], products_scalars[(turn / 4) % 4], multiply, &r);
       }
-      host_case_free(&c);
+      products_generated_free(&c);
     }
   }
   merbit_context_destroy(r.context);
@@ -81,15 +80,15 @@ static void all_scalars(void **state) {
   r.context = cpu_open(NULL, 2);
   for (i = 0; i < test_matrix_count(); i++) {
     for (bits = 0; bits < 16; bits += 5) {
-      host_case c;
-      host_case_make(i, bits, &c);
+      products_case c;
+      products_generate(i, bits, &c);
       r.tasks = 4;
       for (a = 0; a < 4; a++) {
         for (b = 0; b < 4; b++) {
-          host_product(&c, host_scalars[a], host_scalars[b], multiply, &r);
+          products_once(&c, products_scalars[a], products_scalars[b], multiply, &r);
         }
       }
-      host_case_free(&c);
+      products_generated_free(&c);
     }
   }
   merbit_context_destroy(r.context);
@@ -102,15 +101,15 @@ static void nan_and_inf_stay_in_their_rows(void **state) {
   r.context = cpu_open(NULL, 2);
   for (i = 0; i < test_matrix_count(); i++) {
     for (bits = 0; bits < 8; bits += 7) {
-      host_case c;
-      host_case_make(i, bits, &c);
-      host_spoil_x(&c, 29);
+      products_case c;
+      products_generate(i, bits, &c);
+      products_spoil_x(&c, 29);
       for (r.tasks = 1; r.tasks < 40; r.tasks += 6) {
-        host_product(&c, 1, 0, multiply, &r);
-        host_product(&c, 0.5, -1, multiply, &r);
-        host_product(&c, 0, 1, multiply, &r);
+        products_once(&c, 1, 0, multiply, &r);
+        products_once(&c, 0.5, -1, multiply, &r);
+        products_once(&c, 0, 1, multiply, &r);
       }
-      host_case_free(&c);
+      products_generated_free(&c);
     }
   }
   merbit_context_destroy(r.context);
@@ -124,10 +123,10 @@ static void bits_depend_on_tasks_alone(void **state) {
     contexts[t] = cpu_open(NULL, 1 + 3 * t);
   }
   for (i = 0; i < test_matrix_count(); i++) {
-    host_case c;
+    products_case c;
     void *first;
     size_t bytes;
-    host_case_make(i, 0, &c);
+    products_generate(i, 0, &c);
     bytes = (size_t)c.m.rows * 8;
     first = malloc(bytes + 1);
     for (tasks = 1; tasks < 12; tasks += 5) {
@@ -135,7 +134,7 @@ static void bits_depend_on_tasks_alone(void **state) {
         run r;
         r.context = contexts[k % 3];
         r.tasks = tasks;
-        host_product(&c, 0.5, -1, multiply, &r);
+        products_once(&c, 0.5, -1, multiply, &r);
         if (k == 0) {
           memcpy(first, c.y, bytes);
         }
@@ -149,7 +148,7 @@ static void bits_depend_on_tasks_alone(void **state) {
       }
     }
     free(first);
-    host_case_free(&c);
+    products_generated_free(&c);
   }
   for (t = 0; t < 3; t++) {
     merbit_context_destroy(contexts[t]);
@@ -169,7 +168,7 @@ static void one_row_over_all_tasks(void **state) {
     double y = 100;
     merbit_view view = merbit_csr(1, 1, LENGTH, row_ptr, col_ind, NULL);
     view.value_type = MERBIT_F64;
-    multiply(&r, &view, NULL, &two, &x, &half, &y);
+    multiply(&r, &view, &two, &x, &half, &y);
     assert_true(y == 2050);
   }
   merbit_context_destroy(r.context);
@@ -188,12 +187,12 @@ static void alpha_zero_reads_only_y(void **state) {
     for (i = 0; i < 101; i++) {
       y[i] = i;
     }
-    multiply(&r, &view, NULL, &zero, NULL, &half, y);
+    multiply(&r, &view, &zero, NULL, &half, y);
     for (i = 0; i < 101; i++) {
       assert_true(y[i] == (i < 100 ? 0.5 * i : 100));
     }
     y[0] = (double)NAN;
-    multiply(&r, &view, NULL, &zero, NULL, &zero, y);
+    multiply(&r, &view, &zero, NULL, &zero, y);
     for (i = 0; i < 100; i++) {
       assert_true(y[i] == 0);
     }
@@ -214,11 +213,11 @@ static void missing_arrays_of_an_empty_matrix(void **state) {
   for (r.tasks = 1; r.tasks < 6; r.tasks++) {
     y[0] = (double)NAN;
     y[1] = (double)NAN;
-    multiply(&r, &view, NULL, &one, NULL, &zero, y);
+    multiply(&r, &view, &one, NULL, &zero, y);
     assert_true(y[0] == 0 && y[1] == 0);
   }
   view = merbit_csr(0, 2, 0, NULL, NULL, NULL);
-  multiply(&r, &view, NULL, &one, y, &zero, NULL);
+  multiply(&r, &view, &one, y, &zero, NULL);
   merbit_context_destroy(r.context);
 }
 

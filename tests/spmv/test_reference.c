@@ -8,12 +8,11 @@
 #include <stddef.h>
 #include <cmocka.h>
 #include "support/products.h"
-#include "support/host_products.h"
 
-static void multiply(void *user, const merbit_view *csr, const void *values, const void *alpha,
-                     const void *x, const void *beta, void *y) {
+static void multiply(void *user, const merbit_view *csr, const void *alpha, const void *x,
+                     const void *beta, void *y) {
   (void)user;
-  mbi_reference_multiply(csr, values, alpha, x, beta, y);
+  mbi_reference_multiply(csr, csr->values, alpha, x, beta, y);
 }
 
 static void every_matrix_in_every_form(void **state) {
@@ -21,14 +20,14 @@ static void every_matrix_in_every_form(void **state) {
   (void)state;
   for (i = 0; i < test_matrix_count(); i++) {
     for (bits = 0; bits < 16; bits++) {
-      host_case c;
-      host_case_make(i, bits, &c);
+      products_case c;
+      products_generate(i, bits, &c);
       for (a = 0; a < 4; a++) {
         for (b = 0; b < 4; b++) {
-          host_product(&c, host_scalars[a], host_scalars[b], multiply, NULL);
+          products_once(&c, products_scalars[a], products_scalars[b], multiply, NULL);
         }
       }
-      host_case_free(&c);
+      products_generated_free(&c);
     }
   }
 }
@@ -38,13 +37,13 @@ static void nan_and_inf_stay_in_their_rows(void **state) {
   (void)state;
   for (i = 0; i < test_matrix_count(); i++) {
     for (bits = 0; bits < 8; bits += 7) {
-      host_case c;
-      host_case_make(i, bits, &c);
-      host_spoil_x(&c, 23);
-      host_product(&c, 1, 0, multiply, NULL);
-      host_product(&c, -1, 0.5, multiply, NULL);
-      host_product(&c, 0, 0.5, multiply, NULL);
-      host_case_free(&c);
+      products_case c;
+      products_generate(i, bits, &c);
+      products_spoil_x(&c, 23);
+      products_once(&c, 1, 0, multiply, NULL);
+      products_once(&c, -1, 0.5, multiply, NULL);
+      products_once(&c, 0, 0.5, multiply, NULL);
+      products_generated_free(&c);
     }
   }
 }

@@ -8,13 +8,15 @@ typedef struct cpu_memory {
   long live;    /* blocks that have not been released */
   long made;    /* calls so far */
   long fail_at; /* this call returns NULL, counted from 1; 0: none does */
+  int for_good; /* and so do all after it */
   size_t limit; /* so does any call for more bytes; 0: none does */
 } cpu_memory;
 
 TEST_UNUSED static void *cpu_allocate(void *user, size_t bytes) {
   cpu_memory *memory = (cpu_memory *)user;
   long call = __atomic_add_fetch(&memory->made, 1, __ATOMIC_SEQ_CST);
-  if (bytes == 0 || call == memory->fail_at || (memory->limit > 0 && bytes > memory->limit)) {
+  if (bytes == 0 || call == memory->fail_at || (memory->limit > 0 && bytes > memory->limit) ||
+      (memory->for_good && memory->fail_at > 0 && call > memory->fail_at)) {
     return NULL; /* as an allocator may for no bytes */
   }
   (void)__atomic_add_fetch(&memory->live, 1, __ATOMIC_SEQ_CST);

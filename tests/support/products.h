@@ -1,5 +1,6 @@
-/* Products of one matrix through the public interface, held to the componentwise bound: every test of a plan,
- * on either side, goes through products_check. */
+/* Products of one matrix in one form, held to the componentwise bound: products_check goes through the public
+ * interface on either side, products_case lets a test multiply the same arrays with a function of its own.
+ * Include merbit.h and cmocka.h first. */
 #ifndef TEST_SUPPORT_PRODUCTS_H
 #define TEST_SUPPORT_PRODUCTS_H
 #include "support/bound.h"
@@ -22,9 +23,30 @@ typedef struct products_arrays { /* the matrix as a view of its own arrays */
   merbit_buffer *buffers[4];
 } products_arrays;
 
+static const double products_scalars[] = {0, 1, -1, 0.5};
+
+static size_t products_size(merbit_type type) {
+  return type == MERBIT_F32 ? sizeof(float) : sizeof(double);
+}
+
+/* Without slack, so that AddressSanitizer sees a read beyond the last element. */
+static void *products_exact(int64_t count, size_t size) {
+  void *memory = malloc(count > 0 ? (size_t)count * size : 1);
+  assert_non_null(memory);
+  return memory;
+}
+
+static void products_set(void *array, int64_t i, double value, merbit_type type) {
+  if (type == MERBIT_F32) {
+    ((float *)array)[i] = (float)value;
+  } else {
+    ((double *)array)[i] = value;
+  }
+}
+
 static void *products_indices(const int64_t *from64, const int32_t *from32, int64_t count,
                               merbit_index_type type, int base) {
-  void *to = test_allocate(count, sizeof(int64_t));
+  void *to = products_exact(count, type == MERBIT_INDEX_64 ? 8 : 4);
   int64_t i;
   for (i = 0; i < count; i++) {
     int64_t value = (from64 != NULL ? from64[i] : (int64_t)from32[i]) + base;
@@ -38,14 +60,10 @@ static void *products_indices(const int64_t *from64, const int32_t *from32, int6
 }
 
 static void *products_values(const double *from, int64_t count, merbit_type type) {
-  void *to = test_allocate(count, sizeof(double));
+  void *to = products_exact(count, products_size(type));
   int64_t i;
   for (i = 0; i < count; i++) {
-    if (type == MERBIT_F32) {
-      ((float *)to)[i] = (float)from[i];
-    } else {
-      ((double *)to)[i] = from[i];
-    }
+    products_set(to, i, from[i], type);
   }
   return to;
 }
@@ -57,11 +75,12 @@ static const void *products_move(merbit_context *context, const void *host, size
   return merbit_buffer_pointer(*buffer);
 }
 
+/* `context` is only needed for device arrays. */
 TEST_UNUSED static void products_arrays_make(merbit_context *context, const test_matrix *m,
                                              const products_form *form, products_arrays *a) {
   const size_t index = form->index_type == MERBIT_INDEX_64 ? 8 : 4;
   const size_t offset = form->offset_type == MERBIT_INDEX_64 ? 8 : 4;
-  const size_t size = form->type == MERBIT_F32 ? 4 : 8;
+  const size_t size = products_size(form->type);
   memset(a, 0, sizeof *a);
   a->row_ptr = products_indices(m->row_ptr, NULL, m->rows + 1, form->offset_type, form->base);
   a->col_ind = products_indices(NULL, m->col_ind, m->nnz, form->index_type, form->base);
@@ -111,117 +130,176 @@ TEST_UNUSED static void products_arrays_free(products_arrays *a) {
   free(a->values);
 }
 
-typedef struct products_vectors {
-  double *x, *y0;
-  void *host_x, *host_y; /* in the plan's type */
-  merbit_buffer *x_buffer, *y_buffer, *scalars;
-} products_vectors;
+/* ---- One matrix, its arrays, and vectors of its type on the host --------------------------------- */
 
-/* One product into a y that holds y0 (NaN where beta is 0), and the rows of it that break the bound. */
-static int products_once(merbit_context *context, merbit_plan *plan, const test_matrix *m,
-                         const products_form *form, products_vectors *v, double alpha,
-                         double beta) {
-  const int single = form->type == MERBIT_F32;
-  const int staged = form->plan.vector_memory == MERBIT_MEMORY_HOST;
-  const size_t size = single ? 4 : 8;
-  float scalars32[2];
-  double scalars64[2];
-  const void *alpha_at = single ? (void *)&scalars32[0] : (void *)&scalars64[0];
-  const void *beta_at = single ? (void *)&scalars32[1] : (void *)&scalars64[1];
-  const void *x = v->host_x;
-  void *y = v->host_y, *y0 = products_values(v->y0, m->rows, form->type);
-  int wrong;
+typedef struct products_case {
+  test_matrix m;
+  products_form form;
+  products_arrays a;
+  void *x, *y0, *y;
+} products_case;
+
+/* y = alpha A x + beta y on host vectors, with the arrays of `view`. */
+typedef void (*products_multiply)(void *user, const merbit_view *view, const void *alpha,
+                                  const void *x, const void *beta, void *y);
+
+/* Borrows the matrix. */
+static void products_case_make(merbit_context *context, const test_matrix *m,
+                               const products_form *form, products_case *c) {
+  const size_t size = products_size(form->type);
+  uint64_t random = 17;
   int64_t i;
-  for (i = 0; beta == 0 && i < m->rows; i++) {
-    if (single) {
-      ((float *)y0)[i] = (float)NAN;
-    } else {
-      ((double *)y0)[i] = (double)NAN;
-    }
+  c->m = *m;
+  c->form = *form;
+  products_arrays_make(context, m, form, &c->a);
+  c->x = products_exact(m->cols, size);
+  c->y = products_exact(m->rows, size);
+  c->y0 = products_exact(m->rows, size);
+  for (i = 0; i < m->cols; i++) {
+    products_set(c->x, i, test_uniform(&random), form->type);
   }
-  scalars32[0] = (float)alpha;
-  scalars32[1] = (float)beta;
-  scalars64[0] = alpha;
-  scalars64[1] = beta;
-  memcpy(v->host_y, y0, (size_t)m->rows * size);
-  if (!staged) {
-    x = merbit_buffer_pointer(v->x_buffer);
-    y = merbit_buffer_pointer(v->y_buffer);
-    assert_int_equal(merbit_buffer_upload(v->y_buffer, 0, y0, (size_t)m->rows * size), MERBIT_OK);
+  for (i = 0; i < m->rows; i++) {
+    products_set(c->y0, i, test_uniform(&random), form->type);
   }
-  if (form->device_scalars) {
-    assert_int_equal(merbit_buffer_upload(v->scalars, 0, alpha_at, 2 * size), MERBIT_OK);
-    alpha_at = merbit_buffer_pointer(v->scalars);
-    beta_at = (const char *)alpha_at + size;
-  }
-  if (merbit_spmv(plan, NULL, alpha_at, x, beta_at, y, NULL) != MERBIT_OK) {
-    char sentence[MERBIT_MESSAGE_SIZE];
-    (void)merbit_last_error(context, sentence, sizeof sentence);
-    fail_msg("%s: %s", m->name, sentence);
-  }
-  if (!staged) {
-    assert_int_equal(merbit_buffer_download(v->y_buffer, 0, v->host_y, (size_t)m->rows * size),
-                     MERBIT_OK);
-  }
-  wrong = single ? bound_rows_wrong_f32(m, (float)alpha, (const float *)v->host_x, (float)beta,
-                                        (const float *)y0, (const float *)v->host_y)
-                 : bound_rows_wrong_f64(m, alpha, (const double *)v->host_x, beta,
-                                        (const double *)y0, (const double *)v->host_y);
-  free(y0);
-  return wrong;
 }
 
-/* Products with alpha and beta in {0, 1, -1, 0.5} in the given form; fails the test on any row outside the bound. */
-TEST_UNUSED static void products_check(merbit_context *context, const test_matrix *m,
-                                       const products_form *form) {
-  static const double scalars[] = {1, 0, -1, 0.5};
-  const size_t size = form->type == MERBIT_F32 ? 4 : 8;
-  uint64_t state = 7;
-  int wrong = 0, i, j;
-  int64_t k;
-  products_arrays a;
-  products_vectors v;
-  merbit_plan *plan = NULL;
-  memset(&v, 0, sizeof v);
-  products_arrays_make(context, m, form, &a);
-  if (merbit_plan_create(context, &a.view, &form->plan, &plan) != MERBIT_OK) {
+static void products_case_free(products_case *c) {
+  products_arrays_free(&c->a);
+  free(c->x);
+  free(c->y0);
+  free(c->y);
+}
+
+/* A generated matrix as a CSR on the host. Bits of `bits`: 64-bit offsets, base 1, f32, pattern. */
+TEST_UNUSED static void products_generate(int index, int bits, products_case *c) {
+  products_form form;
+  test_matrix m;
+  int64_t i;
+  memset(&form, 0, sizeof form);
+  test_matrix_make(index, 4, &m);
+  form.offset_type = bits & 1 ? MERBIT_INDEX_64 : MERBIT_INDEX_32;
+  form.base = (bits >> 1) & 1;
+  form.type = bits & 4 ? MERBIT_F32 : MERBIT_F64;
+  form.pattern = (bits >> 3) & 1;
+  for (i = 0; form.pattern && i < m.nnz; i++) {
+    m.values[i] = 1;
+  }
+  products_case_make(NULL, &m, &form, c);
+}
+
+TEST_UNUSED static void products_generated_free(products_case *c) {
+  products_case_free(c);
+  test_matrix_free(&c->m);
+}
+
+/* Inf, -Inf and NaN in a few entries of x: they must reach the rows that have those columns, and no other. */
+TEST_UNUSED static void products_spoil_x(products_case *c, uint64_t seed) {
+  static const double bad[] = {INFINITY, -INFINITY, NAN};
+  uint64_t random = seed;
+  int i;
+  for (i = 0; i < 3 && c->m.cols > 0; i++) {
+    products_set(c->x, test_below(&random, c->m.cols), bad[i], c->form.type);
+  }
+}
+
+/* One product into a y that holds y0, or NaN where beta is 0; fails the test on any row outside the bound. */
+static void products_once(products_case *c, double alpha, double beta, products_multiply multiply,
+                          void *user) {
+  const merbit_type type = c->form.type;
+  double alpha_bytes, beta_bytes; /* room for either type */
+  int64_t i;
+  int wrong;
+  products_set(&alpha_bytes, 0, alpha, type);
+  products_set(&beta_bytes, 0, beta, type);
+  memcpy(c->y, c->y0, (size_t)c->m.rows * products_size(type));
+  for (i = 0; beta == 0 && i < c->m.rows; i++) {
+    products_set(c->y, i, (double)NAN, type);
+  }
+  multiply(user, &c->a.view, &alpha_bytes, c->x, &beta_bytes, c->y);
+  wrong = type == MERBIT_F32
+              ? bound_rows_wrong_f32(&c->m, (float)alpha, (const float *)c->x, (float)beta,
+                                     (const float *)c->y0, (const float *)c->y)
+              : bound_rows_wrong_f64(&c->m, alpha, (const double *)c->x, beta,
+                                     (const double *)c->y0, (const double *)c->y);
+  if (wrong != 0) {
+    fail_msg("%s: %d rows outside the bound (%d-bit offsets, base %d)", c->m.name, wrong,
+             c->form.offset_type == MERBIT_INDEX_64 ? 64 : 32, c->form.base);
+  }
+}
+
+/* ---- Through a plan ------------------------------------------------------------------------------- */
+
+typedef struct products_plan {
+  merbit_context *context;
+  const products_form *form;
+  merbit_plan *plan;
+  size_t x_bytes, y_bytes;
+  merbit_buffer *x, *y, *scalars;
+} products_plan;
+
+static void products_done(merbit_context *context, merbit_status status, const char *what) {
+  if (status != MERBIT_OK) {
     char sentence[MERBIT_MESSAGE_SIZE];
     (void)merbit_last_error(context, sentence, sizeof sentence);
-    fail_msg("%s: %s", m->name, sentence);
+    fail_msg("%s: %s", what, sentence);
   }
-  v.x = (double *)test_allocate(m->cols, sizeof(double));
-  v.y0 = (double *)test_allocate(m->rows, sizeof(double));
-  for (k = 0; k < m->cols; k++) {
-    v.x[k] = test_uniform(&state);
+}
+
+/* A products_multiply; vectors and scalars pass through buffers where the form says so. */
+static void products_spmv(void *user, const merbit_view *view, const void *alpha, const void *x,
+                          const void *beta, void *y) {
+  products_plan *p = (products_plan *)user;
+  const int staged = p->form->plan.vector_memory == MERBIT_MEMORY_HOST;
+  const size_t size = products_size(p->form->type);
+  void *target = y;
+  (void)view;
+  if (!staged) {
+    products_done(p->context, merbit_buffer_upload(p->x, 0, x, p->x_bytes), "x");
+    products_done(p->context, merbit_buffer_upload(p->y, 0, y, p->y_bytes), "y");
+    x = merbit_buffer_pointer(p->x);
+    target = merbit_buffer_pointer(p->y);
   }
-  for (k = 0; k < m->rows; k++) {
-    v.y0[k] = test_uniform(&state);
+  if (p->form->device_scalars) {
+    products_done(p->context, merbit_buffer_upload(p->scalars, 0, alpha, size), "alpha");
+    products_done(p->context, merbit_buffer_upload(p->scalars, size, beta, size), "beta");
+    alpha = merbit_buffer_pointer(p->scalars);
+    beta = (const char *)alpha + size;
   }
-  v.host_x = products_values(v.x, m->cols, form->type);
-  v.host_y = test_allocate(m->rows, size);
-  assert_int_equal(merbit_buffer_create(context, (size_t)m->cols * size, &v.x_buffer), MERBIT_OK);
-  assert_int_equal(merbit_buffer_create(context, (size_t)m->rows * size, &v.y_buffer), MERBIT_OK);
-  assert_int_equal(merbit_buffer_create(context, 2 * size, &v.scalars), MERBIT_OK);
-  assert_int_equal(merbit_buffer_upload(v.x_buffer, 0, v.host_x, (size_t)m->cols * size), MERBIT_OK);
+  products_done(p->context, merbit_spmv(p->plan, NULL, alpha, x, beta, target, NULL), "a product");
+  if (!staged) {
+    products_done(p->context, merbit_buffer_download(p->y, 0, y, p->y_bytes), "y");
+  }
+}
+
+/* Products with alpha and beta in {0, 1, -1, 0.5} in the given form. */
+TEST_UNUSED static void products_check(merbit_context *context, const test_matrix *m,
+                                       const products_form *form) {
+  const size_t size = products_size(form->type);
+  products_case c;
+  products_plan p;
+  int i, j;
+  memset(&p, 0, sizeof p);
+  products_case_make(context, m, form, &c);
+  p.context = context;
+  p.form = form;
+  p.x_bytes = (size_t)m->cols * size;
+  p.y_bytes = (size_t)m->rows * size;
+  products_done(context, merbit_plan_create(context, &c.a.view, &form->plan, &p.plan), m->name);
+  products_done(context, merbit_buffer_create(context, p.x_bytes, &p.x), "x");
+  products_done(context, merbit_buffer_create(context, p.y_bytes, &p.y), "y");
+  products_done(context, merbit_buffer_create(context, 2 * size, &p.scalars), "the scalars");
   for (i = 0; i < 4; i++) {
     for (j = 0; j < 4; j++) {
-      if (!form->few_scalars || (i == 0 && j == 1) || (i == 3 && j == 2)) {
-        wrong += products_once(context, plan, m, form, &v, scalars[i], scalars[j]);
+      if (!form->few_scalars || (i == 1 && j == 0) || (i == 3 && j == 2)) {
+        products_once(&c, products_scalars[i], products_scalars[j], products_spmv, &p);
       }
     }
   }
-  merbit_buffer_destroy(v.x_buffer);
-  merbit_buffer_destroy(v.y_buffer);
-  merbit_buffer_destroy(v.scalars);
-  free(v.x);
-  free(v.y0);
-  free(v.host_x);
-  free(v.host_y);
-  merbit_plan_destroy(plan);
-  products_arrays_free(&a);
-  if (wrong != 0) {
-    fail_msg("%s: %d rows outside the bound", m->name, wrong);
-  }
+  merbit_buffer_destroy(p.x);
+  merbit_buffer_destroy(p.y);
+  merbit_buffer_destroy(p.scalars);
+  merbit_plan_destroy(p.plan);
+  products_case_free(&c);
 }
 
 #endif /* TEST_SUPPORT_PRODUCTS_H */

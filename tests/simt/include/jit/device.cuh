@@ -1,9 +1,12 @@
 // The CPU's answer to templates/jit/device.cuh: the same names over simt.h. Kernels are static,
 // so that several specialisations of one file live in one program, each in a namespace of its
-// own.
+// own. There is more here than there: what later kernels will want; its line in
+// templates/jit/device.cuh comes with the first kernel that does.
 #ifndef SIMT_DEVICE_CUH
 #define SIMT_DEVICE_CUH
 #include "../../simt.h"
+
+#include <type_traits>
 
 #define MBK_KERNEL [[maybe_unused]] static void
 #define MBK_DEVICE [[maybe_unused]] static inline
@@ -14,6 +17,19 @@ typedef int mbk_i32;
 typedef unsigned mbk_u32;
 typedef long long mbk_i64;
 typedef unsigned long long mbk_u64;
+
+template <class T, class... Types>
+constexpr bool simt_one_of = (std::is_same_v<T, Types> || ...);
+
+template <class T> using simt_type = std::common_type_t<T>; // T, but not deduced here
+
+template <class T> MBK_DEVICE T simt_sum(T a, T b) { // integers wrap
+  if constexpr (std::is_same_v<T, mbk_i32>) {
+    return (T)((mbk_u32)a + (mbk_u32)b);
+  } else {
+    return a + b;
+  }
+}
 
 #define SIMT_SITE const char *file = __builtin_FILE(), int line = __builtin_LINE()
 
@@ -59,8 +75,37 @@ template <class T>
 MBK_DEVICE T mbk_shuffle_down(mbk_u32 mask, T value, int delta, int width, SIMT_SITE) {
   return simt_exchange(SIMT_SHUFFLE_DOWN, mask, value, delta, width, {file, line});
 }
+template <class T>
+MBK_DEVICE T mbk_shuffle_xor(mbk_u32 mask, T value, int lanes, int width, SIMT_SITE) {
+  return simt_exchange(SIMT_SHUFFLE_XOR, mask, value, lanes, width, {file, line});
+}
+
+MBK_DEVICE mbk_u32 simt_vote(simt_state state, mbk_u32 mask, bool flag, simt_site site) {
+  return (mbk_u32)simt_collective({state, mask, 1, 0, site}, flag, {}).half[0];
+}
 MBK_DEVICE mbk_u32 mbk_ballot(mbk_u32 mask, bool flag, SIMT_SITE) {
-  return (mbk_u32)simt_collective({SIMT_BALLOT, mask, 1, 0, {file, line}}, flag, {}).half[0];
+  return simt_vote(SIMT_BALLOT, mask, flag, {file, line});
+}
+MBK_DEVICE bool mbk_any(mbk_u32 mask, bool flag, SIMT_SITE) {
+  return simt_vote(SIMT_ANY, mask, flag, {file, line}) != 0;
+}
+MBK_DEVICE bool mbk_all(mbk_u32 mask, bool flag, SIMT_SITE) {
+  return simt_vote(SIMT_ALL, mask, flag, {file, line}) != 0;
+}
+// The lanes with the same bits as this one.
+template <class T> MBK_DEVICE mbk_u32 mbk_match_any(mbk_u32 mask, T value, SIMT_SITE) {
+  static_assert(sizeof(T) == 4 || sizeof(T) == 8, "as __match_any_sync");
+  simt_word word = {};
+  memcpy(&word, &value, sizeof value);
+  return (mbk_u32)simt_collective({SIMT_MATCH_ANY, mask, 1, sizeof value, {file, line}}, 0,
+                                  word)
+      .half[0];
+}
+template <class T> MBK_DEVICE T mbk_reduce_add(mbk_u32 mask, T value, SIMT_SITE) {
+  static_assert(simt_one_of<T, mbk_i32, mbk_u32>, "as __reduce_add_sync");
+  return (T)simt_collective({SIMT_REDUCE_ADD, mask, 1, 4, {file, line}}, 0,
+                            {{(mbk_u32)value, 0}})
+      .half[0];
 }
 
 MBK_DEVICE int mbk_popcount(mbk_u32 bits) {
@@ -69,18 +114,49 @@ MBK_DEVICE int mbk_popcount(mbk_u32 bits) {
 MBK_DEVICE int mbk_popcount(mbk_u64 bits) {
   return __builtin_popcountll(bits);
 }
+// Zeros above the highest bit, as __clz; and the place of the lowest bit from 1, as __ffs.
+MBK_DEVICE int mbk_leading_zeros(mbk_u32 bits) {
+  return bits == 0 ? 32 : __builtin_clz(bits);
+}
+MBK_DEVICE int mbk_leading_zeros(mbk_u64 bits) {
+  return bits == 0 ? 64 : __builtin_clzll(bits);
+}
+MBK_DEVICE int mbk_first_bit(mbk_u32 bits) {
+  return __builtin_ffs((int)bits);
+}
+MBK_DEVICE int mbk_first_bit(mbk_u64 bits) {
+  return __builtin_ffsll((long long)bits);
+}
 
-template <class T> MBK_DEVICE void mbk_atomic_add(T *address, T value) {
-  simt_hesitate();
-  *address += value;
+// Each atomic for the types that CUDA has it for; the old value.
+template <class T> MBK_DEVICE T mbk_atomic_add(T *address, T value) {
+  static_assert(simt_one_of<T, mbk_i32, mbk_u32, mbk_u64, float, double>, "as atomicAdd");
+  return simt_atomic(address, [=](T old) { return simt_sum(old, value); });
 }
-MBK_DEVICE void mbk_atomic_or(mbk_u32 *address, mbk_u32 bits) {
-  simt_hesitate();
-  *address |= bits;
+template <class T> MBK_DEVICE T mbk_atomic_min(T *address, simt_type<T> value) {
+  static_assert(simt_one_of<T, mbk_i32, mbk_u32, mbk_i64, mbk_u64>, "as atomicMin");
+  return simt_atomic(address, [=](T old) { return value < old ? value : old; });
 }
-MBK_DEVICE void mbk_atomic_min(mbk_u64 *address, mbk_u64 value) {
-  simt_hesitate();
-  *address = value < *address ? value : *address;
+template <class T> MBK_DEVICE T mbk_atomic_max(T *address, simt_type<T> value) {
+  static_assert(simt_one_of<T, mbk_i32, mbk_u32, mbk_i64, mbk_u64>, "as atomicMax");
+  return simt_atomic(address, [=](T old) { return value > old ? value : old; });
+}
+template <class T> MBK_DEVICE T mbk_atomic_or(T *address, simt_type<T> bits) {
+  static_assert(simt_one_of<T, mbk_i32, mbk_u32, mbk_u64>, "as atomicOr");
+  return simt_atomic(address, [=](T old) { return old | bits; });
+}
+template <class T> MBK_DEVICE T mbk_atomic_and(T *address, simt_type<T> bits) {
+  static_assert(simt_one_of<T, mbk_i32, mbk_u32, mbk_u64>, "as atomicAnd");
+  return simt_atomic(address, [=](T old) { return old & bits; });
+}
+template <class T> MBK_DEVICE T mbk_atomic_exchange(T *address, simt_type<T> value) {
+  static_assert(simt_one_of<T, mbk_i32, mbk_u32, mbk_u64, float>, "as atomicExch");
+  return simt_atomic(address, [=](T) { return value; });
+}
+template <class T>
+MBK_DEVICE T mbk_atomic_swap_if(T *address, simt_type<T> expected, simt_type<T> value) {
+  static_assert(simt_one_of<T, mbk_i32, mbk_u32, mbk_u64>, "as atomicCAS");
+  return simt_atomic(address, [=](T old) { return old == expected ? value : old; });
 }
 
 template <class T> MBK_DEVICE T mbk_load(const T *address) {
