@@ -2288,9 +2288,16 @@ static merbit_status mbi_device_enter(merbit_context *context) {
                           "cuCtxPushCurrent", "entering the GPU's context");
 }
 
-/* Enter in order to release: on a dead context there is nothing to do, and nothing to report. */
+/* Enter in order to release: on a dead context there is nothing to do, and a failure is not
+ * reported, for it would hide the one that led here. */
 static int mbi_device_enter_alive(merbit_context *context) {
-  return mbi_device_lost(context) == 0 && mbi_device_enter(context) == MERBIT_OK;
+  mbi_curesult result;
+  if (mbi_device_lost(context) != 0) {
+    return 0;
+  }
+  result = context->device.driver.ctx_push(context->device.cuda_context);
+  (void)mbi_device_bury(context, result);
+  return result == 0;
 }
 
 static void mbi_device_leave(merbit_context *context) {
@@ -2458,10 +2465,10 @@ static int mbi_device_owns(merbit_context *context, const void *pointer) {
 /* ==== >>jit/sources.c  kernel texts ======================================================= */
 /* Each kernel file as it stands in templates/, in pieces that every compiler accepts. */
 static const char *const mbi_source_jit_device_cuh[] = {
-  "// What kernels take from the GPU: indices, barriers, shuffles, atomics, loads. The only file with\n"
-  "// intrinsics; tests put a CPU implementation of the same names in its place. Shuffles and votes take\n"
-  "// the mask of the lanes that take part; a group of `width` lanes, a power of two, exchanges within\n"
-  "// itself. Shared memory is dynamic only: the launcher passes its size.\n"
+  "// What kernels take from the GPU: indices, barriers, shuffles, atomics, loads. The only file\n"
+  "// with intrinsics; tests put a CPU implementation of the same names in its place. Shuffles and\n"
+  "// votes take the mask of the lanes that take part; a group of `width` lanes, a power of two,\n"
+  "// exchanges within itself. Shared memory is dynamic only: the launcher passes its size.\n"
   "\n"
   "#ifndef MBK_DEVICE_CUH\n"
   "#define MBK_DEVICE_CUH\n"
@@ -2476,13 +2483,25 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "typedef long long mbk_i64;\n"
   "typedef unsigned long long mbk_u64;\n"
   "\n"
-  "MBK_DEVICE mbk_u32 mbk_thread() { return threadIdx.x; }\n"
-  "MBK_DEVICE mbk_u32 mbk_block() { return blockIdx.x; }\n"
-  "MBK_DEVICE mbk_u32 mbk_grid() { return gridDim.x; }\n"
-  "MBK_DEVICE mbk_u32 mbk_lane() { return threadIdx.x & 31u; }\n"
+  "MBK_DEVICE mbk_u32 mbk_thread() {\n"
+  "  return threadIdx.x;\n"
+  "}\n"
+  "MBK_DEVICE mbk_u32 mbk_block() {\n"
+  "  return blockIdx.x;\n"
+  "}\n"
+  "MBK_DEVICE mbk_u32 mbk_grid() {\n"
+  "  return gridDim.x;\n"
+  "}\n"
+  "MBK_DEVICE mbk_u32 mbk_lane() {\n"
+  "  return threadIdx.x & 31u;\n"
+  "}\n"
   "\n"
-  "MBK_DEVICE void mbk_block_sync() { __syncthreads(); }\n"
-  "MBK_DEVICE void mbk_warp_sync(mbk_u32 mask) { __syncwarp(mask); }\n"
+  "MBK_DEVICE void mbk_block_sync() {\n"
+  "  __syncthreads();\n"
+  "}\n"
+  "MBK_DEVICE void mbk_warp_sync(mbk_u32 mask) {\n"
+  "  __syncwarp(mask);\n"
+  "}\n"
   "\n"
   "template <class T> MBK_DEVICE T mbk_shuffle(mbk_u32 mask, T value, int lane, int width) {\n"
   "  return __shfl_sync(mask, value, lane, width);\n"
@@ -2493,17 +2512,31 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "template <class T> MBK_DEVICE T mbk_shuffle_down(mbk_u32 mask, T value, int delta, int width) {\n"
   "  return __shfl_down_sync(mask, value, delta, width);\n"
   "}\n"
-  "MBK_DEVICE mbk_u32 mbk_ballot(mbk_u32 mask, bool flag) { return __ballot_sync(mask, flag); }\n"
-  "\n",
-  "MBK_DEVICE int mbk_popcount(mbk_u32 bits) { return __popc(bits); }\n"
-  "MBK_DEVICE int mbk_popcount(mbk_u64 bits) { return __popcll(bits); }\n"
+  "MBK_DEVICE mbk_u32 mbk_ballot(mbk_u32 mask, bool flag) {\n",
+  "  return __ballot_sync(mask, flag);\n"
+  "}\n"
   "\n"
-  "template <class T> MBK_DEVICE void mbk_atomic_add(T *address, T value) { atomicAdd(address, value); }\n"
-  "MBK_DEVICE void mbk_atomic_or(mbk_u32 *address, mbk_u32 bits) { atomicOr(address, bits); }\n"
-  "MBK_DEVICE void mbk_atomic_min(mbk_u64 *address, mbk_u64 value) { atomicMin(address, value); }\n"
+  "MBK_DEVICE int mbk_popcount(mbk_u32 bits) {\n"
+  "  return __popc(bits);\n"
+  "}\n"
+  "MBK_DEVICE int mbk_popcount(mbk_u64 bits) {\n"
+  "  return __popcll(bits);\n"
+  "}\n"
+  "\n"
+  "template <class T> MBK_DEVICE void mbk_atomic_add(T *address, T value) {\n"
+  "  atomicAdd(address, value);\n"
+  "}\n"
+  "MBK_DEVICE void mbk_atomic_or(mbk_u32 *address, mbk_u32 bits) {\n"
+  "  atomicOr(address, bits);\n"
+  "}\n"
+  "MBK_DEVICE void mbk_atomic_min(mbk_u64 *address, mbk_u64 value) {\n"
+  "  atomicMin(address, value);\n"
+  "}\n"
   "\n"
   "// Read-only data that nobody writes during the launch.\n"
-  "template <class T> MBK_DEVICE T mbk_load(const T *address) { return __ldg(address); }\n"
+  "template <class T> MBK_DEVICE T mbk_load(const T *address) {\n"
+  "  return __ldg(address);\n"
+  "}\n"
   "\n"
   "#endif\n",
   NULL};
@@ -2517,7 +2550,8 @@ static const char *const mbi_source_spmv_algebra_cuh[] = {
   "#error \"define MBK_VECTOR: the type of x and y in memory\"\n"
   "#endif\n"
   "#ifndef MBK_SCALARS_DEVICE\n"
-  "#error \"define MBK_SCALARS_DEVICE: 1 if alpha and beta are read through device pointers, 0 if passed\"\n"
+  "#error                                                                                         \\\n"
+  "    \"define MBK_SCALARS_DEVICE: 1 if alpha and beta are read through device pointers, 0 if passed\"\n"
   "#endif\n"
   "\n"
   "// Plus-times. Every sum starts at MBK_ZERO, so that a sum that is zero is +0 in any order.\n"
@@ -2525,13 +2559,14 @@ static const char *const mbi_source_spmv_algebra_cuh[] = {
   "#define MBK_ADD(a, b) ((a) + (b))\n"
   "#define MBK_MUL(a, x) ((MBK_COMPUTE)(a) * (MBK_COMPUTE)(x))\n"
   "\n"
-  "// alpha and beta as kernel parameters. A null device pointer stands for the default. MBK_SCALARS_LOAD goes\n"
-  "// where MBK_COMMIT follows: held from a kernel's start, the two would cost registers.\n"
+  "// alpha and beta as kernel parameters. A null device pointer stands for the default.\n"
+  "// MBK_SCALARS_LOAD goes where MBK_COMMIT follows: held from a kernel's start, the two would\n"
+  "// cost registers.\n"
   "#if MBK_SCALARS_DEVICE\n"
   "#define MBK_SCALAR_PARAMETERS const MBK_COMPUTE *alpha_at, const MBK_COMPUTE *beta_at\n"
   "#define MBK_ALPHA (alpha_at ? *alpha_at : (MBK_COMPUTE)1)\n"
-  "#define MBK_SCALARS_LOAD                                                                         \\\n"
-  "  const MBK_COMPUTE alpha = MBK_ALPHA;                                                           \\\n"
+  "#define MBK_SCALARS_LOAD                                                                       \\\n"
+  "  const MBK_COMPUTE alpha = MBK_ALPHA;                                                         \\\n"
   "  const MBK_COMPUTE beta = beta_at ? *beta_at : (MBK_COMPUTE)0\n"
   "#else\n"
   "#define MBK_SCALAR_PARAMETERS const MBK_COMPUTE alpha, const MBK_COMPUTE beta\n"
@@ -2539,10 +2574,10 @@ static const char *const mbi_source_spmv_algebra_cuh[] = {
   "#define MBK_SCALARS_LOAD\n"
   "#endif\n"
   "\n"
-  "// Every row passes here exactly once with its final sum. With alpha 0 the sum is zero because nothing\n"
-  "// was read; with beta 0 the old y is not read.\n"
+  "// Every row passes here exactly once with its final sum. With alpha 0 the sum is zero because\n"
+  "// nothing was read; with beta 0 the old y is not read.\n",
   "MBK_DEVICE void mbk_commit(MBK_VECTOR *y, mbk_u64 row, MBK_COMPUTE sum, MBK_COMPUTE alpha,\n"
-  "                           MBK_COMPUTE beta) {\n",
+  "                           MBK_COMPUTE beta) {\n"
   "  y[row] = (MBK_VECTOR)(beta == (MBK_COMPUTE)0 ? alpha * sum\n"
   "                                               : alpha * sum + beta * (MBK_COMPUTE)y[row]);\n"
   "}\n"
@@ -2550,7 +2585,8 @@ static const char *const mbi_source_spmv_algebra_cuh[] = {
   NULL};
 
 static const char *const mbi_source_spmv_arrays_cu[] = {
-  "// A plan's CSR arrays that came in device memory: their check and their narrowing to 32-bit columns.\n"
+  "// A plan's CSR arrays that came in device memory: their check and their narrowing to 32-bit\n"
+  "// columns.\n"
   "#ifndef MBK_ROW_PTR\n"
   "#error \"define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64\"\n"
   "#endif\n"
@@ -2562,8 +2598,8 @@ static const char *const mbi_source_spmv_arrays_cu[] = {
   "#endif\n"
   "#include \"jit/device.cuh\"\n"
   "\n"
-  "// *bad becomes 1 if row_ptr does not rise from the base to nnz + base, or a column is out of range.\n"
-  "// Launch: any grid of 256 threads. Each thread strides over both arrays.\n"
+  "// *bad becomes 1 if row_ptr does not rise from the base to nnz + base, or a column is out of\n"
+  "// range. Launch: any grid of 256 threads. Each thread strides over both arrays.\n"
   "MBK_KERNEL MBK_BOUNDS(256)\n"
   "    mbk_arrays_check(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind, mbk_i64 rows,\n"
   "                     mbk_i64 cols, mbk_i64 nnz, mbk_u32 *bad) {\n"
@@ -2593,7 +2629,8 @@ static const char *const mbi_source_spmv_arrays_cu[] = {
   NULL};
 
 static const char *const mbi_source_spmv_merbit_tile_cuh[] = {
-  "// TILE, the schedule of MERBIT, built on the GPU: part of spmv/merbit.cu, whose macros and types it uses.\n"
+  "// TILE, the schedule of MERBIT, built on the GPU: part of spmv/merbit.cu, whose macros and\n"
+  "// types it uses.\n"
   "#ifndef MBK_TILE_STEPS\n"
   "#error \"include spmv/merbit.cu, which opens with the list of macros\"\n"
   "#endif\n"
@@ -2614,9 +2651,10 @@ static const char *const mbi_source_spmv_merbit_tile_cuh[] = {
   "  return low;\n"
   "}\n"
   "\n"
-  "// TILE (Algorithm 2). The row step of row r stands at path position row_ptr[r + 1] + r, so one coalesced\n"
-  "// pass over a tile's rows sets its step bits; each lane then cuts out its sigma bits.\n"
-  "// Launch: one group per tile, 128 threads per block. Shared: mbk_u32[128 / omega][MBK_STEP_WORDS].\n"
+  "// TILE (Algorithm 2). The row step of row r stands at path position row_ptr[r + 1] + r, so one\n"
+  "// coalesced pass over a tile's rows sets its step bits; each lane then cuts out its sigma bits.\n"
+  "// Launch: one group per tile, 128 threads per block. Shared: mbk_u32[128 /\n"
+  "// omega][MBK_STEP_WORDS].\n"
   "#define MBK_STEP_WORDS ((MBK_TILE_STEPS + 31) / 32 + 2)\n"
   "MBK_KERNEL MBK_BOUNDS(128)\n"
   "    mbk_merbit_build(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mbk_u64 nnz, mbk_u64 tiles,\n"
@@ -2625,8 +2663,8 @@ static const char *const mbi_source_spmv_merbit_tile_cuh[] = {
   "  const mbk_u32 group = mbk_thread() / MBK_OMEGA, lane = mbk_thread() % MBK_OMEGA;\n"
   "  const mbk_u32 mask = mbk_group_mask();\n"
   "  const mbk_u64 tile = (mbk_u64)mbk_block() * (128 / MBK_OMEGA) + group;\n"
-  "  const mbk_u64 path = rows + nnz, start = tile * MBK_TILE_STEPS;\n"
-  "  mbk_u32 *bits = (mbk_u32 *)shared + group * MBK_STEP_WORDS;\n",
+  "  const mbk_u64 path = rows + nnz, start = tile * MBK_TILE_STEPS;\n",
+  "  mbk_u32 *bits = (mbk_u32 *)shared + group * MBK_STEP_WORDS;\n"
   "  if (tile >= tiles) {\n"
   "    return;\n"
   "  }\n"
@@ -2662,9 +2700,9 @@ static const char *const mbi_source_spmv_merbit_tile_cuh[] = {
   "  y_offset -= count;\n"
   "  const mbk_u32 steps = (mbk_u32)(end - start);\n"
   "  const mbk_u32 x_offset = (at < steps ? at : steps) - (mbk_u32)y_offset;\n"
-  "  lane_desc[tile * MBK_OMEGA + lane] =\n"
-  "      (MBK_DESCRIPTOR)flags << (2 * MBK_COORDINATE_BITS) |\n"
-  "      (MBK_DESCRIPTOR)y_offset << MBK_COORDINATE_BITS | (MBK_DESCRIPTOR)x_offset;\n",
+  "  lane_desc[tile * MBK_OMEGA + lane] = (MBK_DESCRIPTOR)flags << (2 * MBK_COORDINATE_BITS) |\n",
+  "                                       (MBK_DESCRIPTOR)y_offset << MBK_COORDINATE_BITS |\n"
+  "                                       (MBK_DESCRIPTOR)x_offset;\n"
   "  if (lane == 0) {\n"
   "    tile_x[tile] = (MBK_TILE)(start - first_row);\n"
   "    tile_y[tile] = (MBK_TILE)first_row | (first_row == end_row ? MBK_MARK : (MBK_TILE)0);\n"
@@ -2681,11 +2719,12 @@ static const char *const mbi_source_spmv_merbit_cu[] = {
   "// Source: Zhang, Yao, Jiang, Zhang, \"MERBIT: A GPU-Based SpMV Method for Iterative Workloads\",\n"
   "// section 4; the carry-out commit is ours.\n"
   "//\n"
-  "// The merge path walks from (0, 0) to (nnz, rows): a nonzero step consumes a nonzero, a row step ends a row.\n"
-  "// A tile is omega * sigma steps, a lane sigma steps; a group of omega lanes works on a tile, and a warp\n"
-  "// holds 32 / omega groups. Tile t starts at (tile_x[t], tile_y[t]); the top bit of tile_y marks a tile\n"
-  "// without a row step. A lane descriptor packs, from the top, sigma step bits (1: row step), the lane's row\n"
-  "// offset and its nonzero offset from the tile's start, MBK_COORDINATE_BITS each.\n"
+  "// The merge path walks from (0, 0) to (nnz, rows): a nonzero step consumes a nonzero, a row\n"
+  "// step ends a row. A tile is omega * sigma steps, a lane sigma steps; a group of omega lanes\n"
+  "// works on a tile, and a warp holds 32 / omega groups. Tile t starts at (tile_x[t], tile_y[t]);\n"
+  "// the top bit of tile_y marks a tile without a row step. A lane descriptor packs, from the top,\n"
+  "// sigma step bits (1: row step), the lane's row offset and its nonzero offset from the tile's\n"
+  "// start, MBK_COORDINATE_BITS each.\n"
   "#ifndef MBK_VALUE\n"
   "#error \"define MBK_VALUE: the type of the matrix's values in memory\"\n"
   "#endif\n"
@@ -2726,7 +2765,8 @@ static const char *const mbi_source_spmv_merbit_cu[] = {
   "#define MBK_BLOCK_TILES (MBK_THREADS / MBK_OMEGA)\n"
   "#define MBK_MARK ((MBK_TILE)1 << (sizeof(MBK_TILE) * 8 - 1))\n"
   "#define MBK_ROW(entry) ((entry) & (MBK_TILE)~MBK_MARK)\n"
-  "// Nonzeros whose loads one lane keeps in flight. More would cost registers and so warps, which hide more.\n"
+  "// Nonzeros whose loads one lane keeps in flight. More would cost registers and so warps, which\n"
+  "// hide more.\n"
   "#define MBK_UNROLL (MBK_SIGMA < 3 ? MBK_SIGMA : 3)\n"
   "\n"
   "// The lanes of this thread's group within its warp.\n"
@@ -2747,9 +2787,9 @@ static const char *const mbi_source_spmv_merbit_cu[] = {
   "  const MBK_VECTOR *x;\n"
   "};\n"
   "\n"
-  "// The products of up to MBK_UNROLL nonzeros of one lane, from nonzero `at` in steps of omega: all\n"
-  "// indices and values are in flight before the first x is asked for. Slots at and beyond `count` stay\n"
-  "// untouched: padding with zeros would turn an Inf of x into NaN.\n"
+  "// The products of up to MBK_UNROLL nonzeros of one lane, from nonzero `at` in steps of omega:\n"
+  "// all indices and values are in flight before the first x is asked for. Slots at and beyond\n"
+  "// `count` stay untouched: padding with zeros would turn an Inf of x into NaN.\n"
   "MBK_DEVICE void mbk_products(const mbk_stream &a, mbk_u32 at, mbk_u32 count,\n"
   "                             MBK_COMPUTE (&product)[MBK_UNROLL]) {\n"
   "  mbk_i32 column[MBK_UNROLL];\n"
@@ -2797,8 +2837,9 @@ static const char *const mbi_source_spmv_merbit_cu[] = {
   "  return sum;\n"
   "}\n"
   "\n"
-  "// A tile with row ends (Algorithm 4): each lane walks its steps over the staged products. Row sums go to\n"
-  "// `sums`, complete but for what earlier tiles hold of the first; returns what follows the last row end.\n"
+  "// A tile with row ends (Algorithm 4): each lane walks its steps over the staged products. Row\n"
+  "// sums go to `sums`, complete but for what earlier tiles hold of the first; returns what\n"
+  "// follows the last row end.\n"
   "MBK_DEVICE MBK_COMPUTE mbk_tile_rows(const MBK_COMPUTE *products, MBK_DESCRIPTOR descriptor,\n"
   "                                     int steps, mbk_u32 lane, mbk_u32 mask, MBK_COMPUTE *sums) {\n"
   "  const MBK_DESCRIPTOR field = ((MBK_DESCRIPTOR)1 << MBK_COORDINATE_BITS) - 1;\n",
@@ -2823,8 +2864,9 @@ static const char *const mbi_source_spmv_merbit_cu[] = {
   "      }\n"
   "    }\n"
   "  }\n"
-  "  // Segmented sum of what each lane holds after its last row end (Algorithm 5): a lane without a row end\n"
-  "  // adds what the lanes before it carry, back to and including the nearest one with a row end.\n"
+  "  // Segmented sum of what each lane holds after its last row end (Algorithm 5): a lane without\n"
+  "  // a row end adds what the lanes before it carry, back to and including the nearest one with a\n"
+  "  // row end.\n"
   "  const bool ends = row != first_row;\n"
   "  int closed = ends || lane == 0;\n"
   "  for (int d = 1; mbk_ballot(mask, !closed); d <<= 1) {\n"
@@ -2842,8 +2884,8 @@ static const char *const mbi_source_spmv_merbit_cu[] = {
   "  return mbk_shuffle(mask, sum, MBK_OMEGA - 1, MBK_OMEGA);\n"
   "}\n"
   "\n"
-  "// What the block's tiles before tile `t` hold of the row that is open there, in their order: the tails from\n"
-  "// the last of them with a row end on. `found` tells if there is such a tile.\n",
+  "// What the block's tiles before tile `t` hold of the row that is open there, in their order:\n"
+  "// the tails from the last of them with a row end on. `found` tells if there is such a tile.\n",
   "MBK_DEVICE MBK_COMPUTE mbk_carry(const MBK_COMPUTE *tails, const mbk_u32 *ends, mbk_u32 t,\n"
   "                                 bool &found) {\n"
   "  mbk_u32 from = t;\n"
@@ -2863,22 +2905,24 @@ static const char *const mbi_source_spmv_merbit_cu[] = {
   "// MBK_COMPUTE staged[MBK_BLOCK_TILES][MBK_TILE_STEPS] (a tile's products, then its row sums),\n"
   "// MBK_COMPUTE tails[MBK_BLOCK_TILES], mbk_u32 ends[MBK_BLOCK_TILES].\n"
   "//\n"
-  "// A group writes the rows that end in its tile, coalesced, but for the first, which waits for what earlier\n"
-  "// tiles of the block carry. The first row end of a block may lack what earlier blocks hold. Carry-out\n"
-  "// commit: that part goes to carry_first[block], and what follows the block's last row end to\n"
-  "// carry_out[block]; mbk_merbit_fixup adds them up. Dual-buffer commit (plain A x): both are added to y\n"
-  "// atomically, and the same entry of z is zeroed for the next product.\n"
+  "// A group writes the rows that end in its tile, coalesced, but for the first, which waits for\n"
+  "// what earlier tiles of the block carry. The first row end of a block may lack what earlier\n"
+  "// blocks hold. Carry-out commit: that part goes to carry_first[block], and what follows the\n"
+  "// block's last row end to carry_out[block]; mbk_merbit_fixup adds them up. Dual-buffer commit\n"
+  "// (plain A x): both are added to y atomically, and the same entry of z is zeroed for the next\n"
+  "// product.\n"
   "MBK_KERNEL MBK_BOUNDS(MBK_THREADS)\n"
   "    mbk_merbit_product(const MBK_TILE *tile_x, const MBK_TILE *tile_y,\n"
   "                       const MBK_DESCRIPTOR *lane_desc, const mbk_i32 *col_ind,\n"
-  "                       const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y, mbk_u64 path,\n"
-  "                       mbk_u64 tiles,\n"
+  "                       const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,\n"
+  "                       mbk_u64 path, mbk_u64 tiles,\n"
   "#if MBK_DUAL\n"
   "                       MBK_VECTOR *z, mbk_u64 rows) {\n"
   "  const bool multiply = true;\n"
   "#else\n"
-  "                       MBK_COMPUTE *carry_first, MBK_COMPUTE *carry_out, MBK_SCALAR_PARAMETERS) {\n"
-  "  const bool multiply = MBK_ALPHA != (MBK_COMPUTE)0;\n",
+  "                       MBK_COMPUTE *carry_first, MBK_COMPUTE *carry_out,\n"
+  "                       MBK_SCALAR_PARAMETERS) {\n",
+  "  const bool multiply = MBK_ALPHA != (MBK_COMPUTE)0;\n"
   "#endif\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  const mbk_u32 group = mbk_thread() / MBK_OMEGA, lane = mbk_thread() % MBK_OMEGA;\n"
@@ -2913,14 +2957,15 @@ static const char *const mbi_source_spmv_merbit_cu[] = {
   "#pragma unroll\n"
   "        for (int u = 0; u < MBK_UNROLL; u++) {\n"
   "          const mbk_u32 k = at + (mbk_u32)u * MBK_OMEGA;\n"
-  "          if (k < count) {\n"
+  "          if (k < count) {\n",
   "            products[k] = product[u];\n"
   "          }\n"
-  "        }\n",
+  "        }\n"
   "      }\n"
   "      mbk_warp_sync(mask);\n"
   "      const mbk_u64 left = path - tile * MBK_TILE_STEPS;\n"
-  "      const int steps = (int)(left < MBK_TILE_STEPS ? left : MBK_TILE_STEPS) - (int)lane * MBK_SIGMA;\n"
+  "      const int steps =\n"
+  "          (int)(left < MBK_TILE_STEPS ? left : MBK_TILE_STEPS) - (int)lane * MBK_SIGMA;\n"
   "      tail = mbk_tile_rows(products, descriptor, steps, lane, mask, sums);\n"
   "    }\n"
   "    if (lane == 0) {\n"
@@ -2979,17 +3024,17 @@ static const char *const mbi_source_spmv_merbit_cu[] = {
   "  }\n"
   "}\n"
   "\n"
-  "#if !MBK_DUAL\n"
-  "// The first row that ends in each block of the product: what the blocks before it carried since the row\n",
-  "// began, then its own part, in that order. A row over many blocks is added up by the whole thread block.\n"
-  "// Launch: MBK_FIXUP_THREADS product blocks per block. Shared: MBK_COMPUTE[MBK_FIXUP_THREADS], then\n"
-  "// mbk_u32[MBK_FIXUP_THREADS / 32].\n"
+  "#if !MBK_DUAL\n",
+  "// The first row that ends in each block of the product: what the blocks before it carried since\n"
+  "// the row began, then its own part, in that order. A row over many blocks is added up by the\n"
+  "// whole thread block. Launch: MBK_FIXUP_THREADS product blocks per block. Shared:\n"
+  "// MBK_COMPUTE[MBK_FIXUP_THREADS], then mbk_u32[MBK_FIXUP_THREADS / 32].\n"
   "#define MBK_FIXUP_THREADS 256\n"
   "#define MBK_FIXUP_LONG 24 // carries beyond which a row is shared by the thread block\n"
   "MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS)\n"
   "    mbk_merbit_fixup(const MBK_ROW_PTR *row_ptr, const MBK_TILE *tile_y,\n"
-  "                     const MBK_COMPUTE *carry_first, const MBK_COMPUTE *carry_out, MBK_VECTOR *y,\n"
-  "                     mbk_u64 tiles, mbk_u64 blocks, MBK_SCALAR_PARAMETERS) {\n"
+  "                     const MBK_COMPUTE *carry_first, const MBK_COMPUTE *carry_out,\n"
+  "                     MBK_VECTOR *y, mbk_u64 tiles, mbk_u64 blocks, MBK_SCALAR_PARAMETERS) {\n"
   "  MBK_SCALARS_LOAD;\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  MBK_COMPUTE *const partial = (MBK_COMPUTE *)shared;\n"
@@ -3011,10 +3056,10 @@ static const char *const mbi_source_spmv_merbit_cu[] = {
   "        }\n"
   "        MBK_COMMIT(row, MBK_ADD(sum, carry_first[block]));\n"
   "      }\n"
-  "    }\n"
+  "    }\n",
   "  }\n"
   "  const mbk_u32 ballot = mbk_ballot(0xffffffffu, is_long);\n"
-  "  if (mbk_lane() == 0) {\n",
+  "  if (mbk_lane() == 0) {\n"
   "    long_rows[mbk_thread() / 32] = ballot;\n"
   "  }\n"
   "  mbk_block_sync();\n"
@@ -3161,7 +3206,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "798ce6d7e698fdbc6011efd65d91fe2fb5b260c597adee3d6bf804ee9d13321a"
+#define MBI_KERNEL_HASH "00199b54c176aac5798eb98f72f1e96ba161b924dde290ba989325948355601e"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -7807,7 +7852,12 @@ static void mbi_merge_multiply(merbit_context *context, const merbit_view *csr,
 /* Host views are checked and narrowed on the CPU and uploaded; device CSR views are used where they lie,
  * checked and, if their columns are 64-bit, narrowed by spmv/arrays.cu. */
 #define MBI_ARRAYS_THREADS 256
-#define MBI_ARRAYS_GRID 4096
+#define MBI_ARRAYS_GRID 4096 /* the most blocks; each strides over the arrays */
+
+static int64_t mbi_arrays_blocks(int64_t count) {
+  const int64_t blocks = count / MBI_ARRAYS_THREADS + 1;
+  return blocks < MBI_ARRAYS_GRID ? blocks : MBI_ARRAYS_GRID;
+}
 
 /* The specialisation of spmv/arrays.cu for a device view. */
 static merbit_status mbi_arrays_program(merbit_context *context, const merbit_view *view,
@@ -7845,8 +7895,9 @@ static merbit_status mbi_device_csr_check(merbit_context *context, const merbit_
   arguments[4] = &nnz;
   arguments[5] = &bad;
   if (status == MERBIT_OK) {
-    status = mbi_device_launch(context, function, "mbk_arrays_check", MBI_ARRAYS_GRID,
-                               MBI_ARRAYS_THREADS, 0, NULL, arguments);
+    status = mbi_device_launch(context, function, "mbk_arrays_check",
+                               mbi_arrays_blocks(nnz > rows ? nnz : rows), MBI_ARRAYS_THREADS, 0,
+                               NULL, arguments);
   }
   if (status == MERBIT_OK) {
     status = mbi_device_download(context, &found, bad, sizeof found);
@@ -7884,7 +7935,7 @@ static merbit_status mbi_device_csr_narrow(merbit_context *context, const merbit
     arguments[0] = &wide;
     arguments[1] = &nnz;
     arguments[2] = &csr->col_ind;
-    status = mbi_device_launch(context, function, "mbk_arrays_narrow", MBI_ARRAYS_GRID,
+    status = mbi_device_launch(context, function, "mbk_arrays_narrow", mbi_arrays_blocks(nnz),
                                MBI_ARRAYS_THREADS, 0, NULL, arguments);
   }
   return status;
@@ -8505,15 +8556,16 @@ static merbit_status mbi_plan_build_cuda(merbit_plan *plan, int dual) {
     status = mbi_merbit_create(plan);
   }
   mbi_device_leave(context);
-  return status;
+  return status == MERBIT_OK ? mbi_workspace_make(plan, &plan->workspace) : status;
 }
 
-static void mbi_plan_build_cpu(merbit_plan *plan) {
+static merbit_status mbi_plan_build_cpu(merbit_plan *plan) {
   plan->side = MERBIT_SIDE_CPU;
   plan->method = plan->desc.method == MERBIT_METHOD_REFERENCE ? MERBIT_METHOD_REFERENCE
                                                               : MERBIT_METHOD_MERGE;
   plan->values = plan->csr.values;
   plan->tasks = mbi_merge_tasks(plan->context, &plan->csr);
+  return mbi_workspace_make(plan, &plan->workspace);
 }
 
 /* AUTO may still take the CPU when the GPU fails now, if everything is in host memory. */
@@ -8531,19 +8583,19 @@ static merbit_status mbi_plan_build(merbit_plan *plan, int dual) {
   if (status == MERBIT_OK) {
     status = mbi_plan_take_matrix(plan);
   }
-  if (status == MERBIT_OK && plan->side == MERBIT_SIDE_CUDA) {
-    status = mbi_plan_build_cuda(plan, dual);
-    if (status != MERBIT_OK && mbi_plan_may_fall_back(plan, status)) {
-      mbi_plan_release_cuda(plan);
-      mbi_forgive(context, plan->reason, sizeof plan->reason);
-      mbi_log(context, "this plan computes on the CPU: %s", plan->reason);
-      mbi_plan_build_cpu(plan);
-      status = MERBIT_OK;
-    }
-  } else if (status == MERBIT_OK) {
-    mbi_plan_build_cpu(plan);
+  if (status != MERBIT_OK) {
+    return status;
   }
-  return status == MERBIT_OK ? mbi_workspace_make(plan, &plan->workspace) : status;
+  if (plan->side == MERBIT_SIDE_CUDA) {
+    status = mbi_plan_build_cuda(plan, dual);
+    if (status == MERBIT_OK || !mbi_plan_may_fall_back(plan, status)) {
+      return status;
+    }
+    mbi_plan_release_cuda(plan);
+    mbi_forgive(context, plan->reason, sizeof plan->reason);
+    mbi_log(context, "this plan computes on the CPU: %s", plan->reason);
+  }
+  return mbi_plan_build_cpu(plan);
 }
 
 /* `dual` asks for the dual-buffer commit, which only the library's own iterations use. */
@@ -9482,7 +9534,7 @@ static void mbi_pagerank_release(mbi_pagerank *run) {
 static merbit_status mbi_pagerank_prepare(mbi_pagerank *run, merbit_memory memory) {
   merbit_context *context = run->context;
   const merbit_side wish = run->desc.side;
-  char reason[MERBIT_MESSAGE_SIZE];
+  char reason[sizeof run->plan->reason];
   merbit_status status;
   if (wish == MERBIT_SIDE_CPU ||
       (wish == MERBIT_SIDE_AUTO && context->side == MERBIT_SIDE_CPU)) {
@@ -9490,15 +9542,15 @@ static merbit_status mbi_pagerank_prepare(mbi_pagerank *run, merbit_memory memor
   }
   status = mbi_pagerank_prepare_cuda(run);
   if (status == MERBIT_OK || wish == MERBIT_SIDE_CUDA || memory == MERBIT_MEMORY_DEVICE ||
-      status == MERBIT_OUT_OF_MEMORY || status == MERBIT_DEVICE_LOST) {
+      status == MERBIT_OUT_OF_MEMORY) {
     return status;
   }
-  (void)merbit_last_error(context, reason, sizeof reason);
-  mbi_log(context, "this PageRank computes on the CPU: %s", reason);
   mbi_pagerank_release_cuda(run);
+  mbi_forgive(context, reason, sizeof reason);
+  mbi_log(context, "this PageRank computes on the CPU: %s", reason);
   status = mbi_pagerank_prepare_cpu(run);
   if (status == MERBIT_OK) {
-    (void)snprintf(run->plan->reason, sizeof run->plan->reason, "%.383s", reason);
+    memcpy(run->plan->reason, reason, sizeof reason);
   }
   return status;
 }

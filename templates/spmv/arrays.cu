@@ -1,4 +1,5 @@
-// A plan's CSR arrays that came in device memory: their check and their narrowing to 32-bit columns.
+// A plan's CSR arrays that came in device memory: their check and their narrowing to 32-bit
+// columns.
 #ifndef MBK_ROW_PTR
 #error "define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64"
 #endif
@@ -10,8 +11,8 @@
 #endif
 #include "jit/device.cuh"
 
-// *bad becomes 1 if row_ptr does not rise from the base to nnz + base, or a column is out of range.
-// Launch: any grid of 256 threads. Each thread strides over both arrays.
+// *bad becomes 1 if row_ptr does not rise from the base to nnz + base, or a column is out of
+// range. Launch: any grid of 256 threads. Each thread strides over both arrays.
 MBK_KERNEL MBK_BOUNDS(256)
     mbk_arrays_check(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind, mbk_i64 rows,
                      mbk_i64 cols, mbk_i64 nnz, mbk_u32 *bad) {
