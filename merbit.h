@@ -122,9 +122,11 @@
  *
  * NUMBERS. A result's error is at most gamma(k + 2) (|alpha| |A| |x| + |beta| |y|) in every component, for a row
  * of k nonzeros, barring overflow and underflow. beta 0 does not read y; alpha 0 does not read A or x. NaN and
- * Inf stay in the rows whose nonzeros meet them. A sum that is zero is +0. Products are bitwise repeatable for one
- * plan: GPU products whatever the launch, CPU products for one number of threads. merbit_pagerank on the GPU adds
- * atomically where a row spans thread blocks, and is not.
+ * Inf stay in the rows whose nonzeros meet them. A sum that is zero is +0, as every sum is where alpha is 0; what
+ * follows, alpha * sum + beta * y, is IEEE 754's: -1 times an empty row is -0, Inf times one is NaN. Subnormal
+ * numbers are kept. Products are bitwise repeatable for one plan: GPU products whatever the launch, CPU products
+ * for one number of threads. merbit_pagerank on the GPU adds atomically where a row spans thread blocks, and is
+ * not.
  *
  * LIMITS. cols < 2^31. Rows and nonzeros are counted in 64 bits.
  *
