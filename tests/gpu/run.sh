@@ -1,0 +1,28 @@
+#!/bin/sh
+# The tests that need a GPU, then the same under compute-sanitizer: sh tests/gpu/run.sh [BUILD]
+# BUILD is a folder made by `cmake --preset release` and built; build/release where none is given. The
+# sanitizer's runs take every ninth generated matrix (MERBIT_TEST_STRIDE), for it is slow, and leave out gpu_lost, whose
+# purpose is a fault. A tool that the device refuses is quoted.
+set -eu
+root=$(cd "$(dirname "$0")/../.." && pwd)
+build=${1:-$root/build/release}
+ctest --test-dir "$build" -L gpu --output-on-failure --no-tests=error
+command -v compute-sanitizer >/dev/null 2>&1 || {
+  echo "compute-sanitizer is not in PATH; it comes with the CUDA toolkit" >&2
+  exit 1
+}
+log=$build/compute-sanitizer.log
+bad=0
+for test in device pagerank product rules; do
+  for tool in memcheck racecheck initcheck synccheck; do
+    if MERBIT_TEST_STRIDE=${MERBIT_TEST_STRIDE:-9} compute-sanitizer --tool "$tool" --error-exitcode 9 \
+      "$build/tests/test_gpu_$test" >"$log" 2>&1; then
+      printf '%-10s %-10s %s\n' "$test" "$tool" "$(grep -E 'SUMMARY' "$log" | tail -1)"
+    else
+      bad=1
+      printf '%-10s %-10s FAILED\n' "$test" "$tool"
+      tail -40 "$log"
+    fi
+  done
+done
+exit $bad
