@@ -14,8 +14,11 @@ command -v compute-sanitizer >/dev/null 2>&1 || {
 log=$build/compute-sanitizer.log
 bad=0
 for test in device pagerank product rules; do
+  # That test makes the driver refuse an allocation and a cubin: memcheck would count both.
+  [ "$test" = device ] && quiet="--report-api-errors no" || quiet=
   for tool in memcheck racecheck initcheck synccheck; do
-    if MERBIT_TEST_STRIDE=${MERBIT_TEST_STRIDE:-9} compute-sanitizer --tool "$tool" --error-exitcode 9 \
+    [ "$tool" = memcheck ] && options=$quiet || options=
+    if MERBIT_TEST_STRIDE=${MERBIT_TEST_STRIDE:-9} compute-sanitizer --tool "$tool" $options --error-exitcode 9 \
       "$build/tests/test_gpu_$test" >"$log" 2>&1; then
       printf '%-10s %-10s %s\n' "$test" "$tool" "$(grep -E 'SUMMARY' "$log" | tail -1)"
     else
