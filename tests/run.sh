@@ -6,8 +6,11 @@
 # run that printed it.
 set -eu
 case "${1-}" in
-"") ;;
---full) export MERBIT_TEST_FULL=1 ;;
+"") timeout=600 ;;
+--full)
+  export MERBIT_TEST_FULL=1
+  timeout=7200
+  ;;
 *)
   echo "usage: sh tests/run.sh [--full]" >&2
   exit 2
@@ -83,7 +86,7 @@ jobs=$(getconf _NPROCESSORS_ONLN)
 mkdir -p build
 for preset in release sanitize; do
   say "building: $preset (log: build/$preset.log)"
-  { cmake --preset "$preset" -DMERBIT_PYTHON="$python" &&
+  { cmake --preset "$preset" -DMERBIT_PYTHON="$python" -DMERBIT_TEST_TIMEOUT=$timeout &&
     cmake --build --preset "$preset" --parallel "$jobs"; } >build/"$preset".log 2>&1 ||
     { cat build/"$preset".log; exit 1; }
   say "testing: $preset"

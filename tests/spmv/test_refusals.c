@@ -140,6 +140,30 @@ static void kinds_of_views(void **state) {
   merbit_context_destroy(context);
 }
 
+/* 32-bit indices into more rows than 32 bits count: none is out of range but those below the base. */
+static void rows_beyond_their_indices(void **state) {
+  static const int64_t more[] = {-2, 0, 1, 2, (int64_t)1 << 32};
+  const int32_t columns[] = {1, 2, 1};
+  merbit_context *context = cpu_open(NULL, 1);
+  int i;
+  (void)state;
+  for (i = 0; i < 10; i++) {
+    int32_t rows[] = {1, INT32_MAX, 77};
+    merbit_view view = merbit_csr(((int64_t)1 << 32) + more[i / 2], 3, 3, NULL, columns, values);
+    view.format = MERBIT_COO;
+    view.row_ind = rows;
+    view.base = i % 2;
+    assert_int_equal(merbit_view_check(context, &view), MERBIT_OK);
+    rows[2] = -1;
+    assert_int_equal(merbit_view_check(context, &view), MERBIT_INVALID_MATRIX);
+    cpu_expect(context, MERBIT_INVALID_MATRIX, "row_ind[2] is -1");
+    rows[2] = 0;
+    assert_int_equal(merbit_view_check(context, &view),
+                     view.base == 0 ? MERBIT_OK : MERBIT_INVALID_MATRIX);
+  }
+  merbit_context_destroy(context);
+}
+
 /* Without a context there is still something to say, where there is room for it. */
 static void errors_without_a_context(void **state) {
   char text[32] = "kept";
@@ -158,6 +182,7 @@ int main(void) {
       cmocka_unit_test(workspaces_without_a_place),
       cmocka_unit_test(values_of_patterns_and_of_nothing),
       cmocka_unit_test(kinds_of_views),
+      cmocka_unit_test(rows_beyond_their_indices),
       cmocka_unit_test(errors_without_a_context),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
