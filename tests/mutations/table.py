@@ -6,8 +6,8 @@ SHIM = "simt_rules|simt_merbit_sizes|simt_merbit_f32|simt_merbit_f64|simt_races"
 MERGE = "spmv_rules|spmv_merge.*"
 READER = "matrix_mm_read.*|hostile_.*"
 CACHE = "jit_cache_entry|jit_cache_directory|jit_cache_.*|fake_cache"
-FAKE = "fake_path|fake_device|fake_gpu_device|fake_failures"
-NVRTC = "jit_nvrtc|fake_nvrtc|fake_versions"
+FAKE = "jit_dead|fake_path|fake_device|fake_gpu_device|fake_failures"
+NVRTC = "jit_nvrtc.*|fake_nvrtc|fake_versions"
 PAGERANK = "simt_pagerank.*|solve_pagerank.*|fake_gpu_pagerank"
 
 MUTATIONS = [

@@ -1,0 +1,201 @@
+/* Files that the user names, on a disk that refuses: each call of the system fails in turn. A matrix that
+ * is written is whole in its place, or the old file is; one that is read is right; errors say which file; no
+ * file is left open and no temporary behind. */
+#include "jit/cache_calls.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <limits.h>
+#include "support/cpu.h"
+
+static const int32_t row_ptr[] = {0, 2, 3, 5}, col_ind[] = {0, 2, 1, 0, 2};
+static const double values[] = {1.5, 2, 3, -4, 5};
+static const char whole[] = "%%MatrixMarket matrix coordinate real general\n3 3 5\n1 1 1.5\n1 3 2\n2 2 3\n"
+                            "3 1 -4\n3 3 5\n";
+static const char old[] = "old\n";
+
+static char folder[64], path[128], link_path[128];
+
+static int set_up(void **state) {
+  (void)state;
+  (void)snprintf(folder, sizeof folder, "/tmp/merbit-files-XXXXXX");
+  assert_non_null(mkdtemp(folder));
+  (void)snprintf(path, sizeof path, "%s/a.mtx", folder);
+  (void)snprintf(link_path, sizeof link_path, "%s/link.mtx", folder);
+  heal();
+  return 0;
+}
+
+static int tear_down(void **state) {
+  (void)state;
+  heal();
+  (void)unlink(path);
+  (void)unlink(link_path);
+  return rmdir(folder);
+}
+
+static int entries_of(const char *name) {
+  DIR *directory = opendir(name);
+  int count = 0;
+  assert_non_null(directory);
+  while (readdir(directory) != NULL) {
+    count++;
+  }
+  (void)closedir(directory);
+  return count;
+}
+
+static void put(const char *text) {
+  FILE *file = fopen(path, "w");
+  assert_non_null(file);
+  assert_true(fputs(text, file) >= 0);
+  assert_int_equal(fclose(file), 0);
+}
+
+static void expect_file(const char *text) {
+  char bytes[512];
+  FILE *file = fopen(path, "r");
+  size_t size;
+  assert_non_null(file);
+  size = fread(bytes, 1, sizeof bytes - 1, file);
+  bytes[size] = '\0';
+  assert_int_equal(fclose(file), 0);
+  assert_string_equal(bytes, text);
+}
+
+static void arm(int step, int code, int calls) {
+  heal();
+  disk.armed = 1;
+  disk.step = step;
+  disk.code = code;
+  disk.calls = calls;
+}
+
+/* Files of the folder that a failed unlink leaves. */
+static void sweep(void) {
+  char command[160];
+  (void)snprintf(command, sizeof command, "rm -f '%s'/*.tmp", folder);
+  assert_int_equal(system(command), 0);
+}
+
+static int write_with_failure(merbit_context *context, const char *to, int exists, int step, int code,
+                              int calls) {
+  const merbit_view view = merbit_csr(3, 3, 5, row_ptr, col_ind, values);
+  const int files = entries_of("/proc/self/fd");
+  int failed;
+  merbit_status status;
+  (void)unlink(path);
+  if (exists) {
+    put(old);
+  }
+  arm(step, code, calls);
+  status = merbit_matrix_write_file(context, &view, to);
+  failed = disk.step < 0;
+  disk.armed = 0;
+  assert_int_equal(entries_of("/proc/self/fd"), files);
+  if (status == MERBIT_OK) {
+    expect_file(whole);
+  } else {
+    cpu_expect(context, MERBIT_IO_ERROR, to);
+    if (exists) {
+      expect_file(old);
+    } else {
+      assert_int_equal(access(path, F_OK), -1);
+    }
+  }
+  if (!(disk.failed & KEEPS)) {
+    assert_int_equal(entries_of(folder), 2 + (access(path, F_OK) == 0) + (to == link_path));
+  }
+  sweep();
+  heal();
+  return failed;
+}
+
+static void every_call_of_a_writer_fails(void **state) {
+  static const int codes[] = {EIO, ENOSPC, EACCES, EINTR, EEXIST};
+  merbit_context *context = cpu_open(NULL, 1);
+  int scenario, code, calls, step, runs = 0;
+  (void)state;
+  for (scenario = 0; scenario < 3; scenario++) {
+    if (scenario == 2) {
+      assert_int_equal(symlink(path, link_path), 0);
+    }
+    for (code = 0; code < 5; code++) {
+      for (calls = 1; calls <= 32; calls += 31) {
+        if (codes[code] == EINTR && calls > 1) {
+          continue; /* asked again for as long as that is the answer */
+        }
+        for (step = 0; write_with_failure(context, scenario == 2 ? link_path : path, scenario > 0,
+                                          step, codes[code], calls);
+             step++, runs++) {
+          assert_true(step < 100);
+        }
+      }
+    }
+  }
+  print_message("%d writes with a failure\n", runs);
+  merbit_context_destroy(context);
+}
+
+static void a_disk_fills_up(void **state) {
+  const merbit_view view = merbit_csr(3, 3, 5, row_ptr, col_ind, values);
+  merbit_context *context = cpu_open(NULL, 1);
+  int room;
+  (void)state;
+  put(old);
+  for (room = 0; room < (int)sizeof whole - 1; room++) {
+    disk.room = room;
+    disk.portion = (size_t)room % 5;
+    assert_int_equal(merbit_matrix_write_file(context, &view, path), MERBIT_IO_ERROR);
+    cpu_expect(context, MERBIT_IO_ERROR, "No space left");
+    expect_file(old);
+    assert_int_equal(entries_of(folder), 3);
+  }
+  disk.room = room;
+  disk.portion = 1;
+  assert_int_equal(merbit_matrix_write_file(context, &view, path), MERBIT_OK);
+  expect_file(whole);
+  merbit_context_destroy(context);
+}
+
+static void every_call_of_a_reader_fails(void **state) {
+  static const int codes[] = {EIO, EACCES, EINTR};
+  merbit_context *context = cpu_open(NULL, 1);
+  int code, step, runs = 0, failed;
+  (void)state;
+  put(whole);
+  for (code = 0; code < 3; code++) {
+    for (step = 0, failed = 1; failed; step++, runs++) {
+      const int files = entries_of("/proc/self/fd");
+      merbit_matrix *matrix;
+      merbit_status status;
+      arm(step, codes[code], 1);
+      status = merbit_matrix_read_file(context, path, NULL, &matrix);
+      failed = disk.step < 0;
+      heal();
+      assert_int_equal(entries_of("/proc/self/fd"), files);
+      assert_true((status == MERBIT_OK) == (matrix != NULL));
+      if (status == MERBIT_OK) {
+        const merbit_view view = merbit_matrix_view(matrix);
+        assert_int_equal(view.nnz, 5);
+        assert_memory_equal(view.values, values, sizeof values);
+        merbit_matrix_destroy(matrix);
+      } else {
+        cpu_expect(context, MERBIT_IO_ERROR, path);
+      }
+    }
+  }
+  print_message("%d reads with a failure\n", runs);
+  merbit_context_destroy(context);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(every_call_of_a_writer_fails, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(a_disk_fills_up, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(every_call_of_a_reader_fails, set_up, tear_down),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
