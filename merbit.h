@@ -913,11 +913,18 @@ static void mbi_context_locks_create(merbit_context *context) {
   (void)pthread_cond_init(&context->pool.idle, NULL);
 }
 
+/* A forked child has the pool, but none of its workers. */
+static int mbi_pool_inherited(const mbi_pool *pool) {
+  return pool->started && pool->process != getpid();
+}
+
 static void mbi_context_locks_destroy(merbit_context *context) {
-  (void)pthread_cond_destroy(&context->pool.idle);
-  (void)pthread_cond_destroy(&context->pool.wake);
-  (void)pthread_mutex_destroy(&context->pool.lock);
-  (void)pthread_mutex_destroy(&context->pool.caller);
+  if (!mbi_pool_inherited(&context->pool)) { /* else it would wait for workers to leave the conditions */
+    (void)pthread_cond_destroy(&context->pool.idle);
+    (void)pthread_cond_destroy(&context->pool.wake);
+    (void)pthread_mutex_destroy(&context->pool.lock);
+    (void)pthread_mutex_destroy(&context->pool.caller);
+  }
   (void)pthread_mutex_destroy(&context->lock);
 }
 
@@ -980,7 +987,7 @@ static void mbi_pool_start(merbit_context *context) {
 static void mbi_pool_destroy(merbit_context *context) {
   mbi_pool *pool = &context->pool;
   int i;
-  if (pool->count == 0 || pool->process != getpid()) {
+  if (pool->count == 0 || mbi_pool_inherited(pool)) {
     mbi_release(context, pool->workers);
     return;
   }
@@ -1000,7 +1007,7 @@ static void mbi_pool_destroy(merbit_context *context) {
 static void mbi_parallel(merbit_context *context, int tasks, mbi_task task, void *argument) {
   mbi_pool *pool = &context->pool;
   int index;
-  if (tasks > 1 && context->threads > 1 && (!pool->started || pool->process == getpid()) &&
+  if (tasks > 1 && context->threads > 1 && !mbi_pool_inherited(pool) &&
       pthread_mutex_trylock(&pool->caller) == 0) {
     if (!pool->started) {
       mbi_pool_start(context);

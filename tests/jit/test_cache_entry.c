@@ -294,7 +294,7 @@ static void others_may_write_it(void **state) {
   merbit_context_destroy(context);
 }
 
-/* As backups and link farms have them: the bytes are ours, and the other name keeps them. */
+/* As backups have them: the bytes are ours, and the other name keeps them. */
 static void hard_linked(void **state) {
   merbit_context *context = open_in(root);
   char data[256];

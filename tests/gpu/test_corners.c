@@ -1,0 +1,182 @@
+/* Corners of the CUDA side that a user meets seldom: wishes that contradict each other, arrays that are not
+ * where they are said to be, unchecked 64-bit columns, what a plan tells. */
+#define MERBIT_IMPLEMENTATION
+#include "merbit.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include "support/products.h"
+#include "support/gpu.h"
+
+static merbit_context *gpu;
+
+static const int32_t row_ptr[] = {0, 2, 3, 5};
+static const int32_t col_ind[] = {0, 2, 1, 0, 2};
+static const int64_t wide_columns[] = {0, 2, 1, 0, 2};
+static const double values[] = {1, 2, 3, 4, 5}, more[] = {10, 20, 30, 40, 50};
+static const double x[] = {1, 10, 100};
+
+static void expect(merbit_status status, const char *piece) {
+  char sentence[MERBIT_MESSAGE_SIZE];
+  assert_int_equal(merbit_last_error(gpu, sentence, sizeof sentence), status);
+  if (strstr(sentence, piece) == NULL) {
+    fail_msg("the sentence is \"%s\", without \"%s\"", sentence, piece);
+  }
+}
+
+typedef struct there { /* the matrix in GPU memory */
+  merbit_view view;
+  merbit_buffer *row_ptr, *col_ind, *values;
+} there;
+
+static void there_make(there *t, int wide) {
+  t->view = merbit_csr(3, 3, 5, NULL, NULL, NULL);
+  t->view.memory = MERBIT_MEMORY_DEVICE;
+  t->view.index_type = wide ? MERBIT_INDEX_64 : MERBIT_INDEX_32;
+  t->view.row_ptr = products_move(gpu, row_ptr, sizeof row_ptr, &t->row_ptr);
+  t->view.col_ind = wide ? products_move(gpu, wide_columns, sizeof wide_columns, &t->col_ind)
+                         : products_move(gpu, col_ind, sizeof col_ind, &t->col_ind);
+  t->view.values = products_move(gpu, values, sizeof values, &t->values);
+}
+
+static void there_free(there *t) {
+  merbit_buffer_destroy(t->row_ptr);
+  merbit_buffer_destroy(t->col_ind);
+  merbit_buffer_destroy(t->values);
+}
+
+static void expect_product(merbit_plan *plan, double first, double second, double third) {
+  merbit_buffer *bx, *by;
+  double y[3] = {-1, -1, -1};
+  (void)products_move(gpu, x, sizeof x, &bx);
+  (void)products_move(gpu, y, sizeof y, &by);
+  assert_int_equal(merbit_spmv(plan, NULL, NULL, merbit_buffer_pointer(bx), NULL,
+                               merbit_buffer_pointer(by), NULL),
+                   MERBIT_OK);
+  assert_int_equal(merbit_buffer_download(by, 0, y, sizeof y), MERBIT_OK);
+  assert_true(y[0] == first && y[1] == second && y[2] == third);
+  merbit_buffer_destroy(bx);
+  merbit_buffer_destroy(by);
+}
+
+static void methods_of_the_other_side(void **state) {
+  const merbit_view view = merbit_csr(3, 3, 5, row_ptr, col_ind, values);
+  merbit_plan_desc desc;
+  merbit_plan *plan;
+  (void)state;
+  memset(&desc, 0, sizeof desc);
+  desc.side = MERBIT_SIDE_CUDA;
+  desc.method = MERBIT_METHOD_MERGE;
+  assert_int_equal(merbit_plan_create(gpu, &view, &desc, &plan), MERBIT_INVALID_ARGUMENT);
+  expect(MERBIT_INVALID_ARGUMENT, "runs on the CPU, but the plan is for CUDA");
+  desc.side = MERBIT_SIDE_CPU;
+  desc.method = MERBIT_METHOD_MERBIT;
+  assert_int_equal(merbit_plan_create(gpu, &view, &desc, &plan), MERBIT_NO_DEVICE);
+  expect(MERBIT_NO_DEVICE, "runs on CUDA, but the plan is for the CPU");
+  assert_null(plan);
+}
+
+static void what_plans_tell(void **state) {
+  merbit_view view = merbit_csr(3, 3, 5, row_ptr, col_ind, values);
+  merbit_plan_desc desc;
+  merbit_plan *plan;
+  char line[1024];
+  (void)state;
+  memset(&desc, 0, sizeof desc);
+  desc.method = MERBIT_METHOD_MERBIT;
+  desc.vector_memory = MERBIT_MEMORY_HOST;
+  assert_int_equal(merbit_plan_create(gpu, &view, &desc, &plan), MERBIT_OK);
+  (void)merbit_plan_describe(plan, line, sizeof line);
+  assert_non_null(strstr(line, "as asked"));
+  assert_non_null(strstr(line, "general values"));
+  assert_non_null(strstr(line, "staged"));
+  merbit_plan_destroy(plan);
+  view.values = NULL;
+  assert_int_equal(merbit_plan_create(gpu, &view, NULL, &plan), MERBIT_OK);
+  (void)merbit_plan_describe(plan, line, sizeof line);
+  assert_non_null(strstr(line, "AUTO's method on CUDA"));
+  assert_non_null(strstr(line, "values all one"));
+  assert_null(strstr(line, "staged"));
+  merbit_plan_destroy(plan);
+}
+
+/* Columns of 64 bits are narrowed on the GPU, checked or not. */
+static void unchecked_arrays(void **state) {
+  int wide, unchecked;
+  (void)state;
+  for (wide = 0; wide < 2; wide++) {
+    for (unchecked = 0; unchecked < 2; unchecked++) {
+      merbit_plan_desc desc;
+      merbit_plan *plan;
+      there t;
+      there_make(&t, wide);
+      memset(&desc, 0, sizeof desc);
+      desc.unchecked = unchecked;
+      assert_int_equal(merbit_plan_create(gpu, &t.view, &desc, &plan), MERBIT_OK);
+      expect_product(plan, 201, 30, 504);
+      merbit_plan_destroy(plan);
+      there_free(&t);
+    }
+  }
+}
+
+static void new_values_from_either_side(void **state) {
+  merbit_buffer *fresh;
+  merbit_plan *plan;
+  there t;
+  (void)state;
+  there_make(&t, 0);
+  (void)products_move(gpu, more, sizeof more, &fresh);
+  assert_int_equal(merbit_plan_create(gpu, &t.view, NULL, &plan), MERBIT_OK);
+  assert_int_equal(
+      merbit_plan_update_values(plan, merbit_buffer_pointer(fresh), MERBIT_MEMORY_DEFAULT), MERBIT_OK);
+  expect_product(plan, 2010, 300, 5040);
+  assert_int_equal(merbit_plan_update_values(plan, more, MERBIT_MEMORY_DEFAULT),
+                   MERBIT_INVALID_ARGUMENT);
+  expect(MERBIT_INVALID_ARGUMENT, "is not an address of the GPU");
+  assert_int_equal(merbit_plan_update_values(plan, values, MERBIT_MEMORY_HOST), MERBIT_OK);
+  expect_product(plan, 201, 30, 504);
+  merbit_plan_destroy(plan);
+  merbit_buffer_destroy(fresh);
+  there_free(&t);
+}
+
+/* A host pointer in a device view, and device arrays without an element. */
+static void arrays_elsewhere(void **state) {
+  merbit_matrix *matrix;
+  merbit_view view;
+  there t;
+  (void)state;
+  there_make(&t, 0);
+  view = t.view;
+  view.values = values;
+  assert_int_equal(merbit_matrix_create(gpu, &view, &matrix), MERBIT_INVALID_ARGUMENT);
+  expect(MERBIT_INVALID_ARGUMENT, "is not an address of the GPU");
+  assert_null(matrix);
+  assert_int_equal(merbit_view_check(gpu, &view), MERBIT_INVALID_ARGUMENT);
+  view = t.view;
+  view.format = MERBIT_COO;
+  view.row_ind = t.view.col_ind;
+  view.nnz = 0;
+  assert_int_equal(merbit_matrix_create(gpu, &view, &matrix), MERBIT_OK);
+  assert_int_equal(merbit_matrix_view(matrix).nnz, 0);
+  merbit_matrix_destroy(matrix);
+  there_free(&t);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(methods_of_the_other_side),
+      cmocka_unit_test(what_plans_tell),
+      cmocka_unit_test(unchecked_arrays),
+      cmocka_unit_test(new_values_from_either_side),
+      cmocka_unit_test(arrays_elsewhere),
+  };
+  int failed;
+  gpu = gpu_context();
+  failed = cmocka_run_group_tests(tests, NULL, NULL);
+  merbit_context_destroy(gpu);
+  gpu_clean();
+  return failed;
+}
