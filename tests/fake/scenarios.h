@@ -253,4 +253,19 @@ TEST_UNUSED static merbit_status ranks(merbit_context *context) {
   return status;
 }
 
+/* All of it, and the sides it is done on. */
+TEST_UNUSED static const struct {
+  const char *name;
+  merbit_status (*scenario)(merbit_context *context);
+  merbit_side side;
+} work[] = {
+    {"products", products, MERBIT_SIDE_CUDA},
+    {"host vectors", host_vectors, MERBIT_SIDE_CUDA},
+    {"host vectors, AUTO", host_vectors, MERBIT_SIDE_AUTO},
+    {"device CSR", device_csr, MERBIT_SIDE_CUDA},
+    {"device COO", device_coo, MERBIT_SIDE_CUDA},
+    {"PageRank", ranks, MERBIT_SIDE_CUDA},
+    {"PageRank, AUTO", ranks, MERBIT_SIDE_AUTO},
+};
+
 #endif /* TEST_FAKE_SCENARIOS_H */

@@ -163,20 +163,6 @@ static void fail_every_call(failure f, const int *codes, int count) {
                 count, runs - before);
 }
 
-static const struct {
-  const char *name;
-  merbit_status (*scenario)(merbit_context *context);
-  merbit_side side;
-} work[] = {
-    {"products", products, MERBIT_SIDE_CUDA},
-    {"host vectors", host_vectors, MERBIT_SIDE_CUDA},
-    {"host vectors, AUTO", host_vectors, MERBIT_SIDE_AUTO},
-    {"device CSR", device_csr, MERBIT_SIDE_CUDA},
-    {"device COO", device_coo, MERBIT_SIDE_CUDA},
-    {"PageRank", ranks, MERBIT_SIDE_CUDA},
-    {"PageRank, AUTO", ranks, MERBIT_SIDE_AUTO},
-};
-
 static void fail_all_work(fake_calls *calls, const int *codes, int count) {
   size_t i;
   for (i = 0; i < sizeof work / sizeof work[0]; i++) {

@@ -1,0 +1,95 @@
+/* What core/test_allocation.c shows of the CPU, on a device: every allocation of host memory
+ * that a user's work makes fails in turn, once and for good. OUT_OF_MEMORY with a sentence,
+ * nothing leaked on either side, and the same work right when memory is back. */
+#define MERBIT_IMPLEMENTATION
+#include "merbit.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "fake/scenarios.h"
+
+static long runs, told;
+
+static void check_answer(merbit_status status, const char *sentence) {
+  if (status != MERBIT_OK) { /* it is, where only a text for the log had no room */
+    assert_int_equal(status, MERBIT_OUT_OF_MEMORY);
+    assert_non_null(strstr(sentence, "memory"));
+    told++;
+  }
+}
+
+/* With allocation `at` failing; the number of allocations that the work then made. */
+static long run(size_t which, const char *cache_dir, long at, int for_good) {
+  merbit_context_desc desc;
+  merbit_context *context;
+  merbit_error error;
+  merbit_status status;
+  char sentence[MERBIT_MESSAGE_SIZE];
+  long made;
+  fake_reset();
+  desc = fake_desc(work[which].side);
+  desc.cache_dir = cache_dir;
+  host.fail_at = at;
+  host.for_good = for_good;
+  wished = work[which].side;
+  status = merbit_context_create(&desc, &context, &error);
+  if (status != MERBIT_OK) {
+    assert_null(context);
+    made = host.made;
+    check_answer(status, error.message);
+  } else {
+    status = work[which].scenario(context);
+    made = host.made;
+    assert_int_equal(merbit_last_error(context, sentence, sizeof sentence), status);
+    check_answer(status, sentence);
+    host.fail_at = 0;
+    assert_int_equal(work[which].scenario(context), MERBIT_OK);
+    merbit_context_destroy(context);
+  }
+  fake_expect_clean();
+  runs++;
+  return made;
+}
+
+static void fail_every_allocation(const char *cache_dir) {
+  size_t i;
+  for (i = 0; i < sizeof work / sizeof work[0]; i++) {
+    const long before = told;
+    int for_good;
+    long at = 0;
+    for (for_good = 0; for_good <= 1; for_good++) {
+      for (at = 1; run(i, cache_dir, at, for_good) >= at; at++) {
+      }
+    }
+    assert_true(told > before);
+    print_message("%-20s %3ld allocations\n", work[i].name, at - 1);
+  }
+}
+
+static void without_a_cache(void **state) {
+  (void)state;
+  fail_every_allocation("");
+}
+
+static void with_a_cache(void **state) {
+  char name[64];
+  (void)state;
+  fail_every_allocation(fake_cache_make(name));
+  fake_cache_remove(name);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(without_a_cache),
+      cmocka_unit_test(with_a_cache),
+  };
+  int failed;
+  fake_open("new");
+  scenarios_prepare();
+  failed = cmocka_run_group_tests(tests, NULL, NULL);
+  print_message("%ld runs, %ld of them answered with an error\n", runs, told);
+  return failed;
+}
