@@ -27,7 +27,7 @@ typedef struct bench_bench { /* all cases of one problem */
   bench_json *json;
   bench_arrays arrays;
   bench_rival rivals[4];
-  bench_ours ours[2 * BENCH_SIGMAS + 1];
+  bench_ours ours[3 * BENCH_SIGMAS + 20];
   bench_case cases[BENCH_CASES];
   int our_count, case_count;
 } bench_bench;
@@ -144,7 +144,7 @@ static bench_case *bench_add_ours(bench_bench *b, const char *name, bench_kind k
   c->bytes = (double)info.bytes_per_product +
              (kind == BENCH_GENERAL ? size * (double)b->arrays.problem->m->rows : 0.0);
   if (kind == BENCH_TILE) { /* reads row_ptr, writes TILE */
-    c->bytes = 4.0 * (double)(b->arrays.problem->m->rows + 1) + (double)o->plan->merbit.bytes;
+    c->bytes = 4.0 * (double)(b->arrays.problem->m->rows + 1) + (double)o->plan->schedule_bytes;
   }
   c->has_plan = 1;
   c->plan_seconds = info.plan_seconds;
@@ -175,6 +175,45 @@ static void bench_add_sigma(bench_bench *b, int sigma) {
   if (o != NULL) {
     (void)bench_add_ours(b, name, BENCH_PLAIN, bench_ours_enqueue, o);
     (void)snprintf(name, sizeof name, "merbit-s%d-ab", sigma);
+    (void)bench_add_ours(b, name, BENCH_GENERAL, bench_ours_enqueue, o);
+  }
+}
+
+/* The register scan, `steps` nonzeros per lane. */
+static void bench_add_scan(bench_bench *b, int steps) {
+  merbit_plan_desc desc;
+  bench_ours *o;
+  char name[48];
+  memset(&desc, 0, sizeof desc);
+  desc.method = MERBIT_METHOD_SCAN;
+  desc.sigma = steps;
+  desc.block_threads = b->options->block_threads;
+  desc.unchecked = 1;
+  (void)snprintf(name, sizeof name, "scan-s%d", steps);
+  o = bench_chosen(b->options->methods, name) ? bench_add_plan(b, name, &desc, 0) : NULL;
+  if (o != NULL) {
+    (void)bench_add_ours(b, name, BENCH_PLAIN, bench_ours_enqueue, o);
+    (void)snprintf(name, sizeof name, "scan-s%d-ab", steps);
+    (void)bench_add_ours(b, name, BENCH_GENERAL, bench_ours_enqueue, o);
+  }
+}
+
+static void bench_add_method(bench_bench *b, const char *stem, merbit_method method, int omega,
+                             int sigma) {
+  merbit_plan_desc desc;
+  bench_ours *o;
+  char name[48];
+  memset(&desc, 0, sizeof desc);
+  desc.method = method;
+  desc.omega = omega;
+  desc.sigma = sigma;
+  desc.block_threads = b->options->block_threads;
+  desc.unchecked = 1;
+  (void)snprintf(name, sizeof name, "%s-o%d-s%d", stem, omega, sigma);
+  o = bench_chosen(b->options->methods, name) ? bench_add_plan(b, name, &desc, 0) : NULL;
+  if (o != NULL) {
+    (void)bench_add_ours(b, name, BENCH_PLAIN, bench_ours_enqueue, o);
+    (void)snprintf(name, sizeof name, "%s-o%d-s%d-ab", stem, omega, sigma);
     (void)bench_add_ours(b, name, BENCH_GENERAL, bench_ours_enqueue, o);
   }
 }
@@ -333,6 +372,20 @@ static void bench_gpu_problem(bench_gpu *gpu, bench_cusparse *cusparse,
   bench_add_auto(b);
   for (i = 0; i < options->sigma_count; i++) {
     bench_add_sigma(b, options->sigmas[i]);
+    bench_add_scan(b, options->sigmas[i]);
+  }
+  {
+    static const int l[] = {2, 4, 8, 16, 32}, u[] = {4, 8};
+    int q, v;
+    for (q = 0; q < 5; q++) {
+      for (v = 0; v < 2; v++) {
+        bench_add_method(b, "rows", MERBIT_METHOD_ROWS, l[q], u[v]);
+      }
+    }
+    for (v = 0; v < 2; v++) {
+      bench_add_method(b, "sliced", MERBIT_METHOD_SLICED, 1, u[v]);
+      bench_add_method(b, "sliced", MERBIT_METHOD_SLICED, 2, u[v]);
+    }
   }
   bench_json_close(json, ']');
   for (i = 0; i < b->case_count; i++) {

@@ -1,7 +1,7 @@
-// What kernels take from the GPU: indices, barriers, shuffles, atomics, loads. The only file with
-// intrinsics; tests put a CPU implementation of the same names in its place. Shuffles and votes take
-// the mask of the lanes that take part; a group of `width` lanes, a power of two, exchanges within
-// itself. Shared memory is dynamic only: the launcher passes its size.
+// What kernels take from the GPU: indices, barriers, shuffles, atomics, loads. The only file
+// with intrinsics; tests put a CPU implementation of the same names in its place. Shuffles and
+// votes take the mask of the lanes that take part; a group of `width` lanes, a power of two,
+// exchanges within itself. Shared memory is dynamic only: the launcher passes its size.
 
 #ifndef MBK_DEVICE_CUH
 #define MBK_DEVICE_CUH
@@ -16,13 +16,25 @@ typedef unsigned mbk_u32;
 typedef long long mbk_i64;
 typedef unsigned long long mbk_u64;
 
-MBK_DEVICE mbk_u32 mbk_thread() { return threadIdx.x; }
-MBK_DEVICE mbk_u32 mbk_block() { return blockIdx.x; }
-MBK_DEVICE mbk_u32 mbk_grid() { return gridDim.x; }
-MBK_DEVICE mbk_u32 mbk_lane() { return threadIdx.x & 31u; }
+MBK_DEVICE mbk_u32 mbk_thread() {
+  return threadIdx.x;
+}
+MBK_DEVICE mbk_u32 mbk_block() {
+  return blockIdx.x;
+}
+MBK_DEVICE mbk_u32 mbk_grid() {
+  return gridDim.x;
+}
+MBK_DEVICE mbk_u32 mbk_lane() {
+  return threadIdx.x & 31u;
+}
 
-MBK_DEVICE void mbk_block_sync() { __syncthreads(); }
-MBK_DEVICE void mbk_warp_sync(mbk_u32 mask) { __syncwarp(mask); }
+MBK_DEVICE void mbk_block_sync() {
+  __syncthreads();
+}
+MBK_DEVICE void mbk_warp_sync(mbk_u32 mask) {
+  __syncwarp(mask);
+}
 
 template <class T> MBK_DEVICE T mbk_shuffle(mbk_u32 mask, T value, int lane, int width) {
   return __shfl_sync(mask, value, lane, width);
@@ -33,16 +45,70 @@ template <class T> MBK_DEVICE T mbk_shuffle_up(mbk_u32 mask, T value, int delta,
 template <class T> MBK_DEVICE T mbk_shuffle_down(mbk_u32 mask, T value, int delta, int width) {
   return __shfl_down_sync(mask, value, delta, width);
 }
-MBK_DEVICE mbk_u32 mbk_ballot(mbk_u32 mask, bool flag) { return __ballot_sync(mask, flag); }
+template <class T> MBK_DEVICE T mbk_shuffle_xor(mbk_u32 mask, T value, int lanes, int width) {
+  return __shfl_xor_sync(mask, value, lanes, width);
+}
+MBK_DEVICE mbk_u32 mbk_ballot(mbk_u32 mask, bool flag) {
+  return __ballot_sync(mask, flag);
+}
 
-MBK_DEVICE int mbk_popcount(mbk_u32 bits) { return __popc(bits); }
-MBK_DEVICE int mbk_popcount(mbk_u64 bits) { return __popcll(bits); }
+MBK_DEVICE int mbk_leading_zeros(mbk_u32 bits) {
+  return __clz((int)bits);
+}
+MBK_DEVICE int mbk_popcount(mbk_u32 bits) {
+  return __popc(bits);
+}
+MBK_DEVICE int mbk_popcount(mbk_u64 bits) {
+  return __popcll(bits);
+}
 
-template <class T> MBK_DEVICE void mbk_atomic_add(T *address, T value) { atomicAdd(address, value); }
-MBK_DEVICE void mbk_atomic_or(mbk_u32 *address, mbk_u32 bits) { atomicOr(address, bits); }
-MBK_DEVICE void mbk_atomic_min(mbk_u64 *address, mbk_u64 value) { atomicMin(address, value); }
+template <class T> MBK_DEVICE void mbk_atomic_add(T *address, T value) {
+  atomicAdd(address, value);
+}
+MBK_DEVICE void mbk_atomic_or(mbk_u32 *address, mbk_u32 bits) {
+  atomicOr(address, bits);
+}
+MBK_DEVICE void mbk_atomic_max(mbk_u32 *address, mbk_u32 value) {
+  atomicMax(address, value);
+}
 
 // Read-only data that nobody writes during the launch.
-template <class T> MBK_DEVICE T mbk_load(const T *address) { return __ldg(address); }
+template <class T> MBK_DEVICE T mbk_load(const T *address) {
+  return __ldg(address);
+}
+
+// Start to bring the line of `address` into L2.
+template <class T> MBK_DEVICE void mbk_prefetch(const T *address) {
+  asm volatile("prefetch.global.L2 [%0];" : : "l"(address));
+}
+
+// The same, for data that is read once: L1 is left to others.
+#ifndef MBK_ONCE
+#define MBK_ONCE 0
+#endif
+#if MBK_ONCE == 2
+template <class T> MBK_DEVICE T mbk_load_once(const T *address) { return __ldcs(address); }
+#elif MBK_ONCE == 3
+#define MBK_HINT(type, suffix, constraint) MBK_DEVICE type mbk_load_once(const type *address) { type value; asm("{.reg .b64 p; createpolicy.fractional.L2::evict_first.b64 p, 1.0; ld.global.nc.L1::no_allocate.L2::cache_hint." suffix " %0, [%1], p;}" : "=" constraint(value) : "l"(address)); return value; }
+MBK_HINT(mbk_i32, "b32", "r")
+MBK_HINT(float, "f32", "f")
+MBK_HINT(double, "f64", "d")
+#else
+MBK_DEVICE mbk_i32 mbk_load_once(const mbk_i32 *address) {
+  mbk_i32 value;
+  asm("ld.global.nc.L1::no_allocate.b32 %0, [%1];" : "=r"(value) : "l"(address));
+  return value;
+}
+MBK_DEVICE float mbk_load_once(const float *address) {
+  float value;
+  asm("ld.global.nc.L1::no_allocate.f32 %0, [%1];" : "=f"(value) : "l"(address));
+  return value;
+}
+MBK_DEVICE double mbk_load_once(const double *address) {
+  double value;
+  asm("ld.global.nc.L1::no_allocate.f64 %0, [%1];" : "=d"(value) : "l"(address));
+  return value;
+}
+#endif
 
 #endif

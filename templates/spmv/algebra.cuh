@@ -6,7 +6,8 @@
 #error "define MBK_VECTOR: the type of x and y in memory"
 #endif
 #ifndef MBK_SCALARS_DEVICE
-#error "define MBK_SCALARS_DEVICE: 1 if alpha and beta are read through device pointers, 0 if passed"
+#error                                                                                         \
+    "define MBK_SCALARS_DEVICE: 1 if alpha and beta are read through device pointers, 0 if passed"
 #endif
 
 // Plus-times. Every sum starts at MBK_ZERO, so that a sum that is zero is +0 in any order.
@@ -14,13 +15,14 @@
 #define MBK_ADD(a, b) ((a) + (b))
 #define MBK_MUL(a, x) ((MBK_COMPUTE)(a) * (MBK_COMPUTE)(x))
 
-// alpha and beta as kernel parameters. A null device pointer stands for the default. MBK_SCALARS_LOAD goes
-// where MBK_COMMIT follows: held from a kernel's start, the two would cost registers.
+// alpha and beta as kernel parameters. A null device pointer stands for the default.
+// MBK_SCALARS_LOAD goes where MBK_COMMIT follows: held from a kernel's start, the two would
+// cost registers.
 #if MBK_SCALARS_DEVICE
 #define MBK_SCALAR_PARAMETERS const MBK_COMPUTE *alpha_at, const MBK_COMPUTE *beta_at
 #define MBK_ALPHA (alpha_at ? *alpha_at : (MBK_COMPUTE)1)
-#define MBK_SCALARS_LOAD                                                                         \
-  const MBK_COMPUTE alpha = MBK_ALPHA;                                                           \
+#define MBK_SCALARS_LOAD                                                                       \
+  const MBK_COMPUTE alpha = MBK_ALPHA;                                                         \
   const MBK_COMPUTE beta = beta_at ? *beta_at : (MBK_COMPUTE)0
 #else
 #define MBK_SCALAR_PARAMETERS const MBK_COMPUTE alpha, const MBK_COMPUTE beta
@@ -28,8 +30,8 @@
 #define MBK_SCALARS_LOAD
 #endif
 
-// Every row passes here exactly once with its final sum. With alpha 0 the sum is zero because nothing
-// was read; with beta 0 the old y is not read.
+// Every row passes here exactly once with its final sum. With alpha 0 the sum is zero because
+// nothing was read; with beta 0 the old y is not read.
 MBK_DEVICE void mbk_commit(MBK_VECTOR *y, mbk_u64 row, MBK_COMPUTE sum, MBK_COMPUTE alpha,
                            MBK_COMPUTE beta) {
   y[row] = (MBK_VECTOR)(beta == (MBK_COMPUTE)0 ? alpha * sum

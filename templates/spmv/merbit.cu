@@ -2,11 +2,12 @@
 // Source: Zhang, Yao, Jiang, Zhang, "MERBIT: A GPU-Based SpMV Method for Iterative Workloads",
 // section 4; the carry-out commit is ours.
 //
-// The merge path walks from (0, 0) to (nnz, rows): a nonzero step consumes a nonzero, a row step ends a row.
-// A tile is omega * sigma steps, a lane sigma steps; a group of omega lanes works on a tile, and a warp
-// holds 32 / omega groups. Tile t starts at (tile_x[t], tile_y[t]); the top bit of tile_y marks a tile
-// without a row step. A lane descriptor packs, from the top, sigma step bits (1: row step), the lane's row
-// offset and its nonzero offset from the tile's start, MBK_COORDINATE_BITS each.
+// The merge path walks from (0, 0) to (nnz, rows): a nonzero step consumes a nonzero, a row
+// step ends a row. A tile is omega * sigma steps, a lane sigma steps; a group of omega lanes
+// works on a tile, and a warp holds 32 / omega groups. Tile t starts at (tile_x[t], tile_y[t]);
+// the top bit of tile_y marks a tile without a row step. A lane descriptor packs, from the top,
+// sigma step bits (1: row step), the lane's row offset and its nonzero offset from the tile's
+// start, MBK_COORDINATE_BITS each.
 #ifndef MBK_VALUE
 #error "define MBK_VALUE: the type of the matrix's values in memory"
 #endif
@@ -47,7 +48,8 @@
 #define MBK_BLOCK_TILES (MBK_THREADS / MBK_OMEGA)
 #define MBK_MARK ((MBK_TILE)1 << (sizeof(MBK_TILE) * 8 - 1))
 #define MBK_ROW(entry) ((entry) & (MBK_TILE)~MBK_MARK)
-// Nonzeros whose loads one lane keeps in flight. More would cost registers and so warps, which hide more.
+// Nonzeros whose loads one lane keeps in flight. More would cost registers and so warps, which
+// hide more.
 #define MBK_UNROLL (MBK_SIGMA < 3 ? MBK_SIGMA : 3)
 
 // The lanes of this thread's group within its warp.
@@ -68,9 +70,9 @@ struct mbk_stream {
   const MBK_VECTOR *x;
 };
 
-// The products of up to MBK_UNROLL nonzeros of one lane, from nonzero `at` in steps of omega: all
-// indices and values are in flight before the first x is asked for. Slots at and beyond `count` stay
-// untouched: padding with zeros would turn an Inf of x into NaN.
+// The products of up to MBK_UNROLL nonzeros of one lane, from nonzero `at` in steps of omega:
+// all indices and values are in flight before the first x is asked for. Slots at and beyond
+// `count` stay untouched: padding with zeros would turn an Inf of x into NaN.
 MBK_DEVICE void mbk_products(const mbk_stream &a, mbk_u32 at, mbk_u32 count,
                              MBK_COMPUTE (&product)[MBK_UNROLL]) {
   mbk_i32 column[MBK_UNROLL];
@@ -118,8 +120,9 @@ MBK_DEVICE MBK_COMPUTE mbk_tile_long(const mbk_stream &a, mbk_u32 count, mbk_u32
   return sum;
 }
 
-// A tile with row ends (Algorithm 4): each lane walks its steps over the staged products. Row sums go to
-// `sums`, complete but for what earlier tiles hold of the first; returns what follows the last row end.
+// A tile with row ends (Algorithm 4): each lane walks its steps over the staged products. Row
+// sums go to `sums`, complete but for what earlier tiles hold of the first; returns what
+// follows the last row end.
 MBK_DEVICE MBK_COMPUTE mbk_tile_rows(const MBK_COMPUTE *products, MBK_DESCRIPTOR descriptor,
                                      int steps, mbk_u32 lane, mbk_u32 mask, MBK_COMPUTE *sums) {
   const MBK_DESCRIPTOR field = ((MBK_DESCRIPTOR)1 << MBK_COORDINATE_BITS) - 1;
@@ -144,8 +147,9 @@ MBK_DEVICE MBK_COMPUTE mbk_tile_rows(const MBK_COMPUTE *products, MBK_DESCRIPTOR
       }
     }
   }
-  // Segmented sum of what each lane holds after its last row end (Algorithm 5): a lane without a row end
-  // adds what the lanes before it carry, back to and including the nearest one with a row end.
+  // Segmented sum of what each lane holds after its last row end (Algorithm 5): a lane without
+  // a row end adds what the lanes before it carry, back to and including the nearest one with a
+  // row end.
   const bool ends = row != first_row;
   int closed = ends || lane == 0;
   for (int d = 1; mbk_ballot(mask, !closed); d <<= 1) {
@@ -163,8 +167,8 @@ MBK_DEVICE MBK_COMPUTE mbk_tile_rows(const MBK_COMPUTE *products, MBK_DESCRIPTOR
   return mbk_shuffle(mask, sum, MBK_OMEGA - 1, MBK_OMEGA);
 }
 
-// What the block's tiles before tile `t` hold of the row that is open there, in their order: the tails from
-// the last of them with a row end on. `found` tells if there is such a tile.
+// What the block's tiles before tile `t` hold of the row that is open there, in their order:
+// the tails from the last of them with a row end on. `found` tells if there is such a tile.
 MBK_DEVICE MBK_COMPUTE mbk_carry(const MBK_COMPUTE *tails, const mbk_u32 *ends, mbk_u32 t,
                                  bool &found) {
   mbk_u32 from = t;
@@ -184,21 +188,23 @@ MBK_DEVICE MBK_COMPUTE mbk_carry(const MBK_COMPUTE *tails, const mbk_u32 *ends, 
 // MBK_COMPUTE staged[MBK_BLOCK_TILES][MBK_TILE_STEPS] (a tile's products, then its row sums),
 // MBK_COMPUTE tails[MBK_BLOCK_TILES], mbk_u32 ends[MBK_BLOCK_TILES].
 //
-// A group writes the rows that end in its tile, coalesced, but for the first, which waits for what earlier
-// tiles of the block carry. The first row end of a block may lack what earlier blocks hold. Carry-out
-// commit: that part goes to carry_first[block], and what follows the block's last row end to
-// carry_out[block]; mbk_merbit_fixup adds them up. Dual-buffer commit (plain A x): both are added to y
-// atomically, and the same entry of z is zeroed for the next product.
+// A group writes the rows that end in its tile, coalesced, but for the first, which waits for
+// what earlier tiles of the block carry. The first row end of a block may lack what earlier
+// blocks hold. Carry-out commit: that part goes to carry_first[block], and what follows the
+// block's last row end to carry_out[block]; mbk_merbit_fixup adds them up. Dual-buffer commit
+// (plain A x): both are added to y atomically, and the same entry of z is zeroed for the next
+// product.
 MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
     mbk_merbit_product(const MBK_TILE *tile_x, const MBK_TILE *tile_y,
                        const MBK_DESCRIPTOR *lane_desc, const mbk_i32 *col_ind,
-                       const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y, mbk_u64 path,
-                       mbk_u64 tiles,
+                       const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,
+                       mbk_u64 path, mbk_u64 tiles,
 #if MBK_DUAL
                        MBK_VECTOR *z, mbk_u64 rows) {
   const bool multiply = true;
 #else
-                       MBK_COMPUTE *carry_first, MBK_COMPUTE *carry_out, MBK_SCALAR_PARAMETERS) {
+                       MBK_COMPUTE *carry_first, MBK_COMPUTE *carry_out,
+                       MBK_SCALAR_PARAMETERS) {
   const bool multiply = MBK_ALPHA != (MBK_COMPUTE)0;
 #endif
   MBK_SHARED_MEMORY(shared);
@@ -241,7 +247,8 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
       }
       mbk_warp_sync(mask);
       const mbk_u64 left = path - tile * MBK_TILE_STEPS;
-      const int steps = (int)(left < MBK_TILE_STEPS ? left : MBK_TILE_STEPS) - (int)lane * MBK_SIGMA;
+      const int steps =
+          (int)(left < MBK_TILE_STEPS ? left : MBK_TILE_STEPS) - (int)lane * MBK_SIGMA;
       tail = mbk_tile_rows(products, descriptor, steps, lane, mask, sums);
     }
     if (lane == 0) {
@@ -301,16 +308,16 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
 }
 
 #if !MBK_DUAL
-// The first row that ends in each block of the product: what the blocks before it carried since the row
-// began, then its own part, in that order. A row over many blocks is added up by the whole thread block.
-// Launch: MBK_FIXUP_THREADS product blocks per block. Shared: MBK_COMPUTE[MBK_FIXUP_THREADS], then
-// mbk_u32[MBK_FIXUP_THREADS / 32].
+// The first row that ends in each block of the product: what the blocks before it carried since
+// the row began, then its own part, in that order. A row over many blocks is added up by the
+// whole thread block. Launch: MBK_FIXUP_THREADS product blocks per block. Shared:
+// MBK_COMPUTE[MBK_FIXUP_THREADS], then mbk_u32[MBK_FIXUP_THREADS / 32].
 #define MBK_FIXUP_THREADS 256
 #define MBK_FIXUP_LONG 24 // carries beyond which a row is shared by the thread block
 MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS)
     mbk_merbit_fixup(const MBK_ROW_PTR *row_ptr, const MBK_TILE *tile_y,
-                     const MBK_COMPUTE *carry_first, const MBK_COMPUTE *carry_out, MBK_VECTOR *y,
-                     mbk_u64 tiles, mbk_u64 blocks, MBK_SCALAR_PARAMETERS) {
+                     const MBK_COMPUTE *carry_first, const MBK_COMPUTE *carry_out,
+                     MBK_VECTOR *y, mbk_u64 tiles, mbk_u64 blocks, MBK_SCALAR_PARAMETERS) {
   MBK_SCALARS_LOAD;
   MBK_SHARED_MEMORY(shared);
   MBK_COMPUTE *const partial = (MBK_COMPUTE *)shared;

@@ -1,4 +1,5 @@
-// TILE, the schedule of MERBIT, built on the GPU: part of spmv/merbit.cu, whose macros and types it uses.
+// TILE, the schedule of MERBIT, built on the GPU: part of spmv/merbit.cu, whose macros and
+// types it uses.
 #ifndef MBK_TILE_STEPS
 #error "include spmv/merbit.cu, which opens with the list of macros"
 #endif
@@ -19,9 +20,10 @@ MBK_DEVICE mbk_u64 mbk_merge_search(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mb
   return low;
 }
 
-// TILE (Algorithm 2). The row step of row r stands at path position row_ptr[r + 1] + r, so one coalesced
-// pass over a tile's rows sets its step bits; each lane then cuts out its sigma bits.
-// Launch: one group per tile, 128 threads per block. Shared: mbk_u32[128 / omega][MBK_STEP_WORDS].
+// TILE (Algorithm 2). The row step of row r stands at path position row_ptr[r + 1] + r, so one
+// coalesced pass over a tile's rows sets its step bits; each lane then cuts out its sigma bits.
+// Launch: one group per tile, 128 threads per block. Shared: mbk_u32[128 /
+// omega][MBK_STEP_WORDS].
 #define MBK_STEP_WORDS ((MBK_TILE_STEPS + 31) / 32 + 2)
 MBK_KERNEL MBK_BOUNDS(128)
     mbk_merbit_build(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mbk_u64 nnz, mbk_u64 tiles,
@@ -67,9 +69,9 @@ MBK_KERNEL MBK_BOUNDS(128)
   y_offset -= count;
   const mbk_u32 steps = (mbk_u32)(end - start);
   const mbk_u32 x_offset = (at < steps ? at : steps) - (mbk_u32)y_offset;
-  lane_desc[tile * MBK_OMEGA + lane] =
-      (MBK_DESCRIPTOR)flags << (2 * MBK_COORDINATE_BITS) |
-      (MBK_DESCRIPTOR)y_offset << MBK_COORDINATE_BITS | (MBK_DESCRIPTOR)x_offset;
+  lane_desc[tile * MBK_OMEGA + lane] = (MBK_DESCRIPTOR)flags << (2 * MBK_COORDINATE_BITS) |
+                                       (MBK_DESCRIPTOR)y_offset << MBK_COORDINATE_BITS |
+                                       (MBK_DESCRIPTOR)x_offset;
   if (lane == 0) {
     tile_x[tile] = (MBK_TILE)(start - first_row);
     tile_y[tile] = (MBK_TILE)first_row | (first_row == end_row ? MBK_MARK : (MBK_TILE)0);
