@@ -2472,6 +2472,7 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "#define MBK_KERNEL extern \"C\" __global__ void\n"
   "#define MBK_DEVICE static __device__ __forceinline__\n"
   "#define MBK_BOUNDS(threads) __launch_bounds__(threads)\n"
+  "#define MBK_RESIDENT(threads, blocks) __launch_bounds__(threads, blocks)\n"
   "#define MBK_SHARED_MEMORY(name) extern __shared__ __align__(16) unsigned char name[]\n"
   "\n"
   "typedef int mbk_i32;\n"
@@ -2545,34 +2546,10 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "  asm volatile(\"prefetch.global.L2 [%0];\" : : \"l\"(address));\n"
   "}\n"
   "\n"
-  "// The same, for data that is read once: L1 is left to others.\n"
-  "#ifndef MBK_ONCE\n"
-  "#define MBK_ONCE 0\n"
-  "#endif\n"
-  "#if MBK_ONCE == 2\n"
-  "template <class T> MBK_DEVICE T mbk_load_once(const T *address) { return __ldcs(address); }\n"
-  "#elif MBK_ONCE == 3\n"
-  "#define MBK_HINT(type, suffix, constraint) MBK_DEVICE type mbk_load_once(const type *address) { type value; asm(\"{.reg .b64 p; createpolicy.fractional.L2::evict_first.b64 p, 1.0; ld.global.nc.L1::no_allocate.L2::cache_hint.\" suffix \" %0, [%1], p;}\" : \"=\" constraint(value) : \"l\"(address)); return value; }\n",
-  "MBK_HINT(mbk_i32, \"b32\", \"r\")\n"
-  "MBK_HINT(float, \"f32\", \"f\")\n"
-  "MBK_HINT(double, \"f64\", \"d\")\n"
-  "#else\n"
-  "MBK_DEVICE mbk_i32 mbk_load_once(const mbk_i32 *address) {\n"
-  "  mbk_i32 value;\n"
-  "  asm(\"ld.global.nc.L1::no_allocate.b32 %0, [%1];\" : \"=r\"(value) : \"l\"(address));\n"
-  "  return value;\n"
+  "// The same, for data that is read once: the caches are left to others.\n"
+  "template <class T> MBK_DEVICE T mbk_load_once(const T *address) {\n"
+  "  return __ldcs(address);\n"
   "}\n"
-  "MBK_DEVICE float mbk_load_once(const float *address) {\n"
-  "  float value;\n"
-  "  asm(\"ld.global.nc.L1::no_allocate.f32 %0, [%1];\" : \"=f\"(value) : \"l\"(address));\n"
-  "  return value;\n"
-  "}\n"
-  "MBK_DEVICE double mbk_load_once(const double *address) {\n"
-  "  double value;\n"
-  "  asm(\"ld.global.nc.L1::no_allocate.f64 %0, [%1];\" : \"=d\"(value) : \"l\"(address));\n"
-  "  return value;\n"
-  "}\n"
-  "#endif\n"
   "\n"
   "#endif\n",
   NULL};
@@ -2669,44 +2646,51 @@ static const char *const mbi_source_spmv_arrays_cu[] = {
   "#define MBK_ROWS_PER_BLOCK 1024\n"
   "\n"
   "// counts[block]: the block's rows with a nonzero. *longest: the longest row of all (at most\n"
-  "// 2^32 - 1); zero it before.\n"
+  "// 2^32 - 1); *widths: the sum over slices of 32 rows of their longest; zero both before.\n"
+  "// Shared: mbk_u64, mbk_u32.\n"
   "MBK_KERNEL MBK_BOUNDS(256)\n"
   "    mbk_arrays_count(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mbk_u32 *counts,\n"
-  "                     mbk_u32 *longest) {\n"
+  "                     mbk_u32 *longest, mbk_u64 *widths) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  mbk_u32 *const total = (mbk_u32 *)shared;\n"
+  "  mbk_u64 *const width = (mbk_u64 *)shared;\n"
+  "  mbk_u32 *const total = (mbk_u32 *)(width + 1);\n"
   "  const mbk_u64 first = (mbk_u64)mbk_block() * MBK_ROWS_PER_BLOCK + mbk_thread();\n"
+  "  mbk_u64 slots = 0;\n"
   "  mbk_u32 count = 0, most = 0;\n"
   "  if (mbk_thread() == 0) {\n"
+  "    *width = 0;\n"
   "    *total = 0;\n"
   "  }\n"
   "  mbk_block_sync();\n"
   "  for (int i = 0; i < 4; i++) {\n"
   "    const mbk_u64 row = first + (mbk_u64)i * 256;\n"
+  "    mbk_u32 slice = 0;\n"
   "    if (row < rows) {\n"
   "      const mbk_u64 length = (mbk_u64)(row_ptr[row + 1] - row_ptr[row]);\n"
-  "      const mbk_u32 capped = length < 0xffffffffull ? (mbk_u32)length : 0xffffffffu;\n"
-  "      count += length > 0;\n"
-  "      most = capped > most ? capped : most;\n"
+  "      slice = length < 0xffffffffull ? (mbk_u32)length : 0xffffffffu;\n"
   "    }\n"
-  "  }\n"
-  "  for (int d = 16; d > 0; d >>= 1) {\n"
-  "    const mbk_u32 other = mbk_shuffle_down(0xffffffffu, most, d, 32);\n"
-  "    count += mbk_shuffle_down(0xffffffffu, count, d, 32);\n"
-  "    most = other > most ? other : most;\n"
+  "    count += (mbk_u32)mbk_popcount(mbk_ballot(0xffffffffu, slice > 0));\n"
+  "    for (int d = 16; d > 0; d >>= 1) {\n"
+  "      const mbk_u32 other = mbk_shuffle_xor(0xffffffffu, slice, d, 32);\n"
+  "      slice = other > slice ? other : slice;\n"
+  "    }\n"
+  "    slots += slice;\n"
+  "    most = slice > most ? slice : most;\n"
   "  }\n"
   "  if (mbk_lane() == 0) {\n"
+  "    mbk_atomic_add(width, slots);\n"
   "    mbk_atomic_add(total, count);\n"
   "    mbk_atomic_max(longest, most);\n"
   "  }\n"
-  "  mbk_block_sync();\n"
+  "  mbk_block_sync();\n",
   "  if (mbk_thread() == 0) {\n"
   "    counts[mbk_block()] = *total;\n"
+  "    mbk_atomic_add(widths, *width);\n"
   "  }\n"
   "}\n"
   "\n"
   "// counts becomes its exclusive prefix sum; *total, which may be counts + blocks, the sum.\n"
-  "// Launch: one block of 1024 threads. Shared: mbk_u32[33].\n",
+  "// Launch: one block of 1024 threads. Shared: mbk_u32[33].\n"
   "MBK_KERNEL MBK_BOUNDS(1024) mbk_arrays_offsets(mbk_u32 *counts, mbk_u64 blocks,\n"
   "                                               mbk_u32 *total) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
@@ -2747,12 +2731,12 @@ static const char *const mbi_source_spmv_arrays_cu[] = {
   "    *total = base;\n"
   "  }\n"
   "}\n"
-  "\n"
+  "\n",
   "// Rows with a nonzero in row_id, in order, and where they start in row_start, which ends with\n"
   "// the end of the last; the others in empty_id. offsets: from mbk_arrays_offsets. Shared:\n"
   "// mbk_u32[8].\n"
   "MBK_KERNEL MBK_BOUNDS(256)\n"
-  "    mbk_arrays_compact(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, const mbk_u32 *offsets,\n",
+  "    mbk_arrays_compact(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, const mbk_u32 *offsets,\n"
   "                       mbk_u32 *row_id, MBK_ROW_PTR *row_start, mbk_u32 *empty_id) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  mbk_u32 *const warps = (mbk_u32 *)shared;\n"
@@ -3346,17 +3330,20 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "#error \"define MBK_EMPTY_ROWS: 1 if some rows are empty, so that ranks are not rows\"\n"
   "#endif\n"
   "#ifndef MBK_ONCE\n"
-  "#error \"define MBK_ONCE: 1 if the matrix is loaded past L1\"\n"
+  "#error \"define MBK_ONCE: 1 if the matrix is loaded past the caches\"\n"
   "#endif\n"
   "#ifndef MBK_THREADS\n"
   "#error \"define MBK_THREADS: threads per block of the product, a multiple of 32\"\n"
   "#endif\n"
+  "#ifndef MBK_BLOCKS\n"
+  "#error \"define MBK_BLOCKS: blocks of the product that a multiprocessor should hold\"\n"
+  "#endif\n",
   "#include \"jit/device.cuh\"\n"
   "#include \"spmv/algebra.cuh\"\n"
   "\n"
   "#define MBK_ALL 0xffffffffu\n"
   "#define MBK_TILE_NONZEROS (32 * MBK_STEPS)\n"
-  "\n",
+  "\n"
   "#if MBK_ONCE\n"
   "#define MBK_MATRIX_LOAD mbk_load_once\n"
   "#else\n"
@@ -3408,12 +3395,12 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "    sum = MBK_ADD(sum, mbk_shuffle_xor(MBK_ALL, sum, d, 32));\n"
   "  }\n"
   "  return sum;\n"
-  "}\n"
+  "}\n",
   "\n"
-  "// Launch: one warp per tile. The rows that end in a tile are committed but for the first, whose\n",
+  "// Launch: one warp per tile. The rows that end in a tile are committed but for the first, whose\n"
   "// part goes to firsts[tile]; what follows the last row end goes to tails[tile]. mbk_scan_fixup\n"
   "// puts these together.\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_THREADS)\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
   "    mbk_scan_product(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
   "                     const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,\n"
   "                     MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz,\n"
@@ -3445,10 +3432,10 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "    mbk_scan_products<true>(col_ind + start, MBK_PATTERN ? values : values + start, x, 0,\n"
   "                            product);\n"
   "  } else {\n"
-  "    mbk_scan_products<false>(col_ind + start, MBK_PATTERN ? values : values + start, x,\n"
+  "    mbk_scan_products<false>(col_ind + start, MBK_PATTERN ? values : values + start, x,\n",
   "                             (mbk_u32)(nnz - start), product);\n"
   "  }\n"
-  "\n",
+  "\n"
   "  MBK_COMPUTE carry = MBK_ZERO; // of the open row: what each lane holds of it\n"
   "  bool spread = false;          // more than lane 31 holds some\n"
   "  bool first = true;            // no row has ended in this tile\n"
@@ -3610,7 +3597,7 @@ static const char *const mbi_source_spmv_rows_cu[] = {
   "#error \"define MBK_UNROLL: nonzeros whose loads one lane keeps in flight\"\n"
   "#endif\n"
   "#ifndef MBK_ONCE\n"
-  "#error \"define MBK_ONCE: 1 if the matrix is loaded past L1\"\n"
+  "#error \"define MBK_ONCE: 1 if the matrix is loaded past the caches\"\n"
   "#endif\n"
   "#ifndef MBK_THREADS\n"
   "#error \"define MBK_THREADS: threads per block, a multiple of 32\"\n"
@@ -3796,7 +3783,7 @@ static const char *const mbi_source_spmv_sliced_cu[] = {
   "#error \"define MBK_UNROLL: nonzeros whose loads one lane keeps in flight\"\n"
   "#endif\n"
   "#ifndef MBK_ONCE\n"
-  "#error \"define MBK_ONCE: 1 if the matrix is loaded past L1\"\n"
+  "#error \"define MBK_ONCE: 1 if the matrix is loaded past the caches\"\n"
   "#endif\n"
   "#ifndef MBK_THREADS\n"
   "#error \"define MBK_THREADS: threads per block, a multiple of 32\"\n"
@@ -3987,7 +3974,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "507037f7b8f8be1093fa07a2189999c14a55a19ed60357861cda9953676c86e0"
+#define MBI_KERNEL_HASH "9e3e56e99492d2f45259b9700fd5706f0bec52a5e0f0652cd9cb3247db664396"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -7937,10 +7924,14 @@ typedef struct mbi_device_csr {
 /* Rows that hold something, ranked: spmv/ranks.c. */
 typedef struct mbi_ranks {
   uint64_t count;   /* rows with a nonzero */
+  uint64_t slots;   /* of slices of 32 rows as they come, each as wide as its longest row */
   uint32_t longest; /* nonzeros of the longest row, at most 2^32 - 1 */
   mbi_devptr row_start; /* ranks + 1 offsets; the plan's row_ptr where no row is empty */
   mbi_devptr row_id, empty_id; /* rows with and without a nonzero; 0 where no row is empty */
   uint64_t bytes;       /* of the three, if owned */
+  mbi_devptr counts, offsets; /* scratch, and in it the rank of each block's first row */
+  uint64_t blocks;
+  mbi_program program;
 } mbi_ranks;
 
 /* MERBIT's specialisation and TILE: spmv/merbit.c. */
@@ -7957,9 +7948,8 @@ typedef struct mbi_merbit {
 
 /* The register scan's specialisation and schedule: spmv/scan.c. */
 typedef struct mbi_scan_schedule {
-  int steps, threads, depth;
+  int steps, threads, resident, depth;
   uint64_t tiles, blocks, fixup_blocks, empty_rows;
-  mbi_ranks ranks;
   mbi_devptr row_ends, tile_row;
   void *build, *product, *fixup; /* CUfunction */
 } mbi_scan_schedule;
@@ -7990,6 +7980,7 @@ typedef struct mbi_cuda_method {
                             mbi_devptr x, const void *beta, mbi_devptr y, void *stream);
   void (*info)(const merbit_plan *plan, merbit_plan_info *info);
   int (*describe)(const merbit_plan *plan, char *text, size_t size);
+  merbit_status (*refresh)(merbit_plan *plan); /* new plan->device.values; NULL: read in place */
 } mbi_cuda_method;
 
 struct merbit_plan {
@@ -8015,9 +8006,10 @@ struct merbit_plan {
   uint64_t schedule_bytes; /* what the method added to the CSR */
   mbi_merbit merbit;
   mbi_scan_schedule scan;
+  mbi_ranks ranks; /* where the choice or the method asks */
   mbi_rows rows;
   mbi_sliced sliced;
-  int once; /* the matrix is loaded past L1 */
+  int once; /* the matrix is loaded past the caches */
   merbit_workspace *workspace; /* the plan's own; holds no reference */
 };
 
@@ -9159,10 +9151,11 @@ static int mbi_merbit_describe(const merbit_plan *plan, char *text, size_t size)
 
 static const mbi_cuda_method mbi_merbit_method = {mbi_merbit_create, mbi_merbit_destroy,
                                                   mbi_merbit_carry_bytes, mbi_merbit_multiply,
-                                                  mbi_merbit_info, mbi_merbit_describe};
+                                                  mbi_merbit_info, mbi_merbit_describe, NULL};
 
 /* ==== >>spmv/ranks.c  which rows of a device CSR hold something =========================== */
-/* Which rows hold something: the GPU counts, and lists them only where some are empty. */
+/* Which rows hold something, and how even they are: the GPU counts, and lists them where some are
+ * empty and the method asks. */
 #define MBI_RANKS_PER_BLOCK 1024
 
 static void mbi_ranks_destroy(merbit_context *context, mbi_ranks *ranks) {
@@ -9171,62 +9164,85 @@ static void mbi_ranks_destroy(merbit_context *context, mbi_ranks *ranks) {
     mbi_device_release(context, ranks->row_id);
     mbi_device_release(context, ranks->empty_id);
   }
+  mbi_device_release(context, ranks->counts);
+  mbi_program_destroy(context, &ranks->program);
   memset(ranks, 0, sizeof *ranks);
 }
 
-/* counts: one a block, then the sum of all, then the longest row. */
-static merbit_status mbi_ranks_count(merbit_context *context, const mbi_device_csr *csr,
-                                    const mbi_program *program, mbi_devptr counts,
-                                    uint64_t blocks, mbi_ranks *ranks) {
-  void *count = NULL, *offsets = NULL, *arguments[4];
-  mbi_devptr total = counts + blocks * sizeof(uint32_t), longest = total + sizeof(uint32_t);
-  uint32_t answer[2] = {0, 0};
-  uint64_t row_count = csr->rows;
-  mbi_devptr row_ptr = csr->row_ptr;
-  merbit_status status = mbi_program_kernel(context, program, "mbk_arrays_count", &count);
+/* Counts, then their sum, the sum of the slices' widths and the longest row. Needs an entered
+ * context. After a failure mbi_ranks_destroy cleans up. */
+static merbit_status mbi_ranks_create(merbit_context *context, const mbi_device_csr *csr,
+                                      mbi_ranks *ranks) {
+  void *count = NULL, *offsets = NULL, *arguments[6];
+  uint64_t rows = csr->rows, blocks = (rows + MBI_RANKS_PER_BLOCK - 1) / MBI_RANKS_PER_BLOCK;
+  mbi_devptr row_ptr = csr->row_ptr, total, longest, widths;
+  uint32_t answer[4] = {0, 0, 0, 0};
+  merbit_status status;
+  memset(ranks, 0, sizeof *ranks);
+  ranks->row_start = csr->row_ptr;
+  ranks->blocks = blocks;
+  if (blocks == 0) {
+    return MERBIT_OK;
+  }
+  status =
+      mbi_arrays_program(context, csr->offset_type, MERBIT_INDEX_32, csr->base, &ranks->program);
   if (status == MERBIT_OK) {
-    status = mbi_program_kernel(context, program, "mbk_arrays_offsets", &offsets);
+    status = mbi_program_kernel(context, &ranks->program, "mbk_arrays_count", &count);
   }
   if (status == MERBIT_OK) {
-    status = mbi_device_upload(context, total, answer, sizeof answer);
+    status = mbi_program_kernel(context, &ranks->program, "mbk_arrays_offsets", &offsets);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_allocate(context, sizeof answer + blocks * sizeof(uint32_t),
+                                 "counts of rows", &ranks->counts);
+  }
+  widths = ranks->counts; /* 64 bits, so it comes first */
+  total = widths + 2 * sizeof(uint32_t);
+  longest = total + sizeof(uint32_t);
+  ranks->offsets = widths + sizeof answer;
+  if (status == MERBIT_OK) {
+    status = mbi_device_upload(context, ranks->counts, answer, sizeof answer);
   }
   if (status == MERBIT_OK) {
     arguments[0] = &row_ptr;
-    arguments[1] = &row_count;
-    arguments[2] = &counts;
+    arguments[1] = &rows;
+    arguments[2] = &ranks->offsets;
     arguments[3] = &longest;
+    arguments[4] = &widths;
     status = mbi_device_launch(context, count, "mbk_arrays_count", (int64_t)blocks, 256,
-                               (unsigned)sizeof(uint32_t), NULL, arguments);
+                               (unsigned)(4 * sizeof(uint32_t)), NULL, arguments);
   }
   if (status == MERBIT_OK) {
-    arguments[0] = &counts;
+    arguments[0] = &ranks->offsets;
     arguments[1] = &blocks;
     arguments[2] = &total;
     status = mbi_device_launch(context, offsets, "mbk_arrays_offsets", 1, 1024,
                                (unsigned)(33 * sizeof(uint32_t)), NULL, arguments);
   }
   if (status == MERBIT_OK) {
-    status = mbi_device_download(context, answer, total, sizeof answer);
+    status = mbi_device_download(context, answer, ranks->counts, sizeof answer);
   }
-  ranks->count = answer[0];
-  ranks->longest = answer[1];
+  ranks->slots = 32 * ((uint64_t)answer[1] << 32 | answer[0]);
+  ranks->count = answer[2];
+  ranks->longest = answer[3];
   return status;
 }
 
+/* List the rows; after mbi_ranks_create, where some are empty. */
 static merbit_status mbi_ranks_compact(merbit_context *context, const mbi_device_csr *csr,
-                                      const mbi_program *program, mbi_devptr counts,
-                                      uint64_t blocks, mbi_ranks *ranks) {
+                                       mbi_ranks *ranks) {
   const uint64_t starts = (ranks->count + 1) * mbi_index_bytes(csr->offset_type);
   const uint64_t ids = (ranks->count + 1) * sizeof(uint32_t); /* never none */
   const uint64_t empties = (csr->rows - ranks->count) * sizeof(uint32_t);
   uint64_t row_count = csr->rows;
   mbi_devptr row_ptr = csr->row_ptr;
   void *compact = NULL, *arguments[6];
-  merbit_status status = mbi_program_kernel(context, program, "mbk_arrays_compact", &compact);
+  merbit_status status = mbi_program_kernel(context, &ranks->program, "mbk_arrays_compact", &compact);
   if (status == MERBIT_OK) {
     status = mbi_device_allocate(context, ids, "ranks of rows", &ranks->row_id);
   }
   if (status == MERBIT_OK) {
+    ranks->row_start = 0;
     status = mbi_device_allocate(context, starts, "starts of rows", &ranks->row_start);
   }
   if (status == MERBIT_OK) {
@@ -9236,42 +9252,14 @@ static merbit_status mbi_ranks_compact(merbit_context *context, const mbi_device
     ranks->bytes = starts + ids + empties;
     arguments[0] = &row_ptr;
     arguments[1] = &row_count;
-    arguments[2] = &counts;
+    arguments[2] = &ranks->offsets;
     arguments[3] = &ranks->row_id;
     arguments[4] = &ranks->row_start;
     arguments[5] = &ranks->empty_id;
-    status = mbi_device_launch(context, compact, "mbk_arrays_compact", (int64_t)blocks, 256,
+    status = mbi_device_launch(context, compact, "mbk_arrays_compact", (int64_t)ranks->blocks, 256,
                                (unsigned)(8 * sizeof(uint32_t)), NULL, arguments);
   }
   return status == MERBIT_OK ? mbi_device_synchronize(context, NULL) : status;
-}
-
-/* Needs an entered context. After a failure mbi_ranks_destroy cleans up. */
-static merbit_status mbi_ranks_create(merbit_context *context, const mbi_device_csr *csr,
-                                     mbi_ranks *ranks) {
-  const uint64_t blocks = (csr->rows + MBI_RANKS_PER_BLOCK - 1) / MBI_RANKS_PER_BLOCK;
-  mbi_program program;
-  mbi_devptr counts = 0;
-  merbit_status status;
-  memset(ranks, 0, sizeof *ranks);
-  ranks->row_start = csr->row_ptr;
-  if (blocks == 0) {
-    return MERBIT_OK;
-  }
-  status = mbi_arrays_program(context, csr->offset_type, MERBIT_INDEX_32, csr->base, &program);
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  status = mbi_device_allocate(context, (blocks + 2) * sizeof(uint32_t), "counts of rows", &counts);
-  if (status == MERBIT_OK) {
-    status = mbi_ranks_count(context, csr, &program, counts, blocks, ranks);
-  }
-  if (status == MERBIT_OK && ranks->count < csr->rows) {
-    status = mbi_ranks_compact(context, csr, &program, counts, blocks, ranks);
-  }
-  mbi_device_release(context, counts);
-  mbi_program_destroy(context, &program);
-  return status;
 }
 
 /* ==== >>spmv/scan.c  CUDA: tiles of nonzeros, segmented sums by shuffles ================== */
@@ -9280,13 +9268,13 @@ static merbit_status mbi_ranks_create(merbit_context *context, const mbi_device_
 #define MBI_SCAN_BUILD_THREADS 128
 #define MBI_SCAN_FIXUP_THREADS 512
 
-/* Sizes of the specialisation; needs plan->scan.ranks. */
+/* Sizes of the specialisation; needs plan->ranks. */
 static merbit_status mbi_scan_size(merbit_plan *plan) {
   mbi_scan_schedule *s = &plan->scan;
   merbit_context *context = plan->context;
   uint64_t tile;
   s->steps = plan->desc.sigma != 0 ? plan->desc.sigma : plan->type == MERBIT_F32 ? 16 : 8;
-  s->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : 1024;
+  s->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : 512;
   if (s->steps < 1 || s->steps > 32) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
                     "plan_desc.sigma is %d; the scan takes 1 to 32", s->steps);
@@ -9298,13 +9286,16 @@ static merbit_status mbi_scan_size(merbit_plan *plan) {
   tile = 32 * (uint64_t)s->steps;
   s->tiles = (plan->device.nnz + tile - 1) / tile;
   if (plan->desc.block_threads == 0 &&
-      s->tiles * 32 < 2 * 1024 * (uint64_t)context->device.multiprocessors) {
+      s->tiles * 32 < 4096 * (uint64_t)context->device.multiprocessors) {
     s->threads = 128;
   }
+  /* Registers for as many warps as hide the gathers of x: measured, more for f32. */
+  s->resident = (plan->type == MERBIT_F32 ? 2048 : 1536) / s->threads;
+  s->resident = s->resident > 16 ? 16 : s->resident < 1 ? 1 : s->resident;
   s->blocks = (s->tiles * 32 + (uint64_t)s->threads - 1) / (uint64_t)s->threads;
-  s->depth = mbi_log2_ceiling(s->ranks.longest < 32 ? s->ranks.longest : 32);
+  s->depth = mbi_log2_ceiling(plan->ranks.longest < 32 ? plan->ranks.longest : 32);
   s->fixup_blocks = (s->tiles + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS;
-  s->empty_rows = plan->device.rows - s->ranks.count;
+  s->empty_rows = plan->device.rows - plan->ranks.count;
   if (s->empty_rows > 0) {
     const uint64_t wanted = s->empty_rows / MBI_SCAN_FIXUP_THREADS + 1;
     const uint64_t most = 8 * (uint64_t)context->device.multiprocessors;
@@ -9324,6 +9315,7 @@ static merbit_status mbi_scan_size(merbit_plan *plan) {
 static void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   const mbi_scan_schedule *s = &plan->scan;
   mbi_plan_preamble(plan, preamble);
+  mbi_preamble_define_int(preamble, "MBK_BLOCKS", s->resident);
   mbi_preamble_define_int(preamble, "MBK_STEPS", s->steps);
   mbi_preamble_define_int(preamble, "MBK_DEPTH", s->depth);
   mbi_preamble_define_int(preamble, "MBK_EMPTY_ROWS", s->empty_rows > 0);
@@ -9355,13 +9347,13 @@ static merbit_status mbi_scan_specialise(merbit_plan *plan) {
 static merbit_status mbi_scan_build(merbit_plan *plan) {
   mbi_scan_schedule *s = &plan->scan;
   const int64_t block_tiles = MBI_SCAN_BUILD_THREADS / 32;
-  uint32_t ranks = (uint32_t)s->ranks.count;
+  uint32_t ranks = (uint32_t)plan->ranks.count;
   void *arguments[6];
   merbit_status status;
   if (s->tiles == 0) {
     return MERBIT_OK;
   }
-  arguments[0] = &s->ranks.row_start;
+  arguments[0] = &plan->ranks.row_start;
   arguments[1] = &ranks;
   arguments[2] = &plan->device.nnz;
   arguments[3] = &s->tiles;
@@ -9385,7 +9377,12 @@ static merbit_status mbi_scan_create(merbit_plan *plan) {
     return mbi_fail(context, MERBIT_TOO_LARGE, "the scan takes fewer than 2^32 - 1 rows, not %" PRIu64,
                     plan->device.rows);
   }
-  status = mbi_ranks_create(context, &plan->device, &s->ranks);
+  if (plan->ranks.row_start == 0) {
+    status = mbi_ranks_create(context, &plan->device, &plan->ranks);
+  }
+  if (status == MERBIT_OK && plan->ranks.count < plan->device.rows) {
+    status = mbi_ranks_compact(context, &plan->device, &plan->ranks);
+  }
   if (status == MERBIT_OK) {
     status = mbi_scan_size(plan);
   }
@@ -9401,7 +9398,7 @@ static merbit_status mbi_scan_create(merbit_plan *plan) {
     status = mbi_device_allocate(context, tile_rows, "rows of tiles", &s->tile_row);
   }
   if (status == MERBIT_OK) {
-    plan->schedule_bytes = words + tile_rows + s->ranks.bytes;
+    plan->schedule_bytes = words + tile_rows + plan->ranks.bytes;
     status = mbi_scan_build(plan);
   }
   return status;
@@ -9409,7 +9406,6 @@ static merbit_status mbi_scan_create(merbit_plan *plan) {
 
 static void mbi_scan_destroy(merbit_plan *plan) {
   mbi_scan_schedule *s = &plan->scan;
-  mbi_ranks_destroy(plan->context, &s->ranks);
   mbi_device_release(plan->context, s->row_ends);
   mbi_device_release(plan->context, s->tile_row);
   mbi_program_destroy(plan->context, &plan->program);
@@ -9429,7 +9425,7 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
   merbit_status status = MERBIT_OK;
   arguments[0] = &s->row_ends;
   arguments[1] = &s->tile_row;
-  arguments[2] = &s->ranks.row_id;
+  arguments[2] = &plan->ranks.row_id;
   arguments[3] = &plan->device.col_ind;
   arguments[4] = &plan->device.values;
   arguments[5] = &x;
@@ -9447,10 +9443,10 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
   if (status != MERBIT_OK || s->fixup_blocks == 0) {
     return status;
   }
-  arguments[0] = &s->ranks.row_start;
+  arguments[0] = &plan->ranks.row_start;
   arguments[1] = &s->tile_row;
-  arguments[2] = &s->ranks.row_id;
-  arguments[3] = &s->ranks.empty_id;
+  arguments[2] = &plan->ranks.row_id;
+  arguments[3] = &plan->ranks.empty_id;
   arguments[4] = &carries;
   arguments[5] = &tails;
   arguments[6] = &y;
@@ -9480,12 +9476,12 @@ static int mbi_scan_describe(const merbit_plan *plan, char *text, size_t size) {
   return snprintf(text, size, "%" PRIu64 " tiles of 32 x %d, scan depth %d, %" PRIu64
                   " empty rows, %d threads%s",
                   s->tiles, s->steps, s->depth, s->empty_rows, s->threads,
-                  plan->once ? ", matrix past L1" : "");
+                  plan->once ? ", matrix past the caches" : "");
 }
 
 static const mbi_cuda_method mbi_scan_method = {mbi_scan_create, mbi_scan_destroy,
                                                 mbi_scan_carry_bytes, mbi_scan_multiply,
-                                                mbi_scan_info, mbi_scan_describe};
+                                                mbi_scan_info, mbi_scan_describe, NULL};
 
 /* ==== >>spmv/rows.c  CUDA: lanes per row ================================================== */
 /* ---- Encode: lanes per row and loads in flight ------------------------------------------------ */
@@ -9599,7 +9595,7 @@ static int mbi_rows_describe(const merbit_plan *plan, char *text, size_t size) {
 
 static const mbi_cuda_method mbi_rows_method = {mbi_rows_create, mbi_rows_destroy,
                                                 mbi_rows_carry_bytes, mbi_rows_multiply,
-                                                mbi_rows_info, mbi_rows_describe};
+                                                mbi_rows_info, mbi_rows_describe, NULL};
 
 /* ==== >>spmv/sliced.c  CUDA: slices of rows stored column by column ======================= */
 /* ---- Encode: windows, slices, loads in flight ------------------------------------------------- */
@@ -9818,7 +9814,62 @@ static int mbi_sliced_describe(const merbit_plan *plan, char *text, size_t size)
 
 static const mbi_cuda_method mbi_sliced_method = {mbi_sliced_create, mbi_sliced_destroy,
                                                   mbi_rows_carry_bytes, mbi_sliced_multiply,
-                                                  mbi_sliced_info, mbi_sliced_describe};
+                                                  mbi_sliced_info, mbi_sliced_describe, mbi_sliced_fill};
+
+/* ==== >>spmv/choose.c  which method a plan on CUDA takes ================================== */
+/* The method of a plan on CUDA, from counts that the GPU takes of its rows. */
+
+/* Products after which sliced storage has paid for its making, where rows are even. */
+#define MBI_SLICED_PAYS 50
+
+static const mbi_cuda_method *mbi_cuda_method_of(merbit_method method) {
+  switch (method) {
+  case MERBIT_METHOD_SCAN:
+    return &mbi_scan_method;
+  case MERBIT_METHOD_ROWS:
+    return &mbi_rows_method;
+  case MERBIT_METHOD_SLICED:
+    return &mbi_sliced_method;
+  default:
+    return &mbi_merbit_method;
+  }
+}
+
+/* Rows of some length, of which slices of 32 waste little: no row ends need to be found. */
+static int mbi_choose_sliced(const merbit_plan *plan) {
+  const mbi_ranks *ranks = &plan->ranks;
+  return plan->desc.expected_calls >= MBI_SLICED_PAYS && plan->device.nnz >= 4 * plan->device.rows &&
+         ranks->slots / 5 <= plan->device.nnz / 3;
+}
+
+/* Set plan->method and plan->cuda and make it. AUTO: SLICED for even rows, else SCAN, else, beyond
+ * 2^32 - 2 rows, MERBIT. */
+static merbit_status mbi_choose(merbit_plan *plan) {
+  merbit_context *context = plan->context;
+  const int any = plan->method == MERBIT_METHOD_AUTO;
+  merbit_status status = MERBIT_OK;
+  plan->once = plan->device.nnz >= 8 * plan->device.rows;
+  if (any) {
+    plan->method = MERBIT_METHOD_MERBIT;
+    if (plan->device.rows < UINT32_MAX) {
+      status = mbi_ranks_create(context, &plan->device, &plan->ranks);
+      plan->method = mbi_choose_sliced(plan) ? MERBIT_METHOD_SLICED : MERBIT_METHOD_SCAN;
+    }
+  }
+  plan->cuda = mbi_cuda_method_of(plan->method);
+  if (status == MERBIT_OK) {
+    status = plan->cuda->create(plan);
+  }
+  if (any && status == MERBIT_DEVICE_OUT_OF_MEMORY && plan->method == MERBIT_METHOD_SLICED) {
+    plan->cuda->destroy(plan);
+    memset(&plan->sliced, 0, sizeof plan->sliced);
+    memset(&plan->program, 0, sizeof plan->program);
+    plan->method = MERBIT_METHOD_SCAN; /* which does not copy the matrix */
+    plan->cuda = mbi_cuda_method_of(plan->method);
+    status = plan->cuda->create(plan);
+  }
+  return status;
+}
 
 /* ==== >>spmv/workspace.c  scratch of a product in flight ================================== */
 static void mbi_workspace_free(merbit_workspace *workspace) {
@@ -10028,6 +10079,7 @@ static void mbi_plan_release_cuda(merbit_plan *plan) {
     if (plan->cuda != NULL) {
       plan->cuda->destroy(plan);
     }
+    mbi_ranks_destroy(plan->context, &plan->ranks);
     mbi_device_csr_destroy(plan->context, &plan->device);
     mbi_device_leave(plan->context);
   }
@@ -10069,17 +10121,9 @@ static merbit_status mbi_plan_build_cuda(merbit_plan *plan, int dual) {
     return status;
   }
   status = mbi_device_csr_create(context, &plan->csr, plan->desc.unchecked, &plan->device);
-  plan->merbit.dual = dual;
-  if (plan->method == MERBIT_METHOD_AUTO) {
-    plan->method = plan->device.rows < UINT32_MAX ? MERBIT_METHOD_SCAN : MERBIT_METHOD_MERBIT;
-  }
-  plan->cuda = plan->method == MERBIT_METHOD_SCAN     ? &mbi_scan_method
-               : plan->method == MERBIT_METHOD_ROWS   ? &mbi_rows_method
-               : plan->method == MERBIT_METHOD_SLICED ? &mbi_sliced_method
-                                                      : &mbi_merbit_method;
-  plan->once = getenv("ONCE") ? atoi(getenv("ONCE")) : 0;
   if (status == MERBIT_OK) {
-    status = plan->cuda->create(plan);
+    plan->merbit.dual = dual;
+    status = mbi_choose(plan);
   }
   mbi_device_leave(context);
   return status;
@@ -10229,10 +10273,14 @@ static merbit_status mbi_update_store(merbit_plan *plan, const void *values, siz
     return MERBIT_OK;
   }
   status = mbi_device_enter(context);
-  if (status == MERBIT_OK) {
-    status = mbi_device_upload(context, plan->device.values, values, bytes);
-    mbi_device_leave(context);
+  if (status != MERBIT_OK) {
+    return status;
   }
+  status = mbi_device_upload(context, plan->device.values, values, bytes);
+  if (status == MERBIT_OK && plan->cuda->refresh != NULL) {
+    status = plan->cuda->refresh(plan);
+  }
+  mbi_device_leave(context);
   return status;
 }
 
@@ -10259,6 +10307,9 @@ static merbit_status mbi_update_device(merbit_plan *plan, const void *values, si
   }
   if (status == MERBIT_OK) {
     status = mbi_device_copy(context, plan->device.values, mbi_device_address(values), bytes);
+  }
+  if (status == MERBIT_OK && plan->cuda->refresh != NULL) {
+    status = plan->cuda->refresh(plan);
   }
   mbi_device_leave(context);
   return status;

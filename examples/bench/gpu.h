@@ -27,7 +27,7 @@ typedef struct bench_bench { /* all cases of one problem */
   bench_json *json;
   bench_arrays arrays;
   bench_rival rivals[4];
-  bench_ours ours[3 * BENCH_SIGMAS + 20];
+  bench_ours ours[2 * BENCH_SIGMAS + 4];
   bench_case cases[BENCH_CASES];
   int our_count, case_count;
 } bench_bench;
@@ -179,41 +179,19 @@ static void bench_add_sigma(bench_bench *b, int sigma) {
   }
 }
 
-/* The register scan, `steps` nonzeros per lane. */
-static void bench_add_scan(bench_bench *b, int steps) {
-  merbit_plan_desc desc;
-  bench_ours *o;
-  char name[48];
-  memset(&desc, 0, sizeof desc);
-  desc.method = MERBIT_METHOD_SCAN;
-  desc.sigma = steps;
-  desc.block_threads = b->options->block_threads;
-  desc.unchecked = 1;
-  (void)snprintf(name, sizeof name, "scan-s%d", steps);
-  o = bench_chosen(b->options->methods, name) ? bench_add_plan(b, name, &desc, 0) : NULL;
-  if (o != NULL) {
-    (void)bench_add_ours(b, name, BENCH_PLAIN, bench_ours_enqueue, o);
-    (void)snprintf(name, sizeof name, "scan-s%d-ab", steps);
-    (void)bench_add_ours(b, name, BENCH_GENERAL, bench_ours_enqueue, o);
-  }
-}
-
-static void bench_add_method(bench_bench *b, const char *stem, merbit_method method, int omega,
-                             int sigma) {
+/* A method with its own choice of constants. */
+static void bench_add_method(bench_bench *b, const char *stem, merbit_method method) {
   merbit_plan_desc desc;
   bench_ours *o;
   char name[48];
   memset(&desc, 0, sizeof desc);
   desc.method = method;
-  desc.omega = omega;
-  desc.sigma = sigma;
   desc.block_threads = b->options->block_threads;
   desc.unchecked = 1;
-  (void)snprintf(name, sizeof name, "%s-o%d-s%d", stem, omega, sigma);
-  o = bench_chosen(b->options->methods, name) ? bench_add_plan(b, name, &desc, 0) : NULL;
+  o = bench_chosen(b->options->methods, stem) ? bench_add_plan(b, stem, &desc, 0) : NULL;
   if (o != NULL) {
-    (void)bench_add_ours(b, name, BENCH_PLAIN, bench_ours_enqueue, o);
-    (void)snprintf(name, sizeof name, "%s-o%d-s%d-ab", stem, omega, sigma);
+    (void)bench_add_ours(b, stem, BENCH_PLAIN, bench_ours_enqueue, o);
+    (void)snprintf(name, sizeof name, "%s-ab", stem);
     (void)bench_add_ours(b, name, BENCH_GENERAL, bench_ours_enqueue, o);
   }
 }
@@ -225,6 +203,7 @@ static void bench_add_auto(bench_bench *b) {
   if (o != NULL) {
     char line[1024];
     (void)bench_add_ours(b, "auto", BENCH_PLAIN, bench_ours_enqueue, o);
+    (void)bench_add_ours(b, "auto-ab", BENCH_GENERAL, bench_ours_enqueue, o);
     (void)merbit_plan_describe(o->plan, line, sizeof line);
     (void)printf("auto: %s\n", line);
   }
@@ -372,21 +351,10 @@ static void bench_gpu_problem(bench_gpu *gpu, bench_cusparse *cusparse,
   bench_add_auto(b);
   for (i = 0; i < options->sigma_count; i++) {
     bench_add_sigma(b, options->sigmas[i]);
-    bench_add_scan(b, options->sigmas[i]);
   }
-  {
-    static const int l[] = {2, 4, 8, 16, 32}, u[] = {4, 8};
-    int q, v;
-    for (q = 0; q < 5; q++) {
-      for (v = 0; v < 2; v++) {
-        bench_add_method(b, "rows", MERBIT_METHOD_ROWS, l[q], u[v]);
-      }
-    }
-    for (v = 0; v < 2; v++) {
-      bench_add_method(b, "sliced", MERBIT_METHOD_SLICED, 1, u[v]);
-      bench_add_method(b, "sliced", MERBIT_METHOD_SLICED, 2, u[v]);
-    }
-  }
+  bench_add_method(b, "scan", MERBIT_METHOD_SCAN);
+  bench_add_method(b, "rows", MERBIT_METHOD_ROWS);
+  bench_add_method(b, "sliced", MERBIT_METHOD_SLICED);
   bench_json_close(json, ']');
   for (i = 0; i < b->case_count; i++) {
     if (b->cases[i].kind != BENCH_TILE) {

@@ -9,6 +9,7 @@
 #define MBK_KERNEL extern "C" __global__ void
 #define MBK_DEVICE static __device__ __forceinline__
 #define MBK_BOUNDS(threads) __launch_bounds__(threads)
+#define MBK_RESIDENT(threads, blocks) __launch_bounds__(threads, blocks)
 #define MBK_SHARED_MEMORY(name) extern __shared__ __align__(16) unsigned char name[]
 
 typedef int mbk_i32;
@@ -82,33 +83,9 @@ template <class T> MBK_DEVICE void mbk_prefetch(const T *address) {
   asm volatile("prefetch.global.L2 [%0];" : : "l"(address));
 }
 
-// The same, for data that is read once: L1 is left to others.
-#ifndef MBK_ONCE
-#define MBK_ONCE 0
-#endif
-#if MBK_ONCE == 2
-template <class T> MBK_DEVICE T mbk_load_once(const T *address) { return __ldcs(address); }
-#elif MBK_ONCE == 3
-#define MBK_HINT(type, suffix, constraint) MBK_DEVICE type mbk_load_once(const type *address) { type value; asm("{.reg .b64 p; createpolicy.fractional.L2::evict_first.b64 p, 1.0; ld.global.nc.L1::no_allocate.L2::cache_hint." suffix " %0, [%1], p;}" : "=" constraint(value) : "l"(address)); return value; }
-MBK_HINT(mbk_i32, "b32", "r")
-MBK_HINT(float, "f32", "f")
-MBK_HINT(double, "f64", "d")
-#else
-MBK_DEVICE mbk_i32 mbk_load_once(const mbk_i32 *address) {
-  mbk_i32 value;
-  asm("ld.global.nc.L1::no_allocate.b32 %0, [%1];" : "=r"(value) : "l"(address));
-  return value;
+// The same, for data that is read once: the caches are left to others.
+template <class T> MBK_DEVICE T mbk_load_once(const T *address) {
+  return __ldcs(address);
 }
-MBK_DEVICE float mbk_load_once(const float *address) {
-  float value;
-  asm("ld.global.nc.L1::no_allocate.f32 %0, [%1];" : "=f"(value) : "l"(address));
-  return value;
-}
-MBK_DEVICE double mbk_load_once(const double *address) {
-  double value;
-  asm("ld.global.nc.L1::no_allocate.f64 %0, [%1];" : "=d"(value) : "l"(address));
-  return value;
-}
-#endif
 
 #endif

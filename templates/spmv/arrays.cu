@@ -46,39 +46,46 @@ MBK_KERNEL MBK_BOUNDS(256)
 #define MBK_ROWS_PER_BLOCK 1024
 
 // counts[block]: the block's rows with a nonzero. *longest: the longest row of all (at most
-// 2^32 - 1); zero it before.
+// 2^32 - 1); *widths: the sum over slices of 32 rows of their longest; zero both before.
+// Shared: mbk_u64, mbk_u32.
 MBK_KERNEL MBK_BOUNDS(256)
     mbk_arrays_count(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mbk_u32 *counts,
-                     mbk_u32 *longest) {
+                     mbk_u32 *longest, mbk_u64 *widths) {
   MBK_SHARED_MEMORY(shared);
-  mbk_u32 *const total = (mbk_u32 *)shared;
+  mbk_u64 *const width = (mbk_u64 *)shared;
+  mbk_u32 *const total = (mbk_u32 *)(width + 1);
   const mbk_u64 first = (mbk_u64)mbk_block() * MBK_ROWS_PER_BLOCK + mbk_thread();
+  mbk_u64 slots = 0;
   mbk_u32 count = 0, most = 0;
   if (mbk_thread() == 0) {
+    *width = 0;
     *total = 0;
   }
   mbk_block_sync();
   for (int i = 0; i < 4; i++) {
     const mbk_u64 row = first + (mbk_u64)i * 256;
+    mbk_u32 slice = 0;
     if (row < rows) {
       const mbk_u64 length = (mbk_u64)(row_ptr[row + 1] - row_ptr[row]);
-      const mbk_u32 capped = length < 0xffffffffull ? (mbk_u32)length : 0xffffffffu;
-      count += length > 0;
-      most = capped > most ? capped : most;
+      slice = length < 0xffffffffull ? (mbk_u32)length : 0xffffffffu;
     }
-  }
-  for (int d = 16; d > 0; d >>= 1) {
-    const mbk_u32 other = mbk_shuffle_down(0xffffffffu, most, d, 32);
-    count += mbk_shuffle_down(0xffffffffu, count, d, 32);
-    most = other > most ? other : most;
+    count += (mbk_u32)mbk_popcount(mbk_ballot(0xffffffffu, slice > 0));
+    for (int d = 16; d > 0; d >>= 1) {
+      const mbk_u32 other = mbk_shuffle_xor(0xffffffffu, slice, d, 32);
+      slice = other > slice ? other : slice;
+    }
+    slots += slice;
+    most = slice > most ? slice : most;
   }
   if (mbk_lane() == 0) {
+    mbk_atomic_add(width, slots);
     mbk_atomic_add(total, count);
     mbk_atomic_max(longest, most);
   }
   mbk_block_sync();
   if (mbk_thread() == 0) {
     counts[mbk_block()] = *total;
+    mbk_atomic_add(widths, *width);
   }
 }
 

@@ -29,10 +29,13 @@
 #error "define MBK_EMPTY_ROWS: 1 if some rows are empty, so that ranks are not rows"
 #endif
 #ifndef MBK_ONCE
-#error "define MBK_ONCE: 1 if the matrix is loaded past L1"
+#error "define MBK_ONCE: 1 if the matrix is loaded past the caches"
 #endif
 #ifndef MBK_THREADS
 #error "define MBK_THREADS: threads per block of the product, a multiple of 32"
+#endif
+#ifndef MBK_BLOCKS
+#error "define MBK_BLOCKS: blocks of the product that a multiprocessor should hold"
 #endif
 #include "jit/device.cuh"
 #include "spmv/algebra.cuh"
@@ -96,7 +99,7 @@ MBK_DEVICE MBK_COMPUTE mbk_scan_reduce(MBK_COMPUTE sum) {
 // Launch: one warp per tile. The rows that end in a tile are committed but for the first, whose
 // part goes to firsts[tile]; what follows the last row end goes to tails[tile]. mbk_scan_fixup
 // puts these together.
-MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
+MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
     mbk_scan_product(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,
                      const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,
                      MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz,

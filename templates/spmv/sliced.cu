@@ -21,7 +21,7 @@
 #error "define MBK_UNROLL: nonzeros whose loads one lane keeps in flight"
 #endif
 #ifndef MBK_ONCE
-#error "define MBK_ONCE: 1 if the matrix is loaded past L1"
+#error "define MBK_ONCE: 1 if the matrix is loaded past the caches"
 #endif
 #ifndef MBK_THREADS
 #error "define MBK_THREADS: threads per block, a multiple of 32"
