@@ -2291,9 +2291,16 @@ static merbit_status mbi_device_enter(merbit_context *context) {
                           "cuCtxPushCurrent", "entering the GPU's context");
 }
 
-/* Enter in order to release: on a dead context there is nothing to do, and nothing to report. */
+/* Enter in order to release: on a dead context there is nothing to do, and a failure is not
+ * reported, for it would hide the one that led here. */
 static int mbi_device_enter_alive(merbit_context *context) {
-  return mbi_device_lost(context) == 0 && mbi_device_enter(context) == MERBIT_OK;
+  mbi_curesult result;
+  if (mbi_device_lost(context) != 0) {
+    return 0;
+  }
+  result = context->device.driver.ctx_push(context->device.cuda_context);
+  (void)mbi_device_bury(context, result);
+  return result == 0;
 }
 
 static void mbi_device_leave(merbit_context *context) {
@@ -8676,7 +8683,12 @@ static void mbi_merge_multiply(merbit_context *context, const merbit_view *csr,
 /* Host views are checked and narrowed on the CPU and uploaded; device CSR views are used where they lie,
  * checked and, if their columns are 64-bit, narrowed by spmv/arrays.cu. */
 #define MBI_ARRAYS_THREADS 256
-#define MBI_ARRAYS_GRID 4096
+#define MBI_ARRAYS_GRID 4096 /* the most blocks; each strides over the arrays */
+
+static int64_t mbi_arrays_blocks(int64_t count) {
+  const int64_t blocks = count / MBI_ARRAYS_THREADS + 1;
+  return blocks < MBI_ARRAYS_GRID ? blocks : MBI_ARRAYS_GRID;
+}
 
 /* The specialisation of spmv/arrays.cu for arrays of these types. */
 static merbit_status mbi_arrays_program(merbit_context *context, merbit_index_type offset_type,
@@ -8715,8 +8727,9 @@ static merbit_status mbi_device_csr_check(merbit_context *context, const merbit_
   arguments[4] = &nnz;
   arguments[5] = &bad;
   if (status == MERBIT_OK) {
-    status = mbi_device_launch(context, function, "mbk_arrays_check", MBI_ARRAYS_GRID,
-                               MBI_ARRAYS_THREADS, 0, NULL, arguments);
+    status = mbi_device_launch(context, function, "mbk_arrays_check",
+                               mbi_arrays_blocks(nnz > rows ? nnz : rows), MBI_ARRAYS_THREADS, 0,
+                               NULL, arguments);
   }
   if (status == MERBIT_OK) {
     status = mbi_device_download(context, &found, bad, sizeof found);
@@ -8754,7 +8767,7 @@ static merbit_status mbi_device_csr_narrow(merbit_context *context, const merbit
     arguments[0] = &wide;
     arguments[1] = &nnz;
     arguments[2] = &csr->col_ind;
-    status = mbi_device_launch(context, function, "mbk_arrays_narrow", MBI_ARRAYS_GRID,
+    status = mbi_device_launch(context, function, "mbk_arrays_narrow", mbi_arrays_blocks(nnz),
                                MBI_ARRAYS_THREADS, 0, NULL, arguments);
   }
   return status;
@@ -9607,7 +9620,7 @@ static merbit_status mbi_sliced_size(merbit_plan *plan) {
   mbi_sliced *s = &plan->sliced;
   merbit_context *context = plan->context;
   const uint64_t rows = plan->device.rows > 0 ? plan->device.rows : 1;
-  s->unroll = plan->desc.sigma != 0 ? plan->desc.sigma : 8;
+  s->unroll = plan->desc.sigma != 0 ? plan->desc.sigma : 4;
   s->sorted = plan->desc.omega != 1;
   s->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : 256;
   if (s->unroll < 1 || s->unroll > 32 || s->threads < 32 || s->threads > 1024 ||
@@ -10126,15 +10139,16 @@ static merbit_status mbi_plan_build_cuda(merbit_plan *plan, int dual) {
     status = mbi_choose(plan);
   }
   mbi_device_leave(context);
-  return status;
+  return status == MERBIT_OK ? mbi_workspace_make(plan, &plan->workspace) : status;
 }
 
-static void mbi_plan_build_cpu(merbit_plan *plan) {
+static merbit_status mbi_plan_build_cpu(merbit_plan *plan) {
   plan->side = MERBIT_SIDE_CPU;
   plan->method = plan->desc.method == MERBIT_METHOD_REFERENCE ? MERBIT_METHOD_REFERENCE
                                                               : MERBIT_METHOD_MERGE;
   plan->values = plan->csr.values;
   plan->tasks = mbi_merge_tasks(plan->context, &plan->csr);
+  return mbi_workspace_make(plan, &plan->workspace);
 }
 
 /* AUTO may still take the CPU when the GPU fails now, if everything is in host memory. */
@@ -10152,19 +10166,19 @@ static merbit_status mbi_plan_build(merbit_plan *plan, int dual) {
   if (status == MERBIT_OK) {
     status = mbi_plan_take_matrix(plan);
   }
-  if (status == MERBIT_OK && plan->side == MERBIT_SIDE_CUDA) {
-    status = mbi_plan_build_cuda(plan, dual);
-    if (status != MERBIT_OK && mbi_plan_may_fall_back(plan, status)) {
-      mbi_plan_release_cuda(plan);
-      mbi_forgive(context, plan->reason, sizeof plan->reason);
-      mbi_log(context, "this plan computes on the CPU: %s", plan->reason);
-      mbi_plan_build_cpu(plan);
-      status = MERBIT_OK;
-    }
-  } else if (status == MERBIT_OK) {
-    mbi_plan_build_cpu(plan);
+  if (status != MERBIT_OK) {
+    return status;
   }
-  return status == MERBIT_OK ? mbi_workspace_make(plan, &plan->workspace) : status;
+  if (plan->side == MERBIT_SIDE_CUDA) {
+    status = mbi_plan_build_cuda(plan, dual);
+    if (status == MERBIT_OK || !mbi_plan_may_fall_back(plan, status)) {
+      return status;
+    }
+    mbi_plan_release_cuda(plan);
+    mbi_forgive(context, plan->reason, sizeof plan->reason);
+    mbi_log(context, "this plan computes on the CPU: %s", plan->reason);
+  }
+  return mbi_plan_build_cpu(plan);
 }
 
 /* `dual` asks for the dual-buffer commit, which only the library's own iterations use. */
@@ -11108,7 +11122,7 @@ static void mbi_pagerank_release(mbi_pagerank *run) {
 static merbit_status mbi_pagerank_prepare(mbi_pagerank *run, merbit_memory memory) {
   merbit_context *context = run->context;
   const merbit_side wish = run->desc.side;
-  char reason[MERBIT_MESSAGE_SIZE];
+  char reason[sizeof run->plan->reason];
   merbit_status status;
   if (wish == MERBIT_SIDE_CPU ||
       (wish == MERBIT_SIDE_AUTO && context->side == MERBIT_SIDE_CPU)) {
@@ -11116,15 +11130,15 @@ static merbit_status mbi_pagerank_prepare(mbi_pagerank *run, merbit_memory memor
   }
   status = mbi_pagerank_prepare_cuda(run);
   if (status == MERBIT_OK || wish == MERBIT_SIDE_CUDA || memory == MERBIT_MEMORY_DEVICE ||
-      status == MERBIT_OUT_OF_MEMORY || status == MERBIT_DEVICE_LOST) {
+      status == MERBIT_OUT_OF_MEMORY) {
     return status;
   }
-  (void)merbit_last_error(context, reason, sizeof reason);
-  mbi_log(context, "this PageRank computes on the CPU: %s", reason);
   mbi_pagerank_release_cuda(run);
+  mbi_forgive(context, reason, sizeof reason);
+  mbi_log(context, "this PageRank computes on the CPU: %s", reason);
   status = mbi_pagerank_prepare_cpu(run);
   if (status == MERBIT_OK) {
-    (void)snprintf(run->plan->reason, sizeof run->plan->reason, "%.383s", reason);
+    memcpy(run->plan->reason, reason, sizeof reason);
   }
   return status;
 }

@@ -65,7 +65,8 @@ static int bench_read_market(merbit_context *context, const char *path, bench_ma
   seconds = mbi_seconds() - seconds;
   if (stat(path, &status) == 0) {
     (void)printf("\n%s: %.1f MB read in %.3f s by one thread, %.0f MB/s\n", path,
-                 1e-6 * (double)status.st_size, seconds, 1e-6 * (double)status.st_size / seconds);
+                 1e-6 * (double)status.st_size, seconds,
+                 1e-6 * (double)status.st_size / seconds);
   }
   view = merbit_matrix_view(read);
   if (view.offset_type != MERBIT_INDEX_32) {

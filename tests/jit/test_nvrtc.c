@@ -1,5 +1,5 @@
-/* NVRTC: finding it, refusing wrong ones, compiling for every architecture, errors, its
- * failures. The first half needs an NVRTC and is skipped without one; no GPU is needed. */
+/* NVRTC: finding it, refusing wrong ones, compiling for every architecture, errors. What needs
+ * an NVRTC is skipped without one; no GPU is needed. Its failures are in fake/test_nvrtc.c. */
 #define MERBIT_IMPLEMENTATION
 #include "merbit.h"
 
@@ -353,6 +353,16 @@ static int count_lines(const char *part) {
   return count;
 }
 
+static void make_directories(char *path) {
+  char *slash = path;
+  while ((slash = strchr(slash + 1, '/')) != NULL) {
+    *slash = '\0';
+    (void)mkdir(path, 0700);
+    *slash = '/';
+  }
+  assert_int_equal(mkdir(path, 0700), 0);
+}
+
 /* Wheels of a virtual environment are found; broken ones are told and passed by. */
 static void search(void **state) {
   merbit_context *context = make_context();
@@ -362,7 +372,7 @@ static void search(void **state) {
   (void)state;
   assert_non_null(mkdtemp(base));
   (void)snprintf(path, sizeof path, "%s/lib/python3.11/site-packages/nvidia/cu99/lib", base);
-  assert_int_equal(mbi_directory_create(path), 0);
+  make_directories(path);
   (void)snprintf(path + strlen(path), 64, "/libnvrtc.so.99");
   file = fopen(path, "w");
   assert_non_null(file);
@@ -390,176 +400,6 @@ static void search(void **state) {
   merbit_context_destroy(context);
 }
 
-/* ---- An NVRTC that fails ---------------------------------------------------------------- */
-
-static int fake_failing, fake_code, fake_step, fake_programs;
-static const char *fake_log;
-
-static int fake_result(void) {
-  return ++fake_step == fake_failing ? fake_code : 0;
-}
-
-static const char *fake_error_string(int result) {
-  return result == 6 ? "NVRTC_ERROR_COMPILATION" : NULL;
-}
-
-static int fake_num_archs(int *count) {
-  *count = 2;
-  return 0;
-}
-
-static int fake_archs(int *list) {
-  list[0] = 80;
-  list[1] = 90;
-  return 0;
-}
-
-static int fake_create(void **program, const char *source, const char *name, int count,
-                       const char *const *headers, const char *const *names) {
-  int i;
-  assert_string_equal(name, "merbit_program.cu");
-  assert_non_null(strstr(source, "#include \"merbit_preamble.h\"\n#include \""));
-  assert_int_equal(count, (int)MBI_SOURCES + 1);
-  for (i = 0; i < count; i++) {
-    assert_true(strlen(names[i]) > 0 && strlen(headers[i]) > 0);
-  }
-  *program = NULL;
-  if (fake_result() != 0) {
-    return fake_code;
-  }
-  fake_programs++;
-  *program = &fake_programs;
-  return 0;
-}
-
-static int fake_compile(void *program, int count, const char *const *options) {
-  assert_ptr_equal(program, &fake_programs);
-  assert_in_range(count, 2, 3);
-  assert_string_equal(options[0], "--gpu-architecture=sm_90");
-  return fake_result();
-}
-
-static int fake_destroy(void **program) {
-  assert_ptr_equal(*program, &fake_programs);
-  fake_programs--;
-  *program = NULL;
-  return 0;
-}
-
-static int fake_log_size(void *program, size_t *size) {
-  (void)program;
-  *size = strlen(fake_log) + 1;
-  return fake_result();
-}
-
-static int fake_get_log(void *program, char *log) {
-  (void)program;
-  strcpy(log, fake_log);
-  return fake_result();
-}
-
-static int fake_image_size(void *program, size_t *size) {
-  (void)program;
-  *size = 5;
-  return fake_result();
-}
-
-static int fake_image(void *program, char *image) {
-  (void)program;
-  memcpy(image, "cubin", 5);
-  return fake_result();
-}
-
-static void set_fake(mbi_nvrtc *nvrtc) {
-  nvrtc->version = 13000;
-  nvrtc->get_error_string = fake_error_string;
-  nvrtc->get_num_archs = fake_num_archs;
-  nvrtc->get_archs = fake_archs;
-  nvrtc->create_program = fake_create;
-  nvrtc->compile_program = fake_compile;
-  nvrtc->destroy_program = fake_destroy;
-  nvrtc->get_log_size = fake_log_size;
-  nvrtc->get_log = fake_get_log;
-  nvrtc->get_cubin_size = fake_image_size;
-  nvrtc->get_cubin = fake_image;
-}
-
-/* Fail each call in turn: create, compile, log size, log, image size, image. The log's calls
- * may fail. */
-static void every_call_fails(void **state) {
-  merbit_context *context = make_context();
-  const int before = blocks;
-  int code;
-  (void)state;
-  set_fake(&context->device.nvrtc);
-  fake_log = "a warning\nx.cu(7): error: no\n\nlast line without end";
-  for (code = 1; code <= 12; code++) {
-    for (fake_failing = 1; fake_failing <= 7; fake_failing++) {
-      const int matters = fake_failing != 3 && fake_failing != 4 && fake_failing != 7;
-      merbit_status status;
-      void *image;
-      size_t size;
-      fake_step = 0;
-      fake_code = code;
-      status = compile(context, "#define A\n", 90, &image, &size);
-      assert_int_equal(fake_programs, 0);
-      if (!matters) {
-        assert_int_equal(status, MERBIT_OK);
-        assert_memory_equal(image, "cubin", 5);
-        mbi_release(context, image);
-      } else {
-        assert_int_equal(status, code == 1 ? MERBIT_OUT_OF_MEMORY : MERBIT_COMPILE_ERROR);
-        assert_null(image);
-        assert_int_equal(size, 0);
-        expect_last(context, status,
-                    fake_failing == 2 && code != 1 ? "sm_90: x.cu(7): error: no"
-                                                   : "NVRTC error ");
-      }
-      assert_int_equal(blocks, before);
-    }
-  }
-  merbit_context_destroy(context);
-  assert_int_equal(blocks, 0);
-}
-
-static void keys(void **state) {
-  merbit_context *context = make_context();
-  mbi_preamble one, two;
-  mbi_target target;
-  char *key[6];
-  size_t size[6];
-  int i, j;
-  (void)state;
-  set_fake(&context->device.nvrtc);
-  set_text(&one, "#define A 1\n");
-  set_text(&two, "#define A 2\n");
-  assert_int_equal(mbi_target_choose(context, "m.cu", &one, 90, &target), MERBIT_OK);
-  key[0] = mbi_key_create(context, "m.cu", &one, &target, &size[0]);
-  key[1] = mbi_key_create(context, "n.cu", &one, &target, &size[1]);
-  key[2] = mbi_key_create(context, "m.cu", &two, &target, &size[2]);
-  assert_non_null(strstr(key[0], MBI_KERNEL_HASH));
-  assert_non_null(strstr(key[0], MERBIT_VERSION_STRING));
-  assert_non_null(strstr(key[0], "sm_90"));
-  context->device.nvrtc.version = 12090;
-  key[3] = mbi_key_create(context, "m.cu", &one, &target, &size[3]);
-  context->device.nvrtc.version = 13000;
-  assert_int_equal(mbi_target_choose(context, "m.cu", &one, 80, &target), MERBIT_OK);
-  key[4] = mbi_key_create(context, "m.cu", &one, &target, &size[4]);
-  assert_int_equal(mbi_target_choose(context, "m.cu", &one, 89, &target), MERBIT_OK);
-  key[5] = mbi_key_create(context, "m.cu", &one, &target, &size[5]);
-  assert_non_null(strstr(key[5], "compute_80"));
-  for (i = 0; i < 6; i++) {
-    assert_int_equal(strlen(key[i]), size[i]);
-    for (j = 0; j < i; j++) {
-      assert_string_not_equal(key[i], key[j]);
-    }
-  }
-  for (i = 0; i < 6; i++) {
-    mbi_release(context, key[i]);
-  }
-  merbit_context_destroy(context);
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(preambles),
@@ -574,8 +414,6 @@ int main(void) {
       cmocka_unit_test(not_nvrtc),
       cmocka_unit_test(too_new_for_the_device),
       cmocka_unit_test(search),
-      cmocka_unit_test(every_call_fails),
-      cmocka_unit_test(keys),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -161,7 +161,8 @@ static void offsets_refused(const int64_t *offsets, int base, int64_t nnz, const
     merbit_context *context = cpu_open(NULL, 3);
     int64_t columns[5] = {1, 1, 1, 1, 1};
     merbit_index_type type = wide ? MERBIT_INDEX_64 : MERBIT_INDEX_32;
-    void *row_ptr = products_indices(offsets, NULL, 4, type, 0), *col_ind = products_indices(columns, NULL, nnz, MERBIT_INDEX_32, 0);
+    void *row_ptr = products_indices(offsets, NULL, 4, type, 0),
+         *col_ind = products_indices(columns, NULL, nnz, MERBIT_INDEX_32, 0);
     merbit_view view = merbit_csr(3, 4, nnz, row_ptr, col_ind, NULL);
     view.offset_type = type;
     view.base = base;

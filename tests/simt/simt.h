@@ -19,7 +19,7 @@
 //   - the launch itself is one that a GPU refuses;
 //   - an atomic's address is misaligned;
 //   - shared memory is written beyond its size (where AddressSanitizer does not say so first);
-//   - two threads use shared memory without a barrier between (races.h: program simt_races).
+//   - two threads use shared memory with no barrier between (races.h; in the test simt_races).
 // An endless loop ends the process with a sentence, a sanitizer's report with one on who ran.
 // Shared memory is allocated at exactly the size asked for and filled with 0xff bytes, NaN in
 // any float type, before each block. Between two operations of a warp its lanes run in random
@@ -27,21 +27,22 @@
 // stale or poisoned data.
 //
 // How to add a kernel, in one small file test_STEM.cpp beside this one (test_arrays.cpp is the
-// shortest example); the test simt_coverage fails for a kernel of templates/ that no program
-// ran:
-//   1. #include "jit/device.cuh" and "simt/runs.h".
-//   2. For each specialisation: #define the macros that the kernel file opens with, include it
-//      inside a namespace of its own, #undef them (undefine.h frees those of spmv/).
-//   3. SIMT_KERNEL(NAMESPACE::mbk_name) is the kernel: one type whatever its parameters.
-//   4. Fill arrays with exactly as many elements as the kernel may touch (runs.h: simt_array),
-//      and for every generated matrix and every seed of simt_seeds() call
-//        void *arguments[] = {&pointer, &count};   // each exactly of its parameter's type
-//        simt_run(kernel, {"FORM", m.name, seed}, {grid, block, shared_bytes}, arguments, 2);
-//      which launches, fails the test with the shim's sentence, and counts the run.
-//   5. Compare with a plain reference within the bound (support/bound.h), and end the program
-//      with simt_runs_report as its group's teardown: it prints the counts.
-//   6. Add the program to races.cpp's list if its kernels use shared memory.
-// A new operation of device.cuh gets its twin in include/jit/device.cuh.
+// shortest example). The test simt_kernels fails for a kernel of templates/ that no program ran
+// on 60 matrices.
+//   1. #include "jit/device.cuh", "simt/runs.h" and "support/matrices.h".
+//   2. For each specialisation: #define the macros that the kernel's file opens with, include
+//      it inside a namespace of its own, #undef them (undefine.h frees those of spmv/).
+//   3. SIMT_KERNEL(NAMESPACE::mbk_name) is the kernel, of one type whatever its parameters.
+//   4. Fill arrays of exactly as many elements as the kernel may touch (simt_array), and for
+//      every generated matrix and seed of simt_seeds call
+//        simt_run(kernel, {"form", m.name, seed}, {grid, block, shared_bytes}, arguments...);
+//      which launches, fails the test with the shim's sentence, and counts the run. Seeds come
+//      in pairs: two schedules of one matrix, for what must not change a bit.
+//   5. Compare with a plain reference within the bound (support/bound.h); end the program with
+//      simt_runs_report as the group's teardown, which prints the counts.
+//   6. If it uses shared memory, run it in races.cpp, too.
+//   7. Name the program in CMakeLists.txt.
+// A new function of templates/jit/device.cuh gets its twin in include/jit/device.cuh.
 #ifndef SIMT_H
 #define SIMT_H
 #include "launch.h"

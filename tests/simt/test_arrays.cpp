@@ -1,159 +1,191 @@
 // The kernels over a plan's device arrays: the check finds every planted fault and nothing
 // else, the narrowing keeps every column.
 #include "jit/device.cuh"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-extern "C" {
-#include <cmocka.h>
-}
-
-#include "simt/seeds.h"
+#include "simt/runs.h"
 #include "support/matrices.h"
+
+struct arrays_form {
+  const char *name;
+  unsigned row_ptr_bytes, column_bytes, base;
+  simt_kernel check, narrow;
+};
+
+#define FORM(space)                                                                            \
+  {                                                                                            \
+#space, sizeof(MBK_ROW_PTR), sizeof(MBK_COLUMN), MBK_BASE,                                 \
+        SIMT_KERNEL(space::mbk_arrays_check), SIMT_KERNEL(space::mbk_arrays_narrow)            \
+  }
 
 #define MBK_ROW_PTR mbk_i32
 #define MBK_COLUMN mbk_i32
 #define MBK_BASE 0
-namespace narrow_base0 {
+namespace offsets32_columns32_base0 {
 #include "spmv/arrays.cu"
-}
+static const arrays_form form = FORM(offsets32_columns32_base0);
+} // namespace offsets32_columns32_base0
+#undef MBK_BASE
+#define MBK_BASE 1
+namespace offsets32_columns32_base1 {
+#include "spmv/arrays.cu"
+static const arrays_form form = FORM(offsets32_columns32_base1);
+} // namespace offsets32_columns32_base1
+#include "simt/undefine.h"
+
+#define MBK_ROW_PTR mbk_i64
+#define MBK_COLUMN mbk_i32
+#define MBK_BASE 0
+namespace offsets64_columns32_base0 {
+#include "spmv/arrays.cu"
+static const arrays_form form = FORM(offsets64_columns32_base0);
+} // namespace offsets64_columns32_base0
+#undef MBK_BASE
+#define MBK_BASE 1
+namespace offsets64_columns32_base1 {
+#include "spmv/arrays.cu"
+static const arrays_form form = FORM(offsets64_columns32_base1);
+} // namespace offsets64_columns32_base1
+#include "simt/undefine.h"
+
+#define MBK_ROW_PTR mbk_i32
+#define MBK_COLUMN mbk_i64
+#define MBK_BASE 0
+namespace offsets32_columns64_base0 {
+#include "spmv/arrays.cu"
+static const arrays_form form = FORM(offsets32_columns64_base0);
+} // namespace offsets32_columns64_base0
+#undef MBK_BASE
+#define MBK_BASE 1
+namespace offsets32_columns64_base1 {
+#include "spmv/arrays.cu"
+static const arrays_form form = FORM(offsets32_columns64_base1);
+} // namespace offsets32_columns64_base1
 #include "simt/undefine.h"
 
 #define MBK_ROW_PTR mbk_i64
 #define MBK_COLUMN mbk_i64
-#define MBK_BASE 1
-namespace wide_base1 {
+#define MBK_BASE 0
+namespace offsets64_columns64_base0 {
 #include "spmv/arrays.cu"
-}
+static const arrays_form form = FORM(offsets64_columns64_base0);
+} // namespace offsets64_columns64_base0
+#undef MBK_BASE
+#define MBK_BASE 1
+namespace offsets64_columns64_base1 {
+#include "spmv/arrays.cu"
+static const arrays_form form = FORM(offsets64_columns64_base1);
+} // namespace offsets64_columns64_base1
 #include "simt/undefine.h"
 
-static std::vector<uint64_t> seeds;
-static unsigned runs;
-
-struct narrow {
-  typedef mbk_i32 row_ptr, column;
-  static constexpr int base = 0;
-  static void check(const row_ptr *p, const column *c, mbk_i64 m, mbk_i64 n, mbk_i64 nnz,
-                    mbk_u32 *bad) {
-    narrow_base0::mbk_arrays_check(p, c, m, n, nnz, bad);
-  }
-  static void convert(const column *wide, mbk_i64 nnz, mbk_i32 *out) {
-    narrow_base0::mbk_arrays_narrow(wide, nnz, out);
-  }
+static const arrays_form forms[] = {
+    offsets32_columns32_base0::form, offsets32_columns32_base1::form,
+    offsets64_columns32_base0::form, offsets64_columns32_base1::form,
+    offsets32_columns64_base0::form, offsets32_columns64_base1::form,
+    offsets64_columns64_base0::form, offsets64_columns64_base1::form,
 };
 
-struct wide {
-  typedef mbk_i64 row_ptr, column;
-  static constexpr int base = 1;
-  static void check(const row_ptr *p, const column *c, mbk_i64 m, mbk_i64 n, mbk_i64 nnz,
-                    mbk_u32 *bad) {
-    wide_base1::mbk_arrays_check(p, c, m, n, nnz, bad);
+struct arrays {
+  arrays(const arrays_form &f, const test_matrix &m)
+      : f(f), m(m), row_ptr((size_t)m.rows + 1, f.row_ptr_bytes),
+        col_ind((size_t)m.nnz, f.column_bytes) {
+    for (size_t i = 0; i < row_ptr.count; i++) {
+      row_ptr.store(i, (uint64_t)m.row_ptr[i] + f.base);
+    }
+    for (size_t k = 0; k < col_ind.count; k++) {
+      col_ind.store(k, (uint64_t)m.col_ind[k] + f.base);
+    }
   }
-  static void convert(const column *wide, mbk_i64 nnz, mbk_i32 *out) {
-    wide_base1::mbk_arrays_narrow(wide, nnz, out);
+
+  // What the check says, on a grid so small that threads stride or on one with idle threads.
+  void expect(uint64_t seed, mbk_u32 expected, const char *what) const {
+    mbk_u32 said = 0, *const bad = &said;
+    simt_run(f.check, {f.name, m.name, seed}, {seed % 2 ? 1u : 5u, 256, 0}, row_ptr.get(),
+             col_ind.get(), m.rows, m.cols, m.nnz, bad);
+    if (said != expected) {
+      fail_msg("%s, %s, %s: the check says %u", f.name, m.name, what, said);
+    }
   }
+
+  // One entry becomes `value` for the length of a check.
+  void plant(simt_array &array, size_t place, uint64_t value, uint64_t seed,
+             const char *what) const {
+    const uint64_t before = array.load(place);
+    array.store(place, value);
+    expect(seed, 1, what);
+    array.store(place, before);
+  }
+
+  const arrays_form &f;
+  const test_matrix &m;
+  simt_array row_ptr, col_ind;
 };
 
-template <class K> struct arrays {
-  std::vector<typename K::row_ptr> row_ptr;
-  std::vector<typename K::column> col_ind;
-  mbk_i64 cols;
-
-  explicit arrays(const test_matrix &m) : cols(m.cols) {
-    for (int64_t i = 0; i <= m.rows; i++) {
-      row_ptr.push_back((typename K::row_ptr)(m.row_ptr[i] + K::base));
-    }
-    for (int64_t k = 0; k < m.nnz; k++) {
-      col_ind.push_back(m.col_ind[k] + K::base);
-    }
-    row_ptr.shrink_to_fit(); // so that AddressSanitizer sees the first entry beyond
-    col_ind.shrink_to_fit();
+static void check(const arrays_form &f, const test_matrix &m, uint64_t seed) {
+  arrays a(f, m);
+  uint64_t state = seed;
+  const size_t rows = (size_t)m.rows, nnz = (size_t)m.nnz;
+  a.expect(seed, 0, "sound");
+  a.expect(seed + 1, 0, "sound");
+  if (nnz > 0) {
+    const size_t places[] = {0, (size_t)test_below(&state, m.nnz), nnz - 1};
+    const size_t place = places[seed / 2 % 3];
+    a.plant(a.col_ind, place, (uint64_t)m.cols + f.base, seed, "a column beyond the last");
+    a.plant(a.col_ind, nnz - 1 - place, (uint64_t)f.base - 1, seed + 1,
+            "a column before the first");
   }
-
-  // What the check says, on a grid so small that threads stride and on one with idle threads.
-  void expect(mbk_u32 expected, const char *name) const {
-    for (uint64_t seed : seeds) {
-      for (unsigned grid : {1u, 5u}) {
-        mbk_u32 bad = 0;
-        simt_launch("mbk_arrays_check", grid, 256, 0, seed, [&] {
-          K::check(row_ptr.data(), col_ind.data(), (mbk_i64)row_ptr.size() - 1, cols,
-                   (mbk_i64)col_ind.size(), &bad);
-        });
-        runs++;
-        if (bad != expected) {
-          fail_msg("%s: the check says %u, not %u", name, bad, expected);
-        }
-      }
-    }
-  }
-};
-
-template <class K> static void test_check(void **) {
-  for (int index = 0; index < test_matrix_count(); index++) {
-    test_matrix m;
-    test_matrix_make(index, seeds[0], &m);
-    const arrays<K> good(m);
-    const size_t rows = (size_t)m.rows, nnz = (size_t)m.nnz;
-    good.expect(0, m.name);
-    for (size_t place : {(size_t)0, nnz / 2, nnz - 1}) {
-      arrays<K> bad = good;
-      if (nnz > 0) {
-        bad.col_ind[place] = (typename K::column)(m.cols + K::base);
-        bad.expect(1, "a column beyond the last");
-        bad.col_ind[place] = K::base - 1;
-        bad.expect(1, "a column before the first");
-      }
-      if (nnz > 70000) {
-        break; // enough of the large ones
-      }
-    }
-    arrays<K> bad = good;
-    bad.row_ptr[0]++;
-    bad.expect(1, "a wrong first offset");
-    bad = good;
-    bad.row_ptr[rows]++;
-    bad.expect(1, "a wrong last offset");
-    if (rows > 2) {
-      bad = good;
-      bad.row_ptr[rows / 2] = bad.row_ptr[rows / 2 + 1] + 1;
-      bad.expect(1, "an offset that falls");
-    }
-    test_matrix_free(&m);
+  a.plant(a.row_ptr, 0, (uint64_t)f.base + 1, seed, "a wrong first offset");
+  a.plant(a.row_ptr, rows, (uint64_t)m.nnz + f.base + 1, seed + 1, "a wrong last offset");
+  if (rows > 1) {
+    const size_t place = 1 + (size_t)test_below(&state, m.rows - 1);
+    a.plant(a.row_ptr, place, (uint64_t)m.row_ptr[place + 1] + f.base + 1, seed,
+            "an offset above the next");
+    a.plant(a.row_ptr, place, (uint64_t)m.row_ptr[place - 1] + f.base - 1, seed + 1,
+            "an offset below the one before");
   }
 }
 
-template <class K> static void test_narrow(void **) {
-  for (uint64_t seed : seeds) {
-    for (size_t nnz : {0, 1, 255, 256, 257, 3000}) {
-      std::vector<typename K::column> wide(nnz);
-      std::vector<mbk_i32> narrow(nnz, -1);
-      for (size_t k = 0; k < nnz; k++) {
-        wide[k] = (typename K::column)(INT32_MAX - k * 7);
-      }
-      simt_launch("mbk_arrays_narrow", 3, 256, 0, seed,
-                  [&] { K::convert(wide.data(), (mbk_i64)nnz, narrow.data()); });
-      runs++;
-      for (size_t k = 0; k < nnz; k++) {
-        assert_true(narrow[k] == wide[k]);
-      }
+static void narrow(const arrays_form &f, const test_matrix &m, uint64_t seed) {
+  const arrays a(f, m);
+  const simt_array out((size_t)m.nnz, 4, 0xff);
+  simt_run(f.narrow, {f.name, m.name, seed}, {3, 256, 0}, a.col_ind.get(), m.nnz, out.get());
+  for (size_t k = 0; k < out.count; k++) {
+    assert_int_equal(out.load(k), m.col_ind[k] + (int)f.base);
+  }
+}
+
+static void test_form(void **state) {
+  const arrays_form &f = *(const arrays_form *)*state;
+  for (size_t s = 0; s < simt_seeds.size(); s += 2) {
+    for (int index = 0; index < test_matrix_count(); index++) {
+      test_matrix m;
+      test_matrix_make(index, simt_seeds[s], &m);
+      check(f, m, simt_seeds[s]);
+      narrow(f, m, simt_seeds[s]);
+      narrow(f, m, simt_seeds[s] + 1);
+      test_matrix_free(&m);
     }
   }
 }
 
-static int report(void **) {
-  printf("%u launches, no error\n", runs);
-  return 0;
+// Columns up to the last that fits.
+static void test_narrow_extremes(void **) {
+  for (const arrays_form &f : forms) {
+    simt_array wide(600, f.column_bytes), out(600, 4);
+    const mbk_i64 count = 600;
+    for (size_t k = 0; k < wide.count; k++) {
+      wide.store(k, INT32_MAX - k * 7);
+    }
+    simt_run(f.narrow, {f.name, "extremes", 1}, {2, 256, 0}, wide.get(), count, out.get());
+    for (size_t k = 0; k < out.count; k++) {
+      assert_int_equal(out.load(k), INT32_MAX - k * 7);
+    }
+  }
 }
 
 int main() {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_check<narrow>),
-      cmocka_unit_test(test_check<wide>),
-      cmocka_unit_test(test_narrow<narrow>),
-      cmocka_unit_test(test_narrow<wide>),
-  };
-  seeds = simt_seeds();
-  return cmocka_run_group_tests(tests, nullptr, report);
+  std::vector<CMUnitTest> tests = {cmocka_unit_test(test_narrow_extremes)};
+  for (const arrays_form &f : forms) {
+    tests.push_back({f.name, test_form, nullptr, nullptr, (void *)&f});
+  }
+  return _cmocka_run_group_tests("arrays", tests.data(), tests.size(), nullptr,
+                                 simt_runs_report);
 }

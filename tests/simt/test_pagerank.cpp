@@ -1,21 +1,13 @@
 // The PageRank kernels on the CPU: one iteration after another against the same sums in long
 // double, under several schedules, which must not change a bit.
 #include "jit/device.cuh"
+#include "simt/runs.h"
+#include "support/matrices.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 
 #include <algorithm>
 #include <limits>
-
-extern "C" {
-#include <cmocka.h>
-}
-
-#include "simt/seeds.h"
-#include "support/matrices.h"
 
 namespace f32 {
 #define MBK_VECTOR float
@@ -28,86 +20,99 @@ namespace f64 {
 #undef MBK_VECTOR
 } // namespace f64
 
+enum { THREADS = 256, SHARED = 2 * THREADS * sizeof(double) };
+
 struct single {
   typedef float value;
-  typedef f32::mbk_pagerank_state state;
-  template <class... T> static void update(T... arguments) {
-    f32::mbk_pagerank_update(arguments...);
-  }
-  template <class... T> static void finish(T... arguments) {
-    f32::mbk_pagerank_finish(arguments...);
-  }
+  static constexpr const char *name = "f32";
+  static constexpr simt_kernel update = SIMT_KERNEL(f32::mbk_pagerank_update);
+  static constexpr simt_kernel finish = SIMT_KERNEL(f32::mbk_pagerank_finish);
 };
 struct twice {
   typedef double value;
-  typedef f64::mbk_pagerank_state state;
-  template <class... T> static void update(T... arguments) {
-    f64::mbk_pagerank_update(arguments...);
-  }
-  template <class... T> static void finish(T... arguments) {
-    f64::mbk_pagerank_finish(arguments...);
-  }
+  static constexpr const char *name = "f64";
+  static constexpr simt_kernel update = SIMT_KERNEL(f64::mbk_pagerank_update);
+  static constexpr simt_kernel finish = SIMT_KERNEL(f64::mbk_pagerank_finish);
 };
-
-enum { THREADS = 256, SHARED = 2 * THREADS * sizeof(double) };
+typedef f64::mbk_pagerank_state pagerank_state; // the same in both
+static_assert(sizeof(f32::mbk_pagerank_state) == sizeof(pagerank_state), "of doubles and ints");
 
 // What the GPU holds between two iterations.
 template <class K> struct ranks {
-  std::vector<typename K::value> x, y;
-  std::vector<unsigned char> dangling;
-  std::vector<double> partials;
-  typename K::state state;
+  ranks(size_t n, unsigned blocks)
+      : n(n), blocks(blocks), x(n, sizeof(typename K::value)), y(n, sizeof(typename K::value)),
+        dangling(n, 1), partials(2 * blocks, sizeof(double), 0xff) {
+    state.base = 0.15 / (double)n;
+    state.change = -1;
+    state.iterations = 7;
+    state.stop = -1;
+  }
+  typename K::value *xs() const {
+    return x.template as<typename K::value>();
+  }
+  typename K::value *ys() const {
+    return y.template as<typename K::value>();
+  }
+  void copy(const ranks &from) {
+    x.copy(from.x);
+    y.copy(from.y);
+    dangling.copy(from.dangling);
+    partials.copy(from.partials);
+    state = from.state;
+  }
+  bool same(const ranks &other) const {
+    return x.same(other.x) && partials.same(other.partials) &&
+           memcmp(&state, &other.state, sizeof state) == 0;
+  }
+
+  size_t n;
   unsigned blocks;
+  simt_array x, y, dangling, partials;
+  pagerank_state state;
 };
 
-template <class K> static ranks<K> make(size_t n, unsigned most_blocks, uint64_t seed) {
-  ranks<K> r;
-  uint64_t random = seed;
-  r.blocks = (unsigned)std::min<size_t>((n + THREADS - 1) / THREADS, most_blocks);
-  for (size_t i = 0; i < n; i++) {
-    r.x.push_back((typename K::value)((1.5 + test_uniform(&random)) / (double)n));
-    r.y.push_back((typename K::value)((1.5 + test_uniform(&random)) / (double)n));
-    r.dangling.push_back(test_random(&random) % 3 == 0);
+static unsigned blocks_of(size_t n, unsigned most) {
+  return (unsigned)std::min<size_t>((n + THREADS - 1) / THREADS, most);
+}
+
+template <class K> static void fill(ranks<K> &r, uint64_t seed) {
+  for (size_t i = 0; i < r.n; i++) {
+    r.xs()[i] = (typename K::value)((1.5 + test_uniform(&seed)) / (double)r.n);
+    r.ys()[i] = (typename K::value)((1.5 + test_uniform(&seed)) / (double)r.n);
+    r.dangling.template as<unsigned char>()[i] = test_random(&seed) % 3 == 0;
   }
-  r.partials.assign(2 * r.blocks, NAN);
-  r.state.base = 0.15 / (double)n;
-  r.state.change = -1;
-  r.state.iterations = 7;
-  r.state.stop = -1;
-  return r;
 }
 
-template <class K> static void iterate(ranks<K> &r, double tolerance, uint64_t seed) {
-  simt_launch("mbk_pagerank_update", r.blocks, THREADS, SHARED, seed, [&] {
-    K::update(r.x.data(), r.y.data(), r.dangling.data(), (mbk_u64)r.x.size(), 0.85, &r.state,
-              r.partials.data());
-  });
-  simt_launch("mbk_pagerank_finish", 1, THREADS, SHARED, seed, [&] {
-    K::finish(r.partials.data(), r.blocks, (mbk_u64)r.x.size(), 0.85, tolerance, &r.state);
-  });
+template <class K>
+static void iterate(ranks<K> &r, double tolerance, const char *matrix, uint64_t seed) {
+  const double damping = 0.85;
+  const uint64_t n = r.n;
+  pagerank_state *const state = &r.state;
+  simt_run(K::update, {K::name, matrix, seed}, {r.blocks, THREADS, SHARED}, r.x.get(),
+           r.y.get(), r.dangling.get(), n, damping, state, r.partials.get());
+  simt_run(K::finish, {K::name, matrix, seed}, {1, THREADS, SHARED}, r.partials.get(), r.blocks,
+           n, damping, tolerance, state);
 }
 
-template <class K> static bool same(const ranks<K> &a, const ranks<K> &b) {
-  const size_t bytes = a.x.size() * sizeof a.x[0];
-  return memcmp(a.x.data(), b.x.data(), bytes) == 0 &&
-         memcmp(&a.state, &b.state, sizeof a.state) == 0 &&
-         memcmp(a.partials.data(), b.partials.data(), a.partials.size() * sizeof(double)) == 0;
-}
-
-template <class K> static void check_iteration(size_t n, unsigned most_blocks, uint64_t seed) {
-  const ranks<K> before = make<K>(n, most_blocks, seed);
+// One iteration from `before` under the schedules seed and seed + 1.
+template <class K>
+static void check_iteration(const ranks<K> &before, const char *matrix, uint64_t seed) {
+  const size_t n = before.n;
   const long double u = std::numeric_limits<typename K::value>::epsilon() / 2.0L;
   const long double most = (long double)(n + 20) * 0x1p-53L; // of a sum of n doubles, relative
-  ranks<K> after = before, again = before;
+  ranks<K> after(n, before.blocks), again(n, before.blocks);
   long double change = 0, mass = 0;
-  iterate(after, 1e-10, seed);
-  iterate(again, 1e-10, seed + 1000); // another schedule
-  assert_true(same(after, again));
+  after.copy(before);
+  again.copy(before);
+  iterate(after, 0, matrix, seed);
+  iterate(again, 0, matrix, seed + 1);
+  assert_true(after.same(again));
   for (size_t i = 0; i < n; i++) {
-    const long double rank = 0.85L * (long double)before.y[i] + (long double)before.state.base;
-    assert_true(fabsl((long double)after.x[i] - rank) <= (u + 4 * 0x1p-53L) * rank);
-    change += fabsl((long double)after.x[i] - (long double)before.x[i]);
-    mass += before.dangling[i] ? (long double)after.x[i] : 0;
+    const long double rank =
+        0.85L * (long double)before.ys()[i] + (long double)before.state.base;
+    assert_true(fabsl((long double)after.xs()[i] - rank) <= (u + 4 * 0x1p-53L) * rank);
+    change += fabsl((long double)after.xs()[i] - (long double)before.xs()[i]);
+    mass += before.dangling.template as<unsigned char>()[i] ? (long double)after.xs()[i] : 0;
   }
   const long double base = (0.15L + 0.85L * mass) / (long double)n;
   assert_true(fabsl((long double)after.state.change - change) <= most * change);
@@ -116,66 +121,102 @@ template <class K> static void check_iteration(size_t n, unsigned most_blocks, u
   assert_int_equal(after.state.stop, -1);
 }
 
-template <class K> static void check_stops(uint64_t seed) {
-  ranks<K> r = make<K>(700, 2, seed), before;
-  for (size_t i = 0; i < r.x.size(); i++) { // a fixed point
-    r.x[i] = (typename K::value)(0.85 * (double)r.y[i] + r.state.base);
+// A vertex per row: those with empty rows dangle, y is the product with random ranks.
+template <class K> static void check_matrix(const test_matrix &m, uint64_t seed) {
+  ranks<K> r((size_t)m.rows, blocks_of((size_t)m.rows, seed % 3 == 0 ? 2 : 256));
+  std::vector<double> product(r.n);
+  fill(r, seed);
+  for (size_t i = 0; i < r.n; i++) {
+    const int64_t degree = m.row_ptr[i + 1] - m.row_ptr[i];
+    r.dangling.template as<unsigned char>()[i] = degree == 0;
+    for (int64_t k = m.row_ptr[i]; k < m.row_ptr[i + 1]; k++) {
+      product[(size_t)m.col_ind[k] % r.n] += (double)r.xs()[i] / (double)degree;
+    }
   }
-  iterate(r, 1e-10, seed);
-  assert_int_equal(r.state.stop, 0);
-  assert_int_equal(r.state.iterations, 8);
-  before = r;
-  r.y[3] = 1; // iterations that were enqueued ahead change nothing
-  iterate(r, 1e-10, seed);
-  iterate(r, 1e-10, seed);
-  assert_true(same(r, before));
-  const double bad[] = {NAN, INFINITY, -INFINITY};
-  for (double value : bad) {
-    r = make<K>(700, 2, seed);
-    r.y[699] = (typename K::value)value;
-    iterate(r, 1e-10, seed);
-    assert_int_equal(r.state.stop, 3);
-    assert_int_equal(r.state.iterations, 8);
+  for (size_t i = 0; i < r.n; i++) {
+    r.ys()[i] = (typename K::value)product[i];
+  }
+  check_iteration(r, m.name, seed);
+}
+
+template <class K> static void test_matrices(void **) {
+  for (size_t s = 0; s < simt_seeds.size(); s += 2) {
+    for (int index = 0; index < test_matrix_count(); index++) {
+      test_matrix m;
+      test_matrix_make(index, simt_seeds[s], &m);
+      if (m.rows > 0) {
+        check_matrix<K>(m, simt_seeds[s]);
+      }
+      test_matrix_free(&m);
+    }
   }
 }
 
-static void test_iterations(void **) {
-  for (uint64_t seed : simt_seeds()) {
-    for (size_t n : {1, 256, 257, 1000}) {
-      check_iteration<single>(n, 1024, seed);
-      check_iteration<twice>(n, 1024, seed);
+template <class K> static void test_sizes(void **) {
+  const struct {
+    size_t n;
+    unsigned most_blocks;
+  } sizes[] = {{1, 256}, {256, 256}, {257, 256}, {1000, 256}, {1000, 1}, {2001, 3}};
+  for (uint64_t seed : simt_seeds) {
+    for (const auto &size : sizes) {
+      ranks<K> r(size.n, blocks_of(size.n, size.most_blocks));
+      fill(r, seed);
+      check_iteration(r, "random ranks", seed);
     }
-    check_iteration<single>(1000, 1, seed); // threads that take several vertices
-    check_iteration<twice>(2001, 3, seed);
   }
 }
 
 // More blocks than threads that add up their parts: those of finish alone.
 static void test_many_blocks(void **) {
-  ranks<single> r = make<single>(1000 * THREADS, 1000, 3);
+  ranks<single> r(1000 * THREADS, 1000);
   long double change = 0;
-  for (size_t i = 0; i < r.partials.size(); i++) {
-    r.partials[i] = 1.0 / (double)(i + 1);
-    change += i % 2 == 0 ? r.partials[i] : 0;
+  const double damping = 0.85, tolerance = 1e-10;
+  const uint64_t n = r.n;
+  pagerank_state *const state = &r.state;
+  for (size_t i = 0; i < 2000; i++) {
+    r.partials.as<double>()[i] = 1.0 / (double)(i + 1);
+    change += i % 2 == 0 ? r.partials.as<double>()[i] : 0;
   }
-  simt_launch("mbk_pagerank_finish", 1, THREADS, SHARED, 3, [&] {
-    single::finish(r.partials.data(), r.blocks, (mbk_u64)r.x.size(), 0.85, 1e-10, &r.state);
-  });
+  simt_run(single::finish, {"f32", "1000 blocks", 3}, {1, THREADS, SHARED}, r.partials.get(),
+           r.blocks, n, damping, tolerance, state);
   assert_true(fabsl((long double)r.state.change - change) <= 20 * 0x1p-53L * change);
 }
 
-static void test_stops(void **) {
-  for (uint64_t seed : simt_seeds()) {
-    check_stops<single>(seed);
-    check_stops<twice>(seed);
+template <class K> static void test_stops(void **) {
+  for (uint64_t seed : simt_seeds) {
+    ranks<K> r(700, 2), before(700, 2);
+    fill(r, seed);
+    for (size_t i = 0; i < r.n; i++) { // a fixed point
+      r.xs()[i] = (typename K::value)(0.85 * (double)r.ys()[i] + r.state.base);
+    }
+    iterate(r, 1e-10, "fixed point", seed);
+    assert_int_equal(r.state.stop, 0);
+    assert_int_equal(r.state.iterations, 8);
+    before.copy(r);
+    r.ys()[3] = 1; // iterations that were enqueued ahead change nothing
+    iterate(r, 1e-10, "fixed point", seed);
+    iterate(r, 1e-10, "fixed point", seed);
+    assert_true(r.same(before));
+    for (double value : {(double)NAN, (double)INFINITY, -(double)INFINITY}) {
+      ranks<K> bad(700, 2);
+      fill(bad, seed);
+      bad.ys()[699] = (typename K::value)value;
+      iterate(bad, 1e-10, "not finite", seed);
+      assert_int_equal(bad.state.stop, 3);
+      assert_int_equal(bad.state.iterations, 8);
+      for (size_t i = 0; i < 699; i++) { // in its own row only
+        assert_true(isfinite(bad.xs()[i]));
+      }
+    }
   }
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_iterations),
-      cmocka_unit_test(test_many_blocks),
-      cmocka_unit_test(test_stops),
+      cmocka_unit_test(test_matrices<single>), cmocka_unit_test(test_matrices<twice>),
+      cmocka_unit_test(test_sizes<single>),    cmocka_unit_test(test_sizes<twice>),
+      cmocka_unit_test(test_many_blocks),      cmocka_unit_test(test_stops<single>),
+      cmocka_unit_test(test_stops<twice>),
   };
-  return cmocka_run_group_tests(tests, nullptr, nullptr);
+  return cmocka_run_group_tests(tests, nullptr, simt_runs_report);
 }

@@ -1,44 +1,8 @@
-// The shim itself: what each operation computes, and that each mistake of a kernel is found and
-// named.
-#include "jit/device.cuh"
+// The shim itself: what each operation of a warp computes, and its schedules.
+#include "simt/shim_test.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-extern "C" {
-#include <cmocka.h>
-}
-
-static const mbk_u32 FULL = 0xffffffffu;
-
-// The sentence of the error that the launch ends with.
-static std::string error_of(unsigned block, const std::function<void()> &body,
-                            uint64_t seed = 1, unsigned grid = 1, unsigned shared_bytes = 64) {
-  try {
-    simt_launch("wrong", grid, block, shared_bytes, seed, body);
-  } catch (const simt_error &error) {
-    return error.what();
-  }
-  return "none";
-}
-
-// All of `words` occur in the sentence, whatever the schedule.
-static void assert_error(unsigned block, const std::function<void()> &body,
-                         const std::vector<const char *> &words) {
-  for (uint64_t seed = 1; seed <= 20; seed++) {
-    const std::string sentence = error_of(block, body, seed);
-    for (const char *word : words) {
-      if (sentence.find(word) == std::string::npos) {
-        fail_msg("seed %d: \"%s\" is not in: %s", (int)seed, word, sentence.c_str());
-      }
-    }
-  }
-}
-
-// ---- What operations compute
-// ----------------------------------------------------------------------
+// ---- Indices, shuffles
+// -----------------------------------------------------------------------
 
 static void test_indices(void **) {
   std::vector<unsigned> seen(5 * 40);
@@ -129,250 +93,101 @@ static void test_nested_masks(void **) {
   }
 }
 
-static void test_popcount(void **) {
+// PTX: a lane may read earlier groups of `width` lanes, from later ones it gets its own value.
+static void test_shuffle_xor(void **) {
+  for (int width : {1, 4, 8, 32}) {
+    for (int lanes = 0; lanes < 32; lanes++) {
+      int got[32];
+      simt_launch("xor", 1, 32, 0, (uint64_t)lanes, [&] {
+        const int lane = (int)mbk_lane();
+        got[lane] = mbk_shuffle_xor(FULL, lane * 3, lanes, width);
+      });
+      for (int lane = 0; lane < 32; lane++) {
+        const int source = (lane ^ lanes) / width > lane / width ? lane : lane ^ lanes;
+        assert_int_equal(got[lane], source * 3);
+      }
+    }
+  }
+}
+
+// ---- Votes, matches, sums
+// --------------------------------------------------------------------
+
+static void test_votes(void **) {
+  for (mbk_u32 set : {0u, 1u, 0x00ff00ffu, 0xfffffffeu, FULL}) {
+    for (mbk_u32 mask : {FULL, 0x0000ffffu}) {
+      mbk_u32 ballot[32] = {};
+      bool any[32] = {}, all[32] = {};
+      simt_launch("votes", 1, 32, 0, set % 7, [&] {
+        const mbk_u32 lane = mbk_lane();
+        const bool flag = set >> lane & 1u;
+        if (mask >> lane & 1u) {
+          ballot[lane] = mbk_ballot(mask, flag);
+          any[lane] = mbk_any(mask, flag);
+          all[lane] = mbk_all(mask, flag);
+        }
+      });
+      for (mbk_u32 lane = 0; lane < 32; lane++) {
+        const bool in = mask >> lane & 1u;
+        assert_int_equal(ballot[lane], in ? set & mask : 0);
+        assert_int_equal(any[lane], in && (set & mask) != 0);
+        assert_int_equal(all[lane], in && (set & mask) == mask);
+      }
+    }
+  }
+}
+
+template <class T> static void match_type(T one, T two) {
+  mbk_u32 got[32];
+  simt_launch("match", 1, 32, 0, 4, [&] {
+    const mbk_u32 mask = mbk_lane() < 16 ? 0xffffu : 0xffff0000u;
+    got[mbk_lane()] = mbk_match_any(mask, mbk_lane() % 3 == 0 ? one : two);
+  });
+  for (unsigned lane = 0; lane < 32; lane++) {
+    mbk_u32 expected = 0;
+    for (unsigned other = lane / 16 * 16; other < lane / 16 * 16 + 16; other++) {
+      expected |= (mbk_u32)((other % 3 == 0) == (lane % 3 == 0)) << other;
+    }
+    assert_int_equal(got[lane], expected);
+  }
+}
+
+static void test_match(void **) {
+  match_type<mbk_u32>(7, 8);
+  match_type<mbk_u64>(7, UINT64_C(7) << 40);
+  match_type<float>(0.0f, -0.0f); // bits, as on a GPU
+  match_type<double>(NAN, 1.0);
+}
+
+static void test_reduce_add(void **) {
+  mbk_i32 sums[32];
+  mbk_u32 wraps[32];
+  simt_launch("sums", 1, 32, 0, 4, [&] {
+    const mbk_i32 lane = (mbk_i32)mbk_lane();
+    sums[lane] = mbk_reduce_add(lane < 8 ? 0xffu : ~0xffu, lane < 8 ? -lane : lane);
+    wraps[lane] = mbk_reduce_add(FULL, 0x80000001u);
+  });
+  assert_int_equal(sums[3], -28);
+  assert_int_equal(sums[20], 31 * 16 - 28);
+  assert_int_equal(wraps[31], 32);
+}
+
+static void test_bits(void **) {
   assert_int_equal(mbk_popcount((mbk_u32)0), 0);
   assert_int_equal(mbk_popcount(FULL), 32);
   assert_int_equal(mbk_popcount((mbk_u64)0x8000000000000001u), 2);
-}
-
-static void test_atomics(void **) {
-  int sum = 0;
-  double real = 0;
-  mbk_u32 bits = 0;
-  mbk_u64 least = UINT64_MAX;
-  simt_launch("atomics", 3, 64, 0, 5, [&] {
-    mbk_atomic_add(&sum, (int)mbk_thread());
-    mbk_atomic_add(&real, 0.5);
-    mbk_atomic_or(&bits, 1u << mbk_lane() / 2);
-    mbk_atomic_min(&least, (mbk_u64)mbk_block() * 64 + mbk_thread() + 7);
-  });
-  assert_int_equal(sum, 3 * 64 * 63 / 2);
-  assert_true(real == 96);
-  assert_int_equal(bits, 0xffff);
-  assert_int_equal(least, 7);
-}
-
-// ---- Shared memory and barriers
-// -------------------------------------------------------------------
-
-static void test_barrier(void **) {
-  for (uint64_t seed = 0; seed < 20; seed++) {
-    std::vector<float> reversed(4 * 200);
-    simt_launch("barrier", 4, 200, 200 * sizeof(float), seed, [&] {
-      MBK_SHARED_MEMORY(memory);
-      float *shared = (float *)memory;
-      shared[mbk_thread()] = (float)mbk_thread();
-      mbk_block_sync();
-      const float other = shared[199 - mbk_thread()];
-      mbk_block_sync();
-      shared[mbk_thread()] = other;
-      reversed[mbk_block() * 200 + mbk_thread()] = shared[mbk_thread()];
-    });
-    for (unsigned i = 0; i < reversed.size(); i++) {
-      assert_true(reversed[i] == (float)(199 - i % 200));
-    }
-  }
-}
-
-static void test_poison(void **) {
-  bool nan = true, aligned = true;
-  simt_launch("poison", 3, 32, 256, 1, [&] {
-    MBK_SHARED_MEMORY(memory);
-    aligned &= (uintptr_t)memory % 16 == 0;
-    nan &= isnan(((float *)memory)[mbk_lane()]) && isnan(((double *)memory)[mbk_lane()]);
-    mbk_warp_sync(FULL);
-    memset(memory + mbk_lane() * 8, 0, 8); // the next block finds the poison again
-  });
-  assert_true(nan && aligned);
-}
-
-// A hand-over without its barrier reads poison under some schedule; with it, never.
-static void test_missing_sync(void **) {
-  int seen[2] = {0, 0};
-  for (int with = 0; with < 2; with++) {
-    for (uint64_t seed = 0; seed < 20; seed++) {
-      bool stale = false;
-      simt_launch("hand-over", 1, 32, 128, seed, [&] {
-        MBK_SHARED_MEMORY(memory);
-        float *shared = (float *)memory;
-        shared[mbk_lane()] = 1;
-        if (with) {
-          mbk_warp_sync(FULL);
-        }
-        stale |= isnan(shared[mbk_lane() ^ 1u]);
-      });
-      seen[with] += stale;
-    }
-  }
-  assert_int_equal(seen[0], 20);
-  assert_int_equal(seen[1], 0);
-}
-
-#ifndef SIMT_ASAN // which ends the process by itself
-static void test_overrun(void **) {
-  assert_error(32,
-               [] {
-                 MBK_SHARED_MEMORY(memory);
-                 memory[64 + mbk_lane()] = 0;
-               },
-               {"kernel wrong", "block 0", "byte 64 of 64"});
-}
-#endif
-
-// ---- Mistakes
-// -------------------------------------------------------------------------------------
-
-static void test_divergent_shuffle(void **) {
-  // Half the warp goes to another operation, another line, another mask, another width.
-  assert_error(64,
-               [] {
-                 if (mbk_lane() < 16) {
-                   mbk_shuffle(FULL, 1, 0, 32);
-                 } else {
-                   mbk_ballot(FULL, true);
-                 }
-               },
-               {"kernel wrong", "block 0", "thread ", "lane ", "mbk_shuffle (mask 0xffffffff",
-                "mbk_ballot", "test_shim.cpp:", "divergent collective"});
-  assert_error(32,
-               [] {
-                 if (mbk_lane() < 16) {
-                   mbk_shuffle_up(FULL, 1, 1, 32);
-                 } else {
-                   mbk_shuffle_up(FULL, 1, 1, 32);
-                 }
-               },
-               {"mbk_shuffle_up", "divergent collective"});
-  assert_error(32, [] { mbk_shuffle_down(mbk_lane() < 16 ? FULL : 0xffff0000u, 1, 1, 16); },
-               {"mbk_shuffle_down", "mask 0xffffffff"});
-  assert_error(32, [] { mbk_shuffle(FULL, 1, 0, mbk_lane() < 16 ? 16 : 32); },
-               {"width 16", "width 32", "divergent collective"});
-  assert_error(32,
-               [] {
-                 if (mbk_lane() % 2) {
-                   mbk_shuffle(FULL, 1.0, 0, 32);
-                 } else {
-                   mbk_shuffle(FULL, 1.0f, 0, 32);
-                 }
-               },
-               {"8 bytes", "4 bytes"});
-}
-
-static void test_lane_exits(void **) {
-  assert_error(
-      32,
-      [] {
-        if (mbk_lane() != 7) {
-          mbk_warp_sync(FULL);
-        }
-      },
-      {"thread 7 (warp 0, lane 7)", "exit", "mbk_warp_sync (mask 0xffffffff)", "divergent"});
-}
-
-static void test_loop_of_unequal_length(void **) {
-  assert_error(32,
-               [] {
-                 for (mbk_u32 i = 0; i <= mbk_lane() / 31; i++) {
-                   mbk_ballot(FULL, true);
-                 }
-               },
-               {"thread 31", "mbk_ballot", "exit"});
-}
-
-static void test_missing_barrier(void **) {
-  assert_error(96,
-               [] {
-                 if (mbk_thread() == 40) {
-                   return;
-                 }
-                 mbk_block_sync();
-               },
-               {"thread 40 (warp 1, lane 8)", "exit", "mbk_block_sync", "missing barrier"});
-  assert_error(64,
-               [] {
-                 if (mbk_thread() < 32) {
-                   mbk_block_sync();
-                 } else {
-                   mbk_block_sync();
-                 }
-               },
-               {"mbk_block_sync", "missing barrier"});
-  assert_error(32,
-               [] {
-                 if (mbk_thread() == 5) {
-                   mbk_block_sync();
-                 } else {
-                   mbk_warp_sync(FULL);
-                 }
-               },
-               {"thread 5 ", "mbk_block_sync", "mbk_warp_sync", "divergent"});
-}
-
-// Three lanes wait for each other in a ring, which no pair of them shows.
-static void test_ring(void **) {
-  assert_error(32,
-               [] {
-                 const mbk_u32 lane = mbk_lane();
-                 if (lane < 3) {
-                   const mbk_u32 pairs[3] = {0x3u, 0x6u, 0x5u};
-                   mbk_warp_sync(pairs[lane]);
-                 }
-               },
-               {"mbk_warp_sync", "thread 0", "kernel wrong"});
-  // One warp waits at the barrier, the other for a lane of its own that does.
-  assert_error(64,
-               [] {
-                 if (mbk_thread() >= 32) {
-                   mbk_ballot(mbk_lane() < 31 ? 0x7fffffffu : 0x80000000u, true);
-                 }
-                 mbk_block_sync();
-                 if (mbk_thread() == 0) {
-                   mbk_block_sync();
-                 }
-               },
-               {"exit", "mbk_block_sync", "missing barrier"});
-}
-
-static void test_bad_calls(void **) {
-  assert_error(32, [] { mbk_shuffle(0x3u << mbk_lane() / 2 * 2, 1, 31, 32); },
-               {"reads lane 31, which the mask lacks"});
-  assert_error(32, [] { mbk_shuffle_down(0xffffu << mbk_lane() / 16 * 16, 1, 1, 32); },
-               {"thread 15", "reads lane 16, which the mask lacks", "mbk_shuffle_down"});
-  assert_error(32, [] { mbk_ballot(0xfffffffeu, true); }, {"thread 0 ", "mask 0xfffffffe"});
-  assert_error(20, [] { mbk_warp_sync(FULL); }, {"names lanes beyond the block's 20 threads"});
-  assert_error(32, [] { mbk_shuffle(FULL, 1, 0, 12); }, {"width 12", "power of two"});
-  assert_error(32, [] { mbk_shuffle_up(FULL, 1, -1, 32); }, {"delta -1"});
-  assert_error(32, [] { mbk_shuffle_up(FULL, 1, 32, 32); }, {"delta 32"});
-}
-
-static void test_bad_launches(void **) {
-  const auto nothing = [] {};
-  assert_true(error_of(32, nothing, 1, 0).find("0 blocks of 32 threads") != std::string::npos);
-  assert_true(error_of(0, nothing).find("blocks of 0 threads") != std::string::npos);
-  assert_true(error_of(1025, nothing).find("1025") != std::string::npos);
-  assert_true(error_of(32, nothing, 1, 1, 1 << 20).find("1048576") != std::string::npos);
-}
-
-// After an error, whatever stacks it left behind, the next launch is sound.
-static void test_goes_on_after_errors(void **) {
-  for (uint64_t seed = 0; seed < 30; seed++) {
-    error_of(
-        256,
-        [] {
-          volatile char frame[4096];
-          frame[mbk_thread()] = 1;
-          if (mbk_thread() != 100) {
-            mbk_block_sync();
-          }
-          frame[0] = frame[mbk_thread()];
-        },
-        seed);
-    test_barrier(nullptr);
-  }
+  assert_int_equal(mbk_leading_zeros((mbk_u32)0), 32);
+  assert_int_equal(mbk_leading_zeros((mbk_u32)0x00800000u), 8);
+  assert_int_equal(mbk_leading_zeros((mbk_u64)0), 64);
+  assert_int_equal(mbk_leading_zeros((mbk_u64)1), 63);
+  assert_int_equal(mbk_first_bit((mbk_u32)0), 0);
+  assert_int_equal(mbk_first_bit((mbk_u32)0x80000000u), 32);
+  assert_int_equal(mbk_first_bit((mbk_u64)0), 0);
+  assert_int_equal(mbk_first_bit((mbk_u64)1 << 40), 41);
 }
 
 // ---- Schedules
-// ------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------
 
 static std::vector<unsigned> append(uint64_t seed) {
   std::vector<unsigned> order;
@@ -397,30 +212,62 @@ static void test_seeds(void **) {
   assert_true(backwards);
 }
 
+// One fibre per thread, up to the most that a block may have, each with a stack of its own.
+static void test_most_threads(void **) {
+  unsigned long long sum = 0;
+  const simt_report report = simt_launch("most", 2, 1024, 0, 1, [&] {
+    volatile unsigned char frame[16384];
+    frame[mbk_thread()] = (unsigned char)mbk_thread();
+    mbk_block_sync();
+    mbk_atomic_add(&sum, (mbk_u64)frame[mbk_thread()]);
+  });
+  assert_int_equal(sum, 2 * 4 * 255 * 128);
+  assert_true(report.switches >= 2 * 1024 && report.blocks == 2);
+}
+
+// ---- Kernels with their arguments behind pointers
+// --------------------------------------------
+
+MBK_KERNEL scale(mbk_u64 n, float factor, float *x) {
+  const mbk_u64 i = (mbk_u64)mbk_block() * 32 + mbk_thread();
+  if (i < n) {
+    x[i] *= factor;
+  }
+  mbk_warp_sync(n > 40 ? FULL : 1u);
+}
+
+static void test_launch_kernel(void **) {
+  const simt_kernel kernel = SIMT_KERNEL(scale);
+  float x[64], *pointer = x, factor = 3;
+  mbk_u64 n = 50;
+  void *arguments[] = {&n, &factor, &pointer};
+  char error[300] = "";
+  for (int i = 0; i < 64; i++) {
+    x[i] = (float)i;
+  }
+  assert_string_equal(kernel.name, "scale");
+  assert_int_equal(kernel.parameters, 3);
+  assert_int_equal(kernel.bytes[0], 8);
+  assert_int_equal(kernel.bytes[1], 4);
+  assert_int_equal(simt_launch_kernel(&kernel, 2, 32, 0, 1, arguments, error, sizeof error), 0);
+  for (int i = 0; i < 64; i++) {
+    assert_true(x[i] == (float)(i < 50 ? 3 * i : i));
+  }
+  n = 20;
+  assert_int_equal(simt_launch_kernel(&kernel, 2, 32, 0, 1, arguments, error, sizeof error), 1);
+  assert_non_null(strstr(error, "kernel scale, block "));
+  assert_non_null(strstr(error, "is not in its own mask"));
+}
+
 int main() {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_indices),
-      cmocka_unit_test(test_shuffles),
-      cmocka_unit_test(test_shuffle_types),
-      cmocka_unit_test(test_odd_masks),
-      cmocka_unit_test(test_nested_masks),
-      cmocka_unit_test(test_popcount),
-      cmocka_unit_test(test_atomics),
-      cmocka_unit_test(test_barrier),
-      cmocka_unit_test(test_poison),
-      cmocka_unit_test(test_missing_sync),
-#ifndef SIMT_ASAN
-      cmocka_unit_test(test_overrun),
-#endif
-      cmocka_unit_test(test_divergent_shuffle),
-      cmocka_unit_test(test_lane_exits),
-      cmocka_unit_test(test_loop_of_unequal_length),
-      cmocka_unit_test(test_missing_barrier),
-      cmocka_unit_test(test_ring),
-      cmocka_unit_test(test_bad_calls),
-      cmocka_unit_test(test_bad_launches),
-      cmocka_unit_test(test_goes_on_after_errors),
-      cmocka_unit_test(test_seeds),
+      cmocka_unit_test(test_indices),       cmocka_unit_test(test_shuffles),
+      cmocka_unit_test(test_shuffle_types), cmocka_unit_test(test_shuffle_xor),
+      cmocka_unit_test(test_odd_masks),     cmocka_unit_test(test_nested_masks),
+      cmocka_unit_test(test_votes),         cmocka_unit_test(test_match),
+      cmocka_unit_test(test_reduce_add),    cmocka_unit_test(test_bits),
+      cmocka_unit_test(test_seeds),         cmocka_unit_test(test_most_threads),
+      cmocka_unit_test(test_launch_kernel),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -10,8 +10,8 @@
 static const int32_t row_ptr[] = {0, 2, 3, 5}, col_ind[] = {0, 2, 1, 0, 2};
 static const double values[] = {1, 2, 3, 4, 5};
 
-static void expect(merbit_context *context, const merbit_view *view, const merbit_plan_desc *desc,
-                   merbit_status status, const char *piece) {
+static void expect(merbit_context *context, const merbit_view *view,
+                   const merbit_plan_desc *desc, merbit_status status, const char *piece) {
   merbit_plan *plan = (merbit_plan *)1;
   assert_int_equal(merbit_plan_create(context, view, desc, &plan), status);
   assert_null(plan);
@@ -28,9 +28,9 @@ static void bad_descriptors_are_named(void **state) {
   assert_int_equal(merbit_plan_create(NULL, &view, NULL, &plan), MERBIT_INVALID_ARGUMENT);
   assert_int_equal(merbit_plan_create(context, &view, NULL, NULL), MERBIT_INVALID_ARGUMENT);
   expect(context, NULL, NULL, MERBIT_INVALID_ARGUMENT, "`view` is NULL");
-#define EXPECT(field, value, status, piece)                                                        \
-  desc = zero;                                                                                     \
-  desc.field = value;                                                                              \
+#define EXPECT(field, value, status, piece)                                                    \
+  desc = zero;                                                                                 \
+  desc.field = value;                                                                          \
   expect(context, &view, &desc, status, piece)
   EXPECT(side, (merbit_side)9, MERBIT_INVALID_ARGUMENT, "side is 9");
   EXPECT(side, MERBIT_SIDE_CUDA, MERBIT_NO_DEVICE, "context computes on the CPU");
@@ -115,13 +115,17 @@ static void new_values_are_used(void **state) {
   merbit_plan *plan;
   (void)state;
   assert_int_equal(merbit_plan_create(context, &view, NULL, &plan), MERBIT_OK);
-  assert_int_equal(merbit_plan_update_values(plan, new_values, MERBIT_MEMORY_DEFAULT), MERBIT_OK);
+  assert_int_equal(merbit_plan_update_values(plan, new_values, MERBIT_MEMORY_DEFAULT),
+                   MERBIT_OK);
   assert_int_equal(merbit_plan_update_values(plan, new_values, MERBIT_MEMORY_HOST), MERBIT_OK);
   assert_int_equal(merbit_spmv(plan, NULL, NULL, x, NULL, y, NULL), MERBIT_OK);
   assert_true(y[0] == 2010 && y[1] == 300 && y[2] == 5040);
-  assert_int_equal(merbit_plan_update_values(plan, NULL, MERBIT_MEMORY_HOST), MERBIT_INVALID_ARGUMENT);
-  assert_int_equal(merbit_plan_update_values(plan, x, MERBIT_MEMORY_DEVICE), MERBIT_INVALID_ARGUMENT);
-  assert_int_equal(merbit_plan_update_values(NULL, x, MERBIT_MEMORY_HOST), MERBIT_INVALID_ARGUMENT);
+  assert_int_equal(merbit_plan_update_values(plan, NULL, MERBIT_MEMORY_HOST),
+                   MERBIT_INVALID_ARGUMENT);
+  assert_int_equal(merbit_plan_update_values(plan, x, MERBIT_MEMORY_DEVICE),
+                   MERBIT_INVALID_ARGUMENT);
+  assert_int_equal(merbit_plan_update_values(NULL, x, MERBIT_MEMORY_HOST),
+                   MERBIT_INVALID_ARGUMENT);
   merbit_plan_destroy(plan);
   memset(&view, 0, sizeof view);
   view.format = MERBIT_COO;
@@ -147,8 +151,10 @@ static void new_values_are_used(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(bad_descriptors_are_named),  cmocka_unit_test(bad_matrices_are_named),
-      cmocka_unit_test(a_plan_tells_what_it_is),    cmocka_unit_test(new_values_are_used),
+      cmocka_unit_test(bad_descriptors_are_named),
+      cmocka_unit_test(bad_matrices_are_named),
+      cmocka_unit_test(a_plan_tells_what_it_is),
+      cmocka_unit_test(new_values_are_used),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* Products on the CPU through plans: forms, scalars, data files. The GPU's twin is gpu/test_product.c. */
+/* Products on the CPU through plans: forms, scalars, data files. The GPU's twin is
+ * gpu/test_product.c. */
 #define MERBIT_IMPLEMENTATION
 #include "merbit.h"
 #include <setjmp.h>
@@ -67,7 +68,8 @@ static void pattern_is_a_matrix_of_ones(void **state) {
     }
     memset(&form, 0, sizeof form);
     form.pattern = 1;
-    for (form.type = MERBIT_F64; form.type <= MERBIT_F32; form.type = (merbit_type)(form.type + 1)) {
+    for (form.type = MERBIT_F64; form.type <= MERBIT_F32;
+         form.type = (merbit_type)(form.type + 1)) {
       products_check(context, &m, &form);
     }
     test_matrix_free(&m);
@@ -100,7 +102,8 @@ static void special_values_stay_in_their_rows(void **state) {
 
 static void expect_spmv(merbit_plan *plan, merbit_workspace *workspace, const void *x, void *y,
                         merbit_context *context, const char *piece) {
-  assert_int_equal(merbit_spmv(plan, workspace, NULL, x, NULL, y, NULL), MERBIT_INVALID_ARGUMENT);
+  assert_int_equal(merbit_spmv(plan, workspace, NULL, x, NULL, y, NULL),
+                   MERBIT_INVALID_ARGUMENT);
   cpu_expect(context, MERBIT_INVALID_ARGUMENT, piece);
 }
 

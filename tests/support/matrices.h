@@ -52,6 +52,7 @@ typedef enum test_lengths { /* how many nonzeros the rows have; a, b, c as below
                             TEST_POWER,    /* a / u, at most b: a power law */
                             TEST_ONE,      /* b in row a, c elsewhere */
                             TEST_TOTAL,    /* a in all, dealt to rows at random */
+                            TEST_RISING,   /* a + b * row */
                             TEST_EVERY,    /* b in every a-th row, first in row c, else none */
                             TEST_HEAD_EMPTY, /* none in the first a rows, then b */
                             TEST_TAIL_EMPTY  /* none in the last a rows, before them b */
@@ -83,8 +84,11 @@ typedef struct test_spec {
   test_numbers numbers;
 } test_spec;
 
-/* A tile of MERBIT is omega * sigma steps of the path of rows + nnz: 448 = 32 * 14, 224 = 32 *
- * 7 and 16 * 14, 56 = 8 * 7. Names that begin with "path" give rows + nnz. */
+/* Sizes around the boundaries of MERBIT's forms. A lane is sigma steps of the path of rows + nnz
+ * (7, 14, 28), a tile omega lanes: 448 = 32 * 14, 224 = 32 * 7 and 16 * 14, 56 = 8 * 7; a block
+ * of 128 threads 1792 or 896 steps, one of 512 threads 7168 or 3584. The last lane of a tile
+ * begins at 434 or 217. Blocks of 32 steps come to 8192 where the fix-up takes its second block,
+ * and a row of 24 of them is long. Names that begin with "path" give rows + nnz. */
 static const test_spec test_specs[] = {
     {"0 x 0", 0, 0, TEST_CONSTANT, 0, 0, 0, TEST_ANY, TEST_UNIFORM},
     {"0 x 5", 0, 5, TEST_CONSTANT, 0, 0, 0, TEST_ANY, TEST_UNIFORM},
@@ -133,21 +137,49 @@ static const test_spec test_specs[] = {
     {"rows of 31", 128, 700, TEST_CONSTANT, 31, 0, 0, TEST_SORTED, TEST_UNIFORM},
     {"rows of 223", 16, 700, TEST_CONSTANT, 223, 0, 0, TEST_SORTED, TEST_UNIFORM},
     {"rows of 447", 10, 700, TEST_CONSTANT, 447, 0, 0, TEST_SORTED, TEST_UNIFORM},
+    {"path 6", 3, 5, TEST_TOTAL, 3, 0, 0, TEST_ANY, TEST_UNIFORM},
+    {"path 7", 3, 5, TEST_TOTAL, 4, 0, 0, TEST_ANY, TEST_UNIFORM},
+    {"path 8", 3, 5, TEST_TOTAL, 5, 0, 0, TEST_ANY, TEST_UNIFORM},
+    {"path 13", 3, 5, TEST_TOTAL, 10, 0, 0, TEST_ANY, TEST_UNIFORM},
+    {"path 14", 3, 5, TEST_TOTAL, 11, 0, 0, TEST_ANY, TEST_UNIFORM},
+    {"path 15", 3, 5, TEST_TOTAL, 12, 0, 0, TEST_ANY, TEST_UNIFORM},
+    {"path 27", 9, 20, TEST_TOTAL, 18, 0, 0, TEST_ANY, TEST_UNIFORM},
+    {"path 28", 9, 20, TEST_TOTAL, 19, 0, 0, TEST_ANY, TEST_UNIFORM},
+    {"path 29", 9, 20, TEST_TOTAL, 20, 0, 0, TEST_ANY, TEST_UNIFORM},
     {"path 55", 20, 40, TEST_TOTAL, 35, 0, 0, TEST_ANY, TEST_UNIFORM},
     {"path 56", 20, 40, TEST_TOTAL, 36, 0, 0, TEST_ANY, TEST_UNIFORM},
     {"path 57", 20, 40, TEST_TOTAL, 37, 0, 0, TEST_ANY, TEST_UNIFORM},
+    {"path 216", 60, 40, TEST_TOTAL, 156, 0, 0, TEST_ANY, TEST_UNIFORM},
+    {"path 217", 60, 40, TEST_TOTAL, 157, 0, 0, TEST_ANY, TEST_UNIFORM},
+    {"path 218", 60, 40, TEST_TOTAL, 158, 0, 0, TEST_ANY, TEST_UNIFORM},
     {"path 223", 60, 40, TEST_TOTAL, 163, 0, 0, TEST_ANY, TEST_UNIFORM},
     {"path 224", 60, 40, TEST_TOTAL, 164, 0, 0, TEST_ANY, TEST_UNIFORM},
     {"path 225", 60, 40, TEST_TOTAL, 165, 0, 0, TEST_ANY, TEST_UNIFORM},
+    {"path 433", 100, 90, TEST_TOTAL, 333, 0, 0, TEST_ANY, TEST_UNIFORM},
+    {"path 434", 100, 90, TEST_TOTAL, 334, 0, 0, TEST_ANY, TEST_UNIFORM},
+    {"path 435", 100, 90, TEST_TOTAL, 335, 0, 0, TEST_ANY, TEST_UNIFORM},
     {"path 447", 100, 90, TEST_TOTAL, 347, 0, 0, TEST_ANY, TEST_UNIFORM},
     {"path 448", 100, 90, TEST_TOTAL, 348, 0, 0, TEST_ANY, TEST_UNIFORM},
     {"path 449", 100, 90, TEST_TOTAL, 349, 0, 0, TEST_ANY, TEST_UNIFORM},
     {"path 895", 300, 90, TEST_TOTAL, 595, 0, 0, TEST_ANY, TEST_UNIFORM},
     {"path 896", 300, 90, TEST_TOTAL, 596, 0, 0, TEST_ANY, TEST_UNIFORM},
     {"path 897", 300, 90, TEST_TOTAL, 597, 0, 0, TEST_ANY, TEST_UNIFORM},
+    {"path 1791", 600, 200, TEST_TOTAL, 1191, 0, 0, TEST_ANY, TEST_UNIFORM},
+    {"path 1792", 600, 200, TEST_TOTAL, 1192, 0, 0, TEST_ANY, TEST_UNIFORM},
+    {"path 1793", 600, 200, TEST_TOTAL, 1193, 0, 0, TEST_ANY, TEST_UNIFORM},
     {"path 3583", 1000, 500, TEST_TOTAL, 2583, 0, 0, TEST_ANY, TEST_UNIFORM},
     {"path 3584", 1000, 500, TEST_TOTAL, 2584, 0, 0, TEST_ANY, TEST_UNIFORM},
     {"path 3585", 1000, 500, TEST_TOTAL, 2585, 0, 0, TEST_ANY, TEST_UNIFORM},
+    {"path 7167", 2000, 500, TEST_TOTAL, 5167, 0, 0, TEST_ANY, TEST_UNIFORM},
+    {"path 7168", 2000, 500, TEST_TOTAL, 5168, 0, 0, TEST_ANY, TEST_UNIFORM},
+    {"path 7169", 2000, 500, TEST_TOTAL, 5169, 0, 0, TEST_ANY, TEST_UNIFORM},
+    {"path 8191", 3000, 700, TEST_TOTAL, 5191, 0, 0, TEST_ANY, TEST_UNIFORM},
+    {"path 8192", 3000, 700, TEST_TOTAL, 5192, 0, 0, TEST_ANY, TEST_UNIFORM},
+    {"path 8193", 3000, 700, TEST_TOTAL, 5193, 0, 0, TEST_ANY, TEST_UNIFORM},
+    {"255 rows", 255, 255, TEST_CONSTANT, 1, 0, 0, TEST_BAND, TEST_UNIFORM},
+    {"256 rows", 256, 256, TEST_CONSTANT, 1, 0, 0, TEST_BAND, TEST_UNIFORM},
+    {"257 rows", 257, 257, TEST_CONSTANT, 1, 0, 0, TEST_BAND, TEST_UNIFORM},
+    {"rows of 24 to 27 times 32", 20, 900, TEST_RISING, 767, 5, 0, TEST_ANY, TEST_UNIFORM},
     {"duplicates in few columns", 300, 90, TEST_RANDOM, 7, 0, 0, TEST_FEW, TEST_UNIFORM},
     {"duplicates cancel", 200, 90, TEST_CONSTANT, 12, 0, 0, TEST_FEW, TEST_CANCEL},
     {"last column only", 300, 900, TEST_RANDOM, 4, 0, 0, TEST_LAST, TEST_UNIFORM},
@@ -178,6 +210,8 @@ TEST_UNUSED static int64_t test_row_length(const test_spec *spec, int64_t row,
     return spec->a;
   case TEST_RANDOM:
     return test_below(state, 2 * spec->a + 1);
+  case TEST_RISING:
+    return spec->a + spec->b * row;
   case TEST_POWER:
     wish = (double)spec->a / (0.5 * test_uniform(state) + 0.5 + 1e-9) - 0.5 * (double)spec->a;
     return wish < (double)spec->b ? (int64_t)wish : spec->b;
@@ -262,6 +296,19 @@ TEST_UNUSED static void test_matrix_make(int index, uint64_t seed, test_matrix *
   }
   for (i = 0; i < m->nnz; i++) {
     m->values[i] = test_number(spec->numbers, i, i > 0 ? m->values[i - 1] : 0.0, &state);
+  }
+}
+
+/* All values of up to three columns become Inf, -Inf and NaN, a column each. */
+TEST_UNUSED static void test_matrix_wild(test_matrix *m, uint64_t *state) {
+  static const double bad[] = {INFINITY, -INFINITY, NAN};
+  int64_t i;
+  int k;
+  for (k = 0; k < 3 && m->nnz > 0; k++) {
+    int32_t column = m->col_ind[test_below(state, m->nnz)];
+    for (i = 0; i < m->nnz; i++) {
+      m->values[i] = m->col_ind[i] == column ? bad[k] : m->values[i];
+    }
   }
 }
 

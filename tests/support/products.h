@@ -1,6 +1,6 @@
-/* Products of one matrix in one form, held to the componentwise bound: products_check goes through the public
- * interface on either side, products_case lets a test multiply the same arrays with a function of its own.
- * Include merbit.h and cmocka.h first. */
+/* Products of one matrix in one form, held to the componentwise bound: products_check goes
+ * through the public interface on either side, products_case lets a test multiply the same
+ * arrays with a function of its own. Include merbit.h and cmocka.h first. */
 #ifndef TEST_SUPPORT_PRODUCTS_H
 #define TEST_SUPPORT_PRODUCTS_H
 #include "support/bound.h"
@@ -107,12 +107,14 @@ TEST_UNUSED static void products_arrays_make(merbit_context *context, const test
   if (form->device_arrays) {
     a->view.memory = MERBIT_MEMORY_DEVICE;
     if (form->format == MERBIT_COO) {
-      a->view.row_ind = products_move(context, a->row_ind, (size_t)m->nnz * index, &a->buffers[0]);
+      a->view.row_ind =
+          products_move(context, a->row_ind, (size_t)m->nnz * index, &a->buffers[0]);
     } else {
       a->view.row_ptr =
           products_move(context, a->row_ptr, (size_t)(m->rows + 1) * offset, &a->buffers[1]);
     }
-    a->view.col_ind = products_move(context, a->col_ind, (size_t)m->nnz * index, &a->buffers[2]);
+    a->view.col_ind =
+        products_move(context, a->col_ind, (size_t)m->nnz * index, &a->buffers[2]);
     if (!form->pattern) {
       a->view.values = products_move(context, a->values, (size_t)m->nnz * size, &a->buffers[3]);
     }
@@ -130,7 +132,8 @@ TEST_UNUSED static void products_arrays_free(products_arrays *a) {
   free(a->values);
 }
 
-/* ---- One matrix, its arrays, and vectors of its type on the host --------------------------------- */
+/* ---- One matrix, its arrays, and vectors of its type on the host
+ * --------------------------------- */
 
 typedef struct products_case {
   test_matrix m;
@@ -170,7 +173,8 @@ static void products_case_free(products_case *c) {
   free(c->y);
 }
 
-/* A generated matrix as a CSR on the host. Bits of `bits`: 64-bit offsets, base 1, f32, pattern. */
+/* A generated matrix as a CSR on the host. Bits of `bits`: 64-bit offsets, base 1, f32,
+ * pattern. */
 TEST_UNUSED static void products_generate(int index, int bits, products_case *c) {
   products_form form;
   test_matrix m;
@@ -192,7 +196,8 @@ TEST_UNUSED static void products_generated_free(products_case *c) {
   test_matrix_free(&c->m);
 }
 
-/* Inf, -Inf and NaN in a few entries of x: they must reach the rows that have those columns, and no other. */
+/* Inf, -Inf and NaN in a few entries of x: they must reach the rows that have those columns,
+ * and no other. */
 TEST_UNUSED static void products_spoil_x(products_case *c, uint64_t seed) {
   static const double bad[] = {INFINITY, -INFINITY, NAN};
   uint64_t random = seed;
@@ -202,9 +207,10 @@ TEST_UNUSED static void products_spoil_x(products_case *c, uint64_t seed) {
   }
 }
 
-/* One product into a y that holds y0, or NaN where beta is 0; fails the test on any row outside the bound. */
-static void products_once(products_case *c, double alpha, double beta, products_multiply multiply,
-                          void *user) {
+/* One product into a y that holds y0, or NaN where beta is 0; fails the test on any row outside
+ * the bound. */
+static void products_once(products_case *c, double alpha, double beta,
+                          products_multiply multiply, void *user) {
   const merbit_type type = c->form.type;
   double alpha_bytes, beta_bytes; /* room for either type */
   int64_t i;
@@ -227,7 +233,8 @@ static void products_once(products_case *c, double alpha, double beta, products_
   }
 }
 
-/* ---- Through a plan ------------------------------------------------------------------------------- */
+/* ---- Through a plan
+ * ------------------------------------------------------------------------------- */
 
 typedef struct products_plan {
   merbit_context *context;
@@ -265,7 +272,8 @@ static void products_spmv(void *user, const merbit_view *view, const void *alpha
     alpha = merbit_buffer_pointer(p->scalars);
     beta = (const char *)alpha + size;
   }
-  products_done(p->context, merbit_spmv(p->plan, NULL, alpha, x, beta, target, NULL), "a product");
+  products_done(p->context, merbit_spmv(p->plan, NULL, alpha, x, beta, target, NULL),
+                "a product");
   if (!staged) {
     products_done(p->context, merbit_buffer_download(p->y, 0, y, p->y_bytes), "y");
   }

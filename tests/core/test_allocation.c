@@ -1,0 +1,232 @@
+/* Every public call with its first, second, ... allocation failing, once and for good, until it
+ * gets all it asks for: OUT_OF_MEMORY with a sentence, no out pointer, no leak, what was there
+ * before unharmed, and the same call right when memory is back. The table below covers every
+ * function of merbit.h. */
+#define MERBIT_IMPLEMENTATION
+#include "merbit.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include "core/allocation_calls.h"
+
+/* ---- The table
+ * -------------------------------------------------------------------------------------- */
+
+typedef enum need {
+  NOTHING,
+  MEMORY,
+  THREADS
+} need; /* THREADS: for workers too, whose failure is survived */
+
+typedef struct allocation_case {
+  const char *functions; /* that `call` calls, without "merbit_" */
+  need allocates;
+  int large; /* enough work for two threads */
+  arrangement form;
+  void (*prepare)(world *w);
+  merbit_status (*call)(world *w);
+  void (*intact)(world *w);  /* after a failure; may be NULL */
+  void (*correct)(world *w); /* after success; may be NULL; destroys w->out */
+} allocation_case;
+
+static const allocation_case cases[] = {
+    {"version status_name status_text", NOTHING, 0, COO, NULL, names, NULL, NULL},
+    {"context_create", MEMORY, 0, COO, without_context, context_create, NULL, context_made},
+    {"context_create", MEMORY, 0, COO, without_context, context_create_auto, NULL,
+     context_made},
+    {"context_destroy", NOTHING, 0, COO, NULL, context_destroy, NULL, NULL},
+    {"context_get_info last_error", NOTHING, 0, COO, NULL, context_tells, NULL, NULL},
+    {"buffer_create", MEMORY, 0, COO, with_buffer, buffer_create, NULL, buffer_made},
+    {"buffer_upload buffer_download buffer_pointer buffer_destroy", NOTHING, 0, COO,
+     with_buffer, buffer_use, NULL, NULL},
+    {"csr view_check", NOTHING, 0, PLAIN_CSR, NULL, view_check, NULL, NULL},
+    {"csr view_check", NOTHING, 0, COO, NULL, view_check, NULL, NULL},
+    {"csr view_check", THREADS, 1, WIDE_CSR, NULL, view_check, NULL, NULL},
+    {"matrix_create", MEMORY, 0, PLAIN_CSR, NULL, matrix_create, NULL, matrix_made},
+    {"matrix_create", MEMORY, 0, COO, NULL, matrix_create, NULL, matrix_made},
+    {"matrix_create", MEMORY, 0, PATTERN_COO, NULL, matrix_create, NULL, matrix_made},
+    {"matrix_create", THREADS, 1, COO, NULL, matrix_create, NULL, matrix_made},
+    {"matrix_transpose", MEMORY, 0, WIDE_CSR, NULL, matrix_transpose, NULL, transpose_made},
+    {"matrix_transpose", MEMORY, 0, PATTERN_COO, NULL, matrix_transpose, NULL, transpose_made},
+    {"matrix_transpose", THREADS, 1, PLAIN_CSR, NULL, matrix_transpose, NULL, transpose_made},
+    {"matrix_view matrix_destroy", NOTHING, 0, COO, with_matrix, matrix_use, NULL, NULL},
+    {"matrix_read_file", MEMORY, 0, COO, with_file, read_file, NULL, matrix_made},
+    {"matrix_read_memory", MEMORY, 0, COO, NULL, read_memory, NULL, matrix_made},
+    {"matrix_read_stream", MEMORY, 0, COO, NULL, read_stream, NULL, matrix_made},
+    {"matrix_read_stream", THREADS, 1, COO, NULL, read_stream, NULL, matrix_made},
+    {"matrix_write_file", MEMORY, 0, COO, with_old_file, write_file, old_file_stands,
+     file_written},
+    {"matrix_write_stream", MEMORY, 0, WIDE_CSR, NULL, write_stream, NULL, stream_written},
+    {"plan_create", MEMORY, 0, PLAIN_CSR, NULL, plan_create, NULL, plan_made},
+    {"plan_create", MEMORY, 0, PATTERN_COO, NULL, plan_create, NULL, plan_made},
+    {"plan_create", THREADS, 1, WIDE_CSR, NULL, plan_create, NULL, plan_made},
+    {"plan_update_values", MEMORY, 0, PLAIN_CSR, with_plan, update_values, plan_unharmed,
+     values_updated},
+    {"plan_update_values", MEMORY, 0, COO, with_plan, update_values, plan_unharmed,
+     values_updated},
+    {"plan_update_values", MEMORY, 0, WIDE_CSR, with_updated_plan, update_values,
+     values_updated, values_updated},
+    {"plan_update_values", NOTHING, 0, PLAIN_CSR, with_updated_plan, update_values, NULL,
+     values_updated},
+    {"workspace_create", MEMORY, 0, PLAIN_CSR, with_plan, workspace_create, plan_unharmed,
+     workspace_made},
+    {"plan_describe plan_get_info spmv workspace_destroy plan_destroy", NOTHING, 0, WIDE_CSR,
+     with_workspace, plan_use, NULL, NULL},
+    {"spmv", THREADS, 1, PLAIN_CSR, with_unchecked_plan, spmv, NULL, NULL},
+    {"pagerank", MEMORY, 0, COO, with_ranks, pagerank, no_result, ranks_right},
+    {"pagerank", MEMORY, 0, PATTERN_COO, with_ranks, pagerank, no_result, ranks_right},
+    {"pagerank", MEMORY, 0, COO, with_distinct_edges, pagerank, no_result, ranks_right},
+    {"pagerank", THREADS, 1, PLAIN_CSR, with_ranks, pagerank, no_result, ranks_right},
+};
+enum { CASES = sizeof cases / sizeof cases[0] };
+
+/* ---- The sweep
+ * --------------------------------------------------------------------------------------- */
+
+typedef struct totals {
+  long allocations, failed, survived;
+} totals;
+
+static long alive(const world *w) { /* a pool that has started stays */
+  return w->memory.live - (w->context != NULL && w->context->pool.workers != NULL);
+}
+
+static void expect_out_of_memory(world *w, const allocation_case *c, merbit_status status,
+                                 long before) {
+  assert_int_equal(status, MERBIT_OUT_OF_MEMORY);
+  assert_null(w->out);
+  assert_int_equal(alive(w), before);
+  if (w->context != NULL) {
+    cpu_expect(w->context, MERBIT_OUT_OF_MEMORY, "no memory for ");
+  } else {
+    assert_int_equal(w->error.status, MERBIT_OUT_OF_MEMORY);
+    assert_non_null(strstr(w->error.message, "no memory for "));
+  }
+  if (c->intact != NULL) {
+    c->intact(w);
+  }
+}
+
+/* Returns 0 where the call made less than `n` allocations, so that none failed. */
+static int attempt(const allocation_case *c, const fixture *f, long n, int for_good,
+                   totals *t) {
+  world w;
+  merbit_status status;
+  long before;
+  int failed;
+  memset(&w, 0, sizeof w);
+  world_open(&w, f, c->form);
+  if (c->prepare != NULL) {
+    c->prepare(&w);
+  }
+  before = alive(&w);
+  w.out = &w;
+  w.memory.made = 0;
+  w.memory.fail_at = n;
+  w.memory.for_good = for_good;
+  status = c->call(&w);
+  failed = w.memory.made >= n;
+  t->allocations = w.memory.made;
+  w.memory.fail_at = 0;
+  if (failed && status == MERBIT_OK) {
+    t->survived++;
+  } else if (failed) {
+    t->failed++;
+    expect_out_of_memory(&w, c, status, before);
+    w.out = &w;
+    status = c->call(&w);
+  }
+  if (status != MERBIT_OK) {
+    fail_msg("%s: %s without need", c->functions, merbit_status_name(status));
+  }
+  if (c->correct != NULL) {
+    c->correct(&w);
+  }
+  world_close(&w);
+  return failed;
+}
+
+static void every_allocation_fails(void **state) {
+  fixture small, large;
+  totals all = {0, 0, 0};
+  int i, for_good;
+  (void)state;
+  fixture_make(&small, 60, 400);
+  fixture_make(&large, 30000, 90000);
+  for (i = 0; i < CASES; i++) {
+    const allocation_case *c = &cases[i];
+    totals t = {0, 0, 0};
+    for (for_good = 0; for_good < 2; for_good++) {
+      long n = 1;
+      while (attempt(c, c->large ? &large : &small, n, for_good, &t)) {
+        n++;
+      }
+    }
+    print_message("%2ld allocations, %2ld failures reported, %ld survived: %s\n", t.allocations,
+                  t.failed, t.survived, c->functions);
+    assert_int_equal(t.allocations > 0, c->allocates != NOTHING);
+    assert_true(c->allocates == THREADS ? t.survived >= 1 && t.survived <= 2 : t.survived == 0);
+    assert_int_equal(t.failed + t.survived, 2 * t.allocations);
+    all.failed += t.failed;
+    all.survived += t.survived;
+  }
+  print_message("%d calls, %ld failures reported, %ld survived, 0 leaks\n", (int)CASES,
+                all.failed, all.survived);
+  fixture_free(&small);
+  fixture_free(&large);
+}
+
+/* ---- Every function of merbit.h is in the table
+ * ------------------------------------------------------- */
+
+static int in_table(const char *name, size_t length) {
+  int i;
+  for (i = 0; i < CASES; i++) {
+    const char *at = cases[i].functions;
+    for (; at != NULL; at = strchr(at, ' ')) {
+      at += *at == ' ';
+      if (strncmp(at, name, length) == 0 && (at[length] == ' ' || at[length] == '\0')) {
+        return 1;
+      }
+    }
+  }
+  return 0;
+}
+
+static void every_function_is_in_the_table(void **state) {
+  FILE *file = fopen(TEST_DATA_DIR "/../../templates/api/functions.h.j2", "rb");
+  char *text = (char *)test_allocate(1 << 20, 1);
+  const char *at;
+  int functions = 0;
+  (void)state;
+  assert_non_null(file);
+  assert_true(fread(text, 1, 1 << 20, file) > 1000);
+  assert_int_equal(fclose(file), 0);
+  for (at = strstr(text, "MERBIT_API"); at != NULL; at = strstr(at, "MERBIT_API")) {
+    const char *end, *name;
+    at += strlen("MERBIT_API");
+    end = strchr(at, '(');
+    assert_non_null(end);
+    for (name = end; name > at && name[-1] != ' ' && name[-1] != '*'; name--) {
+    }
+    assert_int_equal(strncmp(name, "merbit_", 7), 0);
+    name += 7;
+    if (!in_table(name, (size_t)(end - name))) {
+      fail_msg("merbit_%.*s has no line in the table of this test", (int)(end - name), name);
+    }
+    functions++;
+  }
+  print_message("%d functions of merbit.h, all in the table\n", functions);
+  assert_true(functions > 30);
+  free(text);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_function_is_in_the_table),
+      cmocka_unit_test(every_allocation_fails),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,31 @@
+#!/bin/sh
+# Line and branch coverage of merbit.h by the tests that run on this machine: sh tests/coverage.sh
+# Run sh tests/run.sh first: it installs what both need. gcovr, pinned, comes into the virtual environment
+# under build/. Measured is the header as C (-O0, no sanitizers); the kernels' texts are measured by
+# tests/mutations/run.py. What stays uncovered is listed, and held against tests/uncovered.md. Forked children end
+# with exit instead of _exit, so that they write their counts.
+set -eu
+root=$(cd "$(dirname "$0")/.." && pwd)
+cd "$root"
+jobs=$(getconf _NPROCESSORS_ONLN)
+python=$root/build/python/bin/python3
+[ -x "$python" ] || python3 -m venv build/python
+"$python" -c 'import jinja2, gcovr' 2>/dev/null ||
+  "$python" -m pip install --quiet --disable-pip-version-check \
+    -r gen/requirements.txt -r tests/coverage-requirements.txt
+
+mkdir -p build
+{ cmake -S . -B build/coverage -DCMAKE_BUILD_TYPE=Coverage -DMERBIT_PYTHON="$python" \
+  -DCMAKE_C_FLAGS="-O0 -g --coverage -fprofile-update=atomic -D_exit=exit" -DCMAKE_CXX_FLAGS="-O1 -g" \
+  -DCMAKE_SHARED_LINKER_FLAGS=--coverage &&
+  cmake --build build/coverage --parallel "$jobs"; } >build/coverage.log 2>&1 ||
+  { cat build/coverage.log; exit 1; }
+find build/coverage -name '*.gcda' -delete
+# Not there: what compiles the header its own way.
+ctest --test-dir build/coverage --parallel "$jobs" --output-on-failure --no-tests=error \
+  -E '^(compile_|gen_)' >build/coverage.tests.log 2>&1 ||
+  { cat build/coverage.tests.log; exit 1; }
+"$python" -m gcovr --root "$root" --filter "$root/merbit\.h" --exclude-throw-branches \
+  --merge-mode-functions=merge-use-line-min --json build/coverage/merbit.json build/coverage \
+  >build/coverage.gcovr.log 2>&1 || { cat build/coverage.gcovr.log; exit 1; }
+"$python" tests/coverage.py build/coverage/merbit.json

@@ -1,0 +1,386 @@
+// A libcuda whose GPU is the CPU: device memory that host code cannot touch (memory.h), kernels
+// that run through the shim (program.h), and calls that fail on demand (fake.h). It exports
+// what merbit.h and the tests for real GPUs ask for.
+#include <dlfcn.h>
+
+#include "driver.h"
+
+typedef uint64_t device_pointer;
+
+extern "C" {
+// ---- The side door -------------------------------------------------------------------------
+
+fake_cuda *fake_cuda_state() {
+  return &state;
+}
+
+void fake_cuda_reset() {
+  const std::lock_guard<std::mutex> guard(lock);
+  memory.release_all();
+  modules.clear();
+  functions.clear();
+  streams.clear();
+  graphs.clear();
+  pushed.clear();
+  state = {};
+  state.devices = 1;
+  state.driver_version = 13000;
+  state.capability = 90;
+  state.multiprocessors = 2;
+  state.shared_bytes = 227 << 10;
+}
+
+static const bool ready = (fake_cuda_reset(), true);
+
+// ---- Driver and devices --------------------------------------------------------------------
+
+int cuInit(unsigned) {
+  CALL(FREE);
+  return state.devices > 0 ? SUCCESS : NO_DEVICE;
+}
+
+int cuDriverGetVersion(int *version) {
+  CALL(FREE);
+  *version = state.driver_version;
+  return SUCCESS;
+}
+
+int cuGetErrorName(int result, const char **text) {
+  *text = result == OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY" : "CUDA_ERROR_FAKE";
+  return SUCCESS;
+}
+
+int cuGetErrorString(int, const char **text) {
+  *text = "injected";
+  return SUCCESS;
+}
+
+int cuDeviceGetCount(int *count) {
+  CALL(FREE);
+  *count = state.devices;
+  return SUCCESS;
+}
+
+int cuDeviceGet(int *device, int ordinal) {
+  CALL(FREE);
+  *device = ordinal;
+  return ordinal >= 0 && ordinal < state.devices ? SUCCESS
+                                                 : c.wrong(INVALID_DEVICE, "no such GPU");
+}
+
+int cuDeviceGetName(char *name, int size, int device) {
+  CALL(FREE);
+  snprintf(name, (size_t)size, "Fake %d", device);
+  return SUCCESS;
+}
+
+int cuDeviceGetAttribute(int *value, int attribute, int) {
+  CALL(FREE);
+  const std::map<int, int> known = {{16, state.multiprocessors},
+                                    {75, state.capability / 10},
+                                    {76, state.capability % 10},
+                                    {97, state.shared_bytes}};
+  const auto found = known.find(attribute);
+  if (found == known.end()) {
+    return c.wrong(INVALID_VALUE, "an attribute that the fake does not know");
+  }
+  *value = found->second;
+  return SUCCESS;
+}
+
+// ---- Contexts ------------------------------------------------------------------------------
+
+// As on a real GPU, a process that killed the context gets no other.
+int cuDevicePrimaryCtxRetain(void **context, int device) {
+  CALL(FREE);
+  if (state.dead != 0) {
+    return state.dead;
+  }
+  state.retained++;
+  *context = &contexts[device];
+  return SUCCESS;
+}
+
+int cuDevicePrimaryCtxRelease_v2(int) {
+  CALL(RELEASING);
+  return --state.retained < 0 ? c.wrong(INVALID_CONTEXT, "released more often than retained")
+                              : c.result;
+}
+
+int cuCtxPushCurrent_v2(void *context) {
+  call c(__func__, FREE);
+  if (c.result != 0 || state.dead != 0) {
+    state.refused_pushes++;
+    state.after_death += state.dead != 0;
+    return c.result != 0 && !deadly(c.result) ? c.result : die(c.result);
+  }
+  if (context < contexts || context >= contexts + DEVICES) {
+    return c.wrong(INVALID_CONTEXT, "no such context");
+  }
+  pushed.push_back(context);
+  state.depth++;
+  return SUCCESS;
+}
+
+int cuCtxPopCurrent_v2(void **context) {
+  CALL(RELEASING);
+  if (pushed.empty()) {
+    return c.wrong(INVALID_CONTEXT, "nothing to pop");
+  }
+  *context = pushed.back();
+  pushed.pop_back();
+  state.depth--;
+  return c.result;
+}
+
+int cuCtxGetCurrent(void **context) {
+  CALL(FREE);
+  *context = pushed.empty() ? nullptr : pushed.back();
+  return SUCCESS;
+}
+
+int cuCtxGetDevice(int *device) {
+  CALL(ENTERED);
+  *device = (int)((char *)pushed.back() - contexts);
+  return SUCCESS;
+}
+
+// ---- Memory: a call that fails leaves rubbish in its out pointer ---------------------------
+
+int cuMemAlloc_v2(device_pointer *address, size_t bytes) {
+  *address = 0xbad;
+  CALL(ENTERED);
+  const device_pointer found = memory.allocate(bytes);
+  if (bytes == 0 || found == 0) {
+    return bytes == 0 ? c.wrong(INVALID_VALUE, "no bytes") : OUT_OF_MEMORY;
+  }
+  *address = found;
+  state.blocks = (long)memory.count();
+  return SUCCESS;
+}
+
+int cuMemFree_v2(device_pointer address) {
+  CALL(RELEASING);
+  if (!memory.release(address)) {
+    return c.wrong(INVALID_VALUE, "no block begins there");
+  }
+  state.blocks = (long)memory.count();
+  return c.result;
+}
+
+// A copy or a fill, on a stream, between what was found right.
+static int move(call &c, void *handle, const std::vector<device_pointer> &blocks,
+                const std::function<void()> &work) {
+  const job j = {c.name,
+                 [=](uint64_t) {
+                   for (device_pointer address : blocks) {
+                     memory.show(address, true);
+                   }
+                   work();
+                   for (device_pointer address : blocks) {
+                     memory.show(address, false);
+                   }
+                   return std::string();
+                 },
+                 false};
+  return c.result != 0 ? c.result : c.enqueue(handle, j);
+}
+
+int cuMemcpyHtoD_v2(device_pointer target, const void *source, size_t bytes) {
+  CALL(ENTERED);
+  (void)(c.on_device(target, bytes) && c.on_host(source, bytes));
+  return move(c, nullptr, {target}, [=] { memcpy((void *)target, source, bytes); });
+}
+
+int cuMemcpyDtoH_v2(void *target, device_pointer source, size_t bytes) {
+  CALL(ENTERED);
+  (void)(c.on_device(source, bytes) && c.on_host(target, bytes));
+  return move(c, nullptr, {source}, [=] { memcpy(target, (const void *)source, bytes); });
+}
+
+int cuMemcpyDtoD_v2(device_pointer target, device_pointer source, size_t bytes) {
+  CALL(ENTERED);
+  (void)(c.on_device(target, bytes) && c.on_device(source, bytes));
+  return move(c, nullptr, {target, source},
+              [=] { memmove((void *)target, (const void *)source, bytes); });
+}
+
+int cuMemsetD8Async(device_pointer target, unsigned char byte, size_t bytes, void *handle) {
+  CALL(CAPTURED);
+  (void)c.on_device(target, bytes);
+  return move(c, handle, {target}, [=] { memset((void *)target, byte, bytes); });
+}
+
+#ifndef FAKE_OLD // what the old driver lacks
+// Of a host pointer: type 0, and no error.
+int cuPointerGetAttributes(unsigned count, int *attributes, void **values,
+                           device_pointer address) {
+  CALL(CAPTURED);
+  if (count != 1 || attributes[0] != 2) {
+    return c.wrong(INVALID_VALUE, "an attribute that the fake does not know");
+  }
+  *(unsigned *)values[0] = memory.holds(address, 1) ? 2 : 0;
+  return SUCCESS;
+}
+#endif
+
+// ---- Streams and graphs --------------------------------------------------------------------
+
+int cuStreamCreate(void **handle, unsigned flags) {
+  CALL(ENTERED);
+  streams.push_back({flags == 0, false, {}});
+  state.streams++;
+  *handle = &streams.back();
+  return SUCCESS;
+}
+
+int cuStreamSynchronize(void *handle) {
+  CALL(ENTERED);
+  stream *s = find(streams, handle);
+  if (handle == nullptr) {
+    return c.wait();
+  }
+  return s != nullptr ? c.run_all(*s) : c.wrong(INVALID_HANDLE, "the stream does not exist");
+}
+
+int cuStreamDestroy_v2(void *handle) {
+  CALL(RELEASING);
+  stream *s = find(streams, handle);
+  if (s == nullptr) {
+    return c.wrong(INVALID_HANDLE, "the stream does not exist");
+  }
+  c.run_all(*s);
+  streams.remove_if([=](const stream &other) { return &other == s; });
+  state.streams--;
+  return c.result;
+}
+
+int cuStreamBeginCapture_v2(void *handle, int) {
+  CALL(ENTERED);
+  stream *s = find(streams, handle);
+  if (s == nullptr || !s->jobs.empty()) {
+    return c.wrong(INVALID_HANDLE, "the stream does not exist, or is at work");
+  }
+  s->capturing = true;
+  return SUCCESS;
+}
+
+int cuStreamEndCapture(void *handle, void **graph) {
+  CALL(CAPTURED);
+  stream *s = find(streams, handle);
+  if (s == nullptr || !s->capturing) {
+    return c.wrong(INVALID_HANDLE, "the stream is not being captured");
+  }
+  graphs.push_back(std::move(s->jobs));
+  s->jobs.clear();
+  s->capturing = false;
+  *graph = &graphs.back();
+  return SUCCESS;
+}
+
+int cuGraphInstantiateWithFlags(void **executable, void *graph, unsigned long long) {
+  CALL(ENTERED);
+  *executable = graph;
+  return SUCCESS;
+}
+
+int cuGraphLaunch(void *executable, void *handle) {
+  CALL(ENTERED);
+  const std::vector<job> *jobs = find(graphs, executable);
+  for (size_t i = 0; jobs != nullptr && i < jobs->size() && c.result == 0; i++) {
+    c.enqueue(handle, (*jobs)[i]);
+  }
+  return jobs != nullptr ? c.result : c.wrong(INVALID_HANDLE, "no such graph");
+}
+
+// ---- Modules and launches ------------------------------------------------------------------
+
+// An image is text: "fake cubin 90 PATH" or "fake ptx 80 PATH". Programs stay loaded, for the
+// sake of debuggers and leak checkers.
+int cuModuleLoadData(void **handle, const void *image) {
+  int capability = 0;
+  char path[2000] = "", kind[8] = "";
+  *handle = &state;
+  CALL(ENTERED);
+  if (sscanf((const char *)image, "fake %7s %d %1999s", kind, &capability, path) != 3) {
+    return INVALID_IMAGE;
+  }
+  if (strcmp(kind, "ptx") == 0 ? capability > state.capability
+                               : capability != state.capability) {
+    return NO_BINARY_FOR_GPU;
+  }
+  void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  void *kernels = library != nullptr ? dlsym(library, FAKE_PROGRAM_KERNELS) : nullptr;
+  if (kernels == nullptr) {
+    return INVALID_IMAGE;
+  }
+  modules.push_back({((fake_program_kernels)kernels)()});
+  *handle = &modules.back();
+  state.modules++;
+  return SUCCESS;
+}
+
+int cuModuleUnload(void *handle) {
+  CALL(RELEASING);
+  if (find(modules, handle) == nullptr) {
+    return c.wrong(INVALID_HANDLE, "no such module");
+  }
+  functions.remove_if([=](const function &f) { return f.owner == handle; });
+  modules.remove_if([=](const module &m) { return &m == handle; });
+  state.modules--;
+  return c.result;
+}
+
+int cuModuleGetFunction(void **handle, void *module_handle, const char *name) {
+  *handle = &state;
+  CALL(ENTERED);
+  const module *m = find(modules, module_handle);
+  if (m == nullptr) {
+    return c.wrong(INVALID_HANDLE, "no such module");
+  }
+  for (const fake_kernel *kernel = m->kernels; kernel->name != nullptr; kernel++) {
+    if (strcmp(kernel->name, name) == 0 && kernel->bind != nullptr) {
+      functions.push_back({m, kernel, SHARED_WITHOUT_ASKING});
+      *handle = &functions.back();
+      return SUCCESS;
+    }
+  }
+  return NOT_FOUND;
+}
+
+int cuFuncSetAttribute(void *handle, int attribute, int value) {
+  CALL(ENTERED);
+  function *f = find(functions, handle);
+  if (f == nullptr || attribute != 8 || value < 0 || value > state.shared_bytes) {
+    return c.wrong(INVALID_VALUE, "not a function, not shared memory, or too much of it");
+  }
+  f->shared_bytes = (unsigned)value;
+  return SUCCESS;
+}
+
+int cuLaunchKernel(void *handle, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                   unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
+                   void *stream_handle, void **arguments, void **extra) {
+  if (state.dead != 0) {
+    fault("cuLaunchKernel on a device that died of error %d", state.dead);
+  }
+  CALL(CAPTURED);
+  const function *f = find(functions, handle);
+  const fake_launch launch = {grid_x, block_x, shared_bytes, arguments, is_device};
+  std::string error;
+  if (f == nullptr || grid_y != 1 || grid_z != 1 || block_y != 1 || block_z != 1 ||
+      arguments == nullptr || extra != nullptr) {
+    return c.wrong(INVALID_VALUE, "no such function, or a launch that the fake does not know");
+  }
+  if (shared_bytes > f->shared_bytes) {
+    return c.wrong(INVALID_VALUE, "more shared memory than was asked for");
+  }
+  const job j = {"cuLaunchKernel of " + std::string(f->kernel->name),
+                 f->kernel->bind(launch, error), true};
+  state.launches++;
+  if (!error.empty()) {
+    return c.wrong(INVALID_VALUE, (j.what + ": " + error).c_str());
+  }
+  return c.enqueue(stream_handle, j);
+}
+}

@@ -1,0 +1,218 @@
+// What every call of the fake libcuda shares: what is alive, what goes wrong, and how a call
+// begins.
+#ifndef FAKE_DRIVER_H
+#define FAKE_DRIVER_H
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <list>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "fake.h"
+#include "memory.h"
+#include "program.h"
+
+namespace {
+enum result {
+  SUCCESS = 0,
+  INVALID_VALUE = 1,
+  OUT_OF_MEMORY = 2,
+  NO_DEVICE = 100,
+  INVALID_DEVICE = 101,
+  INVALID_IMAGE = 200,
+  INVALID_CONTEXT = 201,
+  NO_BINARY_FOR_GPU = 209,
+  INVALID_HANDLE = 400,
+  NOT_FOUND = 500,
+  ILLEGAL_ADDRESS = 700,
+  LAUNCH_FAILED = 719,
+  CAPTURE_UNSUPPORTED = 900
+};
+
+enum { DEVICES = 4, SHARED_WITHOUT_ASKING = 49152 };
+
+struct module {
+  const fake_kernel *kernels;
+};
+
+struct function {
+  const module *owner;
+  const fake_kernel *kernel;
+  unsigned shared_bytes;
+};
+
+struct job { // of a stream or a graph
+  std::string what;
+  fake_work work;
+  bool kernel; // sees all memory
+};
+
+struct stream {
+  bool blocking; // waits for the default stream, which waits for it
+  bool capturing;
+  std::vector<job> jobs; // enqueued, or captured
+};
+
+std::mutex lock;
+fake_cuda state;
+device_memory memory;
+std::list<module> modules;
+std::list<function> functions;
+std::list<stream> streams;
+std::list<std::vector<job>> graphs;
+char contexts[DEVICES]; // their addresses are the handles: the primary one of each device
+thread_local std::vector<void *> pushed;
+
+// After these nothing works until the process ends.
+bool deadly(int code) {
+  static const std::set<int> codes = {4,   214, 220, 226, 700, 702, 709, 710,
+                                      714, 715, 716, 717, 718, 719, 999};
+  return codes.count(code) != 0;
+}
+
+__attribute__((format(printf, 1, 2))) void fault(const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  if (state.faults++ == 0) {
+    vsnprintf(state.fault, sizeof state.fault, format, arguments);
+  }
+  va_end(arguments);
+}
+
+int die(int code) { // of the first deadly error
+  return state.dead = state.dead != 0 ? state.dead : code;
+}
+
+template <class T> T *find(std::list<T> &list, const void *handle) {
+  for (T &item : list) {
+    if (&item == handle) {
+      return &item;
+    }
+  }
+  return nullptr;
+}
+
+enum kind {
+  FREE,      // needs no context
+  ENTERED,   // needs a current one, alive
+  CAPTURED,  // so, and may be called while a stream is captured
+  RELEASING, // does its work even where it fails: what it gives back is gone
+};
+
+// One call: holds the lock and knows what to answer.
+struct call {
+  std::lock_guard<std::mutex> guard{lock};
+  const char *name;
+  int result;
+
+  call(const char *name, kind k) : name(name), result(fake_answer(&state.calls, name)) {
+    const bool entered = k == ENTERED || k == CAPTURED;
+    if (entered && state.dead != 0) {
+      state.after_death++;
+      result = state.dead;
+    } else if (k != FREE && deadly(result)) {
+      die(result);
+    } else if (entered && result == 0 && pushed.empty()) {
+      (void)wrong(INVALID_CONTEXT, "no context is current");
+    } else if (k == ENTERED && result == 0) {
+      for (const stream &s : streams) {
+        if (s.capturing) {
+          (void)wrong(CAPTURE_UNSUPPORTED, "a stream is being captured");
+        }
+      }
+    }
+  }
+
+  int wrong(int code, const char *what) {
+    fault("%s: %s", name, what);
+    return result = code;
+  }
+
+  bool on_device(uint64_t address, size_t bytes) {
+    if (!memory.holds(address, bytes)) {
+      fault("%s: %zu bytes at %p are not in a block of device memory", name, bytes,
+            (void *)address);
+      result = INVALID_VALUE;
+    }
+    return result == 0;
+  }
+
+  bool on_host(const void *address, size_t bytes) {
+    if (memory.touches((uint64_t)address, bytes)) {
+      fault("%s: %zu bytes at %p are device memory, where host memory belongs", name, bytes,
+            address);
+      result = INVALID_VALUE;
+    }
+    return result == 0;
+  }
+
+  // Now.
+  int run(const job &j) {
+    if (!j.kernel) {
+      j.work(0);
+      return SUCCESS;
+    }
+    memory.show_all();
+    const std::string error = j.work(state.seed + (uint64_t)state.launches);
+    const uint64_t broken = memory.hide_all();
+    if (error.empty() && broken == 0) {
+      return SUCCESS;
+    }
+    fault("%s: %s", j.what.c_str(),
+          broken != 0 ? "it wrote beyond a block of device memory" : error.c_str());
+    die(error.find("no device memory") != std::string::npos ? ILLEGAL_ADDRESS : LAUNCH_FAILED);
+    return result = state.dead;
+  }
+
+  int run_all(stream &s) {
+    std::vector<job> jobs;
+    jobs.swap(s.jobs);
+    for (const job &j : jobs) {
+      if (result == 0) {
+        run(j);
+      }
+    }
+    return result;
+  }
+
+  // In the order of a stream: null is the default stream, whose work is done when the call
+  // returns; other streams work when they are waited for.
+  int enqueue(void *handle, const job &j) {
+    if (handle == nullptr) {
+      return wait() == 0 ? run(j) : result;
+    }
+    stream *s = find(streams, handle);
+    if (s == nullptr) {
+      return wrong(INVALID_HANDLE, "the stream does not exist");
+    }
+    s->jobs.push_back(j);
+    return SUCCESS;
+  }
+
+  int wait() { // as the default stream does
+    for (stream &s : streams) {
+      if (s.blocking && !s.capturing) {
+        run_all(s);
+      }
+    }
+    return result;
+  }
+};
+
+bool is_device(const void *address) {
+  return memory.holds((uint64_t)address, 1);
+}
+} // namespace
+
+// A call that ends here unless it is to be made.
+#define CALL(kind)                                                                             \
+  call c(__func__, kind);                                                                      \
+  if (c.result != 0 && (kind) != RELEASING) {                                                  \
+    return c.result;                                                                           \
+  }
+
+#endif // FAKE_DRIVER_H

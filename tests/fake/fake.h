@@ -1,0 +1,74 @@
+/* The side door of the fake libcuda and the fake libnvrtc: what a test sets and reads. A test
+ * finds fake_cuda_state and fake_nvrtc_state with dlsym. */
+#ifndef FAKE_H
+#define FAKE_H
+#include <stdint.h>
+#include <string.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Calls of one library, and which of them fails. */
+typedef struct fake_calls {
+  long made;        /* of those that count */
+  long fail_at;     /* this one fails, counted from 1; 0: none does */
+  int code;         /* with this result */
+  int for_good;     /* and so do all after it */
+  const char *only; /* a function's name: only its calls count; NULL: all do */
+  long failed;      /* how many were made to fail */
+  char first[64];   /* the first of them */
+} fake_calls;
+
+/* Counts of what is alive are zero when all has been given back. A fault is something that a
+ * program must never do to a driver: a host pointer where device memory belongs, a launch on a
+ * dead device, a kernel that goes wrong. */
+typedef struct fake_cuda {
+  fake_calls calls;
+  int devices, driver_version, capability, multiprocessors, shared_bytes; /* what is played */
+  uint64_t seed;                                  /* of the schedules of launches */
+  long blocks, modules, retained, depth, streams; /* alive; depth: contexts pushed */
+  long launches;                                  /* made */
+  long refused_pushes; /* contexts not entered: what was to be released there cannot be */
+  int dead;            /* the result that killed the device */
+  long after_death;    /* calls of a dead context */
+  long faults;
+  char fault[600]; /* the first */
+} fake_cuda;
+
+typedef struct fake_nvrtc {
+  fake_calls calls;
+  int major, minor, architectures[4]; /* what is played; 0 ends the list */
+  long programs;                      /* alive */
+  long compiled;                      /* asked for */
+  long built;        /* by the host compiler: the others came from its own cache */
+  char options[256]; /* of the last one, each behind a space */
+} fake_nvrtc;
+
+typedef fake_cuda *(*fake_cuda_getter)(void);
+typedef fake_nvrtc *(*fake_nvrtc_getter)(void);
+fake_cuda *fake_cuda_state(void);
+fake_nvrtc *fake_nvrtc_state(void);
+void fake_cuda_reset(void); /* as at the start, memory included */
+void fake_nvrtc_reset(void);
+
+/* What this call of `function` is to answer: 0, or the chosen code. */
+static inline int fake_answer(fake_calls *calls, const char *function) {
+  if (calls->only != NULL && strcmp(calls->only, function) != 0) {
+    return 0;
+  }
+  calls->made++;
+  if (calls->fail_at == 0 || calls->made < calls->fail_at ||
+      (calls->made > calls->fail_at && !calls->for_good)) {
+    return 0;
+  }
+  if (calls->failed++ == 0) {
+    strncpy(calls->first, function, sizeof calls->first - 1);
+  }
+  return calls->code;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* FAKE_H */

@@ -1,0 +1,318 @@
+// An NVRTC whose GPU is the CPU: compiles a program with the host's C++ compiler against the
+// shim into a shared object, which the fake libcuda loads. Equal programs are compiled once per
+// build folder. CMake sets FAKE_COMPILER, FAKE_FLAGS, FAKE_TESTS (the folder tests/) and
+// FAKE_FOLDER (where the shared objects lie).
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "fake.h"
+
+namespace {
+enum result {
+  SUCCESS = 0,
+  INVALID_INPUT = 3,
+  INVALID_PROGRAM = 4,
+  INVALID_OPTION = 5,
+  COMPILATION = 6
+};
+
+struct program {
+  std::string source;
+  std::vector<std::string> names, texts;
+  std::string log, image;
+  bool ptx = false;
+};
+
+std::mutex lock;
+fake_nvrtc state;
+std::set<program *> programs;
+
+const char device_file[] = "jit/device.cuh"; // the shim puts its own in its place
+
+// FNV-1a (Fowler, Noll, Vo), each text behind its length.
+uint64_t hash(uint64_t start, const std::string &text) {
+  for (char c : std::to_string(text.size()) + ":" + text) {
+    start = (start ^ (unsigned char)c) * UINT64_C(0x100000001b3);
+  }
+  return start;
+}
+
+time_t changed(const std::string &path) {
+  struct stat about;
+  return stat(path.c_str(), &about) == 0 ? about.st_mtime : 0;
+}
+
+// When the shim last changed: what was compiled before is out of date.
+time_t shim_changed() {
+  time_t newest = 0;
+  for (const char *folder :
+       {FAKE_TESTS "/fake", FAKE_TESTS "/simt", FAKE_TESTS "/simt/include/jit"}) {
+    DIR *open = opendir(folder);
+    while (const dirent *entry = open != nullptr ? readdir(open) : nullptr) {
+      const std::string name = entry->d_name;
+      if (name.find(".h") != std::string::npos || name.find(".cuh") != std::string::npos) {
+        newest = std::max(newest, changed(std::string(folder) + "/" + name));
+      }
+    }
+    if (open != nullptr) {
+      closedir(open);
+    }
+  }
+  return newest;
+}
+
+// What follows each MBK_KERNEL, but for its launch bounds: the names of kernels, some of which
+// the preprocessor may leave out.
+std::set<std::string> kernel_names(const program &p) {
+  std::set<std::string> found;
+  for (const std::string &text : p.texts) {
+    size_t at = 0;
+    while ((at = text.find("MBK_KERNEL", at)) != std::string::npos) {
+      at += strlen("MBK_KERNEL");
+      const size_t open = text.find('(', at), bounds = text.find("MBK_BOUNDS", at);
+      const size_t from = bounds < open ? text.find(')', bounds) + 1 : at;
+      const size_t begin = text.find_first_not_of(" \n\t", from);
+      const size_t end = text.find_first_of(" (\n", begin);
+      const std::string name = text.substr(begin, end - begin);
+      if (name.compare(0, 4, "mbk_") == 0) { // not where the macro is defined
+        found.insert(name);
+      }
+    }
+  }
+  return found;
+}
+
+// The program as C++. The stand-ins in the outer namespace are found where a kernel is left
+// out.
+std::string translate(const program &p) {
+  std::string outer, table;
+  for (const std::string &name : kernel_names(p)) {
+    outer += "[[maybe_unused]] static void " + name + "(fake_none) {}\n";
+    table += "FAKE_KERNEL(" + name + ")\n";
+  }
+  return "#define FAKE_INSIDE_PROGRAM\n#include \"fake/program.h\"\nnamespace outer {\n" +
+         outer + "namespace inner {\n" + p.source + "FAKE_PROGRAM(\n" + table + ")\n}\n}\n";
+}
+
+void write(const std::string &folder, const std::string &name, const std::string &text) {
+  for (size_t slash = 0; (slash = name.find('/', slash + 1)) != std::string::npos;) {
+    mkdir((folder + "/" + name.substr(0, slash)).c_str(), 0777);
+  }
+  std::ofstream(folder + "/" + name) << text;
+}
+
+// The shared object of `p` at `path`. Any number of processes may be at it: each works in a
+// folder of its own and renames the result.
+bool build(program &p, const std::string &path) {
+  std::string folder = path + "-XXXXXX", include = " -I.";
+  if (mkdtemp(&folder[0]) == nullptr) {
+    p.log = "the fake cannot make " + folder + "\n";
+    return false;
+  }
+  for (size_t i = 0; i < p.names.size(); i++) {
+    if (p.names[i] == device_file) {
+      include += " -I'" FAKE_TESTS "/simt/include'";
+    } else {
+      write(folder, p.names[i], p.texts[i]);
+    }
+  }
+  write(folder, "program.cpp", translate(p));
+  const std::string command = "cd '" + folder + "' && '" FAKE_COMPILER "' " FAKE_FLAGS +
+                              include +
+                              " -I'" FAKE_TESTS "' program.cpp -o program.so >log 2>&1";
+  const bool done = system(command.c_str()) == 0 &&
+                    rename((folder + "/program.so").c_str(), path.c_str()) == 0;
+  std::ifstream log(folder + "/log");
+  p.log.assign(std::istreambuf_iterator<char>(log), {});
+  (void)!system(("rm -rf '" + folder + "'").c_str());
+  state.built++;
+  return done;
+}
+
+bool known_option(const std::string &option) {
+  return option == "--std=c++14" || option == "--no-source-include";
+}
+
+int compile(program &p, int count, const char *const *options) {
+  const std::string sm = "--gpu-architecture=sm_", compute = "--gpu-architecture=compute_";
+  std::string architecture, path;
+  uint64_t key =
+      hash(hash(UINT64_C(0xcbf29ce484222325), p.source), FAKE_COMPILER " " FAKE_FLAGS);
+  char name[40];
+  state.compiled++;
+  state.options[0] = '\0';
+  for (int i = 0; i < count; i++) {
+    const std::string option = options[i];
+    const size_t used = strlen(state.options);
+    snprintf(state.options + used, sizeof state.options - used, " %s", options[i]);
+    p.ptx = option.compare(0, compute.size(), compute) == 0;
+    if (p.ptx || option.compare(0, sm.size(), sm) == 0) {
+      architecture = (p.ptx ? "ptx " : "cubin ") + option.substr((p.ptx ? compute : sm).size());
+    } else if (!known_option(option)) {
+      p.log = "nvrtc: error: unrecognized option " + option + "\n";
+      return INVALID_OPTION;
+    }
+  }
+  for (size_t i = 0; i < p.names.size(); i++) {
+    key = hash(hash(key, p.names[i]), p.texts[i]);
+  }
+  snprintf(name, sizeof name, "/%016llx.so", (unsigned long long)key);
+  mkdir(FAKE_FOLDER, 0777);
+  path = FAKE_FOLDER + std::string(name);
+  static const time_t shim = shim_changed();
+  if (changed(path) < shim && !build(p, path)) {
+    return COMPILATION;
+  }
+  p.image = "fake " + architecture + " " + path;
+  return SUCCESS;
+}
+
+// One call: holds the lock and knows what to answer.
+struct call {
+  std::lock_guard<std::mutex> guard{lock};
+  program *p;
+  int result;
+
+  call(const char *name, void *handle, bool needs_program = true)
+      : p((program *)handle), result(fake_answer(&state.calls, name)) {
+    if (result == 0 && needs_program && programs.count(p) == 0) {
+      result = INVALID_PROGRAM;
+    }
+  }
+};
+
+int take_size(const call &c, const std::string &text, size_t *size) {
+  *size = c.result == 0 ? text.size() + 1 : 0xbad;
+  return c.result;
+}
+
+int take(const call &c, const std::string &text, char *target) {
+  if (c.result == 0) {
+    memcpy(target, text.c_str(), text.size() + 1);
+  }
+  return c.result;
+}
+} // namespace
+
+extern "C" {
+fake_nvrtc *fake_nvrtc_state() {
+  return &state;
+}
+
+void fake_nvrtc_reset() {
+  const std::lock_guard<std::mutex> guard(lock);
+  for (program *p : programs) {
+    delete p;
+  }
+  programs.clear();
+  state = {};
+  state.major = 13;
+  state.architectures[0] = 75;
+  state.architectures[1] = 90;
+}
+
+static const bool ready = (fake_nvrtc_reset(), true);
+
+int nvrtcVersion(int *major, int *minor) {
+  const call c(__func__, nullptr, false);
+  *major = state.major;
+  *minor = state.minor;
+  return c.result;
+}
+
+const char *nvrtcGetErrorString(int result) {
+  return result == COMPILATION ? "NVRTC_ERROR_COMPILATION" : "NVRTC_ERROR_FAKE";
+}
+
+int nvrtcGetNumSupportedArchs(int *count) {
+  const call c(__func__, nullptr, false);
+  for (*count = 0; *count < 4 && state.architectures[*count] != 0; ++*count) {
+  }
+  return c.result;
+}
+
+int nvrtcGetSupportedArchs(int *list) {
+  const call c(__func__, nullptr, false);
+  for (int i = 0; i < 4 && state.architectures[i] != 0; i++) {
+    list[i] = state.architectures[i];
+  }
+  return c.result;
+}
+
+int nvrtcCreateProgram(void **handle, const char *source, const char *, int count,
+                       const char *const *headers, const char *const *names) {
+  const call c(__func__, nullptr, false);
+  *handle = nullptr;
+  if (c.result != 0) {
+    return c.result;
+  }
+  program *p = new program;
+  p->source = source;
+  for (int i = 0; i < count; i++) {
+    p->names.push_back(names[i]);
+    p->texts.push_back(headers[i]);
+  }
+  programs.insert(p);
+  state.programs++;
+  *handle = p;
+  return SUCCESS;
+}
+
+int nvrtcCompileProgram(void *handle, int count, const char *const *options) {
+  const call c(__func__, handle);
+  return c.result != 0 ? c.result : compile(*c.p, count, options);
+}
+
+int nvrtcDestroyProgram(void **handle) { // does its work even where it fails
+  const call c(__func__, *handle);
+  if (programs.erase(c.p) != 0) {
+    delete c.p;
+    state.programs--;
+  }
+  *handle = nullptr;
+  return c.result;
+}
+
+int nvrtcGetProgramLogSize(void *handle, size_t *size) {
+  const call c(__func__, handle);
+  return take_size(c, c.result == 0 ? c.p->log : "", size);
+}
+
+int nvrtcGetProgramLog(void *handle, char *log) {
+  const call c(__func__, handle);
+  return take(c, c.result == 0 ? c.p->log : "", log);
+}
+
+#ifndef FAKE_OLD // what NVRTC before 11.2 lacks
+int nvrtcGetCUBINSize(void *handle, size_t *size) {
+  const call c(__func__, handle);
+  return take_size(c, c.result == 0 ? c.p->image : "", size);
+}
+
+int nvrtcGetCUBIN(void *handle, char *cubin) {
+  const call c(__func__, handle);
+  return take(c, c.result == 0 ? c.p->image : "", cubin);
+}
+#endif
+
+int nvrtcGetPTXSize(void *handle, size_t *size) {
+  const call c(__func__, handle);
+  return take_size(c, c.result == 0 ? c.p->image : "", size);
+}
+
+int nvrtcGetPTX(void *handle, char *ptx) {
+  const call c(__func__, handle);
+  return take(c, c.result == 0 ? c.p->image : "", ptx);
+}
+}

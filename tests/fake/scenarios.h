@@ -1,0 +1,256 @@
+/* What users do, once through. Each scenario makes, uses and destroys its own objects on a
+ * context, whatever fails on the way; it returns the first failure, and where there is none the
+ * results were right. Numbers are small whole ones, so that every result is exact. */
+#ifndef TEST_FAKE_SCENARIOS_H
+#define TEST_FAKE_SCENARIOS_H
+#include "fake/support.h"
+
+enum { ROWS = 40, COLS = 30, MOST = 128 };
+
+static struct { /* CSR of 32 bits from 0, of 64 bits from 1, COO of 64 bits from 0 */
+  int32_t row_ptr[ROWS + 1], col_ind[MOST];
+  int64_t row_ptr64[ROWS + 1], col_ind64[MOST], row_ind[MOST], col_coo[MOST];
+  double values[MOST], x[COLS], y0[ROWS];
+  float values32[MOST], x32[COLS], y032[ROWS];
+} data;
+
+/* Row 0 is empty, row 7 holds every column, the others up to three entries, with duplicates. */
+TEST_UNUSED static void scenarios_prepare(void) {
+  int row, k = 0, i;
+  for (row = 0; row < ROWS; row++) {
+    const int length = row == 7 ? COLS : row % 4;
+    for (i = 0; i < length; i++, k++) {
+      data.col_ind[k] = row == 7 ? i : (row * 5 + i * i) % COLS;
+      data.col_ind64[k] = data.col_ind[k] + 1;
+      data.col_coo[k] = data.col_ind[k];
+      data.row_ind[k] = row;
+      data.values[k] = (double)(1 + (k * 7) % 5);
+      data.values32[k] = (float)data.values[k];
+    }
+    data.row_ptr[row + 1] = k;
+    data.row_ptr64[row] = data.row_ptr[row] + 1;
+    data.y0[row] = (double)(row % 6 - 2);
+    data.y032[row] = (float)data.y0[row];
+  }
+  data.row_ptr64[ROWS] = k + 1;
+  for (i = 0; i < COLS; i++) {
+    data.x[i] = (double)(i % 9 - 4);
+    data.x32[i] = (float)data.x[i];
+  }
+}
+
+static int64_t data_nnz(void) {
+  return data.row_ptr[ROWS];
+}
+
+/* y is scale * alpha A x + beta y0; `scale` is what the values were multiplied with. */
+static void expect_product(const double *y, double alpha, double beta, double scale) {
+  int row, k;
+  for (row = 0; row < ROWS; row++) {
+    double sum = 0;
+    for (k = data.row_ptr[row]; k < data.row_ptr[row + 1]; k++) {
+      sum += data.values[k] * data.x[data.col_ind[k]];
+    }
+    assert_true(y[row] == scale * alpha * sum + beta * data.y0[row]);
+  }
+}
+
+/* The next call, unless one has failed before. */
+#define TRY(call) (status = status == MERBIT_OK ? (call) : status)
+
+/* A buffer with contents. */
+static merbit_status put(merbit_context *context, const void *source, size_t bytes,
+                         merbit_buffer **buffer) {
+  merbit_status status = merbit_buffer_create(context, bytes, buffer);
+  assert_true((status == MERBIT_OK) == (*buffer != NULL));
+  return TRY(merbit_buffer_upload(*buffer, 0, source, bytes));
+}
+
+static merbit_status make_plan(merbit_context *context, const merbit_view *view,
+                               const merbit_plan_desc *desc, merbit_plan **plan) {
+  const merbit_status status = merbit_plan_create(context, view, desc, plan);
+  assert_true((status == MERBIT_OK) == (*plan != NULL));
+  return status;
+}
+
+/* Host CSR, vectors in buffers, a workspace of its own, new values. */
+TEST_UNUSED static merbit_status products(merbit_context *context) {
+  const merbit_view view =
+      merbit_csr(ROWS, COLS, data_nnz(), data.row_ptr, data.col_ind, data.values);
+  const double alpha = 2, beta = -1;
+  double y[ROWS], doubled[MOST];
+  merbit_buffer *xs = NULL, *ys = NULL;
+  merbit_plan *plan = NULL;
+  merbit_workspace *workspace = NULL;
+  char line[1024];
+  int i;
+  merbit_status status = make_plan(context, &view, NULL, &plan);
+  for (i = 0; i < MOST; i++) {
+    doubled[i] = 2 * data.values[i];
+  }
+  TRY(put(context, data.x, sizeof data.x, &xs));
+  TRY(put(context, data.y0, sizeof data.y0, &ys));
+  if (TRY(merbit_workspace_create(plan, &workspace)) != MERBIT_OK) {
+    assert_null(workspace);
+  }
+  TRY(merbit_spmv(plan, workspace, &alpha, merbit_buffer_pointer(xs), &beta,
+                  merbit_buffer_pointer(ys), NULL));
+  if (TRY(merbit_buffer_download(ys, 0, y, sizeof y)) == MERBIT_OK) {
+    expect_product(y, 2, -1, 1);
+    assert_true(merbit_plan_describe(plan, line, sizeof line) > 40);
+  }
+  TRY(merbit_plan_update_values(plan, doubled, MERBIT_MEMORY_HOST));
+  TRY(merbit_spmv(plan, NULL, NULL, merbit_buffer_pointer(xs), NULL, merbit_buffer_pointer(ys),
+                  NULL));
+  if (TRY(merbit_buffer_download(ys, 0, y, sizeof y)) == MERBIT_OK) {
+    expect_product(y, 1, 0, 2);
+  }
+  merbit_workspace_destroy(workspace);
+  merbit_plan_destroy(plan);
+  merbit_buffer_destroy(xs);
+  merbit_buffer_destroy(ys);
+  return status;
+}
+
+static merbit_side wished; /* of a plan with host vectors: AUTO may fall back to the CPU */
+static int plan_made;      /* by host_vectors, in spite of what failed */
+
+/* Host vectors of f32. */
+TEST_UNUSED static merbit_status host_vectors(merbit_context *context) {
+  merbit_view view =
+      merbit_csr(ROWS, COLS, data_nnz(), data.row_ptr, data.col_ind, data.values32);
+  const float alpha = 3, beta = 2;
+  float y[ROWS];
+  double wide[ROWS];
+  merbit_plan_desc desc;
+  merbit_plan *plan = NULL;
+  merbit_status status;
+  int i;
+  memset(&desc, 0, sizeof desc);
+  desc.vector_memory = MERBIT_MEMORY_HOST;
+  desc.side = wished;
+  view.value_type = MERBIT_F32;
+  status = make_plan(context, &view, &desc, &plan);
+  plan_made = status == MERBIT_OK;
+  memcpy(y, data.y032, sizeof y);
+  if (TRY(merbit_spmv(plan, NULL, &alpha, data.x32, &beta, y, NULL)) == MERBIT_OK) {
+    for (i = 0; i < ROWS; i++) {
+      wide[i] = (double)y[i];
+    }
+    expect_product(wide, 3, 2, 1);
+  }
+  merbit_plan_destroy(plan);
+  return status;
+}
+
+/* A CSR in device memory with 64-bit indices from 1, scalars there too. */
+TEST_UNUSED static merbit_status device_csr(merbit_context *context) {
+  static const double scalars[2] = {2, 1};
+  const size_t nnz = (size_t)data_nnz();
+  merbit_view view = merbit_csr(ROWS, COLS, data_nnz(), NULL, NULL, NULL);
+  merbit_buffer *b[6] = {NULL, NULL, NULL, NULL, NULL, NULL};
+  merbit_plan_desc desc;
+  merbit_plan *plan = NULL;
+  double y[ROWS];
+  int i;
+  merbit_status status = put(context, data.row_ptr64, sizeof data.row_ptr64, &b[0]);
+  TRY(put(context, data.col_ind64, nnz * 8, &b[1]));
+  TRY(put(context, data.values, nnz * 8, &b[2]));
+  TRY(put(context, data.x, sizeof data.x, &b[3]));
+  TRY(put(context, data.y0, sizeof data.y0, &b[4]));
+  TRY(put(context, scalars, sizeof scalars, &b[5]));
+  memset(&desc, 0, sizeof desc);
+  desc.scalar_memory = MERBIT_MEMORY_DEVICE;
+  view.memory = MERBIT_MEMORY_DEVICE;
+  view.base = 1;
+  view.offset_type = view.index_type = MERBIT_INDEX_64;
+  view.row_ptr = merbit_buffer_pointer(b[0]);
+  view.col_ind = merbit_buffer_pointer(b[1]);
+  view.values = merbit_buffer_pointer(b[2]);
+  TRY(make_plan(context, &view, &desc, &plan));
+  TRY(merbit_plan_update_values(plan, merbit_buffer_pointer(b[2]), MERBIT_MEMORY_DEVICE));
+  TRY(merbit_spmv(plan, NULL, merbit_buffer_pointer(b[5]), merbit_buffer_pointer(b[3]),
+                  (const char *)merbit_buffer_pointer(b[5]) + 8, merbit_buffer_pointer(b[4]),
+                  NULL));
+  if (TRY(merbit_buffer_download(b[4], 0, y, sizeof y)) == MERBIT_OK) {
+    expect_product(y, 2, 1, 1);
+  }
+  merbit_plan_destroy(plan);
+  for (i = 0; i < 6; i++) {
+    merbit_buffer_destroy(b[i]);
+  }
+  return status;
+}
+
+/* A COO in device memory: checked, transposed back and forth, multiplied. */
+TEST_UNUSED static merbit_status device_coo(merbit_context *context) {
+  const size_t nnz = (size_t)data_nnz();
+  merbit_view view = merbit_csr(ROWS, COLS, data_nnz(), NULL, NULL, NULL), back;
+  merbit_buffer *b[5] = {NULL, NULL, NULL, NULL, NULL};
+  merbit_matrix *once = NULL, *twice = NULL;
+  merbit_plan *plan = NULL;
+  double y[ROWS];
+  int i;
+  merbit_status status = put(context, data.row_ind, nnz * 8, &b[0]);
+  TRY(put(context, data.col_coo, nnz * 8, &b[1]));
+  TRY(put(context, data.values, nnz * 8, &b[2]));
+  TRY(put(context, data.x, sizeof data.x, &b[3]));
+  TRY(put(context, data.y0, sizeof data.y0, &b[4]));
+  view.format = MERBIT_COO;
+  view.memory = MERBIT_MEMORY_DEVICE;
+  view.index_type = MERBIT_INDEX_64;
+  view.row_ind = merbit_buffer_pointer(b[0]);
+  view.col_ind = merbit_buffer_pointer(b[1]);
+  view.values = merbit_buffer_pointer(b[2]);
+  TRY(merbit_view_check(context, &view));
+  if (TRY(merbit_matrix_transpose(context, &view, &once)) == MERBIT_OK) {
+    back = merbit_matrix_view(once);
+    TRY(merbit_matrix_transpose(context, &back, &twice));
+  }
+  if (status == MERBIT_OK) {
+    back = merbit_matrix_view(twice);
+    TRY(make_plan(context, &back, NULL, &plan));
+  }
+  TRY(merbit_spmv(plan, NULL, NULL, merbit_buffer_pointer(b[3]), NULL,
+                  merbit_buffer_pointer(b[4]), NULL));
+  if (TRY(merbit_buffer_download(b[4], 0, y, sizeof y)) == MERBIT_OK) {
+    expect_product(y, 1, 0, 1);
+  }
+  merbit_plan_destroy(plan);
+  plan = NULL;
+  TRY(make_plan(context, &view, NULL, &plan));
+  TRY(merbit_plan_update_values(plan, merbit_buffer_pointer(b[2]), MERBIT_MEMORY_DEVICE));
+  TRY(merbit_spmv(plan, NULL, NULL, merbit_buffer_pointer(b[3]), NULL,
+                  merbit_buffer_pointer(b[4]), NULL));
+  if (TRY(merbit_buffer_download(b[4], 0, y, sizeof y)) == MERBIT_OK) {
+    expect_product(y, 1, 0, 1);
+  }
+  merbit_plan_destroy(plan);
+  merbit_matrix_destroy(once);
+  merbit_matrix_destroy(twice);
+  for (i = 0; i < 5; i++) {
+    merbit_buffer_destroy(b[i]);
+  }
+  return status;
+}
+
+/* A ring with a way back, whose ranks are known: every vertex has one edge in and one out. */
+TEST_UNUSED static merbit_status ranks(merbit_context *context) {
+  static const int32_t row_ptr[] = {0, 1, 2, 3, 4}, col_ind[] = {1, 2, 3, 0};
+  const merbit_view view = merbit_csr(4, 4, 4, row_ptr, col_ind, NULL);
+  merbit_pagerank_desc desc;
+  merbit_pagerank_result result;
+  double found[4];
+  merbit_status status;
+  int i;
+  memset(&desc, 0, sizeof desc);
+  desc.side = wished;
+  status = merbit_pagerank(context, &view, &desc, found, &result);
+  for (i = 0; i < 4 && status == MERBIT_OK; i++) {
+    assert_true(found[i] == 0.25);
+  }
+  assert_true(status == MERBIT_OK || result.iterations == 0);
+  return status;
+}
+
+#endif /* TEST_FAKE_SCENARIOS_H */

@@ -1,0 +1,123 @@
+/* Contexts on the fake device. Include merbit.h and cmocka.h first; main calls fake_open before
+ * anything else. CMake defines FAKE_FOLDER. */
+#ifndef TEST_FAKE_SUPPORT_H
+#define TEST_FAKE_SUPPORT_H
+#include "fake/fake.h"
+#include "support/cpu.h"
+
+static fake_cuda *cuda;
+static fake_nvrtc *nvrtc;
+static void (*fake_cuda_clean)(void), (*fake_nvrtc_clean)(void);
+static cpu_memory host;
+
+static void *fake_symbol(void *library, const char *name) {
+  void *symbol = library != NULL ? dlsym(library, name) : NULL;
+  if (symbol == NULL) {
+    (void)fprintf(stderr, "the fakes cannot be opened: %s\n", dlerror());
+    exit(1);
+  }
+  return symbol;
+}
+
+/* Both libraries as they were at the start. */
+TEST_UNUSED static void fake_reset(void) {
+  fake_cuda_clean();
+  fake_nvrtc_clean();
+  memset(&host, 0, sizeof host);
+}
+
+/* The libcuda that is opened first is the one that merbit.h gets, by its soname; NVRTC is named
+ * in the environment. `kind` is "new" or "old". */
+TEST_UNUSED static void fake_open(const char *kind) {
+  char path[600];
+  void *library, *symbol;
+  (void)snprintf(path, sizeof path, "%s/%s/libcuda.so.1", FAKE_FOLDER, kind);
+  library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  symbol = fake_symbol(library, "fake_cuda_reset");
+  memcpy(&fake_cuda_clean, &symbol, sizeof symbol);
+  symbol = fake_symbol(library, "fake_cuda_state");
+  {
+    fake_cuda_getter get;
+    memcpy(&get, &symbol, sizeof symbol);
+    cuda = get();
+  }
+  (void)snprintf(path, sizeof path, "%s/%s/libnvrtc.so.13", FAKE_FOLDER, kind);
+  library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  symbol = fake_symbol(library, "fake_nvrtc_reset");
+  memcpy(&fake_nvrtc_clean, &symbol, sizeof symbol);
+  symbol = fake_symbol(library, "fake_nvrtc_state");
+  {
+    fake_nvrtc_getter get;
+    memcpy(&get, &symbol, sizeof symbol);
+    nvrtc = get();
+  }
+  (void)setenv("MERBIT_NVRTC", path, 1);
+  fake_reset();
+}
+
+/* One thread, host memory counted, no cubin cache. */
+TEST_UNUSED static merbit_context_desc fake_desc(merbit_side side) {
+  merbit_context_desc desc;
+  memset(&desc, 0, sizeof desc);
+  desc.side = side;
+  desc.threads = 1;
+  desc.cache_dir = "";
+  desc.allocator.allocate = cpu_allocate;
+  desc.allocator.release = cpu_release;
+  desc.allocator.user = &host;
+  return desc;
+}
+
+TEST_UNUSED static merbit_context *fake_context(const char *cache_dir) {
+  merbit_context_desc desc = fake_desc(MERBIT_SIDE_CUDA);
+  merbit_context *context;
+  merbit_error error;
+  if (cache_dir != NULL) {
+    desc.cache_dir = cache_dir;
+  }
+  if (merbit_context_create(&desc, &context, &error) != MERBIT_OK) {
+    fail_msg("%s", error.message);
+  }
+  return context;
+}
+
+/* Nothing was done that a driver must never see. */
+TEST_UNUSED static void fake_expect_no_fault(void) {
+  if (cuda->faults != 0) {
+    fail_msg("%ld faults; the first: %s", cuda->faults, cuda->fault);
+  }
+}
+
+/* And all has been given back, but for what a dead device held, or one that lets nobody in. */
+TEST_UNUSED static void fake_expect_clean(void) {
+  fake_expect_no_fault();
+  assert_int_equal(host.live, 0);
+  assert_int_equal(cuda->depth, 0);
+  assert_int_equal(cuda->retained, 0);
+  assert_int_equal(nvrtc->programs, 0);
+  if (cuda->dead == 0 && cuda->refused_pushes == 0) {
+    assert_int_equal(cuda->blocks, 0);
+    assert_int_equal(cuda->modules, 0);
+    assert_int_equal(cuda->streams, 0);
+  }
+}
+
+/* An empty directory for a cubin cache; `name` has room for 64 bytes. */
+TEST_UNUSED static const char *fake_cache_make(char *name) {
+  (void)snprintf(name, 64, "/tmp/merbit-fake-XXXXXX");
+  assert_non_null(mkdtemp(name));
+  return name;
+}
+
+TEST_UNUSED static void fake_cache_remove(const char *name) {
+  const struct dirent *entry;
+  DIR *directory = opendir(name);
+  assert_non_null(directory);
+  while ((entry = readdir(directory)) != NULL) {
+    (void)unlinkat(dirfd(directory), entry->d_name, 0);
+  }
+  (void)closedir(directory);
+  assert_int_equal(rmdir(name), 0);
+}
+
+#endif /* TEST_FAKE_SUPPORT_H */

@@ -1,0 +1,160 @@
+/* The device layer's sentences and edges, and programs whose cached image the driver refuses.
+ */
+#define MERBIT_IMPLEMENTATION
+#include "merbit.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "fake/scenarios.h"
+#include "gpu/kernels.h"
+
+/* An entered context; the next calls are counted from 1. */
+static merbit_context *enter(const char *cache_dir) {
+  merbit_context *context;
+  fake_reset();
+  context = fake_context(cache_dir);
+  assert_int_equal(mbi_device_enter(context), MERBIT_OK);
+  cuda->calls.made = 0;
+  return context;
+}
+
+static void leave(merbit_context *context) {
+  mbi_device_leave(context);
+  merbit_context_destroy(context);
+  fake_expect_clean();
+}
+
+static void fail_next(int code) {
+  cuda->calls.made = 0;
+  cuda->calls.fail_at = 1;
+  cuda->calls.code = code;
+}
+
+static void sentences(void **state) {
+  merbit_context *context = enter(NULL);
+  void *arguments[1] = {NULL};
+  mbi_program program;
+  void *function = context;
+  mbi_devptr address;
+  (void)state;
+  fail_next(2);
+  assert_int_equal(mbi_device_allocate(context, 123456, "tile_x", &address),
+                   MERBIT_DEVICE_OUT_OF_MEMORY);
+  assert_int_equal(address, 0);
+  cpu_expect(
+      context, MERBIT_DEVICE_OUT_OF_MEMORY,
+      "allocating 123456 bytes for tile_x failed in cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY "
+      "(CUDA error 2, injected); free GPU memory or use a smaller matrix");
+  memset(&program, 0, sizeof program);
+  fail_next(500);
+  assert_int_equal(mbi_program_kernel(context, &program, "missing", &function),
+                   MERBIT_DEVICE_ERROR);
+  assert_null(function);
+  cpu_expect(context, MERBIT_DEVICE_ERROR,
+             "finding kernel missing failed in cuModuleGetFunction");
+  context->device.driver.get_error_name = NULL; /* nothing to ask */
+  assert_int_equal(mbi_device_check(context, 1, "cuX", "trying"), MERBIT_DEVICE_ERROR);
+  cpu_expect(context, MERBIT_DEVICE_ERROR,
+             "trying failed in cuX: no text (CUDA error 1, injected)");
+  fail_next(719);
+  assert_int_equal(mbi_device_launch(context, NULL, "mbk_x", 7, 64, 0, NULL, arguments),
+                   MERBIT_DEVICE_LOST);
+  cpu_expect(
+      context, MERBIT_DEVICE_LOST,
+      "launching mbk_x (7 blocks of 64 threads, 0 bytes shared) failed in cuLaunchKernel");
+  cpu_expect(context, MERBIT_DEVICE_LOST, "destroy the context and make a new one");
+  leave(context);
+}
+
+/* Sizes of zero ask nothing of the driver; sizes beyond what it takes do not reach it. */
+static void edges(void **state) {
+  merbit_context *context = enter(NULL);
+  void *arguments[1] = {NULL};
+  mbi_devptr address;
+  (void)state;
+  assert_int_equal(mbi_device_allocate(context, 0, "nothing", &address), MERBIT_OK);
+  assert_true(address != 0);
+  cuda->calls.made = 0;
+  assert_int_equal(mbi_device_upload(context, address, "x", 1), MERBIT_OK);
+  assert_int_equal(cuda->calls.made, 2); /* copy and wait */
+  assert_int_equal(mbi_device_copy(context, address, address, 1), MERBIT_OK);
+  assert_int_equal(cuda->calls.made, 4);
+  cuda->calls.made = 0;
+  assert_int_equal(mbi_device_upload(context, address, NULL, 0), MERBIT_OK);
+  assert_int_equal(mbi_device_download(context, NULL, address, 0), MERBIT_OK);
+  assert_int_equal(mbi_device_copy(context, address, address, 0), MERBIT_OK);
+  assert_int_equal(mbi_device_zero(context, address, 0, NULL), MERBIT_OK);
+  assert_int_equal(mbi_device_launch(context, NULL, "k", 0, 32, 0, NULL, arguments), MERBIT_OK);
+  assert_int_equal(mbi_device_reserve_shared(context, NULL, "k", 49152), MERBIT_OK);
+  assert_int_equal(
+      mbi_device_launch(context, NULL, "k", (int64_t)INT32_MAX + 1, 32, 0, NULL, arguments),
+      MERBIT_TOO_LARGE);
+  cpu_expect(context, MERBIT_TOO_LARGE, "k would need 2147483648 blocks");
+  assert_int_equal(mbi_device_reserve_shared(context, NULL, "k", (227 << 10) + 1),
+                   MERBIT_TOO_LARGE);
+  cpu_expect(context, MERBIT_TOO_LARGE,
+             "k needs 232449 bytes of shared memory, Fake 0 has 232448");
+  mbi_device_release(context, 0);
+  assert_int_equal(cuda->calls.made, 0);
+  fail_next(1);
+  assert_int_equal(mbi_device_launch(context, NULL, "k", INT32_MAX, 32, 0, NULL, arguments),
+                   MERBIT_DEVICE_ERROR);
+  cpu_expect(context, MERBIT_DEVICE_ERROR, "k (2147483647 blocks of 32 threads");
+  assert_int_equal(mbi_device_owns(context, arguments), 0);
+  assert_int_equal(mbi_device_owns(context, mbi_device_pointer(address)), 1);
+  fail_next(1); /* no answer: let through */
+  assert_int_equal(mbi_device_owns(context, arguments), 1);
+  mbi_device_release(context, address);
+  leave(context);
+}
+
+static void expect_run(merbit_context *context, merbit_status status, int from_cache,
+                       long compiled) {
+  mbi_program program;
+  int values[5];
+  const int64_t hits = context->cache.hits;
+  assert_int_equal(gpu_run(context, "mbk_seven", &program, values, 5), status);
+  assert_true(status != MERBIT_OK || values[4] == 11);
+  assert_int_equal(context->cache.hits - hits, from_cache);
+  assert_int_equal(nvrtc->compiled, compiled);
+}
+
+/* A refused image of the cache is dropped and compiled anew, once; one that could only not be
+ * loaded now stays; what the driver refuses is never stored. */
+static void cached_programs(void **state) {
+  char cache[64];
+  merbit_context *context = enter(fake_cache_make(cache));
+  (void)state;
+  expect_run(context, MERBIT_OK, 0, 1);
+  expect_run(context, MERBIT_OK, 1, 1);
+  cuda->calls.only = "cuModuleLoadData";
+  fail_next(200);
+  expect_run(context, MERBIT_OK, 1, 2);
+  expect_run(context, MERBIT_OK, 1, 2);
+  fail_next(209);
+  cuda->calls.for_good = 1;
+  expect_run(context, MERBIT_DEVICE_ERROR, 1, 3);
+  cpu_expect(context, MERBIT_DEVICE_ERROR, "loading a compiled program");
+  cuda->calls.for_good = 0;
+  cuda->calls.fail_at = 0;
+  expect_run(context, MERBIT_OK, 0, 4);
+  fail_next(2);
+  expect_run(context, MERBIT_DEVICE_OUT_OF_MEMORY, 1, 4);
+  cpu_expect(context, MERBIT_DEVICE_OUT_OF_MEMORY, "loading a cached program");
+  expect_run(context, MERBIT_OK, 1, 4);
+  leave(context);
+  fake_cache_remove(cache);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(sentences),
+      cmocka_unit_test(edges),
+      cmocka_unit_test(cached_programs),
+  };
+  fake_open("new");
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,233 @@
+/* Every driver and NVRTC call that a user's work makes is failed in turn, once and for good,
+ * with many results: a clean status and a sentence, nothing leaked, nothing launched on a dead
+ * device, and the CPU's result where AUTO may take it. */
+#define MERBIT_IMPLEMENTATION
+#include "merbit.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "fake/scenarios.h"
+#include "support/effort.h"
+
+/* The ones of `quick` effort first. */
+static const int driver_codes[] = {1,   2,   4,   200, 214, 700, 719, 999, 3,
+                                   100, 209, 218, 300, 400, 701, 702, 704};
+static const int nvrtc_codes[] = {1, 3, 4, 5, 6, 7, 8, 11, 2, 9, 10};
+
+enum { QUICK = 8 };
+
+typedef struct failure {
+  const char *name;
+  merbit_status (*scenario)(merbit_context *context);
+  merbit_side side;
+  const char *cache_dir;
+  fake_calls *calls; /* the library that fails */
+  int code, for_good;
+  long at;
+} failure;
+
+static long answered, runs;
+
+static int one_of(const char *name, const char *const *list) {
+  while (*list != NULL && strcmp(*list, name) != 0) {
+    list++;
+  }
+  return *list != NULL;
+}
+
+/* Calls whose failure need not be told: what they release is released, their answer is only
+ * news, or there is another way. */
+static int harmless(const failure *f) {
+  static const char *const names[] = {"cuMemFree_v2",           "cuModuleUnload",
+                                      "cuCtxPopCurrent_v2",     "cuDevicePrimaryCtxRelease_v2",
+                                      "cuCtxPushCurrent_v2",    "cuPointerGetAttributes",
+                                      "nvrtcGetProgramLogSize", "nvrtcGetProgramLog",
+                                      "nvrtcDestroyProgram",    NULL};
+  return one_of(f->calls->first, names) ||
+         (f->cache_dir[0] != '\0' && strcmp(f->calls->first, "cuModuleLoadData") == 0);
+}
+
+/* What the caller is to be told. */
+static merbit_status expected(const failure *f) {
+  static const char *const opening[] = {"nvrtcVersion", "nvrtcGetNumSupportedArchs",
+                                        "nvrtcGetSupportedArchs", NULL};
+  if (f->calls == &nvrtc->calls) {
+    return one_of(f->calls->first, opening) ? MERBIT_NO_COMPILER
+           : f->code == 1                   ? MERBIT_OUT_OF_MEMORY
+                                            : MERBIT_COMPILE_ERROR;
+  }
+  return strcmp(f->calls->first, "cuInit") == 0 ? MERBIT_NO_DEVICE
+         : mbi_device_deadly(f->code)           ? MERBIT_DEVICE_LOST
+         : f->code == 2                         ? MERBIT_DEVICE_OUT_OF_MEMORY
+                                                : MERBIT_DEVICE_ERROR;
+}
+
+/* AUTO may take the CPU for as long as a plan is being made; the iterations of PageRank follow.
+ */
+static int too_late(const failure *f) {
+  static const char *const iterating[] = {"cuCtxPushCurrent_v2", "cuCtxPopCurrent_v2",
+                                          "cuLaunchKernel", "cuMemcpyDtoH_v2", NULL};
+  return plan_made || (f->scenario == ranks && one_of(f->calls->first, iterating));
+}
+
+static void check_answer(const failure *f, merbit_status status, const char *sentence) {
+  const int other_call =
+      f->for_good && harmless(f); /* one of those that failed after the first */
+  const int falls_back = f->side == MERBIT_SIDE_AUTO && expected(f) != MERBIT_OUT_OF_MEMORY;
+  if (status == MERBIT_OK) {
+    assert_true(f->calls->failed == 0 || harmless(f) || falls_back);
+    return;
+  }
+  assert_true(f->calls->failed > 0);
+  if (status != expected(f) && !other_call) {
+    fail_msg("%s: %s failing with %d gives %s: %s", f->name, f->calls->first, f->code,
+             merbit_status_name(status), sentence);
+  }
+  assert_true(strlen(sentence) > 20);
+  if (falls_back && !other_call && !too_late(f)) {
+    fail_msg("%s: %s failing with %d: no CPU in spite of AUTO: %s", f->name, f->calls->first,
+             f->code, sentence);
+  }
+  answered++;
+}
+
+/* Afterwards: a dead device is not asked again, another one works as if nothing had been. */
+static void check_afterwards(const failure *f, merbit_context *context) {
+  const long made = cuda->calls.made, launches = cuda->launches;
+  f->calls->fail_at = 0;
+  if (context->side == MERBIT_SIDE_CUDA && cuda->dead != 0) {
+    const merbit_status again = f->scenario(context);
+    assert_true(again == MERBIT_DEVICE_LOST || f->side == MERBIT_SIDE_AUTO);
+    assert_int_equal(cuda->calls.made, made);
+    assert_int_equal(cuda->launches, launches);
+  } else {
+    assert_int_equal(f->scenario(context), MERBIT_OK);
+  }
+}
+
+/* Whether there was such a call. */
+static int run(const failure *f) {
+  merbit_context_desc desc;
+  merbit_context *context;
+  merbit_error error;
+  merbit_status status;
+  char sentence[MERBIT_MESSAGE_SIZE];
+  int failed;
+  fake_reset();
+  f->calls->fail_at = f->at;
+  f->calls->code = f->code;
+  f->calls->for_good = f->for_good;
+  desc = fake_desc(f->side);
+  desc.cache_dir = f->cache_dir;
+  wished = f->side;
+  plan_made = 0;
+  status = merbit_context_create(&desc, &context, &error);
+  if (status != MERBIT_OK) {
+    assert_null(context);
+    assert_int_equal(error.status, status);
+    check_answer(f, status, error.message);
+  } else {
+    status = f->scenario(context);
+    assert_int_equal(merbit_last_error(context, sentence, sizeof sentence),
+                     f->calls->failed > 0 && harmless(f) && status == MERBIT_OK
+                         ? merbit_last_error(context, NULL, 0)
+                         : status);
+    check_answer(f, status, sentence);
+    check_afterwards(f, context);
+    merbit_context_destroy(context);
+  }
+  assert_int_equal(cuda->after_death, 0);
+  failed = f->calls->failed > 0;
+  fake_expect_clean();
+  runs++;
+  return failed;
+}
+
+static void fail_every_call(failure f, const int *codes, int count) {
+  const long before = runs;
+  long calls = 0;
+  int c;
+  for (c = 0; c < count; c++) {
+    f.code = codes[c];
+    for (f.for_good = 0; f.for_good <= 1; f.for_good++) {
+      for (f.at = 1; run(&f); f.at++) {
+        calls = f.at > calls ? f.at : calls;
+      }
+    }
+  }
+  assert_true(calls > 3);
+  print_message("%-28s %3ld calls x %2d results, once and for good: %5ld runs\n", f.name, calls,
+                count, runs - before);
+}
+
+static const struct {
+  const char *name;
+  merbit_status (*scenario)(merbit_context *context);
+  merbit_side side;
+} work[] = {
+    {"products", products, MERBIT_SIDE_CUDA},
+    {"host vectors", host_vectors, MERBIT_SIDE_CUDA},
+    {"host vectors, AUTO", host_vectors, MERBIT_SIDE_AUTO},
+    {"device CSR", device_csr, MERBIT_SIDE_CUDA},
+    {"device COO", device_coo, MERBIT_SIDE_CUDA},
+    {"PageRank", ranks, MERBIT_SIDE_CUDA},
+    {"PageRank, AUTO", ranks, MERBIT_SIDE_AUTO},
+};
+
+static void fail_all_work(fake_calls *calls, const int *codes, int count) {
+  size_t i;
+  for (i = 0; i < sizeof work / sizeof work[0]; i++) {
+    failure f;
+    memset(&f, 0, sizeof f);
+    f.name = work[i].name;
+    f.scenario = work[i].scenario;
+    f.side = work[i].side;
+    f.cache_dir = "";
+    f.calls = calls;
+    fail_every_call(f, codes, count);
+  }
+}
+
+static void every_driver_call_fails(void **state) {
+  (void)state;
+  fail_all_work(&cuda->calls, driver_codes,
+                test_effort(QUICK, (int)(sizeof driver_codes / sizeof driver_codes[0])));
+}
+
+static void every_nvrtc_call_fails(void **state) {
+  (void)state;
+  fail_all_work(&nvrtc->calls, nvrtc_codes,
+                test_effort(QUICK, (int)(sizeof nvrtc_codes / sizeof nvrtc_codes[0])));
+}
+
+/* With a warm cache: the image of the cache may be refused. */
+static void every_call_fails_with_a_cache(void **state) {
+  char name[64];
+  failure f;
+  (void)state;
+  memset(&f, 0, sizeof f);
+  f.name = "products, warm cache";
+  f.scenario = products;
+  f.side = MERBIT_SIDE_CUDA;
+  f.cache_dir = fake_cache_make(name);
+  f.calls = &cuda->calls;
+  fail_every_call(f, driver_codes, test_effort(4, QUICK));
+  fake_cache_remove(name);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_driver_call_fails),
+      cmocka_unit_test(every_nvrtc_call_fails),
+      cmocka_unit_test(every_call_fails_with_a_cache),
+  };
+  int failed;
+  fake_open("new");
+  scenarios_prepare();
+  failed = cmocka_run_group_tests(tests, NULL, NULL);
+  print_message("%ld runs, %ld of them answered with an error\n", runs, answered);
+  return failed;
+}

@@ -1,0 +1,263 @@
+/* The fakes themselves: they must see what a driver must never be asked, or the other tests
+ * here prove nothing. */
+#define MERBIT_IMPLEMENTATION
+#include "merbit.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <sys/wait.h>
+
+#include "fake/support.h"
+
+static const char kernels[] =
+    "#ifndef TEST\n"
+    "#define TEST\n"
+    "#include \"jit/device.cuh\"\n"
+    "MBK_KERNEL mbk_write(int *p, mbk_i64 at) { p[at] = 7; }\n"
+    "MBK_KERNEL mbk_read(int *p, mbk_i64 at) { p[0] = p[at]; }\n"
+    "MBK_KERNEL mbk_split(int *p) { if (mbk_thread() == 0) { mbk_block_sync(); } p[0] = 1; }\n"
+    "#endif\n";
+
+static merbit_context *context;
+static mbi_program program;
+static mbi_devptr block;
+
+/* An entered context with the kernels, and a block of ten numbers. */
+static int open_fake(void **state) {
+  mbi_preamble preamble;
+  (void)state;
+  fake_reset();
+  context = fake_context(NULL);
+  memset(&preamble, 0, sizeof preamble);
+  memcpy(preamble.text, kernels, sizeof kernels);
+  preamble.length = strlen(kernels);
+  assert_int_equal(mbi_device_enter(context), MERBIT_OK);
+  assert_int_equal(mbi_program_create(context, MBI_PREAMBLE_NAME, &preamble, &program),
+                   MERBIT_OK);
+  assert_int_equal(mbi_device_allocate(context, 40, "numbers", &block), MERBIT_OK);
+  return 0;
+}
+
+static int close_fake(void **state) {
+  (void)state;
+  mbi_device_release(context, block);
+  mbi_program_destroy(context, &program);
+  mbi_device_leave(context);
+  merbit_context_destroy(context);
+  return 0;
+}
+
+static merbit_status launch(const char *name, mbi_devptr address, int64_t at, int threads) {
+  void *function = NULL;
+  void *arguments[2];
+  arguments[0] = &address;
+  arguments[1] = &at;
+  assert_int_equal(mbi_program_kernel(context, &program, name, &function), MERBIT_OK);
+  return mbi_device_launch(context, function, name, 1, threads, 0, NULL, arguments);
+}
+
+static void expect_fault(const char *piece) {
+  if (cuda->faults == 0 || strstr(cuda->fault, piece) == NULL) {
+    fail_msg("%ld faults, \"%s\", without \"%s\"", cuda->faults, cuda->fault, piece);
+  }
+}
+
+/* Whether `body` ends a child process other than by itself. */
+static int crashes(void (*body)(void)) {
+  int status = 0;
+  const pid_t child = fork();
+  if (child == 0) {
+    (void)freopen("/dev/null", "w", stderr);
+    (void)signal(SIGSEGV, SIG_DFL);
+    body();
+    _exit(0);
+  }
+  assert_int_equal(waitpid(child, &status, 0), child);
+  return status != 0;
+}
+
+static void nothing(void) {
+}
+
+static void host_reads_device(void) {
+  volatile int *pointer = (volatile int *)mbi_device_pointer(block);
+  (void)*pointer;
+}
+
+static void memory_is_apart(void **state) {
+  int numbers[10] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, back[10];
+  (void)state;
+  assert_false(crashes(nothing));
+  assert_true(crashes(host_reads_device));
+  assert_int_equal(mbi_device_upload(context, block, numbers, sizeof numbers), MERBIT_OK);
+  assert_int_equal(launch("mbk_write", block, 9, 1), MERBIT_OK);
+  assert_true(crashes(host_reads_device));
+  assert_int_equal(mbi_device_download(context, back, block, sizeof back), MERBIT_OK);
+  assert_true(back[8] == 9 && back[9] == 7);
+  assert_int_equal(cuda->faults, 0);
+}
+
+static void host_pointers_in_copies(void **state) {
+  int numbers[10] = {0};
+  (void)state;
+  assert_int_equal(mbi_device_upload(context, mbi_device_address(numbers), numbers, 4),
+                   MERBIT_DEVICE_ERROR);
+  expect_fault("cuMemcpyHtoD_v2: 4 bytes at");
+  cuda->faults = 0;
+  assert_int_equal(mbi_device_upload(context, block, mbi_device_pointer(block), 4),
+                   MERBIT_DEVICE_ERROR);
+  expect_fault("are device memory, where host memory belongs");
+  cuda->faults = 0;
+  assert_int_equal(mbi_device_download(context, mbi_device_pointer(block), block, 4),
+                   MERBIT_DEVICE_ERROR);
+  expect_fault("cuMemcpyDtoH_v2");
+  cuda->faults = 0;
+  assert_int_equal(mbi_device_copy(context, block, mbi_device_address(numbers), 4),
+                   MERBIT_DEVICE_ERROR);
+  expect_fault("cuMemcpyDtoD_v2");
+  cuda->faults = 0;
+  assert_int_equal(mbi_device_zero(context, block, 41, NULL), MERBIT_DEVICE_ERROR);
+  expect_fault("cuMemsetD8Async: 41 bytes at");
+}
+
+static void host_pointers_in_kernels(void **state) {
+  int numbers[10];
+  (void)state;
+  assert_int_equal(launch("mbk_write", mbi_device_address(numbers), 0, 1), MERBIT_DEVICE_ERROR);
+  expect_fault("cuLaunchKernel of mbk_write: argument 0 is 0x");
+}
+
+/* A kernel far outside: a page that is no block's. */
+static void wild_kernels(void **state) {
+  (void)state;
+  assert_int_equal(launch("mbk_read", block, 1 << 20, 1), MERBIT_DEVICE_LOST);
+  expect_fault("kernel mbk_read, block 0: thread 0 touches 0x");
+  assert_int_equal(cuda->dead, 700);
+}
+
+static void write_beyond(void) {
+  (void)launch("mbk_write", block, 10, 1);
+  _exit(cuda->dead == 719 && strstr(cuda->fault, "beyond a block") != NULL);
+}
+
+static void read_released(void) {
+  mbi_devptr old = block;
+  void *function, *arguments[2];
+  int64_t at = 0;
+  arguments[0] = &old;
+  arguments[1] = &at;
+  (void)mbi_program_kernel(context, &program, "mbk_read", &function);
+  mbi_device_release(context, block);
+  (void)mbi_device_launch(context, function, "mbk_read", 1, 1, 0, NULL, arguments);
+  _exit(cuda->faults > 0);
+}
+
+/* One beyond the block: AddressSanitizer says so, or the pattern there is seen to have changed.
+ */
+static void fences(void **state) {
+  (void)state;
+  assert_true(crashes(write_beyond));
+  assert_true(crashes(read_released));
+}
+
+static void kernels_that_misuse_the_gpu(void **state) {
+  (void)state;
+  assert_int_equal(launch("mbk_split", block, 0, 32), MERBIT_DEVICE_LOST);
+  expect_fault("missing barrier");
+  assert_int_equal(cuda->dead, 719);
+}
+
+/* The driver's functions as such, called as the library never would. */
+static void misuse(void **state) {
+  mbi_driver *driver = &context->device.driver;
+  void *arguments[2], *popped, *function, *other;
+  mbi_devptr address;
+  (void)state;
+  arguments[0] = arguments[1] = &address;
+  assert_int_equal(driver->mem_free(block + 1), 1);
+  expect_fault("no block begins there");
+  assert_int_equal(driver->module_get_function(&function, program.module, "mbk_read"), 0);
+  assert_int_equal(driver->module_get_function(&other, program.module, "mbk_none"), 500);
+  assert_int_equal(driver->func_set_attribute(function, 8, 60000), 0);
+  cuda->faults = 0;
+  assert_int_equal(
+      driver->launch_kernel(function, 1, 1, 1, 1, 1, 1, 60001, NULL, arguments, NULL), 1);
+  expect_fault("more shared memory than was asked for");
+  cuda->faults = 0;
+  assert_int_equal(driver->stream_synchronize(&address), 400);
+  expect_fault("the stream does not exist");
+  assert_int_equal(driver->module_load_data(&other, "no image"), 200);
+  assert_int_equal(driver->module_load_data(&other, "fake cubin 80 /nowhere"), 209);
+  cuda->faults = 0;
+  assert_int_equal(driver->ctx_pop(&popped), 0);
+  assert_int_equal(driver->mem_alloc(&address, 8), 201);
+  assert_int_equal(address, 0xbad);
+  expect_fault("cuMemAlloc_v2: no context is current");
+  assert_int_equal(driver->ctx_push(popped), 0);
+}
+
+/* A dead device answers nothing, and a launch on it is told. */
+static void death(void **state) {
+  mbi_driver *driver = &context->device.driver;
+  mbi_devptr address;
+  void *other;
+  (void)state;
+  cuda->calls.made = 0;
+  cuda->calls.only = "cuMemAlloc_v2";
+  cuda->calls.fail_at = 2;
+  cuda->calls.code = 214;
+  assert_int_equal(driver->mem_alloc(&address, 8), 0);
+  assert_int_equal(driver->mem_free(address), 0);
+  assert_int_equal(driver->mem_alloc(&address, 8), 214);
+  assert_string_equal(cuda->calls.first, "cuMemAlloc_v2");
+  assert_int_equal(driver->mem_alloc(&address, 8), 214);
+  assert_int_equal(driver->stream_synchronize(NULL), 214);
+  assert_int_equal(driver->ctx_push(context->device.cuda_context), 214);
+  assert_int_equal(driver->primary_retain(&other, 0), 214);
+  assert_int_equal(cuda->after_death, 3);
+  assert_int_equal(cuda->faults, 0);
+  assert_int_equal(driver->launch_kernel(NULL, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL), 214);
+  expect_fault("cuLaunchKernel on a device that died of error 214");
+}
+
+/* Once, for good, or not at all; `made` counts what counts. */
+static void injection(void **state) {
+  mbi_driver *driver = &context->device.driver;
+  int i;
+  (void)state;
+  cuda->calls.made = 0;
+  cuda->calls.fail_at = 3;
+  cuda->calls.code = 304;
+  for (i = 1; i <= 5; i++) {
+    assert_int_equal(driver->stream_synchronize(NULL), i == 3 ? 304 : 0);
+  }
+  assert_int_equal(cuda->calls.made, 5);
+  cuda->calls.made = 0;
+  cuda->calls.for_good = 1;
+  for (i = 1; i <= 5; i++) {
+    assert_int_equal(driver->stream_synchronize(NULL), i >= 3 ? 304 : 0);
+  }
+  assert_int_equal(cuda->calls.failed, 4);
+  cuda->calls.fail_at = 0;
+  assert_int_equal(driver->stream_synchronize(NULL), 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_fake, close_fake)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      TEST(memory_is_apart),
+      TEST(host_pointers_in_copies),
+      TEST(host_pointers_in_kernels),
+      TEST(wild_kernels),
+      TEST(kernels_that_misuse_the_gpu),
+      TEST(fences),
+      TEST(misuse),
+      TEST(death),
+      TEST(injection),
+  };
+  fake_open("new");
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

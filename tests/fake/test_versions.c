@@ -1,0 +1,196 @@
+/* Other drivers, GPUs and compilers than the usual: too old, incomplete, absent, several. */
+#define MERBIT_IMPLEMENTATION
+#include "merbit.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <sys/wait.h>
+
+#include "fake/scenarios.h"
+
+/* CUDA is refused with `status` and a sentence that contains `piece`; AUTO takes the CPU for
+ * that reason, and computes. */
+static void expect_refused(merbit_status status, const char *piece) {
+  merbit_context_desc desc = fake_desc(MERBIT_SIDE_CUDA);
+  merbit_context *context;
+  merbit_context_info info;
+  merbit_error error;
+  assert_int_equal(merbit_context_create(&desc, &context, &error), status);
+  assert_null(context);
+  assert_int_equal(error.status, status);
+  if (strstr(error.message, piece) == NULL) {
+    fail_msg("\"%s\" does not say \"%s\"", error.message, piece);
+  }
+  desc.side = MERBIT_SIDE_AUTO;
+  assert_int_equal(merbit_context_create(&desc, &context, NULL), MERBIT_OK);
+  assert_int_equal(merbit_context_get_info(context, &info), MERBIT_OK);
+  assert_int_equal(info.side, MERBIT_SIDE_CPU);
+  assert_non_null(strstr(info.reason, piece));
+  assert_int_equal(merbit_last_error(context, NULL, 0), MERBIT_OK);
+  assert_int_equal(products(context), MERBIT_OK);
+  merbit_context_destroy(context);
+  fake_expect_clean();
+}
+
+static void drivers(void **state) {
+  (void)state;
+  fake_reset();
+  cuda->devices = 0;
+  expect_refused(MERBIT_NO_DEVICE, "cuInit answered CUDA_ERROR_FAKE");
+  fake_reset();
+  cuda->driver_version = 10020;
+  expect_refused(MERBIT_NO_DEVICE, "CUDA 10.2; install one for CUDA 11");
+  fake_reset();
+  cuda->capability = 37;
+  expect_refused(MERBIT_NO_DEVICE, "Fake 0 has compute capability 3.7");
+}
+
+static void several_devices(void **state) {
+  merbit_context_desc desc;
+  merbit_context *context[2];
+  merbit_context_info info;
+  merbit_error error;
+  int i;
+  (void)state;
+  fake_reset();
+  cuda->devices = 2;
+  desc = fake_desc(MERBIT_SIDE_CUDA);
+  for (i = 0; i < 2; i++) {
+    char name[32];
+    desc.device = i;
+    assert_int_equal(merbit_context_create(&desc, &context[i], NULL), MERBIT_OK);
+    assert_int_equal(merbit_context_get_info(context[i], &info), MERBIT_OK);
+    (void)snprintf(name, sizeof name, "Fake %d", i);
+    assert_string_equal(info.device, name);
+  }
+  assert_ptr_not_equal(context[0]->device.cuda_context, context[1]->device.cuda_context);
+  for (i = 0; i < 2; i++) { /* in turn, on the same thread */
+    assert_int_equal(products(context[i]), MERBIT_OK);
+  }
+  for (i = 0; i < 2; i++) {
+    merbit_context_destroy(context[i]);
+  }
+  for (i = -1; i <= 2; i += 3) {
+    desc.device = i;
+    assert_int_equal(merbit_context_create(&desc, &context[0], &error), MERBIT_NO_DEVICE);
+    assert_non_null(strstr(error.message, "but the driver shows 2 GPUs; use 0 to 1"));
+  }
+  fake_expect_clean();
+}
+
+/* The caller's context on the second GPU is the one that is used, and not released. */
+static void callers_context(void **state) {
+  void *library = dlopen("libcuda.so.1", RTLD_NOW);
+  int (*retain)(void **, int);
+  int (*release)(int);
+  void *mine = NULL;
+  merbit_context_desc desc;
+  merbit_context *context;
+  merbit_error error;
+  (void)state;
+  fake_reset();
+  cuda->devices = 2;
+  assert_true(
+      mbi_library_function(library, "cuDevicePrimaryCtxRetain", &retain, sizeof retain) &&
+      mbi_library_function(library, "cuDevicePrimaryCtxRelease_v2", &release, sizeof release));
+  assert_int_equal(retain(&mine, 1), 0);
+  desc = fake_desc(MERBIT_SIDE_CUDA);
+  desc.cuda_context = mine;
+  desc.device = 77; /* ignored */
+  assert_int_equal(merbit_context_create(&desc, &context, NULL), MERBIT_OK);
+  assert_int_equal(context->device.ordinal, 1);
+  assert_int_equal(products(context), MERBIT_OK);
+  merbit_context_destroy(context);
+  assert_int_equal(cuda->retained, 1);
+  cuda->calls.made = 0;
+  cuda->calls.code = 201;
+  for (cuda->calls.fail_at = 3; cuda->calls.fail_at <= 4; cuda->calls.fail_at++) {
+    cuda->calls.made = 0; /* init, version, then: push, get device */
+    assert_int_equal(merbit_context_create(&desc, &context, &error), MERBIT_DEVICE_ERROR);
+    assert_non_null(strstr(error.message, "using context_desc.cuda_context"));
+    assert_int_equal(cuda->depth, 0);
+  }
+  assert_int_equal(release(1), 0);
+  fake_expect_clean();
+  (void)dlclose(library);
+}
+
+static void set_architectures(int first, int second) {
+  nvrtc->architectures[0] = first;
+  nvrtc->architectures[1] = second;
+}
+
+static void compilers(void **state) {
+  merbit_context *context;
+  (void)state;
+  fake_reset(); /* one that knows only newer GPUs, and one that knows none */
+  set_architectures(100, 120);
+  expect_refused(MERBIT_NO_COMPILER, "NVRTC 13.0 does not compile for compute capability 9.0");
+  fake_reset();
+  set_architectures(0, 0);
+  expect_refused(MERBIT_NO_COMPILER, "does not compile for compute capability 9.0");
+  fake_reset(); /* it knows only older ones: PTX, which the driver takes */
+  set_architectures(75, 80);
+  context = fake_context(NULL);
+  assert_int_equal(products(context), MERBIT_OK);
+  assert_non_null(strstr(nvrtc->options, " --gpu-architecture=compute_80 --std=c++14"));
+  merbit_context_destroy(context);
+  fake_expect_clean();
+  fake_reset(); /* before 11.7 there is no --no-source-include */
+  nvrtc->major = 11;
+  nvrtc->minor = 6;
+  context = fake_context(NULL);
+  assert_int_equal(products(context), MERBIT_OK);
+  assert_string_equal(nvrtc->options, " --gpu-architecture=sm_90 --std=c++14");
+  merbit_context_destroy(context);
+  fake_expect_clean();
+}
+
+/* A library that lacks a function: in a process of its own, for what is opened stays open. */
+static void run_in_child(void (*body)(void)) {
+  int status = 0;
+  const pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) {
+    body();
+    _exit(0); /* a failed assertion does not come here */
+  }
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static void with_old_nvrtc(void) {
+  fake_open("new");
+  (void)setenv("MERBIT_NVRTC", FAKE_FOLDER "/old/libnvrtc.so.13", 1);
+  expect_refused(MERBIT_NO_COMPILER, "it lacks nvrtcGetCUBINSize");
+}
+
+static void with_old_driver(void) {
+  fake_open("old");
+  expect_refused(MERBIT_NO_DEVICE,
+                 "the NVIDIA driver is too old: it lacks cuPointerGetAttributes");
+}
+
+static void missing_functions(void **state) {
+  (void)state;
+  run_in_child(with_old_nvrtc);
+  run_in_child(with_old_driver);
+}
+
+static void open_here(void **state) {
+  (void)state;
+  fake_open("new");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(missing_functions), /* first: nothing is open yet */
+      cmocka_unit_test(open_here),         cmocka_unit_test(drivers),
+      cmocka_unit_test(several_devices),   cmocka_unit_test(callers_context),
+      cmocka_unit_test(compilers),
+  };
+  scenarios_prepare();
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+"""The seed corpora of the fuzz targets: seeds.py TARGET DATA_DIR FOLDER"""
+import pathlib
+import struct
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "hostile"))
+import table  # noqa: E402
+
+
+def reader(data):
+    """Every small file of the tests, behind the two bytes that choose how it is read."""
+    texts = [path.read_bytes() for path in sorted(data.glob("*/*.mtx"))] + [text for _, text, _ in table.CASES]
+    for index, text in enumerate(text for text in texts if len(text) <= 2000):
+        yield bytes([0x20 + index % 2, index % 7]) + text
+
+
+def arrays(_):
+    """Valid CSR and COO views of every width and base, and one large entry of each kind."""
+    for flags in range(32):
+        base = flags >> 4
+        coo = flags & 1
+        head = bytes([flags, 0, 3, 4, 5])
+        offsets = bytes([base, 2, 0, 2])
+        indices = bytes(base + i for i in (0, 4, 1, 2))
+        rows = bytes(base + i for i in (2, 0, 0, 1))
+        values = bytes([101, 99, 100, 250])
+        yield head + (rows if coo else offsets) + indices + values
+        yield bytes([flags, 0, 0, 0, 0, base])
+        for wide in (-1, 2**31 - 1, 2**31, 2**32 + base, 2**63 - 1):
+            yield head + (rows if coo else offsets) + indices[:3] + b"\xff" + struct.pack("<q", wide) + values
+
+
+def cache(_):
+    """Each entry as it is, each under another key, each with one edit of a kind."""
+    for key in range(4):
+        for other in range(4):
+            mode = bytes([1 | key << 1 | other << 3])
+            yield mode
+            for kind in range(4):
+                for at in (0, 8, 16, 24, 32, 47, 48, 49):
+                    yield mode + bytes([kind]) + struct.pack("<H", at) + struct.pack("<Q", 1)
+    yield b"\0"
+    yield b"\0" + struct.pack("<8sQQQ16s", b"merbit\r\n", 1, 1, 1, b"") + b"kx"
+
+
+def main():
+    target, data, folder = sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
+    folder.mkdir(parents=True)
+    for index, seed in enumerate({"reader": reader, "arrays": arrays, "cache": cache}[target](data)):
+        (folder / f"{index:04}").write_bytes(seed)
+
+
+if __name__ == "__main__":
+    main()

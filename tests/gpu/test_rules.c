@@ -1,0 +1,201 @@
+/* The table of support/rules.h, the identities and the promised bits on a GPU. The CPU's twins are
+ * spmv/test_rules.c and spmv/test_identities.c, the kernels' on the CPU simt/test_rules.cpp. */
+#define MERBIT_IMPLEMENTATION
+#include "merbit.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include "support/products.h"
+#include "support/gpu.h"
+#include "support/identities.h"
+#include "support/rules.h"
+
+static merbit_context *gpu;
+static long rows_checked;
+
+typedef struct shape {
+  int sigma, omega, threads;
+} shape;
+
+static const shape shapes[] = {{0, 0, 0}, {7, 32, 64}, {1, 8, 32}, {17, 16, 128}, {28, 32, 256}};
+
+/* y = alpha m x + beta y by a plan of its own in `context`; vectors are handed over as doubles. */
+static void product(merbit_context *context, const test_matrix *m, products_form *form,
+                    double alpha, const double *x, double beta, double *y) {
+  const merbit_type type = form->type;
+  const size_t size = type == MERBIT_F32 ? 4 : 8;
+  const double pair[2] = {alpha, beta};
+  char *scalars = (char *)products_values(pair, 2, type);
+  void *typed_x = products_values(x, m->cols, type), *typed_y = products_values(y, m->rows, type);
+  merbit_buffer *buffers[3];
+  const void *at_x = products_move(context, typed_x, (size_t)m->cols * size, &buffers[0]);
+  const void *at_y = products_move(context, typed_y, (size_t)m->rows * size, &buffers[1]);
+  const char *at = (const char *)products_move(context, scalars, 2 * size, &buffers[2]);
+  products_arrays a;
+  merbit_plan *plan;
+  int64_t i;
+  products_arrays_make(context, m, form, &a);
+  at = form->device_scalars ? at : scalars;
+  form->plan.side = MERBIT_SIDE_CUDA;
+  form->plan.scalar_memory = form->device_scalars ? MERBIT_MEMORY_DEVICE : MERBIT_MEMORY_HOST;
+  assert_int_equal(merbit_plan_create(context, &a.view, &form->plan, &plan), MERBIT_OK);
+  if (form->plan.vector_memory == MERBIT_MEMORY_HOST) {
+    assert_int_equal(merbit_spmv(plan, NULL, at, typed_x, at + size, typed_y, NULL), MERBIT_OK);
+  } else {
+    assert_int_equal(
+        merbit_spmv(plan, NULL, at, at_x, at + size, (void *)(uintptr_t)at_y, NULL), MERBIT_OK);
+    assert_int_equal(merbit_buffer_download(buffers[1], 0, typed_y, (size_t)m->rows * size),
+                     MERBIT_OK);
+  }
+  for (i = 0; i < m->rows; i++) {
+    y[i] = type == MERBIT_F32 ? (double)((float *)typed_y)[i] : ((double *)typed_y)[i];
+  }
+  merbit_plan_destroy(plan);
+  products_arrays_free(&a);
+  for (i = 0; i < 3; i++) {
+    merbit_buffer_destroy(buffers[i]);
+  }
+  free(scalars);
+  free(typed_x);
+  free(typed_y);
+}
+
+static void form_make(int variant, products_form *form) {
+  memset(form, 0, sizeof *form);
+  form->type = variant & 1 ? MERBIT_F32 : MERBIT_F64;
+  form->offset_type = variant & 2 ? MERBIT_INDEX_64 : MERBIT_INDEX_32;
+  form->base = variant >> 1 & 1;
+  form->device_scalars = variant >> 2 & 1;
+  form->device_arrays = variant >> 1 & 1;
+  form->plan.vector_memory = variant == 1 ? MERBIT_MEMORY_HOST : MERBIT_MEMORY_DEFAULT;
+}
+
+static void shape_take(const shape *shape, products_form *form) {
+  form->plan.sigma = shape->sigma;
+  form->plan.omega = shape->omega;
+  form->plan.block_threads = shape->threads;
+}
+
+static void every_rule(void **state) {
+  static const int64_t fills[] = {0, 9, 300, 1500, 8000};
+  int index, f, s, variant;
+  (void)state;
+  for (index = rules_next(-1); index < RULES_COUNT; index = rules_next(index)) {
+    for (f = 0; f < 5; f++) {
+      for (s = 0; s < 5; s++) {
+        products_form form;
+        rules_case c;
+        int64_t i;
+        variant = (index + f + s) % 8;
+        form_make(variant, &form);
+        shape_take(&shapes[s], &form);
+        form.pattern = f == 2 && s % 2;
+        rules_make(index, form.type == MERBIT_F32, fills[f], form.pattern, 7, &c);
+        product(gpu, &c.m, &form, c.alpha, c.x, c.beta, c.y0);
+        for (i = 0; i < c.m.rows; i++) {
+          rows_checked++;
+          if (!rules_same(c.y0[i], c.want[i])) {
+            fail_msg("%s, %s, variant %d, sigma %d: y[%lld] is %g (%a), not %g (%a)", c.m.name,
+                     form.type == MERBIT_F32 ? "f32" : "f64", variant, shapes[s].sigma,
+                     (long long)i, c.y0[i], c.y0[i], c.want[i], c.want[i]);
+          }
+        }
+        rules_free(&c);
+      }
+    }
+  }
+  print_message("%d rules, %ld rows of y, each what the table says\n", (int)RULES_COUNT,
+                rows_checked);
+}
+
+static void multiply(void *user, const test_matrix *m, int single, double alpha, const double *x,
+                     double beta, double *y) {
+  products_form form;
+  form_make(0, &form);
+  form.type = single ? MERBIT_F32 : MERBIT_F64;
+  shape_take((const shape *)user, &form);
+  product(gpu, m, &form, alpha, x, beta, y);
+}
+
+static void identities_hold(void **state) {
+  identities_bed bed;
+  int i, s;
+  (void)state;
+  memset(&bed, 0, sizeof bed);
+  bed.context = gpu;
+  bed.multiply = multiply;
+  for (i = 0; i < test_matrix_count(); i += 2 * gpu_stride()) {
+    test_matrix m;
+    test_matrix_make(i, 17, &m);
+    for (s = 0; s < 3; s++) {
+      shape how = shapes[s];
+      bed.user = &how;
+      for (bed.single = 0; bed.single < 2; bed.single++) {
+        identities_check(&bed, &m, 17);
+      }
+    }
+    test_matrix_free(&m);
+  }
+  print_message("%ld components within what the bound allows\n", bed.checked);
+}
+
+/* One specialisation gives the same bits in every context, from host and from device arrays, with offsets
+ * of either width, from base 0 and base 1, and however the scalars come. */
+static void bits_repeat(void **state) {
+  merbit_context *contexts[2];
+  int i, s, variant, single;
+  contexts[0] = gpu;
+  contexts[1] = gpu_context();
+  (void)state;
+  for (i = 0; i < test_matrix_count(); i += 3 * gpu_stride()) {
+    test_matrix m;
+    double *x, *first, *y;
+    uint64_t random = 3;
+    int64_t k;
+    test_matrix_make(i, 19, &m);
+    x = (double *)test_allocate(m.cols, sizeof(double));
+    first = (double *)test_allocate(m.rows, sizeof(double));
+    y = (double *)test_allocate(m.rows, sizeof(double));
+    for (k = 0; k < m.cols; k++) {
+      x[k] = test_uniform(&random);
+    }
+    for (s = 0; s < 3; s++) {
+      for (single = 0; single < 2; single++) {
+        for (variant = single; variant < 8; variant += 2) {
+          products_form form;
+          form_make(variant, &form);
+          shape_take(&shapes[s], &form);
+          for (k = 0; k < m.rows; k++) {
+            y[k] = 0.5;
+          }
+          product(contexts[variant >> 1 & 1], &m, &form, 0.3, x, -1.7, y);
+          if (variant < 2) {
+            memcpy(first, y, (size_t)m.rows * sizeof *y);
+          } else if (memcmp(first, y, (size_t)m.rows * sizeof *y) != 0) {
+            fail_msg("%s, variant %d, sigma %d: other bits", m.name, variant, shapes[s].sigma);
+          }
+        }
+      }
+    }
+    free(x);
+    free(first);
+    free(y);
+    test_matrix_free(&m);
+  }
+  merbit_context_destroy(contexts[1]);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_rule),
+      cmocka_unit_test(identities_hold),
+      cmocka_unit_test(bits_repeat),
+  };
+  int failed;
+  gpu = gpu_context();
+  failed = cmocka_run_group_tests(tests, NULL, NULL);
+  merbit_context_destroy(gpu);
+  gpu_clean();
+  return failed;
+}

@@ -1,0 +1,170 @@
+/* What the Matrix Market reader accepts, and what it makes of it. */
+#define MERBIT_IMPLEMENTATION
+#include "merbit.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include "matrix/mm_read.h"
+
+/* The one entry of a 1 x 1 file. */
+static double only_value(merbit_context *context, const char *field, const char *text) {
+  char file[256];
+  double value;
+  merbit_matrix *m;
+  (void)snprintf(file, sizeof file,
+                 "%%%%MatrixMarket matrix coordinate %s general\n1 1 1\n1 1 %s", field, text);
+  assert_int_equal(read_block(context, file, strlen(file), NULL, &m), MERBIT_OK);
+  assert_int_equal(merbit_matrix_view(m).nnz, 1);
+  value = *(const double *)merbit_matrix_view(m).values;
+  merbit_matrix_destroy(m);
+  return value;
+}
+
+static void test_values(void **state) {
+  merbit_context *context = cpu_open(NULL, 1);
+  (void)state;
+  assert_true(only_value(context, "real", "1.5D+03") == 1500);
+  assert_true(only_value(context, "real", "+1.5d3") == 1500);
+  assert_true(only_value(context, "real", ".5\t\r") == 0.5);
+  assert_true(only_value(context, "real", "5.") == 5);
+  assert_true(only_value(context, "real", "1e-400") == 0);
+  assert_true(only_value(context, "real", "4.9e-324") == 0x1p-1074);
+  assert_true(signbit(only_value(context, "real", "-0")));
+  assert_true(isnan(only_value(context, "real", "NaN")));
+  assert_true(isnan(only_value(context, "real", "-nan")));
+  assert_true(only_value(context, "real", "Inf") == (double)INFINITY);
+  assert_true(only_value(context, "real", "+infinity") == (double)INFINITY);
+  assert_true(only_value(context, "integer", "-INF") == -(double)INFINITY);
+  assert_true(only_value(context, "integer", "-9223372036854775808") == -0x1p63);
+  assert_true(only_value(context, "integer", "9007199254740993") == 9007199254740992.0);
+  assert_true(only_value(context, "integer", "+1000000000000000000000000") == 1e24);
+  merbit_context_destroy(context);
+}
+
+/* Variants of one matrix: the same result for all. */
+static void test_tolerance(void **state) {
+  static const char *const texts[] = {
+      "%%MATRIXMARKET Matrix COORDINATE Real\tGeneral\r\n2 2 2\r\n1 1 1.0\r\n2 1 3\r\n\r\n",
+      "\xef\xbb\xbf" G "2 2 2\n1 1 1\n2 1 3",
+      G "%\n\n  % indented\n \t\n\t2  2\t2  \n%between\n\n +01 \t 1   1e0 \n\n%\n2 +1 "
+        "3\n\n%end\n \n%",
+      G "2 2 3\n2 1 1\n1 1 1\n2 1 2\n",
+      A "2 2\n1\n3\n0\n0\n",
+  };
+  merbit_context *context = cpu_open(NULL, 1);
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+    merbit_matrix *m, *other;
+    merbit_view view;
+    const int array = i == 4; /* keeps its explicit zeros */
+    assert_int_equal(read_block(context, texts[i], strlen(texts[i]), NULL, &m), MERBIT_OK);
+    view = merbit_matrix_view(m);
+    assert_int_equal(view.nnz, array ? 4 : 2);
+    assert_int_equal(((const int32_t *)view.row_ptr)[1], array ? 2 : 1);
+    assert_true(((const double *)view.values)[0] == 1);
+    assert_true(((const double *)view.values)[array ? 2 : 1] == 3);
+    assert_int_equal(read_stream(context, texts[i], strlen(texts[i]), 1, NULL, &other),
+                     MERBIT_OK);
+    assert_same(m, other);
+    merbit_matrix_destroy(m);
+    merbit_matrix_destroy(other);
+  }
+  merbit_context_destroy(context);
+}
+
+static void test_hermitian_real_is_symmetric(void **state) {
+  static const char herm[] =
+      "%%MatrixMarket matrix coordinate real hermitian\n2 2 2\n2 1 5\n2 2 1\n",
+                    symm[] = S "2 2 2\n2 1 5\n2 2 1\n";
+  merbit_context *context = cpu_open(NULL, 1);
+  merbit_matrix *a, *b;
+  (void)state;
+  assert_int_equal(read_block(context, herm, sizeof herm - 1, NULL, &a), MERBIT_OK);
+  assert_int_equal(read_block(context, symm, sizeof symm - 1, NULL, &b), MERBIT_OK);
+  assert_int_equal(merbit_matrix_view(a).nnz, 3);
+  assert_same(a, b);
+  merbit_matrix_destroy(a);
+  merbit_matrix_destroy(b);
+  merbit_context_destroy(context);
+}
+
+/* Nothing shorter can hold an entry: the length of the input must not be held against these. */
+static void test_shortest(void **state) {
+  static const char *const texts[] = {G "1 1 1\n1 1 1",    P "1 1 1\n1 1",
+                                      A "1 1\n1",          G "1 2 2\n1 1 1\n1 2 1",
+                                      P "1 2 2\n1 1\n1 2", A "1 2\n1\n2"};
+  merbit_context *context = cpu_open(NULL, 1);
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+    merbit_matrix *m;
+    assert_int_equal(read_block(context, texts[i], strlen(texts[i]), NULL, &m), MERBIT_OK);
+    assert_int_equal(merbit_matrix_view(m).nnz, i < 3 ? 1 : 2);
+    merbit_matrix_destroy(m);
+  }
+  merbit_context_destroy(context);
+}
+
+static void test_empty_shapes(void **state) {
+  static const char *const texts[] = {G "0 0 0\n",
+                                      G "0 5 0",
+                                      P "5 0 0\n",
+                                      S "0 0 0\n",
+                                      A "0 3\n",
+                                      A "3 0",
+                                      "%%MatrixMarket matrix array real skew-symmetric\n1 1\n"};
+  merbit_context *context = cpu_open(NULL, 1);
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+    merbit_matrix *m;
+    assert_int_equal(read_block(context, texts[i], strlen(texts[i]), NULL, &m), MERBIT_OK);
+    assert_int_equal(merbit_matrix_view(m).nnz, 0);
+    merbit_matrix_destroy(m);
+    assert_int_equal(read_stream(context, texts[i], strlen(texts[i]), 5, NULL, &m), MERBIT_OK);
+    merbit_matrix_destroy(m);
+  }
+  merbit_context_destroy(context);
+}
+
+/* Each decimal is rounded to float once: 1 + 2^-24 + a little lies above the halfway point, but
+ * its nearest double is the halfway point, which would round to 1. */
+static void test_f32(void **state) {
+  static const char text[] =
+      G "1 3 3\n1 1 1.0000000596046447754\n1 2 1e-46\n1 3 3.4028235e38\n",
+                    above[] = G "1 1 1\n1 1 3.4028236e38\n";
+  merbit_context *context = cpu_open(NULL, 1);
+  merbit_read_desc desc;
+  merbit_matrix *m;
+  const float *values;
+  (void)state;
+  memset(&desc, 0, sizeof desc);
+  desc.value_type = MERBIT_F32;
+  assert_int_equal(read_block(context, text, sizeof text - 1, &desc, &m), MERBIT_OK);
+  assert_int_equal(merbit_matrix_view(m).value_type, MERBIT_F32);
+  values = (const float *)merbit_matrix_view(m).values;
+  assert_true(values[0] == 1.0f + 0x1p-23f);
+  assert_true((float)1.0000000596046447754 == 1.0f);
+  assert_true(values[1] == 0.0f);
+  assert_true(values[2] == FLT_MAX);
+  merbit_matrix_destroy(m);
+  assert_failed(
+      context, above, read_block(context, above, sizeof above - 1, &desc, &m), INVALID,
+      "line 3: \"3.4028236e38\" is beyond the range of f32; read the file as f64", &m);
+  merbit_context_destroy(context);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_values),
+      cmocka_unit_test(test_tolerance),
+      cmocka_unit_test(test_hermitian_real_is_symmetric),
+      cmocka_unit_test(test_shortest),
+      cmocka_unit_test(test_empty_shapes),
+      cmocka_unit_test(test_f32),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

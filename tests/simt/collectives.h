@@ -1,0 +1,176 @@
+// Warp operations as rendezvous on (warp, operation, mask), and the block's barrier. Part of
+// simt.h.
+#ifndef SIMT_COLLECTIVES_H
+#define SIMT_COLLECTIVES_H
+#include "fibres.h"
+#include "races.h"
+
+SIMT_PLAIN inline bool simt_same(const simt_operation &a, const simt_operation &b) {
+  return a.state == b.state && a.mask == b.mask && a.width == b.width && a.bytes == b.bytes &&
+         a.site.line == b.site.line &&
+         (a.site.file == b.site.file || strcmp(a.site.file, b.site.file) == 0);
+}
+
+SIMT_PLAIN inline void simt_release(unsigned thread) {
+  simt.threads[thread].operation.state = SIMT_RUNS;
+  simt_push(thread);
+}
+
+// The lane that `lane` reads, by the rules of the PTX instruction shfl.sync.
+SIMT_PLAIN inline unsigned simt_source(const simt_operation &operation, unsigned lane,
+                                       int argument) {
+  const unsigned width = (unsigned)operation.width, inside = lane & (width - 1u);
+  const unsigned delta = (unsigned)argument;
+  switch (operation.state) {
+  case SIMT_SHUFFLE:
+    return lane - inside + (delta & (width - 1u));
+  case SIMT_SHUFFLE_UP:
+    return inside < delta ? lane : lane - delta;
+  case SIMT_SHUFFLE_XOR: // into an earlier group, but not into a later one
+    return (lane ^ delta) > (lane | (width - 1u)) ? lane : lane ^ delta;
+  default:
+    return inside + delta >= width ? lane : lane + delta;
+  }
+}
+
+// What the lane gets, once all of the mask have come.
+SIMT_PLAIN inline simt_word simt_result(unsigned first, const simt_operation &operation,
+                                        unsigned lane) {
+  const simt_thread *const threads = simt.threads + first;
+  if (operation.state >= SIMT_SHUFFLE) {
+    const unsigned source = simt_source(operation, lane, threads[lane].argument);
+    if (!simt_in(operation.mask, source)) {
+      SIMT_FAIL("%s reads lane %u, which the mask lacks, in %s", simt_name(first + lane).text,
+                source, simt_describe(operation).text);
+    }
+    return threads[source].in;
+  }
+  uint32_t votes = 0, equal = 0, sum = 0;
+  for (uint32_t left = operation.mask; left != 0; left &= left - 1) {
+    const unsigned other = (unsigned)__builtin_ctz(left);
+    const simt_word &in = threads[other].in, &mine = threads[lane].in;
+    votes |= (uint32_t)(threads[other].argument != 0) << other;
+    equal |= (uint32_t)(in.half[0] == mine.half[0] && in.half[1] == mine.half[1]) << other;
+    sum += (uint32_t)in.half[0];
+  }
+  switch (operation.state) {
+  case SIMT_BALLOT:
+    return {{votes, 0}};
+  case SIMT_ANY:
+    return {{votes != 0, 0}};
+  case SIMT_ALL:
+    return {{votes == operation.mask, 0}};
+  case SIMT_MATCH_ANY:
+    return {{equal, 0}};
+  default:
+    return {{sum, 0}};
+  }
+}
+
+// All lanes of the mask have come: exchange and let them go.
+SIMT_PLAIN inline void simt_complete(unsigned first, const simt_operation &operation) {
+  simt.report.collectives++;
+  for (uint32_t left = operation.mask; left != 0; left &= left - 1) {
+    const unsigned lane = (unsigned)__builtin_ctz(left);
+    if (operation.state != SIMT_WARP_SYNC) {
+      simt.threads[first + lane].out = simt_result(first, operation, lane);
+    }
+    simt_release(first + lane);
+  }
+  if (operation.state == SIMT_WARP_SYNC) { // votes and shuffles order no memory
+    simt_races_meet(first, operation.mask);
+  }
+}
+
+[[noreturn]] inline void simt_never_meets(unsigned me, const simt_operation &mine, unsigned t,
+                                          const char *kind) {
+  const simt_operation &other = simt.threads[t].operation;
+  SIMT_FAIL("%s waits in %s for %s, which %s%s (%s)", simt_name(me).text,
+            simt_describe(mine).text, simt_name(t).text,
+            other.state == SIMT_EXITED ? "" : "is in ", simt_describe(other).text, kind);
+}
+
+// The first lane at an operation: nobody in its mask may have exited or wait for it elsewhere.
+inline void simt_open(unsigned me, const simt_operation &mine) {
+  for (uint32_t left = mine.mask & ~(1u << me % 32); left != 0; left &= left - 1) {
+    const unsigned t = me / 32 * 32 + (unsigned)__builtin_ctz(left);
+    const simt_operation &other = simt.threads[t].operation;
+    if (other.state == SIMT_EXITED || other.state == SIMT_BLOCK_SYNC ||
+        (other.state >= SIMT_WARP_SYNC && simt_in(other.mask, me % 32))) {
+      simt_never_meets(me, mine, t, "divergent collective");
+    }
+  }
+}
+
+inline void simt_check_call(unsigned me, const simt_operation &mine, int argument) {
+  const unsigned lanes = simt.block_threads - me / 32 * 32;
+  if (!simt_in(mine.mask, me % 32)) {
+    SIMT_FAIL("%s is not in its own mask in %s", simt_name(me).text, simt_describe(mine).text);
+  }
+  if (lanes < 32 && mine.mask >> lanes != 0) {
+    SIMT_FAIL("%s names lanes beyond the block's %u threads in %s", simt_name(me).text,
+              simt.block_threads, simt_describe(mine).text);
+  }
+  if (mine.width < 1 || mine.width > 32 || (mine.width & (mine.width - 1)) != 0) {
+    SIMT_FAIL("%s gives a width that is not a power of two up to 32 in %s", simt_name(me).text,
+              simt_describe(mine).text);
+  }
+  if (mine.state > SIMT_SHUFFLE && (argument < 0 || argument > 31)) {
+    SIMT_FAIL("%s gives delta %d, not 0 to 31, in %s", simt_name(me).text, argument,
+              simt_describe(mine).text);
+  }
+}
+
+// One warp operation of the current thread: value in, result out.
+SIMT_PLAIN inline simt_word simt_collective(const simt_operation &mine, int argument,
+                                            const simt_word &value) {
+  const unsigned me = simt.current;
+  simt_thread &thread = simt.threads[me];
+  simt_warp &warp = simt.warps[me / 32];
+  unsigned i = 0;
+  simt_check_call(me, mine, argument);
+  while (i < warp.open && !simt_same(warp.rendezvous[i].operation, mine)) {
+    i++;
+  }
+  if (i == warp.open) {
+    simt_open(me, mine);
+    warp.rendezvous[i].operation = mine;
+    warp.rendezvous[i].arrived = 0;
+    warp.open++;
+  }
+  thread.operation = mine;
+  thread.argument = argument;
+  thread.in = value;
+  warp.rendezvous[i].arrived |= 1u << me % 32;
+  if (warp.rendezvous[i].arrived == mine.mask) {
+    warp.rendezvous[i] = warp.rendezvous[--warp.open];
+    simt_complete(me / 32 * 32, mine);
+  }
+  simt_next(false);
+  return thread.out;
+}
+
+SIMT_PLAIN inline void simt_block_sync(simt_site site) {
+  const unsigned me = simt.current, waiting = simt_waits_for(me);
+  const simt_operation mine = {SIMT_BLOCK_SYNC, 0, 1, 0, site};
+  if (waiting != me) {
+    simt_never_meets(me, mine, waiting, "divergent collective");
+  }
+  if (simt.exited > 0) {
+    simt_never_meets(me, mine, simt_find(SIMT_EXITED), "missing barrier");
+  }
+  if (simt.at_barrier > 0 && !simt_same(mine, simt.barrier)) {
+    simt_never_meets(me, mine, simt_find(SIMT_BLOCK_SYNC), "missing barrier");
+  }
+  simt.threads[me].operation = simt.barrier = mine;
+  if (++simt.at_barrier == simt.block_threads) {
+    simt.report.collectives++;
+    simt.at_barrier = 0;
+    simt_races_barrier();
+    for (unsigned t = 0; t < simt.block_threads; t++) {
+      simt_release(t);
+    }
+  }
+  simt_next(false);
+}
+#endif // SIMT_COLLECTIVES_H

@@ -1,0 +1,89 @@
+"""Every kernel of templates/ has run through the shim: kernels_ran.py TEMPLATES SHIM RUNS...
+
+Compares the kernels that the .cu files define with those that the test programs ran; each
+program left PROGRAM.runs, lines of "kernel forms matrices runs". Fails for a kernel that none
+of them ran, or that ran on fewer than 60 matrices, for a .cu file without kernels, and for a
+function of jit/device.cuh that the shim lacks.
+"""
+
+import collections
+import pathlib
+import re
+import sys
+
+LEAST_MATRICES = 60
+
+
+def without_comments(text):
+    return re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.S)
+
+
+def kernels_of(text):
+    """The names behind MBK_KERNEL, but for its own #define."""
+    text = re.sub(r"#define[^\n]*", "", without_comments(text))
+    return re.findall(r"\bMBK_KERNEL\b(?:\s+MBK_BOUNDS\s*\([^)]*\))?\s+(\w+)\s*\(", text)
+
+
+def device_functions(path):
+    return set(re.findall(r"\bMBK_DEVICE\s+[\w\s]+?\b(mbk_\w+)\s*\(", without_comments(path.read_text())))
+
+
+def read_runs(paths):
+    runs = collections.defaultdict(lambda: [0, 0, 0])
+    for path in paths:
+        for line in path.read_text().split("\n"):
+            if line:
+                kernel, forms, matrices, count = line.split()
+                found = runs[kernel]
+                runs[kernel] = [found[0] + int(forms), max(found[1], int(matrices)), found[2] + int(count)]
+    return runs
+
+
+def faults(files, runs):
+    """Sentences on the kernels of `files`, a dictionary of texts by name."""
+    for name, text in files.items():
+        found = kernels_of(text)
+        if "__global__" in without_comments(text):
+            yield f"{name} writes __global__; write MBK_KERNEL"
+        if not found and name.endswith(".cu"):
+            yield f"{name} has no kernel"
+        for kernel in found:
+            if kernel not in runs:
+                yield f"{kernel} of {name} ran in no test of tests/simt"
+            elif runs[kernel][1] < LEAST_MATRICES:
+                yield f"{kernel} of {name} ran on {runs[kernel][1]} matrices, not {LEAST_MATRICES}"
+
+
+def check_itself(runs):
+    """That a kernel without a test would be found."""
+    made_up = "MBK_KERNEL MBK_BOUNDS(128)\n    mbk_made_up(int n) {}\nMBK_KERNEL mbk_other() {}"
+    if len(list(faults({"made/up.cu": made_up}, runs))) != 2 or not list(faults({"empty.cu": ""}, runs)):
+        sys.exit("kernels_ran.py finds no kernel without a test")
+
+
+def main():
+    templates, shim = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+    paths = [pathlib.Path(path) for path in sys.argv[3:]]
+    missing = [str(path) for path in paths if not path.exists()]
+    if missing:
+        sys.exit("run the tests simt_* first; not there: " + " ".join(missing))
+    runs = read_runs(paths)
+    check_itself(runs)
+    device = templates / "jit/device.cuh"
+    files = {str(path.relative_to(templates)): path.read_text()
+             for pattern in ("*.cu", "*.cuh") for path in sorted(templates.rglob(pattern)) if path != device}
+    found = list(faults(files, runs))
+    found += [f"{name} of jit/device.cuh is not in the shim's"
+              for name in sorted(device_functions(device) - device_functions(shim))]
+    for kernel, (forms, matrices, count) in sorted(runs.items()):
+        print(f"{kernel:<22}{forms:4} forms, {matrices:4} matrices, {count:7} (kernel, matrix, seed) runs")
+    kernels = sum(len(kernels_of(text)) for text in files.values())
+    total = sum(count for _, _, count in runs.values())
+    print(f"{kernels} kernels in {sum(name.endswith('.cu') for name in files)} files, {total} runs")
+    for sentence in found:
+        print(sentence)
+    return 1 if found or kernels == 0 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

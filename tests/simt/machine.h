@@ -1,0 +1,140 @@
+// The shim's state: one machine, the threads, warps and barrier of the block that runs.
+// Part of simt.h.
+#ifndef SIMT_MACHINE_H
+#define SIMT_MACHINE_H
+#include <stdint.h>
+#include <ucontext.h>
+
+#include <functional>
+#include <mutex>
+#include <stdexcept>
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SIMT_ASAN 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+#define SIMT_ASAN 1
+#endif
+
+// The shim's own bookkeeping is not what is under test; instrumented, it would take most of
+// the time.
+#define SIMT_PLAIN __attribute__((no_sanitize("address", "undefined", "thread")))
+
+// swapcontext makes a system call per switch, 20 times the cost of the switch itself.
+#if defined(__x86_64__) && !defined(SIMT_UCONTEXT)
+#define SIMT_FAST 1
+#endif
+
+struct simt_error : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+struct simt_report {
+  uint64_t blocks, collectives, switches;
+};
+
+enum simt_state { // the shuffles last, those with a delta behind the one without
+  SIMT_RUNS,
+  SIMT_EXITED,
+  SIMT_BLOCK_SYNC,
+  SIMT_WARP_SYNC,
+  SIMT_BALLOT,
+  SIMT_ANY,
+  SIMT_ALL,
+  SIMT_MATCH_ANY,
+  SIMT_REDUCE_ADD,
+  SIMT_SHUFFLE,
+  SIMT_SHUFFLE_UP,
+  SIMT_SHUFFLE_DOWN,
+  SIMT_SHUFFLE_XOR
+};
+
+struct simt_site { // where a kernel calls
+  const char *file;
+  int line;
+};
+
+struct simt_operation { // what a thread does, and if it waits, where
+  simt_state state;
+  uint32_t mask;
+  int width;
+  size_t bytes;
+  simt_site site;
+};
+
+struct simt_context {
+#ifdef SIMT_FAST
+  void *stack_pointer;
+#else
+  ucontext_t ucontext;
+#endif
+  void *fake_stack;  // AddressSanitizer's
+  const void *stack; // lowest address
+  size_t stack_bytes;
+};
+
+struct simt_word { // what a lane gives or takes
+  uint64_t half[2];
+};
+
+struct simt_thread {
+  simt_context context;
+  simt_operation operation;
+  int argument; // lane or delta of a shuffle, flag of a vote
+  simt_word in, out;
+};
+
+struct simt_rendezvous { // a collective operation that some lanes of its mask have reached
+  simt_operation operation;
+  uint32_t arrived;
+};
+
+struct simt_warp {
+  unsigned rank; // who goes first in a skewed block
+  unsigned open;
+  simt_rendezvous rendezvous[32]; // the first `open`; a lane waits in at most one
+};
+
+enum {
+  SIMT_STACK = 128 << 10,
+  SIMT_GUARD = 64 << 10, // a multiple of every page size
+  SIMT_CANARY = 64,
+  SIMT_SECONDS = 100,
+  SIMT_THREADS_MAX = 1024,
+  SIMT_SHARED_MAX = 227 << 10
+};
+
+struct simt_machine {
+  std::mutex lock;
+  const char *kernel = "";
+  unsigned grid = 0, block_threads = 0, shared_bytes = 0;
+  const std::function<void()> *body = nullptr; // null between launches
+  unsigned block = 0;
+  unsigned current = 0; // thread
+  simt_thread threads[SIMT_THREADS_MAX];
+  simt_warp warps[SIMT_THREADS_MAX / 32];
+  unsigned runnable[SIMT_THREADS_MAX]; // not the current one
+  unsigned runnable_count = 0;
+  bool skewed = false;
+  unsigned at_barrier = 0, exited = 0;
+  simt_operation barrier = {}; // that the first of them reached
+  unsigned char *shared = nullptr;
+  uint64_t random = 0;
+  simt_context main = {};
+  unsigned char *stacks = nullptr;
+  unsigned stack_count = 0;
+  char error[4096] = "";
+  simt_report report = {};
+};
+
+inline simt_machine simt;
+
+SIMT_PLAIN inline uint64_t simt_random() { // xorshift64*, Vigna 2016
+  simt.random ^= simt.random >> 12;
+  simt.random ^= simt.random << 25;
+  simt.random ^= simt.random >> 27;
+  return simt.random * UINT64_C(0x2545f4914f6cdd1d) >> 32;
+}
+#endif // SIMT_MACHINE_H

@@ -1,0 +1,62 @@
+// A block's shared memory and the atomics. Part of simt.h.
+#ifndef SIMT_MEMORY_H
+#define SIMT_MEMORY_H
+#include "races.h"
+
+// Exactly as many bytes as asked for, so that AddressSanitizer sees the first one beyond;
+// without it, a canary stands there.
+inline void simt_shared_allocate(unsigned bytes) {
+#ifdef SIMT_ASAN
+  const size_t allocated = bytes;
+#else
+  const size_t allocated = bytes + SIMT_CANARY;
+#endif
+  void *shared = nullptr;
+  if (posix_memalign(&shared, 16, allocated) != 0) {
+    throw simt_error("simt: no memory for shared memory");
+  }
+  simt.shared = (unsigned char *)shared;
+  memset(simt.shared + bytes, 0xa5, allocated - bytes);
+}
+
+inline void simt_shared_release() {
+  free(simt.shared);
+  simt.shared = nullptr;
+}
+
+inline void simt_shared_poison() {
+  memset(simt.shared, 0xff, simt.shared_bytes);
+}
+
+SIMT_PLAIN inline void simt_shared_check() {
+#ifndef SIMT_ASAN
+  for (unsigned i = simt.shared_bytes; i < simt.shared_bytes + SIMT_CANARY; i++) {
+    if (simt.shared[i] != 0xa5 && simt.error[0] == 0) {
+      simt_note("writes byte %u of %u bytes of shared memory", i, simt.shared_bytes);
+    }
+  }
+#endif
+}
+
+// Before an atomic: perhaps others go first.
+SIMT_PLAIN inline void simt_hesitate() {
+  if (simt_random() % 8 == 0) {
+    simt_push(simt.current);
+    simt_next(false);
+  }
+}
+
+// *address becomes change(*address); the old value.
+template <class T, class F>
+__attribute__((no_sanitize("thread"))) inline T simt_atomic(T *address, F change) {
+  simt_hesitate();
+  if ((uintptr_t)address % sizeof(T) != 0) {
+    SIMT_FAIL("%s gives a misaligned address %p to an atomic of %zu bytes",
+              simt_name(simt.current).text, (void *)address, sizeof(T));
+  }
+  simt_races_access(address, sizeof(T), SIMT_ATOMIC);
+  const T old = *address;
+  *address = change(old);
+  return old;
+}
+#endif // SIMT_MEMORY_H

@@ -1,0 +1,161 @@
+// The kernels under the shim's race detector (races.h): every form of a short list, every
+// operation on shared memory, whatever the schedule. Compiled with -fsanitize=thread, linked
+// without it. The first tests show that the detector finds what it should, and nothing else.
+#define SIMT_RACES
+#include "simt/shim_test.h"
+
+#include "simt/merbit_product.h"
+
+#define SIMT_FORM f32_default, float, 14, 32, 128, 32, 0, 32, 0, 0, 0
+#include "simt/merbit_form.h"
+#define SIMT_FORM f64_default_512, double, 7, 32, 512, 64, 0, 32, 0, 0, 0
+#include "simt/merbit_form.h"
+#define SIMT_FORM f32_omega16_dual, float, 7, 16, 64, 32, 1, 32, 0, 0, 1
+#include "simt/merbit_form.h"
+#define SIMT_FORM f32_long_rows, float, 1, 8, 32, 32, 0, 32, 0, 0, 0 // of 24 blocks and more
+#include "simt/merbit_form.h"
+#define SIMT_FORM f64_omega8, double, 5, 8, 64, 32, 0, 64, 1, 1, 0
+#include "simt/merbit_form.h"
+
+namespace pagerank {
+#define MBK_VECTOR float
+#include "solve/pagerank.cu"
+#undef MBK_VECTOR
+} // namespace pagerank
+
+// A warp hands values from lane to lane; `meet` is what stands between.
+template <class F> static std::string hand_over(F meet, uint64_t seed) {
+  return error_of(
+      64,
+      [&] {
+        MBK_SHARED_MEMORY(memory);
+        memory[mbk_lane()] = 1;
+        meet();
+        const unsigned char other = memory[mbk_lane() ^ 1u];
+        meet();
+        memory[mbk_lane()] = other;
+      },
+      seed);
+}
+
+static void assert_race(const std::string &sentence) {
+  for (const char *word : {"kernel wrong, block 0: thread ", "of shared memory, which thread",
+                           "with no barrier between (race)"}) {
+    if (sentence.find(word) == std::string::npos) {
+      fail_msg("\"%s\" is not in: %s", word, sentence.c_str());
+    }
+  }
+}
+
+static void test_finds_races(void **) {
+  for (uint64_t seed = 0; seed < 20; seed++) {
+    assert_race(hand_over([] {}, seed));
+    assert_race(hand_over([] { mbk_ballot(FULL, true); }, seed)); // orders no memory
+    assert_race(hand_over([] { mbk_shuffle(FULL, 1, 0, 32); }, seed));
+    assert_race(hand_over([] { mbk_warp_sync(FULL); }, seed)); // two warps, the same bytes
+    assert_race(hand_over([] { mbk_warp_sync(1u << mbk_lane()); }, seed));
+    assert_string_equal(error_of(
+                            64,
+                            [] {
+                              MBK_SHARED_MEMORY(memory);
+                              memory[mbk_thread()] = 1;
+                              mbk_warp_sync(FULL);
+                              (void)*(volatile unsigned char *)(memory + (mbk_thread() ^ 1u));
+                              mbk_block_sync();
+                              memory[63 - mbk_thread()] = 2;
+                            },
+                            seed)
+                            .c_str(),
+                        "none");
+  }
+}
+
+// Pairs of lanes, each with a mask of its own.
+static void test_groups(void **) {
+  for (const bool apart : {false, true}) {
+    const std::string found = error_of(32, [=] {
+      MBK_SHARED_MEMORY(memory);
+      const mbk_u32 lane = mbk_lane();
+      memory[lane] = 1;
+      mbk_warp_sync(3u << lane / 2 * 2);
+      (void)*(volatile unsigned char *)(memory + (lane ^ (apart ? 2u : 1u)));
+    });
+    if (apart) {
+      assert_race(found);
+    } else {
+      assert_string_equal(found.c_str(), "none");
+    }
+  }
+}
+
+static void test_atomics(void **) {
+  const auto count = [](bool plain_read, bool barrier) {
+    return error_of(64, [=] {
+      MBK_SHARED_MEMORY(memory);
+      mbk_u32 *const sum = (mbk_u32 *)(void *)memory;
+      if (mbk_thread() == 0) {
+        *sum = 0;
+      }
+      mbk_block_sync();
+      mbk_atomic_add(sum, 1u);
+      if (barrier) {
+        mbk_block_sync();
+      }
+      if (plain_read) {
+        (void)*(volatile mbk_u32 *)sum;
+      }
+    });
+  };
+  assert_string_equal(count(false, false).c_str(), "none");
+  assert_string_equal(count(true, true).c_str(), "none");
+  assert_race(count(true, false));
+}
+
+// Small matrices of every kind.
+static void test_merbit(void **state) {
+  const merbit_form &f = *(const merbit_form *)*state;
+  const uint64_t seed = simt_seeds[2];
+  for (int index = 0; index < test_matrix_count(); index++) {
+    test_matrix m;
+    test_matrix_make(index, seed, &m);
+    if (m.rows > 0 && (m.rows + m.nnz < 4000 || m.rows == 20)) {
+      if (f.value_bytes == 4) {
+        merbit_check_matrix<float>(f, index, m, seed);
+      } else {
+        merbit_check_matrix<double>(f, index, m, seed);
+      }
+    }
+    test_matrix_free(&m);
+  }
+}
+
+static void test_pagerank(void **) {
+  const uint64_t n = 700;
+  const double damping = 0.85, tolerance = 0;
+  const unsigned blocks = 3, shared = 2 * 256 * sizeof(double);
+  std::vector<float> x(n, 1), y(n, 2);
+  std::vector<unsigned char> dangling(n, 1);
+  std::vector<double> partials(6);
+  pagerank::mbk_pagerank_state at = {0.1, -1, 0, -1}, *const state = &at;
+  for (uint64_t seed : simt_seeds) {
+    simt_run(SIMT_KERNEL(pagerank::mbk_pagerank_update), {"f32", "700", seed},
+             {blocks, 256, shared}, x.data(), y.data(), dangling.data(), n, damping, state,
+             partials.data());
+    simt_run(SIMT_KERNEL(pagerank::mbk_pagerank_finish), {"f32", "700", seed}, {1, 256, shared},
+             partials.data(), blocks, n, damping, tolerance, state);
+  }
+}
+
+int main() {
+  std::vector<CMUnitTest> tests = {
+      cmocka_unit_test(test_finds_races),
+      cmocka_unit_test(test_groups),
+      cmocka_unit_test(test_atomics),
+      cmocka_unit_test(test_pagerank),
+  };
+  for (const merbit_form *form : merbit_forms) {
+    tests.push_back({form->name, test_merbit, nullptr, nullptr, (void *)form});
+  }
+  return _cmocka_run_group_tests("races", tests.data(), tests.size(), nullptr,
+                                 simt_runs_report);
+}

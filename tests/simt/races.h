@@ -1,0 +1,140 @@
+// Unordered accesses to shared memory, found whatever the schedule: what compute-sanitizer's
+// racecheck does on a GPU. Where kernels are compiled with -fsanitize=thread, but not linked
+// with it, and SIMT_RACES is defined in the one source of the program, the compiler's calls
+// arrive here; elsewhere nothing is checked. Two accesses of one byte by two threads, one of
+// them a write and not both atomic, must have a barrier between them, or a __syncwarp that
+// orders them; votes and shuffles order no memory. Part of simt.h.
+#ifndef SIMT_RACES_H
+#define SIMT_RACES_H
+#include "fibres.h"
+
+enum simt_access_kind { SIMT_READ, SIMT_WRITE, SIMT_ATOMIC };
+
+#ifndef SIMT_RACES
+inline void simt_races_meet(unsigned, uint32_t) {
+}
+inline void simt_races_barrier() {
+}
+inline void simt_races_access(const void *, size_t, simt_access_kind) {
+}
+#else
+struct simt_access {
+  unsigned epoch, thread, clock;
+  simt_access_kind kind;
+};
+
+struct simt_races_state {
+  unsigned epoch = 1;                         // barriers and blocks so far
+  unsigned clocks[SIMT_THREADS_MAX][32] = {}; // what each thread knows of its warp's lanes
+  simt_access writes[SIMT_SHARED_MAX] = {}, reads[SIMT_SHARED_MAX] = {}; // the last, per byte
+};
+inline simt_races_state simt_races;
+
+// The lanes of `mask` know what each of them knew and did.
+SIMT_PLAIN inline void simt_races_meet(unsigned first, uint32_t mask) {
+  unsigned known[32] = {};
+  for (uint32_t left = mask; left != 0; left &= left - 1) {
+    const unsigned lane = (unsigned)__builtin_ctz(left);
+    unsigned *const own = simt_races.clocks[first + lane];
+    own[lane]++;
+    for (unsigned i = 0; i < 32; i++) {
+      known[i] = own[i] > known[i] ? own[i] : known[i];
+    }
+  }
+  for (uint32_t left = mask; left != 0; left &= left - 1) {
+    memcpy(simt_races.clocks[first + (unsigned)__builtin_ctz(left)], known, sizeof known);
+  }
+}
+
+// Also before each block.
+SIMT_PLAIN inline void simt_races_barrier() {
+  simt_races.epoch++;
+}
+
+SIMT_PLAIN inline void simt_races_compare(const simt_access &before, const simt_access &now,
+                                          size_t byte) {
+  static const char *const kinds[] = {"reads", "writes", "updates atomically"};
+  if (before.epoch != simt_races.epoch || before.thread == now.thread ||
+      (before.kind == SIMT_ATOMIC && now.kind == SIMT_ATOMIC) ||
+      (before.thread / 32 == now.thread / 32 &&
+       simt_races.clocks[now.thread][before.thread % 32] >= before.clock)) {
+    return;
+  }
+  SIMT_FAIL("%s %s byte %zu of shared memory, which %s %s, with no barrier between (race)",
+            simt_name(now.thread).text, kinds[now.kind], byte, simt_name(before.thread).text,
+            kinds[before.kind]);
+}
+
+SIMT_PLAIN inline void simt_races_access(const void *address, size_t bytes,
+                                         simt_access_kind kind) {
+  const uintptr_t at = (uintptr_t)address - (uintptr_t)simt.shared;
+  if (simt.body == nullptr || at >= simt.shared_bytes) {
+    return;
+  }
+  const unsigned me = simt.current;
+  const simt_access now = {simt_races.epoch, me, simt_races.clocks[me][me % 32] + 1, kind};
+  for (size_t byte = at; byte < at + bytes && byte < simt.shared_bytes; byte++) {
+    simt_races_compare(simt_races.writes[byte], now, byte);
+    if (kind != SIMT_READ) {
+      simt_races_compare(simt_races.reads[byte], now, byte);
+    }
+    (kind == SIMT_READ ? simt_races.reads : simt_races.writes)[byte] = now;
+  }
+}
+
+// What a compiler calls for -fsanitize=thread; gcc's and clang's names.
+extern "C" {
+inline __attribute__((used)) void __tsan_init() {
+}
+inline __attribute__((used)) void __tsan_func_entry(void *) {
+}
+inline __attribute__((used)) void __tsan_func_exit() {
+}
+// Of clang: the guards of static variables, and what memcpy and its kin become.
+SIMT_PLAIN inline __attribute__((used)) char __tsan_atomic8_load(const volatile char *address,
+                                                                 int) {
+  return *address;
+}
+SIMT_PLAIN inline __attribute__((used)) void *__tsan_memcpy(void *to, const void *from,
+                                                            size_t bytes) {
+  simt_races_access(from, bytes, SIMT_READ);
+  simt_races_access(to, bytes, SIMT_WRITE);
+  return memcpy(to, from, bytes);
+}
+SIMT_PLAIN inline __attribute__((used)) void *__tsan_memmove(void *to, const void *from,
+                                                             size_t bytes) {
+  simt_races_access(from, bytes, SIMT_READ);
+  simt_races_access(to, bytes, SIMT_WRITE);
+  return memmove(to, from, bytes);
+}
+SIMT_PLAIN inline __attribute__((used)) void *__tsan_memset(void *to, int value, size_t bytes) {
+  simt_races_access(to, bytes, SIMT_WRITE);
+  return memset(to, value, bytes);
+}
+#define SIMT_TSAN(name, bytes, kind)                                                           \
+  SIMT_PLAIN inline __attribute__((used)) void __tsan_##name(void *address) {                  \
+    simt_races_access(address, bytes, kind);                                                   \
+  }
+#define SIMT_TSAN_SIZE(bytes)                                                                  \
+  SIMT_TSAN(read##bytes, bytes, SIMT_READ)                                                     \
+  SIMT_TSAN(write##bytes, bytes, SIMT_WRITE)                                                   \
+  SIMT_TSAN(unaligned_read##bytes, bytes, SIMT_READ)                                           \
+  SIMT_TSAN(unaligned_write##bytes, bytes, SIMT_WRITE)
+SIMT_TSAN_SIZE(1)
+SIMT_TSAN_SIZE(2)
+SIMT_TSAN_SIZE(4)
+SIMT_TSAN_SIZE(8)
+SIMT_TSAN_SIZE(16)
+SIMT_TSAN(vptr_read, 8, SIMT_READ)
+SIMT_PLAIN inline __attribute__((used)) void __tsan_vptr_update(void *address, void *) {
+  simt_races_access(address, 8, SIMT_WRITE);
+}
+SIMT_PLAIN inline __attribute__((used)) void __tsan_read_range(void *address, size_t bytes) {
+  simt_races_access(address, bytes, SIMT_READ);
+}
+SIMT_PLAIN inline __attribute__((used)) void __tsan_write_range(void *address, size_t bytes) {
+  simt_races_access(address, bytes, SIMT_WRITE);
+}
+}
+#endif
+#endif // SIMT_RACES_H

@@ -1,0 +1,153 @@
+// What a test program of kernels shares with the others: seeds, arrays that the sanitizer
+// guards, launches that are counted, the report at the end.
+#ifndef SIMT_RUNS_H
+#define SIMT_RUNS_H
+#include "simt.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <tuple>
+
+extern "C" {
+#include <cmocka.h>
+}
+
+#include "support/effort.h"
+
+// Schedules, in pairs: each pair multiplies the same matrix, made from its first seed. 1 and 2,
+// then a block that rotates from run to run.
+inline std::vector<uint64_t> simt_make_seeds() {
+  const uint64_t block = 1001 + test_rotating_seed();
+  std::vector<uint64_t> seeds = {1, 2};
+  for (int i = test_effort(2, 18); i > 0; i--) {
+    seeds.push_back(block + seeds.size() - 2);
+  }
+  printf("seeds 1, 2 and %llu to %llu\n", (unsigned long long)block,
+         (unsigned long long)seeds.back());
+  return seeds;
+}
+inline const std::vector<uint64_t> simt_seeds = simt_make_seeds();
+
+// ---- Arrays
+// ----------------------------------------------------------------------------------
+
+// Exactly `count` elements, so that AddressSanitizer sees the first one beyond; forbid() lets
+// it see all. Integers of either width go through load and store.
+struct simt_array {
+  simt_array(size_t count, size_t width, int fill = 0)
+      : count(count), width(width), data(new unsigned char[count * width]) {
+    memset(data.get(), fill, count * width);
+  }
+  ~simt_array() {
+    allow();
+  }
+  simt_array(const simt_array &) = delete;
+  simt_array &operator=(const simt_array &) = delete;
+
+  template <class T> T *as() const {
+    return (T *)(void *)data.get();
+  }
+  void *get() const {
+    return data.get();
+  }
+  uint64_t load(uint64_t i) const {
+    return width == 4 ? as<uint32_t>()[i] : as<uint64_t>()[i];
+  }
+  void store(uint64_t i, uint64_t value) {
+    if (width == 4) {
+      as<uint32_t>()[i] = (uint32_t)value;
+    } else {
+      as<uint64_t>()[i] = value;
+    }
+  }
+  void copy(const simt_array &from) {
+    memcpy(data.get(), from.data.get(), count * width);
+  }
+  bool same(const simt_array &other) const {
+    return memcmp(data.get(), other.data.get(), count * width) == 0;
+  }
+  void forbid() {
+#ifdef SIMT_ASAN
+    __asan_poison_memory_region(data.get(), count * width);
+#endif
+  }
+  void allow() {
+#ifdef SIMT_ASAN
+    __asan_unpoison_memory_region(data.get(), count * width);
+#endif
+  }
+
+  size_t count, width;
+  std::unique_ptr<unsigned char[]> data;
+};
+
+// ---- Runs
+// ------------------------------------------------------------------------------------
+
+struct simt_case {
+  const char *form, *matrix;
+  uint64_t seed;
+};
+
+struct simt_size {
+  unsigned grid, block, shared_bytes;
+};
+
+struct simt_counts {
+  std::map<std::string, std::set<std::tuple<std::string, std::string, uint64_t>>> runs;
+  uint64_t launches = 0;
+};
+inline simt_counts simt_counted;
+
+// Launch `kernel`; the sentence of a mistake fails the test. Each argument must have its
+// parameter's size.
+template <class... A>
+void simt_run(const simt_kernel &kernel, const simt_case &what, const simt_size &size,
+              const A &...arguments) {
+  const unsigned char bytes[] = {sizeof(A)..., 0};
+  void *const pointers[] = {(void *)&arguments...};
+  if (kernel.parameters != sizeof...(A) ||
+      memcmp(bytes, kernel.bytes, kernel.parameters) != 0) {
+    fail_msg("%s of %s: the test's arguments are not its parameters", kernel.name, what.form);
+  }
+  char error[4096];
+  if (simt_launch_kernel(&kernel, size.grid, size.block, size.shared_bytes, what.seed, pointers,
+                         error, sizeof error) != 0) {
+    fail_msg("%s, %s, seed %llu: %s", what.form, what.matrix, (unsigned long long)what.seed,
+             error);
+  }
+  simt_counted.launches++;
+  simt_counted.runs[kernel.name].insert({what.form, what.matrix, what.seed});
+}
+
+// The teardown of a group: counts to stdout, and to PROGRAM.runs for simt_kernels.
+inline int simt_runs_report(void **) {
+  const std::string path = std::string(program_invocation_name) + ".runs";
+  FILE *file = fopen(path.c_str(), "w");
+  size_t total = 0;
+  for (const auto &[kernel, runs] : simt_counted.runs) {
+    std::set<std::string> forms, matrices;
+    for (const auto &[form, matrix, seed] : runs) {
+      forms.insert(form);
+      matrices.insert(matrix);
+    }
+    total += runs.size();
+    printf("%-20s %3zu forms, %3zu matrices, %6zu (kernel, matrix, seed) runs\n",
+           kernel.c_str(), forms.size(), matrices.size(), runs.size());
+    if (file != nullptr) {
+      fprintf(file, "%s %zu %zu %zu\n", kernel.c_str(), forms.size(), matrices.size(),
+              runs.size());
+    }
+  }
+  printf("%zu (kernel, matrix, seed) runs, %llu launches, no error of the shim\n", total,
+         (unsigned long long)simt_counted.launches);
+  return file != nullptr && fclose(file) == 0 ? 0 : -1;
+}
+#endif // SIMT_RUNS_H
