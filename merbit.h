@@ -223,7 +223,7 @@ typedef enum merbit_operation {
 } merbit_operation;
 
 typedef enum merbit_method {
-  MERBIT_METHOD_AUTO = 0,      /* SCAN on CUDA, MERGE on the CPU */
+  MERBIT_METHOD_AUTO = 0,      /* SLICED or SCAN on CUDA, MERGE on the CPU */
   MERBIT_METHOD_REFERENCE = 1, /* CPU: the sequential row loop */
   MERBIT_METHOD_MERGE = 2,     /* CPU: merge-path split over threads (seed 002, Algorithm 2) */
   MERBIT_METHOD_MERBIT = 3,    /* CUDA: merge-path tiles with packed lanes (seed 000) */
@@ -2548,14 +2548,14 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "  return __ldg(address);\n"
   "}\n"
   "\n"
-  "// Start to bring the line of `address` into L2.\n"
-  "template <class T> MBK_DEVICE void mbk_prefetch(const T *address) {\n"
-  "  asm volatile(\"prefetch.global.L2 [%0];\" : : \"l\"(address));\n"
-  "}\n"
-  "\n"
   "// The same, for data that is read once: the caches are left to others.\n"
   "template <class T> MBK_DEVICE T mbk_load_once(const T *address) {\n"
   "  return __ldcs(address);\n"
+  "}\n"
+  "\n"
+  "// Start to bring the line of `address` into L2.\n"
+  "template <class T> MBK_DEVICE void mbk_prefetch(const T *address) {\n"
+  "  asm volatile(\"prefetch.global.L2 [%0];\" : : \"l\"(address));\n"
   "}\n"
   "\n"
   "#endif\n",
@@ -2647,7 +2647,7 @@ static const char *const mbi_source_spmv_arrays_cu[] = {
   "  }\n"
   "}\n"
   "\n",
-  "// ---- Rows that hold something ------------------------------------------------------------------\n"
+  "// ---- Rows that hold something ---------------------------------------------------------------\n"
   "\n"
   "// Rows per block of the two kernels below: four for each of 256 threads.\n"
   "#define MBK_ROWS_PER_BLOCK 1024\n"
@@ -2698,8 +2698,8 @@ static const char *const mbi_source_spmv_arrays_cu[] = {
   "\n"
   "// counts becomes its exclusive prefix sum; *total, which may be counts + blocks, the sum.\n"
   "// Launch: one block of 1024 threads. Shared: mbk_u32[33].\n"
-  "MBK_KERNEL MBK_BOUNDS(1024) mbk_arrays_offsets(mbk_u32 *counts, mbk_u64 blocks,\n"
-  "                                               mbk_u32 *total) {\n"
+  "MBK_KERNEL MBK_BOUNDS(1024)\n"
+  "    mbk_arrays_offsets(mbk_u32 *counts, mbk_u64 blocks, mbk_u32 *total) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  mbk_u32 *const warps = (mbk_u32 *)shared; // sums of the warps, then of those before each\n"
   "  mbk_u32 base = 0;\n"
@@ -2738,8 +2738,8 @@ static const char *const mbi_source_spmv_arrays_cu[] = {
   "    *total = base;\n"
   "  }\n"
   "}\n"
-  "\n",
-  "// Rows with a nonzero in row_id, in order, and where they start in row_start, which ends with\n"
+  "\n"
+  "// Rows with a nonzero in row_id, in order, and where they start in row_start, which ends with\n",
   "// the end of the last; the others in empty_id. offsets: from mbk_arrays_offsets. Shared:\n"
   "// mbk_u32[8].\n"
   "MBK_KERNEL MBK_BOUNDS(256)\n"
@@ -3412,13 +3412,14 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "                     const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,\n"
   "                     MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz,\n"
   "                     mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
-  "  const mbk_u64 tile = (mbk_u64)mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;\n"
+  "  const mbk_u32 tile = mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;\n"
   "  const mbk_u32 lane = mbk_lane();\n"
   "  if (tile >= tiles) {\n"
   "    return;\n"
   "  }\n"
-  "  const mbk_u64 start = tile * MBK_TILE_NONZEROS;\n"
-  "  const mbk_u32 ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;\n"
+  "  const mbk_u64 start = (mbk_u64)tile * MBK_TILE_NONZEROS;\n"
+  "  const mbk_u32 ends =\n"
+  "      lane < MBK_STEPS ? mbk_load(row_ends + (mbk_u64)tile * MBK_STEPS + lane) : 0;\n"
   "  mbk_u32 rank = mbk_load(tile_row + tile);\n"
   "  MBK_COMPUTE product[MBK_STEPS];\n"
   "  MBK_SCALARS_LOAD;\n"
@@ -3438,8 +3439,8 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "  } else if (start + MBK_TILE_NONZEROS <= nnz) {\n"
   "    mbk_scan_products<true>(col_ind + start, MBK_PATTERN ? values : values + start, x, 0,\n"
   "                            product);\n"
-  "  } else {\n"
-  "    mbk_scan_products<false>(col_ind + start, MBK_PATTERN ? values : values + start, x,\n",
+  "  } else {\n",
+  "    mbk_scan_products<false>(col_ind + start, MBK_PATTERN ? values : values + start, x,\n"
   "                             (mbk_u32)(nnz - start), product);\n"
   "  }\n"
   "\n"
@@ -3487,8 +3488,8 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "    tails[tile] = carry;\n"
   "  }\n"
   "}\n"
-  "\n"
-  "// The first row that ends in each tile: what the tiles before it hold of it, in their order,\n",
+  "\n",
+  "// The first row that ends in each tile: what the tiles before it hold of it, in their order,\n"
   "// then the tile's own part; and the rows that hold nothing. A row over many tiles is added up\n"
   "// by its warp, over very many by the thread block. Launch: MBK_FIXUP_THREADS tiles per block.\n"
   "// Shared: MBK_COMPUTE[MBK_FIXUP_THREADS / 32], then mbk_u32[MBK_FIXUP_THREADS / 32].\n"
@@ -3509,9 +3510,8 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "\n"
   "MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS)\n"
   "    mbk_scan_fixup(const MBK_ROW_PTR *row_start, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
-  "                   const mbk_u32 *empty_id, const MBK_COMPUTE *firsts,\n"
-  "                   const MBK_COMPUTE *tails, MBK_VECTOR *y, mbk_u64 tiles, mbk_u64 empty_rows,\n"
-  "                   MBK_SCALAR_PARAMETERS) {\n"
+  "                   const mbk_u32 *empty_id, const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails,\n"
+  "                   MBK_VECTOR *y, mbk_u64 tiles, mbk_u64 empty_rows, MBK_SCALAR_PARAMETERS) {\n"
   "  MBK_SCALARS_LOAD;\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  MBK_COMPUTE *const partial = (MBK_COMPUTE *)shared;\n"
@@ -3519,11 +3519,11 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "  const mbk_u64 at = (mbk_u64)mbk_block() * MBK_FIXUP_THREADS + mbk_thread();\n"
   "  const mbk_u32 warp = mbk_thread() / 32;\n"
   "#if MBK_EMPTY_ROWS\n"
-  "  for (mbk_u64 i = at; i < empty_rows; i += (mbk_u64)mbk_grid() * MBK_FIXUP_THREADS) {\n"
+  "  for (mbk_u64 i = at; i < empty_rows; i += (mbk_u64)mbk_grid() * MBK_FIXUP_THREADS) {\n",
   "    MBK_COMMIT(mbk_load(empty_id + i), MBK_ZERO);\n"
   "  }\n"
   "#endif\n"
-  "  mbk_u64 from = 0;\n",
+  "  mbk_u64 from = 0;\n"
   "  mbk_u32 rank = 0, length = 0; // of the row before this tile, in tiles\n"
   "  MBK_COMPUTE own = MBK_ZERO;\n"
   "  if (at < tiles) {\n"
@@ -3546,8 +3546,7 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "    const int leader = 31 - mbk_leading_zeros(left & (0u - left));\n"
   "    const mbk_u64 begin = mbk_shuffle(MBK_ALL, from, leader, 32);\n"
   "    const mbk_u64 end = mbk_shuffle(MBK_ALL, at, leader, 32);\n"
-  "    const MBK_COMPUTE sum =\n"
-  "        mbk_scan_reduce(mbk_scan_tails(tails, begin, end, mbk_lane(), 32));\n"
+  "    const MBK_COMPUTE sum = mbk_scan_reduce(mbk_scan_tails(tails, begin, end, mbk_lane(), 32));\n"
   "    if ((int)mbk_lane() == leader) {\n"
   "      MBK_COMMIT(MBK_ROW_OF(rank), MBK_ADD(sum, own));\n"
   "    }\n"
@@ -3560,11 +3559,10 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "  for (mbk_u32 w = 0; w < MBK_FIXUP_THREADS / 32; w++) {\n"
   "    for (left = very_long[w]; left != 0; left &= left - 1) {\n"
   "      const mbk_u32 leader = 31 - (mbk_u32)mbk_leading_zeros(left & (0u - left));\n"
-  "      const mbk_u64 end = (mbk_u64)mbk_block() * MBK_FIXUP_THREADS + w * 32 + leader;\n"
-  "      const mbk_u64 begin =\n"
-  "          (mbk_u64)(row_start[tile_row[end]] - MBK_BASE) / MBK_TILE_NONZEROS;\n",
-  "      const MBK_COMPUTE part = mbk_scan_reduce(\n"
-  "          mbk_scan_tails(tails, begin, end, mbk_thread(), MBK_FIXUP_THREADS));\n"
+  "      const mbk_u64 end = (mbk_u64)mbk_block() * MBK_FIXUP_THREADS + w * 32 + leader;\n",
+  "      const mbk_u64 begin = (mbk_u64)(row_start[tile_row[end]] - MBK_BASE) / MBK_TILE_NONZEROS;\n"
+  "      const MBK_COMPUTE part =\n"
+  "          mbk_scan_reduce(mbk_scan_tails(tails, begin, end, mbk_thread(), MBK_FIXUP_THREADS));\n"
   "      if (mbk_lane() == 0) {\n"
   "        partial[warp] = part;\n"
   "      }\n"
@@ -3584,7 +3582,8 @@ static const char *const mbi_source_spmv_scan_cu[] = {
 
 static const char *const mbi_source_spmv_rows_cu[] = {
   "// Lanes per row: y = alpha A x + beta y straight on CSR; MBK_LANES lanes of a warp share a row.\n"
-  "// Source: the vector kernel of Bell, Garland, SC09, with the lanes per row a constant (seed 003).\n"
+  "// Source: the vector kernel of Bell, Garland, SC09, with the lanes per row a constant (seed\n"
+  "// 003).\n"
   "#ifndef MBK_VALUE\n"
   "#error \"define MBK_VALUE: the type of the matrix's values in memory\"\n"
   "#endif\n"
@@ -3624,29 +3623,30 @@ static const char *const mbi_source_spmv_rows_cu[] = {
   "                     const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y, mbk_u64 rows,\n"
   "                     MBK_SCALAR_PARAMETERS) {\n"
   "  MBK_SCALARS_LOAD;\n"
-  "  const mbk_u64 row =\n"
-  "      ((mbk_u64)mbk_block() * MBK_THREADS + mbk_thread()) / MBK_LANES;\n"
+  "  const mbk_u64 row = ((mbk_u64)mbk_block() * MBK_THREADS + mbk_thread()) / MBK_LANES;\n"
   "  const mbk_u32 lane = mbk_thread() % MBK_LANES;\n"
   "  MBK_COMPUTE sum = MBK_ZERO;\n"
   "  if (row < rows && alpha != (MBK_COMPUTE)0) {\n",
-  "    const MBK_ROW_PTR end = mbk_load(row_ptr + row + 1) - MBK_BASE;\n"
-  "    for (MBK_ROW_PTR at = mbk_load(row_ptr + row) - MBK_BASE + (MBK_ROW_PTR)lane; at < end;\n"
-  "         at += MBK_LANES * MBK_UNROLL) {\n"
+  "    const MBK_ROW_PTR start = mbk_load(row_ptr + row);\n"
+  "    mbk_i64 at = (mbk_i64)start - MBK_BASE + lane;\n"
+  "    // Nonzeros from `at` on, counted down: 32-bit offsets may end where adding to them\n"
+  "    // overflows.\n"
+  "    MBK_ROW_PTR left = mbk_load(row_ptr + row + 1) - start - (MBK_ROW_PTR)lane;\n"
+  "    for (; left > 0; left -= MBK_LANES * MBK_UNROLL, at += MBK_LANES * MBK_UNROLL) {\n"
   "      mbk_i32 column[MBK_UNROLL];\n"
   "      MBK_COMPUTE product[MBK_UNROLL];\n"
   "#pragma unroll\n"
   "      for (int u = 0; u < MBK_UNROLL; u++) {\n"
-  "        const MBK_ROW_PTR k = at + u * MBK_LANES;\n"
-  "        if (k < end) {\n"
-  "          column[u] = MBK_MATRIX_LOAD(col_ind + k) - MBK_BASE;\n"
+  "        if (u * MBK_LANES < left) {\n"
+  "          column[u] = MBK_MATRIX_LOAD(col_ind + at + u * MBK_LANES) - MBK_BASE;\n"
   "#if !MBK_PATTERN\n"
-  "          product[u] = (MBK_COMPUTE)MBK_MATRIX_LOAD(values + k);\n"
+  "          product[u] = (MBK_COMPUTE)MBK_MATRIX_LOAD(values + at + u * MBK_LANES);\n"
   "#endif\n"
   "        }\n"
   "      }\n"
   "#pragma unroll\n"
   "      for (int u = 0; u < MBK_UNROLL; u++) {\n"
-  "        if (at + u * MBK_LANES < end) {\n"
+  "        if (u * MBK_LANES < left) {\n"
   "#if MBK_PATTERN\n"
   "          product[u] = (MBK_COMPUTE)mbk_load(x + column[u]);\n"
   "#else\n"
@@ -3656,7 +3656,7 @@ static const char *const mbi_source_spmv_rows_cu[] = {
   "      }\n"
   "#pragma unroll\n"
   "      for (int u = 0; u < MBK_UNROLL; u++) {\n"
-  "        if (at + u * MBK_LANES < end) {\n"
+  "        if (u * MBK_LANES < left) {\n"
   "          sum = MBK_ADD(sum, product[u]);\n"
   "        }\n"
   "      }\n"
@@ -3679,11 +3679,11 @@ static const char *const mbi_source_spmv_sliced_build_cuh[] = {
   "#endif\n"
   "\n"
   "// The length of each row and the rows in the order of the slices: as they come, or sorted by\n"
-  "// falling length within windows, where equal lengths keep their order; past the last row: length\n"
-  "// 0, row 2^32 - 1. Launch: one block of 512 threads per window. Shared: mbk_u64[MBK_WINDOW].\n"
-  "MBK_KERNEL MBK_BOUNDS(512)\n"
-  "    mbk_sliced_order(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mbk_u32 *length,\n"
-  "                     mbk_u32 *row_id) {\n"
+  "// falling length within windows, where equal lengths keep their order; past the last row:\n"
+  "// length 0, row 2^32 - 1. Launch: one block of 512 threads per window. Shared:\n"
+  "// mbk_u64[MBK_WINDOW].\n"
+  "MBK_KERNEL MBK_BOUNDS(512) mbk_sliced_order(const MBK_ROW_PTR *row_ptr, mbk_u64 rows,\n"
+  "                                            mbk_u32 *length, mbk_u32 *row_id) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  mbk_u64 *const keys = (mbk_u64 *)shared; // 2^32 - 1 - length, place in the window\n"
   "  const mbk_u64 first = (mbk_u64)mbk_block() * MBK_WINDOW;\n"
@@ -3707,10 +3707,10 @@ static const char *const mbi_source_spmv_sliced_build_cuh[] = {
   "  }\n"
   "#endif\n"
   "  for (mbk_u32 i = mbk_thread(); i < MBK_WINDOW; i += 512) {\n"
-  "    const mbk_u64 row = first + (mbk_u32)keys[i];\n"
   "    if (first + i < (rows + 31) / 32 * 32) {\n"
-  "      length[first + i] = (mbk_u32)(0xffffffffull - (keys[i] >> 32));\n",
-  "#if MBK_SORTED\n"
+  "      length[first + i] = (mbk_u32)(0xffffffffull - (keys[i] >> 32));\n"
+  "#if MBK_SORTED\n",
+  "      const mbk_u64 row = first + (mbk_u32)keys[i];\n"
   "      row_id[first + i] = row < rows ? (mbk_u32)row : 0xffffffffu;\n"
   "#endif\n"
   "    }\n"
@@ -3737,10 +3737,9 @@ static const char *const mbi_source_spmv_sliced_build_cuh[] = {
   "// Columns (from 0) and values to where the product finds them. Launch: one warp per slice, 128\n"
   "// threads per block.\n"
   "MBK_KERNEL MBK_BOUNDS(128)\n"
-  "    mbk_sliced_fill(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,\n"
-  "                    const MBK_VALUE *values, const mbk_u32 *slice_start, const mbk_u32 *length,\n"
-  "                    const mbk_u32 *row_id, mbk_u64 slices, mbk_i32 *columns,\n"
-  "                    MBK_VALUE *sliced_values) {\n"
+  "    mbk_sliced_fill(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
+  "                    const mbk_u32 *slice_start, const mbk_u32 *length, const mbk_u32 *row_id,\n"
+  "                    mbk_u64 slices, mbk_i32 *columns, MBK_VALUE *sliced_values) {\n"
   "  const mbk_u64 slice = (mbk_u64)mbk_block() * 4 + mbk_thread() / 32;\n"
   "  if (slice >= slices) {\n"
   "    return;\n"
@@ -3810,10 +3809,9 @@ static const char *const mbi_source_spmv_sliced_cu[] = {
   "\n"
   "// Launch: one warp per slice. slice_start counts columns of 32 slots.\n"
   "MBK_KERNEL MBK_BOUNDS(MBK_THREADS)\n"
-  "    mbk_sliced_product(const mbk_u32 *slice_start, const mbk_u32 *length,\n"
-  "                       const mbk_u32 *row_id, const mbk_i32 *columns, const MBK_VALUE *values,\n",
-  "                       const MBK_VECTOR *x, MBK_VECTOR *y, mbk_u64 rows,\n"
-  "                       MBK_SCALAR_PARAMETERS) {\n"
+  "    mbk_sliced_product(const mbk_u32 *slice_start, const mbk_u32 *length, const mbk_u32 *row_id,\n"
+  "                       const mbk_i32 *columns, const MBK_VALUE *values, const MBK_VECTOR *x,\n",
+  "                       MBK_VECTOR *y, mbk_u64 rows, MBK_SCALAR_PARAMETERS) {\n"
   "  MBK_SCALARS_LOAD;\n"
   "  const mbk_u64 thread = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread();\n"
   "  if (thread / 32 * 32 >= rows) {\n"
@@ -3981,7 +3979,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "9e3e56e99492d2f45259b9700fd5706f0bec52a5e0f0652cd9cb3247db664396"
+#define MBI_KERNEL_HASH "264ec2296685a2e127c132db60ac400843e8b87568567630f0972d9e31c7b99f"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -7930,15 +7928,15 @@ typedef struct mbi_device_csr {
 
 /* Rows that hold something, ranked: spmv/ranks.c. */
 typedef struct mbi_ranks {
-  uint64_t count;   /* rows with a nonzero */
-  uint64_t slots;   /* of slices of 32 rows as they come, each as wide as its longest row */
-  uint32_t longest; /* nonzeros of the longest row, at most 2^32 - 1 */
-  mbi_devptr row_start; /* ranks + 1 offsets; the plan's row_ptr where no row is empty */
+  uint64_t count;              /* rows with a nonzero */
+  uint64_t slots;              /* of slices of 32 rows as they come, each as wide as its longest row */
+  uint32_t longest;            /* nonzeros of the longest row, at most 2^32 - 1 */
+  mbi_devptr row_start;        /* ranks + 1 offsets; the plan's row_ptr where no row is empty */
   mbi_devptr row_id, empty_id; /* rows with and without a nonzero; 0 where no row is empty */
-  uint64_t bytes;       /* of the three, if owned */
-  mbi_devptr counts, offsets; /* scratch, and in it the rank of each block's first row */
+  uint64_t bytes;              /* of the three, if owned */
+  mbi_devptr counts, offsets;  /* scratch, and in it the rank of each block's first row */
   uint64_t blocks;
-  mbi_program program;
+  mbi_program program; /* until mbi_ranks_finish */
 } mbi_ranks;
 
 /* MERBIT's specialisation and TILE: spmv/merbit.c. */
@@ -8011,6 +8009,7 @@ struct merbit_plan {
   const mbi_cuda_method *cuda;
   mbi_program program;
   uint64_t schedule_bytes; /* what the method added to the CSR */
+  uint64_t read_bytes;     /* by a product, beside columns, values, vectors and carries */
   mbi_merbit merbit;
   mbi_scan_schedule scan;
   mbi_ranks ranks; /* where the choice or the method asks */
@@ -9043,7 +9042,7 @@ static merbit_status mbi_merbit_create(merbit_plan *plan) {
   }
   coordinates = (m->tiles + 1) * (uint64_t)m->tile_bytes;
   descriptors = m->tiles * (uint64_t)m->omega * (uint64_t)(m->descriptor_bits / 8);
-  plan->schedule_bytes = 2 * coordinates + descriptors;
+  plan->schedule_bytes = plan->read_bytes = 2 * coordinates + descriptors;
   status = mbi_merbit_specialise(plan);
   if (status == MERBIT_OK) {
     status = mbi_device_allocate(context, coordinates, "tile_x", &m->tile_x);
@@ -9167,9 +9166,16 @@ static const mbi_cuda_method mbi_merbit_method = {mbi_merbit_create, mbi_merbit_
                                                   mbi_merbit_info, mbi_merbit_describe, NULL};
 
 /* ==== >>spmv/ranks.c  which rows of a device CSR hold something =========================== */
-/* Which rows hold something, and how even they are: the GPU counts, and lists them where some are
- * empty and the method asks. */
+/* Which rows hold something, and how even they are: the GPU counts, and lists them where some
+ * are empty and the method asks. */
 #define MBI_RANKS_PER_BLOCK 1024
+
+/* What the plan's products do not need: the choice and the method are made. */
+static void mbi_ranks_finish(merbit_context *context, mbi_ranks *ranks) {
+  mbi_device_release(context, ranks->counts);
+  ranks->counts = ranks->offsets = 0;
+  mbi_program_destroy(context, &ranks->program);
+}
 
 static void mbi_ranks_destroy(merbit_context *context, mbi_ranks *ranks) {
   if (ranks->row_id != 0) {
@@ -9177,8 +9183,7 @@ static void mbi_ranks_destroy(merbit_context *context, mbi_ranks *ranks) {
     mbi_device_release(context, ranks->row_id);
     mbi_device_release(context, ranks->empty_id);
   }
-  mbi_device_release(context, ranks->counts);
-  mbi_program_destroy(context, &ranks->program);
+  mbi_ranks_finish(context, ranks);
   memset(ranks, 0, sizeof *ranks);
 }
 
@@ -9192,13 +9197,13 @@ static merbit_status mbi_ranks_create(merbit_context *context, const mbi_device_
   uint32_t answer[4] = {0, 0, 0, 0};
   merbit_status status;
   memset(ranks, 0, sizeof *ranks);
-  ranks->row_start = csr->row_ptr;
-  ranks->blocks = blocks;
   if (blocks == 0) {
+    ranks->row_start = csr->row_ptr;
     return MERBIT_OK;
   }
-  status =
-      mbi_arrays_program(context, csr->offset_type, MERBIT_INDEX_32, csr->base, &ranks->program);
+  ranks->blocks = blocks;
+  status = mbi_arrays_program(context, csr->offset_type, MERBIT_INDEX_32, csr->base,
+                              &ranks->program);
   if (status == MERBIT_OK) {
     status = mbi_program_kernel(context, &ranks->program, "mbk_arrays_count", &count);
   }
@@ -9235,10 +9240,21 @@ static merbit_status mbi_ranks_create(merbit_context *context, const mbi_device_
   if (status == MERBIT_OK) {
     status = mbi_device_download(context, answer, ranks->counts, sizeof answer);
   }
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  ranks->row_start = csr->row_ptr;
   ranks->slots = 32 * ((uint64_t)answer[1] << 32 | answer[0]);
   ranks->count = answer[2];
   ranks->longest = answer[3];
-  return status;
+  return MERBIT_OK;
+}
+
+/* For a method, unless the choice has counted already. */
+static merbit_status mbi_ranks_need(merbit_plan *plan) {
+  return plan->ranks.row_start != 0
+             ? MERBIT_OK
+             : mbi_ranks_create(plan->context, &plan->device, &plan->ranks);
 }
 
 /* List the rows; after mbi_ranks_create, where some are empty. */
@@ -9250,7 +9266,8 @@ static merbit_status mbi_ranks_compact(merbit_context *context, const mbi_device
   uint64_t row_count = csr->rows;
   mbi_devptr row_ptr = csr->row_ptr;
   void *compact = NULL, *arguments[6];
-  merbit_status status = mbi_program_kernel(context, &ranks->program, "mbk_arrays_compact", &compact);
+  merbit_status status =
+      mbi_program_kernel(context, &ranks->program, "mbk_arrays_compact", &compact);
   if (status == MERBIT_OK) {
     status = mbi_device_allocate(context, ids, "ranks of rows", &ranks->row_id);
   }
@@ -9269,17 +9286,26 @@ static merbit_status mbi_ranks_compact(merbit_context *context, const mbi_device
     arguments[3] = &ranks->row_id;
     arguments[4] = &ranks->row_start;
     arguments[5] = &ranks->empty_id;
-    status = mbi_device_launch(context, compact, "mbk_arrays_compact", (int64_t)ranks->blocks, 256,
-                               (unsigned)(8 * sizeof(uint32_t)), NULL, arguments);
+    status = mbi_device_launch(context, compact, "mbk_arrays_compact", (int64_t)ranks->blocks,
+                               256, (unsigned)(8 * sizeof(uint32_t)), NULL, arguments);
   }
   return status == MERBIT_OK ? mbi_device_synchronize(context, NULL) : status;
 }
 
 /* ==== >>spmv/scan.c  CUDA: tiles of nonzeros, segmented sums by shuffles ================== */
-/* ---- Encode: from the plan's wishes to sizes -------------------------------------------------- */
+/* ---- Encode: from the plan's wishes to sizes --------------------------------------------- */
 
 #define MBI_SCAN_BUILD_THREADS 128
 #define MBI_SCAN_FIXUP_THREADS 512
+
+/* Blocks that leave registers for as many warps as hide the gathers of x: measured, more for
+ * f32. Lanes with more steps, each of which keeps a product, would spill: they get all they
+ * want. */
+static int mbi_scan_resident(merbit_type type, int steps, int threads) {
+  const int single = type == MERBIT_F32;
+  const int blocks = (steps > (single ? 16 : 12) ? 512 : single ? 2048 : 1536) / threads;
+  return blocks > 16 ? 16 : blocks < 1 ? 1 : blocks;
+}
 
 /* Sizes of the specialisation; needs plan->ranks. */
 static merbit_status mbi_scan_size(merbit_plan *plan) {
@@ -9294,7 +9320,8 @@ static merbit_status mbi_scan_size(merbit_plan *plan) {
   }
   if (s->threads < 32 || s->threads > 1024 || s->threads % 32 != 0) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "plan_desc.block_threads is %d; use a multiple of 32 up to 1024", s->threads);
+                    "plan_desc.block_threads is %d; use a multiple of 32 up to 1024",
+                    s->threads);
   }
   tile = 32 * (uint64_t)s->steps;
   s->tiles = (plan->device.nnz + tile - 1) / tile;
@@ -9302,9 +9329,7 @@ static merbit_status mbi_scan_size(merbit_plan *plan) {
       s->tiles * 32 < 4096 * (uint64_t)context->device.multiprocessors) {
     s->threads = 128;
   }
-  /* Registers for as many warps as hide the gathers of x: measured, more for f32. */
-  s->resident = (plan->type == MERBIT_F32 ? 2048 : 1536) / s->threads;
-  s->resident = s->resident > 16 ? 16 : s->resident < 1 ? 1 : s->resident;
+  s->resident = mbi_scan_resident(plan->type, s->steps, s->threads);
   s->blocks = (s->tiles * 32 + (uint64_t)s->threads - 1) / (uint64_t)s->threads;
   s->depth = mbi_log2_ceiling(plan->ranks.longest < 32 ? plan->ranks.longest : 32);
   s->fixup_blocks = (s->tiles + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS;
@@ -9315,7 +9340,7 @@ static merbit_status mbi_scan_size(merbit_plan *plan) {
     const uint64_t useful = wanted < most ? wanted : most;
     s->fixup_blocks = s->fixup_blocks < useful ? useful : s->fixup_blocks;
   }
-  if (s->blocks > (uint64_t)INT32_MAX) {
+  if (s->tiles > (uint64_t)INT32_MAX) {
     return mbi_fail(context, MERBIT_TOO_LARGE,
                     "%" PRIu64 " nonzeros make %" PRIu64 " tiles; raise plan_desc.sigma",
                     plan->device.nnz, s->tiles);
@@ -9323,7 +9348,7 @@ static merbit_status mbi_scan_size(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* ---- Specialise: one program with the three kernels ------------------------------------------- */
+/* ---- Specialise: one program with the three kernels -------------------------------------- */
 
 static void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   const mbi_scan_schedule *s = &plan->scan;
@@ -9355,7 +9380,7 @@ static merbit_status mbi_scan_specialise(merbit_plan *plan) {
   return status;
 }
 
-/* ---- Launch: build the schedule once, then products ------------------------------------------- */
+/* ---- Launch: build the schedule once, then products -------------------------------------- */
 
 static merbit_status mbi_scan_build(merbit_plan *plan) {
   mbi_scan_schedule *s = &plan->scan;
@@ -9373,8 +9398,8 @@ static merbit_status mbi_scan_build(merbit_plan *plan) {
   arguments[4] = &s->row_ends;
   arguments[5] = &s->tile_row;
   status = mbi_device_launch(
-      plan->context, s->build, "mbk_scan_build", ((int64_t)s->tiles + block_tiles - 1) / block_tiles,
-      MBI_SCAN_BUILD_THREADS,
+      plan->context, s->build, "mbk_scan_build",
+      ((int64_t)s->tiles + block_tiles - 1) / block_tiles, MBI_SCAN_BUILD_THREADS,
       (unsigned)(MBI_SCAN_BUILD_THREADS / 32 * (size_t)s->steps * sizeof(uint32_t)), NULL,
       arguments);
   return status == MERBIT_OK ? mbi_device_synchronize(plan->context, NULL) : status;
@@ -9385,14 +9410,12 @@ static merbit_status mbi_scan_create(merbit_plan *plan) {
   mbi_scan_schedule *s = &plan->scan;
   merbit_context *context = plan->context;
   uint64_t words, tile_rows;
-  merbit_status status = MERBIT_OK;
+  merbit_status status;
   if (plan->device.rows >= UINT32_MAX) {
-    return mbi_fail(context, MERBIT_TOO_LARGE, "the scan takes fewer than 2^32 - 1 rows, not %" PRIu64,
-                    plan->device.rows);
+    return mbi_fail(context, MERBIT_TOO_LARGE,
+                    "the scan takes fewer than 2^32 - 1 rows, not %" PRIu64, plan->device.rows);
   }
-  if (plan->ranks.row_start == 0) {
-    status = mbi_ranks_create(context, &plan->device, &plan->ranks);
-  }
+  status = mbi_ranks_need(plan);
   if (status == MERBIT_OK && plan->ranks.count < plan->device.rows) {
     status = mbi_ranks_compact(context, &plan->device, &plan->ranks);
   }
@@ -9412,6 +9435,8 @@ static merbit_status mbi_scan_create(merbit_plan *plan) {
   }
   if (status == MERBIT_OK) {
     plan->schedule_bytes = words + tile_rows + plan->ranks.bytes;
+    plan->read_bytes = words + 2 * tile_rows;
+    plan->read_bytes += s->empty_rows > 0 ? plan->device.rows * sizeof(uint32_t) : 0;
     status = mbi_scan_build(plan);
   }
   return status;
@@ -9450,8 +9475,8 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
   arguments[11] = (void *)(uintptr_t)alpha;
   arguments[12] = (void *)(uintptr_t)beta;
   if (s->blocks > 0) {
-    status = mbi_device_launch(plan->context, s->product, "mbk_scan_product", (int64_t)s->blocks,
-                               s->threads, 0, stream, arguments);
+    status = mbi_device_launch(plan->context, s->product, "mbk_scan_product",
+                               (int64_t)s->blocks, s->threads, 0, stream, arguments);
   }
   if (status != MERBIT_OK || s->fixup_blocks == 0) {
     return status;
@@ -9467,14 +9492,14 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
   arguments[8] = &s->empty_rows;
   arguments[9] = (void *)(uintptr_t)alpha;
   arguments[10] = (void *)(uintptr_t)beta;
-  return mbi_device_launch(plan->context, s->fixup, "mbk_scan_fixup", (int64_t)s->fixup_blocks,
-                           MBI_SCAN_FIXUP_THREADS,
-                           (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 *
-                                      (mbi_type_size(plan->type) + sizeof(uint32_t))),
-                           stream, arguments);
+  return mbi_device_launch(
+      plan->context, s->fixup, "mbk_scan_fixup", (int64_t)s->fixup_blocks,
+      MBI_SCAN_FIXUP_THREADS,
+      (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (mbi_type_size(plan->type) + sizeof(uint32_t))),
+      stream, arguments);
 }
 
-/* ---- Describe --------------------------------------------------------------------------------- */
+/* ---- Describe ---------------------------------------------------------------------------- */
 
 static void mbi_scan_info(const merbit_plan *plan, merbit_plan_info *info) {
   const mbi_scan_schedule *s = &plan->scan;
@@ -9486,18 +9511,23 @@ static void mbi_scan_info(const merbit_plan *plan, merbit_plan_info *info) {
 
 static int mbi_scan_describe(const merbit_plan *plan, char *text, size_t size) {
   const mbi_scan_schedule *s = &plan->scan;
-  return snprintf(text, size, "%" PRIu64 " tiles of 32 x %d, scan depth %d, %" PRIu64
+  return snprintf(text, size,
+                  "%" PRIu64 " tiles of 32 x %d, scan depth %d, %" PRIu64
                   " empty rows, %d threads%s",
                   s->tiles, s->steps, s->depth, s->empty_rows, s->threads,
                   plan->once ? ", matrix past the caches" : "");
 }
 
-static const mbi_cuda_method mbi_scan_method = {mbi_scan_create, mbi_scan_destroy,
-                                                mbi_scan_carry_bytes, mbi_scan_multiply,
-                                                mbi_scan_info, mbi_scan_describe, NULL};
+static const mbi_cuda_method mbi_scan_method = {mbi_scan_create,
+                                                mbi_scan_destroy,
+                                                mbi_scan_carry_bytes,
+                                                mbi_scan_multiply,
+                                                mbi_scan_info,
+                                                mbi_scan_describe,
+                                                NULL};
 
 /* ==== >>spmv/rows.c  CUDA: lanes per row ================================================== */
-/* ---- Encode: lanes per row and loads in flight ------------------------------------------------ */
+/* ---- Encode: lanes per row and loads in flight ------------------------------------------- */
 
 /* Lanes so that one batch of loads takes a row of average length. */
 static merbit_status mbi_rows_size(merbit_plan *plan) {
@@ -9515,7 +9545,8 @@ static merbit_status mbi_rows_size(merbit_plan *plan) {
   }
   if (r->lanes < 1 || r->lanes > 32 || (r->lanes & (r->lanes - 1)) != 0) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "plan_desc.omega is %d; lanes per row are a power of two up to 32", r->lanes);
+                    "plan_desc.omega is %d; lanes per row are a power of two up to 32",
+                    r->lanes);
   }
   r->unroll = plan->desc.sigma;
   if (r->unroll == 0) {
@@ -9525,21 +9556,31 @@ static merbit_status mbi_rows_size(merbit_plan *plan) {
   r->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : 256;
   if (r->unroll < 1 || r->unroll > 32 || r->threads < 32 || r->threads > 1024 ||
       r->threads % 32 != 0) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "plan_desc.sigma is %d and block_threads %d; use 1 to 32, and a multiple of 32 "
-                    "up to 1024",
-                    r->unroll, r->threads);
+    return mbi_fail(
+        context, MERBIT_INVALID_ARGUMENT,
+        "plan_desc.sigma is %d and block_threads %d; use 1 to 32, and a multiple of 32 "
+        "up to 1024",
+        r->unroll, r->threads);
   }
   groups = (uint64_t)(r->threads / r->lanes);
   r->blocks = (plan->device.rows + groups - 1) / groups;
   if (r->blocks > (uint64_t)INT32_MAX) {
-    return mbi_fail(context, MERBIT_TOO_LARGE, "%" PRIu64 " rows are too many for lanes per row",
-                    plan->device.rows);
+    return mbi_fail(context, MERBIT_TOO_LARGE,
+                    "%" PRIu64 " rows are too many for lanes per row", plan->device.rows);
   }
   return MERBIT_OK;
 }
 
-/* ---- Specialise ------------------------------------------------------------------------------- */
+/* ---- Specialise -------------------------------------------------------------------------- */
+
+static void mbi_rows_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+  const mbi_rows *r = &plan->rows;
+  mbi_plan_preamble(plan, preamble);
+  mbi_preamble_define_int(preamble, "MBK_LANES", r->lanes);
+  mbi_preamble_define_int(preamble, "MBK_UNROLL", r->unroll);
+  mbi_preamble_define_int(preamble, "MBK_ONCE", plan->once);
+  mbi_preamble_define_int(preamble, "MBK_THREADS", r->threads);
+}
 
 static merbit_status mbi_rows_create(merbit_plan *plan) {
   mbi_rows *r = &plan->rows;
@@ -9548,11 +9589,9 @@ static merbit_status mbi_rows_create(merbit_plan *plan) {
   if (status != MERBIT_OK) {
     return status;
   }
-  mbi_plan_preamble(plan, &preamble);
-  mbi_preamble_define_int(&preamble, "MBK_LANES", r->lanes);
-  mbi_preamble_define_int(&preamble, "MBK_UNROLL", r->unroll);
-  mbi_preamble_define_int(&preamble, "MBK_ONCE", plan->once);
-  mbi_preamble_define_int(&preamble, "MBK_THREADS", r->threads);
+  plan->read_bytes =
+      (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type);
+  mbi_rows_preamble(plan, &preamble);
   status = mbi_program_create(plan->context, "spmv/rows.cu", &preamble, &plan->program);
   if (status == MERBIT_OK) {
     status = mbi_program_kernel(plan->context, &plan->program, "mbk_rows_product", &r->product);
@@ -9569,7 +9608,7 @@ static uint64_t mbi_rows_carry_bytes(const merbit_plan *plan) {
   return 0;
 }
 
-/* ---- Launch ----------------------------------------------------------------------------------- */
+/* ---- Launch ------------------------------------------------------------------------------ */
 
 static merbit_status mbi_rows_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,
                                        mbi_devptr x, const void *beta, mbi_devptr y,
@@ -9592,7 +9631,7 @@ static merbit_status mbi_rows_multiply(merbit_plan *plan, mbi_devptr carries, co
                            r->threads, 0, stream, arguments);
 }
 
-/* ---- Describe --------------------------------------------------------------------------------- */
+/* ---- Describe ---------------------------------------------------------------------------- */
 
 static void mbi_rows_info(const merbit_plan *plan, merbit_plan_info *info) {
   info->sigma = plan->rows.unroll;
@@ -9606,12 +9645,16 @@ static int mbi_rows_describe(const merbit_plan *plan, char *text, size_t size) {
                   r->lanes == 1 ? "" : "s", r->unroll, r->threads);
 }
 
-static const mbi_cuda_method mbi_rows_method = {mbi_rows_create, mbi_rows_destroy,
-                                                mbi_rows_carry_bytes, mbi_rows_multiply,
-                                                mbi_rows_info, mbi_rows_describe, NULL};
+static const mbi_cuda_method mbi_rows_method = {mbi_rows_create,
+                                                mbi_rows_destroy,
+                                                mbi_rows_carry_bytes,
+                                                mbi_rows_multiply,
+                                                mbi_rows_info,
+                                                mbi_rows_describe,
+                                                NULL};
 
 /* ==== >>spmv/sliced.c  CUDA: slices of rows stored column by column ======================= */
-/* ---- Encode: windows, slices, loads in flight ------------------------------------------------- */
+/* ---- Encode: windows, slices, loads in flight -------------------------------------------- */
 
 #define MBI_SLICED_WINDOW 1024
 #define MBI_SLICED_BUILD_THREADS 128
@@ -9619,40 +9662,57 @@ static const mbi_cuda_method mbi_rows_method = {mbi_rows_create, mbi_rows_destro
 static merbit_status mbi_sliced_size(merbit_plan *plan) {
   mbi_sliced *s = &plan->sliced;
   merbit_context *context = plan->context;
-  const uint64_t rows = plan->device.rows > 0 ? plan->device.rows : 1;
   s->unroll = plan->desc.sigma != 0 ? plan->desc.sigma : 4;
   s->sorted = plan->desc.omega != 1;
   s->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : 256;
   if (s->unroll < 1 || s->unroll > 32 || s->threads < 32 || s->threads > 1024 ||
       s->threads % 32 != 0) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "plan_desc.sigma is %d and block_threads %d; use 1 to 32, and a multiple of 32 "
-                    "up to 1024",
-                    s->unroll, s->threads);
+    return mbi_fail(
+        context, MERBIT_INVALID_ARGUMENT,
+        "plan_desc.sigma is %d and block_threads %d; use 1 to 32, and a multiple of 32 "
+        "up to 1024",
+        s->unroll, s->threads);
   }
   s->slices = (plan->device.rows + 31) / 32;
   s->blocks = (s->slices * 32 + (uint64_t)s->threads - 1) / (uint64_t)s->threads;
-  if (rows >= UINT32_MAX || s->blocks > (uint64_t)INT32_MAX) {
+  if (plan->device.rows >= UINT32_MAX || s->blocks > (uint64_t)INT32_MAX) {
     return mbi_fail(context, MERBIT_TOO_LARGE, "%" PRIu64 " rows are too many for slices",
                     plan->device.rows);
   }
   return MERBIT_OK;
 }
 
-/* ---- Specialise ------------------------------------------------------------------------------- */
+/* Lengths and the starts of slices are 32-bit; needs plan->ranks. */
+static merbit_status mbi_sliced_check(const merbit_plan *plan) {
+  const mbi_ranks *ranks = &plan->ranks;
+  if (ranks->longest > INT32_MAX || ranks->slots / 32 > UINT32_MAX) {
+    return mbi_fail(plan->context, MERBIT_TOO_LARGE,
+                    "slices of 32 rows would take %" PRIu64 " slots, and %" PRIu32
+                    " for one row; use another plan_desc.method",
+                    ranks->slots, ranks->longest);
+  }
+  return MERBIT_OK;
+}
+
+/* ---- Specialise -------------------------------------------------------------------------- */
+
+static void mbi_sliced_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+  const mbi_sliced *s = &plan->sliced;
+  mbi_plan_preamble(plan, preamble);
+  mbi_preamble_define_int(preamble, "MBK_UNROLL", s->unroll);
+  mbi_preamble_define_int(preamble, "MBK_SORTED", s->sorted);
+  mbi_preamble_define_int(preamble, "MBK_ONCE", plan->once);
+  mbi_preamble_define_int(preamble, "MBK_THREADS", s->threads);
+}
 
 static merbit_status mbi_sliced_specialise(merbit_plan *plan) {
-  static const char *const names[4] = {"mbk_sliced_order", "mbk_sliced_width", "mbk_sliced_fill",
-                                       "mbk_sliced_product"};
+  static const char *const names[4] = {"mbk_sliced_order", "mbk_sliced_width",
+                                       "mbk_sliced_fill", "mbk_sliced_product"};
   mbi_sliced *s = &plan->sliced;
   mbi_preamble preamble;
   merbit_status status;
   int i;
-  mbi_plan_preamble(plan, &preamble);
-  mbi_preamble_define_int(&preamble, "MBK_UNROLL", s->unroll);
-  mbi_preamble_define_int(&preamble, "MBK_SORTED", s->sorted);
-  mbi_preamble_define_int(&preamble, "MBK_ONCE", plan->once);
-  mbi_preamble_define_int(&preamble, "MBK_THREADS", s->threads);
+  mbi_sliced_preamble(plan, &preamble);
   status = mbi_program_create(plan->context, "spmv/sliced.cu", &preamble, &plan->program);
   for (i = 0; i < 4 && status == MERBIT_OK; i++) {
     status = mbi_program_kernel(plan->context, &plan->program, names[i], &s->kernels[i]);
@@ -9660,7 +9720,7 @@ static merbit_status mbi_sliced_specialise(merbit_plan *plan) {
   return status;
 }
 
-/* ---- Launch: build, fill, multiply ------------------------------------------------------------ */
+/* ---- Launch: build, fill, multiply ------------------------------------------------------- */
 
 static int64_t mbi_sliced_build_blocks(const mbi_sliced *s) {
   return ((int64_t)s->slices * 32 + MBI_SLICED_BUILD_THREADS - 1) / MBI_SLICED_BUILD_THREADS;
@@ -9672,7 +9732,6 @@ static merbit_status mbi_sliced_build(merbit_plan *plan, uint64_t *columns) {
   merbit_context *context = plan->context;
   const uint64_t places = s->slices * 32 * sizeof(uint32_t);
   mbi_devptr total;
-  mbi_program program;
   void *offsets = NULL, *arguments[4];
   uint32_t sum = 0;
   merbit_status status = mbi_device_allocate(context, places, "lengths of rows", &s->length);
@@ -9680,8 +9739,8 @@ static merbit_status mbi_sliced_build(merbit_plan *plan, uint64_t *columns) {
     status = mbi_device_allocate(context, places, "rows of slices", &s->row_id);
   }
   if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, (s->slices + 1) * sizeof(uint32_t), "starts of slices",
-                                 &s->slice_start);
+    status = mbi_device_allocate(context, (s->slices + 1) * sizeof(uint32_t),
+                                 "starts of slices", &s->slice_start);
   }
   if (status == MERBIT_OK) {
     arguments[0] = &plan->device.row_ptr;
@@ -9701,15 +9760,9 @@ static merbit_status mbi_sliced_build(merbit_plan *plan, uint64_t *columns) {
                                mbi_sliced_build_blocks(s), MBI_SLICED_BUILD_THREADS, 0, NULL,
                                arguments);
   }
-  if (status != MERBIT_OK) {
-    return status;
+  if (status == MERBIT_OK) {
+    status = mbi_program_kernel(context, &plan->ranks.program, "mbk_arrays_offsets", &offsets);
   }
-  status = mbi_arrays_program(context, plan->device.offset_type, MERBIT_INDEX_32,
-                              plan->device.base, &program);
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  status = mbi_program_kernel(context, &program, "mbk_arrays_offsets", &offsets);
   total = s->slice_start + s->slices * sizeof(uint32_t);
   if (status == MERBIT_OK) {
     arguments[0] = &s->slice_start;
@@ -9721,7 +9774,6 @@ static merbit_status mbi_sliced_build(merbit_plan *plan, uint64_t *columns) {
   if (status == MERBIT_OK) {
     status = mbi_device_download(context, &sum, total, sizeof sum);
   }
-  mbi_program_destroy(context, &program);
   *columns = sum;
   return status;
 }
@@ -9754,21 +9806,28 @@ static merbit_status mbi_sliced_create(merbit_plan *plan) {
   if (status != MERBIT_OK || s->slices == 0) {
     return status;
   }
-  status = mbi_sliced_specialise(plan);
+  status = mbi_ranks_need(plan);
+  if (status == MERBIT_OK) {
+    status = mbi_sliced_check(plan);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_sliced_specialise(plan);
+  }
   if (status == MERBIT_OK) {
     status = mbi_sliced_build(plan, &columns);
   }
   s->slots = columns * 32;
   if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, s->slots * sizeof(int32_t), "sliced columns",
-                                 &s->columns);
+    status =
+        mbi_device_allocate(context, s->slots * sizeof(int32_t), "sliced columns", &s->columns);
   }
   if (status == MERBIT_OK && plan->device.values != 0) {
     status = mbi_device_allocate(context, s->slots * size, "sliced values", &s->values);
   }
   if (status == MERBIT_OK) {
-    plan->schedule_bytes = (s->slices * 33 + 1) * sizeof(uint32_t) +
-                           s->slots * (sizeof(int32_t) + (s->values != 0 ? size : 0));
+    plan->read_bytes = (s->slices * (s->sorted ? 65 : 33) + 1) * sizeof(uint32_t);
+    plan->schedule_bytes =
+        plan->read_bytes + s->slots * (sizeof(int32_t) + (s->values != 0 ? size : 0));
     status = mbi_sliced_fill(plan);
   }
   return status;
@@ -9803,11 +9862,11 @@ static merbit_status mbi_sliced_multiply(merbit_plan *plan, mbi_devptr carries,
   arguments[7] = &plan->device.rows;
   arguments[8] = (void *)(uintptr_t)alpha;
   arguments[9] = (void *)(uintptr_t)beta;
-  return mbi_device_launch(plan->context, s->kernels[3], "mbk_sliced_product", (int64_t)s->blocks,
-                           s->threads, 0, stream, arguments);
+  return mbi_device_launch(plan->context, s->kernels[3], "mbk_sliced_product",
+                           (int64_t)s->blocks, s->threads, 0, stream, arguments);
 }
 
-/* ---- Describe --------------------------------------------------------------------------------- */
+/* ---- Describe ---------------------------------------------------------------------------- */
 
 static void mbi_sliced_info(const merbit_plan *plan, merbit_plan_info *info) {
   info->sigma = plan->sliced.unroll;
@@ -9818,16 +9877,15 @@ static void mbi_sliced_info(const merbit_plan *plan, merbit_plan_info *info) {
 
 static int mbi_sliced_describe(const merbit_plan *plan, char *text, size_t size) {
   const mbi_sliced *s = &plan->sliced;
-  return snprintf(text, size,
-                  "%" PRIu64 " slices of 32 rows%s, %.1f%% of the slots filled, %d threads",
-                  s->slices, s->sorted ? " sorted in windows of 1024" : "",
-                  s->slots > 0 ? 100.0 * (double)plan->device.nnz / (double)s->slots : 100.0,
-                  s->threads);
+  return snprintf(
+      text, size, "%" PRIu64 " slices of 32 rows%s, %.1f%% of the slots filled, %d threads",
+      s->slices, s->sorted ? " sorted in windows of 1024" : "",
+      s->slots > 0 ? 100.0 * (double)plan->device.nnz / (double)s->slots : 100.0, s->threads);
 }
 
-static const mbi_cuda_method mbi_sliced_method = {mbi_sliced_create, mbi_sliced_destroy,
-                                                  mbi_rows_carry_bytes, mbi_sliced_multiply,
-                                                  mbi_sliced_info, mbi_sliced_describe, mbi_sliced_fill};
+static const mbi_cuda_method mbi_sliced_method = {
+    mbi_sliced_create, mbi_sliced_destroy,  mbi_rows_carry_bytes, mbi_sliced_multiply,
+    mbi_sliced_info,   mbi_sliced_describe, mbi_sliced_fill};
 
 /* ==== >>spmv/choose.c  which method a plan on CUDA takes ================================== */
 /* The method of a plan on CUDA, from counts that the GPU takes of its rows. */
@@ -9851,36 +9909,40 @@ static const mbi_cuda_method *mbi_cuda_method_of(merbit_method method) {
 /* Rows of some length, of which slices of 32 waste little: no row ends need to be found. */
 static int mbi_choose_sliced(const merbit_plan *plan) {
   const mbi_ranks *ranks = &plan->ranks;
-  return plan->desc.expected_calls >= MBI_SLICED_PAYS && plan->device.nnz >= 4 * plan->device.rows &&
-         ranks->slots / 5 <= plan->device.nnz / 3;
+  return plan->desc.expected_calls >= MBI_SLICED_PAYS &&
+         plan->device.nnz >= 4 * plan->device.rows && ranks->slots / 5 <= plan->device.nnz / 3;
 }
 
-/* Set plan->method and plan->cuda and make it. AUTO: SLICED for even rows, else SCAN, else, beyond
- * 2^32 - 2 rows, MERBIT. */
+/* Set plan->method and plan->cuda and make it. AUTO: SLICED for even rows, else SCAN; MERBIT
+ * beyond 2^32 - 2 rows. */
 static merbit_status mbi_choose(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const int any = plan->method == MERBIT_METHOD_AUTO;
-  merbit_status status = MERBIT_OK;
+  char reason[384];
+  merbit_status status;
   plan->once = plan->device.nnz >= 8 * plan->device.rows;
   if (any) {
     plan->method = MERBIT_METHOD_MERBIT;
     if (plan->device.rows < UINT32_MAX) {
       status = mbi_ranks_create(context, &plan->device, &plan->ranks);
+      if (status != MERBIT_OK) {
+        return status;
+      }
       plan->method = mbi_choose_sliced(plan) ? MERBIT_METHOD_SLICED : MERBIT_METHOD_SCAN;
     }
   }
   plan->cuda = mbi_cuda_method_of(plan->method);
-  if (status == MERBIT_OK) {
-    status = plan->cuda->create(plan);
-  }
+  status = plan->cuda->create(plan);
   if (any && status == MERBIT_DEVICE_OUT_OF_MEMORY && plan->method == MERBIT_METHOD_SLICED) {
     plan->cuda->destroy(plan);
     memset(&plan->sliced, 0, sizeof plan->sliced);
-    memset(&plan->program, 0, sizeof plan->program);
-    plan->method = MERBIT_METHOD_SCAN; /* which does not copy the matrix */
+    mbi_forgive(context, reason, sizeof reason);
+    mbi_log(context, "this plan takes the scan, which does not copy the matrix: %s", reason);
+    plan->method = MERBIT_METHOD_SCAN;
     plan->cuda = mbi_cuda_method_of(plan->method);
     status = plan->cuda->create(plan);
   }
+  mbi_ranks_finish(context, &plan->ranks);
   return status;
 }
 
@@ -10096,6 +10158,8 @@ static void mbi_plan_release_cuda(merbit_plan *plan) {
     mbi_device_csr_destroy(plan->context, &plan->device);
     mbi_device_leave(plan->context);
   }
+  plan->cuda = NULL;
+  memset(&plan->program, 0, sizeof plan->program);
   memset(&plan->merbit, 0, sizeof plan->merbit);
   memset(&plan->scan, 0, sizeof plan->scan);
   memset(&plan->rows, 0, sizeof plan->rows);
@@ -10396,7 +10460,7 @@ static int64_t mbi_plan_product_bytes(const merbit_plan *plan) {
   const int64_t vectors = (rows + cols) * size;
   const int64_t columns = nnz * (int64_t)sizeof(int32_t);
   if (plan->side == MERBIT_SIDE_CUDA) {
-    return values + columns + vectors + (int64_t)plan->schedule_bytes +
+    return values + columns + vectors + (int64_t)plan->read_bytes +
            2 * (int64_t)plan->cuda->carry_bytes(plan);
   }
   return values + columns + vectors + (rows + 1) * (int64_t)mbi_index_bytes(plan->csr.offset_type);

@@ -78,14 +78,14 @@ template <class T> MBK_DEVICE T mbk_load(const T *address) {
   return __ldg(address);
 }
 
-// Start to bring the line of `address` into L2.
-template <class T> MBK_DEVICE void mbk_prefetch(const T *address) {
-  asm volatile("prefetch.global.L2 [%0];" : : "l"(address));
-}
-
 // The same, for data that is read once: the caches are left to others.
 template <class T> MBK_DEVICE T mbk_load_once(const T *address) {
   return __ldcs(address);
+}
+
+// Start to bring the line of `address` into L2.
+template <class T> MBK_DEVICE void mbk_prefetch(const T *address) {
+  asm volatile("prefetch.global.L2 [%0];" : : "l"(address));
 }
 
 #endif

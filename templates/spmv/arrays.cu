@@ -40,7 +40,7 @@ MBK_KERNEL MBK_BOUNDS(256)
   }
 }
 
-// ---- Rows that hold something ------------------------------------------------------------------
+// ---- Rows that hold something ---------------------------------------------------------------
 
 // Rows per block of the two kernels below: four for each of 256 threads.
 #define MBK_ROWS_PER_BLOCK 1024
@@ -91,8 +91,8 @@ MBK_KERNEL MBK_BOUNDS(256)
 
 // counts becomes its exclusive prefix sum; *total, which may be counts + blocks, the sum.
 // Launch: one block of 1024 threads. Shared: mbk_u32[33].
-MBK_KERNEL MBK_BOUNDS(1024) mbk_arrays_offsets(mbk_u32 *counts, mbk_u64 blocks,
-                                               mbk_u32 *total) {
+MBK_KERNEL MBK_BOUNDS(1024)
+    mbk_arrays_offsets(mbk_u32 *counts, mbk_u64 blocks, mbk_u32 *total) {
   MBK_SHARED_MEMORY(shared);
   mbk_u32 *const warps = (mbk_u32 *)shared; // sums of the warps, then of those before each
   mbk_u32 base = 0;

@@ -1,5 +1,6 @@
 // Lanes per row: y = alpha A x + beta y straight on CSR; MBK_LANES lanes of a warp share a row.
-// Source: the vector kernel of Bell, Garland, SC09, with the lanes per row a constant (seed 003).
+// Source: the vector kernel of Bell, Garland, SC09, with the lanes per row a constant (seed
+// 003).
 #ifndef MBK_VALUE
 #error "define MBK_VALUE: the type of the matrix's values in memory"
 #endif
@@ -39,29 +40,30 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
                      const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y, mbk_u64 rows,
                      MBK_SCALAR_PARAMETERS) {
   MBK_SCALARS_LOAD;
-  const mbk_u64 row =
-      ((mbk_u64)mbk_block() * MBK_THREADS + mbk_thread()) / MBK_LANES;
+  const mbk_u64 row = ((mbk_u64)mbk_block() * MBK_THREADS + mbk_thread()) / MBK_LANES;
   const mbk_u32 lane = mbk_thread() % MBK_LANES;
   MBK_COMPUTE sum = MBK_ZERO;
   if (row < rows && alpha != (MBK_COMPUTE)0) {
-    const MBK_ROW_PTR end = mbk_load(row_ptr + row + 1) - MBK_BASE;
-    for (MBK_ROW_PTR at = mbk_load(row_ptr + row) - MBK_BASE + (MBK_ROW_PTR)lane; at < end;
-         at += MBK_LANES * MBK_UNROLL) {
+    const MBK_ROW_PTR start = mbk_load(row_ptr + row);
+    mbk_i64 at = (mbk_i64)start - MBK_BASE + lane;
+    // Nonzeros from `at` on, counted down: 32-bit offsets may end where adding to them
+    // overflows.
+    MBK_ROW_PTR left = mbk_load(row_ptr + row + 1) - start - (MBK_ROW_PTR)lane;
+    for (; left > 0; left -= MBK_LANES * MBK_UNROLL, at += MBK_LANES * MBK_UNROLL) {
       mbk_i32 column[MBK_UNROLL];
       MBK_COMPUTE product[MBK_UNROLL];
 #pragma unroll
       for (int u = 0; u < MBK_UNROLL; u++) {
-        const MBK_ROW_PTR k = at + u * MBK_LANES;
-        if (k < end) {
-          column[u] = MBK_MATRIX_LOAD(col_ind + k) - MBK_BASE;
+        if (u * MBK_LANES < left) {
+          column[u] = MBK_MATRIX_LOAD(col_ind + at + u * MBK_LANES) - MBK_BASE;
 #if !MBK_PATTERN
-          product[u] = (MBK_COMPUTE)MBK_MATRIX_LOAD(values + k);
+          product[u] = (MBK_COMPUTE)MBK_MATRIX_LOAD(values + at + u * MBK_LANES);
 #endif
         }
       }
 #pragma unroll
       for (int u = 0; u < MBK_UNROLL; u++) {
-        if (at + u * MBK_LANES < end) {
+        if (u * MBK_LANES < left) {
 #if MBK_PATTERN
           product[u] = (MBK_COMPUTE)mbk_load(x + column[u]);
 #else
@@ -71,7 +73,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
       }
 #pragma unroll
       for (int u = 0; u < MBK_UNROLL; u++) {
-        if (at + u * MBK_LANES < end) {
+        if (u * MBK_LANES < left) {
           sum = MBK_ADD(sum, product[u]);
         }
       }

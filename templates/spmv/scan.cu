@@ -104,13 +104,14 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
                      const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,
                      MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz,
                      mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {
-  const mbk_u64 tile = (mbk_u64)mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;
+  const mbk_u32 tile = mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;
   const mbk_u32 lane = mbk_lane();
   if (tile >= tiles) {
     return;
   }
-  const mbk_u64 start = tile * MBK_TILE_NONZEROS;
-  const mbk_u32 ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;
+  const mbk_u64 start = (mbk_u64)tile * MBK_TILE_NONZEROS;
+  const mbk_u32 ends =
+      lane < MBK_STEPS ? mbk_load(row_ends + (mbk_u64)tile * MBK_STEPS + lane) : 0;
   mbk_u32 rank = mbk_load(tile_row + tile);
   MBK_COMPUTE product[MBK_STEPS];
   MBK_SCALARS_LOAD;
@@ -201,9 +202,8 @@ MBK_DEVICE MBK_COMPUTE mbk_scan_tails(const MBK_COMPUTE *tails, mbk_u64 from, mb
 
 MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS)
     mbk_scan_fixup(const MBK_ROW_PTR *row_start, const mbk_u32 *tile_row, const mbk_u32 *row_id,
-                   const mbk_u32 *empty_id, const MBK_COMPUTE *firsts,
-                   const MBK_COMPUTE *tails, MBK_VECTOR *y, mbk_u64 tiles, mbk_u64 empty_rows,
-                   MBK_SCALAR_PARAMETERS) {
+                   const mbk_u32 *empty_id, const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails,
+                   MBK_VECTOR *y, mbk_u64 tiles, mbk_u64 empty_rows, MBK_SCALAR_PARAMETERS) {
   MBK_SCALARS_LOAD;
   MBK_SHARED_MEMORY(shared);
   MBK_COMPUTE *const partial = (MBK_COMPUTE *)shared;
@@ -238,8 +238,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS)
     const int leader = 31 - mbk_leading_zeros(left & (0u - left));
     const mbk_u64 begin = mbk_shuffle(MBK_ALL, from, leader, 32);
     const mbk_u64 end = mbk_shuffle(MBK_ALL, at, leader, 32);
-    const MBK_COMPUTE sum =
-        mbk_scan_reduce(mbk_scan_tails(tails, begin, end, mbk_lane(), 32));
+    const MBK_COMPUTE sum = mbk_scan_reduce(mbk_scan_tails(tails, begin, end, mbk_lane(), 32));
     if ((int)mbk_lane() == leader) {
       MBK_COMMIT(MBK_ROW_OF(rank), MBK_ADD(sum, own));
     }
@@ -253,10 +252,9 @@ MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS)
     for (left = very_long[w]; left != 0; left &= left - 1) {
       const mbk_u32 leader = 31 - (mbk_u32)mbk_leading_zeros(left & (0u - left));
       const mbk_u64 end = (mbk_u64)mbk_block() * MBK_FIXUP_THREADS + w * 32 + leader;
-      const mbk_u64 begin =
-          (mbk_u64)(row_start[tile_row[end]] - MBK_BASE) / MBK_TILE_NONZEROS;
-      const MBK_COMPUTE part = mbk_scan_reduce(
-          mbk_scan_tails(tails, begin, end, mbk_thread(), MBK_FIXUP_THREADS));
+      const mbk_u64 begin = (mbk_u64)(row_start[tile_row[end]] - MBK_BASE) / MBK_TILE_NONZEROS;
+      const MBK_COMPUTE part =
+          mbk_scan_reduce(mbk_scan_tails(tails, begin, end, mbk_thread(), MBK_FIXUP_THREADS));
       if (mbk_lane() == 0) {
         partial[warp] = part;
       }

@@ -41,10 +41,9 @@
 
 // Launch: one warp per slice. slice_start counts columns of 32 slots.
 MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
-    mbk_sliced_product(const mbk_u32 *slice_start, const mbk_u32 *length,
-                       const mbk_u32 *row_id, const mbk_i32 *columns, const MBK_VALUE *values,
-                       const MBK_VECTOR *x, MBK_VECTOR *y, mbk_u64 rows,
-                       MBK_SCALAR_PARAMETERS) {
+    mbk_sliced_product(const mbk_u32 *slice_start, const mbk_u32 *length, const mbk_u32 *row_id,
+                       const mbk_i32 *columns, const MBK_VALUE *values, const MBK_VECTOR *x,
+                       MBK_VECTOR *y, mbk_u64 rows, MBK_SCALAR_PARAMETERS) {
   MBK_SCALARS_LOAD;
   const mbk_u64 thread = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread();
   if (thread / 32 * 32 >= rows) {

@@ -4,11 +4,11 @@
 #endif
 
 // The length of each row and the rows in the order of the slices: as they come, or sorted by
-// falling length within windows, where equal lengths keep their order; past the last row: length
-// 0, row 2^32 - 1. Launch: one block of 512 threads per window. Shared: mbk_u64[MBK_WINDOW].
-MBK_KERNEL MBK_BOUNDS(512)
-    mbk_sliced_order(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mbk_u32 *length,
-                     mbk_u32 *row_id) {
+// falling length within windows, where equal lengths keep their order; past the last row:
+// length 0, row 2^32 - 1. Launch: one block of 512 threads per window. Shared:
+// mbk_u64[MBK_WINDOW].
+MBK_KERNEL MBK_BOUNDS(512) mbk_sliced_order(const MBK_ROW_PTR *row_ptr, mbk_u64 rows,
+                                            mbk_u32 *length, mbk_u32 *row_id) {
   MBK_SHARED_MEMORY(shared);
   mbk_u64 *const keys = (mbk_u64 *)shared; // 2^32 - 1 - length, place in the window
   const mbk_u64 first = (mbk_u64)mbk_block() * MBK_WINDOW;
@@ -32,10 +32,10 @@ MBK_KERNEL MBK_BOUNDS(512)
   }
 #endif
   for (mbk_u32 i = mbk_thread(); i < MBK_WINDOW; i += 512) {
-    const mbk_u64 row = first + (mbk_u32)keys[i];
     if (first + i < (rows + 31) / 32 * 32) {
       length[first + i] = (mbk_u32)(0xffffffffull - (keys[i] >> 32));
 #if MBK_SORTED
+      const mbk_u64 row = first + (mbk_u32)keys[i];
       row_id[first + i] = row < rows ? (mbk_u32)row : 0xffffffffu;
 #endif
     }
@@ -62,10 +62,9 @@ MBK_KERNEL MBK_BOUNDS(128)
 // Columns (from 0) and values to where the product finds them. Launch: one warp per slice, 128
 // threads per block.
 MBK_KERNEL MBK_BOUNDS(128)
-    mbk_sliced_fill(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,
-                    const MBK_VALUE *values, const mbk_u32 *slice_start, const mbk_u32 *length,
-                    const mbk_u32 *row_id, mbk_u64 slices, mbk_i32 *columns,
-                    MBK_VALUE *sliced_values) {
+    mbk_sliced_fill(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, const MBK_VALUE *values,
+                    const mbk_u32 *slice_start, const mbk_u32 *length, const mbk_u32 *row_id,
+                    mbk_u64 slices, mbk_i32 *columns, MBK_VALUE *sliced_values) {
   const mbk_u64 slice = (mbk_u64)mbk_block() * 4 + mbk_thread() / 32;
   if (slice >= slices) {
     return;
