@@ -225,10 +225,13 @@ typedef enum merbit_operation {
 } merbit_operation;
 
 typedef enum merbit_method {
-  MERBIT_METHOD_AUTO = 0,      /* MERBIT on CUDA, MERGE on the CPU */
+  MERBIT_METHOD_AUTO = 0,      /* SLICED or SCAN on CUDA, MERGE on the CPU */
   MERBIT_METHOD_REFERENCE = 1, /* CPU: the sequential row loop */
   MERBIT_METHOD_MERGE = 2,     /* CPU: merge-path split over threads (seed 002, Algorithm 2) */
-  MERBIT_METHOD_MERBIT = 3     /* CUDA: merge-path tiles with packed lanes (seed 000) */
+  MERBIT_METHOD_MERBIT = 3,    /* CUDA: merge-path tiles with packed lanes (seed 000) */
+  MERBIT_METHOD_SCAN = 4,      /* CUDA: tiles of nonzeros, segmented sums by shuffles */
+  MERBIT_METHOD_ROWS = 5,      /* CUDA: lanes per row */
+  MERBIT_METHOD_SLICED = 6     /* CUDA: slices of 32 rows stored column by column */
 } merbit_method;
 
 /* One context is one device, or the CPU. Made by merbit_context_create. Reference-counted: what was
@@ -333,9 +336,9 @@ typedef struct merbit_plan_desc {
   merbit_memory vector_memory; /* of x and y; HOST with CUDA: staged and synchronous */
   merbit_memory scalar_memory; /* of alpha and beta; DEVICE only with CUDA */
   int expected_calls;          /* products to come; 0: 100 */
-  int sigma;                   /* MERBIT: steps per lane; 0: 14 in f32, 7 in f64 */
+  int sigma;                   /* MERBIT: steps per lane; 0: 14 in f32, 7 in f64. SCAN: nonzeros per lane */
   int omega;                   /* MERBIT: lanes per tile, 32, 16 or 8; 0: 32 */
-  int block_threads;           /* MERBIT: threads per block, 32 to 1024; 0: 512, or 128 where that makes few blocks */
+  int block_threads;           /* CUDA: threads per block, 32 to 1024; 0: by method and size */
   int unchecked;               /* nonzero: the arrays are known to be valid */
 } merbit_plan_desc;
 
@@ -2485,6 +2488,7 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "#define MBK_KERNEL extern \"C\" __global__ void\n"
   "#define MBK_DEVICE static __device__ __forceinline__\n"
   "#define MBK_BOUNDS(threads) __launch_bounds__(threads)\n"
+  "#define MBK_RESIDENT(threads, blocks) __launch_bounds__(threads, blocks)\n"
   "#define MBK_SHARED_MEMORY(name) extern __shared__ __align__(16) unsigned char name[]\n"
   "\n"
   "typedef int mbk_i32;\n"
@@ -2520,11 +2524,17 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "}\n"
   "template <class T> MBK_DEVICE T mbk_shuffle_down(mbk_u32 mask, T value, int delta, int width) {\n"
   "  return __shfl_down_sync(mask, value, delta, width);\n"
+  "}\n",
+  "template <class T> MBK_DEVICE T mbk_shuffle_xor(mbk_u32 mask, T value, int lanes, int width) {\n"
+  "  return __shfl_xor_sync(mask, value, lanes, width);\n"
   "}\n"
-  "MBK_DEVICE mbk_u32 mbk_ballot(mbk_u32 mask, bool flag) {\n",
+  "MBK_DEVICE mbk_u32 mbk_ballot(mbk_u32 mask, bool flag) {\n"
   "  return __ballot_sync(mask, flag);\n"
   "}\n"
   "\n"
+  "MBK_DEVICE int mbk_leading_zeros(mbk_u32 bits) {\n"
+  "  return __clz((int)bits);\n"
+  "}\n"
   "MBK_DEVICE int mbk_popcount(mbk_u32 bits) {\n"
   "  return __popc(bits);\n"
   "}\n"
@@ -2538,13 +2548,23 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "MBK_DEVICE void mbk_atomic_or(mbk_u32 *address, mbk_u32 bits) {\n"
   "  atomicOr(address, bits);\n"
   "}\n"
-  "MBK_DEVICE void mbk_atomic_min(mbk_u64 *address, mbk_u64 value) {\n"
-  "  atomicMin(address, value);\n"
+  "MBK_DEVICE void mbk_atomic_max(mbk_u32 *address, mbk_u32 value) {\n"
+  "  atomicMax(address, value);\n"
   "}\n"
   "\n"
   "// Read-only data that nobody writes during the launch.\n"
   "template <class T> MBK_DEVICE T mbk_load(const T *address) {\n"
   "  return __ldg(address);\n"
+  "}\n"
+  "\n"
+  "// The same, for data that is read once: the caches are left to others.\n"
+  "template <class T> MBK_DEVICE T mbk_load_once(const T *address) {\n"
+  "  return __ldcs(address);\n"
+  "}\n"
+  "\n"
+  "// Start to bring the line of `address` into L2.\n"
+  "template <class T> MBK_DEVICE void mbk_prefetch(const T *address) {\n"
+  "  asm volatile(\"prefetch.global.L2 [%0];\" : : \"l\"(address));\n"
   "}\n"
   "\n"
   "#endif\n",
@@ -2633,6 +2653,136 @@ static const char *const mbi_source_spmv_arrays_cu[] = {
   "  for (mbk_i64 k = (mbk_i64)mbk_block() * 256 + mbk_thread(); k < nnz;\n"
   "       k += (mbk_i64)mbk_grid() * 256) {\n"
   "    narrow[k] = (mbk_i32)wide[k];\n"
+  "  }\n"
+  "}\n"
+  "\n",
+  "// ---- Rows that hold something ---------------------------------------------------------------\n"
+  "\n"
+  "// Rows per block of the two kernels below: four for each of 256 threads.\n"
+  "#define MBK_ROWS_PER_BLOCK 1024\n"
+  "\n"
+  "// counts[block]: the block's rows with a nonzero. *longest: the longest row of all (at most\n"
+  "// 2^32 - 1); *widths: the sum over slices of 32 rows of their longest; zero both before.\n"
+  "// Shared: mbk_u64, mbk_u32.\n"
+  "MBK_KERNEL MBK_BOUNDS(256)\n"
+  "    mbk_arrays_count(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mbk_u32 *counts,\n"
+  "                     mbk_u32 *longest, mbk_u64 *widths) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  mbk_u64 *const width = (mbk_u64 *)shared;\n"
+  "  mbk_u32 *const total = (mbk_u32 *)(width + 1);\n"
+  "  const mbk_u64 first = (mbk_u64)mbk_block() * MBK_ROWS_PER_BLOCK + mbk_thread();\n"
+  "  mbk_u64 slots = 0;\n"
+  "  mbk_u32 count = 0, most = 0;\n"
+  "  if (mbk_thread() == 0) {\n"
+  "    *width = 0;\n"
+  "    *total = 0;\n"
+  "  }\n"
+  "  mbk_block_sync();\n"
+  "  for (int i = 0; i < 4; i++) {\n"
+  "    const mbk_u64 row = first + (mbk_u64)i * 256;\n"
+  "    mbk_u32 slice = 0;\n"
+  "    if (row < rows) {\n"
+  "      const mbk_u64 length = (mbk_u64)(row_ptr[row + 1] - row_ptr[row]);\n"
+  "      slice = length < 0xffffffffull ? (mbk_u32)length : 0xffffffffu;\n"
+  "    }\n"
+  "    count += (mbk_u32)mbk_popcount(mbk_ballot(0xffffffffu, slice > 0));\n"
+  "    for (int d = 16; d > 0; d >>= 1) {\n"
+  "      const mbk_u32 other = mbk_shuffle_xor(0xffffffffu, slice, d, 32);\n"
+  "      slice = other > slice ? other : slice;\n"
+  "    }\n"
+  "    slots += slice;\n"
+  "    most = slice > most ? slice : most;\n"
+  "  }\n"
+  "  if (mbk_lane() == 0) {\n"
+  "    mbk_atomic_add(width, slots);\n"
+  "    mbk_atomic_add(total, count);\n"
+  "    mbk_atomic_max(longest, most);\n"
+  "  }\n"
+  "  mbk_block_sync();\n",
+  "  if (mbk_thread() == 0) {\n"
+  "    counts[mbk_block()] = *total;\n"
+  "    mbk_atomic_add(widths, *width);\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// counts becomes its exclusive prefix sum; *total, which may be counts + blocks, the sum.\n"
+  "// Launch: one block of 1024 threads. Shared: mbk_u32[33].\n"
+  "MBK_KERNEL MBK_BOUNDS(1024)\n"
+  "    mbk_arrays_offsets(mbk_u32 *counts, mbk_u64 blocks, mbk_u32 *total) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  mbk_u32 *const warps = (mbk_u32 *)shared; // sums of the warps, then of those before each\n"
+  "  mbk_u32 base = 0;\n"
+  "  for (mbk_u64 from = 0; from < blocks; from += 1024) {\n"
+  "    const mbk_u64 i = from + mbk_thread();\n"
+  "    const mbk_u32 own = i < blocks ? counts[i] : 0;\n"
+  "    mbk_u32 sum = own;\n"
+  "    for (int d = 1; d < 32; d <<= 1) {\n"
+  "      const mbk_u32 before = mbk_shuffle_up(0xffffffffu, sum, d, 32);\n"
+  "      sum += mbk_lane() >= (mbk_u32)d ? before : 0;\n"
+  "    }\n"
+  "    if (mbk_lane() == 31) {\n"
+  "      warps[mbk_thread() / 32] = sum;\n"
+  "    }\n"
+  "    mbk_block_sync();\n"
+  "    if (mbk_thread() < 32) {\n"
+  "      const mbk_u32 warp = warps[mbk_thread()];\n"
+  "      mbk_u32 before = warp;\n"
+  "      for (int d = 1; d < 32; d <<= 1) {\n"
+  "        const mbk_u32 other = mbk_shuffle_up(0xffffffffu, before, d, 32);\n"
+  "        before += mbk_lane() >= (mbk_u32)d ? other : 0;\n"
+  "      }\n"
+  "      warps[mbk_thread()] = before - warp;\n"
+  "      if (mbk_thread() == 31) {\n"
+  "        warps[32] = before;\n"
+  "      }\n"
+  "    }\n"
+  "    mbk_block_sync();\n"
+  "    if (i < blocks) {\n"
+  "      counts[i] = base + warps[mbk_thread() / 32] + sum - own;\n"
+  "    }\n"
+  "    base += warps[32];\n"
+  "    mbk_block_sync();\n"
+  "  }\n"
+  "  if (mbk_thread() == 0) {\n"
+  "    *total = base;\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Rows with a nonzero in row_id, in order, and where they start in row_start, which ends with\n",
+  "// the end of the last; the others in empty_id. offsets: from mbk_arrays_offsets. Shared:\n"
+  "// mbk_u32[8].\n"
+  "MBK_KERNEL MBK_BOUNDS(256)\n"
+  "    mbk_arrays_compact(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, const mbk_u32 *offsets,\n"
+  "                       mbk_u32 *row_id, MBK_ROW_PTR *row_start, mbk_u32 *empty_id) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  mbk_u32 *const warps = (mbk_u32 *)shared;\n"
+  "  mbk_u32 rank = offsets[mbk_block()];\n"
+  "  for (int i = 0; i < 4; i++) {\n"
+  "    const mbk_u64 row =\n"
+  "        (mbk_u64)mbk_block() * MBK_ROWS_PER_BLOCK + (mbk_u64)i * 256 + mbk_thread();\n"
+  "    const bool holds = row < rows && row_ptr[row] < row_ptr[row + 1];\n"
+  "    const mbk_u32 ballot = mbk_ballot(0xffffffffu, holds);\n"
+  "    if (mbk_lane() == 0) {\n"
+  "      warps[mbk_thread() / 32] = (mbk_u32)mbk_popcount(ballot);\n"
+  "    }\n"
+  "    mbk_block_sync();\n"
+  "    mbk_u32 before = rank, all = 0;\n"
+  "    for (mbk_u32 w = 0; w < 8; w++) {\n"
+  "      before += w < mbk_thread() / 32 ? warps[w] : 0;\n"
+  "      all += warps[w];\n"
+  "    }\n"
+  "    before += (mbk_u32)mbk_popcount(ballot & ((1u << mbk_lane()) - 1));\n"
+  "    if (holds) {\n"
+  "      row_id[before] = (mbk_u32)row;\n"
+  "      row_start[before] = row_ptr[row];\n"
+  "    } else if (row < rows) {\n"
+  "      empty_id[row - before] = (mbk_u32)row;\n"
+  "    }\n"
+  "    if (row + 1 == rows) {\n"
+  "      row_start[before + holds] = row_ptr[rows];\n"
+  "    }\n"
+  "    rank += all;\n"
+  "    mbk_block_sync();\n"
   "  }\n"
   "}\n",
   NULL};
@@ -3101,6 +3251,624 @@ static const char *const mbi_source_spmv_merbit_cu[] = {
   "#endif\n",
   NULL};
 
+static const char *const mbi_source_spmv_scan_build_cuh[] = {
+  "// The schedule of the register scan, built on the GPU: part of spmv/scan.cu, whose macros it\n"
+  "// uses.\n"
+  "#ifndef MBK_TILE_NONZEROS\n"
+  "#error \"include spmv/scan.cu, which opens with the list of macros\"\n"
+  "#endif\n"
+  "\n"
+  "// The rank of the row that holds nonzero `nonzero`.\n"
+  "MBK_DEVICE mbk_u32 mbk_scan_search(const MBK_ROW_PTR *row_start, mbk_u32 ranks,\n"
+  "                                   mbk_u64 nonzero) {\n"
+  "  mbk_u32 low = 0, high = ranks;\n"
+  "  while (high - low > 1) {\n"
+  "    const mbk_u32 middle = low + (high - low) / 2;\n"
+  "    if ((mbk_u64)(mbk_load(row_start + middle) - MBK_BASE) <= nonzero) {\n"
+  "      low = middle;\n"
+  "    } else {\n"
+  "      high = middle;\n"
+  "    }\n"
+  "  }\n"
+  "  return low;\n"
+  "}\n"
+  "\n"
+  "// row_ends and tile_row. Launch: one warp per tile, 128 threads per block. Shared:\n"
+  "// mbk_u32[4][MBK_STEPS].\n"
+  "MBK_KERNEL MBK_BOUNDS(128)\n"
+  "    mbk_scan_build(const MBK_ROW_PTR *row_start, mbk_u32 ranks, mbk_u64 nnz, mbk_u64 tiles,\n"
+  "                   mbk_u32 *row_ends, mbk_u32 *tile_row) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  mbk_u32 *const words = (mbk_u32 *)shared + mbk_thread() / 32 * MBK_STEPS;\n"
+  "  const mbk_u64 tile = (mbk_u64)mbk_block() * 4 + mbk_thread() / 32;\n"
+  "  const mbk_u32 lane = mbk_lane();\n"
+  "  if (tile >= tiles) {\n"
+  "    return;\n"
+  "  }\n"
+  "  const mbk_u64 start = tile * MBK_TILE_NONZEROS;\n"
+  "  mbk_u32 bound = ranks; // lane 0: the tile's first row; lane 1: the next tile's\n"
+  "  if (lane < 2 && start + lane * MBK_TILE_NONZEROS < nnz) {\n"
+  "    bound = mbk_scan_search(row_start, ranks, start + lane * MBK_TILE_NONZEROS);\n"
+  "  }\n"
+  "  if (lane < MBK_STEPS) {\n"
+  "    words[lane] = 0;\n"
+  "  }\n"
+  "  const mbk_u32 from = mbk_shuffle(MBK_ALL, bound, 0, 32);\n"
+  "  const mbk_u32 to = mbk_shuffle(MBK_ALL, bound, 1, 32);\n"
+  "  mbk_warp_sync(MBK_ALL);\n",
+  "  for (mbk_u32 rank = from + lane; rank < to; rank += 32) {\n"
+  "    const mbk_u32 at =\n"
+  "        (mbk_u32)((mbk_u64)(mbk_load(row_start + rank + 1) - MBK_BASE) - 1 - start);\n"
+  "    mbk_atomic_or(words + (at >> 5), 1u << (at & 31u));\n"
+  "  }\n"
+  "  mbk_warp_sync(MBK_ALL);\n"
+  "  if (lane < MBK_STEPS) {\n"
+  "    row_ends[tile * MBK_STEPS + lane] = words[lane];\n"
+  "  }\n"
+  "  if (lane == 0) {\n"
+  "    tile_row[tile] = from;\n"
+  "    if (tile == tiles - 1) {\n"
+  "      tile_row[tiles] = ranks;\n"
+  "    }\n"
+  "  }\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_spmv_scan_cu[] = {
+  "// Register scan: y = alpha A x + beta y over tiles of 32 * MBK_STEPS consecutive nonzeros, one\n"
+  "// bit per nonzero for \"ends its row\", and a segmented sum by shuffles.\n"
+  "// Source: the idea of a bit per nonzero is of CSR5 (Liu, Vinter, ICS 2015) and yaSpMV; tiles in\n"
+  "// coalesced order without shared memory, which leaves L1 to x, are ours.\n"
+  "//\n"
+  "// A warp owns a tile. In step i its lanes take the nonzeros 32 i + lane; the bits of the step\n"
+  "// are word i of the tile's row_ends. Rows are numbered by rank among those that hold something;\n"
+  "// tile_row[t] is the rank of the row of tile t's first nonzero, tile_row[tiles] the number of\n"
+  "// ranks.\n"
+  "#ifndef MBK_VALUE\n"
+  "#error \"define MBK_VALUE: the type of the matrix's values in memory\"\n"
+  "#endif\n"
+  "#ifndef MBK_PATTERN\n"
+  "#error \"define MBK_PATTERN: 1 if every value is one and none is stored\"\n"
+  "#endif\n"
+  "#ifndef MBK_ROW_PTR\n"
+  "#error \"define MBK_ROW_PTR: the type of row_start, mbk_i32 or mbk_i64\"\n"
+  "#endif\n"
+  "#ifndef MBK_BASE\n"
+  "#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n"
+  "#endif\n"
+  "#ifndef MBK_STEPS\n"
+  "#error \"define MBK_STEPS: nonzeros per lane and tile, 1 to 32\"\n"
+  "#endif\n"
+  "#ifndef MBK_DEPTH\n"
+  "#error \"define MBK_DEPTH: ceil(log2) of the longest row, at most 5\"\n"
+  "#endif\n"
+  "#ifndef MBK_EMPTY_ROWS\n"
+  "#error \"define MBK_EMPTY_ROWS: 1 if some rows are empty, so that ranks are not rows\"\n"
+  "#endif\n"
+  "#ifndef MBK_ONCE\n"
+  "#error \"define MBK_ONCE: 1 if the matrix is loaded past the caches\"\n"
+  "#endif\n"
+  "#ifndef MBK_THREADS\n"
+  "#error \"define MBK_THREADS: threads per block of the product, a multiple of 32\"\n"
+  "#endif\n"
+  "#ifndef MBK_BLOCKS\n"
+  "#error \"define MBK_BLOCKS: blocks of the product that a multiprocessor should hold\"\n"
+  "#endif\n",
+  "#include \"jit/device.cuh\"\n"
+  "#include \"spmv/algebra.cuh\"\n"
+  "\n"
+  "#define MBK_ALL 0xffffffffu\n"
+  "#define MBK_TILE_NONZEROS (32 * MBK_STEPS)\n"
+  "\n"
+  "#if MBK_ONCE\n"
+  "#define MBK_MATRIX_LOAD mbk_load_once\n"
+  "#else\n"
+  "#define MBK_MATRIX_LOAD mbk_load\n"
+  "#endif\n"
+  "\n"
+  "#if MBK_EMPTY_ROWS\n"
+  "#define MBK_ROW_OF(rank) mbk_load(row_id + (rank))\n"
+  "#else\n"
+  "#define MBK_ROW_OF(rank) (rank)\n"
+  "#endif\n"
+  "\n"
+  "#include \"spmv/scan_build.cuh\"\n"
+  "\n"
+  "// The products of a tile; slots at and beyond `count` become zero, for they follow every row\n"
+  "// end. All loads of a lane are in flight together.\n"
+  "template <bool full>\n"
+  "MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
+  "                                  const MBK_VECTOR *x, mbk_u32 count,\n"
+  "                                  MBK_COMPUTE (&product)[MBK_STEPS]) {\n"
+  "  mbk_i32 column[MBK_STEPS];\n"
+  "#pragma unroll\n"
+  "  for (int i = 0; i < MBK_STEPS; i++) {\n"
+  "    const mbk_u32 k = 32 * i + mbk_lane();\n"
+  "    product[i] = MBK_ZERO;\n"
+  "    if (full || k < count) {\n"
+  "      column[i] = MBK_MATRIX_LOAD(col_ind + k) - MBK_BASE;\n"
+  "#if !MBK_PATTERN\n"
+  "      product[i] = (MBK_COMPUTE)MBK_MATRIX_LOAD(values + k);\n"
+  "#endif\n"
+  "    }\n"
+  "  }\n"
+  "#pragma unroll\n"
+  "  for (int i = 0; i < MBK_STEPS; i++) {\n"
+  "    if (full || 32 * i + mbk_lane() < count) {\n"
+  "#if MBK_PATTERN\n"
+  "      product[i] = (MBK_COMPUTE)mbk_load(x + column[i]);\n"
+  "#else\n"
+  "      product[i] = MBK_MUL(product[i], mbk_load(x + column[i]));\n"
+  "#endif\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// The sum over the warp, in every lane, in a fixed order.\n"
+  "MBK_DEVICE MBK_COMPUTE mbk_scan_reduce(MBK_COMPUTE sum) {\n"
+  "#pragma unroll\n"
+  "  for (int d = 16; d > 0; d >>= 1) {\n"
+  "    sum = MBK_ADD(sum, mbk_shuffle_xor(MBK_ALL, sum, d, 32));\n"
+  "  }\n"
+  "  return sum;\n"
+  "}\n",
+  "\n"
+  "// Launch: one warp per tile. The rows that end in a tile are committed but for the first, whose\n"
+  "// part goes to firsts[tile]; what follows the last row end goes to tails[tile]. mbk_scan_fixup\n"
+  "// puts these together.\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+  "    mbk_scan_product(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
+  "                     const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,\n"
+  "                     MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz,\n"
+  "                     mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
+  "  const mbk_u32 tile = mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;\n"
+  "  const mbk_u32 lane = mbk_lane();\n"
+  "  if (tile >= tiles) {\n"
+  "    return;\n"
+  "  }\n"
+  "  const mbk_u64 start = (mbk_u64)tile * MBK_TILE_NONZEROS;\n"
+  "  const mbk_u32 ends =\n"
+  "      lane < MBK_STEPS ? mbk_load(row_ends + (mbk_u64)tile * MBK_STEPS + lane) : 0;\n"
+  "  mbk_u32 rank = mbk_load(tile_row + tile);\n"
+  "  MBK_COMPUTE product[MBK_STEPS];\n"
+  "  MBK_SCALARS_LOAD;\n"
+  "#if !MBK_EMPTY_ROWS\n"
+  "  if (beta != (MBK_COMPUTE)0) { // the old y is wanted last, when nothing hides its latency\n"
+  "    const mbk_u32 ahead = rank + lane * (128 / sizeof(MBK_VECTOR));\n"
+  "    if (ahead < mbk_load(tile_row + tile + 1)) {\n"
+  "      mbk_prefetch(y + ahead);\n"
+  "    }\n"
+  "  }\n"
+  "#endif\n"
+  "  if (alpha == (MBK_COMPUTE)0) {\n"
+  "#pragma unroll\n"
+  "    for (int i = 0; i < MBK_STEPS; i++) {\n"
+  "      product[i] = MBK_ZERO;\n"
+  "    }\n"
+  "  } else if (start + MBK_TILE_NONZEROS <= nnz) {\n"
+  "    mbk_scan_products<true>(col_ind + start, MBK_PATTERN ? values : values + start, x, 0,\n"
+  "                            product);\n"
+  "  } else {\n",
+  "    mbk_scan_products<false>(col_ind + start, MBK_PATTERN ? values : values + start, x,\n"
+  "                             (mbk_u32)(nnz - start), product);\n"
+  "  }\n"
+  "\n"
+  "  MBK_COMPUTE carry = MBK_ZERO; // of the open row: what each lane holds of it\n"
+  "  bool spread = false;          // more than lane 31 holds some\n"
+  "  bool first = true;            // no row has ended in this tile\n"
+  "  const mbk_u32 below = (1u << lane) - 1;\n"
+  "#pragma unroll\n"
+  "  for (int i = 0; i < MBK_STEPS; i++) {\n"
+  "    const mbk_u32 word = mbk_shuffle(MBK_ALL, ends, i, 32);\n"
+  "    if (word == 0) {\n"
+  "      carry = MBK_ADD(carry, product[i]);\n"
+  "      spread = true;\n"
+  "      continue;\n"
+  "    }\n"
+  "    const MBK_COMPUTE before =\n"
+  "        spread ? mbk_scan_reduce(carry) : mbk_shuffle(MBK_ALL, carry, 31, 32);\n"
+  "    const mbk_u32 earlier = word & below;\n"
+  "    const int distance = (int)lane - (32 - mbk_leading_zeros(earlier));\n"
+  "    MBK_COMPUTE sum = lane == 0 ? MBK_ADD(before, product[i]) : product[i];\n"
+  "#pragma unroll\n"
+  "    for (int d = 1; d < 1 << MBK_DEPTH; d <<= 1) {\n"
+  "      const MBK_COMPUTE other = mbk_shuffle_up(MBK_ALL, sum, d, 32);\n"
+  "      if (distance >= d) {\n"
+  "        sum = MBK_ADD(other, sum);\n"
+  "      }\n"
+  "    }\n"
+  "    if (word >> lane & 1) {\n"
+  "      if (first && earlier == 0) {\n"
+  "        firsts[tile] = sum;\n"
+  "      } else {\n"
+  "        const mbk_u32 ended = rank + (mbk_u32)mbk_popcount(earlier);\n"
+  "        MBK_COMMIT(MBK_ROW_OF(ended), MBK_ADD(MBK_ZERO, sum));\n"
+  "      }\n"
+  "    }\n"
+  "    rank += (mbk_u32)mbk_popcount(word);\n"
+  "    first = false;\n"
+  "    spread = false;\n"
+  "    carry = lane == 31 && !(word >> 31) ? sum : MBK_ZERO;\n"
+  "  }\n"
+  "  if (spread) {\n"
+  "    carry = mbk_scan_reduce(carry);\n"
+  "  }\n"
+  "  if (lane == 31) {\n"
+  "    tails[tile] = carry;\n"
+  "  }\n"
+  "}\n"
+  "\n",
+  "// The first row that ends in each tile: what the tiles before it hold of it, in their order,\n"
+  "// then the tile's own part; and the rows that hold nothing. A row over many tiles is added up\n"
+  "// by its warp, over very many by the thread block. Launch: MBK_FIXUP_THREADS tiles per block.\n"
+  "// Shared: MBK_COMPUTE[MBK_FIXUP_THREADS / 32], then mbk_u32[MBK_FIXUP_THREADS / 32].\n"
+  "#define MBK_FIXUP_THREADS 512\n"
+  "#define MBK_FIXUP_LONG 8         // tiles beyond which the warp helps\n"
+  "#define MBK_FIXUP_VERY_LONG 1024 // and the thread block\n"
+  "\n"
+  "// tails[from..to) of one row, dealt to `threads` threads of which this is number `thread`.\n"
+  "MBK_DEVICE MBK_COMPUTE mbk_scan_tails(const MBK_COMPUTE *tails, mbk_u64 from, mbk_u64 to,\n"
+  "                                      mbk_u32 thread, mbk_u32 threads) {\n"
+  "  MBK_COMPUTE sum = MBK_ZERO;\n"
+  "#pragma unroll 4\n"
+  "  for (from += thread; from < to; from += threads) {\n"
+  "    sum = MBK_ADD(sum, tails[from]);\n"
+  "  }\n"
+  "  return sum;\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS)\n"
+  "    mbk_scan_fixup(const MBK_ROW_PTR *row_start, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
+  "                   const mbk_u32 *empty_id, const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails,\n"
+  "                   MBK_VECTOR *y, mbk_u64 tiles, mbk_u64 empty_rows, MBK_SCALAR_PARAMETERS) {\n"
+  "  MBK_SCALARS_LOAD;\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  MBK_COMPUTE *const partial = (MBK_COMPUTE *)shared;\n"
+  "  mbk_u32 *const very_long = (mbk_u32 *)(partial + MBK_FIXUP_THREADS / 32);\n"
+  "  const mbk_u64 at = (mbk_u64)mbk_block() * MBK_FIXUP_THREADS + mbk_thread();\n"
+  "  const mbk_u32 warp = mbk_thread() / 32;\n"
+  "#if MBK_EMPTY_ROWS\n"
+  "  for (mbk_u64 i = at; i < empty_rows; i += (mbk_u64)mbk_grid() * MBK_FIXUP_THREADS) {\n",
+  "    MBK_COMMIT(mbk_load(empty_id + i), MBK_ZERO);\n"
+  "  }\n"
+  "#endif\n"
+  "  mbk_u64 from = 0;\n"
+  "  mbk_u32 rank = 0, length = 0; // of the row before this tile, in tiles\n"
+  "  MBK_COMPUTE own = MBK_ZERO;\n"
+  "  if (at < tiles) {\n"
+  "    rank = tile_row[at];\n"
+  "    if (tile_row[at + 1] > rank) {\n"
+  "      from = (mbk_u64)(row_start[rank] - MBK_BASE) / MBK_TILE_NONZEROS;\n"
+  "      length = (mbk_u32)(at - from);\n"
+  "      own = firsts[at];\n"
+  "      if (length <= MBK_FIXUP_LONG) {\n"
+  "        MBK_COMPUTE sum = MBK_ZERO;\n"
+  "        for (; from < at; from++) {\n"
+  "          sum = MBK_ADD(sum, tails[from]);\n"
+  "        }\n"
+  "        MBK_COMMIT(MBK_ROW_OF(rank), MBK_ADD(sum, own));\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "  mbk_u32 left = mbk_ballot(MBK_ALL, length > MBK_FIXUP_LONG && length <= MBK_FIXUP_VERY_LONG);\n"
+  "  for (; left != 0; left &= left - 1) {\n"
+  "    const int leader = 31 - mbk_leading_zeros(left & (0u - left));\n"
+  "    const mbk_u64 begin = mbk_shuffle(MBK_ALL, from, leader, 32);\n"
+  "    const mbk_u64 end = mbk_shuffle(MBK_ALL, at, leader, 32);\n"
+  "    const MBK_COMPUTE sum = mbk_scan_reduce(mbk_scan_tails(tails, begin, end, mbk_lane(), 32));\n"
+  "    if ((int)mbk_lane() == leader) {\n"
+  "      MBK_COMMIT(MBK_ROW_OF(rank), MBK_ADD(sum, own));\n"
+  "    }\n"
+  "  }\n"
+  "  const mbk_u32 ballot = mbk_ballot(MBK_ALL, length > MBK_FIXUP_VERY_LONG);\n"
+  "  if (mbk_lane() == 0) {\n"
+  "    very_long[warp] = ballot;\n"
+  "  }\n"
+  "  mbk_block_sync();\n"
+  "  for (mbk_u32 w = 0; w < MBK_FIXUP_THREADS / 32; w++) {\n"
+  "    for (left = very_long[w]; left != 0; left &= left - 1) {\n"
+  "      const mbk_u32 leader = 31 - (mbk_u32)mbk_leading_zeros(left & (0u - left));\n"
+  "      const mbk_u64 end = (mbk_u64)mbk_block() * MBK_FIXUP_THREADS + w * 32 + leader;\n",
+  "      const mbk_u64 begin = (mbk_u64)(row_start[tile_row[end]] - MBK_BASE) / MBK_TILE_NONZEROS;\n"
+  "      const MBK_COMPUTE part =\n"
+  "          mbk_scan_reduce(mbk_scan_tails(tails, begin, end, mbk_thread(), MBK_FIXUP_THREADS));\n"
+  "      if (mbk_lane() == 0) {\n"
+  "        partial[warp] = part;\n"
+  "      }\n"
+  "      mbk_block_sync();\n"
+  "      if (mbk_thread() == w * 32 + leader) {\n"
+  "        MBK_COMPUTE sum = MBK_ZERO;\n"
+  "        for (mbk_u32 p = 0; p < MBK_FIXUP_THREADS / 32; p++) {\n"
+  "          sum = MBK_ADD(sum, partial[p]);\n"
+  "        }\n"
+  "        MBK_COMMIT(MBK_ROW_OF(rank), MBK_ADD(sum, own));\n"
+  "      }\n"
+  "      mbk_block_sync();\n"
+  "    }\n"
+  "  }\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_spmv_rows_cu[] = {
+  "// Lanes per row: y = alpha A x + beta y straight on CSR; MBK_LANES lanes of a warp share a row.\n"
+  "// Source: the vector kernel of Bell, Garland, SC09, with the lanes per row a constant (seed\n"
+  "// 003).\n"
+  "#ifndef MBK_VALUE\n"
+  "#error \"define MBK_VALUE: the type of the matrix's values in memory\"\n"
+  "#endif\n"
+  "#ifndef MBK_PATTERN\n"
+  "#error \"define MBK_PATTERN: 1 if every value is one and none is stored\"\n"
+  "#endif\n"
+  "#ifndef MBK_ROW_PTR\n"
+  "#error \"define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64\"\n"
+  "#endif\n"
+  "#ifndef MBK_BASE\n"
+  "#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n"
+  "#endif\n"
+  "#ifndef MBK_LANES\n"
+  "#error \"define MBK_LANES: lanes per row, a power of two up to 32\"\n"
+  "#endif\n"
+  "#ifndef MBK_UNROLL\n"
+  "#error \"define MBK_UNROLL: nonzeros whose loads one lane keeps in flight\"\n"
+  "#endif\n"
+  "#ifndef MBK_ONCE\n"
+  "#error \"define MBK_ONCE: 1 if the matrix is loaded past the caches\"\n"
+  "#endif\n"
+  "#ifndef MBK_THREADS\n"
+  "#error \"define MBK_THREADS: threads per block, a multiple of 32\"\n"
+  "#endif\n"
+  "#include \"jit/device.cuh\"\n"
+  "#include \"spmv/algebra.cuh\"\n"
+  "\n"
+  "#if MBK_ONCE\n"
+  "#define MBK_MATRIX_LOAD mbk_load_once\n"
+  "#else\n"
+  "#define MBK_MATRIX_LOAD mbk_load\n"
+  "#endif\n"
+  "\n"
+  "// Launch: MBK_LANES threads per row.\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_THREADS)\n"
+  "    mbk_rows_product(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,\n"
+  "                     const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y, mbk_u64 rows,\n"
+  "                     MBK_SCALAR_PARAMETERS) {\n"
+  "  MBK_SCALARS_LOAD;\n"
+  "  const mbk_u64 row = ((mbk_u64)mbk_block() * MBK_THREADS + mbk_thread()) / MBK_LANES;\n"
+  "  const mbk_u32 lane = mbk_thread() % MBK_LANES;\n"
+  "  MBK_COMPUTE sum = MBK_ZERO;\n"
+  "  if (row < rows && alpha != (MBK_COMPUTE)0) {\n",
+  "    const MBK_ROW_PTR start = mbk_load(row_ptr + row);\n"
+  "    mbk_i64 at = (mbk_i64)start - MBK_BASE + lane;\n"
+  "    // Nonzeros from `at` on, counted down: 32-bit offsets may end where adding to them\n"
+  "    // overflows.\n"
+  "    MBK_ROW_PTR left = mbk_load(row_ptr + row + 1) - start - (MBK_ROW_PTR)lane;\n"
+  "    for (; left > 0; left -= MBK_LANES * MBK_UNROLL, at += MBK_LANES * MBK_UNROLL) {\n"
+  "      mbk_i32 column[MBK_UNROLL];\n"
+  "      MBK_COMPUTE product[MBK_UNROLL];\n"
+  "#pragma unroll\n"
+  "      for (int u = 0; u < MBK_UNROLL; u++) {\n"
+  "        if (u * MBK_LANES < left) {\n"
+  "          column[u] = MBK_MATRIX_LOAD(col_ind + at + u * MBK_LANES) - MBK_BASE;\n"
+  "#if !MBK_PATTERN\n"
+  "          product[u] = (MBK_COMPUTE)MBK_MATRIX_LOAD(values + at + u * MBK_LANES);\n"
+  "#endif\n"
+  "        }\n"
+  "      }\n"
+  "#pragma unroll\n"
+  "      for (int u = 0; u < MBK_UNROLL; u++) {\n"
+  "        if (u * MBK_LANES < left) {\n"
+  "#if MBK_PATTERN\n"
+  "          product[u] = (MBK_COMPUTE)mbk_load(x + column[u]);\n"
+  "#else\n"
+  "          product[u] = MBK_MUL(product[u], mbk_load(x + column[u]));\n"
+  "#endif\n"
+  "        }\n"
+  "      }\n"
+  "#pragma unroll\n"
+  "      for (int u = 0; u < MBK_UNROLL; u++) {\n"
+  "        if (u * MBK_LANES < left) {\n"
+  "          sum = MBK_ADD(sum, product[u]);\n"
+  "        }\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "#pragma unroll\n"
+  "  for (int d = MBK_LANES / 2; d > 0; d >>= 1) {\n"
+  "    sum = MBK_ADD(sum, mbk_shuffle_down(0xffffffffu, sum, d, MBK_LANES));\n"
+  "  }\n"
+  "  if (lane == 0 && row < rows) {\n"
+  "    MBK_COMMIT(row, sum);\n"
+  "  }\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_spmv_sliced_build_cuh[] = {
+  "// Sliced storage, built on the GPU: part of spmv/sliced.cu, whose macros it uses.\n"
+  "#ifndef MBK_WINDOW\n"
+  "#error \"include spmv/sliced.cu, which opens with the list of macros\"\n"
+  "#endif\n"
+  "\n"
+  "// The length of each row and the rows in the order of the slices: as they come, or sorted by\n"
+  "// falling length within windows, where equal lengths keep their order; past the last row:\n"
+  "// length 0, row 2^32 - 1. Launch: one block of 512 threads per window. Shared:\n"
+  "// mbk_u64[MBK_WINDOW].\n"
+  "MBK_KERNEL MBK_BOUNDS(512) mbk_sliced_order(const MBK_ROW_PTR *row_ptr, mbk_u64 rows,\n"
+  "                                            mbk_u32 *length, mbk_u32 *row_id) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  mbk_u64 *const keys = (mbk_u64 *)shared; // 2^32 - 1 - length, place in the window\n"
+  "  const mbk_u64 first = (mbk_u64)mbk_block() * MBK_WINDOW;\n"
+  "  for (mbk_u32 i = mbk_thread(); i < MBK_WINDOW; i += 512) {\n"
+  "    const mbk_u64 row = first + i;\n"
+  "    const mbk_u64 count = row < rows ? (mbk_u64)(row_ptr[row + 1] - row_ptr[row]) : 0;\n"
+  "    keys[i] = (0xffffffffull - count) << 32 | i;\n"
+  "  }\n"
+  "  mbk_block_sync();\n"
+  "#if MBK_SORTED\n"
+  "  for (mbk_u32 run = 2; run <= MBK_WINDOW; run *= 2) {\n"
+  "    for (mbk_u32 step = run / 2; step > 0; step /= 2) {\n"
+  "      const mbk_u32 low = 2 * step * (mbk_thread() / step) + mbk_thread() % step;\n"
+  "      const mbk_u64 a = keys[low], b = keys[low + step];\n"
+  "      if ((a > b) == ((low & run) == 0)) {\n"
+  "        keys[low] = b;\n"
+  "        keys[low + step] = a;\n"
+  "      }\n"
+  "      mbk_block_sync();\n"
+  "    }\n"
+  "  }\n"
+  "#endif\n"
+  "  for (mbk_u32 i = mbk_thread(); i < MBK_WINDOW; i += 512) {\n"
+  "    if (first + i < (rows + 31) / 32 * 32) {\n"
+  "      length[first + i] = (mbk_u32)(0xffffffffull - (keys[i] >> 32));\n"
+  "#if MBK_SORTED\n",
+  "      const mbk_u64 row = first + (mbk_u32)keys[i];\n"
+  "      row_id[first + i] = row < rows ? (mbk_u32)row : 0xffffffffu;\n"
+  "#endif\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// The longest row of each slice. Launch: one warp per slice, 128 threads per block.\n"
+  "MBK_KERNEL MBK_BOUNDS(128)\n"
+  "    mbk_sliced_width(const mbk_u32 *length, mbk_u64 slices, mbk_u32 *width) {\n"
+  "  const mbk_u64 slice = (mbk_u64)mbk_block() * 4 + mbk_thread() / 32;\n"
+  "  if (slice >= slices) {\n"
+  "    return;\n"
+  "  }\n"
+  "  mbk_u32 most = length[slice * 32 + mbk_lane()];\n"
+  "  for (int d = 16; d > 0; d >>= 1) {\n"
+  "    const mbk_u32 other = mbk_shuffle_down(MBK_ALL, most, d, 32);\n"
+  "    most = other > most ? other : most;\n"
+  "  }\n"
+  "  if (mbk_lane() == 0) {\n"
+  "    width[slice] = most;\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Columns (from 0) and values to where the product finds them. Launch: one warp per slice, 128\n"
+  "// threads per block.\n"
+  "MBK_KERNEL MBK_BOUNDS(128)\n"
+  "    mbk_sliced_fill(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
+  "                    const mbk_u32 *slice_start, const mbk_u32 *length, const mbk_u32 *row_id,\n"
+  "                    mbk_u64 slices, mbk_i32 *columns, MBK_VALUE *sliced_values) {\n"
+  "  const mbk_u64 slice = (mbk_u64)mbk_block() * 4 + mbk_thread() / 32;\n"
+  "  if (slice >= slices) {\n"
+  "    return;\n"
+  "  }\n"
+  "  const mbk_u64 place = slice * 32 + mbk_lane();\n"
+  "  const mbk_u32 count = length[place];\n"
+  "  if (count == 0) {\n"
+  "    return;\n"
+  "  }\n"
+  "#if MBK_SORTED\n"
+  "  const mbk_u64 row = row_id[place];\n"
+  "#else\n"
+  "  const mbk_u64 row = place;\n"
+  "#endif\n"
+  "  const mbk_u64 from = (mbk_u64)(row_ptr[row] - MBK_BASE);\n"
+  "  const mbk_u64 to = (mbk_u64)slice_start[slice] * 32 + mbk_lane();\n"
+  "  for (mbk_u32 k = 0; k < count; k++) {\n",
+  "    columns[to + (mbk_u64)k * 32] = col_ind[from + k] - MBK_BASE;\n"
+  "#if !MBK_PATTERN\n"
+  "    sliced_values[to + (mbk_u64)k * 32] = values[from + k];\n"
+  "#endif\n"
+  "  }\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_spmv_sliced_cu[] = {
+  "// Sliced storage: y = alpha A x + beta y over slices of 32 rows, each stored column by column,\n"
+  "// one row per lane. Source: sliced ELLPACK (Monakov, Lokhmotov, Avetisyan, HiPEAC 2010) and its\n"
+  "// sorting window (SELL-C-sigma: Kreutzer et al., SIAM J. Sci. Comput. 36, 2014). Slots past a\n"
+  "// row's end are never read.\n"
+  "#ifndef MBK_VALUE\n"
+  "#error \"define MBK_VALUE: the type of the matrix's values in memory\"\n"
+  "#endif\n"
+  "#ifndef MBK_PATTERN\n"
+  "#error \"define MBK_PATTERN: 1 if every value is one and none is stored\"\n"
+  "#endif\n"
+  "#ifndef MBK_ROW_PTR\n"
+  "#error \"define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64\"\n"
+  "#endif\n"
+  "#ifndef MBK_BASE\n"
+  "#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n"
+  "#endif\n"
+  "#ifndef MBK_SORTED\n"
+  "#error \"define MBK_SORTED: 1 if rows are sorted by length within windows of MBK_WINDOW\"\n"
+  "#endif\n"
+  "#ifndef MBK_UNROLL\n"
+  "#error \"define MBK_UNROLL: nonzeros whose loads one lane keeps in flight\"\n"
+  "#endif\n"
+  "#ifndef MBK_ONCE\n"
+  "#error \"define MBK_ONCE: 1 if the matrix is loaded past the caches\"\n"
+  "#endif\n"
+  "#ifndef MBK_THREADS\n"
+  "#error \"define MBK_THREADS: threads per block, a multiple of 32\"\n"
+  "#endif\n"
+  "#include \"jit/device.cuh\"\n"
+  "#include \"spmv/algebra.cuh\"\n"
+  "\n"
+  "#if MBK_ONCE\n"
+  "#define MBK_MATRIX_LOAD mbk_load_once\n"
+  "#else\n"
+  "#define MBK_MATRIX_LOAD mbk_load\n"
+  "#endif\n"
+  "#define MBK_ALL 0xffffffffu\n"
+  "#define MBK_WINDOW 1024\n"
+  "\n"
+  "#include \"spmv/sliced_build.cuh\"\n"
+  "\n"
+  "// Launch: one warp per slice. slice_start counts columns of 32 slots.\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_THREADS)\n"
+  "    mbk_sliced_product(const mbk_u32 *slice_start, const mbk_u32 *length, const mbk_u32 *row_id,\n"
+  "                       const mbk_i32 *columns, const MBK_VALUE *values, const MBK_VECTOR *x,\n",
+  "                       MBK_VECTOR *y, mbk_u64 rows, MBK_SCALAR_PARAMETERS) {\n"
+  "  MBK_SCALARS_LOAD;\n"
+  "  const mbk_u64 thread = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread();\n"
+  "  if (thread / 32 * 32 >= rows) {\n"
+  "    return;\n"
+  "  }\n"
+  "  const mbk_u32 count = alpha != (MBK_COMPUTE)0 ? mbk_load(length + thread) : 0;\n"
+  "  const mbk_u64 start = (mbk_u64)mbk_load(slice_start + thread / 32) * 32 + mbk_lane();\n"
+  "  MBK_COMPUTE sum = MBK_ZERO;\n"
+  "  for (mbk_u32 at = 0; at < count; at += MBK_UNROLL) {\n"
+  "    mbk_i32 column[MBK_UNROLL];\n"
+  "    MBK_COMPUTE product[MBK_UNROLL];\n"
+  "#pragma unroll\n"
+  "    for (int u = 0; u < MBK_UNROLL; u++) {\n"
+  "      if (at + u < count) {\n"
+  "        column[u] = MBK_MATRIX_LOAD(columns + start + (mbk_u64)(at + u) * 32);\n"
+  "#if !MBK_PATTERN\n"
+  "        product[u] = (MBK_COMPUTE)MBK_MATRIX_LOAD(values + start + (mbk_u64)(at + u) * 32);\n"
+  "#endif\n"
+  "      }\n"
+  "    }\n"
+  "#pragma unroll\n"
+  "    for (int u = 0; u < MBK_UNROLL; u++) {\n"
+  "      if (at + u < count) {\n"
+  "#if MBK_PATTERN\n"
+  "        product[u] = (MBK_COMPUTE)mbk_load(x + column[u]);\n"
+  "#else\n"
+  "        product[u] = MBK_MUL(product[u], mbk_load(x + column[u]));\n"
+  "#endif\n"
+  "      }\n"
+  "    }\n"
+  "#pragma unroll\n"
+  "    for (int u = 0; u < MBK_UNROLL; u++) {\n"
+  "      if (at + u < count) {\n"
+  "        sum = MBK_ADD(sum, product[u]);\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "#if MBK_SORTED\n"
+  "  const mbk_u32 row = mbk_load(row_id + thread);\n"
+  "#else\n"
+  "  const mbk_u64 row = thread;\n"
+  "#endif\n"
+  "  if (row < rows) {\n"
+  "    MBK_COMMIT(row, sum);\n"
+  "  }\n"
+  "}\n",
+  NULL};
+
 static const char *const mbi_source_solve_pagerank_cu[] = {
   "// PageRank between two products: new ranks, their L1 change and the mass of dangling vertices.\n"
   "// Source: the power method of Zhang, Yao, Jiang, Zhang, \"MERBIT: A GPU-Based SpMV Method for\n"
@@ -3211,11 +3979,16 @@ static const struct {
     {"spmv/arrays.cu", mbi_source_spmv_arrays_cu},
     {"spmv/merbit_tile.cuh", mbi_source_spmv_merbit_tile_cuh},
     {"spmv/merbit.cu", mbi_source_spmv_merbit_cu},
+    {"spmv/scan_build.cuh", mbi_source_spmv_scan_build_cuh},
+    {"spmv/scan.cu", mbi_source_spmv_scan_cu},
+    {"spmv/rows.cu", mbi_source_spmv_rows_cu},
+    {"spmv/sliced_build.cuh", mbi_source_spmv_sliced_build_cuh},
+    {"spmv/sliced.cu", mbi_source_spmv_sliced_cu},
     {"solve/pagerank.cu", mbi_source_solve_pagerank_cu},
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "00199b54c176aac5798eb98f72f1e96ba161b924dde290ba989325948355601e"
+#define MBI_KERNEL_HASH "264ec2296685a2e127c132db60ac400843e8b87568567630f0972d9e31c7b99f"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -7162,6 +7935,19 @@ typedef struct mbi_device_csr {
   uint64_t bytes; /* owned */
 } mbi_device_csr;
 
+/* Rows that hold something, ranked: spmv/ranks.c. */
+typedef struct mbi_ranks {
+  uint64_t count;              /* rows with a nonzero */
+  uint64_t slots;              /* of slices of 32 rows as they come, each as wide as its longest row */
+  uint32_t longest;            /* nonzeros of the longest row, at most 2^32 - 1 */
+  mbi_devptr row_start;        /* ranks + 1 offsets; the plan's row_ptr where no row is empty */
+  mbi_devptr row_id, empty_id; /* rows with and without a nonzero; 0 where no row is empty */
+  uint64_t bytes;              /* of the three, if owned */
+  mbi_devptr counts, offsets;  /* scratch, and in it the rank of each block's first row */
+  uint64_t blocks;
+  mbi_program program; /* until mbi_ranks_finish */
+} mbi_ranks;
+
 /* MERBIT's specialisation and TILE: spmv/merbit.c. */
 typedef struct mbi_merbit {
   int sigma, omega, threads;
@@ -7171,10 +7957,45 @@ typedef struct mbi_merbit {
   int tile_bytes;      /* of an entry of tile_x and tile_y: 4 or 8 */
   uint64_t path, tiles, blocks;
   mbi_devptr tile_x, tile_y, lane_desc;
-  uint64_t bytes; /* of TILE */
-  mbi_program program;
   void *build, *product, *fixup; /* CUfunction */
 } mbi_merbit;
+
+/* The register scan's specialisation and schedule: spmv/scan.c. */
+typedef struct mbi_scan_schedule {
+  int steps, threads, resident, depth;
+  uint64_t tiles, blocks, fixup_blocks, empty_rows;
+  mbi_devptr row_ends, tile_row;
+  void *build, *product, *fixup; /* CUfunction */
+} mbi_scan_schedule;
+
+/* Lanes per row: spmv/rows.c. */
+typedef struct mbi_rows {
+  int lanes, unroll, threads;
+  uint64_t blocks;
+  void *product; /* CUfunction */
+} mbi_rows;
+
+/* Sliced storage: spmv/sliced.c. */
+typedef struct mbi_sliced {
+  int unroll, threads;
+  int sorted; /* rows sorted by length within windows */
+  uint64_t slices, blocks, slots;
+  mbi_devptr length, row_id, slice_start, columns, values;
+  void *kernels[4]; /* CUfunction: order, width, fill, product */
+} mbi_sliced;
+
+/* What a method on CUDA provides. create: for the matrix in plan->device, in an entered context;
+ * after a failure destroy cleans up. describe: its part of the plan's line. */
+typedef struct mbi_cuda_method {
+  merbit_status (*create)(merbit_plan *plan);
+  void (*destroy)(merbit_plan *plan);
+  uint64_t (*carry_bytes)(const merbit_plan *plan);
+  merbit_status (*multiply)(merbit_plan *plan, mbi_devptr carries, const void *alpha,
+                            mbi_devptr x, const void *beta, mbi_devptr y, void *stream);
+  void (*info)(const merbit_plan *plan, merbit_plan_info *info);
+  int (*describe)(const merbit_plan *plan, char *text, size_t size);
+  merbit_status (*refresh)(merbit_plan *plan); /* new plan->device.values; NULL: read in place */
+} mbi_cuda_method;
 
 struct merbit_plan {
   merbit_context *context;
@@ -7194,7 +8015,16 @@ struct merbit_plan {
   void *own_values;   /* holds values after an update */
   /* CUDA */
   mbi_device_csr device;
+  const mbi_cuda_method *cuda;
+  mbi_program program;
+  uint64_t schedule_bytes; /* what the method added to the CSR */
+  uint64_t read_bytes;     /* by a product, beside columns, values, vectors and carries */
   mbi_merbit merbit;
+  mbi_scan_schedule scan;
+  mbi_ranks ranks; /* where the choice or the method asks */
+  mbi_rows rows;
+  mbi_sliced sliced;
+  int once; /* the matrix is loaded past the caches */
   merbit_workspace *workspace; /* the plan's own; holds no reference */
 };
 
@@ -7211,7 +8041,7 @@ static const char *mbi_type_name(merbit_type type) {
 }
 
 static const char *mbi_method_name(merbit_method method) {
-  static const char *const names[] = {"auto", "reference", "merge", "merbit"};
+  static const char *const names[] = {"auto", "reference", "merge", "merbit", "scan", "rows", "sliced"};
   return names[method];
 }
 
@@ -7868,16 +8698,17 @@ static int64_t mbi_arrays_blocks(int64_t count) {
   return blocks < MBI_ARRAYS_GRID ? blocks : MBI_ARRAYS_GRID;
 }
 
-/* The specialisation of spmv/arrays.cu for a device view. */
-static merbit_status mbi_arrays_program(merbit_context *context, const merbit_view *view,
+/* The specialisation of spmv/arrays.cu for arrays of these types. */
+static merbit_status mbi_arrays_program(merbit_context *context, merbit_index_type offset_type,
+                                        merbit_index_type index_type, int base,
                                         mbi_program *program) {
   mbi_preamble preamble;
   memset(&preamble, 0, sizeof preamble);
   mbi_preamble_define(&preamble, "MBK_ROW_PTR",
-                      view->offset_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
+                      offset_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
   mbi_preamble_define(&preamble, "MBK_COLUMN",
-                      view->index_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
-  mbi_preamble_define_int(&preamble, "MBK_BASE", view->base);
+                      index_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
+  mbi_preamble_define_int(&preamble, "MBK_BASE", base);
   return mbi_program_create(context, "spmv/arrays.cu", &preamble, program);
 }
 
@@ -8005,7 +8836,7 @@ static merbit_status mbi_device_csr_borrow(merbit_context *context, const merbit
   if (unchecked && !narrow) {
     return MERBIT_OK;
   }
-  status = mbi_arrays_program(context, view, &program);
+  status = mbi_arrays_program(context, view->offset_type, view->index_type, view->base, &program);
   if (status != MERBIT_OK) {
     return status;
   }
@@ -8046,6 +8877,21 @@ static void mbi_device_csr_destroy(merbit_context *context, mbi_device_csr *csr)
   if (csr->owns_values) {
     mbi_device_release(context, csr->values);
   }
+}
+
+/* What every product kernel is told of a plan. */
+static void mbi_plan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+  const char *type = plan->type == MERBIT_F32 ? "float" : "double";
+  memset(preamble, 0, sizeof *preamble);
+  mbi_preamble_define(preamble, "MBK_VALUE", type);
+  mbi_preamble_define(preamble, "MBK_VECTOR", type);
+  mbi_preamble_define(preamble, "MBK_COMPUTE", type);
+  mbi_preamble_define_int(preamble, "MBK_PATTERN", plan->device.values == 0);
+  mbi_preamble_define(preamble, "MBK_ROW_PTR",
+                      plan->device.offset_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
+  mbi_preamble_define_int(preamble, "MBK_BASE", plan->device.base);
+  mbi_preamble_define_int(preamble, "MBK_SCALARS_DEVICE",
+                          plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE);
 }
 
 /* ==== >>spmv/merbit.c  CUDA: merge-path tiles with packed lanes =========================== */
@@ -8135,15 +8981,7 @@ static unsigned mbi_merbit_build_shared(const mbi_merbit *m) {
 
 static void mbi_merbit_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   const mbi_merbit *m = &plan->merbit;
-  const char *type = plan->type == MERBIT_F32 ? "float" : "double";
-  memset(preamble, 0, sizeof *preamble);
-  mbi_preamble_define(preamble, "MBK_VALUE", type);
-  mbi_preamble_define(preamble, "MBK_VECTOR", type);
-  mbi_preamble_define(preamble, "MBK_COMPUTE", type);
-  mbi_preamble_define_int(preamble, "MBK_PATTERN", plan->device.values == 0);
-  mbi_preamble_define(preamble, "MBK_ROW_PTR",
-                      plan->device.offset_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
-  mbi_preamble_define_int(preamble, "MBK_BASE", plan->device.base);
+  mbi_plan_preamble(plan, preamble);
   mbi_preamble_define(preamble, "MBK_TILE", m->tile_bytes == 8 ? "mbk_u64" : "mbk_u32");
   mbi_preamble_define(preamble, "MBK_DESCRIPTOR", m->descriptor_bits == 64 ? "mbk_u64" : "mbk_u32");
   mbi_preamble_define_int(preamble, "MBK_COORDINATE_BITS", m->coordinate_bits);
@@ -8151,8 +8989,6 @@ static void mbi_merbit_preamble(const merbit_plan *plan, mbi_preamble *preamble)
   mbi_preamble_define_int(preamble, "MBK_OMEGA", m->omega);
   mbi_preamble_define_int(preamble, "MBK_THREADS", m->threads);
   mbi_preamble_define_int(preamble, "MBK_DUAL", m->dual);
-  mbi_preamble_define_int(preamble, "MBK_SCALARS_DEVICE",
-                          plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE);
 }
 
 static merbit_status mbi_merbit_specialise(merbit_plan *plan) {
@@ -8169,15 +9005,15 @@ static merbit_status mbi_merbit_specialise(merbit_plan *plan) {
                     context->device.shared_bytes_per_block);
   }
   mbi_merbit_preamble(plan, &preamble);
-  status = mbi_program_create(context, "spmv/merbit.cu", &preamble, &m->program);
+  status = mbi_program_create(context, "spmv/merbit.cu", &preamble, &plan->program);
   if (status == MERBIT_OK) {
-    status = mbi_program_kernel(context, &m->program, "mbk_merbit_build", &m->build);
+    status = mbi_program_kernel(context, &plan->program, "mbk_merbit_build", &m->build);
   }
   if (status == MERBIT_OK) {
-    status = mbi_program_kernel(context, &m->program, "mbk_merbit_product", &m->product);
+    status = mbi_program_kernel(context, &plan->program, "mbk_merbit_product", &m->product);
   }
   if (status == MERBIT_OK && !m->dual) {
-    status = mbi_program_kernel(context, &m->program, "mbk_merbit_fixup", &m->fixup);
+    status = mbi_program_kernel(context, &plan->program, "mbk_merbit_fixup", &m->fixup);
   }
   if (status == MERBIT_OK) {
     status = mbi_device_reserve_shared(context, m->product, "mbk_merbit_product", shared);
@@ -8215,7 +9051,7 @@ static merbit_status mbi_merbit_create(merbit_plan *plan) {
   }
   coordinates = (m->tiles + 1) * (uint64_t)m->tile_bytes;
   descriptors = m->tiles * (uint64_t)m->omega * (uint64_t)(m->descriptor_bits / 8);
-  m->bytes = 2 * coordinates + descriptors;
+  plan->schedule_bytes = plan->read_bytes = 2 * coordinates + descriptors;
   status = mbi_merbit_specialise(plan);
   if (status == MERBIT_OK) {
     status = mbi_device_allocate(context, coordinates, "tile_x", &m->tile_x);
@@ -8240,7 +9076,7 @@ static void mbi_merbit_destroy(merbit_plan *plan) {
   mbi_device_release(plan->context, m->tile_x);
   mbi_device_release(plan->context, m->tile_y);
   mbi_device_release(plan->context, m->lane_desc);
-  mbi_program_destroy(plan->context, &m->program);
+  mbi_program_destroy(plan->context, &plan->program);
 }
 
 /* Bytes of the carries of one product in flight. */
@@ -8315,6 +9151,810 @@ static merbit_status mbi_merbit_multiply_dual(merbit_plan *plan, mbi_devptr x, m
                            arguments);
 }
 
+/* ---- Describe --------------------------------------------------------------------------------- */
+
+static void mbi_merbit_info(const merbit_plan *plan, merbit_plan_info *info) {
+  const mbi_merbit *m = &plan->merbit;
+  info->sigma = m->sigma;
+  info->omega = m->omega;
+  info->block_threads = m->threads;
+  info->descriptor_bits = m->descriptor_bits;
+  info->tiles = (int64_t)m->tiles;
+}
+
+static int mbi_merbit_describe(const merbit_plan *plan, char *text, size_t size) {
+  const mbi_merbit *m = &plan->merbit;
+  return snprintf(text, size,
+                  "%" PRIu64 " tiles, omega %d, sigma %d, %d-bit lanes, %d threads, %s commit",
+                  m->tiles, m->omega, m->sigma, m->descriptor_bits, m->threads,
+                  m->dual ? "dual-buffer" : "carry-out");
+}
+
+static const mbi_cuda_method mbi_merbit_method = {mbi_merbit_create, mbi_merbit_destroy,
+                                                  mbi_merbit_carry_bytes, mbi_merbit_multiply,
+                                                  mbi_merbit_info, mbi_merbit_describe, NULL};
+
+/* ==== >>spmv/ranks.c  which rows of a device CSR hold something =========================== */
+/* Which rows hold something, and how even they are: the GPU counts, and lists them where some
+ * are empty and the method asks. */
+#define MBI_RANKS_PER_BLOCK 1024
+
+/* What the plan's products do not need: the choice and the method are made. */
+static void mbi_ranks_finish(merbit_context *context, mbi_ranks *ranks) {
+  mbi_device_release(context, ranks->counts);
+  ranks->counts = ranks->offsets = 0;
+  mbi_program_destroy(context, &ranks->program);
+}
+
+static void mbi_ranks_destroy(merbit_context *context, mbi_ranks *ranks) {
+  if (ranks->row_id != 0) {
+    mbi_device_release(context, ranks->row_start);
+    mbi_device_release(context, ranks->row_id);
+    mbi_device_release(context, ranks->empty_id);
+  }
+  mbi_ranks_finish(context, ranks);
+  memset(ranks, 0, sizeof *ranks);
+}
+
+/* Counts, then their sum, the sum of the slices' widths and the longest row. Needs an entered
+ * context. After a failure mbi_ranks_destroy cleans up. */
+static merbit_status mbi_ranks_create(merbit_context *context, const mbi_device_csr *csr,
+                                      mbi_ranks *ranks) {
+  void *count = NULL, *offsets = NULL, *arguments[6];
+  uint64_t rows = csr->rows, blocks = (rows + MBI_RANKS_PER_BLOCK - 1) / MBI_RANKS_PER_BLOCK;
+  mbi_devptr row_ptr = csr->row_ptr, total, longest, widths;
+  uint32_t answer[4] = {0, 0, 0, 0};
+  merbit_status status;
+  memset(ranks, 0, sizeof *ranks);
+  if (blocks == 0) {
+    ranks->row_start = csr->row_ptr;
+    return MERBIT_OK;
+  }
+  ranks->blocks = blocks;
+  status = mbi_arrays_program(context, csr->offset_type, MERBIT_INDEX_32, csr->base,
+                              &ranks->program);
+  if (status == MERBIT_OK) {
+    status = mbi_program_kernel(context, &ranks->program, "mbk_arrays_count", &count);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_program_kernel(context, &ranks->program, "mbk_arrays_offsets", &offsets);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_allocate(context, sizeof answer + blocks * sizeof(uint32_t),
+                                 "counts of rows", &ranks->counts);
+  }
+  widths = ranks->counts; /* 64 bits, so it comes first */
+  total = widths + 2 * sizeof(uint32_t);
+  longest = total + sizeof(uint32_t);
+  ranks->offsets = widths + sizeof answer;
+  if (status == MERBIT_OK) {
+    status = mbi_device_upload(context, ranks->counts, answer, sizeof answer);
+  }
+  if (status == MERBIT_OK) {
+    arguments[0] = &row_ptr;
+    arguments[1] = &rows;
+    arguments[2] = &ranks->offsets;
+    arguments[3] = &longest;
+    arguments[4] = &widths;
+    status = mbi_device_launch(context, count, "mbk_arrays_count", (int64_t)blocks, 256,
+                               (unsigned)(4 * sizeof(uint32_t)), NULL, arguments);
+  }
+  if (status == MERBIT_OK) {
+    arguments[0] = &ranks->offsets;
+    arguments[1] = &blocks;
+    arguments[2] = &total;
+    status = mbi_device_launch(context, offsets, "mbk_arrays_offsets", 1, 1024,
+                               (unsigned)(33 * sizeof(uint32_t)), NULL, arguments);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_download(context, answer, ranks->counts, sizeof answer);
+  }
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  ranks->row_start = csr->row_ptr;
+  ranks->slots = 32 * ((uint64_t)answer[1] << 32 | answer[0]);
+  ranks->count = answer[2];
+  ranks->longest = answer[3];
+  return MERBIT_OK;
+}
+
+/* For a method, unless the choice has counted already. */
+static merbit_status mbi_ranks_need(merbit_plan *plan) {
+  return plan->ranks.row_start != 0
+             ? MERBIT_OK
+             : mbi_ranks_create(plan->context, &plan->device, &plan->ranks);
+}
+
+/* List the rows; after mbi_ranks_create, where some are empty. */
+static merbit_status mbi_ranks_compact(merbit_context *context, const mbi_device_csr *csr,
+                                       mbi_ranks *ranks) {
+  const uint64_t starts = (ranks->count + 1) * mbi_index_bytes(csr->offset_type);
+  const uint64_t ids = (ranks->count + 1) * sizeof(uint32_t); /* never none */
+  const uint64_t empties = (csr->rows - ranks->count) * sizeof(uint32_t);
+  uint64_t row_count = csr->rows;
+  mbi_devptr row_ptr = csr->row_ptr;
+  void *compact = NULL, *arguments[6];
+  merbit_status status =
+      mbi_program_kernel(context, &ranks->program, "mbk_arrays_compact", &compact);
+  if (status == MERBIT_OK) {
+    status = mbi_device_allocate(context, ids, "ranks of rows", &ranks->row_id);
+  }
+  if (status == MERBIT_OK) {
+    ranks->row_start = 0;
+    status = mbi_device_allocate(context, starts, "starts of rows", &ranks->row_start);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_allocate(context, empties, "empty rows", &ranks->empty_id);
+  }
+  if (status == MERBIT_OK) {
+    ranks->bytes = starts + ids + empties;
+    arguments[0] = &row_ptr;
+    arguments[1] = &row_count;
+    arguments[2] = &ranks->offsets;
+    arguments[3] = &ranks->row_id;
+    arguments[4] = &ranks->row_start;
+    arguments[5] = &ranks->empty_id;
+    status = mbi_device_launch(context, compact, "mbk_arrays_compact", (int64_t)ranks->blocks,
+                               256, (unsigned)(8 * sizeof(uint32_t)), NULL, arguments);
+  }
+  return status == MERBIT_OK ? mbi_device_synchronize(context, NULL) : status;
+}
+
+/* ==== >>spmv/scan.c  CUDA: tiles of nonzeros, segmented sums by shuffles ================== */
+/* ---- Encode: from the plan's wishes to sizes --------------------------------------------- */
+
+#define MBI_SCAN_BUILD_THREADS 128
+#define MBI_SCAN_FIXUP_THREADS 512
+
+/* Blocks that leave registers for as many warps as hide the gathers of x: measured, more for
+ * f32. Lanes with more steps, each of which keeps a product, would spill: they get all they
+ * want. */
+static int mbi_scan_resident(merbit_type type, int steps, int threads) {
+  const int single = type == MERBIT_F32;
+  const int blocks = (steps > (single ? 16 : 12) ? 512 : single ? 2048 : 1536) / threads;
+  return blocks > 16 ? 16 : blocks < 1 ? 1 : blocks;
+}
+
+/* Sizes of the specialisation; needs plan->ranks. */
+static merbit_status mbi_scan_size(merbit_plan *plan) {
+  mbi_scan_schedule *s = &plan->scan;
+  merbit_context *context = plan->context;
+  uint64_t tile;
+  s->steps = plan->desc.sigma != 0 ? plan->desc.sigma : plan->type == MERBIT_F32 ? 16 : 8;
+  s->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : 512;
+  if (s->steps < 1 || s->steps > 32) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "plan_desc.sigma is %d; the scan takes 1 to 32", s->steps);
+  }
+  if (s->threads < 32 || s->threads > 1024 || s->threads % 32 != 0) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "plan_desc.block_threads is %d; use a multiple of 32 up to 1024",
+                    s->threads);
+  }
+  tile = 32 * (uint64_t)s->steps;
+  s->tiles = (plan->device.nnz + tile - 1) / tile;
+  if (plan->desc.block_threads == 0 &&
+      s->tiles * 32 < 4096 * (uint64_t)context->device.multiprocessors) {
+    s->threads = 128;
+  }
+  s->resident = mbi_scan_resident(plan->type, s->steps, s->threads);
+  s->blocks = (s->tiles * 32 + (uint64_t)s->threads - 1) / (uint64_t)s->threads;
+  s->depth = mbi_log2_ceiling(plan->ranks.longest < 32 ? plan->ranks.longest : 32);
+  s->fixup_blocks = (s->tiles + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS;
+  s->empty_rows = plan->device.rows - plan->ranks.count;
+  if (s->empty_rows > 0) {
+    const uint64_t wanted = s->empty_rows / MBI_SCAN_FIXUP_THREADS + 1;
+    const uint64_t most = 8 * (uint64_t)context->device.multiprocessors;
+    const uint64_t useful = wanted < most ? wanted : most;
+    s->fixup_blocks = s->fixup_blocks < useful ? useful : s->fixup_blocks;
+  }
+  if (s->tiles > (uint64_t)INT32_MAX) {
+    return mbi_fail(context, MERBIT_TOO_LARGE,
+                    "%" PRIu64 " nonzeros make %" PRIu64 " tiles; raise plan_desc.sigma",
+                    plan->device.nnz, s->tiles);
+  }
+  return MERBIT_OK;
+}
+
+/* ---- Specialise: one program with the three kernels -------------------------------------- */
+
+static void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+  const mbi_scan_schedule *s = &plan->scan;
+  mbi_plan_preamble(plan, preamble);
+  mbi_preamble_define_int(preamble, "MBK_BLOCKS", s->resident);
+  mbi_preamble_define_int(preamble, "MBK_STEPS", s->steps);
+  mbi_preamble_define_int(preamble, "MBK_DEPTH", s->depth);
+  mbi_preamble_define_int(preamble, "MBK_EMPTY_ROWS", s->empty_rows > 0);
+  mbi_preamble_define_int(preamble, "MBK_ONCE", plan->once);
+  mbi_preamble_define_int(preamble, "MBK_THREADS", s->threads);
+}
+
+static merbit_status mbi_scan_specialise(merbit_plan *plan) {
+  mbi_scan_schedule *s = &plan->scan;
+  merbit_context *context = plan->context;
+  mbi_preamble preamble;
+  merbit_status status;
+  mbi_scan_preamble(plan, &preamble);
+  status = mbi_program_create(context, "spmv/scan.cu", &preamble, &plan->program);
+  if (status == MERBIT_OK) {
+    status = mbi_program_kernel(context, &plan->program, "mbk_scan_build", &s->build);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_program_kernel(context, &plan->program, "mbk_scan_product", &s->product);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_program_kernel(context, &plan->program, "mbk_scan_fixup", &s->fixup);
+  }
+  return status;
+}
+
+/* ---- Launch: build the schedule once, then products -------------------------------------- */
+
+static merbit_status mbi_scan_build(merbit_plan *plan) {
+  mbi_scan_schedule *s = &plan->scan;
+  const int64_t block_tiles = MBI_SCAN_BUILD_THREADS / 32;
+  uint32_t ranks = (uint32_t)plan->ranks.count;
+  void *arguments[6];
+  merbit_status status;
+  if (s->tiles == 0) {
+    return MERBIT_OK;
+  }
+  arguments[0] = &plan->ranks.row_start;
+  arguments[1] = &ranks;
+  arguments[2] = &plan->device.nnz;
+  arguments[3] = &s->tiles;
+  arguments[4] = &s->row_ends;
+  arguments[5] = &s->tile_row;
+  status = mbi_device_launch(
+      plan->context, s->build, "mbk_scan_build",
+      ((int64_t)s->tiles + block_tiles - 1) / block_tiles, MBI_SCAN_BUILD_THREADS,
+      (unsigned)(MBI_SCAN_BUILD_THREADS / 32 * (size_t)s->steps * sizeof(uint32_t)), NULL,
+      arguments);
+  return status == MERBIT_OK ? mbi_device_synchronize(plan->context, NULL) : status;
+}
+
+/* Everything for the matrix in plan->device. After a failure mbi_scan_destroy cleans up. */
+static merbit_status mbi_scan_create(merbit_plan *plan) {
+  mbi_scan_schedule *s = &plan->scan;
+  merbit_context *context = plan->context;
+  uint64_t words, tile_rows;
+  merbit_status status;
+  if (plan->device.rows >= UINT32_MAX) {
+    return mbi_fail(context, MERBIT_TOO_LARGE,
+                    "the scan takes fewer than 2^32 - 1 rows, not %" PRIu64, plan->device.rows);
+  }
+  status = mbi_ranks_need(plan);
+  if (status == MERBIT_OK && plan->ranks.count < plan->device.rows) {
+    status = mbi_ranks_compact(context, &plan->device, &plan->ranks);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_scan_size(plan);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_scan_specialise(plan);
+  }
+  words = s->tiles * (uint64_t)s->steps * sizeof(uint32_t);
+  tile_rows = (s->tiles + 1) * sizeof(uint32_t);
+  if (status == MERBIT_OK) {
+    status = mbi_device_allocate(context, words, "row ends", &s->row_ends);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_allocate(context, tile_rows, "rows of tiles", &s->tile_row);
+  }
+  if (status == MERBIT_OK) {
+    plan->schedule_bytes = words + tile_rows + plan->ranks.bytes;
+    plan->read_bytes = words + 2 * tile_rows;
+    plan->read_bytes += s->empty_rows > 0 ? plan->device.rows * sizeof(uint32_t) : 0;
+    status = mbi_scan_build(plan);
+  }
+  return status;
+}
+
+static void mbi_scan_destroy(merbit_plan *plan) {
+  mbi_scan_schedule *s = &plan->scan;
+  mbi_device_release(plan->context, s->row_ends);
+  mbi_device_release(plan->context, s->tile_row);
+  mbi_program_destroy(plan->context, &plan->program);
+}
+
+/* Bytes of the carries of one product in flight: firsts and tails. */
+static uint64_t mbi_scan_carry_bytes(const merbit_plan *plan) {
+  return 2 * plan->scan.tiles * mbi_type_size(plan->type);
+}
+
+static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,
+                                       mbi_devptr x, const void *beta, mbi_devptr y,
+                                       void *stream) {
+  mbi_scan_schedule *s = &plan->scan;
+  mbi_devptr tails = carries + s->tiles * mbi_type_size(plan->type);
+  void *arguments[13];
+  merbit_status status = MERBIT_OK;
+  arguments[0] = &s->row_ends;
+  arguments[1] = &s->tile_row;
+  arguments[2] = &plan->ranks.row_id;
+  arguments[3] = &plan->device.col_ind;
+  arguments[4] = &plan->device.values;
+  arguments[5] = &x;
+  arguments[6] = &y;
+  arguments[7] = &carries;
+  arguments[8] = &tails;
+  arguments[9] = &plan->device.nnz;
+  arguments[10] = &s->tiles;
+  arguments[11] = (void *)(uintptr_t)alpha;
+  arguments[12] = (void *)(uintptr_t)beta;
+  if (s->blocks > 0) {
+    status = mbi_device_launch(plan->context, s->product, "mbk_scan_product",
+                               (int64_t)s->blocks, s->threads, 0, stream, arguments);
+  }
+  if (status != MERBIT_OK || s->fixup_blocks == 0) {
+    return status;
+  }
+  arguments[0] = &plan->ranks.row_start;
+  arguments[1] = &s->tile_row;
+  arguments[2] = &plan->ranks.row_id;
+  arguments[3] = &plan->ranks.empty_id;
+  arguments[4] = &carries;
+  arguments[5] = &tails;
+  arguments[6] = &y;
+  arguments[7] = &s->tiles;
+  arguments[8] = &s->empty_rows;
+  arguments[9] = (void *)(uintptr_t)alpha;
+  arguments[10] = (void *)(uintptr_t)beta;
+  return mbi_device_launch(
+      plan->context, s->fixup, "mbk_scan_fixup", (int64_t)s->fixup_blocks,
+      MBI_SCAN_FIXUP_THREADS,
+      (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (mbi_type_size(plan->type) + sizeof(uint32_t))),
+      stream, arguments);
+}
+
+/* ---- Describe ---------------------------------------------------------------------------- */
+
+static void mbi_scan_info(const merbit_plan *plan, merbit_plan_info *info) {
+  const mbi_scan_schedule *s = &plan->scan;
+  info->sigma = s->steps;
+  info->omega = 32;
+  info->block_threads = s->threads;
+  info->tiles = (int64_t)s->tiles;
+}
+
+static int mbi_scan_describe(const merbit_plan *plan, char *text, size_t size) {
+  const mbi_scan_schedule *s = &plan->scan;
+  return snprintf(text, size,
+                  "%" PRIu64 " tiles of 32 x %d, scan depth %d, %" PRIu64
+                  " empty rows, %d threads%s",
+                  s->tiles, s->steps, s->depth, s->empty_rows, s->threads,
+                  plan->once ? ", matrix past the caches" : "");
+}
+
+static const mbi_cuda_method mbi_scan_method = {mbi_scan_create,
+                                                mbi_scan_destroy,
+                                                mbi_scan_carry_bytes,
+                                                mbi_scan_multiply,
+                                                mbi_scan_info,
+                                                mbi_scan_describe,
+                                                NULL};
+
+/* ==== >>spmv/rows.c  CUDA: lanes per row ================================================== */
+/* ---- Encode: lanes per row and loads in flight ------------------------------------------- */
+
+/* Lanes so that one batch of loads takes a row of average length. */
+static merbit_status mbi_rows_size(merbit_plan *plan) {
+  mbi_rows *r = &plan->rows;
+  merbit_context *context = plan->context;
+  const uint64_t rows = plan->device.rows > 0 ? plan->device.rows : 1;
+  const uint64_t mean = (plan->device.nnz + rows - 1) / rows;
+  uint64_t groups;
+  r->lanes = plan->desc.omega;
+  if (r->lanes == 0) {
+    r->lanes = 1;
+    while (r->lanes < 32 && (uint64_t)r->lanes * 8 < mean) {
+      r->lanes *= 2;
+    }
+  }
+  if (r->lanes < 1 || r->lanes > 32 || (r->lanes & (r->lanes - 1)) != 0) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "plan_desc.omega is %d; lanes per row are a power of two up to 32",
+                    r->lanes);
+  }
+  r->unroll = plan->desc.sigma;
+  if (r->unroll == 0) {
+    r->unroll = (int)(mean / (uint64_t)r->lanes) + 1;
+    r->unroll = r->unroll > 8 ? 8 : r->unroll;
+  }
+  r->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : 256;
+  if (r->unroll < 1 || r->unroll > 32 || r->threads < 32 || r->threads > 1024 ||
+      r->threads % 32 != 0) {
+    return mbi_fail(
+        context, MERBIT_INVALID_ARGUMENT,
+        "plan_desc.sigma is %d and block_threads %d; use 1 to 32, and a multiple of 32 "
+        "up to 1024",
+        r->unroll, r->threads);
+  }
+  groups = (uint64_t)(r->threads / r->lanes);
+  r->blocks = (plan->device.rows + groups - 1) / groups;
+  if (r->blocks > (uint64_t)INT32_MAX) {
+    return mbi_fail(context, MERBIT_TOO_LARGE,
+                    "%" PRIu64 " rows are too many for lanes per row", plan->device.rows);
+  }
+  return MERBIT_OK;
+}
+
+/* ---- Specialise -------------------------------------------------------------------------- */
+
+static void mbi_rows_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+  const mbi_rows *r = &plan->rows;
+  mbi_plan_preamble(plan, preamble);
+  mbi_preamble_define_int(preamble, "MBK_LANES", r->lanes);
+  mbi_preamble_define_int(preamble, "MBK_UNROLL", r->unroll);
+  mbi_preamble_define_int(preamble, "MBK_ONCE", plan->once);
+  mbi_preamble_define_int(preamble, "MBK_THREADS", r->threads);
+}
+
+static merbit_status mbi_rows_create(merbit_plan *plan) {
+  mbi_rows *r = &plan->rows;
+  mbi_preamble preamble;
+  merbit_status status = mbi_rows_size(plan);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  plan->read_bytes =
+      (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type);
+  mbi_rows_preamble(plan, &preamble);
+  status = mbi_program_create(plan->context, "spmv/rows.cu", &preamble, &plan->program);
+  if (status == MERBIT_OK) {
+    status = mbi_program_kernel(plan->context, &plan->program, "mbk_rows_product", &r->product);
+  }
+  return status;
+}
+
+static void mbi_rows_destroy(merbit_plan *plan) {
+  mbi_program_destroy(plan->context, &plan->program);
+}
+
+static uint64_t mbi_rows_carry_bytes(const merbit_plan *plan) {
+  (void)plan;
+  return 0;
+}
+
+/* ---- Launch ------------------------------------------------------------------------------ */
+
+static merbit_status mbi_rows_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,
+                                       mbi_devptr x, const void *beta, mbi_devptr y,
+                                       void *stream) {
+  mbi_rows *r = &plan->rows;
+  void *arguments[8];
+  (void)carries;
+  if (r->blocks == 0) {
+    return MERBIT_OK;
+  }
+  arguments[0] = &plan->device.row_ptr;
+  arguments[1] = &plan->device.col_ind;
+  arguments[2] = &plan->device.values;
+  arguments[3] = &x;
+  arguments[4] = &y;
+  arguments[5] = &plan->device.rows;
+  arguments[6] = (void *)(uintptr_t)alpha;
+  arguments[7] = (void *)(uintptr_t)beta;
+  return mbi_device_launch(plan->context, r->product, "mbk_rows_product", (int64_t)r->blocks,
+                           r->threads, 0, stream, arguments);
+}
+
+/* ---- Describe ---------------------------------------------------------------------------- */
+
+static void mbi_rows_info(const merbit_plan *plan, merbit_plan_info *info) {
+  info->sigma = plan->rows.unroll;
+  info->omega = plan->rows.lanes;
+  info->block_threads = plan->rows.threads;
+}
+
+static int mbi_rows_describe(const merbit_plan *plan, char *text, size_t size) {
+  const mbi_rows *r = &plan->rows;
+  return snprintf(text, size, "%d lane%s a row, %d nonzeros in flight, %d threads", r->lanes,
+                  r->lanes == 1 ? "" : "s", r->unroll, r->threads);
+}
+
+static const mbi_cuda_method mbi_rows_method = {mbi_rows_create,
+                                                mbi_rows_destroy,
+                                                mbi_rows_carry_bytes,
+                                                mbi_rows_multiply,
+                                                mbi_rows_info,
+                                                mbi_rows_describe,
+                                                NULL};
+
+/* ==== >>spmv/sliced.c  CUDA: slices of rows stored column by column ======================= */
+/* ---- Encode: windows, slices, loads in flight -------------------------------------------- */
+
+#define MBI_SLICED_WINDOW 1024
+#define MBI_SLICED_BUILD_THREADS 128
+
+static merbit_status mbi_sliced_size(merbit_plan *plan) {
+  mbi_sliced *s = &plan->sliced;
+  merbit_context *context = plan->context;
+  s->unroll = plan->desc.sigma != 0 ? plan->desc.sigma : 4;
+  s->sorted = plan->desc.omega != 1;
+  s->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : 256;
+  if (s->unroll < 1 || s->unroll > 32 || s->threads < 32 || s->threads > 1024 ||
+      s->threads % 32 != 0) {
+    return mbi_fail(
+        context, MERBIT_INVALID_ARGUMENT,
+        "plan_desc.sigma is %d and block_threads %d; use 1 to 32, and a multiple of 32 "
+        "up to 1024",
+        s->unroll, s->threads);
+  }
+  s->slices = (plan->device.rows + 31) / 32;
+  s->blocks = (s->slices * 32 + (uint64_t)s->threads - 1) / (uint64_t)s->threads;
+  if (plan->device.rows >= UINT32_MAX || s->blocks > (uint64_t)INT32_MAX) {
+    return mbi_fail(context, MERBIT_TOO_LARGE, "%" PRIu64 " rows are too many for slices",
+                    plan->device.rows);
+  }
+  return MERBIT_OK;
+}
+
+/* Lengths and the starts of slices are 32-bit; needs plan->ranks. */
+static merbit_status mbi_sliced_check(const merbit_plan *plan) {
+  const mbi_ranks *ranks = &plan->ranks;
+  if (ranks->longest > INT32_MAX || ranks->slots / 32 > UINT32_MAX) {
+    return mbi_fail(plan->context, MERBIT_TOO_LARGE,
+                    "slices of 32 rows would take %" PRIu64 " slots, and %" PRIu32
+                    " for one row; use another plan_desc.method",
+                    ranks->slots, ranks->longest);
+  }
+  return MERBIT_OK;
+}
+
+/* ---- Specialise -------------------------------------------------------------------------- */
+
+static void mbi_sliced_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+  const mbi_sliced *s = &plan->sliced;
+  mbi_plan_preamble(plan, preamble);
+  mbi_preamble_define_int(preamble, "MBK_UNROLL", s->unroll);
+  mbi_preamble_define_int(preamble, "MBK_SORTED", s->sorted);
+  mbi_preamble_define_int(preamble, "MBK_ONCE", plan->once);
+  mbi_preamble_define_int(preamble, "MBK_THREADS", s->threads);
+}
+
+static merbit_status mbi_sliced_specialise(merbit_plan *plan) {
+  static const char *const names[4] = {"mbk_sliced_order", "mbk_sliced_width",
+                                       "mbk_sliced_fill", "mbk_sliced_product"};
+  mbi_sliced *s = &plan->sliced;
+  mbi_preamble preamble;
+  merbit_status status;
+  int i;
+  mbi_sliced_preamble(plan, &preamble);
+  status = mbi_program_create(plan->context, "spmv/sliced.cu", &preamble, &plan->program);
+  for (i = 0; i < 4 && status == MERBIT_OK; i++) {
+    status = mbi_program_kernel(plan->context, &plan->program, names[i], &s->kernels[i]);
+  }
+  return status;
+}
+
+/* ---- Launch: build, fill, multiply ------------------------------------------------------- */
+
+static int64_t mbi_sliced_build_blocks(const mbi_sliced *s) {
+  return ((int64_t)s->slices * 32 + MBI_SLICED_BUILD_THREADS - 1) / MBI_SLICED_BUILD_THREADS;
+}
+
+/* length, row_id and slice_start; *columns becomes the number of columns of 32 slots. */
+static merbit_status mbi_sliced_build(merbit_plan *plan, uint64_t *columns) {
+  mbi_sliced *s = &plan->sliced;
+  merbit_context *context = plan->context;
+  const uint64_t places = s->slices * 32 * sizeof(uint32_t);
+  mbi_devptr total;
+  void *offsets = NULL, *arguments[4];
+  uint32_t sum = 0;
+  merbit_status status = mbi_device_allocate(context, places, "lengths of rows", &s->length);
+  if (status == MERBIT_OK && s->sorted) {
+    status = mbi_device_allocate(context, places, "rows of slices", &s->row_id);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_allocate(context, (s->slices + 1) * sizeof(uint32_t),
+                                 "starts of slices", &s->slice_start);
+  }
+  if (status == MERBIT_OK) {
+    arguments[0] = &plan->device.row_ptr;
+    arguments[1] = &plan->device.rows;
+    arguments[2] = &s->length;
+    arguments[3] = &s->row_id;
+    status = mbi_device_launch(
+        context, s->kernels[0], "mbk_sliced_order",
+        (int64_t)((plan->device.rows + MBI_SLICED_WINDOW - 1) / MBI_SLICED_WINDOW), 512,
+        (unsigned)(MBI_SLICED_WINDOW * sizeof(uint64_t)), NULL, arguments);
+  }
+  if (status == MERBIT_OK) {
+    arguments[0] = &s->length;
+    arguments[1] = &s->slices;
+    arguments[2] = &s->slice_start;
+    status = mbi_device_launch(context, s->kernels[1], "mbk_sliced_width",
+                               mbi_sliced_build_blocks(s), MBI_SLICED_BUILD_THREADS, 0, NULL,
+                               arguments);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_program_kernel(context, &plan->ranks.program, "mbk_arrays_offsets", &offsets);
+  }
+  total = s->slice_start + s->slices * sizeof(uint32_t);
+  if (status == MERBIT_OK) {
+    arguments[0] = &s->slice_start;
+    arguments[1] = &s->slices;
+    arguments[2] = &total;
+    status = mbi_device_launch(context, offsets, "mbk_arrays_offsets", 1, 1024,
+                               (unsigned)(33 * sizeof(uint32_t)), NULL, arguments);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_download(context, &sum, total, sizeof sum);
+  }
+  *columns = sum;
+  return status;
+}
+
+static merbit_status mbi_sliced_fill(merbit_plan *plan) {
+  mbi_sliced *s = &plan->sliced;
+  void *arguments[9];
+  merbit_status status;
+  arguments[0] = &plan->device.row_ptr;
+  arguments[1] = &plan->device.col_ind;
+  arguments[2] = &plan->device.values;
+  arguments[3] = &s->slice_start;
+  arguments[4] = &s->length;
+  arguments[5] = &s->row_id;
+  arguments[6] = &s->slices;
+  arguments[7] = &s->columns;
+  arguments[8] = &s->values;
+  status = mbi_device_launch(plan->context, s->kernels[2], "mbk_sliced_fill",
+                             mbi_sliced_build_blocks(s), MBI_SLICED_BUILD_THREADS, 0, NULL,
+                             arguments);
+  return status == MERBIT_OK ? mbi_device_synchronize(plan->context, NULL) : status;
+}
+
+static merbit_status mbi_sliced_create(merbit_plan *plan) {
+  mbi_sliced *s = &plan->sliced;
+  merbit_context *context = plan->context;
+  const size_t size = mbi_type_size(plan->type);
+  uint64_t columns = 0;
+  merbit_status status = mbi_sliced_size(plan);
+  if (status != MERBIT_OK || s->slices == 0) {
+    return status;
+  }
+  status = mbi_ranks_need(plan);
+  if (status == MERBIT_OK) {
+    status = mbi_sliced_check(plan);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_sliced_specialise(plan);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_sliced_build(plan, &columns);
+  }
+  s->slots = columns * 32;
+  if (status == MERBIT_OK) {
+    status =
+        mbi_device_allocate(context, s->slots * sizeof(int32_t), "sliced columns", &s->columns);
+  }
+  if (status == MERBIT_OK && plan->device.values != 0) {
+    status = mbi_device_allocate(context, s->slots * size, "sliced values", &s->values);
+  }
+  if (status == MERBIT_OK) {
+    plan->read_bytes = (s->slices * (s->sorted ? 65 : 33) + 1) * sizeof(uint32_t);
+    plan->schedule_bytes =
+        plan->read_bytes + s->slots * (sizeof(int32_t) + (s->values != 0 ? size : 0));
+    status = mbi_sliced_fill(plan);
+  }
+  return status;
+}
+
+static void mbi_sliced_destroy(merbit_plan *plan) {
+  mbi_sliced *s = &plan->sliced;
+  mbi_device_release(plan->context, s->length);
+  mbi_device_release(plan->context, s->row_id);
+  mbi_device_release(plan->context, s->slice_start);
+  mbi_device_release(plan->context, s->columns);
+  mbi_device_release(plan->context, s->values);
+  mbi_program_destroy(plan->context, &plan->program);
+}
+
+static merbit_status mbi_sliced_multiply(merbit_plan *plan, mbi_devptr carries,
+                                         const void *alpha, mbi_devptr x, const void *beta,
+                                         mbi_devptr y, void *stream) {
+  mbi_sliced *s = &plan->sliced;
+  void *arguments[10];
+  (void)carries;
+  if (s->blocks == 0) {
+    return MERBIT_OK;
+  }
+  arguments[0] = &s->slice_start;
+  arguments[1] = &s->length;
+  arguments[2] = &s->row_id;
+  arguments[3] = &s->columns;
+  arguments[4] = &s->values;
+  arguments[5] = &x;
+  arguments[6] = &y;
+  arguments[7] = &plan->device.rows;
+  arguments[8] = (void *)(uintptr_t)alpha;
+  arguments[9] = (void *)(uintptr_t)beta;
+  return mbi_device_launch(plan->context, s->kernels[3], "mbk_sliced_product",
+                           (int64_t)s->blocks, s->threads, 0, stream, arguments);
+}
+
+/* ---- Describe ---------------------------------------------------------------------------- */
+
+static void mbi_sliced_info(const merbit_plan *plan, merbit_plan_info *info) {
+  info->sigma = plan->sliced.unroll;
+  info->omega = 32;
+  info->block_threads = plan->sliced.threads;
+  info->tiles = (int64_t)plan->sliced.slices;
+}
+
+static int mbi_sliced_describe(const merbit_plan *plan, char *text, size_t size) {
+  const mbi_sliced *s = &plan->sliced;
+  return snprintf(
+      text, size, "%" PRIu64 " slices of 32 rows%s, %.1f%% of the slots filled, %d threads",
+      s->slices, s->sorted ? " sorted in windows of 1024" : "",
+      s->slots > 0 ? 100.0 * (double)plan->device.nnz / (double)s->slots : 100.0, s->threads);
+}
+
+static const mbi_cuda_method mbi_sliced_method = {
+    mbi_sliced_create, mbi_sliced_destroy,  mbi_rows_carry_bytes, mbi_sliced_multiply,
+    mbi_sliced_info,   mbi_sliced_describe, mbi_sliced_fill};
+
+/* ==== >>spmv/choose.c  which method a plan on CUDA takes ================================== */
+/* The method of a plan on CUDA, from counts that the GPU takes of its rows. */
+
+/* Products after which sliced storage has paid for its making, where rows are even. */
+#define MBI_SLICED_PAYS 50
+
+static const mbi_cuda_method *mbi_cuda_method_of(merbit_method method) {
+  switch (method) {
+  case MERBIT_METHOD_SCAN:
+    return &mbi_scan_method;
+  case MERBIT_METHOD_ROWS:
+    return &mbi_rows_method;
+  case MERBIT_METHOD_SLICED:
+    return &mbi_sliced_method;
+  default:
+    return &mbi_merbit_method;
+  }
+}
+
+/* Rows of some length, of which slices of 32 waste little: no row ends need to be found. */
+static int mbi_choose_sliced(const merbit_plan *plan) {
+  const mbi_ranks *ranks = &plan->ranks;
+  return plan->desc.expected_calls >= MBI_SLICED_PAYS &&
+         plan->device.nnz >= 4 * plan->device.rows && ranks->slots / 5 <= plan->device.nnz / 3;
+}
+
+/* Set plan->method and plan->cuda and make it. AUTO: SLICED for even rows, else SCAN; MERBIT
+ * beyond 2^32 - 2 rows. */
+static merbit_status mbi_choose(merbit_plan *plan) {
+  merbit_context *context = plan->context;
+  const int any = plan->method == MERBIT_METHOD_AUTO;
+  char reason[384];
+  merbit_status status;
+  plan->once = plan->device.nnz >= 8 * plan->device.rows;
+  if (any) {
+    plan->method = MERBIT_METHOD_MERBIT;
+    if (plan->device.rows < UINT32_MAX) {
+      status = mbi_ranks_create(context, &plan->device, &plan->ranks);
+      if (status != MERBIT_OK) {
+        return status;
+      }
+      plan->method = mbi_choose_sliced(plan) ? MERBIT_METHOD_SLICED : MERBIT_METHOD_SCAN;
+    }
+  }
+  plan->cuda = mbi_cuda_method_of(plan->method);
+  status = plan->cuda->create(plan);
+  if (any && status == MERBIT_DEVICE_OUT_OF_MEMORY && plan->method == MERBIT_METHOD_SLICED) {
+    plan->cuda->destroy(plan);
+    memset(&plan->sliced, 0, sizeof plan->sliced);
+    mbi_forgive(context, reason, sizeof reason);
+    mbi_log(context, "this plan takes the scan, which does not copy the matrix: %s", reason);
+    plan->method = MERBIT_METHOD_SCAN;
+    plan->cuda = mbi_cuda_method_of(plan->method);
+    status = plan->cuda->create(plan);
+  }
+  mbi_ranks_finish(context, &plan->ranks);
+  return status;
+}
+
 /* ==== >>spmv/workspace.c  scratch of a product in flight ================================== */
 static void mbi_workspace_free(merbit_workspace *workspace) {
   merbit_context *context = workspace->plan->context;
@@ -8336,7 +9976,7 @@ static merbit_status mbi_workspace_fill_cuda(merbit_workspace *workspace) {
   if (status != MERBIT_OK) {
     return status;
   }
-  status = mbi_device_allocate(context, mbi_merbit_carry_bytes(plan), "the carries of a workspace",
+  status = mbi_device_allocate(context, plan->cuda->carry_bytes(plan), "the carries of a workspace",
                                &workspace->device_carries);
   if (status == MERBIT_OK && plan->desc.vector_memory == MERBIT_MEMORY_HOST) {
     status = mbi_device_allocate(context, plan->device.cols * size, "a staged x",
@@ -8432,7 +10072,7 @@ static merbit_status mbi_plan_check_desc(merbit_context *context, const merbit_v
                     "vectors or sums of another type than the %s matrix are not supported yet",
                     mbi_type_name(type));
   }
-  if (desc->method < MERBIT_METHOD_AUTO || desc->method > MERBIT_METHOD_MERBIT) {
+  if (desc->method < MERBIT_METHOD_AUTO || desc->method > MERBIT_METHOD_SLICED) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "plan_desc.method is %d; use a MERBIT_METHOD",
                     (int)desc->method);
   }
@@ -8464,7 +10104,7 @@ static merbit_status mbi_plan_check_side(const merbit_plan *plan) {
   merbit_context *context = plan->context;
   const merbit_plan_desc *desc = &plan->desc;
   const int cuda = plan->side == MERBIT_SIDE_CUDA;
-  if (desc->method != MERBIT_METHOD_AUTO && (desc->method == MERBIT_METHOD_MERBIT) != cuda) {
+  if (desc->method != MERBIT_METHOD_AUTO && (desc->method >= MERBIT_METHOD_MERBIT) != cuda) {
     return mbi_fail(context, cuda ? MERBIT_INVALID_ARGUMENT : MERBIT_NO_DEVICE,
                     "plan_desc.method %s runs on %s, but the plan is for %s%s%s",
                     mbi_method_name(desc->method), cuda ? "the CPU" : "CUDA",
@@ -8520,11 +10160,19 @@ static merbit_status mbi_plan_take_matrix(merbit_plan *plan) {
 
 static void mbi_plan_release_cuda(merbit_plan *plan) {
   if (mbi_device_enter_alive(plan->context)) {
-    mbi_merbit_destroy(plan);
+    if (plan->cuda != NULL) {
+      plan->cuda->destroy(plan);
+    }
+    mbi_ranks_destroy(plan->context, &plan->ranks);
     mbi_device_csr_destroy(plan->context, &plan->device);
     mbi_device_leave(plan->context);
   }
+  plan->cuda = NULL;
+  memset(&plan->program, 0, sizeof plan->program);
   memset(&plan->merbit, 0, sizeof plan->merbit);
+  memset(&plan->scan, 0, sizeof plan->scan);
+  memset(&plan->rows, 0, sizeof plan->rows);
+  memset(&plan->sliced, 0, sizeof plan->sliced);
   memset(&plan->device, 0, sizeof plan->device);
 }
 
@@ -8558,11 +10206,10 @@ static merbit_status mbi_plan_build_cuda(merbit_plan *plan, int dual) {
   if (status != MERBIT_OK) {
     return status;
   }
-  plan->method = MERBIT_METHOD_MERBIT;
-  plan->merbit.dual = dual;
   status = mbi_device_csr_create(context, &plan->csr, plan->desc.unchecked, &plan->device);
   if (status == MERBIT_OK) {
-    status = mbi_merbit_create(plan);
+    plan->merbit.dual = dual;
+    status = mbi_choose(plan);
   }
   mbi_device_leave(context);
   return status == MERBIT_OK ? mbi_workspace_make(plan, &plan->workspace) : status;
@@ -8638,6 +10285,7 @@ static merbit_status mbi_plan_create(merbit_context *context, const merbit_view 
   made->desc.expected_calls = desc->expected_calls != 0 ? desc->expected_calls : 100;
   made->type = mbi_view_type(view);
   made->side = mbi_plan_side(context, desc);
+  made->method = dual ? MERBIT_METHOD_MERBIT : desc->method;
   status = mbi_plan_build(made, dual);
   if (status != MERBIT_OK) {
     mbi_plan_free(made);
@@ -8712,10 +10360,14 @@ static merbit_status mbi_update_store(merbit_plan *plan, const void *values, siz
     return MERBIT_OK;
   }
   status = mbi_device_enter(context);
-  if (status == MERBIT_OK) {
-    status = mbi_device_upload(context, plan->device.values, values, bytes);
-    mbi_device_leave(context);
+  if (status != MERBIT_OK) {
+    return status;
   }
+  status = mbi_device_upload(context, plan->device.values, values, bytes);
+  if (status == MERBIT_OK && plan->cuda->refresh != NULL) {
+    status = plan->cuda->refresh(plan);
+  }
+  mbi_device_leave(context);
   return status;
 }
 
@@ -8742,6 +10394,9 @@ static merbit_status mbi_update_device(merbit_plan *plan, const void *values, si
   }
   if (status == MERBIT_OK) {
     status = mbi_device_copy(context, plan->device.values, mbi_device_address(values), bytes);
+  }
+  if (status == MERBIT_OK && plan->cuda->refresh != NULL) {
+    status = plan->cuda->refresh(plan);
   }
   mbi_device_leave(context);
   return status;
@@ -8814,8 +10469,8 @@ static int64_t mbi_plan_product_bytes(const merbit_plan *plan) {
   const int64_t vectors = (rows + cols) * size;
   const int64_t columns = nnz * (int64_t)sizeof(int32_t);
   if (plan->side == MERBIT_SIDE_CUDA) {
-    return values + columns + vectors + (int64_t)plan->merbit.bytes +
-           2 * (int64_t)mbi_merbit_carry_bytes(plan);
+    return values + columns + vectors + (int64_t)plan->read_bytes +
+           2 * (int64_t)plan->cuda->carry_bytes(plan);
   }
   return values + columns + vectors + (rows + 1) * (int64_t)mbi_index_bytes(plan->csr.offset_type);
 }
@@ -8830,16 +10485,12 @@ MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *plan, merbit_pl
   info->bytes_per_product = mbi_plan_product_bytes(plan);
   info->plan_seconds = plan->plan_seconds;
   if (plan->side == MERBIT_SIDE_CUDA) {
-    const mbi_merbit *m = &plan->merbit;
-    info->sigma = m->sigma;
-    info->omega = m->omega;
-    info->block_threads = m->threads;
-    info->descriptor_bits = m->descriptor_bits;
-    info->tiles = (int64_t)m->tiles;
-    info->device_bytes = (int64_t)(plan->device.bytes + m->bytes + mbi_merbit_carry_bytes(plan));
-    info->cubin_from_cache = m->program.from_cache;
-    info->compile_seconds = m->program.compile_seconds;
-    info->load_seconds = m->program.load_seconds;
+    plan->cuda->info(plan, info);
+    info->device_bytes =
+        (int64_t)(plan->device.bytes + plan->schedule_bytes + plan->cuda->carry_bytes(plan));
+    info->cubin_from_cache = plan->program.from_cache;
+    info->compile_seconds = plan->program.compile_seconds;
+    info->load_seconds = plan->program.load_seconds;
   }
   return MERBIT_OK;
 }
@@ -8850,19 +10501,20 @@ MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size
   if (plan == NULL) {
     length = snprintf(line, sizeof line, "no plan");
   } else if (plan->side == MERBIT_SIDE_CUDA) {
-    const mbi_merbit *m = &plan->merbit;
+    const mbi_program *program = &plan->program;
+    char part[256];
+    (void)plan->cuda->describe(plan, part, sizeof part);
     length = snprintf(
         line, sizeof line,
-        "merbit on %s (%s), %s: %" PRId64 " x %" PRId64 ", %" PRId64
-        " nonzeros in %" PRIu64 " tiles, omega %d, sigma %d, %d-bit lanes, %d threads; %s, 4-byte "
-        "columns; %s commit; cubin %s in %.1f ms; %.3g MB per product; no runner-up%s",
-        plan->context->device.name,
-        plan->desc.method == MERBIT_METHOD_MERBIT ? "as asked" : "AUTO's method on CUDA",
-        mbi_type_name(plan->type), plan->csr.rows, plan->csr.cols, plan->csr.nnz, m->tiles,
-        m->omega, m->sigma, m->descriptor_bits, m->threads,
+        "%s on %s (%s), %s: %" PRId64 " x %" PRId64 ", %" PRId64
+        " nonzeros; %s; %s, 4-byte columns; cubin %s in %.1f ms; %.3g MB per product; no "
+        "runner-up%s",
+        mbi_method_name(plan->method), plan->context->device.name,
+        plan->desc.method != MERBIT_METHOD_AUTO ? "as asked" : "AUTO's method on CUDA",
+        mbi_type_name(plan->type), plan->csr.rows, plan->csr.cols, plan->csr.nnz, part,
         plan->csr.values != NULL ? "general values" : "values all one",
-        m->dual ? "dual-buffer" : "carry-out", m->program.from_cache ? "from the cache" : "compiled",
-        1e3 * (m->program.from_cache ? m->program.load_seconds : m->program.compile_seconds),
+        program->from_cache ? "from the cache" : "compiled",
+        1e3 * (program->from_cache ? program->load_seconds : program->compile_seconds),
         1e-6 * (double)mbi_plan_product_bytes(plan),
         plan->desc.vector_memory == MERBIT_MEMORY_HOST ? "; host vectors, staged: slow" : "");
   } else {
@@ -8952,7 +10604,7 @@ static merbit_status mbi_spmv_staged(merbit_plan *plan, merbit_workspace *worksp
     status = mbi_device_upload(context, workspace->staged_y, y, y_bytes);
   }
   if (status == MERBIT_OK) {
-    status = mbi_merbit_multiply(plan, workspace->device_carries, alpha, workspace->staged_x, beta,
+    status = plan->cuda->multiply(plan, workspace->device_carries, alpha, workspace->staged_x, beta,
                                  workspace->staged_y, stream);
   }
   if (status == MERBIT_OK) {
@@ -8982,7 +10634,7 @@ static merbit_status mbi_spmv_cuda(merbit_plan *plan, merbit_workspace *workspac
       status = mbi_spmv_check_address(context, y, &workspace->known_y, "y");
     }
     if (status == MERBIT_OK) {
-      status = mbi_merbit_multiply(plan, workspace->device_carries, alpha, mbi_device_address(x),
+      status = plan->cuda->multiply(plan, workspace->device_carries, alpha, mbi_device_address(x),
                                    beta, mbi_device_address(y), stream);
     }
   }

@@ -27,7 +27,7 @@ typedef struct bench_bench { /* all cases of one problem */
   bench_json *json;
   bench_arrays arrays;
   bench_rival rivals[4];
-  bench_ours ours[2 * BENCH_SIGMAS + 1];
+  bench_ours ours[2 * BENCH_SIGMAS + 4];
   bench_case cases[BENCH_CASES];
   int our_count, case_count;
 } bench_bench;
@@ -144,7 +144,7 @@ static bench_case *bench_add_ours(bench_bench *b, const char *name, bench_kind k
   c->bytes = (double)info.bytes_per_product +
              (kind == BENCH_GENERAL ? size * (double)b->arrays.problem->m->rows : 0.0);
   if (kind == BENCH_TILE) { /* reads row_ptr, writes TILE */
-    c->bytes = 4.0 * (double)(b->arrays.problem->m->rows + 1) + (double)o->plan->merbit.bytes;
+    c->bytes = 4.0 * (double)(b->arrays.problem->m->rows + 1) + (double)o->plan->schedule_bytes;
   }
   c->has_plan = 1;
   c->plan_seconds = info.plan_seconds;
@@ -179,6 +179,23 @@ static void bench_add_sigma(bench_bench *b, int sigma) {
   }
 }
 
+/* A method with its own choice of constants. */
+static void bench_add_method(bench_bench *b, const char *stem, merbit_method method) {
+  merbit_plan_desc desc;
+  bench_ours *o;
+  char name[48];
+  memset(&desc, 0, sizeof desc);
+  desc.method = method;
+  desc.block_threads = b->options->block_threads;
+  desc.unchecked = 1;
+  o = bench_chosen(b->options->methods, stem) ? bench_add_plan(b, stem, &desc, 0) : NULL;
+  if (o != NULL) {
+    (void)bench_add_ours(b, stem, BENCH_PLAIN, bench_ours_enqueue, o);
+    (void)snprintf(name, sizeof name, "%s-ab", stem);
+    (void)bench_add_ours(b, name, BENCH_GENERAL, bench_ours_enqueue, o);
+  }
+}
+
 /* What a user gets without asking for anything: the arrays checked, the library's choice. */
 static void bench_add_auto(bench_bench *b) {
   bench_ours *o =
@@ -186,6 +203,7 @@ static void bench_add_auto(bench_bench *b) {
   if (o != NULL) {
     char line[1024];
     (void)bench_add_ours(b, "auto", BENCH_PLAIN, bench_ours_enqueue, o);
+    (void)bench_add_ours(b, "auto-ab", BENCH_GENERAL, bench_ours_enqueue, o);
     (void)merbit_plan_describe(o->plan, line, sizeof line);
     (void)printf("auto: %s\n", line);
   }
@@ -334,6 +352,9 @@ static void bench_gpu_problem(bench_gpu *gpu, bench_cusparse *cusparse,
   for (i = 0; i < options->sigma_count; i++) {
     bench_add_sigma(b, options->sigmas[i]);
   }
+  bench_add_method(b, "scan", MERBIT_METHOD_SCAN);
+  bench_add_method(b, "rows", MERBIT_METHOD_ROWS);
+  bench_add_method(b, "sliced", MERBIT_METHOD_SLICED);
   bench_json_close(json, ']');
   for (i = 0; i < b->case_count; i++) {
     if (b->cases[i].kind != BENCH_TILE) {

@@ -9,6 +9,7 @@
 #define MBK_KERNEL extern "C" __global__ void
 #define MBK_DEVICE static __device__ __forceinline__
 #define MBK_BOUNDS(threads) __launch_bounds__(threads)
+#define MBK_RESIDENT(threads, blocks) __launch_bounds__(threads, blocks)
 #define MBK_SHARED_MEMORY(name) extern __shared__ __align__(16) unsigned char name[]
 
 typedef int mbk_i32;
@@ -45,10 +46,16 @@ template <class T> MBK_DEVICE T mbk_shuffle_up(mbk_u32 mask, T value, int delta,
 template <class T> MBK_DEVICE T mbk_shuffle_down(mbk_u32 mask, T value, int delta, int width) {
   return __shfl_down_sync(mask, value, delta, width);
 }
+template <class T> MBK_DEVICE T mbk_shuffle_xor(mbk_u32 mask, T value, int lanes, int width) {
+  return __shfl_xor_sync(mask, value, lanes, width);
+}
 MBK_DEVICE mbk_u32 mbk_ballot(mbk_u32 mask, bool flag) {
   return __ballot_sync(mask, flag);
 }
 
+MBK_DEVICE int mbk_leading_zeros(mbk_u32 bits) {
+  return __clz((int)bits);
+}
 MBK_DEVICE int mbk_popcount(mbk_u32 bits) {
   return __popc(bits);
 }
@@ -62,13 +69,23 @@ template <class T> MBK_DEVICE void mbk_atomic_add(T *address, T value) {
 MBK_DEVICE void mbk_atomic_or(mbk_u32 *address, mbk_u32 bits) {
   atomicOr(address, bits);
 }
-MBK_DEVICE void mbk_atomic_min(mbk_u64 *address, mbk_u64 value) {
-  atomicMin(address, value);
+MBK_DEVICE void mbk_atomic_max(mbk_u32 *address, mbk_u32 value) {
+  atomicMax(address, value);
 }
 
 // Read-only data that nobody writes during the launch.
 template <class T> MBK_DEVICE T mbk_load(const T *address) {
   return __ldg(address);
+}
+
+// The same, for data that is read once: the caches are left to others.
+template <class T> MBK_DEVICE T mbk_load_once(const T *address) {
+  return __ldcs(address);
+}
+
+// Start to bring the line of `address` into L2.
+template <class T> MBK_DEVICE void mbk_prefetch(const T *address) {
+  asm volatile("prefetch.global.L2 [%0];" : : "l"(address));
 }
 
 #endif

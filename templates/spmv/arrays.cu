@@ -39,3 +39,133 @@ MBK_KERNEL MBK_BOUNDS(256)
     narrow[k] = (mbk_i32)wide[k];
   }
 }
+
+// ---- Rows that hold something ---------------------------------------------------------------
+
+// Rows per block of the two kernels below: four for each of 256 threads.
+#define MBK_ROWS_PER_BLOCK 1024
+
+// counts[block]: the block's rows with a nonzero. *longest: the longest row of all (at most
+// 2^32 - 1); *widths: the sum over slices of 32 rows of their longest; zero both before.
+// Shared: mbk_u64, mbk_u32.
+MBK_KERNEL MBK_BOUNDS(256)
+    mbk_arrays_count(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mbk_u32 *counts,
+                     mbk_u32 *longest, mbk_u64 *widths) {
+  MBK_SHARED_MEMORY(shared);
+  mbk_u64 *const width = (mbk_u64 *)shared;
+  mbk_u32 *const total = (mbk_u32 *)(width + 1);
+  const mbk_u64 first = (mbk_u64)mbk_block() * MBK_ROWS_PER_BLOCK + mbk_thread();
+  mbk_u64 slots = 0;
+  mbk_u32 count = 0, most = 0;
+  if (mbk_thread() == 0) {
+    *width = 0;
+    *total = 0;
+  }
+  mbk_block_sync();
+  for (int i = 0; i < 4; i++) {
+    const mbk_u64 row = first + (mbk_u64)i * 256;
+    mbk_u32 slice = 0;
+    if (row < rows) {
+      const mbk_u64 length = (mbk_u64)(row_ptr[row + 1] - row_ptr[row]);
+      slice = length < 0xffffffffull ? (mbk_u32)length : 0xffffffffu;
+    }
+    count += (mbk_u32)mbk_popcount(mbk_ballot(0xffffffffu, slice > 0));
+    for (int d = 16; d > 0; d >>= 1) {
+      const mbk_u32 other = mbk_shuffle_xor(0xffffffffu, slice, d, 32);
+      slice = other > slice ? other : slice;
+    }
+    slots += slice;
+    most = slice > most ? slice : most;
+  }
+  if (mbk_lane() == 0) {
+    mbk_atomic_add(width, slots);
+    mbk_atomic_add(total, count);
+    mbk_atomic_max(longest, most);
+  }
+  mbk_block_sync();
+  if (mbk_thread() == 0) {
+    counts[mbk_block()] = *total;
+    mbk_atomic_add(widths, *width);
+  }
+}
+
+// counts becomes its exclusive prefix sum; *total, which may be counts + blocks, the sum.
+// Launch: one block of 1024 threads. Shared: mbk_u32[33].
+MBK_KERNEL MBK_BOUNDS(1024)
+    mbk_arrays_offsets(mbk_u32 *counts, mbk_u64 blocks, mbk_u32 *total) {
+  MBK_SHARED_MEMORY(shared);
+  mbk_u32 *const warps = (mbk_u32 *)shared; // sums of the warps, then of those before each
+  mbk_u32 base = 0;
+  for (mbk_u64 from = 0; from < blocks; from += 1024) {
+    const mbk_u64 i = from + mbk_thread();
+    const mbk_u32 own = i < blocks ? counts[i] : 0;
+    mbk_u32 sum = own;
+    for (int d = 1; d < 32; d <<= 1) {
+      const mbk_u32 before = mbk_shuffle_up(0xffffffffu, sum, d, 32);
+      sum += mbk_lane() >= (mbk_u32)d ? before : 0;
+    }
+    if (mbk_lane() == 31) {
+      warps[mbk_thread() / 32] = sum;
+    }
+    mbk_block_sync();
+    if (mbk_thread() < 32) {
+      const mbk_u32 warp = warps[mbk_thread()];
+      mbk_u32 before = warp;
+      for (int d = 1; d < 32; d <<= 1) {
+        const mbk_u32 other = mbk_shuffle_up(0xffffffffu, before, d, 32);
+        before += mbk_lane() >= (mbk_u32)d ? other : 0;
+      }
+      warps[mbk_thread()] = before - warp;
+      if (mbk_thread() == 31) {
+        warps[32] = before;
+      }
+    }
+    mbk_block_sync();
+    if (i < blocks) {
+      counts[i] = base + warps[mbk_thread() / 32] + sum - own;
+    }
+    base += warps[32];
+    mbk_block_sync();
+  }
+  if (mbk_thread() == 0) {
+    *total = base;
+  }
+}
+
+// Rows with a nonzero in row_id, in order, and where they start in row_start, which ends with
+// the end of the last; the others in empty_id. offsets: from mbk_arrays_offsets. Shared:
+// mbk_u32[8].
+MBK_KERNEL MBK_BOUNDS(256)
+    mbk_arrays_compact(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, const mbk_u32 *offsets,
+                       mbk_u32 *row_id, MBK_ROW_PTR *row_start, mbk_u32 *empty_id) {
+  MBK_SHARED_MEMORY(shared);
+  mbk_u32 *const warps = (mbk_u32 *)shared;
+  mbk_u32 rank = offsets[mbk_block()];
+  for (int i = 0; i < 4; i++) {
+    const mbk_u64 row =
+        (mbk_u64)mbk_block() * MBK_ROWS_PER_BLOCK + (mbk_u64)i * 256 + mbk_thread();
+    const bool holds = row < rows && row_ptr[row] < row_ptr[row + 1];
+    const mbk_u32 ballot = mbk_ballot(0xffffffffu, holds);
+    if (mbk_lane() == 0) {
+      warps[mbk_thread() / 32] = (mbk_u32)mbk_popcount(ballot);
+    }
+    mbk_block_sync();
+    mbk_u32 before = rank, all = 0;
+    for (mbk_u32 w = 0; w < 8; w++) {
+      before += w < mbk_thread() / 32 ? warps[w] : 0;
+      all += warps[w];
+    }
+    before += (mbk_u32)mbk_popcount(ballot & ((1u << mbk_lane()) - 1));
+    if (holds) {
+      row_id[before] = (mbk_u32)row;
+      row_start[before] = row_ptr[row];
+    } else if (row < rows) {
+      empty_id[row - before] = (mbk_u32)row;
+    }
+    if (row + 1 == rows) {
+      row_start[before + holds] = row_ptr[rows];
+    }
+    rank += all;
+    mbk_block_sync();
+  }
+}

@@ -80,7 +80,9 @@ std::set<std::string> kernel_names(const program &p) {
     size_t at = 0;
     while ((at = text.find("MBK_KERNEL", at)) != std::string::npos) {
       at += strlen("MBK_KERNEL");
-      const size_t open = text.find('(', at), bounds = text.find("MBK_BOUNDS", at);
+      const size_t open = text.find('(', at);
+      const size_t bounds =
+          std::min(text.find("MBK_BOUNDS", at), text.find("MBK_RESIDENT", at));
       const size_t from = bounds < open ? text.find(')', bounds) + 1 : at;
       const size_t begin = text.find_first_not_of(" \n\t", from);
       const size_t end = text.find_first_of(" (\n", begin);

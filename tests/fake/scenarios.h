@@ -74,7 +74,7 @@ static merbit_status make_plan(merbit_context *context, const merbit_view *view,
 }
 
 /* Host CSR, vectors in buffers, a workspace of its own, new values. */
-TEST_UNUSED static merbit_status products(merbit_context *context) {
+static merbit_status products_by(merbit_context *context, merbit_method method) {
   const merbit_view view =
       merbit_csr(ROWS, COLS, data_nnz(), data.row_ptr, data.col_ind, data.values);
   const double alpha = 2, beta = -1;
@@ -82,9 +82,13 @@ TEST_UNUSED static merbit_status products(merbit_context *context) {
   merbit_buffer *xs = NULL, *ys = NULL;
   merbit_plan *plan = NULL;
   merbit_workspace *workspace = NULL;
+  merbit_plan_desc desc;
   char line[1024];
   int i;
-  merbit_status status = make_plan(context, &view, NULL, &plan);
+  merbit_status status;
+  memset(&desc, 0, sizeof desc);
+  desc.method = method;
+  status = make_plan(context, &view, &desc, &plan);
   for (i = 0; i < MOST; i++) {
     doubled[i] = 2 * data.values[i];
   }
@@ -109,6 +113,91 @@ TEST_UNUSED static merbit_status products(merbit_context *context) {
   merbit_plan_destroy(plan);
   merbit_buffer_destroy(xs);
   merbit_buffer_destroy(ys);
+  return status;
+}
+
+TEST_UNUSED static merbit_status products(merbit_context *context) {
+  return products_by(context, MERBIT_METHOD_AUTO);
+}
+
+TEST_UNUSED static merbit_status merbit_products(merbit_context *context) {
+  return products_by(context, MERBIT_METHOD_MERBIT);
+}
+
+TEST_UNUSED static merbit_status rows_products(merbit_context *context) {
+  return products_by(context, MERBIT_METHOD_ROWS);
+}
+
+TEST_UNUSED static merbit_status sliced_products(merbit_context *context) {
+  return products_by(context, MERBIT_METHOD_SLICED);
+}
+
+static merbit_method even_method; /* what AUTO took for even rows */
+
+enum { EVEN = 64 };
+
+/* Rows of four ones, for which AUTO takes slices, or the scan where memory is short; host
+ * vectors and the plan's own workspace. */
+TEST_UNUSED static merbit_status even_rows(merbit_context *context) {
+  int32_t row_ptr[EVEN + 1], col_ind[4 * EVEN];
+  const merbit_view view = merbit_csr(EVEN, COLS, 4 * EVEN, row_ptr, col_ind, NULL);
+  double y[EVEN];
+  int i;
+  merbit_plan_desc desc;
+  merbit_plan_info info;
+  merbit_plan *plan = NULL;
+  merbit_status status;
+  for (i = 0; i < 4 * EVEN; i++) {
+    row_ptr[i / 4] = i - i % 4;
+    col_ind[i] = (i * i + i / 4) % COLS;
+  }
+  row_ptr[EVEN] = 4 * EVEN;
+  memset(&desc, 0, sizeof desc);
+  desc.vector_memory = MERBIT_MEMORY_HOST;
+  desc.side = MERBIT_SIDE_CUDA;
+  status = make_plan(context, &view, &desc, &plan);
+  if (status == MERBIT_OK) {
+    assert_int_equal(merbit_plan_get_info(plan, &info), MERBIT_OK);
+    even_method = info.method;
+  }
+  if (TRY(merbit_spmv(plan, NULL, NULL, data.x, NULL, y, NULL)) == MERBIT_OK) {
+    for (i = 0; i < EVEN; i++) {
+      const int32_t *c = &col_ind[4 * i];
+      assert_true(y[i] == data.x[c[0]] + data.x[c[1]] + data.x[c[2]] + data.x[c[3]]);
+    }
+  }
+  merbit_plan_destroy(plan);
+  return status;
+}
+
+/* Nothing to multiply, by every method: y becomes beta y, where there is any. */
+TEST_UNUSED static merbit_status empty_matrices(merbit_context *context) {
+  static const int32_t row_ptr[] = {0, 0, 0, 0};
+  static const double beta = 2;
+  merbit_status status = MERBIT_OK;
+  int method, rows;
+  for (rows = 0; rows <= 3; rows += 3) {
+    const merbit_view view = merbit_csr(rows, 2, 0, row_ptr, NULL, NULL);
+    for (method = 0; method <= (int)MERBIT_METHOD_SLICED; method++) {
+      double x[] = {1, 2}, y[] = {1, 2, 3};
+      merbit_plan_desc desc;
+      merbit_plan *plan = NULL;
+      char line[1024];
+      if (method == (int)MERBIT_METHOD_REFERENCE || method == (int)MERBIT_METHOD_MERGE) {
+        continue;
+      }
+      memset(&desc, 0, sizeof desc);
+      desc.vector_memory = MERBIT_MEMORY_HOST;
+      desc.side = MERBIT_SIDE_CUDA;
+      desc.method = (merbit_method)method;
+      TRY(make_plan(context, &view, &desc, &plan));
+      if (TRY(merbit_spmv(plan, NULL, NULL, x, &beta, y, NULL)) == MERBIT_OK) {
+        assert_true(y[0] == (rows > 0 ? 2 : 1) && y[2] == (rows > 0 ? 6 : 3));
+        assert_true(merbit_plan_describe(plan, line, sizeof line) > 40);
+      }
+      merbit_plan_destroy(plan);
+    }
+  }
   return status;
 }
 
@@ -258,14 +347,19 @@ TEST_UNUSED static const struct {
   const char *name;
   merbit_status (*scenario)(merbit_context *context);
   merbit_side side;
+  int often; /* fail with more codes in quick effort */
 } work[] = {
-    {"products", products, MERBIT_SIDE_CUDA},
-    {"host vectors", host_vectors, MERBIT_SIDE_CUDA},
-    {"host vectors, AUTO", host_vectors, MERBIT_SIDE_AUTO},
-    {"device CSR", device_csr, MERBIT_SIDE_CUDA},
-    {"device COO", device_coo, MERBIT_SIDE_CUDA},
-    {"PageRank", ranks, MERBIT_SIDE_CUDA},
-    {"PageRank, AUTO", ranks, MERBIT_SIDE_AUTO},
+    {"products", products, MERBIT_SIDE_CUDA, 1},
+    {"products by MERBIT", merbit_products, MERBIT_SIDE_CUDA, 0},
+    {"products by ROWS", rows_products, MERBIT_SIDE_CUDA, 0},
+    {"products by SLICED", sliced_products, MERBIT_SIDE_CUDA, 0},
+    {"even rows", even_rows, MERBIT_SIDE_CUDA, 0},
+    {"host vectors", host_vectors, MERBIT_SIDE_CUDA, 1},
+    {"host vectors, AUTO", host_vectors, MERBIT_SIDE_AUTO, 1},
+    {"device CSR", device_csr, MERBIT_SIDE_CUDA, 1},
+    {"device COO", device_coo, MERBIT_SIDE_CUDA, 1},
+    {"PageRank", ranks, MERBIT_SIDE_CUDA, 1},
+    {"PageRank, AUTO", ranks, MERBIT_SIDE_AUTO, 1},
 };
 
 #endif /* TEST_FAKE_SCENARIOS_H */

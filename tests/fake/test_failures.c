@@ -17,7 +17,7 @@ static const int driver_codes[] = {1,   2,   4,   200, 214, 700, 719, 999, 3,
                                    100, 209, 218, 300, 400, 701, 702, 704};
 static const int nvrtc_codes[] = {1, 3, 4, 5, 6, 7, 8, 11, 2, 9, 10};
 
-enum { QUICK = 8 };
+enum { QUICK = 8, FEW = 3 };
 
 typedef struct failure {
   const char *name;
@@ -73,12 +73,17 @@ static int too_late(const failure *f) {
   return plan_made || (f->scenario == ranks && one_of(f->calls->first, iterating));
 }
 
+/* Slices, for which there is no room: AUTO takes the scan. */
+static int gives_way(const failure *f) {
+  return f->scenario == even_rows && f->calls == &cuda->calls && f->code == 2;
+}
+
 static void check_answer(const failure *f, merbit_status status, const char *sentence) {
   const int other_call =
       f->for_good && harmless(f); /* one of those that failed after the first */
   const int falls_back = f->side == MERBIT_SIDE_AUTO && expected(f) != MERBIT_OUT_OF_MEMORY;
   if (status == MERBIT_OK) {
-    assert_true(f->calls->failed == 0 || harmless(f) || falls_back);
+    assert_true(f->calls->failed == 0 || harmless(f) || falls_back || gives_way(f));
     return;
   }
   assert_true(f->calls->failed > 0);
@@ -173,20 +178,19 @@ static void fail_all_work(fake_calls *calls, const int *codes, int count) {
     f.side = work[i].side;
     f.cache_dir = "";
     f.calls = calls;
-    fail_every_call(f, codes, count);
+    fail_every_call(f, codes, test_effort(work[i].often ? QUICK : FEW, count));
   }
 }
 
 static void every_driver_call_fails(void **state) {
   (void)state;
   fail_all_work(&cuda->calls, driver_codes,
-                test_effort(QUICK, (int)(sizeof driver_codes / sizeof driver_codes[0])));
+                (int)(sizeof driver_codes / sizeof driver_codes[0]));
 }
 
 static void every_nvrtc_call_fails(void **state) {
   (void)state;
-  fail_all_work(&nvrtc->calls, nvrtc_codes,
-                test_effort(QUICK, (int)(sizeof nvrtc_codes / sizeof nvrtc_codes[0])));
+  fail_all_work(&nvrtc->calls, nvrtc_codes, (int)(sizeof nvrtc_codes / sizeof nvrtc_codes[0]));
 }
 
 /* With a warm cache: the image of the cache may be refused. */

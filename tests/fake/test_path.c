@@ -34,8 +34,9 @@ static void info(void **state) {
 
 /* Under many schedules. */
 static void every_scenario(void **state) {
-  static merbit_status (*const all[])(merbit_context *) = {products, host_vectors, device_csr,
-                                                           device_coo, ranks};
+  static merbit_status (*const all[])(merbit_context *) = {
+      products,       merbit_products, rows_products, sliced_products, even_rows,
+      empty_matrices, host_vectors,    device_csr,    device_coo,      ranks};
   const uint64_t seed = test_rotating_seed();
   int repeat;
   size_t i;
@@ -53,6 +54,60 @@ static void every_scenario(void **state) {
       fake_expect_clean();
     }
   }
+}
+
+/* After its plan is made only what products use stays loaded and allocated. */
+static void what_a_plan_keeps(void **state) {
+  static const struct {
+    merbit_method method;
+    long blocks; /* with the CSR's three arrays and the carries of its workspace */
+  } kept[] = {{MERBIT_METHOD_MERBIT, 4 + 3}, /* tile_x, tile_y, lane_desc */
+              {MERBIT_METHOD_SCAN, 4 + 5}, /* row_ends, tile_row, row_id, row_start, empty_id */
+              {MERBIT_METHOD_ROWS, 4},
+              {MERBIT_METHOD_SLICED, 4 + 5}}; /* length, row_id, slice_start, columns, values */
+  const merbit_view view =
+      merbit_csr(ROWS, COLS, data_nnz(), data.row_ptr, data.col_ind, data.values);
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof kept / sizeof kept[0]; i++) {
+    merbit_context *context;
+    merbit_plan_desc desc;
+    merbit_plan *plan = NULL;
+    fake_reset();
+    context = fake_context(NULL);
+    memset(&desc, 0, sizeof desc);
+    desc.method = kept[i].method;
+    assert_int_equal(make_plan(context, &view, &desc, &plan), MERBIT_OK);
+    assert_int_equal(cuda->modules, 1);
+    assert_int_equal(cuda->blocks, kept[i].blocks);
+    merbit_plan_destroy(plan);
+    merbit_context_destroy(context);
+    fake_expect_clean();
+  }
+}
+
+/* Slices need room for a second copy of the matrix; without it AUTO takes the scan. */
+static void slices_give_way(void **state) {
+  long at, taken[2] = {0, 0};
+  (void)state;
+  for (at = 1; at < 40; at++) { /* more than there are */
+    merbit_context *context;
+    fake_reset();
+    cuda->calls.only = "cuMemAlloc_v2";
+    cuda->calls.code = 2;
+    cuda->calls.fail_at = at;
+    context = fake_context(NULL);
+    if (even_rows(context) == MERBIT_OK) {
+      assert_int_equal(merbit_last_error(context, NULL, 0), MERBIT_OK);
+      taken[even_method == MERBIT_METHOD_SLICED]++;
+      assert_true(even_method ==
+                  (cuda->calls.failed > 0 ? MERBIT_METHOD_SCAN : MERBIT_METHOD_SLICED));
+    }
+    merbit_context_destroy(context);
+    fake_expect_clean();
+  }
+  assert_int_equal(taken[0], 4); /* length, row_id, slice_start, columns */
+  assert_true(taken[1] > 10);
 }
 
 /* A product allocates nothing and waits for nothing: it enters, launches twice and leaves. */
@@ -101,10 +156,10 @@ static void cold_and_warm(void **state) {
     fake_reset();
     context = fake_context(cache);
     assert_int_equal(products(context), MERBIT_OK);
-    assert_int_equal(nvrtc->compiled, run == 0 ? 1 : 0);
+    assert_int_equal(nvrtc->compiled, run == 0 ? 2 : 0); /* the ranks of rows, the scan */
     assert_int_equal(merbit_context_get_info(context, &found), MERBIT_OK);
-    assert_int_equal(found.cache_misses, run == 0 ? 1 : 0);
-    assert_int_equal(found.cache_hits, run == 0 ? 0 : 1);
+    assert_int_equal(found.cache_misses, run == 0 ? 2 : 0);
+    assert_int_equal(found.cache_hits, run == 0 ? 0 : 2);
     assert_int_equal(found.cache_errors, 0);
     assert_string_equal(found.cache_dir, cache);
     merbit_context_destroy(context);
@@ -222,6 +277,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(info),
       cmocka_unit_test(every_scenario),
+      cmocka_unit_test(what_a_plan_keeps),
+      cmocka_unit_test(slices_give_way),
       cmocka_unit_test(calls_of_a_product),
       cmocka_unit_test(cold_and_warm),
       cmocka_unit_test(any_order_of_destruction),

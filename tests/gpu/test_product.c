@@ -1,5 +1,6 @@
-/* Products on the GPU through plans: every generated matrix in every form and specialisation, the data files, streams,
- * graphs. The CPU's twin is spmv/test_product.c. */
+/* Products on the GPU through plans: every generated matrix in every form and specialisation of MERBIT, the data files,
+ * and for every method new values, streams, graphs. The CPU's twin is spmv/test_product.c, the other methods'
+ * specialisations are in test_methods.c. */
 #define MERBIT_IMPLEMENTATION
 #include "merbit.h"
 #include <setjmp.h>
@@ -11,6 +12,11 @@
 #include "support/gpu.h"
 
 static merbit_context *gpu;
+
+static const merbit_method methods[] = {MERBIT_METHOD_AUTO, MERBIT_METHOD_MERBIT,
+                                        MERBIT_METHOD_SCAN, MERBIT_METHOD_ROWS,
+                                        MERBIT_METHOD_SLICED};
+enum { METHODS = sizeof methods / sizeof methods[0] };
 
 static void every_matrix_meets_the_bound(void **state) {
   static const struct {
@@ -32,6 +38,7 @@ static void every_matrix_meets_the_bound(void **state) {
       form.device_arrays = variant >= 4 && variant <= 8;
       form.device_scalars = variant == 2 || variant == 5;
       form.few_scalars = m.nnz > 20000;
+      form.plan.method = MERBIT_METHOD_MERBIT;
       form.plan.sigma = shapes[variant / 2].sigma;
       form.plan.omega = shapes[variant / 2].omega;
       form.plan.block_threads = shapes[variant / 2].threads;
@@ -49,6 +56,7 @@ static void check_data_matrix(merbit_context *context, const test_matrix *m) {
   memset(&form, 0, sizeof form);
   form.few_scalars = m->nnz > 5000000;
   form.plan.side = MERBIT_SIDE_CUDA;
+  form.plan.method = MERBIT_METHOD_MERBIT;
   form.type = MERBIT_F64;
   products_check(context, m, &form);
   form.type = MERBIT_F32;
@@ -77,6 +85,7 @@ static void pattern_is_a_matrix_of_ones(void **state) {
     memset(&form, 0, sizeof form);
     form.pattern = 1;
     form.device_arrays = i & 1;
+    form.plan.method = MERBIT_METHOD_MERBIT;
     for (form.type = MERBIT_F64; form.type <= MERBIT_F32; form.type = (merbit_type)(form.type + 1)) {
       products_check(gpu, &m, &form);
     }
@@ -93,13 +102,15 @@ typedef struct fixture {
   double *host_x, *host_y;
 } fixture;
 
-static void fixture_make(fixture *f, uint64_t seed) {
+static void fixture_make_form(fixture *f, uint64_t seed, merbit_method method, int device_arrays) {
   products_form form;
   int64_t i;
   int index = 0;
   memset(f, 0, sizeof *f);
   memset(&form, 0, sizeof form);
   form.type = MERBIT_F64;
+  form.device_arrays = device_arrays;
+  form.plan.method = method;
   for (i = 0; i < test_matrix_count(); i++) { /* the largest: many blocks */
     test_matrix candidate;
     test_matrix_make((int)i, seed, &candidate);
@@ -111,7 +122,7 @@ static void fixture_make(fixture *f, uint64_t seed) {
   }
   test_matrix_make(index, seed, &f->m);
   products_arrays_make(gpu, &f->m, &form, &f->arrays);
-  assert_int_equal(merbit_plan_create(gpu, &f->arrays.view, NULL, &f->plan), MERBIT_OK);
+  assert_int_equal(merbit_plan_create(gpu, &f->arrays.view, &form.plan, &f->plan), MERBIT_OK);
   f->host_x = (double *)test_allocate(f->m.cols, sizeof(double));
   f->host_y = (double *)test_allocate(f->m.rows, sizeof(double));
   for (i = 0; i < f->m.cols; i++) {
@@ -119,6 +130,10 @@ static void fixture_make(fixture *f, uint64_t seed) {
   }
   (void)products_move(gpu, f->host_x, (size_t)f->m.cols * 8, &f->x);
   (void)products_move(gpu, f->host_y, (size_t)f->m.rows * 8, &f->y);
+}
+
+static void fixture_make(fixture *f, uint64_t seed) {
+  fixture_make_form(f, seed, MERBIT_METHOD_AUTO, 0);
 }
 
 static int fixture_rows_wrong(fixture *f) {
@@ -137,47 +152,59 @@ static void fixture_free(fixture *f) {
 }
 
 static void products_are_bitwise_repeatable(void **state) {
-  fixture f;
-  double *first;
-  int repeat;
+  int repeat, k;
   (void)state;
-  fixture_make(&f, 3);
-  first = (double *)test_allocate(f.m.rows, 8);
-  for (repeat = 0; repeat < 20; repeat++) {
-    assert_int_equal(merbit_spmv(f.plan, NULL, NULL, merbit_buffer_pointer(f.x), NULL,
-                                 merbit_buffer_pointer(f.y), NULL),
-                     MERBIT_OK);
-    assert_int_equal(merbit_buffer_download(f.y, 0, repeat == 0 ? first : f.host_y,
-                                            (size_t)f.m.rows * 8),
-                     MERBIT_OK);
-    assert_true(repeat == 0 || memcmp(first, f.host_y, (size_t)f.m.rows * 8) == 0);
+  for (k = 0; k < METHODS; k++) {
+    fixture f;
+    double *first;
+    fixture_make_form(&f, 3, methods[k], 0);
+    first = (double *)test_allocate(f.m.rows, 8);
+    for (repeat = 0; repeat < 20; repeat++) {
+      assert_int_equal(merbit_spmv(f.plan, NULL, NULL, merbit_buffer_pointer(f.x), NULL,
+                                   merbit_buffer_pointer(f.y), NULL),
+                       MERBIT_OK);
+      assert_int_equal(merbit_buffer_download(f.y, 0, repeat == 0 ? first : f.host_y,
+                                              (size_t)f.m.rows * 8),
+                       MERBIT_OK);
+      assert_true(repeat == 0 || memcmp(first, f.host_y, (size_t)f.m.rows * 8) == 0);
+    }
+    free(first);
+    fixture_free(&f);
   }
-  free(first);
-  fixture_free(&f);
 }
 
-static void new_values_are_used(void **state) {
-  int device, k;
-  (void)state;
-  for (device = 0; device < 2; device++) {
-    fixture f;
-    merbit_buffer *values;
-    fixture_make(&f, 4);
+/* Values from either side for arrays on either side, twice. */
+static void check_new_values(merbit_method method, int device_arrays, int device_values) {
+  fixture f;
+  merbit_buffer *values;
+  int update, k;
+  fixture_make_form(&f, 4, method, device_arrays);
+  for (update = 0; update < 2; update++) {
     for (k = 0; k < f.m.nnz; k++) {
       f.m.values[k] = 3 * f.m.values[k] + 1;
     }
     (void)products_move(gpu, f.m.values, (size_t)f.m.nnz * 8, &values);
-    assert_int_equal(
-        merbit_plan_update_values(
-            f.plan, device ? merbit_buffer_pointer(values) : (const void *)f.m.values,
-            device ? MERBIT_MEMORY_DEVICE : MERBIT_MEMORY_HOST),
-        MERBIT_OK);
+    assert_int_equal(merbit_plan_update_values(f.plan,
+                                               device_values ? merbit_buffer_pointer(values)
+                                                             : (const void *)f.m.values,
+                                               device_values ? MERBIT_MEMORY_DEVICE : MERBIT_MEMORY_HOST),
+                     MERBIT_OK);
+    merbit_buffer_destroy(values);
     assert_int_equal(merbit_spmv(f.plan, NULL, NULL, merbit_buffer_pointer(f.x), NULL,
                                  merbit_buffer_pointer(f.y), NULL),
                      MERBIT_OK);
     assert_int_equal(fixture_rows_wrong(&f), 0);
-    merbit_buffer_destroy(values);
-    fixture_free(&f);
+  }
+  fixture_free(&f);
+}
+
+static void new_values_are_used(void **state) {
+  int k;
+  (void)state;
+  for (k = 0; k < METHODS; k++) {
+    check_new_values(methods[k], 0, 0);
+    check_new_values(methods[k], 0, 1);
+    check_new_values(methods[k], 1, 1);
   }
 }
 
@@ -236,6 +263,7 @@ static void impossible_specialisations_are_refused(void **state) {
   merbit_plan *plan;
   (void)state;
   memset(&desc, 0, sizeof desc);
+  desc.method = MERBIT_METHOD_MERBIT;
   desc.sigma = 43; /* 2 * 11 + 43 = 65 bits */
   assert_int_equal(merbit_plan_create(gpu, &view, &desc, &plan), MERBIT_INVALID_ARGUMENT);
   (void)merbit_last_error(gpu, sentence, sizeof sentence);
@@ -266,6 +294,7 @@ static void cubins_come_from_the_cache(void **state) {
   (void)state;
   view.value_type = MERBIT_F32;
   memset(&desc, 0, sizeof desc);
+  desc.method = MERBIT_METHOD_MERBIT;
   desc.sigma = 11; /* no other test asks for it */
   for (run = 0; run < 2; run++) {
     merbit_context *context = gpu_context();
@@ -297,13 +326,38 @@ typedef struct graph_calls {
   int (*launch)(void *executable, void *stream);
 } graph_calls;
 
-static void products_can_be_captured(void **state) {
-  void *library = gpu->device.driver.library;
+static void check_capture(const graph_calls *calls, merbit_method method) {
   void *stream, *graph, *executable;
-  graph_calls calls;
   fixture f;
   int replay;
   int64_t i;
+  fixture_make_form(&f, 6, method, 0);
+  assert_int_equal(mbi_device_enter(gpu), MERBIT_OK);
+  assert_int_equal(calls->stream_create(&stream, 1), 0);
+  assert_int_equal(calls->begin(stream, 0), 0);
+  assert_int_equal(merbit_spmv(f.plan, NULL, NULL, merbit_buffer_pointer(f.x), NULL,
+                               merbit_buffer_pointer(f.y), stream),
+                   MERBIT_OK);
+  assert_int_equal(calls->end(stream, &graph), 0);
+  assert_int_equal(calls->instantiate(&executable, graph, 0), 0);
+  for (replay = 0; replay < 3; replay++) {
+    for (i = 0; i < f.m.cols; i++) {
+      f.host_x[i] += 0.25;
+    }
+    assert_int_equal(merbit_buffer_upload(f.x, 0, f.host_x, (size_t)f.m.cols * 8), MERBIT_OK);
+    assert_int_equal(calls->launch(executable, stream), 0);
+    assert_int_equal(mbi_device_synchronize(gpu, stream), MERBIT_OK);
+    assert_int_equal(fixture_rows_wrong(&f), 0);
+  }
+  assert_int_equal(calls->stream_destroy(stream), 0);
+  mbi_device_leave(gpu);
+  fixture_free(&f);
+}
+
+static void products_can_be_captured(void **state) {
+  void *library = gpu->device.driver.library;
+  graph_calls calls;
+  int k;
   (void)state;
   assert_true(mbi_library_function(library, "cuStreamCreate", &calls.stream_create, sizeof(void *)) &&
               mbi_library_function(library, "cuStreamDestroy_v2", &calls.stream_destroy, sizeof(void *)) &&
@@ -311,27 +365,9 @@ static void products_can_be_captured(void **state) {
               mbi_library_function(library, "cuStreamEndCapture", &calls.end, sizeof(void *)) &&
               mbi_library_function(library, "cuGraphInstantiateWithFlags", &calls.instantiate, sizeof(void *)) &&
               mbi_library_function(library, "cuGraphLaunch", &calls.launch, sizeof(void *)));
-  fixture_make(&f, 6);
-  assert_int_equal(mbi_device_enter(gpu), MERBIT_OK);
-  assert_int_equal(calls.stream_create(&stream, 1), 0);
-  assert_int_equal(calls.begin(stream, 0), 0);
-  assert_int_equal(merbit_spmv(f.plan, NULL, NULL, merbit_buffer_pointer(f.x), NULL,
-                               merbit_buffer_pointer(f.y), stream),
-                   MERBIT_OK);
-  assert_int_equal(calls.end(stream, &graph), 0);
-  assert_int_equal(calls.instantiate(&executable, graph, 0), 0);
-  for (replay = 0; replay < 3; replay++) {
-    for (i = 0; i < f.m.cols; i++) {
-      f.host_x[i] += 0.25;
-    }
-    assert_int_equal(merbit_buffer_upload(f.x, 0, f.host_x, (size_t)f.m.cols * 8), MERBIT_OK);
-    assert_int_equal(calls.launch(executable, stream), 0);
-    assert_int_equal(mbi_device_synchronize(gpu, stream), MERBIT_OK);
-    assert_int_equal(fixture_rows_wrong(&f), 0);
+  for (k = 0; k < METHODS; k++) {
+    check_capture(&calls, methods[k]);
   }
-  assert_int_equal(calls.stream_destroy(stream), 0);
-  mbi_device_leave(gpu);
-  fixture_free(&f);
 }
 
 static void two_workspaces_serve_two_streams(void **state) {

@@ -15,10 +15,17 @@ static merbit_context *gpu;
 static long rows_checked;
 
 typedef struct shape {
+  merbit_method method;
   int sigma, omega, threads;
 } shape;
 
-static const shape shapes[] = {{0, 0, 0}, {7, 32, 64}, {1, 8, 32}, {17, 16, 128}, {28, 32, 256}};
+enum { SHAPES = 9, DEFAULTS = 5 }; /* the first of which every identity sees */
+static const shape shapes[SHAPES] = {
+    {MERBIT_METHOD_MERBIT, 0, 0, 0},   {MERBIT_METHOD_SCAN, 0, 0, 0},
+    {MERBIT_METHOD_ROWS, 0, 0, 0},     {MERBIT_METHOD_SLICED, 0, 0, 0},
+    {MERBIT_METHOD_MERBIT, 7, 32, 64}, {MERBIT_METHOD_MERBIT, 1, 8, 32},
+    {MERBIT_METHOD_SCAN, 3, 0, 64},    {MERBIT_METHOD_ROWS, 3, 32, 128},
+    {MERBIT_METHOD_SLICED, 3, 1, 64}};
 
 /* y = alpha m x + beta y by a plan of its own in `context`; vectors are handed over as doubles. */
 static void product(merbit_context *context, const test_matrix *m, products_form *form,
@@ -72,6 +79,7 @@ static void form_make(int variant, products_form *form) {
 }
 
 static void shape_take(const shape *shape, products_form *form) {
+  form->plan.method = shape->method;
   form->plan.sigma = shape->sigma;
   form->plan.omega = shape->omega;
   form->plan.block_threads = shape->threads;
@@ -83,7 +91,7 @@ static void every_rule(void **state) {
   (void)state;
   for (index = rules_next(-1); index < RULES_COUNT; index = rules_next(index)) {
     for (f = 0; f < 5; f++) {
-      for (s = 0; s < 5; s++) {
+      for (s = 0; s < SHAPES; s++) {
         products_form form;
         rules_case c;
         int64_t i;
@@ -96,8 +104,8 @@ static void every_rule(void **state) {
         for (i = 0; i < c.m.rows; i++) {
           rows_checked++;
           if (!rules_same(c.y0[i], c.want[i])) {
-            fail_msg("%s, %s, variant %d, sigma %d: y[%lld] is %g (%a), not %g (%a)", c.m.name,
-                     form.type == MERBIT_F32 ? "f32" : "f64", variant, shapes[s].sigma,
+            fail_msg("%s, %s, variant %d, shape %d: y[%lld] is %g (%a), not %g (%a)", c.m.name,
+                     form.type == MERBIT_F32 ? "f32" : "f64", variant, s,
                      (long long)i, c.y0[i], c.y0[i], c.want[i], c.want[i]);
           }
         }
@@ -128,7 +136,7 @@ static void identities_hold(void **state) {
   for (i = 0; i < test_matrix_count(); i += 2 * gpu_stride()) {
     test_matrix m;
     test_matrix_make(i, 17, &m);
-    for (s = 0; s < 3; s++) {
+    for (s = 0; s < DEFAULTS; s++) {
       shape how = shapes[s];
       bed.user = &how;
       for (bed.single = 0; bed.single < 2; bed.single++) {
@@ -160,7 +168,7 @@ static void bits_repeat(void **state) {
     for (k = 0; k < m.cols; k++) {
       x[k] = test_uniform(&random);
     }
-    for (s = 0; s < 3; s++) {
+    for (s = 0; s < DEFAULTS; s++) {
       for (single = 0; single < 2; single++) {
         for (variant = single; variant < 8; variant += 2) {
           products_form form;
@@ -173,7 +181,7 @@ static void bits_repeat(void **state) {
           if (variant < 2) {
             memcpy(first, y, (size_t)m.rows * sizeof *y);
           } else if (memcmp(first, y, (size_t)m.rows * sizeof *y) != 0) {
-            fail_msg("%s, variant %d, sigma %d: other bits", m.name, variant, shapes[s].sigma);
+            fail_msg("%s, variant %d, shape %d: other bits", m.name, variant, s);
           }
         }
       }

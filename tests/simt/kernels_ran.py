@@ -21,7 +21,7 @@ def without_comments(text):
 def kernels_of(text):
     """The names behind MBK_KERNEL, but for its own #define."""
     text = re.sub(r"#define[^\n]*", "", without_comments(text))
-    return re.findall(r"\bMBK_KERNEL\b(?:\s+MBK_BOUNDS\s*\([^)]*\))?\s+(\w+)\s*\(", text)
+    return re.findall(r"\bMBK_KERNEL\b(?:\s+MBK_(?:BOUNDS|RESIDENT)\s*\([^)]*\))?\s+(\w+)\s*\(", text)
 
 
 def device_functions(path):
@@ -56,8 +56,9 @@ def faults(files, runs):
 
 def check_itself(runs):
     """That a kernel without a test would be found."""
-    made_up = "MBK_KERNEL MBK_BOUNDS(128)\n    mbk_made_up(int n) {}\nMBK_KERNEL mbk_other() {}"
-    if len(list(faults({"made/up.cu": made_up}, runs))) != 2 or not list(faults({"empty.cu": ""}, runs)):
+    made_up = ("MBK_KERNEL MBK_BOUNDS(128)\n    mbk_made_up(int n) {}\nMBK_KERNEL mbk_other() {}\n"
+               "MBK_KERNEL MBK_RESIDENT(128, 8)\n    mbk_third() {}")
+    if len(list(faults({"made/up.cu": made_up}, runs))) != 3 or not list(faults({"empty.cu": ""}, runs)):
         sys.exit("kernels_ran.py finds no kernel without a test")
 
 

@@ -2,79 +2,21 @@
 // a plain walk of the merge path.
 #ifndef SIMT_MERBIT_BED_H
 #define SIMT_MERBIT_BED_H
-#include <math.h>
-
 #include "simt/merbit_forms.h"
 #include "simt/merbit_sizes.h"
-#include "simt/runs.h"
-#include "support/bound.h"
-#include "support/matrices.h"
 
-// What stands in the columns of x and of the values.
-enum merbit_data { MERBIT_PLAIN, MERBIT_WILD_X, MERBIT_WILD_VALUES, MERBIT_WILD_BOTH };
-
-template <class V> struct merbit_bed {
+template <class V> struct merbit_bed : csr_bed<V> {
   merbit_bed(const merbit_form &f, int index, test_matrix &m)
-      : f(f), m(m), index(index), rows((uint64_t)m.rows), nnz((uint64_t)m.nnz),
-        path(rows + nnz), tile_steps((uint64_t)f.omega * f.sigma), groups(f.threads / f.omega),
+      : csr_bed<V>(f, index, m), f(f), path(this->rows + this->nnz),
+        tile_steps((uint64_t)f.omega * f.sigma), groups(f.threads / f.omega),
         tiles((path + tile_steps - 1) / tile_steps), blocks((tiles + groups - 1) / groups),
-        plain(m.values, m.values + nnz), row_ptr(rows + 1, f.row_ptr_bytes), col_ind(nnz, 4),
-        values(f.pattern ? 0 : nnz, sizeof(V)), x((size_t)m.cols, sizeof(V)),
         tile_x(tiles + 1, f.tile_bytes, 0xff), tile_y(tiles + 1, f.tile_bytes, 0xff),
         lane_desc(tiles * f.omega, f.descriptor_bytes, 0xff) {
-    for (uint64_t i = 0; i <= rows; i++) {
-      row_ptr.store(i, (uint64_t)m.row_ptr[i] + f.base);
-    }
-    for (uint64_t i = 0; i < nnz; i++) {
-      col_ind.store(i, (uint64_t)m.col_ind[i] + f.base);
-    }
-  }
-
-  simt_case run(uint64_t seed) const {
-    return {f.name, m.name, seed};
-  }
-
-  // Random x; the matrix's own values or, for a pattern, ones. Wild: an Inf, a -Inf and a NaN,
-  // each in one column.
-  void fill(uint64_t state, merbit_data data) {
-    static const double bad[] = {INFINITY, -INFINITY, NAN};
-    for (size_t i = 0; i < x.count; i++) {
-      x.as<V>()[i] = (V)test_uniform(&state);
-    }
-    for (int i = 0; (data == MERBIT_WILD_X || data == MERBIT_WILD_BOTH) && i < 3 && nnz > 0;
-         i++) {
-      x.as<V>()[m.col_ind[test_below(&state, m.nnz)]] = (V)bad[i];
-    }
-    for (uint64_t i = 0; i < nnz; i++) {
-      m.values[i] = f.pattern ? 1.0 : plain[i];
-    }
-    if (!f.pattern && (data == MERBIT_WILD_VALUES || data == MERBIT_WILD_BOTH)) {
-      test_matrix_wild(&m, &state);
-    }
-    for (uint64_t i = 0; i < values.count; i++) {
-      values.as<V>()[i] = (V)m.values[i];
-    }
-  }
-
-  void forbid(bool and_x) {
-    col_ind.forbid();
-    values.forbid();
-    if (and_x) {
-      x.forbid();
-    }
-  }
-  void allow() {
-    col_ind.allow();
-    values.allow();
-    x.allow();
   }
 
   const merbit_form &f;
-  test_matrix &m;
-  int index;
-  uint64_t rows, nnz, path, tile_steps, groups, tiles, blocks;
-  std::vector<double> plain;
-  simt_array row_ptr, col_ind, values, x, tile_x, tile_y, lane_desc;
+  uint64_t path, tile_steps, groups, tiles, blocks;
+  simt_array tile_x, tile_y, lane_desc;
 };
 
 // Algorithm 2, one step at a time along the whole path.

@@ -36,16 +36,12 @@ namespace SIMT_ARG(0, SIMT_FORM) {
 #include "spmv/merbit.cu"
 
 static const merbit_form form = {
-  SIMT_TEXT(SIMT_ARG(0, SIMT_FORM)),
-  sizeof(MBK_VALUE),
+  {SIMT_TEXT(SIMT_ARG(0, SIMT_FORM)), sizeof(MBK_VALUE), sizeof(MBK_ROW_PTR), MBK_BASE,
+   MBK_PATTERN, MBK_SCALARS_DEVICE},
   MBK_SIGMA,
   MBK_OMEGA,
   MBK_THREADS,
-  sizeof(MBK_ROW_PTR),
-  MBK_BASE,
   sizeof(MBK_TILE),
-  MBK_PATTERN,
-  MBK_SCALARS_DEVICE,
   MBK_DUAL,
   MBK_COORDINATE_BITS,
   sizeof(MBK_DESCRIPTOR),

@@ -17,6 +17,24 @@
 #define SIMT_FORM f64_omega8, double, 5, 8, 64, 32, 0, 64, 1, 1, 0
 #include "simt/merbit_form.h"
 
+#include "simt/scan_bed.h"
+#define SIMT_FORM scan_f32, float, 32, 0, 0, 0, 4, 5, 1, 0, 128
+#include "simt/scan_form.h"
+#define SIMT_FORM scan_f64, double, 64, 1, 0, 1, 1, 5, 0, 0, 64
+#include "simt/scan_form.h"
+
+#include "simt/sliced_bed.h"
+#define SIMT_FORM sliced_f32, float, 32, 0, 0, 0, 1, 4, 0, 64
+#include "simt/sliced_form.h"
+
+namespace ranks {
+#define MBK_ROW_PTR mbk_i32
+#define MBK_COLUMN mbk_i32
+#define MBK_BASE 0
+#include "spmv/arrays.cu"
+#include "simt/undefine.h"
+} // namespace ranks
+
 namespace pagerank {
 #define MBK_VECTOR float
 #include "solve/pagerank.cu"
@@ -112,20 +130,76 @@ static void test_atomics(void **) {
 }
 
 // Small matrices of every kind.
+template <class F> static void each_small(const F &check) {
+  csr_each_matrix(simt_seeds[2], [&](int index, test_matrix &m) {
+    if (m.rows + m.nnz < 4000 || m.rows == 20) {
+      check(index, m);
+    }
+  });
+}
+
 static void test_merbit(void **state) {
   const merbit_form &f = *(const merbit_form *)*state;
-  const uint64_t seed = simt_seeds[2];
-  for (int index = 0; index < test_matrix_count(); index++) {
-    test_matrix m;
-    test_matrix_make(index, seed, &m);
-    if (m.rows > 0 && (m.rows + m.nnz < 4000 || m.rows == 20)) {
-      if (f.value_bytes == 4) {
-        merbit_check_matrix<float>(f, index, m, seed);
-      } else {
-        merbit_check_matrix<double>(f, index, m, seed);
-      }
+  each_small([&](int index, test_matrix &m) {
+    if (f.value_bytes == 4) {
+      merbit_check_matrix<float>(f, index, m, simt_seeds[2]);
+    } else {
+      merbit_check_matrix<double>(f, index, m, simt_seeds[2]);
     }
-    test_matrix_free(&m);
+  });
+}
+
+static void test_scan(void **) {
+  each_small([](int index, test_matrix &m) {
+    scan_check_matrix<float>(scan_f32::form, index, m, simt_seeds[2], false);
+    scan_check_matrix<double>(scan_f64::form, index, m, simt_seeds[2], false);
+  });
+}
+
+// A row over more than 1024 tiles, of 32 nonzeros, which a thread block adds up.
+static void test_scan_long(void **) {
+  test_matrix m = {};
+  m.rows = 3;
+  m.cols = 10;
+  m.nnz = 34000;
+  m.row_ptr = (int64_t *)test_allocate(4, sizeof *m.row_ptr);
+  m.row_ptr[1] = 5;
+  m.row_ptr[2] = 33990;
+  m.row_ptr[3] = m.nnz;
+  m.col_ind = (int32_t *)test_allocate(m.nnz, sizeof *m.col_ind);
+  m.values = (double *)test_allocate(m.nnz, sizeof *m.values);
+  for (int64_t i = 0; i < m.nnz; i++) {
+    m.values[i] = 1;
+  }
+  scan_check_long<double>(scan_f64::form, m, simt_seeds[2]);
+  test_matrix_free(&m);
+}
+
+static void test_sliced(void **) {
+  each_small([](int index, test_matrix &m) {
+    sliced_check_matrix<float>(sliced_f32::form, index, m, simt_seeds[2], false);
+  });
+}
+
+static void test_ranks(void **) {
+  const uint64_t rows = 5000, blocks = 5;
+  std::vector<mbk_i32> row_ptr(rows + 1), row_start(rows + 1);
+  std::vector<mbk_u32> counts(blocks), row_id(rows), empty_id(rows);
+  for (uint64_t row = 0; row < rows; row++) {
+    row_ptr[row + 1] = row_ptr[row] + (mbk_i32)(row * 7 % 3);
+  }
+  for (uint64_t seed : simt_seeds) {
+    mbk_u32 longest = 0, total = 0, *const at_longest = &longest, *const at_total = &total;
+    mbk_u64 widths = 0, *const at_widths = &widths;
+    simt_run(SIMT_KERNEL(ranks::mbk_arrays_count), {"ranks", "5000", seed}, {blocks, 256, 16},
+             row_ptr.data(), rows, counts.data(), at_longest, at_widths);
+    simt_run(SIMT_KERNEL(ranks::mbk_arrays_offsets), {"ranks", "5000", seed}, {1, 1024, 132},
+             counts.data(), blocks, at_total);
+    simt_run(SIMT_KERNEL(ranks::mbk_arrays_compact), {"ranks", "5000", seed}, {blocks, 256, 32},
+             row_ptr.data(), rows, counts.data(), row_id.data(), row_start.data(),
+             empty_id.data());
+    simt_run(SIMT_KERNEL(ranks::mbk_arrays_offsets), {"ranks", "many blocks", seed},
+             {1, 1024, 132}, row_id.data(), rows, at_total); // any numbers will do
   }
 }
 
@@ -152,6 +226,10 @@ int main() {
       cmocka_unit_test(test_groups),
       cmocka_unit_test(test_atomics),
       cmocka_unit_test(test_pagerank),
+      cmocka_unit_test(test_scan),
+      cmocka_unit_test(test_scan_long),
+      cmocka_unit_test(test_sliced),
+      cmocka_unit_test(test_ranks),
   };
   for (const merbit_form *form : merbit_forms) {
     tests.push_back({form->name, test_merbit, nullptr, nullptr, (void *)form});

@@ -30,3 +30,17 @@
 #undef MBK_STEP_WORDS
 #undef MBK_FIXUP_THREADS
 #undef MBK_FIXUP_LONG
+#undef MBK_FIXUP_VERY_LONG
+#undef MBK_STEPS
+#undef MBK_DEPTH
+#undef MBK_EMPTY_ROWS
+#undef MBK_ONCE
+#undef MBK_BLOCKS
+#undef MBK_ALL
+#undef MBK_TILE_NONZEROS
+#undef MBK_MATRIX_LOAD
+#undef MBK_ROW_OF
+#undef MBK_LANES
+#undef MBK_SORTED
+#undef MBK_WINDOW
+#undef MBK_ROWS_PER_BLOCK

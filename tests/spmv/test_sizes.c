@@ -188,7 +188,8 @@ static void bytes_of_large_plans(void **state) {
   plan_of(&plan, context, MERBIT_F64, TWO(33), TWO(40));
   plan.desc.sigma = 42;
   assert_int_equal(mbi_merbit_size(&plan), MERBIT_OK);
-  plan.merbit.bytes = (uint64_t)TWO(35);
+  plan.cuda = &mbi_merbit_method;
+  plan.schedule_bytes = plan.read_bytes = (uint64_t)TWO(35);
   plan.csr.values = &plan;
   assert_int_equal(merbit_plan_get_info(&plan, &info), MERBIT_OK);
   assert_true(info.tiles == (TWO(33) + TWO(40) + 1343) / 1344);

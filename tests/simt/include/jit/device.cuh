@@ -11,6 +11,7 @@
 #define MBK_KERNEL [[maybe_unused]] static void
 #define MBK_DEVICE [[maybe_unused]] static inline
 #define MBK_BOUNDS(threads)
+#define MBK_RESIDENT(threads, blocks)
 #define MBK_SHARED_MEMORY(name) unsigned char *const name = simt.shared
 
 typedef int mbk_i32;
@@ -161,5 +162,12 @@ MBK_DEVICE T mbk_atomic_swap_if(T *address, simt_type<T> expected, simt_type<T> 
 
 template <class T> MBK_DEVICE T mbk_load(const T *address) {
   return *address;
+}
+template <class T> MBK_DEVICE T mbk_load_once(const T *address) {
+  return *address;
+}
+// Nothing is read, so that nothing need be there.
+template <class T> MBK_DEVICE void mbk_prefetch(const T *address) {
+  (void)address;
 }
 #endif // SIMT_DEVICE_CUH

@@ -1,0 +1,89 @@
+// Lanes per row: y = alpha A x + beta y straight on CSR; MBK_LANES lanes of a warp share a row.
+// Source: the vector kernel of Bell, Garland, SC09, with the lanes per row a constant (seed
+// 003).
+#ifndef MBK_VALUE
+#error "define MBK_VALUE: the type of the matrix's values in memory"
+#endif
+#ifndef MBK_PATTERN
+#error "define MBK_PATTERN: 1 if every value is one and none is stored"
+#endif
+#ifndef MBK_ROW_PTR
+#error "define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64"
+#endif
+#ifndef MBK_BASE
+#error "define MBK_BASE: the first index of the matrix's arrays, 0 or 1"
+#endif
+#ifndef MBK_LANES
+#error "define MBK_LANES: lanes per row, a power of two up to 32"
+#endif
+#ifndef MBK_UNROLL
+#error "define MBK_UNROLL: nonzeros whose loads one lane keeps in flight"
+#endif
+#ifndef MBK_ONCE
+#error "define MBK_ONCE: 1 if the matrix is loaded past the caches"
+#endif
+#ifndef MBK_THREADS
+#error "define MBK_THREADS: threads per block, a multiple of 32"
+#endif
+#include "jit/device.cuh"
+#include "spmv/algebra.cuh"
+
+#if MBK_ONCE
+#define MBK_MATRIX_LOAD mbk_load_once
+#else
+#define MBK_MATRIX_LOAD mbk_load
+#endif
+
+// Launch: MBK_LANES threads per row.
+MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
+    mbk_rows_product(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,
+                     const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y, mbk_u64 rows,
+                     MBK_SCALAR_PARAMETERS) {
+  MBK_SCALARS_LOAD;
+  const mbk_u64 row = ((mbk_u64)mbk_block() * MBK_THREADS + mbk_thread()) / MBK_LANES;
+  const mbk_u32 lane = mbk_thread() % MBK_LANES;
+  MBK_COMPUTE sum = MBK_ZERO;
+  if (row < rows && alpha != (MBK_COMPUTE)0) {
+    const MBK_ROW_PTR start = mbk_load(row_ptr + row);
+    mbk_i64 at = (mbk_i64)start - MBK_BASE + lane;
+    // Nonzeros from `at` on, counted down: 32-bit offsets may end where adding to them
+    // overflows.
+    MBK_ROW_PTR left = mbk_load(row_ptr + row + 1) - start - (MBK_ROW_PTR)lane;
+    for (; left > 0; left -= MBK_LANES * MBK_UNROLL, at += MBK_LANES * MBK_UNROLL) {
+      mbk_i32 column[MBK_UNROLL];
+      MBK_COMPUTE product[MBK_UNROLL];
+#pragma unroll
+      for (int u = 0; u < MBK_UNROLL; u++) {
+        if (u * MBK_LANES < left) {
+          column[u] = MBK_MATRIX_LOAD(col_ind + at + u * MBK_LANES) - MBK_BASE;
+#if !MBK_PATTERN
+          product[u] = (MBK_COMPUTE)MBK_MATRIX_LOAD(values + at + u * MBK_LANES);
+#endif
+        }
+      }
+#pragma unroll
+      for (int u = 0; u < MBK_UNROLL; u++) {
+        if (u * MBK_LANES < left) {
+#if MBK_PATTERN
+          product[u] = (MBK_COMPUTE)mbk_load(x + column[u]);
+#else
+          product[u] = MBK_MUL(product[u], mbk_load(x + column[u]));
+#endif
+        }
+      }
+#pragma unroll
+      for (int u = 0; u < MBK_UNROLL; u++) {
+        if (u * MBK_LANES < left) {
+          sum = MBK_ADD(sum, product[u]);
+        }
+      }
+    }
+  }
+#pragma unroll
+  for (int d = MBK_LANES / 2; d > 0; d >>= 1) {
+    sum = MBK_ADD(sum, mbk_shuffle_down(0xffffffffu, sum, d, MBK_LANES));
+  }
+  if (lane == 0 && row < rows) {
+    MBK_COMMIT(row, sum);
+  }
+}

@@ -1,0 +1,234 @@
+/* The methods other than MERBIT on the GPU, and AUTO: every generated matrix in every form and
+ * specialisation, the data files, what a plan tells of its choice. */
+#define MERBIT_IMPLEMENTATION
+#include "merbit.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include "support/products.h"
+#include "support/data.h"
+#include "support/gpu.h"
+
+static merbit_context *gpu;
+
+static const merbit_method methods[] = {MERBIT_METHOD_AUTO, MERBIT_METHOD_SCAN,
+                                        MERBIT_METHOD_ROWS, MERBIT_METHOD_SLICED};
+enum { METHODS = sizeof methods / sizeof methods[0] };
+
+/* Of each method: the default first. What a number means is in merbit_plan_desc. */
+typedef struct shape {
+  int sigma, omega, threads;
+} shape;
+static const shape shapes[METHODS][6] = {
+    {{0, 0, 0}, {0, 0, 128}, {0, 0, 0}, {0, 0, 0}, {0, 0, 0}, {0, 0, 0}},
+    {{0, 0, 0}, {1, 0, 256}, {4, 0, 64}, {11, 0, 1024}, {16, 0, 32}, {32, 0, 128}},
+    {{0, 0, 0}, {1, 32, 256}, {4, 16, 64}, {8, 1, 1024}, {3, 2, 32}, {2, 8, 96}},
+    {{0, 0, 0}, {1, 0, 256}, {4, 1, 64}, {8, 1, 1024}, {3, 0, 32}, {16, 0, 96}}};
+
+static void every_matrix_meets_the_bound(const int method) {
+  int i, variant;
+  for (i = 0; i < test_matrix_count(); i += gpu_stride()) {
+    test_matrix m;
+    test_matrix_make(i, 13, &m);
+    for (variant = 0; variant < 12; variant++) {
+      products_form form;
+      memset(&form, 0, sizeof form);
+      form.type = variant & 1 ? MERBIT_F32 : MERBIT_F64;
+      form.offset_type = variant & 2 ? MERBIT_INDEX_64 : MERBIT_INDEX_32;
+      form.index_type = variant & 4 ? MERBIT_INDEX_64 : MERBIT_INDEX_32;
+      form.base = variant >> 1 & 1;
+      form.format = variant == 7 || variant == 8 ? MERBIT_COO : MERBIT_CSR;
+      form.device_arrays = variant >= 4 && variant <= 8;
+      form.device_scalars = variant == 2 || variant == 5;
+      form.few_scalars = m.nnz > 20000;
+      form.plan.method = methods[method];
+      form.plan.sigma = shapes[method][variant / 2].sigma;
+      form.plan.omega = shapes[method][variant / 2].omega;
+      form.plan.block_threads = shapes[method][variant / 2].threads;
+      form.plan.scalar_memory = form.device_scalars ? MERBIT_MEMORY_DEVICE : MERBIT_MEMORY_HOST;
+      form.plan.vector_memory = variant == 10 ? MERBIT_MEMORY_HOST : MERBIT_MEMORY_DEFAULT;
+      form.plan.side = MERBIT_SIDE_CUDA;
+      products_check(gpu, &m, &form);
+    }
+    test_matrix_free(&m);
+  }
+}
+
+static void auto_meets_the_bound(void **state) {
+  (void)state;
+  every_matrix_meets_the_bound(0);
+}
+
+static void scan_meets_the_bound(void **state) {
+  (void)state;
+  every_matrix_meets_the_bound(1);
+}
+
+static void rows_meet_the_bound(void **state) {
+  (void)state;
+  every_matrix_meets_the_bound(2);
+}
+
+static void slices_meet_the_bound(void **state) {
+  (void)state;
+  every_matrix_meets_the_bound(3);
+}
+
+static void check_data_matrix(merbit_context *context, const test_matrix *m) {
+  products_form form;
+  int k;
+  memset(&form, 0, sizeof form);
+  form.few_scalars = m->nnz > 5000000;
+  form.plan.side = MERBIT_SIDE_CUDA;
+  for (k = 0; k < METHODS; k++) {
+    form.plan.method = methods[k];
+    form.type = MERBIT_F64;
+    products_check(context, m, &form);
+    form.type = MERBIT_F32;
+    products_check(context, m, &form);
+  }
+}
+
+static void data_files_meet_the_bound(void **state) {
+  const char *more = getenv("MERBIT_TEST_DATA");
+  (void)state;
+  assert_true(data_for_each(gpu, TEST_DATA_DIR "/mtx", check_data_matrix) > 5);
+  if (more != NULL) {
+    print_message("%d matrices of %s\n", data_for_each(gpu, more, check_data_matrix), more);
+  }
+}
+
+static void pattern_is_a_matrix_of_ones(void **state) {
+  int i, k;
+  (void)state;
+  for (i = 0; i < test_matrix_count(); i += 5) {
+    test_matrix m;
+    products_form form;
+    test_matrix_make(i, 12, &m);
+    for (k = 0; k < m.nnz; k++) {
+      m.values[k] = 1.0;
+    }
+    memset(&form, 0, sizeof form);
+    form.pattern = 1;
+    form.device_arrays = i & 1;
+    for (k = 0; k < METHODS; k++) {
+      form.plan.method = methods[k];
+      for (form.type = MERBIT_F64; form.type <= MERBIT_F32;
+           form.type = (merbit_type)(form.type + 1)) {
+        products_check(gpu, &m, &form);
+      }
+    }
+    test_matrix_free(&m);
+  }
+}
+
+/* 64 rows of `length`, or where `uneven` the same nonzeros in one of them. */
+static merbit_method chosen(int64_t length, int uneven, int calls, merbit_method method,
+                            char line[1024]) {
+  const int64_t nnz = 64 * length;
+  int32_t *row_ptr = (int32_t *)test_allocate(65, sizeof *row_ptr);
+  int32_t *col_ind = (int32_t *)test_allocate(nnz, sizeof *col_ind);
+  merbit_view view = merbit_csr(64, 10, nnz, row_ptr, col_ind, NULL);
+  merbit_plan_desc desc;
+  merbit_plan_info info;
+  merbit_plan *plan;
+  int i;
+  for (i = 0; i < 64; i++) {
+    row_ptr[i + 1] = (int32_t)(uneven ? nnz : (i + 1) * length);
+  }
+  memset(&desc, 0, sizeof desc);
+  desc.expected_calls = calls;
+  desc.method = method;
+  products_done(gpu, merbit_plan_create(gpu, &view, &desc, &plan), "a plan");
+  assert_int_equal(merbit_plan_get_info(plan, &info), MERBIT_OK);
+  assert_true(info.device_bytes >= nnz * 4 && info.bytes_per_product >= nnz * 4);
+  assert_true(merbit_plan_describe(plan, line, 1024) > 40);
+  merbit_plan_destroy(plan);
+  free(row_ptr);
+  free(col_ind);
+  return info.method;
+}
+
+static void a_plan_tells_its_choice(void **state) {
+  char line[1024];
+  (void)state;
+  assert_int_equal(chosen(8, 0, 0, MERBIT_METHOD_AUTO, line), MERBIT_METHOD_SLICED);
+  assert_non_null(strstr(line, "sliced on "));
+  assert_non_null(strstr(line, "AUTO's method on CUDA"));
+  assert_non_null(strstr(
+      line, "2 slices of 32 rows sorted in windows of 1024, 100.0% of the slots filled"));
+  assert_int_equal(chosen(8, 0, 10, MERBIT_METHOD_AUTO, line),
+                   MERBIT_METHOD_SCAN); /* few calls */
+  assert_int_equal(chosen(3, 0, 0, MERBIT_METHOD_AUTO, line),
+                   MERBIT_METHOD_SCAN); /* short rows */
+  assert_int_equal(chosen(8, 1, 0, MERBIT_METHOD_AUTO, line), MERBIT_METHOD_SCAN); /* one row */
+  assert_non_null(strstr(line, "scan on "));
+  assert_non_null(strstr(line, "2 tiles of 32 x 8, scan depth 5, 63 empty rows, 128 threads"));
+  assert_int_equal(chosen(9, 0, 0, MERBIT_METHOD_SCAN, line), MERBIT_METHOD_SCAN);
+  assert_non_null(
+      strstr(line, "scan depth 4, 0 empty rows, 128 threads, matrix past the caches"));
+  assert_non_null(strstr(line, "as asked"));
+  assert_int_equal(chosen(20, 0, 0, MERBIT_METHOD_ROWS, line), MERBIT_METHOD_ROWS);
+  assert_non_null(strstr(line, "4 lanes a row, 6 nonzeros in flight, 256 threads"));
+  assert_int_equal(chosen(2, 0, 0, MERBIT_METHOD_MERBIT, line), MERBIT_METHOD_MERBIT);
+  assert_non_null(strstr(line, "carry-out commit"));
+}
+
+static void impossible_specialisations_are_refused(void **state) {
+  static const struct {
+    merbit_method method;
+    int sigma, omega, threads;
+    const char *piece;
+  } bad[] = {{MERBIT_METHOD_SCAN, 33, 0, 0, "sigma is 33; the scan takes 1 to 32"},
+             {MERBIT_METHOD_SCAN, -1, 0, 0, "sigma is -1"},
+             {MERBIT_METHOD_SCAN, 0, 0, 33, "block_threads is 33"},
+             {MERBIT_METHOD_SCAN, 0, 0, 2048, "block_threads is 2048"},
+             {MERBIT_METHOD_ROWS, 0, 3, 0, "omega is 3; lanes per row are a power of two"},
+             {MERBIT_METHOD_ROWS, 0, 64, 0, "omega is 64"},
+             {MERBIT_METHOD_ROWS, 33, 0, 0, "sigma is 33"},
+             {MERBIT_METHOD_ROWS, 0, 0, 16, "block_threads 16"},
+             {MERBIT_METHOD_SLICED, 33, 0, 0, "sigma is 33"},
+             {MERBIT_METHOD_SLICED, 0, 0, 1025, "block_threads 1025"},
+             {MERBIT_METHOD_MERGE, 0, 0, 0, "runs on the CPU"}};
+  static const int32_t row_ptr[] = {0, 1}, col_ind[] = {0};
+  merbit_view view = merbit_csr(1, 1, 1, row_ptr, col_ind, NULL);
+  char sentence[MERBIT_MESSAGE_SIZE];
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    merbit_plan_desc desc;
+    merbit_plan *plan;
+    memset(&desc, 0, sizeof desc);
+    desc.side = MERBIT_SIDE_CUDA;
+    desc.method = bad[i].method;
+    desc.sigma = bad[i].sigma;
+    desc.omega = bad[i].omega;
+    desc.block_threads = bad[i].threads;
+    assert_int_equal(merbit_plan_create(gpu, &view, &desc, &plan), MERBIT_INVALID_ARGUMENT);
+    assert_null(plan);
+    (void)merbit_last_error(gpu, sentence, sizeof sentence);
+    if (strstr(sentence, bad[i].piece) == NULL) {
+      fail_msg("\"%s\" is not in: %s", bad[i].piece, sentence);
+    }
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(auto_meets_the_bound),
+      cmocka_unit_test(scan_meets_the_bound),
+      cmocka_unit_test(rows_meet_the_bound),
+      cmocka_unit_test(slices_meet_the_bound),
+      cmocka_unit_test(data_files_meet_the_bound),
+      cmocka_unit_test(pattern_is_a_matrix_of_ones),
+      cmocka_unit_test(a_plan_tells_its_choice),
+      cmocka_unit_test(impossible_specialisations_are_refused),
+  };
+  int failed;
+  gpu = gpu_context();
+  failed = cmocka_run_group_tests(tests, NULL, NULL);
+  merbit_context_destroy(gpu);
+  gpu_clean();
+  return failed;
+}

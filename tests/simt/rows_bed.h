@@ -1,0 +1,40 @@
+// A generated matrix as a form of the rows kernel takes it, and products on it.
+#ifndef SIMT_ROWS_BED_H
+#define SIMT_ROWS_BED_H
+#include "jit/device.cuh"
+
+#include "simt/arguments.h"
+#include "simt/csr.h"
+
+struct rows_form : csr_form {
+  unsigned lanes, unroll, threads;
+  simt_kernel product;
+};
+
+inline std::vector<const rows_form *> rows_forms;
+
+template <class V> struct rows_bed : csr_bed<V> {
+  rows_bed(const rows_form &f, int index, test_matrix &m) : csr_bed<V>(f, index, m), f(f) {
+  }
+  const rows_form &f;
+};
+
+template <class V>
+void rows_multiply(rows_bed<V> &b, double alpha, double beta, simt_array &y, uint64_t seed) {
+  if (alpha == 0) { // neither A nor x may be read
+    b.forbid(true);
+  }
+  csr_with_scalars<V>(b.f, alpha, beta, seed, [&](const auto &at_alpha, const auto &at_beta) {
+    simt_run(b.f.product, b.run(seed),
+             {csr_divide_up(b.rows * b.f.lanes, b.f.threads), b.f.threads, 0}, b.row_ptr.get(),
+             b.col_ind.get(), b.values.get(), b.x.get(), y.get(), b.rows, at_alpha, at_beta);
+  });
+  b.allow();
+}
+
+template <class V>
+void rows_check_matrix(const rows_form &f, int index, test_matrix &m, uint64_t seed, bool all) {
+  rows_bed<V> b(f, index, m);
+  csr_check_pairs(b, all, seed, rows_multiply<V>);
+}
+#endif // SIMT_ROWS_BED_H

@@ -1,0 +1,182 @@
+// A generated matrix as a form of the scan kernels takes it: its rows ranked and its schedule
+// built and compared with a plain walk; products on it.
+#ifndef SIMT_SCAN_BED_H
+#define SIMT_SCAN_BED_H
+#include "jit/device.cuh"
+
+#include "simt/arguments.h"
+#include "simt/csr.h"
+
+struct scan_form : csr_form {
+  unsigned steps, depth;
+  bool empty;
+  unsigned threads;
+  simt_kernel build, product, fixup;
+};
+
+inline std::vector<const scan_form *> scan_forms;
+
+// The launch sizes, computed apart from the launcher's; test_scan compares the two.
+enum { SCAN_BUILD_THREADS = 128, SCAN_FIXUP_THREADS = 512 };
+
+inline unsigned scan_build_shared(unsigned steps) {
+  return 4 * steps * 4;
+}
+inline unsigned scan_fixup_shared(unsigned value_bytes) {
+  return SCAN_FIXUP_THREADS / 32 * (value_bytes + 4);
+}
+
+// What the empty rows of `m` leave: the matrix of a form that takes none.
+inline void scan_drop_empty_rows(test_matrix &m) {
+  int64_t kept = 0;
+  for (int64_t row = 0; row < m.rows; row++) {
+    if (m.row_ptr[row] < m.row_ptr[row + 1]) {
+      m.row_ptr[++kept] = m.row_ptr[row + 1];
+    }
+  }
+  m.rows = kept;
+}
+
+// The depth that covers every row.
+inline unsigned scan_depth(const test_matrix &m) {
+  int64_t longest = 0;
+  unsigned depth = 0;
+  for (int64_t row = 0; row < m.rows; row++) {
+    longest = std::max(longest, m.row_ptr[row + 1] - m.row_ptr[row]);
+  }
+  while (depth < 5 && (int64_t)1 << depth < longest) {
+    depth++;
+  }
+  return depth;
+}
+
+template <class V> struct scan_bed : csr_bed<V> {
+  scan_bed(const scan_form &f, int index, test_matrix &m)
+      : csr_bed<V>(f, index, m), f(f), tile_nonzeros(32 * f.steps),
+        tiles((this->nnz + tile_nonzeros - 1) / tile_nonzeros), ranks(count(m)),
+        empty(this->rows - ranks), row_start(ranks + 1, f.row_ptr_bytes),
+        row_id(f.empty ? ranks : 0, 4), empty_id(f.empty ? empty : 0, 4),
+        row_ends(tiles * f.steps, 4, 0xff), tile_row(tiles + 1, 4, 0xff) {
+    uint64_t rank = 0;
+    assert_true(f.empty || empty == 0);
+    for (uint64_t row = 0; row < this->rows; row++) {
+      if (m.row_ptr[row] == m.row_ptr[row + 1]) {
+        empty_id.store(row - rank, row);
+        continue;
+      }
+      row_start.store(rank, this->row_ptr.load(row));
+      if (f.empty) {
+        row_id.store(rank, row);
+      }
+      rank++;
+    }
+    row_start.store(ranks, this->nnz + f.base);
+  }
+
+  static uint64_t count(const test_matrix &m) {
+    uint64_t found = 0;
+    for (int64_t row = 0; row < m.rows; row++) {
+      found += m.row_ptr[row] < m.row_ptr[row + 1];
+    }
+    return found;
+  }
+
+  const scan_form &f;
+  uint64_t tile_nonzeros, tiles, ranks, empty;
+  simt_array row_start, row_id, empty_id, row_ends, tile_row;
+};
+
+// ---- The schedule
+// ------------------------------------------------------------------------------
+
+template <class V> void scan_check_schedule(const scan_bed<V> &b) {
+  std::vector<uint32_t> ends(b.tiles * b.f.steps), rows(b.tiles + 1);
+  uint64_t k = 0, rank = 0;
+  for (int64_t row = 0; row < b.m.rows; row++) {
+    for (int64_t left = b.m.row_ptr[row + 1] - b.m.row_ptr[row]; left > 0; left--, k++) {
+      if (k % b.tile_nonzeros == 0) {
+        rows[k / b.tile_nonzeros] = (uint32_t)rank;
+      }
+      if (left == 1) {
+        ends[k / 32] |= (uint32_t)1 << k % 32;
+        rank++;
+      }
+    }
+  }
+  rows[b.tiles] = (uint32_t)rank;
+  for (uint64_t i = 0; i < ends.size(); i++) {
+    if (b.row_ends.load(i) != ends[i]) {
+      fail_msg("%s on %s: row_ends[%llu] is 0x%llx, not 0x%x", b.f.name, b.m.name,
+               (unsigned long long)i, (unsigned long long)b.row_ends.load(i), ends[i]);
+    }
+  }
+  for (uint64_t t = 0; t <= b.tiles; t++) {
+    if (b.tile_row.load(t) != rows[t]) {
+      fail_msg("%s on %s: tile_row[%llu] is %llu, not %u", b.f.name, b.m.name,
+               (unsigned long long)t, (unsigned long long)b.tile_row.load(t), rows[t]);
+    }
+  }
+}
+
+template <class V> void scan_build(scan_bed<V> &b, uint64_t seed) {
+  const mbk_u32 ranks = (mbk_u32)b.ranks;
+  if (b.tiles == 0) { // the plan launches nothing
+    return;
+  }
+  b.forbid(true);
+  simt_run(b.f.build, b.run(seed),
+           {csr_divide_up(b.tiles * 32, SCAN_BUILD_THREADS), SCAN_BUILD_THREADS,
+            scan_build_shared(b.f.steps)},
+           b.row_start.get(), ranks, b.nnz, b.tiles, b.row_ends.get(), b.tile_row.get());
+  b.allow();
+  scan_check_schedule(b);
+}
+
+// ---- Products
+// ----------------------------------------------------------------------------------
+
+template <class V>
+void scan_multiply(scan_bed<V> &b, double alpha, double beta, simt_array &y, uint64_t seed) {
+  const simt_array firsts(b.tiles, sizeof(V), 0xff), tails(b.tiles, sizeof(V), 0xff);
+  const unsigned fixup = std::max(csr_divide_up(b.tiles, SCAN_FIXUP_THREADS),
+                                  b.empty > 0 ? 1 + (unsigned)seed % 3 : 0);
+  if (alpha == 0) { // neither A nor x may be read
+    b.forbid(true);
+  }
+  csr_with_scalars<V>(b.f, alpha, beta, seed, [&](const auto &at_alpha, const auto &at_beta) {
+    if (b.tiles > 0) {
+      simt_run(b.f.product, b.run(seed),
+               {csr_divide_up(b.tiles * 32, b.f.threads), b.f.threads, 0}, b.row_ends.get(),
+               b.tile_row.get(), b.row_id.get(), b.col_ind.get(), b.values.get(), b.x.get(),
+               y.get(), firsts.get(), tails.get(), b.nnz, b.tiles, at_alpha, at_beta);
+    }
+    b.forbid(true); // the fix-up reads neither
+    simt_run(b.f.fixup, b.run(seed), {fixup, SCAN_FIXUP_THREADS, scan_fixup_shared(sizeof(V))},
+             b.row_start.get(), b.tile_row.get(), b.row_id.get(), b.empty_id.get(),
+             firsts.get(), tails.get(), y.get(), b.tiles, b.empty, at_alpha, at_beta);
+  });
+  b.allow();
+}
+
+// Without Inf or NaN, which would hide what is missing from a long row.
+template <class V> void scan_check_long(const scan_form &f, test_matrix &m, uint64_t seed) {
+  scan_bed<V> b(f, 0, m);
+  scan_build(b, seed);
+  for (int pair : {0, 4, 13}) {
+    csr_check_pair(b, pair, seed, scan_multiply<V>);
+  }
+}
+
+template <class V>
+void scan_check_matrix(const scan_form &f, int index, test_matrix &m, uint64_t seed, bool all) {
+  if (!f.empty) {
+    scan_drop_empty_rows(m);
+  }
+  if (m.rows > 0 && scan_depth(m) <= f.depth) {
+    scan_bed<V> b(f, index, m);
+    scan_build(b, seed);
+    scan_build(b, seed + 1);
+    csr_check_pairs(b, all, seed, scan_multiply<V>);
+  }
+}
+#endif // SIMT_SCAN_BED_H

@@ -1,0 +1,44 @@
+// One specialisation of spmv/scan.cu. No include guard:
+//
+//   #define SIMT_FORM name, value, offset, base, ones, device, steps, depth, empty, once, threads
+//   #include "simt/scan_form.h"
+//
+// puts it into namespace `name` and on the list scan_forms. `value` is a type, `offset` the bits
+// of row_start; `ones` says that no values are stored, `device` that alpha and beta are on the
+// device, `empty` that some rows are empty.
+#include "simt/plan_form.h"
+#include "simt/scan_bed.h"
+
+#define MBK_STEPS SIMT_ARG(6, SIMT_FORM)
+#define MBK_DEPTH SIMT_ARG(7, SIMT_FORM)
+#define MBK_EMPTY_ROWS SIMT_ARG(8, SIMT_FORM)
+#define MBK_ONCE SIMT_ARG(9, SIMT_FORM)
+#define MBK_THREADS SIMT_ARG(10, SIMT_FORM)
+#define MBK_BLOCKS 1
+
+#pragma GCC diagnostic push // parameters of other forms; slots beyond the tile's count
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#ifndef __clang__
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
+// clang-format off
+namespace SIMT_ARG(0, SIMT_FORM) {
+#include "spmv/scan.cu"
+
+static const scan_form form = {
+  SIMT_CSR_FORM,
+  MBK_STEPS,
+  MBK_DEPTH,
+  MBK_EMPTY_ROWS,
+  MBK_THREADS,
+  SIMT_KERNEL(mbk_scan_build),
+  SIMT_KERNEL(mbk_scan_product),
+  SIMT_KERNEL(mbk_scan_fixup)
+};
+[[maybe_unused]] static const bool listed = (scan_forms.push_back(&form), true);
+} // of the form
+// clang-format on
+#pragma GCC diagnostic pop
+
+#undef SIMT_FORM
+#include "undefine.h"

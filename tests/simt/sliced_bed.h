@@ -1,0 +1,161 @@
+// A generated matrix as a form of the sliced kernels takes it: its slices built, filled and
+// compared with a plain sort and copy; products on them.
+#ifndef SIMT_SLICED_BED_H
+#define SIMT_SLICED_BED_H
+#include "jit/device.cuh"
+
+#include "simt/arguments.h"
+#include "simt/csr.h"
+
+struct sliced_form : csr_form {
+  bool sorted;
+  unsigned unroll, threads;
+  simt_kernel order, width, fill, product;
+};
+
+inline std::vector<const sliced_form *> sliced_forms;
+
+// The launch sizes, computed apart from the launcher's; test_sliced compares the two.
+enum { SLICED_WINDOW = 1024, SLICED_ORDER_THREADS = 512, SLICED_BUILD_THREADS = 128 };
+
+template <class V> struct sliced_bed : csr_bed<V> {
+  sliced_bed(const sliced_form &f, int index, test_matrix &m)
+      : csr_bed<V>(f, index, m), f(f), slices((this->rows + 31) / 32), place(order()),
+        start(starts()), length(slices * 32, 4, 0xff),
+        row_id(f.sorted ? slices * 32 : 0, 4, 0xff), slice_start(slices, 4, 0xff),
+        columns(start[slices] * 32, 4, 0xff),
+        slots(f.pattern ? 0 : start[slices] * 32, sizeof(V), 0xff) {
+  }
+
+  uint64_t row_length(uint64_t row) const {
+    return row < this->rows ? (uint64_t)(this->m.row_ptr[row + 1] - this->m.row_ptr[row]) : 0;
+  }
+
+  // The row at each place, in the order that the slices have.
+  std::vector<uint64_t> order() const {
+    std::vector<uint64_t> found(slices * 32);
+    for (uint64_t i = 0; i < found.size(); i++) {
+      found[i] = i;
+    }
+    for (uint64_t first = 0; f.sorted && first < this->rows; first += SLICED_WINDOW) {
+      const uint64_t end = std::min(first + SLICED_WINDOW, this->rows);
+      std::stable_sort(found.begin() + (long)first, found.begin() + (long)end,
+                       [&](uint64_t a, uint64_t b) { return row_length(a) > row_length(b); });
+    }
+    return found;
+  }
+
+  std::vector<uint64_t> starts() const {
+    std::vector<uint64_t> found(slices + 1);
+    for (uint64_t slice = 0; slice < slices; slice++) {
+      uint64_t most = 0;
+      for (uint64_t i = slice * 32; i < slice * 32 + 32; i++) {
+        most = std::max(most, row_length(place[i]));
+      }
+      found[slice + 1] = found[slice] + most;
+    }
+    return found;
+  }
+
+  const sliced_form &f;
+  uint64_t slices;
+  std::vector<uint64_t> place, start;
+  simt_array length, row_id, slice_start, columns, slots;
+};
+
+// ---- Slices
+// ------------------------------------------------------------------------------------
+
+template <class V> void sliced_check_order(const sliced_bed<V> &b) {
+  for (uint64_t i = 0; i < b.slices * 32; i++) {
+    const uint64_t row = b.place[i] < b.rows ? b.place[i] : 0xffffffffu;
+    if (b.length.load(i) != b.row_length(b.place[i]) ||
+        (b.f.sorted && b.row_id.load(i) != row)) {
+      fail_msg("%s on %s: place %llu: length %llu, row %llu; not %llu, %llu", b.f.name,
+               b.m.name, (unsigned long long)i, (unsigned long long)b.length.load(i),
+               (unsigned long long)(b.f.sorted ? b.row_id.load(i) : row),
+               (unsigned long long)b.row_length(b.place[i]), (unsigned long long)row);
+    }
+  }
+  for (uint64_t slice = 0; slice < b.slices; slice++) {
+    assert_int_equal(b.slice_start.load(slice), b.start[slice + 1] - b.start[slice]);
+  }
+}
+
+// Every slot, those past a row's end untouched.
+template <class V> void sliced_check_slots(const sliced_bed<V> &b) {
+  simt_array columns(b.columns.count, 4, 0xff), slots(b.slots.count, sizeof(V), 0xff);
+  for (uint64_t i = 0; i < b.slices * 32; i++) {
+    for (uint64_t k = 0; k < b.row_length(b.place[i]); k++) {
+      const uint64_t from = (uint64_t)b.m.row_ptr[b.place[i]] + k;
+      const uint64_t to = (b.start[i / 32] + k) * 32 + i % 32;
+      columns.store(to, (uint64_t)b.m.col_ind[from]);
+      if (!b.f.pattern) {
+        slots.template as<V>()[to] = b.values.template as<V>()[from];
+      }
+    }
+  }
+  if (!columns.same(b.columns) || !slots.same(b.slots)) {
+    fail_msg("%s on %s: wrong %s", b.f.name, b.m.name,
+             columns.same(b.columns) ? "values" : "columns");
+  }
+}
+
+template <class V> void sliced_build(sliced_bed<V> &b, uint64_t seed) {
+  const unsigned blocks = csr_divide_up(b.slices * 32, SLICED_BUILD_THREADS);
+  b.forbid(true);
+  simt_run(b.f.order, b.run(seed),
+           {csr_divide_up(b.rows, SLICED_WINDOW), SLICED_ORDER_THREADS, SLICED_WINDOW * 8},
+           b.row_ptr.get(), b.rows, b.length.get(), b.row_id.get());
+  simt_run(b.f.width, b.run(seed), {blocks, SLICED_BUILD_THREADS, 0}, b.length.get(), b.slices,
+           b.slice_start.get());
+  b.allow();
+  sliced_check_order(b);
+  for (uint64_t slice = 0; slice < b.slices; slice++) {
+    b.slice_start.store(slice, b.start[slice]); // as mbk_arrays_offsets does
+  }
+}
+
+// Also what an update of the values does.
+template <class V> void sliced_fill(sliced_bed<V> &b, uint64_t seed) {
+  b.x.forbid();
+  simt_run(b.f.fill, b.run(seed),
+           {csr_divide_up(b.slices * 32, SLICED_BUILD_THREADS), SLICED_BUILD_THREADS, 0},
+           b.row_ptr.get(), b.col_ind.get(), b.values.get(), b.slice_start.get(),
+           b.length.get(), b.row_id.get(), b.slices, b.columns.get(), b.slots.get());
+  b.allow();
+  sliced_check_slots(b);
+}
+
+// ---- Products
+// ----------------------------------------------------------------------------------
+
+template <class V>
+void sliced_multiply(sliced_bed<V> &b, double alpha, double beta, simt_array &y,
+                     uint64_t seed) {
+  sliced_fill(b, seed);
+  b.forbid(alpha == 0); // the CSR is not read, and with alpha 0 nothing is
+  if (alpha == 0) {
+    b.columns.forbid();
+    b.slots.forbid();
+  }
+  csr_with_scalars<V>(b.f, alpha, beta, seed, [&](const auto &at_alpha, const auto &at_beta) {
+    simt_run(b.f.product, b.run(seed),
+             {csr_divide_up(b.slices * 32, b.f.threads), b.f.threads, 0}, b.slice_start.get(),
+             b.length.get(), b.row_id.get(), b.columns.get(), b.slots.get(), b.x.get(), y.get(),
+             b.rows, at_alpha, at_beta);
+  });
+  b.allow();
+  b.columns.allow();
+  b.slots.allow();
+}
+
+template <class V>
+void sliced_check_matrix(const sliced_form &f, int index, test_matrix &m, uint64_t seed,
+                         bool all) {
+  sliced_bed<V> b(f, index, m);
+  sliced_build(b, seed);
+  sliced_build(b, seed + 1);
+  csr_check_pairs(b, all, seed, sliced_multiply<V>);
+}
+#endif // SIMT_SLICED_BED_H

@@ -1,0 +1,187 @@
+// The kernels that rank a plan's rows, against plain walks: counts and their offsets, rows with
+// and without nonzeros, the longest row, the width of slices.
+#define MERBIT_IMPLEMENTATION
+#include "merbit.h"
+
+#include "jit/device.cuh"
+#include "simt/csr.h"
+
+struct ranks_form {
+  const char *name;
+  unsigned row_ptr_bytes, base;
+  simt_kernel count, offsets, compact;
+};
+
+#define FORM(space)                                                                            \
+  {                                                                                            \
+#space, sizeof(MBK_ROW_PTR), MBK_BASE, SIMT_KERNEL(space::mbk_arrays_count),               \
+        SIMT_KERNEL(space::mbk_arrays_offsets), SIMT_KERNEL(space::mbk_arrays_compact)         \
+  }
+
+#define MBK_ROW_PTR mbk_i32
+#define MBK_COLUMN mbk_i32
+#define MBK_BASE 0
+namespace offsets32_base0 {
+#include "spmv/arrays.cu"
+static const ranks_form form = FORM(offsets32_base0);
+} // namespace offsets32_base0
+#include "simt/undefine.h"
+
+#define MBK_ROW_PTR mbk_i64
+#define MBK_COLUMN mbk_i32
+#define MBK_BASE 1
+namespace offsets64_base1 {
+#include "spmv/arrays.cu"
+static const ranks_form form = FORM(offsets64_base1);
+} // namespace offsets64_base1
+#include "simt/undefine.h"
+
+static const std::vector<const ranks_form *> forms = {&offsets32_base0::form,
+                                                      &offsets64_base1::form};
+
+enum { BLOCK_ROWS = 1024, THREADS = 256, COUNT_SHARED = 16, COMPACT_SHARED = 32 };
+
+struct ranks_bed {
+  ranks_bed(const ranks_form &f, const char *name, const std::vector<uint64_t> &lengths,
+            uint64_t seed)
+      : f(f), what{f.name, name, seed}, lengths(lengths), rows(lengths.size()),
+        blocks(csr_divide_up(rows, BLOCK_ROWS)), row_ptr(rows + 1, f.row_ptr_bytes),
+        counts(blocks + 1, 4, 0xff) {
+    uint64_t sum = f.base;
+    for (uint64_t row = 0; row <= rows; row++) {
+      row_ptr.store(row, sum);
+      sum += row < rows ? lengths[row] : 0;
+    }
+  }
+
+  // Rows of [from, to) that hold something.
+  uint64_t holding(uint64_t from, uint64_t to) const {
+    uint64_t found = 0;
+    for (uint64_t row = from; row < std::min(to, rows); row++) {
+      found += lengths[row] > 0;
+    }
+    return found;
+  }
+
+  void count() {
+    mbk_u32 longest = 0, *const at_longest = &longest;
+    mbk_u64 widths = 0, *const at_widths = &widths;
+    uint64_t most = 0, width = 0, sum = 0;
+    simt_run(f.count, what, {blocks, THREADS, COUNT_SHARED}, row_ptr.get(), rows, counts.get(),
+             at_longest, at_widths);
+    for (uint64_t block = 0; block < blocks; block++) {
+      assert_int_equal(counts.load(block),
+                       holding(block * BLOCK_ROWS, (block + 1) * BLOCK_ROWS));
+    }
+    assert_true(counts.load(blocks) == 0xffffffffu);
+    for (uint64_t row = 0; row < rows; row++) {
+      width = std::max(row % 32 == 0 ? 0 : width, std::min(lengths[row], (uint64_t)UINT32_MAX));
+      most = std::max(most, width);
+      sum += row % 32 == 31 || row == rows - 1 ? width : 0;
+    }
+    assert_true(longest == most && widths == sum);
+  }
+
+  void compact() {
+    const uint64_t ranks = holding(0, rows);
+    const simt_array row_id(ranks, 4, 0xff), empty_id(rows - ranks, 4, 0xff),
+        row_start(ranks + 1, f.row_ptr_bytes, 0xff);
+    uint64_t rank = 0;
+    simt_run(f.compact, what, {blocks, THREADS, COMPACT_SHARED}, row_ptr.get(), rows,
+             counts.get(), row_id.get(), row_start.get(), empty_id.get());
+    for (uint64_t row = 0; row < rows; row++) {
+      if (lengths[row] == 0) {
+        assert_int_equal(empty_id.load(row - rank), row);
+        continue;
+      }
+      assert_int_equal(row_id.load(rank), row);
+      assert_true(row_start.load(rank) == row_ptr.load(row));
+      rank++;
+    }
+    assert_true(row_start.load(ranks) == row_ptr.load(rows));
+  }
+
+  // The sum may stand behind the counts, or elsewhere.
+  void offsets() {
+    mbk_u32 apart = 0;
+    const bool behind = what.seed % 2 != 0;
+    mbk_u32 *const total = behind ? counts.as<mbk_u32>() + blocks : &apart;
+    const mbk_u64 count = blocks;
+    simt_run(f.offsets, what, {1, 1024, 33 * 4}, counts.get(), count, total);
+    assert_int_equal(*total, holding(0, rows));
+    for (uint64_t block = 0; block < blocks; block++) {
+      assert_int_equal(counts.load(block), holding(0, block * BLOCK_ROWS));
+    }
+  }
+
+  const ranks_form &f;
+  simt_case what;
+  const std::vector<uint64_t> &lengths;
+  uint64_t rows;
+  unsigned blocks;
+  simt_array row_ptr, counts;
+};
+
+static void check_rows(const ranks_form &f, const char *name,
+                       const std::vector<uint64_t> &lengths, uint64_t seed) {
+  ranks_bed b(f, name, lengths, seed);
+  b.count();
+  b.offsets();
+  b.compact();
+}
+
+static void check(void **state) {
+  const ranks_form &f = *(const ranks_form *)*state;
+  for (uint64_t seed : simt_seeds) {
+    csr_each_matrix(seed, [&](int, test_matrix &m) {
+      std::vector<uint64_t> lengths;
+      for (int64_t row = 0; row < m.rows; row++) {
+        lengths.push_back((uint64_t)(m.row_ptr[row + 1] - m.row_ptr[row]));
+      }
+      check_rows(f, m.name, lengths, seed);
+    });
+  }
+}
+
+// Rows longer than 32 bits count, and slices whose widths together are.
+static void test_very_long(void **) {
+  const uint64_t most = UINT32_MAX;
+  check_rows(offsets64_base1::form, "very long rows", {1, most - 1, 0}, 1);
+  check_rows(offsets64_base1::form, "very long rows", {0, most}, 1);
+  check_rows(offsets64_base1::form, "very long rows", {most + 1, 2}, 1);
+  check_rows(offsets64_base1::form, "very long rows", {(uint64_t)1 << 40, most + 7}, 2);
+  check_rows(offsets64_base1::form, "very long rows",
+             std::vector<uint64_t>(3000, (uint64_t)1 << 31), 2);
+}
+
+// More blocks of rows than the offsets' block has threads.
+static void test_many_blocks(void **) {
+  for (const unsigned blocks : {1u, 31u, 32u, 33u, 1023u, 1024u, 1025u, 2048u, 5000u}) {
+    simt_array counts(blocks + 1, 4, 0xff);
+    std::vector<uint64_t> before;
+    uint64_t sum = 0, random = blocks;
+    for (unsigned i = 0; i < blocks; i++) {
+      before.push_back(sum);
+      counts.store(i, (uint64_t)test_below(&random, 1025));
+      sum += counts.load(i);
+    }
+    const mbk_u64 count = blocks;
+    simt_run(forms[0]->offsets, {forms[0]->name, "many blocks", blocks}, {1, 1024, 33 * 4},
+             counts.get(), count, counts.as<mbk_u32>() + blocks);
+    for (unsigned i = 0; i < blocks; i++) {
+      assert_true(counts.load(i) == before[i]);
+    }
+    assert_true(counts.load(blocks) == sum);
+  }
+}
+
+static void test_sizes(void **) {
+  assert_int_equal(MBI_RANKS_PER_BLOCK, BLOCK_ROWS);
+}
+
+int main() {
+  return csr_main("ranks", forms,
+                  {cmocka_unit_test(test_very_long), cmocka_unit_test(test_many_blocks),
+                   cmocka_unit_test(test_sizes)},
+                  check);
+}

@@ -1,0 +1,60 @@
+// Slices of 32 rows: their making against a plain sort and copy, products against the bound,
+// sizes as the launcher has them.
+#define MERBIT_IMPLEMENTATION
+#include "merbit.h"
+
+#include "simt/sliced_bed.h"
+
+#define SIMT_FORM f32_p32_b0_host_sorted_u4_t256, float, 32, 0, 0, 0, 1, 4, 0, 256
+#include "simt/sliced_form.h"
+#define SIMT_FORM f32_p64_b1_dev_sorted_u8_once_t128, float, 64, 1, 0, 1, 1, 8, 1, 128
+#include "simt/sliced_form.h"
+#define SIMT_FORM f32_p32_b1_ones_host_u1_once_t64, float, 32, 1, 1, 0, 0, 1, 1, 64
+#include "simt/sliced_form.h"
+#define SIMT_FORM f32_p64_b0_ones_dev_sorted_u2_t32, float, 64, 0, 1, 1, 1, 2, 0, 32
+#include "simt/sliced_form.h"
+#define SIMT_FORM f32_p32_b0_dev_u5_t1024, float, 32, 0, 0, 1, 0, 5, 0, 1024
+#include "simt/sliced_form.h"
+#define SIMT_FORM f64_p32_b0_host_sorted_u4_once_t256, double, 32, 0, 0, 0, 1, 4, 1, 256
+#include "simt/sliced_form.h"
+#define SIMT_FORM f64_p64_b1_dev_u4_t128, double, 64, 1, 0, 1, 0, 4, 0, 128
+#include "simt/sliced_form.h"
+#define SIMT_FORM f64_p32_b1_ones_host_sorted_u32_t512, double, 32, 1, 1, 0, 1, 32, 0, 512
+#include "simt/sliced_form.h"
+#define SIMT_FORM f64_p64_b0_ones_dev_u16_once_t32, double, 64, 0, 1, 1, 0, 16, 1, 32
+#include "simt/sliced_form.h"
+#define SIMT_FORM f64_p64_b1_host_sorted_u1_t96, double, 64, 1, 0, 0, 1, 1, 0, 96
+#include "simt/sliced_form.h"
+
+static void check(void **state) {
+  const sliced_form &f = *(const sliced_form *)*state;
+  for (uint64_t seed : csr_seeds(sliced_forms, &f, test_effort(1, 0))) {
+    csr_each_matrix(seed, [&](int index, test_matrix &m) {
+      const bool all = f.unroll == 4 && m.nnz < 3000;
+      if (f.value_bytes == 4) {
+        sliced_check_matrix<float>(f, index, m, seed, all);
+      } else {
+        sliced_check_matrix<double>(f, index, m, seed, all);
+      }
+    });
+  }
+}
+
+static void test_sizes(void **) {
+  merbit_plan plan = {};
+  assert_int_equal(MBI_SLICED_WINDOW, SLICED_WINDOW);
+  assert_int_equal(MBI_SLICED_BUILD_THREADS, SLICED_BUILD_THREADS);
+  for (const uint64_t rows : {1, 31, 32, 33, 127, 128, 129, 5000}) {
+    plan.device.rows = rows;
+    assert_int_equal(mbi_sliced_size(&plan), MERBIT_OK);
+    assert_true(plan.sliced.slices == (rows + 31) / 32);
+    assert_int_equal(plan.sliced.blocks,
+                     csr_divide_up(plan.sliced.slices * 32, (uint64_t)plan.sliced.threads));
+    assert_int_equal(mbi_sliced_build_blocks(&plan.sliced),
+                     csr_divide_up(plan.sliced.slices * 32, SLICED_BUILD_THREADS));
+  }
+}
+
+int main() {
+  return csr_main("sliced", sliced_forms, {cmocka_unit_test(test_sizes)}, check);
+}
