@@ -231,7 +231,8 @@ typedef enum merbit_method {
   MERBIT_METHOD_MERBIT = 3,    /* CUDA: merge-path tiles with packed lanes (seed 000) */
   MERBIT_METHOD_SCAN = 4,      /* CUDA: tiles of nonzeros, segmented sums by shuffles */
   MERBIT_METHOD_ROWS = 5,      /* CUDA: lanes per row */
-  MERBIT_METHOD_SLICED = 6     /* CUDA: slices of 32 rows stored column by column */
+  MERBIT_METHOD_SLICED = 6,    /* CUDA: slices of 32 rows stored column by column */
+  MERBIT_METHOD_BINNED = 7     /* CUDA: products by strips of columns, then sums by rows */
 } merbit_method;
 
 /* One context is one device, or the CPU. Made by merbit_context_create. Reference-counted: what was
@@ -2492,6 +2493,7 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "#define MBK_SHARED_MEMORY(name) extern __shared__ __align__(16) unsigned char name[]\n"
   "\n"
   "typedef int mbk_i32;\n"
+  "typedef unsigned short mbk_u16;\n"
   "typedef unsigned mbk_u32;\n"
   "typedef long long mbk_i64;\n"
   "typedef unsigned long long mbk_u64;\n"
@@ -2522,9 +2524,9 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "template <class T> MBK_DEVICE T mbk_shuffle_up(mbk_u32 mask, T value, int delta, int width) {\n"
   "  return __shfl_up_sync(mask, value, delta, width);\n"
   "}\n"
-  "template <class T> MBK_DEVICE T mbk_shuffle_down(mbk_u32 mask, T value, int delta, int width) {\n"
+  "template <class T> MBK_DEVICE T mbk_shuffle_down(mbk_u32 mask, T value, int delta, int width) {\n",
   "  return __shfl_down_sync(mask, value, delta, width);\n"
-  "}\n",
+  "}\n"
   "template <class T> MBK_DEVICE T mbk_shuffle_xor(mbk_u32 mask, T value, int lanes, int width) {\n"
   "  return __shfl_xor_sync(mask, value, lanes, width);\n"
   "}\n"
@@ -2542,8 +2544,9 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "  return __popcll(bits);\n"
   "}\n"
   "\n"
-  "template <class T> MBK_DEVICE void mbk_atomic_add(T *address, T value) {\n"
-  "  atomicAdd(address, value);\n"
+  "// The old value.\n"
+  "template <class T> MBK_DEVICE T mbk_atomic_add(T *address, T value) {\n"
+  "  return atomicAdd(address, value);\n"
   "}\n"
   "MBK_DEVICE void mbk_atomic_or(mbk_u32 *address, mbk_u32 bits) {\n"
   "  atomicOr(address, bits);\n"
@@ -2560,6 +2563,56 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "// The same, for data that is read once: the caches are left to others.\n"
   "template <class T> MBK_DEVICE T mbk_load_once(const T *address) {\n"
   "  return __ldcs(address);\n"
+  "}\n"
+  "\n"
+  "// N neighbours that move together, at an address that is a multiple of their size: 4, 8\n"
+  "// or 16 bytes.\n"
+  "template <class T, int N> struct __align__(sizeof(T) * N) mbk_pack {\n"
+  "  T at[N];\n"
+  "};\n"
+  "\n"
+  "template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack(const T *address) {\n"
+  "  return *(const mbk_pack<T, N> *)address;\n"
+  "}\n"
+  "\n"
+  "// As mbk_load_once.\n"
+  "template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_once(const T *address) {\n"
+  "  union {\n"
+  "    mbk_pack<T, N> pack;\n",
+  "    unsigned one;\n"
+  "    uint2 two;\n"
+  "    uint4 four;\n"
+  "  } bits;\n"
+  "  if (sizeof(T) * N == 16) {\n"
+  "    bits.four = __ldcs((const uint4 *)address);\n"
+  "  } else if (sizeof(T) * N == 8) {\n"
+  "    bits.two = __ldcs((const uint2 *)address);\n"
+  "  } else {\n"
+  "    bits.one = __ldcs((const unsigned *)address);\n"
+  "  }\n"
+  "  return bits.pack;\n"
+  "}\n"
+  "\n"
+  "template <class T, int N> MBK_DEVICE void mbk_store_pack(T *address, mbk_pack<T, N> pack) {\n"
+  "  *(mbk_pack<T, N> *)address = pack;\n"
+  "}\n"
+  "\n"
+  "// 16 bytes from global to shared memory, both aligned, on their way while the thread goes on:\n"
+  "// they are there after mbk_copy_wait by the same thread.\n"
+  "MBK_DEVICE void mbk_copy_ahead(void *shared, const void *global) {\n"
+  "#if __CUDA_ARCH__ >= 800\n"
+  "  asm volatile(\"cp.async.cg.shared.global [%0], [%1], 16;\"\n"
+  "               :\n"
+  "               : \"r\"((unsigned)__cvta_generic_to_shared(shared)), \"l\"(global)\n"
+  "               : \"memory\");\n"
+  "#else\n"
+  "  *(uint4 *)shared = *(const uint4 *)global;\n"
+  "#endif\n"
+  "}\n"
+  "MBK_DEVICE void mbk_copy_wait() {\n"
+  "#if __CUDA_ARCH__ >= 800\n"
+  "  asm volatile(\"cp.async.wait_all;\" : : : \"memory\");\n"
+  "#endif\n"
   "}\n"
   "\n"
   "// Start to bring the line of `address` into L2.\n"
@@ -3251,11 +3304,98 @@ static const char *const mbi_source_spmv_merbit_cu[] = {
   "#endif\n",
   NULL};
 
+static const char *const mbi_source_spmv_scan_tile_cuh[] = {
+  "// From a tile's products to rows: part of the programs that work on tiles of 32 * MBK_STEPS\n"
+  "// nonzeros, whose macros it uses. Rows are numbered by rank among those that hold something.\n"
+  "#ifndef MBK_STEPS\n"
+  "#error \"include spmv/scan.cu or spmv/binned.cu, which open with the list of macros\"\n"
+  "#endif\n"
+  "\n"
+  "#define MBK_ALL 0xffffffffu\n"
+  "#define MBK_TILE_NONZEROS (32 * MBK_STEPS)\n"
+  "\n"
+  "#if MBK_ONCE\n"
+  "#define MBK_MATRIX_LOAD mbk_load_once\n"
+  "#else\n"
+  "#define MBK_MATRIX_LOAD mbk_load\n"
+  "#endif\n"
+  "\n"
+  "#if MBK_EMPTY_ROWS\n"
+  "#define MBK_ROW_OF(rank) mbk_load(row_id + (rank))\n"
+  "#else\n"
+  "#define MBK_ROW_OF(rank) (rank)\n"
+  "#endif\n"
+  "\n"
+  "// The sum over the warp, in every lane, in a fixed order.\n"
+  "MBK_DEVICE MBK_COMPUTE mbk_scan_reduce(MBK_COMPUTE sum) {\n"
+  "#pragma unroll\n"
+  "  for (int d = 16; d > 0; d >>= 1) {\n"
+  "    sum = MBK_ADD(sum, mbk_shuffle_xor(MBK_ALL, sum, d, 32));\n"
+  "  }\n"
+  "  return sum;\n"
+  "}\n"
+  "\n"
+  "// A warp's tile: product[i] of a lane is of the nonzero 32 i + lane, and bit `lane` of word i,\n"
+  "// which lane i holds as `ends`, says that its row ends there; products after the last nonzero\n"
+  "// are zero. The rows that end in the tile are committed but for the first, whose part goes to\n"
+  "// firsts[tile]; what follows the last row end goes to tails[tile]. mbk_scan_fixup puts these\n"
+  "// together. `rank` is that of the tile's first row.\n"
+  "MBK_DEVICE void mbk_scan_commit(const MBK_COMPUTE (&product)[MBK_STEPS], mbk_u32 ends,\n"
+  "                                mbk_u32 rank, mbk_u64 tile, const mbk_u32 *row_id,\n"
+  "                                MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,\n"
+  "                                MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
+  "  const mbk_u32 lane = mbk_lane();\n",
+  "  MBK_COMPUTE carry = MBK_ZERO; // of the open row: what each lane holds of it\n"
+  "  bool spread = false;          // more than lane 31 holds some\n"
+  "  bool first = true;            // no row has ended in this tile\n"
+  "  const mbk_u32 below = (1u << lane) - 1;\n"
+  "#pragma unroll\n"
+  "  for (int i = 0; i < MBK_STEPS; i++) {\n"
+  "    const mbk_u32 word = mbk_shuffle(MBK_ALL, ends, i, 32);\n"
+  "    if (word == 0) {\n"
+  "      carry = MBK_ADD(carry, product[i]);\n"
+  "      spread = true;\n"
+  "      continue;\n"
+  "    }\n"
+  "    const MBK_COMPUTE before =\n"
+  "        spread ? mbk_scan_reduce(carry) : mbk_shuffle(MBK_ALL, carry, 31, 32);\n"
+  "    const mbk_u32 earlier = word & below;\n"
+  "    const int distance = (int)lane - (32 - mbk_leading_zeros(earlier));\n"
+  "    MBK_COMPUTE sum = lane == 0 ? MBK_ADD(before, product[i]) : product[i];\n"
+  "#pragma unroll\n"
+  "    for (int d = 1; d < 1 << MBK_DEPTH; d <<= 1) {\n"
+  "      const MBK_COMPUTE other = mbk_shuffle_up(MBK_ALL, sum, d, 32);\n"
+  "      if (distance >= d) {\n"
+  "        sum = MBK_ADD(other, sum);\n"
+  "      }\n"
+  "    }\n"
+  "    if (word >> lane & 1) {\n"
+  "      if (first && earlier == 0) {\n"
+  "        firsts[tile] = sum;\n"
+  "      } else {\n"
+  "        const mbk_u32 ended = rank + (mbk_u32)mbk_popcount(earlier);\n"
+  "        MBK_COMMIT(MBK_ROW_OF(ended), MBK_ADD(MBK_ZERO, sum));\n"
+  "      }\n"
+  "    }\n"
+  "    rank += (mbk_u32)mbk_popcount(word);\n"
+  "    first = false;\n"
+  "    spread = false;\n"
+  "    carry = lane == 31 && !(word >> 31) ? sum : MBK_ZERO;\n"
+  "  }\n"
+  "  if (spread) {\n"
+  "    carry = mbk_scan_reduce(carry);\n"
+  "  }\n"
+  "  if (lane == 31) {\n"
+  "    tails[tile] = carry;\n"
+  "  }\n"
+  "}\n",
+  NULL};
+
 static const char *const mbi_source_spmv_scan_build_cuh[] = {
   "// The schedule of the register scan, built on the GPU: part of spmv/scan.cu, whose macros it\n"
   "// uses.\n"
   "#ifndef MBK_TILE_NONZEROS\n"
-  "#error \"include spmv/scan.cu, which opens with the list of macros\"\n"
+  "#error \"include spmv/scan_tile.cuh before\"\n"
   "#endif\n"
   "\n"
   "// The rank of the row that holds nonzero `nonzero`.\n"
@@ -3314,6 +3454,103 @@ static const char *const mbi_source_spmv_scan_build_cuh[] = {
   "}\n",
   NULL};
 
+static const char *const mbi_source_spmv_scan_fixup_cuh[] = {
+  "// Rows that cross tiles, after the kernel that used spmv/scan_tile.cuh; and empty rows.\n"
+  "#ifndef MBK_TILE_NONZEROS\n"
+  "#error \"include spmv/scan_tile.cuh before\"\n"
+  "#endif\n"
+  "\n"
+  "// The first row that ends in each tile: what the tiles before it hold of it, in their order,\n"
+  "// then the tile's own part; and the rows that hold nothing. A row over many tiles is added up\n"
+  "// by its warp, over very many by the thread block. Launch: MBK_FIXUP_THREADS tiles per block.\n"
+  "// Shared: MBK_COMPUTE[MBK_FIXUP_THREADS / 32], then mbk_u32[MBK_FIXUP_THREADS / 32].\n"
+  "#define MBK_FIXUP_THREADS 512\n"
+  "#define MBK_FIXUP_LONG 8         // tiles beyond which the warp helps\n"
+  "#define MBK_FIXUP_VERY_LONG 1024 // and the thread block\n"
+  "\n"
+  "// tails[from..to) of one row, dealt to `threads` threads of which this is number `thread`.\n"
+  "MBK_DEVICE MBK_COMPUTE mbk_scan_tails(const MBK_COMPUTE *tails, mbk_u64 from, mbk_u64 to,\n"
+  "                                      mbk_u32 thread, mbk_u32 threads) {\n"
+  "  MBK_COMPUTE sum = MBK_ZERO;\n"
+  "#pragma unroll 4\n"
+  "  for (from += thread; from < to; from += threads) {\n"
+  "    sum = MBK_ADD(sum, tails[from]);\n"
+  "  }\n"
+  "  return sum;\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS)\n"
+  "    mbk_scan_fixup(const MBK_ROW_PTR *row_start, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
+  "                   const mbk_u32 *empty_id, const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails,\n"
+  "                   MBK_VECTOR *y, mbk_u64 tiles, mbk_u64 empty_rows, MBK_SCALAR_PARAMETERS) {\n"
+  "  MBK_SCALARS_LOAD;\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  MBK_COMPUTE *const partial = (MBK_COMPUTE *)shared;\n"
+  "  mbk_u32 *const very_long = (mbk_u32 *)(partial + MBK_FIXUP_THREADS / 32);\n"
+  "  const mbk_u64 at = (mbk_u64)mbk_block() * MBK_FIXUP_THREADS + mbk_thread();\n",
+  "  const mbk_u32 warp = mbk_thread() / 32;\n"
+  "#if MBK_EMPTY_ROWS\n"
+  "  for (mbk_u64 i = at; i < empty_rows; i += (mbk_u64)mbk_grid() * MBK_FIXUP_THREADS) {\n"
+  "    MBK_COMMIT(mbk_load(empty_id + i), MBK_ZERO);\n"
+  "  }\n"
+  "#endif\n"
+  "  mbk_u64 from = 0;\n"
+  "  mbk_u32 rank = 0, length = 0; // of the row before this tile, in tiles\n"
+  "  MBK_COMPUTE own = MBK_ZERO;\n"
+  "  if (at < tiles) {\n"
+  "    rank = tile_row[at];\n"
+  "    if (tile_row[at + 1] > rank) {\n"
+  "      from = (mbk_u64)(row_start[rank] - MBK_BASE) / MBK_TILE_NONZEROS;\n"
+  "      length = (mbk_u32)(at - from);\n"
+  "      own = firsts[at];\n"
+  "      if (length <= MBK_FIXUP_LONG) {\n"
+  "        MBK_COMPUTE sum = MBK_ZERO;\n"
+  "        for (; from < at; from++) {\n"
+  "          sum = MBK_ADD(sum, tails[from]);\n"
+  "        }\n"
+  "        MBK_COMMIT(MBK_ROW_OF(rank), MBK_ADD(sum, own));\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "  mbk_u32 left = mbk_ballot(MBK_ALL, length > MBK_FIXUP_LONG && length <= MBK_FIXUP_VERY_LONG);\n"
+  "  for (; left != 0; left &= left - 1) {\n"
+  "    const int leader = 31 - mbk_leading_zeros(left & (0u - left));\n"
+  "    const mbk_u64 begin = mbk_shuffle(MBK_ALL, from, leader, 32);\n"
+  "    const mbk_u64 end = mbk_shuffle(MBK_ALL, at, leader, 32);\n"
+  "    const MBK_COMPUTE sum = mbk_scan_reduce(mbk_scan_tails(tails, begin, end, mbk_lane(), 32));\n"
+  "    if ((int)mbk_lane() == leader) {\n"
+  "      MBK_COMMIT(MBK_ROW_OF(rank), MBK_ADD(sum, own));\n"
+  "    }\n"
+  "  }\n"
+  "  const mbk_u32 ballot = mbk_ballot(MBK_ALL, length > MBK_FIXUP_VERY_LONG);\n"
+  "  if (mbk_lane() == 0) {\n"
+  "    very_long[warp] = ballot;\n"
+  "  }\n"
+  "  mbk_block_sync();\n"
+  "  for (mbk_u32 w = 0; w < MBK_FIXUP_THREADS / 32; w++) {\n"
+  "    for (left = very_long[w]; left != 0; left &= left - 1) {\n"
+  "      const mbk_u32 leader = 31 - (mbk_u32)mbk_leading_zeros(left & (0u - left));\n",
+  "      const mbk_u64 end = (mbk_u64)mbk_block() * MBK_FIXUP_THREADS + w * 32 + leader;\n"
+  "      const mbk_u64 begin = (mbk_u64)(row_start[tile_row[end]] - MBK_BASE) / MBK_TILE_NONZEROS;\n"
+  "      const MBK_COMPUTE part =\n"
+  "          mbk_scan_reduce(mbk_scan_tails(tails, begin, end, mbk_thread(), MBK_FIXUP_THREADS));\n"
+  "      if (mbk_lane() == 0) {\n"
+  "        partial[warp] = part;\n"
+  "      }\n"
+  "      mbk_block_sync();\n"
+  "      if (mbk_thread() == w * 32 + leader) {\n"
+  "        MBK_COMPUTE sum = MBK_ZERO;\n"
+  "        for (mbk_u32 p = 0; p < MBK_FIXUP_THREADS / 32; p++) {\n"
+  "          sum = MBK_ADD(sum, partial[p]);\n"
+  "        }\n"
+  "        MBK_COMMIT(MBK_ROW_OF(rank), MBK_ADD(sum, own));\n"
+  "      }\n"
+  "      mbk_block_sync();\n"
+  "    }\n"
+  "  }\n"
+  "}\n",
+  NULL};
+
 static const char *const mbi_source_spmv_scan_cu[] = {
   "// Register scan: y = alpha A x + beta y over tiles of 32 * MBK_STEPS consecutive nonzeros, one\n"
   "// bit per nonzero for \"ends its row\", and a segmented sum by shuffles.\n"
@@ -3357,22 +3594,10 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "#include \"jit/device.cuh\"\n"
   "#include \"spmv/algebra.cuh\"\n"
   "\n"
-  "#define MBK_ALL 0xffffffffu\n"
-  "#define MBK_TILE_NONZEROS (32 * MBK_STEPS)\n"
-  "\n"
-  "#if MBK_ONCE\n"
-  "#define MBK_MATRIX_LOAD mbk_load_once\n"
-  "#else\n"
-  "#define MBK_MATRIX_LOAD mbk_load\n"
-  "#endif\n"
-  "\n"
-  "#if MBK_EMPTY_ROWS\n"
-  "#define MBK_ROW_OF(rank) mbk_load(row_id + (rank))\n"
-  "#else\n"
-  "#define MBK_ROW_OF(rank) (rank)\n"
-  "#endif\n"
+  "#include \"spmv/scan_tile.cuh\"\n"
   "\n"
   "#include \"spmv/scan_build.cuh\"\n"
+  "#include \"spmv/scan_fixup.cuh\"\n"
   "\n"
   "// The products of a tile; slots at and beyond `count` become zero, for they follow every row\n"
   "// end. All loads of a lane are in flight together.\n"
@@ -3404,23 +3629,12 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "  }\n"
   "}\n"
   "\n"
-  "// The sum over the warp, in every lane, in a fixed order.\n"
-  "MBK_DEVICE MBK_COMPUTE mbk_scan_reduce(MBK_COMPUTE sum) {\n"
-  "#pragma unroll\n"
-  "  for (int d = 16; d > 0; d >>= 1) {\n"
-  "    sum = MBK_ADD(sum, mbk_shuffle_xor(MBK_ALL, sum, d, 32));\n"
-  "  }\n"
-  "  return sum;\n"
-  "}\n",
-  "\n"
-  "// Launch: one warp per tile. The rows that end in a tile are committed but for the first, whose\n"
-  "// part goes to firsts[tile]; what follows the last row end goes to tails[tile]. mbk_scan_fixup\n"
-  "// puts these together.\n"
+  "// Launch: one warp per tile. mbk_scan_fixup follows.\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
   "    mbk_scan_product(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
   "                     const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,\n"
   "                     MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz,\n"
-  "                     mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
+  "                     mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n",
   "  const mbk_u32 tile = mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;\n"
   "  const mbk_u32 lane = mbk_lane();\n"
   "  if (tile >= tiles) {\n"
@@ -3429,7 +3643,7 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "  const mbk_u64 start = (mbk_u64)tile * MBK_TILE_NONZEROS;\n"
   "  const mbk_u32 ends =\n"
   "      lane < MBK_STEPS ? mbk_load(row_ends + (mbk_u64)tile * MBK_STEPS + lane) : 0;\n"
-  "  mbk_u32 rank = mbk_load(tile_row + tile);\n"
+  "  const mbk_u32 rank = mbk_load(tile_row + tile);\n"
   "  MBK_COMPUTE product[MBK_STEPS];\n"
   "  MBK_SCALARS_LOAD;\n"
   "#if !MBK_EMPTY_ROWS\n"
@@ -3448,142 +3662,418 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "  } else if (start + MBK_TILE_NONZEROS <= nnz) {\n"
   "    mbk_scan_products<true>(col_ind + start, MBK_PATTERN ? values : values + start, x, 0,\n"
   "                            product);\n"
-  "  } else {\n",
+  "  } else {\n"
   "    mbk_scan_products<false>(col_ind + start, MBK_PATTERN ? values : values + start, x,\n"
   "                             (mbk_u32)(nnz - start), product);\n"
   "  }\n"
   "\n"
-  "  MBK_COMPUTE carry = MBK_ZERO; // of the open row: what each lane holds of it\n"
-  "  bool spread = false;          // more than lane 31 holds some\n"
-  "  bool first = true;            // no row has ended in this tile\n"
-  "  const mbk_u32 below = (1u << lane) - 1;\n"
-  "#pragma unroll\n"
-  "  for (int i = 0; i < MBK_STEPS; i++) {\n"
-  "    const mbk_u32 word = mbk_shuffle(MBK_ALL, ends, i, 32);\n"
-  "    if (word == 0) {\n"
-  "      carry = MBK_ADD(carry, product[i]);\n"
-  "      spread = true;\n"
-  "      continue;\n"
-  "    }\n"
-  "    const MBK_COMPUTE before =\n"
-  "        spread ? mbk_scan_reduce(carry) : mbk_shuffle(MBK_ALL, carry, 31, 32);\n"
-  "    const mbk_u32 earlier = word & below;\n"
-  "    const int distance = (int)lane - (32 - mbk_leading_zeros(earlier));\n"
-  "    MBK_COMPUTE sum = lane == 0 ? MBK_ADD(before, product[i]) : product[i];\n"
-  "#pragma unroll\n"
-  "    for (int d = 1; d < 1 << MBK_DEPTH; d <<= 1) {\n"
-  "      const MBK_COMPUTE other = mbk_shuffle_up(MBK_ALL, sum, d, 32);\n"
-  "      if (distance >= d) {\n"
-  "        sum = MBK_ADD(other, sum);\n"
-  "      }\n"
-  "    }\n"
-  "    if (word >> lane & 1) {\n"
-  "      if (first && earlier == 0) {\n"
-  "        firsts[tile] = sum;\n"
-  "      } else {\n"
-  "        const mbk_u32 ended = rank + (mbk_u32)mbk_popcount(earlier);\n"
-  "        MBK_COMMIT(MBK_ROW_OF(ended), MBK_ADD(MBK_ZERO, sum));\n"
-  "      }\n"
-  "    }\n"
-  "    rank += (mbk_u32)mbk_popcount(word);\n"
-  "    first = false;\n"
-  "    spread = false;\n"
-  "    carry = lane == 31 && !(word >> 31) ? sum : MBK_ZERO;\n"
-  "  }\n"
-  "  if (spread) {\n"
-  "    carry = mbk_scan_reduce(carry);\n"
-  "  }\n"
-  "  if (lane == 31) {\n"
-  "    tails[tile] = carry;\n"
-  "  }\n"
-  "}\n"
-  "\n",
-  "// The first row that ends in each tile: what the tiles before it hold of it, in their order,\n"
-  "// then the tile's own part; and the rows that hold nothing. A row over many tiles is added up\n"
-  "// by its warp, over very many by the thread block. Launch: MBK_FIXUP_THREADS tiles per block.\n"
-  "// Shared: MBK_COMPUTE[MBK_FIXUP_THREADS / 32], then mbk_u32[MBK_FIXUP_THREADS / 32].\n"
-  "#define MBK_FIXUP_THREADS 512\n"
-  "#define MBK_FIXUP_LONG 8         // tiles beyond which the warp helps\n"
-  "#define MBK_FIXUP_VERY_LONG 1024 // and the thread block\n"
-  "\n"
-  "// tails[from..to) of one row, dealt to `threads` threads of which this is number `thread`.\n"
-  "MBK_DEVICE MBK_COMPUTE mbk_scan_tails(const MBK_COMPUTE *tails, mbk_u64 from, mbk_u64 to,\n"
-  "                                      mbk_u32 thread, mbk_u32 threads) {\n"
-  "  MBK_COMPUTE sum = MBK_ZERO;\n"
-  "#pragma unroll 4\n"
-  "  for (from += thread; from < to; from += threads) {\n"
-  "    sum = MBK_ADD(sum, tails[from]);\n"
-  "  }\n"
-  "  return sum;\n"
-  "}\n"
-  "\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS)\n"
-  "    mbk_scan_fixup(const MBK_ROW_PTR *row_start, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
-  "                   const mbk_u32 *empty_id, const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails,\n"
-  "                   MBK_VECTOR *y, mbk_u64 tiles, mbk_u64 empty_rows, MBK_SCALAR_PARAMETERS) {\n"
-  "  MBK_SCALARS_LOAD;\n"
-  "  MBK_SHARED_MEMORY(shared);\n"
-  "  MBK_COMPUTE *const partial = (MBK_COMPUTE *)shared;\n"
-  "  mbk_u32 *const very_long = (mbk_u32 *)(partial + MBK_FIXUP_THREADS / 32);\n"
-  "  const mbk_u64 at = (mbk_u64)mbk_block() * MBK_FIXUP_THREADS + mbk_thread();\n"
-  "  const mbk_u32 warp = mbk_thread() / 32;\n"
-  "#if MBK_EMPTY_ROWS\n"
-  "  for (mbk_u64 i = at; i < empty_rows; i += (mbk_u64)mbk_grid() * MBK_FIXUP_THREADS) {\n",
-  "    MBK_COMMIT(mbk_load(empty_id + i), MBK_ZERO);\n"
-  "  }\n"
+  "  mbk_scan_commit(product, ends, rank, tile, row_id, y, firsts, tails, alpha, beta);\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_spmv_binned_build_cuh[] = {
+  "// The runs of the binned product, built on the GPU: part of spmv/binned.cu, whose macros it\n"
+  "// uses. runs[strip * parts + part] is first the number of groups of a run, then its first group\n"
+  "// in the order of phase 1.\n"
+  "#ifndef MBK_GROUP\n"
+  "#error \"include spmv/binned.cu, which opens with the list of macros\"\n"
   "#endif\n"
-  "  mbk_u64 from = 0;\n"
-  "  mbk_u32 rank = 0, length = 0; // of the row before this tile, in tiles\n"
-  "  MBK_COMPUTE own = MBK_ZERO;\n"
-  "  if (at < tiles) {\n"
-  "    rank = tile_row[at];\n"
-  "    if (tile_row[at + 1] > rank) {\n"
-  "      from = (mbk_u64)(row_start[rank] - MBK_BASE) / MBK_TILE_NONZEROS;\n"
-  "      length = (mbk_u32)(at - from);\n"
-  "      own = firsts[at];\n"
-  "      if (length <= MBK_FIXUP_LONG) {\n"
-  "        MBK_COMPUTE sum = MBK_ZERO;\n"
-  "        for (; from < at; from++) {\n"
-  "          sum = MBK_ADD(sum, tails[from]);\n"
-  "        }\n"
-  "        MBK_COMMIT(MBK_ROW_OF(rank), MBK_ADD(sum, own));\n"
-  "      }\n"
-  "    }\n"
-  "  }\n"
-  "  mbk_u32 left = mbk_ballot(MBK_ALL, length > MBK_FIXUP_LONG && length <= MBK_FIXUP_VERY_LONG);\n"
-  "  for (; left != 0; left &= left - 1) {\n"
-  "    const int leader = 31 - mbk_leading_zeros(left & (0u - left));\n"
-  "    const mbk_u64 begin = mbk_shuffle(MBK_ALL, from, leader, 32);\n"
-  "    const mbk_u64 end = mbk_shuffle(MBK_ALL, at, leader, 32);\n"
-  "    const MBK_COMPUTE sum = mbk_scan_reduce(mbk_scan_tails(tails, begin, end, mbk_lane(), 32));\n"
-  "    if ((int)mbk_lane() == leader) {\n"
-  "      MBK_COMMIT(MBK_ROW_OF(rank), MBK_ADD(sum, own));\n"
-  "    }\n"
-  "  }\n"
-  "  const mbk_u32 ballot = mbk_ballot(MBK_ALL, length > MBK_FIXUP_VERY_LONG);\n"
-  "  if (mbk_lane() == 0) {\n"
-  "    very_long[warp] = ballot;\n"
+  "\n"
+  "#define MBK_BUILD_THREADS 512\n"
+  "\n"
+  "// Nonzeros of this block's part in each strip, in shared memory.\n"
+  "MBK_DEVICE void mbk_binned_histogram(const mbk_i32 *col_ind, mbk_u64 nnz, mbk_u32 strips,\n"
+  "                                     mbk_u32 *counts) {\n"
+  "  const mbk_u64 first = (mbk_u64)mbk_block() * MBK_PART_NONZEROS;\n"
+  "  for (mbk_u32 s = mbk_thread(); s < strips; s += MBK_BUILD_THREADS) {\n"
+  "    counts[s] = 0;\n"
   "  }\n"
   "  mbk_block_sync();\n"
-  "  for (mbk_u32 w = 0; w < MBK_FIXUP_THREADS / 32; w++) {\n"
-  "    for (left = very_long[w]; left != 0; left &= left - 1) {\n"
-  "      const mbk_u32 leader = 31 - (mbk_u32)mbk_leading_zeros(left & (0u - left));\n"
-  "      const mbk_u64 end = (mbk_u64)mbk_block() * MBK_FIXUP_THREADS + w * 32 + leader;\n",
-  "      const mbk_u64 begin = (mbk_u64)(row_start[tile_row[end]] - MBK_BASE) / MBK_TILE_NONZEROS;\n"
-  "      const MBK_COMPUTE part =\n"
-  "          mbk_scan_reduce(mbk_scan_tails(tails, begin, end, mbk_thread(), MBK_FIXUP_THREADS));\n"
-  "      if (mbk_lane() == 0) {\n"
-  "        partial[warp] = part;\n"
+  "  for (mbk_u32 i = mbk_thread(); i < MBK_PART_NONZEROS && first + i < nnz;\n"
+  "       i += MBK_BUILD_THREADS) {\n"
+  "    mbk_atomic_add(counts + (mbk_u32)(mbk_load(col_ind + first + i) - MBK_BASE) / MBK_STRIP,\n"
+  "                   1u);\n"
+  "  }\n"
+  "  mbk_block_sync();\n"
+  "}\n"
+  "\n"
+  "// Groups of each run, and of each part in part_groups. Launch: one block per part. Shared:\n"
+  "// mbk_u32[strips + 1].\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)\n"
+  "    mbk_binned_count(const mbk_i32 *col_ind, mbk_u64 nnz, mbk_u32 strips, mbk_u32 *runs,\n"
+  "                     mbk_u32 *part_groups) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  mbk_u32 *const counts = (mbk_u32 *)shared;\n"
+  "  mbk_u32 *const total = counts + strips;\n"
+  "  mbk_u32 mine = 0;\n"
+  "  if (mbk_thread() == 0) {\n"
+  "    *total = 0;\n"
+  "  }\n"
+  "  mbk_binned_histogram(col_ind, nnz, strips, counts);\n"
+  "  for (mbk_u32 s = mbk_thread(); s < strips; s += MBK_BUILD_THREADS) {\n"
+  "    const mbk_u32 groups = (counts[s] + MBK_GROUP - 1) / MBK_GROUP;\n",
+  "    runs[(mbk_u64)s * mbk_grid() + mbk_block()] = groups;\n"
+  "    mine += groups;\n"
+  "  }\n"
+  "  mbk_atomic_add(total, mine);\n"
+  "  mbk_block_sync();\n"
+  "  if (mbk_thread() == 0) {\n"
+  "    part_groups[mbk_block()] = *total;\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// The groups of each strip. Launch: one warp per strip, blocks of MBK_BUILD_THREADS.\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)\n"
+  "    mbk_binned_total(const mbk_u32 *runs, mbk_u32 strips, mbk_u64 parts, mbk_u32 *groups) {\n"
+  "  const mbk_u32 strip = mbk_block() * (MBK_BUILD_THREADS / 32) + mbk_thread() / 32;\n"
+  "  mbk_u32 sum = 0;\n"
+  "  if (strip >= strips) {\n"
+  "    return;\n"
+  "  }\n"
+  "  for (mbk_u64 i = mbk_lane(); i < parts; i += 32) {\n"
+  "    sum += mbk_load(runs + strip * parts + i);\n"
+  "  }\n"
+  "  for (int d = 16; d > 0; d >>= 1) {\n"
+  "    sum += mbk_shuffle_xor(MBK_ALL, sum, d, 32);\n"
+  "  }\n"
+  "  if (mbk_lane() == 0) {\n"
+  "    groups[strip] = sum;\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Numbers of groups become first groups, from that of each strip on. Launch: as\n"
+  "// mbk_binned_total.\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)\n"
+  "    mbk_binned_offsets(mbk_u32 *runs, mbk_u32 strips, mbk_u64 parts,\n"
+  "                       const mbk_u32 *strip_start) {\n"
+  "  const mbk_u32 strip = mbk_block() * (MBK_BUILD_THREADS / 32) + mbk_thread() / 32;\n"
+  "  if (strip >= strips) {\n"
+  "    return;\n"
+  "  }\n"
+  "  mbk_u32 start = mbk_load(strip_start + strip);\n"
+  "  for (mbk_u64 i = 0; i < parts; i += 32) {\n"
+  "    mbk_u32 *const at = runs + strip * parts + i + mbk_lane();\n"
+  "    const mbk_u32 own = i + mbk_lane() < parts ? *at : 0;\n"
+  "    mbk_u32 sum = own;\n"
+  "    for (int d = 1; d < 32; d <<= 1) {\n"
+  "      const mbk_u32 other = mbk_shuffle_up(MBK_ALL, sum, d, 32);\n"
+  "      sum += (int)mbk_lane() >= d ? other : 0;\n"
+  "    }\n"
+  "    if (i + mbk_lane() < parts) {\n",
+  "      *at = start + sum - own;\n"
+  "    }\n"
+  "    start += mbk_shuffle(MBK_ALL, sum, 31, 32);\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Columns, values and targets for phase 1 and places for phase 2; or, `again`, new values where\n"
+  "// the places say. Launch: one block per part. Shared: mbk_u32[3][strips].\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)\n"
+  "    mbk_binned_fill(const mbk_i32 *col_ind, const MBK_VALUE *values, mbk_u64 nnz,\n"
+  "                    mbk_u32 strips, const mbk_u32 *runs, const mbk_u32 *part_start,\n"
+  "                    mbk_u16 *strip_col, MBK_VALUE *strip_values, mbk_u32 *target,\n"
+  "                    mbk_u16 *places, mbk_u32 again) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  mbk_u32 *const used = (mbk_u32 *)shared, *const start = used + strips,\n"
+  "                 *const run = start + strips;\n"
+  "  const mbk_u32 part = mbk_block(), lane = mbk_lane();\n"
+  "  const mbk_u64 first = (mbk_u64)part * MBK_PART_NONZEROS;\n"
+  "  mbk_binned_histogram(col_ind, nnz, strips, used);\n"
+  "  if (mbk_thread() < 32) { // first groups within the part\n"
+  "    mbk_u32 before = 0;\n"
+  "    for (mbk_u32 s = lane; s - lane < strips; s += 32) {\n"
+  "      const mbk_u32 own = s < strips ? (used[s] + MBK_GROUP - 1) / MBK_GROUP : 0;\n"
+  "      mbk_u32 sum = own;\n"
+  "      for (int d = 1; d < 32; d <<= 1) {\n"
+  "        const mbk_u32 other = mbk_shuffle_up(MBK_ALL, sum, d, 32);\n"
+  "        sum += (int)lane >= d ? other : 0;\n"
   "      }\n"
-  "      mbk_block_sync();\n"
-  "      if (mbk_thread() == w * 32 + leader) {\n"
-  "        MBK_COMPUTE sum = MBK_ZERO;\n"
-  "        for (mbk_u32 p = 0; p < MBK_FIXUP_THREADS / 32; p++) {\n"
-  "          sum = MBK_ADD(sum, partial[p]);\n"
+  "      if (s < strips) {\n"
+  "        start[s] = before + sum - own;\n"
+  "      }\n"
+  "      before += mbk_shuffle(MBK_ALL, sum, 31, 32);\n"
+  "    }\n"
+  "  }\n"
+  "  mbk_block_sync();\n"
+  "  for (mbk_u32 s = mbk_thread(); s < strips; s += MBK_BUILD_THREADS) {\n"
+  "    run[s] = mbk_load(runs + (mbk_u64)s * mbk_grid() + part);\n"
+  "    used[s] = 0;\n"
+  "  }\n"
+  "  mbk_block_sync();\n",
+  "  for (mbk_u32 i = mbk_thread(); i < MBK_PART_NONZEROS && first + i < nnz;\n"
+  "       i += MBK_BUILD_THREADS) {\n"
+  "    const mbk_u32 column = (mbk_u32)(mbk_load(col_ind + first + i) - MBK_BASE);\n"
+  "    const mbk_u32 strip = column / MBK_STRIP;\n"
+  "    mbk_u16 *const place = places + first + i;\n"
+  "    const mbk_u32 at =\n"
+  "        again ? *place - start[strip] * MBK_GROUP : mbk_atomic_add(used + strip, 1u);\n"
+  "    const mbk_u64 slot = (mbk_u64)run[strip] * MBK_GROUP + at;\n"
+  "    if (!again) {\n"
+  "      *place = (mbk_u16)(start[strip] * MBK_GROUP + at);\n"
+  "      strip_col[slot] = (mbk_u16)(column - strip * MBK_STRIP);\n"
+  "    }\n"
+  "#if !MBK_PATTERN\n"
+  "    strip_values[slot] = mbk_load(values + first + i);\n"
+  "#endif\n"
+  "  }\n"
+  "  mbk_block_sync();\n"
+  "  if (again) {\n"
+  "    return;\n"
+  "  }\n"
+  "  const mbk_u32 here = mbk_load(part_start + part);\n"
+  "  for (mbk_u32 s = mbk_thread(); s < strips; s += MBK_BUILD_THREADS) {\n"
+  "    const mbk_u32 groups = (used[s] + MBK_GROUP - 1) / MBK_GROUP;\n"
+  "    for (mbk_u32 i = used[s]; i < groups * MBK_GROUP; i++) { // nobody reads their products\n"
+  "      strip_col[(mbk_u64)run[s] * MBK_GROUP + i] = 0;\n"
+  "#if !MBK_PATTERN\n"
+  "      strip_values[(mbk_u64)run[s] * MBK_GROUP + i] = (MBK_VALUE)0;\n"
+  "#endif\n"
+  "    }\n"
+  "    for (mbk_u32 g = 0; g < groups; g++) {\n"
+  "      target[run[s] + g] = here + start[s] + g;\n"
+  "    }\n"
+  "  }\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_spmv_binned_cu[] = {
+  "// Binned product: y = alpha A x + beta y in two phases, each of which keeps its random accesses\n"
+  "// in shared memory, for matrices whose gathers of x would miss the caches.\n"
+  "// Source: propagation blocking (Beamer, Asanovic, Patterson, IPDPS 2017) and the two-phase\n"
+  "// product of Buono et al. (ICS 2016), with bins that are summed in row order.\n"
+  "//\n"
+  "// A strip is MBK_STRIP consecutive columns, a part MBK_PART_TILES tiles of consecutive\n"
+  "// nonzeros, a run the nonzeros of one part in one strip, padded to groups of MBK_GROUP slots\n"
+  "// (32 bytes of products). Phase 1 takes the runs of a strip, whose x lies in shared memory, and\n"
+  "// writes each group of products to its part. Phase 2 takes a part's products into shared\n"
+  "// memory, where each nonzero knows its place, and sums them.\n"
+  "#ifndef MBK_VALUE\n"
+  "#error \"define MBK_VALUE: the type of the matrix's values in memory\"\n"
+  "#endif\n"
+  "#ifndef MBK_PATTERN\n"
+  "#error \"define MBK_PATTERN: 1 if every value is one and none is stored\"\n"
+  "#endif\n"
+  "#ifndef MBK_ROW_PTR\n"
+  "#error \"define MBK_ROW_PTR: the type of row_start, mbk_i32 or mbk_i64\"\n"
+  "#endif\n"
+  "#ifndef MBK_BASE\n"
+  "#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n"
+  "#endif\n"
+  "#ifndef MBK_STEPS\n"
+  "#error \"define MBK_STEPS: nonzeros per lane and tile, 4 or 8\"\n"
+  "#endif\n"
+  "#ifndef MBK_DEPTH\n"
+  "#error \"define MBK_DEPTH: ceil(log2) of the longest row, at most 5\"\n"
+  "#endif\n"
+  "#ifndef MBK_EMPTY_ROWS\n"
+  "#error \"define MBK_EMPTY_ROWS: 1 if some rows are empty, so that ranks are not rows\"\n"
+  "#endif\n"
+  "#ifndef MBK_ONCE\n"
+  "#error \"define MBK_ONCE: 1 if the matrix is loaded past the caches\"\n"
+  "#endif\n"
+  "#ifndef MBK_STRIP\n"
+  "#error \"define MBK_STRIP: columns per strip, at most 65536\"\n"
+  "#endif\n"
+  "#ifndef MBK_WARP_TILES\n",
+  "#error \"define MBK_WARP_TILES: tiles per warp and part\"\n"
+  "#endif\n"
+  "#ifndef MBK_THREADS\n"
+  "#error \"define MBK_THREADS: threads per block of both phases, a multiple of 32\"\n"
+  "#endif\n"
+  "#ifndef MBK_BLOCKS\n"
+  "#error \"define MBK_BLOCKS: blocks that a multiprocessor should hold\"\n"
+  "#endif\n"
+  "#include \"jit/device.cuh\"\n"
+  "#include \"spmv/algebra.cuh\"\n"
+  "\n"
+  "#include \"spmv/scan_tile.cuh\"\n"
+  "\n"
+  "#include \"spmv/scan_build.cuh\"\n"
+  "#include \"spmv/scan_fixup.cuh\"\n"
+  "\n"
+  "#define MBK_GROUP (32 / (int)sizeof(MBK_COMPUTE))\n"
+  "#define MBK_PART_TILES (MBK_WARP_TILES * (MBK_THREADS / 32))\n"
+  "#define MBK_PART_NONZEROS (MBK_PART_TILES * MBK_TILE_NONZEROS)\n"
+  "\n"
+  "#if MBK_ONCE\n"
+  "#define MBK_PACK_LOAD mbk_load_pack_once\n"
+  "#else\n"
+  "#define MBK_PACK_LOAD mbk_load_pack\n"
+  "#endif\n"
+  "\n"
+  "#include \"spmv/binned_build.cuh\"\n"
+  "\n"
+  "#define MBK_PACK (16 / (int)sizeof(MBK_COMPUTE)) // slots of a thread at a time, half a group\n"
+  "#define MBK_IN_FLIGHT 4                          // packs of a thread\n"
+  "\n"
+  "// Phase 1. Launch: one block per item; item i is the groups items[3 i + 1] to items[3 i + 2] of\n"
+  "// strip items[3 i]. Shared: MBK_VECTOR[MBK_STRIP].\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+  "    mbk_binned_multiply(const mbk_u32 *items, const mbk_u16 *strip_col, const MBK_VALUE *values,\n"
+  "                        const mbk_u32 *target, const MBK_VECTOR *x, mbk_u64 cols,\n"
+  "                        MBK_COMPUTE *products, MBK_SCALAR_PARAMETERS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  MBK_VECTOR *const strip = (MBK_VECTOR *)shared;\n"
+  "  const mbk_u32 *const item = items + 3 * (mbk_u64)mbk_block();\n"
+  "  const mbk_u64 first = (mbk_u64)mbk_load(item) * MBK_STRIP;\n"
+  "  const mbk_u32 width = (mbk_u32)(cols - first < MBK_STRIP ? cols - first : MBK_STRIP);\n",
+  "  const mbk_u32 group = mbk_load(item + 1), packs = 2 * (mbk_load(item + 2) - group);\n"
+  "  if (MBK_ALPHA == (MBK_COMPUTE)0) {\n"
+  "    return;\n"
+  "  }\n"
+  "  strip_col += (mbk_u64)group * MBK_GROUP;\n"
+  "  target += group;\n"
+  "#if !MBK_PATTERN\n"
+  "  values += (mbk_u64)group * MBK_GROUP;\n"
+  "#endif\n"
+  "  products += mbk_thread() % 2 * MBK_PACK;\n"
+  "  x += first;\n"
+  "  for (mbk_u32 i = mbk_thread(); i < width; i += MBK_THREADS) {\n"
+  "    strip[i] = mbk_load(x + i);\n"
+  "  }\n"
+  "  mbk_block_sync();\n"
+  "  for (mbk_u32 at = mbk_thread(); at < packs; at += MBK_IN_FLIGHT * MBK_THREADS) {\n"
+  "    mbk_pack<mbk_u16, MBK_PACK> column[MBK_IN_FLIGHT];\n"
+  "    mbk_pack<MBK_VALUE, MBK_PACK> value[MBK_IN_FLIGHT];\n"
+  "    mbk_u32 to[MBK_IN_FLIGHT];\n"
+  "#pragma unroll\n"
+  "    for (int i = 0; i < MBK_IN_FLIGHT; i++) {\n"
+  "      const mbk_u32 pack = at + i * MBK_THREADS;\n"
+  "      if (pack < packs) {\n"
+  "#if !MBK_PATTERN\n"
+  "        value[i] = MBK_PACK_LOAD<MBK_VALUE, MBK_PACK>(values + pack * MBK_PACK);\n"
+  "#endif\n"
+  "        column[i] = MBK_PACK_LOAD<mbk_u16, MBK_PACK>(strip_col + pack * MBK_PACK);\n"
+  "        to[i] = MBK_MATRIX_LOAD(target + pack / 2);\n"
+  "      }\n"
+  "    }\n"
+  "#pragma unroll\n"
+  "    for (int i = 0; i < MBK_IN_FLIGHT; i++) {\n"
+  "      if (at + i * MBK_THREADS < packs) {\n"
+  "        mbk_pack<MBK_COMPUTE, MBK_PACK> product;\n"
+  "#pragma unroll\n"
+  "        for (int j = 0; j < MBK_PACK; j++) {\n"
+  "#if MBK_PATTERN\n"
+  "          product.at[j] = (MBK_COMPUTE)strip[column[i].at[j]];\n"
+  "#else\n"
+  "          product.at[j] = MBK_MUL(value[i].at[j], strip[column[i].at[j]]);\n"
+  "#endif\n"
   "        }\n"
-  "        MBK_COMMIT(MBK_ROW_OF(rank), MBK_ADD(sum, own));\n"
+  "        mbk_store_pack(products + (mbk_u64)to[i] * MBK_GROUP, product);\n"
   "      }\n"
-  "      mbk_block_sync();\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// A warp's tile: a lane has MBK_STEPS consecutive nonzeros. The rows that end here are\n",
+  "// committed but for the first, whose part goes to firsts[tile]; what follows the last row end\n"
+  "// goes to tails[tile]. `sums` has room for a sum of each.\n"
+  "MBK_DEVICE void mbk_binned_commit(const MBK_COMPUTE (&product)[MBK_STEPS], mbk_u32 ends,\n"
+  "                                  mbk_u32 rank, mbk_u64 tile, const mbk_u32 *row_id,\n"
+  "                                  MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,\n"
+  "                                  MBK_COMPUTE *sums, MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
+  "  const mbk_u32 lane = mbk_lane(), own = (mbk_u32)mbk_popcount(ends);\n"
+  "  mbk_u32 ended = own; // row ends up to this lane\n"
+  "#pragma unroll\n"
+  "  for (int d = 1; d < 32; d <<= 1) {\n"
+  "    const mbk_u32 other = mbk_shuffle_up(MBK_ALL, ended, d, 32);\n"
+  "    ended += (int)lane >= d ? other : 0;\n"
+  "  }\n"
+  "  const mbk_u32 count = mbk_shuffle(MBK_ALL, ended, 31, 32);\n"
+  "  mbk_u32 at = ended - own;\n"
+  "  MBK_COMPUTE sum = MBK_ZERO, head = MBK_ZERO;\n"
+  "#pragma unroll\n"
+  "  for (int i = 0; i < MBK_STEPS; i++) {\n"
+  "    sum = MBK_ADD(sum, product[i]);\n"
+  "    if (ends >> i & 1) {\n"
+  "      if (at == ended - own) {\n"
+  "        head = sum; // earlier lanes may hold some of it\n"
+  "      } else {\n"
+  "        sums[at] = sum;\n"
+  "      }\n"
+  "      at++;\n"
+  "      sum = MBK_ZERO;\n"
+  "    }\n"
+  "  }\n"
+  "  // What the lanes up to each hold of the row that is open behind it.\n"
+  "  bool closed = own > 0;\n"
+  "#pragma unroll\n"
+  "  for (int d = 1; d < 32; d <<= 1) {\n"
+  "    const MBK_COMPUTE other = mbk_shuffle_up(MBK_ALL, sum, d, 32);\n"
+  "    const bool stop = mbk_shuffle_up(MBK_ALL, (mbk_u32)closed, d, 32) != 0;\n"
+  "    if ((int)lane >= d && !closed) {\n"
+  "      sum = MBK_ADD(other, sum);\n"
+  "      closed = stop;\n"
+  "    }\n"
+  "  }\n",
+  "  const MBK_COMPUTE before = mbk_shuffle_up(MBK_ALL, sum, 1, 32);\n"
+  "  if (own > 0) {\n"
+  "    sums[ended - own] = lane > 0 ? MBK_ADD(before, head) : head;\n"
+  "  }\n"
+  "  mbk_warp_sync(MBK_ALL);\n"
+  "  for (mbk_u32 i = lane; i < count; i += 32) {\n"
+  "    if (i == 0) {\n"
+  "      firsts[tile] = sums[0];\n"
+  "    } else {\n"
+  "      MBK_COMMIT(MBK_ROW_OF(rank + i), MBK_ADD(MBK_ZERO, sums[i]));\n"
+  "    }\n"
+  "  }\n"
+  "  mbk_warp_sync(MBK_ALL);\n"
+  "  if (lane == 31) {\n"
+  "    tails[tile] = sum;\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Phase 2, mbk_scan_fixup follows. Launch: one block per part. Shared:\n"
+  "// MBK_COMPUTE[MBK_THREADS / 32][MBK_TILE_NONZEROS], then MBK_COMPUTE[slots of the largest\n"
+  "// part].\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+  "    mbk_binned_sum(const mbk_u32 *part_start, const MBK_COMPUTE *products,\n"
+  "                   const mbk_u16 *places, const mbk_u32 *row_ends, const mbk_u32 *tile_row,\n"
+  "                   const mbk_u32 *row_id, MBK_VECTOR *y, MBK_COMPUTE *firsts,\n"
+  "                   MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  MBK_COMPUTE *const sums = (MBK_COMPUTE *)shared + mbk_thread() / 32 * MBK_TILE_NONZEROS;\n"
+  "  MBK_COMPUTE *const slots = (MBK_COMPUTE *)shared + MBK_THREADS / 32 * MBK_TILE_NONZEROS;\n"
+  "  const mbk_u32 lane = mbk_lane();\n"
+  "  const mbk_u64 tile = (mbk_u64)mbk_block() * MBK_PART_TILES + mbk_thread() / 32;\n"
+  "  MBK_SCALARS_LOAD;\n"
+  "  if (alpha != (MBK_COMPUTE)0) {\n"
+  "    const mbk_u32 from = mbk_load(part_start + mbk_block());\n"
+  "    const mbk_u32 packs = 2 * (mbk_load(part_start + mbk_block() + 1) - from);\n"
+  "    products += (mbk_u64)from * MBK_GROUP;\n"
+  "    for (mbk_u32 i = mbk_thread(); i < packs; i += MBK_THREADS) {\n",
+  "      mbk_copy_ahead(slots + i * MBK_PACK, products + i * MBK_PACK);\n"
+  "    }\n"
+  "  }\n"
+  "  // All that the warp's tiles need beside, meanwhile.\n"
+  "  mbk_pack<mbk_u16, MBK_STEPS> place[MBK_WARP_TILES];\n"
+  "  mbk_u32 ends[MBK_WARP_TILES], rank[MBK_WARP_TILES];\n"
+  "#pragma unroll\n"
+  "  for (int t = 0; t < MBK_WARP_TILES; t++) {\n"
+  "    const mbk_u64 at = tile + t * (MBK_THREADS / 32);\n"
+  "    if (at < tiles) {\n"
+  "      place[t] =\n"
+  "          MBK_PACK_LOAD<mbk_u16, MBK_STEPS>(places + at * MBK_TILE_NONZEROS + lane * MBK_STEPS);\n"
+  "      ends[t] = mbk_load(row_ends + at * MBK_STEPS + lane * MBK_STEPS / 32);\n"
+  "      rank[t] = mbk_load(tile_row + at);\n"
+  "    }\n"
+  "  }\n"
+  "  mbk_copy_wait();\n"
+  "  mbk_block_sync();\n"
+  "#pragma unroll\n"
+  "  for (int t = 0; t < MBK_WARP_TILES; t++) {\n"
+  "    const mbk_u64 at = tile + t * (MBK_THREADS / 32);\n"
+  "    if (at < tiles) {\n"
+  "      const mbk_u64 first = at * MBK_TILE_NONZEROS + lane * MBK_STEPS;\n"
+  "      MBK_COMPUTE product[MBK_STEPS];\n"
+  "#pragma unroll\n"
+  "      for (int i = 0; i < MBK_STEPS; i++) {\n"
+  "        product[i] =\n"
+  "            first + i < nnz && alpha != (MBK_COMPUTE)0 ? slots[place[t].at[i]] : MBK_ZERO;\n"
+  "      }\n"
+  "      mbk_binned_commit(product, ends[t] >> lane * MBK_STEPS % 32 & ((1u << MBK_STEPS) - 1),\n"
+  "                        rank[t], at, row_id, y, firsts, tails, sums, alpha, beta);\n"
   "    }\n"
   "  }\n"
   "}\n",
@@ -3979,8 +4469,12 @@ static const struct {
     {"spmv/arrays.cu", mbi_source_spmv_arrays_cu},
     {"spmv/merbit_tile.cuh", mbi_source_spmv_merbit_tile_cuh},
     {"spmv/merbit.cu", mbi_source_spmv_merbit_cu},
+    {"spmv/scan_tile.cuh", mbi_source_spmv_scan_tile_cuh},
     {"spmv/scan_build.cuh", mbi_source_spmv_scan_build_cuh},
+    {"spmv/scan_fixup.cuh", mbi_source_spmv_scan_fixup_cuh},
     {"spmv/scan.cu", mbi_source_spmv_scan_cu},
+    {"spmv/binned_build.cuh", mbi_source_spmv_binned_build_cuh},
+    {"spmv/binned.cu", mbi_source_spmv_binned_cu},
     {"spmv/rows.cu", mbi_source_spmv_rows_cu},
     {"spmv/sliced_build.cuh", mbi_source_spmv_sliced_build_cuh},
     {"spmv/sliced.cu", mbi_source_spmv_sliced_cu},
@@ -3988,7 +4482,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "264ec2296685a2e127c132db60ac400843e8b87568567630f0972d9e31c7b99f"
+#define MBI_KERNEL_HASH "3a2e920e6328335c484fec716c856739639252761356ec506725c0544491cb9d"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -7984,6 +8478,16 @@ typedef struct mbi_sliced {
   void *kernels[4]; /* CUfunction: order, width, fill, product */
 } mbi_sliced;
 
+/* The binned product's specialisation and runs, beside plan->scan: spmv/binned.c. */
+typedef struct mbi_binned {
+  int warp_tiles;                 /* tiles of a warp in a part */
+  uint64_t strip, part_nonzeros;  /* columns; nonzeros */
+  uint64_t strips, parts, items;
+  uint64_t groups, part_groups;   /* of 32 bytes of products: in all, and of the largest part */
+  mbi_devptr runs, part_start, item_list, strip_col, values, target, places;
+  void *kernels[6]; /* CUfunction: count, total, offsets, fill, multiply, sum */
+} mbi_binned;
+
 /* What a method on CUDA provides. create: for the matrix in plan->device, in an entered context;
  * after a failure destroy cleans up. describe: its part of the plan's line. */
 typedef struct mbi_cuda_method {
@@ -8018,12 +8522,13 @@ struct merbit_plan {
   const mbi_cuda_method *cuda;
   mbi_program program;
   uint64_t schedule_bytes; /* what the method added to the CSR */
-  uint64_t read_bytes;     /* by a product, beside columns, values, vectors and carries */
+  uint64_t stream_bytes;   /* that a product moves beside x and y */
   mbi_merbit merbit;
   mbi_scan_schedule scan;
   mbi_ranks ranks; /* where the choice or the method asks */
   mbi_rows rows;
   mbi_sliced sliced;
+  mbi_binned binned;
   int once; /* the matrix is loaded past the caches */
   merbit_workspace *workspace; /* the plan's own; holds no reference */
 };
@@ -8041,7 +8546,7 @@ static const char *mbi_type_name(merbit_type type) {
 }
 
 static const char *mbi_method_name(merbit_method method) {
-  static const char *const names[] = {"auto", "reference", "merge", "merbit", "scan", "rows", "sliced"};
+  static const char *const names[] = {"auto", "reference", "merge", "merbit", "scan", "rows", "sliced", "binned"};
   return names[method];
 }
 
@@ -8879,6 +9384,12 @@ static void mbi_device_csr_destroy(merbit_context *context, mbi_device_csr *csr)
   }
 }
 
+/* Of a CSR's columns and values, read once. */
+static uint64_t mbi_device_csr_stream_bytes(const merbit_plan *plan) {
+  return plan->device.nnz *
+         (sizeof(int32_t) + (plan->device.values != 0 ? mbi_type_size(plan->type) : 0));
+}
+
 /* What every product kernel is told of a plan. */
 static void mbi_plan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   const char *type = plan->type == MERBIT_F32 ? "float" : "double";
@@ -9040,6 +9551,11 @@ static merbit_status mbi_merbit_build(merbit_plan *plan, void *stream) {
                            MBI_MERBIT_BUILD_THREADS, mbi_merbit_build_shared(m), stream, arguments);
 }
 
+/* Bytes of the carries of one product in flight. */
+static uint64_t mbi_merbit_carry_bytes(const merbit_plan *plan) {
+  return plan->merbit.dual ? 0 : 2 * plan->merbit.blocks * mbi_type_size(plan->type);
+}
+
 /* Everything of MERBIT for the matrix in plan->device. After a failure mbi_merbit_destroy cleans up. */
 static merbit_status mbi_merbit_create(merbit_plan *plan) {
   mbi_merbit *m = &plan->merbit;
@@ -9051,7 +9567,9 @@ static merbit_status mbi_merbit_create(merbit_plan *plan) {
   }
   coordinates = (m->tiles + 1) * (uint64_t)m->tile_bytes;
   descriptors = m->tiles * (uint64_t)m->omega * (uint64_t)(m->descriptor_bits / 8);
-  plan->schedule_bytes = plan->read_bytes = 2 * coordinates + descriptors;
+  plan->schedule_bytes = 2 * coordinates + descriptors;
+  plan->stream_bytes = plan->schedule_bytes + mbi_device_csr_stream_bytes(plan) +
+                       2 * mbi_merbit_carry_bytes(plan);
   status = mbi_merbit_specialise(plan);
   if (status == MERBIT_OK) {
     status = mbi_device_allocate(context, coordinates, "tile_x", &m->tile_x);
@@ -9077,11 +9595,6 @@ static void mbi_merbit_destroy(merbit_plan *plan) {
   mbi_device_release(plan->context, m->tile_y);
   mbi_device_release(plan->context, m->lane_desc);
   mbi_program_destroy(plan->context, &plan->program);
-}
-
-/* Bytes of the carries of one product in flight. */
-static uint64_t mbi_merbit_carry_bytes(const merbit_plan *plan) {
-  return plan->merbit.dual ? 0 : 2 * plan->merbit.blocks * mbi_type_size(plan->type);
 }
 
 /* The arguments that both commits share; `arguments` has room for 13. */
@@ -9316,6 +9829,27 @@ static int mbi_scan_resident(merbit_type type, int steps, int threads) {
   return blocks > 16 ? 16 : blocks < 1 ? 1 : blocks;
 }
 
+/* What follows from the rows and from s->tiles, for every method on tiles of nonzeros. */
+static merbit_status mbi_scan_size_rows(merbit_plan *plan) {
+  mbi_scan_schedule *s = &plan->scan;
+  merbit_context *context = plan->context;
+  s->depth = mbi_log2_ceiling(plan->ranks.longest < 32 ? plan->ranks.longest : 32);
+  s->fixup_blocks = (s->tiles + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS;
+  s->empty_rows = plan->device.rows - plan->ranks.count;
+  if (s->empty_rows > 0) {
+    const uint64_t wanted = s->empty_rows / MBI_SCAN_FIXUP_THREADS + 1;
+    const uint64_t most = 8 * (uint64_t)context->device.multiprocessors;
+    const uint64_t useful = wanted < most ? wanted : most;
+    s->fixup_blocks = s->fixup_blocks < useful ? useful : s->fixup_blocks;
+  }
+  if (s->tiles > (uint64_t)INT32_MAX) {
+    return mbi_fail(context, MERBIT_TOO_LARGE,
+                    "%" PRIu64 " nonzeros make %" PRIu64 " tiles; raise plan_desc.sigma",
+                    plan->device.nnz, s->tiles);
+  }
+  return MERBIT_OK;
+}
+
 /* Sizes of the specialisation; needs plan->ranks. */
 static merbit_status mbi_scan_size(merbit_plan *plan) {
   mbi_scan_schedule *s = &plan->scan;
@@ -9340,21 +9874,7 @@ static merbit_status mbi_scan_size(merbit_plan *plan) {
   }
   s->resident = mbi_scan_resident(plan->type, s->steps, s->threads);
   s->blocks = (s->tiles * 32 + (uint64_t)s->threads - 1) / (uint64_t)s->threads;
-  s->depth = mbi_log2_ceiling(plan->ranks.longest < 32 ? plan->ranks.longest : 32);
-  s->fixup_blocks = (s->tiles + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS;
-  s->empty_rows = plan->device.rows - plan->ranks.count;
-  if (s->empty_rows > 0) {
-    const uint64_t wanted = s->empty_rows / MBI_SCAN_FIXUP_THREADS + 1;
-    const uint64_t most = 8 * (uint64_t)context->device.multiprocessors;
-    const uint64_t useful = wanted < most ? wanted : most;
-    s->fixup_blocks = s->fixup_blocks < useful ? useful : s->fixup_blocks;
-  }
-  if (s->tiles > (uint64_t)INT32_MAX) {
-    return mbi_fail(context, MERBIT_TOO_LARGE,
-                    "%" PRIu64 " nonzeros make %" PRIu64 " tiles; raise plan_desc.sigma",
-                    plan->device.nnz, s->tiles);
-  }
-  return MERBIT_OK;
+  return mbi_scan_size_rows(plan);
 }
 
 /* ---- Specialise: one program with the three kernels -------------------------------------- */
@@ -9370,23 +9890,27 @@ static void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   mbi_preamble_define_int(preamble, "MBK_THREADS", s->threads);
 }
 
-static merbit_status mbi_scan_specialise(merbit_plan *plan) {
+/* The kernels that every method on tiles of nonzeros has, from its program. */
+static merbit_status mbi_scan_kernels(merbit_plan *plan) {
   mbi_scan_schedule *s = &plan->scan;
-  merbit_context *context = plan->context;
+  merbit_status status =
+      mbi_program_kernel(plan->context, &plan->program, "mbk_scan_build", &s->build);
+  return status != MERBIT_OK
+             ? status
+             : mbi_program_kernel(plan->context, &plan->program, "mbk_scan_fixup", &s->fixup);
+}
+
+static merbit_status mbi_scan_specialise(merbit_plan *plan) {
   mbi_preamble preamble;
   merbit_status status;
   mbi_scan_preamble(plan, &preamble);
-  status = mbi_program_create(context, "spmv/scan.cu", &preamble, &plan->program);
+  status = mbi_program_create(plan->context, "spmv/scan.cu", &preamble, &plan->program);
   if (status == MERBIT_OK) {
-    status = mbi_program_kernel(context, &plan->program, "mbk_scan_build", &s->build);
+    status = mbi_scan_kernels(plan);
   }
-  if (status == MERBIT_OK) {
-    status = mbi_program_kernel(context, &plan->program, "mbk_scan_product", &s->product);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_program_kernel(context, &plan->program, "mbk_scan_fixup", &s->fixup);
-  }
-  return status;
+  return status != MERBIT_OK ? status
+                             : mbi_program_kernel(plan->context, &plan->program,
+                                                  "mbk_scan_product", &plan->scan.product);
 }
 
 /* ---- Launch: build the schedule once, then products -------------------------------------- */
@@ -9414,39 +9938,51 @@ static merbit_status mbi_scan_build(merbit_plan *plan) {
   return status == MERBIT_OK ? mbi_device_synchronize(plan->context, NULL) : status;
 }
 
-/* Everything for the matrix in plan->device. After a failure mbi_scan_destroy cleans up. */
-static merbit_status mbi_scan_create(merbit_plan *plan) {
-  mbi_scan_schedule *s = &plan->scan;
-  merbit_context *context = plan->context;
-  uint64_t words, tile_rows;
+/* plan->ranks, listed where some rows are empty. */
+static merbit_status mbi_scan_rank(merbit_plan *plan) {
   merbit_status status;
   if (plan->device.rows >= UINT32_MAX) {
-    return mbi_fail(context, MERBIT_TOO_LARGE,
-                    "the scan takes fewer than 2^32 - 1 rows, not %" PRIu64, plan->device.rows);
+    return mbi_fail(plan->context, MERBIT_TOO_LARGE,
+                    "tiles of nonzeros take fewer than 2^32 - 1 rows, not %" PRIu64,
+                    plan->device.rows);
   }
   status = mbi_ranks_need(plan);
-  if (status == MERBIT_OK && plan->ranks.count < plan->device.rows) {
-    status = mbi_ranks_compact(context, &plan->device, &plan->ranks);
+  if (status == MERBIT_OK && plan->ranks.count < plan->device.rows && plan->ranks.row_id == 0) {
+    status = mbi_ranks_compact(plan->context, &plan->device, &plan->ranks);
   }
+  return status;
+}
+
+/* row_ends and tile_row, made and counted; needs the kernels. */
+static merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
+  mbi_scan_schedule *s = &plan->scan;
+  const uint64_t words = s->tiles * (uint64_t)s->steps * sizeof(uint32_t);
+  const uint64_t tile_rows = (s->tiles + 1) * sizeof(uint32_t);
+  merbit_status status = mbi_device_allocate(plan->context, words, "row ends", &s->row_ends);
+  if (status == MERBIT_OK) {
+    status = mbi_device_allocate(plan->context, tile_rows, "rows of tiles", &s->tile_row);
+  }
+  if (status == MERBIT_OK) {
+    plan->schedule_bytes = words + tile_rows + plan->ranks.bytes;
+    plan->stream_bytes = words + 2 * tile_rows + 4 * s->tiles * mbi_type_size(plan->type) +
+                         (s->empty_rows > 0 ? plan->device.rows * sizeof(uint32_t) : 0);
+    status = mbi_scan_build(plan);
+  }
+  return status;
+}
+
+/* Everything for the matrix in plan->device. After a failure mbi_scan_destroy cleans up. */
+static merbit_status mbi_scan_create(merbit_plan *plan) {
+  merbit_status status = mbi_scan_rank(plan);
   if (status == MERBIT_OK) {
     status = mbi_scan_size(plan);
   }
   if (status == MERBIT_OK) {
     status = mbi_scan_specialise(plan);
   }
-  words = s->tiles * (uint64_t)s->steps * sizeof(uint32_t);
-  tile_rows = (s->tiles + 1) * sizeof(uint32_t);
   if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, words, "row ends", &s->row_ends);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, tile_rows, "rows of tiles", &s->tile_row);
-  }
-  if (status == MERBIT_OK) {
-    plan->schedule_bytes = words + tile_rows + plan->ranks.bytes;
-    plan->read_bytes = words + 2 * tile_rows;
-    plan->read_bytes += s->empty_rows > 0 ? plan->device.rows * sizeof(uint32_t) : 0;
-    status = mbi_scan_build(plan);
+    status = mbi_scan_schedule_create(plan);
+    plan->stream_bytes += mbi_device_csr_stream_bytes(plan);
   }
   return status;
 }
@@ -9461,6 +9997,34 @@ static void mbi_scan_destroy(merbit_plan *plan) {
 /* Bytes of the carries of one product in flight: firsts and tails. */
 static uint64_t mbi_scan_carry_bytes(const merbit_plan *plan) {
   return 2 * plan->scan.tiles * mbi_type_size(plan->type);
+}
+
+/* After a product over all tiles: rows that cross tiles, and empty ones. */
+static merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr carries,
+                                           const void *alpha, const void *beta, mbi_devptr y,
+                                           void *stream) {
+  mbi_scan_schedule *s = &plan->scan;
+  mbi_devptr tails = carries + s->tiles * mbi_type_size(plan->type);
+  void *arguments[11];
+  if (s->fixup_blocks == 0) {
+    return MERBIT_OK;
+  }
+  arguments[0] = &plan->ranks.row_start;
+  arguments[1] = &s->tile_row;
+  arguments[2] = &plan->ranks.row_id;
+  arguments[3] = &plan->ranks.empty_id;
+  arguments[4] = &carries;
+  arguments[5] = &tails;
+  arguments[6] = &y;
+  arguments[7] = &s->tiles;
+  arguments[8] = &s->empty_rows;
+  arguments[9] = (void *)(uintptr_t)alpha;
+  arguments[10] = (void *)(uintptr_t)beta;
+  return mbi_device_launch(
+      plan->context, s->fixup, "mbk_scan_fixup", (int64_t)s->fixup_blocks,
+      MBI_SCAN_FIXUP_THREADS,
+      (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (mbi_type_size(plan->type) + sizeof(uint32_t))),
+      stream, arguments);
 }
 
 static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,
@@ -9487,25 +10051,8 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
     status = mbi_device_launch(plan->context, s->product, "mbk_scan_product",
                                (int64_t)s->blocks, s->threads, 0, stream, arguments);
   }
-  if (status != MERBIT_OK || s->fixup_blocks == 0) {
-    return status;
-  }
-  arguments[0] = &plan->ranks.row_start;
-  arguments[1] = &s->tile_row;
-  arguments[2] = &plan->ranks.row_id;
-  arguments[3] = &plan->ranks.empty_id;
-  arguments[4] = &carries;
-  arguments[5] = &tails;
-  arguments[6] = &y;
-  arguments[7] = &s->tiles;
-  arguments[8] = &s->empty_rows;
-  arguments[9] = (void *)(uintptr_t)alpha;
-  arguments[10] = (void *)(uintptr_t)beta;
-  return mbi_device_launch(
-      plan->context, s->fixup, "mbk_scan_fixup", (int64_t)s->fixup_blocks,
-      MBI_SCAN_FIXUP_THREADS,
-      (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (mbi_type_size(plan->type) + sizeof(uint32_t))),
-      stream, arguments);
+  return status == MERBIT_OK ? mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream)
+                             : status;
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */
@@ -9534,6 +10081,422 @@ static const mbi_cuda_method mbi_scan_method = {mbi_scan_create,
                                                 mbi_scan_info,
                                                 mbi_scan_describe,
                                                 NULL};
+
+/* ==== >>spmv/binned.c  CUDA: products by strips of columns, sums by parts of rows ========= */
+/* ---- Encode: strips and parts
+ * ----------------------------------------------------------------- */
+
+#define MBI_BINNED_BUILD_THREADS 512
+#define MBI_BINNED_STEPS 8
+#define MBI_BINNED_ITEM                                                                        \
+  4096u /* groups of an item of phase 1: enough to pay for its strip of x */
+
+static uint64_t mbi_binned_group(const merbit_plan *plan) {
+  return 32 / mbi_type_size(plan->type);
+}
+
+/* Strips, parts and threads where the plan leaves them open. Two blocks to a multiprocessor
+ * hide each other's waits; one with twice the strip and part makes longer runs, where those
+ * would be mostly padding. */
+static void mbi_binned_defaults(merbit_plan *plan) {
+  mbi_binned *b = &plan->binned;
+  const uint64_t size = mbi_type_size(plan->type), strip = 98304 / size, part = 65536 / size;
+  const uint64_t strips = (plan->device.cols + strip - 1) / strip;
+  const int wide = strips * (plan->device.nnz / part + 1) > plan->device.nnz / (128 / size);
+  b->strip = plan->desc.sigma != 0 ? (uint64_t)plan->desc.sigma * 1024
+             : wide                ? 2 * strip
+                                   : strip;
+  b->warp_tiles = plan->desc.omega != 0 ? plan->desc.omega : (int)(16 / size);
+  plan->scan.threads = plan->desc.block_threads != 0 ? plan->desc.block_threads
+                       : wide                        ? 1024
+                                                     : 512;
+  plan->scan.resident = plan->scan.threads > 512 ? 1 : 2;
+}
+
+/* Sizes of the specialisation; needs plan->ranks. */
+static merbit_status mbi_binned_size(merbit_plan *plan) {
+  mbi_binned *b = &plan->binned;
+  mbi_scan_schedule *s = &plan->scan;
+  merbit_context *context = plan->context;
+  mbi_binned_defaults(plan);
+  if (b->strip < 1024 || b->strip > 65536 || b->warp_tiles < 1 || b->warp_tiles > 8 ||
+      s->threads < 32 || s->threads > 1024 || s->threads % 32 != 0) {
+    return mbi_fail(
+        context, MERBIT_INVALID_ARGUMENT,
+        "plan_desc.sigma is %d, omega %d and block_threads %d; use 1 to 64, 1 to 8, and "
+        "a multiple of 32 up to 1024",
+        plan->desc.sigma, plan->desc.omega, plan->desc.block_threads);
+  }
+  s->steps = MBI_BINNED_STEPS;
+  s->tiles = (plan->device.nnz + 32 * MBI_BINNED_STEPS - 1) / (32 * MBI_BINNED_STEPS);
+  b->part_nonzeros = (uint64_t)(b->warp_tiles * s->threads) * MBI_BINNED_STEPS;
+  b->strips = (plan->device.cols + b->strip - 1) / b->strip;
+  b->parts = (plan->device.nnz + b->part_nonzeros - 1) / b->part_nonzeros;
+  if (b->parts > (uint64_t)INT32_MAX ||
+      b->strips * 12 > (uint64_t)context->device.shared_bytes_per_block) {
+    return mbi_fail(context, MERBIT_TOO_LARGE,
+                    "%" PRIu64 " strips of columns and %" PRIu64
+                    " parts are too many; use another plan_desc.method",
+                    b->strips, b->parts);
+  }
+  return mbi_scan_size_rows(plan);
+}
+
+/* ---- Specialise
+ * ------------------------------------------------------------------------------- */
+
+static void mbi_binned_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+  mbi_scan_preamble(plan, preamble);
+  mbi_preamble_define_int(preamble, "MBK_STRIP", (int)plan->binned.strip);
+  mbi_preamble_define_int(preamble, "MBK_WARP_TILES", plan->binned.warp_tiles);
+}
+
+static merbit_status mbi_binned_specialise(merbit_plan *plan) {
+  static const char *const names[6] = {"mbk_binned_count",    "mbk_binned_total",
+                                       "mbk_binned_offsets",  "mbk_binned_fill",
+                                       "mbk_binned_multiply", "mbk_binned_sum"};
+  mbi_preamble preamble;
+  merbit_status status;
+  int i;
+  mbi_binned_preamble(plan, &preamble);
+  status = mbi_program_create(plan->context, "spmv/binned.cu", &preamble, &plan->program);
+  if (status == MERBIT_OK) {
+    status = mbi_scan_kernels(plan);
+  }
+  for (i = 0; i < 6 && status == MERBIT_OK; i++) {
+    status =
+        mbi_program_kernel(plan->context, &plan->program, names[i], &plan->binned.kernels[i]);
+  }
+  return status;
+}
+
+/* ---- Build: count, place, fill
+ * ---------------------------------------------------------------- */
+
+/* Strips of x for phase 1. */
+static uint64_t mbi_binned_multiply_shared(const merbit_plan *plan) {
+  return plan->binned.strip * mbi_type_size(plan->type);
+}
+
+/* Sums of a tile for each warp, and the slots of a part, for phase 2. */
+static uint64_t mbi_binned_sum_shared(const merbit_plan *plan) {
+  return (uint64_t)(plan->scan.threads * plan->scan.steps) * mbi_type_size(plan->type) +
+         plan->binned.part_groups * 32;
+}
+
+/* Build kernel `which`. */
+static merbit_status mbi_binned_launch(merbit_plan *plan, int which, const char *name,
+                                       uint64_t blocks, uint64_t shared, void **arguments) {
+  void *kernel = plan->binned.kernels[which];
+  merbit_status status =
+      mbi_device_reserve_shared(plan->context, kernel, name, (unsigned)shared);
+  return status != MERBIT_OK
+             ? status
+             : mbi_device_launch(plan->context, kernel, name, (int64_t)blocks,
+                                 MBI_BINNED_BUILD_THREADS, (unsigned)shared, NULL, arguments);
+}
+
+/* An array of the host, on the GPU. */
+static merbit_status mbi_binned_send(merbit_plan *plan, const uint32_t *array, uint64_t count,
+                                     const char *what, mbi_devptr *target) {
+  merbit_status status =
+      mbi_device_allocate(plan->context, count * sizeof(uint32_t), what, target);
+  return status == MERBIT_OK ? mbi_device_upload(plan->context, *target, array,
+                                                 (size_t)count * sizeof(uint32_t))
+                             : status;
+}
+
+/* part_start, from the groups of the parts. */
+static merbit_status mbi_binned_place_parts(merbit_plan *plan, uint32_t *groups) {
+  mbi_binned *b = &plan->binned;
+  const uint64_t most = (uint64_t)plan->context->device.shared_bytes_per_block;
+  uint64_t part;
+  for (part = 0; part < b->parts; part++) {
+    const uint32_t own = groups[part];
+    b->part_groups = own > b->part_groups ? own : b->part_groups;
+    groups[part] = (uint32_t)b->groups;
+    b->groups += own;
+  }
+  groups[b->parts] = (uint32_t)b->groups;
+  if (b->groups > UINT32_MAX || b->part_groups * mbi_binned_group(plan) > 65536 ||
+      mbi_binned_sum_shared(plan) > most || mbi_binned_multiply_shared(plan) > most) {
+    return mbi_fail(plan->context, MERBIT_TOO_LARGE,
+                    "%" PRIu64 " groups of products, %" PRIu64
+                    " of them in one part, are too many; use another plan_desc.method",
+                    b->groups, b->part_groups);
+  }
+  return mbi_binned_send(plan, groups, b->parts + 1, "starts of parts", &b->part_start);
+}
+
+/* The items of phase 1, from the groups of the strips, which become their first groups. */
+static merbit_status mbi_binned_place_strips(merbit_plan *plan, uint32_t *groups,
+                                             uint32_t *items) {
+  mbi_binned *b = &plan->binned;
+  uint64_t strip, sum = 0;
+  for (strip = 0; strip < b->strips; strip++) {
+    uint64_t left = groups[strip];
+    groups[strip] = (uint32_t)sum;
+    while (left > 0) {
+      const uint64_t own = left < MBI_BINNED_ITEM ? left : MBI_BINNED_ITEM;
+      uint32_t *const item = items + 3 * b->items++;
+      item[0] = (uint32_t)strip;
+      item[1] = (uint32_t)sum;
+      sum += own;
+      item[2] = (uint32_t)sum;
+      left -= own;
+    }
+  }
+  return mbi_binned_send(plan, items, 3 * b->items, "items", &b->item_list);
+}
+
+/* Runs counted, then placed in the order of phase 1. `groups` and `host` have room for a word
+ * of each strip and for one of each part and one more, `host` for the items too. */
+static merbit_status mbi_binned_place(merbit_plan *plan, mbi_devptr groups, uint32_t *host) {
+  mbi_binned *b = &plan->binned;
+  merbit_context *context = plan->context;
+  const uint64_t blocks =
+      (b->strips * 32 + MBI_BINNED_BUILD_THREADS - 1) / MBI_BINNED_BUILD_THREADS;
+  uint32_t strips = (uint32_t)b->strips;
+  void *arguments[5];
+  merbit_status status;
+  arguments[0] = &plan->device.col_ind;
+  arguments[1] = &plan->device.nnz;
+  arguments[2] = &strips;
+  arguments[3] = &b->runs;
+  arguments[4] = &groups;
+  status = mbi_binned_launch(plan, 0, "mbk_binned_count", b->parts,
+                             (b->strips + 1) * sizeof(uint32_t), arguments);
+  if (status == MERBIT_OK) {
+    status = mbi_device_download(context, host, groups, b->parts * sizeof(uint32_t));
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_binned_place_parts(plan, host);
+  }
+  arguments[0] = &b->runs;
+  arguments[1] = &strips;
+  arguments[2] = &b->parts;
+  arguments[3] = &groups;
+  if (status == MERBIT_OK) {
+    status = mbi_binned_launch(plan, 1, "mbk_binned_total", blocks, 0, arguments);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_download(context, host, groups, b->strips * sizeof(uint32_t));
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_binned_place_strips(plan, host, host + b->strips);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_upload(context, groups, host, b->strips * sizeof(uint32_t));
+  }
+  return status == MERBIT_OK
+             ? mbi_binned_launch(plan, 2, "mbk_binned_offsets", blocks, 0, arguments)
+             : status;
+}
+
+/* Memory for the runs and their order. */
+static merbit_status mbi_binned_order(merbit_plan *plan) {
+  mbi_binned *b = &plan->binned;
+  merbit_context *context = plan->context;
+  const uint64_t words = b->strips > b->parts + 1 ? b->strips : b->parts + 1;
+  /* One item a strip and one for each full one, whose groups hold a nonzero each. */
+  const uint64_t items = b->strips + plan->device.nnz / MBI_BINNED_ITEM;
+  mbi_devptr groups = 0;
+  void *host = NULL;
+  merbit_status status =
+      mbi_device_allocate(context, b->strips * b->parts * sizeof(uint32_t), "runs", &b->runs);
+  if (status == MERBIT_OK) {
+    status = mbi_device_allocate(context, words * sizeof(uint32_t), "groups of runs", &groups);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_allocate_array(context, (int64_t)(words + 3 * items), sizeof(uint32_t),
+                                "the items of a plan", &host);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_binned_place(plan, groups, (uint32_t *)host);
+  }
+  mbi_device_release(context, groups);
+  mbi_release(context, host);
+  return status;
+}
+
+/* What the plan holds of the matrix; with `again` only its values. */
+static merbit_status mbi_binned_fill(merbit_plan *plan, uint32_t again) {
+  mbi_binned *b = &plan->binned;
+  uint32_t strips = (uint32_t)b->strips;
+  void *arguments[11];
+  merbit_status status;
+  arguments[0] = &plan->device.col_ind;
+  arguments[1] = &plan->device.values;
+  arguments[2] = &plan->device.nnz;
+  arguments[3] = &strips;
+  arguments[4] = &b->runs;
+  arguments[5] = &b->part_start;
+  arguments[6] = &b->strip_col;
+  arguments[7] = &b->values;
+  arguments[8] = &b->target;
+  arguments[9] = &b->places;
+  arguments[10] = &again;
+  status = mbi_binned_launch(plan, 3, "mbk_binned_fill", b->parts,
+                             3 * b->strips * sizeof(uint32_t), arguments);
+  return status == MERBIT_OK ? mbi_device_synchronize(plan->context, NULL) : status;
+}
+
+static merbit_status mbi_binned_refresh(merbit_plan *plan) {
+  return plan->binned.parts > 0 ? mbi_binned_fill(plan, 1) : MERBIT_OK;
+}
+
+/* The matrix in strips, once its order is known. */
+static merbit_status mbi_binned_store(merbit_plan *plan) {
+  mbi_binned *b = &plan->binned;
+  merbit_context *context = plan->context;
+  const uint64_t size = mbi_type_size(plan->type), slots = b->groups * mbi_binned_group(plan);
+  const uint64_t places = plan->scan.tiles * 32 * MBI_BINNED_STEPS * sizeof(uint16_t);
+  const uint64_t last = 32 * MBI_BINNED_STEPS * sizeof(uint16_t);
+  merbit_status status = mbi_device_allocate(context, slots * sizeof(uint16_t),
+                                             "columns in strips", &b->strip_col);
+  if (status == MERBIT_OK && plan->device.values != 0) {
+    status = mbi_device_allocate(context, slots * size, "values in strips", &b->values);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_allocate(context, b->groups * sizeof(uint32_t), "targets", &b->target);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_allocate(context, places, "places", &b->places);
+  }
+  if (status == MERBIT_OK) { /* the last tile's are loaded, even those of no nonzero */
+    status = mbi_device_zero(context, b->places + places - last, (size_t)last, NULL);
+  }
+  if (status == MERBIT_OK) {
+    const uint64_t streams = slots * (sizeof(uint16_t) + (b->values != 0 ? size : 0)) +
+                             b->groups * sizeof(uint32_t) + places;
+    plan->schedule_bytes += streams + b->strips * b->parts * sizeof(uint32_t);
+    plan->stream_bytes += streams + 2 * slots * size;
+    status = mbi_binned_fill(plan, 0);
+  }
+  return status;
+}
+
+static merbit_status mbi_binned_create(merbit_plan *plan) {
+  mbi_binned *b = &plan->binned;
+  merbit_context *context = plan->context;
+  merbit_status status = mbi_scan_rank(plan);
+  if (status == MERBIT_OK) {
+    status = mbi_binned_size(plan);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_binned_specialise(plan);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_scan_schedule_create(plan);
+  }
+  if (status != MERBIT_OK || b->parts == 0) {
+    return status;
+  }
+  status = mbi_binned_order(plan);
+  if (status == MERBIT_OK) {
+    status = mbi_binned_store(plan);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_reserve_shared(context, b->kernels[4], "mbk_binned_multiply",
+                                       (unsigned)mbi_binned_multiply_shared(plan));
+  }
+  return status == MERBIT_OK
+             ? mbi_device_reserve_shared(context, b->kernels[5], "mbk_binned_sum",
+                                         (unsigned)mbi_binned_sum_shared(plan))
+             : status;
+}
+
+static void mbi_binned_destroy(merbit_plan *plan) {
+  mbi_binned *b = &plan->binned;
+  mbi_device_release(plan->context, b->runs);
+  mbi_device_release(plan->context, b->part_start);
+  mbi_device_release(plan->context, b->item_list);
+  mbi_device_release(plan->context, b->strip_col);
+  mbi_device_release(plan->context, b->values);
+  mbi_device_release(plan->context, b->target);
+  mbi_device_release(plan->context, b->places);
+  mbi_scan_destroy(plan);
+}
+
+/* ---- Launch
+ * ----------------------------------------------------------------------------------- */
+
+/* The carries of the tiles, then the products from a multiple of 32 bytes on. */
+static uint64_t mbi_binned_carry_bytes(const merbit_plan *plan) {
+  return mbi_scan_carry_bytes(plan) + 32 + plan->binned.groups * 32;
+}
+
+static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
+                                         const void *alpha, mbi_devptr x, const void *beta,
+                                         mbi_devptr y, void *stream) {
+  mbi_binned *b = &plan->binned;
+  mbi_scan_schedule *s = &plan->scan;
+  mbi_devptr tails = carries + s->tiles * mbi_type_size(plan->type);
+  mbi_devptr products = (carries + mbi_scan_carry_bytes(plan) + 31) / 32 * 32;
+  void *arguments[13];
+  merbit_status status;
+  if (b->parts == 0) {
+    return mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream);
+  }
+  arguments[0] = &b->item_list;
+  arguments[1] = &b->strip_col;
+  arguments[2] = &b->values;
+  arguments[3] = &b->target;
+  arguments[4] = &x;
+  arguments[5] = &plan->device.cols;
+  arguments[6] = &products;
+  arguments[7] = (void *)(uintptr_t)alpha;
+  arguments[8] = (void *)(uintptr_t)beta;
+  status = mbi_device_launch(plan->context, b->kernels[4], "mbk_binned_multiply",
+                             (int64_t)b->items, s->threads,
+                             (unsigned)mbi_binned_multiply_shared(plan), stream, arguments);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  arguments[0] = &b->part_start;
+  arguments[1] = &products;
+  arguments[2] = &b->places;
+  arguments[3] = &s->row_ends;
+  arguments[4] = &s->tile_row;
+  arguments[5] = &plan->ranks.row_id;
+  arguments[6] = &y;
+  arguments[7] = &carries;
+  arguments[8] = &tails;
+  arguments[9] = &plan->device.nnz;
+  arguments[10] = &s->tiles;
+  arguments[11] = (void *)(uintptr_t)alpha;
+  arguments[12] = (void *)(uintptr_t)beta;
+  status =
+      mbi_device_launch(plan->context, b->kernels[5], "mbk_binned_sum", (int64_t)b->parts,
+                        s->threads, (unsigned)mbi_binned_sum_shared(plan), stream, arguments);
+  return status == MERBIT_OK ? mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream)
+                             : status;
+}
+
+/* ---- Describe
+ * --------------------------------------------------------------------------------- */
+
+static void mbi_binned_info(const merbit_plan *plan, merbit_plan_info *info) {
+  info->sigma = (int)(plan->binned.strip / 1024);
+  info->omega = plan->binned.warp_tiles;
+  info->block_threads = plan->scan.threads;
+  info->tiles = (int64_t)plan->scan.tiles;
+}
+
+static int mbi_binned_describe(const merbit_plan *plan, char *text, size_t size) {
+  const mbi_binned *b = &plan->binned;
+  const uint64_t slots = b->groups * mbi_binned_group(plan);
+  return snprintf(text, size,
+                  "%" PRIu64 " strips of %" PRIu64 " columns, %" PRIu64 " parts of %" PRIu64
+                  " nonzeros, %.1f%% of the slots filled, %d threads",
+                  b->strips, b->strip, b->parts, b->part_nonzeros,
+                  slots > 0 ? 100.0 * (double)plan->device.nnz / (double)slots : 100.0,
+                  plan->scan.threads);
+}
+
+static const mbi_cuda_method mbi_binned_method = {
+    mbi_binned_create, mbi_binned_destroy,  mbi_binned_carry_bytes, mbi_binned_multiply,
+    mbi_binned_info,   mbi_binned_describe, mbi_binned_refresh};
 
 /* ==== >>spmv/rows.c  CUDA: lanes per row ================================================== */
 /* ---- Encode: lanes per row and loads in flight ------------------------------------------- */
@@ -9598,7 +10561,8 @@ static merbit_status mbi_rows_create(merbit_plan *plan) {
   if (status != MERBIT_OK) {
     return status;
   }
-  plan->read_bytes =
+  plan->stream_bytes =
+      mbi_device_csr_stream_bytes(plan) +
       (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type);
   mbi_rows_preamble(plan, &preamble);
   status = mbi_program_create(plan->context, "spmv/rows.cu", &preamble, &plan->program);
@@ -9834,9 +10798,9 @@ static merbit_status mbi_sliced_create(merbit_plan *plan) {
     status = mbi_device_allocate(context, s->slots * size, "sliced values", &s->values);
   }
   if (status == MERBIT_OK) {
-    plan->read_bytes = (s->slices * (s->sorted ? 65 : 33) + 1) * sizeof(uint32_t);
-    plan->schedule_bytes =
-        plan->read_bytes + s->slots * (sizeof(int32_t) + (s->values != 0 ? size : 0));
+    const uint64_t order = (s->slices * (s->sorted ? 65 : 33) + 1) * sizeof(uint32_t);
+    plan->stream_bytes = order + mbi_device_csr_stream_bytes(plan);
+    plan->schedule_bytes = order + s->slots * (sizeof(int32_t) + (s->values != 0 ? size : 0));
     status = mbi_sliced_fill(plan);
   }
   return status;
@@ -9910,6 +10874,8 @@ static const mbi_cuda_method *mbi_cuda_method_of(merbit_method method) {
     return &mbi_rows_method;
   case MERBIT_METHOD_SLICED:
     return &mbi_sliced_method;
+  case MERBIT_METHOD_BINNED:
+    return &mbi_binned_method;
   default:
     return &mbi_merbit_method;
   }
@@ -10072,7 +11038,7 @@ static merbit_status mbi_plan_check_desc(merbit_context *context, const merbit_v
                     "vectors or sums of another type than the %s matrix are not supported yet",
                     mbi_type_name(type));
   }
-  if (desc->method < MERBIT_METHOD_AUTO || desc->method > MERBIT_METHOD_SLICED) {
+  if (desc->method < MERBIT_METHOD_AUTO || desc->method > MERBIT_METHOD_BINNED) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "plan_desc.method is %d; use a MERBIT_METHOD",
                     (int)desc->method);
   }
@@ -10173,6 +11139,7 @@ static void mbi_plan_release_cuda(merbit_plan *plan) {
   memset(&plan->scan, 0, sizeof plan->scan);
   memset(&plan->rows, 0, sizeof plan->rows);
   memset(&plan->sliced, 0, sizeof plan->sliced);
+  memset(&plan->binned, 0, sizeof plan->binned);
   memset(&plan->device, 0, sizeof plan->device);
 }
 
@@ -10469,8 +11436,7 @@ static int64_t mbi_plan_product_bytes(const merbit_plan *plan) {
   const int64_t vectors = (rows + cols) * size;
   const int64_t columns = nnz * (int64_t)sizeof(int32_t);
   if (plan->side == MERBIT_SIDE_CUDA) {
-    return values + columns + vectors + (int64_t)plan->read_bytes +
-           2 * (int64_t)plan->cuda->carry_bytes(plan);
+    return vectors + (int64_t)plan->stream_bytes;
   }
   return values + columns + vectors + (rows + 1) * (int64_t)mbi_index_bytes(plan->csr.offset_type);
 }

@@ -43,112 +43,100 @@ static void bench_describe_run(merbit_context *context, const char *command, ben
   bench_json_text(json, "nvrtc", info.nvrtc);
 }
 
-static int bench_cpu_input(merbit_context *context, const bench_options *o, const char *input,
-                           bench_json *json) {
-  bench_matrix m;
-  bench_problem p;
-  int single, wrong = 0;
-  bench_load(context, input, &m);
-  for (single = 1; single >= 0; single--) {
-    if (single ? o->single : o->full) {
-      bench_problem_create(&p, &m, single);
-      wrong += bench_cpu_problem(context, o->methods, o->rounds, &p, json);
-      bench_problem_free(&p);
-    }
-  }
-  bench_matrix_free(&m);
-  return wrong;
-}
+/* ---- CPU --------------------------------------------------------------------------------- */
 
 static int bench_run_cpu(merbit_context *context, const bench_options *o, bench_json *json) {
-  int i, wrong = 0;
+  bench_summary sum;
+  int i, single;
+  memset(&sum, 0, sizeof sum);
   bench_json_open(json, "results", '[');
   for (i = 0; i < o->input_count; i++) {
-    wrong += bench_cpu_input(context, o, o->inputs[i], json);
+    bench_matrix m;
+    bench_problem p;
+    bench_load(context, o->inputs[i], o->equal, &m);
+    for (single = 1; single >= 0; single--) {
+      if (single ? o->single : o->full) {
+        bench_problem_create(&p, &m, single);
+        bench_cpu_problem(context, o->methods, o->rounds, &p, json, &sum);
+        bench_problem_free(&p);
+      }
+    }
+    bench_matrix_free(&m);
   }
   bench_json_close(json, ']');
-  return wrong;
+  bench_report_summary(&sum, "the OpenMP loop over rows", json);
+  return sum.wrong + sum.wrong_rivals;
 }
 
 /* ---- GPU --------------------------------------------------------------------------------- */
 
-static void bench_gpu_input(bench_gpu *gpu, bench_cusparse *cusparse, const bench_options *o,
-                            const char *input, bench_json *json, bench_summary *sum) {
+static void bench_gpu_input(bench_lab *lab, const char *input, bench_summary *sum) {
+  const bench_options *o = lab->options;
   const double start = mbi_seconds();
   bench_matrix m;
   bench_problem p;
   int single;
-  bench_load(gpu->context, input, &m);
+  bench_load(lab->gpu.context, input, o->equal, &m);
   (void)printf("\n%s: made or read in %.1f s\n", m.name, mbi_seconds() - start);
   for (single = 1; single >= 0; single--) {
     if (single ? o->single : o->full) {
       bench_problem_create(&p, &m, single);
-      bench_gpu_problem(gpu, cusparse, o, &p, json, sum);
+      bench_gpu_problem(lab, &p, sum);
       bench_problem_free(&p);
     }
   }
   bench_matrix_free(&m);
 }
 
-static void bench_report_summary(const bench_summary *sum, bench_json *json) {
-  static const char *const names[2] = {"f64", "f32"};
-  int single;
-  bench_json_open(json, "summary", '{');
-  (void)printf("\nsummary: geometric means of merbit's time over the best cuSPARSE time, A x, "
-               "better sigma\n");
-  for (single = 1; single >= 0; single--) {
-    if (sum->ratios[single] > 0) {
-      const double dual = exp(sum->log_dual[single] / sum->ratios[single]);
-      const double general = exp(sum->log_general[single] / sum->ratios[single]);
-      (void)printf("  %s: %.3f dual-buffer commit, %.3f general commit (%d matrices)\n",
-                   names[single], dual, general, sum->ratios[single]);
-      bench_json_open(json, names[single], '{');
-      bench_json_number(json, "dual_over_best_cusparse", dual);
-      bench_json_number(json, "general_over_best_cusparse", general);
-      bench_json_integer(json, "matrices", sum->ratios[single]);
-      bench_json_close(json, '}');
-    }
+static void bench_lab_open(bench_lab *lab, merbit_context *context, const bench_options *o,
+                           bench_json *json) {
+  merbit_context_desc desc;
+  merbit_error error;
+  memset(lab, 0, sizeof *lab);
+  lab->options = o;
+  lab->json = json;
+  bench_gpu_open(&lab->gpu, context);
+  memset(&desc, 0, sizeof desc);
+  desc.side = MERBIT_SIDE_CUDA;
+  desc.cache_dir = lab->cold_directory = bench_directory();
+  if (merbit_context_create(&desc, &lab->cold, &error) != MERBIT_OK) {
+    bench_die("%s", error.message);
   }
-  if (sum->tiles > 0) {
-    const double mean = exp(sum->log_tile / sum->tiles);
-    (void)printf(
-        "  TILE kernel over its product, over 10M nonzeros: %.3f geometric mean, %.3f worst\n",
-        mean, sum->worst_tile);
-    bench_json_number(json, "tile_over_product", mean);
-    bench_json_number(json, "tile_over_product_worst", sum->worst_tile);
+  bench_cusparse_open(&lab->cusparse, &lab->gpu);
+  bench_copy_measure(&lab->gpu, &lab->ceilings);
+  bench_gather_measure(&lab->gpu, &lab->ceilings);
+}
+
+static void bench_lab_describe(const bench_lab *lab) {
+  const bench_cusparse *s = &lab->cusparse;
+  bench_ceilings_report(&lab->ceilings, lab->json);
+  if (s->handle != NULL) {
+    (void)printf("cuSPARSE %d.%d.%d: %s\n", s->version / 1000, s->version % 1000 / 100,
+                 s->version % 100, s->path);
+  } else {
+    (void)printf("no cuSPARSE: %s; name one in MERBIT_BENCH_CUSPARSE\n", s->reason);
   }
-  bench_json_integer(json, "wrong_results", sum->wrong);
-  bench_json_close(json, '}');
+  bench_json_integer(lab->json, "cusparse_version", s->version);
+  bench_json_text(lab->json, "cusparse", s->handle != NULL ? s->path : s->reason);
 }
 
 static int bench_run_gpu(merbit_context *context, const bench_options *o, bench_json *json) {
-  bench_gpu gpu;
-  bench_cusparse cusparse;
+  bench_lab lab;
   bench_summary sum;
   int i, good;
   memset(&sum, 0, sizeof sum);
-  bench_gpu_open(&gpu, context);
-  bench_cusparse_open(&cusparse, &gpu);
-  bench_copy_measure(&gpu);
-  (void)printf("copy bandwidth %.2f TB/s, read and written\n", 1e-12 * gpu.copy_bandwidth);
-  if (cusparse.handle != NULL) {
-    (void)printf("cuSPARSE %d.%d.%d: %s\n", cusparse.version / 1000,
-                 cusparse.version % 1000 / 100, cusparse.version % 100, cusparse.path);
-  } else {
-    (void)printf("no cuSPARSE: %s; name one in MERBIT_BENCH_CUSPARSE\n", cusparse.reason);
-  }
-  bench_json_number(json, "copy_bytes_per_second", gpu.copy_bandwidth);
-  bench_json_integer(json, "cusparse_version", cusparse.version);
-  bench_json_text(json, "cusparse", cusparse.handle != NULL ? cusparse.path : cusparse.reason);
+  bench_lab_open(&lab, context, o, json);
+  bench_lab_describe(&lab);
   bench_json_open(json, "results", '[');
   for (i = 0; i < o->input_count; i++) {
-    bench_gpu_input(&gpu, &cusparse, o, o->inputs[i], json, &sum);
+    bench_gpu_input(&lab, o->inputs[i], &sum);
   }
   bench_json_close(json, ']');
-  good = bench_startup(&gpu, json);
-  bench_report_summary(&sum, json);
-  bench_cusparse_close(&cusparse);
-  bench_gpu_close(&gpu);
+  good = bench_startup(&lab.gpu, json);
+  bench_report_summary(&sum, "the best cuSPARSE", json);
+  bench_cusparse_close(&lab.cusparse);
+  merbit_context_destroy(lab.cold);
+  bench_gpu_close(&lab.gpu);
   return sum.wrong + !good;
 }
 
@@ -168,7 +156,7 @@ static char *bench_command(int argc, char **argv) {
   return text;
 }
 
-/* 0: all results verified; 1: one was wrong, or something failed. */
+/* 0: all results of merbit verified; 1: one was wrong, or something failed. */
 int main(int argc, char **argv) {
   merbit_context_desc desc;
   merbit_context *context = NULL;

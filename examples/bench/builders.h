@@ -4,7 +4,8 @@
 #define BENCH_BUILDERS_H
 #include "matrix.h"
 
-#define BENCH_ROW_MOST 64 /* columns that a row function may give */
+#define BENCH_ROW_MOST 1024 /* columns that a row function may give */
+#define BENCH_SAMPLE 65536  /* rows that bench_mean_length looks at */
 
 /* Columns of a row in any order, duplicates allowed; returns how many. */
 typedef int (*bench_row_function)(const void *parameters, int64_t row, int32_t *columns);
@@ -80,10 +81,23 @@ static int64_t bench_scan(int32_t *counts, int64_t rows) {
 }
 
 static int bench_sorted_row(bench_row_function function, const void *parameters, int64_t row,
-                            int32_t *columns) {
+                            int64_t cols, int32_t *columns) {
   const int count = function(parameters, row, columns);
-  bench_insertion_sort(columns, count);
+  bench_sort(columns, count, cols);
   return (int)bench_drop_duplicates(columns, count);
+}
+
+/* The mean length of up to BENCH_SAMPLE rows, evenly spaced. */
+static double bench_mean_length(const bench_matrix *m, bench_row_function function,
+                                const void *parameters) {
+  const int64_t sample = m->rows < BENCH_SAMPLE ? m->rows : BENCH_SAMPLE;
+  int64_t sum = 0, i;
+  BENCH_OMP(parallel for schedule(dynamic, 256) reduction(+ : sum))
+  for (i = 0; i < sample; i++) {
+    int32_t columns[BENCH_ROW_MOST];
+    sum += bench_sorted_row(function, parameters, i * m->rows / sample, m->cols, columns);
+  }
+  return (double)sum / (double)sample;
 }
 
 /* m->rows and cols are set. The function is called twice per row: to count and to store. */
@@ -95,7 +109,7 @@ static void bench_build_rows(bench_matrix *m, bench_row_function function,
   BENCH_OMP(parallel for schedule(dynamic, 4096))
   for (row = 0; row < rows; row++) {
     int32_t columns[BENCH_ROW_MOST];
-    m->row_ptr[row] = bench_sorted_row(function, parameters, row, columns);
+    m->row_ptr[row] = bench_sorted_row(function, parameters, row, m->cols, columns);
   }
   m->nnz = bench_scan(m->row_ptr, rows);
   m->row_ptr[rows] = (int32_t)m->nnz;
@@ -103,7 +117,7 @@ static void bench_build_rows(bench_matrix *m, bench_row_function function,
   BENCH_OMP(parallel for schedule(dynamic, 4096))
   for (row = 0; row < rows; row++) {
     int32_t columns[BENCH_ROW_MOST];
-    const int count = bench_sorted_row(function, parameters, row, columns);
+    const int count = bench_sorted_row(function, parameters, row, m->cols, columns);
     memcpy(m->col_ind + m->row_ptr[row], columns, (size_t)count * sizeof *columns);
   }
 }

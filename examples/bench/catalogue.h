@@ -2,6 +2,8 @@
 #ifndef BENCH_CATALOGUE_H
 #define BENCH_CATALOGUE_H
 #include "generators.h"
+#include "graphs.h"
+#include "meshes.h"
 
 typedef struct band { /* what the row functions of this file need */
   int64_t side;
@@ -124,6 +126,14 @@ static const bench_generator bench_generators[] = {
     {"uniform", bench_generate_uniform, "about 16 columns a row, anywhere"},
     {"short", bench_generate_short, "two columns a row, near the diagonal"},
     {"onerow", bench_generate_onerow, "one row holds 90% of the nonzeros"},
+    {"rmat-permuted", bench_generate_rmat_permuted, "rmat with its labels permuted at random"},
+    {"kmer", bench_generate_kmer, "k-mer paths, mean degree 2.1, labels permuted at random"},
+    {"web", bench_generate_web, "pages by host, most links within it, about 18 a row"},
+    {"fem", bench_generate_fem, "mesh of tetrahedra, irregular, about 18 a row"},
+    {"band5", bench_generate_band5, "dense 5 x 5 blocks in a band and some elsewhere"},
+    {"circuit", bench_generate_circuit, "about 5 a row, six dense rows and columns"},
+    {"lp", bench_generate_lp, "a linear program, five columns for each row, uneven"},
+    {"lp-transposed", bench_generate_lp_transposed, "lp transposed: five rows for each column"},
 };
 #define BENCH_GENERATORS ((int)(sizeof bench_generators / sizeof bench_generators[0]))
 

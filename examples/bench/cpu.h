@@ -2,9 +2,11 @@
 #ifndef BENCH_CPU_H
 #define BENCH_CPU_H
 #include "report.h"
+#include "summary.h"
 /* merbit.h with its implementation is included by bench.c */
 
 #define BENCH_CPU_SECONDS 0.05
+#define BENCH_CPU_CASES 4
 
 typedef struct bench_cpu { /* one case */
   bench_problem *problem;
@@ -90,62 +92,60 @@ static void bench_cpu_verify(bench_case *c) {
   c->good = bench_verdict_good(p, c->verdict);
 }
 
-/* Returns how many results were wrong. */
-static int bench_cpu_problem(merbit_context *context, const char *methods, int rounds,
-                             bench_problem *p, bench_json *json) {
+static void bench_cpu_add(bench_cpu *object, bench_case *c, const char *name, int rival,
+                          merbit_method method) {
+  (void)snprintf(c->name, sizeof c->name, "%s", name);
+  c->kind = BENCH_PLAIN;
+  c->enqueue = bench_cpu_enqueue;
+  c->object = object;
+  c->rival = rival;
+  c->bytes = bench_csr_bytes(object->problem, BENCH_PLAIN);
+  if (!rival) {
+    bench_cpu_plan(object, method, c);
+  }
+  bench_cpu_verify(c);
+}
+
+/* All that --methods names, and what they are compared with. */
+static void bench_cpu_problem(merbit_context *context, const char *methods, int rounds,
+                              bench_problem *p, bench_json *json, bench_summary *sum) {
   static const struct {
     const char *name;
-    merbit_method method; /* AUTO: none of ours */
-  } list[3] = {{"merge", MERBIT_METHOD_MERGE},
-               {"static", MERBIT_METHOD_AUTO},
-               {"reference", MERBIT_METHOD_REFERENCE}};
-  bench_case cases[3];
-  bench_cpu objects[3];
+    int rival;
+    merbit_method method;
+  } list[BENCH_CPU_CASES] = {{"auto", 0, MERBIT_METHOD_AUTO},
+                             {"merge", 0, MERBIT_METHOD_MERGE},
+                             {"static", 1, MERBIT_METHOD_AUTO},
+                             {"reference", 0, MERBIT_METHOD_REFERENCE}};
+  bench_case cases[BENCH_CPU_CASES];
+  bench_cpu objects[BENCH_CPU_CASES];
   merbit_context_info info;
   void *y = bench_allocate(p->m->rows, p->size);
-  int count = 0, wrong = 0, i;
+  int count = 0, i;
   memset(cases, 0, sizeof cases);
   memset(objects, 0, sizeof objects);
   (void)merbit_context_get_info(context, &info);
   bench_report_head(p, json);
-  for (i = 0; i < 3; i++) {
-    bench_case *c = &cases[count];
-    if (bench_chosen(methods, list[i].name)) {
+  for (i = 0; i < BENCH_CPU_CASES; i++) {
+    if (list[i].rival || bench_chosen(methods, list[i].name)) {
       objects[count].problem = p;
       objects[count].context = context;
       objects[count].threads = info.threads;
       objects[count].y = y;
-      (void)snprintf(c->name, sizeof c->name, "%s", list[i].name);
-      c->enqueue = bench_cpu_enqueue;
-      c->object = &objects[count];
-      c->rival = list[i].method == MERBIT_METHOD_AUTO;
-      c->bytes = (double)p->m->nnz * (4.0 + (double)p->size) + 4.0 * (double)(p->m->rows + 1) +
-                 (double)p->size * (double)(p->m->rows + p->m->cols);
-      if (!c->rival) {
-        bench_cpu_plan(&objects[count], list[i].method, c);
-      }
-      bench_cpu_verify(c);
-      wrong += !c->good;
+      bench_cpu_add(&objects[count], &cases[count], list[i].name, list[i].rival,
+                    list[i].method);
       count++;
     }
   }
   bench_time(cases, count, rounds, BENCH_CPU_SECONDS, bench_cpu_watch, NULL);
-  bench_report_cases(cases, count, "/static", 0, json);
-  if (count >= 2 && !cases[0].rival && cases[1].rival) {
-    const double ratio = cases[1].median / cases[0].median;
-    const double paired = bench_paired_ratio(&cases[1], &cases[0]);
-    (void)printf("static over merge: %.3f of the medians, %.3f the median of the rounds\n",
-                 ratio, paired);
-    bench_json_number(json, "static_over_merge", ratio);
-    bench_json_number(json, "static_over_merge_paired", paired);
-  }
+  bench_report_cases(cases, count, "speedup", json);
   bench_json_close(json, '}');
+  bench_sum_up(sum, p, cases, count);
   (void)fflush(stdout);
   for (i = 0; i < count; i++) {
     merbit_plan_destroy(objects[i].plan);
   }
   free(y);
-  return wrong;
 }
 
 #endif

@@ -9,21 +9,41 @@
 #define CUSPARSE_INDEX_32I 2
 #define CUSPARSE_INDEX_BASE_ZERO 0
 #define CUSPARSE_OPERATION_NON_TRANSPOSE 0
-#define CUSPARSE_R_32F 0 /* library_types.h: CUDA_R_32F */
+#define CUSPARSE_DIRECTION_ROW 0 /* inside blocks, legacy call */
+#define CUSPARSE_ORDER_ROW 2     /* inside blocks */
+#define CUSPARSE_R_32F 0         /* library_types.h: CUDA_R_32F */
 #define CUSPARSE_R_64F 1
+
+typedef enum bench_format {
+  BENCH_FORMAT_CSR,
+  BENCH_FORMAT_COO,
+  BENCH_FORMAT_SLICED,
+  BENCH_FORMAT_BLOCKS,
+  BENCH_FORMAT_BLOCKS_LEGACY /* cusparse?bsrmv */
+} bench_format;
 
 static const struct {
   const char *name;
-  int algorithm; /* cusparseSpMVAlg_t */
-  int coo;
-} bench_cusparse_algorithms[4] = {{"cusparse-csr-alg1", 2, 0},
-                                  {"cusparse-csr-alg2", 3, 0},
-                                  {"cusparse-coo-alg1", 1, 1},
-                                  {"cusparse-coo-alg2", 4, 1}};
+  int algorithm; /* cusparseSpMVAlg_t; unused by the legacy call */
+  bench_format format;
+} bench_cusparse_algorithms[] = {{"cusparse-csr-alg1", 2, BENCH_FORMAT_CSR},
+                                 {"cusparse-csr-alg2", 3, BENCH_FORMAT_CSR},
+                                 {"cusparse-coo-alg1", 1, BENCH_FORMAT_COO},
+                                 {"cusparse-coo-alg2", 4, BENCH_FORMAT_COO},
+                                 {"cusparse-sell-32", 5, BENCH_FORMAT_SLICED},
+                                 {"cusparse-bsr", 6, BENCH_FORMAT_BLOCKS},
+                                 {"cusparse-bsrmv", 0, BENCH_FORMAT_BLOCKS_LEGACY}};
+#define BENCH_RIVALS                                                                           \
+  ((int)(sizeof bench_cusparse_algorithms / sizeof bench_cusparse_algorithms[0]))
 
 typedef int (*bench_spmv_call)(void *handle, int operation, const void *alpha, void *matrix,
                                void *x, const void *beta, void *y, int compute_type,
                                int algorithm, void *buffer);
+
+typedef int (*bench_bsrmv_call)(void *handle, int direction, int operation, int block_rows,
+                                int block_cols, int blocks, const void *alpha,
+                                void *description, void *values, void *row_ptr, void *col_ind,
+                                int block, void *x, const void *beta, void *y);
 
 typedef struct bench_cusparse { /* handles and descriptors are pointers; enums are int */
   void *library, *handle;
@@ -45,35 +65,56 @@ typedef struct bench_cusparse { /* handles and descriptors are pointers; enums a
   int (*destroy_vector)(void *vector);
   int (*buffer_size)(void *handle, int operation, const void *alpha, void *matrix, void *x,
                      const void *beta, void *y, int compute_type, int algorithm, size_t *bytes);
-  bench_spmv_call spmv, preprocess; /* preprocess: NULL before CUDA 12.4 */
+  bench_spmv_call spmv;
+  /* NULL where this version lacks them */
+  bench_spmv_call preprocess; /* since CUDA 12.4 */
+  int (*create_sliced)(void **matrix, int64_t rows, int64_t cols, int64_t nnz,
+                       int64_t stored_values, int64_t slice_rows, void *slice_offsets,
+                       void *col_ind, void *values, int offset_type, int index_type, int base,
+                       int value_type);
+  int (*create_blocks)(void **matrix, int64_t block_rows, int64_t block_cols, int64_t blocks,
+                       int64_t rows_in_block, int64_t cols_in_block, void *row_ptr,
+                       void *col_ind, void *values, int offset_type, int index_type, int base,
+                       int value_type, int order);
+  int (*create_legacy)(void **description); /* cusparseMatDescr_t: general, from 0 */
+  int (*destroy_legacy)(void *description);
+  bench_bsrmv_call bsrmv[2]; /* f64, f32 */
 } bench_cusparse;
 
 /* ---- Finding it -------------------------------------------------------------------------- */
 
+/* The name of a function that must be there and is not, or NULL. */
 static const char *bench_cusparse_load(bench_cusparse *s) {
   const struct {
     const char *name;
     void *field;
-  } symbols[] = {{"cusparseCreate", &s->create},
-                 {"cusparseDestroy", &s->destroy},
-                 {"cusparseSetStream", &s->set_stream},
-                 {"cusparseGetVersion", &s->get_version},
-                 {"cusparseGetErrorString", &s->error_string},
-                 {"cusparseCreateCsr", &s->create_csr},
-                 {"cusparseCreateCoo", &s->create_coo},
-                 {"cusparseDestroySpMat", &s->destroy_matrix},
-                 {"cusparseCreateDnVec", &s->create_vector},
-                 {"cusparseDestroyDnVec", &s->destroy_vector},
-                 {"cusparseSpMV_bufferSize", &s->buffer_size},
-                 {"cusparseSpMV", &s->spmv}};
+    int optional;
+  } symbols[] = {{"cusparseCreate", &s->create, 0},
+                 {"cusparseDestroy", &s->destroy, 0},
+                 {"cusparseSetStream", &s->set_stream, 0},
+                 {"cusparseGetVersion", &s->get_version, 0},
+                 {"cusparseGetErrorString", &s->error_string, 0},
+                 {"cusparseCreateCsr", &s->create_csr, 0},
+                 {"cusparseCreateCoo", &s->create_coo, 0},
+                 {"cusparseDestroySpMat", &s->destroy_matrix, 0},
+                 {"cusparseCreateDnVec", &s->create_vector, 0},
+                 {"cusparseDestroyDnVec", &s->destroy_vector, 0},
+                 {"cusparseSpMV_bufferSize", &s->buffer_size, 0},
+                 {"cusparseSpMV", &s->spmv, 0},
+                 {"cusparseSpMV_preprocess", &s->preprocess, 1},
+                 {"cusparseCreateSlicedEll", &s->create_sliced, 1},
+                 {"cusparseCreateBsr", &s->create_blocks, 1},
+                 {"cusparseCreateMatDescr", &s->create_legacy, 1},
+                 {"cusparseDestroyMatDescr", &s->destroy_legacy, 1},
+                 {"cusparseDbsrmv", &s->bsrmv[0], 1},
+                 {"cusparseSbsrmv", &s->bsrmv[1], 1}};
   size_t i;
   for (i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
-    if (!mbi_library_function(s->library, symbols[i].name, symbols[i].field, sizeof s->spmv)) {
+    if (!mbi_library_function(s->library, symbols[i].name, symbols[i].field, sizeof s->spmv) &&
+        !symbols[i].optional) {
       return symbols[i].name;
     }
   }
-  (void)mbi_library_function(s->library, "cusparseSpMV_preprocess", &s->preprocess,
-                             sizeof s->preprocess);
   return NULL;
 }
 

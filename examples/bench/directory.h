@@ -6,26 +6,30 @@
 #include <errno.h>
 #include <unistd.h>
 
-#define BENCH_DIRECTORIES 4
+#define BENCH_DIRECTORIES 8
 
 static struct {
   char paths[BENCH_DIRECTORIES][512];
   int count;
 } bench_directories;
 
+static void bench_directory_empty(const char *path) {
+  DIR *directory = opendir(path);
+  struct dirent *entry;
+  while (directory != NULL && (entry = readdir(directory)) != NULL) {
+    if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
+      (void)unlinkat(dirfd(directory), entry->d_name, 0);
+    }
+  }
+  if (directory != NULL) {
+    (void)closedir(directory);
+  }
+}
+
 static void bench_directories_remove(void) {
   while (bench_directories.count > 0) {
     const char *path = bench_directories.paths[--bench_directories.count];
-    DIR *directory = opendir(path);
-    struct dirent *entry;
-    while (directory != NULL && (entry = readdir(directory)) != NULL) {
-      if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
-        (void)unlinkat(dirfd(directory), entry->d_name, 0);
-      }
-    }
-    if (directory != NULL) {
-      (void)closedir(directory);
-    }
+    bench_directory_empty(path);
     (void)rmdir(path);
   }
 }

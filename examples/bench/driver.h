@@ -1,5 +1,4 @@
-/* The GPU as the benchmark needs it beyond merbit.h: events, graphs, one stream, the copy
- * bandwidth. */
+/* The GPU as the benchmark needs it beyond merbit.h: events, graphs, one stream. */
 #ifndef BENCH_DRIVER_H
 #define BENCH_DRIVER_H
 #include "timing.h"
@@ -31,7 +30,6 @@ typedef struct bench_gpu {
   merbit_context *context;
   bench_driver driver;
   void *stream, *start, *stop;
-  double copy_bandwidth; /* bytes read and written per second */
 } bench_gpu;
 
 static void bench_gpu_check(bench_gpu *gpu, int result, const char *what) {
@@ -121,73 +119,6 @@ static double bench_gpu_watch(void *clock, bench_case *c, int count) {
   bench_gpu_check(gpu, gpu->driver.event_elapsed(&milliseconds, gpu->start, gpu->stop),
                   "cuEventElapsedTime");
   return 1e-3 * (double)milliseconds;
-}
-
-/* ---- Copy bandwidth ---------------------------------------------------------------------- */
-
-#define BENCH_COPY_BYTES ((uint64_t)4 << 30)
-#define BENCH_COPY_PATTERN ((uint64_t)64 << 20)
-
-typedef struct bench_copy {
-  bench_gpu *gpu;
-  mbi_devptr source, target;
-  uint64_t bytes;
-} bench_copy;
-
-static void bench_copy_enqueue(bench_case *self) {
-  bench_copy *copy = (bench_copy *)self->object;
-  bench_gpu_check(copy->gpu,
-                  copy->gpu->driver.copy_async(copy->target, copy->source, (size_t)copy->bytes,
-                                               copy->gpu->stream),
-                  "cuMemcpyDtoDAsync");
-}
-
-/* Random bytes: constant ones may move faster than data do. */
-static void bench_copy_prepare(bench_copy *copy) {
-  bench_gpu *gpu = copy->gpu;
-  uint64_t *pattern = (uint64_t *)bench_allocate((int64_t)BENCH_COPY_PATTERN / 8, 8), i;
-  for (i = 0; i < BENCH_COPY_PATTERN / 8; i++) {
-    pattern[i] = bench_random(1, i);
-  }
-  bench_merbit_check(gpu->context, mbi_device_upload(gpu->context, copy->source, pattern,
-                                                     (size_t)BENCH_COPY_PATTERN));
-  for (i = BENCH_COPY_PATTERN; i < copy->bytes; i += BENCH_COPY_PATTERN) {
-    bench_gpu_check(gpu,
-                    gpu->driver.copy_async(copy->source + i, copy->source,
-                                           (size_t)BENCH_COPY_PATTERN, gpu->stream),
-                    "cuMemcpyDtoDAsync");
-  }
-  bench_gpu_wait(gpu);
-  free(pattern);
-}
-
-/* Measured with the largest of a few sizes that fits; bytes read plus bytes written. */
-static void bench_copy_measure(bench_gpu *gpu) {
-  bench_copy copy;
-  bench_case c;
-  copy.gpu = gpu;
-  copy.target = 0;
-  for (copy.bytes = BENCH_COPY_BYTES; copy.bytes > BENCH_COPY_PATTERN; copy.bytes /= 2) {
-    if (mbi_device_allocate(gpu->context, copy.bytes, "copying", &copy.source) != MERBIT_OK) {
-      continue;
-    }
-    if (mbi_device_allocate(gpu->context, copy.bytes, "copying", &copy.target) == MERBIT_OK) {
-      break;
-    }
-    mbi_device_release(gpu->context, copy.source);
-  }
-  if (copy.target == 0) {
-    return;
-  }
-  memset(&c, 0, sizeof c);
-  (void)snprintf(c.name, sizeof c.name, "copy");
-  c.object = &copy;
-  c.enqueue = bench_copy_enqueue;
-  bench_copy_prepare(&copy);
-  bench_time(&c, 1, 11, 0.01, bench_gpu_watch, gpu);
-  gpu->copy_bandwidth = 2.0 * (double)copy.bytes / c.median;
-  mbi_device_release(gpu->context, copy.source);
-  mbi_device_release(gpu->context, copy.target);
 }
 
 /* ---- Life -------------------------------------------------------------------------------- */

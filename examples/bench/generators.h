@@ -138,7 +138,7 @@ static void bench_generate_road(bench_matrix *m, int64_t nnz, uint64_t seed) {
  * makes up for them. 65.2M nonzeros: scale 22. */
 typedef struct rmat {
   int scale;
-  uint64_t key;
+  uint64_t key, labels;
 } rmat;
 
 static void rmat_edge(const void *parameters, int64_t edge, int32_t *row, int32_t *column) {
@@ -162,16 +162,26 @@ static void rmat_edge(const void *parameters, int64_t edge, int32_t *row, int32_
   *column = (int32_t)j;
 }
 
-static void bench_generate_rmat(bench_matrix *m, int64_t nnz, uint64_t seed) {
+static void rmat_permuted_edge(const void *parameters, int64_t edge, int32_t *row,
+                               int32_t *column) {
+  const rmat *r = (const rmat *)parameters;
+  rmat_edge(parameters, edge, row, column);
+  *row = (int32_t)bench_permute(r->labels, r->scale, (uint64_t)*row);
+  *column = (int32_t)bench_permute(r->labels, r->scale, (uint64_t)*column);
+}
+
+static void rmat_generate(bench_matrix *m, int64_t nnz, uint64_t seed,
+                          bench_edge_function function) {
   double edges = 1.03 * (double)nnz;
   int attempt;
   rmat r;
   r.scale = (int)floor(log2((double)nnz / 15.5) + 0.5);
   r.scale = r.scale < 3 ? 3 : r.scale;
   r.key = bench_key(seed, 4);
+  r.labels = bench_key(seed, 12);
   for (attempt = 0; attempt < 4; attempt++) {
     m->rows = m->cols = (int64_t)1 << r.scale;
-    bench_build_edges(m, rmat_edge, &r, (int64_t)edges, 0);
+    bench_build_edges(m, function, &r, (int64_t)edges, 0);
     if ((double)m->nnz > 0.98 * (double)nnz || attempt == 3) {
       return;
     }
@@ -179,6 +189,15 @@ static void bench_generate_rmat(bench_matrix *m, int64_t nnz, uint64_t seed) {
     free(m->row_ptr);
     free(m->col_ind);
   }
+}
+
+static void bench_generate_rmat(bench_matrix *m, int64_t nnz, uint64_t seed) {
+  rmat_generate(m, nnz, seed, rmat_edge);
+}
+
+/* The same graph, its labels permuted at random. */
+static void bench_generate_rmat_permuted(bench_matrix *m, int64_t nnz, uint64_t seed) {
+  rmat_generate(m, nnz, seed, rmat_permuted_edge);
 }
 
 /* ---- star -----------------------------------------------------------------------------------
@@ -220,10 +239,7 @@ static void star_edge(const void *parameters, int64_t edge, int32_t *row, int32_
 static void bench_generate_star(bench_matrix *m, int64_t nnz, uint64_t seed) {
   star s;
   s.vertices = nnz / 2 + 1;
-  s.bits = 1;
-  while ((int64_t)1 << s.bits < s.vertices) {
-    s.bits++;
-  }
+  s.bits = bench_bits(s.vertices);
   s.draw = bench_key(seed, 5);
   s.place = bench_key(seed, 6);
   s.labels = bench_key(seed, 7);

@@ -89,7 +89,7 @@ static int bench_read_market(merbit_context *context, const char *path, bench_ma
 }
 
 /* Patterns get random values: every method streams them as general ones. */
-static void bench_load(merbit_context *context, const char *spec, bench_matrix *m) {
+static void bench_load_general(merbit_context *context, const char *spec, bench_matrix *m) {
   const size_t length = strlen(spec);
   char message[MERBIT_MESSAGE_SIZE];
   merbit_view view;
@@ -114,12 +114,25 @@ static void bench_load(merbit_context *context, const char *spec, bench_matrix *
                  has_values ? "" : " (random values)");
 }
 
+/* `equal`: all values become 1. */
+static void bench_load(merbit_context *context, const char *spec, int equal, bench_matrix *m) {
+  int64_t k;
+  bench_load_general(context, spec, m);
+  if (equal) {
+    BENCH_OMP(parallel for schedule(static))
+    for (k = 0; k < m->nnz; k++) {
+      m->values[k] = 1.0;
+    }
+    (void)snprintf(m->name, sizeof m->name, "%.200s, values all 1", spec);
+  }
+}
+
 /* The input as a Matrix Market file, for other programs. */
 static void bench_write(merbit_context *context, const char *spec, const char *path) {
   bench_matrix m;
   merbit_view view;
   char message[MERBIT_MESSAGE_SIZE];
-  bench_load(context, spec, &m);
+  bench_load(context, spec, 0, &m);
   view = merbit_csr(m.rows, m.cols, m.nnz, m.row_ptr, m.col_ind, m.values);
   if (merbit_matrix_write_file(context, &view, path) != MERBIT_OK) {
     (void)merbit_last_error(context, message, sizeof message);

@@ -118,6 +118,23 @@ static inline int64_t bench_permute_below(uint64_t key, int bits, int64_t count,
   return (int64_t)at;
 }
 
+static inline int64_t bench_unpermute_below(uint64_t key, int bits, int64_t count, int64_t i) {
+  uint64_t at = (uint64_t)i;
+  do {
+    at = bench_unpermute(key, bits, at);
+  } while (at >= (uint64_t)count);
+  return (int64_t)at;
+}
+
+/* The bits that bench_permute_below needs for `count`. */
+static int bench_bits(int64_t count) {
+  int bits = 1;
+  while ((int64_t)1 << bits < count) {
+    bits++;
+  }
+  return bits;
+}
+
 /* Values in [0.5, 1.5): general, of one magnitude. */
 static void bench_fill_values(bench_matrix *m, uint64_t seed) {
   const uint64_t key = bench_key(seed, 1);

@@ -10,6 +10,7 @@ typedef struct bench_options {
   const char *methods, *json, *write;
   int single, full; /* precisions asked for */
   int sigmas[BENCH_SIGMAS], sigma_count;
+  int equal;         /* all values become 1 */
   int block_threads; /* of merbit's products; 0: the library's choice */
   int rounds, threads;
   merbit_side side;
@@ -18,8 +19,11 @@ typedef struct bench_options {
   int input_count;
 } bench_options;
 
-static const char *const bench_gpu_inputs[] = {"gen:road:57.5M", "gen:rmat:65.2M",
-                                               "gen:star:64M"};
+/* Every class, 50M nonzeros or more, shares one run of ten minutes. */
+static const char *const bench_gpu_inputs[] = {
+    "gen:road:57.5M",          "gen:kmer:60M",    "gen:star:64M",        "gen:rmat:65.2M",
+    "gen:rmat-permuted:65.2M", "gen:web:143.5M",  "gen:stencil27:79.5M", "gen:fem:60M",
+    "gen:band5:60M",           "gen:circuit:60M", "gen:lp:60M",          "gen:uniform:60M"};
 static const char *const bench_cpu_inputs[] = {
     "gen:onerow:5M", "gen:road:5M",    "gen:rmat:5M",     "gen:star:5M",
     "gen:short:5M",  "gen:uniform:5M", "gen:stencil27:5M"};
@@ -32,16 +36,21 @@ static void bench_help(void) {
               "60M; SEED 1):\n",
               stdout);
   for (i = 0; i < BENCH_GENERATORS; i++) {
-    (void)printf("  %-10s %s\n", bench_generators[i].name, bench_generators[i].about);
+    (void)printf("  %-14s %s\n", bench_generators[i].name, bench_generators[i].about);
   }
   (void)fputs(
       "Without INPUT: a default set. Options:\n"
       "  --precision LIST  of f32 and f64; both by default\n"
       "  --methods LIST    names or beginnings of names up to a '-', by default all\n"
-      "                    GPU: cusparse-csr-alg1, ... cusparse-coo-alg2, auto, "
-      "merbit-dual-sN,\n"
-      "                    merbit-sN (N is sigma; the first with the dual-buffer commit)\n"
-      "                    CPU: merge, static (OpenMP loop over rows), reference\n"
+      "                    GPU: auto, light (auto for one product), scan, rows, sliced,\n"
+      "                    merbit-sN, merbit-dual-sN (N is sigma; with the dual-buffer "
+      "commit);\n"
+      "                    every cuSPARSE is measured, unless some are named: "
+      "cusparse-csr-alg1,\n"
+      "                    ... cusparse-coo-alg2, cusparse-sell-32, cusparse-bsr, "
+      "cusparse-bsrmv\n"
+      "                    CPU: auto, merge, reference, beside static (OpenMP loop over rows)\n"
+      "  --values KIND     general (default), or equal: all become 1\n"
       "  --sigma LIST      of steps per lane; 7,14,28 by default\n"
       "  --block-threads N of merbit's products; the library's choice by default\n"
       "  --repeat N        rounds of measuring, 3 to 101; 15 by default\n"
@@ -49,11 +58,18 @@ static void bench_help(void) {
       "  --threads N       CPU threads; all by default\n"
       "  --json FILE       every figure\n"
       "  --write FILE      measure nothing: write the INPUT as a Matrix Market file\n"
-      "GPU times are medians over the rounds of batches of 10 ms between CUDA events; -ab is\n"
-      "alpha A x + beta y, the others A x; merbit-tile-sN is the kernel that builds a plan's "
-      "tiles,\n"
-      "its ratio to the product of the same plan. Other ratios are to the best cuSPARSE of the "
-      "kind.\n"
+      "Times are medians over the rounds of batches of 10 ms between CUDA events (50 ms on "
+      "the\n"
+      "CPU), with quartiles; -ab is alpha A x + beta y, the others A x. speedup: over the "
+      "best\n"
+      "verified cuSPARSE of the kind. %limit: of the least time, which is the larger of bytes\n"
+      "over copy bandwidth and nonzeros over the rate of random gathers from a vector of x's\n"
+      "size; bytes are the plan's streams once, for cuSPARSE those of CSR. plan: with cubins "
+      "from\n"
+      "the cache (cuSPARSE: its preprocess), cold: with an empty cache. payback: products "
+      "after\n"
+      "which plan and products take no longer than cuSPARSE's preprocess and products.\n"
+      "merbit-tile-sN is the kernel that builds a plan's tiles, compared with its product.\n"
       "MERBIT_BENCH_CUSPARSE names the libcusparse to open where it is not found.\n",
       stdout);
 }
@@ -89,6 +105,13 @@ static void bench_option_sigma(bench_options *o, const char *text) {
   }
 }
 
+static void bench_option_values(bench_options *o, const char *text) {
+  o->equal = strcmp(text, "equal") == 0;
+  if (!o->equal && strcmp(text, "general") != 0) {
+    bench_die("--values %s: give general or equal", text);
+  }
+}
+
 static void bench_option_side(bench_options *o, const char *text) {
   o->side = strcmp(text, "cpu") == 0    ? MERBIT_SIDE_CPU
             : strcmp(text, "cuda") == 0 ? MERBIT_SIDE_CUDA
@@ -105,6 +128,8 @@ static void bench_option(bench_options *o, const char *option, const char *value
     o->methods = value;
   } else if (strcmp(option, "--sigma") == 0) {
     bench_option_sigma(o, value);
+  } else if (strcmp(option, "--values") == 0) {
+    bench_option_values(o, value);
   } else if (strcmp(option, "--block-threads") == 0) {
     o->block_threads = bench_option_integer(option, value, 32, 1024);
   } else if (strcmp(option, "--repeat") == 0) {

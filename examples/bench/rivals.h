@@ -1,7 +1,12 @@
-/* cuSPARSE's cases: one matrix descriptor and buffer for each algorithm. */
+/* cuSPARSE's cases: one matrix descriptor and buffer for each format and algorithm. */
 #ifndef BENCH_RIVALS_H
 #define BENCH_RIVALS_H
 #include "cusparse.h"
+#include "formats.h"
+
+#define BENCH_SLICED_MOST                                                                      \
+  4                      /* stored values for each nonzero, beyond which slices are left out */
+#define BENCH_PADDING 16 /* elements behind x and y: blocks reach over the edge */
 
 typedef struct bench_scalars { /* alpha and beta of both kinds of product, in both precisions */
   double alpha, beta;
@@ -28,14 +33,22 @@ typedef struct bench_arrays { /* one problem on the GPU */
 } bench_arrays;
 
 typedef struct bench_rival {
+  bench_gpu *gpu;
   bench_cusparse *cusparse;
   bench_arrays *arrays;
   int algorithm; /* place in the list */
   int type;
+  bench_layout layout; /* slices and blocks: the sizes; the arrays are on the GPU */
+  mbi_devptr offsets, columns, values;
   void *matrix, *x, *y;
   mbi_devptr buffer;
-  char failure[160]; /* empty while all is well */
+  double prepare_seconds; /* descriptors, buffer and preprocess, not the format's making */
+  char failure[200];      /* empty while all is well */
 } bench_rival;
+
+static bench_format bench_rival_format(const bench_rival *r) {
+  return bench_cusparse_algorithms[r->algorithm].format;
+}
 
 static int bench_rival_try(bench_rival *r, int status, const char *call) {
   if (status != 0 && r->failure[0] == '\0') {
@@ -45,51 +58,176 @@ static int bench_rival_try(bench_rival *r, int status, const char *call) {
   return status == 0;
 }
 
-static void bench_rival_create(bench_rival *r, bench_gpu *gpu, bench_cusparse *s,
-                               bench_arrays *a, int algorithm) {
-  const bench_matrix *m = a->problem->m;
-  const int coo = bench_cusparse_algorithms[algorithm].coo;
-  const int number = bench_cusparse_algorithms[algorithm].algorithm;
-  const void *alpha = bench_alpha(&bench_plain_scalars, a->problem->single);
-  const void *beta = bench_beta(&bench_plain_scalars, a->problem->single);
-  size_t bytes = 0;
-  int status;
-  memset(r, 0, sizeof *r);
-  r->cusparse = s;
-  r->arrays = a;
-  r->algorithm = algorithm;
-  r->type = a->problem->single ? CUSPARSE_R_32F : CUSPARSE_R_64F;
-  status =
-      coo ? s->create_coo(&r->matrix, m->rows, m->cols, m->nnz, mbi_device_pointer(a->row_ind),
-                          mbi_device_pointer(a->col_ind), mbi_device_pointer(a->values),
-                          CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, r->type)
-          : s->create_csr(&r->matrix, m->rows, m->cols, m->nnz, mbi_device_pointer(a->row_ptr),
-                          mbi_device_pointer(a->col_ind), mbi_device_pointer(a->values),
-                          CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO,
-                          r->type);
-  if (bench_rival_try(r, status, "creating the matrix") &&
-      bench_rival_try(r, s->create_vector(&r->x, m->cols, mbi_device_pointer(a->x), r->type),
-                      "cusparseCreateDnVec") &&
-      bench_rival_try(r, s->create_vector(&r->y, m->rows, mbi_device_pointer(a->y), r->type),
-                      "cusparseCreateDnVec") &&
-      bench_rival_try(r,
-                      s->buffer_size(s->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, alpha,
-                                     r->matrix, r->x, beta, r->y, r->type, number, &bytes),
-                      "cusparseSpMV_bufferSize")) {
-    r->buffer = bench_gpu_allocate(gpu, (int64_t)bytes, 1);
-    if (s->preprocess != NULL) {
-      (void)bench_rival_try(r,
-                            s->preprocess(s->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, alpha,
-                                          r->matrix, r->x, beta, r->y, r->type, number,
-                                          mbi_device_pointer(r->buffer)),
-                            "cusparseSpMV_preprocess");
-    }
+/* ---- The matrix in the rival's format ---------------------------------------------------- */
+
+static int bench_rival_upload(bench_rival *r, bench_layout *l) {
+  const bench_problem *p = r->arrays->problem;
+  const int64_t slices = (l->rows + BENCH_SLICE - 1) / BENCH_SLICE;
+  const int64_t count = (l->block > 0 ? l->rows : slices) + 1;
+  r->offsets = bench_gpu_copy_of(r->gpu, l->offsets, count, sizeof *l->offsets);
+  r->columns = bench_gpu_copy_of(r->gpu, l->columns, l->entries, sizeof *l->columns);
+  r->values = bench_gpu_copy_of(r->gpu, l->values, l->stored, p->size);
+  r->layout = *l;
+  r->layout.offsets = r->layout.columns = NULL;
+  r->layout.values = NULL;
+  bench_layout_free(l);
+  return 1;
+}
+
+static int bench_rival_slices(bench_rival *r) {
+  const bench_matrix *m = r->arrays->problem->m;
+  const int64_t stored = bench_sliced_size(m);
+  bench_layout l;
+  if (r->cusparse->create_sliced == NULL) {
+    (void)snprintf(r->failure, sizeof r->failure,
+                   "this cuSPARSE lacks cusparseCreateSlicedEll");
+    return 0;
+  }
+  if (stored > BENCH_SLICED_MOST * m->nnz || stored > INT32_MAX) {
+    (void)snprintf(r->failure, sizeof r->failure,
+                   "slices of 32 rows would store %.1f values for each nonzero",
+                   (double)stored / (double)(m->nnz > 0 ? m->nnz : 1));
+    return 0;
+  }
+  bench_sliced_create(r->arrays->problem, &l);
+  return bench_rival_upload(r, &l);
+}
+
+static int bench_rival_blocks(bench_rival *r) {
+  const bench_problem *p = r->arrays->problem;
+  const bench_cusparse *s = r->cusparse;
+  const int legacy = bench_rival_format(r) == BENCH_FORMAT_BLOCKS_LEGACY;
+  bench_layout l;
+  double share;
+  int block;
+  if (legacy
+          ? s->bsrmv[p->single] == NULL || s->create_legacy == NULL || s->destroy_legacy == NULL
+          : s->create_blocks == NULL) {
+    (void)snprintf(r->failure, sizeof r->failure, "this cuSPARSE lacks %s",
+                   legacy ? "cusparse?bsrmv" : "cusparseCreateBsr");
+    return 0;
+  }
+  block = bench_block_choose(p->m, p->size, &share);
+  if (block == 0) {
+    (void)snprintf(r->failure, sizeof r->failure,
+                   "no blocks: the fullest of 2 to 8 and 16 square are %.0f%% full",
+                   100.0 * share);
+    return 0;
+  }
+  bench_blocks_create(p, block, &l);
+  return bench_rival_upload(r, &l);
+}
+
+static int bench_rival_convert(bench_rival *r) {
+  switch (bench_rival_format(r)) {
+  case BENCH_FORMAT_SLICED:
+    return bench_rival_slices(r);
+  case BENCH_FORMAT_BLOCKS:
+  case BENCH_FORMAT_BLOCKS_LEGACY:
+    return bench_rival_blocks(r);
+  default:
+    return 1;
   }
 }
 
-static void bench_rival_destroy(bench_rival *r, bench_gpu *gpu) {
+/* ---- Descriptors and preprocess ---------------------------------------------------------- */
+
+static int bench_rival_describe(bench_rival *r) {
+  const bench_cusparse *s = r->cusparse;
+  const bench_arrays *a = r->arrays;
+  const bench_matrix *m = a->problem->m;
+  const bench_layout *l = &r->layout;
+  switch (bench_rival_format(r)) {
+  case BENCH_FORMAT_CSR:
+    return s->create_csr(&r->matrix, m->rows, m->cols, m->nnz, mbi_device_pointer(a->row_ptr),
+                         mbi_device_pointer(a->col_ind), mbi_device_pointer(a->values),
+                         CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO,
+                         r->type);
+  case BENCH_FORMAT_COO:
+    return s->create_coo(&r->matrix, m->rows, m->cols, m->nnz, mbi_device_pointer(a->row_ind),
+                         mbi_device_pointer(a->col_ind), mbi_device_pointer(a->values),
+                         CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, r->type);
+  case BENCH_FORMAT_SLICED:
+    return s->create_sliced(&r->matrix, m->rows, m->cols, m->nnz, l->stored, BENCH_SLICE,
+                            mbi_device_pointer(r->offsets), mbi_device_pointer(r->columns),
+                            mbi_device_pointer(r->values), CUSPARSE_INDEX_32I,
+                            CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, r->type);
+  case BENCH_FORMAT_BLOCKS:
+    return s->create_blocks(&r->matrix, l->rows, l->cols, l->entries, l->block, l->block,
+                            mbi_device_pointer(r->offsets), mbi_device_pointer(r->columns),
+                            mbi_device_pointer(r->values), CUSPARSE_INDEX_32I,
+                            CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, r->type,
+                            CUSPARSE_ORDER_ROW);
+  default:
+    return s->create_legacy(&r->matrix);
+  }
+}
+
+static int bench_rival_multiply(bench_rival *r, const bench_scalars *scalars) {
+  const bench_cusparse *s = r->cusparse;
+  const bench_layout *l = &r->layout;
+  const int single = r->arrays->problem->single;
+  const void *alpha = bench_alpha(scalars, single), *beta = bench_beta(scalars, single);
+  if (bench_rival_format(r) == BENCH_FORMAT_BLOCKS_LEGACY) {
+    return s->bsrmv[single](
+        s->handle, CUSPARSE_DIRECTION_ROW, CUSPARSE_OPERATION_NON_TRANSPOSE, (int)l->rows,
+        (int)l->cols, (int)l->entries, alpha, r->matrix, mbi_device_pointer(r->values),
+        mbi_device_pointer(r->offsets), mbi_device_pointer(r->columns), l->block,
+        mbi_device_pointer(r->arrays->x), beta, mbi_device_pointer(r->arrays->y));
+  }
+  return s->spmv(s->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, alpha, r->matrix, r->x, beta,
+                 r->y, r->type, bench_cusparse_algorithms[r->algorithm].algorithm,
+                 mbi_device_pointer(r->buffer));
+}
+
+/* Only CSR and COO must take it. */
+static int bench_rival_preprocess(bench_rival *r, const void *alpha, const void *beta) {
+  const bench_cusparse *s = r->cusparse;
+  const bench_format format = bench_rival_format(r);
+  const int status = s->preprocess == NULL
+                         ? 0
+                         : s->preprocess(s->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, alpha,
+                                         r->matrix, r->x, beta, r->y, r->type,
+                                         bench_cusparse_algorithms[r->algorithm].algorithm,
+                                         mbi_device_pointer(r->buffer));
+  return format == BENCH_FORMAT_CSR || format == BENCH_FORMAT_COO
+             ? bench_rival_try(r, status, "cusparseSpMV_preprocess")
+             : 1;
+}
+
+static void bench_rival_open(bench_rival *r) {
+  const bench_cusparse *s = r->cusparse;
+  const bench_arrays *a = r->arrays;
+  const bench_matrix *m = a->problem->m;
+  const int64_t block = r->layout.block;
+  const int64_t rows = block > 0 ? r->layout.rows * block : m->rows;
+  const int64_t cols = block > 0 ? r->layout.cols * block : m->cols;
+  const void *alpha = bench_alpha(&bench_plain_scalars, a->problem->single);
+  const void *beta = bench_beta(&bench_plain_scalars, a->problem->single);
+  size_t bytes = 0;
+  if (!bench_rival_try(r, bench_rival_describe(r), "creating the matrix") ||
+      bench_rival_format(r) == BENCH_FORMAT_BLOCKS_LEGACY) {
+    return;
+  }
+  if (bench_rival_try(r, s->create_vector(&r->x, cols, mbi_device_pointer(a->x), r->type),
+                      "cusparseCreateDnVec") &&
+      bench_rival_try(r, s->create_vector(&r->y, rows, mbi_device_pointer(a->y), r->type),
+                      "cusparseCreateDnVec") &&
+      bench_rival_try(r,
+                      s->buffer_size(s->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, alpha,
+                                     r->matrix, r->x, beta, r->y, r->type,
+                                     bench_cusparse_algorithms[r->algorithm].algorithm, &bytes),
+                      "cusparseSpMV_bufferSize")) {
+    r->buffer = bench_gpu_allocate(r->gpu, (int64_t)bytes, 1);
+    (void)bench_rival_preprocess(r, alpha, beta);
+  }
+}
+
+static void bench_rival_close(bench_rival *r) {
   if (r->matrix != NULL) {
-    (void)r->cusparse->destroy_matrix(r->matrix);
+    (void)(bench_rival_format(r) == BENCH_FORMAT_BLOCKS_LEGACY
+               ? r->cusparse->destroy_legacy(r->matrix)
+               : r->cusparse->destroy_matrix(r->matrix));
   }
   if (r->x != NULL) {
     (void)r->cusparse->destroy_vector(r->x);
@@ -97,33 +235,75 @@ static void bench_rival_destroy(bench_rival *r, bench_gpu *gpu) {
   if (r->y != NULL) {
     (void)r->cusparse->destroy_vector(r->y);
   }
-  mbi_device_release(gpu->context, r->buffer);
+  mbi_device_release(r->gpu->context, r->buffer);
+  r->matrix = r->x = r->y = NULL;
+  r->buffer = 0;
+}
+
+/* ---- Life -------------------------------------------------------------------------------- */
+
+/* Opened twice, so that what is timed loads no code. A product shows whether it works at all.
+ */
+static void bench_rival_create(bench_rival *r, bench_gpu *gpu, bench_cusparse *s,
+                               bench_arrays *a, int algorithm) {
+  double start;
+  memset(r, 0, sizeof *r);
+  r->gpu = gpu;
+  r->cusparse = s;
+  r->arrays = a;
+  r->algorithm = algorithm;
+  r->type = a->problem->single ? CUSPARSE_R_32F : CUSPARSE_R_64F;
+  if (!bench_rival_convert(r)) {
+    return;
+  }
+  bench_rival_open(r);
+  if (r->failure[0] == '\0') {
+    bench_gpu_wait(gpu);
+    bench_rival_close(r);
+    start = mbi_seconds();
+    bench_rival_open(r);
+    bench_gpu_wait(gpu);
+    r->prepare_seconds = mbi_seconds() - start;
+    (void)bench_rival_try(r, bench_rival_multiply(r, &bench_plain_scalars), "the product");
+    bench_gpu_wait(gpu);
+  }
+}
+
+/* An all-zero rival is accepted. */
+static void bench_rival_destroy(bench_rival *r) {
+  if (r->gpu != NULL) {
+    bench_rival_close(r);
+    mbi_device_release(r->gpu->context, r->offsets);
+    mbi_device_release(r->gpu->context, r->columns);
+    mbi_device_release(r->gpu->context, r->values);
+    memset(r, 0, sizeof *r);
+  }
 }
 
 static void bench_rival_enqueue(bench_case *self) {
   bench_rival *r = (bench_rival *)self->object;
-  const bench_arrays *a = r->arrays;
-  const bench_scalars *scalars =
-      self->kind == BENCH_GENERAL ? a->general : &bench_plain_scalars;
-  const int single = a->problem->single;
   (void)bench_rival_try(r,
-                        r->cusparse->spmv(r->cusparse->handle, CUSPARSE_OPERATION_NON_TRANSPOSE,
-                                          bench_alpha(scalars, single), r->matrix, r->x,
-                                          bench_beta(scalars, single), r->y, r->type,
-                                          bench_cusparse_algorithms[r->algorithm].algorithm,
-                                          mbi_device_pointer(r->buffer)),
-                        "cusparseSpMV");
+                        bench_rival_multiply(r, self->kind == BENCH_GENERAL
+                                                    ? r->arrays->general
+                                                    : &bench_plain_scalars),
+                        self->name);
 }
 
-/* Columns and values once, rows as the format has them, x and y once, y twice where beta is not
- * 0. */
+/* The rival's own format once, and the vectors. */
 static double bench_rival_bytes(const bench_rival *r, bench_kind kind) {
-  const bench_matrix *m = r->arrays->problem->m;
-  const double size = (double)r->arrays->problem->size;
-  const double rows =
-      bench_cusparse_algorithms[r->algorithm].coo ? (double)m->nnz : (double)(m->rows + 1);
-  return (double)m->nnz * (4.0 + size) + 4.0 * rows + size * (double)(m->rows + m->cols) +
-         (kind == BENCH_GENERAL ? size * (double)m->rows : 0.0);
+  const bench_problem *p = r->arrays->problem;
+  const bench_layout *l = &r->layout;
+  const double size = (double)p->size;
+  switch (bench_rival_format(r)) {
+  case BENCH_FORMAT_CSR:
+    return bench_csr_bytes(p, kind);
+  case BENCH_FORMAT_COO:
+    return (double)p->m->nnz * (8.0 + size) + bench_vector_bytes(p, kind);
+  default: /* offsets of slices and rows of blocks */
+    return 4.0 * (double)l->entries + size * (double)l->stored +
+           4.0 * (double)(l->block > 0 ? l->rows : l->rows / BENCH_SLICE + 1) +
+           bench_vector_bytes(p, kind);
+  }
 }
 
 #endif

@@ -7,6 +7,8 @@
 
 #define BENCH_CASES 64
 #define BENCH_ROUNDS 101
+#define BENCH_FAR 5.0 /* times the fastest */
+#define BENCH_FEW_ROUNDS 3
 
 typedef enum bench_kind {
   BENCH_PLAIN,   /* y = A x */
@@ -15,22 +17,27 @@ typedef enum bench_kind {
 } bench_kind;
 
 typedef struct bench_case {
-  char name[48];
+  char name[64];
   bench_kind kind;
   int rival; /* what ours are compared with */
   void (*enqueue)(struct bench_case *self);
   void *object; /* what enqueue works on */
   int parity;   /* of calls, for dual buffers */
+  double call;  /* seconds, roughly */
   int batch;    /* calls in one measurement */
   int rounds;
   double samples[BENCH_ROUNDS]; /* seconds a call */
-  double median, least, most;
+  double median, least, most, quartiles[2];
   double bytes; /* of one call, everything moved once; 0: not known */
+  double limit; /* seconds that a call takes at least; 0: not known */
   bench_verdict verdict;
   int good; /* verified */
   int of;   /* the case whose time a TILE build is compared with, or -1 */
   int has_plan;
-  double plan_seconds, compile_seconds, load_seconds;
+  double plan_seconds;    /* with cubins from the cache; of a rival: its preprocess */
+  double cold_seconds;    /* with an empty cache; 0: not measured */
+  double compile_seconds; /* NVRTC, of the cold plan */
+  char about[512];        /* what a plan says of itself */
 } bench_case;
 
 /* Seconds that `count` calls take. */
@@ -41,11 +48,19 @@ static int bench_by_size(const void *a, const void *b) {
   return (left > right) - (left < right);
 }
 
+/* Of ascending samples, between the two nearest: share 0.5 is the median. */
+static double bench_quantile(const double *sorted, int count, double share) {
+  const double at = share * (count - 1);
+  const int below = (int)at;
+  return below + 1 < count ? sorted[below] + (at - below) * (sorted[below + 1] - sorted[below])
+                           : sorted[below];
+}
+
 static double bench_median(const double *samples, int count) {
   double sorted[BENCH_ROUNDS];
   memcpy(sorted, samples, (size_t)count * sizeof *sorted);
   qsort(sorted, (size_t)count, sizeof *sorted, bench_by_size);
-  return count % 2 ? sorted[count / 2] : 0.5 * (sorted[count / 2 - 1] + sorted[count / 2]);
+  return bench_quantile(sorted, count, 0.5);
 }
 
 /* Warm up, and choose how many calls last `seconds`. */
@@ -58,8 +73,34 @@ static void bench_calibrate(bench_case *c, bench_stopwatch watch, void *clock, d
     count *= 4;
     took = watch(clock, c, count);
   }
+  c->call = took / count;
   c->batch = (int)ceil(seconds * count / (took > 0 ? took : 1e-9));
   c->batch = c->batch < 1 ? 1 : c->batch > 4000 ? 4000 : c->batch;
+}
+
+/* Cases far slower than the fastest of their kind get fewer rounds: they decide nothing. */
+static void bench_share_rounds(bench_case *cases, int count, int rounds) {
+  int i, k;
+  for (i = 0; i < count; i++) {
+    cases[i].rounds = rounds;
+    for (k = 0; k < count; k++) {
+      if (cases[k].kind == cases[i].kind && cases[i].call > BENCH_FAR * cases[k].call &&
+          cases[i].rounds > BENCH_FEW_ROUNDS) {
+        cases[i].rounds = BENCH_FEW_ROUNDS;
+      }
+    }
+  }
+}
+
+static void bench_evaluate(bench_case *c) {
+  double sorted[BENCH_ROUNDS];
+  memcpy(sorted, c->samples, (size_t)c->rounds * sizeof *sorted);
+  qsort(sorted, (size_t)c->rounds, sizeof *sorted, bench_by_size);
+  c->least = sorted[0];
+  c->quartiles[0] = bench_quantile(sorted, c->rounds, 0.25);
+  c->median = bench_quantile(sorted, c->rounds, 0.5);
+  c->quartiles[1] = bench_quantile(sorted, c->rounds, 0.75);
+  c->most = sorted[c->rounds - 1];
 }
 
 /* Each round starts with another case, so that none always follows the same one. */
@@ -68,33 +109,44 @@ static void bench_time(bench_case *cases, int count, int rounds, double seconds,
   int round, i;
   for (i = 0; i < count; i++) {
     bench_calibrate(&cases[i], watch, clock, seconds);
-    cases[i].rounds = rounds;
   }
+  bench_share_rounds(cases, count, rounds);
   for (round = 0; round < rounds; round++) {
     for (i = 0; i < count; i++) {
       bench_case *c = &cases[(i + round) % count];
-      c->samples[round] = watch(clock, c, c->batch) / c->batch;
+      if (round < c->rounds) {
+        c->samples[round] = watch(clock, c, c->batch) / c->batch;
+      }
     }
   }
   for (i = 0; i < count; i++) {
-    bench_case *c = &cases[i];
-    c->median = bench_median(c->samples, rounds);
-    c->least = c->most = c->samples[0];
-    for (round = 1; round < rounds; round++) {
-      c->least = c->samples[round] < c->least ? c->samples[round] : c->least;
-      c->most = c->samples[round] > c->most ? c->samples[round] : c->most;
-    }
+    bench_evaluate(&cases[i]);
   }
 }
 
 /* Median over the rounds of the quotient of two cases measured in the same round. */
 static double bench_paired_ratio(const bench_case *over, const bench_case *under) {
+  const int rounds = over->rounds < under->rounds ? over->rounds : under->rounds;
   double ratios[BENCH_ROUNDS];
   int round;
-  for (round = 0; round < over->rounds; round++) {
+  for (round = 0; round < rounds; round++) {
     ratios[round] = over->samples[round] / under->samples[round];
   }
-  return bench_median(ratios, over->rounds);
+  return bench_median(ratios, rounds);
+}
+
+/* Of the limit, at most 100; 0 where it is not known. */
+static double bench_percent(const bench_case *c) {
+  const double percent = 100.0 * c->limit / c->median;
+  return percent < 100.0 ? percent : 100.0;
+}
+
+/* The products after which our plan and products take no longer than the rival's preprocess and
+ * products; 0: never. */
+static double bench_payback(const bench_case *ours, const bench_case *rival) {
+  const double gain = rival->median - ours->median;
+  const double cost = ours->plan_seconds - rival->plan_seconds;
+  return gain <= 0 ? 0 : cost <= gain ? 1 : ceil(cost / gain);
 }
 
 /* The fastest rival of a kind, or -1. Wrong results do not count. */
@@ -109,10 +161,33 @@ static int bench_best(const bench_case *cases, int count, bench_kind kind, int r
   return best;
 }
 
-/* What the time of case i is divided by: a rival of its kind, or the product of a TILE build;
- * -1: nothing. */
+/* What case i is compared with: the best rival of its kind, or the product of a TILE build; -1:
+ * nothing. */
 static int bench_basis(const bench_case *cases, int count, int i) {
   return cases[i].kind == BENCH_TILE ? cases[i].of : bench_best(cases, count, cases[i].kind, 1);
+}
+
+/* The measured case of this name, or -1. */
+static int bench_named(const bench_case *cases, int count, const char *name) {
+  int i;
+  for (i = 0; i < count; i++) {
+    if (strcmp(cases[i].name, name) == 0) {
+      return i;
+    }
+  }
+  return -1;
+}
+
+/* Bytes of x and y, y twice where beta is not 0. */
+static double bench_vector_bytes(const bench_problem *p, bench_kind kind) {
+  const double size = (double)p->size;
+  return size * (double)p->m->cols +
+         (kind == BENCH_GENERAL ? 2.0 : 1.0) * size * (double)p->m->rows;
+}
+
+static double bench_csr_bytes(const bench_problem *p, bench_kind kind) {
+  return (double)p->m->nnz * (4.0 + (double)p->size) + 4.0 * (double)(p->m->rows + 1) +
+         bench_vector_bytes(p, kind);
 }
 
 /* `list` is what --methods says: names separated by commas; a name takes in everything that

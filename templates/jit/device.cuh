@@ -13,6 +13,7 @@
 #define MBK_SHARED_MEMORY(name) extern __shared__ __align__(16) unsigned char name[]
 
 typedef int mbk_i32;
+typedef unsigned short mbk_u16;
 typedef unsigned mbk_u32;
 typedef long long mbk_i64;
 typedef unsigned long long mbk_u64;
@@ -63,8 +64,9 @@ MBK_DEVICE int mbk_popcount(mbk_u64 bits) {
   return __popcll(bits);
 }
 
-template <class T> MBK_DEVICE void mbk_atomic_add(T *address, T value) {
-  atomicAdd(address, value);
+// The old value.
+template <class T> MBK_DEVICE T mbk_atomic_add(T *address, T value) {
+  return atomicAdd(address, value);
 }
 MBK_DEVICE void mbk_atomic_or(mbk_u32 *address, mbk_u32 bits) {
   atomicOr(address, bits);
@@ -81,6 +83,56 @@ template <class T> MBK_DEVICE T mbk_load(const T *address) {
 // The same, for data that is read once: the caches are left to others.
 template <class T> MBK_DEVICE T mbk_load_once(const T *address) {
   return __ldcs(address);
+}
+
+// N neighbours that move together, at an address that is a multiple of their size: 4, 8
+// or 16 bytes.
+template <class T, int N> struct __align__(sizeof(T) * N) mbk_pack {
+  T at[N];
+};
+
+template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack(const T *address) {
+  return *(const mbk_pack<T, N> *)address;
+}
+
+// As mbk_load_once.
+template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_once(const T *address) {
+  union {
+    mbk_pack<T, N> pack;
+    unsigned one;
+    uint2 two;
+    uint4 four;
+  } bits;
+  if (sizeof(T) * N == 16) {
+    bits.four = __ldcs((const uint4 *)address);
+  } else if (sizeof(T) * N == 8) {
+    bits.two = __ldcs((const uint2 *)address);
+  } else {
+    bits.one = __ldcs((const unsigned *)address);
+  }
+  return bits.pack;
+}
+
+template <class T, int N> MBK_DEVICE void mbk_store_pack(T *address, mbk_pack<T, N> pack) {
+  *(mbk_pack<T, N> *)address = pack;
+}
+
+// 16 bytes from global to shared memory, both aligned, on their way while the thread goes on:
+// they are there after mbk_copy_wait by the same thread.
+MBK_DEVICE void mbk_copy_ahead(void *shared, const void *global) {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
+               :
+               : "r"((unsigned)__cvta_generic_to_shared(shared)), "l"(global)
+               : "memory");
+#else
+  *(uint4 *)shared = *(const uint4 *)global;
+#endif
+}
+MBK_DEVICE void mbk_copy_wait() {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.wait_all;" : : : "memory");
+#endif
 }
 
 // Start to bring the line of `address` into L2.

@@ -1,7 +1,7 @@
 // The schedule of the register scan, built on the GPU: part of spmv/scan.cu, whose macros it
 // uses.
 #ifndef MBK_TILE_NONZEROS
-#error "include spmv/scan.cu, which opens with the list of macros"
+#error "include spmv/scan_tile.cuh before"
 #endif
 
 // The rank of the row that holds nonzero `nonzero`.

@@ -113,7 +113,9 @@ static void same_seed_same_matrix(void **state) {
   static const uint64_t recorded[BENCH_GENERATORS] = {
       UINT64_C(0xe931c4192ad885d3), UINT64_C(0x43045e89ba91a7bb), UINT64_C(0xc4581c8118fda8f8),
       UINT64_C(0x5ea7795894aa7229), UINT64_C(0xa4058c8233dea4f8), UINT64_C(0xc96c79da3b2e60be),
-      UINT64_C(0xe779db2ee06c5e73)};
+      UINT64_C(0xe779db2ee06c5e73), UINT64_C(0x290ab57970c2bbae), UINT64_C(0xcbe0759d5777d630),
+      UINT64_C(0xa6ff469eea69366e), UINT64_C(0x75e9674e6ec3f5b3), UINT64_C(0x57b8091f642a0ec8),
+      UINT64_C(0xb1cb79c5a0ae5809), UINT64_C(0xa3df2e998ad9d2d6), UINT64_C(0x30a052e8bb9a2b80)};
   int i;
   (void)state;
   for (i = 0; i < BENCH_GENERATORS; i++) {

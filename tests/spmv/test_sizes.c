@@ -189,13 +189,12 @@ static void bytes_of_large_plans(void **state) {
   plan.desc.sigma = 42;
   assert_int_equal(mbi_merbit_size(&plan), MERBIT_OK);
   plan.cuda = &mbi_merbit_method;
-  plan.schedule_bytes = plan.read_bytes = (uint64_t)TWO(35);
+  plan.stream_bytes = (uint64_t)TWO(45);
   plan.csr.values = &plan;
   assert_int_equal(merbit_plan_get_info(&plan, &info), MERBIT_OK);
   assert_true(info.tiles == (TWO(33) + TWO(40) + 1343) / 1344);
   assert_true(info.bytes_per_product ==
-              TWO(40) * 12 + (TWO(33) + 1000) * 8 + TWO(35) +
-                  2 * (int64_t)(2 * plan.merbit.blocks * sizeof(double)));
+TWO(45) + (TWO(33) + 1000) * 8);
   plan.side = MERBIT_SIDE_CPU;
   plan.csr.offset_type = MERBIT_INDEX_64;
   assert_int_equal(merbit_plan_get_info(&plan, &info), MERBIT_OK);

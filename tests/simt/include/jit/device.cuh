@@ -15,6 +15,7 @@
 #define MBK_SHARED_MEMORY(name) unsigned char *const name = simt.shared
 
 typedef int mbk_i32;
+typedef unsigned short mbk_u16;
 typedef unsigned mbk_u32;
 typedef long long mbk_i64;
 typedef unsigned long long mbk_u64;
@@ -165,6 +166,27 @@ template <class T> MBK_DEVICE T mbk_load(const T *address) {
 }
 template <class T> MBK_DEVICE T mbk_load_once(const T *address) {
   return *address;
+}
+template <class T, int N> struct alignas(sizeof(T) * N) mbk_pack {
+  T at[N];
+};
+template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack(const T *address) {
+  return *(const mbk_pack<T, N> *)address;
+}
+template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_once(const T *address) {
+  static_assert(sizeof(T) * N == 4 || sizeof(T) * N == 8 || sizeof(T) * N == 16, "one load");
+  return *(const mbk_pack<T, N> *)address;
+}
+template <class T, int N> MBK_DEVICE void mbk_store_pack(T *address, mbk_pack<T, N> pack) {
+  *(mbk_pack<T, N> *)address = pack;
+}
+MBK_DEVICE void mbk_copy_ahead(void *shared, const void *global) {
+  struct alignas(16) words {
+    mbk_u32 at[4];
+  };
+  *(words *)shared = *(const words *)global;
+}
+MBK_DEVICE void mbk_copy_wait() {
 }
 // Nothing is read, so that nothing need be there.
 template <class T> MBK_DEVICE void mbk_prefetch(const T *address) {

@@ -1,0 +1,230 @@
+/* merbit's plans: what they cost, with warm and with cold caches, and their products. */
+#ifndef BENCH_PLANS_H
+#define BENCH_PLANS_H
+#include "cases.h"
+#include "directory.h"
+
+#define BENCH_WARM_PLANS 3 /* of which the median counts */
+
+/* ---- Calls ------------------------------------------------------------------------------- */
+
+static void bench_ours_enqueue(bench_case *self) {
+  bench_ours *o = (bench_ours *)self->object;
+  const bench_arrays *a = o->arrays;
+  const bench_scalars *scalars =
+      self->kind == BENCH_GENERAL ? a->general : &bench_plain_scalars;
+  const int single = a->problem->single;
+  bench_merbit_check(o->gpu->context,
+                     merbit_spmv(o->plan, NULL, bench_alpha(scalars, single),
+                                 mbi_device_pointer(a->x), bench_beta(scalars, single),
+                                 mbi_device_pointer(a->y), o->gpu->stream));
+}
+
+/* The dual buffers swap with every call. */
+static void bench_dual_enqueue(bench_case *self) {
+  bench_ours *o = (bench_ours *)self->object;
+  const bench_arrays *a = o->arrays;
+  bench_merbit_check(o->gpu->context,
+                     mbi_merbit_multiply_dual(o->plan, a->x, self->parity ? a->z : a->y,
+                                              self->parity ? a->y : a->z, o->gpu->stream));
+  self->parity = !self->parity;
+}
+
+/* Writes what is there already. */
+static void bench_tile_enqueue(bench_case *self) {
+  bench_ours *o = (bench_ours *)self->object;
+  bench_merbit_check(o->gpu->context, mbi_merbit_build(o->plan, o->gpu->stream));
+}
+
+/* ---- Making plans ------------------------------------------------------------------------ */
+
+typedef struct bench_request { /* one plan as the command line asks for it */
+  const char *name;
+  merbit_plan_desc desc;
+  int dual; /* the dual-buffer commit */
+  int cold; /* measured with an emptied cache too */
+} bench_request;
+
+typedef struct bench_cost {
+  double warm, cold, compile; /* seconds; cold 0: not measured */
+} bench_cost;
+
+static merbit_view bench_device_view(const bench_arrays *a) {
+  const bench_matrix *m = a->problem->m;
+  merbit_view view = merbit_csr(m->rows, m->cols, m->nnz, mbi_device_pointer(a->row_ptr),
+                                mbi_device_pointer(a->col_ind), mbi_device_pointer(a->values));
+  view.value_type = a->problem->single ? MERBIT_F32 : MERBIT_F64;
+  view.memory = MERBIT_MEMORY_DEVICE;
+  return view;
+}
+
+/* Seconds until all that the plan started has ended; negative, and told, where there is none.
+ */
+static double bench_plan_make(bench_bench *b, merbit_context *context,
+                              const bench_request *request, merbit_plan **plan) {
+  const merbit_view view = bench_device_view(&b->arrays);
+  const double start = mbi_seconds();
+  char message[MERBIT_MESSAGE_SIZE];
+  if (mbi_plan_create(context, &view, &request->desc, request->dual, plan) != MERBIT_OK) {
+    (void)merbit_last_error(context, message, sizeof message);
+    bench_skip(b, request->name, message);
+    return -1;
+  }
+  bench_merbit_check(context, mbi_device_synchronize(context, NULL));
+  return mbi_seconds() - start;
+}
+
+static int bench_plan_cold(bench_bench *b, const bench_request *request, bench_cost *cost) {
+  merbit_plan *plan = NULL;
+  merbit_plan_info info;
+  bench_directory_empty(b->lab->cold_directory);
+  cost->cold = bench_plan_make(b, b->lab->cold, request, &plan);
+  if (cost->cold < 0) {
+    return 0;
+  }
+  bench_merbit_check(b->lab->cold, merbit_plan_get_info(plan, &info));
+  cost->compile = info.compile_seconds;
+  merbit_plan_destroy(plan);
+  return 1;
+}
+
+/* The first plan may compile; if it did, it was a cold one. */
+static int bench_plan_warm(bench_bench *b, const bench_request *request, merbit_plan **plan,
+                           bench_cost *cost) {
+  merbit_context *context = b->lab->gpu.context;
+  double samples[BENCH_WARM_PLANS];
+  merbit_plan_info info;
+  const double first = bench_plan_make(b, context, request, plan);
+  int i;
+  if (first < 0) {
+    return 0;
+  }
+  bench_merbit_check(context, merbit_plan_get_info(*plan, &info));
+  if (cost->cold <= 0 && !info.cubin_from_cache) {
+    cost->cold = first;
+    cost->compile = info.compile_seconds;
+  }
+  for (i = 0; i < BENCH_WARM_PLANS; i++) {
+    merbit_plan_destroy(*plan);
+    samples[i] = bench_plan_make(b, context, request, plan);
+    if (samples[i] < 0) {
+      return 0;
+    }
+  }
+  cost->warm = bench_median(samples, BENCH_WARM_PLANS);
+  return 1;
+}
+
+/* NULL, and told, where it cannot be made. */
+static bench_ours *bench_add_plan(bench_bench *b, const bench_request *request,
+                                  bench_cost *cost) {
+  bench_ours *o = &b->ours[b->our_count];
+  memset(cost, 0, sizeof *cost);
+  if (b->our_count == BENCH_PLANS) {
+    bench_die("%s: more than %d plans; ask for fewer methods", request->name, BENCH_PLANS);
+  }
+  o->gpu = &b->lab->gpu;
+  o->arrays = &b->arrays;
+  if ((request->cold && !bench_plan_cold(b, request, cost)) ||
+      !bench_plan_warm(b, request, &o->plan, cost)) {
+    return NULL;
+  }
+  b->our_count++;
+  return o;
+}
+
+/* ---- Cases ------------------------------------------------------------------------------- */
+
+static bench_case *bench_add_ours(bench_bench *b, const char *name, bench_kind kind,
+                                  void (*enqueue)(bench_case *), bench_ours *o,
+                                  const bench_cost *cost) {
+  const bench_problem *p = b->arrays.problem;
+  bench_case *c = bench_add(b, name, kind, enqueue, o);
+  merbit_plan_info info;
+  bench_merbit_check(o->gpu->context, merbit_plan_get_info(o->plan, &info));
+  c->bytes = (double)info.bytes_per_product +
+             (kind == BENCH_GENERAL ? (double)p->size * (double)p->m->rows : 0.0);
+  if (kind == BENCH_TILE) { /* reads row_ptr, writes TILE */
+    c->bytes = 4.0 * (double)(p->m->rows + 1) + (double)o->plan->schedule_bytes;
+  } else {
+    c->limit = bench_limit(&b->lab->ceilings, p, c->bytes);
+  }
+  c->has_plan = 1;
+  c->plan_seconds = cost->warm;
+  c->cold_seconds = cost->cold;
+  c->compile_seconds = cost->compile;
+  (void)merbit_plan_describe(o->plan, c->about, sizeof c->about);
+  return c;
+}
+
+/* y = A x, and with alpha and beta. */
+static void bench_add_products(bench_bench *b, const bench_request *request) {
+  bench_cost cost;
+  bench_ours *o = bench_chosen(b->lab->options->methods, request->name)
+                      ? bench_add_plan(b, request, &cost)
+                      : NULL;
+  char name[64];
+  if (o != NULL) {
+    (void)bench_add_ours(b, request->name, BENCH_PLAIN, bench_ours_enqueue, o, &cost);
+    (void)snprintf(name, sizeof name, "%s-ab", request->name);
+    (void)bench_add_ours(b, name, BENCH_GENERAL, bench_ours_enqueue, o, &cost);
+  }
+}
+
+static void bench_add_sigma(bench_bench *b, int sigma) {
+  bench_request request;
+  bench_cost cost;
+  bench_ours *o;
+  char name[48], tile[48];
+  memset(&request, 0, sizeof request);
+  request.desc.method = MERBIT_METHOD_MERBIT;
+  request.desc.sigma = sigma;
+  request.desc.block_threads = b->lab->options->block_threads;
+  request.desc.unchecked = 1;
+  request.name = name;
+  (void)snprintf(name, sizeof name, "merbit-s%d", sigma);
+  bench_add_products(b, &request);
+  request.dual = 1;
+  (void)snprintf(name, sizeof name, "merbit-dual-s%d", sigma);
+  o = bench_chosen(b->lab->options->methods, name) ? bench_add_plan(b, &request, &cost) : NULL;
+  if (o != NULL) {
+    const int product = b->case_count;
+    (void)bench_add_ours(b, name, BENCH_PLAIN, bench_dual_enqueue, o, &cost);
+    (void)snprintf(tile, sizeof tile, "merbit-tile-s%d", sigma);
+    bench_add_ours(b, tile, BENCH_TILE, bench_tile_enqueue, o, &cost)->of = product;
+  }
+}
+
+/* auto: what a user gets without asking for anything, the arrays checked. light: the same for
+ * one product. Then each method with its own choice of constants. */
+static void bench_add_plans(bench_bench *b) {
+  static const struct {
+    const char *name;
+    merbit_method method;
+    int expected_calls;
+  } list[] = {{"auto", MERBIT_METHOD_AUTO, 0},
+              {"light", MERBIT_METHOD_AUTO, 1},
+              {"scan", MERBIT_METHOD_SCAN, 0},
+              {"rows", MERBIT_METHOD_ROWS, 0},
+              {"sliced", MERBIT_METHOD_SLICED, 0}};
+  size_t i;
+  int k;
+  for (i = 0; i < sizeof list / sizeof list[0]; i++) {
+    bench_request request;
+    memset(&request, 0, sizeof request);
+    request.name = list[i].name;
+    request.cold = i == 0;
+    request.desc.method = list[i].method;
+    request.desc.expected_calls = list[i].expected_calls;
+    if (list[i].method != MERBIT_METHOD_AUTO) {
+      request.desc.block_threads = b->lab->options->block_threads;
+      request.desc.unchecked = 1;
+    }
+    bench_add_products(b, &request);
+  }
+  for (k = 0; k < b->lab->options->sigma_count; k++) {
+    bench_add_sigma(b, b->lab->options->sigmas[k]);
+  }
+}
+
+#endif
