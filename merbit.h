@@ -2548,6 +2548,10 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "template <class T> MBK_DEVICE T mbk_atomic_add(T *address, T value) {\n"
   "  return atomicAdd(address, value);\n"
   "}\n"
+  "// `value` if it was `expected`; the old value.\n"
+  "MBK_DEVICE mbk_u32 mbk_atomic_swap_if(mbk_u32 *address, mbk_u32 expected, mbk_u32 value) {\n"
+  "  return atomicCAS(address, expected, value);\n"
+  "}\n"
   "MBK_DEVICE void mbk_atomic_or(mbk_u32 *address, mbk_u32 bits) {\n"
   "  atomicOr(address, bits);\n"
   "}\n"
@@ -2571,14 +2575,14 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "  T at[N];\n"
   "};\n"
   "\n"
-  "template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack(const T *address) {\n"
+  "template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack(const T *address) {\n",
   "  return *(const mbk_pack<T, N> *)address;\n"
   "}\n"
   "\n"
   "// As mbk_load_once.\n"
   "template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_once(const T *address) {\n"
   "  union {\n"
-  "    mbk_pack<T, N> pack;\n",
+  "    mbk_pack<T, N> pack;\n"
   "    unsigned one;\n"
   "    uint2 two;\n"
   "    uint4 four;\n"
@@ -2836,6 +2840,59 @@ static const char *const mbi_source_spmv_arrays_cu[] = {
   "    }\n"
   "    rank += all;\n"
   "    mbk_block_sync();\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Samples of how gathers of x will fare: *sectors becomes the number of different 32-byte\n"
+  "// sectors of x that windows of nonzeros touch, each counted on its own, and\n"
+  "// *narrow that of slices of 32 rows, out of 8 for each window, whose columns lie within 65536.\n",
+  "// `shift` is log2 of the elements in a sector. Launch: one block of 256 threads per window.\n"
+  "// Shared: mbk_u32[MBK_SAMPLE_TABLE].\n"
+  "#define MBK_SAMPLE_WINDOW 8192\n"
+  "#define MBK_SAMPLE_TABLE 12288\n"
+  "MBK_KERNEL MBK_BOUNDS(256)\n"
+  "    mbk_arrays_sample(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind, mbk_u64 rows,\n"
+  "                      mbk_u64 nnz, mbk_u32 shift, mbk_u32 *sectors, mbk_u32 *narrow) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  mbk_u32 *const table = (mbk_u32 *)shared;\n"
+  "  for (mbk_u32 i = mbk_thread(); i < MBK_SAMPLE_TABLE; i += 256) {\n"
+  "    table[i] = 0xffffffffu;\n"
+  "  }\n"
+  "  mbk_block_sync();\n"
+  "  const mbk_u64 most = nnz < MBK_SAMPLE_WINDOW ? nnz : MBK_SAMPLE_WINDOW;\n"
+  "  const mbk_u64 first = (nnz - most) / mbk_grid() * mbk_block();\n"
+  "  mbk_u32 found = 0;\n"
+  "  for (mbk_u32 i = mbk_thread(); i < most; i += 256) {\n"
+  "    const mbk_u32 sector = (mbk_u32)(mbk_load(col_ind + first + i) - MBK_BASE) >> shift;\n"
+  "    mbk_u32 at = (sector * 2654435761u >> 8) % MBK_SAMPLE_TABLE;\n"
+  "    mbk_u32 there = mbk_atomic_swap_if(table + at, 0xffffffffu, sector);\n"
+  "    while (there != 0xffffffffu && there != sector) {\n"
+  "      at = at + 1 < MBK_SAMPLE_TABLE ? at + 1 : 0;\n"
+  "      there = mbk_atomic_swap_if(table + at, 0xffffffffu, sector);\n"
+  "    }\n"
+  "    found += there == 0xffffffffu;\n"
+  "  }\n"
+  "  mbk_atomic_add(sectors, found);\n"
+  "\n"
+  "  const mbk_u64 slices = (rows + 31) / 32;\n"
+  "  const mbk_u64 slice = slices * (mbk_block() * 8 + mbk_thread() / 32) / (8 * mbk_grid());\n"
+  "  const mbk_u64 row = slice * 32, next = row + 32 < rows ? row + 32 : rows;\n"
+  "  const mbk_u64 end = (mbk_u64)(mbk_load(row_ptr + next) - MBK_BASE);\n"
+  "  mbk_u32 low = 0xffffffffu, high = 0;\n"
+  "  for (mbk_u64 k = (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE) + mbk_thread() % 32;\n",
+  "       k < end && high - low + 1 <= 0x10000; k += 32) {\n"
+  "    const mbk_u32 column = (mbk_u32)(mbk_load(col_ind + k) - MBK_BASE);\n"
+  "    low = column < low ? column : low;\n"
+  "    high = column > high ? column : high;\n"
+  "  }\n"
+  "  for (int d = 16; d > 0; d >>= 1) {\n"
+  "    const mbk_u32 other_low = mbk_shuffle_xor(0xffffffffu, low, d, 32);\n"
+  "    const mbk_u32 other_high = mbk_shuffle_xor(0xffffffffu, high, d, 32);\n"
+  "    low = other_low < low ? other_low : low;\n"
+  "    high = other_high > high ? other_high : high;\n"
+  "  }\n"
+  "  if (mbk_thread() % 32 == 0 && high - low + 1 <= 0x10000) {\n"
+  "    mbk_atomic_add(narrow, 1u);\n"
   "  }\n"
   "}\n",
   NULL};
@@ -3313,6 +3370,8 @@ static const char *const mbi_source_spmv_scan_tile_cuh[] = {
   "\n"
   "#define MBK_ALL 0xffffffffu\n"
   "#define MBK_TILE_NONZEROS (32 * MBK_STEPS)\n"
+  "#define MBK_PACK (16 / (int)sizeof(MBK_COMPUTE)) // 16 bytes of products\n"
+  "#define MBK_GROUPS (MBK_STEPS / MBK_PACK)\n"
   "\n"
   "#if MBK_ONCE\n"
   "#define MBK_MATRIX_LOAD mbk_load_once\n"
@@ -3335,33 +3394,63 @@ static const char *const mbi_source_spmv_scan_tile_cuh[] = {
   "  return sum;\n"
   "}\n"
   "\n"
-  "// A warp's tile: product[i] of a lane is of the nonzero 32 i + lane, and bit `lane` of word i,\n"
-  "// which lane i holds as `ends`, says that its row ends there; products after the last nonzero\n"
-  "// are zero. The rows that end in the tile are committed but for the first, whose part goes to\n"
-  "// firsts[tile]; what follows the last row end goes to tails[tile]. mbk_scan_fixup puts these\n"
-  "// together. `rank` is that of the tile's first row.\n"
-  "MBK_DEVICE void mbk_scan_commit(const MBK_COMPUTE (&product)[MBK_STEPS], mbk_u32 ends,\n"
-  "                                mbk_u32 rank, mbk_u64 tile, const mbk_u32 *row_id,\n"
+  "// A warp's tile. Lane l has, of each group g of 32 * MBK_PACK nonzeros, MBK_PACK from number\n"
+  "// MBK_PACK * l on, as product[g]; products after the last nonzero are zero. Bit k % 32 of word\n"
+  "// k / 32, which lane k / 32 holds as `ends`, says that a row ends with nonzero k. The rows that\n"
+  "// end in the tile are committed but for the first, whose part goes to firsts[tile]; what\n"
+  "// follows the last row end goes to tails[tile]. mbk_scan_fixup puts these together. `rank` is\n"
+  "// that of the tile's first row.\n"
+  "MBK_DEVICE void mbk_scan_commit(const MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK],\n"
+  "                                mbk_u32 ends, mbk_u32 rank, mbk_u64 tile, const mbk_u32 *row_id,\n",
   "                                MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,\n"
   "                                MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
-  "  const mbk_u32 lane = mbk_lane();\n",
+  "  const mbk_u32 lane = mbk_lane();\n"
+  "  mbk_u32 before = (mbk_u32)mbk_popcount(ends); // row ends before each word\n"
+  "#pragma unroll\n"
+  "  for (int d = 1; d < MBK_STEPS; d <<= 1) {\n"
+  "    const mbk_u32 other = mbk_shuffle_up(MBK_ALL, before, d, 32);\n"
+  "    before += (int)lane >= d ? other : 0;\n"
+  "  }\n"
+  "  before -= (mbk_u32)mbk_popcount(ends);\n"
   "  MBK_COMPUTE carry = MBK_ZERO; // of the open row: what each lane holds of it\n"
   "  bool spread = false;          // more than lane 31 holds some\n"
-  "  bool first = true;            // no row has ended in this tile\n"
-  "  const mbk_u32 below = (1u << lane) - 1;\n"
   "#pragma unroll\n"
-  "  for (int i = 0; i < MBK_STEPS; i++) {\n"
-  "    const mbk_u32 word = mbk_shuffle(MBK_ALL, ends, i, 32);\n"
-  "    if (word == 0) {\n"
-  "      carry = MBK_ADD(carry, product[i]);\n"
+  "  for (int g = 0; g < MBK_GROUPS; g++) {\n"
+  "    const int word_lane = MBK_PACK * g + (int)lane * MBK_PACK / 32;\n"
+  "    const mbk_u32 word = mbk_shuffle(MBK_ALL, ends, word_lane, 32);\n"
+  "    const mbk_u32 bit = lane * MBK_PACK % 32;\n"
+  "    const mbk_u32 own = word >> bit & ((1u << MBK_PACK) - 1);\n"
+  "    const mbk_u32 closed = mbk_ballot(MBK_ALL, own != 0);\n"
+  "    if (closed == 0) {\n"
+  "#pragma unroll\n"
+  "      for (int j = 0; j < MBK_PACK; j++) {\n"
+  "        carry = MBK_ADD(carry, product[g][j]);\n"
+  "      }\n"
   "      spread = true;\n"
   "      continue;\n"
   "    }\n"
-  "    const MBK_COMPUTE before =\n"
+  "    const MBK_COMPUTE open =\n"
   "        spread ? mbk_scan_reduce(carry) : mbk_shuffle(MBK_ALL, carry, 31, 32);\n"
-  "    const mbk_u32 earlier = word & below;\n"
-  "    const int distance = (int)lane - (32 - mbk_leading_zeros(earlier));\n"
-  "    MBK_COMPUTE sum = lane == 0 ? MBK_ADD(before, product[i]) : product[i];\n"
+  "    mbk_u32 ended = mbk_shuffle(MBK_ALL, before, word_lane, 32) +\n"
+  "                    (mbk_u32)mbk_popcount(word & ((1u << bit) - 1));\n"
+  "    const mbk_u32 first = ended;\n"
+  "    MBK_COMPUTE sum = lane == 0 ? open : MBK_ZERO, head = MBK_ZERO;\n"
+  "#pragma unroll\n"
+  "    for (int j = 0; j < MBK_PACK; j++) {\n"
+  "      sum = MBK_ADD(sum, product[g][j]);\n"
+  "      if (own >> j & 1) {\n"
+  "        if (ended == first) {\n",
+  "          head = sum; // the lanes before may hold some of it\n"
+  "        } else {\n"
+  "          MBK_COMMIT(MBK_ROW_OF(rank + ended), MBK_ADD(MBK_ZERO, sum));\n"
+  "        }\n"
+  "        ended++;\n"
+  "        sum = MBK_ZERO;\n"
+  "      }\n"
+  "    }\n"
+  "    // What the lanes from the last closed one on hold of the row that is open behind each.\n"
+  "    const mbk_u32 until = closed & (0xffffffffu >> (31 - lane));\n"
+  "    const int distance = (int)lane - (until != 0 ? 31 - mbk_leading_zeros(until) : 0);\n"
   "#pragma unroll\n"
   "    for (int d = 1; d < 1 << MBK_DEPTH; d <<= 1) {\n"
   "      const MBK_COMPUTE other = mbk_shuffle_up(MBK_ALL, sum, d, 32);\n"
@@ -3369,18 +3458,17 @@ static const char *const mbi_source_spmv_scan_tile_cuh[] = {
   "        sum = MBK_ADD(other, sum);\n"
   "      }\n"
   "    }\n"
-  "    if (word >> lane & 1) {\n"
-  "      if (first && earlier == 0) {\n"
-  "        firsts[tile] = sum;\n"
+  "    const MBK_COMPUTE earlier = mbk_shuffle_up(MBK_ALL, sum, 1, 32);\n"
+  "    if (own != 0) {\n"
+  "      head = lane > 0 ? MBK_ADD(earlier, head) : head;\n"
+  "      if (first == 0) {\n"
+  "        firsts[tile] = head;\n"
   "      } else {\n"
-  "        const mbk_u32 ended = rank + (mbk_u32)mbk_popcount(earlier);\n"
-  "        MBK_COMMIT(MBK_ROW_OF(ended), MBK_ADD(MBK_ZERO, sum));\n"
+  "        MBK_COMMIT(MBK_ROW_OF(rank + first), MBK_ADD(MBK_ZERO, head));\n"
   "      }\n"
   "    }\n"
-  "    rank += (mbk_u32)mbk_popcount(word);\n"
-  "    first = false;\n"
   "    spread = false;\n"
-  "    carry = lane == 31 && !(word >> 31) ? sum : MBK_ZERO;\n"
+  "    carry = lane == 31 ? sum : MBK_ZERO;\n"
   "  }\n"
   "  if (spread) {\n"
   "    carry = mbk_scan_reduce(carry);\n"
@@ -3588,9 +3676,12 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "#ifndef MBK_THREADS\n"
   "#error \"define MBK_THREADS: threads per block of the product, a multiple of 32\"\n"
   "#endif\n"
-  "#ifndef MBK_BLOCKS\n"
+  "#ifndef MBK_ALIGNED\n"
+  "#error \"define MBK_ALIGNED: 1 if col_ind and values start at multiples of 16 bytes\"\n"
+  "#endif\n"
+  "#ifndef MBK_BLOCKS\n",
   "#error \"define MBK_BLOCKS: blocks of the product that a multiprocessor should hold\"\n"
-  "#endif\n",
+  "#endif\n"
   "#include \"jit/device.cuh\"\n"
   "#include \"spmv/algebra.cuh\"\n"
   "\n"
@@ -3599,32 +3690,60 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "#include \"spmv/scan_build.cuh\"\n"
   "#include \"spmv/scan_fixup.cuh\"\n"
   "\n"
-  "// The products of a tile; slots at and beyond `count` become zero, for they follow every row\n"
+  "#if MBK_ONCE\n"
+  "#define MBK_PACK_LOAD mbk_load_pack_once\n"
+  "#else\n"
+  "#define MBK_PACK_LOAD mbk_load_pack\n"
+  "#endif\n"
+  "\n"
+  "// MBK_PACK neighbours at `address`, the first `count` of which are there.\n"
+  "template <bool full, class T>\n"
+  "MBK_DEVICE void mbk_scan_load(const T *address, mbk_u32 count, T (&some)[MBK_PACK]) {\n"
+  "  if (full && MBK_ALIGNED) {\n"
+  "    const mbk_pack<T, MBK_PACK> pack = MBK_PACK_LOAD<T, MBK_PACK>(address);\n"
+  "#pragma unroll\n"
+  "    for (int j = 0; j < MBK_PACK; j++) {\n"
+  "      some[j] = pack.at[j];\n"
+  "    }\n"
+  "  } else {\n"
+  "#pragma unroll\n"
+  "    for (mbk_u32 j = 0; j < MBK_PACK; j++) {\n"
+  "      some[j] = full || j < count ? MBK_MATRIX_LOAD(address + j) : (T)0;\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// The products of a tile; those at and beyond `count` become zero, for they follow every row\n"
   "// end. All loads of a lane are in flight together.\n"
   "template <bool full>\n"
   "MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
   "                                  const MBK_VECTOR *x, mbk_u32 count,\n"
-  "                                  MBK_COMPUTE (&product)[MBK_STEPS]) {\n"
-  "  mbk_i32 column[MBK_STEPS];\n"
-  "#pragma unroll\n"
-  "  for (int i = 0; i < MBK_STEPS; i++) {\n"
-  "    const mbk_u32 k = 32 * i + mbk_lane();\n"
-  "    product[i] = MBK_ZERO;\n"
-  "    if (full || k < count) {\n"
-  "      column[i] = MBK_MATRIX_LOAD(col_ind + k) - MBK_BASE;\n"
+  "                                  MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK]) {\n"
+  "  mbk_i32 column[MBK_GROUPS][MBK_PACK];\n"
   "#if !MBK_PATTERN\n"
-  "      product[i] = (MBK_COMPUTE)MBK_MATRIX_LOAD(values + k);\n"
+  "  MBK_VALUE value[MBK_GROUPS][MBK_PACK];\n"
   "#endif\n"
-  "    }\n"
+  "#pragma unroll\n"
+  "  for (int g = 0; g < MBK_GROUPS; g++) {\n"
+  "    const mbk_u32 k = MBK_PACK * (32 * g + mbk_lane()), left = k < count ? count - k : 0;\n"
+  "    mbk_scan_load<full>(col_ind + k, left, column[g]);\n"
+  "#if !MBK_PATTERN\n",
+  "    mbk_scan_load<full>(values + k, left, value[g]);\n"
+  "#endif\n"
   "  }\n"
   "#pragma unroll\n"
-  "  for (int i = 0; i < MBK_STEPS; i++) {\n"
-  "    if (full || 32 * i + mbk_lane() < count) {\n"
+  "  for (int g = 0; g < MBK_GROUPS; g++) {\n"
+  "#pragma unroll\n"
+  "    for (int j = 0; j < MBK_PACK; j++) {\n"
+  "      product[g][j] = MBK_ZERO;\n"
+  "      if (full || MBK_PACK * (32 * g + mbk_lane()) + j < count) {\n"
+  "        const MBK_VECTOR factor = mbk_load(x + (column[g][j] - MBK_BASE));\n"
   "#if MBK_PATTERN\n"
-  "      product[i] = (MBK_COMPUTE)mbk_load(x + column[i]);\n"
+  "        product[g][j] = (MBK_COMPUTE)factor;\n"
   "#else\n"
-  "      product[i] = MBK_MUL(product[i], mbk_load(x + column[i]));\n"
+  "        product[g][j] = MBK_MUL(value[g][j], factor);\n"
   "#endif\n"
+  "      }\n"
   "    }\n"
   "  }\n"
   "}\n"
@@ -3634,7 +3753,7 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "    mbk_scan_product(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
   "                     const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,\n"
   "                     MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz,\n"
-  "                     mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n",
+  "                     mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
   "  const mbk_u32 tile = mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;\n"
   "  const mbk_u32 lane = mbk_lane();\n"
   "  if (tile >= tiles) {\n"
@@ -3644,7 +3763,7 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "  const mbk_u32 ends =\n"
   "      lane < MBK_STEPS ? mbk_load(row_ends + (mbk_u64)tile * MBK_STEPS + lane) : 0;\n"
   "  const mbk_u32 rank = mbk_load(tile_row + tile);\n"
-  "  MBK_COMPUTE product[MBK_STEPS];\n"
+  "  MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];\n"
   "  MBK_SCALARS_LOAD;\n"
   "#if !MBK_EMPTY_ROWS\n"
   "  if (beta != (MBK_COMPUTE)0) { // the old y is wanted last, when nothing hides its latency\n"
@@ -3653,11 +3772,14 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "      mbk_prefetch(y + ahead);\n"
   "    }\n"
   "  }\n"
-  "#endif\n"
+  "#endif\n",
   "  if (alpha == (MBK_COMPUTE)0) {\n"
   "#pragma unroll\n"
-  "    for (int i = 0; i < MBK_STEPS; i++) {\n"
-  "      product[i] = MBK_ZERO;\n"
+  "    for (int g = 0; g < MBK_GROUPS; g++) {\n"
+  "#pragma unroll\n"
+  "      for (int j = 0; j < MBK_PACK; j++) {\n"
+  "        product[g][j] = MBK_ZERO;\n"
+  "      }\n"
   "    }\n"
   "  } else if (start + MBK_TILE_NONZEROS <= nnz) {\n"
   "    mbk_scan_products<true>(col_ind + start, MBK_PATTERN ? values : values + start, x, 0,\n"
@@ -3903,8 +4025,7 @@ static const char *const mbi_source_spmv_binned_cu[] = {
   "\n"
   "#include \"spmv/binned_build.cuh\"\n"
   "\n"
-  "#define MBK_PACK (16 / (int)sizeof(MBK_COMPUTE)) // slots of a thread at a time, half a group\n"
-  "#define MBK_IN_FLIGHT 4                          // packs of a thread\n"
+  "#define MBK_IN_FLIGHT 4 // packs of a thread\n"
   "\n"
   "// Phase 1. Launch: one block per item; item i is the groups items[3 i + 1] to items[3 i + 2] of\n"
   "// strip items[3 i]. Shared: MBK_VECTOR[MBK_STRIP].\n"
@@ -3916,10 +4037,10 @@ static const char *const mbi_source_spmv_binned_cu[] = {
   "  MBK_VECTOR *const strip = (MBK_VECTOR *)shared;\n"
   "  const mbk_u32 *const item = items + 3 * (mbk_u64)mbk_block();\n"
   "  const mbk_u64 first = (mbk_u64)mbk_load(item) * MBK_STRIP;\n"
-  "  const mbk_u32 width = (mbk_u32)(cols - first < MBK_STRIP ? cols - first : MBK_STRIP);\n",
+  "  const mbk_u32 width = (mbk_u32)(cols - first < MBK_STRIP ? cols - first : MBK_STRIP);\n"
   "  const mbk_u32 group = mbk_load(item + 1), packs = 2 * (mbk_load(item + 2) - group);\n"
   "  if (MBK_ALPHA == (MBK_COMPUTE)0) {\n"
-  "    return;\n"
+  "    return;\n",
   "  }\n"
   "  strip_col += (mbk_u64)group * MBK_GROUP;\n"
   "  target += group;\n"
@@ -3934,7 +4055,9 @@ static const char *const mbi_source_spmv_binned_cu[] = {
   "  mbk_block_sync();\n"
   "  for (mbk_u32 at = mbk_thread(); at < packs; at += MBK_IN_FLIGHT * MBK_THREADS) {\n"
   "    mbk_pack<mbk_u16, MBK_PACK> column[MBK_IN_FLIGHT];\n"
+  "#if !MBK_PATTERN\n"
   "    mbk_pack<MBK_VALUE, MBK_PACK> value[MBK_IN_FLIGHT];\n"
+  "#endif\n"
   "    mbk_u32 to[MBK_IN_FLIGHT];\n"
   "#pragma unroll\n"
   "    for (int i = 0; i < MBK_IN_FLIGHT; i++) {\n"
@@ -3965,8 +4088,8 @@ static const char *const mbi_source_spmv_binned_cu[] = {
   "  }\n"
   "}\n"
   "\n"
-  "// A warp's tile: a lane has MBK_STEPS consecutive nonzeros. The rows that end here are\n",
-  "// committed but for the first, whose part goes to firsts[tile]; what follows the last row end\n"
+  "// A warp's tile: a lane has MBK_STEPS consecutive nonzeros. The rows that end here are\n"
+  "// committed but for the first, whose part goes to firsts[tile]; what follows the last row end\n",
   "// goes to tails[tile]. `sums` has room for a sum of each.\n"
   "MBK_DEVICE void mbk_binned_commit(const MBK_COMPUTE (&product)[MBK_STEPS], mbk_u32 ends,\n"
   "                                  mbk_u32 rank, mbk_u64 tile, const mbk_u32 *row_id,\n"
@@ -4005,10 +4128,10 @@ static const char *const mbi_source_spmv_binned_cu[] = {
   "      sum = MBK_ADD(other, sum);\n"
   "      closed = stop;\n"
   "    }\n"
-  "  }\n",
+  "  }\n"
   "  const MBK_COMPUTE before = mbk_shuffle_up(MBK_ALL, sum, 1, 32);\n"
   "  if (own > 0) {\n"
-  "    sums[ended - own] = lane > 0 ? MBK_ADD(before, head) : head;\n"
+  "    sums[ended - own] = lane > 0 ? MBK_ADD(before, head) : head;\n",
   "  }\n"
   "  mbk_warp_sync(MBK_ALL);\n"
   "  for (mbk_u32 i = lane; i < count; i += 32) {\n"
@@ -4042,12 +4165,12 @@ static const char *const mbi_source_spmv_binned_cu[] = {
   "    const mbk_u32 from = mbk_load(part_start + mbk_block());\n"
   "    const mbk_u32 packs = 2 * (mbk_load(part_start + mbk_block() + 1) - from);\n"
   "    products += (mbk_u64)from * MBK_GROUP;\n"
-  "    for (mbk_u32 i = mbk_thread(); i < packs; i += MBK_THREADS) {\n",
+  "    for (mbk_u32 i = mbk_thread(); i < packs; i += MBK_THREADS) {\n"
   "      mbk_copy_ahead(slots + i * MBK_PACK, products + i * MBK_PACK);\n"
   "    }\n"
   "  }\n"
   "  // All that the warp's tiles need beside, meanwhile.\n"
-  "  mbk_pack<mbk_u16, MBK_STEPS> place[MBK_WARP_TILES];\n"
+  "  mbk_pack<mbk_u16, MBK_STEPS> place[MBK_WARP_TILES];\n",
   "  mbk_u32 ends[MBK_WARP_TILES], rank[MBK_WARP_TILES];\n"
   "#pragma unroll\n"
   "  for (int t = 0; t < MBK_WARP_TILES; t++) {\n"
@@ -4216,29 +4339,57 @@ static const char *const mbi_source_spmv_sliced_build_cuh[] = {
   "  }\n"
   "}\n"
   "\n"
-  "// The longest row of each slice. Launch: one warp per slice, 128 threads per block.\n"
+  "// The longest row of each slice, its lowest column, or MBK_WIDE where the highest is too far\n"
+  "// from it, and its columns of two-byte numbers. Launch: one warp per slice, 128 threads per\n"
+  "// block.\n"
   "MBK_KERNEL MBK_BOUNDS(128)\n"
-  "    mbk_sliced_width(const mbk_u32 *length, mbk_u64 slices, mbk_u32 *width) {\n"
+  "    mbk_sliced_width(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, const mbk_u32 *length,\n"
+  "                     const mbk_u32 *row_id, mbk_u64 slices, mbk_u32 *width, mbk_u32 *base,\n"
+  "                     mbk_u32 *column_width) {\n"
   "  const mbk_u64 slice = (mbk_u64)mbk_block() * 4 + mbk_thread() / 32;\n"
   "  if (slice >= slices) {\n"
   "    return;\n"
   "  }\n"
-  "  mbk_u32 most = length[slice * 32 + mbk_lane()];\n"
-  "  for (int d = 16; d > 0; d >>= 1) {\n"
-  "    const mbk_u32 other = mbk_shuffle_down(MBK_ALL, most, d, 32);\n"
-  "    most = other > most ? other : most;\n"
+  "  const mbk_u64 place = slice * 32 + mbk_lane();\n"
+  "  const mbk_u32 count = length[place];\n"
+  "  mbk_u32 most = count, low = 0x7fffffffu, high = 0;\n"
+  "  if (count > 0) {\n"
+  "#if MBK_SORTED\n"
+  "    const mbk_u64 row = row_id[place];\n"
+  "#else\n"
+  "    const mbk_u64 row = place;\n"
+  "#endif\n"
+  "    const mbk_u64 from = (mbk_u64)(row_ptr[row] - MBK_BASE);\n"
+  "    for (mbk_u32 k = 0; k < count; k++) {\n"
+  "      const mbk_u32 column = (mbk_u32)(mbk_load(col_ind + from + k) - MBK_BASE);\n"
+  "      low = column < low ? column : low;\n"
+  "      high = column > high ? column : high;\n"
+  "    }\n"
   "  }\n"
-  "  if (mbk_lane() == 0) {\n"
+  "  for (int d = 16; d > 0; d >>= 1) {\n"
+  "    const mbk_u32 other_most = mbk_shuffle_xor(MBK_ALL, most, d, 32);\n"
+  "    const mbk_u32 other_low = mbk_shuffle_xor(MBK_ALL, low, d, 32);\n"
+  "    const mbk_u32 other_high = mbk_shuffle_xor(MBK_ALL, high, d, 32);\n"
+  "    most = other_most > most ? other_most : most;\n"
+  "    low = other_low < low ? other_low : low;\n"
+  "    high = other_high > high ? other_high : high;\n"
+  "  }\n"
+  "  if (mbk_lane() == 0) {\n",
+  "    const bool wide = most > 0 && high - low > 0xffff;\n"
+  "    most = (most + MBK_PACK - 1) / MBK_PACK * MBK_PACK;\n"
   "    width[slice] = most;\n"
+  "    base[slice] = wide ? MBK_WIDE : most > 0 ? low : 0;\n"
+  "    column_width[slice] = wide ? 2 * most : most;\n"
   "  }\n"
   "}\n"
   "\n"
-  "// Columns (from 0) and values to where the product finds them. Launch: one warp per slice, 128\n"
-  "// threads per block.\n"
+  "// Columns and values to where the product finds them. Launch: one warp per slice, 128 threads\n"
+  "// per block.\n"
   "MBK_KERNEL MBK_BOUNDS(128)\n"
   "    mbk_sliced_fill(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
-  "                    const mbk_u32 *slice_start, const mbk_u32 *length, const mbk_u32 *row_id,\n"
-  "                    mbk_u64 slices, mbk_i32 *columns, MBK_VALUE *sliced_values) {\n"
+  "                    const mbk_u32 *slice_start, const mbk_u32 *column_start,\n"
+  "                    const mbk_u32 *slice_base, const mbk_u32 *length, const mbk_u32 *row_id,\n"
+  "                    mbk_u64 slices, mbk_u16 *columns, MBK_VALUE *sliced_values) {\n"
   "  const mbk_u64 slice = (mbk_u64)mbk_block() * 4 + mbk_thread() / 32;\n"
   "  if (slice >= slices) {\n"
   "    return;\n"
@@ -4254,11 +4405,22 @@ static const char *const mbi_source_spmv_sliced_build_cuh[] = {
   "  const mbk_u64 row = place;\n"
   "#endif\n"
   "  const mbk_u64 from = (mbk_u64)(row_ptr[row] - MBK_BASE);\n"
-  "  const mbk_u64 to = (mbk_u64)slice_start[slice] * 32 + mbk_lane();\n"
-  "  for (mbk_u32 k = 0; k < count; k++) {\n",
-  "    columns[to + (mbk_u64)k * 32] = col_ind[from + k] - MBK_BASE;\n"
+  "  const mbk_u32 base = slice_base[slice];\n"
+  "  columns += (mbk_u64)column_start[slice] * 32;\n"
   "#if !MBK_PATTERN\n"
-  "    sliced_values[to + (mbk_u64)k * 32] = values[from + k];\n"
+  "  sliced_values += (mbk_u64)slice_start[slice] * 32;\n"
+  "#endif\n"
+  "  // What follows the last nonzero in its pack is loaded, but not used.\n"
+  "  for (mbk_u32 k = 0; k < (count + MBK_PACK - 1) / MBK_PACK * MBK_PACK; k++) {\n"
+  "    const mbk_u64 slot = (mbk_u64)(k / MBK_PACK * 32 + mbk_lane()) * MBK_PACK + k % MBK_PACK;\n"
+  "    const mbk_u32 column = k < count ? (mbk_u32)(col_ind[from + k] - MBK_BASE) : 0;\n"
+  "    if (base == MBK_WIDE) {\n",
+  "      ((mbk_i32 *)columns)[slot] = (mbk_i32)column;\n"
+  "    } else {\n"
+  "      columns[slot] = (mbk_u16)(column - base);\n"
+  "    }\n"
+  "#if !MBK_PATTERN\n"
+  "    sliced_values[slot] = k < count ? values[from + k] : (MBK_VALUE)0;\n"
   "#endif\n"
   "  }\n"
   "}\n",
@@ -4266,9 +4428,10 @@ static const char *const mbi_source_spmv_sliced_build_cuh[] = {
 
 static const char *const mbi_source_spmv_sliced_cu[] = {
   "// Sliced storage: y = alpha A x + beta y over slices of 32 rows, each stored column by column,\n"
-  "// one row per lane. Source: sliced ELLPACK (Monakov, Lokhmotov, Avetisyan, HiPEAC 2010) and its\n"
-  "// sorting window (SELL-C-sigma: Kreutzer et al., SIAM J. Sci. Comput. 36, 2014). Slots past a\n"
-  "// row's end are never read.\n"
+  "// one row per lane; columns as two-byte offsets from the slice's lowest where they fit. Source:\n"
+  "// sliced ELLPACK (Monakov, Lokhmotov, Avetisyan, HiPEAC 2010) and its sorting window\n"
+  "// (SELL-C-sigma: Kreutzer et al., SIAM J. Sci. Comput. 36, 2014). Slots past a row's end are\n"
+  "// never read.\n"
   "#ifndef MBK_VALUE\n"
   "#error \"define MBK_VALUE: the type of the matrix's values in memory\"\n"
   "#endif\n"
@@ -4285,7 +4448,7 @@ static const char *const mbi_source_spmv_sliced_cu[] = {
   "#error \"define MBK_SORTED: 1 if rows are sorted by length within windows of MBK_WINDOW\"\n"
   "#endif\n"
   "#ifndef MBK_UNROLL\n"
-  "#error \"define MBK_UNROLL: nonzeros whose loads one lane keeps in flight\"\n"
+  "#error \"define MBK_UNROLL: loads of values that one lane keeps in flight\"\n"
   "#endif\n"
   "#ifndef MBK_ONCE\n"
   "#error \"define MBK_ONCE: 1 if the matrix is loaded past the caches\"\n"
@@ -4297,63 +4460,93 @@ static const char *const mbi_source_spmv_sliced_cu[] = {
   "#include \"spmv/algebra.cuh\"\n"
   "\n"
   "#if MBK_ONCE\n"
-  "#define MBK_MATRIX_LOAD mbk_load_once\n"
+  "#define MBK_PACK_LOAD mbk_load_pack_once\n"
   "#else\n"
-  "#define MBK_MATRIX_LOAD mbk_load\n"
+  "#define MBK_PACK_LOAD mbk_load_pack\n"
   "#endif\n"
   "#define MBK_ALL 0xffffffffu\n"
   "#define MBK_WINDOW 1024\n"
+  "#define MBK_PACK (16 / (int)sizeof(MBK_VALUE)) // neighbours of a row that one load brings\n"
+  "#define MBK_WIDE 0xffffffffu                   // the base of a slice with four-byte columns\n"
   "\n"
   "#include \"spmv/sliced_build.cuh\"\n"
+  "\n",
+  "// The sum of `count` nonzeros of a row; number k is at k / MBK_PACK * 32 * MBK_PACK + k %\n"
+  "// MBK_PACK of `values`, and its factor's place in x there of `columns`.\n"
+  "template <class T>\n"
+  "MBK_DEVICE MBK_COMPUTE mbk_sliced_sum(const T *columns, const MBK_VALUE *values,\n"
+  "                                      const MBK_VECTOR *x, mbk_u32 count) {\n"
+  "  MBK_COMPUTE sum = MBK_ZERO;\n"
+  "  for (mbk_u32 at = 0; at < count; at += MBK_UNROLL * MBK_PACK) {\n"
+  "    mbk_pack<T, MBK_PACK> column[MBK_UNROLL];\n"
+  "#if !MBK_PATTERN\n"
+  "    mbk_pack<MBK_VALUE, MBK_PACK> value[MBK_UNROLL];\n"
+  "#endif\n"
+  "#pragma unroll\n"
+  "    for (int u = 0; u < MBK_UNROLL; u++) {\n"
+  "      const mbk_u32 k = at + u * MBK_PACK;\n"
+  "      if (k < count) {\n"
+  "        column[u] = MBK_PACK_LOAD<T, MBK_PACK>(columns + (mbk_u64)k * 32);\n"
+  "#if !MBK_PATTERN\n"
+  "        value[u] = MBK_PACK_LOAD<MBK_VALUE, MBK_PACK>(values + (mbk_u64)k * 32);\n"
+  "#endif\n"
+  "      }\n"
+  "    }\n"
+  "    MBK_COMPUTE product[MBK_UNROLL][MBK_PACK];\n"
+  "#pragma unroll\n"
+  "    for (int u = 0; u < MBK_UNROLL; u++) {\n"
+  "#pragma unroll\n"
+  "      for (int j = 0; j < MBK_PACK; j++) {\n"
+  "        product[u][j] = MBK_ZERO;\n"
+  "        if (at + u * MBK_PACK + j < count) {\n"
+  "#if MBK_PATTERN\n"
+  "          product[u][j] = (MBK_COMPUTE)mbk_load(x + column[u].at[j]);\n"
+  "#else\n"
+  "          product[u][j] = MBK_MUL(value[u].at[j], mbk_load(x + column[u].at[j]));\n"
+  "#endif\n"
+  "        }\n"
+  "      }\n"
+  "    }\n"
+  "#pragma unroll\n"
+  "    for (int u = 0; u < MBK_UNROLL; u++) {\n"
+  "#pragma unroll\n"
+  "      for (int j = 0; j < MBK_PACK; j++) {\n"
+  "        sum = MBK_ADD(sum, product[u][j]);\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "  return sum;\n"
+  "}\n"
   "\n"
-  "// Launch: one warp per slice. slice_start counts columns of 32 slots.\n"
+  "// Launch: one warp per slice. slice_start counts columns of 32 values, column_start columns of\n",
+  "// 32 two-byte numbers, of which wide slices take two.\n"
   "MBK_KERNEL MBK_BOUNDS(MBK_THREADS)\n"
-  "    mbk_sliced_product(const mbk_u32 *slice_start, const mbk_u32 *length, const mbk_u32 *row_id,\n"
-  "                       const mbk_i32 *columns, const MBK_VALUE *values, const MBK_VECTOR *x,\n",
+  "    mbk_sliced_product(const mbk_u32 *slice_start, const mbk_u32 *column_start,\n"
+  "                       const mbk_u32 *slice_base, const mbk_u32 *length, const mbk_u32 *row_id,\n"
+  "                       const mbk_u16 *columns, const MBK_VALUE *values, const MBK_VECTOR *x,\n"
   "                       MBK_VECTOR *y, mbk_u64 rows, MBK_SCALAR_PARAMETERS) {\n"
-  "  MBK_SCALARS_LOAD;\n"
   "  const mbk_u64 thread = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread();\n"
-  "  if (thread / 32 * 32 >= rows) {\n"
+  "  const mbk_u64 slice = thread / 32;\n"
+  "  if (slice * 32 >= rows) {\n"
   "    return;\n"
   "  }\n"
-  "  const mbk_u32 count = alpha != (MBK_COMPUTE)0 ? mbk_load(length + thread) : 0;\n"
-  "  const mbk_u64 start = (mbk_u64)mbk_load(slice_start + thread / 32) * 32 + mbk_lane();\n"
-  "  MBK_COMPUTE sum = MBK_ZERO;\n"
-  "  for (mbk_u32 at = 0; at < count; at += MBK_UNROLL) {\n"
-  "    mbk_i32 column[MBK_UNROLL];\n"
-  "    MBK_COMPUTE product[MBK_UNROLL];\n"
-  "#pragma unroll\n"
-  "    for (int u = 0; u < MBK_UNROLL; u++) {\n"
-  "      if (at + u < count) {\n"
-  "        column[u] = MBK_MATRIX_LOAD(columns + start + (mbk_u64)(at + u) * 32);\n"
+  "  const mbk_u32 count = MBK_ALPHA != (MBK_COMPUTE)0 ? mbk_load(length + thread) : 0;\n"
+  "  const mbk_u32 base = mbk_load(slice_base + slice);\n"
+  "  columns += (mbk_u64)mbk_load(column_start + slice) * 32;\n"
   "#if !MBK_PATTERN\n"
-  "        product[u] = (MBK_COMPUTE)MBK_MATRIX_LOAD(values + start + (mbk_u64)(at + u) * 32);\n"
+  "  values += (mbk_u64)mbk_load(slice_start + slice) * 32 + mbk_lane() * MBK_PACK;\n"
   "#endif\n"
-  "      }\n"
-  "    }\n"
-  "#pragma unroll\n"
-  "    for (int u = 0; u < MBK_UNROLL; u++) {\n"
-  "      if (at + u < count) {\n"
-  "#if MBK_PATTERN\n"
-  "        product[u] = (MBK_COMPUTE)mbk_load(x + column[u]);\n"
-  "#else\n"
-  "        product[u] = MBK_MUL(product[u], mbk_load(x + column[u]));\n"
-  "#endif\n"
-  "      }\n"
-  "    }\n"
-  "#pragma unroll\n"
-  "    for (int u = 0; u < MBK_UNROLL; u++) {\n"
-  "      if (at + u < count) {\n"
-  "        sum = MBK_ADD(sum, product[u]);\n"
-  "      }\n"
-  "    }\n"
-  "  }\n"
+  "  const MBK_COMPUTE sum =\n"
+  "      base == MBK_WIDE\n"
+  "          ? mbk_sliced_sum((const mbk_i32 *)columns + mbk_lane() * MBK_PACK, values, x, count)\n"
+  "          : mbk_sliced_sum(columns + mbk_lane() * MBK_PACK, values, x + base, count);\n"
   "#if MBK_SORTED\n"
   "  const mbk_u32 row = mbk_load(row_id + thread);\n"
   "#else\n"
   "  const mbk_u64 row = thread;\n"
   "#endif\n"
   "  if (row < rows) {\n"
+  "    MBK_SCALARS_LOAD;\n"
   "    MBK_COMMIT(row, sum);\n"
   "  }\n"
   "}\n",
@@ -4482,7 +4675,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "3a2e920e6328335c484fec716c856739639252761356ec506725c0544491cb9d"
+#define MBI_KERNEL_HASH "0e280cd9342150e5182fae443a1a0da9b723e48f8274a7f7bb5ecd01f938aca6"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -8437,6 +8630,8 @@ typedef struct mbi_ranks {
   mbi_devptr row_start;        /* ranks + 1 offsets; the plan's row_ptr where no row is empty */
   mbi_devptr row_id, empty_id; /* rows with and without a nonzero; 0 where no row is empty */
   uint64_t bytes;              /* of the three, if owned */
+  double sectors; /* of x that a nonzero adds in a window of neighbours: spmv/choose.c */
+  double narrow;  /* share of slices of 32 rows whose columns lie within 65,536 */
   mbi_devptr counts, offsets;  /* scratch, and in it the rank of each block's first row */
   uint64_t blocks;
   mbi_program program; /* until mbi_ranks_finish */
@@ -8473,8 +8668,9 @@ typedef struct mbi_rows {
 typedef struct mbi_sliced {
   int unroll, threads;
   int sorted; /* rows sorted by length within windows */
-  uint64_t slices, blocks, slots;
-  mbi_devptr length, row_id, slice_start, columns, values;
+  uint64_t slices, blocks;
+  uint64_t slots, column_slots; /* of values; of two-byte columns */
+  mbi_devptr length, row_id, slice_start, column_start, slice_base, columns, values;
   void *kernels[4]; /* CUfunction: order, width, fill, product */
 } mbi_sliced;
 
@@ -8512,6 +8708,7 @@ struct merbit_plan {
   merbit_method method;
   merbit_type type; /* of values, vectors and sums */
   char reason[384]; /* why AUTO fell back to the CPU; else empty */
+  char why[128];    /* what decided AUTO's choice of a method on CUDA; else empty */
   double plan_seconds;
   /* CPU */
   int tasks;
@@ -9691,6 +9888,9 @@ static const mbi_cuda_method mbi_merbit_method = {mbi_merbit_create, mbi_merbit_
 /* Which rows hold something, and how even they are: the GPU counts, and lists them where some
  * are empty and the method asks. */
 #define MBI_RANKS_PER_BLOCK 1024
+#define MBI_RANKS_SAMPLES 256 /* windows of nonzeros at most */
+#define MBI_RANKS_WINDOW 8192
+#define MBI_RANKS_TABLE 12288
 
 /* What the plan's products do not need: the choice and the method are made. */
 static void mbi_ranks_finish(merbit_context *context, mbi_ranks *ranks) {
@@ -9772,6 +9972,41 @@ static merbit_status mbi_ranks_create(merbit_context *context, const mbi_device_
   return MERBIT_OK;
 }
 
+/* Samples of the columns; after mbi_ranks_create, of a matrix with nonzeros. */
+static merbit_status mbi_ranks_sample(merbit_context *context, const mbi_device_csr *csr,
+                                      merbit_type type, mbi_ranks *ranks) {
+  mbi_devptr row_ptr = csr->row_ptr, col_ind = csr->col_ind, narrow;
+  uint64_t row_count = csr->rows, nnz = csr->nnz;
+  const uint64_t window = nnz < MBI_RANKS_WINDOW ? nnz : MBI_RANKS_WINDOW;
+  const uint64_t windows = nnz / MBI_RANKS_WINDOW + 1;
+  const uint64_t samples = windows < MBI_RANKS_SAMPLES ? windows : MBI_RANKS_SAMPLES;
+  uint32_t shift = type == MERBIT_F32 ? 3 : 2, answer[2] = {0, 0};
+  void *sample = NULL, *arguments[7];
+  merbit_status status =
+      mbi_program_kernel(context, &ranks->program, "mbk_arrays_sample", &sample);
+  if (status == MERBIT_OK) { /* where the sums were, which are known */
+    status = mbi_device_upload(context, ranks->counts, answer, sizeof answer);
+  }
+  narrow = ranks->counts + sizeof answer[0];
+  arguments[0] = &row_ptr;
+  arguments[1] = &col_ind;
+  arguments[2] = &row_count;
+  arguments[3] = &nnz;
+  arguments[4] = &shift;
+  arguments[5] = &ranks->counts;
+  arguments[6] = &narrow;
+  if (status == MERBIT_OK) {
+    status = mbi_device_launch(context, sample, "mbk_arrays_sample", (int64_t)samples, 256,
+                               (unsigned)(MBI_RANKS_TABLE * sizeof(uint32_t)), NULL, arguments);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_download(context, answer, ranks->counts, sizeof answer);
+  }
+  ranks->sectors = (double)answer[0] / ((double)window * (double)samples);
+  ranks->narrow = (double)answer[1] / (8.0 * (double)samples);
+  return status;
+}
+
 /* For a method, unless the choice has counted already. */
 static merbit_status mbi_ranks_need(merbit_plan *plan) {
   return plan->ranks.row_start != 0
@@ -9820,46 +10055,62 @@ static merbit_status mbi_ranks_compact(merbit_context *context, const mbi_device
 #define MBI_SCAN_BUILD_THREADS 128
 #define MBI_SCAN_FIXUP_THREADS 512
 
-/* Blocks that leave registers for as many warps as hide the gathers of x: measured, more for
- * f32. Lanes with more steps, each of which keeps a product, would spill: they get all they
- * want. */
-static int mbi_scan_resident(merbit_type type, int steps, int threads) {
-  const int single = type == MERBIT_F32;
-  const int blocks = (steps > (single ? 16 : 12) ? 512 : single ? 2048 : 1536) / threads;
+/* Nonzeros that a lane loads at once. */
+static int mbi_scan_pack(merbit_type type) {
+  return (int)(16 / mbi_type_size(type));
+}
+
+/* Whether columns and values can be loaded 16 bytes at once. */
+static int mbi_scan_aligned(const merbit_plan *plan) {
+  return (plan->device.col_ind | plan->device.values) % 16 == 0;
+}
+
+/* Blocks that leave registers for what a lane holds, without spilling. For 9.0 NVRTC gets by
+ * with 40 of them for a pack more than elsewhere. */
+static int mbi_scan_resident(const merbit_plan *plan) {
+  const int packs = plan->scan.steps / mbi_scan_pack(plan->type), threads = plan->scan.threads;
+  const int single = plan->type == MERBIT_F32;
+  const int known = plan->context->device.compute_capability == 90 && mbi_scan_aligned(plan);
+  const int full = (single ? 2 : 3) + known;
+  const int blocks = (packs > 14                 ? 384
+                      : packs > (single ? 4 : 6) ? 512
+                      : packs > full             ? 1024
+                                                 : 1536) /
+                     threads;
   return blocks > 16 ? 16 : blocks < 1 ? 1 : blocks;
 }
 
 /* What follows from the rows and from s->tiles, for every method on tiles of nonzeros. */
-static merbit_status mbi_scan_size_rows(merbit_plan *plan) {
+static void mbi_scan_size_rows(merbit_plan *plan) {
   mbi_scan_schedule *s = &plan->scan;
-  merbit_context *context = plan->context;
-  s->depth = mbi_log2_ceiling(plan->ranks.longest < 32 ? plan->ranks.longest : 32);
+  const uint64_t pack = (uint64_t)mbi_scan_pack(plan->type);
+  /* That hold of a row that none of them ends. */
+  const uint64_t lanes = (plan->ranks.longest > 0 ? plan->ranks.longest - 1 : 0) / pack + 1;
+  s->depth = mbi_log2_ceiling(lanes < 32 ? lanes : 32);
   s->fixup_blocks = (s->tiles + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS;
   s->empty_rows = plan->device.rows - plan->ranks.count;
   if (s->empty_rows > 0) {
     const uint64_t wanted = s->empty_rows / MBI_SCAN_FIXUP_THREADS + 1;
-    const uint64_t most = 8 * (uint64_t)context->device.multiprocessors;
+    const uint64_t most = 8 * (uint64_t)plan->context->device.multiprocessors;
     const uint64_t useful = wanted < most ? wanted : most;
     s->fixup_blocks = s->fixup_blocks < useful ? useful : s->fixup_blocks;
   }
-  if (s->tiles > (uint64_t)INT32_MAX) {
-    return mbi_fail(context, MERBIT_TOO_LARGE,
-                    "%" PRIu64 " nonzeros make %" PRIu64 " tiles; raise plan_desc.sigma",
-                    plan->device.nnz, s->tiles);
-  }
-  return MERBIT_OK;
 }
 
 /* Sizes of the specialisation; needs plan->ranks. */
 static merbit_status mbi_scan_size(merbit_plan *plan) {
   mbi_scan_schedule *s = &plan->scan;
   merbit_context *context = plan->context;
+  /* Fewer nonzeros than would fill the GPU: short tiles in small blocks, for their latency. */
+  const int small = plan->device.nnz < 1572864 * (uint64_t)context->device.multiprocessors / 32;
+  const int steps = small ? 4 : plan->type == MERBIT_F32 ? 12 : 8;
   uint64_t tile;
-  s->steps = plan->desc.sigma != 0 ? plan->desc.sigma : plan->type == MERBIT_F32 ? 16 : 8;
-  s->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : 512;
-  if (s->steps < 1 || s->steps > 32) {
+  s->steps = plan->desc.sigma != 0 ? plan->desc.sigma : steps;
+  s->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : small ? 128 : 512;
+  if (s->steps < 1 || s->steps > 32 || s->steps % mbi_scan_pack(plan->type) != 0) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "plan_desc.sigma is %d; the scan takes 1 to 32", s->steps);
+                    "plan_desc.sigma is %d; the scan takes multiples of %d up to 32", s->steps,
+                    mbi_scan_pack(plan->type));
   }
   if (s->threads < 32 || s->threads > 1024 || s->threads % 32 != 0) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -9868,13 +10119,15 @@ static merbit_status mbi_scan_size(merbit_plan *plan) {
   }
   tile = 32 * (uint64_t)s->steps;
   s->tiles = (plan->device.nnz + tile - 1) / tile;
-  if (plan->desc.block_threads == 0 &&
-      s->tiles * 32 < 4096 * (uint64_t)context->device.multiprocessors) {
-    s->threads = 128;
+  if (s->tiles > (uint64_t)INT32_MAX) {
+    return mbi_fail(context, MERBIT_TOO_LARGE,
+                    "%" PRIu64 " nonzeros make %" PRIu64 " tiles; raise plan_desc.sigma",
+                    plan->device.nnz, s->tiles);
   }
-  s->resident = mbi_scan_resident(plan->type, s->steps, s->threads);
+  s->resident = mbi_scan_resident(plan);
   s->blocks = (s->tiles * 32 + (uint64_t)s->threads - 1) / (uint64_t)s->threads;
-  return mbi_scan_size_rows(plan);
+  mbi_scan_size_rows(plan);
+  return MERBIT_OK;
 }
 
 /* ---- Specialise: one program with the three kernels -------------------------------------- */
@@ -9886,6 +10139,7 @@ static void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   mbi_preamble_define_int(preamble, "MBK_STEPS", s->steps);
   mbi_preamble_define_int(preamble, "MBK_DEPTH", s->depth);
   mbi_preamble_define_int(preamble, "MBK_EMPTY_ROWS", s->empty_rows > 0);
+  mbi_preamble_define_int(preamble, "MBK_ALIGNED", mbi_scan_aligned(plan));
   mbi_preamble_define_int(preamble, "MBK_ONCE", plan->once);
   mbi_preamble_define_int(preamble, "MBK_THREADS", s->threads);
 }
@@ -10082,14 +10336,13 @@ static const mbi_cuda_method mbi_scan_method = {mbi_scan_create,
                                                 mbi_scan_describe,
                                                 NULL};
 
-/* ==== >>spmv/binned.c  CUDA: products by strips of columns, sums by parts of rows ========= */
-/* ---- Encode: strips and parts
- * ----------------------------------------------------------------- */
+/* ==== >>spmv/binned_sizes.c  how the binned product cuts a matrix, and its program ======== */
+/* ---- Encode: strips and parts ------------------------------------------------------------ */
 
 #define MBI_BINNED_BUILD_THREADS 512
 #define MBI_BINNED_STEPS 8
-#define MBI_BINNED_ITEM                                                                        \
-  4096u /* groups of an item of phase 1: enough to pay for its strip of x */
+#define MBI_BINNED_ROOM 229376u /* bytes of shared memory that wide strips and parts need */
+#define MBI_BINNED_ITEM 4096u   /* groups of an item of phase 1: they pay for its strip of x */
 
 static uint64_t mbi_binned_group(const merbit_plan *plan) {
   return 32 / mbi_type_size(plan->type);
@@ -10097,20 +10350,35 @@ static uint64_t mbi_binned_group(const merbit_plan *plan) {
 
 /* Strips, parts and threads where the plan leaves them open. Two blocks to a multiprocessor
  * hide each other's waits; one with twice the strip and part makes longer runs, where those
- * would be mostly padding. */
+ * would be mostly padding. A GPU whose blocks have little shared memory gets half of it. */
 static void mbi_binned_defaults(merbit_plan *plan) {
   mbi_binned *b = &plan->binned;
-  const uint64_t size = mbi_type_size(plan->type), strip = 98304 / size, part = 65536 / size;
-  const uint64_t strips = (plan->device.cols + strip - 1) / strip;
-  const int wide = strips * (plan->device.nnz / part + 1) > plan->device.nnz / (128 / size);
+  const uint64_t room = (uint64_t)plan->context->device.shared_bytes_per_block;
+  const int little = room < MBI_BINNED_ROOM;
+  const uint64_t size = mbi_type_size(plan->type), part = 65536 / size;
+  const uint64_t strip = little ? room / 2 / size / 1024 * 1024 : 98304 / size;
+  const uint64_t strips = strip > 0 ? (plan->device.cols + strip - 1) / strip : 0;
+  const int wide =
+      !little && strips * (plan->device.nnz / part + 1) > plan->device.nnz / (128 / size);
   b->strip = plan->desc.sigma != 0 ? (uint64_t)plan->desc.sigma * 1024
              : wide                ? 2 * strip
                                    : strip;
   b->warp_tiles = plan->desc.omega != 0 ? plan->desc.omega : (int)(16 / size);
   plan->scan.threads = plan->desc.block_threads != 0 ? plan->desc.block_threads
                        : wide                        ? 1024
+                       : little                      ? 256
                                                      : 512;
-  plan->scan.resident = plan->scan.threads > 512 ? 1 : 2;
+}
+
+/* Shared memory: a strip of x for phase 1. */
+static uint64_t mbi_binned_multiply_shared(const merbit_plan *plan) {
+  return plan->binned.strip * mbi_type_size(plan->type);
+}
+
+/* And the sums of a tile for each warp and the groups of a part, for phase 2. */
+static uint64_t mbi_binned_sum_shared(const merbit_plan *plan, uint64_t groups) {
+  return (uint64_t)(plan->scan.threads * plan->scan.steps) * mbi_type_size(plan->type) +
+         groups * 32;
 }
 
 /* Sizes of the specialisation; needs plan->ranks. */
@@ -10118,6 +10386,8 @@ static merbit_status mbi_binned_size(merbit_plan *plan) {
   mbi_binned *b = &plan->binned;
   mbi_scan_schedule *s = &plan->scan;
   merbit_context *context = plan->context;
+  const uint64_t room = (uint64_t)context->device.shared_bytes_per_block;
+  uint64_t full; /* bytes of a part without padding */
   mbi_binned_defaults(plan);
   if (b->strip < 1024 || b->strip > 65536 || b->warp_tiles < 1 || b->warp_tiles > 8 ||
       s->threads < 32 || s->threads > 1024 || s->threads % 32 != 0) {
@@ -10130,20 +10400,28 @@ static merbit_status mbi_binned_size(merbit_plan *plan) {
   s->steps = MBI_BINNED_STEPS;
   s->tiles = (plan->device.nnz + 32 * MBI_BINNED_STEPS - 1) / (32 * MBI_BINNED_STEPS);
   b->part_nonzeros = (uint64_t)(b->warp_tiles * s->threads) * MBI_BINNED_STEPS;
+  full = mbi_binned_sum_shared(plan, b->part_nonzeros / mbi_binned_group(plan));
+  s->resident = s->threads > 512 || 2 * full > room ? 1 : 2;
   b->strips = (plan->device.cols + b->strip - 1) / b->strip;
   b->parts = (plan->device.nnz + b->part_nonzeros - 1) / b->part_nonzeros;
-  if (b->parts > (uint64_t)INT32_MAX ||
-      b->strips * 12 > (uint64_t)context->device.shared_bytes_per_block) {
+  if (s->tiles > (uint64_t)INT32_MAX || b->strips * 12 > room) {
     return mbi_fail(context, MERBIT_TOO_LARGE,
                     "%" PRIu64 " strips of columns and %" PRIu64
                     " parts are too many; use another plan_desc.method",
                     b->strips, b->parts);
   }
-  return mbi_scan_size_rows(plan);
+  if (mbi_binned_multiply_shared(plan) > room) {
+    return mbi_fail(context, MERBIT_TOO_LARGE,
+                    "a strip of %" PRIu64 " columns takes %" PRIu64
+                    " bytes of shared memory, of which there are %" PRIu64
+                    "; lower plan_desc.sigma",
+                    b->strip, mbi_binned_multiply_shared(plan), room);
+  }
+  mbi_scan_size_rows(plan);
+  return MERBIT_OK;
 }
 
-/* ---- Specialise
- * ------------------------------------------------------------------------------- */
+/* ---- Specialise -------------------------------------------------------------------------- */
 
 static void mbi_binned_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   mbi_scan_preamble(plan, preamble);
@@ -10170,19 +10448,8 @@ static merbit_status mbi_binned_specialise(merbit_plan *plan) {
   return status;
 }
 
-/* ---- Build: count, place, fill
- * ---------------------------------------------------------------- */
-
-/* Strips of x for phase 1. */
-static uint64_t mbi_binned_multiply_shared(const merbit_plan *plan) {
-  return plan->binned.strip * mbi_type_size(plan->type);
-}
-
-/* Sums of a tile for each warp, and the slots of a part, for phase 2. */
-static uint64_t mbi_binned_sum_shared(const merbit_plan *plan) {
-  return (uint64_t)(plan->scan.threads * plan->scan.steps) * mbi_type_size(plan->type) +
-         plan->binned.part_groups * 32;
-}
+/* ==== >>spmv/binned.c  CUDA: products by strips of columns, sums by parts of rows ========= */
+/* ---- Build: count, place, fill ----------------------------------------------------------- */
 
 /* Build kernel `which`. */
 static merbit_status mbi_binned_launch(merbit_plan *plan, int which, const char *name,
@@ -10219,10 +10486,11 @@ static merbit_status mbi_binned_place_parts(merbit_plan *plan, uint32_t *groups)
   }
   groups[b->parts] = (uint32_t)b->groups;
   if (b->groups > UINT32_MAX || b->part_groups * mbi_binned_group(plan) > 65536 ||
-      mbi_binned_sum_shared(plan) > most || mbi_binned_multiply_shared(plan) > most) {
+      mbi_binned_sum_shared(plan, b->part_groups) > most) {
     return mbi_fail(plan->context, MERBIT_TOO_LARGE,
                     "%" PRIu64 " groups of products, %" PRIu64
-                    " of them in one part, are too many; use another plan_desc.method",
+                    " of them in one part, are too many; lower plan_desc.omega or use another "
+                    "plan_desc.method",
                     b->groups, b->part_groups);
   }
   return mbi_binned_send(plan, groups, b->parts + 1, "starts of parts", &b->part_start);
@@ -10402,7 +10670,7 @@ static merbit_status mbi_binned_create(merbit_plan *plan) {
   }
   return status == MERBIT_OK
              ? mbi_device_reserve_shared(context, b->kernels[5], "mbk_binned_sum",
-                                         (unsigned)mbi_binned_sum_shared(plan))
+                                         (unsigned)mbi_binned_sum_shared(plan, b->part_groups))
              : status;
 }
 
@@ -10418,8 +10686,7 @@ static void mbi_binned_destroy(merbit_plan *plan) {
   mbi_scan_destroy(plan);
 }
 
-/* ---- Launch
- * ----------------------------------------------------------------------------------- */
+/* ---- Launch ------------------------------------------------------------------------------ */
 
 /* The carries of the tiles, then the products from a multiple of 32 bytes on. */
 static uint64_t mbi_binned_carry_bytes(const merbit_plan *plan) {
@@ -10466,15 +10733,14 @@ static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
   arguments[10] = &s->tiles;
   arguments[11] = (void *)(uintptr_t)alpha;
   arguments[12] = (void *)(uintptr_t)beta;
-  status =
-      mbi_device_launch(plan->context, b->kernels[5], "mbk_binned_sum", (int64_t)b->parts,
-                        s->threads, (unsigned)mbi_binned_sum_shared(plan), stream, arguments);
+  status = mbi_device_launch(plan->context, b->kernels[5], "mbk_binned_sum", (int64_t)b->parts,
+                             s->threads, (unsigned)mbi_binned_sum_shared(plan, b->part_groups),
+                             stream, arguments);
   return status == MERBIT_OK ? mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream)
                              : status;
 }
 
-/* ---- Describe
- * --------------------------------------------------------------------------------- */
+/* ---- Describe ---------------------------------------------------------------------------- */
 
 static void mbi_binned_info(const merbit_plan *plan, merbit_plan_info *info) {
   info->sigma = (int)(plan->binned.strip / 1024);
@@ -10635,14 +10901,18 @@ static const mbi_cuda_method mbi_rows_method = {mbi_rows_create,
 static merbit_status mbi_sliced_size(merbit_plan *plan) {
   mbi_sliced *s = &plan->sliced;
   merbit_context *context = plan->context;
-  s->unroll = plan->desc.sigma != 0 ? plan->desc.sigma : 4;
-  s->sorted = plan->desc.omega != 1;
+  /* Sorting costs a row number for each row: where there is next to nothing to gain, not. */
+  s->sorted =
+      plan->desc.omega != 1 && plan->ranks.slots > plan->device.nnz + plan->device.nnz / 32;
+  s->unroll = plan->desc.sigma != 0                   ? plan->desc.sigma
+              : plan->type == MERBIT_F64 && s->sorted ? 1
+                                                      : 2;
   s->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : 256;
-  if (s->unroll < 1 || s->unroll > 32 || s->threads < 32 || s->threads > 1024 ||
+  if (s->unroll < 1 || s->unroll > 16 || s->threads < 32 || s->threads > 1024 ||
       s->threads % 32 != 0) {
     return mbi_fail(
         context, MERBIT_INVALID_ARGUMENT,
-        "plan_desc.sigma is %d and block_threads %d; use 1 to 32, and a multiple of 32 "
+        "plan_desc.sigma is %d and block_threads %d; use 1 to 16, and a multiple of 32 "
         "up to 1024",
         s->unroll, s->threads);
   }
@@ -10658,7 +10928,7 @@ static merbit_status mbi_sliced_size(merbit_plan *plan) {
 /* Lengths and the starts of slices are 32-bit; needs plan->ranks. */
 static merbit_status mbi_sliced_check(const merbit_plan *plan) {
   const mbi_ranks *ranks = &plan->ranks;
-  if (ranks->longest > INT32_MAX || ranks->slots / 32 > UINT32_MAX) {
+  if (ranks->longest > INT32_MAX || ranks->slots / 16 + 6 * plan->sliced.slices > UINT32_MAX) {
     return mbi_fail(plan->context, MERBIT_TOO_LARGE,
                     "slices of 32 rows would take %" PRIu64 " slots, and %" PRIu32
                     " for one row; use another plan_desc.method",
@@ -10699,71 +10969,102 @@ static int64_t mbi_sliced_build_blocks(const mbi_sliced *s) {
   return ((int64_t)s->slices * 32 + MBI_SLICED_BUILD_THREADS - 1) / MBI_SLICED_BUILD_THREADS;
 }
 
-/* length, row_id and slice_start; *columns becomes the number of columns of 32 slots. */
-static merbit_status mbi_sliced_build(merbit_plan *plan, uint64_t *columns) {
+/* The sums before each entry of an array of one entry a slice, and the sum of all, there and in
+ * *sum. */
+static merbit_status mbi_sliced_offsets(merbit_plan *plan, mbi_devptr array, uint64_t *sum) {
+  merbit_context *context = plan->context;
+  mbi_devptr total = array + plan->sliced.slices * sizeof(uint32_t);
+  void *offsets = NULL, *arguments[3];
+  uint32_t found = 0;
+  merbit_status status =
+      mbi_program_kernel(context, &plan->ranks.program, "mbk_arrays_offsets", &offsets);
+  arguments[0] = &array;
+  arguments[1] = &plan->sliced.slices;
+  arguments[2] = &total;
+  if (status == MERBIT_OK) {
+    status = mbi_device_launch(context, offsets, "mbk_arrays_offsets", 1, 1024,
+                               (unsigned)(33 * sizeof(uint32_t)), NULL, arguments);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_download(context, &found, total, sizeof found);
+  }
+  *sum = found;
+  return status;
+}
+
+/* Which rows make a slice, and how wide it and its columns are. */
+static merbit_status mbi_sliced_order(merbit_plan *plan) {
+  mbi_sliced *s = &plan->sliced;
+  void *arguments[8];
+  merbit_status status;
+  arguments[0] = &plan->device.row_ptr;
+  arguments[1] = &plan->device.rows;
+  arguments[2] = &s->length;
+  arguments[3] = &s->row_id;
+  status = mbi_device_launch(
+      plan->context, s->kernels[0], "mbk_sliced_order",
+      (int64_t)((plan->device.rows + MBI_SLICED_WINDOW - 1) / MBI_SLICED_WINDOW), 512,
+      (unsigned)(MBI_SLICED_WINDOW * sizeof(uint64_t)), NULL, arguments);
+  arguments[1] = &plan->device.col_ind;
+  arguments[4] = &s->slices;
+  arguments[5] = &s->slice_start;
+  arguments[6] = &s->slice_base;
+  arguments[7] = &s->column_start;
+  return status != MERBIT_OK ? status
+                             : mbi_device_launch(plan->context, s->kernels[1],
+                                                 "mbk_sliced_width", mbi_sliced_build_blocks(s),
+                                                 MBI_SLICED_BUILD_THREADS, 0, NULL, arguments);
+}
+
+/* Everything but columns and values, whose sizes come out: slots of values, and of two-byte
+ * columns. */
+static merbit_status mbi_sliced_build(merbit_plan *plan) {
   mbi_sliced *s = &plan->sliced;
   merbit_context *context = plan->context;
   const uint64_t places = s->slices * 32 * sizeof(uint32_t);
-  mbi_devptr total;
-  void *offsets = NULL, *arguments[4];
-  uint32_t sum = 0;
+  const uint64_t starts = (s->slices + 1) * sizeof(uint32_t);
   merbit_status status = mbi_device_allocate(context, places, "lengths of rows", &s->length);
   if (status == MERBIT_OK && s->sorted) {
     status = mbi_device_allocate(context, places, "rows of slices", &s->row_id);
   }
   if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, (s->slices + 1) * sizeof(uint32_t),
-                                 "starts of slices", &s->slice_start);
+    status = mbi_device_allocate(context, starts, "starts of slices", &s->slice_start);
   }
   if (status == MERBIT_OK) {
-    arguments[0] = &plan->device.row_ptr;
-    arguments[1] = &plan->device.rows;
-    arguments[2] = &s->length;
-    arguments[3] = &s->row_id;
-    status = mbi_device_launch(
-        context, s->kernels[0], "mbk_sliced_order",
-        (int64_t)((plan->device.rows + MBI_SLICED_WINDOW - 1) / MBI_SLICED_WINDOW), 512,
-        (unsigned)(MBI_SLICED_WINDOW * sizeof(uint64_t)), NULL, arguments);
+    status = mbi_device_allocate(context, starts, "starts of columns", &s->column_start);
   }
   if (status == MERBIT_OK) {
-    arguments[0] = &s->length;
-    arguments[1] = &s->slices;
-    arguments[2] = &s->slice_start;
-    status = mbi_device_launch(context, s->kernels[1], "mbk_sliced_width",
-                               mbi_sliced_build_blocks(s), MBI_SLICED_BUILD_THREADS, 0, NULL,
-                               arguments);
+    status = mbi_device_allocate(context, starts, "bases of slices", &s->slice_base);
   }
   if (status == MERBIT_OK) {
-    status = mbi_program_kernel(context, &plan->ranks.program, "mbk_arrays_offsets", &offsets);
-  }
-  total = s->slice_start + s->slices * sizeof(uint32_t);
-  if (status == MERBIT_OK) {
-    arguments[0] = &s->slice_start;
-    arguments[1] = &s->slices;
-    arguments[2] = &total;
-    status = mbi_device_launch(context, offsets, "mbk_arrays_offsets", 1, 1024,
-                               (unsigned)(33 * sizeof(uint32_t)), NULL, arguments);
+    status = mbi_sliced_order(plan);
   }
   if (status == MERBIT_OK) {
-    status = mbi_device_download(context, &sum, total, sizeof sum);
+    status = mbi_sliced_offsets(plan, s->slice_start, &s->slots);
   }
-  *columns = sum;
+  if (status == MERBIT_OK) {
+    status = mbi_sliced_offsets(plan, s->column_start, &s->column_slots);
+  }
+  s->slots *= 32;
+  s->column_slots *= 32;
   return status;
 }
 
 static merbit_status mbi_sliced_fill(merbit_plan *plan) {
   mbi_sliced *s = &plan->sliced;
-  void *arguments[9];
+  void *arguments[11];
   merbit_status status;
   arguments[0] = &plan->device.row_ptr;
   arguments[1] = &plan->device.col_ind;
   arguments[2] = &plan->device.values;
   arguments[3] = &s->slice_start;
-  arguments[4] = &s->length;
-  arguments[5] = &s->row_id;
-  arguments[6] = &s->slices;
-  arguments[7] = &s->columns;
-  arguments[8] = &s->values;
+  arguments[4] = &s->column_start;
+  arguments[5] = &s->slice_base;
+  arguments[6] = &s->length;
+  arguments[7] = &s->row_id;
+  arguments[8] = &s->slices;
+  arguments[9] = &s->columns;
+  arguments[10] = &s->values;
   status = mbi_device_launch(plan->context, s->kernels[2], "mbk_sliced_fill",
                              mbi_sliced_build_blocks(s), MBI_SLICED_BUILD_THREADS, 0, NULL,
                              arguments);
@@ -10774,33 +11075,36 @@ static merbit_status mbi_sliced_create(merbit_plan *plan) {
   mbi_sliced *s = &plan->sliced;
   merbit_context *context = plan->context;
   const size_t size = mbi_type_size(plan->type);
-  uint64_t columns = 0;
-  merbit_status status = mbi_sliced_size(plan);
+  merbit_status status = mbi_ranks_need(plan);
+  if (status == MERBIT_OK) {
+    status = mbi_sliced_size(plan);
+  }
   if (status != MERBIT_OK || s->slices == 0) {
     return status;
   }
-  status = mbi_ranks_need(plan);
-  if (status == MERBIT_OK) {
-    status = mbi_sliced_check(plan);
-  }
+  status = mbi_sliced_check(plan);
   if (status == MERBIT_OK) {
     status = mbi_sliced_specialise(plan);
   }
   if (status == MERBIT_OK) {
-    status = mbi_sliced_build(plan, &columns);
+    status = mbi_sliced_build(plan);
   }
-  s->slots = columns * 32;
   if (status == MERBIT_OK) {
-    status =
-        mbi_device_allocate(context, s->slots * sizeof(int32_t), "sliced columns", &s->columns);
+    status = mbi_device_allocate(context, s->column_slots * sizeof(uint16_t), "sliced columns",
+                                 &s->columns);
   }
   if (status == MERBIT_OK && plan->device.values != 0) {
     status = mbi_device_allocate(context, s->slots * size, "sliced values", &s->values);
   }
   if (status == MERBIT_OK) {
-    const uint64_t order = (s->slices * (s->sorted ? 65 : 33) + 1) * sizeof(uint32_t);
-    plan->stream_bytes = order + mbi_device_csr_stream_bytes(plan);
-    plan->schedule_bytes = order + s->slots * (sizeof(int32_t) + (s->values != 0 ? size : 0));
+    const uint64_t order = (s->slices * (s->sorted ? 67 : 35) + 2) * sizeof(uint32_t);
+    const uint64_t columns = s->column_slots * sizeof(uint16_t);
+    const uint64_t values = s->values != 0 ? size : 0;
+    plan->schedule_bytes = order + columns + s->slots * values;
+    plan->stream_bytes = order + plan->device.nnz * values; /* slots past a row's end stay */
+    plan->stream_bytes +=
+        s->slots > 0 ? (uint64_t)((double)columns * (double)plan->device.nnz / (double)s->slots)
+                     : 0;
     status = mbi_sliced_fill(plan);
   }
   return status;
@@ -10811,6 +11115,8 @@ static void mbi_sliced_destroy(merbit_plan *plan) {
   mbi_device_release(plan->context, s->length);
   mbi_device_release(plan->context, s->row_id);
   mbi_device_release(plan->context, s->slice_start);
+  mbi_device_release(plan->context, s->column_start);
+  mbi_device_release(plan->context, s->slice_base);
   mbi_device_release(plan->context, s->columns);
   mbi_device_release(plan->context, s->values);
   mbi_program_destroy(plan->context, &plan->program);
@@ -10820,21 +11126,23 @@ static merbit_status mbi_sliced_multiply(merbit_plan *plan, mbi_devptr carries,
                                          const void *alpha, mbi_devptr x, const void *beta,
                                          mbi_devptr y, void *stream) {
   mbi_sliced *s = &plan->sliced;
-  void *arguments[10];
+  void *arguments[12];
   (void)carries;
   if (s->blocks == 0) {
     return MERBIT_OK;
   }
   arguments[0] = &s->slice_start;
-  arguments[1] = &s->length;
-  arguments[2] = &s->row_id;
-  arguments[3] = &s->columns;
-  arguments[4] = &s->values;
-  arguments[5] = &x;
-  arguments[6] = &y;
-  arguments[7] = &plan->device.rows;
-  arguments[8] = (void *)(uintptr_t)alpha;
-  arguments[9] = (void *)(uintptr_t)beta;
+  arguments[1] = &s->column_start;
+  arguments[2] = &s->slice_base;
+  arguments[3] = &s->length;
+  arguments[4] = &s->row_id;
+  arguments[5] = &s->columns;
+  arguments[6] = &s->values;
+  arguments[7] = &x;
+  arguments[8] = &y;
+  arguments[9] = &plan->device.rows;
+  arguments[10] = (void *)(uintptr_t)alpha;
+  arguments[11] = (void *)(uintptr_t)beta;
   return mbi_device_launch(plan->context, s->kernels[3], "mbk_sliced_product",
                            (int64_t)s->blocks, s->threads, 0, stream, arguments);
 }
@@ -10850,10 +11158,13 @@ static void mbi_sliced_info(const merbit_plan *plan, merbit_plan_info *info) {
 
 static int mbi_sliced_describe(const merbit_plan *plan, char *text, size_t size) {
   const mbi_sliced *s = &plan->sliced;
-  return snprintf(
-      text, size, "%" PRIu64 " slices of 32 rows%s, %.1f%% of the slots filled, %d threads",
-      s->slices, s->sorted ? " sorted in windows of 1024" : "",
-      s->slots > 0 ? 100.0 * (double)plan->device.nnz / (double)s->slots : 100.0, s->threads);
+  const double slots = s->slots > 0 ? (double)s->slots : 1.0;
+  return snprintf(text, size,
+                  "%" PRIu64 " slices of 32 rows%s, %.1f%% of the slots filled, %.1f bytes a "
+                  "column, %d threads",
+                  s->slices, s->sorted ? " sorted in windows of 1024" : "",
+                  100.0 * (double)plan->device.nnz / slots,
+                  2.0 * (double)s->column_slots / slots, s->threads);
 }
 
 static const mbi_cuda_method mbi_sliced_method = {
@@ -10861,10 +11172,8 @@ static const mbi_cuda_method mbi_sliced_method = {
     mbi_sliced_info,   mbi_sliced_describe, mbi_sliced_fill};
 
 /* ==== >>spmv/choose.c  which method a plan on CUDA takes ================================== */
-/* The method of a plan on CUDA, from counts that the GPU takes of its rows. */
-
-/* Products after which sliced storage has paid for its making, where rows are even. */
-#define MBI_SLICED_PAYS 50
+/* The method of a plan on CUDA, from what the GPU counts of its rows and samples of its
+ * columns. */
 
 static const mbi_cuda_method *mbi_cuda_method_of(merbit_method method) {
   switch (method) {
@@ -10881,38 +11190,129 @@ static const mbi_cuda_method *mbi_cuda_method_of(merbit_method method) {
   }
 }
 
-/* Rows of some length, of which slices of 32 waste little: no row ends need to be found. */
-static int mbi_choose_sliced(const merbit_plan *plan) {
-  const mbi_ranks *ranks = &plan->ranks;
-  return plan->desc.expected_calls >= MBI_SLICED_PAYS &&
-         plan->device.nnz >= 4 * plan->device.rows && ranks->slots / 5 <= plan->device.nnz / 3;
+/* Seconds per byte that is streamed; measured on an H200, as all figures here. What counts in a
+ * choice is their proportion. */
+#define MBI_CHOOSE_STREAM (1.0 / 4.2e12)
+
+/* Seconds for one sector of x that no cache near the threads holds, by the bytes of x: the L2's
+ * rate, which falls where x does not fit. */
+static double mbi_choose_gather(double bytes) {
+  static const double size[6] = {16e6, 32e6, 67e6, 134e6, 268e6, 1074e6};
+  static const double rate[6] = {160e9, 140e9, 76e9, 53e9, 45e9, 40e9};
+  int i = 0;
+  if (bytes <= size[0] || bytes >= size[5]) {
+    return 1.0 / rate[bytes <= size[0] ? 0 : 5];
+  }
+  while (bytes > size[i + 1]) {
+    i++;
+  }
+  return 1.0 /
+         (rate[i] + (rate[i + 1] - rate[i]) * (bytes - size[i]) / (size[i + 1] - size[i]));
 }
 
-/* Set plan->method and plan->cuda and make it. AUTO: SLICED for even rows, else SCAN; MERBIT
- * beyond 2^32 - 2 rows. */
+/* Seconds that one product is expected to take. */
+typedef struct mbi_forecast {
+  double scan, sliced, binned;
+} mbi_forecast;
+
+static mbi_forecast mbi_choose_forecast(const merbit_plan *plan) {
+  const double size = (double)mbi_type_size(plan->type), nnz = (double)plan->device.nnz;
+  const double rows = (double)plan->device.rows, cols = (double)plan->device.cols;
+  const double vectors = (rows + cols) * size * MBI_CHOOSE_STREAM;
+  const double values = plan->device.values != 0 ? size : 0;
+  const double stream = nnz * (4.0 + values) * MBI_CHOOSE_STREAM;
+  const double gathers = nnz * plan->ranks.sectors * mbi_choose_gather(cols * size);
+  /* No row ends have to be found, which shows in f64; in f32 the scan keeps up with the stream.
+   */
+  const double light = plan->type == MERBIT_F64 && gathers < stream / 2 ? 0.8 : 1.0;
+  mbi_forecast f;
+  f.scan = vectors + stream + gathers;
+  f.sliced = vectors + gathers +
+             nnz * (4.0 - 2.0 * plan->ranks.narrow + values) * MBI_CHOOSE_STREAM * light;
+  /* Products are written and read; reads and writes mixed reach three quarters of the rate. */
+  f.binned = vectors + nnz * 1.1 * (4.5 + values + 2.0 * size) * MBI_CHOOSE_STREAM * 1.35;
+  return f;
+}
+
+/* Bytes of columns and values that L2 holds. */
+#ifndef MBI_CHOOSE_SMALL
+#define MBI_CHOOSE_SMALL 40000000u
+#endif
+
+static int mbi_choose_small(const merbit_plan *plan) {
+  return plan->device.nnz * (sizeof(int32_t) + mbi_type_size(plan->type)) <= MBI_CHOOSE_SMALL;
+}
+
+/* Products that making another form of the matrix costs, beyond the scan's plan. */
+#define MBI_CHOOSE_MAKING 12.0
+
+static int mbi_choose_pays(const merbit_plan *plan, double now, double then) {
+  return plan->desc.expected_calls * (now - then) > MBI_CHOOSE_MAKING * then;
+}
+
+/* Small: all of it stays in L2, and launches count. Even: slices of 32 rows waste little.
+ * plan->why says what decided. */
+static merbit_method mbi_choose_method(merbit_plan *plan) {
+  const mbi_device_csr *csr = &plan->device;
+  const mbi_ranks *ranks = &plan->ranks;
+  const int even = csr->nnz >= 4 * csr->rows && ranks->slots / 5 <= csr->nnz / 3;
+  const mbi_forecast f = mbi_choose_forecast(plan);
+  merbit_method method = MERBIT_METHOD_SCAN;
+  if (mbi_choose_small(plan)) {
+    const int rows = ranks->slots / 2 <= csr->nnz;
+    (void)snprintf(plan->why, sizeof plan->why, "small, with %s rows; runner-up %s",
+                   rows ? "even" : "uneven", rows ? "scan" : "rows");
+    return rows ? MERBIT_METHOD_ROWS : MERBIT_METHOD_SCAN;
+  }
+  if (mbi_choose_pays(plan, f.scan, f.binned) && (!even || f.binned < f.sliced)) {
+    method = MERBIT_METHOD_BINNED;
+  } else if (even && mbi_choose_pays(plan, f.scan, f.sliced)) {
+    method = MERBIT_METHOD_SLICED;
+  }
+  if (even) {
+    (void)snprintf(plan->why, sizeof plan->why,
+                   "even rows, forecast scan %.0f us, sliced %.0f us, binned %.0f us",
+                   1e6 * f.scan, 1e6 * f.sliced, 1e6 * f.binned);
+  } else {
+    (void)snprintf(plan->why, sizeof plan->why, "forecast scan %.0f us, binned %.0f us",
+                   1e6 * f.scan, 1e6 * f.binned);
+  }
+  return method;
+}
+
+/* Set plan->method and plan->cuda and make it. AUTO: MERBIT beyond 2^32 - 2 rows; and SCAN
+ * where another finds no memory for its form of the matrix or cannot take its sizes. */
 static merbit_status mbi_choose(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const int any = plan->method == MERBIT_METHOD_AUTO;
   char reason[384];
-  merbit_status status;
-  plan->once = plan->device.nnz >= 8 * plan->device.rows;
-  if (any) {
+  merbit_status status = MERBIT_OK;
+  plan->once = plan->device.nnz >= 4 * plan->device.rows;
+  if (any && plan->device.rows >= UINT32_MAX) {
     plan->method = MERBIT_METHOD_MERBIT;
-    if (plan->device.rows < UINT32_MAX) {
-      status = mbi_ranks_create(context, &plan->device, &plan->ranks);
-      if (status != MERBIT_OK) {
-        return status;
-      }
-      plan->method = mbi_choose_sliced(plan) ? MERBIT_METHOD_SLICED : MERBIT_METHOD_SCAN;
+    (void)snprintf(plan->why, sizeof plan->why, "more rows than the others take");
+  } else if (any) {
+    status = mbi_ranks_create(context, &plan->device, &plan->ranks);
+    if (status == MERBIT_OK && plan->device.nnz > 0 && !mbi_choose_small(plan)) {
+      status = mbi_ranks_sample(context, &plan->device, plan->type, &plan->ranks);
     }
+    if (status != MERBIT_OK) {
+      return status;
+    }
+    plan->method = mbi_choose_method(plan);
   }
   plan->cuda = mbi_cuda_method_of(plan->method);
   status = plan->cuda->create(plan);
-  if (any && status == MERBIT_DEVICE_OUT_OF_MEMORY && plan->method == MERBIT_METHOD_SLICED) {
+  if (any && plan->method != MERBIT_METHOD_SCAN &&
+      (status == MERBIT_DEVICE_OUT_OF_MEMORY || status == MERBIT_TOO_LARGE)) {
     plan->cuda->destroy(plan);
+    memset(&plan->scan, 0, sizeof plan->scan);
     memset(&plan->sliced, 0, sizeof plan->sliced);
+    memset(&plan->binned, 0, sizeof plan->binned);
+    memset(&plan->program, 0, sizeof plan->program);
     mbi_forgive(context, reason, sizeof reason);
-    mbi_log(context, "this plan takes the scan, which does not copy the matrix: %s", reason);
+    mbi_log(context, "this plan takes the scan: %s", reason);
+    (void)snprintf(plan->why, sizeof plan->why, "the first choice failed: %.60s", reason);
     plan->method = MERBIT_METHOD_SCAN;
     plan->cuda = mbi_cuda_method_of(plan->method);
     status = plan->cuda->create(plan);
@@ -11473,10 +11873,11 @@ MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size
     length = snprintf(
         line, sizeof line,
         "%s on %s (%s), %s: %" PRId64 " x %" PRId64 ", %" PRId64
-        " nonzeros; %s; %s, 4-byte columns; cubin %s in %.1f ms; %.3g MB per product; no "
-        "runner-up%s",
+        " nonzeros; %s; %s; cubin %s in %.1f ms; %.3g MB per product%s",
         mbi_method_name(plan->method), plan->context->device.name,
-        plan->desc.method != MERBIT_METHOD_AUTO ? "as asked" : "AUTO's method on CUDA",
+        plan->desc.method != MERBIT_METHOD_AUTO ? "as asked"
+        : plan->why[0] != '\0'                 ? plan->why
+                                                : "for the library's own iterations",
         mbi_type_name(plan->type), plan->csr.rows, plan->csr.cols, plan->csr.nnz, part,
         plan->csr.values != NULL ? "general values" : "values all one",
         program->from_cache ? "from the cache" : "compiled",

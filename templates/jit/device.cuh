@@ -68,6 +68,10 @@ MBK_DEVICE int mbk_popcount(mbk_u64 bits) {
 template <class T> MBK_DEVICE T mbk_atomic_add(T *address, T value) {
   return atomicAdd(address, value);
 }
+// `value` if it was `expected`; the old value.
+MBK_DEVICE mbk_u32 mbk_atomic_swap_if(mbk_u32 *address, mbk_u32 expected, mbk_u32 value) {
+  return atomicCAS(address, expected, value);
+}
 MBK_DEVICE void mbk_atomic_or(mbk_u32 *address, mbk_u32 bits) {
   atomicOr(address, bits);
 }

@@ -169,3 +169,56 @@ MBK_KERNEL MBK_BOUNDS(256)
     mbk_block_sync();
   }
 }
+
+// Samples of how gathers of x will fare: *sectors becomes the number of different 32-byte
+// sectors of x that windows of nonzeros touch, each counted on its own, and
+// *narrow that of slices of 32 rows, out of 8 for each window, whose columns lie within 65536.
+// `shift` is log2 of the elements in a sector. Launch: one block of 256 threads per window.
+// Shared: mbk_u32[MBK_SAMPLE_TABLE].
+#define MBK_SAMPLE_WINDOW 8192
+#define MBK_SAMPLE_TABLE 12288
+MBK_KERNEL MBK_BOUNDS(256)
+    mbk_arrays_sample(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind, mbk_u64 rows,
+                      mbk_u64 nnz, mbk_u32 shift, mbk_u32 *sectors, mbk_u32 *narrow) {
+  MBK_SHARED_MEMORY(shared);
+  mbk_u32 *const table = (mbk_u32 *)shared;
+  for (mbk_u32 i = mbk_thread(); i < MBK_SAMPLE_TABLE; i += 256) {
+    table[i] = 0xffffffffu;
+  }
+  mbk_block_sync();
+  const mbk_u64 most = nnz < MBK_SAMPLE_WINDOW ? nnz : MBK_SAMPLE_WINDOW;
+  const mbk_u64 first = (nnz - most) / mbk_grid() * mbk_block();
+  mbk_u32 found = 0;
+  for (mbk_u32 i = mbk_thread(); i < most; i += 256) {
+    const mbk_u32 sector = (mbk_u32)(mbk_load(col_ind + first + i) - MBK_BASE) >> shift;
+    mbk_u32 at = (sector * 2654435761u >> 8) % MBK_SAMPLE_TABLE;
+    mbk_u32 there = mbk_atomic_swap_if(table + at, 0xffffffffu, sector);
+    while (there != 0xffffffffu && there != sector) {
+      at = at + 1 < MBK_SAMPLE_TABLE ? at + 1 : 0;
+      there = mbk_atomic_swap_if(table + at, 0xffffffffu, sector);
+    }
+    found += there == 0xffffffffu;
+  }
+  mbk_atomic_add(sectors, found);
+
+  const mbk_u64 slices = (rows + 31) / 32;
+  const mbk_u64 slice = slices * (mbk_block() * 8 + mbk_thread() / 32) / (8 * mbk_grid());
+  const mbk_u64 row = slice * 32, next = row + 32 < rows ? row + 32 : rows;
+  const mbk_u64 end = (mbk_u64)(mbk_load(row_ptr + next) - MBK_BASE);
+  mbk_u32 low = 0xffffffffu, high = 0;
+  for (mbk_u64 k = (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE) + mbk_thread() % 32;
+       k < end && high - low + 1 <= 0x10000; k += 32) {
+    const mbk_u32 column = (mbk_u32)(mbk_load(col_ind + k) - MBK_BASE);
+    low = column < low ? column : low;
+    high = column > high ? column : high;
+  }
+  for (int d = 16; d > 0; d >>= 1) {
+    const mbk_u32 other_low = mbk_shuffle_xor(0xffffffffu, low, d, 32);
+    const mbk_u32 other_high = mbk_shuffle_xor(0xffffffffu, high, d, 32);
+    low = other_low < low ? other_low : low;
+    high = other_high > high ? other_high : high;
+  }
+  if (mbk_thread() % 32 == 0 && high - low + 1 <= 0x10000) {
+    mbk_atomic_add(narrow, 1u);
+  }
+}

@@ -64,8 +64,7 @@
 
 #include "spmv/binned_build.cuh"
 
-#define MBK_PACK (16 / (int)sizeof(MBK_COMPUTE)) // slots of a thread at a time, half a group
-#define MBK_IN_FLIGHT 4                          // packs of a thread
+#define MBK_IN_FLIGHT 4 // packs of a thread
 
 // Phase 1. Launch: one block per item; item i is the groups items[3 i + 1] to items[3 i + 2] of
 // strip items[3 i]. Shared: MBK_VECTOR[MBK_STRIP].
@@ -95,7 +94,9 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
   mbk_block_sync();
   for (mbk_u32 at = mbk_thread(); at < packs; at += MBK_IN_FLIGHT * MBK_THREADS) {
     mbk_pack<mbk_u16, MBK_PACK> column[MBK_IN_FLIGHT];
+#if !MBK_PATTERN
     mbk_pack<MBK_VALUE, MBK_PACK> value[MBK_IN_FLIGHT];
+#endif
     mbk_u32 to[MBK_IN_FLIGHT];
 #pragma unroll
     for (int i = 0; i < MBK_IN_FLIGHT; i++) {

@@ -34,6 +34,9 @@
 #ifndef MBK_THREADS
 #error "define MBK_THREADS: threads per block of the product, a multiple of 32"
 #endif
+#ifndef MBK_ALIGNED
+#error "define MBK_ALIGNED: 1 if col_ind and values start at multiples of 16 bytes"
+#endif
 #ifndef MBK_BLOCKS
 #error "define MBK_BLOCKS: blocks of the product that a multiprocessor should hold"
 #endif
@@ -45,32 +48,60 @@
 #include "spmv/scan_build.cuh"
 #include "spmv/scan_fixup.cuh"
 
-// The products of a tile; slots at and beyond `count` become zero, for they follow every row
+#if MBK_ONCE
+#define MBK_PACK_LOAD mbk_load_pack_once
+#else
+#define MBK_PACK_LOAD mbk_load_pack
+#endif
+
+// MBK_PACK neighbours at `address`, the first `count` of which are there.
+template <bool full, class T>
+MBK_DEVICE void mbk_scan_load(const T *address, mbk_u32 count, T (&some)[MBK_PACK]) {
+  if (full && MBK_ALIGNED) {
+    const mbk_pack<T, MBK_PACK> pack = MBK_PACK_LOAD<T, MBK_PACK>(address);
+#pragma unroll
+    for (int j = 0; j < MBK_PACK; j++) {
+      some[j] = pack.at[j];
+    }
+  } else {
+#pragma unroll
+    for (mbk_u32 j = 0; j < MBK_PACK; j++) {
+      some[j] = full || j < count ? MBK_MATRIX_LOAD(address + j) : (T)0;
+    }
+  }
+}
+
+// The products of a tile; those at and beyond `count` become zero, for they follow every row
 // end. All loads of a lane are in flight together.
 template <bool full>
 MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *values,
                                   const MBK_VECTOR *x, mbk_u32 count,
-                                  MBK_COMPUTE (&product)[MBK_STEPS]) {
-  mbk_i32 column[MBK_STEPS];
-#pragma unroll
-  for (int i = 0; i < MBK_STEPS; i++) {
-    const mbk_u32 k = 32 * i + mbk_lane();
-    product[i] = MBK_ZERO;
-    if (full || k < count) {
-      column[i] = MBK_MATRIX_LOAD(col_ind + k) - MBK_BASE;
+                                  MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK]) {
+  mbk_i32 column[MBK_GROUPS][MBK_PACK];
 #if !MBK_PATTERN
-      product[i] = (MBK_COMPUTE)MBK_MATRIX_LOAD(values + k);
+  MBK_VALUE value[MBK_GROUPS][MBK_PACK];
 #endif
-    }
+#pragma unroll
+  for (int g = 0; g < MBK_GROUPS; g++) {
+    const mbk_u32 k = MBK_PACK * (32 * g + mbk_lane()), left = k < count ? count - k : 0;
+    mbk_scan_load<full>(col_ind + k, left, column[g]);
+#if !MBK_PATTERN
+    mbk_scan_load<full>(values + k, left, value[g]);
+#endif
   }
 #pragma unroll
-  for (int i = 0; i < MBK_STEPS; i++) {
-    if (full || 32 * i + mbk_lane() < count) {
+  for (int g = 0; g < MBK_GROUPS; g++) {
+#pragma unroll
+    for (int j = 0; j < MBK_PACK; j++) {
+      product[g][j] = MBK_ZERO;
+      if (full || MBK_PACK * (32 * g + mbk_lane()) + j < count) {
+        const MBK_VECTOR factor = mbk_load(x + (column[g][j] - MBK_BASE));
 #if MBK_PATTERN
-      product[i] = (MBK_COMPUTE)mbk_load(x + column[i]);
+        product[g][j] = (MBK_COMPUTE)factor;
 #else
-      product[i] = MBK_MUL(product[i], mbk_load(x + column[i]));
+        product[g][j] = MBK_MUL(value[g][j], factor);
 #endif
+      }
     }
   }
 }
@@ -90,7 +121,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
   const mbk_u32 ends =
       lane < MBK_STEPS ? mbk_load(row_ends + (mbk_u64)tile * MBK_STEPS + lane) : 0;
   const mbk_u32 rank = mbk_load(tile_row + tile);
-  MBK_COMPUTE product[MBK_STEPS];
+  MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];
   MBK_SCALARS_LOAD;
 #if !MBK_EMPTY_ROWS
   if (beta != (MBK_COMPUTE)0) { // the old y is wanted last, when nothing hides its latency
@@ -102,8 +133,11 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
 #endif
   if (alpha == (MBK_COMPUTE)0) {
 #pragma unroll
-    for (int i = 0; i < MBK_STEPS; i++) {
-      product[i] = MBK_ZERO;
+    for (int g = 0; g < MBK_GROUPS; g++) {
+#pragma unroll
+      for (int j = 0; j < MBK_PACK; j++) {
+        product[g][j] = MBK_ZERO;
+      }
     }
   } else if (start + MBK_TILE_NONZEROS <= nnz) {
     mbk_scan_products<true>(col_ind + start, MBK_PATTERN ? values : values + start, x, 0,

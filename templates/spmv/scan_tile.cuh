@@ -6,6 +6,8 @@
 
 #define MBK_ALL 0xffffffffu
 #define MBK_TILE_NONZEROS (32 * MBK_STEPS)
+#define MBK_PACK (16 / (int)sizeof(MBK_COMPUTE)) // 16 bytes of products
+#define MBK_GROUPS (MBK_STEPS / MBK_PACK)
 
 #if MBK_ONCE
 #define MBK_MATRIX_LOAD mbk_load_once
@@ -28,33 +30,63 @@ MBK_DEVICE MBK_COMPUTE mbk_scan_reduce(MBK_COMPUTE sum) {
   return sum;
 }
 
-// A warp's tile: product[i] of a lane is of the nonzero 32 i + lane, and bit `lane` of word i,
-// which lane i holds as `ends`, says that its row ends there; products after the last nonzero
-// are zero. The rows that end in the tile are committed but for the first, whose part goes to
-// firsts[tile]; what follows the last row end goes to tails[tile]. mbk_scan_fixup puts these
-// together. `rank` is that of the tile's first row.
-MBK_DEVICE void mbk_scan_commit(const MBK_COMPUTE (&product)[MBK_STEPS], mbk_u32 ends,
-                                mbk_u32 rank, mbk_u64 tile, const mbk_u32 *row_id,
+// A warp's tile. Lane l has, of each group g of 32 * MBK_PACK nonzeros, MBK_PACK from number
+// MBK_PACK * l on, as product[g]; products after the last nonzero are zero. Bit k % 32 of word
+// k / 32, which lane k / 32 holds as `ends`, says that a row ends with nonzero k. The rows that
+// end in the tile are committed but for the first, whose part goes to firsts[tile]; what
+// follows the last row end goes to tails[tile]. mbk_scan_fixup puts these together. `rank` is
+// that of the tile's first row.
+MBK_DEVICE void mbk_scan_commit(const MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK],
+                                mbk_u32 ends, mbk_u32 rank, mbk_u64 tile, const mbk_u32 *row_id,
                                 MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,
                                 MBK_COMPUTE alpha, MBK_COMPUTE beta) {
   const mbk_u32 lane = mbk_lane();
+  mbk_u32 before = (mbk_u32)mbk_popcount(ends); // row ends before each word
+#pragma unroll
+  for (int d = 1; d < MBK_STEPS; d <<= 1) {
+    const mbk_u32 other = mbk_shuffle_up(MBK_ALL, before, d, 32);
+    before += (int)lane >= d ? other : 0;
+  }
+  before -= (mbk_u32)mbk_popcount(ends);
   MBK_COMPUTE carry = MBK_ZERO; // of the open row: what each lane holds of it
   bool spread = false;          // more than lane 31 holds some
-  bool first = true;            // no row has ended in this tile
-  const mbk_u32 below = (1u << lane) - 1;
 #pragma unroll
-  for (int i = 0; i < MBK_STEPS; i++) {
-    const mbk_u32 word = mbk_shuffle(MBK_ALL, ends, i, 32);
-    if (word == 0) {
-      carry = MBK_ADD(carry, product[i]);
+  for (int g = 0; g < MBK_GROUPS; g++) {
+    const int word_lane = MBK_PACK * g + (int)lane * MBK_PACK / 32;
+    const mbk_u32 word = mbk_shuffle(MBK_ALL, ends, word_lane, 32);
+    const mbk_u32 bit = lane * MBK_PACK % 32;
+    const mbk_u32 own = word >> bit & ((1u << MBK_PACK) - 1);
+    const mbk_u32 closed = mbk_ballot(MBK_ALL, own != 0);
+    if (closed == 0) {
+#pragma unroll
+      for (int j = 0; j < MBK_PACK; j++) {
+        carry = MBK_ADD(carry, product[g][j]);
+      }
       spread = true;
       continue;
     }
-    const MBK_COMPUTE before =
+    const MBK_COMPUTE open =
         spread ? mbk_scan_reduce(carry) : mbk_shuffle(MBK_ALL, carry, 31, 32);
-    const mbk_u32 earlier = word & below;
-    const int distance = (int)lane - (32 - mbk_leading_zeros(earlier));
-    MBK_COMPUTE sum = lane == 0 ? MBK_ADD(before, product[i]) : product[i];
+    mbk_u32 ended = mbk_shuffle(MBK_ALL, before, word_lane, 32) +
+                    (mbk_u32)mbk_popcount(word & ((1u << bit) - 1));
+    const mbk_u32 first = ended;
+    MBK_COMPUTE sum = lane == 0 ? open : MBK_ZERO, head = MBK_ZERO;
+#pragma unroll
+    for (int j = 0; j < MBK_PACK; j++) {
+      sum = MBK_ADD(sum, product[g][j]);
+      if (own >> j & 1) {
+        if (ended == first) {
+          head = sum; // the lanes before may hold some of it
+        } else {
+          MBK_COMMIT(MBK_ROW_OF(rank + ended), MBK_ADD(MBK_ZERO, sum));
+        }
+        ended++;
+        sum = MBK_ZERO;
+      }
+    }
+    // What the lanes from the last closed one on hold of the row that is open behind each.
+    const mbk_u32 until = closed & (0xffffffffu >> (31 - lane));
+    const int distance = (int)lane - (until != 0 ? 31 - mbk_leading_zeros(until) : 0);
 #pragma unroll
     for (int d = 1; d < 1 << MBK_DEPTH; d <<= 1) {
       const MBK_COMPUTE other = mbk_shuffle_up(MBK_ALL, sum, d, 32);
@@ -62,18 +94,17 @@ MBK_DEVICE void mbk_scan_commit(const MBK_COMPUTE (&product)[MBK_STEPS], mbk_u32
         sum = MBK_ADD(other, sum);
       }
     }
-    if (word >> lane & 1) {
-      if (first && earlier == 0) {
-        firsts[tile] = sum;
+    const MBK_COMPUTE earlier = mbk_shuffle_up(MBK_ALL, sum, 1, 32);
+    if (own != 0) {
+      head = lane > 0 ? MBK_ADD(earlier, head) : head;
+      if (first == 0) {
+        firsts[tile] = head;
       } else {
-        const mbk_u32 ended = rank + (mbk_u32)mbk_popcount(earlier);
-        MBK_COMMIT(MBK_ROW_OF(ended), MBK_ADD(MBK_ZERO, sum));
+        MBK_COMMIT(MBK_ROW_OF(rank + first), MBK_ADD(MBK_ZERO, head));
       }
     }
-    rank += (mbk_u32)mbk_popcount(word);
-    first = false;
     spread = false;
-    carry = lane == 31 && !(word >> 31) ? sum : MBK_ZERO;
+    carry = lane == 31 ? sum : MBK_ZERO;
   }
   if (spread) {
     carry = mbk_scan_reduce(carry);

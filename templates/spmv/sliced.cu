@@ -1,7 +1,8 @@
 // Sliced storage: y = alpha A x + beta y over slices of 32 rows, each stored column by column,
-// one row per lane. Source: sliced ELLPACK (Monakov, Lokhmotov, Avetisyan, HiPEAC 2010) and its
-// sorting window (SELL-C-sigma: Kreutzer et al., SIAM J. Sci. Comput. 36, 2014). Slots past a
-// row's end are never read.
+// one row per lane; columns as two-byte offsets from the slice's lowest where they fit. Source:
+// sliced ELLPACK (Monakov, Lokhmotov, Avetisyan, HiPEAC 2010) and its sorting window
+// (SELL-C-sigma: Kreutzer et al., SIAM J. Sci. Comput. 36, 2014). Slots past a row's end are
+// never read.
 #ifndef MBK_VALUE
 #error "define MBK_VALUE: the type of the matrix's values in memory"
 #endif
@@ -18,7 +19,7 @@
 #error "define MBK_SORTED: 1 if rows are sorted by length within windows of MBK_WINDOW"
 #endif
 #ifndef MBK_UNROLL
-#error "define MBK_UNROLL: nonzeros whose loads one lane keeps in flight"
+#error "define MBK_UNROLL: loads of values that one lane keeps in flight"
 #endif
 #ifndef MBK_ONCE
 #error "define MBK_ONCE: 1 if the matrix is loaded past the caches"
@@ -30,63 +31,93 @@
 #include "spmv/algebra.cuh"
 
 #if MBK_ONCE
-#define MBK_MATRIX_LOAD mbk_load_once
+#define MBK_PACK_LOAD mbk_load_pack_once
 #else
-#define MBK_MATRIX_LOAD mbk_load
+#define MBK_PACK_LOAD mbk_load_pack
 #endif
 #define MBK_ALL 0xffffffffu
 #define MBK_WINDOW 1024
+#define MBK_PACK (16 / (int)sizeof(MBK_VALUE)) // neighbours of a row that one load brings
+#define MBK_WIDE 0xffffffffu                   // the base of a slice with four-byte columns
 
 #include "spmv/sliced_build.cuh"
 
-// Launch: one warp per slice. slice_start counts columns of 32 slots.
+// The sum of `count` nonzeros of a row; number k is at k / MBK_PACK * 32 * MBK_PACK + k %
+// MBK_PACK of `values`, and its factor's place in x there of `columns`.
+template <class T>
+MBK_DEVICE MBK_COMPUTE mbk_sliced_sum(const T *columns, const MBK_VALUE *values,
+                                      const MBK_VECTOR *x, mbk_u32 count) {
+  MBK_COMPUTE sum = MBK_ZERO;
+  for (mbk_u32 at = 0; at < count; at += MBK_UNROLL * MBK_PACK) {
+    mbk_pack<T, MBK_PACK> column[MBK_UNROLL];
+#if !MBK_PATTERN
+    mbk_pack<MBK_VALUE, MBK_PACK> value[MBK_UNROLL];
+#endif
+#pragma unroll
+    for (int u = 0; u < MBK_UNROLL; u++) {
+      const mbk_u32 k = at + u * MBK_PACK;
+      if (k < count) {
+        column[u] = MBK_PACK_LOAD<T, MBK_PACK>(columns + (mbk_u64)k * 32);
+#if !MBK_PATTERN
+        value[u] = MBK_PACK_LOAD<MBK_VALUE, MBK_PACK>(values + (mbk_u64)k * 32);
+#endif
+      }
+    }
+    MBK_COMPUTE product[MBK_UNROLL][MBK_PACK];
+#pragma unroll
+    for (int u = 0; u < MBK_UNROLL; u++) {
+#pragma unroll
+      for (int j = 0; j < MBK_PACK; j++) {
+        product[u][j] = MBK_ZERO;
+        if (at + u * MBK_PACK + j < count) {
+#if MBK_PATTERN
+          product[u][j] = (MBK_COMPUTE)mbk_load(x + column[u].at[j]);
+#else
+          product[u][j] = MBK_MUL(value[u].at[j], mbk_load(x + column[u].at[j]));
+#endif
+        }
+      }
+    }
+#pragma unroll
+    for (int u = 0; u < MBK_UNROLL; u++) {
+#pragma unroll
+      for (int j = 0; j < MBK_PACK; j++) {
+        sum = MBK_ADD(sum, product[u][j]);
+      }
+    }
+  }
+  return sum;
+}
+
+// Launch: one warp per slice. slice_start counts columns of 32 values, column_start columns of
+// 32 two-byte numbers, of which wide slices take two.
 MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
-    mbk_sliced_product(const mbk_u32 *slice_start, const mbk_u32 *length, const mbk_u32 *row_id,
-                       const mbk_i32 *columns, const MBK_VALUE *values, const MBK_VECTOR *x,
+    mbk_sliced_product(const mbk_u32 *slice_start, const mbk_u32 *column_start,
+                       const mbk_u32 *slice_base, const mbk_u32 *length, const mbk_u32 *row_id,
+                       const mbk_u16 *columns, const MBK_VALUE *values, const MBK_VECTOR *x,
                        MBK_VECTOR *y, mbk_u64 rows, MBK_SCALAR_PARAMETERS) {
-  MBK_SCALARS_LOAD;
   const mbk_u64 thread = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread();
-  if (thread / 32 * 32 >= rows) {
+  const mbk_u64 slice = thread / 32;
+  if (slice * 32 >= rows) {
     return;
   }
-  const mbk_u32 count = alpha != (MBK_COMPUTE)0 ? mbk_load(length + thread) : 0;
-  const mbk_u64 start = (mbk_u64)mbk_load(slice_start + thread / 32) * 32 + mbk_lane();
-  MBK_COMPUTE sum = MBK_ZERO;
-  for (mbk_u32 at = 0; at < count; at += MBK_UNROLL) {
-    mbk_i32 column[MBK_UNROLL];
-    MBK_COMPUTE product[MBK_UNROLL];
-#pragma unroll
-    for (int u = 0; u < MBK_UNROLL; u++) {
-      if (at + u < count) {
-        column[u] = MBK_MATRIX_LOAD(columns + start + (mbk_u64)(at + u) * 32);
+  const mbk_u32 count = MBK_ALPHA != (MBK_COMPUTE)0 ? mbk_load(length + thread) : 0;
+  const mbk_u32 base = mbk_load(slice_base + slice);
+  columns += (mbk_u64)mbk_load(column_start + slice) * 32;
 #if !MBK_PATTERN
-        product[u] = (MBK_COMPUTE)MBK_MATRIX_LOAD(values + start + (mbk_u64)(at + u) * 32);
+  values += (mbk_u64)mbk_load(slice_start + slice) * 32 + mbk_lane() * MBK_PACK;
 #endif
-      }
-    }
-#pragma unroll
-    for (int u = 0; u < MBK_UNROLL; u++) {
-      if (at + u < count) {
-#if MBK_PATTERN
-        product[u] = (MBK_COMPUTE)mbk_load(x + column[u]);
-#else
-        product[u] = MBK_MUL(product[u], mbk_load(x + column[u]));
-#endif
-      }
-    }
-#pragma unroll
-    for (int u = 0; u < MBK_UNROLL; u++) {
-      if (at + u < count) {
-        sum = MBK_ADD(sum, product[u]);
-      }
-    }
-  }
+  const MBK_COMPUTE sum =
+      base == MBK_WIDE
+          ? mbk_sliced_sum((const mbk_i32 *)columns + mbk_lane() * MBK_PACK, values, x, count)
+          : mbk_sliced_sum(columns + mbk_lane() * MBK_PACK, values, x + base, count);
 #if MBK_SORTED
   const mbk_u32 row = mbk_load(row_id + thread);
 #else
   const mbk_u64 row = thread;
 #endif
   if (row < rows) {
+    MBK_SCALARS_LOAD;
     MBK_COMMIT(row, sum);
   }
 }

@@ -42,29 +42,57 @@ MBK_KERNEL MBK_BOUNDS(512) mbk_sliced_order(const MBK_ROW_PTR *row_ptr, mbk_u64 
   }
 }
 
-// The longest row of each slice. Launch: one warp per slice, 128 threads per block.
+// The longest row of each slice, its lowest column, or MBK_WIDE where the highest is too far
+// from it, and its columns of two-byte numbers. Launch: one warp per slice, 128 threads per
+// block.
 MBK_KERNEL MBK_BOUNDS(128)
-    mbk_sliced_width(const mbk_u32 *length, mbk_u64 slices, mbk_u32 *width) {
+    mbk_sliced_width(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, const mbk_u32 *length,
+                     const mbk_u32 *row_id, mbk_u64 slices, mbk_u32 *width, mbk_u32 *base,
+                     mbk_u32 *column_width) {
   const mbk_u64 slice = (mbk_u64)mbk_block() * 4 + mbk_thread() / 32;
   if (slice >= slices) {
     return;
   }
-  mbk_u32 most = length[slice * 32 + mbk_lane()];
+  const mbk_u64 place = slice * 32 + mbk_lane();
+  const mbk_u32 count = length[place];
+  mbk_u32 most = count, low = 0x7fffffffu, high = 0;
+  if (count > 0) {
+#if MBK_SORTED
+    const mbk_u64 row = row_id[place];
+#else
+    const mbk_u64 row = place;
+#endif
+    const mbk_u64 from = (mbk_u64)(row_ptr[row] - MBK_BASE);
+    for (mbk_u32 k = 0; k < count; k++) {
+      const mbk_u32 column = (mbk_u32)(mbk_load(col_ind + from + k) - MBK_BASE);
+      low = column < low ? column : low;
+      high = column > high ? column : high;
+    }
+  }
   for (int d = 16; d > 0; d >>= 1) {
-    const mbk_u32 other = mbk_shuffle_down(MBK_ALL, most, d, 32);
-    most = other > most ? other : most;
+    const mbk_u32 other_most = mbk_shuffle_xor(MBK_ALL, most, d, 32);
+    const mbk_u32 other_low = mbk_shuffle_xor(MBK_ALL, low, d, 32);
+    const mbk_u32 other_high = mbk_shuffle_xor(MBK_ALL, high, d, 32);
+    most = other_most > most ? other_most : most;
+    low = other_low < low ? other_low : low;
+    high = other_high > high ? other_high : high;
   }
   if (mbk_lane() == 0) {
+    const bool wide = most > 0 && high - low > 0xffff;
+    most = (most + MBK_PACK - 1) / MBK_PACK * MBK_PACK;
     width[slice] = most;
+    base[slice] = wide ? MBK_WIDE : most > 0 ? low : 0;
+    column_width[slice] = wide ? 2 * most : most;
   }
 }
 
-// Columns (from 0) and values to where the product finds them. Launch: one warp per slice, 128
-// threads per block.
+// Columns and values to where the product finds them. Launch: one warp per slice, 128 threads
+// per block.
 MBK_KERNEL MBK_BOUNDS(128)
     mbk_sliced_fill(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, const MBK_VALUE *values,
-                    const mbk_u32 *slice_start, const mbk_u32 *length, const mbk_u32 *row_id,
-                    mbk_u64 slices, mbk_i32 *columns, MBK_VALUE *sliced_values) {
+                    const mbk_u32 *slice_start, const mbk_u32 *column_start,
+                    const mbk_u32 *slice_base, const mbk_u32 *length, const mbk_u32 *row_id,
+                    mbk_u64 slices, mbk_u16 *columns, MBK_VALUE *sliced_values) {
   const mbk_u64 slice = (mbk_u64)mbk_block() * 4 + mbk_thread() / 32;
   if (slice >= slices) {
     return;
@@ -80,11 +108,22 @@ MBK_KERNEL MBK_BOUNDS(128)
   const mbk_u64 row = place;
 #endif
   const mbk_u64 from = (mbk_u64)(row_ptr[row] - MBK_BASE);
-  const mbk_u64 to = (mbk_u64)slice_start[slice] * 32 + mbk_lane();
-  for (mbk_u32 k = 0; k < count; k++) {
-    columns[to + (mbk_u64)k * 32] = col_ind[from + k] - MBK_BASE;
+  const mbk_u32 base = slice_base[slice];
+  columns += (mbk_u64)column_start[slice] * 32;
 #if !MBK_PATTERN
-    sliced_values[to + (mbk_u64)k * 32] = values[from + k];
+  sliced_values += (mbk_u64)slice_start[slice] * 32;
+#endif
+  // What follows the last nonzero in its pack is loaded, but not used.
+  for (mbk_u32 k = 0; k < (count + MBK_PACK - 1) / MBK_PACK * MBK_PACK; k++) {
+    const mbk_u64 slot = (mbk_u64)(k / MBK_PACK * 32 + mbk_lane()) * MBK_PACK + k % MBK_PACK;
+    const mbk_u32 column = k < count ? (mbk_u32)(col_ind[from + k] - MBK_BASE) : 0;
+    if (base == MBK_WIDE) {
+      ((mbk_i32 *)columns)[slot] = (mbk_i32)column;
+    } else {
+      columns[slot] = (mbk_u16)(column - base);
+    }
+#if !MBK_PATTERN
+    sliced_values[slot] = k < count ? values[from + k] : (MBK_VALUE)0;
 #endif
   }
 }

@@ -311,10 +311,11 @@ int cuModuleLoadData(void **handle, const void *image) {
   }
   void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   void *kernels = library != nullptr ? dlsym(library, FAKE_PROGRAM_KERNELS) : nullptr;
-  if (kernels == nullptr) {
+  void *rest = library != nullptr ? dlsym(library, FAKE_PROGRAM_REST) : nullptr;
+  if (kernels == nullptr || rest == nullptr) {
     return INVALID_IMAGE;
   }
-  modules.push_back({((fake_program_kernels)kernels)()});
+  modules.push_back({((fake_program_kernels)kernels)(), (void (*)())rest});
   *handle = &modules.back();
   state.modules++;
   return SUCCESS;
@@ -322,9 +323,11 @@ int cuModuleLoadData(void **handle, const void *image) {
 
 int cuModuleUnload(void *handle) {
   CALL(RELEASING);
-  if (find(modules, handle) == nullptr) {
+  const module *unloaded = find(modules, handle);
+  if (unloaded == nullptr) {
     return c.wrong(INVALID_HANDLE, "no such module");
   }
+  unloaded->rest();
   functions.remove_if([=](const function &f) { return f.owner == handle; });
   modules.remove_if([=](const module &m) { return &m == handle; });
   state.modules--;

@@ -37,6 +37,7 @@ enum { DEVICES = 4, SHARED_WITHOUT_ASKING = 49152 };
 
 struct module {
   const fake_kernel *kernels;
+  void (*rest)();
 };
 
 struct function {

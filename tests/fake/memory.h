@@ -5,6 +5,8 @@
 #ifndef FAKE_MEMORY_H
 #define FAKE_MEMORY_H
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -45,7 +47,10 @@ class device_memory {
   }
 
   static void show(const block &b, int protection) {
-    mprotect((void *)b.begin, b.end - b.begin, protection);
+    if (mprotect((void *)b.begin, b.end - b.begin, protection) != 0) {
+      perror("the fake's device memory, which may be too many mappings");
+      abort();
+    }
   }
 
   static void fence(uint64_t from, uint64_t to) {

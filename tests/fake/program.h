@@ -28,6 +28,7 @@ struct fake_kernel {
 // Of a program, ended by a null name.
 typedef const fake_kernel *(*fake_program_kernels)();
 #define FAKE_PROGRAM_KERNELS "fake_program_kernels_of"
+#define FAKE_PROGRAM_REST "fake_program_rest" // void (): nothing of it runs for now
 
 #ifdef FAKE_INSIDE_PROGRAM
 #include "jit/device.cuh"
@@ -109,6 +110,9 @@ fake_work fake_bind(const char *name, void (*kernel)(P...), const fake_launch &l
   fake_program_kernels_of() {                                                                  \
     static const fake_kernel kernels[] = {__VA_ARGS__{nullptr, nullptr}};                      \
     return kernels;                                                                            \
+  }                                                                                            \
+  extern "C" __attribute__((visibility("default"))) void fake_program_rest() {                 \
+    simt_stacks_release();                                                                     \
   }
 #endif
 #endif // FAKE_PROGRAM_H

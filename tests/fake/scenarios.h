@@ -132,6 +132,10 @@ TEST_UNUSED static merbit_status sliced_products(merbit_context *context) {
   return products_by(context, MERBIT_METHOD_SLICED);
 }
 
+TEST_UNUSED static merbit_status binned_products(merbit_context *context) {
+  return products_by(context, MERBIT_METHOD_BINNED);
+}
+
 static merbit_method even_method; /* what AUTO took for even rows */
 
 enum { EVEN = 64 };
@@ -178,7 +182,7 @@ TEST_UNUSED static merbit_status empty_matrices(merbit_context *context) {
   int method, rows;
   for (rows = 0; rows <= 3; rows += 3) {
     const merbit_view view = merbit_csr(rows, 2, 0, row_ptr, NULL, NULL);
-    for (method = 0; method <= (int)MERBIT_METHOD_SLICED; method++) {
+    for (method = 0; method <= (int)MERBIT_METHOD_BINNED; method++) {
       double x[] = {1, 2}, y[] = {1, 2, 3};
       merbit_plan_desc desc;
       merbit_plan *plan = NULL;
@@ -271,6 +275,46 @@ TEST_UNUSED static merbit_status device_csr(merbit_context *context) {
   return status;
 }
 
+/* A CSR in device memory whose columns and values begin one element behind the start of a
+ * buffer: the scan must not load several at once. */
+TEST_UNUSED static merbit_status shifted_csr(merbit_context *context) {
+  const size_t nnz = (size_t)data_nnz();
+  merbit_view view = merbit_csr(ROWS, COLS, data_nnz(), NULL, NULL, NULL);
+  merbit_buffer *b[5] = {NULL, NULL, NULL, NULL, NULL};
+  int32_t col_ind[MOST + 1] = {0};
+  double values[MOST + 1] = {0}, y[ROWS];
+  merbit_plan_desc desc;
+  merbit_plan *plan = NULL;
+  int i;
+  merbit_status status = put(context, data.row_ptr, sizeof data.row_ptr, &b[0]);
+  memcpy(col_ind + 1, data.col_ind, nnz * sizeof *col_ind);
+  memcpy(values + 1, data.values, nnz * sizeof *values);
+  TRY(put(context, col_ind, (nnz + 1) * sizeof *col_ind, &b[1]));
+  TRY(put(context, values, (nnz + 1) * sizeof *values, &b[2]));
+  TRY(put(context, data.x, sizeof data.x, &b[3]));
+  TRY(put(context, data.y0, sizeof data.y0, &b[4]));
+  memset(&desc, 0, sizeof desc);
+  desc.method = MERBIT_METHOD_SCAN;
+  desc.sigma = 2;
+  view.memory = MERBIT_MEMORY_DEVICE;
+  if (status == MERBIT_OK) {
+    view.row_ptr = merbit_buffer_pointer(b[0]);
+    view.col_ind = (const int32_t *)merbit_buffer_pointer(b[1]) + 1;
+    view.values = (const double *)merbit_buffer_pointer(b[2]) + 1;
+  }
+  TRY(make_plan(context, &view, &desc, &plan));
+  TRY(merbit_spmv(plan, NULL, NULL, merbit_buffer_pointer(b[3]), NULL,
+                  merbit_buffer_pointer(b[4]), NULL));
+  if (TRY(merbit_buffer_download(b[4], 0, y, sizeof y)) == MERBIT_OK) {
+    expect_product(y, 1, 0, 1);
+  }
+  merbit_plan_destroy(plan);
+  for (i = 0; i < 5; i++) {
+    merbit_buffer_destroy(b[i]);
+  }
+  return status;
+}
+
 /* A COO in device memory: checked, transposed back and forth, multiplied. */
 TEST_UNUSED static merbit_status device_coo(merbit_context *context) {
   const size_t nnz = (size_t)data_nnz();
@@ -353,10 +397,12 @@ TEST_UNUSED static const struct {
     {"products by MERBIT", merbit_products, MERBIT_SIDE_CUDA, 0},
     {"products by ROWS", rows_products, MERBIT_SIDE_CUDA, 0},
     {"products by SLICED", sliced_products, MERBIT_SIDE_CUDA, 0},
+    {"products by BINNED", binned_products, MERBIT_SIDE_CUDA, 0},
     {"even rows", even_rows, MERBIT_SIDE_CUDA, 0},
     {"host vectors", host_vectors, MERBIT_SIDE_CUDA, 1},
     {"host vectors, AUTO", host_vectors, MERBIT_SIDE_AUTO, 1},
     {"device CSR", device_csr, MERBIT_SIDE_CUDA, 1},
+    {"shifted CSR", shifted_csr, MERBIT_SIDE_CUDA, 0},
     {"device COO", device_coo, MERBIT_SIDE_CUDA, 1},
     {"PageRank", ranks, MERBIT_SIDE_CUDA, 1},
     {"PageRank, AUTO", ranks, MERBIT_SIDE_AUTO, 1},

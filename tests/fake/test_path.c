@@ -2,6 +2,8 @@
  * the driver, what a second process compiles, and that all is given back. The products,
  * PageRank and the device layer themselves are run there by the programs of tests/gpu/. */
 #define MERBIT_IMPLEMENTATION
+#define MBI_CHOOSE_SMALL                                                                       \
+  0u /* so that AUTO chooses among matrices that the fake can hold as among large ones */
 #include "merbit.h"
 
 #include <setjmp.h>
@@ -35,8 +37,9 @@ static void info(void **state) {
 /* Under many schedules. */
 static void every_scenario(void **state) {
   static merbit_status (*const all[])(merbit_context *) = {
-      products,       merbit_products, rows_products, sliced_products, even_rows,
-      empty_matrices, host_vectors,    device_csr,    device_coo,      ranks};
+      products,        merbit_products, rows_products,  sliced_products,
+      binned_products, even_rows,       empty_matrices, host_vectors,
+      device_csr,      shifted_csr,     device_coo,     ranks};
   const uint64_t seed = test_rotating_seed();
   int repeat;
   size_t i;
@@ -64,7 +67,10 @@ static void what_a_plan_keeps(void **state) {
   } kept[] = {{MERBIT_METHOD_MERBIT, 4 + 3}, /* tile_x, tile_y, lane_desc */
               {MERBIT_METHOD_SCAN, 4 + 5}, /* row_ends, tile_row, row_id, row_start, empty_id */
               {MERBIT_METHOD_ROWS, 4},
-              {MERBIT_METHOD_SLICED, 4 + 5}}; /* length, row_id, slice_start, columns, values */
+              /* length, row_id, slice_start, column_start, slice_base, columns, values */
+              {MERBIT_METHOD_SLICED, 4 + 7},
+              /* as SCAN, then runs, part_start, items, columns, values, targets, places */
+              {MERBIT_METHOD_BINNED, 4 + 5 + 7}};
   const merbit_view view =
       merbit_csr(ROWS, COLS, data_nnz(), data.row_ptr, data.col_ind, data.values);
   size_t i;
@@ -106,7 +112,7 @@ static void slices_give_way(void **state) {
     merbit_context_destroy(context);
     fake_expect_clean();
   }
-  assert_int_equal(taken[0], 4); /* length, row_id, slice_start, columns */
+  assert_int_equal(taken[0], 5); /* length, slice_start, column_start, slice_base, columns */
   assert_true(taken[1] > 10);
 }
 

@@ -13,7 +13,8 @@
 static merbit_context *gpu;
 
 static const merbit_method methods[] = {MERBIT_METHOD_AUTO, MERBIT_METHOD_SCAN,
-                                        MERBIT_METHOD_ROWS, MERBIT_METHOD_SLICED};
+                                        MERBIT_METHOD_ROWS, MERBIT_METHOD_SLICED,
+                                        MERBIT_METHOD_BINNED};
 enum { METHODS = sizeof methods / sizeof methods[0] };
 
 /* Of each method: the default first. What a number means is in merbit_plan_desc. */
@@ -22,15 +23,19 @@ typedef struct shape {
 } shape;
 static const shape shapes[METHODS][6] = {
     {{0, 0, 0}, {0, 0, 128}, {0, 0, 0}, {0, 0, 0}, {0, 0, 0}, {0, 0, 0}},
-    {{0, 0, 0}, {1, 0, 256}, {4, 0, 64}, {11, 0, 1024}, {16, 0, 32}, {32, 0, 128}},
+    {{0, 0, 0}, {4, 0, 256}, {8, 0, 64}, {12, 0, 1024}, {16, 0, 32}, {32, 0, 128}},
     {{0, 0, 0}, {1, 32, 256}, {4, 16, 64}, {8, 1, 1024}, {3, 2, 32}, {2, 8, 96}},
-    {{0, 0, 0}, {1, 0, 256}, {4, 1, 64}, {8, 1, 1024}, {3, 0, 32}, {16, 0, 96}}};
+    {{0, 0, 0}, {1, 0, 256}, {4, 1, 64}, {8, 1, 1024}, {3, 0, 32}, {16, 0, 96}},
+    {{0, 0, 0}, {1, 1, 32}, {4, 8, 64}, {28, 2, 1024}, {5, 3, 96}, {12, 8, 256}}};
 
 static void every_matrix_meets_the_bound(const int method) {
   int i, variant;
   for (i = 0; i < test_matrix_count(); i += gpu_stride()) {
     test_matrix m;
     test_matrix_make(i, 13, &m);
+    if (methods[method] == MERBIT_METHOD_SLICED && i % 3 != 0) {
+      test_matrix_stretch(&m); /* slices of two-byte and of four-byte columns */
+    }
     for (variant = 0; variant < 12; variant++) {
       products_form form;
       memset(&form, 0, sizeof form);
@@ -73,6 +78,11 @@ static void rows_meet_the_bound(void **state) {
 static void slices_meet_the_bound(void **state) {
   (void)state;
   every_matrix_meets_the_bound(3);
+}
+
+static void bins_meet_the_bound(void **state) {
+  (void)state;
+  every_matrix_meets_the_bound(4);
 }
 
 static void check_data_matrix(merbit_context *context, const test_matrix *m) {
@@ -153,26 +163,28 @@ static merbit_method chosen(int64_t length, int uneven, int calls, merbit_method
 static void a_plan_tells_its_choice(void **state) {
   char line[1024];
   (void)state;
-  assert_int_equal(chosen(8, 0, 0, MERBIT_METHOD_AUTO, line), MERBIT_METHOD_SLICED);
+  assert_int_equal(chosen(8, 0, 0, MERBIT_METHOD_SLICED, line), MERBIT_METHOD_SLICED);
   assert_non_null(strstr(line, "sliced on "));
-  assert_non_null(strstr(line, "AUTO's method on CUDA"));
-  assert_non_null(strstr(
-      line, "2 slices of 32 rows sorted in windows of 1024, 100.0% of the slots filled"));
-  assert_int_equal(chosen(8, 0, 10, MERBIT_METHOD_AUTO, line),
-                   MERBIT_METHOD_SCAN); /* few calls */
-  assert_int_equal(chosen(3, 0, 0, MERBIT_METHOD_AUTO, line),
-                   MERBIT_METHOD_SCAN); /* short rows */
+  assert_non_null(strstr(line, "2 slices of 32 rows, 100.0% of the slots filled, 2.0 bytes a "
+                               "column, 256 threads"));
+  assert_int_equal(chosen(1, 1, 0, MERBIT_METHOD_SLICED, line), MERBIT_METHOD_SLICED);
+  assert_non_null(strstr(line, "2 slices of 32 rows sorted in windows of 1024, 3.1% of"));
+  assert_int_equal(chosen(8, 0, 0, MERBIT_METHOD_AUTO, line), MERBIT_METHOD_ROWS);
+  assert_non_null(strstr(line, "small, with even rows; runner-up scan"));
   assert_int_equal(chosen(8, 1, 0, MERBIT_METHOD_AUTO, line), MERBIT_METHOD_SCAN); /* one row */
   assert_non_null(strstr(line, "scan on "));
-  assert_non_null(strstr(line, "2 tiles of 32 x 8, scan depth 5, 63 empty rows, 128 threads"));
+  assert_non_null(strstr(line, "4 tiles of 32 x 4, scan depth 5, 63 empty rows, 128 threads"));
   assert_int_equal(chosen(9, 0, 0, MERBIT_METHOD_SCAN, line), MERBIT_METHOD_SCAN);
   assert_non_null(
-      strstr(line, "scan depth 4, 0 empty rows, 128 threads, matrix past the caches"));
+      strstr(line, "scan depth 3, 0 empty rows, 128 threads, matrix past the caches"));
   assert_non_null(strstr(line, "as asked"));
   assert_int_equal(chosen(20, 0, 0, MERBIT_METHOD_ROWS, line), MERBIT_METHOD_ROWS);
   assert_non_null(strstr(line, "4 lanes a row, 6 nonzeros in flight, 256 threads"));
   assert_int_equal(chosen(2, 0, 0, MERBIT_METHOD_MERBIT, line), MERBIT_METHOD_MERBIT);
   assert_non_null(strstr(line, "carry-out commit"));
+  assert_int_equal(chosen(30, 0, 0, MERBIT_METHOD_BINNED, line), MERBIT_METHOD_BINNED);
+  assert_non_null(strstr(line, "1 strips of 12288 columns, 1 parts of 8192 nonzeros, 100.0% of "
+                               "the slots filled, 512 threads"));
 }
 
 static void impossible_specialisations_are_refused(void **state) {
@@ -180,16 +192,20 @@ static void impossible_specialisations_are_refused(void **state) {
     merbit_method method;
     int sigma, omega, threads;
     const char *piece;
-  } bad[] = {{MERBIT_METHOD_SCAN, 33, 0, 0, "sigma is 33; the scan takes 1 to 32"},
-             {MERBIT_METHOD_SCAN, -1, 0, 0, "sigma is -1"},
+  } bad[] = {{MERBIT_METHOD_SCAN, 33, 0, 0, "sigma is 33; the scan takes multiples of 2"},
+             {MERBIT_METHOD_SCAN, -2, 0, 0, "sigma is -2"},
+             {MERBIT_METHOD_SCAN, 7, 0, 0, "sigma is 7"},
              {MERBIT_METHOD_SCAN, 0, 0, 33, "block_threads is 33"},
              {MERBIT_METHOD_SCAN, 0, 0, 2048, "block_threads is 2048"},
              {MERBIT_METHOD_ROWS, 0, 3, 0, "omega is 3; lanes per row are a power of two"},
              {MERBIT_METHOD_ROWS, 0, 64, 0, "omega is 64"},
              {MERBIT_METHOD_ROWS, 33, 0, 0, "sigma is 33"},
              {MERBIT_METHOD_ROWS, 0, 0, 16, "block_threads 16"},
-             {MERBIT_METHOD_SLICED, 33, 0, 0, "sigma is 33"},
+             {MERBIT_METHOD_SLICED, 17, 0, 0, "sigma is 17"},
              {MERBIT_METHOD_SLICED, 0, 0, 1025, "block_threads 1025"},
+             {MERBIT_METHOD_BINNED, 65, 0, 0, "sigma is 65, omega 0"},
+             {MERBIT_METHOD_BINNED, 0, 9, 0, "omega 9 and block_threads 0; use"},
+             {MERBIT_METHOD_BINNED, 0, 0, 40, "block_threads 40"},
              {MERBIT_METHOD_MERGE, 0, 0, 0, "runs on the CPU"}};
   static const int32_t row_ptr[] = {0, 1}, col_ind[] = {0};
   merbit_view view = merbit_csr(1, 1, 1, row_ptr, col_ind, NULL);
@@ -220,6 +236,7 @@ int main(void) {
       cmocka_unit_test(scan_meets_the_bound),
       cmocka_unit_test(rows_meet_the_bound),
       cmocka_unit_test(slices_meet_the_bound),
+      cmocka_unit_test(bins_meet_the_bound),
       cmocka_unit_test(data_files_meet_the_bound),
       cmocka_unit_test(pattern_is_a_matrix_of_ones),
       cmocka_unit_test(a_plan_tells_its_choice),

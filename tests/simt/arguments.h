@@ -13,6 +13,7 @@
 #define SIMT_ARG8(a, b, c, d, e, f, g, h, i, ...) i
 #define SIMT_ARG9(a, b, c, d, e, f, g, h, i, j, ...) j
 #define SIMT_ARG10(a, b, c, d, e, f, g, h, i, j, k, ...) k
+#define SIMT_ARG11(a, b, c, d, e, f, g, h, i, j, k, l, ...) l
 #define SIMT_GLUE(a, b) SIMT_GLUE_(a, b)
 #define SIMT_GLUE_(a, b) a##b
 #define SIMT_TEXT(x) SIMT_TEXT_(x)

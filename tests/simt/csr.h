@@ -22,10 +22,12 @@ enum csr_data { CSR_PLAIN, CSR_WILD_X, CSR_WILD_VALUES, CSR_WILD_BOTH };
 template <class V> struct csr_bed {
   typedef V value;
 
-  csr_bed(const csr_form &form, int index, test_matrix &m)
+  // Columns and values begin `shift` elements behind a multiple of 16 bytes.
+  csr_bed(const csr_form &form, int index, test_matrix &m, size_t shift = 0)
       : m(m), index(index), rows((uint64_t)m.rows), nnz((uint64_t)m.nnz),
-        plain(m.values, m.values + nnz), row_ptr(rows + 1, form.row_ptr_bytes), col_ind(nnz, 4),
-        values(form.pattern ? 0 : nnz, sizeof(V)), x((size_t)m.cols, sizeof(V)), form(form) {
+        plain(m.values, m.values + nnz), row_ptr(rows + 1, form.row_ptr_bytes),
+        col_ind(nnz, 4, 0, shift), values(form.pattern ? 0 : nnz, sizeof(V), 0, shift),
+        x((size_t)m.cols, sizeof(V)), form(form) {
     for (uint64_t i = 0; i <= rows; i++) {
       row_ptr.store(i, (uint64_t)m.row_ptr[i] + form.base);
     }

@@ -185,14 +185,26 @@ inline void simt_prepare(unsigned t) {
 #endif
 }
 
+// Between launches. A process has only so many mappings, and each stack is two.
+inline void simt_stacks_release() {
+  const size_t bytes = simt.stack_count * (size_t)(SIMT_STACK + SIMT_GUARD);
+  if (simt.stacks != nullptr) {
+#ifdef SIMT_ASAN
+    // What is mapped there next, a fake program perhaps, is not a stack.
+    __asan_unpoison_memory_region(simt.stacks, bytes);
+#endif
+    munmap(simt.stacks, bytes);
+  }
+  simt.stacks = nullptr;
+  simt.stack_count = 0;
+}
+
 inline void simt_stacks(unsigned count) {
   const size_t each = SIMT_STACK + SIMT_GUARD;
   if (count <= simt.stack_count) {
     return;
   }
-  if (simt.stacks != nullptr) {
-    munmap(simt.stacks, simt.stack_count * each);
-  }
+  simt_stacks_release();
   void *memory = mmap(nullptr, count * each, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) {

@@ -23,6 +23,9 @@ inline void simt_run_block() {
   }
   simt.current = simt_pick();
   simt_switch(&simt.main, &simt.threads[simt.current].context, false);
+  for (unsigned t = 0; t < simt.block_threads; t++) {
+    simt_copy_end(t, false);
+  }
   simt.report.blocks++;
   simt_shared_check();
 }

@@ -79,11 +79,18 @@ struct simt_word { // what a lane gives or takes
   uint64_t half[2];
 };
 
+struct simt_copy { // 16 bytes on their way to shared memory
+  void *to;
+  const void *from;
+  simt_copy *before;
+};
+
 struct simt_thread {
   simt_context context;
   simt_operation operation;
   int argument; // lane or delta of a shuffle, flag of a vote
   simt_word in, out;
+  simt_copy *copies; // that it has not waited for, the last first
 };
 
 struct simt_rendezvous { // a collective operation that some lanes of its mask have reached

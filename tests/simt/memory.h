@@ -1,4 +1,4 @@
-// A block's shared memory and the atomics. Part of simt.h.
+// A block's shared memory, copies to it and the atomics. Part of simt.h.
 #ifndef SIMT_MEMORY_H
 #define SIMT_MEMORY_H
 #include "races.h"
@@ -22,6 +22,47 @@ inline void simt_shared_allocate(unsigned bytes) {
 inline void simt_shared_release() {
   free(simt.shared);
   simt.shared = nullptr;
+}
+
+inline void simt_pack_check(const void *address, size_t bytes) {
+  if ((uintptr_t)address % bytes != 0) {
+    SIMT_FAIL("%s moves %zu bytes at once at %p, which is misaligned",
+              simt_name(simt.current).text, bytes, address);
+  }
+}
+
+// ---- Copies under way
+// -------------------------------------------------------------------------
+
+struct alignas(16) simt_sixteen {
+  uint32_t at[4];
+};
+
+// A copy comes at once, or not before the thread waits for it.
+inline void simt_copy_begin(void *to, const void *from) {
+  if ((uintptr_t)to % 16 != 0 || (uintptr_t)from % 16 != 0) {
+    SIMT_FAIL("%s copies 16 bytes from %p to %p, which are not both aligned",
+              simt_name(simt.current).text, from, to);
+  }
+  if (simt_random() % 2 == 0) {
+    *(simt_sixteen *)to = *(const simt_sixteen *)from;
+  } else {
+    simt_copy *&last = simt.threads[simt.current].copies;
+    last = new simt_copy{to, from, last};
+  }
+}
+
+// Takes the thread's copies off its list; what nobody waited for is only forgotten.
+inline void simt_copy_end(unsigned thread, bool arrive) {
+  simt_copy *&last = simt.threads[thread].copies;
+  while (last != nullptr) {
+    simt_copy *const copy = last;
+    if (arrive) {
+      *(simt_sixteen *)copy->to = *(const simt_sixteen *)copy->from;
+    }
+    last = copy->before;
+    delete copy;
+  }
 }
 
 inline void simt_shared_poison() {

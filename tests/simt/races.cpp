@@ -20,8 +20,14 @@
 #include "simt/scan_bed.h"
 #define SIMT_FORM scan_f32, float, 32, 0, 0, 0, 4, 5, 1, 0, 128
 #include "simt/scan_form.h"
-#define SIMT_FORM scan_f64, double, 64, 1, 0, 1, 1, 5, 0, 0, 64
+#define SIMT_FORM scan_f64, double, 64, 1, 0, 1, 2, 5, 0, 0, 64
 #include "simt/scan_form.h"
+
+#include "simt/binned_bed.h"
+#define SIMT_FORM binned_f32, float, 32, 0, 0, 0, 8, 1, 0, 64, 40, 3
+#include "simt/binned_form.h"
+#define SIMT_FORM binned_f64, double, 64, 1, 0, 1, 4, 0, 0, 96, 100, 1
+#include "simt/binned_form.h"
 
 #include "simt/sliced_bed.h"
 #define SIMT_FORM sliced_f32, float, 32, 0, 0, 0, 1, 4, 0, 64
@@ -156,15 +162,15 @@ static void test_scan(void **) {
   });
 }
 
-// A row over more than 1024 tiles, of 32 nonzeros, which a thread block adds up.
+// A row over more than 1024 tiles, of 64 nonzeros, which a thread block adds up.
 static void test_scan_long(void **) {
   test_matrix m = {};
   m.rows = 3;
   m.cols = 10;
-  m.nnz = 34000;
+  m.nnz = 66000;
   m.row_ptr = (int64_t *)test_allocate(4, sizeof *m.row_ptr);
   m.row_ptr[1] = 5;
-  m.row_ptr[2] = 33990;
+  m.row_ptr[2] = 65990;
   m.row_ptr[3] = m.nnz;
   m.col_ind = (int32_t *)test_allocate(m.nnz, sizeof *m.col_ind);
   m.values = (double *)test_allocate(m.nnz, sizeof *m.values);
@@ -173,6 +179,13 @@ static void test_scan_long(void **) {
   }
   scan_check_long<double>(scan_f64::form, m, simt_seeds[2]);
   test_matrix_free(&m);
+}
+
+static void test_binned(void **) {
+  each_small([](int index, test_matrix &m) {
+    binned_check_matrix<float>(binned_f32::form, index, m, simt_seeds[2], false);
+    binned_check_matrix<double>(binned_f64::form, index, m, simt_seeds[2], false);
+  });
 }
 
 static void test_sliced(void **) {
@@ -228,6 +241,7 @@ int main() {
       cmocka_unit_test(test_pagerank),
       cmocka_unit_test(test_scan),
       cmocka_unit_test(test_scan_long),
+      cmocka_unit_test(test_binned),
       cmocka_unit_test(test_sliced),
       cmocka_unit_test(test_ranks),
   };

@@ -39,11 +39,13 @@ inline const std::vector<uint64_t> simt_seeds = simt_make_seeds();
 // ----------------------------------------------------------------------------------
 
 // Exactly `count` elements, so that AddressSanitizer sees the first one beyond; forbid() lets
-// it see all. Integers of either width go through load and store.
+// it see all. They begin at a multiple of 16 bytes, or `shift` elements behind one. Integers of
+// either width go through load and store.
 struct simt_array {
-  simt_array(size_t count, size_t width, int fill = 0)
-      : count(count), width(width), data(new unsigned char[count * width]) {
-    memset(data.get(), fill, count * width);
+  simt_array(size_t count, size_t width, int fill = 0, size_t shift = 0)
+      : count(count), width(width), shift(shift * width),
+        data(new unsigned char[(shift + count) * width]) {
+    memset(get(), fill, count * width);
   }
   ~simt_array() {
     allow();
@@ -52,10 +54,10 @@ struct simt_array {
   simt_array &operator=(const simt_array &) = delete;
 
   template <class T> T *as() const {
-    return (T *)(void *)data.get();
+    return (T *)get();
   }
   void *get() const {
-    return data.get();
+    return data.get() + shift;
   }
   uint64_t load(uint64_t i) const {
     return width == 4 ? as<uint32_t>()[i] : as<uint64_t>()[i];
@@ -68,23 +70,23 @@ struct simt_array {
     }
   }
   void copy(const simt_array &from) {
-    memcpy(data.get(), from.data.get(), count * width);
+    memcpy(get(), from.get(), count * width);
   }
   bool same(const simt_array &other) const {
-    return memcmp(data.get(), other.data.get(), count * width) == 0;
+    return memcmp(get(), other.get(), count * width) == 0;
   }
   void forbid() {
 #ifdef SIMT_ASAN
-    __asan_poison_memory_region(data.get(), count * width);
+    __asan_poison_memory_region(get(), count * width);
 #endif
   }
   void allow() {
 #ifdef SIMT_ASAN
-    __asan_unpoison_memory_region(data.get(), count * width);
+    __asan_unpoison_memory_region(get(), count * width);
 #endif
   }
 
-  size_t count, width;
+  size_t count, width, shift;
   std::unique_ptr<unsigned char[]> data;
 };
 

@@ -9,7 +9,7 @@
 
 struct scan_form : csr_form {
   unsigned steps, depth;
-  bool empty;
+  bool empty, aligned; // aligned: columns and values begin at multiples of 16 bytes
   unsigned threads;
   simt_kernel build, product, fixup;
 };
@@ -37,14 +37,15 @@ inline void scan_drop_empty_rows(test_matrix &m) {
   m.rows = kept;
 }
 
-// The depth that covers every row.
-inline unsigned scan_depth(const test_matrix &m) {
+// The depth that covers every row, of lanes that have `pack` neighbours: as many lanes as a row
+// fills without its last nonzero, and one more.
+inline unsigned scan_depth(const test_matrix &m, int64_t pack) {
   int64_t longest = 0;
   unsigned depth = 0;
   for (int64_t row = 0; row < m.rows; row++) {
     longest = std::max(longest, m.row_ptr[row + 1] - m.row_ptr[row]);
   }
-  while (depth < 5 && (int64_t)1 << depth < longest) {
+  while (depth < 5 && (int64_t)1 << depth < (longest - 1) / pack + 1) {
     depth++;
   }
   return depth;
@@ -52,7 +53,7 @@ inline unsigned scan_depth(const test_matrix &m) {
 
 template <class V> struct scan_bed : csr_bed<V> {
   scan_bed(const scan_form &f, int index, test_matrix &m)
-      : csr_bed<V>(f, index, m), f(f), tile_nonzeros(32 * f.steps),
+      : csr_bed<V>(f, index, m, f.aligned ? 0 : 1), f(f), tile_nonzeros(32 * f.steps),
         tiles((this->nnz + tile_nonzeros - 1) / tile_nonzeros), ranks(count(m)),
         empty(this->rows - ranks), row_start(ranks + 1, f.row_ptr_bytes),
         row_id(f.empty ? ranks : 0, 4), empty_id(f.empty ? empty : 0, 4),
@@ -135,11 +136,21 @@ template <class V> void scan_build(scan_bed<V> &b, uint64_t seed) {
 // ---- Products
 // ----------------------------------------------------------------------------------
 
+// What every product over tiles ends with; it reads neither A nor x.
+template <class V, class S>
+void scan_fixup(scan_bed<V> &b, const simt_array &firsts, const simt_array &tails,
+                simt_array &y, const S &at_alpha, const S &at_beta, uint64_t seed) {
+  const unsigned blocks = std::max(csr_divide_up(b.tiles, SCAN_FIXUP_THREADS),
+                                   b.empty > 0 ? 1 + (unsigned)seed % 3 : 0);
+  b.forbid(true);
+  simt_run(b.f.fixup, b.run(seed), {blocks, SCAN_FIXUP_THREADS, scan_fixup_shared(sizeof(V))},
+           b.row_start.get(), b.tile_row.get(), b.row_id.get(), b.empty_id.get(), firsts.get(),
+           tails.get(), y.get(), b.tiles, b.empty, at_alpha, at_beta);
+}
+
 template <class V>
 void scan_multiply(scan_bed<V> &b, double alpha, double beta, simt_array &y, uint64_t seed) {
   const simt_array firsts(b.tiles, sizeof(V), 0xff), tails(b.tiles, sizeof(V), 0xff);
-  const unsigned fixup = std::max(csr_divide_up(b.tiles, SCAN_FIXUP_THREADS),
-                                  b.empty > 0 ? 1 + (unsigned)seed % 3 : 0);
   if (alpha == 0) { // neither A nor x may be read
     b.forbid(true);
   }
@@ -150,10 +161,7 @@ void scan_multiply(scan_bed<V> &b, double alpha, double beta, simt_array &y, uin
                b.tile_row.get(), b.row_id.get(), b.col_ind.get(), b.values.get(), b.x.get(),
                y.get(), firsts.get(), tails.get(), b.nnz, b.tiles, at_alpha, at_beta);
     }
-    b.forbid(true); // the fix-up reads neither
-    simt_run(b.f.fixup, b.run(seed), {fixup, SCAN_FIXUP_THREADS, scan_fixup_shared(sizeof(V))},
-             b.row_start.get(), b.tile_row.get(), b.row_id.get(), b.empty_id.get(),
-             firsts.get(), tails.get(), y.get(), b.tiles, b.empty, at_alpha, at_beta);
+    scan_fixup(b, firsts, tails, y, at_alpha, at_beta, seed);
   });
   b.allow();
 }
@@ -172,7 +180,7 @@ void scan_check_matrix(const scan_form &f, int index, test_matrix &m, uint64_t s
   if (!f.empty) {
     scan_drop_empty_rows(m);
   }
-  if (m.rows > 0 && scan_depth(m) <= f.depth) {
+  if (m.rows > 0 && scan_depth(m, 16 / (int)sizeof(V)) <= f.depth) {
     scan_bed<V> b(f, index, m);
     scan_build(b, seed);
     scan_build(b, seed + 1);

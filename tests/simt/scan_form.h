@@ -5,7 +5,8 @@
 //
 // puts it into namespace `name` and on the list scan_forms. `value` is a type, `offset` the bits
 // of row_start; `ones` says that no values are stored, `device` that alpha and beta are on the
-// device, `empty` that some rows are empty.
+// device, `empty` that some rows are empty. Forms of 128 threads load one element at a time, and
+// get their columns and values where a vector load would be misaligned.
 #include "simt/plan_form.h"
 #include "simt/scan_bed.h"
 
@@ -15,6 +16,7 @@
 #define MBK_ONCE SIMT_ARG(9, SIMT_FORM)
 #define MBK_THREADS SIMT_ARG(10, SIMT_FORM)
 #define MBK_BLOCKS 1
+#define MBK_ALIGNED (MBK_THREADS != 128)
 
 #pragma GCC diagnostic push // parameters of other forms; slots beyond the tile's count
 #pragma GCC diagnostic ignored "-Wunused-parameter"
@@ -30,6 +32,7 @@ static const scan_form form = {
   MBK_STEPS,
   MBK_DEPTH,
   MBK_EMPTY_ROWS,
+  MBK_ALIGNED,
   MBK_THREADS,
   SIMT_KERNEL(mbk_scan_build),
   SIMT_KERNEL(mbk_scan_product),

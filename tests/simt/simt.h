@@ -7,7 +7,7 @@
 //   fibres.h       contexts and the schedule
 //   collectives.h  warp operations and the barrier
 //   races.h        unordered accesses to shared memory
-//   memory.h       shared memory and atomics
+//   memory.h       shared memory, copies to it, atomics
 //   launch.h       launches
 //
 //   simt_launch("scale", grid, block, shared_bytes, seed, [&] { scale(n, x); });
@@ -17,14 +17,15 @@
 //   - a thread has exited, or never comes, while others wait for it in a warp or at a barrier;
 //   - a shuffle reads a lane outside its mask, or a lane calls with a mask that lacks it;
 //   - the launch itself is one that a GPU refuses;
-//   - an atomic's address is misaligned;
+//   - the address of an atomic, a pack or a copy to shared memory is misaligned;
 //   - shared memory is written beyond its size (where AddressSanitizer does not say so first);
 //   - two threads use shared memory with no barrier between (races.h; in the test simt_races).
 // An endless loop ends the process with a sentence, a sanitizer's report with one on who ran.
 // Shared memory is allocated at exactly the size asked for and filled with 0xff bytes, NaN in
 // any float type, before each block. Between two operations of a warp its lanes run in random
-// order, and a thread may be held up before any atomic: code that needs a missing barrier sees
-// stale or poisoned data.
+// order, a thread may be held up before any atomic, and half of the copies ahead come only when
+// their thread waits for them: code that needs a missing barrier or wait sees stale or poisoned
+// data.
 //
 // How to add a kernel, in one small file test_STEM.cpp beside this one (test_arrays.cpp is the
 // shortest example). The test simt_kernels fails for a kernel of templates/ that no program ran

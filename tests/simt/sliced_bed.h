@@ -19,11 +19,14 @@ inline std::vector<const sliced_form *> sliced_forms;
 enum { SLICED_WINDOW = 1024, SLICED_ORDER_THREADS = 512, SLICED_BUILD_THREADS = 128 };
 
 template <class V> struct sliced_bed : csr_bed<V> {
+  enum : uint64_t { PACK = 16 / sizeof(V) }; // neighbours of a row stand together
+
   sliced_bed(const sliced_form &f, int index, test_matrix &m)
       : csr_bed<V>(f, index, m), f(f), slices((this->rows + 31) / 32), place(order()),
-        start(starts()), length(slices * 32, 4, 0xff),
-        row_id(f.sorted ? slices * 32 : 0, 4, 0xff), slice_start(slices, 4, 0xff),
-        columns(start[slices] * 32, 4, 0xff),
+        start(slices + 1), column_start(slices + 1), base(slices),
+        length(slices * 32, 4, 0xff), row_id(f.sorted ? slices * 32 : 0, 4, 0xff),
+        slice_start(slices, 4, 0xff), slice_column_start(slices, 4, 0xff),
+        slice_base(slices, 4, 0xff), columns(measure() * 32, 2, 0xff),
         slots(f.pattern ? 0 : start[slices] * 32, sizeof(V), 0xff) {
   }
 
@@ -45,22 +48,31 @@ template <class V> struct sliced_bed : csr_bed<V> {
     return found;
   }
 
-  std::vector<uint64_t> starts() const {
-    std::vector<uint64_t> found(slices + 1);
+  // The width of each slice, a multiple of PACK, and the span of its columns; how many columns
+  // of 32 two-byte numbers all take.
+  uint64_t measure() {
     for (uint64_t slice = 0; slice < slices; slice++) {
       uint64_t most = 0;
+      std::set<int64_t> found;
       for (uint64_t i = slice * 32; i < slice * 32 + 32; i++) {
-        most = std::max(most, row_length(place[i]));
+        const uint64_t count = row_length(place[i]);
+        const int32_t *const first = count > 0 ? &this->m.col_ind[this->m.row_ptr[place[i]]] : 0;
+        found.insert(first, first + count);
+        most = std::max(most, count);
       }
-      found[slice + 1] = found[slice] + most;
+      most = csr_divide_up(most, PACK) * PACK;
+      const bool wide = most > 0 && *found.rbegin() - *found.begin() >= 65536;
+      base[slice] = wide ? 0xffffffffu : most > 0 ? (uint64_t)*found.begin() : 0;
+      start[slice + 1] = start[slice] + most;
+      column_start[slice + 1] = column_start[slice] + (wide ? 2 * most : most);
     }
-    return found;
+    return column_start[slices];
   }
 
   const sliced_form &f;
   uint64_t slices;
-  std::vector<uint64_t> place, start;
-  simt_array length, row_id, slice_start, columns, slots;
+  std::vector<uint64_t> place, start, column_start, base;
+  simt_array length, row_id, slice_start, slice_column_start, slice_base, columns, slots;
 };
 
 // ---- Slices
@@ -78,20 +90,40 @@ template <class V> void sliced_check_order(const sliced_bed<V> &b) {
     }
   }
   for (uint64_t slice = 0; slice < b.slices; slice++) {
-    assert_int_equal(b.slice_start.load(slice), b.start[slice + 1] - b.start[slice]);
+    const uint64_t width = b.start[slice + 1] - b.start[slice];
+    const uint64_t column_width = b.column_start[slice + 1] - b.column_start[slice];
+    if (b.slice_start.load(slice) != width || b.slice_base.load(slice) != b.base[slice] ||
+        b.slice_column_start.load(slice) != column_width) {
+      fail_msg("%s on %s: slice %llu: width %llu, %llu of columns, base %llu; not %llu, %llu, "
+               "%llu",
+               b.f.name, b.m.name, (unsigned long long)slice,
+               (unsigned long long)b.slice_start.load(slice),
+               (unsigned long long)b.slice_column_start.load(slice),
+               (unsigned long long)b.slice_base.load(slice), (unsigned long long)width,
+               (unsigned long long)column_width, (unsigned long long)b.base[slice]);
+    }
   }
 }
 
-// Every slot, those past a row's end untouched.
+// Every slot: zeros fill a row's last pack, what follows is untouched.
 template <class V> void sliced_check_slots(const sliced_bed<V> &b) {
-  simt_array columns(b.columns.count, 4, 0xff), slots(b.slots.count, sizeof(V), 0xff);
+  simt_array columns(b.columns.count, 2, 0xff), slots(b.slots.count, sizeof(V), 0xff);
   for (uint64_t i = 0; i < b.slices * 32; i++) {
-    for (uint64_t k = 0; k < b.row_length(b.place[i]); k++) {
-      const uint64_t from = (uint64_t)b.m.row_ptr[b.place[i]] + k;
-      const uint64_t to = (b.start[i / 32] + k) * 32 + i % 32;
-      columns.store(to, (uint64_t)b.m.col_ind[from]);
+    const uint64_t base = b.base[i / 32];
+    const uint64_t count = b.row_length(b.place[i]), pack = sliced_bed<V>::PACK;
+    uint16_t *const slice = columns.as<uint16_t>() + b.column_start[i / 32] * 32;
+    for (uint64_t k = 0; k < csr_divide_up(count, pack) * pack; k++) {
+      const uint64_t from = k < count ? (uint64_t)b.m.row_ptr[b.place[i]] + k : 0;
+      const uint64_t slot = (k / pack * 32 + i % 32) * pack + k % pack;
+      const int32_t column = k < count ? b.m.col_ind[from] : 0;
+      if (base == 0xffffffffu) {
+        memcpy(slice + 2 * slot, &column, 4);
+      } else {
+        slice[slot] = (uint16_t)((uint64_t)column - base);
+      }
       if (!b.f.pattern) {
-        slots.template as<V>()[to] = b.values.template as<V>()[from];
+        slots.template as<V>()[b.start[i / 32] * 32 + slot] =
+            k < count ? b.values.template as<V>()[from] : (V)0;
       }
     }
   }
@@ -103,16 +135,19 @@ template <class V> void sliced_check_slots(const sliced_bed<V> &b) {
 
 template <class V> void sliced_build(sliced_bed<V> &b, uint64_t seed) {
   const unsigned blocks = csr_divide_up(b.slices * 32, SLICED_BUILD_THREADS);
-  b.forbid(true);
+  b.forbid(true); // the columns are read for the width alone
   simt_run(b.f.order, b.run(seed),
            {csr_divide_up(b.rows, SLICED_WINDOW), SLICED_ORDER_THREADS, SLICED_WINDOW * 8},
            b.row_ptr.get(), b.rows, b.length.get(), b.row_id.get());
-  simt_run(b.f.width, b.run(seed), {blocks, SLICED_BUILD_THREADS, 0}, b.length.get(), b.slices,
-           b.slice_start.get());
+  b.col_ind.allow();
+  simt_run(b.f.width, b.run(seed), {blocks, SLICED_BUILD_THREADS, 0}, b.row_ptr.get(),
+           b.col_ind.get(), b.length.get(), b.row_id.get(), b.slices, b.slice_start.get(),
+           b.slice_base.get(), b.slice_column_start.get());
   b.allow();
   sliced_check_order(b);
-  for (uint64_t slice = 0; slice < b.slices; slice++) {
-    b.slice_start.store(slice, b.start[slice]); // as mbk_arrays_offsets does
+  for (uint64_t slice = 0; slice < b.slices; slice++) { // as mbk_arrays_offsets does
+    b.slice_start.store(slice, b.start[slice]);
+    b.slice_column_start.store(slice, b.column_start[slice]);
   }
 }
 
@@ -122,7 +157,8 @@ template <class V> void sliced_fill(sliced_bed<V> &b, uint64_t seed) {
   simt_run(b.f.fill, b.run(seed),
            {csr_divide_up(b.slices * 32, SLICED_BUILD_THREADS), SLICED_BUILD_THREADS, 0},
            b.row_ptr.get(), b.col_ind.get(), b.values.get(), b.slice_start.get(),
-           b.length.get(), b.row_id.get(), b.slices, b.columns.get(), b.slots.get());
+           b.slice_column_start.get(), b.slice_base.get(), b.length.get(), b.row_id.get(),
+           b.slices, b.columns.get(), b.slots.get());
   b.allow();
   sliced_check_slots(b);
 }
@@ -142,8 +178,8 @@ void sliced_multiply(sliced_bed<V> &b, double alpha, double beta, simt_array &y,
   csr_with_scalars<V>(b.f, alpha, beta, seed, [&](const auto &at_alpha, const auto &at_beta) {
     simt_run(b.f.product, b.run(seed),
              {csr_divide_up(b.slices * 32, b.f.threads), b.f.threads, 0}, b.slice_start.get(),
-             b.length.get(), b.row_id.get(), b.columns.get(), b.slots.get(), b.x.get(), y.get(),
-             b.rows, at_alpha, at_beta);
+             b.slice_column_start.get(), b.slice_base.get(), b.length.get(), b.row_id.get(),
+             b.columns.get(), b.slots.get(), b.x.get(), y.get(), b.rows, at_alpha, at_beta);
   });
   b.allow();
   b.columns.allow();

@@ -59,6 +59,63 @@ static void test_missing_sync(void **) {
   assert_int_equal(seen[1], 0);
 }
 
+// Copies ahead are all there after the wait, and before it only some.
+static void test_copies(void **) {
+  alignas(16) mbk_u32 from[4 * 32];
+  int early = 0;
+  for (mbk_u32 i = 0; i < 4 * 32; i++) {
+    from[i] = i;
+  }
+  for (uint64_t seed = 0; seed < 20; seed++) {
+    bool right = true;
+    simt_launch("copies", 2, 32, 512, seed, [&] {
+      MBK_SHARED_MEMORY(memory);
+      mbk_u32 *const own = (mbk_u32 *)(void *)memory + 4 * mbk_lane();
+      mbk_copy_ahead(own, from + 4 * mbk_lane());
+      early += own[3] == 4 * mbk_lane() + 3;
+      mbk_copy_wait();
+      right &= own[0] == 4 * mbk_lane() && own[3] == 4 * mbk_lane() + 3;
+    });
+    assert_true(right);
+  }
+  assert_in_range(early, 400, 20 * 64 - 400);
+  // One that nobody waits for is not left to the next block.
+  bool poisoned = true;
+  simt_launch("forgotten", 8, 32, 512, 1, [&] {
+    MBK_SHARED_MEMORY(memory);
+    mbk_copy_wait();
+    poisoned &= ((mbk_u32 *)(void *)memory)[4 * mbk_lane()] == FULL;
+    mbk_warp_sync(FULL);
+    mbk_copy_ahead(memory + 16 * mbk_lane(), from);
+  });
+  assert_true(poisoned);
+  for (unsigned off : {0u, 4u}) {
+    assert_error(32,
+                 [&] {
+                   MBK_SHARED_MEMORY(memory);
+                   mbk_copy_ahead(memory + off, (const char *)from + 4 - off);
+                 },
+                 {"kernel wrong, block 0", "copies 16 bytes", "not both aligned"});
+  }
+}
+
+// A pack is at a multiple of its own size, which need not be 16 bytes.
+static void test_packs(void **) {
+  alignas(16) double from[6] = {1, 2, 3, 4, 5, 6};
+  const float *const floats = (const float *)(void *)from;
+  bool right = true;
+  simt_launch("packs", 1, 32, 0, 1, [&] {
+    right &= mbk_load_pack<double, 2>(from + 2).at[1] == 4 &&
+             mbk_load_pack_once<double, 2>(from + 4).at[0] == 5 &&
+             mbk_load_pack<mbk_u16, 2>((const mbk_u16 *)(const void *)floats + 2).at[0] == 0;
+  });
+  assert_true(right);
+  assert_error(32, [&] { (void)mbk_load_pack<double, 2>(from + 1); },
+               {"kernel wrong, block 0", "moves 16 bytes at once", "misaligned"});
+  assert_error(32, [&] { (void)mbk_load_pack_once<float, 2>(floats + 1); }, {"moves 8 bytes"});
+  assert_error(32, [&] { mbk_store_pack<double, 2>(from + 3, {{0, 0}}); }, {"misaligned"});
+}
+
 // ---- Bounds
 // ----------------------------------------------------------------------------------
 
@@ -244,10 +301,16 @@ static void test_load(void **) {
 
 int main() {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_barrier),      cmocka_unit_test(test_poison),
-      cmocka_unit_test(test_missing_sync), cmocka_unit_test(test_out_of_bounds),
-      cmocka_unit_test(test_atomics),      cmocka_unit_test(test_misaligned_atomic),
-      cmocka_unit_test(test_lost_update),  cmocka_unit_test(test_load),
+      cmocka_unit_test(test_barrier),
+      cmocka_unit_test(test_poison),
+      cmocka_unit_test(test_missing_sync),
+      cmocka_unit_test(test_copies),
+      cmocka_unit_test(test_out_of_bounds),
+      cmocka_unit_test(test_atomics),
+      cmocka_unit_test(test_misaligned_atomic),
+      cmocka_unit_test(test_packs),
+      cmocka_unit_test(test_lost_update),
+      cmocka_unit_test(test_load),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -1,11 +1,12 @@
 // Slices of 32 rows: their making against a plain sort and copy, products against the bound,
-// sizes as the launcher has them.
+// columns of two and of four bytes, sizes as the launcher has them.
 #define MERBIT_IMPLEMENTATION
 #include "merbit.h"
 
 #include "simt/sliced_bed.h"
+#include "simt/sliced_spans.h"
 
-#define SIMT_FORM f32_p32_b0_host_sorted_u4_t256, float, 32, 0, 0, 0, 1, 4, 0, 256
+#define SIMT_FORM f32_p32_b0_host_sorted_u2_t256, float, 32, 0, 0, 0, 1, 2, 0, 256
 #include "simt/sliced_form.h"
 #define SIMT_FORM f32_p64_b1_dev_sorted_u8_once_t128, float, 64, 1, 0, 1, 1, 8, 1, 128
 #include "simt/sliced_form.h"
@@ -15,11 +16,11 @@
 #include "simt/sliced_form.h"
 #define SIMT_FORM f32_p32_b0_dev_u5_t1024, float, 32, 0, 0, 1, 0, 5, 0, 1024
 #include "simt/sliced_form.h"
-#define SIMT_FORM f64_p32_b0_host_sorted_u4_once_t256, double, 32, 0, 0, 0, 1, 4, 1, 256
+#define SIMT_FORM f64_p32_b0_host_sorted_u2_once_t256, double, 32, 0, 0, 0, 1, 2, 1, 256
 #include "simt/sliced_form.h"
 #define SIMT_FORM f64_p64_b1_dev_u4_t128, double, 64, 1, 0, 1, 0, 4, 0, 128
 #include "simt/sliced_form.h"
-#define SIMT_FORM f64_p32_b1_ones_host_sorted_u32_t512, double, 32, 1, 1, 0, 1, 32, 0, 512
+#define SIMT_FORM f64_p32_b1_ones_host_sorted_u8_t512, double, 32, 1, 1, 0, 1, 8, 0, 512
 #include "simt/sliced_form.h"
 #define SIMT_FORM f64_p64_b0_ones_dev_u16_once_t32, double, 64, 0, 1, 1, 0, 16, 1, 32
 #include "simt/sliced_form.h"
@@ -30,7 +31,10 @@ static void check(void **state) {
   const sliced_form &f = *(const sliced_form *)*state;
   for (uint64_t seed : csr_seeds(sliced_forms, &f, test_effort(1, 0))) {
     csr_each_matrix(seed, [&](int index, test_matrix &m) {
-      const bool all = f.unroll == 4 && m.nnz < 3000;
+      const bool all = f.unroll == 2 && m.nnz < 3000;
+      if ((uint64_t)index % 2 == seed / 2 % 2) {
+        test_matrix_stretch(&m);
+      }
       if (f.value_bytes == 4) {
         sliced_check_matrix<float>(f, index, m, seed, all);
       } else {
@@ -40,10 +44,44 @@ static void check(void **state) {
   }
 }
 
+// ---- Columns of two and of four bytes
+// -------------------------------------------------------------------
+
+template <class V> static void check_spans(const sliced_form &f, uint64_t seed) {
+  test_matrix m;
+  sliced_make_spans(&m);
+  {
+    sliced_bed<V> b(f, 0, m);
+    sliced_check_spans(b);
+    sliced_build(b, seed);
+    for (int pair : {0, 4, 7, 13}) {
+      csr_check_pair(b, pair, seed, sliced_multiply<V>);
+    }
+  }
+  test_matrix_free(&m);
+}
+
+static void test_spans(void **) {
+  for (const sliced_form *f : sliced_forms) {
+    for (uint64_t seed : {simt_seeds[0], simt_seeds[2]}) {
+      if (f->value_bytes == 4) {
+        check_spans<float>(*f, seed);
+      } else {
+        check_spans<double>(*f, seed);
+      }
+    }
+  }
+}
+
+// ---- The launcher
+// ------------------------------------------------------------------------------
+
 static void test_sizes(void **) {
   merbit_plan plan = {};
   assert_int_equal(MBI_SLICED_WINDOW, SLICED_WINDOW);
   assert_int_equal(MBI_SLICED_BUILD_THREADS, SLICED_BUILD_THREADS);
+  assert_int_equal(16 / mbi_type_size(MERBIT_F32), sliced_bed<float>::PACK);
+  assert_int_equal(16 / mbi_type_size(MERBIT_F64), sliced_bed<double>::PACK);
   for (const uint64_t rows : {1, 31, 32, 33, 127, 128, 129, 5000}) {
     plan.device.rows = rows;
     assert_int_equal(mbi_sliced_size(&plan), MERBIT_OK);
@@ -56,5 +94,5 @@ static void test_sizes(void **) {
 }
 
 int main() {
-  return csr_main("sliced", sliced_forms, {cmocka_unit_test(test_sizes)}, check);
+  return csr_main("sliced", sliced_forms, {cmocka_unit_test(test_sizes), cmocka_unit_test(test_spans)}, check);
 }

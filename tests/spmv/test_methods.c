@@ -1,5 +1,5 @@
-/* The arithmetic of the scan, of lanes per row and of slices, with no GPU: sizes up to what is
- * too large, what is refused, and which method AUTO takes. */
+/* The arithmetic of the scan, of lanes per row, of slices and of bins, with no GPU: sizes up to
+ * what is too large, what is refused, and which method AUTO takes. */
 #define MERBIT_IMPLEMENTATION
 #include "merbit.h"
 
@@ -17,6 +17,7 @@ static int set_up(void **state) {
   (void)state;
   context = cpu_open(NULL, 1);
   context->device.multiprocessors = 132;
+  context->device.shared_bytes_per_block = 227 << 10;
   return 0;
 }
 
@@ -36,25 +37,29 @@ static void plan_of(merbit_plan *plan, merbit_type type, uint64_t rows, uint64_t
 }
 
 static void sizes_of_the_scan(void **state) {
-  static const uint64_t sizes[] = {
-      0, 1, 255, 256, 257, 512 * 4096 * 33, TWO(31), TWO(31) + 1, TWO(38) - 1, TWO(38)};
+  static const uint64_t sizes[] = {0,       1,           127,         128,
+                                   129,     49152 * 132 - 1, 49152 * 132, 49152 * 132 + 1,
+                                   TWO(31), TWO(31) + 1, TWO(38) - 1, TWO(38)};
   size_t i;
   (void)state;
   for (i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+    const int small = sizes[i] < 49152 * 132;
+    const uint64_t tile = small ? 128 : 256;
     merbit_plan plan;
     plan_of(&plan, MERBIT_F64, 10, sizes[i]);
     assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
-    assert_int_equal(plan.scan.steps, 8);
-    assert_true(plan.scan.tiles == sizes[i] / 256 + (sizes[i] % 256 != 0));
-    assert_int_equal(plan.scan.threads, plan.scan.tiles < 132 * 128 ? 128 : 512);
+    assert_int_equal(plan.scan.steps, small ? 4 : 8);
+    assert_true(plan.scan.tiles == sizes[i] / tile + (sizes[i] % tile != 0));
+    assert_int_equal(plan.scan.threads, small ? 128 : 512);
     assert_true(plan.scan.blocks * (uint64_t)plan.scan.threads >= plan.scan.tiles * 32);
     assert_true(plan.scan.fixup_blocks == (plan.scan.tiles + 511) / 512);
     assert_true(mbi_scan_carry_bytes(&plan) == 16 * plan.scan.tiles);
   }
   {
     merbit_plan plan;
-    plan_of(&plan, MERBIT_F32, 10, 512 * (uint64_t)INT32_MAX);
+    plan_of(&plan, MERBIT_F32, 10, 384 * (uint64_t)INT32_MAX);
     assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
+    assert_int_equal(plan.scan.steps, 12);
     assert_true(plan.scan.tiles == INT32_MAX);
     plan.device.nnz++;
     assert_int_equal(mbi_scan_size(&plan), MERBIT_TOO_LARGE);
@@ -62,6 +67,50 @@ static void sizes_of_the_scan(void **state) {
     plan_of(&plan, MERBIT_F32, UINT32_MAX, 5);
     assert_int_equal(mbi_scan_create(&plan), MERBIT_TOO_LARGE);
     cpu_expect(context, MERBIT_TOO_LARGE, "fewer than 2^32 - 1 rows, not 4294967295");
+  }
+}
+
+/* Of the packs of 16 bytes that a lane loads at once there are whole ones. */
+static void steps_of_the_scan(void **state) {
+  int steps, single;
+  (void)state;
+  for (single = 0; single < 2; single++) {
+    for (steps = -4; steps <= 36; steps++) {
+      const int pack = single ? 4 : 2;
+      const int good = steps >= 0 && steps <= 32 && steps % pack == 0; /* 0 is the default */
+      merbit_plan plan;
+      plan_of(&plan, single ? MERBIT_F32 : MERBIT_F64, 10, 1000);
+      plan.desc.sigma = steps;
+      assert_int_equal(mbi_scan_size(&plan), good ? MERBIT_OK : MERBIT_INVALID_ARGUMENT);
+      if (!good) {
+        cpu_expect(context, MERBIT_INVALID_ARGUMENT,
+                   single ? "the scan takes multiples of 4 up to 32"
+                          : "the scan takes multiples of 2 up to 32");
+      }
+    }
+  }
+}
+
+/* Packs are loaded at once only where neither columns nor values are off by an element. */
+static void alignment_of_the_scan(void **state) {
+  static const struct {
+    mbi_devptr col_ind, values;
+    const char *line;
+  } arrays[] = {{4096, 8192, "#define MBK_ALIGNED 1"}, {4096, 8192 + 4, "#define MBK_ALIGNED 0"},
+                {4096 + 4, 8192, "#define MBK_ALIGNED 0"}, {4096 + 8, 8192 + 8, "#define MBK_ALIGNED 0"},
+                {4096 + 16, 8192 + 32, "#define MBK_ALIGNED 1"}, {4096, 0, "#define MBK_ALIGNED 1"},
+                {4096 + 12, 0, "#define MBK_ALIGNED 0"}};
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof arrays / sizeof arrays[0]; i++) {
+    mbi_preamble preamble;
+    merbit_plan plan;
+    plan_of(&plan, MERBIT_F32, 10, 1000);
+    plan.device.col_ind = arrays[i].col_ind;
+    plan.device.values = arrays[i].values;
+    assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
+    mbi_scan_preamble(&plan, &preamble);
+    assert_non_null(strstr(preamble.text, arrays[i].line));
   }
 }
 
@@ -85,18 +134,33 @@ static void empty_rows_have_blocks(void **state) {
 
 /* No launch bound asks for more than 2048 threads, or for no block. */
 static void resident_blocks_are_possible(void **state) {
-  int single, steps, threads;
+  static const int capabilities[] = {75, 90, 120};
+  int i, steps, threads;
   (void)state;
-  for (single = 0; single < 2; single++) {
-    for (steps = 1; steps <= 32; steps++) {
+  for (i = 0; i < 6; i++) {
+    const merbit_type type = i % 2 ? MERBIT_F32 : MERBIT_F64;
+    const int pack = mbi_scan_pack(type);
+    merbit_plan plan;
+    plan_of(&plan, type, 10, 1000);
+    context->device.compute_capability = capabilities[i / 2];
+    for (steps = pack; steps <= 32; steps += pack) {
+      const int room = steps > 14 * pack ? 384 : steps > 16 ? 512 : 1536;
       for (threads = 32; threads <= 1024; threads += 32) {
-        const int blocks = mbi_scan_resident(single ? MERBIT_F32 : MERBIT_F64, steps, threads);
+        int blocks;
+        plan.scan.steps = steps;
+        plan.scan.threads = threads;
+        blocks = mbi_scan_resident(&plan);
         assert_in_range(blocks, 1, 16);
-        assert_true(blocks * threads <= 2048);
-        assert_true(steps <= 16 || blocks * threads <= (threads > 512 ? threads : 512));
+        assert_true(blocks * threads <= (threads > room ? threads : room));
       }
     }
+    plan.scan.steps = type == MERBIT_F32 ? 12 : 8; /* aligned; then not */
+    plan.scan.threads = 512;
+    assert_int_equal(mbi_scan_resident(&plan), capabilities[i / 2] == 90 ? 3 : 2);
+    plan.device.col_ind = 4;
+    assert_int_equal(mbi_scan_resident(&plan), 2);
   }
+  context->device.compute_capability = 0;
 }
 
 static void lanes_per_row(void **state) {
@@ -131,45 +195,207 @@ static void slices_that_do_not_fit(void **state) {
   plan.device.rows++;
   assert_int_equal(mbi_sliced_size(&plan), MERBIT_TOO_LARGE);
   cpu_expect(context, MERBIT_TOO_LARGE, "too many for slices");
-  plan_of(&plan, MERBIT_F64, 100, 5);
+  /* Every slice wide and four slots of f32 with one nonzero at its end: columns are counted
+   * by two bytes. */
+  plan_of(&plan, MERBIT_F32, 100, 5);
+  assert_int_equal(mbi_sliced_size(&plan), MERBIT_OK);
   plan.ranks.longest = INT32_MAX;
-  plan.ranks.slots = 32 * (TWO(32) - 1);
+  plan.ranks.slots = 32 * (TWO(31) - 13);
   assert_int_equal(mbi_sliced_check(&plan), MERBIT_OK);
+  assert_true(2 * (plan.ranks.slots / 32 + 3 * plan.sliced.slices) <= UINT32_MAX);
   plan.ranks.slots += 32;
   assert_int_equal(mbi_sliced_check(&plan), MERBIT_TOO_LARGE);
-  cpu_expect(context, MERBIT_TOO_LARGE, "would take 137438953472 slots");
+  cpu_expect(context, MERBIT_TOO_LARGE, "would take 68719476352 slots");
   plan.ranks.slots = 32;
   plan.ranks.longest++;
   assert_int_equal(mbi_sliced_check(&plan), MERBIT_TOO_LARGE);
   cpu_expect(context, MERBIT_TOO_LARGE, "2147483648 for one row; use another");
 }
 
-static void what_auto_takes(void **state) {
+static void slices_that_nobody_makes(void **state) {
+  static const int bad[][2] = {{-1, 0}, {17, 0}, {0, 31}, {0, 1056}, {0, 48}, {0, -32}};
+  static const int good[][2] = {{1, 32}, {16, 1024}, {0, 96}};
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof bad / sizeof bad[0] + sizeof good / sizeof good[0]; i++) {
+    const int wrong = i < sizeof bad / sizeof bad[0];
+    const int *values = wrong ? bad[i] : good[i - sizeof bad / sizeof bad[0]];
+    merbit_plan plan;
+    plan_of(&plan, MERBIT_F32, 10, 1000);
+    plan.desc.sigma = values[0];
+    plan.desc.block_threads = values[1];
+    assert_int_equal(mbi_sliced_size(&plan), wrong ? MERBIT_INVALID_ARGUMENT : MERBIT_OK);
+    if (wrong) {
+      cpu_expect(context, MERBIT_INVALID_ARGUMENT, "use 1 to 16, and a multiple of 32");
+    }
+  }
+}
+
+/* Rows are sorted where that may save more than one slot in 33, unless the user says no. */
+static void slices_that_are_sorted(void **state) {
   static const struct {
-    int calls, sliced;
-    uint64_t rows, nnz, slots;
-  } cases[] = {{100, 1, 1000, 4000, 4000}, {100, 0, 1000, 3999, 3999},
-               {49, 0, 1000, 4000, 4000},  {50, 1, 1000, 4000, 4000},
-               {100, 1, 1000, 6000, 9999}, {100, 0, 1000, 6000, 10005}};
+    uint64_t nnz, slots;
+    int omega, sorted;
+  } cases[] = {{3200, 3200, 0, 0}, {3200, 3300, 0, 0}, {3200, 3301, 0, 1}, {3200, 9999, 1, 0},
+               {3200, 9999, 2, 1}, {0, 0, 0, 0},       {1, 32, 0, 1},      {31, 32, 0, 1},
+               {32, 32, 0, 0}};
   size_t i;
   (void)state;
   for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    mbi_preamble preamble;
     merbit_plan plan;
-    plan_of(&plan, MERBIT_F64, cases[i].rows, cases[i].nnz);
-    plan.desc.expected_calls = cases[i].calls;
+    plan_of(&plan, MERBIT_F64, 100, cases[i].nnz);
     plan.ranks.slots = cases[i].slots;
-    assert_int_equal(mbi_choose_sliced(&plan), cases[i].sliced);
+    plan.desc.omega = cases[i].omega;
+    assert_int_equal(mbi_sliced_size(&plan), MERBIT_OK);
+    assert_int_equal(plan.sliced.sorted, cases[i].sorted);
+    mbi_sliced_preamble(&plan, &preamble);
+    assert_non_null(strstr(preamble.text, cases[i].sorted ? "#define MBK_SORTED 1"
+                                                          : "#define MBK_SORTED 0"));
+  }
+}
+
+/* Narrow strips where runs are long, wide ones else; half of it where shared memory is short. */
+static void sizes_of_the_bins(void **state) {
+  static const struct {
+    merbit_type type;
+    uint64_t cols, nnz;
+    int room;
+    uint64_t strip;
+    int tiles, threads, resident;
+  } sizes[] = {
+      {MERBIT_F32, 1, 1000, 227 << 10, 24576, 4, 512, 2},
+      {MERBIT_F64, 1, 1, 227 << 10, 24576, 2, 1024, 1}, /* a run of one nonzero is short */
+      {MERBIT_F64, 100000, 10000000, 227 << 10, 12288, 2, 512, 2},
+      {MERBIT_F32, 10000000, 100000000, 227 << 10, 24576, 4, 512, 2},
+      {MERBIT_F32, 50000000, 100000000, 227 << 10, 49152, 4, 1024, 1},
+      {MERBIT_F64, 50000000, 100000000, 227 << 10, 24576, 2, 1024, 1},
+      {MERBIT_F64, 50000000, 100000000, 224 << 10, 24576, 2, 1024, 1},
+      {MERBIT_F64, 50000000, 100000000, (224 << 10) - 1, 13312, 2, 256, 2},
+      {MERBIT_F32, 100000, 10000000, 99 << 10, 12288, 4, 256, 2},
+      {MERBIT_F64, 100000, 10000000, 99 << 10, 6144, 2, 256, 2},
+      {MERBIT_F64, 100000, 10000000, 64 << 10, 4096, 2, 256, 1}};
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+    const uint64_t size = sizes[i].type == MERBIT_F32 ? 4 : 8;
+    const uint64_t part = (uint64_t)(sizes[i].tiles * sizes[i].threads * 8);
+    merbit_plan plan;
+    plan_of(&plan, sizes[i].type, 10, sizes[i].nnz);
+    plan.device.cols = sizes[i].cols;
+    context->device.shared_bytes_per_block = sizes[i].room;
+    assert_int_equal(mbi_binned_size(&plan), MERBIT_OK);
+    assert_int_equal(plan.binned.strip, sizes[i].strip);
+    assert_int_equal(plan.binned.warp_tiles, sizes[i].tiles);
+    assert_int_equal(plan.scan.threads, sizes[i].threads);
+    assert_int_equal(plan.scan.resident, sizes[i].resident);
+    assert_int_equal(plan.scan.steps, 8);
+    assert_int_equal(plan.binned.part_nonzeros, part);
+    assert_int_equal(plan.binned.parts, (sizes[i].nnz + part - 1) / part);
+    assert_int_equal(plan.binned.strips,
+                     (sizes[i].cols + sizes[i].strip - 1) / sizes[i].strip);
+    assert_int_equal(plan.scan.tiles, (sizes[i].nnz + 255) / 256);
+    assert_int_equal(plan.scan.fixup_blocks, (plan.scan.tiles + 511) / 512);
+    /* Both phases fit: each part has room for a padded group at every eighth one. */
+    assert_true(plan.binned.strip * size <= (uint64_t)sizes[i].room);
+    assert_true(mbi_binned_sum_shared(&plan, part * size / 32 * 9 / 8) <=
+                (uint64_t)sizes[i].room);
+  }
+  context->device.shared_bytes_per_block = 227 << 10;
+}
+
+static void bins_that_do_not_fit(void **state) {
+  uint32_t groups[4];
+  merbit_plan plan;
+  (void)state;
+  plan_of(&plan, MERBIT_F32, 10, 256 * (uint64_t)INT32_MAX);
+  plan.device.cols = 10;
+  assert_int_equal(mbi_binned_size(&plan), MERBIT_OK);
+  assert_true(plan.scan.tiles == INT32_MAX);
+  plan.device.nnz++;
+  assert_int_equal(mbi_binned_size(&plan), MERBIT_TOO_LARGE);
+  cpu_expect(context, MERBIT_TOO_LARGE, "parts are too many; use another plan_desc.method");
+  plan_of(&plan, MERBIT_F64, 10, 1000);
+  plan.desc.sigma = 1;
+  plan.device.cols = (227 << 10) / 12 * 1024; /* three words a strip */
+  assert_int_equal(mbi_binned_size(&plan), MERBIT_OK);
+  assert_true(plan.binned.strips == (227 << 10) / 12);
+  plan.device.cols++;
+  assert_int_equal(mbi_binned_size(&plan), MERBIT_TOO_LARGE);
+  cpu_expect(context, MERBIT_TOO_LARGE, "19371 strips of columns and 1 parts are too many");
+  plan_of(&plan, MERBIT_F64, 10, 1000);
+  plan.device.cols = 10;
+  plan.desc.sigma = 28;
+  assert_int_equal(mbi_binned_size(&plan), MERBIT_OK);
+  plan.desc.sigma = 29;
+  assert_int_equal(mbi_binned_size(&plan), MERBIT_TOO_LARGE);
+  cpu_expect(context, MERBIT_TOO_LARGE, "29696 columns takes 237568 bytes");
+  plan_of(&plan, MERBIT_F64, UINT32_MAX, 5);
+  assert_int_equal(mbi_binned_create(&plan), MERBIT_TOO_LARGE);
+  cpu_expect(context, MERBIT_TOO_LARGE, "fewer than 2^32 - 1 rows, not 4294967295");
+
+  /* Groups of the parts: one above what a place of 16 bits can name, above what fits. */
+  plan_of(&plan, MERBIT_F32, 10, 3 * 1024);
+  plan.desc.omega = 1;
+  plan.desc.block_threads = 32;
+  plan.device.cols = 10;
+  assert_int_equal(mbi_binned_size(&plan), MERBIT_OK);
+  plan.binned.parts = 2;
+  groups[0] = 5;
+  groups[1] = ((227 << 10) - 1024) / 32 + 1;
+  assert_int_equal(mbi_binned_place_parts(&plan, groups), MERBIT_TOO_LARGE);
+  cpu_expect(context, MERBIT_TOO_LARGE, "7238 groups of products, 7233 of them in one part");
+  context->device.shared_bytes_per_block = 1 << 20;
+  plan.binned.groups = plan.binned.part_groups = 0;
+  groups[0] = 5;
+  groups[1] = 8193;
+  assert_int_equal(mbi_binned_place_parts(&plan, groups), MERBIT_TOO_LARGE);
+  cpu_expect(context, MERBIT_TOO_LARGE, "8193 of them in one part, are too many");
+  plan.binned.part_groups = 0;
+  plan.binned.groups = (uint64_t)UINT32_MAX - 1;
+  groups[0] = groups[1] = 1;
+  assert_int_equal(mbi_binned_place_parts(&plan, groups), MERBIT_TOO_LARGE);
+  cpu_expect(context, MERBIT_TOO_LARGE, "4294967296 groups of products, 1 of them");
+  context->device.shared_bytes_per_block = 227 << 10;
+}
+
+static void bins_that_nobody_makes(void **state) {
+  static const int bad[][3] = {{-1, 0, 0}, {65, 0, 0}, {0, -1, 0},  {0, 9, 0},
+                               {0, 0, 31}, {0, 0, 33}, {0, 0, 1056}, {0, 0, -32}};
+  static const int good[][3] = {{1, 1, 32}, {56, 8, 1024}, {7, 3, 96}};
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof bad / sizeof bad[0] + sizeof good / sizeof good[0]; i++) {
+    const int wrong = i < sizeof bad / sizeof bad[0];
+    const int *values = wrong ? bad[i] : good[i - sizeof bad / sizeof bad[0]];
+    merbit_plan plan;
+    plan_of(&plan, MERBIT_F32, 10, 1000);
+    plan.device.cols = 10;
+    plan.desc.sigma = values[0];
+    plan.desc.omega = values[1];
+    plan.desc.block_threads = values[2];
+    assert_int_equal(mbi_binned_size(&plan),
+                     wrong ? MERBIT_INVALID_ARGUMENT : MERBIT_OK);
+    if (wrong) {
+      cpu_expect(context, MERBIT_INVALID_ARGUMENT, "use 1 to 64, 1 to 8, and a multiple of 32");
+    }
   }
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(sizes_of_the_scan),
+      cmocka_unit_test(steps_of_the_scan),
+      cmocka_unit_test(alignment_of_the_scan),
       cmocka_unit_test(empty_rows_have_blocks),
       cmocka_unit_test(resident_blocks_are_possible),
       cmocka_unit_test(lanes_per_row),
       cmocka_unit_test(slices_that_do_not_fit),
-      cmocka_unit_test(what_auto_takes),
+      cmocka_unit_test(slices_that_nobody_makes),
+      cmocka_unit_test(slices_that_are_sorted),
+      cmocka_unit_test(sizes_of_the_bins),
+      cmocka_unit_test(bins_that_do_not_fit),
+      cmocka_unit_test(bins_that_nobody_makes),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -312,6 +312,18 @@ TEST_UNUSED static void test_matrix_wild(test_matrix *m, uint64_t *state) {
   }
 }
 
+/* The same columns, in the same order, spread over more than 2^16. */
+TEST_UNUSED static void test_matrix_stretch(test_matrix *m) {
+  const int64_t factor = m->cols > 1 ? 100000 / m->cols + 1 : 1;
+  const size_t end = strlen(m->name);
+  int64_t i;
+  for (i = 0; i < m->nnz; i++) {
+    m->col_ind[i] = (int32_t)(m->col_ind[i] * factor);
+  }
+  m->cols = m->cols > 0 ? (m->cols - 1) * factor + 1 : 0;
+  (void)snprintf(m->name + end, sizeof m->name - end, ", stretched");
+}
+
 TEST_UNUSED static void test_matrix_free(test_matrix *m) {
   free(m->row_ptr);
   free(m->col_ind);

@@ -171,22 +171,23 @@ template <class T, int N> struct alignas(sizeof(T) * N) mbk_pack {
   T at[N];
 };
 template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack(const T *address) {
+  simt_pack_check(address, sizeof(T) * N);
   return *(const mbk_pack<T, N> *)address;
 }
 template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_once(const T *address) {
   static_assert(sizeof(T) * N == 4 || sizeof(T) * N == 8 || sizeof(T) * N == 16, "one load");
+  simt_pack_check(address, sizeof(T) * N);
   return *(const mbk_pack<T, N> *)address;
 }
 template <class T, int N> MBK_DEVICE void mbk_store_pack(T *address, mbk_pack<T, N> pack) {
+  simt_pack_check(address, sizeof(T) * N);
   *(mbk_pack<T, N> *)address = pack;
 }
 MBK_DEVICE void mbk_copy_ahead(void *shared, const void *global) {
-  struct alignas(16) words {
-    mbk_u32 at[4];
-  };
-  *(words *)shared = *(const words *)global;
+  simt_copy_begin(shared, global);
 }
 MBK_DEVICE void mbk_copy_wait() {
+  simt_copy_end(simt.current, true);
 }
 // Nothing is read, so that nothing need be there.
 template <class T> MBK_DEVICE void mbk_prefetch(const T *address) {

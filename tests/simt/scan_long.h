@@ -1,0 +1,46 @@
+// A matrix whose rows enter so many tiles that the fix-up adds them up by a thread, by a warp
+// and by a thread block.
+#ifndef SIMT_SCAN_LONG_H
+#define SIMT_SCAN_LONG_H
+#include "simt/scan_bed.h"
+
+// The matrix takes each of the three ways, at their limits.
+inline void scan_check_spans(const test_matrix &m, int64_t tile) {
+  std::set<int64_t> spans;
+  for (int64_t row = 0; row < m.rows; row++) {
+    spans.insert((m.row_ptr[row + 1] - 1) / tile - m.row_ptr[row] / tile);
+  }
+  for (int64_t span : {0, 1, 8, 9, 10, 33, 1024, 1025, 1100}) {
+    if (spans.count(span) == 0) {
+      fail_msg("no row enters %d tiles before its last", (int)span);
+    }
+  }
+}
+
+// Of rows that begin in the middle of a tile, how many tiles they enter before their last one
+// is what chooses: up to 8, up to 1024, more. Both sides of both limits, for tiles of `tile`.
+inline void scan_make_long(int64_t tile, bool empty, test_matrix *m) {
+  const int64_t lengths[] = {tile / 2, 8 * tile,  9 * tile,    1, 10 * tile,       2 * tile,
+                             tile - 1, 1,         33 * tile,   0, 1024 * tile,     0,
+                             3,        20 * tile, 1025 * tile, 7, 1100 * tile + 5, tile};
+  uint64_t state = (uint64_t)tile;
+  memset(m, 0, sizeof *m);
+  (void)snprintf(m->name, sizeof m->name, "rows of many tiles of %d", (int)tile);
+  m->cols = 300;
+  m->row_ptr = (int64_t *)test_allocate(40, sizeof *m->row_ptr);
+  for (int64_t length : lengths) {
+    if (length > 0 || empty) {
+      m->row_ptr[m->rows + 1] = m->row_ptr[m->rows] + length;
+      m->rows++;
+    }
+  }
+  m->nnz = m->row_ptr[m->rows];
+  m->col_ind = (int32_t *)test_allocate(m->nnz, sizeof *m->col_ind);
+  m->values = (double *)test_allocate(m->nnz, sizeof *m->values);
+  for (int64_t i = 0; i < m->nnz; i++) {
+    m->col_ind[i] = (int32_t)test_below(&state, m->cols);
+    m->values[i] = test_uniform(&state);
+  }
+  scan_check_spans(*m, tile);
+}
+#endif // SIMT_SCAN_LONG_H

@@ -1,0 +1,126 @@
+// The kernel that samples a matrix for the choice of a method, against sets: sectors of x in
+// each window of nonzeros, and slices whose columns lie close together.
+#define MERBIT_IMPLEMENTATION
+#include "merbit.h"
+
+#include <set>
+
+#include "jit/device.cuh"
+#include "simt/csr.h"
+
+#define MBK_ROW_PTR mbk_i32
+#define MBK_COLUMN mbk_i32
+#define MBK_BASE 0
+namespace offsets32_base0 {
+#include "spmv/arrays.cu"
+} // namespace offsets32_base0
+#include "simt/undefine.h"
+
+#define MBK_ROW_PTR mbk_i64
+#define MBK_COLUMN mbk_i32
+#define MBK_BASE 1
+namespace offsets64_base1 {
+#include "spmv/arrays.cu"
+} // namespace offsets64_base1
+#include "simt/undefine.h"
+
+enum { WINDOW = 8192, SHARED = 12288 * 4 };
+
+// As many windows as `blocks`.
+static void check_matrix(const test_matrix &m, bool second, unsigned shift, unsigned blocks,
+                         uint64_t seed) {
+  const unsigned base = second;
+  const uint64_t rows = (uint64_t)m.rows, nnz = (uint64_t)m.nnz;
+  const uint64_t window = std::min(nnz, (uint64_t)WINDOW), slices = (rows + 31) / 32;
+  simt_array row_ptr(rows + 1, second ? 8 : 4), col_ind(nnz, 4);
+  mbk_u32 sectors = 0, narrow = 0, sectors_found = 0, narrow_found = 0;
+  mbk_u32 *const at_sectors = &sectors_found, *const at_narrow = &narrow_found;
+  for (uint64_t row = 0; row <= rows; row++) {
+    row_ptr.store(row, (uint64_t)m.row_ptr[row] + base);
+  }
+  for (uint64_t k = 0; k < nnz; k++) {
+    col_ind.store(k, (uint64_t)m.col_ind[k] + base);
+  }
+  for (uint64_t block = 0; block < blocks; block++) {
+    const uint64_t first = (nnz - window) / blocks * block;
+    std::set<int64_t> seen;
+    for (uint64_t k = first; k < first + window; k++) {
+      seen.insert(m.col_ind[k] >> shift);
+    }
+    sectors += (mbk_u32)seen.size();
+  }
+  for (uint64_t i = 0; i < 8 * blocks; i++) {
+    const uint64_t row = slices * i / (8 * blocks) * 32, end = std::min(row + 32, rows);
+    const int32_t *const from = m.col_ind + m.row_ptr[row], *const to =
+                                                                m.col_ind + m.row_ptr[end];
+    narrow += from == to || *std::max_element(from, to) - *std::min_element(from, to) < 65536;
+  }
+  simt_run(second ? SIMT_KERNEL(offsets64_base1::mbk_arrays_sample)
+                  : SIMT_KERNEL(offsets32_base0::mbk_arrays_sample),
+           {second ? "offsets64_base1" : "offsets32_base0", m.name, seed},
+           {blocks, 256, SHARED}, row_ptr.get(), col_ind.get(), rows, nnz, shift, at_sectors,
+           at_narrow);
+  if (sectors_found != sectors || narrow_found != narrow) {
+    fail_msg("%s: %u sectors and %u narrow slices instead of %u and %u", m.name, sectors_found,
+             narrow_found, sectors, narrow);
+  }
+}
+
+// `nnz` nonzeros in rows of up to three, columns below `cols`; or, with a span, one at each
+// end.
+static void make(int64_t nnz, int64_t cols, int64_t span, test_matrix *m) {
+  uint64_t state = (uint64_t)(nnz + cols);
+  memset(m, 0, sizeof *m);
+  (void)snprintf(m->name, sizeof m->name, "%d nonzeros, %d columns, span %d", (int)nnz,
+                 (int)cols, (int)span);
+  m->rows = (nnz + 2) / 3;
+  m->cols = cols;
+  m->nnz = nnz;
+  m->row_ptr = (int64_t *)test_allocate(m->rows + 1, sizeof *m->row_ptr);
+  m->col_ind = (int32_t *)test_allocate(nnz, sizeof *m->col_ind);
+  for (int64_t row = 0; row <= m->rows; row++) {
+    m->row_ptr[row] = std::min(3 * row, nnz);
+  }
+  for (int64_t k = 0; k < nnz; k++) {
+    m->col_ind[k] = (int32_t)(span == 0 ? test_below(&state, cols) : 5 + k % 2 * (span - 1));
+  }
+}
+
+// Sizes around a window; spans around what two bytes reach.
+static void test_limits(void **) {
+  static const int64_t cases[][3] = {
+      {1, 1, 0},           {40, 1 << 30, 0},    {8191, 1 << 20, 0},
+      {8192, 1 << 20, 0},  {8193, 1 << 20, 0},  {9000, 300, 0},
+      {100, 70000, 65535}, {100, 70000, 65536}, {100, 70000, 65537}};
+  for (const auto &c : cases) {
+    for (int form = 0; form < 2; form++) {
+      test_matrix m;
+      make(c[0], c[1], c[2], &m);
+      check_matrix(m, form != 0, form == 0 ? 3 : 2, form == 0 ? 256 : 1, 7);
+      test_matrix_free(&m);
+    }
+  }
+}
+
+static void test_generated(void **) {
+  const int step = test_effort(3, 1);
+  for (int index = 0; index < test_matrix_count(); index += step) {
+    test_matrix m;
+    test_matrix_make(index, 1, &m);
+    if (m.nnz > 0) {
+      check_matrix(m, index % 2 != 0, 2, 1 + (unsigned)index % 5, 1);
+    }
+    test_matrix_free(&m);
+  }
+}
+
+static void test_sizes(void **) {
+  assert_int_equal(MBI_RANKS_WINDOW, WINDOW);
+  assert_int_equal(MBI_RANKS_TABLE * 4, SHARED);
+}
+
+int main() {
+  const CMUnitTest tests[] = {cmocka_unit_test(test_limits), cmocka_unit_test(test_generated),
+                              cmocka_unit_test(test_sizes)};
+  return cmocka_run_group_tests(tests, nullptr, simt_runs_report);
+}

@@ -1,0 +1,156 @@
+/* Which method AUTO takes, from counts and samples of a matrix: each limit of spmv/choose.c
+ * from both sides, and what it says of its reasons. */
+#define MERBIT_IMPLEMENTATION
+#include "merbit.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "support/cpu.h"
+
+static merbit_context *context;
+
+static int set_up(void **state) {
+  (void)state;
+  context = cpu_open(NULL, 1);
+  return 0;
+}
+
+static int tear_down(void **state) {
+  (void)state;
+  merbit_context_destroy(context);
+  return 0;
+}
+
+/* A square matrix whose slices are full, whose gathers hit the caches and whose columns are
+ * wide. */
+static void plan_of(merbit_plan *plan, merbit_type type, uint64_t rows, uint64_t nnz) {
+  memset(plan, 0, sizeof *plan);
+  plan->context = context;
+  plan->type = type;
+  plan->desc.expected_calls = 100;
+  plan->device.rows = plan->device.cols = rows;
+  plan->device.nnz = nnz;
+  plan->device.values = 16;
+  plan->ranks.slots = nnz;
+}
+
+static void takes(merbit_plan *plan, merbit_method method, const char *why) {
+  const merbit_method taken = mbi_choose_method(plan);
+  if (taken != method || strstr(plan->why, why) == NULL) {
+    fail_msg("%s (%s) instead of %s (%s)", mbi_method_name(taken), plan->why,
+             mbi_method_name(method), why);
+  }
+}
+
+/* 40 MB of columns and values; slots twice the nonzeros. */
+static void small_matrices(void **state) {
+  merbit_plan plan;
+  (void)state;
+  plan_of(&plan, MERBIT_F32, 1000000, 5000000);
+  plan.ranks.slots = 10000001;
+  takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows; runner-up scan");
+  plan.ranks.slots = 10000002;
+  takes(&plan, MERBIT_METHOD_SCAN, "small, with uneven rows; runner-up rows");
+  plan.ranks.slots = 5000000;
+  plan.device.nnz++;
+  takes(&plan, MERBIT_METHOD_SCAN, "forecast");
+  plan_of(&plan, MERBIT_F64, 1000000, 3333333);
+  takes(&plan, MERBIT_METHOD_ROWS, "small");
+  plan.device.nnz++;
+  plan.ranks.slots++;
+  takes(&plan, MERBIT_METHOD_SCAN, "forecast");
+  plan_of(&plan, MERBIT_F64, 0, 0);
+  takes(&plan, MERBIT_METHOD_ROWS, "small");
+}
+
+/* Even: at least 4 nonzeros a row, and slots within 5/3 of them. */
+static void even_rows(void **state) {
+  merbit_plan plan;
+  (void)state;
+  plan_of(&plan, MERBIT_F64, 15000000, 60000000);
+  plan.ranks.narrow = 1;
+  takes(&plan, MERBIT_METHOD_SLICED, "even rows, forecast scan ");
+  plan.device.rows++;
+  takes(&plan, MERBIT_METHOD_SCAN, "forecast scan ");
+  assert_null(strstr(plan.why, "even"));
+  plan.device.rows--;
+  plan.ranks.slots = 100000004;
+  takes(&plan, MERBIT_METHOD_SLICED, "even rows");
+  plan.ranks.slots = 100000005;
+  takes(&plan, MERBIT_METHOD_SCAN, "forecast scan ");
+}
+
+/* In f32 only narrow columns make slices faster; in f64 wide ones do, unless gathers decide. */
+static void columns_of_even_rows(void **state) {
+  merbit_plan plan;
+  (void)state;
+  plan_of(&plan, MERBIT_F32, 3000000, 60000000);
+  takes(&plan, MERBIT_METHOD_SCAN, "even rows");
+  plan.ranks.narrow = 1;
+  takes(&plan, MERBIT_METHOD_SLICED, "even rows");
+  plan_of(&plan, MERBIT_F64, 3000000, 60000000);
+  takes(&plan, MERBIT_METHOD_SLICED, "even rows");
+  plan.ranks.sectors = 0.5;
+  takes(&plan, MERBIT_METHOD_SCAN, "even rows");
+}
+
+/* Bins take the gathers away, and cost a pass of the products through memory. */
+static void gathers_that_miss(void **state) {
+  merbit_plan plan;
+  (void)state;
+  plan_of(&plan, MERBIT_F32, 32000000, 64000000);
+  plan.ranks.sectors = 1;
+  takes(&plan, MERBIT_METHOD_BINNED, "forecast scan ");
+  plan.ranks.sectors = 0.1;
+  takes(&plan, MERBIT_METHOD_SCAN, "forecast scan ");
+  plan_of(&plan, MERBIT_F64, 4000000, 64000000); /* x stays in L2 */
+  plan.ranks.sectors = 1;
+  plan.ranks.slots = 2 * plan.device.nnz;
+  takes(&plan, MERBIT_METHOD_SCAN, "forecast scan ");
+  plan.type = MERBIT_F32;
+  takes(&plan, MERBIT_METHOD_BINNED, "forecast scan ");
+  plan.ranks.slots = plan.device.nnz;
+  takes(&plan, MERBIT_METHOD_BINNED, "even rows");
+  plan.device.values = 0; /* ones are not streamed by any */
+  takes(&plan, MERBIT_METHOD_BINNED, "even rows");
+}
+
+static void few_calls(void **state) {
+  merbit_plan plan;
+  (void)state;
+  plan_of(&plan, MERBIT_F32, 32000000, 64000000);
+  plan.ranks.sectors = 1;
+  plan.desc.expected_calls = 1;
+  takes(&plan, MERBIT_METHOD_SCAN, "forecast scan ");
+  plan.desc.expected_calls = 10;
+  takes(&plan, MERBIT_METHOD_BINNED, "forecast scan ");
+}
+
+/* The rate of gathers falls with the size of x, without a step. */
+static void rates_of_gathers(void **state) {
+  double bytes, before = 0;
+  (void)state;
+  assert_true(mbi_choose_gather(0) == 1 / 160e9);
+  assert_true(mbi_choose_gather(32e6) == 1 / 140e9);
+  assert_true(mbi_choose_gather(1e12) == 1 / 40e9);
+  for (bytes = 1e6; bytes < 4e9; bytes *= 1.01) {
+    const double now = mbi_choose_gather(bytes);
+    assert_true(now >= before && (before == 0 || now < 1.05 * before));
+    before = now;
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(small_matrices),
+      cmocka_unit_test(even_rows),
+      cmocka_unit_test(columns_of_even_rows),
+      cmocka_unit_test(gathers_that_miss),
+      cmocka_unit_test(few_calls),
+      cmocka_unit_test(rates_of_gathers),
+  };
+  return cmocka_run_group_tests(tests, set_up, tear_down);
+}
