@@ -2534,6 +2534,14 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "  return __ballot_sync(mask, flag);\n"
   "}\n"
   "\n"
+  "// Rounded, and never fused with an addition: which ones a compiler fuses depends on the form.\n"
+  "MBK_DEVICE float mbk_multiply(float a, float b) {\n"
+  "  return __fmul_rn(a, b);\n"
+  "}\n"
+  "MBK_DEVICE double mbk_multiply(double a, double b) {\n"
+  "  return __dmul_rn(a, b);\n"
+  "}\n"
+  "\n"
   "MBK_DEVICE int mbk_leading_zeros(mbk_u32 bits) {\n"
   "  return __clz((int)bits);\n"
   "}\n"
@@ -2568,14 +2576,14 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "template <class T> MBK_DEVICE T mbk_load_once(const T *address) {\n"
   "  return __ldcs(address);\n"
   "}\n"
-  "\n"
+  "\n",
   "// N neighbours that move together, at an address that is a multiple of their size: 4, 8\n"
   "// or 16 bytes.\n"
   "template <class T, int N> struct __align__(sizeof(T) * N) mbk_pack {\n"
   "  T at[N];\n"
   "};\n"
   "\n"
-  "template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack(const T *address) {\n",
+  "template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack(const T *address) {\n"
   "  return *(const mbk_pack<T, N> *)address;\n"
   "}\n"
   "\n"
@@ -2620,7 +2628,7 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "}\n"
   "\n"
   "// Start to bring the line of `address` into L2.\n"
-  "template <class T> MBK_DEVICE void mbk_prefetch(const T *address) {\n"
+  "template <class T> MBK_DEVICE void mbk_prefetch(const T *address) {\n",
   "  asm volatile(\"prefetch.global.L2 [%0];\" : : \"l\"(address));\n"
   "}\n"
   "\n"
@@ -2643,7 +2651,7 @@ static const char *const mbi_source_spmv_algebra_cuh[] = {
   "// Plus-times. Every sum starts at MBK_ZERO, so that a sum that is zero is +0 in any order.\n"
   "#define MBK_ZERO ((MBK_COMPUTE)0)\n"
   "#define MBK_ADD(a, b) ((a) + (b))\n"
-  "#define MBK_MUL(a, x) ((MBK_COMPUTE)(a) * (MBK_COMPUTE)(x))\n"
+  "#define MBK_MUL(a, x) mbk_multiply((MBK_COMPUTE)(a), (MBK_COMPUTE)(x))\n"
   "\n"
   "// alpha and beta as kernel parameters. A null device pointer stands for the default.\n"
   "// MBK_SCALARS_LOAD goes where MBK_COMMIT follows: held from a kernel's start, the two would\n"
@@ -2664,8 +2672,9 @@ static const char *const mbi_source_spmv_algebra_cuh[] = {
   "// nothing was read; with beta 0 the old y is not read.\n",
   "MBK_DEVICE void mbk_commit(MBK_VECTOR *y, mbk_u64 row, MBK_COMPUTE sum, MBK_COMPUTE alpha,\n"
   "                           MBK_COMPUTE beta) {\n"
-  "  y[row] = (MBK_VECTOR)(beta == (MBK_COMPUTE)0 ? alpha * sum\n"
-  "                                               : alpha * sum + beta * (MBK_COMPUTE)y[row]);\n"
+  "  y[row] = (MBK_VECTOR)(beta == (MBK_COMPUTE)0\n"
+  "                            ? MBK_MUL(alpha, sum)\n"
+  "                            : MBK_ADD(MBK_MUL(alpha, sum), MBK_MUL(beta, y[row])));\n"
   "}\n"
   "#define MBK_COMMIT(row, sum) mbk_commit(y, (row), (sum), alpha, beta)\n",
   NULL};
@@ -4675,7 +4684,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "0e280cd9342150e5182fae443a1a0da9b723e48f8274a7f7bb5ecd01f938aca6"
+#define MBI_KERNEL_HASH "0540fc5c68cc0dd52d674dfc0cdc4b656a9bedd531a17e791cec0673cdc54d4f"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name

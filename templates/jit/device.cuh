@@ -54,6 +54,14 @@ MBK_DEVICE mbk_u32 mbk_ballot(mbk_u32 mask, bool flag) {
   return __ballot_sync(mask, flag);
 }
 
+// Rounded, and never fused with an addition: which ones a compiler fuses depends on the form.
+MBK_DEVICE float mbk_multiply(float a, float b) {
+  return __fmul_rn(a, b);
+}
+MBK_DEVICE double mbk_multiply(double a, double b) {
+  return __dmul_rn(a, b);
+}
+
 MBK_DEVICE int mbk_leading_zeros(mbk_u32 bits) {
   return __clz((int)bits);
 }

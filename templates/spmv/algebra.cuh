@@ -13,7 +13,7 @@
 // Plus-times. Every sum starts at MBK_ZERO, so that a sum that is zero is +0 in any order.
 #define MBK_ZERO ((MBK_COMPUTE)0)
 #define MBK_ADD(a, b) ((a) + (b))
-#define MBK_MUL(a, x) ((MBK_COMPUTE)(a) * (MBK_COMPUTE)(x))
+#define MBK_MUL(a, x) mbk_multiply((MBK_COMPUTE)(a), (MBK_COMPUTE)(x))
 
 // alpha and beta as kernel parameters. A null device pointer stands for the default.
 // MBK_SCALARS_LOAD goes where MBK_COMMIT follows: held from a kernel's start, the two would
@@ -34,7 +34,8 @@
 // nothing was read; with beta 0 the old y is not read.
 MBK_DEVICE void mbk_commit(MBK_VECTOR *y, mbk_u64 row, MBK_COMPUTE sum, MBK_COMPUTE alpha,
                            MBK_COMPUTE beta) {
-  y[row] = (MBK_VECTOR)(beta == (MBK_COMPUTE)0 ? alpha * sum
-                                               : alpha * sum + beta * (MBK_COMPUTE)y[row]);
+  y[row] = (MBK_VECTOR)(beta == (MBK_COMPUTE)0
+                            ? MBK_MUL(alpha, sum)
+                            : MBK_ADD(MBK_MUL(alpha, sum), MBK_MUL(beta, y[row])));
 }
 #define MBK_COMMIT(row, sum) mbk_commit(y, (row), (sum), alpha, beta)

@@ -327,7 +327,13 @@ int cuModuleUnload(void *handle) {
   if (unloaded == nullptr) {
     return c.wrong(INVALID_HANDLE, "no such module");
   }
-  unloaded->rest();
+  idle.insert(unloaded->rest);
+  if (idle.size() > IDLE_MOST) {
+    for (void (*const rest)() : idle) {
+      rest();
+    }
+    idle.clear();
+  }
   functions.remove_if([=](const function &f) { return f.owner == handle; });
   modules.remove_if([=](const module &m) { return &m == handle; });
   state.modules--;

@@ -62,6 +62,9 @@ std::mutex lock;
 fake_cuda state;
 device_memory memory;
 std::list<module> modules;
+// Of programs that were unloaded: rest frees their stacks, which the next launch makes anew.
+std::set<void (*)()> idle;
+constexpr size_t IDLE_MOST = 24; // the stacks of which a process has mappings for
 std::list<function> functions;
 std::list<stream> streams;
 std::list<std::vector<job>> graphs;

@@ -110,6 +110,11 @@ template <class T> MBK_DEVICE T mbk_reduce_add(mbk_u32 mask, T value, SIMT_SITE)
       .half[0];
 }
 
+template <class T> MBK_DEVICE T mbk_multiply(T a, T b) {
+  static_assert(simt_one_of<T, float, double>, "as __fmul_rn and __dmul_rn");
+  return a * b;
+}
+
 MBK_DEVICE int mbk_popcount(mbk_u32 bits) {
   return __builtin_popcount(bits);
 }
