@@ -6,7 +6,7 @@
 # run that printed it.
 set -eu
 case "${1-}" in
-"") timeout=600 ;;
+"") timeout=1500 ;;
 --full)
   export MERBIT_TEST_FULL=1
   timeout=7200

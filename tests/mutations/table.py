@@ -62,9 +62,8 @@ MUTATIONS = [
      "lanes cut out step bits that others have not set yet", SHIM),
     ("spmv/merbit_tile.cuh", "(at < steps ? at : steps)", "at",
      "lanes behind the end of the path begin behind the last nonzero", SHIM),
-    ("spmv/algebra.cuh", "(beta == (MBK_COMPUTE)0 ? alpha * sum\n"
-     "                                               : alpha * sum + beta * (MBK_COMPUTE)y[row]);",
-     "(alpha * sum + beta * (MBK_COMPUTE)y[row]);", "beta 0 reads y", SHIM),
+    ("spmv/algebra.cuh", "beta == (MBK_COMPUTE)0", "beta != (MBK_COMPUTE)0",
+     "beta 0 reads y", SHIM),
     ("spmv/algebra.cuh", "mbk_commit(y, (row), (sum), alpha, beta)", "mbk_commit(y, (row), (sum), beta, alpha)",
      "alpha and beta swapped", SHIM),
     ("spmv/algebra.cuh", "beta_at ? *beta_at : (MBK_COMPUTE)0", "beta_at ? *beta_at : (MBK_COMPUTE)1",
