@@ -10619,7 +10619,7 @@ static merbit_status mbi_binned_fill(merbit_plan *plan, uint32_t again) {
 }
 
 static merbit_status mbi_binned_refresh(merbit_plan *plan) {
-  return plan->binned.parts > 0 ? mbi_binned_fill(plan, 1) : MERBIT_OK;
+  return mbi_binned_fill(plan, 1);
 }
 
 /* The matrix in strips, once its order is known. */

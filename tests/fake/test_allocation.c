@@ -2,6 +2,7 @@
  * that a user's work makes fails in turn, once and for good. OUT_OF_MEMORY with a sentence,
  * nothing leaked on either side, and the same work right when memory is back. */
 #define MERBIT_IMPLEMENTATION
+#define MBI_CHOOSE_SMALL 0u /* AUTO takes even little matrices for large ones */
 #include "merbit.h"
 
 #include <setjmp.h>

@@ -2,6 +2,7 @@
  * with many results: a clean status and a sentence, nothing leaked, nothing launched on a dead
  * device, and the CPU's result where AUTO may take it. */
 #define MERBIT_IMPLEMENTATION
+#define MBI_CHOOSE_SMALL 0u /* AUTO takes even little matrices for large ones */
 #include "merbit.h"
 
 #include <setjmp.h>

@@ -2,8 +2,7 @@
  * the driver, what a second process compiles, and that all is given back. The products,
  * PageRank and the device layer themselves are run there by the programs of tests/gpu/. */
 #define MERBIT_IMPLEMENTATION
-#define MBI_CHOOSE_SMALL                                                                       \
-  0u /* so that AUTO chooses among matrices that the fake can hold as among large ones */
+#define MBI_CHOOSE_SMALL 0u /* AUTO takes even little matrices for large ones */
 #include "merbit.h"
 
 #include <setjmp.h>

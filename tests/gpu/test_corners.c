@@ -1,5 +1,5 @@
-/* Corners of the CUDA side that a user meets seldom: wishes that contradict each other, arrays that are not
- * where they are said to be, unchecked 64-bit columns, what a plan tells. */
+/* Corners of the CUDA side that a user meets seldom: wishes that contradict each other, arrays
+ * that are not where they are said to be, unchecked 64-bit columns, what a plan tells. */
 #define MERBIT_IMPLEMENTATION
 #include "merbit.h"
 #include <setjmp.h>
@@ -130,7 +130,8 @@ static void new_values_from_either_side(void **state) {
   (void)products_move(gpu, more, sizeof more, &fresh);
   assert_int_equal(merbit_plan_create(gpu, &t.view, NULL, &plan), MERBIT_OK);
   assert_int_equal(
-      merbit_plan_update_values(plan, merbit_buffer_pointer(fresh), MERBIT_MEMORY_DEFAULT), MERBIT_OK);
+      merbit_plan_update_values(plan, merbit_buffer_pointer(fresh), MERBIT_MEMORY_DEFAULT),
+      MERBIT_OK);
   expect_product(plan, 2010, 300, 5040);
   assert_int_equal(merbit_plan_update_values(plan, more, MERBIT_MEMORY_DEFAULT),
                    MERBIT_INVALID_ARGUMENT);
@@ -140,6 +141,87 @@ static void new_values_from_either_side(void **state) {
   merbit_plan_destroy(plan);
   merbit_buffer_destroy(fresh);
   there_free(&t);
+}
+
+/* Each method by name: general values and ones, and a matrix without a nonzero, whose values
+ * can be renewed too. */
+static void every_method_on_little(void **state) {
+  static const merbit_method methods[] = {MERBIT_METHOD_MERBIT, MERBIT_METHOD_SCAN,
+                                          MERBIT_METHOD_ROWS, MERBIT_METHOD_SLICED,
+                                          MERBIT_METHOD_BINNED};
+  static const int32_t nothing[4] = {0, 0, 0, 0};
+  size_t i;
+  int form;
+  (void)state;
+  for (i = 0; i < sizeof methods / sizeof methods[0]; i++) {
+    for (form = 0; form < 3; form++) {
+      merbit_view view = merbit_csr(3, 3, 5, row_ptr, col_ind, form == 1 ? NULL : values);
+      char line[1024], lanes[32];
+      merbit_plan_desc desc;
+      merbit_plan_info info;
+      merbit_plan *plan;
+      if (form == 2) {
+        view = merbit_csr(3, 3, 0, nothing, NULL, values);
+      }
+      memset(&desc, 0, sizeof desc);
+      desc.method = methods[i];
+      desc.omega = methods[i] == MERBIT_METHOD_ROWS ? 1 + form % 2 : 0;
+      assert_int_equal(merbit_plan_create(gpu, &view, &desc, &plan), MERBIT_OK);
+      (void)merbit_plan_describe(plan, line, sizeof line);
+      (void)snprintf(lanes, sizeof lanes, "%d lane%s a row", desc.omega,
+                     desc.omega == 1 ? "" : "s");
+      assert_true(desc.omega == 0 || strstr(line, lanes) != NULL);
+      assert_int_equal(merbit_plan_get_info(plan, &info), MERBIT_OK);
+      assert_true(info.method == methods[i] && (form == 2 || info.block_threads >= 32));
+      if (form == 0) {
+        expect_product(plan, 201, 30, 504);
+      } else if (form == 1) {
+        expect_product(plan, 101, 10, 101);
+      } else {
+        assert_int_equal(merbit_plan_update_values(plan, more, MERBIT_MEMORY_HOST), MERBIT_OK);
+        expect_product(plan, 0, 0, 0);
+      }
+      merbit_plan_destroy(plan);
+    }
+  }
+}
+
+static void impossible_forms_are_refused(void **state) {
+  static const struct {
+    merbit_method method;
+    int sigma, omega, threads;
+    const char *piece;
+  } bad[] = {{MERBIT_METHOD_SCAN, 33, 0, 0, "sigma is 33; the scan takes multiples of 2"},
+             {MERBIT_METHOD_SCAN, -2, 0, 0, "sigma is -2"},
+             {MERBIT_METHOD_SCAN, 7, 0, 0, "sigma is 7"},
+             {MERBIT_METHOD_SCAN, 0, 0, 33, "block_threads is 33"},
+             {MERBIT_METHOD_SCAN, 0, 0, 2048, "block_threads is 2048"},
+             {MERBIT_METHOD_ROWS, 0, 3, 0, "omega is 3; lanes per row are a power of two"},
+             {MERBIT_METHOD_ROWS, 0, 64, 0, "omega is 64"},
+             {MERBIT_METHOD_ROWS, 33, 0, 0, "sigma is 33"},
+             {MERBIT_METHOD_ROWS, 0, 0, 16, "block_threads 16"},
+             {MERBIT_METHOD_SLICED, 17, 0, 0, "sigma is 17"},
+             {MERBIT_METHOD_SLICED, 0, 0, 1025, "block_threads 1025"},
+             {MERBIT_METHOD_BINNED, 65, 0, 0, "sigma is 65, omega 0"},
+             {MERBIT_METHOD_BINNED, 0, 9, 0, "omega 9 and block_threads 0; use"},
+             {MERBIT_METHOD_BINNED, 0, 0, 40, "block_threads 40"},
+             {MERBIT_METHOD_MERGE, 0, 0, 0, "runs on the CPU"}};
+  const merbit_view view = merbit_csr(3, 3, 5, row_ptr, col_ind, NULL);
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    merbit_plan_desc desc;
+    merbit_plan *plan;
+    memset(&desc, 0, sizeof desc);
+    desc.side = MERBIT_SIDE_CUDA;
+    desc.method = bad[i].method;
+    desc.sigma = bad[i].sigma;
+    desc.omega = bad[i].omega;
+    desc.block_threads = bad[i].threads;
+    assert_int_equal(merbit_plan_create(gpu, &view, &desc, &plan), MERBIT_INVALID_ARGUMENT);
+    assert_null(plan);
+    expect(MERBIT_INVALID_ARGUMENT, bad[i].piece);
+  }
 }
 
 /* A host pointer in a device view, and device arrays without an element. */
@@ -171,6 +253,8 @@ int main(void) {
       cmocka_unit_test(what_plans_tell),
       cmocka_unit_test(unchecked_arrays),
       cmocka_unit_test(new_values_from_either_side),
+      cmocka_unit_test(every_method_on_little),
+      cmocka_unit_test(impossible_forms_are_refused),
       cmocka_unit_test(arrays_elsewhere),
   };
   int failed;

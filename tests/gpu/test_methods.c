@@ -187,49 +187,6 @@ static void a_plan_tells_its_choice(void **state) {
                                "the slots filled, 512 threads"));
 }
 
-static void impossible_specialisations_are_refused(void **state) {
-  static const struct {
-    merbit_method method;
-    int sigma, omega, threads;
-    const char *piece;
-  } bad[] = {{MERBIT_METHOD_SCAN, 33, 0, 0, "sigma is 33; the scan takes multiples of 2"},
-             {MERBIT_METHOD_SCAN, -2, 0, 0, "sigma is -2"},
-             {MERBIT_METHOD_SCAN, 7, 0, 0, "sigma is 7"},
-             {MERBIT_METHOD_SCAN, 0, 0, 33, "block_threads is 33"},
-             {MERBIT_METHOD_SCAN, 0, 0, 2048, "block_threads is 2048"},
-             {MERBIT_METHOD_ROWS, 0, 3, 0, "omega is 3; lanes per row are a power of two"},
-             {MERBIT_METHOD_ROWS, 0, 64, 0, "omega is 64"},
-             {MERBIT_METHOD_ROWS, 33, 0, 0, "sigma is 33"},
-             {MERBIT_METHOD_ROWS, 0, 0, 16, "block_threads 16"},
-             {MERBIT_METHOD_SLICED, 17, 0, 0, "sigma is 17"},
-             {MERBIT_METHOD_SLICED, 0, 0, 1025, "block_threads 1025"},
-             {MERBIT_METHOD_BINNED, 65, 0, 0, "sigma is 65, omega 0"},
-             {MERBIT_METHOD_BINNED, 0, 9, 0, "omega 9 and block_threads 0; use"},
-             {MERBIT_METHOD_BINNED, 0, 0, 40, "block_threads 40"},
-             {MERBIT_METHOD_MERGE, 0, 0, 0, "runs on the CPU"}};
-  static const int32_t row_ptr[] = {0, 1}, col_ind[] = {0};
-  merbit_view view = merbit_csr(1, 1, 1, row_ptr, col_ind, NULL);
-  char sentence[MERBIT_MESSAGE_SIZE];
-  size_t i;
-  (void)state;
-  for (i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-    merbit_plan_desc desc;
-    merbit_plan *plan;
-    memset(&desc, 0, sizeof desc);
-    desc.side = MERBIT_SIDE_CUDA;
-    desc.method = bad[i].method;
-    desc.sigma = bad[i].sigma;
-    desc.omega = bad[i].omega;
-    desc.block_threads = bad[i].threads;
-    assert_int_equal(merbit_plan_create(gpu, &view, &desc, &plan), MERBIT_INVALID_ARGUMENT);
-    assert_null(plan);
-    (void)merbit_last_error(gpu, sentence, sizeof sentence);
-    if (strstr(sentence, bad[i].piece) == NULL) {
-      fail_msg("\"%s\" is not in: %s", bad[i].piece, sentence);
-    }
-  }
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(auto_meets_the_bound),
@@ -240,7 +197,6 @@ int main(void) {
       cmocka_unit_test(data_files_meet_the_bound),
       cmocka_unit_test(pattern_is_a_matrix_of_ones),
       cmocka_unit_test(a_plan_tells_its_choice),
-      cmocka_unit_test(impossible_specialisations_are_refused),
   };
   int failed;
   gpu = gpu_context();

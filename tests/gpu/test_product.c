@@ -1,6 +1,6 @@
-/* Products on the GPU through plans: every generated matrix in every form and specialisation of MERBIT, the data files,
- * and for every method new values, streams, graphs. The CPU's twin is spmv/test_product.c, the other methods'
- * specialisations are in test_methods.c. */
+/* Products on the GPU through plans: every generated matrix in every form and specialisation of
+ * MERBIT, the data files, and for every method new values, streams, graphs. The CPU's twin is
+ * spmv/test_product.c, the other methods' specialisations are in test_methods.c. */
 #define MERBIT_IMPLEMENTATION
 #include "merbit.h"
 #include <setjmp.h>
@@ -13,15 +13,16 @@
 
 static merbit_context *gpu;
 
-static const merbit_method methods[] = {MERBIT_METHOD_AUTO, MERBIT_METHOD_MERBIT,
-                                        MERBIT_METHOD_SCAN, MERBIT_METHOD_ROWS,
+static const merbit_method methods[] = {MERBIT_METHOD_AUTO,   MERBIT_METHOD_MERBIT,
+                                        MERBIT_METHOD_SCAN,   MERBIT_METHOD_ROWS,
                                         MERBIT_METHOD_SLICED, MERBIT_METHOD_BINNED};
 enum { METHODS = sizeof methods / sizeof methods[0] };
 
 static void every_matrix_meets_the_bound(void **state) {
   static const struct {
     int sigma, omega, threads;
-  } shapes[] = {{0, 0, 0}, {7, 32, 256}, {14, 16, 64}, {5, 8, 128}, {28, 32, 128}, {42, 32, 32}};
+  } shapes[] = {{0, 0, 0},   {7, 32, 256},  {14, 16, 64},
+                {5, 8, 128}, {28, 32, 128}, {42, 32, 32}};
   int i, variant;
   (void)state;
   for (i = 0; i < test_matrix_count(); i += gpu_stride()) {
@@ -86,7 +87,8 @@ static void pattern_is_a_matrix_of_ones(void **state) {
     form.pattern = 1;
     form.device_arrays = i & 1;
     form.plan.method = MERBIT_METHOD_MERBIT;
-    for (form.type = MERBIT_F64; form.type <= MERBIT_F32; form.type = (merbit_type)(form.type + 1)) {
+    for (form.type = MERBIT_F64; form.type <= MERBIT_F32;
+         form.type = (merbit_type)(form.type + 1)) {
       products_check(gpu, &m, &form);
     }
     test_matrix_free(&m);
@@ -102,7 +104,8 @@ typedef struct fixture {
   double *host_x, *host_y;
 } fixture;
 
-static void fixture_make_form(fixture *f, uint64_t seed, merbit_method method, int device_arrays) {
+static void fixture_make_form(fixture *f, uint64_t seed, merbit_method method,
+                              int device_arrays) {
   products_form form;
   int64_t i;
   int index = 0;
@@ -137,7 +140,8 @@ static void fixture_make(fixture *f, uint64_t seed) {
 }
 
 static int fixture_rows_wrong(fixture *f) {
-  assert_int_equal(merbit_buffer_download(f->y, 0, f->host_y, (size_t)f->m.rows * 8), MERBIT_OK);
+  assert_int_equal(merbit_buffer_download(f->y, 0, f->host_y, (size_t)f->m.rows * 8),
+                   MERBIT_OK);
   return bound_rows_wrong_f64(&f->m, 1, f->host_x, 0, NULL, f->host_y);
 }
 
@@ -163,9 +167,9 @@ static void products_are_bitwise_repeatable(void **state) {
       assert_int_equal(merbit_spmv(f.plan, NULL, NULL, merbit_buffer_pointer(f.x), NULL,
                                    merbit_buffer_pointer(f.y), NULL),
                        MERBIT_OK);
-      assert_int_equal(merbit_buffer_download(f.y, 0, repeat == 0 ? first : f.host_y,
-                                              (size_t)f.m.rows * 8),
-                       MERBIT_OK);
+      assert_int_equal(
+          merbit_buffer_download(f.y, 0, repeat == 0 ? first : f.host_y, (size_t)f.m.rows * 8),
+          MERBIT_OK);
       assert_true(repeat == 0 || memcmp(first, f.host_y, (size_t)f.m.rows * 8) == 0);
     }
     free(first);
@@ -184,11 +188,11 @@ static void check_new_values(merbit_method method, int device_arrays, int device
       f.m.values[k] = 3 * f.m.values[k] + 1;
     }
     (void)products_move(gpu, f.m.values, (size_t)f.m.nnz * 8, &values);
-    assert_int_equal(merbit_plan_update_values(f.plan,
-                                               device_values ? merbit_buffer_pointer(values)
-                                                             : (const void *)f.m.values,
-                                               device_values ? MERBIT_MEMORY_DEVICE : MERBIT_MEMORY_HOST),
-                     MERBIT_OK);
+    assert_int_equal(
+        merbit_plan_update_values(
+            f.plan, device_values ? merbit_buffer_pointer(values) : (const void *)f.m.values,
+            device_values ? MERBIT_MEMORY_DEVICE : MERBIT_MEMORY_HOST),
+        MERBIT_OK);
     merbit_buffer_destroy(values);
     assert_int_equal(merbit_spmv(f.plan, NULL, NULL, merbit_buffer_pointer(f.x), NULL,
                                  merbit_buffer_pointer(f.y), NULL),
@@ -359,12 +363,15 @@ static void products_can_be_captured(void **state) {
   graph_calls calls;
   int k;
   (void)state;
-  assert_true(mbi_library_function(library, "cuStreamCreate", &calls.stream_create, sizeof(void *)) &&
-              mbi_library_function(library, "cuStreamDestroy_v2", &calls.stream_destroy, sizeof(void *)) &&
-              mbi_library_function(library, "cuStreamBeginCapture_v2", &calls.begin, sizeof(void *)) &&
-              mbi_library_function(library, "cuStreamEndCapture", &calls.end, sizeof(void *)) &&
-              mbi_library_function(library, "cuGraphInstantiateWithFlags", &calls.instantiate, sizeof(void *)) &&
-              mbi_library_function(library, "cuGraphLaunch", &calls.launch, sizeof(void *)));
+  assert_true(
+      mbi_library_function(library, "cuStreamCreate", &calls.stream_create, sizeof(void *)) &&
+      mbi_library_function(library, "cuStreamDestroy_v2", &calls.stream_destroy,
+                           sizeof(void *)) &&
+      mbi_library_function(library, "cuStreamBeginCapture_v2", &calls.begin, sizeof(void *)) &&
+      mbi_library_function(library, "cuStreamEndCapture", &calls.end, sizeof(void *)) &&
+      mbi_library_function(library, "cuGraphInstantiateWithFlags", &calls.instantiate,
+                           sizeof(void *)) &&
+      mbi_library_function(library, "cuGraphLaunch", &calls.launch, sizeof(void *)));
   for (k = 0; k < METHODS; k++) {
     check_capture(&calls, methods[k]);
   }
@@ -382,8 +389,10 @@ static void two_workspaces_serve_two_streams(void **state) {
   g = f;
   assert_int_equal(merbit_buffer_create(gpu, (size_t)f.m.rows * 8, &g.y), MERBIT_OK);
   assert_int_equal(merbit_workspace_create(f.plan, &workspace), MERBIT_OK);
-  assert_true(mbi_library_function(gpu->device.driver.library, "cuStreamCreate", &create, sizeof(void *)));
-  assert_true(mbi_library_function(gpu->device.driver.library, "cuStreamDestroy_v2", &destroy, sizeof(void *)));
+  assert_true(mbi_library_function(gpu->device.driver.library, "cuStreamCreate", &create,
+                                   sizeof(void *)));
+  assert_true(mbi_library_function(gpu->device.driver.library, "cuStreamDestroy_v2", &destroy,
+                                   sizeof(void *)));
   assert_int_equal(mbi_device_enter(gpu), MERBIT_OK);
   assert_true(create(&streams[0], 1) == 0 && create(&streams[1], 1) == 0);
   for (i = 0; i < 50; i++) {
@@ -412,7 +421,8 @@ static void the_callers_context_is_used_and_restored(void **state) {
   merbit_buffer *buffer;
   int (*get_current)(void **);
   (void)state;
-  assert_true(mbi_library_function(gpu->device.driver.library, "cuCtxGetCurrent", &get_current, sizeof(void *)));
+  assert_true(mbi_library_function(gpu->device.driver.library, "cuCtxGetCurrent", &get_current,
+                                   sizeof(void *)));
   memset(&desc, 0, sizeof desc);
   desc.side = MERBIT_SIDE_CUDA;
   desc.cuda_context = mine;

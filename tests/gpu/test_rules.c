@@ -1,5 +1,6 @@
-/* The table of support/rules.h, the identities and the promised bits on a GPU. The CPU's twins are
- * spmv/test_rules.c and spmv/test_identities.c, the kernels' on the CPU simt/test_rules.cpp. */
+/* The table of support/rules.h, the identities and the promised bits on a GPU. The CPU's twins
+ * are spmv/test_rules.c and spmv/test_identities.c, the kernels' on the CPU
+ * simt/test_rules.cpp. */
 #define MERBIT_IMPLEMENTATION
 #include "merbit.h"
 #include <setjmp.h>
@@ -28,14 +29,16 @@ static const shape shapes[SHAPES] = {
     {MERBIT_METHOD_SCAN, 4, 0, 64},    {MERBIT_METHOD_ROWS, 3, 32, 128},
     {MERBIT_METHOD_SLICED, 3, 1, 64}};
 
-/* y = alpha m x + beta y by a plan of its own in `context`; vectors are handed over as doubles. */
+/* y = alpha m x + beta y by a plan of its own in `context`; vectors are handed over as doubles.
+ */
 static void product(merbit_context *context, const test_matrix *m, products_form *form,
                     double alpha, const double *x, double beta, double *y) {
   const merbit_type type = form->type;
   const size_t size = type == MERBIT_F32 ? 4 : 8;
   const double pair[2] = {alpha, beta};
   char *scalars = (char *)products_values(pair, 2, type);
-  void *typed_x = products_values(x, m->cols, type), *typed_y = products_values(y, m->rows, type);
+  void *typed_x = products_values(x, m->cols, type),
+       *typed_y = products_values(y, m->rows, type);
   merbit_buffer *buffers[3];
   const void *at_x = products_move(context, typed_x, (size_t)m->cols * size, &buffers[0]);
   const void *at_y = products_move(context, typed_y, (size_t)m->rows * size, &buffers[1]);
@@ -106,8 +109,8 @@ static void every_rule(void **state) {
           rows_checked++;
           if (!rules_same(c.y0[i], c.want[i])) {
             fail_msg("%s, %s, variant %d, shape %d: y[%lld] is %g (%a), not %g (%a)", c.m.name,
-                     form.type == MERBIT_F32 ? "f32" : "f64", variant, s,
-                     (long long)i, c.y0[i], c.y0[i], c.want[i], c.want[i]);
+                     form.type == MERBIT_F32 ? "f32" : "f64", variant, s, (long long)i, c.y0[i],
+                     c.y0[i], c.want[i], c.want[i]);
           }
         }
         rules_free(&c);
@@ -118,8 +121,8 @@ static void every_rule(void **state) {
                 rows_checked);
 }
 
-static void multiply(void *user, const test_matrix *m, int single, double alpha, const double *x,
-                     double beta, double *y) {
+static void multiply(void *user, const test_matrix *m, int single, double alpha,
+                     const double *x, double beta, double *y) {
   products_form form;
   form_make(0, &form);
   form.type = single ? MERBIT_F32 : MERBIT_F64;
@@ -149,8 +152,8 @@ static void identities_hold(void **state) {
   print_message("%ld components within what the bound allows\n", bed.checked);
 }
 
-/* One specialisation gives the same bits in every context, from host and from device arrays, with offsets
- * of either width, from base 0 and base 1, and however the scalars come. */
+/* One specialisation gives the same bits in every context, from host and from device arrays,
+ * with offsets of either width, from base 0 and base 1, and however the scalars come. */
 static void bits_repeat(void **state) {
   merbit_context *contexts[2];
   int i, s, variant, single;

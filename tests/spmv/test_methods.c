@@ -37,9 +37,12 @@ static void plan_of(merbit_plan *plan, merbit_type type, uint64_t rows, uint64_t
 }
 
 static void sizes_of_the_scan(void **state) {
-  static const uint64_t sizes[] = {0,       1,           127,         128,
-                                   129,     49152 * 132 - 1, 49152 * 132, 49152 * 132 + 1,
-                                   TWO(31), TWO(31) + 1, TWO(38) - 1, TWO(38)};
+  static const uint64_t sizes[] = {0,           1,
+                                   127,         128,
+                                   129,         49152 * 132 - 1,
+                                   49152 * 132, 49152 * 132 + 1,
+                                   TWO(31),     TWO(31) + 1,
+                                   TWO(38) - 1, TWO(38)};
   size_t i;
   (void)state;
   for (i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
@@ -96,9 +99,12 @@ static void alignment_of_the_scan(void **state) {
   static const struct {
     mbi_devptr col_ind, values;
     const char *line;
-  } arrays[] = {{4096, 8192, "#define MBK_ALIGNED 1"}, {4096, 8192 + 4, "#define MBK_ALIGNED 0"},
-                {4096 + 4, 8192, "#define MBK_ALIGNED 0"}, {4096 + 8, 8192 + 8, "#define MBK_ALIGNED 0"},
-                {4096 + 16, 8192 + 32, "#define MBK_ALIGNED 1"}, {4096, 0, "#define MBK_ALIGNED 1"},
+  } arrays[] = {{4096, 8192, "#define MBK_ALIGNED 1"},
+                {4096, 8192 + 4, "#define MBK_ALIGNED 0"},
+                {4096 + 4, 8192, "#define MBK_ALIGNED 0"},
+                {4096 + 8, 8192 + 8, "#define MBK_ALIGNED 0"},
+                {4096 + 16, 8192 + 32, "#define MBK_ALIGNED 1"},
+                {4096, 0, "#define MBK_ALIGNED 1"},
                 {4096 + 12, 0, "#define MBK_ALIGNED 0"}};
   size_t i;
   (void)state;
@@ -186,6 +192,49 @@ static void lanes_per_row(void **state) {
   cpu_expect(context, MERBIT_TOO_LARGE, "too many for lanes per row");
 }
 
+/* Forms of the scan and of lanes per row that no kernel is compiled for. */
+static void forms_that_nobody_makes(void **state) {
+  static const struct {
+    int rows, sigma, omega, threads;
+    const char *piece;
+  } bad[] = {{1, 0, 3, 0, "omega is 3"},
+             {1, 0, 64, 0, "omega is 64"},
+             {1, 0, -1, 0, "omega is -1"},
+             {1, 33, 0, 0, "sigma is 33"},
+             {1, -1, 0, 0, "sigma is -1"},
+             {1, 0, 0, 31, "block_threads 31"},
+             {1, 0, 0, 1056, "block_threads 1056"},
+             {1, 0, 0, 33, "block_threads 33"},
+             {0, 6, 0, 0, "sigma is 6"},
+             {0, 36, 0, 0, "sigma is 36"},
+             {0, -4, 0, 0, "sigma is -4"},
+             {0, 0, 0, 31, "block_threads is 31"},
+             {0, 0, 0, 1056, "block_threads is 1056"},
+             {0, 0, 0, 48, "block_threads is 48"}};
+  static const int good[][3] = {{1, 1, 32}, {32, 32, 1024}, {4, 16, 96}};
+  merbit_plan plan;
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    plan_of(&plan, MERBIT_F32, 10, 1000);
+    plan.desc.sigma = bad[i].sigma;
+    plan.desc.omega = bad[i].omega;
+    plan.desc.block_threads = bad[i].threads;
+    assert_int_equal(bad[i].rows ? mbi_rows_size(&plan) : mbi_scan_size(&plan),
+                     MERBIT_INVALID_ARGUMENT);
+    cpu_expect(context, MERBIT_INVALID_ARGUMENT, bad[i].piece);
+  }
+  for (i = 0; i < sizeof good / sizeof good[0]; i++) {
+    plan_of(&plan, MERBIT_F32, 10, 1000);
+    plan.desc.sigma = good[i][0];
+    plan.desc.omega = good[i][1];
+    plan.desc.block_threads = good[i][2];
+    assert_int_equal(mbi_rows_size(&plan), MERBIT_OK);
+    plan.desc.sigma = (good[i][0] + 3) / 4 * 4;
+    assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
+  }
+}
+
 static void slices_that_do_not_fit(void **state) {
   merbit_plan plan;
   (void)state;
@@ -236,9 +285,9 @@ static void slices_that_are_sorted(void **state) {
   static const struct {
     uint64_t nnz, slots;
     int omega, sorted;
-  } cases[] = {{3200, 3200, 0, 0}, {3200, 3300, 0, 0}, {3200, 3301, 0, 1}, {3200, 9999, 1, 0},
-               {3200, 9999, 2, 1}, {0, 0, 0, 0},       {1, 32, 0, 1},      {31, 32, 0, 1},
-               {32, 32, 0, 0}};
+  } cases[] = {{3200, 3200, 0, 0}, {3200, 3300, 0, 0}, {3200, 3301, 0, 1},
+               {3200, 9999, 1, 0}, {3200, 9999, 2, 1}, {0, 0, 0, 0},
+               {1, 32, 0, 1},      {31, 32, 0, 1},     {32, 32, 0, 0}};
   size_t i;
   (void)state;
   for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -250,12 +299,13 @@ static void slices_that_are_sorted(void **state) {
     assert_int_equal(mbi_sliced_size(&plan), MERBIT_OK);
     assert_int_equal(plan.sliced.sorted, cases[i].sorted);
     mbi_sliced_preamble(&plan, &preamble);
-    assert_non_null(strstr(preamble.text, cases[i].sorted ? "#define MBK_SORTED 1"
-                                                          : "#define MBK_SORTED 0"));
+    assert_non_null(strstr(preamble.text,
+                           cases[i].sorted ? "#define MBK_SORTED 1" : "#define MBK_SORTED 0"));
   }
 }
 
-/* Narrow strips where runs are long, wide ones else; half of it where shared memory is short. */
+/* Narrow strips where runs are long, wide ones else; half of it where shared memory is short.
+ */
 static void sizes_of_the_bins(void **state) {
   static const struct {
     merbit_type type;
@@ -292,8 +342,7 @@ static void sizes_of_the_bins(void **state) {
     assert_int_equal(plan.scan.steps, 8);
     assert_int_equal(plan.binned.part_nonzeros, part);
     assert_int_equal(plan.binned.parts, (sizes[i].nnz + part - 1) / part);
-    assert_int_equal(plan.binned.strips,
-                     (sizes[i].cols + sizes[i].strip - 1) / sizes[i].strip);
+    assert_int_equal(plan.binned.strips, (sizes[i].cols + sizes[i].strip - 1) / sizes[i].strip);
     assert_int_equal(plan.scan.tiles, (sizes[i].nnz + 255) / 256);
     assert_int_equal(plan.scan.fixup_blocks, (plan.scan.tiles + 511) / 512);
     /* Both phases fit: each part has room for a padded group at every eighth one. */
@@ -360,7 +409,7 @@ static void bins_that_do_not_fit(void **state) {
 }
 
 static void bins_that_nobody_makes(void **state) {
-  static const int bad[][3] = {{-1, 0, 0}, {65, 0, 0}, {0, -1, 0},  {0, 9, 0},
+  static const int bad[][3] = {{-1, 0, 0}, {65, 0, 0}, {0, -1, 0},   {0, 9, 0},
                                {0, 0, 31}, {0, 0, 33}, {0, 0, 1056}, {0, 0, -32}};
   static const int good[][3] = {{1, 1, 32}, {56, 8, 1024}, {7, 3, 96}};
   size_t i;
@@ -374,8 +423,7 @@ static void bins_that_nobody_makes(void **state) {
     plan.desc.sigma = values[0];
     plan.desc.omega = values[1];
     plan.desc.block_threads = values[2];
-    assert_int_equal(mbi_binned_size(&plan),
-                     wrong ? MERBIT_INVALID_ARGUMENT : MERBIT_OK);
+    assert_int_equal(mbi_binned_size(&plan), wrong ? MERBIT_INVALID_ARGUMENT : MERBIT_OK);
     if (wrong) {
       cpu_expect(context, MERBIT_INVALID_ARGUMENT, "use 1 to 64, 1 to 8, and a multiple of 32");
     }
@@ -390,6 +438,7 @@ int main(void) {
       cmocka_unit_test(empty_rows_have_blocks),
       cmocka_unit_test(resident_blocks_are_possible),
       cmocka_unit_test(lanes_per_row),
+      cmocka_unit_test(forms_that_nobody_makes),
       cmocka_unit_test(slices_that_do_not_fit),
       cmocka_unit_test(slices_that_nobody_makes),
       cmocka_unit_test(slices_that_are_sorted),
