@@ -338,7 +338,8 @@ typedef struct merbit_plan_desc {
   merbit_memory scalar_memory; /* of alpha and beta; DEVICE only with CUDA */
   int expected_calls;          /* products to come; 0: 100 */
   int sigma;                   /* MERBIT: steps per lane; 0: 14 in f32, 7 in f64. SCAN: nonzeros per lane */
-  int omega;                   /* MERBIT: lanes per tile, 32, 16 or 8; 0: 32 */
+  int omega;                   /* MERBIT: lanes per tile, 32, 16 or 8; 0: 32. ROWS: lanes per row. SCAN:
+                                  1: rows cross blocks, 2: blocks take whole rows */
   int block_threads;           /* CUDA: threads per block, 32 to 1024; 0: by method and size */
   int unchecked;               /* nonzero: the arrays are known to be valid */
 } merbit_plan_desc;
@@ -3488,6 +3489,109 @@ static const char *const mbi_source_spmv_scan_tile_cuh[] = {
   "}\n",
   NULL};
 
+static const char *const mbi_source_spmv_scan_products_cuh[] = {
+  "// The products of a tile in registers: part of the programs that work on tiles of 32 * MBK_STEPS\n"
+  "// nonzeros straight from CSR, whose macros it uses.\n"
+  "#ifndef MBK_TILE_NONZEROS\n"
+  "#error \"include spmv/scan_tile.cuh before\"\n"
+  "#endif\n"
+  "\n"
+  "#if MBK_ONCE\n"
+  "#define MBK_PACK_LOAD mbk_load_pack_once\n"
+  "#else\n"
+  "#define MBK_PACK_LOAD mbk_load_pack\n"
+  "#endif\n"
+  "\n"
+  "// MBK_PACK neighbours at `address`, the first `count` of which are there.\n"
+  "template <bool full, class T>\n"
+  "MBK_DEVICE void mbk_scan_load(const T *address, mbk_u32 count, T (&some)[MBK_PACK]) {\n"
+  "  if (full && MBK_ALIGNED) {\n"
+  "    const mbk_pack<T, MBK_PACK> pack = MBK_PACK_LOAD<T, MBK_PACK>(address);\n"
+  "#pragma unroll\n"
+  "    for (int j = 0; j < MBK_PACK; j++) {\n"
+  "      some[j] = pack.at[j];\n"
+  "    }\n"
+  "  } else {\n"
+  "#pragma unroll\n"
+  "    for (mbk_u32 j = 0; j < MBK_PACK; j++) {\n"
+  "      some[j] = full || j < count ? MBK_MATRIX_LOAD(address + j) : (T)0;\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// The products of a tile; those at and beyond `count` become zero, for they follow every row\n"
+  "// end. All loads of a lane are in flight together.\n"
+  "template <bool full>\n"
+  "MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
+  "                                  const MBK_VECTOR *x, mbk_u32 count,\n"
+  "                                  MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK]) {\n"
+  "  mbk_i32 column[MBK_GROUPS][MBK_PACK];\n"
+  "#if !MBK_PATTERN\n"
+  "  MBK_VALUE value[MBK_GROUPS][MBK_PACK];\n"
+  "#endif\n"
+  "#pragma unroll\n"
+  "  for (int g = 0; g < MBK_GROUPS; g++) {\n"
+  "    const mbk_u32 k = MBK_PACK * (32 * g + mbk_lane()), left = k < count ? count - k : 0;\n"
+  "    mbk_scan_load<full>(col_ind + k, left, column[g]);\n"
+  "#if !MBK_PATTERN\n"
+  "    mbk_scan_load<full>(values + k, left, value[g]);\n"
+  "#endif\n",
+  "  }\n"
+  "#pragma unroll\n"
+  "  for (int g = 0; g < MBK_GROUPS; g++) {\n"
+  "#pragma unroll\n"
+  "    for (int j = 0; j < MBK_PACK; j++) {\n"
+  "      product[g][j] = MBK_ZERO;\n"
+  "      if (full || MBK_PACK * (32 * g + mbk_lane()) + j < count) {\n"
+  "        const MBK_VECTOR factor = mbk_load(x + (column[g][j] - MBK_BASE));\n"
+  "#if MBK_PATTERN\n"
+  "        product[g][j] = (MBK_COMPUTE)factor;\n"
+  "#else\n"
+  "        product[g][j] = MBK_MUL(value[g][j], factor);\n"
+  "#endif\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// The same for the tile whose first nonzero is number `start` of `nnz`; with alpha 0 nothing is\n"
+  "// read.\n"
+  "MBK_DEVICE void mbk_scan_multiply(const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
+  "                                  const MBK_VECTOR *x, mbk_u64 start, mbk_u64 nnz,\n"
+  "                                  MBK_COMPUTE alpha,\n"
+  "                                  MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK]) {\n"
+  "  if (alpha == (MBK_COMPUTE)0) {\n"
+  "#pragma unroll\n"
+  "    for (int g = 0; g < MBK_GROUPS; g++) {\n"
+  "#pragma unroll\n"
+  "      for (int j = 0; j < MBK_PACK; j++) {\n"
+  "        product[g][j] = MBK_ZERO;\n"
+  "      }\n"
+  "    }\n"
+  "  } else if (start + MBK_TILE_NONZEROS <= nnz) {\n"
+  "    mbk_scan_products<true>(col_ind + start, MBK_PATTERN ? values : values + start, x, 0,\n"
+  "                            product);\n"
+  "  } else {\n"
+  "    mbk_scan_products<false>(col_ind + start, MBK_PATTERN ? values : values + start, x,\n"
+  "                             (mbk_u32)(nnz - start), product);\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// With beta the old y is wanted last, when nothing hides its latency. `rank` is that of the\n"
+  "// tile's first row.\n"
+  "MBK_DEVICE void mbk_scan_prefetch(const mbk_u32 *tile_row, mbk_u64 tile, mbk_u32 rank,\n"
+  "                                  const MBK_VECTOR *y, MBK_COMPUTE beta) {\n",
+  "#if !MBK_EMPTY_ROWS\n"
+  "  if (beta != (MBK_COMPUTE)0) {\n"
+  "    const mbk_u32 ahead = rank + mbk_lane() * (128 / sizeof(MBK_VECTOR));\n"
+  "    if (ahead < mbk_load(tile_row + tile + 1)) {\n"
+  "      mbk_prefetch(y + ahead);\n"
+  "    }\n"
+  "  }\n"
+  "#endif\n"
+  "}\n",
+  NULL};
+
 static const char *const mbi_source_spmv_scan_build_cuh[] = {
   "// The schedule of the register scan, built on the GPU: part of spmv/scan.cu, whose macros it\n"
   "// uses.\n"
@@ -3696,66 +3800,10 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "\n"
   "#include \"spmv/scan_tile.cuh\"\n"
   "\n"
+  "#include \"spmv/scan_products.cuh\"\n"
+  "\n"
   "#include \"spmv/scan_build.cuh\"\n"
   "#include \"spmv/scan_fixup.cuh\"\n"
-  "\n"
-  "#if MBK_ONCE\n"
-  "#define MBK_PACK_LOAD mbk_load_pack_once\n"
-  "#else\n"
-  "#define MBK_PACK_LOAD mbk_load_pack\n"
-  "#endif\n"
-  "\n"
-  "// MBK_PACK neighbours at `address`, the first `count` of which are there.\n"
-  "template <bool full, class T>\n"
-  "MBK_DEVICE void mbk_scan_load(const T *address, mbk_u32 count, T (&some)[MBK_PACK]) {\n"
-  "  if (full && MBK_ALIGNED) {\n"
-  "    const mbk_pack<T, MBK_PACK> pack = MBK_PACK_LOAD<T, MBK_PACK>(address);\n"
-  "#pragma unroll\n"
-  "    for (int j = 0; j < MBK_PACK; j++) {\n"
-  "      some[j] = pack.at[j];\n"
-  "    }\n"
-  "  } else {\n"
-  "#pragma unroll\n"
-  "    for (mbk_u32 j = 0; j < MBK_PACK; j++) {\n"
-  "      some[j] = full || j < count ? MBK_MATRIX_LOAD(address + j) : (T)0;\n"
-  "    }\n"
-  "  }\n"
-  "}\n"
-  "\n"
-  "// The products of a tile; those at and beyond `count` become zero, for they follow every row\n"
-  "// end. All loads of a lane are in flight together.\n"
-  "template <bool full>\n"
-  "MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
-  "                                  const MBK_VECTOR *x, mbk_u32 count,\n"
-  "                                  MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK]) {\n"
-  "  mbk_i32 column[MBK_GROUPS][MBK_PACK];\n"
-  "#if !MBK_PATTERN\n"
-  "  MBK_VALUE value[MBK_GROUPS][MBK_PACK];\n"
-  "#endif\n"
-  "#pragma unroll\n"
-  "  for (int g = 0; g < MBK_GROUPS; g++) {\n"
-  "    const mbk_u32 k = MBK_PACK * (32 * g + mbk_lane()), left = k < count ? count - k : 0;\n"
-  "    mbk_scan_load<full>(col_ind + k, left, column[g]);\n"
-  "#if !MBK_PATTERN\n",
-  "    mbk_scan_load<full>(values + k, left, value[g]);\n"
-  "#endif\n"
-  "  }\n"
-  "#pragma unroll\n"
-  "  for (int g = 0; g < MBK_GROUPS; g++) {\n"
-  "#pragma unroll\n"
-  "    for (int j = 0; j < MBK_PACK; j++) {\n"
-  "      product[g][j] = MBK_ZERO;\n"
-  "      if (full || MBK_PACK * (32 * g + mbk_lane()) + j < count) {\n"
-  "        const MBK_VECTOR factor = mbk_load(x + (column[g][j] - MBK_BASE));\n"
-  "#if MBK_PATTERN\n"
-  "        product[g][j] = (MBK_COMPUTE)factor;\n"
-  "#else\n"
-  "        product[g][j] = MBK_MUL(value[g][j], factor);\n"
-  "#endif\n"
-  "      }\n"
-  "    }\n"
-  "  }\n"
-  "}\n"
   "\n"
   "// Launch: one warp per tile. mbk_scan_fixup follows.\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
@@ -3774,31 +3822,180 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "  const mbk_u32 rank = mbk_load(tile_row + tile);\n"
   "  MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];\n"
   "  MBK_SCALARS_LOAD;\n"
-  "#if !MBK_EMPTY_ROWS\n"
-  "  if (beta != (MBK_COMPUTE)0) { // the old y is wanted last, when nothing hides its latency\n"
-  "    const mbk_u32 ahead = rank + lane * (128 / sizeof(MBK_VECTOR));\n"
-  "    if (ahead < mbk_load(tile_row + tile + 1)) {\n"
-  "      mbk_prefetch(y + ahead);\n"
+  "  mbk_scan_prefetch(tile_row, tile, rank, y, beta);\n"
+  "  mbk_scan_multiply(col_ind, values, x, start, nnz, alpha, product);\n"
+  "  mbk_scan_commit(product, ends, rank, tile, row_id, y, firsts, tails, alpha, beta);\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_spmv_scan_whole_cu[] = {
+  "// Register scan of whole rows: y = alpha A x + beta y in one launch, for matrices so small that\n"
+  "// a second one would show. Tiles as in spmv/scan.cu; but a thread block takes whole rows, and\n"
+  "// its warps hand each other in shared memory what they hold of a row.\n"
+  "// Source: row-aligned blocks are of CSR-Stream (Greathouse, Daga, SC14); blocks that begin at the\n"
+  "// first row start behind an even cut of the nonzeros, so that the cuts need no search, are ours.\n"
+  "//\n"
+  "// Block b takes the rows that begin in the nonzeros of the tiles from b * (MBK_WARPS - 1) on, up to\n"
+  "// those of the next block: the nonzeros [block_start[b], block_start[b + 1]), which may\n"
+  "// reach into tiles that belong to the blocks beside it.\n"
+  "#ifndef MBK_VALUE\n"
+  "#error \"define MBK_VALUE: the type of the matrix's values in memory\"\n"
+  "#endif\n"
+  "#ifndef MBK_PATTERN\n"
+  "#error \"define MBK_PATTERN: 1 if every value is one and none is stored\"\n"
+  "#endif\n"
+  "#ifndef MBK_ROW_PTR\n"
+  "#error \"define MBK_ROW_PTR: the type of row_start, mbk_i32 or mbk_i64\"\n"
+  "#endif\n"
+  "#ifndef MBK_BASE\n"
+  "#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n"
+  "#endif\n"
+  "#ifndef MBK_STEPS\n"
+  "#error \"define MBK_STEPS: nonzeros per lane and tile, 1 to 32\"\n"
+  "#endif\n"
+  "#ifndef MBK_DEPTH\n"
+  "#error \"define MBK_DEPTH: ceil(log2) of the longest row, at most 5\"\n"
+  "#endif\n"
+  "#ifndef MBK_EMPTY_ROWS\n"
+  "#error \"define MBK_EMPTY_ROWS: 1 if some rows are empty, so that ranks are not rows\"\n"
+  "#endif\n"
+  "#ifndef MBK_ONCE\n"
+  "#error \"define MBK_ONCE: 1 if the matrix is loaded past the caches\"\n"
+  "#endif\n"
+  "#ifndef MBK_THREADS\n"
+  "#error \"define MBK_THREADS: threads per block of the product, a multiple of 32\"\n"
+  "#endif\n"
+  "#ifndef MBK_ALIGNED\n",
+  "#error \"define MBK_ALIGNED: 1 if col_ind and values start at multiples of 16 bytes\"\n"
+  "#endif\n"
+  "#ifndef MBK_BLOCKS\n"
+  "#error \"define MBK_BLOCKS: blocks of the product that a multiprocessor should hold\"\n"
+  "#endif\n"
+  "#include \"jit/device.cuh\"\n"
+  "#include \"spmv/algebra.cuh\"\n"
+  "\n"
+  "#include \"spmv/scan_tile.cuh\"\n"
+  "\n"
+  "#include \"spmv/scan_products.cuh\"\n"
+  "\n"
+  "#include \"spmv/scan_build.cuh\"\n"
+  "\n"
+  "#define MBK_WARPS (MBK_THREADS / 32)\n"
+  "\n"
+  "// block_start[0..blocks]. Launch: one thread for each, 128 per block.\n"
+  "MBK_KERNEL MBK_BOUNDS(128)\n"
+  "    mbk_scan_cut(const MBK_ROW_PTR *row_start, const mbk_u32 *tile_row, mbk_u64 nnz,\n"
+  "                 mbk_u64 tiles, mbk_u64 blocks, mbk_u64 *block_start) {\n"
+  "  const mbk_u64 at = (mbk_u64)mbk_block() * 128 + mbk_thread();\n"
+  "  const mbk_u64 tile = at * (MBK_WARPS - 1);\n"
+  "  mbk_u64 cut = nnz;\n"
+  "  if (at > blocks) {\n"
+  "    return;\n"
+  "  }\n"
+  "  if (tile < tiles) {\n"
+  "    const mbk_u32 rank = mbk_load(tile_row + tile);\n"
+  "    cut = (mbk_u64)(mbk_load(row_start + rank) - MBK_BASE);\n"
+  "    if (cut < tile * MBK_TILE_NONZEROS) {\n"
+  "      cut = (mbk_u64)(mbk_load(row_start + rank + 1) - MBK_BASE);\n"
   "    }\n"
   "  }\n"
-  "#endif\n",
-  "  if (alpha == (MBK_COMPUTE)0) {\n"
+  "  block_start[at] = cut;\n"
+  "}\n"
+  "\n"
+  "// The bits of a lane's word of row ends that stand for the tile's first `count` nonzeros.\n"
+  "MBK_DEVICE mbk_u32 mbk_scan_below(mbk_u64 count) {\n"
+  "  const mbk_u64 first = 32 * mbk_lane();\n"
+  "  return count <= first        ? 0\n"
+  "         : count >= first + 32 ? 0xffffffffu\n"
+  "                               : (1u << (mbk_u32)(count - first)) - 1;\n"
+  "}\n"
+  "\n"
+  "// Launch: MBK_THREADS per block, of at least 64. Shared: MBK_COMPUTE[4 * MBK_WARPS], then\n"
+  "// mbk_u32[2 * MBK_WARPS].\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n",
+  "    mbk_scan_whole(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
+  "                   const mbk_u32 *empty_id, const mbk_u64 *block_start, const mbk_i32 *col_ind,\n"
+  "                   const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y, mbk_u64 nnz,\n"
+  "                   mbk_u64 tiles, mbk_u64 empty_rows, MBK_SCALAR_PARAMETERS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  // Two of each, used in turn: a warp may be one round ahead of those that still read.\n"
+  "  MBK_COMPUTE *const firsts = (MBK_COMPUTE *)shared;\n"
+  "  MBK_COMPUTE *const tails = firsts + 2 * MBK_WARPS;\n"
+  "  mbk_u32 *const closes = (mbk_u32 *)(tails + 2 * MBK_WARPS);\n"
+  "  const mbk_u32 warp = mbk_thread() / 32, lane = mbk_lane();\n"
+  "  const mbk_u64 begin = mbk_load(block_start + mbk_block());\n"
+  "  const mbk_u64 end = mbk_load(block_start + mbk_block() + 1);\n"
+  "  mbk_u64 block_tile = (mbk_u64)mbk_block() * (MBK_WARPS - 1);\n"
+  "  mbk_u32 turn = 0;\n"
+  "  MBK_COMPUTE open = MBK_ZERO; // of the row that the rounds before left open\n"
+  "  MBK_SCALARS_LOAD;\n"
+  "#if MBK_EMPTY_ROWS\n"
+  "  for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread(); i < empty_rows;\n"
+  "       i += (mbk_u64)mbk_grid() * MBK_THREADS) {\n"
+  "    MBK_COMMIT(mbk_load(empty_id + i), MBK_ZERO);\n"
+  "  }\n"
+  "#endif\n"
+  "  for (;;) {\n"
+  "    const mbk_u64 tile = block_tile + warp, start = tile * MBK_TILE_NONZEROS;\n"
+  "    const mbk_u32 slot = turn + warp;\n"
+  "    mbk_u32 ends = 0, rank = 0;\n"
+  "    // In the first round no load waits for block_start.\n"
+  "    if (tile < tiles && (block_tile == (mbk_u64)mbk_block() * (MBK_WARPS - 1) || start < end)) {\n"
+  "      MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];\n"
+  "      ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;\n",
+  "      rank = mbk_load(tile_row + tile);\n"
+  "      mbk_scan_prefetch(tile_row, tile, rank, y, beta);\n"
+  "      mbk_scan_multiply(col_ind, values, x, start, nnz, alpha, product);\n"
+  "      if (begin > start) { // what comes before belongs to the block before\n"
+  "        const mbk_u32 skipped = mbk_scan_below(begin - start);\n"
+  "        mbk_u32 closed = (mbk_u32)mbk_popcount(ends & skipped);\n"
   "#pragma unroll\n"
-  "    for (int g = 0; g < MBK_GROUPS; g++) {\n"
+  "        for (int d = 16; d > 0; d >>= 1) {\n"
+  "          closed += mbk_shuffle_xor(MBK_ALL, closed, d, 32);\n"
+  "        }\n"
+  "        rank += closed;\n"
+  "        ends &= ~skipped;\n"
   "#pragma unroll\n"
-  "      for (int j = 0; j < MBK_PACK; j++) {\n"
-  "        product[g][j] = MBK_ZERO;\n"
+  "        for (int g = 0; g < MBK_GROUPS; g++) {\n"
+  "#pragma unroll\n"
+  "          for (int j = 0; j < MBK_PACK; j++) {\n"
+  "            if (MBK_PACK * (32 * g + lane) + j < begin - start) {\n"
+  "              product[g][j] = MBK_ZERO;\n"
+  "            }\n"
+  "          }\n"
+  "        }\n"
+  "      }\n"
+  "      ends &= mbk_scan_below(end > start ? end - start : 0);\n"
+  "      mbk_scan_commit(product, ends, rank, slot, row_id, y, firsts, tails, alpha, beta);\n"
+  "    } else if (lane == 31) {\n"
+  "      tails[slot] = MBK_ZERO;\n"
+  "    }\n"
+  "    const bool closing = mbk_ballot(MBK_ALL, ends != 0) != 0;\n"
+  "    if (lane == 0) {\n"
+  "      closes[slot] = closing;\n"
+  "    }\n"
+  "    mbk_block_sync();\n"
+  "    const MBK_COMPUTE tail = lane < MBK_WARPS ? tails[turn + lane] : MBK_ZERO;\n"
+  "    const mbk_u32 closers = mbk_ballot(MBK_ALL, lane < MBK_WARPS && closes[turn + lane] != 0);\n"
+  "    if (closing) { // the warp's first row: since the last warp before that closed one\n"
+  "      const mbk_u32 before = closers & ((1u << warp) - 1);\n"
+  "      const mbk_u32 from = before != 0 ? 31 - (mbk_u32)mbk_leading_zeros(before) : 0;\n"
+  "      const MBK_COMPUTE part =\n",
+  "          mbk_scan_reduce(lane >= from && lane < warp ? tail : MBK_ZERO);\n"
+  "      if (lane == 0) {\n"
+  "        const MBK_COMPUTE sum = MBK_ADD(before != 0 ? MBK_ZERO : open, part);\n"
+  "        MBK_COMMIT(MBK_ROW_OF(rank), MBK_ADD(sum, firsts[slot]));\n"
   "      }\n"
   "    }\n"
-  "  } else if (start + MBK_TILE_NONZEROS <= nnz) {\n"
-  "    mbk_scan_products<true>(col_ind + start, MBK_PATTERN ? values : values + start, x, 0,\n"
-  "                            product);\n"
-  "  } else {\n"
-  "    mbk_scan_products<false>(col_ind + start, MBK_PATTERN ? values : values + start, x,\n"
-  "                             (mbk_u32)(nnz - start), product);\n"
+  "    block_tile += MBK_WARPS;\n"
+  "    if (begin == end || block_tile * MBK_TILE_NONZEROS >= end) {\n"
+  "      break;\n"
+  "    }\n"
+  "    const mbk_u32 last = closers != 0 ? 31 - (mbk_u32)mbk_leading_zeros(closers) : 0;\n"
+  "    open = MBK_ADD(closers != 0 ? MBK_ZERO : open,\n"
+  "                   mbk_scan_reduce(lane >= last ? tail : MBK_ZERO));\n"
+  "    turn = MBK_WARPS - turn;\n"
   "  }\n"
-  "\n"
-  "  mbk_scan_commit(product, ends, rank, tile, row_id, y, firsts, tails, alpha, beta);\n"
   "}\n",
   NULL};
 
@@ -4672,9 +4869,11 @@ static const struct {
     {"spmv/merbit_tile.cuh", mbi_source_spmv_merbit_tile_cuh},
     {"spmv/merbit.cu", mbi_source_spmv_merbit_cu},
     {"spmv/scan_tile.cuh", mbi_source_spmv_scan_tile_cuh},
+    {"spmv/scan_products.cuh", mbi_source_spmv_scan_products_cuh},
     {"spmv/scan_build.cuh", mbi_source_spmv_scan_build_cuh},
     {"spmv/scan_fixup.cuh", mbi_source_spmv_scan_fixup_cuh},
     {"spmv/scan.cu", mbi_source_spmv_scan_cu},
+    {"spmv/scan_whole.cu", mbi_source_spmv_scan_whole_cu},
     {"spmv/binned_build.cuh", mbi_source_spmv_binned_build_cuh},
     {"spmv/binned.cu", mbi_source_spmv_binned_cu},
     {"spmv/rows.cu", mbi_source_spmv_rows_cu},
@@ -4684,7 +4883,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "0540fc5c68cc0dd52d674dfc0cdc4b656a9bedd531a17e791cec0673cdc54d4f"
+#define MBI_KERNEL_HASH "c14a54d993770a66408b808320eb8f4dc5ddaae47e7095a142d0699074296103"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -8661,9 +8860,10 @@ typedef struct mbi_merbit {
 /* The register scan's specialisation and schedule: spmv/scan.c. */
 typedef struct mbi_scan_schedule {
   int steps, threads, resident, depth;
+  int whole; /* blocks take whole rows: block_start instead of a fix-up */
   uint64_t tiles, blocks, fixup_blocks, empty_rows;
-  mbi_devptr row_ends, tile_row;
-  void *build, *product, *fixup; /* CUfunction */
+  mbi_devptr row_ends, tile_row, block_start;
+  void *build, *cut, *product, *fixup; /* CUfunction */
 } mbi_scan_schedule;
 
 /* Lanes per row: spmv/rows.c. */
@@ -10058,11 +10258,12 @@ static merbit_status mbi_ranks_compact(merbit_context *context, const mbi_device
   return status == MERBIT_OK ? mbi_device_synchronize(context, NULL) : status;
 }
 
-/* ==== >>spmv/scan.c  CUDA: tiles of nonzeros, segmented sums by shuffles ================== */
+/* ==== >>spmv/scan_sizes.c  CUDA: how the scan cuts a matrix into tiles and blocks ========= */
 /* ---- Encode: from the plan's wishes to sizes --------------------------------------------- */
 
 #define MBI_SCAN_BUILD_THREADS 128
 #define MBI_SCAN_FIXUP_THREADS 512
+#define MBI_SCAN_WHOLE_ROUNDS 4 /* of a block that takes whole rows, over its longest row */
 
 /* Nonzeros that a lane loads at once. */
 static int mbi_scan_pack(merbit_type type) {
@@ -10075,12 +10276,12 @@ static int mbi_scan_aligned(const merbit_plan *plan) {
 }
 
 /* Blocks that leave registers for what a lane holds, without spilling. For 9.0 NVRTC gets by
- * with 40 of them for a pack more than elsewhere. */
+ * with 40 of them for a pack more than elsewhere; blocks that take whole rows need more. */
 static int mbi_scan_resident(const merbit_plan *plan) {
   const int packs = plan->scan.steps / mbi_scan_pack(plan->type), threads = plan->scan.threads;
   const int single = plan->type == MERBIT_F32;
   const int known = plan->context->device.compute_capability == 90 && mbi_scan_aligned(plan);
-  const int full = (single ? 2 : 3) + known;
+  const int full = (plan->scan.whole ? 1 : single ? 2 : 3) + known;
   const int blocks = (packs > 14                 ? 384
                       : packs > (single ? 4 : 6) ? 512
                       : packs > full             ? 1024
@@ -10106,16 +10307,37 @@ static void mbi_scan_size_rows(merbit_plan *plan) {
   }
 }
 
+/* Steps, threads and whether blocks take whole rows, where the plan leaves them open. Whole rows
+ * need one launch instead of two, and pay for matrices that fill the GPU at most twice, if no row
+ * keeps its block for longer than the second launch takes. */
+static void mbi_scan_defaults(merbit_plan *plan) {
+  const merbit_plan_desc *wish = &plan->desc;
+  mbi_scan_schedule *s = &plan->scan;
+  const uint64_t nnz = plan->device.nnz;
+  const uint64_t processors = (uint64_t)plan->context->device.multiprocessors;
+  const int single = plan->type == MERBIT_F32;
+  const int once = nnz <= processors * 31 * 256; /* one block to a multiprocessor */
+  const int steps = once || single ? 8 : 4, threads = once ? 1024 : 512;
+  s->steps = wish->sigma != 0 ? wish->sigma : steps;
+  s->threads = wish->block_threads != 0 ? wish->block_threads : threads;
+  s->whole = nnz > 0 && (wish->omega == 2 ||
+                         (wish->omega == 0 && nnz <= processors * 96 * 32 * (uint64_t)steps &&
+                          s->threads >= 64 &&
+                          plan->ranks.longest <= MBI_SCAN_WHOLE_ROUNDS * (uint64_t)s->threads *
+                                                     (uint64_t)s->steps));
+  if (!s->whole) {
+    const int small = nnz < processors * 49152; /* short tiles in small blocks, for latency */
+    s->steps = wish->sigma != 0 ? wish->sigma : small ? 4 : single ? 12 : 8;
+    s->threads = wish->block_threads != 0 ? wish->block_threads : small ? 128 : 512;
+  }
+}
+
 /* Sizes of the specialisation; needs plan->ranks. */
 static merbit_status mbi_scan_size(merbit_plan *plan) {
   mbi_scan_schedule *s = &plan->scan;
   merbit_context *context = plan->context;
-  /* Fewer nonzeros than would fill the GPU: short tiles in small blocks, for their latency. */
-  const int small = plan->device.nnz < 1572864 * (uint64_t)context->device.multiprocessors / 32;
-  const int steps = small ? 4 : plan->type == MERBIT_F32 ? 12 : 8;
-  uint64_t tile;
-  s->steps = plan->desc.sigma != 0 ? plan->desc.sigma : steps;
-  s->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : small ? 128 : 512;
+  uint64_t tile, warps;
+  mbi_scan_defaults(plan);
   if (s->steps < 1 || s->steps > 32 || s->steps % mbi_scan_pack(plan->type) != 0) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
                     "plan_desc.sigma is %d; the scan takes multiples of %d up to 32", s->steps,
@@ -10126,6 +10348,13 @@ static merbit_status mbi_scan_size(merbit_plan *plan) {
                     "plan_desc.block_threads is %d; use a multiple of 32 up to 1024",
                     s->threads);
   }
+  if (plan->desc.omega < 0 || plan->desc.omega > 2 ||
+      (s->whole && s->threads < 64)) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "plan_desc.omega is %d and block_threads %d; the scan takes omega 1 for rows "
+                    "that cross blocks, 2 for whole rows in blocks of at least 64 threads",
+                    plan->desc.omega, s->threads);
+  }
   tile = 32 * (uint64_t)s->steps;
   s->tiles = (plan->device.nnz + tile - 1) / tile;
   if (s->tiles > (uint64_t)INT32_MAX) {
@@ -10134,12 +10363,20 @@ static merbit_status mbi_scan_size(merbit_plan *plan) {
                     plan->device.nnz, s->tiles);
   }
   s->resident = mbi_scan_resident(plan);
-  s->blocks = (s->tiles * 32 + (uint64_t)s->threads - 1) / (uint64_t)s->threads;
+  warps = (uint64_t)s->threads / 32 - (s->whole ? 1 : 0); /* one is for the overhang */
+  s->blocks = (s->tiles + warps - 1) / warps;
   mbi_scan_size_rows(plan);
   return MERBIT_OK;
 }
 
-/* ---- Specialise: one program with the three kernels -------------------------------------- */
+/* Of one block that takes whole rows: what its warps tell each other, twice. */
+static unsigned mbi_scan_whole_shared(const merbit_plan *plan) {
+  return (unsigned)(plan->scan.threads / 32 * 2) *
+         (unsigned)(2 * mbi_type_size(plan->type) + sizeof(uint32_t));
+}
+
+/* ==== >>spmv/scan.c  CUDA: tiles of nonzeros, segmented sums by shuffles ================== */
+/* ---- Specialise: the kernels of one program ----------------------------------------------- */
 
 static void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   const mbi_scan_schedule *s = &plan->scan;
@@ -10153,7 +10390,7 @@ static void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   mbi_preamble_define_int(preamble, "MBK_THREADS", s->threads);
 }
 
-/* The kernels that every method on tiles of nonzeros has, from its program. */
+/* The kernels of tiles whose rows cross them, from the plan's program. */
 static merbit_status mbi_scan_kernels(merbit_plan *plan) {
   mbi_scan_schedule *s = &plan->scan;
   merbit_status status =
@@ -10164,16 +10401,25 @@ static merbit_status mbi_scan_kernels(merbit_plan *plan) {
 }
 
 static merbit_status mbi_scan_specialise(merbit_plan *plan) {
+  merbit_context *context = plan->context;
+  mbi_scan_schedule *s = &plan->scan;
   mbi_preamble preamble;
   merbit_status status;
   mbi_scan_preamble(plan, &preamble);
-  status = mbi_program_create(plan->context, "spmv/scan.cu", &preamble, &plan->program);
-  if (status == MERBIT_OK) {
+  status = mbi_program_create(context, s->whole ? "spmv/scan_whole.cu" : "spmv/scan.cu", &preamble,
+                              &plan->program);
+  if (status == MERBIT_OK && s->whole) {
+    status = mbi_program_kernel(context, &plan->program, "mbk_scan_build", &s->build);
+    if (status == MERBIT_OK) {
+      status = mbi_program_kernel(context, &plan->program, "mbk_scan_cut", &s->cut);
+    }
+  } else if (status == MERBIT_OK) {
     status = mbi_scan_kernels(plan);
   }
-  return status != MERBIT_OK ? status
-                             : mbi_program_kernel(plan->context, &plan->program,
-                                                  "mbk_scan_product", &plan->scan.product);
+  return status != MERBIT_OK
+             ? status
+             : mbi_program_kernel(context, &plan->program,
+                                  s->whole ? "mbk_scan_whole" : "mbk_scan_product", &s->product);
 }
 
 /* ---- Launch: build the schedule once, then products -------------------------------------- */
@@ -10234,6 +10480,29 @@ static merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
   return status;
 }
 
+/* block_start, after the schedule. */
+static merbit_status mbi_scan_cut(merbit_plan *plan) {
+  mbi_scan_schedule *s = &plan->scan;
+  const uint64_t bytes = (s->blocks + 1) * sizeof(uint64_t);
+  void *arguments[6];
+  merbit_status status =
+      mbi_device_allocate(plan->context, bytes, "starts of blocks", &s->block_start);
+  plan->schedule_bytes += bytes;
+  plan->stream_bytes += bytes;
+  arguments[0] = &plan->ranks.row_start;
+  arguments[1] = &s->tile_row;
+  arguments[2] = &plan->device.nnz;
+  arguments[3] = &s->tiles;
+  arguments[4] = &s->blocks;
+  arguments[5] = &s->block_start;
+  if (status == MERBIT_OK) {
+    status = mbi_device_launch(plan->context, s->cut, "mbk_scan_cut",
+                               (int64_t)s->blocks / MBI_SCAN_BUILD_THREADS + 1,
+                               MBI_SCAN_BUILD_THREADS, 0, NULL, arguments);
+  }
+  return status == MERBIT_OK ? mbi_device_synchronize(plan->context, NULL) : status;
+}
+
 /* Everything for the matrix in plan->device. After a failure mbi_scan_destroy cleans up. */
 static merbit_status mbi_scan_create(merbit_plan *plan) {
   merbit_status status = mbi_scan_rank(plan);
@@ -10247,19 +10516,20 @@ static merbit_status mbi_scan_create(merbit_plan *plan) {
     status = mbi_scan_schedule_create(plan);
     plan->stream_bytes += mbi_device_csr_stream_bytes(plan);
   }
-  return status;
+  return status == MERBIT_OK && plan->scan.whole ? mbi_scan_cut(plan) : status;
 }
 
 static void mbi_scan_destroy(merbit_plan *plan) {
   mbi_scan_schedule *s = &plan->scan;
   mbi_device_release(plan->context, s->row_ends);
   mbi_device_release(plan->context, s->tile_row);
+  mbi_device_release(plan->context, s->block_start);
   mbi_program_destroy(plan->context, &plan->program);
 }
 
 /* Bytes of the carries of one product in flight: firsts and tails. */
 static uint64_t mbi_scan_carry_bytes(const merbit_plan *plan) {
-  return 2 * plan->scan.tiles * mbi_type_size(plan->type);
+  return plan->scan.whole ? 0 : 2 * plan->scan.tiles * mbi_type_size(plan->type);
 }
 
 /* After a product over all tiles: rows that cross tiles, and empty ones. */
@@ -10290,6 +10560,28 @@ static merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr carries
       stream, arguments);
 }
 
+static merbit_status mbi_scan_launch_whole(merbit_plan *plan, const void *alpha, mbi_devptr x,
+                                           const void *beta, mbi_devptr y, void *stream) {
+  mbi_scan_schedule *s = &plan->scan;
+  void *arguments[14];
+  arguments[0] = &s->row_ends;
+  arguments[1] = &s->tile_row;
+  arguments[2] = &plan->ranks.row_id;
+  arguments[3] = &plan->ranks.empty_id;
+  arguments[4] = &s->block_start;
+  arguments[5] = &plan->device.col_ind;
+  arguments[6] = &plan->device.values;
+  arguments[7] = &x;
+  arguments[8] = &y;
+  arguments[9] = &plan->device.nnz;
+  arguments[10] = &s->tiles;
+  arguments[11] = &s->empty_rows;
+  arguments[12] = (void *)(uintptr_t)alpha;
+  arguments[13] = (void *)(uintptr_t)beta;
+  return mbi_device_launch(plan->context, s->product, "mbk_scan_whole", (int64_t)s->blocks, s->threads,
+                           mbi_scan_whole_shared(plan), stream, arguments);
+}
+
 static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,
                                        mbi_devptr x, const void *beta, mbi_devptr y,
                                        void *stream) {
@@ -10297,6 +10589,9 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
   mbi_devptr tails = carries + s->tiles * mbi_type_size(plan->type);
   void *arguments[13];
   merbit_status status = MERBIT_OK;
+  if (s->whole) {
+    return mbi_scan_launch_whole(plan, alpha, x, beta, y, stream);
+  }
   arguments[0] = &s->row_ends;
   arguments[1] = &s->tile_row;
   arguments[2] = &plan->ranks.row_id;
@@ -10332,9 +10627,9 @@ static int mbi_scan_describe(const merbit_plan *plan, char *text, size_t size) {
   const mbi_scan_schedule *s = &plan->scan;
   return snprintf(text, size,
                   "%" PRIu64 " tiles of 32 x %d, scan depth %d, %" PRIu64
-                  " empty rows, %d threads%s",
+                  " empty rows, %d threads%s%s",
                   s->tiles, s->steps, s->depth, s->empty_rows, s->threads,
-                  plan->once ? ", matrix past the caches" : "");
+                  s->whole ? " with whole rows" : "", plan->once ? ", matrix past the caches" : "");
 }
 
 static const mbi_cuda_method mbi_scan_method = {mbi_scan_create,

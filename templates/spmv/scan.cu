@@ -45,66 +45,10 @@
 
 #include "spmv/scan_tile.cuh"
 
+#include "spmv/scan_products.cuh"
+
 #include "spmv/scan_build.cuh"
 #include "spmv/scan_fixup.cuh"
-
-#if MBK_ONCE
-#define MBK_PACK_LOAD mbk_load_pack_once
-#else
-#define MBK_PACK_LOAD mbk_load_pack
-#endif
-
-// MBK_PACK neighbours at `address`, the first `count` of which are there.
-template <bool full, class T>
-MBK_DEVICE void mbk_scan_load(const T *address, mbk_u32 count, T (&some)[MBK_PACK]) {
-  if (full && MBK_ALIGNED) {
-    const mbk_pack<T, MBK_PACK> pack = MBK_PACK_LOAD<T, MBK_PACK>(address);
-#pragma unroll
-    for (int j = 0; j < MBK_PACK; j++) {
-      some[j] = pack.at[j];
-    }
-  } else {
-#pragma unroll
-    for (mbk_u32 j = 0; j < MBK_PACK; j++) {
-      some[j] = full || j < count ? MBK_MATRIX_LOAD(address + j) : (T)0;
-    }
-  }
-}
-
-// The products of a tile; those at and beyond `count` become zero, for they follow every row
-// end. All loads of a lane are in flight together.
-template <bool full>
-MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *values,
-                                  const MBK_VECTOR *x, mbk_u32 count,
-                                  MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK]) {
-  mbk_i32 column[MBK_GROUPS][MBK_PACK];
-#if !MBK_PATTERN
-  MBK_VALUE value[MBK_GROUPS][MBK_PACK];
-#endif
-#pragma unroll
-  for (int g = 0; g < MBK_GROUPS; g++) {
-    const mbk_u32 k = MBK_PACK * (32 * g + mbk_lane()), left = k < count ? count - k : 0;
-    mbk_scan_load<full>(col_ind + k, left, column[g]);
-#if !MBK_PATTERN
-    mbk_scan_load<full>(values + k, left, value[g]);
-#endif
-  }
-#pragma unroll
-  for (int g = 0; g < MBK_GROUPS; g++) {
-#pragma unroll
-    for (int j = 0; j < MBK_PACK; j++) {
-      product[g][j] = MBK_ZERO;
-      if (full || MBK_PACK * (32 * g + mbk_lane()) + j < count) {
-        const MBK_VECTOR factor = mbk_load(x + (column[g][j] - MBK_BASE));
-#if MBK_PATTERN
-        product[g][j] = (MBK_COMPUTE)factor;
-#else
-        product[g][j] = MBK_MUL(value[g][j], factor);
-#endif
-      }
-    }
-  }
-}
 
 // Launch: one warp per tile. mbk_scan_fixup follows.
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
@@ -123,29 +67,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
   const mbk_u32 rank = mbk_load(tile_row + tile);
   MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];
   MBK_SCALARS_LOAD;
-#if !MBK_EMPTY_ROWS
-  if (beta != (MBK_COMPUTE)0) { // the old y is wanted last, when nothing hides its latency
-    const mbk_u32 ahead = rank + lane * (128 / sizeof(MBK_VECTOR));
-    if (ahead < mbk_load(tile_row + tile + 1)) {
-      mbk_prefetch(y + ahead);
-    }
-  }
-#endif
-  if (alpha == (MBK_COMPUTE)0) {
-#pragma unroll
-    for (int g = 0; g < MBK_GROUPS; g++) {
-#pragma unroll
-      for (int j = 0; j < MBK_PACK; j++) {
-        product[g][j] = MBK_ZERO;
-      }
-    }
-  } else if (start + MBK_TILE_NONZEROS <= nnz) {
-    mbk_scan_products<true>(col_ind + start, MBK_PATTERN ? values : values + start, x, 0,
-                            product);
-  } else {
-    mbk_scan_products<false>(col_ind + start, MBK_PATTERN ? values : values + start, x,
-                             (mbk_u32)(nnz - start), product);
-  }
-
+  mbk_scan_prefetch(tile_row, tile, rank, y, beta);
+  mbk_scan_multiply(col_ind, values, x, start, nnz, alpha, product);
   mbk_scan_commit(product, ends, rank, tile, row_id, y, firsts, tails, alpha, beta);
 }

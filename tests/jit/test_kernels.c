@@ -1,5 +1,6 @@
-/* Every kernel under the real NVRTC, which needs no GPU: one canonical specialisation of each file for every
- * architecture that NVRTC knows, all of them for sm_75, sm_90 and sm_120, and no register spilled in any. */
+/* Every kernel under the real NVRTC, which needs no GPU: one canonical specialisation of each
+ * file for every architecture that NVRTC knows, all of them for sm_75, sm_90 and sm_120, and no
+ * register spilled in any. */
 #define MERBIT_IMPLEMENTATION
 #include "merbit.h"
 #include <setjmp.h>
@@ -40,7 +41,8 @@ static void need_nvrtc(void) {
   }
 }
 
-/* Compile as the library does, but ask the assembler for its statistics; fails on an error, or where a kernel spills. */
+/* Compile as the library does, but ask the assembler for its statistics; fails on an error, or
+ * where a kernel spills. */
 static void compile(const char *file, const mbi_preamble *preamble, int capability) {
   const mbi_nvrtc *nvrtc = &host->device.nvrtc;
   const char *options[8];
@@ -57,7 +59,8 @@ static void compile(const char *file, const mbi_preamble *preamble, int capabili
     options[i] = target.options[i];
   }
   options[i++] = "--ptxas-options=-v";
-  (void)snprintf(text, sizeof text, "#include \"" MBI_PREAMBLE_NAME "\"\n#include \"%s\"\n", file);
+  (void)snprintf(text, sizeof text, "#include \"" MBI_PREAMBLE_NAME "\"\n#include \"%s\"\n",
+                 file);
   assert_int_equal(nvrtc->create_program(&program, text, MBI_MAIN_NAME, (int)MBI_SOURCES + 1,
                                          texts.texts, texts.names),
                    0);
@@ -87,7 +90,8 @@ static void compile(const char *file, const mbi_preamble *preamble, int capabili
 }
 
 /* A plan of this form. */
-static void plan_make(merbit_type type, int form, int sigma, int omega, int threads, merbit_plan *plan) {
+static void plan_make(merbit_type type, int form, int sigma, int omega, int threads,
+                      merbit_plan *plan) {
   memset(plan, 0, sizeof *plan);
   plan->context = host;
   plan->type = type;
@@ -112,6 +116,19 @@ static void scan_preamble(merbit_type type, int form, int steps, int threads, ui
   plan.ranks.longest = longest;
   plan.ranks.count = form & 32 ? 999 : 1000;
   assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
+  mbi_scan_preamble(&plan, preamble);
+}
+
+/* The same tiles in blocks that take whole rows. */
+static void whole_preamble(merbit_type type, int form, int steps, int threads,
+                           mbi_preamble *preamble) {
+  merbit_plan plan;
+  plan_make(type, form, steps, 2, threads, &plan);
+  plan.device.col_ind = (form & 6) == 2 ? 4 : 0;
+  plan.ranks.longest = form & 8 ? 32 : 5;
+  plan.ranks.count = form & 32 ? 999 : 1000;
+  assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
+  assert_true(plan.scan.whole);
   mbi_scan_preamble(&plan, preamble);
 }
 
@@ -152,6 +169,8 @@ static void compile_methods(int form, int capability) {
   mbi_preamble preamble;
   scan_preamble(type, form, 0, form & 4 ? 512 : 0, form & 8 ? 32 : 5, &preamble);
   compile("spmv/scan.cu", &preamble, capability);
+  whole_preamble(type, form, form & 4 ? 8 : 4, form & 4 ? 1024 : 512, &preamble);
+  compile("spmv/scan_whole.cu", &preamble, capability);
   if (form % 2 == 0) {
     rows_preamble(type, form, 0, 1 << form % 6, 0, &preamble);
     compile("spmv/rows.cu", &preamble, capability);
@@ -194,6 +213,8 @@ static void every_architecture_takes_every_file(void **state) {
     compile("spmv/merbit.cu", &preamble, archs[i]);
     scan_preamble(MERBIT_F32, 0, 0, 0, 32, &preamble);
     compile("spmv/scan.cu", &preamble, archs[i]);
+    whole_preamble(MERBIT_F32, 0, 8, 512, &preamble);
+    compile("spmv/scan_whole.cu", &preamble, archs[i]);
     rows_preamble(MERBIT_F64, 0, 8, 4, 0, &preamble);
     compile("spmv/rows.cu", &preamble, archs[i]);
     sliced_preamble(MERBIT_F64, 0, 0, 0, &preamble);

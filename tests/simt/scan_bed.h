@@ -12,6 +12,8 @@ struct scan_form : csr_form {
   bool empty, aligned; // aligned: columns and values begin at multiples of 16 bytes
   unsigned threads;
   simt_kernel build, product, fixup;
+  simt_kernel cut; // of blocks that take whole rows; then product alone is the whole product
+  bool whole;
 };
 
 inline std::vector<const scan_form *> scan_forms;
@@ -148,9 +150,58 @@ void scan_fixup(scan_bed<V> &b, const simt_array &firsts, const simt_array &tail
            tails.get(), y.get(), b.tiles, b.empty, at_alpha, at_beta);
 }
 
+// Cuts of whole rows: the first row start at or behind each even one, by a plain walk.
+template <class V>
+void scan_cut(scan_bed<V> &b, uint64_t blocks, simt_array &block_start, uint64_t seed) {
+  const uint64_t step = (b.f.threads / 32 - 1) * b.tile_nonzeros;
+  b.forbid(true);
+  simt_run(b.f.cut, b.run(seed), {csr_divide_up(blocks + 1, SCAN_BUILD_THREADS), SCAN_BUILD_THREADS, 0},
+           b.row_start.get(), b.tile_row.get(), b.nnz, b.tiles, (mbk_u64)blocks,
+           block_start.get());
+  b.allow();
+  int64_t row = 0;
+  for (uint64_t at = 0; at <= blocks; at++) {
+    while (row < b.m.rows && (uint64_t)b.m.row_ptr[row] < at * step) {
+      row++;
+    }
+    if (block_start.load(at) != (uint64_t)b.m.row_ptr[row]) {
+      fail_msg("%s on %s: block_start[%llu] is %llu, not %lld", b.f.name, b.m.name,
+               (unsigned long long)at, (unsigned long long)block_start.load(at),
+               (long long)b.m.row_ptr[row]);
+    }
+  }
+}
+
+template <class V>
+void scan_multiply_whole(scan_bed<V> &b, double alpha, double beta, simt_array &y,
+                         uint64_t seed) {
+  const uint64_t blocks = (b.tiles + b.f.threads / 32 - 2) / (b.f.threads / 32 - 1);
+  if (blocks == 0) { // the plan takes the other kernels
+    return;
+  }
+  simt_array block_start(blocks + 1, 8, 0xff);
+  scan_cut(b, blocks, block_start, seed);
+  if (alpha == 0) {
+    b.forbid(true);
+  }
+  csr_with_scalars<V>(b.f, alpha, beta, seed, [&](const auto &at_alpha, const auto &at_beta) {
+    simt_run(b.f.product, b.run(seed),
+             {(unsigned)blocks, b.f.threads,
+              b.f.threads / 32 * 2 * (2 * (unsigned)sizeof(V) + 4)},
+             b.row_ends.get(), b.tile_row.get(), b.row_id.get(), b.empty_id.get(),
+             block_start.get(), b.col_ind.get(), b.values.get(), b.x.get(), y.get(), b.nnz,
+             b.tiles, b.empty, at_alpha, at_beta);
+  });
+  b.allow();
+}
+
 template <class V>
 void scan_multiply(scan_bed<V> &b, double alpha, double beta, simt_array &y, uint64_t seed) {
   const simt_array firsts(b.tiles, sizeof(V), 0xff), tails(b.tiles, sizeof(V), 0xff);
+  if (b.f.whole) {
+    scan_multiply_whole(b, alpha, beta, y, seed);
+    return;
+  }
   if (alpha == 0) { // neither A nor x may be read
     b.forbid(true);
   }
@@ -180,7 +231,7 @@ void scan_check_matrix(const scan_form &f, int index, test_matrix &m, uint64_t s
   if (!f.empty) {
     scan_drop_empty_rows(m);
   }
-  if (m.rows > 0 && scan_depth(m, 16 / (int)sizeof(V)) <= f.depth) {
+  if (m.rows > 0 && (m.nnz > 0 || !f.whole) && scan_depth(m, 16 / (int)sizeof(V)) <= f.depth) {
     scan_bed<V> b(f, index, m);
     scan_build(b, seed);
     scan_build(b, seed + 1);

@@ -6,7 +6,8 @@
 // puts it into namespace `name` and on the list scan_forms. `value` is a type, `offset` the bits
 // of row_start; `ones` says that no values are stored, `device` that alpha and beta are on the
 // device, `empty` that some rows are empty. Forms of 128 threads load one element at a time, and
-// get their columns and values where a vector load would be misaligned.
+// get their columns and values where a vector load would be misaligned. With SIMT_WHOLE defined it
+// is spmv/scan_whole.cu instead.
 #include "simt/plan_form.h"
 #include "simt/scan_bed.h"
 
@@ -25,7 +26,11 @@
 #endif
 // clang-format off
 namespace SIMT_ARG(0, SIMT_FORM) {
+#ifdef SIMT_WHOLE
+#include "spmv/scan_whole.cu"
+#else
 #include "spmv/scan.cu"
+#endif
 
 static const scan_form form = {
   SIMT_CSR_FORM,
@@ -35,8 +40,17 @@ static const scan_form form = {
   MBK_ALIGNED,
   MBK_THREADS,
   SIMT_KERNEL(mbk_scan_build),
+#ifdef SIMT_WHOLE
+  SIMT_KERNEL(mbk_scan_whole),
+  {},
+  SIMT_KERNEL(mbk_scan_cut),
+  true
+#else
   SIMT_KERNEL(mbk_scan_product),
-  SIMT_KERNEL(mbk_scan_fixup)
+  SIMT_KERNEL(mbk_scan_fixup),
+  {},
+  false
+#endif
 };
 [[maybe_unused]] static const bool listed = (scan_forms.push_back(&form), true);
 } // of the form

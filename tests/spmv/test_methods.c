@@ -36,27 +36,38 @@ static void plan_of(merbit_plan *plan, merbit_type type, uint64_t rows, uint64_t
   plan->ranks.longest = 100;
 }
 
+/* Whole rows while one block of 1024 threads to a multiprocessor takes all, then while the GPU
+ * is filled twice; then rows that cross blocks, in short tiles where it is not filled often. */
 static void sizes_of_the_scan(void **state) {
-  static const uint64_t sizes[] = {0,           1,
-                                   127,         128,
-                                   129,         49152 * 132 - 1,
-                                   49152 * 132, 49152 * 132 + 1,
-                                   TWO(31),     TWO(31) + 1,
-                                   TWO(38) - 1, TWO(38)};
+  enum { ONE = 31 * 256 * 132, TWICE = 96 * 32 * 132, SMALL = 49152 * 132 };
+  static const struct {
+    merbit_type type;
+    uint64_t nnz;
+    int steps, threads, whole;
+  } cases[] = {{MERBIT_F64, 0, 4, 128, 0},         {MERBIT_F64, 1, 8, 1024, 1},
+               {MERBIT_F32, ONE, 8, 1024, 1},      {MERBIT_F64, ONE, 8, 1024, 1},
+               {MERBIT_F32, ONE + 1, 8, 512, 1},   {MERBIT_F64, ONE + 1, 4, 512, 1},
+               {MERBIT_F64, 4 * TWICE, 4, 512, 1}, {MERBIT_F64, 4 * TWICE + 1, 4, 128, 0},
+               {MERBIT_F32, 8 * TWICE, 8, 512, 1}, {MERBIT_F32, 8 * TWICE + 1, 4, 128, 0},
+               {MERBIT_F32, SMALL - 1, 4, 128, 0}, {MERBIT_F32, SMALL, 12, 512, 0},
+               {MERBIT_F64, SMALL, 8, 512, 0},     {MERBIT_F64, TWO(38), 8, 512, 0}};
   size_t i;
   (void)state;
-  for (i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-    const int small = sizes[i] < 49152 * 132;
-    const uint64_t tile = small ? 128 : 256;
+  for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    const uint64_t tile = 32 * (uint64_t)cases[i].steps, nnz = cases[i].nnz;
+    const uint64_t warps = (uint64_t)cases[i].threads / 32 - (uint64_t)cases[i].whole;
     merbit_plan plan;
-    plan_of(&plan, MERBIT_F64, 10, sizes[i]);
+    plan_of(&plan, cases[i].type, 10, nnz);
     assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
-    assert_int_equal(plan.scan.steps, small ? 4 : 8);
-    assert_true(plan.scan.tiles == sizes[i] / tile + (sizes[i] % tile != 0));
-    assert_int_equal(plan.scan.threads, small ? 128 : 512);
-    assert_true(plan.scan.blocks * (uint64_t)plan.scan.threads >= plan.scan.tiles * 32);
+    assert_int_equal(plan.scan.steps, cases[i].steps);
+    assert_int_equal(plan.scan.threads, cases[i].threads);
+    assert_int_equal(plan.scan.whole, cases[i].whole);
+    assert_true(plan.scan.tiles == nnz / tile + (nnz % tile != 0));
+    assert_true(plan.scan.blocks * warps >= plan.scan.tiles);
+    assert_true(plan.scan.blocks * warps < plan.scan.tiles + warps);
     assert_true(plan.scan.fixup_blocks == (plan.scan.tiles + 511) / 512);
-    assert_true(mbi_scan_carry_bytes(&plan) == 16 * plan.scan.tiles);
+    assert_true(mbi_scan_carry_bytes(&plan) ==
+                (cases[i].whole ? 0 : 2 * mbi_type_size(plan.type) * plan.scan.tiles));
   }
   {
     merbit_plan plan;
@@ -70,6 +81,27 @@ static void sizes_of_the_scan(void **state) {
     plan_of(&plan, MERBIT_F32, UINT32_MAX, 5);
     assert_int_equal(mbi_scan_create(&plan), MERBIT_TOO_LARGE);
     cpu_expect(context, MERBIT_TOO_LARGE, "fewer than 2^32 - 1 rows, not 4294967295");
+  }
+}
+
+/* A row may keep its block for four rounds, unless the user says so. */
+static void whole_rows_are_short(void **state) {
+  static const struct {
+    uint32_t longest;
+    int omega, threads, whole;
+  } cases[] = {{4 * 8192, 0, 0, 1}, {4 * 8192 + 1, 0, 0, 0}, {4 * 8192 + 1, 2, 0, 1},
+               {5, 1, 0, 0},        {5, 2, 64, 1},           {5, 0, 32, 0},
+               {4 * 512, 0, 64, 1}, {4 * 512 + 1, 0, 64, 0}};
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    merbit_plan plan;
+    plan_of(&plan, MERBIT_F64, 10, 100000);
+    plan.ranks.longest = cases[i].longest;
+    plan.desc.omega = cases[i].omega;
+    plan.desc.block_threads = cases[i].threads;
+    assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
+    assert_int_equal(plan.scan.whole, cases[i].whole);
   }
 }
 
@@ -209,6 +241,9 @@ static void forms_that_nobody_makes(void **state) {
              {0, 36, 0, 0, "sigma is 36"},
              {0, -4, 0, 0, "sigma is -4"},
              {0, 0, 0, 31, "block_threads is 31"},
+             {0, 0, 3, 0, "omega is 3 and block_threads 128"},
+             {0, 0, -1, 0, "omega is -1"},
+             {0, 0, 2, 32, "omega is 2 and block_threads 32"},
              {0, 0, 0, 1056, "block_threads is 1056"},
              {0, 0, 0, 48, "block_threads is 48"}};
   static const int good[][3] = {{1, 1, 32}, {32, 32, 1024}, {4, 16, 96}};
@@ -231,6 +266,7 @@ static void forms_that_nobody_makes(void **state) {
     plan.desc.block_threads = good[i][2];
     assert_int_equal(mbi_rows_size(&plan), MERBIT_OK);
     plan.desc.sigma = (good[i][0] + 3) / 4 * 4;
+    plan.desc.omega = (int)i;
     assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
   }
 }
@@ -432,19 +468,13 @@ static void bins_that_nobody_makes(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(sizes_of_the_scan),
-      cmocka_unit_test(steps_of_the_scan),
-      cmocka_unit_test(alignment_of_the_scan),
-      cmocka_unit_test(empty_rows_have_blocks),
-      cmocka_unit_test(resident_blocks_are_possible),
-      cmocka_unit_test(lanes_per_row),
-      cmocka_unit_test(forms_that_nobody_makes),
-      cmocka_unit_test(slices_that_do_not_fit),
-      cmocka_unit_test(slices_that_nobody_makes),
-      cmocka_unit_test(slices_that_are_sorted),
-      cmocka_unit_test(sizes_of_the_bins),
-      cmocka_unit_test(bins_that_do_not_fit),
-      cmocka_unit_test(bins_that_nobody_makes),
+      cmocka_unit_test(sizes_of_the_scan),      cmocka_unit_test(whole_rows_are_short),
+      cmocka_unit_test(steps_of_the_scan),      cmocka_unit_test(alignment_of_the_scan),
+      cmocka_unit_test(empty_rows_have_blocks), cmocka_unit_test(resident_blocks_are_possible),
+      cmocka_unit_test(lanes_per_row),          cmocka_unit_test(forms_that_nobody_makes),
+      cmocka_unit_test(slices_that_do_not_fit), cmocka_unit_test(slices_that_nobody_makes),
+      cmocka_unit_test(slices_that_are_sorted), cmocka_unit_test(sizes_of_the_bins),
+      cmocka_unit_test(bins_that_do_not_fit),   cmocka_unit_test(bins_that_nobody_makes),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -1,0 +1,60 @@
+// The scan of whole rows in one launch: cuts against a plain walk, products against the bound, rows
+// over many rounds of a block.
+#define MERBIT_IMPLEMENTATION
+#include "merbit.h"
+
+#define SIMT_WHOLE
+#include "simt/scan_bed.h"
+#include "simt/scan_long.h"
+
+// In order of `steps`. Blocks of 2, 3, 4, 16 and 32 warps, of which one is for the overhang.
+#define SIMT_FORM f32_p32_b0_host_s4_d5_e1_t64, float, 32, 0, 0, 0, 4, 5, 1, 0, 64
+#include "simt/scan_form.h"
+#define SIMT_FORM f32_p64_b1_dev_s4_d5_e0_once_t512, float, 64, 1, 0, 1, 4, 5, 0, 1, 512
+#include "simt/scan_form.h"
+#define SIMT_FORM f32_p32_b1_ones_host_s4_d3_e1_t128, float, 32, 1, 1, 0, 4, 3, 1, 0, 128
+#include "simt/scan_form.h"
+#define SIMT_FORM f32_p64_b0_host_s12_d5_e1_once_t96, float, 64, 0, 0, 0, 12, 5, 1, 1, 96
+#include "simt/scan_form.h"
+#define SIMT_FORM f64_p32_b0_dev_s2_d5_e1_t64, double, 32, 0, 0, 1, 2, 5, 1, 0, 64
+#include "simt/scan_form.h"
+#define SIMT_FORM f64_p64_b1_host_s4_d5_e1_once_t1024, double, 64, 1, 0, 0, 4, 5, 1, 1, 1024
+#include "simt/scan_form.h"
+#define SIMT_FORM f64_p32_b1_ones_dev_s4_d5_e0_t96, double, 32, 1, 1, 1, 4, 5, 0, 0, 96
+#include "simt/scan_form.h"
+#define SIMT_FORM f64_p64_b0_host_s8_d2_e1_t128, double, 64, 0, 0, 0, 8, 2, 1, 0, 128
+#include "simt/scan_form.h"
+
+static void check(void **state) {
+  const scan_form &f = *(const scan_form *)*state;
+  for (uint64_t seed : csr_seeds(scan_forms, &f, test_effort(1, 0))) {
+    csr_each_matrix(seed, [&](int index, test_matrix &m) {
+      const bool all = f.threads == 64 && m.nnz < 6000 && seed == 1;
+      if (f.value_bytes == 4) {
+        scan_check_matrix<float>(f, index, m, seed, all);
+      } else {
+        scan_check_matrix<double>(f, index, m, seed, all);
+      }
+    });
+  }
+}
+
+static void test_long_rows(void **) {
+  for (const scan_form *f : scan_forms) {
+    test_matrix m;
+    if (f->depth < 5 || f->steps > (unsigned)test_effort(4, 32)) {
+      continue;
+    }
+    scan_make_long(32 * (int64_t)f->steps, f->empty, &m);
+    if (f->value_bytes == 4) {
+      scan_check_long<float>(*f, m, simt_seeds[0]);
+    } else {
+      scan_check_long<double>(*f, m, simt_seeds[2]);
+    }
+    test_matrix_free(&m);
+  }
+}
+
+int main() {
+  return csr_main("scan_whole", scan_forms, {cmocka_unit_test(test_long_rows)}, check);
+}
