@@ -342,6 +342,7 @@ typedef struct merbit_plan_desc {
                                   1: rows cross blocks, 2: blocks take whole rows */
   int block_threads;           /* CUDA: threads per block, 32 to 1024; 0: by method and size */
   int unchecked;               /* nonzero: the arrays are known to be valid */
+  int changing_values;         /* nonzero: nothing is specialised to the values, for they will change */
 } merbit_plan_desc;
 
 typedef struct merbit_plan_info {
@@ -472,7 +473,9 @@ MERBIT_API merbit_status merbit_matrix_write_stream(merbit_context *context,
 MERBIT_API merbit_status merbit_plan_create(merbit_context *context, const merbit_view *view,
                                             const merbit_plan_desc *desc, merbit_plan **plan);
 /* New values for the same structure, in the order of the view given at creation (copied). `memory`
- * says where they lie; DEFAULT is the view's. No product of the plan may be in flight. */
+ * says where they lie; DEFAULT is the view's. No product of the plan may be in flight. Where a plan on
+ * CUDA stores its values shorter, for they were all equal or doubles that are floats, and new
+ * ones do not fit that, it is made again for general ones by the same call. */
 MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void *values,
                                                    merbit_memory memory);
 /* One line: what was chosen and why. Writes up to `size` bytes, always terminated where size > 0;
@@ -2644,6 +2647,9 @@ static const char *const mbi_source_spmv_algebra_cuh[] = {
   "#ifndef MBK_VECTOR\n"
   "#error \"define MBK_VECTOR: the type of x and y in memory\"\n"
   "#endif\n"
+  "#ifndef MBK_EQUAL\n"
+  "#error \"define MBK_EQUAL: 1 if all values are the one that is stored\"\n"
+  "#endif\n"
   "#ifndef MBK_SCALARS_DEVICE\n"
   "#error                                                                                         \\\n"
   "    \"define MBK_SCALARS_DEVICE: 1 if alpha and beta are read through device pointers, 0 if passed\"\n"
@@ -2654,6 +2660,13 @@ static const char *const mbi_source_spmv_algebra_cuh[] = {
   "#define MBK_ADD(a, b) ((a) + (b))\n"
   "#define MBK_MUL(a, x) mbk_multiply((MBK_COMPUTE)(a), (MBK_COMPUTE)(x))\n"
   "\n"
+  "// What a nonzero adds whose value is not stored with it: one, or where MBK_EQUAL the one at `values`.\n"
+  "#if MBK_EQUAL\n"
+  "#define MBK_UNIT(values, factor) MBK_MUL(mbk_load(values), factor)\n"
+  "#else\n"
+  "#define MBK_UNIT(values, factor) ((MBK_COMPUTE)(factor))\n"
+  "#endif\n"
+  "\n"
   "// alpha and beta as kernel parameters. A null device pointer stands for the default.\n"
   "// MBK_SCALARS_LOAD goes where MBK_COMMIT follows: held from a kernel's start, the two would\n"
   "// cost registers.\n"
@@ -2661,7 +2674,7 @@ static const char *const mbi_source_spmv_algebra_cuh[] = {
   "#define MBK_SCALAR_PARAMETERS const MBK_COMPUTE *alpha_at, const MBK_COMPUTE *beta_at\n"
   "#define MBK_ALPHA (alpha_at ? *alpha_at : (MBK_COMPUTE)1)\n"
   "#define MBK_SCALARS_LOAD                                                                       \\\n"
-  "  const MBK_COMPUTE alpha = MBK_ALPHA;                                                         \\\n"
+  "  const MBK_COMPUTE alpha = MBK_ALPHA;                                                         \\\n",
   "  const MBK_COMPUTE beta = beta_at ? *beta_at : (MBK_COMPUTE)0\n"
   "#else\n"
   "#define MBK_SCALAR_PARAMETERS const MBK_COMPUTE alpha, const MBK_COMPUTE beta\n"
@@ -2670,7 +2683,7 @@ static const char *const mbi_source_spmv_algebra_cuh[] = {
   "#endif\n"
   "\n"
   "// Every row passes here exactly once with its final sum. With alpha 0 the sum is zero because\n"
-  "// nothing was read; with beta 0 the old y is not read.\n",
+  "// nothing was read; with beta 0 the old y is not read.\n"
   "MBK_DEVICE void mbk_commit(MBK_VECTOR *y, mbk_u64 row, MBK_COMPUTE sum, MBK_COMPUTE alpha,\n"
   "                           MBK_COMPUTE beta) {\n"
   "  y[row] = (MBK_VECTOR)(beta == (MBK_COMPUTE)0\n"
@@ -2853,10 +2866,47 @@ static const char *const mbi_source_spmv_arrays_cu[] = {
   "  }\n"
   "}\n"
   "\n"
+  "// Whether values, of 8 bytes where `wide` and else of 4, can be stored shorter: *unequal becomes 1\n"
+  "// unless all have the bits of the first, *inexact unless each is a float's. A thread looks no\n"
+  "// further than to a value that shows both, so general ones cost next to nothing. Launch: any\n"
+  "// number of blocks of 256 threads.\n",
+  "MBK_KERNEL MBK_BOUNDS(256)\n"
+  "    mbk_arrays_forms(const void *values, mbk_u64 nnz, mbk_u32 wide, mbk_u32 *unequal,\n"
+  "                     mbk_u32 *inexact) {\n"
+  "  bool differs = false, loses = wide == 0;\n"
+  "  for (mbk_u64 i = (mbk_u64)mbk_block() * 256 + mbk_thread(); i < nnz && !(differs && loses);\n"
+  "       i += (mbk_u64)mbk_grid() * 256) {\n"
+  "    if (wide != 0) {\n"
+  "      const double value = mbk_load((const double *)values + i);\n"
+  "      differs |= mbk_load((const mbk_u64 *)values + i) != mbk_load((const mbk_u64 *)values);\n"
+  "      loses |= !((double)(float)value == value);\n"
+  "    } else {\n"
+  "      differs |= mbk_load((const mbk_u32 *)values + i) != mbk_load((const mbk_u32 *)values);\n"
+  "    }\n"
+  "  }\n"
+  "  const mbk_u32 any_differs = mbk_ballot(0xffffffffu, differs);\n"
+  "  const mbk_u32 any_loses = mbk_ballot(0xffffffffu, loses);\n"
+  "  if (mbk_thread() % 32 == 0 && any_differs != 0) {\n"
+  "    mbk_atomic_or(unequal, 1u);\n"
+  "  }\n"
+  "  if (mbk_thread() % 32 == 0 && any_loses != 0) {\n"
+  "    mbk_atomic_or(inexact, 1u);\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Values that are floats', as such. Launch: any number of blocks of 256 threads.\n"
+  "MBK_KERNEL MBK_BOUNDS(256)\n"
+  "    mbk_arrays_shorten(const double *values, mbk_u64 nnz, float *shorter) {\n"
+  "  for (mbk_u64 i = (mbk_u64)mbk_block() * 256 + mbk_thread(); i < nnz;\n"
+  "       i += (mbk_u64)mbk_grid() * 256) {\n"
+  "    shorter[i] = (float)mbk_load(values + i);\n"
+  "  }\n"
+  "}\n"
+  "\n"
   "// Samples of how gathers of x will fare: *sectors becomes the number of different 32-byte\n"
   "// sectors of x that windows of nonzeros touch, each counted on its own, and\n"
-  "// *narrow that of slices of 32 rows, out of 8 for each window, whose columns lie within 65536.\n",
-  "// `shift` is log2 of the elements in a sector. Launch: one block of 256 threads per window.\n"
+  "// *narrow that of slices of 32 rows, out of 8 for each window, whose columns lie within 65536.\n"
+  "// `shift` is log2 of the elements in a sector. Launch: one block of 256 threads per window.\n",
   "// Shared: mbk_u32[MBK_SAMPLE_TABLE].\n"
   "#define MBK_SAMPLE_WINDOW 8192\n"
   "#define MBK_SAMPLE_TABLE 12288\n"
@@ -2889,8 +2939,8 @@ static const char *const mbi_source_spmv_arrays_cu[] = {
   "  const mbk_u64 row = slice * 32, next = row + 32 < rows ? row + 32 : rows;\n"
   "  const mbk_u64 end = (mbk_u64)(mbk_load(row_ptr + next) - MBK_BASE);\n"
   "  mbk_u32 low = 0xffffffffu, high = 0;\n"
-  "  for (mbk_u64 k = (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE) + mbk_thread() % 32;\n",
-  "       k < end && high - low + 1 <= 0x10000; k += 32) {\n"
+  "  for (mbk_u64 k = (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE) + mbk_thread() % 32;\n"
+  "       k < end && high - low + 1 <= 0x10000; k += 32) {\n",
   "    const mbk_u32 column = (mbk_u32)(mbk_load(col_ind + k) - MBK_BASE);\n"
   "    low = column < low ? column : low;\n"
   "    high = column > high ? column : high;\n"
@@ -3008,7 +3058,7 @@ static const char *const mbi_source_spmv_merbit_cu[] = {
   "#error \"define MBK_VALUE: the type of the matrix's values in memory\"\n"
   "#endif\n"
   "#ifndef MBK_PATTERN\n"
-  "#error \"define MBK_PATTERN: 1 if every value is one and none is stored\"\n"
+  "#error \"define MBK_PATTERN: 1 if no nonzero has its value stored\"\n"
   "#endif\n"
   "#ifndef MBK_ROW_PTR\n"
   "#error \"define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64\"\n"
@@ -3545,7 +3595,7 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "      if (full || MBK_PACK * (32 * g + mbk_lane()) + j < count) {\n"
   "        const MBK_VECTOR factor = mbk_load(x + (column[g][j] - MBK_BASE));\n"
   "#if MBK_PATTERN\n"
-  "        product[g][j] = (MBK_COMPUTE)factor;\n"
+  "        product[g][j] = MBK_UNIT(values, factor);\n"
   "#else\n"
   "        product[g][j] = MBK_MUL(value[g][j], factor);\n"
   "#endif\n"
@@ -3579,8 +3629,8 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "\n"
   "// With beta the old y is wanted last, when nothing hides its latency. `rank` is that of the\n"
   "// tile's first row.\n"
-  "MBK_DEVICE void mbk_scan_prefetch(const mbk_u32 *tile_row, mbk_u64 tile, mbk_u32 rank,\n"
-  "                                  const MBK_VECTOR *y, MBK_COMPUTE beta) {\n",
+  "MBK_DEVICE void mbk_scan_prefetch(const mbk_u32 *tile_row, mbk_u64 tile, mbk_u32 rank,\n",
+  "                                  const MBK_VECTOR *y, MBK_COMPUTE beta) {\n"
   "#if !MBK_EMPTY_ROWS\n"
   "  if (beta != (MBK_COMPUTE)0) {\n"
   "    const mbk_u32 ahead = rank + mbk_lane() * (128 / sizeof(MBK_VECTOR));\n"
@@ -3766,7 +3816,7 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "#error \"define MBK_VALUE: the type of the matrix's values in memory\"\n"
   "#endif\n"
   "#ifndef MBK_PATTERN\n"
-  "#error \"define MBK_PATTERN: 1 if every value is one and none is stored\"\n"
+  "#error \"define MBK_PATTERN: 1 if no nonzero has its value stored\"\n"
   "#endif\n"
   "#ifndef MBK_ROW_PTR\n"
   "#error \"define MBK_ROW_PTR: the type of row_start, mbk_i32 or mbk_i64\"\n"
@@ -3842,7 +3892,7 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "#error \"define MBK_VALUE: the type of the matrix's values in memory\"\n"
   "#endif\n"
   "#ifndef MBK_PATTERN\n"
-  "#error \"define MBK_PATTERN: 1 if every value is one and none is stored\"\n"
+  "#error \"define MBK_PATTERN: 1 if no nonzero has its value stored\"\n"
   "#endif\n"
   "#ifndef MBK_ROW_PTR\n"
   "#error \"define MBK_ROW_PTR: the type of row_start, mbk_i32 or mbk_i64\"\n"
@@ -3927,7 +3977,9 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "  const mbk_u64 end = mbk_load(block_start + mbk_block() + 1);\n"
   "  mbk_u64 block_tile = (mbk_u64)mbk_block() * (MBK_WARPS - 1);\n"
   "  mbk_u32 turn = 0;\n"
-  "  MBK_COMPUTE open = MBK_ZERO; // of the row that the rounds before left open\n"
+  "  // Of the row that the rounds before left open: the block's last, for no other one reaches\n"
+  "  // beyond its first round.\n"
+  "  MBK_COMPUTE open = MBK_ZERO;\n"
   "  MBK_SCALARS_LOAD;\n"
   "#if MBK_EMPTY_ROWS\n"
   "  for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread(); i < empty_rows;\n"
@@ -3941,8 +3993,8 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "    mbk_u32 ends = 0, rank = 0;\n"
   "    // In the first round no load waits for block_start.\n"
   "    if (tile < tiles && (block_tile == (mbk_u64)mbk_block() * (MBK_WARPS - 1) || start < end)) {\n"
-  "      MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];\n"
-  "      ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;\n",
+  "      MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];\n",
+  "      ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;\n"
   "      rank = mbk_load(tile_row + tile);\n"
   "      mbk_scan_prefetch(tile_row, tile, rank, y, beta);\n"
   "      mbk_scan_multiply(col_ind, values, x, start, nnz, alpha, product);\n"
@@ -3979,12 +4031,11 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "    const mbk_u32 closers = mbk_ballot(MBK_ALL, lane < MBK_WARPS && closes[turn + lane] != 0);\n"
   "    if (closing) { // the warp's first row: since the last warp before that closed one\n"
   "      const mbk_u32 before = closers & ((1u << warp) - 1);\n"
-  "      const mbk_u32 from = before != 0 ? 31 - (mbk_u32)mbk_leading_zeros(before) : 0;\n"
-  "      const MBK_COMPUTE part =\n",
+  "      const mbk_u32 from = before != 0 ? 31 - (mbk_u32)mbk_leading_zeros(before) : 0;\n",
+  "      const MBK_COMPUTE part =\n"
   "          mbk_scan_reduce(lane >= from && lane < warp ? tail : MBK_ZERO);\n"
   "      if (lane == 0) {\n"
-  "        const MBK_COMPUTE sum = MBK_ADD(before != 0 ? MBK_ZERO : open, part);\n"
-  "        MBK_COMMIT(MBK_ROW_OF(rank), MBK_ADD(sum, firsts[slot]));\n"
+  "        MBK_COMMIT(MBK_ROW_OF(rank), MBK_ADD(MBK_ADD(open, part), firsts[slot]));\n"
   "      }\n"
   "    }\n"
   "    block_tile += MBK_WARPS;\n"
@@ -3992,8 +4043,7 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "      break;\n"
   "    }\n"
   "    const mbk_u32 last = closers != 0 ? 31 - (mbk_u32)mbk_leading_zeros(closers) : 0;\n"
-  "    open = MBK_ADD(closers != 0 ? MBK_ZERO : open,\n"
-  "                   mbk_scan_reduce(lane >= last ? tail : MBK_ZERO));\n"
+  "    open = MBK_ADD(open, mbk_scan_reduce(lane >= last ? tail : MBK_ZERO));\n"
   "    turn = MBK_WARPS - turn;\n"
   "  }\n"
   "}\n",
@@ -4179,7 +4229,7 @@ static const char *const mbi_source_spmv_binned_cu[] = {
   "#error \"define MBK_VALUE: the type of the matrix's values in memory\"\n"
   "#endif\n"
   "#ifndef MBK_PATTERN\n"
-  "#error \"define MBK_PATTERN: 1 if every value is one and none is stored\"\n"
+  "#error \"define MBK_PATTERN: 1 if no nonzero has its value stored\"\n"
   "#endif\n"
   "#ifndef MBK_ROW_PTR\n"
   "#error \"define MBK_ROW_PTR: the type of row_start, mbk_i32 or mbk_i64\"\n"
@@ -4283,7 +4333,7 @@ static const char *const mbi_source_spmv_binned_cu[] = {
   "#pragma unroll\n"
   "        for (int j = 0; j < MBK_PACK; j++) {\n"
   "#if MBK_PATTERN\n"
-  "          product.at[j] = (MBK_COMPUTE)strip[column[i].at[j]];\n"
+  "          product.at[j] = MBK_UNIT(values, strip[column[i].at[j]]);\n"
   "#else\n"
   "          product.at[j] = MBK_MUL(value[i].at[j], strip[column[i].at[j]]);\n"
   "#endif\n"
@@ -4416,7 +4466,7 @@ static const char *const mbi_source_spmv_rows_cu[] = {
   "#error \"define MBK_VALUE: the type of the matrix's values in memory\"\n"
   "#endif\n"
   "#ifndef MBK_PATTERN\n"
-  "#error \"define MBK_PATTERN: 1 if every value is one and none is stored\"\n"
+  "#error \"define MBK_PATTERN: 1 if no nonzero has its value stored\"\n"
   "#endif\n"
   "#ifndef MBK_ROW_PTR\n"
   "#error \"define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64\"\n"
@@ -4476,7 +4526,7 @@ static const char *const mbi_source_spmv_rows_cu[] = {
   "      for (int u = 0; u < MBK_UNROLL; u++) {\n"
   "        if (u * MBK_LANES < left) {\n"
   "#if MBK_PATTERN\n"
-  "          product[u] = (MBK_COMPUTE)mbk_load(x + column[u]);\n"
+  "          product[u] = MBK_UNIT(values, mbk_load(x + column[u]));\n"
   "#else\n"
   "          product[u] = MBK_MUL(product[u], mbk_load(x + column[u]));\n"
   "#endif\n"
@@ -4642,7 +4692,7 @@ static const char *const mbi_source_spmv_sliced_cu[] = {
   "#error \"define MBK_VALUE: the type of the matrix's values in memory\"\n"
   "#endif\n"
   "#ifndef MBK_PATTERN\n"
-  "#error \"define MBK_PATTERN: 1 if every value is one and none is stored\"\n"
+  "#error \"define MBK_PATTERN: 1 if no nonzero has its value stored\"\n"
   "#endif\n"
   "#ifndef MBK_ROW_PTR\n"
   "#error \"define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64\"\n"
@@ -4672,7 +4722,7 @@ static const char *const mbi_source_spmv_sliced_cu[] = {
   "#endif\n"
   "#define MBK_ALL 0xffffffffu\n"
   "#define MBK_WINDOW 1024\n"
-  "#define MBK_PACK (16 / (int)sizeof(MBK_VALUE)) // neighbours of a row that one load brings\n"
+  "#define MBK_PACK (16 / (int)sizeof(MBK_COMPUTE)) // neighbours of a row that one load brings\n"
   "#define MBK_WIDE 0xffffffffu                   // the base of a slice with four-byte columns\n"
   "\n"
   "#include \"spmv/sliced_build.cuh\"\n"
@@ -4706,7 +4756,7 @@ static const char *const mbi_source_spmv_sliced_cu[] = {
   "        product[u][j] = MBK_ZERO;\n"
   "        if (at + u * MBK_PACK + j < count) {\n"
   "#if MBK_PATTERN\n"
-  "          product[u][j] = (MBK_COMPUTE)mbk_load(x + column[u].at[j]);\n"
+  "          product[u][j] = MBK_UNIT(values, mbk_load(x + column[u].at[j]));\n"
   "#else\n"
   "          product[u][j] = MBK_MUL(value[u].at[j], mbk_load(x + column[u].at[j]));\n"
   "#endif\n"
@@ -4883,7 +4933,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "c14a54d993770a66408b808320eb8f4dc5ddaae47e7095a142d0699074296103"
+#define MBI_KERNEL_HASH "a8cb5950d954125ae19bfd600c4d66289816c558911af4169d8fec807230db2f"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -8820,9 +8870,17 @@ MERBIT_API merbit_status merbit_matrix_write_file(merbit_context *context,
 }
 
 /* ==== >>spmv/plan_types.h  plans and workspaces =========================================== */
+/* How values are stored: spmv/values.c. */
+typedef enum mbi_value_form {
+  MBI_VALUES_GENERAL, /* each, in the plan's type; or none, for a pattern of ones */
+  MBI_VALUES_EQUAL,   /* one for all */
+  MBI_VALUES_SINGLE   /* each, as a float that is exactly the double */
+} mbi_value_form;
+
 /* A CSR matrix in GPU memory: spmv/arrays.c. Arrays that the plan owns are freed with it. */
 typedef struct mbi_device_csr {
   mbi_devptr row_ptr, col_ind, values; /* values 0: a pattern of ones */
+  mbi_value_form form;                 /* of `values` */
   int owns_row_ptr, owns_col_ind, owns_values;
   merbit_index_type offset_type; /* of row_ptr; columns are 32-bit */
   int base;
@@ -8946,6 +9004,22 @@ struct merbit_workspace {
   mbi_devptr staged_x, staged_y; /* CUDA with host vectors */
   const void *known_x, *known_y; /* pointers already found to be the GPU's */
 };
+
+/* That a product reads of each nonzero's value. */
+static size_t mbi_value_bytes(const merbit_plan *plan) {
+  const mbi_device_csr *csr = &plan->device;
+  return csr->values == 0 || csr->form == MBI_VALUES_EQUAL ? 0
+         : csr->form == MBI_VALUES_SINGLE                  ? sizeof(float)
+                                                           : mbi_type_size(plan->type);
+}
+
+/* For merbit_plan_describe. */
+static const char *mbi_value_name(const merbit_plan *plan) {
+  return plan->csr.values == NULL                    ? "values all one"
+         : plan->device.form == MBI_VALUES_EQUAL     ? "values all equal"
+         : plan->device.form == MBI_VALUES_SINGLE    ? "values exact in f32"
+                                                     : "general values";
+}
 
 static const char *mbi_type_name(merbit_type type) {
   return type == MERBIT_F32 ? "f32" : "f64";
@@ -9793,17 +9867,18 @@ static void mbi_device_csr_destroy(merbit_context *context, mbi_device_csr *csr)
 /* Of a CSR's columns and values, read once. */
 static uint64_t mbi_device_csr_stream_bytes(const merbit_plan *plan) {
   return plan->device.nnz *
-         (sizeof(int32_t) + (plan->device.values != 0 ? mbi_type_size(plan->type) : 0));
+         (sizeof(int32_t) + mbi_value_bytes(plan));
 }
 
 /* What every product kernel is told of a plan. */
 static void mbi_plan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   const char *type = plan->type == MERBIT_F32 ? "float" : "double";
   memset(preamble, 0, sizeof *preamble);
-  mbi_preamble_define(preamble, "MBK_VALUE", type);
+  mbi_preamble_define(preamble, "MBK_VALUE", plan->device.form == MBI_VALUES_SINGLE ? "float" : type);
   mbi_preamble_define(preamble, "MBK_VECTOR", type);
   mbi_preamble_define(preamble, "MBK_COMPUTE", type);
-  mbi_preamble_define_int(preamble, "MBK_PATTERN", plan->device.values == 0);
+  mbi_preamble_define_int(preamble, "MBK_PATTERN", mbi_value_bytes(plan) == 0);
+  mbi_preamble_define_int(preamble, "MBK_EQUAL", plan->device.form == MBI_VALUES_EQUAL);
   mbi_preamble_define(preamble, "MBK_ROW_PTR",
                       plan->device.offset_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
   mbi_preamble_define_int(preamble, "MBK_BASE", plan->device.base);
@@ -10922,12 +10997,13 @@ static merbit_status mbi_binned_store(merbit_plan *plan) {
   mbi_binned *b = &plan->binned;
   merbit_context *context = plan->context;
   const uint64_t size = mbi_type_size(plan->type), slots = b->groups * mbi_binned_group(plan);
+  const uint64_t value_bytes = mbi_value_bytes(plan);
   const uint64_t places = plan->scan.tiles * 32 * MBI_BINNED_STEPS * sizeof(uint16_t);
   const uint64_t last = 32 * MBI_BINNED_STEPS * sizeof(uint16_t);
   merbit_status status = mbi_device_allocate(context, slots * sizeof(uint16_t),
                                              "columns in strips", &b->strip_col);
-  if (status == MERBIT_OK && plan->device.values != 0) {
-    status = mbi_device_allocate(context, slots * size, "values in strips", &b->values);
+  if (status == MERBIT_OK && value_bytes > 0) {
+    status = mbi_device_allocate(context, slots * value_bytes, "values in strips", &b->values);
   }
   if (status == MERBIT_OK) {
     status = mbi_device_allocate(context, b->groups * sizeof(uint32_t), "targets", &b->target);
@@ -10939,7 +11015,7 @@ static merbit_status mbi_binned_store(merbit_plan *plan) {
     status = mbi_device_zero(context, b->places + places - last, (size_t)last, NULL);
   }
   if (status == MERBIT_OK) {
-    const uint64_t streams = slots * (sizeof(uint16_t) + (b->values != 0 ? size : 0)) +
+    const uint64_t streams = slots * (sizeof(uint16_t) + value_bytes) +
                              b->groups * sizeof(uint32_t) + places;
     plan->schedule_bytes += streams + b->strips * b->parts * sizeof(uint32_t);
     plan->stream_bytes += streams + 2 * slots * size;
@@ -11011,7 +11087,7 @@ static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
   }
   arguments[0] = &b->item_list;
   arguments[1] = &b->strip_col;
-  arguments[2] = &b->values;
+  arguments[2] = b->values != 0 ? &b->values : &plan->device.values;
   arguments[3] = &b->target;
   arguments[4] = &x;
   arguments[5] = &plan->device.cols;
@@ -11378,7 +11454,7 @@ static merbit_status mbi_sliced_fill(merbit_plan *plan) {
 static merbit_status mbi_sliced_create(merbit_plan *plan) {
   mbi_sliced *s = &plan->sliced;
   merbit_context *context = plan->context;
-  const size_t size = mbi_type_size(plan->type);
+  const uint64_t values = mbi_value_bytes(plan);
   merbit_status status = mbi_ranks_need(plan);
   if (status == MERBIT_OK) {
     status = mbi_sliced_size(plan);
@@ -11397,13 +11473,12 @@ static merbit_status mbi_sliced_create(merbit_plan *plan) {
     status = mbi_device_allocate(context, s->column_slots * sizeof(uint16_t), "sliced columns",
                                  &s->columns);
   }
-  if (status == MERBIT_OK && plan->device.values != 0) {
-    status = mbi_device_allocate(context, s->slots * size, "sliced values", &s->values);
+  if (status == MERBIT_OK && values > 0) {
+    status = mbi_device_allocate(context, s->slots * values, "sliced values", &s->values);
   }
   if (status == MERBIT_OK) {
     const uint64_t order = (s->slices * (s->sorted ? 67 : 35) + 2) * sizeof(uint32_t);
     const uint64_t columns = s->column_slots * sizeof(uint16_t);
-    const uint64_t values = s->values != 0 ? size : 0;
     plan->schedule_bytes = order + columns + s->slots * values;
     plan->stream_bytes = order + plan->device.nnz * values; /* slots past a row's end stay */
     plan->stream_bytes +=
@@ -11441,7 +11516,7 @@ static merbit_status mbi_sliced_multiply(merbit_plan *plan, mbi_devptr carries,
   arguments[3] = &s->length;
   arguments[4] = &s->row_id;
   arguments[5] = &s->columns;
-  arguments[6] = &s->values;
+  arguments[6] = s->values != 0 ? &s->values : &plan->device.values;
   arguments[7] = &x;
   arguments[8] = &y;
   arguments[9] = &plan->device.rows;
@@ -11474,6 +11549,111 @@ static int mbi_sliced_describe(const merbit_plan *plan, char *text, size_t size)
 static const mbi_cuda_method mbi_sliced_method = {
     mbi_sliced_create, mbi_sliced_destroy,  mbi_rows_carry_bytes, mbi_sliced_multiply,
     mbi_sliced_info,   mbi_sliced_describe, mbi_sliced_fill};
+
+/* ==== >>spmv/values.c  CUDA: values stored shorter, without a loss ======================== */
+/* Values stored shorter than as they come, without a loss: one for all, or doubles as floats. */
+
+/* Products from which on a copy of the values has paid for itself. */
+#define MBI_VALUES_CALLS 8
+#define MBI_VALUES_BLOCKS 1024
+
+static int64_t mbi_values_blocks(uint64_t nnz) {
+  return nnz / 256 < MBI_VALUES_BLOCKS ? (int64_t)(nnz / 256 + 1) : MBI_VALUES_BLOCKS;
+}
+
+/* What a plan's values may be stored as. */
+typedef struct mbi_values_found {
+  int equal;  /* one for all */
+  int single; /* floats */
+} mbi_values_found;
+
+/* Of the general values at `values`, by an arrays program. */
+static merbit_status mbi_values_find(merbit_plan *plan, mbi_program *program, mbi_devptr values,
+                                     mbi_values_found *what) {
+  merbit_context *context = plan->context;
+  uint32_t found[2] = {0, 0}, wide = plan->type == MERBIT_F64;
+  void *kernel = NULL, *arguments[5];
+  mbi_devptr unequal = 0, inexact;
+  merbit_status status = mbi_program_kernel(context, program, "mbk_arrays_forms", &kernel);
+  if (status == MERBIT_OK) {
+    status = mbi_device_allocate(context, sizeof found, "what the values are like", &unequal);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_upload(context, unequal, found, sizeof found);
+  }
+  inexact = unequal + sizeof found[0];
+  arguments[0] = &values;
+  arguments[1] = &plan->device.nnz;
+  arguments[2] = &wide;
+  arguments[3] = &unequal;
+  arguments[4] = &inexact;
+  if (status == MERBIT_OK) {
+    status = mbi_device_launch(context, kernel, "mbk_arrays_forms",
+                               mbi_values_blocks(plan->device.nnz), 256, 0, NULL, arguments);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_download(context, found, unequal, sizeof found);
+  }
+  mbi_device_release(context, unequal);
+  what->equal = found[0] == 0;
+  what->single = found[1] == 0;
+  return status;
+}
+
+/* General values at `values` to the array at `stored`, in a form that fits them. */
+static merbit_status mbi_values_store(merbit_plan *plan, mbi_program *program, mbi_value_form form,
+                                      mbi_devptr values, mbi_devptr stored) {
+  merbit_context *context = plan->context;
+  void *kernel = NULL, *arguments[3];
+  merbit_status status;
+  if (form == MBI_VALUES_EQUAL) {
+    return mbi_device_copy(context, stored, values, mbi_type_size(plan->type));
+  }
+  status = mbi_program_kernel(context, program, "mbk_arrays_shorten", &kernel);
+  arguments[0] = &values;
+  arguments[1] = &plan->device.nnz;
+  arguments[2] = &stored;
+  if (status == MERBIT_OK) {
+    status = mbi_device_launch(context, kernel, "mbk_arrays_shorten",
+                               mbi_values_blocks(plan->device.nnz), 256, 0, NULL, arguments);
+  }
+  return status == MERBIT_OK ? mbi_device_synchronize(context, NULL) : status;
+}
+
+/* Put plan->device.values into the shortest form that pays; after mbi_ranks_need. */
+static merbit_status mbi_values_specialise(merbit_plan *plan) {
+  merbit_context *context = plan->context;
+  mbi_device_csr *csr = &plan->device;
+  const uint64_t size = mbi_type_size(plan->type);
+  mbi_values_found found;
+  mbi_value_form form;
+  mbi_devptr stored = 0;
+  uint64_t bytes;
+  merbit_status status = mbi_values_find(plan, &plan->ranks.program, csr->values, &found);
+  if (status != MERBIT_OK || !(found.equal || (found.single && plan->desc.expected_calls >=
+                                                                    MBI_VALUES_CALLS))) {
+    return status;
+  }
+  form = found.equal ? MBI_VALUES_EQUAL : MBI_VALUES_SINGLE;
+  bytes = form == MBI_VALUES_EQUAL ? size : csr->nnz * sizeof(float);
+  status = mbi_device_allocate(context, bytes, "shorter values", &stored);
+  if (status == MERBIT_OK) {
+    status = mbi_values_store(plan, &plan->ranks.program, form, csr->values, stored);
+  }
+  if (status != MERBIT_OK) {
+    mbi_device_release(context, stored);
+    return status;
+  }
+  if (csr->owns_values) {
+    mbi_device_release(context, csr->values);
+    csr->bytes -= csr->nnz * size;
+  }
+  csr->values = stored;
+  csr->owns_values = 1;
+  csr->bytes += bytes;
+  csr->form = form;
+  return MERBIT_OK;
+}
 
 /* ==== >>spmv/choose.c  which method a plan on CUDA takes ================================== */
 /* The method of a plan on CUDA, from what the GPU counts of its rows and samples of its
@@ -11523,7 +11703,7 @@ static mbi_forecast mbi_choose_forecast(const merbit_plan *plan) {
   const double size = (double)mbi_type_size(plan->type), nnz = (double)plan->device.nnz;
   const double rows = (double)plan->device.rows, cols = (double)plan->device.cols;
   const double vectors = (rows + cols) * size * MBI_CHOOSE_STREAM;
-  const double values = plan->device.values != 0 ? size : 0;
+  const double values = (double)mbi_value_bytes(plan);
   const double stream = nnz * (4.0 + values) * MBI_CHOOSE_STREAM;
   const double gathers = nnz * plan->ranks.sectors * mbi_choose_gather(cols * size);
   /* No row ends have to be found, which shows in f64; in f32 the scan keeps up with the stream.
@@ -11544,7 +11724,7 @@ static mbi_forecast mbi_choose_forecast(const merbit_plan *plan) {
 #endif
 
 static int mbi_choose_small(const merbit_plan *plan) {
-  return plan->device.nnz * (sizeof(int32_t) + mbi_type_size(plan->type)) <= MBI_CHOOSE_SMALL;
+  return mbi_device_csr_stream_bytes(plan) <= MBI_CHOOSE_SMALL;
 }
 
 /* Products that making another form of the matrix costs, beyond the scan's plan. */
@@ -11584,6 +11764,17 @@ static merbit_method mbi_choose_method(merbit_plan *plan) {
   return method;
 }
 
+/* A method other than MERBIT, which is as published, may take shorter forms of the values. */
+static merbit_status mbi_choose_values(merbit_plan *plan) {
+  merbit_status status;
+  if (plan->device.values == 0 || plan->device.nnz == 0 || plan->desc.changing_values ||
+      plan->method == MERBIT_METHOD_MERBIT || plan->device.rows >= UINT32_MAX) {
+    return MERBIT_OK;
+  }
+  status = mbi_ranks_need(plan);
+  return status == MERBIT_OK ? mbi_values_specialise(plan) : status;
+}
+
 /* Set plan->method and plan->cuda and make it. AUTO: MERBIT beyond 2^32 - 2 rows; and SCAN
  * where another finds no memory for its form of the matrix or cannot take its sizes. */
 static merbit_status mbi_choose(merbit_plan *plan) {
@@ -11592,11 +11783,15 @@ static merbit_status mbi_choose(merbit_plan *plan) {
   char reason[384];
   merbit_status status = MERBIT_OK;
   plan->once = plan->device.nnz >= 4 * plan->device.rows;
+  status = mbi_choose_values(plan);
+  if (status != MERBIT_OK) {
+    return status;
+  }
   if (any && plan->device.rows >= UINT32_MAX) {
     plan->method = MERBIT_METHOD_MERBIT;
     (void)snprintf(plan->why, sizeof plan->why, "more rows than the others take");
   } else if (any) {
-    status = mbi_ranks_create(context, &plan->device, &plan->ranks);
+    status = mbi_ranks_need(plan);
     if (status == MERBIT_OK && plan->device.nnz > 0 && !mbi_choose_small(plan)) {
       status = mbi_ranks_sample(context, &plan->device, plan->type, &plan->ranks);
     }
@@ -12014,63 +12209,132 @@ static merbit_status mbi_update_convert(merbit_plan *plan, const void *values,
   return status;
 }
 
-/* New values in host memory, `bytes` of them in the order of plan->csr. */
-static merbit_status mbi_update_store(merbit_plan *plan, const void *values, size_t bytes) {
+/* The same matrix in general form: the method is made again for the values at `values`, which the plan
+ * takes over. Its carries keep their size, for that does not depend on the values. */
+static merbit_status mbi_update_remake(merbit_plan *plan, mbi_devptr values) {
   merbit_context *context = plan->context;
+  const uint64_t bytes = plan->device.nnz * mbi_type_size(plan->type);
+  merbit_plan fresh = *plan;
   merbit_status status;
-  if (plan->side == MERBIT_SIDE_CPU) {
-    if (plan->own_values == NULL) {
-      status = mbi_allocate_array(context, (int64_t)bytes, 1, "a plan's own values",
-                                  &plan->own_values);
-      if (status != MERBIT_OK) {
-        return status;
-      }
+  fresh.cuda = NULL;
+  fresh.schedule_bytes = fresh.stream_bytes = 0;
+  memset(&fresh.program, 0, sizeof fresh.program);
+  memset(&fresh.ranks, 0, sizeof fresh.ranks);
+  memset(&fresh.scan, 0, sizeof fresh.scan);
+  memset(&fresh.rows, 0, sizeof fresh.rows);
+  memset(&fresh.sliced, 0, sizeof fresh.sliced);
+  memset(&fresh.binned, 0, sizeof fresh.binned);
+  fresh.desc.changing_values = 1;
+  fresh.device.form = MBI_VALUES_GENERAL;
+  fresh.device.values = values;
+  fresh.device.owns_values = 1;
+  fresh.device.bytes += bytes;
+  status = mbi_choose(&fresh);
+  if (status != MERBIT_OK) {
+    if (fresh.cuda != NULL) {
+      fresh.cuda->destroy(&fresh);
     }
-    memcpy(plan->own_values, values, bytes);
-    plan->values = plan->own_values;
-    return MERBIT_OK;
+    mbi_ranks_destroy(context, &fresh.ranks);
+    return status;
   }
-  status = mbi_device_enter(context);
+  mbi_log(context, "new values broke the form \"%s\": the plan takes general ones from now on",
+          mbi_value_name(plan));
+  plan->cuda->destroy(plan);
+  mbi_ranks_destroy(context, &plan->ranks);
+  mbi_device_release(context, plan->device.values);
+  fresh.device.bytes -= plan->device.form == MBI_VALUES_EQUAL ? mbi_type_size(plan->type)
+                                                              : plan->device.nnz * sizeof(float);
+  mbi_mutex_lock(&context->lock);
+  fresh.references = plan->references;
+  *plan = fresh;
+  mbi_mutex_unlock(&context->lock);
+  return MERBIT_OK;
+}
+
+/* General values at *values for a plan that stores them shorter: likewise where they fit, else
+ * the plan takes them over, and *values becomes 0. */
+static merbit_status mbi_update_shorter(merbit_plan *plan, mbi_devptr *values) {
+  merbit_context *context = plan->context;
+  mbi_device_csr *csr = &plan->device;
+  mbi_values_found found;
+  mbi_program program;
+  merbit_status status =
+      mbi_arrays_program(context, csr->offset_type, MERBIT_INDEX_32, csr->base, &program);
   if (status != MERBIT_OK) {
     return status;
   }
-  status = mbi_device_upload(context, plan->device.values, values, bytes);
-  if (status == MERBIT_OK && plan->cuda->refresh != NULL) {
-    status = plan->cuda->refresh(plan);
+  status = mbi_values_find(plan, &program, *values, &found);
+  if (status == MERBIT_OK && (csr->form == MBI_VALUES_EQUAL ? found.equal : found.single)) {
+    status = mbi_values_store(plan, &program, csr->form, *values, csr->values);
+    if (status == MERBIT_OK && mbi_value_bytes(plan) > 0 && plan->cuda->refresh != NULL) {
+      status = plan->cuda->refresh(plan);
+    }
+  } else if (status == MERBIT_OK) {
+    status = mbi_update_remake(plan, *values);
+    *values = status == MERBIT_OK ? 0 : *values;
   }
-  mbi_device_leave(context);
+  mbi_program_destroy(context, &program);
   return status;
 }
 
-/* New values in device memory for a device CSR: into the plan's own array, which replaces a borrowed one. */
-static merbit_status mbi_update_device(merbit_plan *plan, const void *values, size_t bytes) {
+/* New values for a plan on CUDA, `bytes` of them in the order of its CSR. They go to the plan's own
+ * array, which replaces a borrowed one, or to one beside those that are stored shorter. */
+static merbit_status mbi_update_cuda(merbit_plan *plan, const void *values, merbit_memory memory,
+                                     size_t bytes) {
   merbit_context *context = plan->context;
+  mbi_device_csr *csr = &plan->device;
+  const int shorter = csr->form != MBI_VALUES_GENERAL;
+  mbi_devptr fresh = 0;
   merbit_status status = mbi_device_enter(context);
   if (status != MERBIT_OK) {
     return status;
   }
-  if (!mbi_device_owns(context, values)) {
+  if (memory == MERBIT_MEMORY_DEVICE && !mbi_device_owns(context, values)) {
     status = mbi_fail(context, MERBIT_INVALID_ARGUMENT,
                       "the new values are said to be in device memory, but %p is not an address "
                       "of the GPU",
                       values);
-  } else if (!plan->device.owns_values) {
-    mbi_devptr copy = 0;
-    status = mbi_device_allocate(context, bytes, "a plan's own values", &copy);
-    if (status == MERBIT_OK) {
-      plan->device.values = copy;
-      plan->device.owns_values = 1;
-      plan->device.bytes += bytes;
-    }
+  } else if (shorter || !csr->owns_values) {
+    status = mbi_device_allocate(context, bytes, "a plan's own values", &fresh);
   }
   if (status == MERBIT_OK) {
-    status = mbi_device_copy(context, plan->device.values, mbi_device_address(values), bytes);
+    const mbi_devptr target = fresh != 0 ? fresh : csr->values;
+    status = memory == MERBIT_MEMORY_DEVICE
+                 ? mbi_device_copy(context, target, mbi_device_address(values), bytes)
+                 : mbi_device_upload(context, target, values, bytes);
   }
-  if (status == MERBIT_OK && plan->cuda->refresh != NULL) {
-    status = plan->cuda->refresh(plan);
+  if (status == MERBIT_OK && shorter) {
+    status = mbi_update_shorter(plan, &fresh);
+  } else if (status == MERBIT_OK) {
+    if (fresh != 0) {
+      csr->values = fresh;
+      csr->owns_values = 1;
+      csr->bytes += bytes;
+      fresh = 0;
+    }
+    status = plan->cuda->refresh != NULL ? plan->cuda->refresh(plan) : MERBIT_OK;
   }
+  mbi_device_release(context, fresh);
   mbi_device_leave(context);
   return status;
+}
+
+/* New values in host memory, `bytes` of them in the order of plan->csr. */
+static merbit_status mbi_update_store(merbit_plan *plan, const void *values, size_t bytes) {
+  merbit_status status;
+  if (plan->side == MERBIT_SIDE_CUDA) {
+    return mbi_update_cuda(plan, values, MERBIT_MEMORY_HOST, bytes);
+  }
+  if (plan->own_values == NULL) {
+    status = mbi_allocate_array(plan->context, (int64_t)bytes, 1, "a plan's own values",
+                                &plan->own_values);
+    if (status != MERBIT_OK) {
+      return status;
+    }
+  }
+  memcpy(plan->own_values, values, bytes);
+  plan->values = plan->own_values;
+  return MERBIT_OK;
 }
 
 /* Values that lie on the other side than the plan's arrays pass through host memory. */
@@ -12127,7 +12391,7 @@ MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void
     return MERBIT_OK;
   }
   return memory == MERBIT_MEMORY_DEVICE && plan->matrix == NULL
-             ? mbi_update_device(plan, values, bytes)
+             ? mbi_update_cuda(plan, values, MERBIT_MEMORY_DEVICE, bytes)
              : mbi_update_through_host(plan, values, memory);
 }
 
@@ -12183,8 +12447,7 @@ MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size
         : plan->why[0] != '\0'                 ? plan->why
                                                 : "for the library's own iterations",
         mbi_type_name(plan->type), plan->csr.rows, plan->csr.cols, plan->csr.nnz, part,
-        plan->csr.values != NULL ? "general values" : "values all one",
-        program->from_cache ? "from the cache" : "compiled",
+        mbi_value_name(plan), program->from_cache ? "from the cache" : "compiled",
         1e3 * (program->from_cache ? program->load_seconds : program->compile_seconds),
         1e-6 * (double)mbi_plan_product_bytes(plan),
         plan->desc.vector_memory == MERBIT_MEMORY_HOST ? "; host vectors, staged: slow" : "");
@@ -12199,8 +12462,7 @@ MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size
                       plan->desc.method != MERBIT_METHOD_AUTO ? "as asked" : "AUTO's method there",
                       mbi_type_name(plan->type), plan->csr.rows, plan->csr.cols, plan->csr.nnz,
                       merge ? plan->tasks : 1, merge && plan->tasks != 1 ? "s" : "",
-                      plan->csr.values != NULL ? "general values" : "values all one",
-                      1e-6 * (double)mbi_plan_product_bytes(plan), merge ? "reference" : "merge",
+                      mbi_value_name(plan), 1e-6 * (double)mbi_plan_product_bytes(plan), merge ? "reference" : "merge",
                       reason[0] != '\0' ? "; not on CUDA: " : "", reason);
   }
   if (text != NULL && size > 0) {

@@ -5,6 +5,9 @@
 #ifndef MBK_VECTOR
 #error "define MBK_VECTOR: the type of x and y in memory"
 #endif
+#ifndef MBK_EQUAL
+#error "define MBK_EQUAL: 1 if all values are the one that is stored"
+#endif
 #ifndef MBK_SCALARS_DEVICE
 #error                                                                                         \
     "define MBK_SCALARS_DEVICE: 1 if alpha and beta are read through device pointers, 0 if passed"
@@ -14,6 +17,13 @@
 #define MBK_ZERO ((MBK_COMPUTE)0)
 #define MBK_ADD(a, b) ((a) + (b))
 #define MBK_MUL(a, x) mbk_multiply((MBK_COMPUTE)(a), (MBK_COMPUTE)(x))
+
+// What a nonzero adds whose value is not stored with it: one, or where MBK_EQUAL the one at `values`.
+#if MBK_EQUAL
+#define MBK_UNIT(values, factor) MBK_MUL(mbk_load(values), factor)
+#else
+#define MBK_UNIT(values, factor) ((MBK_COMPUTE)(factor))
+#endif
 
 // alpha and beta as kernel parameters. A null device pointer stands for the default.
 // MBK_SCALARS_LOAD goes where MBK_COMMIT follows: held from a kernel's start, the two would

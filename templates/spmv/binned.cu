@@ -12,7 +12,7 @@
 #error "define MBK_VALUE: the type of the matrix's values in memory"
 #endif
 #ifndef MBK_PATTERN
-#error "define MBK_PATTERN: 1 if every value is one and none is stored"
+#error "define MBK_PATTERN: 1 if no nonzero has its value stored"
 #endif
 #ifndef MBK_ROW_PTR
 #error "define MBK_ROW_PTR: the type of row_start, mbk_i32 or mbk_i64"
@@ -116,7 +116,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
 #pragma unroll
         for (int j = 0; j < MBK_PACK; j++) {
 #if MBK_PATTERN
-          product.at[j] = (MBK_COMPUTE)strip[column[i].at[j]];
+          product.at[j] = MBK_UNIT(values, strip[column[i].at[j]]);
 #else
           product.at[j] = MBK_MUL(value[i].at[j], strip[column[i].at[j]]);
 #endif

@@ -12,7 +12,7 @@
 #error "define MBK_VALUE: the type of the matrix's values in memory"
 #endif
 #ifndef MBK_PATTERN
-#error "define MBK_PATTERN: 1 if every value is one and none is stored"
+#error "define MBK_PATTERN: 1 if no nonzero has its value stored"
 #endif
 #ifndef MBK_ROW_PTR
 #error "define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64"

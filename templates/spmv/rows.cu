@@ -5,7 +5,7 @@
 #error "define MBK_VALUE: the type of the matrix's values in memory"
 #endif
 #ifndef MBK_PATTERN
-#error "define MBK_PATTERN: 1 if every value is one and none is stored"
+#error "define MBK_PATTERN: 1 if no nonzero has its value stored"
 #endif
 #ifndef MBK_ROW_PTR
 #error "define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64"
@@ -65,7 +65,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
       for (int u = 0; u < MBK_UNROLL; u++) {
         if (u * MBK_LANES < left) {
 #if MBK_PATTERN
-          product[u] = (MBK_COMPUTE)mbk_load(x + column[u]);
+          product[u] = MBK_UNIT(values, mbk_load(x + column[u]));
 #else
           product[u] = MBK_MUL(product[u], mbk_load(x + column[u]));
 #endif

@@ -53,7 +53,7 @@ MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *value
       if (full || MBK_PACK * (32 * g + mbk_lane()) + j < count) {
         const MBK_VECTOR factor = mbk_load(x + (column[g][j] - MBK_BASE));
 #if MBK_PATTERN
-        product[g][j] = (MBK_COMPUTE)factor;
+        product[g][j] = MBK_UNIT(values, factor);
 #else
         product[g][j] = MBK_MUL(value[g][j], factor);
 #endif

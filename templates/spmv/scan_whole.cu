@@ -11,7 +11,7 @@
 #error "define MBK_VALUE: the type of the matrix's values in memory"
 #endif
 #ifndef MBK_PATTERN
-#error "define MBK_PATTERN: 1 if every value is one and none is stored"
+#error "define MBK_PATTERN: 1 if no nonzero has its value stored"
 #endif
 #ifndef MBK_ROW_PTR
 #error "define MBK_ROW_PTR: the type of row_start, mbk_i32 or mbk_i64"
@@ -96,7 +96,9 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
   const mbk_u64 end = mbk_load(block_start + mbk_block() + 1);
   mbk_u64 block_tile = (mbk_u64)mbk_block() * (MBK_WARPS - 1);
   mbk_u32 turn = 0;
-  MBK_COMPUTE open = MBK_ZERO; // of the row that the rounds before left open
+  // Of the row that the rounds before left open: the block's last, for no other one reaches
+  // beyond its first round.
+  MBK_COMPUTE open = MBK_ZERO;
   MBK_SCALARS_LOAD;
 #if MBK_EMPTY_ROWS
   for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread(); i < empty_rows;
@@ -152,8 +154,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
       const MBK_COMPUTE part =
           mbk_scan_reduce(lane >= from && lane < warp ? tail : MBK_ZERO);
       if (lane == 0) {
-        const MBK_COMPUTE sum = MBK_ADD(before != 0 ? MBK_ZERO : open, part);
-        MBK_COMMIT(MBK_ROW_OF(rank), MBK_ADD(sum, firsts[slot]));
+        MBK_COMMIT(MBK_ROW_OF(rank), MBK_ADD(MBK_ADD(open, part), firsts[slot]));
       }
     }
     block_tile += MBK_WARPS;
@@ -161,8 +162,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
       break;
     }
     const mbk_u32 last = closers != 0 ? 31 - (mbk_u32)mbk_leading_zeros(closers) : 0;
-    open = MBK_ADD(closers != 0 ? MBK_ZERO : open,
-                   mbk_scan_reduce(lane >= last ? tail : MBK_ZERO));
+    open = MBK_ADD(open, mbk_scan_reduce(lane >= last ? tail : MBK_ZERO));
     turn = MBK_WARPS - turn;
   }
 }

@@ -7,7 +7,7 @@
 #error "define MBK_VALUE: the type of the matrix's values in memory"
 #endif
 #ifndef MBK_PATTERN
-#error "define MBK_PATTERN: 1 if every value is one and none is stored"
+#error "define MBK_PATTERN: 1 if no nonzero has its value stored"
 #endif
 #ifndef MBK_ROW_PTR
 #error "define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64"
@@ -37,7 +37,7 @@
 #endif
 #define MBK_ALL 0xffffffffu
 #define MBK_WINDOW 1024
-#define MBK_PACK (16 / (int)sizeof(MBK_VALUE)) // neighbours of a row that one load brings
+#define MBK_PACK (16 / (int)sizeof(MBK_COMPUTE)) // neighbours of a row that one load brings
 #define MBK_WIDE 0xffffffffu                   // the base of a slice with four-byte columns
 
 #include "spmv/sliced_build.cuh"
@@ -71,7 +71,7 @@ MBK_DEVICE MBK_COMPUTE mbk_sliced_sum(const T *columns, const MBK_VALUE *values,
         product[u][j] = MBK_ZERO;
         if (at + u * MBK_PACK + j < count) {
 #if MBK_PATTERN
-          product[u][j] = (MBK_COMPUTE)mbk_load(x + column[u].at[j]);
+          product[u][j] = MBK_UNIT(values, mbk_load(x + column[u].at[j]));
 #else
           product[u][j] = MBK_MUL(value[u].at[j], mbk_load(x + column[u].at[j]));
 #endif

@@ -67,7 +67,7 @@ template <class V> struct binned_bed : scan_bed<V> {
       : scan_bed<V>(f, index, m), form(f), plan(f, m), slots(plan.groups * plan.group),
         runs(plan.runs.size(), 4, 0xff), words(std::max(plan.strips, plan.parts), 4, 0xff),
         part_start(plan.parts + 1, 4), strip_col(slots, 2, 0xff),
-        strip_values(f.pattern ? 0 : slots, sizeof(V), 0xff), target(plan.groups, 4, 0xff),
+        strip_values(f.pattern ? 0 : slots, this->value_bytes(), 0xff), target(plan.groups, 4, 0xff),
         places(this->tiles * this->tile_nonzeros, 2, 0xff) {
     for (uint64_t p = 0; p <= plan.parts; p++) {
       part_start.store(p, plan.part_start[p]);
@@ -175,15 +175,16 @@ template <class V> void binned_check_slots(const binned_bed<V> &b) {
                used[slot] ? ", with another" : "");
     }
     used[slot] = true;
-    if (!b.form.pattern && memcmp(b.strip_values.template as<V>() + slot,
-                                  b.values.template as<V>() + k, sizeof(V)) != 0) {
+    if (!b.form.pattern && memcmp((const char *)b.strip_values.get() + slot * b.value_bytes(),
+                                  (const char *)b.values.get() + k * b.value_bytes(),
+                                  b.value_bytes()) != 0) {
       fail_msg("%s on %s: nonzero %llu has another value in slot %llu", b.form.name, b.m.name,
                (unsigned long long)k, (unsigned long long)slot);
     }
   }
   for (uint64_t slot = 0; slot < b.slots; slot++) {
     if (!used[slot] && (b.strip_col.template as<uint16_t>()[slot] != 0 ||
-                        (!b.form.pattern && b.strip_values.template as<V>()[slot] != 0))) {
+                        (!b.form.pattern && b.strip_values.load(slot) != 0))) {
       fail_msg("%s on %s: padding in slot %llu is not zero", b.form.name, b.m.name,
                (unsigned long long)slot);
     }
@@ -197,7 +198,7 @@ template <class V> void binned_fill(binned_bed<V> &b, bool again, uint64_t seed)
   if (again) {
     b.strip_col.forbid();
     b.target.forbid();
-    memset(b.strip_values.get(), 0, b.strip_values.count * sizeof(V));
+    memset(b.strip_values.get(), 0, b.strip_values.count * b.value_bytes());
   }
   simt_run(b.form.fill, b.run(seed),
            {(unsigned)b.plan.parts, BINNED_BUILD_THREADS, 3 * strips * 4}, b.col_ind.get(),
@@ -274,7 +275,8 @@ void binned_multiply(binned_bed<V> &b, double alpha, double beta, simt_array &y,
           }
           simt_run(b.form.multiply, b.run(seed),
                    {count, b.form.threads, (unsigned)(b.form.strip * sizeof(V))}, at_items,
-                   b.strip_col.get(), b.strip_values.get(), b.target.get(), b.x.get(), cols,
+                   b.strip_col.get(), b.form.equal ? b.values.get() : b.strip_values.get(),
+                   b.target.get(), b.x.get(), cols,
                    products.get(), at_alpha, at_beta);
           b.forbid(true);
           b.forbid_strips();

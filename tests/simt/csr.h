@@ -14,6 +14,7 @@ struct csr_form { // of a kernel, but for what only its own method has
   const char *name;
   unsigned value_bytes, row_ptr_bytes, base;
   bool pattern, device; // no values stored; alpha and beta behind device pointers
+  bool equal = false, single = false; // one value stored for all; doubles stored as floats
 };
 
 // What stands in the columns of x and of the values.
@@ -26,7 +27,8 @@ template <class V> struct csr_bed {
   csr_bed(const csr_form &form, int index, test_matrix &m, size_t shift = 0)
       : m(m), index(index), rows((uint64_t)m.rows), nnz((uint64_t)m.nnz),
         plain(m.values, m.values + nnz), row_ptr(rows + 1, form.row_ptr_bytes),
-        col_ind(nnz, 4, 0, shift), values(form.pattern ? 0 : nnz, sizeof(V), 0, shift),
+        col_ind(nnz, 4, 0, shift), values(form.equal ? 1 : form.pattern ? 0 : nnz, form.single ? sizeof(float) : sizeof(V), 0,
+               shift),
         x((size_t)m.cols, sizeof(V)), form(form) {
     for (uint64_t i = 0; i <= rows; i++) {
       row_ptr.store(i, (uint64_t)m.row_ptr[i] + form.base);
@@ -34,6 +36,10 @@ template <class V> struct csr_bed {
     for (uint64_t i = 0; i < nnz; i++) {
       col_ind.store(i, (uint64_t)m.col_ind[i] + form.base);
     }
+  }
+
+  size_t value_bytes() const { // of a nonzero's value, where each has its own
+    return form.single ? sizeof(float) : sizeof(V);
   }
 
   simt_case run(uint64_t seed) const {
@@ -51,19 +57,31 @@ template <class V> struct csr_bed {
       x.as<V>()[m.col_ind[test_below(&state, m.nnz)]] = (V)bad[i];
     }
     for (uint64_t i = 0; i < nnz; i++) {
-      m.values[i] = form.pattern ? 1.0 : plain[i];
+      m.values[i] = form.equal     ? (double)(V)plain[0]
+                    : form.pattern ? 1.0
+                    : form.single  ? (double)(float)plain[i]
+                                   : plain[i];
+    }
+    if (form.equal && data == CSR_WILD_VALUES && nnz > 0) {
+      std::fill(m.values, m.values + nnz, bad[test_below(&state, 3)]);
     }
     if (!form.pattern && (data == CSR_WILD_VALUES || data == CSR_WILD_BOTH)) {
       test_matrix_wild(&m, &state);
     }
     for (uint64_t i = 0; i < values.count; i++) {
-      values.as<V>()[i] = (V)m.values[i];
+      if (form.single) {
+        values.as<float>()[i] = (float)m.values[i];
+      } else {
+        values.as<V>()[i] = (V)(nnz > 0 ? m.values[i] : 1);
+      }
     }
   }
 
   void forbid(bool and_x) {
     col_ind.forbid();
-    values.forbid();
+    if (and_x || !form.equal) { // one that all have is read by every product
+      values.forbid();
+    }
     if (and_x) {
       x.forbid();
     }

@@ -12,8 +12,8 @@ struct scan_form : csr_form {
   bool empty, aligned; // aligned: columns and values begin at multiples of 16 bytes
   unsigned threads;
   simt_kernel build, product, fixup;
-  simt_kernel cut; // of blocks that take whole rows; then product alone is the whole product
-  bool whole;
+  simt_kernel cut = {}; // of blocks that take whole rows; then product alone is the whole product
+  bool whole = false;
 };
 
 inline std::vector<const scan_form *> scan_forms;

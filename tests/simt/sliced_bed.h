@@ -27,7 +27,7 @@ template <class V> struct sliced_bed : csr_bed<V> {
         length(slices * 32, 4, 0xff), row_id(f.sorted ? slices * 32 : 0, 4, 0xff),
         slice_start(slices, 4, 0xff), slice_column_start(slices, 4, 0xff),
         slice_base(slices, 4, 0xff), columns(measure() * 32, 2, 0xff),
-        slots(f.pattern ? 0 : start[slices] * 32, sizeof(V), 0xff) {
+        slots(f.pattern ? 0 : start[slices] * 32, this->value_bytes(), 0xff) {
   }
 
   uint64_t row_length(uint64_t row) const {
@@ -107,7 +107,7 @@ template <class V> void sliced_check_order(const sliced_bed<V> &b) {
 
 // Every slot: zeros fill a row's last pack, what follows is untouched.
 template <class V> void sliced_check_slots(const sliced_bed<V> &b) {
-  simt_array columns(b.columns.count, 2, 0xff), slots(b.slots.count, sizeof(V), 0xff);
+  simt_array columns(b.columns.count, 2, 0xff), slots(b.slots.count, b.value_bytes(), 0xff);
   for (uint64_t i = 0; i < b.slices * 32; i++) {
     const uint64_t base = b.base[i / 32];
     const uint64_t count = b.row_length(b.place[i]), pack = sliced_bed<V>::PACK;
@@ -122,8 +122,11 @@ template <class V> void sliced_check_slots(const sliced_bed<V> &b) {
         slice[slot] = (uint16_t)((uint64_t)column - base);
       }
       if (!b.f.pattern) {
-        slots.template as<V>()[b.start[i / 32] * 32 + slot] =
-            k < count ? b.values.template as<V>()[from] : (V)0;
+        static const double zero = 0;
+        const size_t bytes = b.value_bytes();
+        memcpy((char *)slots.get() + (b.start[i / 32] * 32 + slot) * bytes,
+               k < count ? (const char *)b.values.get() + from * bytes : (const char *)&zero,
+               bytes);
       }
     }
   }
@@ -179,7 +182,8 @@ void sliced_multiply(sliced_bed<V> &b, double alpha, double beta, simt_array &y,
     simt_run(b.f.product, b.run(seed),
              {csr_divide_up(b.slices * 32, b.f.threads), b.f.threads, 0}, b.slice_start.get(),
              b.slice_column_start.get(), b.slice_base.get(), b.length.get(), b.row_id.get(),
-             b.columns.get(), b.slots.get(), b.x.get(), y.get(), b.rows, at_alpha, at_beta);
+             b.columns.get(), b.f.equal ? b.values.get() : b.slots.get(), b.x.get(), y.get(), b.rows,
+             at_alpha, at_beta);
   });
   b.allow();
   b.columns.allow();

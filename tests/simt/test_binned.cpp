@@ -18,7 +18,7 @@
 #include "simt/binned_form.h"
 #define SIMT_FORM f32_p64_b0_ones_host_s4_e0_t64_40_w2, float, 64, 0, 1, 0, 4, 0, 0, 64, 40, 2
 #include "simt/binned_form.h"
-#define SIMT_FORM f32_p32_b0_dev_s8_e1_t512_4k_w8, float, 32, 0, 0, 1, 8, 1, 0, 512, 4096, 8
+#define SIMT_FORM f32_p32_b0_equal_dev_s8_e1_t512_4k_w8, float, 32, 0, 2, 1, 8, 1, 0, 512, 4096, 8
 #include "simt/binned_form.h"
 #define SIMT_FORM                                                                              \
   f32_p64_b1_ones_host_s4_e1_once_t256_56k_w3, float, 64, 1, 1, 0, 4, 1, 1, 256, 57344, 3
@@ -36,7 +36,7 @@
 #define SIMT_FORM                                                                              \
   f64_p32_b1_ones_host_s4_e0_t96_100_w5, double, 32, 1, 1, 0, 4, 0, 0, 96, 100, 5
 #include "simt/binned_form.h"
-#define SIMT_FORM f64_p32_b0_dev_s4_e1_once_t64_1k_w8, double, 32, 0, 0, 1, 4, 1, 1, 64, 1024, 8
+#define SIMT_FORM f64_p32_b0_single_dev_s4_e1_once_t64_1k_w8, double, 32, 0, 3, 1, 4, 1, 1, 64, 1024, 8
 #include "simt/binned_form.h"
 #define SIMT_FORM f64_p64_b1_host_s8_e1_t256_28k_w1, double, 64, 1, 0, 0, 8, 1, 0, 256, 28672, 1
 #include "simt/binned_form.h"

@@ -10,7 +10,7 @@
 #include "simt/rows_form.h"
 #define SIMT_FORM f32_p64_b0_ones_dev_l8_u2_once_t32, float, 64, 0, 1, 1, 8, 2, 1, 32
 #include "simt/rows_form.h"
-#define SIMT_FORM f32_p32_b0_dev_l16_u3_once_t1024, float, 32, 0, 0, 1, 16, 3, 1, 1024
+#define SIMT_FORM f32_p32_b0_equal_dev_l16_u3_once_t1024, float, 32, 0, 2, 1, 16, 3, 1, 1024
 #include "simt/rows_form.h"
 #define SIMT_FORM f32_p64_b1_ones_host_l2_u32_t96, float, 64, 1, 1, 0, 2, 32, 0, 96
 #include "simt/rows_form.h"
@@ -24,7 +24,7 @@
 #include "simt/rows_form.h"
 #define SIMT_FORM f64_p32_b1_host_l16_u8_t512, double, 32, 1, 0, 0, 16, 8, 0, 512
 #include "simt/rows_form.h"
-#define SIMT_FORM f64_p64_b0_dev_l4_u16_once_t128, double, 64, 0, 0, 1, 4, 16, 1, 128
+#define SIMT_FORM f64_p64_b0_single_dev_l4_u16_once_t128, double, 64, 0, 3, 1, 4, 16, 1, 128
 #include "simt/rows_form.h"
 
 static void check(void **state) {
@@ -49,18 +49,23 @@ static void check(void **state) {
 template <class V> static void check_last_offsets(const rows_form &f, int64_t length) {
   const int64_t last = INT32_MAX - (int64_t)f.base, first = last - 2 * length, rows = 2;
   simt_array row_ptr(3, f.row_ptr_bytes), col_ind((size_t)(2 * length), 4),
-      values((size_t)(2 * length), sizeof(V)), x(1, sizeof(V)), y(2, sizeof(V), 0xff);
+      values((size_t)(2 * length), f.single ? sizeof(float) : sizeof(V)), x(1, sizeof(V)), y(2, sizeof(V), 0xff);
   for (int64_t i = 0; i < 3; i++) {
     row_ptr.store((size_t)i, (uint64_t)(first + i * length + f.base));
   }
   for (int64_t i = 0; i < 2 * length; i++) {
     col_ind.store((size_t)i, f.base);
-    values.as<V>()[i] = f.pattern || i < length ? 1 : 2;
+    if (f.single) {
+      values.as<float>()[i] = i < length ? 1 : 2;
+    } else {
+      values.as<V>()[i] = f.pattern || i < length ? 1 : 2;
+    }
   }
   x.as<V>()[0] = 3;
   const void *const columns = (const void *)((uintptr_t)col_ind.get() - (uintptr_t)first * 4);
   const void *const numbers =
-      (const void *)((uintptr_t)values.get() - (uintptr_t)first * sizeof(V));
+      (const void *)((uintptr_t)values.get() -
+                     (f.equal ? 0 : (uintptr_t)first * (f.single ? sizeof(float) : sizeof(V))));
   csr_with_scalars<V>(f, 1, 0, 2, [&](const auto &alpha, const auto &beta) {
     simt_run(f.product, {f.name, "the last offsets", (uint64_t)length},
              {csr_divide_up(rows * f.lanes, f.threads), f.threads, 0}, row_ptr.get(), columns,

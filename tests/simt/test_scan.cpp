@@ -25,7 +25,7 @@
 #include "simt/scan_form.h"
 #define SIMT_FORM f32_p64_b0_dev_s12_d2_e1_t96, float, 64, 0, 0, 1, 12, 2, 1, 0, 96
 #include "simt/scan_form.h"
-#define SIMT_FORM f32_p32_b0_host_s4_d1_e1_once_t512, float, 32, 0, 0, 0, 4, 1, 1, 1, 512
+#define SIMT_FORM f32_p32_b0_equal_host_s4_d1_e1_once_t512, float, 32, 0, 2, 0, 4, 1, 1, 1, 512
 #include "simt/scan_form.h"
 #define SIMT_FORM f32_p64_b1_ones_host_s16_d0_e0_t128, float, 64, 1, 1, 0, 16, 0, 0, 0, 128
 #include "simt/scan_form.h"
@@ -38,17 +38,17 @@
 #define SIMT_FORM                                                                              \
   f64_p64_b0_ones_host_s2_d5_e1_once_t1024, double, 64, 0, 1, 0, 2, 5, 1, 1, 1024
 #include "simt/scan_form.h"
-#define SIMT_FORM f64_p32_b0_dev_s4_d5_e1_once_t64, double, 32, 0, 0, 1, 4, 5, 1, 1, 64
+#define SIMT_FORM f64_p32_b0_single_dev_s4_d5_e1_once_t64, double, 32, 0, 3, 1, 4, 5, 1, 1, 64
 #include "simt/scan_form.h"
 #define SIMT_FORM f64_p64_b1_host_s32_d4_e1_t128, double, 64, 1, 0, 0, 32, 4, 1, 0, 128
 #include "simt/scan_form.h"
 #define SIMT_FORM f64_p32_b0_ones_host_s14_d3_e1_t256, double, 32, 0, 1, 0, 14, 3, 1, 0, 256
 #include "simt/scan_form.h"
-#define SIMT_FORM f64_p64_b1_dev_s4_d2_e0_once_t128, double, 64, 1, 0, 1, 4, 2, 0, 1, 128
+#define SIMT_FORM f64_p64_b1_single_dev_s4_d2_e0_once_t128, double, 64, 1, 3, 1, 4, 2, 0, 1, 128
 #include "simt/scan_form.h"
 #define SIMT_FORM f64_p32_b1_host_s2_d1_e1_t32, double, 32, 1, 0, 0, 2, 1, 1, 0, 32
 #include "simt/scan_form.h"
-#define SIMT_FORM f64_p64_b0_dev_s8_d0_e1_once_t512, double, 64, 0, 0, 1, 8, 0, 1, 1, 512
+#define SIMT_FORM f64_p64_b0_single_dev_s8_d0_e1_once_t512, double, 64, 0, 3, 1, 8, 0, 1, 1, 512
 #include "simt/scan_form.h"
 
 static bool all_pairs(const scan_form &f, const test_matrix &m, uint64_t seed) {

@@ -18,9 +18,9 @@
 #include "simt/scan_form.h"
 #define SIMT_FORM f64_p32_b0_dev_s2_d5_e1_t64, double, 32, 0, 0, 1, 2, 5, 1, 0, 64
 #include "simt/scan_form.h"
-#define SIMT_FORM f64_p64_b1_host_s4_d5_e1_once_t1024, double, 64, 1, 0, 0, 4, 5, 1, 1, 1024
+#define SIMT_FORM f64_p64_b1_single_host_s4_d5_e1_once_t1024, double, 64, 1, 3, 0, 4, 5, 1, 1, 1024
 #include "simt/scan_form.h"
-#define SIMT_FORM f64_p32_b1_ones_dev_s4_d5_e0_t96, double, 32, 1, 1, 1, 4, 5, 0, 0, 96
+#define SIMT_FORM f64_p32_b1_equal_dev_s4_d5_e0_t96, double, 32, 1, 2, 1, 4, 5, 0, 0, 96
 #include "simt/scan_form.h"
 #define SIMT_FORM f64_p64_b0_host_s8_d2_e1_t128, double, 64, 0, 0, 0, 8, 2, 1, 0, 128
 #include "simt/scan_form.h"

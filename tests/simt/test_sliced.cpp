@@ -14,7 +14,7 @@
 #include "simt/sliced_form.h"
 #define SIMT_FORM f32_p64_b0_ones_dev_sorted_u2_t32, float, 64, 0, 1, 1, 1, 2, 0, 32
 #include "simt/sliced_form.h"
-#define SIMT_FORM f32_p32_b0_dev_u5_t1024, float, 32, 0, 0, 1, 0, 5, 0, 1024
+#define SIMT_FORM f32_p32_b0_equal_dev_u5_t1024, float, 32, 0, 2, 1, 0, 5, 0, 1024
 #include "simt/sliced_form.h"
 #define SIMT_FORM f64_p32_b0_host_sorted_u2_once_t256, double, 32, 0, 0, 0, 1, 2, 1, 256
 #include "simt/sliced_form.h"
@@ -24,7 +24,7 @@
 #include "simt/sliced_form.h"
 #define SIMT_FORM f64_p64_b0_ones_dev_u16_once_t32, double, 64, 0, 1, 1, 0, 16, 1, 32
 #include "simt/sliced_form.h"
-#define SIMT_FORM f64_p64_b1_host_sorted_u1_t96, double, 64, 1, 0, 0, 1, 1, 0, 96
+#define SIMT_FORM f64_p64_b1_single_host_sorted_u1_t96, double, 64, 1, 3, 0, 1, 1, 0, 96
 #include "simt/sliced_form.h"
 
 static void check(void **state) {

@@ -4,6 +4,8 @@
 #undef MBK_VECTOR
 #undef MBK_COMPUTE
 #undef MBK_PATTERN
+#undef MBK_EQUAL
+#undef MBK_UNIT
 #undef MBK_ROW_PTR
 #undef MBK_COLUMN
 #undef MBK_BASE
