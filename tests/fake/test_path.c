@@ -64,7 +64,8 @@ static void what_a_plan_keeps(void **state) {
     merbit_method method;
     long blocks; /* with the CSR's three arrays and the carries of its workspace */
   } kept[] = {{MERBIT_METHOD_MERBIT, 4 + 3}, /* tile_x, tile_y, lane_desc */
-              {MERBIT_METHOD_SCAN, 4 + 5}, /* row_ends, tile_row, row_id, row_start, empty_id */
+              /* row_ends, tile_row, row_id, row_start, empty_id, block_start */
+              {MERBIT_METHOD_SCAN, 4 + 6},
               {MERBIT_METHOD_ROWS, 4},
               /* length, row_id, slice_start, column_start, slice_base, columns, values */
               {MERBIT_METHOD_SLICED, 4 + 7},
@@ -115,21 +116,25 @@ static void slices_give_way(void **state) {
   assert_true(taken[1] > 10);
 }
 
-/* A product allocates nothing and waits for nothing: it enters, launches twice and leaves. */
-static void calls_of_a_product(void **state) {
+/* A product allocates nothing and waits for nothing: it enters, launches once or, where rows cross
+ * blocks, twice, and leaves. */
+static void calls_of_products(int launches_each) {
   const merbit_view view =
       merbit_csr(ROWS, COLS, data_nnz(), data.row_ptr, data.col_ind, data.values);
   merbit_context *context;
   merbit_buffer *x = NULL, *y = NULL;
   merbit_plan *plan = NULL;
   long made, launches, host_blocks;
+  merbit_plan_desc desc;
   int i;
-  (void)state;
+  memset(&desc, 0, sizeof desc);
+  desc.method = MERBIT_METHOD_SCAN;
+  desc.omega = 3 - launches_each;
   fake_reset();
   context = fake_context(NULL);
   assert_int_equal(put(context, data.x, sizeof data.x, &x), MERBIT_OK);
   assert_int_equal(put(context, data.y0, sizeof data.y0, &y), MERBIT_OK);
-  assert_int_equal(make_plan(context, &view, NULL, &plan), MERBIT_OK);
+  assert_int_equal(make_plan(context, &view, &desc, &plan), MERBIT_OK);
   for (i = 0; i < 3; i++) { /* the first one also asks whose the two addresses are */
     made = cuda->calls.made;
     launches = cuda->launches;
@@ -137,8 +142,8 @@ static void calls_of_a_product(void **state) {
     assert_int_equal(merbit_spmv(plan, NULL, NULL, merbit_buffer_pointer(x), NULL,
                                  merbit_buffer_pointer(y), NULL),
                      MERBIT_OK);
-    assert_int_equal(cuda->calls.made - made, i == 0 ? 6 : 4);
-    assert_int_equal(cuda->launches - launches, 2);
+    assert_int_equal(cuda->calls.made - made, launches_each + (i == 0 ? 4 : 2));
+    assert_int_equal(cuda->launches - launches, launches_each);
     assert_int_equal(host.made, host_blocks);
   }
   merbit_plan_destroy(plan);
@@ -146,6 +151,12 @@ static void calls_of_a_product(void **state) {
   merbit_buffer_destroy(y);
   merbit_context_destroy(context);
   fake_expect_clean();
+}
+
+static void calls_of_a_product(void **state) {
+  (void)state;
+  calls_of_products(1);
+  calls_of_products(2);
 }
 
 /* With a cubin cache the first context compiles, later ones do not, in other processes neither.
@@ -161,10 +172,10 @@ static void cold_and_warm(void **state) {
     fake_reset();
     context = fake_context(cache);
     assert_int_equal(products(context), MERBIT_OK);
-    assert_int_equal(nvrtc->compiled, run == 0 ? 2 : 0); /* the ranks of rows, the scan */
+    assert_int_equal(nvrtc->compiled, run == 0 ? 2 : 0); /* the arrays' program, the scan's */
     assert_int_equal(merbit_context_get_info(context, &found), MERBIT_OK);
     assert_int_equal(found.cache_misses, run == 0 ? 2 : 0);
-    assert_int_equal(found.cache_hits, run == 0 ? 0 : 2);
+    assert_int_equal(found.cache_hits, run == 0 ? 1 : 3); /* new values ask for the arrays' again */
     assert_int_equal(found.cache_errors, 0);
     assert_string_equal(found.cache_dir, cache);
     merbit_context_destroy(context);

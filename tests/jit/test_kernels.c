@@ -95,7 +95,10 @@ static void plan_make(merbit_type type, int form, int sigma, int omega, int thre
   memset(plan, 0, sizeof *plan);
   plan->context = host;
   plan->type = type;
-  plan->device.values = form & 1 ? 0 : 16;
+  plan->device.values = form & 1 && !(form & 2) ? 0 : 16;
+  plan->device.form = form & 1 && form & 2             ? MBI_VALUES_EQUAL
+                      : form & 8 && type == MERBIT_F64 ? MBI_VALUES_SINGLE
+                                                       : MBI_VALUES_GENERAL;
   plan->device.offset_type = form & 2 ? MERBIT_INDEX_64 : MERBIT_INDEX_32;
   plan->device.base = form >> 2 & 1;
   plan->device.nnz = 1000;
