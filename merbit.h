@@ -2660,7 +2660,8 @@ static const char *const mbi_source_spmv_algebra_cuh[] = {
   "#define MBK_ADD(a, b) ((a) + (b))\n"
   "#define MBK_MUL(a, x) mbk_multiply((MBK_COMPUTE)(a), (MBK_COMPUTE)(x))\n"
   "\n"
-  "// What a nonzero adds whose value is not stored with it: one, or where MBK_EQUAL the one at `values`.\n"
+  "// What a nonzero adds whose value is not stored with it: one, or where MBK_EQUAL the one at\n"
+  "// `values`.\n"
   "#if MBK_EQUAL\n"
   "#define MBK_UNIT(values, factor) MBK_MUL(mbk_load(values), factor)\n"
   "#else\n"
@@ -2683,14 +2684,14 @@ static const char *const mbi_source_spmv_algebra_cuh[] = {
   "#endif\n"
   "\n"
   "// Every row passes here exactly once with its final sum. With alpha 0 the sum is zero because\n"
-  "// nothing was read; with beta 0 the old y is not read.\n"
+  "// nothing was read; with beta 0 the old y is not read, else it is at `old`.\n"
   "MBK_DEVICE void mbk_commit(MBK_VECTOR *y, mbk_u64 row, MBK_COMPUTE sum, MBK_COMPUTE alpha,\n"
-  "                           MBK_COMPUTE beta) {\n"
-  "  y[row] = (MBK_VECTOR)(beta == (MBK_COMPUTE)0\n"
-  "                            ? MBK_MUL(alpha, sum)\n"
-  "                            : MBK_ADD(MBK_MUL(alpha, sum), MBK_MUL(beta, y[row])));\n"
+  "                           MBK_COMPUTE beta, const MBK_VECTOR *old) {\n"
+  "  y[row] =\n"
+  "      (MBK_VECTOR)(beta == (MBK_COMPUTE)0 ? MBK_MUL(alpha, sum)\n"
+  "                                          : MBK_ADD(MBK_MUL(alpha, sum), MBK_MUL(beta, *old)));\n"
   "}\n"
-  "#define MBK_COMMIT(row, sum) mbk_commit(y, (row), (sum), alpha, beta)\n",
+  "#define MBK_COMMIT(row, sum) mbk_commit(y, (row), (sum), alpha, beta, y + (row))\n",
   NULL};
 
 static const char *const mbi_source_spmv_arrays_cu[] = {
@@ -2866,13 +2867,12 @@ static const char *const mbi_source_spmv_arrays_cu[] = {
   "  }\n"
   "}\n"
   "\n"
-  "// Whether values, of 8 bytes where `wide` and else of 4, can be stored shorter: *unequal becomes 1\n"
-  "// unless all have the bits of the first, *inexact unless each is a float's. A thread looks no\n"
-  "// further than to a value that shows both, so general ones cost next to nothing. Launch: any\n"
-  "// number of blocks of 256 threads.\n",
-  "MBK_KERNEL MBK_BOUNDS(256)\n"
-  "    mbk_arrays_forms(const void *values, mbk_u64 nnz, mbk_u32 wide, mbk_u32 *unequal,\n"
-  "                     mbk_u32 *inexact) {\n"
+  "// Whether values, of 8 bytes where `wide` and else of 4, can be stored shorter: *unequal\n"
+  "// becomes 1 unless all have the bits of the first, *inexact unless each is a float's. A thread\n"
+  "// looks no further than to a value that shows both, so general ones cost next to nothing.\n"
+  "// Launch: any number of blocks of 256 threads.\n",
+  "MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_forms(const void *values, mbk_u64 nnz, mbk_u32 wide,\n"
+  "                                            mbk_u32 *unequal, mbk_u32 *inexact) {\n"
   "  bool differs = false, loses = wide == 0;\n"
   "  for (mbk_u64 i = (mbk_u64)mbk_block() * 256 + mbk_thread(); i < nnz && !(differs && loses);\n"
   "       i += (mbk_u64)mbk_grid() * 256) {\n"
@@ -2905,8 +2905,8 @@ static const char *const mbi_source_spmv_arrays_cu[] = {
   "\n"
   "// Samples of how gathers of x will fare: *sectors becomes the number of different 32-byte\n"
   "// sectors of x that windows of nonzeros touch, each counted on its own, and\n"
-  "// *narrow that of slices of 32 rows, out of 8 for each window, whose columns lie within 65536.\n"
-  "// `shift` is log2 of the elements in a sector. Launch: one block of 256 threads per window.\n",
+  "// *narrow that of slices of 32 rows, out of 8 for each window, whose columns lie within 65536.\n",
+  "// `shift` is log2 of the elements in a sector. Launch: one block of 256 threads per window.\n"
   "// Shared: mbk_u32[MBK_SAMPLE_TABLE].\n"
   "#define MBK_SAMPLE_WINDOW 8192\n"
   "#define MBK_SAMPLE_TABLE 12288\n"
@@ -2939,8 +2939,8 @@ static const char *const mbi_source_spmv_arrays_cu[] = {
   "  const mbk_u64 row = slice * 32, next = row + 32 < rows ? row + 32 : rows;\n"
   "  const mbk_u64 end = (mbk_u64)(mbk_load(row_ptr + next) - MBK_BASE);\n"
   "  mbk_u32 low = 0xffffffffu, high = 0;\n"
-  "  for (mbk_u64 k = (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE) + mbk_thread() % 32;\n"
-  "       k < end && high - low + 1 <= 0x10000; k += 32) {\n",
+  "  for (mbk_u64 k = (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE) + mbk_thread() % 32;\n",
+  "       k < end && high - low + 1 <= 0x10000; k += 32) {\n"
   "    const mbk_u32 column = (mbk_u32)(mbk_load(col_ind + k) - MBK_BASE);\n"
   "    low = column < low ? column : low;\n"
   "    high = column > high ? column : high;\n"
@@ -3454,16 +3454,25 @@ static const char *const mbi_source_spmv_scan_tile_cuh[] = {
   "  return sum;\n"
   "}\n"
   "\n"
+  "// The tile's row number `ended`, of which the first `held` have their old y at `old`.\n"
+  "MBK_DEVICE void mbk_scan_commit_row(mbk_u32 rank, mbk_u32 ended, MBK_COMPUTE sum,\n"
+  "                                    const mbk_u32 *row_id, MBK_VECTOR *y, MBK_COMPUTE alpha,\n"
+  "                                    MBK_COMPUTE beta, const MBK_VECTOR *old, mbk_u32 held) {\n"
+  "  const mbk_u32 row = MBK_ROW_OF(rank + ended);\n"
+  "  mbk_commit(y, row, MBK_ADD(MBK_ZERO, sum), alpha, beta, ended < held ? old + ended : y + row);\n"
+  "}\n"
+  "\n"
   "// A warp's tile. Lane l has, of each group g of 32 * MBK_PACK nonzeros, MBK_PACK from number\n"
-  "// MBK_PACK * l on, as product[g]; products after the last nonzero are zero. Bit k % 32 of word\n"
+  "// MBK_PACK * l on, as product[g]; products after the last nonzero are zero. Bit k % 32 of word\n",
   "// k / 32, which lane k / 32 holds as `ends`, says that a row ends with nonzero k. The rows that\n"
   "// end in the tile are committed but for the first, whose part goes to firsts[tile]; what\n"
   "// follows the last row end goes to tails[tile]. mbk_scan_fixup puts these together. `rank` is\n"
-  "// that of the tile's first row.\n"
+  "// that of the tile's first row; the first `held` of its rows have their old y at `old`.\n"
   "MBK_DEVICE void mbk_scan_commit(const MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK],\n"
-  "                                mbk_u32 ends, mbk_u32 rank, mbk_u64 tile, const mbk_u32 *row_id,\n",
+  "                                mbk_u32 ends, mbk_u32 rank, mbk_u64 tile, const mbk_u32 *row_id,\n"
   "                                MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,\n"
-  "                                MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
+  "                                MBK_COMPUTE alpha, MBK_COMPUTE beta, const MBK_VECTOR *old,\n"
+  "                                mbk_u32 held) {\n"
   "  const mbk_u32 lane = mbk_lane();\n"
   "  mbk_u32 before = (mbk_u32)mbk_popcount(ends); // row ends before each word\n"
   "#pragma unroll\n"
@@ -3483,7 +3492,7 @@ static const char *const mbi_source_spmv_scan_tile_cuh[] = {
   "    const mbk_u32 closed = mbk_ballot(MBK_ALL, own != 0);\n"
   "    if (closed == 0) {\n"
   "#pragma unroll\n"
-  "      for (int j = 0; j < MBK_PACK; j++) {\n"
+  "      for (int j = 0; j < MBK_PACK; j++) {\n",
   "        carry = MBK_ADD(carry, product[g][j]);\n"
   "      }\n"
   "      spread = true;\n"
@@ -3499,10 +3508,10 @@ static const char *const mbi_source_spmv_scan_tile_cuh[] = {
   "    for (int j = 0; j < MBK_PACK; j++) {\n"
   "      sum = MBK_ADD(sum, product[g][j]);\n"
   "      if (own >> j & 1) {\n"
-  "        if (ended == first) {\n",
+  "        if (ended == first) {\n"
   "          head = sum; // the lanes before may hold some of it\n"
   "        } else {\n"
-  "          MBK_COMMIT(MBK_ROW_OF(rank + ended), MBK_ADD(MBK_ZERO, sum));\n"
+  "          mbk_scan_commit_row(rank, ended, sum, row_id, y, alpha, beta, old, held);\n"
   "        }\n"
   "        ended++;\n"
   "        sum = MBK_ZERO;\n"
@@ -3524,12 +3533,12 @@ static const char *const mbi_source_spmv_scan_tile_cuh[] = {
   "      if (first == 0) {\n"
   "        firsts[tile] = head;\n"
   "      } else {\n"
-  "        MBK_COMMIT(MBK_ROW_OF(rank + first), MBK_ADD(MBK_ZERO, head));\n"
+  "        mbk_scan_commit_row(rank, first, head, row_id, y, alpha, beta, old, held);\n"
   "      }\n"
   "    }\n"
   "    spread = false;\n"
   "    carry = lane == 31 ? sum : MBK_ZERO;\n"
-  "  }\n"
+  "  }\n",
   "  if (spread) {\n"
   "    carry = mbk_scan_reduce(carry);\n"
   "  }\n"
@@ -3540,8 +3549,8 @@ static const char *const mbi_source_spmv_scan_tile_cuh[] = {
   NULL};
 
 static const char *const mbi_source_spmv_scan_products_cuh[] = {
-  "// The products of a tile in registers: part of the programs that work on tiles of 32 * MBK_STEPS\n"
-  "// nonzeros straight from CSR, whose macros it uses.\n"
+  "// The products of a tile in registers: part of the programs that work on tiles of 32 *\n"
+  "// MBK_STEPS nonzeros straight from CSR, whose macros it uses.\n"
   "#ifndef MBK_TILE_NONZEROS\n"
   "#error \"include spmv/scan_tile.cuh before\"\n"
   "#endif\n"
@@ -3569,12 +3578,37 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "  }\n"
   "}\n"
   "\n"
+  "// The rows that end in a tile, from rank `from` up to `to`, and what becomes of their old y.\n"
+  "struct mbk_scan_rows {\n"
+  "  const mbk_u32 *row_id;\n"
+  "  const MBK_VECTOR *y;\n"
+  "  mbk_u32 from, to;\n"
+  "  MBK_COMPUTE beta;\n"
+  "};\n"
+  "\n"
+  "// With beta, the old y of the first 32 of them, a lane each: no commit is to wait for memory.\n"
+  "// What comes behind is brought closer where it is contiguous.\n"
+  "MBK_DEVICE MBK_VECTOR mbk_scan_old(const mbk_scan_rows &rows) {\n"
+  "  const mbk_u32 *const row_id = rows.row_id;\n"
+  "  const mbk_u32 rank = rows.from + mbk_lane();\n"
+  "#if !MBK_EMPTY_ROWS\n"
+  "  const mbk_u32 ahead = rows.from + 32 + mbk_lane() * (128 / sizeof(MBK_VECTOR));\n"
+  "  if (rows.beta != (MBK_COMPUTE)0 && ahead < rows.to) {\n"
+  "    mbk_prefetch(rows.y + ahead);\n"
+  "  }\n"
+  "  (void)row_id;\n"
+  "#endif\n",
+  "  return rows.beta != (MBK_COMPUTE)0 && rank < rows.to ? rows.y[MBK_ROW_OF(rank)]\n"
+  "                                                       : (MBK_VECTOR)0;\n"
+  "}\n"
+  "\n"
   "// The products of a tile; those at and beyond `count` become zero, for they follow every row\n"
-  "// end. All loads of a lane are in flight together.\n"
+  "// end. All loads of a lane are in flight together, those of the old y among them.\n"
   "template <bool full>\n"
   "MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
-  "                                  const MBK_VECTOR *x, mbk_u32 count,\n"
-  "                                  MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK]) {\n"
+  "                                  const MBK_VECTOR *x, mbk_u32 count, const mbk_scan_rows &rows,\n"
+  "                                  MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK],\n"
+  "                                  MBK_VECTOR &old) {\n"
   "  mbk_i32 column[MBK_GROUPS][MBK_PACK];\n"
   "#if !MBK_PATTERN\n"
   "  MBK_VALUE value[MBK_GROUPS][MBK_PACK];\n"
@@ -3585,8 +3619,9 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "    mbk_scan_load<full>(col_ind + k, left, column[g]);\n"
   "#if !MBK_PATTERN\n"
   "    mbk_scan_load<full>(values + k, left, value[g]);\n"
-  "#endif\n",
+  "#endif\n"
   "  }\n"
+  "  old = mbk_scan_old(rows);\n"
   "#pragma unroll\n"
   "  for (int g = 0; g < MBK_GROUPS; g++) {\n"
   "#pragma unroll\n"
@@ -3604,13 +3639,15 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "  }\n"
   "}\n"
   "\n"
-  "// The same for the tile whose first nonzero is number `start` of `nnz`; with alpha 0 nothing is\n"
-  "// read.\n"
-  "MBK_DEVICE void mbk_scan_multiply(const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
-  "                                  const MBK_VECTOR *x, mbk_u64 start, mbk_u64 nnz,\n"
-  "                                  MBK_COMPUTE alpha,\n"
-  "                                  MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK]) {\n"
+  "// The same for the tile whose first nonzero is number `start` of `nnz`; with alpha 0 nothing is\n",
+  "// read of the matrix or of x. Returns the old y of one of the tile's rows, if it is wanted.\n"
+  "MBK_DEVICE MBK_VECTOR mbk_scan_multiply(const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
+  "                                        const MBK_VECTOR *x, mbk_u64 start, mbk_u64 nnz,\n"
+  "                                        const mbk_scan_rows &rows, MBK_COMPUTE alpha,\n"
+  "                                        MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK]) {\n"
+  "  MBK_VECTOR old;\n"
   "  if (alpha == (MBK_COMPUTE)0) {\n"
+  "    old = mbk_scan_old(rows);\n"
   "#pragma unroll\n"
   "    for (int g = 0; g < MBK_GROUPS; g++) {\n"
   "#pragma unroll\n"
@@ -3619,26 +3656,13 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "      }\n"
   "    }\n"
   "  } else if (start + MBK_TILE_NONZEROS <= nnz) {\n"
-  "    mbk_scan_products<true>(col_ind + start, MBK_PATTERN ? values : values + start, x, 0,\n"
-  "                            product);\n"
+  "    mbk_scan_products<true>(col_ind + start, MBK_PATTERN ? values : values + start, x, 0, rows,\n"
+  "                            product, old);\n"
   "  } else {\n"
   "    mbk_scan_products<false>(col_ind + start, MBK_PATTERN ? values : values + start, x,\n"
-  "                             (mbk_u32)(nnz - start), product);\n"
+  "                             (mbk_u32)(nnz - start), rows, product, old);\n"
   "  }\n"
-  "}\n"
-  "\n"
-  "// With beta the old y is wanted last, when nothing hides its latency. `rank` is that of the\n"
-  "// tile's first row.\n"
-  "MBK_DEVICE void mbk_scan_prefetch(const mbk_u32 *tile_row, mbk_u64 tile, mbk_u32 rank,\n",
-  "                                  const MBK_VECTOR *y, MBK_COMPUTE beta) {\n"
-  "#if !MBK_EMPTY_ROWS\n"
-  "  if (beta != (MBK_COMPUTE)0) {\n"
-  "    const mbk_u32 ahead = rank + mbk_lane() * (128 / sizeof(MBK_VECTOR));\n"
-  "    if (ahead < mbk_load(tile_row + tile + 1)) {\n"
-  "      mbk_prefetch(y + ahead);\n"
-  "    }\n"
-  "  }\n"
-  "#endif\n"
+  "  return old;\n"
   "}\n",
   NULL};
 
@@ -3855,7 +3879,7 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "#include \"spmv/scan_build.cuh\"\n"
   "#include \"spmv/scan_fixup.cuh\"\n"
   "\n"
-  "// Launch: one warp per tile. mbk_scan_fixup follows.\n"
+  "// Launch: one warp per tile. mbk_scan_fixup follows. Shared: MBK_VECTOR[MBK_THREADS].\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
   "    mbk_scan_product(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
   "                     const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,\n"
@@ -3870,11 +3894,14 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "  const mbk_u32 ends =\n"
   "      lane < MBK_STEPS ? mbk_load(row_ends + (mbk_u64)tile * MBK_STEPS + lane) : 0;\n"
   "  const mbk_u32 rank = mbk_load(tile_row + tile);\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  MBK_VECTOR *const old = (MBK_VECTOR *)shared + mbk_thread() / 32 * 32;\n"
   "  MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];\n"
   "  MBK_SCALARS_LOAD;\n"
-  "  mbk_scan_prefetch(tile_row, tile, rank, y, beta);\n"
-  "  mbk_scan_multiply(col_ind, values, x, start, nnz, alpha, product);\n"
-  "  mbk_scan_commit(product, ends, rank, tile, row_id, y, firsts, tails, alpha, beta);\n"
+  "  const mbk_scan_rows rows = {row_id, y, rank, mbk_load(tile_row + tile + 1), beta};\n"
+  "  old[lane] = mbk_scan_multiply(col_ind, values, x, start, nnz, rows, alpha, product);\n"
+  "  mbk_warp_sync(MBK_ALL);\n"
+  "  mbk_scan_commit(product, ends, rank, tile, row_id, y, firsts, tails, alpha, beta, old, 32);\n"
   "}\n",
   NULL};
 
@@ -3882,11 +3909,12 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "// Register scan of whole rows: y = alpha A x + beta y in one launch, for matrices so small that\n"
   "// a second one would show. Tiles as in spmv/scan.cu; but a thread block takes whole rows, and\n"
   "// its warps hand each other in shared memory what they hold of a row.\n"
-  "// Source: row-aligned blocks are of CSR-Stream (Greathouse, Daga, SC14); blocks that begin at the\n"
-  "// first row start behind an even cut of the nonzeros, so that the cuts need no search, are ours.\n"
+  "// Source: row-aligned blocks are of CSR-Stream (Greathouse, Daga, SC14); blocks that begin at\n"
+  "// the first row start behind an even cut of the nonzeros, so that the cuts need no search, are\n"
+  "// ours.\n"
   "//\n"
-  "// Block b takes the rows that begin in the nonzeros of the tiles from b * (MBK_WARPS - 1) on, up to\n"
-  "// those of the next block: the nonzeros [block_start[b], block_start[b + 1]), which may\n"
+  "// Block b takes the rows that begin in the nonzeros of the tiles from b * (MBK_WARPS - 1) on,\n"
+  "// up to those of the next block: the nonzeros [block_start[b], block_start[b + 1]), which may\n"
   "// reach into tiles that belong to the blocks beside it.\n"
   "#ifndef MBK_VALUE\n"
   "#error \"define MBK_VALUE: the type of the matrix's values in memory\"\n"
@@ -3961,7 +3989,7 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "}\n"
   "\n"
   "// Launch: MBK_THREADS per block, of at least 64. Shared: MBK_COMPUTE[4 * MBK_WARPS], then\n"
-  "// mbk_u32[2 * MBK_WARPS].\n"
+  "// MBK_VECTOR[MBK_THREADS], then mbk_u32[2 * MBK_WARPS].\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n",
   "    mbk_scan_whole(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
   "                   const mbk_u32 *empty_id, const mbk_u64 *block_start, const mbk_i32 *col_ind,\n"
@@ -3971,7 +3999,8 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "  // Two of each, used in turn: a warp may be one round ahead of those that still read.\n"
   "  MBK_COMPUTE *const firsts = (MBK_COMPUTE *)shared;\n"
   "  MBK_COMPUTE *const tails = firsts + 2 * MBK_WARPS;\n"
-  "  mbk_u32 *const closes = (mbk_u32 *)(tails + 2 * MBK_WARPS);\n"
+  "  MBK_VECTOR *const old = (MBK_VECTOR *)(tails + 2 * MBK_WARPS) + mbk_thread() / 32 * 32;\n"
+  "  mbk_u32 *const closes = (mbk_u32 *)((MBK_VECTOR *)(tails + 2 * MBK_WARPS) + MBK_THREADS);\n"
   "  const mbk_u32 warp = mbk_thread() / 32, lane = mbk_lane();\n"
   "  const mbk_u64 begin = mbk_load(block_start + mbk_block());\n"
   "  const mbk_u64 end = mbk_load(block_start + mbk_block() + 1);\n"
@@ -3991,13 +4020,15 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "    const mbk_u64 tile = block_tile + warp, start = tile * MBK_TILE_NONZEROS;\n"
   "    const mbk_u32 slot = turn + warp;\n"
   "    mbk_u32 ends = 0, rank = 0;\n"
-  "    // In the first round no load waits for block_start.\n"
+  "    // In the first round no load waits for block_start.\n",
   "    if (tile < tiles && (block_tile == (mbk_u64)mbk_block() * (MBK_WARPS - 1) || start < end)) {\n"
-  "      MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];\n",
+  "      MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];\n"
   "      ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;\n"
   "      rank = mbk_load(tile_row + tile);\n"
-  "      mbk_scan_prefetch(tile_row, tile, rank, y, beta);\n"
-  "      mbk_scan_multiply(col_ind, values, x, start, nnz, alpha, product);\n"
+  "      const mbk_scan_rows rows = {row_id, y, rank, mbk_load(tile_row + tile + 1), beta};\n"
+  "      mbk_u32 skipped_rows = 0;\n"
+  "      old[lane] = mbk_scan_multiply(col_ind, values, x, start, nnz, rows, alpha, product);\n"
+  "      mbk_warp_sync(MBK_ALL);\n"
   "      if (begin > start) { // what comes before belongs to the block before\n"
   "        const mbk_u32 skipped = mbk_scan_below(begin - start);\n"
   "        mbk_u32 closed = (mbk_u32)mbk_popcount(ends & skipped);\n"
@@ -4005,7 +4036,7 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "        for (int d = 16; d > 0; d >>= 1) {\n"
   "          closed += mbk_shuffle_xor(MBK_ALL, closed, d, 32);\n"
   "        }\n"
-  "        rank += closed;\n"
+  "        skipped_rows = closed;\n"
   "        ends &= ~skipped;\n"
   "#pragma unroll\n"
   "        for (int g = 0; g < MBK_GROUPS; g++) {\n"
@@ -4018,7 +4049,9 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "        }\n"
   "      }\n"
   "      ends &= mbk_scan_below(end > start ? end - start : 0);\n"
-  "      mbk_scan_commit(product, ends, rank, slot, row_id, y, firsts, tails, alpha, beta);\n"
+  "      rank += skipped_rows;\n"
+  "      mbk_scan_commit(product, ends, rank, slot, row_id, y, firsts, tails, alpha, beta,\n"
+  "                      old + skipped_rows, skipped_rows < 32 ? 32 - skipped_rows : 0);\n"
   "    } else if (lane == 31) {\n"
   "      tails[slot] = MBK_ZERO;\n"
   "    }\n"
@@ -4026,14 +4059,13 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "    if (lane == 0) {\n"
   "      closes[slot] = closing;\n"
   "    }\n"
-  "    mbk_block_sync();\n"
+  "    mbk_block_sync();\n",
   "    const MBK_COMPUTE tail = lane < MBK_WARPS ? tails[turn + lane] : MBK_ZERO;\n"
   "    const mbk_u32 closers = mbk_ballot(MBK_ALL, lane < MBK_WARPS && closes[turn + lane] != 0);\n"
   "    if (closing) { // the warp's first row: since the last warp before that closed one\n"
   "      const mbk_u32 before = closers & ((1u << warp) - 1);\n"
-  "      const mbk_u32 from = before != 0 ? 31 - (mbk_u32)mbk_leading_zeros(before) : 0;\n",
-  "      const MBK_COMPUTE part =\n"
-  "          mbk_scan_reduce(lane >= from && lane < warp ? tail : MBK_ZERO);\n"
+  "      const mbk_u32 from = before != 0 ? 31 - (mbk_u32)mbk_leading_zeros(before) : 0;\n"
+  "      const MBK_COMPUTE part = mbk_scan_reduce(lane >= from && lane < warp ? tail : MBK_ZERO);\n"
   "      if (lane == 0) {\n"
   "        MBK_COMMIT(MBK_ROW_OF(rank), MBK_ADD(MBK_ADD(open, part), firsts[slot]));\n"
   "      }\n"
@@ -4933,7 +4965,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "a8cb5950d954125ae19bfd600c4d66289816c558911af4169d8fec807230db2f"
+#define MBI_KERNEL_HASH "e376646d6f426c52a4fddb6fc6b4ddc18563a0e061355b4dd833eeb3d5462e45"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -8890,15 +8922,15 @@ typedef struct mbi_device_csr {
 
 /* Rows that hold something, ranked: spmv/ranks.c. */
 typedef struct mbi_ranks {
-  uint64_t count;              /* rows with a nonzero */
-  uint64_t slots;              /* of slices of 32 rows as they come, each as wide as its longest row */
-  uint32_t longest;            /* nonzeros of the longest row, at most 2^32 - 1 */
-  mbi_devptr row_start;        /* ranks + 1 offsets; the plan's row_ptr where no row is empty */
+  uint64_t count;       /* rows with a nonzero */
+  uint64_t slots;       /* of slices of 32 rows as they come, each as wide as its longest row */
+  uint32_t longest;     /* nonzeros of the longest row, at most 2^32 - 1 */
+  mbi_devptr row_start; /* ranks + 1 offsets; the plan's row_ptr where no row is empty */
   mbi_devptr row_id, empty_id; /* rows with and without a nonzero; 0 where no row is empty */
   uint64_t bytes;              /* of the three, if owned */
   double sectors; /* of x that a nonzero adds in a window of neighbours: spmv/choose.c */
   double narrow;  /* share of slices of 32 rows whose columns lie within 65,536 */
-  mbi_devptr counts, offsets;  /* scratch, and in it the rank of each block's first row */
+  mbi_devptr counts, offsets; /* scratch, and in it the rank of each block's first row */
   uint64_t blocks;
   mbi_program program; /* until mbi_ranks_finish */
 } mbi_ranks;
@@ -8943,16 +8975,16 @@ typedef struct mbi_sliced {
 
 /* The binned product's specialisation and runs, beside plan->scan: spmv/binned.c. */
 typedef struct mbi_binned {
-  int warp_tiles;                 /* tiles of a warp in a part */
-  uint64_t strip, part_nonzeros;  /* columns; nonzeros */
+  int warp_tiles;                /* tiles of a warp in a part */
+  uint64_t strip, part_nonzeros; /* columns; nonzeros */
   uint64_t strips, parts, items;
-  uint64_t groups, part_groups;   /* of 32 bytes of products: in all, and of the largest part */
+  uint64_t groups, part_groups; /* of 32 bytes of products: in all, and of the largest part */
   mbi_devptr runs, part_start, item_list, strip_col, values, target, places;
   void *kernels[6]; /* CUfunction: count, total, offsets, fill, multiply, sum */
 } mbi_binned;
 
-/* What a method on CUDA provides. create: for the matrix in plan->device, in an entered context;
- * after a failure destroy cleans up. describe: its part of the plan's line. */
+/* What a method on CUDA provides. create: for the matrix in plan->device, in an entered
+ * context; after a failure destroy cleans up. describe: its part of the plan's line. */
 typedef struct mbi_cuda_method {
   merbit_status (*create)(merbit_plan *plan);
   void (*destroy)(merbit_plan *plan);
@@ -8961,7 +8993,8 @@ typedef struct mbi_cuda_method {
                             mbi_devptr x, const void *beta, mbi_devptr y, void *stream);
   void (*info)(const merbit_plan *plan, merbit_plan_info *info);
   int (*describe)(const merbit_plan *plan, char *text, size_t size);
-  merbit_status (*refresh)(merbit_plan *plan); /* new plan->device.values; NULL: read in place */
+  merbit_status (*refresh)(
+      merbit_plan *plan); /* new plan->device.values; NULL: read in place */
 } mbi_cuda_method;
 
 struct merbit_plan {
@@ -8993,7 +9026,7 @@ struct merbit_plan {
   mbi_rows rows;
   mbi_sliced sliced;
   mbi_binned binned;
-  int once; /* the matrix is loaded past the caches */
+  int once;                    /* the matrix is loaded past the caches */
   merbit_workspace *workspace; /* the plan's own; holds no reference */
 };
 
@@ -9015,10 +9048,10 @@ static size_t mbi_value_bytes(const merbit_plan *plan) {
 
 /* For merbit_plan_describe. */
 static const char *mbi_value_name(const merbit_plan *plan) {
-  return plan->csr.values == NULL                    ? "values all one"
-         : plan->device.form == MBI_VALUES_EQUAL     ? "values all equal"
-         : plan->device.form == MBI_VALUES_SINGLE    ? "values exact in f32"
-                                                     : "general values";
+  return plan->csr.values == NULL                 ? "values all one"
+         : plan->device.form == MBI_VALUES_EQUAL  ? "values all equal"
+         : plan->device.form == MBI_VALUES_SINGLE ? "values exact in f32"
+                                                  : "general values";
 }
 
 static const char *mbi_type_name(merbit_type type) {
@@ -9026,7 +9059,8 @@ static const char *mbi_type_name(merbit_type type) {
 }
 
 static const char *mbi_method_name(merbit_method method) {
-  static const char *const names[] = {"auto", "reference", "merge", "merbit", "scan", "rows", "sliced", "binned"};
+  static const char *const names[] = {"auto", "reference", "merge",  "merbit",
+                                      "scan", "rows",      "sliced", "binned"};
   return names[method];
 }
 
@@ -9673,8 +9707,8 @@ static void mbi_merge_multiply(merbit_context *context, const merbit_view *csr,
 }
 
 /* ==== >>spmv/arrays.c  a plan's CSR arrays on the GPU ===================================== */
-/* Host views are checked and narrowed on the CPU and uploaded; device CSR views are used where they lie,
- * checked and, if their columns are 64-bit, narrowed by spmv/arrays.cu. */
+/* Host views are checked and narrowed on the CPU and uploaded; device CSR views are used where
+ * they lie, checked and, if their columns are 64-bit, narrowed by spmv/arrays.cu. */
 #define MBI_ARRAYS_THREADS 256
 #define MBI_ARRAYS_GRID 4096 /* the most blocks; each strides over the arrays */
 
@@ -9697,7 +9731,8 @@ static merbit_status mbi_arrays_program(merbit_context *context, merbit_index_ty
   return mbi_program_create(context, "spmv/arrays.cu", &preamble, program);
 }
 
-/* Find out on the GPU whether the arrays are sound; if not, let the host's check name the culprit. */
+/* Find out on the GPU whether the arrays are sound; if not, let the host's check name the
+ * culprit. */
 static merbit_status mbi_device_csr_check(merbit_context *context, const merbit_view *view,
                                           const mbi_program *program) {
   void *function = NULL;
@@ -9721,8 +9756,8 @@ static merbit_status mbi_device_csr_check(merbit_context *context, const merbit_
   arguments[5] = &bad;
   if (status == MERBIT_OK) {
     status = mbi_device_launch(context, function, "mbk_arrays_check",
-                               mbi_arrays_blocks(nnz > rows ? nnz : rows), MBI_ARRAYS_THREADS, 0,
-                               NULL, arguments);
+                               mbi_arrays_blocks(nnz > rows ? nnz : rows), MBI_ARRAYS_THREADS,
+                               0, NULL, arguments);
   }
   if (status == MERBIT_OK) {
     status = mbi_device_download(context, &found, bad, sizeof found);
@@ -9766,9 +9801,9 @@ static merbit_status mbi_device_csr_narrow(merbit_context *context, const merbit
   return status;
 }
 
-static merbit_status mbi_array_upload(merbit_context *context, const void *source, uint64_t bytes,
-                                      const char *what, mbi_device_csr *csr, mbi_devptr *target,
-                                      int *owns) {
+static merbit_status mbi_array_upload(merbit_context *context, const void *source,
+                                      uint64_t bytes, const char *what, mbi_device_csr *csr,
+                                      mbi_devptr *target, int *owns) {
   merbit_status status = mbi_device_allocate(context, bytes, what, target);
   if (status != MERBIT_OK) {
     return status;
@@ -9782,10 +9817,9 @@ static merbit_status mbi_array_upload(merbit_context *context, const void *sourc
 static merbit_status mbi_device_csr_upload(merbit_context *context, const merbit_view *view,
                                            mbi_device_csr *csr) {
   const uint64_t nnz = (uint64_t)view->nnz;
-  merbit_status status =
-      mbi_array_upload(context, view->row_ptr,
-                       ((uint64_t)view->rows + 1) * mbi_index_bytes(view->offset_type), "row_ptr",
-                       csr, &csr->row_ptr, &csr->owns_row_ptr);
+  merbit_status status = mbi_array_upload(
+      context, view->row_ptr, ((uint64_t)view->rows + 1) * mbi_index_bytes(view->offset_type),
+      "row_ptr", csr, &csr->row_ptr, &csr->owns_row_ptr);
   if (status == MERBIT_OK) {
     status = mbi_array_upload(context, view->col_ind, nnz * sizeof(int32_t), "col_ind", csr,
                               &csr->col_ind, &csr->owns_col_ind);
@@ -9821,7 +9855,8 @@ static merbit_status mbi_device_csr_borrow(merbit_context *context, const merbit
   if (unchecked && !narrow) {
     return MERBIT_OK;
   }
-  status = mbi_arrays_program(context, view->offset_type, view->index_type, view->base, &program);
+  status =
+      mbi_arrays_program(context, view->offset_type, view->index_type, view->base, &program);
   if (status != MERBIT_OK) {
     return status;
   }
@@ -9866,15 +9901,15 @@ static void mbi_device_csr_destroy(merbit_context *context, mbi_device_csr *csr)
 
 /* Of a CSR's columns and values, read once. */
 static uint64_t mbi_device_csr_stream_bytes(const merbit_plan *plan) {
-  return plan->device.nnz *
-         (sizeof(int32_t) + mbi_value_bytes(plan));
+  return plan->device.nnz * (sizeof(int32_t) + mbi_value_bytes(plan));
 }
 
 /* What every product kernel is told of a plan. */
 static void mbi_plan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   const char *type = plan->type == MERBIT_F32 ? "float" : "double";
   memset(preamble, 0, sizeof *preamble);
-  mbi_preamble_define(preamble, "MBK_VALUE", plan->device.form == MBI_VALUES_SINGLE ? "float" : type);
+  mbi_preamble_define(preamble, "MBK_VALUE",
+                      plan->device.form == MBI_VALUES_SINGLE ? "float" : type);
   mbi_preamble_define(preamble, "MBK_VECTOR", type);
   mbi_preamble_define(preamble, "MBK_COMPUTE", type);
   mbi_preamble_define_int(preamble, "MBK_PATTERN", mbi_value_bytes(plan) == 0);
@@ -10382,9 +10417,9 @@ static void mbi_scan_size_rows(merbit_plan *plan) {
   }
 }
 
-/* Steps, threads and whether blocks take whole rows, where the plan leaves them open. Whole rows
- * need one launch instead of two, and pay for matrices that fill the GPU at most twice, if no row
- * keeps its block for longer than the second launch takes. */
+/* Steps, threads and whether blocks take whole rows, where the plan leaves them open. Whole
+ * rows need one launch instead of two, and pay for matrices that fill the GPU at most twice, if
+ * no row keeps its block for longer than the second launch takes. */
 static void mbi_scan_defaults(merbit_plan *plan) {
   const merbit_plan_desc *wish = &plan->desc;
   mbi_scan_schedule *s = &plan->scan;
@@ -10423,12 +10458,12 @@ static merbit_status mbi_scan_size(merbit_plan *plan) {
                     "plan_desc.block_threads is %d; use a multiple of 32 up to 1024",
                     s->threads);
   }
-  if (plan->desc.omega < 0 || plan->desc.omega > 2 ||
-      (s->whole && s->threads < 64)) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "plan_desc.omega is %d and block_threads %d; the scan takes omega 1 for rows "
-                    "that cross blocks, 2 for whole rows in blocks of at least 64 threads",
-                    plan->desc.omega, s->threads);
+  if (plan->desc.omega < 0 || plan->desc.omega > 2 || (s->whole && s->threads < 64)) {
+    return mbi_fail(
+        context, MERBIT_INVALID_ARGUMENT,
+        "plan_desc.omega is %d and block_threads %d; the scan takes omega 1 for rows "
+        "that cross blocks, 2 for whole rows in blocks of at least 64 threads",
+        plan->desc.omega, s->threads);
   }
   tile = 32 * (uint64_t)s->steps;
   s->tiles = (plan->device.nnz + tile - 1) / tile;
@@ -10444,14 +10479,16 @@ static merbit_status mbi_scan_size(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Of one block that takes whole rows: what its warps tell each other, twice. */
+/* Of one block that takes whole rows: what its warps tell each other, twice, and old y. */
 static unsigned mbi_scan_whole_shared(const merbit_plan *plan) {
-  return (unsigned)(plan->scan.threads / 32 * 2) *
-         (unsigned)(2 * mbi_type_size(plan->type) + sizeof(uint32_t));
+  const unsigned size = (unsigned)mbi_type_size(plan->type);
+  const unsigned threads = (unsigned)plan->scan.threads;
+  return threads / 32 * 2 * (2 * size + (unsigned)sizeof(uint32_t)) + threads * size;
 }
 
 /* ==== >>spmv/scan.c  CUDA: tiles of nonzeros, segmented sums by shuffles ================== */
-/* ---- Specialise: the kernels of one program ----------------------------------------------- */
+/* ---- Specialise: the kernels of one program -----------------------------------------------
+ */
 
 static void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   const mbi_scan_schedule *s = &plan->scan;
@@ -10481,8 +10518,8 @@ static merbit_status mbi_scan_specialise(merbit_plan *plan) {
   mbi_preamble preamble;
   merbit_status status;
   mbi_scan_preamble(plan, &preamble);
-  status = mbi_program_create(context, s->whole ? "spmv/scan_whole.cu" : "spmv/scan.cu", &preamble,
-                              &plan->program);
+  status = mbi_program_create(context, s->whole ? "spmv/scan_whole.cu" : "spmv/scan.cu",
+                              &preamble, &plan->program);
   if (status == MERBIT_OK && s->whole) {
     status = mbi_program_kernel(context, &plan->program, "mbk_scan_build", &s->build);
     if (status == MERBIT_OK) {
@@ -10494,7 +10531,8 @@ static merbit_status mbi_scan_specialise(merbit_plan *plan) {
   return status != MERBIT_OK
              ? status
              : mbi_program_kernel(context, &plan->program,
-                                  s->whole ? "mbk_scan_whole" : "mbk_scan_product", &s->product);
+                                  s->whole ? "mbk_scan_whole" : "mbk_scan_product",
+                                  &s->product);
 }
 
 /* ---- Launch: build the schedule once, then products -------------------------------------- */
@@ -10653,8 +10691,8 @@ static merbit_status mbi_scan_launch_whole(merbit_plan *plan, const void *alpha,
   arguments[11] = &s->empty_rows;
   arguments[12] = (void *)(uintptr_t)alpha;
   arguments[13] = (void *)(uintptr_t)beta;
-  return mbi_device_launch(plan->context, s->product, "mbk_scan_whole", (int64_t)s->blocks, s->threads,
-                           mbi_scan_whole_shared(plan), stream, arguments);
+  return mbi_device_launch(plan->context, s->product, "mbk_scan_whole", (int64_t)s->blocks,
+                           s->threads, mbi_scan_whole_shared(plan), stream, arguments);
 }
 
 static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,
@@ -10681,8 +10719,9 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
   arguments[11] = (void *)(uintptr_t)alpha;
   arguments[12] = (void *)(uintptr_t)beta;
   if (s->blocks > 0) {
-    status = mbi_device_launch(plan->context, s->product, "mbk_scan_product",
-                               (int64_t)s->blocks, s->threads, 0, stream, arguments);
+    status = mbi_device_launch(
+        plan->context, s->product, "mbk_scan_product", (int64_t)s->blocks, s->threads,
+        (unsigned)s->threads * (unsigned)mbi_type_size(plan->type), stream, arguments);
   }
   return status == MERBIT_OK ? mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream)
                              : status;
@@ -10700,11 +10739,11 @@ static void mbi_scan_info(const merbit_plan *plan, merbit_plan_info *info) {
 
 static int mbi_scan_describe(const merbit_plan *plan, char *text, size_t size) {
   const mbi_scan_schedule *s = &plan->scan;
-  return snprintf(text, size,
-                  "%" PRIu64 " tiles of 32 x %d, scan depth %d, %" PRIu64
-                  " empty rows, %d threads%s%s",
-                  s->tiles, s->steps, s->depth, s->empty_rows, s->threads,
-                  s->whole ? " with whole rows" : "", plan->once ? ", matrix past the caches" : "");
+  return snprintf(
+      text, size,
+      "%" PRIu64 " tiles of 32 x %d, scan depth %d, %" PRIu64 " empty rows, %d threads%s%s",
+      s->tiles, s->steps, s->depth, s->empty_rows, s->threads,
+      s->whole ? " with whole rows" : "", plan->once ? ", matrix past the caches" : "");
 }
 
 static const mbi_cuda_method mbi_scan_method = {mbi_scan_create,
@@ -11015,8 +11054,8 @@ static merbit_status mbi_binned_store(merbit_plan *plan) {
     status = mbi_device_zero(context, b->places + places - last, (size_t)last, NULL);
   }
   if (status == MERBIT_OK) {
-    const uint64_t streams = slots * (sizeof(uint16_t) + value_bytes) +
-                             b->groups * sizeof(uint32_t) + places;
+    const uint64_t streams =
+        slots * (sizeof(uint16_t) + value_bytes) + b->groups * sizeof(uint32_t) + places;
     plan->schedule_bytes += streams + b->strips * b->parts * sizeof(uint32_t);
     plan->stream_bytes += streams + 2 * slots * size;
     status = mbi_binned_fill(plan, 0);
@@ -11551,7 +11590,8 @@ static const mbi_cuda_method mbi_sliced_method = {
     mbi_sliced_info,   mbi_sliced_describe, mbi_sliced_fill};
 
 /* ==== >>spmv/values.c  CUDA: values stored shorter, without a loss ======================== */
-/* Values stored shorter than as they come, without a loss: one for all, or doubles as floats. */
+/* Values stored shorter than as they come, without a loss: one for all, or doubles as floats.
+ */
 
 /* Products from which on a copy of the values has paid for itself. */
 #define MBI_VALUES_CALLS 8
@@ -11601,8 +11641,9 @@ static merbit_status mbi_values_find(merbit_plan *plan, mbi_program *program, mb
 }
 
 /* General values at `values` to the array at `stored`, in a form that fits them. */
-static merbit_status mbi_values_store(merbit_plan *plan, mbi_program *program, mbi_value_form form,
-                                      mbi_devptr values, mbi_devptr stored) {
+static merbit_status mbi_values_store(merbit_plan *plan, mbi_program *program,
+                                      mbi_value_form form, mbi_devptr values,
+                                      mbi_devptr stored) {
   merbit_context *context = plan->context;
   void *kernel = NULL, *arguments[3];
   merbit_status status;
@@ -11630,8 +11671,8 @@ static merbit_status mbi_values_specialise(merbit_plan *plan) {
   mbi_devptr stored = 0;
   uint64_t bytes;
   merbit_status status = mbi_values_find(plan, &plan->ranks.program, csr->values, &found);
-  if (status != MERBIT_OK || !(found.equal || (found.single && plan->desc.expected_calls >=
-                                                                    MBI_VALUES_CALLS))) {
+  if (status != MERBIT_OK ||
+      !(found.equal || (found.single && plan->desc.expected_calls >= MBI_VALUES_CALLS))) {
     return status;
   }
   form = found.equal ? MBI_VALUES_EQUAL : MBI_VALUES_SINGLE;
@@ -11734,7 +11775,7 @@ static int mbi_choose_pays(const merbit_plan *plan, double now, double then) {
   return plan->desc.expected_calls * (now - then) > MBI_CHOOSE_MAKING * then;
 }
 
-/* Small: all of it stays in L2, and launches count. Even: slices of 32 rows waste little.
+/* Small: all of it stays in L2, and launches count; a lane takes a short row. Even: slices of 32 rows waste little.
  * plan->why says what decided. */
 static merbit_method mbi_choose_method(merbit_plan *plan) {
   const mbi_device_csr *csr = &plan->device;
@@ -11743,9 +11784,9 @@ static merbit_method mbi_choose_method(merbit_plan *plan) {
   const mbi_forecast f = mbi_choose_forecast(plan);
   merbit_method method = MERBIT_METHOD_SCAN;
   if (mbi_choose_small(plan)) {
-    const int rows = ranks->slots / 2 <= csr->nnz;
+    const int rows = ranks->slots / 2 <= csr->nnz && csr->nnz / 8 <= csr->rows;
     (void)snprintf(plan->why, sizeof plan->why, "small, with %s rows; runner-up %s",
-                   rows ? "even" : "uneven", rows ? "scan" : "rows");
+                   rows ? "short even" : "long or uneven", rows ? "scan" : "rows");
     return rows ? MERBIT_METHOD_ROWS : MERBIT_METHOD_SCAN;
   }
   if (mbi_choose_pays(plan, f.scan, f.binned) && (!even || f.binned < f.sliced)) {
@@ -12184,8 +12225,8 @@ MERBIT_API void merbit_plan_destroy(merbit_plan *plan) {
 }
 
 /* ==== >>spmv/update.c  new values for a plan ============================================== */
-/* A CSR of the new values in the order in which the plan multiplies: a COO or 64-bit view is converted
- * again, since duplicates may have been added up. */
+/* A CSR of the new values in the order in which the plan multiplies: a COO or 64-bit view is
+ * converted again, since duplicates may have been added up. */
 static merbit_status mbi_update_convert(merbit_plan *plan, const void *values,
                                         merbit_matrix **matrix) {
   merbit_context *context = plan->context;
@@ -12209,8 +12250,8 @@ static merbit_status mbi_update_convert(merbit_plan *plan, const void *values,
   return status;
 }
 
-/* The same matrix in general form: the method is made again for the values at `values`, which the plan
- * takes over. Its carries keep their size, for that does not depend on the values. */
+/* The same matrix in general form: the method is made again for the values at `values`, which
+ * the plan takes over. Its carries keep their size, for that does not depend on the values. */
 static merbit_status mbi_update_remake(merbit_plan *plan, mbi_devptr values) {
   merbit_context *context = plan->context;
   const uint64_t bytes = plan->device.nnz * mbi_type_size(plan->type);
@@ -12242,8 +12283,9 @@ static merbit_status mbi_update_remake(merbit_plan *plan, mbi_devptr values) {
   plan->cuda->destroy(plan);
   mbi_ranks_destroy(context, &plan->ranks);
   mbi_device_release(context, plan->device.values);
-  fresh.device.bytes -= plan->device.form == MBI_VALUES_EQUAL ? mbi_type_size(plan->type)
-                                                              : plan->device.nnz * sizeof(float);
+  fresh.device.bytes -= plan->device.form == MBI_VALUES_EQUAL
+                            ? mbi_type_size(plan->type)
+                            : plan->device.nnz * sizeof(float);
   mbi_mutex_lock(&context->lock);
   fresh.references = plan->references;
   *plan = fresh;
@@ -12277,10 +12319,10 @@ static merbit_status mbi_update_shorter(merbit_plan *plan, mbi_devptr *values) {
   return status;
 }
 
-/* New values for a plan on CUDA, `bytes` of them in the order of its CSR. They go to the plan's own
- * array, which replaces a borrowed one, or to one beside those that are stored shorter. */
-static merbit_status mbi_update_cuda(merbit_plan *plan, const void *values, merbit_memory memory,
-                                     size_t bytes) {
+/* New values for a plan on CUDA, `bytes` of them in the order of its CSR. They go to the plan's
+ * own array, which replaces a borrowed one, or to one beside those that are stored shorter. */
+static merbit_status mbi_update_cuda(merbit_plan *plan, const void *values,
+                                     merbit_memory memory, size_t bytes) {
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
   const int shorter = csr->form != MBI_VALUES_GENERAL;
@@ -12290,10 +12332,11 @@ static merbit_status mbi_update_cuda(merbit_plan *plan, const void *values, merb
     return status;
   }
   if (memory == MERBIT_MEMORY_DEVICE && !mbi_device_owns(context, values)) {
-    status = mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                      "the new values are said to be in device memory, but %p is not an address "
-                      "of the GPU",
-                      values);
+    status =
+        mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                 "the new values are said to be in device memory, but %p is not an address "
+                 "of the GPU",
+                 values);
   } else if (shorter || !csr->owns_values) {
     status = mbi_device_allocate(context, bytes, "a plan's own values", &fresh);
   }
@@ -12381,11 +12424,13 @@ MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void
     return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT, "the new values are NULL");
   }
   if (memory == MERBIT_MEMORY_DEFAULT) {
-    memory = plan->view.memory == MERBIT_MEMORY_DEVICE ? MERBIT_MEMORY_DEVICE : MERBIT_MEMORY_HOST;
+    memory =
+        plan->view.memory == MERBIT_MEMORY_DEVICE ? MERBIT_MEMORY_DEVICE : MERBIT_MEMORY_HOST;
   }
   if (memory == MERBIT_MEMORY_DEVICE && plan->side == MERBIT_SIDE_CPU) {
-    return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
-                    "the new values are said to be in device memory, but the plan is for the CPU");
+    return mbi_fail(
+        plan->context, MERBIT_INVALID_ARGUMENT,
+        "the new values are said to be in device memory, but the plan is for the CPU");
   }
   if (plan->view.nnz == 0) {
     return MERBIT_OK;
@@ -12406,7 +12451,8 @@ static int64_t mbi_plan_product_bytes(const merbit_plan *plan) {
   if (plan->side == MERBIT_SIDE_CUDA) {
     return vectors + (int64_t)plan->stream_bytes;
   }
-  return values + columns + vectors + (rows + 1) * (int64_t)mbi_index_bytes(plan->csr.offset_type);
+  return values + columns + vectors +
+         (rows + 1) * (int64_t)mbi_index_bytes(plan->csr.offset_type);
 }
 
 MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *plan, merbit_plan_info *info) {
@@ -12444,7 +12490,7 @@ MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size
         " nonzeros; %s; %s; cubin %s in %.1f ms; %.3g MB per product%s",
         mbi_method_name(plan->method), plan->context->device.name,
         plan->desc.method != MERBIT_METHOD_AUTO ? "as asked"
-        : plan->why[0] != '\0'                 ? plan->why
+        : plan->why[0] != '\0'                  ? plan->why
                                                 : "for the library's own iterations",
         mbi_type_name(plan->type), plan->csr.rows, plan->csr.cols, plan->csr.nnz, part,
         mbi_value_name(plan), program->from_cache ? "from the cache" : "compiled",
@@ -12454,16 +12500,17 @@ MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size
   } else {
     const int merge = plan->method == MERBIT_METHOD_MERGE;
     const char *reason = plan->reason[0] != '\0' ? plan->reason : plan->context->reason;
-    length = snprintf(line, sizeof line,
-                      "%s on the CPU (%s), %s: %" PRId64 " x %" PRId64 ", %" PRId64
-                      " nonzeros, %d thread%s; %s, 4-byte columns; %.3g MB per product; runner-up "
-                      "%s%s%s",
-                      mbi_method_name(plan->method),
-                      plan->desc.method != MERBIT_METHOD_AUTO ? "as asked" : "AUTO's method there",
-                      mbi_type_name(plan->type), plan->csr.rows, plan->csr.cols, plan->csr.nnz,
-                      merge ? plan->tasks : 1, merge && plan->tasks != 1 ? "s" : "",
-                      mbi_value_name(plan), 1e-6 * (double)mbi_plan_product_bytes(plan), merge ? "reference" : "merge",
-                      reason[0] != '\0' ? "; not on CUDA: " : "", reason);
+    length = snprintf(
+        line, sizeof line,
+        "%s on the CPU (%s), %s: %" PRId64 " x %" PRId64 ", %" PRId64
+        " nonzeros, %d thread%s; %s, 4-byte columns; %.3g MB per product; runner-up "
+        "%s%s%s",
+        mbi_method_name(plan->method),
+        plan->desc.method != MERBIT_METHOD_AUTO ? "as asked" : "AUTO's method there",
+        mbi_type_name(plan->type), plan->csr.rows, plan->csr.cols, plan->csr.nnz,
+        merge ? plan->tasks : 1, merge && plan->tasks != 1 ? "s" : "", mbi_value_name(plan),
+        1e-6 * (double)mbi_plan_product_bytes(plan), merge ? "reference" : "merge",
+        reason[0] != '\0' ? "; not on CUDA: " : "", reason);
   }
   if (text != NULL && size > 0) {
     (void)snprintf(text, size, "%s", line);

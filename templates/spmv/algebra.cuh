@@ -18,7 +18,8 @@
 #define MBK_ADD(a, b) ((a) + (b))
 #define MBK_MUL(a, x) mbk_multiply((MBK_COMPUTE)(a), (MBK_COMPUTE)(x))
 
-// What a nonzero adds whose value is not stored with it: one, or where MBK_EQUAL the one at `values`.
+// What a nonzero adds whose value is not stored with it: one, or where MBK_EQUAL the one at
+// `values`.
 #if MBK_EQUAL
 #define MBK_UNIT(values, factor) MBK_MUL(mbk_load(values), factor)
 #else
@@ -41,11 +42,11 @@
 #endif
 
 // Every row passes here exactly once with its final sum. With alpha 0 the sum is zero because
-// nothing was read; with beta 0 the old y is not read.
+// nothing was read; with beta 0 the old y is not read, else it is at `old`.
 MBK_DEVICE void mbk_commit(MBK_VECTOR *y, mbk_u64 row, MBK_COMPUTE sum, MBK_COMPUTE alpha,
-                           MBK_COMPUTE beta) {
-  y[row] = (MBK_VECTOR)(beta == (MBK_COMPUTE)0
-                            ? MBK_MUL(alpha, sum)
-                            : MBK_ADD(MBK_MUL(alpha, sum), MBK_MUL(beta, y[row])));
+                           MBK_COMPUTE beta, const MBK_VECTOR *old) {
+  y[row] =
+      (MBK_VECTOR)(beta == (MBK_COMPUTE)0 ? MBK_MUL(alpha, sum)
+                                          : MBK_ADD(MBK_MUL(alpha, sum), MBK_MUL(beta, *old)));
 }
-#define MBK_COMMIT(row, sum) mbk_commit(y, (row), (sum), alpha, beta)
+#define MBK_COMMIT(row, sum) mbk_commit(y, (row), (sum), alpha, beta, y + (row))

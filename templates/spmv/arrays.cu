@@ -170,13 +170,12 @@ MBK_KERNEL MBK_BOUNDS(256)
   }
 }
 
-// Whether values, of 8 bytes where `wide` and else of 4, can be stored shorter: *unequal becomes 1
-// unless all have the bits of the first, *inexact unless each is a float's. A thread looks no
-// further than to a value that shows both, so general ones cost next to nothing. Launch: any
-// number of blocks of 256 threads.
-MBK_KERNEL MBK_BOUNDS(256)
-    mbk_arrays_forms(const void *values, mbk_u64 nnz, mbk_u32 wide, mbk_u32 *unequal,
-                     mbk_u32 *inexact) {
+// Whether values, of 8 bytes where `wide` and else of 4, can be stored shorter: *unequal
+// becomes 1 unless all have the bits of the first, *inexact unless each is a float's. A thread
+// looks no further than to a value that shows both, so general ones cost next to nothing.
+// Launch: any number of blocks of 256 threads.
+MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_forms(const void *values, mbk_u64 nnz, mbk_u32 wide,
+                                            mbk_u32 *unequal, mbk_u32 *inexact) {
   bool differs = false, loses = wide == 0;
   for (mbk_u64 i = (mbk_u64)mbk_block() * 256 + mbk_thread(); i < nnz && !(differs && loses);
        i += (mbk_u64)mbk_grid() * 256) {

@@ -50,7 +50,7 @@
 #include "spmv/scan_build.cuh"
 #include "spmv/scan_fixup.cuh"
 
-// Launch: one warp per tile. mbk_scan_fixup follows.
+// Launch: one warp per tile. mbk_scan_fixup follows. Shared: MBK_VECTOR[MBK_THREADS].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
     mbk_scan_product(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,
                      const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,
@@ -65,9 +65,12 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
   const mbk_u32 ends =
       lane < MBK_STEPS ? mbk_load(row_ends + (mbk_u64)tile * MBK_STEPS + lane) : 0;
   const mbk_u32 rank = mbk_load(tile_row + tile);
+  MBK_SHARED_MEMORY(shared);
+  MBK_VECTOR *const old = (MBK_VECTOR *)shared + mbk_thread() / 32 * 32;
   MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];
   MBK_SCALARS_LOAD;
-  mbk_scan_prefetch(tile_row, tile, rank, y, beta);
-  mbk_scan_multiply(col_ind, values, x, start, nnz, alpha, product);
-  mbk_scan_commit(product, ends, rank, tile, row_id, y, firsts, tails, alpha, beta);
+  const mbk_scan_rows rows = {row_id, y, rank, mbk_load(tile_row + tile + 1), beta};
+  old[lane] = mbk_scan_multiply(col_ind, values, x, start, nnz, rows, alpha, product);
+  mbk_warp_sync(MBK_ALL);
+  mbk_scan_commit(product, ends, rank, tile, row_id, y, firsts, tails, alpha, beta, old, 32);
 }

@@ -1,5 +1,5 @@
-// The products of a tile in registers: part of the programs that work on tiles of 32 * MBK_STEPS
-// nonzeros straight from CSR, whose macros it uses.
+// The products of a tile in registers: part of the programs that work on tiles of 32 *
+// MBK_STEPS nonzeros straight from CSR, whose macros it uses.
 #ifndef MBK_TILE_NONZEROS
 #error "include spmv/scan_tile.cuh before"
 #endif
@@ -27,12 +27,37 @@ MBK_DEVICE void mbk_scan_load(const T *address, mbk_u32 count, T (&some)[MBK_PAC
   }
 }
 
+// The rows that end in a tile, from rank `from` up to `to`, and what becomes of their old y.
+struct mbk_scan_rows {
+  const mbk_u32 *row_id;
+  const MBK_VECTOR *y;
+  mbk_u32 from, to;
+  MBK_COMPUTE beta;
+};
+
+// With beta, the old y of the first 32 of them, a lane each: no commit is to wait for memory.
+// What comes behind is brought closer where it is contiguous.
+MBK_DEVICE MBK_VECTOR mbk_scan_old(const mbk_scan_rows &rows) {
+  const mbk_u32 *const row_id = rows.row_id;
+  const mbk_u32 rank = rows.from + mbk_lane();
+#if !MBK_EMPTY_ROWS
+  const mbk_u32 ahead = rows.from + 32 + mbk_lane() * (128 / sizeof(MBK_VECTOR));
+  if (rows.beta != (MBK_COMPUTE)0 && ahead < rows.to) {
+    mbk_prefetch(rows.y + ahead);
+  }
+  (void)row_id;
+#endif
+  return rows.beta != (MBK_COMPUTE)0 && rank < rows.to ? rows.y[MBK_ROW_OF(rank)]
+                                                       : (MBK_VECTOR)0;
+}
+
 // The products of a tile; those at and beyond `count` become zero, for they follow every row
-// end. All loads of a lane are in flight together.
+// end. All loads of a lane are in flight together, those of the old y among them.
 template <bool full>
 MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *values,
-                                  const MBK_VECTOR *x, mbk_u32 count,
-                                  MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK]) {
+                                  const MBK_VECTOR *x, mbk_u32 count, const mbk_scan_rows &rows,
+                                  MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK],
+                                  MBK_VECTOR &old) {
   mbk_i32 column[MBK_GROUPS][MBK_PACK];
 #if !MBK_PATTERN
   MBK_VALUE value[MBK_GROUPS][MBK_PACK];
@@ -45,6 +70,7 @@ MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *value
     mbk_scan_load<full>(values + k, left, value[g]);
 #endif
   }
+  old = mbk_scan_old(rows);
 #pragma unroll
   for (int g = 0; g < MBK_GROUPS; g++) {
 #pragma unroll
@@ -63,12 +89,14 @@ MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *value
 }
 
 // The same for the tile whose first nonzero is number `start` of `nnz`; with alpha 0 nothing is
-// read.
-MBK_DEVICE void mbk_scan_multiply(const mbk_i32 *col_ind, const MBK_VALUE *values,
-                                  const MBK_VECTOR *x, mbk_u64 start, mbk_u64 nnz,
-                                  MBK_COMPUTE alpha,
-                                  MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK]) {
+// read of the matrix or of x. Returns the old y of one of the tile's rows, if it is wanted.
+MBK_DEVICE MBK_VECTOR mbk_scan_multiply(const mbk_i32 *col_ind, const MBK_VALUE *values,
+                                        const MBK_VECTOR *x, mbk_u64 start, mbk_u64 nnz,
+                                        const mbk_scan_rows &rows, MBK_COMPUTE alpha,
+                                        MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK]) {
+  MBK_VECTOR old;
   if (alpha == (MBK_COMPUTE)0) {
+    old = mbk_scan_old(rows);
 #pragma unroll
     for (int g = 0; g < MBK_GROUPS; g++) {
 #pragma unroll
@@ -77,24 +105,11 @@ MBK_DEVICE void mbk_scan_multiply(const mbk_i32 *col_ind, const MBK_VALUE *value
       }
     }
   } else if (start + MBK_TILE_NONZEROS <= nnz) {
-    mbk_scan_products<true>(col_ind + start, MBK_PATTERN ? values : values + start, x, 0,
-                            product);
+    mbk_scan_products<true>(col_ind + start, MBK_PATTERN ? values : values + start, x, 0, rows,
+                            product, old);
   } else {
     mbk_scan_products<false>(col_ind + start, MBK_PATTERN ? values : values + start, x,
-                             (mbk_u32)(nnz - start), product);
+                             (mbk_u32)(nnz - start), rows, product, old);
   }
-}
-
-// With beta the old y is wanted last, when nothing hides its latency. `rank` is that of the
-// tile's first row.
-MBK_DEVICE void mbk_scan_prefetch(const mbk_u32 *tile_row, mbk_u64 tile, mbk_u32 rank,
-                                  const MBK_VECTOR *y, MBK_COMPUTE beta) {
-#if !MBK_EMPTY_ROWS
-  if (beta != (MBK_COMPUTE)0) {
-    const mbk_u32 ahead = rank + mbk_lane() * (128 / sizeof(MBK_VECTOR));
-    if (ahead < mbk_load(tile_row + tile + 1)) {
-      mbk_prefetch(y + ahead);
-    }
-  }
-#endif
+  return old;
 }

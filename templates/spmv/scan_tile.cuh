@@ -30,16 +30,25 @@ MBK_DEVICE MBK_COMPUTE mbk_scan_reduce(MBK_COMPUTE sum) {
   return sum;
 }
 
+// The tile's row number `ended`, of which the first `held` have their old y at `old`.
+MBK_DEVICE void mbk_scan_commit_row(mbk_u32 rank, mbk_u32 ended, MBK_COMPUTE sum,
+                                    const mbk_u32 *row_id, MBK_VECTOR *y, MBK_COMPUTE alpha,
+                                    MBK_COMPUTE beta, const MBK_VECTOR *old, mbk_u32 held) {
+  const mbk_u32 row = MBK_ROW_OF(rank + ended);
+  mbk_commit(y, row, MBK_ADD(MBK_ZERO, sum), alpha, beta, ended < held ? old + ended : y + row);
+}
+
 // A warp's tile. Lane l has, of each group g of 32 * MBK_PACK nonzeros, MBK_PACK from number
 // MBK_PACK * l on, as product[g]; products after the last nonzero are zero. Bit k % 32 of word
 // k / 32, which lane k / 32 holds as `ends`, says that a row ends with nonzero k. The rows that
 // end in the tile are committed but for the first, whose part goes to firsts[tile]; what
 // follows the last row end goes to tails[tile]. mbk_scan_fixup puts these together. `rank` is
-// that of the tile's first row.
+// that of the tile's first row; the first `held` of its rows have their old y at `old`.
 MBK_DEVICE void mbk_scan_commit(const MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK],
                                 mbk_u32 ends, mbk_u32 rank, mbk_u64 tile, const mbk_u32 *row_id,
                                 MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,
-                                MBK_COMPUTE alpha, MBK_COMPUTE beta) {
+                                MBK_COMPUTE alpha, MBK_COMPUTE beta, const MBK_VECTOR *old,
+                                mbk_u32 held) {
   const mbk_u32 lane = mbk_lane();
   mbk_u32 before = (mbk_u32)mbk_popcount(ends); // row ends before each word
 #pragma unroll
@@ -78,7 +87,7 @@ MBK_DEVICE void mbk_scan_commit(const MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PAC
         if (ended == first) {
           head = sum; // the lanes before may hold some of it
         } else {
-          MBK_COMMIT(MBK_ROW_OF(rank + ended), MBK_ADD(MBK_ZERO, sum));
+          mbk_scan_commit_row(rank, ended, sum, row_id, y, alpha, beta, old, held);
         }
         ended++;
         sum = MBK_ZERO;
@@ -100,7 +109,7 @@ MBK_DEVICE void mbk_scan_commit(const MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PAC
       if (first == 0) {
         firsts[tile] = head;
       } else {
-        MBK_COMMIT(MBK_ROW_OF(rank + first), MBK_ADD(MBK_ZERO, head));
+        mbk_scan_commit_row(rank, first, head, row_id, y, alpha, beta, old, held);
       }
     }
     spread = false;

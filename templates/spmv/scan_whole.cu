@@ -1,11 +1,12 @@
 // Register scan of whole rows: y = alpha A x + beta y in one launch, for matrices so small that
 // a second one would show. Tiles as in spmv/scan.cu; but a thread block takes whole rows, and
 // its warps hand each other in shared memory what they hold of a row.
-// Source: row-aligned blocks are of CSR-Stream (Greathouse, Daga, SC14); blocks that begin at the
-// first row start behind an even cut of the nonzeros, so that the cuts need no search, are ours.
+// Source: row-aligned blocks are of CSR-Stream (Greathouse, Daga, SC14); blocks that begin at
+// the first row start behind an even cut of the nonzeros, so that the cuts need no search, are
+// ours.
 //
-// Block b takes the rows that begin in the nonzeros of the tiles from b * (MBK_WARPS - 1) on, up to
-// those of the next block: the nonzeros [block_start[b], block_start[b + 1]), which may
+// Block b takes the rows that begin in the nonzeros of the tiles from b * (MBK_WARPS - 1) on,
+// up to those of the next block: the nonzeros [block_start[b], block_start[b + 1]), which may
 // reach into tiles that belong to the blocks beside it.
 #ifndef MBK_VALUE
 #error "define MBK_VALUE: the type of the matrix's values in memory"
@@ -80,7 +81,7 @@ MBK_DEVICE mbk_u32 mbk_scan_below(mbk_u64 count) {
 }
 
 // Launch: MBK_THREADS per block, of at least 64. Shared: MBK_COMPUTE[4 * MBK_WARPS], then
-// mbk_u32[2 * MBK_WARPS].
+// MBK_VECTOR[MBK_THREADS], then mbk_u32[2 * MBK_WARPS].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
     mbk_scan_whole(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,
                    const mbk_u32 *empty_id, const mbk_u64 *block_start, const mbk_i32 *col_ind,
@@ -90,7 +91,8 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
   // Two of each, used in turn: a warp may be one round ahead of those that still read.
   MBK_COMPUTE *const firsts = (MBK_COMPUTE *)shared;
   MBK_COMPUTE *const tails = firsts + 2 * MBK_WARPS;
-  mbk_u32 *const closes = (mbk_u32 *)(tails + 2 * MBK_WARPS);
+  MBK_VECTOR *const old = (MBK_VECTOR *)(tails + 2 * MBK_WARPS) + mbk_thread() / 32 * 32;
+  mbk_u32 *const closes = (mbk_u32 *)((MBK_VECTOR *)(tails + 2 * MBK_WARPS) + MBK_THREADS);
   const mbk_u32 warp = mbk_thread() / 32, lane = mbk_lane();
   const mbk_u64 begin = mbk_load(block_start + mbk_block());
   const mbk_u64 end = mbk_load(block_start + mbk_block() + 1);
@@ -115,8 +117,10 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
       MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];
       ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;
       rank = mbk_load(tile_row + tile);
-      mbk_scan_prefetch(tile_row, tile, rank, y, beta);
-      mbk_scan_multiply(col_ind, values, x, start, nnz, alpha, product);
+      const mbk_scan_rows rows = {row_id, y, rank, mbk_load(tile_row + tile + 1), beta};
+      mbk_u32 skipped_rows = 0;
+      old[lane] = mbk_scan_multiply(col_ind, values, x, start, nnz, rows, alpha, product);
+      mbk_warp_sync(MBK_ALL);
       if (begin > start) { // what comes before belongs to the block before
         const mbk_u32 skipped = mbk_scan_below(begin - start);
         mbk_u32 closed = (mbk_u32)mbk_popcount(ends & skipped);
@@ -124,7 +128,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
         for (int d = 16; d > 0; d >>= 1) {
           closed += mbk_shuffle_xor(MBK_ALL, closed, d, 32);
         }
-        rank += closed;
+        skipped_rows = closed;
         ends &= ~skipped;
 #pragma unroll
         for (int g = 0; g < MBK_GROUPS; g++) {
@@ -137,7 +141,9 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
         }
       }
       ends &= mbk_scan_below(end > start ? end - start : 0);
-      mbk_scan_commit(product, ends, rank, slot, row_id, y, firsts, tails, alpha, beta);
+      rank += skipped_rows;
+      mbk_scan_commit(product, ends, rank, slot, row_id, y, firsts, tails, alpha, beta,
+                      old + skipped_rows, skipped_rows < 32 ? 32 - skipped_rows : 0);
     } else if (lane == 31) {
       tails[slot] = MBK_ZERO;
     }
@@ -151,8 +157,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
     if (closing) { // the warp's first row: since the last warp before that closed one
       const mbk_u32 before = closers & ((1u << warp) - 1);
       const mbk_u32 from = before != 0 ? 31 - (mbk_u32)mbk_leading_zeros(before) : 0;
-      const MBK_COMPUTE part =
-          mbk_scan_reduce(lane >= from && lane < warp ? tail : MBK_ZERO);
+      const MBK_COMPUTE part = mbk_scan_reduce(lane >= from && lane < warp ? tail : MBK_ZERO);
       if (lane == 0) {
         MBK_COMMIT(MBK_ROW_OF(rank), MBK_ADD(MBK_ADD(open, part), firsts[slot]));
       }

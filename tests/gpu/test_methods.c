@@ -170,13 +170,14 @@ static void a_plan_tells_its_choice(void **state) {
   assert_int_equal(chosen(1, 1, 0, MERBIT_METHOD_SLICED, line), MERBIT_METHOD_SLICED);
   assert_non_null(strstr(line, "2 slices of 32 rows sorted in windows of 1024, 3.1% of"));
   assert_int_equal(chosen(8, 0, 0, MERBIT_METHOD_AUTO, line), MERBIT_METHOD_ROWS);
-  assert_non_null(strstr(line, "small, with even rows; runner-up scan"));
+  assert_non_null(strstr(line, "small, with short even rows; runner-up scan"));
   assert_int_equal(chosen(8, 1, 0, MERBIT_METHOD_AUTO, line), MERBIT_METHOD_SCAN); /* one row */
   assert_non_null(strstr(line, "scan on "));
-  assert_non_null(strstr(line, "4 tiles of 32 x 4, scan depth 5, 63 empty rows, 128 threads"));
+  assert_non_null(strstr(line, "2 tiles of 32 x 8, scan depth 5, 63 empty rows, 1024 threads "
+                               "with whole rows"));
   assert_int_equal(chosen(9, 0, 0, MERBIT_METHOD_SCAN, line), MERBIT_METHOD_SCAN);
   assert_non_null(
-      strstr(line, "scan depth 3, 0 empty rows, 128 threads, matrix past the caches"));
+      strstr(line, "scan depth 3, 0 empty rows, 1024 threads with whole rows, matrix past"));
   assert_non_null(strstr(line, "as asked"));
   assert_int_equal(chosen(20, 0, 0, MERBIT_METHOD_ROWS, line), MERBIT_METHOD_ROWS);
   assert_non_null(strstr(line, "4 lanes a row, 6 nonzeros in flight, 256 threads"));

@@ -187,7 +187,8 @@ void scan_multiply_whole(scan_bed<V> &b, double alpha, double beta, simt_array &
   csr_with_scalars<V>(b.f, alpha, beta, seed, [&](const auto &at_alpha, const auto &at_beta) {
     simt_run(b.f.product, b.run(seed),
              {(unsigned)blocks, b.f.threads,
-              b.f.threads / 32 * 2 * (2 * (unsigned)sizeof(V) + 4)},
+              b.f.threads / 32 * 2 * (2 * (unsigned)sizeof(V) + 4) +
+                  b.f.threads * (unsigned)sizeof(V)},
              b.row_ends.get(), b.tile_row.get(), b.row_id.get(), b.empty_id.get(),
              block_start.get(), b.col_ind.get(), b.values.get(), b.x.get(), y.get(), b.nnz,
              b.tiles, b.empty, at_alpha, at_beta);
@@ -208,7 +209,9 @@ void scan_multiply(scan_bed<V> &b, double alpha, double beta, simt_array &y, uin
   csr_with_scalars<V>(b.f, alpha, beta, seed, [&](const auto &at_alpha, const auto &at_beta) {
     if (b.tiles > 0) {
       simt_run(b.f.product, b.run(seed),
-               {csr_divide_up(b.tiles * 32, b.f.threads), b.f.threads, 0}, b.row_ends.get(),
+               {csr_divide_up(b.tiles * 32, b.f.threads), b.f.threads,
+                b.f.threads * (unsigned)sizeof(V)},
+               b.row_ends.get(),
                b.tile_row.get(), b.row_id.get(), b.col_ind.get(), b.values.get(), b.x.get(),
                y.get(), firsts.get(), tails.get(), b.nnz, b.tiles, at_alpha, at_beta);
     }

@@ -51,9 +51,9 @@ static void small_matrices(void **state) {
   (void)state;
   plan_of(&plan, MERBIT_F32, 1000000, 5000000);
   plan.ranks.slots = 10000001;
-  takes(&plan, MERBIT_METHOD_ROWS, "small, with even rows; runner-up scan");
+  takes(&plan, MERBIT_METHOD_ROWS, "small, with short even rows; runner-up scan");
   plan.ranks.slots = 10000002;
-  takes(&plan, MERBIT_METHOD_SCAN, "small, with uneven rows; runner-up rows");
+  takes(&plan, MERBIT_METHOD_SCAN, "small, with long or uneven rows; runner-up rows");
   plan.ranks.slots = 5000000;
   plan.device.nnz++;
   takes(&plan, MERBIT_METHOD_SCAN, "forecast");
@@ -64,6 +64,10 @@ static void small_matrices(void **state) {
   takes(&plan, MERBIT_METHOD_SCAN, "forecast");
   plan_of(&plan, MERBIT_F64, 0, 0);
   takes(&plan, MERBIT_METHOD_ROWS, "small");
+  plan_of(&plan, MERBIT_F64, 1000, 8007); /* eight a row */
+  takes(&plan, MERBIT_METHOD_ROWS, "small");
+  plan_of(&plan, MERBIT_F64, 1000, 8008);
+  takes(&plan, MERBIT_METHOD_SCAN, "small");
 }
 
 /* Even: at least 4 nonzeros a row, and slots within 5/3 of them. */
