@@ -3555,6 +3555,14 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "#error \"include spmv/scan_tile.cuh before\"\n"
   "#endif\n"
   "\n"
+  "// Blocks that a multiprocessor should hold of the kernels that add the old y: with scalars on\n"
+  "// the device, or rows by their numbers, they would spill where the others do not.\n"
+  "#if MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS\n"
+  "#define MBK_SUM_BLOCKS ((2 * MBK_BLOCKS + 1) / 3)\n"
+  "#else\n"
+  "#define MBK_SUM_BLOCKS MBK_BLOCKS\n"
+  "#endif\n"
+  "\n"
   "#if MBK_ONCE\n"
   "#define MBK_PACK_LOAD mbk_load_pack_once\n"
   "#else\n"
@@ -3578,33 +3586,32 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "  }\n"
   "}\n"
   "\n"
-  "// The rows that end in a tile, from rank `from` up to `to`, and what becomes of their old y.\n"
+  "// The rows that end in a tile: ranks from `from` up to `to`.\n"
   "struct mbk_scan_rows {\n"
   "  const mbk_u32 *row_id;\n"
   "  const MBK_VECTOR *y;\n"
   "  mbk_u32 from, to;\n"
-  "  MBK_COMPUTE beta;\n"
   "};\n"
   "\n"
-  "// With beta, the old y of the first 32 of them, a lane each: no commit is to wait for memory.\n"
-  "// What comes behind is brought closer where it is contiguous.\n"
+  "// The old y of the first 32 of them, a lane each: no commit is to wait for memory. What comes\n"
+  "// behind is brought closer where it is contiguous.\n"
   "MBK_DEVICE MBK_VECTOR mbk_scan_old(const mbk_scan_rows &rows) {\n"
-  "  const mbk_u32 *const row_id = rows.row_id;\n"
+  "  const mbk_u32 *const row_id = rows.row_id;\n",
   "  const mbk_u32 rank = rows.from + mbk_lane();\n"
   "#if !MBK_EMPTY_ROWS\n"
   "  const mbk_u32 ahead = rows.from + 32 + mbk_lane() * (128 / sizeof(MBK_VECTOR));\n"
-  "  if (rows.beta != (MBK_COMPUTE)0 && ahead < rows.to) {\n"
+  "  if (ahead < rows.to) {\n"
   "    mbk_prefetch(rows.y + ahead);\n"
   "  }\n"
   "  (void)row_id;\n"
-  "#endif\n",
-  "  return rows.beta != (MBK_COMPUTE)0 && rank < rows.to ? rows.y[MBK_ROW_OF(rank)]\n"
-  "                                                       : (MBK_VECTOR)0;\n"
+  "#endif\n"
+  "  return rank < rows.to ? rows.y[MBK_ROW_OF(rank)] : (MBK_VECTOR)0;\n"
   "}\n"
   "\n"
   "// The products of a tile; those at and beyond `count` become zero, for they follow every row\n"
-  "// end. All loads of a lane are in flight together, those of the old y among them.\n"
-  "template <bool full>\n"
+  "// end. All loads of a lane are in flight together, those of the old y among them\n"
+  "// where it is added to.\n"
+  "template <bool adds, bool full>\n"
   "MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
   "                                  const MBK_VECTOR *x, mbk_u32 count, const mbk_scan_rows &rows,\n"
   "                                  MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK],\n"
@@ -3621,7 +3628,7 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "    mbk_scan_load<full>(values + k, left, value[g]);\n"
   "#endif\n"
   "  }\n"
-  "  old = mbk_scan_old(rows);\n"
+  "  old = adds ? mbk_scan_old(rows) : (MBK_VECTOR)0;\n"
   "#pragma unroll\n"
   "  for (int g = 0; g < MBK_GROUPS; g++) {\n"
   "#pragma unroll\n"
@@ -3631,7 +3638,7 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "        const MBK_VECTOR factor = mbk_load(x + (column[g][j] - MBK_BASE));\n"
   "#if MBK_PATTERN\n"
   "        product[g][j] = MBK_UNIT(values, factor);\n"
-  "#else\n"
+  "#else\n",
   "        product[g][j] = MBK_MUL(value[g][j], factor);\n"
   "#endif\n"
   "      }\n"
@@ -3639,15 +3646,16 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "  }\n"
   "}\n"
   "\n"
-  "// The same for the tile whose first nonzero is number `start` of `nnz`; with alpha 0 nothing is\n",
+  "// The same for the tile whose first nonzero is number `start` of `nnz`; with alpha 0 nothing is\n"
   "// read of the matrix or of x. Returns the old y of one of the tile's rows, if it is wanted.\n"
+  "template <bool adds>\n"
   "MBK_DEVICE MBK_VECTOR mbk_scan_multiply(const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
   "                                        const MBK_VECTOR *x, mbk_u64 start, mbk_u64 nnz,\n"
   "                                        const mbk_scan_rows &rows, MBK_COMPUTE alpha,\n"
   "                                        MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK]) {\n"
   "  MBK_VECTOR old;\n"
   "  if (alpha == (MBK_COMPUTE)0) {\n"
-  "    old = mbk_scan_old(rows);\n"
+  "    old = adds ? mbk_scan_old(rows) : (MBK_VECTOR)0;\n"
   "#pragma unroll\n"
   "    for (int g = 0; g < MBK_GROUPS; g++) {\n"
   "#pragma unroll\n"
@@ -3656,11 +3664,11 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "      }\n"
   "    }\n"
   "  } else if (start + MBK_TILE_NONZEROS <= nnz) {\n"
-  "    mbk_scan_products<true>(col_ind + start, MBK_PATTERN ? values : values + start, x, 0, rows,\n"
-  "                            product, old);\n"
+  "    mbk_scan_products<adds, true>(col_ind + start, MBK_PATTERN ? values : values + start, x, 0,\n"
+  "                                  rows, product, old);\n"
   "  } else {\n"
-  "    mbk_scan_products<false>(col_ind + start, MBK_PATTERN ? values : values + start, x,\n"
-  "                             (mbk_u32)(nnz - start), rows, product, old);\n"
+  "    mbk_scan_products<adds, false>(col_ind + start, MBK_PATTERN ? values : values + start, x,\n"
+  "                                   (mbk_u32)(nnz - start), rows, product, old);\n"
   "  }\n"
   "  return old;\n"
   "}\n",
@@ -3879,12 +3887,14 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "#include \"spmv/scan_build.cuh\"\n"
   "#include \"spmv/scan_fixup.cuh\"\n"
   "\n"
-  "// Launch: one warp per tile. mbk_scan_fixup follows. Shared: MBK_VECTOR[MBK_THREADS].\n"
-  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
-  "    mbk_scan_product(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
-  "                     const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,\n"
-  "                     MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz,\n"
-  "                     mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
+  "// A warp's tile; where `adds` with the old y, which is held in shared memory from when the\n"
+  "// nonzeros are loaded. Without, beta must be zero.\n"
+  "template <bool adds>\n"
+  "MBK_DEVICE void\n"
+  "mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
+  "             const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,\n"
+  "             MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles,\n"
+  "             MBK_COMPUTE alpha, MBK_COMPUTE beta, MBK_VECTOR *old) {\n"
   "  const mbk_u32 tile = mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;\n"
   "  const mbk_u32 lane = mbk_lane();\n"
   "  if (tile >= tiles) {\n"
@@ -3894,14 +3904,39 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "  const mbk_u32 ends =\n"
   "      lane < MBK_STEPS ? mbk_load(row_ends + (mbk_u64)tile * MBK_STEPS + lane) : 0;\n"
   "  const mbk_u32 rank = mbk_load(tile_row + tile);\n"
-  "  MBK_SHARED_MEMORY(shared);\n"
-  "  MBK_VECTOR *const old = (MBK_VECTOR *)shared + mbk_thread() / 32 * 32;\n"
   "  MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];\n"
+  "  const mbk_scan_rows rows = {row_id, y, rank, adds ? mbk_load(tile_row + tile + 1) : 0};\n"
+  "  const MBK_VECTOR held =\n"
+  "      mbk_scan_multiply<adds>(col_ind, values, x, start, nnz, rows, alpha, product);\n"
+  "  if (adds) {\n"
+  "    old += mbk_thread() / 32 * 32;\n"
+  "    old[lane] = held;\n"
+  "    mbk_warp_sync(MBK_ALL);\n"
+  "  }\n"
+  "  mbk_scan_commit(product, ends, rank, tile, row_id, y, firsts, tails, alpha, beta, old,\n"
+  "                  adds ? 32 : 0);\n"
+  "}\n"
+  "\n",
+  "// Launch: one warp per tile. mbk_scan_fixup follows. beta must be zero.\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+  "    mbk_scan_product(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
+  "                     const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,\n"
+  "                     MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz,\n"
+  "                     mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
+  "  mbk_scan_run<false>(row_ends, tile_row, row_id, col_ind, values, x, y, firsts, tails, nnz,\n"
+  "                      tiles, MBK_ALPHA, (MBK_COMPUTE)0, (MBK_VECTOR *)0);\n"
+  "}\n"
+  "\n"
+  "// The same with any beta. Shared: MBK_VECTOR[MBK_THREADS].\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
+  "    mbk_scan_sum(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
+  "                 const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,\n"
+  "                 MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz,\n"
+  "                 mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
   "  MBK_SCALARS_LOAD;\n"
-  "  const mbk_scan_rows rows = {row_id, y, rank, mbk_load(tile_row + tile + 1), beta};\n"
-  "  old[lane] = mbk_scan_multiply(col_ind, values, x, start, nnz, rows, alpha, product);\n"
-  "  mbk_warp_sync(MBK_ALL);\n"
-  "  mbk_scan_commit(product, ends, rank, tile, row_id, y, firsts, tails, alpha, beta, old, 32);\n"
+  "  mbk_scan_run<true>(row_ends, tile_row, row_id, col_ind, values, x, y, firsts, tails, nnz,\n"
+  "                     tiles, alpha, beta, (MBK_VECTOR *)shared);\n"
   "}\n",
   NULL};
 
@@ -3988,19 +4023,20 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "                               : (1u << (mbk_u32)(count - first)) - 1;\n"
   "}\n"
   "\n"
-  "// Launch: MBK_THREADS per block, of at least 64. Shared: MBK_COMPUTE[4 * MBK_WARPS], then\n"
-  "// MBK_VECTOR[MBK_THREADS], then mbk_u32[2 * MBK_WARPS].\n"
-  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n",
-  "    mbk_scan_whole(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
-  "                   const mbk_u32 *empty_id, const mbk_u64 *block_start, const mbk_i32 *col_ind,\n"
-  "                   const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y, mbk_u64 nnz,\n"
-  "                   mbk_u64 tiles, mbk_u64 empty_rows, MBK_SCALAR_PARAMETERS) {\n"
-  "  MBK_SHARED_MEMORY(shared);\n"
+  "// A block's rows; where `adds` with the old y, which is held in shared memory from when the\n"
+  "// nonzeros are loaded. Without, beta must be zero.\n"
+  "template <bool adds>\n",
+  "MBK_DEVICE void mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,\n"
+  "                             const mbk_u32 *row_id, const mbk_u32 *empty_id,\n"
+  "                             const mbk_u64 *block_start, const mbk_i32 *col_ind,\n"
+  "                             const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,\n"
+  "                             mbk_u64 nnz, mbk_u64 tiles, mbk_u64 empty_rows, MBK_COMPUTE alpha,\n"
+  "                             MBK_COMPUTE beta, char *shared) {\n"
   "  // Two of each, used in turn: a warp may be one round ahead of those that still read.\n"
   "  MBK_COMPUTE *const firsts = (MBK_COMPUTE *)shared;\n"
   "  MBK_COMPUTE *const tails = firsts + 2 * MBK_WARPS;\n"
-  "  MBK_VECTOR *const old = (MBK_VECTOR *)(tails + 2 * MBK_WARPS) + mbk_thread() / 32 * 32;\n"
-  "  mbk_u32 *const closes = (mbk_u32 *)((MBK_VECTOR *)(tails + 2 * MBK_WARPS) + MBK_THREADS);\n"
+  "  mbk_u32 *const closes = (mbk_u32 *)(tails + 2 * MBK_WARPS);\n"
+  "  MBK_VECTOR *const old = (MBK_VECTOR *)(closes + 2 * MBK_WARPS) + mbk_thread() / 32 * 32;\n"
   "  const mbk_u32 warp = mbk_thread() / 32, lane = mbk_lane();\n"
   "  const mbk_u64 begin = mbk_load(block_start + mbk_block());\n"
   "  const mbk_u64 end = mbk_load(block_start + mbk_block() + 1);\n"
@@ -4009,7 +4045,6 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "  // Of the row that the rounds before left open: the block's last, for no other one reaches\n"
   "  // beyond its first round.\n"
   "  MBK_COMPUTE open = MBK_ZERO;\n"
-  "  MBK_SCALARS_LOAD;\n"
   "#if MBK_EMPTY_ROWS\n"
   "  for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread(); i < empty_rows;\n"
   "       i += (mbk_u64)mbk_grid() * MBK_THREADS) {\n"
@@ -4025,10 +4060,14 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "      MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];\n"
   "      ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;\n"
   "      rank = mbk_load(tile_row + tile);\n"
-  "      const mbk_scan_rows rows = {row_id, y, rank, mbk_load(tile_row + tile + 1), beta};\n"
+  "      const mbk_scan_rows rows = {row_id, y, rank, adds ? mbk_load(tile_row + tile + 1) : 0};\n"
   "      mbk_u32 skipped_rows = 0;\n"
-  "      old[lane] = mbk_scan_multiply(col_ind, values, x, start, nnz, rows, alpha, product);\n"
-  "      mbk_warp_sync(MBK_ALL);\n"
+  "      const MBK_VECTOR held =\n"
+  "          mbk_scan_multiply<adds>(col_ind, values, x, start, nnz, rows, alpha, product);\n"
+  "      if (adds) {\n"
+  "        old[lane] = held;\n"
+  "        mbk_warp_sync(MBK_ALL);\n"
+  "      }\n"
   "      if (begin > start) { // what comes before belongs to the block before\n"
   "        const mbk_u32 skipped = mbk_scan_below(begin - start);\n"
   "        mbk_u32 closed = (mbk_u32)mbk_popcount(ends & skipped);\n"
@@ -4051,15 +4090,15 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "      ends &= mbk_scan_below(end > start ? end - start : 0);\n"
   "      rank += skipped_rows;\n"
   "      mbk_scan_commit(product, ends, rank, slot, row_id, y, firsts, tails, alpha, beta,\n"
-  "                      old + skipped_rows, skipped_rows < 32 ? 32 - skipped_rows : 0);\n"
+  "                      old + skipped_rows, adds && skipped_rows < 32 ? 32 - skipped_rows : 0);\n"
   "    } else if (lane == 31) {\n"
   "      tails[slot] = MBK_ZERO;\n"
   "    }\n"
   "    const bool closing = mbk_ballot(MBK_ALL, ends != 0) != 0;\n"
-  "    if (lane == 0) {\n"
+  "    if (lane == 0) {\n",
   "      closes[slot] = closing;\n"
   "    }\n"
-  "    mbk_block_sync();\n",
+  "    mbk_block_sync();\n"
   "    const MBK_COMPUTE tail = lane < MBK_WARPS ? tails[turn + lane] : MBK_ZERO;\n"
   "    const mbk_u32 closers = mbk_ballot(MBK_ALL, lane < MBK_WARPS && closes[turn + lane] != 0);\n"
   "    if (closing) { // the warp's first row: since the last warp before that closed one\n"
@@ -4078,6 +4117,31 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "    open = MBK_ADD(open, mbk_scan_reduce(lane >= last ? tail : MBK_ZERO));\n"
   "    turn = MBK_WARPS - turn;\n"
   "  }\n"
+  "}\n"
+  "\n"
+  "// Launch: MBK_THREADS per block, of at least 64. Shared: MBK_COMPUTE[4 * MBK_WARPS], then\n"
+  "// mbk_u32[2 * MBK_WARPS]. beta must be zero.\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+  "    mbk_scan_whole(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
+  "                   const mbk_u32 *empty_id, const mbk_u64 *block_start, const mbk_i32 *col_ind,\n"
+  "                   const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y, mbk_u64 nnz,\n"
+  "                   mbk_u64 tiles, mbk_u64 empty_rows, MBK_SCALAR_PARAMETERS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  mbk_scan_run<false>(row_ends, tile_row, row_id, empty_id, block_start, col_ind, values, x, y,\n",
+  "                      nnz, tiles, empty_rows, MBK_ALPHA, (MBK_COMPUTE)0, (char *)shared);\n"
+  "}\n"
+  "\n"
+  "// The same with any beta. Shared: also MBK_VECTOR[MBK_THREADS].\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
+  "    mbk_scan_whole_sum(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
+  "                       const mbk_u32 *empty_id, const mbk_u64 *block_start,\n"
+  "                       const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,\n"
+  "                       MBK_VECTOR *y, mbk_u64 nnz, mbk_u64 tiles, mbk_u64 empty_rows,\n"
+  "                       MBK_SCALAR_PARAMETERS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  MBK_SCALARS_LOAD;\n"
+  "  mbk_scan_run<true>(row_ends, tile_row, row_id, empty_id, block_start, col_ind, values, x, y,\n"
+  "                     nnz, tiles, empty_rows, alpha, beta, (char *)shared);\n"
   "}\n",
   NULL};
 
@@ -4965,7 +5029,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "e376646d6f426c52a4fddb6fc6b4ddc18563a0e061355b4dd833eeb3d5462e45"
+#define MBI_KERNEL_HASH "a3e6eef596b46219e90396f86d7a6dc81818dde042a5cc4ab30964db69080c34"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -8953,7 +9017,7 @@ typedef struct mbi_scan_schedule {
   int whole; /* blocks take whole rows: block_start instead of a fix-up */
   uint64_t tiles, blocks, fixup_blocks, empty_rows;
   mbi_devptr row_ends, tile_row, block_start;
-  void *build, *cut, *product, *fixup; /* CUfunction */
+  void *build, *cut, *product, *sum, *fixup; /* CUfunction; product where beta is zero */
 } mbi_scan_schedule;
 
 /* Lanes per row: spmv/rows.c. */
@@ -10479,11 +10543,12 @@ static merbit_status mbi_scan_size(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Of one block that takes whole rows: what its warps tell each other, twice, and old y. */
-static unsigned mbi_scan_whole_shared(const merbit_plan *plan) {
+/* Of one block that takes whole rows: what its warps tell each other, twice, and the old y. */
+static unsigned mbi_scan_whole_shared(const merbit_plan *plan, int adds) {
   const unsigned size = (unsigned)mbi_type_size(plan->type);
   const unsigned threads = (unsigned)plan->scan.threads;
-  return threads / 32 * 2 * (2 * size + (unsigned)sizeof(uint32_t)) + threads * size;
+  return threads / 32 * 2 * (2 * size + (unsigned)sizeof(uint32_t)) +
+         (adds ? threads * size : 0);
 }
 
 /* ==== >>spmv/scan.c  CUDA: tiles of nonzeros, segmented sums by shuffles ================== */
@@ -10528,11 +10593,14 @@ static merbit_status mbi_scan_specialise(merbit_plan *plan) {
   } else if (status == MERBIT_OK) {
     status = mbi_scan_kernels(plan);
   }
+  if (status == MERBIT_OK) {
+    status = mbi_program_kernel(context, &plan->program,
+                                s->whole ? "mbk_scan_whole" : "mbk_scan_product", &s->product);
+  }
   return status != MERBIT_OK
              ? status
              : mbi_program_kernel(context, &plan->program,
-                                  s->whole ? "mbk_scan_whole" : "mbk_scan_product",
-                                  &s->product);
+                                  s->whole ? "mbk_scan_whole_sum" : "mbk_scan_sum", &s->sum);
 }
 
 /* ---- Launch: build the schedule once, then products -------------------------------------- */
@@ -10673,9 +10741,17 @@ static merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr carries
       stream, arguments);
 }
 
+/* Whether the old y is wanted, for all that the host knows of beta, a kernel's argument. */
+static int mbi_scan_adds(const merbit_plan *plan, const void *beta) {
+  return plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE ? *(const void *const *)beta != NULL
+         : plan->type == MERBIT_F32                       ? *(const float *)beta != 0.0f
+                                                          : *(const double *)beta != 0.0;
+}
+
 static merbit_status mbi_scan_launch_whole(merbit_plan *plan, const void *alpha, mbi_devptr x,
                                            const void *beta, mbi_devptr y, void *stream) {
   mbi_scan_schedule *s = &plan->scan;
+  const int adds = mbi_scan_adds(plan, beta);
   void *arguments[14];
   arguments[0] = &s->row_ends;
   arguments[1] = &s->tile_row;
@@ -10691,15 +10767,18 @@ static merbit_status mbi_scan_launch_whole(merbit_plan *plan, const void *alpha,
   arguments[11] = &s->empty_rows;
   arguments[12] = (void *)(uintptr_t)alpha;
   arguments[13] = (void *)(uintptr_t)beta;
-  return mbi_device_launch(plan->context, s->product, "mbk_scan_whole", (int64_t)s->blocks,
-                           s->threads, mbi_scan_whole_shared(plan), stream, arguments);
+  return mbi_device_launch(plan->context, adds ? s->sum : s->product,
+                           adds ? "mbk_scan_whole_sum" : "mbk_scan_whole", (int64_t)s->blocks,
+                           s->threads, mbi_scan_whole_shared(plan, adds), stream, arguments);
 }
 
 static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,
                                        mbi_devptr x, const void *beta, mbi_devptr y,
                                        void *stream) {
   mbi_scan_schedule *s = &plan->scan;
-  mbi_devptr tails = carries + s->tiles * mbi_type_size(plan->type);
+  const unsigned size = (unsigned)mbi_type_size(plan->type);
+  const int adds = mbi_scan_adds(plan, beta);
+  mbi_devptr tails = carries + s->tiles * size;
   void *arguments[13];
   merbit_status status = MERBIT_OK;
   if (s->whole) {
@@ -10719,9 +10798,10 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
   arguments[11] = (void *)(uintptr_t)alpha;
   arguments[12] = (void *)(uintptr_t)beta;
   if (s->blocks > 0) {
-    status = mbi_device_launch(
-        plan->context, s->product, "mbk_scan_product", (int64_t)s->blocks, s->threads,
-        (unsigned)s->threads * (unsigned)mbi_type_size(plan->type), stream, arguments);
+    status = mbi_device_launch(plan->context, adds ? s->sum : s->product,
+                               adds ? "mbk_scan_sum" : "mbk_scan_product", (int64_t)s->blocks,
+                               s->threads, adds ? (unsigned)s->threads * size : 0, stream,
+                               arguments);
   }
   return status == MERBIT_OK ? mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream)
                              : status;

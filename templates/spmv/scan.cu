@@ -50,12 +50,14 @@
 #include "spmv/scan_build.cuh"
 #include "spmv/scan_fixup.cuh"
 
-// Launch: one warp per tile. mbk_scan_fixup follows. Shared: MBK_VECTOR[MBK_THREADS].
-MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
-    mbk_scan_product(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,
-                     const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,
-                     MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz,
-                     mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {
+// A warp's tile; where `adds` with the old y, which is held in shared memory from when the
+// nonzeros are loaded. Without, beta must be zero.
+template <bool adds>
+MBK_DEVICE void
+mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,
+             const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,
+             MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles,
+             MBK_COMPUTE alpha, MBK_COMPUTE beta, MBK_VECTOR *old) {
   const mbk_u32 tile = mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;
   const mbk_u32 lane = mbk_lane();
   if (tile >= tiles) {
@@ -65,12 +67,37 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
   const mbk_u32 ends =
       lane < MBK_STEPS ? mbk_load(row_ends + (mbk_u64)tile * MBK_STEPS + lane) : 0;
   const mbk_u32 rank = mbk_load(tile_row + tile);
-  MBK_SHARED_MEMORY(shared);
-  MBK_VECTOR *const old = (MBK_VECTOR *)shared + mbk_thread() / 32 * 32;
   MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];
+  const mbk_scan_rows rows = {row_id, y, rank, adds ? mbk_load(tile_row + tile + 1) : 0};
+  const MBK_VECTOR held =
+      mbk_scan_multiply<adds>(col_ind, values, x, start, nnz, rows, alpha, product);
+  if (adds) {
+    old += mbk_thread() / 32 * 32;
+    old[lane] = held;
+    mbk_warp_sync(MBK_ALL);
+  }
+  mbk_scan_commit(product, ends, rank, tile, row_id, y, firsts, tails, alpha, beta, old,
+                  adds ? 32 : 0);
+}
+
+// Launch: one warp per tile. mbk_scan_fixup follows. beta must be zero.
+MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
+    mbk_scan_product(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,
+                     const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,
+                     MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz,
+                     mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {
+  mbk_scan_run<false>(row_ends, tile_row, row_id, col_ind, values, x, y, firsts, tails, nnz,
+                      tiles, MBK_ALPHA, (MBK_COMPUTE)0, (MBK_VECTOR *)0);
+}
+
+// The same with any beta. Shared: MBK_VECTOR[MBK_THREADS].
+MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)
+    mbk_scan_sum(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,
+                 const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,
+                 MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz,
+                 mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {
+  MBK_SHARED_MEMORY(shared);
   MBK_SCALARS_LOAD;
-  const mbk_scan_rows rows = {row_id, y, rank, mbk_load(tile_row + tile + 1), beta};
-  old[lane] = mbk_scan_multiply(col_ind, values, x, start, nnz, rows, alpha, product);
-  mbk_warp_sync(MBK_ALL);
-  mbk_scan_commit(product, ends, rank, tile, row_id, y, firsts, tails, alpha, beta, old, 32);
+  mbk_scan_run<true>(row_ends, tile_row, row_id, col_ind, values, x, y, firsts, tails, nnz,
+                     tiles, alpha, beta, (MBK_VECTOR *)shared);
 }

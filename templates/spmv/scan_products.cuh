@@ -4,6 +4,14 @@
 #error "include spmv/scan_tile.cuh before"
 #endif
 
+// Blocks that a multiprocessor should hold of the kernels that add the old y: with scalars on
+// the device, or rows by their numbers, they would spill where the others do not.
+#if MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS
+#define MBK_SUM_BLOCKS ((2 * MBK_BLOCKS + 1) / 3)
+#else
+#define MBK_SUM_BLOCKS MBK_BLOCKS
+#endif
+
 #if MBK_ONCE
 #define MBK_PACK_LOAD mbk_load_pack_once
 #else
@@ -27,33 +35,32 @@ MBK_DEVICE void mbk_scan_load(const T *address, mbk_u32 count, T (&some)[MBK_PAC
   }
 }
 
-// The rows that end in a tile, from rank `from` up to `to`, and what becomes of their old y.
+// The rows that end in a tile: ranks from `from` up to `to`.
 struct mbk_scan_rows {
   const mbk_u32 *row_id;
   const MBK_VECTOR *y;
   mbk_u32 from, to;
-  MBK_COMPUTE beta;
 };
 
-// With beta, the old y of the first 32 of them, a lane each: no commit is to wait for memory.
-// What comes behind is brought closer where it is contiguous.
+// The old y of the first 32 of them, a lane each: no commit is to wait for memory. What comes
+// behind is brought closer where it is contiguous.
 MBK_DEVICE MBK_VECTOR mbk_scan_old(const mbk_scan_rows &rows) {
   const mbk_u32 *const row_id = rows.row_id;
   const mbk_u32 rank = rows.from + mbk_lane();
 #if !MBK_EMPTY_ROWS
   const mbk_u32 ahead = rows.from + 32 + mbk_lane() * (128 / sizeof(MBK_VECTOR));
-  if (rows.beta != (MBK_COMPUTE)0 && ahead < rows.to) {
+  if (ahead < rows.to) {
     mbk_prefetch(rows.y + ahead);
   }
   (void)row_id;
 #endif
-  return rows.beta != (MBK_COMPUTE)0 && rank < rows.to ? rows.y[MBK_ROW_OF(rank)]
-                                                       : (MBK_VECTOR)0;
+  return rank < rows.to ? rows.y[MBK_ROW_OF(rank)] : (MBK_VECTOR)0;
 }
 
 // The products of a tile; those at and beyond `count` become zero, for they follow every row
-// end. All loads of a lane are in flight together, those of the old y among them.
-template <bool full>
+// end. All loads of a lane are in flight together, those of the old y among them
+// where it is added to.
+template <bool adds, bool full>
 MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *values,
                                   const MBK_VECTOR *x, mbk_u32 count, const mbk_scan_rows &rows,
                                   MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK],
@@ -70,7 +77,7 @@ MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *value
     mbk_scan_load<full>(values + k, left, value[g]);
 #endif
   }
-  old = mbk_scan_old(rows);
+  old = adds ? mbk_scan_old(rows) : (MBK_VECTOR)0;
 #pragma unroll
   for (int g = 0; g < MBK_GROUPS; g++) {
 #pragma unroll
@@ -90,13 +97,14 @@ MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *value
 
 // The same for the tile whose first nonzero is number `start` of `nnz`; with alpha 0 nothing is
 // read of the matrix or of x. Returns the old y of one of the tile's rows, if it is wanted.
+template <bool adds>
 MBK_DEVICE MBK_VECTOR mbk_scan_multiply(const mbk_i32 *col_ind, const MBK_VALUE *values,
                                         const MBK_VECTOR *x, mbk_u64 start, mbk_u64 nnz,
                                         const mbk_scan_rows &rows, MBK_COMPUTE alpha,
                                         MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK]) {
   MBK_VECTOR old;
   if (alpha == (MBK_COMPUTE)0) {
-    old = mbk_scan_old(rows);
+    old = adds ? mbk_scan_old(rows) : (MBK_VECTOR)0;
 #pragma unroll
     for (int g = 0; g < MBK_GROUPS; g++) {
 #pragma unroll
@@ -105,11 +113,11 @@ MBK_DEVICE MBK_VECTOR mbk_scan_multiply(const mbk_i32 *col_ind, const MBK_VALUE 
       }
     }
   } else if (start + MBK_TILE_NONZEROS <= nnz) {
-    mbk_scan_products<true>(col_ind + start, MBK_PATTERN ? values : values + start, x, 0, rows,
-                            product, old);
+    mbk_scan_products<adds, true>(col_ind + start, MBK_PATTERN ? values : values + start, x, 0,
+                                  rows, product, old);
   } else {
-    mbk_scan_products<false>(col_ind + start, MBK_PATTERN ? values : values + start, x,
-                             (mbk_u32)(nnz - start), rows, product, old);
+    mbk_scan_products<adds, false>(col_ind + start, MBK_PATTERN ? values : values + start, x,
+                                   (mbk_u32)(nnz - start), rows, product, old);
   }
   return old;
 }

@@ -80,19 +80,20 @@ MBK_DEVICE mbk_u32 mbk_scan_below(mbk_u64 count) {
                                : (1u << (mbk_u32)(count - first)) - 1;
 }
 
-// Launch: MBK_THREADS per block, of at least 64. Shared: MBK_COMPUTE[4 * MBK_WARPS], then
-// MBK_VECTOR[MBK_THREADS], then mbk_u32[2 * MBK_WARPS].
-MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
-    mbk_scan_whole(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,
-                   const mbk_u32 *empty_id, const mbk_u64 *block_start, const mbk_i32 *col_ind,
-                   const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y, mbk_u64 nnz,
-                   mbk_u64 tiles, mbk_u64 empty_rows, MBK_SCALAR_PARAMETERS) {
-  MBK_SHARED_MEMORY(shared);
+// A block's rows; where `adds` with the old y, which is held in shared memory from when the
+// nonzeros are loaded. Without, beta must be zero.
+template <bool adds>
+MBK_DEVICE void mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
+                             const mbk_u32 *row_id, const mbk_u32 *empty_id,
+                             const mbk_u64 *block_start, const mbk_i32 *col_ind,
+                             const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,
+                             mbk_u64 nnz, mbk_u64 tiles, mbk_u64 empty_rows, MBK_COMPUTE alpha,
+                             MBK_COMPUTE beta, char *shared) {
   // Two of each, used in turn: a warp may be one round ahead of those that still read.
   MBK_COMPUTE *const firsts = (MBK_COMPUTE *)shared;
   MBK_COMPUTE *const tails = firsts + 2 * MBK_WARPS;
-  MBK_VECTOR *const old = (MBK_VECTOR *)(tails + 2 * MBK_WARPS) + mbk_thread() / 32 * 32;
-  mbk_u32 *const closes = (mbk_u32 *)((MBK_VECTOR *)(tails + 2 * MBK_WARPS) + MBK_THREADS);
+  mbk_u32 *const closes = (mbk_u32 *)(tails + 2 * MBK_WARPS);
+  MBK_VECTOR *const old = (MBK_VECTOR *)(closes + 2 * MBK_WARPS) + mbk_thread() / 32 * 32;
   const mbk_u32 warp = mbk_thread() / 32, lane = mbk_lane();
   const mbk_u64 begin = mbk_load(block_start + mbk_block());
   const mbk_u64 end = mbk_load(block_start + mbk_block() + 1);
@@ -101,7 +102,6 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
   // Of the row that the rounds before left open: the block's last, for no other one reaches
   // beyond its first round.
   MBK_COMPUTE open = MBK_ZERO;
-  MBK_SCALARS_LOAD;
 #if MBK_EMPTY_ROWS
   for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread(); i < empty_rows;
        i += (mbk_u64)mbk_grid() * MBK_THREADS) {
@@ -117,10 +117,14 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
       MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];
       ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;
       rank = mbk_load(tile_row + tile);
-      const mbk_scan_rows rows = {row_id, y, rank, mbk_load(tile_row + tile + 1), beta};
+      const mbk_scan_rows rows = {row_id, y, rank, adds ? mbk_load(tile_row + tile + 1) : 0};
       mbk_u32 skipped_rows = 0;
-      old[lane] = mbk_scan_multiply(col_ind, values, x, start, nnz, rows, alpha, product);
-      mbk_warp_sync(MBK_ALL);
+      const MBK_VECTOR held =
+          mbk_scan_multiply<adds>(col_ind, values, x, start, nnz, rows, alpha, product);
+      if (adds) {
+        old[lane] = held;
+        mbk_warp_sync(MBK_ALL);
+      }
       if (begin > start) { // what comes before belongs to the block before
         const mbk_u32 skipped = mbk_scan_below(begin - start);
         mbk_u32 closed = (mbk_u32)mbk_popcount(ends & skipped);
@@ -143,7 +147,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
       ends &= mbk_scan_below(end > start ? end - start : 0);
       rank += skipped_rows;
       mbk_scan_commit(product, ends, rank, slot, row_id, y, firsts, tails, alpha, beta,
-                      old + skipped_rows, skipped_rows < 32 ? 32 - skipped_rows : 0);
+                      old + skipped_rows, adds && skipped_rows < 32 ? 32 - skipped_rows : 0);
     } else if (lane == 31) {
       tails[slot] = MBK_ZERO;
     }
@@ -170,4 +174,29 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
     open = MBK_ADD(open, mbk_scan_reduce(lane >= last ? tail : MBK_ZERO));
     turn = MBK_WARPS - turn;
   }
+}
+
+// Launch: MBK_THREADS per block, of at least 64. Shared: MBK_COMPUTE[4 * MBK_WARPS], then
+// mbk_u32[2 * MBK_WARPS]. beta must be zero.
+MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
+    mbk_scan_whole(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,
+                   const mbk_u32 *empty_id, const mbk_u64 *block_start, const mbk_i32 *col_ind,
+                   const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y, mbk_u64 nnz,
+                   mbk_u64 tiles, mbk_u64 empty_rows, MBK_SCALAR_PARAMETERS) {
+  MBK_SHARED_MEMORY(shared);
+  mbk_scan_run<false>(row_ends, tile_row, row_id, empty_id, block_start, col_ind, values, x, y,
+                      nnz, tiles, empty_rows, MBK_ALPHA, (MBK_COMPUTE)0, (char *)shared);
+}
+
+// The same with any beta. Shared: also MBK_VECTOR[MBK_THREADS].
+MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)
+    mbk_scan_whole_sum(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,
+                       const mbk_u32 *empty_id, const mbk_u64 *block_start,
+                       const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,
+                       MBK_VECTOR *y, mbk_u64 nnz, mbk_u64 tiles, mbk_u64 empty_rows,
+                       MBK_SCALAR_PARAMETERS) {
+  MBK_SHARED_MEMORY(shared);
+  MBK_SCALARS_LOAD;
+  mbk_scan_run<true>(row_ends, tile_row, row_id, empty_id, block_start, col_ind, values, x, y,
+                     nnz, tiles, empty_rows, alpha, beta, (char *)shared);
 }

@@ -174,6 +174,30 @@ TEST_UNUSED static merbit_status even_rows(merbit_context *context) {
   return status;
 }
 
+/* Values that are all one, stored once; then others, for which the plan is made again. */
+TEST_UNUSED static merbit_status shorter_values(merbit_context *context) {
+  static const int32_t row_ptr[] = {0, 2, 3}, col_ind[] = {0, 1, 1};
+  static const double equal[] = {3, 3, 3}, other[] = {1, 2, 0.1}, x[] = {1, 10};
+  const merbit_view view = merbit_csr(2, 2, 3, row_ptr, col_ind, equal);
+  merbit_plan_desc desc;
+  merbit_plan *plan = NULL;
+  merbit_status status;
+  double y[2];
+  memset(&desc, 0, sizeof desc);
+  desc.vector_memory = MERBIT_MEMORY_HOST;
+  desc.side = MERBIT_SIDE_CUDA;
+  status = make_plan(context, &view, &desc, &plan);
+  if (TRY(merbit_spmv(plan, NULL, NULL, x, NULL, y, NULL)) == MERBIT_OK) {
+    assert_true(y[0] == 33 && y[1] == 30);
+  }
+  TRY(merbit_plan_update_values(plan, other, MERBIT_MEMORY_HOST));
+  if (TRY(merbit_spmv(plan, NULL, NULL, x, NULL, y, NULL)) == MERBIT_OK) {
+    assert_true(y[0] == 21 && y[1] == 1);
+  }
+  merbit_plan_destroy(plan);
+  return status;
+}
+
 /* Nothing to multiply, by every method: y becomes beta y, where there is any. */
 TEST_UNUSED static merbit_status empty_matrices(merbit_context *context) {
   static const int32_t row_ptr[] = {0, 0, 0, 0};
@@ -399,6 +423,7 @@ TEST_UNUSED static const struct {
     {"products by SLICED", sliced_products, MERBIT_SIDE_CUDA, 0},
     {"products by BINNED", binned_products, MERBIT_SIDE_CUDA, 0},
     {"even rows", even_rows, MERBIT_SIDE_CUDA, 0},
+    {"shorter values", shorter_values, MERBIT_SIDE_CUDA, 0},
     {"host vectors", host_vectors, MERBIT_SIDE_CUDA, 1},
     {"host vectors, AUTO", host_vectors, MERBIT_SIDE_AUTO, 1},
     {"device CSR", device_csr, MERBIT_SIDE_CUDA, 1},

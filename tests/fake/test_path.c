@@ -36,9 +36,9 @@ static void info(void **state) {
 /* Under many schedules. */
 static void every_scenario(void **state) {
   static merbit_status (*const all[])(merbit_context *) = {
-      products,        merbit_products, rows_products,  sliced_products,
-      binned_products, even_rows,       empty_matrices, host_vectors,
-      device_csr,      shifted_csr,     device_coo,     ranks};
+      products,    merbit_products, rows_products,  sliced_products, binned_products,
+      even_rows,   shorter_values,  empty_matrices, host_vectors,    device_csr,
+      shifted_csr, device_coo,      ranks};
   const uint64_t seed = test_rotating_seed();
   int repeat;
   size_t i;
@@ -116,8 +116,8 @@ static void slices_give_way(void **state) {
   assert_true(taken[1] > 10);
 }
 
-/* A product allocates nothing and waits for nothing: it enters, launches once or, where rows cross
- * blocks, twice, and leaves. */
+/* A product allocates nothing and waits for nothing: it enters, launches once or, where rows
+ * cross blocks, twice, and leaves. */
 static void calls_of_products(int launches_each) {
   const merbit_view view =
       merbit_csr(ROWS, COLS, data_nnz(), data.row_ptr, data.col_ind, data.values);
@@ -175,7 +175,8 @@ static void cold_and_warm(void **state) {
     assert_int_equal(nvrtc->compiled, run == 0 ? 2 : 0); /* the arrays' program, the scan's */
     assert_int_equal(merbit_context_get_info(context, &found), MERBIT_OK);
     assert_int_equal(found.cache_misses, run == 0 ? 2 : 0);
-    assert_int_equal(found.cache_hits, run == 0 ? 1 : 3); /* new values ask for the arrays' again */
+    assert_int_equal(found.cache_hits,
+                     run == 0 ? 1 : 3); /* new values ask for the arrays' again */
     assert_int_equal(found.cache_errors, 0);
     assert_string_equal(found.cache_dir, cache);
     merbit_context_destroy(context);

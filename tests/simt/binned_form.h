@@ -39,6 +39,7 @@ static const binned_form form = {
     MBK_THREADS,
     SIMT_KERNEL(mbk_scan_build),
     SIMT_KERNEL(mbk_binned_sum),
+    {},
     SIMT_KERNEL(mbk_scan_fixup)
   },
   MBK_STRIP,

@@ -11,8 +11,9 @@ struct scan_form : csr_form {
   unsigned steps, depth;
   bool empty, aligned; // aligned: columns and values begin at multiples of 16 bytes
   unsigned threads;
-  simt_kernel build, product, fixup;
-  simt_kernel cut = {}; // of blocks that take whole rows; then product alone is the whole product
+  simt_kernel build, product, sum, fixup; // sum: with any beta
+  simt_kernel cut =
+      {}; // of blocks that take whole rows; then product alone is the whole product
   bool whole = false;
 };
 
@@ -150,12 +151,19 @@ void scan_fixup(scan_bed<V> &b, const simt_array &firsts, const simt_array &tail
            tails.get(), y.get(), b.tiles, b.empty, at_alpha, at_beta);
 }
 
+// Whether the launcher takes the kernel for any beta: csr_with_scalars passes a null pointer for
+// a zero, or a pointer to it.
+inline bool scan_adds(const scan_form &f, double beta, uint64_t seed) {
+  return beta != 0 || (f.device && seed % 2 == 0);
+}
+
 // Cuts of whole rows: the first row start at or behind each even one, by a plain walk.
 template <class V>
 void scan_cut(scan_bed<V> &b, uint64_t blocks, simt_array &block_start, uint64_t seed) {
   const uint64_t step = (b.f.threads / 32 - 1) * b.tile_nonzeros;
   b.forbid(true);
-  simt_run(b.f.cut, b.run(seed), {csr_divide_up(blocks + 1, SCAN_BUILD_THREADS), SCAN_BUILD_THREADS, 0},
+  simt_run(b.f.cut, b.run(seed),
+           {csr_divide_up(blocks + 1, SCAN_BUILD_THREADS), SCAN_BUILD_THREADS, 0},
            b.row_start.get(), b.tile_row.get(), b.nnz, b.tiles, (mbk_u64)blocks,
            block_start.get());
   b.allow();
@@ -179,16 +187,17 @@ void scan_multiply_whole(scan_bed<V> &b, double alpha, double beta, simt_array &
   if (blocks == 0) { // the plan takes the other kernels
     return;
   }
+  const bool adds = scan_adds(b.f, beta, seed);
   simt_array block_start(blocks + 1, 8, 0xff);
   scan_cut(b, blocks, block_start, seed);
   if (alpha == 0) {
     b.forbid(true);
   }
   csr_with_scalars<V>(b.f, alpha, beta, seed, [&](const auto &at_alpha, const auto &at_beta) {
-    simt_run(b.f.product, b.run(seed),
+    simt_run(adds ? b.f.sum : b.f.product, b.run(seed),
              {(unsigned)blocks, b.f.threads,
               b.f.threads / 32 * 2 * (2 * (unsigned)sizeof(V) + 4) +
-                  b.f.threads * (unsigned)sizeof(V)},
+                  (adds ? b.f.threads * (unsigned)sizeof(V) : 0)},
              b.row_ends.get(), b.tile_row.get(), b.row_id.get(), b.empty_id.get(),
              block_start.get(), b.col_ind.get(), b.values.get(), b.x.get(), y.get(), b.nnz,
              b.tiles, b.empty, at_alpha, at_beta);
@@ -203,17 +212,18 @@ void scan_multiply(scan_bed<V> &b, double alpha, double beta, simt_array &y, uin
     scan_multiply_whole(b, alpha, beta, y, seed);
     return;
   }
+  const bool adds = scan_adds(b.f, beta, seed);
   if (alpha == 0) { // neither A nor x may be read
     b.forbid(true);
   }
   csr_with_scalars<V>(b.f, alpha, beta, seed, [&](const auto &at_alpha, const auto &at_beta) {
     if (b.tiles > 0) {
-      simt_run(b.f.product, b.run(seed),
+      simt_run(adds ? b.f.sum : b.f.product, b.run(seed),
                {csr_divide_up(b.tiles * 32, b.f.threads), b.f.threads,
-                b.f.threads * (unsigned)sizeof(V)},
-               b.row_ends.get(),
-               b.tile_row.get(), b.row_id.get(), b.col_ind.get(), b.values.get(), b.x.get(),
-               y.get(), firsts.get(), tails.get(), b.nnz, b.tiles, at_alpha, at_beta);
+                adds ? b.f.threads * (unsigned)sizeof(V) : 0},
+               b.row_ends.get(), b.tile_row.get(), b.row_id.get(), b.col_ind.get(),
+               b.values.get(), b.x.get(), y.get(), firsts.get(), tails.get(), b.nnz, b.tiles,
+               at_alpha, at_beta);
     }
     scan_fixup(b, firsts, tails, y, at_alpha, at_beta, seed);
   });

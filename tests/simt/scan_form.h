@@ -42,11 +42,13 @@ static const scan_form form = {
   SIMT_KERNEL(mbk_scan_build),
 #ifdef SIMT_WHOLE
   SIMT_KERNEL(mbk_scan_whole),
+  SIMT_KERNEL(mbk_scan_whole_sum),
   {},
   SIMT_KERNEL(mbk_scan_cut),
   true
 #else
   SIMT_KERNEL(mbk_scan_product),
+  SIMT_KERNEL(mbk_scan_sum),
   SIMT_KERNEL(mbk_scan_fixup),
   {},
   false

@@ -38,6 +38,7 @@
 #undef MBK_EMPTY_ROWS
 #undef MBK_ONCE
 #undef MBK_BLOCKS
+#undef MBK_SUM_BLOCKS
 #undef MBK_ALL
 #undef MBK_TILE_NONZEROS
 #undef MBK_MATRIX_LOAD
