@@ -2683,15 +2683,18 @@ static const char *const mbi_source_spmv_algebra_cuh[] = {
   "#define MBK_SCALARS_LOAD\n"
   "#endif\n"
   "\n"
-  "// Every row passes here exactly once with its final sum. With alpha 0 the sum is zero because\n"
-  "// nothing was read; with beta 0 the old y is not read, else it is at `old`.\n"
+  "// What becomes of a row's final sum. With alpha 0 the sum is zero because nothing was read;\n"
+  "// with beta 0 the old y is not read, else it is `old`, a place in memory.\n"
+  "#define MBK_RESULT(sum, old)                                                                   \\\n"
+  "  ((MBK_VECTOR)(beta == (MBK_COMPUTE)0 ? MBK_MUL(alpha, sum)                                   \\\n"
+  "                                       : MBK_ADD(MBK_MUL(alpha, sum), MBK_MUL(beta, old))))\n"
+  "\n"
+  "// Every row passes here, or through MBK_RESULT, exactly once.\n"
   "MBK_DEVICE void mbk_commit(MBK_VECTOR *y, mbk_u64 row, MBK_COMPUTE sum, MBK_COMPUTE alpha,\n"
-  "                           MBK_COMPUTE beta, const MBK_VECTOR *old) {\n"
-  "  y[row] =\n"
-  "      (MBK_VECTOR)(beta == (MBK_COMPUTE)0 ? MBK_MUL(alpha, sum)\n"
-  "                                          : MBK_ADD(MBK_MUL(alpha, sum), MBK_MUL(beta, *old)));\n"
+  "                           MBK_COMPUTE beta) {\n"
+  "  y[row] = MBK_RESULT(sum, y[row]);\n"
   "}\n"
-  "#define MBK_COMMIT(row, sum) mbk_commit(y, (row), (sum), alpha, beta, y + (row))\n",
+  "#define MBK_COMMIT(row, sum) mbk_commit(y, (row), (sum), alpha, beta)\n",
   NULL};
 
 static const char *const mbi_source_spmv_arrays_cu[] = {
@@ -3459,7 +3462,8 @@ static const char *const mbi_source_spmv_scan_tile_cuh[] = {
   "                                    const mbk_u32 *row_id, MBK_VECTOR *y, MBK_COMPUTE alpha,\n"
   "                                    MBK_COMPUTE beta, const MBK_VECTOR *old, mbk_u32 held) {\n"
   "  const mbk_u32 row = MBK_ROW_OF(rank + ended);\n"
-  "  mbk_commit(y, row, MBK_ADD(MBK_ZERO, sum), alpha, beta, ended < held ? old + ended : y + row);\n"
+  "  const MBK_COMPUTE final = MBK_ADD(MBK_ZERO, sum);\n"
+  "  y[row] = MBK_RESULT(final, (ended < held ? old[ended] : y[row]));\n"
   "}\n"
   "\n"
   "// A warp's tile. Lane l has, of each group g of 32 * MBK_PACK nonzeros, MBK_PACK from number\n"
@@ -3555,14 +3559,6 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "#error \"include spmv/scan_tile.cuh before\"\n"
   "#endif\n"
   "\n"
-  "// Blocks that a multiprocessor should hold of the kernels that add the old y: with scalars on\n"
-  "// the device, or rows by their numbers, they would spill where the others do not.\n"
-  "#if MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS\n"
-  "#define MBK_SUM_BLOCKS ((2 * MBK_BLOCKS + 1) / 3)\n"
-  "#else\n"
-  "#define MBK_SUM_BLOCKS MBK_BLOCKS\n"
-  "#endif\n"
-  "\n"
   "#if MBK_ONCE\n"
   "#define MBK_PACK_LOAD mbk_load_pack_once\n"
   "#else\n"
@@ -3596,7 +3592,7 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "// The old y of the first 32 of them, a lane each: no commit is to wait for memory. What comes\n"
   "// behind is brought closer where it is contiguous.\n"
   "MBK_DEVICE MBK_VECTOR mbk_scan_old(const mbk_scan_rows &rows) {\n"
-  "  const mbk_u32 *const row_id = rows.row_id;\n",
+  "  const mbk_u32 *const row_id = rows.row_id;\n"
   "  const mbk_u32 rank = rows.from + mbk_lane();\n"
   "#if !MBK_EMPTY_ROWS\n"
   "  const mbk_u32 ahead = rows.from + 32 + mbk_lane() * (128 / sizeof(MBK_VECTOR));\n"
@@ -3607,7 +3603,7 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "#endif\n"
   "  return rank < rows.to ? rows.y[MBK_ROW_OF(rank)] : (MBK_VECTOR)0;\n"
   "}\n"
-  "\n"
+  "\n",
   "// The products of a tile; those at and beyond `count` become zero, for they follow every row\n"
   "// end. All loads of a lane are in flight together, those of the old y among them\n"
   "// where it is added to.\n"
@@ -3638,7 +3634,7 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "        const MBK_VECTOR factor = mbk_load(x + (column[g][j] - MBK_BASE));\n"
   "#if MBK_PATTERN\n"
   "        product[g][j] = MBK_UNIT(values, factor);\n"
-  "#else\n",
+  "#else\n"
   "        product[g][j] = MBK_MUL(value[g][j], factor);\n"
   "#endif\n"
   "      }\n"
@@ -3648,7 +3644,7 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "\n"
   "// The same for the tile whose first nonzero is number `start` of `nnz`; with alpha 0 nothing is\n"
   "// read of the matrix or of x. Returns the old y of one of the tile's rows, if it is wanted.\n"
-  "template <bool adds>\n"
+  "template <bool adds>\n",
   "MBK_DEVICE MBK_VECTOR mbk_scan_multiply(const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
   "                                        const MBK_VECTOR *x, mbk_u64 start, mbk_u64 nnz,\n"
   "                                        const mbk_scan_rows &rows, MBK_COMPUTE alpha,\n"
@@ -3927,6 +3923,14 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "                      tiles, MBK_ALPHA, (MBK_COMPUTE)0, (MBK_VECTOR *)0);\n"
   "}\n"
   "\n"
+  "// Blocks that a multiprocessor should hold of the kernel that adds the old y: with scalars on\n"
+  "// the device, or rows by their numbers, it would spill where the other does not.\n"
+  "#if MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS\n"
+  "#define MBK_SUM_BLOCKS ((2 * MBK_BLOCKS + 1) / 3)\n"
+  "#else\n"
+  "#define MBK_SUM_BLOCKS MBK_BLOCKS\n"
+  "#endif\n"
+  "\n"
   "// The same with any beta. Shared: MBK_VECTOR[MBK_THREADS].\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
   "    mbk_scan_sum(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
@@ -4130,6 +4134,9 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "  mbk_scan_run<false>(row_ends, tile_row, row_id, empty_id, block_start, col_ind, values, x, y,\n",
   "                      nnz, tiles, empty_rows, MBK_ALPHA, (MBK_COMPUTE)0, (char *)shared);\n"
   "}\n"
+  "\n"
+  "// Fewer blocks to a multiprocessor than without the old y: it takes registers.\n"
+  "#define MBK_SUM_BLOCKS ((2 * MBK_BLOCKS + 1) / 3)\n"
   "\n"
   "// The same with any beta. Shared: also MBK_VECTOR[MBK_THREADS].\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
@@ -5029,7 +5036,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "a3e6eef596b46219e90396f86d7a6dc81818dde042a5cc4ab30964db69080c34"
+#define MBI_KERNEL_HASH "60132be11bbe11fc91382bb5b942d8ec1427d7b9a5c9614ee4ff169325ca2c33"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name

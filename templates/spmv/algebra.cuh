@@ -41,12 +41,15 @@
 #define MBK_SCALARS_LOAD
 #endif
 
-// Every row passes here exactly once with its final sum. With alpha 0 the sum is zero because
-// nothing was read; with beta 0 the old y is not read, else it is at `old`.
+// What becomes of a row's final sum. With alpha 0 the sum is zero because nothing was read;
+// with beta 0 the old y is not read, else it is `old`, a place in memory.
+#define MBK_RESULT(sum, old)                                                                   \
+  ((MBK_VECTOR)(beta == (MBK_COMPUTE)0 ? MBK_MUL(alpha, sum)                                   \
+                                       : MBK_ADD(MBK_MUL(alpha, sum), MBK_MUL(beta, old))))
+
+// Every row passes here, or through MBK_RESULT, exactly once.
 MBK_DEVICE void mbk_commit(MBK_VECTOR *y, mbk_u64 row, MBK_COMPUTE sum, MBK_COMPUTE alpha,
-                           MBK_COMPUTE beta, const MBK_VECTOR *old) {
-  y[row] =
-      (MBK_VECTOR)(beta == (MBK_COMPUTE)0 ? MBK_MUL(alpha, sum)
-                                          : MBK_ADD(MBK_MUL(alpha, sum), MBK_MUL(beta, *old)));
+                           MBK_COMPUTE beta) {
+  y[row] = MBK_RESULT(sum, y[row]);
 }
-#define MBK_COMMIT(row, sum) mbk_commit(y, (row), (sum), alpha, beta, y + (row))
+#define MBK_COMMIT(row, sum) mbk_commit(y, (row), (sum), alpha, beta)

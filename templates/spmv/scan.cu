@@ -90,6 +90,14 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
                       tiles, MBK_ALPHA, (MBK_COMPUTE)0, (MBK_VECTOR *)0);
 }
 
+// Blocks that a multiprocessor should hold of the kernel that adds the old y: with scalars on
+// the device, or rows by their numbers, it would spill where the other does not.
+#if MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS
+#define MBK_SUM_BLOCKS ((2 * MBK_BLOCKS + 1) / 3)
+#else
+#define MBK_SUM_BLOCKS MBK_BLOCKS
+#endif
+
 // The same with any beta. Shared: MBK_VECTOR[MBK_THREADS].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)
     mbk_scan_sum(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,

@@ -4,14 +4,6 @@
 #error "include spmv/scan_tile.cuh before"
 #endif
 
-// Blocks that a multiprocessor should hold of the kernels that add the old y: with scalars on
-// the device, or rows by their numbers, they would spill where the others do not.
-#if MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS
-#define MBK_SUM_BLOCKS ((2 * MBK_BLOCKS + 1) / 3)
-#else
-#define MBK_SUM_BLOCKS MBK_BLOCKS
-#endif
-
 #if MBK_ONCE
 #define MBK_PACK_LOAD mbk_load_pack_once
 #else

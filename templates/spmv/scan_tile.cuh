@@ -35,7 +35,8 @@ MBK_DEVICE void mbk_scan_commit_row(mbk_u32 rank, mbk_u32 ended, MBK_COMPUTE sum
                                     const mbk_u32 *row_id, MBK_VECTOR *y, MBK_COMPUTE alpha,
                                     MBK_COMPUTE beta, const MBK_VECTOR *old, mbk_u32 held) {
   const mbk_u32 row = MBK_ROW_OF(rank + ended);
-  mbk_commit(y, row, MBK_ADD(MBK_ZERO, sum), alpha, beta, ended < held ? old + ended : y + row);
+  const MBK_COMPUTE final = MBK_ADD(MBK_ZERO, sum);
+  y[row] = MBK_RESULT(final, (ended < held ? old[ended] : y[row]));
 }
 
 // A warp's tile. Lane l has, of each group g of 32 * MBK_PACK nonzeros, MBK_PACK from number

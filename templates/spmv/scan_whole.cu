@@ -188,6 +188,9 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
                       nnz, tiles, empty_rows, MBK_ALPHA, (MBK_COMPUTE)0, (char *)shared);
 }
 
+// Fewer blocks to a multiprocessor than without the old y: it takes registers.
+#define MBK_SUM_BLOCKS ((2 * MBK_BLOCKS + 1) / 3)
+
 // The same with any beta. Shared: also MBK_VECTOR[MBK_THREADS].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)
     mbk_scan_whole_sum(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,

@@ -24,6 +24,7 @@
 #undef MBK_SCALARS_LOAD
 #undef MBK_ALPHA
 #undef MBK_COMMIT
+#undef MBK_RESULT
 #undef MBK_TILE_STEPS
 #undef MBK_BLOCK_TILES
 #undef MBK_MARK
