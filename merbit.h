@@ -11680,7 +11680,7 @@ static const mbi_cuda_method mbi_sliced_method = {
 /* Values stored shorter than as they come, without a loss: one for all, or doubles as floats.
  */
 
-/* Products from which on a copy of the values has paid for itself. */
+/* Products from which on looking at the values, and copying them, has paid for itself. */
 #define MBI_VALUES_CALLS 8
 #define MBI_VALUES_BLOCKS 1024
 
@@ -11748,7 +11748,7 @@ static merbit_status mbi_values_store(merbit_plan *plan, mbi_program *program,
   return status == MERBIT_OK ? mbi_device_synchronize(context, NULL) : status;
 }
 
-/* Put plan->device.values into the shortest form that pays; after mbi_ranks_need. */
+/* Put plan->device.values into the shortest form; after mbi_ranks_need. */
 static merbit_status mbi_values_specialise(merbit_plan *plan) {
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
@@ -11758,8 +11758,7 @@ static merbit_status mbi_values_specialise(merbit_plan *plan) {
   mbi_devptr stored = 0;
   uint64_t bytes;
   merbit_status status = mbi_values_find(plan, &plan->ranks.program, csr->values, &found);
-  if (status != MERBIT_OK ||
-      !(found.equal || (found.single && plan->desc.expected_calls >= MBI_VALUES_CALLS))) {
+  if (status != MERBIT_OK || !(found.equal || found.single)) {
     return status;
   }
   form = found.equal ? MBI_VALUES_EQUAL : MBI_VALUES_SINGLE;
@@ -11862,8 +11861,8 @@ static int mbi_choose_pays(const merbit_plan *plan, double now, double then) {
   return plan->desc.expected_calls * (now - then) > MBI_CHOOSE_MAKING * then;
 }
 
-/* Small: all of it stays in L2, and launches count; a lane takes a short row. Even: slices of 32 rows waste little.
- * plan->why says what decided. */
+/* Small: all of it stays in L2, and launches count; a lane takes a short row. Even: slices of
+ * 32 rows waste little. plan->why says what decided. */
 static merbit_method mbi_choose_method(merbit_plan *plan) {
   const mbi_device_csr *csr = &plan->device;
   const mbi_ranks *ranks = &plan->ranks;
@@ -11896,7 +11895,8 @@ static merbit_method mbi_choose_method(merbit_plan *plan) {
 static merbit_status mbi_choose_values(merbit_plan *plan) {
   merbit_status status;
   if (plan->device.values == 0 || plan->device.nnz == 0 || plan->desc.changing_values ||
-      plan->method == MERBIT_METHOD_MERBIT || plan->device.rows >= UINT32_MAX) {
+      plan->desc.expected_calls < MBI_VALUES_CALLS || plan->method == MERBIT_METHOD_MERBIT ||
+      plan->device.rows >= UINT32_MAX) {
     return MERBIT_OK;
   }
   status = mbi_ranks_need(plan);

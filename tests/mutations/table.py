@@ -138,8 +138,8 @@ MUTATIONS = [
      "new values overwrite shorter ones", "fake_gpu_values"),
     ("spmv/update.c.j2", "  mbi_device_release(context, plan->device.values);\n", "",
      "shorter values leak when general ones come", "fake_path"),
-    ("spmv/values.c.j2", "plan->desc.expected_calls >=", "plan->desc.expected_calls >",
-     "a copy is made one product too late", "fake_gpu_values"),
+    ("spmv/choose.c.j2", "expected_calls < MBI_VALUES_CALLS", "expected_calls <= MBI_VALUES_CALLS",
+     "values are looked at one product too late", "fake_gpu_values"),
     ("spmv/scan_sizes.c.j2", "MBI_SCAN_WHOLE_ROUNDS * (uint64_t)s->threads", "8 * (uint64_t)s->threads",
      "a row keeps its block for eight rounds", "spmv_methods"),
     # ---- spmv/: bins -----------------------------------------------------------------------------
