@@ -12344,7 +12344,6 @@ static merbit_status mbi_update_remake(merbit_plan *plan, mbi_devptr values) {
   const uint64_t bytes = plan->device.nnz * mbi_type_size(plan->type);
   merbit_plan fresh = *plan;
   merbit_status status;
-  fresh.cuda = NULL;
   fresh.schedule_bytes = fresh.stream_bytes = 0;
   memset(&fresh.program, 0, sizeof fresh.program);
   memset(&fresh.ranks, 0, sizeof fresh.ranks);
@@ -12359,9 +12358,7 @@ static merbit_status mbi_update_remake(merbit_plan *plan, mbi_devptr values) {
   fresh.device.bytes += bytes;
   status = mbi_choose(&fresh);
   if (status != MERBIT_OK) {
-    if (fresh.cuda != NULL) {
-      fresh.cuda->destroy(&fresh);
-    }
+    fresh.cuda->destroy(&fresh);
     mbi_ranks_destroy(context, &fresh.ranks);
     return status;
   }

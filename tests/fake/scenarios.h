@@ -74,7 +74,7 @@ static merbit_status make_plan(merbit_context *context, const merbit_view *view,
 }
 
 /* Host CSR, vectors in buffers, a workspace of its own, new values. */
-static merbit_status products_by(merbit_context *context, merbit_method method) {
+static merbit_status products_by(merbit_context *context, merbit_method method, int omega) {
   const merbit_view view =
       merbit_csr(ROWS, COLS, data_nnz(), data.row_ptr, data.col_ind, data.values);
   const double alpha = 2, beta = -1;
@@ -88,6 +88,7 @@ static merbit_status products_by(merbit_context *context, merbit_method method) 
   merbit_status status;
   memset(&desc, 0, sizeof desc);
   desc.method = method;
+  desc.omega = omega;
   status = make_plan(context, &view, &desc, &plan);
   for (i = 0; i < MOST; i++) {
     doubled[i] = 2 * data.values[i];
@@ -117,23 +118,28 @@ static merbit_status products_by(merbit_context *context, merbit_method method) 
 }
 
 TEST_UNUSED static merbit_status products(merbit_context *context) {
-  return products_by(context, MERBIT_METHOD_AUTO);
+  return products_by(context, MERBIT_METHOD_AUTO, 0);
 }
 
 TEST_UNUSED static merbit_status merbit_products(merbit_context *context) {
-  return products_by(context, MERBIT_METHOD_MERBIT);
+  return products_by(context, MERBIT_METHOD_MERBIT, 0);
+}
+
+/* Tiles whose rows cross blocks: two launches. */
+TEST_UNUSED static merbit_status crossing_products(merbit_context *context) {
+  return products_by(context, MERBIT_METHOD_SCAN, 1);
 }
 
 TEST_UNUSED static merbit_status rows_products(merbit_context *context) {
-  return products_by(context, MERBIT_METHOD_ROWS);
+  return products_by(context, MERBIT_METHOD_ROWS, 0);
 }
 
 TEST_UNUSED static merbit_status sliced_products(merbit_context *context) {
-  return products_by(context, MERBIT_METHOD_SLICED);
+  return products_by(context, MERBIT_METHOD_SLICED, 0);
 }
 
 TEST_UNUSED static merbit_status binned_products(merbit_context *context) {
-  return products_by(context, MERBIT_METHOD_BINNED);
+  return products_by(context, MERBIT_METHOD_BINNED, 0);
 }
 
 static merbit_method even_method; /* what AUTO took for even rows */
@@ -419,6 +425,7 @@ TEST_UNUSED static const struct {
 } work[] = {
     {"products", products, MERBIT_SIDE_CUDA, 1},
     {"products by MERBIT", merbit_products, MERBIT_SIDE_CUDA, 0},
+    {"products by SCAN, crossing", crossing_products, MERBIT_SIDE_CUDA, 0},
     {"products by ROWS", rows_products, MERBIT_SIDE_CUDA, 0},
     {"products by SLICED", sliced_products, MERBIT_SIDE_CUDA, 0},
     {"products by BINNED", binned_products, MERBIT_SIDE_CUDA, 0},
