@@ -1,4 +1,17 @@
-// The algebra of a product and the one place where a finished row leaves a kernel.
+// What every product kernel is told of a plan, the algebra of a product, and the one place
+// where a finished row leaves a kernel.
+#ifndef MBK_VALUE
+#error "define MBK_VALUE: the type of the matrix's values in memory"
+#endif
+#ifndef MBK_PATTERN
+#error "define MBK_PATTERN: 1 if no nonzero has its value stored"
+#endif
+#ifndef MBK_ROW_PTR
+#error "define MBK_ROW_PTR: the type of the offsets of rows, mbk_i32 or mbk_i64"
+#endif
+#ifndef MBK_BASE
+#error "define MBK_BASE: the first index of the matrix's arrays, 0 or 1"
+#endif
 #ifndef MBK_COMPUTE
 #error "define MBK_COMPUTE: the type of sums, alpha and beta"
 #endif

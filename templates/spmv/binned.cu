@@ -8,41 +8,11 @@
 // (32 bytes of products). Phase 1 takes the runs of a strip, whose x lies in shared memory, and
 // writes each group of products to its part. Phase 2 takes a part's products into shared
 // memory, where each nonzero knows its place, and sums them.
-#ifndef MBK_VALUE
-#error "define MBK_VALUE: the type of the matrix's values in memory"
-#endif
-#ifndef MBK_PATTERN
-#error "define MBK_PATTERN: 1 if no nonzero has its value stored"
-#endif
-#ifndef MBK_ROW_PTR
-#error "define MBK_ROW_PTR: the type of row_start, mbk_i32 or mbk_i64"
-#endif
-#ifndef MBK_BASE
-#error "define MBK_BASE: the first index of the matrix's arrays, 0 or 1"
-#endif
-#ifndef MBK_STEPS
-#error "define MBK_STEPS: nonzeros per lane and tile, 4 or 8"
-#endif
-#ifndef MBK_DEPTH
-#error "define MBK_DEPTH: ceil(log2) of the longest row, at most 5"
-#endif
-#ifndef MBK_EMPTY_ROWS
-#error "define MBK_EMPTY_ROWS: 1 if some rows are empty, so that ranks are not rows"
-#endif
-#ifndef MBK_ONCE
-#error "define MBK_ONCE: 1 if the matrix is loaded past the caches"
-#endif
 #ifndef MBK_STRIP
 #error "define MBK_STRIP: columns per strip, at most 65536"
 #endif
 #ifndef MBK_WARP_TILES
 #error "define MBK_WARP_TILES: tiles per warp and part"
-#endif
-#ifndef MBK_THREADS
-#error "define MBK_THREADS: threads per block of both phases, a multiple of 32"
-#endif
-#ifndef MBK_BLOCKS
-#error "define MBK_BLOCKS: blocks that a multiprocessor should hold"
 #endif
 #include "jit/device.cuh"
 #include "spmv/algebra.cuh"
@@ -55,12 +25,6 @@
 #define MBK_GROUP (32 / (int)sizeof(MBK_COMPUTE))
 #define MBK_PART_TILES (MBK_WARP_TILES * (MBK_THREADS / 32))
 #define MBK_PART_NONZEROS (MBK_PART_TILES * MBK_TILE_NONZEROS)
-
-#if MBK_ONCE
-#define MBK_PACK_LOAD mbk_load_pack_once
-#else
-#define MBK_PACK_LOAD mbk_load_pack
-#endif
 
 #include "spmv/binned_build.cuh"
 

@@ -8,18 +8,6 @@
 // the top bit of tile_y marks a tile without a row step. A lane descriptor packs, from the top,
 // sigma step bits (1: row step), the lane's row offset and its nonzero offset from the tile's
 // start, MBK_COORDINATE_BITS each.
-#ifndef MBK_VALUE
-#error "define MBK_VALUE: the type of the matrix's values in memory"
-#endif
-#ifndef MBK_PATTERN
-#error "define MBK_PATTERN: 1 if no nonzero has its value stored"
-#endif
-#ifndef MBK_ROW_PTR
-#error "define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64"
-#endif
-#ifndef MBK_BASE
-#error "define MBK_BASE: the first index of the matrix's arrays, 0 or 1"
-#endif
 #ifndef MBK_TILE
 #error "define MBK_TILE: the type of tile_x and tile_y, mbk_u32 or mbk_u64"
 #endif

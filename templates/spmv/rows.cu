@@ -1,18 +1,6 @@
 // Lanes per row: y = alpha A x + beta y straight on CSR; MBK_LANES lanes of a warp share a row.
 // Source: the vector kernel of Bell, Garland, SC09, with the lanes per row a constant (seed
 // 003).
-#ifndef MBK_VALUE
-#error "define MBK_VALUE: the type of the matrix's values in memory"
-#endif
-#ifndef MBK_PATTERN
-#error "define MBK_PATTERN: 1 if no nonzero has its value stored"
-#endif
-#ifndef MBK_ROW_PTR
-#error "define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64"
-#endif
-#ifndef MBK_BASE
-#error "define MBK_BASE: the first index of the matrix's arrays, 0 or 1"
-#endif
 #ifndef MBK_LANES
 #error "define MBK_LANES: lanes per row, a power of two up to 32"
 #endif

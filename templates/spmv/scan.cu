@@ -1,45 +1,12 @@
 // Register scan: y = alpha A x + beta y over tiles of 32 * MBK_STEPS consecutive nonzeros, one
 // bit per nonzero for "ends its row", and a segmented sum by shuffles.
 // Source: the idea of a bit per nonzero is of CSR5 (Liu, Vinter, ICS 2015) and yaSpMV; tiles in
-// coalesced order without shared memory, which leaves L1 to x, are ours.
+// coalesced order whose sums stay in registers, which leaves L1 to x, are ours.
 //
-// A warp owns a tile. In step i its lanes take the nonzeros 32 i + lane; the bits of the step
-// are word i of the tile's row_ends. Rows are numbered by rank among those that hold something;
-// tile_row[t] is the rank of the row of tile t's first nonzero, tile_row[tiles] the number of
-// ranks.
-#ifndef MBK_VALUE
-#error "define MBK_VALUE: the type of the matrix's values in memory"
-#endif
-#ifndef MBK_PATTERN
-#error "define MBK_PATTERN: 1 if no nonzero has its value stored"
-#endif
-#ifndef MBK_ROW_PTR
-#error "define MBK_ROW_PTR: the type of row_start, mbk_i32 or mbk_i64"
-#endif
-#ifndef MBK_BASE
-#error "define MBK_BASE: the first index of the matrix's arrays, 0 or 1"
-#endif
-#ifndef MBK_STEPS
-#error "define MBK_STEPS: nonzeros per lane and tile, 1 to 32"
-#endif
-#ifndef MBK_DEPTH
-#error "define MBK_DEPTH: ceil(log2) of the longest row, at most 5"
-#endif
-#ifndef MBK_EMPTY_ROWS
-#error "define MBK_EMPTY_ROWS: 1 if some rows are empty, so that ranks are not rows"
-#endif
-#ifndef MBK_ONCE
-#error "define MBK_ONCE: 1 if the matrix is loaded past the caches"
-#endif
-#ifndef MBK_THREADS
-#error "define MBK_THREADS: threads per block of the product, a multiple of 32"
-#endif
-#ifndef MBK_ALIGNED
-#error "define MBK_ALIGNED: 1 if col_ind and values start at multiples of 16 bytes"
-#endif
-#ifndef MBK_BLOCKS
-#error "define MBK_BLOCKS: blocks of the product that a multiprocessor should hold"
-#endif
+// A warp owns a tile. Its lanes take MBK_PACK neighbours each, again and again; the bits of the
+// nonzeros from 32 i on are word i of the tile's row_ends. Rows are numbered by rank among
+// those that hold something; tile_row[t] is the rank of the row of tile t's first nonzero,
+// tile_row[tiles] the number of ranks.
 #include "jit/device.cuh"
 #include "spmv/algebra.cuh"
 

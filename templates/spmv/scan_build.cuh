@@ -1,5 +1,4 @@
-// The schedule of the register scan, built on the GPU: part of spmv/scan.cu, whose macros it
-// uses.
+// The schedule of tiles of nonzeros, built on the GPU: part of the programs that work on them.
 #ifndef MBK_TILE_NONZEROS
 #error "include spmv/scan_tile.cuh before"
 #endif

@@ -3,11 +3,8 @@
 #ifndef MBK_TILE_NONZEROS
 #error "include spmv/scan_tile.cuh before"
 #endif
-
-#if MBK_ONCE
-#define MBK_PACK_LOAD mbk_load_pack_once
-#else
-#define MBK_PACK_LOAD mbk_load_pack
+#ifndef MBK_ALIGNED
+#error "define MBK_ALIGNED: 1 if col_ind and values start at multiples of 16 bytes"
 #endif
 
 // MBK_PACK neighbours at `address`, the first `count` of which are there.

@@ -1,7 +1,22 @@
 // From a tile's products to rows: part of the programs that work on tiles of 32 * MBK_STEPS
-// nonzeros, whose macros it uses. Rows are numbered by rank among those that hold something.
+// nonzeros, with what they are told. Rows are numbered by rank among those that hold something.
 #ifndef MBK_STEPS
-#error "include spmv/scan.cu or spmv/binned.cu, which open with the list of macros"
+#error "define MBK_STEPS: nonzeros per lane and tile, 1 to 32"
+#endif
+#ifndef MBK_DEPTH
+#error "define MBK_DEPTH: ceil(log2) of the longest row, at most 5"
+#endif
+#ifndef MBK_EMPTY_ROWS
+#error "define MBK_EMPTY_ROWS: 1 if some rows are empty, so that ranks are not rows"
+#endif
+#ifndef MBK_ONCE
+#error "define MBK_ONCE: 1 if the matrix is loaded past the caches"
+#endif
+#ifndef MBK_THREADS
+#error "define MBK_THREADS: threads per block of the product, a multiple of 32"
+#endif
+#ifndef MBK_BLOCKS
+#error "define MBK_BLOCKS: blocks of the product that a multiprocessor should hold"
 #endif
 
 #define MBK_ALL 0xffffffffu
@@ -11,8 +26,10 @@
 
 #if MBK_ONCE
 #define MBK_MATRIX_LOAD mbk_load_once
+#define MBK_PACK_LOAD mbk_load_pack_once
 #else
 #define MBK_MATRIX_LOAD mbk_load
+#define MBK_PACK_LOAD mbk_load_pack
 #endif
 
 #if MBK_EMPTY_ROWS

@@ -8,39 +8,6 @@
 // Block b takes the rows that begin in the nonzeros of the tiles from b * (MBK_WARPS - 1) on,
 // up to those of the next block: the nonzeros [block_start[b], block_start[b + 1]), which may
 // reach into tiles that belong to the blocks beside it.
-#ifndef MBK_VALUE
-#error "define MBK_VALUE: the type of the matrix's values in memory"
-#endif
-#ifndef MBK_PATTERN
-#error "define MBK_PATTERN: 1 if no nonzero has its value stored"
-#endif
-#ifndef MBK_ROW_PTR
-#error "define MBK_ROW_PTR: the type of row_start, mbk_i32 or mbk_i64"
-#endif
-#ifndef MBK_BASE
-#error "define MBK_BASE: the first index of the matrix's arrays, 0 or 1"
-#endif
-#ifndef MBK_STEPS
-#error "define MBK_STEPS: nonzeros per lane and tile, 1 to 32"
-#endif
-#ifndef MBK_DEPTH
-#error "define MBK_DEPTH: ceil(log2) of the longest row, at most 5"
-#endif
-#ifndef MBK_EMPTY_ROWS
-#error "define MBK_EMPTY_ROWS: 1 if some rows are empty, so that ranks are not rows"
-#endif
-#ifndef MBK_ONCE
-#error "define MBK_ONCE: 1 if the matrix is loaded past the caches"
-#endif
-#ifndef MBK_THREADS
-#error "define MBK_THREADS: threads per block of the product, a multiple of 32"
-#endif
-#ifndef MBK_ALIGNED
-#error "define MBK_ALIGNED: 1 if col_ind and values start at multiples of 16 bytes"
-#endif
-#ifndef MBK_BLOCKS
-#error "define MBK_BLOCKS: blocks of the product that a multiprocessor should hold"
-#endif
 #include "jit/device.cuh"
 #include "spmv/algebra.cuh"
 

@@ -3,18 +3,6 @@
 // sliced ELLPACK (Monakov, Lokhmotov, Avetisyan, HiPEAC 2010) and its sorting window
 // (SELL-C-sigma: Kreutzer et al., SIAM J. Sci. Comput. 36, 2014). Slots past a row's end are
 // never read.
-#ifndef MBK_VALUE
-#error "define MBK_VALUE: the type of the matrix's values in memory"
-#endif
-#ifndef MBK_PATTERN
-#error "define MBK_PATTERN: 1 if no nonzero has its value stored"
-#endif
-#ifndef MBK_ROW_PTR
-#error "define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64"
-#endif
-#ifndef MBK_BASE
-#error "define MBK_BASE: the first index of the matrix's arrays, 0 or 1"
-#endif
 #ifndef MBK_SORTED
 #error "define MBK_SORTED: 1 if rows are sorted by length within windows of MBK_WINDOW"
 #endif

@@ -151,8 +151,8 @@ void scan_fixup(scan_bed<V> &b, const simt_array &firsts, const simt_array &tail
            tails.get(), y.get(), b.tiles, b.empty, at_alpha, at_beta);
 }
 
-// Whether the launcher takes the kernel for any beta: csr_with_scalars passes a null pointer for
-// a zero, or a pointer to it.
+// Whether the launcher takes the kernel for any beta: csr_with_scalars passes a null pointer
+// for a zero, or a pointer to it.
 inline bool scan_adds(const scan_form &f, double beta, uint64_t seed) {
   return beta != 0 || (f.device && seed % 2 == 0);
 }
@@ -249,6 +249,20 @@ void scan_check_matrix(const scan_form &f, int index, test_matrix &m, uint64_t s
     scan_build(b, seed);
     scan_build(b, seed + 1);
     csr_check_pairs(b, all, seed, scan_multiply<V>);
+  }
+}
+
+// The generated matrices through the form; `all`: every pair of alpha and beta on the smaller.
+inline void scan_check_form(const scan_form &f, bool all) {
+  for (uint64_t seed : csr_seeds(scan_forms, &f, test_effort(1, 0))) {
+    csr_each_matrix(seed, [&](int index, test_matrix &m) {
+      const bool every_pair = all && m.nnz < 6000 && seed == 1;
+      if (f.value_bytes == 4) {
+        scan_check_matrix<float>(f, index, m, seed, every_pair);
+      } else {
+        scan_check_matrix<double>(f, index, m, seed, every_pair);
+      }
+    });
   }
 }
 #endif // SIMT_SCAN_BED_H

@@ -43,4 +43,23 @@ inline void scan_make_long(int64_t tile, bool empty, test_matrix *m) {
   }
   scan_check_spans(*m, tile);
 }
+
+// Every form that takes rows of any length, one after the other.
+inline void scan_check_long_rows() {
+  for (const scan_form *f : scan_forms) {
+    test_matrix m;
+    if (f->depth < 5 || f->steps > (unsigned)test_effort(4, 32)) {
+      continue;
+    }
+    scan_make_long(32 * (int64_t)f->steps, f->empty, &m);
+    for (uint64_t seed : {simt_seeds[0], simt_seeds[2]}) {
+      if (f->value_bytes == 4) {
+        scan_check_long<float>(*f, m, seed);
+      } else {
+        scan_check_long<double>(*f, m, seed);
+      }
+    }
+    test_matrix_free(&m);
+  }
+}
 #endif // SIMT_SCAN_LONG_H

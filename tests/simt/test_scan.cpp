@@ -51,44 +51,14 @@
 #define SIMT_FORM f64_p64_b0_single_dev_s8_d0_e1_once_t512, double, 64, 0, 3, 1, 8, 0, 1, 1, 512
 #include "simt/scan_form.h"
 
-static bool all_pairs(const scan_form &f, const test_matrix &m, uint64_t seed) {
-  return f.steps == (f.value_bytes == 4 ? 12 : 8) && f.depth == 5 && f.empty && f.base == 0 &&
-         m.nnz < 6000 && seed == 1;
-}
-
 static void check(void **state) {
   const scan_form &f = *(const scan_form *)*state;
-  for (uint64_t seed : csr_seeds(scan_forms, &f, test_effort(1, 0))) {
-    csr_each_matrix(seed, [&](int index, test_matrix &m) {
-      const bool all = all_pairs(f, m, seed);
-      if (f.value_bytes == 4) {
-        scan_check_matrix<float>(f, index, m, seed, all);
-      } else {
-        scan_check_matrix<double>(f, index, m, seed, all);
-      }
-    });
-  }
+  scan_check_form(f, f.steps == (f.value_bytes == 4 ? 12 : 8) && f.depth == 5 && f.empty &&
+                         f.base == 0);
 }
 
-// ---- Rows over many tiles
-// ----------------------------------------------------------------------
-
 static void test_long_rows(void **) {
-  for (const scan_form *f : scan_forms) {
-    test_matrix m;
-    if (f->depth < 5 || f->steps > (unsigned)test_effort(4, 32)) {
-      continue;
-    }
-    scan_make_long(32 * (int64_t)f->steps, f->empty, &m);
-    for (uint64_t seed : {simt_seeds[0], simt_seeds[2]}) {
-      if (f->value_bytes == 4) {
-        scan_check_long<float>(*f, m, seed);
-      } else {
-        scan_check_long<double>(*f, m, seed);
-      }
-    }
-    test_matrix_free(&m);
-  }
+  scan_check_long_rows();
 }
 
 // ---- The launcher
@@ -98,8 +68,8 @@ static void test_sizes(void **) {
   static const struct {
     uint64_t longest;
     int depth;
-  } depths[] = {{0, 0},  {2, 0},  {3, 1},  {4, 1},  {5, 2},  {8, 2},
-                {9, 3},  {16, 3}, {17, 4}, {32, 4}, {33, 5}, {UINT32_MAX, 5}};
+  } depths[] = {{0, 0}, {2, 0},  {3, 1},  {4, 1},  {5, 2},  {8, 2},
+                {9, 3}, {16, 3}, {17, 4}, {32, 4}, {33, 5}, {UINT32_MAX, 5}};
   merbit_context_desc desc = {};
   merbit_context *context;
   desc.side = MERBIT_SIDE_CPU;

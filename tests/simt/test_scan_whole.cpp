@@ -1,5 +1,5 @@
-// The scan of whole rows in one launch: cuts against a plain walk, products against the bound, rows
-// over many rounds of a block.
+// The scan of whole rows in one launch: cuts against a plain walk, products against the bound,
+// rows over many rounds of a block.
 #define MERBIT_IMPLEMENTATION
 #include "merbit.h"
 
@@ -18,7 +18,8 @@
 #include "simt/scan_form.h"
 #define SIMT_FORM f64_p32_b0_dev_s2_d5_e1_t64, double, 32, 0, 0, 1, 2, 5, 1, 0, 64
 #include "simt/scan_form.h"
-#define SIMT_FORM f64_p64_b1_single_host_s4_d5_e1_once_t1024, double, 64, 1, 3, 0, 4, 5, 1, 1, 1024
+#define SIMT_FORM                                                                              \
+  f64_p64_b1_single_host_s4_d5_e1_once_t1024, double, 64, 1, 3, 0, 4, 5, 1, 1, 1024
 #include "simt/scan_form.h"
 #define SIMT_FORM f64_p32_b1_equal_dev_s4_d5_e0_t96, double, 32, 1, 2, 1, 4, 5, 0, 0, 96
 #include "simt/scan_form.h"
@@ -27,32 +28,11 @@
 
 static void check(void **state) {
   const scan_form &f = *(const scan_form *)*state;
-  for (uint64_t seed : csr_seeds(scan_forms, &f, test_effort(1, 0))) {
-    csr_each_matrix(seed, [&](int index, test_matrix &m) {
-      const bool all = f.threads == 64 && m.nnz < 6000 && seed == 1;
-      if (f.value_bytes == 4) {
-        scan_check_matrix<float>(f, index, m, seed, all);
-      } else {
-        scan_check_matrix<double>(f, index, m, seed, all);
-      }
-    });
-  }
+  scan_check_form(f, f.threads == 64);
 }
 
 static void test_long_rows(void **) {
-  for (const scan_form *f : scan_forms) {
-    test_matrix m;
-    if (f->depth < 5 || f->steps > (unsigned)test_effort(4, 32)) {
-      continue;
-    }
-    scan_make_long(32 * (int64_t)f->steps, f->empty, &m);
-    if (f->value_bytes == 4) {
-      scan_check_long<float>(*f, m, simt_seeds[0]);
-    } else {
-      scan_check_long<double>(*f, m, simt_seeds[2]);
-    }
-    test_matrix_free(&m);
-  }
+  scan_check_long_rows();
 }
 
 int main() {
