@@ -44,7 +44,7 @@
 // cost registers.
 #if MBK_SCALARS_DEVICE
 #define MBK_SCALAR_PARAMETERS const MBK_COMPUTE *alpha_at, const MBK_COMPUTE *beta_at
-#define MBK_ALPHA (alpha_at ? *alpha_at : (MBK_COMPUTE)1)
+#define MBK_ALPHA (mbk_await(), alpha_at ? *alpha_at : (MBK_COMPUTE)1)
 #define MBK_SCALARS_LOAD                                                                       \
   const MBK_COMPUTE alpha = MBK_ALPHA;                                                         \
   const MBK_COMPUTE beta = beta_at ? *beta_at : (MBK_COMPUTE)0

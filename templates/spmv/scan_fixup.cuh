@@ -26,33 +26,39 @@ MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS)
     mbk_scan_fixup(const MBK_ROW_PTR *row_start, const mbk_u32 *tile_row, const mbk_u32 *row_id,
                    const mbk_u32 *empty_id, const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails,
                    MBK_VECTOR *y, mbk_u64 tiles, mbk_u64 empty_rows, MBK_SCALAR_PARAMETERS) {
-  MBK_SCALARS_LOAD;
   MBK_SHARED_MEMORY(shared);
   MBK_COMPUTE *const partial = (MBK_COMPUTE *)shared;
   mbk_u32 *const very_long = (mbk_u32 *)(partial + MBK_FIXUP_THREADS / 32);
   const mbk_u64 at = (mbk_u64)mbk_block() * MBK_FIXUP_THREADS + mbk_thread();
   const mbk_u32 warp = mbk_thread() / 32;
+  mbk_u64 from = 0;
+  mbk_u32 rank = 0, length = 0; // of the row before this tile, in tiles
+  bool ending = false;
+  MBK_COMPUTE own = MBK_ZERO;
+  mbk_release();
+  if (at < tiles) {
+    rank = mbk_load(tile_row + at);
+    ending = mbk_load(tile_row + at + 1) > rank;
+    if (ending) {
+      from = (mbk_u64)(mbk_load(row_start + rank) - MBK_BASE) / MBK_TILE_NONZEROS;
+      length = (mbk_u32)(at - from);
+    }
+  }
+  mbk_await();
+  MBK_SCALARS_LOAD;
 #if MBK_EMPTY_ROWS
   for (mbk_u64 i = at; i < empty_rows; i += (mbk_u64)mbk_grid() * MBK_FIXUP_THREADS) {
     MBK_COMMIT(mbk_load(empty_id + i), MBK_ZERO);
   }
 #endif
-  mbk_u64 from = 0;
-  mbk_u32 rank = 0, length = 0; // of the row before this tile, in tiles
-  MBK_COMPUTE own = MBK_ZERO;
-  if (at < tiles) {
-    rank = tile_row[at];
-    if (tile_row[at + 1] > rank) {
-      from = (mbk_u64)(row_start[rank] - MBK_BASE) / MBK_TILE_NONZEROS;
-      length = (mbk_u32)(at - from);
-      own = firsts[at];
-      if (length <= MBK_FIXUP_LONG) {
-        MBK_COMPUTE sum = MBK_ZERO;
-        for (; from < at; from++) {
-          sum = MBK_ADD(sum, tails[from]);
-        }
-        MBK_COMMIT(MBK_ROW_OF(rank), MBK_ADD(sum, own));
+  if (ending) {
+    own = firsts[at];
+    if (length <= MBK_FIXUP_LONG) {
+      MBK_COMPUTE sum = MBK_ZERO;
+      for (; from < at; from++) {
+        sum = MBK_ADD(sum, tails[from]);
       }
+      MBK_COMMIT(MBK_ROW_OF(rank), MBK_ADD(sum, own));
     }
   }
   mbk_u32 left = mbk_ballot(MBK_ALL, length > MBK_FIXUP_LONG && length <= MBK_FIXUP_VERY_LONG);

@@ -11,15 +11,21 @@
 
 static void lanes_per_row(void **state) {
   static const struct {
+    merbit_type type;
     uint64_t rows, nnz;
     int lanes, unroll;
-  } expected[] = {{0, 0, 1, 1},    {10, 10, 1, 2},  {10, 80, 1, 8},    {10, 81, 2, 5},
-                  {10, 160, 2, 8}, {10, 161, 4, 5}, {10, 2560, 32, 8}, {1, 100000, 32, 8}};
+  } expected[] = {{MERBIT_F64, 0, 0, 1, 1},      {MERBIT_F64, 10, 10, 1, 2},
+                  {MERBIT_F64, 10, 40, 1, 5},    {MERBIT_F64, 10, 41, 2, 3},
+                  {MERBIT_F64, 10, 320, 8, 5},   {MERBIT_F64, 10, 321, 16, 3},
+                  {MERBIT_F64, 10, 2560, 16, 8}, {MERBIT_F64, 1, 100000, 16, 8},
+                  {MERBIT_F32, 10, 80, 1, 8},    {MERBIT_F32, 10, 81, 2, 5},
+                  {MERBIT_F32, 10, 160, 2, 8},   {MERBIT_F32, 10, 161, 4, 5},
+                  {MERBIT_F32, 10, 2560, 32, 8}, {MERBIT_F32, 1, 100000, 32, 8}};
   merbit_plan plan;
   size_t i;
   (void)state;
   for (i = 0; i < sizeof expected / sizeof expected[0]; i++) {
-    plan_of(&plan, MERBIT_F64, expected[i].rows, expected[i].nnz);
+    plan_of(&plan, expected[i].type, expected[i].rows, expected[i].nnz);
     assert_int_equal(mbi_rows_size(&plan), MERBIT_OK);
     assert_int_equal(plan.rows.lanes, expected[i].lanes);
     assert_int_equal(plan.rows.unroll, expected[i].unroll);

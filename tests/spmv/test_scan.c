@@ -9,10 +9,10 @@
 #include <cmocka.h>
 #include "support/plan_sizes.h"
 
-/* Whole rows while one block of 1024 threads to a multiprocessor takes all, then while the GPU
- * is filled twice; then rows that cross blocks, in short tiles where it is not filled often. */
+/* Whole rows while one block of 1024 threads to a multiprocessor takes all, then in smaller
+ * blocks; then rows that cross blocks, in short tiles where there are few. */
 static void sizes_of_the_scan(void **state) {
-  enum { ONE = 31 * 256 * 132, TWICE = 96 * 32 * 132, SMALL = 49152 * 132 };
+  enum { ONE = 31 * 256 * 132, ALL = 12288 * 132, FEW = 16384 * 132, SMALL = 49152 * 132 };
   static const struct {
     merbit_type type;
     uint64_t nnz;
@@ -20,10 +20,12 @@ static void sizes_of_the_scan(void **state) {
   } cases[] = {{MERBIT_F64, 0, 4, 128, 0},         {MERBIT_F64, 1, 8, 1024, 1},
                {MERBIT_F32, ONE, 8, 1024, 1},      {MERBIT_F64, ONE, 8, 1024, 1},
                {MERBIT_F32, ONE + 1, 8, 512, 1},   {MERBIT_F64, ONE + 1, 4, 512, 1},
-               {MERBIT_F64, 4 * TWICE, 4, 512, 1}, {MERBIT_F64, 4 * TWICE + 1, 4, 128, 0},
-               {MERBIT_F32, 8 * TWICE, 8, 512, 1}, {MERBIT_F32, 8 * TWICE + 1, 4, 128, 0},
-               {MERBIT_F32, SMALL - 1, 4, 128, 0}, {MERBIT_F32, SMALL, 12, 512, 0},
-               {MERBIT_F64, SMALL, 8, 512, 0},     {MERBIT_F64, TWO(38), 8, 512, 0}};
+               {MERBIT_F64, ALL, 4, 512, 1},       {MERBIT_F64, ALL + 1, 4, 128, 0},
+               {MERBIT_F32, ALL, 8, 512, 1},       {MERBIT_F32, ALL + 1, 4, 128, 0},
+               {MERBIT_F32, FEW - 1, 4, 128, 0},   {MERBIT_F32, FEW, 8, 256, 0},
+               {MERBIT_F32, SMALL - 1, 8, 256, 0}, {MERBIT_F32, SMALL, 12, 512, 0},
+               {MERBIT_F64, SMALL - 1, 4, 128, 0}, {MERBIT_F64, SMALL, 8, 512, 0},
+               {MERBIT_F64, TWO(38), 8, 512, 0}};
   size_t i;
   (void)state;
   for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -57,14 +59,39 @@ static void sizes_of_the_scan(void **state) {
   }
 }
 
-/* A row may keep its block for four rounds, unless the user says so. */
+/* Short rows stay whole in larger matrices, and lanes load fewer of their nonzeros at once. */
+static void short_rows(void **state) {
+  enum { MOST = 98304 * 132 };
+  static const struct {
+    merbit_type type;
+    uint64_t rows, nnz;
+    uint32_t longest;
+    int steps, pack, whole;
+  } cases[] = {
+      {MERBIT_F32, MOST, MOST, 64, 8, 2, 1},      {MERBIT_F64, MOST, MOST, 64, 8, 2, 1},
+      {MERBIT_F32, MOST, MOST, 65, 12, 2, 0},     {MERBIT_F64, MOST, MOST, 65, 8, 2, 0},
+      {MERBIT_F32, MOST, MOST + 1, 64, 12, 2, 0}, {MERBIT_F32, MOST / 4, MOST, 64, 12, 4, 0},
+      {MERBIT_F32, 10, 100, 64, 8, 4, 1},         {MERBIT_F32, 26, 100, 64, 8, 2, 1}};
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    merbit_plan plan;
+    plan_of(&plan, cases[i].type, cases[i].rows, cases[i].nnz);
+    plan.ranks.longest = cases[i].longest;
+    assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
+    assert_int_equal(plan.scan.steps, cases[i].steps);
+    assert_int_equal(plan.scan.pack, cases[i].pack);
+    assert_int_equal(plan.scan.whole, cases[i].whole);
+  }
+}
+
+/* A row may keep its block for one round, unless the user says so. */
 static void whole_rows_are_short(void **state) {
   static const struct {
     uint32_t longest;
     int omega, threads, whole;
-  } cases[] = {{4 * 8192, 0, 0, 1}, {4 * 8192 + 1, 0, 0, 0}, {4 * 8192 + 1, 2, 0, 1},
-               {5, 1, 0, 0},        {5, 2, 64, 1},           {5, 0, 32, 0},
-               {4 * 512, 0, 64, 1}, {4 * 512 + 1, 0, 64, 0}};
+  } cases[] = {{8192, 0, 0, 1}, {8193, 0, 0, 0}, {8193, 2, 0, 1}, {5, 1, 0, 0},
+               {5, 2, 64, 1},   {5, 0, 32, 0},   {512, 0, 64, 1}, {513, 0, 64, 0}};
   size_t i;
   (void)state;
   for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -180,7 +207,7 @@ static void resident_blocks_are_possible(void **state) {
   (void)state;
   for (i = 0; i < 6; i++) {
     const merbit_type type = i % 2 ? MERBIT_F32 : MERBIT_F64;
-    const int pack = mbi_scan_pack(type);
+    const int pack = mbi_scan_widest(type);
     merbit_plan plan;
     plan_of(&plan, type, 10, 1000);
     context->device.compute_capability = capabilities[i / 2];
@@ -206,9 +233,13 @@ static void resident_blocks_are_possible(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(sizes_of_the_scan),      cmocka_unit_test(whole_rows_are_short),
-      cmocka_unit_test(forms_of_the_scan),      cmocka_unit_test(alignment_of_the_scan),
-      cmocka_unit_test(empty_rows_have_blocks), cmocka_unit_test(resident_blocks_are_possible),
+      cmocka_unit_test(sizes_of_the_scan),
+      cmocka_unit_test(whole_rows_are_short),
+      cmocka_unit_test(short_rows),
+      cmocka_unit_test(forms_of_the_scan),
+      cmocka_unit_test(alignment_of_the_scan),
+      cmocka_unit_test(empty_rows_have_blocks),
+      cmocka_unit_test(resident_blocks_are_possible),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -29,6 +29,7 @@ static void plan_of(merbit_plan *plan, merbit_type type, uint64_t rows, uint64_t
   plan->device.rows = plan->ranks.count = rows;
   plan->device.nnz = nnz;
   plan->ranks.longest = 100;
+  plan->once = nnz >= 4 * rows;
 }
 
 #endif /* TEST_SUPPORT_PLAN_SIZES_H */
