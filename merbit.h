@@ -337,13 +337,15 @@ typedef struct merbit_plan_desc {
   merbit_type compute_type;    /* of sums, alpha and beta; only the matrix's own type for now */
   merbit_memory vector_memory; /* of x and y; HOST with CUDA: staged and synchronous */
   merbit_memory scalar_memory; /* of alpha and beta; DEVICE only with CUDA */
-  int expected_calls;          /* products to come; 0: 100 */
+  int expected_calls;          /* products to come; 0: 100. From 2000 on AUTO measures on CUDA */
   int sigma;                   /* MERBIT: steps per lane; 0: 14 in f32, 7 in f64. SCAN: nonzeros per lane */
   int omega;                   /* MERBIT: lanes per tile, 32, 16 or 8; 0: 32. ROWS: lanes per row. SCAN:
                                   1: rows cross blocks, 2: blocks take whole rows. HUBS: kilobytes of x */
   int block_threads;           /* CUDA: threads per block, 32 to 1024; 0: by method and size */
   int unchecked;               /* nonzero: the arrays are known to be valid */
   int changing_values;         /* nonzero: nothing is specialised to the values, for they will change */
+  int deterministic;           /* nonzero: AUTO does not measure, so that equal plans on equal GPUs
+                                  give equal bits */
 } merbit_plan_desc;
 
 typedef struct merbit_plan_info {
@@ -354,7 +356,7 @@ typedef struct merbit_plan_info {
   int64_t tiles;                   /* 0 on the CPU */
   int64_t bytes_per_product;       /* matrix streams once, x and y once */
   int64_t device_bytes;            /* GPU memory that the plan holds */
-  int cubin_from_cache;            /* 1: loaded from disk, 0: compiled (or CPU) */
+  int cubin_from_cache;            /* 1: from disk, or loaded by an earlier plan; 0: compiled (or CPU) */
   double plan_seconds;             /* all of merbit_plan_create */
   double compile_seconds;          /* NVRTC; 0 after a cache hit */
   double load_seconds;             /* reading and loading the cubin */
@@ -676,7 +678,8 @@ typedef struct mbi_cache { /* jit/cache.c */
 
 typedef struct mbi_program { /* one compiled specialisation: jit/program.c */
   void *module; /* CUmodule */
-  int from_cache;
+  struct mbi_loaded *shared; /* that other plans use too: jit/loaded.c; or NULL */
+  int from_cache; /* or loaded before */
   double compile_seconds; /* 0 after a cache hit */
   double load_seconds;    /* finding, reading and loading the cubin */
 } mbi_program;
@@ -685,7 +688,7 @@ struct merbit_context {
   merbit_allocator allocator;
   merbit_log_callback log;
   void *log_user;
-  mbi_mutex lock; /* guards error, references and the cache's counters */
+  mbi_mutex lock; /* guards error, references, loaded programs and the cache's counters */
   merbit_error error;
   int64_t references;
   merbit_side side; /* CPU or CUDA */
@@ -696,6 +699,7 @@ struct merbit_context {
 #endif
   mbi_device device; /* only on CUDA */
   mbi_cache cache;
+  struct mbi_loaded *loaded; /* programs: jit/loaded.c */
 };
 
 struct merbit_buffer {
@@ -2433,7 +2437,8 @@ static merbit_status mbi_device_zero(merbit_context *context, mbi_devptr target,
                           "cuMemsetD8Async", "clearing GPU memory");
 }
 
-/* Let `function` be launched with `shared_bytes` of dynamic shared memory. `name` is for the
+/* Let `function` be launched with `shared_bytes` of dynamic shared memory, and with all that a
+ * block may have, for plans that need different amounts may share it. `name` is for the
  * sentence. */
 static merbit_status mbi_device_reserve_shared(merbit_context *context, void *function,
                                                const char *name, unsigned shared_bytes) {
@@ -2450,10 +2455,10 @@ static merbit_status mbi_device_reserve_shared(merbit_context *context, void *fu
   }
   (void)snprintf(attempt, sizeof attempt, "reserving %u bytes of shared memory for %s",
                  shared_bytes, name);
-  return mbi_device_check(context,
-                          context->device.driver.func_set_attribute(
-                              function, MBI_FUNCTION_DYNAMIC_SHARED, (int)shared_bytes),
-                          "cuFuncSetAttribute", attempt);
+  return mbi_device_check(
+      context,
+      context->device.driver.func_set_attribute(function, MBI_FUNCTION_DYNAMIC_SHARED, limit),
+      "cuFuncSetAttribute", attempt);
 }
 
 /* The driver's call; `early`: the kernel may start while what is before it in the stream ends.
@@ -3089,6 +3094,40 @@ static const char *const mbi_source_spmv_arrays_cu[] = {
   "    if (own[i] > 0) {\n"
   "      mbk_atomic_add(bins + i, own[i]);\n"
   "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// ---- The structure as a number\n"
+  "// ---------------------------------------------------------------\n"
+  "\n"
+  "// The bits of a number and of its place, well mixed (the end of SplitMix64: Steele, Lea, Flood,\n"
+  "// OOPSLA 2014).\n"
+  "MBK_DEVICE mbk_u64 mbk_arrays_mix(mbk_u64 place, mbk_u64 number) {\n"
+  "  mbk_u64 bits = place * 0x9e3779b97f4a7c15ull ^ number * 0xd1342543de82ef95ull;\n"
+  "  bits = (bits ^ bits >> 30) * 0xbf58476d1ce4e5b9ull;\n"
+  "  bits = (bits ^ bits >> 27) * 0x94d049bb133111ebull;\n"
+  "  return bits ^ bits >> 31;\n"
+  "}\n"
+  "\n"
+  "// *hash: a sum over row_ptr and col_ind, the same in any order; zero before. Launch: any grid\n"
+  "// of 256 threads.\n"
+  "MBK_KERNEL MBK_BOUNDS(256)\n"
+  "    mbk_arrays_hash(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind, mbk_u64 rows,\n"
+  "                    mbk_u64 nnz, mbk_u64 *hash) {\n"
+  "  const mbk_u64 stride = (mbk_u64)mbk_grid() * 256;\n"
+  "  const mbk_u64 first = (mbk_u64)mbk_block() * 256 + mbk_thread();\n"
+  "  mbk_u64 sum = 0;\n"
+  "  for (mbk_u64 i = first; i <= rows; i += stride) {\n"
+  "    sum += mbk_arrays_mix(2 * i, (mbk_u64)(row_ptr[i] - MBK_BASE));\n"
+  "  }\n"
+  "  for (mbk_u64 k = first; k < nnz; k += stride) {\n"
+  "    sum += mbk_arrays_mix(2 * k + 1, (mbk_u64)(col_ind[k] - MBK_BASE));\n"
+  "  }\n"
+  "  for (int d = 16; d > 0; d >>= 1) {\n",
+  "    sum += mbk_shuffle_xor(0xffffffffu, sum, d, 32);\n"
+  "  }\n"
+  "  if (mbk_lane() == 0) {\n"
+  "    mbk_atomic_add(hash, sum);\n"
   "  }\n"
   "}\n",
   NULL};
@@ -5205,7 +5244,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "b459995356ca9da49a6ba0e2c494d745ef925b09cd076dd7c6e9aa0d9ab9e7e6"
+#define MBI_KERNEL_HASH "8bcfb21c89c11f98e4fd3233bf9f85414dcfd54cd8795016d7cbdcb9e766f858"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -5436,6 +5475,115 @@ static void mbi_cache_store(merbit_context *context, const char *key, size_t key
   error = mbi_directory_trim(context, cache->directory, MBI_CACHE_SUFFIX, cache->max_bytes);
   if (error != 0) {
     mbi_cache_error(context, "tidy", cache->directory, error);
+  }
+}
+
+/* ==== >>jit/loaded.c  programs that stay loaded =========================================== */
+/* Programs that are loaded stay so, shared by the plans of a context: a second plan of the same
+ * form loads nothing. */
+
+#define MBI_LOADED_IDLE 32 /* programs kept that no plan uses */
+
+typedef struct mbi_loaded { /* in context->loaded, the last used first; guarded by the lock */
+  struct mbi_loaded *next;
+  char *key; /* as the cubin cache has it */
+  size_t key_size;
+  void *module; /* CUmodule */
+  int64_t users;
+} mbi_loaded;
+
+/* In an entered context. */
+static void mbi_loaded_unload(merbit_context *context, void *module) {
+  if (mbi_device_lost(context) == 0) {
+    (void)mbi_device_bury(context, context->device.driver.module_unload(module));
+  }
+}
+
+static void mbi_loaded_free(merbit_context *context, mbi_loaded *entry) {
+  mbi_release(context, entry->key);
+  mbi_release(context, entry);
+}
+
+/* One more user of a program that is there, else NULL. */
+static mbi_loaded *mbi_loaded_take(merbit_context *context, const char *key, size_t key_size) {
+  mbi_loaded **at, *found;
+  mbi_mutex_lock(&context->lock);
+  for (at = &context->loaded; *at != NULL; at = &(*at)->next) {
+    if ((*at)->key_size == key_size && memcmp((*at)->key, key, key_size) == 0) {
+      break;
+    }
+  }
+  found = *at;
+  if (found != NULL) {
+    *at = found->next;
+    found->next = context->loaded;
+    context->loaded = found;
+    found->users++;
+  }
+  mbi_mutex_unlock(&context->lock);
+  return found;
+}
+
+/* Share `module` under `key`, which the entry takes over. NULL, and nothing changed, where
+ * memory is short. */
+static mbi_loaded *mbi_loaded_share(merbit_context *context, char *key, size_t key_size,
+                                    void *module) {
+  mbi_loaded *entry = (mbi_loaded *)mbi_allocate(context, sizeof *entry);
+  if (entry != NULL) {
+    entry->key = key;
+    entry->key_size = key_size;
+    entry->module = module;
+    entry->users = 1;
+    mbi_mutex_lock(&context->lock);
+    entry->next = context->loaded;
+    context->loaded = entry;
+    mbi_mutex_unlock(&context->lock);
+  }
+  return entry;
+}
+
+/* Unload what nobody uses, but for the `keep` that were used last. In an entered context. */
+static void mbi_loaded_trim(merbit_context *context, int keep) {
+  mbi_loaded *dropped = NULL, **at;
+  mbi_mutex_lock(&context->lock);
+  for (at = &context->loaded; *at != NULL;) {
+    mbi_loaded *entry = *at;
+    if (entry->users == 0 && keep-- <= 0) {
+      *at = entry->next;
+      entry->next = dropped;
+      dropped = entry;
+    } else {
+      at = &entry->next;
+    }
+  }
+  mbi_mutex_unlock(&context->lock);
+  while (dropped != NULL) {
+    mbi_loaded *next = dropped->next;
+    mbi_loaded_unload(context, dropped->module);
+    mbi_loaded_free(context, dropped);
+    dropped = next;
+  }
+}
+
+/* One user less. A CUcontext of the caller's may be gone before ours is, so nothing stays
+ * there. */
+static void mbi_loaded_leave(merbit_context *context, mbi_loaded *entry) {
+  mbi_mutex_lock(&context->lock);
+  entry->users--;
+  mbi_mutex_unlock(&context->lock);
+  mbi_loaded_trim(context, context->device.primary ? MBI_LOADED_IDLE : 0);
+}
+
+/* All of them, before the device is closed. */
+static void mbi_loaded_close(merbit_context *context) {
+  if (context->loaded != NULL && mbi_device_enter_alive(context)) {
+    mbi_loaded_trim(context, 0);
+    mbi_device_leave(context);
+  }
+  while (context->loaded != NULL) { /* gone with a dead context */
+    mbi_loaded *next = context->loaded->next;
+    mbi_loaded_free(context, context->loaded);
+    context->loaded = next;
   }
 }
 
@@ -5781,15 +5929,24 @@ static merbit_status mbi_program_create(merbit_context *context, const char *mai
   if (key == NULL) {
     return mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no memory for the key of %s", main_file);
   }
-  status = mbi_program_load_cached(context, key, key_size, program);
+  program->shared = mbi_loaded_take(context, key, key_size);
+  if (program->shared != NULL) {
+    program->module = program->shared->module;
+    program->from_cache = 1;
+  } else {
+    status = mbi_program_load_cached(context, key, key_size, program);
+  }
   program->load_seconds = mbi_seconds() - start;
   if (status == MERBIT_OK && !program->from_cache) {
     status = mbi_program_load_compiled(context, main_file, preamble, key, key_size, program);
   }
-  mbi_release(context, key);
   if (status != MERBIT_OK) {
     memset(program, 0, sizeof *program);
+  } else if (program->shared == NULL) {
+    program->shared = mbi_loaded_share(context, key, key_size, program->module);
+    key = program->shared != NULL ? NULL : key;
   }
+  mbi_release(context, key);
   return status;
 }
 
@@ -5812,8 +5969,10 @@ static merbit_status mbi_program_kernel(merbit_context *context, const mbi_progr
 
 /* An all-zero program is accepted. What a dead context held is gone with it. */
 static void mbi_program_destroy(merbit_context *context, mbi_program *program) {
-  if (program->module != NULL && mbi_device_lost(context) == 0) {
-    (void)mbi_device_bury(context, context->device.driver.module_unload(program->module));
+  if (program->shared != NULL) {
+    mbi_loaded_leave(context, program->shared);
+  } else if (program->module != NULL) {
+    mbi_loaded_unload(context, program->module);
   }
   memset(program, 0, sizeof *program);
 }
@@ -5834,6 +5993,7 @@ static void mbi_context_unref(merbit_context *context) {
   if (left > 0) {
     return;
   }
+  mbi_loaded_close(context);
   mbi_device_close(context);
   mbi_pool_destroy(context);
   mbi_context_locks_destroy(context);
@@ -9260,7 +9420,7 @@ struct merbit_plan {
   merbit_method method;
   merbit_type type; /* of values, vectors and sums */
   char reason[384]; /* why AUTO fell back to the CPU; else empty */
-  char why[128];    /* what decided AUTO's choice of a method on CUDA; else empty */
+  char why[160];    /* what decided AUTO's choice of a method on CUDA; else empty */
   double plan_seconds;
   /* CPU */
   int tasks;
@@ -9290,6 +9450,17 @@ struct merbit_workspace {
   mbi_devptr staged_x, staged_y; /* CUDA with host vectors */
   const void *known_x, *known_y; /* pointers already found to be the GPU's */
 };
+
+/* What a method made of the matrix is gone, or belongs to another plan. */
+static void mbi_plan_forget(merbit_plan *plan) {
+  plan->schedule_bytes = plan->stream_bytes = 0;
+  memset(&plan->program, 0, sizeof plan->program);
+  memset(&plan->scan, 0, sizeof plan->scan);
+  memset(&plan->rows, 0, sizeof plan->rows);
+  memset(&plan->sliced, 0, sizeof plan->sliced);
+  memset(&plan->binned, 0, sizeof plan->binned);
+  memset(&plan->hubs, 0, sizeof plan->hubs);
+}
 
 /* That a product reads of each nonzero's value. */
 static size_t mbi_value_bytes(const merbit_plan *plan) {
@@ -10653,6 +10824,31 @@ static merbit_status mbi_ranks_columns(merbit_plan *plan, uint64_t room) {
   plan->ranks.hub_share =
       hubs > 0 && cold < sampled ? 1.0 - (double)cold / (double)sampled : 0.0;
   return MERBIT_OK;
+}
+
+/* A number of the structure, after mbi_ranks_create. */
+static merbit_status mbi_ranks_hash(merbit_plan *plan, uint64_t *hash) {
+  merbit_context *context = plan->context;
+  const uint64_t most =
+      plan->device.nnz > plan->device.rows ? plan->device.nnz : plan->device.rows;
+  void *kernel = NULL, *arguments[5];
+  mbi_devptr sum = plan->ranks.counts; /* its sums are known */
+  merbit_status status =
+      mbi_program_kernel(context, &plan->ranks.program, "mbk_arrays_hash", &kernel);
+  if (status == MERBIT_OK) {
+    status = mbi_device_zero(context, sum, sizeof *hash, NULL);
+  }
+  arguments[0] = &plan->device.row_ptr;
+  arguments[1] = &plan->device.col_ind;
+  arguments[2] = &plan->device.rows;
+  arguments[3] = &plan->device.nnz;
+  arguments[4] = &sum;
+  if (status == MERBIT_OK) {
+    status =
+        mbi_device_launch(context, kernel, "mbk_arrays_hash", mbi_arrays_blocks((int64_t)most),
+                          MBI_ARRAYS_THREADS, 0, NULL, arguments);
+  }
+  return status == MERBIT_OK ? mbi_device_download(context, hash, sum, sizeof *hash) : status;
 }
 
 /* For a method, unless the choice has counted already. */
@@ -12281,9 +12477,9 @@ static merbit_status mbi_values_specialise(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* ==== >>spmv/choose.c  which method a plan on CUDA takes ================================== */
-/* The method of a plan on CUDA, from what the GPU counts of its rows and samples of its
- * columns. */
+/* ==== >>spmv/forecast.c  CUDA: what a product by each method should take ================== */
+/* What a product by each method should take, from what the GPU counts of a matrix's rows and
+ * samples of its columns. */
 
 static const mbi_cuda_method *mbi_cuda_method_of(merbit_method method) {
   switch (method) {
@@ -12359,6 +12555,261 @@ static int mbi_choose_small(const merbit_plan *plan) {
   return mbi_device_csr_stream_bytes(plan) <= MBI_CHOOSE_SMALL;
 }
 
+/* ==== >>spmv/measure.c  CUDA: what it takes, measured and remembered ====================== */
+/* AUTO by measuring: where thousands of products will follow, the best two or three methods are
+ * made in turn and timed on the very matrix, and the answer is kept on disk beside the cubins,
+ * by the structure's hash and the device. */
+#define MBI_MEASURE_CALLS 2000 /* products that pay for it */
+#define MBI_MEASURE_MOST 3
+#define MBI_MEASURE_ROUNDS 2
+
+typedef struct mbi_candidate {
+  merbit_method method;
+  int omega;      /* of SCAN, 1 or 2: whether rows cross blocks; else 0 */
+  double seconds; /* forecast where that is how they are ranked, then measured */
+} mbi_candidate;
+
+/* What is kept of an answer. */
+typedef struct mbi_measured {
+  int32_t method, omega;
+  char why[160];
+} mbi_measured;
+
+/* ---- Candidates -------------------------------------------------------------------------- */
+
+/* Keep the MBI_MEASURE_MOST quickest, quickest first. Returns how many there are. */
+static int mbi_measure_add(mbi_candidate *candidates, int count, merbit_method method,
+                           int omega, double seconds) {
+  int at = count < MBI_MEASURE_MOST ? count : MBI_MEASURE_MOST;
+  for (; at > 0 && candidates[at - 1].seconds > seconds; at--) {
+    if (at < MBI_MEASURE_MOST) {
+      candidates[at] = candidates[at - 1];
+    }
+  }
+  if (at < MBI_MEASURE_MOST) {
+    candidates[at].method = method;
+    candidates[at].omega = omega;
+    candidates[at].seconds = seconds;
+  }
+  return count < MBI_MEASURE_MOST ? count + 1 : count;
+}
+
+/* Small: launches and latency decide, which no forecast knows. Else what the forecasts put
+ * within half as much again of the best. */
+static int mbi_measure_candidates(const merbit_plan *plan, mbi_candidate *candidates) {
+  const mbi_ranks *ranks = &plan->ranks;
+  const int even = ranks->slots / 2 <= plan->device.nnz;
+  int count = 0;
+  if (mbi_choose_small(plan)) {
+    count = mbi_measure_add(candidates, count, MERBIT_METHOD_SCAN, 1, 0);
+    count = mbi_measure_add(candidates, count, MERBIT_METHOD_SCAN, 2, 0);
+    return even ? mbi_measure_add(candidates, count, MERBIT_METHOD_ROWS, 0, 0) : count;
+  } else {
+    const mbi_forecast f = mbi_choose_forecast(plan);
+    count = mbi_measure_add(candidates, count, MERBIT_METHOD_SCAN, 1, f.scan);
+    count = mbi_measure_add(candidates, count, MERBIT_METHOD_BINNED, 0, f.binned);
+    if (f.hubs < f.scan) {
+      count = mbi_measure_add(candidates, count, MERBIT_METHOD_HUBS, 0, f.hubs);
+    }
+    if (even) {
+      count = mbi_measure_add(candidates, count, MERBIT_METHOD_SLICED, 0, f.sliced);
+      count = mbi_measure_add(candidates, count, MERBIT_METHOD_ROWS, 0, 1.2 * f.scan);
+    }
+    while (candidates[count - 1].seconds > 1.5 * candidates[0].seconds) {
+      count--;
+    }
+    return count;
+  }
+}
+
+/* ---- Timing ------------------------------------------------------------------------------ */
+
+/* Seconds of a product of the plan as it is made now. */
+static merbit_status mbi_measure_product(merbit_plan *plan, mbi_devptr carries, mbi_devptr x,
+                                         mbi_devptr y, double *seconds) {
+  static const double one = 1.0, zero = 0.0;
+  static const float one_f32 = 1.0f, zero_f32 = 0.0f;
+  const void *none = NULL, *alpha = &one, *beta = &zero;
+  const int batch = mbi_choose_small(plan) ? 50 : 5;
+  merbit_status status = MERBIT_OK;
+  int round, i;
+  if (plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE) {
+    alpha = beta = &none;
+  } else if (plan->type == MERBIT_F32) {
+    alpha = &one_f32;
+    beta = &zero_f32;
+  }
+  *seconds = HUGE_VAL;
+  for (round = 0; round <= MBI_MEASURE_ROUNDS && status == MERBIT_OK; round++) {
+    const int products = round == 0 ? 1 : batch; /* the first one warms up */
+    const double start = mbi_seconds();
+    double taken;
+    for (i = 0; i < products && status == MERBIT_OK; i++) {
+      status = plan->cuda->multiply(plan, carries, alpha, x, beta, y, NULL);
+    }
+    if (status == MERBIT_OK) {
+      status = mbi_device_synchronize(plan->context, NULL);
+    }
+    taken = (mbi_seconds() - start) / products;
+    *seconds = round > 0 && taken < *seconds ? taken : *seconds;
+  }
+  return status;
+}
+
+/* Make the plan by a candidate, time it, and take it apart again. A candidate that the matrix
+ * or the memory does not allow is infinitely slow. */
+static merbit_status mbi_measure_try(merbit_plan *plan, mbi_candidate *candidate, mbi_devptr x,
+                                     mbi_devptr y) {
+  merbit_context *context = plan->context;
+  const int omega = plan->desc.omega;
+  mbi_devptr carries = 0;
+  merbit_status status;
+  plan->method = candidate->method;
+  plan->desc.omega = candidate->omega;
+  plan->cuda = mbi_cuda_method_of(plan->method);
+  status = plan->cuda->create(plan);
+  if (status == MERBIT_OK) {
+    status = mbi_device_allocate(context, plan->cuda->carry_bytes(plan), "carries", &carries);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_measure_product(plan, carries, x, y, &candidate->seconds);
+  }
+  mbi_device_release(context, carries);
+  plan->cuda->destroy(plan);
+  mbi_plan_forget(plan);
+  plan->desc.omega = omega;
+  if (status == MERBIT_DEVICE_OUT_OF_MEMORY || status == MERBIT_TOO_LARGE) {
+    char reason[384];
+    mbi_forgive(context, reason, sizeof reason);
+    mbi_log(context, "not measured: %s", reason);
+    candidate->seconds = HUGE_VAL;
+    return MERBIT_OK;
+  }
+  return status;
+}
+
+/* All of them, on vectors of zeros. */
+static merbit_status mbi_measure_all(merbit_plan *plan, mbi_candidate *candidates, int count) {
+  merbit_context *context = plan->context;
+  const size_t size = mbi_type_size(plan->type);
+  const uint64_t x_bytes = (plan->device.cols * size + 255) / 256 * 256;
+  const uint64_t bytes = x_bytes + plan->device.rows * size;
+  mbi_devptr vectors = 0;
+  int i;
+  merbit_status status = mbi_device_allocate(context, bytes, "vectors to measure", &vectors);
+  if (status == MERBIT_OK) {
+    status = mbi_device_zero(context, vectors, (size_t)bytes, NULL);
+  }
+  for (i = 0; i < count && status == MERBIT_OK; i++) {
+    status = mbi_measure_try(plan, &candidates[i], vectors, vectors + x_bytes);
+  }
+  mbi_device_release(context, vectors);
+  return status;
+}
+
+/* ---- Memory ------------------------------------------------------------------------------ */
+
+/* The key of the matrix's answer on this device, or NULL. */
+static merbit_status mbi_measure_key(merbit_plan *plan, char **key, size_t *size) {
+  merbit_context *context = plan->context;
+  uint64_t hash = 0;
+  void *room = NULL;
+  merbit_status status = mbi_ranks_hash(plan, &hash);
+  *key = NULL;
+  if (status == MERBIT_OK) {
+    status = mbi_allocate_array(context, 1024, 1, "the key of a choice", &room);
+  }
+  if (status == MERBIT_OK) {
+    *key = (char *)room;
+    *size = (size_t)snprintf(
+        *key, 1024,
+        "choice %d %s %s %s %d: %" PRIu64 " x %" PRIu64 ", %" PRIu64 " nonzeros, %016" PRIx64
+        ", base %d, %s, %zu bytes a value",
+        MBI_CACHE_FORMAT, MERBIT_VERSION_STRING, MBI_KERNEL_HASH, context->device.name,
+        context->device.multiprocessors, plan->device.rows, plan->device.cols, plan->device.nnz,
+        hash, plan->device.base, mbi_type_name(plan->type), mbi_value_bytes(plan));
+  }
+  return status;
+}
+
+/* Whether an answer from disk is one that this version could have given. */
+static int mbi_measured_valid(const mbi_measured *found, size_t size) {
+  return size == sizeof *found && found->why[sizeof found->why - 1] == '\0' &&
+         (found->method == MERBIT_METHOD_SCAN || found->method == MERBIT_METHOD_ROWS ||
+          found->method == MERBIT_METHOD_SLICED || found->method == MERBIT_METHOD_BINNED ||
+          found->method == MERBIT_METHOD_HUBS) &&
+         found->omega >= 0 && found->omega <= (found->method == MERBIT_METHOD_SCAN ? 2 : 0);
+}
+
+static int mbi_measure_recall(merbit_plan *plan, const char *key, size_t key_size,
+                              mbi_measured *found) {
+  void *image;
+  size_t size;
+  int valid = 0;
+  if (mbi_cache_load(plan->context, key, key_size, &image, &size)) {
+    valid = size == sizeof *found;
+    if (valid) {
+      memcpy(found, image, sizeof *found);
+      valid = mbi_measured_valid(found, size);
+    }
+    mbi_release(plan->context, image);
+  }
+  return valid;
+}
+
+/* ---- The answer -------------------------------------------------------------------------- */
+
+static void mbi_measure_answer(const mbi_candidate *candidates, int count,
+                               mbi_measured *answer) {
+  size_t length;
+  int best = 0, i;
+  memset(answer, 0, sizeof *answer);
+  for (i = 1; i < count; i++) {
+    best = candidates[i].seconds < candidates[best].seconds ? i : best;
+  }
+  answer->method = (int32_t)candidates[best].method;
+  answer->omega = candidates[best].omega;
+  (void)snprintf(answer->why, sizeof answer->why, "measured");
+  for (i = 0; i < count; i++) {
+    length = strlen(answer->why);
+    (void)snprintf(answer->why + length, sizeof answer->why - length, "%s %s%s %.1f us",
+                   i > 0 ? "," : "", mbi_method_name(candidates[i].method),
+                   candidates[i].omega == 2 ? " of whole rows" : "",
+                   1e6 * candidates[i].seconds);
+  }
+}
+
+/* Set plan->method, plan->desc.omega and plan->why. Needs plan->ranks, sampled. */
+static merbit_status mbi_measure(merbit_plan *plan) {
+  mbi_candidate candidates[MBI_MEASURE_MOST];
+  mbi_measured answer;
+  char *key = NULL;
+  size_t key_size = 0;
+  int recalled;
+  merbit_status status = mbi_measure_key(plan, &key, &key_size);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  recalled = mbi_measure_recall(plan, key, key_size, &answer);
+  if (!recalled) {
+    const int count = mbi_measure_candidates(plan, candidates);
+    status = mbi_measure_all(plan, candidates, count);
+    mbi_measure_answer(candidates, count, &answer);
+    if (status == MERBIT_OK) {
+      mbi_cache_store(plan->context, key, key_size, &answer, sizeof answer);
+    }
+  }
+  mbi_release(plan->context, key);
+  plan->method = (merbit_method)answer.method;
+  plan->desc.omega = answer.omega;
+  (void)snprintf(plan->why, sizeof plan->why, "%s%.140s", recalled ? "remembered: " : "",
+                 answer.why);
+  return status;
+}
+
+/* ==== >>spmv/choose.c  which method a plan on CUDA takes ================================== */
+/* The method of a plan on CUDA. */
+
 /* Products that making another form of the matrix costs, beyond the scan's plan. */
 #define MBI_CHOOSE_MAKING 12.0
 
@@ -12420,6 +12871,14 @@ static merbit_status mbi_choose_look(merbit_plan *plan) {
   return status;
 }
 
+/* Measuring needs products that pay for it, and a user who leaves everything open. */
+static int mbi_choose_by_measuring(const merbit_plan *plan) {
+  const merbit_plan_desc *desc = &plan->desc;
+  return desc->expected_calls >= MBI_MEASURE_CALLS && !desc->deterministic &&
+         desc->sigma == 0 && desc->omega == 0 && desc->block_threads == 0 &&
+         plan->device.nnz > 0;
+}
+
 /* A method other than MERBIT, which is as published, may take shorter forms of the values. */
 static merbit_status mbi_choose_values(merbit_plan *plan) {
   merbit_status status;
@@ -12452,21 +12911,21 @@ static merbit_status mbi_choose(merbit_plan *plan) {
     if (status == MERBIT_OK) {
       status = mbi_choose_look(plan);
     }
+    if (status == MERBIT_OK && mbi_choose_by_measuring(plan)) {
+      status = mbi_measure(plan);
+    } else if (status == MERBIT_OK) {
+      plan->method = mbi_choose_method(plan);
+    }
     if (status != MERBIT_OK) {
       return status;
     }
-    plan->method = mbi_choose_method(plan);
   }
   plan->cuda = mbi_cuda_method_of(plan->method);
   status = plan->cuda->create(plan);
   if (any && plan->method != MERBIT_METHOD_SCAN &&
       (status == MERBIT_DEVICE_OUT_OF_MEMORY || status == MERBIT_TOO_LARGE)) {
     plan->cuda->destroy(plan);
-    memset(&plan->scan, 0, sizeof plan->scan);
-    memset(&plan->sliced, 0, sizeof plan->sliced);
-    memset(&plan->binned, 0, sizeof plan->binned);
-    memset(&plan->hubs, 0, sizeof plan->hubs);
-    memset(&plan->program, 0, sizeof plan->program);
+    mbi_plan_forget(plan);
     mbi_forgive(context, reason, sizeof reason);
     mbi_log(context, "this plan takes the scan: %s", reason);
     (void)snprintf(plan->why, sizeof plan->why, "the first choice failed: %.60s", reason);
@@ -12699,13 +13158,8 @@ static void mbi_plan_release_cuda(merbit_plan *plan) {
     mbi_device_leave(plan->context);
   }
   plan->cuda = NULL;
-  memset(&plan->program, 0, sizeof plan->program);
+  mbi_plan_forget(plan);
   memset(&plan->merbit, 0, sizeof plan->merbit);
-  memset(&plan->scan, 0, sizeof plan->scan);
-  memset(&plan->rows, 0, sizeof plan->rows);
-  memset(&plan->sliced, 0, sizeof plan->sliced);
-  memset(&plan->binned, 0, sizeof plan->binned);
-  memset(&plan->hubs, 0, sizeof plan->hubs);
   memset(&plan->device, 0, sizeof plan->device);
 }
 
@@ -12885,14 +13339,8 @@ static merbit_status mbi_update_remake(merbit_plan *plan, mbi_devptr values) {
   const uint64_t bytes = plan->device.nnz * mbi_type_size(plan->type);
   merbit_plan fresh = *plan;
   merbit_status status;
-  fresh.schedule_bytes = fresh.stream_bytes = 0;
-  memset(&fresh.program, 0, sizeof fresh.program);
+  mbi_plan_forget(&fresh);
   memset(&fresh.ranks, 0, sizeof fresh.ranks);
-  memset(&fresh.scan, 0, sizeof fresh.scan);
-  memset(&fresh.rows, 0, sizeof fresh.rows);
-  memset(&fresh.sliced, 0, sizeof fresh.sliced);
-  memset(&fresh.binned, 0, sizeof fresh.binned);
-  memset(&fresh.hubs, 0, sizeof fresh.hubs);
   fresh.desc.changing_values = 1;
   fresh.device.form = MBI_VALUES_GENERAL;
   fresh.device.values = values;

@@ -296,3 +296,37 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_bins(const mbk_u32 *counts, mbk_u64 cols, 
     }
   }
 }
+
+// ---- The structure as a number
+// ---------------------------------------------------------------
+
+// The bits of a number and of its place, well mixed (the end of SplitMix64: Steele, Lea, Flood,
+// OOPSLA 2014).
+MBK_DEVICE mbk_u64 mbk_arrays_mix(mbk_u64 place, mbk_u64 number) {
+  mbk_u64 bits = place * 0x9e3779b97f4a7c15ull ^ number * 0xd1342543de82ef95ull;
+  bits = (bits ^ bits >> 30) * 0xbf58476d1ce4e5b9ull;
+  bits = (bits ^ bits >> 27) * 0x94d049bb133111ebull;
+  return bits ^ bits >> 31;
+}
+
+// *hash: a sum over row_ptr and col_ind, the same in any order; zero before. Launch: any grid
+// of 256 threads.
+MBK_KERNEL MBK_BOUNDS(256)
+    mbk_arrays_hash(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind, mbk_u64 rows,
+                    mbk_u64 nnz, mbk_u64 *hash) {
+  const mbk_u64 stride = (mbk_u64)mbk_grid() * 256;
+  const mbk_u64 first = (mbk_u64)mbk_block() * 256 + mbk_thread();
+  mbk_u64 sum = 0;
+  for (mbk_u64 i = first; i <= rows; i += stride) {
+    sum += mbk_arrays_mix(2 * i, (mbk_u64)(row_ptr[i] - MBK_BASE));
+  }
+  for (mbk_u64 k = first; k < nnz; k += stride) {
+    sum += mbk_arrays_mix(2 * k + 1, (mbk_u64)(col_ind[k] - MBK_BASE));
+  }
+  for (int d = 16; d > 0; d >>= 1) {
+    sum += mbk_shuffle_xor(0xffffffffu, sum, d, 32);
+  }
+  if (mbk_lane() == 0) {
+    mbk_atomic_add(hash, sum);
+  }
+}
