@@ -3129,6 +3129,58 @@ static const char *const mbi_source_spmv_arrays_cu[] = {
   "  if (mbk_lane() == 0) {\n"
   "    mbk_atomic_add(hash, sum);\n"
   "  }\n"
+  "}\n"
+  "\n"
+  "// ---- Blocks\n"
+  "// ----------------------------------------------------------------------------------\n"
+  "\n"
+  "#define MBK_BLOCK_SHAPES                                                                       \\\n"
+  "  0x1fffcu // bit n: blocks may be n rows high, or n columns wide; 2 to 16\n"
+  "\n"
+  "// The sizes of which `place` is no multiple.\n"
+  "MBK_DEVICE mbk_u32 mbk_arrays_inside(mbk_u64 place) {\n"
+  "  mbk_u32 sizes = 0;\n"
+  "  for (mbk_u32 n = 2; n <= 16; n++) {\n"
+  "    sizes |= place % n != 0 ? 1u << n : 0;\n"
+  "  }\n"
+  "  return sizes;\n"
+  "}\n"
+  "\n"
+  "// What speaks against full blocks: bit n of against[0] that rows of one block of n rows differ\n"
+  "// in their columns, of against[1] that a row's columns are no runs of n, each from a multiple\n"
+  "// of n on. Both zero before. Launch: one warp for each of `count` rows, `step` apart; 256\n"
+  "// threads per block.\n"
+  "MBK_KERNEL MBK_BOUNDS(256)\n"
+  "    mbk_arrays_blocks(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind, mbk_u64 rows,\n"
+  "                      mbk_u64 count, mbk_u64 step, mbk_u32 *against) {\n"
+  "  const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32, row = warp * step;\n"
+  "  mbk_u32 high = 0, wide = 0;\n"
+  "  if (warp < count) {\n"
+  "    const mbk_i64 start = (mbk_i64)row_ptr[row] - MBK_BASE;\n"
+  "    const mbk_i64 end = (mbk_i64)row_ptr[row + 1] - MBK_BASE;\n"
+  "    const mbk_i64 next = row + 1 < rows ? (mbk_i64)row_ptr[row + 2] - MBK_BASE - end : -1;\n"
+  "    bool same = next == end - start;\n"
+  "    for (mbk_i64 k = mbk_lane(); k < end - start; k += 32) {\n"
+  "      const mbk_i64 column = (mbk_i64)col_ind[start + k] - MBK_BASE;\n",
+  "      same = same && (mbk_i64)col_ind[end + k] - MBK_BASE == column;\n"
+  "      if (k + 1 == end - start || (mbk_i64)col_ind[start + k + 1] - MBK_BASE != column + 1) {\n"
+  "        wide |= mbk_arrays_inside((mbk_u64)k + 1); // the run that ends here\n"
+  "      }\n"
+  "      // Where a run of n begins both are multiples of n.\n"
+  "      wide |= mbk_arrays_inside((mbk_u64)column) & ~mbk_arrays_inside((mbk_u64)k);\n"
+  "    }\n"
+  "    high = same ? 0 : mbk_arrays_inside(row + 1);\n"
+  "  }\n"
+  "  for (int d = 16; d > 0; d >>= 1) {\n"
+  "    high |= mbk_shuffle_xor(0xffffffffu, high, d, 32);\n"
+  "    wide |= mbk_shuffle_xor(0xffffffffu, wide, d, 32);\n"
+  "  }\n"
+  "  if (mbk_lane() == 0 && (high & ~against[0] & MBK_BLOCK_SHAPES) != 0) {\n"
+  "    mbk_atomic_or(against, high);\n"
+  "  }\n"
+  "  if (mbk_lane() == 0 && (wide & ~against[1] & MBK_BLOCK_SHAPES) != 0) {\n"
+  "    mbk_atomic_or(against + 1, wide);\n"
+  "  }\n"
   "}\n",
   NULL};
 
@@ -5244,7 +5296,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "8bcfb21c89c11f98e4fd3233bf9f85414dcfd54cd8795016d7cbdcb9e766f858"
+#define MBI_KERNEL_HASH "5fd2562405b0a6d70d27d02f2f85288fd6412664ba2fd2805928d9490adb79b7"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -5482,7 +5534,9 @@ static void mbi_cache_store(merbit_context *context, const char *key, size_t key
 /* Programs that are loaded stay so, shared by the plans of a context: a second plan of the same
  * form loads nothing. */
 
+#ifndef MBI_LOADED_IDLE
 #define MBI_LOADED_IDLE 32 /* programs kept that no plan uses */
+#endif
 
 typedef struct mbi_loaded { /* in context->loaded, the last used first; guarded by the lock */
   struct mbi_loaded *next;
@@ -9332,6 +9386,7 @@ typedef struct mbi_ranks {
   uint32_t hub_least;       /* a column counted this often is a hub */
   double hub_share;         /* of the nonzeros that lie in hubs */
   double sectors; /* of x that a nonzero adds in a window of neighbours: spmv/choose.c */
+  int block_rows, block_cols; /* of the full blocks that the matrix consists of */
   double narrow;  /* share of slices of 32 rows whose columns lie within 65,536 */
   mbi_devptr counts, offsets; /* scratch, and in it the rank of each block's first row */
   uint64_t blocks;
@@ -10636,6 +10691,7 @@ static const mbi_cuda_method mbi_merbit_method = {mbi_merbit_create, mbi_merbit_
 #define MBI_RANKS_WINDOW 8192
 #define MBI_RANKS_TABLE 12288
 #define MBI_RANKS_BINS 4096
+#define MBI_RANKS_BLOCK_SAMPLES 4096        /* rows */
 #define MBI_RANKS_COLUMN_SAMPLES (8u << 20) /* nonzeros */
 
 /* What the plan's products do not need: the choice and the method are made. */
@@ -10823,6 +10879,61 @@ static merbit_status mbi_ranks_columns(merbit_plan *plan, uint64_t room) {
   }
   plan->ranks.hub_share =
       hubs > 0 && cold < sampled ? 1.0 - (double)cold / (double)sampled : 0.0;
+  return MERBIT_OK;
+}
+
+/* What speaks against full blocks in `count` rows, evenly spread: bits of heights and of
+ * widths. */
+static merbit_status mbi_ranks_against(merbit_plan *plan, uint64_t count, uint32_t *against) {
+  merbit_context *context = plan->context;
+  uint64_t step = plan->device.rows / count;
+  mbi_devptr answer = plan->ranks.counts; /* its sums are known */
+  void *kernel = NULL, *arguments[6];
+  merbit_status status =
+      mbi_program_kernel(context, &plan->ranks.program, "mbk_arrays_blocks", &kernel);
+  if (status == MERBIT_OK) {
+    status = mbi_device_zero(context, answer, 2 * sizeof *against, NULL);
+  }
+  arguments[0] = &plan->device.row_ptr;
+  arguments[1] = &plan->device.col_ind;
+  arguments[2] = &plan->device.rows;
+  arguments[3] = &count;
+  arguments[4] = &step;
+  arguments[5] = &answer;
+  if (status == MERBIT_OK) {
+    status =
+        mbi_device_launch(context, kernel, "mbk_arrays_blocks",
+                          (int64_t)((count * 32 + MBI_ARRAYS_THREADS - 1) / MBI_ARRAYS_THREADS),
+                          MBI_ARRAYS_THREADS, 0, NULL, arguments);
+  }
+  return status == MERBIT_OK
+             ? mbi_device_download(context, against, answer, 2 * sizeof *against)
+             : status;
+}
+
+/* The largest blocks, up to 16 x 16, of which the matrix wholly consists, in plan->ranks; 1 x 1
+ * where there are no larger ones. Some rows are looked at first, which rules most matrices out.
+ */
+static merbit_status mbi_ranks_blocks(merbit_plan *plan) {
+  const uint64_t rows = plan->device.rows;
+  uint64_t count = rows < MBI_RANKS_BLOCK_SAMPLES ? rows : MBI_RANKS_BLOCK_SAMPLES;
+  uint32_t against[2] = {0, 0};
+  int n;
+  plan->ranks.block_rows = plan->ranks.block_cols = 1;
+  for (; plan->device.nnz > 0; count = rows) {
+    const merbit_status status = mbi_ranks_against(plan, count, against);
+    if (status != MERBIT_OK) {
+      return status;
+    }
+    plan->ranks.block_rows = plan->ranks.block_cols = 1;
+    for (n = 2; n <= 16; n++) {
+      plan->ranks.block_rows = against[0] >> n & 1 ? plan->ranks.block_rows : n;
+      plan->ranks.block_cols = against[1] >> n & 1 ? plan->ranks.block_cols : n;
+    }
+    if (count == rows || plan->ranks.block_rows * plan->ranks.block_cols < 4) {
+      break;
+    }
+  }
   return MERBIT_OK;
 }
 

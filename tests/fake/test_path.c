@@ -58,7 +58,7 @@ static void every_scenario(void **state) {
   }
 }
 
-/* After its plan is made only what products use stays loaded and allocated. */
+/* After its plan is made only what products use stays allocated; the programs stay loaded. */
 static void what_a_plan_keeps(void **state) {
   static const struct {
     merbit_method method;
@@ -84,7 +84,7 @@ static void what_a_plan_keeps(void **state) {
     memset(&desc, 0, sizeof desc);
     desc.method = kept[i].method;
     assert_int_equal(make_plan(context, &view, &desc, &plan), MERBIT_OK);
-    assert_int_equal(cuda->modules, 1);
+    assert_in_range(cuda->modules, 1, 2); /* the method's; the arrays' where rows are counted */
     assert_int_equal(cuda->blocks, kept[i].blocks);
     merbit_plan_destroy(plan);
     merbit_context_destroy(context);
@@ -176,7 +176,7 @@ static void cold_and_warm(void **state) {
     assert_int_equal(merbit_context_get_info(context, &found), MERBIT_OK);
     assert_int_equal(found.cache_misses, run == 0 ? 2 : 0);
     assert_int_equal(found.cache_hits,
-                     run == 0 ? 1 : 3); /* new values ask for the arrays' again */
+                     run == 0 ? 0 : 2); /* new values find the arrays' loaded */
     assert_int_equal(found.cache_errors, 0);
     assert_string_equal(found.cache_dir, cache);
     merbit_context_destroy(context);
@@ -214,7 +214,7 @@ static void any_order_of_destruction(void **state) {
   merbit_plan_destroy(plan);
   assert_int_equal(cuda->retained, 1);
   merbit_workspace_destroy(workspace);
-  assert_int_equal(cuda->modules, 0);
+  assert_int_equal(cuda->modules, 2); /* until the context goes */
   merbit_buffer_destroy(x);
   fake_expect_clean();
 }
