@@ -1,0 +1,117 @@
+// Tiles of blocks: their making against a plain walk, products against the bound; every shape,
+// order, mask and edge; rows over many tiles; sizes as the launcher has them.
+#include "simt/bsr_bed.h"
+#include "simt/scan_long.h"
+
+#define SIMT_FORM f32_1x1_u8, float, 32, 0, 0, 0, 1, 1, 1, 8, 8, 0, 0, 0, 0, 1, 128
+#include "simt/bsr_form.h"
+#define SIMT_FORM f64_1x1_ones_masked, double, 64, 1, 1, 1, 1, 1, 1, 2, 6, 1, 0, 1, 0, 0, 64
+#include "simt/bsr_form.h"
+#define SIMT_FORM f32_2x2, float, 32, 1, 0, 1, 2, 2, 1, 8, 16, 0, 0, 0, 0, 1, 128
+#include "simt/bsr_form.h"
+#define SIMT_FORM f64_2x2_edge_shuffled, double, 32, 0, 0, 0, 2, 2, 1, 4, 4, 1, 1, 0, 1, 1, 256
+#include "simt/bsr_form.h"
+#define SIMT_FORM f32_3x3, float, 32, 0, 0, 0, 3, 3, 1, 8, 8, 1, 0, 0, 0, 0, 128
+#include "simt/bsr_form.h"
+#define SIMT_FORM f64_3x3_columns_masked, double, 64, 1, 0, 1, 3, 3, 1, 4, 8, 1, 1, 1, 0, 1, 32
+#include "simt/bsr_form.h"
+#define SIMT_FORM f32_4x4_columns, float, 32, 0, 0, 0, 4, 4, 1, 4, 8, 0, 1, 0, 0, 1, 128
+#include "simt/bsr_form.h"
+#define SIMT_FORM f64_4x4_edge_masked, double, 32, 1, 0, 0, 4, 4, 2, 2, 8, 0, 0, 1, 1, 1, 96
+#include "simt/bsr_form.h"
+#define SIMT_FORM f32_5x5_edge, float, 32, 0, 0, 1, 5, 5, 1, 4, 8, 1, 0, 0, 1, 1, 128
+#include "simt/bsr_form.h"
+#define SIMT_FORM f64_5x5, double, 32, 0, 0, 0, 5, 5, 1, 2, 8, 1, 0, 0, 0, 1, 128
+#include "simt/bsr_form.h"
+#define SIMT_FORM f32_6x6_ones_masked, float, 64, 1, 1, 0, 6, 6, 1, 4, 4, 0, 1, 1, 0, 1, 64
+#include "simt/bsr_form.h"
+#define SIMT_FORM f64_6x6, double, 32, 0, 0, 0, 6, 6, 1, 2, 2, 1, 0, 0, 0, 0, 128
+#include "simt/bsr_form.h"
+#define SIMT_FORM f32_7x7, float, 32, 0, 0, 0, 7, 7, 1, 4, 4, 1, 1, 0, 0, 1, 128
+#include "simt/bsr_form.h"
+#define SIMT_FORM f64_7x7_edge, double, 64, 0, 0, 1, 7, 7, 2, 2, 6, 0, 0, 0, 1, 1, 128
+#include "simt/bsr_form.h"
+#define SIMT_FORM f32_8x8_split, float, 32, 0, 0, 0, 8, 8, 2, 2, 8, 0, 0, 0, 0, 1, 256
+#include "simt/bsr_form.h"
+#define SIMT_FORM f64_8x8, double, 32, 1, 0, 0, 8, 8, 1, 1, 5, 1, 1, 0, 0, 1, 128
+#include "simt/bsr_form.h"
+#define SIMT_FORM f32_16x16_masked, float, 32, 0, 0, 0, 16, 16, 1, 1, 2, 1, 0, 1, 0, 1, 128
+#include "simt/bsr_form.h"
+#define SIMT_FORM f64_16x16_edge, double, 32, 0, 0, 1, 16, 16, 1, 1, 3, 0, 1, 0, 1, 0, 64
+#include "simt/bsr_form.h"
+#define SIMT_FORM f32_3x5, float, 32, 1, 0, 0, 3, 5, 1, 4, 8, 1, 1, 0, 0, 1, 128
+#include "simt/bsr_form.h"
+#define SIMT_FORM f64_3x5_ones_edge, double, 64, 0, 1, 0, 3, 5, 1, 2, 4, 0, 0, 0, 1, 1, 32
+#include "simt/bsr_form.h"
+#define SIMT_FORM f32_16x1, float, 32, 0, 0, 0, 16, 1, 1, 16, 64, 1, 0, 0, 0, 1, 128
+#include "simt/bsr_form.h"
+#define SIMT_FORM f64_16x1_short, double, 32, 0, 0, 1, 16, 1, 1, 2, 2, 1, 0, 0, 0, 1, 128
+#include "simt/bsr_form.h"
+#define SIMT_FORM f32_1x16, float, 64, 0, 0, 0, 1, 16, 4, 4, 8, 0, 0, 0, 0, 1, 128
+#include "simt/bsr_form.h"
+#define SIMT_FORM f64_1x16_edge, double, 32, 1, 0, 0, 1, 16, 8, 4, 4, 0, 1, 0, 1, 1, 128
+#include "simt/bsr_form.h"
+#define SIMT_FORM f32_32x1, float, 32, 0, 0, 0, 32, 1, 1, 4, 4, 1, 1, 0, 0, 0, 128
+#include "simt/bsr_form.h"
+#define SIMT_FORM f32_33x2, float, 32, 0, 0, 0, 33, 2, 1, 2, 4, 1, 0, 0, 0, 1, 128
+#include "simt/bsr_form.h"
+#define SIMT_FORM f64_33x2_masked, double, 32, 0, 0, 0, 33, 2, 1, 1, 3, 0, 1, 1, 0, 1, 128
+#include "simt/bsr_form.h"
+#define SIMT_FORM f32_13x7_masked_edge, float, 32, 0, 0, 1, 13, 7, 1, 4, 4, 1, 1, 1, 1, 1, 96
+#include "simt/bsr_form.h"
+#define SIMT_FORM f64_13x7, double, 64, 1, 0, 0, 13, 7, 4, 2, 4, 0, 0, 0, 0, 1, 128
+#include "simt/bsr_form.h"
+#define SIMT_FORM f64_64x64, double, 32, 0, 0, 0, 64, 64, 4, 1, 2, 0, 0, 0, 0, 1, 128
+#include "simt/bsr_form.h"
+#define SIMT_FORM f32_2x61_edge, float, 32, 0, 0, 0, 2, 61, 4, 1, 2, 0, 0, 1, 1, 1, 128
+#include "simt/bsr_form.h"
+
+static void check(void **state) {
+  const bsr_form &f = *(const bsr_form *)*state;
+  for (uint64_t seed : csr_seeds(bsr_forms, &f, test_effort(1, 0))) {
+    csr_each_matrix(seed, [&](int index, test_matrix &m) {
+      const bool all = index % 16 == (int)(seed / 2 % 16);
+      if (f.value_bytes == 4) {
+        bsr_check_matrix<float>(f, index, m, seed, all);
+      } else {
+        bsr_check_matrix<double>(f, index, m, seed, all);
+      }
+    });
+  }
+}
+
+// ---- Rows over many tiles
+// ----------------------------------------------------------------------
+
+template <class V> static void check_long(const bsr_form &f, const test_matrix &m, uint64_t seed) {
+  bsr_matrix matrix(f.shape(), m, seed, 1);
+  bsr_bed<V> b(f, 0, matrix);
+  bsr_build(b, seed);
+  for (int pair : {0, 4, 13}) {
+    csr_check_pair(b, pair, seed, bsr_multiply<V>);
+  }
+}
+
+// Those forms whose tile is small.
+static void test_long(void **) {
+  int checked = 0;
+  for (const bsr_form *f : bsr_forms) {
+    const unsigned tile = f->slots() * f->slot_blocks;
+    if (tile >= 4 && tile * f->rows * f->cols <= 128) {
+      test_matrix m;
+      scan_make_long(tile, f->empty, &m);
+      if (f->value_bytes == 4) {
+        check_long<float>(*f, m, simt_seeds[0]);
+      } else {
+        check_long<double>(*f, m, simt_seeds[0]);
+      }
+      test_matrix_free(&m);
+      checked++;
+    }
+  }
+  assert_true(checked >= 2);
+}
+
+int main() {
+  return csr_main("bsr", bsr_forms, {cmocka_unit_test(test_long)}, check);
+}
