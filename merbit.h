@@ -203,8 +203,13 @@ typedef enum merbit_index_type { /* width of an array of offsets or indices, sig
 typedef enum merbit_format {
   MERBIT_CSR = 0, /* row_ptr[rows + 1], col_ind[nnz] */
   MERBIT_COO = 1, /* row_ind[nnz], col_ind[nnz], in any order */
-  MERBIT_BSR = 2  /* reserved: MERBIT_NOT_SUPPORTED */
+  MERBIT_BSR = 2  /* dense blocks: row_ptr[block rows + 1], col_ind[nnz] of blocks */
 } merbit_format;
+
+typedef enum merbit_block_order { /* of the values within a block of BSR */
+  MERBIT_BLOCK_ROW_MAJOR = 0,
+  MERBIT_BLOCK_COLUMN_MAJOR = 1
+} merbit_block_order;
 
 typedef enum merbit_memory { /* where an array lives */
   MERBIT_MEMORY_DEFAULT = 0, /* views and scalars: host; vectors: the plan's side */
@@ -232,7 +237,8 @@ typedef enum merbit_method {
   MERBIT_METHOD_SCAN = 4,      /* CUDA: tiles of nonzeros, segmented sums by shuffles */
   MERBIT_METHOD_ROWS = 5,      /* CUDA: lanes per row */
   MERBIT_METHOD_SLICED = 6,    /* CUDA: slices of 32 rows stored column by column */
-  MERBIT_METHOD_BINNED = 7     /* CUDA: products by strips of columns, then sums by rows */
+  MERBIT_METHOD_BINNED = 7,    /* CUDA: products by strips of columns, then sums by rows */
+  MERBIT_METHOD_BSR = 8        /* dense blocks: tasks of as many blocks each (seed 004) */
 } merbit_method;
 
 /* One context is one device, or the CPU. Made by merbit_context_create. Reference-counted: what was
@@ -240,7 +246,7 @@ typedef enum merbit_method {
 typedef struct merbit_context merbit_context;
 /* A vector where the context computes. */
 typedef struct merbit_buffer merbit_buffer;
-/* A CSR matrix in host memory that the library owns. Immutable, so threads may share it. */
+/* A CSR or BSR matrix in host memory that the library owns. Immutable, so threads may share it. */
 typedef struct merbit_matrix merbit_matrix;
 /* A matrix prepared for repeated products. Immutable but for merbit_plan_update_values. */
 typedef struct merbit_plan merbit_plan;
@@ -304,7 +310,12 @@ typedef struct merbit_context_info {
 
 /* A borrowed description of a matrix: nothing is copied or owned. All-zero fields mean: CSR, f64,
  * 32-bit offsets and indices, base 0, host memory. Columns need not be sorted, and duplicates add
- * up. `values == NULL` is a pattern of ones. With base 1, row_ptr[0] is 1. */
+ * up. `values == NULL` is a pattern of ones. With base 1, row_ptr[0] is 1.
+ *
+ * BSR: `nnz` dense blocks of block_rows x block_cols. Block (I, J) covers the rows from
+ * I * block_rows and the columns from J * block_cols on; `rows` and `cols` count scalars and need
+ * not be multiples: what a block holds beyond them is padding and never acts. All else that a
+ * block holds is an entry, a stored zero too. */
 typedef struct merbit_view {
   merbit_format format;
   merbit_type value_type;
@@ -314,12 +325,27 @@ typedef struct merbit_view {
   int base;                      /* 0 or 1 */
   int64_t rows;
   int64_t cols;                  /* at most 2^31 - 1 */
-  int64_t nnz;
-  const void *row_ptr;           /* CSR: rows + 1 offsets */
+  int64_t nnz;                   /* entries; BSR: blocks */
+  const void *row_ptr;           /* CSR: rows + 1 offsets; BSR: block rows + 1 */
   const void *row_ind;           /* COO: nnz rows */
-  const void *col_ind;           /* nnz columns */
-  const void *values;            /* nnz values, or NULL */
+  const void *col_ind;           /* nnz columns; BSR: block columns */
+  const void *values;            /* nnz values (BSR: blocks, one after the other), or NULL */
+  int block_rows, block_cols;    /* BSR: 1 to 64 each */
+  merbit_block_order block_order;
 } merbit_view;
+
+typedef struct merbit_bsr_desc {
+  int block_rows, block_cols; /* 1 to 64 each; both 0: the shape of fewest bytes, of those tried */
+  merbit_block_order block_order;
+} merbit_bsr_desc;
+
+typedef struct merbit_block_info {
+  int block_rows, block_cols;
+  int64_t blocks;    /* that hold an entry */
+  double fill;       /* entries per value stored, at most 1 */
+  int64_t bytes;     /* of the arrays as blocks */
+  int64_t csr_bytes; /* and as CSR with 32-bit columns */
+} merbit_block_info;
 
 typedef struct merbit_read_desc {
   merbit_type value_type; /* F64 by default; F32 rounds each decimal once */
@@ -343,6 +369,7 @@ typedef struct merbit_plan_desc {
   int block_threads;           /* CUDA: threads per block, 32 to 1024; 0: by method and size */
   int unchecked;               /* nonzero: the arrays are known to be valid */
   int changing_values;         /* nonzero: nothing is specialised to the values, for they will change */
+  int block_rows, block_cols;  /* BSR of a view that is not: 1 to 64 each; both 0: found automatically */
 } merbit_plan_desc;
 
 typedef struct merbit_plan_info {
@@ -430,6 +457,10 @@ MERBIT_API void merbit_buffer_destroy(merbit_buffer *buffer); /* NULL is accepte
 /* A view of host CSR arrays with 32-bit indices from 0 and f64 values; set its fields for others. */
 MERBIT_API merbit_view merbit_csr(int64_t rows, int64_t cols, int64_t nnz, const void *row_ptr,
                                   const void *col_ind, const void *values);
+/* The same of host BSR arrays: row-major blocks; rows and cols count scalars. */
+MERBIT_API merbit_view merbit_bsr(int64_t rows, int64_t cols, int64_t blocks, int block_rows,
+                                  int block_cols, const void *row_ptr, const void *col_ind,
+                                  const void *values);
 /* Check every array of a view: INVALID_MATRIX names the first bad entry. Reads O(rows + nnz). */
 MERBIT_API merbit_status merbit_view_check(merbit_context *context, const merbit_view *view);
 
@@ -440,6 +471,18 @@ MERBIT_API merbit_status merbit_matrix_create(merbit_context *context, const mer
 /* The same of the transpose: columns become rows. */
 MERBIT_API merbit_status merbit_matrix_transpose(merbit_context *context, const merbit_view *view,
                                                  merbit_matrix **matrix);
+/* An owned BSR copy, likewise sorted and without duplicates: every block that holds an entry, zeros
+ * where it holds none (they are entries of the copy). 32-bit offsets where there are fewer than 2^31
+ * blocks. A pattern stays one if its blocks are full. `desc` NULL means all defaults. */
+MERBIT_API merbit_status merbit_matrix_create_bsr(merbit_context *context,
+                                                  const merbit_view *view,
+                                                  const merbit_bsr_desc *desc,
+                                                  merbit_matrix **matrix);
+/* What merbit_matrix_create_bsr would make, without making it. */
+MERBIT_API merbit_status merbit_view_find_blocks(merbit_context *context,
+                                                 const merbit_view *view,
+                                                 const merbit_bsr_desc *desc,
+                                                 merbit_block_info *info);
 /* Valid until the matrix is destroyed. */
 MERBIT_API merbit_view merbit_matrix_view(const merbit_matrix *matrix);
 MERBIT_API void merbit_matrix_destroy(merbit_matrix *matrix); /* NULL is accepted */
@@ -690,7 +733,8 @@ struct merbit_buffer {
 
 struct merbit_matrix {
   merbit_context *context;
-  merbit_view view; /* CSR, host, base 0, 32-bit columns; its arrays belong to the matrix */
+  merbit_view view; /* CSR or BSR, host, base 0, 32-bit columns; its arrays are the matrix's */
+  void *memory;     /* that holds all of them; NULL: each is an allocation */
 };
 
 /* Keep `context` alive for an object made from it; core/context.c. */
@@ -5808,7 +5852,7 @@ MERBIT_API void merbit_buffer_destroy(merbit_buffer *buffer) {
   mbi_context_unref(context);
 }
 
-/* ==== >>matrix/download.c  host copies of device arrays =================================== */
+/* ==== >>matrix/shares.c  sizes of a view, and its parts for the threads =================== */
 static size_t mbi_type_size(merbit_type type) {
   return type == MERBIT_F32 ? sizeof(float) : sizeof(double);
 }
@@ -5817,6 +5861,70 @@ static size_t mbi_index_bytes(merbit_index_type type) {
   return type == MERBIT_INDEX_64 ? sizeof(int64_t) : sizeof(int32_t);
 }
 
+/* What the type of a view means: DEFAULT is F64. */
+static merbit_type mbi_view_type(const merbit_view *view) {
+  return view->value_type == MERBIT_TYPE_DEFAULT ? MERBIT_F64 : view->value_type;
+}
+
+/* One entry of an array of either width. In loops the branch is always predicted. */
+static int64_t mbi_index_at(const void *array, merbit_index_type type, int64_t i) {
+  return type == MERBIT_INDEX_32 ? (int64_t)((const int32_t *)array)[i]
+                                 : ((const int64_t *)array)[i];
+}
+
+/* First of the items of `task` where `count` are dealt to `tasks` evenly and in order. */
+static int64_t mbi_share(int64_t count, int tasks, int task) {
+  int64_t rest = count % tasks;
+  return count / tasks * task + (task < rest ? task : rest);
+}
+
+/* Tasks worth starting for `count` cheap steps. */
+static int mbi_share_tasks(const merbit_context *context, int64_t count) {
+  int64_t useful = count / 32768;
+  return useful < 1 ? 1 : useful < context->threads ? (int)useful : context->threads;
+}
+
+/* The row, counted from 0, that holds `entry` of a valid CSR view: the first that ends behind
+ * it. Needs 0 <= entry < nnz. */
+static int64_t mbi_row_of(const merbit_view *csr, int64_t entry) {
+  int64_t low = 0, high = csr->rows - 1;
+  while (low < high) {
+    int64_t middle = low + (high - low) / 2;
+    if (mbi_index_at(csr->row_ptr, csr->offset_type, middle + 1) - csr->base <= entry) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+/* Rows of `task` where the rows of a valid CSR view are dealt to `tasks` by their entries: they
+ * begin at this one and end where the next task's begin. */
+static int64_t mbi_share_rows(const merbit_view *csr, int tasks, int task) {
+  return task == 0       ? 0
+         : task == tasks ? csr->rows
+                         : mbi_row_of(csr, mbi_share(csr->nnz, tasks, task));
+}
+
+#define MBI_BLOCK_MOST 64 /* rows or columns of a block */
+
+/* Blocks of `size` that `count` rows or columns need. */
+static int64_t mbi_block_count(int64_t count, int size) {
+  return count / size + (count % size != 0);
+}
+
+/* The places of the blocks of a BSR view: a CSR of block rows and block columns. */
+static merbit_view mbi_block_frame(const merbit_view *bsr) {
+  merbit_view frame = *bsr;
+  frame.format = MERBIT_CSR;
+  frame.rows = mbi_block_count(bsr->rows, bsr->block_rows);
+  frame.cols = mbi_block_count(bsr->cols, bsr->block_cols);
+  frame.values = NULL;
+  return frame;
+}
+
+/* ==== >>matrix/download.c  host copies of device arrays =================================== */
 static void mbi_host_view_release(merbit_context *context, merbit_view *view) {
   mbi_release(context, (void *)(uintptr_t)view->row_ptr);
   mbi_release(context, (void *)(uintptr_t)view->row_ind);
@@ -5866,8 +5974,10 @@ static merbit_status mbi_view_download(merbit_context *context, const merbit_vie
   if (status != MERBIT_OK) {
     return status;
   }
-  if (view->format == MERBIT_CSR) {
-    status = mbi_array_download(context, view->row_ptr, view->rows + 1,
+  if (view->format != MERBIT_COO) {
+    const int64_t rows = view->format == MERBIT_BSR ? mbi_block_count(view->rows, view->block_rows)
+                                                    : view->rows;
+    status = mbi_array_download(context, view->row_ptr, rows + 1,
                                 mbi_index_bytes(view->offset_type), &host->row_ptr);
   } else {
     status = mbi_array_download(context, view->row_ind, view->nnz, index_bytes, &host->row_ind);
@@ -5876,8 +5986,9 @@ static merbit_status mbi_view_download(merbit_context *context, const merbit_vie
     status = mbi_array_download(context, view->col_ind, view->nnz, index_bytes, &host->col_ind);
   }
   if (status == MERBIT_OK) {
-    status = mbi_array_download(context, view->values, view->nnz, mbi_type_size(view->value_type),
-                                &host->values);
+    const int64_t each = view->format == MERBIT_BSR ? view->block_rows * view->block_cols : 1;
+    status = mbi_array_download(context, view->values, view->nnz * each,
+                                mbi_type_size(view->value_type), &host->values);
   }
   mbi_device_leave(context);
   return status;
@@ -5896,53 +6007,26 @@ static const char *const mbi_type_names[] = {
     "MERBIT_C128",
 };
 
-/* What the type of a view means: DEFAULT is F64. */
-static merbit_type mbi_view_type(const merbit_view *view) {
-  return view->value_type == MERBIT_TYPE_DEFAULT ? MERBIT_F64 : view->value_type;
-}
-
-/* One entry of an array of either width. In loops the branch is always predicted. */
-static int64_t mbi_index_at(const void *array, merbit_index_type type, int64_t i) {
-  return type == MERBIT_INDEX_32 ? (int64_t)((const int32_t *)array)[i]
-                                 : ((const int64_t *)array)[i];
-}
-
-/* First of the items of `task` where `count` are dealt to `tasks` evenly and in order. */
-static int64_t mbi_share(int64_t count, int tasks, int task) {
-  int64_t rest = count % tasks;
-  return count / tasks * task + (task < rest ? task : rest);
-}
-
-/* Tasks worth starting for `count` cheap steps. */
-static int mbi_share_tasks(const merbit_context *context, int64_t count) {
-  int64_t useful = count / 32768;
-  return useful < 1 ? 1 : useful < context->threads ? (int)useful : context->threads;
-}
-
-/* The row, counted from 0, that holds `entry` of a valid CSR view: the first that ends behind
- * it. Needs 0 <= entry < nnz. */
-static int64_t mbi_row_of(const merbit_view *csr, int64_t entry) {
-  int64_t low = 0, high = csr->rows - 1;
-  while (low < high) {
-    int64_t middle = low + (high - low) / 2;
-    if (mbi_index_at(csr->row_ptr, csr->offset_type, middle + 1) - csr->base <= entry) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
+static merbit_status mbi_block_check(merbit_context *context, const char *what, int rows,
+                                     int cols, merbit_block_order order) {
+  if (rows < 1 || rows > MBI_BLOCK_MOST || cols < 1 || cols > MBI_BLOCK_MOST) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "%s.block_rows is %d and block_cols %d; use 1 to %d each", what, rows, cols,
+                    MBI_BLOCK_MOST);
   }
-  return low;
+  if (order != MERBIT_BLOCK_ROW_MAJOR && order != MERBIT_BLOCK_COLUMN_MAJOR) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "%s.block_order is %d; use a MERBIT_BLOCK_ORDER", what, (int)order);
+  }
+  return MERBIT_OK;
 }
 
 static merbit_status mbi_view_check_kinds(merbit_context *context, const merbit_view *view) {
   int type = (int)view->value_type;
-  if (view->format == MERBIT_BSR) {
-    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
-                    "view.format is MERBIT_BSR; this version takes MERBIT_CSR and MERBIT_COO");
-  }
-  if (view->format != MERBIT_CSR && view->format != MERBIT_COO) {
+  if (view->format != MERBIT_CSR && view->format != MERBIT_COO && view->format != MERBIT_BSR) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "view.format is %d; use MERBIT_CSR or MERBIT_COO", (int)view->format);
+                    "view.format is %d; use MERBIT_CSR, MERBIT_COO or MERBIT_BSR",
+                    (int)view->format);
   }
   if (type < 0 || (size_t)type >= sizeof mbi_type_names / sizeof mbi_type_names[0]) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -5969,7 +6053,10 @@ static merbit_status mbi_view_check_kinds(merbit_context *context, const merbit_
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "view.base is %d; use 0 or 1",
                     view->base);
   }
-  return MERBIT_OK;
+  return view->format == MERBIT_BSR
+             ? mbi_block_check(context, "view", view->block_rows, view->block_cols,
+                               view->block_order)
+             : MERBIT_OK;
 }
 
 static merbit_status mbi_view_check_sizes(merbit_context *context, const merbit_view *view) {
@@ -6000,7 +6087,13 @@ static merbit_status mbi_view_check_sizes(merbit_context *context, const merbit_
                     " has no entries",
                     view->nnz, view->rows, view->cols);
   }
-  if (view->format == MERBIT_CSR && view->offset_type == MERBIT_INDEX_32 &&
+  if (view->format == MERBIT_BSR &&
+      view->nnz > MBI_MAX_LENGTH / (view->block_rows * view->block_cols)) {
+    return mbi_fail(context, MERBIT_TOO_LARGE,
+                    "view.nnz is %" PRId64 " blocks of %d x %d, beyond the address space",
+                    view->nnz, view->block_rows, view->block_cols);
+  }
+  if (view->format != MERBIT_COO && view->offset_type == MERBIT_INDEX_32 &&
       view->nnz > INT32_MAX - view->base) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
                     "view.nnz is %" PRId64 ", too much for 32-bit offsets; use MERBIT_INDEX_64",
@@ -6023,7 +6116,7 @@ static merbit_status mbi_view_check_header(merbit_context *context, const merbit
   if (status != MERBIT_OK) {
     return status;
   }
-  if (view->format == MERBIT_CSR && view->rows > 0 && view->row_ptr == NULL) {
+  if (view->format != MERBIT_COO && view->rows > 0 && view->row_ptr == NULL) {
     missing = "row_ptr";
   } else if (view->format == MERBIT_COO && view->nnz > 0 && view->row_ind == NULL) {
     missing = "row_ind";
@@ -6133,7 +6226,8 @@ static int64_t mbi_scan_array(merbit_context *context, const void *array,
   return count;
 }
 
-static merbit_status mbi_view_check_offsets(merbit_context *context, const merbit_view *view) {
+static merbit_status mbi_view_check_offsets(merbit_context *context, const merbit_view *view,
+                                            int of_blocks) {
   int64_t rows = view->rows, end = view->base + view->nnz, bad, value, before;
   int64_t first = mbi_index_at(view->row_ptr, view->offset_type, 0);
   if (first != view->base) {
@@ -6148,8 +6242,8 @@ static merbit_status mbi_view_check_offsets(merbit_context *context, const merbi
     if (value < before) {
       return mbi_fail(context, MERBIT_INVALID_MATRIX,
                       "row_ptr[%" PRId64 "] is %" PRId64 ", less than row_ptr[%" PRId64
-                      "] = %" PRId64 ": row %" PRId64 " would have a negative length",
-                      bad, value, bad - 1, before, bad - 1);
+                      "] = %" PRId64 ": %srow %" PRId64 " would have a negative length",
+                      bad, value, bad - 1, before, of_blocks ? "block " : "", bad - 1);
     }
     if (bad < rows) {
       return mbi_fail(context, MERBIT_INVALID_MATRIX,
@@ -6161,31 +6255,32 @@ static merbit_status mbi_view_check_offsets(merbit_context *context, const merbi
   value = mbi_index_at(view->row_ptr, view->offset_type, rows);
   if (value != end) {
     return mbi_fail(context, MERBIT_INVALID_MATRIX,
-                    "row_ptr[rows] is %" PRId64 " but nnz is %" PRId64
+                    "row_ptr[%srows] is %" PRId64 " but nnz is %" PRId64
                     " (base %d: row_ptr[%" PRId64 "] must be %" PRId64 ")",
-                    value, view->nnz, view->base, rows, end);
+                    of_blocks ? "block " : "", value, view->nnz, view->base, rows, end);
   }
   return MERBIT_OK;
 }
 
 static merbit_status mbi_view_check_indices(merbit_context *context, const merbit_view *view,
-                                            int of_rows) {
+                                            int of_rows, int of_blocks) {
   const void *array = of_rows ? view->row_ind : view->col_ind;
   int64_t width = of_rows ? view->rows : view->cols;
   int64_t bad =
       mbi_scan_array(context, array, view->index_type, view->nnz, view->base, width, 0);
-  char place[32] = "";
+  const char *const block = of_blocks ? "block " : "";
+  char place[40] = "";
   if (bad == view->nnz) {
     return MERBIT_OK;
   }
   if (view->format == MERBIT_CSR) {
-    (void)snprintf(place, sizeof place, " (row %" PRId64 ")", mbi_row_of(view, bad));
+    (void)snprintf(place, sizeof place, " (%srow %" PRId64 ")", block, mbi_row_of(view, bad));
   }
   return mbi_fail(context, MERBIT_INVALID_MATRIX,
                   "%s[%" PRId64 "]%s is %" PRId64 " but the matrix has %" PRId64
-                  " %s (base %d: use %d to %" PRId64 ")",
+                  " %s%s (base %d: use %d to %" PRId64 ")",
                   of_rows ? "row_ind" : "col_ind", bad, place,
-                  mbi_index_at(array, view->index_type, bad), width,
+                  mbi_index_at(array, view->index_type, bad), width, block,
                   of_rows ? "rows" : "columns", view->base, view->base, view->base + width - 1);
 }
 
@@ -6193,13 +6288,43 @@ static merbit_status mbi_view_check_indices(merbit_context *context, const merbi
  * whatever the number of threads; array positions and rows count from 0, values as they are
  * stored. */
 static merbit_status mbi_view_check_arrays(merbit_context *context, const merbit_view *view) {
+  const int of_blocks = view->format == MERBIT_BSR;
+  const merbit_view frame = of_blocks ? mbi_block_frame(view) : *view;
   merbit_status status = MERBIT_OK;
-  if (view->format == MERBIT_CSR && view->row_ptr != NULL) {
-    status = mbi_view_check_offsets(context, view);
-  } else if (view->format == MERBIT_COO) {
-    status = mbi_view_check_indices(context, view, 1);
+  if (frame.format == MERBIT_CSR && frame.row_ptr != NULL) {
+    status = mbi_view_check_offsets(context, &frame, of_blocks);
+  } else if (frame.format == MERBIT_COO) {
+    status = mbi_view_check_indices(context, &frame, 1, 0);
   }
-  return status == MERBIT_OK ? mbi_view_check_indices(context, view, 0) : status;
+  return status == MERBIT_OK ? mbi_view_check_indices(context, &frame, 0, of_blocks) : status;
+}
+
+/* *host: the view, or a copy of its device arrays, with header and arrays checked. After success
+ * mbi_view_from_host gives it back. */
+static merbit_status mbi_view_to_host(merbit_context *context, const merbit_view *view,
+                                      merbit_view *host) {
+  merbit_status status = mbi_view_check_header(context, view);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  *host = *view;
+  if (view->memory == MERBIT_MEMORY_DEVICE) {
+    status = mbi_view_download(context, view, host);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_view_check_arrays(context, host);
+  }
+  if (status != MERBIT_OK && view->memory == MERBIT_MEMORY_DEVICE) {
+    mbi_host_view_release(context, host);
+  }
+  return status;
+}
+
+static void mbi_view_from_host(merbit_context *context, const merbit_view *view,
+                               merbit_view *host) {
+  if (view->memory == MERBIT_MEMORY_DEVICE) {
+    mbi_host_view_release(context, host);
+  }
 }
 
 MERBIT_API merbit_status merbit_view_check(merbit_context *context, const merbit_view *view) {
@@ -6208,15 +6333,10 @@ MERBIT_API merbit_status merbit_view_check(merbit_context *context, const merbit
   if (context == NULL) {
     return MERBIT_INVALID_ARGUMENT;
   }
-  status = mbi_view_check_header(context, view);
-  if (status != MERBIT_OK || view->memory != MERBIT_MEMORY_DEVICE) {
-    return status == MERBIT_OK ? mbi_view_check_arrays(context, view) : status;
-  }
-  status = mbi_view_download(context, view, &host);
+  status = mbi_view_to_host(context, view, &host);
   if (status == MERBIT_OK) {
-    status = mbi_view_check_arrays(context, &host);
+    mbi_view_from_host(context, view, &host);
   }
-  mbi_host_view_release(context, &host);
   return status;
 }
 
@@ -6583,15 +6703,10 @@ static int mbi_row_order(const int32_t *columns, int64_t length) {
   return order;
 }
 
-/* Rows are dealt to tasks by their entries: [first row of task, first row of the next). */
-static int64_t mbi_build_first_row(const mbi_build *build, int task) {
-  int64_t entry = mbi_share(build->to.nnz, build->tasks, task);
-  return task == 0 ? 0 : task == build->tasks ? build->to.rows : mbi_row_of(&build->to, entry);
-}
-
 static void mbi_build_look_task(void *argument, int task) {
   mbi_build *build = (mbi_build *)argument;
-  int64_t row = mbi_build_first_row(build, task), last = mbi_build_first_row(build, task + 1);
+  int64_t row = mbi_share_rows(&build->to, build->tasks, task);
+  const int64_t last = mbi_share_rows(&build->to, build->tasks, task + 1);
   int64_t longest = 0;
   int duplicates = 0;
   for (; row < last; row++) {
@@ -6631,7 +6746,8 @@ static void mbi_build_sort_row(const mbi_build *build, int64_t row, int64_t befo
 
 static void mbi_build_sort_task(void *argument, int task) {
   mbi_build *build = (mbi_build *)argument;
-  int64_t row = mbi_build_first_row(build, task), last = mbi_build_first_row(build, task + 1);
+  int64_t row = mbi_share_rows(&build->to, build->tasks, task);
+  const int64_t last = mbi_share_rows(&build->to, build->tasks, task + 1);
   int64_t before = 0;
   int i;
   for (i = 0; i < task; i++) {
@@ -6754,7 +6870,724 @@ static merbit_status mbi_build_merge(mbi_build *build) {
   return MERBIT_OK;
 }
 
-/* ==== >>matrix/create.c  owned CSR matrices: create, transpose, view, destroy ============= */
+/* ==== >>matrix/expand.c  blocks to CSR ==================================================== */
+/* Blocks become the entries of a CSR, all that lie inside the matrix, in the order of the
+ * blocks. The parts of the threads are whole block rows. */
+
+typedef struct mbi_expand {
+  const merbit_view *bsr;
+  merbit_view frame;
+  int64_t *row_ptr;
+  int32_t *col_ind;
+  void *values;
+  int tasks;
+} mbi_expand;
+
+/* Rows, or columns, of a block that lie inside the matrix. */
+static int mbi_block_inside(int64_t count, int size, int64_t block) {
+  const int64_t left = count - block * size;
+  return left < size ? (int)left : size;
+}
+
+/* Of a block's value: row-major or column-major strides. */
+static int mbi_block_row_stride(const merbit_view *bsr) {
+  return bsr->block_order == MERBIT_BLOCK_ROW_MAJOR ? bsr->block_cols : 1;
+}
+
+static int mbi_block_column_stride(const merbit_view *bsr) {
+  return bsr->block_order == MERBIT_BLOCK_ROW_MAJOR ? 1 : bsr->block_rows;
+}
+
+/* Offset of a block row's first block. */
+static int64_t mbi_block_start(const merbit_view *bsr, int64_t block_row) {
+  return mbi_index_at(bsr->row_ptr, bsr->offset_type, block_row) - bsr->base;
+}
+
+static int64_t mbi_block_column(const merbit_view *bsr, int64_t block) {
+  return mbi_index_at(bsr->col_ind, bsr->index_type, block) - bsr->base;
+}
+
+/* Every row's length, behind its place in row_ptr. */
+static void mbi_expand_count(void *argument, int task) {
+  const mbi_expand *e = (const mbi_expand *)argument;
+  const merbit_view *bsr = e->bsr;
+  int64_t row = mbi_share_rows(&e->frame, e->tasks, task);
+  const int64_t last = mbi_share_rows(&e->frame, e->tasks, task + 1);
+  for (; row < last; row++) {
+    const int inside = mbi_block_inside(bsr->rows, bsr->block_rows, row);
+    const int64_t end = mbi_block_start(bsr, row + 1);
+    int64_t length = 0, block = mbi_block_start(bsr, row);
+    int r;
+    for (; block < end; block++) {
+      length += mbi_block_inside(bsr->cols, bsr->block_cols, mbi_block_column(bsr, block));
+    }
+    for (r = 0; r < inside; r++) {
+      e->row_ptr[row * bsr->block_rows + r + 1] = length;
+    }
+  }
+}
+
+/* One row of every block of a block row. */
+static void mbi_expand_row_f64(const mbi_expand *e, int64_t block_row, int r) {
+  const merbit_view *bsr = e->bsr;
+  const int64_t size = (int64_t)bsr->block_rows * bsr->block_cols;
+  const int64_t end = mbi_block_start(bsr, block_row + 1);
+  const int stride = mbi_block_column_stride(bsr);
+  int64_t at = e->row_ptr[block_row * bsr->block_rows + r];
+  int64_t block = mbi_block_start(bsr, block_row);
+  for (; block < end; block++) {
+    const int64_t column = mbi_block_column(bsr, block);
+    const int inside = mbi_block_inside(bsr->cols, bsr->block_cols, column);
+    int c;
+    for (c = 0; c < inside; c++) {
+      e->col_ind[at + c] = (int32_t)(column * bsr->block_cols + c);
+    }
+    if (e->values != NULL) {
+      const double *from =
+          (const double *)bsr->values + block * size + r * mbi_block_row_stride(bsr);
+      for (c = 0; c < inside; c++) {
+        ((double *)e->values)[at + c] = from[c * stride];
+      }
+    }
+    at += inside;
+  }
+}
+
+/* One row of every block of a block row. */
+static void mbi_expand_row_f32(const mbi_expand *e, int64_t block_row, int r) {
+  const merbit_view *bsr = e->bsr;
+  const int64_t size = (int64_t)bsr->block_rows * bsr->block_cols;
+  const int64_t end = mbi_block_start(bsr, block_row + 1);
+  const int stride = mbi_block_column_stride(bsr);
+  int64_t at = e->row_ptr[block_row * bsr->block_rows + r];
+  int64_t block = mbi_block_start(bsr, block_row);
+  for (; block < end; block++) {
+    const int64_t column = mbi_block_column(bsr, block);
+    const int inside = mbi_block_inside(bsr->cols, bsr->block_cols, column);
+    int c;
+    for (c = 0; c < inside; c++) {
+      e->col_ind[at + c] = (int32_t)(column * bsr->block_cols + c);
+    }
+    if (e->values != NULL) {
+      const float *from =
+          (const float *)bsr->values + block * size + r * mbi_block_row_stride(bsr);
+      for (c = 0; c < inside; c++) {
+        ((float *)e->values)[at + c] = from[c * stride];
+      }
+    }
+    at += inside;
+  }
+}
+
+static void mbi_expand_fill(void *argument, int task) {
+  const mbi_expand *e = (const mbi_expand *)argument;
+  const merbit_view *bsr = e->bsr;
+  int64_t row = mbi_share_rows(&e->frame, e->tasks, task);
+  const int64_t last = mbi_share_rows(&e->frame, e->tasks, task + 1);
+  for (; row < last; row++) {
+    const int inside = mbi_block_inside(bsr->rows, bsr->block_rows, row);
+    int r;
+    for (r = 0; r < inside; r++) {
+      if (bsr->value_type == MERBIT_F32) {
+        mbi_expand_row_f32(e, row, r);
+      } else {
+        mbi_expand_row_f64(e, row, r);
+      }
+    }
+  }
+}
+
+static merbit_status mbi_expand_allocate(merbit_context *context, mbi_expand *e,
+                                         merbit_view *csr) {
+  void *memory;
+  int64_t row;
+  merbit_status status = mbi_allocate_array(context, csr->rows + 1, sizeof(int64_t),
+                                            "the row offsets of a matrix", &memory);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  csr->row_ptr = memory;
+  e->row_ptr = (int64_t *)memory;
+  e->row_ptr[0] = 0;
+  mbi_parallel(context, e->tasks, mbi_expand_count, e);
+  for (row = 0; row < csr->rows; row++) {
+    e->row_ptr[row + 1] += e->row_ptr[row];
+  }
+  csr->nnz = e->row_ptr[csr->rows];
+  status = mbi_allocate_array(context, csr->nnz, sizeof(int32_t), "the columns of a matrix",
+                              &memory);
+  csr->col_ind = memory;
+  e->col_ind = (int32_t *)memory;
+  if (status == MERBIT_OK && e->bsr->values != NULL) {
+    status = mbi_allocate_array(context, csr->nnz, mbi_type_size(csr->value_type),
+                                "the values of a matrix", &e->values);
+    csr->values = e->values;
+  }
+  return status;
+}
+
+/* *csr: the entries of a checked host BSR view, by rows, not sorted. mbi_host_view_release
+ * frees it, after a failure too. */
+static merbit_status mbi_expand_blocks(merbit_context *context, const merbit_view *bsr,
+                                       merbit_view *csr) {
+  const int64_t size = (int64_t)bsr->block_rows * bsr->block_cols;
+  mbi_expand e;
+  merbit_status status;
+  memset(&e, 0, sizeof e);
+  e.bsr = bsr;
+  e.frame = mbi_block_frame(bsr);
+  e.tasks = mbi_share_tasks(context, bsr->nnz * size);
+  memset(csr, 0, sizeof *csr);
+  csr->format = MERBIT_CSR;
+  csr->value_type = bsr->value_type;
+  csr->offset_type = MERBIT_INDEX_64;
+  csr->memory = MERBIT_MEMORY_HOST;
+  csr->rows = bsr->rows;
+  csr->cols = bsr->cols;
+  status = mbi_expand_allocate(context, &e, csr);
+  if (status == MERBIT_OK) {
+    mbi_parallel(context, e.tasks, mbi_expand_fill, &e);
+  }
+  return status;
+}
+
+/* ==== >>matrix/blocks.c  CSR to blocks ==================================================== */
+/* A CSR whose rows ascend strictly becomes blocks in two passes over its block rows: one
+ * counts, one fills. The rows of a block row walk together: the least column that none of them
+ * has passed names the next block. */
+
+/* Blocks in host memory, as a product reads them. */
+typedef struct mbi_bsr {
+  merbit_view view;      /* MERBIT_BSR */
+  const uint64_t *masks; /* mask_words for each block: bit k says that its k-th value is an
+                            entry; NULL: all that lie inside the matrix are */
+  int mask_words;        /* 0 without masks */
+  int64_t entries;       /* of the matrix */
+  void *memory;          /* that holds what is not the user's */
+} mbi_bsr;
+
+static merbit_status mbi_matrix_from_view(merbit_context *context, const merbit_view *view,
+                                          int transpose, merbit_matrix **matrix);
+
+static void mbi_bsr_release(merbit_context *context, mbi_bsr *bsr) {
+  mbi_release(context, bsr->memory);
+  memset(bsr, 0, sizeof *bsr);
+}
+
+/* ---- Rows in order ---------------------------------------------------------------- */
+
+typedef struct mbi_ascent {
+  const merbit_view *csr;
+  int tasks;
+  int broken[MBI_MAX_THREADS]; /* per task: a row that does not ascend strictly */
+} mbi_ascent;
+
+static void mbi_ascent_task(void *argument, int task) {
+  mbi_ascent *a = (mbi_ascent *)argument;
+  const merbit_view *csr = a->csr;
+  const int32_t *col_ind = (const int32_t *)csr->col_ind;
+  int64_t row = mbi_share_rows(csr, a->tasks, task);
+  const int64_t last = mbi_share_rows(csr, a->tasks, task + 1);
+  int broken = 0;
+  for (; row < last && !broken; row++) {
+    const int64_t start = mbi_block_start(csr, row);
+    broken = mbi_row_order(col_ind + start, mbi_block_start(csr, row + 1) - start) != 1;
+  }
+  a->broken[task] = broken;
+}
+
+static int mbi_view_ascends(merbit_context *context, const merbit_view *view) {
+  mbi_ascent a;
+  int task, broken = 0;
+  if (view->format != MERBIT_CSR || view->index_type != MERBIT_INDEX_32) {
+    return 0;
+  }
+  if (view->nnz == 0) {
+    return 1;
+  }
+  a.csr = view;
+  a.tasks = mbi_share_tasks(context, view->nnz);
+  mbi_parallel(context, a.tasks, mbi_ascent_task, &a);
+  for (task = 0; task < a.tasks; task++) {
+    broken |= a.broken[task];
+  }
+  return !broken;
+}
+
+/* *csr: the entries of a checked host view as a CSR whose rows ascend strictly, the view itself
+ * or *made's, which the caller destroys. */
+static merbit_status mbi_blocks_source(merbit_context *context, const merbit_view *view,
+                                       merbit_view *csr, merbit_matrix **made) {
+  merbit_status status = MERBIT_OK;
+  *made = NULL;
+  *csr = *view;
+  if (!mbi_view_ascends(context, view)) {
+    status = mbi_matrix_from_view(context, view, 0, made);
+    if (status == MERBIT_OK) {
+      *csr = (*made)->view;
+    }
+  }
+  csr->value_type = mbi_view_type(csr);
+  return status;
+}
+
+/* ---- The walk --------------------------------------------------------------------- */
+
+#define MBI_STRIP_END UINT32_MAX /* beyond every column */
+
+typedef struct mbi_strip { /* the rows of one block row on their way */
+  const int32_t *col_ind;
+  int rows, base;
+  uint32_t next[MBI_BLOCK_MOST]; /* the column where each stands, counted from 0 */
+  int64_t at[MBI_BLOCK_MOST], end[MBI_BLOCK_MOST];
+} mbi_strip;
+
+static void mbi_strip_look(mbi_strip *s, int r) {
+  s->next[r] =
+      s->at[r] < s->end[r] ? (uint32_t)s->col_ind[s->at[r]] - (uint32_t)s->base : MBI_STRIP_END;
+}
+
+static void mbi_strip_start(mbi_strip *s, const merbit_view *csr, int size, int64_t block_row) {
+  const int64_t first = block_row * size;
+  int r;
+  s->col_ind = (const int32_t *)csr->col_ind;
+  s->base = csr->base;
+  s->rows = mbi_block_inside(csr->rows, size, block_row);
+  s->at[0] = mbi_block_start(csr, first);
+  for (r = 0; r < s->rows; r++) {
+    s->end[r] = mbi_block_start(csr, first + r + 1);
+    if (r > 0) {
+      s->at[r] = s->end[r - 1];
+    }
+    mbi_strip_look(s, r);
+  }
+}
+
+static uint32_t mbi_strip_least(const mbi_strip *s) {
+  uint32_t least = MBI_STRIP_END;
+  int r;
+  for (r = 0; r < s->rows; r++) {
+    least = s->next[r] < least ? s->next[r] : least;
+  }
+  return least;
+}
+
+/* ---- Passes ----------------------------------------------------------------------- */
+
+typedef struct mbi_blocking {
+  const merbit_view *csr;
+  mbi_bsr *bsr;
+  int tasks;
+  int64_t
+      blocks[MBI_MAX_THREADS]; /* per task; before the second pass: where its first one goes */
+  int64_t inside[MBI_MAX_THREADS]; /* per task: values inside the matrix */
+} mbi_blocking;
+
+/* Block rows are dealt by the entries of the CSR. */
+static int64_t mbi_blocking_row(const mbi_blocking *b, int task) {
+  const int size = b->bsr->view.block_rows;
+  return task == b->tasks ? mbi_block_count(b->csr->rows, size)
+                          : mbi_share_rows(b->csr, b->tasks, task) / size;
+}
+
+/* Blocks of height x width in the block rows [row, last), which is returned; *inside: the
+ * values inside the matrix that they hold. */
+static int64_t mbi_blocks_count(const merbit_view *csr, int height, int width, int64_t row,
+                                int64_t last, int64_t *inside) {
+  int64_t blocks = 0;
+  mbi_strip s;
+  *inside = 0;
+  for (; row < last; row++) {
+    uint32_t least;
+    mbi_strip_start(&s, csr, height, row);
+    for (least = mbi_strip_least(&s); least != MBI_STRIP_END; least = mbi_strip_least(&s)) {
+      const uint32_t column = least / (uint32_t)width, limit = (column + 1) * (uint32_t)width;
+      int r;
+      blocks++;
+      *inside += s.rows * mbi_block_inside(csr->cols, width, column);
+      for (r = 0; r < s.rows; r++) {
+        while (s.next[r] < limit) {
+          s.at[r]++;
+          mbi_strip_look(&s, r);
+        }
+      }
+    }
+  }
+  return blocks;
+}
+
+static void mbi_blocking_count_task(void *argument, int task) {
+  mbi_blocking *b = (mbi_blocking *)argument;
+  b->blocks[task] = mbi_blocks_count(b->csr, b->bsr->view.block_rows, b->bsr->view.block_cols,
+                                     mbi_blocking_row(b, task), mbi_blocking_row(b, task + 1),
+                                     &b->inside[task]);
+}
+
+/* Sets the view's nnz and returns how many values of the blocks lie inside the matrix. */
+static int64_t mbi_blocking_count(merbit_context *context, mbi_blocking *b) {
+  int64_t inside = 0, blocks = 0;
+  int task;
+  b->tasks = mbi_share_tasks(context, b->csr->nnz);
+  mbi_parallel(context, b->tasks, mbi_blocking_count_task, b);
+  for (task = 0; task < b->tasks; task++) {
+    const int64_t count = b->blocks[task];
+    b->blocks[task] = blocks;
+    blocks += count;
+    inside += b->inside[task];
+  }
+  b->bsr->view.nnz = blocks;
+  return inside;
+}
+
+/* One block: its values, and its mask where there are masks. */
+static void mbi_blocking_take_f64(const mbi_blocking *b, mbi_strip *s,
+                                             uint32_t column, int64_t block) {
+  const merbit_view *to = &b->bsr->view;
+  const int row_stride = mbi_block_row_stride(to), column_stride = mbi_block_column_stride(to);
+  const uint32_t first = column * (uint32_t)to->block_cols;
+  const uint32_t limit = first + (uint32_t)to->block_cols;
+  const double *from = (const double *)b->csr->values;
+  const size_t size = (size_t)to->block_rows * (size_t)to->block_cols;
+  double *values = (double *)(uintptr_t)to->values;
+  uint64_t *mask = (uint64_t *)(uintptr_t)b->bsr->masks;
+  int r;
+  if (values != NULL) {
+    values += (size_t)block * size;
+    memset(values, 0, size * sizeof *values);
+  }
+  if (mask != NULL) {
+    mask += block * b->bsr->mask_words;
+    memset(mask, 0, (size_t)b->bsr->mask_words * sizeof *mask);
+  }
+  for (r = 0; r < s->rows; r++) {
+    for (; s->next[r] < limit; s->at[r]++, mbi_strip_look(s, r)) {
+      const unsigned k = (unsigned)(r * row_stride + (int)(s->next[r] - first) * column_stride);
+      if (values != NULL) {
+        values[k] = from != NULL ? from[s->at[r]] : 1;
+      }
+      if (mask != NULL) {
+        mask[k / 64] |= (uint64_t)1 << k % 64;
+      }
+    }
+  }
+}
+
+/* One block: its values, and its mask where there are masks. */
+static void mbi_blocking_take_f32(const mbi_blocking *b, mbi_strip *s,
+                                             uint32_t column, int64_t block) {
+  const merbit_view *to = &b->bsr->view;
+  const int row_stride = mbi_block_row_stride(to), column_stride = mbi_block_column_stride(to);
+  const uint32_t first = column * (uint32_t)to->block_cols;
+  const uint32_t limit = first + (uint32_t)to->block_cols;
+  const float *from = (const float *)b->csr->values;
+  const size_t size = (size_t)to->block_rows * (size_t)to->block_cols;
+  float *values = (float *)(uintptr_t)to->values;
+  uint64_t *mask = (uint64_t *)(uintptr_t)b->bsr->masks;
+  int r;
+  if (values != NULL) {
+    values += (size_t)block * size;
+    memset(values, 0, size * sizeof *values);
+  }
+  if (mask != NULL) {
+    mask += block * b->bsr->mask_words;
+    memset(mask, 0, (size_t)b->bsr->mask_words * sizeof *mask);
+  }
+  for (r = 0; r < s->rows; r++) {
+    for (; s->next[r] < limit; s->at[r]++, mbi_strip_look(s, r)) {
+      const unsigned k = (unsigned)(r * row_stride + (int)(s->next[r] - first) * column_stride);
+      if (values != NULL) {
+        values[k] = from != NULL ? from[s->at[r]] : 1;
+      }
+      if (mask != NULL) {
+        mask[k / 64] |= (uint64_t)1 << k % 64;
+      }
+    }
+  }
+}
+
+static void mbi_blocking_put_offset(const merbit_view *to, int64_t row, int64_t offset) {
+  if (to->offset_type == MERBIT_INDEX_32) {
+    ((int32_t *)(uintptr_t)to->row_ptr)[row] = (int32_t)offset;
+  } else {
+    ((int64_t *)(uintptr_t)to->row_ptr)[row] = offset;
+  }
+}
+
+static void mbi_blocking_fill_task(void *argument, int task) {
+  const mbi_blocking *b = (const mbi_blocking *)argument;
+  const merbit_view *to = &b->bsr->view;
+  int32_t *col_ind = (int32_t *)(uintptr_t)to->col_ind;
+  int64_t row = mbi_blocking_row(b, task), block = b->blocks[task];
+  const int64_t last = mbi_blocking_row(b, task + 1);
+  mbi_strip s;
+  for (; row < last; row++) {
+    uint32_t least;
+    mbi_blocking_put_offset(to, row, block);
+    mbi_strip_start(&s, b->csr, to->block_rows, row);
+    for (least = mbi_strip_least(&s); least != MBI_STRIP_END; least = mbi_strip_least(&s)) {
+      const uint32_t column = least / (uint32_t)to->block_cols;
+      col_ind[block] = (int32_t)column;
+      if (to->value_type == MERBIT_F32) {
+        mbi_blocking_take_f32(b, &s, column, block++);
+      } else {
+        mbi_blocking_take_f64(b, &s, column, block++);
+      }
+    }
+  }
+}
+
+/* ---- Making ----------------------------------------------------------------------- */
+
+static void *mbi_blocks_cut(char **memory, int64_t count, size_t size) {
+  char *start = *memory + (64 - (uintptr_t)*memory % 64) % 64;
+  *memory = start + (size_t)count * size;
+  return start;
+}
+
+/* One allocation for all arrays, each at the start of a cache line. */
+static merbit_status mbi_blocks_allocate(merbit_context *context, mbi_bsr *bsr, int valued) {
+  merbit_view *to = &bsr->view;
+  const size_t value_bytes =
+      valued ? (size_t)to->block_rows * (size_t)to->block_cols * mbi_type_size(to->value_type)
+             : 0;
+  const size_t each = value_bytes + (size_t)bsr->mask_words * 8 + sizeof(int32_t);
+  const int64_t offsets = mbi_block_count(to->rows, to->block_rows) + 1;
+  const size_t offset_bytes = mbi_index_bytes(to->offset_type);
+  /* As so many more blocks as hold the offsets, and the gaps before the arrays. */
+  const int64_t more = (int64_t)(((size_t)offsets * offset_bytes + 4 * 64) / each) + 1;
+  char *memory;
+  merbit_status status =
+      mbi_allocate_array(context, to->nnz + more, each, "the blocks of a matrix", &bsr->memory);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  memory = (char *)bsr->memory;
+  to->row_ptr = mbi_blocks_cut(&memory, offsets, offset_bytes);
+  to->col_ind = mbi_blocks_cut(&memory, to->nnz, sizeof(int32_t));
+  to->values = valued ? mbi_blocks_cut(&memory, to->nnz, value_bytes) : NULL;
+  bsr->masks = bsr->mask_words > 0
+                   ? (uint64_t *)mbi_blocks_cut(&memory, to->nnz, (size_t)bsr->mask_words * 8)
+                   : NULL;
+  return MERBIT_OK;
+}
+
+static void mbi_blocks_describe(const merbit_view *csr, const merbit_bsr_desc *shape,
+                                mbi_bsr *bsr) {
+  merbit_view *to = &bsr->view;
+  memset(bsr, 0, sizeof *bsr);
+  to->format = MERBIT_BSR;
+  to->value_type = csr->value_type;
+  to->memory = MERBIT_MEMORY_HOST;
+  to->rows = csr->rows;
+  to->cols = csr->cols;
+  to->block_rows = shape->block_rows;
+  to->block_cols = shape->block_cols;
+  to->block_order = shape->block_order;
+  bsr->entries = csr->nnz;
+}
+
+/* `csr` ascends strictly. Without masks, what is no entry becomes a zero. */
+static merbit_status mbi_blocks_make(merbit_context *context, const merbit_view *csr,
+                                     const merbit_bsr_desc *shape, int masked, mbi_bsr *bsr) {
+  merbit_view *to = &bsr->view;
+  mbi_blocking b;
+  merbit_status status;
+  int full;
+  mbi_blocks_describe(csr, shape, bsr);
+  b.csr = csr;
+  b.bsr = bsr;
+  full = mbi_blocking_count(context, &b) == csr->nnz;
+  to->offset_type = to->nnz > INT32_MAX ? MERBIT_INDEX_64 : MERBIT_INDEX_32;
+  bsr->mask_words = masked && !full ? (to->block_rows * to->block_cols + 63) / 64 : 0;
+  status = mbi_blocks_allocate(context, bsr, csr->values != NULL || !(masked || full));
+  if (status == MERBIT_OK) {
+    mbi_parallel(context, b.tasks, mbi_blocking_fill_task, &b);
+    mbi_blocking_put_offset(to, mbi_block_count(to->rows, to->block_rows), to->nnz);
+  }
+  return status;
+}
+
+/* ==== >>matrix/block_shape.c  the block shape that moves the fewest bytes ================= */
+/* The shape of blocks that moves the fewest bytes. Every candidate is counted in windows of
+ * rows, the best of them in the whole matrix; a matrix of few rows is one window. */
+
+#define MBI_SHAPE_SQUARE 8      /* all shapes up to 8 x 8 are candidates */
+#define MBI_SHAPE_CANDIDATES 70 /* with those of mbi_shape_of */
+#define MBI_SHAPE_WINDOW 1680   /* rows: a multiple of every candidate's */
+#define MBI_SHAPE_WINDOWS 8
+#define MBI_SHAPE_FINALISTS 3
+
+static void mbi_shape_of(int candidate, merbit_bsr_desc *shape) {
+  static const unsigned char larger[MBI_SHAPE_CANDIDATES - 64][2] = {
+      {10, 10}, {12, 12}, {16, 16}, {16, 1}, {1, 16}, {16, 8}};
+  const int square = MBI_SHAPE_SQUARE * MBI_SHAPE_SQUARE;
+  shape->block_rows =
+      candidate < square ? candidate / MBI_SHAPE_SQUARE + 1 : larger[candidate - square][0];
+  shape->block_cols =
+      candidate < square ? candidate % MBI_SHAPE_SQUARE + 1 : larger[candidate - square][1];
+}
+
+/* Of the arrays that mbi_blocks_make would fill. */
+static int64_t mbi_shape_bytes(const merbit_view *csr, const merbit_bsr_desc *shape,
+                               int64_t rows, int64_t blocks, int full, int masked) {
+  const int64_t size = shape->block_rows * shape->block_cols;
+  const int64_t value =
+      csr->values != NULL || !(full || masked) ? (int64_t)mbi_type_size(csr->value_type) : 0;
+  const int64_t mask = masked && !full ? (size + 63) / 64 * 8 : 0;
+  const int64_t offset = blocks > INT32_MAX ? 8 : 4;
+  return blocks * (size * value + mask + 4) +
+         (mbi_block_count(rows, shape->block_rows) + 1) * offset;
+}
+
+typedef struct mbi_shape_search {
+  const merbit_view *csr;
+  int masked;  /* what is no entry costs a mask */
+  int windows; /* 0: one, of all rows */
+  int64_t bytes[MBI_SHAPE_CANDIDATES];
+} mbi_shape_search;
+
+static void mbi_shape_task(void *argument, int candidate) {
+  mbi_shape_search *search = (mbi_shape_search *)argument;
+  const merbit_view *csr = search->csr;
+  const int64_t whole = csr->rows / MBI_SHAPE_WINDOW;
+  int64_t rows = 0, blocks = 0, inside = 0, entries = 0;
+  merbit_bsr_desc shape;
+  int w;
+  mbi_shape_of(candidate, &shape);
+  for (w = 0; w < search->windows || w == 0; w++) {
+    const int64_t first =
+        search->windows > 0 ? whole * w / search->windows * MBI_SHAPE_WINDOW : 0;
+    const int64_t last = search->windows > 0 ? first + MBI_SHAPE_WINDOW : csr->rows;
+    int64_t more;
+    blocks +=
+        mbi_blocks_count(csr, shape.block_rows, shape.block_cols, first / shape.block_rows,
+                         mbi_block_count(last, shape.block_rows), &more);
+    inside += more;
+    entries += mbi_block_start(csr, last) - mbi_block_start(csr, first);
+    rows += last - first;
+  }
+  search->bytes[candidate] =
+      mbi_shape_bytes(csr, &shape, rows, blocks, inside == entries, search->masked);
+}
+
+/* Blocks and bytes in the whole matrix. */
+static int64_t mbi_shape_measure(merbit_context *context, const merbit_view *csr,
+                                 const merbit_bsr_desc *shape, int masked, int64_t *blocks) {
+  mbi_blocking b;
+  mbi_bsr bsr;
+  int64_t inside;
+  mbi_blocks_describe(csr, shape, &bsr);
+  b.csr = csr;
+  b.bsr = &bsr;
+  inside = mbi_blocking_count(context, &b);
+  *blocks = bsr.view.nnz;
+  return mbi_shape_bytes(csr, shape, csr->rows, *blocks, inside == csr->nnz, masked);
+}
+
+/* Sets the shape, unless it is given. `csr` ascends strictly. */
+static void mbi_shape_find(merbit_context *context, const merbit_view *csr, int masked,
+                           merbit_bsr_desc *shape) {
+  mbi_shape_search search;
+  merbit_bsr_desc tried = *shape;
+  int64_t least, bytes, blocks;
+  int finalist, next, i;
+  if (shape->block_rows != 0) {
+    return;
+  }
+  shape->block_rows = shape->block_cols = 1; /* that is CSR */
+  least = mbi_shape_bytes(csr, shape, csr->rows, csr->nnz, 1, masked);
+  search.csr = csr;
+  search.masked = masked;
+  search.windows = csr->rows > 2 * MBI_SHAPE_WINDOWS * MBI_SHAPE_WINDOW ? MBI_SHAPE_WINDOWS : 0;
+  if (csr->nnz > 0) {
+    mbi_parallel(context, MBI_SHAPE_CANDIDATES, mbi_shape_task, &search);
+  }
+  for (finalist = 0; csr->nnz > 0 && finalist < MBI_SHAPE_FINALISTS; finalist++) {
+    for (next = 0, i = 1; i < MBI_SHAPE_CANDIDATES; i++) {
+      next = search.bytes[i] < search.bytes[next] ? i : next;
+    }
+    search.bytes[next] = INT64_MAX;
+    mbi_shape_of(next, &tried);
+    bytes = mbi_shape_measure(context, csr, &tried, masked, &blocks);
+    if (bytes < least) {
+      least = bytes;
+      *shape = tried;
+    }
+  }
+}
+
+static merbit_status mbi_shape_check(merbit_context *context, const char *what,
+                                     const merbit_bsr_desc *shape) {
+  merbit_bsr_desc given = *shape;
+  if (given.block_rows == 0 && given.block_cols == 0) {
+    given.block_rows = given.block_cols = 1;
+  }
+  return mbi_block_check(context, what, given.block_rows, given.block_cols, given.block_order);
+}
+
+/* *bsr: the blocks of a checked host view, in the shape that `desc` says. `masked`: what is no
+ * entry is told by masks, else it becomes a zero, an entry. mbi_bsr_release frees it. */
+static merbit_status mbi_bsr_from_view(merbit_context *context, const merbit_view *host,
+                                       const merbit_bsr_desc *desc, int masked, mbi_bsr *bsr) {
+  merbit_bsr_desc shape = *desc;
+  merbit_matrix *made = NULL;
+  merbit_view csr;
+  merbit_status status = mbi_shape_check(context, "bsr_desc", desc);
+  memset(bsr, 0, sizeof *bsr);
+  if (status == MERBIT_OK) {
+    status = mbi_blocks_source(context, host, &csr, &made);
+  }
+  if (status == MERBIT_OK) {
+    mbi_shape_find(context, &csr, masked, &shape);
+    status = mbi_blocks_make(context, &csr, &shape, masked, bsr);
+  }
+  merbit_matrix_destroy(made);
+  return status;
+}
+
+MERBIT_API merbit_status merbit_view_find_blocks(merbit_context *context,
+                                                 const merbit_view *view,
+                                                 const merbit_bsr_desc *desc,
+                                                 merbit_block_info *info) {
+  merbit_bsr_desc shape;
+  merbit_view host, csr;
+  merbit_matrix *made;
+  merbit_status status;
+  if (context == NULL) {
+    return MERBIT_INVALID_ARGUMENT;
+  }
+  if (info == NULL) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "the out pointer `info` is NULL");
+  }
+  memset(info, 0, sizeof *info);
+  memset(&shape, 0, sizeof shape);
+  shape = desc != NULL ? *desc : shape;
+  status = mbi_shape_check(context, "bsr_desc", &shape);
+  if (status == MERBIT_OK) {
+    status = mbi_view_to_host(context, view, &host);
+  }
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  status = mbi_blocks_source(context, &host, &csr, &made);
+  if (status == MERBIT_OK) {
+    mbi_shape_find(context, &csr, 0, &shape);
+    info->block_rows = shape.block_rows;
+    info->block_cols = shape.block_cols;
+    info->bytes = mbi_shape_measure(context, &csr, &shape, 0, &info->blocks);
+    info->fill =
+        info->blocks == 0
+            ? 1
+            : (double)csr.nnz / ((double)info->blocks * shape.block_rows * shape.block_cols);
+    shape.block_rows = shape.block_cols = 1;
+    info->csr_bytes = mbi_shape_bytes(&csr, &shape, csr.rows, csr.nnz, 1, 0);
+    merbit_matrix_destroy(made);
+  }
+  mbi_view_from_host(context, view, &host);
+  return status;
+}
+
+/* ==== >>matrix/create.c  owned matrices: create, transpose, view, destroy ================= */
 MERBIT_API merbit_view merbit_csr(int64_t rows, int64_t cols, int64_t nnz, const void *row_ptr,
                                   const void *col_ind, const void *values) {
   merbit_view view;
@@ -6765,6 +7598,16 @@ MERBIT_API merbit_view merbit_csr(int64_t rows, int64_t cols, int64_t nnz, const
   view.row_ptr = row_ptr;
   view.col_ind = col_ind;
   view.values = values;
+  return view;
+}
+
+MERBIT_API merbit_view merbit_bsr(int64_t rows, int64_t cols, int64_t blocks, int block_rows,
+                                  int block_cols, const void *row_ptr, const void *col_ind,
+                                  const void *values) {
+  merbit_view view = merbit_csr(rows, cols, blocks, row_ptr, col_ind, values);
+  view.format = MERBIT_BSR;
+  view.block_rows = block_rows;
+  view.block_cols = block_cols;
   return view;
 }
 
@@ -6845,12 +7688,47 @@ static merbit_status mbi_build_run(mbi_build *build) {
   return status;
 }
 
+/* A matrix's record for arrays that become its own. */
+static merbit_status mbi_matrix_record(merbit_context *context, const merbit_view *view,
+                                       void *memory, merbit_matrix **matrix) {
+  merbit_matrix *made = (merbit_matrix *)mbi_allocate(context, sizeof *made);
+  *matrix = made;
+  if (made == NULL) {
+    return mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no memory for a matrix's record");
+  }
+  made->context = context;
+  made->view = *view;
+  made->memory = memory;
+  mbi_context_retain(context);
+  return MERBIT_OK;
+}
+
+static merbit_status mbi_matrix_from_entries(merbit_context *context, const merbit_view *view,
+                                             int transpose, merbit_matrix **matrix) {
+  mbi_build build;
+  merbit_status status;
+  mbi_build_describe(&build, context, view, transpose);
+  status = mbi_build_run(&build);
+  if (status == MERBIT_OK) {
+    merbit_view view_made = build.to;
+    view_made.col_ind = build.col_ind;
+    view_made.values = build.values;
+    status = mbi_matrix_record(context, &view_made, NULL, matrix);
+  }
+  if (status != MERBIT_OK) {
+    mbi_release(context, build.row_ptr);
+    mbi_release(context, build.narrow_row_ptr);
+    mbi_release(context, build.col_ind);
+    mbi_release(context, build.values);
+  }
+  return status;
+}
+
 /* A copy of the host `view`, or of its transpose, as merbit_matrix_create promises. The caller has
  * checked the view, header and arrays. */
 static merbit_status mbi_matrix_from_view(merbit_context *context, const merbit_view *view,
                                           int transpose, merbit_matrix **matrix) {
-  mbi_build build;
-  merbit_matrix *made = NULL;
+  merbit_view entries;
   merbit_status status;
   *matrix = NULL;
   if (transpose && view->rows > INT32_MAX) {
@@ -6859,32 +7737,24 @@ static merbit_status mbi_matrix_from_view(merbit_context *context, const merbit_
                     "; a transpose takes at most 2147483647, its columns",
                     view->rows);
   }
-  mbi_build_describe(&build, context, view, transpose);
-  status = mbi_build_run(&build);
+  if (view->format != MERBIT_BSR) {
+    return mbi_matrix_from_entries(context, view, transpose, matrix);
+  }
+  status = mbi_expand_blocks(context, view, &entries);
   if (status == MERBIT_OK) {
-    made = (merbit_matrix *)mbi_allocate(context, sizeof *made);
-    if (made == NULL) {
-      status = mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no memory for a matrix's record");
-    }
+    status = mbi_matrix_from_entries(context, &entries, transpose, matrix);
   }
-  if (status != MERBIT_OK) {
-    mbi_release(context, build.row_ptr);
-    mbi_release(context, build.narrow_row_ptr);
-    mbi_release(context, build.col_ind);
-    mbi_release(context, build.values);
-    return status;
-  }
-  made->context = context;
-  made->view = build.to;
-  made->view.col_ind = build.col_ind;
-  made->view.values = build.values;
-  mbi_context_retain(context);
-  *matrix = made;
-  return MERBIT_OK;
+  mbi_host_view_release(context, &entries);
+  return status;
 }
 
+/* How a matrix is made from a checked host view: `detail` is the maker's own. */
+typedef merbit_status (*mbi_matrix_maker)(merbit_context *context, const merbit_view *host,
+                                          const void *detail, merbit_matrix **matrix);
+
 static merbit_status mbi_matrix_checked(merbit_context *context, const merbit_view *view,
-                                        int transpose, merbit_matrix **matrix) {
+                                        mbi_matrix_maker maker, const void *detail,
+                                        merbit_matrix **matrix) {
   merbit_view host;
   merbit_status status;
   if (matrix != NULL) {
@@ -6896,35 +7766,54 @@ static merbit_status mbi_matrix_checked(merbit_context *context, const merbit_vi
   if (matrix == NULL) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "the out pointer `matrix` is NULL");
   }
-  status = mbi_view_check_header(context, view);
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  host = *view;
-  if (view->memory == MERBIT_MEMORY_DEVICE) {
-    status = mbi_view_download(context, view, &host);
-  }
+  status = mbi_view_to_host(context, view, &host);
   if (status == MERBIT_OK) {
-    status = mbi_view_check_arrays(context, &host);
+    status = maker(context, &host, detail, matrix);
+    mbi_view_from_host(context, view, &host);
   }
+  return status;
+}
+
+static merbit_status mbi_matrix_make_csr(merbit_context *context, const merbit_view *host,
+                                         const void *transpose, merbit_matrix **matrix) {
+  return mbi_matrix_from_view(context, host, *(const int *)transpose, matrix);
+}
+
+static merbit_status mbi_matrix_make_bsr(merbit_context *context, const merbit_view *host,
+                                         const void *desc, merbit_matrix **matrix) {
+  mbi_bsr bsr;
+  merbit_status status =
+      mbi_bsr_from_view(context, host, (const merbit_bsr_desc *)desc, 0, &bsr);
   if (status == MERBIT_OK) {
-    status = mbi_matrix_from_view(context, &host, transpose, matrix);
-  }
-  if (view->memory == MERBIT_MEMORY_DEVICE) {
-    mbi_host_view_release(context, &host);
+    status = mbi_matrix_record(context, &bsr.view, bsr.memory, matrix);
+    if (status != MERBIT_OK) {
+      mbi_bsr_release(context, &bsr);
+    }
   }
   return status;
 }
 
 MERBIT_API merbit_status merbit_matrix_create(merbit_context *context, const merbit_view *view,
                                               merbit_matrix **matrix) {
-  return mbi_matrix_checked(context, view, 0, matrix);
+  const int transpose = 0;
+  return mbi_matrix_checked(context, view, mbi_matrix_make_csr, &transpose, matrix);
 }
 
 MERBIT_API merbit_status merbit_matrix_transpose(merbit_context *context,
                                                  const merbit_view *view,
                                                  merbit_matrix **matrix) {
-  return mbi_matrix_checked(context, view, 1, matrix);
+  const int transpose = 1;
+  return mbi_matrix_checked(context, view, mbi_matrix_make_csr, &transpose, matrix);
+}
+
+MERBIT_API merbit_status merbit_matrix_create_bsr(merbit_context *context,
+                                                  const merbit_view *view,
+                                                  const merbit_bsr_desc *desc,
+                                                  merbit_matrix **matrix) {
+  merbit_bsr_desc defaults;
+  memset(&defaults, 0, sizeof defaults);
+  return mbi_matrix_checked(context, view, mbi_matrix_make_bsr, desc != NULL ? desc : &defaults,
+                            matrix);
 }
 
 MERBIT_API merbit_view merbit_matrix_view(const merbit_matrix *matrix) {
@@ -6942,9 +7831,10 @@ MERBIT_API void merbit_matrix_destroy(merbit_matrix *matrix) {
     return;
   }
   context = matrix->context;
-  mbi_release(context, (void *)(uintptr_t)matrix->view.row_ptr);
-  mbi_release(context, (void *)(uintptr_t)matrix->view.col_ind);
-  mbi_release(context, (void *)(uintptr_t)matrix->view.values);
+  if (matrix->memory == NULL) {
+    mbi_host_view_release(context, &matrix->view);
+  }
+  mbi_release(context, matrix->memory);
   mbi_release(context, matrix);
   mbi_context_unref(context);
 }
@@ -8774,7 +9664,7 @@ static merbit_status mbi_mm_write_entries(mbi_mm_output *out, const merbit_view 
   return status;
 }
 
-static merbit_status mbi_mm_write(mbi_mm_output *out, const merbit_view *view) {
+static merbit_status mbi_mm_write_view(mbi_mm_output *out, const merbit_view *view) {
   void *buffer;
   merbit_status status =
       mbi_allocate_array(out->context, MBI_MM_OUTPUT, 1, "the text to write", &buffer);
@@ -8792,6 +9682,20 @@ static merbit_status mbi_mm_write(mbi_mm_output *out, const merbit_view *view) {
     status = mbi_mm_flush(out);
   }
   mbi_release(out->context, buffer);
+  return status;
+}
+
+static merbit_status mbi_mm_write(mbi_mm_output *out, const merbit_view *view) {
+  merbit_matrix *entries;
+  merbit_status status;
+  if (view->format != MERBIT_BSR) {
+    return mbi_mm_write_view(out, view);
+  }
+  status = mbi_matrix_from_view(out->context, view, 0, &entries);
+  if (status == MERBIT_OK) {
+    status = mbi_mm_write_view(out, &entries->view);
+  }
+  merbit_matrix_destroy(entries);
   return status;
 }
 
@@ -9019,7 +9923,7 @@ static const char *mbi_type_name(merbit_type type) {
 
 static const char *mbi_method_name(merbit_method method) {
   static const char *const names[] = {"auto", "reference", "merge",  "merbit",
-                                      "scan", "rows",      "sliced", "binned"};
+                                      "scan", "rows",      "sliced", "binned", "bsr"};
   return names[method];
 }
 
@@ -11953,7 +12857,7 @@ static merbit_status mbi_plan_check_desc(merbit_context *context, const merbit_v
                     "vectors or sums of another type than the %s matrix are not supported yet",
                     mbi_type_name(type));
   }
-  if (desc->method < MERBIT_METHOD_AUTO || desc->method > MERBIT_METHOD_BINNED) {
+  if (desc->method < MERBIT_METHOD_AUTO || desc->method > MERBIT_METHOD_BSR) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "plan_desc.method is %d; use a MERBIT_METHOD",
                     (int)desc->method);
   }
@@ -11981,11 +12885,22 @@ static merbit_side mbi_plan_side(const merbit_context *context, const merbit_pla
   return context->side;
 }
 
+/* Whether a method runs on a side; AUTO does on both. */
+static int mbi_method_runs(merbit_method method, int cuda) {
+  return method == MERBIT_METHOD_AUTO || method == MERBIT_METHOD_BSR ||
+         (method >= MERBIT_METHOD_MERBIT) == cuda;
+}
+
 static merbit_status mbi_plan_check_side(const merbit_plan *plan) {
   merbit_context *context = plan->context;
   const merbit_plan_desc *desc = &plan->desc;
   const int cuda = plan->side == MERBIT_SIDE_CUDA;
-  if (desc->method != MERBIT_METHOD_AUTO && (desc->method >= MERBIT_METHOD_MERBIT) != cuda) {
+  if (desc->method == MERBIT_METHOD_BSR) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "plan_desc.method bsr is not supported on %s yet",
+                    cuda ? "CUDA" : "the CPU");
+  }
+  if (!mbi_method_runs(desc->method, cuda)) {
     return mbi_fail(context, cuda ? MERBIT_INVALID_ARGUMENT : MERBIT_NO_DEVICE,
                     "plan_desc.method %s runs on %s, but the plan is for %s%s%s",
                     mbi_method_name(desc->method), cuda ? "the CPU" : "CUDA",
@@ -13036,7 +13951,17 @@ static merbit_status mbi_pagerank_encode(mbi_pagerank *run, const merbit_view *g
     const merbit_view there = host;
     status = mbi_view_download(context, &there, &host);
   }
-  if (status == MERBIT_OK) {
+  if (status == MERBIT_OK && host.format == MERBIT_BSR) {
+    merbit_matrix *entries = NULL;
+    status = mbi_view_check_arrays(context, &host);
+    if (status == MERBIT_OK) {
+      status = mbi_matrix_from_view(context, &host, 0, &entries);
+    }
+    if (status == MERBIT_OK) {
+      status = mbi_transition_create(context, &entries->view, &run->p);
+    }
+    merbit_matrix_destroy(entries);
+  } else if (status == MERBIT_OK) {
     status = mbi_transition_create(context, &host, &run->p);
   }
   if (device) {

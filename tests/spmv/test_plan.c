@@ -65,7 +65,7 @@ static void bad_matrices_are_named(void **state) {
   expect(context, &view, NULL, MERBIT_INVALID_ARGUMENT, "device memory");
   view.memory = MERBIT_MEMORY_HOST;
   view.format = MERBIT_BSR;
-  expect(context, &view, NULL, MERBIT_NOT_SUPPORTED, "BSR");
+  expect(context, &view, NULL, MERBIT_INVALID_ARGUMENT, "block_rows is 0");
   view.format = MERBIT_CSR;
   view.value_type = MERBIT_BF16;
   expect(context, &view, NULL, MERBIT_NOT_SUPPORTED, "BF16");
