@@ -1,7 +1,6 @@
 // Tiles of blocks: their making against a plain walk, products against the bound; every shape,
 // order, mask and edge; rows over many tiles; sizes as the launcher has them.
 #include "simt/bsr_bed.h"
-#include "simt/scan_long.h"
 
 #define SIMT_FORM f32_1x1_u8, float, 32, 0, 0, 0, 1, 1, 1, 8, 8, 0, 0, 0, 0, 1, 128
 #include "simt/bsr_form.h"
@@ -55,7 +54,7 @@
 #include "simt/bsr_form.h"
 #define SIMT_FORM f32_33x2, float, 32, 0, 0, 0, 33, 2, 1, 2, 4, 1, 0, 0, 0, 1, 128
 #include "simt/bsr_form.h"
-#define SIMT_FORM f64_33x2_masked, double, 32, 0, 0, 0, 33, 2, 1, 1, 3, 0, 1, 1, 0, 1, 128
+#define SIMT_FORM f64_33x2_masked, double, 32, 0, 0, 0, 33, 2, 1, 1, 1, 0, 1, 1, 0, 1, 128
 #include "simt/bsr_form.h"
 #define SIMT_FORM f32_13x7_masked_edge, float, 32, 0, 0, 1, 13, 7, 1, 4, 4, 1, 1, 1, 1, 1, 96
 #include "simt/bsr_form.h"
@@ -83,11 +82,44 @@ static void check(void **state) {
 // ---- Rows over many tiles
 // ----------------------------------------------------------------------
 
-template <class V> static void check_long(const bsr_form &f, const test_matrix &m, uint64_t seed) {
+// Rows of blocks that enter as many tiles of `tile` blocks before their last one as each way of
+// the fix-up takes, at its limits.
+static void make_long(int64_t tile, bool empty, test_matrix *m) {
+  std::vector<int64_t> lengths;
+  int64_t end = 0;
+  uint64_t state = (uint64_t)tile;
+  for (int64_t span : {0, 1, 8, 9, 10, 33, 1024, 1025, 1100}) {
+    for (; end % tile != tile / 2; end++) {
+      lengths.push_back(1);
+    }
+    lengths.push_back(span * tile + 1);
+    end += span * tile + 1;
+    if (empty) {
+      lengths.push_back(0);
+    }
+  }
+  memset(m, 0, sizeof *m);
+  (void)snprintf(m->name, sizeof m->name, "rows of many tiles of %d", (int)tile);
+  m->rows = (int64_t)lengths.size();
+  m->cols = 30;
+  m->nnz = end;
+  m->row_ptr = (int64_t *)test_allocate(m->rows + 1, sizeof *m->row_ptr);
+  m->col_ind = (int32_t *)test_allocate(m->nnz, sizeof *m->col_ind);
+  m->values = (double *)test_allocate(m->nnz, sizeof *m->values);
+  for (int64_t row = 0; row < m->rows; row++) {
+    m->row_ptr[row + 1] = m->row_ptr[row] + lengths[(size_t)row];
+  }
+  for (int64_t i = 0; i < m->nnz; i++) {
+    m->col_ind[i] = (int32_t)test_below(&state, m->cols);
+  }
+}
+
+template <class V>
+static void check_long(const bsr_form &f, const test_matrix &m, uint64_t seed) {
   bsr_matrix matrix(f.shape(), m, seed, 1);
   bsr_bed<V> b(f, 0, matrix);
   bsr_build(b, seed);
-  for (int pair : {0, 4, 13}) {
+  for (int pair : {0, 4, 13}) { // without Inf or NaN, which would hide what is missing
     csr_check_pair(b, pair, seed, bsr_multiply<V>);
   }
 }
@@ -97,9 +129,9 @@ static void test_long(void **) {
   int checked = 0;
   for (const bsr_form *f : bsr_forms) {
     const unsigned tile = f->slots() * f->slot_blocks;
-    if (tile >= 4 && tile * f->rows * f->cols <= 128) {
+    if (tile * f->rows * f->cols <= 128) {
       test_matrix m;
-      scan_make_long(tile, f->empty, &m);
+      make_long(tile, f->empty, &m);
       if (f->value_bytes == 4) {
         check_long<float>(*f, m, simt_seeds[0]);
       } else {
