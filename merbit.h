@@ -5866,6 +5866,12 @@ static merbit_type mbi_view_type(const merbit_view *view) {
   return view->value_type == MERBIT_TYPE_DEFAULT ? MERBIT_F64 : view->value_type;
 }
 
+/* Values that a view holds. */
+static int64_t mbi_view_values(const merbit_view *view) {
+  return view->format == MERBIT_BSR ? view->nnz * view->block_rows * view->block_cols
+                                    : view->nnz;
+}
+
 /* One entry of an array of either width. In loops the branch is always predicted. */
 static int64_t mbi_index_at(const void *array, merbit_index_type type, int64_t i) {
   return type == MERBIT_INDEX_32 ? (int64_t)((const int32_t *)array)[i]
@@ -5933,8 +5939,8 @@ static void mbi_host_view_release(merbit_context *context, merbit_view *view) {
 }
 
 /* A host copy of one device array; NULL stays NULL. */
-static merbit_status mbi_array_download(merbit_context *context, const void *source, int64_t count,
-                                        size_t size, const void **target) {
+static merbit_status mbi_array_download(merbit_context *context, const void *source,
+                                        int64_t count, size_t size, const void **target) {
   void *copy = NULL;
   merbit_status status = MERBIT_OK;
   *target = NULL;
@@ -5947,7 +5953,8 @@ static merbit_status mbi_array_download(merbit_context *context, const void *sou
   }
   status = mbi_allocate_array(context, count, size, "a host copy of a device array", &copy);
   if (status == MERBIT_OK && count > 0) {
-    status = mbi_device_download(context, copy, mbi_device_address(source), (size_t)count * size);
+    status =
+        mbi_device_download(context, copy, mbi_device_address(source), (size_t)count * size);
   }
   if (status != MERBIT_OK) {
     mbi_release(context, copy);
@@ -5957,8 +5964,8 @@ static merbit_status mbi_array_download(merbit_context *context, const void *sou
   return MERBIT_OK;
 }
 
-/* A host copy of a device view whose header has been checked. Release it with mbi_host_view_release,
- * after a failure too. */
+/* A host copy of a device view whose header has been checked. Release it with
+ * mbi_host_view_release, after a failure too. */
 static merbit_status mbi_view_download(merbit_context *context, const merbit_view *view,
                                        merbit_view *host) {
   const size_t index_bytes = mbi_index_bytes(view->index_type);
@@ -5975,8 +5982,8 @@ static merbit_status mbi_view_download(merbit_context *context, const merbit_vie
     return status;
   }
   if (view->format != MERBIT_COO) {
-    const int64_t rows = view->format == MERBIT_BSR ? mbi_block_count(view->rows, view->block_rows)
-                                                    : view->rows;
+    const int64_t rows =
+        view->format == MERBIT_BSR ? mbi_block_count(view->rows, view->block_rows) : view->rows;
     status = mbi_array_download(context, view->row_ptr, rows + 1,
                                 mbi_index_bytes(view->offset_type), &host->row_ptr);
   } else {
@@ -5986,8 +5993,7 @@ static merbit_status mbi_view_download(merbit_context *context, const merbit_vie
     status = mbi_array_download(context, view->col_ind, view->nnz, index_bytes, &host->col_ind);
   }
   if (status == MERBIT_OK) {
-    const int64_t each = view->format == MERBIT_BSR ? view->block_rows * view->block_cols : 1;
-    status = mbi_array_download(context, view->values, view->nnz * each,
+    status = mbi_array_download(context, view->values, mbi_view_values(view),
                                 mbi_type_size(view->value_type), &host->values);
   }
   mbi_device_leave(context);
@@ -7542,6 +7548,50 @@ static merbit_status mbi_bsr_from_view(merbit_context *context, const merbit_vie
     status = mbi_blocks_make(context, &csr, &shape, masked, bsr);
   }
   merbit_matrix_destroy(made);
+  return status;
+}
+
+/* The blocks of a checked host BSR view as they lie; only 64-bit columns are copied. */
+static merbit_status mbi_bsr_borrow(merbit_context *context, const merbit_view *view,
+                                    mbi_bsr *bsr) {
+  int64_t i;
+  int32_t *narrow;
+  merbit_status status;
+  memset(bsr, 0, sizeof *bsr);
+  bsr->view = *view;
+  bsr->entries = view->nnz * view->block_rows * view->block_cols;
+  if (view->index_type == MERBIT_INDEX_32) {
+    return MERBIT_OK;
+  }
+  status = mbi_allocate_array(context, view->nnz, sizeof(int32_t), "32-bit block columns",
+                              &bsr->memory);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  narrow = (int32_t *)bsr->memory;
+  for (i = 0; i < view->nnz; i++) {
+    narrow[i] = (int32_t)((const int64_t *)view->col_ind)[i];
+  }
+  bsr->view.col_ind = narrow;
+  bsr->view.index_type = MERBIT_INDEX_32;
+  return MERBIT_OK;
+}
+
+/* Other values in the places of bsr's: `host` is the view from which it was made, but for them.
+ */
+static merbit_status mbi_bsr_refill(merbit_context *context, const merbit_view *host,
+                                    mbi_bsr *bsr) {
+  merbit_matrix *made;
+  merbit_view csr;
+  mbi_blocking b;
+  merbit_status status = mbi_blocks_source(context, host, &csr, &made);
+  if (status == MERBIT_OK) {
+    b.csr = &csr;
+    b.bsr = bsr;
+    (void)mbi_blocking_count(context, &b);
+    mbi_parallel(context, b.tasks, mbi_blocking_fill_task, &b);
+    merbit_matrix_destroy(made);
+  }
   return status;
 }
 
@@ -9846,6 +9896,11 @@ typedef struct mbi_binned {
   void *kernels[6]; /* CUfunction: count, total, offsets, fill, multiply, sum */
 } mbi_binned;
 
+/* Fixed-size tasks of blocks on the CPU, plan->tasks of them: spmv/blocks.c. */
+typedef struct mbi_blocks {
+  int64_t *chunk_index, *chunk_row; /* where each begins, and the last ends; one allocation */
+} mbi_blocks;
+
 /* What a method on CUDA provides. create: for the matrix in plan->device, in an entered
  * context; after a failure destroy cleans up. describe: its part of the plan's line. */
 typedef struct mbi_cuda_method {
@@ -9867,6 +9922,7 @@ struct merbit_plan {
   merbit_view view;      /* the user's */
   merbit_view csr;       /* what is multiplied, or was uploaded */
   merbit_matrix *matrix; /* holds csr where the view had to be converted */
+  mbi_bsr bsr;           /* what is multiplied by methods of blocks; csr is the view then */
   merbit_side side;
   merbit_method method;
   merbit_type type; /* of values, vectors and sums */
@@ -9875,8 +9931,9 @@ struct merbit_plan {
   double plan_seconds;
   /* CPU */
   int tasks;
-  const void *values; /* of csr; NULL: ones */
+  const void *values; /* of csr or bsr; NULL: ones */
   void *own_values;   /* holds values after an update */
+  mbi_blocks blocks;
   /* CUDA */
   mbi_device_csr device;
   const mbi_cuda_method *cuda;
@@ -10566,6 +10623,821 @@ static void mbi_merge_multiply(merbit_context *context, const merbit_view *csr,
     mbi_merge_typed_f64(context, csr, (const double *)values, tasks, scratch,
                         *(const double *)alpha, (const double *)x, *(const double *)beta,
                         (double *)y);
+  }
+}
+
+/* ==== >>spmv/block_kernels.c  CPU: sums of small blocks, a loop for each shape ============ */
+/* sums[r] += row r of the blocks [at, end) times x, for one shape and order of blocks: the sums
+ * stay in registers, and a block's part of a sum is a tree, so that a chain of additions has one
+ * link for each block. `step` is R * C, or 0 where one block stands for all. */
+typedef void (*mbi_block_kernel_f64)(const int32_t *col_ind, const double *values,
+                                                int64_t step, const double *x, int64_t at,
+                                                int64_t end, double *sums);
+typedef void (*mbi_block_kernel_f32)(const int32_t *col_ind, const float *values,
+                                                int64_t step, const float *x, int64_t at,
+                                                int64_t end, float *sums);
+#define MBI_BLOCK_ROWS_1(M, T, C, a, b) M(0, T, C, a, b)
+#define MBI_BLOCK_ROWS_2(M, T, C, a, b) M(0, T, C, a, b) M(1, T, C, a, b)
+#define MBI_BLOCK_ROWS_3(M, T, C, a, b) M(0, T, C, a, b) M(1, T, C, a, b) M(2, T, C, a, b)
+#define MBI_BLOCK_ROWS_4(M, T, C, a, b) M(0, T, C, a, b) M(1, T, C, a, b) M(2, T, C, a, b) M(3, T, C, a, b)
+#define MBI_BLOCK_ROWS_5(M, T, C, a, b) M(0, T, C, a, b) M(1, T, C, a, b) M(2, T, C, a, b) M(3, T, C, a, b) M(4, T, C, a, b)
+#define MBI_BLOCK_ROWS_6(M, T, C, a, b) M(0, T, C, a, b) M(1, T, C, a, b) M(2, T, C, a, b) M(3, T, C, a, b) M(4, T, C, a, b) M(5, T, C, a, b)
+#define MBI_BLOCK_ROWS_7(M, T, C, a, b) M(0, T, C, a, b) M(1, T, C, a, b) M(2, T, C, a, b) M(3, T, C, a, b) M(4, T, C, a, b) M(5, T, C, a, b) M(6, T, C, a, b)
+#define MBI_BLOCK_ROWS_8(M, T, C, a, b) M(0, T, C, a, b) M(1, T, C, a, b) M(2, T, C, a, b) M(3, T, C, a, b) M(4, T, C, a, b) M(5, T, C, a, b) M(6, T, C, a, b) M(7, T, C, a, b)
+#define MBI_BLOCK_X_1(T) const T x0 = p[0];
+#define MBI_BLOCK_X_2(T) const T x0 = p[0], x1 = p[1];
+#define MBI_BLOCK_X_3(T) const T x0 = p[0], x1 = p[1], x2 = p[2];
+#define MBI_BLOCK_X_4(T) const T x0 = p[0], x1 = p[1], x2 = p[2], x3 = p[3];
+#define MBI_BLOCK_X_5(T) const T x0 = p[0], x1 = p[1], x2 = p[2], x3 = p[3], x4 = p[4];
+#define MBI_BLOCK_X_6(T) const T x0 = p[0], x1 = p[1], x2 = p[2], x3 = p[3], x4 = p[4], x5 = p[5];
+#define MBI_BLOCK_X_7(T) const T x0 = p[0], x1 = p[1], x2 = p[2], x3 = p[3], x4 = p[4], x5 = p[5], x6 = p[6];
+#define MBI_BLOCK_X_8(T) const T x0 = p[0], x1 = p[1], x2 = p[2], x3 = p[3], x4 = p[4], x5 = p[5], x6 = p[6], x7 = p[7];
+#define MBI_BLOCK_DOT_1(v, s) (v)[0 * (s)] * x0
+#define MBI_BLOCK_DOT_2(v, s) ((v)[0 * (s)] * x0 + (v)[1 * (s)] * x1)
+#define MBI_BLOCK_DOT_3(v, s) (((v)[0 * (s)] * x0 + (v)[1 * (s)] * x1) + (v)[2 * (s)] * x2)
+#define MBI_BLOCK_DOT_4(v, s) (((v)[0 * (s)] * x0 + (v)[1 * (s)] * x1) + ((v)[2 * (s)] * x2 + (v)[3 * (s)] * x3))
+#define MBI_BLOCK_DOT_5(v, s) ((((v)[0 * (s)] * x0 + (v)[1 * (s)] * x1) + (v)[2 * (s)] * x2) + ((v)[3 * (s)] * x3 + (v)[4 * (s)] * x4))
+#define MBI_BLOCK_DOT_6(v, s) ((((v)[0 * (s)] * x0 + (v)[1 * (s)] * x1) + (v)[2 * (s)] * x2) + (((v)[3 * (s)] * x3 + (v)[4 * (s)] * x4) + (v)[5 * (s)] * x5))
+#define MBI_BLOCK_DOT_7(v, s) ((((v)[0 * (s)] * x0 + (v)[1 * (s)] * x1) + ((v)[2 * (s)] * x2 + (v)[3 * (s)] * x3)) + (((v)[4 * (s)] * x4 + (v)[5 * (s)] * x5) + (v)[6 * (s)] * x6))
+#define MBI_BLOCK_DOT_8(v, s) ((((v)[0 * (s)] * x0 + (v)[1 * (s)] * x1) + ((v)[2 * (s)] * x2 + (v)[3 * (s)] * x3)) + (((v)[4 * (s)] * x4 + (v)[5 * (s)] * x5) + ((v)[6 * (s)] * x6 + (v)[7 * (s)] * x7)))
+#define MBI_BLOCK_ZERO(r, T, C, a, b) T s##r = 0;
+#define MBI_BLOCK_ADD(r, T, C, a, b) s##r += MBI_BLOCK_DOT_##C(v + r * (a), b);
+#define MBI_BLOCK_GIVE(r, T, C, a, b) sums[r] += s##r;
+
+#define MBI_BLOCK_KERNEL(T, suffix, order, R, C, a, b)                                         \
+  static void mbi_block_##order##_##R##x##C##_##suffix(const int32_t *col_ind,                 \
+                                                       const T *values, int64_t step,          \
+                                                       const T *x, int64_t at, int64_t end,    \
+                                                       T *sums) {                              \
+    const T *v = values + at * step;                                                           \
+    MBI_BLOCK_ROWS_##R(MBI_BLOCK_ZERO, T, C, a, b)                                             \
+    for (; at < end; at++, v += step) {                                                        \
+      const T *p = x + (int64_t)col_ind[at] * C;                                               \
+      MBI_BLOCK_X_##C(T)                                                                       \
+      MBI_BLOCK_ROWS_##R(MBI_BLOCK_ADD, T, C, a, b)                                            \
+    }                                                                                          \
+    MBI_BLOCK_ROWS_##R(MBI_BLOCK_GIVE, T, C, a, b)                                             \
+  }
+#define MBI_BLOCK_SHAPE(R, C)                                                                  \
+  MBI_BLOCK_KERNEL(double, f64, row, R, C, C, 1)                                               \
+  MBI_BLOCK_KERNEL(double, f64, column, R, C, 1, R)                                            \
+  MBI_BLOCK_KERNEL(float, f32, row, R, C, C, 1)                                                \
+  MBI_BLOCK_KERNEL(float, f32, column, R, C, 1, R)
+
+MBI_BLOCK_SHAPE(1, 1)
+MBI_BLOCK_SHAPE(1, 2)
+MBI_BLOCK_SHAPE(1, 3)
+MBI_BLOCK_SHAPE(1, 4)
+MBI_BLOCK_SHAPE(1, 5)
+MBI_BLOCK_SHAPE(1, 6)
+MBI_BLOCK_SHAPE(1, 7)
+MBI_BLOCK_SHAPE(1, 8)
+MBI_BLOCK_SHAPE(2, 1)
+MBI_BLOCK_SHAPE(2, 2)
+MBI_BLOCK_SHAPE(2, 3)
+MBI_BLOCK_SHAPE(2, 4)
+MBI_BLOCK_SHAPE(2, 5)
+MBI_BLOCK_SHAPE(2, 6)
+MBI_BLOCK_SHAPE(2, 7)
+MBI_BLOCK_SHAPE(2, 8)
+MBI_BLOCK_SHAPE(3, 1)
+MBI_BLOCK_SHAPE(3, 2)
+MBI_BLOCK_SHAPE(3, 3)
+MBI_BLOCK_SHAPE(3, 4)
+MBI_BLOCK_SHAPE(3, 5)
+MBI_BLOCK_SHAPE(3, 6)
+MBI_BLOCK_SHAPE(3, 7)
+MBI_BLOCK_SHAPE(3, 8)
+MBI_BLOCK_SHAPE(4, 1)
+MBI_BLOCK_SHAPE(4, 2)
+MBI_BLOCK_SHAPE(4, 3)
+MBI_BLOCK_SHAPE(4, 4)
+MBI_BLOCK_SHAPE(4, 5)
+MBI_BLOCK_SHAPE(4, 6)
+MBI_BLOCK_SHAPE(4, 7)
+MBI_BLOCK_SHAPE(4, 8)
+MBI_BLOCK_SHAPE(5, 1)
+MBI_BLOCK_SHAPE(5, 2)
+MBI_BLOCK_SHAPE(5, 3)
+MBI_BLOCK_SHAPE(5, 4)
+MBI_BLOCK_SHAPE(5, 5)
+MBI_BLOCK_SHAPE(5, 6)
+MBI_BLOCK_SHAPE(5, 7)
+MBI_BLOCK_SHAPE(5, 8)
+MBI_BLOCK_SHAPE(6, 1)
+MBI_BLOCK_SHAPE(6, 2)
+MBI_BLOCK_SHAPE(6, 3)
+MBI_BLOCK_SHAPE(6, 4)
+MBI_BLOCK_SHAPE(6, 5)
+MBI_BLOCK_SHAPE(6, 6)
+MBI_BLOCK_SHAPE(6, 7)
+MBI_BLOCK_SHAPE(6, 8)
+MBI_BLOCK_SHAPE(7, 1)
+MBI_BLOCK_SHAPE(7, 2)
+MBI_BLOCK_SHAPE(7, 3)
+MBI_BLOCK_SHAPE(7, 4)
+MBI_BLOCK_SHAPE(7, 5)
+MBI_BLOCK_SHAPE(7, 6)
+MBI_BLOCK_SHAPE(7, 7)
+MBI_BLOCK_SHAPE(7, 8)
+MBI_BLOCK_SHAPE(8, 1)
+MBI_BLOCK_SHAPE(8, 2)
+MBI_BLOCK_SHAPE(8, 3)
+MBI_BLOCK_SHAPE(8, 4)
+MBI_BLOCK_SHAPE(8, 5)
+MBI_BLOCK_SHAPE(8, 6)
+MBI_BLOCK_SHAPE(8, 7)
+MBI_BLOCK_SHAPE(8, 8)
+
+#define MBI_BLOCK_UNROLLED 8
+
+/* NULL: no loop of its own. */
+static mbi_block_kernel_f64 mbi_block_kernel_of_f64(const merbit_view *bsr) {
+  static const mbi_block_kernel_f64
+      kernels[2][MBI_BLOCK_UNROLLED][MBI_BLOCK_UNROLLED] = {
+          {
+              {mbi_block_row_1x1_f64, mbi_block_row_1x2_f64, mbi_block_row_1x3_f64, mbi_block_row_1x4_f64, mbi_block_row_1x5_f64, mbi_block_row_1x6_f64, mbi_block_row_1x7_f64, mbi_block_row_1x8_f64},
+              {mbi_block_row_2x1_f64, mbi_block_row_2x2_f64, mbi_block_row_2x3_f64, mbi_block_row_2x4_f64, mbi_block_row_2x5_f64, mbi_block_row_2x6_f64, mbi_block_row_2x7_f64, mbi_block_row_2x8_f64},
+              {mbi_block_row_3x1_f64, mbi_block_row_3x2_f64, mbi_block_row_3x3_f64, mbi_block_row_3x4_f64, mbi_block_row_3x5_f64, mbi_block_row_3x6_f64, mbi_block_row_3x7_f64, mbi_block_row_3x8_f64},
+              {mbi_block_row_4x1_f64, mbi_block_row_4x2_f64, mbi_block_row_4x3_f64, mbi_block_row_4x4_f64, mbi_block_row_4x5_f64, mbi_block_row_4x6_f64, mbi_block_row_4x7_f64, mbi_block_row_4x8_f64},
+              {mbi_block_row_5x1_f64, mbi_block_row_5x2_f64, mbi_block_row_5x3_f64, mbi_block_row_5x4_f64, mbi_block_row_5x5_f64, mbi_block_row_5x6_f64, mbi_block_row_5x7_f64, mbi_block_row_5x8_f64},
+              {mbi_block_row_6x1_f64, mbi_block_row_6x2_f64, mbi_block_row_6x3_f64, mbi_block_row_6x4_f64, mbi_block_row_6x5_f64, mbi_block_row_6x6_f64, mbi_block_row_6x7_f64, mbi_block_row_6x8_f64},
+              {mbi_block_row_7x1_f64, mbi_block_row_7x2_f64, mbi_block_row_7x3_f64, mbi_block_row_7x4_f64, mbi_block_row_7x5_f64, mbi_block_row_7x6_f64, mbi_block_row_7x7_f64, mbi_block_row_7x8_f64},
+              {mbi_block_row_8x1_f64, mbi_block_row_8x2_f64, mbi_block_row_8x3_f64, mbi_block_row_8x4_f64, mbi_block_row_8x5_f64, mbi_block_row_8x6_f64, mbi_block_row_8x7_f64, mbi_block_row_8x8_f64},
+          },
+          {
+              {mbi_block_column_1x1_f64, mbi_block_column_1x2_f64, mbi_block_column_1x3_f64, mbi_block_column_1x4_f64, mbi_block_column_1x5_f64, mbi_block_column_1x6_f64, mbi_block_column_1x7_f64, mbi_block_column_1x8_f64},
+              {mbi_block_column_2x1_f64, mbi_block_column_2x2_f64, mbi_block_column_2x3_f64, mbi_block_column_2x4_f64, mbi_block_column_2x5_f64, mbi_block_column_2x6_f64, mbi_block_column_2x7_f64, mbi_block_column_2x8_f64},
+              {mbi_block_column_3x1_f64, mbi_block_column_3x2_f64, mbi_block_column_3x3_f64, mbi_block_column_3x4_f64, mbi_block_column_3x5_f64, mbi_block_column_3x6_f64, mbi_block_column_3x7_f64, mbi_block_column_3x8_f64},
+              {mbi_block_column_4x1_f64, mbi_block_column_4x2_f64, mbi_block_column_4x3_f64, mbi_block_column_4x4_f64, mbi_block_column_4x5_f64, mbi_block_column_4x6_f64, mbi_block_column_4x7_f64, mbi_block_column_4x8_f64},
+              {mbi_block_column_5x1_f64, mbi_block_column_5x2_f64, mbi_block_column_5x3_f64, mbi_block_column_5x4_f64, mbi_block_column_5x5_f64, mbi_block_column_5x6_f64, mbi_block_column_5x7_f64, mbi_block_column_5x8_f64},
+              {mbi_block_column_6x1_f64, mbi_block_column_6x2_f64, mbi_block_column_6x3_f64, mbi_block_column_6x4_f64, mbi_block_column_6x5_f64, mbi_block_column_6x6_f64, mbi_block_column_6x7_f64, mbi_block_column_6x8_f64},
+              {mbi_block_column_7x1_f64, mbi_block_column_7x2_f64, mbi_block_column_7x3_f64, mbi_block_column_7x4_f64, mbi_block_column_7x5_f64, mbi_block_column_7x6_f64, mbi_block_column_7x7_f64, mbi_block_column_7x8_f64},
+              {mbi_block_column_8x1_f64, mbi_block_column_8x2_f64, mbi_block_column_8x3_f64, mbi_block_column_8x4_f64, mbi_block_column_8x5_f64, mbi_block_column_8x6_f64, mbi_block_column_8x7_f64, mbi_block_column_8x8_f64},
+          },
+      };
+  const int column_major = bsr->block_order == MERBIT_BLOCK_COLUMN_MAJOR;
+  return bsr->block_rows <= MBI_BLOCK_UNROLLED && bsr->block_cols <= MBI_BLOCK_UNROLLED
+             ? kernels[column_major][bsr->block_rows - 1][bsr->block_cols - 1]
+             : NULL;
+}
+
+/* NULL: no loop of its own. */
+static mbi_block_kernel_f32 mbi_block_kernel_of_f32(const merbit_view *bsr) {
+  static const mbi_block_kernel_f32
+      kernels[2][MBI_BLOCK_UNROLLED][MBI_BLOCK_UNROLLED] = {
+          {
+              {mbi_block_row_1x1_f32, mbi_block_row_1x2_f32, mbi_block_row_1x3_f32, mbi_block_row_1x4_f32, mbi_block_row_1x5_f32, mbi_block_row_1x6_f32, mbi_block_row_1x7_f32, mbi_block_row_1x8_f32},
+              {mbi_block_row_2x1_f32, mbi_block_row_2x2_f32, mbi_block_row_2x3_f32, mbi_block_row_2x4_f32, mbi_block_row_2x5_f32, mbi_block_row_2x6_f32, mbi_block_row_2x7_f32, mbi_block_row_2x8_f32},
+              {mbi_block_row_3x1_f32, mbi_block_row_3x2_f32, mbi_block_row_3x3_f32, mbi_block_row_3x4_f32, mbi_block_row_3x5_f32, mbi_block_row_3x6_f32, mbi_block_row_3x7_f32, mbi_block_row_3x8_f32},
+              {mbi_block_row_4x1_f32, mbi_block_row_4x2_f32, mbi_block_row_4x3_f32, mbi_block_row_4x4_f32, mbi_block_row_4x5_f32, mbi_block_row_4x6_f32, mbi_block_row_4x7_f32, mbi_block_row_4x8_f32},
+              {mbi_block_row_5x1_f32, mbi_block_row_5x2_f32, mbi_block_row_5x3_f32, mbi_block_row_5x4_f32, mbi_block_row_5x5_f32, mbi_block_row_5x6_f32, mbi_block_row_5x7_f32, mbi_block_row_5x8_f32},
+              {mbi_block_row_6x1_f32, mbi_block_row_6x2_f32, mbi_block_row_6x3_f32, mbi_block_row_6x4_f32, mbi_block_row_6x5_f32, mbi_block_row_6x6_f32, mbi_block_row_6x7_f32, mbi_block_row_6x8_f32},
+              {mbi_block_row_7x1_f32, mbi_block_row_7x2_f32, mbi_block_row_7x3_f32, mbi_block_row_7x4_f32, mbi_block_row_7x5_f32, mbi_block_row_7x6_f32, mbi_block_row_7x7_f32, mbi_block_row_7x8_f32},
+              {mbi_block_row_8x1_f32, mbi_block_row_8x2_f32, mbi_block_row_8x3_f32, mbi_block_row_8x4_f32, mbi_block_row_8x5_f32, mbi_block_row_8x6_f32, mbi_block_row_8x7_f32, mbi_block_row_8x8_f32},
+          },
+          {
+              {mbi_block_column_1x1_f32, mbi_block_column_1x2_f32, mbi_block_column_1x3_f32, mbi_block_column_1x4_f32, mbi_block_column_1x5_f32, mbi_block_column_1x6_f32, mbi_block_column_1x7_f32, mbi_block_column_1x8_f32},
+              {mbi_block_column_2x1_f32, mbi_block_column_2x2_f32, mbi_block_column_2x3_f32, mbi_block_column_2x4_f32, mbi_block_column_2x5_f32, mbi_block_column_2x6_f32, mbi_block_column_2x7_f32, mbi_block_column_2x8_f32},
+              {mbi_block_column_3x1_f32, mbi_block_column_3x2_f32, mbi_block_column_3x3_f32, mbi_block_column_3x4_f32, mbi_block_column_3x5_f32, mbi_block_column_3x6_f32, mbi_block_column_3x7_f32, mbi_block_column_3x8_f32},
+              {mbi_block_column_4x1_f32, mbi_block_column_4x2_f32, mbi_block_column_4x3_f32, mbi_block_column_4x4_f32, mbi_block_column_4x5_f32, mbi_block_column_4x6_f32, mbi_block_column_4x7_f32, mbi_block_column_4x8_f32},
+              {mbi_block_column_5x1_f32, mbi_block_column_5x2_f32, mbi_block_column_5x3_f32, mbi_block_column_5x4_f32, mbi_block_column_5x5_f32, mbi_block_column_5x6_f32, mbi_block_column_5x7_f32, mbi_block_column_5x8_f32},
+              {mbi_block_column_6x1_f32, mbi_block_column_6x2_f32, mbi_block_column_6x3_f32, mbi_block_column_6x4_f32, mbi_block_column_6x5_f32, mbi_block_column_6x6_f32, mbi_block_column_6x7_f32, mbi_block_column_6x8_f32},
+              {mbi_block_column_7x1_f32, mbi_block_column_7x2_f32, mbi_block_column_7x3_f32, mbi_block_column_7x4_f32, mbi_block_column_7x5_f32, mbi_block_column_7x6_f32, mbi_block_column_7x7_f32, mbi_block_column_7x8_f32},
+              {mbi_block_column_8x1_f32, mbi_block_column_8x2_f32, mbi_block_column_8x3_f32, mbi_block_column_8x4_f32, mbi_block_column_8x5_f32, mbi_block_column_8x6_f32, mbi_block_column_8x7_f32, mbi_block_column_8x8_f32},
+          },
+      };
+  const int column_major = bsr->block_order == MERBIT_BLOCK_COLUMN_MAJOR;
+  return bsr->block_rows <= MBI_BLOCK_UNROLLED && bsr->block_cols <= MBI_BLOCK_UNROLLED
+             ? kernels[column_major][bsr->block_rows - 1][bsr->block_cols - 1]
+             : NULL;
+}
+
+#undef MBI_BLOCK_SHAPE
+#undef MBI_BLOCK_KERNEL
+
+/* ==== >>spmv/block_sums.c  CPU: sums of any blocks, edges and masks ======================= */
+/* The sums of a piece of a block row, whatever the shape. What is no entry acts on none:
+ *   - the columns of the last block column that lie beyond the matrix are left out;
+ *   - rows beyond it have sums that nobody reads;
+ *   - masks: a value that is no entry is a stored zero, and is seen only where it meets NaN or
+ *     Inf; a sum that is not finite is therefore made again from the entries alone. */
+
+typedef struct mbi_block_call_f64 {
+  const mbi_bsr *bsr;
+  const double *values;
+  int64_t step;       /* from block to block; 0: one stands for all */
+  const double *x; /* moved back by the base */
+  double alpha, beta, *y;
+  mbi_block_kernel_f64 kernel; /* NULL: a shape without a loop of its own */
+  int64_t
+      edge; /* block column that reaches beyond the matrix, as stored; -1 if there is none */
+  const int64_t *chunk_index, *chunk_row;
+  int tasks;
+  int64_t *head_row;
+  double *head, *carry;
+} mbi_block_call_f64;
+
+/* Any shape. Row-major: four sums for each row; column-major: a column after the other. */
+static void mbi_block_any_f64(const mbi_block_call_f64 *call, int64_t at,
+                                         int64_t end, double *sums) {
+  const merbit_view *bsr = &call->bsr->view;
+  const int32_t *col_ind = (const int32_t *)bsr->col_ind;
+  const int rows = bsr->block_rows, cols = bsr->block_cols;
+  for (; at < end; at++) {
+    const double *v = call->values + at * call->step;
+    const double *x = call->x + (int64_t)col_ind[at] * cols;
+    int r, c;
+    if (bsr->block_order == MERBIT_BLOCK_COLUMN_MAJOR) {
+      for (c = 0; c < cols; c++, v += rows) {
+        const double factor = x[c];
+        for (r = 0; r < rows; r++) {
+          sums[r] += v[r] * factor;
+        }
+      }
+      continue;
+    }
+    for (r = 0; r < rows; r++, v += cols) {
+      double a = 0, b = 0, d = 0, e = 0;
+      for (c = 0; c + 4 <= cols; c += 4) {
+        a += v[c] * x[c];
+        b += v[c + 1] * x[c + 1];
+        d += v[c + 2] * x[c + 2];
+        e += v[c + 3] * x[c + 3];
+      }
+      for (; c < cols; c++) {
+        a += v[c] * x[c];
+      }
+      sums[r] += (a + b) + (d + e);
+    }
+  }
+}
+
+/* Entries alone. */
+static void mbi_block_entries_f64(const mbi_block_call_f64 *call,
+                                             int64_t at, int64_t end, double *sums) {
+  const mbi_bsr *bsr = call->bsr;
+  const int32_t *col_ind = (const int32_t *)bsr->view.col_ind;
+  const int rows = bsr->view.block_rows, cols = bsr->view.block_cols;
+  const int row_stride = mbi_block_row_stride(&bsr->view);
+  const int column_stride = mbi_block_column_stride(&bsr->view);
+  for (; at < end; at++) {
+    const double *v = call->values + at * call->step;
+    const double *x = call->x + (int64_t)col_ind[at] * cols;
+    const uint64_t *mask = bsr->masks != NULL ? bsr->masks + at * bsr->mask_words : NULL;
+    const int inside = mbi_block_inside(bsr->view.cols, cols, col_ind[at] - bsr->view.base);
+    int r, c;
+    for (r = 0; r < rows; r++) {
+      for (c = 0; c < inside; c++) {
+        const int k = r * row_stride + c * column_stride;
+        if (mask == NULL || ((mask[k / 64] >> (k % 64)) & 1) != 0) {
+          sums[r] += v[k] * x[c];
+        }
+      }
+    }
+  }
+}
+
+static void mbi_block_run_f64(const mbi_block_call_f64 *call, int64_t at,
+                                         int64_t end, double *sums) {
+  if (call->kernel != NULL) {
+    call->kernel((const int32_t *)call->bsr->view.col_ind, call->values, call->step, call->x,
+                 at, end, sums);
+  } else {
+    mbi_block_any_f64(call, at, end, sums);
+  }
+}
+
+/* Sums that met a NaN or an Inf, again of the entries alone. */
+static void mbi_block_settle_f64(const mbi_block_call_f64 *call,
+                                            int64_t at, int64_t end, double *sums) {
+  const int rows = call->bsr->view.block_rows;
+  double entries[MBI_BLOCK_MOST];
+  int finite = 1, r;
+  for (r = 0; r < rows; r++) {
+    finite &= sums[r] - sums[r] == 0;
+    entries[r] = 0;
+  }
+  if (finite) {
+    return;
+  }
+  mbi_block_entries_f64(call, at, end, entries);
+  for (r = 0; r < rows; r++) {
+    sums[r] = sums[r] - sums[r] == 0 ? sums[r] : entries[r];
+  }
+}
+
+/* sums: of the blocks [at, end), which lie in one block row. */
+static void mbi_block_piece_f64(const mbi_block_call_f64 *call,
+                                           int64_t at, int64_t end, double *sums) {
+  const int32_t *col_ind = (const int32_t *)call->bsr->view.col_ind;
+  int64_t from = at, next = end;
+  int r;
+  for (r = 0; r < call->bsr->view.block_rows; r++) {
+    sums[r] = 0;
+  }
+  for (; from < end; from = next + 1) {
+    for (next = call->edge >= 0 ? from : end; next < end && col_ind[next] != call->edge;) {
+      next++;
+    }
+    mbi_block_run_f64(call, from, next, sums);
+    if (next < end) {
+      mbi_block_entries_f64(call, next, next + 1, sums);
+    }
+  }
+  if (call->bsr->masks != NULL) {
+    mbi_block_settle_f64(call, at, end, sums);
+  }
+}
+
+typedef struct mbi_block_call_f32 {
+  const mbi_bsr *bsr;
+  const float *values;
+  int64_t step;       /* from block to block; 0: one stands for all */
+  const float *x; /* moved back by the base */
+  float alpha, beta, *y;
+  mbi_block_kernel_f32 kernel; /* NULL: a shape without a loop of its own */
+  int64_t
+      edge; /* block column that reaches beyond the matrix, as stored; -1 if there is none */
+  const int64_t *chunk_index, *chunk_row;
+  int tasks;
+  int64_t *head_row;
+  float *head, *carry;
+} mbi_block_call_f32;
+
+/* Any shape. Row-major: four sums for each row; column-major: a column after the other. */
+static void mbi_block_any_f32(const mbi_block_call_f32 *call, int64_t at,
+                                         int64_t end, float *sums) {
+  const merbit_view *bsr = &call->bsr->view;
+  const int32_t *col_ind = (const int32_t *)bsr->col_ind;
+  const int rows = bsr->block_rows, cols = bsr->block_cols;
+  for (; at < end; at++) {
+    const float *v = call->values + at * call->step;
+    const float *x = call->x + (int64_t)col_ind[at] * cols;
+    int r, c;
+    if (bsr->block_order == MERBIT_BLOCK_COLUMN_MAJOR) {
+      for (c = 0; c < cols; c++, v += rows) {
+        const float factor = x[c];
+        for (r = 0; r < rows; r++) {
+          sums[r] += v[r] * factor;
+        }
+      }
+      continue;
+    }
+    for (r = 0; r < rows; r++, v += cols) {
+      float a = 0, b = 0, d = 0, e = 0;
+      for (c = 0; c + 4 <= cols; c += 4) {
+        a += v[c] * x[c];
+        b += v[c + 1] * x[c + 1];
+        d += v[c + 2] * x[c + 2];
+        e += v[c + 3] * x[c + 3];
+      }
+      for (; c < cols; c++) {
+        a += v[c] * x[c];
+      }
+      sums[r] += (a + b) + (d + e);
+    }
+  }
+}
+
+/* Entries alone. */
+static void mbi_block_entries_f32(const mbi_block_call_f32 *call,
+                                             int64_t at, int64_t end, float *sums) {
+  const mbi_bsr *bsr = call->bsr;
+  const int32_t *col_ind = (const int32_t *)bsr->view.col_ind;
+  const int rows = bsr->view.block_rows, cols = bsr->view.block_cols;
+  const int row_stride = mbi_block_row_stride(&bsr->view);
+  const int column_stride = mbi_block_column_stride(&bsr->view);
+  for (; at < end; at++) {
+    const float *v = call->values + at * call->step;
+    const float *x = call->x + (int64_t)col_ind[at] * cols;
+    const uint64_t *mask = bsr->masks != NULL ? bsr->masks + at * bsr->mask_words : NULL;
+    const int inside = mbi_block_inside(bsr->view.cols, cols, col_ind[at] - bsr->view.base);
+    int r, c;
+    for (r = 0; r < rows; r++) {
+      for (c = 0; c < inside; c++) {
+        const int k = r * row_stride + c * column_stride;
+        if (mask == NULL || ((mask[k / 64] >> (k % 64)) & 1) != 0) {
+          sums[r] += v[k] * x[c];
+        }
+      }
+    }
+  }
+}
+
+static void mbi_block_run_f32(const mbi_block_call_f32 *call, int64_t at,
+                                         int64_t end, float *sums) {
+  if (call->kernel != NULL) {
+    call->kernel((const int32_t *)call->bsr->view.col_ind, call->values, call->step, call->x,
+                 at, end, sums);
+  } else {
+    mbi_block_any_f32(call, at, end, sums);
+  }
+}
+
+/* Sums that met a NaN or an Inf, again of the entries alone. */
+static void mbi_block_settle_f32(const mbi_block_call_f32 *call,
+                                            int64_t at, int64_t end, float *sums) {
+  const int rows = call->bsr->view.block_rows;
+  float entries[MBI_BLOCK_MOST];
+  int finite = 1, r;
+  for (r = 0; r < rows; r++) {
+    finite &= sums[r] - sums[r] == 0;
+    entries[r] = 0;
+  }
+  if (finite) {
+    return;
+  }
+  mbi_block_entries_f32(call, at, end, entries);
+  for (r = 0; r < rows; r++) {
+    sums[r] = sums[r] - sums[r] == 0 ? sums[r] : entries[r];
+  }
+}
+
+/* sums: of the blocks [at, end), which lie in one block row. */
+static void mbi_block_piece_f32(const mbi_block_call_f32 *call,
+                                           int64_t at, int64_t end, float *sums) {
+  const int32_t *col_ind = (const int32_t *)call->bsr->view.col_ind;
+  int64_t from = at, next = end;
+  int r;
+  for (r = 0; r < call->bsr->view.block_rows; r++) {
+    sums[r] = 0;
+  }
+  for (; from < end; from = next + 1) {
+    for (next = call->edge >= 0 ? from : end; next < end && col_ind[next] != call->edge;) {
+      next++;
+    }
+    mbi_block_run_f32(call, from, next, sums);
+    if (next < end) {
+      mbi_block_entries_f32(call, next, next + 1, sums);
+    }
+  }
+  if (call->bsr->masks != NULL) {
+    mbi_block_settle_f32(call, at, end, sums);
+  }
+}
+
+/* ==== >>spmv/blocks.c  CPU: blocks in tasks of equal size ================================= */
+/* Preprocessed fixed-size tasks (seed 004, chapter 6, Listings 8 to 10): the blocks are cut
+ * into chunks of equal size, eight for each thread, which threads take as they come. Where a
+ * chunk begins, chunk_index, and in which block row, chunk_row, is found once, with the plan.
+ * Unlike there, a block row that several chunks share is written once, by a fix-up in the order
+ * of the chunks and not by atomic additions, so that the bits do not depend on who came first.
+ */
+
+#define MBI_CHUNKS_PER_THREAD 8
+
+/* ---- Schedule --------------------------------------------------------------------- */
+
+/* Chunks worth starting: a small matrix is done before another thread wakes up. */
+static int mbi_block_chunks(const merbit_context *context, const merbit_view *bsr) {
+  const int64_t values = bsr->nnz * bsr->block_rows * bsr->block_cols + bsr->rows;
+  const int64_t useful = values / 8192;
+  const int threads = useful < context->threads ? (int)useful : context->threads;
+  const int64_t most = bsr->nnz > 0 ? bsr->nnz : 1;
+  const int chunks = threads > 1 ? threads * MBI_CHUNKS_PER_THREAD : 1;
+  return chunks < most ? chunks : (int)most;
+}
+
+/* chunk_row[i]: the first block row that ends behind the chunk's first block; chunk 0 begins
+ * with row 0. So rows without blocks belong to the chunk before, and every row ends in one. */
+static void mbi_block_cut(const merbit_view *bsr, int chunks, int64_t *chunk_index,
+                          int64_t *chunk_row) {
+  const int64_t rows = mbi_block_count(bsr->rows, bsr->block_rows);
+  int64_t row = 0;
+  int i;
+  chunk_index[0] = chunk_row[0] = 0;
+  for (i = 1; i < chunks; i++) {
+    chunk_index[i] = mbi_share(bsr->nnz, chunks, i);
+    while (row < rows && mbi_block_start(bsr, row + 1) <= chunk_index[i]) {
+      row++;
+    }
+    chunk_row[i] = row;
+  }
+  chunk_index[chunks] = bsr->nnz;
+  chunk_row[chunks] = rows;
+}
+
+/* ---- Plan ------------------------------------------------------------------------- */
+
+/* A view that comes in blocks is multiplied in blocks on the CPU. */
+static int mbi_plan_takes_blocks(const merbit_plan *plan) {
+  return plan->desc.method == MERBIT_METHOD_BSR ||
+         (plan->desc.method == MERBIT_METHOD_AUTO && plan->side == MERBIT_SIDE_CPU &&
+          plan->view.format == MERBIT_BSR);
+}
+
+/* Whether the blocks of the view are what the plan multiplies. */
+static int mbi_plan_blocks_fit(const merbit_plan *plan) {
+  const merbit_plan_desc *desc = &plan->desc;
+  return plan->view.format == MERBIT_BSR &&
+         (desc->block_rows == 0 || (desc->block_rows == plan->view.block_rows &&
+                                    desc->block_cols == plan->view.block_cols));
+}
+
+/* Check the user's host arrays and set plan->bsr: the view itself, or an owned conversion. */
+static merbit_status mbi_plan_take_blocks(merbit_plan *plan) {
+  merbit_context *context = plan->context;
+  merbit_bsr_desc shape;
+  merbit_status status = MERBIT_OK;
+  plan->csr = plan->view;
+  memset(&shape, 0, sizeof shape);
+  shape.block_rows = plan->desc.block_rows;
+  shape.block_cols = plan->desc.block_cols;
+  if (!plan->desc.unchecked) {
+    status = mbi_view_check_arrays(context, &plan->view);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_plan_blocks_fit(plan)
+                 ? mbi_bsr_borrow(context, &plan->view, &plan->bsr)
+                 : mbi_bsr_from_view(context, &plan->view, &shape, 1, &plan->bsr);
+  }
+  return status;
+}
+
+/* New host values in the order of the view. */
+static merbit_status mbi_blocks_update(merbit_plan *plan, const void *values, size_t bytes) {
+  merbit_status status = MERBIT_OK;
+  if (!mbi_plan_blocks_fit(plan)) {
+    merbit_view host = plan->view;
+    host.values = values;
+    return mbi_bsr_refill(plan->context, &host, &plan->bsr);
+  }
+  if (plan->own_values == NULL) {
+    status = mbi_allocate_array(plan->context, (int64_t)bytes, 1, "a plan's own values",
+                                &plan->own_values);
+  }
+  if (status == MERBIT_OK) {
+    memcpy(plan->own_values, values, bytes);
+    plan->values = plan->own_values;
+  }
+  return status;
+}
+
+static void mbi_blocks_destroy(merbit_plan *plan) {
+  mbi_release(plan->context, plan->blocks.chunk_index);
+  mbi_bsr_release(plan->context, &plan->bsr);
+  memset(&plan->blocks, 0, sizeof plan->blocks);
+}
+
+/* The schedule of plan->bsr. After a failure mbi_blocks_destroy cleans up. */
+static merbit_status mbi_blocks_create(merbit_plan *plan) {
+  mbi_blocks *blocks = &plan->blocks;
+  void *memory;
+  merbit_status status;
+  plan->tasks = mbi_block_chunks(plan->context, &plan->bsr.view);
+  plan->values = plan->bsr.view.values;
+  status = mbi_allocate_array(plan->context, (int64_t)plan->tasks + 1, 2 * sizeof(int64_t),
+                              "the chunks of a product of blocks", &memory);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  blocks->chunk_index = (int64_t *)memory;
+  blocks->chunk_row = blocks->chunk_index + plan->tasks + 1;
+  mbi_block_cut(&plan->bsr.view, plan->tasks, blocks->chunk_index, blocks->chunk_row);
+  return MERBIT_OK;
+}
+
+/* ---- Product ---------------------------------------------------------------------- */
+
+static size_t mbi_blocks_scratch_bytes(const merbit_plan *plan) {
+  const size_t sums = 2 * (size_t)plan->bsr.view.block_rows * mbi_type_size(plan->type);
+  return (size_t)plan->tasks * (sizeof(int64_t) + sums);
+}
+
+static void mbi_block_commit_f64(const mbi_block_call_f64 *call,
+                                            int64_t block_row, const double *sums) {
+  const merbit_view *bsr = &call->bsr->view;
+  const int inside = mbi_block_inside(bsr->rows, bsr->block_rows, block_row);
+  double *y = call->y + block_row * bsr->block_rows;
+  int r;
+  if (call->beta == 0) {
+    for (r = 0; r < inside; r++) {
+      y[r] = call->alpha * sums[r];
+    }
+    return;
+  }
+  for (r = 0; r < inside; r++) {
+    y[r] = call->alpha * sums[r] + call->beta * y[r];
+  }
+}
+
+/* One chunk: the rows that end in it are written, but for the first if it began in another
+ * chunk; that one's sums and those of the row that the chunk stops in are left for the fix-up.
+ */
+static void mbi_block_chunk_f64(void *argument, int task) {
+  const mbi_block_call_f64 *call = (const mbi_block_call_f64 *)argument;
+  const merbit_view *bsr = &call->bsr->view;
+  const int64_t stop_row = call->chunk_row[task + 1], stop = call->chunk_index[task + 1];
+  int64_t row = call->chunk_row[task], at = call->chunk_index[task], end;
+  call->head_row[task] = -1;
+  if (row < stop_row && mbi_block_start(bsr, row) < at) {
+    end = mbi_block_start(bsr, row + 1);
+    call->head_row[task] = row++;
+    mbi_block_piece_f64(call, at, end, call->head + task * bsr->block_rows);
+    at = end;
+  }
+  for (; row < stop_row; row++) {
+    double sums[MBI_BLOCK_MOST];
+    end = mbi_block_start(bsr, row + 1);
+    mbi_block_piece_f64(call, at, end, sums);
+    mbi_block_commit_f64(call, row, sums);
+    at = end;
+  }
+  mbi_block_piece_f64(call, at, stop, call->carry + task * bsr->block_rows);
+}
+
+/* Rows that span chunks: their parts in the order of the chunks, then one commit. A row that
+ * ends with its chunk leaves a carry of +0. */
+static void mbi_block_fix_up_f64(const mbi_block_call_f64 *call) {
+  const int rows = call->bsr->view.block_rows;
+  double sums[MBI_BLOCK_MOST];
+  int task, r;
+  memset(sums, 0, sizeof sums);
+  for (task = 0; task < call->tasks; task++) {
+    const double *head = call->head + task * rows, *carry = call->carry + task * rows;
+    if (call->head_row[task] >= 0) {
+      for (r = 0; r < rows; r++) {
+        sums[r] += head[r];
+      }
+      mbi_block_commit_f64(call, call->head_row[task], sums);
+      memset(sums, 0, sizeof sums);
+    }
+    for (r = 0; r < rows; r++) {
+      sums[r] += carry[r];
+    }
+  }
+}
+
+static void mbi_block_scale_f64(void *argument, int task) {
+  const mbi_block_call_f64 *call = (const mbi_block_call_f64 *)argument;
+  const int64_t rows = call->bsr->view.rows;
+  mbi_scale_f64(mbi_share(rows, call->tasks, task),
+                           mbi_share(rows, call->tasks, task + 1), call->alpha, call->beta,
+                           call->y);
+}
+
+static void mbi_block_describe_f64(const merbit_plan *plan, void *scratch,
+                                              const double *ones,
+                                              mbi_block_call_f64 *call) {
+  const merbit_view *bsr = &plan->bsr.view;
+  const int64_t parts = (int64_t)plan->tasks * bsr->block_rows;
+  const int64_t shift = bsr->nnz > 0 ? (int64_t)bsr->base * bsr->block_cols : 0;
+  call->bsr = &plan->bsr;
+  call->values = plan->values != NULL ? (const double *)plan->values : ones;
+  call->step = plan->values != NULL ? (int64_t)bsr->block_rows * bsr->block_cols : 0;
+  call->x = shift != 0 ? call->x - shift : call->x;
+  call->kernel = mbi_block_kernel_of_f64(bsr);
+  call->edge = bsr->cols % bsr->block_cols != 0 ? bsr->cols / bsr->block_cols + bsr->base : -1;
+  call->chunk_index = plan->blocks.chunk_index;
+  call->chunk_row = plan->blocks.chunk_row;
+  call->tasks = plan->tasks;
+  call->head_row = (int64_t *)scratch;
+  call->head = (double *)(void *)(call->head_row + plan->tasks);
+  call->carry = call->head + parts;
+}
+
+static void mbi_blocks_typed_f64(const merbit_plan *plan, void *scratch,
+                                            mbi_block_call_f64 *call) {
+  double ones[MBI_BLOCK_MOST * MBI_BLOCK_MOST];
+  int i, count = plan->bsr.view.block_rows * plan->bsr.view.block_cols;
+  for (i = 0; plan->values == NULL && i < count; i++) {
+    ones[i] = 1;
+  }
+  mbi_block_describe_f64(plan, scratch, ones, call);
+  if (call->alpha == 0) {
+    mbi_parallel(plan->context, plan->tasks, mbi_block_scale_f64, call);
+    return;
+  }
+  mbi_parallel(plan->context, plan->tasks, mbi_block_chunk_f64, call);
+  mbi_block_fix_up_f64(call);
+}
+
+static void mbi_block_commit_f32(const mbi_block_call_f32 *call,
+                                            int64_t block_row, const float *sums) {
+  const merbit_view *bsr = &call->bsr->view;
+  const int inside = mbi_block_inside(bsr->rows, bsr->block_rows, block_row);
+  float *y = call->y + block_row * bsr->block_rows;
+  int r;
+  if (call->beta == 0) {
+    for (r = 0; r < inside; r++) {
+      y[r] = call->alpha * sums[r];
+    }
+    return;
+  }
+  for (r = 0; r < inside; r++) {
+    y[r] = call->alpha * sums[r] + call->beta * y[r];
+  }
+}
+
+/* One chunk: the rows that end in it are written, but for the first if it began in another
+ * chunk; that one's sums and those of the row that the chunk stops in are left for the fix-up.
+ */
+static void mbi_block_chunk_f32(void *argument, int task) {
+  const mbi_block_call_f32 *call = (const mbi_block_call_f32 *)argument;
+  const merbit_view *bsr = &call->bsr->view;
+  const int64_t stop_row = call->chunk_row[task + 1], stop = call->chunk_index[task + 1];
+  int64_t row = call->chunk_row[task], at = call->chunk_index[task], end;
+  call->head_row[task] = -1;
+  if (row < stop_row && mbi_block_start(bsr, row) < at) {
+    end = mbi_block_start(bsr, row + 1);
+    call->head_row[task] = row++;
+    mbi_block_piece_f32(call, at, end, call->head + task * bsr->block_rows);
+    at = end;
+  }
+  for (; row < stop_row; row++) {
+    float sums[MBI_BLOCK_MOST];
+    end = mbi_block_start(bsr, row + 1);
+    mbi_block_piece_f32(call, at, end, sums);
+    mbi_block_commit_f32(call, row, sums);
+    at = end;
+  }
+  mbi_block_piece_f32(call, at, stop, call->carry + task * bsr->block_rows);
+}
+
+/* Rows that span chunks: their parts in the order of the chunks, then one commit. A row that
+ * ends with its chunk leaves a carry of +0. */
+static void mbi_block_fix_up_f32(const mbi_block_call_f32 *call) {
+  const int rows = call->bsr->view.block_rows;
+  float sums[MBI_BLOCK_MOST];
+  int task, r;
+  memset(sums, 0, sizeof sums);
+  for (task = 0; task < call->tasks; task++) {
+    const float *head = call->head + task * rows, *carry = call->carry + task * rows;
+    if (call->head_row[task] >= 0) {
+      for (r = 0; r < rows; r++) {
+        sums[r] += head[r];
+      }
+      mbi_block_commit_f32(call, call->head_row[task], sums);
+      memset(sums, 0, sizeof sums);
+    }
+    for (r = 0; r < rows; r++) {
+      sums[r] += carry[r];
+    }
+  }
+}
+
+static void mbi_block_scale_f32(void *argument, int task) {
+  const mbi_block_call_f32 *call = (const mbi_block_call_f32 *)argument;
+  const int64_t rows = call->bsr->view.rows;
+  mbi_scale_f32(mbi_share(rows, call->tasks, task),
+                           mbi_share(rows, call->tasks, task + 1), call->alpha, call->beta,
+                           call->y);
+}
+
+static void mbi_block_describe_f32(const merbit_plan *plan, void *scratch,
+                                              const float *ones,
+                                              mbi_block_call_f32 *call) {
+  const merbit_view *bsr = &plan->bsr.view;
+  const int64_t parts = (int64_t)plan->tasks * bsr->block_rows;
+  const int64_t shift = bsr->nnz > 0 ? (int64_t)bsr->base * bsr->block_cols : 0;
+  call->bsr = &plan->bsr;
+  call->values = plan->values != NULL ? (const float *)plan->values : ones;
+  call->step = plan->values != NULL ? (int64_t)bsr->block_rows * bsr->block_cols : 0;
+  call->x = shift != 0 ? call->x - shift : call->x;
+  call->kernel = mbi_block_kernel_of_f32(bsr);
+  call->edge = bsr->cols % bsr->block_cols != 0 ? bsr->cols / bsr->block_cols + bsr->base : -1;
+  call->chunk_index = plan->blocks.chunk_index;
+  call->chunk_row = plan->blocks.chunk_row;
+  call->tasks = plan->tasks;
+  call->head_row = (int64_t *)scratch;
+  call->head = (float *)(void *)(call->head_row + plan->tasks);
+  call->carry = call->head + parts;
+}
+
+static void mbi_blocks_typed_f32(const merbit_plan *plan, void *scratch,
+                                            mbi_block_call_f32 *call) {
+  float ones[MBI_BLOCK_MOST * MBI_BLOCK_MOST];
+  int i, count = plan->bsr.view.block_rows * plan->bsr.view.block_cols;
+  for (i = 0; plan->values == NULL && i < count; i++) {
+    ones[i] = 1;
+  }
+  mbi_block_describe_f32(plan, scratch, ones, call);
+  if (call->alpha == 0) {
+    mbi_parallel(plan->context, plan->tasks, mbi_block_scale_f32, call);
+    return;
+  }
+  mbi_parallel(plan->context, plan->tasks, mbi_block_chunk_f32, call);
+  mbi_block_fix_up_f32(call);
+}
+
+/* y = alpha A x + beta y. The same number of threads gives the same bits. */
+static void mbi_blocks_multiply(const merbit_plan *plan, void *scratch, const void *alpha,
+                                const void *x, const void *beta, void *y) {
+  if (plan->type == MERBIT_F32) {
+    mbi_block_call_f32 call;
+    call.alpha = *(const float *)alpha;
+    call.x = (const float *)x;
+    call.beta = *(const float *)beta;
+    call.y = (float *)y;
+    mbi_blocks_typed_f32(plan, scratch, &call);
+  } else {
+    mbi_block_call_f64 call;
+    call.alpha = *(const double *)alpha;
+    call.x = (const double *)x;
+    call.beta = *(const double *)beta;
+    call.y = (double *)y;
+    mbi_blocks_typed_f64(plan, scratch, &call);
   }
 }
 
@@ -12788,9 +13660,11 @@ static merbit_status mbi_workspace_make(merbit_plan *plan, merbit_workspace **wo
   if (plan->side == MERBIT_SIDE_CUDA) {
     status = mbi_workspace_fill_cuda(made);
   } else {
-    status =
-        mbi_allocate_array(context, (int64_t)mbi_merge_scratch_bytes(plan->tasks, plan->type), 1,
-                           "the carries of a workspace", &made->carries);
+    const size_t bytes = plan->blocks.chunk_index != NULL
+                             ? mbi_blocks_scratch_bytes(plan)
+                             : mbi_merge_scratch_bytes(plan->tasks, plan->type);
+    status = mbi_allocate_array(context, (int64_t)bytes, 1, "the carries of a workspace",
+                                &made->carries);
   }
   if (status != MERBIT_OK) {
     mbi_workspace_free(made);
@@ -12867,6 +13741,13 @@ static merbit_status mbi_plan_check_desc(merbit_context *context, const merbit_v
                     "plan_desc.vector_memory is %d and scalar_memory %d; use a MERBIT_MEMORY",
                     (int)desc->vector_memory, (int)desc->scalar_memory);
   }
+  if (desc->block_rows != 0 || desc->block_cols != 0) {
+    const merbit_status status = mbi_block_check(context, "plan_desc", desc->block_rows,
+                                                 desc->block_cols, MERBIT_BLOCK_ROW_MAJOR);
+    if (status != MERBIT_OK) {
+      return status;
+    }
+  }
   if (desc->expected_calls < 0) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
                     "plan_desc.expected_calls is %d; use 0 for the default", desc->expected_calls);
@@ -12895,10 +13776,9 @@ static merbit_status mbi_plan_check_side(const merbit_plan *plan) {
   merbit_context *context = plan->context;
   const merbit_plan_desc *desc = &plan->desc;
   const int cuda = plan->side == MERBIT_SIDE_CUDA;
-  if (desc->method == MERBIT_METHOD_BSR) {
+  if (desc->method == MERBIT_METHOD_BSR && cuda) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
-                    "plan_desc.method bsr is not supported on %s yet",
-                    cuda ? "CUDA" : "the CPU");
+                    "plan_desc.method bsr is not supported on CUDA yet");
   }
   if (!mbi_method_runs(desc->method, cuda)) {
     return mbi_fail(context, cuda ? MERBIT_INVALID_ARGUMENT : MERBIT_NO_DEVICE,
@@ -12982,6 +13862,7 @@ static void mbi_plan_free(merbit_plan *plan) {
     mbi_plan_release_cuda(plan);
   }
   merbit_matrix_destroy(plan->matrix);
+  mbi_blocks_destroy(plan);
   mbi_release(context, plan->own_values);
   mbi_release(context, plan);
   mbi_context_unref(context);
@@ -13013,12 +13894,31 @@ static merbit_status mbi_plan_build_cuda(merbit_plan *plan, int dual) {
 }
 
 static merbit_status mbi_plan_build_cpu(merbit_plan *plan) {
+  merbit_status status = MERBIT_OK;
+  if (mbi_plan_takes_blocks(plan)) {
+    plan->method = MERBIT_METHOD_BSR;
+    status = mbi_blocks_create(plan);
+  } else {
+    plan->method = plan->desc.method == MERBIT_METHOD_REFERENCE ? MERBIT_METHOD_REFERENCE
+                                                                : MERBIT_METHOD_MERGE;
+    plan->values = plan->csr.values;
+    plan->tasks = mbi_merge_tasks(plan->context, &plan->csr);
+  }
+  return status == MERBIT_OK ? mbi_workspace_make(plan, &plan->workspace) : status;
+}
+
+/* A plan for the GPU whose matrix has been taken becomes one for the CPU. */
+static merbit_status mbi_plan_move_to_cpu(merbit_plan *plan) {
+  mbi_plan_release_cuda(plan);
+  mbi_forgive(plan->context, plan->reason, sizeof plan->reason);
+  mbi_log(plan->context, "this plan computes on the CPU: %s", plan->reason);
   plan->side = MERBIT_SIDE_CPU;
-  plan->method = plan->desc.method == MERBIT_METHOD_REFERENCE ? MERBIT_METHOD_REFERENCE
-                                                              : MERBIT_METHOD_MERGE;
-  plan->values = plan->csr.values;
-  plan->tasks = mbi_merge_tasks(plan->context, &plan->csr);
-  return mbi_workspace_make(plan, &plan->workspace);
+  if (!mbi_plan_takes_blocks(plan)) {
+    return MERBIT_OK;
+  }
+  merbit_matrix_destroy(plan->matrix);
+  plan->matrix = NULL;
+  return mbi_plan_take_blocks(plan);
 }
 
 /* AUTO may still take the CPU when the GPU fails now, if everything is in host memory. */
@@ -13031,10 +13931,9 @@ static int mbi_plan_may_fall_back(const merbit_plan *plan, merbit_status status)
 }
 
 static merbit_status mbi_plan_build(merbit_plan *plan, int dual) {
-  merbit_context *context = plan->context;
   merbit_status status = mbi_plan_check_side(plan);
   if (status == MERBIT_OK) {
-    status = mbi_plan_take_matrix(plan);
+    status = mbi_plan_takes_blocks(plan) ? mbi_plan_take_blocks(plan) : mbi_plan_take_matrix(plan);
   }
   if (status != MERBIT_OK) {
     return status;
@@ -13044,11 +13943,9 @@ static merbit_status mbi_plan_build(merbit_plan *plan, int dual) {
     if (status == MERBIT_OK || !mbi_plan_may_fall_back(plan, status)) {
       return status;
     }
-    mbi_plan_release_cuda(plan);
-    mbi_forgive(context, plan->reason, sizeof plan->reason);
-    mbi_log(context, "this plan computes on the CPU: %s", plan->reason);
+    status = mbi_plan_move_to_cpu(plan);
   }
-  return mbi_plan_build_cpu(plan);
+  return status == MERBIT_OK ? mbi_plan_build_cpu(plan) : status;
 }
 
 /* `dual` asks for the dual-buffer commit, which only the library's own iterations use. */
@@ -13280,7 +14177,7 @@ static merbit_status mbi_update_through_host(merbit_plan *plan, const void *valu
     if (status != MERBIT_OK) {
       return status;
     }
-    status = mbi_array_download(context, values, plan->view.nnz, size, &host);
+    status = mbi_array_download(context, values, mbi_view_values(&plan->view), size, &host);
     mbi_device_leave(context);
   }
   if (status == MERBIT_OK && plan->matrix != NULL) {
@@ -13299,7 +14196,8 @@ static merbit_status mbi_update_through_host(merbit_plan *plan, const void *valu
 
 MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void *values,
                                                    merbit_memory memory) {
-  const size_t bytes = plan != NULL ? (size_t)plan->view.nnz * mbi_type_size(plan->type) : 0;
+  const size_t bytes =
+      plan != NULL ? (size_t)mbi_view_values(&plan->view) * mbi_type_size(plan->type) : 0;
   if (plan == NULL) {
     return MERBIT_INVALID_ARGUMENT;
   }
@@ -13322,6 +14220,9 @@ MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void
   if (plan->view.nnz == 0) {
     return MERBIT_OK;
   }
+  if (plan->side == MERBIT_SIDE_CPU && plan->blocks.chunk_index != NULL) {
+    return mbi_blocks_update(plan, values, bytes);
+  }
   return memory == MERBIT_MEMORY_DEVICE && plan->matrix == NULL
              ? mbi_update_cuda(plan, values, MERBIT_MEMORY_DEVICE, bytes)
              : mbi_update_through_host(plan, values, memory);
@@ -13335,8 +14236,15 @@ static int64_t mbi_plan_product_bytes(const merbit_plan *plan) {
   const int64_t values = plan->csr.values != NULL ? nnz * size : 0;
   const int64_t vectors = (rows + cols) * size;
   const int64_t columns = nnz * (int64_t)sizeof(int32_t);
+  const merbit_view *bsr = &plan->bsr.view;
   if (plan->side == MERBIT_SIDE_CUDA) {
     return vectors + (int64_t)plan->stream_bytes;
+  }
+  if (plan->method == MERBIT_METHOD_BSR) {
+    return vectors + (bsr->values != NULL ? mbi_view_values(bsr) * size : 0) +
+           bsr->nnz * (int64_t)sizeof(int32_t) +
+           (mbi_block_count(rows, bsr->block_rows) + 1) *
+               (int64_t)mbi_index_bytes(bsr->offset_type);
   }
   return values + columns + vectors +
          (rows + 1) * (int64_t)mbi_index_bytes(plan->csr.offset_type);
@@ -13362,6 +14270,24 @@ MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *plan, merbit_pl
   return MERBIT_OK;
 }
 
+static int mbi_describe_blocks(const merbit_plan *plan, char *text, size_t size) {
+  const merbit_view *bsr = &plan->bsr.view;
+  return snprintf(text, size,
+                  "bsr on the CPU (%s), %s: %" PRId64 " x %" PRId64 ", %" PRId64
+                  " blocks of %d x %d, %s-major, %.0f%% full; %d task%s; %s; %.3g MB per "
+                  "product; runner-up merge",
+                  plan->desc.method != MERBIT_METHOD_AUTO ? "as asked"
+                                                          : "AUTO's method for blocks there",
+                  mbi_type_name(plan->type), bsr->rows, bsr->cols, bsr->nnz, bsr->block_rows,
+                  bsr->block_cols,
+                  bsr->block_order == MERBIT_BLOCK_ROW_MAJOR ? "row" : "column",
+                  bsr->nnz == 0
+                      ? 100.0
+                      : 100.0 * (double)plan->bsr.entries / (double)mbi_view_values(bsr),
+                  plan->tasks, plan->tasks != 1 ? "s" : "", mbi_value_name(plan),
+                  1e-6 * (double)mbi_plan_product_bytes(plan));
+}
+
 MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size_t size) {
   char line[1024];
   int length;
@@ -13384,6 +14310,8 @@ MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size
         1e3 * (program->from_cache ? program->load_seconds : program->compile_seconds),
         1e-6 * (double)mbi_plan_product_bytes(plan),
         plan->desc.vector_memory == MERBIT_MEMORY_HOST ? "; host vectors, staged: slow" : "");
+  } else if (plan->method == MERBIT_METHOD_BSR) {
+    length = mbi_describe_blocks(plan, line, sizeof line);
   } else {
     const int merge = plan->method == MERBIT_METHOD_MERGE;
     const char *reason = plan->reason[0] != '\0' ? plan->reason : plan->context->reason;
@@ -13437,6 +14365,8 @@ static void mbi_spmv_cpu(merbit_plan *plan, merbit_workspace *workspace, const v
                          const void *x, const void *beta, void *y) {
   if (plan->method == MERBIT_METHOD_REFERENCE) {
     mbi_reference_multiply(&plan->csr, plan->values, alpha, x, beta, y);
+  } else if (plan->method == MERBIT_METHOD_BSR) {
+    mbi_blocks_multiply(plan, workspace->carries, alpha, x, beta, y);
   } else {
     mbi_merge_multiply(plan->context, &plan->csr, plan->values, plan->tasks, workspace->carries,
                        alpha, x, beta, y);
