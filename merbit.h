@@ -3469,6 +3469,166 @@ static const char *const mbi_source_spmv_merbit_cu[] = {
   "#endif\n",
   NULL};
 
+static const char *const mbi_source_spmv_ranks_cuh[] = {
+  "// Rows that hold something, by their rank among themselves: part of the programs that cut a\n"
+  "// matrix into tiles of nonzeros or of blocks.\n"
+  "#ifndef MBK_EMPTY_ROWS\n"
+  "#error \"define MBK_EMPTY_ROWS: 1 if some rows are empty, so that ranks are not rows\"\n"
+  "#endif\n"
+  "#define MBK_ALL 0xffffffffu\n"
+  "\n"
+  "#if MBK_EMPTY_ROWS\n"
+  "#define MBK_ROW_OF(rank) mbk_load(row_id + (rank))\n"
+  "#else\n"
+  "#define MBK_ROW_OF(rank) (rank)\n"
+  "#endif\n"
+  "\n"
+  "// The rank of the row that holds nonzero, or block, number `item`.\n"
+  "MBK_DEVICE mbk_u32 mbk_rank_search(const MBK_ROW_PTR *row_start, mbk_u32 ranks, mbk_u64 item) {\n"
+  "  mbk_u32 low = 0, high = ranks;\n"
+  "  while (high - low > 1) {\n"
+  "    const mbk_u32 middle = low + (high - low) / 2;\n"
+  "    if ((mbk_u64)(mbk_load(row_start + middle) - MBK_BASE) <= item) {\n"
+  "      low = middle;\n"
+  "    } else {\n"
+  "      high = middle;\n"
+  "    }\n"
+  "  }\n"
+  "  return low;\n"
+  "}\n"
+  "\n"
+  "// The sum over the warp, in every lane, in a fixed order.\n"
+  "MBK_DEVICE MBK_COMPUTE mbk_scan_reduce(MBK_COMPUTE sum) {\n"
+  "#pragma unroll\n"
+  "  for (int d = 16; d > 0; d >>= 1) {\n"
+  "    sum = MBK_ADD(sum, mbk_shuffle_xor(MBK_ALL, sum, d, 32));\n"
+  "  }\n"
+  "  return sum;\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_spmv_fixup_cuh[] = {
+  "// Rows that cross tiles, after the kernel that left what each tile holds of its first row and\n"
+  "// of the one that is open at its end; and empty rows. A row has MBK_PARTS entries of y, one\n"
+  "// after the other, and so has each entry of firsts and tails.\n"
+  "#ifndef MBK_PARTS\n"
+  "#error \"define MBK_PARTS: entries of y per row: 1, or a block's rows\"\n"
+  "#endif\n"
+  "#ifndef MBK_TILE_ITEMS\n"
+  "#error \"define MBK_TILE_ITEMS: nonzeros, or blocks, per tile\"\n"
+  "#endif\n"
+  "#ifndef MBK_TILE_RANK\n"
+  "#error \"define MBK_TILE_RANK(tile): the rank of its first row, at `tiles` the number of ranks\"\n"
+  "#endif\n"
+  "\n"
+  "// A row over many tiles is added up by a warp, over very many by the thread block.\n"
+  "#define MBK_FIXUP_THREADS 512\n"
+  "#define MBK_FIXUP_LONG 8         // tiles beyond which the warp helps\n"
+  "#define MBK_FIXUP_VERY_LONG 1024 // and the thread block\n"
+  "\n"
+  "// tails[from..to) of one part of a row, dealt to `threads` threads of which this is number\n"
+  "// `thread`.\n"
+  "MBK_DEVICE MBK_COMPUTE mbk_fixup_tails(const MBK_COMPUTE *tails, mbk_u64 from, mbk_u64 to,\n"
+  "                                       mbk_u32 thread, mbk_u32 threads) {\n"
+  "  MBK_COMPUTE sum = MBK_ZERO;\n"
+  "#pragma unroll 4\n"
+  "  for (from += thread; from < to; from += threads) {\n"
+  "    sum = MBK_ADD(sum, tails[from * MBK_PARTS]);\n"
+  "  }\n"
+  "  return sum;\n"
+  "}\n"
+  "\n"
+  "// The last block of rows may reach beyond the matrix.\n"
+  "MBK_DEVICE void mbk_fixup_commit(MBK_VECTOR *y, mbk_u64 row, mbk_u32 part, mbk_u64 rows,\n"
+  "                                 MBK_COMPUTE sum, MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
+  "  if (MBK_PARTS == 1) {\n"
+  "    MBK_COMMIT(row, sum);\n"
+  "  } else if (row * MBK_PARTS + part < rows) {\n"
+  "    MBK_COMMIT(row * MBK_PARTS + part, sum);\n"
+  "  }\n"
+  "}\n"
+  "\n",
+  "// The first row that ends in each tile: what the tiles before it hold of it, in their order,\n"
+  "// then the tile's own part; and the rows that hold nothing. `rows` is needed where MBK_PARTS is\n"
+  "// not 1. Launch: MBK_FIXUP_THREADS parts of tiles per block. Shared:\n"
+  "// MBK_COMPUTE[MBK_FIXUP_THREADS / 32], then mbk_u32[MBK_FIXUP_THREADS / 32].\n"
+  "MBK_DEVICE void mbk_fixup(const MBK_ROW_PTR *row_start, const mbk_u32 *tile_row,\n"
+  "                          const mbk_u32 *row_id, const mbk_u32 *empty_id,\n"
+  "                          const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,\n"
+  "                          mbk_u64 tiles, mbk_u64 empty_rows, mbk_u64 rows, MBK_COMPUTE alpha,\n"
+  "                          MBK_COMPUTE beta, MBK_COMPUTE *partial) {\n"
+  "  mbk_u32 *const very_long = (mbk_u32 *)(partial + MBK_FIXUP_THREADS / 32);\n"
+  "  const mbk_u64 block_first = (mbk_u64)mbk_block() * MBK_FIXUP_THREADS;\n"
+  "  const mbk_u64 item = block_first + mbk_thread();\n"
+  "  const mbk_u64 at = item / MBK_PARTS;\n"
+  "  const mbk_u32 part = (mbk_u32)(item % MBK_PARTS), warp = mbk_thread() / 32;\n"
+  "#if MBK_EMPTY_ROWS\n"
+  "  for (mbk_u64 i = item; i < empty_rows * MBK_PARTS;\n"
+  "       i += (mbk_u64)mbk_grid() * MBK_FIXUP_THREADS) {\n"
+  "    mbk_fixup_commit(y, mbk_load(empty_id + i / MBK_PARTS), (mbk_u32)(i % MBK_PARTS), rows,\n"
+  "                     MBK_ZERO, alpha, beta);\n"
+  "  }\n"
+  "#endif\n"
+  "  mbk_u64 from = 0;\n"
+  "  mbk_u32 rank = 0, length = 0; // of the row before this tile, in tiles\n"
+  "  MBK_COMPUTE own = MBK_ZERO;\n"
+  "  if (at < tiles) {\n"
+  "    rank = MBK_TILE_RANK(at);\n"
+  "    if (MBK_TILE_RANK(at + 1) > rank) {\n"
+  "      from = (mbk_u64)(row_start[rank] - MBK_BASE) / MBK_TILE_ITEMS;\n"
+  "      length = (mbk_u32)(at - from);\n"
+  "      own = firsts[item];\n",
+  "      if (length <= MBK_FIXUP_LONG) {\n"
+  "        MBK_COMPUTE sum = MBK_ZERO;\n"
+  "        for (; from < at; from++) {\n"
+  "          sum = MBK_ADD(sum, tails[from * MBK_PARTS + part]);\n"
+  "        }\n"
+  "        mbk_fixup_commit(y, MBK_ROW_OF(rank), part, rows, MBK_ADD(sum, own), alpha, beta);\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "  mbk_u32 left = mbk_ballot(MBK_ALL, length > MBK_FIXUP_LONG && length <= MBK_FIXUP_VERY_LONG);\n"
+  "  for (; left != 0; left &= left - 1) {\n"
+  "    const int leader = 31 - mbk_leading_zeros(left & (0u - left));\n"
+  "    const mbk_u64 begin = mbk_shuffle(MBK_ALL, from, leader, 32);\n"
+  "    const mbk_u64 end = mbk_shuffle(MBK_ALL, at, leader, 32);\n"
+  "    const mbk_u32 column = (mbk_u32)mbk_shuffle(MBK_ALL, part, leader, 32);\n"
+  "    const MBK_COMPUTE sum =\n"
+  "        mbk_scan_reduce(mbk_fixup_tails(tails + column, begin, end, mbk_lane(), 32));\n"
+  "    if ((int)mbk_lane() == leader) {\n"
+  "      mbk_fixup_commit(y, MBK_ROW_OF(rank), part, rows, MBK_ADD(sum, own), alpha, beta);\n"
+  "    }\n"
+  "  }\n"
+  "  const mbk_u32 ballot = mbk_ballot(MBK_ALL, length > MBK_FIXUP_VERY_LONG);\n"
+  "  if (mbk_lane() == 0) {\n"
+  "    very_long[warp] = ballot;\n"
+  "  }\n"
+  "  mbk_block_sync();\n"
+  "  for (mbk_u32 w = 0; w < MBK_FIXUP_THREADS / 32; w++) {\n"
+  "    for (left = very_long[w]; left != 0; left &= left - 1) {\n"
+  "      const mbk_u32 leader = 31 - (mbk_u32)mbk_leading_zeros(left & (0u - left));\n"
+  "      const mbk_u64 that = block_first + w * 32 + leader, end = that / MBK_PARTS;\n"
+  "      const mbk_u64 begin =\n"
+  "          (mbk_u64)(row_start[MBK_TILE_RANK(end)] - MBK_BASE) / MBK_TILE_ITEMS;\n"
+  "      const MBK_COMPUTE share = mbk_scan_reduce(mbk_fixup_tails(\n"
+  "          tails + that % MBK_PARTS, begin, end, mbk_thread(), MBK_FIXUP_THREADS));\n"
+  "      if (mbk_lane() == 0) {\n",
+  "        partial[warp] = share;\n"
+  "      }\n"
+  "      mbk_block_sync();\n"
+  "      if (mbk_thread() == w * 32 + leader) {\n"
+  "        MBK_COMPUTE sum = MBK_ZERO;\n"
+  "        for (mbk_u32 p = 0; p < MBK_FIXUP_THREADS / 32; p++) {\n"
+  "          sum = MBK_ADD(sum, partial[p]);\n"
+  "        }\n"
+  "        mbk_fixup_commit(y, MBK_ROW_OF(rank), part, rows, MBK_ADD(sum, own), alpha, beta);\n"
+  "      }\n"
+  "      mbk_block_sync();\n"
+  "    }\n"
+  "  }\n"
+  "}\n",
+  NULL};
+
 static const char *const mbi_source_spmv_scan_tile_cuh[] = {
   "// From a tile's products to rows: part of the programs that work on tiles of 32 * MBK_STEPS\n"
   "// nonzeros, with what they are told. Rows are numbered by rank among those that hold something.\n"
@@ -3477,9 +3637,6 @@ static const char *const mbi_source_spmv_scan_tile_cuh[] = {
   "#endif\n"
   "#ifndef MBK_DEPTH\n"
   "#error \"define MBK_DEPTH: ceil(log2) of the longest row, at most 5\"\n"
-  "#endif\n"
-  "#ifndef MBK_EMPTY_ROWS\n"
-  "#error \"define MBK_EMPTY_ROWS: 1 if some rows are empty, so that ranks are not rows\"\n"
   "#endif\n"
   "#ifndef MBK_ONCE\n"
   "#error \"define MBK_ONCE: 1 if the matrix is loaded past the caches\"\n"
@@ -3491,7 +3648,8 @@ static const char *const mbi_source_spmv_scan_tile_cuh[] = {
   "#error \"define MBK_BLOCKS: blocks of the product that a multiprocessor should hold\"\n"
   "#endif\n"
   "\n"
-  "#define MBK_ALL 0xffffffffu\n"
+  "#include \"spmv/ranks.cuh\"\n"
+  "\n"
   "#define MBK_TILE_NONZEROS (32 * MBK_STEPS)\n"
   "#define MBK_PACK (16 / (int)sizeof(MBK_COMPUTE)) // 16 bytes of products\n"
   "#define MBK_GROUPS (MBK_STEPS / MBK_PACK)\n"
@@ -3504,22 +3662,7 @@ static const char *const mbi_source_spmv_scan_tile_cuh[] = {
   "#define MBK_PACK_LOAD mbk_load_pack\n"
   "#endif\n"
   "\n"
-  "#if MBK_EMPTY_ROWS\n"
-  "#define MBK_ROW_OF(rank) mbk_load(row_id + (rank))\n"
-  "#else\n"
-  "#define MBK_ROW_OF(rank) (rank)\n"
-  "#endif\n"
-  "\n"
-  "// The sum over the warp, in every lane, in a fixed order.\n"
-  "MBK_DEVICE MBK_COMPUTE mbk_scan_reduce(MBK_COMPUTE sum) {\n"
-  "#pragma unroll\n"
-  "  for (int d = 16; d > 0; d >>= 1) {\n"
-  "    sum = MBK_ADD(sum, mbk_shuffle_xor(MBK_ALL, sum, d, 32));\n"
-  "  }\n"
-  "  return sum;\n"
-  "}\n"
-  "\n"
-  "// The tile's row number `ended`, of which the first `held` have their old y at `old`.\n",
+  "// The tile's row number `ended`, of which the first `held` have their old y at `old`.\n"
   "MBK_DEVICE void mbk_scan_commit_row(mbk_u32 rank, mbk_u32 ended, MBK_COMPUTE sum,\n"
   "                                    const mbk_u32 *row_id, MBK_VECTOR *y, MBK_COMPUTE alpha,\n"
   "                                    MBK_COMPUTE beta, const MBK_VECTOR *old, mbk_u32 held) {\n"
@@ -3528,7 +3671,7 @@ static const char *const mbi_source_spmv_scan_tile_cuh[] = {
   "  y[row] = MBK_RESULT(final, (ended < held ? old[ended] : y[row]));\n"
   "}\n"
   "\n"
-  "// A warp's tile. Lane l has, of each group g of 32 * MBK_PACK nonzeros, MBK_PACK from number\n"
+  "// A warp's tile. Lane l has, of each group g of 32 * MBK_PACK nonzeros, MBK_PACK from number\n",
   "// MBK_PACK * l on, as product[g]; products after the last nonzero are zero. Bit k % 32 of word\n"
   "// k / 32, which lane k / 32 holds as `ends`, says that a row ends with nonzero k. The rows that\n"
   "// end in the tile are committed but for the first, whose part goes to firsts[tile]; what\n"
@@ -3545,7 +3688,7 @@ static const char *const mbi_source_spmv_scan_tile_cuh[] = {
   "  for (int d = 1; d < MBK_STEPS; d <<= 1) {\n"
   "    const mbk_u32 other = mbk_shuffle_up(MBK_ALL, before, d, 32);\n"
   "    before += (int)lane >= d ? other : 0;\n"
-  "  }\n",
+  "  }\n"
   "  before -= (mbk_u32)mbk_popcount(ends);\n"
   "  MBK_COMPUTE carry = MBK_ZERO; // of the open row: what each lane holds of it\n"
   "  bool spread = false;          // more than lane 31 holds some\n"
@@ -3555,7 +3698,7 @@ static const char *const mbi_source_spmv_scan_tile_cuh[] = {
   "    const mbk_u32 word = mbk_shuffle(MBK_ALL, ends, word_lane, 32);\n"
   "    const mbk_u32 bit = lane * MBK_PACK % 32;\n"
   "    const mbk_u32 own = word >> bit & ((1u << MBK_PACK) - 1);\n"
-  "    const mbk_u32 closed = mbk_ballot(MBK_ALL, own != 0);\n"
+  "    const mbk_u32 closed = mbk_ballot(MBK_ALL, own != 0);\n",
   "    if (closed == 0) {\n"
   "#pragma unroll\n"
   "      for (int j = 0; j < MBK_PACK; j++) {\n"
@@ -3584,7 +3727,7 @@ static const char *const mbi_source_spmv_scan_tile_cuh[] = {
   "      }\n"
   "    }\n"
   "    // What the lanes from the last closed one on hold of the row that is open behind each.\n"
-  "    const mbk_u32 until = closed & (0xffffffffu >> (31 - lane));\n",
+  "    const mbk_u32 until = closed & (0xffffffffu >> (31 - lane));\n"
   "    const int distance = (int)lane - (until != 0 ? 31 - mbk_leading_zeros(until) : 0);\n"
   "#pragma unroll\n"
   "    for (int d = 1; d < 1 << MBK_DEPTH; d <<= 1) {\n"
@@ -3600,7 +3743,7 @@ static const char *const mbi_source_spmv_scan_tile_cuh[] = {
   "        firsts[tile] = head;\n"
   "      } else {\n"
   "        mbk_scan_commit_row(rank, first, head, row_id, y, alpha, beta, old, held);\n"
-  "      }\n"
+  "      }\n",
   "    }\n"
   "    spread = false;\n"
   "    carry = lane == 31 ? sum : MBK_ZERO;\n"
@@ -3735,21 +3878,6 @@ static const char *const mbi_source_spmv_scan_build_cuh[] = {
   "#error \"include spmv/scan_tile.cuh before\"\n"
   "#endif\n"
   "\n"
-  "// The rank of the row that holds nonzero `nonzero`.\n"
-  "MBK_DEVICE mbk_u32 mbk_scan_search(const MBK_ROW_PTR *row_start, mbk_u32 ranks,\n"
-  "                                   mbk_u64 nonzero) {\n"
-  "  mbk_u32 low = 0, high = ranks;\n"
-  "  while (high - low > 1) {\n"
-  "    const mbk_u32 middle = low + (high - low) / 2;\n"
-  "    if ((mbk_u64)(mbk_load(row_start + middle) - MBK_BASE) <= nonzero) {\n"
-  "      low = middle;\n"
-  "    } else {\n"
-  "      high = middle;\n"
-  "    }\n"
-  "  }\n"
-  "  return low;\n"
-  "}\n"
-  "\n"
   "// row_ends and tile_row. Launch: one warp per tile, 128 threads per block. Shared:\n"
   "// mbk_u32[4][MBK_STEPS].\n"
   "MBK_KERNEL MBK_BOUNDS(128)\n"
@@ -3765,14 +3893,14 @@ static const char *const mbi_source_spmv_scan_build_cuh[] = {
   "  const mbk_u64 start = tile * MBK_TILE_NONZEROS;\n"
   "  mbk_u32 bound = ranks; // lane 0: the tile's first row; lane 1: the next tile's\n"
   "  if (lane < 2 && start + lane * MBK_TILE_NONZEROS < nnz) {\n"
-  "    bound = mbk_scan_search(row_start, ranks, start + lane * MBK_TILE_NONZEROS);\n"
+  "    bound = mbk_rank_search(row_start, ranks, start + lane * MBK_TILE_NONZEROS);\n"
   "  }\n"
   "  if (lane < MBK_STEPS) {\n"
   "    words[lane] = 0;\n"
   "  }\n"
   "  const mbk_u32 from = mbk_shuffle(MBK_ALL, bound, 0, 32);\n"
   "  const mbk_u32 to = mbk_shuffle(MBK_ALL, bound, 1, 32);\n"
-  "  mbk_warp_sync(MBK_ALL);\n",
+  "  mbk_warp_sync(MBK_ALL);\n"
   "  for (mbk_u32 rank = from + lane; rank < to; rank += 32) {\n"
   "    const mbk_u32 at =\n"
   "        (mbk_u32)((mbk_u64)(mbk_load(row_start + rank + 1) - MBK_BASE) - 1 - start);\n"
@@ -3796,95 +3924,20 @@ static const char *const mbi_source_spmv_scan_fixup_cuh[] = {
   "#ifndef MBK_TILE_NONZEROS\n"
   "#error \"include spmv/scan_tile.cuh before\"\n"
   "#endif\n"
+  "#define MBK_PARTS 1\n"
+  "#define MBK_TILE_ITEMS MBK_TILE_NONZEROS\n"
+  "#define MBK_TILE_RANK(tile) tile_row[tile]\n"
+  "#include \"spmv/fixup.cuh\"\n"
   "\n"
-  "// The first row that ends in each tile: what the tiles before it hold of it, in their order,\n"
-  "// then the tile's own part; and the rows that hold nothing. A row over many tiles is added up\n"
-  "// by its warp, over very many by the thread block. Launch: MBK_FIXUP_THREADS tiles per block.\n"
-  "// Shared: MBK_COMPUTE[MBK_FIXUP_THREADS / 32], then mbk_u32[MBK_FIXUP_THREADS / 32].\n"
-  "#define MBK_FIXUP_THREADS 512\n"
-  "#define MBK_FIXUP_LONG 8         // tiles beyond which the warp helps\n"
-  "#define MBK_FIXUP_VERY_LONG 1024 // and the thread block\n"
-  "\n"
-  "// tails[from..to) of one row, dealt to `threads` threads of which this is number `thread`.\n"
-  "MBK_DEVICE MBK_COMPUTE mbk_scan_tails(const MBK_COMPUTE *tails, mbk_u64 from, mbk_u64 to,\n"
-  "                                      mbk_u32 thread, mbk_u32 threads) {\n"
-  "  MBK_COMPUTE sum = MBK_ZERO;\n"
-  "#pragma unroll 4\n"
-  "  for (from += thread; from < to; from += threads) {\n"
-  "    sum = MBK_ADD(sum, tails[from]);\n"
-  "  }\n"
-  "  return sum;\n"
-  "}\n"
-  "\n"
+  "// Launch: MBK_FIXUP_THREADS tiles per block. Shared: as mbk_fixup.\n"
   "MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS)\n"
   "    mbk_scan_fixup(const MBK_ROW_PTR *row_start, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
   "                   const mbk_u32 *empty_id, const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails,\n"
   "                   MBK_VECTOR *y, mbk_u64 tiles, mbk_u64 empty_rows, MBK_SCALAR_PARAMETERS) {\n"
   "  MBK_SCALARS_LOAD;\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  MBK_COMPUTE *const partial = (MBK_COMPUTE *)shared;\n"
-  "  mbk_u32 *const very_long = (mbk_u32 *)(partial + MBK_FIXUP_THREADS / 32);\n"
-  "  const mbk_u64 at = (mbk_u64)mbk_block() * MBK_FIXUP_THREADS + mbk_thread();\n",
-  "  const mbk_u32 warp = mbk_thread() / 32;\n"
-  "#if MBK_EMPTY_ROWS\n"
-  "  for (mbk_u64 i = at; i < empty_rows; i += (mbk_u64)mbk_grid() * MBK_FIXUP_THREADS) {\n"
-  "    MBK_COMMIT(mbk_load(empty_id + i), MBK_ZERO);\n"
-  "  }\n"
-  "#endif\n"
-  "  mbk_u64 from = 0;\n"
-  "  mbk_u32 rank = 0, length = 0; // of the row before this tile, in tiles\n"
-  "  MBK_COMPUTE own = MBK_ZERO;\n"
-  "  if (at < tiles) {\n"
-  "    rank = tile_row[at];\n"
-  "    if (tile_row[at + 1] > rank) {\n"
-  "      from = (mbk_u64)(row_start[rank] - MBK_BASE) / MBK_TILE_NONZEROS;\n"
-  "      length = (mbk_u32)(at - from);\n"
-  "      own = firsts[at];\n"
-  "      if (length <= MBK_FIXUP_LONG) {\n"
-  "        MBK_COMPUTE sum = MBK_ZERO;\n"
-  "        for (; from < at; from++) {\n"
-  "          sum = MBK_ADD(sum, tails[from]);\n"
-  "        }\n"
-  "        MBK_COMMIT(MBK_ROW_OF(rank), MBK_ADD(sum, own));\n"
-  "      }\n"
-  "    }\n"
-  "  }\n"
-  "  mbk_u32 left = mbk_ballot(MBK_ALL, length > MBK_FIXUP_LONG && length <= MBK_FIXUP_VERY_LONG);\n"
-  "  for (; left != 0; left &= left - 1) {\n"
-  "    const int leader = 31 - mbk_leading_zeros(left & (0u - left));\n"
-  "    const mbk_u64 begin = mbk_shuffle(MBK_ALL, from, leader, 32);\n"
-  "    const mbk_u64 end = mbk_shuffle(MBK_ALL, at, leader, 32);\n"
-  "    const MBK_COMPUTE sum = mbk_scan_reduce(mbk_scan_tails(tails, begin, end, mbk_lane(), 32));\n"
-  "    if ((int)mbk_lane() == leader) {\n"
-  "      MBK_COMMIT(MBK_ROW_OF(rank), MBK_ADD(sum, own));\n"
-  "    }\n"
-  "  }\n"
-  "  const mbk_u32 ballot = mbk_ballot(MBK_ALL, length > MBK_FIXUP_VERY_LONG);\n"
-  "  if (mbk_lane() == 0) {\n"
-  "    very_long[warp] = ballot;\n"
-  "  }\n"
-  "  mbk_block_sync();\n"
-  "  for (mbk_u32 w = 0; w < MBK_FIXUP_THREADS / 32; w++) {\n"
-  "    for (left = very_long[w]; left != 0; left &= left - 1) {\n"
-  "      const mbk_u32 leader = 31 - (mbk_u32)mbk_leading_zeros(left & (0u - left));\n",
-  "      const mbk_u64 end = (mbk_u64)mbk_block() * MBK_FIXUP_THREADS + w * 32 + leader;\n"
-  "      const mbk_u64 begin = (mbk_u64)(row_start[tile_row[end]] - MBK_BASE) / MBK_TILE_NONZEROS;\n"
-  "      const MBK_COMPUTE part =\n"
-  "          mbk_scan_reduce(mbk_scan_tails(tails, begin, end, mbk_thread(), MBK_FIXUP_THREADS));\n"
-  "      if (mbk_lane() == 0) {\n"
-  "        partial[warp] = part;\n"
-  "      }\n"
-  "      mbk_block_sync();\n"
-  "      if (mbk_thread() == w * 32 + leader) {\n"
-  "        MBK_COMPUTE sum = MBK_ZERO;\n"
-  "        for (mbk_u32 p = 0; p < MBK_FIXUP_THREADS / 32; p++) {\n"
-  "          sum = MBK_ADD(sum, partial[p]);\n"
-  "        }\n"
-  "        MBK_COMMIT(MBK_ROW_OF(rank), MBK_ADD(sum, own));\n"
-  "      }\n"
-  "      mbk_block_sync();\n"
-  "    }\n"
-  "  }\n"
+  "  mbk_fixup(row_start, tile_row, row_id, empty_id, firsts, tails, y, tiles, empty_rows, 0,\n"
+  "            alpha, beta, (MBK_COMPUTE *)shared);\n"
   "}\n",
   NULL};
 
@@ -4597,6 +4650,516 @@ static const char *const mbi_source_spmv_rows_cu[] = {
   "}\n",
   NULL};
 
+static const char *const mbi_source_spmv_bsr_tile_cuh[] = {
+  "// Tiles of blocks, and what a lane does in one: part of spmv/bsr.cu, which opens with the\n"
+  "// picture.\n"
+  "#ifndef MBK_BLOCK_ROWS\n"
+  "#error \"define MBK_BLOCK_ROWS: rows of a block\"\n"
+  "#endif\n"
+  "#ifndef MBK_BLOCK_COLS\n"
+  "#error \"define MBK_BLOCK_COLS: columns of a block\"\n"
+  "#endif\n"
+  "#ifndef MBK_COLUMN_MAJOR\n"
+  "#error \"define MBK_COLUMN_MAJOR: 1 if blocks come column by column\"\n"
+  "#endif\n"
+  "#ifndef MBK_MASKED\n"
+  "#error \"define MBK_MASKED: 1 if a bit for each entry of a block says that it is there\"\n"
+  "#endif\n"
+  "#ifndef MBK_EDGE\n"
+  "#error \"define MBK_EDGE: 1 if the last column of blocks reaches beyond the matrix\"\n"
+  "#endif\n"
+  "#ifndef MBK_SPLIT\n"
+  "#error \"define MBK_SPLIT: lanes that share a row of a block, a power of two\"\n"
+  "#endif\n"
+  "#ifndef MBK_TOGETHER\n"
+  "#error \"define MBK_TOGETHER: blocks that a lane loads at once, a power of two\"\n"
+  "#endif\n"
+  "#ifndef MBK_SLOT_BLOCKS\n"
+  "#error \"define MBK_SLOT_BLOCKS: blocks per slot and tile, a multiple of MBK_TOGETHER\"\n"
+  "#endif\n"
+  "#ifndef MBK_SHUFFLED\n"
+  "#error \"define MBK_SHUFFLED: 1 if a slot's lanes load x together and pass it on by shuffles\"\n"
+  "#endif\n"
+  "#ifndef MBK_ONCE\n"
+  "#error \"define MBK_ONCE: 1 if the matrix is loaded past the caches\"\n"
+  "#endif\n"
+  "#ifndef MBK_THREADS\n"
+  "#error \"define MBK_THREADS: threads per block of the product, a multiple of 32\"\n"
+  "#endif\n"
+  "#ifndef MBK_BLOCKS\n"
+  "#error \"define MBK_BLOCKS: blocks of the product that a multiprocessor should hold\"\n"
+  "#endif\n"
+  "#include \"spmv/ranks.cuh\"\n"
+  "\n"
+  "#define MBK_ENTRIES (MBK_BLOCK_ROWS * MBK_BLOCK_COLS)\n"
+  "#define MBK_PACK (16 / (int)sizeof(MBK_COMPUTE)) // entries that one load brings\n"
+  "// A block too high for a warp goes in strips of rows, each to its own warp.\n"
+  "#define MBK_STRIPS ((MBK_BLOCK_ROWS * MBK_SPLIT + 31) / 32)\n",
+  "#define MBK_STRIP_ROWS ((MBK_BLOCK_ROWS + MBK_STRIPS - 1) / MBK_STRIPS)\n"
+  "#define MBK_LANE_COLS ((MBK_BLOCK_COLS + MBK_SPLIT - 1) / MBK_SPLIT)\n"
+  "#define MBK_LANES (MBK_STRIP_ROWS * MBK_SPLIT) // of a slot\n"
+  "#define MBK_SLOTS (32 / MBK_LANES)             // of a warp\n"
+  "#define MBK_ACTIVE (MBK_SLOTS * MBK_LANES)\n"
+  "#define MBK_TILE_BLOCKS (MBK_SLOTS * MBK_SLOT_BLOCKS)\n"
+  "#define MBK_GROUPS (MBK_SLOT_BLOCKS / MBK_TOGETHER)\n"
+  "#define MBK_GROUP_ENTRIES (MBK_TOGETHER * MBK_LANE_COLS) // of a lane: a multiple of MBK_PACK\n"
+  "#define MBK_GROUP_PACKS (MBK_GROUP_ENTRIES / MBK_PACK)\n"
+  "#define MBK_GROUP_FACTORS (MBK_TOGETHER * MBK_BLOCK_COLS) // of a slot\n"
+  "\n"
+  "// Bits of a lane's entries of one group.\n"
+  "#if MBK_GROUP_ENTRIES <= 16\n"
+  "#define MBK_MASK mbk_u16\n"
+  "#else\n"
+  "#define MBK_MASK mbk_u32\n"
+  "#endif\n"
+  "\n"
+  "#if MBK_ONCE\n"
+  "#define MBK_PACK_LOAD mbk_load_pack_once\n"
+  "#define MBK_MATRIX_LOAD mbk_load_once\n"
+  "#else\n"
+  "#define MBK_PACK_LOAD mbk_load_pack\n"
+  "#define MBK_MATRIX_LOAD mbk_load\n"
+  "#endif\n"
+  "\n"
+  "// Where a lane stands. Lanes that no slot is left for do as those of the last slot, and write\n"
+  "// nothing.\n"
+  "struct mbk_bsr_place {\n"
+  "  mbk_u32 slot, lane; // lane: in its slot\n"
+  "  mbk_u32 row, col;   // of its first entry in the strip of the block\n"
+  "};\n"
+  "\n"
+  "MBK_DEVICE mbk_bsr_place mbk_bsr_where(mbk_u32 thread) {\n"
+  "  mbk_bsr_place at;\n"
+  "  at.slot = thread / MBK_LANES < MBK_SLOTS ? thread / MBK_LANES : MBK_SLOTS - 1;\n"
+  "  at.lane = thread % MBK_LANES;\n"
+  "  at.row = at.lane / MBK_SPLIT;\n"
+  "  at.col = at.lane % MBK_SPLIT * MBK_LANE_COLS;\n"
+  "  return at;\n"
+  "}\n"
+  "\n"
+  "// ---- x\n"
+  "// --------------------------------------------------------------------------------\n"
+  "\n",
+  "// The factors of a lane's entries of a group whose block columns are at `columns`; zero beyond\n"
+  "// the block and the matrix, where the stored entries are zero too. `neighbours` of x are loaded\n"
+  "// at once.\n"
+  "#if MBK_SHUFFLED\n"
+  "\n"
+  "template <int neighbours>\n"
+  "MBK_DEVICE void mbk_bsr_factors(const mbk_i32 *columns, const MBK_VECTOR *x, mbk_u64 cols,\n"
+  "                                const mbk_bsr_place &at,\n"
+  "                                MBK_VECTOR (&factor)[MBK_GROUP_ENTRIES]) {\n"
+  "  enum { LOADS = (MBK_GROUP_FACTORS + MBK_LANES - 1) / MBK_LANES };\n"
+  "  MBK_VECTOR own[LOADS];\n"
+  "#pragma unroll\n"
+  "  for (int i = 0; i < LOADS; i++) {\n"
+  "    const mbk_u32 k = i * MBK_LANES + at.lane;\n"
+  "    own[i] = (MBK_VECTOR)0;\n"
+  "    if (k < MBK_GROUP_FACTORS) {\n"
+  "      const mbk_u64 col =\n"
+  "          (mbk_u64)(mbk_u32)mbk_load(columns + k / MBK_BLOCK_COLS) * MBK_BLOCK_COLS +\n"
+  "          k % MBK_BLOCK_COLS;\n"
+  "      if (!MBK_EDGE || col < cols) {\n"
+  "        own[i] = mbk_load(x + col);\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "#pragma unroll\n"
+  "  for (int k = 0; k < MBK_GROUP_FACTORS; k++) {\n"
+  "    factor[k] = mbk_shuffle(MBK_ALL, own[k / MBK_LANES],\n"
+  "                            (int)(at.slot * MBK_LANES) + k % MBK_LANES, 32);\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "#else\n"
+  "\n"
+  "template <int neighbours>\n"
+  "MBK_DEVICE void mbk_bsr_factors(const mbk_i32 *columns, const MBK_VECTOR *x, mbk_u64 cols,\n"
+  "                                const mbk_bsr_place &at,\n"
+  "                                MBK_VECTOR (&factor)[MBK_GROUP_ENTRIES]) {\n"
+  "  enum { PACK = MBK_TOGETHER < 4 ? MBK_TOGETHER : 4 };\n"
+  "  mbk_i32 column[MBK_TOGETHER];\n"
+  "#pragma unroll\n"
+  "  for (int u = 0; u < MBK_TOGETHER; u += PACK) {\n"
+  "    const mbk_pack<mbk_i32, PACK> pack = mbk_load_pack<mbk_i32, PACK>(columns + u);\n"
+  "#pragma unroll\n",
+  "    for (int j = 0; j < PACK; j++) {\n"
+  "      column[u + j] = pack.at[j];\n"
+  "    }\n"
+  "  }\n"
+  "#pragma unroll\n"
+  "  for (int u = 0; u < MBK_TOGETHER; u++) {\n"
+  "    const mbk_u64 col = (mbk_u64)(mbk_u32)column[u] * MBK_BLOCK_COLS + at.col;\n"
+  "#pragma unroll\n"
+  "    for (int j = 0; j < MBK_LANE_COLS; j += neighbours) {\n"
+  "      mbk_pack<MBK_VECTOR, neighbours> some = {};\n"
+  "      if ((MBK_LANE_COLS * MBK_SPLIT == MBK_BLOCK_COLS || at.col + j < MBK_BLOCK_COLS) &&\n"
+  "          (!MBK_EDGE || col + j < cols)) {\n"
+  "        some = mbk_load_pack<MBK_VECTOR, neighbours>(x + col + j);\n"
+  "      }\n"
+  "#pragma unroll\n"
+  "      for (int n = 0; n < neighbours; n++) {\n"
+  "        factor[u * MBK_LANE_COLS + j + n] = some.at[n];\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "#endif\n"
+  "\n"
+  "// Neighbours of x that one load may bring where x allows: those that a lane's columns are made\n"
+  "// of in every block, up to 16 bytes; one where cols may end within them.\n"
+  "#define MBK_EVEN (MBK_LANE_COLS * MBK_SPLIT == MBK_BLOCK_COLS && !MBK_EDGE && !MBK_SHUFFLED)\n"
+  "#define MBK_NEIGHBOURS                                                                         \\\n"
+  "  (!MBK_EVEN || MBK_LANE_COLS % 2 != 0 ? 1 : MBK_LANE_COLS % MBK_PACK != 0 ? 2 : MBK_PACK)\n"
+  "\n"
+  "// ---- Products\n"
+  "// --------------------------------------------------------------------------------\n"
+  "\n"
+  "// The sum that each block of a group adds to the lane's row. `values` and `masks` are the\n"
+  "// lane's in the group; lane follows lane.\n"
+  "template <int neighbours>\n"
+  "MBK_DEVICE void mbk_bsr_group(const mbk_i32 *columns, const MBK_VALUE *values,\n"
+  "                              const MBK_MASK *masks, const MBK_VECTOR *x, mbk_u64 cols,\n"
+  "                              const mbk_bsr_place &at, MBK_COMPUTE (&sum)[MBK_TOGETHER]) {\n",
+  "  MBK_VECTOR factor[MBK_GROUP_ENTRIES];\n"
+  "#if !MBK_PATTERN\n"
+  "  mbk_pack<MBK_VALUE, MBK_PACK> value[MBK_GROUP_PACKS];\n"
+  "#pragma unroll\n"
+  "  for (int p = 0; p < MBK_GROUP_PACKS; p++) {\n"
+  "    value[p] = MBK_PACK_LOAD<MBK_VALUE, MBK_PACK>(values + p * MBK_ACTIVE * MBK_PACK);\n"
+  "  }\n"
+  "#endif\n"
+  "#if MBK_MASKED\n"
+  "  const mbk_u32 mask = MBK_MATRIX_LOAD(masks);\n"
+  "#endif\n"
+  "  mbk_bsr_factors<neighbours>(columns, x, cols, at, factor);\n"
+  "#pragma unroll\n"
+  "  for (int u = 0; u < MBK_TOGETHER; u++) {\n"
+  "    sum[u] = MBK_ZERO;\n"
+  "#pragma unroll\n"
+  "    for (int j = 0; j < MBK_LANE_COLS; j++) {\n"
+  "      const int e = u * MBK_LANE_COLS + j;\n"
+  "#if MBK_MASKED\n"
+  "      factor[e] = mask >> e & 1 ? factor[e] : (MBK_VECTOR)0;\n"
+  "#endif\n"
+  "#if MBK_PATTERN\n"
+  "      sum[u] = MBK_ADD(sum[u], MBK_UNIT(values, factor[e]));\n"
+  "#else\n"
+  "      sum[u] = MBK_ADD(sum[u], MBK_MUL(value[e / MBK_PACK].at[e % MBK_PACK], factor[e]));\n"
+  "#endif\n"
+  "    }\n"
+  "#pragma unroll\n"
+  "    for (int d = 1; d < MBK_SPLIT; d <<= 1) {\n"
+  "      sum[u] = MBK_ADD(sum[u], mbk_shuffle_xor(MBK_ALL, sum[u], d, 32));\n"
+  "    }\n"
+  "  }\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_spmv_bsr_build_cuh[] = {
+  "// Tiles of blocks, made on the GPU from the block rows, the block columns and the blocks as\n"
+  "// they come: part of spmv/bsr.cu.\n"
+  "#ifndef MBK_TILE_BLOCKS\n"
+  "#error \"include spmv/bsr_tile.cuh before\"\n"
+  "#endif\n"
+  "\n"
+  "#define MBK_BUILD_THREADS 256\n"
+  "\n"
+  "// row_ends: word w has the bits of the blocks from 32 w on, `words` words; and slot_row.\n"
+  "// Launch: one thread for each of the more numerous.\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)\n"
+  "    mbk_bsr_schedule(const MBK_ROW_PTR *row_start, mbk_u32 ranks, mbk_u64 blocks, mbk_u64 words,\n"
+  "                     mbk_u64 slots, mbk_u32 *row_ends, mbk_u32 *slot_row) {\n"
+  "  const mbk_u64 at = (mbk_u64)mbk_block() * MBK_BUILD_THREADS + mbk_thread();\n"
+  "  if (at < words) {\n"
+  "    const mbk_u64 first = 32 * at;\n"
+  "    mbk_u32 bits = 0;\n"
+  "    if (first < blocks) {\n"
+  "      mbk_u32 rank = mbk_rank_search(row_start, ranks, first);\n"
+  "      for (; rank < ranks; rank++) {\n"
+  "        const mbk_u64 last = (mbk_u64)(mbk_load(row_start + rank + 1) - MBK_BASE) - 1;\n"
+  "        if (last >= first + 32) {\n"
+  "          break;\n"
+  "        }\n"
+  "        bits |= 1u << (last - first);\n"
+  "      }\n"
+  "    }\n"
+  "    row_ends[at] = bits;\n"
+  "  }\n"
+  "  if (at <= slots) {\n"
+  "    const mbk_u64 first = at * MBK_SLOT_BLOCKS;\n"
+  "    slot_row[at] = first < blocks ? mbk_rank_search(row_start, ranks, first) : ranks;\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// The entry of a lane's group: `e` of MBK_GROUP_ENTRIES.\n"
+  "struct mbk_bsr_entry {\n"
+  "  mbk_u64 block;\n"
+  "  mbk_u32 offset; // in the block as it comes\n"
+  "  bool inside;    // the block\n"
+  "  mbk_u32 col;\n"
+  "};\n"
+  "\n"
+  "MBK_DEVICE mbk_bsr_entry mbk_bsr_find(mbk_u64 tile, mbk_u32 strip, mbk_u32 group,\n"
+  "                                      mbk_u32 thread, mbk_u32 e) {\n"
+  "  const mbk_bsr_place at = mbk_bsr_where(thread);\n",
+  "  const mbk_u32 row = strip * MBK_STRIP_ROWS + at.row, col = at.col + e % MBK_LANE_COLS;\n"
+  "  mbk_bsr_entry found;\n"
+  "  found.block = tile * MBK_TILE_BLOCKS + at.slot * MBK_SLOT_BLOCKS + group * MBK_TOGETHER +\n"
+  "                e / MBK_LANE_COLS;\n"
+  "  found.offset = MBK_COLUMN_MAJOR ? col * MBK_BLOCK_ROWS + row : row * MBK_BLOCK_COLS + col;\n"
+  "  found.inside = row < MBK_BLOCK_ROWS && col < MBK_BLOCK_COLS;\n"
+  "  found.col = col;\n"
+  "  return found;\n"
+  "}\n"
+  "\n"
+  "// Block columns, in the order in which the product reads them. Launch: one thread per place,\n"
+  "// also behind the last block.\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)\n"
+  "    mbk_bsr_columns(const mbk_i32 *col_ind, mbk_u64 blocks, mbk_u64 tiles, mbk_i32 *columns) {\n"
+  "  const mbk_u64 at = (mbk_u64)mbk_block() * MBK_BUILD_THREADS + mbk_thread();\n"
+  "  const mbk_u64 tile = at / MBK_TILE_BLOCKS;\n"
+  "  const mbk_u32 place = (mbk_u32)(at % MBK_TILE_BLOCKS), u = place % MBK_TOGETHER;\n"
+  "  const mbk_u32 slot = place / MBK_TOGETHER % MBK_SLOTS;\n"
+  "  const mbk_u32 group = place / (MBK_TOGETHER * MBK_SLOTS);\n"
+  "  const mbk_u64 block =\n"
+  "      tile * MBK_TILE_BLOCKS + slot * MBK_SLOT_BLOCKS + group * MBK_TOGETHER + u;\n"
+  "  if (tile < tiles) {\n"
+  "    columns[at] = block < blocks ? mbk_load(col_ind + block) - MBK_BASE : 0;\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "#if MBK_MASKED\n"
+  "#define MBK_THERE(found)                                                                       \\\n"
+  "  (mbk_load(mask_words + (found).block * ((MBK_ENTRIES + 63) / 64) + (found).offset / 64) >>   \\\n"
+  "       (found).offset % 64 &                                                                   \\\n"
+  "   1)\n"
+  "\n"
+  "// Bits of a block's entries, in whole words in the order of its entries, to bits of lanes.\n"
+  "// Launch: one thread per lane and group.\n",
+  "MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)\n"
+  "    mbk_bsr_masks(const mbk_u64 *mask_words, mbk_u64 blocks, mbk_u64 tiles, MBK_MASK *masks) {\n"
+  "  const mbk_u64 at = (mbk_u64)mbk_block() * MBK_BUILD_THREADS + mbk_thread();\n"
+  "  const mbk_u32 thread = (mbk_u32)(at % MBK_ACTIVE);\n"
+  "  const mbk_u32 group = (mbk_u32)(at / MBK_ACTIVE % MBK_GROUPS);\n"
+  "  const mbk_u64 strip = at / MBK_ACTIVE / MBK_GROUPS, tile = strip / MBK_STRIPS;\n"
+  "  mbk_u32 bits = 0;\n"
+  "  if (tile >= tiles) {\n"
+  "    return;\n"
+  "  }\n"
+  "  for (mbk_u32 e = 0; e < MBK_GROUP_ENTRIES; e++) {\n"
+  "    const mbk_bsr_entry found =\n"
+  "        mbk_bsr_find(tile, (mbk_u32)(strip % MBK_STRIPS), group, thread, e);\n"
+  "    if (found.block < blocks && found.inside && MBK_THERE(found)) {\n"
+  "      bits |= 1u << e;\n"
+  "    }\n"
+  "  }\n"
+  "  masks[at] = (MBK_MASK)bits;\n"
+  "}\n"
+  "#else\n"
+  "#define MBK_THERE(found) true\n"
+  "#endif\n"
+  "\n"
+  "// Entries to packs of lanes; those that are not the matrix's become zero. Launch: one thread\n"
+  "// per pack.\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)\n"
+  "    mbk_bsr_fill(const mbk_i32 *col_ind, const MBK_VALUE *values, const mbk_u64 *mask_words,\n"
+  "                 mbk_u64 cols, mbk_u64 blocks, mbk_u64 tiles, MBK_VALUE *packs) {\n"
+  "  const mbk_u64 at = (mbk_u64)mbk_block() * MBK_BUILD_THREADS + mbk_thread();\n"
+  "  const mbk_u32 thread = (mbk_u32)(at % MBK_ACTIVE);\n"
+  "  const mbk_u32 p = (mbk_u32)(at / MBK_ACTIVE % MBK_GROUP_PACKS);\n"
+  "  const mbk_u32 group = (mbk_u32)(at / (MBK_ACTIVE * MBK_GROUP_PACKS) % MBK_GROUPS);\n"
+  "  const mbk_u64 strip = at / ((mbk_u64)MBK_ACTIVE * MBK_GROUP_PACKS * MBK_GROUPS);\n"
+  "  const mbk_u64 tile = strip / MBK_STRIPS;\n"
+  "  mbk_pack<MBK_VALUE, MBK_PACK> pack;\n"
+  "  if (tile >= tiles) {\n"
+  "    return;\n"
+  "  }\n"
+  "#pragma unroll\n"
+  "  for (mbk_u32 k = 0; k < MBK_PACK; k++) {\n",
+  "    const mbk_bsr_entry found = mbk_bsr_find(tile, (mbk_u32)(strip % MBK_STRIPS), group, thread,\n"
+  "                                             p * MBK_PACK + k);\n"
+  "    bool there = found.block < blocks && found.inside;\n"
+  "    if (MBK_EDGE && there) {\n"
+  "      const mbk_u32 column = (mbk_u32)(mbk_load(col_ind + found.block) - MBK_BASE);\n"
+  "      there = (mbk_u64)column * MBK_BLOCK_COLS + found.col < cols;\n"
+  "    }\n"
+  "    pack.at[k] = there && MBK_THERE(found)\n"
+  "                     ? mbk_load(values + found.block * MBK_ENTRIES + found.offset)\n"
+  "                     : (MBK_VALUE)0;\n"
+  "  }\n"
+  "  mbk_store_pack(packs + at * MBK_PACK, pack);\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_spmv_bsr_cu[] = {
+  "// Blocks: y = alpha A x + beta y over tiles of consecutive blocks, one bit per block for \"ends\n"
+  "// its row of blocks\", and a segmented sum by shuffles. Source: that every task holds the same\n"
+  "// number of blocks, and shapes as constants, are of Chirila (Architectural-Aware Optimization of\n"
+  "// SpMV on GPUs, Bucharest 2025, chapters 6 and 8); the layout, sums in registers and the fixed\n"
+  "// order are ours.\n"
+  "//\n"
+  "// A warp is MBK_SLOTS slots of MBK_LANES lanes: one for each row of a block, or MBK_SPLIT for\n"
+  "// each. A tile is MBK_SLOTS times MBK_SLOT_BLOCKS blocks, of which a slot takes consecutive\n"
+  "// ones, MBK_TOGETHER at a time: a group. The copy of the entries lies in the order in which\n"
+  "// they are read: tile, strip, group, pack, lane; block columns: tile, group, slot, block. Rows\n"
+  "// of blocks are numbered by rank among those that hold something; slot_row[s] is the rank of\n"
+  "// the row of slot s's first block, behind the last slot the number of ranks.\n"
+  "#include \"jit/device.cuh\"\n"
+  "#include \"spmv/algebra.cuh\"\n"
+  "\n"
+  "#include \"spmv/bsr_tile.cuh\"\n"
+  "\n"
+  "#include \"spmv/bsr_build.cuh\"\n"
+  "\n"
+  "#define MBK_PARTS MBK_BLOCK_ROWS\n"
+  "#define MBK_TILE_ITEMS MBK_TILE_BLOCKS\n"
+  "#define MBK_TILE_RANK(tile) tile_row[(tile) * MBK_SLOTS]\n"
+  "#include \"spmv/fixup.cuh\"\n"
+  "\n"
+  "// What a lane writes: the entry `part` of each row of blocks, if any.\n"
+  "struct mbk_bsr_target {\n"
+  "  const mbk_u32 *row_id;\n"
+  "  MBK_VECTOR *y;\n"
+  "  mbk_u64 rows;\n"
+  "  mbk_u32 part;\n"
+  "  bool writes;\n"
+  "};\n"
+  "\n"
+  "MBK_DEVICE void mbk_bsr_commit(const mbk_bsr_target &to, mbk_u32 rank, MBK_COMPUTE sum,\n"
+  "                               MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
+  "  const mbk_u32 *const row_id = to.row_id;\n",
+  "  const mbk_u64 row = (mbk_u64)MBK_ROW_OF(rank) * MBK_BLOCK_ROWS + to.part;\n"
+  "  (void)row_id;\n"
+  "  if (to.writes && row < to.rows) {\n"
+  "    mbk_commit(to.y, row, MBK_ADD(MBK_ZERO, sum), alpha, beta);\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// One strip of a tile by its warp. Each lane sums its row up to each end of a row of blocks\n"
+  "// alone; the first of these may have begun in slots before. The row of the tile's first\n"
+  "// block goes to firsts, what follows the last row end to tails: mbk_bsr_fixup puts these\n"
+  "// together.\n"
+  "template <int neighbours>\n"
+  "MBK_DEVICE void mbk_bsr_run(const mbk_u32 *row_ends, const mbk_u32 *slot_row,\n"
+  "                            const mbk_u32 *row_id, const mbk_i32 *columns,\n"
+  "                            const MBK_VALUE *values, const MBK_MASK *masks, const MBK_VECTOR *x,\n"
+  "                            MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,\n"
+  "                            mbk_u64 rows, mbk_u64 cols, mbk_u64 tile, mbk_u32 strip,\n"
+  "                            MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
+  "  const mbk_u32 lane = mbk_lane();\n"
+  "  const mbk_bsr_place at = mbk_bsr_where(lane);\n"
+  "  const mbk_u64 first_block = tile * MBK_TILE_BLOCKS + at.slot * MBK_SLOT_BLOCKS;\n"
+  "  mbk_bsr_target to = {row_id, y, rows, strip * MBK_STRIP_ROWS + at.row, false};\n"
+  "  to.writes = lane < MBK_ACTIVE && at.col == 0 && to.part < MBK_BLOCK_ROWS;\n"
+  "  columns += tile * MBK_TILE_BLOCKS + at.slot * MBK_TOGETHER;\n"
+  "  const mbk_u64 group = (tile * MBK_STRIPS + strip) * MBK_GROUPS;\n"
+  "  (void)group;\n"
+  "#if !MBK_PATTERN\n"
+  "  values += (group * MBK_GROUP_PACKS * MBK_ACTIVE + at.slot * MBK_LANES + at.lane) * MBK_PACK;\n"
+  "#endif\n"
+  "#if MBK_MASKED\n"
+  "  masks += group * MBK_ACTIVE + at.slot * MBK_LANES + at.lane;\n"
+  "#endif\n",
+  "  const mbk_u32 first = mbk_load(slot_row + tile * MBK_SLOTS + at.slot);\n"
+  "  mbk_u32 rank = first;\n"
+  "  MBK_COMPUTE sum = MBK_ZERO, head = MBK_ZERO;\n"
+  "#pragma unroll 1\n"
+  "  for (mbk_u32 g = 0; g < MBK_GROUPS; g++) {\n"
+  "    const mbk_u64 block = first_block + g * MBK_TOGETHER;\n"
+  "    const mbk_u32 ends = mbk_load(row_ends + block / 32) >> block % 32;\n"
+  "    MBK_COMPUTE part[MBK_TOGETHER];\n"
+  "    if (alpha == (MBK_COMPUTE)0) { // nothing is read of the matrix or of x\n"
+  "#pragma unroll\n"
+  "      for (int u = 0; u < MBK_TOGETHER; u++) {\n"
+  "        part[u] = MBK_ZERO;\n"
+  "      }\n"
+  "    } else {\n"
+  "      mbk_bsr_group<neighbours>(columns + g * (MBK_TOGETHER * MBK_SLOTS),\n"
+  "                                MBK_PATTERN\n"
+  "                                    ? values\n"
+  "                                    : values + g * (MBK_GROUP_PACKS * MBK_ACTIVE * MBK_PACK),\n"
+  "                                masks + g * MBK_ACTIVE, x, cols, at, part);\n"
+  "    }\n"
+  "#pragma unroll\n"
+  "    for (int u = 0; u < MBK_TOGETHER; u++) {\n"
+  "      sum = MBK_ADD(sum, part[u]);\n"
+  "      if (ends >> u & 1) {\n"
+  "        if (rank == first) {\n"
+  "          head = sum; // the slots before may hold some of it\n"
+  "        } else {\n"
+  "          mbk_bsr_commit(to, rank, sum, alpha, beta);\n"
+  "        }\n"
+  "        rank++;\n"
+  "        sum = MBK_ZERO;\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "  // What the slots from the last closed one on hold of the row that is open behind each.\n"
+  "  const mbk_u32 closed = mbk_ballot(MBK_ALL, rank != first);\n"
+  "  const mbk_u32 until = closed & (0xffffffffu >> (31 - lane));\n"
+  "  const int distance =\n"
+  "      (int)at.slot - (until != 0 ? (31 - mbk_leading_zeros(until)) / MBK_LANES : 0);\n"
+  "#pragma unroll\n"
+  "  for (int d = 1; d < MBK_SLOTS; d <<= 1) {\n",
+  "    const MBK_COMPUTE other = mbk_shuffle_up(MBK_ALL, sum, d * MBK_LANES, 32);\n"
+  "    if (distance >= d) {\n"
+  "      sum = MBK_ADD(other, sum);\n"
+  "    }\n"
+  "  }\n"
+  "  const MBK_COMPUTE earlier =\n"
+  "      MBK_SLOTS > 1 ? mbk_shuffle_up(MBK_ALL, sum, MBK_LANES % 32, 32) : MBK_ZERO;\n"
+  "  const mbk_u64 carry = tile * MBK_BLOCK_ROWS + to.part;\n"
+  "  if (rank != first) {\n"
+  "    head = at.slot > 0 ? MBK_ADD(earlier, head) : head;\n"
+  "    if ((closed & ((1u << (at.slot * MBK_LANES)) - 1)) != 0) {\n"
+  "      mbk_bsr_commit(to, first, head, alpha, beta);\n"
+  "    } else if (to.writes) {\n"
+  "      firsts[carry] = head;\n"
+  "    }\n"
+  "  }\n"
+  "  if (to.writes && at.slot == MBK_SLOTS - 1) {\n"
+  "    tails[carry] = sum;\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Launch: one warp per strip of a tile. mbk_bsr_fixup follows.\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+  "    mbk_bsr_product(const mbk_u32 *row_ends, const mbk_u32 *slot_row, const mbk_u32 *row_id,\n"
+  "                    const mbk_i32 *columns, const MBK_VALUE *values, const MBK_MASK *masks,\n"
+  "                    const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,\n"
+  "                    mbk_u64 rows, mbk_u64 cols, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
+  "  MBK_SCALARS_LOAD;\n"
+  "  const mbk_u64 warp = (mbk_u64)mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;\n"
+  "  const mbk_u64 tile = warp / MBK_STRIPS;\n"
+  "  const mbk_u32 strip = (mbk_u32)(warp % MBK_STRIPS);\n"
+  "  if (tile >= tiles) {\n"
+  "    return;\n"
+  "  }\n"
+  "  if (MBK_NEIGHBOURS == 1 || (mbk_u64)x % (MBK_NEIGHBOURS * sizeof(MBK_VECTOR)) == 0) {\n"
+  "    mbk_bsr_run<MBK_NEIGHBOURS>(row_ends, slot_row, row_id, columns, values, masks, x, y,\n"
+  "                                firsts, tails, rows, cols, tile, strip, alpha, beta);\n"
+  "  } else {\n",
+  "    mbk_bsr_run<1>(row_ends, slot_row, row_id, columns, values, masks, x, y, firsts, tails,\n"
+  "                   rows, cols, tile, strip, alpha, beta);\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Launch: MBK_FIXUP_THREADS rows of tiles, of which each has MBK_BLOCK_ROWS, per block. Shared:\n"
+  "// as mbk_fixup.\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS)\n"
+  "    mbk_bsr_fixup(const MBK_ROW_PTR *row_start, const mbk_u32 *slot_row, const mbk_u32 *row_id,\n"
+  "                  const mbk_u32 *empty_id, const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails,\n"
+  "                  MBK_VECTOR *y, mbk_u64 tiles, mbk_u64 empty_rows, mbk_u64 rows,\n"
+  "                  MBK_SCALAR_PARAMETERS) {\n"
+  "  MBK_SCALARS_LOAD;\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  mbk_fixup(row_start, slot_row, row_id, empty_id, firsts, tails, y, tiles, empty_rows, rows,\n"
+  "            alpha, beta, (MBK_COMPUTE *)shared);\n"
+  "}\n",
+  NULL};
+
 static const char *const mbi_source_spmv_sliced_build_cuh[] = {
   "// Sliced storage, built on the GPU: part of spmv/sliced.cu, whose macros it uses.\n"
   "#ifndef MBK_WINDOW\n"
@@ -4953,6 +5516,8 @@ static const struct {
     {"spmv/arrays.cu", mbi_source_spmv_arrays_cu},
     {"spmv/merbit_tile.cuh", mbi_source_spmv_merbit_tile_cuh},
     {"spmv/merbit.cu", mbi_source_spmv_merbit_cu},
+    {"spmv/ranks.cuh", mbi_source_spmv_ranks_cuh},
+    {"spmv/fixup.cuh", mbi_source_spmv_fixup_cuh},
     {"spmv/scan_tile.cuh", mbi_source_spmv_scan_tile_cuh},
     {"spmv/scan_products.cuh", mbi_source_spmv_scan_products_cuh},
     {"spmv/scan_build.cuh", mbi_source_spmv_scan_build_cuh},
@@ -4962,13 +5527,16 @@ static const struct {
     {"spmv/binned_build.cuh", mbi_source_spmv_binned_build_cuh},
     {"spmv/binned.cu", mbi_source_spmv_binned_cu},
     {"spmv/rows.cu", mbi_source_spmv_rows_cu},
+    {"spmv/bsr_tile.cuh", mbi_source_spmv_bsr_tile_cuh},
+    {"spmv/bsr_build.cuh", mbi_source_spmv_bsr_build_cuh},
+    {"spmv/bsr.cu", mbi_source_spmv_bsr_cu},
     {"spmv/sliced_build.cuh", mbi_source_spmv_sliced_build_cuh},
     {"spmv/sliced.cu", mbi_source_spmv_sliced_cu},
     {"solve/pagerank.cu", mbi_source_solve_pagerank_cu},
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "d486078053b799900c74c0158dbb8ed7b5256ca7248bb7cbf22e364925a4cd3a"
+#define MBI_KERNEL_HASH "25265fc5baae395e339c3be50be902fed0e26eab6aef55655f961f2b6ebc01b8"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -9901,6 +10469,22 @@ typedef struct mbi_blocks {
   int64_t *chunk_index, *chunk_row; /* where each begins, and the last ends; one allocation */
 } mbi_blocks;
 
+#define MBI_BSR_KERNELS 6
+
+/* Tiles of blocks: spmv/bsr.c. */
+typedef struct mbi_bsr_tiles {
+  int block_rows, block_cols;
+  int edge;                  /* the last column of blocks reaches beyond the matrix */
+  int split, lane_cols;      /* lanes to a row of a block, and what each takes of it */
+  int strips, lanes, slots;  /* of a block; of a slot; of a warp */
+  int together, slot_blocks; /* blocks of a slot: at once, and in a tile */
+  int shuffled;              /* lanes pass x on */
+  int threads, resident;
+  uint64_t tiles, blocks, empty_rows, parts, words, groups, places;
+  mbi_devptr row_ends, slot_row, columns, mask_words, masks, packs;
+  void *kernels[MBI_BSR_KERNELS]; /* CUfunction: schedule, columns, fill, product, fixup, masks */
+} mbi_bsr_tiles;
+
 /* What a method on CUDA provides. create: for the matrix in plan->device, in an entered
  * context; after a failure destroy cleans up. describe: its part of the plan's line. */
 typedef struct mbi_cuda_method {
@@ -9946,6 +10530,7 @@ struct merbit_plan {
   mbi_rows rows;
   mbi_sliced sliced;
   mbi_binned binned;
+  mbi_bsr_tiles bsr_tiles;
   int once;                    /* the matrix is loaded past the caches */
   merbit_workspace *workspace; /* the plan's own; holds no reference */
 };
@@ -11135,22 +11720,36 @@ static int mbi_plan_blocks_fit(const merbit_plan *plan) {
                                     desc->block_cols == plan->view.block_cols));
 }
 
-/* Check the user's host arrays and set plan->bsr: the view itself, or an owned conversion. */
+/* Check the user's host arrays and set plan->bsr: the view itself, or an owned conversion. Blocks
+ * in device memory stay there, to be checked by spmv/arrays.c. */
 static merbit_status mbi_plan_take_blocks(merbit_plan *plan) {
   merbit_context *context = plan->context;
+  const int device = plan->view.memory == MERBIT_MEMORY_DEVICE;
+  merbit_view host = plan->view;
   merbit_bsr_desc shape;
   merbit_status status = MERBIT_OK;
   plan->csr = plan->view;
+  if (device && mbi_plan_blocks_fit(plan)) {
+    plan->bsr.view = plan->view;
+    plan->bsr.entries = mbi_view_values(&plan->view);
+    return MERBIT_OK;
+  }
+  if (device) {
+    status = mbi_view_download(context, &plan->view, &host);
+  }
   memset(&shape, 0, sizeof shape);
   shape.block_rows = plan->desc.block_rows;
   shape.block_cols = plan->desc.block_cols;
-  if (!plan->desc.unchecked) {
-    status = mbi_view_check_arrays(context, &plan->view);
+  if (status == MERBIT_OK && !plan->desc.unchecked) {
+    status = mbi_view_check_arrays(context, &host);
   }
   if (status == MERBIT_OK) {
     status = mbi_plan_blocks_fit(plan)
-                 ? mbi_bsr_borrow(context, &plan->view, &plan->bsr)
-                 : mbi_bsr_from_view(context, &plan->view, &shape, 1, &plan->bsr);
+                 ? mbi_bsr_borrow(context, &host, &plan->bsr)
+                 : mbi_bsr_from_view(context, &host, &shape, 1, &plan->bsr);
+  }
+  if (device) {
+    mbi_host_view_release(context, &host);
   }
   return status;
 }
@@ -13062,6 +13661,469 @@ static const mbi_cuda_method mbi_rows_method = {mbi_rows_create,
                                                 mbi_rows_describe,
                                                 NULL};
 
+/* ==== >>spmv/bsr_sizes.c  CUDA: how blocks are cut into slots, groups and tiles =========== */
+/* ---- Encode: from the shape of the blocks to slots, groups and tiles --------------------- */
+
+#define MBI_BSR_BUILD_THREADS 256
+#define MBI_BSR_GROUP_MOST 32 /* entries of a lane: bits of a mask */
+
+/* Bytes of entries that a lane has on their way, and in a tile; measured on an H200. */
+#ifndef MBI_BSR_GROUP_BYTES
+#define MBI_BSR_GROUP_BYTES 64
+#endif
+#ifndef MBI_BSR_TILE_BYTES
+#define MBI_BSR_TILE_BYTES 256
+#endif
+
+static int mbi_ceiling(int a, int b) {
+  return (a + b - 1) / b;
+}
+
+/* The least power of two of blocks whose entries of one lane are whole packs. */
+static int mbi_bsr_least(int lane_cols, int pack) {
+  int together = 1;
+  while (together * lane_cols % pack != 0) {
+    together *= 2;
+  }
+  return together;
+}
+
+/* Lanes to a row of a block: one, but where a group would be too long, or where the block is
+ * so flat that lanes side by side would read x far apart. */
+static int mbi_bsr_split(int rows, int cols, int size) {
+  const int pack = 16 / size;
+  int split = 1;
+  while (rows * split < 4 && cols % (2 * split) == 0 && cols / (2 * split) % pack == 0) {
+    split *= 2;
+  }
+  while (mbi_ceiling(cols, split) > 16 ||
+         mbi_bsr_least(mbi_ceiling(cols, split), pack) * mbi_ceiling(cols, split) >
+             MBI_BSR_GROUP_MOST) {
+    split *= 2;
+  }
+  return split;
+}
+
+/* Neighbours of x that one load brings where x lies well, as MBK_NEIGHBOURS. */
+static int mbi_bsr_neighbours(const mbi_bsr_tiles *t, int size) {
+  return t->lane_cols * t->split != t->block_cols || t->edge || t->lane_cols % 2 != 0 ? 1
+         : t->lane_cols % (16 / size) != 0                                            ? 2
+                                                                                      : 16 / size;
+}
+
+/* What a block's x costs, in lines of the L1 for all slots: each lane for itself, or one for
+ * another and then a shuffle of 4 bytes for each. */
+static int mbi_bsr_shuffles(const mbi_bsr_tiles *t, int size) {
+  const int alone = t->lane_cols / mbi_bsr_neighbours(t, size) * t->slots;
+  return t->split == 1 && t->block_rows > 1 && alone > t->slots + t->block_cols * size / 4;
+}
+
+static void mbi_bsr_shape(merbit_plan *plan) {
+  mbi_bsr_tiles *t = &plan->bsr_tiles;
+  const merbit_view *view = &plan->bsr.view;
+  const int size = (int)mbi_type_size(plan->type);
+  t->block_rows = view->block_rows;
+  t->block_cols = view->block_cols;
+  t->edge = view->cols % view->block_cols != 0;
+  t->split = mbi_bsr_split(t->block_rows, t->block_cols, size);
+  t->lane_cols = mbi_ceiling(t->block_cols, t->split);
+  t->strips = mbi_ceiling(t->block_rows * t->split, 32);
+  t->lanes = mbi_ceiling(t->block_rows, t->strips) * t->split;
+  t->slots = 32 / t->lanes;
+  t->together = mbi_bsr_least(t->lane_cols, 16 / size);
+  while (t->together * t->lane_cols * size < MBI_BSR_GROUP_BYTES &&
+         2 * t->together * t->lane_cols <= MBI_BSR_GROUP_MOST) {
+    t->together *= 2;
+  }
+  t->shuffled =
+      plan->desc.omega != 0 ? plan->desc.omega == 2 : mbi_bsr_shuffles(t, size);
+  t->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : 128;
+  t->resident = (t->together * t->lane_cols * size <= 96 ? 1024 : 768) / t->threads;
+  t->resident = t->resident > 16 ? 16 : t->resident < 1 ? 1 : t->resident;
+}
+
+/* Blocks per slot and tile: high blocks leave more in the carries, and few blocks are dealt to
+ * more warps. */
+static void mbi_bsr_tile(merbit_plan *plan) {
+  mbi_bsr_tiles *t = &plan->bsr_tiles;
+  const int size = (int)mbi_type_size(plan->type);
+  const int group = t->together * t->lane_cols * size;
+  const uint64_t enough = 64 * (uint64_t)plan->context->device.multiprocessors;
+  int groups = mbi_ceiling(MBI_BSR_TILE_BYTES + 16 * t->block_rows, group);
+  while (groups > 1 && plan->device.nnz / (uint64_t)(t->slots * groups * t->together) < enough) {
+    groups = mbi_ceiling(groups, 2);
+  }
+  t->slot_blocks = plan->desc.sigma != 0 ? plan->desc.sigma : groups * t->together;
+}
+
+/* Sizes of the specialisation; needs plan->ranks of the block rows. */
+static merbit_status mbi_bsr_size(merbit_plan *plan) {
+  mbi_bsr_tiles *t = &plan->bsr_tiles;
+  merbit_context *context = plan->context;
+  uint64_t tile, warps;
+  mbi_bsr_shape(plan);
+  mbi_bsr_tile(plan);
+  if (t->slot_blocks < 1 || t->slot_blocks > 4096 || t->slot_blocks % t->together != 0) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "plan_desc.sigma is %d; blocks of %d x %d take multiples of %d up to 4096",
+                    t->slot_blocks, t->block_rows, t->block_cols, t->together);
+  }
+  if (t->threads < 32 || t->threads > 1024 || t->threads % 32 != 0) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "plan_desc.block_threads is %d; use a multiple of 32 up to 1024",
+                    t->threads);
+  }
+  if (plan->desc.omega < 0 || plan->desc.omega > 2 || (t->shuffled && t->split > 1)) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "plan_desc.omega is %d; blocks of %d x %d take 1 for lanes that load x "
+                    "each for itself%s",
+                    plan->desc.omega, t->block_rows, t->block_cols,
+                    t->split > 1 ? "" : ", 2 for shuffles");
+  }
+  tile = (uint64_t)t->slots * (uint64_t)t->slot_blocks;
+  t->tiles = (plan->device.nnz + tile - 1) / tile;
+  warps = (uint64_t)t->threads / 32;
+  t->blocks = (t->tiles * (uint64_t)t->strips + warps - 1) / warps;
+  t->empty_rows = plan->device.rows - plan->ranks.count;
+  t->parts = (t->tiles > t->empty_rows ? t->tiles : t->empty_rows) * (uint64_t)t->block_rows;
+  if (plan->device.rows >= UINT32_MAX || t->blocks > (uint64_t)INT32_MAX ||
+      t->parts / MBI_SCAN_FIXUP_THREADS >= (uint64_t)INT32_MAX) {
+    return mbi_fail(context, MERBIT_TOO_LARGE,
+                    "%" PRIu64 " blocks in %" PRIu64 " rows of blocks are too many for the GPU",
+                    plan->device.nnz, plan->device.rows);
+  }
+  t->words = (t->tiles * tile + 31) / 32;
+  t->groups = t->tiles * (uint64_t)t->strips * (uint64_t)(t->slot_blocks / t->together);
+  t->places = t->tiles * tile;
+  return MERBIT_OK;
+}
+
+/* Entries of the copy, those that no lane needs included. */
+static uint64_t mbi_bsr_entries(const mbi_bsr_tiles *t) {
+  return t->groups * (uint64_t)(t->slots * t->lanes * t->together * t->lane_cols);
+}
+
+static uint64_t mbi_bsr_mask_bytes(const mbi_bsr_tiles *t) {
+  return t->groups * (uint64_t)(t->slots * t->lanes) *
+         (t->together * t->lane_cols <= 16 ? sizeof(uint16_t) : sizeof(uint32_t));
+}
+
+/* ==== >>spmv/bsr.c  CUDA: tiles of blocks, sums in registers ============================== */
+/* ---- Specialise -------------------------------------------------------------------------- */
+
+static void mbi_bsr_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+  const mbi_bsr_tiles *t = &plan->bsr_tiles;
+  mbi_plan_preamble(plan, preamble);
+  mbi_preamble_define_int(preamble, "MBK_BLOCK_ROWS", t->block_rows);
+  mbi_preamble_define_int(preamble, "MBK_BLOCK_COLS", t->block_cols);
+  mbi_preamble_define_int(preamble, "MBK_COLUMN_MAJOR",
+                          plan->bsr.view.block_order == MERBIT_BLOCK_COLUMN_MAJOR);
+  mbi_preamble_define_int(preamble, "MBK_MASKED", plan->bsr.masks != NULL);
+  mbi_preamble_define_int(preamble, "MBK_EDGE", t->edge);
+  mbi_preamble_define_int(preamble, "MBK_SPLIT", t->split);
+  mbi_preamble_define_int(preamble, "MBK_TOGETHER", t->together);
+  mbi_preamble_define_int(preamble, "MBK_SLOT_BLOCKS", t->slot_blocks);
+  mbi_preamble_define_int(preamble, "MBK_SHUFFLED", t->shuffled);
+  mbi_preamble_define_int(preamble, "MBK_EMPTY_ROWS", t->empty_rows > 0);
+  mbi_preamble_define_int(preamble, "MBK_ONCE", 1);
+  mbi_preamble_define_int(preamble, "MBK_THREADS", t->threads);
+  mbi_preamble_define_int(preamble, "MBK_BLOCKS", t->resident);
+}
+
+static merbit_status mbi_bsr_specialise(merbit_plan *plan) {
+  static const char *const names[MBI_BSR_KERNELS] = {"mbk_bsr_schedule", "mbk_bsr_columns",
+                                                     "mbk_bsr_fill",     "mbk_bsr_product",
+                                                     "mbk_bsr_fixup",    "mbk_bsr_masks"};
+  mbi_bsr_tiles *t = &plan->bsr_tiles;
+  const int kernels = plan->bsr.masks != NULL ? MBI_BSR_KERNELS : MBI_BSR_KERNELS - 1;
+  mbi_preamble preamble;
+  merbit_status status;
+  int i;
+  mbi_bsr_preamble(plan, &preamble);
+  status = mbi_program_create(plan->context, "spmv/bsr.cu", &preamble, &plan->program);
+  for (i = 0; i < kernels && status == MERBIT_OK; i++) {
+    status = mbi_program_kernel(plan->context, &plan->program, names[i], &t->kernels[i]);
+  }
+  return status;
+}
+
+/* ---- Launch: build, fill, multiply ------------------------------------------------------- */
+
+static merbit_status mbi_bsr_launch_build(merbit_plan *plan, int kernel, const char *name,
+                                          uint64_t items, void **arguments) {
+  return mbi_device_launch(
+      plan->context, plan->bsr_tiles.kernels[kernel], name,
+      (int64_t)((items + MBI_BSR_BUILD_THREADS - 1) / MBI_BSR_BUILD_THREADS),
+      MBI_BSR_BUILD_THREADS, 0, NULL, arguments);
+}
+
+/* row_ends and slot_row. */
+static merbit_status mbi_bsr_schedule(merbit_plan *plan) {
+  mbi_bsr_tiles *t = &plan->bsr_tiles;
+  uint32_t ranks = (uint32_t)plan->ranks.count;
+  uint64_t slots = t->tiles * (uint64_t)t->slots;
+  void *arguments[7];
+  arguments[0] = &plan->ranks.row_start;
+  arguments[1] = &ranks;
+  arguments[2] = &plan->device.nnz;
+  arguments[3] = &t->words;
+  arguments[4] = &slots;
+  arguments[5] = &t->row_ends;
+  arguments[6] = &t->slot_row;
+  return mbi_bsr_launch_build(plan, 0, "mbk_bsr_schedule",
+                              t->words > slots + 1 ? t->words : slots + 1, arguments);
+}
+
+static merbit_status mbi_bsr_columns(merbit_plan *plan) {
+  mbi_bsr_tiles *t = &plan->bsr_tiles;
+  void *arguments[4];
+  arguments[0] = &plan->device.col_ind;
+  arguments[1] = &plan->device.nnz;
+  arguments[2] = &t->tiles;
+  arguments[3] = &t->columns;
+  return mbi_bsr_launch_build(plan, 1, "mbk_bsr_columns", t->places, arguments);
+}
+
+/* The masks of the blocks go to the GPU and become those of lanes. Both stay: new values are
+ * put in their places by the first. */
+static merbit_status mbi_bsr_masks(merbit_plan *plan) {
+  mbi_bsr_tiles *t = &plan->bsr_tiles;
+  merbit_context *context = plan->context;
+  const uint64_t bytes =
+      plan->device.nnz * (uint64_t)plan->bsr.mask_words * sizeof(uint64_t);
+  void *arguments[4];
+  merbit_status status = mbi_device_allocate(context, bytes, "masks of blocks", &t->mask_words);
+  if (status == MERBIT_OK) {
+    status = mbi_device_upload(context, t->mask_words, plan->bsr.masks, (size_t)bytes);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_allocate(context, mbi_bsr_mask_bytes(t), "masks of lanes", &t->masks);
+  }
+  arguments[0] = &t->mask_words;
+  arguments[1] = &plan->device.nnz;
+  arguments[2] = &t->tiles;
+  arguments[3] = &t->masks;
+  return status != MERBIT_OK
+             ? status
+             : mbi_bsr_launch_build(plan, 5, "mbk_bsr_masks",
+                                    t->groups * (uint64_t)(t->slots * t->lanes), arguments);
+}
+
+/* The blocks in plan->device.values, as they come, to the plan's copy, which is all that a
+ * product reads: an array of the plan's own is given back. */
+static merbit_status mbi_bsr_fill(merbit_plan *plan) {
+  mbi_bsr_tiles *t = &plan->bsr_tiles;
+  merbit_context *context = plan->context;
+  mbi_device_csr *csr = &plan->device;
+  const uint64_t entries =
+      csr->nnz * (uint64_t)t->block_rows * (uint64_t)t->block_cols;
+  const uint64_t size = mbi_type_size(plan->type);
+  uint64_t cols = (uint64_t)plan->bsr.view.cols;
+  void *arguments[7];
+  merbit_status status;
+  arguments[0] = &csr->col_ind;
+  arguments[1] = &csr->values;
+  arguments[2] = &t->mask_words;
+  arguments[3] = &cols;
+  arguments[4] = &csr->nnz;
+  arguments[5] = &t->tiles;
+  arguments[6] = &t->packs;
+  status = mbi_bsr_launch_build(plan, 2, "mbk_bsr_fill", mbi_bsr_entries(t) * size / 16,
+                                arguments);
+  if (status == MERBIT_OK) {
+    status = mbi_device_synchronize(context, NULL);
+  }
+  if (status == MERBIT_OK && csr->owns_values) {
+    mbi_device_release(context, csr->values);
+    csr->values = 0;
+    csr->owns_values = 0;
+    csr->bytes -= entries * size;
+  }
+  return status;
+}
+
+/* plan->device.values, borrowed or uploaded. */
+static merbit_status mbi_bsr_take_values(merbit_plan *plan) {
+  merbit_context *context = plan->context;
+  const merbit_view *view = &plan->bsr.view;
+  mbi_device_csr *csr = &plan->device;
+  const uint64_t entries = csr->nnz * (uint64_t)view->block_rows * (uint64_t)view->block_cols;
+  if (view->values == NULL) {
+    return MERBIT_OK;
+  }
+  if (view->memory != MERBIT_MEMORY_DEVICE) {
+    return mbi_array_upload(context, view->values, entries * mbi_type_size(plan->type), "blocks",
+                            csr, &csr->values, &csr->owns_values);
+  }
+  if (!mbi_device_owns(context, view->values)) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "the view says device memory, but %p is not an address of the GPU",
+                    view->values);
+  }
+  csr->values = mbi_device_address(view->values);
+  return MERBIT_OK;
+}
+
+static merbit_status mbi_bsr_allocate(merbit_plan *plan) {
+  mbi_bsr_tiles *t = &plan->bsr_tiles;
+  merbit_context *context = plan->context;
+  const uint64_t words = t->words * sizeof(uint32_t);
+  const uint64_t slots = (t->tiles * (uint64_t)t->slots + 1) * sizeof(uint32_t);
+  const uint64_t columns = t->places * sizeof(int32_t);
+  const uint64_t packs =
+      plan->device.values != 0 ? mbi_bsr_entries(t) * mbi_type_size(plan->type) : 0;
+  merbit_status status = mbi_device_allocate(context, words, "ends of block rows", &t->row_ends);
+  if (status == MERBIT_OK) {
+    status = mbi_device_allocate(context, slots, "block rows of slots", &t->slot_row);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_allocate(context, columns, "block columns", &t->columns);
+  }
+  if (status == MERBIT_OK && packs > 0) {
+    status = mbi_device_allocate(context, packs, "blocks of tiles", &t->packs);
+  }
+  plan->schedule_bytes = words + slots + columns + packs + plan->ranks.bytes;
+  plan->stream_bytes = words + slots + columns + packs +
+                       2 * t->tiles * (uint64_t)t->block_rows * mbi_type_size(plan->type);
+  if (plan->bsr.masks != NULL) {
+    plan->schedule_bytes +=
+        mbi_bsr_mask_bytes(t) +
+        plan->device.nnz * (uint64_t)plan->bsr.mask_words * sizeof(uint64_t);
+    plan->stream_bytes += mbi_bsr_mask_bytes(t);
+  }
+  return status;
+}
+
+/* plan->device holds the places of the blocks as a CSR. After a failure mbi_bsr_destroy cleans
+ * up. */
+static merbit_status mbi_bsr_create(merbit_plan *plan) {
+  merbit_status status = mbi_scan_rank(plan);
+  if (status == MERBIT_OK) {
+    status = mbi_bsr_size(plan);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_bsr_take_values(plan);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_bsr_specialise(plan);
+  }
+  if (status != MERBIT_OK || plan->bsr_tiles.tiles == 0) {
+    return status;
+  }
+  status = mbi_bsr_allocate(plan);
+  if (status == MERBIT_OK) {
+    status = mbi_bsr_schedule(plan);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_bsr_columns(plan);
+  }
+  if (status == MERBIT_OK && plan->bsr.masks != NULL) {
+    status = mbi_bsr_masks(plan);
+  }
+  return status != MERBIT_OK                ? status
+         : plan->bsr_tiles.packs != 0 ? mbi_bsr_fill(plan)
+                                            : mbi_device_synchronize(plan->context, NULL);
+}
+
+static void mbi_bsr_destroy(merbit_plan *plan) {
+  mbi_bsr_tiles *t = &plan->bsr_tiles;
+  mbi_device_release(plan->context, t->row_ends);
+  mbi_device_release(plan->context, t->slot_row);
+  mbi_device_release(plan->context, t->columns);
+  mbi_device_release(plan->context, t->mask_words);
+  mbi_device_release(plan->context, t->masks);
+  mbi_device_release(plan->context, t->packs);
+  mbi_program_destroy(plan->context, &plan->program);
+}
+
+/* Of firsts and tails. */
+static uint64_t mbi_bsr_carry_bytes(const merbit_plan *plan) {
+  const mbi_bsr_tiles *t = &plan->bsr_tiles;
+  return 2 * t->tiles * (uint64_t)t->block_rows * mbi_type_size(plan->type);
+}
+
+static merbit_status mbi_bsr_launch_fixup(merbit_plan *plan, mbi_devptr carries,
+                                          const void *alpha, const void *beta, mbi_devptr y,
+                                          void *stream) {
+  mbi_bsr_tiles *t = &plan->bsr_tiles;
+  const unsigned size = (unsigned)mbi_type_size(plan->type);
+  uint64_t rows = (uint64_t)plan->bsr.view.rows;
+  mbi_devptr tails = carries + t->tiles * (uint64_t)t->block_rows * size;
+  void *arguments[12];
+  arguments[0] = &plan->ranks.row_start;
+  arguments[1] = &t->slot_row;
+  arguments[2] = &plan->ranks.row_id;
+  arguments[3] = &plan->ranks.empty_id;
+  arguments[4] = &carries;
+  arguments[5] = &tails;
+  arguments[6] = &y;
+  arguments[7] = &t->tiles;
+  arguments[8] = &t->empty_rows;
+  arguments[9] = &rows;
+  arguments[10] = (void *)(uintptr_t)alpha;
+  arguments[11] = (void *)(uintptr_t)beta;
+  return mbi_device_launch(
+      plan->context, t->kernels[4], "mbk_bsr_fixup",
+      (int64_t)((t->parts + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS),
+      MBI_SCAN_FIXUP_THREADS,
+      (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (size + sizeof(uint32_t))), stream, arguments);
+}
+
+static merbit_status mbi_bsr_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,
+                                      mbi_devptr x, const void *beta, mbi_devptr y,
+                                      void *stream) {
+  mbi_bsr_tiles *t = &plan->bsr_tiles;
+  uint64_t rows = (uint64_t)plan->bsr.view.rows, cols = (uint64_t)plan->bsr.view.cols;
+  mbi_devptr tails =
+      carries + t->tiles * (uint64_t)t->block_rows * mbi_type_size(plan->type);
+  void *arguments[15];
+  merbit_status status;
+  arguments[0] = &t->row_ends;
+  arguments[1] = &t->slot_row;
+  arguments[2] = &plan->ranks.row_id;
+  arguments[3] = &t->columns;
+  arguments[4] = &t->packs;
+  arguments[5] = &t->masks;
+  arguments[6] = &x;
+  arguments[7] = &y;
+  arguments[8] = &carries;
+  arguments[9] = &tails;
+  arguments[10] = &rows;
+  arguments[11] = &cols;
+  arguments[12] = &t->tiles;
+  arguments[13] = (void *)(uintptr_t)alpha;
+  arguments[14] = (void *)(uintptr_t)beta;
+  status = mbi_device_launch(plan->context, t->kernels[3], "mbk_bsr_product",
+                             (int64_t)t->blocks, t->threads, 0, stream, arguments);
+  return status == MERBIT_OK ? mbi_bsr_launch_fixup(plan, carries, alpha, beta, y, stream)
+                             : status;
+}
+
+/* ---- Describe ---------------------------------------------------------------------------- */
+
+static void mbi_bsr_info(const merbit_plan *plan, merbit_plan_info *info) {
+  info->sigma = plan->bsr_tiles.slot_blocks;
+  info->omega = plan->bsr_tiles.slots;
+  info->block_threads = plan->bsr_tiles.threads;
+  info->tiles = (int64_t)plan->bsr_tiles.tiles;
+}
+
+static int mbi_bsr_describe(const merbit_plan *plan, char *text, size_t size) {
+  const mbi_bsr_tiles *t = &plan->bsr_tiles;
+  const double stored = (double)plan->device.nnz * t->block_rows * t->block_cols;
+  return snprintf(text, size,
+                  "%" PRIu64 " blocks of %d x %d, %.1f%% filled, %" PRIu64 " tiles of %d x %d "
+                  "in groups of %d%s, %d threads",
+                  plan->device.nnz, t->block_rows, t->block_cols,
+                  stored > 0 ? 100.0 * (double)plan->bsr.entries / stored : 100.0, t->tiles,
+                  t->slots, t->slot_blocks, t->together, t->shuffled ? ", x by shuffles" : "",
+                  t->threads);
+}
+
+static const mbi_cuda_method mbi_bsr_method = {
+    mbi_bsr_create, mbi_bsr_destroy, mbi_bsr_carry_bytes, mbi_bsr_multiply,
+    mbi_bsr_info,   mbi_bsr_describe, mbi_bsr_fill};
+
 /* ==== >>spmv/sliced.c  CUDA: slices of rows stored column by column ======================= */
 /* ---- Encode: windows, slices, loads in flight -------------------------------------------- */
 
@@ -13460,6 +14522,8 @@ static const mbi_cuda_method *mbi_cuda_method_of(merbit_method method) {
     return &mbi_sliced_method;
   case MERBIT_METHOD_BINNED:
     return &mbi_binned_method;
+  case MERBIT_METHOD_BSR:
+    return &mbi_bsr_method;
   default:
     return &mbi_merbit_method;
   }
@@ -13636,10 +14700,10 @@ static merbit_status mbi_workspace_fill_cuda(merbit_workspace *workspace) {
   status = mbi_device_allocate(context, plan->cuda->carry_bytes(plan), "the carries of a workspace",
                                &workspace->device_carries);
   if (status == MERBIT_OK && plan->desc.vector_memory == MERBIT_MEMORY_HOST) {
-    status = mbi_device_allocate(context, plan->device.cols * size, "a staged x",
+    status = mbi_device_allocate(context, (uint64_t)plan->csr.cols * size, "a staged x",
                                  &workspace->staged_x);
     if (status == MERBIT_OK) {
-      status = mbi_device_allocate(context, plan->device.rows * size, "a staged y",
+      status = mbi_device_allocate(context, (uint64_t)plan->csr.rows * size, "a staged y",
                                    &workspace->staged_y);
     }
   }
@@ -13776,10 +14840,6 @@ static merbit_status mbi_plan_check_side(const merbit_plan *plan) {
   merbit_context *context = plan->context;
   const merbit_plan_desc *desc = &plan->desc;
   const int cuda = plan->side == MERBIT_SIDE_CUDA;
-  if (desc->method == MERBIT_METHOD_BSR && cuda) {
-    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
-                    "plan_desc.method bsr is not supported on CUDA yet");
-  }
   if (!mbi_method_runs(desc->method, cuda)) {
     return mbi_fail(context, cuda ? MERBIT_INVALID_ARGUMENT : MERBIT_NO_DEVICE,
                     "plan_desc.method %s runs on %s, but the plan is for %s%s%s",
@@ -13850,6 +14910,7 @@ static void mbi_plan_release_cuda(merbit_plan *plan) {
   memset(&plan->rows, 0, sizeof plan->rows);
   memset(&plan->sliced, 0, sizeof plan->sliced);
   memset(&plan->binned, 0, sizeof plan->binned);
+  memset(&plan->bsr_tiles, 0, sizeof plan->bsr_tiles);
   memset(&plan->device, 0, sizeof plan->device);
 }
 
@@ -13880,11 +14941,13 @@ static void mbi_plan_unref(merbit_plan *plan) {
 
 static merbit_status mbi_plan_build_cuda(merbit_plan *plan, int dual) {
   merbit_context *context = plan->context;
+  const merbit_view places =
+      plan->method == MERBIT_METHOD_BSR ? mbi_block_frame(&plan->bsr.view) : plan->csr;
   merbit_status status = mbi_device_enter(context);
   if (status != MERBIT_OK) {
     return status;
   }
-  status = mbi_device_csr_create(context, &plan->csr, plan->desc.unchecked, &plan->device);
+  status = mbi_device_csr_create(context, &places, plan->desc.unchecked, &plan->device);
   if (status == MERBIT_OK) {
     plan->merbit.dual = dual;
     status = mbi_choose(plan);
@@ -14012,8 +15075,14 @@ MERBIT_API void merbit_plan_destroy(merbit_plan *plan) {
 }
 
 /* ==== >>spmv/update.c  new values for a plan ============================================== */
-/* A CSR of the new values in the order in which the plan multiplies: a COO or 64-bit view is
- * converted again, since duplicates may have been added up. */
+/* Whether the user's values are not those that the plan multiplies. */
+static int mbi_update_converts(const merbit_plan *plan) {
+  return plan->matrix != NULL ||
+         (plan->method == MERBIT_METHOD_BSR && !mbi_plan_blocks_fit(plan));
+}
+
+/* The new values in the order in which the plan multiplies: those of a CSR, or of plan->bsr. A
+ * COO or 64-bit view is converted again, since duplicates may have been added up. */
 static merbit_status mbi_update_convert(merbit_plan *plan, const void *values,
                                         merbit_matrix **matrix) {
   merbit_context *context = plan->context;
@@ -14028,7 +15097,8 @@ static merbit_status mbi_update_convert(merbit_plan *plan, const void *values,
   if (status == MERBIT_OK) {
     const void *kept = host.values;
     host.values = values;
-    status = mbi_matrix_from_view(context, &host, 0, matrix);
+    status = plan->matrix == NULL ? mbi_bsr_refill(context, &host, &plan->bsr)
+                                  : mbi_matrix_from_view(context, &host, 0, matrix);
     host.values = device ? kept : host.values;
   }
   if (device) {
@@ -14169,7 +15239,9 @@ static merbit_status mbi_update_through_host(merbit_plan *plan, const void *valu
                                              merbit_memory memory) {
   merbit_context *context = plan->context;
   const size_t size = mbi_type_size(plan->type);
-  const void *host = values;
+  const void *host = values, *fresh = values;
+  const merbit_view *multiplied =
+      plan->method == MERBIT_METHOD_BSR ? &plan->bsr.view : &plan->csr;
   merbit_matrix *matrix = NULL;
   merbit_status status = MERBIT_OK;
   if (memory == MERBIT_MEMORY_DEVICE) {
@@ -14180,12 +15252,13 @@ static merbit_status mbi_update_through_host(merbit_plan *plan, const void *valu
     status = mbi_array_download(context, values, mbi_view_values(&plan->view), size, &host);
     mbi_device_leave(context);
   }
-  if (status == MERBIT_OK && plan->matrix != NULL) {
+  fresh = host;
+  if (status == MERBIT_OK && mbi_update_converts(plan)) {
     status = mbi_update_convert(plan, host, &matrix);
+    fresh = matrix != NULL ? matrix->view.values : plan->bsr.view.values;
   }
   if (status == MERBIT_OK) {
-    status = mbi_update_store(plan, matrix != NULL ? matrix->view.values : host,
-                              (size_t)plan->csr.nnz * size);
+    status = mbi_update_store(plan, fresh, (size_t)mbi_view_values(multiplied) * size);
   }
   merbit_matrix_destroy(matrix);
   if (memory == MERBIT_MEMORY_DEVICE) {
@@ -14223,7 +15296,7 @@ MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void
   if (plan->side == MERBIT_SIDE_CPU && plan->blocks.chunk_index != NULL) {
     return mbi_blocks_update(plan, values, bytes);
   }
-  return memory == MERBIT_MEMORY_DEVICE && plan->matrix == NULL
+  return memory == MERBIT_MEMORY_DEVICE && !mbi_update_converts(plan)
              ? mbi_update_cuda(plan, values, MERBIT_MEMORY_DEVICE, bytes)
              : mbi_update_through_host(plan, values, memory);
 }
@@ -14305,7 +15378,8 @@ MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size
         plan->desc.method != MERBIT_METHOD_AUTO ? "as asked"
         : plan->why[0] != '\0'                  ? plan->why
                                                 : "for the library's own iterations",
-        mbi_type_name(plan->type), plan->csr.rows, plan->csr.cols, plan->csr.nnz, part,
+        mbi_type_name(plan->type), plan->csr.rows, plan->csr.cols,
+        plan->method == MERBIT_METHOD_BSR ? plan->bsr.entries : plan->csr.nnz, part,
         mbi_value_name(plan), program->from_cache ? "from the cache" : "compiled",
         1e3 * (program->from_cache ? program->load_seconds : program->compile_seconds),
         1e-6 * (double)mbi_plan_product_bytes(plan),
