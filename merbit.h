@@ -4978,8 +4978,8 @@ static const char *const mbi_source_spmv_bsr_build_cuh[] = {
   "  }\n"
   "#pragma unroll\n"
   "  for (mbk_u32 k = 0; k < MBK_PACK; k++) {\n",
-  "    const mbk_bsr_entry found = mbk_bsr_find(tile, (mbk_u32)(strip % MBK_STRIPS), group, thread,\n"
-  "                                             p * MBK_PACK + k);\n"
+  "    const mbk_bsr_entry found =\n"
+  "        mbk_bsr_find(tile, (mbk_u32)(strip % MBK_STRIPS), group, thread, p * MBK_PACK + k);\n"
   "    bool there = found.block < blocks && found.inside;\n"
   "    if (MBK_EDGE && there) {\n"
   "      const mbk_u32 column = (mbk_u32)(mbk_load(col_ind + found.block) - MBK_BASE);\n"
@@ -4996,9 +4996,9 @@ static const char *const mbi_source_spmv_bsr_build_cuh[] = {
 static const char *const mbi_source_spmv_bsr_cu[] = {
   "// Blocks: y = alpha A x + beta y over tiles of consecutive blocks, one bit per block for \"ends\n"
   "// its row of blocks\", and a segmented sum by shuffles. Source: that every task holds the same\n"
-  "// number of blocks, and shapes as constants, are of Chirila (Architectural-Aware Optimization of\n"
-  "// SpMV on GPUs, Bucharest 2025, chapters 6 and 8); the layout, sums in registers and the fixed\n"
-  "// order are ours.\n"
+  "// number of blocks, and shapes as constants, are of Chirila (Architectural-Aware Optimization\n"
+  "// of SpMV on GPUs, Bucharest 2025, chapters 6 and 8); the layout, sums in registers and the\n"
+  "// fixed order are ours.\n"
   "//\n"
   "// A warp is MBK_SLOTS slots of MBK_LANES lanes: one for each row of a block, or MBK_SPLIT for\n"
   "// each. A tile is MBK_SLOTS times MBK_SLOT_BLOCKS blocks, of which a slot takes consecutive\n"
@@ -5015,7 +5015,7 @@ static const char *const mbi_source_spmv_bsr_cu[] = {
   "\n"
   "#define MBK_PARTS MBK_BLOCK_ROWS\n"
   "#define MBK_TILE_ITEMS MBK_TILE_BLOCKS\n"
-  "#define MBK_TILE_RANK(tile) tile_row[(tile) * MBK_SLOTS]\n"
+  "#define MBK_TILE_RANK(tile) tile_row[(tile)*MBK_SLOTS]\n"
   "#include \"spmv/fixup.cuh\"\n"
   "\n"
   "// What a lane writes: the entry `part` of each row of blocks, if any.\n"
@@ -5076,11 +5076,10 @@ static const char *const mbi_source_spmv_bsr_cu[] = {
   "        part[u] = MBK_ZERO;\n"
   "      }\n"
   "    } else {\n"
-  "      mbk_bsr_group<neighbours>(columns + g * (MBK_TOGETHER * MBK_SLOTS),\n"
-  "                                MBK_PATTERN\n"
-  "                                    ? values\n"
-  "                                    : values + g * (MBK_GROUP_PACKS * MBK_ACTIVE * MBK_PACK),\n"
-  "                                masks + g * MBK_ACTIVE, x, cols, at, part);\n"
+  "      mbk_bsr_group<neighbours>(\n"
+  "          columns + g * (MBK_TOGETHER * MBK_SLOTS),\n"
+  "          MBK_PATTERN ? values : values + g * (MBK_GROUP_PACKS * MBK_ACTIVE * MBK_PACK),\n"
+  "          masks + g * MBK_ACTIVE, x, cols, at, part);\n"
   "    }\n"
   "#pragma unroll\n"
   "    for (int u = 0; u < MBK_TOGETHER; u++) {\n"
@@ -5102,10 +5101,10 @@ static const char *const mbi_source_spmv_bsr_cu[] = {
   "  const int distance =\n"
   "      (int)at.slot - (until != 0 ? (31 - mbk_leading_zeros(until)) / MBK_LANES : 0);\n"
   "#pragma unroll\n"
-  "  for (int d = 1; d < MBK_SLOTS; d <<= 1) {\n",
+  "  for (int d = 1; d < MBK_SLOTS; d <<= 1) {\n"
   "    const MBK_COMPUTE other = mbk_shuffle_up(MBK_ALL, sum, d * MBK_LANES, 32);\n"
   "    if (distance >= d) {\n"
-  "      sum = MBK_ADD(other, sum);\n"
+  "      sum = MBK_ADD(other, sum);\n",
   "    }\n"
   "  }\n"
   "  const MBK_COMPUTE earlier =\n"
@@ -5140,12 +5139,12 @@ static const char *const mbi_source_spmv_bsr_cu[] = {
   "  if (MBK_NEIGHBOURS == 1 || (mbk_u64)x % (MBK_NEIGHBOURS * sizeof(MBK_VECTOR)) == 0) {\n"
   "    mbk_bsr_run<MBK_NEIGHBOURS>(row_ends, slot_row, row_id, columns, values, masks, x, y,\n"
   "                                firsts, tails, rows, cols, tile, strip, alpha, beta);\n"
-  "  } else {\n",
+  "  } else {\n"
   "    mbk_bsr_run<1>(row_ends, slot_row, row_id, columns, values, masks, x, y, firsts, tails,\n"
   "                   rows, cols, tile, strip, alpha, beta);\n"
   "  }\n"
   "}\n"
-  "\n"
+  "\n",
   "// Launch: MBK_FIXUP_THREADS rows of tiles, of which each has MBK_BLOCK_ROWS, per block. Shared:\n"
   "// as mbk_fixup.\n"
   "MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS)\n"
@@ -5536,7 +5535,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "25265fc5baae395e339c3be50be902fed0e26eab6aef55655f961f2b6ebc01b8"
+#define MBI_KERNEL_HASH "401d5686464ae6904c86f01e0f71163f3505661161d96cda1733617950dffc6d"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -13708,7 +13707,7 @@ static int mbi_bsr_split(int rows, int cols, int size) {
 static int mbi_bsr_neighbours(const mbi_bsr_tiles *t, int size) {
   return t->lane_cols * t->split != t->block_cols || t->edge || t->lane_cols % 2 != 0 ? 1
          : t->lane_cols % (16 / size) != 0                                            ? 2
-                                                                                      : 16 / size;
+                                           : 16 / size;
 }
 
 /* What a block's x costs, in lines of the L1 for all slots: each lane for itself, or one for
@@ -13735,10 +13734,9 @@ static void mbi_bsr_shape(merbit_plan *plan) {
          2 * t->together * t->lane_cols <= MBI_BSR_GROUP_MOST) {
     t->together *= 2;
   }
-  t->shuffled =
-      plan->desc.omega != 0 ? plan->desc.omega == 2 : mbi_bsr_shuffles(t, size);
+  t->shuffled = plan->desc.omega != 0 ? plan->desc.omega == 2 : mbi_bsr_shuffles(t, size);
   t->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : 128;
-  t->resident = (t->together * t->lane_cols * size <= 96 ? 1024 : 768) / t->threads;
+  t->resident = (t->together * t->lane_cols * size < 96 ? 1024 : 768) / t->threads;
   t->resident = t->resident > 16 ? 16 : t->resident < 1 ? 1 : t->resident;
 }
 
@@ -13750,7 +13748,8 @@ static void mbi_bsr_tile(merbit_plan *plan) {
   const int group = t->together * t->lane_cols * size;
   const uint64_t enough = 64 * (uint64_t)plan->context->device.multiprocessors;
   int groups = mbi_ceiling(MBI_BSR_TILE_BYTES + 16 * t->block_rows, group);
-  while (groups > 1 && plan->device.nnz / (uint64_t)(t->slots * groups * t->together) < enough) {
+  while (groups > 1 &&
+         plan->device.nnz / (uint64_t)(t->slots * groups * t->together) < enough) {
     groups = mbi_ceiling(groups, 2);
   }
   t->slot_blocks = plan->desc.sigma != 0 ? plan->desc.sigma : groups * t->together;
@@ -13889,8 +13888,7 @@ static merbit_status mbi_bsr_columns(merbit_plan *plan) {
 static merbit_status mbi_bsr_masks(merbit_plan *plan) {
   mbi_bsr_tiles *t = &plan->bsr_tiles;
   merbit_context *context = plan->context;
-  const uint64_t bytes =
-      plan->device.nnz * (uint64_t)plan->bsr.mask_words * sizeof(uint64_t);
+  const uint64_t bytes = plan->device.nnz * (uint64_t)plan->bsr.mask_words * sizeof(uint64_t);
   void *arguments[4];
   merbit_status status = mbi_device_allocate(context, bytes, "masks of blocks", &t->mask_words);
   if (status == MERBIT_OK) {
@@ -13915,8 +13913,7 @@ static merbit_status mbi_bsr_fill(merbit_plan *plan) {
   mbi_bsr_tiles *t = &plan->bsr_tiles;
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
-  const uint64_t entries =
-      csr->nnz * (uint64_t)t->block_rows * (uint64_t)t->block_cols;
+  const uint64_t entries = csr->nnz * (uint64_t)t->block_rows * (uint64_t)t->block_cols;
   const uint64_t size = mbi_type_size(plan->type);
   uint64_t cols = (uint64_t)plan->bsr.view.cols;
   void *arguments[7];
@@ -13928,8 +13925,8 @@ static merbit_status mbi_bsr_fill(merbit_plan *plan) {
   arguments[4] = &csr->nnz;
   arguments[5] = &t->tiles;
   arguments[6] = &t->packs;
-  status = mbi_bsr_launch_build(plan, 2, "mbk_bsr_fill", mbi_bsr_entries(t) * size / 16,
-                                arguments);
+  status =
+      mbi_bsr_launch_build(plan, 2, "mbk_bsr_fill", mbi_bsr_entries(t) * size / 16, arguments);
   if (status == MERBIT_OK) {
     status = mbi_device_synchronize(context, NULL);
   }
@@ -13952,8 +13949,8 @@ static merbit_status mbi_bsr_take_values(merbit_plan *plan) {
     return MERBIT_OK;
   }
   if (view->memory != MERBIT_MEMORY_DEVICE) {
-    return mbi_array_upload(context, view->values, entries * mbi_type_size(plan->type), "blocks",
-                            csr, &csr->values, &csr->owns_values);
+    return mbi_array_upload(context, view->values, entries * mbi_type_size(plan->type),
+                            "blocks", csr, &csr->values, &csr->owns_values);
   }
   if (!mbi_device_owns(context, view->values)) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -13972,7 +13969,8 @@ static merbit_status mbi_bsr_allocate(merbit_plan *plan) {
   const uint64_t columns = t->places * sizeof(int32_t);
   const uint64_t packs =
       plan->device.values != 0 ? mbi_bsr_entries(t) * mbi_type_size(plan->type) : 0;
-  merbit_status status = mbi_device_allocate(context, words, "ends of block rows", &t->row_ends);
+  merbit_status status =
+      mbi_device_allocate(context, words, "ends of block rows", &t->row_ends);
   if (status == MERBIT_OK) {
     status = mbi_device_allocate(context, slots, "block rows of slots", &t->slot_row);
   }
@@ -13986,9 +13984,9 @@ static merbit_status mbi_bsr_allocate(merbit_plan *plan) {
   plan->stream_bytes = words + slots + columns + packs +
                        2 * t->tiles * (uint64_t)t->block_rows * mbi_type_size(plan->type);
   if (plan->bsr.masks != NULL) {
-    plan->schedule_bytes +=
-        mbi_bsr_mask_bytes(t) +
-        plan->device.nnz * (uint64_t)plan->bsr.mask_words * sizeof(uint64_t);
+    plan->schedule_bytes += mbi_bsr_mask_bytes(t) + plan->device.nnz *
+                                                        (uint64_t)plan->bsr.mask_words *
+                                                        sizeof(uint64_t);
     plan->stream_bytes += mbi_bsr_mask_bytes(t);
   }
   return status;
@@ -14020,9 +14018,9 @@ static merbit_status mbi_bsr_create(merbit_plan *plan) {
   if (status == MERBIT_OK && plan->bsr.masks != NULL) {
     status = mbi_bsr_masks(plan);
   }
-  return status != MERBIT_OK                ? status
+  return status != MERBIT_OK          ? status
          : plan->bsr_tiles.packs != 0 ? mbi_bsr_fill(plan)
-                                            : mbi_device_synchronize(plan->context, NULL);
+                                      : mbi_device_synchronize(plan->context, NULL);
 }
 
 static void mbi_bsr_destroy(merbit_plan *plan) {
@@ -14074,8 +14072,7 @@ static merbit_status mbi_bsr_multiply(merbit_plan *plan, mbi_devptr carries, con
                                       void *stream) {
   mbi_bsr_tiles *t = &plan->bsr_tiles;
   uint64_t rows = (uint64_t)plan->bsr.view.rows, cols = (uint64_t)plan->bsr.view.cols;
-  mbi_devptr tails =
-      carries + t->tiles * (uint64_t)t->block_rows * mbi_type_size(plan->type);
+  mbi_devptr tails = carries + t->tiles * (uint64_t)t->block_rows * mbi_type_size(plan->type);
   void *arguments[15];
   merbit_status status;
   arguments[0] = &t->row_ends;
@@ -14121,7 +14118,7 @@ static int mbi_bsr_describe(const merbit_plan *plan, char *text, size_t size) {
 }
 
 static const mbi_cuda_method mbi_bsr_method = {
-    mbi_bsr_create, mbi_bsr_destroy, mbi_bsr_carry_bytes, mbi_bsr_multiply,
+    mbi_bsr_create, mbi_bsr_destroy,  mbi_bsr_carry_bytes, mbi_bsr_multiply,
     mbi_bsr_info,   mbi_bsr_describe, mbi_bsr_fill};
 
 /* ==== >>spmv/sliced.c  CUDA: slices of rows stored column by column ======================= */

@@ -59,10 +59,14 @@ static void bench_add_block_plans(bench_bench *b) {
   static const struct {
     const char *name;
     int omega, tile, threads; /* tile: in quarters of the method's own */
-  } list[] = {{"bsr", 0, 0, 0},           {"tune-bsr-direct", 1, 0, 0},
-              {"tune-bsr-shuffle", 2, 0, 0}, {"tune-bsr-tile-half", 0, 2, 0},
-              {"tune-bsr-tile-2", 0, 8, 0},  {"tune-bsr-tile-4", 0, 16, 0},
-              {"tune-bsr-64", 0, 0, 64},     {"tune-bsr-256", 0, 0, 256}};
+  } list[] = {{"bsr", 0, 0, 0},
+              {"tune-bsr-direct", 1, 0, 0},
+              {"tune-bsr-shuffle", 2, 0, 0},
+              {"tune-bsr-tile-half", 0, 2, 0},
+              {"tune-bsr-tile-2", 0, 8, 0},
+              {"tune-bsr-tile-4", 0, 16, 0},
+              {"tune-bsr-64", 0, 0, 64},
+              {"tune-bsr-256", 0, 0, 256}};
   const bench_options *options = b->lab->options;
   int own = 0, together = 1;
   size_t i;

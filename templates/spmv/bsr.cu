@@ -1,8 +1,8 @@
 // Blocks: y = alpha A x + beta y over tiles of consecutive blocks, one bit per block for "ends
 // its row of blocks", and a segmented sum by shuffles. Source: that every task holds the same
-// number of blocks, and shapes as constants, are of Chirila (Architectural-Aware Optimization of
-// SpMV on GPUs, Bucharest 2025, chapters 6 and 8); the layout, sums in registers and the fixed
-// order are ours.
+// number of blocks, and shapes as constants, are of Chirila (Architectural-Aware Optimization
+// of SpMV on GPUs, Bucharest 2025, chapters 6 and 8); the layout, sums in registers and the
+// fixed order are ours.
 //
 // A warp is MBK_SLOTS slots of MBK_LANES lanes: one for each row of a block, or MBK_SPLIT for
 // each. A tile is MBK_SLOTS times MBK_SLOT_BLOCKS blocks, of which a slot takes consecutive
@@ -19,7 +19,7 @@
 
 #define MBK_PARTS MBK_BLOCK_ROWS
 #define MBK_TILE_ITEMS MBK_TILE_BLOCKS
-#define MBK_TILE_RANK(tile) tile_row[(tile) * MBK_SLOTS]
+#define MBK_TILE_RANK(tile) tile_row[(tile)*MBK_SLOTS]
 #include "spmv/fixup.cuh"
 
 // What a lane writes: the entry `part` of each row of blocks, if any.
@@ -80,11 +80,10 @@ MBK_DEVICE void mbk_bsr_run(const mbk_u32 *row_ends, const mbk_u32 *slot_row,
         part[u] = MBK_ZERO;
       }
     } else {
-      mbk_bsr_group<neighbours>(columns + g * (MBK_TOGETHER * MBK_SLOTS),
-                                MBK_PATTERN
-                                    ? values
-                                    : values + g * (MBK_GROUP_PACKS * MBK_ACTIVE * MBK_PACK),
-                                masks + g * MBK_ACTIVE, x, cols, at, part);
+      mbk_bsr_group<neighbours>(
+          columns + g * (MBK_TOGETHER * MBK_SLOTS),
+          MBK_PATTERN ? values : values + g * (MBK_GROUP_PACKS * MBK_ACTIVE * MBK_PACK),
+          masks + g * MBK_ACTIVE, x, cols, at, part);
     }
 #pragma unroll
     for (int u = 0; u < MBK_TOGETHER; u++) {

@@ -118,8 +118,8 @@ MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
   }
 #pragma unroll
   for (mbk_u32 k = 0; k < MBK_PACK; k++) {
-    const mbk_bsr_entry found = mbk_bsr_find(tile, (mbk_u32)(strip % MBK_STRIPS), group, thread,
-                                             p * MBK_PACK + k);
+    const mbk_bsr_entry found =
+        mbk_bsr_find(tile, (mbk_u32)(strip % MBK_STRIPS), group, thread, p * MBK_PACK + k);
     bool there = found.block < blocks && found.inside;
     if (MBK_EDGE && there) {
       const mbk_u32 column = (mbk_u32)(mbk_load(col_ind + found.block) - MBK_BASE);

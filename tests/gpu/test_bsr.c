@@ -1,5 +1,5 @@
-/* Blocks on the GPU: matrices of single entries in blocks of many shapes, blocks as they come in
- * either order with padding that must not act, new values, refusals. */
+/* Blocks on the GPU: matrices of single entries in blocks of many shapes, blocks as they come
+ * in either order with padding that must not act, new values, refusals. */
 #define MERBIT_IMPLEMENTATION
 #include "merbit.h"
 #include <setjmp.h>
@@ -12,11 +12,12 @@
 
 static merbit_context *gpu;
 
-static const int shapes[][2] = {{1, 1}, {2, 2}, {3, 3},  {4, 4},  {5, 5},  {6, 6},  {7, 7},
+static const int shapes[][2] = {{1, 1}, {2, 2}, {3, 3},  {4, 4},  {5, 5},   {6, 6},  {7, 7},
                                 {8, 8}, {3, 5}, {16, 1}, {1, 16}, {16, 16}, {33, 2}, {13, 7}};
 enum { SHAPES = sizeof shapes / sizeof shapes[0] };
 
-/* ---- Single entries, put into blocks that others do not fill ----------------------------------- */
+/* ---- Single entries, put into blocks that others do not fill
+ * ----------------------------------- */
 
 static void entries_meet_the_bound(void **state) {
   int i, variant;
@@ -95,8 +96,9 @@ static void tiling_make(int rows, int cols, int edge, tiling *t) {
   t->places = 40;
   t->row_ptr = (int64_t *)test_allocate(t->places + 1, sizeof *t->row_ptr);
   for (i = 0; i < t->places; i++) {
-    t->row_ptr[i + 1] =
-        t->row_ptr[i] + (i == 17 ? longest : i % 5 == 4 ? 0 : test_below(&random, 9));
+    t->row_ptr[i + 1] = t->row_ptr[i] + (i == 17      ? longest
+                                         : i % 5 == 4 ? 0
+                                                      : test_below(&random, 9));
   }
   t->blocks = t->row_ptr[t->places];
   t->col_ind = (int32_t *)test_allocate(t->blocks, sizeof *t->col_ind);
@@ -136,9 +138,8 @@ static void *tiling_values(const tiling *t, const handing *how, double factor) {
   int64_t i;
   for (i = 0; i < t->blocks * size; i++) {
     const int64_t k = i % size;
-    const int64_t from = how->order == MERBIT_BLOCK_ROW_MAJOR
-                             ? k
-                             : k % t->rows * t->cols + k / t->rows;
+    const int64_t from =
+        how->order == MERBIT_BLOCK_ROW_MAJOR ? k : k % t->rows * t->cols + k / t->rows;
     products_set(values, i, factor * t->values[i - k + from], how->type);
   }
   return values;
@@ -163,12 +164,10 @@ static void tiling_hand_over(const tiling *t, const handing *how, products_array
     a->view.memory = MERBIT_MEMORY_DEVICE;
     a->view.row_ptr =
         products_move(gpu, a->row_ptr, (size_t)(t->places + 1) * offset, &a->buffers[0]);
-    a->view.col_ind =
-        products_move(gpu, a->col_ind, (size_t)t->blocks * index, &a->buffers[1]);
+    a->view.col_ind = products_move(gpu, a->col_ind, (size_t)t->blocks * index, &a->buffers[1]);
     if (!how->pattern) {
-      a->view.values =
-          products_move(gpu, a->values, (size_t)(t->blocks * t->rows * t->cols) * value,
-                        &a->buffers[2]);
+      a->view.values = products_move(
+          gpu, a->values, (size_t)(t->blocks * t->rows * t->cols) * value, &a->buffers[2]);
     }
   }
 }
@@ -199,8 +198,7 @@ static void multiply_all(products_case *c, merbit_plan *plan) {
 
 static void new_values(products_case *c, const tiling *t, const handing *how,
                        merbit_plan *plan) {
-  const size_t bytes =
-      (size_t)(t->blocks * t->rows * t->cols) * products_size(how->type);
+  const size_t bytes = (size_t)(t->blocks * t->rows * t->cols) * products_size(how->type);
   const int device = how->device && how->base;
   void *values = tiling_values(t, how, -3);
   merbit_buffer *buffer = NULL;
@@ -210,10 +208,10 @@ static void new_values(products_case *c, const tiling *t, const handing *how,
   for (i = 0; i < c->m.nnz; i++) {
     c->m.values[i] *= -3;
   }
-  products_done(gpu,
-                merbit_plan_update_values(plan, from,
-                                          device ? MERBIT_MEMORY_DEVICE : MERBIT_MEMORY_HOST),
-                "new values");
+  products_done(
+      gpu,
+      merbit_plan_update_values(plan, from, device ? MERBIT_MEMORY_DEVICE : MERBIT_MEMORY_HOST),
+      "new values");
   merbit_buffer_destroy(buffer);
   free(values);
   for (i = 0; i < c->m.cols; i++) {
@@ -254,7 +252,7 @@ static void check_tiling(int rows, int cols, int edge, const handing *how) {
 static void blocks_meet_the_bound(void **state) {
   int i, shape;
   (void)state;
-  for (shape = 0; shape < SHAPES; shape += gpu_stride() > 3 ? 3 : gpu_stride()) {
+  for (shape = 0; shape<SHAPES; shape += gpu_stride()> 3 ? 3 : gpu_stride()) {
     for (i = 0; i < (gpu_stride() > 1 ? 2 : 8); i++) {
       handing how;
       memset(&how, 0, sizeof how);
@@ -308,8 +306,8 @@ static void new_values_of_entries(void **state) {
 /* ---- Words and refusals
  * ------------------------------------------------------------------------- */
 
-static merbit_status make(const merbit_view *view, const merbit_plan_desc *desc,
-                          char *line, size_t size) {
+static merbit_status make(const merbit_view *view, const merbit_plan_desc *desc, char *line,
+                          size_t size) {
   merbit_plan *plan = NULL;
   const merbit_status status = merbit_plan_create(gpu, view, desc, &plan);
   if (status == MERBIT_OK) {
@@ -407,9 +405,12 @@ static void no_blocks_and_no_rows(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(entries_meet_the_bound),  cmocka_unit_test(blocks_meet_the_bound),
-      cmocka_unit_test(new_values_of_entries),   cmocka_unit_test(a_plan_tells_its_blocks),
-      cmocka_unit_test(bad_device_arrays_are_refused), cmocka_unit_test(no_blocks_and_no_rows),
+      cmocka_unit_test(entries_meet_the_bound),
+      cmocka_unit_test(blocks_meet_the_bound),
+      cmocka_unit_test(new_values_of_entries),
+      cmocka_unit_test(a_plan_tells_its_blocks),
+      cmocka_unit_test(bad_device_arrays_are_refused),
+      cmocka_unit_test(no_blocks_and_no_rows),
   };
   int failed;
   gpu = gpu_context();

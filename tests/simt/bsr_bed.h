@@ -101,8 +101,8 @@ template <class V> struct bsr_bed : csr_bed<V> {
 
   const bsr_form &f;
   bsr_matrix &from;
-  uint64_t blocks, block_rows, entries, tile_blocks, tiles, words, groups, active, group_entries,
-      ranks, empty;
+  uint64_t blocks, block_rows, entries, tile_blocks, tiles, words, groups, active,
+      group_entries, ranks, empty;
   simt_array row_start, row_id, empty_id, block_cols, block_values, mask_words, row_ends,
       slot_row, columns, masks, packs;
 };
@@ -189,17 +189,16 @@ template <class V> void bsr_check_packs(const bsr_bed<V> &b) {
   for (uint64_t i = 0; i < b.block_values.count; i++) {
     const bsr_spot spot = bsr_find(b, i / b.entries, i % b.entries);
     const uint64_t r = b.f.column_major ? i % b.f.rows : i % b.entries / b.f.cols;
-    const bool beyond = b.m.rows - (int64_t)(b.block_rows * b.f.rows) + (int64_t)b.f.rows <=
-                            (int64_t)r &&
-                        i / b.entries >= (uint64_t)b.from.places.row_ptr[b.block_rows - 1];
+    const bool beyond =
+        b.m.rows - (int64_t)(b.block_rows * b.f.rows) + (int64_t)b.f.rows <= (int64_t)r &&
+        i / b.entries >= (uint64_t)b.from.places.row_ptr[b.block_rows - 1];
     const uint64_t at = (spot.lane / b.active * group_packs * b.active +
                          spot.entry / pack * b.active + spot.lane % b.active) *
                             pack +
                         spot.entry % pack;
-    packs.template as<V>()[at] = b.from.position[i] >= 0
-                                     ? b.block_values.template as<V>()[i]
-                                 : beyond ? b.packs.template as<V>()[at]
-                                          : (V)0;
+    packs.template as<V>()[at] = b.from.position[i] >= 0 ? b.block_values.template as<V>()[i]
+                                 : beyond                ? b.packs.template as<V>()[at]
+                                                         : (V)0;
   }
   if (!packs.same(b.packs)) {
     fail_msg("%s on %s: wrong packs", b.f.name, b.m.name);
@@ -213,11 +212,10 @@ template <class V> void bsr_build(bsr_bed<V> &b, uint64_t seed) {
     return;
   }
   b.forbid(true);
-  simt_run(b.f.schedule, b.run(seed),
-           {csr_divide_up(std::max(b.words, slots + 1), BSR_BUILD_THREADS), BSR_BUILD_THREADS,
-            0},
-           b.row_start.get(), ranks, b.blocks, b.words, slots, b.row_ends.get(),
-           b.slot_row.get());
+  simt_run(
+      b.f.schedule, b.run(seed),
+      {csr_divide_up(std::max(b.words, slots + 1), BSR_BUILD_THREADS), BSR_BUILD_THREADS, 0},
+      b.row_start.get(), ranks, b.blocks, b.words, slots, b.row_ends.get(), b.slot_row.get());
   b.allow();
   bsr_check_schedule(b);
   simt_run(b.f.columns, b.run(seed),
@@ -237,11 +235,10 @@ template <class V> void bsr_fill(bsr_bed<V> &b, uint64_t seed) {
     return;
   }
   b.take_values();
-  simt_run(
-      b.f.fill, b.run(seed),
-      {csr_divide_up(b.packs.count / b.f.pack(), BSR_BUILD_THREADS), BSR_BUILD_THREADS, 0},
-      b.block_cols.get(), b.block_values.get(), b.mask_words.get(), (mbk_u64)b.m.cols, b.blocks,
-      b.tiles, b.packs.get());
+  simt_run(b.f.fill, b.run(seed),
+           {csr_divide_up(b.packs.count / b.f.pack(), BSR_BUILD_THREADS), BSR_BUILD_THREADS, 0},
+           b.block_cols.get(), b.block_values.get(), b.mask_words.get(), (mbk_u64)b.m.cols,
+           b.blocks, b.tiles, b.packs.get());
   bsr_check_packs(b);
 }
 
@@ -268,8 +265,8 @@ void bsr_multiply(bsr_bed<V> &b, double alpha, double beta, simt_array &y, uint6
       simt_run(b.f.product, b.run(seed),
                {csr_divide_up(b.tiles * b.f.strips() * 32, b.f.threads), b.f.threads, 0},
                b.row_ends.get(), b.slot_row.get(), b.row_id.get(), b.columns.get(),
-               b.packs.get(), b.masks.get(), x.get(), y.get(), firsts.get(), tails.get(), b.rows,
-               (mbk_u64)b.m.cols, b.tiles, at_alpha, at_beta);
+               b.packs.get(), b.masks.get(), x.get(), y.get(), firsts.get(), tails.get(),
+               b.rows, (mbk_u64)b.m.cols, b.tiles, at_alpha, at_beta);
     }
     const unsigned blocks = std::max(csr_divide_up(carries, BSR_FIXUP_THREADS),
                                      b.empty > 0 ? 1 + (unsigned)seed % 3 : 0);

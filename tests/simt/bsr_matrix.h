@@ -22,8 +22,8 @@ inline void bsr_crop(test_matrix &m, int64_t most) {
 }
 
 // `places` with each nonzero a block: in `entries` those entries that are the matrix's, in the
-// order of their blocks and in a block row by row. Where the shape is masked a third of the entries
-// is not there; where it has an edge the last column of blocks reaches beyond the
+// order of their blocks and in a block row by row. Where the shape is masked a third of the
+// entries is not there; where it has an edge the last column of blocks reaches beyond the
 // matrix, and the last row of blocks does wherever `cut` is not zero.
 struct bsr_matrix {
   bsr_matrix(const bsr_shape &shape, const test_matrix &places, uint64_t seed, int64_t cut)
@@ -34,8 +34,8 @@ struct bsr_matrix {
     memset(&m, 0, sizeof m);
     (void)snprintf(m.name, sizeof m.name, "%s", places.name);
     m.rows = places.rows * shape.rows - cut % shape.rows;
-    m.cols = places.cols * shape.cols -
-             (shape.edge ? 1 + test_below(&state, shape.cols - 1) : 0);
+    m.cols =
+        places.cols * shape.cols - (shape.edge ? 1 + test_below(&state, shape.cols - 1) : 0);
     m.row_ptr = (int64_t *)test_allocate(m.rows + 1, sizeof *m.row_ptr);
     m.col_ind = (int32_t *)test_allocate((int64_t)position.size(), sizeof *m.col_ind);
     m.values = (double *)test_allocate((int64_t)position.size(), sizeof *m.values);

@@ -1,5 +1,8 @@
 // Tiles of blocks: their making against a plain walk, products against the bound; every shape,
 // order, mask and edge; rows over many tiles; sizes as the launcher has them.
+#define MERBIT_IMPLEMENTATION
+#include "merbit.h"
+
 #include "simt/bsr_bed.h"
 
 #define SIMT_FORM f32_1x1_u8, float, 32, 0, 0, 0, 1, 1, 1, 8, 8, 0, 0, 0, 0, 1, 128
@@ -144,6 +147,66 @@ static void test_long(void **) {
   assert_true(checked >= 2);
 }
 
+// ---- The launcher
+// ------------------------------------------------------------------------------
+
+// Any shape has a tile that the kernels take, whose sizes are those of the bed's own sums.
+static void check_size(merbit_context &context, int rows, int cols, merbit_type type,
+                       uint64_t blocks, int edge) {
+  const unsigned size = type == MERBIT_F32 ? 4 : 8;
+  merbit_plan plan = {};
+  bsr_form f = {};
+  const mbi_bsr_tiles &t = plan.bsr_tiles;
+  plan.context = &context;
+  plan.type = type;
+  plan.bsr.view = merbit_bsr(100 * rows, 100 * cols - edge, (int64_t)blocks, rows, cols,
+                             nullptr, nullptr, nullptr);
+  plan.device.nnz = blocks;
+  plan.device.rows = 100;
+  plan.ranks.count = 90;
+  assert_int_equal(mbi_bsr_size(&plan), MERBIT_OK);
+  f.rows = (unsigned)rows;
+  f.cols = (unsigned)cols;
+  f.split = (unsigned)t.split;
+  f.slot_blocks = (unsigned)t.slot_blocks;
+  const uint64_t tile = f.slots() * f.slot_blocks,
+                 entries = (unsigned)t.together * f.lane_cols();
+  assert_int_equal(t.edge, edge);
+  assert_int_equal(t.strips, f.strips());
+  assert_int_equal(t.lanes, f.lanes());
+  assert_int_equal(t.slots, f.slots());
+  assert_int_equal(t.lane_cols, f.lane_cols());
+  assert_true(f.split > 0 && (f.split & (f.split - 1)) == 0 && f.lanes() <= 32);
+  assert_true(t.together > 0 && (t.together & (t.together - 1)) == 0);
+  assert_true(entries <= 32 && entries * size % 16 == 0);
+  assert_true(t.slot_blocks > 0 && t.slot_blocks % t.together == 0);
+  assert_true(!t.shuffled || t.split == 1);
+  assert_true(t.tiles == (blocks + tile - 1) / tile);
+  assert_true(t.words == (t.tiles * tile + 31) / 32 && t.places == t.tiles * tile);
+  assert_true(t.groups == t.tiles * f.strips() * (f.slot_blocks / (unsigned)t.together));
+  assert_true(mbi_bsr_entries(&t) == t.groups * f.slots() * f.lanes() * entries);
+  assert_true(mbi_bsr_mask_bytes(&t) ==
+              t.groups * f.slots() * f.lanes() * (entries <= 16 ? 2 : 4));
+  assert_true(t.parts == std::max<uint64_t>(t.tiles, 10) * (uint64_t)rows);
+  assert_int_equal(t.blocks, csr_divide_up(t.tiles * f.strips() * 32, (unsigned)t.threads));
+}
+
+static void test_sizes(void **) {
+  merbit_context context = {};
+  context.device.multiprocessors = 132;
+  assert_int_equal(MBI_BSR_BUILD_THREADS, BSR_BUILD_THREADS);
+  assert_int_equal(MBI_SCAN_FIXUP_THREADS, BSR_FIXUP_THREADS);
+  for (int rows = 1; rows <= 64; rows++) {
+    for (int cols = 1; cols <= 64; cols++) {
+      for (const uint64_t blocks : {1, 100, 5000000}) {
+        check_size(context, rows, cols, MERBIT_F32, blocks, cols > 1 && blocks == 100);
+        check_size(context, rows, cols, MERBIT_F64, blocks, cols > 1 && blocks == 1);
+      }
+    }
+  }
+}
+
 int main() {
-  return csr_main("bsr", bsr_forms, {cmocka_unit_test(test_long)}, check);
+  return csr_main("bsr", bsr_forms, {cmocka_unit_test(test_sizes), cmocka_unit_test(test_long)},
+                  check);
 }
