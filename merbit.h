@@ -238,7 +238,8 @@ typedef enum merbit_method {
   MERBIT_METHOD_ROWS = 5,      /* CUDA: lanes per row */
   MERBIT_METHOD_SLICED = 6,    /* CUDA: slices of 32 rows stored column by column */
   MERBIT_METHOD_BINNED = 7,    /* CUDA: products by strips of columns, then sums by rows */
-  MERBIT_METHOD_BSR = 8        /* dense blocks: tasks of as many blocks each (seed 004) */
+  MERBIT_METHOD_BSR = 8,       /* dense blocks: tasks of as many blocks each (seed 004) */
+  MERBIT_METHOD_HUBS = 10      /* CUDA: as SCAN, with the fullest columns' x in shared memory */
 } merbit_method;
 
 /* One context is one device, or the CPU. Made by merbit_context_create. Reference-counted: what was
@@ -365,7 +366,7 @@ typedef struct merbit_plan_desc {
   int expected_calls;          /* products to come; 0: 100 */
   int sigma;                   /* MERBIT: steps per lane; 0: 14 in f32, 7 in f64. SCAN: nonzeros per lane */
   int omega;                   /* MERBIT: lanes per tile, 32, 16 or 8; 0: 32. ROWS: lanes per row. SCAN:
-                                  1: rows cross blocks, 2: blocks take whole rows */
+                                  1: rows cross blocks, 2: blocks take whole rows. HUBS: kilobytes of x */
   int block_threads;           /* CUDA: threads per block, 32 to 1024; 0: by method and size */
   int unchecked;               /* nonzero: the arrays are known to be valid */
   int changing_values;         /* nonzero: nothing is specialised to the values, for they will change */
@@ -631,6 +632,19 @@ static void mbi_pause(void) {
 typedef uint64_t mbi_devptr; /* CUdeviceptr */
 typedef int mbi_curesult;    /* CUresult */
 
+typedef struct mbi_launch_attribute { /* CUlaunchAttribute */
+  int id;
+  int padding;
+  uint64_t value[8];
+} mbi_launch_attribute;
+
+typedef struct mbi_launch_config { /* CUlaunchConfig */
+  unsigned grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes;
+  void *stream;
+  mbi_launch_attribute *attributes;
+  unsigned attribute_count;
+} mbi_launch_config;
+
 typedef struct mbi_driver { /* jit/driver.c */
   void *library;
   mbi_curesult (*init)(unsigned flags); /* cuInit */
@@ -659,6 +673,7 @@ typedef struct mbi_driver { /* jit/driver.c */
   mbi_curesult (*module_get_function)(void **function, void *module, const char *name); /* cuModuleGetFunction */
   mbi_curesult (*func_set_attribute)(void *function, int attribute, int value); /* cuFuncSetAttribute */
   mbi_curesult (*launch_kernel)(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes, void *stream, void **arguments, void **extra); /* cuLaunchKernel */
+  mbi_curesult (*launch_kernel_ex)(const mbi_launch_config *config, void *function, void **arguments, void **extra); /* cuLaunchKernelEx */
 } mbi_driver;
 
 typedef struct mbi_nvrtc { /* jit/nvrtc.c */
@@ -690,6 +705,7 @@ typedef struct mbi_device { /* jit/device.c */
   int compute_capability;
   int driver_version;
   int multiprocessors;
+  int early; /* launches may overlap with the end of what is before them */
   int shared_bytes_per_block; /* the opt-in limit */
   char name[128];
 } mbi_device;
@@ -1647,6 +1663,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 /* Results of the driver that the library tells apart (cuda.h: CUresult). */
 #define MBI_CUDA_OUT_OF_MEMORY 2
 #define MBI_CUDA_DRIVER_OLDEST 11000
+#define MBI_CUDA_DRIVER_EARLY 12030 /* early launches, captured in graphs too */
 
 /* Text of a result. The driver's own answer may be missing: it may be the driver that is ill.
  */
@@ -1778,6 +1795,8 @@ static const char *mbi_driver_load(mbi_driver *driver) {
                             sizeof driver->launch_kernel)) {
     return "cuLaunchKernel";
   }
+  (void)mbi_library_function(driver->library, "cuLaunchKernelEx", &driver->launch_kernel_ex,
+                             sizeof driver->launch_kernel_ex);
   return NULL;
 }
 
@@ -2130,6 +2149,7 @@ static void mbi_nvrtc_tell(merbit_context *context, const char *log, char *first
 #define MBI_POINTER_MEMORY_TYPE 2     /* CUpointer_attribute */
 #define MBI_FUNCTION_DYNAMIC_SHARED 8 /* CUfunction_attribute */
 #define MBI_SHARED_WITHOUT_ASKING 49152
+#define MBI_LAUNCH_EARLY 6 /* CUlaunchAttributeID: programmatic stream serialization */
 
 /* ---- Errors ----------------------------------------------------------------------------- */
 
@@ -2278,6 +2298,8 @@ static merbit_status mbi_device_examine(merbit_context *context) {
                                   &device->shared_bytes_per_block);
   }
   device->compute_capability = 10 * major + minor;
+  device->early = device->compute_capability >= 90 && device->driver.launch_kernel_ex != NULL &&
+                  device->driver_version >= MBI_CUDA_DRIVER_EARLY;
   if (status == MERBIT_OK && device->compute_capability < 50) {
     return mbi_fail(context, MERBIT_NO_DEVICE,
                     "%s has compute capability %d.%d; the oldest that works is 5.0",
@@ -2478,10 +2500,36 @@ static merbit_status mbi_device_reserve_shared(merbit_context *context, void *fu
                           "cuFuncSetAttribute", attempt);
 }
 
+/* The driver's call; `early`: the kernel may start while what is before it in the stream ends.
+ */
+static mbi_curesult mbi_device_start(const mbi_device *device, void *function, unsigned grid,
+                                     unsigned threads, unsigned shared_bytes, void *stream,
+                                     void **arguments, int early) {
+  mbi_launch_config config;
+  mbi_launch_attribute attribute;
+  if (!early || !device->early) {
+    return device->driver.launch_kernel(function, grid, 1, 1, threads, 1, 1, shared_bytes,
+                                        stream, arguments, NULL);
+  }
+  memset(&attribute, 0, sizeof attribute);
+  attribute.id = MBI_LAUNCH_EARLY;
+  attribute.value[0] = 1;
+  memset(&config, 0, sizeof config);
+  config.grid_x = grid;
+  config.block_x = threads;
+  config.grid_y = config.grid_z = config.block_y = config.block_z = 1;
+  config.shared_bytes = shared_bytes;
+  config.stream = stream;
+  config.attributes = &attribute;
+  config.attribute_count = 1;
+  return device->driver.launch_kernel_ex(&config, function, arguments, NULL);
+}
+
 /* `grid` blocks of `threads`. No block is nothing to do. */
-static merbit_status mbi_device_launch(merbit_context *context, void *function,
-                                       const char *name, int64_t grid, int threads,
-                                       unsigned shared_bytes, void *stream, void **arguments) {
+static merbit_status mbi_device_launch_some(merbit_context *context, void *function,
+                                            const char *name, int64_t grid, int threads,
+                                            unsigned shared_bytes, void *stream,
+                                            void **arguments, int early) {
   merbit_status status = mbi_device_alive(context);
   mbi_curesult result;
   if (status != MERBIT_OK || grid <= 0) {
@@ -2492,17 +2540,35 @@ static merbit_status mbi_device_launch(merbit_context *context, void *function,
                     "%s would need %" PRId64 " blocks; a launch has at most 2^31 - 1", name,
                     grid);
   }
-  result =
-      context->device.driver.launch_kernel(function, (unsigned)grid, 1, 1, (unsigned)threads, 1,
-                                           1, shared_bytes, stream, arguments, NULL);
+  result = mbi_device_start(&context->device, function, (unsigned)grid, (unsigned)threads,
+                            shared_bytes, stream, arguments, early);
   if (result != 0) {
     char attempt[160];
     (void)snprintf(attempt, sizeof attempt,
                    "launching %s (%" PRId64 " blocks of %d threads, %u bytes shared)", name,
                    grid, threads, shared_bytes);
-    status = mbi_device_check(context, result, "cuLaunchKernel", attempt);
+    status = mbi_device_check(
+        context, result, early && context->device.early ? "cuLaunchKernelEx" : "cuLaunchKernel",
+        attempt);
   }
   return status;
+}
+
+static merbit_status mbi_device_launch(merbit_context *context, void *function,
+                                       const char *name, int64_t grid, int threads,
+                                       unsigned shared_bytes, void *stream, void **arguments) {
+  return mbi_device_launch_some(context, function, name, grid, threads, shared_bytes, stream,
+                                arguments, 0);
+}
+
+/* For kernels that call mbk_await before they touch what earlier work may still write or read.
+ */
+static merbit_status mbi_device_launch_early(merbit_context *context, void *function,
+                                             const char *name, int64_t grid, int threads,
+                                             unsigned shared_bytes, void *stream,
+                                             void **arguments) {
+  return mbi_device_launch_some(context, function, name, grid, threads, shared_bytes, stream,
+                                arguments, 1);
 }
 
 /* 1: the GPU can read it (device, managed or pinned memory). 0: a plain host pointer. Where the
@@ -2675,8 +2741,24 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "#endif\n"
   "}\n"
   "\n"
+  "// Kernels that the host launches early (mbi_device_launch_early) start while what comes before\n",
+  "// them in the stream still runs. Until mbk_await they may read what only a plan's making\n"
+  "// writes; nothing else, and they may write nothing. Every kernel of them waits, so that what is\n"
+  "// complete behind one kernel is so behind all after it.\n"
+  "MBK_DEVICE void mbk_await() {\n"
+  "#if __CUDA_ARCH__ >= 900\n"
+  "  asm volatile(\"griddepcontrol.wait;\" : : : \"memory\");\n"
+  "#endif\n"
+  "}\n"
+  "// What comes next may start once all blocks got here or ended.\n"
+  "MBK_DEVICE void mbk_release() {\n"
+  "#if __CUDA_ARCH__ >= 900\n"
+  "  asm volatile(\"griddepcontrol.launch_dependents;\" : : :);\n"
+  "#endif\n"
+  "}\n"
+  "\n"
   "// Start to bring the line of `address` into L2.\n"
-  "template <class T> MBK_DEVICE void mbk_prefetch(const T *address) {\n",
+  "template <class T> MBK_DEVICE void mbk_prefetch(const T *address) {\n"
   "  asm volatile(\"prefetch.global.L2 [%0];\" : : \"l\"(address));\n"
   "}\n"
   "\n"
@@ -2725,17 +2807,19 @@ static const char *const mbi_source_spmv_algebra_cuh[] = {
   "#define MBK_UNIT(values, factor) ((MBK_COMPUTE)(factor))\n"
   "#endif\n"
   "\n"
-  "// alpha and beta as kernel parameters. A null device pointer stands for the default.\n",
+  "// alpha and beta as kernel parameters, and as what one function passes on to another. A null device pointer stands for the default.\n",
   "// MBK_SCALARS_LOAD goes where MBK_COMMIT follows: held from a kernel's start, the two would\n"
   "// cost registers.\n"
   "#if MBK_SCALARS_DEVICE\n"
   "#define MBK_SCALAR_PARAMETERS const MBK_COMPUTE *alpha_at, const MBK_COMPUTE *beta_at\n"
-  "#define MBK_ALPHA (alpha_at ? *alpha_at : (MBK_COMPUTE)1)\n"
+  "#define MBK_SCALAR_ARGUMENTS alpha_at, beta_at\n"
+  "#define MBK_ALPHA (mbk_await(), alpha_at ? *alpha_at : (MBK_COMPUTE)1)\n"
   "#define MBK_SCALARS_LOAD                                                                       \\\n"
   "  const MBK_COMPUTE alpha = MBK_ALPHA;                                                         \\\n"
   "  const MBK_COMPUTE beta = beta_at ? *beta_at : (MBK_COMPUTE)0\n"
   "#else\n"
   "#define MBK_SCALAR_PARAMETERS const MBK_COMPUTE alpha, const MBK_COMPUTE beta\n"
+  "#define MBK_SCALAR_ARGUMENTS alpha, beta\n"
   "#define MBK_ALPHA alpha\n"
   "#define MBK_SCALARS_LOAD\n"
   "#endif\n"
@@ -3013,6 +3097,44 @@ static const char *const mbi_source_spmv_arrays_cu[] = {
   "  }\n"
   "  if (mbk_thread() % 32 == 0 && high - low + 1 <= 0x10000) {\n"
   "    mbk_atomic_add(narrow, 1u);\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// ---- Columns that many nonzeros meet\n"
+  "// ---------------------------------------------------------\n"
+  "\n"
+  "// counts[c]: how many of the nonzeros of every `stride`th run of 32 lie in column c; zero\n"
+  "// before. Launch: any grid of 256 threads.\n"
+  "MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_columns(const MBK_COLUMN *col_ind, mbk_u64 nnz,\n"
+  "                                              mbk_u32 stride, mbk_u32 *counts) {\n"
+  "  const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;\n"
+  "  const mbk_u64 step = (mbk_u64)mbk_grid() * 8 * stride * 32;\n"
+  "  for (mbk_u64 k = warp * stride * 32 + mbk_lane(); k < nnz; k += step) {\n"
+  "    mbk_atomic_add(counts + (col_ind[k] - MBK_BASE), 1u);\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// bins[n]: the columns counted n times, or for the last bin that often or more; zero before.\n"
+  "// Launch: any grid of 256 threads. Shared: mbk_u32[MBK_BINS].\n"
+  "#define MBK_BINS 4096\n"
+  "MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_bins(const mbk_u32 *counts, mbk_u64 cols, mbk_u32 *bins) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  mbk_u32 *const own = (mbk_u32 *)shared;\n"
+  "  for (mbk_u32 i = mbk_thread(); i < MBK_BINS; i += 256) {\n",
+  "    own[i] = 0;\n"
+  "  }\n"
+  "  mbk_block_sync();\n"
+  "  for (mbk_u64 c = (mbk_u64)mbk_block() * 256 + mbk_thread(); c < cols;\n"
+  "       c += (mbk_u64)mbk_grid() * 256) {\n"
+  "    if (counts[c] > 0) {\n"
+  "      mbk_atomic_add(own + (counts[c] < MBK_BINS ? counts[c] : MBK_BINS - 1), 1u);\n"
+  "    }\n"
+  "  }\n"
+  "  mbk_block_sync();\n"
+  "  for (mbk_u32 i = mbk_thread(); i < MBK_BINS; i += 256) {\n"
+  "    if (own[i] > 0) {\n"
+  "      mbk_atomic_add(bins + i, own[i]);\n"
+  "    }\n"
   "  }\n"
   "}\n",
   NULL};
@@ -3555,36 +3677,43 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "MBK_DEVICE void mbk_fixup(const MBK_ROW_PTR *row_start, const mbk_u32 *tile_row,\n"
   "                          const mbk_u32 *row_id, const mbk_u32 *empty_id,\n"
   "                          const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,\n"
-  "                          mbk_u64 tiles, mbk_u64 empty_rows, mbk_u64 rows, MBK_COMPUTE alpha,\n"
-  "                          MBK_COMPUTE beta, MBK_COMPUTE *partial) {\n"
+  "                          mbk_u64 tiles, mbk_u64 empty_rows, mbk_u64 rows, MBK_COMPUTE *partial,\n"
+  "                          MBK_SCALAR_PARAMETERS) {\n"
   "  mbk_u32 *const very_long = (mbk_u32 *)(partial + MBK_FIXUP_THREADS / 32);\n"
   "  const mbk_u64 block_first = (mbk_u64)mbk_block() * MBK_FIXUP_THREADS;\n"
   "  const mbk_u64 item = block_first + mbk_thread();\n"
   "  const mbk_u64 at = item / MBK_PARTS;\n"
   "  const mbk_u32 part = (mbk_u32)(item % MBK_PARTS), warp = mbk_thread() / 32;\n"
+  "  mbk_u64 from = 0;\n"
+  "  mbk_u32 rank = 0, length = 0; // of the row before this tile, in tiles\n"
+  "  bool ending = false;\n"
+  "  MBK_COMPUTE own = MBK_ZERO;\n"
+  "  mbk_release();\n"
+  "  if (at < tiles) {\n"
+  "    rank = MBK_TILE_RANK(at);\n"
+  "    ending = MBK_TILE_RANK(at + 1) > rank;\n"
+  "    if (ending) {\n"
+  "      from = (mbk_u64)(mbk_load(row_start + rank) - MBK_BASE) / MBK_TILE_ITEMS;\n"
+  "      length = (mbk_u32)(at - from);\n"
+  "    }\n"
+  "  }\n"
+  "  mbk_await();\n"
+  "  MBK_SCALARS_LOAD;\n"
   "#if MBK_EMPTY_ROWS\n"
   "  for (mbk_u64 i = item; i < empty_rows * MBK_PARTS;\n"
-  "       i += (mbk_u64)mbk_grid() * MBK_FIXUP_THREADS) {\n"
+  "       i += (mbk_u64)mbk_grid() * MBK_FIXUP_THREADS) {\n",
   "    mbk_fixup_commit(y, mbk_load(empty_id + i / MBK_PARTS), (mbk_u32)(i % MBK_PARTS), rows,\n"
   "                     MBK_ZERO, alpha, beta);\n"
   "  }\n"
   "#endif\n"
-  "  mbk_u64 from = 0;\n"
-  "  mbk_u32 rank = 0, length = 0; // of the row before this tile, in tiles\n"
-  "  MBK_COMPUTE own = MBK_ZERO;\n"
-  "  if (at < tiles) {\n"
-  "    rank = MBK_TILE_RANK(at);\n"
-  "    if (MBK_TILE_RANK(at + 1) > rank) {\n"
-  "      from = (mbk_u64)(row_start[rank] - MBK_BASE) / MBK_TILE_ITEMS;\n"
-  "      length = (mbk_u32)(at - from);\n"
-  "      own = firsts[item];\n",
-  "      if (length <= MBK_FIXUP_LONG) {\n"
-  "        MBK_COMPUTE sum = MBK_ZERO;\n"
-  "        for (; from < at; from++) {\n"
-  "          sum = MBK_ADD(sum, tails[from * MBK_PARTS + part]);\n"
-  "        }\n"
-  "        mbk_fixup_commit(y, MBK_ROW_OF(rank), part, rows, MBK_ADD(sum, own), alpha, beta);\n"
+  "  if (ending) {\n"
+  "    own = firsts[item];\n"
+  "    if (length <= MBK_FIXUP_LONG) {\n"
+  "      MBK_COMPUTE sum = MBK_ZERO;\n"
+  "      for (; from < at; from++) {\n"
+  "        sum = MBK_ADD(sum, tails[from * MBK_PARTS + part]);\n"
   "      }\n"
+  "      mbk_fixup_commit(y, MBK_ROW_OF(rank), part, rows, MBK_ADD(sum, own), alpha, beta);\n"
   "    }\n"
   "  }\n"
   "  mbk_u32 left = mbk_ballot(MBK_ALL, length > MBK_FIXUP_LONG && length <= MBK_FIXUP_VERY_LONG);\n"
@@ -3609,10 +3738,10 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "      const mbk_u32 leader = 31 - (mbk_u32)mbk_leading_zeros(left & (0u - left));\n"
   "      const mbk_u64 that = block_first + w * 32 + leader, end = that / MBK_PARTS;\n"
   "      const mbk_u64 begin =\n"
-  "          (mbk_u64)(row_start[MBK_TILE_RANK(end)] - MBK_BASE) / MBK_TILE_ITEMS;\n"
+  "          (mbk_u64)(row_start[MBK_TILE_RANK(end)] - MBK_BASE) / MBK_TILE_ITEMS;\n",
   "      const MBK_COMPUTE share = mbk_scan_reduce(mbk_fixup_tails(\n"
   "          tails + that % MBK_PARTS, begin, end, mbk_thread(), MBK_FIXUP_THREADS));\n"
-  "      if (mbk_lane() == 0) {\n",
+  "      if (mbk_lane() == 0) {\n"
   "        partial[warp] = share;\n"
   "      }\n"
   "      mbk_block_sync();\n"
@@ -3635,6 +3764,10 @@ static const char *const mbi_source_spmv_scan_tile_cuh[] = {
   "#ifndef MBK_STEPS\n"
   "#error \"define MBK_STEPS: nonzeros per lane and tile, 1 to 32\"\n"
   "#endif\n"
+  "#ifndef MBK_PACK\n"
+  "#error                                                                                         \\\n"
+  "    \"define MBK_PACK: nonzeros that a lane loads at once, a power of two, at most 16 bytes of sums\"\n"
+  "#endif\n"
   "#ifndef MBK_DEPTH\n"
   "#error \"define MBK_DEPTH: ceil(log2) of the longest row, at most 5\"\n"
   "#endif\n"
@@ -3651,7 +3784,6 @@ static const char *const mbi_source_spmv_scan_tile_cuh[] = {
   "#include \"spmv/ranks.cuh\"\n"
   "\n"
   "#define MBK_TILE_NONZEROS (32 * MBK_STEPS)\n"
-  "#define MBK_PACK (16 / (int)sizeof(MBK_COMPUTE)) // 16 bytes of products\n"
   "#define MBK_GROUPS (MBK_STEPS / MBK_PACK)\n"
   "\n"
   "#if MBK_ONCE\n"
@@ -3667,11 +3799,11 @@ static const char *const mbi_source_spmv_scan_tile_cuh[] = {
   "                                    const mbk_u32 *row_id, MBK_VECTOR *y, MBK_COMPUTE alpha,\n"
   "                                    MBK_COMPUTE beta, const MBK_VECTOR *old, mbk_u32 held) {\n"
   "  const mbk_u32 row = MBK_ROW_OF(rank + ended);\n"
-  "  const MBK_COMPUTE final = MBK_ADD(MBK_ZERO, sum);\n"
+  "  const MBK_COMPUTE final = MBK_ADD(MBK_ZERO, sum);\n",
   "  y[row] = MBK_RESULT(final, (ended < held ? old[ended] : y[row]));\n"
   "}\n"
   "\n"
-  "// A warp's tile. Lane l has, of each group g of 32 * MBK_PACK nonzeros, MBK_PACK from number\n",
+  "// A warp's tile. Lane l has, of each group g of 32 * MBK_PACK nonzeros, MBK_PACK from number\n"
   "// MBK_PACK * l on, as product[g]; products after the last nonzero are zero. Bit k % 32 of word\n"
   "// k / 32, which lane k / 32 holds as `ends`, says that a row ends with nonzero k. The rows that\n"
   "// end in the tile are committed but for the first, whose part goes to firsts[tile]; what\n"
@@ -3695,10 +3827,10 @@ static const char *const mbi_source_spmv_scan_tile_cuh[] = {
   "#pragma unroll\n"
   "  for (int g = 0; g < MBK_GROUPS; g++) {\n"
   "    const int word_lane = MBK_PACK * g + (int)lane * MBK_PACK / 32;\n"
-  "    const mbk_u32 word = mbk_shuffle(MBK_ALL, ends, word_lane, 32);\n"
+  "    const mbk_u32 word = mbk_shuffle(MBK_ALL, ends, word_lane, 32);\n",
   "    const mbk_u32 bit = lane * MBK_PACK % 32;\n"
   "    const mbk_u32 own = word >> bit & ((1u << MBK_PACK) - 1);\n"
-  "    const mbk_u32 closed = mbk_ballot(MBK_ALL, own != 0);\n",
+  "    const mbk_u32 closed = mbk_ballot(MBK_ALL, own != 0);\n"
   "    if (closed == 0) {\n"
   "#pragma unroll\n"
   "      for (int j = 0; j < MBK_PACK; j++) {\n"
@@ -3738,12 +3870,12 @@ static const char *const mbi_source_spmv_scan_tile_cuh[] = {
   "    }\n"
   "    const MBK_COMPUTE earlier = mbk_shuffle_up(MBK_ALL, sum, 1, 32);\n"
   "    if (own != 0) {\n"
-  "      head = lane > 0 ? MBK_ADD(earlier, head) : head;\n"
+  "      head = lane > 0 ? MBK_ADD(earlier, head) : head;\n",
   "      if (first == 0) {\n"
   "        firsts[tile] = head;\n"
   "      } else {\n"
   "        mbk_scan_commit_row(rank, first, head, row_id, y, alpha, beta, old, held);\n"
-  "      }\n",
+  "      }\n"
   "    }\n"
   "    spread = false;\n"
   "    carry = lane == 31 ? sum : MBK_ZERO;\n"
@@ -3765,6 +3897,12 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "#endif\n"
   "#ifndef MBK_ALIGNED\n"
   "#error \"define MBK_ALIGNED: 1 if col_ind and values start at multiples of 16 bytes\"\n"
+  "#endif\n"
+  "\n"
+  "// What x is to a tile, and its factor for what stands in the place of a column.\n"
+  "#ifndef MBK_GATHER\n"
+  "#define MBK_SOURCE const MBK_VECTOR *\n"
+  "#define MBK_GATHER(source, column) ((source)[(column)-MBK_BASE])\n"
   "#endif\n"
   "\n"
   "// MBK_PACK neighbours at `address`, the first `count` of which are there.\n"
@@ -3797,7 +3935,7 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "  const mbk_u32 *const row_id = rows.row_id;\n"
   "  const mbk_u32 rank = rows.from + mbk_lane();\n"
   "#if !MBK_EMPTY_ROWS\n"
-  "  const mbk_u32 ahead = rows.from + 32 + mbk_lane() * (128 / sizeof(MBK_VECTOR));\n"
+  "  const mbk_u32 ahead = rows.from + 32 + mbk_lane() * (128 / sizeof(MBK_VECTOR));\n",
   "  if (ahead < rows.to) {\n"
   "    mbk_prefetch(rows.y + ahead);\n"
   "  }\n"
@@ -3805,13 +3943,13 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "#endif\n"
   "  return rank < rows.to ? rows.y[MBK_ROW_OF(rank)] : (MBK_VECTOR)0;\n"
   "}\n"
-  "\n",
+  "\n"
   "// The products of a tile; those at and beyond `count` become zero, for they follow every row\n"
   "// end. All loads of a lane are in flight together, those of the old y among them\n"
   "// where it is added to.\n"
   "template <bool adds, bool full>\n"
-  "MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
-  "                                  const MBK_VECTOR *x, mbk_u32 count, const mbk_scan_rows &rows,\n"
+  "MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *values, MBK_SOURCE x,\n"
+  "                                  mbk_u32 count, const mbk_scan_rows &rows,\n"
   "                                  MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK],\n"
   "                                  MBK_VECTOR &old) {\n"
   "  mbk_i32 column[MBK_GROUPS][MBK_PACK];\n"
@@ -3826,6 +3964,7 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "    mbk_scan_load<full>(values + k, left, value[g]);\n"
   "#endif\n"
   "  }\n"
+  "  mbk_await();\n"
   "  old = adds ? mbk_scan_old(rows) : (MBK_VECTOR)0;\n"
   "#pragma unroll\n"
   "  for (int g = 0; g < MBK_GROUPS; g++) {\n"
@@ -3833,7 +3972,7 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "    for (int j = 0; j < MBK_PACK; j++) {\n"
   "      product[g][j] = MBK_ZERO;\n"
   "      if (full || MBK_PACK * (32 * g + mbk_lane()) + j < count) {\n"
-  "        const MBK_VECTOR factor = mbk_load(x + (column[g][j] - MBK_BASE));\n"
+  "        const MBK_VECTOR factor = MBK_GATHER(x, column[g][j]);\n"
   "#if MBK_PATTERN\n"
   "        product[g][j] = MBK_UNIT(values, factor);\n"
   "#else\n"
@@ -3843,16 +3982,17 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "    }\n"
   "  }\n"
   "}\n"
-  "\n"
+  "\n",
   "// The same for the tile whose first nonzero is number `start` of `nnz`; with alpha 0 nothing is\n"
   "// read of the matrix or of x. Returns the old y of one of the tile's rows, if it is wanted.\n"
-  "template <bool adds>\n",
+  "template <bool adds>\n"
   "MBK_DEVICE MBK_VECTOR mbk_scan_multiply(const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
-  "                                        const MBK_VECTOR *x, mbk_u64 start, mbk_u64 nnz,\n"
+  "                                        MBK_SOURCE x, mbk_u64 start, mbk_u64 nnz,\n"
   "                                        const mbk_scan_rows &rows, MBK_COMPUTE alpha,\n"
   "                                        MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK]) {\n"
   "  MBK_VECTOR old;\n"
   "  if (alpha == (MBK_COMPUTE)0) {\n"
+  "    mbk_await();\n"
   "    old = adds ? mbk_scan_old(rows) : (MBK_VECTOR)0;\n"
   "#pragma unroll\n"
   "    for (int g = 0; g < MBK_GROUPS; g++) {\n"
@@ -3869,6 +4009,30 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "                                   (mbk_u32)(nnz - start), rows, product, old);\n"
   "  }\n"
   "  return old;\n"
+  "}\n"
+  "\n"
+  "// Tile `tile`, taken by a warp; where `adds` with the old y, which is held in shared memory\n"
+  "// from when the nonzeros are loaded: `old` is the warp's MBK_VECTOR[32]. Without, beta must be\n"
+  "// zero.\n"
+  "template <bool adds>\n"
+  "MBK_DEVICE void\n"
+  "mbk_scan_take(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
+  "              const mbk_i32 *col_ind, const MBK_VALUE *values, MBK_SOURCE x, MBK_VECTOR *y,\n",
+  "              MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tile,\n"
+  "              MBK_COMPUTE alpha, MBK_COMPUTE beta, MBK_VECTOR *old) {\n"
+  "  const mbk_u32 lane = mbk_lane();\n"
+  "  const mbk_u32 ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;\n"
+  "  const mbk_u32 rank = mbk_load(tile_row + tile);\n"
+  "  MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];\n"
+  "  const mbk_scan_rows rows = {row_id, y, rank, adds ? mbk_load(tile_row + tile + 1) : 0};\n"
+  "  const MBK_VECTOR held = mbk_scan_multiply<adds>(col_ind, values, x, tile * MBK_TILE_NONZEROS,\n"
+  "                                                  nnz, rows, alpha, product);\n"
+  "  if (adds) {\n"
+  "    old[lane] = held;\n"
+  "    mbk_warp_sync(MBK_ALL);\n"
+  "  }\n"
+  "  mbk_scan_commit(product, ends, rank, tile, row_id, y, firsts, tails, alpha, beta, old,\n"
+  "                  adds ? 32 : 0);\n"
   "}\n",
   NULL};
 
@@ -3926,7 +4090,7 @@ static const char *const mbi_source_spmv_scan_fixup_cuh[] = {
   "#endif\n"
   "#define MBK_PARTS 1\n"
   "#define MBK_TILE_ITEMS MBK_TILE_NONZEROS\n"
-  "#define MBK_TILE_RANK(tile) tile_row[tile]\n"
+  "#define MBK_TILE_RANK(tile) mbk_load(tile_row + (tile))\n"
   "#include \"spmv/fixup.cuh\"\n"
   "\n"
   "// Launch: MBK_FIXUP_THREADS tiles per block. Shared: as mbk_fixup.\n"
@@ -3934,10 +4098,9 @@ static const char *const mbi_source_spmv_scan_fixup_cuh[] = {
   "    mbk_scan_fixup(const MBK_ROW_PTR *row_start, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
   "                   const mbk_u32 *empty_id, const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails,\n"
   "                   MBK_VECTOR *y, mbk_u64 tiles, mbk_u64 empty_rows, MBK_SCALAR_PARAMETERS) {\n"
-  "  MBK_SCALARS_LOAD;\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  mbk_fixup(row_start, tile_row, row_id, empty_id, firsts, tails, y, tiles, empty_rows, 0,\n"
-  "            alpha, beta, (MBK_COMPUTE *)shared);\n"
+  "            (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);\n"
   "}\n",
   NULL};
 
@@ -3961,8 +4124,7 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "#include \"spmv/scan_build.cuh\"\n"
   "#include \"spmv/scan_fixup.cuh\"\n"
   "\n"
-  "// A warp's tile; where `adds` with the old y, which is held in shared memory from when the\n"
-  "// nonzeros are loaded. Without, beta must be zero.\n"
+  "// A warp's tile.\n"
   "template <bool adds>\n"
   "MBK_DEVICE void\n"
   "mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
@@ -3970,29 +4132,15 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "             MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles,\n"
   "             MBK_COMPUTE alpha, MBK_COMPUTE beta, MBK_VECTOR *old) {\n"
   "  const mbk_u32 tile = mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;\n"
-  "  const mbk_u32 lane = mbk_lane();\n"
-  "  if (tile >= tiles) {\n"
-  "    return;\n"
+  "  mbk_release();\n"
+  "  if (tile < tiles) {\n"
+  "    mbk_scan_take<adds>(row_ends, tile_row, row_id, col_ind, values, x, y, firsts, tails, nnz,\n"
+  "                        tile, alpha, beta, adds ? old + mbk_thread() / 32 * 32 : old);\n"
   "  }\n"
-  "  const mbk_u64 start = (mbk_u64)tile * MBK_TILE_NONZEROS;\n"
-  "  const mbk_u32 ends =\n",
-  "      lane < MBK_STEPS ? mbk_load(row_ends + (mbk_u64)tile * MBK_STEPS + lane) : 0;\n"
-  "  const mbk_u32 rank = mbk_load(tile_row + tile);\n"
-  "  MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];\n"
-  "  const mbk_scan_rows rows = {row_id, y, rank, adds ? mbk_load(tile_row + tile + 1) : 0};\n"
-  "  const MBK_VECTOR held =\n"
-  "      mbk_scan_multiply<adds>(col_ind, values, x, start, nnz, rows, alpha, product);\n"
-  "  if (adds) {\n"
-  "    old += mbk_thread() / 32 * 32;\n"
-  "    old[lane] = held;\n"
-  "    mbk_warp_sync(MBK_ALL);\n"
-  "  }\n"
-  "  mbk_scan_commit(product, ends, rank, tile, row_id, y, firsts, tails, alpha, beta, old,\n"
-  "                  adds ? 32 : 0);\n"
   "}\n"
   "\n"
   "// Launch: one warp per tile. mbk_scan_fixup follows. beta must be zero.\n"
-  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n",
   "    mbk_scan_product(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
   "                     const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,\n"
   "                     MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz,\n"
@@ -4010,7 +4158,7 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "#endif\n"
   "\n"
   "// The same with any beta. Shared: MBK_VECTOR[MBK_THREADS].\n"
-  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n",
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
   "    mbk_scan_sum(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
   "                 const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,\n"
   "                 MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz,\n"
@@ -4094,12 +4242,7 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "  // Of the row that the rounds before left open: the block's last, for no other one reaches\n",
   "  // beyond its first round.\n"
   "  MBK_COMPUTE open = MBK_ZERO;\n"
-  "#if MBK_EMPTY_ROWS\n"
-  "  for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread(); i < empty_rows;\n"
-  "       i += (mbk_u64)mbk_grid() * MBK_THREADS) {\n"
-  "    MBK_COMMIT(mbk_load(empty_id + i), MBK_ZERO);\n"
-  "  }\n"
-  "#endif\n"
+  "  mbk_release();\n"
   "  for (;;) {\n"
   "    const mbk_u64 tile = block_tile + warp, start = tile * MBK_TILE_NONZEROS;\n"
   "    const mbk_u32 slot = turn + warp;\n"
@@ -4130,14 +4273,14 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "        for (int g = 0; g < MBK_GROUPS; g++) {\n"
   "#pragma unroll\n"
   "          for (int j = 0; j < MBK_PACK; j++) {\n"
-  "            if (MBK_PACK * (32 * g + lane) + j < begin - start) {\n",
+  "            if (MBK_PACK * (32 * g + lane) + j < begin - start) {\n"
   "              product[g][j] = MBK_ZERO;\n"
   "            }\n"
   "          }\n"
   "        }\n"
   "      }\n"
   "      ends &= mbk_scan_below(end > start ? end - start : 0);\n"
-  "      rank += skipped_rows;\n"
+  "      rank += skipped_rows;\n",
   "      mbk_scan_commit(product, ends, rank, slot, row_id, y, firsts, tails, alpha, beta,\n"
   "                      old + skipped_rows, adds && skipped_rows < 32 ? 32 - skipped_rows : 0);\n"
   "    } else if (lane == 31) {\n"
@@ -4166,11 +4309,18 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "    open = MBK_ADD(open, mbk_scan_reduce(lane >= last ? tail : MBK_ZERO));\n"
   "    turn = MBK_WARPS - turn;\n"
   "  }\n"
+  "#if MBK_EMPTY_ROWS\n"
+  "  mbk_await();\n"
+  "  for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread(); i < empty_rows;\n"
+  "       i += (mbk_u64)mbk_grid() * MBK_THREADS) {\n"
+  "    MBK_COMMIT(mbk_load(empty_id + i), MBK_ZERO);\n"
+  "  }\n"
+  "#endif\n"
   "}\n"
   "\n"
-  "// Launch: MBK_THREADS per block, of at least 64. Shared: MBK_COMPUTE[4 * MBK_WARPS], then\n"
+  "// Launch: MBK_THREADS per block, of at least 64. Shared: MBK_COMPUTE[4 * MBK_WARPS], then\n",
   "// mbk_u32[2 * MBK_WARPS]. beta must be zero.\n"
-  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n",
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
   "    mbk_scan_whole(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
   "                   const mbk_u32 *empty_id, const mbk_u64 *block_start, const mbk_i32 *col_ind,\n"
   "                   const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y, mbk_u64 nnz,\n"
@@ -4407,6 +4557,7 @@ static const char *const mbi_source_spmv_binned_cu[] = {
   "  const mbk_u64 first = (mbk_u64)mbk_load(item) * MBK_STRIP;\n"
   "  const mbk_u32 width = (mbk_u32)(cols - first < MBK_STRIP ? cols - first : MBK_STRIP);\n"
   "  const mbk_u32 group = mbk_load(item + 1), packs = 2 * (mbk_load(item + 2) - group);\n"
+  "  mbk_await();\n"
   "  if (MBK_ALPHA == (MBK_COMPUTE)0) {\n"
   "    return;\n"
   "  }\n"
@@ -4418,7 +4569,7 @@ static const char *const mbi_source_spmv_binned_cu[] = {
   "  products += mbk_thread() % 2 * MBK_PACK;\n"
   "  x += first;\n"
   "  for (mbk_u32 i = mbk_thread(); i < width; i += MBK_THREADS) {\n"
-  "    strip[i] = mbk_load(x + i);\n"
+  "    strip[i] = x[i];\n"
   "  }\n"
   "  mbk_block_sync();\n"
   "  for (mbk_u32 at = mbk_thread(); at < packs; at += MBK_IN_FLIGHT * MBK_THREADS) {\n"
@@ -4528,10 +4679,12 @@ static const char *const mbi_source_spmv_binned_cu[] = {
   "  MBK_COMPUTE *const slots = (MBK_COMPUTE *)shared + MBK_THREADS / 32 * MBK_TILE_NONZEROS;\n",
   "  const mbk_u32 lane = mbk_lane();\n"
   "  const mbk_u64 tile = (mbk_u64)mbk_block() * MBK_PART_TILES + mbk_thread() / 32;\n"
+  "  const mbk_u32 from = mbk_load(part_start + mbk_block());\n"
+  "  const mbk_u32 packs = 2 * (mbk_load(part_start + mbk_block() + 1) - from);\n"
+  "  mbk_release();\n"
+  "  mbk_await();\n"
   "  MBK_SCALARS_LOAD;\n"
   "  if (alpha != (MBK_COMPUTE)0) {\n"
-  "    const mbk_u32 from = mbk_load(part_start + mbk_block());\n"
-  "    const mbk_u32 packs = 2 * (mbk_load(part_start + mbk_block() + 1) - from);\n"
   "    products += (mbk_u64)from * MBK_GROUP;\n"
   "    for (mbk_u32 i = mbk_thread(); i < packs; i += MBK_THREADS) {\n"
   "      mbk_copy_ahead(slots + i * MBK_PACK, products + i * MBK_PACK);\n"
@@ -4563,10 +4716,133 @@ static const char *const mbi_source_spmv_binned_cu[] = {
   "        product[i] =\n"
   "            first + i < nnz && alpha != (MBK_COMPUTE)0 ? slots[place[t].at[i]] : MBK_ZERO;\n"
   "      }\n"
-  "      mbk_binned_commit(product, ends[t] >> lane * MBK_STEPS % 32 & ((1u << MBK_STEPS) - 1),\n"
-  "                        rank[t], at, row_id, y, firsts, tails, sums, alpha, beta);\n",
+  "      mbk_binned_commit(product, ends[t] >> lane * MBK_STEPS % 32 & ((1u << MBK_STEPS) - 1),\n",
+  "                        rank[t], at, row_id, y, firsts, tails, sums, alpha, beta);\n"
   "    }\n"
   "  }\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_spmv_hubs_build_cuh[] = {
+  "// Columns in two kinds: part of spmv/hubs.cu.\n"
+  "#ifndef MBK_TILE_NONZEROS\n"
+  "#error \"include spmv/scan_tile.cuh before\"\n"
+  "#endif\n"
+  "\n"
+  "// code[c] becomes c, or ~h for the hub number h: the columns that were counted `least` times or\n"
+  "// more, of which there are at most `room`. hub_col[h] is the column. *taken counts the hubs;\n"
+  "// zero before. Launch: one thread for each column, 256 per block.\n"
+  "MBK_KERNEL MBK_BOUNDS(256)\n"
+  "    mbk_hubs_assign(const mbk_u32 *counts, mbk_u64 cols, mbk_u32 least, mbk_u32 room,\n"
+  "                    mbk_i32 *code, mbk_u32 *hub_col, mbk_u32 *taken) {\n"
+  "  const mbk_u64 column = (mbk_u64)mbk_block() * 256 + mbk_thread();\n"
+  "  const bool hub = column < cols && counts[column] >= least;\n"
+  "  const mbk_u32 hubs = mbk_ballot(MBK_ALL, hub);\n"
+  "  mbk_u32 first = 0;\n"
+  "  if (hubs != 0 && mbk_lane() == 0) {\n"
+  "    first = mbk_atomic_add(taken, (mbk_u32)mbk_popcount(hubs));\n"
+  "  }\n"
+  "  first = mbk_shuffle(MBK_ALL, first, 0, 32);\n"
+  "  if (column < cols) {\n"
+  "    const mbk_u32 number = first + (mbk_u32)mbk_popcount(hubs & ((1u << mbk_lane()) - 1));\n"
+  "    const bool taking = hub && number < room;\n"
+  "    if (taking) {\n"
+  "      hub_col[number] = (mbk_u32)column;\n"
+  "    }\n"
+  "    code[column] = taking ? ~(mbk_i32)number : (mbk_i32)column;\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// codes[k] is the code of nonzero k's column. Launch: any grid of 256 threads.\n"
+  "MBK_KERNEL MBK_BOUNDS(256)\n"
+  "    mbk_hubs_encode(const mbk_i32 *col_ind, mbk_u64 nnz, const mbk_i32 *code, mbk_i32 *codes) {\n"
+  "  for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < nnz;\n"
+  "       k += (mbk_u64)mbk_grid() * 256) {\n"
+  "    codes[k] = mbk_load(code + (mbk_load(col_ind + k) - MBK_BASE));\n"
+  "  }\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_spmv_hubs_cu[] = {
+  "// Register scan with hubs: y = alpha A x + beta y, where the entries of x that most nonzeros\n"
+  "// meet wait in shared memory. Tiles, their schedule and their rows are those of spmv/scan.cu;\n"
+  "// thread blocks stay and take tile after tile, so that each loads the hubs once. Source: a\n"
+  "// matrix split at its fullest columns is common (degree sorting, Beamer et al., PACT 2012); one\n"
+  "// pass over codes that tell hubs from columns, so that both ways of a gather overlap in every\n"
+  "// warp, is ours.\n"
+  "#ifndef MBK_HUBS\n"
+  "#error \"define MBK_HUBS: the hubs that shared memory has room for\"\n"
+  "#endif\n"
+  "#include \"jit/device.cuh\"\n"
+  "#include \"spmv/algebra.cuh\"\n"
+  "\n"
+  "#include \"spmv/scan_tile.cuh\"\n"
+  "\n"
+  "struct mbk_hubs_source {\n"
+  "  const MBK_VECTOR *x, *hubs;\n"
+  "};\n"
+  "\n"
+  "MBK_DEVICE MBK_VECTOR mbk_hubs_gather(const mbk_hubs_source &source, mbk_i32 code) {\n"
+  "  return code < 0 ? source.hubs[~code] : source.x[code];\n"
+  "}\n"
+  "#define MBK_SOURCE mbk_hubs_source\n"
+  "#define MBK_GATHER(source, code) mbk_hubs_gather(source, code)\n"
+  "#include \"spmv/scan_products.cuh\"\n"
+  "\n"
+  "#include \"spmv/scan_build.cuh\"\n"
+  "#include \"spmv/scan_fixup.cuh\"\n"
+  "\n"
+  "#include \"spmv/hubs_build.cuh\"\n"
+  "\n"
+  "// A block's tiles; where `adds` with the old y. Without, beta must be zero.\n"
+  "template <bool adds>\n"
+  "MBK_DEVICE void mbk_hubs_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,\n"
+  "                             const mbk_u32 *row_id, const mbk_i32 *codes,\n"
+  "                             const MBK_VALUE *values, const mbk_u32 *hub_col, mbk_u32 hub_count,\n"
+  "                             const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts,\n"
+  "                             MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_COMPUTE alpha,\n",
+  "                             MBK_COMPUTE beta, MBK_VECTOR *shared) {\n"
+  "  MBK_VECTOR *const old = shared + MBK_HUBS + mbk_thread() / 32 * 32;\n"
+  "  const mbk_hubs_source source = {x, shared};\n"
+  "  mbk_release();\n"
+  "  mbk_await();\n"
+  "  if (alpha != (MBK_COMPUTE)0) {\n"
+  "    for (mbk_u32 i = mbk_thread(); i < hub_count; i += MBK_THREADS) {\n"
+  "      shared[i] = x[mbk_load(hub_col + i)];\n"
+  "    }\n"
+  "  }\n"
+  "  mbk_block_sync();\n"
+  "  for (mbk_u64 tile = (mbk_u64)mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;\n"
+  "       tile < tiles; tile += (mbk_u64)mbk_grid() * (MBK_THREADS / 32)) {\n"
+  "    mbk_scan_take<adds>(row_ends, tile_row, row_id, codes, values, source, y, firsts, tails,\n"
+  "                        nnz, tile, alpha, beta, old);\n"
+  "    mbk_warp_sync(MBK_ALL); // the next tile's old y takes the place of this one's\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Launch: as many blocks as the GPU holds at once, or fewer. mbk_scan_fixup follows. beta must\n"
+  "// be zero. Shared: MBK_VECTOR[MBK_HUBS].\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+  "    mbk_hubs_product(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
+  "                     const mbk_i32 *codes, const MBK_VALUE *values, const mbk_u32 *hub_col,\n"
+  "                     mbk_u32 hub_count, const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts,\n"
+  "                     MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  mbk_hubs_run<false>(row_ends, tile_row, row_id, codes, values, hub_col, hub_count, x, y,\n"
+  "                      firsts, tails, nnz, tiles, MBK_ALPHA, (MBK_COMPUTE)0,\n"
+  "                      (MBK_VECTOR *)shared);\n"
+  "}\n"
+  "\n"
+  "// The same with any beta. Shared: MBK_VECTOR[MBK_HUBS + MBK_THREADS].\n",
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+  "    mbk_hubs_sum(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
+  "                 const mbk_i32 *codes, const MBK_VALUE *values, const mbk_u32 *hub_col,\n"
+  "                 mbk_u32 hub_count, const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts,\n"
+  "                 MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  MBK_SCALARS_LOAD;\n"
+  "  mbk_hubs_run<true>(row_ends, tile_row, row_id, codes, values, hub_col, hub_count, x, y,\n"
+  "                     firsts, tails, nnz, tiles, alpha, beta, (MBK_VECTOR *)shared);\n"
   "}\n",
   NULL};
 
@@ -4600,6 +4876,7 @@ static const char *const mbi_source_spmv_rows_cu[] = {
   "    mbk_rows_product(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,\n"
   "                     const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y, mbk_u64 rows,\n"
   "                     MBK_SCALAR_PARAMETERS) {\n"
+  "  mbk_release();\n"
   "  MBK_SCALARS_LOAD;\n"
   "  const mbk_u64 row = ((mbk_u64)mbk_block() * MBK_THREADS + mbk_thread()) / MBK_LANES;\n"
   "  const mbk_u32 lane = mbk_thread() % MBK_LANES;\n"
@@ -4610,8 +4887,8 @@ static const char *const mbi_source_spmv_rows_cu[] = {
   "    // Nonzeros from `at` on, counted down: 32-bit offsets may end where adding to them\n"
   "    // overflows.\n"
   "    MBK_ROW_PTR left = mbk_load(row_ptr + row + 1) - start - (MBK_ROW_PTR)lane;\n"
-  "    for (; left > 0; left -= MBK_LANES * MBK_UNROLL, at += MBK_LANES * MBK_UNROLL) {\n"
-  "      mbk_i32 column[MBK_UNROLL];\n",
+  "    for (; left > 0; left -= MBK_LANES * MBK_UNROLL, at += MBK_LANES * MBK_UNROLL) {\n",
+  "      mbk_i32 column[MBK_UNROLL];\n"
   "      MBK_COMPUTE product[MBK_UNROLL];\n"
   "#pragma unroll\n"
   "      for (int u = 0; u < MBK_UNROLL; u++) {\n"
@@ -4622,13 +4899,14 @@ static const char *const mbi_source_spmv_rows_cu[] = {
   "#endif\n"
   "        }\n"
   "      }\n"
+  "      mbk_await();\n"
   "#pragma unroll\n"
   "      for (int u = 0; u < MBK_UNROLL; u++) {\n"
   "        if (u * MBK_LANES < left) {\n"
   "#if MBK_PATTERN\n"
-  "          product[u] = MBK_UNIT(values, mbk_load(x + column[u]));\n"
+  "          product[u] = MBK_UNIT(values, x[column[u]]);\n"
   "#else\n"
-  "          product[u] = MBK_MUL(product[u], mbk_load(x + column[u]));\n"
+  "          product[u] = MBK_MUL(product[u], x[column[u]]);\n"
   "#endif\n"
   "        }\n"
   "      }\n"
@@ -4645,6 +4923,7 @@ static const char *const mbi_source_spmv_rows_cu[] = {
   "    sum = MBK_ADD(sum, mbk_shuffle_down(0xffffffffu, sum, d, MBK_LANES));\n"
   "  }\n"
   "  if (lane == 0 && row < rows) {\n"
+  "    mbk_await();\n"
   "    MBK_COMMIT(row, sum);\n"
   "  }\n"
   "}\n",
@@ -4750,18 +5029,21 @@ static const char *const mbi_source_spmv_bsr_tile_cuh[] = {
   "                                const mbk_bsr_place &at,\n"
   "                                MBK_VECTOR (&factor)[MBK_GROUP_ENTRIES]) {\n"
   "  enum { LOADS = (MBK_GROUP_FACTORS + MBK_LANES - 1) / MBK_LANES };\n"
+  "  mbk_u32 column[LOADS];\n"
   "  MBK_VECTOR own[LOADS];\n"
   "#pragma unroll\n"
   "  for (int i = 0; i < LOADS; i++) {\n"
   "    const mbk_u32 k = i * MBK_LANES + at.lane;\n"
+  "    column[i] = k < MBK_GROUP_FACTORS ? (mbk_u32)mbk_load(columns + k / MBK_BLOCK_COLS) : 0;\n"
+  "  }\n"
+  "  mbk_await();\n"
+  "#pragma unroll\n"
+  "  for (int i = 0; i < LOADS; i++) {\n"
+  "    const mbk_u32 k = i * MBK_LANES + at.lane;\n"
+  "    const mbk_u64 col = (mbk_u64)column[i] * MBK_BLOCK_COLS + k % MBK_BLOCK_COLS;\n"
   "    own[i] = (MBK_VECTOR)0;\n"
-  "    if (k < MBK_GROUP_FACTORS) {\n"
-  "      const mbk_u64 col =\n"
-  "          (mbk_u64)(mbk_u32)mbk_load(columns + k / MBK_BLOCK_COLS) * MBK_BLOCK_COLS +\n"
-  "          k % MBK_BLOCK_COLS;\n"
-  "      if (!MBK_EDGE || col < cols) {\n"
-  "        own[i] = mbk_load(x + col);\n"
-  "      }\n"
+  "    if (k < MBK_GROUP_FACTORS && (!MBK_EDGE || col < cols)) {\n"
+  "      own[i] = x[col];\n"
   "    }\n"
   "  }\n"
   "#pragma unroll\n"
@@ -4779,14 +5061,15 @@ static const char *const mbi_source_spmv_bsr_tile_cuh[] = {
   "                                MBK_VECTOR (&factor)[MBK_GROUP_ENTRIES]) {\n"
   "  enum { PACK = MBK_TOGETHER < 4 ? MBK_TOGETHER : 4 };\n"
   "  mbk_i32 column[MBK_TOGETHER];\n"
-  "#pragma unroll\n"
+  "#pragma unroll\n",
   "  for (int u = 0; u < MBK_TOGETHER; u += PACK) {\n"
   "    const mbk_pack<mbk_i32, PACK> pack = mbk_load_pack<mbk_i32, PACK>(columns + u);\n"
-  "#pragma unroll\n",
+  "#pragma unroll\n"
   "    for (int j = 0; j < PACK; j++) {\n"
   "      column[u + j] = pack.at[j];\n"
   "    }\n"
   "  }\n"
+  "  mbk_await();\n"
   "#pragma unroll\n"
   "  for (int u = 0; u < MBK_TOGETHER; u++) {\n"
   "    const mbk_u64 col = (mbk_u64)(mbk_u32)column[u] * MBK_BLOCK_COLS + at.col;\n"
@@ -4819,9 +5102,9 @@ static const char *const mbi_source_spmv_bsr_tile_cuh[] = {
   "// The sum that each block of a group adds to the lane's row. `values` and `masks` are the\n"
   "// lane's in the group; lane follows lane.\n"
   "template <int neighbours>\n"
-  "MBK_DEVICE void mbk_bsr_group(const mbk_i32 *columns, const MBK_VALUE *values,\n"
+  "MBK_DEVICE void mbk_bsr_group(const mbk_i32 *columns, const MBK_VALUE *values,\n",
   "                              const MBK_MASK *masks, const MBK_VECTOR *x, mbk_u64 cols,\n"
-  "                              const mbk_bsr_place &at, MBK_COMPUTE (&sum)[MBK_TOGETHER]) {\n",
+  "                              const mbk_bsr_place &at, MBK_COMPUTE (&sum)[MBK_TOGETHER]) {\n"
   "  MBK_VECTOR factor[MBK_GROUP_ENTRIES];\n"
   "#if !MBK_PATTERN\n"
   "  mbk_pack<MBK_VALUE, MBK_PACK> value[MBK_GROUP_PACKS];\n"
@@ -5015,7 +5298,7 @@ static const char *const mbi_source_spmv_bsr_cu[] = {
   "\n"
   "#define MBK_PARTS MBK_BLOCK_ROWS\n"
   "#define MBK_TILE_ITEMS MBK_TILE_BLOCKS\n"
-  "#define MBK_TILE_RANK(tile) tile_row[(tile)*MBK_SLOTS]\n"
+  "#define MBK_TILE_RANK(tile) mbk_load(tile_row + (tile)*MBK_SLOTS)\n"
   "#include \"spmv/fixup.cuh\"\n"
   "\n"
   "// What a lane writes: the entry `part` of each row of blocks, if any.\n"
@@ -5071,6 +5354,7 @@ static const char *const mbi_source_spmv_bsr_cu[] = {
   "    const mbk_u32 ends = mbk_load(row_ends + block / 32) >> block % 32;\n"
   "    MBK_COMPUTE part[MBK_TOGETHER];\n"
   "    if (alpha == (MBK_COMPUTE)0) { // nothing is read of the matrix or of x\n"
+  "      mbk_await();\n"
   "#pragma unroll\n"
   "      for (int u = 0; u < MBK_TOGETHER; u++) {\n"
   "        part[u] = MBK_ZERO;\n"
@@ -5103,8 +5387,8 @@ static const char *const mbi_source_spmv_bsr_cu[] = {
   "#pragma unroll\n"
   "  for (int d = 1; d < MBK_SLOTS; d <<= 1) {\n"
   "    const MBK_COMPUTE other = mbk_shuffle_up(MBK_ALL, sum, d * MBK_LANES, 32);\n"
-  "    if (distance >= d) {\n"
-  "      sum = MBK_ADD(other, sum);\n",
+  "    if (distance >= d) {\n",
+  "      sum = MBK_ADD(other, sum);\n"
   "    }\n"
   "  }\n"
   "  const MBK_COMPUTE earlier =\n"
@@ -5129,6 +5413,7 @@ static const char *const mbi_source_spmv_bsr_cu[] = {
   "                    const mbk_i32 *columns, const MBK_VALUE *values, const MBK_MASK *masks,\n"
   "                    const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,\n"
   "                    mbk_u64 rows, mbk_u64 cols, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
+  "  mbk_release();\n"
   "  MBK_SCALARS_LOAD;\n"
   "  const mbk_u64 warp = (mbk_u64)mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;\n"
   "  const mbk_u64 tile = warp / MBK_STRIPS;\n"
@@ -5140,11 +5425,11 @@ static const char *const mbi_source_spmv_bsr_cu[] = {
   "    mbk_bsr_run<MBK_NEIGHBOURS>(row_ends, slot_row, row_id, columns, values, masks, x, y,\n"
   "                                firsts, tails, rows, cols, tile, strip, alpha, beta);\n"
   "  } else {\n"
-  "    mbk_bsr_run<1>(row_ends, slot_row, row_id, columns, values, masks, x, y, firsts, tails,\n"
+  "    mbk_bsr_run<1>(row_ends, slot_row, row_id, columns, values, masks, x, y, firsts, tails,\n",
   "                   rows, cols, tile, strip, alpha, beta);\n"
   "  }\n"
   "}\n"
-  "\n",
+  "\n"
   "// Launch: MBK_FIXUP_THREADS rows of tiles, of which each has MBK_BLOCK_ROWS, per block. Shared:\n"
   "// as mbk_fixup.\n"
   "MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS)\n"
@@ -5152,10 +5437,9 @@ static const char *const mbi_source_spmv_bsr_cu[] = {
   "                  const mbk_u32 *empty_id, const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails,\n"
   "                  MBK_VECTOR *y, mbk_u64 tiles, mbk_u64 empty_rows, mbk_u64 rows,\n"
   "                  MBK_SCALAR_PARAMETERS) {\n"
-  "  MBK_SCALARS_LOAD;\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  mbk_fixup(row_start, slot_row, row_id, empty_id, firsts, tails, y, tiles, empty_rows, rows,\n"
-  "            alpha, beta, (MBK_COMPUTE *)shared);\n"
+  "            (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);\n"
   "}\n",
   NULL};
 
@@ -5320,7 +5604,7 @@ static const char *const mbi_source_spmv_sliced_cu[] = {
   "#define MBK_ALL 0xffffffffu\n"
   "#define MBK_WINDOW 1024\n"
   "#define MBK_PACK (16 / (int)sizeof(MBK_COMPUTE)) // neighbours of a row that one load brings\n"
-  "#define MBK_WIDE 0xffffffffu                   // the base of a slice with four-byte columns\n"
+  "#define MBK_WIDE 0xffffffffu                     // the base of a slice with four-byte columns\n"
   "\n"
   "#include \"spmv/sliced_build.cuh\"\n"
   "\n"
@@ -5353,9 +5637,9 @@ static const char *const mbi_source_spmv_sliced_cu[] = {
   "        product[u][j] = MBK_ZERO;\n"
   "        if (at + u * MBK_PACK + j < count) {\n"
   "#if MBK_PATTERN\n"
-  "          product[u][j] = MBK_UNIT(values, mbk_load(x + column[u].at[j]));\n"
+  "          product[u][j] = MBK_UNIT(values, x[column[u].at[j]]);\n"
   "#else\n"
-  "          product[u][j] = MBK_MUL(value[u].at[j], mbk_load(x + column[u].at[j]));\n"
+  "          product[u][j] = MBK_MUL(value[u].at[j], x[column[u].at[j]]);\n"
   "#endif\n"
   "        }\n"
   "      }\n"
@@ -5380,6 +5664,7 @@ static const char *const mbi_source_spmv_sliced_cu[] = {
   "                       MBK_VECTOR *y, mbk_u64 rows, MBK_SCALAR_PARAMETERS) {\n",
   "  const mbk_u64 thread = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread();\n"
   "  const mbk_u64 slice = thread / 32;\n"
+  "  mbk_release();\n"
   "  if (slice * 32 >= rows) {\n"
   "    return;\n"
   "  }\n"
@@ -5389,6 +5674,7 @@ static const char *const mbi_source_spmv_sliced_cu[] = {
   "#if !MBK_PATTERN\n"
   "  values += (mbk_u64)mbk_load(slice_start + slice) * 32 + mbk_lane() * MBK_PACK;\n"
   "#endif\n"
+  "  mbk_await();\n"
   "  const MBK_COMPUTE sum =\n"
   "      base == MBK_WIDE\n"
   "          ? mbk_sliced_sum((const mbk_i32 *)columns + mbk_lane() * MBK_PACK, values, x, count)\n"
@@ -5525,6 +5811,8 @@ static const struct {
     {"spmv/scan_whole.cu", mbi_source_spmv_scan_whole_cu},
     {"spmv/binned_build.cuh", mbi_source_spmv_binned_build_cuh},
     {"spmv/binned.cu", mbi_source_spmv_binned_cu},
+    {"spmv/hubs_build.cuh", mbi_source_spmv_hubs_build_cuh},
+    {"spmv/hubs.cu", mbi_source_spmv_hubs_cu},
     {"spmv/rows.cu", mbi_source_spmv_rows_cu},
     {"spmv/bsr_tile.cuh", mbi_source_spmv_bsr_tile_cuh},
     {"spmv/bsr_build.cuh", mbi_source_spmv_bsr_build_cuh},
@@ -5535,7 +5823,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "401d5686464ae6904c86f01e0f71163f3505661161d96cda1733617950dffc6d"
+#define MBI_KERNEL_HASH "33566919266ad4cd049111ddd6ca2ce317285862920b34c83ba7b2865f9d2e4e"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -10408,6 +10696,9 @@ typedef struct mbi_ranks {
   mbi_devptr row_start; /* ranks + 1 offsets; the plan's row_ptr where no row is empty */
   mbi_devptr row_id, empty_id; /* rows with and without a nonzero; 0 where no row is empty */
   uint64_t bytes;              /* of the three, if owned */
+  mbi_devptr column_counts; /* of a sample of the nonzeros: see mbi_ranks_columns */
+  uint32_t hub_least;       /* a column counted this often is a hub */
+  double hub_share;         /* of the nonzeros that lie in hubs */
   double sectors; /* of x that a nonzero adds in a window of neighbours: spmv/choose.c */
   double narrow;  /* share of slices of 32 rows whose columns lie within 65,536 */
   mbi_devptr counts, offsets; /* scratch, and in it the rank of each block's first row */
@@ -10430,6 +10721,7 @@ typedef struct mbi_merbit {
 /* The register scan's specialisation and schedule: spmv/scan.c. */
 typedef struct mbi_scan_schedule {
   int steps, threads, resident, depth;
+  int pack;  /* nonzeros that a lane loads at once */
   int whole; /* blocks take whole rows: block_start instead of a fix-up */
   uint64_t tiles, blocks, fixup_blocks, empty_rows;
   mbi_devptr row_ends, tile_row, block_start;
@@ -10484,6 +10776,14 @@ typedef struct mbi_bsr_tiles {
   void *kernels[MBI_BSR_KERNELS]; /* CUfunction: schedule, columns, fill, product, fixup, masks */
 } mbi_bsr_tiles;
 
+/* The scan with hubs, beside plan->scan: spmv/hubs.c. */
+typedef struct mbi_hubs {
+  uint64_t room;  /* for this many hubs */
+  uint32_t count; /* hubs */
+  mbi_devptr hub_col, codes;
+  void *kernels[4]; /* CUfunction: assign, encode, product, sum */
+} mbi_hubs;
+
 /* What a method on CUDA provides. create: for the matrix in plan->device, in an entered
  * context; after a failure destroy cleans up. describe: its part of the plan's line. */
 typedef struct mbi_cuda_method {
@@ -10530,6 +10830,7 @@ struct merbit_plan {
   mbi_sliced sliced;
   mbi_binned binned;
   mbi_bsr_tiles bsr_tiles;
+  mbi_hubs hubs;
   int once;                    /* the matrix is loaded past the caches */
   merbit_workspace *workspace; /* the plan's own; holds no reference */
 };
@@ -10564,7 +10865,8 @@ static const char *mbi_type_name(merbit_type type) {
 
 static const char *mbi_method_name(merbit_method method) {
   static const char *const names[] = {"auto", "reference", "merge",  "merbit",
-                                      "scan", "rows",      "sliced", "binned", "bsr"};
+                                      "scan", "rows",      "sliced", "binned",
+                                      "bsr",  "cb",        "hubs"};
   return names[method];
 }
 
@@ -12543,11 +12845,14 @@ static const mbi_cuda_method mbi_merbit_method = {mbi_merbit_create, mbi_merbit_
 #define MBI_RANKS_SAMPLES 256 /* windows of nonzeros at most */
 #define MBI_RANKS_WINDOW 8192
 #define MBI_RANKS_TABLE 12288
+#define MBI_RANKS_BINS 4096
+#define MBI_RANKS_COLUMN_SAMPLES (8u << 20) /* nonzeros */
 
 /* What the plan's products do not need: the choice and the method are made. */
 static void mbi_ranks_finish(merbit_context *context, mbi_ranks *ranks) {
   mbi_device_release(context, ranks->counts);
-  ranks->counts = ranks->offsets = 0;
+  mbi_device_release(context, ranks->column_counts);
+  ranks->counts = ranks->offsets = ranks->column_counts = 0;
   mbi_program_destroy(context, &ranks->program);
 }
 
@@ -12659,6 +12964,78 @@ static merbit_status mbi_ranks_sample(merbit_context *context, const mbi_device_
   return status;
 }
 
+/* How many columns of a sample of the nonzeros are counted how often. `bins` has
+ * MBI_RANKS_BINS words, the last for all that are counted more often. */
+static merbit_status mbi_ranks_count_columns(merbit_plan *plan, uint32_t *bins) {
+  merbit_context *context = plan->context;
+  mbi_ranks *ranks = &plan->ranks;
+  const uint64_t bytes = (plan->device.cols + MBI_RANKS_BINS) * sizeof(uint32_t);
+  uint32_t stride = (uint32_t)(plan->device.nnz / MBI_RANKS_COLUMN_SAMPLES) + 1;
+  void *count = NULL, *bin = NULL, *arguments[4];
+  mbi_devptr found = 0;
+  merbit_status status =
+      mbi_program_kernel(context, &ranks->program, "mbk_arrays_columns", &count);
+  if (status == MERBIT_OK) {
+    status = mbi_program_kernel(context, &ranks->program, "mbk_arrays_bins", &bin);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_allocate(context, bytes, "counts of columns", &ranks->column_counts);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_zero(context, ranks->column_counts, (size_t)bytes, NULL);
+  }
+  found = ranks->column_counts + plan->device.cols * sizeof(uint32_t);
+  arguments[0] = &plan->device.col_ind;
+  arguments[1] = &plan->device.nnz;
+  arguments[2] = &stride;
+  arguments[3] = &ranks->column_counts;
+  if (status == MERBIT_OK) {
+    status = mbi_device_launch(context, count, "mbk_arrays_columns",
+                               mbi_arrays_blocks((int64_t)(plan->device.nnz / stride)),
+                               MBI_ARRAYS_THREADS, 0, NULL, arguments);
+  }
+  arguments[0] = &ranks->column_counts;
+  arguments[1] = &plan->device.cols;
+  arguments[2] = &found;
+  if (status == MERBIT_OK) {
+    status = mbi_device_launch(context, bin, "mbk_arrays_bins",
+                               2 * (int64_t)context->device.multiprocessors, MBI_ARRAYS_THREADS,
+                               (unsigned)(MBI_RANKS_BINS * sizeof(uint32_t)), NULL, arguments);
+  }
+  return status == MERBIT_OK
+             ? mbi_device_download(context, bins, found, MBI_RANKS_BINS * sizeof(uint32_t))
+             : status;
+}
+
+/* The fullest columns, at most `room` of them and each with two nonzeros of the sample or more:
+ * how often they are counted at least, and their share of the nonzeros. */
+static merbit_status mbi_ranks_columns(merbit_plan *plan, uint64_t room) {
+  uint32_t bins[MBI_RANKS_BINS];
+  uint64_t hubs = 0, cold = 0, sampled = 0;
+  uint32_t n;
+  const uint64_t nnz = plan->device.nnz, stride = nnz / MBI_RANKS_COLUMN_SAMPLES + 1;
+  merbit_status status = MERBIT_OK;
+  if (nnz == 0 || plan->ranks.column_counts != 0) {
+    return MERBIT_OK;
+  }
+  plan->ranks.hub_least = MBI_RANKS_BINS;
+  status = mbi_ranks_count_columns(plan, bins);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  sampled = nnz / stride;
+  for (n = MBI_RANKS_BINS; n-- > 2 && hubs + bins[n] <= room;) {
+    hubs += bins[n];
+    plan->ranks.hub_least = n;
+  }
+  for (n = 1; n < plan->ranks.hub_least; n++) {
+    cold += (uint64_t)n * bins[n];
+  }
+  plan->ranks.hub_share =
+      hubs > 0 && cold < sampled ? 1.0 - (double)cold / (double)sampled : 0.0;
+  return MERBIT_OK;
+}
+
 /* For a method, unless the choice has counted already. */
 static merbit_status mbi_ranks_need(merbit_plan *plan) {
   return plan->ranks.row_start != 0
@@ -12706,10 +13083,9 @@ static merbit_status mbi_ranks_compact(merbit_context *context, const mbi_device
 
 #define MBI_SCAN_BUILD_THREADS 128
 #define MBI_SCAN_FIXUP_THREADS 512
-#define MBI_SCAN_WHOLE_ROUNDS 4 /* of a block that takes whole rows, over its longest row */
 
-/* Nonzeros that a lane loads at once. */
-static int mbi_scan_pack(merbit_type type) {
+/* Nonzeros of 16 bytes of sums. */
+static int mbi_scan_widest(merbit_type type) {
   return (int)(16 / mbi_type_size(type));
 }
 
@@ -12721,7 +13097,8 @@ static int mbi_scan_aligned(const merbit_plan *plan) {
 /* Blocks that leave registers for what a lane holds, without spilling. For 9.0 NVRTC gets by
  * with 40 of them for a pack more than elsewhere; blocks that take whole rows need more. */
 static int mbi_scan_resident(const merbit_plan *plan) {
-  const int packs = plan->scan.steps / mbi_scan_pack(plan->type), threads = plan->scan.threads;
+  const int packs = plan->scan.steps / mbi_scan_widest(plan->type),
+            threads = plan->scan.threads;
   const int single = plan->type == MERBIT_F32;
   const int known = plan->context->device.compute_capability == 90 && mbi_scan_aligned(plan);
   const int full = (plan->scan.whole ? 1 : single ? 2 : 3) + known;
@@ -12736,7 +13113,7 @@ static int mbi_scan_resident(const merbit_plan *plan) {
 /* What follows from the rows and from s->tiles, for every method on tiles of nonzeros. */
 static void mbi_scan_size_rows(merbit_plan *plan) {
   mbi_scan_schedule *s = &plan->scan;
-  const uint64_t pack = (uint64_t)mbi_scan_pack(plan->type);
+  const uint64_t pack = (uint64_t)s->pack;
   /* That hold of a row that none of them ends. */
   const uint64_t lanes = (plan->ranks.longest > 0 ? plan->ranks.longest - 1 : 0) / pack + 1;
   s->depth = mbi_log2_ceiling(lanes < 32 ? lanes : 32);
@@ -12750,9 +13127,17 @@ static void mbi_scan_size_rows(merbit_plan *plan) {
   }
 }
 
-/* Steps, threads and whether blocks take whole rows, where the plan leaves them open. Whole
- * rows need one launch instead of two, and pay for matrices that fill the GPU at most twice, if
- * no row keeps its block for longer than the second launch takes. */
+/* Whether one launch over whole rows pays: where all of the matrix is in flight at once or
+ * nearly so, and no row takes a block more than one round; and for larger ones of short rows,
+ * whose ends the second launch would look for. */
+static int mbi_scan_suits_whole(const merbit_plan *plan, uint64_t round) {
+  const uint64_t nnz = plan->device.nnz, longest = plan->ranks.longest;
+  const uint64_t processors = (uint64_t)plan->context->device.multiprocessors;
+  return nnz <= processors * 12288 ? longest <= round
+                                   : nnz <= processors * 98304 && !plan->once && longest <= 64;
+}
+
+/* Steps, threads and whether blocks take whole rows, where the plan leaves them open. */
 static void mbi_scan_defaults(merbit_plan *plan) {
   const merbit_plan_desc *wish = &plan->desc;
   mbi_scan_schedule *s = &plan->scan;
@@ -12760,18 +13145,19 @@ static void mbi_scan_defaults(merbit_plan *plan) {
   const uint64_t processors = (uint64_t)plan->context->device.multiprocessors;
   const int single = plan->type == MERBIT_F32;
   const int once = nnz <= processors * 31 * 256; /* one block to a multiprocessor */
-  const int steps = once || single ? 8 : 4, threads = once ? 1024 : 512;
+  const int steps = once || single || !plan->once ? 8 : 4, threads = once ? 1024 : 512;
+  s->pack = single && !plan->once ? 2 : mbi_scan_widest(plan->type);
   s->steps = wish->sigma != 0 ? wish->sigma : steps;
   s->threads = wish->block_threads != 0 ? wish->block_threads : threads;
-  s->whole = nnz > 0 && (wish->omega == 2 ||
-                         (wish->omega == 0 && nnz <= processors * 96 * 32 * (uint64_t)steps &&
-                          s->threads >= 64 &&
-                          plan->ranks.longest <= MBI_SCAN_WHOLE_ROUNDS * (uint64_t)s->threads *
-                                                     (uint64_t)s->steps));
-  if (!s->whole) {
-    const int small = nnz < processors * 49152; /* short tiles in small blocks, for latency */
-    s->steps = wish->sigma != 0 ? wish->sigma : small ? 4 : single ? 12 : 8;
-    s->threads = wish->block_threads != 0 ? wish->block_threads : small ? 128 : 512;
+  s->whole =
+      nnz > 0 && (wish->omega == 2 ||
+                  (wish->omega == 0 && s->threads >= 64 &&
+                   mbi_scan_suits_whole(plan, (uint64_t)s->threads * (uint64_t)s->steps)));
+  if (!s->whole) { /* short tiles in small blocks, for latency, where there are few */
+    const int small = nnz < processors * 49152, few = !single || nnz < processors * 16384;
+    const int small_steps = few ? 4 : 8, small_threads = few ? 128 : 256;
+    s->steps = wish->sigma != 0 ? wish->sigma : small ? small_steps : single ? 12 : 8;
+    s->threads = wish->block_threads != 0 ? wish->block_threads : small ? small_threads : 512;
   }
 }
 
@@ -12781,10 +13167,10 @@ static merbit_status mbi_scan_size(merbit_plan *plan) {
   merbit_context *context = plan->context;
   uint64_t tile, warps;
   mbi_scan_defaults(plan);
-  if (s->steps < 1 || s->steps > 32 || s->steps % mbi_scan_pack(plan->type) != 0) {
+  if (s->steps < 1 || s->steps > 32 || s->steps % s->pack != 0) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
                     "plan_desc.sigma is %d; the scan takes multiples of %d up to 32", s->steps,
-                    mbi_scan_pack(plan->type));
+                    s->pack);
   }
   if (s->threads < 32 || s->threads > 1024 || s->threads % 32 != 0) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -12829,6 +13215,7 @@ static void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   mbi_plan_preamble(plan, preamble);
   mbi_preamble_define_int(preamble, "MBK_BLOCKS", s->resident);
   mbi_preamble_define_int(preamble, "MBK_STEPS", s->steps);
+  mbi_preamble_define_int(preamble, "MBK_PACK", s->pack);
   mbi_preamble_define_int(preamble, "MBK_DEPTH", s->depth);
   mbi_preamble_define_int(preamble, "MBK_EMPTY_ROWS", s->empty_rows > 0);
   mbi_preamble_define_int(preamble, "MBK_ALIGNED", mbi_scan_aligned(plan));
@@ -13003,7 +13390,7 @@ static merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr carries
   arguments[8] = &s->empty_rows;
   arguments[9] = (void *)(uintptr_t)alpha;
   arguments[10] = (void *)(uintptr_t)beta;
-  return mbi_device_launch(
+  return mbi_device_launch_early(
       plan->context, s->fixup, "mbk_scan_fixup", (int64_t)s->fixup_blocks,
       MBI_SCAN_FIXUP_THREADS,
       (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (mbi_type_size(plan->type) + sizeof(uint32_t))),
@@ -13036,9 +13423,9 @@ static merbit_status mbi_scan_launch_whole(merbit_plan *plan, const void *alpha,
   arguments[11] = &s->empty_rows;
   arguments[12] = (void *)(uintptr_t)alpha;
   arguments[13] = (void *)(uintptr_t)beta;
-  return mbi_device_launch(plan->context, adds ? s->sum : s->product,
-                           adds ? "mbk_scan_whole_sum" : "mbk_scan_whole", (int64_t)s->blocks,
-                           s->threads, mbi_scan_whole_shared(plan, adds), stream, arguments);
+  return mbi_device_launch_early(
+      plan->context, adds ? s->sum : s->product, adds ? "mbk_scan_whole_sum" : "mbk_scan_whole",
+      (int64_t)s->blocks, s->threads, mbi_scan_whole_shared(plan, adds), stream, arguments);
 }
 
 static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,
@@ -13067,10 +13454,10 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
   arguments[11] = (void *)(uintptr_t)alpha;
   arguments[12] = (void *)(uintptr_t)beta;
   if (s->blocks > 0) {
-    status = mbi_device_launch(plan->context, adds ? s->sum : s->product,
-                               adds ? "mbk_scan_sum" : "mbk_scan_product", (int64_t)s->blocks,
-                               s->threads, adds ? (unsigned)s->threads * size : 0, stream,
-                               arguments);
+    status = mbi_device_launch_early(plan->context, adds ? s->sum : s->product,
+                                     adds ? "mbk_scan_sum" : "mbk_scan_product",
+                                     (int64_t)s->blocks, s->threads,
+                                     adds ? (unsigned)s->threads * size : 0, stream, arguments);
   }
   return status == MERBIT_OK ? mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream)
                              : status;
@@ -13131,6 +13518,7 @@ static void mbi_binned_defaults(merbit_plan *plan) {
              : wide                ? 2 * strip
                                    : strip;
   b->warp_tiles = plan->desc.omega != 0 ? plan->desc.omega : (int)(16 / size);
+  plan->scan.pack = mbi_scan_widest(plan->type);
   plan->scan.threads = plan->desc.block_threads != 0 ? plan->desc.block_threads
                        : wide                        ? 1024
                        : little                      ? 256
@@ -13482,9 +13870,9 @@ static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
   arguments[6] = &products;
   arguments[7] = (void *)(uintptr_t)alpha;
   arguments[8] = (void *)(uintptr_t)beta;
-  status = mbi_device_launch(plan->context, b->kernels[4], "mbk_binned_multiply",
-                             (int64_t)b->items, s->threads,
-                             (unsigned)mbi_binned_multiply_shared(plan), stream, arguments);
+  status = mbi_device_launch_early(
+      plan->context, b->kernels[4], "mbk_binned_multiply", (int64_t)b->items, s->threads,
+      (unsigned)mbi_binned_multiply_shared(plan), stream, arguments);
   if (status != MERBIT_OK) {
     return status;
   }
@@ -13501,9 +13889,9 @@ static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
   arguments[10] = &s->tiles;
   arguments[11] = (void *)(uintptr_t)alpha;
   arguments[12] = (void *)(uintptr_t)beta;
-  status = mbi_device_launch(plan->context, b->kernels[5], "mbk_binned_sum", (int64_t)b->parts,
-                             s->threads, (unsigned)mbi_binned_sum_shared(plan, b->part_groups),
-                             stream, arguments);
+  status = mbi_device_launch_early(
+      plan->context, b->kernels[5], "mbk_binned_sum", (int64_t)b->parts, s->threads,
+      (unsigned)mbi_binned_sum_shared(plan, b->part_groups), stream, arguments);
   return status == MERBIT_OK ? mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream)
                              : status;
 }
@@ -13532,10 +13920,239 @@ static const mbi_cuda_method mbi_binned_method = {
     mbi_binned_create, mbi_binned_destroy,  mbi_binned_carry_bytes, mbi_binned_multiply,
     mbi_binned_info,   mbi_binned_describe, mbi_binned_refresh};
 
+/* ==== >>spmv/hubs.c  CUDA: the scan, with the fullest columns in shared memory ============ */
+/* ---- Encode: room for hubs, tiles -------------------------------------------------------- */
+
+#define MBI_HUBS_THREADS 1024
+#define MBI_HUBS_ROOM 160 /* kilobytes of x in shared memory; the rest of it is L1 */
+
+static uint64_t mbi_hubs_room(const merbit_plan *plan) {
+  const uint64_t bytes =
+      1024 * (uint64_t)(plan->desc.omega != 0 ? plan->desc.omega : MBI_HUBS_ROOM);
+  const uint64_t most = (uint64_t)plan->context->device.shared_bytes_per_block;
+  const uint64_t old = (uint64_t)MBI_HUBS_THREADS * mbi_type_size(plan->type);
+  const uint64_t room = bytes + old <= most ? bytes : most > old ? most - old : 0;
+  return room / mbi_type_size(plan->type);
+}
+
+/* Sizes of the specialisation; needs plan->ranks. */
+static merbit_status mbi_hubs_size(merbit_plan *plan) {
+  mbi_hubs *h = &plan->hubs;
+  mbi_scan_schedule *s = &plan->scan;
+  merbit_context *context = plan->context;
+  s->pack = mbi_scan_widest(plan->type);
+  s->steps = plan->desc.sigma != 0 ? plan->desc.sigma : plan->type == MERBIT_F32 ? 12 : 8;
+  s->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : MBI_HUBS_THREADS;
+  s->resident = 1;
+  h->room = mbi_hubs_room(plan);
+  if (plan->desc.omega < 0 || plan->desc.omega > 224 || s->steps < 1 || s->steps > 32 ||
+      s->steps % s->pack != 0 || s->threads < 32 || s->threads > MBI_HUBS_THREADS ||
+      s->threads % 32 != 0) {
+    return mbi_fail(
+        context, MERBIT_INVALID_ARGUMENT,
+        "plan_desc.sigma is %d, omega %d and block_threads %d; use a multiple of %d "
+        "up to 32, kilobytes of hubs up to 224, and a multiple of 32 up to %d",
+        plan->desc.sigma, plan->desc.omega, plan->desc.block_threads, s->pack,
+        MBI_HUBS_THREADS);
+  }
+  s->tiles = (plan->device.nnz + 32 * (uint64_t)s->steps - 1) / (32 * (uint64_t)s->steps);
+  if (s->tiles > (uint64_t)INT32_MAX) {
+    return mbi_fail(context, MERBIT_TOO_LARGE,
+                    "%" PRIu64 " nonzeros make %" PRIu64 " tiles; raise plan_desc.sigma",
+                    plan->device.nnz, s->tiles);
+  }
+  s->blocks = (s->tiles * 32 + (uint64_t)s->threads - 1) / (uint64_t)s->threads;
+  if (s->blocks > (uint64_t)context->device.multiprocessors) {
+    s->blocks = (uint64_t)context->device.multiprocessors;
+  }
+  mbi_scan_size_rows(plan);
+  return MERBIT_OK;
+}
+
+/* ---- Specialise -------------------------------------------------------------------------- */
+
+static void mbi_hubs_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+  mbi_scan_preamble(plan, preamble);
+  mbi_preamble_define_int(preamble, "MBK_HUBS", (int)plan->hubs.room);
+}
+
+static merbit_status mbi_hubs_specialise(merbit_plan *plan) {
+  static const char *const names[4] = {"mbk_hubs_assign", "mbk_hubs_encode", "mbk_hubs_product",
+                                       "mbk_hubs_sum"};
+  mbi_preamble preamble;
+  merbit_status status;
+  int i;
+  mbi_hubs_preamble(plan, &preamble);
+  status = mbi_program_create(plan->context, "spmv/hubs.cu", &preamble, &plan->program);
+  if (status == MERBIT_OK) {
+    status = mbi_scan_kernels(plan);
+  }
+  for (i = 0; i < 4 && status == MERBIT_OK; i++) {
+    status =
+        mbi_program_kernel(plan->context, &plan->program, names[i], &plan->hubs.kernels[i]);
+  }
+  return status;
+}
+
+/* Bytes of shared memory of a product. */
+static unsigned mbi_hubs_shared(const merbit_plan *plan, int adds) {
+  const uint64_t count = plan->hubs.room + (adds ? (uint64_t)plan->scan.threads : 0);
+  return (unsigned)(count * mbi_type_size(plan->type));
+}
+
+/* ---- Launch: codes, products ------------------------------------------------------------- */
+
+static merbit_status mbi_hubs_encode(merbit_plan *plan) {
+  mbi_hubs *h = &plan->hubs;
+  merbit_context *context = plan->context;
+  uint32_t least = plan->ranks.hub_least, room = (uint32_t)h->room, none = 0;
+  mbi_devptr code = 0, taken = 0;
+  void *arguments[7];
+  merbit_status status = mbi_device_allocate(context, plan->device.cols * sizeof(int32_t),
+                                             "codes of columns", &code);
+  if (status == MERBIT_OK) {
+    status = mbi_device_allocate(context, sizeof none, "the number of hubs", &taken);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_upload(context, taken, &none, sizeof none);
+  }
+  arguments[0] = &plan->ranks.column_counts;
+  arguments[1] = &plan->device.cols;
+  arguments[2] = &least;
+  arguments[3] = &room;
+  arguments[4] = &code;
+  arguments[5] = &h->hub_col;
+  arguments[6] = &taken;
+  if (status == MERBIT_OK) {
+    status =
+        mbi_device_launch(context, h->kernels[0], "mbk_hubs_assign",
+                          (int64_t)((plan->device.cols + 255) / 256), 256, 0, NULL, arguments);
+  }
+  arguments[0] = &plan->device.col_ind;
+  arguments[1] = &plan->device.nnz;
+  arguments[2] = &code;
+  arguments[3] = &h->codes;
+  if (status == MERBIT_OK) {
+    status = mbi_device_launch(context, h->kernels[1], "mbk_hubs_encode",
+                               mbi_arrays_blocks((int64_t)plan->device.nnz), 256, 0, NULL,
+                               arguments);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_download(context, &h->count, taken, sizeof h->count);
+    h->count = h->count < room ? h->count : room;
+  }
+  mbi_device_release(context, code);
+  mbi_device_release(context, taken);
+  return status;
+}
+
+static merbit_status mbi_hubs_create(merbit_plan *plan) {
+  mbi_hubs *h = &plan->hubs;
+  merbit_context *context = plan->context;
+  const uint64_t codes = plan->device.nnz * sizeof(int32_t);
+  merbit_status status = mbi_scan_rank(plan);
+  if (status == MERBIT_OK) {
+    status = mbi_hubs_size(plan);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_ranks_columns(plan, h->room);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_hubs_specialise(plan);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_reserve_shared(context, h->kernels[2], "mbk_hubs_product",
+                                       mbi_hubs_shared(plan, 0));
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_reserve_shared(context, h->kernels[3], "mbk_hubs_sum",
+                                       mbi_hubs_shared(plan, 1));
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_scan_schedule_create(plan);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_allocate(context, codes, "columns by codes", &h->codes);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_allocate(context, h->room * sizeof(uint32_t), "hubs", &h->hub_col);
+  }
+  if (status == MERBIT_OK && plan->device.nnz > 0) {
+    status = mbi_hubs_encode(plan);
+  }
+  plan->schedule_bytes += codes + h->room * sizeof(uint32_t);
+  plan->stream_bytes += mbi_device_csr_stream_bytes(plan);
+  return status;
+}
+
+static void mbi_hubs_destroy(merbit_plan *plan) {
+  mbi_device_release(plan->context, plan->hubs.codes);
+  mbi_device_release(plan->context, plan->hubs.hub_col);
+  mbi_scan_destroy(plan);
+}
+
+static merbit_status mbi_hubs_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,
+                                       mbi_devptr x, const void *beta, mbi_devptr y,
+                                       void *stream) {
+  mbi_hubs *h = &plan->hubs;
+  mbi_scan_schedule *s = &plan->scan;
+  const int adds = mbi_scan_adds(plan, beta);
+  mbi_devptr tails = carries + s->tiles * mbi_type_size(plan->type);
+  void *arguments[15];
+  merbit_status status = MERBIT_OK;
+  arguments[0] = &s->row_ends;
+  arguments[1] = &s->tile_row;
+  arguments[2] = &plan->ranks.row_id;
+  arguments[3] = &h->codes;
+  arguments[4] = &plan->device.values;
+  arguments[5] = &h->hub_col;
+  arguments[6] = &h->count;
+  arguments[7] = &x;
+  arguments[8] = &y;
+  arguments[9] = &carries;
+  arguments[10] = &tails;
+  arguments[11] = &plan->device.nnz;
+  arguments[12] = &s->tiles;
+  arguments[13] = (void *)(uintptr_t)alpha;
+  arguments[14] = (void *)(uintptr_t)beta;
+  if (s->blocks > 0) {
+    status = mbi_device_launch_early(
+        plan->context, h->kernels[adds ? 3 : 2], adds ? "mbk_hubs_sum" : "mbk_hubs_product",
+        (int64_t)s->blocks, s->threads, mbi_hubs_shared(plan, adds), stream, arguments);
+  }
+  return status == MERBIT_OK ? mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream)
+                             : status;
+}
+
+/* ---- Describe ---------------------------------------------------------------------------- */
+
+static void mbi_hubs_info(const merbit_plan *plan, merbit_plan_info *info) {
+  mbi_scan_info(plan, info);
+  info->omega = (int)(plan->hubs.room * mbi_type_size(plan->type) / 1024);
+}
+
+static int mbi_hubs_describe(const merbit_plan *plan, char *text, size_t size) {
+  return snprintf(text, size,
+                  "%" PRIu64 " tiles of 32 x %d, %" PRIu32
+                  " hubs with %.0f%% of the nonzeros in shared memory, %" PRIu64
+                  " empty rows, %d threads",
+                  plan->scan.tiles, plan->scan.steps, plan->hubs.count,
+                  100.0 * plan->ranks.hub_share, plan->scan.empty_rows, plan->scan.threads);
+}
+
+static const mbi_cuda_method mbi_hubs_method = {mbi_hubs_create,
+                                                mbi_hubs_destroy,
+                                                mbi_scan_carry_bytes,
+                                                mbi_hubs_multiply,
+                                                mbi_hubs_info,
+                                                mbi_hubs_describe,
+                                                NULL};
+
 /* ==== >>spmv/rows.c  CUDA: lanes per row ================================================== */
 /* ---- Encode: lanes per row and loads in flight ------------------------------------------- */
 
-/* Lanes so that one batch of loads takes a row of average length. */
+/* Lanes so that one batch of loads takes a row of average length; in f64 of half of it, for a
+ * lane's loads of a row lie in as many lines again. */
 static merbit_status mbi_rows_size(merbit_plan *plan) {
   mbi_rows *r = &plan->rows;
   merbit_context *context = plan->context;
@@ -13544,8 +14161,9 @@ static merbit_status mbi_rows_size(merbit_plan *plan) {
   uint64_t groups;
   r->lanes = plan->desc.omega;
   if (r->lanes == 0) {
+    const int single = plan->type == MERBIT_F32;
     r->lanes = 1;
-    while (r->lanes < 32 && (uint64_t)r->lanes * 8 < mean) {
+    while (r->lanes < (single ? 32 : 16) && (uint64_t)r->lanes * (single ? 8 : 4) < mean) {
       r->lanes *= 2;
     }
   }
@@ -13634,8 +14252,8 @@ static merbit_status mbi_rows_multiply(merbit_plan *plan, mbi_devptr carries, co
   arguments[5] = &plan->device.rows;
   arguments[6] = (void *)(uintptr_t)alpha;
   arguments[7] = (void *)(uintptr_t)beta;
-  return mbi_device_launch(plan->context, r->product, "mbk_rows_product", (int64_t)r->blocks,
-                           r->threads, 0, stream, arguments);
+  return mbi_device_launch_early(plan->context, r->product, "mbk_rows_product",
+                                 (int64_t)r->blocks, r->threads, 0, stream, arguments);
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */
@@ -14060,7 +14678,7 @@ static merbit_status mbi_bsr_launch_fixup(merbit_plan *plan, mbi_devptr carries,
   arguments[9] = &rows;
   arguments[10] = (void *)(uintptr_t)alpha;
   arguments[11] = (void *)(uintptr_t)beta;
-  return mbi_device_launch(
+  return mbi_device_launch_early(
       plan->context, t->kernels[4], "mbk_bsr_fixup",
       (int64_t)((t->parts + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS),
       MBI_SCAN_FIXUP_THREADS,
@@ -14090,8 +14708,8 @@ static merbit_status mbi_bsr_multiply(merbit_plan *plan, mbi_devptr carries, con
   arguments[12] = &t->tiles;
   arguments[13] = (void *)(uintptr_t)alpha;
   arguments[14] = (void *)(uintptr_t)beta;
-  status = mbi_device_launch(plan->context, t->kernels[3], "mbk_bsr_product",
-                             (int64_t)t->blocks, t->threads, 0, stream, arguments);
+  status = mbi_device_launch_early(plan->context, t->kernels[3], "mbk_bsr_product",
+                                   (int64_t)t->blocks, t->threads, 0, stream, arguments);
   return status == MERBIT_OK ? mbi_bsr_launch_fixup(plan, carries, alpha, beta, y, stream)
                              : status;
 }
@@ -14371,8 +14989,8 @@ static merbit_status mbi_sliced_multiply(merbit_plan *plan, mbi_devptr carries,
   arguments[9] = &plan->device.rows;
   arguments[10] = (void *)(uintptr_t)alpha;
   arguments[11] = (void *)(uintptr_t)beta;
-  return mbi_device_launch(plan->context, s->kernels[3], "mbk_sliced_product",
-                           (int64_t)s->blocks, s->threads, 0, stream, arguments);
+  return mbi_device_launch_early(plan->context, s->kernels[3], "mbk_sliced_product",
+                                 (int64_t)s->blocks, s->threads, 0, stream, arguments);
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */
@@ -14521,6 +15139,8 @@ static const mbi_cuda_method *mbi_cuda_method_of(merbit_method method) {
     return &mbi_binned_method;
   case MERBIT_METHOD_BSR:
     return &mbi_bsr_method;
+  case MERBIT_METHOD_HUBS:
+    return &mbi_hubs_method;
   default:
     return &mbi_merbit_method;
   }
@@ -14548,7 +15168,7 @@ static double mbi_choose_gather(double bytes) {
 
 /* Seconds that one product is expected to take. */
 typedef struct mbi_forecast {
-  double scan, sliced, binned;
+  double scan, sliced, binned, hubs;
 } mbi_forecast;
 
 static mbi_forecast mbi_choose_forecast(const merbit_plan *plan) {
@@ -14563,6 +15183,10 @@ static mbi_forecast mbi_choose_forecast(const merbit_plan *plan) {
   const double light = plan->type == MERBIT_F64 && gathers < stream / 2 ? 0.8 : 1.0;
   mbi_forecast f;
   f.scan = vectors + stream + gathers;
+  f.hubs =
+      plan->ranks.hub_share > 1.0 - plan->ranks.sectors
+          ? vectors + stream + gathers * (1.0 - plan->ranks.hub_share) / plan->ranks.sectors
+          : f.scan;
   f.sliced = vectors + gathers +
              nnz * (4.0 - 2.0 * plan->ranks.narrow + values) * MBI_CHOOSE_STREAM * light;
   /* Products are written and read; reads and writes mixed reach three quarters of the rate. */
@@ -14586,8 +15210,8 @@ static int mbi_choose_pays(const merbit_plan *plan, double now, double then) {
   return plan->desc.expected_calls * (now - then) > MBI_CHOOSE_MAKING * then;
 }
 
-/* Small: all of it stays in L2, and launches count; a lane takes a short row. Even: slices of
- * 32 rows waste little. plan->why says what decided. */
+/* Small: all of it stays in L2, and launches count; lanes share a row. Even: slices of 32 rows
+ * waste little. plan->why says what decided. */
 static merbit_method mbi_choose_method(merbit_plan *plan) {
   const mbi_device_csr *csr = &plan->device;
   const mbi_ranks *ranks = &plan->ranks;
@@ -14595,25 +15219,49 @@ static merbit_method mbi_choose_method(merbit_plan *plan) {
   const mbi_forecast f = mbi_choose_forecast(plan);
   merbit_method method = MERBIT_METHOD_SCAN;
   if (mbi_choose_small(plan)) {
-    const int rows = ranks->slots / 2 <= csr->nnz && csr->nnz / 8 <= csr->rows;
+    const int rows = ranks->slots / 8 <= csr->nnz / 5;
     (void)snprintf(plan->why, sizeof plan->why, "small, with %s rows; runner-up %s",
-                   rows ? "short even" : "long or uneven", rows ? "scan" : "rows");
+                   rows ? "even" : "uneven", rows ? "scan" : "rows");
     return rows ? MERBIT_METHOD_ROWS : MERBIT_METHOD_SCAN;
   }
-  if (mbi_choose_pays(plan, f.scan, f.binned) && (!even || f.binned < f.sliced)) {
+  if (mbi_choose_pays(plan, f.scan, f.hubs) && f.hubs < f.binned &&
+      (!even || f.hubs < f.sliced)) {
+    method = MERBIT_METHOD_HUBS;
+  } else if (mbi_choose_pays(plan, f.scan, f.binned) && (!even || f.binned < f.sliced)) {
     method = MERBIT_METHOD_BINNED;
   } else if (even && mbi_choose_pays(plan, f.scan, f.sliced)) {
     method = MERBIT_METHOD_SLICED;
   }
   if (even) {
-    (void)snprintf(plan->why, sizeof plan->why,
-                   "even rows, forecast scan %.0f us, sliced %.0f us, binned %.0f us",
-                   1e6 * f.scan, 1e6 * f.sliced, 1e6 * f.binned);
+    (void)snprintf(
+        plan->why, sizeof plan->why,
+        "even rows, forecast scan %.0f us, sliced %.0f us, binned %.0f us, hubs %.0f us",
+        1e6 * f.scan, 1e6 * f.sliced, 1e6 * f.binned, 1e6 * f.hubs);
   } else {
-    (void)snprintf(plan->why, sizeof plan->why, "forecast scan %.0f us, binned %.0f us",
-                   1e6 * f.scan, 1e6 * f.binned);
+    (void)snprintf(plan->why, sizeof plan->why,
+                   "forecast scan %.0f us, binned %.0f us, hubs %.0f us", 1e6 * f.scan,
+                   1e6 * f.binned, 1e6 * f.hubs);
   }
   return method;
+}
+
+/* What the forecast needs to know of the columns: a sample for all, and how full they are where
+ * many products spend a third of their time or more on gathers. */
+static merbit_status mbi_choose_look(merbit_plan *plan) {
+  const double cols = (double)plan->device.cols * (double)mbi_type_size(plan->type);
+  merbit_status status;
+  if (plan->device.nnz == 0 || mbi_choose_small(plan)) {
+    return MERBIT_OK;
+  }
+  status = mbi_ranks_sample(plan->context, &plan->device, plan->type, &plan->ranks);
+  if (status == MERBIT_OK && plan->desc.expected_calls > MBI_CHOOSE_MAKING) {
+    const double gathers =
+        (double)plan->device.nnz * plan->ranks.sectors * mbi_choose_gather(cols);
+    if (3 * gathers > mbi_choose_forecast(plan).scan) {
+      status = mbi_ranks_columns(plan, mbi_hubs_room(plan));
+    }
+  }
+  return status;
 }
 
 /* A method other than MERBIT, which is as published, may take shorter forms of the values. */
@@ -14645,8 +15293,8 @@ static merbit_status mbi_choose(merbit_plan *plan) {
     (void)snprintf(plan->why, sizeof plan->why, "more rows than the others take");
   } else if (any) {
     status = mbi_ranks_need(plan);
-    if (status == MERBIT_OK && plan->device.nnz > 0 && !mbi_choose_small(plan)) {
-      status = mbi_ranks_sample(context, &plan->device, plan->type, &plan->ranks);
+    if (status == MERBIT_OK) {
+      status = mbi_choose_look(plan);
     }
     if (status != MERBIT_OK) {
       return status;
@@ -14661,6 +15309,7 @@ static merbit_status mbi_choose(merbit_plan *plan) {
     memset(&plan->scan, 0, sizeof plan->scan);
     memset(&plan->sliced, 0, sizeof plan->sliced);
     memset(&plan->binned, 0, sizeof plan->binned);
+    memset(&plan->hubs, 0, sizeof plan->hubs);
     memset(&plan->program, 0, sizeof plan->program);
     mbi_forgive(context, reason, sizeof reason);
     mbi_log(context, "this plan takes the scan: %s", reason);
@@ -14765,7 +15414,8 @@ MERBIT_API void merbit_workspace_destroy(merbit_workspace *workspace) {
 }
 
 /* ==== >>spmv/plan.c  plans: checks, choice, life ========================================== */
-/* ---- Checks ----------------------------------------------------------------------------------- */
+/* ---- Checks
+ * ----------------------------------------------------------------------------------- */
 
 static merbit_status mbi_plan_check_desc(merbit_context *context, const merbit_view *view,
                                          const merbit_plan_desc *desc) {
@@ -14792,12 +15442,14 @@ static merbit_status mbi_plan_check_desc(merbit_context *context, const merbit_v
                     "vectors or sums of another type than the %s matrix are not supported yet",
                     mbi_type_name(type));
   }
-  if (desc->method < MERBIT_METHOD_AUTO || desc->method > MERBIT_METHOD_BSR) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "plan_desc.method is %d; use a MERBIT_METHOD",
-                    (int)desc->method);
+  if (desc->method < MERBIT_METHOD_AUTO || desc->method > MERBIT_METHOD_HUBS) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "plan_desc.method is %d; use a MERBIT_METHOD", (int)desc->method);
   }
-  if (desc->vector_memory < MERBIT_MEMORY_DEFAULT || desc->vector_memory > MERBIT_MEMORY_DEVICE ||
-      desc->scalar_memory < MERBIT_MEMORY_DEFAULT || desc->scalar_memory > MERBIT_MEMORY_DEVICE) {
+  if (desc->vector_memory < MERBIT_MEMORY_DEFAULT ||
+      desc->vector_memory > MERBIT_MEMORY_DEVICE ||
+      desc->scalar_memory < MERBIT_MEMORY_DEFAULT ||
+      desc->scalar_memory > MERBIT_MEMORY_DEVICE) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
                     "plan_desc.vector_memory is %d and scalar_memory %d; use a MERBIT_MEMORY",
                     (int)desc->vector_memory, (int)desc->scalar_memory);
@@ -14811,12 +15463,14 @@ static merbit_status mbi_plan_check_desc(merbit_context *context, const merbit_v
   }
   if (desc->expected_calls < 0) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "plan_desc.expected_calls is %d; use 0 for the default", desc->expected_calls);
+                    "plan_desc.expected_calls is %d; use 0 for the default",
+                    desc->expected_calls);
   }
   return MERBIT_OK;
 }
 
-/* The side, before anything is built: AUTO follows the context, a method of one side its side. */
+/* The side, before anything is built: AUTO follows the context, a method of one side its side.
+ */
 static merbit_side mbi_plan_side(const merbit_context *context, const merbit_plan_desc *desc) {
   if (desc->side != MERBIT_SIDE_AUTO) {
     return desc->side;
@@ -14847,14 +15501,16 @@ static merbit_status mbi_plan_check_side(const merbit_plan *plan) {
   if (!cuda && (plan->view.memory == MERBIT_MEMORY_DEVICE ||
                 desc->vector_memory == MERBIT_MEMORY_DEVICE ||
                 desc->scalar_memory == MERBIT_MEMORY_DEVICE)) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "arrays, vectors or scalars are said to be in device memory, but the plan is "
-                    "for the CPU");
+    return mbi_fail(
+        context, MERBIT_INVALID_ARGUMENT,
+        "arrays, vectors or scalars are said to be in device memory, but the plan is "
+        "for the CPU");
   }
   return MERBIT_OK;
 }
 
-/* ---- The CSR that is multiplied --------------------------------------------------------------- */
+/* ---- The CSR that is multiplied
+ * --------------------------------------------------------------- */
 
 /* Columns as they lie, 32-bit: such a CSR needs no copy. */
 static int mbi_view_is_plain(const merbit_view *view) {
@@ -14889,7 +15545,8 @@ static merbit_status mbi_plan_take_matrix(merbit_plan *plan) {
   return status;
 }
 
-/* ---- Life ------------------------------------------------------------------------------------- */
+/* ---- Life
+ * ------------------------------------------------------------------------------------- */
 
 static void mbi_plan_release_cuda(merbit_plan *plan) {
   if (mbi_device_enter_alive(plan->context)) {
@@ -14908,6 +15565,7 @@ static void mbi_plan_release_cuda(merbit_plan *plan) {
   memset(&plan->sliced, 0, sizeof plan->sliced);
   memset(&plan->binned, 0, sizeof plan->binned);
   memset(&plan->bsr_tiles, 0, sizeof plan->bsr_tiles);
+  memset(&plan->hubs, 0, sizeof plan->hubs);
   memset(&plan->device, 0, sizeof plan->device);
 }
 
@@ -14986,8 +15644,9 @@ static int mbi_plan_may_fall_back(const merbit_plan *plan, merbit_status status)
   return plan->desc.side == MERBIT_SIDE_AUTO && plan->desc.method == MERBIT_METHOD_AUTO &&
          plan->view.memory != MERBIT_MEMORY_DEVICE &&
          plan->desc.vector_memory == MERBIT_MEMORY_HOST &&
-         plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE && status != MERBIT_INVALID_ARGUMENT &&
-         status != MERBIT_INVALID_MATRIX && status != MERBIT_OUT_OF_MEMORY;
+         plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE &&
+         status != MERBIT_INVALID_ARGUMENT && status != MERBIT_INVALID_MATRIX &&
+         status != MERBIT_OUT_OF_MEMORY;
 }
 
 static merbit_status mbi_plan_build(merbit_plan *plan, int dual) {
@@ -15010,7 +15669,8 @@ static merbit_status mbi_plan_build(merbit_plan *plan, int dual) {
 
 /* `dual` asks for the dual-buffer commit, which only the library's own iterations use. */
 static merbit_status mbi_plan_create(merbit_context *context, const merbit_view *view,
-                                     const merbit_plan_desc *desc, int dual, merbit_plan **plan) {
+                                     const merbit_plan_desc *desc, int dual,
+                                     merbit_plan **plan) {
   const double start = mbi_seconds();
   merbit_plan_desc defaults;
   merbit_plan *made;
@@ -15118,6 +15778,7 @@ static merbit_status mbi_update_remake(merbit_plan *plan, mbi_devptr values) {
   memset(&fresh.rows, 0, sizeof fresh.rows);
   memset(&fresh.sliced, 0, sizeof fresh.sliced);
   memset(&fresh.binned, 0, sizeof fresh.binned);
+  memset(&fresh.hubs, 0, sizeof fresh.hubs);
   fresh.desc.changing_values = 1;
   fresh.device.form = MBI_VALUES_GENERAL;
   fresh.device.values = values;

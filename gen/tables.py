@@ -74,6 +74,15 @@ DRIVER_FUNCTIONS = [
     ),
 ]
 
+# Those that older drivers lack; the header does without.
+DRIVER_OPTIONAL = [
+    (
+        "launch_kernel_ex",
+        "cuLaunchKernelEx",
+        "const mbi_launch_config *config, void *function, void **arguments, void **extra",
+    ),
+]
+
 # The NVRTC calls: (field of mbi_nvrtc, symbol, result, arguments). nvrtcProgram is void *.
 NVRTC_FUNCTIONS = [
     ("get_version", "nvrtcVersion", "int", "int *major, int *minor"),
@@ -137,7 +146,9 @@ def context():
         statuses=statuses(),
         value_types=VALUE_TYPES,
         driver_functions=[
-            dict(field=f, symbol=s, arguments=a) for f, s, a in DRIVER_FUNCTIONS
+            dict(field=f, symbol=s, arguments=a, optional=functions is DRIVER_OPTIONAL)
+            for functions in (DRIVER_FUNCTIONS, DRIVER_OPTIONAL)
+            for f, s, a in functions
         ],
         nvrtc_functions=[
             dict(field=f, symbol=s, result=r, arguments=a) for f, s, r, a in NVRTC_FUNCTIONS

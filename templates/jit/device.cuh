@@ -147,6 +147,22 @@ MBK_DEVICE void mbk_copy_wait() {
 #endif
 }
 
+// Kernels that the host launches early (mbi_device_launch_early) start while what comes before
+// them in the stream still runs. Until mbk_await they may read what only a plan's making
+// writes; nothing else, and they may write nothing. Every kernel of them waits, so that what is
+// complete behind one kernel is so behind all after it.
+MBK_DEVICE void mbk_await() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" : : : "memory");
+#endif
+}
+// What comes next may start once all blocks got here or ended.
+MBK_DEVICE void mbk_release() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" : : :);
+#endif
+}
+
 // Start to bring the line of `address` into L2.
 template <class T> MBK_DEVICE void mbk_prefetch(const T *address) {
   asm volatile("prefetch.global.L2 [%0];" : : "l"(address));

@@ -258,3 +258,41 @@ MBK_KERNEL MBK_BOUNDS(256)
     mbk_atomic_add(narrow, 1u);
   }
 }
+
+// ---- Columns that many nonzeros meet
+// ---------------------------------------------------------
+
+// counts[c]: how many of the nonzeros of every `stride`th run of 32 lie in column c; zero
+// before. Launch: any grid of 256 threads.
+MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_columns(const MBK_COLUMN *col_ind, mbk_u64 nnz,
+                                              mbk_u32 stride, mbk_u32 *counts) {
+  const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;
+  const mbk_u64 step = (mbk_u64)mbk_grid() * 8 * stride * 32;
+  for (mbk_u64 k = warp * stride * 32 + mbk_lane(); k < nnz; k += step) {
+    mbk_atomic_add(counts + (col_ind[k] - MBK_BASE), 1u);
+  }
+}
+
+// bins[n]: the columns counted n times, or for the last bin that often or more; zero before.
+// Launch: any grid of 256 threads. Shared: mbk_u32[MBK_BINS].
+#define MBK_BINS 4096
+MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_bins(const mbk_u32 *counts, mbk_u64 cols, mbk_u32 *bins) {
+  MBK_SHARED_MEMORY(shared);
+  mbk_u32 *const own = (mbk_u32 *)shared;
+  for (mbk_u32 i = mbk_thread(); i < MBK_BINS; i += 256) {
+    own[i] = 0;
+  }
+  mbk_block_sync();
+  for (mbk_u64 c = (mbk_u64)mbk_block() * 256 + mbk_thread(); c < cols;
+       c += (mbk_u64)mbk_grid() * 256) {
+    if (counts[c] > 0) {
+      mbk_atomic_add(own + (counts[c] < MBK_BINS ? counts[c] : MBK_BINS - 1), 1u);
+    }
+  }
+  mbk_block_sync();
+  for (mbk_u32 i = mbk_thread(); i < MBK_BINS; i += 256) {
+    if (own[i] > 0) {
+      mbk_atomic_add(bins + i, own[i]);
+    }
+  }
+}

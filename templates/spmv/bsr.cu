@@ -19,7 +19,7 @@
 
 #define MBK_PARTS MBK_BLOCK_ROWS
 #define MBK_TILE_ITEMS MBK_TILE_BLOCKS
-#define MBK_TILE_RANK(tile) tile_row[(tile)*MBK_SLOTS]
+#define MBK_TILE_RANK(tile) mbk_load(tile_row + (tile)*MBK_SLOTS)
 #include "spmv/fixup.cuh"
 
 // What a lane writes: the entry `part` of each row of blocks, if any.
@@ -75,6 +75,7 @@ MBK_DEVICE void mbk_bsr_run(const mbk_u32 *row_ends, const mbk_u32 *slot_row,
     const mbk_u32 ends = mbk_load(row_ends + block / 32) >> block % 32;
     MBK_COMPUTE part[MBK_TOGETHER];
     if (alpha == (MBK_COMPUTE)0) { // nothing is read of the matrix or of x
+      mbk_await();
 #pragma unroll
       for (int u = 0; u < MBK_TOGETHER; u++) {
         part[u] = MBK_ZERO;
@@ -133,6 +134,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
                     const mbk_i32 *columns, const MBK_VALUE *values, const MBK_MASK *masks,
                     const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,
                     mbk_u64 rows, mbk_u64 cols, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {
+  mbk_release();
   MBK_SCALARS_LOAD;
   const mbk_u64 warp = (mbk_u64)mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;
   const mbk_u64 tile = warp / MBK_STRIPS;
@@ -156,8 +158,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS)
                   const mbk_u32 *empty_id, const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails,
                   MBK_VECTOR *y, mbk_u64 tiles, mbk_u64 empty_rows, mbk_u64 rows,
                   MBK_SCALAR_PARAMETERS) {
-  MBK_SCALARS_LOAD;
   MBK_SHARED_MEMORY(shared);
   mbk_fixup(row_start, slot_row, row_id, empty_id, firsts, tails, y, tiles, empty_rows, rows,
-            alpha, beta, (MBK_COMPUTE *)shared);
+            (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);
 }

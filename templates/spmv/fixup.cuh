@@ -45,13 +45,28 @@ MBK_DEVICE void mbk_fixup_commit(MBK_VECTOR *y, mbk_u64 row, mbk_u32 part, mbk_u
 MBK_DEVICE void mbk_fixup(const MBK_ROW_PTR *row_start, const mbk_u32 *tile_row,
                           const mbk_u32 *row_id, const mbk_u32 *empty_id,
                           const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,
-                          mbk_u64 tiles, mbk_u64 empty_rows, mbk_u64 rows, MBK_COMPUTE alpha,
-                          MBK_COMPUTE beta, MBK_COMPUTE *partial) {
+                          mbk_u64 tiles, mbk_u64 empty_rows, mbk_u64 rows, MBK_COMPUTE *partial,
+                          MBK_SCALAR_PARAMETERS) {
   mbk_u32 *const very_long = (mbk_u32 *)(partial + MBK_FIXUP_THREADS / 32);
   const mbk_u64 block_first = (mbk_u64)mbk_block() * MBK_FIXUP_THREADS;
   const mbk_u64 item = block_first + mbk_thread();
   const mbk_u64 at = item / MBK_PARTS;
   const mbk_u32 part = (mbk_u32)(item % MBK_PARTS), warp = mbk_thread() / 32;
+  mbk_u64 from = 0;
+  mbk_u32 rank = 0, length = 0; // of the row before this tile, in tiles
+  bool ending = false;
+  MBK_COMPUTE own = MBK_ZERO;
+  mbk_release();
+  if (at < tiles) {
+    rank = MBK_TILE_RANK(at);
+    ending = MBK_TILE_RANK(at + 1) > rank;
+    if (ending) {
+      from = (mbk_u64)(mbk_load(row_start + rank) - MBK_BASE) / MBK_TILE_ITEMS;
+      length = (mbk_u32)(at - from);
+    }
+  }
+  mbk_await();
+  MBK_SCALARS_LOAD;
 #if MBK_EMPTY_ROWS
   for (mbk_u64 i = item; i < empty_rows * MBK_PARTS;
        i += (mbk_u64)mbk_grid() * MBK_FIXUP_THREADS) {
@@ -59,22 +74,14 @@ MBK_DEVICE void mbk_fixup(const MBK_ROW_PTR *row_start, const mbk_u32 *tile_row,
                      MBK_ZERO, alpha, beta);
   }
 #endif
-  mbk_u64 from = 0;
-  mbk_u32 rank = 0, length = 0; // of the row before this tile, in tiles
-  MBK_COMPUTE own = MBK_ZERO;
-  if (at < tiles) {
-    rank = MBK_TILE_RANK(at);
-    if (MBK_TILE_RANK(at + 1) > rank) {
-      from = (mbk_u64)(row_start[rank] - MBK_BASE) / MBK_TILE_ITEMS;
-      length = (mbk_u32)(at - from);
-      own = firsts[item];
-      if (length <= MBK_FIXUP_LONG) {
-        MBK_COMPUTE sum = MBK_ZERO;
-        for (; from < at; from++) {
-          sum = MBK_ADD(sum, tails[from * MBK_PARTS + part]);
-        }
-        mbk_fixup_commit(y, MBK_ROW_OF(rank), part, rows, MBK_ADD(sum, own), alpha, beta);
+  if (ending) {
+    own = firsts[item];
+    if (length <= MBK_FIXUP_LONG) {
+      MBK_COMPUTE sum = MBK_ZERO;
+      for (; from < at; from++) {
+        sum = MBK_ADD(sum, tails[from * MBK_PARTS + part]);
       }
+      mbk_fixup_commit(y, MBK_ROW_OF(rank), part, rows, MBK_ADD(sum, own), alpha, beta);
     }
   }
   mbk_u32 left = mbk_ballot(MBK_ALL, length > MBK_FIXUP_LONG && length <= MBK_FIXUP_VERY_LONG);

@@ -4,7 +4,7 @@
 #endif
 #define MBK_PARTS 1
 #define MBK_TILE_ITEMS MBK_TILE_NONZEROS
-#define MBK_TILE_RANK(tile) tile_row[tile]
+#define MBK_TILE_RANK(tile) mbk_load(tile_row + (tile))
 #include "spmv/fixup.cuh"
 
 // Launch: MBK_FIXUP_THREADS tiles per block. Shared: as mbk_fixup.
@@ -12,8 +12,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS)
     mbk_scan_fixup(const MBK_ROW_PTR *row_start, const mbk_u32 *tile_row, const mbk_u32 *row_id,
                    const mbk_u32 *empty_id, const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails,
                    MBK_VECTOR *y, mbk_u64 tiles, mbk_u64 empty_rows, MBK_SCALAR_PARAMETERS) {
-  MBK_SCALARS_LOAD;
   MBK_SHARED_MEMORY(shared);
   mbk_fixup(row_start, tile_row, row_id, empty_id, firsts, tails, y, tiles, empty_rows, 0,
-            alpha, beta, (MBK_COMPUTE *)shared);
+            (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);
 }

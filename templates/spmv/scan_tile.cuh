@@ -3,6 +3,10 @@
 #ifndef MBK_STEPS
 #error "define MBK_STEPS: nonzeros per lane and tile, 1 to 32"
 #endif
+#ifndef MBK_PACK
+#error                                                                                         \
+    "define MBK_PACK: nonzeros that a lane loads at once, a power of two, at most 16 bytes of sums"
+#endif
 #ifndef MBK_DEPTH
 #error "define MBK_DEPTH: ceil(log2) of the longest row, at most 5"
 #endif
@@ -19,7 +23,6 @@
 #include "spmv/ranks.cuh"
 
 #define MBK_TILE_NONZEROS (32 * MBK_STEPS)
-#define MBK_PACK (16 / (int)sizeof(MBK_COMPUTE)) // 16 bytes of products
 #define MBK_GROUPS (MBK_STEPS / MBK_PACK)
 
 #if MBK_ONCE

@@ -261,6 +261,9 @@ void bsr_multiply(bsr_bed<V> &b, double alpha, double beta, simt_array &y, uint6
     x.forbid();
   }
   csr_with_scalars<V>(b.f, alpha, beta, seed, [&](const auto &at_alpha, const auto &at_beta) {
+    simt_late_guard late({&x, &y, &firsts, &tails});
+    late.scalar(at_alpha);
+    late.scalar(at_beta);
     if (b.tiles > 0) {
       simt_run(b.f.product, b.run(seed),
                {csr_divide_up(b.tiles * b.f.strips() * 32, b.f.threads), b.f.threads, 0},

@@ -56,6 +56,10 @@
 #undef MBK_PART_NONZEROS
 #undef MBK_PACK_LOAD
 #undef MBK_PACK
+#undef MBK_SOURCE
+#undef MBK_GATHER
+#undef MBK_HUBS
+#undef MBK_BINS
 #undef MBK_IN_FLIGHT
 #undef MBK_BUILD_THREADS
 #undef MBK_ALIGNED
