@@ -7435,6 +7435,7 @@ static merbit_status mbi_blocks_make(merbit_context *context, const merbit_view 
 #define MBI_SHAPE_WINDOW 1680   /* rows: a multiple of every candidate's */
 #define MBI_SHAPE_WINDOWS 8
 #define MBI_SHAPE_FINALISTS 3
+#define MBI_SHAPE_ALONE 1024 /* entries up to which one thread counts */
 
 static void mbi_shape_of(int candidate, merbit_bsr_desc *shape) {
   static const unsigned char larger[MBI_SHAPE_CANDIDATES - 64][2] = {
@@ -7514,14 +7515,21 @@ static void mbi_shape_find(merbit_context *context, const merbit_view *csr, int 
     return;
   }
   shape->block_rows = shape->block_cols = 1; /* that is CSR */
+  if (csr->nnz == 0) {
+    return;
+  }
   least = mbi_shape_bytes(csr, shape, csr->rows, csr->nnz, 1, masks);
   search.csr = csr;
   search.masks = masks;
   search.windows = csr->rows > 2 * MBI_SHAPE_WINDOWS * MBI_SHAPE_WINDOW ? MBI_SHAPE_WINDOWS : 0;
-  if (csr->nnz > 0) {
+  if (csr->nnz > MBI_SHAPE_ALONE) {
     mbi_parallel(context, MBI_SHAPE_CANDIDATES, mbi_shape_task, &search);
+  } else {
+    for (i = 0; i < MBI_SHAPE_CANDIDATES; i++) {
+      mbi_shape_task(&search, i);
+    }
   }
-  for (finalist = 0; csr->nnz > 0 && finalist < MBI_SHAPE_FINALISTS; finalist++) {
+  for (finalist = 0; finalist < MBI_SHAPE_FINALISTS; finalist++) {
     for (next = 0, i = 1; i < MBI_SHAPE_CANDIDATES; i++) {
       next = search.bytes[i] < search.bytes[next] ? i : next;
     }

@@ -38,8 +38,8 @@ static int tear_down(void **state) {
 static void cut_again(merbit_plan *plan, int chunks) {
   void *memory;
   mbi_release(plan->context, plan->blocks.chunk_index);
-  assert_int_equal(
-      mbi_allocate_array(plan->context, chunks + 1, 16, "chunks", &memory), MERBIT_OK);
+  assert_int_equal(mbi_allocate_array(plan->context, chunks + 1, 16, "chunks", &memory),
+                   MERBIT_OK);
   plan->blocks.chunk_index = (int64_t *)memory;
   plan->blocks.chunk_row = plan->blocks.chunk_index + chunks + 1;
   plan->tasks = chunks;
@@ -149,10 +149,9 @@ static void csr_and_coo_in_blocks(void **state) {
         products_spoil_x(&c, turn);
         spoilt_products++;
       }
-      assert_true(plan->bsr.masks != NULL ||
-                  plan->bsr.entries >= mbi_view_values(&plan->bsr.view) ||
-                  m.rows % plan->bsr.view.block_rows != 0 ||
-                  m.cols % plan->bsr.view.block_cols != 0);
+      assert_true(
+          plan->bsr.masks != NULL || plan->bsr.entries >= mbi_view_values(&plan->bsr.view) ||
+          m.rows % plan->bsr.view.block_rows != 0 || m.cols % plan->bsr.view.block_cols != 0);
       check_in_chunks(&c, plan);
       merbit_plan_destroy(plan);
       products_case_free(&c);
@@ -247,7 +246,8 @@ static void new_values(void **state) {
     for (update = 0; update < 2; update++) {
       change(&c);
       products_done(contexts[turn % 3],
-                    merbit_plan_update_values(plan, c.a.values, MERBIT_MEMORY_HOST), "new values");
+                    merbit_plan_update_values(plan, c.a.values, MERBIT_MEMORY_HOST),
+                    "new values");
       check(&c, plan);
     }
     merbit_plan_destroy(plan);
@@ -319,8 +319,7 @@ static void chunks_are_even(void **state) {
       assert_true(row[i] <= row[i + 1]);
       assert_true(i == 0 || row[i] == 31 ||
                   ((const int32_t *)c.a.row_ptr)[row[i] + 1] > index[i]);
-      assert_true(i == 0 || row[i] == 0 ||
-                  ((const int32_t *)c.a.row_ptr)[row[i]] <= index[i]);
+      assert_true(i == 0 || row[i] == 0 || ((const int32_t *)c.a.row_ptr)[row[i]] <= index[i]);
     }
     blocks_case_free(&c);
   }
@@ -328,9 +327,9 @@ static void chunks_are_even(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(bsr_views_as_they_lie), cmocka_unit_test(csr_and_coo_in_blocks),
+      cmocka_unit_test(bsr_views_as_they_lie),    cmocka_unit_test(csr_and_coo_in_blocks),
       cmocka_unit_test(bsr_views_in_other_forms), cmocka_unit_test(new_values),
-      cmocka_unit_test(products_repeat), cmocka_unit_test(chunks_are_even),
+      cmocka_unit_test(products_repeat),          cmocka_unit_test(chunks_are_even),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -53,8 +53,8 @@ static void blocks_columns(const blocks_shape *s, uint64_t *random, const int64_
 
 static int64_t blocks_place(const blocks_shape *s, int64_t block, int64_t r, int64_t c) {
   const int64_t size = (int64_t)s->block_rows * s->block_cols;
-  return block * size + (s->order == MERBIT_BLOCK_ROW_MAJOR ? r * s->block_cols + c
-                                                            : c * s->block_rows + r);
+  return block * size +
+         (s->order == MERBIT_BLOCK_ROW_MAJOR ? r * s->block_cols + c : c * s->block_rows + r);
 }
 
 /* The entries row by row, in the order of the blocks; their values go to the blocks too. */
@@ -69,9 +69,7 @@ static void blocks_entries(const blocks_shape *s, uint64_t *random, const int64_
       for (c = 0; c < s->block_cols; c++) {
         const int64_t column = (int64_t)col[block] * s->block_cols + c;
         if (column < s->cols) {
-          const double value = ones                       ? 1
-                               : test_below(random, 9) == 0 ? 0
-                                                            : test_uniform(random);
+          const double value = ones ? 1 : test_below(random, 9) == 0 ? 0 : test_uniform(random);
           values[blocks_place(s, block, row % s->block_rows, c)] = value;
           m->col_ind[m->nnz] = (int32_t)column;
           m->values[m->nnz++] = value;
@@ -116,9 +114,9 @@ TEST_UNUSED static void blocks_case_make(const blocks_shape *s, const products_f
   made.a.row_ptr = products_indices(ptr, NULL, rows + 1, form->offset_type, form->base);
   made.a.col_ind = products_indices(NULL, col, blocks, form->index_type, form->base);
   made.a.values = products_values(values, blocks * size, form->type);
-  made.a.view = merbit_bsr(s->rows, s->cols, blocks, s->block_rows, s->block_cols,
-                           made.a.row_ptr, made.a.col_ind,
-                           form->pattern ? NULL : made.a.values);
+  made.a.view =
+      merbit_bsr(s->rows, s->cols, blocks, s->block_rows, s->block_cols, made.a.row_ptr,
+                 made.a.col_ind, form->pattern ? NULL : made.a.values);
   made.a.view.block_order = s->order;
   made.a.view.value_type = form->type;
   made.a.view.offset_type = form->offset_type;
@@ -149,7 +147,8 @@ TEST_UNUSED static products_form blocks_form(unsigned turn) {
 }
 
 /* Shapes that every method of blocks must take: all up to 8 x 8, and some beyond. */
-static const int blocks_large[][2] = {{16, 16}, {16, 1}, {1, 16}, {13, 7}, {9, 2}, {3, 12}, {64, 64}};
+static const int blocks_large[][2] = {{16, 16}, {16, 1}, {1, 16}, {13, 7},
+                                      {9, 2},   {3, 12}, {64, 64}};
 #define BLOCKS_SHAPES (64 + (int)(sizeof blocks_large / sizeof blocks_large[0]))
 
 TEST_UNUSED static void blocks_shape_of(int index, blocks_shape *s) {
