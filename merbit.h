@@ -10712,6 +10712,29 @@ typedef void (*mbi_block_kernel_f32)(const int32_t *col_ind, const float *values
   MBI_BLOCK_KERNEL(float, f32, row, R, C, C, 1)                                                \
   MBI_BLOCK_KERNEL(float, f32, column, R, C, 1, R)
 
+/* Shapes up to this have a loop of their own. With sanitizers 64 of them, in two orders and
+ * types, would take a compiler a quarter of a minute. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define MBI_BLOCK_SANITIZED
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+#define MBI_BLOCK_SANITIZED
+#endif
+#ifdef MBI_BLOCK_SANITIZED
+#define MBI_BLOCK_UNROLLED 3
+MBI_BLOCK_SHAPE(1, 1)
+MBI_BLOCK_SHAPE(1, 2)
+MBI_BLOCK_SHAPE(1, 3)
+MBI_BLOCK_SHAPE(2, 1)
+MBI_BLOCK_SHAPE(2, 2)
+MBI_BLOCK_SHAPE(2, 3)
+MBI_BLOCK_SHAPE(3, 1)
+MBI_BLOCK_SHAPE(3, 2)
+MBI_BLOCK_SHAPE(3, 3)
+
+#else
+#define MBI_BLOCK_UNROLLED 8
 MBI_BLOCK_SHAPE(1, 1)
 MBI_BLOCK_SHAPE(1, 2)
 MBI_BLOCK_SHAPE(1, 3)
@@ -10777,69 +10800,103 @@ MBI_BLOCK_SHAPE(8, 6)
 MBI_BLOCK_SHAPE(8, 7)
 MBI_BLOCK_SHAPE(8, 8)
 
-#define MBI_BLOCK_UNROLLED 8
+#endif
+static const mbi_block_kernel_f64
+    mbi_block_kernels_f64[2][MBI_BLOCK_UNROLLED][MBI_BLOCK_UNROLLED] = {
+#ifdef MBI_BLOCK_SANITIZED
+    {
+        {mbi_block_row_1x1_f64, mbi_block_row_1x2_f64, mbi_block_row_1x3_f64},
+        {mbi_block_row_2x1_f64, mbi_block_row_2x2_f64, mbi_block_row_2x3_f64},
+        {mbi_block_row_3x1_f64, mbi_block_row_3x2_f64, mbi_block_row_3x3_f64},
+    },
+    {
+        {mbi_block_column_1x1_f64, mbi_block_column_1x2_f64, mbi_block_column_1x3_f64},
+        {mbi_block_column_2x1_f64, mbi_block_column_2x2_f64, mbi_block_column_2x3_f64},
+        {mbi_block_column_3x1_f64, mbi_block_column_3x2_f64, mbi_block_column_3x3_f64},
+    },
+
+#else
+    {
+        {mbi_block_row_1x1_f64, mbi_block_row_1x2_f64, mbi_block_row_1x3_f64, mbi_block_row_1x4_f64, mbi_block_row_1x5_f64, mbi_block_row_1x6_f64, mbi_block_row_1x7_f64, mbi_block_row_1x8_f64},
+        {mbi_block_row_2x1_f64, mbi_block_row_2x2_f64, mbi_block_row_2x3_f64, mbi_block_row_2x4_f64, mbi_block_row_2x5_f64, mbi_block_row_2x6_f64, mbi_block_row_2x7_f64, mbi_block_row_2x8_f64},
+        {mbi_block_row_3x1_f64, mbi_block_row_3x2_f64, mbi_block_row_3x3_f64, mbi_block_row_3x4_f64, mbi_block_row_3x5_f64, mbi_block_row_3x6_f64, mbi_block_row_3x7_f64, mbi_block_row_3x8_f64},
+        {mbi_block_row_4x1_f64, mbi_block_row_4x2_f64, mbi_block_row_4x3_f64, mbi_block_row_4x4_f64, mbi_block_row_4x5_f64, mbi_block_row_4x6_f64, mbi_block_row_4x7_f64, mbi_block_row_4x8_f64},
+        {mbi_block_row_5x1_f64, mbi_block_row_5x2_f64, mbi_block_row_5x3_f64, mbi_block_row_5x4_f64, mbi_block_row_5x5_f64, mbi_block_row_5x6_f64, mbi_block_row_5x7_f64, mbi_block_row_5x8_f64},
+        {mbi_block_row_6x1_f64, mbi_block_row_6x2_f64, mbi_block_row_6x3_f64, mbi_block_row_6x4_f64, mbi_block_row_6x5_f64, mbi_block_row_6x6_f64, mbi_block_row_6x7_f64, mbi_block_row_6x8_f64},
+        {mbi_block_row_7x1_f64, mbi_block_row_7x2_f64, mbi_block_row_7x3_f64, mbi_block_row_7x4_f64, mbi_block_row_7x5_f64, mbi_block_row_7x6_f64, mbi_block_row_7x7_f64, mbi_block_row_7x8_f64},
+        {mbi_block_row_8x1_f64, mbi_block_row_8x2_f64, mbi_block_row_8x3_f64, mbi_block_row_8x4_f64, mbi_block_row_8x5_f64, mbi_block_row_8x6_f64, mbi_block_row_8x7_f64, mbi_block_row_8x8_f64},
+    },
+    {
+        {mbi_block_column_1x1_f64, mbi_block_column_1x2_f64, mbi_block_column_1x3_f64, mbi_block_column_1x4_f64, mbi_block_column_1x5_f64, mbi_block_column_1x6_f64, mbi_block_column_1x7_f64, mbi_block_column_1x8_f64},
+        {mbi_block_column_2x1_f64, mbi_block_column_2x2_f64, mbi_block_column_2x3_f64, mbi_block_column_2x4_f64, mbi_block_column_2x5_f64, mbi_block_column_2x6_f64, mbi_block_column_2x7_f64, mbi_block_column_2x8_f64},
+        {mbi_block_column_3x1_f64, mbi_block_column_3x2_f64, mbi_block_column_3x3_f64, mbi_block_column_3x4_f64, mbi_block_column_3x5_f64, mbi_block_column_3x6_f64, mbi_block_column_3x7_f64, mbi_block_column_3x8_f64},
+        {mbi_block_column_4x1_f64, mbi_block_column_4x2_f64, mbi_block_column_4x3_f64, mbi_block_column_4x4_f64, mbi_block_column_4x5_f64, mbi_block_column_4x6_f64, mbi_block_column_4x7_f64, mbi_block_column_4x8_f64},
+        {mbi_block_column_5x1_f64, mbi_block_column_5x2_f64, mbi_block_column_5x3_f64, mbi_block_column_5x4_f64, mbi_block_column_5x5_f64, mbi_block_column_5x6_f64, mbi_block_column_5x7_f64, mbi_block_column_5x8_f64},
+        {mbi_block_column_6x1_f64, mbi_block_column_6x2_f64, mbi_block_column_6x3_f64, mbi_block_column_6x4_f64, mbi_block_column_6x5_f64, mbi_block_column_6x6_f64, mbi_block_column_6x7_f64, mbi_block_column_6x8_f64},
+        {mbi_block_column_7x1_f64, mbi_block_column_7x2_f64, mbi_block_column_7x3_f64, mbi_block_column_7x4_f64, mbi_block_column_7x5_f64, mbi_block_column_7x6_f64, mbi_block_column_7x7_f64, mbi_block_column_7x8_f64},
+        {mbi_block_column_8x1_f64, mbi_block_column_8x2_f64, mbi_block_column_8x3_f64, mbi_block_column_8x4_f64, mbi_block_column_8x5_f64, mbi_block_column_8x6_f64, mbi_block_column_8x7_f64, mbi_block_column_8x8_f64},
+    },
+
+#endif
+};
 
 /* NULL: no loop of its own. */
 static mbi_block_kernel_f64 mbi_block_kernel_of_f64(const merbit_view *bsr) {
-  static const mbi_block_kernel_f64
-      kernels[2][MBI_BLOCK_UNROLLED][MBI_BLOCK_UNROLLED] = {
-          {
-              {mbi_block_row_1x1_f64, mbi_block_row_1x2_f64, mbi_block_row_1x3_f64, mbi_block_row_1x4_f64, mbi_block_row_1x5_f64, mbi_block_row_1x6_f64, mbi_block_row_1x7_f64, mbi_block_row_1x8_f64},
-              {mbi_block_row_2x1_f64, mbi_block_row_2x2_f64, mbi_block_row_2x3_f64, mbi_block_row_2x4_f64, mbi_block_row_2x5_f64, mbi_block_row_2x6_f64, mbi_block_row_2x7_f64, mbi_block_row_2x8_f64},
-              {mbi_block_row_3x1_f64, mbi_block_row_3x2_f64, mbi_block_row_3x3_f64, mbi_block_row_3x4_f64, mbi_block_row_3x5_f64, mbi_block_row_3x6_f64, mbi_block_row_3x7_f64, mbi_block_row_3x8_f64},
-              {mbi_block_row_4x1_f64, mbi_block_row_4x2_f64, mbi_block_row_4x3_f64, mbi_block_row_4x4_f64, mbi_block_row_4x5_f64, mbi_block_row_4x6_f64, mbi_block_row_4x7_f64, mbi_block_row_4x8_f64},
-              {mbi_block_row_5x1_f64, mbi_block_row_5x2_f64, mbi_block_row_5x3_f64, mbi_block_row_5x4_f64, mbi_block_row_5x5_f64, mbi_block_row_5x6_f64, mbi_block_row_5x7_f64, mbi_block_row_5x8_f64},
-              {mbi_block_row_6x1_f64, mbi_block_row_6x2_f64, mbi_block_row_6x3_f64, mbi_block_row_6x4_f64, mbi_block_row_6x5_f64, mbi_block_row_6x6_f64, mbi_block_row_6x7_f64, mbi_block_row_6x8_f64},
-              {mbi_block_row_7x1_f64, mbi_block_row_7x2_f64, mbi_block_row_7x3_f64, mbi_block_row_7x4_f64, mbi_block_row_7x5_f64, mbi_block_row_7x6_f64, mbi_block_row_7x7_f64, mbi_block_row_7x8_f64},
-              {mbi_block_row_8x1_f64, mbi_block_row_8x2_f64, mbi_block_row_8x3_f64, mbi_block_row_8x4_f64, mbi_block_row_8x5_f64, mbi_block_row_8x6_f64, mbi_block_row_8x7_f64, mbi_block_row_8x8_f64},
-          },
-          {
-              {mbi_block_column_1x1_f64, mbi_block_column_1x2_f64, mbi_block_column_1x3_f64, mbi_block_column_1x4_f64, mbi_block_column_1x5_f64, mbi_block_column_1x6_f64, mbi_block_column_1x7_f64, mbi_block_column_1x8_f64},
-              {mbi_block_column_2x1_f64, mbi_block_column_2x2_f64, mbi_block_column_2x3_f64, mbi_block_column_2x4_f64, mbi_block_column_2x5_f64, mbi_block_column_2x6_f64, mbi_block_column_2x7_f64, mbi_block_column_2x8_f64},
-              {mbi_block_column_3x1_f64, mbi_block_column_3x2_f64, mbi_block_column_3x3_f64, mbi_block_column_3x4_f64, mbi_block_column_3x5_f64, mbi_block_column_3x6_f64, mbi_block_column_3x7_f64, mbi_block_column_3x8_f64},
-              {mbi_block_column_4x1_f64, mbi_block_column_4x2_f64, mbi_block_column_4x3_f64, mbi_block_column_4x4_f64, mbi_block_column_4x5_f64, mbi_block_column_4x6_f64, mbi_block_column_4x7_f64, mbi_block_column_4x8_f64},
-              {mbi_block_column_5x1_f64, mbi_block_column_5x2_f64, mbi_block_column_5x3_f64, mbi_block_column_5x4_f64, mbi_block_column_5x5_f64, mbi_block_column_5x6_f64, mbi_block_column_5x7_f64, mbi_block_column_5x8_f64},
-              {mbi_block_column_6x1_f64, mbi_block_column_6x2_f64, mbi_block_column_6x3_f64, mbi_block_column_6x4_f64, mbi_block_column_6x5_f64, mbi_block_column_6x6_f64, mbi_block_column_6x7_f64, mbi_block_column_6x8_f64},
-              {mbi_block_column_7x1_f64, mbi_block_column_7x2_f64, mbi_block_column_7x3_f64, mbi_block_column_7x4_f64, mbi_block_column_7x5_f64, mbi_block_column_7x6_f64, mbi_block_column_7x7_f64, mbi_block_column_7x8_f64},
-              {mbi_block_column_8x1_f64, mbi_block_column_8x2_f64, mbi_block_column_8x3_f64, mbi_block_column_8x4_f64, mbi_block_column_8x5_f64, mbi_block_column_8x6_f64, mbi_block_column_8x7_f64, mbi_block_column_8x8_f64},
-          },
-      };
   const int column_major = bsr->block_order == MERBIT_BLOCK_COLUMN_MAJOR;
   return bsr->block_rows <= MBI_BLOCK_UNROLLED && bsr->block_cols <= MBI_BLOCK_UNROLLED
-             ? kernels[column_major][bsr->block_rows - 1][bsr->block_cols - 1]
+             ? mbi_block_kernels_f64[column_major][bsr->block_rows - 1]
+                                               [bsr->block_cols - 1]
              : NULL;
 }
 
+static const mbi_block_kernel_f32
+    mbi_block_kernels_f32[2][MBI_BLOCK_UNROLLED][MBI_BLOCK_UNROLLED] = {
+#ifdef MBI_BLOCK_SANITIZED
+    {
+        {mbi_block_row_1x1_f32, mbi_block_row_1x2_f32, mbi_block_row_1x3_f32},
+        {mbi_block_row_2x1_f32, mbi_block_row_2x2_f32, mbi_block_row_2x3_f32},
+        {mbi_block_row_3x1_f32, mbi_block_row_3x2_f32, mbi_block_row_3x3_f32},
+    },
+    {
+        {mbi_block_column_1x1_f32, mbi_block_column_1x2_f32, mbi_block_column_1x3_f32},
+        {mbi_block_column_2x1_f32, mbi_block_column_2x2_f32, mbi_block_column_2x3_f32},
+        {mbi_block_column_3x1_f32, mbi_block_column_3x2_f32, mbi_block_column_3x3_f32},
+    },
+
+#else
+    {
+        {mbi_block_row_1x1_f32, mbi_block_row_1x2_f32, mbi_block_row_1x3_f32, mbi_block_row_1x4_f32, mbi_block_row_1x5_f32, mbi_block_row_1x6_f32, mbi_block_row_1x7_f32, mbi_block_row_1x8_f32},
+        {mbi_block_row_2x1_f32, mbi_block_row_2x2_f32, mbi_block_row_2x3_f32, mbi_block_row_2x4_f32, mbi_block_row_2x5_f32, mbi_block_row_2x6_f32, mbi_block_row_2x7_f32, mbi_block_row_2x8_f32},
+        {mbi_block_row_3x1_f32, mbi_block_row_3x2_f32, mbi_block_row_3x3_f32, mbi_block_row_3x4_f32, mbi_block_row_3x5_f32, mbi_block_row_3x6_f32, mbi_block_row_3x7_f32, mbi_block_row_3x8_f32},
+        {mbi_block_row_4x1_f32, mbi_block_row_4x2_f32, mbi_block_row_4x3_f32, mbi_block_row_4x4_f32, mbi_block_row_4x5_f32, mbi_block_row_4x6_f32, mbi_block_row_4x7_f32, mbi_block_row_4x8_f32},
+        {mbi_block_row_5x1_f32, mbi_block_row_5x2_f32, mbi_block_row_5x3_f32, mbi_block_row_5x4_f32, mbi_block_row_5x5_f32, mbi_block_row_5x6_f32, mbi_block_row_5x7_f32, mbi_block_row_5x8_f32},
+        {mbi_block_row_6x1_f32, mbi_block_row_6x2_f32, mbi_block_row_6x3_f32, mbi_block_row_6x4_f32, mbi_block_row_6x5_f32, mbi_block_row_6x6_f32, mbi_block_row_6x7_f32, mbi_block_row_6x8_f32},
+        {mbi_block_row_7x1_f32, mbi_block_row_7x2_f32, mbi_block_row_7x3_f32, mbi_block_row_7x4_f32, mbi_block_row_7x5_f32, mbi_block_row_7x6_f32, mbi_block_row_7x7_f32, mbi_block_row_7x8_f32},
+        {mbi_block_row_8x1_f32, mbi_block_row_8x2_f32, mbi_block_row_8x3_f32, mbi_block_row_8x4_f32, mbi_block_row_8x5_f32, mbi_block_row_8x6_f32, mbi_block_row_8x7_f32, mbi_block_row_8x8_f32},
+    },
+    {
+        {mbi_block_column_1x1_f32, mbi_block_column_1x2_f32, mbi_block_column_1x3_f32, mbi_block_column_1x4_f32, mbi_block_column_1x5_f32, mbi_block_column_1x6_f32, mbi_block_column_1x7_f32, mbi_block_column_1x8_f32},
+        {mbi_block_column_2x1_f32, mbi_block_column_2x2_f32, mbi_block_column_2x3_f32, mbi_block_column_2x4_f32, mbi_block_column_2x5_f32, mbi_block_column_2x6_f32, mbi_block_column_2x7_f32, mbi_block_column_2x8_f32},
+        {mbi_block_column_3x1_f32, mbi_block_column_3x2_f32, mbi_block_column_3x3_f32, mbi_block_column_3x4_f32, mbi_block_column_3x5_f32, mbi_block_column_3x6_f32, mbi_block_column_3x7_f32, mbi_block_column_3x8_f32},
+        {mbi_block_column_4x1_f32, mbi_block_column_4x2_f32, mbi_block_column_4x3_f32, mbi_block_column_4x4_f32, mbi_block_column_4x5_f32, mbi_block_column_4x6_f32, mbi_block_column_4x7_f32, mbi_block_column_4x8_f32},
+        {mbi_block_column_5x1_f32, mbi_block_column_5x2_f32, mbi_block_column_5x3_f32, mbi_block_column_5x4_f32, mbi_block_column_5x5_f32, mbi_block_column_5x6_f32, mbi_block_column_5x7_f32, mbi_block_column_5x8_f32},
+        {mbi_block_column_6x1_f32, mbi_block_column_6x2_f32, mbi_block_column_6x3_f32, mbi_block_column_6x4_f32, mbi_block_column_6x5_f32, mbi_block_column_6x6_f32, mbi_block_column_6x7_f32, mbi_block_column_6x8_f32},
+        {mbi_block_column_7x1_f32, mbi_block_column_7x2_f32, mbi_block_column_7x3_f32, mbi_block_column_7x4_f32, mbi_block_column_7x5_f32, mbi_block_column_7x6_f32, mbi_block_column_7x7_f32, mbi_block_column_7x8_f32},
+        {mbi_block_column_8x1_f32, mbi_block_column_8x2_f32, mbi_block_column_8x3_f32, mbi_block_column_8x4_f32, mbi_block_column_8x5_f32, mbi_block_column_8x6_f32, mbi_block_column_8x7_f32, mbi_block_column_8x8_f32},
+    },
+
+#endif
+};
+
 /* NULL: no loop of its own. */
 static mbi_block_kernel_f32 mbi_block_kernel_of_f32(const merbit_view *bsr) {
-  static const mbi_block_kernel_f32
-      kernels[2][MBI_BLOCK_UNROLLED][MBI_BLOCK_UNROLLED] = {
-          {
-              {mbi_block_row_1x1_f32, mbi_block_row_1x2_f32, mbi_block_row_1x3_f32, mbi_block_row_1x4_f32, mbi_block_row_1x5_f32, mbi_block_row_1x6_f32, mbi_block_row_1x7_f32, mbi_block_row_1x8_f32},
-              {mbi_block_row_2x1_f32, mbi_block_row_2x2_f32, mbi_block_row_2x3_f32, mbi_block_row_2x4_f32, mbi_block_row_2x5_f32, mbi_block_row_2x6_f32, mbi_block_row_2x7_f32, mbi_block_row_2x8_f32},
-              {mbi_block_row_3x1_f32, mbi_block_row_3x2_f32, mbi_block_row_3x3_f32, mbi_block_row_3x4_f32, mbi_block_row_3x5_f32, mbi_block_row_3x6_f32, mbi_block_row_3x7_f32, mbi_block_row_3x8_f32},
-              {mbi_block_row_4x1_f32, mbi_block_row_4x2_f32, mbi_block_row_4x3_f32, mbi_block_row_4x4_f32, mbi_block_row_4x5_f32, mbi_block_row_4x6_f32, mbi_block_row_4x7_f32, mbi_block_row_4x8_f32},
-              {mbi_block_row_5x1_f32, mbi_block_row_5x2_f32, mbi_block_row_5x3_f32, mbi_block_row_5x4_f32, mbi_block_row_5x5_f32, mbi_block_row_5x6_f32, mbi_block_row_5x7_f32, mbi_block_row_5x8_f32},
-              {mbi_block_row_6x1_f32, mbi_block_row_6x2_f32, mbi_block_row_6x3_f32, mbi_block_row_6x4_f32, mbi_block_row_6x5_f32, mbi_block_row_6x6_f32, mbi_block_row_6x7_f32, mbi_block_row_6x8_f32},
-              {mbi_block_row_7x1_f32, mbi_block_row_7x2_f32, mbi_block_row_7x3_f32, mbi_block_row_7x4_f32, mbi_block_row_7x5_f32, mbi_block_row_7x6_f32, mbi_block_row_7x7_f32, mbi_block_row_7x8_f32},
-              {mbi_block_row_8x1_f32, mbi_block_row_8x2_f32, mbi_block_row_8x3_f32, mbi_block_row_8x4_f32, mbi_block_row_8x5_f32, mbi_block_row_8x6_f32, mbi_block_row_8x7_f32, mbi_block_row_8x8_f32},
-          },
-          {
-              {mbi_block_column_1x1_f32, mbi_block_column_1x2_f32, mbi_block_column_1x3_f32, mbi_block_column_1x4_f32, mbi_block_column_1x5_f32, mbi_block_column_1x6_f32, mbi_block_column_1x7_f32, mbi_block_column_1x8_f32},
-              {mbi_block_column_2x1_f32, mbi_block_column_2x2_f32, mbi_block_column_2x3_f32, mbi_block_column_2x4_f32, mbi_block_column_2x5_f32, mbi_block_column_2x6_f32, mbi_block_column_2x7_f32, mbi_block_column_2x8_f32},
-              {mbi_block_column_3x1_f32, mbi_block_column_3x2_f32, mbi_block_column_3x3_f32, mbi_block_column_3x4_f32, mbi_block_column_3x5_f32, mbi_block_column_3x6_f32, mbi_block_column_3x7_f32, mbi_block_column_3x8_f32},
-              {mbi_block_column_4x1_f32, mbi_block_column_4x2_f32, mbi_block_column_4x3_f32, mbi_block_column_4x4_f32, mbi_block_column_4x5_f32, mbi_block_column_4x6_f32, mbi_block_column_4x7_f32, mbi_block_column_4x8_f32},
-              {mbi_block_column_5x1_f32, mbi_block_column_5x2_f32, mbi_block_column_5x3_f32, mbi_block_column_5x4_f32, mbi_block_column_5x5_f32, mbi_block_column_5x6_f32, mbi_block_column_5x7_f32, mbi_block_column_5x8_f32},
-              {mbi_block_column_6x1_f32, mbi_block_column_6x2_f32, mbi_block_column_6x3_f32, mbi_block_column_6x4_f32, mbi_block_column_6x5_f32, mbi_block_column_6x6_f32, mbi_block_column_6x7_f32, mbi_block_column_6x8_f32},
-              {mbi_block_column_7x1_f32, mbi_block_column_7x2_f32, mbi_block_column_7x3_f32, mbi_block_column_7x4_f32, mbi_block_column_7x5_f32, mbi_block_column_7x6_f32, mbi_block_column_7x7_f32, mbi_block_column_7x8_f32},
-              {mbi_block_column_8x1_f32, mbi_block_column_8x2_f32, mbi_block_column_8x3_f32, mbi_block_column_8x4_f32, mbi_block_column_8x5_f32, mbi_block_column_8x6_f32, mbi_block_column_8x7_f32, mbi_block_column_8x8_f32},
-          },
-      };
   const int column_major = bsr->block_order == MERBIT_BLOCK_COLUMN_MAJOR;
   return bsr->block_rows <= MBI_BLOCK_UNROLLED && bsr->block_cols <= MBI_BLOCK_UNROLLED
-             ? kernels[column_major][bsr->block_rows - 1][bsr->block_cols - 1]
+             ? mbi_block_kernels_f32[column_major][bsr->block_rows - 1]
+                                               [bsr->block_cols - 1]
              : NULL;
 }
+
 
 /* ==== >>spmv/block_sums.c  CPU: sums of any blocks, edges and masks ======================= */
 /* The sums of a piece of a block row, whatever the shape. What is no entry acts on none:
@@ -10863,37 +10920,57 @@ typedef struct mbi_block_call_f64 {
   double *head, *carry;
 } mbi_block_call_f64;
 
-/* Any shape. Row-major: four sums for each row; column-major: a column after the other. */
+/* Any shape, by rows: four sums for each. */
+static void mbi_block_rows_f64(int rows, int cols, const double *v,
+                                          const double *x, double *sums) {
+  int r, c;
+  for (r = 0; r < rows; r++, v += cols) {
+    double part[4] = {0, 0, 0, 0};
+    for (c = 0; c + 4 <= cols; c += 4) {
+      part[0] += v[c] * x[c];
+      part[1] += v[c + 1] * x[c + 1];
+      part[2] += v[c + 2] * x[c + 2];
+      part[3] += v[c + 3] * x[c + 3];
+    }
+    for (; c < cols; c++) {
+      part[0] += v[c] * x[c];
+    }
+    sums[r] += (part[0] + part[1]) + (part[2] + part[3]);
+  }
+}
+
+/* By columns: four at once. */
+static void mbi_block_columns_f64(int rows, int cols, const double *v,
+                                             const double *x, double *sums) {
+  int r, c;
+  for (c = 0; c + 4 <= cols; c += 4, v += 4 * rows) {
+    const double *v1 = v + rows, *v2 = v1 + rows, *v3 = v2 + rows;
+    const double x0 = x[c], x1 = x[c + 1], x2 = x[c + 2], x3 = x[c + 3];
+    for (r = 0; r < rows; r++) {
+      sums[r] += (v[r] * x0 + v1[r] * x1) + (v2[r] * x2 + v3[r] * x3);
+    }
+  }
+  for (; c < cols; c++, v += rows) {
+    const double factor = x[c];
+    for (r = 0; r < rows; r++) {
+      sums[r] += v[r] * factor;
+    }
+  }
+}
+
 static void mbi_block_any_f64(const mbi_block_call_f64 *call, int64_t at,
                                          int64_t end, double *sums) {
   const merbit_view *bsr = &call->bsr->view;
   const int32_t *col_ind = (const int32_t *)bsr->col_ind;
   const int rows = bsr->block_rows, cols = bsr->block_cols;
+  const int by_columns = rows > 1 && bsr->block_order == MERBIT_BLOCK_COLUMN_MAJOR;
   for (; at < end; at++) {
     const double *v = call->values + at * call->step;
     const double *x = call->x + (int64_t)col_ind[at] * cols;
-    int r, c;
-    if (bsr->block_order == MERBIT_BLOCK_COLUMN_MAJOR) {
-      for (c = 0; c < cols; c++, v += rows) {
-        const double factor = x[c];
-        for (r = 0; r < rows; r++) {
-          sums[r] += v[r] * factor;
-        }
-      }
-      continue;
-    }
-    for (r = 0; r < rows; r++, v += cols) {
-      double a = 0, b = 0, d = 0, e = 0;
-      for (c = 0; c + 4 <= cols; c += 4) {
-        a += v[c] * x[c];
-        b += v[c + 1] * x[c + 1];
-        d += v[c + 2] * x[c + 2];
-        e += v[c + 3] * x[c + 3];
-      }
-      for (; c < cols; c++) {
-        a += v[c] * x[c];
-      }
-      sums[r] += (a + b) + (d + e);
+    if (by_columns) {
+      mbi_block_columns_f64(rows, cols, v, x, sums);
+    } else {
+      mbi_block_rows_f64(rows, cols, v, x, sums);
     }
   }
 }
@@ -10923,11 +11000,27 @@ static void mbi_block_entries_f64(const mbi_block_call_f64 *call,
   }
 }
 
+/* A block of one column is as many rows at a time as a loop of its own has. */
+static void mbi_block_column_f64(const mbi_block_call_f64 *call,
+                                            int64_t at, int64_t end, double *sums) {
+  const int rows = call->bsr->view.block_rows;
+  int r;
+  for (r = 0; r < rows; r += MBI_BLOCK_UNROLLED) {
+    const int part = rows - r < MBI_BLOCK_UNROLLED ? rows - r : MBI_BLOCK_UNROLLED;
+    mbi_block_kernels_f64[0][part - 1][0]((const int32_t *)call->bsr->view.col_ind,
+                                                     call->step > 0 ? call->values + r
+                                                                    : call->values,
+                                                     call->step, call->x, at, end, sums + r);
+  }
+}
+
 static void mbi_block_run_f64(const mbi_block_call_f64 *call, int64_t at,
                                          int64_t end, double *sums) {
   if (call->kernel != NULL) {
     call->kernel((const int32_t *)call->bsr->view.col_ind, call->values, call->step, call->x,
                  at, end, sums);
+  } else if (call->bsr->view.block_cols == 1) {
+    mbi_block_column_f64(call, at, end, sums);
   } else {
     mbi_block_any_f64(call, at, end, sums);
   }
@@ -10990,37 +11083,57 @@ typedef struct mbi_block_call_f32 {
   float *head, *carry;
 } mbi_block_call_f32;
 
-/* Any shape. Row-major: four sums for each row; column-major: a column after the other. */
+/* Any shape, by rows: four sums for each. */
+static void mbi_block_rows_f32(int rows, int cols, const float *v,
+                                          const float *x, float *sums) {
+  int r, c;
+  for (r = 0; r < rows; r++, v += cols) {
+    float part[4] = {0, 0, 0, 0};
+    for (c = 0; c + 4 <= cols; c += 4) {
+      part[0] += v[c] * x[c];
+      part[1] += v[c + 1] * x[c + 1];
+      part[2] += v[c + 2] * x[c + 2];
+      part[3] += v[c + 3] * x[c + 3];
+    }
+    for (; c < cols; c++) {
+      part[0] += v[c] * x[c];
+    }
+    sums[r] += (part[0] + part[1]) + (part[2] + part[3]);
+  }
+}
+
+/* By columns: four at once. */
+static void mbi_block_columns_f32(int rows, int cols, const float *v,
+                                             const float *x, float *sums) {
+  int r, c;
+  for (c = 0; c + 4 <= cols; c += 4, v += 4 * rows) {
+    const float *v1 = v + rows, *v2 = v1 + rows, *v3 = v2 + rows;
+    const float x0 = x[c], x1 = x[c + 1], x2 = x[c + 2], x3 = x[c + 3];
+    for (r = 0; r < rows; r++) {
+      sums[r] += (v[r] * x0 + v1[r] * x1) + (v2[r] * x2 + v3[r] * x3);
+    }
+  }
+  for (; c < cols; c++, v += rows) {
+    const float factor = x[c];
+    for (r = 0; r < rows; r++) {
+      sums[r] += v[r] * factor;
+    }
+  }
+}
+
 static void mbi_block_any_f32(const mbi_block_call_f32 *call, int64_t at,
                                          int64_t end, float *sums) {
   const merbit_view *bsr = &call->bsr->view;
   const int32_t *col_ind = (const int32_t *)bsr->col_ind;
   const int rows = bsr->block_rows, cols = bsr->block_cols;
+  const int by_columns = rows > 1 && bsr->block_order == MERBIT_BLOCK_COLUMN_MAJOR;
   for (; at < end; at++) {
     const float *v = call->values + at * call->step;
     const float *x = call->x + (int64_t)col_ind[at] * cols;
-    int r, c;
-    if (bsr->block_order == MERBIT_BLOCK_COLUMN_MAJOR) {
-      for (c = 0; c < cols; c++, v += rows) {
-        const float factor = x[c];
-        for (r = 0; r < rows; r++) {
-          sums[r] += v[r] * factor;
-        }
-      }
-      continue;
-    }
-    for (r = 0; r < rows; r++, v += cols) {
-      float a = 0, b = 0, d = 0, e = 0;
-      for (c = 0; c + 4 <= cols; c += 4) {
-        a += v[c] * x[c];
-        b += v[c + 1] * x[c + 1];
-        d += v[c + 2] * x[c + 2];
-        e += v[c + 3] * x[c + 3];
-      }
-      for (; c < cols; c++) {
-        a += v[c] * x[c];
-      }
-      sums[r] += (a + b) + (d + e);
+    if (by_columns) {
+      mbi_block_columns_f32(rows, cols, v, x, sums);
+    } else {
+      mbi_block_rows_f32(rows, cols, v, x, sums);
     }
   }
 }
@@ -11050,11 +11163,27 @@ static void mbi_block_entries_f32(const mbi_block_call_f32 *call,
   }
 }
 
+/* A block of one column is as many rows at a time as a loop of its own has. */
+static void mbi_block_column_f32(const mbi_block_call_f32 *call,
+                                            int64_t at, int64_t end, float *sums) {
+  const int rows = call->bsr->view.block_rows;
+  int r;
+  for (r = 0; r < rows; r += MBI_BLOCK_UNROLLED) {
+    const int part = rows - r < MBI_BLOCK_UNROLLED ? rows - r : MBI_BLOCK_UNROLLED;
+    mbi_block_kernels_f32[0][part - 1][0]((const int32_t *)call->bsr->view.col_ind,
+                                                     call->step > 0 ? call->values + r
+                                                                    : call->values,
+                                                     call->step, call->x, at, end, sums + r);
+  }
+}
+
 static void mbi_block_run_f32(const mbi_block_call_f32 *call, int64_t at,
                                          int64_t end, float *sums) {
   if (call->kernel != NULL) {
     call->kernel((const int32_t *)call->bsr->view.col_ind, call->values, call->step, call->x,
                  at, end, sums);
+  } else if (call->bsr->view.block_cols == 1) {
+    mbi_block_column_f32(call, at, end, sums);
   } else {
     mbi_block_any_f32(call, at, end, sums);
   }
