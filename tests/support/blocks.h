@@ -128,6 +128,25 @@ TEST_UNUSED static void blocks_case_make(const blocks_shape *s, const products_f
   free(values);
 }
 
+/* The view's arrays in buffers of a CUDA context. */
+TEST_UNUSED static void blocks_case_move(merbit_context *context, products_case *c) {
+  merbit_view *view = &c->a.view;
+  const int64_t rows = blocks_count(view->rows, view->block_rows);
+  const size_t offset = view->offset_type == MERBIT_INDEX_64 ? 8 : 4;
+  const size_t index = view->index_type == MERBIT_INDEX_64 ? 8 : 4;
+  const size_t block =
+      (size_t)view->block_rows * (size_t)view->block_cols * products_size(view->value_type);
+  view->memory = MERBIT_MEMORY_DEVICE;
+  view->row_ptr =
+      products_move(context, c->a.row_ptr, (size_t)(rows + 1) * offset, &c->a.buffers[0]);
+  view->col_ind =
+      products_move(context, c->a.col_ind, (size_t)view->nnz * index, &c->a.buffers[1]);
+  if (view->values != NULL) {
+    view->values =
+        products_move(context, c->a.values, (size_t)view->nnz * block, &c->a.buffers[2]);
+  }
+}
+
 TEST_UNUSED static void blocks_case_free(products_case *c) {
   products_case_free(c);
   test_matrix_free(&c->m);
