@@ -240,6 +240,14 @@ typedef enum merbit_method {
   MERBIT_METHOD_BINNED = 7,    /* CUDA: products by strips of columns, then sums by rows */
   MERBIT_METHOD_BSR = 8,       /* dense blocks: tasks of as many blocks each (seed 004) */
   MERBIT_METHOD_HUBS = 10      /* CUDA: as SCAN, with the fullest columns' x in shared memory */
+#ifdef MERBIT_STUDY_METHODS      /* for comparison: spmv/block_study.c */
+  ,
+  MERBIT_METHOD_BSR_ROWS = 32,
+  MERBIT_METHOD_BSR_NAIVE = 33,
+  MERBIT_METHOD_BSR_SPLIT = 34,
+  MERBIT_METHOD_BSR_MAXIMUM = 35,
+  MERBIT_METHOD_BSR_FIXED = 36
+#endif
 } merbit_method;
 
 /* One context is one device, or the CPU. Made by merbit_context_create. Reference-counted: what was
@@ -5432,7 +5440,7 @@ static const char *const mbi_source_spmv_bsr_cu[] = {
   "\n"
   "// Launch: MBK_FIXUP_THREADS rows of tiles, of which each has MBK_BLOCK_ROWS, per block. Shared:\n"
   "// as mbk_fixup.\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS)\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 2)\n"
   "    mbk_bsr_fixup(const MBK_ROW_PTR *row_start, const mbk_u32 *slot_row, const mbk_u32 *row_id,\n"
   "                  const mbk_u32 *empty_id, const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails,\n"
   "                  MBK_VECTOR *y, mbk_u64 tiles, mbk_u64 empty_rows, mbk_u64 rows,\n"
@@ -5823,7 +5831,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "33566919266ad4cd049111ddd6ca2ce317285862920b34c83ba7b2865f9d2e4e"
+#define MBI_KERNEL_HASH "ce93da99519b36ca43167c4155a0b408e4d00a711e9aa947b6c4734cd533e0f2"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -7927,6 +7935,10 @@ typedef struct mbi_bsr {
   void *memory;          /* that holds what is not the user's */
 } mbi_bsr;
 
+/* What is no entry becomes a zero, and with masks that is told; where a product reads them they
+ * count among the bytes that a shape moves. */
+enum { MBI_MASKS_NONE, MBI_MASKS_ASIDE, MBI_MASKS_READ };
+
 static merbit_status mbi_matrix_from_view(merbit_context *context, const merbit_view *view,
                                           int transpose, merbit_matrix **matrix);
 
@@ -8247,9 +8259,9 @@ static void mbi_blocks_describe(const merbit_view *csr, const merbit_bsr_desc *s
   bsr->entries = csr->nnz;
 }
 
-/* `csr` ascends strictly. Without masks, what is no entry becomes a zero. */
+/* `csr` ascends strictly. */
 static merbit_status mbi_blocks_make(merbit_context *context, const merbit_view *csr,
-                                     const merbit_bsr_desc *shape, int masked, mbi_bsr *bsr) {
+                                     const merbit_bsr_desc *shape, int masks, mbi_bsr *bsr) {
   merbit_view *to = &bsr->view;
   mbi_blocking b;
   merbit_status status;
@@ -8259,8 +8271,9 @@ static merbit_status mbi_blocks_make(merbit_context *context, const merbit_view 
   b.bsr = bsr;
   full = mbi_blocking_count(context, &b) == csr->nnz;
   to->offset_type = to->nnz > INT32_MAX ? MERBIT_INDEX_64 : MERBIT_INDEX_32;
-  bsr->mask_words = masked && !full ? (to->block_rows * to->block_cols + 63) / 64 : 0;
-  status = mbi_blocks_allocate(context, bsr, csr->values != NULL || !(masked || full));
+  bsr->mask_words =
+      masks != MBI_MASKS_NONE && !full ? (to->block_rows * to->block_cols + 63) / 64 : 0;
+  status = mbi_blocks_allocate(context, bsr, csr->values != NULL || !full);
   if (status == MERBIT_OK) {
     mbi_parallel(context, b.tasks, mbi_blocking_fill_task, &b);
     mbi_blocking_put_offset(to, mbi_block_count(to->rows, to->block_rows), to->nnz);
@@ -8277,6 +8290,7 @@ static merbit_status mbi_blocks_make(merbit_context *context, const merbit_view 
 #define MBI_SHAPE_WINDOW 1680   /* rows: a multiple of every candidate's */
 #define MBI_SHAPE_WINDOWS 8
 #define MBI_SHAPE_FINALISTS 3
+#define MBI_SHAPE_ALONE 1024 /* entries up to which one thread counts */
 
 static void mbi_shape_of(int candidate, merbit_bsr_desc *shape) {
   static const unsigned char larger[MBI_SHAPE_CANDIDATES - 64][2] = {
@@ -8290,11 +8304,11 @@ static void mbi_shape_of(int candidate, merbit_bsr_desc *shape) {
 
 /* Of the arrays that mbi_blocks_make would fill. */
 static int64_t mbi_shape_bytes(const merbit_view *csr, const merbit_bsr_desc *shape,
-                               int64_t rows, int64_t blocks, int full, int masked) {
+                               int64_t rows, int64_t blocks, int full, int masks) {
   const int64_t size = shape->block_rows * shape->block_cols;
   const int64_t value =
-      csr->values != NULL || !(full || masked) ? (int64_t)mbi_type_size(csr->value_type) : 0;
-  const int64_t mask = masked && !full ? (size + 63) / 64 * 8 : 0;
+      csr->values != NULL || !full ? (int64_t)mbi_type_size(csr->value_type) : 0;
+  const int64_t mask = masks == MBI_MASKS_READ && !full ? (size + 63) / 64 * 8 : 0;
   const int64_t offset = blocks > INT32_MAX ? 8 : 4;
   return blocks * (size * value + mask + 4) +
          (mbi_block_count(rows, shape->block_rows) + 1) * offset;
@@ -8302,7 +8316,7 @@ static int64_t mbi_shape_bytes(const merbit_view *csr, const merbit_bsr_desc *sh
 
 typedef struct mbi_shape_search {
   const merbit_view *csr;
-  int masked;  /* what is no entry costs a mask */
+  int masks;
   int windows; /* 0: one, of all rows */
   int64_t bytes[MBI_SHAPE_CANDIDATES];
 } mbi_shape_search;
@@ -8328,12 +8342,12 @@ static void mbi_shape_task(void *argument, int candidate) {
     rows += last - first;
   }
   search->bytes[candidate] =
-      mbi_shape_bytes(csr, &shape, rows, blocks, inside == entries, search->masked);
+      mbi_shape_bytes(csr, &shape, rows, blocks, inside == entries, search->masks);
 }
 
 /* Blocks and bytes in the whole matrix. */
 static int64_t mbi_shape_measure(merbit_context *context, const merbit_view *csr,
-                                 const merbit_bsr_desc *shape, int masked, int64_t *blocks) {
+                                 const merbit_bsr_desc *shape, int masks, int64_t *blocks) {
   mbi_blocking b;
   mbi_bsr bsr;
   int64_t inside;
@@ -8342,11 +8356,11 @@ static int64_t mbi_shape_measure(merbit_context *context, const merbit_view *csr
   b.bsr = &bsr;
   inside = mbi_blocking_count(context, &b);
   *blocks = bsr.view.nnz;
-  return mbi_shape_bytes(csr, shape, csr->rows, *blocks, inside == csr->nnz, masked);
+  return mbi_shape_bytes(csr, shape, csr->rows, *blocks, inside == csr->nnz, masks);
 }
 
 /* Sets the shape, unless it is given. `csr` ascends strictly. */
-static void mbi_shape_find(merbit_context *context, const merbit_view *csr, int masked,
+static void mbi_shape_find(merbit_context *context, const merbit_view *csr, int masks,
                            merbit_bsr_desc *shape) {
   mbi_shape_search search;
   merbit_bsr_desc tried = *shape;
@@ -8356,20 +8370,27 @@ static void mbi_shape_find(merbit_context *context, const merbit_view *csr, int 
     return;
   }
   shape->block_rows = shape->block_cols = 1; /* that is CSR */
-  least = mbi_shape_bytes(csr, shape, csr->rows, csr->nnz, 1, masked);
-  search.csr = csr;
-  search.masked = masked;
-  search.windows = csr->rows > 2 * MBI_SHAPE_WINDOWS * MBI_SHAPE_WINDOW ? MBI_SHAPE_WINDOWS : 0;
-  if (csr->nnz > 0) {
-    mbi_parallel(context, MBI_SHAPE_CANDIDATES, mbi_shape_task, &search);
+  if (csr->nnz == 0) {
+    return;
   }
-  for (finalist = 0; csr->nnz > 0 && finalist < MBI_SHAPE_FINALISTS; finalist++) {
+  least = mbi_shape_bytes(csr, shape, csr->rows, csr->nnz, 1, masks);
+  search.csr = csr;
+  search.masks = masks;
+  search.windows = csr->rows > 2 * MBI_SHAPE_WINDOWS * MBI_SHAPE_WINDOW ? MBI_SHAPE_WINDOWS : 0;
+  if (csr->nnz > MBI_SHAPE_ALONE) {
+    mbi_parallel(context, MBI_SHAPE_CANDIDATES, mbi_shape_task, &search);
+  } else {
+    for (i = 0; i < MBI_SHAPE_CANDIDATES; i++) {
+      mbi_shape_task(&search, i);
+    }
+  }
+  for (finalist = 0; finalist < MBI_SHAPE_FINALISTS; finalist++) {
     for (next = 0, i = 1; i < MBI_SHAPE_CANDIDATES; i++) {
       next = search.bytes[i] < search.bytes[next] ? i : next;
     }
     search.bytes[next] = INT64_MAX;
     mbi_shape_of(next, &tried);
-    bytes = mbi_shape_measure(context, csr, &tried, masked, &blocks);
+    bytes = mbi_shape_measure(context, csr, &tried, masks, &blocks);
     if (bytes < least) {
       least = bytes;
       *shape = tried;
@@ -8386,10 +8407,10 @@ static merbit_status mbi_shape_check(merbit_context *context, const char *what,
   return mbi_block_check(context, what, given.block_rows, given.block_cols, given.block_order);
 }
 
-/* *bsr: the blocks of a checked host view, in the shape that `desc` says. `masked`: what is no
- * entry is told by masks, else it becomes a zero, an entry. mbi_bsr_release frees it. */
+/* *bsr: the blocks of a checked host view, in the shape that `desc` says. mbi_bsr_release frees
+ * it. */
 static merbit_status mbi_bsr_from_view(merbit_context *context, const merbit_view *host,
-                                       const merbit_bsr_desc *desc, int masked, mbi_bsr *bsr) {
+                                       const merbit_bsr_desc *desc, int masks, mbi_bsr *bsr) {
   merbit_bsr_desc shape = *desc;
   merbit_matrix *made = NULL;
   merbit_view csr;
@@ -8399,8 +8420,8 @@ static merbit_status mbi_bsr_from_view(merbit_context *context, const merbit_vie
     status = mbi_blocks_source(context, host, &csr, &made);
   }
   if (status == MERBIT_OK) {
-    mbi_shape_find(context, &csr, masked, &shape);
-    status = mbi_blocks_make(context, &csr, &shape, masked, bsr);
+    mbi_shape_find(context, &csr, masks, &shape);
+    status = mbi_blocks_make(context, &csr, &shape, masks, bsr);
   }
   merbit_matrix_destroy(made);
   return status;
@@ -8688,7 +8709,7 @@ static merbit_status mbi_matrix_make_bsr(merbit_context *context, const merbit_v
                                          const void *desc, merbit_matrix **matrix) {
   mbi_bsr bsr;
   merbit_status status =
-      mbi_bsr_from_view(context, host, (const merbit_bsr_desc *)desc, 0, &bsr);
+      mbi_bsr_from_view(context, host, (const merbit_bsr_desc *)desc, MBI_MASKS_NONE, &bsr);
   if (status == MERBIT_OK) {
     status = mbi_matrix_record(context, &bsr.view, bsr.memory, matrix);
     if (status != MERBIT_OK) {
@@ -10867,6 +10888,13 @@ static const char *mbi_method_name(merbit_method method) {
   static const char *const names[] = {"auto", "reference", "merge",  "merbit",
                                       "scan", "rows",      "sliced", "binned",
                                       "bsr",  "cb",        "hubs"};
+#ifdef MERBIT_STUDY_METHODS
+  static const char *const studies[] = {"bsr-rows", "bsr-naive", "bsr-split", "bsr-maximum",
+                                        "bsr-fixed"};
+  if (method >= MERBIT_METHOD_BSR_ROWS) {
+    return studies[method - MERBIT_METHOD_BSR_ROWS];
+  }
+#endif
   return names[method];
 }
 
@@ -11570,6 +11598,29 @@ typedef void (*mbi_block_kernel_f32)(const int32_t *col_ind, const float *values
   MBI_BLOCK_KERNEL(float, f32, row, R, C, C, 1)                                                \
   MBI_BLOCK_KERNEL(float, f32, column, R, C, 1, R)
 
+/* Shapes up to this have a loop of their own. With sanitizers 64 of them, in two orders and
+ * types, would take a compiler a quarter of a minute. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define MBI_BLOCK_SANITIZED
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+#define MBI_BLOCK_SANITIZED
+#endif
+#ifdef MBI_BLOCK_SANITIZED
+#define MBI_BLOCK_UNROLLED 3
+MBI_BLOCK_SHAPE(1, 1)
+MBI_BLOCK_SHAPE(1, 2)
+MBI_BLOCK_SHAPE(1, 3)
+MBI_BLOCK_SHAPE(2, 1)
+MBI_BLOCK_SHAPE(2, 2)
+MBI_BLOCK_SHAPE(2, 3)
+MBI_BLOCK_SHAPE(3, 1)
+MBI_BLOCK_SHAPE(3, 2)
+MBI_BLOCK_SHAPE(3, 3)
+
+#else
+#define MBI_BLOCK_UNROLLED 8
 MBI_BLOCK_SHAPE(1, 1)
 MBI_BLOCK_SHAPE(1, 2)
 MBI_BLOCK_SHAPE(1, 3)
@@ -11635,72 +11686,103 @@ MBI_BLOCK_SHAPE(8, 6)
 MBI_BLOCK_SHAPE(8, 7)
 MBI_BLOCK_SHAPE(8, 8)
 
-#define MBI_BLOCK_UNROLLED 8
+#endif
+static const mbi_block_kernel_f64
+    mbi_block_kernels_f64[2][MBI_BLOCK_UNROLLED][MBI_BLOCK_UNROLLED] = {
+#ifdef MBI_BLOCK_SANITIZED
+    {
+        {mbi_block_row_1x1_f64, mbi_block_row_1x2_f64, mbi_block_row_1x3_f64},
+        {mbi_block_row_2x1_f64, mbi_block_row_2x2_f64, mbi_block_row_2x3_f64},
+        {mbi_block_row_3x1_f64, mbi_block_row_3x2_f64, mbi_block_row_3x3_f64},
+    },
+    {
+        {mbi_block_column_1x1_f64, mbi_block_column_1x2_f64, mbi_block_column_1x3_f64},
+        {mbi_block_column_2x1_f64, mbi_block_column_2x2_f64, mbi_block_column_2x3_f64},
+        {mbi_block_column_3x1_f64, mbi_block_column_3x2_f64, mbi_block_column_3x3_f64},
+    },
+
+#else
+    {
+        {mbi_block_row_1x1_f64, mbi_block_row_1x2_f64, mbi_block_row_1x3_f64, mbi_block_row_1x4_f64, mbi_block_row_1x5_f64, mbi_block_row_1x6_f64, mbi_block_row_1x7_f64, mbi_block_row_1x8_f64},
+        {mbi_block_row_2x1_f64, mbi_block_row_2x2_f64, mbi_block_row_2x3_f64, mbi_block_row_2x4_f64, mbi_block_row_2x5_f64, mbi_block_row_2x6_f64, mbi_block_row_2x7_f64, mbi_block_row_2x8_f64},
+        {mbi_block_row_3x1_f64, mbi_block_row_3x2_f64, mbi_block_row_3x3_f64, mbi_block_row_3x4_f64, mbi_block_row_3x5_f64, mbi_block_row_3x6_f64, mbi_block_row_3x7_f64, mbi_block_row_3x8_f64},
+        {mbi_block_row_4x1_f64, mbi_block_row_4x2_f64, mbi_block_row_4x3_f64, mbi_block_row_4x4_f64, mbi_block_row_4x5_f64, mbi_block_row_4x6_f64, mbi_block_row_4x7_f64, mbi_block_row_4x8_f64},
+        {mbi_block_row_5x1_f64, mbi_block_row_5x2_f64, mbi_block_row_5x3_f64, mbi_block_row_5x4_f64, mbi_block_row_5x5_f64, mbi_block_row_5x6_f64, mbi_block_row_5x7_f64, mbi_block_row_5x8_f64},
+        {mbi_block_row_6x1_f64, mbi_block_row_6x2_f64, mbi_block_row_6x3_f64, mbi_block_row_6x4_f64, mbi_block_row_6x5_f64, mbi_block_row_6x6_f64, mbi_block_row_6x7_f64, mbi_block_row_6x8_f64},
+        {mbi_block_row_7x1_f64, mbi_block_row_7x2_f64, mbi_block_row_7x3_f64, mbi_block_row_7x4_f64, mbi_block_row_7x5_f64, mbi_block_row_7x6_f64, mbi_block_row_7x7_f64, mbi_block_row_7x8_f64},
+        {mbi_block_row_8x1_f64, mbi_block_row_8x2_f64, mbi_block_row_8x3_f64, mbi_block_row_8x4_f64, mbi_block_row_8x5_f64, mbi_block_row_8x6_f64, mbi_block_row_8x7_f64, mbi_block_row_8x8_f64},
+    },
+    {
+        {mbi_block_column_1x1_f64, mbi_block_column_1x2_f64, mbi_block_column_1x3_f64, mbi_block_column_1x4_f64, mbi_block_column_1x5_f64, mbi_block_column_1x6_f64, mbi_block_column_1x7_f64, mbi_block_column_1x8_f64},
+        {mbi_block_column_2x1_f64, mbi_block_column_2x2_f64, mbi_block_column_2x3_f64, mbi_block_column_2x4_f64, mbi_block_column_2x5_f64, mbi_block_column_2x6_f64, mbi_block_column_2x7_f64, mbi_block_column_2x8_f64},
+        {mbi_block_column_3x1_f64, mbi_block_column_3x2_f64, mbi_block_column_3x3_f64, mbi_block_column_3x4_f64, mbi_block_column_3x5_f64, mbi_block_column_3x6_f64, mbi_block_column_3x7_f64, mbi_block_column_3x8_f64},
+        {mbi_block_column_4x1_f64, mbi_block_column_4x2_f64, mbi_block_column_4x3_f64, mbi_block_column_4x4_f64, mbi_block_column_4x5_f64, mbi_block_column_4x6_f64, mbi_block_column_4x7_f64, mbi_block_column_4x8_f64},
+        {mbi_block_column_5x1_f64, mbi_block_column_5x2_f64, mbi_block_column_5x3_f64, mbi_block_column_5x4_f64, mbi_block_column_5x5_f64, mbi_block_column_5x6_f64, mbi_block_column_5x7_f64, mbi_block_column_5x8_f64},
+        {mbi_block_column_6x1_f64, mbi_block_column_6x2_f64, mbi_block_column_6x3_f64, mbi_block_column_6x4_f64, mbi_block_column_6x5_f64, mbi_block_column_6x6_f64, mbi_block_column_6x7_f64, mbi_block_column_6x8_f64},
+        {mbi_block_column_7x1_f64, mbi_block_column_7x2_f64, mbi_block_column_7x3_f64, mbi_block_column_7x4_f64, mbi_block_column_7x5_f64, mbi_block_column_7x6_f64, mbi_block_column_7x7_f64, mbi_block_column_7x8_f64},
+        {mbi_block_column_8x1_f64, mbi_block_column_8x2_f64, mbi_block_column_8x3_f64, mbi_block_column_8x4_f64, mbi_block_column_8x5_f64, mbi_block_column_8x6_f64, mbi_block_column_8x7_f64, mbi_block_column_8x8_f64},
+    },
+
+#endif
+};
 
 /* NULL: no loop of its own. */
 static mbi_block_kernel_f64 mbi_block_kernel_of_f64(const merbit_view *bsr) {
-  static const mbi_block_kernel_f64
-      kernels[2][MBI_BLOCK_UNROLLED][MBI_BLOCK_UNROLLED] = {
-          {
-              {mbi_block_row_1x1_f64, mbi_block_row_1x2_f64, mbi_block_row_1x3_f64, mbi_block_row_1x4_f64, mbi_block_row_1x5_f64, mbi_block_row_1x6_f64, mbi_block_row_1x7_f64, mbi_block_row_1x8_f64},
-              {mbi_block_row_2x1_f64, mbi_block_row_2x2_f64, mbi_block_row_2x3_f64, mbi_block_row_2x4_f64, mbi_block_row_2x5_f64, mbi_block_row_2x6_f64, mbi_block_row_2x7_f64, mbi_block_row_2x8_f64},
-              {mbi_block_row_3x1_f64, mbi_block_row_3x2_f64, mbi_block_row_3x3_f64, mbi_block_row_3x4_f64, mbi_block_row_3x5_f64, mbi_block_row_3x6_f64, mbi_block_row_3x7_f64, mbi_block_row_3x8_f64},
-              {mbi_block_row_4x1_f64, mbi_block_row_4x2_f64, mbi_block_row_4x3_f64, mbi_block_row_4x4_f64, mbi_block_row_4x5_f64, mbi_block_row_4x6_f64, mbi_block_row_4x7_f64, mbi_block_row_4x8_f64},
-              {mbi_block_row_5x1_f64, mbi_block_row_5x2_f64, mbi_block_row_5x3_f64, mbi_block_row_5x4_f64, mbi_block_row_5x5_f64, mbi_block_row_5x6_f64, mbi_block_row_5x7_f64, mbi_block_row_5x8_f64},
-              {mbi_block_row_6x1_f64, mbi_block_row_6x2_f64, mbi_block_row_6x3_f64, mbi_block_row_6x4_f64, mbi_block_row_6x5_f64, mbi_block_row_6x6_f64, mbi_block_row_6x7_f64, mbi_block_row_6x8_f64},
-              {mbi_block_row_7x1_f64, mbi_block_row_7x2_f64, mbi_block_row_7x3_f64, mbi_block_row_7x4_f64, mbi_block_row_7x5_f64, mbi_block_row_7x6_f64, mbi_block_row_7x7_f64, mbi_block_row_7x8_f64},
-              {mbi_block_row_8x1_f64, mbi_block_row_8x2_f64, mbi_block_row_8x3_f64, mbi_block_row_8x4_f64, mbi_block_row_8x5_f64, mbi_block_row_8x6_f64, mbi_block_row_8x7_f64, mbi_block_row_8x8_f64},
-          },
-          {
-              {mbi_block_column_1x1_f64, mbi_block_column_1x2_f64, mbi_block_column_1x3_f64, mbi_block_column_1x4_f64, mbi_block_column_1x5_f64, mbi_block_column_1x6_f64, mbi_block_column_1x7_f64, mbi_block_column_1x8_f64},
-              {mbi_block_column_2x1_f64, mbi_block_column_2x2_f64, mbi_block_column_2x3_f64, mbi_block_column_2x4_f64, mbi_block_column_2x5_f64, mbi_block_column_2x6_f64, mbi_block_column_2x7_f64, mbi_block_column_2x8_f64},
-              {mbi_block_column_3x1_f64, mbi_block_column_3x2_f64, mbi_block_column_3x3_f64, mbi_block_column_3x4_f64, mbi_block_column_3x5_f64, mbi_block_column_3x6_f64, mbi_block_column_3x7_f64, mbi_block_column_3x8_f64},
-              {mbi_block_column_4x1_f64, mbi_block_column_4x2_f64, mbi_block_column_4x3_f64, mbi_block_column_4x4_f64, mbi_block_column_4x5_f64, mbi_block_column_4x6_f64, mbi_block_column_4x7_f64, mbi_block_column_4x8_f64},
-              {mbi_block_column_5x1_f64, mbi_block_column_5x2_f64, mbi_block_column_5x3_f64, mbi_block_column_5x4_f64, mbi_block_column_5x5_f64, mbi_block_column_5x6_f64, mbi_block_column_5x7_f64, mbi_block_column_5x8_f64},
-              {mbi_block_column_6x1_f64, mbi_block_column_6x2_f64, mbi_block_column_6x3_f64, mbi_block_column_6x4_f64, mbi_block_column_6x5_f64, mbi_block_column_6x6_f64, mbi_block_column_6x7_f64, mbi_block_column_6x8_f64},
-              {mbi_block_column_7x1_f64, mbi_block_column_7x2_f64, mbi_block_column_7x3_f64, mbi_block_column_7x4_f64, mbi_block_column_7x5_f64, mbi_block_column_7x6_f64, mbi_block_column_7x7_f64, mbi_block_column_7x8_f64},
-              {mbi_block_column_8x1_f64, mbi_block_column_8x2_f64, mbi_block_column_8x3_f64, mbi_block_column_8x4_f64, mbi_block_column_8x5_f64, mbi_block_column_8x6_f64, mbi_block_column_8x7_f64, mbi_block_column_8x8_f64},
-          },
-      };
   const int column_major = bsr->block_order == MERBIT_BLOCK_COLUMN_MAJOR;
   return bsr->block_rows <= MBI_BLOCK_UNROLLED && bsr->block_cols <= MBI_BLOCK_UNROLLED
-             ? kernels[column_major][bsr->block_rows - 1][bsr->block_cols - 1]
+             ? mbi_block_kernels_f64[column_major][bsr->block_rows - 1]
+                                               [bsr->block_cols - 1]
              : NULL;
 }
+
+static const mbi_block_kernel_f32
+    mbi_block_kernels_f32[2][MBI_BLOCK_UNROLLED][MBI_BLOCK_UNROLLED] = {
+#ifdef MBI_BLOCK_SANITIZED
+    {
+        {mbi_block_row_1x1_f32, mbi_block_row_1x2_f32, mbi_block_row_1x3_f32},
+        {mbi_block_row_2x1_f32, mbi_block_row_2x2_f32, mbi_block_row_2x3_f32},
+        {mbi_block_row_3x1_f32, mbi_block_row_3x2_f32, mbi_block_row_3x3_f32},
+    },
+    {
+        {mbi_block_column_1x1_f32, mbi_block_column_1x2_f32, mbi_block_column_1x3_f32},
+        {mbi_block_column_2x1_f32, mbi_block_column_2x2_f32, mbi_block_column_2x3_f32},
+        {mbi_block_column_3x1_f32, mbi_block_column_3x2_f32, mbi_block_column_3x3_f32},
+    },
+
+#else
+    {
+        {mbi_block_row_1x1_f32, mbi_block_row_1x2_f32, mbi_block_row_1x3_f32, mbi_block_row_1x4_f32, mbi_block_row_1x5_f32, mbi_block_row_1x6_f32, mbi_block_row_1x7_f32, mbi_block_row_1x8_f32},
+        {mbi_block_row_2x1_f32, mbi_block_row_2x2_f32, mbi_block_row_2x3_f32, mbi_block_row_2x4_f32, mbi_block_row_2x5_f32, mbi_block_row_2x6_f32, mbi_block_row_2x7_f32, mbi_block_row_2x8_f32},
+        {mbi_block_row_3x1_f32, mbi_block_row_3x2_f32, mbi_block_row_3x3_f32, mbi_block_row_3x4_f32, mbi_block_row_3x5_f32, mbi_block_row_3x6_f32, mbi_block_row_3x7_f32, mbi_block_row_3x8_f32},
+        {mbi_block_row_4x1_f32, mbi_block_row_4x2_f32, mbi_block_row_4x3_f32, mbi_block_row_4x4_f32, mbi_block_row_4x5_f32, mbi_block_row_4x6_f32, mbi_block_row_4x7_f32, mbi_block_row_4x8_f32},
+        {mbi_block_row_5x1_f32, mbi_block_row_5x2_f32, mbi_block_row_5x3_f32, mbi_block_row_5x4_f32, mbi_block_row_5x5_f32, mbi_block_row_5x6_f32, mbi_block_row_5x7_f32, mbi_block_row_5x8_f32},
+        {mbi_block_row_6x1_f32, mbi_block_row_6x2_f32, mbi_block_row_6x3_f32, mbi_block_row_6x4_f32, mbi_block_row_6x5_f32, mbi_block_row_6x6_f32, mbi_block_row_6x7_f32, mbi_block_row_6x8_f32},
+        {mbi_block_row_7x1_f32, mbi_block_row_7x2_f32, mbi_block_row_7x3_f32, mbi_block_row_7x4_f32, mbi_block_row_7x5_f32, mbi_block_row_7x6_f32, mbi_block_row_7x7_f32, mbi_block_row_7x8_f32},
+        {mbi_block_row_8x1_f32, mbi_block_row_8x2_f32, mbi_block_row_8x3_f32, mbi_block_row_8x4_f32, mbi_block_row_8x5_f32, mbi_block_row_8x6_f32, mbi_block_row_8x7_f32, mbi_block_row_8x8_f32},
+    },
+    {
+        {mbi_block_column_1x1_f32, mbi_block_column_1x2_f32, mbi_block_column_1x3_f32, mbi_block_column_1x4_f32, mbi_block_column_1x5_f32, mbi_block_column_1x6_f32, mbi_block_column_1x7_f32, mbi_block_column_1x8_f32},
+        {mbi_block_column_2x1_f32, mbi_block_column_2x2_f32, mbi_block_column_2x3_f32, mbi_block_column_2x4_f32, mbi_block_column_2x5_f32, mbi_block_column_2x6_f32, mbi_block_column_2x7_f32, mbi_block_column_2x8_f32},
+        {mbi_block_column_3x1_f32, mbi_block_column_3x2_f32, mbi_block_column_3x3_f32, mbi_block_column_3x4_f32, mbi_block_column_3x5_f32, mbi_block_column_3x6_f32, mbi_block_column_3x7_f32, mbi_block_column_3x8_f32},
+        {mbi_block_column_4x1_f32, mbi_block_column_4x2_f32, mbi_block_column_4x3_f32, mbi_block_column_4x4_f32, mbi_block_column_4x5_f32, mbi_block_column_4x6_f32, mbi_block_column_4x7_f32, mbi_block_column_4x8_f32},
+        {mbi_block_column_5x1_f32, mbi_block_column_5x2_f32, mbi_block_column_5x3_f32, mbi_block_column_5x4_f32, mbi_block_column_5x5_f32, mbi_block_column_5x6_f32, mbi_block_column_5x7_f32, mbi_block_column_5x8_f32},
+        {mbi_block_column_6x1_f32, mbi_block_column_6x2_f32, mbi_block_column_6x3_f32, mbi_block_column_6x4_f32, mbi_block_column_6x5_f32, mbi_block_column_6x6_f32, mbi_block_column_6x7_f32, mbi_block_column_6x8_f32},
+        {mbi_block_column_7x1_f32, mbi_block_column_7x2_f32, mbi_block_column_7x3_f32, mbi_block_column_7x4_f32, mbi_block_column_7x5_f32, mbi_block_column_7x6_f32, mbi_block_column_7x7_f32, mbi_block_column_7x8_f32},
+        {mbi_block_column_8x1_f32, mbi_block_column_8x2_f32, mbi_block_column_8x3_f32, mbi_block_column_8x4_f32, mbi_block_column_8x5_f32, mbi_block_column_8x6_f32, mbi_block_column_8x7_f32, mbi_block_column_8x8_f32},
+    },
+
+#endif
+};
 
 /* NULL: no loop of its own. */
 static mbi_block_kernel_f32 mbi_block_kernel_of_f32(const merbit_view *bsr) {
-  static const mbi_block_kernel_f32
-      kernels[2][MBI_BLOCK_UNROLLED][MBI_BLOCK_UNROLLED] = {
-          {
-              {mbi_block_row_1x1_f32, mbi_block_row_1x2_f32, mbi_block_row_1x3_f32, mbi_block_row_1x4_f32, mbi_block_row_1x5_f32, mbi_block_row_1x6_f32, mbi_block_row_1x7_f32, mbi_block_row_1x8_f32},
-              {mbi_block_row_2x1_f32, mbi_block_row_2x2_f32, mbi_block_row_2x3_f32, mbi_block_row_2x4_f32, mbi_block_row_2x5_f32, mbi_block_row_2x6_f32, mbi_block_row_2x7_f32, mbi_block_row_2x8_f32},
-              {mbi_block_row_3x1_f32, mbi_block_row_3x2_f32, mbi_block_row_3x3_f32, mbi_block_row_3x4_f32, mbi_block_row_3x5_f32, mbi_block_row_3x6_f32, mbi_block_row_3x7_f32, mbi_block_row_3x8_f32},
-              {mbi_block_row_4x1_f32, mbi_block_row_4x2_f32, mbi_block_row_4x3_f32, mbi_block_row_4x4_f32, mbi_block_row_4x5_f32, mbi_block_row_4x6_f32, mbi_block_row_4x7_f32, mbi_block_row_4x8_f32},
-              {mbi_block_row_5x1_f32, mbi_block_row_5x2_f32, mbi_block_row_5x3_f32, mbi_block_row_5x4_f32, mbi_block_row_5x5_f32, mbi_block_row_5x6_f32, mbi_block_row_5x7_f32, mbi_block_row_5x8_f32},
-              {mbi_block_row_6x1_f32, mbi_block_row_6x2_f32, mbi_block_row_6x3_f32, mbi_block_row_6x4_f32, mbi_block_row_6x5_f32, mbi_block_row_6x6_f32, mbi_block_row_6x7_f32, mbi_block_row_6x8_f32},
-              {mbi_block_row_7x1_f32, mbi_block_row_7x2_f32, mbi_block_row_7x3_f32, mbi_block_row_7x4_f32, mbi_block_row_7x5_f32, mbi_block_row_7x6_f32, mbi_block_row_7x7_f32, mbi_block_row_7x8_f32},
-              {mbi_block_row_8x1_f32, mbi_block_row_8x2_f32, mbi_block_row_8x3_f32, mbi_block_row_8x4_f32, mbi_block_row_8x5_f32, mbi_block_row_8x6_f32, mbi_block_row_8x7_f32, mbi_block_row_8x8_f32},
-          },
-          {
-              {mbi_block_column_1x1_f32, mbi_block_column_1x2_f32, mbi_block_column_1x3_f32, mbi_block_column_1x4_f32, mbi_block_column_1x5_f32, mbi_block_column_1x6_f32, mbi_block_column_1x7_f32, mbi_block_column_1x8_f32},
-              {mbi_block_column_2x1_f32, mbi_block_column_2x2_f32, mbi_block_column_2x3_f32, mbi_block_column_2x4_f32, mbi_block_column_2x5_f32, mbi_block_column_2x6_f32, mbi_block_column_2x7_f32, mbi_block_column_2x8_f32},
-              {mbi_block_column_3x1_f32, mbi_block_column_3x2_f32, mbi_block_column_3x3_f32, mbi_block_column_3x4_f32, mbi_block_column_3x5_f32, mbi_block_column_3x6_f32, mbi_block_column_3x7_f32, mbi_block_column_3x8_f32},
-              {mbi_block_column_4x1_f32, mbi_block_column_4x2_f32, mbi_block_column_4x3_f32, mbi_block_column_4x4_f32, mbi_block_column_4x5_f32, mbi_block_column_4x6_f32, mbi_block_column_4x7_f32, mbi_block_column_4x8_f32},
-              {mbi_block_column_5x1_f32, mbi_block_column_5x2_f32, mbi_block_column_5x3_f32, mbi_block_column_5x4_f32, mbi_block_column_5x5_f32, mbi_block_column_5x6_f32, mbi_block_column_5x7_f32, mbi_block_column_5x8_f32},
-              {mbi_block_column_6x1_f32, mbi_block_column_6x2_f32, mbi_block_column_6x3_f32, mbi_block_column_6x4_f32, mbi_block_column_6x5_f32, mbi_block_column_6x6_f32, mbi_block_column_6x7_f32, mbi_block_column_6x8_f32},
-              {mbi_block_column_7x1_f32, mbi_block_column_7x2_f32, mbi_block_column_7x3_f32, mbi_block_column_7x4_f32, mbi_block_column_7x5_f32, mbi_block_column_7x6_f32, mbi_block_column_7x7_f32, mbi_block_column_7x8_f32},
-              {mbi_block_column_8x1_f32, mbi_block_column_8x2_f32, mbi_block_column_8x3_f32, mbi_block_column_8x4_f32, mbi_block_column_8x5_f32, mbi_block_column_8x6_f32, mbi_block_column_8x7_f32, mbi_block_column_8x8_f32},
-          },
-      };
   const int column_major = bsr->block_order == MERBIT_BLOCK_COLUMN_MAJOR;
   return bsr->block_rows <= MBI_BLOCK_UNROLLED && bsr->block_cols <= MBI_BLOCK_UNROLLED
-             ? kernels[column_major][bsr->block_rows - 1][bsr->block_cols - 1]
+             ? mbi_block_kernels_f32[column_major][bsr->block_rows - 1]
+                                               [bsr->block_cols - 1]
              : NULL;
 }
 
-#undef MBI_BLOCK_SHAPE
-#undef MBI_BLOCK_KERNEL
 
 /* ==== >>spmv/block_sums.c  CPU: sums of any blocks, edges and masks ======================= */
 /* The sums of a piece of a block row, whatever the shape. What is no entry acts on none:
@@ -11724,37 +11806,57 @@ typedef struct mbi_block_call_f64 {
   double *head, *carry;
 } mbi_block_call_f64;
 
-/* Any shape. Row-major: four sums for each row; column-major: a column after the other. */
+/* Any shape, by rows: four sums for each. */
+static void mbi_block_rows_f64(int rows, int cols, const double *v,
+                                          const double *x, double *sums) {
+  int r, c;
+  for (r = 0; r < rows; r++, v += cols) {
+    double part[4] = {0, 0, 0, 0};
+    for (c = 0; c + 4 <= cols; c += 4) {
+      part[0] += v[c] * x[c];
+      part[1] += v[c + 1] * x[c + 1];
+      part[2] += v[c + 2] * x[c + 2];
+      part[3] += v[c + 3] * x[c + 3];
+    }
+    for (; c < cols; c++) {
+      part[0] += v[c] * x[c];
+    }
+    sums[r] += (part[0] + part[1]) + (part[2] + part[3]);
+  }
+}
+
+/* By columns: four at once. */
+static void mbi_block_columns_f64(int rows, int cols, const double *v,
+                                             const double *x, double *sums) {
+  int r, c;
+  for (c = 0; c + 4 <= cols; c += 4, v += 4 * rows) {
+    const double *v1 = v + rows, *v2 = v1 + rows, *v3 = v2 + rows;
+    const double x0 = x[c], x1 = x[c + 1], x2 = x[c + 2], x3 = x[c + 3];
+    for (r = 0; r < rows; r++) {
+      sums[r] += (v[r] * x0 + v1[r] * x1) + (v2[r] * x2 + v3[r] * x3);
+    }
+  }
+  for (; c < cols; c++, v += rows) {
+    const double factor = x[c];
+    for (r = 0; r < rows; r++) {
+      sums[r] += v[r] * factor;
+    }
+  }
+}
+
 static void mbi_block_any_f64(const mbi_block_call_f64 *call, int64_t at,
                                          int64_t end, double *sums) {
   const merbit_view *bsr = &call->bsr->view;
   const int32_t *col_ind = (const int32_t *)bsr->col_ind;
   const int rows = bsr->block_rows, cols = bsr->block_cols;
+  const int by_columns = rows > 1 && bsr->block_order == MERBIT_BLOCK_COLUMN_MAJOR;
   for (; at < end; at++) {
     const double *v = call->values + at * call->step;
     const double *x = call->x + (int64_t)col_ind[at] * cols;
-    int r, c;
-    if (bsr->block_order == MERBIT_BLOCK_COLUMN_MAJOR) {
-      for (c = 0; c < cols; c++, v += rows) {
-        const double factor = x[c];
-        for (r = 0; r < rows; r++) {
-          sums[r] += v[r] * factor;
-        }
-      }
-      continue;
-    }
-    for (r = 0; r < rows; r++, v += cols) {
-      double a = 0, b = 0, d = 0, e = 0;
-      for (c = 0; c + 4 <= cols; c += 4) {
-        a += v[c] * x[c];
-        b += v[c + 1] * x[c + 1];
-        d += v[c + 2] * x[c + 2];
-        e += v[c + 3] * x[c + 3];
-      }
-      for (; c < cols; c++) {
-        a += v[c] * x[c];
-      }
-      sums[r] += (a + b) + (d + e);
+    if (by_columns) {
+      mbi_block_columns_f64(rows, cols, v, x, sums);
+    } else {
+      mbi_block_rows_f64(rows, cols, v, x, sums);
     }
   }
 }
@@ -11784,11 +11886,27 @@ static void mbi_block_entries_f64(const mbi_block_call_f64 *call,
   }
 }
 
+/* A block of one column is as many rows at a time as a loop of its own has. */
+static void mbi_block_column_f64(const mbi_block_call_f64 *call,
+                                            int64_t at, int64_t end, double *sums) {
+  const int rows = call->bsr->view.block_rows;
+  int r;
+  for (r = 0; r < rows; r += MBI_BLOCK_UNROLLED) {
+    const int part = rows - r < MBI_BLOCK_UNROLLED ? rows - r : MBI_BLOCK_UNROLLED;
+    mbi_block_kernels_f64[0][part - 1][0]((const int32_t *)call->bsr->view.col_ind,
+                                                     call->step > 0 ? call->values + r
+                                                                    : call->values,
+                                                     call->step, call->x, at, end, sums + r);
+  }
+}
+
 static void mbi_block_run_f64(const mbi_block_call_f64 *call, int64_t at,
                                          int64_t end, double *sums) {
   if (call->kernel != NULL) {
     call->kernel((const int32_t *)call->bsr->view.col_ind, call->values, call->step, call->x,
                  at, end, sums);
+  } else if (call->bsr->view.block_cols == 1) {
+    mbi_block_column_f64(call, at, end, sums);
   } else {
     mbi_block_any_f64(call, at, end, sums);
   }
@@ -11851,37 +11969,57 @@ typedef struct mbi_block_call_f32 {
   float *head, *carry;
 } mbi_block_call_f32;
 
-/* Any shape. Row-major: four sums for each row; column-major: a column after the other. */
+/* Any shape, by rows: four sums for each. */
+static void mbi_block_rows_f32(int rows, int cols, const float *v,
+                                          const float *x, float *sums) {
+  int r, c;
+  for (r = 0; r < rows; r++, v += cols) {
+    float part[4] = {0, 0, 0, 0};
+    for (c = 0; c + 4 <= cols; c += 4) {
+      part[0] += v[c] * x[c];
+      part[1] += v[c + 1] * x[c + 1];
+      part[2] += v[c + 2] * x[c + 2];
+      part[3] += v[c + 3] * x[c + 3];
+    }
+    for (; c < cols; c++) {
+      part[0] += v[c] * x[c];
+    }
+    sums[r] += (part[0] + part[1]) + (part[2] + part[3]);
+  }
+}
+
+/* By columns: four at once. */
+static void mbi_block_columns_f32(int rows, int cols, const float *v,
+                                             const float *x, float *sums) {
+  int r, c;
+  for (c = 0; c + 4 <= cols; c += 4, v += 4 * rows) {
+    const float *v1 = v + rows, *v2 = v1 + rows, *v3 = v2 + rows;
+    const float x0 = x[c], x1 = x[c + 1], x2 = x[c + 2], x3 = x[c + 3];
+    for (r = 0; r < rows; r++) {
+      sums[r] += (v[r] * x0 + v1[r] * x1) + (v2[r] * x2 + v3[r] * x3);
+    }
+  }
+  for (; c < cols; c++, v += rows) {
+    const float factor = x[c];
+    for (r = 0; r < rows; r++) {
+      sums[r] += v[r] * factor;
+    }
+  }
+}
+
 static void mbi_block_any_f32(const mbi_block_call_f32 *call, int64_t at,
                                          int64_t end, float *sums) {
   const merbit_view *bsr = &call->bsr->view;
   const int32_t *col_ind = (const int32_t *)bsr->col_ind;
   const int rows = bsr->block_rows, cols = bsr->block_cols;
+  const int by_columns = rows > 1 && bsr->block_order == MERBIT_BLOCK_COLUMN_MAJOR;
   for (; at < end; at++) {
     const float *v = call->values + at * call->step;
     const float *x = call->x + (int64_t)col_ind[at] * cols;
-    int r, c;
-    if (bsr->block_order == MERBIT_BLOCK_COLUMN_MAJOR) {
-      for (c = 0; c < cols; c++, v += rows) {
-        const float factor = x[c];
-        for (r = 0; r < rows; r++) {
-          sums[r] += v[r] * factor;
-        }
-      }
-      continue;
-    }
-    for (r = 0; r < rows; r++, v += cols) {
-      float a = 0, b = 0, d = 0, e = 0;
-      for (c = 0; c + 4 <= cols; c += 4) {
-        a += v[c] * x[c];
-        b += v[c + 1] * x[c + 1];
-        d += v[c + 2] * x[c + 2];
-        e += v[c + 3] * x[c + 3];
-      }
-      for (; c < cols; c++) {
-        a += v[c] * x[c];
-      }
-      sums[r] += (a + b) + (d + e);
+    if (by_columns) {
+      mbi_block_columns_f32(rows, cols, v, x, sums);
+    } else {
+      mbi_block_rows_f32(rows, cols, v, x, sums);
     }
   }
 }
@@ -11911,11 +12049,27 @@ static void mbi_block_entries_f32(const mbi_block_call_f32 *call,
   }
 }
 
+/* A block of one column is as many rows at a time as a loop of its own has. */
+static void mbi_block_column_f32(const mbi_block_call_f32 *call,
+                                            int64_t at, int64_t end, float *sums) {
+  const int rows = call->bsr->view.block_rows;
+  int r;
+  for (r = 0; r < rows; r += MBI_BLOCK_UNROLLED) {
+    const int part = rows - r < MBI_BLOCK_UNROLLED ? rows - r : MBI_BLOCK_UNROLLED;
+    mbi_block_kernels_f32[0][part - 1][0]((const int32_t *)call->bsr->view.col_ind,
+                                                     call->step > 0 ? call->values + r
+                                                                    : call->values,
+                                                     call->step, call->x, at, end, sums + r);
+  }
+}
+
 static void mbi_block_run_f32(const mbi_block_call_f32 *call, int64_t at,
                                          int64_t end, float *sums) {
   if (call->kernel != NULL) {
     call->kernel((const int32_t *)call->bsr->view.col_ind, call->values, call->step, call->x,
                  at, end, sums);
+  } else if (call->bsr->view.block_cols == 1) {
+    mbi_block_column_f32(call, at, end, sums);
   } else {
     mbi_block_any_f32(call, at, end, sums);
   }
@@ -11973,8 +12127,6 @@ static void mbi_block_piece_f32(const mbi_block_call_f32 *call,
 
 #define MBI_CHUNKS_PER_THREAD 8
 
-/* ---- Schedule --------------------------------------------------------------------- */
-
 /* Chunks worth starting: a small matrix is done before another thread wakes up. */
 static int mbi_block_chunks(const merbit_context *context, const merbit_view *bsr) {
   const int64_t values = bsr->nnz * bsr->block_rows * bsr->block_cols + bsr->rows;
@@ -12003,102 +12155,6 @@ static void mbi_block_cut(const merbit_view *bsr, int chunks, int64_t *chunk_ind
   chunk_index[chunks] = bsr->nnz;
   chunk_row[chunks] = rows;
 }
-
-/* ---- Plan ------------------------------------------------------------------------- */
-
-/* A view that comes in blocks is multiplied in blocks on the CPU. */
-static int mbi_plan_takes_blocks(const merbit_plan *plan) {
-  return plan->desc.method == MERBIT_METHOD_BSR ||
-         (plan->desc.method == MERBIT_METHOD_AUTO && plan->side == MERBIT_SIDE_CPU &&
-          plan->view.format == MERBIT_BSR);
-}
-
-/* Whether the blocks of the view are what the plan multiplies. */
-static int mbi_plan_blocks_fit(const merbit_plan *plan) {
-  const merbit_plan_desc *desc = &plan->desc;
-  return plan->view.format == MERBIT_BSR &&
-         (desc->block_rows == 0 || (desc->block_rows == plan->view.block_rows &&
-                                    desc->block_cols == plan->view.block_cols));
-}
-
-/* Check the user's host arrays and set plan->bsr: the view itself, or an owned conversion. Blocks
- * in device memory stay there, to be checked by spmv/arrays.c. */
-static merbit_status mbi_plan_take_blocks(merbit_plan *plan) {
-  merbit_context *context = plan->context;
-  const int device = plan->view.memory == MERBIT_MEMORY_DEVICE;
-  merbit_view host = plan->view;
-  merbit_bsr_desc shape;
-  merbit_status status = MERBIT_OK;
-  plan->csr = plan->view;
-  if (device && mbi_plan_blocks_fit(plan)) {
-    plan->bsr.view = plan->view;
-    plan->bsr.entries = mbi_view_values(&plan->view);
-    return MERBIT_OK;
-  }
-  if (device) {
-    status = mbi_view_download(context, &plan->view, &host);
-  }
-  memset(&shape, 0, sizeof shape);
-  shape.block_rows = plan->desc.block_rows;
-  shape.block_cols = plan->desc.block_cols;
-  if (status == MERBIT_OK && !plan->desc.unchecked) {
-    status = mbi_view_check_arrays(context, &host);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_plan_blocks_fit(plan)
-                 ? mbi_bsr_borrow(context, &host, &plan->bsr)
-                 : mbi_bsr_from_view(context, &host, &shape, 1, &plan->bsr);
-  }
-  if (device) {
-    mbi_host_view_release(context, &host);
-  }
-  return status;
-}
-
-/* New host values in the order of the view. */
-static merbit_status mbi_blocks_update(merbit_plan *plan, const void *values, size_t bytes) {
-  merbit_status status = MERBIT_OK;
-  if (!mbi_plan_blocks_fit(plan)) {
-    merbit_view host = plan->view;
-    host.values = values;
-    return mbi_bsr_refill(plan->context, &host, &plan->bsr);
-  }
-  if (plan->own_values == NULL) {
-    status = mbi_allocate_array(plan->context, (int64_t)bytes, 1, "a plan's own values",
-                                &plan->own_values);
-  }
-  if (status == MERBIT_OK) {
-    memcpy(plan->own_values, values, bytes);
-    plan->values = plan->own_values;
-  }
-  return status;
-}
-
-static void mbi_blocks_destroy(merbit_plan *plan) {
-  mbi_release(plan->context, plan->blocks.chunk_index);
-  mbi_bsr_release(plan->context, &plan->bsr);
-  memset(&plan->blocks, 0, sizeof plan->blocks);
-}
-
-/* The schedule of plan->bsr. After a failure mbi_blocks_destroy cleans up. */
-static merbit_status mbi_blocks_create(merbit_plan *plan) {
-  mbi_blocks *blocks = &plan->blocks;
-  void *memory;
-  merbit_status status;
-  plan->tasks = mbi_block_chunks(plan->context, &plan->bsr.view);
-  plan->values = plan->bsr.view.values;
-  status = mbi_allocate_array(plan->context, (int64_t)plan->tasks + 1, 2 * sizeof(int64_t),
-                              "the chunks of a product of blocks", &memory);
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  blocks->chunk_index = (int64_t *)memory;
-  blocks->chunk_row = blocks->chunk_index + plan->tasks + 1;
-  mbi_block_cut(&plan->bsr.view, plan->tasks, blocks->chunk_index, blocks->chunk_row);
-  return MERBIT_OK;
-}
-
-/* ---- Product ---------------------------------------------------------------------- */
 
 static size_t mbi_blocks_scratch_bytes(const merbit_plan *plan) {
   const size_t sums = 2 * (size_t)plan->bsr.view.block_rows * mbi_type_size(plan->type);
@@ -12177,40 +12233,13 @@ static void mbi_block_scale_f64(void *argument, int task) {
                            call->y);
 }
 
-static void mbi_block_describe_f64(const merbit_plan *plan, void *scratch,
-                                              const double *ones,
-                                              mbi_block_call_f64 *call) {
-  const merbit_view *bsr = &plan->bsr.view;
-  const int64_t parts = (int64_t)plan->tasks * bsr->block_rows;
-  const int64_t shift = bsr->nnz > 0 ? (int64_t)bsr->base * bsr->block_cols : 0;
-  call->bsr = &plan->bsr;
-  call->values = plan->values != NULL ? (const double *)plan->values : ones;
-  call->step = plan->values != NULL ? (int64_t)bsr->block_rows * bsr->block_cols : 0;
-  call->x = shift != 0 ? call->x - shift : call->x;
-  call->kernel = mbi_block_kernel_of_f64(bsr);
-  call->edge = bsr->cols % bsr->block_cols != 0 ? bsr->cols / bsr->block_cols + bsr->base : -1;
-  call->chunk_index = plan->blocks.chunk_index;
-  call->chunk_row = plan->blocks.chunk_row;
+/* Where the chunks' sums go. */
+static void mbi_block_scratch_f64(const merbit_plan *plan, void *scratch,
+                                             mbi_block_call_f64 *call) {
   call->tasks = plan->tasks;
   call->head_row = (int64_t *)scratch;
   call->head = (double *)(void *)(call->head_row + plan->tasks);
-  call->carry = call->head + parts;
-}
-
-static void mbi_blocks_typed_f64(const merbit_plan *plan, void *scratch,
-                                            mbi_block_call_f64 *call) {
-  double ones[MBI_BLOCK_MOST * MBI_BLOCK_MOST];
-  int i, count = plan->bsr.view.block_rows * plan->bsr.view.block_cols;
-  for (i = 0; plan->values == NULL && i < count; i++) {
-    ones[i] = 1;
-  }
-  mbi_block_describe_f64(plan, scratch, ones, call);
-  if (call->alpha == 0) {
-    mbi_parallel(plan->context, plan->tasks, mbi_block_scale_f64, call);
-    return;
-  }
-  mbi_parallel(plan->context, plan->tasks, mbi_block_chunk_f64, call);
-  mbi_block_fix_up_f64(call);
+  call->carry = call->head + (int64_t)plan->tasks * plan->bsr.view.block_rows;
 }
 
 static void mbi_block_commit_f32(const mbi_block_call_f32 *call,
@@ -12285,11 +12314,597 @@ static void mbi_block_scale_f32(void *argument, int task) {
                            call->y);
 }
 
-static void mbi_block_describe_f32(const merbit_plan *plan, void *scratch,
-                                              const float *ones,
+/* Where the chunks' sums go. */
+static void mbi_block_scratch_f32(const merbit_plan *plan, void *scratch,
+                                             mbi_block_call_f32 *call) {
+  call->tasks = plan->tasks;
+  call->head_row = (int64_t *)scratch;
+  call->head = (float *)(void *)(call->head_row + plan->tasks);
+  call->carry = call->head + (int64_t)plan->tasks * plan->bsr.view.block_rows;
+}
+
+/* ==== >>spmv/block_study.c  CPU: the other schedules of blocks, for comparison ============ */
+/* The other schedules of seed 004, chapter 6, for comparison (Listings 3 to 7). What is dealt
+ * and when is theirs; rows that several threads share are added up in order, so that products
+ * stay repeatable. rows     a task for each block row (Listing 3) naive    every row over all
+ * threads, which wait for each other behind it (Listing 4) split    rows in pieces of at most
+ * nnz / (8 threads) blocks, taken in turn by threads that all walk over all rows (Listing 5)
+ *   maximum  the same pieces as tasks that each product lists anew (Listing 6)
+ *   fixed    chunks as in spmv/blocks.c, but found again by each product (Listing 7) */
+#ifdef MERBIT_STUDY_METHODS
+
+static int mbi_study_method(merbit_method method) {
+  return method >= MERBIT_METHOD_BSR_ROWS && method <= MERBIT_METHOD_BSR_FIXED;
+}
+
+typedef struct mbi_study_piece {
+  int64_t row, at, end;
+  int64_t slot; /* where its sums go; -1: it is the whole row */
+} mbi_study_piece;
+
+/* All pieces of a row, then the next row's. */
+typedef struct mbi_study_walk {
+  const merbit_view *bsr;
+  int64_t most; /* blocks of a piece */
+  int64_t row, last, at, row_end;
+  int shared;    /* the row has several pieces */
+  int64_t slots; /* handed out */
+} mbi_study_walk;
+
+static void mbi_study_start(mbi_study_walk *walk, const merbit_plan *plan, int64_t row,
+                            int64_t last, int64_t slots) {
+  const int64_t parts = (int64_t)plan->context->threads * MBI_CHUNKS_PER_THREAD;
+  memset(walk, 0, sizeof *walk);
+  walk->bsr = &plan->bsr.view;
+  walk->most = walk->bsr->nnz / parts > 1 ? walk->bsr->nnz / parts : 1;
+  walk->row = row - 1;
+  walk->last = last;
+  walk->slots = slots;
+}
+
+/* Returns 0 behind the last piece. */
+static int mbi_study_next(mbi_study_walk *walk, mbi_study_piece *piece) {
+  if (walk->at == walk->row_end) {
+    if (++walk->row >= walk->last) {
+      return 0;
+    }
+    walk->at = mbi_block_start(walk->bsr, walk->row);
+    walk->row_end = mbi_block_start(walk->bsr, walk->row + 1);
+    walk->shared = walk->row_end - walk->at > walk->most;
+  }
+  piece->row = walk->row;
+  piece->at = walk->at;
+  walk->at = walk->row_end - walk->at > walk->most ? walk->at + walk->most : walk->row_end;
+  piece->end = walk->at;
+  piece->slot = walk->shared ? walk->slots++ : -1;
+  return 1;
+}
+
+/* How many pieces and slots lie before each thread's share of the block rows; the totals are
+ * last. */
+static void mbi_study_count(merbit_plan *plan) {
+  const int64_t rows = mbi_block_count(plan->bsr.view.rows, plan->bsr.view.block_rows);
+  int64_t pieces = 0, slots = 0;
+  int task;
+  for (task = 0; task < plan->tasks; task++) {
+    mbi_study_walk walk;
+    mbi_study_piece piece;
+    plan->blocks.chunk_index[task] = pieces;
+    plan->blocks.chunk_row[task] = slots;
+    mbi_study_start(&walk, plan, mbi_share(rows, plan->tasks, task),
+                    mbi_share(rows, plan->tasks, task + 1), slots);
+    while (mbi_study_next(&walk, &piece)) {
+      pieces++;
+    }
+    slots = walk.slots;
+  }
+  plan->blocks.chunk_index[plan->tasks] = pieces;
+  plan->blocks.chunk_row[plan->tasks] =
+      plan->method == MERBIT_METHOD_BSR_NAIVE ? plan->tasks : slots;
+}
+
+/* What the method keeps instead of the chunks of spmv/blocks.c. */
+static void mbi_study_prepare(merbit_plan *plan) {
+  if (plan->method != MERBIT_METHOD_BSR_FIXED) {
+    mbi_study_count(plan);
+  }
+}
+
+/* As many tasks as there are items, up to what an int can count. */
+static int mbi_study_tasks(int64_t items) {
+  return items < 1 ? 1 : items < 1000000 ? (int)items : 1000000;
+}
+
+static size_t mbi_study_scratch_bytes(const merbit_plan *plan) {
+  const size_t sums = (size_t)plan->bsr.view.block_rows * mbi_type_size(plan->type);
+  if (plan->method == MERBIT_METHOD_BSR_FIXED) {
+    return ((size_t)plan->tasks + 1) * 2 * sizeof(int64_t) + mbi_blocks_scratch_bytes(plan);
+  }
+  return (size_t)plan->blocks.chunk_row[plan->tasks] * (sizeof(int64_t) + sums) +
+         (size_t)plan->blocks.chunk_index[plan->tasks] * sizeof(mbi_study_piece);
+}
+
+typedef struct mbi_study_f64 {
+  const merbit_plan *plan;
+  const mbi_block_call_f64 *call;
+  int64_t pieces, slots;
+  mbi_study_piece *list;
+  int64_t *slot_row;
+  double *sums;
+  int64_t row; /* naive: that is being multiplied */
+  int tasks;
+} mbi_study_f64;
+
+static void mbi_study_run_f64(const mbi_study_f64 *study,
+                                         const mbi_study_piece *piece) {
+  const int rows = study->call->bsr->view.block_rows;
+  double sums[MBI_BLOCK_MOST];
+  if (piece->slot >= 0) {
+    study->slot_row[piece->slot] = piece->row;
+    mbi_block_piece_f64(study->call, piece->at, piece->end,
+                                   study->sums + piece->slot * rows);
+    return;
+  }
+  mbi_block_piece_f64(study->call, piece->at, piece->end, sums);
+  mbi_block_commit_f64(study->call, piece->row, sums);
+}
+
+/* Slots [0, slots) in order; those of one row follow each other. */
+static void mbi_study_fix_up_f64(const mbi_study_f64 *study) {
+  const int rows = study->call->bsr->view.block_rows;
+  int64_t slot = 0;
+  while (slot < study->slots) {
+    const int64_t row = study->slot_row[slot];
+    double sums[MBI_BLOCK_MOST];
+    int r;
+    memset(sums, 0, sizeof sums);
+    for (; slot < study->slots && study->slot_row[slot] == row; slot++) {
+      for (r = 0; r < rows; r++) {
+        sums[r] += study->sums[slot * rows + r];
+      }
+    }
+    mbi_block_commit_f64(study->call, row, sums);
+  }
+}
+
+static void mbi_study_rows_f64(void *argument, int task) {
+  const mbi_study_f64 *study = (const mbi_study_f64 *)argument;
+  const merbit_view *bsr = &study->call->bsr->view;
+  const int64_t rows = mbi_block_count(bsr->rows, bsr->block_rows);
+  int64_t row = mbi_share(rows, study->tasks, task);
+  for (; row < mbi_share(rows, study->tasks, task + 1); row++) {
+    mbi_study_piece piece;
+    piece.row = row;
+    piece.at = mbi_block_start(bsr, row);
+    piece.end = mbi_block_start(bsr, row + 1);
+    piece.slot = -1;
+    mbi_study_run_f64(study, &piece);
+  }
+}
+
+static void mbi_study_naive_f64(void *argument, int task) {
+  const mbi_study_f64 *study = (const mbi_study_f64 *)argument;
+  const int64_t start = mbi_block_start(&study->call->bsr->view, study->row);
+  const int64_t length = mbi_block_start(&study->call->bsr->view, study->row + 1) - start;
+  mbi_study_piece piece;
+  piece.row = study->row;
+  piece.at = start + mbi_share(length, study->tasks, task);
+  piece.end = start + mbi_share(length, study->tasks, task + 1);
+  piece.slot = task;
+  mbi_study_run_f64(study, &piece);
+}
+
+static void mbi_study_split_f64(void *argument, int task) {
+  const mbi_study_f64 *study = (const mbi_study_f64 *)argument;
+  const merbit_view *bsr = &study->call->bsr->view;
+  mbi_study_walk walk;
+  mbi_study_piece piece;
+  int turn = 0;
+  mbi_study_start(&walk, study->plan, 0, mbi_block_count(bsr->rows, bsr->block_rows), 0);
+  while (mbi_study_next(&walk, &piece)) {
+    if (turn == task) {
+      mbi_study_run_f64(study, &piece);
+    }
+    turn = turn + 1 < study->tasks ? turn + 1 : 0;
+  }
+}
+
+static void mbi_study_list_f64(void *argument, int task) {
+  const mbi_study_f64 *study = (const mbi_study_f64 *)argument;
+  const merbit_plan *plan = study->plan;
+  const int64_t rows = mbi_block_count(plan->bsr.view.rows, plan->bsr.view.block_rows);
+  int64_t at = plan->blocks.chunk_index[task];
+  mbi_study_walk walk;
+  mbi_study_piece piece;
+  mbi_study_start(&walk, plan, mbi_share(rows, plan->tasks, task),
+                  mbi_share(rows, plan->tasks, task + 1), plan->blocks.chunk_row[task]);
+  while (mbi_study_next(&walk, &piece)) {
+    study->list[at++] = piece;
+  }
+}
+
+static void mbi_study_listed_f64(void *argument, int task) {
+  const mbi_study_f64 *study = (const mbi_study_f64 *)argument;
+  int64_t at = mbi_share(study->pieces, study->tasks, task);
+  for (; at < mbi_share(study->pieces, study->tasks, task + 1); at++) {
+    mbi_study_run_f64(study, &study->list[at]);
+  }
+}
+
+static void mbi_study_fixed_f64(const merbit_plan *plan, void *scratch,
+                                           mbi_block_call_f64 *call) {
+  int64_t *chunk_index = (int64_t *)scratch, *chunk_row = chunk_index + plan->tasks + 1;
+  mbi_block_cut(&plan->bsr.view, plan->tasks, chunk_index, chunk_row);
+  call->chunk_index = chunk_index;
+  call->chunk_row = chunk_row;
+  mbi_block_scratch_f64(plan, chunk_row + plan->tasks + 1, call);
+  mbi_parallel(plan->context, plan->tasks, mbi_block_chunk_f64, call);
+  mbi_block_fix_up_f64(call);
+}
+
+/* The product by plan->method; `call` is described but for its scratch. */
+static void mbi_study_multiply_f64(const merbit_plan *plan, void *scratch,
+                                              mbi_block_call_f64 *call) {
+  const int64_t rows = mbi_block_count(plan->bsr.view.rows, plan->bsr.view.block_rows);
+  mbi_study_f64 study;
+  if (plan->method == MERBIT_METHOD_BSR_FIXED) {
+    mbi_study_fixed_f64(plan, scratch, call);
+    return;
+  }
+  study.plan = plan;
+  study.call = call;
+  study.tasks = plan->tasks;
+  study.pieces = plan->blocks.chunk_index[plan->tasks];
+  study.slots = plan->blocks.chunk_row[plan->tasks];
+  study.list = (mbi_study_piece *)scratch;
+  study.slot_row = (int64_t *)(void *)(study.list + study.pieces);
+  study.sums = (double *)(void *)(study.slot_row + study.slots);
+  if (plan->method == MERBIT_METHOD_BSR_NAIVE) {
+    for (study.row = 0; study.row < rows; study.row++) {
+      mbi_parallel(plan->context, study.tasks, mbi_study_naive_f64, &study);
+      mbi_study_fix_up_f64(&study);
+    }
+    return;
+  }
+  if (plan->method == MERBIT_METHOD_BSR_ROWS) {
+    study.tasks = mbi_study_tasks(rows);
+    mbi_parallel(plan->context, study.tasks, mbi_study_rows_f64, &study);
+    return;
+  }
+  if (plan->method == MERBIT_METHOD_BSR_SPLIT) {
+    mbi_parallel(plan->context, study.tasks, mbi_study_split_f64, &study);
+  } else {
+    mbi_parallel(plan->context, study.tasks, mbi_study_list_f64, &study);
+    study.tasks = mbi_study_tasks(study.pieces);
+    mbi_parallel(plan->context, study.tasks, mbi_study_listed_f64, &study);
+  }
+  mbi_study_fix_up_f64(&study);
+}
+
+typedef struct mbi_study_f32 {
+  const merbit_plan *plan;
+  const mbi_block_call_f32 *call;
+  int64_t pieces, slots;
+  mbi_study_piece *list;
+  int64_t *slot_row;
+  float *sums;
+  int64_t row; /* naive: that is being multiplied */
+  int tasks;
+} mbi_study_f32;
+
+static void mbi_study_run_f32(const mbi_study_f32 *study,
+                                         const mbi_study_piece *piece) {
+  const int rows = study->call->bsr->view.block_rows;
+  float sums[MBI_BLOCK_MOST];
+  if (piece->slot >= 0) {
+    study->slot_row[piece->slot] = piece->row;
+    mbi_block_piece_f32(study->call, piece->at, piece->end,
+                                   study->sums + piece->slot * rows);
+    return;
+  }
+  mbi_block_piece_f32(study->call, piece->at, piece->end, sums);
+  mbi_block_commit_f32(study->call, piece->row, sums);
+}
+
+/* Slots [0, slots) in order; those of one row follow each other. */
+static void mbi_study_fix_up_f32(const mbi_study_f32 *study) {
+  const int rows = study->call->bsr->view.block_rows;
+  int64_t slot = 0;
+  while (slot < study->slots) {
+    const int64_t row = study->slot_row[slot];
+    float sums[MBI_BLOCK_MOST];
+    int r;
+    memset(sums, 0, sizeof sums);
+    for (; slot < study->slots && study->slot_row[slot] == row; slot++) {
+      for (r = 0; r < rows; r++) {
+        sums[r] += study->sums[slot * rows + r];
+      }
+    }
+    mbi_block_commit_f32(study->call, row, sums);
+  }
+}
+
+static void mbi_study_rows_f32(void *argument, int task) {
+  const mbi_study_f32 *study = (const mbi_study_f32 *)argument;
+  const merbit_view *bsr = &study->call->bsr->view;
+  const int64_t rows = mbi_block_count(bsr->rows, bsr->block_rows);
+  int64_t row = mbi_share(rows, study->tasks, task);
+  for (; row < mbi_share(rows, study->tasks, task + 1); row++) {
+    mbi_study_piece piece;
+    piece.row = row;
+    piece.at = mbi_block_start(bsr, row);
+    piece.end = mbi_block_start(bsr, row + 1);
+    piece.slot = -1;
+    mbi_study_run_f32(study, &piece);
+  }
+}
+
+static void mbi_study_naive_f32(void *argument, int task) {
+  const mbi_study_f32 *study = (const mbi_study_f32 *)argument;
+  const int64_t start = mbi_block_start(&study->call->bsr->view, study->row);
+  const int64_t length = mbi_block_start(&study->call->bsr->view, study->row + 1) - start;
+  mbi_study_piece piece;
+  piece.row = study->row;
+  piece.at = start + mbi_share(length, study->tasks, task);
+  piece.end = start + mbi_share(length, study->tasks, task + 1);
+  piece.slot = task;
+  mbi_study_run_f32(study, &piece);
+}
+
+static void mbi_study_split_f32(void *argument, int task) {
+  const mbi_study_f32 *study = (const mbi_study_f32 *)argument;
+  const merbit_view *bsr = &study->call->bsr->view;
+  mbi_study_walk walk;
+  mbi_study_piece piece;
+  int turn = 0;
+  mbi_study_start(&walk, study->plan, 0, mbi_block_count(bsr->rows, bsr->block_rows), 0);
+  while (mbi_study_next(&walk, &piece)) {
+    if (turn == task) {
+      mbi_study_run_f32(study, &piece);
+    }
+    turn = turn + 1 < study->tasks ? turn + 1 : 0;
+  }
+}
+
+static void mbi_study_list_f32(void *argument, int task) {
+  const mbi_study_f32 *study = (const mbi_study_f32 *)argument;
+  const merbit_plan *plan = study->plan;
+  const int64_t rows = mbi_block_count(plan->bsr.view.rows, plan->bsr.view.block_rows);
+  int64_t at = plan->blocks.chunk_index[task];
+  mbi_study_walk walk;
+  mbi_study_piece piece;
+  mbi_study_start(&walk, plan, mbi_share(rows, plan->tasks, task),
+                  mbi_share(rows, plan->tasks, task + 1), plan->blocks.chunk_row[task]);
+  while (mbi_study_next(&walk, &piece)) {
+    study->list[at++] = piece;
+  }
+}
+
+static void mbi_study_listed_f32(void *argument, int task) {
+  const mbi_study_f32 *study = (const mbi_study_f32 *)argument;
+  int64_t at = mbi_share(study->pieces, study->tasks, task);
+  for (; at < mbi_share(study->pieces, study->tasks, task + 1); at++) {
+    mbi_study_run_f32(study, &study->list[at]);
+  }
+}
+
+static void mbi_study_fixed_f32(const merbit_plan *plan, void *scratch,
+                                           mbi_block_call_f32 *call) {
+  int64_t *chunk_index = (int64_t *)scratch, *chunk_row = chunk_index + plan->tasks + 1;
+  mbi_block_cut(&plan->bsr.view, plan->tasks, chunk_index, chunk_row);
+  call->chunk_index = chunk_index;
+  call->chunk_row = chunk_row;
+  mbi_block_scratch_f32(plan, chunk_row + plan->tasks + 1, call);
+  mbi_parallel(plan->context, plan->tasks, mbi_block_chunk_f32, call);
+  mbi_block_fix_up_f32(call);
+}
+
+/* The product by plan->method; `call` is described but for its scratch. */
+static void mbi_study_multiply_f32(const merbit_plan *plan, void *scratch,
+                                              mbi_block_call_f32 *call) {
+  const int64_t rows = mbi_block_count(plan->bsr.view.rows, plan->bsr.view.block_rows);
+  mbi_study_f32 study;
+  if (plan->method == MERBIT_METHOD_BSR_FIXED) {
+    mbi_study_fixed_f32(plan, scratch, call);
+    return;
+  }
+  study.plan = plan;
+  study.call = call;
+  study.tasks = plan->tasks;
+  study.pieces = plan->blocks.chunk_index[plan->tasks];
+  study.slots = plan->blocks.chunk_row[plan->tasks];
+  study.list = (mbi_study_piece *)scratch;
+  study.slot_row = (int64_t *)(void *)(study.list + study.pieces);
+  study.sums = (float *)(void *)(study.slot_row + study.slots);
+  if (plan->method == MERBIT_METHOD_BSR_NAIVE) {
+    for (study.row = 0; study.row < rows; study.row++) {
+      mbi_parallel(plan->context, study.tasks, mbi_study_naive_f32, &study);
+      mbi_study_fix_up_f32(&study);
+    }
+    return;
+  }
+  if (plan->method == MERBIT_METHOD_BSR_ROWS) {
+    study.tasks = mbi_study_tasks(rows);
+    mbi_parallel(plan->context, study.tasks, mbi_study_rows_f32, &study);
+    return;
+  }
+  if (plan->method == MERBIT_METHOD_BSR_SPLIT) {
+    mbi_parallel(plan->context, study.tasks, mbi_study_split_f32, &study);
+  } else {
+    mbi_parallel(plan->context, study.tasks, mbi_study_list_f32, &study);
+    study.tasks = mbi_study_tasks(study.pieces);
+    mbi_parallel(plan->context, study.tasks, mbi_study_listed_f32, &study);
+  }
+  mbi_study_fix_up_f32(&study);
+}
+#endif
+
+/* ==== >>spmv/block_plan.c  CPU: plans of blocks and their product ========================= */
+/* Plans of blocks: what they hold; on the CPU also their product. */
+
+/* A view that comes in blocks is multiplied in blocks on the CPU. */
+static int mbi_plan_takes_blocks(const merbit_plan *plan) {
+#ifdef MERBIT_STUDY_METHODS
+  if (mbi_study_method(plan->desc.method)) {
+    return 1;
+  }
+#endif
+  return plan->desc.method == MERBIT_METHOD_BSR ||
+         (plan->desc.method == MERBIT_METHOD_AUTO && plan->side == MERBIT_SIDE_CPU &&
+          plan->view.format == MERBIT_BSR);
+}
+
+/* Whether the blocks of the view are what the plan multiplies. */
+static int mbi_plan_blocks_fit(const merbit_plan *plan) {
+  const merbit_plan_desc *desc = &plan->desc;
+  return plan->view.format == MERBIT_BSR &&
+         (desc->block_rows == 0 || (desc->block_rows == plan->view.block_rows &&
+                                    desc->block_cols == plan->view.block_cols));
+}
+
+/* Check the user's host arrays and set plan->bsr: the view itself, or an owned conversion.
+ * Blocks in device memory stay there, to be checked by spmv/arrays.c. */
+static merbit_status mbi_plan_take_blocks(merbit_plan *plan) {
+  merbit_context *context = plan->context;
+  const int device = plan->view.memory == MERBIT_MEMORY_DEVICE;
+  merbit_view host = plan->view;
+  merbit_bsr_desc shape;
+  merbit_status status = MERBIT_OK;
+  plan->csr = plan->view;
+  if (device && mbi_plan_blocks_fit(plan)) {
+    plan->bsr.view = plan->view;
+    plan->bsr.entries = mbi_view_values(&plan->view);
+    return MERBIT_OK;
+  }
+  if (device) {
+    status = mbi_view_download(context, &plan->view, &host);
+  }
+  memset(&shape, 0, sizeof shape);
+  shape.block_rows = plan->desc.block_rows;
+  shape.block_cols = plan->desc.block_cols;
+  if (status == MERBIT_OK && !plan->desc.unchecked) {
+    status = mbi_view_check_arrays(context, &host);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_plan_blocks_fit(plan)
+                 ? mbi_bsr_borrow(context, &host, &plan->bsr)
+                 : mbi_bsr_from_view(context, &host, &shape,
+                                     plan->side == MERBIT_SIDE_CUDA ? MBI_MASKS_READ
+                                                                    : MBI_MASKS_ASIDE,
+                                     &plan->bsr);
+  }
+  if (device) {
+    mbi_host_view_release(context, &host);
+  }
+  return status;
+}
+
+/* New host values in the order of the view. */
+static merbit_status mbi_blocks_update(merbit_plan *plan, const void *values, size_t bytes) {
+  merbit_status status = MERBIT_OK;
+  if (!mbi_plan_blocks_fit(plan)) {
+    merbit_view host = plan->view;
+    host.values = values;
+    return mbi_bsr_refill(plan->context, &host, &plan->bsr);
+  }
+  if (plan->own_values == NULL) {
+    status = mbi_allocate_array(plan->context, (int64_t)bytes, 1, "a plan's own values",
+                                &plan->own_values);
+  }
+  if (status == MERBIT_OK) {
+    memcpy(plan->own_values, values, bytes);
+    plan->values = plan->own_values;
+  }
+  return status;
+}
+
+static void mbi_blocks_destroy(merbit_plan *plan) {
+  mbi_release(plan->context, plan->blocks.chunk_index);
+  mbi_bsr_release(plan->context, &plan->bsr);
+  memset(&plan->blocks, 0, sizeof plan->blocks);
+}
+
+/* The schedule of plan->bsr. After a failure mbi_blocks_destroy cleans up. */
+static merbit_status mbi_blocks_create(merbit_plan *plan) {
+  mbi_blocks *blocks = &plan->blocks;
+  void *memory;
+  merbit_status status;
+  plan->method =
+      plan->desc.method != MERBIT_METHOD_AUTO ? plan->desc.method : MERBIT_METHOD_BSR;
+  plan->tasks = mbi_block_chunks(plan->context, &plan->bsr.view);
+#ifdef MERBIT_STUDY_METHODS
+  if (mbi_study_method(plan->method) && plan->method != MERBIT_METHOD_BSR_FIXED) {
+    plan->tasks = plan->context->threads;
+  }
+#endif
+  plan->values = plan->bsr.view.values;
+  status = mbi_allocate_array(plan->context, (int64_t)plan->tasks + 1, 2 * sizeof(int64_t),
+                              "the chunks of a product of blocks", &memory);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  blocks->chunk_index = (int64_t *)memory;
+  blocks->chunk_row = blocks->chunk_index + plan->tasks + 1;
+#ifdef MERBIT_STUDY_METHODS
+  if (mbi_study_method(plan->method)) {
+    mbi_study_prepare(plan);
+    return MERBIT_OK;
+  }
+#endif
+  mbi_block_cut(&plan->bsr.view, plan->tasks, blocks->chunk_index, blocks->chunk_row);
+  return MERBIT_OK;
+}
+
+static size_t mbi_block_plan_scratch_bytes(const merbit_plan *plan) {
+#ifdef MERBIT_STUDY_METHODS
+  if (mbi_study_method(plan->method)) {
+    return mbi_study_scratch_bytes(plan);
+  }
+#endif
+  return mbi_blocks_scratch_bytes(plan);
+}
+
+static void mbi_block_describe_f64(const merbit_plan *plan, const double *ones,
+                                              mbi_block_call_f64 *call) {
+  const merbit_view *bsr = &plan->bsr.view;
+  const int64_t shift = bsr->nnz > 0 ? (int64_t)bsr->base * bsr->block_cols : 0;
+  call->bsr = &plan->bsr;
+  call->values = plan->values != NULL ? (const double *)plan->values : ones;
+  call->step = plan->values != NULL ? (int64_t)bsr->block_rows * bsr->block_cols : 0;
+  call->x = shift != 0 ? call->x - shift : call->x;
+  call->kernel = mbi_block_kernel_of_f64(bsr);
+  call->edge = bsr->cols % bsr->block_cols != 0 ? bsr->cols / bsr->block_cols + bsr->base : -1;
+  call->tasks = plan->tasks;
+}
+
+static void mbi_blocks_typed_f64(const merbit_plan *plan, void *scratch,
+                                            mbi_block_call_f64 *call) {
+  double ones[MBI_BLOCK_MOST * MBI_BLOCK_MOST];
+  int i, count = plan->bsr.view.block_rows * plan->bsr.view.block_cols;
+  for (i = 0; plan->values == NULL && i < count; i++) {
+    ones[i] = 1;
+  }
+  mbi_block_describe_f64(plan, ones, call);
+  if (call->alpha == 0) {
+    mbi_parallel(plan->context, plan->tasks, mbi_block_scale_f64, call);
+    return;
+  }
+#ifdef MERBIT_STUDY_METHODS
+  if (mbi_study_method(plan->method)) {
+    mbi_study_multiply_f64(plan, scratch, call);
+    return;
+  }
+#endif
+  call->chunk_index = plan->blocks.chunk_index;
+  call->chunk_row = plan->blocks.chunk_row;
+  mbi_block_scratch_f64(plan, scratch, call);
+  mbi_parallel(plan->context, plan->tasks, mbi_block_chunk_f64, call);
+  mbi_block_fix_up_f64(call);
+}
+
+static void mbi_block_describe_f32(const merbit_plan *plan, const float *ones,
                                               mbi_block_call_f32 *call) {
   const merbit_view *bsr = &plan->bsr.view;
-  const int64_t parts = (int64_t)plan->tasks * bsr->block_rows;
   const int64_t shift = bsr->nnz > 0 ? (int64_t)bsr->base * bsr->block_cols : 0;
   call->bsr = &plan->bsr;
   call->values = plan->values != NULL ? (const float *)plan->values : ones;
@@ -12297,12 +12912,7 @@ static void mbi_block_describe_f32(const merbit_plan *plan, void *scratch,
   call->x = shift != 0 ? call->x - shift : call->x;
   call->kernel = mbi_block_kernel_of_f32(bsr);
   call->edge = bsr->cols % bsr->block_cols != 0 ? bsr->cols / bsr->block_cols + bsr->base : -1;
-  call->chunk_index = plan->blocks.chunk_index;
-  call->chunk_row = plan->blocks.chunk_row;
   call->tasks = plan->tasks;
-  call->head_row = (int64_t *)scratch;
-  call->head = (float *)(void *)(call->head_row + plan->tasks);
-  call->carry = call->head + parts;
 }
 
 static void mbi_blocks_typed_f32(const merbit_plan *plan, void *scratch,
@@ -12312,11 +12922,20 @@ static void mbi_blocks_typed_f32(const merbit_plan *plan, void *scratch,
   for (i = 0; plan->values == NULL && i < count; i++) {
     ones[i] = 1;
   }
-  mbi_block_describe_f32(plan, scratch, ones, call);
+  mbi_block_describe_f32(plan, ones, call);
   if (call->alpha == 0) {
     mbi_parallel(plan->context, plan->tasks, mbi_block_scale_f32, call);
     return;
   }
+#ifdef MERBIT_STUDY_METHODS
+  if (mbi_study_method(plan->method)) {
+    mbi_study_multiply_f32(plan, scratch, call);
+    return;
+  }
+#endif
+  call->chunk_index = plan->blocks.chunk_index;
+  call->chunk_row = plan->blocks.chunk_row;
+  mbi_block_scratch_f32(plan, scratch, call);
   mbi_parallel(plan->context, plan->tasks, mbi_block_chunk_f32, call);
   mbi_block_fix_up_f32(call);
 }
@@ -15371,7 +15990,7 @@ static merbit_status mbi_workspace_make(merbit_plan *plan, merbit_workspace **wo
     status = mbi_workspace_fill_cuda(made);
   } else {
     const size_t bytes = plan->blocks.chunk_index != NULL
-                             ? mbi_blocks_scratch_bytes(plan)
+                             ? mbi_block_plan_scratch_bytes(plan)
                              : mbi_merge_scratch_bytes(plan->tasks, plan->type);
     status = mbi_allocate_array(context, (int64_t)bytes, 1, "the carries of a workspace",
                                 &made->carries);
@@ -15414,8 +16033,16 @@ MERBIT_API void merbit_workspace_destroy(merbit_workspace *workspace) {
 }
 
 /* ==== >>spmv/plan.c  plans: checks, choice, life ========================================== */
-/* ---- Checks
- * ----------------------------------------------------------------------------------- */
+/* ---- Checks ----------------------------------------------------------------------------------- */
+
+static int mbi_method_known(merbit_method method) {
+#ifdef MERBIT_STUDY_METHODS
+  if (mbi_study_method(method)) {
+    return 1;
+  }
+#endif
+  return method >= MERBIT_METHOD_AUTO && method <= MERBIT_METHOD_HUBS;
+}
 
 static merbit_status mbi_plan_check_desc(merbit_context *context, const merbit_view *view,
                                          const merbit_plan_desc *desc) {
@@ -15442,7 +16069,7 @@ static merbit_status mbi_plan_check_desc(merbit_context *context, const merbit_v
                     "vectors or sums of another type than the %s matrix are not supported yet",
                     mbi_type_name(type));
   }
-  if (desc->method < MERBIT_METHOD_AUTO || desc->method > MERBIT_METHOD_HUBS) {
+  if (!mbi_method_known(desc->method)) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
                     "plan_desc.method is %d; use a MERBIT_METHOD", (int)desc->method);
   }
@@ -15469,22 +16096,23 @@ static merbit_status mbi_plan_check_desc(merbit_context *context, const merbit_v
   return MERBIT_OK;
 }
 
-/* The side, before anything is built: AUTO follows the context, a method of one side its side.
- */
+/* Whether a method runs on a side; AUTO does on both. */
+static int mbi_method_runs(merbit_method method, int cuda) {
+#ifdef MERBIT_STUDY_METHODS
+  if (mbi_study_method(method)) {
+    return !cuda;
+  }
+#endif
+  return method == MERBIT_METHOD_AUTO || method == MERBIT_METHOD_BSR ||
+         (method >= MERBIT_METHOD_MERBIT) == cuda;
+}
+
+/* The side, before anything is built: AUTO follows the context, a method of one side its side. */
 static merbit_side mbi_plan_side(const merbit_context *context, const merbit_plan_desc *desc) {
   if (desc->side != MERBIT_SIDE_AUTO) {
     return desc->side;
   }
-  if (desc->method == MERBIT_METHOD_REFERENCE || desc->method == MERBIT_METHOD_MERGE) {
-    return MERBIT_SIDE_CPU;
-  }
-  return context->side;
-}
-
-/* Whether a method runs on a side; AUTO does on both. */
-static int mbi_method_runs(merbit_method method, int cuda) {
-  return method == MERBIT_METHOD_AUTO || method == MERBIT_METHOD_BSR ||
-         (method >= MERBIT_METHOD_MERBIT) == cuda;
+  return mbi_method_runs(desc->method, 1) ? context->side : MERBIT_SIDE_CPU;
 }
 
 static merbit_status mbi_plan_check_side(const merbit_plan *plan) {
@@ -15614,7 +16242,6 @@ static merbit_status mbi_plan_build_cuda(merbit_plan *plan, int dual) {
 static merbit_status mbi_plan_build_cpu(merbit_plan *plan) {
   merbit_status status = MERBIT_OK;
   if (mbi_plan_takes_blocks(plan)) {
-    plan->method = MERBIT_METHOD_BSR;
     status = mbi_blocks_create(plan);
   } else {
     plan->method = plan->desc.method == MERBIT_METHOD_REFERENCE ? MERBIT_METHOD_REFERENCE
@@ -15971,7 +16598,7 @@ static int64_t mbi_plan_product_bytes(const merbit_plan *plan) {
   if (plan->side == MERBIT_SIDE_CUDA) {
     return vectors + (int64_t)plan->stream_bytes;
   }
-  if (plan->method == MERBIT_METHOD_BSR) {
+  if (plan->blocks.chunk_index != NULL) {
     return vectors + (bsr->values != NULL ? mbi_view_values(bsr) * size : 0) +
            bsr->nnz * (int64_t)sizeof(int32_t) +
            (mbi_block_count(rows, bsr->block_rows) + 1) *
@@ -16004,9 +16631,10 @@ MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *plan, merbit_pl
 static int mbi_describe_blocks(const merbit_plan *plan, char *text, size_t size) {
   const merbit_view *bsr = &plan->bsr.view;
   return snprintf(text, size,
-                  "bsr on the CPU (%s), %s: %" PRId64 " x %" PRId64 ", %" PRId64
+                  "%s on the CPU (%s), %s: %" PRId64 " x %" PRId64 ", %" PRId64
                   " blocks of %d x %d, %s-major, %.0f%% full; %d task%s; %s; %.3g MB per "
                   "product; runner-up merge",
+                  mbi_method_name(plan->method),
                   plan->desc.method != MERBIT_METHOD_AUTO ? "as asked"
                                                           : "AUTO's method for blocks there",
                   mbi_type_name(plan->type), bsr->rows, bsr->cols, bsr->nnz, bsr->block_rows,
@@ -16042,7 +16670,7 @@ MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size
         1e3 * (program->from_cache ? program->load_seconds : program->compile_seconds),
         1e-6 * (double)mbi_plan_product_bytes(plan),
         plan->desc.vector_memory == MERBIT_MEMORY_HOST ? "; host vectors, staged: slow" : "");
-  } else if (plan->method == MERBIT_METHOD_BSR) {
+  } else if (plan->blocks.chunk_index != NULL) {
     length = mbi_describe_blocks(plan, line, sizeof line);
   } else {
     const int merge = plan->method == MERBIT_METHOD_MERGE;
@@ -16097,7 +16725,7 @@ static void mbi_spmv_cpu(merbit_plan *plan, merbit_workspace *workspace, const v
                          const void *x, const void *beta, void *y) {
   if (plan->method == MERBIT_METHOD_REFERENCE) {
     mbi_reference_multiply(&plan->csr, plan->values, alpha, x, beta, y);
-  } else if (plan->method == MERBIT_METHOD_BSR) {
+  } else if (plan->blocks.chunk_index != NULL) {
     mbi_blocks_multiply(plan, workspace->carries, alpha, x, beta, y);
   } else {
     mbi_merge_multiply(plan->context, &plan->csr, plan->values, plan->tasks, workspace->carries,

@@ -286,7 +286,8 @@ void bsr_multiply(bsr_bed<V> &b, double alpha, double beta, simt_array &y, uint6
 template <class V>
 void bsr_check_matrix(const bsr_form &f, int index, test_matrix &places, uint64_t seed,
                       bool all) {
-  bsr_crop(places, std::max<int64_t>(40, test_effort(8000, 60000) / (f.rows * f.cols)));
+  const int64_t least = f.rows * f.cols > 1000 ? 6 : 40;
+  bsr_crop(places, std::max<int64_t>(least, test_effort(6000, 60000) / (f.rows * f.cols)));
   if (!f.empty) {
     scan_drop_empty_rows(places);
   }
