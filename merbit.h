@@ -240,13 +240,17 @@ typedef enum merbit_method {
   MERBIT_METHOD_BINNED = 7,    /* CUDA: products by strips of columns, then sums by rows */
   MERBIT_METHOD_BSR = 8,       /* dense blocks: tasks of as many blocks each (seed 004) */
   MERBIT_METHOD_HUBS = 10      /* CUDA: as SCAN, with the fullest columns' x in shared memory */
-#ifdef MERBIT_STUDY_METHODS      /* for comparison: spmv/block_study.c */
+#ifdef MERBIT_STUDY_METHODS /* for comparison: spmv/block_study.c, spmv/bsr_study.c */
   ,
   MERBIT_METHOD_BSR_ROWS = 32,
   MERBIT_METHOD_BSR_NAIVE = 33,
   MERBIT_METHOD_BSR_SPLIT = 34,
   MERBIT_METHOD_BSR_MAXIMUM = 35,
-  MERBIT_METHOD_BSR_FIXED = 36
+  MERBIT_METHOD_BSR_FIXED = 36,
+  MERBIT_METHOD_BSR_ROW_MAJOR = 40, /* CUDA from here on */
+  MERBIT_METHOD_BSR_PRIVATE = 41,
+  MERBIT_METHOD_BSR_TEAM = 42,
+  MERBIT_METHOD_BSR_VECTOR = 43
 #endif
 } merbit_method;
 
@@ -5800,6 +5804,275 @@ static const char *const mbi_source_solve_pagerank_cu[] = {
   "}\n",
   NULL};
 
+#ifdef MERBIT_STUDY_METHODS
+static const char *const mbi_source_spmv_bsr_study_cu[] = {
+  "// Blocks as they come: the four kernels of Chirila (Architectural-Aware Optimization of SpMV on\n"
+  "// GPUs, Bucharest 2025, chapter 8), for comparison. Each thread block takes a chunk of as many\n"
+  "// blocks as the others and walks through its rows of blocks; chunk_row is made once. What it\n"
+  "// sums of a row is added to y by atomics, which is why y is scaled before (Listing 13), and why\n"
+  "// products by these kernels are not repeatable to the bit. MBK_STUDY says how it sums:\n"
+  "//   0  row-major access: an atomic addition in shared memory for each entry (Listing 14)\n"
+  "//   1  thread-private accumulation: R sums in local memory, reduced without atomics in shared\n"
+  "//      memory (Listings 15 and 16)\n"
+  "//   2  team-based accumulation: R C threads for each block, of which each keeps to one entry;\n"
+  "//      an atomic addition in shared memory for each thread (Listing 17)\n"
+  "//   3  vector accumulation, unrolled: rows at once in registers, shuffles, an atomic addition\n"
+  "//      in shared memory for each warp and row (Listing 18)\n"
+  "#include \"jit/device.cuh\"\n"
+  "#include \"spmv/algebra.cuh\"\n"
+  "#ifndef MBK_STUDY\n"
+  "#error \"define MBK_STUDY: 0 to 3\"\n"
+  "#endif\n"
+  "#ifndef MBK_BLOCK_ROWS\n"
+  "#error \"define MBK_BLOCK_ROWS: rows of a block\"\n"
+  "#endif\n"
+  "#ifndef MBK_BLOCK_COLS\n"
+  "#error \"define MBK_BLOCK_COLS: columns of a block\"\n"
+  "#endif\n"
+  "#ifndef MBK_COLUMN_MAJOR\n"
+  "#error \"define MBK_COLUMN_MAJOR: 1 if blocks come column by column\"\n"
+  "#endif\n"
+  "#ifndef MBK_EDGE\n"
+  "#error \"define MBK_EDGE: 1 if the last column of blocks reaches beyond the matrix\"\n"
+  "#endif\n"
+  "#ifndef MBK_THREADS\n"
+  "#error \"define MBK_THREADS: threads per block of the product, a multiple of 32\"\n"
+  "#endif\n"
+  "\n"
+  "#define MBK_ENTRIES (MBK_BLOCK_ROWS * MBK_BLOCK_COLS)\n",
+  "#define MBK_BUILD_THREADS 256\n"
+  "#define MBK_ALL 0xffffffffu\n"
+  "#define MBK_ROWS_AT_ONCE (MBK_BLOCK_ROWS < 8 ? MBK_BLOCK_ROWS : 8)\n"
+  "#define MBK_ROWS_LEFT (MBK_BLOCK_ROWS % MBK_ROWS_AT_ONCE)\n"
+  "\n"
+  "// Of an entry in its block, and back.\n"
+  "#define MBK_ROW_IN_BLOCK(e) (MBK_COLUMN_MAJOR ? (e) % MBK_BLOCK_ROWS : (e) / MBK_BLOCK_COLS)\n"
+  "#define MBK_COL_IN_BLOCK(e) (MBK_COLUMN_MAJOR ? (e) / MBK_BLOCK_ROWS : (e) % MBK_BLOCK_COLS)\n"
+  "#define MBK_IN_BLOCK(r, c)                                                                     \\\n"
+  "  (MBK_COLUMN_MAJOR ? (c)*MBK_BLOCK_ROWS + (r) : (r)*MBK_BLOCK_COLS + (c))\n"
+  "\n"
+  "struct mbk_study_blocks {\n"
+  "  const mbk_i32 *col_ind;\n"
+  "  const MBK_VALUE *values;\n"
+  "  const MBK_VECTOR *x;\n"
+  "  mbk_u64 cols;\n"
+  "};\n"
+  "\n"
+  "// What entry `at` adds, which is in column `c` of block number `block`.\n"
+  "MBK_DEVICE MBK_COMPUTE mbk_study_term(const mbk_study_blocks &a, mbk_u64 block, mbk_u64 at,\n"
+  "                                      mbk_u32 c) {\n"
+  "  const mbk_u32 column = (mbk_u32)(mbk_load(a.col_ind + block) - MBK_BASE);\n"
+  "  const mbk_u64 col = (mbk_u64)column * MBK_BLOCK_COLS + c;\n"
+  "  if (MBK_EDGE && col >= a.cols) {\n"
+  "    return MBK_ZERO;\n"
+  "  }\n"
+  "#if MBK_PATTERN\n"
+  "  (void)at;\n"
+  "  return MBK_UNIT(a.values, a.x[col]);\n"
+  "#else\n"
+  "  return MBK_MUL(mbk_load(a.values + at), a.x[col]);\n"
+  "#endif\n"
+  "}\n"
+  "\n"
+  "MBK_DEVICE MBK_COMPUTE mbk_study_reduce(MBK_COMPUTE sum) { // in lane 0\n"
+  "#pragma unroll\n"
+  "  for (int d = 16; d > 0; d >>= 1) {\n"
+  "    sum = MBK_ADD(sum, mbk_shuffle_down(MBK_ALL, sum, d, 32));\n"
+  "  }\n"
+  "  return sum;\n"
+  "}\n"
+  "\n"
+  "// ---- A row of blocks, or a chunk's part of it: blocks [from, to), to `shared`\n"
+  "// -------------------------------------------------------------------------------\n"
+  "\n"
+  "#if MBK_STUDY == 0\n"
+  "\n",
+  "MBK_DEVICE void mbk_study_sum(const mbk_study_blocks &a, mbk_u64 from, mbk_u64 to,\n"
+  "                              MBK_COMPUTE *shared) {\n"
+  "  for (mbk_u64 at = from * MBK_ENTRIES + mbk_thread(); at < to * MBK_ENTRIES;\n"
+  "       at += MBK_THREADS) {\n"
+  "    const mbk_u32 e = (mbk_u32)(at % MBK_ENTRIES);\n"
+  "    mbk_atomic_add(shared + MBK_ROW_IN_BLOCK(e),\n"
+  "                   mbk_study_term(a, at / MBK_ENTRIES, at, MBK_COL_IN_BLOCK(e)));\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "#elif MBK_STUDY == 1\n"
+  "\n"
+  "// `partial` is behind the sums, one for each warp.\n"
+  "MBK_DEVICE void mbk_study_sum(const mbk_study_blocks &a, mbk_u64 from, mbk_u64 to,\n"
+  "                              MBK_COMPUTE *shared) {\n"
+  "  MBK_COMPUTE *const partial = shared + MBK_BLOCK_ROWS;\n"
+  "  MBK_COMPUTE sum[MBK_BLOCK_ROWS];\n"
+  "  for (int r = 0; r < MBK_BLOCK_ROWS; r++) {\n"
+  "    sum[r] = MBK_ZERO;\n"
+  "  }\n"
+  "  for (mbk_u64 at = from * MBK_ENTRIES + mbk_thread(); at < to * MBK_ENTRIES;\n"
+  "       at += MBK_THREADS) {\n"
+  "    const mbk_u32 e = (mbk_u32)(at % MBK_ENTRIES), r = MBK_ROW_IN_BLOCK(e);\n"
+  "    sum[r] = MBK_ADD(sum[r], mbk_study_term(a, at / MBK_ENTRIES, at, MBK_COL_IN_BLOCK(e)));\n"
+  "  }\n"
+  "  for (int r = 0; r < MBK_BLOCK_ROWS; r++) {\n"
+  "    const MBK_COMPUTE own = mbk_study_reduce(sum[r]);\n"
+  "    if (mbk_lane() == 0) {\n"
+  "      partial[mbk_thread() / 32] = own;\n"
+  "    }\n"
+  "    mbk_block_sync();\n"
+  "    if (mbk_thread() < 32) {\n"
+  "      const MBK_COMPUTE all =\n"
+  "          mbk_study_reduce(mbk_thread() < MBK_THREADS / 32 ? partial[mbk_thread()] : MBK_ZERO);\n"
+  "      if (mbk_thread() == 0) {\n"
+  "        shared[r] = all;\n"
+  "      }\n"
+  "    }\n"
+  "    mbk_block_sync();\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "#elif MBK_STUDY == 2\n"
+  "\n"
+  "// Threads that no whole team is left for do nothing.\n",
+  "MBK_DEVICE void mbk_study_sum(const mbk_study_blocks &a, mbk_u64 from, mbk_u64 to,\n"
+  "                              MBK_COMPUTE *shared) {\n"
+  "  enum { TEAMS = MBK_THREADS / MBK_ENTRIES };\n"
+  "  const mbk_u32 team = mbk_thread() / MBK_ENTRIES, e = mbk_thread() % MBK_ENTRIES;\n"
+  "  if (team < TEAMS) {\n"
+  "    MBK_COMPUTE sum = MBK_ZERO;\n"
+  "    for (mbk_u64 block = from + team; block < to; block += TEAMS) {\n"
+  "      sum =\n"
+  "          MBK_ADD(sum, mbk_study_term(a, block, block * MBK_ENTRIES + e, MBK_COL_IN_BLOCK(e)));\n"
+  "    }\n"
+  "    mbk_atomic_add(shared + MBK_ROW_IN_BLOCK(e), sum);\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "#else\n"
+  "\n"
+  "// Rows [first, first + rows) of the blocks; a thread takes columns of them.\n"
+  "template <int rows>\n"
+  "MBK_DEVICE void mbk_study_strip(const mbk_study_blocks &a, mbk_u64 from, mbk_u64 to, int first,\n"
+  "                                MBK_COMPUTE *shared) {\n"
+  "  MBK_COMPUTE sum[rows];\n"
+  "#pragma unroll\n"
+  "  for (int k = 0; k < rows; k++) {\n"
+  "    sum[k] = MBK_ZERO;\n"
+  "  }\n"
+  "  for (mbk_u64 at = from * MBK_BLOCK_COLS + mbk_thread(); at < to * MBK_BLOCK_COLS;\n"
+  "       at += MBK_THREADS) {\n"
+  "    const mbk_u64 block = at / MBK_BLOCK_COLS;\n"
+  "    const mbk_u32 c = (mbk_u32)(at % MBK_BLOCK_COLS);\n"
+  "#pragma unroll\n"
+  "    for (int k = 0; k < rows; k++) {\n"
+  "      sum[k] = MBK_ADD(\n"
+  "          sum[k],\n"
+  "          mbk_study_term(a, block, block * MBK_ENTRIES + MBK_IN_BLOCK((mbk_u32)(first + k), c),\n"
+  "                         c));\n"
+  "    }\n"
+  "  }\n"
+  "#pragma unroll\n"
+  "  for (int k = 0; k < rows; k++) {\n"
+  "    sum[k] = mbk_study_reduce(sum[k]);\n"
+  "    if (mbk_lane() == 0) {\n"
+  "      mbk_atomic_add(shared + first + k, sum[k]);\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// The listing goes down from 8 rows at once; what is left behind whole strips is one strip.\n",
+  "MBK_DEVICE void mbk_study_sum(const mbk_study_blocks &a, mbk_u64 from, mbk_u64 to,\n"
+  "                              MBK_COMPUTE *shared) {\n"
+  "  for (int r = 0; r + MBK_ROWS_AT_ONCE <= MBK_BLOCK_ROWS; r += MBK_ROWS_AT_ONCE) {\n"
+  "    mbk_study_strip<MBK_ROWS_AT_ONCE>(a, from, to, r, shared);\n"
+  "  }\n"
+  "#if MBK_ROWS_LEFT > 0\n"
+  "  mbk_study_strip<MBK_ROWS_LEFT>(a, from, to, MBK_BLOCK_ROWS - MBK_ROWS_LEFT, shared);\n"
+  "#endif\n"
+  "}\n"
+  "\n"
+  "#endif\n"
+  "\n"
+  "// ---- Kernels\n"
+  "// --------------------------------------------------------------------------------\n"
+  "\n"
+  "MBK_DEVICE mbk_u64 mbk_study_start(const MBK_ROW_PTR *row_ptr, mbk_u64 row) {\n"
+  "  return (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE);\n"
+  "}\n"
+  "\n"
+  "// chunk_row[i] is the row of the first block of chunk i, behind the last chunk that of the last\n"
+  "// block. Launch: one thread for each of chunks + 1.\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)\n"
+  "    mbk_study_cut(const MBK_ROW_PTR *row_ptr, mbk_u32 block_rows, mbk_u64 blocks,\n"
+  "                  mbk_u64 chunk_blocks, mbk_u64 chunks, mbk_u32 *chunk_row) {\n"
+  "  const mbk_u64 at = (mbk_u64)mbk_block() * MBK_BUILD_THREADS + mbk_thread();\n"
+  "  if (at <= chunks) {\n"
+  "    const mbk_u64 block = at * chunk_blocks < blocks ? at * chunk_blocks : blocks - 1;\n"
+  "    mbk_u32 low = 0, high = block_rows;\n"
+  "    while (high - low > 1) {\n"
+  "      const mbk_u32 middle = low + (high - low) / 2;\n"
+  "      if (mbk_study_start(row_ptr, middle) <= block) {\n"
+  "        low = middle;\n"
+  "      } else {\n"
+  "        high = middle;\n"
+  "      }\n"
+  "    }\n"
+  "    chunk_row[at] = low;\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// y = beta y. Launch: one thread per row.\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)\n"
+  "    mbk_study_scale(MBK_VECTOR *y, mbk_u64 rows, MBK_SCALAR_PARAMETERS) {\n"
+  "  MBK_SCALARS_LOAD;\n",
+  "  const mbk_u64 row = (mbk_u64)mbk_block() * MBK_BUILD_THREADS + mbk_thread();\n"
+  "  (void)alpha;\n"
+  "  if (row < rows) {\n"
+  "    y[row] = beta == (MBK_COMPUTE)0 ? (MBK_VECTOR)0 : (MBK_VECTOR)MBK_MUL(beta, y[row]);\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// y += alpha A x. Launch: one block per chunk. Shared: MBK_COMPUTE[MBK_BLOCK_ROWS + MBK_THREADS\n"
+  "// / 32].\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_THREADS)\n"
+  "    mbk_study_product(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,\n"
+  "                      const MBK_VALUE *values, const mbk_u32 *chunk_row, const MBK_VECTOR *x,\n"
+  "                      MBK_VECTOR *y, mbk_u64 rows, mbk_u64 cols, mbk_u64 blocks,\n"
+  "                      mbk_u64 chunk_blocks, MBK_SCALAR_PARAMETERS) {\n"
+  "  MBK_SCALARS_LOAD;\n"
+  "  MBK_SHARED_MEMORY(memory);\n"
+  "  MBK_COMPUTE *const shared = (MBK_COMPUTE *)memory;\n"
+  "  const mbk_study_blocks a = {col_ind, values, x, cols};\n"
+  "  const mbk_u64 first = mbk_block() * chunk_blocks;\n"
+  "  const mbk_u64 last = first + chunk_blocks < blocks ? first + chunk_blocks : blocks;\n"
+  "  (void)beta;\n"
+  "  if (alpha == (MBK_COMPUTE)0) {\n"
+  "    return;\n"
+  "  }\n"
+  "  const mbk_u32 last_row = mbk_load(chunk_row + mbk_block() + 1);\n"
+  "  for (mbk_u32 row = mbk_load(chunk_row + mbk_block()); row <= last_row; row++) {\n"
+  "    const mbk_u64 start = mbk_study_start(row_ptr, row);\n"
+  "    const mbk_u64 end = mbk_study_start(row_ptr, (mbk_u64)row + 1);\n"
+  "    const mbk_u64 from = start > first ? start : first, to = end < last ? end : last;\n"
+  "    if (from >= to) {\n"
+  "      continue;\n"
+  "    }\n"
+  "    mbk_block_sync(); // the sums of the row before have been read\n"
+  "    for (mbk_u32 r = mbk_thread(); r < MBK_BLOCK_ROWS; r += MBK_THREADS) {\n"
+  "      shared[r] = MBK_ZERO;\n"
+  "    }\n"
+  "    mbk_block_sync();\n"
+  "    mbk_study_sum(a, from, to, shared);\n",
+  "    mbk_block_sync();\n"
+  "    for (mbk_u32 r = mbk_thread(); r < MBK_BLOCK_ROWS; r += MBK_THREADS) {\n"
+  "      const mbk_u64 at = (mbk_u64)row * MBK_BLOCK_ROWS + r;\n"
+  "      if (at < rows) {\n"
+  "        mbk_atomic_add(y + at, (MBK_VECTOR)MBK_MUL(alpha, shared[r]));\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "}\n",
+  NULL};
+
+#endif
 static const struct {
   const char *name; /* as kernels include it */
   const char *const *pieces;
@@ -5828,10 +6101,13 @@ static const struct {
     {"spmv/sliced_build.cuh", mbi_source_spmv_sliced_build_cuh},
     {"spmv/sliced.cu", mbi_source_spmv_sliced_cu},
     {"solve/pagerank.cu", mbi_source_solve_pagerank_cu},
+#ifdef MERBIT_STUDY_METHODS
+    {"spmv/bsr_study.cu", mbi_source_spmv_bsr_study_cu},
+#endif
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "ce93da99519b36ca43167c4155a0b408e4d00a711e9aa947b6c4734cd533e0f2"
+#define MBI_KERNEL_HASH "157efdc49f60159281114d14365a44ec1d142e2253a857645f179e565bf63131"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -10797,6 +11073,16 @@ typedef struct mbi_bsr_tiles {
   void *kernels[MBI_BSR_KERNELS]; /* CUfunction: schedule, columns, fill, product, fixup, masks */
 } mbi_bsr_tiles;
 
+#ifdef MERBIT_STUDY_METHODS
+/* Chunks of blocks as they come: spmv/bsr_study.c. */
+typedef struct mbi_bsr_study {
+  int threads;
+  uint64_t chunk_blocks, chunks;
+  mbi_devptr chunk_row;
+  void *kernels[3]; /* CUfunction: cut, scale, product */
+} mbi_bsr_study;
+#endif
+
 /* The scan with hubs, beside plan->scan: spmv/hubs.c. */
 typedef struct mbi_hubs {
   uint64_t room;  /* for this many hubs */
@@ -10851,6 +11137,9 @@ struct merbit_plan {
   mbi_sliced sliced;
   mbi_binned binned;
   mbi_bsr_tiles bsr_tiles;
+#ifdef MERBIT_STUDY_METHODS
+  mbi_bsr_study bsr_study;
+#endif
   mbi_hubs hubs;
   int once;                    /* the matrix is loaded past the caches */
   merbit_workspace *workspace; /* the plan's own; holds no reference */
@@ -10880,6 +11169,17 @@ static const char *mbi_value_name(const merbit_plan *plan) {
                                                   : "general values";
 }
 
+/* Whether plan->bsr is what is multiplied. */
+static int mbi_plan_has_blocks(const merbit_plan *plan) {
+  return plan->bsr.view.block_rows > 0;
+}
+
+#ifdef MERBIT_STUDY_METHODS
+static int mbi_cuda_study_method(merbit_method method) {
+  return method >= MERBIT_METHOD_BSR_ROW_MAJOR && method <= MERBIT_METHOD_BSR_VECTOR;
+}
+#endif
+
 static const char *mbi_type_name(merbit_type type) {
   return type == MERBIT_F32 ? "f32" : "f64";
 }
@@ -10891,6 +11191,10 @@ static const char *mbi_method_name(merbit_method method) {
 #ifdef MERBIT_STUDY_METHODS
   static const char *const studies[] = {"bsr-rows", "bsr-naive", "bsr-split", "bsr-maximum",
                                         "bsr-fixed"};
+  static const char *const cuda[] = {"bsr-rowmajor", "bsr-private", "bsr-team", "bsr-vector"};
+  if (method >= MERBIT_METHOD_BSR_ROW_MAJOR) {
+    return cuda[method - MERBIT_METHOD_BSR_ROW_MAJOR];
+  }
   if (method >= MERBIT_METHOD_BSR_ROWS) {
     return studies[method - MERBIT_METHOD_BSR_ROWS];
   }
@@ -12745,7 +13049,7 @@ static void mbi_study_multiply_f32(const merbit_plan *plan, void *scratch,
 /* A view that comes in blocks is multiplied in blocks on the CPU. */
 static int mbi_plan_takes_blocks(const merbit_plan *plan) {
 #ifdef MERBIT_STUDY_METHODS
-  if (mbi_study_method(plan->desc.method)) {
+  if (mbi_study_method(plan->desc.method) || mbi_cuda_study_method(plan->desc.method)) {
     return 1;
   }
 #endif
@@ -15358,6 +15662,211 @@ static const mbi_cuda_method mbi_bsr_method = {
     mbi_bsr_create, mbi_bsr_destroy,  mbi_bsr_carry_bytes, mbi_bsr_multiply,
     mbi_bsr_info,   mbi_bsr_describe, mbi_bsr_fill};
 
+/* ==== >>spmv/bsr_study.c  CUDA: other products of blocks, for comparison ================== */
+/* The kernels of spmv/bsr_study.cu on blocks as they come. All add to y by atomics, so that
+ * their products are not repeatable to the bit; all but thread-private accumulation also use
+ * atomics in shared memory. */
+#ifdef MERBIT_STUDY_METHODS
+
+#define MBI_BSR_STUDY_THREADS 256 /* of the kernels that do not multiply */
+
+/* ---- Encode: chunks of blocks ------------------------------------------------------------ */
+
+/* The fastest of its tables 7, 9, 10 and 12; a team needs a thread for each entry. */
+static int mbi_bsr_study_threads(const merbit_plan *plan) {
+  const merbit_view *view = &plan->bsr.view;
+  const int entries = view->block_rows * view->block_cols;
+  if (plan->desc.block_threads != 0) {
+    return plan->desc.block_threads;
+  }
+  if (plan->method == MERBIT_METHOD_BSR_TEAM) {
+    return entries > 128 ? mbi_ceiling(entries, 32) * 32 : 128;
+  }
+  return plan->method == MERBIT_METHOD_BSR_VECTOR ? 128 : 32;
+}
+
+/* As many chunks as thread blocks, which fill the GPU plan_desc.sigma times. */
+static merbit_status mbi_bsr_study_size(merbit_plan *plan) {
+  merbit_context *context = plan->context;
+  mbi_bsr_study *s = &plan->bsr_study;
+  const merbit_view *view = &plan->bsr.view;
+  const int own = plan->method == MERBIT_METHOD_BSR_VECTOR ? 8 : 1;
+  const int entries = view->block_rows * view->block_cols;
+  const int filled = plan->desc.sigma != 0 ? plan->desc.sigma : own;
+  uint64_t most;
+  s->threads = mbi_bsr_study_threads(plan);
+  if (plan->bsr.masks != NULL) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "method %s takes blocks as they come; make them by "
+                    "merbit_matrix_create_bsr",
+                    mbi_method_name(plan->method));
+  }
+  if (s->threads < 32 || s->threads > 1024 || s->threads % 32 != 0 ||
+      (plan->method == MERBIT_METHOD_BSR_TEAM && s->threads < entries)) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "%d threads for blocks of %d x %d; method %s takes a multiple of 32 up to "
+                    "1024%s",
+                    s->threads, view->block_rows, view->block_cols,
+                    mbi_method_name(plan->method),
+                    plan->method == MERBIT_METHOD_BSR_TEAM ? ", one for each entry" : "");
+  }
+  if (filled < 1 || filled > 64) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "plan_desc.sigma is %d; method %s fills the GPU 1 to 64 times",
+                    plan->desc.sigma, mbi_method_name(plan->method));
+  }
+  if (plan->device.rows >= UINT32_MAX) {
+    return mbi_fail(context, MERBIT_TOO_LARGE,
+                    "%" PRIu64 " rows of blocks are too many for the GPU", plan->device.rows);
+  }
+  most = (uint64_t)context->device.multiprocessors * (uint64_t)filled *
+         (uint64_t)(s->threads < 64 ? 32 : 2048 / s->threads);
+  s->chunk_blocks = plan->device.nnz / most + (plan->device.nnz % most != 0);
+  s->chunks = s->chunk_blocks == 0 ? 0 : (plan->device.nnz - 1) / s->chunk_blocks + 1;
+  return MERBIT_OK;
+}
+
+/* ---- Specialise -------------------------------------------------------------------------- */
+
+static void mbi_bsr_study_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+  const merbit_view *view = &plan->bsr.view;
+  mbi_plan_preamble(plan, preamble);
+  mbi_preamble_define_int(preamble, "MBK_STUDY",
+                          (int)plan->method - (int)MERBIT_METHOD_BSR_ROW_MAJOR);
+  mbi_preamble_define_int(preamble, "MBK_BLOCK_ROWS", view->block_rows);
+  mbi_preamble_define_int(preamble, "MBK_BLOCK_COLS", view->block_cols);
+  mbi_preamble_define_int(preamble, "MBK_COLUMN_MAJOR",
+                          view->block_order == MERBIT_BLOCK_COLUMN_MAJOR);
+  mbi_preamble_define_int(preamble, "MBK_EDGE", view->cols % view->block_cols != 0);
+  mbi_preamble_define_int(preamble, "MBK_THREADS", plan->bsr_study.threads);
+}
+
+static merbit_status mbi_bsr_study_specialise(merbit_plan *plan) {
+  static const char *const names[3] = {"mbk_study_cut", "mbk_study_scale", "mbk_study_product"};
+  mbi_preamble preamble;
+  merbit_status status;
+  int i;
+  mbi_bsr_study_preamble(plan, &preamble);
+  status = mbi_program_create(plan->context, "spmv/bsr_study.cu", &preamble, &plan->program);
+  for (i = 0; i < 3 && status == MERBIT_OK; i++) {
+    status = mbi_program_kernel(plan->context, &plan->program, names[i],
+                                &plan->bsr_study.kernels[i]);
+  }
+  return status;
+}
+
+/* ---- Launch: cut, scale, multiply -------------------------------------------------------- */
+
+static int64_t mbi_bsr_study_grid(uint64_t items) {
+  return (int64_t)((items + MBI_BSR_STUDY_THREADS - 1) / MBI_BSR_STUDY_THREADS);
+}
+
+static merbit_status mbi_bsr_study_cut(merbit_plan *plan) {
+  mbi_bsr_study *s = &plan->bsr_study;
+  merbit_context *context = plan->context;
+  const uint64_t bytes = (s->chunks + 1) * sizeof(uint32_t);
+  uint32_t rows = (uint32_t)plan->device.rows;
+  void *arguments[6];
+  merbit_status status = mbi_device_allocate(context, bytes, "rows of chunks", &s->chunk_row);
+  plan->schedule_bytes = bytes;
+  plan->stream_bytes =
+      bytes + plan->device.nnz * sizeof(int32_t) +
+      (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type) +
+      (plan->device.values != 0
+           ? (uint64_t)mbi_view_values(&plan->bsr.view) * mbi_type_size(plan->type)
+           : 0);
+  arguments[0] = &plan->device.row_ptr;
+  arguments[1] = &rows;
+  arguments[2] = &plan->device.nnz;
+  arguments[3] = &s->chunk_blocks;
+  arguments[4] = &s->chunks;
+  arguments[5] = &s->chunk_row;
+  if (status == MERBIT_OK) {
+    status = mbi_device_launch(context, s->kernels[0], "mbk_study_cut",
+                               mbi_bsr_study_grid(s->chunks + 1), MBI_BSR_STUDY_THREADS, 0,
+                               NULL, arguments);
+  }
+  return status == MERBIT_OK ? mbi_device_synchronize(context, NULL) : status;
+}
+
+/* plan->device holds the places of the blocks as a CSR. After a failure mbi_bsr_study_destroy
+ * cleans up. */
+static merbit_status mbi_bsr_study_create(merbit_plan *plan) {
+  merbit_status status = mbi_bsr_study_size(plan);
+  if (status == MERBIT_OK) {
+    status = mbi_bsr_take_values(plan);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_bsr_study_specialise(plan);
+  }
+  return status == MERBIT_OK && plan->bsr_study.chunks > 0 ? mbi_bsr_study_cut(plan) : status;
+}
+
+static void mbi_bsr_study_destroy(merbit_plan *plan) {
+  mbi_device_release(plan->context, plan->bsr_study.chunk_row);
+  mbi_program_destroy(plan->context, &plan->program);
+}
+
+static merbit_status mbi_bsr_study_multiply(merbit_plan *plan, mbi_devptr carries,
+                                            const void *alpha, mbi_devptr x, const void *beta,
+                                            mbi_devptr y, void *stream) {
+  mbi_bsr_study *s = &plan->bsr_study;
+  const unsigned sums = (unsigned)(plan->bsr.view.block_rows + s->threads / 32);
+  uint64_t rows = (uint64_t)plan->bsr.view.rows, cols = (uint64_t)plan->bsr.view.cols;
+  void *scale[4], *arguments[12];
+  merbit_status status;
+  (void)carries;
+  scale[0] = &y;
+  scale[1] = &rows;
+  scale[2] = arguments[10] = (void *)(uintptr_t)alpha;
+  scale[3] = arguments[11] = (void *)(uintptr_t)beta;
+  status = mbi_device_launch(plan->context, s->kernels[1], "mbk_study_scale",
+                             mbi_bsr_study_grid(rows), MBI_BSR_STUDY_THREADS, 0, stream, scale);
+  arguments[0] = &plan->device.row_ptr;
+  arguments[1] = &plan->device.col_ind;
+  arguments[2] = &plan->device.values;
+  arguments[3] = &s->chunk_row;
+  arguments[4] = &x;
+  arguments[5] = &y;
+  arguments[6] = &rows;
+  arguments[7] = &cols;
+  arguments[8] = &plan->device.nnz;
+  arguments[9] = &s->chunk_blocks;
+  return status == MERBIT_OK
+             ? mbi_device_launch(plan->context, s->kernels[2], "mbk_study_product",
+                                 (int64_t)s->chunks, s->threads,
+                                 sums * (unsigned)mbi_type_size(plan->type), stream, arguments)
+             : status;
+}
+
+/* ---- Describe ---------------------------------------------------------------------------- */
+
+static void mbi_bsr_study_info(const merbit_plan *plan, merbit_plan_info *info) {
+  info->sigma = (int)(plan->bsr_study.chunk_blocks < INT32_MAX ? plan->bsr_study.chunk_blocks
+                                                               : INT32_MAX);
+  info->block_threads = plan->bsr_study.threads;
+  info->tiles = (int64_t)plan->bsr_study.chunks;
+}
+
+static int mbi_bsr_study_describe(const merbit_plan *plan, char *text, size_t size) {
+  return snprintf(text, size,
+                  "%" PRIu64 " blocks of %d x %d, %" PRIu64 " chunks of %" PRIu64
+                  " blocks, %d threads; sums by atomics",
+                  plan->device.nnz, plan->bsr.view.block_rows, plan->bsr.view.block_cols,
+                  plan->bsr_study.chunks, plan->bsr_study.chunk_blocks,
+                  plan->bsr_study.threads);
+}
+
+static const mbi_cuda_method mbi_bsr_study_method = {mbi_bsr_study_create,
+                                                     mbi_bsr_study_destroy,
+                                                     mbi_rows_carry_bytes,
+                                                     mbi_bsr_study_multiply,
+                                                     mbi_bsr_study_info,
+                                                     mbi_bsr_study_describe,
+                                                     NULL};
+
+#endif /* MERBIT_STUDY_METHODS */
+
 /* ==== >>spmv/sliced.c  CUDA: slices of rows stored column by column ======================= */
 /* ---- Encode: windows, slices, loads in flight -------------------------------------------- */
 
@@ -15760,6 +16269,13 @@ static const mbi_cuda_method *mbi_cuda_method_of(merbit_method method) {
     return &mbi_bsr_method;
   case MERBIT_METHOD_HUBS:
     return &mbi_hubs_method;
+#ifdef MERBIT_STUDY_METHODS
+  case MERBIT_METHOD_BSR_ROW_MAJOR:
+  case MERBIT_METHOD_BSR_PRIVATE:
+  case MERBIT_METHOD_BSR_TEAM:
+  case MERBIT_METHOD_BSR_VECTOR:
+    return &mbi_bsr_study_method;
+#endif
   default:
     return &mbi_merbit_method;
   }
@@ -16037,7 +16553,7 @@ MERBIT_API void merbit_workspace_destroy(merbit_workspace *workspace) {
 
 static int mbi_method_known(merbit_method method) {
 #ifdef MERBIT_STUDY_METHODS
-  if (mbi_study_method(method)) {
+  if (mbi_study_method(method) || mbi_cuda_study_method(method)) {
     return 1;
   }
 #endif
@@ -16101,6 +16617,9 @@ static int mbi_method_runs(merbit_method method, int cuda) {
 #ifdef MERBIT_STUDY_METHODS
   if (mbi_study_method(method)) {
     return !cuda;
+  }
+  if (mbi_cuda_study_method(method)) {
+    return cuda;
   }
 #endif
   return method == MERBIT_METHOD_AUTO || method == MERBIT_METHOD_BSR ||
@@ -16193,6 +16712,9 @@ static void mbi_plan_release_cuda(merbit_plan *plan) {
   memset(&plan->sliced, 0, sizeof plan->sliced);
   memset(&plan->binned, 0, sizeof plan->binned);
   memset(&plan->bsr_tiles, 0, sizeof plan->bsr_tiles);
+#ifdef MERBIT_STUDY_METHODS
+  memset(&plan->bsr_study, 0, sizeof plan->bsr_study);
+#endif
   memset(&plan->hubs, 0, sizeof plan->hubs);
   memset(&plan->device, 0, sizeof plan->device);
 }
@@ -16225,7 +16747,7 @@ static void mbi_plan_unref(merbit_plan *plan) {
 static merbit_status mbi_plan_build_cuda(merbit_plan *plan, int dual) {
   merbit_context *context = plan->context;
   const merbit_view places =
-      plan->method == MERBIT_METHOD_BSR ? mbi_block_frame(&plan->bsr.view) : plan->csr;
+      mbi_plan_has_blocks(plan) ? mbi_block_frame(&plan->bsr.view) : plan->csr;
   merbit_status status = mbi_device_enter(context);
   if (status != MERBIT_OK) {
     return status;
@@ -16362,7 +16884,7 @@ MERBIT_API void merbit_plan_destroy(merbit_plan *plan) {
 /* Whether the user's values are not those that the plan multiplies. */
 static int mbi_update_converts(const merbit_plan *plan) {
   return plan->matrix != NULL ||
-         (plan->method == MERBIT_METHOD_BSR && !mbi_plan_blocks_fit(plan));
+         (mbi_plan_has_blocks(plan) && !mbi_plan_blocks_fit(plan));
 }
 
 /* The new values in the order in which the plan multiplies: those of a CSR, or of plan->bsr. A
@@ -16526,7 +17048,7 @@ static merbit_status mbi_update_through_host(merbit_plan *plan, const void *valu
   const size_t size = mbi_type_size(plan->type);
   const void *host = values, *fresh = values;
   const merbit_view *multiplied =
-      plan->method == MERBIT_METHOD_BSR ? &plan->bsr.view : &plan->csr;
+      mbi_plan_has_blocks(plan) ? &plan->bsr.view : &plan->csr;
   merbit_matrix *matrix = NULL;
   merbit_status status = MERBIT_OK;
   if (memory == MERBIT_MEMORY_DEVICE) {
@@ -16665,7 +17187,7 @@ MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size
         : plan->why[0] != '\0'                  ? plan->why
                                                 : "for the library's own iterations",
         mbi_type_name(plan->type), plan->csr.rows, plan->csr.cols,
-        plan->method == MERBIT_METHOD_BSR ? plan->bsr.entries : plan->csr.nnz, part,
+        mbi_plan_has_blocks(plan) ? plan->bsr.entries : plan->csr.nnz, part,
         mbi_value_name(plan), program->from_cache ? "from the cache" : "compiled",
         1e3 * (program->from_cache ? program->load_seconds : program->compile_seconds),
         1e-6 * (double)mbi_plan_product_bytes(plan),

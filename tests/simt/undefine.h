@@ -59,6 +59,12 @@
 #undef MBK_PACK
 #undef MBK_SOURCE
 #undef MBK_GATHER
+#undef MBK_STUDY
+#undef MBK_ROWS_AT_ONCE
+#undef MBK_ROWS_LEFT
+#undef MBK_ROW_IN_BLOCK
+#undef MBK_COL_IN_BLOCK
+#undef MBK_IN_BLOCK
 #undef MBK_HUBS
 #undef MBK_BINS
 #undef MBK_IN_FLIGHT
