@@ -128,6 +128,18 @@ def powers_of_five(first=-342, last=308):
     return rows
 
 
+def block_dot(cols, stride="s"):
+    """A row of a block times x0, x1, ..., summed as a balanced tree."""
+
+    def tree(first, last):
+        if last - first == 1:
+            return f"(v)[{first} * ({stride})] * x{first}"
+        middle = (first + last + 1) // 2
+        return f"({tree(first, middle)} + {tree(middle, last)})"
+
+    return tree(0, cols)
+
+
 def context():
     return dict(
         version=VERSION,
@@ -142,6 +154,9 @@ def context():
             dict(field=f, symbol=s, result=r, arguments=a) for f, s, r, a in NVRTC_FUNCTIONS
         ],
         powers_of_five=powers_of_five,
+        # Blocks with a loop of their own on the CPU: all shapes up to this.
+        unrolled=range(1, 9),
+        block_dot=block_dot,
         # Instances of the host loops: offset type x value type.
         offset_types=[dict(suffix="i32", c="int32_t"), dict(suffix="i64", c="int64_t")],
         float_types=[dict(suffix="f64", c="double"), dict(suffix="f32", c="float")],

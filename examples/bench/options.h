@@ -38,11 +38,16 @@ static void bench_help(void) {
   for (i = 0; i < BENCH_GENERATORS; i++) {
     (void)printf("  %-14s %s\n", bench_generators[i].name, bench_generators[i].about);
   }
+  (void)fputs("  blocksRxC      dense R x C blocks near the diagonal, some elsewhere\n"
+              "  looseRxC       dense R x C blocks anywhere\n"
+              "  bsr004         dense 5 x 5 blocks in one place of twenty\n",
+              stdout);
   (void)fputs(
       "Without INPUT: a default set. Options:\n"
       "  --precision LIST  of f32 and f64; both by default\n"
       "  --methods LIST    names or beginnings of names up to a '-', by default all\n"
       "                    GPU: auto, light (auto for one product), scan, rows, sliced,\n"
+      "                    bsr, and where asked for its variants tune-bsr-...,\n"
       "                    merbit-sN, merbit-dual-sN (N is sigma; with the dual-buffer "
       "commit);\n"
       "                    every cuSPARSE is measured, unless some are named: "

@@ -29,6 +29,8 @@ static const void *bench_beta(const bench_scalars *s, int single) {
 typedef struct bench_arrays { /* one problem on the GPU */
   bench_problem *problem;
   mbi_devptr row_ptr, row_ind, col_ind, values, x, y, z;
+  bench_layout blocks; /* for merbit's blocks: the sizes, once they are wanted */
+  mbi_devptr block_offsets, block_columns, block_values;
   const bench_scalars *general; /* the scalars of BENCH_GENERAL for now */
 } bench_arrays;
 
@@ -114,7 +116,7 @@ static int bench_rival_blocks(bench_rival *r) {
                    100.0 * share);
     return 0;
   }
-  bench_blocks_create(p, block, &l);
+  bench_blocks_create(p, block, block, &l);
   return bench_rival_upload(r, &l);
 }
 

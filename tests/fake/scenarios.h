@@ -3,7 +3,7 @@
  * results were right. */
 #ifndef TEST_FAKE_SCENARIOS_H
 #define TEST_FAKE_SCENARIOS_H
-#include "fake/scenario_bed.h"
+#include "fake/block_scenarios.h"
 
 /* Host CSR, vectors in buffers, a workspace of its own, new values. */
 static merbit_status products_by(merbit_context *context, merbit_method method, int omega) {
@@ -21,6 +21,8 @@ static merbit_status products_by(merbit_context *context, merbit_method method, 
   memset(&desc, 0, sizeof desc);
   desc.method = method;
   desc.omega = omega;
+  desc.block_rows = method == MERBIT_METHOD_BSR ? 2 : 0; /* sparse blocks, which need masks */
+  desc.block_cols = method == MERBIT_METHOD_BSR ? 3 : 0;
   status = make_plan(context, &view, &desc, &plan);
   for (i = 0; i < MOST; i++) {
     doubled[i] = 2 * data.values[i];
@@ -72,6 +74,10 @@ TEST_UNUSED static merbit_status sliced_products(merbit_context *context) {
 
 TEST_UNUSED static merbit_status binned_products(merbit_context *context) {
   return products_by(context, MERBIT_METHOD_BINNED, 0);
+}
+
+TEST_UNUSED static merbit_status bsr_products(merbit_context *context) {
+  return products_by(context, MERBIT_METHOD_BSR, 0);
 }
 
 static merbit_method even_method; /* what AUTO took for even rows */
@@ -144,7 +150,7 @@ TEST_UNUSED static merbit_status empty_matrices(merbit_context *context) {
   int method, rows;
   for (rows = 0; rows <= 3; rows += 3) {
     const merbit_view view = merbit_csr(rows, 2, 0, row_ptr, NULL, NULL);
-    for (method = 0; method <= (int)MERBIT_METHOD_BINNED; method++) {
+    for (method = 0; method <= (int)MERBIT_METHOD_BSR; method++) {
       double x[] = {1, 2}, y[] = {1, 2, 3};
       merbit_plan_desc desc;
       merbit_plan *plan = NULL;
@@ -361,6 +367,9 @@ TEST_UNUSED static const struct {
     {"products by ROWS", rows_products, MERBIT_SIDE_CUDA, 0},
     {"products by SLICED", sliced_products, MERBIT_SIDE_CUDA, 0},
     {"products by BINNED", binned_products, MERBIT_SIDE_CUDA, 0},
+    {"products by BSR, masks", bsr_products, MERBIT_SIDE_CUDA, 0},
+    {"host blocks", host_blocks, MERBIT_SIDE_CUDA, 0},
+    {"device blocks", device_blocks, MERBIT_SIDE_CUDA, 0},
     {"even rows", even_rows, MERBIT_SIDE_CUDA, 0},
     {"shorter values", shorter_values, MERBIT_SIDE_CUDA, 0},
     {"host vectors", host_vectors, MERBIT_SIDE_CUDA, 1},

@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <cmocka.h>
 
+#include "support/effort.h"
+
 static merbit_context *host;
 static int compiled;
 
@@ -167,6 +169,51 @@ static void binned_preamble(merbit_type type, int form, int warp_tiles, int thre
   mbi_binned_preamble(&plan, preamble);
 }
 
+/* Blocks: with masks where form & 8, column by column where form & 32, cut at the edge where
+ * form & 64. */
+static void bsr_preamble(merbit_type type, int form, int rows, int cols, int omega,
+                         mbi_preamble *preamble) {
+  static const uint64_t masks[1] = {0};
+  merbit_plan plan;
+  plan_make(type, form & ~10, 0, omega, 0, &plan);
+  plan.device.nnz = 10000000;
+  plan.ranks.count = form & 32 ? 999 : 1000;
+  plan.bsr.view = merbit_bsr(1000 * rows, 1000 * cols - (form & 64 && cols > 1), 10000000, rows,
+                             cols, NULL, NULL, NULL);
+  plan.bsr.view.block_order = form & 32 ? MERBIT_BLOCK_COLUMN_MAJOR : MERBIT_BLOCK_ROW_MAJOR;
+  plan.bsr.masks = form & 8 ? masks : NULL;
+  assert_int_equal(mbi_bsr_size(&plan), MERBIT_OK);
+  mbi_bsr_preamble(&plan, preamble);
+}
+
+/* Every shape up to 8 x 8 on the diagonal, and odd ones; x loaded in both ways. In quick effort
+ * each shape by half of the forms, by the others on the next architecture. */
+static void compile_blocks(int capability) {
+  static const int shapes[][2] = {{1, 1}, {2, 2},  {3, 3},   {4, 4},   {5, 5},   {6, 6},
+                                  {7, 7}, {8, 8},  {16, 16}, {3, 5},   {16, 1},  {1, 16},
+                                  {9, 9}, {33, 2}, {13, 7},  {64, 64}, {11, 13}, {32, 32}};
+  const int all = test_effort(0, 1);
+  mbi_preamble preamble;
+  size_t s;
+  for (s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
+    const int rows = shapes[s][0], cols = shapes[s][1], odd = s % 2 != 0;
+    const int turn = (int)s / 2 + (capability == 90 ? 1 : 0);
+    if (turn % 2 == 0 || all) {
+      bsr_preamble(MERBIT_F64, 0, rows, cols, 0, &preamble);
+      compile("spmv/bsr.cu", &preamble, capability);
+      bsr_preamble(MERBIT_F32, odd ? 32 + 64 + 4 : 8 + 16 + 1, rows, cols, odd ? 0 : 1,
+                   &preamble);
+      compile("spmv/bsr.cu", &preamble, capability);
+    }
+    if (turn % 2 != 0 || all) {
+      bsr_preamble(MERBIT_F32, 0, rows, cols, 0, &preamble);
+      compile("spmv/bsr.cu", &preamble, capability);
+      bsr_preamble(MERBIT_F64, odd ? 8 + 16 : 32 + 64, rows, cols, odd ? 1 : 0, &preamble);
+      compile("spmv/bsr.cu", &preamble, capability);
+    }
+  }
+}
+
 static void compile_methods(int form, int capability) {
   const merbit_type type = (form ^ form >> 1 ^ form >> 4) & 1 ? MERBIT_F32 : MERBIT_F64;
   mbi_preamble preamble;
@@ -224,6 +271,8 @@ static void every_architecture_takes_every_file(void **state) {
     compile("spmv/sliced.cu", &preamble, archs[i]);
     binned_preamble(MERBIT_F64, 0, 0, 0, &preamble);
     compile("spmv/binned.cu", &preamble, archs[i]);
+    bsr_preamble(MERBIT_F64, 0, 5, 5, 0, &preamble);
+    compile("spmv/bsr.cu", &preamble, archs[i]);
     arrays_preamble(0, &preamble);
     compile("spmv/arrays.cu", &preamble, archs[i]);
     memset(&preamble, 0, sizeof preamble);
@@ -270,6 +319,7 @@ static void every_form_compiles_without_spills(void **state) {
       sliced_preamble(s % 2 ? MERBIT_F32 : MERBIT_F64, 0, steps[s] / 2, 256, &preamble);
       compile("spmv/sliced.cu", &preamble, capabilities[c]);
     }
+    compile_blocks(capabilities[c]);
     for (form = 0; form < 8; form++) {
       arrays_preamble(form, &preamble);
       compile("spmv/arrays.cu", &preamble, capabilities[c]);

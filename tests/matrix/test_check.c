@@ -66,8 +66,6 @@ static void bad_kinds_are_named(void **state) {
   assert_int_equal(merbit_view_check(NULL, &view), MERBIT_INVALID_ARGUMENT);
   refused(context, NULL, MERBIT_INVALID_ARGUMENT, "the view is NULL");
   view = small_csr();
-  view.format = MERBIT_BSR;
-  refused(context, &view, MERBIT_NOT_SUPPORTED, "MERBIT_BSR");
   view.format = (merbit_format)3;
   refused(context, &view, MERBIT_INVALID_ARGUMENT, "view.format is 3");
   view = small_csr();
