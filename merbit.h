@@ -97,6 +97,34 @@
  *     merbit_matrix_destroy(graph);
  *     merbit_context_destroy(context);
  *
+ * BLOCKS. Where entries come in small dense blocks, as in finite elements with several unknowns to a node,
+ * BSR stores one index for a block. Such a view is multiplied in blocks on the CPU; merbit_matrix_create_bsr
+ * makes one from any other, in the shape you give or in the one that moves the fewest bytes.
+ *
+ * Example: blocks
+ *     int row_ptr[] = {0, 1, 3}, col_ind[] = {0, 0, 1}; // of blocks
+ *     double values[] = {4, 1, 1, 4, -1, 0, 0, -1, 4, 1, 1, 4}, x[] = {1, 2, 3, 4}, y[4];
+ *     merbit_view A = merbit_bsr(4, 4, 3, 2, 2, row_ptr, col_ind, values), B;
+ *     merbit_plan_desc desc = {MERBIT_SIDE_AUTO};
+ *     merbit_bsr_desc shape = {4, 2, MERBIT_BLOCK_COLUMN_MAJOR};
+ *     merbit_context *context = NULL;
+ *     merbit_matrix *larger = NULL;
+ *     merbit_plan *plan = NULL;
+ *     desc.vector_memory = MERBIT_MEMORY_HOST;
+ *     if (merbit_context_create(NULL, &context, NULL) == MERBIT_OK &&
+ *         merbit_matrix_create_bsr(context, &A, &shape, &larger) == MERBIT_OK) {
+ *       B = merbit_matrix_view(larger); // two blocks of 4 x 2
+ *       if (merbit_plan_create(context, &B, &desc, &plan) == MERBIT_OK) {
+ *         merbit_spmv(plan, NULL, NULL, x, NULL, y, NULL);
+ *       }
+ *     }
+ *     merbit_plan_destroy(plan);
+ *     merbit_matrix_destroy(larger);
+ *     merbit_context_destroy(context);
+ *
+ * What fills a block of such a matrix up is a stored zero, and so an entry: times Inf it is NaN. A plan with
+ * MERBIT_METHOD_BSR from a view of single entries makes blocks whose holes do not act.
+ *
  * STATUS. Every call that can fail returns a merbit_status, sets its out pointer to NULL on failure and
  * leaves a sentence that names the value at fault (merbit_last_error; merbit_context_create fills a
  * merbit_error instead). A NULL context, buffer, matrix or plan is MERBIT_INVALID_ARGUMENT, without a
