@@ -97,6 +97,34 @@
  *     merbit_matrix_destroy(graph);
  *     merbit_context_destroy(context);
  *
+ * BLOCKS. Where entries come in small dense blocks, as in finite elements with several unknowns to a node,
+ * BSR stores one index for a block. Such a view is multiplied in blocks on the CPU; merbit_matrix_create_bsr
+ * makes one from any other, in the shape you give or in the one that moves the fewest bytes.
+ *
+ * Example: blocks
+ *     int row_ptr[] = {0, 1, 3}, col_ind[] = {0, 0, 1}; // of blocks
+ *     double values[] = {4, 1, 1, 4, -1, 0, 0, -1, 4, 1, 1, 4}, x[] = {1, 2, 3, 4}, y[4];
+ *     merbit_view A = merbit_bsr(4, 4, 3, 2, 2, row_ptr, col_ind, values), B;
+ *     merbit_plan_desc desc = {MERBIT_SIDE_AUTO};
+ *     merbit_bsr_desc shape = {4, 2, MERBIT_BLOCK_COLUMN_MAJOR};
+ *     merbit_context *context = NULL;
+ *     merbit_matrix *larger = NULL;
+ *     merbit_plan *plan = NULL;
+ *     desc.vector_memory = MERBIT_MEMORY_HOST;
+ *     if (merbit_context_create(NULL, &context, NULL) == MERBIT_OK &&
+ *         merbit_matrix_create_bsr(context, &A, &shape, &larger) == MERBIT_OK) {
+ *       B = merbit_matrix_view(larger); // two blocks of 4 x 2
+ *       if (merbit_plan_create(context, &B, &desc, &plan) == MERBIT_OK) {
+ *         merbit_spmv(plan, NULL, NULL, x, NULL, y, NULL);
+ *       }
+ *     }
+ *     merbit_plan_destroy(plan);
+ *     merbit_matrix_destroy(larger);
+ *     merbit_context_destroy(context);
+ *
+ * What fills a block of such a matrix up is a stored zero, and so an entry: times Inf it is NaN. A plan with
+ * MERBIT_METHOD_BSR from a view of single entries makes blocks whose holes do not act.
+ *
  * STATUS. Every call that can fail returns a merbit_status, sets its out pointer to NULL on failure and
  * leaves a sentence that names the value at fault (merbit_last_error; merbit_context_create fills a
  * merbit_error instead). A NULL context, buffer, matrix or plan is MERBIT_INVALID_ARGUMENT, without a
@@ -8773,14 +8801,15 @@ static merbit_status mbi_blocks_make(merbit_context *context, const merbit_view 
 
 /* ==== >>matrix/block_shape.c  the block shape that moves the fewest bytes ================= */
 /* The shape of blocks that moves the fewest bytes. Every candidate is counted in windows of
- * rows, the best of them in the whole matrix; a matrix of few rows is one window. */
+ * rows, the best of them in the whole matrix; a small matrix is one window. */
 
 #define MBI_SHAPE_SQUARE 8      /* all shapes up to 8 x 8 are candidates */
 #define MBI_SHAPE_CANDIDATES 70 /* with those of mbi_shape_of */
-#define MBI_SHAPE_WINDOW 1680   /* rows: a multiple of every candidate's */
-#define MBI_SHAPE_WINDOWS 8
 #define MBI_SHAPE_FINALISTS 3
-#define MBI_SHAPE_ALONE 1024 /* entries up to which one thread counts */
+#define MBI_SHAPE_ALONE 1024        /* entries up to which one thread counts */
+#define MBI_SHAPE_ENTRIES (1 << 18) /* to look at for each candidate, about */
+#define MBI_SHAPE_WINDOW 256        /* rows */
+#define MBI_SHAPE_WINDOWS 64        /* at most */
 
 static void mbi_shape_of(int candidate, merbit_bsr_desc *shape) {
   static const unsigned char larger[MBI_SHAPE_CANDIDATES - 64][2] = {
@@ -8807,32 +8836,50 @@ static int64_t mbi_shape_bytes(const merbit_view *csr, const merbit_bsr_desc *sh
 typedef struct mbi_shape_search {
   const merbit_view *csr;
   int masks;
-  int windows; /* 0: one, of all rows */
-  int64_t bytes[MBI_SHAPE_CANDIDATES];
+  int windows;                        /* 0: one, of all rows */
+  double bytes[MBI_SHAPE_CANDIDATES]; /* of an entry */
 } mbi_shape_search;
 
+/* The block rows that begin in a window: other rows for every height, so that bytes are told by
+ * entries. */
 static void mbi_shape_task(void *argument, int candidate) {
   mbi_shape_search *search = (mbi_shape_search *)argument;
   const merbit_view *csr = search->csr;
-  const int64_t whole = csr->rows / MBI_SHAPE_WINDOW;
   int64_t rows = 0, blocks = 0, inside = 0, entries = 0;
   merbit_bsr_desc shape;
   int w;
   mbi_shape_of(candidate, &shape);
   for (w = 0; w < search->windows || w == 0; w++) {
+    const int height = shape.block_rows;
     const int64_t first =
-        search->windows > 0 ? whole * w / search->windows * MBI_SHAPE_WINDOW : 0;
-    const int64_t last = search->windows > 0 ? first + MBI_SHAPE_WINDOW : csr->rows;
+        search->windows > 0 ? (csr->rows - MBI_SHAPE_WINDOW) / search->windows * w / height : 0;
+    const int64_t count =
+        mbi_block_count(search->windows > 0 ? MBI_SHAPE_WINDOW : csr->rows, height);
+    const int64_t last = first + count < mbi_block_count(csr->rows, height)
+                             ? first + count
+                             : mbi_block_count(csr->rows, height);
+    const int64_t end = last * height < csr->rows ? last * height : csr->rows;
     int64_t more;
-    blocks +=
-        mbi_blocks_count(csr, shape.block_rows, shape.block_cols, first / shape.block_rows,
-                         mbi_block_count(last, shape.block_rows), &more);
+    blocks += mbi_blocks_count(csr, height, shape.block_cols, first, last, &more);
     inside += more;
-    entries += mbi_block_start(csr, last) - mbi_block_start(csr, first);
-    rows += last - first;
+    entries += mbi_block_start(csr, end) - mbi_block_start(csr, first * height);
+    rows += end - first * height;
   }
-  search->bytes[candidate] =
-      mbi_shape_bytes(csr, &shape, rows, blocks, inside == entries, search->masks);
+  search->bytes[candidate] = entries == 0
+                                 ? DBL_MAX
+                                 : (double)mbi_shape_bytes(csr, &shape, rows, blocks,
+                                                           inside == entries, search->masks) /
+                                       (double)entries;
+}
+
+/* Windows of about MBI_SHAPE_ENTRIES entries in all. */
+static int mbi_shape_windows(const merbit_view *csr) {
+  const int64_t rows = csr->rows / (csr->nnz / MBI_SHAPE_ENTRIES + 1);
+  const int64_t windows = rows / MBI_SHAPE_WINDOW;
+  if (csr->nnz <= MBI_SHAPE_ENTRIES || csr->rows <= 2 * MBI_SHAPE_WINDOW) {
+    return 0;
+  }
+  return windows < 1 ? 1 : windows < MBI_SHAPE_WINDOWS ? (int)windows : MBI_SHAPE_WINDOWS;
 }
 
 /* Blocks and bytes in the whole matrix. */
@@ -8866,7 +8913,7 @@ static void mbi_shape_find(merbit_context *context, const merbit_view *csr, int 
   least = mbi_shape_bytes(csr, shape, csr->rows, csr->nnz, 1, masks);
   search.csr = csr;
   search.masks = masks;
-  search.windows = csr->rows > 2 * MBI_SHAPE_WINDOWS * MBI_SHAPE_WINDOW ? MBI_SHAPE_WINDOWS : 0;
+  search.windows = mbi_shape_windows(csr);
   if (csr->nnz > MBI_SHAPE_ALONE) {
     mbi_parallel(context, MBI_SHAPE_CANDIDATES, mbi_shape_task, &search);
   } else {
@@ -8878,7 +8925,7 @@ static void mbi_shape_find(merbit_context *context, const merbit_view *csr, int 
     for (next = 0, i = 1; i < MBI_SHAPE_CANDIDATES; i++) {
       next = search.bytes[i] < search.bytes[next] ? i : next;
     }
-    search.bytes[next] = INT64_MAX;
+    search.bytes[next] = DBL_MAX;
     mbi_shape_of(next, &tried);
     bytes = mbi_shape_measure(context, csr, &tried, masks, &blocks);
     if (bytes < least) {

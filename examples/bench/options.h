@@ -54,7 +54,7 @@ static void bench_help(void) {
       "cusparse-csr-alg1,\n"
       "                    ... cusparse-coo-alg2, cusparse-sell-32, cusparse-bsr, "
       "cusparse-bsrmv\n"
-      "                    CPU: auto, merge, reference, beside static (OpenMP loop over rows)\n"
+      "                    CPU: auto, merge, bsr, reference, beside static (OpenMP loop over rows)\n"
       "  --values KIND     general (default), or equal: all become 1\n"
       "  --sigma LIST      of steps per lane; 7,14,28 by default\n"
       "  --block-threads N of merbit's products; the library's choice by default\n"

@@ -4,6 +4,7 @@ ends the search. A mutation that no test can tell from the original is no mutati
 
 SHIM = "simt_rules|simt_merbit_sizes|simt_merbit_f32|simt_merbit_f64|simt_races"
 BINNED = "simt_binned|simt_races"
+BLOCKS = "spmv_blocks|spmv_rules"
 MERGE = "spmv_rules|spmv_merge.*"
 READER = "matrix_mm_read.*|hostile_.*"
 CACHE = "jit_cache_entry|jit_cache_directory|jit_cache_.*|fake_cache"
@@ -142,6 +143,42 @@ MUTATIONS = [
      "values are looked at one product too late", "fake_gpu_values"),
     ("spmv/scan_sizes.c.j2", "MBI_SCAN_WHOLE_ROUNDS * (uint64_t)s->threads", "8 * (uint64_t)s->threads",
      "a row keeps its block for eight rounds", "spmv_scan"),
+     "a row keeps its block for eight rounds", "spmv_methods"),
+    # ---- blocks ----------------------------------------------------------------------------------
+    ("matrix/blocks.c.j2", "mask[k / 64] |= (uint64_t)1 << k % 64;", "mask[0] |= (uint64_t)1 << k % 64;",
+     "masks of a large block fall into its first word", "matrix_blocks"),
+    ("matrix/blocks.c.j2", "    memset(values, 0, size * sizeof *values);\n", "",
+     "holes of a block keep what was in memory", "matrix_blocks"),
+    ("matrix/blocks.c.j2", "from != NULL ? from[s->at[r]] : 1;", "from != NULL ? from[s->at[r]] : 0;",
+     "a pattern becomes blocks of zeros", "matrix_blocks"),
+    ("matrix/blocks.c.j2", "mbi_blocking_take_f32(b, &s, column, block++);", "mbi_blocking_take_f32(b, &s, column, block);",
+     "blocks lie on each other", "matrix_blocks"),
+    ("matrix/expand.c.j2", "(int32_t)(column * bsr->block_cols + c);", "(int32_t)(column * bsr->block_rows + c);",
+     "block columns are taken for block rows", "matrix_expand"),
+    ("matrix/expand.c.j2", "length += mbi_block_inside(bsr->cols, bsr->block_cols, mbi_block_column(bsr, block));",
+     "length += bsr->block_cols;", "what lies beyond the matrix is counted", "matrix_expand"),
+    ("matrix/block_shape.c.j2", "search.bytes[i] < search.bytes[next] ? i : next;",
+     "search.bytes[i] > search.bytes[next] ? i : next;", "the worst shapes are tried", "matrix_block_shape"),
+    ("matrix/block_shape.c.j2", "/ search->windows * w / height : 0;", "/ search->windows * 0 / height : 0;",
+     "every window is the first", "matrix_block_shape"),
+    ("matrix/check.c.j2", "view->nnz > MBI_MAX_LENGTH / (view->block_rows * view->block_cols)",
+     "view->nnz > MBI_MAX_LENGTH", "values of blocks beyond the address space", "matrix_check"),
+    ("spmv/block_sums.c.j2", "if (call->bsr->masks != NULL) {", "if (0) {", "holes of blocks meet Inf", BLOCKS),
+    ("spmv/block_sums.c.j2", "call->edge >= 0 ? from : end;", "end;", "padding is multiplied", BLOCKS),
+    ("spmv/block_sums.c.j2", "rows - r < MBI_BLOCK_UNROLLED ? rows - r : MBI_BLOCK_UNROLLED;", "MBI_BLOCK_UNROLLED;",
+     "rows behind a block of one column are added", BLOCKS),
+    ("spmv/block_kernels.c.j2", "sums[r] += s##r;", "sums[r] = s##r;", "blocks before an edge are forgotten", BLOCKS),
+    ("spmv/block_kernels.c.j2", "MBI_BLOCK_KERNEL(float, f32, column, R, C, 1, R)",
+     "MBI_BLOCK_KERNEL(float, f32, column, R, C, C, 1)", "column-major blocks are read by rows", BLOCKS),
+    ("spmv/blocks.c.j2", "      sums[r] += carry[r];", "      sums[r] = carry[r];",
+     "a row of several chunks has only its last ones", BLOCKS),
+    ("spmv/blocks.c.j2", "<= chunk_index[i]) {", "< chunk_index[i]) {", "rows without blocks go to the wrong chunk",
+     BLOCKS),
+    ("spmv/blocks.c.j2", "row < stop_row && mbi_block_start(bsr, row) < at", "row < stop_row && 0",
+     "a row's last chunk commits without the ones before", BLOCKS),
+    ("spmv/block_plan.c.j2", "    plan->values = plan->own_values;\n", "", "new values are not used", BLOCKS),
+    ("spmv/block_study.c.j2", "walk->shared ? walk->slots++ : -1;", "-1;", "pieces of a row overwrite each other",
+     "spmv_block_study"),
     # ---- spmv/: bins -----------------------------------------------------------------------------
     ("spmv/binned.cu", "cols - first < MBK_STRIP ? cols - first : MBK_STRIP", "MBK_STRIP",
      "the last strip reads beyond x", BINNED),
@@ -254,7 +291,7 @@ MUTATIONS = [
     ("matrix/check.c.j2", "type == MERBIT_INDEX_32 && scan.end > (int64_t)INT32_MAX + 1",
      "type == MERBIT_INDEX_32 && scan.end > INT64_MAX - 1",
      "the width of 2^32 rows wraps to 0, and every index is refused", "spmv_refusals"),
-    ("matrix/check.c.j2", "return count / tasks * task + (task < rest ? task : rest);",
+    ("matrix/shares.c.j2", "return count / tasks * task + (task < rest ? task : rest);",
      "return count / tasks * task;", "the last items belong to no task", "matrix_check.*|spmv_merge.*"),
     ("matrix/build.c.j2", "columns[j - 1] > column", "columns[j - 1] >= column",
      "duplicates are added up in another order", "matrix_build.*"),
