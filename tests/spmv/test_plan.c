@@ -39,13 +39,17 @@ static void bad_descriptors_are_named(void **state) {
   EXPECT(vector_type, MERBIT_F32, MERBIT_NOT_SUPPORTED, "another type");
   EXPECT(compute_type, MERBIT_C128, MERBIT_NOT_SUPPORTED, "another type");
   EXPECT(method, (merbit_method)99, MERBIT_INVALID_ARGUMENT, "method is 99");
-  EXPECT(method, (merbit_method)(MERBIT_METHOD_BINNED + 1), MERBIT_INVALID_ARGUMENT, "method is 8");
+  EXPECT(method, (merbit_method)8, MERBIT_INVALID_ARGUMENT, "method is 8"); /* not yet taken */
+  EXPECT(method, (merbit_method)9, MERBIT_INVALID_ARGUMENT, "method is 9");
+  EXPECT(method, (merbit_method)(MERBIT_METHOD_HUBS + 1), MERBIT_INVALID_ARGUMENT,
+         "method is 11");
   EXPECT(method, (merbit_method)-1, MERBIT_INVALID_ARGUMENT, "method is -1");
   EXPECT(method, MERBIT_METHOD_MERBIT, MERBIT_NO_DEVICE, "merbit runs on CUDA");
   EXPECT(method, MERBIT_METHOD_SCAN, MERBIT_NO_DEVICE, "scan runs on CUDA");
   EXPECT(method, MERBIT_METHOD_ROWS, MERBIT_NO_DEVICE, "rows runs on CUDA");
   EXPECT(method, MERBIT_METHOD_SLICED, MERBIT_NO_DEVICE, "sliced runs on CUDA");
   EXPECT(method, MERBIT_METHOD_BINNED, MERBIT_NO_DEVICE, "binned runs on CUDA");
+  EXPECT(method, MERBIT_METHOD_HUBS, MERBIT_NO_DEVICE, "hubs runs on CUDA");
   EXPECT(vector_memory, (merbit_memory)5, MERBIT_INVALID_ARGUMENT, "vector_memory is 5");
   EXPECT(vector_memory, MERBIT_MEMORY_DEVICE, MERBIT_INVALID_ARGUMENT, "for the CPU");
   EXPECT(scalar_memory, MERBIT_MEMORY_DEVICE, MERBIT_INVALID_ARGUMENT, "for the CPU");
