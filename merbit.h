@@ -14209,32 +14209,35 @@ static merbit_status mbi_ranks_count_columns(merbit_plan *plan, uint32_t *bins) 
 }
 
 /* The fullest columns, at most `room` of them and each with two nonzeros of the sample or more:
- * how often they are counted at least, and their share of the nonzeros. */
+ * how often they are counted at least, and their share of the `sampled` nonzeros. */
+static void mbi_ranks_take_hubs(mbi_ranks *ranks, const uint32_t *bins, uint64_t sampled,
+                                uint64_t room) {
+  uint64_t hubs = 0, cold = 0;
+  uint32_t n;
+  ranks->hub_least = MBI_RANKS_BINS;
+  for (n = MBI_RANKS_BINS; n-- > 2 && hubs + bins[n] <= room;) {
+    hubs += bins[n];
+    ranks->hub_least = n;
+  }
+  for (n = 1; n < ranks->hub_least; n++) {
+    cold += (uint64_t)n * bins[n];
+  }
+  ranks->hub_share = hubs > 0 && cold < sampled ? 1.0 - (double)cold / (double)sampled : 0.0;
+}
+
+/* plan->ranks.hub_least and hub_share, unless they are known. */
 static merbit_status mbi_ranks_columns(merbit_plan *plan, uint64_t room) {
   uint32_t bins[MBI_RANKS_BINS];
-  uint64_t hubs = 0, cold = 0, sampled = 0;
-  uint32_t n;
   const uint64_t nnz = plan->device.nnz, stride = nnz / MBI_RANKS_COLUMN_SAMPLES + 1;
-  merbit_status status = MERBIT_OK;
+  merbit_status status;
   if (nnz == 0 || plan->ranks.column_counts != 0) {
     return MERBIT_OK;
   }
-  plan->ranks.hub_least = MBI_RANKS_BINS;
   status = mbi_ranks_count_columns(plan, bins);
-  if (status != MERBIT_OK) {
-    return status;
+  if (status == MERBIT_OK) {
+    mbi_ranks_take_hubs(&plan->ranks, bins, nnz / stride, room);
   }
-  sampled = nnz / stride;
-  for (n = MBI_RANKS_BINS; n-- > 2 && hubs + bins[n] <= room;) {
-    hubs += bins[n];
-    plan->ranks.hub_least = n;
-  }
-  for (n = 1; n < plan->ranks.hub_least; n++) {
-    cold += (uint64_t)n * bins[n];
-  }
-  plan->ranks.hub_share =
-      hubs > 0 && cold < sampled ? 1.0 - (double)cold / (double)sampled : 0.0;
-  return MERBIT_OK;
+  return status;
 }
 
 /* What speaks against full blocks in `count` rows, evenly spread: bits of heights and of
@@ -17008,6 +17011,12 @@ static merbit_status mbi_choose_look(merbit_plan *plan) {
     if (3 * gathers > mbi_choose_forecast(plan).scan) {
       status = mbi_ranks_columns(plan, mbi_hubs_room(plan));
     }
+    if (status == MERBIT_DEVICE_OUT_OF_MEMORY) { /* then no hubs */
+      char reason[384];
+      mbi_forgive(plan->context, reason, sizeof reason);
+      mbi_log(plan->context, "columns are not counted: %s", reason);
+      status = MERBIT_OK;
+    }
   }
   return status;
 }
@@ -17066,6 +17075,7 @@ static merbit_status mbi_choose(merbit_plan *plan) {
   if (any && plan->method != MERBIT_METHOD_SCAN &&
       (status == MERBIT_DEVICE_OUT_OF_MEMORY || status == MERBIT_TOO_LARGE)) {
     plan->cuda->destroy(plan);
+    mbi_ranks_destroy(context, &plan->ranks); /* may be half made */
     mbi_plan_forget(plan);
     mbi_forgive(context, reason, sizeof reason);
     mbi_log(context, "this plan takes the scan: %s", reason);
@@ -17178,7 +17188,7 @@ static int mbi_method_known(merbit_method method) {
     return 1;
   }
 #endif
-  return method >= MERBIT_METHOD_AUTO && method <= MERBIT_METHOD_HUBS;
+  return method >= MERBIT_METHOD_AUTO && method <= MERBIT_METHOD_HUBS && (int)method != 9;
 }
 
 static merbit_status mbi_plan_check_desc(merbit_context *context, const merbit_view *view,

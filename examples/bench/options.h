@@ -47,7 +47,7 @@ static void bench_help(void) {
       "  --precision LIST  of f32 and f64; both by default\n"
       "  --methods LIST    names or beginnings of names up to a '-', by default all\n"
       "                    GPU: auto, light (auto for one product), scan, rows, sliced,\n"
-      "                    bsr, and where asked for its variants tune-bsr-...,\n"
+      "                    binned, hubs, bsr, and where asked for its variants tune-bsr-...,\n"
       "                    merbit-sN, merbit-dual-sN (N is sigma; with the dual-buffer "
       "commit);\n"
       "                    every cuSPARSE is measured, unless some are named: "

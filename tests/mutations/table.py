@@ -5,6 +5,7 @@ ends the search. A mutation that no test can tell from the original is no mutati
 SHIM = "simt_rules|simt_merbit_sizes|simt_merbit_f32|simt_merbit_f64|simt_races"
 BINNED = "simt_binned|simt_races"
 BLOCKS = "spmv_blocks|spmv_rules"
+HUBS = "simt_hubs|simt_races"
 MERGE = "spmv_rules|spmv_merge.*"
 READER = "matrix_mm_read.*|hostile_.*"
 CACHE = "jit_cache_entry|jit_cache_directory|jit_cache_.*|fake_cache"
@@ -141,9 +142,8 @@ MUTATIONS = [
      "shorter values leak when general ones come", "fake_path"),
     ("spmv/choose.c.j2", "expected_calls < MBI_VALUES_CALLS", "expected_calls <= MBI_VALUES_CALLS",
      "values are looked at one product too late", "fake_gpu_values"),
-    ("spmv/scan_sizes.c.j2", "MBI_SCAN_WHOLE_ROUNDS * (uint64_t)s->threads", "8 * (uint64_t)s->threads",
+    ("spmv/scan_sizes.c.j2", "? longest <= round", "? longest <= 8 * round",
      "a row keeps its block for eight rounds", "spmv_scan"),
-     "a row keeps its block for eight rounds", "spmv_methods"),
     # ---- blocks ----------------------------------------------------------------------------------
     ("matrix/blocks.c.j2", "mask[k / 64] |= (uint64_t)1 << k % 64;", "mask[0] |= (uint64_t)1 << k % 64;",
      "masks of a large block fall into its first word", "matrix_blocks"),
@@ -179,6 +179,50 @@ MUTATIONS = [
     ("spmv/block_plan.c.j2", "    plan->values = plan->own_values;\n", "", "new values are not used", BLOCKS),
     ("spmv/block_study.c.j2", "walk->shared ? walk->slots++ : -1;", "-1;", "pieces of a row overwrite each other",
      "spmv_block_study"),
+    # ---- spmv/: hubs -----------------------------------------------------------------------------
+    ("spmv/hubs.c.j2", "bytes + old <= most ? bytes", "bytes <= most ? bytes",
+     "hubs leave no shared memory for the old y", "spmv_hubs"),
+    ("spmv/hubs.c.j2", "  mbi_device_release(context, code);\n", "", "codes of columns leak", "fake_path"),
+    ("spmv/ranks.c.j2", "n-- > 2 && hubs + bins[n]", "n-- > 1 && hubs + bins[n]",
+     "columns that one nonzero meets are hubs", "spmv_hubs"),
+    ("spmv/ranks.c.j2", "cold += (uint64_t)n * bins[n];", "cold += bins[n];",
+     "hubs seem to have more of the nonzeros", "spmv_hubs"),
+    ("spmv/choose.c.j2", " && f.hubs < f.binned &&\n      (!even", " &&\n      (!even",
+     "hubs are taken where bins are faster", "spmv_choose"),
+    ("spmv/choose.c.j2", "    mbi_ranks_destroy(context, &plan->ranks); /* may be half made */\n", "",
+     "half-made ranks leak where hubs find no memory", "fake_path"),
+    ("spmv/choose.c.j2", "if (status == MERBIT_DEVICE_OUT_OF_MEMORY) { /* then no hubs */", "if (0) {",
+     "no plan without memory to count columns for hubs", "fake_path"),
+    ("spmv/arrays.cu", "k = warp * stride * 32 + mbk_lane(); k < nnz", "k = warp * 32 + mbk_lane(); k < nnz",
+     "hubs are counted from samples that overlap", "simt_ranks"),
+    ("spmv/arrays.cu", "counts[c] < MBK_BINS ? counts[c] : MBK_BINS - 1", "counts[c] % MBK_BINS",
+     "very full columns are no hubs", "simt_ranks"),
+    ("spmv/hubs_build.cuh", "counts[column] >= least", "counts[column] > least",
+     "columns at the limit are left out", HUBS),
+    ("spmv/hubs_build.cuh", "= hub && number < room;", "= hub;", "hubs beyond the room", HUBS),
+    ("spmv/hubs_build.cuh", "(mbk_load(col_ind + k) - MBK_BASE)", "mbk_load(col_ind + k)",
+     "columns from 1 have the next one's code", HUBS),
+    ("spmv/hubs.cu", "  mbk_block_sync();\n  for (mbk_u64 tile", "  for (mbk_u64 tile",
+     "hubs are gathered before they are there", HUBS),
+    ("spmv/hubs.cu", "    mbk_warp_sync(MBK_ALL); // the next tile's old y takes the place of this one's\n", "",
+     "the next tile's old y is taken", HUBS),
+    ("spmv/hubs.cu", "  if (alpha != (MBK_COMPUTE)0) {\n    for", "  {\n    for", "alpha 0 reads x", HUBS),
+    ("spmv/hubs.cu", "source.hubs[~code]", "source.hubs[-code]", "a hub's neighbour is taken", HUBS),
+    ("spmv/hubs.cu", "tile += (mbk_u64)mbk_grid() * (MBK_THREADS / 32)", "tile += (mbk_u64)mbk_grid()",
+     "warps take each other's tiles again", HUBS),
+    ("spmv/hubs.cu", "  mbk_release();\n  mbk_await();\n", "  mbk_release();\n",
+     "hubs are read while x may still be written", HUBS),
+    # ---- early launches --------------------------------------------------------------------------
+    ("jit/device.c.j2", "device->early = device->compute_capability >= 90", "device->early = device->compute_capability >= 80",
+     "early launches on GPUs that know none", "fake_versions"),
+    ("jit/device.c.j2", "device->driver_version >= MBI_CUDA_DRIVER_EARLY;", "device->driver_version > 0;",
+     "early launches by drivers that know none", "fake_versions"),
+    ("jit/device.c.j2", "  if (!early || !device->early) {", "  if (!device->early) {",
+     "early launches of kernels that do not wait", "fake_versions"),
+    ("spmv/scan_products.cuh", "  }\n  mbk_await();\n", "  }\n", "early: x is read while it may still be written",
+     "simt_scan"),
+    ("spmv/scan_products.cuh", "    mbk_await();\n    old = adds", "    old = adds",
+     "early: with alpha 0 the old y is read while it may still be written", "simt_scan"),
     # ---- spmv/: bins -----------------------------------------------------------------------------
     ("spmv/binned.cu", "cols - first < MBK_STRIP ? cols - first : MBK_STRIP", "MBK_STRIP",
      "the last strip reads beyond x", BINNED),
@@ -266,7 +310,7 @@ MUTATIONS = [
      "rows from 2^31 on look like marked tiles", "spmv_sizes|spmv_large|simt_merbit_sizes"),
     ("spmv/plan.c.j2", "if (status == MERBIT_OK && !plan->desc.unchecked) {", "if (status == MERBIT_OK && 0) {",
      "the arrays of a plan are not checked", "spmv_plan.*"),
-    ("spmv/plan.c.j2", "status != MERBIT_INVALID_MATRIX && status != MERBIT_OUT_OF_MEMORY;",
+    ("spmv/plan.c.j2", "status != MERBIT_INVALID_MATRIX &&\n         status != MERBIT_OUT_OF_MEMORY;",
      "status != MERBIT_INVALID_MATRIX;", "without memory the CPU is tried, and the shortage hidden",
      "fake_failures"),
     ("spmv/workspace.c.j2", "    plan->references++;\n", "", "a plan is released under its workspace",
