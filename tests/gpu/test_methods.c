@@ -12,8 +12,8 @@
 
 static merbit_context *gpu;
 
-static const merbit_method methods[] = {MERBIT_METHOD_AUTO, MERBIT_METHOD_SCAN,
-                                        MERBIT_METHOD_ROWS, MERBIT_METHOD_SLICED,
+static const merbit_method methods[] = {MERBIT_METHOD_AUTO,   MERBIT_METHOD_SCAN,
+                                        MERBIT_METHOD_ROWS,   MERBIT_METHOD_SLICED,
                                         MERBIT_METHOD_BINNED, MERBIT_METHOD_HUBS};
 enum { METHODS = sizeof methods / sizeof methods[0] };
 
