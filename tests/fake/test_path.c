@@ -36,10 +36,10 @@ static void info(void **state) {
 /* Under many schedules. */
 static void every_scenario(void **state) {
   static merbit_status (*const all[])(merbit_context *) = {
-      products,        merbit_products, crossing_products, rows_products, sliced_products,
-      binned_products, hubs_products,   even_rows,         full_columns,  shorter_values,
-      empty_matrices,  host_vectors,    device_csr,        shifted_csr,   device_coo,
-      ranks};
+      products,        merbit_products, crossing_products, rows_products,
+      sliced_products, binned_products, hubs_products,     even_rows,
+      full_columns,    shorter_values,  empty_matrices,    host_vectors,
+      device_csr,      shifted_csr,     device_coo,        ranks};
   const uint64_t seed = test_rotating_seed();
   int repeat;
   size_t i;

@@ -12,8 +12,8 @@
 
 static merbit_context *gpu;
 
-static const merbit_method methods[] = {MERBIT_METHOD_AUTO, MERBIT_METHOD_SCAN,
-                                        MERBIT_METHOD_ROWS, MERBIT_METHOD_SLICED,
+static const merbit_method methods[] = {MERBIT_METHOD_AUTO,   MERBIT_METHOD_SCAN,
+                                        MERBIT_METHOD_ROWS,   MERBIT_METHOD_SLICED,
                                         MERBIT_METHOD_BINNED, MERBIT_METHOD_HUBS};
 enum { METHODS = sizeof methods / sizeof methods[0] };
 
@@ -186,7 +186,7 @@ static void a_plan_tells_its_choice(void **state) {
       strstr(line, "scan depth 3, 0 empty rows, 1024 threads with whole rows, matrix past"));
   assert_non_null(strstr(line, "as asked"));
   assert_int_equal(chosen(20, 0, 0, MERBIT_METHOD_ROWS, line), MERBIT_METHOD_ROWS);
-  assert_non_null(strstr(line, "4 lanes a row, 6 nonzeros in flight, 256 threads"));
+  assert_non_null(strstr(line, "8 lanes a row, 3 nonzeros in flight, 256 threads"));
   assert_int_equal(chosen(2, 0, 0, MERBIT_METHOD_MERBIT, line), MERBIT_METHOD_MERBIT);
   assert_non_null(strstr(line, "carry-out commit"));
   assert_int_equal(chosen(30, 0, 0, MERBIT_METHOD_BINNED, line), MERBIT_METHOD_BINNED);

@@ -251,16 +251,11 @@ static void test_pagerank(void **) {
 
 int main() {
   std::vector<CMUnitTest> tests = {
-      cmocka_unit_test(test_finds_races),
-      cmocka_unit_test(test_groups),
-      cmocka_unit_test(test_atomics),
-      cmocka_unit_test(test_pagerank),
-      cmocka_unit_test(test_scan),
-      cmocka_unit_test(test_scan_long),
-      cmocka_unit_test(test_binned),
-      cmocka_unit_test(test_hubs),
-      cmocka_unit_test(test_sliced),
-      cmocka_unit_test(test_ranks),
+      cmocka_unit_test(test_finds_races), cmocka_unit_test(test_groups),
+      cmocka_unit_test(test_atomics),     cmocka_unit_test(test_pagerank),
+      cmocka_unit_test(test_scan),        cmocka_unit_test(test_scan_long),
+      cmocka_unit_test(test_binned),      cmocka_unit_test(test_hubs),
+      cmocka_unit_test(test_sliced),      cmocka_unit_test(test_ranks),
   };
   for (const merbit_form *form : merbit_forms) {
     tests.push_back({form->name, test_merbit, nullptr, nullptr, (void *)form});

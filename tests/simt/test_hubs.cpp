@@ -8,15 +8,16 @@
 #include "simt/scan_long.h"
 
 // The defaults of both types, then room from none to more than most matrices have columns.
-#define SIMT_FORM f32_p32_b0_host_s12_d5_e1_t1024_40k, float, 32, 0, 0, 0, 12, 5, 1, 0, 1024, 40960
+#define SIMT_FORM                                                                              \
+  f32_p32_b0_host_s12_d5_e1_t1024_40k, float, 32, 0, 0, 0, 12, 5, 1, 0, 1024, 40960
 #include "simt/hubs_form.h"
 #define SIMT_FORM                                                                              \
   f32_p64_b1_dev_s12_d5_e0_once_t512_1000, float, 64, 1, 0, 1, 12, 5, 0, 1, 512, 1000
 #include "simt/hubs_form.h"
-#define SIMT_FORM                                                                              \
-  f32_p32_b1_ones_dev_s4_d5_e1_once_t32_1, float, 32, 1, 1, 1, 4, 5, 1, 1, 32, 1
+#define SIMT_FORM f32_p32_b1_ones_dev_s4_d5_e1_once_t32_1, float, 32, 1, 1, 1, 4, 5, 1, 1, 32, 1
 #include "simt/hubs_form.h"
-#define SIMT_FORM f32_p64_b0_equal_host_s8_d3_e1_t128_37, float, 64, 0, 2, 0, 8, 3, 1, 0, 128, 37
+#define SIMT_FORM                                                                              \
+  f32_p64_b0_equal_host_s8_d3_e1_t128_37, float, 64, 0, 2, 0, 8, 3, 1, 0, 128, 37
 #include "simt/hubs_form.h"
 #define SIMT_FORM f32_p32_b0_host_s4_d5_e0_t64_8, float, 32, 0, 0, 0, 4, 5, 0, 0, 64, 8
 #include "simt/hubs_form.h"
