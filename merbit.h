@@ -8622,6 +8622,20 @@ static void mbi_strip_start(mbi_strip *s, const merbit_view *csr, int size, int6
   }
 }
 
+/* Past the columns below `limit`. */
+static void mbi_strip_pass(mbi_strip *s, int r, uint32_t limit) {
+  const int64_t end = s->end[r];
+  const uint32_t base = (uint32_t)s->base;
+  int64_t at = s->at[r];
+  uint32_t column = s->next[r];
+  while (column < limit) {
+    at++;
+    column = at < end ? (uint32_t)s->col_ind[at] - base : MBI_STRIP_END;
+  }
+  s->at[r] = at;
+  s->next[r] = column;
+}
+
 static uint32_t mbi_strip_least(const mbi_strip *s) {
   uint32_t least = MBI_STRIP_END;
   int r;
@@ -8665,10 +8679,7 @@ static int64_t mbi_blocks_count(const merbit_view *csr, int height, int width, i
       blocks++;
       *inside += s.rows * mbi_block_inside(csr->cols, width, column);
       for (r = 0; r < s.rows; r++) {
-        while (s.next[r] < limit) {
-          s.at[r]++;
-          mbi_strip_look(&s, r);
-        }
+        mbi_strip_pass(&s, r, limit);
       }
     }
   }
@@ -8698,14 +8709,38 @@ static int64_t mbi_blocking_count(merbit_context *context, mbi_blocking *b) {
   return inside;
 }
 
-/* One block: its values, and its mask where there are masks. */
+/* A row's entries below `limit` go to a block, whose first column, value and mask are given. */
+static void mbi_blocking_put_f64(const mbi_blocking *b, mbi_strip *s, int r,
+                                            uint32_t first, uint32_t limit, double *values,
+                                            uint64_t *mask) {
+  const merbit_view *to = &b->bsr->view;
+  const uint32_t row = (uint32_t)(r * mbi_block_row_stride(to));
+  const uint32_t stride = (uint32_t)mbi_block_column_stride(to);
+  const uint32_t base = (uint32_t)s->base;
+  const int32_t *col_ind = s->col_ind;
+  const double *from = (const double *)b->csr->values;
+  const int64_t end = s->end[r];
+  int64_t at = s->at[r];
+  uint32_t column = s->next[r];
+  while (column < limit) {
+    const uint32_t k = row + (column - first) * stride;
+    if (values != NULL) {
+      values[k] = from != NULL ? from[at] : 1;
+    }
+    if (mask != NULL) {
+      mask[k / 64] |= (uint64_t)1 << k % 64;
+    }
+    at++;
+    column = at < end ? (uint32_t)col_ind[at] - base : MBI_STRIP_END;
+  }
+  s->at[r] = at;
+  s->next[r] = column;
+}
+
 static void mbi_blocking_take_f64(const mbi_blocking *b, mbi_strip *s,
                                              uint32_t column, int64_t block) {
   const merbit_view *to = &b->bsr->view;
-  const int row_stride = mbi_block_row_stride(to), column_stride = mbi_block_column_stride(to);
   const uint32_t first = column * (uint32_t)to->block_cols;
-  const uint32_t limit = first + (uint32_t)to->block_cols;
-  const double *from = (const double *)b->csr->values;
   const size_t size = (size_t)to->block_rows * (size_t)to->block_cols;
   double *values = (double *)(uintptr_t)to->values;
   uint64_t *mask = (uint64_t *)(uintptr_t)b->bsr->masks;
@@ -8719,26 +8754,43 @@ static void mbi_blocking_take_f64(const mbi_blocking *b, mbi_strip *s,
     memset(mask, 0, (size_t)b->bsr->mask_words * sizeof *mask);
   }
   for (r = 0; r < s->rows; r++) {
-    for (; s->next[r] < limit; s->at[r]++, mbi_strip_look(s, r)) {
-      const unsigned k = (unsigned)(r * row_stride + (int)(s->next[r] - first) * column_stride);
-      if (values != NULL) {
-        values[k] = from != NULL ? from[s->at[r]] : 1;
-      }
-      if (mask != NULL) {
-        mask[k / 64] |= (uint64_t)1 << k % 64;
-      }
-    }
+    mbi_blocking_put_f64(b, s, r, first, first + (uint32_t)to->block_cols, values,
+                                    mask);
   }
 }
 
-/* One block: its values, and its mask where there are masks. */
+/* A row's entries below `limit` go to a block, whose first column, value and mask are given. */
+static void mbi_blocking_put_f32(const mbi_blocking *b, mbi_strip *s, int r,
+                                            uint32_t first, uint32_t limit, float *values,
+                                            uint64_t *mask) {
+  const merbit_view *to = &b->bsr->view;
+  const uint32_t row = (uint32_t)(r * mbi_block_row_stride(to));
+  const uint32_t stride = (uint32_t)mbi_block_column_stride(to);
+  const uint32_t base = (uint32_t)s->base;
+  const int32_t *col_ind = s->col_ind;
+  const float *from = (const float *)b->csr->values;
+  const int64_t end = s->end[r];
+  int64_t at = s->at[r];
+  uint32_t column = s->next[r];
+  while (column < limit) {
+    const uint32_t k = row + (column - first) * stride;
+    if (values != NULL) {
+      values[k] = from != NULL ? from[at] : 1;
+    }
+    if (mask != NULL) {
+      mask[k / 64] |= (uint64_t)1 << k % 64;
+    }
+    at++;
+    column = at < end ? (uint32_t)col_ind[at] - base : MBI_STRIP_END;
+  }
+  s->at[r] = at;
+  s->next[r] = column;
+}
+
 static void mbi_blocking_take_f32(const mbi_blocking *b, mbi_strip *s,
                                              uint32_t column, int64_t block) {
   const merbit_view *to = &b->bsr->view;
-  const int row_stride = mbi_block_row_stride(to), column_stride = mbi_block_column_stride(to);
   const uint32_t first = column * (uint32_t)to->block_cols;
-  const uint32_t limit = first + (uint32_t)to->block_cols;
-  const float *from = (const float *)b->csr->values;
   const size_t size = (size_t)to->block_rows * (size_t)to->block_cols;
   float *values = (float *)(uintptr_t)to->values;
   uint64_t *mask = (uint64_t *)(uintptr_t)b->bsr->masks;
@@ -8752,15 +8804,8 @@ static void mbi_blocking_take_f32(const mbi_blocking *b, mbi_strip *s,
     memset(mask, 0, (size_t)b->bsr->mask_words * sizeof *mask);
   }
   for (r = 0; r < s->rows; r++) {
-    for (; s->next[r] < limit; s->at[r]++, mbi_strip_look(s, r)) {
-      const unsigned k = (unsigned)(r * row_stride + (int)(s->next[r] - first) * column_stride);
-      if (values != NULL) {
-        values[k] = from != NULL ? from[s->at[r]] : 1;
-      }
-      if (mask != NULL) {
-        mask[k / 64] |= (uint64_t)1 << k % 64;
-      }
-    }
+    mbi_blocking_put_f32(b, s, r, first, first + (uint32_t)to->block_cols, values,
+                                    mask);
   }
 }
 

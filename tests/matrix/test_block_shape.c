@@ -51,6 +51,7 @@ static int64_t fewest_bytes(const test_matrix *m, int64_t size) {
 
 static merbit_block_info find(merbit_context *context, const merbit_view *view) {
   merbit_block_info info;
+  memset(&info, 0, sizeof info);
   products_done(context, merbit_view_find_blocks(context, view, NULL, &info), "a shape");
   return info;
 }
@@ -125,6 +126,36 @@ static void shapes_of_large_matrices(void **state) {
   merbit_context_destroy(context);
 }
 
+/* Single entries at the start, blocks of 4 x 4 behind them: windows must lie all over the rows.
+ */
+static void blocks_behind_single_entries(void **state) {
+  enum { SINGLE = 300, ROWS = 80000, PLACES = 5000 };
+  merbit_context *context = cpu_open(NULL, 3);
+  int32_t *row_ptr = (int32_t *)test_allocate(ROWS + 1, 4);
+  int32_t *col_ind = (int32_t *)test_allocate(8 * (int64_t)ROWS, 4);
+  double *values = (double *)test_allocate(8 * (int64_t)ROWS, 8);
+  merbit_block_info info;
+  merbit_view view;
+  int32_t nnz = 0;
+  int i, k;
+  (void)state;
+  for (i = 0; i < ROWS; i++) {
+    for (k = 0; k < (i < SINGLE ? 3 : 8); k++) {
+      const int block = (i / 4 * 37 + k / 4 * 100) % (PLACES / 2) + k / 4 * PLACES / 2;
+      col_ind[nnz++] = i < SINGLE ? i * 17 % 5000 + k * 5003 : 4 * block + k % 4;
+    }
+    row_ptr[i + 1] = nnz;
+  }
+  view = merbit_csr(ROWS, 4 * PLACES, nnz, row_ptr, col_ind, values);
+  info = find(context, &view);
+  assert_int_equal(info.block_rows, 4);
+  assert_int_equal(info.block_cols, 4);
+  free(row_ptr);
+  free(col_ind);
+  free(values);
+  merbit_context_destroy(context);
+}
+
 /* The bytes of a pattern are those of its places alone, as long as blocks are full. */
 static void patterns_and_given_shapes(void **state) {
   static const int32_t row_ptr[] = {0, 2, 4, 5}, col_ind[] = {0, 1, 0, 1, 2};
@@ -160,6 +191,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(fewest_of_all_candidates),
       cmocka_unit_test(shapes_of_large_matrices),
+      cmocka_unit_test(blocks_behind_single_entries),
       cmocka_unit_test(patterns_and_given_shapes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -204,6 +204,45 @@ static void zeros_keep_their_sign(void **state) {
   merbit_matrix_destroy(made);
 }
 
+/* As where there are 2^31 blocks or more. */
+static void wide_offsets(void **state) {
+  products_form form = blocks_form(0);
+  const merbit_bsr_desc shape = {2, 3, MERBIT_BLOCK_COLUMN_MAJOR};
+  mbi_bsr narrow, wide;
+  mbi_blocking b;
+  merbit_view csr;
+  merbit_matrix *source;
+  products_case c;
+  test_matrix m;
+  int64_t row;
+  (void)state;
+  form.format = MERBIT_CSR;
+  test_matrix_make(60, 5, &m);
+  products_case_make(NULL, &m, &form, &c);
+  source = sorted(contexts[0], &c.a.view);
+  csr = merbit_matrix_view(source);
+  products_done(contexts[0],
+                mbi_blocks_make(contexts[0], &csr, &shape, MBI_MASKS_NONE, &narrow), "blocks");
+  mbi_blocks_describe(&csr, &shape, &wide);
+  b.csr = &csr;
+  b.bsr = &wide;
+  (void)mbi_blocking_count(contexts[0], &b);
+  wide.view.offset_type = MERBIT_INDEX_64;
+  products_done(contexts[0], mbi_blocks_allocate(contexts[0], &wide, 1), "wide blocks");
+  mbi_parallel(contexts[0], b.tasks, mbi_blocking_fill_task, &b);
+  mbi_blocking_put_offset(&wide.view, blocks_count(csr.rows, 2), wide.view.nnz);
+  for (row = 0; row <= blocks_count(csr.rows, 2); row++) {
+    assert_int_equal(offset_at(&wide.view, row), offset_at(&narrow.view, row));
+  }
+  same_entries(&csr, &wide.view, NULL);
+  assert_int_equal(merbit_view_check(contexts[0], &wide.view), MERBIT_OK);
+  mbi_bsr_release(contexts[0], &narrow);
+  mbi_bsr_release(contexts[0], &wide);
+  merbit_matrix_destroy(source);
+  products_case_free(&c);
+  test_matrix_free(&m);
+}
+
 static void full_patterns_stay_patterns(void **state) {
   static const int32_t row_ptr[] = {0, 2, 4, 5}, col_ind[] = {0, 1, 0, 1, 2};
   const merbit_view view = merbit_csr(3, 3, 5, row_ptr, col_ind, NULL);
@@ -263,9 +302,9 @@ static void errors_are_named(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_matrix_in_blocks), cmocka_unit_test(blocks_in_other_blocks),
-      cmocka_unit_test(zeros_keep_their_sign),  cmocka_unit_test(full_patterns_stay_patterns),
-      cmocka_unit_test(errors_are_named),
+      cmocka_unit_test(every_matrix_in_blocks),      cmocka_unit_test(blocks_in_other_blocks),
+      cmocka_unit_test(zeros_keep_their_sign),       cmocka_unit_test(wide_offsets),
+      cmocka_unit_test(full_patterns_stay_patterns), cmocka_unit_test(errors_are_named),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

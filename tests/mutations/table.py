@@ -149,7 +149,7 @@ MUTATIONS = [
      "masks of a large block fall into its first word", "matrix_blocks"),
     ("matrix/blocks.c.j2", "    memset(values, 0, size * sizeof *values);\n", "",
      "holes of a block keep what was in memory", "matrix_blocks"),
-    ("matrix/blocks.c.j2", "from != NULL ? from[s->at[r]] : 1;", "from != NULL ? from[s->at[r]] : 0;",
+    ("matrix/blocks.c.j2", "from != NULL ? from[at] : 1;", "from != NULL ? from[at] : 0;",
      "a pattern becomes blocks of zeros", "matrix_blocks"),
     ("matrix/blocks.c.j2", "mbi_blocking_take_f32(b, &s, column, block++);", "mbi_blocking_take_f32(b, &s, column, block);",
      "blocks lie on each other", "matrix_blocks"),
