@@ -97,6 +97,34 @@
  *     merbit_matrix_destroy(graph);
  *     merbit_context_destroy(context);
  *
+ * BLOCKS. Where entries come in small dense blocks, as in finite elements with several unknowns to a node,
+ * BSR stores one index for a block. Such a view is multiplied in blocks on the CPU; merbit_matrix_create_bsr
+ * makes one from any other, in the shape you give or in the one that moves the fewest bytes.
+ *
+ * Example: blocks
+ *     int row_ptr[] = {0, 1, 3}, col_ind[] = {0, 0, 1}; // of blocks
+ *     double values[] = {4, 1, 1, 4, -1, 0, 0, -1, 4, 1, 1, 4}, x[] = {1, 2, 3, 4}, y[4];
+ *     merbit_view A = merbit_bsr(4, 4, 3, 2, 2, row_ptr, col_ind, values), B;
+ *     merbit_plan_desc desc = {MERBIT_SIDE_AUTO};
+ *     merbit_bsr_desc shape = {4, 2, MERBIT_BLOCK_COLUMN_MAJOR};
+ *     merbit_context *context = NULL;
+ *     merbit_matrix *larger = NULL;
+ *     merbit_plan *plan = NULL;
+ *     desc.vector_memory = MERBIT_MEMORY_HOST;
+ *     if (merbit_context_create(NULL, &context, NULL) == MERBIT_OK &&
+ *         merbit_matrix_create_bsr(context, &A, &shape, &larger) == MERBIT_OK) {
+ *       B = merbit_matrix_view(larger); // two blocks of 4 x 2
+ *       if (merbit_plan_create(context, &B, &desc, &plan) == MERBIT_OK) {
+ *         merbit_spmv(plan, NULL, NULL, x, NULL, y, NULL);
+ *       }
+ *     }
+ *     merbit_plan_destroy(plan);
+ *     merbit_matrix_destroy(larger);
+ *     merbit_context_destroy(context);
+ *
+ * What fills a block of such a matrix up is a stored zero, and so an entry: times Inf it is NaN. A plan with
+ * MERBIT_METHOD_BSR from a view of single entries makes blocks whose holes do not act.
+ *
  * STATUS. Every call that can fail returns a merbit_status, sets its out pointer to NULL on failure and
  * leaves a sentence that names the value at fault (merbit_last_error; merbit_context_create fills a
  * merbit_error instead). A NULL context, buffer, matrix or plan is MERBIT_INVALID_ARGUMENT, without a
@@ -375,13 +403,15 @@ typedef struct merbit_plan_desc {
   merbit_type compute_type;    /* of sums, alpha and beta; only the matrix's own type for now */
   merbit_memory vector_memory; /* of x and y; HOST with CUDA: staged and synchronous */
   merbit_memory scalar_memory; /* of alpha and beta; DEVICE only with CUDA */
-  int expected_calls;          /* products to come; 0: 100 */
+  int expected_calls;          /* products to come; 0: 100. From 2000 on AUTO measures on CUDA */
   int sigma;                   /* MERBIT: steps per lane; 0: 14 in f32, 7 in f64. SCAN: nonzeros per lane */
   int omega;                   /* MERBIT: lanes per tile, 32, 16 or 8; 0: 32. ROWS: lanes per row. SCAN:
                                   1: rows cross blocks, 2: blocks take whole rows. HUBS: kilobytes of x */
   int block_threads;           /* CUDA: threads per block, 32 to 1024; 0: by method and size */
   int unchecked;               /* nonzero: the arrays are known to be valid */
   int changing_values;         /* nonzero: nothing is specialised to the values, for they will change */
+  int deterministic;           /* nonzero: AUTO does not measure, so that equal plans on equal GPUs
+                                  give equal bits */
   int block_rows, block_cols;  /* BSR of a view that is not: 1 to 64 each; both 0: found automatically */
 } merbit_plan_desc;
 
@@ -393,7 +423,7 @@ typedef struct merbit_plan_info {
   int64_t tiles;                   /* 0 on the CPU */
   int64_t bytes_per_product;       /* matrix streams once, x and y once */
   int64_t device_bytes;            /* GPU memory that the plan holds */
-  int cubin_from_cache;            /* 1: loaded from disk, 0: compiled (or CPU) */
+  int cubin_from_cache;            /* 1: from disk, or loaded by an earlier plan; 0: compiled (or CPU) */
   double plan_seconds;             /* all of merbit_plan_create */
   double compile_seconds;          /* NVRTC; 0 after a cache hit */
   double load_seconds;             /* reading and loading the cubin */
@@ -731,7 +761,8 @@ typedef struct mbi_cache { /* jit/cache.c */
 
 typedef struct mbi_program { /* one compiled specialisation: jit/program.c */
   void *module; /* CUmodule */
-  int from_cache;
+  struct mbi_loaded *shared; /* that other plans use too: jit/loaded.c; or NULL */
+  int from_cache; /* or loaded before */
   double compile_seconds; /* 0 after a cache hit */
   double load_seconds;    /* finding, reading and loading the cubin */
 } mbi_program;
@@ -740,7 +771,7 @@ struct merbit_context {
   merbit_allocator allocator;
   merbit_log_callback log;
   void *log_user;
-  mbi_mutex lock; /* guards error, references and the cache's counters */
+  mbi_mutex lock; /* guards error, references, loaded programs and the cache's counters */
   merbit_error error;
   int64_t references;
   merbit_side side; /* CPU or CUDA */
@@ -751,6 +782,7 @@ struct merbit_context {
 #endif
   mbi_device device; /* only on CUDA */
   mbi_cache cache;
+  struct mbi_loaded *loaded; /* programs: jit/loaded.c */
 };
 
 struct merbit_buffer {
@@ -2489,7 +2521,8 @@ static merbit_status mbi_device_zero(merbit_context *context, mbi_devptr target,
                           "cuMemsetD8Async", "clearing GPU memory");
 }
 
-/* Let `function` be launched with `shared_bytes` of dynamic shared memory. `name` is for the
+/* Let `function` be launched with `shared_bytes` of dynamic shared memory, and with all that a
+ * block may have, for plans that need different amounts may share it. `name` is for the
  * sentence. */
 static merbit_status mbi_device_reserve_shared(merbit_context *context, void *function,
                                                const char *name, unsigned shared_bytes) {
@@ -2506,10 +2539,10 @@ static merbit_status mbi_device_reserve_shared(merbit_context *context, void *fu
   }
   (void)snprintf(attempt, sizeof attempt, "reserving %u bytes of shared memory for %s",
                  shared_bytes, name);
-  return mbi_device_check(context,
-                          context->device.driver.func_set_attribute(
-                              function, MBI_FUNCTION_DYNAMIC_SHARED, (int)shared_bytes),
-                          "cuFuncSetAttribute", attempt);
+  return mbi_device_check(
+      context,
+      context->device.driver.func_set_attribute(function, MBI_FUNCTION_DYNAMIC_SHARED, limit),
+      "cuFuncSetAttribute", attempt);
 }
 
 /* The driver's call; `early`: the kernel may start while what is before it in the stream ends.
@@ -3147,6 +3180,92 @@ static const char *const mbi_source_spmv_arrays_cu[] = {
   "    if (own[i] > 0) {\n"
   "      mbk_atomic_add(bins + i, own[i]);\n"
   "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// ---- The structure as a number\n"
+  "// ---------------------------------------------------------------\n"
+  "\n"
+  "// The bits of a number and of its place, well mixed (the end of SplitMix64: Steele, Lea, Flood,\n"
+  "// OOPSLA 2014).\n"
+  "MBK_DEVICE mbk_u64 mbk_arrays_mix(mbk_u64 place, mbk_u64 number) {\n"
+  "  mbk_u64 bits = place * 0x9e3779b97f4a7c15ull ^ number * 0xd1342543de82ef95ull;\n"
+  "  bits = (bits ^ bits >> 30) * 0xbf58476d1ce4e5b9ull;\n"
+  "  bits = (bits ^ bits >> 27) * 0x94d049bb133111ebull;\n"
+  "  return bits ^ bits >> 31;\n"
+  "}\n"
+  "\n"
+  "// *hash: a sum over row_ptr and col_ind, the same in any order; zero before. Launch: any grid\n"
+  "// of 256 threads.\n"
+  "MBK_KERNEL MBK_BOUNDS(256)\n"
+  "    mbk_arrays_hash(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind, mbk_u64 rows,\n"
+  "                    mbk_u64 nnz, mbk_u64 *hash) {\n"
+  "  const mbk_u64 stride = (mbk_u64)mbk_grid() * 256;\n"
+  "  const mbk_u64 first = (mbk_u64)mbk_block() * 256 + mbk_thread();\n"
+  "  mbk_u64 sum = 0;\n"
+  "  for (mbk_u64 i = first; i <= rows; i += stride) {\n"
+  "    sum += mbk_arrays_mix(2 * i, (mbk_u64)(row_ptr[i] - MBK_BASE));\n"
+  "  }\n"
+  "  for (mbk_u64 k = first; k < nnz; k += stride) {\n"
+  "    sum += mbk_arrays_mix(2 * k + 1, (mbk_u64)(col_ind[k] - MBK_BASE));\n"
+  "  }\n"
+  "  for (int d = 16; d > 0; d >>= 1) {\n",
+  "    sum += mbk_shuffle_xor(0xffffffffu, sum, d, 32);\n"
+  "  }\n"
+  "  if (mbk_lane() == 0) {\n"
+  "    mbk_atomic_add(hash, sum);\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// ---- Blocks\n"
+  "// ----------------------------------------------------------------------------------\n"
+  "\n"
+  "#define MBK_BLOCK_SHAPES                                                                       \\\n"
+  "  0x1fffcu // bit n: blocks may be n rows high, or n columns wide; 2 to 16\n"
+  "\n"
+  "// The sizes of which `place` is no multiple.\n"
+  "MBK_DEVICE mbk_u32 mbk_arrays_inside(mbk_u64 place) {\n"
+  "  mbk_u32 sizes = 0;\n"
+  "  for (mbk_u32 n = 2; n <= 16; n++) {\n"
+  "    sizes |= place % n != 0 ? 1u << n : 0;\n"
+  "  }\n"
+  "  return sizes;\n"
+  "}\n"
+  "\n"
+  "// What speaks against full blocks: bit n of against[0] that rows of one block of n rows differ\n"
+  "// in their columns, of against[1] that a row's columns are no runs of n, each from a multiple\n"
+  "// of n on. Both zero before. Launch: one warp for each of `count` rows, `step` apart; 256\n"
+  "// threads per block.\n"
+  "MBK_KERNEL MBK_BOUNDS(256)\n"
+  "    mbk_arrays_blocks(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind, mbk_u64 rows,\n"
+  "                      mbk_u64 count, mbk_u64 step, mbk_u32 *against) {\n"
+  "  const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32, row = warp * step;\n"
+  "  mbk_u32 high = 0, wide = 0;\n"
+  "  if (warp < count) {\n"
+  "    const mbk_i64 start = (mbk_i64)row_ptr[row] - MBK_BASE;\n"
+  "    const mbk_i64 end = (mbk_i64)row_ptr[row + 1] - MBK_BASE;\n"
+  "    const mbk_i64 next = row + 1 < rows ? (mbk_i64)row_ptr[row + 2] - MBK_BASE - end : -1;\n"
+  "    bool same = next == end - start;\n"
+  "    for (mbk_i64 k = mbk_lane(); k < end - start; k += 32) {\n"
+  "      const mbk_i64 column = (mbk_i64)col_ind[start + k] - MBK_BASE;\n",
+  "      same = same && (mbk_i64)col_ind[end + k] - MBK_BASE == column;\n"
+  "      if (k + 1 == end - start || (mbk_i64)col_ind[start + k + 1] - MBK_BASE != column + 1) {\n"
+  "        wide |= mbk_arrays_inside((mbk_u64)k + 1); // the run that ends here\n"
+  "      }\n"
+  "      // Where a run of n begins both are multiples of n.\n"
+  "      wide |= mbk_arrays_inside((mbk_u64)column) & ~mbk_arrays_inside((mbk_u64)k);\n"
+  "    }\n"
+  "    high = same ? 0 : mbk_arrays_inside(row + 1);\n"
+  "  }\n"
+  "  for (int d = 16; d > 0; d >>= 1) {\n"
+  "    high |= mbk_shuffle_xor(0xffffffffu, high, d, 32);\n"
+  "    wide |= mbk_shuffle_xor(0xffffffffu, wide, d, 32);\n"
+  "  }\n"
+  "  if (mbk_lane() == 0 && (high & ~against[0] & MBK_BLOCK_SHAPES) != 0) {\n"
+  "    mbk_atomic_or(against, high);\n"
+  "  }\n"
+  "  if (mbk_lane() == 0 && (wide & ~against[1] & MBK_BLOCK_SHAPES) != 0) {\n"
+  "    mbk_atomic_or(against + 1, wide);\n"
   "  }\n"
   "}\n",
   NULL};
@@ -6107,7 +6226,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "157efdc49f60159281114d14365a44ec1d142e2253a857645f179e565bf63131"
+#define MBI_KERNEL_HASH "70de51ef609c2576f5deb377d4a6add417f0593834438d7bee08bdaef248d889"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -6338,6 +6457,117 @@ static void mbi_cache_store(merbit_context *context, const char *key, size_t key
   error = mbi_directory_trim(context, cache->directory, MBI_CACHE_SUFFIX, cache->max_bytes);
   if (error != 0) {
     mbi_cache_error(context, "tidy", cache->directory, error);
+  }
+}
+
+/* ==== >>jit/loaded.c  programs that stay loaded =========================================== */
+/* Programs that are loaded stay so, shared by the plans of a context: a second plan of the same
+ * form loads nothing. */
+
+#ifndef MBI_LOADED_IDLE
+#define MBI_LOADED_IDLE 32 /* programs kept that no plan uses */
+#endif
+
+typedef struct mbi_loaded { /* in context->loaded, the last used first; guarded by the lock */
+  struct mbi_loaded *next;
+  char *key; /* as the cubin cache has it */
+  size_t key_size;
+  void *module; /* CUmodule */
+  int64_t users;
+} mbi_loaded;
+
+/* In an entered context. */
+static void mbi_loaded_unload(merbit_context *context, void *module) {
+  if (mbi_device_lost(context) == 0) {
+    (void)mbi_device_bury(context, context->device.driver.module_unload(module));
+  }
+}
+
+static void mbi_loaded_free(merbit_context *context, mbi_loaded *entry) {
+  mbi_release(context, entry->key);
+  mbi_release(context, entry);
+}
+
+/* One more user of a program that is there, else NULL. */
+static mbi_loaded *mbi_loaded_take(merbit_context *context, const char *key, size_t key_size) {
+  mbi_loaded **at, *found;
+  mbi_mutex_lock(&context->lock);
+  for (at = &context->loaded; *at != NULL; at = &(*at)->next) {
+    if ((*at)->key_size == key_size && memcmp((*at)->key, key, key_size) == 0) {
+      break;
+    }
+  }
+  found = *at;
+  if (found != NULL) {
+    *at = found->next;
+    found->next = context->loaded;
+    context->loaded = found;
+    found->users++;
+  }
+  mbi_mutex_unlock(&context->lock);
+  return found;
+}
+
+/* Share `module` under `key`, which the entry takes over. NULL, and nothing changed, where
+ * memory is short. */
+static mbi_loaded *mbi_loaded_share(merbit_context *context, char *key, size_t key_size,
+                                    void *module) {
+  mbi_loaded *entry = (mbi_loaded *)mbi_allocate(context, sizeof *entry);
+  if (entry != NULL) {
+    entry->key = key;
+    entry->key_size = key_size;
+    entry->module = module;
+    entry->users = 1;
+    mbi_mutex_lock(&context->lock);
+    entry->next = context->loaded;
+    context->loaded = entry;
+    mbi_mutex_unlock(&context->lock);
+  }
+  return entry;
+}
+
+/* Unload what nobody uses, but for the `keep` that were used last. In an entered context. */
+static void mbi_loaded_trim(merbit_context *context, int keep) {
+  mbi_loaded *dropped = NULL, **at;
+  mbi_mutex_lock(&context->lock);
+  for (at = &context->loaded; *at != NULL;) {
+    mbi_loaded *entry = *at;
+    if (entry->users == 0 && keep-- <= 0) {
+      *at = entry->next;
+      entry->next = dropped;
+      dropped = entry;
+    } else {
+      at = &entry->next;
+    }
+  }
+  mbi_mutex_unlock(&context->lock);
+  while (dropped != NULL) {
+    mbi_loaded *next = dropped->next;
+    mbi_loaded_unload(context, dropped->module);
+    mbi_loaded_free(context, dropped);
+    dropped = next;
+  }
+}
+
+/* One user less. A CUcontext of the caller's may be gone before ours is, so nothing stays
+ * there. */
+static void mbi_loaded_leave(merbit_context *context, mbi_loaded *entry) {
+  mbi_mutex_lock(&context->lock);
+  entry->users--;
+  mbi_mutex_unlock(&context->lock);
+  mbi_loaded_trim(context, context->device.primary ? MBI_LOADED_IDLE : 0);
+}
+
+/* All of them, before the device is closed. */
+static void mbi_loaded_close(merbit_context *context) {
+  if (context->loaded != NULL && mbi_device_enter_alive(context)) {
+    mbi_loaded_trim(context, 0);
+    mbi_device_leave(context);
+  }
+  while (context->loaded != NULL) { /* gone with a dead context */
+    mbi_loaded *next = context->loaded->next;
+    mbi_loaded_free(context, context->loaded);
+    context->loaded = next;
   }
 }
 
@@ -6683,15 +6913,24 @@ static merbit_status mbi_program_create(merbit_context *context, const char *mai
   if (key == NULL) {
     return mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no memory for the key of %s", main_file);
   }
-  status = mbi_program_load_cached(context, key, key_size, program);
+  program->shared = mbi_loaded_take(context, key, key_size);
+  if (program->shared != NULL) {
+    program->module = program->shared->module;
+    program->from_cache = 1;
+  } else {
+    status = mbi_program_load_cached(context, key, key_size, program);
+  }
   program->load_seconds = mbi_seconds() - start;
   if (status == MERBIT_OK && !program->from_cache) {
     status = mbi_program_load_compiled(context, main_file, preamble, key, key_size, program);
   }
-  mbi_release(context, key);
   if (status != MERBIT_OK) {
     memset(program, 0, sizeof *program);
+  } else if (program->shared == NULL) {
+    program->shared = mbi_loaded_share(context, key, key_size, program->module);
+    key = program->shared != NULL ? NULL : key;
   }
+  mbi_release(context, key);
   return status;
 }
 
@@ -6714,8 +6953,10 @@ static merbit_status mbi_program_kernel(merbit_context *context, const mbi_progr
 
 /* An all-zero program is accepted. What a dead context held is gone with it. */
 static void mbi_program_destroy(merbit_context *context, mbi_program *program) {
-  if (program->module != NULL && mbi_device_lost(context) == 0) {
-    (void)mbi_device_bury(context, context->device.driver.module_unload(program->module));
+  if (program->shared != NULL) {
+    mbi_loaded_leave(context, program->shared);
+  } else if (program->module != NULL) {
+    mbi_loaded_unload(context, program->module);
   }
   memset(program, 0, sizeof *program);
 }
@@ -6736,6 +6977,7 @@ static void mbi_context_unref(merbit_context *context) {
   if (left > 0) {
     return;
   }
+  mbi_loaded_close(context);
   mbi_device_close(context);
   mbi_pool_destroy(context);
   mbi_context_locks_destroy(context);
@@ -8559,14 +8801,15 @@ static merbit_status mbi_blocks_make(merbit_context *context, const merbit_view 
 
 /* ==== >>matrix/block_shape.c  the block shape that moves the fewest bytes ================= */
 /* The shape of blocks that moves the fewest bytes. Every candidate is counted in windows of
- * rows, the best of them in the whole matrix; a matrix of few rows is one window. */
+ * rows, the best of them in the whole matrix; a small matrix is one window. */
 
 #define MBI_SHAPE_SQUARE 8      /* all shapes up to 8 x 8 are candidates */
 #define MBI_SHAPE_CANDIDATES 70 /* with those of mbi_shape_of */
-#define MBI_SHAPE_WINDOW 1680   /* rows: a multiple of every candidate's */
-#define MBI_SHAPE_WINDOWS 8
 #define MBI_SHAPE_FINALISTS 3
-#define MBI_SHAPE_ALONE 1024 /* entries up to which one thread counts */
+#define MBI_SHAPE_ALONE 1024        /* entries up to which one thread counts */
+#define MBI_SHAPE_ENTRIES (1 << 18) /* to look at for each candidate, about */
+#define MBI_SHAPE_WINDOW 256        /* rows */
+#define MBI_SHAPE_WINDOWS 64        /* at most */
 
 static void mbi_shape_of(int candidate, merbit_bsr_desc *shape) {
   static const unsigned char larger[MBI_SHAPE_CANDIDATES - 64][2] = {
@@ -8593,32 +8836,50 @@ static int64_t mbi_shape_bytes(const merbit_view *csr, const merbit_bsr_desc *sh
 typedef struct mbi_shape_search {
   const merbit_view *csr;
   int masks;
-  int windows; /* 0: one, of all rows */
-  int64_t bytes[MBI_SHAPE_CANDIDATES];
+  int windows;                        /* 0: one, of all rows */
+  double bytes[MBI_SHAPE_CANDIDATES]; /* of an entry */
 } mbi_shape_search;
 
+/* The block rows that begin in a window: other rows for every height, so that bytes are told by
+ * entries. */
 static void mbi_shape_task(void *argument, int candidate) {
   mbi_shape_search *search = (mbi_shape_search *)argument;
   const merbit_view *csr = search->csr;
-  const int64_t whole = csr->rows / MBI_SHAPE_WINDOW;
   int64_t rows = 0, blocks = 0, inside = 0, entries = 0;
   merbit_bsr_desc shape;
   int w;
   mbi_shape_of(candidate, &shape);
   for (w = 0; w < search->windows || w == 0; w++) {
+    const int height = shape.block_rows;
     const int64_t first =
-        search->windows > 0 ? whole * w / search->windows * MBI_SHAPE_WINDOW : 0;
-    const int64_t last = search->windows > 0 ? first + MBI_SHAPE_WINDOW : csr->rows;
+        search->windows > 0 ? (csr->rows - MBI_SHAPE_WINDOW) / search->windows * w / height : 0;
+    const int64_t count =
+        mbi_block_count(search->windows > 0 ? MBI_SHAPE_WINDOW : csr->rows, height);
+    const int64_t last = first + count < mbi_block_count(csr->rows, height)
+                             ? first + count
+                             : mbi_block_count(csr->rows, height);
+    const int64_t end = last * height < csr->rows ? last * height : csr->rows;
     int64_t more;
-    blocks +=
-        mbi_blocks_count(csr, shape.block_rows, shape.block_cols, first / shape.block_rows,
-                         mbi_block_count(last, shape.block_rows), &more);
+    blocks += mbi_blocks_count(csr, height, shape.block_cols, first, last, &more);
     inside += more;
-    entries += mbi_block_start(csr, last) - mbi_block_start(csr, first);
-    rows += last - first;
+    entries += mbi_block_start(csr, end) - mbi_block_start(csr, first * height);
+    rows += end - first * height;
   }
-  search->bytes[candidate] =
-      mbi_shape_bytes(csr, &shape, rows, blocks, inside == entries, search->masks);
+  search->bytes[candidate] = entries == 0
+                                 ? DBL_MAX
+                                 : (double)mbi_shape_bytes(csr, &shape, rows, blocks,
+                                                           inside == entries, search->masks) /
+                                       (double)entries;
+}
+
+/* Windows of about MBI_SHAPE_ENTRIES entries in all. */
+static int mbi_shape_windows(const merbit_view *csr) {
+  const int64_t rows = csr->rows / (csr->nnz / MBI_SHAPE_ENTRIES + 1);
+  const int64_t windows = rows / MBI_SHAPE_WINDOW;
+  if (csr->nnz <= MBI_SHAPE_ENTRIES || csr->rows <= 2 * MBI_SHAPE_WINDOW) {
+    return 0;
+  }
+  return windows < 1 ? 1 : windows < MBI_SHAPE_WINDOWS ? (int)windows : MBI_SHAPE_WINDOWS;
 }
 
 /* Blocks and bytes in the whole matrix. */
@@ -8652,7 +8913,7 @@ static void mbi_shape_find(merbit_context *context, const merbit_view *csr, int 
   least = mbi_shape_bytes(csr, shape, csr->rows, csr->nnz, 1, masks);
   search.csr = csr;
   search.masks = masks;
-  search.windows = csr->rows > 2 * MBI_SHAPE_WINDOWS * MBI_SHAPE_WINDOW ? MBI_SHAPE_WINDOWS : 0;
+  search.windows = mbi_shape_windows(csr);
   if (csr->nnz > MBI_SHAPE_ALONE) {
     mbi_parallel(context, MBI_SHAPE_CANDIDATES, mbi_shape_task, &search);
   } else {
@@ -8664,7 +8925,7 @@ static void mbi_shape_find(merbit_context *context, const merbit_view *csr, int 
     for (next = 0, i = 1; i < MBI_SHAPE_CANDIDATES; i++) {
       next = search.bytes[i] < search.bytes[next] ? i : next;
     }
-    search.bytes[next] = INT64_MAX;
+    search.bytes[next] = DBL_MAX;
     mbi_shape_of(next, &tried);
     bytes = mbi_shape_measure(context, csr, &tried, masks, &blocks);
     if (bytes < least) {
@@ -10997,6 +11258,7 @@ typedef struct mbi_ranks {
   uint32_t hub_least;       /* a column counted this often is a hub */
   double hub_share;         /* of the nonzeros that lie in hubs */
   double sectors; /* of x that a nonzero adds in a window of neighbours: spmv/choose.c */
+  int block_rows, block_cols; /* of the full blocks that the matrix consists of */
   double narrow;  /* share of slices of 32 rows whose columns lie within 65,536 */
   mbi_devptr counts, offsets; /* scratch, and in it the rank of each block's first row */
   uint64_t blocks;
@@ -11117,7 +11379,7 @@ struct merbit_plan {
   merbit_method method;
   merbit_type type; /* of values, vectors and sums */
   char reason[384]; /* why AUTO fell back to the CPU; else empty */
-  char why[128];    /* what decided AUTO's choice of a method on CUDA; else empty */
+  char why[160];    /* what decided AUTO's choice of a method on CUDA; else empty */
   double plan_seconds;
   /* CPU */
   int tasks;
@@ -11152,6 +11414,21 @@ struct merbit_workspace {
   mbi_devptr staged_x, staged_y; /* CUDA with host vectors */
   const void *known_x, *known_y; /* pointers already found to be the GPU's */
 };
+
+/* What a method made of the matrix is gone, or belongs to another plan. */
+static void mbi_plan_forget(merbit_plan *plan) {
+  plan->schedule_bytes = plan->stream_bytes = 0;
+  memset(&plan->program, 0, sizeof plan->program);
+  memset(&plan->scan, 0, sizeof plan->scan);
+  memset(&plan->rows, 0, sizeof plan->rows);
+  memset(&plan->sliced, 0, sizeof plan->sliced);
+  memset(&plan->binned, 0, sizeof plan->binned);
+  memset(&plan->hubs, 0, sizeof plan->hubs);
+  memset(&plan->bsr_tiles, 0, sizeof plan->bsr_tiles);
+#ifdef MERBIT_STUDY_METHODS
+  memset(&plan->bsr_study, 0, sizeof plan->bsr_study);
+#endif
+}
 
 /* That a product reads of each nonzero's value. */
 static size_t mbi_value_bytes(const merbit_plan *plan) {
@@ -13769,6 +14046,7 @@ static const mbi_cuda_method mbi_merbit_method = {mbi_merbit_create, mbi_merbit_
 #define MBI_RANKS_WINDOW 8192
 #define MBI_RANKS_TABLE 12288
 #define MBI_RANKS_BINS 4096
+#define MBI_RANKS_BLOCK_SAMPLES 4096        /* rows */
 #define MBI_RANKS_COLUMN_SAMPLES (8u << 20) /* nonzeros */
 
 /* What the plan's products do not need: the choice and the method are made. */
@@ -13931,32 +14209,115 @@ static merbit_status mbi_ranks_count_columns(merbit_plan *plan, uint32_t *bins) 
 }
 
 /* The fullest columns, at most `room` of them and each with two nonzeros of the sample or more:
- * how often they are counted at least, and their share of the nonzeros. */
+ * how often they are counted at least, and their share of the `sampled` nonzeros. */
+static void mbi_ranks_take_hubs(mbi_ranks *ranks, const uint32_t *bins, uint64_t sampled,
+                                uint64_t room) {
+  uint64_t hubs = 0, cold = 0;
+  uint32_t n;
+  ranks->hub_least = MBI_RANKS_BINS;
+  for (n = MBI_RANKS_BINS; n-- > 2 && hubs + bins[n] <= room;) {
+    hubs += bins[n];
+    ranks->hub_least = n;
+  }
+  for (n = 1; n < ranks->hub_least; n++) {
+    cold += (uint64_t)n * bins[n];
+  }
+  ranks->hub_share = hubs > 0 && cold < sampled ? 1.0 - (double)cold / (double)sampled : 0.0;
+}
+
+/* plan->ranks.hub_least and hub_share, unless they are known. */
 static merbit_status mbi_ranks_columns(merbit_plan *plan, uint64_t room) {
   uint32_t bins[MBI_RANKS_BINS];
-  uint64_t hubs = 0, cold = 0, sampled = 0;
-  uint32_t n;
   const uint64_t nnz = plan->device.nnz, stride = nnz / MBI_RANKS_COLUMN_SAMPLES + 1;
-  merbit_status status = MERBIT_OK;
+  merbit_status status;
   if (nnz == 0 || plan->ranks.column_counts != 0) {
     return MERBIT_OK;
   }
-  plan->ranks.hub_least = MBI_RANKS_BINS;
   status = mbi_ranks_count_columns(plan, bins);
-  if (status != MERBIT_OK) {
-    return status;
+  if (status == MERBIT_OK) {
+    mbi_ranks_take_hubs(&plan->ranks, bins, nnz / stride, room);
   }
-  sampled = nnz / stride;
-  for (n = MBI_RANKS_BINS; n-- > 2 && hubs + bins[n] <= room;) {
-    hubs += bins[n];
-    plan->ranks.hub_least = n;
+  return status;
+}
+
+/* What speaks against full blocks in `count` rows, evenly spread: bits of heights and of
+ * widths. */
+static merbit_status mbi_ranks_against(merbit_plan *plan, uint64_t count, uint32_t *against) {
+  merbit_context *context = plan->context;
+  uint64_t step = plan->device.rows / count;
+  mbi_devptr answer = plan->ranks.counts; /* its sums are known */
+  void *kernel = NULL, *arguments[6];
+  merbit_status status =
+      mbi_program_kernel(context, &plan->ranks.program, "mbk_arrays_blocks", &kernel);
+  if (status == MERBIT_OK) {
+    status = mbi_device_zero(context, answer, 2 * sizeof *against, NULL);
   }
-  for (n = 1; n < plan->ranks.hub_least; n++) {
-    cold += (uint64_t)n * bins[n];
+  arguments[0] = &plan->device.row_ptr;
+  arguments[1] = &plan->device.col_ind;
+  arguments[2] = &plan->device.rows;
+  arguments[3] = &count;
+  arguments[4] = &step;
+  arguments[5] = &answer;
+  if (status == MERBIT_OK) {
+    status =
+        mbi_device_launch(context, kernel, "mbk_arrays_blocks",
+                          (int64_t)((count * 32 + MBI_ARRAYS_THREADS - 1) / MBI_ARRAYS_THREADS),
+                          MBI_ARRAYS_THREADS, 0, NULL, arguments);
   }
-  plan->ranks.hub_share =
-      hubs > 0 && cold < sampled ? 1.0 - (double)cold / (double)sampled : 0.0;
+  return status == MERBIT_OK
+             ? mbi_device_download(context, against, answer, 2 * sizeof *against)
+             : status;
+}
+
+/* The largest blocks, up to 16 x 16, of which the matrix wholly consists, in plan->ranks; 1 x 1
+ * where there are no larger ones. Some rows are looked at first, which rules most matrices out.
+ */
+static merbit_status mbi_ranks_blocks(merbit_plan *plan) {
+  const uint64_t rows = plan->device.rows;
+  uint64_t count = rows < MBI_RANKS_BLOCK_SAMPLES ? rows : MBI_RANKS_BLOCK_SAMPLES;
+  uint32_t against[2] = {0, 0};
+  int n;
+  plan->ranks.block_rows = plan->ranks.block_cols = 1;
+  for (; plan->device.nnz > 0; count = rows) {
+    const merbit_status status = mbi_ranks_against(plan, count, against);
+    if (status != MERBIT_OK) {
+      return status;
+    }
+    plan->ranks.block_rows = plan->ranks.block_cols = 1;
+    for (n = 2; n <= 16; n++) {
+      plan->ranks.block_rows = against[0] >> n & 1 ? plan->ranks.block_rows : n;
+      plan->ranks.block_cols = against[1] >> n & 1 ? plan->ranks.block_cols : n;
+    }
+    if (count == rows || plan->ranks.block_rows * plan->ranks.block_cols < 4) {
+      break;
+    }
+  }
   return MERBIT_OK;
+}
+
+/* A number of the structure, after mbi_ranks_create. */
+static merbit_status mbi_ranks_hash(merbit_plan *plan, uint64_t *hash) {
+  merbit_context *context = plan->context;
+  const uint64_t most =
+      plan->device.nnz > plan->device.rows ? plan->device.nnz : plan->device.rows;
+  void *kernel = NULL, *arguments[5];
+  mbi_devptr sum = plan->ranks.counts; /* its sums are known */
+  merbit_status status =
+      mbi_program_kernel(context, &plan->ranks.program, "mbk_arrays_hash", &kernel);
+  if (status == MERBIT_OK) {
+    status = mbi_device_zero(context, sum, sizeof *hash, NULL);
+  }
+  arguments[0] = &plan->device.row_ptr;
+  arguments[1] = &plan->device.col_ind;
+  arguments[2] = &plan->device.rows;
+  arguments[3] = &plan->device.nnz;
+  arguments[4] = &sum;
+  if (status == MERBIT_OK) {
+    status =
+        mbi_device_launch(context, kernel, "mbk_arrays_hash", mbi_arrays_blocks((int64_t)most),
+                          MBI_ARRAYS_THREADS, 0, NULL, arguments);
+  }
+  return status == MERBIT_OK ? mbi_device_download(context, hash, sum, sizeof *hash) : status;
 }
 
 /* For a method, unless the choice has counted already. */
@@ -16253,9 +16614,9 @@ static merbit_status mbi_values_specialise(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* ==== >>spmv/choose.c  which method a plan on CUDA takes ================================== */
-/* The method of a plan on CUDA, from what the GPU counts of its rows and samples of its
- * columns. */
+/* ==== >>spmv/forecast.c  CUDA: what a product by each method should take ================== */
+/* What a product by each method should take, from what the GPU counts of a matrix's rows and
+ * samples of its columns. */
 
 static const mbi_cuda_method *mbi_cuda_method_of(merbit_method method) {
   switch (method) {
@@ -16340,6 +16701,261 @@ static int mbi_choose_small(const merbit_plan *plan) {
   return mbi_device_csr_stream_bytes(plan) <= MBI_CHOOSE_SMALL;
 }
 
+/* ==== >>spmv/measure.c  CUDA: what it takes, measured and remembered ====================== */
+/* AUTO by measuring: where thousands of products will follow, the best two or three methods are
+ * made in turn and timed on the very matrix, and the answer is kept on disk beside the cubins,
+ * by the structure's hash and the device. */
+#define MBI_MEASURE_CALLS 2000 /* products that pay for it */
+#define MBI_MEASURE_MOST 3
+#define MBI_MEASURE_ROUNDS 2
+
+typedef struct mbi_candidate {
+  merbit_method method;
+  int omega;      /* of SCAN, 1 or 2: whether rows cross blocks; else 0 */
+  double seconds; /* forecast where that is how they are ranked, then measured */
+} mbi_candidate;
+
+/* What is kept of an answer. */
+typedef struct mbi_measured {
+  int32_t method, omega;
+  char why[160];
+} mbi_measured;
+
+/* ---- Candidates -------------------------------------------------------------------------- */
+
+/* Keep the MBI_MEASURE_MOST quickest, quickest first. Returns how many there are. */
+static int mbi_measure_add(mbi_candidate *candidates, int count, merbit_method method,
+                           int omega, double seconds) {
+  int at = count < MBI_MEASURE_MOST ? count : MBI_MEASURE_MOST;
+  for (; at > 0 && candidates[at - 1].seconds > seconds; at--) {
+    if (at < MBI_MEASURE_MOST) {
+      candidates[at] = candidates[at - 1];
+    }
+  }
+  if (at < MBI_MEASURE_MOST) {
+    candidates[at].method = method;
+    candidates[at].omega = omega;
+    candidates[at].seconds = seconds;
+  }
+  return count < MBI_MEASURE_MOST ? count + 1 : count;
+}
+
+/* Small: launches and latency decide, which no forecast knows. Else what the forecasts put
+ * within half as much again of the best. */
+static int mbi_measure_candidates(const merbit_plan *plan, mbi_candidate *candidates) {
+  const mbi_ranks *ranks = &plan->ranks;
+  const int even = ranks->slots / 2 <= plan->device.nnz;
+  int count = 0;
+  if (mbi_choose_small(plan)) {
+    count = mbi_measure_add(candidates, count, MERBIT_METHOD_SCAN, 1, 0);
+    count = mbi_measure_add(candidates, count, MERBIT_METHOD_SCAN, 2, 0);
+    return even ? mbi_measure_add(candidates, count, MERBIT_METHOD_ROWS, 0, 0) : count;
+  } else {
+    const mbi_forecast f = mbi_choose_forecast(plan);
+    count = mbi_measure_add(candidates, count, MERBIT_METHOD_SCAN, 1, f.scan);
+    count = mbi_measure_add(candidates, count, MERBIT_METHOD_BINNED, 0, f.binned);
+    if (f.hubs < f.scan) {
+      count = mbi_measure_add(candidates, count, MERBIT_METHOD_HUBS, 0, f.hubs);
+    }
+    if (even) {
+      count = mbi_measure_add(candidates, count, MERBIT_METHOD_SLICED, 0, f.sliced);
+      count = mbi_measure_add(candidates, count, MERBIT_METHOD_ROWS, 0, 1.2 * f.scan);
+    }
+    while (candidates[count - 1].seconds > 1.5 * candidates[0].seconds) {
+      count--;
+    }
+    return count;
+  }
+}
+
+/* ---- Timing ------------------------------------------------------------------------------ */
+
+/* Seconds of a product of the plan as it is made now. */
+static merbit_status mbi_measure_product(merbit_plan *plan, mbi_devptr carries, mbi_devptr x,
+                                         mbi_devptr y, double *seconds) {
+  static const double one = 1.0, zero = 0.0;
+  static const float one_f32 = 1.0f, zero_f32 = 0.0f;
+  const void *none = NULL, *alpha = &one, *beta = &zero;
+  const int batch = mbi_choose_small(plan) ? 50 : 5;
+  merbit_status status = MERBIT_OK;
+  int round, i;
+  if (plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE) {
+    alpha = beta = &none;
+  } else if (plan->type == MERBIT_F32) {
+    alpha = &one_f32;
+    beta = &zero_f32;
+  }
+  *seconds = HUGE_VAL;
+  for (round = 0; round <= MBI_MEASURE_ROUNDS && status == MERBIT_OK; round++) {
+    const int products = round == 0 ? 1 : batch; /* the first one warms up */
+    const double start = mbi_seconds();
+    double taken;
+    for (i = 0; i < products && status == MERBIT_OK; i++) {
+      status = plan->cuda->multiply(plan, carries, alpha, x, beta, y, NULL);
+    }
+    if (status == MERBIT_OK) {
+      status = mbi_device_synchronize(plan->context, NULL);
+    }
+    taken = (mbi_seconds() - start) / products;
+    *seconds = round > 0 && taken < *seconds ? taken : *seconds;
+  }
+  return status;
+}
+
+/* Make the plan by a candidate, time it, and take it apart again. A candidate that the matrix
+ * or the memory does not allow is infinitely slow. */
+static merbit_status mbi_measure_try(merbit_plan *plan, mbi_candidate *candidate, mbi_devptr x,
+                                     mbi_devptr y) {
+  merbit_context *context = plan->context;
+  const int omega = plan->desc.omega;
+  mbi_devptr carries = 0;
+  merbit_status status;
+  plan->method = candidate->method;
+  plan->desc.omega = candidate->omega;
+  plan->cuda = mbi_cuda_method_of(plan->method);
+  status = plan->cuda->create(plan);
+  if (status == MERBIT_OK) {
+    status = mbi_device_allocate(context, plan->cuda->carry_bytes(plan), "carries", &carries);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_measure_product(plan, carries, x, y, &candidate->seconds);
+  }
+  mbi_device_release(context, carries);
+  plan->cuda->destroy(plan);
+  mbi_plan_forget(plan);
+  plan->desc.omega = omega;
+  if (status == MERBIT_DEVICE_OUT_OF_MEMORY || status == MERBIT_TOO_LARGE) {
+    char reason[384];
+    mbi_forgive(context, reason, sizeof reason);
+    mbi_log(context, "not measured: %s", reason);
+    candidate->seconds = HUGE_VAL;
+    return MERBIT_OK;
+  }
+  return status;
+}
+
+/* All of them, on vectors of zeros. */
+static merbit_status mbi_measure_all(merbit_plan *plan, mbi_candidate *candidates, int count) {
+  merbit_context *context = plan->context;
+  const size_t size = mbi_type_size(plan->type);
+  const uint64_t x_bytes = (plan->device.cols * size + 255) / 256 * 256;
+  const uint64_t bytes = x_bytes + plan->device.rows * size;
+  mbi_devptr vectors = 0;
+  int i;
+  merbit_status status = mbi_device_allocate(context, bytes, "vectors to measure", &vectors);
+  if (status == MERBIT_OK) {
+    status = mbi_device_zero(context, vectors, (size_t)bytes, NULL);
+  }
+  for (i = 0; i < count && status == MERBIT_OK; i++) {
+    status = mbi_measure_try(plan, &candidates[i], vectors, vectors + x_bytes);
+  }
+  mbi_device_release(context, vectors);
+  return status;
+}
+
+/* ---- Memory ------------------------------------------------------------------------------ */
+
+/* The key of the matrix's answer on this device, or NULL. */
+static merbit_status mbi_measure_key(merbit_plan *plan, char **key, size_t *size) {
+  merbit_context *context = plan->context;
+  uint64_t hash = 0;
+  void *room = NULL;
+  merbit_status status = mbi_ranks_hash(plan, &hash);
+  *key = NULL;
+  if (status == MERBIT_OK) {
+    status = mbi_allocate_array(context, 1024, 1, "the key of a choice", &room);
+  }
+  if (status == MERBIT_OK) {
+    *key = (char *)room;
+    *size = (size_t)snprintf(
+        *key, 1024,
+        "choice %d %s %s %s %d: %" PRIu64 " x %" PRIu64 ", %" PRIu64 " nonzeros, %016" PRIx64
+        ", base %d, %s, %zu bytes a value",
+        MBI_CACHE_FORMAT, MERBIT_VERSION_STRING, MBI_KERNEL_HASH, context->device.name,
+        context->device.multiprocessors, plan->device.rows, plan->device.cols, plan->device.nnz,
+        hash, plan->device.base, mbi_type_name(plan->type), mbi_value_bytes(plan));
+  }
+  return status;
+}
+
+/* Whether an answer from disk is one that this version could have given. */
+static int mbi_measured_valid(const mbi_measured *found, size_t size) {
+  return size == sizeof *found && found->why[sizeof found->why - 1] == '\0' &&
+         (found->method == MERBIT_METHOD_SCAN || found->method == MERBIT_METHOD_ROWS ||
+          found->method == MERBIT_METHOD_SLICED || found->method == MERBIT_METHOD_BINNED ||
+          found->method == MERBIT_METHOD_HUBS) &&
+         found->omega >= 0 && found->omega <= (found->method == MERBIT_METHOD_SCAN ? 2 : 0);
+}
+
+static int mbi_measure_recall(merbit_plan *plan, const char *key, size_t key_size,
+                              mbi_measured *found) {
+  void *image;
+  size_t size;
+  int valid = 0;
+  if (mbi_cache_load(plan->context, key, key_size, &image, &size)) {
+    valid = size == sizeof *found;
+    if (valid) {
+      memcpy(found, image, sizeof *found);
+      valid = mbi_measured_valid(found, size);
+    }
+    mbi_release(plan->context, image);
+  }
+  return valid;
+}
+
+/* ---- The answer -------------------------------------------------------------------------- */
+
+static void mbi_measure_answer(const mbi_candidate *candidates, int count,
+                               mbi_measured *answer) {
+  size_t length;
+  int best = 0, i;
+  memset(answer, 0, sizeof *answer);
+  for (i = 1; i < count; i++) {
+    best = candidates[i].seconds < candidates[best].seconds ? i : best;
+  }
+  answer->method = (int32_t)candidates[best].method;
+  answer->omega = candidates[best].omega;
+  (void)snprintf(answer->why, sizeof answer->why, "measured");
+  for (i = 0; i < count; i++) {
+    length = strlen(answer->why);
+    (void)snprintf(answer->why + length, sizeof answer->why - length, "%s %s%s %.1f us",
+                   i > 0 ? "," : "", mbi_method_name(candidates[i].method),
+                   candidates[i].omega == 2 ? " of whole rows" : "",
+                   1e6 * candidates[i].seconds);
+  }
+}
+
+/* Set plan->method, plan->desc.omega and plan->why. Needs plan->ranks, sampled. */
+static merbit_status mbi_measure(merbit_plan *plan) {
+  mbi_candidate candidates[MBI_MEASURE_MOST];
+  mbi_measured answer;
+  char *key = NULL;
+  size_t key_size = 0;
+  int recalled;
+  merbit_status status = mbi_measure_key(plan, &key, &key_size);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  recalled = mbi_measure_recall(plan, key, key_size, &answer);
+  if (!recalled) {
+    const int count = mbi_measure_candidates(plan, candidates);
+    status = mbi_measure_all(plan, candidates, count);
+    mbi_measure_answer(candidates, count, &answer);
+    if (status == MERBIT_OK) {
+      mbi_cache_store(plan->context, key, key_size, &answer, sizeof answer);
+    }
+  }
+  mbi_release(plan->context, key);
+  plan->method = (merbit_method)answer.method;
+  plan->desc.omega = answer.omega;
+  (void)snprintf(plan->why, sizeof plan->why, "%s%.140s", recalled ? "remembered: " : "",
+                 answer.why);
+  return status;
+}
+
+/* ==== >>spmv/choose.c  which method a plan on CUDA takes ================================== */
+/* The method of a plan on CUDA. */
+
 /* Products that making another form of the matrix costs, beyond the scan's plan. */
 #define MBI_CHOOSE_MAKING 12.0
 
@@ -16397,8 +17013,22 @@ static merbit_status mbi_choose_look(merbit_plan *plan) {
     if (3 * gathers > mbi_choose_forecast(plan).scan) {
       status = mbi_ranks_columns(plan, mbi_hubs_room(plan));
     }
+    if (status == MERBIT_DEVICE_OUT_OF_MEMORY) { /* then no hubs */
+      char reason[384];
+      mbi_forgive(plan->context, reason, sizeof reason);
+      mbi_log(plan->context, "columns are not counted: %s", reason);
+      status = MERBIT_OK;
+    }
   }
   return status;
+}
+
+/* Measuring needs products that pay for it, and a user who leaves everything open. */
+static int mbi_choose_by_measuring(const merbit_plan *plan) {
+  const merbit_plan_desc *desc = &plan->desc;
+  return desc->expected_calls >= MBI_MEASURE_CALLS && !desc->deterministic &&
+         desc->sigma == 0 && desc->omega == 0 && desc->block_threads == 0 &&
+         plan->device.nnz > 0;
 }
 
 /* A method other than MERBIT, which is as published, may take shorter forms of the values. */
@@ -16433,21 +17063,22 @@ static merbit_status mbi_choose(merbit_plan *plan) {
     if (status == MERBIT_OK) {
       status = mbi_choose_look(plan);
     }
+    if (status == MERBIT_OK && mbi_choose_by_measuring(plan)) {
+      status = mbi_measure(plan);
+    } else if (status == MERBIT_OK) {
+      plan->method = mbi_choose_method(plan);
+    }
     if (status != MERBIT_OK) {
       return status;
     }
-    plan->method = mbi_choose_method(plan);
   }
   plan->cuda = mbi_cuda_method_of(plan->method);
   status = plan->cuda->create(plan);
   if (any && plan->method != MERBIT_METHOD_SCAN &&
       (status == MERBIT_DEVICE_OUT_OF_MEMORY || status == MERBIT_TOO_LARGE)) {
     plan->cuda->destroy(plan);
-    memset(&plan->scan, 0, sizeof plan->scan);
-    memset(&plan->sliced, 0, sizeof plan->sliced);
-    memset(&plan->binned, 0, sizeof plan->binned);
-    memset(&plan->hubs, 0, sizeof plan->hubs);
-    memset(&plan->program, 0, sizeof plan->program);
+    mbi_ranks_destroy(context, &plan->ranks); /* may be half made */
+    mbi_plan_forget(plan);
     mbi_forgive(context, reason, sizeof reason);
     mbi_log(context, "this plan takes the scan: %s", reason);
     (void)snprintf(plan->why, sizeof plan->why, "the first choice failed: %.60s", reason);
@@ -16551,7 +17182,7 @@ MERBIT_API void merbit_workspace_destroy(merbit_workspace *workspace) {
 }
 
 /* ==== >>spmv/plan.c  plans: checks, choice, life ========================================== */
-/* ---- Checks ----------------------------------------------------------------------------------- */
+/* ---- Checks ------------------------------------------------------------------------------- */
 
 static int mbi_method_known(merbit_method method) {
 #ifdef MERBIT_STUDY_METHODS
@@ -16559,7 +17190,7 @@ static int mbi_method_known(merbit_method method) {
     return 1;
   }
 #endif
-  return method >= MERBIT_METHOD_AUTO && method <= MERBIT_METHOD_HUBS;
+  return method >= MERBIT_METHOD_AUTO && method <= MERBIT_METHOD_HUBS && (int)method != 9;
 }
 
 static merbit_status mbi_plan_check_desc(merbit_context *context, const merbit_view *view,
@@ -16707,17 +17338,8 @@ static void mbi_plan_release_cuda(merbit_plan *plan) {
     mbi_device_leave(plan->context);
   }
   plan->cuda = NULL;
-  memset(&plan->program, 0, sizeof plan->program);
+  mbi_plan_forget(plan);
   memset(&plan->merbit, 0, sizeof plan->merbit);
-  memset(&plan->scan, 0, sizeof plan->scan);
-  memset(&plan->rows, 0, sizeof plan->rows);
-  memset(&plan->sliced, 0, sizeof plan->sliced);
-  memset(&plan->binned, 0, sizeof plan->binned);
-  memset(&plan->bsr_tiles, 0, sizeof plan->bsr_tiles);
-#ifdef MERBIT_STUDY_METHODS
-  memset(&plan->bsr_study, 0, sizeof plan->bsr_study);
-#endif
-  memset(&plan->hubs, 0, sizeof plan->hubs);
   memset(&plan->device, 0, sizeof plan->device);
 }
 
@@ -16922,14 +17544,8 @@ static merbit_status mbi_update_remake(merbit_plan *plan, mbi_devptr values) {
   const uint64_t bytes = plan->device.nnz * mbi_type_size(plan->type);
   merbit_plan fresh = *plan;
   merbit_status status;
-  fresh.schedule_bytes = fresh.stream_bytes = 0;
-  memset(&fresh.program, 0, sizeof fresh.program);
+  mbi_plan_forget(&fresh);
   memset(&fresh.ranks, 0, sizeof fresh.ranks);
-  memset(&fresh.scan, 0, sizeof fresh.scan);
-  memset(&fresh.rows, 0, sizeof fresh.rows);
-  memset(&fresh.sliced, 0, sizeof fresh.sliced);
-  memset(&fresh.binned, 0, sizeof fresh.binned);
-  memset(&fresh.hubs, 0, sizeof fresh.hubs);
   fresh.desc.changing_values = 1;
   fresh.device.form = MBI_VALUES_GENERAL;
   fresh.device.values = values;

@@ -220,7 +220,8 @@ static void bench_add_plans(bench_bench *b) {
               {"scan", MERBIT_METHOD_SCAN, 0},
               {"rows", MERBIT_METHOD_ROWS, 0},
               {"sliced", MERBIT_METHOD_SLICED, 0},
-              {"binned", MERBIT_METHOD_BINNED, 0}};
+              {"binned", MERBIT_METHOD_BINNED, 0},
+              {"hubs", MERBIT_METHOD_HUBS, 0}};
   size_t i;
   int k;
   for (i = 0; i < sizeof list / sizeof list[0]; i++) {

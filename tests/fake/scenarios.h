@@ -4,6 +4,7 @@
 #ifndef TEST_FAKE_SCENARIOS_H
 #define TEST_FAKE_SCENARIOS_H
 #include "fake/block_scenarios.h"
+#include "support/gpu.h"
 
 /* Host CSR, vectors in buffers, a workspace of its own, new values. */
 static merbit_status products_by(merbit_context *context, merbit_method method, int omega) {
@@ -80,6 +81,10 @@ TEST_UNUSED static merbit_status bsr_products(merbit_context *context) {
   return products_by(context, MERBIT_METHOD_BSR, 0);
 }
 
+TEST_UNUSED static merbit_status hubs_products(merbit_context *context) {
+  return products_by(context, MERBIT_METHOD_HUBS, 0);
+}
+
 static merbit_method even_method; /* what AUTO took for even rows */
 
 enum { EVEN = 64 };
@@ -118,6 +123,53 @@ TEST_UNUSED static merbit_status even_rows(merbit_context *context) {
   return status;
 }
 
+static merbit_method full_method; /* what AUTO took for full columns */
+
+enum { FULL = 24 };
+
+/* Ones that meet in every fourth column, for which AUTO takes hubs, or the scan where memory is
+ * short; a row is empty. */
+TEST_UNUSED static merbit_status full_columns(merbit_context *context) {
+  static const int32_t row_ptr[] = {0, 2 * FULL - 1, 2 * FULL - 1, 2 * FULL};
+  const double alpha = 1, beta = 3;
+  int32_t col_ind[2 * FULL];
+  const merbit_view view = merbit_csr(3, 4 * FULL, 2 * FULL, row_ptr, col_ind, NULL);
+  double x[4 * FULL], y[3] = {1, 2, 4}, sum = 0;
+  char line[1024];
+  merbit_plan_desc desc;
+  merbit_plan_info info;
+  merbit_plan *plan = NULL;
+  merbit_status status;
+  int i;
+  for (i = 0; i < 4 * FULL; i++) {
+    x[i] = i % 4 == 0 ? 1 + i : 1e9;
+  }
+  for (i = 0; i < 2 * FULL; i++) {
+    col_ind[i] = i * 5 % FULL * 4;
+    sum += x[col_ind[i]];
+  }
+  memset(&desc, 0, sizeof desc);
+  desc.vector_memory = MERBIT_MEMORY_HOST;
+  desc.side = MERBIT_SIDE_CUDA;
+  desc.expected_calls = 1000;
+  status = make_plan(context, &view, &desc, &plan);
+  if (status == MERBIT_OK) {
+    assert_int_equal(merbit_plan_get_info(plan, &info), MERBIT_OK);
+    full_method = info.method;
+    assert_true(merbit_plan_describe(plan, line, sizeof line) > 40);
+    if (full_method == MERBIT_METHOD_HUBS) {
+      assert_int_equal(info.omega, 160);
+      assert_non_null(strstr(line, "24 hubs with 100% of the nonzeros in shared memory"));
+    }
+  }
+  if (TRY(merbit_spmv(plan, NULL, &alpha, x, &beta, y, NULL)) == MERBIT_OK) {
+    const double last = x[col_ind[2 * FULL - 1]];
+    assert_true(y[0] == sum - last + 3 && y[1] == 6 && y[2] == last + 12);
+  }
+  merbit_plan_destroy(plan);
+  return status;
+}
+
 /* Values that are all one, stored once; then others, for which the plan is made again. */
 TEST_UNUSED static merbit_status shorter_values(merbit_context *context) {
   static const int32_t row_ptr[] = {0, 2, 3}, col_ind[] = {0, 1, 1};
@@ -147,21 +199,19 @@ TEST_UNUSED static merbit_status empty_matrices(merbit_context *context) {
   static const int32_t row_ptr[] = {0, 0, 0, 0};
   static const double beta = 2;
   merbit_status status = MERBIT_OK;
-  int method, rows;
+  size_t method;
+  int rows;
   for (rows = 0; rows <= 3; rows += 3) {
     const merbit_view view = merbit_csr(rows, 2, 0, row_ptr, NULL, NULL);
-    for (method = 0; method <= (int)MERBIT_METHOD_BSR; method++) {
+    for (method = 0; method < GPU_METHODS; method++) {
       double x[] = {1, 2}, y[] = {1, 2, 3};
       merbit_plan_desc desc;
       merbit_plan *plan = NULL;
       char line[1024];
-      if (method == (int)MERBIT_METHOD_REFERENCE || method == (int)MERBIT_METHOD_MERGE) {
-        continue;
-      }
       memset(&desc, 0, sizeof desc);
       desc.vector_memory = MERBIT_MEMORY_HOST;
       desc.side = MERBIT_SIDE_CUDA;
-      desc.method = (merbit_method)method;
+      desc.method = gpu_methods[method];
       TRY(make_plan(context, &view, &desc, &plan));
       if (TRY(merbit_spmv(plan, NULL, NULL, x, &beta, y, NULL)) == MERBIT_OK) {
         assert_true(y[0] == (rows > 0 ? 2 : 1) && y[2] == (rows > 0 ? 6 : 3));
@@ -370,7 +420,9 @@ TEST_UNUSED static const struct {
     {"products by BSR, masks", bsr_products, MERBIT_SIDE_CUDA, 0},
     {"host blocks", host_blocks, MERBIT_SIDE_CUDA, 0},
     {"device blocks", device_blocks, MERBIT_SIDE_CUDA, 0},
+    {"products by HUBS", hubs_products, MERBIT_SIDE_CUDA, 0},
     {"even rows", even_rows, MERBIT_SIDE_CUDA, 0},
+    {"full columns", full_columns, MERBIT_SIDE_CUDA, 0},
     {"shorter values", shorter_values, MERBIT_SIDE_CUDA, 0},
     {"host vectors", host_vectors, MERBIT_SIDE_CUDA, 1},
     {"host vectors, AUTO", host_vectors, MERBIT_SIDE_AUTO, 1},

@@ -74,9 +74,9 @@ static int too_late(const failure *f) {
   return plan_made || (f->scenario == ranks && one_of(f->calls->first, iterating));
 }
 
-/* Slices, for which there is no room: AUTO takes the scan. */
+/* Slices or hubs, for which there is no room: AUTO takes the scan. */
 static int gives_way(const failure *f) {
-  return f->scenario == even_rows && f->calls == &cuda->calls && f->code == 2;
+  return (f->scenario == even_rows || f->scenario == full_columns) && f->calls == &cuda->calls && f->code == 2;
 }
 
 static void check_answer(const failure *f, merbit_status status, const char *sentence) {

@@ -14,7 +14,7 @@ static merbit_context *gpu;
 
 static const merbit_method methods[] = {MERBIT_METHOD_AUTO, MERBIT_METHOD_SCAN,
                                         MERBIT_METHOD_ROWS, MERBIT_METHOD_SLICED,
-                                        MERBIT_METHOD_BINNED};
+                                        MERBIT_METHOD_BINNED, MERBIT_METHOD_HUBS};
 enum { METHODS = sizeof methods / sizeof methods[0] };
 
 /* Of each method: the default first. What a number means is in merbit_plan_desc. */
@@ -26,7 +26,8 @@ static const shape shapes[METHODS][6] = {
     {{0, 0, 0}, {4, 1, 256}, {8, 2, 64}, {12, 0, 1024}, {4, 2, 512}, {32, 1, 128}},
     {{0, 0, 0}, {1, 32, 256}, {4, 16, 64}, {8, 1, 1024}, {3, 2, 32}, {2, 8, 96}},
     {{0, 0, 0}, {1, 0, 256}, {4, 1, 64}, {8, 1, 1024}, {3, 0, 32}, {16, 0, 96}},
-    {{0, 0, 0}, {1, 1, 32}, {4, 8, 64}, {28, 2, 1024}, {5, 3, 96}, {12, 8, 256}}};
+    {{0, 0, 0}, {1, 1, 32}, {4, 8, 64}, {28, 2, 1024}, {5, 3, 96}, {12, 8, 256}},
+    {{0, 0, 0}, {4, 1, 32}, {8, 2, 64}, {16, 220, 1024}, {4, 16, 96}, {32, 1, 256}}};
 
 static void every_matrix_meets_the_bound(const int method) {
   int i, variant;
@@ -83,6 +84,11 @@ static void slices_meet_the_bound(void **state) {
 static void bins_meet_the_bound(void **state) {
   (void)state;
   every_matrix_meets_the_bound(4);
+}
+
+static void hubs_meet_the_bound(void **state) {
+  (void)state;
+  every_matrix_meets_the_bound(5);
 }
 
 static void check_data_matrix(merbit_context *context, const test_matrix *m) {
@@ -170,7 +176,7 @@ static void a_plan_tells_its_choice(void **state) {
   assert_int_equal(chosen(1, 1, 0, MERBIT_METHOD_SLICED, line), MERBIT_METHOD_SLICED);
   assert_non_null(strstr(line, "2 slices of 32 rows sorted in windows of 1024, 3.1% of"));
   assert_int_equal(chosen(8, 0, 0, MERBIT_METHOD_AUTO, line), MERBIT_METHOD_ROWS);
-  assert_non_null(strstr(line, "small, with short even rows; runner-up scan"));
+  assert_non_null(strstr(line, "small, with even rows; runner-up scan"));
   assert_int_equal(chosen(8, 1, 0, MERBIT_METHOD_AUTO, line), MERBIT_METHOD_SCAN); /* one row */
   assert_non_null(strstr(line, "scan on "));
   assert_non_null(strstr(line, "2 tiles of 32 x 8, scan depth 5, 63 empty rows, 1024 threads "
@@ -186,6 +192,9 @@ static void a_plan_tells_its_choice(void **state) {
   assert_int_equal(chosen(30, 0, 0, MERBIT_METHOD_BINNED, line), MERBIT_METHOD_BINNED);
   assert_non_null(strstr(line, "1 strips of 12288 columns, 1 parts of 8192 nonzeros, 100.0% of "
                                "the slots filled, 512 threads"));
+  assert_int_equal(chosen(30, 0, 0, MERBIT_METHOD_HUBS, line), MERBIT_METHOD_HUBS);
+  assert_non_null(strstr(line, "8 tiles of 32 x 8, 1 hubs with 100% of the nonzeros in shared "
+                               "memory, 0 empty rows, 1024 threads"));
 }
 
 int main(void) {
@@ -195,6 +204,7 @@ int main(void) {
       cmocka_unit_test(rows_meet_the_bound),
       cmocka_unit_test(slices_meet_the_bound),
       cmocka_unit_test(bins_meet_the_bound),
+      cmocka_unit_test(hubs_meet_the_bound),
       cmocka_unit_test(data_files_meet_the_bound),
       cmocka_unit_test(pattern_is_a_matrix_of_ones),
       cmocka_unit_test(a_plan_tells_its_choice),

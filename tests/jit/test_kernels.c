@@ -232,6 +232,18 @@ static void compile_studies(int capability) {
   }
 }
 
+/* With little room for hubs where form & 64. */
+static void hubs_preamble(merbit_type type, int form, int steps, int threads,
+                          mbi_preamble *preamble) {
+  merbit_plan plan;
+  plan_make(type, form, steps, form & 64 ? 1 : 0, threads, &plan);
+  plan.device.col_ind = (form & 6) == 2 ? 4 : 0;
+  plan.ranks.longest = form & 8 ? 32 : 5;
+  plan.ranks.count = form & 32 ? 999 : 1000;
+  assert_int_equal(mbi_hubs_size(&plan), MERBIT_OK);
+  mbi_hubs_preamble(&plan, preamble);
+}
+
 static void compile_methods(int form, int capability) {
   const merbit_type type = (form ^ form >> 1 ^ form >> 4) & 1 ? MERBIT_F32 : MERBIT_F64;
   mbi_preamble preamble;
@@ -247,6 +259,8 @@ static void compile_methods(int form, int capability) {
   }
   binned_preamble(type, form | (form & 2) << 5, 0, 0, &preamble);
   compile("spmv/binned.cu", &preamble, capability);
+  hubs_preamble(type, form, 0, form & 4 ? 512 : 0, &preamble);
+  compile("spmv/hubs.cu", &preamble, capability);
 }
 
 /* The preamble that a plan of this form writes. */
@@ -291,6 +305,8 @@ static void every_architecture_takes_every_file(void **state) {
     compile("spmv/binned.cu", &preamble, archs[i]);
     bsr_preamble(MERBIT_F64, 0, 5, 5, 0, &preamble);
     compile("spmv/bsr.cu", &preamble, archs[i]);
+    hubs_preamble(MERBIT_F32, 0, 0, 0, &preamble);
+    compile("spmv/hubs.cu", &preamble, archs[i]);
     arrays_preamble(0, &preamble);
     compile("spmv/arrays.cu", &preamble, archs[i]);
     memset(&preamble, 0, sizeof preamble);

@@ -123,6 +123,12 @@ static void hubs_that_many_meet(void **state) {
   takes(&plan, MERBIT_METHOD_HUBS, "hubs ");
   plan.desc.expected_calls = 1;
   takes(&plan, MERBIT_METHOD_SCAN, "hubs ");
+  plan.type = MERBIT_F32; /* both pay, and bins end at 381 us */
+  plan.desc.expected_calls = 1000;
+  plan.ranks.hub_share = 0.35;
+  takes(&plan, MERBIT_METHOD_BINNED, "hubs 390 us");
+  plan.ranks.hub_share = 0.4;
+  takes(&plan, MERBIT_METHOD_HUBS, "hubs 370 us");
 }
 
 static void few_calls(void **state) {
