@@ -226,7 +226,9 @@ static void compile_studies(int capability) {
     plan.method = (merbit_method)(MERBIT_METHOD_BSR_ROW_MAJOR + study % 4);
     plan.bsr.view = merbit_bsr(1000, 1001, 1000, high ? 13 : 5, 5, NULL, NULL, NULL);
     plan.bsr.view.block_order = high ? MERBIT_BLOCK_COLUMN_MAJOR : MERBIT_BLOCK_ROW_MAJOR;
+    host->device.multiprocessors = 132;
     assert_int_equal(mbi_bsr_study_size(&plan), MERBIT_OK);
+    host->device.multiprocessors = 0; /* the other sizes are those of any GPU */
     mbi_bsr_study_preamble(&plan, &preamble);
     compile("spmv/bsr_study.cu", &preamble, capability);
   }
