@@ -4977,6 +4977,73 @@ static const char *const mbi_source_spmv_hubs_cu[] = {
   "}\n",
   NULL};
 
+static const char *const mbi_source_spmv_full_cu[] = {
+  "// A CSR matrix that wholly consists of full blocks, as blocks: their places, and their values\n"
+  "// block by block. MBK_HIGH rows in turn have the same columns, in runs of MBK_WIDE\n"
+  "// (mbk_arrays_blocks has found so).\n"
+  "#ifndef MBK_ROW_PTR\n"
+  "#error \"define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64\"\n"
+  "#endif\n"
+  "#ifndef MBK_VALUE\n"
+  "#error \"define MBK_VALUE: the type of the matrix's values\"\n"
+  "#endif\n"
+  "#ifndef MBK_BASE\n"
+  "#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n"
+  "#endif\n"
+  "#ifndef MBK_HIGH\n"
+  "#error \"define MBK_HIGH: rows of a block\"\n"
+  "#endif\n"
+  "#ifndef MBK_WIDE\n"
+  "#error \"define MBK_WIDE: columns of a block\"\n"
+  "#endif\n"
+  "#include \"jit/device.cuh\"\n"
+  "\n"
+  "// The first block of a row of blocks, and of the one behind the last.\n"
+  "MBK_DEVICE mbk_u64 mbk_full_first(const MBK_ROW_PTR *row_ptr, mbk_u64 block_row) {\n"
+  "  return (mbk_u64)(mbk_load(row_ptr + block_row * MBK_HIGH) - MBK_BASE) / (MBK_HIGH * MBK_WIDE);\n"
+  "}\n"
+  "\n"
+  "// Offsets of rows of blocks, and columns of blocks, both from 0. Launch: a warp for each row of\n"
+  "// blocks and one more, 256 threads per block.\n"
+  "MBK_KERNEL MBK_BOUNDS(256)\n"
+  "    mbk_full_places(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, mbk_u64 block_rows,\n"
+  "                    MBK_ROW_PTR *block_ptr, mbk_i32 *block_col) {\n"
+  "  const mbk_u64 row = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;\n"
+  "  if (row > block_rows) {\n"
+  "    return;\n"
+  "  }\n"
+  "  const mbk_u64 first = mbk_full_first(row_ptr, row);\n"
+  "  if (mbk_lane() == 0) {\n"
+  "    block_ptr[row] = (MBK_ROW_PTR)first;\n"
+  "  }\n"
+  "  if (row < block_rows) {\n"
+  "    const mbk_u64 count = mbk_full_first(row_ptr, row + 1) - first;\n"
+  "    col_ind += mbk_load(row_ptr + row * MBK_HIGH) - MBK_BASE;\n",
+  "    for (mbk_u64 b = mbk_lane(); b < count; b += 32) {\n"
+  "      block_col[first + b] = (mbk_load(col_ind + b * MBK_WIDE) - MBK_BASE) / MBK_WIDE;\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Values in the order of the CSR to blocks, row by row in each. Launch: a warp for each row,\n"
+  "// 256 threads per block.\n"
+  "MBK_KERNEL MBK_BOUNDS(256) mbk_full_values(const MBK_ROW_PTR *row_ptr, const MBK_VALUE *values,\n"
+  "                                           mbk_u64 rows, MBK_VALUE *blocks) {\n"
+  "  const mbk_u64 row = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;\n"
+  "  if (row >= rows) {\n"
+  "    return;\n"
+  "  }\n"
+  "  const mbk_u64 start = (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE);\n"
+  "  const mbk_u64 length = (mbk_u64)(mbk_load(row_ptr + row + 1) - MBK_BASE) - start;\n"
+  "  values += start;\n"
+  "  blocks += mbk_full_first(row_ptr, row / MBK_HIGH) * (MBK_HIGH * MBK_WIDE) +\n"
+  "            row % MBK_HIGH * MBK_WIDE;\n"
+  "  for (mbk_u64 k = mbk_lane(); k < length; k += 32) {\n"
+  "    blocks[k / MBK_WIDE * (MBK_HIGH * MBK_WIDE) + k % MBK_WIDE] = mbk_load(values + k);\n"
+  "  }\n"
+  "}\n",
+  NULL};
+
 static const char *const mbi_source_spmv_rows_cu[] = {
   "// Lanes per row: y = alpha A x + beta y straight on CSR; MBK_LANES lanes of a warp share a row.\n"
   "// Source: the vector kernel of Bell, Garland, SC09, with the lanes per row a constant (seed\n"
@@ -6213,6 +6280,7 @@ static const struct {
     {"spmv/binned.cu", mbi_source_spmv_binned_cu},
     {"spmv/hubs_build.cuh", mbi_source_spmv_hubs_build_cuh},
     {"spmv/hubs.cu", mbi_source_spmv_hubs_cu},
+    {"spmv/full.cu", mbi_source_spmv_full_cu},
     {"spmv/rows.cu", mbi_source_spmv_rows_cu},
     {"spmv/bsr_tile.cuh", mbi_source_spmv_bsr_tile_cuh},
     {"spmv/bsr_build.cuh", mbi_source_spmv_bsr_build_cuh},
@@ -6226,7 +6294,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "70de51ef609c2576f5deb377d4a6add417f0593834438d7bee08bdaef248d889"
+#define MBI_KERNEL_HASH "5553b121797ffad7a6ae1544ee2ddb66a9a13881fcc205d8bd453d50c427633c"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -11335,6 +11403,14 @@ typedef struct mbi_bsr_tiles {
   void *kernels[MBI_BSR_KERNELS]; /* CUfunction: schedule, columns, fill, product, fixup, masks */
 } mbi_bsr_tiles;
 
+/* The CSR that AUTO took for blocks, while plan->device holds those: spmv/full.c. */
+typedef struct mbi_full {
+  mbi_device_csr csr; /* csr.rows 0: AUTO did not */
+  mbi_ranks ranks;
+  mbi_program program;
+  void *kernels[2]; /* CUfunction: places, values */
+} mbi_full;
+
 #ifdef MERBIT_STUDY_METHODS
 /* Chunks of blocks as they come: spmv/bsr_study.c. */
 typedef struct mbi_bsr_study {
@@ -11399,6 +11475,7 @@ struct merbit_plan {
   mbi_sliced sliced;
   mbi_binned binned;
   mbi_bsr_tiles bsr_tiles;
+  mbi_full full;
 #ifdef MERBIT_STUDY_METHODS
   mbi_bsr_study bsr_study;
 #endif
@@ -16614,11 +16691,176 @@ static merbit_status mbi_values_specialise(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
+/* ==== >>spmv/full.c  CUDA: a CSR of full blocks as blocks ================================= */
+/* ---- Encode: a CSR of full blocks as blocks, for the kernels of spmv/bsr.c
+ * ------------------- */
+
+static int mbi_full_blocks(const mbi_ranks *ranks) {
+  return ranks->block_rows * ranks->block_cols >= 4;
+}
+
+/* plan->bsr and plan->device become the blocks', whose places are allocated; the CSR and its
+ * ranks wait in plan->full. */
+static merbit_status mbi_full_enter(merbit_plan *plan) {
+  mbi_full *full = &plan->full;
+  merbit_view *view = &plan->bsr.view;
+  mbi_device_csr *csr = &plan->device;
+  const uint64_t high = (uint64_t)plan->ranks.block_rows;
+  const uint64_t wide = (uint64_t)plan->ranks.block_cols;
+  merbit_status status;
+  full->csr = *csr;
+  full->ranks = plan->ranks;
+  memset(&plan->ranks, 0, sizeof plan->ranks);
+  memset(csr, 0, sizeof *csr);
+  csr->offset_type = full->csr.offset_type;
+  csr->rows = full->csr.rows / high;
+  csr->cols = (full->csr.cols + wide - 1) / wide;
+  csr->nnz = full->csr.nnz / (high * wide);
+  *view = merbit_bsr((int64_t)full->csr.rows, (int64_t)full->csr.cols, (int64_t)csr->nnz,
+                     (int)high, (int)wide, NULL, NULL, NULL);
+  view->value_type = plan->type;
+  view->memory = MERBIT_MEMORY_DEVICE;
+  plan->bsr.entries = (int64_t)full->csr.nnz;
+  csr->bytes = (csr->rows + 1) * mbi_index_bytes(csr->offset_type);
+  csr->owns_row_ptr = csr->owns_col_ind = 1;
+  status = mbi_device_allocate(plan->context, csr->bytes, "offsets of blocks", &csr->row_ptr);
+  if (status == MERBIT_OK) {
+    const uint64_t columns = csr->nnz * sizeof(int32_t);
+    csr->bytes += columns;
+    status = mbi_device_allocate(plan->context, columns, "columns of blocks", &csr->col_ind);
+  }
+  return status;
+}
+
+/* ---- Specialise -------------------------------------------------------------------------- */
+
+static merbit_status mbi_full_specialise(merbit_plan *plan) {
+  mbi_full *full = &plan->full;
+  mbi_preamble preamble;
+  merbit_status status;
+  memset(&preamble, 0, sizeof preamble);
+  mbi_preamble_define(&preamble, "MBK_ROW_PTR",
+                      full->csr.offset_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
+  mbi_preamble_define(&preamble, "MBK_VALUE", plan->type == MERBIT_F32 ? "float" : "double");
+  mbi_preamble_define_int(&preamble, "MBK_BASE", full->csr.base);
+  mbi_preamble_define_int(&preamble, "MBK_HIGH", plan->bsr.view.block_rows);
+  mbi_preamble_define_int(&preamble, "MBK_WIDE", plan->bsr.view.block_cols);
+  status = mbi_program_create(plan->context, "spmv/full.cu", &preamble, &full->program);
+  if (status == MERBIT_OK) {
+    status =
+        mbi_program_kernel(plan->context, &full->program, "mbk_full_places", &full->kernels[0]);
+  }
+  return status == MERBIT_OK ? mbi_program_kernel(plan->context, &full->program,
+                                                  "mbk_full_values", &full->kernels[1])
+                             : status;
+}
+
+/* ---- Launch ------------------------------------------------------------------------------ */
+
+static merbit_status mbi_full_places(merbit_plan *plan) {
+  void *arguments[5];
+  arguments[0] = &plan->full.csr.row_ptr;
+  arguments[1] = &plan->full.csr.col_ind;
+  arguments[2] = &plan->device.rows;
+  arguments[3] = &plan->device.row_ptr;
+  arguments[4] = &plan->device.col_ind;
+  return mbi_device_launch(plan->context, plan->full.kernels[0], "mbk_full_places",
+                           (int64_t)(plan->device.rows / 8 + 1), 256, 0, NULL, arguments);
+}
+
+/* plan->device.values become those at `from`, which are in the order of the CSR, block by
+ * block. */
+static merbit_status mbi_full_values(merbit_plan *plan, mbi_devptr from) {
+  mbi_device_csr *csr = &plan->device;
+  const uint64_t bytes = plan->full.csr.nnz * mbi_type_size(plan->type);
+  uint64_t rows = plan->full.csr.rows;
+  void *arguments[4];
+  merbit_status status =
+      mbi_device_allocate(plan->context, bytes, "values of blocks", &csr->values);
+  csr->owns_values = status == MERBIT_OK;
+  csr->bytes += status == MERBIT_OK ? bytes : 0;
+  arguments[0] = &plan->full.csr.row_ptr;
+  arguments[1] = &from;
+  arguments[2] = &rows;
+  arguments[3] = &csr->values;
+  return status != MERBIT_OK
+             ? status
+             : mbi_device_launch(plan->context, plan->full.kernels[1], "mbk_full_values",
+                                 (int64_t)((rows + 7) / 8), 256, 0, NULL, arguments);
+}
+
+/* For new values in the order of the CSR, which the plan has taken. */
+static merbit_status mbi_full_refresh(merbit_plan *plan) {
+  mbi_device_csr *csr = &plan->device;
+  const mbi_devptr from = csr->values;
+  merbit_status status;
+  csr->bytes -= plan->full.csr.nnz * mbi_type_size(plan->type);
+  status = mbi_full_values(plan, from);
+  if (status == MERBIT_OK) {
+    status = mbi_bsr_fill(plan);
+  }
+  mbi_device_release(plan->context, from);
+  return status;
+}
+
+/* Once the choice is made, of an uploaded CSR only the offsets are needed again: for new values. */
+static void mbi_full_let_go(merbit_plan *plan) {
+  merbit_context *context = plan->context;
+  mbi_device_csr *csr = &plan->full.csr;
+  if (csr->owns_col_ind) {
+    mbi_device_release(context, csr->col_ind);
+    csr->bytes -= csr->nnz * sizeof(int32_t);
+  }
+  if (csr->owns_values) {
+    mbi_device_release(context, csr->values);
+    csr->bytes -= csr->nnz * mbi_type_size(plan->type);
+  }
+  csr->owns_col_ind = csr->owns_values = 0;
+  csr->col_ind = csr->values = 0;
+  mbi_ranks_destroy(context, &plan->full.ranks);
+  plan->device.bytes += csr->bytes;
+}
+
+static merbit_status mbi_full_create(merbit_plan *plan) {
+  merbit_status status = mbi_full_enter(plan);
+  if (status == MERBIT_OK) {
+    status = mbi_full_specialise(plan);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_full_places(plan);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_full_values(plan, plan->full.csr.values);
+  }
+  return status == MERBIT_OK ? mbi_bsr_create(plan) : status;
+}
+
+/* The plan has its CSR again, or what is left of it. */
+static void mbi_full_destroy(merbit_plan *plan) {
+  mbi_full *full = &plan->full;
+  if (full->csr.rows == 0) {
+    return; /* taken apart before */
+  }
+  mbi_bsr_destroy(plan);
+  mbi_program_destroy(plan->context, &full->program);
+  mbi_ranks_destroy(plan->context, &plan->ranks);
+  mbi_device_csr_destroy(plan->context, &plan->device);
+  plan->device = full->csr;
+  plan->ranks = full->ranks;
+  memset(&plan->bsr, 0, sizeof plan->bsr);
+  memset(full, 0, sizeof *full);
+}
+
+static const mbi_cuda_method mbi_full_method = {
+    mbi_full_create, mbi_full_destroy, mbi_bsr_carry_bytes, mbi_bsr_multiply,
+    mbi_bsr_info,    mbi_bsr_describe, mbi_full_refresh};
+
 /* ==== >>spmv/forecast.c  CUDA: what a product by each method should take ================== */
 /* What a product by each method should take, from what the GPU counts of a matrix's rows and
  * samples of its columns. */
 
-static const mbi_cuda_method *mbi_cuda_method_of(merbit_method method) {
+static const mbi_cuda_method *mbi_cuda_method_of(const merbit_plan *plan,
+                                                 merbit_method method) {
   switch (method) {
   case MERBIT_METHOD_SCAN:
     return &mbi_scan_method;
@@ -16629,7 +16871,7 @@ static const mbi_cuda_method *mbi_cuda_method_of(merbit_method method) {
   case MERBIT_METHOD_BINNED:
     return &mbi_binned_method;
   case MERBIT_METHOD_BSR:
-    return &mbi_bsr_method;
+    return mbi_plan_has_blocks(plan) ? &mbi_bsr_method : &mbi_full_method;
   case MERBIT_METHOD_HUBS:
     return &mbi_hubs_method;
 #ifdef MERBIT_STUDY_METHODS
@@ -16666,7 +16908,7 @@ static double mbi_choose_gather(double bytes) {
 
 /* Seconds that one product is expected to take. */
 typedef struct mbi_forecast {
-  double scan, sliced, binned, hubs;
+  double scan, sliced, binned, hubs, blocks;
 } mbi_forecast;
 
 static mbi_forecast mbi_choose_forecast(const merbit_plan *plan) {
@@ -16689,6 +16931,11 @@ static mbi_forecast mbi_choose_forecast(const merbit_plan *plan) {
              nnz * (4.0 - 2.0 * plan->ranks.narrow + values) * MBI_CHOOSE_STREAM * light;
   /* Products are written and read; reads and writes mixed reach three quarters of the rate. */
   f.binned = vectors + nnz * 1.1 * (4.5 + values + 2.0 * size) * MBI_CHOOSE_STREAM * 1.35;
+  f.blocks = f.scan;
+  if (mbi_full_blocks(&plan->ranks) && plan->device.form == MBI_VALUES_GENERAL && values > 0) {
+    const double column = 4.0 / (plan->ranks.block_rows * plan->ranks.block_cols);
+    f.blocks = vectors + gathers + nnz * (column + values) * MBI_CHOOSE_STREAM * 1.08;
+  }
   return f;
 }
 
@@ -16754,6 +17001,9 @@ static int mbi_measure_candidates(const merbit_plan *plan, mbi_candidate *candid
     const mbi_forecast f = mbi_choose_forecast(plan);
     count = mbi_measure_add(candidates, count, MERBIT_METHOD_SCAN, 1, f.scan);
     count = mbi_measure_add(candidates, count, MERBIT_METHOD_BINNED, 0, f.binned);
+    if (f.blocks < f.scan) {
+      count = mbi_measure_add(candidates, count, MERBIT_METHOD_BSR, 0, f.blocks);
+    }
     if (f.hubs < f.scan) {
       count = mbi_measure_add(candidates, count, MERBIT_METHOD_HUBS, 0, f.hubs);
     }
@@ -16812,7 +17062,7 @@ static merbit_status mbi_measure_try(merbit_plan *plan, mbi_candidate *candidate
   merbit_status status;
   plan->method = candidate->method;
   plan->desc.omega = candidate->omega;
-  plan->cuda = mbi_cuda_method_of(plan->method);
+  plan->cuda = mbi_cuda_method_of(plan, plan->method);
   status = plan->cuda->create(plan);
   if (status == MERBIT_OK) {
     status = mbi_device_allocate(context, plan->cuda->carry_bytes(plan), "carries", &carries);
@@ -16879,11 +17129,12 @@ static merbit_status mbi_measure_key(merbit_plan *plan, char **key, size_t *size
 }
 
 /* Whether an answer from disk is one that this version could have given. */
-static int mbi_measured_valid(const mbi_measured *found, size_t size) {
+static int mbi_measured_valid(const merbit_plan *plan, const mbi_measured *found, size_t size) {
   return size == sizeof *found && found->why[sizeof found->why - 1] == '\0' &&
          (found->method == MERBIT_METHOD_SCAN || found->method == MERBIT_METHOD_ROWS ||
           found->method == MERBIT_METHOD_SLICED || found->method == MERBIT_METHOD_BINNED ||
-          found->method == MERBIT_METHOD_HUBS) &&
+          found->method == MERBIT_METHOD_HUBS ||
+          (found->method == MERBIT_METHOD_BSR && mbi_full_blocks(&plan->ranks))) &&
          found->omega >= 0 && found->omega <= (found->method == MERBIT_METHOD_SCAN ? 2 : 0);
 }
 
@@ -16896,7 +17147,7 @@ static int mbi_measure_recall(merbit_plan *plan, const char *key, size_t key_siz
     valid = size == sizeof *found;
     if (valid) {
       memcpy(found, image, sizeof *found);
-      valid = mbi_measured_valid(found, size);
+      valid = mbi_measured_valid(plan, found, size);
     }
     mbi_release(plan->context, image);
   }
@@ -16963,6 +17214,20 @@ static int mbi_choose_pays(const merbit_plan *plan, double now, double then) {
   return plan->desc.expected_calls * (now - then) > MBI_CHOOSE_MAKING * then;
 }
 
+/* plan->why: the forecasts of what could be taken. */
+static void mbi_choose_say(merbit_plan *plan, const mbi_forecast *f, int even) {
+  char sliced[40] = "", blocks[40] = "";
+  if (even) {
+    (void)snprintf(sliced, sizeof sliced, ", sliced %.0f us", 1e6 * f->sliced);
+  }
+  if (f->blocks < f->scan) {
+    (void)snprintf(blocks, sizeof blocks, ", blocks %.0f us", 1e6 * f->blocks);
+  }
+  (void)snprintf(
+      plan->why, sizeof plan->why, "%sforecast scan %.0f us%s, binned %.0f us, hubs %.0f us%s",
+      even ? "even rows, " : "", 1e6 * f->scan, sliced, 1e6 * f->binned, 1e6 * f->hubs, blocks);
+}
+
 /* Small: all of it stays in L2, and launches count; lanes share a row. Even: slices of 32 rows
  * waste little. plan->why says what decided. */
 static merbit_method mbi_choose_method(merbit_plan *plan) {
@@ -16971,30 +17236,29 @@ static merbit_method mbi_choose_method(merbit_plan *plan) {
   const int even = csr->nnz >= 4 * csr->rows && ranks->slots / 5 <= csr->nnz / 3;
   const mbi_forecast f = mbi_choose_forecast(plan);
   merbit_method method = MERBIT_METHOD_SCAN;
+  double best = f.scan;
   if (mbi_choose_small(plan)) {
     const int rows = ranks->slots / 8 <= csr->nnz / 5;
     (void)snprintf(plan->why, sizeof plan->why, "small, with %s rows; runner-up %s",
                    rows ? "even" : "uneven", rows ? "scan" : "rows");
     return rows ? MERBIT_METHOD_ROWS : MERBIT_METHOD_SCAN;
   }
-  if (mbi_choose_pays(plan, f.scan, f.hubs) && f.hubs < f.binned &&
-      (!even || f.hubs < f.sliced)) {
-    method = MERBIT_METHOD_HUBS;
-  } else if (mbi_choose_pays(plan, f.scan, f.binned) && (!even || f.binned < f.sliced)) {
-    method = MERBIT_METHOD_BINNED;
-  } else if (even && mbi_choose_pays(plan, f.scan, f.sliced)) {
+  if (even && mbi_choose_pays(plan, f.scan, f.sliced)) {
     method = MERBIT_METHOD_SLICED;
+    best = f.sliced;
   }
-  if (even) {
-    (void)snprintf(
-        plan->why, sizeof plan->why,
-        "even rows, forecast scan %.0f us, sliced %.0f us, binned %.0f us, hubs %.0f us",
-        1e6 * f.scan, 1e6 * f.sliced, 1e6 * f.binned, 1e6 * f.hubs);
-  } else {
-    (void)snprintf(plan->why, sizeof plan->why,
-                   "forecast scan %.0f us, binned %.0f us, hubs %.0f us", 1e6 * f.scan,
-                   1e6 * f.binned, 1e6 * f.hubs);
+  if (mbi_choose_pays(plan, f.scan, f.binned) && f.binned < best) {
+    method = MERBIT_METHOD_BINNED;
+    best = f.binned;
   }
+  if (mbi_choose_pays(plan, f.scan, f.hubs) && f.hubs < best) {
+    method = MERBIT_METHOD_HUBS;
+    best = f.hubs;
+  }
+  if (mbi_choose_pays(plan, f.scan, f.blocks) && f.blocks < best) {
+    method = MERBIT_METHOD_BSR;
+  }
+  mbi_choose_say(plan, &f, even);
   return method;
 }
 
@@ -17007,6 +17271,9 @@ static merbit_status mbi_choose_look(merbit_plan *plan) {
     return MERBIT_OK;
   }
   status = mbi_ranks_sample(plan->context, &plan->device, plan->type, &plan->ranks);
+  if (status == MERBIT_OK && plan->desc.expected_calls > MBI_CHOOSE_MAKING) {
+    status = mbi_ranks_blocks(plan);
+  }
   if (status == MERBIT_OK && plan->desc.expected_calls > MBI_CHOOSE_MAKING) {
     const double gathers =
         (double)plan->device.nnz * plan->ranks.sectors * mbi_choose_gather(cols);
@@ -17072,7 +17339,7 @@ static merbit_status mbi_choose(merbit_plan *plan) {
       return status;
     }
   }
-  plan->cuda = mbi_cuda_method_of(plan->method);
+  plan->cuda = mbi_cuda_method_of(plan, plan->method);
   status = plan->cuda->create(plan);
   if (any && plan->method != MERBIT_METHOD_SCAN &&
       (status == MERBIT_DEVICE_OUT_OF_MEMORY || status == MERBIT_TOO_LARGE)) {
@@ -17083,8 +17350,11 @@ static merbit_status mbi_choose(merbit_plan *plan) {
     mbi_log(context, "this plan takes the scan: %s", reason);
     (void)snprintf(plan->why, sizeof plan->why, "the first choice failed: %.60s", reason);
     plan->method = MERBIT_METHOD_SCAN;
-    plan->cuda = mbi_cuda_method_of(plan->method);
+    plan->cuda = mbi_cuda_method_of(plan, plan->method);
     status = plan->cuda->create(plan);
+  }
+  if (status == MERBIT_OK && plan->full.csr.rows > 0) {
+    mbi_full_let_go(plan);
   }
   mbi_ranks_finish(context, &plan->ranks);
   return status;
@@ -17508,7 +17778,7 @@ MERBIT_API void merbit_plan_destroy(merbit_plan *plan) {
 /* Whether the user's values are not those that the plan multiplies. */
 static int mbi_update_converts(const merbit_plan *plan) {
   return plan->matrix != NULL ||
-         (mbi_plan_has_blocks(plan) && !mbi_plan_blocks_fit(plan));
+         (mbi_plan_has_blocks(plan) && plan->full.csr.rows == 0 && !mbi_plan_blocks_fit(plan));
 }
 
 /* The new values in the order in which the plan multiplies: those of a CSR, or of plan->bsr. A
@@ -17665,8 +17935,7 @@ static merbit_status mbi_update_through_host(merbit_plan *plan, const void *valu
   merbit_context *context = plan->context;
   const size_t size = mbi_type_size(plan->type);
   const void *host = values, *fresh = values;
-  const merbit_view *multiplied =
-      mbi_plan_has_blocks(plan) ? &plan->bsr.view : &plan->csr;
+  const merbit_view *multiplied = mbi_plan_has_blocks(plan) ? &plan->bsr.view : &plan->csr;
   merbit_matrix *matrix = NULL;
   merbit_status status = MERBIT_OK;
   if (memory == MERBIT_MEMORY_DEVICE) {

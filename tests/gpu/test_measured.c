@@ -107,25 +107,33 @@ static void who_does_not_measure(void **state) {
 static void strange_answers_are_not_believed(void **state) {
   static const mbi_measured good = {MERBIT_METHOD_SCAN, 2, "measured"};
   mbi_measured bad;
+  merbit_plan plan;
   (void)state;
-  assert_true(mbi_measured_valid(&good, sizeof good));
-  assert_false(mbi_measured_valid(&good, sizeof good - 1));
+  memset(&plan, 0, sizeof plan);
+  plan.ranks.block_rows = plan.ranks.block_cols = 1;
+  assert_true(mbi_measured_valid(&plan, &good, sizeof good));
+  assert_false(mbi_measured_valid(&plan, &good, sizeof good - 1));
   bad = good;
   bad.method = MERBIT_METHOD_MERBIT;
-  assert_false(mbi_measured_valid(&bad, sizeof bad));
+  assert_false(mbi_measured_valid(&plan, &bad, sizeof bad));
   bad.method = -1;
-  assert_false(mbi_measured_valid(&bad, sizeof bad));
+  assert_false(mbi_measured_valid(&plan, &bad, sizeof bad));
   bad = good;
   bad.omega = 3;
-  assert_false(mbi_measured_valid(&bad, sizeof bad));
+  assert_false(mbi_measured_valid(&plan, &bad, sizeof bad));
   bad.omega = -1;
-  assert_false(mbi_measured_valid(&bad, sizeof bad));
+  assert_false(mbi_measured_valid(&plan, &bad, sizeof bad));
   bad = good;
   bad.method = MERBIT_METHOD_ROWS; /* takes no omega 2 from here */
-  assert_false(mbi_measured_valid(&bad, sizeof bad));
+  assert_false(mbi_measured_valid(&plan, &bad, sizeof bad));
+  bad.method = MERBIT_METHOD_BSR; /* of what has no blocks */
+  bad.omega = 0;
+  assert_false(mbi_measured_valid(&plan, &bad, sizeof bad));
+  plan.ranks.block_cols = 4;
+  assert_true(mbi_measured_valid(&plan, &bad, sizeof bad));
   bad = good;
   memset(bad.why, 'x', sizeof bad.why);
-  assert_false(mbi_measured_valid(&bad, sizeof bad));
+  assert_false(mbi_measured_valid(&plan, &bad, sizeof bad));
 }
 
 /* The quickest three, in order. */

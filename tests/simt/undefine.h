@@ -66,6 +66,8 @@
 #undef MBK_COL_IN_BLOCK
 #undef MBK_IN_BLOCK
 #undef MBK_HUBS
+#undef MBK_HIGH
+#undef MBK_WIDE
 #undef MBK_BINS
 #undef MBK_IN_FLIGHT
 #undef MBK_BUILD_THREADS
