@@ -15745,6 +15745,7 @@ static void mbi_bsr_shape(merbit_plan *plan) {
   mbi_bsr_tiles *t = &plan->bsr_tiles;
   const merbit_view *view = &plan->bsr.view;
   const int size = (int)mbi_type_size(plan->type);
+  int group;
   t->block_rows = view->block_rows;
   t->block_cols = view->block_cols;
   t->edge = view->cols % view->block_cols != 0;
@@ -15760,7 +15761,8 @@ static void mbi_bsr_shape(merbit_plan *plan) {
   }
   t->shuffled = plan->desc.omega != 0 ? plan->desc.omega == 2 : mbi_bsr_shuffles(t, size);
   t->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : 128;
-  t->resident = (t->together * t->lane_cols * size < 96 ? 1024 : 768) / t->threads;
+  group = t->together * t->lane_cols * size;
+  t->resident = (group < 96 ? 1024 : group < 160 ? 768 : 512) / t->threads;
   t->resident = t->resident > 16 ? 16 : t->resident < 1 ? 1 : t->resident;
 }
 

@@ -54,19 +54,23 @@ static void bench_add_block_products(bench_bench *b, const bench_request *reques
 }
 
 /* The method with its own choice of constants; where they are named, with others: how x is
- * loaded, blocks in a tile, threads. */
+ * loaded, blocks in a tile, threads; and the kernels of seed 004, each by its full name. */
 static void bench_add_block_plans(bench_bench *b) {
   static const struct {
-    const char *name;
-    int omega, tile, threads; /* tile: in quarters of the method's own */
-  } list[] = {{"bsr", 0, 0, 0},
-              {"tune-bsr-direct", 1, 0, 0},
-              {"tune-bsr-shuffle", 2, 0, 0},
-              {"tune-bsr-tile-half", 0, 2, 0},
-              {"tune-bsr-tile-2", 0, 8, 0},
-              {"tune-bsr-tile-4", 0, 16, 0},
-              {"tune-bsr-64", 0, 0, 64},
-              {"tune-bsr-256", 0, 0, 256}};
+    const char *name, *asked;         /* where --methods has this text */
+    int method, omega, tile, threads; /* tile: in quarters of the method's own */
+  } list[] = {{"bsr", "", MERBIT_METHOD_BSR, 0, 0, 0},
+              {"tune-bsr-direct", "tune", MERBIT_METHOD_BSR, 1, 0, 0},
+              {"tune-bsr-shuffle", "tune", MERBIT_METHOD_BSR, 2, 0, 0},
+              {"tune-bsr-tile-half", "tune", MERBIT_METHOD_BSR, 0, 2, 0},
+              {"tune-bsr-tile-2", "tune", MERBIT_METHOD_BSR, 0, 8, 0},
+              {"tune-bsr-tile-4", "tune", MERBIT_METHOD_BSR, 0, 16, 0},
+              {"tune-bsr-64", "tune", MERBIT_METHOD_BSR, 0, 0, 64},
+              {"tune-bsr-256", "tune", MERBIT_METHOD_BSR, 0, 0, 256},
+              {"bsr-rowmajor", "bsr-rowmajor", MERBIT_METHOD_BSR_ROW_MAJOR, 0, 0, 0},
+              {"bsr-private", "bsr-private", MERBIT_METHOD_BSR_PRIVATE, 0, 0, 0},
+              {"bsr-team", "bsr-team", MERBIT_METHOD_BSR_TEAM, 0, 0, 0},
+              {"bsr-vector", "bsr-vector", MERBIT_METHOD_BSR_VECTOR, 0, 0, 0}};
   const bench_options *options = b->lab->options;
   int own = 0, together = 1;
   size_t i;
@@ -74,14 +78,14 @@ static void bench_add_block_plans(bench_bench *b) {
     bench_request request;
     const int before = b->our_count;
     if (!bench_chosen(options->methods, list[i].name) ||
-        (i > 0 && strstr(options->methods, "tune") == NULL) || !bench_arrays_block(b)) {
+        strstr(options->methods, list[i].asked) == NULL || !bench_arrays_block(b)) {
       continue;
     }
     memset(&request, 0, sizeof request);
     request.name = list[i].name;
     request.blocks = 1;
     request.cold = i == 0;
-    request.desc.method = MERBIT_METHOD_BSR;
+    request.desc.method = (merbit_method)list[i].method;
     request.desc.unchecked = 1;
     request.desc.omega = list[i].omega;
     request.desc.block_threads =

@@ -5,6 +5,9 @@
 
 enum { BLOCK_ROWS = 3, BLOCK_COLS = 4, BLOCK_ENTRIES = BLOCK_ROWS * BLOCK_COLS };
 
+/* Of the plans. */
+static merbit_method blocks_method = MERBIT_METHOD_BSR;
+
 /* The matrix in blocks that reach beyond it on both sides; what is not stored is zero. */
 static merbit_status make_blocks(merbit_context *context, merbit_matrix **matrix) {
   const merbit_view view =
@@ -30,7 +33,7 @@ static merbit_status multiply_blocks(merbit_context *context, const merbit_view 
   double y[ROWS];
   merbit_status status;
   memset(&desc, 0, sizeof desc);
-  desc.method = MERBIT_METHOD_BSR;
+  desc.method = blocks_method;
   status = make_plan(context, view, &desc, &plan);
   TRY(put(context, data.x, sizeof data.x, &xs));
   TRY(put(context, data.y0, sizeof data.y0, &ys));

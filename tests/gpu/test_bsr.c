@@ -28,6 +28,9 @@ static void entries_meet_the_bound(void **state) {
     for (variant = 0; variant < 4; variant++) {
       const int shape = (i / gpu_stride() * 4 + variant) % (SHAPES + 1);
       products_form form;
+      if (gpu_stride() > 1 && variant % 2 != i / gpu_stride() % 2) {
+        continue; /* each program takes the fake GPU's compiler seconds */
+      }
       memset(&form, 0, sizeof form);
       form.type = variant & 1 ? MERBIT_F32 : MERBIT_F64;
       form.offset_type = i & 1 ? MERBIT_INDEX_64 : MERBIT_INDEX_32;
