@@ -2742,18 +2742,29 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "  T at[N];\n"
   "};\n"
   "\n"
+  "template <class T, int N> union mbk_pack_bits {\n"
+  "  mbk_pack<T, N> pack;\n"
+  "  unsigned one;\n"
+  "  uint2 two;\n"
+  "  uint4 four;\n"
+  "};\n"
+  "\n"
+  "// As mbk_load.\n"
   "template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack(const T *address) {\n"
-  "  return *(const mbk_pack<T, N> *)address;\n"
+  "  mbk_pack_bits<T, N> bits;\n"
+  "  if (sizeof(T) * N == 16) {\n"
+  "    bits.four = __ldg((const uint4 *)address);\n"
+  "  } else if (sizeof(T) * N == 8) {\n"
+  "    bits.two = __ldg((const uint2 *)address);\n"
+  "  } else {\n"
+  "    bits.one = __ldg((const unsigned *)address);\n"
+  "  }\n"
+  "  return bits.pack;\n"
   "}\n"
   "\n"
   "// As mbk_load_once.\n"
   "template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_once(const T *address) {\n"
-  "  union {\n"
-  "    mbk_pack<T, N> pack;\n"
-  "    unsigned one;\n"
-  "    uint2 two;\n"
-  "    uint4 four;\n"
-  "  } bits;\n"
+  "  mbk_pack_bits<T, N> bits;\n"
   "  if (sizeof(T) * N == 16) {\n"
   "    bits.four = __ldcs((const uint4 *)address);\n"
   "  } else if (sizeof(T) * N == 8) {\n"
@@ -2776,7 +2787,7 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "               :\n"
   "               : \"r\"((unsigned)__cvta_generic_to_shared(shared)), \"l\"(global)\n"
   "               : \"memory\");\n"
-  "#else\n"
+  "#else\n",
   "  *(uint4 *)shared = *(const uint4 *)global;\n"
   "#endif\n"
   "}\n"
@@ -2786,13 +2797,20 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "#endif\n"
   "}\n"
   "\n"
-  "// Kernels that the host launches early (mbi_device_launch_early) start while what comes before\n",
+  "// Kernels that the host launches early (mbi_device_launch_early) start while what comes before\n"
   "// them in the stream still runs. Until mbk_await they may read what only a plan's making\n"
   "// writes; nothing else, and they may write nothing. Every kernel of them waits, so that what is\n"
   "// complete behind one kernel is so behind all after it.\n"
   "MBK_DEVICE void mbk_await() {\n"
   "#if __CUDA_ARCH__ >= 900\n"
   "  asm volatile(\"griddepcontrol.wait;\" : : : \"memory\");\n"
+  "#endif\n"
+  "}\n"
+  "// The same; `data`, which earlier work may have written, can then be loaded as what nobody\n"
+  "// writes: its address comes out of the wait, so that no such load moves before it.\n"
+  "template <class T> MBK_DEVICE void mbk_await_for(const T *&data) {\n"
+  "#if __CUDA_ARCH__ >= 900\n"
+  "  asm volatile(\"griddepcontrol.wait;\" : \"+l\"(data) : : \"memory\");\n"
   "#endif\n"
   "}\n"
   "// What comes next may start once all blocks got here or ended.\n"
@@ -2852,9 +2870,9 @@ static const char *const mbi_source_spmv_algebra_cuh[] = {
   "#define MBK_UNIT(values, factor) ((MBK_COMPUTE)(factor))\n"
   "#endif\n"
   "\n"
-  "// alpha and beta as kernel parameters, and as what one function passes on to another. A null device pointer stands for the default.\n",
-  "// MBK_SCALARS_LOAD goes where MBK_COMMIT follows: held from a kernel's start, the two would\n"
-  "// cost registers.\n"
+  "// alpha and beta as kernel parameters, and as what one function passes on to another. A null\n",
+  "// device pointer stands for the default. MBK_SCALARS_LOAD goes where MBK_COMMIT follows: held\n"
+  "// from a kernel's start, the two would cost registers.\n"
   "#if MBK_SCALARS_DEVICE\n"
   "#define MBK_SCALAR_PARAMETERS const MBK_COMPUTE *alpha_at, const MBK_COMPUTE *beta_at\n"
   "#define MBK_SCALAR_ARGUMENTS alpha_at, beta_at\n"
@@ -3217,11 +3235,11 @@ static const char *const mbi_source_spmv_arrays_cu[] = {
   "  }\n"
   "}\n"
   "\n"
-  "// ---- Blocks\n"
-  "// ----------------------------------------------------------------------------------\n"
+  "// ---- Blocks -------------------------------------------------------------------------------\n"
   "\n"
-  "#define MBK_BLOCK_SHAPES                                                                       \\\n"
-  "  0x1fffcu // bit n: blocks may be n rows high, or n columns wide; 2 to 16\n"
+  "// Bit n: blocks may be n rows high, or n columns wide; 2 to 16.\n"
+  "#define MBK_BLOCK_SHAPES 0x1fffcu\n"
+  "#define MBK_BLOCK_PART 2048 // nonzeros of a row between looks at what others found\n"
   "\n"
   "// The sizes of which `place` is no multiple.\n"
   "MBK_DEVICE mbk_u32 mbk_arrays_inside(mbk_u64 place) {\n"
@@ -3230,6 +3248,16 @@ static const char *const mbi_source_spmv_arrays_cu[] = {
   "    sizes |= place % n != 0 ? 1u << n : 0;\n"
   "  }\n"
   "  return sizes;\n"
+  "}\n"
+  "\n"
+  "// Whether other warps have found something against every size, in the eyes of the whole warp.\n"
+  "MBK_DEVICE bool mbk_arrays_ruled_out(mbk_u32 *against) {\n"
+  "  mbk_u32 both = 0;\n"
+  "  if (mbk_lane() == 0) {\n"
+  "    both = mbk_atomic_add(against, 0u) & mbk_atomic_add(against + 1, 0u);\n"
+  "  }\n"
+  "  both = mbk_shuffle(0xffffffffu, both, 0, 32);\n"
+  "  return (both & MBK_BLOCK_SHAPES) == MBK_BLOCK_SHAPES;\n"
   "}\n"
   "\n"
   "// What speaks against full blocks: bit n of against[0] that rows of one block of n rows differ\n"
@@ -3241,19 +3269,26 @@ static const char *const mbi_source_spmv_arrays_cu[] = {
   "                      mbk_u64 count, mbk_u64 step, mbk_u32 *against) {\n"
   "  const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32, row = warp * step;\n"
   "  mbk_u32 high = 0, wide = 0;\n"
-  "  if (warp < count) {\n"
+  "  if (warp < count) {\n",
   "    const mbk_i64 start = (mbk_i64)row_ptr[row] - MBK_BASE;\n"
   "    const mbk_i64 end = (mbk_i64)row_ptr[row + 1] - MBK_BASE;\n"
   "    const mbk_i64 next = row + 1 < rows ? (mbk_i64)row_ptr[row + 2] - MBK_BASE - end : -1;\n"
   "    bool same = next == end - start;\n"
-  "    for (mbk_i64 k = mbk_lane(); k < end - start; k += 32) {\n"
-  "      const mbk_i64 column = (mbk_i64)col_ind[start + k] - MBK_BASE;\n",
-  "      same = same && (mbk_i64)col_ind[end + k] - MBK_BASE == column;\n"
-  "      if (k + 1 == end - start || (mbk_i64)col_ind[start + k + 1] - MBK_BASE != column + 1) {\n"
-  "        wide |= mbk_arrays_inside((mbk_u64)k + 1); // the run that ends here\n"
+  "    for (mbk_i64 part = 0; part < end - start; part += MBK_BLOCK_PART) {\n"
+  "      const mbk_i64 stop =\n"
+  "          part + MBK_BLOCK_PART < end - start ? part + MBK_BLOCK_PART : end - start;\n"
+  "      if (part > 0 && mbk_arrays_ruled_out(against)) {\n"
+  "        break; // a long row need not be walked to its end\n"
   "      }\n"
-  "      // Where a run of n begins both are multiples of n.\n"
-  "      wide |= mbk_arrays_inside((mbk_u64)column) & ~mbk_arrays_inside((mbk_u64)k);\n"
+  "      for (mbk_i64 k = part + mbk_lane(); k < stop; k += 32) {\n"
+  "        const mbk_i64 column = (mbk_i64)col_ind[start + k] - MBK_BASE;\n"
+  "        same = same && (mbk_i64)col_ind[end + k] - MBK_BASE == column;\n"
+  "        if (k + 1 == end - start || (mbk_i64)col_ind[start + k + 1] - MBK_BASE != column + 1) {\n"
+  "          wide |= mbk_arrays_inside((mbk_u64)k + 1); // the run that ends here\n"
+  "        }\n"
+  "        // Where a run of n begins both are multiples of n.\n"
+  "        wide |= mbk_arrays_inside((mbk_u64)column) & ~mbk_arrays_inside((mbk_u64)k);\n"
+  "      }\n"
   "    }\n"
   "    high = same ? 0 : mbk_arrays_inside(row + 1);\n"
   "  }\n"
@@ -4033,7 +4068,8 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "// What x is to a tile, and its factor for what stands in the place of a column.\n"
   "#ifndef MBK_GATHER\n"
   "#define MBK_SOURCE const MBK_VECTOR *\n"
-  "#define MBK_GATHER(source, column) ((source)[(column)-MBK_BASE])\n"
+  "#define MBK_GATHER(source, column) mbk_load((source) + ((column)-MBK_BASE))\n"
+  "#define MBK_AWAIT(source) mbk_await_for(source)\n"
   "#endif\n"
   "\n"
   "// MBK_PACK neighbours at `address`, the first `count` of which are there.\n"
@@ -4065,8 +4101,8 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "MBK_DEVICE MBK_VECTOR mbk_scan_old(const mbk_scan_rows &rows) {\n"
   "  const mbk_u32 *const row_id = rows.row_id;\n"
   "  const mbk_u32 rank = rows.from + mbk_lane();\n"
-  "#if !MBK_EMPTY_ROWS\n"
-  "  const mbk_u32 ahead = rows.from + 32 + mbk_lane() * (128 / sizeof(MBK_VECTOR));\n",
+  "#if !MBK_EMPTY_ROWS\n",
+  "  const mbk_u32 ahead = rows.from + 32 + mbk_lane() * (128 / sizeof(MBK_VECTOR));\n"
   "  if (ahead < rows.to) {\n"
   "    mbk_prefetch(rows.y + ahead);\n"
   "  }\n"
@@ -4095,7 +4131,7 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "    mbk_scan_load<full>(values + k, left, value[g]);\n"
   "#endif\n"
   "  }\n"
-  "  mbk_await();\n"
+  "  MBK_AWAIT(x);\n"
   "  old = adds ? mbk_scan_old(rows) : (MBK_VECTOR)0;\n"
   "#pragma unroll\n"
   "  for (int g = 0; g < MBK_GROUPS; g++) {\n"
@@ -4112,8 +4148,8 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "      }\n"
   "    }\n"
   "  }\n"
-  "}\n"
-  "\n",
+  "}\n",
+  "\n"
   "// The same for the tile whose first nonzero is number `start` of `nnz`; with alpha 0 nothing is\n"
   "// read of the matrix or of x. Returns the old y of one of the tile's rows, if it is wanted.\n"
   "template <bool adds>\n"
@@ -4688,7 +4724,7 @@ static const char *const mbi_source_spmv_binned_cu[] = {
   "  const mbk_u64 first = (mbk_u64)mbk_load(item) * MBK_STRIP;\n"
   "  const mbk_u32 width = (mbk_u32)(cols - first < MBK_STRIP ? cols - first : MBK_STRIP);\n"
   "  const mbk_u32 group = mbk_load(item + 1), packs = 2 * (mbk_load(item + 2) - group);\n"
-  "  mbk_await();\n"
+  "  mbk_await_for(x);\n"
   "  if (MBK_ALPHA == (MBK_COMPUTE)0) {\n"
   "    return;\n"
   "  }\n"
@@ -4700,7 +4736,7 @@ static const char *const mbi_source_spmv_binned_cu[] = {
   "  products += mbk_thread() % 2 * MBK_PACK;\n"
   "  x += first;\n"
   "  for (mbk_u32 i = mbk_thread(); i < width; i += MBK_THREADS) {\n"
-  "    strip[i] = x[i];\n"
+  "    strip[i] = mbk_load(x + i);\n"
   "  }\n"
   "  mbk_block_sync();\n"
   "  for (mbk_u32 at = mbk_thread(); at < packs; at += MBK_IN_FLIGHT * MBK_THREADS) {\n"
@@ -4914,10 +4950,11 @@ static const char *const mbi_source_spmv_hubs_cu[] = {
   "};\n"
   "\n"
   "MBK_DEVICE MBK_VECTOR mbk_hubs_gather(const mbk_hubs_source &source, mbk_i32 code) {\n"
-  "  return code < 0 ? source.hubs[~code] : source.x[code];\n"
+  "  return code < 0 ? source.hubs[~code] : mbk_load(source.x + code);\n"
   "}\n"
   "#define MBK_SOURCE mbk_hubs_source\n"
   "#define MBK_GATHER(source, code) mbk_hubs_gather(source, code)\n"
+  "#define MBK_AWAIT(source) mbk_await_for((source).x)\n"
   "#include \"spmv/scan_products.cuh\"\n"
   "\n"
   "#include \"spmv/scan_build.cuh\"\n"
@@ -4930,16 +4967,16 @@ static const char *const mbi_source_spmv_hubs_cu[] = {
   "MBK_DEVICE void mbk_hubs_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,\n"
   "                             const mbk_u32 *row_id, const mbk_i32 *codes,\n"
   "                             const MBK_VALUE *values, const mbk_u32 *hub_col, mbk_u32 hub_count,\n"
-  "                             const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts,\n"
-  "                             MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_COMPUTE alpha,\n",
+  "                             const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts,\n",
+  "                             MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_COMPUTE alpha,\n"
   "                             MBK_COMPUTE beta, MBK_VECTOR *shared) {\n"
   "  MBK_VECTOR *const old = shared + MBK_HUBS + mbk_thread() / 32 * 32;\n"
-  "  const mbk_hubs_source source = {x, shared};\n"
   "  mbk_release();\n"
-  "  mbk_await();\n"
+  "  mbk_await_for(x);\n"
+  "  const mbk_hubs_source source = {x, shared};\n"
   "  if (alpha != (MBK_COMPUTE)0) {\n"
   "    for (mbk_u32 i = mbk_thread(); i < hub_count; i += MBK_THREADS) {\n"
-  "      shared[i] = x[mbk_load(hub_col + i)];\n"
+  "      shared[i] = mbk_load(x + mbk_load(hub_col + i));\n"
   "    }\n"
   "  }\n"
   "  mbk_block_sync();\n"
@@ -4961,10 +4998,10 @@ static const char *const mbi_source_spmv_hubs_cu[] = {
   "  MBK_SHARED_MEMORY(shared);\n"
   "  mbk_hubs_run<false>(row_ends, tile_row, row_id, codes, values, hub_col, hub_count, x, y,\n"
   "                      firsts, tails, nnz, tiles, MBK_ALPHA, (MBK_COMPUTE)0,\n"
-  "                      (MBK_VECTOR *)shared);\n"
+  "                      (MBK_VECTOR *)shared);\n",
   "}\n"
   "\n"
-  "// The same with any beta. Shared: MBK_VECTOR[MBK_HUBS + MBK_THREADS].\n",
+  "// The same with any beta. Shared: MBK_VECTOR[MBK_HUBS + MBK_THREADS].\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
   "    mbk_hubs_sum(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
   "                 const mbk_i32 *codes, const MBK_VALUE *values, const mbk_u32 *hub_col,\n"
@@ -5097,14 +5134,14 @@ static const char *const mbi_source_spmv_rows_cu[] = {
   "#endif\n"
   "        }\n"
   "      }\n"
-  "      mbk_await();\n"
+  "      mbk_await_for(x);\n"
   "#pragma unroll\n"
   "      for (int u = 0; u < MBK_UNROLL; u++) {\n"
   "        if (u * MBK_LANES < left) {\n"
   "#if MBK_PATTERN\n"
-  "          product[u] = MBK_UNIT(values, x[column[u]]);\n"
+  "          product[u] = MBK_UNIT(values, mbk_load(x + column[u]));\n"
   "#else\n"
-  "          product[u] = MBK_MUL(product[u], x[column[u]]);\n"
+  "          product[u] = MBK_MUL(product[u], mbk_load(x + column[u]));\n"
   "#endif\n"
   "        }\n"
   "      }\n"
@@ -5234,14 +5271,14 @@ static const char *const mbi_source_spmv_bsr_tile_cuh[] = {
   "    const mbk_u32 k = i * MBK_LANES + at.lane;\n"
   "    column[i] = k < MBK_GROUP_FACTORS ? (mbk_u32)mbk_load(columns + k / MBK_BLOCK_COLS) : 0;\n"
   "  }\n"
-  "  mbk_await();\n"
+  "  mbk_await_for(x);\n"
   "#pragma unroll\n"
   "  for (int i = 0; i < LOADS; i++) {\n"
   "    const mbk_u32 k = i * MBK_LANES + at.lane;\n"
   "    const mbk_u64 col = (mbk_u64)column[i] * MBK_BLOCK_COLS + k % MBK_BLOCK_COLS;\n"
   "    own[i] = (MBK_VECTOR)0;\n"
   "    if (k < MBK_GROUP_FACTORS && (!MBK_EDGE || col < cols)) {\n"
-  "      own[i] = x[col];\n"
+  "      own[i] = mbk_load(x + col);\n"
   "    }\n"
   "  }\n"
   "#pragma unroll\n"
@@ -5258,8 +5295,8 @@ static const char *const mbi_source_spmv_bsr_tile_cuh[] = {
   "                                const mbk_bsr_place &at,\n"
   "                                MBK_VECTOR (&factor)[MBK_GROUP_ENTRIES]) {\n"
   "  enum { PACK = MBK_TOGETHER < 4 ? MBK_TOGETHER : 4 };\n"
-  "  mbk_i32 column[MBK_TOGETHER];\n"
-  "#pragma unroll\n",
+  "  mbk_i32 column[MBK_TOGETHER];\n",
+  "#pragma unroll\n"
   "  for (int u = 0; u < MBK_TOGETHER; u += PACK) {\n"
   "    const mbk_pack<mbk_i32, PACK> pack = mbk_load_pack<mbk_i32, PACK>(columns + u);\n"
   "#pragma unroll\n"
@@ -5267,7 +5304,7 @@ static const char *const mbi_source_spmv_bsr_tile_cuh[] = {
   "      column[u + j] = pack.at[j];\n"
   "    }\n"
   "  }\n"
-  "  mbk_await();\n"
+  "  mbk_await_for(x);\n"
   "#pragma unroll\n"
   "  for (int u = 0; u < MBK_TOGETHER; u++) {\n"
   "    const mbk_u64 col = (mbk_u64)(mbk_u32)column[u] * MBK_BLOCK_COLS + at.col;\n"
@@ -5835,9 +5872,9 @@ static const char *const mbi_source_spmv_sliced_cu[] = {
   "        product[u][j] = MBK_ZERO;\n"
   "        if (at + u * MBK_PACK + j < count) {\n"
   "#if MBK_PATTERN\n"
-  "          product[u][j] = MBK_UNIT(values, x[column[u].at[j]]);\n"
+  "          product[u][j] = MBK_UNIT(values, mbk_load(x + column[u].at[j]));\n"
   "#else\n"
-  "          product[u][j] = MBK_MUL(value[u].at[j], x[column[u].at[j]]);\n"
+  "          product[u][j] = MBK_MUL(value[u].at[j], mbk_load(x + column[u].at[j]));\n"
   "#endif\n"
   "        }\n"
   "      }\n"
@@ -5872,7 +5909,7 @@ static const char *const mbi_source_spmv_sliced_cu[] = {
   "#if !MBK_PATTERN\n"
   "  values += (mbk_u64)mbk_load(slice_start + slice) * 32 + mbk_lane() * MBK_PACK;\n"
   "#endif\n"
-  "  mbk_await();\n"
+  "  mbk_await_for(x);\n"
   "  const MBK_COMPUTE sum =\n"
   "      base == MBK_WIDE\n"
   "          ? mbk_sliced_sum((const mbk_i32 *)columns + mbk_lane() * MBK_PACK, values, x, count)\n"
@@ -6294,7 +6331,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "5553b121797ffad7a6ae1544ee2ddb66a9a13881fcc205d8bd453d50c427633c"
+#define MBI_KERNEL_HASH "ae367a9da58b6593fad1fc7f701a553af2d5c091343e87b82b0145c987be7106"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -14551,7 +14588,7 @@ static void mbi_scan_defaults(merbit_plan *plan) {
   const uint64_t processors = (uint64_t)plan->context->device.multiprocessors;
   const int single = plan->type == MERBIT_F32;
   const int once = nnz <= processors * 31 * 256; /* one block to a multiprocessor */
-  const int steps = once || single || !plan->once ? 8 : 4, threads = once ? 1024 : 512;
+  const int steps = once || single ? 8 : 4, threads = once ? 1024 : 512;
   s->pack = single && !plan->once ? 2 : mbi_scan_widest(plan->type);
   s->steps = wish->sigma != 0 ? wish->sigma : steps;
   s->threads = wish->block_threads != 0 ? wish->block_threads : threads;
@@ -15262,6 +15299,8 @@ static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
   mbi_scan_schedule *s = &plan->scan;
   mbi_devptr tails = carries + s->tiles * mbi_type_size(plan->type);
   mbi_devptr products = (carries + mbi_scan_carry_bytes(plan) + 31) / 32 * 32;
+  /* In f64 the phases are up to 6% slower where they overlap (H200). */
+  const int early = plan->type == MERBIT_F32;
   void *arguments[13];
   merbit_status status;
   if (b->parts == 0) {
@@ -15276,9 +15315,9 @@ static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
   arguments[6] = &products;
   arguments[7] = (void *)(uintptr_t)alpha;
   arguments[8] = (void *)(uintptr_t)beta;
-  status = mbi_device_launch_early(
+  status = mbi_device_launch_some(
       plan->context, b->kernels[4], "mbk_binned_multiply", (int64_t)b->items, s->threads,
-      (unsigned)mbi_binned_multiply_shared(plan), stream, arguments);
+      (unsigned)mbi_binned_multiply_shared(plan), stream, arguments, early);
   if (status != MERBIT_OK) {
     return status;
   }
@@ -15295,9 +15334,9 @@ static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
   arguments[10] = &s->tiles;
   arguments[11] = (void *)(uintptr_t)alpha;
   arguments[12] = (void *)(uintptr_t)beta;
-  status = mbi_device_launch_early(
+  status = mbi_device_launch_some(
       plan->context, b->kernels[5], "mbk_binned_sum", (int64_t)b->parts, s->threads,
-      (unsigned)mbi_binned_sum_shared(plan, b->part_groups), stream, arguments);
+      (unsigned)mbi_binned_sum_shared(plan, b->part_groups), stream, arguments, early);
   return status == MERBIT_OK ? mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream)
                              : status;
 }
@@ -17308,7 +17347,8 @@ static merbit_method mbi_choose_method(merbit_plan *plan) {
 }
 
 /* What the forecast needs to know of the columns: a sample for all, and how full they are where
- * many products spend a third of their time or more on gathers. */
+ * many products spend a third of their time or more on gathers, most of which the caches miss.
+ */
 static merbit_status mbi_choose_look(merbit_plan *plan) {
   const double cols = (double)plan->device.cols * (double)mbi_type_size(plan->type);
   merbit_status status;
@@ -17322,7 +17362,7 @@ static merbit_status mbi_choose_look(merbit_plan *plan) {
   if (status == MERBIT_OK && plan->desc.expected_calls > MBI_CHOOSE_MAKING) {
     const double gathers =
         (double)plan->device.nnz * plan->ranks.sectors * mbi_choose_gather(cols);
-    if (3 * gathers > mbi_choose_forecast(plan).scan) {
+    if (plan->ranks.sectors > 0.6 && 3 * gathers > mbi_choose_forecast(plan).scan) {
       status = mbi_ranks_columns(plan, mbi_hubs_room(plan));
     }
     if (status == MERBIT_DEVICE_OUT_OF_MEMORY) { /* then no hubs */

@@ -331,11 +331,11 @@ MBK_KERNEL MBK_BOUNDS(256)
   }
 }
 
-// ---- Blocks
-// ----------------------------------------------------------------------------------
+// ---- Blocks -------------------------------------------------------------------------------
 
-#define MBK_BLOCK_SHAPES                                                                       \
-  0x1fffcu // bit n: blocks may be n rows high, or n columns wide; 2 to 16
+// Bit n: blocks may be n rows high, or n columns wide; 2 to 16.
+#define MBK_BLOCK_SHAPES 0x1fffcu
+#define MBK_BLOCK_PART 2048 // nonzeros of a row between looks at what others found
 
 // The sizes of which `place` is no multiple.
 MBK_DEVICE mbk_u32 mbk_arrays_inside(mbk_u64 place) {
@@ -344,6 +344,16 @@ MBK_DEVICE mbk_u32 mbk_arrays_inside(mbk_u64 place) {
     sizes |= place % n != 0 ? 1u << n : 0;
   }
   return sizes;
+}
+
+// Whether other warps have found something against every size, in the eyes of the whole warp.
+MBK_DEVICE bool mbk_arrays_ruled_out(mbk_u32 *against) {
+  mbk_u32 both = 0;
+  if (mbk_lane() == 0) {
+    both = mbk_atomic_add(against, 0u) & mbk_atomic_add(against + 1, 0u);
+  }
+  both = mbk_shuffle(0xffffffffu, both, 0, 32);
+  return (both & MBK_BLOCK_SHAPES) == MBK_BLOCK_SHAPES;
 }
 
 // What speaks against full blocks: bit n of against[0] that rows of one block of n rows differ
@@ -360,14 +370,21 @@ MBK_KERNEL MBK_BOUNDS(256)
     const mbk_i64 end = (mbk_i64)row_ptr[row + 1] - MBK_BASE;
     const mbk_i64 next = row + 1 < rows ? (mbk_i64)row_ptr[row + 2] - MBK_BASE - end : -1;
     bool same = next == end - start;
-    for (mbk_i64 k = mbk_lane(); k < end - start; k += 32) {
-      const mbk_i64 column = (mbk_i64)col_ind[start + k] - MBK_BASE;
-      same = same && (mbk_i64)col_ind[end + k] - MBK_BASE == column;
-      if (k + 1 == end - start || (mbk_i64)col_ind[start + k + 1] - MBK_BASE != column + 1) {
-        wide |= mbk_arrays_inside((mbk_u64)k + 1); // the run that ends here
+    for (mbk_i64 part = 0; part < end - start; part += MBK_BLOCK_PART) {
+      const mbk_i64 stop =
+          part + MBK_BLOCK_PART < end - start ? part + MBK_BLOCK_PART : end - start;
+      if (part > 0 && mbk_arrays_ruled_out(against)) {
+        break; // a long row need not be walked to its end
       }
-      // Where a run of n begins both are multiples of n.
-      wide |= mbk_arrays_inside((mbk_u64)column) & ~mbk_arrays_inside((mbk_u64)k);
+      for (mbk_i64 k = part + mbk_lane(); k < stop; k += 32) {
+        const mbk_i64 column = (mbk_i64)col_ind[start + k] - MBK_BASE;
+        same = same && (mbk_i64)col_ind[end + k] - MBK_BASE == column;
+        if (k + 1 == end - start || (mbk_i64)col_ind[start + k + 1] - MBK_BASE != column + 1) {
+          wide |= mbk_arrays_inside((mbk_u64)k + 1); // the run that ends here
+        }
+        // Where a run of n begins both are multiples of n.
+        wide |= mbk_arrays_inside((mbk_u64)column) & ~mbk_arrays_inside((mbk_u64)k);
+      }
     }
     high = same ? 0 : mbk_arrays_inside(row + 1);
   }

@@ -50,14 +50,14 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
 #endif
         }
       }
-      mbk_await();
+      mbk_await_for(x);
 #pragma unroll
       for (int u = 0; u < MBK_UNROLL; u++) {
         if (u * MBK_LANES < left) {
 #if MBK_PATTERN
-          product[u] = MBK_UNIT(values, x[column[u]]);
+          product[u] = MBK_UNIT(values, mbk_load(x + column[u]));
 #else
-          product[u] = MBK_MUL(product[u], x[column[u]]);
+          product[u] = MBK_MUL(product[u], mbk_load(x + column[u]));
 #endif
         }
       }

@@ -59,9 +59,9 @@ MBK_DEVICE MBK_COMPUTE mbk_sliced_sum(const T *columns, const MBK_VALUE *values,
         product[u][j] = MBK_ZERO;
         if (at + u * MBK_PACK + j < count) {
 #if MBK_PATTERN
-          product[u][j] = MBK_UNIT(values, x[column[u].at[j]]);
+          product[u][j] = MBK_UNIT(values, mbk_load(x + column[u].at[j]));
 #else
-          product[u][j] = MBK_MUL(value[u].at[j], x[column[u].at[j]]);
+          product[u][j] = MBK_MUL(value[u].at[j], mbk_load(x + column[u].at[j]));
 #endif
         }
       }
@@ -96,7 +96,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
 #if !MBK_PATTERN
   values += (mbk_u64)mbk_load(slice_start + slice) * 32 + mbk_lane() * MBK_PACK;
 #endif
-  mbk_await();
+  mbk_await_for(x);
   const MBK_COMPUTE sum =
       base == MBK_WIDE
           ? mbk_sliced_sum((const mbk_i32 *)columns + mbk_lane() * MBK_PACK, values, x, count)

@@ -197,6 +197,9 @@ MBK_DEVICE void mbk_copy_wait() {
 MBK_DEVICE void mbk_await() {
   simt_late_end();
 }
+template <class T> MBK_DEVICE void mbk_await_for(const T *&) {
+  simt_late_end();
+}
 MBK_DEVICE void mbk_release() {
 }
 // Nothing is read, so that nothing need be there.
