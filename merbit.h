@@ -260,13 +260,13 @@ typedef enum merbit_operation {
 typedef enum merbit_method {
   MERBIT_METHOD_AUTO = 0,      /* SLICED or SCAN on CUDA, MERGE on the CPU */
   MERBIT_METHOD_REFERENCE = 1, /* CPU: the sequential row loop */
-  MERBIT_METHOD_MERGE = 2,     /* CPU: merge-path split over threads (seed 002, Algorithm 2) */
-  MERBIT_METHOD_MERBIT = 3,    /* CUDA: merge-path tiles with packed lanes (seed 000) */
+  MERBIT_METHOD_MERGE = 2,     /* CPU: merge-path split over threads (Merrill, Garland, SC16) */
+  MERBIT_METHOD_MERBIT = 3,    /* CUDA: merge-path tiles with packed lanes (Zhang et al.) */
   MERBIT_METHOD_SCAN = 4,      /* CUDA: tiles of nonzeros, segmented sums by shuffles */
   MERBIT_METHOD_ROWS = 5,      /* CUDA: lanes per row */
   MERBIT_METHOD_SLICED = 6,    /* CUDA: slices of 32 rows stored column by column */
   MERBIT_METHOD_BINNED = 7,    /* CUDA: products by strips of columns, then sums by rows */
-  MERBIT_METHOD_BSR = 8,       /* dense blocks: tasks of as many blocks each (seed 004) */
+  MERBIT_METHOD_BSR = 8,       /* dense blocks: tasks of as many blocks each (Chirila) */
   MERBIT_METHOD_HUBS = 10      /* CUDA: as SCAN, with the fullest columns' x in shared memory */
 #ifdef MERBIT_STUDY_METHODS /* for comparison: spmv/block_study.c, spmv/bsr_study.c */
   ,
@@ -591,7 +591,7 @@ MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *worksp
 /* PageRank of a link graph: entry (i, j) is an edge from i to j, its value (1 in a pattern) the weight.
  * Vertices without outgoing weight spread theirs evenly. `ranks` is a host array of graph->rows
  * elements of the graph's value type; they add up to 1. A run that stops early still returns its
- * last ranks. `desc` and `result` may be NULL. Power method: seed 000, section 5.5.1. */
+ * last ranks. `desc` and `result` may be NULL. Power method: the MERBIT paper, section 5.5.1. */
 MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_view *graph,
                                          const merbit_pagerank_desc *desc, void *ranks,
                                          merbit_pagerank_result *result);
@@ -5083,8 +5083,7 @@ static const char *const mbi_source_spmv_full_cu[] = {
 
 static const char *const mbi_source_spmv_rows_cu[] = {
   "// Lanes per row: y = alpha A x + beta y straight on CSR; MBK_LANES lanes of a warp share a row.\n"
-  "// Source: the vector kernel of Bell, Garland, SC09, with the lanes per row a constant (seed\n"
-  "// 003).\n"
+  "// Source: the vector kernel of Bell, Garland, SC09, with the lanes per row a constant.\n"
   "#ifndef MBK_LANES\n"
   "#error \"define MBK_LANES: lanes per row, a power of two up to 32\"\n"
   "#endif\n"
@@ -5122,8 +5121,8 @@ static const char *const mbi_source_spmv_rows_cu[] = {
   "    // Nonzeros from `at` on, counted down: 32-bit offsets may end where adding to them\n"
   "    // overflows.\n"
   "    MBK_ROW_PTR left = mbk_load(row_ptr + row + 1) - start - (MBK_ROW_PTR)lane;\n"
-  "    for (; left > 0; left -= MBK_LANES * MBK_UNROLL, at += MBK_LANES * MBK_UNROLL) {\n",
-  "      mbk_i32 column[MBK_UNROLL];\n"
+  "    for (; left > 0; left -= MBK_LANES * MBK_UNROLL, at += MBK_LANES * MBK_UNROLL) {\n"
+  "      mbk_i32 column[MBK_UNROLL];\n",
   "      MBK_COMPUTE product[MBK_UNROLL];\n"
   "#pragma unroll\n"
   "      for (int u = 0; u < MBK_UNROLL; u++) {\n"
@@ -6331,7 +6330,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "ae367a9da58b6593fad1fc7f701a553af2d5c091343e87b82b0145c987be7106"
+#define MBI_KERNEL_HASH "03a51109df1e20e171d245b55b36af05c96c4ee4b5b28654d83be7cb4e942c11"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -12858,7 +12857,7 @@ static void mbi_block_piece_f32(const mbi_block_call_f32 *call,
 }
 
 /* ==== >>spmv/blocks.c  CPU: blocks in tasks of equal size ================================= */
-/* Preprocessed fixed-size tasks (seed 004, chapter 6, Listings 8 to 10): the blocks are cut
+/* Preprocessed fixed-size tasks (Chirila 2025, chapter 6, Listings 8 to 10): the blocks are cut
  * into chunks of equal size, eight for each thread, which threads take as they come. Where a
  * chunk begins, chunk_index, and in which block row, chunk_row, is found once, with the plan.
  * Unlike there, a block row that several chunks share is written once, by a fix-up in the order
@@ -13064,7 +13063,7 @@ static void mbi_block_scratch_f32(const merbit_plan *plan, void *scratch,
 }
 
 /* ==== >>spmv/block_study.c  CPU: the other schedules of blocks, for comparison ============ */
-/* The other schedules of seed 004, chapter 6, for comparison (Listings 3 to 7). What is dealt
+/* The other schedules of Chirila's report, chapter 6, for comparison (Listings 3 to 7). What is dealt
  * and when is theirs; rows that several threads share are added up in order, so that products
  * stay repeatable. rows     a task for each block row (Listing 3) naive    every row over all
  * threads, which wait for each other behind it (Listing 4) split    rows in pieces of at most
@@ -14538,12 +14537,14 @@ static int mbi_scan_aligned(const merbit_plan *plan) {
 }
 
 /* Blocks that leave registers for what a lane holds, without spilling. For 9.0 NVRTC gets by
- * with 40 of them for a pack more than elsewhere; blocks that take whole rows need more. */
+ * with 40 of them for a pack of 16 bytes more than elsewhere; blocks that take whole rows need
+ * more. */
 static int mbi_scan_resident(const merbit_plan *plan) {
   const int packs = plan->scan.steps / mbi_scan_widest(plan->type),
             threads = plan->scan.threads;
   const int single = plan->type == MERBIT_F32;
-  const int known = plan->context->device.compute_capability == 90 && mbi_scan_aligned(plan);
+  const int known = plan->context->device.compute_capability == 90 && mbi_scan_aligned(plan) &&
+                    plan->scan.pack == mbi_scan_widest(plan->type);
   const int full = (plan->scan.whole ? 1 : single ? 2 : 3) + known;
   const int blocks = (packs > 14                 ? 384
                       : packs > (single ? 4 : 6) ? 512

@@ -54,7 +54,7 @@ static void bench_add_block_products(bench_bench *b, const bench_request *reques
 }
 
 /* The method with its own choice of constants; where they are named, with others: how x is
- * loaded, blocks in a tile, threads; and the kernels of seed 004, each by its full name. */
+ * loaded, blocks in a tile, threads; and the study kernels, each by its full name. */
 static void bench_add_block_plans(bench_bench *b) {
   static const struct {
     const char *name, *asked;         /* where --methods has this text */

@@ -1,6 +1,5 @@
 // Lanes per row: y = alpha A x + beta y straight on CSR; MBK_LANES lanes of a warp share a row.
-// Source: the vector kernel of Bell, Garland, SC09, with the lanes per row a constant (seed
-// 003).
+// Source: the vector kernel of Bell, Garland, SC09, with the lanes per row a constant.
 #ifndef MBK_LANES
 #error "define MBK_LANES: lanes per row, a power of two up to 32"
 #endif

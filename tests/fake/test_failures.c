@@ -74,10 +74,11 @@ static int too_late(const failure *f) {
   return plan_made || (f->scenario == ranks && one_of(f->calls->first, iterating));
 }
 
-/* Slices, hubs or counts of columns, for which there is no room: AUTO goes on without. */
+/* Slices, hubs, counts of columns or a method to measure, for which there is no room: AUTO goes
+ * on without. */
 static int gives_way(const failure *f) {
   return (f->scenario == even_rows || f->scenario == full_columns ||
-          f->scenario == shorter_values) &&
+          f->scenario == shorter_values || f->scenario == many_products) &&
          f->calls == &cuda->calls && f->code == 2;
 }
 

@@ -210,6 +210,7 @@ static void resident_blocks_are_possible(void **state) {
     const int pack = mbi_scan_widest(type);
     merbit_plan plan;
     plan_of(&plan, type, 10, 1000);
+    plan.scan.pack = pack;
     context->device.compute_capability = capabilities[i / 2];
     for (steps = pack; steps <= 32; steps += pack) {
       const int room = steps > 14 * pack ? 384 : steps > 16 ? 512 : 1536;
@@ -225,6 +226,9 @@ static void resident_blocks_are_possible(void **state) {
     plan.scan.steps = type == MERBIT_F32 ? 12 : 8; /* aligned; then not */
     plan.scan.threads = 512;
     assert_int_equal(mbi_scan_resident(&plan), capabilities[i / 2] == 90 ? 3 : 2);
+    plan.scan.pack = 1;
+    assert_int_equal(mbi_scan_resident(&plan), 2);
+    plan.scan.pack = pack;
     plan.device.col_ind = 4;
     assert_int_equal(mbi_scan_resident(&plan), 2);
   }
