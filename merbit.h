@@ -232,7 +232,8 @@ typedef enum merbit_method {
   MERBIT_METHOD_SCAN = 4,      /* CUDA: tiles of nonzeros, segmented sums by shuffles */
   MERBIT_METHOD_ROWS = 5,      /* CUDA: lanes per row */
   MERBIT_METHOD_SLICED = 6,    /* CUDA: slices of 32 rows stored column by column */
-  MERBIT_METHOD_BINNED = 7     /* CUDA: products by strips of columns, then sums by rows */
+  MERBIT_METHOD_BINNED = 7,    /* CUDA: products by strips of columns, then sums by rows */
+  MERBIT_METHOD_CB = 9         /* CUDA: COO, CSR and dense blocks of 16 x 16 (seed 001) */
 } merbit_method;
 
 /* One context is one device, or the CPU. Made by merbit_context_create. Reference-counted: what was
@@ -337,12 +338,17 @@ typedef struct merbit_plan_desc {
   merbit_memory vector_memory; /* of x and y; HOST with CUDA: staged and synchronous */
   merbit_memory scalar_memory; /* of alpha and beta; DEVICE only with CUDA */
   int expected_calls;          /* products to come; 0: 100 */
-  int sigma;                   /* MERBIT: steps per lane; 0: 14 in f32, 7 in f64. SCAN: nonzeros per lane */
+  int sigma;                   /* MERBIT: steps per lane; 0: 14 in f32, 7 in f64. SCAN: nonzeros per lane.
+                                  CB: steps per warp, about 32 nonzeros each, 16 to 65536 */
   int omega;                   /* MERBIT: lanes per tile, 32, 16 or 8; 0: 32. ROWS: lanes per row. SCAN:
                                   1: rows cross blocks, 2: blocks take whole rows */
   int block_threads;           /* CUDA: threads per block, 32 to 1024; 0: by method and size */
   int unchecked;               /* nonzero: the arrays are known to be valid */
   int changing_values;         /* nonzero: nothing is specialised to the values, for they will change */
+  double cb_aggregate;         /* CB: columns are aggregated where more than this share of the blocks has
+                                  fewer than 32 nonzeros; 0: 0.15 */
+  int cb_coo_max;              /* CB: blocks with fewer nonzeros are COO; 0: 32 */
+  int cb_csr_max;              /* CB: others with more are dense; 0: 128 */
 } merbit_plan_desc;
 
 typedef struct merbit_plan_info {
@@ -4799,6 +4805,306 @@ static const char *const mbi_source_spmv_sliced_cu[] = {
   "}\n",
   NULL};
 
+static const char *const mbi_source_spmv_cb_cu[] = {
+  "// CB-SpMV: y = alpha A x + beta y over strips of 16 rows in blocks of 16 columns, each a COO, a\n"
+  "// CSR or a dense one, with its indices and values together. Source: Cong, Sun, Chen, Xie, Liu,\n"
+  "// Qian, CB-SpMV, ICS 2025, Algorithms 3 and 4. Unlike there, a warp takes whole strips, block\n"
+  "// after block, and keeps their sums, so that nothing is added atomically and every row is\n"
+  "// committed once; x is read once for each column of a block and passed by shuffles. The layout\n"
+  "// is in spmv/cb_build.c.\n"
+  "#ifndef MBK_AGGREGATED\n"
+  "#error \"define MBK_AGGREGATED: 1 if a block's columns are listed, 0 if they are neighbours\"\n"
+  "#endif\n"
+  "#ifndef MBK_ONCE\n"
+  "#error \"define MBK_ONCE: 1 if the matrix is loaded past the caches\"\n"
+  "#endif\n"
+  "#ifndef MBK_THREADS\n"
+  "#error \"define MBK_THREADS: threads per block, a multiple of 32\"\n"
+  "#endif\n"
+  "#include \"jit/device.cuh\"\n"
+  "#include \"spmv/algebra.cuh\"\n"
+  "\n"
+  "#if MBK_ONCE\n"
+  "#define MBK_MATRIX_LOAD mbk_load_once\n"
+  "#else\n"
+  "#define MBK_MATRIX_LOAD mbk_load\n"
+  "#endif\n"
+  "#define MBK_ALL 0xffffffffu\n"
+  "#define MBK_SIDE 16          // rows of a strip, columns of a block\n"
+  "#define MBK_IN_FLIGHT 4      // entries that a lane loads before it multiplies\n"
+  "#define MBK_PART 0x80000000u // in a target: the number of a part, not of a strip\n"
+  "#define MBK_FIXUP_THREADS 512\n"
+  "\n"
+  "// A block's word.\n"
+  "#define MBK_COUNT(word) ((mbk_u32)(word)&511u)\n"
+  "#define MBK_FORM(word) ((mbk_u32)(word) >> 9 & 3u)\n"
+  "#define MBK_DEPTH(word) ((mbk_u32)(word) >> 11 & 255u)\n"
+  "#define MBK_END ((mbk_u64)1 << 19)\n"
+  "#define MBK_OFFSET(word) ((word) >> 20 << 3)\n"
+  "enum { MBK_COO, MBK_CSR, MBK_DENSE };\n"
+  "\n"
+  "// Bytes of indices with the padding before the values.\n"
+  "#if MBK_PATTERN\n"
+  "#define MBK_PADDED(bytes) (bytes)\n"
+  "#else\n",
+  "#define MBK_PADDED(bytes)                                                                      \\\n"
+  "  (((bytes) + (mbk_u32)sizeof(MBK_VALUE) - 1) & ~((mbk_u32)sizeof(MBK_VALUE) - 1))\n"
+  "#endif\n"
+  "\n"
+  "// What lies at a block's begin or in its list of columns, loaded while the block before is\n"
+  "// multiplied: for lanes 0 to 15, and once more for 16 to 31, the column; of CSR the begin of\n"
+  "// the lane's row, of dense a word of the mask.\n"
+  "struct mbk_cb_head {\n"
+  "  mbk_u32 column, index;\n"
+  "};\n"
+  "\n"
+  "MBK_DEVICE mbk_cb_head mbk_cb_prepare(mbk_u64 word, mbk_u32 group, const mbk_i32 *restore_cols,\n"
+  "                                      const unsigned char *data, mbk_u64 cols) {\n"
+  "  const mbk_u32 place = mbk_lane() % MBK_SIDE;\n"
+  "  mbk_cb_head head = {0, 0};\n"
+  "  if (MBK_COUNT(word) != 0) {\n"
+  "    const mbk_u64 at = (mbk_u64)group * MBK_SIDE + place;\n"
+  "#if MBK_AGGREGATED\n"
+  "    head.column = (mbk_u32)MBK_MATRIX_LOAD(restore_cols + at);\n"
+  "#else\n"
+  "    head.column = (mbk_u32)(at < cols ? at : cols - 1);\n"
+  "#endif\n"
+  "    if (MBK_FORM(word) == MBK_CSR) {\n"
+  "      head.index = MBK_MATRIX_LOAD(data + MBK_OFFSET(word) + place);\n"
+  "    } else if (MBK_FORM(word) == MBK_DENSE) {\n"
+  "      head.index = MBK_MATRIX_LOAD((const mbk_u32 *)(data + MBK_OFFSET(word)) + place % 8);\n"
+  "    }\n"
+  "  }\n"
+  "  return head;\n"
+  "}\n"
+  "\n"
+  "// A nonzero's product.\n"
+  "MBK_DEVICE MBK_COMPUTE mbk_cb_multiply(const MBK_VALUE *values, mbk_u32 k, MBK_COMPUTE factor) {\n"
+  "#if MBK_PATTERN\n"
+  "  (void)k;\n"
+  "  return MBK_UNIT(values, factor);\n"
+  "#else\n"
+  "  return MBK_MUL(MBK_MATRIX_LOAD(values + k), factor);\n"
+  "#endif\n"
+  "}\n"
+  "\n"
+  "// Entries sorted by row, one a lane: segmented sums, each added to its row's in `sums`, which\n"
+  "// the warp shares.\n",
+  "MBK_DEVICE void mbk_cb_coo(mbk_u64 word, const unsigned char *indices, const MBK_VALUE *one,\n"
+  "                           MBK_COMPUTE factor, MBK_COMPUTE *sums) {\n"
+  "  const mbk_u32 count = MBK_COUNT(word), lane = mbk_lane();\n"
+  "#if MBK_PATTERN\n"
+  "  const MBK_VALUE *const values = one;\n"
+  "#else\n"
+  "  const MBK_VALUE *const values = (const MBK_VALUE *)(indices + MBK_PADDED(count));\n"
+  "#endif\n"
+  "  for (mbk_u32 first = 0; first < count; first += 32) {\n"
+  "    const mbk_u32 k = first + lane;\n"
+  "    const bool active = k < count;\n"
+  "    const mbk_u32 entry = active ? MBK_MATRIX_LOAD(indices + k) : 0;\n"
+  "    const mbk_u32 row = active ? entry % MBK_SIDE : MBK_SIDE;\n"
+  "    const MBK_COMPUTE x = mbk_shuffle(MBK_ALL, factor, (int)(entry / MBK_SIDE), 32);\n"
+  "    MBK_COMPUTE sum = active ? mbk_cb_multiply(values, k, x) : MBK_ZERO;\n"
+  "    const mbk_u32 before = mbk_shuffle_up(MBK_ALL, row, 1, 32);\n"
+  "    const mbk_u32 begins = mbk_ballot(MBK_ALL, lane == 0 || before != row);\n"
+  "    const int begin = 31 - mbk_leading_zeros(begins & (MBK_ALL >> (31 - lane)));\n"
+  "    for (mbk_u32 step = 0; step < MBK_DEPTH(word); step++) {\n"
+  "      const MBK_COMPUTE other = mbk_shuffle_up(MBK_ALL, sum, 1 << step, 32);\n"
+  "      if ((int)lane - (1 << step) >= begin) {\n"
+  "        sum = MBK_ADD(other, sum);\n"
+  "      }\n"
+  "    }\n"
+  "    if (active && (lane == 31 || (begins >> (lane + 1) & 1))) {\n"
+  "      sums[row] = MBK_ADD(sums[row], sum);\n"
+  "    }\n"
+  "    mbk_warp_sync(MBK_ALL);\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Two lanes a row, its even and its odd entries.\n"
+  "MBK_DEVICE MBK_COMPUTE mbk_cb_csr(mbk_u64 word, const unsigned char *data, const MBK_VALUE *one,\n"
+  "                                  mbk_u32 begin, MBK_COMPUTE factor, MBK_COMPUTE sum) {\n",
+  "  const mbk_u32 count = MBK_COUNT(word), lane = mbk_lane(), row = lane % MBK_SIDE;\n"
+  "  const unsigned char *const indices = data + MBK_SIDE;\n"
+  "#if MBK_PATTERN\n"
+  "  const MBK_VALUE *const values = one;\n"
+  "#else\n"
+  "  const MBK_VALUE *const values = (const MBK_VALUE *)(indices + MBK_PADDED(count));\n"
+  "#endif\n"
+  "  const mbk_u32 next = mbk_shuffle(MBK_ALL, begin, (int)row + 1, 32);\n"
+  "  const mbk_u32 end = row == MBK_SIDE - 1 ? count : next;\n"
+  "  begin += lane / MBK_SIDE;\n"
+  "  for (mbk_u32 step = 0; step < MBK_DEPTH(word); step += MBK_IN_FLIGHT) {\n"
+  "    mbk_u32 entry[MBK_IN_FLIGHT];\n"
+  "#if !MBK_PATTERN\n"
+  "    MBK_VALUE value[MBK_IN_FLIGHT];\n"
+  "#endif\n"
+  "#pragma unroll\n"
+  "    for (int i = 0; i < MBK_IN_FLIGHT; i++) {\n"
+  "      const mbk_u32 k = begin + 2 * (step + i);\n"
+  "      entry[i] = 0;\n"
+  "      if (k < end) {\n"
+  "        entry[i] = MBK_MATRIX_LOAD(indices + k);\n"
+  "#if !MBK_PATTERN\n"
+  "        value[i] = MBK_MATRIX_LOAD(values + k);\n"
+  "#endif\n"
+  "      }\n"
+  "    }\n"
+  "#pragma unroll\n"
+  "    for (int i = 0; i < MBK_IN_FLIGHT; i++) {\n"
+  "      const MBK_COMPUTE x = mbk_shuffle(MBK_ALL, factor, (int)(entry[i] / MBK_SIDE), 32);\n"
+  "      if (begin + 2 * (step + i) < end) {\n"
+  "#if MBK_PATTERN\n"
+  "        sum = MBK_ADD(sum, MBK_UNIT(values, x));\n"
+  "#else\n"
+  "        sum = MBK_ADD(sum, MBK_MUL(value[i], x));\n"
+  "#endif\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "  return sum;\n"
+  "}\n"
+  "\n"
+  "// Two lanes a row, its even and its odd columns. What the mask lacks is not there.\n"
+  "MBK_DEVICE MBK_COMPUTE mbk_cb_dense(const unsigned char *data, const MBK_VALUE *one,\n"
+  "                                    mbk_u32 masks, MBK_COMPUTE factor, MBK_COMPUTE sum) {\n"
+  "  const mbk_u32 lane = mbk_lane(), lower = (1u << lane) - 1;\n"
+  "#if MBK_PATTERN\n"
+  "  const MBK_VALUE *values = one;\n"
+  "#else\n",
+  "  const MBK_VALUE *values = (const MBK_VALUE *)(data + 32);\n"
+  "#endif\n"
+  "#pragma unroll\n"
+  "  for (int step = 0; step < MBK_SIDE / 2; step += MBK_IN_FLIGHT) {\n"
+  "    mbk_u32 mask[MBK_IN_FLIGHT];\n"
+  "#if !MBK_PATTERN\n"
+  "    MBK_VALUE value[MBK_IN_FLIGHT];\n"
+  "#endif\n"
+  "#pragma unroll\n"
+  "    for (int i = 0; i < MBK_IN_FLIGHT; i++) {\n"
+  "      mask[i] = mbk_shuffle(MBK_ALL, masks, step + i, 32);\n"
+  "#if !MBK_PATTERN\n"
+  "      if (mask[i] >> lane & 1) {\n"
+  "        value[i] = MBK_MATRIX_LOAD(values + mbk_popcount(mask[i] & lower));\n"
+  "      }\n"
+  "      values += mbk_popcount(mask[i]);\n"
+  "#endif\n"
+  "    }\n"
+  "#pragma unroll\n"
+  "    for (int i = 0; i < MBK_IN_FLIGHT; i++) {\n"
+  "      const int column = 2 * (step + i) + (int)lane / MBK_SIDE;\n"
+  "      const MBK_COMPUTE x = mbk_shuffle(MBK_ALL, factor, column, 32);\n"
+  "      if (mask[i] >> lane & 1) {\n"
+  "#if MBK_PATTERN\n"
+  "        sum = MBK_ADD(sum, MBK_UNIT(values, x));\n"
+  "#else\n"
+  "        sum = MBK_ADD(sum, MBK_MUL(value[i], x));\n"
+  "#endif\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "  return sum;\n"
+  "}\n"
+  "\n"
+  "// Launch: one warp per task. Shared: MBK_COMPUTE[MBK_THREADS / 32 * 16].\n"
+  "// A task is some whole strips from number task_target[task] on, or a part of one, whose sums go\n"
+  "// to carries. words and group are loaded two blocks ahead, beyond a task's end too: they end\n"
+  "// with two empty blocks.\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_THREADS)\n"
+  "    mbk_cb_product(const mbk_u64 *task_block, const mbk_u32 *task_target, const mbk_u64 *words,\n"
+  "                   const mbk_u32 *group, const mbk_i32 *restore_cols, const unsigned char *data,\n"
+  "                   const MBK_VALUE *one, const MBK_VECTOR *x, MBK_VECTOR *y,\n"
+  "                   MBK_COMPUTE *carries, mbk_u64 rows, mbk_u64 cols, mbk_u64 tasks,\n"
+  "                   MBK_SCALAR_PARAMETERS) {\n",
+  "  const mbk_u64 task = ((mbk_u64)mbk_block() * MBK_THREADS + mbk_thread()) / 32;\n"
+  "  if (task >= tasks) {\n"
+  "    return;\n"
+  "  }\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  MBK_COMPUTE *const sums = (MBK_COMPUTE *)shared + mbk_thread() / 32 * MBK_SIDE;\n"
+  "  const mbk_u32 lane = mbk_lane();\n"
+  "  // With alpha 0 blocks are empty, but strips end.\n"
+  "  const mbk_u64 all = MBK_ALPHA != (MBK_COMPUTE)0 ? ~(mbk_u64)0 : MBK_END;\n"
+  "  const mbk_u64 last = mbk_load(task_block + task + 1);\n"
+  "  mbk_u64 block = mbk_load(task_block + task);\n"
+  "  mbk_u32 target = mbk_load(task_target + task);\n"
+  "  mbk_u64 word = mbk_load(words + block) & all, next = mbk_load(words + block + 1) & all;\n"
+  "  mbk_u32 next_group = mbk_load(group + block + 1);\n"
+  "  mbk_cb_head head = mbk_cb_prepare(word, mbk_load(group + block), restore_cols, data, cols);\n"
+  "  MBK_COMPUTE sum = MBK_ZERO;\n"
+  "  if (lane < MBK_SIDE) {\n"
+  "    sums[lane] = MBK_ZERO;\n"
+  "  }\n"
+  "  mbk_warp_sync(MBK_ALL);\n"
+  "  while (block < last) {\n"
+  "    const mbk_cb_head ahead = mbk_cb_prepare(next, next_group, restore_cols, data, cols);\n"
+  "    const unsigned char *const at = data + MBK_OFFSET(word);\n"
+  "    const MBK_COMPUTE factor =\n"
+  "        MBK_COUNT(word) != 0 ? (MBK_COMPUTE)mbk_load(x + head.column) : MBK_ZERO;\n"
+  "    block++;\n"
+  "    const mbk_u64 later = mbk_load(words + block + 1) & all;\n"
+  "    const mbk_u32 later_group = mbk_load(group + block + 1);\n"
+  "    if (MBK_FORM(word) == MBK_COO) {\n"
+  "      mbk_cb_coo(word, at, one, factor, sums);\n"
+  "    } else if (MBK_FORM(word) == MBK_CSR) {\n"
+  "      sum = mbk_cb_csr(word, at, one, head.index, factor, sum);\n"
+  "    } else {\n"
+  "      sum = mbk_cb_dense(at, one, head.index, factor, sum);\n"
+  "    }\n"
+  "    if (word & MBK_END) {\n",
+  "      const MBK_COMPUTE other = mbk_shuffle_xor(MBK_ALL, sum, MBK_SIDE, 32);\n"
+  "      if (lane < MBK_SIDE) {\n"
+  "        const MBK_COMPUTE total = MBK_ADD(MBK_ADD(sum, other), sums[lane]);\n"
+  "        const mbk_u64 row = (mbk_u64)target * MBK_SIDE + lane;\n"
+  "        if (target & MBK_PART) {\n"
+  "          carries[row - (mbk_u64)MBK_PART * MBK_SIDE] = total;\n"
+  "        } else if (row < rows) {\n"
+  "          MBK_SCALARS_LOAD;\n"
+  "          MBK_COMMIT(row, total);\n"
+  "        }\n"
+  "        sums[lane] = MBK_ZERO;\n"
+  "      }\n"
+  "      mbk_warp_sync(MBK_ALL);\n"
+  "      sum = MBK_ZERO;\n"
+  "      target++;\n"
+  "    }\n"
+  "    word = next;\n"
+  "    next = later;\n"
+  "    next_group = later_group;\n"
+  "    head = ahead;\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// The strips that were cut into parts: their sums are added in the order of the parts, dealt\n"
+  "// to 32 groups of 16 threads. Launch: one block of MBK_FIXUP_THREADS per strip. Shared:\n"
+  "// MBK_COMPUTE[MBK_FIXUP_THREADS].\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS)\n"
+  "    mbk_cb_fixup(const mbk_u32 *split_strip, const mbk_u32 *split_part,\n"
+  "                 const MBK_COMPUTE *carries, MBK_VECTOR *y, mbk_u64 rows,\n"
+  "                 MBK_SCALAR_PARAMETERS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  MBK_COMPUTE *const partial = (MBK_COMPUTE *)shared;\n"
+  "  const mbk_u32 thread = mbk_thread(), end = split_part[mbk_block() + 1];\n"
+  "  MBK_COMPUTE sum = MBK_ZERO;\n"
+  "#pragma unroll 4\n"
+  "  for (mbk_u32 part = split_part[mbk_block()] + thread / MBK_SIDE; part < end;\n"
+  "       part += MBK_FIXUP_THREADS / MBK_SIDE) {\n"
+  "    sum = MBK_ADD(sum, carries[(mbk_u64)part * MBK_SIDE + thread % MBK_SIDE]);\n"
+  "  }\n"
+  "  partial[thread] = sum;\n"
+  "  mbk_block_sync();\n"
+  "  const mbk_u64 row = (mbk_u64)split_strip[mbk_block()] * MBK_SIDE + thread;\n",
+  "  if (thread < MBK_SIDE && row < rows) {\n"
+  "    MBK_SCALARS_LOAD;\n"
+  "    sum = MBK_ZERO;\n"
+  "    for (mbk_u32 i = thread; i < MBK_FIXUP_THREADS; i += MBK_SIDE) {\n"
+  "      sum = MBK_ADD(sum, partial[i]);\n"
+  "    }\n"
+  "    MBK_COMMIT(row, sum);\n"
+  "  }\n"
+  "}\n",
+  NULL};
+
 static const char *const mbi_source_solve_pagerank_cu[] = {
   "// PageRank between two products: new ranks, their L1 change and the mass of dangling vertices.\n"
   "// Source: the power method of Zhang, Yao, Jiang, Zhang, \"MERBIT: A GPU-Based SpMV Method for\n"
@@ -4920,11 +5226,12 @@ static const struct {
     {"spmv/rows.cu", mbi_source_spmv_rows_cu},
     {"spmv/sliced_build.cuh", mbi_source_spmv_sliced_build_cuh},
     {"spmv/sliced.cu", mbi_source_spmv_sliced_cu},
+    {"spmv/cb.cu", mbi_source_spmv_cb_cu},
     {"solve/pagerank.cu", mbi_source_solve_pagerank_cu},
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "d486078053b799900c74c0158dbb8ed7b5256ca7248bb7cbf22e364925a4cd3a"
+#define MBI_KERNEL_HASH "b7750ecd220849e3a72d8984aebcc6f1b8db8e9ac7074ebc8b291f99b05ef451"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -8942,6 +9249,16 @@ typedef struct mbi_binned {
   void *kernels[6]; /* CUfunction: count, total, offsets, fill, multiply, sum */
 } mbi_binned;
 
+/* Blocks of 16 x 16: spmv/cb.c. */
+typedef struct mbi_cb {
+  int threads, aggregated;
+  uint64_t limit; /* steps of a warp */
+  uint64_t block_count, data_bytes, forms[3], tasks, parts, splits;
+  mbi_devptr words, group, restore_cols, data; /* restore_cols 0: not aggregated */
+  mbi_devptr task_block, task_target, split_strip, split_part;
+  void *product, *fixup; /* CUfunction */
+} mbi_cb;
+
 /* What a method on CUDA provides. create: for the matrix in plan->device, in an entered
  * context; after a failure destroy cleans up. describe: its part of the plan's line. */
 typedef struct mbi_cuda_method {
@@ -8985,6 +9302,7 @@ struct merbit_plan {
   mbi_rows rows;
   mbi_sliced sliced;
   mbi_binned binned;
+  mbi_cb cb;
   int once;                    /* the matrix is loaded past the caches */
   merbit_workspace *workspace; /* the plan's own; holds no reference */
 };
@@ -9019,7 +9337,8 @@ static const char *mbi_type_name(merbit_type type) {
 
 static const char *mbi_method_name(merbit_method method) {
   static const char *const names[] = {"auto", "reference", "merge",  "merbit",
-                                      "scan", "rows",      "sliced", "binned"};
+                                      "scan", "rows",      "sliced", "binned",
+                                      "bsr",  "cb"};
   return names[method];
 }
 
@@ -11564,6 +11883,942 @@ static const mbi_cuda_method mbi_sliced_method = {
     mbi_sliced_create, mbi_sliced_destroy,  mbi_rows_carry_bytes, mbi_sliced_multiply,
     mbi_sliced_info,   mbi_sliced_describe, mbi_sliced_fill};
 
+/* ==== >>spmv/cb_build.c  blocks of 16 x 16: their sizes, and a first pass over a CSR ====== */
+/* CB-SpMV's storage of a host CSR (Cong, Sun, Chen, Xie, Liu, Qian, ICS 2025, sections 3.1 to
+ * 3.3): strips of 16 rows in blocks of 16 columns, each a COO, a CSR or a dense one, whose
+ * indices and values lie together in one buffer behind an aligned offset. With columns
+ * aggregated, a strip's empty ones are left out, and restore_cols has those that stay.
+ *
+ * What is unlike the paper: a dense block is a mask of 256 bits and the values that are there,
+ * so that what is absent takes no room and meets no x. Entries of one place all stay. A strip
+ * without an entry is an empty COO block, so that the kernel sees all rows.
+ *
+ * A block's data, each part padded to a value's size, the whole to 8 bytes:
+ *   COO    a byte for each entry, row | column << 4, sorted by row; the values
+ *   CSR    16 bytes, where each row begins; then as COO
+ *   dense  8 words, whose bit `row + 16 * (column % 2)` of word `column / 2` says that there is
+ *          an entry; the values in the order of the bits */
+
+enum { MBI_CB_COO, MBI_CB_CSR, MBI_CB_DENSE, MBI_CB_FORMS };
+
+#define MBI_CB_SIDE 16
+#define MBI_CB_SPARSE 32   /* entries below which a block is super-sparse */
+#define MBI_CB_CROWDED 255 /* most entries of a block some of which share a place */
+#define MBI_CB_PLACE 33 /* bits of an entry's place in its strip, below its column in a key */
+
+/* A block's word: entries, form, steps, the end of a strip or part, the offset of its data in
+ * units of 8 bytes. The steps are the kernel's: of COO, doublings until a segmented sum spans
+ * the longest row; of CSR, pairs of entries in the longest row. */
+#define MBI_CB_WORD(count, form, steps, offset)                                                \
+  ((uint64_t)(count) | (uint64_t)(form) << 9 | (uint64_t)(steps) << 11 | (offset) / 8 << 20)
+#define MBI_CB_COUNT(word) ((word)&511)
+#define MBI_CB_FORM(word) ((word) >> 9 & 3)
+#define MBI_CB_STEPS(word) ((word) >> 11 & 255)
+#define MBI_CB_OFFSET(word) ((word) >> 20 << 3)
+#define MBI_CB_END ((uint64_t)1 << 19)
+
+typedef struct mbi_cb_format { /* on the host; words and group end with two empty blocks */
+  int aggregated;
+  uint64_t blocks, groups, data_bytes, forms[MBI_CB_FORMS];
+  uint64_t *words;
+  uint32_t *group;       /* of 16 columns: of restore_cols or, not aggregated, of the matrix */
+  int32_t *restore_cols; /* 16 of each group; the last ones of a strip repeat its last column */
+  unsigned char *data;
+  uint64_t limit, tasks, parts, splits; /* spmv/cb_deal.c */
+  uint64_t *task_block;
+  uint32_t *task_target, *split_strip, *split_part;
+} mbi_cb_format;
+
+typedef struct mbi_cb_strip { /* counts, then starts */
+  uint64_t blocks, groups, bytes, sparse;
+} mbi_cb_strip;
+
+typedef struct mbi_cb_options {
+  double aggregate; /* share of super-sparse blocks from which columns are aggregated */
+  uint64_t coo_max, csr_max; /* fewer entries: COO; more: dense */
+  uint64_t steps;            /* of a warp; 0: by size and processors */
+  int processors;            /* of the GPU */
+} mbi_cb_options;
+
+typedef struct mbi_cb_build {
+  const merbit_view *from; /* host CSR, 32-bit columns */
+  const char *values;      /* as they are stored */
+  size_t value_bytes;      /* 0: none */
+  const mbi_cb_options *options;
+  uint64_t strips;
+  int tasks;
+  uint64_t *keys, *spare; /* an entry: column << MBI_CB_PLACE | place in its strip */
+  mbi_cb_strip *strip[2]; /* as the columns are; aggregated */
+  mbi_cb_format *format;
+} mbi_cb_build;
+
+static uint64_t mbi_cb_pad(uint64_t bytes, uint64_t size) {
+  return size > 0 ? (bytes + size - 1) / size * size : bytes;
+}
+
+static uint64_t mbi_cb_bytes(int form, uint64_t count, uint64_t size) {
+  const uint64_t head = form == MBI_CB_DENSE ? 32 : form == MBI_CB_CSR ? 16 : 0;
+  const uint64_t indices = form == MBI_CB_DENSE ? 0 : mbi_cb_pad(count, size);
+  return mbi_cb_pad(head + indices + count * size, 8);
+}
+
+/* Where the entries of a row begin; behind the last row they end. */
+static uint64_t mbi_cb_offset(const mbi_cb_build *b, uint64_t row) {
+  const merbit_view *from = b->from;
+  const int64_t last = from->rows < (int64_t)row ? from->rows : (int64_t)row;
+  return (uint64_t)(mbi_index_at(from->row_ptr, from->offset_type, last) - from->base);
+}
+
+/* The first strip of a task: entries and rows are dealt evenly. */
+static uint64_t mbi_cb_share(const mbi_cb_build *b, int task) {
+  const uint64_t all = mbi_cb_offset(b, UINT64_MAX >> 1) + b->strips * MBI_CB_SIDE;
+  const uint64_t wish = (uint64_t)mbi_share((int64_t)all, b->tasks, task);
+  uint64_t low = 0, high = b->strips;
+  while (low < high) {
+    const uint64_t middle = low + (high - low) / 2;
+    if (mbi_cb_offset(b, middle * MBI_CB_SIDE) + middle * MBI_CB_SIDE < wish) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+/* ---- A strip's entries by columns -------------------------------------------------------- */
+
+/* The end of the ascending run that begins at `at`. */
+static uint64_t mbi_cb_run(const uint64_t *keys, uint64_t at, uint64_t count) {
+  for (at++; at < count && keys[at - 1] < keys[at]; at++) {
+  }
+  return at < count ? at : count;
+}
+
+/* Merge neighbouring runs; whether there was but one. */
+static int mbi_cb_merge(const uint64_t *from, uint64_t *to, uint64_t count) {
+  uint64_t at = 0;
+  while (at < count) {
+    const uint64_t middle = mbi_cb_run(from, at, count);
+    const uint64_t end = middle < count ? mbi_cb_run(from, middle, count) : count;
+    uint64_t left = at, right = middle, k = at;
+    if (at == 0 && middle == count) {
+      return 1;
+    }
+    while (left < middle && right < end) {
+      to[k++] = from[left] < from[right] ? from[left++] : from[right++];
+    }
+    memcpy(to + k, from + left, (size_t)(middle - left) * sizeof *to);
+    memcpy(to + k + (middle - left), from + right, (size_t)(end - right) * sizeof *to);
+    at = end;
+  }
+  return count == 0;
+}
+
+/* A natural merge sort: rows that are sorted are 16 runs. */
+static void mbi_cb_sort(mbi_cb_build *b, uint64_t strip) {
+  const merbit_view *from = b->from;
+  const uint64_t first = mbi_cb_offset(b, strip * MBI_CB_SIDE);
+  const uint64_t count = mbi_cb_offset(b, (strip + 1) * MBI_CB_SIDE) - first;
+  const int32_t *col_ind = (const int32_t *)from->col_ind;
+  uint64_t *keys = b->keys + first, *other = b->spare + first, k;
+  for (k = 0; k < count; k++) {
+    keys[k] = (uint64_t)(col_ind[first + k] - from->base) << MBI_CB_PLACE | k;
+  }
+  while (!mbi_cb_merge(keys, other, count)) {
+    uint64_t *swapped = keys;
+    keys = other;
+    other = swapped;
+  }
+  if (keys != b->keys + first) {
+    memcpy(other, keys, (size_t)count * sizeof *keys);
+  }
+}
+
+/* ---- The blocks of a strip, one after another -------------------------------------------- */
+
+typedef struct mbi_cb_cursor {
+  const mbi_cb_build *build;
+  int aggregated, crowded; /* crowded: entries of the group share a place */
+  int form;
+  const uint64_t *keys; /* of the strip */
+  uint64_t count;
+  uint64_t start[MBI_CB_SIDE]; /* of each row, in places */
+  uint64_t group_from, group_to, groups, group;
+  uint64_t from, to; /* the block's keys */
+} mbi_cb_cursor;
+
+static void mbi_cb_begin(const mbi_cb_build *b, uint64_t strip, int aggregated,
+                         mbi_cb_cursor *c) {
+  const uint64_t first = mbi_cb_offset(b, strip * MBI_CB_SIDE);
+  unsigned i;
+  memset(c, 0, sizeof *c);
+  c->build = b;
+  c->aggregated = aggregated;
+  c->keys = b->keys + first;
+  c->count = mbi_cb_offset(b, (strip + 1) * MBI_CB_SIDE) - first;
+  for (i = 0; i < MBI_CB_SIDE; i++) {
+    c->start[i] = mbi_cb_offset(b, strip * MBI_CB_SIDE + i) - first;
+  }
+}
+
+static unsigned mbi_cb_row(const mbi_cb_cursor *c, uint64_t k) {
+  const uint64_t place = c->keys[k] & (((uint64_t)1 << MBI_CB_PLACE) - 1);
+  unsigned row = 0, i;
+  for (i = 1; i < MBI_CB_SIDE; i++) {
+    row += place >= c->start[i];
+  }
+  return row;
+}
+
+static uint64_t mbi_cb_column(const mbi_cb_cursor *c, uint64_t k) {
+  return c->keys[k] >> MBI_CB_PLACE;
+}
+
+/* The next up to 16 columns. */
+static void mbi_cb_group(mbi_cb_cursor *c) {
+  const uint64_t first = mbi_cb_column(c, c->to);
+  uint64_t k = c->to, last = UINT64_MAX, columns = 0;
+  c->group_from = k;
+  c->crowded = 0;
+  for (; k < c->count; k++) {
+    const uint64_t column = mbi_cb_column(c, k);
+    if (column == last) {
+      c->crowded |= mbi_cb_row(c, k) == mbi_cb_row(c, k - 1);
+    } else if (c->aggregated ? columns == MBI_CB_SIDE
+                             : column / MBI_CB_SIDE != first / MBI_CB_SIDE) {
+      break;
+    } else {
+      columns++;
+      last = column;
+    }
+  }
+  c->group_to = k;
+  c->group = c->aggregated ? c->groups : first / MBI_CB_SIDE;
+  c->groups++;
+}
+
+/* 0 behind the last block. */
+static int mbi_cb_next(mbi_cb_cursor *c) {
+  const mbi_cb_options *options = c->build->options;
+  uint64_t count;
+  if (c->to == c->count) {
+    return 0;
+  }
+  if (c->to == c->group_to) {
+    mbi_cb_group(c);
+  }
+  count = c->group_to - c->to;
+  count = c->crowded && count > MBI_CB_CROWDED ? MBI_CB_CROWDED : count;
+  c->from = c->to;
+  c->to += count;
+  c->form = count < options->coo_max                  ? MBI_CB_COO
+            : count > options->csr_max && !c->crowded ? MBI_CB_DENSE
+                                                      : MBI_CB_CSR;
+  return 1;
+}
+
+/* ---- Pass 1: count ----------------------------------------------------------------------- */
+
+static void mbi_cb_count_task(void *argument, int task) {
+  mbi_cb_build *b = (mbi_cb_build *)argument;
+  const uint64_t end = mbi_cb_share(b, task + 1);
+  uint64_t strip;
+  int aggregated;
+  for (strip = mbi_cb_share(b, task); strip < end; strip++) {
+    mbi_cb_sort(b, strip);
+    for (aggregated = 0; aggregated < 2; aggregated++) {
+      mbi_cb_strip *counts = &b->strip[aggregated][strip];
+      mbi_cb_cursor c;
+      mbi_cb_begin(b, strip, aggregated, &c);
+      memset(counts, 0, sizeof *counts);
+      while (mbi_cb_next(&c)) {
+        counts->blocks++;
+        counts->sparse += c.to - c.from < MBI_CB_SPARSE;
+        counts->bytes += mbi_cb_bytes(c.form, c.to - c.from, b->value_bytes);
+      }
+      counts->groups = c.groups;
+    }
+  }
+}
+
+/* The choice of section 3.3.1, and counts become starts. */
+static void mbi_cb_place(mbi_cb_build *b) {
+  mbi_cb_format *f = b->format;
+  mbi_cb_strip *strip = b->strip[0];
+  uint64_t s, sparse = 0, blocks = 0;
+  for (s = 0; s < b->strips; s++) {
+    sparse += strip[s].sparse;
+    blocks += strip[s].blocks;
+  }
+  f->aggregated = (double)sparse > b->options->aggregate * (double)blocks;
+  strip = b->strip[f->aggregated];
+  for (s = 0; s < b->strips; s++) {
+    const mbi_cb_strip counts = strip[s];
+    strip[s].blocks = f->blocks;
+    strip[s].groups = f->groups;
+    strip[s].bytes = f->data_bytes;
+    f->blocks += counts.blocks > 0 ? counts.blocks : 1;
+    f->groups += f->aggregated ? counts.groups : 0;
+    f->data_bytes += counts.bytes;
+  }
+}
+
+/* ==== >>spmv/cb_fill.c  blocks of 16 x 16: a second pass, and who multiplies which ======== */
+/* ---- Pass 2: fill ------------------------------------------------------------------------ */
+
+static void mbi_cb_put(const mbi_cb_cursor *c, unsigned char *values, uint64_t slot,
+                       uint64_t k) {
+  const mbi_cb_build *b = c->build;
+  const uint64_t first = (uint64_t)(c->keys - b->keys);
+  const uint64_t place = c->keys[k] & (((uint64_t)1 << MBI_CB_PLACE) - 1);
+  if (b->value_bytes == sizeof(float)) {
+    memcpy(values + slot * sizeof(float), b->values + (first + place) * sizeof(float),
+           sizeof(float));
+  } else if (b->value_bytes == sizeof(double)) {
+    memcpy(values + slot * sizeof(double), b->values + (first + place) * sizeof(double),
+           sizeof(double));
+  }
+}
+
+/* The columns of the group that begins with this block. */
+static void mbi_cb_restore(const mbi_cb_cursor *c, int32_t *restore_cols) {
+  unsigned columns = 0;
+  uint64_t k;
+  for (k = c->group_from; k < c->group_to; k++) {
+    const int32_t column = (int32_t)mbi_cb_column(c, k);
+    if (columns == 0 || restore_cols[columns - 1] != column) {
+      restore_cols[columns++] = column;
+    }
+  }
+  for (; columns < MBI_CB_SIDE; columns++) {
+    restore_cols[columns] = restore_cols[columns - 1];
+  }
+}
+
+/* The place of a column among its group's; `restore_cols` NULL: not aggregated. `from` is one
+ * that does not lie behind it. */
+static unsigned mbi_cb_local(const mbi_cb_cursor *c, const int32_t *restore_cols, uint64_t k,
+                             unsigned from) {
+  const uint64_t column = mbi_cb_column(c, k);
+  if (restore_cols == NULL) {
+    return (unsigned)(column % MBI_CB_SIDE);
+  }
+  while ((uint64_t)restore_cols[from] != column) {
+    from++;
+  }
+  return from;
+}
+
+/* COO and CSR; the steps for the block's word. */
+static unsigned mbi_cb_fill_rows(const mbi_cb_cursor *c, const int32_t *restore_cols,
+                                 unsigned char *data) {
+  const uint64_t count = c->to - c->from;
+  unsigned char *indices = data + (c->form == MBI_CB_CSR ? MBI_CB_SIDE : 0);
+  unsigned char *values = indices + mbi_cb_pad(count, c->build->value_bytes);
+  unsigned next[MBI_CB_SIDE + 1] = {0}, longest = 0, steps = 0, local = 0, row;
+  uint64_t k;
+  for (k = c->from; k < c->to; k++) {
+    next[mbi_cb_row(c, k) + 1]++;
+  }
+  for (row = 0; row < MBI_CB_SIDE; row++) {
+    longest = next[row + 1] > longest ? next[row + 1] : longest;
+    next[row + 1] += next[row];
+  }
+  for (row = 0; row < MBI_CB_SIDE && c->form == MBI_CB_CSR; row++) {
+    data[row] = (unsigned char)next[row];
+  }
+  for (k = c->from; k < c->to; k++) {
+    row = mbi_cb_row(c, k);
+    local = mbi_cb_local(c, restore_cols, k, local);
+    indices[next[row]] = (unsigned char)(row | local << 4);
+    mbi_cb_put(c, values, next[row]++, k);
+  }
+  if (c->form == MBI_CB_CSR) {
+    return (longest + 1) / 2;
+  }
+  while (steps < 5 && 1u << steps < longest) {
+    steps++;
+  }
+  return steps;
+}
+
+static void mbi_cb_fill_dense(const mbi_cb_cursor *c, const int32_t *restore_cols,
+                              unsigned char *data) {
+  uint32_t mask[8] = {0};
+  unsigned before[8] = {0}, local = 0, i;
+  uint64_t k;
+  for (k = c->from; k < c->to; k++) {
+    local = mbi_cb_local(c, restore_cols, k, local);
+    mask[local / 2] |= 1u << (mbi_cb_row(c, k) + local % 2 * MBI_CB_SIDE);
+  }
+  for (i = 1; i < 8; i++) {
+    before[i] = before[i - 1] + (unsigned)__builtin_popcount(mask[i - 1]);
+  }
+  memcpy(data, mask, sizeof mask);
+  for (k = c->from, local = 0; k < c->to; k++) {
+    uint32_t bit;
+    local = mbi_cb_local(c, restore_cols, k, local);
+    bit = 1u << (mbi_cb_row(c, k) + local % 2 * MBI_CB_SIDE);
+    mbi_cb_put(c, data + sizeof mask,
+               before[local / 2] + (unsigned)__builtin_popcount(mask[local / 2] & (bit - 1)),
+               k);
+  }
+}
+
+static void mbi_cb_fill_strip(mbi_cb_build *b, uint64_t strip) {
+  mbi_cb_format *f = b->format;
+  mbi_cb_strip at = b->strip[f->aggregated][strip];
+  mbi_cb_cursor c;
+  mbi_cb_begin(b, strip, f->aggregated, &c);
+  if (c.count == 0) {
+    f->words[at.blocks] = MBI_CB_WORD(0, MBI_CB_COO, 0, at.bytes);
+    f->group[at.blocks++] = 0;
+  }
+  while (mbi_cb_next(&c)) {
+    const uint64_t bytes = mbi_cb_bytes(c.form, c.to - c.from, b->value_bytes);
+    int32_t *restore_cols = NULL;
+    unsigned steps = 0;
+    f->group[at.blocks] = (uint32_t)(c.aggregated ? at.groups + c.group : c.group);
+    if (c.aggregated) {
+      restore_cols = f->restore_cols + (uint64_t)f->group[at.blocks] * MBI_CB_SIDE;
+      if (c.from == c.group_from) {
+        mbi_cb_restore(&c, restore_cols);
+      }
+    }
+    memset(f->data + at.bytes, 0, (size_t)bytes);
+    if (c.form == MBI_CB_DENSE) {
+      mbi_cb_fill_dense(&c, restore_cols, f->data + at.bytes);
+    } else {
+      steps = mbi_cb_fill_rows(&c, restore_cols, f->data + at.bytes);
+    }
+    f->words[at.blocks++] = MBI_CB_WORD(c.to - c.from, c.form, steps, at.bytes);
+    at.bytes += bytes;
+  }
+  f->words[at.blocks - 1] |= MBI_CB_END;
+}
+
+static void mbi_cb_fill_task(void *argument, int task) {
+  mbi_cb_build *b = (mbi_cb_build *)argument;
+  const uint64_t end = mbi_cb_share(b, task + 1);
+  uint64_t strip;
+  for (strip = mbi_cb_share(b, task); strip < end; strip++) {
+    mbi_cb_fill_strip(b, strip);
+  }
+}
+
+/* ---- Balance ----------------------------------------------------------------------------- */
+
+/* In place of the paper's priority queue (section 3.4), which scatters neighbours over the GPU:
+ * strips go to warps in their order, as many to each as keep it within `limit` steps, and a
+ * strip of more is cut into parts, a warp each. Two neighbours of which none is a part hold
+ * more than `limit` together. The GPU deals thread blocks to free processors, which is list
+ * scheduling: all ends within the mean load and one thread block's, the bound that the queue
+ * has too (Graham, SIAM J. Appl. Math. 17, 1969). */
+#define MBI_CB_PART 0x80000000u /* in task_target: the number of a part, not of a strip */
+#define MBI_CB_MOST_PARTS 8192  /* of a strip: the fix-up adds them in turn */
+#define MBI_CB_LEAST_LIMIT 16
+#define MBI_CB_USUAL_LIMIT 128
+
+static uint64_t mbi_cb_steps(uint64_t word) {
+  return 1 + (MBI_CB_COUNT(word) + 31) / 32;
+}
+
+/* The steps of the strip that begins at `*block`, which moves behind it. */
+static uint64_t mbi_cb_measure(const mbi_cb_format *f, uint64_t *block) {
+  uint64_t steps = 1;
+  int end = 0;
+  for (; !end; ++*block) {
+    steps += mbi_cb_steps(f->words[*block]);
+    end = (f->words[*block] & MBI_CB_END) != 0;
+  }
+  return steps;
+}
+
+static void mbi_cb_survey(mbi_cb_format *f, const mbi_cb_options *options) {
+  const uint64_t warps = 192 * (uint64_t)(options->processors > 0 ? options->processors : 1);
+  uint64_t steps = 0, block;
+  for (block = 0; block < f->blocks; block++) {
+    steps += mbi_cb_steps(f->words[block]);
+    f->forms[MBI_CB_FORM(f->words[block])] += MBI_CB_COUNT(f->words[block]) > 0;
+  }
+  f->limit = steps / warps;
+  f->limit = f->limit < MBI_CB_LEAST_LIMIT ? MBI_CB_LEAST_LIMIT : f->limit;
+  f->limit = f->limit > MBI_CB_USUAL_LIMIT ? MBI_CB_USUAL_LIMIT : f->limit;
+  f->limit = options->steps > 0 ? options->steps : f->limit;
+}
+
+static void mbi_cb_task(mbi_cb_format *f, int write, uint64_t block, uint64_t target) {
+  if (write) {
+    f->task_block[f->tasks] = block;
+    f->task_target[f->tasks] = (uint32_t)target;
+  }
+  f->tasks++;
+}
+
+static void mbi_cb_split(mbi_cb_format *f, int write, uint64_t strip, uint64_t first,
+                         uint64_t end, uint64_t steps) {
+  const uint64_t least = steps / MBI_CB_MOST_PARTS + 1;
+  const uint64_t limit = least > f->limit ? least : f->limit;
+  uint64_t block, load = limit;
+  if (write) {
+    f->split_strip[f->splits] = (uint32_t)strip;
+    f->split_part[f->splits] = (uint32_t)f->parts;
+  }
+  f->splits++;
+  for (block = first; block < end; block++) {
+    const uint64_t more = mbi_cb_steps(f->words[block]);
+    if (load + more > limit) {
+      if (write && block > first) {
+        f->words[block - 1] |= MBI_CB_END;
+      }
+      mbi_cb_task(f, write, block, MBI_CB_PART | f->parts);
+      f->parts++;
+      load = 0;
+    }
+    load += more;
+  }
+}
+
+static void mbi_cb_deal(mbi_cb_format *f, uint64_t strips, int write) {
+  uint64_t strip, block = 0, load = UINT64_MAX / 2;
+  f->tasks = f->parts = f->splits = 0;
+  for (strip = 0; strip < strips; strip++) {
+    const uint64_t first = block, steps = mbi_cb_measure(f, &block);
+    if (steps > f->limit) {
+      mbi_cb_split(f, write, strip, first, block, steps);
+      load = UINT64_MAX / 2;
+    } else if (load + steps > f->limit) {
+      mbi_cb_task(f, write, first, strip);
+      load = steps;
+    } else {
+      load += steps;
+    }
+  }
+  if (write) {
+    f->task_block[f->tasks] = block;
+    f->split_part[f->splits] = (uint32_t)f->parts;
+  }
+}
+
+/* ---- The whole --------------------------------------------------------------------------- */
+
+static void mbi_cb_format_free(merbit_context *context, mbi_cb_format *f) {
+  mbi_release(context, f->words);
+  mbi_release(context, f->group);
+  mbi_release(context, f->restore_cols);
+  mbi_release(context, f->data);
+  mbi_release(context, f->task_block);
+  mbi_release(context, f->task_target);
+  mbi_release(context, f->split_strip);
+  mbi_release(context, f->split_part);
+  memset(f, 0, sizeof *f);
+}
+
+static merbit_status mbi_cb_array(merbit_context *context, uint64_t count, size_t size,
+                                  const char *what, merbit_status status, void **array) {
+  return status == MERBIT_OK ? mbi_allocate_array(context, (int64_t)count, size, what, array)
+                             : status;
+}
+
+/* Numbers of strips and parts have 31 bits, of groups 32, of an entry in its strip 33. */
+static merbit_status mbi_cb_check_sizes(merbit_context *context, const mbi_cb_build *b) {
+  uint64_t strip, longest = 0;
+  for (strip = 0; strip < b->strips; strip++) {
+    const uint64_t count =
+        mbi_cb_offset(b, (strip + 1) * MBI_CB_SIDE) - mbi_cb_offset(b, strip * MBI_CB_SIDE);
+    longest = count > longest ? count : longest;
+  }
+  return b->strips >= MBI_CB_PART || longest >> MBI_CB_PLACE != 0
+             ? mbi_fail(context, MERBIT_TOO_LARGE,
+                        "blocks of 16 x 16 are for up to 2^31 - 1 strips of 16 rows and 2^33 "
+                        "nonzeros in each, not %" PRIu64 " and %" PRIu64,
+                        b->strips, longest)
+             : MERBIT_OK;
+}
+
+static merbit_status mbi_cb_count(merbit_context *context, mbi_cb_build *b) {
+  merbit_status status = mbi_cb_check_sizes(context, b);
+  void *keys = NULL, *spare = NULL, *strips = NULL;
+  const uint64_t nnz = (uint64_t)b->from->nnz;
+  status = mbi_cb_array(context, nnz, sizeof *b->keys, "keys of nonzeros", status, &keys);
+  status = mbi_cb_array(context, nnz, sizeof *b->spare, "keys being sorted", status, &spare);
+  status = mbi_cb_array(context, 2 * b->strips, sizeof *b->strip[0], "strips of 16 rows",
+                        status, &strips);
+  b->keys = (uint64_t *)keys;
+  b->spare = (uint64_t *)spare;
+  b->strip[0] = (mbi_cb_strip *)strips;
+  b->strip[1] = b->strip[0] + (status == MERBIT_OK ? b->strips : 0);
+  if (status == MERBIT_OK) {
+    mbi_parallel(context, b->tasks, mbi_cb_count_task, b);
+    mbi_cb_place(b);
+  }
+  return status == MERBIT_OK && b->format->groups > UINT32_MAX
+             ? mbi_fail(context, MERBIT_TOO_LARGE,
+                        "%" PRIu64 " groups of 16 columns are more than 2^32 - 1",
+                        b->format->groups)
+             : status;
+}
+
+static merbit_status mbi_cb_fill(merbit_context *context, mbi_cb_build *b) {
+  mbi_cb_format *f = b->format;
+  void *words = NULL, *group = NULL, *restore_cols = NULL, *data = NULL;
+  merbit_status status = MERBIT_OK;
+  status = mbi_cb_array(context, f->blocks + 2, 8, "words of blocks", status, &words);
+  status = mbi_cb_array(context, f->blocks + 2, 4, "columns of blocks", status, &group);
+  status = mbi_cb_array(context, f->groups, 4 * MBI_CB_SIDE, "columns", status, &restore_cols);
+  status = mbi_cb_array(context, f->data_bytes, 1, "data of blocks", status, &data);
+  f->words = (uint64_t *)words;
+  f->group = (uint32_t *)group;
+  f->restore_cols = (int32_t *)restore_cols;
+  f->data = (unsigned char *)data;
+  if (status == MERBIT_OK) {
+    memset(f->words + f->blocks, 0, 2 * sizeof *f->words);
+    memset(f->group + f->blocks, 0, 2 * sizeof *f->group);
+    mbi_parallel(context, b->tasks, mbi_cb_fill_task, b);
+  }
+  return status;
+}
+
+static merbit_status mbi_cb_balance(merbit_context *context, mbi_cb_build *b) {
+  mbi_cb_format *f = b->format;
+  void *task_block = NULL, *task_target = NULL, *split_strip = NULL, *split_part = NULL;
+  merbit_status status = MERBIT_OK;
+  mbi_cb_survey(f, b->options);
+  mbi_cb_deal(f, b->strips, 0);
+  if (f->parts >= MBI_CB_PART) {
+    return mbi_fail(context, MERBIT_TOO_LARGE, "%" PRIu64 " parts of strips are too many",
+                    f->parts);
+  }
+  status = mbi_cb_array(context, f->tasks + 1, 8, "tasks", status, &task_block);
+  status = mbi_cb_array(context, f->tasks, 4, "targets of tasks", status, &task_target);
+  status = mbi_cb_array(context, f->splits, 4, "strips in parts", status, &split_strip);
+  status = mbi_cb_array(context, f->splits + 1, 4, "parts of strips", status, &split_part);
+  f->task_block = (uint64_t *)task_block;
+  f->task_target = (uint32_t *)task_target;
+  f->split_strip = (uint32_t *)split_strip;
+  f->split_part = (uint32_t *)split_part;
+  if (status == MERBIT_OK) {
+    mbi_cb_deal(f, b->strips, 1);
+  }
+  return status;
+}
+
+/* The same bytes for any number of threads. Release `format` with mbi_cb_format_free, after a
+ * failure too. `values` as they are stored, 0 bytes each: none. */
+static merbit_status mbi_cb_create_format(merbit_context *context, const merbit_view *from,
+                                          const void *values, size_t value_bytes,
+                                          const mbi_cb_options *options,
+                                          mbi_cb_format *format) {
+  mbi_cb_build b;
+  merbit_status status;
+  memset(format, 0, sizeof *format);
+  memset(&b, 0, sizeof b);
+  b.from = from;
+  b.values = (const char *)values;
+  b.value_bytes = value_bytes;
+  b.options = options;
+  b.strips = ((uint64_t)from->rows + MBI_CB_SIDE - 1) / MBI_CB_SIDE;
+  b.tasks = mbi_share_tasks(context, from->rows + 8 * from->nnz);
+  b.format = format;
+  status = mbi_cb_count(context, &b);
+  if (status == MERBIT_OK) {
+    status = mbi_cb_fill(context, &b);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_cb_balance(context, &b);
+  }
+  mbi_release(context, b.keys);
+  mbi_release(context, b.spare);
+  mbi_release(context, b.strip[0]);
+  return status;
+}
+
+/* ==== >>spmv/cb.c  CUDA: COO, CSR and dense blocks of 16 x 16 ============================= */
+#define MBI_CB_FIXUP_THREADS 512
+
+/* ---- Encode: on the CPU, from the plan's CSR --------------------------------------------- */
+
+static merbit_status mbi_cb_options_take(merbit_plan *plan, mbi_cb_options *options) {
+  const merbit_plan_desc *desc = &plan->desc;
+  merbit_context *context = plan->context;
+  mbi_cb *cb = &plan->cb;
+  if (!(desc->cb_aggregate >= 0.0 && desc->cb_aggregate <= 1.0) || desc->cb_coo_max < 0 ||
+      desc->cb_coo_max > 257 || desc->cb_csr_max < 0 || desc->cb_csr_max > 256) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "plan_desc.cb_aggregate is %g, cb_coo_max %d and cb_csr_max %d; use up to "
+                    "1, 257 and 256, or 0 for 0.15, 32 and 128",
+                    desc->cb_aggregate, desc->cb_coo_max, desc->cb_csr_max);
+  }
+  cb->threads = desc->block_threads != 0 ? desc->block_threads : 256;
+  if (cb->threads < 32 || cb->threads > 1024 || cb->threads % 32 != 0 ||
+      (desc->sigma != 0 && (desc->sigma < MBI_CB_LEAST_LIMIT || desc->sigma > 65536))) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "plan_desc.sigma is %d and block_threads %d; use %d to 65536, and a "
+                    "multiple of 32 up to 1024",
+                    desc->sigma, cb->threads, MBI_CB_LEAST_LIMIT);
+  }
+  options->aggregate = desc->cb_aggregate > 0.0 ? desc->cb_aggregate : 0.15;
+  options->coo_max = desc->cb_coo_max > 0 ? (uint64_t)desc->cb_coo_max : MBI_CB_SPARSE;
+  options->csr_max = desc->cb_csr_max > 0 ? (uint64_t)desc->cb_csr_max : 128;
+  options->steps = (uint64_t)desc->sigma;
+  options->processors = context->device.multiprocessors;
+  return MERBIT_OK;
+}
+
+/* The plan's CSR on the host: the user's own arrays if they are there; values as the plan
+ * stores them, which are the user's only while the plan is made for the first time. Release
+ * what is not the user's with mbi_cb_host_release, after a failure too. */
+static merbit_status mbi_cb_host_take(const merbit_plan *plan, merbit_view *host) {
+  const mbi_device_csr *csr = &plan->device;
+  merbit_context *context = plan->context;
+  const int there = plan->csr.memory != MERBIT_MEMORY_DEVICE;
+  merbit_status status = MERBIT_OK;
+  *host = plan->csr;
+  host->memory = MERBIT_MEMORY_HOST;
+  host->index_type = MERBIT_INDEX_32;
+  host->values = NULL;
+  if (!there) {
+    host->row_ptr = host->col_ind = NULL;
+    status =
+        mbi_array_download(context, mbi_device_pointer(csr->row_ptr), (int64_t)csr->rows + 1,
+                           mbi_index_bytes(csr->offset_type), &host->row_ptr);
+    if (status == MERBIT_OK) {
+      status = mbi_array_download(context, mbi_device_pointer(csr->col_ind), (int64_t)csr->nnz,
+                                  sizeof(int32_t), &host->col_ind);
+    }
+  }
+  if (status == MERBIT_OK && mbi_value_bytes(plan) > 0) {
+    if (there && plan->workspace == NULL && csr->form == MBI_VALUES_GENERAL) {
+      host->values = plan->csr.values;
+    } else {
+      status = mbi_array_download(context, mbi_device_pointer(csr->values), (int64_t)csr->nnz,
+                                  mbi_value_bytes(plan), &host->values);
+    }
+  }
+  return status;
+}
+
+static void mbi_cb_host_release(const merbit_plan *plan, merbit_view *host) {
+  if (plan->csr.memory == MERBIT_MEMORY_DEVICE) {
+    mbi_release(plan->context, (void *)(uintptr_t)host->row_ptr);
+    mbi_release(plan->context, (void *)(uintptr_t)host->col_ind);
+  }
+  if (host->values != plan->csr.values || plan->csr.memory == MERBIT_MEMORY_DEVICE) {
+    mbi_release(plan->context, (void *)(uintptr_t)host->values);
+  }
+}
+
+/* Release `format` after a failure too. */
+static merbit_status mbi_cb_encode(merbit_plan *plan, mbi_cb_format *format) {
+  mbi_cb_options options;
+  merbit_view host;
+  merbit_status status = mbi_cb_options_take(plan, &options);
+  memset(format, 0, sizeof *format);
+  if (status != MERBIT_OK || plan->device.rows == 0) {
+    return status;
+  }
+  status = mbi_cb_host_take(plan, &host);
+  if (status == MERBIT_OK) {
+    status = mbi_cb_create_format(plan->context, &host, host.values, mbi_value_bytes(plan),
+                                  &options, format);
+  }
+  mbi_cb_host_release(plan, &host);
+  return status;
+}
+
+/* An array of the format to the GPU; plan->schedule_bytes counts it. */
+static merbit_status mbi_cb_upload(merbit_plan *plan, const void *source, uint64_t bytes,
+                                   const char *what, merbit_status status, mbi_devptr *target) {
+  if (status == MERBIT_OK) {
+    status = mbi_device_allocate(plan->context, bytes, what, target);
+  }
+  if (status == MERBIT_OK) {
+    plan->schedule_bytes += bytes;
+    status = mbi_device_upload(plan->context, *target, source, (size_t)bytes);
+  }
+  return status;
+}
+
+static merbit_status mbi_cb_upload_all(merbit_plan *plan, const mbi_cb_format *f) {
+  mbi_cb *cb = &plan->cb;
+  const uint64_t blocks = f->blocks + 2; /* two are read ahead */
+  merbit_status status = MERBIT_OK;
+  status = mbi_cb_upload(plan, f->words, blocks * 8, "blocks", status, &cb->words);
+  status = mbi_cb_upload(plan, f->group, blocks * 4, "columns of blocks", status, &cb->group);
+  if (f->aggregated) {
+    status = mbi_cb_upload(plan, f->restore_cols, f->groups * MBI_CB_SIDE * 4,
+                           "aggregated columns", status, &cb->restore_cols);
+  }
+  status = mbi_cb_upload(plan, f->data, f->data_bytes, "data of blocks", status, &cb->data);
+  status =
+      mbi_cb_upload(plan, f->task_block, (f->tasks + 1) * 8, "tasks", status, &cb->task_block);
+  status = mbi_cb_upload(plan, f->task_target, f->tasks * 4, "targets of tasks", status,
+                         &cb->task_target);
+  plan->stream_bytes =
+      plan->schedule_bytes + 2 * f->parts * MBI_CB_SIDE * (uint64_t)mbi_type_size(plan->type);
+  if (f->splits > 0) {
+    status = mbi_cb_upload(plan, f->split_strip, f->splits * 4, "strips in parts", status,
+                           &cb->split_strip);
+    status = mbi_cb_upload(plan, f->split_part, (f->splits + 1) * 4, "parts of strips", status,
+                           &cb->split_part);
+  }
+  cb->aggregated = f->aggregated;
+  cb->limit = f->limit;
+  cb->block_count = f->blocks;
+  cb->tasks = f->tasks;
+  cb->parts = f->parts;
+  cb->splits = f->splits;
+  cb->data_bytes = f->data_bytes;
+  memcpy(cb->forms, f->forms, sizeof cb->forms);
+  return status;
+}
+
+/* ---- Specialise -------------------------------------------------------------------------- */
+
+static void mbi_cb_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+  mbi_plan_preamble(plan, preamble);
+  mbi_preamble_define_int(preamble, "MBK_AGGREGATED", plan->cb.aggregated);
+  mbi_preamble_define_int(preamble, "MBK_ONCE", plan->once);
+  mbi_preamble_define_int(preamble, "MBK_THREADS", plan->cb.threads);
+}
+
+static merbit_status mbi_cb_specialise(merbit_plan *plan) {
+  mbi_cb *cb = &plan->cb;
+  mbi_preamble preamble;
+  merbit_status status;
+  mbi_cb_preamble(plan, &preamble);
+  status = mbi_program_create(plan->context, "spmv/cb.cu", &preamble, &plan->program);
+  if (status == MERBIT_OK) {
+    status = mbi_program_kernel(plan->context, &plan->program, "mbk_cb_product", &cb->product);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_program_kernel(plan->context, &plan->program, "mbk_cb_fixup", &cb->fixup);
+  }
+  return status;
+}
+
+static merbit_status mbi_cb_create(merbit_plan *plan) {
+  mbi_cb_format format;
+  merbit_status status = mbi_cb_encode(plan, &format);
+  if (status == MERBIT_OK && plan->device.rows > 0) {
+    status = mbi_cb_upload_all(plan, &format);
+    if (status == MERBIT_OK) {
+      status = mbi_cb_specialise(plan);
+    }
+  }
+  mbi_cb_format_free(plan->context, &format);
+  return status;
+}
+
+/* New values: the same blocks once more on the CPU, of which only the data differ. A map of
+ * each value's place would cost as much memory as the columns of a CSR. */
+static merbit_status mbi_cb_refresh(merbit_plan *plan) {
+  mbi_cb_format format;
+  merbit_status status = mbi_cb_encode(plan, &format);
+  if (status == MERBIT_OK) {
+    status =
+        mbi_device_upload(plan->context, plan->cb.data, format.data, (size_t)format.data_bytes);
+  }
+  mbi_cb_format_free(plan->context, &format);
+  return status;
+}
+
+static void mbi_cb_destroy(merbit_plan *plan) {
+  mbi_cb *cb = &plan->cb;
+  mbi_device_release(plan->context, cb->words);
+  mbi_device_release(plan->context, cb->group);
+  mbi_device_release(plan->context, cb->restore_cols);
+  mbi_device_release(plan->context, cb->data);
+  mbi_device_release(plan->context, cb->task_block);
+  mbi_device_release(plan->context, cb->task_target);
+  mbi_device_release(plan->context, cb->split_strip);
+  mbi_device_release(plan->context, cb->split_part);
+  mbi_program_destroy(plan->context, &plan->program);
+}
+
+/* ---- Launch ------------------------------------------------------------------------------ */
+
+/* The sums of the parts of strips. */
+static uint64_t mbi_cb_carry_bytes(const merbit_plan *plan) {
+  return plan->cb.parts * MBI_CB_SIDE * mbi_type_size(plan->type);
+}
+
+static merbit_status mbi_cb_launch_fixup(merbit_plan *plan, mbi_devptr carries,
+                                         const void *alpha, const void *beta, mbi_devptr y,
+                                         void *stream) {
+  mbi_cb *cb = &plan->cb;
+  void *arguments[7];
+  arguments[0] = &cb->split_strip;
+  arguments[1] = &cb->split_part;
+  arguments[2] = &carries;
+  arguments[3] = &y;
+  arguments[4] = &plan->device.rows;
+  arguments[5] = (void *)(uintptr_t)alpha;
+  arguments[6] = (void *)(uintptr_t)beta;
+  return mbi_device_launch(
+      plan->context, cb->fixup, "mbk_cb_fixup", (int64_t)cb->splits, MBI_CB_FIXUP_THREADS,
+      (unsigned)(MBI_CB_FIXUP_THREADS * mbi_type_size(plan->type)), stream, arguments);
+}
+
+static merbit_status mbi_cb_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,
+                                     mbi_devptr x, const void *beta, mbi_devptr y,
+                                     void *stream) {
+  mbi_cb *cb = &plan->cb;
+  const uint64_t warps = (uint64_t)cb->threads / 32;
+  void *arguments[15];
+  merbit_status status;
+  arguments[0] = &cb->task_block;
+  arguments[1] = &cb->task_target;
+  arguments[2] = &cb->words;
+  arguments[3] = &cb->group;
+  arguments[4] = &cb->restore_cols;
+  arguments[5] = &cb->data;
+  arguments[6] = &plan->device.values;
+  arguments[7] = &x;
+  arguments[8] = &y;
+  arguments[9] = &carries;
+  arguments[10] = &plan->device.rows;
+  arguments[11] = &plan->device.cols;
+  arguments[12] = &cb->tasks;
+  arguments[13] = (void *)(uintptr_t)alpha;
+  arguments[14] = (void *)(uintptr_t)beta;
+  status = mbi_device_launch(plan->context, cb->product, "mbk_cb_product",
+                             (int64_t)((cb->tasks + warps - 1) / warps), cb->threads,
+                             (unsigned)(warps * MBI_CB_SIDE * mbi_type_size(plan->type)),
+                             stream, arguments);
+  return status == MERBIT_OK && cb->splits > 0
+             ? mbi_cb_launch_fixup(plan, carries, alpha, beta, y, stream)
+             : status;
+}
+
+/* ---- Describe ---------------------------------------------------------------------------- */
+
+static void mbi_cb_info(const merbit_plan *plan, merbit_plan_info *info) {
+  info->sigma = (int)plan->cb.limit;
+  info->omega = 32;
+  info->block_threads = plan->cb.threads;
+  info->tiles = (int64_t)plan->cb.block_count;
+}
+
+static int mbi_cb_describe(const merbit_plan *plan, char *text, size_t size) {
+  const mbi_cb *cb = &plan->cb;
+  const double csr =
+      (double)(mbi_device_csr_stream_bytes(plan) +
+               (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type));
+  return snprintf(text, size,
+                  "%" PRIu64 " COO, %" PRIu64 " CSR and %" PRIu64 " dense blocks of 16 x 16, "
+                  "columns %s, %.3g times the bytes of CSR, %" PRIu64 " warps, %" PRIu64
+                  " parts of %" PRIu64 " block rows, %d threads",
+                  cb->forms[MBI_CB_COO], cb->forms[MBI_CB_CSR], cb->forms[MBI_CB_DENSE],
+                  cb->aggregated ? "aggregated" : "as they are",
+                  (double)plan->schedule_bytes / csr, cb->tasks, cb->parts, cb->splits,
+                  cb->threads);
+}
+
+static const mbi_cuda_method mbi_cb_method = {
+    mbi_cb_create, mbi_cb_destroy,  mbi_cb_carry_bytes, mbi_cb_multiply,
+    mbi_cb_info,   mbi_cb_describe, mbi_cb_refresh};
+
 /* ==== >>spmv/values.c  CUDA: values stored shorter, without a loss ======================== */
 /* Values stored shorter than as they come, without a loss: one for all, or doubles as floats.
  */
@@ -11684,6 +12939,8 @@ static const mbi_cuda_method *mbi_cuda_method_of(merbit_method method) {
     return &mbi_sliced_method;
   case MERBIT_METHOD_BINNED:
     return &mbi_binned_method;
+  case MERBIT_METHOD_CB:
+    return &mbi_cb_method;
   default:
     return &mbi_merbit_method;
   }
@@ -11953,7 +13210,8 @@ static merbit_status mbi_plan_check_desc(merbit_context *context, const merbit_v
                     "vectors or sums of another type than the %s matrix are not supported yet",
                     mbi_type_name(type));
   }
-  if (desc->method < MERBIT_METHOD_AUTO || desc->method > MERBIT_METHOD_BINNED) {
+  if (desc->method < MERBIT_METHOD_AUTO || desc->method > MERBIT_METHOD_CB ||
+      (int)desc->method == MERBIT_METHOD_BINNED + 1) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "plan_desc.method is %d; use a MERBIT_METHOD",
                     (int)desc->method);
   }
@@ -12055,6 +13313,7 @@ static void mbi_plan_release_cuda(merbit_plan *plan) {
   memset(&plan->rows, 0, sizeof plan->rows);
   memset(&plan->sliced, 0, sizeof plan->sliced);
   memset(&plan->binned, 0, sizeof plan->binned);
+  memset(&plan->cb, 0, sizeof plan->cb);
   memset(&plan->device, 0, sizeof plan->device);
 }
 
@@ -12239,6 +13498,7 @@ static merbit_status mbi_update_remake(merbit_plan *plan, mbi_devptr values) {
   memset(&fresh.rows, 0, sizeof fresh.rows);
   memset(&fresh.sliced, 0, sizeof fresh.sliced);
   memset(&fresh.binned, 0, sizeof fresh.binned);
+  memset(&fresh.cb, 0, sizeof fresh.cb);
   fresh.desc.changing_values = 1;
   fresh.device.form = MBI_VALUES_GENERAL;
   fresh.device.values = values;
