@@ -4808,10 +4808,10 @@ static const char *const mbi_source_spmv_sliced_cu[] = {
 static const char *const mbi_source_spmv_cb_cu[] = {
   "// CB-SpMV: y = alpha A x + beta y over strips of 16 rows in blocks of 16 columns, each a COO, a\n"
   "// CSR or a dense one, with its indices and values together. Source: Cong, Sun, Chen, Xie, Liu,\n"
-  "// Qian, CB-SpMV, ICS 2025, Algorithms 3 and 4. Unlike there, a warp takes whole strips, block\n"
-  "// after block, and keeps their sums, so that nothing is added atomically and every row is\n"
-  "// committed once; x is read once for each column of a block and passed by shuffles. The layout\n"
-  "// is in spmv/cb_build.c.\n"
+  "// Qian, CB-SpMV, ICS 2025, Algorithms 3 and 4. Unlike there, a warp takes whole strips, two\n"
+  "// blocks at once, one for each half of its lanes, and keeps their sums, so that nothing is\n"
+  "// added atomically and every row is committed once; x is read once for each column of a block\n"
+  "// and passed by shuffles. The layout is in spmv/cb_build.c.\n"
   "#ifndef MBK_AGGREGATED\n"
   "#error \"define MBK_AGGREGATED: 1 if a block's columns are listed, 0 if they are neighbours\"\n"
   "#endif\n"
@@ -4830,30 +4830,30 @@ static const char *const mbi_source_spmv_cb_cu[] = {
   "#define MBK_MATRIX_LOAD mbk_load\n"
   "#endif\n"
   "#define MBK_ALL 0xffffffffu\n"
-  "#define MBK_SIDE 16          // rows of a strip, columns of a block\n"
-  "#define MBK_IN_FLIGHT 4      // entries that a lane loads before it multiplies\n"
+  "#define MBK_SIDE 16          // rows of a strip, columns of a block, lanes of a half\n"
+  "#define MBK_IN_FLIGHT 2      // entries of a row that a lane loads before it multiplies\n"
+  "#define MBK_AHEAD 2048       // bytes of data that are on their way to L2\n"
   "#define MBK_PART 0x80000000u // in a target: the number of a part, not of a strip\n"
   "#define MBK_FIXUP_THREADS 512\n"
   "\n"
   "// A block's word.\n"
   "#define MBK_COUNT(word) ((mbk_u32)(word)&511u)\n"
   "#define MBK_FORM(word) ((mbk_u32)(word) >> 9 & 3u)\n"
-  "#define MBK_DEPTH(word) ((mbk_u32)(word) >> 11 & 255u)\n"
+  "#define MBK_STEPS_OF(word) ((mbk_u32)(word) >> 11 & 255u)\n"
   "#define MBK_END ((mbk_u64)1 << 19)\n"
   "#define MBK_OFFSET(word) ((word) >> 20 << 3)\n"
   "enum { MBK_COO, MBK_CSR, MBK_DENSE };\n"
-  "\n"
+  "\n",
   "// Bytes of indices with the padding before the values.\n"
   "#if MBK_PATTERN\n"
   "#define MBK_PADDED(bytes) (bytes)\n"
-  "#else\n",
+  "#else\n"
   "#define MBK_PADDED(bytes)                                                                      \\\n"
   "  (((bytes) + (mbk_u32)sizeof(MBK_VALUE) - 1) & ~((mbk_u32)sizeof(MBK_VALUE) - 1))\n"
   "#endif\n"
   "\n"
-  "// What lies at a block's begin or in its list of columns, loaded while the block before is\n"
-  "// multiplied: for lanes 0 to 15, and once more for 16 to 31, the column; of CSR the begin of\n"
-  "// the lane's row, of dense a word of the mask.\n"
+  "// What lies at a block's begin or in its list of columns, loaded while the blocks before are\n"
+  "// multiplied: the lane's column; of CSR the begin of its row, of dense a column's rows.\n"
   "struct mbk_cb_head {\n"
   "  mbk_u32 column, index;\n"
   "};\n"
@@ -4869,47 +4869,47 @@ static const char *const mbi_source_spmv_cb_cu[] = {
   "#else\n"
   "    head.column = (mbk_u32)(at < cols ? at : cols - 1);\n"
   "#endif\n"
+  "    data += MBK_OFFSET(word);\n"
   "    if (MBK_FORM(word) == MBK_CSR) {\n"
-  "      head.index = MBK_MATRIX_LOAD(data + MBK_OFFSET(word) + place);\n"
+  "      head.index = MBK_MATRIX_LOAD(data + place);\n"
   "    } else if (MBK_FORM(word) == MBK_DENSE) {\n"
-  "      head.index = MBK_MATRIX_LOAD((const mbk_u32 *)(data + MBK_OFFSET(word)) + place % 8);\n"
+  "      head.index = MBK_MATRIX_LOAD((const mbk_u16 *)data + place);\n"
   "    }\n"
   "  }\n"
   "  return head;\n"
   "}\n"
   "\n"
-  "// A nonzero's product.\n"
-  "MBK_DEVICE MBK_COMPUTE mbk_cb_multiply(const MBK_VALUE *values, mbk_u32 k, MBK_COMPUTE factor) {\n"
-  "#if MBK_PATTERN\n"
-  "  (void)k;\n"
-  "  return MBK_UNIT(values, factor);\n"
-  "#else\n"
-  "  return MBK_MUL(MBK_MATRIX_LOAD(values + k), factor);\n"
-  "#endif\n"
+  "// The larger one of the two halves'.\n"
+  "MBK_DEVICE mbk_u32 mbk_cb_both(mbk_u32 steps) {\n"
+  "  const mbk_u32 other = mbk_shuffle_xor(MBK_ALL, steps, MBK_SIDE, 32);\n"
+  "  return other > steps ? other : steps;\n"
   "}\n"
   "\n"
   "// Entries sorted by row, one a lane: segmented sums, each added to its row's in `sums`, which\n"
-  "// the warp shares.\n",
-  "MBK_DEVICE void mbk_cb_coo(mbk_u64 word, const unsigned char *indices, const MBK_VALUE *one,\n"
-  "                           MBK_COMPUTE factor, MBK_COMPUTE *sums) {\n"
-  "  const mbk_u32 count = MBK_COUNT(word), lane = mbk_lane();\n"
-  "#if MBK_PATTERN\n"
-  "  const MBK_VALUE *const values = one;\n"
-  "#else\n"
+  "// the half shares.\n",
+  "MBK_DEVICE void mbk_cb_coo(mbk_u32 count, mbk_u32 steps, const unsigned char *indices,\n"
+  "                           const MBK_VALUE *one, MBK_COMPUTE factor, MBK_COMPUTE *sums) {\n"
+  "  const mbk_u32 lane = mbk_lane(), place = lane % MBK_SIDE;\n"
+  "#if !MBK_PATTERN\n"
   "  const MBK_VALUE *const values = (const MBK_VALUE *)(indices + MBK_PADDED(count));\n"
   "#endif\n"
-  "  for (mbk_u32 first = 0; first < count; first += 32) {\n"
-  "    const mbk_u32 k = first + lane;\n"
+  "  const mbk_u32 most = mbk_cb_both(count);\n"
+  "  steps = mbk_cb_both(steps);\n"
+  "  for (mbk_u32 k = place; k < most + place; k += MBK_SIDE) {\n"
   "    const bool active = k < count;\n"
   "    const mbk_u32 entry = active ? MBK_MATRIX_LOAD(indices + k) : 0;\n"
   "    const mbk_u32 row = active ? entry % MBK_SIDE : MBK_SIDE;\n"
-  "    const MBK_COMPUTE x = mbk_shuffle(MBK_ALL, factor, (int)(entry / MBK_SIDE), 32);\n"
-  "    MBK_COMPUTE sum = active ? mbk_cb_multiply(values, k, x) : MBK_ZERO;\n"
-  "    const mbk_u32 before = mbk_shuffle_up(MBK_ALL, row, 1, 32);\n"
-  "    const mbk_u32 begins = mbk_ballot(MBK_ALL, lane == 0 || before != row);\n"
+  "    const MBK_COMPUTE x = mbk_shuffle(MBK_ALL, factor, (int)(entry / MBK_SIDE), MBK_SIDE);\n"
+  "#if MBK_PATTERN\n"
+  "    MBK_COMPUTE sum = active ? MBK_UNIT(one, x) : MBK_ZERO;\n"
+  "#else\n"
+  "    MBK_COMPUTE sum = active ? MBK_MUL(MBK_MATRIX_LOAD(values + k), x) : MBK_ZERO;\n"
+  "#endif\n"
+  "    const mbk_u32 before = mbk_shuffle_up(MBK_ALL, row, 1, MBK_SIDE);\n"
+  "    const mbk_u32 begins = mbk_ballot(MBK_ALL, place == 0 || before != row);\n"
   "    const int begin = 31 - mbk_leading_zeros(begins & (MBK_ALL >> (31 - lane)));\n"
-  "    for (mbk_u32 step = 0; step < MBK_DEPTH(word); step++) {\n"
-  "      const MBK_COMPUTE other = mbk_shuffle_up(MBK_ALL, sum, 1 << step, 32);\n"
+  "    for (mbk_u32 step = 0; step < steps; step++) {\n"
+  "      const MBK_COMPUTE other = mbk_shuffle_up(MBK_ALL, sum, 1 << step, MBK_SIDE);\n"
   "      if ((int)lane - (1 << step) >= begin) {\n"
   "        sum = MBK_ADD(other, sum);\n"
   "      }\n"
@@ -4921,27 +4921,25 @@ static const char *const mbi_source_spmv_cb_cu[] = {
   "  }\n"
   "}\n"
   "\n"
-  "// Two lanes a row, its even and its odd entries.\n"
-  "MBK_DEVICE MBK_COMPUTE mbk_cb_csr(mbk_u64 word, const unsigned char *data, const MBK_VALUE *one,\n"
-  "                                  mbk_u32 begin, MBK_COMPUTE factor, MBK_COMPUTE sum) {\n",
-  "  const mbk_u32 count = MBK_COUNT(word), lane = mbk_lane(), row = lane % MBK_SIDE;\n"
-  "  const unsigned char *const indices = data + MBK_SIDE;\n"
-  "#if MBK_PATTERN\n"
-  "  const MBK_VALUE *const values = one;\n"
-  "#else\n"
+  "// A lane takes a row, of which `begin` is the first entry.\n"
+  "MBK_DEVICE MBK_COMPUTE mbk_cb_csr(mbk_u32 count, mbk_u32 steps, const unsigned char *indices,\n",
+  "                                  const MBK_VALUE *one, mbk_u32 begin, MBK_COMPUTE factor,\n"
+  "                                  MBK_COMPUTE sum) {\n"
+  "  const mbk_u32 place = mbk_lane() % MBK_SIDE;\n"
+  "  const mbk_u32 next = mbk_shuffle(MBK_ALL, begin, (int)place + 1, MBK_SIDE);\n"
+  "  const mbk_u32 end = count == 0 ? 0 : place == MBK_SIDE - 1 ? count : next;\n"
+  "#if !MBK_PATTERN\n"
   "  const MBK_VALUE *const values = (const MBK_VALUE *)(indices + MBK_PADDED(count));\n"
   "#endif\n"
-  "  const mbk_u32 next = mbk_shuffle(MBK_ALL, begin, (int)row + 1, 32);\n"
-  "  const mbk_u32 end = row == MBK_SIDE - 1 ? count : next;\n"
-  "  begin += lane / MBK_SIDE;\n"
-  "  for (mbk_u32 step = 0; step < MBK_DEPTH(word); step += MBK_IN_FLIGHT) {\n"
+  "  steps = mbk_cb_both(steps);\n"
+  "  for (mbk_u32 step = 0; step < steps; step += MBK_IN_FLIGHT) {\n"
   "    mbk_u32 entry[MBK_IN_FLIGHT];\n"
   "#if !MBK_PATTERN\n"
   "    MBK_VALUE value[MBK_IN_FLIGHT];\n"
   "#endif\n"
   "#pragma unroll\n"
   "    for (int i = 0; i < MBK_IN_FLIGHT; i++) {\n"
-  "      const mbk_u32 k = begin + 2 * (step + i);\n"
+  "      const mbk_u32 k = begin + step + i;\n"
   "      entry[i] = 0;\n"
   "      if (k < end) {\n"
   "        entry[i] = MBK_MATRIX_LOAD(indices + k);\n"
@@ -4952,10 +4950,10 @@ static const char *const mbi_source_spmv_cb_cu[] = {
   "    }\n"
   "#pragma unroll\n"
   "    for (int i = 0; i < MBK_IN_FLIGHT; i++) {\n"
-  "      const MBK_COMPUTE x = mbk_shuffle(MBK_ALL, factor, (int)(entry[i] / MBK_SIDE), 32);\n"
-  "      if (begin + 2 * (step + i) < end) {\n"
+  "      const MBK_COMPUTE x = mbk_shuffle(MBK_ALL, factor, (int)(entry[i] / MBK_SIDE), MBK_SIDE);\n"
+  "      if (begin + step + i < end) {\n"
   "#if MBK_PATTERN\n"
-  "        sum = MBK_ADD(sum, MBK_UNIT(values, x));\n"
+  "        sum = MBK_ADD(sum, MBK_UNIT(one, x));\n"
   "#else\n"
   "        sum = MBK_ADD(sum, MBK_MUL(value[i], x));\n"
   "#endif\n"
@@ -4965,38 +4963,36 @@ static const char *const mbi_source_spmv_cb_cu[] = {
   "  return sum;\n"
   "}\n"
   "\n"
-  "// Two lanes a row, its even and its odd columns. What the mask lacks is not there.\n"
+  "// A lane takes a row, and of `rows`, the rows that each column has, that of its number. What\n"
+  "// they lack is not there.\n"
   "MBK_DEVICE MBK_COMPUTE mbk_cb_dense(const unsigned char *data, const MBK_VALUE *one,\n"
-  "                                    mbk_u32 masks, MBK_COMPUTE factor, MBK_COMPUTE sum) {\n"
-  "  const mbk_u32 lane = mbk_lane(), lower = (1u << lane) - 1;\n"
-  "#if MBK_PATTERN\n"
-  "  const MBK_VALUE *values = one;\n"
-  "#else\n",
-  "  const MBK_VALUE *values = (const MBK_VALUE *)(data + 32);\n"
+  "                                    mbk_u32 rows, MBK_COMPUTE factor, MBK_COMPUTE sum) {\n"
+  "  const mbk_u32 place = mbk_lane() % MBK_SIDE;\n"
+  "#if !MBK_PATTERN\n",
+  "  const MBK_VALUE *values = (const MBK_VALUE *)data;\n"
+  "#endif\n"
+  "#pragma unroll 1\n"
+  "  for (int column = 0; column < MBK_SIDE; column += 4) {\n"
+  "    mbk_u32 there[4];\n"
+  "#if !MBK_PATTERN\n"
+  "    MBK_VALUE value[4];\n"
   "#endif\n"
   "#pragma unroll\n"
-  "  for (int step = 0; step < MBK_SIDE / 2; step += MBK_IN_FLIGHT) {\n"
-  "    mbk_u32 mask[MBK_IN_FLIGHT];\n"
+  "    for (int i = 0; i < 4; i++) {\n"
+  "      there[i] = mbk_shuffle(MBK_ALL, rows, column + i, MBK_SIDE);\n"
   "#if !MBK_PATTERN\n"
-  "    MBK_VALUE value[MBK_IN_FLIGHT];\n"
-  "#endif\n"
-  "#pragma unroll\n"
-  "    for (int i = 0; i < MBK_IN_FLIGHT; i++) {\n"
-  "      mask[i] = mbk_shuffle(MBK_ALL, masks, step + i, 32);\n"
-  "#if !MBK_PATTERN\n"
-  "      if (mask[i] >> lane & 1) {\n"
-  "        value[i] = MBK_MATRIX_LOAD(values + mbk_popcount(mask[i] & lower));\n"
+  "      if (there[i] >> place & 1) {\n"
+  "        value[i] = MBK_MATRIX_LOAD(values + mbk_popcount(there[i] & ((1u << place) - 1)));\n"
   "      }\n"
-  "      values += mbk_popcount(mask[i]);\n"
+  "      values += mbk_popcount(there[i]);\n"
   "#endif\n"
   "    }\n"
   "#pragma unroll\n"
-  "    for (int i = 0; i < MBK_IN_FLIGHT; i++) {\n"
-  "      const int column = 2 * (step + i) + (int)lane / MBK_SIDE;\n"
-  "      const MBK_COMPUTE x = mbk_shuffle(MBK_ALL, factor, column, 32);\n"
-  "      if (mask[i] >> lane & 1) {\n"
+  "    for (int i = 0; i < 4; i++) {\n"
+  "      const MBK_COMPUTE x = mbk_shuffle(MBK_ALL, factor, column + i, MBK_SIDE);\n"
+  "      if (there[i] >> place & 1) {\n"
   "#if MBK_PATTERN\n"
-  "        sum = MBK_ADD(sum, MBK_UNIT(values, x));\n"
+  "        sum = MBK_ADD(sum, MBK_UNIT(one, x));\n"
   "#else\n"
   "        sum = MBK_ADD(sum, MBK_MUL(value[i], x));\n"
   "#endif\n"
@@ -5006,65 +5002,88 @@ static const char *const mbi_source_spmv_cb_cu[] = {
   "  return sum;\n"
   "}\n"
   "\n"
-  "// Launch: one warp per task. Shared: MBK_COMPUTE[MBK_THREADS / 32 * 16].\n"
+  "// What two blocks add: `sum` of the lane's row, and in `sums`.\n"
+  "MBK_DEVICE MBK_COMPUTE mbk_cb_blocks(mbk_u64 word, mbk_cb_head head, const unsigned char *data,\n"
+  "                                     const MBK_VALUE *one, const MBK_VECTOR *x,\n"
+  "                                     MBK_COMPUTE *sums, MBK_COMPUTE sum) {\n"
+  "  const mbk_u32 count = MBK_COUNT(word), form = MBK_FORM(word), steps = MBK_STEPS_OF(word);\n"
+  "  const MBK_COMPUTE factor = count != 0 ? (MBK_COMPUTE)mbk_load(x + head.column) : MBK_ZERO;\n"
+  "  data += MBK_OFFSET(word);\n"
+  "  if (mbk_ballot(MBK_ALL, form == MBK_COO && count != 0) != 0) {\n"
+  "    const bool mine = form == MBK_COO;\n"
+  "    mbk_cb_coo(mine ? count : 0, mine ? steps : 0, data, one, factor, sums);\n"
+  "  }\n"
+  "  if (mbk_ballot(MBK_ALL, form == MBK_CSR) != 0) {\n"
+  "    const bool mine = form == MBK_CSR;\n",
+  "    sum = mbk_cb_csr(mine ? count : 0, mine ? steps : 0, data + MBK_SIDE, one, head.index,\n"
+  "                     factor, sum);\n"
+  "  }\n"
+  "  if (mbk_ballot(MBK_ALL, form == MBK_DENSE) != 0) {\n"
+  "    sum =\n"
+  "        mbk_cb_dense(data + 2 * MBK_SIDE, one, form == MBK_DENSE ? head.index : 0, factor, sum);\n"
+  "  }\n"
+  "  return sum;\n"
+  "}\n"
+  "\n"
+  "// The sum of the lane's row over both halves; `sums` begin anew.\n"
+  "MBK_DEVICE MBK_COMPUTE mbk_cb_total(MBK_COMPUTE sum, MBK_COMPUTE *sums) {\n"
+  "  const MBK_COMPUTE total = MBK_ADD(sum, sums[mbk_lane()]);\n"
+  "  sums[mbk_lane()] = MBK_ZERO;\n"
+  "  mbk_warp_sync(MBK_ALL);\n"
+  "  return MBK_ADD(total, mbk_shuffle_xor(MBK_ALL, total, MBK_SIDE, 32));\n"
+  "}\n"
+  "\n"
+  "// Launch: one warp per task. Shared: MBK_COMPUTE[MBK_THREADS].\n"
   "// A task is some whole strips from number task_target[task] on, or a part of one, whose sums go\n"
-  "// to carries. words and group are loaded two blocks ahead, beyond a task's end too: they end\n"
-  "// with two empty blocks.\n"
+  "// to carries; each strip and part has an even number of blocks, of which the last may be empty.\n"
+  "// words and group are loaded four blocks ahead, beyond a task's end too: they end with four\n"
+  "// empty blocks, and MBK_AHEAD bytes follow the data.\n"
   "MBK_KERNEL MBK_BOUNDS(MBK_THREADS)\n"
   "    mbk_cb_product(const mbk_u64 *task_block, const mbk_u32 *task_target, const mbk_u64 *words,\n"
   "                   const mbk_u32 *group, const mbk_i32 *restore_cols, const unsigned char *data,\n"
   "                   const MBK_VALUE *one, const MBK_VECTOR *x, MBK_VECTOR *y,\n"
   "                   MBK_COMPUTE *carries, mbk_u64 rows, mbk_u64 cols, mbk_u64 tasks,\n"
-  "                   MBK_SCALAR_PARAMETERS) {\n",
+  "                   MBK_SCALAR_PARAMETERS) {\n"
   "  const mbk_u64 task = ((mbk_u64)mbk_block() * MBK_THREADS + mbk_thread()) / 32;\n"
   "  if (task >= tasks) {\n"
   "    return;\n"
   "  }\n"
-  "  MBK_SHARED_MEMORY(shared);\n"
-  "  MBK_COMPUTE *const sums = (MBK_COMPUTE *)shared + mbk_thread() / 32 * MBK_SIDE;\n"
-  "  const mbk_u32 lane = mbk_lane();\n"
+  "  MBK_SHARED_MEMORY(shared);\n",
+  "  MBK_COMPUTE *const sums = (MBK_COMPUTE *)shared + mbk_thread() / 32 * 32; // of the warp\n"
+  "  const mbk_u32 lane = mbk_lane(), half = lane / MBK_SIDE;\n"
   "  // With alpha 0 blocks are empty, but strips end.\n"
   "  const mbk_u64 all = MBK_ALPHA != (MBK_COMPUTE)0 ? ~(mbk_u64)0 : MBK_END;\n"
   "  const mbk_u64 last = mbk_load(task_block + task + 1);\n"
   "  mbk_u64 block = mbk_load(task_block + task);\n"
   "  mbk_u32 target = mbk_load(task_target + task);\n"
-  "  mbk_u64 word = mbk_load(words + block) & all, next = mbk_load(words + block + 1) & all;\n"
-  "  mbk_u32 next_group = mbk_load(group + block + 1);\n"
+  "  words += half;\n"
+  "  group += half;\n"
+  "  mbk_u64 word = mbk_load(words + block) & all, next = mbk_load(words + block + 2) & all;\n"
+  "  mbk_u32 next_group = mbk_load(group + block + 2);\n"
+  "  for (mbk_u32 at = lane * 32; at < MBK_AHEAD && MBK_COUNT(word) != 0; at += 1024) {\n"
+  "    mbk_prefetch(data + MBK_OFFSET(word) + at);\n"
+  "  }\n"
   "  mbk_cb_head head = mbk_cb_prepare(word, mbk_load(group + block), restore_cols, data, cols);\n"
   "  MBK_COMPUTE sum = MBK_ZERO;\n"
-  "  if (lane < MBK_SIDE) {\n"
-  "    sums[lane] = MBK_ZERO;\n"
-  "  }\n"
+  "  sums[lane] = MBK_ZERO;\n"
   "  mbk_warp_sync(MBK_ALL);\n"
-  "  while (block < last) {\n"
+  "  for (; block < last; block += 2) {\n"
   "    const mbk_cb_head ahead = mbk_cb_prepare(next, next_group, restore_cols, data, cols);\n"
-  "    const unsigned char *const at = data + MBK_OFFSET(word);\n"
-  "    const MBK_COMPUTE factor =\n"
-  "        MBK_COUNT(word) != 0 ? (MBK_COMPUTE)mbk_load(x + head.column) : MBK_ZERO;\n"
-  "    block++;\n"
-  "    const mbk_u64 later = mbk_load(words + block + 1) & all;\n"
-  "    const mbk_u32 later_group = mbk_load(group + block + 1);\n"
-  "    if (MBK_FORM(word) == MBK_COO) {\n"
-  "      mbk_cb_coo(word, at, one, factor, sums);\n"
-  "    } else if (MBK_FORM(word) == MBK_CSR) {\n"
-  "      sum = mbk_cb_csr(word, at, one, head.index, factor, sum);\n"
-  "    } else {\n"
-  "      sum = mbk_cb_dense(at, one, head.index, factor, sum);\n"
+  "    const mbk_u64 later = mbk_load(words + block + 4) & all;\n"
+  "    const mbk_u32 later_group = mbk_load(group + block + 4);\n"
+  "    if (lane % MBK_SIDE * 32 < MBK_COUNT(word) * (1 + sizeof(MBK_VALUE))) {\n"
+  "      mbk_prefetch(data + MBK_OFFSET(word) + MBK_AHEAD + lane % MBK_SIDE * 32);\n"
   "    }\n"
-  "    if (word & MBK_END) {\n",
-  "      const MBK_COMPUTE other = mbk_shuffle_xor(MBK_ALL, sum, MBK_SIDE, 32);\n"
-  "      if (lane < MBK_SIDE) {\n"
-  "        const MBK_COMPUTE total = MBK_ADD(MBK_ADD(sum, other), sums[lane]);\n"
-  "        const mbk_u64 row = (mbk_u64)target * MBK_SIDE + lane;\n"
-  "        if (target & MBK_PART) {\n"
-  "          carries[row - (mbk_u64)MBK_PART * MBK_SIDE] = total;\n"
-  "        } else if (row < rows) {\n"
-  "          MBK_SCALARS_LOAD;\n"
-  "          MBK_COMMIT(row, total);\n"
-  "        }\n"
-  "        sums[lane] = MBK_ZERO;\n"
+  "    sum = mbk_cb_blocks(word, head, data, one, x, sums + half * MBK_SIDE, sum);\n"
+  "    if (mbk_ballot(MBK_ALL, (word & MBK_END) != 0) != 0) {\n"
+  "      const MBK_COMPUTE total = mbk_cb_total(sum, sums);\n"
+  "      const mbk_u64 row = (mbk_u64)(target & ~MBK_PART) * MBK_SIDE + lane;\n"
+  "      if (lane < MBK_SIDE && target & MBK_PART) {\n"
+  "        carries[row] = total;\n",
+  "      } else if (lane < MBK_SIDE && row < rows) {\n"
+  "        MBK_SCALARS_LOAD;\n"
+  "        MBK_COMMIT(row, total);\n"
   "      }\n"
-  "      mbk_warp_sync(MBK_ALL);\n"
   "      sum = MBK_ZERO;\n"
   "      target++;\n"
   "    }\n"
@@ -5093,7 +5112,7 @@ static const char *const mbi_source_spmv_cb_cu[] = {
   "  }\n"
   "  partial[thread] = sum;\n"
   "  mbk_block_sync();\n"
-  "  const mbk_u64 row = (mbk_u64)split_strip[mbk_block()] * MBK_SIDE + thread;\n",
+  "  const mbk_u64 row = (mbk_u64)split_strip[mbk_block()] * MBK_SIDE + thread;\n"
   "  if (thread < MBK_SIDE && row < rows) {\n"
   "    MBK_SCALARS_LOAD;\n"
   "    sum = MBK_ZERO;\n"
@@ -5231,7 +5250,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "b7750ecd220849e3a72d8984aebcc6f1b8db8e9ac7074ebc8b291f99b05ef451"
+#define MBI_KERNEL_HASH "83bacf32b55e248b5d56f367bea05968e9c2b74b8d028d9ab07c1a6e0cbfcdec"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -11891,13 +11910,14 @@ static const mbi_cuda_method mbi_sliced_method = {
  *
  * What is unlike the paper: a dense block is a mask of 256 bits and the values that are there,
  * so that what is absent takes no room and meets no x. Entries of one place all stay. A strip
- * without an entry is an empty COO block, so that the kernel sees all rows.
+ * has an even number of blocks, two at least, of which the last may be empty COO blocks: a warp
+ * takes two at once, and sees every strip.
  *
  * A block's data, each part padded to a value's size, the whole to 8 bytes:
  *   COO    a byte for each entry, row | column << 4, sorted by row; the values
  *   CSR    16 bytes, where each row begins; then as COO
- *   dense  8 words, whose bit `row + 16 * (column % 2)` of word `column / 2` says that there is
- *          an entry; the values in the order of the bits */
+ *   dense  16 half words, one a column, whose bits say which rows there are; the values in the
+ *          order of the bits */
 
 enum { MBI_CB_COO, MBI_CB_CSR, MBI_CB_DENSE, MBI_CB_FORMS };
 
@@ -11907,8 +11927,8 @@ enum { MBI_CB_COO, MBI_CB_CSR, MBI_CB_DENSE, MBI_CB_FORMS };
 #define MBI_CB_PLACE 33 /* bits of an entry's place in its strip, below its column in a key */
 
 /* A block's word: entries, form, steps, the end of a strip or part, the offset of its data in
- * units of 8 bytes. The steps are the kernel's: of COO, doublings until a segmented sum spans
- * the longest row; of CSR, pairs of entries in the longest row. */
+ * units of 8 bytes. The steps are the kernel's: of COO, doublings until a segmented sum of 16
+ * spans the longest row; of CSR, the longest row. */
 #define MBI_CB_WORD(count, form, steps, offset)                                                \
   ((uint64_t)(count) | (uint64_t)(form) << 9 | (uint64_t)(steps) << 11 | (offset) / 8 << 20)
 #define MBI_CB_COUNT(word) ((word)&511)
@@ -11917,14 +11937,16 @@ enum { MBI_CB_COO, MBI_CB_CSR, MBI_CB_DENSE, MBI_CB_FORMS };
 #define MBI_CB_OFFSET(word) ((word) >> 20 << 3)
 #define MBI_CB_END ((uint64_t)1 << 19)
 
-typedef struct mbi_cb_format { /* on the host; words and group end with two empty blocks */
+#define MBI_CB_SPARE 4 /* empty blocks behind the last, for the kernel reads ahead */
+
+typedef struct mbi_cb_format { /* on the host */
   int aggregated;
   uint64_t blocks, groups, data_bytes, forms[MBI_CB_FORMS];
   uint64_t *words;
   uint32_t *group;       /* of 16 columns: of restore_cols or, not aggregated, of the matrix */
   int32_t *restore_cols; /* 16 of each group; the last ones of a strip repeat its last column */
   unsigned char *data;
-  uint64_t limit, tasks, parts, splits; /* spmv/cb_deal.c */
+  uint64_t limit, tasks, parts, splits; /* spmv/cb_fill.c */
   uint64_t *task_block;
   uint32_t *task_target, *split_strip, *split_part;
 } mbi_cb_format;
@@ -12157,7 +12179,7 @@ static void mbi_cb_place(mbi_cb_build *b) {
     strip[s].blocks = f->blocks;
     strip[s].groups = f->groups;
     strip[s].bytes = f->data_bytes;
-    f->blocks += counts.blocks > 0 ? counts.blocks : 1;
+    f->blocks += counts.blocks > 0 ? (counts.blocks + 1) / 2 * 2 : 2;
     f->groups += f->aggregated ? counts.groups : 0;
     f->data_bytes += counts.bytes;
   }
@@ -12234,9 +12256,9 @@ static unsigned mbi_cb_fill_rows(const mbi_cb_cursor *c, const int32_t *restore_
     mbi_cb_put(c, values, next[row]++, k);
   }
   if (c->form == MBI_CB_CSR) {
-    return (longest + 1) / 2;
+    return longest;
   }
-  while (steps < 5 && 1u << steps < longest) {
+  while (steps < 4 && 1u << steps < longest) {
     steps++;
   }
   return steps;
@@ -12244,24 +12266,22 @@ static unsigned mbi_cb_fill_rows(const mbi_cb_cursor *c, const int32_t *restore_
 
 static void mbi_cb_fill_dense(const mbi_cb_cursor *c, const int32_t *restore_cols,
                               unsigned char *data) {
-  uint32_t mask[8] = {0};
-  unsigned before[8] = {0}, local = 0, i;
+  uint16_t rows[MBI_CB_SIDE] = {0};
+  unsigned before[MBI_CB_SIDE] = {0}, local = 0, i;
   uint64_t k;
   for (k = c->from; k < c->to; k++) {
     local = mbi_cb_local(c, restore_cols, k, local);
-    mask[local / 2] |= 1u << (mbi_cb_row(c, k) + local % 2 * MBI_CB_SIDE);
+    rows[local] = (uint16_t)(rows[local] | 1u << mbi_cb_row(c, k));
   }
-  for (i = 1; i < 8; i++) {
-    before[i] = before[i - 1] + (unsigned)__builtin_popcount(mask[i - 1]);
+  for (i = 1; i < MBI_CB_SIDE; i++) {
+    before[i] = before[i - 1] + (unsigned)__builtin_popcount(rows[i - 1]);
   }
-  memcpy(data, mask, sizeof mask);
+  memcpy(data, rows, sizeof rows);
   for (k = c->from, local = 0; k < c->to; k++) {
-    uint32_t bit;
+    unsigned lower;
     local = mbi_cb_local(c, restore_cols, k, local);
-    bit = 1u << (mbi_cb_row(c, k) + local % 2 * MBI_CB_SIDE);
-    mbi_cb_put(c, data + sizeof mask,
-               before[local / 2] + (unsigned)__builtin_popcount(mask[local / 2] & (bit - 1)),
-               k);
+    lower = rows[local] & ((1u << mbi_cb_row(c, k)) - 1);
+    mbi_cb_put(c, data + sizeof rows, before[local] + (unsigned)__builtin_popcount(lower), k);
   }
 }
 
@@ -12270,10 +12290,6 @@ static void mbi_cb_fill_strip(mbi_cb_build *b, uint64_t strip) {
   mbi_cb_strip at = b->strip[f->aggregated][strip];
   mbi_cb_cursor c;
   mbi_cb_begin(b, strip, f->aggregated, &c);
-  if (c.count == 0) {
-    f->words[at.blocks] = MBI_CB_WORD(0, MBI_CB_COO, 0, at.bytes);
-    f->group[at.blocks++] = 0;
-  }
   while (mbi_cb_next(&c)) {
     const uint64_t bytes = mbi_cb_bytes(c.form, c.to - c.from, b->value_bytes);
     int32_t *restore_cols = NULL;
@@ -12293,6 +12309,13 @@ static void mbi_cb_fill_strip(mbi_cb_build *b, uint64_t strip) {
     }
     f->words[at.blocks++] = MBI_CB_WORD(c.to - c.from, c.form, steps, at.bytes);
     at.bytes += bytes;
+  }
+  if (c.count == 0 || at.blocks % 2 != 0) {
+    const uint64_t empty = c.count == 0 ? 2 : 1;
+    memset(f->group + at.blocks, 0, (size_t)empty * sizeof *f->group);
+    f->words[at.blocks] = f->words[at.blocks + empty - 1] =
+        MBI_CB_WORD(0, MBI_CB_COO, 0, at.bytes);
+    at.blocks += empty;
   }
   f->words[at.blocks - 1] |= MBI_CB_END;
 }
@@ -12316,21 +12339,21 @@ static void mbi_cb_fill_task(void *argument, int task) {
  * has too (Graham, SIAM J. Appl. Math. 17, 1969). */
 #define MBI_CB_PART 0x80000000u /* in task_target: the number of a part, not of a strip */
 #define MBI_CB_MOST_PARTS 8192  /* of a strip: the fix-up adds them in turn */
-#define MBI_CB_LEAST_LIMIT 16
+#define MBI_CB_LEAST_LIMIT 20
 #define MBI_CB_USUAL_LIMIT 128
 
-static uint64_t mbi_cb_steps(uint64_t word) {
-  return 1 + (MBI_CB_COUNT(word) + 31) / 32;
+/* Of the two blocks that begin here. */
+static uint64_t mbi_cb_steps(const uint64_t *words) {
+  return 2 + (MBI_CB_COUNT(words[0]) + MBI_CB_COUNT(words[1]) + 31) / 32;
 }
 
 /* The steps of the strip that begins at `*block`, which moves behind it. */
 static uint64_t mbi_cb_measure(const mbi_cb_format *f, uint64_t *block) {
   uint64_t steps = 1;
-  int end = 0;
-  for (; !end; ++*block) {
-    steps += mbi_cb_steps(f->words[*block]);
-    end = (f->words[*block] & MBI_CB_END) != 0;
-  }
+  do {
+    steps += mbi_cb_steps(f->words + *block);
+    *block += 2;
+  } while (!(f->words[*block - 1] & MBI_CB_END));
   return steps;
 }
 
@@ -12338,7 +12361,7 @@ static void mbi_cb_survey(mbi_cb_format *f, const mbi_cb_options *options) {
   const uint64_t warps = 192 * (uint64_t)(options->processors > 0 ? options->processors : 1);
   uint64_t steps = 0, block;
   for (block = 0; block < f->blocks; block++) {
-    steps += mbi_cb_steps(f->words[block]);
+    steps += block % 2 == 0 ? mbi_cb_steps(f->words + block) : 0;
     f->forms[MBI_CB_FORM(f->words[block])] += MBI_CB_COUNT(f->words[block]) > 0;
   }
   f->limit = steps / warps;
@@ -12365,8 +12388,8 @@ static void mbi_cb_split(mbi_cb_format *f, int write, uint64_t strip, uint64_t f
     f->split_part[f->splits] = (uint32_t)f->parts;
   }
   f->splits++;
-  for (block = first; block < end; block++) {
-    const uint64_t more = mbi_cb_steps(f->words[block]);
+  for (block = first; block < end; block += 2) {
+    const uint64_t more = mbi_cb_steps(f->words + block);
     if (load + more > limit) {
       if (write && block > first) {
         f->words[block - 1] |= MBI_CB_END;
@@ -12463,8 +12486,10 @@ static merbit_status mbi_cb_fill(merbit_context *context, mbi_cb_build *b) {
   mbi_cb_format *f = b->format;
   void *words = NULL, *group = NULL, *restore_cols = NULL, *data = NULL;
   merbit_status status = MERBIT_OK;
-  status = mbi_cb_array(context, f->blocks + 2, 8, "words of blocks", status, &words);
-  status = mbi_cb_array(context, f->blocks + 2, 4, "columns of blocks", status, &group);
+  status =
+      mbi_cb_array(context, f->blocks + MBI_CB_SPARE, 8, "words of blocks", status, &words);
+  status =
+      mbi_cb_array(context, f->blocks + MBI_CB_SPARE, 4, "columns of blocks", status, &group);
   status = mbi_cb_array(context, f->groups, 4 * MBI_CB_SIDE, "columns", status, &restore_cols);
   status = mbi_cb_array(context, f->data_bytes, 1, "data of blocks", status, &data);
   f->words = (uint64_t *)words;
@@ -12472,8 +12497,8 @@ static merbit_status mbi_cb_fill(merbit_context *context, mbi_cb_build *b) {
   f->restore_cols = (int32_t *)restore_cols;
   f->data = (unsigned char *)data;
   if (status == MERBIT_OK) {
-    memset(f->words + f->blocks, 0, 2 * sizeof *f->words);
-    memset(f->group + f->blocks, 0, 2 * sizeof *f->group);
+    memset(f->words + f->blocks, 0, MBI_CB_SPARE * sizeof *f->words);
+    memset(f->group + f->blocks, 0, MBI_CB_SPARE * sizeof *f->group);
     mbi_parallel(context, b->tasks, mbi_cb_fill_task, b);
   }
   return status;
@@ -12535,6 +12560,7 @@ static merbit_status mbi_cb_create_format(merbit_context *context, const merbit_
 
 /* ==== >>spmv/cb.c  CUDA: COO, CSR and dense blocks of 16 x 16 ============================= */
 #define MBI_CB_FIXUP_THREADS 512
+#define MBI_CB_AHEAD 2048
 
 /* ---- Encode: on the CPU, from the plan's CSR --------------------------------------------- */
 
@@ -12626,14 +12652,16 @@ static merbit_status mbi_cb_encode(merbit_plan *plan, mbi_cb_format *format) {
   return status;
 }
 
-/* An array of the format to the GPU; plan->schedule_bytes counts it. */
+/* An array of the format to the GPU; plan->schedule_bytes counts it. Behind the data there is
+ * room for what the kernel brings to L2 ahead. */
 static merbit_status mbi_cb_upload(merbit_plan *plan, const void *source, uint64_t bytes,
                                    const char *what, merbit_status status, mbi_devptr *target) {
+  const uint64_t room = bytes + (target == &plan->cb.data ? MBI_CB_AHEAD : 0);
   if (status == MERBIT_OK) {
-    status = mbi_device_allocate(plan->context, bytes, what, target);
+    status = mbi_device_allocate(plan->context, room, what, target);
   }
   if (status == MERBIT_OK) {
-    plan->schedule_bytes += bytes;
+    plan->schedule_bytes += room;
     status = mbi_device_upload(plan->context, *target, source, (size_t)bytes);
   }
   return status;
@@ -12641,7 +12669,7 @@ static merbit_status mbi_cb_upload(merbit_plan *plan, const void *source, uint64
 
 static merbit_status mbi_cb_upload_all(merbit_plan *plan, const mbi_cb_format *f) {
   mbi_cb *cb = &plan->cb;
-  const uint64_t blocks = f->blocks + 2; /* two are read ahead */
+  const uint64_t blocks = f->blocks + MBI_CB_SPARE;
   merbit_status status = MERBIT_OK;
   status = mbi_cb_upload(plan, f->words, blocks * 8, "blocks", status, &cb->words);
   status = mbi_cb_upload(plan, f->group, blocks * 4, "columns of blocks", status, &cb->group);
@@ -12784,7 +12812,7 @@ static merbit_status mbi_cb_multiply(merbit_plan *plan, mbi_devptr carries, cons
   arguments[14] = (void *)(uintptr_t)beta;
   status = mbi_device_launch(plan->context, cb->product, "mbk_cb_product",
                              (int64_t)((cb->tasks + warps - 1) / warps), cb->threads,
-                             (unsigned)(warps * MBI_CB_SIDE * mbi_type_size(plan->type)),
+                             (unsigned)((unsigned)cb->threads * mbi_type_size(plan->type)),
                              stream, arguments);
   return status == MERBIT_OK && cb->splits > 0
              ? mbi_cb_launch_fixup(plan, carries, alpha, beta, y, stream)

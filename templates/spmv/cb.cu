@@ -1,9 +1,9 @@
 // CB-SpMV: y = alpha A x + beta y over strips of 16 rows in blocks of 16 columns, each a COO, a
 // CSR or a dense one, with its indices and values together. Source: Cong, Sun, Chen, Xie, Liu,
-// Qian, CB-SpMV, ICS 2025, Algorithms 3 and 4. Unlike there, a warp takes whole strips, block
-// after block, and keeps their sums, so that nothing is added atomically and every row is
-// committed once; x is read once for each column of a block and passed by shuffles. The layout
-// is in spmv/cb_build.c.
+// Qian, CB-SpMV, ICS 2025, Algorithms 3 and 4. Unlike there, a warp takes whole strips, two
+// blocks at once, one for each half of its lanes, and keeps their sums, so that nothing is
+// added atomically and every row is committed once; x is read once for each column of a block
+// and passed by shuffles. The layout is in spmv/cb_build.c.
 #ifndef MBK_AGGREGATED
 #error "define MBK_AGGREGATED: 1 if a block's columns are listed, 0 if they are neighbours"
 #endif
@@ -22,15 +22,16 @@
 #define MBK_MATRIX_LOAD mbk_load
 #endif
 #define MBK_ALL 0xffffffffu
-#define MBK_SIDE 16          // rows of a strip, columns of a block
-#define MBK_IN_FLIGHT 4      // entries that a lane loads before it multiplies
+#define MBK_SIDE 16          // rows of a strip, columns of a block, lanes of a half
+#define MBK_IN_FLIGHT 2      // entries of a row that a lane loads before it multiplies
+#define MBK_AHEAD 2048       // bytes of data that are on their way to L2
 #define MBK_PART 0x80000000u // in a target: the number of a part, not of a strip
 #define MBK_FIXUP_THREADS 512
 
 // A block's word.
 #define MBK_COUNT(word) ((mbk_u32)(word)&511u)
 #define MBK_FORM(word) ((mbk_u32)(word) >> 9 & 3u)
-#define MBK_DEPTH(word) ((mbk_u32)(word) >> 11 & 255u)
+#define MBK_STEPS_OF(word) ((mbk_u32)(word) >> 11 & 255u)
 #define MBK_END ((mbk_u64)1 << 19)
 #define MBK_OFFSET(word) ((word) >> 20 << 3)
 enum { MBK_COO, MBK_CSR, MBK_DENSE };
@@ -43,9 +44,8 @@ enum { MBK_COO, MBK_CSR, MBK_DENSE };
   (((bytes) + (mbk_u32)sizeof(MBK_VALUE) - 1) & ~((mbk_u32)sizeof(MBK_VALUE) - 1))
 #endif
 
-// What lies at a block's begin or in its list of columns, loaded while the block before is
-// multiplied: for lanes 0 to 15, and once more for 16 to 31, the column; of CSR the begin of
-// the lane's row, of dense a word of the mask.
+// What lies at a block's begin or in its list of columns, loaded while the blocks before are
+// multiplied: the lane's column; of CSR the begin of its row, of dense a column's rows.
 struct mbk_cb_head {
   mbk_u32 column, index;
 };
@@ -61,47 +61,47 @@ MBK_DEVICE mbk_cb_head mbk_cb_prepare(mbk_u64 word, mbk_u32 group, const mbk_i32
 #else
     head.column = (mbk_u32)(at < cols ? at : cols - 1);
 #endif
+    data += MBK_OFFSET(word);
     if (MBK_FORM(word) == MBK_CSR) {
-      head.index = MBK_MATRIX_LOAD(data + MBK_OFFSET(word) + place);
+      head.index = MBK_MATRIX_LOAD(data + place);
     } else if (MBK_FORM(word) == MBK_DENSE) {
-      head.index = MBK_MATRIX_LOAD((const mbk_u32 *)(data + MBK_OFFSET(word)) + place % 8);
+      head.index = MBK_MATRIX_LOAD((const mbk_u16 *)data + place);
     }
   }
   return head;
 }
 
-// A nonzero's product.
-MBK_DEVICE MBK_COMPUTE mbk_cb_multiply(const MBK_VALUE *values, mbk_u32 k, MBK_COMPUTE factor) {
-#if MBK_PATTERN
-  (void)k;
-  return MBK_UNIT(values, factor);
-#else
-  return MBK_MUL(MBK_MATRIX_LOAD(values + k), factor);
-#endif
+// The larger one of the two halves'.
+MBK_DEVICE mbk_u32 mbk_cb_both(mbk_u32 steps) {
+  const mbk_u32 other = mbk_shuffle_xor(MBK_ALL, steps, MBK_SIDE, 32);
+  return other > steps ? other : steps;
 }
 
 // Entries sorted by row, one a lane: segmented sums, each added to its row's in `sums`, which
-// the warp shares.
-MBK_DEVICE void mbk_cb_coo(mbk_u64 word, const unsigned char *indices, const MBK_VALUE *one,
-                           MBK_COMPUTE factor, MBK_COMPUTE *sums) {
-  const mbk_u32 count = MBK_COUNT(word), lane = mbk_lane();
-#if MBK_PATTERN
-  const MBK_VALUE *const values = one;
-#else
+// the half shares.
+MBK_DEVICE void mbk_cb_coo(mbk_u32 count, mbk_u32 steps, const unsigned char *indices,
+                           const MBK_VALUE *one, MBK_COMPUTE factor, MBK_COMPUTE *sums) {
+  const mbk_u32 lane = mbk_lane(), place = lane % MBK_SIDE;
+#if !MBK_PATTERN
   const MBK_VALUE *const values = (const MBK_VALUE *)(indices + MBK_PADDED(count));
 #endif
-  for (mbk_u32 first = 0; first < count; first += 32) {
-    const mbk_u32 k = first + lane;
+  const mbk_u32 most = mbk_cb_both(count);
+  steps = mbk_cb_both(steps);
+  for (mbk_u32 k = place; k < most + place; k += MBK_SIDE) {
     const bool active = k < count;
     const mbk_u32 entry = active ? MBK_MATRIX_LOAD(indices + k) : 0;
     const mbk_u32 row = active ? entry % MBK_SIDE : MBK_SIDE;
-    const MBK_COMPUTE x = mbk_shuffle(MBK_ALL, factor, (int)(entry / MBK_SIDE), 32);
-    MBK_COMPUTE sum = active ? mbk_cb_multiply(values, k, x) : MBK_ZERO;
-    const mbk_u32 before = mbk_shuffle_up(MBK_ALL, row, 1, 32);
-    const mbk_u32 begins = mbk_ballot(MBK_ALL, lane == 0 || before != row);
+    const MBK_COMPUTE x = mbk_shuffle(MBK_ALL, factor, (int)(entry / MBK_SIDE), MBK_SIDE);
+#if MBK_PATTERN
+    MBK_COMPUTE sum = active ? MBK_UNIT(one, x) : MBK_ZERO;
+#else
+    MBK_COMPUTE sum = active ? MBK_MUL(MBK_MATRIX_LOAD(values + k), x) : MBK_ZERO;
+#endif
+    const mbk_u32 before = mbk_shuffle_up(MBK_ALL, row, 1, MBK_SIDE);
+    const mbk_u32 begins = mbk_ballot(MBK_ALL, place == 0 || before != row);
     const int begin = 31 - mbk_leading_zeros(begins & (MBK_ALL >> (31 - lane)));
-    for (mbk_u32 step = 0; step < MBK_DEPTH(word); step++) {
-      const MBK_COMPUTE other = mbk_shuffle_up(MBK_ALL, sum, 1 << step, 32);
+    for (mbk_u32 step = 0; step < steps; step++) {
+      const MBK_COMPUTE other = mbk_shuffle_up(MBK_ALL, sum, 1 << step, MBK_SIDE);
       if ((int)lane - (1 << step) >= begin) {
         sum = MBK_ADD(other, sum);
       }
@@ -113,27 +113,25 @@ MBK_DEVICE void mbk_cb_coo(mbk_u64 word, const unsigned char *indices, const MBK
   }
 }
 
-// Two lanes a row, its even and its odd entries.
-MBK_DEVICE MBK_COMPUTE mbk_cb_csr(mbk_u64 word, const unsigned char *data, const MBK_VALUE *one,
-                                  mbk_u32 begin, MBK_COMPUTE factor, MBK_COMPUTE sum) {
-  const mbk_u32 count = MBK_COUNT(word), lane = mbk_lane(), row = lane % MBK_SIDE;
-  const unsigned char *const indices = data + MBK_SIDE;
-#if MBK_PATTERN
-  const MBK_VALUE *const values = one;
-#else
+// A lane takes a row, of which `begin` is the first entry.
+MBK_DEVICE MBK_COMPUTE mbk_cb_csr(mbk_u32 count, mbk_u32 steps, const unsigned char *indices,
+                                  const MBK_VALUE *one, mbk_u32 begin, MBK_COMPUTE factor,
+                                  MBK_COMPUTE sum) {
+  const mbk_u32 place = mbk_lane() % MBK_SIDE;
+  const mbk_u32 next = mbk_shuffle(MBK_ALL, begin, (int)place + 1, MBK_SIDE);
+  const mbk_u32 end = count == 0 ? 0 : place == MBK_SIDE - 1 ? count : next;
+#if !MBK_PATTERN
   const MBK_VALUE *const values = (const MBK_VALUE *)(indices + MBK_PADDED(count));
 #endif
-  const mbk_u32 next = mbk_shuffle(MBK_ALL, begin, (int)row + 1, 32);
-  const mbk_u32 end = row == MBK_SIDE - 1 ? count : next;
-  begin += lane / MBK_SIDE;
-  for (mbk_u32 step = 0; step < MBK_DEPTH(word); step += MBK_IN_FLIGHT) {
+  steps = mbk_cb_both(steps);
+  for (mbk_u32 step = 0; step < steps; step += MBK_IN_FLIGHT) {
     mbk_u32 entry[MBK_IN_FLIGHT];
 #if !MBK_PATTERN
     MBK_VALUE value[MBK_IN_FLIGHT];
 #endif
 #pragma unroll
     for (int i = 0; i < MBK_IN_FLIGHT; i++) {
-      const mbk_u32 k = begin + 2 * (step + i);
+      const mbk_u32 k = begin + step + i;
       entry[i] = 0;
       if (k < end) {
         entry[i] = MBK_MATRIX_LOAD(indices + k);
@@ -144,10 +142,10 @@ MBK_DEVICE MBK_COMPUTE mbk_cb_csr(mbk_u64 word, const unsigned char *data, const
     }
 #pragma unroll
     for (int i = 0; i < MBK_IN_FLIGHT; i++) {
-      const MBK_COMPUTE x = mbk_shuffle(MBK_ALL, factor, (int)(entry[i] / MBK_SIDE), 32);
-      if (begin + 2 * (step + i) < end) {
+      const MBK_COMPUTE x = mbk_shuffle(MBK_ALL, factor, (int)(entry[i] / MBK_SIDE), MBK_SIDE);
+      if (begin + step + i < end) {
 #if MBK_PATTERN
-        sum = MBK_ADD(sum, MBK_UNIT(values, x));
+        sum = MBK_ADD(sum, MBK_UNIT(one, x));
 #else
         sum = MBK_ADD(sum, MBK_MUL(value[i], x));
 #endif
@@ -157,38 +155,36 @@ MBK_DEVICE MBK_COMPUTE mbk_cb_csr(mbk_u64 word, const unsigned char *data, const
   return sum;
 }
 
-// Two lanes a row, its even and its odd columns. What the mask lacks is not there.
+// A lane takes a row, and of `rows`, the rows that each column has, that of its number. What
+// they lack is not there.
 MBK_DEVICE MBK_COMPUTE mbk_cb_dense(const unsigned char *data, const MBK_VALUE *one,
-                                    mbk_u32 masks, MBK_COMPUTE factor, MBK_COMPUTE sum) {
-  const mbk_u32 lane = mbk_lane(), lower = (1u << lane) - 1;
-#if MBK_PATTERN
-  const MBK_VALUE *values = one;
-#else
-  const MBK_VALUE *values = (const MBK_VALUE *)(data + 32);
+                                    mbk_u32 rows, MBK_COMPUTE factor, MBK_COMPUTE sum) {
+  const mbk_u32 place = mbk_lane() % MBK_SIDE;
+#if !MBK_PATTERN
+  const MBK_VALUE *values = (const MBK_VALUE *)data;
+#endif
+#pragma unroll 1
+  for (int column = 0; column < MBK_SIDE; column += 4) {
+    mbk_u32 there[4];
+#if !MBK_PATTERN
+    MBK_VALUE value[4];
 #endif
 #pragma unroll
-  for (int step = 0; step < MBK_SIDE / 2; step += MBK_IN_FLIGHT) {
-    mbk_u32 mask[MBK_IN_FLIGHT];
+    for (int i = 0; i < 4; i++) {
+      there[i] = mbk_shuffle(MBK_ALL, rows, column + i, MBK_SIDE);
 #if !MBK_PATTERN
-    MBK_VALUE value[MBK_IN_FLIGHT];
-#endif
-#pragma unroll
-    for (int i = 0; i < MBK_IN_FLIGHT; i++) {
-      mask[i] = mbk_shuffle(MBK_ALL, masks, step + i, 32);
-#if !MBK_PATTERN
-      if (mask[i] >> lane & 1) {
-        value[i] = MBK_MATRIX_LOAD(values + mbk_popcount(mask[i] & lower));
+      if (there[i] >> place & 1) {
+        value[i] = MBK_MATRIX_LOAD(values + mbk_popcount(there[i] & ((1u << place) - 1)));
       }
-      values += mbk_popcount(mask[i]);
+      values += mbk_popcount(there[i]);
 #endif
     }
 #pragma unroll
-    for (int i = 0; i < MBK_IN_FLIGHT; i++) {
-      const int column = 2 * (step + i) + (int)lane / MBK_SIDE;
-      const MBK_COMPUTE x = mbk_shuffle(MBK_ALL, factor, column, 32);
-      if (mask[i] >> lane & 1) {
+    for (int i = 0; i < 4; i++) {
+      const MBK_COMPUTE x = mbk_shuffle(MBK_ALL, factor, column + i, MBK_SIDE);
+      if (there[i] >> place & 1) {
 #if MBK_PATTERN
-        sum = MBK_ADD(sum, MBK_UNIT(values, x));
+        sum = MBK_ADD(sum, MBK_UNIT(one, x));
 #else
         sum = MBK_ADD(sum, MBK_MUL(value[i], x));
 #endif
@@ -198,10 +194,42 @@ MBK_DEVICE MBK_COMPUTE mbk_cb_dense(const unsigned char *data, const MBK_VALUE *
   return sum;
 }
 
-// Launch: one warp per task. Shared: MBK_COMPUTE[MBK_THREADS / 32 * 16].
+// What two blocks add: `sum` of the lane's row, and in `sums`.
+MBK_DEVICE MBK_COMPUTE mbk_cb_blocks(mbk_u64 word, mbk_cb_head head, const unsigned char *data,
+                                     const MBK_VALUE *one, const MBK_VECTOR *x,
+                                     MBK_COMPUTE *sums, MBK_COMPUTE sum) {
+  const mbk_u32 count = MBK_COUNT(word), form = MBK_FORM(word), steps = MBK_STEPS_OF(word);
+  const MBK_COMPUTE factor = count != 0 ? (MBK_COMPUTE)mbk_load(x + head.column) : MBK_ZERO;
+  data += MBK_OFFSET(word);
+  if (mbk_ballot(MBK_ALL, form == MBK_COO && count != 0) != 0) {
+    const bool mine = form == MBK_COO;
+    mbk_cb_coo(mine ? count : 0, mine ? steps : 0, data, one, factor, sums);
+  }
+  if (mbk_ballot(MBK_ALL, form == MBK_CSR) != 0) {
+    const bool mine = form == MBK_CSR;
+    sum = mbk_cb_csr(mine ? count : 0, mine ? steps : 0, data + MBK_SIDE, one, head.index,
+                     factor, sum);
+  }
+  if (mbk_ballot(MBK_ALL, form == MBK_DENSE) != 0) {
+    sum =
+        mbk_cb_dense(data + 2 * MBK_SIDE, one, form == MBK_DENSE ? head.index : 0, factor, sum);
+  }
+  return sum;
+}
+
+// The sum of the lane's row over both halves; `sums` begin anew.
+MBK_DEVICE MBK_COMPUTE mbk_cb_total(MBK_COMPUTE sum, MBK_COMPUTE *sums) {
+  const MBK_COMPUTE total = MBK_ADD(sum, sums[mbk_lane()]);
+  sums[mbk_lane()] = MBK_ZERO;
+  mbk_warp_sync(MBK_ALL);
+  return MBK_ADD(total, mbk_shuffle_xor(MBK_ALL, total, MBK_SIDE, 32));
+}
+
+// Launch: one warp per task. Shared: MBK_COMPUTE[MBK_THREADS].
 // A task is some whole strips from number task_target[task] on, or a part of one, whose sums go
-// to carries. words and group are loaded two blocks ahead, beyond a task's end too: they end
-// with two empty blocks.
+// to carries; each strip and part has an even number of blocks, of which the last may be empty.
+// words and group are loaded four blocks ahead, beyond a task's end too: they end with four
+// empty blocks, and MBK_AHEAD bytes follow the data.
 MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
     mbk_cb_product(const mbk_u64 *task_block, const mbk_u32 *task_target, const mbk_u64 *words,
                    const mbk_u32 *group, const mbk_i32 *restore_cols, const unsigned char *data,
@@ -213,50 +241,41 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
     return;
   }
   MBK_SHARED_MEMORY(shared);
-  MBK_COMPUTE *const sums = (MBK_COMPUTE *)shared + mbk_thread() / 32 * MBK_SIDE;
-  const mbk_u32 lane = mbk_lane();
+  MBK_COMPUTE *const sums = (MBK_COMPUTE *)shared + mbk_thread() / 32 * 32; // of the warp
+  const mbk_u32 lane = mbk_lane(), half = lane / MBK_SIDE;
   // With alpha 0 blocks are empty, but strips end.
   const mbk_u64 all = MBK_ALPHA != (MBK_COMPUTE)0 ? ~(mbk_u64)0 : MBK_END;
   const mbk_u64 last = mbk_load(task_block + task + 1);
   mbk_u64 block = mbk_load(task_block + task);
   mbk_u32 target = mbk_load(task_target + task);
-  mbk_u64 word = mbk_load(words + block) & all, next = mbk_load(words + block + 1) & all;
-  mbk_u32 next_group = mbk_load(group + block + 1);
+  words += half;
+  group += half;
+  mbk_u64 word = mbk_load(words + block) & all, next = mbk_load(words + block + 2) & all;
+  mbk_u32 next_group = mbk_load(group + block + 2);
+  for (mbk_u32 at = lane * 32; at < MBK_AHEAD && MBK_COUNT(word) != 0; at += 1024) {
+    mbk_prefetch(data + MBK_OFFSET(word) + at);
+  }
   mbk_cb_head head = mbk_cb_prepare(word, mbk_load(group + block), restore_cols, data, cols);
   MBK_COMPUTE sum = MBK_ZERO;
-  if (lane < MBK_SIDE) {
-    sums[lane] = MBK_ZERO;
-  }
+  sums[lane] = MBK_ZERO;
   mbk_warp_sync(MBK_ALL);
-  while (block < last) {
+  for (; block < last; block += 2) {
     const mbk_cb_head ahead = mbk_cb_prepare(next, next_group, restore_cols, data, cols);
-    const unsigned char *const at = data + MBK_OFFSET(word);
-    const MBK_COMPUTE factor =
-        MBK_COUNT(word) != 0 ? (MBK_COMPUTE)mbk_load(x + head.column) : MBK_ZERO;
-    block++;
-    const mbk_u64 later = mbk_load(words + block + 1) & all;
-    const mbk_u32 later_group = mbk_load(group + block + 1);
-    if (MBK_FORM(word) == MBK_COO) {
-      mbk_cb_coo(word, at, one, factor, sums);
-    } else if (MBK_FORM(word) == MBK_CSR) {
-      sum = mbk_cb_csr(word, at, one, head.index, factor, sum);
-    } else {
-      sum = mbk_cb_dense(at, one, head.index, factor, sum);
+    const mbk_u64 later = mbk_load(words + block + 4) & all;
+    const mbk_u32 later_group = mbk_load(group + block + 4);
+    if (lane % MBK_SIDE * 32 < MBK_COUNT(word) * (1 + sizeof(MBK_VALUE))) {
+      mbk_prefetch(data + MBK_OFFSET(word) + MBK_AHEAD + lane % MBK_SIDE * 32);
     }
-    if (word & MBK_END) {
-      const MBK_COMPUTE other = mbk_shuffle_xor(MBK_ALL, sum, MBK_SIDE, 32);
-      if (lane < MBK_SIDE) {
-        const MBK_COMPUTE total = MBK_ADD(MBK_ADD(sum, other), sums[lane]);
-        const mbk_u64 row = (mbk_u64)target * MBK_SIDE + lane;
-        if (target & MBK_PART) {
-          carries[row - (mbk_u64)MBK_PART * MBK_SIDE] = total;
-        } else if (row < rows) {
-          MBK_SCALARS_LOAD;
-          MBK_COMMIT(row, total);
-        }
-        sums[lane] = MBK_ZERO;
+    sum = mbk_cb_blocks(word, head, data, one, x, sums + half * MBK_SIDE, sum);
+    if (mbk_ballot(MBK_ALL, (word & MBK_END) != 0) != 0) {
+      const MBK_COMPUTE total = mbk_cb_total(sum, sums);
+      const mbk_u64 row = (mbk_u64)(target & ~MBK_PART) * MBK_SIDE + lane;
+      if (lane < MBK_SIDE && target & MBK_PART) {
+        carries[row] = total;
+      } else if (lane < MBK_SIDE && row < rows) {
+        MBK_SCALARS_LOAD;
+        MBK_COMMIT(row, total);
       }
-      mbk_warp_sync(MBK_ALL);
       sum = MBK_ZERO;
       target++;
     }

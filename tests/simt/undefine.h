@@ -63,3 +63,12 @@
 #undef MBK_SAMPLE_BLOCKS
 #undef MBK_SAMPLE_WINDOW
 #undef MBK_SAMPLE_TABLE
+#undef MBK_AGGREGATED
+#undef MBK_SIDE
+#undef MBK_PART
+#undef MBK_COUNT
+#undef MBK_FORM
+#undef MBK_STEPS_OF
+#undef MBK_END
+#undef MBK_OFFSET
+#undef MBK_PADDED

@@ -28,6 +28,13 @@ static const blocks_spec blocks_specs[] = {
     {"sparse blocks", 400, 900, 30, 1, 12, 0, 0},
     {"sparse and full blocks", 300, 300, 30, 1, 256, 0, 0},
     {"a wide strip", 9, 9000, 70, 1, 100, 0, 0},
+    {"wide strips of 1 to 30", 80, 1500, 80, 1, 30, 0, 0},
+    {"wide strips of 30 to 130", 80, 1500, 80, 30, 130, 5, 0},
+    {"wide strips of 130 to 256", 40, 1500, 80, 130, 256, 0, 0},
+    {"wide strips of one entry", 50, 6000, 90, 1, 1, 0, 0},
+    {"strips of any width", 200, 1200, 20, 1, 60, 2, 0},
+    {"rows of 1000", 30, 1000, 100, 256, 256, 0, 1},
+    {"rows of 300, all twice", 30, 150, 100, 256, 256, 100, 0},
     {"a wide strip of full blocks", 20, 4000, 90, 256, 256, 0, 0},
 };
 

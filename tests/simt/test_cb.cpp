@@ -1,0 +1,48 @@
+// CB-SpMV: products over blocks of every form against the bound, with columns aggregated or
+// not, strips in one piece and in parts, sizes as the launcher has them.
+#define MERBIT_IMPLEMENTATION
+#include "merbit.h"
+
+#include "simt/cb_bed.h"
+
+#define SIMT_FORM f32_p32_b0_host_listed_t256, float, 32, 0, 0, 0, 1, 0, 256
+#include "simt/cb_form.h"
+#define SIMT_FORM f32_p64_b1_dev_once_t64, float, 64, 1, 0, 1, 0, 1, 64
+#include "simt/cb_form.h"
+#define SIMT_FORM f32_p32_b1_ones_host_listed_once_t32, float, 32, 1, 1, 0, 1, 1, 32
+#include "simt/cb_form.h"
+#define SIMT_FORM f32_p64_b0_equal_dev_t128, float, 64, 0, 2, 1, 0, 0, 128
+#include "simt/cb_form.h"
+#define SIMT_FORM f64_p32_b0_host_t256, double, 32, 0, 0, 0, 0, 0, 256
+#include "simt/cb_form.h"
+#define SIMT_FORM f64_p64_b1_dev_listed_once_t128, double, 64, 1, 0, 1, 1, 1, 128
+#include "simt/cb_form.h"
+#define SIMT_FORM f64_p32_b1_ones_dev_t1024, double, 32, 1, 1, 1, 0, 1, 1024
+#include "simt/cb_form.h"
+#define SIMT_FORM f64_p64_b0_single_host_listed_t96, double, 64, 0, 3, 0, 1, 0, 96
+#include "simt/cb_form.h"
+
+static void check(void **state) {
+  const cb_form &f = *(const cb_form *)*state;
+  for (uint64_t seed : csr_seeds(cb_forms, &f, test_effort(1, 0))) {
+    cb_each_matrix(seed, [&](int index, test_matrix &m) {
+      const bool all = f.threads == 256 && m.nnz < 2000;
+      if (f.value_bytes == 4) {
+        cb_check_matrix<float>(f, index, m, seed, all);
+      } else {
+        cb_check_matrix<double>(f, index, m, seed, all);
+      }
+    });
+  }
+}
+
+static void test_sizes(void **) {
+  assert_int_equal(MBI_CB_FIXUP_THREADS, cb_forms[0]->fixup_threads);
+  assert_int_equal(MBI_CB_SIDE, 16);
+}
+
+int main() {
+  const int failed = csr_main("cb", cb_forms, {cmocka_unit_test(test_sizes)}, check);
+  merbit_context_destroy(cb_context());
+  return failed;
+}
