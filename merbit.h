@@ -4821,6 +4821,9 @@ static const char *const mbi_source_spmv_cb_cu[] = {
   "#ifndef MBK_THREADS\n"
   "#error \"define MBK_THREADS: threads per block, a multiple of 32\"\n"
   "#endif\n"
+  "#ifndef MBK_BLOCKS\n"
+  "#error \"define MBK_BLOCKS: blocks that a multiprocessor is to hold\"\n"
+  "#endif\n"
   "#include \"jit/device.cuh\"\n"
   "#include \"spmv/algebra.cuh\"\n"
   "\n"
@@ -4839,11 +4842,11 @@ static const char *const mbi_source_spmv_cb_cu[] = {
   "// A block's word.\n"
   "#define MBK_COUNT(word) ((mbk_u32)(word)&511u)\n"
   "#define MBK_FORM(word) ((mbk_u32)(word) >> 9 & 3u)\n"
-  "#define MBK_STEPS_OF(word) ((mbk_u32)(word) >> 11 & 255u)\n"
+  "#define MBK_STEPS_OF(word) ((mbk_u32)(word) >> 11 & 255u)\n",
   "#define MBK_END ((mbk_u64)1 << 19)\n"
   "#define MBK_OFFSET(word) ((word) >> 20 << 3)\n"
   "enum { MBK_COO, MBK_CSR, MBK_DENSE };\n"
-  "\n",
+  "\n"
   "// Bytes of indices with the padding before the values.\n"
   "#if MBK_PATTERN\n"
   "#define MBK_PADDED(bytes) (bytes)\n"
@@ -4884,9 +4887,9 @@ static const char *const mbi_source_spmv_cb_cu[] = {
   "  const mbk_u32 other = mbk_shuffle_xor(MBK_ALL, steps, MBK_SIDE, 32);\n"
   "  return other > steps ? other : steps;\n"
   "}\n"
-  "\n"
+  "\n",
   "// Entries sorted by row, one a lane: segmented sums, each added to its row's in `sums`, which\n"
-  "// the half shares.\n",
+  "// the half shares.\n"
   "MBK_DEVICE void mbk_cb_coo(mbk_u32 count, mbk_u32 steps, const unsigned char *indices,\n"
   "                           const MBK_VALUE *one, MBK_COMPUTE factor, MBK_COMPUTE *sums) {\n"
   "  const mbk_u32 lane = mbk_lane(), place = lane % MBK_SIDE;\n"
@@ -4895,6 +4898,7 @@ static const char *const mbi_source_spmv_cb_cu[] = {
   "#endif\n"
   "  const mbk_u32 most = mbk_cb_both(count);\n"
   "  steps = mbk_cb_both(steps);\n"
+  "#pragma unroll 1\n"
   "  for (mbk_u32 k = place; k < most + place; k += MBK_SIDE) {\n"
   "    const bool active = k < count;\n"
   "    const mbk_u32 entry = active ? MBK_MATRIX_LOAD(indices + k) : 0;\n"
@@ -4920,9 +4924,9 @@ static const char *const mbi_source_spmv_cb_cu[] = {
   "    mbk_warp_sync(MBK_ALL);\n"
   "  }\n"
   "}\n"
-  "\n"
+  "\n",
   "// A lane takes a row, of which `begin` is the first entry.\n"
-  "MBK_DEVICE MBK_COMPUTE mbk_cb_csr(mbk_u32 count, mbk_u32 steps, const unsigned char *indices,\n",
+  "MBK_DEVICE MBK_COMPUTE mbk_cb_csr(mbk_u32 count, mbk_u32 steps, const unsigned char *indices,\n"
   "                                  const MBK_VALUE *one, mbk_u32 begin, MBK_COMPUTE factor,\n"
   "                                  MBK_COMPUTE sum) {\n"
   "  const mbk_u32 place = mbk_lane() % MBK_SIDE;\n"
@@ -4932,6 +4936,7 @@ static const char *const mbi_source_spmv_cb_cu[] = {
   "  const MBK_VALUE *const values = (const MBK_VALUE *)(indices + MBK_PADDED(count));\n"
   "#endif\n"
   "  steps = mbk_cb_both(steps);\n"
+  "#pragma unroll 1\n"
   "  for (mbk_u32 step = 0; step < steps; step += MBK_IN_FLIGHT) {\n"
   "    mbk_u32 entry[MBK_IN_FLIGHT];\n"
   "#if !MBK_PATTERN\n"
@@ -4965,10 +4970,10 @@ static const char *const mbi_source_spmv_cb_cu[] = {
   "\n"
   "// A lane takes a row, and of `rows`, the rows that each column has, that of its number. What\n"
   "// they lack is not there.\n"
-  "MBK_DEVICE MBK_COMPUTE mbk_cb_dense(const unsigned char *data, const MBK_VALUE *one,\n"
+  "MBK_DEVICE MBK_COMPUTE mbk_cb_dense(const unsigned char *data, const MBK_VALUE *one,\n",
   "                                    mbk_u32 rows, MBK_COMPUTE factor, MBK_COMPUTE sum) {\n"
   "  const mbk_u32 place = mbk_lane() % MBK_SIDE;\n"
-  "#if !MBK_PATTERN\n",
+  "#if !MBK_PATTERN\n"
   "  const MBK_VALUE *values = (const MBK_VALUE *)data;\n"
   "#endif\n"
   "#pragma unroll 1\n"
@@ -5010,11 +5015,11 @@ static const char *const mbi_source_spmv_cb_cu[] = {
   "  const MBK_COMPUTE factor = count != 0 ? (MBK_COMPUTE)mbk_load(x + head.column) : MBK_ZERO;\n"
   "  data += MBK_OFFSET(word);\n"
   "  if (mbk_ballot(MBK_ALL, form == MBK_COO && count != 0) != 0) {\n"
-  "    const bool mine = form == MBK_COO;\n"
+  "    const bool mine = form == MBK_COO;\n",
   "    mbk_cb_coo(mine ? count : 0, mine ? steps : 0, data, one, factor, sums);\n"
   "  }\n"
   "  if (mbk_ballot(MBK_ALL, form == MBK_CSR) != 0) {\n"
-  "    const bool mine = form == MBK_CSR;\n",
+  "    const bool mine = form == MBK_CSR;\n"
   "    sum = mbk_cb_csr(mine ? count : 0, mine ? steps : 0, data + MBK_SIDE, one, head.index,\n"
   "                     factor, sum);\n"
   "  }\n"
@@ -5038,48 +5043,50 @@ static const char *const mbi_source_spmv_cb_cu[] = {
   "// to carries; each strip and part has an even number of blocks, of which the last may be empty.\n"
   "// words and group are loaded four blocks ahead, beyond a task's end too: they end with four\n"
   "// empty blocks, and MBK_AHEAD bytes follow the data.\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_THREADS)\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
   "    mbk_cb_product(const mbk_u64 *task_block, const mbk_u32 *task_target, const mbk_u64 *words,\n"
   "                   const mbk_u32 *group, const mbk_i32 *restore_cols, const unsigned char *data,\n"
   "                   const MBK_VALUE *one, const MBK_VECTOR *x, MBK_VECTOR *y,\n"
   "                   MBK_COMPUTE *carries, mbk_u64 rows, mbk_u64 cols, mbk_u64 tasks,\n"
-  "                   MBK_SCALAR_PARAMETERS) {\n"
+  "                   MBK_SCALAR_PARAMETERS) {\n",
   "  const mbk_u64 task = ((mbk_u64)mbk_block() * MBK_THREADS + mbk_thread()) / 32;\n"
   "  if (task >= tasks) {\n"
   "    return;\n"
   "  }\n"
-  "  MBK_SHARED_MEMORY(shared);\n",
+  "  MBK_SHARED_MEMORY(shared);\n"
   "  MBK_COMPUTE *const sums = (MBK_COMPUTE *)shared + mbk_thread() / 32 * 32; // of the warp\n"
   "  const mbk_u32 lane = mbk_lane(), half = lane / MBK_SIDE;\n"
   "  // With alpha 0 blocks are empty, but strips end.\n"
-  "  const mbk_u64 all = MBK_ALPHA != (MBK_COMPUTE)0 ? ~(mbk_u64)0 : MBK_END;\n"
-  "  const mbk_u64 last = mbk_load(task_block + task + 1);\n"
-  "  mbk_u64 block = mbk_load(task_block + task);\n"
+  "  const mbk_u32 drop = MBK_ALPHA != (MBK_COMPUTE)0 ? 0 : (mbk_u32)MBK_END - 1;\n"
+  "  const mbk_u64 block = mbk_load(task_block + task);\n"
+  "  mbk_u32 left = (mbk_u32)(mbk_load(task_block + task + 1) - block);\n"
   "  mbk_u32 target = mbk_load(task_target + task);\n"
-  "  words += half;\n"
-  "  group += half;\n"
-  "  mbk_u64 word = mbk_load(words + block) & all, next = mbk_load(words + block + 2) & all;\n"
-  "  mbk_u32 next_group = mbk_load(group + block + 2);\n"
+  "  words += block + half;\n"
+  "  group += block + half;\n"
+  "  mbk_u64 word = mbk_load(words) & ~(mbk_u64)drop, next = mbk_load(words + 2) & ~(mbk_u64)drop;\n"
+  "  mbk_u32 next_group = mbk_load(group + 2);\n"
   "  for (mbk_u32 at = lane * 32; at < MBK_AHEAD && MBK_COUNT(word) != 0; at += 1024) {\n"
   "    mbk_prefetch(data + MBK_OFFSET(word) + at);\n"
   "  }\n"
-  "  mbk_cb_head head = mbk_cb_prepare(word, mbk_load(group + block), restore_cols, data, cols);\n"
+  "  mbk_cb_head head = mbk_cb_prepare(word, mbk_load(group), restore_cols, data, cols);\n"
   "  MBK_COMPUTE sum = MBK_ZERO;\n"
   "  sums[lane] = MBK_ZERO;\n"
   "  mbk_warp_sync(MBK_ALL);\n"
-  "  for (; block < last; block += 2) {\n"
+  "  for (; left > 0; left -= 2) {\n"
   "    const mbk_cb_head ahead = mbk_cb_prepare(next, next_group, restore_cols, data, cols);\n"
-  "    const mbk_u64 later = mbk_load(words + block + 4) & all;\n"
-  "    const mbk_u32 later_group = mbk_load(group + block + 4);\n"
+  "    const mbk_u64 later = mbk_load(words + 4) & ~(mbk_u64)drop;\n"
+  "    const mbk_u32 later_group = mbk_load(group + 4);\n"
+  "    words += 2;\n"
+  "    group += 2;\n"
   "    if (lane % MBK_SIDE * 32 < MBK_COUNT(word) * (1 + sizeof(MBK_VALUE))) {\n"
   "      mbk_prefetch(data + MBK_OFFSET(word) + MBK_AHEAD + lane % MBK_SIDE * 32);\n"
   "    }\n"
   "    sum = mbk_cb_blocks(word, head, data, one, x, sums + half * MBK_SIDE, sum);\n"
-  "    if (mbk_ballot(MBK_ALL, (word & MBK_END) != 0) != 0) {\n"
+  "    if (mbk_ballot(MBK_ALL, (word & MBK_END) != 0) != 0) {\n",
   "      const MBK_COMPUTE total = mbk_cb_total(sum, sums);\n"
   "      const mbk_u64 row = (mbk_u64)(target & ~MBK_PART) * MBK_SIDE + lane;\n"
   "      if (lane < MBK_SIDE && target & MBK_PART) {\n"
-  "        carries[row] = total;\n",
+  "        carries[row] = total;\n"
   "      } else if (lane < MBK_SIDE && row < rows) {\n"
   "        MBK_SCALARS_LOAD;\n"
   "        MBK_COMMIT(row, total);\n"
@@ -5119,7 +5126,7 @@ static const char *const mbi_source_spmv_cb_cu[] = {
   "    for (mbk_u32 i = thread; i < MBK_FIXUP_THREADS; i += MBK_SIDE) {\n"
   "      sum = MBK_ADD(sum, partial[i]);\n"
   "    }\n"
-  "    MBK_COMMIT(row, sum);\n"
+  "    MBK_COMMIT(row, sum);\n",
   "  }\n"
   "}\n",
   NULL};
@@ -5250,7 +5257,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "83bacf32b55e248b5d56f367bea05968e9c2b74b8d028d9ab07c1a6e0cbfcdec"
+#define MBI_KERNEL_HASH "df75572f5c0d0bad9d04551493571385836de8a6af9a1e03d5803b46d46d94e7"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -12576,11 +12583,11 @@ static merbit_status mbi_cb_options_take(merbit_plan *plan, mbi_cb_options *opti
                     desc->cb_aggregate, desc->cb_coo_max, desc->cb_csr_max);
   }
   cb->threads = desc->block_threads != 0 ? desc->block_threads : 256;
-  if (cb->threads < 32 || cb->threads > 1024 || cb->threads % 32 != 0 ||
+  if (cb->threads < 32 || cb->threads > 512 || cb->threads % 32 != 0 ||
       (desc->sigma != 0 && (desc->sigma < MBI_CB_LEAST_LIMIT || desc->sigma > 65536))) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
                     "plan_desc.sigma is %d and block_threads %d; use %d to 65536, and a "
-                    "multiple of 32 up to 1024",
+                    "multiple of 32 up to 512",
                     desc->sigma, cb->threads, MBI_CB_LEAST_LIMIT);
   }
   options->aggregate = desc->cb_aggregate > 0.0 ? desc->cb_aggregate : 0.15;
@@ -12703,11 +12710,23 @@ static merbit_status mbi_cb_upload_all(merbit_plan *plan, const mbi_cb_format *f
 
 /* ---- Specialise -------------------------------------------------------------------------- */
 
+/* Blocks on a multiprocessor: as many as leave enough registers, of which addresses take more
+ * from compute capability 10.0 on. */
+static int mbi_cb_resident(const merbit_plan *plan) {
+  const int capability = plan->context->device.compute_capability;
+  const int threads = capability >= 100                              ? 768
+                      : capability == 90 && plan->type == MERBIT_F32 ? 1280
+                                                                     : 1024;
+  const int blocks = threads / plan->cb.threads;
+  return blocks > 16 ? 16 : blocks;
+}
+
 static void mbi_cb_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   mbi_plan_preamble(plan, preamble);
   mbi_preamble_define_int(preamble, "MBK_AGGREGATED", plan->cb.aggregated);
   mbi_preamble_define_int(preamble, "MBK_ONCE", plan->once);
   mbi_preamble_define_int(preamble, "MBK_THREADS", plan->cb.threads);
+  mbi_preamble_define_int(preamble, "MBK_BLOCKS", mbi_cb_resident(plan));
 }
 
 static merbit_status mbi_cb_specialise(merbit_plan *plan) {

@@ -13,6 +13,9 @@
 #ifndef MBK_THREADS
 #error "define MBK_THREADS: threads per block, a multiple of 32"
 #endif
+#ifndef MBK_BLOCKS
+#error "define MBK_BLOCKS: blocks that a multiprocessor is to hold"
+#endif
 #include "jit/device.cuh"
 #include "spmv/algebra.cuh"
 
@@ -87,6 +90,7 @@ MBK_DEVICE void mbk_cb_coo(mbk_u32 count, mbk_u32 steps, const unsigned char *in
 #endif
   const mbk_u32 most = mbk_cb_both(count);
   steps = mbk_cb_both(steps);
+#pragma unroll 1
   for (mbk_u32 k = place; k < most + place; k += MBK_SIDE) {
     const bool active = k < count;
     const mbk_u32 entry = active ? MBK_MATRIX_LOAD(indices + k) : 0;
@@ -124,6 +128,7 @@ MBK_DEVICE MBK_COMPUTE mbk_cb_csr(mbk_u32 count, mbk_u32 steps, const unsigned c
   const MBK_VALUE *const values = (const MBK_VALUE *)(indices + MBK_PADDED(count));
 #endif
   steps = mbk_cb_both(steps);
+#pragma unroll 1
   for (mbk_u32 step = 0; step < steps; step += MBK_IN_FLIGHT) {
     mbk_u32 entry[MBK_IN_FLIGHT];
 #if !MBK_PATTERN
@@ -230,7 +235,7 @@ MBK_DEVICE MBK_COMPUTE mbk_cb_total(MBK_COMPUTE sum, MBK_COMPUTE *sums) {
 // to carries; each strip and part has an even number of blocks, of which the last may be empty.
 // words and group are loaded four blocks ahead, beyond a task's end too: they end with four
 // empty blocks, and MBK_AHEAD bytes follow the data.
-MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
+MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
     mbk_cb_product(const mbk_u64 *task_block, const mbk_u32 *task_target, const mbk_u64 *words,
                    const mbk_u32 *group, const mbk_i32 *restore_cols, const unsigned char *data,
                    const MBK_VALUE *one, const MBK_VECTOR *x, MBK_VECTOR *y,
@@ -244,25 +249,27 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
   MBK_COMPUTE *const sums = (MBK_COMPUTE *)shared + mbk_thread() / 32 * 32; // of the warp
   const mbk_u32 lane = mbk_lane(), half = lane / MBK_SIDE;
   // With alpha 0 blocks are empty, but strips end.
-  const mbk_u64 all = MBK_ALPHA != (MBK_COMPUTE)0 ? ~(mbk_u64)0 : MBK_END;
-  const mbk_u64 last = mbk_load(task_block + task + 1);
-  mbk_u64 block = mbk_load(task_block + task);
+  const mbk_u32 drop = MBK_ALPHA != (MBK_COMPUTE)0 ? 0 : (mbk_u32)MBK_END - 1;
+  const mbk_u64 block = mbk_load(task_block + task);
+  mbk_u32 left = (mbk_u32)(mbk_load(task_block + task + 1) - block);
   mbk_u32 target = mbk_load(task_target + task);
-  words += half;
-  group += half;
-  mbk_u64 word = mbk_load(words + block) & all, next = mbk_load(words + block + 2) & all;
-  mbk_u32 next_group = mbk_load(group + block + 2);
+  words += block + half;
+  group += block + half;
+  mbk_u64 word = mbk_load(words) & ~(mbk_u64)drop, next = mbk_load(words + 2) & ~(mbk_u64)drop;
+  mbk_u32 next_group = mbk_load(group + 2);
   for (mbk_u32 at = lane * 32; at < MBK_AHEAD && MBK_COUNT(word) != 0; at += 1024) {
     mbk_prefetch(data + MBK_OFFSET(word) + at);
   }
-  mbk_cb_head head = mbk_cb_prepare(word, mbk_load(group + block), restore_cols, data, cols);
+  mbk_cb_head head = mbk_cb_prepare(word, mbk_load(group), restore_cols, data, cols);
   MBK_COMPUTE sum = MBK_ZERO;
   sums[lane] = MBK_ZERO;
   mbk_warp_sync(MBK_ALL);
-  for (; block < last; block += 2) {
+  for (; left > 0; left -= 2) {
     const mbk_cb_head ahead = mbk_cb_prepare(next, next_group, restore_cols, data, cols);
-    const mbk_u64 later = mbk_load(words + block + 4) & all;
-    const mbk_u32 later_group = mbk_load(group + block + 4);
+    const mbk_u64 later = mbk_load(words + 4) & ~(mbk_u64)drop;
+    const mbk_u32 later_group = mbk_load(group + 4);
+    words += 2;
+    group += 2;
     if (lane % MBK_SIDE * 32 < MBK_COUNT(word) * (1 + sizeof(MBK_VALUE))) {
       mbk_prefetch(data + MBK_OFFSET(word) + MBK_AHEAD + lane % MBK_SIDE * 32);
     }

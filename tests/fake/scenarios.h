@@ -142,6 +142,58 @@ TEST_UNUSED static merbit_status binned_products(merbit_context *context) {
   return products_by(context, MERBIT_METHOD_BINNED, 0);
 }
 
+TEST_UNUSED static merbit_status cb_products(merbit_context *context) {
+  return products_by(context, MERBIT_METHOD_CB, 0);
+}
+
+enum { WIDE = 600 };
+
+/* A strip of 16 rows that several warps take, from arrays in device memory; then new values. */
+TEST_UNUSED static merbit_status cb_parts(merbit_context *context) {
+  static const int32_t row_ptr[] = {0, 0, WIDE, WIDE + 1};
+  int32_t col_ind[WIDE + 1];
+  double values[WIDE + 1], x[WIDE + 1], y[3] = {-1, -1, -1}, sum = 0;
+  merbit_view view = merbit_csr(3, WIDE, WIDE + 1, NULL, NULL, NULL);
+  merbit_buffer *b[3] = {NULL, NULL, NULL};
+  merbit_plan_desc desc;
+  merbit_plan *plan = NULL;
+  merbit_status status;
+  int i;
+  for (i = 0; i <= WIDE; i++) {
+    col_ind[i] = i % WIDE;
+    values[i] = (double)(1 + i % 5);
+    x[i] = (double)(i % 7);
+  }
+  for (i = 0; i < WIDE; i++) {
+    sum += values[i] * x[i];
+  }
+  status = put(context, row_ptr, sizeof row_ptr, &b[0]);
+  TRY(put(context, col_ind, sizeof col_ind, &b[1]));
+  TRY(put(context, values, sizeof values, &b[2]));
+  memset(&desc, 0, sizeof desc);
+  desc.method = MERBIT_METHOD_CB;
+  desc.vector_memory = MERBIT_MEMORY_HOST;
+  desc.sigma = 20;
+  view.memory = MERBIT_MEMORY_DEVICE;
+  view.row_ptr = merbit_buffer_pointer(b[0]);
+  view.col_ind = merbit_buffer_pointer(b[1]);
+  view.values = merbit_buffer_pointer(b[2]);
+  TRY(make_plan(context, &view, &desc, &plan));
+  if (TRY(merbit_spmv(plan, NULL, NULL, x, NULL, y, NULL)) == MERBIT_OK) {
+    assert_true(y[0] == 0 && y[1] == sum && y[2] == x[0]);
+  }
+  values[WIDE] = 3;
+  TRY(merbit_plan_update_values(plan, values, MERBIT_MEMORY_HOST));
+  if (TRY(merbit_spmv(plan, NULL, NULL, x + 1, NULL, y, NULL)) == MERBIT_OK) {
+    assert_true(y[2] == 3 * x[1] && y[0] == 0);
+  }
+  merbit_plan_destroy(plan);
+  for (i = 0; i < 3; i++) {
+    merbit_buffer_destroy(b[i]);
+  }
+  return status;
+}
+
 static merbit_method even_method; /* what AUTO took for even rows */
 
 enum { EVEN = 64 };
@@ -212,12 +264,13 @@ TEST_UNUSED static merbit_status empty_matrices(merbit_context *context) {
   int method, rows;
   for (rows = 0; rows <= 3; rows += 3) {
     const merbit_view view = merbit_csr(rows, 2, 0, row_ptr, NULL, NULL);
-    for (method = 0; method <= (int)MERBIT_METHOD_BINNED; method++) {
+    for (method = 0; method <= (int)MERBIT_METHOD_CB; method++) {
       double x[] = {1, 2}, y[] = {1, 2, 3};
       merbit_plan_desc desc;
       merbit_plan *plan = NULL;
       char line[1024];
-      if (method == (int)MERBIT_METHOD_REFERENCE || method == (int)MERBIT_METHOD_MERGE) {
+      if (method == (int)MERBIT_METHOD_REFERENCE || method == (int)MERBIT_METHOD_MERGE ||
+          method == (int)MERBIT_METHOD_CB - 1) {
         continue;
       }
       memset(&desc, 0, sizeof desc);
@@ -429,6 +482,8 @@ TEST_UNUSED static const struct {
     {"products by ROWS", rows_products, MERBIT_SIDE_CUDA, 0},
     {"products by SLICED", sliced_products, MERBIT_SIDE_CUDA, 0},
     {"products by BINNED", binned_products, MERBIT_SIDE_CUDA, 0},
+    {"products by CB", cb_products, MERBIT_SIDE_CUDA, 0},
+    {"parts by CB", cb_parts, MERBIT_SIDE_CUDA, 0},
     {"even rows", even_rows, MERBIT_SIDE_CUDA, 0},
     {"shorter values", shorter_values, MERBIT_SIDE_CUDA, 0},
     {"host vectors", host_vectors, MERBIT_SIDE_CUDA, 1},

@@ -189,7 +189,7 @@ static void compile_methods(int form, int capability) {
     sliced_preamble(type, form, 0, 0, &preamble);
     compile("spmv/sliced.cu", &preamble, capability);
   }
-  cb_preamble(type, form, form & 4 ? 1024 : 0, &preamble);
+  cb_preamble(type, form, form & 4 ? 512 : 0, &preamble);
   compile("spmv/cb.cu", &preamble, capability);
   binned_preamble(type, form | (form & 2) << 5, 0, 0, &preamble);
   compile("spmv/binned.cu", &preamble, capability);

@@ -12,6 +12,7 @@
 #define MBK_AGGREGATED SIMT_ARG(6, SIMT_FORM)
 #define MBK_ONCE SIMT_ARG(7, SIMT_FORM)
 #define MBK_THREADS SIMT_ARG(8, SIMT_FORM)
+#define MBK_BLOCKS 1
 
 #pragma GCC diagnostic push // parameters of other forms; values that a mask lacks
 #pragma GCC diagnostic ignored "-Wunused-parameter"

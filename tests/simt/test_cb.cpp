@@ -17,7 +17,7 @@
 #include "simt/cb_form.h"
 #define SIMT_FORM f64_p64_b1_dev_listed_once_t128, double, 64, 1, 0, 1, 1, 1, 128
 #include "simt/cb_form.h"
-#define SIMT_FORM f64_p32_b1_ones_dev_t1024, double, 32, 1, 1, 1, 0, 1, 1024
+#define SIMT_FORM f64_p32_b1_ones_dev_t512, double, 32, 1, 1, 1, 0, 1, 512
 #include "simt/cb_form.h"
 #define SIMT_FORM f64_p64_b0_single_host_listed_t96, double, 64, 0, 3, 0, 1, 0, 96
 #include "simt/cb_form.h"

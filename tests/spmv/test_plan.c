@@ -46,6 +46,8 @@ static void bad_descriptors_are_named(void **state) {
   EXPECT(method, MERBIT_METHOD_ROWS, MERBIT_NO_DEVICE, "rows runs on CUDA");
   EXPECT(method, MERBIT_METHOD_SLICED, MERBIT_NO_DEVICE, "sliced runs on CUDA");
   EXPECT(method, MERBIT_METHOD_BINNED, MERBIT_NO_DEVICE, "binned runs on CUDA");
+  EXPECT(method, MERBIT_METHOD_CB, MERBIT_NO_DEVICE, "cb runs on CUDA");
+  EXPECT(method, (merbit_method)(MERBIT_METHOD_CB + 1), MERBIT_INVALID_ARGUMENT, "method is 10");
   EXPECT(vector_memory, (merbit_memory)5, MERBIT_INVALID_ARGUMENT, "vector_memory is 5");
   EXPECT(vector_memory, MERBIT_MEMORY_DEVICE, MERBIT_INVALID_ARGUMENT, "for the CPU");
   EXPECT(scalar_memory, MERBIT_MEMORY_DEVICE, MERBIT_INVALID_ARGUMENT, "for the CPU");
