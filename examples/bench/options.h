@@ -43,6 +43,8 @@ static void bench_help(void) {
       "  --precision LIST  of f32 and f64; both by default\n"
       "  --methods LIST    names or beginnings of names up to a '-', by default all\n"
       "                    GPU: auto, light (auto for one product), scan, rows, sliced,\n"
+      "                    binned, cb (where it is named, with other limits too: cb-listed,\n"
+      "                    cb-plain, cb-coo20, cb-dense64, cb-dense200, cb-s64, cb-s256),\n"
       "                    merbit-sN, merbit-dual-sN (N is sigma; with the dual-buffer "
       "commit);\n"
       "                    every cuSPARSE is measured, unless some are named: "
