@@ -4813,7 +4813,7 @@ static const char *const mbi_source_spmv_cb_cu[] = {
   "// added atomically and every row is committed once; x is read once for each column of a block\n"
   "// and passed by shuffles. The layout is in spmv/cb_build.c.\n"
   "#ifndef MBK_AGGREGATED\n"
-  "#error \"define MBK_AGGREGATED: 1 if a block's columns are listed, 0 if they are neighbours\"\n"
+  "#error \"define MBK_AGGREGATED: 1 if blocks may list their columns, 0 if all are neighbours\"\n"
   "#endif\n"
   "#ifndef MBK_ONCE\n"
   "#error \"define MBK_ONCE: 1 if the matrix is loaded past the caches\"\n"
@@ -4844,7 +4844,10 @@ static const char *const mbi_source_spmv_cb_cu[] = {
   "#define MBK_FORM(word) ((mbk_u32)(word) >> 9 & 3u)\n"
   "#define MBK_STEPS_OF(word) ((mbk_u32)(word) >> 11 & 255u)\n",
   "#define MBK_END ((mbk_u64)1 << 19)\n"
-  "#define MBK_OFFSET(word) ((word) >> 20 << 3)\n"
+  "#define MBK_WIDTH(word) ((mbk_u32)(word) >> 20 & 3u)\n"
+  "#define MBK_OFFSET(word) ((word) >> 22 << 3)\n"
+  "// Bytes of the columns before all else.\n"
+  "#define MBK_COLUMNS(word) (8u << MBK_WIDTH(word) & ~15u)\n"
   "enum { MBK_COO, MBK_CSR, MBK_DENSE };\n"
   "\n"
   "// Bytes of indices with the padding before the values.\n"
@@ -4855,26 +4858,34 @@ static const char *const mbi_source_spmv_cb_cu[] = {
   "  (((bytes) + (mbk_u32)sizeof(MBK_VALUE) - 1) & ~((mbk_u32)sizeof(MBK_VALUE) - 1))\n"
   "#endif\n"
   "\n"
-  "// What lies at a block's begin or in its list of columns, loaded while the blocks before are\n"
-  "// multiplied: the lane's column; of CSR the begin of its row, of dense a column's rows.\n"
+  "// What lies at a block's begin, loaded while the blocks before are multiplied: the lane's\n"
+  "// column; of CSR the begin of its row, of dense a column's rows.\n"
   "struct mbk_cb_head {\n"
   "  mbk_u32 column, index;\n"
   "};\n"
   "\n"
-  "MBK_DEVICE mbk_cb_head mbk_cb_prepare(mbk_u64 word, mbk_u32 group, const mbk_i32 *restore_cols,\n"
-  "                                      const unsigned char *data, mbk_u64 cols) {\n"
+  "MBK_DEVICE mbk_cb_head mbk_cb_prepare(mbk_u64 word, mbk_u32 first, const unsigned char *data,\n"
+  "                                      mbk_u64 cols) {\n"
   "  const mbk_u32 place = mbk_lane() % MBK_SIDE;\n"
   "  mbk_cb_head head = {0, 0};\n"
   "  if (MBK_COUNT(word) != 0) {\n"
-  "    const mbk_u64 at = (mbk_u64)group * MBK_SIDE + place;\n"
-  "#if MBK_AGGREGATED\n"
-  "    head.column = (mbk_u32)MBK_MATRIX_LOAD(restore_cols + at);\n"
-  "#else\n"
-  "    head.column = (mbk_u32)(at < cols ? at : cols - 1);\n"
-  "#endif\n"
   "    data += MBK_OFFSET(word);\n"
+  "#if MBK_AGGREGATED\n"
+  "    const mbk_u32 width = MBK_WIDTH(word);\n"
+  "    if (width == 2) {\n"
+  "      head.column = first + MBK_MATRIX_LOAD((const mbk_u16 *)data + place);\n"
+  "    } else if (width == 1) {\n"
+  "      head.column = first + MBK_MATRIX_LOAD(data + place);\n"
+  "    } else if (width == 3) {\n"
+  "      head.column = first + MBK_MATRIX_LOAD((const mbk_u32 *)data + place);\n"
+  "    } else\n"
+  "#endif\n"
+  "    {\n"
+  "      head.column = first + place < cols ? first + place : (mbk_u32)cols - 1;\n"
+  "    }\n"
+  "    data += MBK_COLUMNS(word);\n"
   "    if (MBK_FORM(word) == MBK_CSR) {\n"
-  "      head.index = MBK_MATRIX_LOAD(data + place);\n"
+  "      head.index = MBK_MATRIX_LOAD(data + place);\n",
   "    } else if (MBK_FORM(word) == MBK_DENSE) {\n"
   "      head.index = MBK_MATRIX_LOAD((const mbk_u16 *)data + place);\n"
   "    }\n"
@@ -4887,7 +4898,7 @@ static const char *const mbi_source_spmv_cb_cu[] = {
   "  const mbk_u32 other = mbk_shuffle_xor(MBK_ALL, steps, MBK_SIDE, 32);\n"
   "  return other > steps ? other : steps;\n"
   "}\n"
-  "\n",
+  "\n"
   "// Entries sorted by row, one a lane: segmented sums, each added to its row's in `sums`, which\n"
   "// the half shares.\n"
   "MBK_DEVICE void mbk_cb_coo(mbk_u32 count, mbk_u32 steps, const unsigned char *indices,\n"
@@ -4912,7 +4923,7 @@ static const char *const mbi_source_spmv_cb_cu[] = {
   "    const mbk_u32 before = mbk_shuffle_up(MBK_ALL, row, 1, MBK_SIDE);\n"
   "    const mbk_u32 begins = mbk_ballot(MBK_ALL, place == 0 || before != row);\n"
   "    const int begin = 31 - mbk_leading_zeros(begins & (MBK_ALL >> (31 - lane)));\n"
-  "    for (mbk_u32 step = 0; step < steps; step++) {\n"
+  "    for (mbk_u32 step = 0; step < steps; step++) {\n",
   "      const MBK_COMPUTE other = mbk_shuffle_up(MBK_ALL, sum, 1 << step, MBK_SIDE);\n"
   "      if ((int)lane - (1 << step) >= begin) {\n"
   "        sum = MBK_ADD(other, sum);\n"
@@ -4924,7 +4935,7 @@ static const char *const mbi_source_spmv_cb_cu[] = {
   "    mbk_warp_sync(MBK_ALL);\n"
   "  }\n"
   "}\n"
-  "\n",
+  "\n"
   "// A lane takes a row, of which `begin` is the first entry.\n"
   "MBK_DEVICE MBK_COMPUTE mbk_cb_csr(mbk_u32 count, mbk_u32 steps, const unsigned char *indices,\n"
   "                                  const MBK_VALUE *one, mbk_u32 begin, MBK_COMPUTE factor,\n"
@@ -4957,7 +4968,7 @@ static const char *const mbi_source_spmv_cb_cu[] = {
   "    for (int i = 0; i < MBK_IN_FLIGHT; i++) {\n"
   "      const MBK_COMPUTE x = mbk_shuffle(MBK_ALL, factor, (int)(entry[i] / MBK_SIDE), MBK_SIDE);\n"
   "      if (begin + step + i < end) {\n"
-  "#if MBK_PATTERN\n"
+  "#if MBK_PATTERN\n",
   "        sum = MBK_ADD(sum, MBK_UNIT(one, x));\n"
   "#else\n"
   "        sum = MBK_ADD(sum, MBK_MUL(value[i], x));\n"
@@ -4970,7 +4981,7 @@ static const char *const mbi_source_spmv_cb_cu[] = {
   "\n"
   "// A lane takes a row, and of `rows`, the rows that each column has, that of its number. What\n"
   "// they lack is not there.\n"
-  "MBK_DEVICE MBK_COMPUTE mbk_cb_dense(const unsigned char *data, const MBK_VALUE *one,\n",
+  "MBK_DEVICE MBK_COMPUTE mbk_cb_dense(const unsigned char *data, const MBK_VALUE *one,\n"
   "                                    mbk_u32 rows, MBK_COMPUTE factor, MBK_COMPUTE sum) {\n"
   "  const mbk_u32 place = mbk_lane() % MBK_SIDE;\n"
   "#if !MBK_PATTERN\n"
@@ -5009,13 +5020,13 @@ static const char *const mbi_source_spmv_cb_cu[] = {
   "\n"
   "// What two blocks add: `sum` of the lane's row, and in `sums`.\n"
   "MBK_DEVICE MBK_COMPUTE mbk_cb_blocks(mbk_u64 word, mbk_cb_head head, const unsigned char *data,\n"
-  "                                     const MBK_VALUE *one, const MBK_VECTOR *x,\n"
+  "                                     const MBK_VALUE *one, const MBK_VECTOR *x,\n",
   "                                     MBK_COMPUTE *sums, MBK_COMPUTE sum) {\n"
   "  const mbk_u32 count = MBK_COUNT(word), form = MBK_FORM(word), steps = MBK_STEPS_OF(word);\n"
   "  const MBK_COMPUTE factor = count != 0 ? (MBK_COMPUTE)mbk_load(x + head.column) : MBK_ZERO;\n"
-  "  data += MBK_OFFSET(word);\n"
+  "  data += MBK_OFFSET(word) + MBK_COLUMNS(word);\n"
   "  if (mbk_ballot(MBK_ALL, form == MBK_COO && count != 0) != 0) {\n"
-  "    const bool mine = form == MBK_COO;\n",
+  "    const bool mine = form == MBK_COO;\n"
   "    mbk_cb_coo(mine ? count : 0, mine ? steps : 0, data, one, factor, sums);\n"
   "  }\n"
   "  if (mbk_ballot(MBK_ALL, form == MBK_CSR) != 0) {\n"
@@ -5041,14 +5052,13 @@ static const char *const mbi_source_spmv_cb_cu[] = {
   "// Launch: one warp per task. Shared: MBK_COMPUTE[MBK_THREADS].\n"
   "// A task is some whole strips from number task_target[task] on, or a part of one, whose sums go\n"
   "// to carries; each strip and part has an even number of blocks, of which the last may be empty.\n"
-  "// words and group are loaded four blocks ahead, beyond a task's end too: they end with four\n"
-  "// empty blocks, and MBK_AHEAD bytes follow the data.\n"
+  "// words and first, the column of each block, are loaded four blocks ahead, beyond a task's end\n"
+  "// too: they end with four empty blocks, and MBK_AHEAD bytes follow the data.\n",
   "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
   "    mbk_cb_product(const mbk_u64 *task_block, const mbk_u32 *task_target, const mbk_u64 *words,\n"
-  "                   const mbk_u32 *group, const mbk_i32 *restore_cols, const unsigned char *data,\n"
-  "                   const MBK_VALUE *one, const MBK_VECTOR *x, MBK_VECTOR *y,\n"
-  "                   MBK_COMPUTE *carries, mbk_u64 rows, mbk_u64 cols, mbk_u64 tasks,\n"
-  "                   MBK_SCALAR_PARAMETERS) {\n",
+  "                   const mbk_u32 *first, const unsigned char *data, const MBK_VALUE *one,\n"
+  "                   const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *carries, mbk_u64 rows,\n"
+  "                   mbk_u64 cols, mbk_u64 tasks, MBK_SCALAR_PARAMETERS) {\n"
   "  const mbk_u64 task = ((mbk_u64)mbk_block() * MBK_THREADS + mbk_thread()) / 32;\n"
   "  if (task >= tasks) {\n"
   "    return;\n"
@@ -5062,27 +5072,27 @@ static const char *const mbi_source_spmv_cb_cu[] = {
   "  mbk_u32 left = (mbk_u32)(mbk_load(task_block + task + 1) - block);\n"
   "  mbk_u32 target = mbk_load(task_target + task);\n"
   "  words += block + half;\n"
-  "  group += block + half;\n"
+  "  first += block + half;\n"
   "  mbk_u64 word = mbk_load(words) & ~(mbk_u64)drop, next = mbk_load(words + 2) & ~(mbk_u64)drop;\n"
-  "  mbk_u32 next_group = mbk_load(group + 2);\n"
+  "  mbk_u32 next_first = mbk_load(first + 2);\n"
   "  for (mbk_u32 at = lane * 32; at < MBK_AHEAD && MBK_COUNT(word) != 0; at += 1024) {\n"
   "    mbk_prefetch(data + MBK_OFFSET(word) + at);\n"
   "  }\n"
-  "  mbk_cb_head head = mbk_cb_prepare(word, mbk_load(group), restore_cols, data, cols);\n"
+  "  mbk_cb_head head = mbk_cb_prepare(word, mbk_load(first), data, cols);\n"
   "  MBK_COMPUTE sum = MBK_ZERO;\n"
   "  sums[lane] = MBK_ZERO;\n"
   "  mbk_warp_sync(MBK_ALL);\n"
   "  for (; left > 0; left -= 2) {\n"
-  "    const mbk_cb_head ahead = mbk_cb_prepare(next, next_group, restore_cols, data, cols);\n"
-  "    const mbk_u64 later = mbk_load(words + 4) & ~(mbk_u64)drop;\n"
-  "    const mbk_u32 later_group = mbk_load(group + 4);\n"
+  "    const mbk_cb_head ahead = mbk_cb_prepare(next, next_first, data, cols);\n"
+  "    const mbk_u64 later = mbk_load(words + 4) & ~(mbk_u64)drop;\n",
+  "    const mbk_u32 later_first = mbk_load(first + 4);\n"
   "    words += 2;\n"
-  "    group += 2;\n"
-  "    if (lane % MBK_SIDE * 32 < MBK_COUNT(word) * (1 + sizeof(MBK_VALUE))) {\n"
+  "    first += 2;\n"
+  "    if (lane % MBK_SIDE * 32 < MBK_COUNT(word) * (1 + sizeof(MBK_VALUE)) + 64) {\n"
   "      mbk_prefetch(data + MBK_OFFSET(word) + MBK_AHEAD + lane % MBK_SIDE * 32);\n"
   "    }\n"
   "    sum = mbk_cb_blocks(word, head, data, one, x, sums + half * MBK_SIDE, sum);\n"
-  "    if (mbk_ballot(MBK_ALL, (word & MBK_END) != 0) != 0) {\n",
+  "    if (mbk_ballot(MBK_ALL, (word & MBK_END) != 0) != 0) {\n"
   "      const MBK_COMPUTE total = mbk_cb_total(sum, sums);\n"
   "      const mbk_u64 row = (mbk_u64)(target & ~MBK_PART) * MBK_SIDE + lane;\n"
   "      if (lane < MBK_SIDE && target & MBK_PART) {\n"
@@ -5096,7 +5106,7 @@ static const char *const mbi_source_spmv_cb_cu[] = {
   "    }\n"
   "    word = next;\n"
   "    next = later;\n"
-  "    next_group = later_group;\n"
+  "    next_first = later_first;\n"
   "    head = ahead;\n"
   "  }\n"
   "}\n"
@@ -5114,7 +5124,7 @@ static const char *const mbi_source_spmv_cb_cu[] = {
   "  MBK_COMPUTE sum = MBK_ZERO;\n"
   "#pragma unroll 4\n"
   "  for (mbk_u32 part = split_part[mbk_block()] + thread / MBK_SIDE; part < end;\n"
-  "       part += MBK_FIXUP_THREADS / MBK_SIDE) {\n"
+  "       part += MBK_FIXUP_THREADS / MBK_SIDE) {\n",
   "    sum = MBK_ADD(sum, carries[(mbk_u64)part * MBK_SIDE + thread % MBK_SIDE]);\n"
   "  }\n"
   "  partial[thread] = sum;\n"
@@ -5126,7 +5136,7 @@ static const char *const mbi_source_spmv_cb_cu[] = {
   "    for (mbk_u32 i = thread; i < MBK_FIXUP_THREADS; i += MBK_SIDE) {\n"
   "      sum = MBK_ADD(sum, partial[i]);\n"
   "    }\n"
-  "    MBK_COMMIT(row, sum);\n",
+  "    MBK_COMMIT(row, sum);\n"
   "  }\n"
   "}\n",
   NULL};
@@ -5257,7 +5267,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "df75572f5c0d0bad9d04551493571385836de8a6af9a1e03d5803b46d46d94e7"
+#define MBI_KERNEL_HASH "be2cf3733179c66b89d6349b1a08a168f7430e5c3c4005bd8201f8ab7177a65c"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -9280,7 +9290,7 @@ typedef struct mbi_cb {
   int threads, aggregated;
   uint64_t limit; /* steps of a warp */
   uint64_t block_count, data_bytes, forms[3], tasks, parts, splits;
-  mbi_devptr words, group, restore_cols, data; /* restore_cols 0: not aggregated */
+  mbi_devptr words, first, data; /* blocks, their columns, what lies in them */
   mbi_devptr task_block, task_target, split_strip, split_part;
   void *product, *fixup; /* CUfunction */
 } mbi_cb;
@@ -11913,14 +11923,16 @@ static const mbi_cuda_method mbi_sliced_method = {
 /* CB-SpMV's storage of a host CSR (Cong, Sun, Chen, Xie, Liu, Qian, ICS 2025, sections 3.1 to
  * 3.3): strips of 16 rows in blocks of 16 columns, each a COO, a CSR or a dense one, whose
  * indices and values lie together in one buffer behind an aligned offset. With columns
- * aggregated, a strip's empty ones are left out, and restore_cols has those that stay.
+ * aggregated a strip's empty ones are left out.
  *
- * What is unlike the paper: a dense block is a mask of 256 bits and the values that are there,
- * so that what is absent takes no room and meets no x. Entries of one place all stay. A strip
- * has an even number of blocks, two at least, of which the last may be empty COO blocks: a warp
- * takes two at once, and sees every strip.
+ * What is unlike the paper: the columns that stay (restore_cols there) lie with the block, as
+ * offsets from its first one in no, one or two bytes where they fit. A dense block is a mask of
+ * 256 bits and the values that are there, so that what is absent takes no room and meets no x.
+ * Entries of one place all stay. A strip has an even number of blocks, two at least, of which
+ * the last may be empty COO blocks: a warp takes two at once, and sees every strip.
  *
  * A block's data, each part padded to a value's size, the whole to 8 bytes:
+ *   none or 16 columns, the last ones of a strip repeated; then, for
  *   COO    a byte for each entry, row | column << 4, sorted by row; the values
  *   CSR    16 bytes, where each row begins; then as COO
  *   dense  16 half words, one a column, whose bits say which rows there are; the values in the
@@ -11931,35 +11943,33 @@ enum { MBI_CB_COO, MBI_CB_CSR, MBI_CB_DENSE, MBI_CB_FORMS };
 #define MBI_CB_SIDE 16
 #define MBI_CB_SPARSE 32   /* entries below which a block is super-sparse */
 #define MBI_CB_CROWDED 255 /* most entries of a block some of which share a place */
-#define MBI_CB_PLACE 33 /* bits of an entry's place in its strip, below its column in a key */
+#define MBI_CB_PLACE 29    /* bits of an entry's place in its strip */
 
-/* A block's word: entries, form, steps, the end of a strip or part, the offset of its data in
- * units of 8 bytes. The steps are the kernel's: of COO, doublings until a segmented sum of 16
- * spans the longest row; of CSR, the longest row. */
-#define MBI_CB_WORD(count, form, steps, offset)                                                \
-  ((uint64_t)(count) | (uint64_t)(form) << 9 | (uint64_t)(steps) << 11 | (offset) / 8 << 20)
+/* A block's word: entries, form, steps, the end of a strip or part, the width of a column, the
+ * offset of its data in units of 8 bytes. The steps are the kernel's: of COO, doublings until a
+ * segmented sum of 16 spans the longest row; of CSR, the longest row. Widths: 0, the columns
+ * follow each other; 1 and 2, as many bytes; 3, four bytes. */
+#define MBI_CB_WORD(count, form, steps, width, offset)                                         \
+  ((uint64_t)(count) | (uint64_t)(form) << 9 | (uint64_t)(steps) << 11 |                       \
+   (uint64_t)(width) << 20 | (offset) / 8 << 22)
 #define MBI_CB_COUNT(word) ((word)&511)
 #define MBI_CB_FORM(word) ((word) >> 9 & 3)
-#define MBI_CB_STEPS(word) ((word) >> 11 & 255)
-#define MBI_CB_OFFSET(word) ((word) >> 20 << 3)
 #define MBI_CB_END ((uint64_t)1 << 19)
-
 #define MBI_CB_SPARE 4 /* empty blocks behind the last, for the kernel reads ahead */
 
 typedef struct mbi_cb_format { /* on the host */
   int aggregated;
-  uint64_t blocks, groups, data_bytes, forms[MBI_CB_FORMS];
+  uint64_t blocks, data_bytes, forms[MBI_CB_FORMS];
   uint64_t *words;
-  uint32_t *group;       /* of 16 columns: of restore_cols or, not aggregated, of the matrix */
-  int32_t *restore_cols; /* 16 of each group; the last ones of a strip repeat its last column */
+  uint32_t *first; /* column of each block */
   unsigned char *data;
-  uint64_t limit, tasks, parts, splits; /* spmv/cb_fill.c */
+  uint64_t limit, cut, tasks, parts, splits; /* spmv/cb_fill.c */
   uint64_t *task_block;
   uint32_t *task_target, *split_strip, *split_part;
 } mbi_cb_format;
 
 typedef struct mbi_cb_strip { /* counts, then starts */
-  uint64_t blocks, groups, bytes, sparse;
+  uint64_t blocks, bytes, sparse;
 } mbi_cb_strip;
 
 typedef struct mbi_cb_options {
@@ -11976,7 +11986,7 @@ typedef struct mbi_cb_build {
   const mbi_cb_options *options;
   uint64_t strips;
   int tasks;
-  uint64_t *keys, *spare; /* an entry: column << MBI_CB_PLACE | place in its strip */
+  uint64_t *keys, *spare; /* of entries: column, four bits of row, place in the strip */
   mbi_cb_strip *strip[2]; /* as the columns are; aggregated */
   mbi_cb_format *format;
 } mbi_cb_build;
@@ -11985,10 +11995,15 @@ static uint64_t mbi_cb_pad(uint64_t bytes, uint64_t size) {
   return size > 0 ? (bytes + size - 1) / size * size : bytes;
 }
 
-static uint64_t mbi_cb_bytes(int form, uint64_t count, uint64_t size) {
+/* Of 16 columns. */
+static uint64_t mbi_cb_column_bytes(unsigned width) {
+  return width == 3 ? 4 * MBI_CB_SIDE : width * MBI_CB_SIDE;
+}
+
+static uint64_t mbi_cb_bytes(int form, unsigned width, uint64_t count, uint64_t size) {
   const uint64_t head = form == MBI_CB_DENSE ? 32 : form == MBI_CB_CSR ? 16 : 0;
   const uint64_t indices = form == MBI_CB_DENSE ? 0 : mbi_cb_pad(count, size);
-  return mbi_cb_pad(head + indices + count * size, 8);
+  return mbi_cb_pad(mbi_cb_column_bytes(width) + head + indices + count * size, 8);
 }
 
 /* Where the entries of a row begin; behind the last row they end. */
@@ -12049,9 +12064,13 @@ static void mbi_cb_sort(mbi_cb_build *b, uint64_t strip) {
   const uint64_t first = mbi_cb_offset(b, strip * MBI_CB_SIDE);
   const uint64_t count = mbi_cb_offset(b, (strip + 1) * MBI_CB_SIDE) - first;
   const int32_t *col_ind = (const int32_t *)from->col_ind;
-  uint64_t *keys = b->keys + first, *other = b->spare + first, k;
-  for (k = 0; k < count; k++) {
-    keys[k] = (uint64_t)(col_ind[first + k] - from->base) << MBI_CB_PLACE | k;
+  uint64_t *keys = b->keys + first, *other = b->spare + first, k, row;
+  for (k = 0, row = 0; row < MBI_CB_SIDE; row++) {
+    const uint64_t end = mbi_cb_offset(b, strip * MBI_CB_SIDE + row + 1) - first;
+    for (; k < end; k++) {
+      keys[k] = (uint64_t)(col_ind[first + k] - from->base) << (MBI_CB_PLACE + 4) |
+                row << MBI_CB_PLACE | k;
+    }
   }
   while (!mbi_cb_merge(keys, other, count)) {
     uint64_t *swapped = keys;
@@ -12070,60 +12089,58 @@ typedef struct mbi_cb_cursor {
   int aggregated, crowded; /* crowded: entries of the group share a place */
   int form;
   const uint64_t *keys; /* of the strip */
-  uint64_t count;
-  uint64_t start[MBI_CB_SIDE]; /* of each row, in places */
-  uint64_t group_from, group_to, groups, group;
+  uint64_t count, group_to;
+  uint32_t columns[MBI_CB_SIDE]; /* of the group */
+  unsigned width;
   uint64_t from, to; /* the block's keys */
 } mbi_cb_cursor;
 
 static void mbi_cb_begin(const mbi_cb_build *b, uint64_t strip, int aggregated,
                          mbi_cb_cursor *c) {
   const uint64_t first = mbi_cb_offset(b, strip * MBI_CB_SIDE);
-  unsigned i;
   memset(c, 0, sizeof *c);
   c->build = b;
   c->aggregated = aggregated;
   c->keys = b->keys + first;
   c->count = mbi_cb_offset(b, (strip + 1) * MBI_CB_SIDE) - first;
-  for (i = 0; i < MBI_CB_SIDE; i++) {
-    c->start[i] = mbi_cb_offset(b, strip * MBI_CB_SIDE + i) - first;
-  }
 }
 
-static unsigned mbi_cb_row(const mbi_cb_cursor *c, uint64_t k) {
-  const uint64_t place = c->keys[k] & (((uint64_t)1 << MBI_CB_PLACE) - 1);
-  unsigned row = 0, i;
-  for (i = 1; i < MBI_CB_SIDE; i++) {
-    row += place >= c->start[i];
-  }
-  return row;
+static unsigned mbi_cb_row(uint64_t key) {
+  return (unsigned)(key >> MBI_CB_PLACE) & (MBI_CB_SIDE - 1);
 }
 
-static uint64_t mbi_cb_column(const mbi_cb_cursor *c, uint64_t k) {
-  return c->keys[k] >> MBI_CB_PLACE;
+static uint32_t mbi_cb_column(uint64_t key) {
+  return (uint32_t)(key >> (MBI_CB_PLACE + 4));
+}
+
+/* The width that offsets from the first column take. */
+static unsigned mbi_cb_width(const uint32_t *columns, unsigned count) {
+  const uint32_t span = columns[count - 1] - columns[0];
+  return span == count - 1 ? 0 : span < 256 ? 1 : span < 65536 ? 2 : 3;
 }
 
 /* The next up to 16 columns. */
 static void mbi_cb_group(mbi_cb_cursor *c) {
-  const uint64_t first = mbi_cb_column(c, c->to);
-  uint64_t k = c->to, last = UINT64_MAX, columns = 0;
-  c->group_from = k;
+  const uint32_t first = mbi_cb_column(c->keys[c->to]);
+  const uint64_t end = c->aggregated ? UINT64_MAX : (uint64_t)(first | (MBI_CB_SIDE - 1)) + 1;
+  uint64_t k = c->to;
+  unsigned columns = 0;
   c->crowded = 0;
   for (; k < c->count; k++) {
-    const uint64_t column = mbi_cb_column(c, k);
-    if (column == last) {
-      c->crowded |= mbi_cb_row(c, k) == mbi_cb_row(c, k - 1);
-    } else if (c->aggregated ? columns == MBI_CB_SIDE
-                             : column / MBI_CB_SIDE != first / MBI_CB_SIDE) {
+    const uint32_t column = mbi_cb_column(c->keys[k]);
+    if (columns > 0 && column == c->columns[columns - 1]) {
+      c->crowded |= c->keys[k] >> MBI_CB_PLACE == c->keys[k - 1] >> MBI_CB_PLACE;
+    } else if (columns == MBI_CB_SIDE || column >= end) {
       break;
     } else {
-      columns++;
-      last = column;
+      c->columns[columns++] = column;
     }
   }
   c->group_to = k;
-  c->group = c->aggregated ? c->groups : first / MBI_CB_SIDE;
-  c->groups++;
+  c->width = c->aggregated ? mbi_cb_width(c->columns, columns) : 0;
+  for (; columns < MBI_CB_SIDE; columns++) {
+    c->columns[columns] = c->columns[columns - 1];
+  }
 }
 
 /* 0 behind the last block. */
@@ -12163,9 +12180,8 @@ static void mbi_cb_count_task(void *argument, int task) {
       while (mbi_cb_next(&c)) {
         counts->blocks++;
         counts->sparse += c.to - c.from < MBI_CB_SPARSE;
-        counts->bytes += mbi_cb_bytes(c.form, c.to - c.from, b->value_bytes);
+        counts->bytes += mbi_cb_bytes(c.form, c.width, c.to - c.from, b->value_bytes);
       }
-      counts->groups = c.groups;
     }
   }
 }
@@ -12184,10 +12200,8 @@ static void mbi_cb_place(mbi_cb_build *b) {
   for (s = 0; s < b->strips; s++) {
     const mbi_cb_strip counts = strip[s];
     strip[s].blocks = f->blocks;
-    strip[s].groups = f->groups;
     strip[s].bytes = f->data_bytes;
     f->blocks += counts.blocks > 0 ? (counts.blocks + 1) / 2 * 2 : 2;
-    f->groups += f->aggregated ? counts.groups : 0;
     f->data_bytes += counts.bytes;
   }
 }
@@ -12196,58 +12210,54 @@ static void mbi_cb_place(mbi_cb_build *b) {
 /* ---- Pass 2: fill ------------------------------------------------------------------------ */
 
 static void mbi_cb_put(const mbi_cb_cursor *c, unsigned char *values, uint64_t slot,
-                       uint64_t k) {
+                       uint64_t key) {
   const mbi_cb_build *b = c->build;
-  const uint64_t first = (uint64_t)(c->keys - b->keys);
-  const uint64_t place = c->keys[k] & (((uint64_t)1 << MBI_CB_PLACE) - 1);
+  const uint64_t place = key & (((uint64_t)1 << MBI_CB_PLACE) - 1);
+  const uint64_t from = (uint64_t)(c->keys - b->keys) + place;
   if (b->value_bytes == sizeof(float)) {
-    memcpy(values + slot * sizeof(float), b->values + (first + place) * sizeof(float),
-           sizeof(float));
+    memcpy(values + slot * sizeof(float), b->values + from * sizeof(float), sizeof(float));
   } else if (b->value_bytes == sizeof(double)) {
-    memcpy(values + slot * sizeof(double), b->values + (first + place) * sizeof(double),
-           sizeof(double));
+    memcpy(values + slot * sizeof(double), b->values + from * sizeof(double), sizeof(double));
   }
 }
 
-/* The columns of the group that begins with this block. */
-static void mbi_cb_restore(const mbi_cb_cursor *c, int32_t *restore_cols) {
-  unsigned columns = 0;
-  uint64_t k;
-  for (k = c->group_from; k < c->group_to; k++) {
-    const int32_t column = (int32_t)mbi_cb_column(c, k);
-    if (columns == 0 || restore_cols[columns - 1] != column) {
-      restore_cols[columns++] = column;
+/* The columns of the group as the block stores them. */
+static void mbi_cb_fill_columns(const mbi_cb_cursor *c, unsigned char *data) {
+  unsigned i;
+  for (i = 0; i < MBI_CB_SIDE; i++) {
+    const uint32_t offset = c->columns[i] - c->columns[0];
+    const uint16_t narrow = (uint16_t)offset;
+    if (c->width == 1) {
+      data[i] = (unsigned char)offset;
+    } else if (c->width == 2) {
+      memcpy(data + 2 * i, &narrow, sizeof narrow);
+    } else if (c->width == 3) {
+      memcpy(data + 4 * i, &offset, sizeof offset);
     }
   }
-  for (; columns < MBI_CB_SIDE; columns++) {
-    restore_cols[columns] = restore_cols[columns - 1];
-  }
 }
 
-/* The place of a column among its group's; `restore_cols` NULL: not aggregated. `from` is one
- * that does not lie behind it. */
-static unsigned mbi_cb_local(const mbi_cb_cursor *c, const int32_t *restore_cols, uint64_t k,
-                             unsigned from) {
-  const uint64_t column = mbi_cb_column(c, k);
-  if (restore_cols == NULL) {
-    return (unsigned)(column % MBI_CB_SIDE);
+/* The place of a key's column among its group's; `from` is one that does not lie behind it. */
+static unsigned mbi_cb_local(const mbi_cb_cursor *c, uint64_t key, unsigned from) {
+  const uint32_t column = mbi_cb_column(key);
+  if (!c->aggregated) {
+    return column % MBI_CB_SIDE;
   }
-  while ((uint64_t)restore_cols[from] != column) {
+  while (c->columns[from] != column) {
     from++;
   }
   return from;
 }
 
 /* COO and CSR; the steps for the block's word. */
-static unsigned mbi_cb_fill_rows(const mbi_cb_cursor *c, const int32_t *restore_cols,
-                                 unsigned char *data) {
+static unsigned mbi_cb_fill_rows(const mbi_cb_cursor *c, unsigned char *data) {
   const uint64_t count = c->to - c->from;
   unsigned char *indices = data + (c->form == MBI_CB_CSR ? MBI_CB_SIDE : 0);
   unsigned char *values = indices + mbi_cb_pad(count, c->build->value_bytes);
   unsigned next[MBI_CB_SIDE + 1] = {0}, longest = 0, steps = 0, local = 0, row;
   uint64_t k;
   for (k = c->from; k < c->to; k++) {
-    next[mbi_cb_row(c, k) + 1]++;
+    next[mbi_cb_row(c->keys[k]) + 1]++;
   }
   for (row = 0; row < MBI_CB_SIDE; row++) {
     longest = next[row + 1] > longest ? next[row + 1] : longest;
@@ -12257,10 +12267,10 @@ static unsigned mbi_cb_fill_rows(const mbi_cb_cursor *c, const int32_t *restore_
     data[row] = (unsigned char)next[row];
   }
   for (k = c->from; k < c->to; k++) {
-    row = mbi_cb_row(c, k);
-    local = mbi_cb_local(c, restore_cols, k, local);
+    row = mbi_cb_row(c->keys[k]);
+    local = mbi_cb_local(c, c->keys[k], local);
     indices[next[row]] = (unsigned char)(row | local << 4);
-    mbi_cb_put(c, values, next[row]++, k);
+    mbi_cb_put(c, values, next[row]++, c->keys[k]);
   }
   if (c->form == MBI_CB_CSR) {
     return longest;
@@ -12271,58 +12281,44 @@ static unsigned mbi_cb_fill_rows(const mbi_cb_cursor *c, const int32_t *restore_
   return steps;
 }
 
-static void mbi_cb_fill_dense(const mbi_cb_cursor *c, const int32_t *restore_cols,
-                              unsigned char *data) {
+static void mbi_cb_fill_dense(const mbi_cb_cursor *c, unsigned char *data) {
   uint16_t rows[MBI_CB_SIDE] = {0};
-  unsigned before[MBI_CB_SIDE] = {0}, local = 0, i;
-  uint64_t k;
-  for (k = c->from; k < c->to; k++) {
-    local = mbi_cb_local(c, restore_cols, k, local);
-    rows[local] = (uint16_t)(rows[local] | 1u << mbi_cb_row(c, k));
-  }
-  for (i = 1; i < MBI_CB_SIDE; i++) {
-    before[i] = before[i - 1] + (unsigned)__builtin_popcount(rows[i - 1]);
+  unsigned local = 0;
+  uint64_t k, slot = 0;
+  for (k = c->from; k < c->to; k++) { /* in the order of the bits */
+    local = mbi_cb_local(c, c->keys[k], local);
+    rows[local] = (uint16_t)(rows[local] | 1u << mbi_cb_row(c->keys[k]));
+    mbi_cb_put(c, data + sizeof rows, slot++, c->keys[k]);
   }
   memcpy(data, rows, sizeof rows);
-  for (k = c->from, local = 0; k < c->to; k++) {
-    unsigned lower;
-    local = mbi_cb_local(c, restore_cols, k, local);
-    lower = rows[local] & ((1u << mbi_cb_row(c, k)) - 1);
-    mbi_cb_put(c, data + sizeof rows, before[local] + (unsigned)__builtin_popcount(lower), k);
-  }
 }
 
 static void mbi_cb_fill_strip(mbi_cb_build *b, uint64_t strip) {
   mbi_cb_format *f = b->format;
   mbi_cb_strip at = b->strip[f->aggregated][strip];
+  const uint64_t first = at.blocks;
   mbi_cb_cursor c;
   mbi_cb_begin(b, strip, f->aggregated, &c);
   while (mbi_cb_next(&c)) {
-    const uint64_t bytes = mbi_cb_bytes(c.form, c.to - c.from, b->value_bytes);
-    int32_t *restore_cols = NULL;
+    const uint64_t bytes = mbi_cb_bytes(c.form, c.width, c.to - c.from, b->value_bytes);
+    unsigned char *data = f->data + at.bytes;
     unsigned steps = 0;
-    f->group[at.blocks] = (uint32_t)(c.aggregated ? at.groups + c.group : c.group);
-    if (c.aggregated) {
-      restore_cols = f->restore_cols + (uint64_t)f->group[at.blocks] * MBI_CB_SIDE;
-      if (c.from == c.group_from) {
-        mbi_cb_restore(&c, restore_cols);
-      }
-    }
-    memset(f->data + at.bytes, 0, (size_t)bytes);
+    memset(data, 0, (size_t)bytes);
+    mbi_cb_fill_columns(&c, data);
+    data += mbi_cb_column_bytes(c.width);
     if (c.form == MBI_CB_DENSE) {
-      mbi_cb_fill_dense(&c, restore_cols, f->data + at.bytes);
+      mbi_cb_fill_dense(&c, data);
     } else {
-      steps = mbi_cb_fill_rows(&c, restore_cols, f->data + at.bytes);
+      steps = mbi_cb_fill_rows(&c, data);
     }
-    f->words[at.blocks++] = MBI_CB_WORD(c.to - c.from, c.form, steps, at.bytes);
+    f->first[at.blocks] =
+        c.aggregated ? c.columns[0] : c.columns[0] / MBI_CB_SIDE * MBI_CB_SIDE;
+    f->words[at.blocks++] = MBI_CB_WORD(c.to - c.from, c.form, steps, c.width, at.bytes);
     at.bytes += bytes;
   }
-  if (c.count == 0 || at.blocks % 2 != 0) {
-    const uint64_t empty = c.count == 0 ? 2 : 1;
-    memset(f->group + at.blocks, 0, (size_t)empty * sizeof *f->group);
-    f->words[at.blocks] = f->words[at.blocks + empty - 1] =
-        MBI_CB_WORD(0, MBI_CB_COO, 0, at.bytes);
-    at.blocks += empty;
+  while (at.blocks == first || at.blocks % 2 != 0) {
+    f->first[at.blocks] = 0;
+    f->words[at.blocks++] = MBI_CB_WORD(0, MBI_CB_COO, 0, 0, at.bytes);
   }
   f->words[at.blocks - 1] |= MBI_CB_END;
 }
@@ -12339,15 +12335,15 @@ static void mbi_cb_fill_task(void *argument, int task) {
 /* ---- Balance ----------------------------------------------------------------------------- */
 
 /* In place of the paper's priority queue (section 3.4), which scatters neighbours over the GPU:
- * strips go to warps in their order, as many to each as keep it within `limit` steps, and a
- * strip of more is cut into parts, a warp each. Two neighbours of which none is a part hold
- * more than `limit` together. The GPU deals thread blocks to free processors, which is list
- * scheduling: all ends within the mean load and one thread block's, the bound that the queue
- * has too (Graham, SIAM J. Appl. Math. 17, 1969). */
+ * strips go to warps in their order, as many to each as keep it within `limit` steps, or one of
+ * up to `cut`; a strip of more is cut into parts of as many, a warp each. The GPU deals thread
+ * blocks to free processors, which is list scheduling: all ends within the mean load and one
+ * thread block's, the bound that the queue has too (Graham, SIAM J. Appl. Math. 17, 1969). */
 #define MBI_CB_PART 0x80000000u /* in task_target: the number of a part, not of a strip */
 #define MBI_CB_MOST_PARTS 8192  /* of a strip: the fix-up adds them in turn */
 #define MBI_CB_LEAST_LIMIT 20
 #define MBI_CB_USUAL_LIMIT 128
+#define MBI_CB_LEAST_CUT 64 /* below, a fix-up costs more than it gains */
 
 /* Of the two blocks that begin here. */
 static uint64_t mbi_cb_steps(const uint64_t *words) {
@@ -12375,6 +12371,7 @@ static void mbi_cb_survey(mbi_cb_format *f, const mbi_cb_options *options) {
   f->limit = f->limit < MBI_CB_LEAST_LIMIT ? MBI_CB_LEAST_LIMIT : f->limit;
   f->limit = f->limit > MBI_CB_USUAL_LIMIT ? MBI_CB_USUAL_LIMIT : f->limit;
   f->limit = options->steps > 0 ? options->steps : f->limit;
+  f->cut = options->steps > 0 || f->limit > MBI_CB_LEAST_CUT ? f->limit : MBI_CB_LEAST_CUT;
 }
 
 static void mbi_cb_task(mbi_cb_format *f, int write, uint64_t block, uint64_t target) {
@@ -12388,7 +12385,7 @@ static void mbi_cb_task(mbi_cb_format *f, int write, uint64_t block, uint64_t ta
 static void mbi_cb_split(mbi_cb_format *f, int write, uint64_t strip, uint64_t first,
                          uint64_t end, uint64_t steps) {
   const uint64_t least = steps / MBI_CB_MOST_PARTS + 1;
-  const uint64_t limit = least > f->limit ? least : f->limit;
+  const uint64_t limit = least > f->cut ? least : f->cut;
   uint64_t block, load = limit;
   if (write) {
     f->split_strip[f->splits] = (uint32_t)strip;
@@ -12414,7 +12411,7 @@ static void mbi_cb_deal(mbi_cb_format *f, uint64_t strips, int write) {
   f->tasks = f->parts = f->splits = 0;
   for (strip = 0; strip < strips; strip++) {
     const uint64_t first = block, steps = mbi_cb_measure(f, &block);
-    if (steps > f->limit) {
+    if (steps > f->cut) {
       mbi_cb_split(f, write, strip, first, block, steps);
       load = UINT64_MAX / 2;
     } else if (load + steps > f->limit) {
@@ -12434,8 +12431,7 @@ static void mbi_cb_deal(mbi_cb_format *f, uint64_t strips, int write) {
 
 static void mbi_cb_format_free(merbit_context *context, mbi_cb_format *f) {
   mbi_release(context, f->words);
-  mbi_release(context, f->group);
-  mbi_release(context, f->restore_cols);
+  mbi_release(context, f->first);
   mbi_release(context, f->data);
   mbi_release(context, f->task_block);
   mbi_release(context, f->task_target);
@@ -12450,7 +12446,7 @@ static merbit_status mbi_cb_array(merbit_context *context, uint64_t count, size_
                              : status;
 }
 
-/* Numbers of strips and parts have 31 bits, of groups 32, of an entry in its strip 33. */
+/* Numbers of strips and parts have 31 bits, of an entry in its strip 29. */
 static merbit_status mbi_cb_check_sizes(merbit_context *context, const mbi_cb_build *b) {
   uint64_t strip, longest = 0;
   for (strip = 0; strip < b->strips; strip++) {
@@ -12460,7 +12456,7 @@ static merbit_status mbi_cb_check_sizes(merbit_context *context, const mbi_cb_bu
   }
   return b->strips >= MBI_CB_PART || longest >> MBI_CB_PLACE != 0
              ? mbi_fail(context, MERBIT_TOO_LARGE,
-                        "blocks of 16 x 16 are for up to 2^31 - 1 strips of 16 rows and 2^33 "
+                        "blocks of 16 x 16 are for up to 2^31 - 1 strips of 16 rows and 2^29 "
                         "nonzeros in each, not %" PRIu64 " and %" PRIu64,
                         b->strips, longest)
              : MERBIT_OK;
@@ -12482,30 +12478,24 @@ static merbit_status mbi_cb_count(merbit_context *context, mbi_cb_build *b) {
     mbi_parallel(context, b->tasks, mbi_cb_count_task, b);
     mbi_cb_place(b);
   }
-  return status == MERBIT_OK && b->format->groups > UINT32_MAX
-             ? mbi_fail(context, MERBIT_TOO_LARGE,
-                        "%" PRIu64 " groups of 16 columns are more than 2^32 - 1",
-                        b->format->groups)
-             : status;
+  return status;
 }
 
 static merbit_status mbi_cb_fill(merbit_context *context, mbi_cb_build *b) {
   mbi_cb_format *f = b->format;
-  void *words = NULL, *group = NULL, *restore_cols = NULL, *data = NULL;
+  void *words = NULL, *first = NULL, *data = NULL;
   merbit_status status = MERBIT_OK;
   status =
       mbi_cb_array(context, f->blocks + MBI_CB_SPARE, 8, "words of blocks", status, &words);
   status =
-      mbi_cb_array(context, f->blocks + MBI_CB_SPARE, 4, "columns of blocks", status, &group);
-  status = mbi_cb_array(context, f->groups, 4 * MBI_CB_SIDE, "columns", status, &restore_cols);
+      mbi_cb_array(context, f->blocks + MBI_CB_SPARE, 4, "columns of blocks", status, &first);
   status = mbi_cb_array(context, f->data_bytes, 1, "data of blocks", status, &data);
   f->words = (uint64_t *)words;
-  f->group = (uint32_t *)group;
-  f->restore_cols = (int32_t *)restore_cols;
+  f->first = (uint32_t *)first;
   f->data = (unsigned char *)data;
   if (status == MERBIT_OK) {
     memset(f->words + f->blocks, 0, MBI_CB_SPARE * sizeof *f->words);
-    memset(f->group + f->blocks, 0, MBI_CB_SPARE * sizeof *f->group);
+    memset(f->first + f->blocks, 0, MBI_CB_SPARE * sizeof *f->first);
     mbi_parallel(context, b->tasks, mbi_cb_fill_task, b);
   }
   return status;
@@ -12679,11 +12669,7 @@ static merbit_status mbi_cb_upload_all(merbit_plan *plan, const mbi_cb_format *f
   const uint64_t blocks = f->blocks + MBI_CB_SPARE;
   merbit_status status = MERBIT_OK;
   status = mbi_cb_upload(plan, f->words, blocks * 8, "blocks", status, &cb->words);
-  status = mbi_cb_upload(plan, f->group, blocks * 4, "columns of blocks", status, &cb->group);
-  if (f->aggregated) {
-    status = mbi_cb_upload(plan, f->restore_cols, f->groups * MBI_CB_SIDE * 4,
-                           "aggregated columns", status, &cb->restore_cols);
-  }
+  status = mbi_cb_upload(plan, f->first, blocks * 4, "columns of blocks", status, &cb->first);
   status = mbi_cb_upload(plan, f->data, f->data_bytes, "data of blocks", status, &cb->data);
   status =
       mbi_cb_upload(plan, f->task_block, (f->tasks + 1) * 8, "tasks", status, &cb->task_block);
@@ -12773,8 +12759,7 @@ static merbit_status mbi_cb_refresh(merbit_plan *plan) {
 static void mbi_cb_destroy(merbit_plan *plan) {
   mbi_cb *cb = &plan->cb;
   mbi_device_release(plan->context, cb->words);
-  mbi_device_release(plan->context, cb->group);
-  mbi_device_release(plan->context, cb->restore_cols);
+  mbi_device_release(plan->context, cb->first);
   mbi_device_release(plan->context, cb->data);
   mbi_device_release(plan->context, cb->task_block);
   mbi_device_release(plan->context, cb->task_target);
@@ -12812,23 +12797,22 @@ static merbit_status mbi_cb_multiply(merbit_plan *plan, mbi_devptr carries, cons
                                      void *stream) {
   mbi_cb *cb = &plan->cb;
   const uint64_t warps = (uint64_t)cb->threads / 32;
-  void *arguments[15];
+  void *arguments[14];
   merbit_status status;
   arguments[0] = &cb->task_block;
   arguments[1] = &cb->task_target;
   arguments[2] = &cb->words;
-  arguments[3] = &cb->group;
-  arguments[4] = &cb->restore_cols;
-  arguments[5] = &cb->data;
-  arguments[6] = &plan->device.values;
-  arguments[7] = &x;
-  arguments[8] = &y;
-  arguments[9] = &carries;
-  arguments[10] = &plan->device.rows;
-  arguments[11] = &plan->device.cols;
-  arguments[12] = &cb->tasks;
-  arguments[13] = (void *)(uintptr_t)alpha;
-  arguments[14] = (void *)(uintptr_t)beta;
+  arguments[3] = &cb->first;
+  arguments[4] = &cb->data;
+  arguments[5] = &plan->device.values;
+  arguments[6] = &x;
+  arguments[7] = &y;
+  arguments[8] = &carries;
+  arguments[9] = &plan->device.rows;
+  arguments[10] = &plan->device.cols;
+  arguments[11] = &cb->tasks;
+  arguments[12] = (void *)(uintptr_t)alpha;
+  arguments[13] = (void *)(uintptr_t)beta;
   status = mbi_device_launch(plan->context, cb->product, "mbk_cb_product",
                              (int64_t)((cb->tasks + warps - 1) / warps), cb->threads,
                              (unsigned)((unsigned)cb->threads * mbi_type_size(plan->type)),

@@ -5,7 +5,7 @@
 // added atomically and every row is committed once; x is read once for each column of a block
 // and passed by shuffles. The layout is in spmv/cb_build.c.
 #ifndef MBK_AGGREGATED
-#error "define MBK_AGGREGATED: 1 if a block's columns are listed, 0 if they are neighbours"
+#error "define MBK_AGGREGATED: 1 if blocks may list their columns, 0 if all are neighbours"
 #endif
 #ifndef MBK_ONCE
 #error "define MBK_ONCE: 1 if the matrix is loaded past the caches"
@@ -36,7 +36,10 @@
 #define MBK_FORM(word) ((mbk_u32)(word) >> 9 & 3u)
 #define MBK_STEPS_OF(word) ((mbk_u32)(word) >> 11 & 255u)
 #define MBK_END ((mbk_u64)1 << 19)
-#define MBK_OFFSET(word) ((word) >> 20 << 3)
+#define MBK_WIDTH(word) ((mbk_u32)(word) >> 20 & 3u)
+#define MBK_OFFSET(word) ((word) >> 22 << 3)
+// Bytes of the columns before all else.
+#define MBK_COLUMNS(word) (8u << MBK_WIDTH(word) & ~15u)
 enum { MBK_COO, MBK_CSR, MBK_DENSE };
 
 // Bytes of indices with the padding before the values.
@@ -47,24 +50,32 @@ enum { MBK_COO, MBK_CSR, MBK_DENSE };
   (((bytes) + (mbk_u32)sizeof(MBK_VALUE) - 1) & ~((mbk_u32)sizeof(MBK_VALUE) - 1))
 #endif
 
-// What lies at a block's begin or in its list of columns, loaded while the blocks before are
-// multiplied: the lane's column; of CSR the begin of its row, of dense a column's rows.
+// What lies at a block's begin, loaded while the blocks before are multiplied: the lane's
+// column; of CSR the begin of its row, of dense a column's rows.
 struct mbk_cb_head {
   mbk_u32 column, index;
 };
 
-MBK_DEVICE mbk_cb_head mbk_cb_prepare(mbk_u64 word, mbk_u32 group, const mbk_i32 *restore_cols,
-                                      const unsigned char *data, mbk_u64 cols) {
+MBK_DEVICE mbk_cb_head mbk_cb_prepare(mbk_u64 word, mbk_u32 first, const unsigned char *data,
+                                      mbk_u64 cols) {
   const mbk_u32 place = mbk_lane() % MBK_SIDE;
   mbk_cb_head head = {0, 0};
   if (MBK_COUNT(word) != 0) {
-    const mbk_u64 at = (mbk_u64)group * MBK_SIDE + place;
-#if MBK_AGGREGATED
-    head.column = (mbk_u32)MBK_MATRIX_LOAD(restore_cols + at);
-#else
-    head.column = (mbk_u32)(at < cols ? at : cols - 1);
-#endif
     data += MBK_OFFSET(word);
+#if MBK_AGGREGATED
+    const mbk_u32 width = MBK_WIDTH(word);
+    if (width == 2) {
+      head.column = first + MBK_MATRIX_LOAD((const mbk_u16 *)data + place);
+    } else if (width == 1) {
+      head.column = first + MBK_MATRIX_LOAD(data + place);
+    } else if (width == 3) {
+      head.column = first + MBK_MATRIX_LOAD((const mbk_u32 *)data + place);
+    } else
+#endif
+    {
+      head.column = first + place < cols ? first + place : (mbk_u32)cols - 1;
+    }
+    data += MBK_COLUMNS(word);
     if (MBK_FORM(word) == MBK_CSR) {
       head.index = MBK_MATRIX_LOAD(data + place);
     } else if (MBK_FORM(word) == MBK_DENSE) {
@@ -205,7 +216,7 @@ MBK_DEVICE MBK_COMPUTE mbk_cb_blocks(mbk_u64 word, mbk_cb_head head, const unsig
                                      MBK_COMPUTE *sums, MBK_COMPUTE sum) {
   const mbk_u32 count = MBK_COUNT(word), form = MBK_FORM(word), steps = MBK_STEPS_OF(word);
   const MBK_COMPUTE factor = count != 0 ? (MBK_COMPUTE)mbk_load(x + head.column) : MBK_ZERO;
-  data += MBK_OFFSET(word);
+  data += MBK_OFFSET(word) + MBK_COLUMNS(word);
   if (mbk_ballot(MBK_ALL, form == MBK_COO && count != 0) != 0) {
     const bool mine = form == MBK_COO;
     mbk_cb_coo(mine ? count : 0, mine ? steps : 0, data, one, factor, sums);
@@ -233,14 +244,13 @@ MBK_DEVICE MBK_COMPUTE mbk_cb_total(MBK_COMPUTE sum, MBK_COMPUTE *sums) {
 // Launch: one warp per task. Shared: MBK_COMPUTE[MBK_THREADS].
 // A task is some whole strips from number task_target[task] on, or a part of one, whose sums go
 // to carries; each strip and part has an even number of blocks, of which the last may be empty.
-// words and group are loaded four blocks ahead, beyond a task's end too: they end with four
-// empty blocks, and MBK_AHEAD bytes follow the data.
+// words and first, the column of each block, are loaded four blocks ahead, beyond a task's end
+// too: they end with four empty blocks, and MBK_AHEAD bytes follow the data.
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
     mbk_cb_product(const mbk_u64 *task_block, const mbk_u32 *task_target, const mbk_u64 *words,
-                   const mbk_u32 *group, const mbk_i32 *restore_cols, const unsigned char *data,
-                   const MBK_VALUE *one, const MBK_VECTOR *x, MBK_VECTOR *y,
-                   MBK_COMPUTE *carries, mbk_u64 rows, mbk_u64 cols, mbk_u64 tasks,
-                   MBK_SCALAR_PARAMETERS) {
+                   const mbk_u32 *first, const unsigned char *data, const MBK_VALUE *one,
+                   const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *carries, mbk_u64 rows,
+                   mbk_u64 cols, mbk_u64 tasks, MBK_SCALAR_PARAMETERS) {
   const mbk_u64 task = ((mbk_u64)mbk_block() * MBK_THREADS + mbk_thread()) / 32;
   if (task >= tasks) {
     return;
@@ -254,23 +264,23 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
   mbk_u32 left = (mbk_u32)(mbk_load(task_block + task + 1) - block);
   mbk_u32 target = mbk_load(task_target + task);
   words += block + half;
-  group += block + half;
+  first += block + half;
   mbk_u64 word = mbk_load(words) & ~(mbk_u64)drop, next = mbk_load(words + 2) & ~(mbk_u64)drop;
-  mbk_u32 next_group = mbk_load(group + 2);
+  mbk_u32 next_first = mbk_load(first + 2);
   for (mbk_u32 at = lane * 32; at < MBK_AHEAD && MBK_COUNT(word) != 0; at += 1024) {
     mbk_prefetch(data + MBK_OFFSET(word) + at);
   }
-  mbk_cb_head head = mbk_cb_prepare(word, mbk_load(group), restore_cols, data, cols);
+  mbk_cb_head head = mbk_cb_prepare(word, mbk_load(first), data, cols);
   MBK_COMPUTE sum = MBK_ZERO;
   sums[lane] = MBK_ZERO;
   mbk_warp_sync(MBK_ALL);
   for (; left > 0; left -= 2) {
-    const mbk_cb_head ahead = mbk_cb_prepare(next, next_group, restore_cols, data, cols);
+    const mbk_cb_head ahead = mbk_cb_prepare(next, next_first, data, cols);
     const mbk_u64 later = mbk_load(words + 4) & ~(mbk_u64)drop;
-    const mbk_u32 later_group = mbk_load(group + 4);
+    const mbk_u32 later_first = mbk_load(first + 4);
     words += 2;
-    group += 2;
-    if (lane % MBK_SIDE * 32 < MBK_COUNT(word) * (1 + sizeof(MBK_VALUE))) {
+    first += 2;
+    if (lane % MBK_SIDE * 32 < MBK_COUNT(word) * (1 + sizeof(MBK_VALUE)) + 64) {
       mbk_prefetch(data + MBK_OFFSET(word) + MBK_AHEAD + lane % MBK_SIDE * 32);
     }
     sum = mbk_cb_blocks(word, head, data, one, x, sums + half * MBK_SIDE, sum);
@@ -288,7 +298,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
     }
     word = next;
     next = later;
-    next_group = later_group;
+    next_first = later_first;
     head = ahead;
   }
 }

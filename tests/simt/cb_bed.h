@@ -73,8 +73,7 @@ struct cb_array : simt_array {
 template <class V>
 void cb_multiply(cb_bed<V> &b, double alpha, double beta, simt_array &y, uint64_t seed) {
   mbi_cb_format format = b.make();
-  cb_array words(format.words, format.blocks + 4, 8), group(format.group, format.blocks + 4, 4);
-  cb_array restore_cols(format.restore_cols, format.groups * 16, 4);
+  cb_array words(format.words, format.blocks + 4, 8), first(format.first, format.blocks + 4, 4);
   cb_array data(format.data, format.data_bytes, 1);
   cb_array task_block(format.task_block, format.tasks + 1, 8);
   cb_array task_target(format.task_target, format.tasks, 4);
@@ -86,14 +85,13 @@ void cb_multiply(cb_bed<V> &b, double alpha, double beta, simt_array &y, uint64_
   b.forbid(alpha == 0); // the CSR is not read, and with alpha 0 nothing is
   if (alpha == 0) {
     data.forbid();
-    restore_cols.forbid();
   }
   csr_with_scalars<V>(b.f, alpha, beta, seed, [&](const auto &at_alpha, const auto &at_beta) {
     simt_run(b.f.product, b.run(seed),
              {csr_divide_up(tasks, warps), b.f.threads, b.f.threads * (unsigned)sizeof(V)},
-             task_block.get(), task_target.get(), words.get(), group.get(), restore_cols.get(),
-             data.get(), b.values.get(), b.x.get(), y.get(), carries.get(), b.rows, cols, tasks,
-             at_alpha, at_beta);
+             task_block.get(), task_target.get(), words.get(), first.get(), data.get(),
+             b.values.get(), b.x.get(), y.get(), carries.get(), b.rows, cols, tasks, at_alpha,
+             at_beta);
     data.forbid();
     b.x.forbid();
     if (format.splits > 0) {
@@ -106,7 +104,6 @@ void cb_multiply(cb_bed<V> &b, double alpha, double beta, simt_array &y, uint64_
   });
   b.allow();
   data.allow();
-  restore_cols.allow();
   mbi_cb_format_free(cb_context(), &format);
 }
 
