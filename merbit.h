@@ -339,7 +339,7 @@ typedef struct merbit_plan_desc {
   merbit_memory scalar_memory; /* of alpha and beta; DEVICE only with CUDA */
   int expected_calls;          /* products to come; 0: 100 */
   int sigma;                   /* MERBIT: steps per lane; 0: 14 in f32, 7 in f64. SCAN: nonzeros per lane.
-                                  CB: steps per warp, about 32 nonzeros each, 16 to 65536 */
+                                  CB: steps per warp, about 32 nonzeros each, 20 to 65536 */
   int omega;                   /* MERBIT: lanes per tile, 32, 16 or 8; 0: 32. ROWS: lanes per row. SCAN:
                                   1: rows cross blocks, 2: blocks take whole rows */
   int block_threads;           /* CUDA: threads per block, 32 to 1024; 0: by method and size */

@@ -13,10 +13,9 @@
 
 static merbit_context *gpu;
 
-static const merbit_method methods[] = {MERBIT_METHOD_AUTO,   MERBIT_METHOD_MERBIT,
-                                        MERBIT_METHOD_SCAN,   MERBIT_METHOD_ROWS,
-                                        MERBIT_METHOD_SLICED, MERBIT_METHOD_BINNED,
-                                        MERBIT_METHOD_CB};
+static const merbit_method methods[] = {
+    MERBIT_METHOD_AUTO,   MERBIT_METHOD_MERBIT, MERBIT_METHOD_SCAN, MERBIT_METHOD_ROWS,
+    MERBIT_METHOD_SLICED, MERBIT_METHOD_BINNED, MERBIT_METHOD_CB};
 enum { METHODS = sizeof methods / sizeof methods[0] };
 
 static void every_matrix_meets_the_bound(void **state) {

@@ -97,10 +97,9 @@ static merbit_plan *plan_of(merbit_view *view, merbit_method method, int calls, 
   return plan;
 }
 
-static const merbit_method methods[] = {MERBIT_METHOD_AUTO,   MERBIT_METHOD_MERBIT,
-                                        MERBIT_METHOD_SCAN,   MERBIT_METHOD_ROWS,
-                                        MERBIT_METHOD_SLICED, MERBIT_METHOD_BINNED,
-                                        MERBIT_METHOD_CB};
+static const merbit_method methods[] = {
+    MERBIT_METHOD_AUTO,   MERBIT_METHOD_MERBIT, MERBIT_METHOD_SCAN, MERBIT_METHOD_ROWS,
+    MERBIT_METHOD_SLICED, MERBIT_METHOD_BINNED, MERBIT_METHOD_CB};
 enum { METHODS = sizeof methods / sizeof methods[0] };
 
 /* What a plan with many calls stores; `single`: of f32. */
