@@ -97,6 +97,34 @@
  *     merbit_matrix_destroy(graph);
  *     merbit_context_destroy(context);
  *
+ * BLOCKS. Where entries come in small dense blocks, as in finite elements with several unknowns to a node,
+ * BSR stores one index for a block. Such a view is multiplied in blocks on the CPU; merbit_matrix_create_bsr
+ * makes one from any other, in the shape you give or in the one that moves the fewest bytes.
+ *
+ * Example: blocks
+ *     int row_ptr[] = {0, 1, 3}, col_ind[] = {0, 0, 1}; // of blocks
+ *     double values[] = {4, 1, 1, 4, -1, 0, 0, -1, 4, 1, 1, 4}, x[] = {1, 2, 3, 4}, y[4];
+ *     merbit_view A = merbit_bsr(4, 4, 3, 2, 2, row_ptr, col_ind, values), B;
+ *     merbit_plan_desc desc = {MERBIT_SIDE_AUTO};
+ *     merbit_bsr_desc shape = {4, 2, MERBIT_BLOCK_COLUMN_MAJOR};
+ *     merbit_context *context = NULL;
+ *     merbit_matrix *larger = NULL;
+ *     merbit_plan *plan = NULL;
+ *     desc.vector_memory = MERBIT_MEMORY_HOST;
+ *     if (merbit_context_create(NULL, &context, NULL) == MERBIT_OK &&
+ *         merbit_matrix_create_bsr(context, &A, &shape, &larger) == MERBIT_OK) {
+ *       B = merbit_matrix_view(larger); // two blocks of 4 x 2
+ *       if (merbit_plan_create(context, &B, &desc, &plan) == MERBIT_OK) {
+ *         merbit_spmv(plan, NULL, NULL, x, NULL, y, NULL);
+ *       }
+ *     }
+ *     merbit_plan_destroy(plan);
+ *     merbit_matrix_destroy(larger);
+ *     merbit_context_destroy(context);
+ *
+ * What fills a block of such a matrix up is a stored zero, and so an entry: times Inf it is NaN. A plan with
+ * MERBIT_METHOD_BSR from a view of single entries makes blocks whose holes do not act.
+ *
  * STATUS. Every call that can fail returns a merbit_status, sets its out pointer to NULL on failure and
  * leaves a sentence that names the value at fault (merbit_last_error; merbit_context_create fills a
  * merbit_error instead). A NULL context, buffer, matrix or plan is MERBIT_INVALID_ARGUMENT, without a
@@ -203,8 +231,13 @@ typedef enum merbit_index_type { /* width of an array of offsets or indices, sig
 typedef enum merbit_format {
   MERBIT_CSR = 0, /* row_ptr[rows + 1], col_ind[nnz] */
   MERBIT_COO = 1, /* row_ind[nnz], col_ind[nnz], in any order */
-  MERBIT_BSR = 2  /* reserved: MERBIT_NOT_SUPPORTED */
+  MERBIT_BSR = 2  /* dense blocks: row_ptr[block rows + 1], col_ind[nnz] of blocks */
 } merbit_format;
+
+typedef enum merbit_block_order { /* of the values within a block of BSR */
+  MERBIT_BLOCK_ROW_MAJOR = 0,
+  MERBIT_BLOCK_COLUMN_MAJOR = 1
+} merbit_block_order;
 
 typedef enum merbit_memory { /* where an array lives */
   MERBIT_MEMORY_DEFAULT = 0, /* views and scalars: host; vectors: the plan's side */
@@ -233,7 +266,21 @@ typedef enum merbit_method {
   MERBIT_METHOD_ROWS = 5,      /* CUDA: lanes per row */
   MERBIT_METHOD_SLICED = 6,    /* CUDA: slices of 32 rows stored column by column */
   MERBIT_METHOD_BINNED = 7,    /* CUDA: products by strips of columns, then sums by rows */
-  MERBIT_METHOD_CB = 9         /* CUDA: COO, CSR and dense blocks of 16 x 16 (seed 001) */
+  MERBIT_METHOD_BSR = 8,       /* dense blocks: tasks of as many blocks each (seed 004) */
+  MERBIT_METHOD_CB = 9,        /* CUDA: COO, CSR and dense blocks of 16 x 16 (seed 001) */
+  MERBIT_METHOD_HUBS = 10      /* CUDA: as SCAN, with the fullest columns' x in shared memory */
+#ifdef MERBIT_STUDY_METHODS /* for comparison: spmv/block_study.c, spmv/bsr_study.c */
+  ,
+  MERBIT_METHOD_BSR_ROWS = 32,
+  MERBIT_METHOD_BSR_NAIVE = 33,
+  MERBIT_METHOD_BSR_SPLIT = 34,
+  MERBIT_METHOD_BSR_MAXIMUM = 35,
+  MERBIT_METHOD_BSR_FIXED = 36,
+  MERBIT_METHOD_BSR_ROW_MAJOR = 40, /* CUDA from here on */
+  MERBIT_METHOD_BSR_PRIVATE = 41,
+  MERBIT_METHOD_BSR_TEAM = 42,
+  MERBIT_METHOD_BSR_VECTOR = 43
+#endif
 } merbit_method;
 
 /* One context is one device, or the CPU. Made by merbit_context_create. Reference-counted: what was
@@ -241,7 +288,7 @@ typedef enum merbit_method {
 typedef struct merbit_context merbit_context;
 /* A vector where the context computes. */
 typedef struct merbit_buffer merbit_buffer;
-/* A CSR matrix in host memory that the library owns. Immutable, so threads may share it. */
+/* A CSR or BSR matrix in host memory that the library owns. Immutable, so threads may share it. */
 typedef struct merbit_matrix merbit_matrix;
 /* A matrix prepared for repeated products. Immutable but for merbit_plan_update_values. */
 typedef struct merbit_plan merbit_plan;
@@ -305,7 +352,12 @@ typedef struct merbit_context_info {
 
 /* A borrowed description of a matrix: nothing is copied or owned. All-zero fields mean: CSR, f64,
  * 32-bit offsets and indices, base 0, host memory. Columns need not be sorted, and duplicates add
- * up. `values == NULL` is a pattern of ones. With base 1, row_ptr[0] is 1. */
+ * up. `values == NULL` is a pattern of ones. With base 1, row_ptr[0] is 1.
+ *
+ * BSR: `nnz` dense blocks of block_rows x block_cols. Block (I, J) covers the rows from
+ * I * block_rows and the columns from J * block_cols on; `rows` and `cols` count scalars and need
+ * not be multiples: what a block holds beyond them is padding and never acts. All else that a
+ * block holds is an entry, a stored zero too. */
 typedef struct merbit_view {
   merbit_format format;
   merbit_type value_type;
@@ -315,12 +367,27 @@ typedef struct merbit_view {
   int base;                      /* 0 or 1 */
   int64_t rows;
   int64_t cols;                  /* at most 2^31 - 1 */
-  int64_t nnz;
-  const void *row_ptr;           /* CSR: rows + 1 offsets */
+  int64_t nnz;                   /* entries; BSR: blocks */
+  const void *row_ptr;           /* CSR: rows + 1 offsets; BSR: block rows + 1 */
   const void *row_ind;           /* COO: nnz rows */
-  const void *col_ind;           /* nnz columns */
-  const void *values;            /* nnz values, or NULL */
+  const void *col_ind;           /* nnz columns; BSR: block columns */
+  const void *values;            /* nnz values (BSR: blocks, one after the other), or NULL */
+  int block_rows, block_cols;    /* BSR: 1 to 64 each */
+  merbit_block_order block_order;
 } merbit_view;
+
+typedef struct merbit_bsr_desc {
+  int block_rows, block_cols; /* 1 to 64 each; both 0: the shape of fewest bytes, of those tried */
+  merbit_block_order block_order;
+} merbit_bsr_desc;
+
+typedef struct merbit_block_info {
+  int block_rows, block_cols;
+  int64_t blocks;    /* that hold an entry */
+  double fill;       /* entries per value stored, at most 1 */
+  int64_t bytes;     /* of the arrays as blocks */
+  int64_t csr_bytes; /* and as CSR with 32-bit columns */
+} merbit_block_info;
 
 typedef struct merbit_read_desc {
   merbit_type value_type; /* F64 by default; F32 rounds each decimal once */
@@ -337,14 +404,17 @@ typedef struct merbit_plan_desc {
   merbit_type compute_type;    /* of sums, alpha and beta; only the matrix's own type for now */
   merbit_memory vector_memory; /* of x and y; HOST with CUDA: staged and synchronous */
   merbit_memory scalar_memory; /* of alpha and beta; DEVICE only with CUDA */
-  int expected_calls;          /* products to come; 0: 100 */
+  int expected_calls;          /* products to come; 0: 100. From 2000 on AUTO measures on CUDA */
   int sigma;                   /* MERBIT: steps per lane; 0: 14 in f32, 7 in f64. SCAN: nonzeros per lane.
                                   CB: steps per warp, about 32 nonzeros each, 20 to 65536 */
   int omega;                   /* MERBIT: lanes per tile, 32, 16 or 8; 0: 32. ROWS: lanes per row. SCAN:
-                                  1: rows cross blocks, 2: blocks take whole rows */
+                                  1: rows cross blocks, 2: blocks take whole rows. HUBS: kilobytes of x */
   int block_threads;           /* CUDA: threads per block, 32 to 1024; 0: by method and size */
   int unchecked;               /* nonzero: the arrays are known to be valid */
   int changing_values;         /* nonzero: nothing is specialised to the values, for they will change */
+  int deterministic;           /* nonzero: AUTO does not measure, so that equal plans on equal GPUs
+                                  give equal bits */
+  int block_rows, block_cols;  /* BSR of a view that is not: 1 to 64 each; both 0: found automatically */
   double cb_aggregate;         /* CB: columns are aggregated where more than this share of the blocks has
                                   fewer than 32 nonzeros; 0: 0.15 */
   int cb_coo_max;              /* CB: blocks with fewer nonzeros are COO; 0: 32 */
@@ -359,7 +429,7 @@ typedef struct merbit_plan_info {
   int64_t tiles;                   /* 0 on the CPU */
   int64_t bytes_per_product;       /* matrix streams once, x and y once */
   int64_t device_bytes;            /* GPU memory that the plan holds */
-  int cubin_from_cache;            /* 1: loaded from disk, 0: compiled (or CPU) */
+  int cubin_from_cache;            /* 1: from disk, or loaded by an earlier plan; 0: compiled (or CPU) */
   double plan_seconds;             /* all of merbit_plan_create */
   double compile_seconds;          /* NVRTC; 0 after a cache hit */
   double load_seconds;             /* reading and loading the cubin */
@@ -436,6 +506,10 @@ MERBIT_API void merbit_buffer_destroy(merbit_buffer *buffer); /* NULL is accepte
 /* A view of host CSR arrays with 32-bit indices from 0 and f64 values; set its fields for others. */
 MERBIT_API merbit_view merbit_csr(int64_t rows, int64_t cols, int64_t nnz, const void *row_ptr,
                                   const void *col_ind, const void *values);
+/* The same of host BSR arrays: row-major blocks; rows and cols count scalars. */
+MERBIT_API merbit_view merbit_bsr(int64_t rows, int64_t cols, int64_t blocks, int block_rows,
+                                  int block_cols, const void *row_ptr, const void *col_ind,
+                                  const void *values);
 /* Check every array of a view: INVALID_MATRIX names the first bad entry. Reads O(rows + nnz). */
 MERBIT_API merbit_status merbit_view_check(merbit_context *context, const merbit_view *view);
 
@@ -446,6 +520,18 @@ MERBIT_API merbit_status merbit_matrix_create(merbit_context *context, const mer
 /* The same of the transpose: columns become rows. */
 MERBIT_API merbit_status merbit_matrix_transpose(merbit_context *context, const merbit_view *view,
                                                  merbit_matrix **matrix);
+/* An owned BSR copy, likewise sorted and without duplicates: every block that holds an entry, zeros
+ * where it holds none (they are entries of the copy). 32-bit offsets where there are fewer than 2^31
+ * blocks. A pattern stays one if its blocks are full. `desc` NULL means all defaults. */
+MERBIT_API merbit_status merbit_matrix_create_bsr(merbit_context *context,
+                                                  const merbit_view *view,
+                                                  const merbit_bsr_desc *desc,
+                                                  merbit_matrix **matrix);
+/* What merbit_matrix_create_bsr would make, without making it. */
+MERBIT_API merbit_status merbit_view_find_blocks(merbit_context *context,
+                                                 const merbit_view *view,
+                                                 const merbit_bsr_desc *desc,
+                                                 merbit_block_info *info);
 /* Valid until the matrix is destroyed. */
 MERBIT_API merbit_view merbit_matrix_view(const merbit_matrix *matrix);
 MERBIT_API void merbit_matrix_destroy(merbit_matrix *matrix); /* NULL is accepted */
@@ -594,6 +680,19 @@ static void mbi_pause(void) {
 typedef uint64_t mbi_devptr; /* CUdeviceptr */
 typedef int mbi_curesult;    /* CUresult */
 
+typedef struct mbi_launch_attribute { /* CUlaunchAttribute */
+  int id;
+  int padding;
+  uint64_t value[8];
+} mbi_launch_attribute;
+
+typedef struct mbi_launch_config { /* CUlaunchConfig */
+  unsigned grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes;
+  void *stream;
+  mbi_launch_attribute *attributes;
+  unsigned attribute_count;
+} mbi_launch_config;
+
 typedef struct mbi_driver { /* jit/driver.c */
   void *library;
   mbi_curesult (*init)(unsigned flags); /* cuInit */
@@ -622,6 +721,7 @@ typedef struct mbi_driver { /* jit/driver.c */
   mbi_curesult (*module_get_function)(void **function, void *module, const char *name); /* cuModuleGetFunction */
   mbi_curesult (*func_set_attribute)(void *function, int attribute, int value); /* cuFuncSetAttribute */
   mbi_curesult (*launch_kernel)(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes, void *stream, void **arguments, void **extra); /* cuLaunchKernel */
+  mbi_curesult (*launch_kernel_ex)(const mbi_launch_config *config, void *function, void **arguments, void **extra); /* cuLaunchKernelEx */
 } mbi_driver;
 
 typedef struct mbi_nvrtc { /* jit/nvrtc.c */
@@ -653,6 +753,7 @@ typedef struct mbi_device { /* jit/device.c */
   int compute_capability;
   int driver_version;
   int multiprocessors;
+  int early; /* launches may overlap with the end of what is before them */
   int shared_bytes_per_block; /* the opt-in limit */
   char name[128];
 } mbi_device;
@@ -666,7 +767,8 @@ typedef struct mbi_cache { /* jit/cache.c */
 
 typedef struct mbi_program { /* one compiled specialisation: jit/program.c */
   void *module; /* CUmodule */
-  int from_cache;
+  struct mbi_loaded *shared; /* that other plans use too: jit/loaded.c; or NULL */
+  int from_cache; /* or loaded before */
   double compile_seconds; /* 0 after a cache hit */
   double load_seconds;    /* finding, reading and loading the cubin */
 } mbi_program;
@@ -675,7 +777,7 @@ struct merbit_context {
   merbit_allocator allocator;
   merbit_log_callback log;
   void *log_user;
-  mbi_mutex lock; /* guards error, references and the cache's counters */
+  mbi_mutex lock; /* guards error, references, loaded programs and the cache's counters */
   merbit_error error;
   int64_t references;
   merbit_side side; /* CPU or CUDA */
@@ -686,6 +788,7 @@ struct merbit_context {
 #endif
   mbi_device device; /* only on CUDA */
   mbi_cache cache;
+  struct mbi_loaded *loaded; /* programs: jit/loaded.c */
 };
 
 struct merbit_buffer {
@@ -696,7 +799,8 @@ struct merbit_buffer {
 
 struct merbit_matrix {
   merbit_context *context;
-  merbit_view view; /* CSR, host, base 0, 32-bit columns; its arrays belong to the matrix */
+  merbit_view view; /* CSR or BSR, host, base 0, 32-bit columns; its arrays are the matrix's */
+  void *memory;     /* that holds all of them; NULL: each is an allocation */
 };
 
 /* Keep `context` alive for an object made from it; core/context.c. */
@@ -1609,6 +1713,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 /* Results of the driver that the library tells apart (cuda.h: CUresult). */
 #define MBI_CUDA_OUT_OF_MEMORY 2
 #define MBI_CUDA_DRIVER_OLDEST 11000
+#define MBI_CUDA_DRIVER_EARLY 12030 /* early launches, captured in graphs too */
 
 /* Text of a result. The driver's own answer may be missing: it may be the driver that is ill.
  */
@@ -1740,6 +1845,8 @@ static const char *mbi_driver_load(mbi_driver *driver) {
                             sizeof driver->launch_kernel)) {
     return "cuLaunchKernel";
   }
+  (void)mbi_library_function(driver->library, "cuLaunchKernelEx", &driver->launch_kernel_ex,
+                             sizeof driver->launch_kernel_ex);
   return NULL;
 }
 
@@ -2092,6 +2199,7 @@ static void mbi_nvrtc_tell(merbit_context *context, const char *log, char *first
 #define MBI_POINTER_MEMORY_TYPE 2     /* CUpointer_attribute */
 #define MBI_FUNCTION_DYNAMIC_SHARED 8 /* CUfunction_attribute */
 #define MBI_SHARED_WITHOUT_ASKING 49152
+#define MBI_LAUNCH_EARLY 6 /* CUlaunchAttributeID: programmatic stream serialization */
 
 /* ---- Errors ----------------------------------------------------------------------------- */
 
@@ -2240,6 +2348,8 @@ static merbit_status mbi_device_examine(merbit_context *context) {
                                   &device->shared_bytes_per_block);
   }
   device->compute_capability = 10 * major + minor;
+  device->early = device->compute_capability >= 90 && device->driver.launch_kernel_ex != NULL &&
+                  device->driver_version >= MBI_CUDA_DRIVER_EARLY;
   if (status == MERBIT_OK && device->compute_capability < 50) {
     return mbi_fail(context, MERBIT_NO_DEVICE,
                     "%s has compute capability %d.%d; the oldest that works is 5.0",
@@ -2417,7 +2527,8 @@ static merbit_status mbi_device_zero(merbit_context *context, mbi_devptr target,
                           "cuMemsetD8Async", "clearing GPU memory");
 }
 
-/* Let `function` be launched with `shared_bytes` of dynamic shared memory. `name` is for the
+/* Let `function` be launched with `shared_bytes` of dynamic shared memory, and with all that a
+ * block may have, for plans that need different amounts may share it. `name` is for the
  * sentence. */
 static merbit_status mbi_device_reserve_shared(merbit_context *context, void *function,
                                                const char *name, unsigned shared_bytes) {
@@ -2434,16 +2545,42 @@ static merbit_status mbi_device_reserve_shared(merbit_context *context, void *fu
   }
   (void)snprintf(attempt, sizeof attempt, "reserving %u bytes of shared memory for %s",
                  shared_bytes, name);
-  return mbi_device_check(context,
-                          context->device.driver.func_set_attribute(
-                              function, MBI_FUNCTION_DYNAMIC_SHARED, (int)shared_bytes),
-                          "cuFuncSetAttribute", attempt);
+  return mbi_device_check(
+      context,
+      context->device.driver.func_set_attribute(function, MBI_FUNCTION_DYNAMIC_SHARED, limit),
+      "cuFuncSetAttribute", attempt);
+}
+
+/* The driver's call; `early`: the kernel may start while what is before it in the stream ends.
+ */
+static mbi_curesult mbi_device_start(const mbi_device *device, void *function, unsigned grid,
+                                     unsigned threads, unsigned shared_bytes, void *stream,
+                                     void **arguments, int early) {
+  mbi_launch_config config;
+  mbi_launch_attribute attribute;
+  if (!early || !device->early) {
+    return device->driver.launch_kernel(function, grid, 1, 1, threads, 1, 1, shared_bytes,
+                                        stream, arguments, NULL);
+  }
+  memset(&attribute, 0, sizeof attribute);
+  attribute.id = MBI_LAUNCH_EARLY;
+  attribute.value[0] = 1;
+  memset(&config, 0, sizeof config);
+  config.grid_x = grid;
+  config.block_x = threads;
+  config.grid_y = config.grid_z = config.block_y = config.block_z = 1;
+  config.shared_bytes = shared_bytes;
+  config.stream = stream;
+  config.attributes = &attribute;
+  config.attribute_count = 1;
+  return device->driver.launch_kernel_ex(&config, function, arguments, NULL);
 }
 
 /* `grid` blocks of `threads`. No block is nothing to do. */
-static merbit_status mbi_device_launch(merbit_context *context, void *function,
-                                       const char *name, int64_t grid, int threads,
-                                       unsigned shared_bytes, void *stream, void **arguments) {
+static merbit_status mbi_device_launch_some(merbit_context *context, void *function,
+                                            const char *name, int64_t grid, int threads,
+                                            unsigned shared_bytes, void *stream,
+                                            void **arguments, int early) {
   merbit_status status = mbi_device_alive(context);
   mbi_curesult result;
   if (status != MERBIT_OK || grid <= 0) {
@@ -2454,17 +2591,35 @@ static merbit_status mbi_device_launch(merbit_context *context, void *function,
                     "%s would need %" PRId64 " blocks; a launch has at most 2^31 - 1", name,
                     grid);
   }
-  result =
-      context->device.driver.launch_kernel(function, (unsigned)grid, 1, 1, (unsigned)threads, 1,
-                                           1, shared_bytes, stream, arguments, NULL);
+  result = mbi_device_start(&context->device, function, (unsigned)grid, (unsigned)threads,
+                            shared_bytes, stream, arguments, early);
   if (result != 0) {
     char attempt[160];
     (void)snprintf(attempt, sizeof attempt,
                    "launching %s (%" PRId64 " blocks of %d threads, %u bytes shared)", name,
                    grid, threads, shared_bytes);
-    status = mbi_device_check(context, result, "cuLaunchKernel", attempt);
+    status = mbi_device_check(
+        context, result, early && context->device.early ? "cuLaunchKernelEx" : "cuLaunchKernel",
+        attempt);
   }
   return status;
+}
+
+static merbit_status mbi_device_launch(merbit_context *context, void *function,
+                                       const char *name, int64_t grid, int threads,
+                                       unsigned shared_bytes, void *stream, void **arguments) {
+  return mbi_device_launch_some(context, function, name, grid, threads, shared_bytes, stream,
+                                arguments, 0);
+}
+
+/* For kernels that call mbk_await before they touch what earlier work may still write or read.
+ */
+static merbit_status mbi_device_launch_early(merbit_context *context, void *function,
+                                             const char *name, int64_t grid, int threads,
+                                             unsigned shared_bytes, void *stream,
+                                             void **arguments) {
+  return mbi_device_launch_some(context, function, name, grid, threads, shared_bytes, stream,
+                                arguments, 1);
 }
 
 /* 1: the GPU can read it (device, managed or pinned memory). 0: a plain host pointer. Where the
@@ -2593,18 +2748,29 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "  T at[N];\n"
   "};\n"
   "\n"
+  "template <class T, int N> union mbk_pack_bits {\n"
+  "  mbk_pack<T, N> pack;\n"
+  "  unsigned one;\n"
+  "  uint2 two;\n"
+  "  uint4 four;\n"
+  "};\n"
+  "\n"
+  "// As mbk_load.\n"
   "template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack(const T *address) {\n"
-  "  return *(const mbk_pack<T, N> *)address;\n"
+  "  mbk_pack_bits<T, N> bits;\n"
+  "  if (sizeof(T) * N == 16) {\n"
+  "    bits.four = __ldg((const uint4 *)address);\n"
+  "  } else if (sizeof(T) * N == 8) {\n"
+  "    bits.two = __ldg((const uint2 *)address);\n"
+  "  } else {\n"
+  "    bits.one = __ldg((const unsigned *)address);\n"
+  "  }\n"
+  "  return bits.pack;\n"
   "}\n"
   "\n"
   "// As mbk_load_once.\n"
   "template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_once(const T *address) {\n"
-  "  union {\n"
-  "    mbk_pack<T, N> pack;\n"
-  "    unsigned one;\n"
-  "    uint2 two;\n"
-  "    uint4 four;\n"
-  "  } bits;\n"
+  "  mbk_pack_bits<T, N> bits;\n"
   "  if (sizeof(T) * N == 16) {\n"
   "    bits.four = __ldcs((const uint4 *)address);\n"
   "  } else if (sizeof(T) * N == 8) {\n"
@@ -2627,7 +2793,7 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "               :\n"
   "               : \"r\"((unsigned)__cvta_generic_to_shared(shared)), \"l\"(global)\n"
   "               : \"memory\");\n"
-  "#else\n"
+  "#else\n",
   "  *(uint4 *)shared = *(const uint4 *)global;\n"
   "#endif\n"
   "}\n"
@@ -2637,8 +2803,31 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "#endif\n"
   "}\n"
   "\n"
+  "// Kernels that the host launches early (mbi_device_launch_early) start while what comes before\n"
+  "// them in the stream still runs. Until mbk_await they may read what only a plan's making\n"
+  "// writes; nothing else, and they may write nothing. Every kernel of them waits, so that what is\n"
+  "// complete behind one kernel is so behind all after it.\n"
+  "MBK_DEVICE void mbk_await() {\n"
+  "#if __CUDA_ARCH__ >= 900\n"
+  "  asm volatile(\"griddepcontrol.wait;\" : : : \"memory\");\n"
+  "#endif\n"
+  "}\n"
+  "// The same; `data`, which earlier work may have written, can then be loaded as what nobody\n"
+  "// writes: its address comes out of the wait, so that no such load moves before it.\n"
+  "template <class T> MBK_DEVICE void mbk_await_for(const T *&data) {\n"
+  "#if __CUDA_ARCH__ >= 900\n"
+  "  asm volatile(\"griddepcontrol.wait;\" : \"+l\"(data) : : \"memory\");\n"
+  "#endif\n"
+  "}\n"
+  "// What comes next may start once all blocks got here or ended.\n"
+  "MBK_DEVICE void mbk_release() {\n"
+  "#if __CUDA_ARCH__ >= 900\n"
+  "  asm volatile(\"griddepcontrol.launch_dependents;\" : : :);\n"
+  "#endif\n"
+  "}\n"
+  "\n"
   "// Start to bring the line of `address` into L2.\n"
-  "template <class T> MBK_DEVICE void mbk_prefetch(const T *address) {\n",
+  "template <class T> MBK_DEVICE void mbk_prefetch(const T *address) {\n"
   "  asm volatile(\"prefetch.global.L2 [%0];\" : : \"l\"(address));\n"
   "}\n"
   "\n"
@@ -2687,17 +2876,19 @@ static const char *const mbi_source_spmv_algebra_cuh[] = {
   "#define MBK_UNIT(values, factor) ((MBK_COMPUTE)(factor))\n"
   "#endif\n"
   "\n"
-  "// alpha and beta as kernel parameters. A null device pointer stands for the default.\n",
-  "// MBK_SCALARS_LOAD goes where MBK_COMMIT follows: held from a kernel's start, the two would\n"
-  "// cost registers.\n"
+  "// alpha and beta as kernel parameters, and as what one function passes on to another. A null\n",
+  "// device pointer stands for the default. MBK_SCALARS_LOAD goes where MBK_COMMIT follows: held\n"
+  "// from a kernel's start, the two would cost registers.\n"
   "#if MBK_SCALARS_DEVICE\n"
   "#define MBK_SCALAR_PARAMETERS const MBK_COMPUTE *alpha_at, const MBK_COMPUTE *beta_at\n"
-  "#define MBK_ALPHA (alpha_at ? *alpha_at : (MBK_COMPUTE)1)\n"
+  "#define MBK_SCALAR_ARGUMENTS alpha_at, beta_at\n"
+  "#define MBK_ALPHA (mbk_await(), alpha_at ? *alpha_at : (MBK_COMPUTE)1)\n"
   "#define MBK_SCALARS_LOAD                                                                       \\\n"
   "  const MBK_COMPUTE alpha = MBK_ALPHA;                                                         \\\n"
   "  const MBK_COMPUTE beta = beta_at ? *beta_at : (MBK_COMPUTE)0\n"
   "#else\n"
   "#define MBK_SCALAR_PARAMETERS const MBK_COMPUTE alpha, const MBK_COMPUTE beta\n"
+  "#define MBK_SCALAR_ARGUMENTS alpha, beta\n"
   "#define MBK_ALPHA alpha\n"
   "#define MBK_SCALARS_LOAD\n"
   "#endif\n"
@@ -2975,6 +3166,147 @@ static const char *const mbi_source_spmv_arrays_cu[] = {
   "  }\n"
   "  if (mbk_thread() % 32 == 0 && high - low + 1 <= 0x10000) {\n"
   "    mbk_atomic_add(narrow, 1u);\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// ---- Columns that many nonzeros meet\n"
+  "// ---------------------------------------------------------\n"
+  "\n"
+  "// counts[c]: how many of the nonzeros of every `stride`th run of 32 lie in column c; zero\n"
+  "// before. Launch: any grid of 256 threads.\n"
+  "MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_columns(const MBK_COLUMN *col_ind, mbk_u64 nnz,\n"
+  "                                              mbk_u32 stride, mbk_u32 *counts) {\n"
+  "  const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;\n"
+  "  const mbk_u64 step = (mbk_u64)mbk_grid() * 8 * stride * 32;\n"
+  "  for (mbk_u64 k = warp * stride * 32 + mbk_lane(); k < nnz; k += step) {\n"
+  "    mbk_atomic_add(counts + (col_ind[k] - MBK_BASE), 1u);\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// bins[n]: the columns counted n times, or for the last bin that often or more; zero before.\n"
+  "// Launch: any grid of 256 threads. Shared: mbk_u32[MBK_BINS].\n"
+  "#define MBK_BINS 4096\n"
+  "MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_bins(const mbk_u32 *counts, mbk_u64 cols, mbk_u32 *bins) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  mbk_u32 *const own = (mbk_u32 *)shared;\n"
+  "  for (mbk_u32 i = mbk_thread(); i < MBK_BINS; i += 256) {\n",
+  "    own[i] = 0;\n"
+  "  }\n"
+  "  mbk_block_sync();\n"
+  "  for (mbk_u64 c = (mbk_u64)mbk_block() * 256 + mbk_thread(); c < cols;\n"
+  "       c += (mbk_u64)mbk_grid() * 256) {\n"
+  "    if (counts[c] > 0) {\n"
+  "      mbk_atomic_add(own + (counts[c] < MBK_BINS ? counts[c] : MBK_BINS - 1), 1u);\n"
+  "    }\n"
+  "  }\n"
+  "  mbk_block_sync();\n"
+  "  for (mbk_u32 i = mbk_thread(); i < MBK_BINS; i += 256) {\n"
+  "    if (own[i] > 0) {\n"
+  "      mbk_atomic_add(bins + i, own[i]);\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// ---- The structure as a number\n"
+  "// ---------------------------------------------------------------\n"
+  "\n"
+  "// The bits of a number and of its place, well mixed (the end of SplitMix64: Steele, Lea, Flood,\n"
+  "// OOPSLA 2014).\n"
+  "MBK_DEVICE mbk_u64 mbk_arrays_mix(mbk_u64 place, mbk_u64 number) {\n"
+  "  mbk_u64 bits = place * 0x9e3779b97f4a7c15ull ^ number * 0xd1342543de82ef95ull;\n"
+  "  bits = (bits ^ bits >> 30) * 0xbf58476d1ce4e5b9ull;\n"
+  "  bits = (bits ^ bits >> 27) * 0x94d049bb133111ebull;\n"
+  "  return bits ^ bits >> 31;\n"
+  "}\n"
+  "\n"
+  "// *hash: a sum over row_ptr and col_ind, the same in any order; zero before. Launch: any grid\n"
+  "// of 256 threads.\n"
+  "MBK_KERNEL MBK_BOUNDS(256)\n"
+  "    mbk_arrays_hash(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind, mbk_u64 rows,\n"
+  "                    mbk_u64 nnz, mbk_u64 *hash) {\n"
+  "  const mbk_u64 stride = (mbk_u64)mbk_grid() * 256;\n"
+  "  const mbk_u64 first = (mbk_u64)mbk_block() * 256 + mbk_thread();\n"
+  "  mbk_u64 sum = 0;\n"
+  "  for (mbk_u64 i = first; i <= rows; i += stride) {\n"
+  "    sum += mbk_arrays_mix(2 * i, (mbk_u64)(row_ptr[i] - MBK_BASE));\n"
+  "  }\n"
+  "  for (mbk_u64 k = first; k < nnz; k += stride) {\n"
+  "    sum += mbk_arrays_mix(2 * k + 1, (mbk_u64)(col_ind[k] - MBK_BASE));\n"
+  "  }\n"
+  "  for (int d = 16; d > 0; d >>= 1) {\n",
+  "    sum += mbk_shuffle_xor(0xffffffffu, sum, d, 32);\n"
+  "  }\n"
+  "  if (mbk_lane() == 0) {\n"
+  "    mbk_atomic_add(hash, sum);\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// ---- Blocks -------------------------------------------------------------------------------\n"
+  "\n"
+  "// Bit n: blocks may be n rows high, or n columns wide; 2 to 16.\n"
+  "#define MBK_BLOCK_SHAPES 0x1fffcu\n"
+  "#define MBK_BLOCK_PART 2048 // nonzeros of a row between looks at what others found\n"
+  "\n"
+  "// The sizes of which `place` is no multiple.\n"
+  "MBK_DEVICE mbk_u32 mbk_arrays_inside(mbk_u64 place) {\n"
+  "  mbk_u32 sizes = 0;\n"
+  "  for (mbk_u32 n = 2; n <= 16; n++) {\n"
+  "    sizes |= place % n != 0 ? 1u << n : 0;\n"
+  "  }\n"
+  "  return sizes;\n"
+  "}\n"
+  "\n"
+  "// Whether other warps have found something against every size, in the eyes of the whole warp.\n"
+  "MBK_DEVICE bool mbk_arrays_ruled_out(mbk_u32 *against) {\n"
+  "  mbk_u32 both = 0;\n"
+  "  if (mbk_lane() == 0) {\n"
+  "    both = mbk_atomic_add(against, 0u) & mbk_atomic_add(against + 1, 0u);\n"
+  "  }\n"
+  "  both = mbk_shuffle(0xffffffffu, both, 0, 32);\n"
+  "  return (both & MBK_BLOCK_SHAPES) == MBK_BLOCK_SHAPES;\n"
+  "}\n"
+  "\n"
+  "// What speaks against full blocks: bit n of against[0] that rows of one block of n rows differ\n"
+  "// in their columns, of against[1] that a row's columns are no runs of n, each from a multiple\n"
+  "// of n on. Both zero before. Launch: one warp for each of `count` rows, `step` apart; 256\n"
+  "// threads per block.\n"
+  "MBK_KERNEL MBK_BOUNDS(256)\n"
+  "    mbk_arrays_blocks(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind, mbk_u64 rows,\n"
+  "                      mbk_u64 count, mbk_u64 step, mbk_u32 *against) {\n"
+  "  const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32, row = warp * step;\n"
+  "  mbk_u32 high = 0, wide = 0;\n"
+  "  if (warp < count) {\n",
+  "    const mbk_i64 start = (mbk_i64)row_ptr[row] - MBK_BASE;\n"
+  "    const mbk_i64 end = (mbk_i64)row_ptr[row + 1] - MBK_BASE;\n"
+  "    const mbk_i64 next = row + 1 < rows ? (mbk_i64)row_ptr[row + 2] - MBK_BASE - end : -1;\n"
+  "    bool same = next == end - start;\n"
+  "    for (mbk_i64 part = 0; part < end - start; part += MBK_BLOCK_PART) {\n"
+  "      const mbk_i64 stop =\n"
+  "          part + MBK_BLOCK_PART < end - start ? part + MBK_BLOCK_PART : end - start;\n"
+  "      if (part > 0 && mbk_arrays_ruled_out(against)) {\n"
+  "        break; // a long row need not be walked to its end\n"
+  "      }\n"
+  "      for (mbk_i64 k = part + mbk_lane(); k < stop; k += 32) {\n"
+  "        const mbk_i64 column = (mbk_i64)col_ind[start + k] - MBK_BASE;\n"
+  "        same = same && (mbk_i64)col_ind[end + k] - MBK_BASE == column;\n"
+  "        if (k + 1 == end - start || (mbk_i64)col_ind[start + k + 1] - MBK_BASE != column + 1) {\n"
+  "          wide |= mbk_arrays_inside((mbk_u64)k + 1); // the run that ends here\n"
+  "        }\n"
+  "        // Where a run of n begins both are multiples of n.\n"
+  "        wide |= mbk_arrays_inside((mbk_u64)column) & ~mbk_arrays_inside((mbk_u64)k);\n"
+  "      }\n"
+  "    }\n"
+  "    high = same ? 0 : mbk_arrays_inside(row + 1);\n"
+  "  }\n"
+  "  for (int d = 16; d > 0; d >>= 1) {\n"
+  "    high |= mbk_shuffle_xor(0xffffffffu, high, d, 32);\n"
+  "    wide |= mbk_shuffle_xor(0xffffffffu, wide, d, 32);\n"
+  "  }\n"
+  "  if (mbk_lane() == 0 && (high & ~against[0] & MBK_BLOCK_SHAPES) != 0) {\n"
+  "    mbk_atomic_or(against, high);\n"
+  "  }\n"
+  "  if (mbk_lane() == 0 && (wide & ~against[1] & MBK_BLOCK_SHAPES) != 0) {\n"
+  "    mbk_atomic_or(against + 1, wide);\n"
   "  }\n"
   "}\n",
   NULL};
@@ -3431,17 +3763,185 @@ static const char *const mbi_source_spmv_merbit_cu[] = {
   "#endif\n",
   NULL};
 
+static const char *const mbi_source_spmv_ranks_cuh[] = {
+  "// Rows that hold something, by their rank among themselves: part of the programs that cut a\n"
+  "// matrix into tiles of nonzeros or of blocks.\n"
+  "#ifndef MBK_EMPTY_ROWS\n"
+  "#error \"define MBK_EMPTY_ROWS: 1 if some rows are empty, so that ranks are not rows\"\n"
+  "#endif\n"
+  "#define MBK_ALL 0xffffffffu\n"
+  "\n"
+  "#if MBK_EMPTY_ROWS\n"
+  "#define MBK_ROW_OF(rank) mbk_load(row_id + (rank))\n"
+  "#else\n"
+  "#define MBK_ROW_OF(rank) (rank)\n"
+  "#endif\n"
+  "\n"
+  "// The rank of the row that holds nonzero, or block, number `item`.\n"
+  "MBK_DEVICE mbk_u32 mbk_rank_search(const MBK_ROW_PTR *row_start, mbk_u32 ranks, mbk_u64 item) {\n"
+  "  mbk_u32 low = 0, high = ranks;\n"
+  "  while (high - low > 1) {\n"
+  "    const mbk_u32 middle = low + (high - low) / 2;\n"
+  "    if ((mbk_u64)(mbk_load(row_start + middle) - MBK_BASE) <= item) {\n"
+  "      low = middle;\n"
+  "    } else {\n"
+  "      high = middle;\n"
+  "    }\n"
+  "  }\n"
+  "  return low;\n"
+  "}\n"
+  "\n"
+  "// The sum over the warp, in every lane, in a fixed order.\n"
+  "MBK_DEVICE MBK_COMPUTE mbk_scan_reduce(MBK_COMPUTE sum) {\n"
+  "#pragma unroll\n"
+  "  for (int d = 16; d > 0; d >>= 1) {\n"
+  "    sum = MBK_ADD(sum, mbk_shuffle_xor(MBK_ALL, sum, d, 32));\n"
+  "  }\n"
+  "  return sum;\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_spmv_fixup_cuh[] = {
+  "// Rows that cross tiles, after the kernel that left what each tile holds of its first row and\n"
+  "// of the one that is open at its end; and empty rows. A row has MBK_PARTS entries of y, one\n"
+  "// after the other, and so has each entry of firsts and tails.\n"
+  "#ifndef MBK_PARTS\n"
+  "#error \"define MBK_PARTS: entries of y per row: 1, or a block's rows\"\n"
+  "#endif\n"
+  "#ifndef MBK_TILE_ITEMS\n"
+  "#error \"define MBK_TILE_ITEMS: nonzeros, or blocks, per tile\"\n"
+  "#endif\n"
+  "#ifndef MBK_TILE_RANK\n"
+  "#error \"define MBK_TILE_RANK(tile): the rank of its first row, at `tiles` the number of ranks\"\n"
+  "#endif\n"
+  "\n"
+  "// A row over many tiles is added up by a warp, over very many by the thread block.\n"
+  "#define MBK_FIXUP_THREADS 512\n"
+  "#define MBK_FIXUP_LONG 8         // tiles beyond which the warp helps\n"
+  "#define MBK_FIXUP_VERY_LONG 1024 // and the thread block\n"
+  "\n"
+  "// tails[from..to) of one part of a row, dealt to `threads` threads of which this is number\n"
+  "// `thread`.\n"
+  "MBK_DEVICE MBK_COMPUTE mbk_fixup_tails(const MBK_COMPUTE *tails, mbk_u64 from, mbk_u64 to,\n"
+  "                                       mbk_u32 thread, mbk_u32 threads) {\n"
+  "  MBK_COMPUTE sum = MBK_ZERO;\n"
+  "#pragma unroll 4\n"
+  "  for (from += thread; from < to; from += threads) {\n"
+  "    sum = MBK_ADD(sum, tails[from * MBK_PARTS]);\n"
+  "  }\n"
+  "  return sum;\n"
+  "}\n"
+  "\n"
+  "// The last block of rows may reach beyond the matrix.\n"
+  "MBK_DEVICE void mbk_fixup_commit(MBK_VECTOR *y, mbk_u64 row, mbk_u32 part, mbk_u64 rows,\n"
+  "                                 MBK_COMPUTE sum, MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
+  "  if (MBK_PARTS == 1) {\n"
+  "    MBK_COMMIT(row, sum);\n"
+  "  } else if (row * MBK_PARTS + part < rows) {\n"
+  "    MBK_COMMIT(row * MBK_PARTS + part, sum);\n"
+  "  }\n"
+  "}\n"
+  "\n",
+  "// The first row that ends in each tile: what the tiles before it hold of it, in their order,\n"
+  "// then the tile's own part; and the rows that hold nothing. `rows` is needed where MBK_PARTS is\n"
+  "// not 1. Launch: MBK_FIXUP_THREADS parts of tiles per block. Shared:\n"
+  "// MBK_COMPUTE[MBK_FIXUP_THREADS / 32], then mbk_u32[MBK_FIXUP_THREADS / 32].\n"
+  "MBK_DEVICE void mbk_fixup(const MBK_ROW_PTR *row_start, const mbk_u32 *tile_row,\n"
+  "                          const mbk_u32 *row_id, const mbk_u32 *empty_id,\n"
+  "                          const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,\n"
+  "                          mbk_u64 tiles, mbk_u64 empty_rows, mbk_u64 rows, MBK_COMPUTE *partial,\n"
+  "                          MBK_SCALAR_PARAMETERS) {\n"
+  "  mbk_u32 *const very_long = (mbk_u32 *)(partial + MBK_FIXUP_THREADS / 32);\n"
+  "  const mbk_u64 block_first = (mbk_u64)mbk_block() * MBK_FIXUP_THREADS;\n"
+  "  const mbk_u64 item = block_first + mbk_thread();\n"
+  "  const mbk_u64 at = item / MBK_PARTS;\n"
+  "  const mbk_u32 part = (mbk_u32)(item % MBK_PARTS), warp = mbk_thread() / 32;\n"
+  "  mbk_u64 from = 0;\n"
+  "  mbk_u32 rank = 0, length = 0; // of the row before this tile, in tiles\n"
+  "  bool ending = false;\n"
+  "  MBK_COMPUTE own = MBK_ZERO;\n"
+  "  mbk_release();\n"
+  "  if (at < tiles) {\n"
+  "    rank = MBK_TILE_RANK(at);\n"
+  "    ending = MBK_TILE_RANK(at + 1) > rank;\n"
+  "    if (ending) {\n"
+  "      from = (mbk_u64)(mbk_load(row_start + rank) - MBK_BASE) / MBK_TILE_ITEMS;\n"
+  "      length = (mbk_u32)(at - from);\n"
+  "    }\n"
+  "  }\n"
+  "  mbk_await();\n"
+  "  MBK_SCALARS_LOAD;\n"
+  "#if MBK_EMPTY_ROWS\n"
+  "  for (mbk_u64 i = item; i < empty_rows * MBK_PARTS;\n"
+  "       i += (mbk_u64)mbk_grid() * MBK_FIXUP_THREADS) {\n",
+  "    mbk_fixup_commit(y, mbk_load(empty_id + i / MBK_PARTS), (mbk_u32)(i % MBK_PARTS), rows,\n"
+  "                     MBK_ZERO, alpha, beta);\n"
+  "  }\n"
+  "#endif\n"
+  "  if (ending) {\n"
+  "    own = firsts[item];\n"
+  "    if (length <= MBK_FIXUP_LONG) {\n"
+  "      MBK_COMPUTE sum = MBK_ZERO;\n"
+  "      for (; from < at; from++) {\n"
+  "        sum = MBK_ADD(sum, tails[from * MBK_PARTS + part]);\n"
+  "      }\n"
+  "      mbk_fixup_commit(y, MBK_ROW_OF(rank), part, rows, MBK_ADD(sum, own), alpha, beta);\n"
+  "    }\n"
+  "  }\n"
+  "  mbk_u32 left = mbk_ballot(MBK_ALL, length > MBK_FIXUP_LONG && length <= MBK_FIXUP_VERY_LONG);\n"
+  "  for (; left != 0; left &= left - 1) {\n"
+  "    const int leader = 31 - mbk_leading_zeros(left & (0u - left));\n"
+  "    const mbk_u64 begin = mbk_shuffle(MBK_ALL, from, leader, 32);\n"
+  "    const mbk_u64 end = mbk_shuffle(MBK_ALL, at, leader, 32);\n"
+  "    const mbk_u32 column = (mbk_u32)mbk_shuffle(MBK_ALL, part, leader, 32);\n"
+  "    const MBK_COMPUTE sum =\n"
+  "        mbk_scan_reduce(mbk_fixup_tails(tails + column, begin, end, mbk_lane(), 32));\n"
+  "    if ((int)mbk_lane() == leader) {\n"
+  "      mbk_fixup_commit(y, MBK_ROW_OF(rank), part, rows, MBK_ADD(sum, own), alpha, beta);\n"
+  "    }\n"
+  "  }\n"
+  "  const mbk_u32 ballot = mbk_ballot(MBK_ALL, length > MBK_FIXUP_VERY_LONG);\n"
+  "  if (mbk_lane() == 0) {\n"
+  "    very_long[warp] = ballot;\n"
+  "  }\n"
+  "  mbk_block_sync();\n"
+  "  for (mbk_u32 w = 0; w < MBK_FIXUP_THREADS / 32; w++) {\n"
+  "    for (left = very_long[w]; left != 0; left &= left - 1) {\n"
+  "      const mbk_u32 leader = 31 - (mbk_u32)mbk_leading_zeros(left & (0u - left));\n"
+  "      const mbk_u64 that = block_first + w * 32 + leader, end = that / MBK_PARTS;\n"
+  "      const mbk_u64 begin =\n"
+  "          (mbk_u64)(row_start[MBK_TILE_RANK(end)] - MBK_BASE) / MBK_TILE_ITEMS;\n",
+  "      const MBK_COMPUTE share = mbk_scan_reduce(mbk_fixup_tails(\n"
+  "          tails + that % MBK_PARTS, begin, end, mbk_thread(), MBK_FIXUP_THREADS));\n"
+  "      if (mbk_lane() == 0) {\n"
+  "        partial[warp] = share;\n"
+  "      }\n"
+  "      mbk_block_sync();\n"
+  "      if (mbk_thread() == w * 32 + leader) {\n"
+  "        MBK_COMPUTE sum = MBK_ZERO;\n"
+  "        for (mbk_u32 p = 0; p < MBK_FIXUP_THREADS / 32; p++) {\n"
+  "          sum = MBK_ADD(sum, partial[p]);\n"
+  "        }\n"
+  "        mbk_fixup_commit(y, MBK_ROW_OF(rank), part, rows, MBK_ADD(sum, own), alpha, beta);\n"
+  "      }\n"
+  "      mbk_block_sync();\n"
+  "    }\n"
+  "  }\n"
+  "}\n",
+  NULL};
+
 static const char *const mbi_source_spmv_scan_tile_cuh[] = {
   "// From a tile's products to rows: part of the programs that work on tiles of 32 * MBK_STEPS\n"
   "// nonzeros, with what they are told. Rows are numbered by rank among those that hold something.\n"
   "#ifndef MBK_STEPS\n"
   "#error \"define MBK_STEPS: nonzeros per lane and tile, 1 to 32\"\n"
   "#endif\n"
+  "#ifndef MBK_PACK\n"
+  "#error                                                                                         \\\n"
+  "    \"define MBK_PACK: nonzeros that a lane loads at once, a power of two, at most 16 bytes of sums\"\n"
+  "#endif\n"
   "#ifndef MBK_DEPTH\n"
   "#error \"define MBK_DEPTH: ceil(log2) of the longest row, at most 5\"\n"
-  "#endif\n"
-  "#ifndef MBK_EMPTY_ROWS\n"
-  "#error \"define MBK_EMPTY_ROWS: 1 if some rows are empty, so that ranks are not rows\"\n"
   "#endif\n"
   "#ifndef MBK_ONCE\n"
   "#error \"define MBK_ONCE: 1 if the matrix is loaded past the caches\"\n"
@@ -3453,9 +3953,9 @@ static const char *const mbi_source_spmv_scan_tile_cuh[] = {
   "#error \"define MBK_BLOCKS: blocks of the product that a multiprocessor should hold\"\n"
   "#endif\n"
   "\n"
-  "#define MBK_ALL 0xffffffffu\n"
+  "#include \"spmv/ranks.cuh\"\n"
+  "\n"
   "#define MBK_TILE_NONZEROS (32 * MBK_STEPS)\n"
-  "#define MBK_PACK (16 / (int)sizeof(MBK_COMPUTE)) // 16 bytes of products\n"
   "#define MBK_GROUPS (MBK_STEPS / MBK_PACK)\n"
   "\n"
   "#if MBK_ONCE\n"
@@ -3466,27 +3966,12 @@ static const char *const mbi_source_spmv_scan_tile_cuh[] = {
   "#define MBK_PACK_LOAD mbk_load_pack\n"
   "#endif\n"
   "\n"
-  "#if MBK_EMPTY_ROWS\n"
-  "#define MBK_ROW_OF(rank) mbk_load(row_id + (rank))\n"
-  "#else\n"
-  "#define MBK_ROW_OF(rank) (rank)\n"
-  "#endif\n"
-  "\n"
-  "// The sum over the warp, in every lane, in a fixed order.\n"
-  "MBK_DEVICE MBK_COMPUTE mbk_scan_reduce(MBK_COMPUTE sum) {\n"
-  "#pragma unroll\n"
-  "  for (int d = 16; d > 0; d >>= 1) {\n"
-  "    sum = MBK_ADD(sum, mbk_shuffle_xor(MBK_ALL, sum, d, 32));\n"
-  "  }\n"
-  "  return sum;\n"
-  "}\n"
-  "\n"
-  "// The tile's row number `ended`, of which the first `held` have their old y at `old`.\n",
+  "// The tile's row number `ended`, of which the first `held` have their old y at `old`.\n"
   "MBK_DEVICE void mbk_scan_commit_row(mbk_u32 rank, mbk_u32 ended, MBK_COMPUTE sum,\n"
   "                                    const mbk_u32 *row_id, MBK_VECTOR *y, MBK_COMPUTE alpha,\n"
   "                                    MBK_COMPUTE beta, const MBK_VECTOR *old, mbk_u32 held) {\n"
   "  const mbk_u32 row = MBK_ROW_OF(rank + ended);\n"
-  "  const MBK_COMPUTE final = MBK_ADD(MBK_ZERO, sum);\n"
+  "  const MBK_COMPUTE final = MBK_ADD(MBK_ZERO, sum);\n",
   "  y[row] = MBK_RESULT(final, (ended < held ? old[ended] : y[row]));\n"
   "}\n"
   "\n"
@@ -3507,14 +3992,14 @@ static const char *const mbi_source_spmv_scan_tile_cuh[] = {
   "  for (int d = 1; d < MBK_STEPS; d <<= 1) {\n"
   "    const mbk_u32 other = mbk_shuffle_up(MBK_ALL, before, d, 32);\n"
   "    before += (int)lane >= d ? other : 0;\n"
-  "  }\n",
+  "  }\n"
   "  before -= (mbk_u32)mbk_popcount(ends);\n"
   "  MBK_COMPUTE carry = MBK_ZERO; // of the open row: what each lane holds of it\n"
   "  bool spread = false;          // more than lane 31 holds some\n"
   "#pragma unroll\n"
   "  for (int g = 0; g < MBK_GROUPS; g++) {\n"
   "    const int word_lane = MBK_PACK * g + (int)lane * MBK_PACK / 32;\n"
-  "    const mbk_u32 word = mbk_shuffle(MBK_ALL, ends, word_lane, 32);\n"
+  "    const mbk_u32 word = mbk_shuffle(MBK_ALL, ends, word_lane, 32);\n",
   "    const mbk_u32 bit = lane * MBK_PACK % 32;\n"
   "    const mbk_u32 own = word >> bit & ((1u << MBK_PACK) - 1);\n"
   "    const mbk_u32 closed = mbk_ballot(MBK_ALL, own != 0);\n"
@@ -3546,7 +4031,7 @@ static const char *const mbi_source_spmv_scan_tile_cuh[] = {
   "      }\n"
   "    }\n"
   "    // What the lanes from the last closed one on hold of the row that is open behind each.\n"
-  "    const mbk_u32 until = closed & (0xffffffffu >> (31 - lane));\n",
+  "    const mbk_u32 until = closed & (0xffffffffu >> (31 - lane));\n"
   "    const int distance = (int)lane - (until != 0 ? 31 - mbk_leading_zeros(until) : 0);\n"
   "#pragma unroll\n"
   "    for (int d = 1; d < 1 << MBK_DEPTH; d <<= 1) {\n"
@@ -3557,7 +4042,7 @@ static const char *const mbi_source_spmv_scan_tile_cuh[] = {
   "    }\n"
   "    const MBK_COMPUTE earlier = mbk_shuffle_up(MBK_ALL, sum, 1, 32);\n"
   "    if (own != 0) {\n"
-  "      head = lane > 0 ? MBK_ADD(earlier, head) : head;\n"
+  "      head = lane > 0 ? MBK_ADD(earlier, head) : head;\n",
   "      if (first == 0) {\n"
   "        firsts[tile] = head;\n"
   "      } else {\n"
@@ -3584,6 +4069,13 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "#endif\n"
   "#ifndef MBK_ALIGNED\n"
   "#error \"define MBK_ALIGNED: 1 if col_ind and values start at multiples of 16 bytes\"\n"
+  "#endif\n"
+  "\n"
+  "// What x is to a tile, and its factor for what stands in the place of a column.\n"
+  "#ifndef MBK_GATHER\n"
+  "#define MBK_SOURCE const MBK_VECTOR *\n"
+  "#define MBK_GATHER(source, column) mbk_load((source) + ((column)-MBK_BASE))\n"
+  "#define MBK_AWAIT(source) mbk_await_for(source)\n"
   "#endif\n"
   "\n"
   "// MBK_PACK neighbours at `address`, the first `count` of which are there.\n"
@@ -3615,7 +4107,7 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "MBK_DEVICE MBK_VECTOR mbk_scan_old(const mbk_scan_rows &rows) {\n"
   "  const mbk_u32 *const row_id = rows.row_id;\n"
   "  const mbk_u32 rank = rows.from + mbk_lane();\n"
-  "#if !MBK_EMPTY_ROWS\n"
+  "#if !MBK_EMPTY_ROWS\n",
   "  const mbk_u32 ahead = rows.from + 32 + mbk_lane() * (128 / sizeof(MBK_VECTOR));\n"
   "  if (ahead < rows.to) {\n"
   "    mbk_prefetch(rows.y + ahead);\n"
@@ -3624,13 +4116,13 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "#endif\n"
   "  return rank < rows.to ? rows.y[MBK_ROW_OF(rank)] : (MBK_VECTOR)0;\n"
   "}\n"
-  "\n",
+  "\n"
   "// The products of a tile; those at and beyond `count` become zero, for they follow every row\n"
   "// end. All loads of a lane are in flight together, those of the old y among them\n"
   "// where it is added to.\n"
   "template <bool adds, bool full>\n"
-  "MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
-  "                                  const MBK_VECTOR *x, mbk_u32 count, const mbk_scan_rows &rows,\n"
+  "MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *values, MBK_SOURCE x,\n"
+  "                                  mbk_u32 count, const mbk_scan_rows &rows,\n"
   "                                  MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK],\n"
   "                                  MBK_VECTOR &old) {\n"
   "  mbk_i32 column[MBK_GROUPS][MBK_PACK];\n"
@@ -3645,6 +4137,7 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "    mbk_scan_load<full>(values + k, left, value[g]);\n"
   "#endif\n"
   "  }\n"
+  "  MBK_AWAIT(x);\n"
   "  old = adds ? mbk_scan_old(rows) : (MBK_VECTOR)0;\n"
   "#pragma unroll\n"
   "  for (int g = 0; g < MBK_GROUPS; g++) {\n"
@@ -3652,7 +4145,7 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "    for (int j = 0; j < MBK_PACK; j++) {\n"
   "      product[g][j] = MBK_ZERO;\n"
   "      if (full || MBK_PACK * (32 * g + mbk_lane()) + j < count) {\n"
-  "        const MBK_VECTOR factor = mbk_load(x + (column[g][j] - MBK_BASE));\n"
+  "        const MBK_VECTOR factor = MBK_GATHER(x, column[g][j]);\n"
   "#if MBK_PATTERN\n"
   "        product[g][j] = MBK_UNIT(values, factor);\n"
   "#else\n"
@@ -3661,17 +4154,18 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "      }\n"
   "    }\n"
   "  }\n"
-  "}\n"
+  "}\n",
   "\n"
   "// The same for the tile whose first nonzero is number `start` of `nnz`; with alpha 0 nothing is\n"
   "// read of the matrix or of x. Returns the old y of one of the tile's rows, if it is wanted.\n"
-  "template <bool adds>\n",
+  "template <bool adds>\n"
   "MBK_DEVICE MBK_VECTOR mbk_scan_multiply(const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
-  "                                        const MBK_VECTOR *x, mbk_u64 start, mbk_u64 nnz,\n"
+  "                                        MBK_SOURCE x, mbk_u64 start, mbk_u64 nnz,\n"
   "                                        const mbk_scan_rows &rows, MBK_COMPUTE alpha,\n"
   "                                        MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK]) {\n"
   "  MBK_VECTOR old;\n"
   "  if (alpha == (MBK_COMPUTE)0) {\n"
+  "    mbk_await();\n"
   "    old = adds ? mbk_scan_old(rows) : (MBK_VECTOR)0;\n"
   "#pragma unroll\n"
   "    for (int g = 0; g < MBK_GROUPS; g++) {\n"
@@ -3688,6 +4182,30 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "                                   (mbk_u32)(nnz - start), rows, product, old);\n"
   "  }\n"
   "  return old;\n"
+  "}\n"
+  "\n"
+  "// Tile `tile`, taken by a warp; where `adds` with the old y, which is held in shared memory\n"
+  "// from when the nonzeros are loaded: `old` is the warp's MBK_VECTOR[32]. Without, beta must be\n"
+  "// zero.\n"
+  "template <bool adds>\n"
+  "MBK_DEVICE void\n"
+  "mbk_scan_take(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
+  "              const mbk_i32 *col_ind, const MBK_VALUE *values, MBK_SOURCE x, MBK_VECTOR *y,\n",
+  "              MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tile,\n"
+  "              MBK_COMPUTE alpha, MBK_COMPUTE beta, MBK_VECTOR *old) {\n"
+  "  const mbk_u32 lane = mbk_lane();\n"
+  "  const mbk_u32 ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;\n"
+  "  const mbk_u32 rank = mbk_load(tile_row + tile);\n"
+  "  MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];\n"
+  "  const mbk_scan_rows rows = {row_id, y, rank, adds ? mbk_load(tile_row + tile + 1) : 0};\n"
+  "  const MBK_VECTOR held = mbk_scan_multiply<adds>(col_ind, values, x, tile * MBK_TILE_NONZEROS,\n"
+  "                                                  nnz, rows, alpha, product);\n"
+  "  if (adds) {\n"
+  "    old[lane] = held;\n"
+  "    mbk_warp_sync(MBK_ALL);\n"
+  "  }\n"
+  "  mbk_scan_commit(product, ends, rank, tile, row_id, y, firsts, tails, alpha, beta, old,\n"
+  "                  adds ? 32 : 0);\n"
   "}\n",
   NULL};
 
@@ -3696,21 +4214,6 @@ static const char *const mbi_source_spmv_scan_build_cuh[] = {
   "#ifndef MBK_TILE_NONZEROS\n"
   "#error \"include spmv/scan_tile.cuh before\"\n"
   "#endif\n"
-  "\n"
-  "// The rank of the row that holds nonzero `nonzero`.\n"
-  "MBK_DEVICE mbk_u32 mbk_scan_search(const MBK_ROW_PTR *row_start, mbk_u32 ranks,\n"
-  "                                   mbk_u64 nonzero) {\n"
-  "  mbk_u32 low = 0, high = ranks;\n"
-  "  while (high - low > 1) {\n"
-  "    const mbk_u32 middle = low + (high - low) / 2;\n"
-  "    if ((mbk_u64)(mbk_load(row_start + middle) - MBK_BASE) <= nonzero) {\n"
-  "      low = middle;\n"
-  "    } else {\n"
-  "      high = middle;\n"
-  "    }\n"
-  "  }\n"
-  "  return low;\n"
-  "}\n"
   "\n"
   "// row_ends and tile_row. Launch: one warp per tile, 128 threads per block. Shared:\n"
   "// mbk_u32[4][MBK_STEPS].\n"
@@ -3727,14 +4230,14 @@ static const char *const mbi_source_spmv_scan_build_cuh[] = {
   "  const mbk_u64 start = tile * MBK_TILE_NONZEROS;\n"
   "  mbk_u32 bound = ranks; // lane 0: the tile's first row; lane 1: the next tile's\n"
   "  if (lane < 2 && start + lane * MBK_TILE_NONZEROS < nnz) {\n"
-  "    bound = mbk_scan_search(row_start, ranks, start + lane * MBK_TILE_NONZEROS);\n"
+  "    bound = mbk_rank_search(row_start, ranks, start + lane * MBK_TILE_NONZEROS);\n"
   "  }\n"
   "  if (lane < MBK_STEPS) {\n"
   "    words[lane] = 0;\n"
   "  }\n"
   "  const mbk_u32 from = mbk_shuffle(MBK_ALL, bound, 0, 32);\n"
   "  const mbk_u32 to = mbk_shuffle(MBK_ALL, bound, 1, 32);\n"
-  "  mbk_warp_sync(MBK_ALL);\n",
+  "  mbk_warp_sync(MBK_ALL);\n"
   "  for (mbk_u32 rank = from + lane; rank < to; rank += 32) {\n"
   "    const mbk_u32 at =\n"
   "        (mbk_u32)((mbk_u64)(mbk_load(row_start + rank + 1) - MBK_BASE) - 1 - start);\n"
@@ -3758,95 +4261,19 @@ static const char *const mbi_source_spmv_scan_fixup_cuh[] = {
   "#ifndef MBK_TILE_NONZEROS\n"
   "#error \"include spmv/scan_tile.cuh before\"\n"
   "#endif\n"
+  "#define MBK_PARTS 1\n"
+  "#define MBK_TILE_ITEMS MBK_TILE_NONZEROS\n"
+  "#define MBK_TILE_RANK(tile) mbk_load(tile_row + (tile))\n"
+  "#include \"spmv/fixup.cuh\"\n"
   "\n"
-  "// The first row that ends in each tile: what the tiles before it hold of it, in their order,\n"
-  "// then the tile's own part; and the rows that hold nothing. A row over many tiles is added up\n"
-  "// by its warp, over very many by the thread block. Launch: MBK_FIXUP_THREADS tiles per block.\n"
-  "// Shared: MBK_COMPUTE[MBK_FIXUP_THREADS / 32], then mbk_u32[MBK_FIXUP_THREADS / 32].\n"
-  "#define MBK_FIXUP_THREADS 512\n"
-  "#define MBK_FIXUP_LONG 8         // tiles beyond which the warp helps\n"
-  "#define MBK_FIXUP_VERY_LONG 1024 // and the thread block\n"
-  "\n"
-  "// tails[from..to) of one row, dealt to `threads` threads of which this is number `thread`.\n"
-  "MBK_DEVICE MBK_COMPUTE mbk_scan_tails(const MBK_COMPUTE *tails, mbk_u64 from, mbk_u64 to,\n"
-  "                                      mbk_u32 thread, mbk_u32 threads) {\n"
-  "  MBK_COMPUTE sum = MBK_ZERO;\n"
-  "#pragma unroll 4\n"
-  "  for (from += thread; from < to; from += threads) {\n"
-  "    sum = MBK_ADD(sum, tails[from]);\n"
-  "  }\n"
-  "  return sum;\n"
-  "}\n"
-  "\n"
+  "// Launch: MBK_FIXUP_THREADS tiles per block. Shared: as mbk_fixup.\n"
   "MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS)\n"
   "    mbk_scan_fixup(const MBK_ROW_PTR *row_start, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
   "                   const mbk_u32 *empty_id, const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails,\n"
   "                   MBK_VECTOR *y, mbk_u64 tiles, mbk_u64 empty_rows, MBK_SCALAR_PARAMETERS) {\n"
-  "  MBK_SCALARS_LOAD;\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  MBK_COMPUTE *const partial = (MBK_COMPUTE *)shared;\n"
-  "  mbk_u32 *const very_long = (mbk_u32 *)(partial + MBK_FIXUP_THREADS / 32);\n"
-  "  const mbk_u64 at = (mbk_u64)mbk_block() * MBK_FIXUP_THREADS + mbk_thread();\n",
-  "  const mbk_u32 warp = mbk_thread() / 32;\n"
-  "#if MBK_EMPTY_ROWS\n"
-  "  for (mbk_u64 i = at; i < empty_rows; i += (mbk_u64)mbk_grid() * MBK_FIXUP_THREADS) {\n"
-  "    MBK_COMMIT(mbk_load(empty_id + i), MBK_ZERO);\n"
-  "  }\n"
-  "#endif\n"
-  "  mbk_u64 from = 0;\n"
-  "  mbk_u32 rank = 0, length = 0; // of the row before this tile, in tiles\n"
-  "  MBK_COMPUTE own = MBK_ZERO;\n"
-  "  if (at < tiles) {\n"
-  "    rank = tile_row[at];\n"
-  "    if (tile_row[at + 1] > rank) {\n"
-  "      from = (mbk_u64)(row_start[rank] - MBK_BASE) / MBK_TILE_NONZEROS;\n"
-  "      length = (mbk_u32)(at - from);\n"
-  "      own = firsts[at];\n"
-  "      if (length <= MBK_FIXUP_LONG) {\n"
-  "        MBK_COMPUTE sum = MBK_ZERO;\n"
-  "        for (; from < at; from++) {\n"
-  "          sum = MBK_ADD(sum, tails[from]);\n"
-  "        }\n"
-  "        MBK_COMMIT(MBK_ROW_OF(rank), MBK_ADD(sum, own));\n"
-  "      }\n"
-  "    }\n"
-  "  }\n"
-  "  mbk_u32 left = mbk_ballot(MBK_ALL, length > MBK_FIXUP_LONG && length <= MBK_FIXUP_VERY_LONG);\n"
-  "  for (; left != 0; left &= left - 1) {\n"
-  "    const int leader = 31 - mbk_leading_zeros(left & (0u - left));\n"
-  "    const mbk_u64 begin = mbk_shuffle(MBK_ALL, from, leader, 32);\n"
-  "    const mbk_u64 end = mbk_shuffle(MBK_ALL, at, leader, 32);\n"
-  "    const MBK_COMPUTE sum = mbk_scan_reduce(mbk_scan_tails(tails, begin, end, mbk_lane(), 32));\n"
-  "    if ((int)mbk_lane() == leader) {\n"
-  "      MBK_COMMIT(MBK_ROW_OF(rank), MBK_ADD(sum, own));\n"
-  "    }\n"
-  "  }\n"
-  "  const mbk_u32 ballot = mbk_ballot(MBK_ALL, length > MBK_FIXUP_VERY_LONG);\n"
-  "  if (mbk_lane() == 0) {\n"
-  "    very_long[warp] = ballot;\n"
-  "  }\n"
-  "  mbk_block_sync();\n"
-  "  for (mbk_u32 w = 0; w < MBK_FIXUP_THREADS / 32; w++) {\n"
-  "    for (left = very_long[w]; left != 0; left &= left - 1) {\n"
-  "      const mbk_u32 leader = 31 - (mbk_u32)mbk_leading_zeros(left & (0u - left));\n",
-  "      const mbk_u64 end = (mbk_u64)mbk_block() * MBK_FIXUP_THREADS + w * 32 + leader;\n"
-  "      const mbk_u64 begin = (mbk_u64)(row_start[tile_row[end]] - MBK_BASE) / MBK_TILE_NONZEROS;\n"
-  "      const MBK_COMPUTE part =\n"
-  "          mbk_scan_reduce(mbk_scan_tails(tails, begin, end, mbk_thread(), MBK_FIXUP_THREADS));\n"
-  "      if (mbk_lane() == 0) {\n"
-  "        partial[warp] = part;\n"
-  "      }\n"
-  "      mbk_block_sync();\n"
-  "      if (mbk_thread() == w * 32 + leader) {\n"
-  "        MBK_COMPUTE sum = MBK_ZERO;\n"
-  "        for (mbk_u32 p = 0; p < MBK_FIXUP_THREADS / 32; p++) {\n"
-  "          sum = MBK_ADD(sum, partial[p]);\n"
-  "        }\n"
-  "        MBK_COMMIT(MBK_ROW_OF(rank), MBK_ADD(sum, own));\n"
-  "      }\n"
-  "      mbk_block_sync();\n"
-  "    }\n"
-  "  }\n"
+  "  mbk_fixup(row_start, tile_row, row_id, empty_id, firsts, tails, y, tiles, empty_rows, 0,\n"
+  "            (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);\n"
   "}\n",
   NULL};
 
@@ -3870,8 +4297,7 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "#include \"spmv/scan_build.cuh\"\n"
   "#include \"spmv/scan_fixup.cuh\"\n"
   "\n"
-  "// A warp's tile; where `adds` with the old y, which is held in shared memory from when the\n"
-  "// nonzeros are loaded. Without, beta must be zero.\n"
+  "// A warp's tile.\n"
   "template <bool adds>\n"
   "MBK_DEVICE void\n"
   "mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
@@ -3879,29 +4305,15 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "             MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles,\n"
   "             MBK_COMPUTE alpha, MBK_COMPUTE beta, MBK_VECTOR *old) {\n"
   "  const mbk_u32 tile = mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;\n"
-  "  const mbk_u32 lane = mbk_lane();\n"
-  "  if (tile >= tiles) {\n"
-  "    return;\n"
+  "  mbk_release();\n"
+  "  if (tile < tiles) {\n"
+  "    mbk_scan_take<adds>(row_ends, tile_row, row_id, col_ind, values, x, y, firsts, tails, nnz,\n"
+  "                        tile, alpha, beta, adds ? old + mbk_thread() / 32 * 32 : old);\n"
   "  }\n"
-  "  const mbk_u64 start = (mbk_u64)tile * MBK_TILE_NONZEROS;\n"
-  "  const mbk_u32 ends =\n",
-  "      lane < MBK_STEPS ? mbk_load(row_ends + (mbk_u64)tile * MBK_STEPS + lane) : 0;\n"
-  "  const mbk_u32 rank = mbk_load(tile_row + tile);\n"
-  "  MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];\n"
-  "  const mbk_scan_rows rows = {row_id, y, rank, adds ? mbk_load(tile_row + tile + 1) : 0};\n"
-  "  const MBK_VECTOR held =\n"
-  "      mbk_scan_multiply<adds>(col_ind, values, x, start, nnz, rows, alpha, product);\n"
-  "  if (adds) {\n"
-  "    old += mbk_thread() / 32 * 32;\n"
-  "    old[lane] = held;\n"
-  "    mbk_warp_sync(MBK_ALL);\n"
-  "  }\n"
-  "  mbk_scan_commit(product, ends, rank, tile, row_id, y, firsts, tails, alpha, beta, old,\n"
-  "                  adds ? 32 : 0);\n"
   "}\n"
   "\n"
   "// Launch: one warp per tile. mbk_scan_fixup follows. beta must be zero.\n"
-  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n",
   "    mbk_scan_product(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
   "                     const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,\n"
   "                     MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz,\n"
@@ -3919,7 +4331,7 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "#endif\n"
   "\n"
   "// The same with any beta. Shared: MBK_VECTOR[MBK_THREADS].\n"
-  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n",
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
   "    mbk_scan_sum(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
   "                 const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,\n"
   "                 MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz,\n"
@@ -4003,12 +4415,7 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "  // Of the row that the rounds before left open: the block's last, for no other one reaches\n",
   "  // beyond its first round.\n"
   "  MBK_COMPUTE open = MBK_ZERO;\n"
-  "#if MBK_EMPTY_ROWS\n"
-  "  for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread(); i < empty_rows;\n"
-  "       i += (mbk_u64)mbk_grid() * MBK_THREADS) {\n"
-  "    MBK_COMMIT(mbk_load(empty_id + i), MBK_ZERO);\n"
-  "  }\n"
-  "#endif\n"
+  "  mbk_release();\n"
   "  for (;;) {\n"
   "    const mbk_u64 tile = block_tile + warp, start = tile * MBK_TILE_NONZEROS;\n"
   "    const mbk_u32 slot = turn + warp;\n"
@@ -4039,14 +4446,14 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "        for (int g = 0; g < MBK_GROUPS; g++) {\n"
   "#pragma unroll\n"
   "          for (int j = 0; j < MBK_PACK; j++) {\n"
-  "            if (MBK_PACK * (32 * g + lane) + j < begin - start) {\n",
+  "            if (MBK_PACK * (32 * g + lane) + j < begin - start) {\n"
   "              product[g][j] = MBK_ZERO;\n"
   "            }\n"
   "          }\n"
   "        }\n"
   "      }\n"
   "      ends &= mbk_scan_below(end > start ? end - start : 0);\n"
-  "      rank += skipped_rows;\n"
+  "      rank += skipped_rows;\n",
   "      mbk_scan_commit(product, ends, rank, slot, row_id, y, firsts, tails, alpha, beta,\n"
   "                      old + skipped_rows, adds && skipped_rows < 32 ? 32 - skipped_rows : 0);\n"
   "    } else if (lane == 31) {\n"
@@ -4075,11 +4482,18 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "    open = MBK_ADD(open, mbk_scan_reduce(lane >= last ? tail : MBK_ZERO));\n"
   "    turn = MBK_WARPS - turn;\n"
   "  }\n"
+  "#if MBK_EMPTY_ROWS\n"
+  "  mbk_await();\n"
+  "  for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread(); i < empty_rows;\n"
+  "       i += (mbk_u64)mbk_grid() * MBK_THREADS) {\n"
+  "    MBK_COMMIT(mbk_load(empty_id + i), MBK_ZERO);\n"
+  "  }\n"
+  "#endif\n"
   "}\n"
   "\n"
-  "// Launch: MBK_THREADS per block, of at least 64. Shared: MBK_COMPUTE[4 * MBK_WARPS], then\n"
+  "// Launch: MBK_THREADS per block, of at least 64. Shared: MBK_COMPUTE[4 * MBK_WARPS], then\n",
   "// mbk_u32[2 * MBK_WARPS]. beta must be zero.\n"
-  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n",
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
   "    mbk_scan_whole(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
   "                   const mbk_u32 *empty_id, const mbk_u64 *block_start, const mbk_i32 *col_ind,\n"
   "                   const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y, mbk_u64 nnz,\n"
@@ -4316,6 +4730,7 @@ static const char *const mbi_source_spmv_binned_cu[] = {
   "  const mbk_u64 first = (mbk_u64)mbk_load(item) * MBK_STRIP;\n"
   "  const mbk_u32 width = (mbk_u32)(cols - first < MBK_STRIP ? cols - first : MBK_STRIP);\n"
   "  const mbk_u32 group = mbk_load(item + 1), packs = 2 * (mbk_load(item + 2) - group);\n"
+  "  mbk_await_for(x);\n"
   "  if (MBK_ALPHA == (MBK_COMPUTE)0) {\n"
   "    return;\n"
   "  }\n"
@@ -4437,10 +4852,12 @@ static const char *const mbi_source_spmv_binned_cu[] = {
   "  MBK_COMPUTE *const slots = (MBK_COMPUTE *)shared + MBK_THREADS / 32 * MBK_TILE_NONZEROS;\n",
   "  const mbk_u32 lane = mbk_lane();\n"
   "  const mbk_u64 tile = (mbk_u64)mbk_block() * MBK_PART_TILES + mbk_thread() / 32;\n"
+  "  const mbk_u32 from = mbk_load(part_start + mbk_block());\n"
+  "  const mbk_u32 packs = 2 * (mbk_load(part_start + mbk_block() + 1) - from);\n"
+  "  mbk_release();\n"
+  "  mbk_await();\n"
   "  MBK_SCALARS_LOAD;\n"
   "  if (alpha != (MBK_COMPUTE)0) {\n"
-  "    const mbk_u32 from = mbk_load(part_start + mbk_block());\n"
-  "    const mbk_u32 packs = 2 * (mbk_load(part_start + mbk_block() + 1) - from);\n"
   "    products += (mbk_u64)from * MBK_GROUP;\n"
   "    for (mbk_u32 i = mbk_thread(); i < packs; i += MBK_THREADS) {\n"
   "      mbk_copy_ahead(slots + i * MBK_PACK, products + i * MBK_PACK);\n"
@@ -4472,9 +4889,200 @@ static const char *const mbi_source_spmv_binned_cu[] = {
   "        product[i] =\n"
   "            first + i < nnz && alpha != (MBK_COMPUTE)0 ? slots[place[t].at[i]] : MBK_ZERO;\n"
   "      }\n"
-  "      mbk_binned_commit(product, ends[t] >> lane * MBK_STEPS % 32 & ((1u << MBK_STEPS) - 1),\n"
-  "                        rank[t], at, row_id, y, firsts, tails, sums, alpha, beta);\n",
+  "      mbk_binned_commit(product, ends[t] >> lane * MBK_STEPS % 32 & ((1u << MBK_STEPS) - 1),\n",
+  "                        rank[t], at, row_id, y, firsts, tails, sums, alpha, beta);\n"
   "    }\n"
+  "  }\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_spmv_hubs_build_cuh[] = {
+  "// Columns in two kinds: part of spmv/hubs.cu.\n"
+  "#ifndef MBK_TILE_NONZEROS\n"
+  "#error \"include spmv/scan_tile.cuh before\"\n"
+  "#endif\n"
+  "\n"
+  "// code[c] becomes c, or ~h for the hub number h: the columns that were counted `least` times or\n"
+  "// more, of which there are at most `room`. hub_col[h] is the column. *taken counts the hubs;\n"
+  "// zero before. Launch: one thread for each column, 256 per block.\n"
+  "MBK_KERNEL MBK_BOUNDS(256)\n"
+  "    mbk_hubs_assign(const mbk_u32 *counts, mbk_u64 cols, mbk_u32 least, mbk_u32 room,\n"
+  "                    mbk_i32 *code, mbk_u32 *hub_col, mbk_u32 *taken) {\n"
+  "  const mbk_u64 column = (mbk_u64)mbk_block() * 256 + mbk_thread();\n"
+  "  const bool hub = column < cols && counts[column] >= least;\n"
+  "  const mbk_u32 hubs = mbk_ballot(MBK_ALL, hub);\n"
+  "  mbk_u32 first = 0;\n"
+  "  if (hubs != 0 && mbk_lane() == 0) {\n"
+  "    first = mbk_atomic_add(taken, (mbk_u32)mbk_popcount(hubs));\n"
+  "  }\n"
+  "  first = mbk_shuffle(MBK_ALL, first, 0, 32);\n"
+  "  if (column < cols) {\n"
+  "    const mbk_u32 number = first + (mbk_u32)mbk_popcount(hubs & ((1u << mbk_lane()) - 1));\n"
+  "    const bool taking = hub && number < room;\n"
+  "    if (taking) {\n"
+  "      hub_col[number] = (mbk_u32)column;\n"
+  "    }\n"
+  "    code[column] = taking ? ~(mbk_i32)number : (mbk_i32)column;\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// codes[k] is the code of nonzero k's column. Launch: any grid of 256 threads.\n"
+  "MBK_KERNEL MBK_BOUNDS(256)\n"
+  "    mbk_hubs_encode(const mbk_i32 *col_ind, mbk_u64 nnz, const mbk_i32 *code, mbk_i32 *codes) {\n"
+  "  for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < nnz;\n"
+  "       k += (mbk_u64)mbk_grid() * 256) {\n"
+  "    codes[k] = mbk_load(code + (mbk_load(col_ind + k) - MBK_BASE));\n"
+  "  }\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_spmv_hubs_cu[] = {
+  "// Register scan with hubs: y = alpha A x + beta y, where the entries of x that most nonzeros\n"
+  "// meet wait in shared memory. Tiles, their schedule and their rows are those of spmv/scan.cu;\n"
+  "// thread blocks stay and take tile after tile, so that each loads the hubs once. Source: a\n"
+  "// matrix split at its fullest columns is common (degree sorting, Beamer et al., PACT 2012); one\n"
+  "// pass over codes that tell hubs from columns, so that both ways of a gather overlap in every\n"
+  "// warp, is ours.\n"
+  "#ifndef MBK_HUBS\n"
+  "#error \"define MBK_HUBS: the hubs that shared memory has room for\"\n"
+  "#endif\n"
+  "#include \"jit/device.cuh\"\n"
+  "#include \"spmv/algebra.cuh\"\n"
+  "\n"
+  "#include \"spmv/scan_tile.cuh\"\n"
+  "\n"
+  "struct mbk_hubs_source {\n"
+  "  const MBK_VECTOR *x, *hubs;\n"
+  "};\n"
+  "\n"
+  "MBK_DEVICE MBK_VECTOR mbk_hubs_gather(const mbk_hubs_source &source, mbk_i32 code) {\n"
+  "  return code < 0 ? source.hubs[~code] : mbk_load(source.x + code);\n"
+  "}\n"
+  "#define MBK_SOURCE mbk_hubs_source\n"
+  "#define MBK_GATHER(source, code) mbk_hubs_gather(source, code)\n"
+  "#define MBK_AWAIT(source) mbk_await_for((source).x)\n"
+  "#include \"spmv/scan_products.cuh\"\n"
+  "\n"
+  "#include \"spmv/scan_build.cuh\"\n"
+  "#include \"spmv/scan_fixup.cuh\"\n"
+  "\n"
+  "#include \"spmv/hubs_build.cuh\"\n"
+  "\n"
+  "// A block's tiles; where `adds` with the old y. Without, beta must be zero.\n"
+  "template <bool adds>\n"
+  "MBK_DEVICE void mbk_hubs_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,\n"
+  "                             const mbk_u32 *row_id, const mbk_i32 *codes,\n"
+  "                             const MBK_VALUE *values, const mbk_u32 *hub_col, mbk_u32 hub_count,\n"
+  "                             const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts,\n",
+  "                             MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_COMPUTE alpha,\n"
+  "                             MBK_COMPUTE beta, MBK_VECTOR *shared) {\n"
+  "  MBK_VECTOR *const old = shared + MBK_HUBS + mbk_thread() / 32 * 32;\n"
+  "  mbk_release();\n"
+  "  mbk_await_for(x);\n"
+  "  const mbk_hubs_source source = {x, shared};\n"
+  "  if (alpha != (MBK_COMPUTE)0) {\n"
+  "    for (mbk_u32 i = mbk_thread(); i < hub_count; i += MBK_THREADS) {\n"
+  "      shared[i] = mbk_load(x + mbk_load(hub_col + i));\n"
+  "    }\n"
+  "  }\n"
+  "  mbk_block_sync();\n"
+  "  for (mbk_u64 tile = (mbk_u64)mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;\n"
+  "       tile < tiles; tile += (mbk_u64)mbk_grid() * (MBK_THREADS / 32)) {\n"
+  "    mbk_scan_take<adds>(row_ends, tile_row, row_id, codes, values, source, y, firsts, tails,\n"
+  "                        nnz, tile, alpha, beta, old);\n"
+  "    mbk_warp_sync(MBK_ALL); // the next tile's old y takes the place of this one's\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Launch: as many blocks as the GPU holds at once, or fewer. mbk_scan_fixup follows. beta must\n"
+  "// be zero. Shared: MBK_VECTOR[MBK_HUBS].\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+  "    mbk_hubs_product(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
+  "                     const mbk_i32 *codes, const MBK_VALUE *values, const mbk_u32 *hub_col,\n"
+  "                     mbk_u32 hub_count, const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts,\n"
+  "                     MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  mbk_hubs_run<false>(row_ends, tile_row, row_id, codes, values, hub_col, hub_count, x, y,\n"
+  "                      firsts, tails, nnz, tiles, MBK_ALPHA, (MBK_COMPUTE)0,\n"
+  "                      (MBK_VECTOR *)shared);\n",
+  "}\n"
+  "\n"
+  "// The same with any beta. Shared: MBK_VECTOR[MBK_HUBS + MBK_THREADS].\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+  "    mbk_hubs_sum(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
+  "                 const mbk_i32 *codes, const MBK_VALUE *values, const mbk_u32 *hub_col,\n"
+  "                 mbk_u32 hub_count, const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts,\n"
+  "                 MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  MBK_SCALARS_LOAD;\n"
+  "  mbk_hubs_run<true>(row_ends, tile_row, row_id, codes, values, hub_col, hub_count, x, y,\n"
+  "                     firsts, tails, nnz, tiles, alpha, beta, (MBK_VECTOR *)shared);\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_spmv_full_cu[] = {
+  "// A CSR matrix that wholly consists of full blocks, as blocks: their places, and their values\n"
+  "// block by block. MBK_HIGH rows in turn have the same columns, in runs of MBK_WIDE\n"
+  "// (mbk_arrays_blocks has found so).\n"
+  "#ifndef MBK_ROW_PTR\n"
+  "#error \"define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64\"\n"
+  "#endif\n"
+  "#ifndef MBK_VALUE\n"
+  "#error \"define MBK_VALUE: the type of the matrix's values\"\n"
+  "#endif\n"
+  "#ifndef MBK_BASE\n"
+  "#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n"
+  "#endif\n"
+  "#ifndef MBK_HIGH\n"
+  "#error \"define MBK_HIGH: rows of a block\"\n"
+  "#endif\n"
+  "#ifndef MBK_WIDE\n"
+  "#error \"define MBK_WIDE: columns of a block\"\n"
+  "#endif\n"
+  "#include \"jit/device.cuh\"\n"
+  "\n"
+  "// The first block of a row of blocks, and of the one behind the last.\n"
+  "MBK_DEVICE mbk_u64 mbk_full_first(const MBK_ROW_PTR *row_ptr, mbk_u64 block_row) {\n"
+  "  return (mbk_u64)(mbk_load(row_ptr + block_row * MBK_HIGH) - MBK_BASE) / (MBK_HIGH * MBK_WIDE);\n"
+  "}\n"
+  "\n"
+  "// Offsets of rows of blocks, and columns of blocks, both from 0. Launch: a warp for each row of\n"
+  "// blocks and one more, 256 threads per block.\n"
+  "MBK_KERNEL MBK_BOUNDS(256)\n"
+  "    mbk_full_places(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, mbk_u64 block_rows,\n"
+  "                    MBK_ROW_PTR *block_ptr, mbk_i32 *block_col) {\n"
+  "  const mbk_u64 row = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;\n"
+  "  if (row > block_rows) {\n"
+  "    return;\n"
+  "  }\n"
+  "  const mbk_u64 first = mbk_full_first(row_ptr, row);\n"
+  "  if (mbk_lane() == 0) {\n"
+  "    block_ptr[row] = (MBK_ROW_PTR)first;\n"
+  "  }\n"
+  "  if (row < block_rows) {\n"
+  "    const mbk_u64 count = mbk_full_first(row_ptr, row + 1) - first;\n"
+  "    col_ind += mbk_load(row_ptr + row * MBK_HIGH) - MBK_BASE;\n",
+  "    for (mbk_u64 b = mbk_lane(); b < count; b += 32) {\n"
+  "      block_col[first + b] = (mbk_load(col_ind + b * MBK_WIDE) - MBK_BASE) / MBK_WIDE;\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Values in the order of the CSR to blocks, row by row in each. Launch: a warp for each row,\n"
+  "// 256 threads per block.\n"
+  "MBK_KERNEL MBK_BOUNDS(256) mbk_full_values(const MBK_ROW_PTR *row_ptr, const MBK_VALUE *values,\n"
+  "                                           mbk_u64 rows, MBK_VALUE *blocks) {\n"
+  "  const mbk_u64 row = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;\n"
+  "  if (row >= rows) {\n"
+  "    return;\n"
+  "  }\n"
+  "  const mbk_u64 start = (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE);\n"
+  "  const mbk_u64 length = (mbk_u64)(mbk_load(row_ptr + row + 1) - MBK_BASE) - start;\n"
+  "  values += start;\n"
+  "  blocks += mbk_full_first(row_ptr, row / MBK_HIGH) * (MBK_HIGH * MBK_WIDE) +\n"
+  "            row % MBK_HIGH * MBK_WIDE;\n"
+  "  for (mbk_u64 k = mbk_lane(); k < length; k += 32) {\n"
+  "    blocks[k / MBK_WIDE * (MBK_HIGH * MBK_WIDE) + k % MBK_WIDE] = mbk_load(values + k);\n"
   "  }\n"
   "}\n",
   NULL};
@@ -4509,6 +5117,7 @@ static const char *const mbi_source_spmv_rows_cu[] = {
   "    mbk_rows_product(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,\n"
   "                     const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y, mbk_u64 rows,\n"
   "                     MBK_SCALAR_PARAMETERS) {\n"
+  "  mbk_release();\n"
   "  MBK_SCALARS_LOAD;\n"
   "  const mbk_u64 row = ((mbk_u64)mbk_block() * MBK_THREADS + mbk_thread()) / MBK_LANES;\n"
   "  const mbk_u32 lane = mbk_thread() % MBK_LANES;\n"
@@ -4519,8 +5128,8 @@ static const char *const mbi_source_spmv_rows_cu[] = {
   "    // Nonzeros from `at` on, counted down: 32-bit offsets may end where adding to them\n"
   "    // overflows.\n"
   "    MBK_ROW_PTR left = mbk_load(row_ptr + row + 1) - start - (MBK_ROW_PTR)lane;\n"
-  "    for (; left > 0; left -= MBK_LANES * MBK_UNROLL, at += MBK_LANES * MBK_UNROLL) {\n"
-  "      mbk_i32 column[MBK_UNROLL];\n",
+  "    for (; left > 0; left -= MBK_LANES * MBK_UNROLL, at += MBK_LANES * MBK_UNROLL) {\n",
+  "      mbk_i32 column[MBK_UNROLL];\n"
   "      MBK_COMPUTE product[MBK_UNROLL];\n"
   "#pragma unroll\n"
   "      for (int u = 0; u < MBK_UNROLL; u++) {\n"
@@ -4531,6 +5140,7 @@ static const char *const mbi_source_spmv_rows_cu[] = {
   "#endif\n"
   "        }\n"
   "      }\n"
+  "      mbk_await_for(x);\n"
   "#pragma unroll\n"
   "      for (int u = 0; u < MBK_UNROLL; u++) {\n"
   "        if (u * MBK_LANES < left) {\n"
@@ -4554,8 +5164,523 @@ static const char *const mbi_source_spmv_rows_cu[] = {
   "    sum = MBK_ADD(sum, mbk_shuffle_down(0xffffffffu, sum, d, MBK_LANES));\n"
   "  }\n"
   "  if (lane == 0 && row < rows) {\n"
+  "    mbk_await();\n"
   "    MBK_COMMIT(row, sum);\n"
   "  }\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_spmv_bsr_tile_cuh[] = {
+  "// Tiles of blocks, and what a lane does in one: part of spmv/bsr.cu, which opens with the\n"
+  "// picture.\n"
+  "#ifndef MBK_BLOCK_ROWS\n"
+  "#error \"define MBK_BLOCK_ROWS: rows of a block\"\n"
+  "#endif\n"
+  "#ifndef MBK_BLOCK_COLS\n"
+  "#error \"define MBK_BLOCK_COLS: columns of a block\"\n"
+  "#endif\n"
+  "#ifndef MBK_COLUMN_MAJOR\n"
+  "#error \"define MBK_COLUMN_MAJOR: 1 if blocks come column by column\"\n"
+  "#endif\n"
+  "#ifndef MBK_MASKED\n"
+  "#error \"define MBK_MASKED: 1 if a bit for each entry of a block says that it is there\"\n"
+  "#endif\n"
+  "#ifndef MBK_EDGE\n"
+  "#error \"define MBK_EDGE: 1 if the last column of blocks reaches beyond the matrix\"\n"
+  "#endif\n"
+  "#ifndef MBK_SPLIT\n"
+  "#error \"define MBK_SPLIT: lanes that share a row of a block, a power of two\"\n"
+  "#endif\n"
+  "#ifndef MBK_TOGETHER\n"
+  "#error \"define MBK_TOGETHER: blocks that a lane loads at once, a power of two\"\n"
+  "#endif\n"
+  "#ifndef MBK_SLOT_BLOCKS\n"
+  "#error \"define MBK_SLOT_BLOCKS: blocks per slot and tile, a multiple of MBK_TOGETHER\"\n"
+  "#endif\n"
+  "#ifndef MBK_SHUFFLED\n"
+  "#error \"define MBK_SHUFFLED: 1 if a slot's lanes load x together and pass it on by shuffles\"\n"
+  "#endif\n"
+  "#ifndef MBK_ONCE\n"
+  "#error \"define MBK_ONCE: 1 if the matrix is loaded past the caches\"\n"
+  "#endif\n"
+  "#ifndef MBK_THREADS\n"
+  "#error \"define MBK_THREADS: threads per block of the product, a multiple of 32\"\n"
+  "#endif\n"
+  "#ifndef MBK_BLOCKS\n"
+  "#error \"define MBK_BLOCKS: blocks of the product that a multiprocessor should hold\"\n"
+  "#endif\n"
+  "#include \"spmv/ranks.cuh\"\n"
+  "\n"
+  "#define MBK_ENTRIES (MBK_BLOCK_ROWS * MBK_BLOCK_COLS)\n"
+  "#define MBK_PACK (16 / (int)sizeof(MBK_COMPUTE)) // entries that one load brings\n"
+  "// A block too high for a warp goes in strips of rows, each to its own warp.\n"
+  "#define MBK_STRIPS ((MBK_BLOCK_ROWS * MBK_SPLIT + 31) / 32)\n",
+  "#define MBK_STRIP_ROWS ((MBK_BLOCK_ROWS + MBK_STRIPS - 1) / MBK_STRIPS)\n"
+  "#define MBK_LANE_COLS ((MBK_BLOCK_COLS + MBK_SPLIT - 1) / MBK_SPLIT)\n"
+  "#define MBK_LANES (MBK_STRIP_ROWS * MBK_SPLIT) // of a slot\n"
+  "#define MBK_SLOTS (32 / MBK_LANES)             // of a warp\n"
+  "#define MBK_ACTIVE (MBK_SLOTS * MBK_LANES)\n"
+  "#define MBK_TILE_BLOCKS (MBK_SLOTS * MBK_SLOT_BLOCKS)\n"
+  "#define MBK_GROUPS (MBK_SLOT_BLOCKS / MBK_TOGETHER)\n"
+  "#define MBK_GROUP_ENTRIES (MBK_TOGETHER * MBK_LANE_COLS) // of a lane: a multiple of MBK_PACK\n"
+  "#define MBK_GROUP_PACKS (MBK_GROUP_ENTRIES / MBK_PACK)\n"
+  "#define MBK_GROUP_FACTORS (MBK_TOGETHER * MBK_BLOCK_COLS) // of a slot\n"
+  "\n"
+  "// Bits of a lane's entries of one group.\n"
+  "#if MBK_GROUP_ENTRIES <= 16\n"
+  "#define MBK_MASK mbk_u16\n"
+  "#else\n"
+  "#define MBK_MASK mbk_u32\n"
+  "#endif\n"
+  "\n"
+  "#if MBK_ONCE\n"
+  "#define MBK_PACK_LOAD mbk_load_pack_once\n"
+  "#define MBK_MATRIX_LOAD mbk_load_once\n"
+  "#else\n"
+  "#define MBK_PACK_LOAD mbk_load_pack\n"
+  "#define MBK_MATRIX_LOAD mbk_load\n"
+  "#endif\n"
+  "\n"
+  "// Where a lane stands. Lanes that no slot is left for do as those of the last slot, and write\n"
+  "// nothing.\n"
+  "struct mbk_bsr_place {\n"
+  "  mbk_u32 slot, lane; // lane: in its slot\n"
+  "  mbk_u32 row, col;   // of its first entry in the strip of the block\n"
+  "};\n"
+  "\n"
+  "MBK_DEVICE mbk_bsr_place mbk_bsr_where(mbk_u32 thread) {\n"
+  "  mbk_bsr_place at;\n"
+  "  at.slot = thread / MBK_LANES < MBK_SLOTS ? thread / MBK_LANES : MBK_SLOTS - 1;\n"
+  "  at.lane = thread % MBK_LANES;\n"
+  "  at.row = at.lane / MBK_SPLIT;\n"
+  "  at.col = at.lane % MBK_SPLIT * MBK_LANE_COLS;\n"
+  "  return at;\n"
+  "}\n"
+  "\n"
+  "// ---- x\n"
+  "// --------------------------------------------------------------------------------\n"
+  "\n",
+  "// The factors of a lane's entries of a group whose block columns are at `columns`; zero beyond\n"
+  "// the block and the matrix, where the stored entries are zero too. `neighbours` of x are loaded\n"
+  "// at once.\n"
+  "#if MBK_SHUFFLED\n"
+  "\n"
+  "template <int neighbours>\n"
+  "MBK_DEVICE void mbk_bsr_factors(const mbk_i32 *columns, const MBK_VECTOR *x, mbk_u64 cols,\n"
+  "                                const mbk_bsr_place &at,\n"
+  "                                MBK_VECTOR (&factor)[MBK_GROUP_ENTRIES]) {\n"
+  "  enum { LOADS = (MBK_GROUP_FACTORS + MBK_LANES - 1) / MBK_LANES };\n"
+  "  mbk_u32 column[LOADS];\n"
+  "  MBK_VECTOR own[LOADS];\n"
+  "#pragma unroll\n"
+  "  for (int i = 0; i < LOADS; i++) {\n"
+  "    const mbk_u32 k = i * MBK_LANES + at.lane;\n"
+  "    column[i] = k < MBK_GROUP_FACTORS ? (mbk_u32)mbk_load(columns + k / MBK_BLOCK_COLS) : 0;\n"
+  "  }\n"
+  "  mbk_await_for(x);\n"
+  "#pragma unroll\n"
+  "  for (int i = 0; i < LOADS; i++) {\n"
+  "    const mbk_u32 k = i * MBK_LANES + at.lane;\n"
+  "    const mbk_u64 col = (mbk_u64)column[i] * MBK_BLOCK_COLS + k % MBK_BLOCK_COLS;\n"
+  "    own[i] = (MBK_VECTOR)0;\n"
+  "    if (k < MBK_GROUP_FACTORS && (!MBK_EDGE || col < cols)) {\n"
+  "      own[i] = mbk_load(x + col);\n"
+  "    }\n"
+  "  }\n"
+  "#pragma unroll\n"
+  "  for (int k = 0; k < MBK_GROUP_FACTORS; k++) {\n"
+  "    factor[k] = mbk_shuffle(MBK_ALL, own[k / MBK_LANES],\n"
+  "                            (int)(at.slot * MBK_LANES) + k % MBK_LANES, 32);\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "#else\n"
+  "\n"
+  "template <int neighbours>\n"
+  "MBK_DEVICE void mbk_bsr_factors(const mbk_i32 *columns, const MBK_VECTOR *x, mbk_u64 cols,\n"
+  "                                const mbk_bsr_place &at,\n"
+  "                                MBK_VECTOR (&factor)[MBK_GROUP_ENTRIES]) {\n"
+  "  enum { PACK = MBK_TOGETHER < 4 ? MBK_TOGETHER : 4 };\n"
+  "  mbk_i32 column[MBK_TOGETHER];\n",
+  "#pragma unroll\n"
+  "  for (int u = 0; u < MBK_TOGETHER; u += PACK) {\n"
+  "    const mbk_pack<mbk_i32, PACK> pack = mbk_load_pack<mbk_i32, PACK>(columns + u);\n"
+  "#pragma unroll\n"
+  "    for (int j = 0; j < PACK; j++) {\n"
+  "      column[u + j] = pack.at[j];\n"
+  "    }\n"
+  "  }\n"
+  "  mbk_await_for(x);\n"
+  "#pragma unroll\n"
+  "  for (int u = 0; u < MBK_TOGETHER; u++) {\n"
+  "    const mbk_u64 col = (mbk_u64)(mbk_u32)column[u] * MBK_BLOCK_COLS + at.col;\n"
+  "#pragma unroll\n"
+  "    for (int j = 0; j < MBK_LANE_COLS; j += neighbours) {\n"
+  "      mbk_pack<MBK_VECTOR, neighbours> some = {};\n"
+  "      if ((MBK_LANE_COLS * MBK_SPLIT == MBK_BLOCK_COLS || at.col + j < MBK_BLOCK_COLS) &&\n"
+  "          (!MBK_EDGE || col + j < cols)) {\n"
+  "        some = mbk_load_pack<MBK_VECTOR, neighbours>(x + col + j);\n"
+  "      }\n"
+  "#pragma unroll\n"
+  "      for (int n = 0; n < neighbours; n++) {\n"
+  "        factor[u * MBK_LANE_COLS + j + n] = some.at[n];\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "#endif\n"
+  "\n"
+  "// Neighbours of x that one load may bring where x allows: those that a lane's columns are made\n"
+  "// of in every block, up to 16 bytes; one where cols may end within them.\n"
+  "#define MBK_EVEN (MBK_LANE_COLS * MBK_SPLIT == MBK_BLOCK_COLS && !MBK_EDGE && !MBK_SHUFFLED)\n"
+  "#define MBK_NEIGHBOURS                                                                         \\\n"
+  "  (!MBK_EVEN || MBK_LANE_COLS % 2 != 0 ? 1 : MBK_LANE_COLS % MBK_PACK != 0 ? 2 : MBK_PACK)\n"
+  "\n"
+  "// ---- Products\n"
+  "// --------------------------------------------------------------------------------\n"
+  "\n"
+  "// The sum that each block of a group adds to the lane's row. `values` and `masks` are the\n"
+  "// lane's in the group; lane follows lane.\n"
+  "template <int neighbours>\n"
+  "MBK_DEVICE void mbk_bsr_group(const mbk_i32 *columns, const MBK_VALUE *values,\n",
+  "                              const MBK_MASK *masks, const MBK_VECTOR *x, mbk_u64 cols,\n"
+  "                              const mbk_bsr_place &at, MBK_COMPUTE (&sum)[MBK_TOGETHER]) {\n"
+  "  MBK_VECTOR factor[MBK_GROUP_ENTRIES];\n"
+  "#if !MBK_PATTERN\n"
+  "  mbk_pack<MBK_VALUE, MBK_PACK> value[MBK_GROUP_PACKS];\n"
+  "#pragma unroll\n"
+  "  for (int p = 0; p < MBK_GROUP_PACKS; p++) {\n"
+  "    value[p] = MBK_PACK_LOAD<MBK_VALUE, MBK_PACK>(values + p * MBK_ACTIVE * MBK_PACK);\n"
+  "  }\n"
+  "#endif\n"
+  "#if MBK_MASKED\n"
+  "  const mbk_u32 mask = MBK_MATRIX_LOAD(masks);\n"
+  "#endif\n"
+  "  mbk_bsr_factors<neighbours>(columns, x, cols, at, factor);\n"
+  "#pragma unroll\n"
+  "  for (int u = 0; u < MBK_TOGETHER; u++) {\n"
+  "    sum[u] = MBK_ZERO;\n"
+  "#pragma unroll\n"
+  "    for (int j = 0; j < MBK_LANE_COLS; j++) {\n"
+  "      const int e = u * MBK_LANE_COLS + j;\n"
+  "#if MBK_MASKED\n"
+  "      factor[e] = mask >> e & 1 ? factor[e] : (MBK_VECTOR)0;\n"
+  "#endif\n"
+  "#if MBK_PATTERN\n"
+  "      sum[u] = MBK_ADD(sum[u], MBK_UNIT(values, factor[e]));\n"
+  "#else\n"
+  "      sum[u] = MBK_ADD(sum[u], MBK_MUL(value[e / MBK_PACK].at[e % MBK_PACK], factor[e]));\n"
+  "#endif\n"
+  "    }\n"
+  "#pragma unroll\n"
+  "    for (int d = 1; d < MBK_SPLIT; d <<= 1) {\n"
+  "      sum[u] = MBK_ADD(sum[u], mbk_shuffle_xor(MBK_ALL, sum[u], d, 32));\n"
+  "    }\n"
+  "  }\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_spmv_bsr_build_cuh[] = {
+  "// Tiles of blocks, made on the GPU from the block rows, the block columns and the blocks as\n"
+  "// they come: part of spmv/bsr.cu.\n"
+  "#ifndef MBK_TILE_BLOCKS\n"
+  "#error \"include spmv/bsr_tile.cuh before\"\n"
+  "#endif\n"
+  "\n"
+  "#define MBK_BUILD_THREADS 256\n"
+  "\n"
+  "// row_ends: word w has the bits of the blocks from 32 w on, `words` words; and slot_row.\n"
+  "// Launch: one thread for each of the more numerous.\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)\n"
+  "    mbk_bsr_schedule(const MBK_ROW_PTR *row_start, mbk_u32 ranks, mbk_u64 blocks, mbk_u64 words,\n"
+  "                     mbk_u64 slots, mbk_u32 *row_ends, mbk_u32 *slot_row) {\n"
+  "  const mbk_u64 at = (mbk_u64)mbk_block() * MBK_BUILD_THREADS + mbk_thread();\n"
+  "  if (at < words) {\n"
+  "    const mbk_u64 first = 32 * at;\n"
+  "    mbk_u32 bits = 0;\n"
+  "    if (first < blocks) {\n"
+  "      mbk_u32 rank = mbk_rank_search(row_start, ranks, first);\n"
+  "      for (; rank < ranks; rank++) {\n"
+  "        const mbk_u64 last = (mbk_u64)(mbk_load(row_start + rank + 1) - MBK_BASE) - 1;\n"
+  "        if (last >= first + 32) {\n"
+  "          break;\n"
+  "        }\n"
+  "        bits |= 1u << (last - first);\n"
+  "      }\n"
+  "    }\n"
+  "    row_ends[at] = bits;\n"
+  "  }\n"
+  "  if (at <= slots) {\n"
+  "    const mbk_u64 first = at * MBK_SLOT_BLOCKS;\n"
+  "    slot_row[at] = first < blocks ? mbk_rank_search(row_start, ranks, first) : ranks;\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// The entry of a lane's group: `e` of MBK_GROUP_ENTRIES.\n"
+  "struct mbk_bsr_entry {\n"
+  "  mbk_u64 block;\n"
+  "  mbk_u32 offset; // in the block as it comes\n"
+  "  bool inside;    // the block\n"
+  "  mbk_u32 col;\n"
+  "};\n"
+  "\n"
+  "MBK_DEVICE mbk_bsr_entry mbk_bsr_find(mbk_u64 tile, mbk_u32 strip, mbk_u32 group,\n"
+  "                                      mbk_u32 thread, mbk_u32 e) {\n"
+  "  const mbk_bsr_place at = mbk_bsr_where(thread);\n",
+  "  const mbk_u32 row = strip * MBK_STRIP_ROWS + at.row, col = at.col + e % MBK_LANE_COLS;\n"
+  "  mbk_bsr_entry found;\n"
+  "  found.block = tile * MBK_TILE_BLOCKS + at.slot * MBK_SLOT_BLOCKS + group * MBK_TOGETHER +\n"
+  "                e / MBK_LANE_COLS;\n"
+  "  found.offset = MBK_COLUMN_MAJOR ? col * MBK_BLOCK_ROWS + row : row * MBK_BLOCK_COLS + col;\n"
+  "  found.inside = row < MBK_BLOCK_ROWS && col < MBK_BLOCK_COLS;\n"
+  "  found.col = col;\n"
+  "  return found;\n"
+  "}\n"
+  "\n"
+  "// Block columns, in the order in which the product reads them. Launch: one thread per place,\n"
+  "// also behind the last block.\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)\n"
+  "    mbk_bsr_columns(const mbk_i32 *col_ind, mbk_u64 blocks, mbk_u64 tiles, mbk_i32 *columns) {\n"
+  "  const mbk_u64 at = (mbk_u64)mbk_block() * MBK_BUILD_THREADS + mbk_thread();\n"
+  "  const mbk_u64 tile = at / MBK_TILE_BLOCKS;\n"
+  "  const mbk_u32 place = (mbk_u32)(at % MBK_TILE_BLOCKS), u = place % MBK_TOGETHER;\n"
+  "  const mbk_u32 slot = place / MBK_TOGETHER % MBK_SLOTS;\n"
+  "  const mbk_u32 group = place / (MBK_TOGETHER * MBK_SLOTS);\n"
+  "  const mbk_u64 block =\n"
+  "      tile * MBK_TILE_BLOCKS + slot * MBK_SLOT_BLOCKS + group * MBK_TOGETHER + u;\n"
+  "  if (tile < tiles) {\n"
+  "    columns[at] = block < blocks ? mbk_load(col_ind + block) - MBK_BASE : 0;\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "#if MBK_MASKED\n"
+  "#define MBK_THERE(found)                                                                       \\\n"
+  "  (mbk_load(mask_words + (found).block * ((MBK_ENTRIES + 63) / 64) + (found).offset / 64) >>   \\\n"
+  "       (found).offset % 64 &                                                                   \\\n"
+  "   1)\n"
+  "\n"
+  "// Bits of a block's entries, in whole words in the order of its entries, to bits of lanes.\n"
+  "// Launch: one thread per lane and group.\n",
+  "MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)\n"
+  "    mbk_bsr_masks(const mbk_u64 *mask_words, mbk_u64 blocks, mbk_u64 tiles, MBK_MASK *masks) {\n"
+  "  const mbk_u64 at = (mbk_u64)mbk_block() * MBK_BUILD_THREADS + mbk_thread();\n"
+  "  const mbk_u32 thread = (mbk_u32)(at % MBK_ACTIVE);\n"
+  "  const mbk_u32 group = (mbk_u32)(at / MBK_ACTIVE % MBK_GROUPS);\n"
+  "  const mbk_u64 strip = at / MBK_ACTIVE / MBK_GROUPS, tile = strip / MBK_STRIPS;\n"
+  "  mbk_u32 bits = 0;\n"
+  "  if (tile >= tiles) {\n"
+  "    return;\n"
+  "  }\n"
+  "  for (mbk_u32 e = 0; e < MBK_GROUP_ENTRIES; e++) {\n"
+  "    const mbk_bsr_entry found =\n"
+  "        mbk_bsr_find(tile, (mbk_u32)(strip % MBK_STRIPS), group, thread, e);\n"
+  "    if (found.block < blocks && found.inside && MBK_THERE(found)) {\n"
+  "      bits |= 1u << e;\n"
+  "    }\n"
+  "  }\n"
+  "  masks[at] = (MBK_MASK)bits;\n"
+  "}\n"
+  "#else\n"
+  "#define MBK_THERE(found) true\n"
+  "#endif\n"
+  "\n"
+  "// Entries to packs of lanes; those that are not the matrix's become zero. Launch: one thread\n"
+  "// per pack.\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)\n"
+  "    mbk_bsr_fill(const mbk_i32 *col_ind, const MBK_VALUE *values, const mbk_u64 *mask_words,\n"
+  "                 mbk_u64 cols, mbk_u64 blocks, mbk_u64 tiles, MBK_VALUE *packs) {\n"
+  "  const mbk_u64 at = (mbk_u64)mbk_block() * MBK_BUILD_THREADS + mbk_thread();\n"
+  "  const mbk_u32 thread = (mbk_u32)(at % MBK_ACTIVE);\n"
+  "  const mbk_u32 p = (mbk_u32)(at / MBK_ACTIVE % MBK_GROUP_PACKS);\n"
+  "  const mbk_u32 group = (mbk_u32)(at / (MBK_ACTIVE * MBK_GROUP_PACKS) % MBK_GROUPS);\n"
+  "  const mbk_u64 strip = at / ((mbk_u64)MBK_ACTIVE * MBK_GROUP_PACKS * MBK_GROUPS);\n"
+  "  const mbk_u64 tile = strip / MBK_STRIPS;\n"
+  "  mbk_pack<MBK_VALUE, MBK_PACK> pack;\n"
+  "  if (tile >= tiles) {\n"
+  "    return;\n"
+  "  }\n"
+  "#pragma unroll\n"
+  "  for (mbk_u32 k = 0; k < MBK_PACK; k++) {\n",
+  "    const mbk_bsr_entry found =\n"
+  "        mbk_bsr_find(tile, (mbk_u32)(strip % MBK_STRIPS), group, thread, p * MBK_PACK + k);\n"
+  "    bool there = found.block < blocks && found.inside;\n"
+  "    if (MBK_EDGE && there) {\n"
+  "      const mbk_u32 column = (mbk_u32)(mbk_load(col_ind + found.block) - MBK_BASE);\n"
+  "      there = (mbk_u64)column * MBK_BLOCK_COLS + found.col < cols;\n"
+  "    }\n"
+  "    pack.at[k] = there && MBK_THERE(found)\n"
+  "                     ? mbk_load(values + found.block * MBK_ENTRIES + found.offset)\n"
+  "                     : (MBK_VALUE)0;\n"
+  "  }\n"
+  "  mbk_store_pack(packs + at * MBK_PACK, pack);\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_spmv_bsr_cu[] = {
+  "// Blocks: y = alpha A x + beta y over tiles of consecutive blocks, one bit per block for \"ends\n"
+  "// its row of blocks\", and a segmented sum by shuffles. Source: that every task holds the same\n"
+  "// number of blocks, and shapes as constants, are of Chirila (Architectural-Aware Optimization\n"
+  "// of SpMV on GPUs, Bucharest 2025, chapters 6 and 8); the layout, sums in registers and the\n"
+  "// fixed order are ours.\n"
+  "//\n"
+  "// A warp is MBK_SLOTS slots of MBK_LANES lanes: one for each row of a block, or MBK_SPLIT for\n"
+  "// each. A tile is MBK_SLOTS times MBK_SLOT_BLOCKS blocks, of which a slot takes consecutive\n"
+  "// ones, MBK_TOGETHER at a time: a group. The copy of the entries lies in the order in which\n"
+  "// they are read: tile, strip, group, pack, lane; block columns: tile, group, slot, block. Rows\n"
+  "// of blocks are numbered by rank among those that hold something; slot_row[s] is the rank of\n"
+  "// the row of slot s's first block, behind the last slot the number of ranks.\n"
+  "#include \"jit/device.cuh\"\n"
+  "#include \"spmv/algebra.cuh\"\n"
+  "\n"
+  "#include \"spmv/bsr_tile.cuh\"\n"
+  "\n"
+  "#include \"spmv/bsr_build.cuh\"\n"
+  "\n"
+  "#define MBK_PARTS MBK_BLOCK_ROWS\n"
+  "#define MBK_TILE_ITEMS MBK_TILE_BLOCKS\n"
+  "#define MBK_TILE_RANK(tile) mbk_load(tile_row + (tile)*MBK_SLOTS)\n"
+  "#include \"spmv/fixup.cuh\"\n"
+  "\n"
+  "// What a lane writes: the entry `part` of each row of blocks, if any.\n"
+  "struct mbk_bsr_target {\n"
+  "  const mbk_u32 *row_id;\n"
+  "  MBK_VECTOR *y;\n"
+  "  mbk_u64 rows;\n"
+  "  mbk_u32 part;\n"
+  "  bool writes;\n"
+  "};\n"
+  "\n"
+  "MBK_DEVICE void mbk_bsr_commit(const mbk_bsr_target &to, mbk_u32 rank, MBK_COMPUTE sum,\n"
+  "                               MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
+  "  const mbk_u32 *const row_id = to.row_id;\n",
+  "  const mbk_u64 row = (mbk_u64)MBK_ROW_OF(rank) * MBK_BLOCK_ROWS + to.part;\n"
+  "  (void)row_id;\n"
+  "  if (to.writes && row < to.rows) {\n"
+  "    mbk_commit(to.y, row, MBK_ADD(MBK_ZERO, sum), alpha, beta);\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// One strip of a tile by its warp. Each lane sums its row up to each end of a row of blocks\n"
+  "// alone; the first of these may have begun in slots before. The row of the tile's first\n"
+  "// block goes to firsts, what follows the last row end to tails: mbk_bsr_fixup puts these\n"
+  "// together.\n"
+  "template <int neighbours>\n"
+  "MBK_DEVICE void mbk_bsr_run(const mbk_u32 *row_ends, const mbk_u32 *slot_row,\n"
+  "                            const mbk_u32 *row_id, const mbk_i32 *columns,\n"
+  "                            const MBK_VALUE *values, const MBK_MASK *masks, const MBK_VECTOR *x,\n"
+  "                            MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,\n"
+  "                            mbk_u64 rows, mbk_u64 cols, mbk_u64 tile, mbk_u32 strip,\n"
+  "                            MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
+  "  const mbk_u32 lane = mbk_lane();\n"
+  "  const mbk_bsr_place at = mbk_bsr_where(lane);\n"
+  "  const mbk_u64 first_block = tile * MBK_TILE_BLOCKS + at.slot * MBK_SLOT_BLOCKS;\n"
+  "  mbk_bsr_target to = {row_id, y, rows, strip * MBK_STRIP_ROWS + at.row, false};\n"
+  "  to.writes = lane < MBK_ACTIVE && at.col == 0 && to.part < MBK_BLOCK_ROWS;\n"
+  "  columns += tile * MBK_TILE_BLOCKS + at.slot * MBK_TOGETHER;\n"
+  "  const mbk_u64 group = (tile * MBK_STRIPS + strip) * MBK_GROUPS;\n"
+  "  (void)group;\n"
+  "#if !MBK_PATTERN\n"
+  "  values += (group * MBK_GROUP_PACKS * MBK_ACTIVE + at.slot * MBK_LANES + at.lane) * MBK_PACK;\n"
+  "#endif\n"
+  "#if MBK_MASKED\n"
+  "  masks += group * MBK_ACTIVE + at.slot * MBK_LANES + at.lane;\n"
+  "#endif\n",
+  "  const mbk_u32 first = mbk_load(slot_row + tile * MBK_SLOTS + at.slot);\n"
+  "  mbk_u32 rank = first;\n"
+  "  MBK_COMPUTE sum = MBK_ZERO, head = MBK_ZERO;\n"
+  "#pragma unroll 1\n"
+  "  for (mbk_u32 g = 0; g < MBK_GROUPS; g++) {\n"
+  "    const mbk_u64 block = first_block + g * MBK_TOGETHER;\n"
+  "    const mbk_u32 ends = mbk_load(row_ends + block / 32) >> block % 32;\n"
+  "    MBK_COMPUTE part[MBK_TOGETHER];\n"
+  "    if (alpha == (MBK_COMPUTE)0) { // nothing is read of the matrix or of x\n"
+  "      mbk_await();\n"
+  "#pragma unroll\n"
+  "      for (int u = 0; u < MBK_TOGETHER; u++) {\n"
+  "        part[u] = MBK_ZERO;\n"
+  "      }\n"
+  "    } else {\n"
+  "      mbk_bsr_group<neighbours>(\n"
+  "          columns + g * (MBK_TOGETHER * MBK_SLOTS),\n"
+  "          MBK_PATTERN ? values : values + g * (MBK_GROUP_PACKS * MBK_ACTIVE * MBK_PACK),\n"
+  "          masks + g * MBK_ACTIVE, x, cols, at, part);\n"
+  "    }\n"
+  "#pragma unroll\n"
+  "    for (int u = 0; u < MBK_TOGETHER; u++) {\n"
+  "      sum = MBK_ADD(sum, part[u]);\n"
+  "      if (ends >> u & 1) {\n"
+  "        if (rank == first) {\n"
+  "          head = sum; // the slots before may hold some of it\n"
+  "        } else {\n"
+  "          mbk_bsr_commit(to, rank, sum, alpha, beta);\n"
+  "        }\n"
+  "        rank++;\n"
+  "        sum = MBK_ZERO;\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "  // What the slots from the last closed one on hold of the row that is open behind each.\n"
+  "  const mbk_u32 closed = mbk_ballot(MBK_ALL, rank != first);\n"
+  "  const mbk_u32 until = closed & (0xffffffffu >> (31 - lane));\n"
+  "  const int distance =\n"
+  "      (int)at.slot - (until != 0 ? (31 - mbk_leading_zeros(until)) / MBK_LANES : 0);\n"
+  "#pragma unroll\n"
+  "  for (int d = 1; d < MBK_SLOTS; d <<= 1) {\n"
+  "    const MBK_COMPUTE other = mbk_shuffle_up(MBK_ALL, sum, d * MBK_LANES, 32);\n"
+  "    if (distance >= d) {\n",
+  "      sum = MBK_ADD(other, sum);\n"
+  "    }\n"
+  "  }\n"
+  "  const MBK_COMPUTE earlier =\n"
+  "      MBK_SLOTS > 1 ? mbk_shuffle_up(MBK_ALL, sum, MBK_LANES % 32, 32) : MBK_ZERO;\n"
+  "  const mbk_u64 carry = tile * MBK_BLOCK_ROWS + to.part;\n"
+  "  if (rank != first) {\n"
+  "    head = at.slot > 0 ? MBK_ADD(earlier, head) : head;\n"
+  "    if ((closed & ((1u << (at.slot * MBK_LANES)) - 1)) != 0) {\n"
+  "      mbk_bsr_commit(to, first, head, alpha, beta);\n"
+  "    } else if (to.writes) {\n"
+  "      firsts[carry] = head;\n"
+  "    }\n"
+  "  }\n"
+  "  if (to.writes && at.slot == MBK_SLOTS - 1) {\n"
+  "    tails[carry] = sum;\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Launch: one warp per strip of a tile. mbk_bsr_fixup follows.\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+  "    mbk_bsr_product(const mbk_u32 *row_ends, const mbk_u32 *slot_row, const mbk_u32 *row_id,\n"
+  "                    const mbk_i32 *columns, const MBK_VALUE *values, const MBK_MASK *masks,\n"
+  "                    const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,\n"
+  "                    mbk_u64 rows, mbk_u64 cols, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
+  "  mbk_release();\n"
+  "  MBK_SCALARS_LOAD;\n"
+  "  const mbk_u64 warp = (mbk_u64)mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;\n"
+  "  const mbk_u64 tile = warp / MBK_STRIPS;\n"
+  "  const mbk_u32 strip = (mbk_u32)(warp % MBK_STRIPS);\n"
+  "  if (tile >= tiles) {\n"
+  "    return;\n"
+  "  }\n"
+  "  if (MBK_NEIGHBOURS == 1 || (mbk_u64)x % (MBK_NEIGHBOURS * sizeof(MBK_VECTOR)) == 0) {\n"
+  "    mbk_bsr_run<MBK_NEIGHBOURS>(row_ends, slot_row, row_id, columns, values, masks, x, y,\n"
+  "                                firsts, tails, rows, cols, tile, strip, alpha, beta);\n"
+  "  } else {\n"
+  "    mbk_bsr_run<1>(row_ends, slot_row, row_id, columns, values, masks, x, y, firsts, tails,\n",
+  "                   rows, cols, tile, strip, alpha, beta);\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Launch: MBK_FIXUP_THREADS rows of tiles, of which each has MBK_BLOCK_ROWS, per block. Shared:\n"
+  "// as mbk_fixup.\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 2)\n"
+  "    mbk_bsr_fixup(const MBK_ROW_PTR *row_start, const mbk_u32 *slot_row, const mbk_u32 *row_id,\n"
+  "                  const mbk_u32 *empty_id, const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails,\n"
+  "                  MBK_VECTOR *y, mbk_u64 tiles, mbk_u64 empty_rows, mbk_u64 rows,\n"
+  "                  MBK_SCALAR_PARAMETERS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  mbk_fixup(row_start, slot_row, row_id, empty_id, firsts, tails, y, tiles, empty_rows, rows,\n"
+  "            (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);\n"
   "}\n",
   NULL};
 
@@ -4720,7 +5845,7 @@ static const char *const mbi_source_spmv_sliced_cu[] = {
   "#define MBK_ALL 0xffffffffu\n"
   "#define MBK_WINDOW 1024\n"
   "#define MBK_PACK (16 / (int)sizeof(MBK_COMPUTE)) // neighbours of a row that one load brings\n"
-  "#define MBK_WIDE 0xffffffffu                   // the base of a slice with four-byte columns\n"
+  "#define MBK_WIDE 0xffffffffu                     // the base of a slice with four-byte columns\n"
   "\n"
   "#include \"spmv/sliced_build.cuh\"\n"
   "\n"
@@ -4780,6 +5905,7 @@ static const char *const mbi_source_spmv_sliced_cu[] = {
   "                       MBK_VECTOR *y, mbk_u64 rows, MBK_SCALAR_PARAMETERS) {\n",
   "  const mbk_u64 thread = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread();\n"
   "  const mbk_u64 slice = thread / 32;\n"
+  "  mbk_release();\n"
   "  if (slice * 32 >= rows) {\n"
   "    return;\n"
   "  }\n"
@@ -4789,6 +5915,7 @@ static const char *const mbi_source_spmv_sliced_cu[] = {
   "#if !MBK_PATTERN\n"
   "  values += (mbk_u64)mbk_load(slice_start + slice) * 32 + mbk_lane() * MBK_PACK;\n"
   "#endif\n"
+  "  mbk_await_for(x);\n"
   "  const MBK_COMPUTE sum =\n"
   "      base == MBK_WIDE\n"
   "          ? mbk_sliced_sum((const mbk_i32 *)columns + mbk_lane() * MBK_PACK, values, x, count)\n"
@@ -5060,6 +6187,7 @@ static const char *const mbi_source_spmv_cb_cu[] = {
   "                   const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *carries, mbk_u64 rows,\n"
   "                   mbk_u64 cols, mbk_u64 tasks, MBK_SCALAR_PARAMETERS) {\n"
   "  const mbk_u64 task = ((mbk_u64)mbk_block() * MBK_THREADS + mbk_thread()) / 32;\n"
+  "  mbk_release();\n"
   "  if (task >= tasks) {\n"
   "    return;\n"
   "  }\n"
@@ -5082,9 +6210,10 @@ static const char *const mbi_source_spmv_cb_cu[] = {
   "  MBK_COMPUTE sum = MBK_ZERO;\n"
   "  sums[lane] = MBK_ZERO;\n"
   "  mbk_warp_sync(MBK_ALL);\n"
+  "  mbk_await_for(x); // behind it carries and y too\n"
   "  for (; left > 0; left -= 2) {\n"
-  "    const mbk_cb_head ahead = mbk_cb_prepare(next, next_first, data, cols);\n"
-  "    const mbk_u64 later = mbk_load(words + 4) & ~(mbk_u64)drop;\n",
+  "    const mbk_cb_head ahead = mbk_cb_prepare(next, next_first, data, cols);\n",
+  "    const mbk_u64 later = mbk_load(words + 4) & ~(mbk_u64)drop;\n"
   "    const mbk_u32 later_first = mbk_load(first + 4);\n"
   "    words += 2;\n"
   "    first += 2;\n"
@@ -5120,16 +6249,19 @@ static const char *const mbi_source_spmv_cb_cu[] = {
   "                 MBK_SCALAR_PARAMETERS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  MBK_COMPUTE *const partial = (MBK_COMPUTE *)shared;\n"
-  "  const mbk_u32 thread = mbk_thread(), end = split_part[mbk_block() + 1];\n"
+  "  mbk_release();\n"
+  "  const mbk_u32 thread = mbk_thread(), end = mbk_load(split_part + mbk_block() + 1);\n"
+  "  const mbk_u32 begin = mbk_load(split_part + mbk_block());\n",
+  "  const mbk_u64 row = (mbk_u64)mbk_load(split_strip + mbk_block()) * MBK_SIDE + thread;\n"
   "  MBK_COMPUTE sum = MBK_ZERO;\n"
+  "  mbk_await();\n"
   "#pragma unroll 4\n"
-  "  for (mbk_u32 part = split_part[mbk_block()] + thread / MBK_SIDE; part < end;\n"
-  "       part += MBK_FIXUP_THREADS / MBK_SIDE) {\n",
+  "  for (mbk_u32 part = begin + thread / MBK_SIDE; part < end;\n"
+  "       part += MBK_FIXUP_THREADS / MBK_SIDE) {\n"
   "    sum = MBK_ADD(sum, carries[(mbk_u64)part * MBK_SIDE + thread % MBK_SIDE]);\n"
   "  }\n"
   "  partial[thread] = sum;\n"
   "  mbk_block_sync();\n"
-  "  const mbk_u64 row = (mbk_u64)split_strip[mbk_block()] * MBK_SIDE + thread;\n"
   "  if (thread < MBK_SIDE && row < rows) {\n"
   "    MBK_SCALARS_LOAD;\n"
   "    sum = MBK_ZERO;\n"
@@ -5242,6 +6374,275 @@ static const char *const mbi_source_solve_pagerank_cu[] = {
   "}\n",
   NULL};
 
+#ifdef MERBIT_STUDY_METHODS
+static const char *const mbi_source_spmv_bsr_study_cu[] = {
+  "// Blocks as they come: the four kernels of Chirila (Architectural-Aware Optimization of SpMV on\n"
+  "// GPUs, Bucharest 2025, chapter 8), for comparison. Each thread block takes a chunk of as many\n"
+  "// blocks as the others and walks through its rows of blocks; chunk_row is made once. What it\n"
+  "// sums of a row is added to y by atomics, which is why y is scaled before (Listing 13), and why\n"
+  "// products by these kernels are not repeatable to the bit. MBK_STUDY says how it sums:\n"
+  "//   0  row-major access: an atomic addition in shared memory for each entry (Listing 14)\n"
+  "//   1  thread-private accumulation: R sums in local memory, reduced without atomics in shared\n"
+  "//      memory (Listings 15 and 16)\n"
+  "//   2  team-based accumulation: R C threads for each block, of which each keeps to one entry;\n"
+  "//      an atomic addition in shared memory for each thread (Listing 17)\n"
+  "//   3  vector accumulation, unrolled: rows at once in registers, shuffles, an atomic addition\n"
+  "//      in shared memory for each warp and row (Listing 18)\n"
+  "#include \"jit/device.cuh\"\n"
+  "#include \"spmv/algebra.cuh\"\n"
+  "#ifndef MBK_STUDY\n"
+  "#error \"define MBK_STUDY: 0 to 3\"\n"
+  "#endif\n"
+  "#ifndef MBK_BLOCK_ROWS\n"
+  "#error \"define MBK_BLOCK_ROWS: rows of a block\"\n"
+  "#endif\n"
+  "#ifndef MBK_BLOCK_COLS\n"
+  "#error \"define MBK_BLOCK_COLS: columns of a block\"\n"
+  "#endif\n"
+  "#ifndef MBK_COLUMN_MAJOR\n"
+  "#error \"define MBK_COLUMN_MAJOR: 1 if blocks come column by column\"\n"
+  "#endif\n"
+  "#ifndef MBK_EDGE\n"
+  "#error \"define MBK_EDGE: 1 if the last column of blocks reaches beyond the matrix\"\n"
+  "#endif\n"
+  "#ifndef MBK_THREADS\n"
+  "#error \"define MBK_THREADS: threads per block of the product, a multiple of 32\"\n"
+  "#endif\n"
+  "\n"
+  "#define MBK_ENTRIES (MBK_BLOCK_ROWS * MBK_BLOCK_COLS)\n",
+  "#define MBK_BUILD_THREADS 256\n"
+  "#define MBK_ALL 0xffffffffu\n"
+  "#define MBK_ROWS_AT_ONCE (MBK_BLOCK_ROWS < 8 ? MBK_BLOCK_ROWS : 8)\n"
+  "#define MBK_ROWS_LEFT (MBK_BLOCK_ROWS % MBK_ROWS_AT_ONCE)\n"
+  "\n"
+  "// Of an entry in its block, and back.\n"
+  "#define MBK_ROW_IN_BLOCK(e) (MBK_COLUMN_MAJOR ? (e) % MBK_BLOCK_ROWS : (e) / MBK_BLOCK_COLS)\n"
+  "#define MBK_COL_IN_BLOCK(e) (MBK_COLUMN_MAJOR ? (e) / MBK_BLOCK_ROWS : (e) % MBK_BLOCK_COLS)\n"
+  "#define MBK_IN_BLOCK(r, c)                                                                     \\\n"
+  "  (MBK_COLUMN_MAJOR ? (c)*MBK_BLOCK_ROWS + (r) : (r)*MBK_BLOCK_COLS + (c))\n"
+  "\n"
+  "struct mbk_study_blocks {\n"
+  "  const mbk_i32 *col_ind;\n"
+  "  const MBK_VALUE *values;\n"
+  "  const MBK_VECTOR *x;\n"
+  "  mbk_u64 cols;\n"
+  "};\n"
+  "\n"
+  "// What entry `at` adds, which is in column `c` of block number `block`.\n"
+  "MBK_DEVICE MBK_COMPUTE mbk_study_term(const mbk_study_blocks &a, mbk_u64 block, mbk_u64 at,\n"
+  "                                      mbk_u32 c) {\n"
+  "  const mbk_u32 column = (mbk_u32)(mbk_load(a.col_ind + block) - MBK_BASE);\n"
+  "  const mbk_u64 col = (mbk_u64)column * MBK_BLOCK_COLS + c;\n"
+  "  if (MBK_EDGE && col >= a.cols) {\n"
+  "    return MBK_ZERO;\n"
+  "  }\n"
+  "#if MBK_PATTERN\n"
+  "  (void)at;\n"
+  "  return MBK_UNIT(a.values, a.x[col]);\n"
+  "#else\n"
+  "  return MBK_MUL(mbk_load(a.values + at), a.x[col]);\n"
+  "#endif\n"
+  "}\n"
+  "\n"
+  "MBK_DEVICE MBK_COMPUTE mbk_study_reduce(MBK_COMPUTE sum) { // in lane 0\n"
+  "#pragma unroll\n"
+  "  for (int d = 16; d > 0; d >>= 1) {\n"
+  "    sum = MBK_ADD(sum, mbk_shuffle_down(MBK_ALL, sum, d, 32));\n"
+  "  }\n"
+  "  return sum;\n"
+  "}\n"
+  "\n"
+  "// ---- A row of blocks, or a chunk's part of it: blocks [from, to), to `shared`\n"
+  "// -------------------------------------------------------------------------------\n"
+  "\n"
+  "#if MBK_STUDY == 0\n"
+  "\n",
+  "MBK_DEVICE void mbk_study_sum(const mbk_study_blocks &a, mbk_u64 from, mbk_u64 to,\n"
+  "                              MBK_COMPUTE *shared) {\n"
+  "  for (mbk_u64 at = from * MBK_ENTRIES + mbk_thread(); at < to * MBK_ENTRIES;\n"
+  "       at += MBK_THREADS) {\n"
+  "    const mbk_u32 e = (mbk_u32)(at % MBK_ENTRIES);\n"
+  "    mbk_atomic_add(shared + MBK_ROW_IN_BLOCK(e),\n"
+  "                   mbk_study_term(a, at / MBK_ENTRIES, at, MBK_COL_IN_BLOCK(e)));\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "#elif MBK_STUDY == 1\n"
+  "\n"
+  "// `partial` is behind the sums, one for each warp.\n"
+  "MBK_DEVICE void mbk_study_sum(const mbk_study_blocks &a, mbk_u64 from, mbk_u64 to,\n"
+  "                              MBK_COMPUTE *shared) {\n"
+  "  MBK_COMPUTE *const partial = shared + MBK_BLOCK_ROWS;\n"
+  "  MBK_COMPUTE sum[MBK_BLOCK_ROWS];\n"
+  "  for (int r = 0; r < MBK_BLOCK_ROWS; r++) {\n"
+  "    sum[r] = MBK_ZERO;\n"
+  "  }\n"
+  "  for (mbk_u64 at = from * MBK_ENTRIES + mbk_thread(); at < to * MBK_ENTRIES;\n"
+  "       at += MBK_THREADS) {\n"
+  "    const mbk_u32 e = (mbk_u32)(at % MBK_ENTRIES), r = MBK_ROW_IN_BLOCK(e);\n"
+  "    sum[r] = MBK_ADD(sum[r], mbk_study_term(a, at / MBK_ENTRIES, at, MBK_COL_IN_BLOCK(e)));\n"
+  "  }\n"
+  "  for (int r = 0; r < MBK_BLOCK_ROWS; r++) {\n"
+  "    const MBK_COMPUTE own = mbk_study_reduce(sum[r]);\n"
+  "    if (mbk_lane() == 0) {\n"
+  "      partial[mbk_thread() / 32] = own;\n"
+  "    }\n"
+  "    mbk_block_sync();\n"
+  "    if (mbk_thread() < 32) {\n"
+  "      const MBK_COMPUTE all =\n"
+  "          mbk_study_reduce(mbk_thread() < MBK_THREADS / 32 ? partial[mbk_thread()] : MBK_ZERO);\n"
+  "      if (mbk_thread() == 0) {\n"
+  "        shared[r] = all;\n"
+  "      }\n"
+  "    }\n"
+  "    mbk_block_sync();\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "#elif MBK_STUDY == 2\n"
+  "\n"
+  "// Threads that no whole team is left for do nothing.\n",
+  "MBK_DEVICE void mbk_study_sum(const mbk_study_blocks &a, mbk_u64 from, mbk_u64 to,\n"
+  "                              MBK_COMPUTE *shared) {\n"
+  "  enum { TEAMS = MBK_THREADS / MBK_ENTRIES };\n"
+  "  const mbk_u32 team = mbk_thread() / MBK_ENTRIES, e = mbk_thread() % MBK_ENTRIES;\n"
+  "  if (team < TEAMS) {\n"
+  "    MBK_COMPUTE sum = MBK_ZERO;\n"
+  "    for (mbk_u64 block = from + team; block < to; block += TEAMS) {\n"
+  "      sum =\n"
+  "          MBK_ADD(sum, mbk_study_term(a, block, block * MBK_ENTRIES + e, MBK_COL_IN_BLOCK(e)));\n"
+  "    }\n"
+  "    mbk_atomic_add(shared + MBK_ROW_IN_BLOCK(e), sum);\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "#else\n"
+  "\n"
+  "// Rows [first, first + rows) of the blocks; a thread takes columns of them.\n"
+  "template <int rows>\n"
+  "MBK_DEVICE void mbk_study_strip(const mbk_study_blocks &a, mbk_u64 from, mbk_u64 to, int first,\n"
+  "                                MBK_COMPUTE *shared) {\n"
+  "  MBK_COMPUTE sum[rows];\n"
+  "#pragma unroll\n"
+  "  for (int k = 0; k < rows; k++) {\n"
+  "    sum[k] = MBK_ZERO;\n"
+  "  }\n"
+  "  for (mbk_u64 at = from * MBK_BLOCK_COLS + mbk_thread(); at < to * MBK_BLOCK_COLS;\n"
+  "       at += MBK_THREADS) {\n"
+  "    const mbk_u64 block = at / MBK_BLOCK_COLS;\n"
+  "    const mbk_u32 c = (mbk_u32)(at % MBK_BLOCK_COLS);\n"
+  "#pragma unroll\n"
+  "    for (int k = 0; k < rows; k++) {\n"
+  "      sum[k] = MBK_ADD(\n"
+  "          sum[k],\n"
+  "          mbk_study_term(a, block, block * MBK_ENTRIES + MBK_IN_BLOCK((mbk_u32)(first + k), c),\n"
+  "                         c));\n"
+  "    }\n"
+  "  }\n"
+  "#pragma unroll\n"
+  "  for (int k = 0; k < rows; k++) {\n"
+  "    sum[k] = mbk_study_reduce(sum[k]);\n"
+  "    if (mbk_lane() == 0) {\n"
+  "      mbk_atomic_add(shared + first + k, sum[k]);\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// The listing goes down from 8 rows at once; what is left behind whole strips is one strip.\n",
+  "MBK_DEVICE void mbk_study_sum(const mbk_study_blocks &a, mbk_u64 from, mbk_u64 to,\n"
+  "                              MBK_COMPUTE *shared) {\n"
+  "  for (int r = 0; r + MBK_ROWS_AT_ONCE <= MBK_BLOCK_ROWS; r += MBK_ROWS_AT_ONCE) {\n"
+  "    mbk_study_strip<MBK_ROWS_AT_ONCE>(a, from, to, r, shared);\n"
+  "  }\n"
+  "#if MBK_ROWS_LEFT > 0\n"
+  "  mbk_study_strip<MBK_ROWS_LEFT>(a, from, to, MBK_BLOCK_ROWS - MBK_ROWS_LEFT, shared);\n"
+  "#endif\n"
+  "}\n"
+  "\n"
+  "#endif\n"
+  "\n"
+  "// ---- Kernels\n"
+  "// --------------------------------------------------------------------------------\n"
+  "\n"
+  "MBK_DEVICE mbk_u64 mbk_study_start(const MBK_ROW_PTR *row_ptr, mbk_u64 row) {\n"
+  "  return (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE);\n"
+  "}\n"
+  "\n"
+  "// chunk_row[i] is the row of the first block of chunk i, behind the last chunk that of the last\n"
+  "// block. Launch: one thread for each of chunks + 1.\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)\n"
+  "    mbk_study_cut(const MBK_ROW_PTR *row_ptr, mbk_u32 block_rows, mbk_u64 blocks,\n"
+  "                  mbk_u64 chunk_blocks, mbk_u64 chunks, mbk_u32 *chunk_row) {\n"
+  "  const mbk_u64 at = (mbk_u64)mbk_block() * MBK_BUILD_THREADS + mbk_thread();\n"
+  "  if (at <= chunks) {\n"
+  "    const mbk_u64 block = at * chunk_blocks < blocks ? at * chunk_blocks : blocks - 1;\n"
+  "    mbk_u32 low = 0, high = block_rows;\n"
+  "    while (high - low > 1) {\n"
+  "      const mbk_u32 middle = low + (high - low) / 2;\n"
+  "      if (mbk_study_start(row_ptr, middle) <= block) {\n"
+  "        low = middle;\n"
+  "      } else {\n"
+  "        high = middle;\n"
+  "      }\n"
+  "    }\n"
+  "    chunk_row[at] = low;\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// y = beta y. Launch: one thread per row.\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)\n"
+  "    mbk_study_scale(MBK_VECTOR *y, mbk_u64 rows, MBK_SCALAR_PARAMETERS) {\n"
+  "  MBK_SCALARS_LOAD;\n",
+  "  const mbk_u64 row = (mbk_u64)mbk_block() * MBK_BUILD_THREADS + mbk_thread();\n"
+  "  (void)alpha;\n"
+  "  if (row < rows) {\n"
+  "    y[row] = beta == (MBK_COMPUTE)0 ? (MBK_VECTOR)0 : (MBK_VECTOR)MBK_MUL(beta, y[row]);\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// y += alpha A x. Launch: one block per chunk. Shared: MBK_COMPUTE[MBK_BLOCK_ROWS + MBK_THREADS\n"
+  "// / 32].\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_THREADS)\n"
+  "    mbk_study_product(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,\n"
+  "                      const MBK_VALUE *values, const mbk_u32 *chunk_row, const MBK_VECTOR *x,\n"
+  "                      MBK_VECTOR *y, mbk_u64 rows, mbk_u64 cols, mbk_u64 blocks,\n"
+  "                      mbk_u64 chunk_blocks, MBK_SCALAR_PARAMETERS) {\n"
+  "  MBK_SCALARS_LOAD;\n"
+  "  MBK_SHARED_MEMORY(memory);\n"
+  "  MBK_COMPUTE *const shared = (MBK_COMPUTE *)memory;\n"
+  "  const mbk_study_blocks a = {col_ind, values, x, cols};\n"
+  "  const mbk_u64 first = mbk_block() * chunk_blocks;\n"
+  "  const mbk_u64 last = first + chunk_blocks < blocks ? first + chunk_blocks : blocks;\n"
+  "  (void)beta;\n"
+  "  if (alpha == (MBK_COMPUTE)0) {\n"
+  "    return;\n"
+  "  }\n"
+  "  const mbk_u32 last_row = mbk_load(chunk_row + mbk_block() + 1);\n"
+  "  for (mbk_u32 row = mbk_load(chunk_row + mbk_block()); row <= last_row; row++) {\n"
+  "    const mbk_u64 start = mbk_study_start(row_ptr, row);\n"
+  "    const mbk_u64 end = mbk_study_start(row_ptr, (mbk_u64)row + 1);\n"
+  "    const mbk_u64 from = start > first ? start : first, to = end < last ? end : last;\n"
+  "    if (from >= to) {\n"
+  "      continue;\n"
+  "    }\n"
+  "    mbk_block_sync(); // the sums of the row before have been read\n"
+  "    for (mbk_u32 r = mbk_thread(); r < MBK_BLOCK_ROWS; r += MBK_THREADS) {\n"
+  "      shared[r] = MBK_ZERO;\n"
+  "    }\n"
+  "    mbk_block_sync();\n"
+  "    mbk_study_sum(a, from, to, shared);\n",
+  "    mbk_block_sync();\n"
+  "    for (mbk_u32 r = mbk_thread(); r < MBK_BLOCK_ROWS; r += MBK_THREADS) {\n"
+  "      const mbk_u64 at = (mbk_u64)row * MBK_BLOCK_ROWS + r;\n"
+  "      if (at < rows) {\n"
+  "        mbk_atomic_add(y + at, (MBK_VECTOR)MBK_MUL(alpha, shared[r]));\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "}\n",
+  NULL};
+
+#endif
 static const struct {
   const char *name; /* as kernels include it */
   const char *const *pieces;
@@ -5251,6 +6652,8 @@ static const struct {
     {"spmv/arrays.cu", mbi_source_spmv_arrays_cu},
     {"spmv/merbit_tile.cuh", mbi_source_spmv_merbit_tile_cuh},
     {"spmv/merbit.cu", mbi_source_spmv_merbit_cu},
+    {"spmv/ranks.cuh", mbi_source_spmv_ranks_cuh},
+    {"spmv/fixup.cuh", mbi_source_spmv_fixup_cuh},
     {"spmv/scan_tile.cuh", mbi_source_spmv_scan_tile_cuh},
     {"spmv/scan_products.cuh", mbi_source_spmv_scan_products_cuh},
     {"spmv/scan_build.cuh", mbi_source_spmv_scan_build_cuh},
@@ -5259,15 +6662,24 @@ static const struct {
     {"spmv/scan_whole.cu", mbi_source_spmv_scan_whole_cu},
     {"spmv/binned_build.cuh", mbi_source_spmv_binned_build_cuh},
     {"spmv/binned.cu", mbi_source_spmv_binned_cu},
+    {"spmv/hubs_build.cuh", mbi_source_spmv_hubs_build_cuh},
+    {"spmv/hubs.cu", mbi_source_spmv_hubs_cu},
+    {"spmv/full.cu", mbi_source_spmv_full_cu},
     {"spmv/rows.cu", mbi_source_spmv_rows_cu},
+    {"spmv/bsr_tile.cuh", mbi_source_spmv_bsr_tile_cuh},
+    {"spmv/bsr_build.cuh", mbi_source_spmv_bsr_build_cuh},
+    {"spmv/bsr.cu", mbi_source_spmv_bsr_cu},
     {"spmv/sliced_build.cuh", mbi_source_spmv_sliced_build_cuh},
     {"spmv/sliced.cu", mbi_source_spmv_sliced_cu},
     {"spmv/cb.cu", mbi_source_spmv_cb_cu},
     {"solve/pagerank.cu", mbi_source_solve_pagerank_cu},
+#ifdef MERBIT_STUDY_METHODS
+    {"spmv/bsr_study.cu", mbi_source_spmv_bsr_study_cu},
+#endif
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "be2cf3733179c66b89d6349b1a08a168f7430e5c3c4005bd8201f8ab7177a65c"
+#define MBI_KERNEL_HASH "ea2ba78b09ec3d22ff55dc54b26347c6e1cd83d527defc7d61b12a324932361c"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -5498,6 +6910,117 @@ static void mbi_cache_store(merbit_context *context, const char *key, size_t key
   error = mbi_directory_trim(context, cache->directory, MBI_CACHE_SUFFIX, cache->max_bytes);
   if (error != 0) {
     mbi_cache_error(context, "tidy", cache->directory, error);
+  }
+}
+
+/* ==== >>jit/loaded.c  programs that stay loaded =========================================== */
+/* Programs that are loaded stay so, shared by the plans of a context: a second plan of the same
+ * form loads nothing. */
+
+#ifndef MBI_LOADED_IDLE
+#define MBI_LOADED_IDLE 32 /* programs kept that no plan uses */
+#endif
+
+typedef struct mbi_loaded { /* in context->loaded, the last used first; guarded by the lock */
+  struct mbi_loaded *next;
+  char *key; /* as the cubin cache has it */
+  size_t key_size;
+  void *module; /* CUmodule */
+  int64_t users;
+} mbi_loaded;
+
+/* In an entered context. */
+static void mbi_loaded_unload(merbit_context *context, void *module) {
+  if (mbi_device_lost(context) == 0) {
+    (void)mbi_device_bury(context, context->device.driver.module_unload(module));
+  }
+}
+
+static void mbi_loaded_free(merbit_context *context, mbi_loaded *entry) {
+  mbi_release(context, entry->key);
+  mbi_release(context, entry);
+}
+
+/* One more user of a program that is there, else NULL. */
+static mbi_loaded *mbi_loaded_take(merbit_context *context, const char *key, size_t key_size) {
+  mbi_loaded **at, *found;
+  mbi_mutex_lock(&context->lock);
+  for (at = &context->loaded; *at != NULL; at = &(*at)->next) {
+    if ((*at)->key_size == key_size && memcmp((*at)->key, key, key_size) == 0) {
+      break;
+    }
+  }
+  found = *at;
+  if (found != NULL) {
+    *at = found->next;
+    found->next = context->loaded;
+    context->loaded = found;
+    found->users++;
+  }
+  mbi_mutex_unlock(&context->lock);
+  return found;
+}
+
+/* Share `module` under `key`, which the entry takes over. NULL, and nothing changed, where
+ * memory is short. */
+static mbi_loaded *mbi_loaded_share(merbit_context *context, char *key, size_t key_size,
+                                    void *module) {
+  mbi_loaded *entry = (mbi_loaded *)mbi_allocate(context, sizeof *entry);
+  if (entry != NULL) {
+    entry->key = key;
+    entry->key_size = key_size;
+    entry->module = module;
+    entry->users = 1;
+    mbi_mutex_lock(&context->lock);
+    entry->next = context->loaded;
+    context->loaded = entry;
+    mbi_mutex_unlock(&context->lock);
+  }
+  return entry;
+}
+
+/* Unload what nobody uses, but for the `keep` that were used last. In an entered context. */
+static void mbi_loaded_trim(merbit_context *context, int keep) {
+  mbi_loaded *dropped = NULL, **at;
+  mbi_mutex_lock(&context->lock);
+  for (at = &context->loaded; *at != NULL;) {
+    mbi_loaded *entry = *at;
+    if (entry->users == 0 && keep-- <= 0) {
+      *at = entry->next;
+      entry->next = dropped;
+      dropped = entry;
+    } else {
+      at = &entry->next;
+    }
+  }
+  mbi_mutex_unlock(&context->lock);
+  while (dropped != NULL) {
+    mbi_loaded *next = dropped->next;
+    mbi_loaded_unload(context, dropped->module);
+    mbi_loaded_free(context, dropped);
+    dropped = next;
+  }
+}
+
+/* One user less. A CUcontext of the caller's may be gone before ours is, so nothing stays
+ * there. */
+static void mbi_loaded_leave(merbit_context *context, mbi_loaded *entry) {
+  mbi_mutex_lock(&context->lock);
+  entry->users--;
+  mbi_mutex_unlock(&context->lock);
+  mbi_loaded_trim(context, context->device.primary ? MBI_LOADED_IDLE : 0);
+}
+
+/* All of them, before the device is closed. */
+static void mbi_loaded_close(merbit_context *context) {
+  if (context->loaded != NULL && mbi_device_enter_alive(context)) {
+    mbi_loaded_trim(context, 0);
+    mbi_device_leave(context);
+  }
+  while (context->loaded != NULL) { /* gone with a dead context */
+    mbi_loaded *next = context->loaded->next;
+    mbi_loaded_free(context, context->loaded);
+    context->loaded = next;
   }
 }
 
@@ -5843,15 +7366,24 @@ static merbit_status mbi_program_create(merbit_context *context, const char *mai
   if (key == NULL) {
     return mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no memory for the key of %s", main_file);
   }
-  status = mbi_program_load_cached(context, key, key_size, program);
+  program->shared = mbi_loaded_take(context, key, key_size);
+  if (program->shared != NULL) {
+    program->module = program->shared->module;
+    program->from_cache = 1;
+  } else {
+    status = mbi_program_load_cached(context, key, key_size, program);
+  }
   program->load_seconds = mbi_seconds() - start;
   if (status == MERBIT_OK && !program->from_cache) {
     status = mbi_program_load_compiled(context, main_file, preamble, key, key_size, program);
   }
-  mbi_release(context, key);
   if (status != MERBIT_OK) {
     memset(program, 0, sizeof *program);
+  } else if (program->shared == NULL) {
+    program->shared = mbi_loaded_share(context, key, key_size, program->module);
+    key = program->shared != NULL ? NULL : key;
   }
+  mbi_release(context, key);
   return status;
 }
 
@@ -5874,8 +7406,10 @@ static merbit_status mbi_program_kernel(merbit_context *context, const mbi_progr
 
 /* An all-zero program is accepted. What a dead context held is gone with it. */
 static void mbi_program_destroy(merbit_context *context, mbi_program *program) {
-  if (program->module != NULL && mbi_device_lost(context) == 0) {
-    (void)mbi_device_bury(context, context->device.driver.module_unload(program->module));
+  if (program->shared != NULL) {
+    mbi_loaded_leave(context, program->shared);
+  } else if (program->module != NULL) {
+    mbi_loaded_unload(context, program->module);
   }
   memset(program, 0, sizeof *program);
 }
@@ -5896,6 +7430,7 @@ static void mbi_context_unref(merbit_context *context) {
   if (left > 0) {
     return;
   }
+  mbi_loaded_close(context);
   mbi_device_close(context);
   mbi_pool_destroy(context);
   mbi_context_locks_destroy(context);
@@ -6151,7 +7686,7 @@ MERBIT_API void merbit_buffer_destroy(merbit_buffer *buffer) {
   mbi_context_unref(context);
 }
 
-/* ==== >>matrix/download.c  host copies of device arrays =================================== */
+/* ==== >>matrix/shares.c  sizes of a view, and its parts for the threads =================== */
 static size_t mbi_type_size(merbit_type type) {
   return type == MERBIT_F32 ? sizeof(float) : sizeof(double);
 }
@@ -6160,88 +7695,15 @@ static size_t mbi_index_bytes(merbit_index_type type) {
   return type == MERBIT_INDEX_64 ? sizeof(int64_t) : sizeof(int32_t);
 }
 
-static void mbi_host_view_release(merbit_context *context, merbit_view *view) {
-  mbi_release(context, (void *)(uintptr_t)view->row_ptr);
-  mbi_release(context, (void *)(uintptr_t)view->row_ind);
-  mbi_release(context, (void *)(uintptr_t)view->col_ind);
-  mbi_release(context, (void *)(uintptr_t)view->values);
-}
-
-/* A host copy of one device array; NULL stays NULL. */
-static merbit_status mbi_array_download(merbit_context *context, const void *source, int64_t count,
-                                        size_t size, const void **target) {
-  void *copy = NULL;
-  merbit_status status = MERBIT_OK;
-  *target = NULL;
-  if (source == NULL) {
-    return MERBIT_OK;
-  }
-  if (!mbi_device_owns(context, source)) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "the view says device memory, but %p is not an address of the GPU", source);
-  }
-  status = mbi_allocate_array(context, count, size, "a host copy of a device array", &copy);
-  if (status == MERBIT_OK && count > 0) {
-    status = mbi_device_download(context, copy, mbi_device_address(source), (size_t)count * size);
-  }
-  if (status != MERBIT_OK) {
-    mbi_release(context, copy);
-    return status;
-  }
-  *target = copy;
-  return MERBIT_OK;
-}
-
-/* A host copy of a device view whose header has been checked. Release it with mbi_host_view_release,
- * after a failure too. */
-static merbit_status mbi_view_download(merbit_context *context, const merbit_view *view,
-                                       merbit_view *host) {
-  const size_t index_bytes = mbi_index_bytes(view->index_type);
-  merbit_status status;
-  *host = *view;
-  host->memory = MERBIT_MEMORY_HOST;
-  host->row_ptr = host->row_ind = host->col_ind = host->values = NULL;
-  if (context->side != MERBIT_SIDE_CUDA) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "the view says device memory, but this context computes on the CPU");
-  }
-  status = mbi_device_enter(context);
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  if (view->format == MERBIT_CSR) {
-    status = mbi_array_download(context, view->row_ptr, view->rows + 1,
-                                mbi_index_bytes(view->offset_type), &host->row_ptr);
-  } else {
-    status = mbi_array_download(context, view->row_ind, view->nnz, index_bytes, &host->row_ind);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_array_download(context, view->col_ind, view->nnz, index_bytes, &host->col_ind);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_array_download(context, view->values, view->nnz, mbi_type_size(view->value_type),
-                                &host->values);
-  }
-  mbi_device_leave(context);
-  return status;
-}
-
-/* ==== >>matrix/check.c  views and arrays under suspicion ================================== */
-#define MBI_MAX_LENGTH (PTRDIFF_MAX / 8 - 1) /* of an array: longer ones have no address */
-
-static const char *const mbi_type_names[] = {
-    "MERBIT_TYPE_DEFAULT",
-    "MERBIT_F64",
-    "MERBIT_F32",
-    "MERBIT_F16",
-    "MERBIT_BF16",
-    "MERBIT_C64",
-    "MERBIT_C128",
-};
-
 /* What the type of a view means: DEFAULT is F64. */
 static merbit_type mbi_view_type(const merbit_view *view) {
   return view->value_type == MERBIT_TYPE_DEFAULT ? MERBIT_F64 : view->value_type;
+}
+
+/* Values that a view holds. */
+static int64_t mbi_view_values(const merbit_view *view) {
+  return view->format == MERBIT_BSR ? view->nnz * view->block_rows * view->block_cols
+                                    : view->nnz;
 }
 
 /* One entry of an array of either width. In loops the branch is always predicted. */
@@ -6277,15 +7739,134 @@ static int64_t mbi_row_of(const merbit_view *csr, int64_t entry) {
   return low;
 }
 
+/* Rows of `task` where the rows of a valid CSR view are dealt to `tasks` by their entries: they
+ * begin at this one and end where the next task's begin. */
+static int64_t mbi_share_rows(const merbit_view *csr, int tasks, int task) {
+  return task == 0       ? 0
+         : task == tasks ? csr->rows
+                         : mbi_row_of(csr, mbi_share(csr->nnz, tasks, task));
+}
+
+#define MBI_BLOCK_MOST 64 /* rows or columns of a block */
+
+/* Blocks of `size` that `count` rows or columns need. */
+static int64_t mbi_block_count(int64_t count, int size) {
+  return count / size + (count % size != 0);
+}
+
+/* The places of the blocks of a BSR view: a CSR of block rows and block columns. */
+static merbit_view mbi_block_frame(const merbit_view *bsr) {
+  merbit_view frame = *bsr;
+  frame.format = MERBIT_CSR;
+  frame.rows = mbi_block_count(bsr->rows, bsr->block_rows);
+  frame.cols = mbi_block_count(bsr->cols, bsr->block_cols);
+  frame.values = NULL;
+  return frame;
+}
+
+/* ==== >>matrix/download.c  host copies of device arrays =================================== */
+static void mbi_host_view_release(merbit_context *context, merbit_view *view) {
+  mbi_release(context, (void *)(uintptr_t)view->row_ptr);
+  mbi_release(context, (void *)(uintptr_t)view->row_ind);
+  mbi_release(context, (void *)(uintptr_t)view->col_ind);
+  mbi_release(context, (void *)(uintptr_t)view->values);
+}
+
+/* A host copy of one device array; NULL stays NULL. */
+static merbit_status mbi_array_download(merbit_context *context, const void *source,
+                                        int64_t count, size_t size, const void **target) {
+  void *copy = NULL;
+  merbit_status status = MERBIT_OK;
+  *target = NULL;
+  if (source == NULL) {
+    return MERBIT_OK;
+  }
+  if (!mbi_device_owns(context, source)) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "the view says device memory, but %p is not an address of the GPU", source);
+  }
+  status = mbi_allocate_array(context, count, size, "a host copy of a device array", &copy);
+  if (status == MERBIT_OK && count > 0) {
+    status =
+        mbi_device_download(context, copy, mbi_device_address(source), (size_t)count * size);
+  }
+  if (status != MERBIT_OK) {
+    mbi_release(context, copy);
+    return status;
+  }
+  *target = copy;
+  return MERBIT_OK;
+}
+
+/* A host copy of a device view whose header has been checked. Release it with
+ * mbi_host_view_release, after a failure too. */
+static merbit_status mbi_view_download(merbit_context *context, const merbit_view *view,
+                                       merbit_view *host) {
+  const size_t index_bytes = mbi_index_bytes(view->index_type);
+  merbit_status status;
+  *host = *view;
+  host->memory = MERBIT_MEMORY_HOST;
+  host->row_ptr = host->row_ind = host->col_ind = host->values = NULL;
+  if (context->side != MERBIT_SIDE_CUDA) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "the view says device memory, but this context computes on the CPU");
+  }
+  status = mbi_device_enter(context);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  if (view->format != MERBIT_COO) {
+    const int64_t rows =
+        view->format == MERBIT_BSR ? mbi_block_count(view->rows, view->block_rows) : view->rows;
+    status = mbi_array_download(context, view->row_ptr, rows + 1,
+                                mbi_index_bytes(view->offset_type), &host->row_ptr);
+  } else {
+    status = mbi_array_download(context, view->row_ind, view->nnz, index_bytes, &host->row_ind);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_array_download(context, view->col_ind, view->nnz, index_bytes, &host->col_ind);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_array_download(context, view->values, mbi_view_values(view),
+                                mbi_type_size(view->value_type), &host->values);
+  }
+  mbi_device_leave(context);
+  return status;
+}
+
+/* ==== >>matrix/check.c  views and arrays under suspicion ================================== */
+#define MBI_MAX_LENGTH (PTRDIFF_MAX / 8 - 1) /* of an array: longer ones have no address */
+
+static const char *const mbi_type_names[] = {
+    "MERBIT_TYPE_DEFAULT",
+    "MERBIT_F64",
+    "MERBIT_F32",
+    "MERBIT_F16",
+    "MERBIT_BF16",
+    "MERBIT_C64",
+    "MERBIT_C128",
+};
+
+static merbit_status mbi_block_check(merbit_context *context, const char *what, int rows,
+                                     int cols, merbit_block_order order) {
+  if (rows < 1 || rows > MBI_BLOCK_MOST || cols < 1 || cols > MBI_BLOCK_MOST) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "%s.block_rows is %d and block_cols %d; use 1 to %d each", what, rows, cols,
+                    MBI_BLOCK_MOST);
+  }
+  if (order != MERBIT_BLOCK_ROW_MAJOR && order != MERBIT_BLOCK_COLUMN_MAJOR) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "%s.block_order is %d; use a MERBIT_BLOCK_ORDER", what, (int)order);
+  }
+  return MERBIT_OK;
+}
+
 static merbit_status mbi_view_check_kinds(merbit_context *context, const merbit_view *view) {
   int type = (int)view->value_type;
-  if (view->format == MERBIT_BSR) {
-    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
-                    "view.format is MERBIT_BSR; this version takes MERBIT_CSR and MERBIT_COO");
-  }
-  if (view->format != MERBIT_CSR && view->format != MERBIT_COO) {
+  if (view->format != MERBIT_CSR && view->format != MERBIT_COO && view->format != MERBIT_BSR) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "view.format is %d; use MERBIT_CSR or MERBIT_COO", (int)view->format);
+                    "view.format is %d; use MERBIT_CSR, MERBIT_COO or MERBIT_BSR",
+                    (int)view->format);
   }
   if (type < 0 || (size_t)type >= sizeof mbi_type_names / sizeof mbi_type_names[0]) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -6312,7 +7893,10 @@ static merbit_status mbi_view_check_kinds(merbit_context *context, const merbit_
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "view.base is %d; use 0 or 1",
                     view->base);
   }
-  return MERBIT_OK;
+  return view->format == MERBIT_BSR
+             ? mbi_block_check(context, "view", view->block_rows, view->block_cols,
+                               view->block_order)
+             : MERBIT_OK;
 }
 
 static merbit_status mbi_view_check_sizes(merbit_context *context, const merbit_view *view) {
@@ -6343,7 +7927,13 @@ static merbit_status mbi_view_check_sizes(merbit_context *context, const merbit_
                     " has no entries",
                     view->nnz, view->rows, view->cols);
   }
-  if (view->format == MERBIT_CSR && view->offset_type == MERBIT_INDEX_32 &&
+  if (view->format == MERBIT_BSR &&
+      view->nnz > MBI_MAX_LENGTH / (view->block_rows * view->block_cols)) {
+    return mbi_fail(context, MERBIT_TOO_LARGE,
+                    "view.nnz is %" PRId64 " blocks of %d x %d, beyond the address space",
+                    view->nnz, view->block_rows, view->block_cols);
+  }
+  if (view->format != MERBIT_COO && view->offset_type == MERBIT_INDEX_32 &&
       view->nnz > INT32_MAX - view->base) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
                     "view.nnz is %" PRId64 ", too much for 32-bit offsets; use MERBIT_INDEX_64",
@@ -6366,7 +7956,7 @@ static merbit_status mbi_view_check_header(merbit_context *context, const merbit
   if (status != MERBIT_OK) {
     return status;
   }
-  if (view->format == MERBIT_CSR && view->rows > 0 && view->row_ptr == NULL) {
+  if (view->format != MERBIT_COO && view->rows > 0 && view->row_ptr == NULL) {
     missing = "row_ptr";
   } else if (view->format == MERBIT_COO && view->nnz > 0 && view->row_ind == NULL) {
     missing = "row_ind";
@@ -6476,7 +8066,8 @@ static int64_t mbi_scan_array(merbit_context *context, const void *array,
   return count;
 }
 
-static merbit_status mbi_view_check_offsets(merbit_context *context, const merbit_view *view) {
+static merbit_status mbi_view_check_offsets(merbit_context *context, const merbit_view *view,
+                                            int of_blocks) {
   int64_t rows = view->rows, end = view->base + view->nnz, bad, value, before;
   int64_t first = mbi_index_at(view->row_ptr, view->offset_type, 0);
   if (first != view->base) {
@@ -6491,8 +8082,8 @@ static merbit_status mbi_view_check_offsets(merbit_context *context, const merbi
     if (value < before) {
       return mbi_fail(context, MERBIT_INVALID_MATRIX,
                       "row_ptr[%" PRId64 "] is %" PRId64 ", less than row_ptr[%" PRId64
-                      "] = %" PRId64 ": row %" PRId64 " would have a negative length",
-                      bad, value, bad - 1, before, bad - 1);
+                      "] = %" PRId64 ": %srow %" PRId64 " would have a negative length",
+                      bad, value, bad - 1, before, of_blocks ? "block " : "", bad - 1);
     }
     if (bad < rows) {
       return mbi_fail(context, MERBIT_INVALID_MATRIX,
@@ -6504,31 +8095,32 @@ static merbit_status mbi_view_check_offsets(merbit_context *context, const merbi
   value = mbi_index_at(view->row_ptr, view->offset_type, rows);
   if (value != end) {
     return mbi_fail(context, MERBIT_INVALID_MATRIX,
-                    "row_ptr[rows] is %" PRId64 " but nnz is %" PRId64
+                    "row_ptr[%srows] is %" PRId64 " but nnz is %" PRId64
                     " (base %d: row_ptr[%" PRId64 "] must be %" PRId64 ")",
-                    value, view->nnz, view->base, rows, end);
+                    of_blocks ? "block " : "", value, view->nnz, view->base, rows, end);
   }
   return MERBIT_OK;
 }
 
 static merbit_status mbi_view_check_indices(merbit_context *context, const merbit_view *view,
-                                            int of_rows) {
+                                            int of_rows, int of_blocks) {
   const void *array = of_rows ? view->row_ind : view->col_ind;
   int64_t width = of_rows ? view->rows : view->cols;
   int64_t bad =
       mbi_scan_array(context, array, view->index_type, view->nnz, view->base, width, 0);
-  char place[32] = "";
+  const char *const block = of_blocks ? "block " : "";
+  char place[40] = "";
   if (bad == view->nnz) {
     return MERBIT_OK;
   }
   if (view->format == MERBIT_CSR) {
-    (void)snprintf(place, sizeof place, " (row %" PRId64 ")", mbi_row_of(view, bad));
+    (void)snprintf(place, sizeof place, " (%srow %" PRId64 ")", block, mbi_row_of(view, bad));
   }
   return mbi_fail(context, MERBIT_INVALID_MATRIX,
                   "%s[%" PRId64 "]%s is %" PRId64 " but the matrix has %" PRId64
-                  " %s (base %d: use %d to %" PRId64 ")",
+                  " %s%s (base %d: use %d to %" PRId64 ")",
                   of_rows ? "row_ind" : "col_ind", bad, place,
-                  mbi_index_at(array, view->index_type, bad), width,
+                  mbi_index_at(array, view->index_type, bad), width, block,
                   of_rows ? "rows" : "columns", view->base, view->base, view->base + width - 1);
 }
 
@@ -6536,13 +8128,43 @@ static merbit_status mbi_view_check_indices(merbit_context *context, const merbi
  * whatever the number of threads; array positions and rows count from 0, values as they are
  * stored. */
 static merbit_status mbi_view_check_arrays(merbit_context *context, const merbit_view *view) {
+  const int of_blocks = view->format == MERBIT_BSR;
+  const merbit_view frame = of_blocks ? mbi_block_frame(view) : *view;
   merbit_status status = MERBIT_OK;
-  if (view->format == MERBIT_CSR && view->row_ptr != NULL) {
-    status = mbi_view_check_offsets(context, view);
-  } else if (view->format == MERBIT_COO) {
-    status = mbi_view_check_indices(context, view, 1);
+  if (frame.format == MERBIT_CSR && frame.row_ptr != NULL) {
+    status = mbi_view_check_offsets(context, &frame, of_blocks);
+  } else if (frame.format == MERBIT_COO) {
+    status = mbi_view_check_indices(context, &frame, 1, 0);
   }
-  return status == MERBIT_OK ? mbi_view_check_indices(context, view, 0) : status;
+  return status == MERBIT_OK ? mbi_view_check_indices(context, &frame, 0, of_blocks) : status;
+}
+
+/* *host: the view, or a copy of its device arrays, with header and arrays checked. After success
+ * mbi_view_from_host gives it back. */
+static merbit_status mbi_view_to_host(merbit_context *context, const merbit_view *view,
+                                      merbit_view *host) {
+  merbit_status status = mbi_view_check_header(context, view);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  *host = *view;
+  if (view->memory == MERBIT_MEMORY_DEVICE) {
+    status = mbi_view_download(context, view, host);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_view_check_arrays(context, host);
+  }
+  if (status != MERBIT_OK && view->memory == MERBIT_MEMORY_DEVICE) {
+    mbi_host_view_release(context, host);
+  }
+  return status;
+}
+
+static void mbi_view_from_host(merbit_context *context, const merbit_view *view,
+                               merbit_view *host) {
+  if (view->memory == MERBIT_MEMORY_DEVICE) {
+    mbi_host_view_release(context, host);
+  }
 }
 
 MERBIT_API merbit_status merbit_view_check(merbit_context *context, const merbit_view *view) {
@@ -6551,15 +8173,10 @@ MERBIT_API merbit_status merbit_view_check(merbit_context *context, const merbit
   if (context == NULL) {
     return MERBIT_INVALID_ARGUMENT;
   }
-  status = mbi_view_check_header(context, view);
-  if (status != MERBIT_OK || view->memory != MERBIT_MEMORY_DEVICE) {
-    return status == MERBIT_OK ? mbi_view_check_arrays(context, view) : status;
-  }
-  status = mbi_view_download(context, view, &host);
+  status = mbi_view_to_host(context, view, &host);
   if (status == MERBIT_OK) {
-    status = mbi_view_check_arrays(context, &host);
+    mbi_view_from_host(context, view, &host);
   }
-  mbi_host_view_release(context, &host);
   return status;
 }
 
@@ -6926,15 +8543,10 @@ static int mbi_row_order(const int32_t *columns, int64_t length) {
   return order;
 }
 
-/* Rows are dealt to tasks by their entries: [first row of task, first row of the next). */
-static int64_t mbi_build_first_row(const mbi_build *build, int task) {
-  int64_t entry = mbi_share(build->to.nnz, build->tasks, task);
-  return task == 0 ? 0 : task == build->tasks ? build->to.rows : mbi_row_of(&build->to, entry);
-}
-
 static void mbi_build_look_task(void *argument, int task) {
   mbi_build *build = (mbi_build *)argument;
-  int64_t row = mbi_build_first_row(build, task), last = mbi_build_first_row(build, task + 1);
+  int64_t row = mbi_share_rows(&build->to, build->tasks, task);
+  const int64_t last = mbi_share_rows(&build->to, build->tasks, task + 1);
   int64_t longest = 0;
   int duplicates = 0;
   for (; row < last; row++) {
@@ -6974,7 +8586,8 @@ static void mbi_build_sort_row(const mbi_build *build, int64_t row, int64_t befo
 
 static void mbi_build_sort_task(void *argument, int task) {
   mbi_build *build = (mbi_build *)argument;
-  int64_t row = mbi_build_first_row(build, task), last = mbi_build_first_row(build, task + 1);
+  int64_t row = mbi_share_rows(&build->to, build->tasks, task);
+  const int64_t last = mbi_share_rows(&build->to, build->tasks, task + 1);
   int64_t before = 0;
   int i;
   for (i = 0; i < task; i++) {
@@ -7097,7 +8710,845 @@ static merbit_status mbi_build_merge(mbi_build *build) {
   return MERBIT_OK;
 }
 
-/* ==== >>matrix/create.c  owned CSR matrices: create, transpose, view, destroy ============= */
+/* ==== >>matrix/expand.c  blocks to CSR ==================================================== */
+/* Blocks become the entries of a CSR, all that lie inside the matrix, in the order of the
+ * blocks. The parts of the threads are whole block rows. */
+
+typedef struct mbi_expand {
+  const merbit_view *bsr;
+  merbit_view frame;
+  int64_t *row_ptr;
+  int32_t *col_ind;
+  void *values;
+  int tasks;
+} mbi_expand;
+
+/* Rows, or columns, of a block that lie inside the matrix. */
+static int mbi_block_inside(int64_t count, int size, int64_t block) {
+  const int64_t left = count - block * size;
+  return left < size ? (int)left : size;
+}
+
+/* Of a block's value: row-major or column-major strides. */
+static int mbi_block_row_stride(const merbit_view *bsr) {
+  return bsr->block_order == MERBIT_BLOCK_ROW_MAJOR ? bsr->block_cols : 1;
+}
+
+static int mbi_block_column_stride(const merbit_view *bsr) {
+  return bsr->block_order == MERBIT_BLOCK_ROW_MAJOR ? 1 : bsr->block_rows;
+}
+
+/* Offset of a block row's first block. */
+static int64_t mbi_block_start(const merbit_view *bsr, int64_t block_row) {
+  return mbi_index_at(bsr->row_ptr, bsr->offset_type, block_row) - bsr->base;
+}
+
+static int64_t mbi_block_column(const merbit_view *bsr, int64_t block) {
+  return mbi_index_at(bsr->col_ind, bsr->index_type, block) - bsr->base;
+}
+
+/* Every row's length, behind its place in row_ptr. */
+static void mbi_expand_count(void *argument, int task) {
+  const mbi_expand *e = (const mbi_expand *)argument;
+  const merbit_view *bsr = e->bsr;
+  int64_t row = mbi_share_rows(&e->frame, e->tasks, task);
+  const int64_t last = mbi_share_rows(&e->frame, e->tasks, task + 1);
+  for (; row < last; row++) {
+    const int inside = mbi_block_inside(bsr->rows, bsr->block_rows, row);
+    const int64_t end = mbi_block_start(bsr, row + 1);
+    int64_t length = 0, block = mbi_block_start(bsr, row);
+    int r;
+    for (; block < end; block++) {
+      length += mbi_block_inside(bsr->cols, bsr->block_cols, mbi_block_column(bsr, block));
+    }
+    for (r = 0; r < inside; r++) {
+      e->row_ptr[row * bsr->block_rows + r + 1] = length;
+    }
+  }
+}
+
+/* One row of every block of a block row. */
+static void mbi_expand_row_f64(const mbi_expand *e, int64_t block_row, int r) {
+  const merbit_view *bsr = e->bsr;
+  const int64_t size = (int64_t)bsr->block_rows * bsr->block_cols;
+  const int64_t end = mbi_block_start(bsr, block_row + 1);
+  const int stride = mbi_block_column_stride(bsr);
+  int64_t at = e->row_ptr[block_row * bsr->block_rows + r];
+  int64_t block = mbi_block_start(bsr, block_row);
+  for (; block < end; block++) {
+    const int64_t column = mbi_block_column(bsr, block);
+    const int inside = mbi_block_inside(bsr->cols, bsr->block_cols, column);
+    int c;
+    for (c = 0; c < inside; c++) {
+      e->col_ind[at + c] = (int32_t)(column * bsr->block_cols + c);
+    }
+    if (e->values != NULL) {
+      const double *from =
+          (const double *)bsr->values + block * size + r * mbi_block_row_stride(bsr);
+      for (c = 0; c < inside; c++) {
+        ((double *)e->values)[at + c] = from[c * stride];
+      }
+    }
+    at += inside;
+  }
+}
+
+/* One row of every block of a block row. */
+static void mbi_expand_row_f32(const mbi_expand *e, int64_t block_row, int r) {
+  const merbit_view *bsr = e->bsr;
+  const int64_t size = (int64_t)bsr->block_rows * bsr->block_cols;
+  const int64_t end = mbi_block_start(bsr, block_row + 1);
+  const int stride = mbi_block_column_stride(bsr);
+  int64_t at = e->row_ptr[block_row * bsr->block_rows + r];
+  int64_t block = mbi_block_start(bsr, block_row);
+  for (; block < end; block++) {
+    const int64_t column = mbi_block_column(bsr, block);
+    const int inside = mbi_block_inside(bsr->cols, bsr->block_cols, column);
+    int c;
+    for (c = 0; c < inside; c++) {
+      e->col_ind[at + c] = (int32_t)(column * bsr->block_cols + c);
+    }
+    if (e->values != NULL) {
+      const float *from =
+          (const float *)bsr->values + block * size + r * mbi_block_row_stride(bsr);
+      for (c = 0; c < inside; c++) {
+        ((float *)e->values)[at + c] = from[c * stride];
+      }
+    }
+    at += inside;
+  }
+}
+
+static void mbi_expand_fill(void *argument, int task) {
+  const mbi_expand *e = (const mbi_expand *)argument;
+  const merbit_view *bsr = e->bsr;
+  int64_t row = mbi_share_rows(&e->frame, e->tasks, task);
+  const int64_t last = mbi_share_rows(&e->frame, e->tasks, task + 1);
+  for (; row < last; row++) {
+    const int inside = mbi_block_inside(bsr->rows, bsr->block_rows, row);
+    int r;
+    for (r = 0; r < inside; r++) {
+      if (bsr->value_type == MERBIT_F32) {
+        mbi_expand_row_f32(e, row, r);
+      } else {
+        mbi_expand_row_f64(e, row, r);
+      }
+    }
+  }
+}
+
+static merbit_status mbi_expand_allocate(merbit_context *context, mbi_expand *e,
+                                         merbit_view *csr) {
+  void *memory;
+  int64_t row;
+  merbit_status status = mbi_allocate_array(context, csr->rows + 1, sizeof(int64_t),
+                                            "the row offsets of a matrix", &memory);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  csr->row_ptr = memory;
+  e->row_ptr = (int64_t *)memory;
+  e->row_ptr[0] = 0;
+  mbi_parallel(context, e->tasks, mbi_expand_count, e);
+  for (row = 0; row < csr->rows; row++) {
+    e->row_ptr[row + 1] += e->row_ptr[row];
+  }
+  csr->nnz = e->row_ptr[csr->rows];
+  status = mbi_allocate_array(context, csr->nnz, sizeof(int32_t), "the columns of a matrix",
+                              &memory);
+  csr->col_ind = memory;
+  e->col_ind = (int32_t *)memory;
+  if (status == MERBIT_OK && e->bsr->values != NULL) {
+    status = mbi_allocate_array(context, csr->nnz, mbi_type_size(csr->value_type),
+                                "the values of a matrix", &e->values);
+    csr->values = e->values;
+  }
+  return status;
+}
+
+/* *csr: the entries of a checked host BSR view, by rows, not sorted. mbi_host_view_release
+ * frees it, after a failure too. */
+static merbit_status mbi_expand_blocks(merbit_context *context, const merbit_view *bsr,
+                                       merbit_view *csr) {
+  const int64_t size = (int64_t)bsr->block_rows * bsr->block_cols;
+  mbi_expand e;
+  merbit_status status;
+  memset(&e, 0, sizeof e);
+  e.bsr = bsr;
+  e.frame = mbi_block_frame(bsr);
+  e.tasks = mbi_share_tasks(context, bsr->nnz * size);
+  memset(csr, 0, sizeof *csr);
+  csr->format = MERBIT_CSR;
+  csr->value_type = bsr->value_type;
+  csr->offset_type = MERBIT_INDEX_64;
+  csr->memory = MERBIT_MEMORY_HOST;
+  csr->rows = bsr->rows;
+  csr->cols = bsr->cols;
+  status = mbi_expand_allocate(context, &e, csr);
+  if (status == MERBIT_OK) {
+    mbi_parallel(context, e.tasks, mbi_expand_fill, &e);
+  }
+  return status;
+}
+
+/* ==== >>matrix/blocks.c  CSR to blocks ==================================================== */
+/* A CSR whose rows ascend strictly becomes blocks in two passes over its block rows: one
+ * counts, one fills. The rows of a block row walk together: the least column that none of them
+ * has passed names the next block. */
+
+/* Blocks in host memory, as a product reads them. */
+typedef struct mbi_bsr {
+  merbit_view view;      /* MERBIT_BSR */
+  const uint64_t *masks; /* mask_words for each block: bit k says that its k-th value is an
+                            entry; NULL: all that lie inside the matrix are */
+  int mask_words;        /* 0 without masks */
+  int64_t entries;       /* of the matrix */
+  void *memory;          /* that holds what is not the user's */
+} mbi_bsr;
+
+/* What is no entry becomes a zero, and with masks that is told; where a product reads them they
+ * count among the bytes that a shape moves. */
+enum { MBI_MASKS_NONE, MBI_MASKS_ASIDE, MBI_MASKS_READ };
+
+static merbit_status mbi_matrix_from_view(merbit_context *context, const merbit_view *view,
+                                          int transpose, merbit_matrix **matrix);
+
+static void mbi_bsr_release(merbit_context *context, mbi_bsr *bsr) {
+  mbi_release(context, bsr->memory);
+  memset(bsr, 0, sizeof *bsr);
+}
+
+/* ---- Rows in order ---------------------------------------------------------------- */
+
+typedef struct mbi_ascent {
+  const merbit_view *csr;
+  int tasks;
+  int broken[MBI_MAX_THREADS]; /* per task: a row that does not ascend strictly */
+} mbi_ascent;
+
+static void mbi_ascent_task(void *argument, int task) {
+  mbi_ascent *a = (mbi_ascent *)argument;
+  const merbit_view *csr = a->csr;
+  const int32_t *col_ind = (const int32_t *)csr->col_ind;
+  int64_t row = mbi_share_rows(csr, a->tasks, task);
+  const int64_t last = mbi_share_rows(csr, a->tasks, task + 1);
+  int broken = 0;
+  for (; row < last && !broken; row++) {
+    const int64_t start = mbi_block_start(csr, row);
+    broken = mbi_row_order(col_ind + start, mbi_block_start(csr, row + 1) - start) != 1;
+  }
+  a->broken[task] = broken;
+}
+
+static int mbi_view_ascends(merbit_context *context, const merbit_view *view) {
+  mbi_ascent a;
+  int task, broken = 0;
+  if (view->format != MERBIT_CSR || view->index_type != MERBIT_INDEX_32) {
+    return 0;
+  }
+  if (view->nnz == 0) {
+    return 1;
+  }
+  a.csr = view;
+  a.tasks = mbi_share_tasks(context, view->nnz);
+  mbi_parallel(context, a.tasks, mbi_ascent_task, &a);
+  for (task = 0; task < a.tasks; task++) {
+    broken |= a.broken[task];
+  }
+  return !broken;
+}
+
+/* *csr: the entries of a checked host view as a CSR whose rows ascend strictly, the view itself
+ * or *made's, which the caller destroys. */
+static merbit_status mbi_blocks_source(merbit_context *context, const merbit_view *view,
+                                       merbit_view *csr, merbit_matrix **made) {
+  merbit_status status = MERBIT_OK;
+  *made = NULL;
+  *csr = *view;
+  if (!mbi_view_ascends(context, view)) {
+    status = mbi_matrix_from_view(context, view, 0, made);
+    if (status == MERBIT_OK) {
+      *csr = (*made)->view;
+    }
+  }
+  csr->value_type = mbi_view_type(csr);
+  return status;
+}
+
+/* ---- The walk --------------------------------------------------------------------- */
+
+#define MBI_STRIP_END UINT32_MAX /* beyond every column */
+
+typedef struct mbi_strip { /* the rows of one block row on their way */
+  const int32_t *col_ind;
+  int rows, base;
+  uint32_t next[MBI_BLOCK_MOST]; /* the column where each stands, counted from 0 */
+  int64_t at[MBI_BLOCK_MOST], end[MBI_BLOCK_MOST];
+} mbi_strip;
+
+static void mbi_strip_look(mbi_strip *s, int r) {
+  s->next[r] =
+      s->at[r] < s->end[r] ? (uint32_t)s->col_ind[s->at[r]] - (uint32_t)s->base : MBI_STRIP_END;
+}
+
+static void mbi_strip_start(mbi_strip *s, const merbit_view *csr, int size, int64_t block_row) {
+  const int64_t first = block_row * size;
+  int r;
+  s->col_ind = (const int32_t *)csr->col_ind;
+  s->base = csr->base;
+  s->rows = mbi_block_inside(csr->rows, size, block_row);
+  s->at[0] = mbi_block_start(csr, first);
+  for (r = 0; r < s->rows; r++) {
+    s->end[r] = mbi_block_start(csr, first + r + 1);
+    if (r > 0) {
+      s->at[r] = s->end[r - 1];
+    }
+    mbi_strip_look(s, r);
+  }
+}
+
+/* Past the columns below `limit`. */
+static void mbi_strip_pass(mbi_strip *s, int r, uint32_t limit) {
+  const int64_t end = s->end[r];
+  const uint32_t base = (uint32_t)s->base;
+  int64_t at = s->at[r];
+  uint32_t column = s->next[r];
+  while (column < limit) {
+    at++;
+    column = at < end ? (uint32_t)s->col_ind[at] - base : MBI_STRIP_END;
+  }
+  s->at[r] = at;
+  s->next[r] = column;
+}
+
+static uint32_t mbi_strip_least(const mbi_strip *s) {
+  uint32_t least = MBI_STRIP_END;
+  int r;
+  for (r = 0; r < s->rows; r++) {
+    least = s->next[r] < least ? s->next[r] : least;
+  }
+  return least;
+}
+
+/* ---- Passes ----------------------------------------------------------------------- */
+
+typedef struct mbi_blocking {
+  const merbit_view *csr;
+  mbi_bsr *bsr;
+  int tasks;
+  int64_t
+      blocks[MBI_MAX_THREADS]; /* per task; before the second pass: where its first one goes */
+  int64_t inside[MBI_MAX_THREADS]; /* per task: values inside the matrix */
+} mbi_blocking;
+
+/* Block rows are dealt by the entries of the CSR. */
+static int64_t mbi_blocking_row(const mbi_blocking *b, int task) {
+  const int size = b->bsr->view.block_rows;
+  return task == b->tasks ? mbi_block_count(b->csr->rows, size)
+                          : mbi_share_rows(b->csr, b->tasks, task) / size;
+}
+
+/* Blocks of height x width in the block rows [row, last), which is returned; *inside: the
+ * values inside the matrix that they hold. */
+static int64_t mbi_blocks_count(const merbit_view *csr, int height, int width, int64_t row,
+                                int64_t last, int64_t *inside) {
+  int64_t blocks = 0;
+  mbi_strip s;
+  *inside = 0;
+  for (; row < last; row++) {
+    uint32_t least;
+    mbi_strip_start(&s, csr, height, row);
+    for (least = mbi_strip_least(&s); least != MBI_STRIP_END; least = mbi_strip_least(&s)) {
+      const uint32_t column = least / (uint32_t)width, limit = (column + 1) * (uint32_t)width;
+      int r;
+      blocks++;
+      *inside += s.rows * mbi_block_inside(csr->cols, width, column);
+      for (r = 0; r < s.rows; r++) {
+        mbi_strip_pass(&s, r, limit);
+      }
+    }
+  }
+  return blocks;
+}
+
+static void mbi_blocking_count_task(void *argument, int task) {
+  mbi_blocking *b = (mbi_blocking *)argument;
+  b->blocks[task] = mbi_blocks_count(b->csr, b->bsr->view.block_rows, b->bsr->view.block_cols,
+                                     mbi_blocking_row(b, task), mbi_blocking_row(b, task + 1),
+                                     &b->inside[task]);
+}
+
+/* Sets the view's nnz and returns how many values of the blocks lie inside the matrix. */
+static int64_t mbi_blocking_count(merbit_context *context, mbi_blocking *b) {
+  int64_t inside = 0, blocks = 0;
+  int task;
+  b->tasks = mbi_share_tasks(context, b->csr->nnz);
+  mbi_parallel(context, b->tasks, mbi_blocking_count_task, b);
+  for (task = 0; task < b->tasks; task++) {
+    const int64_t count = b->blocks[task];
+    b->blocks[task] = blocks;
+    blocks += count;
+    inside += b->inside[task];
+  }
+  b->bsr->view.nnz = blocks;
+  return inside;
+}
+
+/* A row's entries below `limit` go to a block, whose first column, value and mask are given. */
+static void mbi_blocking_put_f64(const mbi_blocking *b, mbi_strip *s, int r,
+                                            uint32_t first, uint32_t limit, double *values,
+                                            uint64_t *mask) {
+  const merbit_view *to = &b->bsr->view;
+  const uint32_t row = (uint32_t)(r * mbi_block_row_stride(to));
+  const uint32_t stride = (uint32_t)mbi_block_column_stride(to);
+  const uint32_t base = (uint32_t)s->base;
+  const int32_t *col_ind = s->col_ind;
+  const double *from = (const double *)b->csr->values;
+  const int64_t end = s->end[r];
+  int64_t at = s->at[r];
+  uint32_t column = s->next[r];
+  while (column < limit) {
+    const uint32_t k = row + (column - first) * stride;
+    if (values != NULL) {
+      values[k] = from != NULL ? from[at] : 1;
+    }
+    if (mask != NULL) {
+      mask[k / 64] |= (uint64_t)1 << k % 64;
+    }
+    at++;
+    column = at < end ? (uint32_t)col_ind[at] - base : MBI_STRIP_END;
+  }
+  s->at[r] = at;
+  s->next[r] = column;
+}
+
+static void mbi_blocking_take_f64(const mbi_blocking *b, mbi_strip *s,
+                                             uint32_t column, int64_t block) {
+  const merbit_view *to = &b->bsr->view;
+  const uint32_t first = column * (uint32_t)to->block_cols;
+  const size_t size = (size_t)to->block_rows * (size_t)to->block_cols;
+  double *values = (double *)(uintptr_t)to->values;
+  uint64_t *mask = (uint64_t *)(uintptr_t)b->bsr->masks;
+  int r;
+  if (values != NULL) {
+    values += (size_t)block * size;
+    memset(values, 0, size * sizeof *values);
+  }
+  if (mask != NULL) {
+    mask += block * b->bsr->mask_words;
+    memset(mask, 0, (size_t)b->bsr->mask_words * sizeof *mask);
+  }
+  for (r = 0; r < s->rows; r++) {
+    mbi_blocking_put_f64(b, s, r, first, first + (uint32_t)to->block_cols, values,
+                                    mask);
+  }
+}
+
+/* A row's entries below `limit` go to a block, whose first column, value and mask are given. */
+static void mbi_blocking_put_f32(const mbi_blocking *b, mbi_strip *s, int r,
+                                            uint32_t first, uint32_t limit, float *values,
+                                            uint64_t *mask) {
+  const merbit_view *to = &b->bsr->view;
+  const uint32_t row = (uint32_t)(r * mbi_block_row_stride(to));
+  const uint32_t stride = (uint32_t)mbi_block_column_stride(to);
+  const uint32_t base = (uint32_t)s->base;
+  const int32_t *col_ind = s->col_ind;
+  const float *from = (const float *)b->csr->values;
+  const int64_t end = s->end[r];
+  int64_t at = s->at[r];
+  uint32_t column = s->next[r];
+  while (column < limit) {
+    const uint32_t k = row + (column - first) * stride;
+    if (values != NULL) {
+      values[k] = from != NULL ? from[at] : 1;
+    }
+    if (mask != NULL) {
+      mask[k / 64] |= (uint64_t)1 << k % 64;
+    }
+    at++;
+    column = at < end ? (uint32_t)col_ind[at] - base : MBI_STRIP_END;
+  }
+  s->at[r] = at;
+  s->next[r] = column;
+}
+
+static void mbi_blocking_take_f32(const mbi_blocking *b, mbi_strip *s,
+                                             uint32_t column, int64_t block) {
+  const merbit_view *to = &b->bsr->view;
+  const uint32_t first = column * (uint32_t)to->block_cols;
+  const size_t size = (size_t)to->block_rows * (size_t)to->block_cols;
+  float *values = (float *)(uintptr_t)to->values;
+  uint64_t *mask = (uint64_t *)(uintptr_t)b->bsr->masks;
+  int r;
+  if (values != NULL) {
+    values += (size_t)block * size;
+    memset(values, 0, size * sizeof *values);
+  }
+  if (mask != NULL) {
+    mask += block * b->bsr->mask_words;
+    memset(mask, 0, (size_t)b->bsr->mask_words * sizeof *mask);
+  }
+  for (r = 0; r < s->rows; r++) {
+    mbi_blocking_put_f32(b, s, r, first, first + (uint32_t)to->block_cols, values,
+                                    mask);
+  }
+}
+
+static void mbi_blocking_put_offset(const merbit_view *to, int64_t row, int64_t offset) {
+  if (to->offset_type == MERBIT_INDEX_32) {
+    ((int32_t *)(uintptr_t)to->row_ptr)[row] = (int32_t)offset;
+  } else {
+    ((int64_t *)(uintptr_t)to->row_ptr)[row] = offset;
+  }
+}
+
+static void mbi_blocking_fill_task(void *argument, int task) {
+  const mbi_blocking *b = (const mbi_blocking *)argument;
+  const merbit_view *to = &b->bsr->view;
+  int32_t *col_ind = (int32_t *)(uintptr_t)to->col_ind;
+  int64_t row = mbi_blocking_row(b, task), block = b->blocks[task];
+  const int64_t last = mbi_blocking_row(b, task + 1);
+  mbi_strip s;
+  for (; row < last; row++) {
+    uint32_t least;
+    mbi_blocking_put_offset(to, row, block);
+    mbi_strip_start(&s, b->csr, to->block_rows, row);
+    for (least = mbi_strip_least(&s); least != MBI_STRIP_END; least = mbi_strip_least(&s)) {
+      const uint32_t column = least / (uint32_t)to->block_cols;
+      col_ind[block] = (int32_t)column;
+      if (to->value_type == MERBIT_F32) {
+        mbi_blocking_take_f32(b, &s, column, block++);
+      } else {
+        mbi_blocking_take_f64(b, &s, column, block++);
+      }
+    }
+  }
+}
+
+/* ---- Making ----------------------------------------------------------------------- */
+
+static void *mbi_blocks_cut(char **memory, int64_t count, size_t size) {
+  char *start = *memory + (64 - (uintptr_t)*memory % 64) % 64;
+  *memory = start + (size_t)count * size;
+  return start;
+}
+
+/* One allocation for all arrays, each at the start of a cache line. */
+static merbit_status mbi_blocks_allocate(merbit_context *context, mbi_bsr *bsr, int valued) {
+  merbit_view *to = &bsr->view;
+  const size_t value_bytes =
+      valued ? (size_t)to->block_rows * (size_t)to->block_cols * mbi_type_size(to->value_type)
+             : 0;
+  const size_t each = value_bytes + (size_t)bsr->mask_words * 8 + sizeof(int32_t);
+  const int64_t offsets = mbi_block_count(to->rows, to->block_rows) + 1;
+  const size_t offset_bytes = mbi_index_bytes(to->offset_type);
+  /* As so many more blocks as hold the offsets, and the gaps before the arrays. */
+  const int64_t more = (int64_t)(((size_t)offsets * offset_bytes + 4 * 64) / each) + 1;
+  char *memory;
+  merbit_status status =
+      mbi_allocate_array(context, to->nnz + more, each, "the blocks of a matrix", &bsr->memory);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  memory = (char *)bsr->memory;
+  to->row_ptr = mbi_blocks_cut(&memory, offsets, offset_bytes);
+  to->col_ind = mbi_blocks_cut(&memory, to->nnz, sizeof(int32_t));
+  to->values = valued ? mbi_blocks_cut(&memory, to->nnz, value_bytes) : NULL;
+  bsr->masks = bsr->mask_words > 0
+                   ? (uint64_t *)mbi_blocks_cut(&memory, to->nnz, (size_t)bsr->mask_words * 8)
+                   : NULL;
+  return MERBIT_OK;
+}
+
+static void mbi_blocks_describe(const merbit_view *csr, const merbit_bsr_desc *shape,
+                                mbi_bsr *bsr) {
+  merbit_view *to = &bsr->view;
+  memset(bsr, 0, sizeof *bsr);
+  to->format = MERBIT_BSR;
+  to->value_type = csr->value_type;
+  to->memory = MERBIT_MEMORY_HOST;
+  to->rows = csr->rows;
+  to->cols = csr->cols;
+  to->block_rows = shape->block_rows;
+  to->block_cols = shape->block_cols;
+  to->block_order = shape->block_order;
+  bsr->entries = csr->nnz;
+}
+
+/* `csr` ascends strictly. */
+static merbit_status mbi_blocks_make(merbit_context *context, const merbit_view *csr,
+                                     const merbit_bsr_desc *shape, int masks, mbi_bsr *bsr) {
+  merbit_view *to = &bsr->view;
+  mbi_blocking b;
+  merbit_status status;
+  int full;
+  mbi_blocks_describe(csr, shape, bsr);
+  b.csr = csr;
+  b.bsr = bsr;
+  full = mbi_blocking_count(context, &b) == csr->nnz;
+  to->offset_type = to->nnz > INT32_MAX ? MERBIT_INDEX_64 : MERBIT_INDEX_32;
+  bsr->mask_words =
+      masks != MBI_MASKS_NONE && !full ? (to->block_rows * to->block_cols + 63) / 64 : 0;
+  status = mbi_blocks_allocate(context, bsr, csr->values != NULL || !full);
+  if (status == MERBIT_OK) {
+    mbi_parallel(context, b.tasks, mbi_blocking_fill_task, &b);
+    mbi_blocking_put_offset(to, mbi_block_count(to->rows, to->block_rows), to->nnz);
+  }
+  return status;
+}
+
+/* ==== >>matrix/block_shape.c  the block shape that moves the fewest bytes ================= */
+/* The shape of blocks that moves the fewest bytes. Every candidate is counted in windows of
+ * rows, the best of them in the whole matrix; a small matrix is one window. */
+
+#define MBI_SHAPE_SQUARE 8      /* all shapes up to 8 x 8 are candidates */
+#define MBI_SHAPE_CANDIDATES 70 /* with those of mbi_shape_of */
+#define MBI_SHAPE_FINALISTS 3
+#define MBI_SHAPE_ALONE 1024        /* entries up to which one thread counts */
+#define MBI_SHAPE_ENTRIES (1 << 18) /* to look at for each candidate, about */
+#define MBI_SHAPE_WINDOW 256        /* rows */
+#define MBI_SHAPE_WINDOWS 64        /* at most */
+
+static void mbi_shape_of(int candidate, merbit_bsr_desc *shape) {
+  static const unsigned char larger[MBI_SHAPE_CANDIDATES - 64][2] = {
+      {10, 10}, {12, 12}, {16, 16}, {16, 1}, {1, 16}, {16, 8}};
+  const int square = MBI_SHAPE_SQUARE * MBI_SHAPE_SQUARE;
+  shape->block_rows =
+      candidate < square ? candidate / MBI_SHAPE_SQUARE + 1 : larger[candidate - square][0];
+  shape->block_cols =
+      candidate < square ? candidate % MBI_SHAPE_SQUARE + 1 : larger[candidate - square][1];
+}
+
+/* Of the arrays that mbi_blocks_make would fill. */
+static int64_t mbi_shape_bytes(const merbit_view *csr, const merbit_bsr_desc *shape,
+                               int64_t rows, int64_t blocks, int full, int masks) {
+  const int64_t size = shape->block_rows * shape->block_cols;
+  const int64_t value =
+      csr->values != NULL || !full ? (int64_t)mbi_type_size(csr->value_type) : 0;
+  const int64_t mask = masks == MBI_MASKS_READ && !full ? (size + 63) / 64 * 8 : 0;
+  const int64_t offset = blocks > INT32_MAX ? 8 : 4;
+  return blocks * (size * value + mask + 4) +
+         (mbi_block_count(rows, shape->block_rows) + 1) * offset;
+}
+
+typedef struct mbi_shape_search {
+  const merbit_view *csr;
+  int masks;
+  int windows;                        /* 0: one, of all rows */
+  double bytes[MBI_SHAPE_CANDIDATES]; /* of an entry */
+} mbi_shape_search;
+
+/* The block rows that begin in a window: other rows for every height, so that bytes are told by
+ * entries. */
+static void mbi_shape_task(void *argument, int candidate) {
+  mbi_shape_search *search = (mbi_shape_search *)argument;
+  const merbit_view *csr = search->csr;
+  int64_t rows = 0, blocks = 0, inside = 0, entries = 0;
+  merbit_bsr_desc shape;
+  int w;
+  mbi_shape_of(candidate, &shape);
+  for (w = 0; w < search->windows || w == 0; w++) {
+    const int height = shape.block_rows;
+    const int64_t first =
+        search->windows > 0 ? (csr->rows - MBI_SHAPE_WINDOW) / search->windows * w / height : 0;
+    const int64_t count =
+        mbi_block_count(search->windows > 0 ? MBI_SHAPE_WINDOW : csr->rows, height);
+    const int64_t last = first + count < mbi_block_count(csr->rows, height)
+                             ? first + count
+                             : mbi_block_count(csr->rows, height);
+    const int64_t end = last * height < csr->rows ? last * height : csr->rows;
+    int64_t more;
+    blocks += mbi_blocks_count(csr, height, shape.block_cols, first, last, &more);
+    inside += more;
+    entries += mbi_block_start(csr, end) - mbi_block_start(csr, first * height);
+    rows += end - first * height;
+  }
+  search->bytes[candidate] = entries == 0
+                                 ? DBL_MAX
+                                 : (double)mbi_shape_bytes(csr, &shape, rows, blocks,
+                                                           inside == entries, search->masks) /
+                                       (double)entries;
+}
+
+/* Windows of about MBI_SHAPE_ENTRIES entries in all. */
+static int mbi_shape_windows(const merbit_view *csr) {
+  const int64_t rows = csr->rows / (csr->nnz / MBI_SHAPE_ENTRIES + 1);
+  const int64_t windows = rows / MBI_SHAPE_WINDOW;
+  if (csr->nnz <= MBI_SHAPE_ENTRIES || csr->rows <= 2 * MBI_SHAPE_WINDOW) {
+    return 0;
+  }
+  return windows < 1 ? 1 : windows < MBI_SHAPE_WINDOWS ? (int)windows : MBI_SHAPE_WINDOWS;
+}
+
+/* Blocks and bytes in the whole matrix. */
+static int64_t mbi_shape_measure(merbit_context *context, const merbit_view *csr,
+                                 const merbit_bsr_desc *shape, int masks, int64_t *blocks) {
+  mbi_blocking b;
+  mbi_bsr bsr;
+  int64_t inside;
+  mbi_blocks_describe(csr, shape, &bsr);
+  b.csr = csr;
+  b.bsr = &bsr;
+  inside = mbi_blocking_count(context, &b);
+  *blocks = bsr.view.nnz;
+  return mbi_shape_bytes(csr, shape, csr->rows, *blocks, inside == csr->nnz, masks);
+}
+
+/* Sets the shape, unless it is given. `csr` ascends strictly. */
+static void mbi_shape_find(merbit_context *context, const merbit_view *csr, int masks,
+                           merbit_bsr_desc *shape) {
+  mbi_shape_search search;
+  merbit_bsr_desc tried = *shape;
+  int64_t least, bytes, blocks;
+  int finalist, next, i;
+  if (shape->block_rows != 0) {
+    return;
+  }
+  shape->block_rows = shape->block_cols = 1; /* that is CSR */
+  if (csr->nnz == 0) {
+    return;
+  }
+  least = mbi_shape_bytes(csr, shape, csr->rows, csr->nnz, 1, masks);
+  search.csr = csr;
+  search.masks = masks;
+  search.windows = mbi_shape_windows(csr);
+  if (csr->nnz > MBI_SHAPE_ALONE) {
+    mbi_parallel(context, MBI_SHAPE_CANDIDATES, mbi_shape_task, &search);
+  } else {
+    for (i = 0; i < MBI_SHAPE_CANDIDATES; i++) {
+      mbi_shape_task(&search, i);
+    }
+  }
+  for (finalist = 0; finalist < MBI_SHAPE_FINALISTS; finalist++) {
+    for (next = 0, i = 1; i < MBI_SHAPE_CANDIDATES; i++) {
+      next = search.bytes[i] < search.bytes[next] ? i : next;
+    }
+    search.bytes[next] = DBL_MAX;
+    mbi_shape_of(next, &tried);
+    bytes = mbi_shape_measure(context, csr, &tried, masks, &blocks);
+    if (bytes < least) {
+      least = bytes;
+      *shape = tried;
+    }
+  }
+}
+
+static merbit_status mbi_shape_check(merbit_context *context, const char *what,
+                                     const merbit_bsr_desc *shape) {
+  merbit_bsr_desc given = *shape;
+  if (given.block_rows == 0 && given.block_cols == 0) {
+    given.block_rows = given.block_cols = 1;
+  }
+  return mbi_block_check(context, what, given.block_rows, given.block_cols, given.block_order);
+}
+
+/* *bsr: the blocks of a checked host view, in the shape that `desc` says. mbi_bsr_release frees
+ * it. */
+static merbit_status mbi_bsr_from_view(merbit_context *context, const merbit_view *host,
+                                       const merbit_bsr_desc *desc, int masks, mbi_bsr *bsr) {
+  merbit_bsr_desc shape = *desc;
+  merbit_matrix *made = NULL;
+  merbit_view csr;
+  merbit_status status = mbi_shape_check(context, "bsr_desc", desc);
+  memset(bsr, 0, sizeof *bsr);
+  if (status == MERBIT_OK) {
+    status = mbi_blocks_source(context, host, &csr, &made);
+  }
+  if (status == MERBIT_OK) {
+    mbi_shape_find(context, &csr, masks, &shape);
+    status = mbi_blocks_make(context, &csr, &shape, masks, bsr);
+  }
+  merbit_matrix_destroy(made);
+  return status;
+}
+
+/* The blocks of a checked host BSR view as they lie; only 64-bit columns are copied. */
+static merbit_status mbi_bsr_borrow(merbit_context *context, const merbit_view *view,
+                                    mbi_bsr *bsr) {
+  int64_t i;
+  int32_t *narrow;
+  merbit_status status;
+  memset(bsr, 0, sizeof *bsr);
+  bsr->view = *view;
+  bsr->entries = view->nnz * view->block_rows * view->block_cols;
+  if (view->index_type == MERBIT_INDEX_32) {
+    return MERBIT_OK;
+  }
+  status = mbi_allocate_array(context, view->nnz, sizeof(int32_t), "32-bit block columns",
+                              &bsr->memory);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  narrow = (int32_t *)bsr->memory;
+  for (i = 0; i < view->nnz; i++) {
+    narrow[i] = (int32_t)((const int64_t *)view->col_ind)[i];
+  }
+  bsr->view.col_ind = narrow;
+  bsr->view.index_type = MERBIT_INDEX_32;
+  return MERBIT_OK;
+}
+
+/* Other values in the places of bsr's: `host` is the view from which it was made, but for them.
+ */
+static merbit_status mbi_bsr_refill(merbit_context *context, const merbit_view *host,
+                                    mbi_bsr *bsr) {
+  merbit_matrix *made;
+  merbit_view csr;
+  mbi_blocking b;
+  merbit_status status = mbi_blocks_source(context, host, &csr, &made);
+  if (status == MERBIT_OK) {
+    b.csr = &csr;
+    b.bsr = bsr;
+    (void)mbi_blocking_count(context, &b);
+    mbi_parallel(context, b.tasks, mbi_blocking_fill_task, &b);
+    merbit_matrix_destroy(made);
+  }
+  return status;
+}
+
+MERBIT_API merbit_status merbit_view_find_blocks(merbit_context *context,
+                                                 const merbit_view *view,
+                                                 const merbit_bsr_desc *desc,
+                                                 merbit_block_info *info) {
+  merbit_bsr_desc shape;
+  merbit_view host, csr;
+  merbit_matrix *made;
+  merbit_status status;
+  if (context == NULL) {
+    return MERBIT_INVALID_ARGUMENT;
+  }
+  if (info == NULL) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "the out pointer `info` is NULL");
+  }
+  memset(info, 0, sizeof *info);
+  memset(&shape, 0, sizeof shape);
+  shape = desc != NULL ? *desc : shape;
+  status = mbi_shape_check(context, "bsr_desc", &shape);
+  if (status == MERBIT_OK) {
+    status = mbi_view_to_host(context, view, &host);
+  }
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  status = mbi_blocks_source(context, &host, &csr, &made);
+  if (status == MERBIT_OK) {
+    mbi_shape_find(context, &csr, 0, &shape);
+    info->block_rows = shape.block_rows;
+    info->block_cols = shape.block_cols;
+    info->bytes = mbi_shape_measure(context, &csr, &shape, 0, &info->blocks);
+    info->fill =
+        info->blocks == 0
+            ? 1
+            : (double)csr.nnz / ((double)info->blocks * shape.block_rows * shape.block_cols);
+    shape.block_rows = shape.block_cols = 1;
+    info->csr_bytes = mbi_shape_bytes(&csr, &shape, csr.rows, csr.nnz, 1, 0);
+    merbit_matrix_destroy(made);
+  }
+  mbi_view_from_host(context, view, &host);
+  return status;
+}
+
+/* ==== >>matrix/create.c  owned matrices: create, transpose, view, destroy ================= */
 MERBIT_API merbit_view merbit_csr(int64_t rows, int64_t cols, int64_t nnz, const void *row_ptr,
                                   const void *col_ind, const void *values) {
   merbit_view view;
@@ -7108,6 +9559,16 @@ MERBIT_API merbit_view merbit_csr(int64_t rows, int64_t cols, int64_t nnz, const
   view.row_ptr = row_ptr;
   view.col_ind = col_ind;
   view.values = values;
+  return view;
+}
+
+MERBIT_API merbit_view merbit_bsr(int64_t rows, int64_t cols, int64_t blocks, int block_rows,
+                                  int block_cols, const void *row_ptr, const void *col_ind,
+                                  const void *values) {
+  merbit_view view = merbit_csr(rows, cols, blocks, row_ptr, col_ind, values);
+  view.format = MERBIT_BSR;
+  view.block_rows = block_rows;
+  view.block_cols = block_cols;
   return view;
 }
 
@@ -7188,12 +9649,47 @@ static merbit_status mbi_build_run(mbi_build *build) {
   return status;
 }
 
+/* A matrix's record for arrays that become its own. */
+static merbit_status mbi_matrix_record(merbit_context *context, const merbit_view *view,
+                                       void *memory, merbit_matrix **matrix) {
+  merbit_matrix *made = (merbit_matrix *)mbi_allocate(context, sizeof *made);
+  *matrix = made;
+  if (made == NULL) {
+    return mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no memory for a matrix's record");
+  }
+  made->context = context;
+  made->view = *view;
+  made->memory = memory;
+  mbi_context_retain(context);
+  return MERBIT_OK;
+}
+
+static merbit_status mbi_matrix_from_entries(merbit_context *context, const merbit_view *view,
+                                             int transpose, merbit_matrix **matrix) {
+  mbi_build build;
+  merbit_status status;
+  mbi_build_describe(&build, context, view, transpose);
+  status = mbi_build_run(&build);
+  if (status == MERBIT_OK) {
+    merbit_view view_made = build.to;
+    view_made.col_ind = build.col_ind;
+    view_made.values = build.values;
+    status = mbi_matrix_record(context, &view_made, NULL, matrix);
+  }
+  if (status != MERBIT_OK) {
+    mbi_release(context, build.row_ptr);
+    mbi_release(context, build.narrow_row_ptr);
+    mbi_release(context, build.col_ind);
+    mbi_release(context, build.values);
+  }
+  return status;
+}
+
 /* A copy of the host `view`, or of its transpose, as merbit_matrix_create promises. The caller has
  * checked the view, header and arrays. */
 static merbit_status mbi_matrix_from_view(merbit_context *context, const merbit_view *view,
                                           int transpose, merbit_matrix **matrix) {
-  mbi_build build;
-  merbit_matrix *made = NULL;
+  merbit_view entries;
   merbit_status status;
   *matrix = NULL;
   if (transpose && view->rows > INT32_MAX) {
@@ -7202,32 +9698,24 @@ static merbit_status mbi_matrix_from_view(merbit_context *context, const merbit_
                     "; a transpose takes at most 2147483647, its columns",
                     view->rows);
   }
-  mbi_build_describe(&build, context, view, transpose);
-  status = mbi_build_run(&build);
+  if (view->format != MERBIT_BSR) {
+    return mbi_matrix_from_entries(context, view, transpose, matrix);
+  }
+  status = mbi_expand_blocks(context, view, &entries);
   if (status == MERBIT_OK) {
-    made = (merbit_matrix *)mbi_allocate(context, sizeof *made);
-    if (made == NULL) {
-      status = mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no memory for a matrix's record");
-    }
+    status = mbi_matrix_from_entries(context, &entries, transpose, matrix);
   }
-  if (status != MERBIT_OK) {
-    mbi_release(context, build.row_ptr);
-    mbi_release(context, build.narrow_row_ptr);
-    mbi_release(context, build.col_ind);
-    mbi_release(context, build.values);
-    return status;
-  }
-  made->context = context;
-  made->view = build.to;
-  made->view.col_ind = build.col_ind;
-  made->view.values = build.values;
-  mbi_context_retain(context);
-  *matrix = made;
-  return MERBIT_OK;
+  mbi_host_view_release(context, &entries);
+  return status;
 }
 
+/* How a matrix is made from a checked host view: `detail` is the maker's own. */
+typedef merbit_status (*mbi_matrix_maker)(merbit_context *context, const merbit_view *host,
+                                          const void *detail, merbit_matrix **matrix);
+
 static merbit_status mbi_matrix_checked(merbit_context *context, const merbit_view *view,
-                                        int transpose, merbit_matrix **matrix) {
+                                        mbi_matrix_maker maker, const void *detail,
+                                        merbit_matrix **matrix) {
   merbit_view host;
   merbit_status status;
   if (matrix != NULL) {
@@ -7239,35 +9727,54 @@ static merbit_status mbi_matrix_checked(merbit_context *context, const merbit_vi
   if (matrix == NULL) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "the out pointer `matrix` is NULL");
   }
-  status = mbi_view_check_header(context, view);
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  host = *view;
-  if (view->memory == MERBIT_MEMORY_DEVICE) {
-    status = mbi_view_download(context, view, &host);
-  }
+  status = mbi_view_to_host(context, view, &host);
   if (status == MERBIT_OK) {
-    status = mbi_view_check_arrays(context, &host);
+    status = maker(context, &host, detail, matrix);
+    mbi_view_from_host(context, view, &host);
   }
+  return status;
+}
+
+static merbit_status mbi_matrix_make_csr(merbit_context *context, const merbit_view *host,
+                                         const void *transpose, merbit_matrix **matrix) {
+  return mbi_matrix_from_view(context, host, *(const int *)transpose, matrix);
+}
+
+static merbit_status mbi_matrix_make_bsr(merbit_context *context, const merbit_view *host,
+                                         const void *desc, merbit_matrix **matrix) {
+  mbi_bsr bsr;
+  merbit_status status =
+      mbi_bsr_from_view(context, host, (const merbit_bsr_desc *)desc, MBI_MASKS_NONE, &bsr);
   if (status == MERBIT_OK) {
-    status = mbi_matrix_from_view(context, &host, transpose, matrix);
-  }
-  if (view->memory == MERBIT_MEMORY_DEVICE) {
-    mbi_host_view_release(context, &host);
+    status = mbi_matrix_record(context, &bsr.view, bsr.memory, matrix);
+    if (status != MERBIT_OK) {
+      mbi_bsr_release(context, &bsr);
+    }
   }
   return status;
 }
 
 MERBIT_API merbit_status merbit_matrix_create(merbit_context *context, const merbit_view *view,
                                               merbit_matrix **matrix) {
-  return mbi_matrix_checked(context, view, 0, matrix);
+  const int transpose = 0;
+  return mbi_matrix_checked(context, view, mbi_matrix_make_csr, &transpose, matrix);
 }
 
 MERBIT_API merbit_status merbit_matrix_transpose(merbit_context *context,
                                                  const merbit_view *view,
                                                  merbit_matrix **matrix) {
-  return mbi_matrix_checked(context, view, 1, matrix);
+  const int transpose = 1;
+  return mbi_matrix_checked(context, view, mbi_matrix_make_csr, &transpose, matrix);
+}
+
+MERBIT_API merbit_status merbit_matrix_create_bsr(merbit_context *context,
+                                                  const merbit_view *view,
+                                                  const merbit_bsr_desc *desc,
+                                                  merbit_matrix **matrix) {
+  merbit_bsr_desc defaults;
+  memset(&defaults, 0, sizeof defaults);
+  return mbi_matrix_checked(context, view, mbi_matrix_make_bsr, desc != NULL ? desc : &defaults,
+                            matrix);
 }
 
 MERBIT_API merbit_view merbit_matrix_view(const merbit_matrix *matrix) {
@@ -7285,9 +9792,10 @@ MERBIT_API void merbit_matrix_destroy(merbit_matrix *matrix) {
     return;
   }
   context = matrix->context;
-  mbi_release(context, (void *)(uintptr_t)matrix->view.row_ptr);
-  mbi_release(context, (void *)(uintptr_t)matrix->view.col_ind);
-  mbi_release(context, (void *)(uintptr_t)matrix->view.values);
+  if (matrix->memory == NULL) {
+    mbi_host_view_release(context, &matrix->view);
+  }
+  mbi_release(context, matrix->memory);
   mbi_release(context, matrix);
   mbi_context_unref(context);
 }
@@ -9117,7 +11625,7 @@ static merbit_status mbi_mm_write_entries(mbi_mm_output *out, const merbit_view 
   return status;
 }
 
-static merbit_status mbi_mm_write(mbi_mm_output *out, const merbit_view *view) {
+static merbit_status mbi_mm_write_view(mbi_mm_output *out, const merbit_view *view) {
   void *buffer;
   merbit_status status =
       mbi_allocate_array(out->context, MBI_MM_OUTPUT, 1, "the text to write", &buffer);
@@ -9135,6 +11643,20 @@ static merbit_status mbi_mm_write(mbi_mm_output *out, const merbit_view *view) {
     status = mbi_mm_flush(out);
   }
   mbi_release(out->context, buffer);
+  return status;
+}
+
+static merbit_status mbi_mm_write(mbi_mm_output *out, const merbit_view *view) {
+  merbit_matrix *entries;
+  merbit_status status;
+  if (view->format != MERBIT_BSR) {
+    return mbi_mm_write_view(out, view);
+  }
+  status = mbi_matrix_from_view(out->context, view, 0, &entries);
+  if (status == MERBIT_OK) {
+    status = mbi_mm_write_view(out, &entries->view);
+  }
+  merbit_matrix_destroy(entries);
   return status;
 }
 
@@ -9230,7 +11752,11 @@ typedef struct mbi_ranks {
   mbi_devptr row_start; /* ranks + 1 offsets; the plan's row_ptr where no row is empty */
   mbi_devptr row_id, empty_id; /* rows with and without a nonzero; 0 where no row is empty */
   uint64_t bytes;              /* of the three, if owned */
+  mbi_devptr column_counts; /* of a sample of the nonzeros: see mbi_ranks_columns */
+  uint32_t hub_least;       /* a column counted this often is a hub */
+  double hub_share;         /* of the nonzeros that lie in hubs */
   double sectors; /* of x that a nonzero adds in a window of neighbours: spmv/choose.c */
+  int block_rows, block_cols; /* of the full blocks that the matrix consists of */
   double narrow;  /* share of slices of 32 rows whose columns lie within 65,536 */
   mbi_devptr counts, offsets; /* scratch, and in it the rank of each block's first row */
   uint64_t blocks;
@@ -9252,6 +11778,7 @@ typedef struct mbi_merbit {
 /* The register scan's specialisation and schedule: spmv/scan.c. */
 typedef struct mbi_scan_schedule {
   int steps, threads, resident, depth;
+  int pack;  /* nonzeros that a lane loads at once */
   int whole; /* blocks take whole rows: block_start instead of a fix-up */
   uint64_t tiles, blocks, fixup_blocks, empty_rows;
   mbi_devptr row_ends, tile_row, block_start;
@@ -9285,6 +11812,53 @@ typedef struct mbi_binned {
   void *kernels[6]; /* CUfunction: count, total, offsets, fill, multiply, sum */
 } mbi_binned;
 
+/* Fixed-size tasks of blocks on the CPU, plan->tasks of them: spmv/blocks.c. */
+typedef struct mbi_blocks {
+  int64_t *chunk_index, *chunk_row; /* where each begins, and the last ends; one allocation */
+} mbi_blocks;
+
+#define MBI_BSR_KERNELS 6
+
+/* Tiles of blocks: spmv/bsr.c. */
+typedef struct mbi_bsr_tiles {
+  int block_rows, block_cols;
+  int edge;                  /* the last column of blocks reaches beyond the matrix */
+  int split, lane_cols;      /* lanes to a row of a block, and what each takes of it */
+  int strips, lanes, slots;  /* of a block; of a slot; of a warp */
+  int together, slot_blocks; /* blocks of a slot: at once, and in a tile */
+  int shuffled;              /* lanes pass x on */
+  int threads, resident;
+  uint64_t tiles, blocks, empty_rows, parts, words, groups, places;
+  mbi_devptr row_ends, slot_row, columns, mask_words, masks, packs;
+  void *kernels[MBI_BSR_KERNELS]; /* CUfunction: schedule, columns, fill, product, fixup, masks */
+} mbi_bsr_tiles;
+
+/* The CSR that AUTO took for blocks, while plan->device holds those: spmv/full.c. */
+typedef struct mbi_full {
+  mbi_device_csr csr; /* csr.rows 0: AUTO did not */
+  mbi_ranks ranks;
+  mbi_program program;
+  void *kernels[2]; /* CUfunction: places, values */
+} mbi_full;
+
+#ifdef MERBIT_STUDY_METHODS
+/* Chunks of blocks as they come: spmv/bsr_study.c. */
+typedef struct mbi_bsr_study {
+  int threads;
+  uint64_t chunk_blocks, chunks;
+  mbi_devptr chunk_row;
+  void *kernels[3]; /* CUfunction: cut, scale, product */
+} mbi_bsr_study;
+#endif
+
+/* The scan with hubs, beside plan->scan: spmv/hubs.c. */
+typedef struct mbi_hubs {
+  uint64_t room;  /* for this many hubs */
+  uint32_t count; /* hubs */
+  mbi_devptr hub_col, codes;
+  void *kernels[4]; /* CUfunction: assign, encode, product, sum */
+} mbi_hubs;
+
 /* Blocks of 16 x 16: spmv/cb.c. */
 typedef struct mbi_cb {
   int threads, aggregated;
@@ -9316,16 +11890,18 @@ struct merbit_plan {
   merbit_view view;      /* the user's */
   merbit_view csr;       /* what is multiplied, or was uploaded */
   merbit_matrix *matrix; /* holds csr where the view had to be converted */
+  mbi_bsr bsr;           /* what is multiplied by methods of blocks; csr is the view then */
   merbit_side side;
   merbit_method method;
   merbit_type type; /* of values, vectors and sums */
   char reason[384]; /* why AUTO fell back to the CPU; else empty */
-  char why[128];    /* what decided AUTO's choice of a method on CUDA; else empty */
+  char why[160];    /* what decided AUTO's choice of a method on CUDA; else empty */
   double plan_seconds;
   /* CPU */
   int tasks;
-  const void *values; /* of csr; NULL: ones */
+  const void *values; /* of csr or bsr; NULL: ones */
   void *own_values;   /* holds values after an update */
+  mbi_blocks blocks;
   /* CUDA */
   mbi_device_csr device;
   const mbi_cuda_method *cuda;
@@ -9338,6 +11914,12 @@ struct merbit_plan {
   mbi_rows rows;
   mbi_sliced sliced;
   mbi_binned binned;
+  mbi_bsr_tiles bsr_tiles;
+  mbi_full full;
+#ifdef MERBIT_STUDY_METHODS
+  mbi_bsr_study bsr_study;
+#endif
+  mbi_hubs hubs;
   mbi_cb cb;
   int once;                    /* the matrix is loaded past the caches */
   merbit_workspace *workspace; /* the plan's own; holds no reference */
@@ -9350,6 +11932,22 @@ struct merbit_workspace {
   mbi_devptr staged_x, staged_y; /* CUDA with host vectors */
   const void *known_x, *known_y; /* pointers already found to be the GPU's */
 };
+
+/* What a method made of the matrix is gone, or belongs to another plan. */
+static void mbi_plan_forget(merbit_plan *plan) {
+  plan->schedule_bytes = plan->stream_bytes = 0;
+  memset(&plan->program, 0, sizeof plan->program);
+  memset(&plan->scan, 0, sizeof plan->scan);
+  memset(&plan->rows, 0, sizeof plan->rows);
+  memset(&plan->sliced, 0, sizeof plan->sliced);
+  memset(&plan->binned, 0, sizeof plan->binned);
+  memset(&plan->hubs, 0, sizeof plan->hubs);
+  memset(&plan->cb, 0, sizeof plan->cb);
+  memset(&plan->bsr_tiles, 0, sizeof plan->bsr_tiles);
+#ifdef MERBIT_STUDY_METHODS
+  memset(&plan->bsr_study, 0, sizeof plan->bsr_study);
+#endif
+}
 
 /* That a product reads of each nonzero's value. */
 static size_t mbi_value_bytes(const merbit_plan *plan) {
@@ -9367,6 +11965,17 @@ static const char *mbi_value_name(const merbit_plan *plan) {
                                                   : "general values";
 }
 
+/* Whether plan->bsr is what is multiplied. */
+static int mbi_plan_has_blocks(const merbit_plan *plan) {
+  return plan->bsr.view.block_rows > 0;
+}
+
+#ifdef MERBIT_STUDY_METHODS
+static int mbi_cuda_study_method(merbit_method method) {
+  return method >= MERBIT_METHOD_BSR_ROW_MAJOR && method <= MERBIT_METHOD_BSR_VECTOR;
+}
+#endif
+
 static const char *mbi_type_name(merbit_type type) {
   return type == MERBIT_F32 ? "f32" : "f64";
 }
@@ -9374,7 +11983,18 @@ static const char *mbi_type_name(merbit_type type) {
 static const char *mbi_method_name(merbit_method method) {
   static const char *const names[] = {"auto", "reference", "merge",  "merbit",
                                       "scan", "rows",      "sliced", "binned",
-                                      "bsr",  "cb"};
+                                      "bsr",  "cb",        "hubs"};
+#ifdef MERBIT_STUDY_METHODS
+  static const char *const studies[] = {"bsr-rows", "bsr-naive", "bsr-split", "bsr-maximum",
+                                        "bsr-fixed"};
+  static const char *const cuda[] = {"bsr-rowmajor", "bsr-private", "bsr-team", "bsr-vector"};
+  if (method >= MERBIT_METHOD_BSR_ROW_MAJOR) {
+    return cuda[method - MERBIT_METHOD_BSR_ROW_MAJOR];
+  }
+  if (method >= MERBIT_METHOD_BSR_ROWS) {
+    return studies[method - MERBIT_METHOD_BSR_ROWS];
+  }
+#endif
   return names[method];
 }
 
@@ -10020,6 +12640,1426 @@ static void mbi_merge_multiply(merbit_context *context, const merbit_view *csr,
   }
 }
 
+/* ==== >>spmv/block_kernels.c  CPU: sums of small blocks, a loop for each shape ============ */
+/* sums[r] += row r of the blocks [at, end) times x, for one shape and order of blocks: the sums
+ * stay in registers, and a block's part of a sum is a tree, so that a chain of additions has one
+ * link for each block. `step` is R * C, or 0 where one block stands for all. */
+typedef void (*mbi_block_kernel_f64)(const int32_t *col_ind, const double *values,
+                                                int64_t step, const double *x, int64_t at,
+                                                int64_t end, double *sums);
+typedef void (*mbi_block_kernel_f32)(const int32_t *col_ind, const float *values,
+                                                int64_t step, const float *x, int64_t at,
+                                                int64_t end, float *sums);
+#define MBI_BLOCK_ROWS_1(M, T, C, a, b) M(0, T, C, a, b)
+#define MBI_BLOCK_ROWS_2(M, T, C, a, b) M(0, T, C, a, b) M(1, T, C, a, b)
+#define MBI_BLOCK_ROWS_3(M, T, C, a, b) M(0, T, C, a, b) M(1, T, C, a, b) M(2, T, C, a, b)
+#define MBI_BLOCK_ROWS_4(M, T, C, a, b) M(0, T, C, a, b) M(1, T, C, a, b) M(2, T, C, a, b) M(3, T, C, a, b)
+#define MBI_BLOCK_ROWS_5(M, T, C, a, b) M(0, T, C, a, b) M(1, T, C, a, b) M(2, T, C, a, b) M(3, T, C, a, b) M(4, T, C, a, b)
+#define MBI_BLOCK_ROWS_6(M, T, C, a, b) M(0, T, C, a, b) M(1, T, C, a, b) M(2, T, C, a, b) M(3, T, C, a, b) M(4, T, C, a, b) M(5, T, C, a, b)
+#define MBI_BLOCK_ROWS_7(M, T, C, a, b) M(0, T, C, a, b) M(1, T, C, a, b) M(2, T, C, a, b) M(3, T, C, a, b) M(4, T, C, a, b) M(5, T, C, a, b) M(6, T, C, a, b)
+#define MBI_BLOCK_ROWS_8(M, T, C, a, b) M(0, T, C, a, b) M(1, T, C, a, b) M(2, T, C, a, b) M(3, T, C, a, b) M(4, T, C, a, b) M(5, T, C, a, b) M(6, T, C, a, b) M(7, T, C, a, b)
+#define MBI_BLOCK_X_1(T) const T x0 = p[0];
+#define MBI_BLOCK_X_2(T) const T x0 = p[0], x1 = p[1];
+#define MBI_BLOCK_X_3(T) const T x0 = p[0], x1 = p[1], x2 = p[2];
+#define MBI_BLOCK_X_4(T) const T x0 = p[0], x1 = p[1], x2 = p[2], x3 = p[3];
+#define MBI_BLOCK_X_5(T) const T x0 = p[0], x1 = p[1], x2 = p[2], x3 = p[3], x4 = p[4];
+#define MBI_BLOCK_X_6(T) const T x0 = p[0], x1 = p[1], x2 = p[2], x3 = p[3], x4 = p[4], x5 = p[5];
+#define MBI_BLOCK_X_7(T) const T x0 = p[0], x1 = p[1], x2 = p[2], x3 = p[3], x4 = p[4], x5 = p[5], x6 = p[6];
+#define MBI_BLOCK_X_8(T) const T x0 = p[0], x1 = p[1], x2 = p[2], x3 = p[3], x4 = p[4], x5 = p[5], x6 = p[6], x7 = p[7];
+#define MBI_BLOCK_DOT_1(v, s) (v)[0 * (s)] * x0
+#define MBI_BLOCK_DOT_2(v, s) ((v)[0 * (s)] * x0 + (v)[1 * (s)] * x1)
+#define MBI_BLOCK_DOT_3(v, s) (((v)[0 * (s)] * x0 + (v)[1 * (s)] * x1) + (v)[2 * (s)] * x2)
+#define MBI_BLOCK_DOT_4(v, s) (((v)[0 * (s)] * x0 + (v)[1 * (s)] * x1) + ((v)[2 * (s)] * x2 + (v)[3 * (s)] * x3))
+#define MBI_BLOCK_DOT_5(v, s) ((((v)[0 * (s)] * x0 + (v)[1 * (s)] * x1) + (v)[2 * (s)] * x2) + ((v)[3 * (s)] * x3 + (v)[4 * (s)] * x4))
+#define MBI_BLOCK_DOT_6(v, s) ((((v)[0 * (s)] * x0 + (v)[1 * (s)] * x1) + (v)[2 * (s)] * x2) + (((v)[3 * (s)] * x3 + (v)[4 * (s)] * x4) + (v)[5 * (s)] * x5))
+#define MBI_BLOCK_DOT_7(v, s) ((((v)[0 * (s)] * x0 + (v)[1 * (s)] * x1) + ((v)[2 * (s)] * x2 + (v)[3 * (s)] * x3)) + (((v)[4 * (s)] * x4 + (v)[5 * (s)] * x5) + (v)[6 * (s)] * x6))
+#define MBI_BLOCK_DOT_8(v, s) ((((v)[0 * (s)] * x0 + (v)[1 * (s)] * x1) + ((v)[2 * (s)] * x2 + (v)[3 * (s)] * x3)) + (((v)[4 * (s)] * x4 + (v)[5 * (s)] * x5) + ((v)[6 * (s)] * x6 + (v)[7 * (s)] * x7)))
+#define MBI_BLOCK_ZERO(r, T, C, a, b) T s##r = 0;
+#define MBI_BLOCK_ADD(r, T, C, a, b) s##r += MBI_BLOCK_DOT_##C(v + r * (a), b);
+#define MBI_BLOCK_GIVE(r, T, C, a, b) sums[r] += s##r;
+
+#define MBI_BLOCK_KERNEL(T, suffix, order, R, C, a, b)                                         \
+  static void mbi_block_##order##_##R##x##C##_##suffix(const int32_t *col_ind,                 \
+                                                       const T *values, int64_t step,          \
+                                                       const T *x, int64_t at, int64_t end,    \
+                                                       T *sums) {                              \
+    const T *v = values + at * step;                                                           \
+    MBI_BLOCK_ROWS_##R(MBI_BLOCK_ZERO, T, C, a, b)                                             \
+    for (; at < end; at++, v += step) {                                                        \
+      const T *p = x + (int64_t)col_ind[at] * C;                                               \
+      MBI_BLOCK_X_##C(T)                                                                       \
+      MBI_BLOCK_ROWS_##R(MBI_BLOCK_ADD, T, C, a, b)                                            \
+    }                                                                                          \
+    MBI_BLOCK_ROWS_##R(MBI_BLOCK_GIVE, T, C, a, b)                                             \
+  }
+#define MBI_BLOCK_SHAPE(R, C)                                                                  \
+  MBI_BLOCK_KERNEL(double, f64, row, R, C, C, 1)                                               \
+  MBI_BLOCK_KERNEL(double, f64, column, R, C, 1, R)                                            \
+  MBI_BLOCK_KERNEL(float, f32, row, R, C, C, 1)                                                \
+  MBI_BLOCK_KERNEL(float, f32, column, R, C, 1, R)
+
+/* Shapes up to this have a loop of their own. With sanitizers 64 of them, in two orders and
+ * types, would take a compiler a quarter of a minute. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define MBI_BLOCK_SANITIZED
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+#define MBI_BLOCK_SANITIZED
+#endif
+#ifdef MBI_BLOCK_SANITIZED
+#define MBI_BLOCK_UNROLLED 3
+MBI_BLOCK_SHAPE(1, 1)
+MBI_BLOCK_SHAPE(1, 2)
+MBI_BLOCK_SHAPE(1, 3)
+MBI_BLOCK_SHAPE(2, 1)
+MBI_BLOCK_SHAPE(2, 2)
+MBI_BLOCK_SHAPE(2, 3)
+MBI_BLOCK_SHAPE(3, 1)
+MBI_BLOCK_SHAPE(3, 2)
+MBI_BLOCK_SHAPE(3, 3)
+
+#else
+#define MBI_BLOCK_UNROLLED 8
+MBI_BLOCK_SHAPE(1, 1)
+MBI_BLOCK_SHAPE(1, 2)
+MBI_BLOCK_SHAPE(1, 3)
+MBI_BLOCK_SHAPE(1, 4)
+MBI_BLOCK_SHAPE(1, 5)
+MBI_BLOCK_SHAPE(1, 6)
+MBI_BLOCK_SHAPE(1, 7)
+MBI_BLOCK_SHAPE(1, 8)
+MBI_BLOCK_SHAPE(2, 1)
+MBI_BLOCK_SHAPE(2, 2)
+MBI_BLOCK_SHAPE(2, 3)
+MBI_BLOCK_SHAPE(2, 4)
+MBI_BLOCK_SHAPE(2, 5)
+MBI_BLOCK_SHAPE(2, 6)
+MBI_BLOCK_SHAPE(2, 7)
+MBI_BLOCK_SHAPE(2, 8)
+MBI_BLOCK_SHAPE(3, 1)
+MBI_BLOCK_SHAPE(3, 2)
+MBI_BLOCK_SHAPE(3, 3)
+MBI_BLOCK_SHAPE(3, 4)
+MBI_BLOCK_SHAPE(3, 5)
+MBI_BLOCK_SHAPE(3, 6)
+MBI_BLOCK_SHAPE(3, 7)
+MBI_BLOCK_SHAPE(3, 8)
+MBI_BLOCK_SHAPE(4, 1)
+MBI_BLOCK_SHAPE(4, 2)
+MBI_BLOCK_SHAPE(4, 3)
+MBI_BLOCK_SHAPE(4, 4)
+MBI_BLOCK_SHAPE(4, 5)
+MBI_BLOCK_SHAPE(4, 6)
+MBI_BLOCK_SHAPE(4, 7)
+MBI_BLOCK_SHAPE(4, 8)
+MBI_BLOCK_SHAPE(5, 1)
+MBI_BLOCK_SHAPE(5, 2)
+MBI_BLOCK_SHAPE(5, 3)
+MBI_BLOCK_SHAPE(5, 4)
+MBI_BLOCK_SHAPE(5, 5)
+MBI_BLOCK_SHAPE(5, 6)
+MBI_BLOCK_SHAPE(5, 7)
+MBI_BLOCK_SHAPE(5, 8)
+MBI_BLOCK_SHAPE(6, 1)
+MBI_BLOCK_SHAPE(6, 2)
+MBI_BLOCK_SHAPE(6, 3)
+MBI_BLOCK_SHAPE(6, 4)
+MBI_BLOCK_SHAPE(6, 5)
+MBI_BLOCK_SHAPE(6, 6)
+MBI_BLOCK_SHAPE(6, 7)
+MBI_BLOCK_SHAPE(6, 8)
+MBI_BLOCK_SHAPE(7, 1)
+MBI_BLOCK_SHAPE(7, 2)
+MBI_BLOCK_SHAPE(7, 3)
+MBI_BLOCK_SHAPE(7, 4)
+MBI_BLOCK_SHAPE(7, 5)
+MBI_BLOCK_SHAPE(7, 6)
+MBI_BLOCK_SHAPE(7, 7)
+MBI_BLOCK_SHAPE(7, 8)
+MBI_BLOCK_SHAPE(8, 1)
+MBI_BLOCK_SHAPE(8, 2)
+MBI_BLOCK_SHAPE(8, 3)
+MBI_BLOCK_SHAPE(8, 4)
+MBI_BLOCK_SHAPE(8, 5)
+MBI_BLOCK_SHAPE(8, 6)
+MBI_BLOCK_SHAPE(8, 7)
+MBI_BLOCK_SHAPE(8, 8)
+
+#endif
+static const mbi_block_kernel_f64
+    mbi_block_kernels_f64[2][MBI_BLOCK_UNROLLED][MBI_BLOCK_UNROLLED] = {
+#ifdef MBI_BLOCK_SANITIZED
+    {
+        {mbi_block_row_1x1_f64, mbi_block_row_1x2_f64, mbi_block_row_1x3_f64},
+        {mbi_block_row_2x1_f64, mbi_block_row_2x2_f64, mbi_block_row_2x3_f64},
+        {mbi_block_row_3x1_f64, mbi_block_row_3x2_f64, mbi_block_row_3x3_f64},
+    },
+    {
+        {mbi_block_column_1x1_f64, mbi_block_column_1x2_f64, mbi_block_column_1x3_f64},
+        {mbi_block_column_2x1_f64, mbi_block_column_2x2_f64, mbi_block_column_2x3_f64},
+        {mbi_block_column_3x1_f64, mbi_block_column_3x2_f64, mbi_block_column_3x3_f64},
+    },
+
+#else
+    {
+        {mbi_block_row_1x1_f64, mbi_block_row_1x2_f64, mbi_block_row_1x3_f64, mbi_block_row_1x4_f64, mbi_block_row_1x5_f64, mbi_block_row_1x6_f64, mbi_block_row_1x7_f64, mbi_block_row_1x8_f64},
+        {mbi_block_row_2x1_f64, mbi_block_row_2x2_f64, mbi_block_row_2x3_f64, mbi_block_row_2x4_f64, mbi_block_row_2x5_f64, mbi_block_row_2x6_f64, mbi_block_row_2x7_f64, mbi_block_row_2x8_f64},
+        {mbi_block_row_3x1_f64, mbi_block_row_3x2_f64, mbi_block_row_3x3_f64, mbi_block_row_3x4_f64, mbi_block_row_3x5_f64, mbi_block_row_3x6_f64, mbi_block_row_3x7_f64, mbi_block_row_3x8_f64},
+        {mbi_block_row_4x1_f64, mbi_block_row_4x2_f64, mbi_block_row_4x3_f64, mbi_block_row_4x4_f64, mbi_block_row_4x5_f64, mbi_block_row_4x6_f64, mbi_block_row_4x7_f64, mbi_block_row_4x8_f64},
+        {mbi_block_row_5x1_f64, mbi_block_row_5x2_f64, mbi_block_row_5x3_f64, mbi_block_row_5x4_f64, mbi_block_row_5x5_f64, mbi_block_row_5x6_f64, mbi_block_row_5x7_f64, mbi_block_row_5x8_f64},
+        {mbi_block_row_6x1_f64, mbi_block_row_6x2_f64, mbi_block_row_6x3_f64, mbi_block_row_6x4_f64, mbi_block_row_6x5_f64, mbi_block_row_6x6_f64, mbi_block_row_6x7_f64, mbi_block_row_6x8_f64},
+        {mbi_block_row_7x1_f64, mbi_block_row_7x2_f64, mbi_block_row_7x3_f64, mbi_block_row_7x4_f64, mbi_block_row_7x5_f64, mbi_block_row_7x6_f64, mbi_block_row_7x7_f64, mbi_block_row_7x8_f64},
+        {mbi_block_row_8x1_f64, mbi_block_row_8x2_f64, mbi_block_row_8x3_f64, mbi_block_row_8x4_f64, mbi_block_row_8x5_f64, mbi_block_row_8x6_f64, mbi_block_row_8x7_f64, mbi_block_row_8x8_f64},
+    },
+    {
+        {mbi_block_column_1x1_f64, mbi_block_column_1x2_f64, mbi_block_column_1x3_f64, mbi_block_column_1x4_f64, mbi_block_column_1x5_f64, mbi_block_column_1x6_f64, mbi_block_column_1x7_f64, mbi_block_column_1x8_f64},
+        {mbi_block_column_2x1_f64, mbi_block_column_2x2_f64, mbi_block_column_2x3_f64, mbi_block_column_2x4_f64, mbi_block_column_2x5_f64, mbi_block_column_2x6_f64, mbi_block_column_2x7_f64, mbi_block_column_2x8_f64},
+        {mbi_block_column_3x1_f64, mbi_block_column_3x2_f64, mbi_block_column_3x3_f64, mbi_block_column_3x4_f64, mbi_block_column_3x5_f64, mbi_block_column_3x6_f64, mbi_block_column_3x7_f64, mbi_block_column_3x8_f64},
+        {mbi_block_column_4x1_f64, mbi_block_column_4x2_f64, mbi_block_column_4x3_f64, mbi_block_column_4x4_f64, mbi_block_column_4x5_f64, mbi_block_column_4x6_f64, mbi_block_column_4x7_f64, mbi_block_column_4x8_f64},
+        {mbi_block_column_5x1_f64, mbi_block_column_5x2_f64, mbi_block_column_5x3_f64, mbi_block_column_5x4_f64, mbi_block_column_5x5_f64, mbi_block_column_5x6_f64, mbi_block_column_5x7_f64, mbi_block_column_5x8_f64},
+        {mbi_block_column_6x1_f64, mbi_block_column_6x2_f64, mbi_block_column_6x3_f64, mbi_block_column_6x4_f64, mbi_block_column_6x5_f64, mbi_block_column_6x6_f64, mbi_block_column_6x7_f64, mbi_block_column_6x8_f64},
+        {mbi_block_column_7x1_f64, mbi_block_column_7x2_f64, mbi_block_column_7x3_f64, mbi_block_column_7x4_f64, mbi_block_column_7x5_f64, mbi_block_column_7x6_f64, mbi_block_column_7x7_f64, mbi_block_column_7x8_f64},
+        {mbi_block_column_8x1_f64, mbi_block_column_8x2_f64, mbi_block_column_8x3_f64, mbi_block_column_8x4_f64, mbi_block_column_8x5_f64, mbi_block_column_8x6_f64, mbi_block_column_8x7_f64, mbi_block_column_8x8_f64},
+    },
+
+#endif
+};
+
+/* NULL: no loop of its own. */
+static mbi_block_kernel_f64 mbi_block_kernel_of_f64(const merbit_view *bsr) {
+  const int column_major = bsr->block_order == MERBIT_BLOCK_COLUMN_MAJOR;
+  return bsr->block_rows <= MBI_BLOCK_UNROLLED && bsr->block_cols <= MBI_BLOCK_UNROLLED
+             ? mbi_block_kernels_f64[column_major][bsr->block_rows - 1]
+                                               [bsr->block_cols - 1]
+             : NULL;
+}
+
+static const mbi_block_kernel_f32
+    mbi_block_kernels_f32[2][MBI_BLOCK_UNROLLED][MBI_BLOCK_UNROLLED] = {
+#ifdef MBI_BLOCK_SANITIZED
+    {
+        {mbi_block_row_1x1_f32, mbi_block_row_1x2_f32, mbi_block_row_1x3_f32},
+        {mbi_block_row_2x1_f32, mbi_block_row_2x2_f32, mbi_block_row_2x3_f32},
+        {mbi_block_row_3x1_f32, mbi_block_row_3x2_f32, mbi_block_row_3x3_f32},
+    },
+    {
+        {mbi_block_column_1x1_f32, mbi_block_column_1x2_f32, mbi_block_column_1x3_f32},
+        {mbi_block_column_2x1_f32, mbi_block_column_2x2_f32, mbi_block_column_2x3_f32},
+        {mbi_block_column_3x1_f32, mbi_block_column_3x2_f32, mbi_block_column_3x3_f32},
+    },
+
+#else
+    {
+        {mbi_block_row_1x1_f32, mbi_block_row_1x2_f32, mbi_block_row_1x3_f32, mbi_block_row_1x4_f32, mbi_block_row_1x5_f32, mbi_block_row_1x6_f32, mbi_block_row_1x7_f32, mbi_block_row_1x8_f32},
+        {mbi_block_row_2x1_f32, mbi_block_row_2x2_f32, mbi_block_row_2x3_f32, mbi_block_row_2x4_f32, mbi_block_row_2x5_f32, mbi_block_row_2x6_f32, mbi_block_row_2x7_f32, mbi_block_row_2x8_f32},
+        {mbi_block_row_3x1_f32, mbi_block_row_3x2_f32, mbi_block_row_3x3_f32, mbi_block_row_3x4_f32, mbi_block_row_3x5_f32, mbi_block_row_3x6_f32, mbi_block_row_3x7_f32, mbi_block_row_3x8_f32},
+        {mbi_block_row_4x1_f32, mbi_block_row_4x2_f32, mbi_block_row_4x3_f32, mbi_block_row_4x4_f32, mbi_block_row_4x5_f32, mbi_block_row_4x6_f32, mbi_block_row_4x7_f32, mbi_block_row_4x8_f32},
+        {mbi_block_row_5x1_f32, mbi_block_row_5x2_f32, mbi_block_row_5x3_f32, mbi_block_row_5x4_f32, mbi_block_row_5x5_f32, mbi_block_row_5x6_f32, mbi_block_row_5x7_f32, mbi_block_row_5x8_f32},
+        {mbi_block_row_6x1_f32, mbi_block_row_6x2_f32, mbi_block_row_6x3_f32, mbi_block_row_6x4_f32, mbi_block_row_6x5_f32, mbi_block_row_6x6_f32, mbi_block_row_6x7_f32, mbi_block_row_6x8_f32},
+        {mbi_block_row_7x1_f32, mbi_block_row_7x2_f32, mbi_block_row_7x3_f32, mbi_block_row_7x4_f32, mbi_block_row_7x5_f32, mbi_block_row_7x6_f32, mbi_block_row_7x7_f32, mbi_block_row_7x8_f32},
+        {mbi_block_row_8x1_f32, mbi_block_row_8x2_f32, mbi_block_row_8x3_f32, mbi_block_row_8x4_f32, mbi_block_row_8x5_f32, mbi_block_row_8x6_f32, mbi_block_row_8x7_f32, mbi_block_row_8x8_f32},
+    },
+    {
+        {mbi_block_column_1x1_f32, mbi_block_column_1x2_f32, mbi_block_column_1x3_f32, mbi_block_column_1x4_f32, mbi_block_column_1x5_f32, mbi_block_column_1x6_f32, mbi_block_column_1x7_f32, mbi_block_column_1x8_f32},
+        {mbi_block_column_2x1_f32, mbi_block_column_2x2_f32, mbi_block_column_2x3_f32, mbi_block_column_2x4_f32, mbi_block_column_2x5_f32, mbi_block_column_2x6_f32, mbi_block_column_2x7_f32, mbi_block_column_2x8_f32},
+        {mbi_block_column_3x1_f32, mbi_block_column_3x2_f32, mbi_block_column_3x3_f32, mbi_block_column_3x4_f32, mbi_block_column_3x5_f32, mbi_block_column_3x6_f32, mbi_block_column_3x7_f32, mbi_block_column_3x8_f32},
+        {mbi_block_column_4x1_f32, mbi_block_column_4x2_f32, mbi_block_column_4x3_f32, mbi_block_column_4x4_f32, mbi_block_column_4x5_f32, mbi_block_column_4x6_f32, mbi_block_column_4x7_f32, mbi_block_column_4x8_f32},
+        {mbi_block_column_5x1_f32, mbi_block_column_5x2_f32, mbi_block_column_5x3_f32, mbi_block_column_5x4_f32, mbi_block_column_5x5_f32, mbi_block_column_5x6_f32, mbi_block_column_5x7_f32, mbi_block_column_5x8_f32},
+        {mbi_block_column_6x1_f32, mbi_block_column_6x2_f32, mbi_block_column_6x3_f32, mbi_block_column_6x4_f32, mbi_block_column_6x5_f32, mbi_block_column_6x6_f32, mbi_block_column_6x7_f32, mbi_block_column_6x8_f32},
+        {mbi_block_column_7x1_f32, mbi_block_column_7x2_f32, mbi_block_column_7x3_f32, mbi_block_column_7x4_f32, mbi_block_column_7x5_f32, mbi_block_column_7x6_f32, mbi_block_column_7x7_f32, mbi_block_column_7x8_f32},
+        {mbi_block_column_8x1_f32, mbi_block_column_8x2_f32, mbi_block_column_8x3_f32, mbi_block_column_8x4_f32, mbi_block_column_8x5_f32, mbi_block_column_8x6_f32, mbi_block_column_8x7_f32, mbi_block_column_8x8_f32},
+    },
+
+#endif
+};
+
+/* NULL: no loop of its own. */
+static mbi_block_kernel_f32 mbi_block_kernel_of_f32(const merbit_view *bsr) {
+  const int column_major = bsr->block_order == MERBIT_BLOCK_COLUMN_MAJOR;
+  return bsr->block_rows <= MBI_BLOCK_UNROLLED && bsr->block_cols <= MBI_BLOCK_UNROLLED
+             ? mbi_block_kernels_f32[column_major][bsr->block_rows - 1]
+                                               [bsr->block_cols - 1]
+             : NULL;
+}
+
+
+/* ==== >>spmv/block_sums.c  CPU: sums of any blocks, edges and masks ======================= */
+/* The sums of a piece of a block row, whatever the shape. What is no entry acts on none:
+ *   - the columns of the last block column that lie beyond the matrix are left out;
+ *   - rows beyond it have sums that nobody reads;
+ *   - masks: a value that is no entry is a stored zero, and is seen only where it meets NaN or
+ *     Inf; a sum that is not finite is therefore made again from the entries alone. */
+
+typedef struct mbi_block_call_f64 {
+  const mbi_bsr *bsr;
+  const double *values;
+  int64_t step;       /* from block to block; 0: one stands for all */
+  const double *x; /* moved back by the base */
+  double alpha, beta, *y;
+  mbi_block_kernel_f64 kernel; /* NULL: a shape without a loop of its own */
+  int64_t
+      edge; /* block column that reaches beyond the matrix, as stored; -1 if there is none */
+  const int64_t *chunk_index, *chunk_row;
+  int tasks;
+  int64_t *head_row;
+  double *head, *carry;
+} mbi_block_call_f64;
+
+/* Any shape, by rows: four sums for each. */
+static void mbi_block_rows_f64(int rows, int cols, const double *v,
+                                          const double *x, double *sums) {
+  int r, c;
+  for (r = 0; r < rows; r++, v += cols) {
+    double part[4] = {0, 0, 0, 0};
+    for (c = 0; c + 4 <= cols; c += 4) {
+      part[0] += v[c] * x[c];
+      part[1] += v[c + 1] * x[c + 1];
+      part[2] += v[c + 2] * x[c + 2];
+      part[3] += v[c + 3] * x[c + 3];
+    }
+    for (; c < cols; c++) {
+      part[0] += v[c] * x[c];
+    }
+    sums[r] += (part[0] + part[1]) + (part[2] + part[3]);
+  }
+}
+
+/* By columns: four at once. */
+static void mbi_block_columns_f64(int rows, int cols, const double *v,
+                                             const double *x, double *sums) {
+  int r, c;
+  for (c = 0; c + 4 <= cols; c += 4, v += 4 * rows) {
+    const double *v1 = v + rows, *v2 = v1 + rows, *v3 = v2 + rows;
+    const double x0 = x[c], x1 = x[c + 1], x2 = x[c + 2], x3 = x[c + 3];
+    for (r = 0; r < rows; r++) {
+      sums[r] += (v[r] * x0 + v1[r] * x1) + (v2[r] * x2 + v3[r] * x3);
+    }
+  }
+  for (; c < cols; c++, v += rows) {
+    const double factor = x[c];
+    for (r = 0; r < rows; r++) {
+      sums[r] += v[r] * factor;
+    }
+  }
+}
+
+static void mbi_block_any_f64(const mbi_block_call_f64 *call, int64_t at,
+                                         int64_t end, double *sums) {
+  const merbit_view *bsr = &call->bsr->view;
+  const int32_t *col_ind = (const int32_t *)bsr->col_ind;
+  const int rows = bsr->block_rows, cols = bsr->block_cols;
+  const int by_columns = rows > 1 && bsr->block_order == MERBIT_BLOCK_COLUMN_MAJOR;
+  for (; at < end; at++) {
+    const double *v = call->values + at * call->step;
+    const double *x = call->x + (int64_t)col_ind[at] * cols;
+    if (by_columns) {
+      mbi_block_columns_f64(rows, cols, v, x, sums);
+    } else {
+      mbi_block_rows_f64(rows, cols, v, x, sums);
+    }
+  }
+}
+
+/* Entries alone. */
+static void mbi_block_entries_f64(const mbi_block_call_f64 *call,
+                                             int64_t at, int64_t end, double *sums) {
+  const mbi_bsr *bsr = call->bsr;
+  const int32_t *col_ind = (const int32_t *)bsr->view.col_ind;
+  const int rows = bsr->view.block_rows, cols = bsr->view.block_cols;
+  const int row_stride = mbi_block_row_stride(&bsr->view);
+  const int column_stride = mbi_block_column_stride(&bsr->view);
+  for (; at < end; at++) {
+    const double *v = call->values + at * call->step;
+    const double *x = call->x + (int64_t)col_ind[at] * cols;
+    const uint64_t *mask = bsr->masks != NULL ? bsr->masks + at * bsr->mask_words : NULL;
+    const int inside = mbi_block_inside(bsr->view.cols, cols, col_ind[at] - bsr->view.base);
+    int r, c;
+    for (r = 0; r < rows; r++) {
+      for (c = 0; c < inside; c++) {
+        const int k = r * row_stride + c * column_stride;
+        if (mask == NULL || ((mask[k / 64] >> (k % 64)) & 1) != 0) {
+          sums[r] += v[k] * x[c];
+        }
+      }
+    }
+  }
+}
+
+/* A block of one column is as many rows at a time as a loop of its own has. */
+static void mbi_block_column_f64(const mbi_block_call_f64 *call,
+                                            int64_t at, int64_t end, double *sums) {
+  const int rows = call->bsr->view.block_rows;
+  int r;
+  for (r = 0; r < rows; r += MBI_BLOCK_UNROLLED) {
+    const int part = rows - r < MBI_BLOCK_UNROLLED ? rows - r : MBI_BLOCK_UNROLLED;
+    mbi_block_kernels_f64[0][part - 1][0]((const int32_t *)call->bsr->view.col_ind,
+                                                     call->step > 0 ? call->values + r
+                                                                    : call->values,
+                                                     call->step, call->x, at, end, sums + r);
+  }
+}
+
+static void mbi_block_run_f64(const mbi_block_call_f64 *call, int64_t at,
+                                         int64_t end, double *sums) {
+  if (call->kernel != NULL) {
+    call->kernel((const int32_t *)call->bsr->view.col_ind, call->values, call->step, call->x,
+                 at, end, sums);
+  } else if (call->bsr->view.block_cols == 1) {
+    mbi_block_column_f64(call, at, end, sums);
+  } else {
+    mbi_block_any_f64(call, at, end, sums);
+  }
+}
+
+/* Sums that met a NaN or an Inf, again of the entries alone. */
+static void mbi_block_settle_f64(const mbi_block_call_f64 *call,
+                                            int64_t at, int64_t end, double *sums) {
+  const int rows = call->bsr->view.block_rows;
+  double entries[MBI_BLOCK_MOST];
+  int finite = 1, r;
+  for (r = 0; r < rows; r++) {
+    finite &= sums[r] - sums[r] == 0;
+    entries[r] = 0;
+  }
+  if (finite) {
+    return;
+  }
+  mbi_block_entries_f64(call, at, end, entries);
+  for (r = 0; r < rows; r++) {
+    sums[r] = sums[r] - sums[r] == 0 ? sums[r] : entries[r];
+  }
+}
+
+/* sums: of the blocks [at, end), which lie in one block row. */
+static void mbi_block_piece_f64(const mbi_block_call_f64 *call,
+                                           int64_t at, int64_t end, double *sums) {
+  const int32_t *col_ind = (const int32_t *)call->bsr->view.col_ind;
+  int64_t from = at, next = end;
+  int r;
+  for (r = 0; r < call->bsr->view.block_rows; r++) {
+    sums[r] = 0;
+  }
+  for (; from < end; from = next + 1) {
+    for (next = call->edge >= 0 ? from : end; next < end && col_ind[next] != call->edge;) {
+      next++;
+    }
+    mbi_block_run_f64(call, from, next, sums);
+    if (next < end) {
+      mbi_block_entries_f64(call, next, next + 1, sums);
+    }
+  }
+  if (call->bsr->masks != NULL) {
+    mbi_block_settle_f64(call, at, end, sums);
+  }
+}
+
+typedef struct mbi_block_call_f32 {
+  const mbi_bsr *bsr;
+  const float *values;
+  int64_t step;       /* from block to block; 0: one stands for all */
+  const float *x; /* moved back by the base */
+  float alpha, beta, *y;
+  mbi_block_kernel_f32 kernel; /* NULL: a shape without a loop of its own */
+  int64_t
+      edge; /* block column that reaches beyond the matrix, as stored; -1 if there is none */
+  const int64_t *chunk_index, *chunk_row;
+  int tasks;
+  int64_t *head_row;
+  float *head, *carry;
+} mbi_block_call_f32;
+
+/* Any shape, by rows: four sums for each. */
+static void mbi_block_rows_f32(int rows, int cols, const float *v,
+                                          const float *x, float *sums) {
+  int r, c;
+  for (r = 0; r < rows; r++, v += cols) {
+    float part[4] = {0, 0, 0, 0};
+    for (c = 0; c + 4 <= cols; c += 4) {
+      part[0] += v[c] * x[c];
+      part[1] += v[c + 1] * x[c + 1];
+      part[2] += v[c + 2] * x[c + 2];
+      part[3] += v[c + 3] * x[c + 3];
+    }
+    for (; c < cols; c++) {
+      part[0] += v[c] * x[c];
+    }
+    sums[r] += (part[0] + part[1]) + (part[2] + part[3]);
+  }
+}
+
+/* By columns: four at once. */
+static void mbi_block_columns_f32(int rows, int cols, const float *v,
+                                             const float *x, float *sums) {
+  int r, c;
+  for (c = 0; c + 4 <= cols; c += 4, v += 4 * rows) {
+    const float *v1 = v + rows, *v2 = v1 + rows, *v3 = v2 + rows;
+    const float x0 = x[c], x1 = x[c + 1], x2 = x[c + 2], x3 = x[c + 3];
+    for (r = 0; r < rows; r++) {
+      sums[r] += (v[r] * x0 + v1[r] * x1) + (v2[r] * x2 + v3[r] * x3);
+    }
+  }
+  for (; c < cols; c++, v += rows) {
+    const float factor = x[c];
+    for (r = 0; r < rows; r++) {
+      sums[r] += v[r] * factor;
+    }
+  }
+}
+
+static void mbi_block_any_f32(const mbi_block_call_f32 *call, int64_t at,
+                                         int64_t end, float *sums) {
+  const merbit_view *bsr = &call->bsr->view;
+  const int32_t *col_ind = (const int32_t *)bsr->col_ind;
+  const int rows = bsr->block_rows, cols = bsr->block_cols;
+  const int by_columns = rows > 1 && bsr->block_order == MERBIT_BLOCK_COLUMN_MAJOR;
+  for (; at < end; at++) {
+    const float *v = call->values + at * call->step;
+    const float *x = call->x + (int64_t)col_ind[at] * cols;
+    if (by_columns) {
+      mbi_block_columns_f32(rows, cols, v, x, sums);
+    } else {
+      mbi_block_rows_f32(rows, cols, v, x, sums);
+    }
+  }
+}
+
+/* Entries alone. */
+static void mbi_block_entries_f32(const mbi_block_call_f32 *call,
+                                             int64_t at, int64_t end, float *sums) {
+  const mbi_bsr *bsr = call->bsr;
+  const int32_t *col_ind = (const int32_t *)bsr->view.col_ind;
+  const int rows = bsr->view.block_rows, cols = bsr->view.block_cols;
+  const int row_stride = mbi_block_row_stride(&bsr->view);
+  const int column_stride = mbi_block_column_stride(&bsr->view);
+  for (; at < end; at++) {
+    const float *v = call->values + at * call->step;
+    const float *x = call->x + (int64_t)col_ind[at] * cols;
+    const uint64_t *mask = bsr->masks != NULL ? bsr->masks + at * bsr->mask_words : NULL;
+    const int inside = mbi_block_inside(bsr->view.cols, cols, col_ind[at] - bsr->view.base);
+    int r, c;
+    for (r = 0; r < rows; r++) {
+      for (c = 0; c < inside; c++) {
+        const int k = r * row_stride + c * column_stride;
+        if (mask == NULL || ((mask[k / 64] >> (k % 64)) & 1) != 0) {
+          sums[r] += v[k] * x[c];
+        }
+      }
+    }
+  }
+}
+
+/* A block of one column is as many rows at a time as a loop of its own has. */
+static void mbi_block_column_f32(const mbi_block_call_f32 *call,
+                                            int64_t at, int64_t end, float *sums) {
+  const int rows = call->bsr->view.block_rows;
+  int r;
+  for (r = 0; r < rows; r += MBI_BLOCK_UNROLLED) {
+    const int part = rows - r < MBI_BLOCK_UNROLLED ? rows - r : MBI_BLOCK_UNROLLED;
+    mbi_block_kernels_f32[0][part - 1][0]((const int32_t *)call->bsr->view.col_ind,
+                                                     call->step > 0 ? call->values + r
+                                                                    : call->values,
+                                                     call->step, call->x, at, end, sums + r);
+  }
+}
+
+static void mbi_block_run_f32(const mbi_block_call_f32 *call, int64_t at,
+                                         int64_t end, float *sums) {
+  if (call->kernel != NULL) {
+    call->kernel((const int32_t *)call->bsr->view.col_ind, call->values, call->step, call->x,
+                 at, end, sums);
+  } else if (call->bsr->view.block_cols == 1) {
+    mbi_block_column_f32(call, at, end, sums);
+  } else {
+    mbi_block_any_f32(call, at, end, sums);
+  }
+}
+
+/* Sums that met a NaN or an Inf, again of the entries alone. */
+static void mbi_block_settle_f32(const mbi_block_call_f32 *call,
+                                            int64_t at, int64_t end, float *sums) {
+  const int rows = call->bsr->view.block_rows;
+  float entries[MBI_BLOCK_MOST];
+  int finite = 1, r;
+  for (r = 0; r < rows; r++) {
+    finite &= sums[r] - sums[r] == 0;
+    entries[r] = 0;
+  }
+  if (finite) {
+    return;
+  }
+  mbi_block_entries_f32(call, at, end, entries);
+  for (r = 0; r < rows; r++) {
+    sums[r] = sums[r] - sums[r] == 0 ? sums[r] : entries[r];
+  }
+}
+
+/* sums: of the blocks [at, end), which lie in one block row. */
+static void mbi_block_piece_f32(const mbi_block_call_f32 *call,
+                                           int64_t at, int64_t end, float *sums) {
+  const int32_t *col_ind = (const int32_t *)call->bsr->view.col_ind;
+  int64_t from = at, next = end;
+  int r;
+  for (r = 0; r < call->bsr->view.block_rows; r++) {
+    sums[r] = 0;
+  }
+  for (; from < end; from = next + 1) {
+    for (next = call->edge >= 0 ? from : end; next < end && col_ind[next] != call->edge;) {
+      next++;
+    }
+    mbi_block_run_f32(call, from, next, sums);
+    if (next < end) {
+      mbi_block_entries_f32(call, next, next + 1, sums);
+    }
+  }
+  if (call->bsr->masks != NULL) {
+    mbi_block_settle_f32(call, at, end, sums);
+  }
+}
+
+/* ==== >>spmv/blocks.c  CPU: blocks in tasks of equal size ================================= */
+/* Preprocessed fixed-size tasks (seed 004, chapter 6, Listings 8 to 10): the blocks are cut
+ * into chunks of equal size, eight for each thread, which threads take as they come. Where a
+ * chunk begins, chunk_index, and in which block row, chunk_row, is found once, with the plan.
+ * Unlike there, a block row that several chunks share is written once, by a fix-up in the order
+ * of the chunks and not by atomic additions, so that the bits do not depend on who came first.
+ */
+
+#define MBI_CHUNKS_PER_THREAD 8
+
+/* Chunks worth starting: a small matrix is done before another thread wakes up. */
+static int mbi_block_chunks(const merbit_context *context, const merbit_view *bsr) {
+  const int64_t values = bsr->nnz * bsr->block_rows * bsr->block_cols + bsr->rows;
+  const int64_t useful = values / 8192;
+  const int threads = useful < context->threads ? (int)useful : context->threads;
+  const int64_t most = bsr->nnz > 0 ? bsr->nnz : 1;
+  const int chunks = threads > 1 ? threads * MBI_CHUNKS_PER_THREAD : 1;
+  return chunks < most ? chunks : (int)most;
+}
+
+/* chunk_row[i]: the first block row that ends behind the chunk's first block; chunk 0 begins
+ * with row 0. So rows without blocks belong to the chunk before, and every row ends in one. */
+static void mbi_block_cut(const merbit_view *bsr, int chunks, int64_t *chunk_index,
+                          int64_t *chunk_row) {
+  const int64_t rows = mbi_block_count(bsr->rows, bsr->block_rows);
+  int64_t row = 0;
+  int i;
+  chunk_index[0] = chunk_row[0] = 0;
+  for (i = 1; i < chunks; i++) {
+    chunk_index[i] = mbi_share(bsr->nnz, chunks, i);
+    while (row < rows && mbi_block_start(bsr, row + 1) <= chunk_index[i]) {
+      row++;
+    }
+    chunk_row[i] = row;
+  }
+  chunk_index[chunks] = bsr->nnz;
+  chunk_row[chunks] = rows;
+}
+
+static size_t mbi_blocks_scratch_bytes(const merbit_plan *plan) {
+  const size_t sums = 2 * (size_t)plan->bsr.view.block_rows * mbi_type_size(plan->type);
+  return (size_t)plan->tasks * (sizeof(int64_t) + sums);
+}
+
+static void mbi_block_commit_f64(const mbi_block_call_f64 *call,
+                                            int64_t block_row, const double *sums) {
+  const merbit_view *bsr = &call->bsr->view;
+  const int inside = mbi_block_inside(bsr->rows, bsr->block_rows, block_row);
+  double *y = call->y + block_row * bsr->block_rows;
+  int r;
+  if (call->beta == 0) {
+    for (r = 0; r < inside; r++) {
+      y[r] = call->alpha * sums[r];
+    }
+    return;
+  }
+  for (r = 0; r < inside; r++) {
+    y[r] = call->alpha * sums[r] + call->beta * y[r];
+  }
+}
+
+/* One chunk: the rows that end in it are written, but for the first if it began in another
+ * chunk; that one's sums and those of the row that the chunk stops in are left for the fix-up.
+ */
+static void mbi_block_chunk_f64(void *argument, int task) {
+  const mbi_block_call_f64 *call = (const mbi_block_call_f64 *)argument;
+  const merbit_view *bsr = &call->bsr->view;
+  const int64_t stop_row = call->chunk_row[task + 1], stop = call->chunk_index[task + 1];
+  int64_t row = call->chunk_row[task], at = call->chunk_index[task], end;
+  call->head_row[task] = -1;
+  if (row < stop_row && mbi_block_start(bsr, row) < at) {
+    end = mbi_block_start(bsr, row + 1);
+    call->head_row[task] = row++;
+    mbi_block_piece_f64(call, at, end, call->head + task * bsr->block_rows);
+    at = end;
+  }
+  for (; row < stop_row; row++) {
+    double sums[MBI_BLOCK_MOST];
+    end = mbi_block_start(bsr, row + 1);
+    mbi_block_piece_f64(call, at, end, sums);
+    mbi_block_commit_f64(call, row, sums);
+    at = end;
+  }
+  mbi_block_piece_f64(call, at, stop, call->carry + task * bsr->block_rows);
+}
+
+/* Rows that span chunks: their parts in the order of the chunks, then one commit. A row that
+ * ends with its chunk leaves a carry of +0. */
+static void mbi_block_fix_up_f64(const mbi_block_call_f64 *call) {
+  const int rows = call->bsr->view.block_rows;
+  double sums[MBI_BLOCK_MOST];
+  int task, r;
+  memset(sums, 0, sizeof sums);
+  for (task = 0; task < call->tasks; task++) {
+    const double *head = call->head + task * rows, *carry = call->carry + task * rows;
+    if (call->head_row[task] >= 0) {
+      for (r = 0; r < rows; r++) {
+        sums[r] += head[r];
+      }
+      mbi_block_commit_f64(call, call->head_row[task], sums);
+      memset(sums, 0, sizeof sums);
+    }
+    for (r = 0; r < rows; r++) {
+      sums[r] += carry[r];
+    }
+  }
+}
+
+static void mbi_block_scale_f64(void *argument, int task) {
+  const mbi_block_call_f64 *call = (const mbi_block_call_f64 *)argument;
+  const int64_t rows = call->bsr->view.rows;
+  mbi_scale_f64(mbi_share(rows, call->tasks, task),
+                           mbi_share(rows, call->tasks, task + 1), call->alpha, call->beta,
+                           call->y);
+}
+
+/* Where the chunks' sums go. */
+static void mbi_block_scratch_f64(const merbit_plan *plan, void *scratch,
+                                             mbi_block_call_f64 *call) {
+  call->tasks = plan->tasks;
+  call->head_row = (int64_t *)scratch;
+  call->head = (double *)(void *)(call->head_row + plan->tasks);
+  call->carry = call->head + (int64_t)plan->tasks * plan->bsr.view.block_rows;
+}
+
+static void mbi_block_commit_f32(const mbi_block_call_f32 *call,
+                                            int64_t block_row, const float *sums) {
+  const merbit_view *bsr = &call->bsr->view;
+  const int inside = mbi_block_inside(bsr->rows, bsr->block_rows, block_row);
+  float *y = call->y + block_row * bsr->block_rows;
+  int r;
+  if (call->beta == 0) {
+    for (r = 0; r < inside; r++) {
+      y[r] = call->alpha * sums[r];
+    }
+    return;
+  }
+  for (r = 0; r < inside; r++) {
+    y[r] = call->alpha * sums[r] + call->beta * y[r];
+  }
+}
+
+/* One chunk: the rows that end in it are written, but for the first if it began in another
+ * chunk; that one's sums and those of the row that the chunk stops in are left for the fix-up.
+ */
+static void mbi_block_chunk_f32(void *argument, int task) {
+  const mbi_block_call_f32 *call = (const mbi_block_call_f32 *)argument;
+  const merbit_view *bsr = &call->bsr->view;
+  const int64_t stop_row = call->chunk_row[task + 1], stop = call->chunk_index[task + 1];
+  int64_t row = call->chunk_row[task], at = call->chunk_index[task], end;
+  call->head_row[task] = -1;
+  if (row < stop_row && mbi_block_start(bsr, row) < at) {
+    end = mbi_block_start(bsr, row + 1);
+    call->head_row[task] = row++;
+    mbi_block_piece_f32(call, at, end, call->head + task * bsr->block_rows);
+    at = end;
+  }
+  for (; row < stop_row; row++) {
+    float sums[MBI_BLOCK_MOST];
+    end = mbi_block_start(bsr, row + 1);
+    mbi_block_piece_f32(call, at, end, sums);
+    mbi_block_commit_f32(call, row, sums);
+    at = end;
+  }
+  mbi_block_piece_f32(call, at, stop, call->carry + task * bsr->block_rows);
+}
+
+/* Rows that span chunks: their parts in the order of the chunks, then one commit. A row that
+ * ends with its chunk leaves a carry of +0. */
+static void mbi_block_fix_up_f32(const mbi_block_call_f32 *call) {
+  const int rows = call->bsr->view.block_rows;
+  float sums[MBI_BLOCK_MOST];
+  int task, r;
+  memset(sums, 0, sizeof sums);
+  for (task = 0; task < call->tasks; task++) {
+    const float *head = call->head + task * rows, *carry = call->carry + task * rows;
+    if (call->head_row[task] >= 0) {
+      for (r = 0; r < rows; r++) {
+        sums[r] += head[r];
+      }
+      mbi_block_commit_f32(call, call->head_row[task], sums);
+      memset(sums, 0, sizeof sums);
+    }
+    for (r = 0; r < rows; r++) {
+      sums[r] += carry[r];
+    }
+  }
+}
+
+static void mbi_block_scale_f32(void *argument, int task) {
+  const mbi_block_call_f32 *call = (const mbi_block_call_f32 *)argument;
+  const int64_t rows = call->bsr->view.rows;
+  mbi_scale_f32(mbi_share(rows, call->tasks, task),
+                           mbi_share(rows, call->tasks, task + 1), call->alpha, call->beta,
+                           call->y);
+}
+
+/* Where the chunks' sums go. */
+static void mbi_block_scratch_f32(const merbit_plan *plan, void *scratch,
+                                             mbi_block_call_f32 *call) {
+  call->tasks = plan->tasks;
+  call->head_row = (int64_t *)scratch;
+  call->head = (float *)(void *)(call->head_row + plan->tasks);
+  call->carry = call->head + (int64_t)plan->tasks * plan->bsr.view.block_rows;
+}
+
+/* ==== >>spmv/block_study.c  CPU: the other schedules of blocks, for comparison ============ */
+/* The other schedules of seed 004, chapter 6, for comparison (Listings 3 to 7). What is dealt
+ * and when is theirs; rows that several threads share are added up in order, so that products
+ * stay repeatable. rows     a task for each block row (Listing 3) naive    every row over all
+ * threads, which wait for each other behind it (Listing 4) split    rows in pieces of at most
+ * nnz / (8 threads) blocks, taken in turn by threads that all walk over all rows (Listing 5)
+ *   maximum  the same pieces as tasks that each product lists anew (Listing 6)
+ *   fixed    chunks as in spmv/blocks.c, but found again by each product (Listing 7) */
+#ifdef MERBIT_STUDY_METHODS
+
+static int mbi_study_method(merbit_method method) {
+  return method >= MERBIT_METHOD_BSR_ROWS && method <= MERBIT_METHOD_BSR_FIXED;
+}
+
+typedef struct mbi_study_piece {
+  int64_t row, at, end;
+  int64_t slot; /* where its sums go; -1: it is the whole row */
+} mbi_study_piece;
+
+/* All pieces of a row, then the next row's. */
+typedef struct mbi_study_walk {
+  const merbit_view *bsr;
+  int64_t most; /* blocks of a piece */
+  int64_t row, last, at, row_end;
+  int shared;    /* the row has several pieces */
+  int64_t slots; /* handed out */
+} mbi_study_walk;
+
+static void mbi_study_start(mbi_study_walk *walk, const merbit_plan *plan, int64_t row,
+                            int64_t last, int64_t slots) {
+  const int64_t parts = (int64_t)plan->context->threads * MBI_CHUNKS_PER_THREAD;
+  memset(walk, 0, sizeof *walk);
+  walk->bsr = &plan->bsr.view;
+  walk->most = walk->bsr->nnz / parts > 1 ? walk->bsr->nnz / parts : 1;
+  walk->row = row - 1;
+  walk->last = last;
+  walk->slots = slots;
+}
+
+/* Returns 0 behind the last piece. */
+static int mbi_study_next(mbi_study_walk *walk, mbi_study_piece *piece) {
+  if (walk->at == walk->row_end) {
+    if (++walk->row >= walk->last) {
+      return 0;
+    }
+    walk->at = mbi_block_start(walk->bsr, walk->row);
+    walk->row_end = mbi_block_start(walk->bsr, walk->row + 1);
+    walk->shared = walk->row_end - walk->at > walk->most;
+  }
+  piece->row = walk->row;
+  piece->at = walk->at;
+  walk->at = walk->row_end - walk->at > walk->most ? walk->at + walk->most : walk->row_end;
+  piece->end = walk->at;
+  piece->slot = walk->shared ? walk->slots++ : -1;
+  return 1;
+}
+
+/* How many pieces and slots lie before each thread's share of the block rows; the totals are
+ * last. */
+static void mbi_study_count(merbit_plan *plan) {
+  const int64_t rows = mbi_block_count(plan->bsr.view.rows, plan->bsr.view.block_rows);
+  int64_t pieces = 0, slots = 0;
+  int task;
+  for (task = 0; task < plan->tasks; task++) {
+    mbi_study_walk walk;
+    mbi_study_piece piece;
+    plan->blocks.chunk_index[task] = pieces;
+    plan->blocks.chunk_row[task] = slots;
+    mbi_study_start(&walk, plan, mbi_share(rows, plan->tasks, task),
+                    mbi_share(rows, plan->tasks, task + 1), slots);
+    while (mbi_study_next(&walk, &piece)) {
+      pieces++;
+    }
+    slots = walk.slots;
+  }
+  plan->blocks.chunk_index[plan->tasks] = pieces;
+  plan->blocks.chunk_row[plan->tasks] =
+      plan->method == MERBIT_METHOD_BSR_NAIVE ? plan->tasks : slots;
+}
+
+/* What the method keeps instead of the chunks of spmv/blocks.c. */
+static void mbi_study_prepare(merbit_plan *plan) {
+  if (plan->method != MERBIT_METHOD_BSR_FIXED) {
+    mbi_study_count(plan);
+  }
+}
+
+/* As many tasks as there are items, up to what an int can count. */
+static int mbi_study_tasks(int64_t items) {
+  return items < 1 ? 1 : items < 1000000 ? (int)items : 1000000;
+}
+
+static size_t mbi_study_scratch_bytes(const merbit_plan *plan) {
+  const size_t sums = (size_t)plan->bsr.view.block_rows * mbi_type_size(plan->type);
+  if (plan->method == MERBIT_METHOD_BSR_FIXED) {
+    return ((size_t)plan->tasks + 1) * 2 * sizeof(int64_t) + mbi_blocks_scratch_bytes(plan);
+  }
+  return (size_t)plan->blocks.chunk_row[plan->tasks] * (sizeof(int64_t) + sums) +
+         (size_t)plan->blocks.chunk_index[plan->tasks] * sizeof(mbi_study_piece);
+}
+
+typedef struct mbi_study_f64 {
+  const merbit_plan *plan;
+  const mbi_block_call_f64 *call;
+  int64_t pieces, slots;
+  mbi_study_piece *list;
+  int64_t *slot_row;
+  double *sums;
+  int64_t row; /* naive: that is being multiplied */
+  int tasks;
+} mbi_study_f64;
+
+static void mbi_study_run_f64(const mbi_study_f64 *study,
+                                         const mbi_study_piece *piece) {
+  const int rows = study->call->bsr->view.block_rows;
+  double sums[MBI_BLOCK_MOST];
+  if (piece->slot >= 0) {
+    study->slot_row[piece->slot] = piece->row;
+    mbi_block_piece_f64(study->call, piece->at, piece->end,
+                                   study->sums + piece->slot * rows);
+    return;
+  }
+  mbi_block_piece_f64(study->call, piece->at, piece->end, sums);
+  mbi_block_commit_f64(study->call, piece->row, sums);
+}
+
+/* Slots [0, slots) in order; those of one row follow each other. */
+static void mbi_study_fix_up_f64(const mbi_study_f64 *study) {
+  const int rows = study->call->bsr->view.block_rows;
+  int64_t slot = 0;
+  while (slot < study->slots) {
+    const int64_t row = study->slot_row[slot];
+    double sums[MBI_BLOCK_MOST];
+    int r;
+    memset(sums, 0, sizeof sums);
+    for (; slot < study->slots && study->slot_row[slot] == row; slot++) {
+      for (r = 0; r < rows; r++) {
+        sums[r] += study->sums[slot * rows + r];
+      }
+    }
+    mbi_block_commit_f64(study->call, row, sums);
+  }
+}
+
+static void mbi_study_rows_f64(void *argument, int task) {
+  const mbi_study_f64 *study = (const mbi_study_f64 *)argument;
+  const merbit_view *bsr = &study->call->bsr->view;
+  const int64_t rows = mbi_block_count(bsr->rows, bsr->block_rows);
+  int64_t row = mbi_share(rows, study->tasks, task);
+  for (; row < mbi_share(rows, study->tasks, task + 1); row++) {
+    mbi_study_piece piece;
+    piece.row = row;
+    piece.at = mbi_block_start(bsr, row);
+    piece.end = mbi_block_start(bsr, row + 1);
+    piece.slot = -1;
+    mbi_study_run_f64(study, &piece);
+  }
+}
+
+static void mbi_study_naive_f64(void *argument, int task) {
+  const mbi_study_f64 *study = (const mbi_study_f64 *)argument;
+  const int64_t start = mbi_block_start(&study->call->bsr->view, study->row);
+  const int64_t length = mbi_block_start(&study->call->bsr->view, study->row + 1) - start;
+  mbi_study_piece piece;
+  piece.row = study->row;
+  piece.at = start + mbi_share(length, study->tasks, task);
+  piece.end = start + mbi_share(length, study->tasks, task + 1);
+  piece.slot = task;
+  mbi_study_run_f64(study, &piece);
+}
+
+static void mbi_study_split_f64(void *argument, int task) {
+  const mbi_study_f64 *study = (const mbi_study_f64 *)argument;
+  const merbit_view *bsr = &study->call->bsr->view;
+  mbi_study_walk walk;
+  mbi_study_piece piece;
+  int turn = 0;
+  mbi_study_start(&walk, study->plan, 0, mbi_block_count(bsr->rows, bsr->block_rows), 0);
+  while (mbi_study_next(&walk, &piece)) {
+    if (turn == task) {
+      mbi_study_run_f64(study, &piece);
+    }
+    turn = turn + 1 < study->tasks ? turn + 1 : 0;
+  }
+}
+
+static void mbi_study_list_f64(void *argument, int task) {
+  const mbi_study_f64 *study = (const mbi_study_f64 *)argument;
+  const merbit_plan *plan = study->plan;
+  const int64_t rows = mbi_block_count(plan->bsr.view.rows, plan->bsr.view.block_rows);
+  int64_t at = plan->blocks.chunk_index[task];
+  mbi_study_walk walk;
+  mbi_study_piece piece;
+  mbi_study_start(&walk, plan, mbi_share(rows, plan->tasks, task),
+                  mbi_share(rows, plan->tasks, task + 1), plan->blocks.chunk_row[task]);
+  while (mbi_study_next(&walk, &piece)) {
+    study->list[at++] = piece;
+  }
+}
+
+static void mbi_study_listed_f64(void *argument, int task) {
+  const mbi_study_f64 *study = (const mbi_study_f64 *)argument;
+  int64_t at = mbi_share(study->pieces, study->tasks, task);
+  for (; at < mbi_share(study->pieces, study->tasks, task + 1); at++) {
+    mbi_study_run_f64(study, &study->list[at]);
+  }
+}
+
+static void mbi_study_fixed_f64(const merbit_plan *plan, void *scratch,
+                                           mbi_block_call_f64 *call) {
+  int64_t *chunk_index = (int64_t *)scratch, *chunk_row = chunk_index + plan->tasks + 1;
+  mbi_block_cut(&plan->bsr.view, plan->tasks, chunk_index, chunk_row);
+  call->chunk_index = chunk_index;
+  call->chunk_row = chunk_row;
+  mbi_block_scratch_f64(plan, chunk_row + plan->tasks + 1, call);
+  mbi_parallel(plan->context, plan->tasks, mbi_block_chunk_f64, call);
+  mbi_block_fix_up_f64(call);
+}
+
+/* The product by plan->method; `call` is described but for its scratch. */
+static void mbi_study_multiply_f64(const merbit_plan *plan, void *scratch,
+                                              mbi_block_call_f64 *call) {
+  const int64_t rows = mbi_block_count(plan->bsr.view.rows, plan->bsr.view.block_rows);
+  mbi_study_f64 study;
+  if (plan->method == MERBIT_METHOD_BSR_FIXED) {
+    mbi_study_fixed_f64(plan, scratch, call);
+    return;
+  }
+  study.plan = plan;
+  study.call = call;
+  study.tasks = plan->tasks;
+  study.pieces = plan->blocks.chunk_index[plan->tasks];
+  study.slots = plan->blocks.chunk_row[plan->tasks];
+  study.list = (mbi_study_piece *)scratch;
+  study.slot_row = (int64_t *)(void *)(study.list + study.pieces);
+  study.sums = (double *)(void *)(study.slot_row + study.slots);
+  if (plan->method == MERBIT_METHOD_BSR_NAIVE) {
+    for (study.row = 0; study.row < rows; study.row++) {
+      mbi_parallel(plan->context, study.tasks, mbi_study_naive_f64, &study);
+      mbi_study_fix_up_f64(&study);
+    }
+    return;
+  }
+  if (plan->method == MERBIT_METHOD_BSR_ROWS) {
+    study.tasks = mbi_study_tasks(rows);
+    mbi_parallel(plan->context, study.tasks, mbi_study_rows_f64, &study);
+    return;
+  }
+  if (plan->method == MERBIT_METHOD_BSR_SPLIT) {
+    mbi_parallel(plan->context, study.tasks, mbi_study_split_f64, &study);
+  } else {
+    mbi_parallel(plan->context, study.tasks, mbi_study_list_f64, &study);
+    study.tasks = mbi_study_tasks(study.pieces);
+    mbi_parallel(plan->context, study.tasks, mbi_study_listed_f64, &study);
+  }
+  mbi_study_fix_up_f64(&study);
+}
+
+typedef struct mbi_study_f32 {
+  const merbit_plan *plan;
+  const mbi_block_call_f32 *call;
+  int64_t pieces, slots;
+  mbi_study_piece *list;
+  int64_t *slot_row;
+  float *sums;
+  int64_t row; /* naive: that is being multiplied */
+  int tasks;
+} mbi_study_f32;
+
+static void mbi_study_run_f32(const mbi_study_f32 *study,
+                                         const mbi_study_piece *piece) {
+  const int rows = study->call->bsr->view.block_rows;
+  float sums[MBI_BLOCK_MOST];
+  if (piece->slot >= 0) {
+    study->slot_row[piece->slot] = piece->row;
+    mbi_block_piece_f32(study->call, piece->at, piece->end,
+                                   study->sums + piece->slot * rows);
+    return;
+  }
+  mbi_block_piece_f32(study->call, piece->at, piece->end, sums);
+  mbi_block_commit_f32(study->call, piece->row, sums);
+}
+
+/* Slots [0, slots) in order; those of one row follow each other. */
+static void mbi_study_fix_up_f32(const mbi_study_f32 *study) {
+  const int rows = study->call->bsr->view.block_rows;
+  int64_t slot = 0;
+  while (slot < study->slots) {
+    const int64_t row = study->slot_row[slot];
+    float sums[MBI_BLOCK_MOST];
+    int r;
+    memset(sums, 0, sizeof sums);
+    for (; slot < study->slots && study->slot_row[slot] == row; slot++) {
+      for (r = 0; r < rows; r++) {
+        sums[r] += study->sums[slot * rows + r];
+      }
+    }
+    mbi_block_commit_f32(study->call, row, sums);
+  }
+}
+
+static void mbi_study_rows_f32(void *argument, int task) {
+  const mbi_study_f32 *study = (const mbi_study_f32 *)argument;
+  const merbit_view *bsr = &study->call->bsr->view;
+  const int64_t rows = mbi_block_count(bsr->rows, bsr->block_rows);
+  int64_t row = mbi_share(rows, study->tasks, task);
+  for (; row < mbi_share(rows, study->tasks, task + 1); row++) {
+    mbi_study_piece piece;
+    piece.row = row;
+    piece.at = mbi_block_start(bsr, row);
+    piece.end = mbi_block_start(bsr, row + 1);
+    piece.slot = -1;
+    mbi_study_run_f32(study, &piece);
+  }
+}
+
+static void mbi_study_naive_f32(void *argument, int task) {
+  const mbi_study_f32 *study = (const mbi_study_f32 *)argument;
+  const int64_t start = mbi_block_start(&study->call->bsr->view, study->row);
+  const int64_t length = mbi_block_start(&study->call->bsr->view, study->row + 1) - start;
+  mbi_study_piece piece;
+  piece.row = study->row;
+  piece.at = start + mbi_share(length, study->tasks, task);
+  piece.end = start + mbi_share(length, study->tasks, task + 1);
+  piece.slot = task;
+  mbi_study_run_f32(study, &piece);
+}
+
+static void mbi_study_split_f32(void *argument, int task) {
+  const mbi_study_f32 *study = (const mbi_study_f32 *)argument;
+  const merbit_view *bsr = &study->call->bsr->view;
+  mbi_study_walk walk;
+  mbi_study_piece piece;
+  int turn = 0;
+  mbi_study_start(&walk, study->plan, 0, mbi_block_count(bsr->rows, bsr->block_rows), 0);
+  while (mbi_study_next(&walk, &piece)) {
+    if (turn == task) {
+      mbi_study_run_f32(study, &piece);
+    }
+    turn = turn + 1 < study->tasks ? turn + 1 : 0;
+  }
+}
+
+static void mbi_study_list_f32(void *argument, int task) {
+  const mbi_study_f32 *study = (const mbi_study_f32 *)argument;
+  const merbit_plan *plan = study->plan;
+  const int64_t rows = mbi_block_count(plan->bsr.view.rows, plan->bsr.view.block_rows);
+  int64_t at = plan->blocks.chunk_index[task];
+  mbi_study_walk walk;
+  mbi_study_piece piece;
+  mbi_study_start(&walk, plan, mbi_share(rows, plan->tasks, task),
+                  mbi_share(rows, plan->tasks, task + 1), plan->blocks.chunk_row[task]);
+  while (mbi_study_next(&walk, &piece)) {
+    study->list[at++] = piece;
+  }
+}
+
+static void mbi_study_listed_f32(void *argument, int task) {
+  const mbi_study_f32 *study = (const mbi_study_f32 *)argument;
+  int64_t at = mbi_share(study->pieces, study->tasks, task);
+  for (; at < mbi_share(study->pieces, study->tasks, task + 1); at++) {
+    mbi_study_run_f32(study, &study->list[at]);
+  }
+}
+
+static void mbi_study_fixed_f32(const merbit_plan *plan, void *scratch,
+                                           mbi_block_call_f32 *call) {
+  int64_t *chunk_index = (int64_t *)scratch, *chunk_row = chunk_index + plan->tasks + 1;
+  mbi_block_cut(&plan->bsr.view, plan->tasks, chunk_index, chunk_row);
+  call->chunk_index = chunk_index;
+  call->chunk_row = chunk_row;
+  mbi_block_scratch_f32(plan, chunk_row + plan->tasks + 1, call);
+  mbi_parallel(plan->context, plan->tasks, mbi_block_chunk_f32, call);
+  mbi_block_fix_up_f32(call);
+}
+
+/* The product by plan->method; `call` is described but for its scratch. */
+static void mbi_study_multiply_f32(const merbit_plan *plan, void *scratch,
+                                              mbi_block_call_f32 *call) {
+  const int64_t rows = mbi_block_count(plan->bsr.view.rows, plan->bsr.view.block_rows);
+  mbi_study_f32 study;
+  if (plan->method == MERBIT_METHOD_BSR_FIXED) {
+    mbi_study_fixed_f32(plan, scratch, call);
+    return;
+  }
+  study.plan = plan;
+  study.call = call;
+  study.tasks = plan->tasks;
+  study.pieces = plan->blocks.chunk_index[plan->tasks];
+  study.slots = plan->blocks.chunk_row[plan->tasks];
+  study.list = (mbi_study_piece *)scratch;
+  study.slot_row = (int64_t *)(void *)(study.list + study.pieces);
+  study.sums = (float *)(void *)(study.slot_row + study.slots);
+  if (plan->method == MERBIT_METHOD_BSR_NAIVE) {
+    for (study.row = 0; study.row < rows; study.row++) {
+      mbi_parallel(plan->context, study.tasks, mbi_study_naive_f32, &study);
+      mbi_study_fix_up_f32(&study);
+    }
+    return;
+  }
+  if (plan->method == MERBIT_METHOD_BSR_ROWS) {
+    study.tasks = mbi_study_tasks(rows);
+    mbi_parallel(plan->context, study.tasks, mbi_study_rows_f32, &study);
+    return;
+  }
+  if (plan->method == MERBIT_METHOD_BSR_SPLIT) {
+    mbi_parallel(plan->context, study.tasks, mbi_study_split_f32, &study);
+  } else {
+    mbi_parallel(plan->context, study.tasks, mbi_study_list_f32, &study);
+    study.tasks = mbi_study_tasks(study.pieces);
+    mbi_parallel(plan->context, study.tasks, mbi_study_listed_f32, &study);
+  }
+  mbi_study_fix_up_f32(&study);
+}
+#endif
+
+/* ==== >>spmv/block_plan.c  CPU: plans of blocks and their product ========================= */
+/* Plans of blocks: what they hold; on the CPU also their product. */
+
+/* A view that comes in blocks is multiplied in blocks on the CPU. */
+static int mbi_plan_takes_blocks(const merbit_plan *plan) {
+#ifdef MERBIT_STUDY_METHODS
+  if (mbi_study_method(plan->desc.method) || mbi_cuda_study_method(plan->desc.method)) {
+    return 1;
+  }
+#endif
+  return plan->desc.method == MERBIT_METHOD_BSR ||
+         (plan->desc.method == MERBIT_METHOD_AUTO && plan->side == MERBIT_SIDE_CPU &&
+          plan->view.format == MERBIT_BSR);
+}
+
+/* Whether the blocks of the view are what the plan multiplies. */
+static int mbi_plan_blocks_fit(const merbit_plan *plan) {
+  const merbit_plan_desc *desc = &plan->desc;
+  return plan->view.format == MERBIT_BSR &&
+         (desc->block_rows == 0 || (desc->block_rows == plan->view.block_rows &&
+                                    desc->block_cols == plan->view.block_cols));
+}
+
+/* Check the user's host arrays and set plan->bsr: the view itself, or an owned conversion.
+ * Blocks in device memory stay there, to be checked by spmv/arrays.c. */
+static merbit_status mbi_plan_take_blocks(merbit_plan *plan) {
+  merbit_context *context = plan->context;
+  const int device = plan->view.memory == MERBIT_MEMORY_DEVICE;
+  merbit_view host = plan->view;
+  merbit_bsr_desc shape;
+  merbit_status status = MERBIT_OK;
+  plan->csr = plan->view;
+  if (device && mbi_plan_blocks_fit(plan)) {
+    plan->bsr.view = plan->view;
+    plan->bsr.entries = mbi_view_values(&plan->view);
+    return MERBIT_OK;
+  }
+  if (device) {
+    status = mbi_view_download(context, &plan->view, &host);
+  }
+  memset(&shape, 0, sizeof shape);
+  shape.block_rows = plan->desc.block_rows;
+  shape.block_cols = plan->desc.block_cols;
+  if (status == MERBIT_OK && !plan->desc.unchecked) {
+    status = mbi_view_check_arrays(context, &host);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_plan_blocks_fit(plan)
+                 ? mbi_bsr_borrow(context, &host, &plan->bsr)
+                 : mbi_bsr_from_view(context, &host, &shape,
+                                     plan->side == MERBIT_SIDE_CUDA ? MBI_MASKS_READ
+                                                                    : MBI_MASKS_ASIDE,
+                                     &plan->bsr);
+  }
+  if (device) {
+    mbi_host_view_release(context, &host);
+  }
+  return status;
+}
+
+/* New host values in the order of the view. */
+static merbit_status mbi_blocks_update(merbit_plan *plan, const void *values, size_t bytes) {
+  merbit_status status = MERBIT_OK;
+  if (!mbi_plan_blocks_fit(plan)) {
+    merbit_view host = plan->view;
+    host.values = values;
+    return mbi_bsr_refill(plan->context, &host, &plan->bsr);
+  }
+  if (plan->own_values == NULL) {
+    status = mbi_allocate_array(plan->context, (int64_t)bytes, 1, "a plan's own values",
+                                &plan->own_values);
+  }
+  if (status == MERBIT_OK) {
+    memcpy(plan->own_values, values, bytes);
+    plan->values = plan->own_values;
+  }
+  return status;
+}
+
+static void mbi_blocks_destroy(merbit_plan *plan) {
+  mbi_release(plan->context, plan->blocks.chunk_index);
+  mbi_bsr_release(plan->context, &plan->bsr);
+  memset(&plan->blocks, 0, sizeof plan->blocks);
+}
+
+/* The schedule of plan->bsr. After a failure mbi_blocks_destroy cleans up. */
+static merbit_status mbi_blocks_create(merbit_plan *plan) {
+  mbi_blocks *blocks = &plan->blocks;
+  void *memory;
+  merbit_status status;
+  plan->method =
+      plan->desc.method != MERBIT_METHOD_AUTO ? plan->desc.method : MERBIT_METHOD_BSR;
+  plan->tasks = mbi_block_chunks(plan->context, &plan->bsr.view);
+#ifdef MERBIT_STUDY_METHODS
+  if (mbi_study_method(plan->method) && plan->method != MERBIT_METHOD_BSR_FIXED) {
+    plan->tasks = plan->context->threads;
+  }
+#endif
+  plan->values = plan->bsr.view.values;
+  status = mbi_allocate_array(plan->context, (int64_t)plan->tasks + 1, 2 * sizeof(int64_t),
+                              "the chunks of a product of blocks", &memory);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  blocks->chunk_index = (int64_t *)memory;
+  blocks->chunk_row = blocks->chunk_index + plan->tasks + 1;
+#ifdef MERBIT_STUDY_METHODS
+  if (mbi_study_method(plan->method)) {
+    mbi_study_prepare(plan);
+    return MERBIT_OK;
+  }
+#endif
+  mbi_block_cut(&plan->bsr.view, plan->tasks, blocks->chunk_index, blocks->chunk_row);
+  return MERBIT_OK;
+}
+
+static size_t mbi_block_plan_scratch_bytes(const merbit_plan *plan) {
+#ifdef MERBIT_STUDY_METHODS
+  if (mbi_study_method(plan->method)) {
+    return mbi_study_scratch_bytes(plan);
+  }
+#endif
+  return mbi_blocks_scratch_bytes(plan);
+}
+
+static void mbi_block_describe_f64(const merbit_plan *plan, const double *ones,
+                                              mbi_block_call_f64 *call) {
+  const merbit_view *bsr = &plan->bsr.view;
+  const int64_t shift = bsr->nnz > 0 ? (int64_t)bsr->base * bsr->block_cols : 0;
+  call->bsr = &plan->bsr;
+  call->values = plan->values != NULL ? (const double *)plan->values : ones;
+  call->step = plan->values != NULL ? (int64_t)bsr->block_rows * bsr->block_cols : 0;
+  call->x = shift != 0 ? call->x - shift : call->x;
+  call->kernel = mbi_block_kernel_of_f64(bsr);
+  call->edge = bsr->cols % bsr->block_cols != 0 ? bsr->cols / bsr->block_cols + bsr->base : -1;
+  call->tasks = plan->tasks;
+}
+
+static void mbi_blocks_typed_f64(const merbit_plan *plan, void *scratch,
+                                            mbi_block_call_f64 *call) {
+  double ones[MBI_BLOCK_MOST * MBI_BLOCK_MOST];
+  int i, count = plan->bsr.view.block_rows * plan->bsr.view.block_cols;
+  for (i = 0; plan->values == NULL && i < count; i++) {
+    ones[i] = 1;
+  }
+  mbi_block_describe_f64(plan, ones, call);
+  if (call->alpha == 0) {
+    mbi_parallel(plan->context, plan->tasks, mbi_block_scale_f64, call);
+    return;
+  }
+#ifdef MERBIT_STUDY_METHODS
+  if (mbi_study_method(plan->method)) {
+    mbi_study_multiply_f64(plan, scratch, call);
+    return;
+  }
+#endif
+  call->chunk_index = plan->blocks.chunk_index;
+  call->chunk_row = plan->blocks.chunk_row;
+  mbi_block_scratch_f64(plan, scratch, call);
+  mbi_parallel(plan->context, plan->tasks, mbi_block_chunk_f64, call);
+  mbi_block_fix_up_f64(call);
+}
+
+static void mbi_block_describe_f32(const merbit_plan *plan, const float *ones,
+                                              mbi_block_call_f32 *call) {
+  const merbit_view *bsr = &plan->bsr.view;
+  const int64_t shift = bsr->nnz > 0 ? (int64_t)bsr->base * bsr->block_cols : 0;
+  call->bsr = &plan->bsr;
+  call->values = plan->values != NULL ? (const float *)plan->values : ones;
+  call->step = plan->values != NULL ? (int64_t)bsr->block_rows * bsr->block_cols : 0;
+  call->x = shift != 0 ? call->x - shift : call->x;
+  call->kernel = mbi_block_kernel_of_f32(bsr);
+  call->edge = bsr->cols % bsr->block_cols != 0 ? bsr->cols / bsr->block_cols + bsr->base : -1;
+  call->tasks = plan->tasks;
+}
+
+static void mbi_blocks_typed_f32(const merbit_plan *plan, void *scratch,
+                                            mbi_block_call_f32 *call) {
+  float ones[MBI_BLOCK_MOST * MBI_BLOCK_MOST];
+  int i, count = plan->bsr.view.block_rows * plan->bsr.view.block_cols;
+  for (i = 0; plan->values == NULL && i < count; i++) {
+    ones[i] = 1;
+  }
+  mbi_block_describe_f32(plan, ones, call);
+  if (call->alpha == 0) {
+    mbi_parallel(plan->context, plan->tasks, mbi_block_scale_f32, call);
+    return;
+  }
+#ifdef MERBIT_STUDY_METHODS
+  if (mbi_study_method(plan->method)) {
+    mbi_study_multiply_f32(plan, scratch, call);
+    return;
+  }
+#endif
+  call->chunk_index = plan->blocks.chunk_index;
+  call->chunk_row = plan->blocks.chunk_row;
+  mbi_block_scratch_f32(plan, scratch, call);
+  mbi_parallel(plan->context, plan->tasks, mbi_block_chunk_f32, call);
+  mbi_block_fix_up_f32(call);
+}
+
+/* y = alpha A x + beta y. The same number of threads gives the same bits. */
+static void mbi_blocks_multiply(const merbit_plan *plan, void *scratch, const void *alpha,
+                                const void *x, const void *beta, void *y) {
+  if (plan->type == MERBIT_F32) {
+    mbi_block_call_f32 call;
+    call.alpha = *(const float *)alpha;
+    call.x = (const float *)x;
+    call.beta = *(const float *)beta;
+    call.y = (float *)y;
+    mbi_blocks_typed_f32(plan, scratch, &call);
+  } else {
+    mbi_block_call_f64 call;
+    call.alpha = *(const double *)alpha;
+    call.x = (const double *)x;
+    call.beta = *(const double *)beta;
+    call.y = (double *)y;
+    mbi_blocks_typed_f64(plan, scratch, &call);
+  }
+}
+
 /* ==== >>spmv/arrays.c  a plan's CSR arrays on the GPU ===================================== */
 /* Host views are checked and narrowed on the CPU and uploaded; device CSR views are used where
  * they lie, checked and, if their columns are 64-bit, narrowed by spmv/arrays.cu. */
@@ -10524,11 +14564,15 @@ static const mbi_cuda_method mbi_merbit_method = {mbi_merbit_create, mbi_merbit_
 #define MBI_RANKS_SAMPLES 256 /* windows of nonzeros at most */
 #define MBI_RANKS_WINDOW 8192
 #define MBI_RANKS_TABLE 12288
+#define MBI_RANKS_BINS 4096
+#define MBI_RANKS_BLOCK_SAMPLES 4096        /* rows */
+#define MBI_RANKS_COLUMN_SAMPLES (8u << 20) /* nonzeros */
 
 /* What the plan's products do not need: the choice and the method are made. */
 static void mbi_ranks_finish(merbit_context *context, mbi_ranks *ranks) {
   mbi_device_release(context, ranks->counts);
-  ranks->counts = ranks->offsets = 0;
+  mbi_device_release(context, ranks->column_counts);
+  ranks->counts = ranks->offsets = ranks->column_counts = 0;
   mbi_program_destroy(context, &ranks->program);
 }
 
@@ -10640,6 +14684,161 @@ static merbit_status mbi_ranks_sample(merbit_context *context, const mbi_device_
   return status;
 }
 
+/* How many columns of a sample of the nonzeros are counted how often. `bins` has
+ * MBI_RANKS_BINS words, the last for all that are counted more often. */
+static merbit_status mbi_ranks_count_columns(merbit_plan *plan, uint32_t *bins) {
+  merbit_context *context = plan->context;
+  mbi_ranks *ranks = &plan->ranks;
+  const uint64_t bytes = (plan->device.cols + MBI_RANKS_BINS) * sizeof(uint32_t);
+  uint32_t stride = (uint32_t)(plan->device.nnz / MBI_RANKS_COLUMN_SAMPLES) + 1;
+  void *count = NULL, *bin = NULL, *arguments[4];
+  mbi_devptr found = 0;
+  merbit_status status =
+      mbi_program_kernel(context, &ranks->program, "mbk_arrays_columns", &count);
+  if (status == MERBIT_OK) {
+    status = mbi_program_kernel(context, &ranks->program, "mbk_arrays_bins", &bin);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_allocate(context, bytes, "counts of columns", &ranks->column_counts);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_zero(context, ranks->column_counts, (size_t)bytes, NULL);
+  }
+  found = ranks->column_counts + plan->device.cols * sizeof(uint32_t);
+  arguments[0] = &plan->device.col_ind;
+  arguments[1] = &plan->device.nnz;
+  arguments[2] = &stride;
+  arguments[3] = &ranks->column_counts;
+  if (status == MERBIT_OK) {
+    status = mbi_device_launch(context, count, "mbk_arrays_columns",
+                               mbi_arrays_blocks((int64_t)(plan->device.nnz / stride)),
+                               MBI_ARRAYS_THREADS, 0, NULL, arguments);
+  }
+  arguments[0] = &ranks->column_counts;
+  arguments[1] = &plan->device.cols;
+  arguments[2] = &found;
+  if (status == MERBIT_OK) {
+    status = mbi_device_launch(context, bin, "mbk_arrays_bins",
+                               2 * (int64_t)context->device.multiprocessors, MBI_ARRAYS_THREADS,
+                               (unsigned)(MBI_RANKS_BINS * sizeof(uint32_t)), NULL, arguments);
+  }
+  return status == MERBIT_OK
+             ? mbi_device_download(context, bins, found, MBI_RANKS_BINS * sizeof(uint32_t))
+             : status;
+}
+
+/* The fullest columns, at most `room` of them and each with two nonzeros of the sample or more:
+ * how often they are counted at least, and their share of the `sampled` nonzeros. */
+static void mbi_ranks_take_hubs(mbi_ranks *ranks, const uint32_t *bins, uint64_t sampled,
+                                uint64_t room) {
+  uint64_t hubs = 0, cold = 0;
+  uint32_t n;
+  ranks->hub_least = MBI_RANKS_BINS;
+  for (n = MBI_RANKS_BINS; n-- > 2 && hubs + bins[n] <= room;) {
+    hubs += bins[n];
+    ranks->hub_least = n;
+  }
+  for (n = 1; n < ranks->hub_least; n++) {
+    cold += (uint64_t)n * bins[n];
+  }
+  ranks->hub_share = hubs > 0 && cold < sampled ? 1.0 - (double)cold / (double)sampled : 0.0;
+}
+
+/* plan->ranks.hub_least and hub_share, unless they are known. */
+static merbit_status mbi_ranks_columns(merbit_plan *plan, uint64_t room) {
+  uint32_t bins[MBI_RANKS_BINS];
+  const uint64_t nnz = plan->device.nnz, stride = nnz / MBI_RANKS_COLUMN_SAMPLES + 1;
+  merbit_status status;
+  if (nnz == 0 || plan->ranks.column_counts != 0) {
+    return MERBIT_OK;
+  }
+  status = mbi_ranks_count_columns(plan, bins);
+  if (status == MERBIT_OK) {
+    mbi_ranks_take_hubs(&plan->ranks, bins, nnz / stride, room);
+  }
+  return status;
+}
+
+/* What speaks against full blocks in `count` rows, evenly spread: bits of heights and of
+ * widths. */
+static merbit_status mbi_ranks_against(merbit_plan *plan, uint64_t count, uint32_t *against) {
+  merbit_context *context = plan->context;
+  uint64_t step = plan->device.rows / count;
+  mbi_devptr answer = plan->ranks.counts; /* its sums are known */
+  void *kernel = NULL, *arguments[6];
+  merbit_status status =
+      mbi_program_kernel(context, &plan->ranks.program, "mbk_arrays_blocks", &kernel);
+  if (status == MERBIT_OK) {
+    status = mbi_device_zero(context, answer, 2 * sizeof *against, NULL);
+  }
+  arguments[0] = &plan->device.row_ptr;
+  arguments[1] = &plan->device.col_ind;
+  arguments[2] = &plan->device.rows;
+  arguments[3] = &count;
+  arguments[4] = &step;
+  arguments[5] = &answer;
+  if (status == MERBIT_OK) {
+    status =
+        mbi_device_launch(context, kernel, "mbk_arrays_blocks",
+                          (int64_t)((count * 32 + MBI_ARRAYS_THREADS - 1) / MBI_ARRAYS_THREADS),
+                          MBI_ARRAYS_THREADS, 0, NULL, arguments);
+  }
+  return status == MERBIT_OK
+             ? mbi_device_download(context, against, answer, 2 * sizeof *against)
+             : status;
+}
+
+/* The largest blocks, up to 16 x 16, of which the matrix wholly consists, in plan->ranks; 1 x 1
+ * where there are no larger ones. Some rows are looked at first, which rules most matrices out.
+ */
+static merbit_status mbi_ranks_blocks(merbit_plan *plan) {
+  const uint64_t rows = plan->device.rows;
+  uint64_t count = rows < MBI_RANKS_BLOCK_SAMPLES ? rows : MBI_RANKS_BLOCK_SAMPLES;
+  uint32_t against[2] = {0, 0};
+  int n;
+  plan->ranks.block_rows = plan->ranks.block_cols = 1;
+  for (; plan->device.nnz > 0; count = rows) {
+    const merbit_status status = mbi_ranks_against(plan, count, against);
+    if (status != MERBIT_OK) {
+      return status;
+    }
+    plan->ranks.block_rows = plan->ranks.block_cols = 1;
+    for (n = 2; n <= 16; n++) {
+      plan->ranks.block_rows = against[0] >> n & 1 ? plan->ranks.block_rows : n;
+      plan->ranks.block_cols = against[1] >> n & 1 ? plan->ranks.block_cols : n;
+    }
+    if (count == rows || plan->ranks.block_rows * plan->ranks.block_cols < 4) {
+      break;
+    }
+  }
+  return MERBIT_OK;
+}
+
+/* A number of the structure, after mbi_ranks_create. */
+static merbit_status mbi_ranks_hash(merbit_plan *plan, uint64_t *hash) {
+  merbit_context *context = plan->context;
+  const uint64_t most =
+      plan->device.nnz > plan->device.rows ? plan->device.nnz : plan->device.rows;
+  void *kernel = NULL, *arguments[5];
+  mbi_devptr sum = plan->ranks.counts; /* its sums are known */
+  merbit_status status =
+      mbi_program_kernel(context, &plan->ranks.program, "mbk_arrays_hash", &kernel);
+  if (status == MERBIT_OK) {
+    status = mbi_device_zero(context, sum, sizeof *hash, NULL);
+  }
+  arguments[0] = &plan->device.row_ptr;
+  arguments[1] = &plan->device.col_ind;
+  arguments[2] = &plan->device.rows;
+  arguments[3] = &plan->device.nnz;
+  arguments[4] = &sum;
+  if (status == MERBIT_OK) {
+    status =
+        mbi_device_launch(context, kernel, "mbk_arrays_hash", mbi_arrays_blocks((int64_t)most),
+                          MBI_ARRAYS_THREADS, 0, NULL, arguments);
+  }
+  return status == MERBIT_OK ? mbi_device_download(context, hash, sum, sizeof *hash) : status;
+}
+
 /* For a method, unless the choice has counted already. */
 static merbit_status mbi_ranks_need(merbit_plan *plan) {
   return plan->ranks.row_start != 0
@@ -10687,10 +14886,9 @@ static merbit_status mbi_ranks_compact(merbit_context *context, const mbi_device
 
 #define MBI_SCAN_BUILD_THREADS 128
 #define MBI_SCAN_FIXUP_THREADS 512
-#define MBI_SCAN_WHOLE_ROUNDS 4 /* of a block that takes whole rows, over its longest row */
 
-/* Nonzeros that a lane loads at once. */
-static int mbi_scan_pack(merbit_type type) {
+/* Nonzeros of 16 bytes of sums. */
+static int mbi_scan_widest(merbit_type type) {
   return (int)(16 / mbi_type_size(type));
 }
 
@@ -10702,7 +14900,8 @@ static int mbi_scan_aligned(const merbit_plan *plan) {
 /* Blocks that leave registers for what a lane holds, without spilling. For 9.0 NVRTC gets by
  * with 40 of them for a pack more than elsewhere; blocks that take whole rows need more. */
 static int mbi_scan_resident(const merbit_plan *plan) {
-  const int packs = plan->scan.steps / mbi_scan_pack(plan->type), threads = plan->scan.threads;
+  const int packs = plan->scan.steps / mbi_scan_widest(plan->type),
+            threads = plan->scan.threads;
   const int single = plan->type == MERBIT_F32;
   const int known = plan->context->device.compute_capability == 90 && mbi_scan_aligned(plan);
   const int full = (plan->scan.whole ? 1 : single ? 2 : 3) + known;
@@ -10717,7 +14916,7 @@ static int mbi_scan_resident(const merbit_plan *plan) {
 /* What follows from the rows and from s->tiles, for every method on tiles of nonzeros. */
 static void mbi_scan_size_rows(merbit_plan *plan) {
   mbi_scan_schedule *s = &plan->scan;
-  const uint64_t pack = (uint64_t)mbi_scan_pack(plan->type);
+  const uint64_t pack = (uint64_t)s->pack;
   /* That hold of a row that none of them ends. */
   const uint64_t lanes = (plan->ranks.longest > 0 ? plan->ranks.longest - 1 : 0) / pack + 1;
   s->depth = mbi_log2_ceiling(lanes < 32 ? lanes : 32);
@@ -10731,9 +14930,17 @@ static void mbi_scan_size_rows(merbit_plan *plan) {
   }
 }
 
-/* Steps, threads and whether blocks take whole rows, where the plan leaves them open. Whole
- * rows need one launch instead of two, and pay for matrices that fill the GPU at most twice, if
- * no row keeps its block for longer than the second launch takes. */
+/* Whether one launch over whole rows pays: where all of the matrix is in flight at once or
+ * nearly so, and no row takes a block more than one round; and for larger ones of short rows,
+ * whose ends the second launch would look for. */
+static int mbi_scan_suits_whole(const merbit_plan *plan, uint64_t round) {
+  const uint64_t nnz = plan->device.nnz, longest = plan->ranks.longest;
+  const uint64_t processors = (uint64_t)plan->context->device.multiprocessors;
+  return nnz <= processors * 12288 ? longest <= round
+                                   : nnz <= processors * 98304 && !plan->once && longest <= 64;
+}
+
+/* Steps, threads and whether blocks take whole rows, where the plan leaves them open. */
 static void mbi_scan_defaults(merbit_plan *plan) {
   const merbit_plan_desc *wish = &plan->desc;
   mbi_scan_schedule *s = &plan->scan;
@@ -10742,17 +14949,18 @@ static void mbi_scan_defaults(merbit_plan *plan) {
   const int single = plan->type == MERBIT_F32;
   const int once = nnz <= processors * 31 * 256; /* one block to a multiprocessor */
   const int steps = once || single ? 8 : 4, threads = once ? 1024 : 512;
+  s->pack = single && !plan->once ? 2 : mbi_scan_widest(plan->type);
   s->steps = wish->sigma != 0 ? wish->sigma : steps;
   s->threads = wish->block_threads != 0 ? wish->block_threads : threads;
-  s->whole = nnz > 0 && (wish->omega == 2 ||
-                         (wish->omega == 0 && nnz <= processors * 96 * 32 * (uint64_t)steps &&
-                          s->threads >= 64 &&
-                          plan->ranks.longest <= MBI_SCAN_WHOLE_ROUNDS * (uint64_t)s->threads *
-                                                     (uint64_t)s->steps));
-  if (!s->whole) {
-    const int small = nnz < processors * 49152; /* short tiles in small blocks, for latency */
-    s->steps = wish->sigma != 0 ? wish->sigma : small ? 4 : single ? 12 : 8;
-    s->threads = wish->block_threads != 0 ? wish->block_threads : small ? 128 : 512;
+  s->whole =
+      nnz > 0 && (wish->omega == 2 ||
+                  (wish->omega == 0 && s->threads >= 64 &&
+                   mbi_scan_suits_whole(plan, (uint64_t)s->threads * (uint64_t)s->steps)));
+  if (!s->whole) { /* short tiles in small blocks, for latency, where there are few */
+    const int small = nnz < processors * 49152, few = !single || nnz < processors * 16384;
+    const int small_steps = few ? 4 : 8, small_threads = few ? 128 : 256;
+    s->steps = wish->sigma != 0 ? wish->sigma : small ? small_steps : single ? 12 : 8;
+    s->threads = wish->block_threads != 0 ? wish->block_threads : small ? small_threads : 512;
   }
 }
 
@@ -10762,10 +14970,10 @@ static merbit_status mbi_scan_size(merbit_plan *plan) {
   merbit_context *context = plan->context;
   uint64_t tile, warps;
   mbi_scan_defaults(plan);
-  if (s->steps < 1 || s->steps > 32 || s->steps % mbi_scan_pack(plan->type) != 0) {
+  if (s->steps < 1 || s->steps > 32 || s->steps % s->pack != 0) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
                     "plan_desc.sigma is %d; the scan takes multiples of %d up to 32", s->steps,
-                    mbi_scan_pack(plan->type));
+                    s->pack);
   }
   if (s->threads < 32 || s->threads > 1024 || s->threads % 32 != 0) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -10810,6 +15018,7 @@ static void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   mbi_plan_preamble(plan, preamble);
   mbi_preamble_define_int(preamble, "MBK_BLOCKS", s->resident);
   mbi_preamble_define_int(preamble, "MBK_STEPS", s->steps);
+  mbi_preamble_define_int(preamble, "MBK_PACK", s->pack);
   mbi_preamble_define_int(preamble, "MBK_DEPTH", s->depth);
   mbi_preamble_define_int(preamble, "MBK_EMPTY_ROWS", s->empty_rows > 0);
   mbi_preamble_define_int(preamble, "MBK_ALIGNED", mbi_scan_aligned(plan));
@@ -10984,7 +15193,7 @@ static merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr carries
   arguments[8] = &s->empty_rows;
   arguments[9] = (void *)(uintptr_t)alpha;
   arguments[10] = (void *)(uintptr_t)beta;
-  return mbi_device_launch(
+  return mbi_device_launch_early(
       plan->context, s->fixup, "mbk_scan_fixup", (int64_t)s->fixup_blocks,
       MBI_SCAN_FIXUP_THREADS,
       (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (mbi_type_size(plan->type) + sizeof(uint32_t))),
@@ -11017,9 +15226,9 @@ static merbit_status mbi_scan_launch_whole(merbit_plan *plan, const void *alpha,
   arguments[11] = &s->empty_rows;
   arguments[12] = (void *)(uintptr_t)alpha;
   arguments[13] = (void *)(uintptr_t)beta;
-  return mbi_device_launch(plan->context, adds ? s->sum : s->product,
-                           adds ? "mbk_scan_whole_sum" : "mbk_scan_whole", (int64_t)s->blocks,
-                           s->threads, mbi_scan_whole_shared(plan, adds), stream, arguments);
+  return mbi_device_launch_early(
+      plan->context, adds ? s->sum : s->product, adds ? "mbk_scan_whole_sum" : "mbk_scan_whole",
+      (int64_t)s->blocks, s->threads, mbi_scan_whole_shared(plan, adds), stream, arguments);
 }
 
 static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,
@@ -11048,10 +15257,10 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
   arguments[11] = (void *)(uintptr_t)alpha;
   arguments[12] = (void *)(uintptr_t)beta;
   if (s->blocks > 0) {
-    status = mbi_device_launch(plan->context, adds ? s->sum : s->product,
-                               adds ? "mbk_scan_sum" : "mbk_scan_product", (int64_t)s->blocks,
-                               s->threads, adds ? (unsigned)s->threads * size : 0, stream,
-                               arguments);
+    status = mbi_device_launch_early(plan->context, adds ? s->sum : s->product,
+                                     adds ? "mbk_scan_sum" : "mbk_scan_product",
+                                     (int64_t)s->blocks, s->threads,
+                                     adds ? (unsigned)s->threads * size : 0, stream, arguments);
   }
   return status == MERBIT_OK ? mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream)
                              : status;
@@ -11112,6 +15321,7 @@ static void mbi_binned_defaults(merbit_plan *plan) {
              : wide                ? 2 * strip
                                    : strip;
   b->warp_tiles = plan->desc.omega != 0 ? plan->desc.omega : (int)(16 / size);
+  plan->scan.pack = mbi_scan_widest(plan->type);
   plan->scan.threads = plan->desc.block_threads != 0 ? plan->desc.block_threads
                        : wide                        ? 1024
                        : little                      ? 256
@@ -11449,6 +15659,8 @@ static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
   mbi_scan_schedule *s = &plan->scan;
   mbi_devptr tails = carries + s->tiles * mbi_type_size(plan->type);
   mbi_devptr products = (carries + mbi_scan_carry_bytes(plan) + 31) / 32 * 32;
+  /* In f64 the phases are up to 6% slower where they overlap (H200). */
+  const int early = plan->type == MERBIT_F32;
   void *arguments[13];
   merbit_status status;
   if (b->parts == 0) {
@@ -11463,9 +15675,9 @@ static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
   arguments[6] = &products;
   arguments[7] = (void *)(uintptr_t)alpha;
   arguments[8] = (void *)(uintptr_t)beta;
-  status = mbi_device_launch(plan->context, b->kernels[4], "mbk_binned_multiply",
-                             (int64_t)b->items, s->threads,
-                             (unsigned)mbi_binned_multiply_shared(plan), stream, arguments);
+  status = mbi_device_launch_some(
+      plan->context, b->kernels[4], "mbk_binned_multiply", (int64_t)b->items, s->threads,
+      (unsigned)mbi_binned_multiply_shared(plan), stream, arguments, early);
   if (status != MERBIT_OK) {
     return status;
   }
@@ -11482,9 +15694,9 @@ static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
   arguments[10] = &s->tiles;
   arguments[11] = (void *)(uintptr_t)alpha;
   arguments[12] = (void *)(uintptr_t)beta;
-  status = mbi_device_launch(plan->context, b->kernels[5], "mbk_binned_sum", (int64_t)b->parts,
-                             s->threads, (unsigned)mbi_binned_sum_shared(plan, b->part_groups),
-                             stream, arguments);
+  status = mbi_device_launch_some(
+      plan->context, b->kernels[5], "mbk_binned_sum", (int64_t)b->parts, s->threads,
+      (unsigned)mbi_binned_sum_shared(plan, b->part_groups), stream, arguments, early);
   return status == MERBIT_OK ? mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream)
                              : status;
 }
@@ -11513,10 +15725,239 @@ static const mbi_cuda_method mbi_binned_method = {
     mbi_binned_create, mbi_binned_destroy,  mbi_binned_carry_bytes, mbi_binned_multiply,
     mbi_binned_info,   mbi_binned_describe, mbi_binned_refresh};
 
+/* ==== >>spmv/hubs.c  CUDA: the scan, with the fullest columns in shared memory ============ */
+/* ---- Encode: room for hubs, tiles -------------------------------------------------------- */
+
+#define MBI_HUBS_THREADS 1024
+#define MBI_HUBS_ROOM 160 /* kilobytes of x in shared memory; the rest of it is L1 */
+
+static uint64_t mbi_hubs_room(const merbit_plan *plan) {
+  const uint64_t bytes =
+      1024 * (uint64_t)(plan->desc.omega != 0 ? plan->desc.omega : MBI_HUBS_ROOM);
+  const uint64_t most = (uint64_t)plan->context->device.shared_bytes_per_block;
+  const uint64_t old = (uint64_t)MBI_HUBS_THREADS * mbi_type_size(plan->type);
+  const uint64_t room = bytes + old <= most ? bytes : most > old ? most - old : 0;
+  return room / mbi_type_size(plan->type);
+}
+
+/* Sizes of the specialisation; needs plan->ranks. */
+static merbit_status mbi_hubs_size(merbit_plan *plan) {
+  mbi_hubs *h = &plan->hubs;
+  mbi_scan_schedule *s = &plan->scan;
+  merbit_context *context = plan->context;
+  s->pack = mbi_scan_widest(plan->type);
+  s->steps = plan->desc.sigma != 0 ? plan->desc.sigma : plan->type == MERBIT_F32 ? 12 : 8;
+  s->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : MBI_HUBS_THREADS;
+  s->resident = 1;
+  h->room = mbi_hubs_room(plan);
+  if (plan->desc.omega < 0 || plan->desc.omega > 224 || s->steps < 1 || s->steps > 32 ||
+      s->steps % s->pack != 0 || s->threads < 32 || s->threads > MBI_HUBS_THREADS ||
+      s->threads % 32 != 0) {
+    return mbi_fail(
+        context, MERBIT_INVALID_ARGUMENT,
+        "plan_desc.sigma is %d, omega %d and block_threads %d; use a multiple of %d "
+        "up to 32, kilobytes of hubs up to 224, and a multiple of 32 up to %d",
+        plan->desc.sigma, plan->desc.omega, plan->desc.block_threads, s->pack,
+        MBI_HUBS_THREADS);
+  }
+  s->tiles = (plan->device.nnz + 32 * (uint64_t)s->steps - 1) / (32 * (uint64_t)s->steps);
+  if (s->tiles > (uint64_t)INT32_MAX) {
+    return mbi_fail(context, MERBIT_TOO_LARGE,
+                    "%" PRIu64 " nonzeros make %" PRIu64 " tiles; raise plan_desc.sigma",
+                    plan->device.nnz, s->tiles);
+  }
+  s->blocks = (s->tiles * 32 + (uint64_t)s->threads - 1) / (uint64_t)s->threads;
+  if (s->blocks > (uint64_t)context->device.multiprocessors) {
+    s->blocks = (uint64_t)context->device.multiprocessors;
+  }
+  mbi_scan_size_rows(plan);
+  return MERBIT_OK;
+}
+
+/* ---- Specialise -------------------------------------------------------------------------- */
+
+static void mbi_hubs_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+  mbi_scan_preamble(plan, preamble);
+  mbi_preamble_define_int(preamble, "MBK_HUBS", (int)plan->hubs.room);
+}
+
+static merbit_status mbi_hubs_specialise(merbit_plan *plan) {
+  static const char *const names[4] = {"mbk_hubs_assign", "mbk_hubs_encode", "mbk_hubs_product",
+                                       "mbk_hubs_sum"};
+  mbi_preamble preamble;
+  merbit_status status;
+  int i;
+  mbi_hubs_preamble(plan, &preamble);
+  status = mbi_program_create(plan->context, "spmv/hubs.cu", &preamble, &plan->program);
+  if (status == MERBIT_OK) {
+    status = mbi_scan_kernels(plan);
+  }
+  for (i = 0; i < 4 && status == MERBIT_OK; i++) {
+    status =
+        mbi_program_kernel(plan->context, &plan->program, names[i], &plan->hubs.kernels[i]);
+  }
+  return status;
+}
+
+/* Bytes of shared memory of a product. */
+static unsigned mbi_hubs_shared(const merbit_plan *plan, int adds) {
+  const uint64_t count = plan->hubs.room + (adds ? (uint64_t)plan->scan.threads : 0);
+  return (unsigned)(count * mbi_type_size(plan->type));
+}
+
+/* ---- Launch: codes, products ------------------------------------------------------------- */
+
+static merbit_status mbi_hubs_encode(merbit_plan *plan) {
+  mbi_hubs *h = &plan->hubs;
+  merbit_context *context = plan->context;
+  uint32_t least = plan->ranks.hub_least, room = (uint32_t)h->room, none = 0;
+  mbi_devptr code = 0, taken = 0;
+  void *arguments[7];
+  merbit_status status = mbi_device_allocate(context, plan->device.cols * sizeof(int32_t),
+                                             "codes of columns", &code);
+  if (status == MERBIT_OK) {
+    status = mbi_device_allocate(context, sizeof none, "the number of hubs", &taken);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_upload(context, taken, &none, sizeof none);
+  }
+  arguments[0] = &plan->ranks.column_counts;
+  arguments[1] = &plan->device.cols;
+  arguments[2] = &least;
+  arguments[3] = &room;
+  arguments[4] = &code;
+  arguments[5] = &h->hub_col;
+  arguments[6] = &taken;
+  if (status == MERBIT_OK) {
+    status =
+        mbi_device_launch(context, h->kernels[0], "mbk_hubs_assign",
+                          (int64_t)((plan->device.cols + 255) / 256), 256, 0, NULL, arguments);
+  }
+  arguments[0] = &plan->device.col_ind;
+  arguments[1] = &plan->device.nnz;
+  arguments[2] = &code;
+  arguments[3] = &h->codes;
+  if (status == MERBIT_OK) {
+    status = mbi_device_launch(context, h->kernels[1], "mbk_hubs_encode",
+                               mbi_arrays_blocks((int64_t)plan->device.nnz), 256, 0, NULL,
+                               arguments);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_download(context, &h->count, taken, sizeof h->count);
+    h->count = h->count < room ? h->count : room;
+  }
+  mbi_device_release(context, code);
+  mbi_device_release(context, taken);
+  return status;
+}
+
+static merbit_status mbi_hubs_create(merbit_plan *plan) {
+  mbi_hubs *h = &plan->hubs;
+  merbit_context *context = plan->context;
+  const uint64_t codes = plan->device.nnz * sizeof(int32_t);
+  merbit_status status = mbi_scan_rank(plan);
+  if (status == MERBIT_OK) {
+    status = mbi_hubs_size(plan);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_ranks_columns(plan, h->room);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_hubs_specialise(plan);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_reserve_shared(context, h->kernels[2], "mbk_hubs_product",
+                                       mbi_hubs_shared(plan, 0));
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_reserve_shared(context, h->kernels[3], "mbk_hubs_sum",
+                                       mbi_hubs_shared(plan, 1));
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_scan_schedule_create(plan);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_allocate(context, codes, "columns by codes", &h->codes);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_allocate(context, h->room * sizeof(uint32_t), "hubs", &h->hub_col);
+  }
+  if (status == MERBIT_OK && plan->device.nnz > 0) {
+    status = mbi_hubs_encode(plan);
+  }
+  plan->schedule_bytes += codes + h->room * sizeof(uint32_t);
+  plan->stream_bytes += mbi_device_csr_stream_bytes(plan);
+  return status;
+}
+
+static void mbi_hubs_destroy(merbit_plan *plan) {
+  mbi_device_release(plan->context, plan->hubs.codes);
+  mbi_device_release(plan->context, plan->hubs.hub_col);
+  mbi_scan_destroy(plan);
+}
+
+static merbit_status mbi_hubs_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,
+                                       mbi_devptr x, const void *beta, mbi_devptr y,
+                                       void *stream) {
+  mbi_hubs *h = &plan->hubs;
+  mbi_scan_schedule *s = &plan->scan;
+  const int adds = mbi_scan_adds(plan, beta);
+  mbi_devptr tails = carries + s->tiles * mbi_type_size(plan->type);
+  void *arguments[15];
+  merbit_status status = MERBIT_OK;
+  arguments[0] = &s->row_ends;
+  arguments[1] = &s->tile_row;
+  arguments[2] = &plan->ranks.row_id;
+  arguments[3] = &h->codes;
+  arguments[4] = &plan->device.values;
+  arguments[5] = &h->hub_col;
+  arguments[6] = &h->count;
+  arguments[7] = &x;
+  arguments[8] = &y;
+  arguments[9] = &carries;
+  arguments[10] = &tails;
+  arguments[11] = &plan->device.nnz;
+  arguments[12] = &s->tiles;
+  arguments[13] = (void *)(uintptr_t)alpha;
+  arguments[14] = (void *)(uintptr_t)beta;
+  if (s->blocks > 0) {
+    status = mbi_device_launch_early(
+        plan->context, h->kernels[adds ? 3 : 2], adds ? "mbk_hubs_sum" : "mbk_hubs_product",
+        (int64_t)s->blocks, s->threads, mbi_hubs_shared(plan, adds), stream, arguments);
+  }
+  return status == MERBIT_OK ? mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream)
+                             : status;
+}
+
+/* ---- Describe ---------------------------------------------------------------------------- */
+
+static void mbi_hubs_info(const merbit_plan *plan, merbit_plan_info *info) {
+  mbi_scan_info(plan, info);
+  info->omega = (int)(plan->hubs.room * mbi_type_size(plan->type) / 1024);
+}
+
+static int mbi_hubs_describe(const merbit_plan *plan, char *text, size_t size) {
+  return snprintf(text, size,
+                  "%" PRIu64 " tiles of 32 x %d, %" PRIu32
+                  " hubs with %.0f%% of the nonzeros in shared memory, %" PRIu64
+                  " empty rows, %d threads",
+                  plan->scan.tiles, plan->scan.steps, plan->hubs.count,
+                  100.0 * plan->ranks.hub_share, plan->scan.empty_rows, plan->scan.threads);
+}
+
+static const mbi_cuda_method mbi_hubs_method = {mbi_hubs_create,
+                                                mbi_hubs_destroy,
+                                                mbi_scan_carry_bytes,
+                                                mbi_hubs_multiply,
+                                                mbi_hubs_info,
+                                                mbi_hubs_describe,
+                                                NULL};
+
 /* ==== >>spmv/rows.c  CUDA: lanes per row ================================================== */
 /* ---- Encode: lanes per row and loads in flight ------------------------------------------- */
 
-/* Lanes so that one batch of loads takes a row of average length. */
+/* Lanes so that one batch of loads takes a row of average length; in f64 of half of it, for a
+ * lane's loads of a row lie in as many lines again. */
 static merbit_status mbi_rows_size(merbit_plan *plan) {
   mbi_rows *r = &plan->rows;
   merbit_context *context = plan->context;
@@ -11525,8 +15966,9 @@ static merbit_status mbi_rows_size(merbit_plan *plan) {
   uint64_t groups;
   r->lanes = plan->desc.omega;
   if (r->lanes == 0) {
+    const int single = plan->type == MERBIT_F32;
     r->lanes = 1;
-    while (r->lanes < 32 && (uint64_t)r->lanes * 8 < mean) {
+    while (r->lanes < (single ? 32 : 16) && (uint64_t)r->lanes * (single ? 8 : 4) < mean) {
       r->lanes *= 2;
     }
   }
@@ -11615,8 +16057,8 @@ static merbit_status mbi_rows_multiply(merbit_plan *plan, mbi_devptr carries, co
   arguments[5] = &plan->device.rows;
   arguments[6] = (void *)(uintptr_t)alpha;
   arguments[7] = (void *)(uintptr_t)beta;
-  return mbi_device_launch(plan->context, r->product, "mbk_rows_product", (int64_t)r->blocks,
-                           r->threads, 0, stream, arguments);
+  return mbi_device_launch_early(plan->context, r->product, "mbk_rows_product",
+                                 (int64_t)r->blocks, r->threads, 0, stream, arguments);
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */
@@ -11640,6 +16082,674 @@ static const mbi_cuda_method mbi_rows_method = {mbi_rows_create,
                                                 mbi_rows_info,
                                                 mbi_rows_describe,
                                                 NULL};
+
+/* ==== >>spmv/bsr_sizes.c  CUDA: how blocks are cut into slots, groups and tiles =========== */
+/* ---- Encode: from the shape of the blocks to slots, groups and tiles --------------------- */
+
+#define MBI_BSR_BUILD_THREADS 256
+#define MBI_BSR_GROUP_MOST 32 /* entries of a lane: bits of a mask */
+
+/* Bytes of entries that a lane has on their way, and in a tile; measured on an H200. */
+#ifndef MBI_BSR_GROUP_BYTES
+#define MBI_BSR_GROUP_BYTES 64
+#endif
+#ifndef MBI_BSR_TILE_BYTES
+#define MBI_BSR_TILE_BYTES 256
+#endif
+
+static int mbi_ceiling(int a, int b) {
+  return (a + b - 1) / b;
+}
+
+/* The least power of two of blocks whose entries of one lane are whole packs. */
+static int mbi_bsr_least(int lane_cols, int pack) {
+  int together = 1;
+  while (together * lane_cols % pack != 0) {
+    together *= 2;
+  }
+  return together;
+}
+
+/* Lanes to a row of a block: one, but where a group would be too long, or where the block is
+ * so flat that lanes side by side would read x far apart. */
+static int mbi_bsr_split(int rows, int cols, int size) {
+  const int pack = 16 / size;
+  int split = 1;
+  while (rows * split < 4 && cols % (2 * split) == 0 && cols / (2 * split) % pack == 0) {
+    split *= 2;
+  }
+  while (mbi_ceiling(cols, split) > 16 ||
+         mbi_bsr_least(mbi_ceiling(cols, split), pack) * mbi_ceiling(cols, split) >
+             MBI_BSR_GROUP_MOST) {
+    split *= 2;
+  }
+  return split;
+}
+
+/* Neighbours of x that one load brings where x lies well, as MBK_NEIGHBOURS. */
+static int mbi_bsr_neighbours(const mbi_bsr_tiles *t, int size) {
+  return t->lane_cols * t->split != t->block_cols || t->edge || t->lane_cols % 2 != 0 ? 1
+         : t->lane_cols % (16 / size) != 0                                            ? 2
+                                           : 16 / size;
+}
+
+/* What a block's x costs, in lines of the L1 for all slots: each lane for itself, or one for
+ * another and then a shuffle of 4 bytes for each. */
+static int mbi_bsr_shuffles(const mbi_bsr_tiles *t, int size) {
+  const int alone = t->lane_cols / mbi_bsr_neighbours(t, size) * t->slots;
+  return t->split == 1 && t->block_rows > 1 && alone > t->slots + t->block_cols * size / 4;
+}
+
+static void mbi_bsr_shape(merbit_plan *plan) {
+  mbi_bsr_tiles *t = &plan->bsr_tiles;
+  const merbit_view *view = &plan->bsr.view;
+  const int size = (int)mbi_type_size(plan->type);
+  int group;
+  t->block_rows = view->block_rows;
+  t->block_cols = view->block_cols;
+  t->edge = view->cols % view->block_cols != 0;
+  t->split = mbi_bsr_split(t->block_rows, t->block_cols, size);
+  t->lane_cols = mbi_ceiling(t->block_cols, t->split);
+  t->strips = mbi_ceiling(t->block_rows * t->split, 32);
+  t->lanes = mbi_ceiling(t->block_rows, t->strips) * t->split;
+  t->slots = 32 / t->lanes;
+  t->together = mbi_bsr_least(t->lane_cols, 16 / size);
+  while (t->together * t->lane_cols * size < MBI_BSR_GROUP_BYTES &&
+         2 * t->together * t->lane_cols <= MBI_BSR_GROUP_MOST) {
+    t->together *= 2;
+  }
+  t->shuffled = plan->desc.omega != 0 ? plan->desc.omega == 2 : mbi_bsr_shuffles(t, size);
+  t->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : 128;
+  group = t->together * t->lane_cols * size;
+  t->resident = (group < 96 ? 1024 : group < 160 ? 768 : 512) / t->threads;
+  t->resident = t->resident > 16 ? 16 : t->resident < 1 ? 1 : t->resident;
+}
+
+/* Blocks per slot and tile: high blocks leave more in the carries, and few blocks are dealt to
+ * more warps. */
+static void mbi_bsr_tile(merbit_plan *plan) {
+  mbi_bsr_tiles *t = &plan->bsr_tiles;
+  const int size = (int)mbi_type_size(plan->type);
+  const int group = t->together * t->lane_cols * size;
+  const uint64_t enough = 64 * (uint64_t)plan->context->device.multiprocessors;
+  int groups = mbi_ceiling(MBI_BSR_TILE_BYTES + 16 * t->block_rows, group);
+  while (groups > 1 &&
+         plan->device.nnz / (uint64_t)(t->slots * groups * t->together) < enough) {
+    groups = mbi_ceiling(groups, 2);
+  }
+  t->slot_blocks = plan->desc.sigma != 0 ? plan->desc.sigma : groups * t->together;
+}
+
+/* Sizes of the specialisation; needs plan->ranks of the block rows. */
+static merbit_status mbi_bsr_size(merbit_plan *plan) {
+  mbi_bsr_tiles *t = &plan->bsr_tiles;
+  merbit_context *context = plan->context;
+  uint64_t tile, warps;
+  mbi_bsr_shape(plan);
+  mbi_bsr_tile(plan);
+  if (t->slot_blocks < 1 || t->slot_blocks > 4096 || t->slot_blocks % t->together != 0) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "plan_desc.sigma is %d; blocks of %d x %d take multiples of %d up to 4096",
+                    t->slot_blocks, t->block_rows, t->block_cols, t->together);
+  }
+  if (t->threads < 32 || t->threads > 1024 || t->threads % 32 != 0) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "plan_desc.block_threads is %d; use a multiple of 32 up to 1024",
+                    t->threads);
+  }
+  if (plan->desc.omega < 0 || plan->desc.omega > 2 || (t->shuffled && t->split > 1)) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "plan_desc.omega is %d; blocks of %d x %d take 1 for lanes that load x "
+                    "each for itself%s",
+                    plan->desc.omega, t->block_rows, t->block_cols,
+                    t->split > 1 ? "" : ", 2 for shuffles");
+  }
+  tile = (uint64_t)t->slots * (uint64_t)t->slot_blocks;
+  t->tiles = (plan->device.nnz + tile - 1) / tile;
+  warps = (uint64_t)t->threads / 32;
+  t->blocks = (t->tiles * (uint64_t)t->strips + warps - 1) / warps;
+  t->empty_rows = plan->device.rows - plan->ranks.count;
+  t->parts = (t->tiles > t->empty_rows ? t->tiles : t->empty_rows) * (uint64_t)t->block_rows;
+  if (plan->device.rows >= UINT32_MAX || t->blocks > (uint64_t)INT32_MAX ||
+      t->parts / MBI_SCAN_FIXUP_THREADS >= (uint64_t)INT32_MAX) {
+    return mbi_fail(context, MERBIT_TOO_LARGE,
+                    "%" PRIu64 " blocks in %" PRIu64 " rows of blocks are too many for the GPU",
+                    plan->device.nnz, plan->device.rows);
+  }
+  t->words = (t->tiles * tile + 31) / 32;
+  t->groups = t->tiles * (uint64_t)t->strips * (uint64_t)(t->slot_blocks / t->together);
+  t->places = t->tiles * tile;
+  return MERBIT_OK;
+}
+
+/* Entries of the copy, those that no lane needs included. */
+static uint64_t mbi_bsr_entries(const mbi_bsr_tiles *t) {
+  return t->groups * (uint64_t)(t->slots * t->lanes * t->together * t->lane_cols);
+}
+
+static uint64_t mbi_bsr_mask_bytes(const mbi_bsr_tiles *t) {
+  return t->groups * (uint64_t)(t->slots * t->lanes) *
+         (t->together * t->lane_cols <= 16 ? sizeof(uint16_t) : sizeof(uint32_t));
+}
+
+/* ==== >>spmv/bsr.c  CUDA: tiles of blocks, sums in registers ============================== */
+/* ---- Specialise -------------------------------------------------------------------------- */
+
+static void mbi_bsr_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+  const mbi_bsr_tiles *t = &plan->bsr_tiles;
+  mbi_plan_preamble(plan, preamble);
+  mbi_preamble_define_int(preamble, "MBK_BLOCK_ROWS", t->block_rows);
+  mbi_preamble_define_int(preamble, "MBK_BLOCK_COLS", t->block_cols);
+  mbi_preamble_define_int(preamble, "MBK_COLUMN_MAJOR",
+                          plan->bsr.view.block_order == MERBIT_BLOCK_COLUMN_MAJOR);
+  mbi_preamble_define_int(preamble, "MBK_MASKED", plan->bsr.masks != NULL);
+  mbi_preamble_define_int(preamble, "MBK_EDGE", t->edge);
+  mbi_preamble_define_int(preamble, "MBK_SPLIT", t->split);
+  mbi_preamble_define_int(preamble, "MBK_TOGETHER", t->together);
+  mbi_preamble_define_int(preamble, "MBK_SLOT_BLOCKS", t->slot_blocks);
+  mbi_preamble_define_int(preamble, "MBK_SHUFFLED", t->shuffled);
+  mbi_preamble_define_int(preamble, "MBK_EMPTY_ROWS", t->empty_rows > 0);
+  mbi_preamble_define_int(preamble, "MBK_ONCE", 1);
+  mbi_preamble_define_int(preamble, "MBK_THREADS", t->threads);
+  mbi_preamble_define_int(preamble, "MBK_BLOCKS", t->resident);
+}
+
+static merbit_status mbi_bsr_specialise(merbit_plan *plan) {
+  static const char *const names[MBI_BSR_KERNELS] = {"mbk_bsr_schedule", "mbk_bsr_columns",
+                                                     "mbk_bsr_fill",     "mbk_bsr_product",
+                                                     "mbk_bsr_fixup",    "mbk_bsr_masks"};
+  mbi_bsr_tiles *t = &plan->bsr_tiles;
+  const int kernels = plan->bsr.masks != NULL ? MBI_BSR_KERNELS : MBI_BSR_KERNELS - 1;
+  mbi_preamble preamble;
+  merbit_status status;
+  int i;
+  mbi_bsr_preamble(plan, &preamble);
+  status = mbi_program_create(plan->context, "spmv/bsr.cu", &preamble, &plan->program);
+  for (i = 0; i < kernels && status == MERBIT_OK; i++) {
+    status = mbi_program_kernel(plan->context, &plan->program, names[i], &t->kernels[i]);
+  }
+  return status;
+}
+
+/* ---- Launch: build, fill, multiply ------------------------------------------------------- */
+
+static merbit_status mbi_bsr_launch_build(merbit_plan *plan, int kernel, const char *name,
+                                          uint64_t items, void **arguments) {
+  return mbi_device_launch(
+      plan->context, plan->bsr_tiles.kernels[kernel], name,
+      (int64_t)((items + MBI_BSR_BUILD_THREADS - 1) / MBI_BSR_BUILD_THREADS),
+      MBI_BSR_BUILD_THREADS, 0, NULL, arguments);
+}
+
+/* row_ends and slot_row. */
+static merbit_status mbi_bsr_schedule(merbit_plan *plan) {
+  mbi_bsr_tiles *t = &plan->bsr_tiles;
+  uint32_t ranks = (uint32_t)plan->ranks.count;
+  uint64_t slots = t->tiles * (uint64_t)t->slots;
+  void *arguments[7];
+  arguments[0] = &plan->ranks.row_start;
+  arguments[1] = &ranks;
+  arguments[2] = &plan->device.nnz;
+  arguments[3] = &t->words;
+  arguments[4] = &slots;
+  arguments[5] = &t->row_ends;
+  arguments[6] = &t->slot_row;
+  return mbi_bsr_launch_build(plan, 0, "mbk_bsr_schedule",
+                              t->words > slots + 1 ? t->words : slots + 1, arguments);
+}
+
+static merbit_status mbi_bsr_columns(merbit_plan *plan) {
+  mbi_bsr_tiles *t = &plan->bsr_tiles;
+  void *arguments[4];
+  arguments[0] = &plan->device.col_ind;
+  arguments[1] = &plan->device.nnz;
+  arguments[2] = &t->tiles;
+  arguments[3] = &t->columns;
+  return mbi_bsr_launch_build(plan, 1, "mbk_bsr_columns", t->places, arguments);
+}
+
+/* The masks of the blocks go to the GPU and become those of lanes. Both stay: new values are
+ * put in their places by the first. */
+static merbit_status mbi_bsr_masks(merbit_plan *plan) {
+  mbi_bsr_tiles *t = &plan->bsr_tiles;
+  merbit_context *context = plan->context;
+  const uint64_t bytes = plan->device.nnz * (uint64_t)plan->bsr.mask_words * sizeof(uint64_t);
+  void *arguments[4];
+  merbit_status status = mbi_device_allocate(context, bytes, "masks of blocks", &t->mask_words);
+  if (status == MERBIT_OK) {
+    status = mbi_device_upload(context, t->mask_words, plan->bsr.masks, (size_t)bytes);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_allocate(context, mbi_bsr_mask_bytes(t), "masks of lanes", &t->masks);
+  }
+  arguments[0] = &t->mask_words;
+  arguments[1] = &plan->device.nnz;
+  arguments[2] = &t->tiles;
+  arguments[3] = &t->masks;
+  return status != MERBIT_OK
+             ? status
+             : mbi_bsr_launch_build(plan, 5, "mbk_bsr_masks",
+                                    t->groups * (uint64_t)(t->slots * t->lanes), arguments);
+}
+
+/* The blocks in plan->device.values, as they come, to the plan's copy, which is all that a
+ * product reads: an array of the plan's own is given back. */
+static merbit_status mbi_bsr_fill(merbit_plan *plan) {
+  mbi_bsr_tiles *t = &plan->bsr_tiles;
+  merbit_context *context = plan->context;
+  mbi_device_csr *csr = &plan->device;
+  const uint64_t entries = csr->nnz * (uint64_t)t->block_rows * (uint64_t)t->block_cols;
+  const uint64_t size = mbi_type_size(plan->type);
+  uint64_t cols = (uint64_t)plan->bsr.view.cols;
+  void *arguments[7];
+  merbit_status status;
+  arguments[0] = &csr->col_ind;
+  arguments[1] = &csr->values;
+  arguments[2] = &t->mask_words;
+  arguments[3] = &cols;
+  arguments[4] = &csr->nnz;
+  arguments[5] = &t->tiles;
+  arguments[6] = &t->packs;
+  status =
+      mbi_bsr_launch_build(plan, 2, "mbk_bsr_fill", mbi_bsr_entries(t) * size / 16, arguments);
+  if (status == MERBIT_OK) {
+    status = mbi_device_synchronize(context, NULL);
+  }
+  if (status == MERBIT_OK && csr->owns_values) {
+    mbi_device_release(context, csr->values);
+    csr->values = 0;
+    csr->owns_values = 0;
+    csr->bytes -= entries * size;
+  }
+  return status;
+}
+
+/* plan->device.values, borrowed or uploaded. */
+static merbit_status mbi_bsr_take_values(merbit_plan *plan) {
+  merbit_context *context = plan->context;
+  const merbit_view *view = &plan->bsr.view;
+  mbi_device_csr *csr = &plan->device;
+  const uint64_t entries = csr->nnz * (uint64_t)view->block_rows * (uint64_t)view->block_cols;
+  if (view->values == NULL) {
+    return MERBIT_OK;
+  }
+  if (view->memory != MERBIT_MEMORY_DEVICE) {
+    return mbi_array_upload(context, view->values, entries * mbi_type_size(plan->type),
+                            "blocks", csr, &csr->values, &csr->owns_values);
+  }
+  if (!mbi_device_owns(context, view->values)) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "the view says device memory, but %p is not an address of the GPU",
+                    view->values);
+  }
+  csr->values = mbi_device_address(view->values);
+  return MERBIT_OK;
+}
+
+static merbit_status mbi_bsr_allocate(merbit_plan *plan) {
+  mbi_bsr_tiles *t = &plan->bsr_tiles;
+  merbit_context *context = plan->context;
+  const uint64_t words = t->words * sizeof(uint32_t);
+  const uint64_t slots = (t->tiles * (uint64_t)t->slots + 1) * sizeof(uint32_t);
+  const uint64_t columns = t->places * sizeof(int32_t);
+  const uint64_t packs =
+      plan->device.values != 0 ? mbi_bsr_entries(t) * mbi_type_size(plan->type) : 0;
+  merbit_status status =
+      mbi_device_allocate(context, words, "ends of block rows", &t->row_ends);
+  if (status == MERBIT_OK) {
+    status = mbi_device_allocate(context, slots, "block rows of slots", &t->slot_row);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_allocate(context, columns, "block columns", &t->columns);
+  }
+  if (status == MERBIT_OK && packs > 0) {
+    status = mbi_device_allocate(context, packs, "blocks of tiles", &t->packs);
+  }
+  plan->schedule_bytes = words + slots + columns + packs + plan->ranks.bytes;
+  plan->stream_bytes = words + slots + columns + packs +
+                       2 * t->tiles * (uint64_t)t->block_rows * mbi_type_size(plan->type);
+  if (plan->bsr.masks != NULL) {
+    plan->schedule_bytes += mbi_bsr_mask_bytes(t) + plan->device.nnz *
+                                                        (uint64_t)plan->bsr.mask_words *
+                                                        sizeof(uint64_t);
+    plan->stream_bytes += mbi_bsr_mask_bytes(t);
+  }
+  return status;
+}
+
+/* plan->device holds the places of the blocks as a CSR. After a failure mbi_bsr_destroy cleans
+ * up. */
+static merbit_status mbi_bsr_create(merbit_plan *plan) {
+  merbit_status status = mbi_scan_rank(plan);
+  if (status == MERBIT_OK) {
+    status = mbi_bsr_size(plan);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_bsr_take_values(plan);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_bsr_specialise(plan);
+  }
+  if (status != MERBIT_OK || plan->bsr_tiles.tiles == 0) {
+    return status;
+  }
+  status = mbi_bsr_allocate(plan);
+  if (status == MERBIT_OK) {
+    status = mbi_bsr_schedule(plan);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_bsr_columns(plan);
+  }
+  if (status == MERBIT_OK && plan->bsr.masks != NULL) {
+    status = mbi_bsr_masks(plan);
+  }
+  return status != MERBIT_OK          ? status
+         : plan->bsr_tiles.packs != 0 ? mbi_bsr_fill(plan)
+                                      : mbi_device_synchronize(plan->context, NULL);
+}
+
+static void mbi_bsr_destroy(merbit_plan *plan) {
+  mbi_bsr_tiles *t = &plan->bsr_tiles;
+  mbi_device_release(plan->context, t->row_ends);
+  mbi_device_release(plan->context, t->slot_row);
+  mbi_device_release(plan->context, t->columns);
+  mbi_device_release(plan->context, t->mask_words);
+  mbi_device_release(plan->context, t->masks);
+  mbi_device_release(plan->context, t->packs);
+  mbi_program_destroy(plan->context, &plan->program);
+}
+
+/* Of firsts and tails. */
+static uint64_t mbi_bsr_carry_bytes(const merbit_plan *plan) {
+  const mbi_bsr_tiles *t = &plan->bsr_tiles;
+  return 2 * t->tiles * (uint64_t)t->block_rows * mbi_type_size(plan->type);
+}
+
+static merbit_status mbi_bsr_launch_fixup(merbit_plan *plan, mbi_devptr carries,
+                                          const void *alpha, const void *beta, mbi_devptr y,
+                                          void *stream) {
+  mbi_bsr_tiles *t = &plan->bsr_tiles;
+  const unsigned size = (unsigned)mbi_type_size(plan->type);
+  uint64_t rows = (uint64_t)plan->bsr.view.rows;
+  mbi_devptr tails = carries + t->tiles * (uint64_t)t->block_rows * size;
+  void *arguments[12];
+  arguments[0] = &plan->ranks.row_start;
+  arguments[1] = &t->slot_row;
+  arguments[2] = &plan->ranks.row_id;
+  arguments[3] = &plan->ranks.empty_id;
+  arguments[4] = &carries;
+  arguments[5] = &tails;
+  arguments[6] = &y;
+  arguments[7] = &t->tiles;
+  arguments[8] = &t->empty_rows;
+  arguments[9] = &rows;
+  arguments[10] = (void *)(uintptr_t)alpha;
+  arguments[11] = (void *)(uintptr_t)beta;
+  return mbi_device_launch_early(
+      plan->context, t->kernels[4], "mbk_bsr_fixup",
+      (int64_t)((t->parts + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS),
+      MBI_SCAN_FIXUP_THREADS,
+      (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (size + sizeof(uint32_t))), stream, arguments);
+}
+
+static merbit_status mbi_bsr_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,
+                                      mbi_devptr x, const void *beta, mbi_devptr y,
+                                      void *stream) {
+  mbi_bsr_tiles *t = &plan->bsr_tiles;
+  uint64_t rows = (uint64_t)plan->bsr.view.rows, cols = (uint64_t)plan->bsr.view.cols;
+  mbi_devptr tails = carries + t->tiles * (uint64_t)t->block_rows * mbi_type_size(plan->type);
+  void *arguments[15];
+  merbit_status status;
+  arguments[0] = &t->row_ends;
+  arguments[1] = &t->slot_row;
+  arguments[2] = &plan->ranks.row_id;
+  arguments[3] = &t->columns;
+  arguments[4] = &t->packs;
+  arguments[5] = &t->masks;
+  arguments[6] = &x;
+  arguments[7] = &y;
+  arguments[8] = &carries;
+  arguments[9] = &tails;
+  arguments[10] = &rows;
+  arguments[11] = &cols;
+  arguments[12] = &t->tiles;
+  arguments[13] = (void *)(uintptr_t)alpha;
+  arguments[14] = (void *)(uintptr_t)beta;
+  status = mbi_device_launch_early(plan->context, t->kernels[3], "mbk_bsr_product",
+                                   (int64_t)t->blocks, t->threads, 0, stream, arguments);
+  return status == MERBIT_OK ? mbi_bsr_launch_fixup(plan, carries, alpha, beta, y, stream)
+                             : status;
+}
+
+/* ---- Describe ---------------------------------------------------------------------------- */
+
+static void mbi_bsr_info(const merbit_plan *plan, merbit_plan_info *info) {
+  info->sigma = plan->bsr_tiles.slot_blocks;
+  info->omega = plan->bsr_tiles.slots;
+  info->block_threads = plan->bsr_tiles.threads;
+  info->tiles = (int64_t)plan->bsr_tiles.tiles;
+}
+
+static int mbi_bsr_describe(const merbit_plan *plan, char *text, size_t size) {
+  const mbi_bsr_tiles *t = &plan->bsr_tiles;
+  const double stored = (double)plan->device.nnz * t->block_rows * t->block_cols;
+  return snprintf(text, size,
+                  "%" PRIu64 " blocks of %d x %d, %.1f%% filled, %" PRIu64 " tiles of %d x %d "
+                  "in groups of %d%s, %d threads",
+                  plan->device.nnz, t->block_rows, t->block_cols,
+                  stored > 0 ? 100.0 * (double)plan->bsr.entries / stored : 100.0, t->tiles,
+                  t->slots, t->slot_blocks, t->together, t->shuffled ? ", x by shuffles" : "",
+                  t->threads);
+}
+
+static const mbi_cuda_method mbi_bsr_method = {
+    mbi_bsr_create, mbi_bsr_destroy,  mbi_bsr_carry_bytes, mbi_bsr_multiply,
+    mbi_bsr_info,   mbi_bsr_describe, mbi_bsr_fill};
+
+/* ==== >>spmv/bsr_study.c  CUDA: other products of blocks, for comparison ================== */
+/* The kernels of spmv/bsr_study.cu on blocks as they come. All add to y by atomics, so that
+ * their products are not repeatable to the bit; all but thread-private accumulation also use
+ * atomics in shared memory. */
+#ifdef MERBIT_STUDY_METHODS
+
+#define MBI_BSR_STUDY_THREADS 256 /* of the kernels that do not multiply */
+
+/* ---- Encode: chunks of blocks ------------------------------------------------------------ */
+
+/* The fastest of its tables 7, 9, 10 and 12; a team needs a thread for each entry. */
+static int mbi_bsr_study_threads(const merbit_plan *plan) {
+  const merbit_view *view = &plan->bsr.view;
+  const int entries = view->block_rows * view->block_cols;
+  if (plan->desc.block_threads != 0) {
+    return plan->desc.block_threads;
+  }
+  if (plan->method == MERBIT_METHOD_BSR_TEAM) {
+    return entries > 128 ? mbi_ceiling(entries, 32) * 32 : 128;
+  }
+  return plan->method == MERBIT_METHOD_BSR_VECTOR ? 128 : 32;
+}
+
+/* As many chunks as thread blocks, which fill the GPU plan_desc.sigma times. */
+static merbit_status mbi_bsr_study_size(merbit_plan *plan) {
+  merbit_context *context = plan->context;
+  mbi_bsr_study *s = &plan->bsr_study;
+  const merbit_view *view = &plan->bsr.view;
+  const int own = plan->method == MERBIT_METHOD_BSR_VECTOR ? 8 : 1;
+  const int entries = view->block_rows * view->block_cols;
+  const int filled = plan->desc.sigma != 0 ? plan->desc.sigma : own;
+  uint64_t most;
+  s->threads = mbi_bsr_study_threads(plan);
+  if (plan->bsr.masks != NULL) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "method %s takes blocks as they come; make them by "
+                    "merbit_matrix_create_bsr",
+                    mbi_method_name(plan->method));
+  }
+  if (s->threads < 32 || s->threads > 1024 || s->threads % 32 != 0 ||
+      (plan->method == MERBIT_METHOD_BSR_TEAM && s->threads < entries)) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "%d threads for blocks of %d x %d; method %s takes a multiple of 32 up to "
+                    "1024%s",
+                    s->threads, view->block_rows, view->block_cols,
+                    mbi_method_name(plan->method),
+                    plan->method == MERBIT_METHOD_BSR_TEAM ? ", one for each entry" : "");
+  }
+  if (filled < 1 || filled > 64) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "plan_desc.sigma is %d; method %s fills the GPU 1 to 64 times",
+                    plan->desc.sigma, mbi_method_name(plan->method));
+  }
+  if (plan->device.rows >= UINT32_MAX) {
+    return mbi_fail(context, MERBIT_TOO_LARGE,
+                    "%" PRIu64 " rows of blocks are too many for the GPU", plan->device.rows);
+  }
+  most = (uint64_t)context->device.multiprocessors * (uint64_t)filled *
+         (uint64_t)(s->threads < 64 ? 32 : 2048 / s->threads);
+  s->chunk_blocks = plan->device.nnz / most + (plan->device.nnz % most != 0);
+  s->chunks = s->chunk_blocks == 0 ? 0 : (plan->device.nnz - 1) / s->chunk_blocks + 1;
+  return MERBIT_OK;
+}
+
+/* ---- Specialise -------------------------------------------------------------------------- */
+
+static void mbi_bsr_study_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+  const merbit_view *view = &plan->bsr.view;
+  mbi_plan_preamble(plan, preamble);
+  mbi_preamble_define_int(preamble, "MBK_STUDY",
+                          (int)plan->method - (int)MERBIT_METHOD_BSR_ROW_MAJOR);
+  mbi_preamble_define_int(preamble, "MBK_BLOCK_ROWS", view->block_rows);
+  mbi_preamble_define_int(preamble, "MBK_BLOCK_COLS", view->block_cols);
+  mbi_preamble_define_int(preamble, "MBK_COLUMN_MAJOR",
+                          view->block_order == MERBIT_BLOCK_COLUMN_MAJOR);
+  mbi_preamble_define_int(preamble, "MBK_EDGE", view->cols % view->block_cols != 0);
+  mbi_preamble_define_int(preamble, "MBK_THREADS", plan->bsr_study.threads);
+}
+
+static merbit_status mbi_bsr_study_specialise(merbit_plan *plan) {
+  static const char *const names[3] = {"mbk_study_cut", "mbk_study_scale", "mbk_study_product"};
+  mbi_preamble preamble;
+  merbit_status status;
+  int i;
+  mbi_bsr_study_preamble(plan, &preamble);
+  status = mbi_program_create(plan->context, "spmv/bsr_study.cu", &preamble, &plan->program);
+  for (i = 0; i < 3 && status == MERBIT_OK; i++) {
+    status = mbi_program_kernel(plan->context, &plan->program, names[i],
+                                &plan->bsr_study.kernels[i]);
+  }
+  return status;
+}
+
+/* ---- Launch: cut, scale, multiply -------------------------------------------------------- */
+
+static int64_t mbi_bsr_study_grid(uint64_t items) {
+  return (int64_t)((items + MBI_BSR_STUDY_THREADS - 1) / MBI_BSR_STUDY_THREADS);
+}
+
+static merbit_status mbi_bsr_study_cut(merbit_plan *plan) {
+  mbi_bsr_study *s = &plan->bsr_study;
+  merbit_context *context = plan->context;
+  const uint64_t bytes = (s->chunks + 1) * sizeof(uint32_t);
+  uint32_t rows = (uint32_t)plan->device.rows;
+  void *arguments[6];
+  merbit_status status = mbi_device_allocate(context, bytes, "rows of chunks", &s->chunk_row);
+  plan->schedule_bytes = bytes;
+  plan->stream_bytes =
+      bytes + plan->device.nnz * sizeof(int32_t) +
+      (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type) +
+      (plan->device.values != 0
+           ? (uint64_t)mbi_view_values(&plan->bsr.view) * mbi_type_size(plan->type)
+           : 0);
+  arguments[0] = &plan->device.row_ptr;
+  arguments[1] = &rows;
+  arguments[2] = &plan->device.nnz;
+  arguments[3] = &s->chunk_blocks;
+  arguments[4] = &s->chunks;
+  arguments[5] = &s->chunk_row;
+  if (status == MERBIT_OK) {
+    status = mbi_device_launch(context, s->kernels[0], "mbk_study_cut",
+                               mbi_bsr_study_grid(s->chunks + 1), MBI_BSR_STUDY_THREADS, 0,
+                               NULL, arguments);
+  }
+  return status == MERBIT_OK ? mbi_device_synchronize(context, NULL) : status;
+}
+
+/* plan->device holds the places of the blocks as a CSR. After a failure mbi_bsr_study_destroy
+ * cleans up. */
+static merbit_status mbi_bsr_study_create(merbit_plan *plan) {
+  merbit_status status = mbi_bsr_study_size(plan);
+  if (status == MERBIT_OK) {
+    status = mbi_bsr_take_values(plan);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_bsr_study_specialise(plan);
+  }
+  return status == MERBIT_OK && plan->bsr_study.chunks > 0 ? mbi_bsr_study_cut(plan) : status;
+}
+
+static void mbi_bsr_study_destroy(merbit_plan *plan) {
+  mbi_device_release(plan->context, plan->bsr_study.chunk_row);
+  mbi_program_destroy(plan->context, &plan->program);
+}
+
+static merbit_status mbi_bsr_study_multiply(merbit_plan *plan, mbi_devptr carries,
+                                            const void *alpha, mbi_devptr x, const void *beta,
+                                            mbi_devptr y, void *stream) {
+  mbi_bsr_study *s = &plan->bsr_study;
+  const unsigned sums = (unsigned)(plan->bsr.view.block_rows + s->threads / 32);
+  uint64_t rows = (uint64_t)plan->bsr.view.rows, cols = (uint64_t)plan->bsr.view.cols;
+  void *scale[4], *arguments[12];
+  merbit_status status;
+  (void)carries;
+  scale[0] = &y;
+  scale[1] = &rows;
+  scale[2] = arguments[10] = (void *)(uintptr_t)alpha;
+  scale[3] = arguments[11] = (void *)(uintptr_t)beta;
+  status = mbi_device_launch(plan->context, s->kernels[1], "mbk_study_scale",
+                             mbi_bsr_study_grid(rows), MBI_BSR_STUDY_THREADS, 0, stream, scale);
+  arguments[0] = &plan->device.row_ptr;
+  arguments[1] = &plan->device.col_ind;
+  arguments[2] = &plan->device.values;
+  arguments[3] = &s->chunk_row;
+  arguments[4] = &x;
+  arguments[5] = &y;
+  arguments[6] = &rows;
+  arguments[7] = &cols;
+  arguments[8] = &plan->device.nnz;
+  arguments[9] = &s->chunk_blocks;
+  return status == MERBIT_OK
+             ? mbi_device_launch(plan->context, s->kernels[2], "mbk_study_product",
+                                 (int64_t)s->chunks, s->threads,
+                                 sums * (unsigned)mbi_type_size(plan->type), stream, arguments)
+             : status;
+}
+
+/* ---- Describe ---------------------------------------------------------------------------- */
+
+static void mbi_bsr_study_info(const merbit_plan *plan, merbit_plan_info *info) {
+  info->sigma = (int)(plan->bsr_study.chunk_blocks < INT32_MAX ? plan->bsr_study.chunk_blocks
+                                                               : INT32_MAX);
+  info->block_threads = plan->bsr_study.threads;
+  info->tiles = (int64_t)plan->bsr_study.chunks;
+}
+
+static int mbi_bsr_study_describe(const merbit_plan *plan, char *text, size_t size) {
+  return snprintf(text, size,
+                  "%" PRIu64 " blocks of %d x %d, %" PRIu64 " chunks of %" PRIu64
+                  " blocks, %d threads; sums by atomics",
+                  plan->device.nnz, plan->bsr.view.block_rows, plan->bsr.view.block_cols,
+                  plan->bsr_study.chunks, plan->bsr_study.chunk_blocks,
+                  plan->bsr_study.threads);
+}
+
+static const mbi_cuda_method mbi_bsr_study_method = {mbi_bsr_study_create,
+                                                     mbi_bsr_study_destroy,
+                                                     mbi_rows_carry_bytes,
+                                                     mbi_bsr_study_multiply,
+                                                     mbi_bsr_study_info,
+                                                     mbi_bsr_study_describe,
+                                                     NULL};
+
+#endif /* MERBIT_STUDY_METHODS */
 
 /* ==== >>spmv/sliced.c  CUDA: slices of rows stored column by column ======================= */
 /* ---- Encode: windows, slices, loads in flight -------------------------------------------- */
@@ -11891,8 +17001,8 @@ static merbit_status mbi_sliced_multiply(merbit_plan *plan, mbi_devptr carries,
   arguments[9] = &plan->device.rows;
   arguments[10] = (void *)(uintptr_t)alpha;
   arguments[11] = (void *)(uintptr_t)beta;
-  return mbi_device_launch(plan->context, s->kernels[3], "mbk_sliced_product",
-                           (int64_t)s->blocks, s->threads, 0, stream, arguments);
+  return mbi_device_launch_early(plan->context, s->kernels[3], "mbk_sliced_product",
+                                 (int64_t)s->blocks, s->threads, 0, stream, arguments);
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */
@@ -12787,7 +17897,7 @@ static merbit_status mbi_cb_launch_fixup(merbit_plan *plan, mbi_devptr carries,
   arguments[4] = &plan->device.rows;
   arguments[5] = (void *)(uintptr_t)alpha;
   arguments[6] = (void *)(uintptr_t)beta;
-  return mbi_device_launch(
+  return mbi_device_launch_early(
       plan->context, cb->fixup, "mbk_cb_fixup", (int64_t)cb->splits, MBI_CB_FIXUP_THREADS,
       (unsigned)(MBI_CB_FIXUP_THREADS * mbi_type_size(plan->type)), stream, arguments);
 }
@@ -12813,10 +17923,10 @@ static merbit_status mbi_cb_multiply(merbit_plan *plan, mbi_devptr carries, cons
   arguments[11] = &cb->tasks;
   arguments[12] = (void *)(uintptr_t)alpha;
   arguments[13] = (void *)(uintptr_t)beta;
-  status = mbi_device_launch(plan->context, cb->product, "mbk_cb_product",
-                             (int64_t)((cb->tasks + warps - 1) / warps), cb->threads,
-                             (unsigned)((unsigned)cb->threads * mbi_type_size(plan->type)),
-                             stream, arguments);
+  status = mbi_device_launch_early(
+      plan->context, cb->product, "mbk_cb_product", (int64_t)((cb->tasks + warps - 1) / warps),
+      cb->threads, (unsigned)((unsigned)cb->threads * mbi_type_size(plan->type)), stream,
+      arguments);
   return status == MERBIT_OK && cb->splits > 0
              ? mbi_cb_launch_fixup(plan, carries, alpha, beta, y, stream)
              : status;
@@ -12956,11 +18066,176 @@ static merbit_status mbi_values_specialise(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* ==== >>spmv/choose.c  which method a plan on CUDA takes ================================== */
-/* The method of a plan on CUDA, from what the GPU counts of its rows and samples of its
- * columns. */
+/* ==== >>spmv/full.c  CUDA: a CSR of full blocks as blocks ================================= */
+/* ---- Encode: a CSR of full blocks as blocks, for the kernels of spmv/bsr.c
+ * ------------------- */
 
-static const mbi_cuda_method *mbi_cuda_method_of(merbit_method method) {
+static int mbi_full_blocks(const mbi_ranks *ranks) {
+  return ranks->block_rows * ranks->block_cols >= 4;
+}
+
+/* plan->bsr and plan->device become the blocks', whose places are allocated; the CSR and its
+ * ranks wait in plan->full. */
+static merbit_status mbi_full_enter(merbit_plan *plan) {
+  mbi_full *full = &plan->full;
+  merbit_view *view = &plan->bsr.view;
+  mbi_device_csr *csr = &plan->device;
+  const uint64_t high = (uint64_t)plan->ranks.block_rows;
+  const uint64_t wide = (uint64_t)plan->ranks.block_cols;
+  merbit_status status;
+  full->csr = *csr;
+  full->ranks = plan->ranks;
+  memset(&plan->ranks, 0, sizeof plan->ranks);
+  memset(csr, 0, sizeof *csr);
+  csr->offset_type = full->csr.offset_type;
+  csr->rows = full->csr.rows / high;
+  csr->cols = (full->csr.cols + wide - 1) / wide;
+  csr->nnz = full->csr.nnz / (high * wide);
+  *view = merbit_bsr((int64_t)full->csr.rows, (int64_t)full->csr.cols, (int64_t)csr->nnz,
+                     (int)high, (int)wide, NULL, NULL, NULL);
+  view->value_type = plan->type;
+  view->memory = MERBIT_MEMORY_DEVICE;
+  plan->bsr.entries = (int64_t)full->csr.nnz;
+  csr->bytes = (csr->rows + 1) * mbi_index_bytes(csr->offset_type);
+  csr->owns_row_ptr = csr->owns_col_ind = 1;
+  status = mbi_device_allocate(plan->context, csr->bytes, "offsets of blocks", &csr->row_ptr);
+  if (status == MERBIT_OK) {
+    const uint64_t columns = csr->nnz * sizeof(int32_t);
+    csr->bytes += columns;
+    status = mbi_device_allocate(plan->context, columns, "columns of blocks", &csr->col_ind);
+  }
+  return status;
+}
+
+/* ---- Specialise -------------------------------------------------------------------------- */
+
+static merbit_status mbi_full_specialise(merbit_plan *plan) {
+  mbi_full *full = &plan->full;
+  mbi_preamble preamble;
+  merbit_status status;
+  memset(&preamble, 0, sizeof preamble);
+  mbi_preamble_define(&preamble, "MBK_ROW_PTR",
+                      full->csr.offset_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
+  mbi_preamble_define(&preamble, "MBK_VALUE", plan->type == MERBIT_F32 ? "float" : "double");
+  mbi_preamble_define_int(&preamble, "MBK_BASE", full->csr.base);
+  mbi_preamble_define_int(&preamble, "MBK_HIGH", plan->bsr.view.block_rows);
+  mbi_preamble_define_int(&preamble, "MBK_WIDE", plan->bsr.view.block_cols);
+  status = mbi_program_create(plan->context, "spmv/full.cu", &preamble, &full->program);
+  if (status == MERBIT_OK) {
+    status =
+        mbi_program_kernel(plan->context, &full->program, "mbk_full_places", &full->kernels[0]);
+  }
+  return status == MERBIT_OK ? mbi_program_kernel(plan->context, &full->program,
+                                                  "mbk_full_values", &full->kernels[1])
+                             : status;
+}
+
+/* ---- Launch ------------------------------------------------------------------------------ */
+
+static merbit_status mbi_full_places(merbit_plan *plan) {
+  void *arguments[5];
+  arguments[0] = &plan->full.csr.row_ptr;
+  arguments[1] = &plan->full.csr.col_ind;
+  arguments[2] = &plan->device.rows;
+  arguments[3] = &plan->device.row_ptr;
+  arguments[4] = &plan->device.col_ind;
+  return mbi_device_launch(plan->context, plan->full.kernels[0], "mbk_full_places",
+                           (int64_t)(plan->device.rows / 8 + 1), 256, 0, NULL, arguments);
+}
+
+/* plan->device.values become those at `from`, which are in the order of the CSR, block by
+ * block. */
+static merbit_status mbi_full_values(merbit_plan *plan, mbi_devptr from) {
+  mbi_device_csr *csr = &plan->device;
+  const uint64_t bytes = plan->full.csr.nnz * mbi_type_size(plan->type);
+  uint64_t rows = plan->full.csr.rows;
+  void *arguments[4];
+  merbit_status status =
+      mbi_device_allocate(plan->context, bytes, "values of blocks", &csr->values);
+  csr->owns_values = status == MERBIT_OK;
+  csr->bytes += status == MERBIT_OK ? bytes : 0;
+  arguments[0] = &plan->full.csr.row_ptr;
+  arguments[1] = &from;
+  arguments[2] = &rows;
+  arguments[3] = &csr->values;
+  return status != MERBIT_OK
+             ? status
+             : mbi_device_launch(plan->context, plan->full.kernels[1], "mbk_full_values",
+                                 (int64_t)((rows + 7) / 8), 256, 0, NULL, arguments);
+}
+
+/* For new values in the order of the CSR, which the plan has taken. */
+static merbit_status mbi_full_refresh(merbit_plan *plan) {
+  mbi_device_csr *csr = &plan->device;
+  const mbi_devptr from = csr->values;
+  merbit_status status;
+  csr->bytes -= plan->full.csr.nnz * mbi_type_size(plan->type);
+  status = mbi_full_values(plan, from);
+  if (status == MERBIT_OK) {
+    status = mbi_bsr_fill(plan);
+  }
+  mbi_device_release(plan->context, from);
+  return status;
+}
+
+/* Once the choice is made, of an uploaded CSR only the offsets are needed again: for new values. */
+static void mbi_full_let_go(merbit_plan *plan) {
+  merbit_context *context = plan->context;
+  mbi_device_csr *csr = &plan->full.csr;
+  if (csr->owns_col_ind) {
+    mbi_device_release(context, csr->col_ind);
+    csr->bytes -= csr->nnz * sizeof(int32_t);
+  }
+  if (csr->owns_values) {
+    mbi_device_release(context, csr->values);
+    csr->bytes -= csr->nnz * mbi_type_size(plan->type);
+  }
+  csr->owns_col_ind = csr->owns_values = 0;
+  csr->col_ind = csr->values = 0;
+  mbi_ranks_destroy(context, &plan->full.ranks);
+  plan->device.bytes += csr->bytes;
+}
+
+static merbit_status mbi_full_create(merbit_plan *plan) {
+  merbit_status status = mbi_full_enter(plan);
+  if (status == MERBIT_OK) {
+    status = mbi_full_specialise(plan);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_full_places(plan);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_full_values(plan, plan->full.csr.values);
+  }
+  return status == MERBIT_OK ? mbi_bsr_create(plan) : status;
+}
+
+/* The plan has its CSR again, or what is left of it. */
+static void mbi_full_destroy(merbit_plan *plan) {
+  mbi_full *full = &plan->full;
+  if (full->csr.rows == 0) {
+    return; /* taken apart before */
+  }
+  mbi_bsr_destroy(plan);
+  mbi_program_destroy(plan->context, &full->program);
+  mbi_ranks_destroy(plan->context, &plan->ranks);
+  mbi_device_csr_destroy(plan->context, &plan->device);
+  plan->device = full->csr;
+  plan->ranks = full->ranks;
+  memset(&plan->bsr, 0, sizeof plan->bsr);
+  memset(full, 0, sizeof *full);
+}
+
+static const mbi_cuda_method mbi_full_method = {
+    mbi_full_create, mbi_full_destroy, mbi_bsr_carry_bytes, mbi_bsr_multiply,
+    mbi_bsr_info,    mbi_bsr_describe, mbi_full_refresh};
+
+/* ==== >>spmv/forecast.c  CUDA: what a product by each method should take ================== */
+/* What a product by each method should take, from what the GPU counts of a matrix's rows and
+ * samples of its columns. */
+
+static const mbi_cuda_method *mbi_cuda_method_of(const merbit_plan *plan,
+                                                 merbit_method method) {
   switch (method) {
   case MERBIT_METHOD_SCAN:
     return &mbi_scan_method;
@@ -12970,8 +18245,19 @@ static const mbi_cuda_method *mbi_cuda_method_of(merbit_method method) {
     return &mbi_sliced_method;
   case MERBIT_METHOD_BINNED:
     return &mbi_binned_method;
+  case MERBIT_METHOD_BSR:
+    return mbi_plan_has_blocks(plan) ? &mbi_bsr_method : &mbi_full_method;
   case MERBIT_METHOD_CB:
     return &mbi_cb_method;
+  case MERBIT_METHOD_HUBS:
+    return &mbi_hubs_method;
+#ifdef MERBIT_STUDY_METHODS
+  case MERBIT_METHOD_BSR_ROW_MAJOR:
+  case MERBIT_METHOD_BSR_PRIVATE:
+  case MERBIT_METHOD_BSR_TEAM:
+  case MERBIT_METHOD_BSR_VECTOR:
+    return &mbi_bsr_study_method;
+#endif
   default:
     return &mbi_merbit_method;
   }
@@ -12999,7 +18285,7 @@ static double mbi_choose_gather(double bytes) {
 
 /* Seconds that one product is expected to take. */
 typedef struct mbi_forecast {
-  double scan, sliced, binned;
+  double scan, sliced, binned, hubs, blocks;
 } mbi_forecast;
 
 static mbi_forecast mbi_choose_forecast(const merbit_plan *plan) {
@@ -13014,10 +18300,19 @@ static mbi_forecast mbi_choose_forecast(const merbit_plan *plan) {
   const double light = plan->type == MERBIT_F64 && gathers < stream / 2 ? 0.8 : 1.0;
   mbi_forecast f;
   f.scan = vectors + stream + gathers;
+  f.hubs =
+      plan->ranks.hub_share > 1.0 - plan->ranks.sectors
+          ? vectors + stream + gathers * (1.0 - plan->ranks.hub_share) / plan->ranks.sectors
+          : f.scan;
   f.sliced = vectors + gathers +
              nnz * (4.0 - 2.0 * plan->ranks.narrow + values) * MBI_CHOOSE_STREAM * light;
   /* Products are written and read; reads and writes mixed reach three quarters of the rate. */
   f.binned = vectors + nnz * 1.1 * (4.5 + values + 2.0 * size) * MBI_CHOOSE_STREAM * 1.35;
+  f.blocks = f.scan;
+  if (mbi_full_blocks(&plan->ranks) && plan->device.form == MBI_VALUES_GENERAL && values > 0) {
+    const double column = 4.0 / (plan->ranks.block_rows * plan->ranks.block_cols);
+    f.blocks = vectors + gathers + nnz * (column + values) * MBI_CHOOSE_STREAM * 1.08;
+  }
   return f;
 }
 
@@ -13030,6 +18325,265 @@ static int mbi_choose_small(const merbit_plan *plan) {
   return mbi_device_csr_stream_bytes(plan) <= MBI_CHOOSE_SMALL;
 }
 
+/* ==== >>spmv/measure.c  CUDA: what it takes, measured and remembered ====================== */
+/* AUTO by measuring: where thousands of products will follow, the best two or three methods are
+ * made in turn and timed on the very matrix, and the answer is kept on disk beside the cubins,
+ * by the structure's hash and the device. */
+#define MBI_MEASURE_CALLS 2000 /* products that pay for it */
+#define MBI_MEASURE_MOST 3
+#define MBI_MEASURE_ROUNDS 2
+
+typedef struct mbi_candidate {
+  merbit_method method;
+  int omega;      /* of SCAN, 1 or 2: whether rows cross blocks; else 0 */
+  double seconds; /* forecast where that is how they are ranked, then measured */
+} mbi_candidate;
+
+/* What is kept of an answer. */
+typedef struct mbi_measured {
+  int32_t method, omega;
+  char why[160];
+} mbi_measured;
+
+/* ---- Candidates -------------------------------------------------------------------------- */
+
+/* Keep the MBI_MEASURE_MOST quickest, quickest first. Returns how many there are. */
+static int mbi_measure_add(mbi_candidate *candidates, int count, merbit_method method,
+                           int omega, double seconds) {
+  int at = count < MBI_MEASURE_MOST ? count : MBI_MEASURE_MOST;
+  for (; at > 0 && candidates[at - 1].seconds > seconds; at--) {
+    if (at < MBI_MEASURE_MOST) {
+      candidates[at] = candidates[at - 1];
+    }
+  }
+  if (at < MBI_MEASURE_MOST) {
+    candidates[at].method = method;
+    candidates[at].omega = omega;
+    candidates[at].seconds = seconds;
+  }
+  return count < MBI_MEASURE_MOST ? count + 1 : count;
+}
+
+/* Small: launches and latency decide, which no forecast knows. Else what the forecasts put
+ * within half as much again of the best. */
+static int mbi_measure_candidates(const merbit_plan *plan, mbi_candidate *candidates) {
+  const mbi_ranks *ranks = &plan->ranks;
+  const int even = ranks->slots / 2 <= plan->device.nnz;
+  int count = 0;
+  if (mbi_choose_small(plan)) {
+    count = mbi_measure_add(candidates, count, MERBIT_METHOD_SCAN, 1, 0);
+    count = mbi_measure_add(candidates, count, MERBIT_METHOD_SCAN, 2, 0);
+    return even ? mbi_measure_add(candidates, count, MERBIT_METHOD_ROWS, 0, 0) : count;
+  } else {
+    const mbi_forecast f = mbi_choose_forecast(plan);
+    count = mbi_measure_add(candidates, count, MERBIT_METHOD_SCAN, 1, f.scan);
+    count = mbi_measure_add(candidates, count, MERBIT_METHOD_BINNED, 0, f.binned);
+    if (f.blocks < f.scan) {
+      count = mbi_measure_add(candidates, count, MERBIT_METHOD_BSR, 0, f.blocks);
+    }
+    if (f.hubs < f.scan) {
+      count = mbi_measure_add(candidates, count, MERBIT_METHOD_HUBS, 0, f.hubs);
+    }
+    if (even) {
+      count = mbi_measure_add(candidates, count, MERBIT_METHOD_SLICED, 0, f.sliced);
+      count = mbi_measure_add(candidates, count, MERBIT_METHOD_ROWS, 0, 1.2 * f.scan);
+    }
+    while (candidates[count - 1].seconds > 1.5 * candidates[0].seconds) {
+      count--;
+    }
+    return count;
+  }
+}
+
+/* ---- Timing ------------------------------------------------------------------------------ */
+
+/* Seconds of a product of the plan as it is made now. */
+static merbit_status mbi_measure_product(merbit_plan *plan, mbi_devptr carries, mbi_devptr x,
+                                         mbi_devptr y, double *seconds) {
+  static const double one = 1.0, zero = 0.0;
+  static const float one_f32 = 1.0f, zero_f32 = 0.0f;
+  const void *none = NULL, *alpha = &one, *beta = &zero;
+  const int batch = mbi_choose_small(plan) ? 50 : 5;
+  merbit_status status = MERBIT_OK;
+  int round, i;
+  if (plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE) {
+    alpha = beta = &none;
+  } else if (plan->type == MERBIT_F32) {
+    alpha = &one_f32;
+    beta = &zero_f32;
+  }
+  *seconds = HUGE_VAL;
+  for (round = 0; round <= MBI_MEASURE_ROUNDS && status == MERBIT_OK; round++) {
+    const int products = round == 0 ? 1 : batch; /* the first one warms up */
+    const double start = mbi_seconds();
+    double taken;
+    for (i = 0; i < products && status == MERBIT_OK; i++) {
+      status = plan->cuda->multiply(plan, carries, alpha, x, beta, y, NULL);
+    }
+    if (status == MERBIT_OK) {
+      status = mbi_device_synchronize(plan->context, NULL);
+    }
+    taken = (mbi_seconds() - start) / products;
+    *seconds = round > 0 && taken < *seconds ? taken : *seconds;
+  }
+  return status;
+}
+
+/* Make the plan by a candidate, time it, and take it apart again. A candidate that the matrix
+ * or the memory does not allow is infinitely slow. */
+static merbit_status mbi_measure_try(merbit_plan *plan, mbi_candidate *candidate, mbi_devptr x,
+                                     mbi_devptr y) {
+  merbit_context *context = plan->context;
+  const int omega = plan->desc.omega;
+  mbi_devptr carries = 0;
+  merbit_status status;
+  plan->method = candidate->method;
+  plan->desc.omega = candidate->omega;
+  plan->cuda = mbi_cuda_method_of(plan, plan->method);
+  status = plan->cuda->create(plan);
+  if (status == MERBIT_OK) {
+    status = mbi_device_allocate(context, plan->cuda->carry_bytes(plan), "carries", &carries);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_measure_product(plan, carries, x, y, &candidate->seconds);
+  }
+  mbi_device_release(context, carries);
+  plan->cuda->destroy(plan);
+  mbi_plan_forget(plan);
+  plan->desc.omega = omega;
+  if (status == MERBIT_DEVICE_OUT_OF_MEMORY || status == MERBIT_TOO_LARGE) {
+    char reason[384];
+    mbi_forgive(context, reason, sizeof reason);
+    mbi_log(context, "not measured: %s", reason);
+    candidate->seconds = HUGE_VAL;
+    return MERBIT_OK;
+  }
+  return status;
+}
+
+/* All of them, on vectors of zeros. */
+static merbit_status mbi_measure_all(merbit_plan *plan, mbi_candidate *candidates, int count) {
+  merbit_context *context = plan->context;
+  const size_t size = mbi_type_size(plan->type);
+  const uint64_t x_bytes = (plan->device.cols * size + 255) / 256 * 256;
+  const uint64_t bytes = x_bytes + plan->device.rows * size;
+  mbi_devptr vectors = 0;
+  int i;
+  merbit_status status = mbi_device_allocate(context, bytes, "vectors to measure", &vectors);
+  if (status == MERBIT_OK) {
+    status = mbi_device_zero(context, vectors, (size_t)bytes, NULL);
+  }
+  for (i = 0; i < count && status == MERBIT_OK; i++) {
+    status = mbi_measure_try(plan, &candidates[i], vectors, vectors + x_bytes);
+  }
+  mbi_device_release(context, vectors);
+  return status;
+}
+
+/* ---- Memory ------------------------------------------------------------------------------ */
+
+/* The key of the matrix's answer on this device, or NULL. */
+static merbit_status mbi_measure_key(merbit_plan *plan, char **key, size_t *size) {
+  merbit_context *context = plan->context;
+  uint64_t hash = 0;
+  void *room = NULL;
+  merbit_status status = mbi_ranks_hash(plan, &hash);
+  *key = NULL;
+  if (status == MERBIT_OK) {
+    status = mbi_allocate_array(context, 1024, 1, "the key of a choice", &room);
+  }
+  if (status == MERBIT_OK) {
+    *key = (char *)room;
+    *size = (size_t)snprintf(
+        *key, 1024,
+        "choice %d %s %s %s %d: %" PRIu64 " x %" PRIu64 ", %" PRIu64 " nonzeros, %016" PRIx64
+        ", base %d, %s, %zu bytes a value",
+        MBI_CACHE_FORMAT, MERBIT_VERSION_STRING, MBI_KERNEL_HASH, context->device.name,
+        context->device.multiprocessors, plan->device.rows, plan->device.cols, plan->device.nnz,
+        hash, plan->device.base, mbi_type_name(plan->type), mbi_value_bytes(plan));
+  }
+  return status;
+}
+
+/* Whether an answer from disk is one that this version could have given. */
+static int mbi_measured_valid(const merbit_plan *plan, const mbi_measured *found, size_t size) {
+  return size == sizeof *found && found->why[sizeof found->why - 1] == '\0' &&
+         (found->method == MERBIT_METHOD_SCAN || found->method == MERBIT_METHOD_ROWS ||
+          found->method == MERBIT_METHOD_SLICED || found->method == MERBIT_METHOD_BINNED ||
+          found->method == MERBIT_METHOD_HUBS ||
+          (found->method == MERBIT_METHOD_BSR && mbi_full_blocks(&plan->ranks))) &&
+         found->omega >= 0 && found->omega <= (found->method == MERBIT_METHOD_SCAN ? 2 : 0);
+}
+
+static int mbi_measure_recall(merbit_plan *plan, const char *key, size_t key_size,
+                              mbi_measured *found) {
+  void *image;
+  size_t size;
+  int valid = 0;
+  if (mbi_cache_load(plan->context, key, key_size, &image, &size)) {
+    valid = size == sizeof *found;
+    if (valid) {
+      memcpy(found, image, sizeof *found);
+      valid = mbi_measured_valid(plan, found, size);
+    }
+    mbi_release(plan->context, image);
+  }
+  return valid;
+}
+
+/* ---- The answer -------------------------------------------------------------------------- */
+
+static void mbi_measure_answer(const mbi_candidate *candidates, int count,
+                               mbi_measured *answer) {
+  size_t length;
+  int best = 0, i;
+  memset(answer, 0, sizeof *answer);
+  for (i = 1; i < count; i++) {
+    best = candidates[i].seconds < candidates[best].seconds ? i : best;
+  }
+  answer->method = (int32_t)candidates[best].method;
+  answer->omega = candidates[best].omega;
+  (void)snprintf(answer->why, sizeof answer->why, "measured");
+  for (i = 0; i < count; i++) {
+    length = strlen(answer->why);
+    (void)snprintf(answer->why + length, sizeof answer->why - length, "%s %s%s %.1f us",
+                   i > 0 ? "," : "", mbi_method_name(candidates[i].method),
+                   candidates[i].omega == 2 ? " of whole rows" : "",
+                   1e6 * candidates[i].seconds);
+  }
+}
+
+/* Set plan->method, plan->desc.omega and plan->why. Needs plan->ranks, sampled. */
+static merbit_status mbi_measure(merbit_plan *plan) {
+  mbi_candidate candidates[MBI_MEASURE_MOST];
+  mbi_measured answer;
+  char *key = NULL;
+  size_t key_size = 0;
+  int recalled;
+  merbit_status status = mbi_measure_key(plan, &key, &key_size);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  recalled = mbi_measure_recall(plan, key, key_size, &answer);
+  if (!recalled) {
+    const int count = mbi_measure_candidates(plan, candidates);
+    status = mbi_measure_all(plan, candidates, count);
+    mbi_measure_answer(candidates, count, &answer);
+    if (status == MERBIT_OK) {
+      mbi_cache_store(plan->context, key, key_size, &answer, sizeof answer);
+    }
+  }
+  mbi_release(plan->context, key);
+  plan->method = (merbit_method)answer.method;
+  plan->desc.omega = answer.omega;
+  (void)snprintf(plan->why, sizeof plan->why, "%s%.140s", recalled ? "remembered: " : "",
+                 answer.why);
+  return status;
+}
+
+/* ==== >>spmv/choose.c  which method a plan on CUDA takes ================================== */
+/* The method of a plan on CUDA. */
+
 /* Products that making another form of the matrix costs, beyond the scan's plan. */
 #define MBI_CHOOSE_MAKING 12.0
 
@@ -13037,34 +18591,89 @@ static int mbi_choose_pays(const merbit_plan *plan, double now, double then) {
   return plan->desc.expected_calls * (now - then) > MBI_CHOOSE_MAKING * then;
 }
 
-/* Small: all of it stays in L2, and launches count; a lane takes a short row. Even: slices of
- * 32 rows waste little. plan->why says what decided. */
+/* plan->why: the forecasts of what could be taken. */
+static void mbi_choose_say(merbit_plan *plan, const mbi_forecast *f, int even) {
+  char sliced[40] = "", blocks[40] = "";
+  if (even) {
+    (void)snprintf(sliced, sizeof sliced, ", sliced %.0f us", 1e6 * f->sliced);
+  }
+  if (f->blocks < f->scan) {
+    (void)snprintf(blocks, sizeof blocks, ", blocks %.0f us", 1e6 * f->blocks);
+  }
+  (void)snprintf(
+      plan->why, sizeof plan->why, "%sforecast scan %.0f us%s, binned %.0f us, hubs %.0f us%s",
+      even ? "even rows, " : "", 1e6 * f->scan, sliced, 1e6 * f->binned, 1e6 * f->hubs, blocks);
+}
+
+/* Small: all of it stays in L2, and launches count; lanes share a row. Even: slices of 32 rows
+ * waste little. plan->why says what decided. */
 static merbit_method mbi_choose_method(merbit_plan *plan) {
   const mbi_device_csr *csr = &plan->device;
   const mbi_ranks *ranks = &plan->ranks;
   const int even = csr->nnz >= 4 * csr->rows && ranks->slots / 5 <= csr->nnz / 3;
   const mbi_forecast f = mbi_choose_forecast(plan);
   merbit_method method = MERBIT_METHOD_SCAN;
+  double best = f.scan;
   if (mbi_choose_small(plan)) {
-    const int rows = ranks->slots / 2 <= csr->nnz && csr->nnz / 8 <= csr->rows;
+    const int rows = ranks->slots / 8 <= csr->nnz / 5;
     (void)snprintf(plan->why, sizeof plan->why, "small, with %s rows; runner-up %s",
-                   rows ? "short even" : "long or uneven", rows ? "scan" : "rows");
+                   rows ? "even" : "uneven", rows ? "scan" : "rows");
     return rows ? MERBIT_METHOD_ROWS : MERBIT_METHOD_SCAN;
   }
-  if (mbi_choose_pays(plan, f.scan, f.binned) && (!even || f.binned < f.sliced)) {
-    method = MERBIT_METHOD_BINNED;
-  } else if (even && mbi_choose_pays(plan, f.scan, f.sliced)) {
+  if (even && mbi_choose_pays(plan, f.scan, f.sliced)) {
     method = MERBIT_METHOD_SLICED;
+    best = f.sliced;
   }
-  if (even) {
-    (void)snprintf(plan->why, sizeof plan->why,
-                   "even rows, forecast scan %.0f us, sliced %.0f us, binned %.0f us",
-                   1e6 * f.scan, 1e6 * f.sliced, 1e6 * f.binned);
-  } else {
-    (void)snprintf(plan->why, sizeof plan->why, "forecast scan %.0f us, binned %.0f us",
-                   1e6 * f.scan, 1e6 * f.binned);
+  if (mbi_choose_pays(plan, f.scan, f.binned) && f.binned < best) {
+    method = MERBIT_METHOD_BINNED;
+    best = f.binned;
   }
+  if (mbi_choose_pays(plan, f.scan, f.hubs) && f.hubs < best) {
+    method = MERBIT_METHOD_HUBS;
+    best = f.hubs;
+  }
+  if (mbi_choose_pays(plan, f.scan, f.blocks) && f.blocks < best) {
+    method = MERBIT_METHOD_BSR;
+  }
+  mbi_choose_say(plan, &f, even);
   return method;
+}
+
+/* What the forecast needs to know of the columns: a sample for all, and how full they are where
+ * many products spend a third of their time or more on gathers, most of which the caches miss.
+ */
+static merbit_status mbi_choose_look(merbit_plan *plan) {
+  const double cols = (double)plan->device.cols * (double)mbi_type_size(plan->type);
+  merbit_status status;
+  if (plan->device.nnz == 0 || mbi_choose_small(plan)) {
+    return MERBIT_OK;
+  }
+  status = mbi_ranks_sample(plan->context, &plan->device, plan->type, &plan->ranks);
+  if (status == MERBIT_OK && plan->desc.expected_calls > MBI_CHOOSE_MAKING) {
+    status = mbi_ranks_blocks(plan);
+  }
+  if (status == MERBIT_OK && plan->desc.expected_calls > MBI_CHOOSE_MAKING) {
+    const double gathers =
+        (double)plan->device.nnz * plan->ranks.sectors * mbi_choose_gather(cols);
+    if (plan->ranks.sectors > 0.6 && 3 * gathers > mbi_choose_forecast(plan).scan) {
+      status = mbi_ranks_columns(plan, mbi_hubs_room(plan));
+    }
+    if (status == MERBIT_DEVICE_OUT_OF_MEMORY) { /* then no hubs */
+      char reason[384];
+      mbi_forgive(plan->context, reason, sizeof reason);
+      mbi_log(plan->context, "columns are not counted: %s", reason);
+      status = MERBIT_OK;
+    }
+  }
+  return status;
+}
+
+/* Measuring needs products that pay for it, and a user who leaves everything open. */
+static int mbi_choose_by_measuring(const merbit_plan *plan) {
+  const merbit_plan_desc *desc = &plan->desc;
+  return desc->expected_calls >= MBI_MEASURE_CALLS && !desc->deterministic &&
+         desc->sigma == 0 && desc->omega == 0 && desc->block_threads == 0 &&
+         plan->device.nnz > 0;
 }
 
 /* A method other than MERBIT, which is as published, may take shorter forms of the values. */
@@ -13096,29 +18705,34 @@ static merbit_status mbi_choose(merbit_plan *plan) {
     (void)snprintf(plan->why, sizeof plan->why, "more rows than the others take");
   } else if (any) {
     status = mbi_ranks_need(plan);
-    if (status == MERBIT_OK && plan->device.nnz > 0 && !mbi_choose_small(plan)) {
-      status = mbi_ranks_sample(context, &plan->device, plan->type, &plan->ranks);
+    if (status == MERBIT_OK) {
+      status = mbi_choose_look(plan);
+    }
+    if (status == MERBIT_OK && mbi_choose_by_measuring(plan)) {
+      status = mbi_measure(plan);
+    } else if (status == MERBIT_OK) {
+      plan->method = mbi_choose_method(plan);
     }
     if (status != MERBIT_OK) {
       return status;
     }
-    plan->method = mbi_choose_method(plan);
   }
-  plan->cuda = mbi_cuda_method_of(plan->method);
+  plan->cuda = mbi_cuda_method_of(plan, plan->method);
   status = plan->cuda->create(plan);
   if (any && plan->method != MERBIT_METHOD_SCAN &&
       (status == MERBIT_DEVICE_OUT_OF_MEMORY || status == MERBIT_TOO_LARGE)) {
     plan->cuda->destroy(plan);
-    memset(&plan->scan, 0, sizeof plan->scan);
-    memset(&plan->sliced, 0, sizeof plan->sliced);
-    memset(&plan->binned, 0, sizeof plan->binned);
-    memset(&plan->program, 0, sizeof plan->program);
+    mbi_ranks_destroy(context, &plan->ranks); /* may be half made */
+    mbi_plan_forget(plan);
     mbi_forgive(context, reason, sizeof reason);
     mbi_log(context, "this plan takes the scan: %s", reason);
     (void)snprintf(plan->why, sizeof plan->why, "the first choice failed: %.60s", reason);
     plan->method = MERBIT_METHOD_SCAN;
-    plan->cuda = mbi_cuda_method_of(plan->method);
+    plan->cuda = mbi_cuda_method_of(plan, plan->method);
     status = plan->cuda->create(plan);
+  }
+  if (status == MERBIT_OK && plan->full.csr.rows > 0) {
+    mbi_full_let_go(plan);
   }
   mbi_ranks_finish(context, &plan->ranks);
   return status;
@@ -13148,10 +18762,10 @@ static merbit_status mbi_workspace_fill_cuda(merbit_workspace *workspace) {
   status = mbi_device_allocate(context, plan->cuda->carry_bytes(plan), "the carries of a workspace",
                                &workspace->device_carries);
   if (status == MERBIT_OK && plan->desc.vector_memory == MERBIT_MEMORY_HOST) {
-    status = mbi_device_allocate(context, plan->device.cols * size, "a staged x",
+    status = mbi_device_allocate(context, (uint64_t)plan->csr.cols * size, "a staged x",
                                  &workspace->staged_x);
     if (status == MERBIT_OK) {
-      status = mbi_device_allocate(context, plan->device.rows * size, "a staged y",
+      status = mbi_device_allocate(context, (uint64_t)plan->csr.rows * size, "a staged y",
                                    &workspace->staged_y);
     }
   }
@@ -13172,9 +18786,11 @@ static merbit_status mbi_workspace_make(merbit_plan *plan, merbit_workspace **wo
   if (plan->side == MERBIT_SIDE_CUDA) {
     status = mbi_workspace_fill_cuda(made);
   } else {
-    status =
-        mbi_allocate_array(context, (int64_t)mbi_merge_scratch_bytes(plan->tasks, plan->type), 1,
-                           "the carries of a workspace", &made->carries);
+    const size_t bytes = plan->blocks.chunk_index != NULL
+                             ? mbi_block_plan_scratch_bytes(plan)
+                             : mbi_merge_scratch_bytes(plan->tasks, plan->type);
+    status = mbi_allocate_array(context, (int64_t)bytes, 1, "the carries of a workspace",
+                                &made->carries);
   }
   if (status != MERBIT_OK) {
     mbi_workspace_free(made);
@@ -13214,7 +18830,16 @@ MERBIT_API void merbit_workspace_destroy(merbit_workspace *workspace) {
 }
 
 /* ==== >>spmv/plan.c  plans: checks, choice, life ========================================== */
-/* ---- Checks ----------------------------------------------------------------------------------- */
+/* ---- Checks ------------------------------------------------------------------------------- */
+
+static int mbi_method_known(merbit_method method) {
+#ifdef MERBIT_STUDY_METHODS
+  if (mbi_study_method(method) || mbi_cuda_study_method(method)) {
+    return 1;
+  }
+#endif
+  return method >= MERBIT_METHOD_AUTO && method <= MERBIT_METHOD_HUBS;
+}
 
 static merbit_status mbi_plan_check_desc(merbit_context *context, const merbit_view *view,
                                          const merbit_plan_desc *desc) {
@@ -13241,22 +18866,45 @@ static merbit_status mbi_plan_check_desc(merbit_context *context, const merbit_v
                     "vectors or sums of another type than the %s matrix are not supported yet",
                     mbi_type_name(type));
   }
-  if (desc->method < MERBIT_METHOD_AUTO || desc->method > MERBIT_METHOD_CB ||
-      (int)desc->method == MERBIT_METHOD_BINNED + 1) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "plan_desc.method is %d; use a MERBIT_METHOD",
-                    (int)desc->method);
+  if (!mbi_method_known(desc->method)) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "plan_desc.method is %d; use a MERBIT_METHOD", (int)desc->method);
   }
-  if (desc->vector_memory < MERBIT_MEMORY_DEFAULT || desc->vector_memory > MERBIT_MEMORY_DEVICE ||
-      desc->scalar_memory < MERBIT_MEMORY_DEFAULT || desc->scalar_memory > MERBIT_MEMORY_DEVICE) {
+  if (desc->vector_memory < MERBIT_MEMORY_DEFAULT ||
+      desc->vector_memory > MERBIT_MEMORY_DEVICE ||
+      desc->scalar_memory < MERBIT_MEMORY_DEFAULT ||
+      desc->scalar_memory > MERBIT_MEMORY_DEVICE) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
                     "plan_desc.vector_memory is %d and scalar_memory %d; use a MERBIT_MEMORY",
                     (int)desc->vector_memory, (int)desc->scalar_memory);
   }
+  if (desc->block_rows != 0 || desc->block_cols != 0) {
+    const merbit_status status = mbi_block_check(context, "plan_desc", desc->block_rows,
+                                                 desc->block_cols, MERBIT_BLOCK_ROW_MAJOR);
+    if (status != MERBIT_OK) {
+      return status;
+    }
+  }
   if (desc->expected_calls < 0) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "plan_desc.expected_calls is %d; use 0 for the default", desc->expected_calls);
+                    "plan_desc.expected_calls is %d; use 0 for the default",
+                    desc->expected_calls);
   }
   return MERBIT_OK;
+}
+
+/* Whether a method runs on a side; AUTO does on both. */
+static int mbi_method_runs(merbit_method method, int cuda) {
+#ifdef MERBIT_STUDY_METHODS
+  if (mbi_study_method(method)) {
+    return !cuda;
+  }
+  if (mbi_cuda_study_method(method)) {
+    return cuda;
+  }
+#endif
+  return method == MERBIT_METHOD_AUTO || method == MERBIT_METHOD_BSR ||
+         (method >= MERBIT_METHOD_MERBIT) == cuda;
 }
 
 /* The side, before anything is built: AUTO follows the context, a method of one side its side. */
@@ -13264,17 +18912,14 @@ static merbit_side mbi_plan_side(const merbit_context *context, const merbit_pla
   if (desc->side != MERBIT_SIDE_AUTO) {
     return desc->side;
   }
-  if (desc->method == MERBIT_METHOD_REFERENCE || desc->method == MERBIT_METHOD_MERGE) {
-    return MERBIT_SIDE_CPU;
-  }
-  return context->side;
+  return mbi_method_runs(desc->method, 1) ? context->side : MERBIT_SIDE_CPU;
 }
 
 static merbit_status mbi_plan_check_side(const merbit_plan *plan) {
   merbit_context *context = plan->context;
   const merbit_plan_desc *desc = &plan->desc;
   const int cuda = plan->side == MERBIT_SIDE_CUDA;
-  if (desc->method != MERBIT_METHOD_AUTO && (desc->method >= MERBIT_METHOD_MERBIT) != cuda) {
+  if (!mbi_method_runs(desc->method, cuda)) {
     return mbi_fail(context, cuda ? MERBIT_INVALID_ARGUMENT : MERBIT_NO_DEVICE,
                     "plan_desc.method %s runs on %s, but the plan is for %s%s%s",
                     mbi_method_name(desc->method), cuda ? "the CPU" : "CUDA",
@@ -13284,14 +18929,16 @@ static merbit_status mbi_plan_check_side(const merbit_plan *plan) {
   if (!cuda && (plan->view.memory == MERBIT_MEMORY_DEVICE ||
                 desc->vector_memory == MERBIT_MEMORY_DEVICE ||
                 desc->scalar_memory == MERBIT_MEMORY_DEVICE)) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "arrays, vectors or scalars are said to be in device memory, but the plan is "
-                    "for the CPU");
+    return mbi_fail(
+        context, MERBIT_INVALID_ARGUMENT,
+        "arrays, vectors or scalars are said to be in device memory, but the plan is "
+        "for the CPU");
   }
   return MERBIT_OK;
 }
 
-/* ---- The CSR that is multiplied --------------------------------------------------------------- */
+/* ---- The CSR that is multiplied
+ * --------------------------------------------------------------- */
 
 /* Columns as they lie, 32-bit: such a CSR needs no copy. */
 static int mbi_view_is_plain(const merbit_view *view) {
@@ -13326,7 +18973,8 @@ static merbit_status mbi_plan_take_matrix(merbit_plan *plan) {
   return status;
 }
 
-/* ---- Life ------------------------------------------------------------------------------------- */
+/* ---- Life
+ * ------------------------------------------------------------------------------------- */
 
 static void mbi_plan_release_cuda(merbit_plan *plan) {
   if (mbi_device_enter_alive(plan->context)) {
@@ -13338,13 +18986,8 @@ static void mbi_plan_release_cuda(merbit_plan *plan) {
     mbi_device_leave(plan->context);
   }
   plan->cuda = NULL;
-  memset(&plan->program, 0, sizeof plan->program);
+  mbi_plan_forget(plan);
   memset(&plan->merbit, 0, sizeof plan->merbit);
-  memset(&plan->scan, 0, sizeof plan->scan);
-  memset(&plan->rows, 0, sizeof plan->rows);
-  memset(&plan->sliced, 0, sizeof plan->sliced);
-  memset(&plan->binned, 0, sizeof plan->binned);
-  memset(&plan->cb, 0, sizeof plan->cb);
   memset(&plan->device, 0, sizeof plan->device);
 }
 
@@ -13357,6 +19000,7 @@ static void mbi_plan_free(merbit_plan *plan) {
     mbi_plan_release_cuda(plan);
   }
   merbit_matrix_destroy(plan->matrix);
+  mbi_blocks_destroy(plan);
   mbi_release(context, plan->own_values);
   mbi_release(context, plan);
   mbi_context_unref(context);
@@ -13374,11 +19018,13 @@ static void mbi_plan_unref(merbit_plan *plan) {
 
 static merbit_status mbi_plan_build_cuda(merbit_plan *plan, int dual) {
   merbit_context *context = plan->context;
+  const merbit_view places =
+      mbi_plan_has_blocks(plan) ? mbi_block_frame(&plan->bsr.view) : plan->csr;
   merbit_status status = mbi_device_enter(context);
   if (status != MERBIT_OK) {
     return status;
   }
-  status = mbi_device_csr_create(context, &plan->csr, plan->desc.unchecked, &plan->device);
+  status = mbi_device_csr_create(context, &places, plan->desc.unchecked, &plan->device);
   if (status == MERBIT_OK) {
     plan->merbit.dual = dual;
     status = mbi_choose(plan);
@@ -13388,12 +19034,30 @@ static merbit_status mbi_plan_build_cuda(merbit_plan *plan, int dual) {
 }
 
 static merbit_status mbi_plan_build_cpu(merbit_plan *plan) {
+  merbit_status status = MERBIT_OK;
+  if (mbi_plan_takes_blocks(plan)) {
+    status = mbi_blocks_create(plan);
+  } else {
+    plan->method = plan->desc.method == MERBIT_METHOD_REFERENCE ? MERBIT_METHOD_REFERENCE
+                                                                : MERBIT_METHOD_MERGE;
+    plan->values = plan->csr.values;
+    plan->tasks = mbi_merge_tasks(plan->context, &plan->csr);
+  }
+  return status == MERBIT_OK ? mbi_workspace_make(plan, &plan->workspace) : status;
+}
+
+/* A plan for the GPU whose matrix has been taken becomes one for the CPU. */
+static merbit_status mbi_plan_move_to_cpu(merbit_plan *plan) {
+  mbi_plan_release_cuda(plan);
+  mbi_forgive(plan->context, plan->reason, sizeof plan->reason);
+  mbi_log(plan->context, "this plan computes on the CPU: %s", plan->reason);
   plan->side = MERBIT_SIDE_CPU;
-  plan->method = plan->desc.method == MERBIT_METHOD_REFERENCE ? MERBIT_METHOD_REFERENCE
-                                                              : MERBIT_METHOD_MERGE;
-  plan->values = plan->csr.values;
-  plan->tasks = mbi_merge_tasks(plan->context, &plan->csr);
-  return mbi_workspace_make(plan, &plan->workspace);
+  if (!mbi_plan_takes_blocks(plan)) {
+    return MERBIT_OK;
+  }
+  merbit_matrix_destroy(plan->matrix);
+  plan->matrix = NULL;
+  return mbi_plan_take_blocks(plan);
 }
 
 /* AUTO may still take the CPU when the GPU fails now, if everything is in host memory. */
@@ -13401,15 +19065,15 @@ static int mbi_plan_may_fall_back(const merbit_plan *plan, merbit_status status)
   return plan->desc.side == MERBIT_SIDE_AUTO && plan->desc.method == MERBIT_METHOD_AUTO &&
          plan->view.memory != MERBIT_MEMORY_DEVICE &&
          plan->desc.vector_memory == MERBIT_MEMORY_HOST &&
-         plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE && status != MERBIT_INVALID_ARGUMENT &&
-         status != MERBIT_INVALID_MATRIX && status != MERBIT_OUT_OF_MEMORY;
+         plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE &&
+         status != MERBIT_INVALID_ARGUMENT && status != MERBIT_INVALID_MATRIX &&
+         status != MERBIT_OUT_OF_MEMORY;
 }
 
 static merbit_status mbi_plan_build(merbit_plan *plan, int dual) {
-  merbit_context *context = plan->context;
   merbit_status status = mbi_plan_check_side(plan);
   if (status == MERBIT_OK) {
-    status = mbi_plan_take_matrix(plan);
+    status = mbi_plan_takes_blocks(plan) ? mbi_plan_take_blocks(plan) : mbi_plan_take_matrix(plan);
   }
   if (status != MERBIT_OK) {
     return status;
@@ -13419,16 +19083,15 @@ static merbit_status mbi_plan_build(merbit_plan *plan, int dual) {
     if (status == MERBIT_OK || !mbi_plan_may_fall_back(plan, status)) {
       return status;
     }
-    mbi_plan_release_cuda(plan);
-    mbi_forgive(context, plan->reason, sizeof plan->reason);
-    mbi_log(context, "this plan computes on the CPU: %s", plan->reason);
+    status = mbi_plan_move_to_cpu(plan);
   }
-  return mbi_plan_build_cpu(plan);
+  return status == MERBIT_OK ? mbi_plan_build_cpu(plan) : status;
 }
 
 /* `dual` asks for the dual-buffer commit, which only the library's own iterations use. */
 static merbit_status mbi_plan_create(merbit_context *context, const merbit_view *view,
-                                     const merbit_plan_desc *desc, int dual, merbit_plan **plan) {
+                                     const merbit_plan_desc *desc, int dual,
+                                     merbit_plan **plan) {
   const double start = mbi_seconds();
   merbit_plan_desc defaults;
   merbit_plan *made;
@@ -13490,8 +19153,14 @@ MERBIT_API void merbit_plan_destroy(merbit_plan *plan) {
 }
 
 /* ==== >>spmv/update.c  new values for a plan ============================================== */
-/* A CSR of the new values in the order in which the plan multiplies: a COO or 64-bit view is
- * converted again, since duplicates may have been added up. */
+/* Whether the user's values are not those that the plan multiplies. */
+static int mbi_update_converts(const merbit_plan *plan) {
+  return plan->matrix != NULL ||
+         (mbi_plan_has_blocks(plan) && plan->full.csr.rows == 0 && !mbi_plan_blocks_fit(plan));
+}
+
+/* The new values in the order in which the plan multiplies: those of a CSR, or of plan->bsr. A
+ * COO or 64-bit view is converted again, since duplicates may have been added up. */
 static merbit_status mbi_update_convert(merbit_plan *plan, const void *values,
                                         merbit_matrix **matrix) {
   merbit_context *context = plan->context;
@@ -13506,7 +19175,8 @@ static merbit_status mbi_update_convert(merbit_plan *plan, const void *values,
   if (status == MERBIT_OK) {
     const void *kept = host.values;
     host.values = values;
-    status = mbi_matrix_from_view(context, &host, 0, matrix);
+    status = plan->matrix == NULL ? mbi_bsr_refill(context, &host, &plan->bsr)
+                                  : mbi_matrix_from_view(context, &host, 0, matrix);
     host.values = device ? kept : host.values;
   }
   if (device) {
@@ -13522,14 +19192,8 @@ static merbit_status mbi_update_remake(merbit_plan *plan, mbi_devptr values) {
   const uint64_t bytes = plan->device.nnz * mbi_type_size(plan->type);
   merbit_plan fresh = *plan;
   merbit_status status;
-  fresh.schedule_bytes = fresh.stream_bytes = 0;
-  memset(&fresh.program, 0, sizeof fresh.program);
+  mbi_plan_forget(&fresh);
   memset(&fresh.ranks, 0, sizeof fresh.ranks);
-  memset(&fresh.scan, 0, sizeof fresh.scan);
-  memset(&fresh.rows, 0, sizeof fresh.rows);
-  memset(&fresh.sliced, 0, sizeof fresh.sliced);
-  memset(&fresh.binned, 0, sizeof fresh.binned);
-  memset(&fresh.cb, 0, sizeof fresh.cb);
   fresh.desc.changing_values = 1;
   fresh.device.form = MBI_VALUES_GENERAL;
   fresh.device.values = values;
@@ -13648,7 +19312,8 @@ static merbit_status mbi_update_through_host(merbit_plan *plan, const void *valu
                                              merbit_memory memory) {
   merbit_context *context = plan->context;
   const size_t size = mbi_type_size(plan->type);
-  const void *host = values;
+  const void *host = values, *fresh = values;
+  const merbit_view *multiplied = mbi_plan_has_blocks(plan) ? &plan->bsr.view : &plan->csr;
   merbit_matrix *matrix = NULL;
   merbit_status status = MERBIT_OK;
   if (memory == MERBIT_MEMORY_DEVICE) {
@@ -13656,15 +19321,16 @@ static merbit_status mbi_update_through_host(merbit_plan *plan, const void *valu
     if (status != MERBIT_OK) {
       return status;
     }
-    status = mbi_array_download(context, values, plan->view.nnz, size, &host);
+    status = mbi_array_download(context, values, mbi_view_values(&plan->view), size, &host);
     mbi_device_leave(context);
   }
-  if (status == MERBIT_OK && plan->matrix != NULL) {
+  fresh = host;
+  if (status == MERBIT_OK && mbi_update_converts(plan)) {
     status = mbi_update_convert(plan, host, &matrix);
+    fresh = matrix != NULL ? matrix->view.values : plan->bsr.view.values;
   }
   if (status == MERBIT_OK) {
-    status = mbi_update_store(plan, matrix != NULL ? matrix->view.values : host,
-                              (size_t)plan->csr.nnz * size);
+    status = mbi_update_store(plan, fresh, (size_t)mbi_view_values(multiplied) * size);
   }
   merbit_matrix_destroy(matrix);
   if (memory == MERBIT_MEMORY_DEVICE) {
@@ -13675,7 +19341,8 @@ static merbit_status mbi_update_through_host(merbit_plan *plan, const void *valu
 
 MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void *values,
                                                    merbit_memory memory) {
-  const size_t bytes = plan != NULL ? (size_t)plan->view.nnz * mbi_type_size(plan->type) : 0;
+  const size_t bytes =
+      plan != NULL ? (size_t)mbi_view_values(&plan->view) * mbi_type_size(plan->type) : 0;
   if (plan == NULL) {
     return MERBIT_INVALID_ARGUMENT;
   }
@@ -13698,7 +19365,10 @@ MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void
   if (plan->view.nnz == 0) {
     return MERBIT_OK;
   }
-  return memory == MERBIT_MEMORY_DEVICE && plan->matrix == NULL
+  if (plan->side == MERBIT_SIDE_CPU && plan->blocks.chunk_index != NULL) {
+    return mbi_blocks_update(plan, values, bytes);
+  }
+  return memory == MERBIT_MEMORY_DEVICE && !mbi_update_converts(plan)
              ? mbi_update_cuda(plan, values, MERBIT_MEMORY_DEVICE, bytes)
              : mbi_update_through_host(plan, values, memory);
 }
@@ -13711,8 +19381,15 @@ static int64_t mbi_plan_product_bytes(const merbit_plan *plan) {
   const int64_t values = plan->csr.values != NULL ? nnz * size : 0;
   const int64_t vectors = (rows + cols) * size;
   const int64_t columns = nnz * (int64_t)sizeof(int32_t);
+  const merbit_view *bsr = &plan->bsr.view;
   if (plan->side == MERBIT_SIDE_CUDA) {
     return vectors + (int64_t)plan->stream_bytes;
+  }
+  if (plan->blocks.chunk_index != NULL) {
+    return vectors + (bsr->values != NULL ? mbi_view_values(bsr) * size : 0) +
+           bsr->nnz * (int64_t)sizeof(int32_t) +
+           (mbi_block_count(rows, bsr->block_rows) + 1) *
+               (int64_t)mbi_index_bytes(bsr->offset_type);
   }
   return values + columns + vectors +
          (rows + 1) * (int64_t)mbi_index_bytes(plan->csr.offset_type);
@@ -13738,6 +19415,25 @@ MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *plan, merbit_pl
   return MERBIT_OK;
 }
 
+static int mbi_describe_blocks(const merbit_plan *plan, char *text, size_t size) {
+  const merbit_view *bsr = &plan->bsr.view;
+  return snprintf(text, size,
+                  "%s on the CPU (%s), %s: %" PRId64 " x %" PRId64 ", %" PRId64
+                  " blocks of %d x %d, %s-major, %.0f%% full; %d task%s; %s; %.3g MB per "
+                  "product; runner-up merge",
+                  mbi_method_name(plan->method),
+                  plan->desc.method != MERBIT_METHOD_AUTO ? "as asked"
+                                                          : "AUTO's method for blocks there",
+                  mbi_type_name(plan->type), bsr->rows, bsr->cols, bsr->nnz, bsr->block_rows,
+                  bsr->block_cols,
+                  bsr->block_order == MERBIT_BLOCK_ROW_MAJOR ? "row" : "column",
+                  bsr->nnz == 0
+                      ? 100.0
+                      : 100.0 * (double)plan->bsr.entries / (double)mbi_view_values(bsr),
+                  plan->tasks, plan->tasks != 1 ? "s" : "", mbi_value_name(plan),
+                  1e-6 * (double)mbi_plan_product_bytes(plan));
+}
+
 MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size_t size) {
   char line[1024];
   int length;
@@ -13755,11 +19451,14 @@ MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size
         plan->desc.method != MERBIT_METHOD_AUTO ? "as asked"
         : plan->why[0] != '\0'                  ? plan->why
                                                 : "for the library's own iterations",
-        mbi_type_name(plan->type), plan->csr.rows, plan->csr.cols, plan->csr.nnz, part,
+        mbi_type_name(plan->type), plan->csr.rows, plan->csr.cols,
+        mbi_plan_has_blocks(plan) ? plan->bsr.entries : plan->csr.nnz, part,
         mbi_value_name(plan), program->from_cache ? "from the cache" : "compiled",
         1e3 * (program->from_cache ? program->load_seconds : program->compile_seconds),
         1e-6 * (double)mbi_plan_product_bytes(plan),
         plan->desc.vector_memory == MERBIT_MEMORY_HOST ? "; host vectors, staged: slow" : "");
+  } else if (plan->blocks.chunk_index != NULL) {
+    length = mbi_describe_blocks(plan, line, sizeof line);
   } else {
     const int merge = plan->method == MERBIT_METHOD_MERGE;
     const char *reason = plan->reason[0] != '\0' ? plan->reason : plan->context->reason;
@@ -13813,6 +19512,8 @@ static void mbi_spmv_cpu(merbit_plan *plan, merbit_workspace *workspace, const v
                          const void *x, const void *beta, void *y) {
   if (plan->method == MERBIT_METHOD_REFERENCE) {
     mbi_reference_multiply(&plan->csr, plan->values, alpha, x, beta, y);
+  } else if (plan->blocks.chunk_index != NULL) {
+    mbi_blocks_multiply(plan, workspace->carries, alpha, x, beta, y);
   } else {
     mbi_merge_multiply(plan->context, &plan->csr, plan->values, plan->tasks, workspace->carries,
                        alpha, x, beta, y);
@@ -14327,7 +20028,17 @@ static merbit_status mbi_pagerank_encode(mbi_pagerank *run, const merbit_view *g
     const merbit_view there = host;
     status = mbi_view_download(context, &there, &host);
   }
-  if (status == MERBIT_OK) {
+  if (status == MERBIT_OK && host.format == MERBIT_BSR) {
+    merbit_matrix *entries = NULL;
+    status = mbi_view_check_arrays(context, &host);
+    if (status == MERBIT_OK) {
+      status = mbi_matrix_from_view(context, &host, 0, &entries);
+    }
+    if (status == MERBIT_OK) {
+      status = mbi_transition_create(context, &entries->view, &run->p);
+    }
+    merbit_matrix_destroy(entries);
+  } else if (status == MERBIT_OK) {
     status = mbi_transition_create(context, &host, &run->p);
   }
   if (device) {

@@ -74,6 +74,15 @@ DRIVER_FUNCTIONS = [
     ),
 ]
 
+# Those that older drivers lack; the header does without.
+DRIVER_OPTIONAL = [
+    (
+        "launch_kernel_ex",
+        "cuLaunchKernelEx",
+        "const mbi_launch_config *config, void *function, void **arguments, void **extra",
+    ),
+]
+
 # The NVRTC calls: (field of mbi_nvrtc, symbol, result, arguments). nvrtcProgram is void *.
 NVRTC_FUNCTIONS = [
     ("get_version", "nvrtcVersion", "int", "int *major, int *minor"),
@@ -119,18 +128,35 @@ def powers_of_five(first=-342, last=308):
     return rows
 
 
+def block_dot(cols, stride="s"):
+    """A row of a block times x0, x1, ..., summed as a balanced tree."""
+
+    def tree(first, last):
+        if last - first == 1:
+            return f"(v)[{first} * ({stride})] * x{first}"
+        middle = (first + last + 1) // 2
+        return f"({tree(first, middle)} + {tree(middle, last)})"
+
+    return tree(0, cols)
+
+
 def context():
     return dict(
         version=VERSION,
         statuses=statuses(),
         value_types=VALUE_TYPES,
         driver_functions=[
-            dict(field=f, symbol=s, arguments=a) for f, s, a in DRIVER_FUNCTIONS
+            dict(field=f, symbol=s, arguments=a, optional=functions is DRIVER_OPTIONAL)
+            for functions in (DRIVER_FUNCTIONS, DRIVER_OPTIONAL)
+            for f, s, a in functions
         ],
         nvrtc_functions=[
             dict(field=f, symbol=s, result=r, arguments=a) for f, s, r, a in NVRTC_FUNCTIONS
         ],
         powers_of_five=powers_of_five,
+        # Blocks with a loop of their own on the CPU: all shapes up to this.
+        unrolled=range(1, 9),
+        block_dot=block_dot,
         # Instances of the host loops: offset type x value type.
         offset_types=[dict(suffix="i32", c="int32_t"), dict(suffix="i64", c="int64_t")],
         float_types=[dict(suffix="f64", c="double"), dict(suffix="f32", c="float")],

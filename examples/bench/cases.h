@@ -63,7 +63,8 @@ static void bench_add_rival(bench_bench *b, int algorithm) {
   bench_rival *r = &b->rivals[algorithm];
   bench_kind kind;
   char full[sizeof b->cases[0].name];
-  bench_rival_create(r, &b->lab->gpu, &b->lab->cusparse, &b->arrays, algorithm);
+  bench_rival_create(r, &b->lab->gpu, &b->lab->cusparse, &b->arrays, algorithm,
+                     algorithm > 0 ? r - 1 : NULL);
   if (r->failure[0] != '\0') {
     bench_skip(b, name, r->failure);
     bench_rival_destroy(r);
@@ -79,8 +80,11 @@ static void bench_add_rival(bench_bench *b, int algorithm) {
     c->has_plan = 1;
     c->plan_seconds = r->prepare_seconds;
     if (r->layout.block > 0) {
-      (void)snprintf(c->about, sizeof c->about, "blocks of %d x %d", r->layout.block,
-                     r->layout.block);
+      (void)snprintf(c->about, sizeof c->about, "blocks of %d x %d; csr2bsr %.3f ms",
+                     r->layout.block, r->layout.block, 1e3 * r->convert_seconds);
+      if (r->convert_seconds > 0 && kind == BENCH_PLAIN) {
+        (void)printf("%s: %s\n", name, c->about);
+      }
     }
   }
 }

@@ -1,6 +1,7 @@
 /* The regular generators, and the list of all of them behind gen:NAME:NNZ[:SEED]. */
 #ifndef BENCH_CATALOGUE_H
 #define BENCH_CATALOGUE_H
+#include "block_matrices.h"
 #include "generators.h"
 #include "graphs.h"
 #include "meshes.h"
@@ -161,6 +162,11 @@ static uint64_t bench_parse_seed(const char *spec, const char *text) {
   return (uint64_t)seed;
 }
 
+static void bench_name_generated(bench_matrix *m, const char *spec, uint64_t seed) {
+  bench_fill_values(m, seed);
+  (void)snprintf(m->name, sizeof m->name, "%.200s seed %llu", spec, (unsigned long long)seed);
+}
+
 /* spec is gen:NAME:NNZ[:SEED]. */
 static void bench_generate(const char *spec, bench_matrix *m) {
   char name[64], count[64] = "", seed_text[64] = "1";
@@ -179,12 +185,14 @@ static void bench_generate(const char *spec, bench_matrix *m) {
               spec, count);
   }
   seed = bench_parse_seed(spec, seed_text);
+  if (bench_generate_blocks(name, m, nnz, seed)) {
+    bench_name_generated(m, spec, seed);
+    return;
+  }
   for (i = 0; i < BENCH_GENERATORS; i++) {
     if (strcmp(name, bench_generators[i].name) == 0) {
       bench_generators[i].generate(m, nnz, seed);
-      bench_fill_values(m, seed);
-      (void)snprintf(m->name, sizeof m->name, "%.200s seed %llu", spec,
-                     (unsigned long long)seed);
+      bench_name_generated(m, spec, seed);
       return;
     }
   }

@@ -6,7 +6,7 @@
 /* merbit.h with its implementation is included by bench.c */
 
 #define BENCH_CPU_SECONDS 0.05
-#define BENCH_CPU_CASES 4
+#define BENCH_CPU_CASES 5
 
 typedef struct bench_cpu { /* one case */
   bench_problem *problem;
@@ -115,6 +115,7 @@ static void bench_cpu_problem(merbit_context *context, const char *methods, int 
     merbit_method method;
   } list[BENCH_CPU_CASES] = {{"auto", 0, MERBIT_METHOD_AUTO},
                              {"merge", 0, MERBIT_METHOD_MERGE},
+                             {"bsr", 0, MERBIT_METHOD_BSR},
                              {"static", 1, MERBIT_METHOD_AUTO},
                              {"reference", 0, MERBIT_METHOD_REFERENCE}};
   bench_case cases[BENCH_CPU_CASES];

@@ -26,13 +26,22 @@ static const struct {
   const char *name;
   int algorithm; /* cusparseSpMVAlg_t; unused by the legacy call */
   bench_format format;
-} bench_cusparse_algorithms[] = {{"cusparse-csr-alg1", 2, BENCH_FORMAT_CSR},
-                                 {"cusparse-csr-alg2", 3, BENCH_FORMAT_CSR},
-                                 {"cusparse-coo-alg1", 1, BENCH_FORMAT_COO},
-                                 {"cusparse-coo-alg2", 4, BENCH_FORMAT_COO},
-                                 {"cusparse-sell-32", 5, BENCH_FORMAT_SLICED},
-                                 {"cusparse-bsr", 6, BENCH_FORMAT_BLOCKS},
-                                 {"cusparse-bsrmv", 0, BENCH_FORMAT_BLOCKS_LEGACY}};
+  int block; /* 0: the side that moves the fewest bytes */
+} bench_cusparse_algorithms[] = {{"cusparse-csr-alg1", 2, BENCH_FORMAT_CSR, 0},
+                                 {"cusparse-csr-alg2", 3, BENCH_FORMAT_CSR, 0},
+                                 {"cusparse-coo-alg1", 1, BENCH_FORMAT_COO, 0},
+                                 {"cusparse-coo-alg2", 4, BENCH_FORMAT_COO, 0},
+                                 {"cusparse-sell-32", 5, BENCH_FORMAT_SLICED, 0},
+                                 {"cusparse-bsr", 6, BENCH_FORMAT_BLOCKS, 0},
+                                 {"cusparse-bsrmv", 0, BENCH_FORMAT_BLOCKS_LEGACY, 0},
+                                 {"cusparse-bsr-2", 6, BENCH_FORMAT_BLOCKS, 2},
+                                 {"cusparse-bsrmv-2", 0, BENCH_FORMAT_BLOCKS_LEGACY, 2},
+                                 {"cusparse-bsr-4", 6, BENCH_FORMAT_BLOCKS, 4},
+                                 {"cusparse-bsrmv-4", 0, BENCH_FORMAT_BLOCKS_LEGACY, 4},
+                                 {"cusparse-bsr-8", 6, BENCH_FORMAT_BLOCKS, 8},
+                                 {"cusparse-bsrmv-8", 0, BENCH_FORMAT_BLOCKS_LEGACY, 8},
+                                 {"cusparse-bsr-16", 6, BENCH_FORMAT_BLOCKS, 16},
+                                 {"cusparse-bsrmv-16", 0, BENCH_FORMAT_BLOCKS_LEGACY, 16}};
 #define BENCH_RIVALS                                                                           \
   ((int)(sizeof bench_cusparse_algorithms / sizeof bench_cusparse_algorithms[0]))
 
@@ -44,6 +53,13 @@ typedef int (*bench_bsrmv_call)(void *handle, int direction, int operation, int 
                                 int block_cols, int blocks, const void *alpha,
                                 void *description, void *values, void *row_ptr, void *col_ind,
                                 int block, void *x, const void *beta, void *y);
+
+typedef int (*bench_csr2bsr_count_call)(void *handle, int direction, int rows, int cols,
+                                        void *csr, void *row_ptr, void *col_ind, int block,
+                                        void *bsr, void *offsets, int *blocks);
+typedef int (*bench_csr2bsr_call)(void *handle, int direction, int rows, int cols, void *csr,
+                                  void *values, void *row_ptr, void *col_ind, int block,
+                                  void *bsr, void *block_values, void *offsets, void *columns);
 
 typedef struct bench_cusparse { /* handles and descriptors are pointers; enums are int */
   void *library, *handle;
@@ -79,6 +95,8 @@ typedef struct bench_cusparse { /* handles and descriptors are pointers; enums a
   int (*create_legacy)(void **description); /* cusparseMatDescr_t: general, from 0 */
   int (*destroy_legacy)(void *description);
   bench_bsrmv_call bsrmv[2]; /* f64, f32 */
+  bench_csr2bsr_count_call csr2bsr_count;
+  bench_csr2bsr_call csr2bsr[2];
 } bench_cusparse;
 
 /* ---- Finding it -------------------------------------------------------------------------- */
@@ -107,7 +125,10 @@ static const char *bench_cusparse_load(bench_cusparse *s) {
                  {"cusparseCreateMatDescr", &s->create_legacy, 1},
                  {"cusparseDestroyMatDescr", &s->destroy_legacy, 1},
                  {"cusparseDbsrmv", &s->bsrmv[0], 1},
-                 {"cusparseSbsrmv", &s->bsrmv[1], 1}};
+                 {"cusparseSbsrmv", &s->bsrmv[1], 1},
+                 {"cusparseXcsr2bsrNnz", &s->csr2bsr_count, 1},
+                 {"cusparseDcsr2bsr", &s->csr2bsr[0], 1},
+                 {"cusparseScsr2bsr", &s->csr2bsr[1], 1}};
   size_t i;
   for (i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
     if (!mbi_library_function(s->library, symbols[i].name, symbols[i].field, sizeof s->spmv) &&

@@ -11,7 +11,7 @@ typedef struct bench_layout { /* one problem in another format */
   int64_t rows, cols;         /* of the matrix, or in blocks */
   int64_t entries;            /* columns stored, or blocks */
   int64_t stored;             /* values, fill included */
-  int block;                  /* side of a block; 0: slices */
+  int block, width;           /* rows and columns of a block; 0: slices */
   int32_t *offsets, *columns;
   void *values;
 } bench_layout;
@@ -88,19 +88,19 @@ static void bench_sliced_create(const bench_problem *p, bench_layout *l) {
   }
 }
 
-/* ---- Square blocks, row by row inside ---------------------------------------------------- */
+/* ---- Blocks, row by row inside ---------------------------------------------------- */
 
 /* The block columns of a row of blocks, ascending; `list` holds as many as there are nonzeros.
  * Returns how many are left. */
-static int64_t bench_block_columns(const bench_matrix *m, int block, int64_t place,
+static int64_t bench_block_columns(const bench_matrix *m, int block, int width, int64_t place,
                                    int32_t *list) {
   const int64_t last = (place + 1) * block < m->rows ? (place + 1) * block : m->rows;
   const int64_t begin = m->row_ptr[place * block], end = m->row_ptr[last];
   int64_t k;
   for (k = begin; k < end; k++) {
-    list[k - begin] = m->col_ind[k] / block;
+    list[k - begin] = m->col_ind[k] / width;
   }
-  bench_sort(list, end - begin, m->cols / block + 1);
+  bench_sort(list, end - begin, m->cols / width + 1);
   return bench_drop_duplicates(list, end - begin);
 }
 
@@ -118,7 +118,7 @@ static double bench_block_share(const bench_matrix *m, int block) {
   for (i = 0; i < sample; i++) {
     const int64_t place = i * places / sample, room = bench_block_room(m, block, place);
     int32_t *list = (int32_t *)bench_allocate(room, sizeof *list);
-    blocks += bench_block_columns(m, block, place, list);
+    blocks += bench_block_columns(m, block, block, place, list);
     nonzeros += room;
     free(list);
   }
@@ -147,15 +147,15 @@ static int bench_block_choose(const bench_matrix *m, size_t size, double *share)
 
 static void bench_block_fill(const bench_problem *p, bench_layout *l, int64_t place) {
   const bench_matrix *m = p->m;
-  const int b = l->block;
+  const int b = l->block, w = l->width;
   const int64_t from = l->offsets[place], count = l->offsets[place + 1] - from;
   const int32_t *columns = l->columns + from;
   int64_t row, k;
-  memset((char *)l->values + (size_t)(from * b * b) * p->size, 0,
-         (size_t)(count * b * b) * p->size);
+  memset((char *)l->values + (size_t)(from * b * w) * p->size, 0,
+         (size_t)(count * b * w) * p->size);
   for (row = place * b; row < (place + 1) * b && row < m->rows; row++) {
     for (k = m->row_ptr[row]; k < m->row_ptr[row + 1]; k++) {
-      const int32_t column = m->col_ind[k] / b;
+      const int32_t column = m->col_ind[k] / w;
       int64_t low = 0, high = count - 1, to;
       while (low < high) {
         const int64_t middle = low + (high - low) / 2;
@@ -165,7 +165,7 @@ static void bench_block_fill(const bench_problem *p, bench_layout *l, int64_t pl
           high = middle;
         }
       }
-      to = ((from + low) * b + row % b) * b + m->col_ind[k] % b;
+      to = ((from + low) * b + row % b) * w + m->col_ind[k] % w;
       bench_element_set(l->values, to, p->single,
                         bench_element(l->values, to, p->single) +
                             bench_element(p->values, k, p->single));
@@ -173,24 +173,26 @@ static void bench_block_fill(const bench_problem *p, bench_layout *l, int64_t pl
   }
 }
 
-static void bench_blocks_create(const bench_problem *p, int block, bench_layout *l) {
+static void bench_blocks_create(const bench_problem *p, int block, int width,
+                                bench_layout *l) {
   const bench_matrix *m = p->m;
   const int64_t places = (m->rows + block - 1) / block;
   int32_t *all = (int32_t *)bench_allocate(m->nnz, sizeof *all);
   int64_t place;
   memset(l, 0, sizeof *l);
   l->block = block;
+  l->width = width;
   l->rows = places;
-  l->cols = (m->cols + block - 1) / block;
+  l->cols = (m->cols + width - 1) / width;
   l->offsets = (int32_t *)bench_allocate(places + 1, sizeof *l->offsets);
   BENCH_OMP(parallel for schedule(dynamic, 256))
   for (place = 0; place < places; place++) {
     l->offsets[place] =
-        (int32_t)bench_block_columns(m, block, place, all + m->row_ptr[place * block]);
+        (int32_t)bench_block_columns(m, block, width, place, all + m->row_ptr[place * block]);
   }
   l->entries = bench_scan(l->offsets, places);
   l->offsets[places] = (int32_t)l->entries;
-  l->stored = l->entries * block * block;
+  l->stored = l->entries * block * width;
   l->columns = (int32_t *)bench_allocate(l->entries, sizeof *l->columns);
   l->values = bench_allocate(l->stored, p->size);
   BENCH_OMP(parallel for schedule(dynamic, 256))

@@ -2,7 +2,7 @@
  * timed. */
 #ifndef BENCH_GPU_H
 #define BENCH_GPU_H
-#include "plans.h"
+#include "block_plans.h"
 #include "summary.h"
 
 #define BENCH_BATCH_SECONDS 0.01
@@ -56,6 +56,9 @@ static void bench_arrays_destroy(bench_arrays *a, bench_gpu *gpu) {
   mbi_device_release(gpu->context, a->x);
   mbi_device_release(gpu->context, a->y);
   mbi_device_release(gpu->context, a->z);
+  mbi_device_release(gpu->context, a->block_offsets);
+  mbi_device_release(gpu->context, a->block_columns);
+  mbi_device_release(gpu->context, a->block_values);
 }
 
 /* ---- Verification ------------------------------------------------------------------------ */
@@ -118,6 +121,7 @@ static void bench_gpu_problem(bench_lab *lab, bench_problem *p, bench_summary *s
   bench_json_open(lab->json, "left_out", '[');
   bench_add_rivals(b);
   bench_add_plans(b);
+  bench_add_block_plans(b);
   bench_json_close(lab->json, ']');
   for (i = 0; i < b->case_count; i++) {
     if (b->cases[i].kind != BENCH_TILE) {

@@ -22,6 +22,7 @@ typedef struct bench_matrix {
   int64_t rows, cols, nnz;
   int32_t *row_ptr, *col_ind;
   double *values;
+  int block_rows, block_cols; /* of dense blocks that it is made of; 0: not known */
 } bench_matrix;
 
 __attribute__((format(printf, 1, 2), noreturn)) static void bench_die(const char *format, ...) {

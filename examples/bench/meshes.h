@@ -164,6 +164,7 @@ static void bench_generate_band5(bench_matrix *m, int64_t nnz, uint64_t seed) {
     m->rows = m->cols = 5 * b.blocks;
     mean = sqrt(mean * bench_mean_length(m, band5_row, &b));
   }
+  m->block_rows = m->block_cols = 5;
   bench_build_rows(m, band5_row, &b);
 }
 

@@ -38,20 +38,29 @@ static void bench_help(void) {
   for (i = 0; i < BENCH_GENERATORS; i++) {
     (void)printf("  %-14s %s\n", bench_generators[i].name, bench_generators[i].about);
   }
+  (void)fputs("  blocksRxC      dense R x C blocks near the diagonal, some elsewhere\n"
+              "  looseRxC       dense R x C blocks anywhere\n"
+              "  bsr004         dense 5 x 5 blocks in one place of twenty\n",
+              stdout);
   (void)fputs(
       "Without INPUT: a default set. Options:\n"
       "  --precision LIST  of f32 and f64; both by default\n"
       "  --methods LIST    names or beginnings of names up to a '-', by default all\n"
       "                    GPU: auto, light (auto for one product), scan, rows, sliced,\n"
-      "                    binned, cb (where it is named, with other limits too: cb-listed,\n"
-      "                    cb-plain, cb-coo20, cb-dense64, cb-dense200, cb-s64, cb-s256),\n"
+      "                    binned, hubs, bsr, cb, and where asked for its variants tune-bsr-...,\n"
+      "                    and by name bsr-rowmajor, bsr-private, bsr-team, bsr-vector,\n"
+      "                    and CB with other limits, cb-listed, cb-plain, cb-coo20,\n"
+      "                    cb-dense64, cb-dense200, cb-s64, cb-s256;\n"
       "                    merbit-sN, merbit-dual-sN (N is sigma; with the dual-buffer "
       "commit);\n"
       "                    every cuSPARSE is measured, unless some are named: "
       "cusparse-csr-alg1,\n"
       "                    ... cusparse-coo-alg2, cusparse-sell-32, cusparse-bsr, "
       "cusparse-bsrmv\n"
-      "                    CPU: auto, merge, reference, beside static (OpenMP loop over rows)\n"
+      "                    (blocks that move the fewest bytes), cusparse-bsr-4, ... of 2, 4, 8 "
+      "and 16\n"
+      "                    CPU: auto, merge, bsr, reference, beside static (OpenMP loop over "
+      "rows)\n"
       "  --values KIND     general (default), or equal: all become 1\n"
       "  --sigma LIST      of steps per lane; 7,14,28 by default\n"
       "  --block-threads N of merbit's products; the library's choice by default\n"

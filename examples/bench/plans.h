@@ -41,7 +41,8 @@ static void bench_tile_enqueue(bench_case *self) {
 typedef struct bench_request { /* one plan as the command line asks for it */
   const char *name;
   merbit_plan_desc desc;
-  int dual; /* the dual-buffer commit */
+  int dual;   /* the dual-buffer commit */
+  int blocks; /* of the arrays in blocks */
   int cold; /* measured with an emptied cache too */
 } bench_request;
 
@@ -58,11 +59,23 @@ static merbit_view bench_device_view(const bench_arrays *a) {
   return view;
 }
 
+static merbit_view bench_block_view(const bench_arrays *a) {
+  const bench_matrix *m = a->problem->m;
+  merbit_view view = merbit_bsr(
+      m->rows, m->cols, a->blocks.entries, a->blocks.block, a->blocks.width,
+      mbi_device_pointer(a->block_offsets), mbi_device_pointer(a->block_columns),
+      mbi_device_pointer(a->block_values));
+  view.value_type = a->problem->single ? MERBIT_F32 : MERBIT_F64;
+  view.memory = MERBIT_MEMORY_DEVICE;
+  return view;
+}
+
 /* Seconds until all that the plan started has ended; negative, and told, where there is none.
  */
 static double bench_plan_make(bench_bench *b, merbit_context *context,
                               const bench_request *request, merbit_plan **plan) {
-  const merbit_view view = bench_device_view(&b->arrays);
+  const merbit_view view =
+      request->blocks ? bench_block_view(&b->arrays) : bench_device_view(&b->arrays);
   const double start = mbi_seconds();
   char message[MERBIT_MESSAGE_SIZE];
   if (mbi_plan_create(context, &view, &request->desc, request->dual, plan) != MERBIT_OK) {
@@ -210,6 +223,7 @@ static void bench_add_plans(bench_bench *b) {
               {"rows", MERBIT_METHOD_ROWS, 0, 0, 0, 0, 0},
               {"sliced", MERBIT_METHOD_SLICED, 0, 0, 0, 0, 0},
               {"binned", MERBIT_METHOD_BINNED, 0, 0, 0, 0, 0},
+              {"hubs", MERBIT_METHOD_HUBS, 0, 0, 0, 0, 0},
               {"cb", MERBIT_METHOD_CB, 0, 0, 0, 0, 0},
               {"cb-listed", MERBIT_METHOD_CB, 0, 1e-9, 0, 0, 0},
               {"cb-plain", MERBIT_METHOD_CB, 0, 1, 0, 0, 0},

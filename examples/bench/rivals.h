@@ -5,8 +5,9 @@
 #include "formats.h"
 
 #define BENCH_SLICED_MOST                                                                      \
-  4                      /* stored values for each nonzero, beyond which slices are left out */
-#define BENCH_PADDING 16 /* elements behind x and y: blocks reach over the edge */
+  4 /* stored values for each nonzero, beyond which slices are left out */
+#define BENCH_BLOCKS_MOST 16 /* the same for blocks of a size that does not suit */
+#define BENCH_PADDING 16     /* elements behind x and y: blocks reach over the edge */
 
 typedef struct bench_scalars { /* alpha and beta of both kinds of product, in both precisions */
   double alpha, beta;
@@ -29,6 +30,8 @@ static const void *bench_beta(const bench_scalars *s, int single) {
 typedef struct bench_arrays { /* one problem on the GPU */
   bench_problem *problem;
   mbi_devptr row_ptr, row_ind, col_ind, values, x, y, z;
+  bench_layout blocks; /* for merbit's blocks: the sizes, once they are wanted */
+  mbi_devptr block_offsets, block_columns, block_values;
   const bench_scalars *general; /* the scalars of BENCH_GENERAL for now */
 } bench_arrays;
 
@@ -40,9 +43,11 @@ typedef struct bench_rival {
   int type;
   bench_layout layout; /* slices and blocks: the sizes; the arrays are on the GPU */
   mbi_devptr offsets, columns, values;
+  int borrowed; /* the three are another rival's */
   void *matrix, *x, *y;
   mbi_devptr buffer;
   double prepare_seconds; /* descriptors, buffer and preprocess, not the format's making */
+  double convert_seconds; /* that, where cuSPARSE does it; else 0 */
   char failure[200];      /* empty while all is well */
 } bench_rival;
 
@@ -93,12 +98,37 @@ static int bench_rival_slices(bench_rival *r) {
   return bench_rival_upload(r, &l);
 }
 
-static int bench_rival_blocks(bench_rival *r) {
+/* The side of the blocks; 0, with the reason in r->failure, where there are to be none. */
+static int bench_rival_side(bench_rival *r) {
+  const bench_matrix *m = r->arrays->problem->m;
+  const int asked = bench_cusparse_algorithms[r->algorithm].block;
+  double share;
+  const int best = bench_block_choose(m, r->arrays->problem->size, &share);
+  if (asked == 0 && best == 0) {
+    (void)snprintf(r->failure, sizeof r->failure,
+                   "no blocks: the fullest of 2 to 8 and 16 square are %.0f%% full",
+                   100.0 * share);
+    return 0;
+  }
+  if (asked != 0 && asked == best) {
+    (void)snprintf(r->failure, sizeof r->failure, "measured as the size that moves least");
+    return 0;
+  }
+  share = asked != 0 ? bench_block_share(m, asked) : 1;
+  if (share * BENCH_BLOCKS_MOST < 1 || (double)m->nnz > share * (double)INT32_MAX) {
+    (void)snprintf(r->failure, sizeof r->failure, "blocks of %d x %d would be %.1f%% full",
+                   asked, asked, 100.0 * share);
+    return 0;
+  }
+  return asked != 0 ? asked : best;
+}
+
+/* `peer` may hold the same blocks. */
+static int bench_rival_blocks(bench_rival *r, const bench_rival *peer) {
   const bench_problem *p = r->arrays->problem;
   const bench_cusparse *s = r->cusparse;
   const int legacy = bench_rival_format(r) == BENCH_FORMAT_BLOCKS_LEGACY;
   bench_layout l;
-  double share;
   int block;
   if (legacy
           ? s->bsrmv[p->single] == NULL || s->create_legacy == NULL || s->destroy_legacy == NULL
@@ -107,24 +137,29 @@ static int bench_rival_blocks(bench_rival *r) {
                    legacy ? "cusparse?bsrmv" : "cusparseCreateBsr");
     return 0;
   }
-  block = bench_block_choose(p->m, p->size, &share);
+  block = bench_rival_side(r);
   if (block == 0) {
-    (void)snprintf(r->failure, sizeof r->failure,
-                   "no blocks: the fullest of 2 to 8 and 16 square are %.0f%% full",
-                   100.0 * share);
     return 0;
   }
-  bench_blocks_create(p, block, &l);
+  if (peer != NULL && peer->layout.block == block) {
+    r->layout = peer->layout;
+    r->offsets = peer->offsets;
+    r->columns = peer->columns;
+    r->values = peer->values;
+    r->borrowed = 1;
+    return 1;
+  }
+  bench_blocks_create(p, block, block, &l);
   return bench_rival_upload(r, &l);
 }
 
-static int bench_rival_convert(bench_rival *r) {
+static int bench_rival_convert(bench_rival *r, const bench_rival *peer) {
   switch (bench_rival_format(r)) {
   case BENCH_FORMAT_SLICED:
     return bench_rival_slices(r);
   case BENCH_FORMAT_BLOCKS:
   case BENCH_FORMAT_BLOCKS_LEGACY:
-    return bench_rival_blocks(r);
+    return bench_rival_blocks(r, peer);
   default:
     return 1;
   }
@@ -240,12 +275,62 @@ static void bench_rival_close(bench_rival *r) {
   r->buffer = 0;
 }
 
+/* ---- csr2bsr ----------------------------------------------------------------------------- */
+
+/* Into arrays of its own, which must have the size of ours. 0: it failed. */
+static int bench_rival_csr2bsr(bench_rival *r, void *description, mbi_devptr offsets,
+                               mbi_devptr columns, mbi_devptr values) {
+  const bench_cusparse *s = r->cusparse;
+  const bench_arrays *a = r->arrays;
+  const int rows = (int)a->problem->m->rows, cols = (int)a->problem->m->cols;
+  const int block = r->layout.block;
+  int blocks = 0;
+  return s->csr2bsr_count(s->handle, CUSPARSE_DIRECTION_ROW, rows, cols, description,
+                          mbi_device_pointer(a->row_ptr), mbi_device_pointer(a->col_ind), block,
+                          description, mbi_device_pointer(offsets), &blocks) == 0 &&
+         blocks == r->layout.entries &&
+         s->csr2bsr[a->problem->single](
+             s->handle, CUSPARSE_DIRECTION_ROW, rows, cols, description,
+             mbi_device_pointer(a->values), mbi_device_pointer(a->row_ptr),
+             mbi_device_pointer(a->col_ind), block, description, mbi_device_pointer(values),
+             mbi_device_pointer(offsets), mbi_device_pointer(columns)) == 0;
+}
+
+/* The second of two conversions: the first loads code. */
+static void bench_rival_time_conversion(bench_rival *r) {
+  const bench_cusparse *s = r->cusparse;
+  const bench_layout *l = &r->layout;
+  void *description = NULL;
+  double start = 0;
+  int i, good = 1;
+  mbi_devptr offsets, columns, values;
+  if (bench_rival_format(r) != BENCH_FORMAT_BLOCKS || s->csr2bsr_count == NULL ||
+      s->csr2bsr[r->arrays->problem->single] == NULL || s->create_legacy == NULL ||
+      s->destroy_legacy == NULL || s->create_legacy(&description) != 0) {
+    return;
+  }
+  offsets = bench_gpu_allocate(r->gpu, l->rows + 1, sizeof(int32_t));
+  columns = bench_gpu_allocate(r->gpu, l->entries, sizeof(int32_t));
+  values = bench_gpu_allocate(r->gpu, l->stored, r->arrays->problem->size);
+  for (i = 0; i < 2 && good; i++) {
+    bench_gpu_wait(r->gpu);
+    start = mbi_seconds();
+    good = bench_rival_csr2bsr(r, description, offsets, columns, values);
+    bench_gpu_wait(r->gpu);
+  }
+  r->convert_seconds = good ? mbi_seconds() - start : 0;
+  mbi_device_release(r->gpu->context, offsets);
+  mbi_device_release(r->gpu->context, columns);
+  mbi_device_release(r->gpu->context, values);
+  (void)s->destroy_legacy(description);
+}
+
 /* ---- Life -------------------------------------------------------------------------------- */
 
 /* Opened twice, so that what is timed loads no code. A product shows whether it works at all.
  */
 static void bench_rival_create(bench_rival *r, bench_gpu *gpu, bench_cusparse *s,
-                               bench_arrays *a, int algorithm) {
+                               bench_arrays *a, int algorithm, const bench_rival *peer) {
   double start;
   memset(r, 0, sizeof *r);
   r->gpu = gpu;
@@ -253,7 +338,7 @@ static void bench_rival_create(bench_rival *r, bench_gpu *gpu, bench_cusparse *s
   r->arrays = a;
   r->algorithm = algorithm;
   r->type = a->problem->single ? CUSPARSE_R_32F : CUSPARSE_R_64F;
-  if (!bench_rival_convert(r)) {
+  if (!bench_rival_convert(r, peer)) {
     return;
   }
   bench_rival_open(r);
@@ -266,6 +351,7 @@ static void bench_rival_create(bench_rival *r, bench_gpu *gpu, bench_cusparse *s
     r->prepare_seconds = mbi_seconds() - start;
     (void)bench_rival_try(r, bench_rival_multiply(r, &bench_plain_scalars), "the product");
     bench_gpu_wait(gpu);
+    bench_rival_time_conversion(r);
   }
 }
 
@@ -273,9 +359,11 @@ static void bench_rival_create(bench_rival *r, bench_gpu *gpu, bench_cusparse *s
 static void bench_rival_destroy(bench_rival *r) {
   if (r->gpu != NULL) {
     bench_rival_close(r);
-    mbi_device_release(r->gpu->context, r->offsets);
-    mbi_device_release(r->gpu->context, r->columns);
-    mbi_device_release(r->gpu->context, r->values);
+    if (!r->borrowed) {
+      mbi_device_release(r->gpu->context, r->offsets);
+      mbi_device_release(r->gpu->context, r->columns);
+      mbi_device_release(r->gpu->context, r->values);
+    }
     memset(r, 0, sizeof *r);
   }
 }

@@ -5,7 +5,7 @@
 #include "matrix.h"
 #include "verify.h"
 
-#define BENCH_CASES 64
+#define BENCH_CASES 96
 #define BENCH_ROUNDS 101
 #define BENCH_FAR 5.0 /* times the fastest */
 #define BENCH_FEW_ROUNDS 3

@@ -103,18 +103,29 @@ template <class T, int N> struct __align__(sizeof(T) * N) mbk_pack {
   T at[N];
 };
 
+template <class T, int N> union mbk_pack_bits {
+  mbk_pack<T, N> pack;
+  unsigned one;
+  uint2 two;
+  uint4 four;
+};
+
+// As mbk_load.
 template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack(const T *address) {
-  return *(const mbk_pack<T, N> *)address;
+  mbk_pack_bits<T, N> bits;
+  if (sizeof(T) * N == 16) {
+    bits.four = __ldg((const uint4 *)address);
+  } else if (sizeof(T) * N == 8) {
+    bits.two = __ldg((const uint2 *)address);
+  } else {
+    bits.one = __ldg((const unsigned *)address);
+  }
+  return bits.pack;
 }
 
 // As mbk_load_once.
 template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_once(const T *address) {
-  union {
-    mbk_pack<T, N> pack;
-    unsigned one;
-    uint2 two;
-    uint4 four;
-  } bits;
+  mbk_pack_bits<T, N> bits;
   if (sizeof(T) * N == 16) {
     bits.four = __ldcs((const uint4 *)address);
   } else if (sizeof(T) * N == 8) {
@@ -144,6 +155,29 @@ MBK_DEVICE void mbk_copy_ahead(void *shared, const void *global) {
 MBK_DEVICE void mbk_copy_wait() {
 #if __CUDA_ARCH__ >= 800
   asm volatile("cp.async.wait_all;" : : : "memory");
+#endif
+}
+
+// Kernels that the host launches early (mbi_device_launch_early) start while what comes before
+// them in the stream still runs. Until mbk_await they may read what only a plan's making
+// writes; nothing else, and they may write nothing. Every kernel of them waits, so that what is
+// complete behind one kernel is so behind all after it.
+MBK_DEVICE void mbk_await() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" : : : "memory");
+#endif
+}
+// The same; `data`, which earlier work may have written, can then be loaded as what nobody
+// writes: its address comes out of the wait, so that no such load moves before it.
+template <class T> MBK_DEVICE void mbk_await_for(const T *&data) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" : "+l"(data) : : "memory");
+#endif
+}
+// What comes next may start once all blocks got here or ended.
+MBK_DEVICE void mbk_release() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" : : :);
 #endif
 }
 

@@ -39,17 +39,19 @@
 #define MBK_UNIT(values, factor) ((MBK_COMPUTE)(factor))
 #endif
 
-// alpha and beta as kernel parameters. A null device pointer stands for the default.
-// MBK_SCALARS_LOAD goes where MBK_COMMIT follows: held from a kernel's start, the two would
-// cost registers.
+// alpha and beta as kernel parameters, and as what one function passes on to another. A null
+// device pointer stands for the default. MBK_SCALARS_LOAD goes where MBK_COMMIT follows: held
+// from a kernel's start, the two would cost registers.
 #if MBK_SCALARS_DEVICE
 #define MBK_SCALAR_PARAMETERS const MBK_COMPUTE *alpha_at, const MBK_COMPUTE *beta_at
-#define MBK_ALPHA (alpha_at ? *alpha_at : (MBK_COMPUTE)1)
+#define MBK_SCALAR_ARGUMENTS alpha_at, beta_at
+#define MBK_ALPHA (mbk_await(), alpha_at ? *alpha_at : (MBK_COMPUTE)1)
 #define MBK_SCALARS_LOAD                                                                       \
   const MBK_COMPUTE alpha = MBK_ALPHA;                                                         \
   const MBK_COMPUTE beta = beta_at ? *beta_at : (MBK_COMPUTE)0
 #else
 #define MBK_SCALAR_PARAMETERS const MBK_COMPUTE alpha, const MBK_COMPUTE beta
+#define MBK_SCALAR_ARGUMENTS alpha, beta
 #define MBK_ALPHA alpha
 #define MBK_SCALARS_LOAD
 #endif

@@ -258,3 +258,144 @@ MBK_KERNEL MBK_BOUNDS(256)
     mbk_atomic_add(narrow, 1u);
   }
 }
+
+// ---- Columns that many nonzeros meet
+// ---------------------------------------------------------
+
+// counts[c]: how many of the nonzeros of every `stride`th run of 32 lie in column c; zero
+// before. Launch: any grid of 256 threads.
+MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_columns(const MBK_COLUMN *col_ind, mbk_u64 nnz,
+                                              mbk_u32 stride, mbk_u32 *counts) {
+  const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;
+  const mbk_u64 step = (mbk_u64)mbk_grid() * 8 * stride * 32;
+  for (mbk_u64 k = warp * stride * 32 + mbk_lane(); k < nnz; k += step) {
+    mbk_atomic_add(counts + (col_ind[k] - MBK_BASE), 1u);
+  }
+}
+
+// bins[n]: the columns counted n times, or for the last bin that often or more; zero before.
+// Launch: any grid of 256 threads. Shared: mbk_u32[MBK_BINS].
+#define MBK_BINS 4096
+MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_bins(const mbk_u32 *counts, mbk_u64 cols, mbk_u32 *bins) {
+  MBK_SHARED_MEMORY(shared);
+  mbk_u32 *const own = (mbk_u32 *)shared;
+  for (mbk_u32 i = mbk_thread(); i < MBK_BINS; i += 256) {
+    own[i] = 0;
+  }
+  mbk_block_sync();
+  for (mbk_u64 c = (mbk_u64)mbk_block() * 256 + mbk_thread(); c < cols;
+       c += (mbk_u64)mbk_grid() * 256) {
+    if (counts[c] > 0) {
+      mbk_atomic_add(own + (counts[c] < MBK_BINS ? counts[c] : MBK_BINS - 1), 1u);
+    }
+  }
+  mbk_block_sync();
+  for (mbk_u32 i = mbk_thread(); i < MBK_BINS; i += 256) {
+    if (own[i] > 0) {
+      mbk_atomic_add(bins + i, own[i]);
+    }
+  }
+}
+
+// ---- The structure as a number
+// ---------------------------------------------------------------
+
+// The bits of a number and of its place, well mixed (the end of SplitMix64: Steele, Lea, Flood,
+// OOPSLA 2014).
+MBK_DEVICE mbk_u64 mbk_arrays_mix(mbk_u64 place, mbk_u64 number) {
+  mbk_u64 bits = place * 0x9e3779b97f4a7c15ull ^ number * 0xd1342543de82ef95ull;
+  bits = (bits ^ bits >> 30) * 0xbf58476d1ce4e5b9ull;
+  bits = (bits ^ bits >> 27) * 0x94d049bb133111ebull;
+  return bits ^ bits >> 31;
+}
+
+// *hash: a sum over row_ptr and col_ind, the same in any order; zero before. Launch: any grid
+// of 256 threads.
+MBK_KERNEL MBK_BOUNDS(256)
+    mbk_arrays_hash(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind, mbk_u64 rows,
+                    mbk_u64 nnz, mbk_u64 *hash) {
+  const mbk_u64 stride = (mbk_u64)mbk_grid() * 256;
+  const mbk_u64 first = (mbk_u64)mbk_block() * 256 + mbk_thread();
+  mbk_u64 sum = 0;
+  for (mbk_u64 i = first; i <= rows; i += stride) {
+    sum += mbk_arrays_mix(2 * i, (mbk_u64)(row_ptr[i] - MBK_BASE));
+  }
+  for (mbk_u64 k = first; k < nnz; k += stride) {
+    sum += mbk_arrays_mix(2 * k + 1, (mbk_u64)(col_ind[k] - MBK_BASE));
+  }
+  for (int d = 16; d > 0; d >>= 1) {
+    sum += mbk_shuffle_xor(0xffffffffu, sum, d, 32);
+  }
+  if (mbk_lane() == 0) {
+    mbk_atomic_add(hash, sum);
+  }
+}
+
+// ---- Blocks -------------------------------------------------------------------------------
+
+// Bit n: blocks may be n rows high, or n columns wide; 2 to 16.
+#define MBK_BLOCK_SHAPES 0x1fffcu
+#define MBK_BLOCK_PART 2048 // nonzeros of a row between looks at what others found
+
+// The sizes of which `place` is no multiple.
+MBK_DEVICE mbk_u32 mbk_arrays_inside(mbk_u64 place) {
+  mbk_u32 sizes = 0;
+  for (mbk_u32 n = 2; n <= 16; n++) {
+    sizes |= place % n != 0 ? 1u << n : 0;
+  }
+  return sizes;
+}
+
+// Whether other warps have found something against every size, in the eyes of the whole warp.
+MBK_DEVICE bool mbk_arrays_ruled_out(mbk_u32 *against) {
+  mbk_u32 both = 0;
+  if (mbk_lane() == 0) {
+    both = mbk_atomic_add(against, 0u) & mbk_atomic_add(against + 1, 0u);
+  }
+  both = mbk_shuffle(0xffffffffu, both, 0, 32);
+  return (both & MBK_BLOCK_SHAPES) == MBK_BLOCK_SHAPES;
+}
+
+// What speaks against full blocks: bit n of against[0] that rows of one block of n rows differ
+// in their columns, of against[1] that a row's columns are no runs of n, each from a multiple
+// of n on. Both zero before. Launch: one warp for each of `count` rows, `step` apart; 256
+// threads per block.
+MBK_KERNEL MBK_BOUNDS(256)
+    mbk_arrays_blocks(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind, mbk_u64 rows,
+                      mbk_u64 count, mbk_u64 step, mbk_u32 *against) {
+  const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32, row = warp * step;
+  mbk_u32 high = 0, wide = 0;
+  if (warp < count) {
+    const mbk_i64 start = (mbk_i64)row_ptr[row] - MBK_BASE;
+    const mbk_i64 end = (mbk_i64)row_ptr[row + 1] - MBK_BASE;
+    const mbk_i64 next = row + 1 < rows ? (mbk_i64)row_ptr[row + 2] - MBK_BASE - end : -1;
+    bool same = next == end - start;
+    for (mbk_i64 part = 0; part < end - start; part += MBK_BLOCK_PART) {
+      const mbk_i64 stop =
+          part + MBK_BLOCK_PART < end - start ? part + MBK_BLOCK_PART : end - start;
+      if (part > 0 && mbk_arrays_ruled_out(against)) {
+        break; // a long row need not be walked to its end
+      }
+      for (mbk_i64 k = part + mbk_lane(); k < stop; k += 32) {
+        const mbk_i64 column = (mbk_i64)col_ind[start + k] - MBK_BASE;
+        same = same && (mbk_i64)col_ind[end + k] - MBK_BASE == column;
+        if (k + 1 == end - start || (mbk_i64)col_ind[start + k + 1] - MBK_BASE != column + 1) {
+          wide |= mbk_arrays_inside((mbk_u64)k + 1); // the run that ends here
+        }
+        // Where a run of n begins both are multiples of n.
+        wide |= mbk_arrays_inside((mbk_u64)column) & ~mbk_arrays_inside((mbk_u64)k);
+      }
+    }
+    high = same ? 0 : mbk_arrays_inside(row + 1);
+  }
+  for (int d = 16; d > 0; d >>= 1) {
+    high |= mbk_shuffle_xor(0xffffffffu, high, d, 32);
+    wide |= mbk_shuffle_xor(0xffffffffu, wide, d, 32);
+  }
+  if (mbk_lane() == 0 && (high & ~against[0] & MBK_BLOCK_SHAPES) != 0) {
+    mbk_atomic_or(against, high);
+  }
+  if (mbk_lane() == 0 && (wide & ~against[1] & MBK_BLOCK_SHAPES) != 0) {
+    mbk_atomic_or(against + 1, wide);
+  }
+}

@@ -42,6 +42,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
   const mbk_u64 first = (mbk_u64)mbk_load(item) * MBK_STRIP;
   const mbk_u32 width = (mbk_u32)(cols - first < MBK_STRIP ? cols - first : MBK_STRIP);
   const mbk_u32 group = mbk_load(item + 1), packs = 2 * (mbk_load(item + 2) - group);
+  mbk_await_for(x);
   if (MBK_ALPHA == (MBK_COMPUTE)0) {
     return;
   }
@@ -163,10 +164,12 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
   MBK_COMPUTE *const slots = (MBK_COMPUTE *)shared + MBK_THREADS / 32 * MBK_TILE_NONZEROS;
   const mbk_u32 lane = mbk_lane();
   const mbk_u64 tile = (mbk_u64)mbk_block() * MBK_PART_TILES + mbk_thread() / 32;
+  const mbk_u32 from = mbk_load(part_start + mbk_block());
+  const mbk_u32 packs = 2 * (mbk_load(part_start + mbk_block() + 1) - from);
+  mbk_release();
+  mbk_await();
   MBK_SCALARS_LOAD;
   if (alpha != (MBK_COMPUTE)0) {
-    const mbk_u32 from = mbk_load(part_start + mbk_block());
-    const mbk_u32 packs = 2 * (mbk_load(part_start + mbk_block() + 1) - from);
     products += (mbk_u64)from * MBK_GROUP;
     for (mbk_u32 i = mbk_thread(); i < packs; i += MBK_THREADS) {
       mbk_copy_ahead(slots + i * MBK_PACK, products + i * MBK_PACK);

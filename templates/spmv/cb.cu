@@ -252,6 +252,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
                    const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *carries, mbk_u64 rows,
                    mbk_u64 cols, mbk_u64 tasks, MBK_SCALAR_PARAMETERS) {
   const mbk_u64 task = ((mbk_u64)mbk_block() * MBK_THREADS + mbk_thread()) / 32;
+  mbk_release();
   if (task >= tasks) {
     return;
   }
@@ -274,6 +275,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
   MBK_COMPUTE sum = MBK_ZERO;
   sums[lane] = MBK_ZERO;
   mbk_warp_sync(MBK_ALL);
+  mbk_await_for(x); // behind it carries and y too
   for (; left > 0; left -= 2) {
     const mbk_cb_head ahead = mbk_cb_prepare(next, next_first, data, cols);
     const mbk_u64 later = mbk_load(words + 4) & ~(mbk_u64)drop;
@@ -312,16 +314,19 @@ MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS)
                  MBK_SCALAR_PARAMETERS) {
   MBK_SHARED_MEMORY(shared);
   MBK_COMPUTE *const partial = (MBK_COMPUTE *)shared;
-  const mbk_u32 thread = mbk_thread(), end = split_part[mbk_block() + 1];
+  mbk_release();
+  const mbk_u32 thread = mbk_thread(), end = mbk_load(split_part + mbk_block() + 1);
+  const mbk_u32 begin = mbk_load(split_part + mbk_block());
+  const mbk_u64 row = (mbk_u64)mbk_load(split_strip + mbk_block()) * MBK_SIDE + thread;
   MBK_COMPUTE sum = MBK_ZERO;
+  mbk_await();
 #pragma unroll 4
-  for (mbk_u32 part = split_part[mbk_block()] + thread / MBK_SIDE; part < end;
+  for (mbk_u32 part = begin + thread / MBK_SIDE; part < end;
        part += MBK_FIXUP_THREADS / MBK_SIDE) {
     sum = MBK_ADD(sum, carries[(mbk_u64)part * MBK_SIDE + thread % MBK_SIDE]);
   }
   partial[thread] = sum;
   mbk_block_sync();
-  const mbk_u64 row = (mbk_u64)split_strip[mbk_block()] * MBK_SIDE + thread;
   if (thread < MBK_SIDE && row < rows) {
     MBK_SCALARS_LOAD;
     sum = MBK_ZERO;

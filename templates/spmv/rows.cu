@@ -27,6 +27,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
     mbk_rows_product(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,
                      const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y, mbk_u64 rows,
                      MBK_SCALAR_PARAMETERS) {
+  mbk_release();
   MBK_SCALARS_LOAD;
   const mbk_u64 row = ((mbk_u64)mbk_block() * MBK_THREADS + mbk_thread()) / MBK_LANES;
   const mbk_u32 lane = mbk_thread() % MBK_LANES;
@@ -49,6 +50,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
 #endif
         }
       }
+      mbk_await_for(x);
 #pragma unroll
       for (int u = 0; u < MBK_UNROLL; u++) {
         if (u * MBK_LANES < left) {
@@ -72,6 +74,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
     sum = MBK_ADD(sum, mbk_shuffle_down(0xffffffffu, sum, d, MBK_LANES));
   }
   if (lane == 0 && row < rows) {
+    mbk_await();
     MBK_COMMIT(row, sum);
   }
 }

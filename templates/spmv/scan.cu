@@ -17,8 +17,7 @@
 #include "spmv/scan_build.cuh"
 #include "spmv/scan_fixup.cuh"
 
-// A warp's tile; where `adds` with the old y, which is held in shared memory from when the
-// nonzeros are loaded. Without, beta must be zero.
+// A warp's tile.
 template <bool adds>
 MBK_DEVICE void
 mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,
@@ -26,25 +25,11 @@ mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *ro
              MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles,
              MBK_COMPUTE alpha, MBK_COMPUTE beta, MBK_VECTOR *old) {
   const mbk_u32 tile = mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;
-  const mbk_u32 lane = mbk_lane();
-  if (tile >= tiles) {
-    return;
+  mbk_release();
+  if (tile < tiles) {
+    mbk_scan_take<adds>(row_ends, tile_row, row_id, col_ind, values, x, y, firsts, tails, nnz,
+                        tile, alpha, beta, adds ? old + mbk_thread() / 32 * 32 : old);
   }
-  const mbk_u64 start = (mbk_u64)tile * MBK_TILE_NONZEROS;
-  const mbk_u32 ends =
-      lane < MBK_STEPS ? mbk_load(row_ends + (mbk_u64)tile * MBK_STEPS + lane) : 0;
-  const mbk_u32 rank = mbk_load(tile_row + tile);
-  MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];
-  const mbk_scan_rows rows = {row_id, y, rank, adds ? mbk_load(tile_row + tile + 1) : 0};
-  const MBK_VECTOR held =
-      mbk_scan_multiply<adds>(col_ind, values, x, start, nnz, rows, alpha, product);
-  if (adds) {
-    old += mbk_thread() / 32 * 32;
-    old[lane] = held;
-    mbk_warp_sync(MBK_ALL);
-  }
-  mbk_scan_commit(product, ends, rank, tile, row_id, y, firsts, tails, alpha, beta, old,
-                  adds ? 32 : 0);
 }
 
 // Launch: one warp per tile. mbk_scan_fixup follows. beta must be zero.

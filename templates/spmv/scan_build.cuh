@@ -3,21 +3,6 @@
 #error "include spmv/scan_tile.cuh before"
 #endif
 
-// The rank of the row that holds nonzero `nonzero`.
-MBK_DEVICE mbk_u32 mbk_scan_search(const MBK_ROW_PTR *row_start, mbk_u32 ranks,
-                                   mbk_u64 nonzero) {
-  mbk_u32 low = 0, high = ranks;
-  while (high - low > 1) {
-    const mbk_u32 middle = low + (high - low) / 2;
-    if ((mbk_u64)(mbk_load(row_start + middle) - MBK_BASE) <= nonzero) {
-      low = middle;
-    } else {
-      high = middle;
-    }
-  }
-  return low;
-}
-
 // row_ends and tile_row. Launch: one warp per tile, 128 threads per block. Shared:
 // mbk_u32[4][MBK_STEPS].
 MBK_KERNEL MBK_BOUNDS(128)
@@ -33,7 +18,7 @@ MBK_KERNEL MBK_BOUNDS(128)
   const mbk_u64 start = tile * MBK_TILE_NONZEROS;
   mbk_u32 bound = ranks; // lane 0: the tile's first row; lane 1: the next tile's
   if (lane < 2 && start + lane * MBK_TILE_NONZEROS < nnz) {
-    bound = mbk_scan_search(row_start, ranks, start + lane * MBK_TILE_NONZEROS);
+    bound = mbk_rank_search(row_start, ranks, start + lane * MBK_TILE_NONZEROS);
   }
   if (lane < MBK_STEPS) {
     words[lane] = 0;

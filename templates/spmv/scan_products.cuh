@@ -7,6 +7,13 @@
 #error "define MBK_ALIGNED: 1 if col_ind and values start at multiples of 16 bytes"
 #endif
 
+// What x is to a tile, and its factor for what stands in the place of a column.
+#ifndef MBK_GATHER
+#define MBK_SOURCE const MBK_VECTOR *
+#define MBK_GATHER(source, column) mbk_load((source) + ((column)-MBK_BASE))
+#define MBK_AWAIT(source) mbk_await_for(source)
+#endif
+
 // MBK_PACK neighbours at `address`, the first `count` of which are there.
 template <bool full, class T>
 MBK_DEVICE void mbk_scan_load(const T *address, mbk_u32 count, T (&some)[MBK_PACK]) {
@@ -50,8 +57,8 @@ MBK_DEVICE MBK_VECTOR mbk_scan_old(const mbk_scan_rows &rows) {
 // end. All loads of a lane are in flight together, those of the old y among them
 // where it is added to.
 template <bool adds, bool full>
-MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *values,
-                                  const MBK_VECTOR *x, mbk_u32 count, const mbk_scan_rows &rows,
+MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *values, MBK_SOURCE x,
+                                  mbk_u32 count, const mbk_scan_rows &rows,
                                   MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK],
                                   MBK_VECTOR &old) {
   mbk_i32 column[MBK_GROUPS][MBK_PACK];
@@ -66,6 +73,7 @@ MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *value
     mbk_scan_load<full>(values + k, left, value[g]);
 #endif
   }
+  MBK_AWAIT(x);
   old = adds ? mbk_scan_old(rows) : (MBK_VECTOR)0;
 #pragma unroll
   for (int g = 0; g < MBK_GROUPS; g++) {
@@ -73,7 +81,7 @@ MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *value
     for (int j = 0; j < MBK_PACK; j++) {
       product[g][j] = MBK_ZERO;
       if (full || MBK_PACK * (32 * g + mbk_lane()) + j < count) {
-        const MBK_VECTOR factor = mbk_load(x + (column[g][j] - MBK_BASE));
+        const MBK_VECTOR factor = MBK_GATHER(x, column[g][j]);
 #if MBK_PATTERN
         product[g][j] = MBK_UNIT(values, factor);
 #else
@@ -88,11 +96,12 @@ MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *value
 // read of the matrix or of x. Returns the old y of one of the tile's rows, if it is wanted.
 template <bool adds>
 MBK_DEVICE MBK_VECTOR mbk_scan_multiply(const mbk_i32 *col_ind, const MBK_VALUE *values,
-                                        const MBK_VECTOR *x, mbk_u64 start, mbk_u64 nnz,
+                                        MBK_SOURCE x, mbk_u64 start, mbk_u64 nnz,
                                         const mbk_scan_rows &rows, MBK_COMPUTE alpha,
                                         MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK]) {
   MBK_VECTOR old;
   if (alpha == (MBK_COMPUTE)0) {
+    mbk_await();
     old = adds ? mbk_scan_old(rows) : (MBK_VECTOR)0;
 #pragma unroll
     for (int g = 0; g < MBK_GROUPS; g++) {
@@ -109,4 +118,28 @@ MBK_DEVICE MBK_VECTOR mbk_scan_multiply(const mbk_i32 *col_ind, const MBK_VALUE 
                                    (mbk_u32)(nnz - start), rows, product, old);
   }
   return old;
+}
+
+// Tile `tile`, taken by a warp; where `adds` with the old y, which is held in shared memory
+// from when the nonzeros are loaded: `old` is the warp's MBK_VECTOR[32]. Without, beta must be
+// zero.
+template <bool adds>
+MBK_DEVICE void
+mbk_scan_take(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,
+              const mbk_i32 *col_ind, const MBK_VALUE *values, MBK_SOURCE x, MBK_VECTOR *y,
+              MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tile,
+              MBK_COMPUTE alpha, MBK_COMPUTE beta, MBK_VECTOR *old) {
+  const mbk_u32 lane = mbk_lane();
+  const mbk_u32 ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;
+  const mbk_u32 rank = mbk_load(tile_row + tile);
+  MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];
+  const mbk_scan_rows rows = {row_id, y, rank, adds ? mbk_load(tile_row + tile + 1) : 0};
+  const MBK_VECTOR held = mbk_scan_multiply<adds>(col_ind, values, x, tile * MBK_TILE_NONZEROS,
+                                                  nnz, rows, alpha, product);
+  if (adds) {
+    old[lane] = held;
+    mbk_warp_sync(MBK_ALL);
+  }
+  mbk_scan_commit(product, ends, rank, tile, row_id, y, firsts, tails, alpha, beta, old,
+                  adds ? 32 : 0);
 }

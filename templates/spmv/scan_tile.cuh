@@ -3,11 +3,12 @@
 #ifndef MBK_STEPS
 #error "define MBK_STEPS: nonzeros per lane and tile, 1 to 32"
 #endif
+#ifndef MBK_PACK
+#error                                                                                         \
+    "define MBK_PACK: nonzeros that a lane loads at once, a power of two, at most 16 bytes of sums"
+#endif
 #ifndef MBK_DEPTH
 #error "define MBK_DEPTH: ceil(log2) of the longest row, at most 5"
-#endif
-#ifndef MBK_EMPTY_ROWS
-#error "define MBK_EMPTY_ROWS: 1 if some rows are empty, so that ranks are not rows"
 #endif
 #ifndef MBK_ONCE
 #error "define MBK_ONCE: 1 if the matrix is loaded past the caches"
@@ -19,9 +20,9 @@
 #error "define MBK_BLOCKS: blocks of the product that a multiprocessor should hold"
 #endif
 
-#define MBK_ALL 0xffffffffu
+#include "spmv/ranks.cuh"
+
 #define MBK_TILE_NONZEROS (32 * MBK_STEPS)
-#define MBK_PACK (16 / (int)sizeof(MBK_COMPUTE)) // 16 bytes of products
 #define MBK_GROUPS (MBK_STEPS / MBK_PACK)
 
 #if MBK_ONCE
@@ -31,21 +32,6 @@
 #define MBK_MATRIX_LOAD mbk_load
 #define MBK_PACK_LOAD mbk_load_pack
 #endif
-
-#if MBK_EMPTY_ROWS
-#define MBK_ROW_OF(rank) mbk_load(row_id + (rank))
-#else
-#define MBK_ROW_OF(rank) (rank)
-#endif
-
-// The sum over the warp, in every lane, in a fixed order.
-MBK_DEVICE MBK_COMPUTE mbk_scan_reduce(MBK_COMPUTE sum) {
-#pragma unroll
-  for (int d = 16; d > 0; d >>= 1) {
-    sum = MBK_ADD(sum, mbk_shuffle_xor(MBK_ALL, sum, d, 32));
-  }
-  return sum;
-}
 
 // The tile's row number `ended`, of which the first `held` have their old y at `old`.
 MBK_DEVICE void mbk_scan_commit_row(mbk_u32 rank, mbk_u32 ended, MBK_COMPUTE sum,

@@ -69,12 +69,7 @@ MBK_DEVICE void mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
   // Of the row that the rounds before left open: the block's last, for no other one reaches
   // beyond its first round.
   MBK_COMPUTE open = MBK_ZERO;
-#if MBK_EMPTY_ROWS
-  for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread(); i < empty_rows;
-       i += (mbk_u64)mbk_grid() * MBK_THREADS) {
-    MBK_COMMIT(mbk_load(empty_id + i), MBK_ZERO);
-  }
-#endif
+  mbk_release();
   for (;;) {
     const mbk_u64 tile = block_tile + warp, start = tile * MBK_TILE_NONZEROS;
     const mbk_u32 slot = turn + warp;
@@ -141,6 +136,13 @@ MBK_DEVICE void mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
     open = MBK_ADD(open, mbk_scan_reduce(lane >= last ? tail : MBK_ZERO));
     turn = MBK_WARPS - turn;
   }
+#if MBK_EMPTY_ROWS
+  mbk_await();
+  for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread(); i < empty_rows;
+       i += (mbk_u64)mbk_grid() * MBK_THREADS) {
+    MBK_COMMIT(mbk_load(empty_id + i), MBK_ZERO);
+  }
+#endif
 }
 
 // Launch: MBK_THREADS per block, of at least 64. Shared: MBK_COMPUTE[4 * MBK_WARPS], then

@@ -26,7 +26,7 @@
 #define MBK_ALL 0xffffffffu
 #define MBK_WINDOW 1024
 #define MBK_PACK (16 / (int)sizeof(MBK_COMPUTE)) // neighbours of a row that one load brings
-#define MBK_WIDE 0xffffffffu                   // the base of a slice with four-byte columns
+#define MBK_WIDE 0xffffffffu                     // the base of a slice with four-byte columns
 
 #include "spmv/sliced_build.cuh"
 
@@ -86,6 +86,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
                        MBK_VECTOR *y, mbk_u64 rows, MBK_SCALAR_PARAMETERS) {
   const mbk_u64 thread = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread();
   const mbk_u64 slice = thread / 32;
+  mbk_release();
   if (slice * 32 >= rows) {
     return;
   }
@@ -95,6 +96,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
 #if !MBK_PATTERN
   values += (mbk_u64)mbk_load(slice_start + slice) * 32 + mbk_lane() * MBK_PACK;
 #endif
+  mbk_await_for(x);
   const MBK_COMPUTE sum =
       base == MBK_WIDE
           ? mbk_sliced_sum((const mbk_i32 *)columns + mbk_lane() * MBK_PACK, values, x, count)

@@ -221,7 +221,7 @@ static void formats_hold_the_matrix(void **state) {
     assert_int_equal(l.stored, bench_sliced_size(&m));
     check_layout(&p, &l);
     for (k = 0; k < sizeof blocks / sizeof blocks[0]; k++) {
-      bench_blocks_create(&p, blocks[k], &l);
+      bench_blocks_create(&p, blocks[k], blocks[k], &l);
       assert_true(l.entries * blocks[k] * blocks[k] == l.stored && l.stored >= m.nnz);
       check_layout(&p, &l);
     }

@@ -71,6 +71,9 @@ for family in gcc clang; do
   $family -std=c99 -DMERBIT_STATIC -I"$root" -c "$work/library.c" -o "$work/library.o" || fail "static symbols"
   exported=$(nm -g --defined-only "$work/library.o" | awk 'NF == 3 {print $3}')
   [ -z "$exported" ] || fail "MERBIT_STATIC exports: $exported"
+  for language in "$family -std=c99" "$cxx -x c++ -std=c++11"; do
+    $language $strict -DMERBIT_STUDY_METHODS -I"$root" -c "$work/library.c" -o "$work/study.o" || fail "study: $language"
+  done
   if $family -std=c99 -I"$root" -c "$work/late.c" -o "$work/late.o" 2>"$work/late.txt"; then
     fail "a system header before the implementation was not refused"
   fi

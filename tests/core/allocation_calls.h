@@ -89,6 +89,22 @@ static merbit_status matrix_transpose(world *w) {
   return merbit_matrix_transpose(w->context, &w->view, (merbit_matrix **)&w->out);
 }
 
+static merbit_status matrix_create_bsr(world *w) {
+  merbit_bsr_desc desc;
+  memset(&desc, 0, sizeof desc);
+  desc.block_rows = 3;
+  desc.block_cols = 2;
+  return merbit_matrix_create_bsr(w->context, &w->view, &desc, (merbit_matrix **)&w->out);
+}
+
+static merbit_status view_find_blocks(world *w) {
+  merbit_block_info info;
+  const merbit_status status = merbit_view_find_blocks(w->context, &w->view, NULL, &info);
+  assert_int_equal(info.block_rows, status == MERBIT_OK);
+  w->out = NULL;
+  return status;
+}
+
 static void matrix_made(world *w) {
   world_expect_matrix(w, (merbit_matrix *)w->out, 0);
   merbit_matrix_destroy((merbit_matrix *)w->out);
@@ -200,6 +216,14 @@ static merbit_status plan_create(world *w) {
   return merbit_plan_create(w->context, &w->view, NULL, (merbit_plan **)&w->out);
 }
 
+static merbit_status plan_create_blocks(world *w) {
+  merbit_plan_desc desc;
+  memset(&desc, 0, sizeof desc);
+  desc.method = MERBIT_METHOD_BSR;
+  desc.block_rows = desc.block_cols = 4;
+  return merbit_plan_create(w->context, &w->view, &desc, (merbit_plan **)&w->out);
+}
+
 static void plan_made(world *w) {
   world_expect_product(w, (merbit_plan *)w->out, NULL, 0, 1);
   merbit_plan_destroy((merbit_plan *)w->out);
@@ -207,6 +231,11 @@ static void plan_made(world *w) {
 
 static void with_plan(world *w) {
   assert_int_equal(merbit_plan_create(w->context, &w->view, NULL, &w->plan), MERBIT_OK);
+}
+
+static void with_plan_of_blocks(world *w) {
+  assert_int_equal(plan_create_blocks(w), MERBIT_OK);
+  w->plan = (merbit_plan *)w->out;
 }
 
 /* A check would start the threads that the first product is to start. */

@@ -17,7 +17,14 @@ typedef struct fixture { /* entries in any order, with duplicates and a long row
   size_t text_size;
 } fixture;
 
-typedef enum arrangement { PLAIN_CSR, WIDE_CSR, COO, PATTERN_COO } arrangement;
+typedef enum arrangement {
+  PLAIN_CSR,
+  WIDE_CSR,
+  COO,
+  PATTERN_COO,
+  BLOCKS,     /* of 1 x 1: the arrays of PLAIN_CSR */
+  WIDE_BLOCKS /* and of WIDE_CSR */
+} arrangement;
 
 typedef struct world {
   cpu_memory memory;
@@ -101,11 +108,15 @@ static void fixture_free(fixture *f) {
 static merbit_view world_view(const fixture *f, arrangement form) {
   merbit_view view =
       merbit_csr(f->n, f->n, f->nnz, f->csr_row_ptr, f->csr_col_ind, f->csr_values);
-  if (form == WIDE_CSR) {
+  if (form == BLOCKS || form == WIDE_BLOCKS) {
+    view.format = MERBIT_BSR;
+    view.block_rows = view.block_cols = 1;
+  }
+  if (form == WIDE_CSR || form == WIDE_BLOCKS) {
     view.offset_type = view.index_type = MERBIT_INDEX_64;
     view.row_ptr = f->wide_row_ptr;
     view.col_ind = f->wide_col_ind;
-  } else if (form != PLAIN_CSR) {
+  } else if (form != PLAIN_CSR && form != BLOCKS) {
     view.format = MERBIT_COO;
     view.row_ptr = NULL;
     view.row_ind = f->row_ind;

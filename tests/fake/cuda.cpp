@@ -392,4 +392,16 @@ int cuLaunchKernel(void *handle, unsigned grid_x, unsigned grid_y, unsigned grid
   }
   return c.enqueue(stream_handle, j);
 }
+
+int cuLaunchKernelEx(const launch_config *config, void *handle, void **arguments,
+                     void **extra) {
+  if (config->attribute_count != 1 || config->attributes->id != 6 ||
+      config->attributes->value[0] != 1) {
+    fault("cuLaunchKernelEx with an attribute that the fake does not know");
+  }
+  state.early++;
+  return cuLaunchKernel(handle, config->grid[0], config->grid[1], config->grid[2],
+                        config->block[0], config->block[1], config->block[2],
+                        config->shared_bytes, config->stream, arguments, extra);
+}
 }

@@ -52,6 +52,16 @@ struct job { // of a stream or a graph
   bool kernel; // sees all memory
 };
 
+struct launch_config { // CUlaunchConfig
+  unsigned grid[3], block[3], shared_bytes;
+  void *stream;
+  const struct {
+    int id, padding;
+    uint64_t value[8];
+  } * attributes;
+  unsigned attribute_count;
+};
+
 struct stream {
   bool blocking; // waits for the default stream, which waits for it
   bool capturing;

@@ -29,6 +29,7 @@ typedef struct fake_cuda {
   uint64_t seed;                                  /* of the schedules of launches */
   long blocks, modules, retained, depth, streams; /* alive; depth: contexts pushed */
   long launches;                                  /* made */
+  long early; /* of them, that may overlap with the end of what is before */
   long refused_pushes; /* contexts not entered: what was to be released there cannot be */
   int dead;            /* the result that killed the device */
   long after_death;    /* calls of a dead context */

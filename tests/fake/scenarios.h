@@ -1,77 +1,10 @@
 /* What users do, once through. Each scenario makes, uses and destroys its own objects on a
  * context, whatever fails on the way; it returns the first failure, and where there is none the
- * results were right. Numbers are small whole ones, so that every result is exact. */
+ * results were right. */
 #ifndef TEST_FAKE_SCENARIOS_H
 #define TEST_FAKE_SCENARIOS_H
-#include "fake/support.h"
-
-enum { ROWS = 40, COLS = 30, MOST = 128 };
-
-static struct { /* CSR of 32 bits from 0, of 64 bits from 1, COO of 64 bits from 0 */
-  int32_t row_ptr[ROWS + 1], col_ind[MOST];
-  int64_t row_ptr64[ROWS + 1], col_ind64[MOST], row_ind[MOST], col_coo[MOST];
-  double values[MOST], x[COLS], y0[ROWS];
-  float values32[MOST], x32[COLS], y032[ROWS];
-} data;
-
-/* Row 0 is empty, row 7 holds every column, the others up to three entries, with duplicates. */
-TEST_UNUSED static void scenarios_prepare(void) {
-  int row, k = 0, i;
-  for (row = 0; row < ROWS; row++) {
-    const int length = row == 7 ? COLS : row % 4;
-    for (i = 0; i < length; i++, k++) {
-      data.col_ind[k] = row == 7 ? i : (row * 5 + i * i) % COLS;
-      data.col_ind64[k] = data.col_ind[k] + 1;
-      data.col_coo[k] = data.col_ind[k];
-      data.row_ind[k] = row;
-      data.values[k] = (double)(1 + (k * 7) % 5);
-      data.values32[k] = (float)data.values[k];
-    }
-    data.row_ptr[row + 1] = k;
-    data.row_ptr64[row] = data.row_ptr[row] + 1;
-    data.y0[row] = (double)(row % 6 - 2);
-    data.y032[row] = (float)data.y0[row];
-  }
-  data.row_ptr64[ROWS] = k + 1;
-  for (i = 0; i < COLS; i++) {
-    data.x[i] = (double)(i % 9 - 4);
-    data.x32[i] = (float)data.x[i];
-  }
-}
-
-static int64_t data_nnz(void) {
-  return data.row_ptr[ROWS];
-}
-
-/* y is scale * alpha A x + beta y0; `scale` is what the values were multiplied with. */
-static void expect_product(const double *y, double alpha, double beta, double scale) {
-  int row, k;
-  for (row = 0; row < ROWS; row++) {
-    double sum = 0;
-    for (k = data.row_ptr[row]; k < data.row_ptr[row + 1]; k++) {
-      sum += data.values[k] * data.x[data.col_ind[k]];
-    }
-    assert_true(y[row] == scale * alpha * sum + beta * data.y0[row]);
-  }
-}
-
-/* The next call, unless one has failed before. */
-#define TRY(call) (status = status == MERBIT_OK ? (call) : status)
-
-/* A buffer with contents. */
-static merbit_status put(merbit_context *context, const void *source, size_t bytes,
-                         merbit_buffer **buffer) {
-  merbit_status status = merbit_buffer_create(context, bytes, buffer);
-  assert_true((status == MERBIT_OK) == (*buffer != NULL));
-  return TRY(merbit_buffer_upload(*buffer, 0, source, bytes));
-}
-
-static merbit_status make_plan(merbit_context *context, const merbit_view *view,
-                               const merbit_plan_desc *desc, merbit_plan **plan) {
-  const merbit_status status = merbit_plan_create(context, view, desc, plan);
-  assert_true((status == MERBIT_OK) == (*plan != NULL));
-  return status;
-}
+#include "fake/block_scenarios.h"
+#include "support/gpu.h"
 
 /* Host CSR, vectors in buffers, a workspace of its own, new values. */
 static merbit_status products_by(merbit_context *context, merbit_method method, int omega) {
@@ -89,6 +22,8 @@ static merbit_status products_by(merbit_context *context, merbit_method method, 
   memset(&desc, 0, sizeof desc);
   desc.method = method;
   desc.omega = omega;
+  desc.block_rows = method == MERBIT_METHOD_BSR ? 2 : 0; /* sparse blocks, which need masks */
+  desc.block_cols = method == MERBIT_METHOD_BSR ? 3 : 0;
   status = make_plan(context, &view, &desc, &plan);
   for (i = 0; i < MOST; i++) {
     doubled[i] = 2 * data.values[i];
@@ -140,6 +75,14 @@ TEST_UNUSED static merbit_status sliced_products(merbit_context *context) {
 
 TEST_UNUSED static merbit_status binned_products(merbit_context *context) {
   return products_by(context, MERBIT_METHOD_BINNED, 0);
+}
+
+TEST_UNUSED static merbit_status bsr_products(merbit_context *context) {
+  return products_by(context, MERBIT_METHOD_BSR, 0);
+}
+
+TEST_UNUSED static merbit_status hubs_products(merbit_context *context) {
+  return products_by(context, MERBIT_METHOD_HUBS, 0);
 }
 
 TEST_UNUSED static merbit_status cb_products(merbit_context *context) {
@@ -232,6 +175,53 @@ TEST_UNUSED static merbit_status even_rows(merbit_context *context) {
   return status;
 }
 
+static merbit_method full_method; /* what AUTO took for full columns */
+
+enum { FULL = 24 };
+
+/* Ones that meet in every fourth column, for which AUTO takes hubs, or the scan where memory is
+ * short; a row is empty. */
+TEST_UNUSED static merbit_status full_columns(merbit_context *context) {
+  static const int32_t row_ptr[] = {0, 2 * FULL - 1, 2 * FULL - 1, 2 * FULL};
+  const double alpha = 1, beta = 3;
+  int32_t col_ind[2 * FULL];
+  const merbit_view view = merbit_csr(3, 4 * FULL, 2 * FULL, row_ptr, col_ind, NULL);
+  double x[4 * FULL], y[3] = {1, 2, 4}, sum = 0;
+  char line[1024];
+  merbit_plan_desc desc;
+  merbit_plan_info info;
+  merbit_plan *plan = NULL;
+  merbit_status status;
+  int i;
+  for (i = 0; i < 4 * FULL; i++) {
+    x[i] = i % 4 == 0 ? 1 + i : 1e9;
+  }
+  for (i = 0; i < 2 * FULL; i++) {
+    col_ind[i] = i * 5 % FULL * 4;
+    sum += x[col_ind[i]];
+  }
+  memset(&desc, 0, sizeof desc);
+  desc.vector_memory = MERBIT_MEMORY_HOST;
+  desc.side = MERBIT_SIDE_CUDA;
+  desc.expected_calls = 1000;
+  status = make_plan(context, &view, &desc, &plan);
+  if (status == MERBIT_OK) {
+    assert_int_equal(merbit_plan_get_info(plan, &info), MERBIT_OK);
+    full_method = info.method;
+    assert_true(merbit_plan_describe(plan, line, sizeof line) > 40);
+    if (full_method == MERBIT_METHOD_HUBS) {
+      assert_int_equal(info.omega, 160);
+      assert_non_null(strstr(line, "24 hubs with 100% of the nonzeros in shared memory"));
+    }
+  }
+  if (TRY(merbit_spmv(plan, NULL, &alpha, x, &beta, y, NULL)) == MERBIT_OK) {
+    const double last = x[col_ind[2 * FULL - 1]];
+    assert_true(y[0] == sum - last + 3 && y[1] == 6 && y[2] == last + 12);
+  }
+  merbit_plan_destroy(plan);
+  return status;
+}
+
 /* Values that are all one, stored once; then others, for which the plan is made again. */
 TEST_UNUSED static merbit_status shorter_values(merbit_context *context) {
   static const int32_t row_ptr[] = {0, 2, 3}, col_ind[] = {0, 1, 1};
@@ -261,22 +251,19 @@ TEST_UNUSED static merbit_status empty_matrices(merbit_context *context) {
   static const int32_t row_ptr[] = {0, 0, 0, 0};
   static const double beta = 2;
   merbit_status status = MERBIT_OK;
-  int method, rows;
+  size_t method;
+  int rows;
   for (rows = 0; rows <= 3; rows += 3) {
     const merbit_view view = merbit_csr(rows, 2, 0, row_ptr, NULL, NULL);
-    for (method = 0; method <= (int)MERBIT_METHOD_CB; method++) {
+    for (method = 0; method < GPU_METHODS; method++) {
       double x[] = {1, 2}, y[] = {1, 2, 3};
       merbit_plan_desc desc;
       merbit_plan *plan = NULL;
       char line[1024];
-      if (method == (int)MERBIT_METHOD_REFERENCE || method == (int)MERBIT_METHOD_MERGE ||
-          method == (int)MERBIT_METHOD_CB - 1) {
-        continue;
-      }
       memset(&desc, 0, sizeof desc);
       desc.vector_memory = MERBIT_MEMORY_HOST;
       desc.side = MERBIT_SIDE_CUDA;
-      desc.method = (merbit_method)method;
+      desc.method = gpu_methods[method];
       TRY(make_plan(context, &view, &desc, &plan));
       if (TRY(merbit_spmv(plan, NULL, NULL, x, &beta, y, NULL)) == MERBIT_OK) {
         assert_true(y[0] == (rows > 0 ? 2 : 1) && y[2] == (rows > 0 ? 6 : 3));
@@ -482,9 +469,14 @@ TEST_UNUSED static const struct {
     {"products by ROWS", rows_products, MERBIT_SIDE_CUDA, 0},
     {"products by SLICED", sliced_products, MERBIT_SIDE_CUDA, 0},
     {"products by BINNED", binned_products, MERBIT_SIDE_CUDA, 0},
+    {"products by BSR, masks", bsr_products, MERBIT_SIDE_CUDA, 0},
+    {"host blocks", host_blocks, MERBIT_SIDE_CUDA, 0},
+    {"device blocks", device_blocks, MERBIT_SIDE_CUDA, 0},
+    {"products by HUBS", hubs_products, MERBIT_SIDE_CUDA, 0},
     {"products by CB", cb_products, MERBIT_SIDE_CUDA, 0},
     {"parts by CB", cb_parts, MERBIT_SIDE_CUDA, 0},
     {"even rows", even_rows, MERBIT_SIDE_CUDA, 0},
+    {"full columns", full_columns, MERBIT_SIDE_CUDA, 0},
     {"shorter values", shorter_values, MERBIT_SIDE_CUDA, 0},
     {"host vectors", host_vectors, MERBIT_SIDE_CUDA, 1},
     {"host vectors, AUTO", host_vectors, MERBIT_SIDE_AUTO, 1},

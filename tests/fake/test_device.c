@@ -1,5 +1,6 @@
 /* The device layer's sentences and edges, and programs whose cached image the driver refuses.
  */
+#define MBI_LOADED_IDLE 3 /* programs that stay loaded though nobody uses them */
 #define MERBIT_IMPLEMENTATION
 #include "merbit.h"
 
@@ -120,6 +121,51 @@ static void expect_run(merbit_context *context, merbit_status status, int from_c
   assert_true(status != MERBIT_OK || values[4] == 11);
   assert_int_equal(context->cache.hits - hits, from_cache);
   assert_int_equal(nvrtc->compiled, compiled);
+  mbi_loaded_trim(context, 0); /* the next run loads anew */
+}
+
+/* A program of which a plan was made is there for the next one: as long as somebody uses it,
+ * and then while fewer than MBI_LOADED_IDLE others were used since. */
+static void programs_stay_loaded(void **state) {
+  char cache[64];
+  merbit_context *context = enter(fake_cache_make(cache));
+  mbi_program used, program;
+  mbi_preamble preamble;
+  int i;
+  (void)state;
+  gpu_kernels_preamble(&preamble);
+  assert_int_equal(mbi_program_create(context, MBI_PREAMBLE_NAME, &preamble, &used), MERBIT_OK);
+  assert_false(used.from_cache);
+  cuda->calls.only = "cuModuleLoadData";
+  cuda->calls.made = 0;
+  for (i = 0; i < 3; i++) {
+    assert_int_equal(mbi_program_create(context, MBI_PREAMBLE_NAME, &preamble, &program),
+                     MERBIT_OK);
+    assert_ptr_equal(program.module, used.module);
+    assert_true(program.from_cache && program.compile_seconds == 0);
+    mbi_program_destroy(context, &program);
+  }
+  assert_int_equal(cuda->calls.made, 0);
+  assert_int_equal(context->cache.hits, 0);
+  for (i = 0; i < MBI_LOADED_IDLE + 2; i++) { /* each another program */
+    mbi_preamble_define_int(&preamble, "MBK_ANOTHER", i);
+    assert_int_equal(mbi_program_create(context, MBI_PREAMBLE_NAME, &preamble, &program),
+                     MERBIT_OK);
+    mbi_program_destroy(context, &program);
+    assert_int_equal(cuda->modules, 1 + (i < MBI_LOADED_IDLE ? i + 1 : MBI_LOADED_IDLE));
+  }
+  assert_int_equal(cuda->calls.made, MBI_LOADED_IDLE + 2);
+  assert_int_equal(mbi_program_create(context, MBI_PREAMBLE_NAME, &preamble, &program),
+                   MERBIT_OK); /* the last one */
+  assert_int_equal(cuda->calls.made, MBI_LOADED_IDLE + 2);
+  mbi_program_destroy(context, &program);
+  mbi_program_destroy(context, &used);
+  assert_int_equal(cuda->modules, MBI_LOADED_IDLE);
+  mbi_loaded_trim(context, 2);
+  assert_int_equal(cuda->modules, 2);
+  cuda->calls.only = NULL;
+  leave(context);
+  fake_cache_remove(cache);
 }
 
 /* A refused image of the cache is dropped and compiled anew, once; one that could only not be
@@ -153,6 +199,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(sentences),
       cmocka_unit_test(edges),
+      cmocka_unit_test(programs_stay_loaded),
       cmocka_unit_test(cached_programs),
   };
   fake_open("new");

@@ -74,9 +74,11 @@ static int too_late(const failure *f) {
   return plan_made || (f->scenario == ranks && one_of(f->calls->first, iterating));
 }
 
-/* Slices, for which there is no room: AUTO takes the scan. */
+/* Slices, hubs or counts of columns, for which there is no room: AUTO goes on without. */
 static int gives_way(const failure *f) {
-  return f->scenario == even_rows && f->calls == &cuda->calls && f->code == 2;
+  return (f->scenario == even_rows || f->scenario == full_columns ||
+          f->scenario == shorter_values) &&
+         f->calls == &cuda->calls && f->code == 2;
 }
 
 static void check_answer(const failure *f, merbit_status status, const char *sentence) {

@@ -47,6 +47,33 @@ static void drivers(void **state) {
   expect_refused(MERBIT_NO_DEVICE, "Fake 0 has compute capability 3.7");
 }
 
+/* Launches overlap where GPU and driver know how, and nowhere else. */
+static void early_launches(void **state) {
+  static const struct {
+    int capability, driver_version, early;
+  } cases[] = {{90, 13000, 1}, {90, 12030, 1}, {90, 12020, 0}, {89, 13000, 0}, {120, 13000, 1}};
+  merbit_context_desc desc;
+  merbit_context *context;
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    fake_reset();
+    cuda->capability = cases[i].capability;
+    cuda->driver_version = cases[i].driver_version;
+    desc = fake_desc(MERBIT_SIDE_CUDA);
+    assert_int_equal(merbit_context_create(&desc, &context, NULL), MERBIT_OK);
+    assert_int_equal(products(context), MERBIT_OK);
+    assert_int_equal(cuda->early > 0, cases[i].early);
+    assert_true(cuda->launches > cuda->early); /* what makes a plan never does */
+    context->device.driver.launch_kernel_ex = NULL;
+    assert_int_equal(mbi_device_examine(context), MERBIT_OK);
+    assert_false(context->device.early);
+    assert_int_equal(products(context), MERBIT_OK);
+    merbit_context_destroy(context);
+    fake_expect_clean();
+  }
+}
+
 static void several_devices(void **state) {
   merbit_context_desc desc;
   merbit_context *context[2];
@@ -102,6 +129,7 @@ static void callers_context(void **state) {
   assert_int_equal(merbit_context_create(&desc, &context, NULL), MERBIT_OK);
   assert_int_equal(context->device.ordinal, 1);
   assert_int_equal(products(context), MERBIT_OK);
+  assert_int_equal(cuda->modules, 0); /* nothing stays in a context that may go before ours */
   merbit_context_destroy(context);
   assert_int_equal(cuda->retained, 1);
   cuda->calls.made = 0;
@@ -188,7 +216,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(missing_functions), /* first: nothing is open yet */
       cmocka_unit_test(open_here),         cmocka_unit_test(drivers),
-      cmocka_unit_test(several_devices),   cmocka_unit_test(callers_context),
+      cmocka_unit_test(early_launches),    cmocka_unit_test(several_devices),   cmocka_unit_test(callers_context),
       cmocka_unit_test(compilers),
   };
   scenarios_prepare();

@@ -146,14 +146,11 @@ static void new_values_from_either_side(void **state) {
 /* Each method by name: general values and ones, and a matrix without a nonzero, whose values
  * can be renewed too. */
 static void every_method_on_little(void **state) {
-  static const merbit_method methods[] = {MERBIT_METHOD_MERBIT, MERBIT_METHOD_SCAN,
-                                          MERBIT_METHOD_ROWS,   MERBIT_METHOD_SLICED,
-                                          MERBIT_METHOD_BINNED, MERBIT_METHOD_CB};
   static const int32_t nothing[4] = {0, 0, 0, 0};
   size_t i;
   int form;
   (void)state;
-  for (i = 0; i < sizeof methods / sizeof methods[0]; i++) {
+  for (i = 1; i < GPU_METHODS; i++) { /* AUTO is the first */
     for (form = 0; form < 3; form++) {
       merbit_view view = merbit_csr(3, 3, 5, row_ptr, col_ind, form == 1 ? NULL : values);
       char line[1024], lanes[32];
@@ -164,15 +161,15 @@ static void every_method_on_little(void **state) {
         view = merbit_csr(3, 3, 0, nothing, NULL, values);
       }
       memset(&desc, 0, sizeof desc);
-      desc.method = methods[i];
-      desc.omega = methods[i] == MERBIT_METHOD_ROWS ? 1 + form % 2 : 0;
+      desc.method = gpu_methods[i];
+      desc.omega = desc.method == MERBIT_METHOD_ROWS ? 1 + form % 2 : 0;
       assert_int_equal(merbit_plan_create(gpu, &view, &desc, &plan), MERBIT_OK);
       (void)merbit_plan_describe(plan, line, sizeof line);
       (void)snprintf(lanes, sizeof lanes, "%d lane%s a row", desc.omega,
                      desc.omega == 1 ? "" : "s");
       assert_true(desc.omega == 0 || strstr(line, lanes) != NULL);
       assert_int_equal(merbit_plan_get_info(plan, &info), MERBIT_OK);
-      assert_true(info.method == methods[i] && (form == 2 || info.block_threads >= 32));
+      assert_true(info.method == gpu_methods[i] && (form == 2 || info.block_threads >= 32));
       if (form == 0) {
         expect_product(plan, 201, 30, 504);
       } else if (form == 1) {
@@ -205,6 +202,9 @@ static void impossible_forms_are_refused(void **state) {
              {MERBIT_METHOD_BINNED, 65, 0, 0, "sigma is 65, omega 0"},
              {MERBIT_METHOD_BINNED, 0, 9, 0, "omega 9 and block_threads 0; use"},
              {MERBIT_METHOD_BINNED, 0, 0, 40, "block_threads 40"},
+             {MERBIT_METHOD_HUBS, 3, 0, 0, "sigma is 3, omega 0"},
+             {MERBIT_METHOD_HUBS, 0, 225, 0, "omega 225 and block_threads 0; use"},
+             {MERBIT_METHOD_HUBS, 0, 0, 1056, "block_threads 1056"},
              {MERBIT_METHOD_CB, 19, 0, 0, "sigma is 19 and block_threads 256; use 20 to 65536"},
              {MERBIT_METHOD_CB, 65537, 0, 0, "sigma is 65537"},
              {MERBIT_METHOD_CB, 0, 0, 40, "block_threads 40"},

@@ -7,15 +7,15 @@
 #include <stddef.h>
 #include <cmocka.h>
 #include "support/products.h"
-#include "support/blocks.h"
+#include "support/stretched.h"
 #include "support/data.h"
 #include "support/gpu.h"
 
 static merbit_context *gpu;
 
-static const merbit_method methods[] = {MERBIT_METHOD_AUTO,   MERBIT_METHOD_SCAN,
-                                        MERBIT_METHOD_ROWS,   MERBIT_METHOD_SLICED,
-                                        MERBIT_METHOD_BINNED, MERBIT_METHOD_CB};
+static const merbit_method methods[] = {
+    MERBIT_METHOD_AUTO,   MERBIT_METHOD_SCAN, MERBIT_METHOD_ROWS, MERBIT_METHOD_SLICED,
+    MERBIT_METHOD_BINNED, MERBIT_METHOD_HUBS, MERBIT_METHOD_CB};
 enum { METHODS = sizeof methods / sizeof methods[0] };
 
 /* Of each method: the default first. What a number means is in merbit_plan_desc. */
@@ -28,6 +28,7 @@ static const shape shapes[METHODS][6] = {
     {{0, 0, 0}, {1, 32, 256}, {4, 16, 64}, {8, 1, 1024}, {3, 2, 32}, {2, 8, 96}},
     {{0, 0, 0}, {1, 0, 256}, {4, 1, 64}, {8, 1, 1024}, {3, 0, 32}, {16, 0, 96}},
     {{0, 0, 0}, {1, 1, 32}, {4, 8, 64}, {28, 2, 1024}, {5, 3, 96}, {12, 8, 256}},
+    {{0, 0, 0}, {4, 1, 32}, {8, 2, 64}, {16, 220, 1024}, {4, 16, 96}, {32, 1, 256}},
     {{0, 0, 0}, {20, 0, 32}, {40, 0, 64}, {65536, 0, 512}, {21, 0, 96}, {0, 0, 128}}};
 /* Of CB: all COO, all dense, all CSR, columns aggregated always and never. */
 static const struct {
@@ -95,18 +96,23 @@ static void bins_meet_the_bound(void **state) {
   every_matrix_meets_the_bound(4);
 }
 
-static void blocks_meet_the_bound(void **state) {
+static void hubs_meet_the_bound(void **state) {
   (void)state;
   every_matrix_meets_the_bound(5);
+}
+
+static void blocks_meet_the_bound(void **state) {
+  (void)state;
+  every_matrix_meets_the_bound(6);
 }
 
 /* Blocks of every density. */
 static void blocks_of_all_forms_meet_the_bound(void **state) {
   int i, variant;
   (void)state;
-  for (i = 0; i < blocks_count(); i += gpu_stride()) {
+  for (i = 0; i < stretched_count(); i += gpu_stride()) {
     test_matrix m;
-    blocks_make(i, 13, &m);
+    stretched_make(i, 13, &m);
     for (variant = 0; variant < 12; variant++) {
       products_form form;
       memset(&form, 0, sizeof form);
@@ -114,7 +120,7 @@ static void blocks_of_all_forms_meet_the_bound(void **state) {
       form.device_arrays = variant >> 2 & 1;
       form.few_scalars = m.nnz > 20000;
       form.plan.method = MERBIT_METHOD_CB;
-      form.plan.sigma = shapes[5][variant / 2].sigma;
+      form.plan.sigma = shapes[6][variant / 2].sigma;
       form.plan.cb_aggregate = forms[variant / 2].aggregate;
       form.plan.cb_coo_max = forms[variant / 2].coo_max;
       form.plan.cb_csr_max = forms[variant / 2].csr_max;
@@ -209,7 +215,7 @@ static void a_plan_tells_its_choice(void **state) {
   assert_int_equal(chosen(1, 1, 0, MERBIT_METHOD_SLICED, line), MERBIT_METHOD_SLICED);
   assert_non_null(strstr(line, "2 slices of 32 rows sorted in windows of 1024, 3.1% of"));
   assert_int_equal(chosen(8, 0, 0, MERBIT_METHOD_AUTO, line), MERBIT_METHOD_ROWS);
-  assert_non_null(strstr(line, "small, with short even rows; runner-up scan"));
+  assert_non_null(strstr(line, "small, with even rows; runner-up scan"));
   assert_int_equal(chosen(8, 1, 0, MERBIT_METHOD_AUTO, line), MERBIT_METHOD_SCAN); /* one row */
   assert_non_null(strstr(line, "scan on "));
   assert_non_null(strstr(line, "2 tiles of 32 x 8, scan depth 5, 63 empty rows, 1024 threads "
@@ -219,12 +225,15 @@ static void a_plan_tells_its_choice(void **state) {
       strstr(line, "scan depth 3, 0 empty rows, 1024 threads with whole rows, matrix past"));
   assert_non_null(strstr(line, "as asked"));
   assert_int_equal(chosen(20, 0, 0, MERBIT_METHOD_ROWS, line), MERBIT_METHOD_ROWS);
-  assert_non_null(strstr(line, "4 lanes a row, 6 nonzeros in flight, 256 threads"));
+  assert_non_null(strstr(line, "8 lanes a row, 3 nonzeros in flight, 256 threads"));
   assert_int_equal(chosen(2, 0, 0, MERBIT_METHOD_MERBIT, line), MERBIT_METHOD_MERBIT);
   assert_non_null(strstr(line, "carry-out commit"));
   assert_int_equal(chosen(30, 0, 0, MERBIT_METHOD_BINNED, line), MERBIT_METHOD_BINNED);
   assert_non_null(strstr(line, "1 strips of 12288 columns, 1 parts of 8192 nonzeros, 100.0% of "
                                "the slots filled, 512 threads"));
+  assert_int_equal(chosen(30, 0, 0, MERBIT_METHOD_HUBS, line), MERBIT_METHOD_HUBS);
+  assert_non_null(strstr(line, "8 tiles of 32 x 8, 1 hubs with 100% of the nonzeros in shared "
+                               "memory, 0 empty rows, 1024 threads"));
   assert_int_equal(chosen(9, 0, 0, MERBIT_METHOD_CB, line), MERBIT_METHOD_CB);
   assert_non_null(
       strstr(line, "0 COO, 4 CSR and 0 dense blocks of 16 x 16, columns as they are, "));
@@ -239,6 +248,7 @@ int main(void) {
       cmocka_unit_test(rows_meet_the_bound),
       cmocka_unit_test(slices_meet_the_bound),
       cmocka_unit_test(bins_meet_the_bound),
+      cmocka_unit_test(hubs_meet_the_bound),
       cmocka_unit_test(blocks_meet_the_bound),
       cmocka_unit_test(blocks_of_all_forms_meet_the_bound),
       cmocka_unit_test(data_files_meet_the_bound),

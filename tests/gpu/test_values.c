@@ -97,23 +97,18 @@ static merbit_plan *plan_of(merbit_view *view, merbit_method method, int calls, 
   return plan;
 }
 
-static const merbit_method methods[] = {
-    MERBIT_METHOD_AUTO,   MERBIT_METHOD_MERBIT, MERBIT_METHOD_SCAN, MERBIT_METHOD_ROWS,
-    MERBIT_METHOD_SLICED, MERBIT_METHOD_BINNED, MERBIT_METHOD_CB};
-enum { METHODS = sizeof methods / sizeof methods[0] };
-
 /* What a plan with many calls stores; `single`: of f32. */
 static const char *expected(int form, int single, int method, int calls, int changing) {
-  return methods[method] == MERBIT_METHOD_MERBIT || changing || calls < 8 ? "general values"
-         : form == EQUAL || form == FINE                                  ? "values all equal"
-         : form == FLOATS && !single ? "values exact in f32"
-                                     : "general values";
+  return gpu_methods[method] == MERBIT_METHOD_MERBIT || changing || calls < 8 ? "general values"
+         : form == EQUAL || form == FINE ? "values all equal"
+         : form == FLOATS && !single     ? "values exact in f32"
+                                         : "general values";
 }
 
 static void every_method_takes_every_form(void **state) {
   int method, form, single, way;
   (void)state;
-  for (method = 0; method < METHODS; method++) {
+  for (method = 0; method < GPU_METHODS; method++) {
     for (form = 0; form < FORMS; form++) {
       for (single = 0; single < 2; single++) {
         for (way = 0; way < 3; way++) {
@@ -123,7 +118,7 @@ static void every_method_takes_every_form(void **state) {
           merbit_view view = merbit_csr(ROWS, COLS, nnz, row_ptr, col_ind, values);
           merbit_plan *plan;
           view.value_type = type;
-          plan = plan_of(&view, methods[method], calls, changing);
+          plan = plan_of(&view, gpu_methods[method], calls, changing);
           expect_form(plan, expected(form, single, method, calls, changing));
           expect_product(plan, values, type);
           merbit_plan_destroy(plan);
@@ -139,7 +134,7 @@ static void every_method_takes_every_form(void **state) {
 static void new_values_of_every_form(void **state) {
   int method, form, then, single, device;
   (void)state;
-  for (method = 0; method < METHODS; method++) {
+  for (method = 0; method < GPU_METHODS; method++) {
     for (form = 0; form < FORMS * FORMS * 4; form++) {
       const char *now;
       void *values, *fresh;
@@ -167,7 +162,7 @@ static void new_values_of_every_form(void **state) {
         view.col_ind = merbit_buffer_pointer(buffers[1]);
         view.values = merbit_buffer_pointer(buffers[2]);
       }
-      plan = plan_of(&view, methods[method], 0, 0);
+      plan = plan_of(&view, gpu_methods[method], 0, 0);
       now = expected(form / 4 / FORMS, single, method, 100, 0);
       expect_form(plan, now);
       if (strcmp(now, "values all equal") == 0 && then != EQUAL && then != FINE) {

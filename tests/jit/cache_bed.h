@@ -246,6 +246,15 @@ TEST_UNUSED static int in_child(int (*body)(void), int drop) {
   return wait_for(child);
 }
 
+/* Whether this is root, who alone can give files away; else what is left out is told. */
+TEST_UNUSED static int root_only(const char *what) {
+  if (geteuid() != 0) {
+    print_message("%s: only root can give files away\n", what);
+    return 0;
+  }
+  return 1;
+}
+
 /* Mounts from here on are seen by this process and its children alone, and go with them. */
 TEST_UNUSED static int own_mounts(void) {
   return unshare(CLONE_NEWNS) == 0 && mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;

@@ -1,12 +1,15 @@
 /* Every kernel under the real NVRTC, which needs no GPU: one canonical specialisation of each
  * file for every architecture that NVRTC knows, all of them for sm_75, sm_90 and sm_120, and no
  * register spilled in any. */
+#define MERBIT_STUDY_METHODS
 #define MERBIT_IMPLEMENTATION
 #include "merbit.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
+
+#include "support/effort.h"
 
 static merbit_context *host;
 static int compiled;
@@ -176,6 +179,82 @@ static void binned_preamble(merbit_type type, int form, int warp_tiles, int thre
   mbi_binned_preamble(&plan, preamble);
 }
 
+/* Blocks: with masks where form & 8, column by column where form & 32, cut at the edge where
+ * form & 64. */
+static void bsr_preamble(merbit_type type, int form, int rows, int cols, int omega,
+                         mbi_preamble *preamble) {
+  static const uint64_t masks[1] = {0};
+  merbit_plan plan;
+  plan_make(type, form & ~10, 0, omega, 0, &plan);
+  plan.device.nnz = 10000000;
+  plan.ranks.count = form & 32 ? 999 : 1000;
+  plan.bsr.view = merbit_bsr(1000 * rows, 1000 * cols - (form & 64 && cols > 1), 10000000, rows,
+                             cols, NULL, NULL, NULL);
+  plan.bsr.view.block_order = form & 32 ? MERBIT_BLOCK_COLUMN_MAJOR : MERBIT_BLOCK_ROW_MAJOR;
+  plan.bsr.masks = form & 8 ? masks : NULL;
+  assert_int_equal(mbi_bsr_size(&plan), MERBIT_OK);
+  mbi_bsr_preamble(&plan, preamble);
+}
+
+/* Every shape up to 8 x 8 on the diagonal, and odd ones; x loaded in both ways. In quick effort
+ * each shape by half of the forms, by the others on the next architecture. */
+static void compile_blocks(int capability) {
+  static const int shapes[][2] = {{1, 1}, {2, 2},  {3, 3},   {4, 4},   {5, 5},   {6, 6},
+                                  {7, 7}, {8, 8},  {16, 16}, {3, 5},   {16, 1},  {1, 16},
+                                  {9, 9}, {33, 2}, {13, 7},  {64, 64}, {11, 13}, {32, 32}};
+  const int all = test_effort(0, 1);
+  mbi_preamble preamble;
+  size_t s;
+  for (s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
+    const int rows = shapes[s][0], cols = shapes[s][1], odd = s % 2 != 0;
+    const int turn = (int)s / 2 + (capability == 90 ? 1 : 0);
+    if (turn % 2 == 0 || all) {
+      bsr_preamble(MERBIT_F64, 0, rows, cols, 0, &preamble);
+      compile("spmv/bsr.cu", &preamble, capability);
+      bsr_preamble(MERBIT_F32, odd ? 32 + 64 + 4 : 8 + 16 + 1, rows, cols, odd ? 0 : 1,
+                   &preamble);
+      compile("spmv/bsr.cu", &preamble, capability);
+    }
+    if (turn % 2 != 0 || all) {
+      bsr_preamble(MERBIT_F32, 0, rows, cols, 0, &preamble);
+      compile("spmv/bsr.cu", &preamble, capability);
+      bsr_preamble(MERBIT_F64, odd ? 8 + 16 : 32 + 64, rows, cols, odd ? 1 : 0, &preamble);
+      compile("spmv/bsr.cu", &preamble, capability);
+    }
+  }
+}
+
+/* The kernels that are there for comparison. */
+static void compile_studies(int capability) {
+  mbi_preamble preamble;
+  int study;
+  for (study = 0; study < 8; study++) {
+    const int high = study >= 4;
+    merbit_plan plan;
+    plan_make(high ? MERBIT_F32 : MERBIT_F64, high ? 2 + 16 : 0, 0, 0, 0, &plan);
+    plan.method = (merbit_method)(MERBIT_METHOD_BSR_ROW_MAJOR + study % 4);
+    plan.bsr.view = merbit_bsr(1000, 1001, 1000, high ? 13 : 5, 5, NULL, NULL, NULL);
+    plan.bsr.view.block_order = high ? MERBIT_BLOCK_COLUMN_MAJOR : MERBIT_BLOCK_ROW_MAJOR;
+    host->device.multiprocessors = 132;
+    assert_int_equal(mbi_bsr_study_size(&plan), MERBIT_OK);
+    host->device.multiprocessors = 0; /* the other sizes are those of any GPU */
+    mbi_bsr_study_preamble(&plan, &preamble);
+    compile("spmv/bsr_study.cu", &preamble, capability);
+  }
+}
+
+/* With little room for hubs where form & 64. */
+static void hubs_preamble(merbit_type type, int form, int steps, int threads,
+                          mbi_preamble *preamble) {
+  merbit_plan plan;
+  plan_make(type, form, steps, form & 64 ? 1 : 0, threads, &plan);
+  plan.device.col_ind = (form & 6) == 2 ? 4 : 0;
+  plan.ranks.longest = form & 8 ? 32 : 5;
+  plan.ranks.count = form & 32 ? 999 : 1000;
+  assert_int_equal(mbi_hubs_size(&plan), MERBIT_OK);
+  mbi_hubs_preamble(&plan, preamble);
+}
+
 static void compile_methods(int form, int capability) {
   const merbit_type type = (form ^ form >> 1 ^ form >> 4) & 1 ? MERBIT_F32 : MERBIT_F64;
   mbi_preamble preamble;
@@ -193,6 +272,8 @@ static void compile_methods(int form, int capability) {
   compile("spmv/cb.cu", &preamble, capability);
   binned_preamble(type, form | (form & 2) << 5, 0, 0, &preamble);
   compile("spmv/binned.cu", &preamble, capability);
+  hubs_preamble(type, form, 0, form & 4 ? 512 : 0, &preamble);
+  compile("spmv/hubs.cu", &preamble, capability);
 }
 
 /* The preamble that a plan of this form writes. */
@@ -237,6 +318,10 @@ static void every_architecture_takes_every_file(void **state) {
     compile("spmv/cb.cu", &preamble, archs[i]);
     binned_preamble(MERBIT_F64, 0, 0, 0, &preamble);
     compile("spmv/binned.cu", &preamble, archs[i]);
+    bsr_preamble(MERBIT_F64, 0, 5, 5, 0, &preamble);
+    compile("spmv/bsr.cu", &preamble, archs[i]);
+    hubs_preamble(MERBIT_F32, 0, 0, 0, &preamble);
+    compile("spmv/hubs.cu", &preamble, archs[i]);
     arrays_preamble(0, &preamble);
     compile("spmv/arrays.cu", &preamble, archs[i]);
     memset(&preamble, 0, sizeof preamble);
@@ -282,6 +367,10 @@ static void every_form_compiles_without_spills(void **state) {
       compile("spmv/rows.cu", &preamble, capabilities[c]);
       sliced_preamble(s % 2 ? MERBIT_F32 : MERBIT_F64, 0, steps[s] / 2, 256, &preamble);
       compile("spmv/sliced.cu", &preamble, capabilities[c]);
+    }
+    compile_blocks(capabilities[c]);
+    if (capabilities[c] == 90) {
+      compile_studies(capabilities[c]);
     }
     for (form = 0; form < 8; form++) {
       arrays_preamble(form, &preamble);

@@ -5,7 +5,7 @@
 #define TEST_MATRIX_MUTANTS_H
 #include "support/products.h"
 
-enum { MUTANT_ROOM = 200 };
+enum { MUTANT_ROOM = 200, MUTANT_BLOCK = 3 }; /* rows and columns of a block, at most */
 #define MUTANT_MOST                                                                            \
   (((int64_t)1 << 60) - 2) /* of rows or nnz: an array of 8 bytes each has an address */
 
@@ -13,8 +13,23 @@ typedef struct mutant {
   merbit_view view;  /* as claimed; arrays NULL where they are to be missing */
   int64_t rows, nnz; /* as made */
   int64_t ptr[MUTANT_ROOM], row[MUTANT_ROOM], col[MUTANT_ROOM];
-  double value[MUTANT_ROOM]; /* small integers, so that sums are exact */
+  double value[MUTANT_ROOM * MUTANT_BLOCK * MUTANT_BLOCK]; /* small integers: sums are exact */
 } mutant;
+
+/* Of the places that the arrays speak of: blocks in BSR. */
+static int64_t mutant_rows(const merbit_view *view) {
+  const int size = view->format == MERBIT_BSR ? view->block_rows : 1;
+  return size < 1 ? view->rows : view->rows / size + (view->rows % size > 0);
+}
+
+static int64_t mutant_cols(const merbit_view *view) {
+  const int size = view->format == MERBIT_BSR ? view->block_cols : 1;
+  return size < 1 ? view->cols : view->cols / size + (view->cols % size > 0);
+}
+
+static int64_t mutant_values(const merbit_view *view) { /* of an entry or block */
+  return view->format == MERBIT_BSR ? (int64_t)view->block_rows * view->block_cols : 1;
+}
 
 static int64_t mutant_add(int64_t value, int64_t more) { /* wraps */
   return (int64_t)((uint64_t)value + (uint64_t)more);
@@ -32,7 +47,7 @@ static void mutant_make(uint64_t *random, mutant *m) {
   merbit_view *view = &m->view;
   int64_t i, k = 0;
   memset(m, 0, sizeof *m);
-  view->format = test_below(random, 3) == 0 ? MERBIT_COO : MERBIT_CSR;
+  view->format = (merbit_format)(test_below(random, 4) % 3);
   view->value_type = test_below(random, 2) ? MERBIT_F32 : MERBIT_TYPE_DEFAULT;
   view->offset_type = test_below(random, 2) ? MERBIT_INDEX_64 : MERBIT_INDEX_32;
   view->index_type = test_below(random, 2) ? MERBIT_INDEX_64 : MERBIT_INDEX_32;
@@ -52,10 +67,12 @@ static void mutant_make(uint64_t *random, mutant *m) {
   m->nnz = k;
   /* What an array holds beyond, should the view claim more. */
   for (i = 0; i < MUTANT_ROOM; i++) {
-    m->value[i] = (double)(1 + test_below(random, 9));
     m->ptr[i] = i > m->rows ? m->ptr[i - 1] + (test_below(random, 4) == 0) : m->ptr[i];
     m->row[i] = i >= k ? view->base + test_below(random, m->rows + 1) : m->row[i];
     m->col[i] = i >= k ? view->base + test_below(random, view->cols) : m->col[i];
+  }
+  for (i = 0; i < MUTANT_ROOM * MUTANT_BLOCK * MUTANT_BLOCK; i++) {
+    m->value[i] = (double)(1 + test_below(random, 9));
   }
   if (view->format == MERBIT_COO && test_below(random, 2)) { /* rows in any order */
     for (i = k - 1; i > 0; i--) {
@@ -66,7 +83,15 @@ static void mutant_make(uint64_t *random, mutant *m) {
   }
   view->rows = m->rows;
   view->nnz = m->nnz;
-  view->row_ptr = view->format == MERBIT_CSR ? &present : NULL;
+  if (view->format == MERBIT_BSR) {
+    view->block_rows = 1 + (int)test_below(random, MUTANT_BLOCK);
+    view->block_cols = 1 + (int)test_below(random, MUTANT_BLOCK);
+    view->block_order = (merbit_block_order)test_below(random, 2);
+    view->rows =
+        m->rows == 0 ? 0 : m->rows * view->block_rows - test_below(random, view->block_rows);
+    view->cols = view->cols * view->block_cols - test_below(random, view->block_cols);
+  }
+  view->row_ptr = view->format != MERBIT_COO ? &present : NULL;
   view->row_ind = view->format == MERBIT_COO ? &present : NULL;
   view->col_ind = &present;
   view->values = test_below(random, 3) == 0 ? NULL : &present;
@@ -134,10 +159,10 @@ static int64_t mutant_lie(uint64_t *random, int64_t truth) {
 
 static void mutant_spoil_header(uint64_t *random, mutant *m) {
   merbit_view *view = &m->view;
-  switch (test_below(random, 14)) {
+  switch (test_below(random, 16)) {
   case 0:
   case 1:
-    view->rows = mutant_lie(random, m->rows);
+    view->rows = mutant_lie(random, view->rows);
     break;
   case 2:
     view->cols =
@@ -148,7 +173,7 @@ static void mutant_spoil_header(uint64_t *random, mutant *m) {
     view->nnz = mutant_lie(random, m->nnz);
     break;
   case 5: /* refused before anything of that length is read */
-    if (view->format == MERBIT_CSR) {
+    if (view->format != MERBIT_COO) {
       view->nnz = ((int64_t)1 << (31 + test_below(random, 28))) + test_below(random, 3) - 1;
     }
     break;
@@ -173,6 +198,13 @@ static void mutant_spoil_header(uint64_t *random, mutant *m) {
   case 12:
     view->memory = (merbit_memory)3;
     break;
+  case 13: /* of no meaning in other formats */
+    view->block_order = (merbit_block_order)2;
+    break;
+  case 14:
+    view->block_rows = test_below(random, 2) ? 65 : (int)-test_below(random, 2);
+    view->block_cols = test_below(random, 2) ? view->block_cols : (int)test_below(random, 70);
+    break;
   default:
     if (test_below(random, 2)) {
       view->col_ind = NULL;
@@ -186,17 +218,18 @@ static void mutant_spoil_header(uint64_t *random, mutant *m) {
 static void mutant_spoil(uint64_t *random, mutant *m) {
   const int64_t times = 1 + test_below(random, 4), honest = test_below(random, 5);
   const merbit_view v = m->view; /* as it was, whatever a lie says */
+  const int64_t cols = mutant_cols(&v);
   int64_t i;
   for (i = 0; i < times; i++) {
     const int64_t part = test_below(random, 4);
     if (i == 0 && honest == 0) {
       mutant_spoil_header(random, m);
-    } else if (v.format == MERBIT_CSR && (part < 2 || m->nnz == 0)) {
+    } else if (v.format != MERBIT_COO && (part < 2 || m->nnz == 0)) {
       mutant_spoil_entry(random, m->ptr, m->rows + 1, m->nnz, v.base, v.offset_type);
     } else if (m->nnz > 0 && v.format == MERBIT_COO && part < 2) {
       mutant_spoil_entry(random, m->row, m->nnz, m->rows, v.base, v.index_type);
     } else if (m->nnz > 0) {
-      mutant_spoil_entry(random, m->col, m->nnz, v.cols, v.base, v.index_type);
+      mutant_spoil_entry(random, m->col, m->nnz, cols, v.base, v.index_type);
     }
   }
 }
@@ -220,10 +253,15 @@ static void culprits_add(culprits *c, merbit_status status, const char *format, 
 
 static void culprits_of_kinds(const merbit_view *v, culprits *c) {
   const int type = (int)v->value_type;
-  if (v->format == MERBIT_BSR) {
-    culprits_add(c, MERBIT_NOT_SUPPORTED, "view.format is MERBIT_BSR");
-  } else if ((int)v->format > 2) {
+  if ((int)v->format > 2) {
     culprits_add(c, MERBIT_INVALID_ARGUMENT, "view.format is %d", (int)v->format);
+  }
+  if (v->format == MERBIT_BSR &&
+      (v->block_rows < 1 || v->block_rows > 64 || v->block_cols < 1 || v->block_cols > 64)) {
+    culprits_add(c, MERBIT_INVALID_ARGUMENT, "view.block_rows is %d and block_cols %d",
+                 v->block_rows, v->block_cols);
+  } else if (v->format == MERBIT_BSR && (int)v->block_order > 1) {
+    culprits_add(c, MERBIT_INVALID_ARGUMENT, "view.block_order is %d", (int)v->block_order);
   }
   if (type > (int)MERBIT_C128) {
     culprits_add(c, MERBIT_INVALID_ARGUMENT, "view.value_type is %d", type);
@@ -258,14 +296,18 @@ static void culprits_of_sizes(const merbit_view *v, culprits *c) {
   if (v->nnz > 0 && (v->rows == 0 || v->cols == 0)) {
     culprits_add(c, MERBIT_INVALID_ARGUMENT, "view.nnz is %" PRId64, v->nnz);
   }
-  if (v->format == MERBIT_CSR && v->offset_type == MERBIT_INDEX_32 &&
+  if (v->format == MERBIT_BSR && mutant_values(v) > 0 &&
+      v->nnz > MUTANT_MOST / mutant_values(v)) {
+    culprits_add(c, MERBIT_TOO_LARGE, "view.nnz is %" PRId64, v->nnz);
+  }
+  if (v->format != MERBIT_COO && v->offset_type == MERBIT_INDEX_32 &&
       v->nnz > (int64_t)INT32_MAX - v->base) {
     culprits_add(c, MERBIT_INVALID_ARGUMENT, "view.nnz is %" PRId64, v->nnz);
   }
 }
 
 static void culprits_of_pointers(const merbit_view *v, culprits *c) {
-  if (v->format == MERBIT_CSR && v->rows > 0 && v->row_ptr == NULL) {
+  if (v->format != MERBIT_COO && v->rows > 0 && v->row_ptr == NULL) {
     culprits_add(c, MERBIT_INVALID_ARGUMENT, "view.row_ptr is NULL");
   }
   if (v->format == MERBIT_COO && v->nnz > 0 && v->row_ind == NULL) {
@@ -279,24 +321,25 @@ static void culprits_of_pointers(const merbit_view *v, culprits *c) {
 /* The first bad entry of the first bad array. */
 static void culprits_of_arrays(const mutant *m, culprits *c) {
   const merbit_view *v = &m->view;
-  const int csr = v->format == MERBIT_CSR;
-  const int64_t end = v->nnz + v->base;
+  const int csr = v->format != MERBIT_COO;
+  const char *const block = v->format == MERBIT_BSR ? "block " : "";
+  const int64_t end = v->nnz + v->base, rows = mutant_rows(v), cols = mutant_cols(v);
   int64_t i, row = 0;
-  for (i = 0; csr && v->row_ptr != NULL && i <= v->rows; i++) {
+  for (i = 0; csr && v->row_ptr != NULL && i <= rows; i++) {
     if (i == 0 ? m->ptr[0] != v->base : m->ptr[i] < m->ptr[i - 1] || m->ptr[i] > end) {
-      if (i < v->rows || i == 0 || m->ptr[i] < m->ptr[i - 1]) {
+      if (i < rows || i == 0 || m->ptr[i] < m->ptr[i - 1]) {
         culprits_add(c, MERBIT_INVALID_MATRIX, "row_ptr[%" PRId64 "] is %" PRId64, i,
                      m->ptr[i]);
         return;
       }
     }
   }
-  if (csr && v->row_ptr != NULL && m->ptr[v->rows] != end) {
-    culprits_add(c, MERBIT_INVALID_MATRIX, "row_ptr[rows] is %" PRId64, m->ptr[v->rows]);
+  if (csr && v->row_ptr != NULL && m->ptr[rows] != end) {
+    culprits_add(c, MERBIT_INVALID_MATRIX, "row_ptr[%srows] is %" PRId64, block, m->ptr[rows]);
     return;
   }
   for (i = 0; !csr && i < v->nnz; i++) {
-    if (m->row[i] < v->base || m->row[i] >= v->rows + v->base) {
+    if (m->row[i] < v->base || m->row[i] >= rows + v->base) {
       culprits_add(c, MERBIT_INVALID_MATRIX, "row_ind[%" PRId64 "] is %" PRId64, i, m->row[i]);
       return;
     }
@@ -305,10 +348,10 @@ static void culprits_of_arrays(const mutant *m, culprits *c) {
     while (csr && m->ptr[row + 1] - v->base <= i) {
       row++;
     }
-    if (m->col[i] < v->base || m->col[i] >= v->cols + v->base) {
+    if (m->col[i] < v->base || m->col[i] >= cols + v->base) {
       char place[40] = "";
       if (csr) {
-        (void)snprintf(place, sizeof place, " (row %" PRId64 ")", row);
+        (void)snprintf(place, sizeof place, " (%srow %" PRId64 ")", block, row);
       }
       culprits_add(c, MERBIT_INVALID_MATRIX, "col_ind[%" PRId64 "]%s is %" PRId64, i, place,
                    m->col[i]);
@@ -328,7 +371,8 @@ static int mutant_culprits(const mutant *m, culprits *c) {
     return 1;
   }
   if (v->rows >= MUTANT_ROOM || v->cols >= MUTANT_ROOM ||
-      (v->nnz >= MUTANT_ROOM && (v->row_ptr == NULL || m->ptr[v->rows] == v->nnz + v->base))) {
+      (v->nnz >= MUTANT_ROOM &&
+       (v->row_ptr == NULL || m->ptr[mutant_rows(v)] == v->nnz + v->base))) {
     return 0;
   }
   culprits_of_arrays(m, c);

@@ -59,6 +59,54 @@ static void good_views_pass(void **state) {
   }
 }
 
+/* 5 x 7 in blocks of 2 x 3: 3 block rows, 3 block columns. */
+static void blocks_are_named(void **state) {
+  static const int32_t row_ptr[] = {0, 2, 2, 4}, col_ind[] = {2, 0, 1, 2};
+  static const int32_t far[] = {2, 0, 1, 3}, below[] = {2, 0, -1, 2};
+  static const int32_t negative[] = {0, 2, 1, 4}, more[] = {0, 2, 5, 4}, less[] = {0, 2, 2, 3};
+  merbit_context *context = cpu_open(NULL, 2);
+  const merbit_view good = merbit_bsr(5, 7, 4, 2, 3, row_ptr, col_ind, NULL);
+  merbit_view view = good;
+  (void)state;
+  assert_int_equal(merbit_view_check(context, &view), MERBIT_OK);
+  view.col_ind = far;
+  refused(
+      context, &view, MERBIT_INVALID_MATRIX,
+      "col_ind[3] (block row 2) is 3 but the matrix has 3 block columns (base 0: use 0 to 2)");
+  view.col_ind = below;
+  refused(context, &view, MERBIT_INVALID_MATRIX, "col_ind[2] (block row 2) is -1");
+  view = good;
+  view.row_ptr = negative;
+  refused(context, &view, MERBIT_INVALID_MATRIX, "block row 1 would have a negative length");
+  view.row_ptr = more;
+  refused(context, &view, MERBIT_INVALID_MATRIX, "row_ptr[2] is 5, beyond the last offset");
+  view.row_ptr = less;
+  refused(context, &view, MERBIT_INVALID_MATRIX, "row_ptr[block rows] is 3 but nnz is 4");
+  view.row_ptr = NULL;
+  refused(context, &view, MERBIT_INVALID_ARGUMENT, "view.row_ptr is NULL");
+  view = good;
+  view.block_rows = 0;
+  refused(context, &view, MERBIT_INVALID_ARGUMENT,
+          "view.block_rows is 0 and block_cols 3; use 1 to 64 each");
+  view.block_rows = 64;
+  view.block_cols = 65;
+  refused(context, &view, MERBIT_INVALID_ARGUMENT, "view.block_rows is 64 and block_cols 65");
+  view.block_cols = -1;
+  refused(context, &view, MERBIT_INVALID_ARGUMENT, "block_cols -1");
+  view = good;
+  view.block_order = (merbit_block_order)2;
+  refused(context, &view, MERBIT_INVALID_ARGUMENT, "view.block_order is 2");
+  view = good;
+  view.offset_type = MERBIT_INDEX_64;
+  view.block_rows = view.block_cols = 64;
+  view.nnz = (MBI_MAX_LENGTH >> 12) + 1; /* 64 x 64 values each */
+  refused(context, &view, MERBIT_TOO_LARGE, "blocks of 64 x 64, beyond the address space");
+  view.offset_type = MERBIT_INDEX_32;
+  view.nnz = (int64_t)INT32_MAX + 1;
+  refused(context, &view, MERBIT_INVALID_ARGUMENT, "too much for 32-bit offsets");
+  merbit_context_destroy(context);
+}
+
 static void bad_kinds_are_named(void **state) {
   merbit_context *context = cpu_open(NULL, 1);
   merbit_view view;
@@ -66,8 +114,6 @@ static void bad_kinds_are_named(void **state) {
   assert_int_equal(merbit_view_check(NULL, &view), MERBIT_INVALID_ARGUMENT);
   refused(context, NULL, MERBIT_INVALID_ARGUMENT, "the view is NULL");
   view = small_csr();
-  view.format = MERBIT_BSR;
-  refused(context, &view, MERBIT_NOT_SUPPORTED, "MERBIT_BSR");
   view.format = (merbit_format)3;
   refused(context, &view, MERBIT_INVALID_ARGUMENT, "view.format is 3");
   view = small_csr();
@@ -349,6 +395,7 @@ static void the_first_bad_entry_of_long_arrays(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(good_views_pass),
+      cmocka_unit_test(blocks_are_named),
       cmocka_unit_test(bad_kinds_are_named),
       cmocka_unit_test(bad_sizes_are_named),
       cmocka_unit_test(missing_arrays_are_named),

@@ -37,12 +37,15 @@ typedef struct arrays {
 
 static void arrays_make(const mutant *m, arrays *a) {
   const int64_t nnz = m->view.nnz < 0 || m->view.nnz > MUTANT_ROOM ? m->nnz : m->view.nnz;
-  const int64_t rows = m->view.rows < 0 || m->view.rows >= MUTANT_ROOM ? m->rows : m->view.rows;
+  const int64_t rows =
+      m->view.rows < 0 || m->view.rows >= MUTANT_ROOM ? m->rows : mutant_rows(&m->view);
+  const int64_t each = mutant_values(&m->view);
   a->view = m->view;
   a->row_ptr = products_indices(m->ptr, NULL, rows + 1, m->view.offset_type, 0);
   a->row_ind = products_indices(m->row, NULL, nnz, m->view.index_type, 0);
   a->col_ind = products_indices(m->col, NULL, nnz, m->view.index_type, 0);
-  a->values = products_values(m->value, nnz, m->view.value_type);
+  a->values =
+      products_values(m->value, each > 0 && each <= 9 ? nnz * each : nnz, m->view.value_type);
   a->view.row_ptr = m->view.row_ptr != NULL ? a->row_ptr : NULL;
   a->view.row_ind = m->view.row_ind != NULL ? a->row_ind : NULL;
   a->view.col_ind = m->view.col_ind != NULL ? a->col_ind : NULL;
@@ -113,6 +116,11 @@ typedef struct vectors { /* y = 2 A x - y0 must be `right` */
 
 static void vectors_make(const mutant *m, int transposed, vectors *v) {
   const merbit_type type = m->view.value_type;
+  const int blocks = m->view.format == MERBIT_BSR;
+  const int column_major = blocks && m->view.block_order == MERBIT_BLOCK_COLUMN_MAJOR;
+  const int block_rows = blocks ? m->view.block_rows : 1;
+  const int block_cols = blocks ? m->view.block_cols : 1;
+  const int64_t each = mutant_values(&m->view), by_row = column_major ? block_rows : block_cols;
   double x[MUTANT_ROOM], y0[MUTANT_ROOM], right[MUTANT_ROOM] = {0};
   int64_t i;
   v->x_count = transposed ? m->view.rows : m->view.cols;
@@ -121,10 +129,15 @@ static void vectors_make(const mutant *m, int transposed, vectors *v) {
     x[i] = (double)(i % 7 + 1);
     y0[i] = (double)(i % 5);
   }
-  for (i = 0; i < m->view.nnz; i++) {
-    const int64_t row = row_of(m, i), col = m->col[i] - m->view.base;
-    right[transposed ? col : row] +=
-        (m->view.values != NULL ? m->value[i] : 1) * x[transposed ? row : col];
+  for (i = 0; i < m->view.nnz * each; i++) {
+    const int64_t place = i % each;
+    const int64_t r = place / by_row, c = place % by_row; /* turned round if column-major */
+    const int64_t row = row_of(m, i / each) * block_rows + (column_major ? c : r);
+    const int64_t col = (m->col[i / each] - m->view.base) * block_cols + (column_major ? r : c);
+    if (row < m->view.rows && col < m->view.cols) {
+      right[transposed ? col : row] +=
+          (m->view.values != NULL ? m->value[i] : 1) * x[transposed ? row : col];
+    }
   }
   for (i = 0; i < v->y_count; i++) {
     right[i] = 2 * right[i] - y0[i];
@@ -162,7 +175,7 @@ static void expect_product(const bed *b, merbit_context *context, const merbit_v
   desc.method = method;
   products_done(context, merbit_plan_create(context, view, &desc, &plan), "a plan");
   assert_int_equal(merbit_spmv(plan, NULL, &alpha, v->x, &beta, v->y, NULL), MERBIT_OK);
-  expect_right(b, v, method == MERBIT_METHOD_REFERENCE ? "reference" : "merge");
+  expect_right(b, v, mbi_method_name(method));
   for (tasks = 3; method == MERBIT_METHOD_MERGE && tasks < 8; tasks += 4) {
     double scratch[8 * 4];
     assert_true(mbi_merge_scratch_bytes(tasks, plan->type) <= sizeof scratch);
@@ -182,6 +195,7 @@ static void expect_multiplied(const bed *b, const mutant *m, const arrays *a) {
   vectors_make(m, 0, &v);
   expect_product(b, context, &a->view, MERBIT_METHOD_MERGE, &v);
   expect_product(b, context, &a->view, MERBIT_METHOD_REFERENCE, &v);
+  expect_product(b, context, &a->view, MERBIT_METHOD_BSR, &v);
   products_done(context, merbit_matrix_create(context, &a->view, &matrix), "a matrix");
   view = merbit_matrix_view(matrix);
   expect_product(b, context, &view, MERBIT_METHOD_REFERENCE, &v);

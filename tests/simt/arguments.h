@@ -14,6 +14,11 @@
 #define SIMT_ARG9(a, b, c, d, e, f, g, h, i, j, ...) j
 #define SIMT_ARG10(a, b, c, d, e, f, g, h, i, j, k, ...) k
 #define SIMT_ARG11(a, b, c, d, e, f, g, h, i, j, k, l, ...) l
+#define SIMT_ARG12(a, b, c, d, e, f, g, h, i, j, k, l, m, ...) m
+#define SIMT_ARG13(a, b, c, d, e, f, g, h, i, j, k, l, m, n, ...) n
+#define SIMT_ARG14(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, ...) o
+#define SIMT_ARG15(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, ...) p
+#define SIMT_ARG16(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, ...) q
 #define SIMT_GLUE(a, b) SIMT_GLUE_(a, b)
 #define SIMT_GLUE_(a, b) a##b
 #define SIMT_TEXT(x) SIMT_TEXT_(x)

@@ -273,16 +273,23 @@ void binned_multiply(binned_bed<V> &b, double alpha, double beta, simt_array &y,
             b.forbid_strips();
             products.forbid();
           }
-          simt_run(b.form.multiply, b.run(seed),
-                   {count, b.form.threads, (unsigned)(b.form.strip * sizeof(V))}, at_items,
-                   b.strip_col.get(), b.form.equal ? b.values.get() : b.strip_values.get(),
-                   b.target.get(), b.x.get(), cols,
-                   products.get(), at_alpha, at_beta);
+          {
+            simt_late_guard late({&b.x, &products});
+            late.scalar(at_alpha);
+            late.scalar(at_beta);
+            simt_run(b.form.multiply, b.run(seed),
+                     {count, b.form.threads, (unsigned)(b.form.strip * sizeof(V))}, at_items,
+                     b.strip_col.get(), b.form.equal ? b.values.get() : b.strip_values.get(),
+                     b.target.get(), b.x.get(), cols, products.get(), at_alpha, at_beta);
+          }
           b.forbid(true);
           b.forbid_strips();
           if (alpha != 0) {
             binned_spoil(b, products);
           }
+          simt_late_guard late({&products, &y, &firsts, &tails});
+          late.scalar(at_alpha);
+          late.scalar(at_beta);
           simt_run(b.form.product, b.run(seed),
                    {(unsigned)b.plan.parts, b.form.threads, shared}, b.part_start.get(),
                    products.get(), b.places.get(), b.row_ends.get(), b.tile_row.get(),

@@ -13,6 +13,7 @@
 
 #define MBK_STEPS SIMT_ARG(6, SIMT_FORM)
 #define MBK_DEPTH 5
+#define MBK_PACK (16 / (int)sizeof(MBK_COMPUTE))
 #define MBK_EMPTY_ROWS SIMT_ARG(7, SIMT_FORM)
 #define MBK_ONCE SIMT_ARG(8, SIMT_FORM)
 #define MBK_THREADS SIMT_ARG(9, SIMT_FORM)
@@ -34,6 +35,7 @@ static const binned_form form = {
     SIMT_CSR_FORM,
     MBK_STEPS,
     MBK_DEPTH,
+    MBK_PACK,
     MBK_EMPTY_ROWS,
     true,
     MBK_THREADS,

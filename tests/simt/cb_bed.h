@@ -6,7 +6,7 @@
 
 #include "simt/arguments.h"
 #include "simt/csr.h"
-#include "support/blocks.h"
+#include "support/stretched.h"
 
 struct cb_form : csr_form {
   bool aggregated;
@@ -87,14 +87,22 @@ void cb_multiply(cb_bed<V> &b, double alpha, double beta, simt_array &y, uint64_
     data.forbid();
   }
   csr_with_scalars<V>(b.f, alpha, beta, seed, [&](const auto &at_alpha, const auto &at_beta) {
-    simt_run(b.f.product, b.run(seed),
-             {csr_divide_up(tasks, warps), b.f.threads, b.f.threads * (unsigned)sizeof(V)},
-             task_block.get(), task_target.get(), words.get(), first.get(), data.get(),
-             b.values.get(), b.x.get(), y.get(), carries.get(), b.rows, cols, tasks, at_alpha,
-             at_beta);
+    {
+      simt_late_guard late({&b.x, &y, &carries});
+      late.scalar(at_alpha);
+      late.scalar(at_beta);
+      simt_run(b.f.product, b.run(seed),
+               {csr_divide_up(tasks, warps), b.f.threads, b.f.threads * (unsigned)sizeof(V)},
+               task_block.get(), task_target.get(), words.get(), first.get(), data.get(),
+               b.values.get(), b.x.get(), y.get(), carries.get(), b.rows, cols, tasks, at_alpha,
+               at_beta);
+    }
     data.forbid();
     b.x.forbid();
     if (format.splits > 0) {
+      simt_late_guard late({&y, &carries});
+      late.scalar(at_alpha);
+      late.scalar(at_beta);
       simt_run(
           b.f.fixup, b.run(seed),
           {(unsigned)format.splits, b.f.fixup_threads, b.f.fixup_threads * (unsigned)sizeof(V)},
@@ -113,12 +121,12 @@ void cb_check_matrix(const cb_form &f, int index, test_matrix &m, uint64_t seed,
   csr_check_pairs(b, all, seed, cb_multiply<V>);
 }
 
-// check(index, m) for each generated matrix with rows, those of blocks.h among them.
+// check(index, m) for each generated matrix with rows, those of stretched.h among them.
 template <class F> void cb_each_matrix(uint64_t seed, const F &check) {
   csr_each_matrix(seed, check);
-  for (int index = 0; index < blocks_count(); index++) {
+  for (int index = 0; index < stretched_count(); index++) {
     test_matrix m;
-    blocks_make(index, seed, &m);
+    stretched_make(index, seed, &m);
     check(test_matrix_count() + index, m);
     test_matrix_free(&m);
   }

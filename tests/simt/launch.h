@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "collectives.h"
+#include "late.h"
 #include "memory.h"
 
 inline void simt_run_block() {
@@ -17,6 +18,7 @@ inline void simt_run_block() {
   }
   simt_shared_poison();
   simt_races_barrier();
+  simt_late_begin();
   for (unsigned t = 0; t < simt.block_threads; t++) {
     simt_prepare(t);
     simt_push(t);
@@ -26,6 +28,7 @@ inline void simt_run_block() {
   for (unsigned t = 0; t < simt.block_threads; t++) {
     simt_copy_end(t, false);
   }
+  simt_late_end();
   simt.report.blocks++;
   simt_shared_check();
 }

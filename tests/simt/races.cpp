@@ -38,6 +38,12 @@
 #define SIMT_FORM cb_f64, double, 64, 1, 0, 1, 0, 1, 96
 #include "simt/cb_form.h"
 
+#include "simt/hubs_bed.h"
+#define SIMT_FORM hubs_f32, float, 32, 0, 0, 0, 4, 5, 1, 0, 64, 10
+#include "simt/hubs_form.h"
+#define SIMT_FORM hubs_f64, double, 64, 1, 0, 1, 2, 5, 0, 0, 96, 200
+#include "simt/hubs_form.h"
+
 #include "simt/sliced_bed.h"
 #define SIMT_FORM sliced_f32, float, 32, 0, 0, 0, 1, 4, 0, 64
 #include "simt/sliced_form.h"
@@ -207,6 +213,13 @@ static void test_cb(void **) {
   merbit_context_destroy(cb_context());
 }
 
+static void test_hubs(void **) {
+  each_small([](int index, test_matrix &m) {
+    hubs_check_matrix<float>(hubs_f32::form, index, m, simt_seeds[2], false);
+    hubs_check_matrix<double>(hubs_f64::form, index, m, simt_seeds[2], false);
+  });
+}
+
 static void test_sliced(void **) {
   each_small([](int index, test_matrix &m) {
     sliced_check_matrix<float>(sliced_f32::form, index, m, simt_seeds[2], false);
@@ -232,6 +245,9 @@ static void test_ranks(void **) {
              empty_id.data());
     simt_run(SIMT_KERNEL(ranks::mbk_arrays_offsets), {"ranks", "many blocks", seed},
              {1, 1024, 132}, row_id.data(), rows, at_total); // any numbers will do
+    std::vector<mbk_u32> bins(4096);
+    simt_run(SIMT_KERNEL(ranks::mbk_arrays_bins), {"ranks", "bins", seed}, {2, 256, 4096 * 4},
+             row_id.data(), rows, bins.data());
   }
 }
 
@@ -254,15 +270,11 @@ static void test_pagerank(void **) {
 
 int main() {
   std::vector<CMUnitTest> tests = {
-      cmocka_unit_test(test_finds_races),
-      cmocka_unit_test(test_groups),
-      cmocka_unit_test(test_atomics),
-      cmocka_unit_test(test_pagerank),
-      cmocka_unit_test(test_scan),
-      cmocka_unit_test(test_scan_long),
-      cmocka_unit_test(test_binned),
-      cmocka_unit_test(test_sliced),
-      cmocka_unit_test(test_cb),
+      cmocka_unit_test(test_finds_races), cmocka_unit_test(test_groups),
+      cmocka_unit_test(test_atomics),     cmocka_unit_test(test_pagerank),
+      cmocka_unit_test(test_scan),        cmocka_unit_test(test_scan_long),
+      cmocka_unit_test(test_binned),      cmocka_unit_test(test_hubs),
+      cmocka_unit_test(test_sliced),      cmocka_unit_test(test_cb),
       cmocka_unit_test(test_ranks),
   };
   for (const merbit_form *form : merbit_forms) {

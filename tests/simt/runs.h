@@ -90,6 +90,38 @@ struct simt_array {
   std::unique_ptr<unsigned char[]> data;
 };
 
+// Arrays, and two numbers behind pointers or none, that the next launches may touch only behind
+// mbk_await: but for those that are forbidden.
+struct simt_late_guard {
+  explicit simt_late_guard(std::initializer_list<const simt_array *> arrays) {
+    for (const simt_array *array : arrays) {
+      add(array->get(), array->count * array->width);
+    }
+  }
+  template <class S> void scalar(S number) { // a kernel's argument
+    if constexpr (std::is_same_v<S, const void *>) {
+      add(number, sizeof(float));
+    }
+  }
+  ~simt_late_guard() {
+    simt_late.clear();
+  }
+  simt_late_guard(const simt_late_guard &) = delete;
+  simt_late_guard &operator=(const simt_late_guard &) = delete;
+
+private:
+  static void add(const void *address, size_t bytes) {
+#ifdef SIMT_ASAN
+    if (bytes > 0 && address != nullptr && !__asan_address_is_poisoned(address)) {
+      simt_late.emplace_back(address, bytes);
+    }
+#else
+    (void)address;
+    (void)bytes;
+#endif
+  }
+};
+
 // ---- Runs
 // ------------------------------------------------------------------------------------
 

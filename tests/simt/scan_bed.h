@@ -8,7 +8,7 @@
 #include "simt/csr.h"
 
 struct scan_form : csr_form {
-  unsigned steps, depth;
+  unsigned steps, depth, pack;
   bool empty, aligned; // aligned: columns and values begin at multiples of 16 bytes
   unsigned threads;
   simt_kernel build, product, sum, fixup; // sum: with any beta
@@ -146,6 +146,9 @@ void scan_fixup(scan_bed<V> &b, const simt_array &firsts, const simt_array &tail
   const unsigned blocks = std::max(csr_divide_up(b.tiles, SCAN_FIXUP_THREADS),
                                    b.empty > 0 ? 1 + (unsigned)seed % 3 : 0);
   b.forbid(true);
+  simt_late_guard late({&firsts, &tails, &y});
+  late.scalar(at_alpha);
+  late.scalar(at_beta);
   simt_run(b.f.fixup, b.run(seed), {blocks, SCAN_FIXUP_THREADS, scan_fixup_shared(sizeof(V))},
            b.row_start.get(), b.tile_row.get(), b.row_id.get(), b.empty_id.get(), firsts.get(),
            tails.get(), y.get(), b.tiles, b.empty, at_alpha, at_beta);
@@ -194,6 +197,9 @@ void scan_multiply_whole(scan_bed<V> &b, double alpha, double beta, simt_array &
     b.forbid(true);
   }
   csr_with_scalars<V>(b.f, alpha, beta, seed, [&](const auto &at_alpha, const auto &at_beta) {
+    simt_late_guard late({&b.x, &y});
+    late.scalar(at_alpha);
+    late.scalar(at_beta);
     simt_run(adds ? b.f.sum : b.f.product, b.run(seed),
              {(unsigned)blocks, b.f.threads,
               b.f.threads / 32 * 2 * (2 * (unsigned)sizeof(V) + 4) +
@@ -218,6 +224,9 @@ void scan_multiply(scan_bed<V> &b, double alpha, double beta, simt_array &y, uin
   }
   csr_with_scalars<V>(b.f, alpha, beta, seed, [&](const auto &at_alpha, const auto &at_beta) {
     if (b.tiles > 0) {
+      simt_late_guard late({&b.x, &y, &firsts, &tails});
+      late.scalar(at_alpha);
+      late.scalar(at_beta);
       simt_run(adds ? b.f.sum : b.f.product, b.run(seed),
                {csr_divide_up(b.tiles * 32, b.f.threads), b.f.threads,
                 adds ? b.f.threads * (unsigned)sizeof(V) : 0},
@@ -244,7 +253,7 @@ void scan_check_matrix(const scan_form &f, int index, test_matrix &m, uint64_t s
   if (!f.empty) {
     scan_drop_empty_rows(m);
   }
-  if (m.rows > 0 && (m.nnz > 0 || !f.whole) && scan_depth(m, 16 / (int)sizeof(V)) <= f.depth) {
+  if (m.rows > 0 && (m.nnz > 0 || !f.whole) && scan_depth(m, f.pack) <= f.depth) {
     scan_bed<V> b(f, index, m);
     scan_build(b, seed);
     scan_build(b, seed + 1);

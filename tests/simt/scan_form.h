@@ -6,7 +6,8 @@
 // puts it into namespace `name` and on the list scan_forms. `value` is a type, `offset` the bits
 // of row_start; `ones` says that no values are stored, `device` that alpha and beta are on the
 // device, `empty` that some rows are empty. Forms of 128 threads load one element at a time, and
-// get their columns and values where a vector load would be misaligned. With SIMT_WHOLE defined it
+// get their columns and values where a vector load would be misaligned. Forms without `once` load
+// two nonzeros at once, as in f32 short rows ask for. With SIMT_WHOLE defined it
 // is spmv/scan_whole.cu instead.
 #include "simt/plan_form.h"
 #include "simt/scan_bed.h"
@@ -16,6 +17,7 @@
 #define MBK_EMPTY_ROWS SIMT_ARG(8, SIMT_FORM)
 #define MBK_ONCE SIMT_ARG(9, SIMT_FORM)
 #define MBK_THREADS SIMT_ARG(10, SIMT_FORM)
+#define MBK_PACK (MBK_ONCE ? 16 / (int)sizeof(MBK_COMPUTE) : 2)
 #define MBK_BLOCKS 1
 #define MBK_ALIGNED (MBK_THREADS != 128)
 
@@ -36,6 +38,7 @@ static const scan_form form = {
   SIMT_CSR_FORM,
   MBK_STEPS,
   MBK_DEPTH,
+  MBK_PACK,
   MBK_EMPTY_ROWS,
   MBK_ALIGNED,
   MBK_THREADS,

@@ -8,6 +8,7 @@
 //   collectives.h  warp operations and the barrier
 //   races.h        unordered accesses to shared memory
 //   memory.h       shared memory, copies to it, atomics
+//   late.h         memory that is out of bounds until mbk_await
 //   launch.h       launches
 //
 //   simt_launch("scale", grid, block, shared_bytes, seed, [&] { scale(n, x); });

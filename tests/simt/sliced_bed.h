@@ -179,6 +179,9 @@ void sliced_multiply(sliced_bed<V> &b, double alpha, double beta, simt_array &y,
     b.slots.forbid();
   }
   csr_with_scalars<V>(b.f, alpha, beta, seed, [&](const auto &at_alpha, const auto &at_beta) {
+    simt_late_guard late({&b.x, &y});
+    late.scalar(at_alpha);
+    late.scalar(at_beta);
     simt_run(b.f.product, b.run(seed),
              {csr_divide_up(b.slices * 32, b.f.threads), b.f.threads, 0}, b.slice_start.get(),
              b.slice_column_start.get(), b.slice_base.get(), b.length.get(), b.row_id.get(),

@@ -1,5 +1,5 @@
 // The kernels over a plan's device arrays: the check finds every planted fault and nothing
-// else, the narrowing keeps every column.
+// else, the narrowing keeps every column, and no change of an entry leaves the hash as it was.
 #include "jit/device.cuh"
 #include "simt/runs.h"
 #include "support/matrices.h"
@@ -7,13 +7,14 @@
 struct arrays_form {
   const char *name;
   unsigned row_ptr_bytes, column_bytes, base;
-  simt_kernel check, narrow;
+  simt_kernel check, narrow, hash;
 };
 
 #define FORM(space)                                                                            \
   {                                                                                            \
 #space, sizeof(MBK_ROW_PTR), sizeof(MBK_COLUMN), MBK_BASE,                                 \
-        SIMT_KERNEL(space::mbk_arrays_check), SIMT_KERNEL(space::mbk_arrays_narrow)            \
+        SIMT_KERNEL(space::mbk_arrays_check), SIMT_KERNEL(space::mbk_arrays_narrow),           \
+        SIMT_KERNEL(space::mbk_arrays_hash)                                                    \
   }
 
 #define MBK_ROW_PTR mbk_i32
@@ -152,6 +153,37 @@ static void narrow(const arrays_form &f, const test_matrix &m, uint64_t seed) {
   }
 }
 
+static mbk_u64 hash_of(const arrays &a, unsigned grid, uint64_t seed) {
+  mbk_u64 sum = 0, *const at = &sum;
+  simt_run(a.f.hash, {a.f.name, a.m.name, seed}, {grid, 256, 0}, a.row_ptr.get(),
+           a.col_ind.get(), (mbk_u64)a.m.rows, (mbk_u64)a.m.nnz, at);
+  return sum;
+}
+
+// The same on any grid and for either base; another one for another structure.
+static void hash(const arrays_form &f, const test_matrix &m, uint64_t seed) {
+  static std::map<std::pair<std::string, uint64_t>, mbk_u64> known;
+  arrays a(f, m);
+  const mbk_u64 sum = hash_of(a, 1, seed);
+  const auto first = known.insert({{m.name, seed}, sum}).first;
+  assert_true(first->second == sum);
+  assert_true(hash_of(a, 3, seed + 1) == sum);
+  if (m.nnz > 1) {
+    uint64_t state = seed;
+    const size_t k = (size_t)test_below(&state, m.nnz), other = (k + 1) % (size_t)m.nnz;
+    const uint64_t column = a.col_ind.load(k), next = a.col_ind.load(other);
+    a.col_ind.store(k, column + 1);
+    assert_true(hash_of(a, 2, seed) != sum);
+    a.col_ind.store(k, next);
+    a.col_ind.store(other, column);
+    assert_true((hash_of(a, 2, seed) != sum) == (column != next));
+    a.col_ind.store(k, column);
+    a.col_ind.store(other, next);
+  }
+  a.row_ptr.store(0, a.row_ptr.load(0) + 1);
+  assert_true(hash_of(a, 2, seed) != sum);
+}
+
 static void test_form(void **state) {
   const arrays_form &f = *(const arrays_form *)*state;
   for (size_t s = 0; s < simt_seeds.size(); s += 2) {
@@ -161,6 +193,7 @@ static void test_form(void **state) {
       check(f, m, simt_seeds[s]);
       narrow(f, m, simt_seeds[s]);
       narrow(f, m, simt_seeds[s] + 1);
+      hash(f, m, simt_seeds[s]);
       test_matrix_free(&m);
     }
   }

@@ -1,5 +1,6 @@
-// The kernels that rank a plan's rows, against plain walks: counts and their offsets, rows with
-// and without nonzeros, the longest row, the width of slices.
+// The kernels that rank a plan's rows and columns, against plain walks: counts and their
+// offsets, rows with and without nonzeros, the longest row, the width of slices, columns that
+// many nonzeros meet.
 #define MERBIT_IMPLEMENTATION
 #include "merbit.h"
 
@@ -9,13 +10,14 @@
 struct ranks_form {
   const char *name;
   unsigned row_ptr_bytes, base;
-  simt_kernel count, offsets, compact;
+  simt_kernel count, offsets, compact, columns, bins;
 };
 
 #define FORM(space)                                                                            \
   {                                                                                            \
 #space, sizeof(MBK_ROW_PTR), MBK_BASE, SIMT_KERNEL(space::mbk_arrays_count),               \
-        SIMT_KERNEL(space::mbk_arrays_offsets), SIMT_KERNEL(space::mbk_arrays_compact)         \
+        SIMT_KERNEL(space::mbk_arrays_offsets), SIMT_KERNEL(space::mbk_arrays_compact),        \
+        SIMT_KERNEL(space::mbk_arrays_columns), SIMT_KERNEL(space::mbk_arrays_bins)            \
   }
 
 #define MBK_ROW_PTR mbk_i32
@@ -39,7 +41,7 @@ static const ranks_form form = FORM(offsets64_base1);
 static const std::vector<const ranks_form *> forms = {&offsets32_base0::form,
                                                       &offsets64_base1::form};
 
-enum { BLOCK_ROWS = 1024, THREADS = 256, COUNT_SHARED = 16, COMPACT_SHARED = 32 };
+enum { BLOCK_ROWS = 1024, THREADS = 256, COUNT_SHARED = 16, COMPACT_SHARED = 32, BINS = 4096 };
 
 struct ranks_bed {
   ranks_bed(const ranks_form &f, const char *name, const std::vector<uint64_t> &lengths,
@@ -130,6 +132,45 @@ static void check_rows(const ranks_form &f, const char *name,
   b.compact();
 }
 
+// Columns counted n times, or BINS - 1 and more, make bins[n].
+static void check_bins(const simt_kernel &kernel, const simt_case &what,
+                       const simt_array &counts) {
+  const simt_array bins(BINS, 4);
+  const mbk_u64 cols = counts.count;
+  std::vector<uint64_t> expected(BINS);
+  for (uint64_t c = 0; c < cols; c++) {
+    expected[std::min(counts.load(c), (uint64_t)BINS - 1)]++;
+  }
+  expected[0] = 0; // of no interest
+  simt_run(kernel, what, {1 + (unsigned)what.seed % 3, THREADS, BINS * 4}, counts.get(), cols,
+           bins.get());
+  for (uint64_t n = 0; n < BINS; n++) {
+    if (bins.load(n) != expected[n]) {
+      fail_msg("%s on %s: %llu columns are counted %llu times, not %llu", what.form,
+               what.matrix, (unsigned long long)bins.load(n), (unsigned long long)n,
+               (unsigned long long)expected[n]);
+    }
+  }
+}
+
+// Of the nonzeros every `stride`th run of 32 is counted.
+static void check_columns(const ranks_form &f, const test_matrix &m, mbk_u32 stride,
+                          uint64_t seed) {
+  const uint64_t nnz = (uint64_t)m.nnz;
+  simt_array col_ind(nnz, 4), counts((size_t)m.cols, 4);
+  std::vector<uint64_t> expected(counts.count);
+  for (uint64_t k = 0; k < nnz; k++) {
+    col_ind.store(k, (uint64_t)m.col_ind[k] + f.base);
+    expected[(size_t)m.col_ind[k]] += k / 32 % stride == 0;
+  }
+  simt_run(f.columns, {f.name, m.name, seed}, {1 + (unsigned)seed % 3, THREADS, 0},
+           col_ind.get(), nnz, stride, counts.get());
+  for (uint64_t c = 0; c < counts.count; c++) {
+    assert_int_equal(counts.load(c), expected[c]);
+  }
+  check_bins(f.bins, {f.name, m.name, seed}, counts);
+}
+
 static void check(void **state) {
   const ranks_form &f = *(const ranks_form *)*state;
   for (uint64_t seed : simt_seeds) {
@@ -139,6 +180,10 @@ static void check(void **state) {
         lengths.push_back((uint64_t)(m.row_ptr[row + 1] - m.row_ptr[row]));
       }
       check_rows(f, m.name, lengths, seed);
+      if (m.nnz > 0) {
+        check_columns(f, m, 1 + (mbk_u32)seed % 2 * 4, seed);
+        check_columns(f, m, 2, seed);
+      }
     });
   }
 }
@@ -175,13 +220,33 @@ static void test_many_blocks(void **) {
   }
 }
 
+// Counts around the last bin's, and more columns than threads.
+static void test_bins(void **) {
+  simt_array counts(5000, 4);
+  for (uint64_t seed : simt_seeds) {
+    uint64_t random = seed;
+    for (size_t c = 0; c < counts.count; c++) {
+      counts.store(c, (uint64_t)test_below(&random, c % 3 == 0 ? 4 : 4200));
+    }
+    const uint32_t ends[] = {BINS - 2, BINS - 1, BINS, UINT32_MAX, 0, 1};
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+      counts.store(counts.count - 1 - i, ends[i]);
+    }
+    for (const ranks_form *f : forms) {
+      check_bins(f->bins, {f->name, "bins", seed}, counts);
+    }
+  }
+}
+
 static void test_sizes(void **) {
   assert_int_equal(MBI_RANKS_PER_BLOCK, BLOCK_ROWS);
+  assert_int_equal(MBI_RANKS_BINS, BINS);
+  assert_int_equal(MBI_ARRAYS_THREADS, THREADS);
 }
 
 int main() {
   return csr_main("ranks", forms,
                   {cmocka_unit_test(test_very_long), cmocka_unit_test(test_many_blocks),
-                   cmocka_unit_test(test_sizes)},
+                   cmocka_unit_test(test_bins), cmocka_unit_test(test_sizes)},
                   check);
 }

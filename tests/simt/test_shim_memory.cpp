@@ -3,6 +3,12 @@
 
 #include <sys/wait.h>
 
+#ifdef SIMT_ASAN
+#define SIMT_BANNED(address) (__asan_address_is_poisoned(address) != 0)
+#else
+#define SIMT_BANNED(address) false
+#endif
+
 // ---- Shared memory and barriers
 // --------------------------------------------------------------
 
@@ -299,6 +305,27 @@ static void test_load(void **) {
   assert_true(got[0] == 1.5 && signbit(got[31]));
 }
 
+// Under AddressSanitizer what is late is out of bounds until the block's first mbk_await, in
+// every block; then, and behind the launch, it is not.
+static void test_late(void **) {
+  const std::vector<double> late(16);
+  unsigned banned = 0, allowed = 0;
+  simt_late.emplace_back(late.data(), late.size() * sizeof(double));
+  simt_launch("late", 3, 32, 0, 1, [&] {
+    if (!simt_awaited) {
+      banned += SIMT_BANNED(late.data());
+      mbk_await();
+    }
+    allowed += !SIMT_BANNED(late.data());
+  });
+  simt_late.clear();
+  assert_int_equal(allowed, 96);
+#ifdef SIMT_ASAN
+  assert_int_equal(banned, 3);
+#endif
+  assert_false(SIMT_BANNED(late.data()));
+}
+
 int main() {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_barrier),
@@ -311,6 +338,7 @@ int main() {
       cmocka_unit_test(test_packs),
       cmocka_unit_test(test_lost_update),
       cmocka_unit_test(test_load),
+      cmocka_unit_test(test_late),
   };
   return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

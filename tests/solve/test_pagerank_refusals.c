@@ -35,7 +35,7 @@ static void test_refused_arguments(void **state) {
   refused(context, &good, NULL, NULL, MERBIT_INVALID_ARGUMENT, "`ranks` is NULL");
   view = good;
   view.format = MERBIT_BSR;
-  refused(context, &view, NULL, ranks, MERBIT_NOT_SUPPORTED, "BSR");
+  refused(context, &view, NULL, ranks, MERBIT_INVALID_ARGUMENT, "block_rows is 0");
   view = good;
   view.cols = 3;
   refused(context, &view, NULL, ranks, MERBIT_INVALID_MATRIX, "2 x 3");

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include "spmv/cb_decode.h"
 #include "support/products.h"
-#include "support/blocks.h"
+#include "support/stretched.h"
 #include "support/cpu.h"
 
 static merbit_context *one, *three;
@@ -121,12 +121,12 @@ static void formats_decode_to_the_matrix(void **state) {
   const int choice_count = (int)(sizeof choices / sizeof choices[0]);
   int i, k, made = 0;
   (void)state;
-  for (i = 0; i < test_matrix_count() + blocks_count(); i++) {
+  for (i = 0; i < test_matrix_count() + stretched_count(); i++) {
     test_matrix m;
     if (i < test_matrix_count()) {
       test_matrix_make(i, 31, &m);
     } else {
-      blocks_make(i - test_matrix_count(), 31, &m);
+      stretched_make(i - test_matrix_count(), 31, &m);
     }
     for (k = 0; k < choice_count; k++) {
       if (m.rows > 0 && (m.nnz < 5000 || (i + k) % 5 == 0 || i >= test_matrix_count())) {
@@ -219,21 +219,10 @@ static void far_columns_take_more_bytes(void **state) {
 
 static void sizes_are_checked(void **state) {
   static const int64_t far[] = {0, (int64_t)1 << 29};
-  const merbit_view long_row = {MERBIT_CSR,
-                                MERBIT_F64,
-                                MERBIT_INDEX_64,
-                                MERBIT_INDEX_32,
-                                MERBIT_MEMORY_HOST,
-                                0,
-                                1,
-                                9,
-                                (int64_t)1 << 29,
-                                far,
-                                NULL,
-                                NULL,
-                                NULL};
+  merbit_view long_row = merbit_csr(1, 9, (int64_t)1 << 29, far, NULL, NULL);
   mbi_cb_build b;
   (void)state;
+  long_row.offset_type = MERBIT_INDEX_64;
   memset(&b, 0, sizeof b);
   b.from = &long_row;
   b.strips = 1;
@@ -251,7 +240,7 @@ static void allocations_fail(void **state) {
   long at = 1, live;
   merbit_status status;
   (void)state;
-  blocks_make(blocks_count() - 1, 1, &m);
+  stretched_make(stretched_count() - 1, 1, &m);
   memset(&form, 0, sizeof form);
   form.type = MERBIT_F64;
   products_arrays_make(NULL, &m, &form, &a);

@@ -39,7 +39,11 @@ static void bad_descriptors_are_named(void **state) {
   EXPECT(vector_type, MERBIT_F32, MERBIT_NOT_SUPPORTED, "another type");
   EXPECT(compute_type, MERBIT_C128, MERBIT_NOT_SUPPORTED, "another type");
   EXPECT(method, (merbit_method)99, MERBIT_INVALID_ARGUMENT, "method is 99");
-  EXPECT(method, (merbit_method)(MERBIT_METHOD_BINNED + 1), MERBIT_INVALID_ARGUMENT, "method is 8");
+  EXPECT(method, (merbit_method)(MERBIT_METHOD_HUBS + 1), MERBIT_INVALID_ARGUMENT,
+         "method is 11");
+  EXPECT(method, (merbit_method)32, MERBIT_INVALID_ARGUMENT, "method is 32");
+  EXPECT(block_rows, 3, MERBIT_INVALID_ARGUMENT, "block_rows is 3 and block_cols 0");
+  EXPECT(block_cols, -1, MERBIT_INVALID_ARGUMENT, "block_rows is 0 and block_cols -1");
   EXPECT(method, (merbit_method)-1, MERBIT_INVALID_ARGUMENT, "method is -1");
   EXPECT(method, MERBIT_METHOD_MERBIT, MERBIT_NO_DEVICE, "merbit runs on CUDA");
   EXPECT(method, MERBIT_METHOD_SCAN, MERBIT_NO_DEVICE, "scan runs on CUDA");
@@ -47,7 +51,7 @@ static void bad_descriptors_are_named(void **state) {
   EXPECT(method, MERBIT_METHOD_SLICED, MERBIT_NO_DEVICE, "sliced runs on CUDA");
   EXPECT(method, MERBIT_METHOD_BINNED, MERBIT_NO_DEVICE, "binned runs on CUDA");
   EXPECT(method, MERBIT_METHOD_CB, MERBIT_NO_DEVICE, "cb runs on CUDA");
-  EXPECT(method, (merbit_method)(MERBIT_METHOD_CB + 1), MERBIT_INVALID_ARGUMENT, "method is 10");
+  EXPECT(method, MERBIT_METHOD_HUBS, MERBIT_NO_DEVICE, "hubs runs on CUDA");
   EXPECT(vector_memory, (merbit_memory)5, MERBIT_INVALID_ARGUMENT, "vector_memory is 5");
   EXPECT(vector_memory, MERBIT_MEMORY_DEVICE, MERBIT_INVALID_ARGUMENT, "for the CPU");
   EXPECT(scalar_memory, MERBIT_MEMORY_DEVICE, MERBIT_INVALID_ARGUMENT, "for the CPU");
@@ -67,7 +71,7 @@ static void bad_matrices_are_named(void **state) {
   expect(context, &view, NULL, MERBIT_INVALID_ARGUMENT, "device memory");
   view.memory = MERBIT_MEMORY_HOST;
   view.format = MERBIT_BSR;
-  expect(context, &view, NULL, MERBIT_NOT_SUPPORTED, "BSR");
+  expect(context, &view, NULL, MERBIT_INVALID_ARGUMENT, "block_rows is 0");
   view.format = MERBIT_CSR;
   view.value_type = MERBIT_BF16;
   expect(context, &view, NULL, MERBIT_NOT_SUPPORTED, "BF16");

@@ -1,5 +1,5 @@
-/* The table of support/rules.h on the CPU: the sequential loop and the merge in many pieces, and
- * plans with one to four threads. */
+/* The table of support/rules.h on the CPU: the sequential loop, the merge in many pieces,
+ * blocks of several shapes, and plans with one to four threads. */
 #define MERBIT_IMPLEMENTATION
 #include "merbit.h"
 #include <setjmp.h>
@@ -92,8 +92,8 @@ static void the_merge(void **state) {
         for (t = 0; t < 6; t++) {
           void *scratch = malloc(mbi_merge_scratch_bytes(tasks[t], h.form.type));
           host_rules_reset(&h);
-          mbi_merge_multiply(contexts[(t + f) % 4], &h.a.view, h.a.view.values, tasks[t], scratch,
-                             h.alpha, h.x, h.beta, h.y);
+          mbi_merge_multiply(contexts[(t + f) % 4], &h.a.view, h.a.view.values, tasks[t],
+                             scratch, h.alpha, h.x, h.beta, h.y);
           host_rules_hold(&h, "the merge");
           free(scratch);
         }
@@ -106,7 +106,38 @@ static void the_merge(void **state) {
   }
 }
 
-/* Large enough for as many tasks as threads; from COO too, whose conversion sorts the columns. */
+/* Rows of the table share blocks with others: what is no entry of theirs must not act on them.
+ */
+static void blocks(void **state) {
+  static const int shapes[][2] = {{1, 1}, {2, 3},  {4, 4},  {8, 8},
+                                  {5, 7}, {16, 1}, {1, 16}, {16, 16}};
+  int index, f, bits, turn = 0;
+  (void)state;
+  for (index = rules_next(-1); index < RULES_COUNT; index = rules_next(index)) {
+    for (f = 0; f < FILLS; f++) {
+      for (bits = 0; bits < 16; bits++, turn++) {
+        merbit_context *context = cpu_open(NULL, 1 + turn % 3);
+        merbit_plan_desc desc;
+        merbit_plan *plan;
+        host_rules h;
+        memset(&desc, 0, sizeof desc);
+        desc.method = MERBIT_METHOD_BSR;
+        desc.block_rows = shapes[turn * 5 / 8 % 8][0];
+        desc.block_cols = shapes[turn * 5 / 8 % 8][1];
+        host_rules_make(index, fills[f], bits, &h);
+        assert_int_equal(merbit_plan_create(context, &h.a.view, &desc, &plan), MERBIT_OK);
+        assert_int_equal(merbit_spmv(plan, NULL, h.alpha, h.x, h.beta, h.y, NULL), MERBIT_OK);
+        host_rules_hold(&h, "a plan of blocks");
+        merbit_plan_destroy(plan);
+        host_rules_free(&h);
+        merbit_context_destroy(context);
+      }
+    }
+  }
+}
+
+/* Large enough for as many tasks as threads; from COO too, whose conversion sorts the columns.
+ */
 static void plans(void **state) {
   int index, threads, bits;
   (void)state;
@@ -140,14 +171,16 @@ static void *forbidden_pages(const void *from, size_t bytes) {
   return pages;
 }
 
-/* Once the plan is made, a product with alpha 0 needs neither the matrix's arrays nor x: reading them
- * ends this program. */
+/* Once the plan is made, a product with alpha 0 needs neither the matrix's arrays nor x:
+ * reading them ends this program. */
 static void alpha_zero_touches_nothing(void **state) {
   static const int32_t row_ptr[] = {0, 1, 3}, col_ind[] = {1, 0, 1};
   static const double values[] = {1, 2, 3}, at[] = {5, 6}, zeros[] = {0.0, -0.0}, beta = 2;
+  static const merbit_method methods[] = {MERBIT_METHOD_REFERENCE, MERBIT_METHOD_MERGE,
+                                          MERBIT_METHOD_BSR};
   int which, method;
   (void)state;
-  for (method = MERBIT_METHOD_REFERENCE; method <= MERBIT_METHOD_MERGE; method++) {
+  for (method = 0; method < 3; method++) {
     for (which = 0; which < 4; which++) {
       merbit_context *context = cpu_open(NULL, 2);
       double y[2] = {3, -4};
@@ -162,9 +195,11 @@ static void alpha_zero_touches_nothing(void **state) {
       page = forbidden_pages(from[which], bytes[which]);
       from[which] = page;
       memset(&desc, 0, sizeof desc);
-      desc.method = (merbit_method)method;
+      desc.method = methods[method];
       {
-        merbit_view view = merbit_csr(2, 2, 3, from[0], from[1], from[2]);
+        const merbit_view view = desc.method == MERBIT_METHOD_BSR
+                                     ? merbit_bsr(2, 2, 3, 1, 1, from[0], from[1], from[2])
+                                     : merbit_csr(2, 2, 3, from[0], from[1], from[2]);
         assert_int_equal(merbit_plan_create(context, &view, &desc, &plan), MERBIT_OK);
       }
       assert_int_equal(mprotect(page, bytes[which], PROT_NONE), 0);
@@ -189,6 +224,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_row_loop),
       cmocka_unit_test(the_merge),
+      cmocka_unit_test(blocks),
       cmocka_unit_test(plans),
       cmocka_unit_test(alpha_zero_touches_nothing),
   };

@@ -279,27 +279,27 @@ static void products_spmv(void *user, const merbit_view *view, const void *alpha
   }
 }
 
-/* Products with alpha and beta in {0, 1, -1, 0.5} in the given form. */
-TEST_UNUSED static void products_check(merbit_context *context, const test_matrix *m,
-                                       const products_form *form) {
+/* Products of a case with alpha and beta in {0, 1, -1, 0.5}, in its form. */
+TEST_UNUSED static void products_check_case(merbit_context *context, products_case *c) {
+  const products_form *form = &c->form;
+  const test_matrix *m = &c->m;
   const size_t size = products_size(form->type);
-  products_case c;
   products_plan p;
   int i, j;
   memset(&p, 0, sizeof p);
-  products_case_make(context, m, form, &c);
   p.context = context;
   p.form = form;
   p.x_bytes = (size_t)m->cols * size;
   p.y_bytes = (size_t)m->rows * size;
-  products_done(context, merbit_plan_create(context, &c.a.view, &form->plan, &p.plan), m->name);
+  products_done(context, merbit_plan_create(context, &c->a.view, &form->plan, &p.plan),
+                m->name);
   products_done(context, merbit_buffer_create(context, p.x_bytes, &p.x), "x");
   products_done(context, merbit_buffer_create(context, p.y_bytes, &p.y), "y");
   products_done(context, merbit_buffer_create(context, 2 * size, &p.scalars), "the scalars");
   for (i = 0; i < 4; i++) {
     for (j = 0; j < 4; j++) {
       if (!form->few_scalars || (i == 1 && j == 0) || (i == 3 && j == 2)) {
-        products_once(&c, products_scalars[i], products_scalars[j], products_spmv, &p);
+        products_once(c, products_scalars[i], products_scalars[j], products_spmv, &p);
       }
     }
   }
@@ -307,6 +307,14 @@ TEST_UNUSED static void products_check(merbit_context *context, const test_matri
   merbit_buffer_destroy(p.y);
   merbit_buffer_destroy(p.scalars);
   merbit_plan_destroy(p.plan);
+}
+
+/* The same of a matrix in the given form. */
+TEST_UNUSED static void products_check(merbit_context *context, const test_matrix *m,
+                                       const products_form *form) {
+  products_case c;
+  products_case_make(context, m, form, &c);
+  products_check_case(context, &c);
   products_case_free(&c);
 }
 

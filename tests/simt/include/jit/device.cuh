@@ -194,6 +194,14 @@ MBK_DEVICE void mbk_copy_ahead(void *shared, const void *global) {
 MBK_DEVICE void mbk_copy_wait() {
   simt_copy_end(simt.current, true);
 }
+MBK_DEVICE void mbk_await() {
+  simt_late_end();
+}
+template <class T> MBK_DEVICE void mbk_await_for(const T *&) {
+  simt_late_end();
+}
+MBK_DEVICE void mbk_release() {
+}
 // Nothing is read, so that nothing need be there.
 template <class T> MBK_DEVICE void mbk_prefetch(const T *address) {
   (void)address;

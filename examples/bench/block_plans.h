@@ -1,0 +1,105 @@
+/* merbit's methods for dense blocks, on blocks in the GPU's memory. */
+#ifndef BENCH_BLOCK_PLANS_H
+#define BENCH_BLOCK_PLANS_H
+#include "plans.h"
+
+/* The matrix in its own blocks, or in square ones that are at least half full. 0: in none. */
+static int bench_arrays_block(bench_bench *b) {
+  bench_arrays *a = &b->arrays;
+  bench_gpu *gpu = &b->lab->gpu;
+  const bench_problem *p = a->problem;
+  bench_layout l;
+  double share;
+  const int side = p->m->block_rows > 0 ? 0 : bench_block_choose(p->m, p->size, &share);
+  const int rows = p->m->block_rows > 0 ? p->m->block_rows : side;
+  const int cols = p->m->block_rows > 0 ? p->m->block_cols : side;
+  if (rows == 0 || a->blocks.block > 0) {
+    return a->blocks.block > 0;
+  }
+  bench_blocks_create(p, rows, cols, &l);
+  a->block_offsets = bench_gpu_copy_of(gpu, l.offsets, l.rows + 1, sizeof *l.offsets);
+  a->block_columns = bench_gpu_copy_of(gpu, l.columns, l.entries, sizeof *l.columns);
+  a->block_values = bench_gpu_copy_of(gpu, l.values, l.stored, p->size);
+  a->blocks = l;
+  a->blocks.offsets = a->blocks.columns = NULL;
+  a->blocks.values = NULL;
+  bench_layout_free(&l);
+  return 1;
+}
+
+/* Blocks, their columns and the offsets of their rows once, and the vectors: what any product
+ * of blocks must move. */
+static double bench_block_bytes(const bench_arrays *a, bench_kind kind) {
+  const bench_problem *p = a->problem;
+  return 4.0 * (double)(a->blocks.entries + a->blocks.rows + 1) +
+         (double)p->size * (double)a->blocks.stored + bench_vector_bytes(p, kind);
+}
+
+static void bench_add_block_products(bench_bench *b, const bench_request *request) {
+  bench_cost cost;
+  bench_ours *o = bench_add_plan(b, request, &cost);
+  bench_kind kind;
+  for (kind = BENCH_PLAIN; o != NULL && kind <= BENCH_GENERAL; kind = (bench_kind)(kind + 1)) {
+    char name[64];
+    bench_case *c;
+    (void)snprintf(name, sizeof name, "%s%s", request->name,
+                   kind == BENCH_GENERAL ? "-ab" : "");
+    c = bench_add_ours(b, name, kind, bench_ours_enqueue, o, &cost);
+    c->bytes = bench_block_bytes(&b->arrays, kind);
+    c->limit = b->lab->ceilings.copy > 0 ? c->bytes / b->lab->ceilings.copy : 0;
+    if (kind == BENCH_PLAIN) {
+      (void)printf("%s: %s\n", request->name, c->about);
+    }
+  }
+}
+
+/* The method with its own choice of constants; where they are named, with others: how x is
+ * loaded, blocks in a tile, threads; and the kernels of seed 004, each by its full name. */
+static void bench_add_block_plans(bench_bench *b) {
+  static const struct {
+    const char *name, *asked;         /* where --methods has this text */
+    int method, omega, tile, threads; /* tile: in quarters of the method's own */
+  } list[] = {{"bsr", "", MERBIT_METHOD_BSR, 0, 0, 0},
+              {"tune-bsr-direct", "tune", MERBIT_METHOD_BSR, 1, 0, 0},
+              {"tune-bsr-shuffle", "tune", MERBIT_METHOD_BSR, 2, 0, 0},
+              {"tune-bsr-tile-half", "tune", MERBIT_METHOD_BSR, 0, 2, 0},
+              {"tune-bsr-tile-2", "tune", MERBIT_METHOD_BSR, 0, 8, 0},
+              {"tune-bsr-tile-4", "tune", MERBIT_METHOD_BSR, 0, 16, 0},
+              {"tune-bsr-64", "tune", MERBIT_METHOD_BSR, 0, 0, 64},
+              {"tune-bsr-256", "tune", MERBIT_METHOD_BSR, 0, 0, 256},
+              {"bsr-rowmajor", "bsr-rowmajor", MERBIT_METHOD_BSR_ROW_MAJOR, 0, 0, 0},
+              {"bsr-private", "bsr-private", MERBIT_METHOD_BSR_PRIVATE, 0, 0, 0},
+              {"bsr-team", "bsr-team", MERBIT_METHOD_BSR_TEAM, 0, 0, 0},
+              {"bsr-vector", "bsr-vector", MERBIT_METHOD_BSR_VECTOR, 0, 0, 0}};
+  const bench_options *options = b->lab->options;
+  int own = 0, together = 1;
+  size_t i;
+  for (i = 0; i < sizeof list / sizeof list[0]; i++) {
+    bench_request request;
+    const int before = b->our_count;
+    if (!bench_chosen(options->methods, list[i].name) ||
+        strstr(options->methods, list[i].asked) == NULL || !bench_arrays_block(b)) {
+      continue;
+    }
+    memset(&request, 0, sizeof request);
+    request.name = list[i].name;
+    request.blocks = 1;
+    request.cold = i == 0;
+    request.desc.method = (merbit_method)list[i].method;
+    request.desc.unchecked = 1;
+    request.desc.omega = list[i].omega;
+    request.desc.block_threads =
+        list[i].threads != 0 ? list[i].threads : options->block_threads;
+    if (list[i].tile != 0 && own > 0) {
+      const int groups = own / together * list[i].tile / 4;
+      request.desc.sigma = (groups > 0 ? groups : 1) * together;
+    }
+    bench_add_block_products(b, &request);
+    if (i == 0 && b->our_count > before) {
+      own = b->ours[before].plan->bsr_tiles.slot_blocks;
+      together = b->ours[before].plan->bsr_tiles.together;
+    }
+  }
+}
+
+#endif

@@ -1,0 +1,126 @@
+// Rows that cross tiles, after the kernel that left what each tile holds of its first row and
+// of the one that is open at its end; and empty rows. A row has MBK_PARTS entries of y, one
+// after the other, and so has each entry of firsts and tails.
+#ifndef MBK_PARTS
+#error "define MBK_PARTS: entries of y per row: 1, or a block's rows"
+#endif
+#ifndef MBK_TILE_ITEMS
+#error "define MBK_TILE_ITEMS: nonzeros, or blocks, per tile"
+#endif
+#ifndef MBK_TILE_RANK
+#error "define MBK_TILE_RANK(tile): the rank of its first row, at `tiles` the number of ranks"
+#endif
+
+// A row over many tiles is added up by a warp, over very many by the thread block.
+#define MBK_FIXUP_THREADS 512
+#define MBK_FIXUP_LONG 8         // tiles beyond which the warp helps
+#define MBK_FIXUP_VERY_LONG 1024 // and the thread block
+
+// tails[from..to) of one part of a row, dealt to `threads` threads of which this is number
+// `thread`.
+MBK_DEVICE MBK_COMPUTE mbk_fixup_tails(const MBK_COMPUTE *tails, mbk_u64 from, mbk_u64 to,
+                                       mbk_u32 thread, mbk_u32 threads) {
+  MBK_COMPUTE sum = MBK_ZERO;
+#pragma unroll 4
+  for (from += thread; from < to; from += threads) {
+    sum = MBK_ADD(sum, tails[from * MBK_PARTS]);
+  }
+  return sum;
+}
+
+// The last block of rows may reach beyond the matrix.
+MBK_DEVICE void mbk_fixup_commit(MBK_VECTOR *y, mbk_u64 row, mbk_u32 part, mbk_u64 rows,
+                                 MBK_COMPUTE sum, MBK_COMPUTE alpha, MBK_COMPUTE beta) {
+  if (MBK_PARTS == 1) {
+    MBK_COMMIT(row, sum);
+  } else if (row * MBK_PARTS + part < rows) {
+    MBK_COMMIT(row * MBK_PARTS + part, sum);
+  }
+}
+
+// The first row that ends in each tile: what the tiles before it hold of it, in their order,
+// then the tile's own part; and the rows that hold nothing. `rows` is needed where MBK_PARTS is
+// not 1. Launch: MBK_FIXUP_THREADS parts of tiles per block. Shared:
+// MBK_COMPUTE[MBK_FIXUP_THREADS / 32], then mbk_u32[MBK_FIXUP_THREADS / 32].
+MBK_DEVICE void mbk_fixup(const MBK_ROW_PTR *row_start, const mbk_u32 *tile_row,
+                          const mbk_u32 *row_id, const mbk_u32 *empty_id,
+                          const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,
+                          mbk_u64 tiles, mbk_u64 empty_rows, mbk_u64 rows, MBK_COMPUTE *partial,
+                          MBK_SCALAR_PARAMETERS) {
+  mbk_u32 *const very_long = (mbk_u32 *)(partial + MBK_FIXUP_THREADS / 32);
+  const mbk_u64 block_first = (mbk_u64)mbk_block() * MBK_FIXUP_THREADS;
+  const mbk_u64 item = block_first + mbk_thread();
+  const mbk_u64 at = item / MBK_PARTS;
+  const mbk_u32 part = (mbk_u32)(item % MBK_PARTS), warp = mbk_thread() / 32;
+  mbk_u64 from = 0;
+  mbk_u32 rank = 0, length = 0; // of the row before this tile, in tiles
+  bool ending = false;
+  MBK_COMPUTE own = MBK_ZERO;
+  mbk_release();
+  if (at < tiles) {
+    rank = MBK_TILE_RANK(at);
+    ending = MBK_TILE_RANK(at + 1) > rank;
+    if (ending) {
+      from = (mbk_u64)(mbk_load(row_start + rank) - MBK_BASE) / MBK_TILE_ITEMS;
+      length = (mbk_u32)(at - from);
+    }
+  }
+  mbk_await();
+  MBK_SCALARS_LOAD;
+#if MBK_EMPTY_ROWS
+  for (mbk_u64 i = item; i < empty_rows * MBK_PARTS;
+       i += (mbk_u64)mbk_grid() * MBK_FIXUP_THREADS) {
+    mbk_fixup_commit(y, mbk_load(empty_id + i / MBK_PARTS), (mbk_u32)(i % MBK_PARTS), rows,
+                     MBK_ZERO, alpha, beta);
+  }
+#endif
+  if (ending) {
+    own = firsts[item];
+    if (length <= MBK_FIXUP_LONG) {
+      MBK_COMPUTE sum = MBK_ZERO;
+      for (; from < at; from++) {
+        sum = MBK_ADD(sum, tails[from * MBK_PARTS + part]);
+      }
+      mbk_fixup_commit(y, MBK_ROW_OF(rank), part, rows, MBK_ADD(sum, own), alpha, beta);
+    }
+  }
+  mbk_u32 left = mbk_ballot(MBK_ALL, length > MBK_FIXUP_LONG && length <= MBK_FIXUP_VERY_LONG);
+  for (; left != 0; left &= left - 1) {
+    const int leader = 31 - mbk_leading_zeros(left & (0u - left));
+    const mbk_u64 begin = mbk_shuffle(MBK_ALL, from, leader, 32);
+    const mbk_u64 end = mbk_shuffle(MBK_ALL, at, leader, 32);
+    const mbk_u32 column = (mbk_u32)mbk_shuffle(MBK_ALL, part, leader, 32);
+    const MBK_COMPUTE sum =
+        mbk_scan_reduce(mbk_fixup_tails(tails + column, begin, end, mbk_lane(), 32));
+    if ((int)mbk_lane() == leader) {
+      mbk_fixup_commit(y, MBK_ROW_OF(rank), part, rows, MBK_ADD(sum, own), alpha, beta);
+    }
+  }
+  const mbk_u32 ballot = mbk_ballot(MBK_ALL, length > MBK_FIXUP_VERY_LONG);
+  if (mbk_lane() == 0) {
+    very_long[warp] = ballot;
+  }
+  mbk_block_sync();
+  for (mbk_u32 w = 0; w < MBK_FIXUP_THREADS / 32; w++) {
+    for (left = very_long[w]; left != 0; left &= left - 1) {
+      const mbk_u32 leader = 31 - (mbk_u32)mbk_leading_zeros(left & (0u - left));
+      const mbk_u64 that = block_first + w * 32 + leader, end = that / MBK_PARTS;
+      const mbk_u64 begin =
+          (mbk_u64)(row_start[MBK_TILE_RANK(end)] - MBK_BASE) / MBK_TILE_ITEMS;
+      const MBK_COMPUTE share = mbk_scan_reduce(mbk_fixup_tails(
+          tails + that % MBK_PARTS, begin, end, mbk_thread(), MBK_FIXUP_THREADS));
+      if (mbk_lane() == 0) {
+        partial[warp] = share;
+      }
+      mbk_block_sync();
+      if (mbk_thread() == w * 32 + leader) {
+        MBK_COMPUTE sum = MBK_ZERO;
+        for (mbk_u32 p = 0; p < MBK_FIXUP_THREADS / 32; p++) {
+          sum = MBK_ADD(sum, partial[p]);
+        }
+        mbk_fixup_commit(y, MBK_ROW_OF(rank), part, rows, MBK_ADD(sum, own), alpha, beta);
+      }
+      mbk_block_sync();
+    }
+  }
+}

@@ -1,0 +1,35 @@
+// Rows that hold something, by their rank among themselves: part of the programs that cut a
+// matrix into tiles of nonzeros or of blocks.
+#ifndef MBK_EMPTY_ROWS
+#error "define MBK_EMPTY_ROWS: 1 if some rows are empty, so that ranks are not rows"
+#endif
+#define MBK_ALL 0xffffffffu
+
+#if MBK_EMPTY_ROWS
+#define MBK_ROW_OF(rank) mbk_load(row_id + (rank))
+#else
+#define MBK_ROW_OF(rank) (rank)
+#endif
+
+// The rank of the row that holds nonzero, or block, number `item`.
+MBK_DEVICE mbk_u32 mbk_rank_search(const MBK_ROW_PTR *row_start, mbk_u32 ranks, mbk_u64 item) {
+  mbk_u32 low = 0, high = ranks;
+  while (high - low > 1) {
+    const mbk_u32 middle = low + (high - low) / 2;
+    if ((mbk_u64)(mbk_load(row_start + middle) - MBK_BASE) <= item) {
+      low = middle;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+// The sum over the warp, in every lane, in a fixed order.
+MBK_DEVICE MBK_COMPUTE mbk_scan_reduce(MBK_COMPUTE sum) {
+#pragma unroll
+  for (int d = 16; d > 0; d >>= 1) {
+    sum = MBK_ADD(sum, mbk_shuffle_xor(MBK_ALL, sum, d, 32));
+  }
+  return sum;
+}

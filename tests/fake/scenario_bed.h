@@ -1,0 +1,75 @@
+/* The matrix and the vectors of scenarios.h, and the steps that most of them take. Numbers are
+ * small whole ones, so that every result is exact. Include merbit.h and cmocka.h first. */
+#ifndef TEST_FAKE_SCENARIO_BED_H
+#define TEST_FAKE_SCENARIO_BED_H
+#include "fake/support.h"
+
+enum { ROWS = 40, COLS = 30, MOST = 128 };
+
+static struct { /* CSR of 32 bits from 0, of 64 bits from 1, COO of 64 bits from 0 */
+  int32_t row_ptr[ROWS + 1], col_ind[MOST];
+  int64_t row_ptr64[ROWS + 1], col_ind64[MOST], row_ind[MOST], col_coo[MOST];
+  double values[MOST], x[COLS], y0[ROWS];
+  float values32[MOST], x32[COLS], y032[ROWS];
+} data;
+
+/* Row 0 is empty, row 7 holds every column, the others up to three entries, with duplicates. */
+TEST_UNUSED static void scenarios_prepare(void) {
+  int row, k = 0, i;
+  for (row = 0; row < ROWS; row++) {
+    const int length = row == 7 ? COLS : row % 4;
+    for (i = 0; i < length; i++, k++) {
+      data.col_ind[k] = row == 7 ? i : (row * 5 + i * i) % COLS;
+      data.col_ind64[k] = data.col_ind[k] + 1;
+      data.col_coo[k] = data.col_ind[k];
+      data.row_ind[k] = row;
+      data.values[k] = (double)(1 + (k * 7) % 5);
+      data.values32[k] = (float)data.values[k];
+    }
+    data.row_ptr[row + 1] = k;
+    data.row_ptr64[row] = data.row_ptr[row] + 1;
+    data.y0[row] = (double)(row % 6 - 2);
+    data.y032[row] = (float)data.y0[row];
+  }
+  data.row_ptr64[ROWS] = k + 1;
+  for (i = 0; i < COLS; i++) {
+    data.x[i] = (double)(i % 9 - 4);
+    data.x32[i] = (float)data.x[i];
+  }
+}
+
+static int64_t data_nnz(void) {
+  return data.row_ptr[ROWS];
+}
+
+/* y is scale * alpha A x + beta y0; `scale` is what the values were multiplied with. */
+static void expect_product(const double *y, double alpha, double beta, double scale) {
+  int row, k;
+  for (row = 0; row < ROWS; row++) {
+    double sum = 0;
+    for (k = data.row_ptr[row]; k < data.row_ptr[row + 1]; k++) {
+      sum += data.values[k] * data.x[data.col_ind[k]];
+    }
+    assert_true(y[row] == scale * alpha * sum + beta * data.y0[row]);
+  }
+}
+
+/* The next call, unless one has failed before. */
+#define TRY(call) (status = status == MERBIT_OK ? (call) : status)
+
+/* A buffer with contents. */
+static merbit_status put(merbit_context *context, const void *source, size_t bytes,
+                         merbit_buffer **buffer) {
+  merbit_status status = merbit_buffer_create(context, bytes, buffer);
+  assert_true((status == MERBIT_OK) == (*buffer != NULL));
+  return TRY(merbit_buffer_upload(*buffer, 0, source, bytes));
+}
+
+static merbit_status make_plan(merbit_context *context, const merbit_view *view,
+                               const merbit_plan_desc *desc, merbit_plan **plan) {
+  const merbit_status status = merbit_plan_create(context, view, desc, plan);
+  assert_true((status == MERBIT_OK) == (*plan != NULL));
+  return status;
+}
+
+#endif /* TEST_FAKE_SCENARIO_BED_H */

@@ -1,0 +1,194 @@
+/* AUTO takes a CSR that wholly consists of full blocks for blocks: products within the bound,
+ * new values, and what the plan keeps. */
+#define MBI_CHOOSE_SMALL 0u /* even little matrices are large */
+#define MERBIT_IMPLEMENTATION
+#include "merbit.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include "support/gpu.h"
+#include "support/products.h"
+
+static merbit_context *gpu;
+
+/* Blocks of `high` by `wide` where the generated matrix number `index` has its nonzeros. */
+static void blow_up(int index, int high, int wide, test_matrix *m) {
+  test_matrix places;
+  uint64_t state = 5;
+  int64_t row, b, k = 0;
+  int r, c;
+  test_matrix_make(index, 1, &places);
+  *m = places;
+  m->rows = places.rows * high;
+  m->cols = places.cols * wide;
+  m->nnz = places.nnz * high * wide;
+  m->row_ptr = (int64_t *)test_allocate(m->rows + 1, sizeof *m->row_ptr);
+  m->col_ind = (int32_t *)test_allocate(m->nnz, sizeof *m->col_ind);
+  m->values = (double *)test_allocate(m->nnz, sizeof *m->values);
+  for (row = 0; row < places.rows; row++) {
+    for (r = 0; r < high; r++) {
+      m->row_ptr[row * high + r] = k;
+      for (b = places.row_ptr[row]; b < places.row_ptr[row + 1]; b++) {
+        for (c = 0; c < wide; c++) {
+          m->col_ind[k] = (int32_t)(places.col_ind[b] * wide + c);
+          m->values[k++] = test_uniform(&state);
+        }
+      }
+    }
+  }
+  m->row_ptr[m->rows] = k;
+  test_matrix_free(&places);
+}
+
+/* The generated matrix with most nonzeros below `limit`. */
+static int largest(int64_t limit) {
+  int64_t most = 0;
+  int index, found = 0;
+  for (index = 0; index < test_matrix_count(); index++) {
+    test_matrix m;
+    test_matrix_make(index, 1, &m);
+    if (m.nnz > most && m.nnz < limit) {
+      most = m.nnz;
+      found = index;
+    }
+    test_matrix_free(&m);
+  }
+  return found;
+}
+
+static void form_make(int bits, products_form *form) {
+  memset(form, 0, sizeof *form);
+  form->type = bits & 1 ? MERBIT_F32 : MERBIT_F64;
+  form->offset_type = bits & 2 ? MERBIT_INDEX_64 : MERBIT_INDEX_32;
+  form->base = bits >> 2 & 1;
+  form->device_arrays = bits >> 3 & 1;
+  form->few_scalars = 1;
+  form->plan.expected_calls = 1999;
+}
+
+/* The method that AUTO takes for `m`. */
+static merbit_method taken(const test_matrix *m, const products_form *form, const char *piece) {
+  products_arrays arrays;
+  merbit_plan *plan;
+  merbit_method method;
+  char line[1024];
+  products_arrays_make(gpu, m, form, &arrays);
+  assert_int_equal(merbit_plan_create(gpu, &arrays.view, &form->plan, &plan), MERBIT_OK);
+  method = plan->method;
+  assert_true(merbit_plan_describe(plan, line, sizeof line) < sizeof line);
+  if (strstr(line, piece) == NULL) {
+    fail_msg("%s: \"%s\" is not in \"%s\"", m->name, piece, line);
+  }
+  merbit_plan_destroy(plan);
+  products_arrays_free(&arrays);
+  return method;
+}
+
+static void full_blocks_are_taken(void **state) {
+  static const struct {
+    int high, wide;
+    const char *piece;
+  } shapes[] = {{3, 3, "blocks of 3 x 3, 100.0% filled"},
+                {2, 8, "blocks of 2 x 8, 100.0% filled"},
+                {16, 1, "blocks of 16 x 1, 100.0% filled"},
+                {1, 5, "blocks of 1 x 5, 100.0% filled"}};
+  const int index = largest(3000);
+  size_t s;
+  int bits;
+  (void)state;
+  for (s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
+    for (bits = (int)s; bits<16; bits += gpu_stride()> 1 ? 5 : 1) {
+      test_matrix m;
+      products_form form;
+      blow_up(index, shapes[s].high, shapes[s].wide, &m);
+      form_make(bits, &form);
+      assert_int_equal(taken(&m, &form, shapes[s].piece), MERBIT_METHOD_BSR);
+      products_check(gpu, &m, &form);
+      test_matrix_free(&m);
+    }
+  }
+}
+
+/* One entry more or less, few products, or values that will change their form. */
+static void others_are_not(void **state) {
+  const int index = largest(3000);
+  test_matrix m;
+  products_form form;
+  (void)state;
+  blow_up(index, 3, 3, &m);
+  form_make(0, &form);
+  m.row_ptr[1]++;
+  assert_int_not_equal(taken(&m, &form, "forecast"), MERBIT_METHOD_BSR);
+  m.row_ptr[1]--;
+  form.plan.expected_calls = 2;
+  assert_int_not_equal(taken(&m, &form, "forecast"), MERBIT_METHOD_BSR);
+  form.plan.expected_calls = 1999;
+  {
+    int64_t k;
+    for (k = 0; k < m.nnz; k++) {
+      m.values[k] = 2;
+    }
+  }
+  assert_int_not_equal(taken(&m, &form, "values all equal"), MERBIT_METHOD_BSR);
+  test_matrix_free(&m);
+}
+
+/* In the order of the CSR, from either memory, again and again. */
+static void new_values(void **state) {
+  int device;
+  (void)state;
+  for (device = 0; device < 2; device++) {
+    test_matrix m;
+    products_form form;
+    products_case c;
+    merbit_plan *plan;
+    merbit_buffer *x, *y, *values = NULL;
+    int64_t k;
+    int turn;
+    blow_up(largest(3000), 2, 3, &m);
+    form_make(device ? 8 : 2, &form);
+    products_case_make(gpu, &m, &form, &c);
+    assert_int_equal(merbit_plan_create(gpu, &c.a.view, &form.plan, &plan), MERBIT_OK);
+    assert_int_equal(plan->method, MERBIT_METHOD_BSR);
+    (void)products_move(gpu, c.x, (size_t)m.cols * 8, &x);
+    (void)products_move(gpu, c.y0, (size_t)m.rows * 8, &y);
+    for (turn = 0; turn < 3; turn++) {
+      const void *from = m.values;
+      for (k = 0; k < m.nnz; k++) {
+        m.values[k] = (double)(turn + 1) / (double)(k % 17 + 2);
+      }
+      if (device) {
+        from = products_move(gpu, m.values, (size_t)m.nnz * 8, &values);
+      }
+      assert_int_equal(merbit_plan_update_values(plan, from, MERBIT_MEMORY_DEFAULT), MERBIT_OK);
+      merbit_buffer_destroy(values);
+      values = NULL;
+      assert_int_equal(merbit_spmv(plan, NULL, NULL, merbit_buffer_pointer(x), NULL,
+                                   merbit_buffer_pointer(y), NULL),
+                       MERBIT_OK);
+      assert_int_equal(merbit_buffer_download(y, 0, c.y, (size_t)m.rows * 8), MERBIT_OK);
+      assert_int_equal(
+          bound_rows_wrong_f64(&m, 1, (const double *)c.x, 0, NULL, (const double *)c.y), 0);
+    }
+    merbit_plan_destroy(plan);
+    merbit_buffer_destroy(x);
+    merbit_buffer_destroy(y);
+    products_case_free(&c);
+    test_matrix_free(&m);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(full_blocks_are_taken),
+      cmocka_unit_test(others_are_not),
+      cmocka_unit_test(new_values),
+  };
+  int failed;
+  gpu = gpu_context();
+  failed = cmocka_run_group_tests(tests, NULL, NULL);
+  merbit_context_destroy(gpu);
+  gpu_clean();
+  return failed;
+}

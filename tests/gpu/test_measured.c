@@ -1,0 +1,182 @@
+/* AUTO for thousands of products: methods are measured, the answer is remembered beside the
+ * cubins, and what lies there otherwise is not believed. */
+static unsigned small_limit = 40000000u; /* bytes of a matrix that counts as small */
+#define MBI_CHOOSE_SMALL small_limit
+#define MERBIT_IMPLEMENTATION
+#include "merbit.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include "support/gpu.h"
+#include "support/products.h"
+
+static merbit_plan_desc desc;
+static char line[1024];
+
+/* A plan of the matrix number `index` by `desc` in a context of its own, its description in
+ * `line`; its product is within the bound. */
+static merbit_method measured(int index, merbit_type type) {
+  merbit_context *context = gpu_context();
+  products_form form;
+  products_arrays arrays;
+  test_matrix m;
+  merbit_plan *plan;
+  merbit_method method;
+  memset(&form, 0, sizeof form);
+  form.type = type;
+  form.plan = desc;
+  test_matrix_make(index, 1, &m);
+  products_arrays_make(context, &m, &form, &arrays);
+  assert_int_equal(merbit_plan_create(context, &arrays.view, &form.plan, &plan), MERBIT_OK);
+  assert_true(merbit_plan_describe(plan, line, sizeof line) < sizeof line);
+  method = plan->method;
+  form.few_scalars = 1;
+  products_check(context, &m, &form);
+  merbit_plan_destroy(plan);
+  products_arrays_free(&arrays);
+  test_matrix_free(&m);
+  merbit_context_destroy(context);
+  return method;
+}
+
+/* The generated matrix with most nonzeros, but for those of `limit` and more. */
+static int largest(int64_t limit) {
+  int64_t most = 0;
+  int index, found = 0;
+  for (index = 0; index < test_matrix_count(); index++) {
+    test_matrix m;
+    test_matrix_make(index, 1, &m);
+    if (m.nnz > most && m.nnz < limit) {
+      most = m.nnz;
+      found = index;
+    }
+    test_matrix_free(&m);
+  }
+  return found;
+}
+
+static void set_calls(int calls) {
+  memset(&desc, 0, sizeof desc);
+  desc.expected_calls = calls;
+}
+
+/* Measured once for a structure, type and device, whatever its size; then remembered. */
+static void answers_are_remembered(void **state) {
+  int small, single;
+  (void)state;
+  for (small = 0; small < 2; small++) {
+    const int index = largest(small ? 1000 : INT64_MAX);
+    small_limit = small ? 40000000u : 0;
+    for (single = 0; single < 2; single++) {
+      const merbit_type type = single ? MERBIT_F32 : MERBIT_F64;
+      merbit_method method;
+      set_calls(2000);
+      method = measured(index, type);
+      assert_non_null(strstr(line, "measured "));
+      assert_null(strstr(line, "remembered"));
+      assert_int_equal(measured(index, type), method);
+      assert_non_null(strstr(line, "remembered: measured "));
+    }
+  }
+  small_limit = 40000000u;
+}
+
+/* Not for few products, nor against the user's wishes. */
+static void who_does_not_measure(void **state) {
+  const int index = largest(INT64_MAX);
+  (void)state;
+  set_calls(1999);
+  (void)measured(index, MERBIT_F64);
+  assert_null(strstr(line, "measured"));
+  set_calls(2000);
+  desc.deterministic = 1;
+  (void)measured(index, MERBIT_F64);
+  assert_null(strstr(line, "measured"));
+  set_calls(2000);
+  desc.method = MERBIT_METHOD_ROWS;
+  (void)measured(index, MERBIT_F64);
+  assert_null(strstr(line, "measured"));
+  set_calls(2000);
+  desc.block_threads = 256;
+  (void)measured(index, MERBIT_F64);
+  assert_null(strstr(line, "measured"));
+}
+
+/* An entry under the right key that no version of the library has written. */
+static void strange_answers_are_not_believed(void **state) {
+  static const mbi_measured good = {MERBIT_METHOD_SCAN, 2, "measured"};
+  mbi_measured bad;
+  merbit_plan plan;
+  (void)state;
+  memset(&plan, 0, sizeof plan);
+  plan.ranks.block_rows = plan.ranks.block_cols = 1;
+  assert_true(mbi_measured_valid(&plan, &good, sizeof good));
+  assert_false(mbi_measured_valid(&plan, &good, sizeof good - 1));
+  bad = good;
+  bad.method = MERBIT_METHOD_MERBIT;
+  assert_false(mbi_measured_valid(&plan, &bad, sizeof bad));
+  bad.method = -1;
+  assert_false(mbi_measured_valid(&plan, &bad, sizeof bad));
+  bad = good;
+  bad.omega = 3;
+  assert_false(mbi_measured_valid(&plan, &bad, sizeof bad));
+  bad.omega = -1;
+  assert_false(mbi_measured_valid(&plan, &bad, sizeof bad));
+  bad = good;
+  bad.method = MERBIT_METHOD_ROWS; /* takes no omega 2 from here */
+  assert_false(mbi_measured_valid(&plan, &bad, sizeof bad));
+  bad.method = MERBIT_METHOD_BSR; /* of what has no blocks */
+  bad.omega = 0;
+  assert_false(mbi_measured_valid(&plan, &bad, sizeof bad));
+  plan.ranks.block_cols = 4;
+  assert_true(mbi_measured_valid(&plan, &bad, sizeof bad));
+  bad = good;
+  memset(bad.why, 'x', sizeof bad.why);
+  assert_false(mbi_measured_valid(&plan, &bad, sizeof bad));
+}
+
+/* The quickest three, in order. */
+static void candidates_are_ranked(void **state) {
+  static const double seconds[] = {5, 3, 4, 1, 9, 2};
+  mbi_candidate c[MBI_MEASURE_MOST];
+  int count = 0, i;
+  (void)state;
+  for (i = 0; i < 6; i++) {
+    count = mbi_measure_add(c, count, MERBIT_METHOD_SCAN, i, seconds[i]);
+    assert_int_equal(count, i < 3 ? i + 1 : 3);
+  }
+  assert_true(c[0].seconds == 1 && c[1].seconds == 2 && c[2].seconds == 3);
+  assert_true(c[0].omega == 3 && c[1].omega == 5 && c[2].omega == 1);
+}
+
+/* The quickest is the answer, and the sentence has all of them. */
+static void the_quickest_answers(void **state) {
+  static const mbi_candidate c[] = {{MERBIT_METHOD_SCAN, 1, 3e-6},
+                                    {MERBIT_METHOD_SCAN, 2, 2.25e-6},
+                                    {MERBIT_METHOD_ROWS, 0, 2.5e-6}};
+  mbi_measured answer;
+  (void)state;
+  mbi_measure_answer(c, 3, &answer);
+  assert_int_equal(answer.method, MERBIT_METHOD_SCAN);
+  assert_int_equal(answer.omega, 2);
+  assert_string_equal(answer.why,
+                      "measured scan 3.0 us, scan of whole rows 2.2 us, rows 2.5 us");
+  mbi_measure_answer(c + 2, 1, &answer);
+  assert_int_equal(answer.method, MERBIT_METHOD_ROWS);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(answers_are_remembered),
+      cmocka_unit_test(who_does_not_measure),
+      cmocka_unit_test(strange_answers_are_not_believed),
+      cmocka_unit_test(candidates_are_ranked),
+      cmocka_unit_test(the_quickest_answers),
+  };
+  int failed;
+  merbit_context_destroy(gpu_context()); /* skipped where there is none */
+  failed = cmocka_run_group_tests(tests, NULL, NULL);
+  gpu_clean();
+  return failed;
+}

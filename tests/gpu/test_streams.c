@@ -1,0 +1,175 @@
+/* What surrounds products on the GPU: streams, graphs, workspaces, the cubin cache and the
+ * caller's CUDA context. */
+#define MERBIT_IMPLEMENTATION
+#include "merbit.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include "gpu/fixture.h"
+
+static merbit_context *gpu;
+
+/* The second context of the same directory loads what the first compiled. */
+static void cubins_come_from_the_cache(void **state) {
+  static const int32_t row_ptr[] = {0, 1}, col_ind[] = {0};
+  static const float values[] = {1};
+  merbit_view view = merbit_csr(1, 1, 1, row_ptr, col_ind, values);
+  merbit_plan_desc desc;
+  int run;
+  (void)state;
+  view.value_type = MERBIT_F32;
+  memset(&desc, 0, sizeof desc);
+  desc.method = MERBIT_METHOD_MERBIT;
+  desc.sigma = 11; /* no other test asks for it */
+  for (run = 0; run < 2; run++) {
+    merbit_context *context = gpu_context();
+    merbit_context_info info;
+    merbit_plan_info plan_info;
+    merbit_plan *plan;
+    char line[1024];
+    assert_int_equal(merbit_plan_create(context, &view, &desc, &plan), MERBIT_OK);
+    assert_int_equal(merbit_plan_get_info(plan, &plan_info), MERBIT_OK);
+    assert_int_equal(plan_info.cubin_from_cache, run);
+    assert_true(run == 1 ? plan_info.compile_seconds == 0 : plan_info.compile_seconds > 0);
+    assert_true(merbit_plan_describe(plan, line, sizeof line) > 0);
+    assert_non_null(strstr(line, run == 1 ? "from the cache" : "compiled"));
+    assert_int_equal(merbit_context_get_info(context, &info), MERBIT_OK);
+    assert_int_equal(info.cache_hits, run);
+    assert_int_equal(info.cache_misses, 1 - run);
+    merbit_plan_destroy(plan);
+    merbit_context_destroy(context);
+  }
+}
+
+/* Driver calls that the library has no use for itself. */
+typedef struct graph_calls {
+  int (*stream_create)(void **stream, unsigned flags);
+  int (*stream_destroy)(void *stream);
+  int (*begin)(void *stream, int mode);
+  int (*end)(void *stream, void **graph);
+  int (*instantiate)(void **executable, void *graph, unsigned long long flags);
+  int (*launch)(void *executable, void *stream);
+} graph_calls;
+
+static void check_capture(const graph_calls *calls, merbit_method method) {
+  void *stream, *graph, *executable;
+  fixture f;
+  int replay;
+  int64_t i;
+  fixture_make(&f, gpu, 6, method, 0);
+  assert_int_equal(mbi_device_enter(gpu), MERBIT_OK);
+  assert_int_equal(calls->stream_create(&stream, 1), 0);
+  assert_int_equal(calls->begin(stream, 0), 0);
+  assert_int_equal(merbit_spmv(f.plan, NULL, NULL, merbit_buffer_pointer(f.x), NULL,
+                               merbit_buffer_pointer(f.y), stream),
+                   MERBIT_OK);
+  assert_int_equal(calls->end(stream, &graph), 0);
+  assert_int_equal(calls->instantiate(&executable, graph, 0), 0);
+  for (replay = 0; replay < 3; replay++) {
+    for (i = 0; i < f.m.cols; i++) {
+      f.host_x[i] += 0.25;
+    }
+    assert_int_equal(merbit_buffer_upload(f.x, 0, f.host_x, (size_t)f.m.cols * 8), MERBIT_OK);
+    assert_int_equal(calls->launch(executable, stream), 0);
+    assert_int_equal(mbi_device_synchronize(gpu, stream), MERBIT_OK);
+    assert_int_equal(fixture_rows_wrong(&f), 0);
+  }
+  assert_int_equal(calls->stream_destroy(stream), 0);
+  mbi_device_leave(gpu);
+  fixture_free(&f);
+}
+
+static void products_can_be_captured(void **state) {
+  void *library = gpu->device.driver.library;
+  graph_calls calls;
+  int k;
+  (void)state;
+  assert_true(
+      mbi_library_function(library, "cuStreamCreate", &calls.stream_create, sizeof(void *)) &&
+      mbi_library_function(library, "cuStreamDestroy_v2", &calls.stream_destroy,
+                           sizeof(void *)) &&
+      mbi_library_function(library, "cuStreamBeginCapture_v2", &calls.begin, sizeof(void *)) &&
+      mbi_library_function(library, "cuStreamEndCapture", &calls.end, sizeof(void *)) &&
+      mbi_library_function(library, "cuGraphInstantiateWithFlags", &calls.instantiate,
+                           sizeof(void *)) &&
+      mbi_library_function(library, "cuGraphLaunch", &calls.launch, sizeof(void *)));
+  for (k = 0; k < GPU_METHODS; k++) {
+    check_capture(&calls, gpu_methods[k]);
+  }
+}
+
+static void two_workspaces_serve_two_streams(void **state) {
+  fixture f, g;
+  merbit_workspace *workspace;
+  void *streams[2];
+  int (*create)(void **, unsigned);
+  int (*destroy)(void *);
+  int i;
+  (void)state;
+  fixture_make(&f, gpu, 8, MERBIT_METHOD_AUTO, 0);
+  g = f;
+  assert_int_equal(merbit_buffer_create(gpu, (size_t)f.m.rows * 8, &g.y), MERBIT_OK);
+  assert_int_equal(merbit_workspace_create(f.plan, &workspace), MERBIT_OK);
+  assert_true(mbi_library_function(gpu->device.driver.library, "cuStreamCreate", &create,
+                                   sizeof(void *)));
+  assert_true(mbi_library_function(gpu->device.driver.library, "cuStreamDestroy_v2", &destroy,
+                                   sizeof(void *)));
+  assert_int_equal(mbi_device_enter(gpu), MERBIT_OK);
+  assert_true(create(&streams[0], 1) == 0 && create(&streams[1], 1) == 0);
+  for (i = 0; i < 50; i++) {
+    assert_int_equal(merbit_spmv(f.plan, NULL, NULL, merbit_buffer_pointer(f.x), NULL,
+                                 merbit_buffer_pointer(f.y), streams[0]),
+                     MERBIT_OK);
+    assert_int_equal(merbit_spmv(f.plan, workspace, NULL, merbit_buffer_pointer(f.x), NULL,
+                                 merbit_buffer_pointer(g.y), streams[1]),
+                     MERBIT_OK);
+  }
+  assert_int_equal(mbi_device_synchronize(gpu, streams[0]), MERBIT_OK);
+  assert_int_equal(mbi_device_synchronize(gpu, streams[1]), MERBIT_OK);
+  assert_true(destroy(streams[0]) == 0 && destroy(streams[1]) == 0);
+  mbi_device_leave(gpu);
+  assert_int_equal(fixture_rows_wrong(&f), 0);
+  assert_int_equal(fixture_rows_wrong(&g), 0);
+  merbit_workspace_destroy(workspace);
+  merbit_buffer_destroy(g.y);
+  fixture_free(&f);
+}
+
+static void the_callers_context_is_used_and_restored(void **state) {
+  void *mine = gpu->device.cuda_context, *current = NULL;
+  merbit_context_desc desc;
+  merbit_context *context;
+  merbit_buffer *buffer;
+  int (*get_current)(void **);
+  (void)state;
+  assert_true(mbi_library_function(gpu->device.driver.library, "cuCtxGetCurrent", &get_current,
+                                   sizeof(void *)));
+  memset(&desc, 0, sizeof desc);
+  desc.side = MERBIT_SIDE_CUDA;
+  desc.cuda_context = mine;
+  desc.cache_dir = "";
+  assert_int_equal(merbit_context_create(&desc, &context, NULL), MERBIT_OK);
+  assert_int_equal(get_current(&current), 0);
+  assert_null(current);
+  assert_int_equal(merbit_buffer_create(context, 100, &buffer), MERBIT_OK);
+  assert_int_equal(get_current(&current), 0);
+  assert_null(current);
+  merbit_context_destroy(context); /* the buffer keeps it alive */
+  merbit_buffer_destroy(buffer);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(cubins_come_from_the_cache),
+      cmocka_unit_test(products_can_be_captured),
+      cmocka_unit_test(two_workspaces_serve_two_streams),
+      cmocka_unit_test(the_callers_context_is_used_and_restored),
+  };
+  int failed;
+  gpu = gpu_context();
+  failed = cmocka_run_group_tests(tests, NULL, NULL);
+  merbit_context_destroy(gpu);
+  gpu_clean();
+  return failed;
+}

@@ -1,0 +1,120 @@
+/* Finding an NVRTC, and refusing wrong ones. What needs one is skipped without; the order of
+ * versions is in test_nvrtc_order.c. */
+#define MERBIT_IMPLEMENTATION
+#include "merbit.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include "nvrtc_bed.h"
+
+static void named_but_missing(void **state) {
+  merbit_context *context = make_context();
+  (void)state;
+  assert_int_equal(mbi_nvrtc_open(context, "/nonexistent/libnvrtc.so.13"), MERBIT_NO_COMPILER);
+  cpu_expect(context, MERBIT_NO_COMPILER, "/nonexistent/libnvrtc.so.13");
+  assert_null(context->device.nvrtc.library);
+  setenv("MERBIT_NVRTC", "/elsewhere/libnvrtc.so", 1);
+  assert_int_equal(mbi_nvrtc_open(context, NULL), MERBIT_NO_COMPILER);
+  cpu_expect(context, MERBIT_NO_COMPILER, "/elsewhere/libnvrtc.so");
+  assert_int_equal(mbi_nvrtc_open(context, "/nonexistent/x"), MERBIT_NO_COMPILER);
+  cpu_expect(context, MERBIT_NO_COMPILER, "/nonexistent/x");
+  unsetenv("MERBIT_NVRTC");
+  merbit_context_destroy(context);
+}
+
+/* A library of another kind is there, but has none of the functions. */
+static void not_nvrtc(void **state) {
+  merbit_context *context = make_context();
+  (void)state;
+  assert_int_equal(mbi_nvrtc_open(context, "libm.so.6"), MERBIT_NO_COMPILER);
+  cpu_expect(context, MERBIT_NO_COMPILER, "lacks nvrtcVersion");
+  assert_null(context->device.nvrtc.library);
+  assert_int_equal(context->device.nvrtc.version, 0);
+  merbit_context_destroy(context);
+}
+
+/* An NVRTC that cannot serve the open device is refused. */
+static void too_new_for_the_device(void **state) {
+  merbit_context *context = make_or_skip();
+  char path[256];
+  (void)state;
+  (void)snprintf(path, sizeof path, "%s", context->device.nvrtc.path);
+  assert_int_equal(path[0], '/');
+  mbi_nvrtc_close(&context->device.nvrtc);
+  context->device.compute_capability = 20;
+  assert_int_equal(mbi_nvrtc_open(context, path), MERBIT_NO_COMPILER);
+  cpu_expect(context, MERBIT_NO_COMPILER, "compute capability 2.0");
+  assert_null(context->device.nvrtc.library);
+  context->device.compute_capability = 99999;
+  assert_int_equal(mbi_nvrtc_open(context, path), MERBIT_OK);
+  merbit_context_destroy(context);
+}
+
+static int count_lines(const char *part) {
+  const char *at = log_text;
+  int count = 0;
+  while ((at = strstr(at, part)) != NULL) {
+    count++;
+    at++;
+  }
+  return count;
+}
+
+static void make_directories(char *path) {
+  char *slash = path;
+  while ((slash = strchr(slash + 1, '/')) != NULL) {
+    *slash = '\0';
+    (void)mkdir(path, 0700);
+    *slash = '/';
+  }
+  assert_int_equal(mkdir(path, 0700), 0);
+}
+
+/* Wheels of a virtual environment are found; broken ones are told and passed by. */
+static void search(void **state) {
+  merbit_context *context = make_context();
+  char base[64] = "/tmp/merbit-nvrtc-XXXXXX", path[256];
+  mbi_nvrtc_search found;
+  FILE *file;
+  (void)state;
+  assert_non_null(mkdtemp(base));
+  (void)snprintf(path, sizeof path, "%s/lib/python3.11/site-packages/nvidia/cu99/lib", base);
+  make_directories(path);
+  (void)snprintf(path + strlen(path), 64, "/libnvrtc.so.99");
+  file = fopen(path, "w");
+  assert_non_null(file);
+  (void)fputs("not a library\n", file);
+  (void)fclose(file);
+  memset(&found, 0, sizeof found);
+  found.context = context;
+  setenv("VIRTUAL_ENV", base, 1);
+  assert_int_equal(mbi_nvrtc_try_name(&found, "libnvrtc.so.99"), 0);
+  assert_non_null(strstr(found.refused, path));
+  assert_non_null(strstr(log_text, "NVRTC: trying libnvrtc.so.99\n"));
+  assert_non_null(strstr(log_text, "NVRTC: trying /usr/local/cuda/lib64/libnvrtc.so.99\n"));
+  assert_int_equal(count_lines("NVRTC: trying"), found.tried);
+  assert_non_null(strstr(found.places, "libnvrtc.so.99, "));
+  assert_null(context->device.nvrtc.library);
+  setenv("VIRTUAL_ENV", "relative", 1);
+  log_text[0] = '\0';
+  (void)mbi_nvrtc_try_name(&found, "libnvrtc.so.99");
+  assert_null(strstr(log_text, "relative"));
+  unsetenv("VIRTUAL_ENV");
+  assert_int_equal(unlink(path), 0);
+  for (*strrchr(path, '/') = '\0'; strlen(path) >= strlen(base); *strrchr(path, '/') = '\0') {
+    assert_int_equal(rmdir(path), 0);
+  }
+  merbit_context_destroy(context);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(named_but_missing),
+      cmocka_unit_test(not_nvrtc),
+      cmocka_unit_test(too_new_for_the_device),
+      cmocka_unit_test(search),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,185 @@
+// A generated matrix as a form of the hubs kernels takes it: its columns in two kinds, each
+// against a plain walk; products on their codes.
+#ifndef SIMT_HUBS_BED_H
+#define SIMT_HUBS_BED_H
+#include "simt/scan_bed.h"
+
+struct hubs_form : scan_form {
+  unsigned hubs; // that shared memory has room for
+  simt_kernel assign, encode;
+};
+
+inline std::vector<const hubs_form *> hubs_forms;
+
+// Which columns are hubs: as the launcher chooses, none, all that hold a nonzero, all. Of the
+// last two there may be more than there is room for.
+enum hubs_choice { HUBS_FULLEST, HUBS_NONE, HUBS_MET, HUBS_ALL, HUBS_CHOICES };
+
+// The launch sizes, computed apart from the launcher's; test_hubs compares the two.
+enum { HUBS_BUILD_THREADS = 256 };
+
+inline unsigned hubs_shared(const hubs_form &f, bool adds) {
+  return (f.hubs + (adds ? f.threads : 0)) * f.value_bytes;
+}
+
+template <class V> struct hubs_bed : scan_bed<V> {
+  hubs_bed(const hubs_form &f, int index, test_matrix &m)
+      : scan_bed<V>(f, index, m), form(f), cols((uint64_t)m.cols), counts(cols, 4),
+        code(cols, 4, 0xff), hub_col(f.hubs, 4, 0xff),
+        codes(this->nnz, 4, 0xff, f.aligned ? 0 : 1) {
+    for (uint64_t k = 0; k < this->nnz; k++) {
+      counts.as<uint32_t>()[m.col_ind[k]]++;
+    }
+  }
+
+  // Of the columns that are counted `least` times or more, how many there are.
+  uint64_t reaching(uint32_t least) const {
+    uint64_t found = 0;
+    for (uint64_t c = 0; c < cols; c++) {
+      found += counts.load(c) >= least;
+    }
+    return found;
+  }
+
+  // The launcher's: as low as there is room for, two or more.
+  uint32_t least(hubs_choice choice) const {
+    uint32_t least = 2;
+    while (choice == HUBS_FULLEST && reaching(least) > form.hubs) {
+      least++;
+    }
+    return choice == HUBS_NONE  ? UINT32_MAX
+           : choice == HUBS_MET ? 1
+           : choice == HUBS_ALL ? 0
+                                : least;
+  }
+
+  const hubs_form &form;
+  uint64_t cols;
+  mbk_u32 count = 0;      // hubs
+  unsigned encodings = 0; // made so far
+  simt_array counts, code, hub_col, codes;
+};
+
+// ---- Columns in two kinds
+// ---------------------------------------------------------------------
+
+// Each column is itself or a hub that is it; as many hubs as there is room for, all of them
+// counted often enough.
+template <class V> void hubs_check_assigned(const hubs_bed<V> &b, uint32_t least) {
+  uint64_t hubs = 0;
+  std::vector<bool> used(b.form.hubs);
+  for (uint64_t c = 0; c < b.cols; c++) {
+    const int32_t code = b.code.template as<int32_t>()[c];
+    const uint32_t hub = (uint32_t)~code;
+    if (code >= 0 ? (uint64_t)code != c
+                  : hub >= b.count || used[hub] || b.hub_col.load(hub) != c ||
+                        b.counts.load(c) < least) {
+      fail_msg("%s on %s: column %llu, counted %llu times, has the code %d", b.form.name,
+               b.m.name, (unsigned long long)c, (unsigned long long)b.counts.load(c), code);
+    }
+    if (code < 0) {
+      used[hub] = true;
+      hubs++;
+    }
+  }
+  assert_true(hubs == b.count);
+  for (uint64_t h = hubs; h < b.form.hubs; h++) {
+    assert_true(b.hub_col.load(h) == UINT32_MAX);
+  }
+}
+
+template <class V> void hubs_encode(hubs_bed<V> &b, hubs_choice choice, uint64_t seed) {
+  const mbk_u32 least = b.least(choice), room = b.form.hubs;
+  mbk_u32 taken = 0, *const at_taken = &taken;
+  memset(b.code.get(), 0xff, b.cols * 4);
+  memset(b.hub_col.get(), 0xff, room * 4);
+  memset(b.codes.get(), 0xff, b.nnz * 4);
+  b.forbid(true);
+  simt_run(b.form.assign, b.run(seed),
+           {csr_divide_up(b.cols, HUBS_BUILD_THREADS), HUBS_BUILD_THREADS, 0}, b.counts.get(),
+           (mbk_u64)b.cols, least, room, b.code.get(), b.hub_col.get(), at_taken);
+  assert_true(taken == b.reaching(least));
+  b.count = std::min(taken, room);
+  hubs_check_assigned(b, least);
+  b.col_ind.allow();
+  b.counts.forbid();
+  b.hub_col.forbid();
+  simt_run(b.form.encode, b.run(seed), {1 + (unsigned)seed % 3, HUBS_BUILD_THREADS, 0},
+           b.col_ind.get(), b.nnz, b.code.get(), b.codes.get());
+  b.counts.allow();
+  b.hub_col.allow();
+  b.allow();
+  for (uint64_t k = 0; k < b.nnz; k++) {
+    if (b.codes.load(k) != b.code.load((uint64_t)b.m.col_ind[k])) {
+      fail_msg("%s on %s: nonzero %llu has the code %d", b.form.name, b.m.name,
+               (unsigned long long)k, b.codes.template as<int32_t>()[k]);
+    }
+  }
+}
+
+// ---- Products
+// ----------------------------------------------------------------------------------
+
+// A grid for all tiles at once, or so small that blocks take them in turn.
+template <class V> unsigned hubs_blocks(const hubs_bed<V> &b, uint64_t seed) {
+  const unsigned most = csr_divide_up(b.tiles * 32, b.form.threads);
+  return std::min(most, seed % 4 == 0 ? most : 1 + ((unsigned)seed + (unsigned)b.index) % 3);
+}
+
+// Each time with other hubs, by other numbers: results that have the same bits depend on
+// neither, nor on which block takes a tile.
+template <class V>
+void hubs_multiply(hubs_bed<V> &b, double alpha, double beta, simt_array &y, uint64_t seed) {
+  const simt_array firsts(b.tiles, sizeof(V), 0xff), tails(b.tiles, sizeof(V), 0xff);
+  const bool adds = scan_adds(b.form, beta, seed);
+  if (b.tiles > 0) {
+    hubs_encode(b, (hubs_choice)((b.encodings++ + (unsigned)b.index) % HUBS_CHOICES), seed);
+  }
+  b.forbid(alpha == 0); // of the CSR only the values are read
+  if (alpha != 0) {
+    b.values.allow();
+  } else {
+    b.codes.forbid();
+    b.hub_col.forbid();
+  }
+  csr_with_scalars<V>(
+      b.form, alpha, beta, seed, [&](const auto &at_alpha, const auto &at_beta) {
+        if (b.tiles > 0) {
+          simt_late_guard late({&b.x, &y, &firsts, &tails});
+          late.scalar(at_alpha);
+          late.scalar(at_beta);
+          simt_run(adds ? b.form.sum : b.form.product, b.run(seed),
+                   {hubs_blocks(b, seed), b.form.threads, hubs_shared(b.form, adds)},
+                   b.row_ends.get(), b.tile_row.get(), b.row_id.get(), b.codes.get(),
+                   b.values.get(), b.hub_col.get(), b.count, b.x.get(), y.get(), firsts.get(),
+                   tails.get(), b.nnz, b.tiles, at_alpha, at_beta);
+        }
+        scan_fixup(b, firsts, tails, y, at_alpha, at_beta, seed);
+      });
+  b.allow();
+  b.codes.allow();
+  b.hub_col.allow();
+}
+
+// Without Inf or NaN, which would hide what is missing from a long row.
+template <class V> void hubs_check_long(const hubs_form &f, test_matrix &m, uint64_t seed) {
+  hubs_bed<V> b(f, 0, m);
+  scan_build(b, seed);
+  for (int pair : {0, 4, 13}) {
+    csr_check_pair(b, pair, seed, hubs_multiply<V>);
+  }
+}
+
+template <class V>
+void hubs_check_matrix(const hubs_form &f, int index, test_matrix &m, uint64_t seed, bool all) {
+  if (!f.empty) {
+    scan_drop_empty_rows(m);
+  }
+  if (m.rows > 0 && scan_depth(m, f.pack) <= f.depth) {
+    hubs_bed<V> b(f, index, m);
+    scan_build(b, seed);
+    scan_build(b, seed + 1);
+    csr_check_pairs(b, all, seed, hubs_multiply<V>);
+  }
+}
+#endif // SIMT_HUBS_BED_H

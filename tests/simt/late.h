@@ -1,0 +1,38 @@
+// What a kernel that is launched early may not touch before mbk_await, for what comes before it
+// in the stream may still be at it. Seen under AddressSanitizer, in every block: its first
+// thread to run meets the ban. Part of simt.h.
+#ifndef SIMT_LATE_H
+#define SIMT_LATE_H
+#include <utility>
+#include <vector>
+
+#include "machine.h"
+#ifdef SIMT_ASAN
+#include <sanitizer/asan_interface.h>
+#endif
+
+inline std::vector<std::pair<const void *, size_t>> simt_late; // bytes from an address on
+inline bool simt_awaited = true;
+
+// A block starts.
+inline void simt_late_begin() {
+  simt_awaited = simt_late.empty();
+#ifdef SIMT_ASAN
+  for (const auto &[address, bytes] : simt_late) {
+    __asan_poison_memory_region(address, bytes);
+  }
+#endif
+}
+
+// A thread of it awaits, or it ends.
+inline void simt_late_end() {
+  if (!simt_awaited) {
+    simt_awaited = true;
+#ifdef SIMT_ASAN
+    for (const auto &[address, bytes] : simt_late) {
+      __asan_unpoison_memory_region(address, bytes);
+    }
+#endif
+  }
+}
+#endif // SIMT_LATE_H

@@ -1,0 +1,167 @@
+/* The schedules of blocks that are there for comparison: the same products, in the same forms,
+ * as repeatable as the method's. */
+#define MERBIT_STUDY_METHODS
+#define MERBIT_IMPLEMENTATION
+#include "merbit.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include "support/blocks.h"
+#include "support/cpu.h"
+
+static merbit_context *contexts[3]; /* of 1, 2 and 5 threads */
+
+static int set_up(void **state) {
+  static const int threads[] = {1, 2, 5};
+  int i;
+  (void)state;
+  for (i = 0; i < 3; i++) {
+    contexts[i] = cpu_open(NULL, threads[i]);
+  }
+  return 0;
+}
+
+static int tear_down(void **state) {
+  int i;
+  (void)state;
+  for (i = 0; i < 3; i++) {
+    merbit_context_destroy(contexts[i]);
+  }
+  return 0;
+}
+
+static void multiply(void *user, const merbit_view *view, const void *alpha, const void *x,
+                     const void *beta, void *y) {
+  (void)view;
+  assert_int_equal(merbit_spmv((merbit_plan *)user, NULL, alpha, x, beta, y, NULL), MERBIT_OK);
+}
+
+/* Twice the same bits, alpha 0 among the scalars. */
+static void check(merbit_context *context, products_case *c, int method) {
+  static const double scalars[][2] = {{1, 0}, {-1, 0.5}, {0, 2}};
+  const size_t bytes = (size_t)c->m.rows * products_size(c->form.type);
+  void *first = products_exact((int64_t)bytes, 1);
+  merbit_plan_desc desc;
+  merbit_plan *plan;
+  int i;
+  memset(&desc, 0, sizeof desc);
+  desc.method = (merbit_method)method;
+  products_done(context, merbit_plan_create(context, &c->a.view, &desc, &plan), c->m.name);
+  assert_int_equal(plan->method, method);
+  for (i = 0; i < 3; i++) {
+    products_once(c, scalars[i][0], scalars[i][1], multiply, plan);
+    memcpy(first, c->y, bytes);
+    products_once(c, scalars[i][0], scalars[i][1], multiply, plan);
+    assert_memory_equal(first, c->y, bytes);
+  }
+  merbit_plan_destroy(plan);
+  free(first);
+}
+
+static void every_schedule(void **state) {
+  unsigned turn = 0;
+  int index, method;
+  (void)state;
+  for (index = 0; index < BLOCKS_SHAPES; index++, turn++) {
+    for (method = MERBIT_METHOD_BSR_ROWS; method <= MERBIT_METHOD_BSR_FIXED; method++) {
+      const products_form form = blocks_form(turn);
+      blocks_shape s;
+      products_case c;
+      memset(&s, 0, sizeof s);
+      blocks_shape_of(index, &s);
+      s.order = (merbit_block_order)(turn / 2 % 2);
+      s.rows = turn % 11 == 0
+                   ? 0
+                   : 25 * s.block_rows - turn % 3 * (turn % 3 < (unsigned)s.block_rows);
+      s.cols = 19 * s.block_cols - turn % 2 * (s.block_cols > 1);
+      s.longest = 7;
+      s.long_row = turn % 2 == 0 ? 90 : 0;
+      blocks_case_make(&s, &form, turn + 1, &c);
+      check(contexts[(int)turn % 3], &c, method);
+      products_spoil_x(&c, turn);
+      check(contexts[(int)turn % 3], &c, method);
+      blocks_case_free(&c);
+    }
+  }
+}
+
+/* Enough blocks for every thread, one row of them longer than all others together. */
+static void large_matrices(void **state) {
+  int method, t;
+  (void)state;
+  for (method = MERBIT_METHOD_BSR_ROWS; method <= MERBIT_METHOD_BSR_FIXED; method++) {
+    for (t = 0; t < 3; t++) {
+      const products_form form = blocks_form((unsigned)method);
+      blocks_shape s;
+      products_case c;
+      memset(&s, 0, sizeof s);
+      s.block_rows = 4;
+      s.block_cols = 3;
+      s.rows = 2001;
+      s.cols = 1000;
+      s.longest = 14;
+      s.long_row = method == MERBIT_METHOD_BSR_NAIVE ? 0 : 4000;
+      blocks_case_make(&s, &form, (uint64_t)t, &c);
+      check(contexts[t], &c, method);
+      blocks_case_free(&c);
+    }
+  }
+}
+
+/* Blocks made from CSR, whose holes must not act. */
+static void masked_blocks(void **state) {
+  int i, method;
+  (void)state;
+  for (i = 0; i < test_matrix_count(); i += 3) {
+    for (method = MERBIT_METHOD_BSR_ROWS; method <= MERBIT_METHOD_BSR_FIXED; method++) {
+      products_form form;
+      products_case c;
+      test_matrix m;
+      memset(&form, 0, sizeof form);
+      test_matrix_make(i, 3, &m);
+      if (m.nnz < 3000) {
+        products_case_make(NULL, &m, &form, &c);
+        check(contexts[i % 3], &c, method);
+        products_case_free(&c);
+      }
+      test_matrix_free(&m);
+    }
+  }
+}
+
+static void they_are_named_and_stay_on_the_cpu(void **state) {
+  static const char *const names[] = {"bsr-rows on the CPU (as asked)", "bsr-naive",
+                                      "bsr-split", "bsr-maximum", "bsr-fixed"};
+  static const int32_t row_ptr[] = {0, 1}, col_ind[] = {0};
+  const merbit_view view = merbit_bsr(2, 2, 1, 2, 2, row_ptr, col_ind, NULL);
+  merbit_plan_desc desc;
+  merbit_plan *plan;
+  char line[1024];
+  int i;
+  (void)state;
+  memset(&desc, 0, sizeof desc);
+  for (i = 0; i < 5; i++) {
+    desc.method = (merbit_method)(MERBIT_METHOD_BSR_ROWS + i);
+    assert_int_equal(merbit_plan_create(contexts[0], &view, &desc, &plan), MERBIT_OK);
+    (void)merbit_plan_describe(plan, line, sizeof line);
+    assert_ptr_equal(strstr(line, names[i]), line);
+    merbit_plan_destroy(plan);
+    assert_false(mbi_method_runs(desc.method, 1));
+  }
+  desc.method = (merbit_method)(MERBIT_METHOD_BSR_FIXED + 1);
+  assert_int_equal(merbit_plan_create(contexts[0], &view, &desc, &plan),
+                   MERBIT_INVALID_ARGUMENT);
+  cpu_expect(contexts[0], MERBIT_INVALID_ARGUMENT, "method is 37");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_schedule),
+      cmocka_unit_test(large_matrices),
+      cmocka_unit_test(masked_blocks),
+      cmocka_unit_test(they_are_named_and_stay_on_the_cpu),
+  };
+  return cmocka_run_group_tests(tests, set_up, tear_down);
+}

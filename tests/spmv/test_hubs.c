@@ -1,0 +1,188 @@
+/* The arithmetic of hubs, with no GPU: room in shared memory of every size, which columns are
+ * full, what is too large, and what is refused. */
+#define MERBIT_IMPLEMENTATION
+#include "merbit.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include "support/plan_sizes.h"
+
+/* 160 KB, or what is wished, beside the old y of a block; else what there is. */
+static void room_in_shared_memory(void **state) {
+  static const struct {
+    merbit_type type;
+    int omega, shared;
+    uint64_t room;
+  } sizes[] = {{MERBIT_F32, 0, 227 << 10, 40960},
+               {MERBIT_F64, 0, 227 << 10, 20480},
+               {MERBIT_F32, 0, 164 << 10, 40960},
+               {MERBIT_F32, 0, (164 << 10) - 4, 40959},
+               {MERBIT_F64, 0, 164 << 10, 19968},
+               {MERBIT_F32, 0, 99 << 10, 24320},
+               {MERBIT_F64, 0, 64 << 10, 7168},
+               {MERBIT_F32, 0, 48 << 10, 11264},
+               {MERBIT_F64, 0, 8200, 1},
+               {MERBIT_F64, 0, 8192, 0},
+               {MERBIT_F32, 0, 1024, 0},
+               {MERBIT_F32, 1, 227 << 10, 256},
+               {MERBIT_F64, 1, 227 << 10, 128},
+               {MERBIT_F32, 223, 227 << 10, 57088},
+               {MERBIT_F32, 224, 227 << 10, 57088},
+               {MERBIT_F64, 224, 227 << 10, 28032},
+               {MERBIT_F32, 224, 228 << 10, 57344}};
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+    merbit_plan plan;
+    merbit_plan_info info;
+    plan_of(&plan, sizes[i].type, 10, 1000);
+    plan.desc.omega = sizes[i].omega;
+    context->device.shared_bytes_per_block = sizes[i].shared;
+    assert_true(mbi_hubs_room(&plan) == sizes[i].room);
+    assert_int_equal(mbi_hubs_size(&plan), MERBIT_OK);
+    assert_true(plan.hubs.room == sizes[i].room);
+    assert_true(sizes[i].room == 0 || mbi_hubs_shared(&plan, 1) <= (unsigned)sizes[i].shared);
+    assert_true(mbi_hubs_shared(&plan, 0) == sizes[i].room * mbi_type_size(plan.type));
+    memset(&info, 0, sizeof info);
+    mbi_hubs_info(&plan, &info);
+    assert_int_equal(info.omega, sizes[i].room * mbi_type_size(plan.type) / 1024);
+    assert_int_equal(info.sigma, plan.scan.steps);
+  }
+  context->device.shared_bytes_per_block = 227 << 10;
+}
+
+/* A block to a multiprocessor, or fewer. */
+static void sizes_of_the_blocks(void **state) {
+  static const struct {
+    merbit_type type;
+    uint64_t nnz;
+    int sigma, threads, steps;
+    uint64_t tiles, blocks;
+  } sizes[] = {{MERBIT_F32, 1, 0, 0, 12, 1, 1},
+               {MERBIT_F64, 256, 0, 0, 8, 1, 1},
+               {MERBIT_F64, 257, 0, 0, 8, 2, 1},
+               {MERBIT_F64, 256 * 32, 0, 0, 8, 32, 1},
+               {MERBIT_F64, 256 * 32 + 1, 0, 0, 8, 33, 2},
+               {MERBIT_F32, 384 * 32 * 132, 0, 0, 12, 32 * 132, 132},
+               {MERBIT_F32, 384 * 32 * 132 + 1, 0, 0, 12, 32 * 132 + 1, 132},
+               {MERBIT_F32, 100000, 4, 96, 4, 782, 132},
+               {MERBIT_F64, 1000, 32, 32, 32, 1, 1},
+               {MERBIT_F64, 0, 0, 0, 8, 0, 0}};
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+    merbit_plan plan;
+    plan_of(&plan, sizes[i].type, 10, sizes[i].nnz);
+    plan.desc.sigma = sizes[i].sigma;
+    plan.desc.block_threads = sizes[i].threads;
+    assert_int_equal(mbi_hubs_size(&plan), MERBIT_OK);
+    assert_int_equal(plan.scan.steps, sizes[i].steps);
+    assert_int_equal(plan.scan.pack, 16 / mbi_type_size(plan.type));
+    assert_int_equal(plan.scan.threads, sizes[i].threads != 0 ? sizes[i].threads : 1024);
+    assert_int_equal(plan.scan.resident, 1);
+    assert_int_equal(plan.scan.depth, 5);
+    assert_true(plan.scan.tiles == sizes[i].tiles && plan.scan.blocks == sizes[i].blocks);
+    assert_int_equal(plan.scan.fixup_blocks, (plan.scan.tiles + 511) / 512);
+  }
+}
+
+static void hubs_that_do_not_fit(void **state) {
+  merbit_plan plan;
+  (void)state;
+  plan_of(&plan, MERBIT_F64, 10, 256 * (uint64_t)INT32_MAX);
+  assert_int_equal(mbi_hubs_size(&plan), MERBIT_OK);
+  assert_true(plan.scan.tiles == INT32_MAX);
+  plan.device.nnz++;
+  assert_int_equal(mbi_hubs_size(&plan), MERBIT_TOO_LARGE);
+  cpu_expect(context, MERBIT_TOO_LARGE,
+             "549755813633 nonzeros make 2147483648 tiles; raise plan_desc.sigma");
+  plan_of(&plan, MERBIT_F64, UINT32_MAX, 5);
+  assert_int_equal(mbi_hubs_create(&plan), MERBIT_TOO_LARGE);
+  cpu_expect(context, MERBIT_TOO_LARGE, "fewer than 2^32 - 1 rows, not 4294967295");
+}
+
+static void hubs_that_nobody_makes(void **state) {
+  static const int bad[][3] = {{-4, 0, 0},  {33, 0, 0}, {36, 0, 0}, {6, 0, 0},    {0, -1, 0},
+                               {0, 225, 0}, {0, 0, 31}, {0, 0, 33}, {0, 0, 1056}, {0, 0, -32}};
+  static const int good[][3] = {{4, 1, 32}, {32, 224, 1024}, {12, 3, 96}};
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof bad / sizeof bad[0] + sizeof good / sizeof good[0]; i++) {
+    const int wrong = i < sizeof bad / sizeof bad[0];
+    const int *values = wrong ? bad[i] : good[i - sizeof bad / sizeof bad[0]];
+    merbit_plan plan;
+    plan_of(&plan, MERBIT_F32, 10, 1000);
+    plan.desc.sigma = values[0];
+    plan.desc.omega = values[1];
+    plan.desc.block_threads = values[2];
+    assert_int_equal(mbi_hubs_size(&plan), wrong ? MERBIT_INVALID_ARGUMENT : MERBIT_OK);
+    if (wrong) {
+      cpu_expect(context, MERBIT_INVALID_ARGUMENT,
+                 "use a multiple of 4 up to 32, kilobytes of hubs up to 224, and a multiple of "
+                 "32 up to 1024");
+    }
+  }
+}
+
+/* ---- The fullest columns
+ * ---------------------------------------------------------------------- */
+
+static void expect_hubs(const uint32_t *bins, uint64_t sampled, uint64_t room, uint32_t least,
+                        double share) {
+  mbi_ranks ranks;
+  memset(&ranks, 0, sizeof ranks);
+  mbi_ranks_take_hubs(&ranks, bins, sampled, room);
+  assert_int_equal(ranks.hub_least, least);
+  if (fabs(ranks.hub_share - share) > 1e-12) {
+    fail_msg("hubs have %g of the nonzeros, not %g", ranks.hub_share, share);
+  }
+}
+
+static void the_fullest_columns(void **state) {
+  static uint32_t bins[MBI_RANKS_BINS]; /* 40 columns of one, 30 of two, 10 of three, 1 of 70 */
+  (void)state;
+  expect_hubs(bins, 10, 5, 2, 0);
+  bins[1] = 40;
+  bins[2] = 30;
+  bins[3] = 10;
+  bins[70] = 1;
+  expect_hubs(bins, 200, 0, 71, 0);
+  expect_hubs(bins, 200, 1, 4, 0.35);
+  expect_hubs(bins, 200, 10, 4, 0.35);
+  expect_hubs(bins, 200, 11, 3, 0.5);
+  expect_hubs(bins, 200, 40, 3, 0.5);
+  expect_hubs(bins, 200, 41, 2, 0.8);
+  expect_hubs(bins, 200, UINT64_MAX, 2, 0.8); /* a column met once is never a hub */
+  expect_hubs(bins, 130, 1, 4, 0);            /* what is sampled is known roughly */
+  bins[1] = 0;
+  expect_hubs(bins, 160, 41, 2, 1);
+  bins[MBI_RANKS_BINS - 1] = 3; /* counted that often or more: their share is the rest */
+  expect_hubs(bins, 100160, 2, MBI_RANKS_BINS, 0);
+  expect_hubs(bins, 100160, 3, 71, 1 - 160 / 100160.0);
+  expect_hubs(bins, 100160, 4, 4, 1 - 90 / 100160.0);
+}
+
+/* Without a nonzero, or once they are known, nothing is counted. */
+static void columns_are_counted_once(void **state) {
+  merbit_plan plan;
+  (void)state;
+  plan_of(&plan, MERBIT_F32, 10, 0);
+  assert_int_equal(mbi_ranks_columns(&plan, 10), MERBIT_OK);
+  plan_of(&plan, MERBIT_F32, 10, 1000);
+  plan.ranks.column_counts = 16;
+  plan.ranks.hub_least = 7;
+  plan.ranks.hub_share = 0.25;
+  assert_int_equal(mbi_ranks_columns(&plan, 10), MERBIT_OK);
+  assert_true(plan.ranks.hub_least == 7 && plan.ranks.hub_share == 0.25);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(room_in_shared_memory), cmocka_unit_test(sizes_of_the_blocks),
+      cmocka_unit_test(hubs_that_do_not_fit),  cmocka_unit_test(hubs_that_nobody_makes),
+      cmocka_unit_test(the_fullest_columns),   cmocka_unit_test(columns_are_counted_once),
+  };
+  return cmocka_run_group_tests(tests, set_up, tear_down);
+}

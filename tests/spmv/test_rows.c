@@ -1,0 +1,81 @@
+/* The arithmetic of lanes per row, with no GPU: sizes up to what is too large, and what is
+ * refused. */
+#define MERBIT_IMPLEMENTATION
+#include "merbit.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include "support/plan_sizes.h"
+
+static void lanes_per_row(void **state) {
+  static const struct {
+    merbit_type type;
+    uint64_t rows, nnz;
+    int lanes, unroll;
+  } expected[] = {{MERBIT_F64, 0, 0, 1, 1},      {MERBIT_F64, 10, 10, 1, 2},
+                  {MERBIT_F64, 10, 40, 1, 5},    {MERBIT_F64, 10, 41, 2, 3},
+                  {MERBIT_F64, 10, 320, 8, 5},   {MERBIT_F64, 10, 321, 16, 3},
+                  {MERBIT_F64, 10, 2560, 16, 8}, {MERBIT_F64, 1, 100000, 16, 8},
+                  {MERBIT_F32, 10, 80, 1, 8},    {MERBIT_F32, 10, 81, 2, 5},
+                  {MERBIT_F32, 10, 160, 2, 8},   {MERBIT_F32, 10, 161, 4, 5},
+                  {MERBIT_F32, 10, 2560, 32, 8}, {MERBIT_F32, 1, 100000, 32, 8}};
+  merbit_plan plan;
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof expected / sizeof expected[0]; i++) {
+    plan_of(&plan, expected[i].type, expected[i].rows, expected[i].nnz);
+    assert_int_equal(mbi_rows_size(&plan), MERBIT_OK);
+    assert_int_equal(plan.rows.lanes, expected[i].lanes);
+    assert_int_equal(plan.rows.unroll, expected[i].unroll);
+    assert_true(plan.rows.blocks == (expected[i].rows * (uint64_t)plan.rows.lanes + 255) / 256);
+  }
+  plan_of(&plan, MERBIT_F64, 256 * (uint64_t)INT32_MAX, 5);
+  assert_int_equal(mbi_rows_size(&plan), MERBIT_OK);
+  plan.device.rows++;
+  assert_int_equal(mbi_rows_size(&plan), MERBIT_TOO_LARGE);
+  cpu_expect(context, MERBIT_TOO_LARGE, "too many for lanes per row");
+}
+
+/* Forms of lanes per row that no kernel is compiled for. */
+static void forms_that_nobody_makes(void **state) {
+  static const struct {
+    int sigma, omega, threads;
+    const char *piece;
+  } bad[] = {{0, 3, 0, "omega is 3"},
+             {0, 64, 0, "omega is 64"},
+             {0, -1, 0, "omega is -1"},
+             {33, 0, 0, "sigma is 33"},
+             {-1, 0, 0, "sigma is -1"},
+             {0, 0, 31, "block_threads 31"},
+             {0, 0, 1056, "block_threads 1056"},
+             {0, 0, 33, "block_threads 33"}};
+  static const int good[][3] = {{1, 1, 32}, {32, 32, 1024}, {4, 16, 96}};
+  merbit_plan plan;
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    plan_of(&plan, MERBIT_F32, 10, 1000);
+    plan.desc.sigma = bad[i].sigma;
+    plan.desc.omega = bad[i].omega;
+    plan.desc.block_threads = bad[i].threads;
+    assert_int_equal(mbi_rows_size(&plan), MERBIT_INVALID_ARGUMENT);
+    cpu_expect(context, MERBIT_INVALID_ARGUMENT, bad[i].piece);
+  }
+  for (i = 0; i < sizeof good / sizeof good[0]; i++) {
+    plan_of(&plan, MERBIT_F32, 10, 1000);
+    plan.desc.sigma = good[i][0];
+    plan.desc.omega = good[i][1];
+    plan.desc.block_threads = good[i][2];
+    assert_int_equal(mbi_rows_size(&plan), MERBIT_OK);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(lanes_per_row),
+      cmocka_unit_test(forms_that_nobody_makes),
+  };
+  return cmocka_run_group_tests(tests, set_up, tear_down);
+}

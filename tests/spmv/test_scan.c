@@ -1,0 +1,245 @@
+/* The arithmetic of the scan, with no GPU: tiles, blocks, carries and loads up to what is too
+ * large, and what is refused. */
+#define MERBIT_IMPLEMENTATION
+#include "merbit.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include "support/plan_sizes.h"
+
+/* Whole rows while one block of 1024 threads to a multiprocessor takes all, then in smaller
+ * blocks; then rows that cross blocks, in short tiles where there are few. */
+static void sizes_of_the_scan(void **state) {
+  enum { ONE = 31 * 256 * 132, ALL = 12288 * 132, FEW = 16384 * 132, SMALL = 49152 * 132 };
+  static const struct {
+    merbit_type type;
+    uint64_t nnz;
+    int steps, threads, whole;
+  } cases[] = {{MERBIT_F64, 0, 4, 128, 0},         {MERBIT_F64, 1, 8, 1024, 1},
+               {MERBIT_F32, ONE, 8, 1024, 1},      {MERBIT_F64, ONE, 8, 1024, 1},
+               {MERBIT_F32, ONE + 1, 8, 512, 1},   {MERBIT_F64, ONE + 1, 4, 512, 1},
+               {MERBIT_F64, ALL, 4, 512, 1},       {MERBIT_F64, ALL + 1, 4, 128, 0},
+               {MERBIT_F32, ALL, 8, 512, 1},       {MERBIT_F32, ALL + 1, 4, 128, 0},
+               {MERBIT_F32, FEW - 1, 4, 128, 0},   {MERBIT_F32, FEW, 8, 256, 0},
+               {MERBIT_F32, SMALL - 1, 8, 256, 0}, {MERBIT_F32, SMALL, 12, 512, 0},
+               {MERBIT_F64, SMALL - 1, 4, 128, 0}, {MERBIT_F64, SMALL, 8, 512, 0},
+               {MERBIT_F64, TWO(38), 8, 512, 0}};
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    const uint64_t tile = 32 * (uint64_t)cases[i].steps, nnz = cases[i].nnz;
+    const uint64_t warps = (uint64_t)cases[i].threads / 32 - (uint64_t)cases[i].whole;
+    merbit_plan plan;
+    plan_of(&plan, cases[i].type, 10, nnz);
+    assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
+    assert_int_equal(plan.scan.steps, cases[i].steps);
+    assert_int_equal(plan.scan.threads, cases[i].threads);
+    assert_int_equal(plan.scan.whole, cases[i].whole);
+    assert_true(plan.scan.tiles == nnz / tile + (nnz % tile != 0));
+    assert_true(plan.scan.blocks * warps >= plan.scan.tiles);
+    assert_true(plan.scan.blocks * warps < plan.scan.tiles + warps);
+    assert_true(plan.scan.fixup_blocks == (plan.scan.tiles + 511) / 512);
+    assert_true(mbi_scan_carry_bytes(&plan) ==
+                (cases[i].whole ? 0 : 2 * mbi_type_size(plan.type) * plan.scan.tiles));
+  }
+  {
+    merbit_plan plan;
+    plan_of(&plan, MERBIT_F32, 10, 384 * (uint64_t)INT32_MAX);
+    assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
+    assert_int_equal(plan.scan.steps, 12);
+    assert_true(plan.scan.tiles == INT32_MAX);
+    plan.device.nnz++;
+    assert_int_equal(mbi_scan_size(&plan), MERBIT_TOO_LARGE);
+    cpu_expect(context, MERBIT_TOO_LARGE, "make 2147483648 tiles; raise plan_desc.sigma");
+    plan_of(&plan, MERBIT_F32, UINT32_MAX, 5);
+    assert_int_equal(mbi_scan_create(&plan), MERBIT_TOO_LARGE);
+    cpu_expect(context, MERBIT_TOO_LARGE, "fewer than 2^32 - 1 rows, not 4294967295");
+  }
+}
+
+/* Short rows stay whole in larger matrices, and lanes load fewer of their nonzeros at once. */
+static void short_rows(void **state) {
+  enum { MOST = 98304 * 132 };
+  static const struct {
+    merbit_type type;
+    uint64_t rows, nnz;
+    uint32_t longest;
+    int steps, pack, whole;
+  } cases[] = {
+      {MERBIT_F32, MOST, MOST, 64, 8, 2, 1},      {MERBIT_F64, MOST, MOST, 64, 4, 2, 1},
+      {MERBIT_F32, MOST, MOST, 65, 12, 2, 0},     {MERBIT_F64, MOST, MOST, 65, 8, 2, 0},
+      {MERBIT_F32, MOST, MOST + 1, 64, 12, 2, 0}, {MERBIT_F32, MOST / 4, MOST, 64, 12, 4, 0},
+      {MERBIT_F32, 10, 100, 64, 8, 4, 1},         {MERBIT_F32, 26, 100, 64, 8, 2, 1}};
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    merbit_plan plan;
+    plan_of(&plan, cases[i].type, cases[i].rows, cases[i].nnz);
+    plan.ranks.longest = cases[i].longest;
+    assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
+    assert_int_equal(plan.scan.steps, cases[i].steps);
+    assert_int_equal(plan.scan.pack, cases[i].pack);
+    assert_int_equal(plan.scan.whole, cases[i].whole);
+  }
+}
+
+/* A row may keep its block for one round, unless the user says so. */
+static void whole_rows_are_short(void **state) {
+  static const struct {
+    uint32_t longest;
+    int omega, threads, whole;
+  } cases[] = {{8192, 0, 0, 1}, {8193, 0, 0, 0}, {8193, 2, 0, 1}, {5, 1, 0, 0},
+               {5, 2, 64, 1},   {5, 0, 32, 0},   {512, 0, 64, 1}, {513, 0, 64, 0}};
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    merbit_plan plan;
+    plan_of(&plan, MERBIT_F64, 10, 100000);
+    plan.ranks.longest = cases[i].longest;
+    plan.desc.omega = cases[i].omega;
+    plan.desc.block_threads = cases[i].threads;
+    assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
+    assert_int_equal(plan.scan.whole, cases[i].whole);
+  }
+}
+
+/* Of the packs of 16 bytes that a lane loads at once there are whole ones. For other forms, and
+ * for blocks that are no whole warps, no kernel is compiled. */
+static void forms_of_the_scan(void **state) {
+  static const struct {
+    int sigma, omega, threads;
+    const char *piece;
+  } bad[] = {{6, 0, 0, "sigma is 6"},
+             {36, 0, 0, "sigma is 36"},
+             {-4, 0, 0, "sigma is -4"},
+             {0, 0, 31, "block_threads is 31"},
+             {0, 3, 0, "omega is 3 and block_threads 128"},
+             {0, -1, 0, "omega is -1"},
+             {0, 2, 32, "omega is 2 and block_threads 32"},
+             {0, 0, 1056, "block_threads is 1056"},
+             {0, 0, 48, "block_threads is 48"}};
+  static const int good[][3] = {{4, 0, 32}, {32, 1, 1024}, {4, 2, 96}};
+  merbit_plan plan;
+  size_t i;
+  int steps, single;
+  (void)state;
+  for (single = 0; single < 2; single++) {
+    for (steps = -4; steps <= 36; steps++) {
+      const int pack = single ? 4 : 2;
+      const int good = steps >= 0 && steps <= 32 && steps % pack == 0; /* 0 is the default */
+      plan_of(&plan, single ? MERBIT_F32 : MERBIT_F64, 10, 1000);
+      plan.desc.sigma = steps;
+      assert_int_equal(mbi_scan_size(&plan), good ? MERBIT_OK : MERBIT_INVALID_ARGUMENT);
+      if (!good) {
+        cpu_expect(context, MERBIT_INVALID_ARGUMENT,
+                   single ? "the scan takes multiples of 4 up to 32"
+                          : "the scan takes multiples of 2 up to 32");
+      }
+    }
+  }
+  for (i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    plan_of(&plan, MERBIT_F32, 10, 1000);
+    plan.desc.sigma = bad[i].sigma;
+    plan.desc.omega = bad[i].omega;
+    plan.desc.block_threads = bad[i].threads;
+    assert_int_equal(mbi_scan_size(&plan), MERBIT_INVALID_ARGUMENT);
+    cpu_expect(context, MERBIT_INVALID_ARGUMENT, bad[i].piece);
+  }
+  for (i = 0; i < sizeof good / sizeof good[0]; i++) {
+    plan_of(&plan, MERBIT_F32, 10, 1000);
+    plan.desc.sigma = good[i][0];
+    plan.desc.omega = good[i][1];
+    plan.desc.block_threads = good[i][2];
+    assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
+  }
+}
+
+/* Packs are loaded at once only where neither columns nor values are off by an element. */
+static void alignment_of_the_scan(void **state) {
+  static const struct {
+    mbi_devptr col_ind, values;
+    const char *line;
+  } arrays[] = {{4096, 8192, "#define MBK_ALIGNED 1"},
+                {4096, 8192 + 4, "#define MBK_ALIGNED 0"},
+                {4096 + 4, 8192, "#define MBK_ALIGNED 0"},
+                {4096 + 8, 8192 + 8, "#define MBK_ALIGNED 0"},
+                {4096 + 16, 8192 + 32, "#define MBK_ALIGNED 1"},
+                {4096, 0, "#define MBK_ALIGNED 1"},
+                {4096 + 12, 0, "#define MBK_ALIGNED 0"}};
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof arrays / sizeof arrays[0]; i++) {
+    mbi_preamble preamble;
+    merbit_plan plan;
+    plan_of(&plan, MERBIT_F32, 10, 1000);
+    plan.device.col_ind = arrays[i].col_ind;
+    plan.device.values = arrays[i].values;
+    assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
+    mbi_scan_preamble(&plan, &preamble);
+    assert_non_null(strstr(preamble.text, arrays[i].line));
+  }
+}
+
+/* Blocks for the empty rows: some for few of them, at most eight for each multiprocessor. */
+static void empty_rows_have_blocks(void **state) {
+  static const uint64_t empties[] = {0, 1, 511, 512, 5000, TWO(30)};
+  static const uint64_t blocks[] = {0, 1, 1, 2, 10, 8 * 132};
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof empties / sizeof empties[0]; i++) {
+    merbit_plan plan;
+    plan_of(&plan, MERBIT_F64, empties[i] + 3, 0);
+    plan.ranks.count = 3;
+    assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
+    assert_true(plan.scan.fixup_blocks == blocks[i]);
+    plan.device.nnz = 256 * 512 * 2000;
+    assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
+    assert_true(plan.scan.fixup_blocks == 2000);
+  }
+}
+
+/* No launch bound asks for more than 2048 threads, or for no block. */
+static void resident_blocks_are_possible(void **state) {
+  static const int capabilities[] = {75, 90, 120};
+  int i, steps, threads;
+  (void)state;
+  for (i = 0; i < 6; i++) {
+    const merbit_type type = i % 2 ? MERBIT_F32 : MERBIT_F64;
+    const int pack = mbi_scan_widest(type);
+    merbit_plan plan;
+    plan_of(&plan, type, 10, 1000);
+    context->device.compute_capability = capabilities[i / 2];
+    for (steps = pack; steps <= 32; steps += pack) {
+      const int room = steps > 14 * pack ? 384 : steps > 16 ? 512 : 1536;
+      for (threads = 32; threads <= 1024; threads += 32) {
+        int blocks;
+        plan.scan.steps = steps;
+        plan.scan.threads = threads;
+        blocks = mbi_scan_resident(&plan);
+        assert_in_range(blocks, 1, 16);
+        assert_true(blocks * threads <= (threads > room ? threads : room));
+      }
+    }
+    plan.scan.steps = type == MERBIT_F32 ? 12 : 8; /* aligned; then not */
+    plan.scan.threads = 512;
+    assert_int_equal(mbi_scan_resident(&plan), capabilities[i / 2] == 90 ? 3 : 2);
+    plan.device.col_ind = 4;
+    assert_int_equal(mbi_scan_resident(&plan), 2);
+  }
+  context->device.compute_capability = 0;
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(sizes_of_the_scan),
+      cmocka_unit_test(whole_rows_are_short),
+      cmocka_unit_test(short_rows),
+      cmocka_unit_test(forms_of_the_scan),
+      cmocka_unit_test(alignment_of_the_scan),
+      cmocka_unit_test(empty_rows_have_blocks),
+      cmocka_unit_test(resident_blocks_are_possible),
+  };
+  return cmocka_run_group_tests(tests, set_up, tear_down);
+}

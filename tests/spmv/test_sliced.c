@@ -1,0 +1,88 @@
+/* The arithmetic of slices, with no GPU: sizes up to what is too large, what is refused, and
+ * when rows are sorted. */
+#define MERBIT_IMPLEMENTATION
+#include "merbit.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include "support/plan_sizes.h"
+
+static void slices_that_do_not_fit(void **state) {
+  merbit_plan plan;
+  (void)state;
+  plan_of(&plan, MERBIT_F64, UINT32_MAX - 1, 5);
+  assert_int_equal(mbi_sliced_size(&plan), MERBIT_OK);
+  assert_true(plan.sliced.slices == TWO(27));
+  plan.device.rows++;
+  assert_int_equal(mbi_sliced_size(&plan), MERBIT_TOO_LARGE);
+  cpu_expect(context, MERBIT_TOO_LARGE, "too many for slices");
+  /* Every slice wide and four slots of f32 with one nonzero at its end: columns are counted
+   * by two bytes. */
+  plan_of(&plan, MERBIT_F32, 100, 5);
+  assert_int_equal(mbi_sliced_size(&plan), MERBIT_OK);
+  plan.ranks.longest = INT32_MAX;
+  plan.ranks.slots = 32 * (TWO(31) - 13);
+  assert_int_equal(mbi_sliced_check(&plan), MERBIT_OK);
+  assert_true(2 * (plan.ranks.slots / 32 + 3 * plan.sliced.slices) <= UINT32_MAX);
+  plan.ranks.slots += 32;
+  assert_int_equal(mbi_sliced_check(&plan), MERBIT_TOO_LARGE);
+  cpu_expect(context, MERBIT_TOO_LARGE, "would take 68719476352 slots");
+  plan.ranks.slots = 32;
+  plan.ranks.longest++;
+  assert_int_equal(mbi_sliced_check(&plan), MERBIT_TOO_LARGE);
+  cpu_expect(context, MERBIT_TOO_LARGE, "2147483648 for one row; use another");
+}
+
+static void slices_that_nobody_makes(void **state) {
+  static const int bad[][2] = {{-1, 0}, {17, 0}, {0, 31}, {0, 1056}, {0, 48}, {0, -32}};
+  static const int good[][2] = {{1, 32}, {16, 1024}, {0, 96}};
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof bad / sizeof bad[0] + sizeof good / sizeof good[0]; i++) {
+    const int wrong = i < sizeof bad / sizeof bad[0];
+    const int *values = wrong ? bad[i] : good[i - sizeof bad / sizeof bad[0]];
+    merbit_plan plan;
+    plan_of(&plan, MERBIT_F32, 10, 1000);
+    plan.desc.sigma = values[0];
+    plan.desc.block_threads = values[1];
+    assert_int_equal(mbi_sliced_size(&plan), wrong ? MERBIT_INVALID_ARGUMENT : MERBIT_OK);
+    if (wrong) {
+      cpu_expect(context, MERBIT_INVALID_ARGUMENT, "use 1 to 16, and a multiple of 32");
+    }
+  }
+}
+
+/* Rows are sorted where that may save more than one slot in 33, unless the user says no. */
+static void slices_that_are_sorted(void **state) {
+  static const struct {
+    uint64_t nnz, slots;
+    int omega, sorted;
+  } cases[] = {{3200, 3200, 0, 0}, {3200, 3300, 0, 0}, {3200, 3301, 0, 1},
+               {3200, 9999, 1, 0}, {3200, 9999, 2, 1}, {0, 0, 0, 0},
+               {1, 32, 0, 1},      {31, 32, 0, 1},     {32, 32, 0, 0}};
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    mbi_preamble preamble;
+    merbit_plan plan;
+    plan_of(&plan, MERBIT_F64, 100, cases[i].nnz);
+    plan.ranks.slots = cases[i].slots;
+    plan.desc.omega = cases[i].omega;
+    assert_int_equal(mbi_sliced_size(&plan), MERBIT_OK);
+    assert_int_equal(plan.sliced.sorted, cases[i].sorted);
+    mbi_sliced_preamble(&plan, &preamble);
+    assert_non_null(strstr(preamble.text,
+                           cases[i].sorted ? "#define MBK_SORTED 1" : "#define MBK_SORTED 0"));
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(slices_that_do_not_fit),
+      cmocka_unit_test(slices_that_nobody_makes),
+      cmocka_unit_test(slices_that_are_sorted),
+  };
+  return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,35 @@
+/* Plans of which only counts are known, on a CPU context that is told of a GPU: what the tests
+ * of a method's sizes and of AUTO's choice begin with. Include merbit.h and cmocka.h first. */
+#ifndef TEST_SUPPORT_PLAN_SIZES_H
+#define TEST_SUPPORT_PLAN_SIZES_H
+#include "support/cpu.h"
+
+#define TWO(bits) ((uint64_t)1 << (bits))
+
+static merbit_context *context;
+
+static int set_up(void **state) {
+  (void)state;
+  context = cpu_open(NULL, 1);
+  context->device.multiprocessors = 132;
+  context->device.shared_bytes_per_block = 227 << 10;
+  return 0;
+}
+
+static int tear_down(void **state) {
+  (void)state;
+  merbit_context_destroy(context);
+  return 0;
+}
+
+static void plan_of(merbit_plan *plan, merbit_type type, uint64_t rows, uint64_t nnz) {
+  memset(plan, 0, sizeof *plan);
+  plan->context = context;
+  plan->type = type;
+  plan->device.rows = plan->ranks.count = rows;
+  plan->device.nnz = nnz;
+  plan->ranks.longest = 100;
+  plan->once = nnz >= 4 * rows;
+}
+
+#endif /* TEST_SUPPORT_PLAN_SIZES_H */
