@@ -7,7 +7,8 @@
 #include "support/gpu.h"
 
 /* Host CSR, vectors in buffers, a workspace of its own, new values. */
-static merbit_status products_by(merbit_context *context, merbit_method method, int omega) {
+static merbit_status products_by(merbit_context *context, merbit_method method, int omega,
+                                 int calls) {
   const merbit_view view =
       merbit_csr(ROWS, COLS, data_nnz(), data.row_ptr, data.col_ind, data.values);
   const double alpha = 2, beta = -1;
@@ -22,6 +23,7 @@ static merbit_status products_by(merbit_context *context, merbit_method method, 
   memset(&desc, 0, sizeof desc);
   desc.method = method;
   desc.omega = omega;
+  desc.expected_calls = calls;
   desc.block_rows = method == MERBIT_METHOD_BSR ? 2 : 0; /* sparse blocks, which need masks */
   desc.block_cols = method == MERBIT_METHOD_BSR ? 3 : 0;
   status = make_plan(context, &view, &desc, &plan);
@@ -53,40 +55,45 @@ static merbit_status products_by(merbit_context *context, merbit_method method, 
 }
 
 TEST_UNUSED static merbit_status products(merbit_context *context) {
-  return products_by(context, MERBIT_METHOD_AUTO, 0);
+  return products_by(context, MERBIT_METHOD_AUTO, 0, 0);
 }
 
 TEST_UNUSED static merbit_status merbit_products(merbit_context *context) {
-  return products_by(context, MERBIT_METHOD_MERBIT, 0);
+  return products_by(context, MERBIT_METHOD_MERBIT, 0, 0);
+}
+
+/* So many that methods are measured. */
+TEST_UNUSED static merbit_status many_products(merbit_context *context) {
+  return products_by(context, MERBIT_METHOD_AUTO, 0, 2000);
 }
 
 /* Tiles whose rows cross blocks: two launches. */
 TEST_UNUSED static merbit_status crossing_products(merbit_context *context) {
-  return products_by(context, MERBIT_METHOD_SCAN, 1);
+  return products_by(context, MERBIT_METHOD_SCAN, 1, 0);
 }
 
 TEST_UNUSED static merbit_status rows_products(merbit_context *context) {
-  return products_by(context, MERBIT_METHOD_ROWS, 0);
+  return products_by(context, MERBIT_METHOD_ROWS, 0, 0);
 }
 
 TEST_UNUSED static merbit_status sliced_products(merbit_context *context) {
-  return products_by(context, MERBIT_METHOD_SLICED, 0);
+  return products_by(context, MERBIT_METHOD_SLICED, 0, 0);
 }
 
 TEST_UNUSED static merbit_status binned_products(merbit_context *context) {
-  return products_by(context, MERBIT_METHOD_BINNED, 0);
+  return products_by(context, MERBIT_METHOD_BINNED, 0, 0);
 }
 
 TEST_UNUSED static merbit_status bsr_products(merbit_context *context) {
-  return products_by(context, MERBIT_METHOD_BSR, 0);
+  return products_by(context, MERBIT_METHOD_BSR, 0, 0);
 }
 
 TEST_UNUSED static merbit_status hubs_products(merbit_context *context) {
-  return products_by(context, MERBIT_METHOD_HUBS, 0);
+  return products_by(context, MERBIT_METHOD_HUBS, 0, 0);
 }
 
 TEST_UNUSED static merbit_status cb_products(merbit_context *context) {
-  return products_by(context, MERBIT_METHOD_CB, 0);
+  return products_by(context, MERBIT_METHOD_CB, 0, 0);
 }
 
 enum { WIDE = 600 };
@@ -117,6 +124,9 @@ TEST_UNUSED static merbit_status cb_parts(merbit_context *context) {
   desc.method = MERBIT_METHOD_CB;
   desc.vector_memory = MERBIT_MEMORY_HOST;
   desc.sigma = 20;
+  desc.cb_aggregate = 0.5;
+  desc.cb_coo_max = 9;
+  desc.cb_csr_max = 30;
   view.memory = MERBIT_MEMORY_DEVICE;
   view.row_ptr = merbit_buffer_pointer(b[0]);
   view.col_ind = merbit_buffer_pointer(b[1]);
@@ -466,6 +476,7 @@ TEST_UNUSED static const struct {
     {"products", products, MERBIT_SIDE_CUDA, 1},
     {"products by MERBIT", merbit_products, MERBIT_SIDE_CUDA, 0},
     {"products by SCAN, crossing", crossing_products, MERBIT_SIDE_CUDA, 0},
+    {"many products", many_products, MERBIT_SIDE_CUDA, 0},
     {"products by ROWS", rows_products, MERBIT_SIDE_CUDA, 0},
     {"products by SLICED", sliced_products, MERBIT_SIDE_CUDA, 0},
     {"products by BINNED", binned_products, MERBIT_SIDE_CUDA, 0},

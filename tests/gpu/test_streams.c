@@ -136,6 +136,76 @@ static void two_workspaces_serve_two_streams(void **state) {
   fixture_free(&f);
 }
 
+/* y = A x / 64 + y / 2 again and again, each time with the y of before as x; `waiting` for
+ * each. The last two vectors go to `ends`. */
+static void run_chain(merbit_plan *plan, const test_matrix *m, int waiting, double *ends) {
+  static const double alpha = 1.0 / 64, beta = 0.5;
+  const size_t bytes = (size_t)m->rows * sizeof(double);
+  merbit_buffer *v[2];
+  uint64_t state = 3;
+  int64_t i;
+  int k;
+  for (i = 0; i < 2 * m->rows; i++) {
+    ends[i] = test_uniform(&state);
+  }
+  (void)products_move(gpu, ends, bytes, &v[0]);
+  (void)products_move(gpu, ends + m->rows, bytes, &v[1]);
+  for (k = 0; k < 100; k++) {
+    assert_int_equal(merbit_spmv(plan, NULL, &alpha, merbit_buffer_pointer(v[k % 2]),
+                                 k % 3 ? &beta : NULL, merbit_buffer_pointer(v[1 - k % 2]),
+                                 NULL),
+                     MERBIT_OK);
+    if (waiting) {
+      assert_int_equal(mbi_device_enter(gpu), MERBIT_OK);
+      assert_int_equal(mbi_device_synchronize(gpu, NULL), MERBIT_OK);
+      mbi_device_leave(gpu);
+    }
+  }
+  for (k = 0; k < 2; k++) {
+    assert_int_equal(merbit_buffer_download(v[k], 0, ends + k * m->rows, bytes), MERBIT_OK);
+    merbit_buffer_destroy(v[k]);
+  }
+}
+
+/* Launches that overlap give the bits of launches that do not, where every product reads what
+ * the one before has written. */
+static void chains_of_products(void **state) {
+  int k, index, round;
+  (void)state;
+  for (index = 0; index < test_matrix_count(); index += 7 * gpu_stride()) {
+    test_matrix m;
+    test_matrix_make(index, 2, &m);
+    for (k = 0; k < GPU_METHODS && m.rows == m.cols && m.rows > 0; k++) {
+      double *ends[2];
+      merbit_plan_desc desc;
+      merbit_plan *plan;
+      products_form form;
+      products_arrays arrays;
+      memset(&form, 0, sizeof form);
+      memset(&desc, 0, sizeof desc);
+      form.type = MERBIT_F64;
+      desc.method = gpu_methods[k];
+      products_arrays_make(gpu, &m, &form, &arrays);
+      assert_int_equal(merbit_plan_create(gpu, &arrays.view, &desc, &plan), MERBIT_OK);
+      ends[0] = (double *)test_allocate(2 * m.rows, sizeof(double));
+      ends[1] = (double *)test_allocate(2 * m.rows, sizeof(double));
+      run_chain(plan, &m, 1, ends[0]);
+      for (round = 0; round < 3; round++) {
+        run_chain(plan, &m, 0, ends[1]);
+        if (memcmp(ends[0], ends[1], (size_t)m.rows * 2 * sizeof(double)) != 0) {
+          fail_msg("%s on %s: products that overlap differ from those that do not",
+                   mbi_method_name(plan->method), m.name);
+        }
+      }
+      free(ends[0]);
+      free(ends[1]);
+      merbit_plan_destroy(plan);
+      products_arrays_free(&arrays);
+    }
+    test_matrix_free(&m);
+  }
+}
+
 static void the_callers_context_is_used_and_restored(void **state) {
   void *mine = gpu->device.cuda_context, *current = NULL;
   merbit_context_desc desc;
@@ -163,6 +233,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(cubins_come_from_the_cache),
       cmocka_unit_test(products_can_be_captured),
+      cmocka_unit_test(chains_of_products),
       cmocka_unit_test(two_workspaces_serve_two_streams),
       cmocka_unit_test(the_callers_context_is_used_and_restored),
   };

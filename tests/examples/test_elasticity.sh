@@ -1,0 +1,15 @@
+#!/bin/sh
+# examples/elasticity.c: blocks and CSR take the same iterations, and the beam bends as Timoshenko's theory says (256 for
+# bending, 12.48 for shear), but for the stiffness of a coarse mesh.
+set -eu
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+"$1" 20 >"$work/output"
+cat "$work/output"
+awk '/iterations/ { n++; split($0, w, /[ ,;]+/); i[n] = w[2]; for (k in w) if (w[k] == "moves") t[n] = -w[k + 1] }
+  END { ok = n == 2 && i[1] - i[2] <= 2 && i[2] - i[1] <= 2 && i[1] > 50
+        for (k = 1; k <= 2; k++) ok = ok && t[k] > 0.97 * 268.48 && t[k] < 268.48; exit !ok }' "$work/output" ||
+  { echo "that is not the beam"; exit 1; }
+grep -q "100.0% filled\|9[0-9]\.[0-9]% filled" "$work/output"
+if "$1" 0 2>"$work/error"; then echo "0 elements are accepted"; exit 1; fi
+grep -q usage "$work/error"
