@@ -267,6 +267,7 @@ typedef enum merbit_method {
   MERBIT_METHOD_SLICED = 6,    /* CUDA: slices of 32 rows stored column by column */
   MERBIT_METHOD_BINNED = 7,    /* CUDA: products by strips of columns, then sums by rows */
   MERBIT_METHOD_BSR = 8,       /* dense blocks: tasks of as many blocks each (Chirila) */
+  MERBIT_METHOD_CB = 9,        /* CUDA: COO, CSR and dense blocks of 16 x 16 (CB-SpMV) */
   MERBIT_METHOD_HUBS = 10      /* CUDA: as SCAN, with the fullest columns' x in shared memory */
 #ifdef MERBIT_STUDY_METHODS /* for comparison: spmv/block_study.c, spmv/bsr_study.c */
   ,
@@ -404,7 +405,8 @@ typedef struct merbit_plan_desc {
   merbit_memory vector_memory; /* of x and y; HOST with CUDA: staged and synchronous */
   merbit_memory scalar_memory; /* of alpha and beta; DEVICE only with CUDA */
   int expected_calls;          /* products to come; 0: 100. From 2000 on AUTO measures on CUDA */
-  int sigma;                   /* MERBIT: steps per lane; 0: 14 in f32, 7 in f64. SCAN: nonzeros per lane */
+  int sigma;                   /* MERBIT: steps per lane; 0: 14 in f32, 7 in f64. SCAN: nonzeros per lane.
+                                  CB: steps per warp, about 32 nonzeros each, 20 to 65536 */
   int omega;                   /* MERBIT: lanes per tile, 32, 16 or 8; 0: 32. ROWS: lanes per row. SCAN:
                                   1: rows cross blocks, 2: blocks take whole rows. HUBS: kilobytes of x */
   int block_threads;           /* CUDA: threads per block, 32 to 1024; 0: by method and size */
@@ -413,6 +415,10 @@ typedef struct merbit_plan_desc {
   int deterministic;           /* nonzero: AUTO does not measure, so that equal plans on equal GPUs
                                   give equal bits */
   int block_rows, block_cols;  /* BSR of a view that is not: 1 to 64 each; both 0: found automatically */
+  double cb_aggregate;         /* CB: columns are aggregated where more than this share of the blocks has
+                                  fewer than 32 nonzeros; 0: 0.15 */
+  int cb_coo_max;              /* CB: blocks with fewer nonzeros are COO; 0: 32 */
+  int cb_csr_max;              /* CB: others with more are dense; 0: 128 */
 } merbit_plan_desc;
 
 typedef struct merbit_plan_info {
@@ -5925,6 +5931,347 @@ static const char *const mbi_source_spmv_sliced_cu[] = {
   "}\n",
   NULL};
 
+static const char *const mbi_source_spmv_cb_cu[] = {
+  "// CB-SpMV: y = alpha A x + beta y over strips of 16 rows in blocks of 16 columns, each a COO, a\n"
+  "// CSR or a dense one, with its indices and values together. Source: Cong, Sun, Chen, Xie, Liu,\n"
+  "// Qian, CB-SpMV, ICS 2025, Algorithms 3 and 4. Unlike there, a warp takes whole strips, two\n"
+  "// blocks at once, one for each half of its lanes, and keeps their sums, so that nothing is\n"
+  "// added atomically and every row is committed once; x is read once for each column of a block\n"
+  "// and passed by shuffles. The layout is in spmv/cb_build.c.\n"
+  "#ifndef MBK_AGGREGATED\n"
+  "#error \"define MBK_AGGREGATED: 1 if blocks may list their columns, 0 if all are neighbours\"\n"
+  "#endif\n"
+  "#ifndef MBK_ONCE\n"
+  "#error \"define MBK_ONCE: 1 if the matrix is loaded past the caches\"\n"
+  "#endif\n"
+  "#ifndef MBK_THREADS\n"
+  "#error \"define MBK_THREADS: threads per block, a multiple of 32\"\n"
+  "#endif\n"
+  "#ifndef MBK_BLOCKS\n"
+  "#error \"define MBK_BLOCKS: blocks that a multiprocessor is to hold\"\n"
+  "#endif\n"
+  "#include \"jit/device.cuh\"\n"
+  "#include \"spmv/algebra.cuh\"\n"
+  "\n"
+  "#if MBK_ONCE\n"
+  "#define MBK_MATRIX_LOAD mbk_load_once\n"
+  "#else\n"
+  "#define MBK_MATRIX_LOAD mbk_load\n"
+  "#endif\n"
+  "#define MBK_ALL 0xffffffffu\n"
+  "#define MBK_SIDE 16          // rows of a strip, columns of a block, lanes of a half\n"
+  "#define MBK_IN_FLIGHT 2      // entries of a row that a lane loads before it multiplies\n"
+  "#define MBK_AHEAD 2048       // bytes of data that are on their way to L2\n"
+  "#define MBK_PART 0x80000000u // in a target: the number of a part, not of a strip\n"
+  "#define MBK_FIXUP_THREADS 512\n"
+  "\n"
+  "// A block's word.\n"
+  "#define MBK_COUNT(word) ((mbk_u32)(word)&511u)\n"
+  "#define MBK_FORM(word) ((mbk_u32)(word) >> 9 & 3u)\n"
+  "#define MBK_STEPS_OF(word) ((mbk_u32)(word) >> 11 & 255u)\n",
+  "#define MBK_END ((mbk_u64)1 << 19)\n"
+  "#define MBK_WIDTH(word) ((mbk_u32)(word) >> 20 & 3u)\n"
+  "#define MBK_OFFSET(word) ((word) >> 22 << 3)\n"
+  "// Bytes of the columns before all else.\n"
+  "#define MBK_COLUMNS(word) (8u << MBK_WIDTH(word) & ~15u)\n"
+  "enum { MBK_COO, MBK_CSR, MBK_DENSE };\n"
+  "\n"
+  "// Bytes of indices with the padding before the values.\n"
+  "#if MBK_PATTERN\n"
+  "#define MBK_PADDED(bytes) (bytes)\n"
+  "#else\n"
+  "#define MBK_PADDED(bytes)                                                                      \\\n"
+  "  (((bytes) + (mbk_u32)sizeof(MBK_VALUE) - 1) & ~((mbk_u32)sizeof(MBK_VALUE) - 1))\n"
+  "#endif\n"
+  "\n"
+  "// What lies at a block's begin, loaded while the blocks before are multiplied: the lane's\n"
+  "// column; of CSR the begin of its row, of dense a column's rows.\n"
+  "struct mbk_cb_head {\n"
+  "  mbk_u32 column, index;\n"
+  "};\n"
+  "\n"
+  "MBK_DEVICE mbk_cb_head mbk_cb_prepare(mbk_u64 word, mbk_u32 first, const unsigned char *data,\n"
+  "                                      mbk_u64 cols) {\n"
+  "  const mbk_u32 place = mbk_lane() % MBK_SIDE;\n"
+  "  mbk_cb_head head = {0, 0};\n"
+  "  if (MBK_COUNT(word) != 0) {\n"
+  "    data += MBK_OFFSET(word);\n"
+  "#if MBK_AGGREGATED\n"
+  "    const mbk_u32 width = MBK_WIDTH(word);\n"
+  "    if (width == 2) {\n"
+  "      head.column = first + MBK_MATRIX_LOAD((const mbk_u16 *)data + place);\n"
+  "    } else if (width == 1) {\n"
+  "      head.column = first + MBK_MATRIX_LOAD(data + place);\n"
+  "    } else if (width == 3) {\n"
+  "      head.column = first + MBK_MATRIX_LOAD((const mbk_u32 *)data + place);\n"
+  "    } else\n"
+  "#endif\n"
+  "    {\n"
+  "      head.column = first + place < cols ? first + place : (mbk_u32)cols - 1;\n"
+  "    }\n"
+  "    data += MBK_COLUMNS(word);\n"
+  "    if (MBK_FORM(word) == MBK_CSR) {\n"
+  "      head.index = MBK_MATRIX_LOAD(data + place);\n",
+  "    } else if (MBK_FORM(word) == MBK_DENSE) {\n"
+  "      head.index = MBK_MATRIX_LOAD((const mbk_u16 *)data + place);\n"
+  "    }\n"
+  "  }\n"
+  "  return head;\n"
+  "}\n"
+  "\n"
+  "// The larger one of the two halves'.\n"
+  "MBK_DEVICE mbk_u32 mbk_cb_both(mbk_u32 steps) {\n"
+  "  const mbk_u32 other = mbk_shuffle_xor(MBK_ALL, steps, MBK_SIDE, 32);\n"
+  "  return other > steps ? other : steps;\n"
+  "}\n"
+  "\n"
+  "// Entries sorted by row, one a lane: segmented sums, each added to its row's in `sums`, which\n"
+  "// the half shares.\n"
+  "MBK_DEVICE void mbk_cb_coo(mbk_u32 count, mbk_u32 steps, const unsigned char *indices,\n"
+  "                           const MBK_VALUE *one, MBK_COMPUTE factor, MBK_COMPUTE *sums) {\n"
+  "  const mbk_u32 lane = mbk_lane(), place = lane % MBK_SIDE;\n"
+  "#if !MBK_PATTERN\n"
+  "  const MBK_VALUE *const values = (const MBK_VALUE *)(indices + MBK_PADDED(count));\n"
+  "#endif\n"
+  "  const mbk_u32 most = mbk_cb_both(count);\n"
+  "  steps = mbk_cb_both(steps);\n"
+  "#pragma unroll 1\n"
+  "  for (mbk_u32 k = place; k < most + place; k += MBK_SIDE) {\n"
+  "    const bool active = k < count;\n"
+  "    const mbk_u32 entry = active ? MBK_MATRIX_LOAD(indices + k) : 0;\n"
+  "    const mbk_u32 row = active ? entry % MBK_SIDE : MBK_SIDE;\n"
+  "    const MBK_COMPUTE x = mbk_shuffle(MBK_ALL, factor, (int)(entry / MBK_SIDE), MBK_SIDE);\n"
+  "#if MBK_PATTERN\n"
+  "    MBK_COMPUTE sum = active ? MBK_UNIT(one, x) : MBK_ZERO;\n"
+  "#else\n"
+  "    MBK_COMPUTE sum = active ? MBK_MUL(MBK_MATRIX_LOAD(values + k), x) : MBK_ZERO;\n"
+  "#endif\n"
+  "    const mbk_u32 before = mbk_shuffle_up(MBK_ALL, row, 1, MBK_SIDE);\n"
+  "    const mbk_u32 begins = mbk_ballot(MBK_ALL, place == 0 || before != row);\n"
+  "    const int begin = 31 - mbk_leading_zeros(begins & (MBK_ALL >> (31 - lane)));\n"
+  "    for (mbk_u32 step = 0; step < steps; step++) {\n",
+  "      const MBK_COMPUTE other = mbk_shuffle_up(MBK_ALL, sum, 1 << step, MBK_SIDE);\n"
+  "      if ((int)lane - (1 << step) >= begin) {\n"
+  "        sum = MBK_ADD(other, sum);\n"
+  "      }\n"
+  "    }\n"
+  "    if (active && (lane == 31 || (begins >> (lane + 1) & 1))) {\n"
+  "      sums[row] = MBK_ADD(sums[row], sum);\n"
+  "    }\n"
+  "    mbk_warp_sync(MBK_ALL);\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// A lane takes a row, of which `begin` is the first entry.\n"
+  "MBK_DEVICE MBK_COMPUTE mbk_cb_csr(mbk_u32 count, mbk_u32 steps, const unsigned char *indices,\n"
+  "                                  const MBK_VALUE *one, mbk_u32 begin, MBK_COMPUTE factor,\n"
+  "                                  MBK_COMPUTE sum) {\n"
+  "  const mbk_u32 place = mbk_lane() % MBK_SIDE;\n"
+  "  const mbk_u32 next = mbk_shuffle(MBK_ALL, begin, (int)place + 1, MBK_SIDE);\n"
+  "  const mbk_u32 end = count == 0 ? 0 : place == MBK_SIDE - 1 ? count : next;\n"
+  "#if !MBK_PATTERN\n"
+  "  const MBK_VALUE *const values = (const MBK_VALUE *)(indices + MBK_PADDED(count));\n"
+  "#endif\n"
+  "  steps = mbk_cb_both(steps);\n"
+  "#pragma unroll 1\n"
+  "  for (mbk_u32 step = 0; step < steps; step += MBK_IN_FLIGHT) {\n"
+  "    mbk_u32 entry[MBK_IN_FLIGHT];\n"
+  "#if !MBK_PATTERN\n"
+  "    MBK_VALUE value[MBK_IN_FLIGHT];\n"
+  "#endif\n"
+  "#pragma unroll\n"
+  "    for (int i = 0; i < MBK_IN_FLIGHT; i++) {\n"
+  "      const mbk_u32 k = begin + step + i;\n"
+  "      entry[i] = 0;\n"
+  "      if (k < end) {\n"
+  "        entry[i] = MBK_MATRIX_LOAD(indices + k);\n"
+  "#if !MBK_PATTERN\n"
+  "        value[i] = MBK_MATRIX_LOAD(values + k);\n"
+  "#endif\n"
+  "      }\n"
+  "    }\n"
+  "#pragma unroll\n"
+  "    for (int i = 0; i < MBK_IN_FLIGHT; i++) {\n"
+  "      const MBK_COMPUTE x = mbk_shuffle(MBK_ALL, factor, (int)(entry[i] / MBK_SIDE), MBK_SIDE);\n"
+  "      if (begin + step + i < end) {\n"
+  "#if MBK_PATTERN\n",
+  "        sum = MBK_ADD(sum, MBK_UNIT(one, x));\n"
+  "#else\n"
+  "        sum = MBK_ADD(sum, MBK_MUL(value[i], x));\n"
+  "#endif\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "  return sum;\n"
+  "}\n"
+  "\n"
+  "// A lane takes a row, and of `rows`, the rows that each column has, that of its number. What\n"
+  "// they lack is not there.\n"
+  "MBK_DEVICE MBK_COMPUTE mbk_cb_dense(const unsigned char *data, const MBK_VALUE *one,\n"
+  "                                    mbk_u32 rows, MBK_COMPUTE factor, MBK_COMPUTE sum) {\n"
+  "  const mbk_u32 place = mbk_lane() % MBK_SIDE;\n"
+  "#if !MBK_PATTERN\n"
+  "  const MBK_VALUE *values = (const MBK_VALUE *)data;\n"
+  "#endif\n"
+  "#pragma unroll 1\n"
+  "  for (int column = 0; column < MBK_SIDE; column += 4) {\n"
+  "    mbk_u32 there[4];\n"
+  "#if !MBK_PATTERN\n"
+  "    MBK_VALUE value[4];\n"
+  "#endif\n"
+  "#pragma unroll\n"
+  "    for (int i = 0; i < 4; i++) {\n"
+  "      there[i] = mbk_shuffle(MBK_ALL, rows, column + i, MBK_SIDE);\n"
+  "#if !MBK_PATTERN\n"
+  "      if (there[i] >> place & 1) {\n"
+  "        value[i] = MBK_MATRIX_LOAD(values + mbk_popcount(there[i] & ((1u << place) - 1)));\n"
+  "      }\n"
+  "      values += mbk_popcount(there[i]);\n"
+  "#endif\n"
+  "    }\n"
+  "#pragma unroll\n"
+  "    for (int i = 0; i < 4; i++) {\n"
+  "      const MBK_COMPUTE x = mbk_shuffle(MBK_ALL, factor, column + i, MBK_SIDE);\n"
+  "      if (there[i] >> place & 1) {\n"
+  "#if MBK_PATTERN\n"
+  "        sum = MBK_ADD(sum, MBK_UNIT(one, x));\n"
+  "#else\n"
+  "        sum = MBK_ADD(sum, MBK_MUL(value[i], x));\n"
+  "#endif\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "  return sum;\n"
+  "}\n"
+  "\n"
+  "// What two blocks add: `sum` of the lane's row, and in `sums`.\n"
+  "MBK_DEVICE MBK_COMPUTE mbk_cb_blocks(mbk_u64 word, mbk_cb_head head, const unsigned char *data,\n"
+  "                                     const MBK_VALUE *one, const MBK_VECTOR *x,\n",
+  "                                     MBK_COMPUTE *sums, MBK_COMPUTE sum) {\n"
+  "  const mbk_u32 count = MBK_COUNT(word), form = MBK_FORM(word), steps = MBK_STEPS_OF(word);\n"
+  "  const MBK_COMPUTE factor = count != 0 ? (MBK_COMPUTE)mbk_load(x + head.column) : MBK_ZERO;\n"
+  "  data += MBK_OFFSET(word) + MBK_COLUMNS(word);\n"
+  "  if (mbk_ballot(MBK_ALL, form == MBK_COO && count != 0) != 0) {\n"
+  "    const bool mine = form == MBK_COO;\n"
+  "    mbk_cb_coo(mine ? count : 0, mine ? steps : 0, data, one, factor, sums);\n"
+  "  }\n"
+  "  if (mbk_ballot(MBK_ALL, form == MBK_CSR) != 0) {\n"
+  "    const bool mine = form == MBK_CSR;\n"
+  "    sum = mbk_cb_csr(mine ? count : 0, mine ? steps : 0, data + MBK_SIDE, one, head.index,\n"
+  "                     factor, sum);\n"
+  "  }\n"
+  "  if (mbk_ballot(MBK_ALL, form == MBK_DENSE) != 0) {\n"
+  "    sum =\n"
+  "        mbk_cb_dense(data + 2 * MBK_SIDE, one, form == MBK_DENSE ? head.index : 0, factor, sum);\n"
+  "  }\n"
+  "  return sum;\n"
+  "}\n"
+  "\n"
+  "// The sum of the lane's row over both halves; `sums` begin anew.\n"
+  "MBK_DEVICE MBK_COMPUTE mbk_cb_total(MBK_COMPUTE sum, MBK_COMPUTE *sums) {\n"
+  "  const MBK_COMPUTE total = MBK_ADD(sum, sums[mbk_lane()]);\n"
+  "  sums[mbk_lane()] = MBK_ZERO;\n"
+  "  mbk_warp_sync(MBK_ALL);\n"
+  "  return MBK_ADD(total, mbk_shuffle_xor(MBK_ALL, total, MBK_SIDE, 32));\n"
+  "}\n"
+  "\n"
+  "// Launch: one warp per task. Shared: MBK_COMPUTE[MBK_THREADS].\n"
+  "// A task is some whole strips from number task_target[task] on, or a part of one, whose sums go\n"
+  "// to carries; each strip and part has an even number of blocks, of which the last may be empty.\n"
+  "// words and first, the column of each block, are loaded four blocks ahead, beyond a task's end\n"
+  "// too: they end with four empty blocks, and MBK_AHEAD bytes follow the data.\n",
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+  "    mbk_cb_product(const mbk_u64 *task_block, const mbk_u32 *task_target, const mbk_u64 *words,\n"
+  "                   const mbk_u32 *first, const unsigned char *data, const MBK_VALUE *one,\n"
+  "                   const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *carries, mbk_u64 rows,\n"
+  "                   mbk_u64 cols, mbk_u64 tasks, MBK_SCALAR_PARAMETERS) {\n"
+  "  const mbk_u64 task = ((mbk_u64)mbk_block() * MBK_THREADS + mbk_thread()) / 32;\n"
+  "  mbk_release();\n"
+  "  if (task >= tasks) {\n"
+  "    return;\n"
+  "  }\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  MBK_COMPUTE *const sums = (MBK_COMPUTE *)shared + mbk_thread() / 32 * 32; // of the warp\n"
+  "  const mbk_u32 lane = mbk_lane(), half = lane / MBK_SIDE;\n"
+  "  // With alpha 0 blocks are empty, but strips end.\n"
+  "  const mbk_u32 drop = MBK_ALPHA != (MBK_COMPUTE)0 ? 0 : (mbk_u32)MBK_END - 1;\n"
+  "  const mbk_u64 block = mbk_load(task_block + task);\n"
+  "  mbk_u32 left = (mbk_u32)(mbk_load(task_block + task + 1) - block);\n"
+  "  mbk_u32 target = mbk_load(task_target + task);\n"
+  "  words += block + half;\n"
+  "  first += block + half;\n"
+  "  mbk_u64 word = mbk_load(words) & ~(mbk_u64)drop, next = mbk_load(words + 2) & ~(mbk_u64)drop;\n"
+  "  mbk_u32 next_first = mbk_load(first + 2);\n"
+  "  for (mbk_u32 at = lane * 32; at < MBK_AHEAD && MBK_COUNT(word) != 0; at += 1024) {\n"
+  "    mbk_prefetch(data + MBK_OFFSET(word) + at);\n"
+  "  }\n"
+  "  mbk_cb_head head = mbk_cb_prepare(word, mbk_load(first), data, cols);\n"
+  "  MBK_COMPUTE sum = MBK_ZERO;\n"
+  "  sums[lane] = MBK_ZERO;\n"
+  "  mbk_warp_sync(MBK_ALL);\n"
+  "  mbk_await_for(x); // behind it carries and y too\n"
+  "  for (; left > 0; left -= 2) {\n"
+  "    const mbk_cb_head ahead = mbk_cb_prepare(next, next_first, data, cols);\n",
+  "    const mbk_u64 later = mbk_load(words + 4) & ~(mbk_u64)drop;\n"
+  "    const mbk_u32 later_first = mbk_load(first + 4);\n"
+  "    words += 2;\n"
+  "    first += 2;\n"
+  "    if (lane % MBK_SIDE * 32 < MBK_COUNT(word) * (1 + sizeof(MBK_VALUE)) + 64) {\n"
+  "      mbk_prefetch(data + MBK_OFFSET(word) + MBK_AHEAD + lane % MBK_SIDE * 32);\n"
+  "    }\n"
+  "    sum = mbk_cb_blocks(word, head, data, one, x, sums + half * MBK_SIDE, sum);\n"
+  "    if (mbk_ballot(MBK_ALL, (word & MBK_END) != 0) != 0) {\n"
+  "      const MBK_COMPUTE total = mbk_cb_total(sum, sums);\n"
+  "      const mbk_u64 row = (mbk_u64)(target & ~MBK_PART) * MBK_SIDE + lane;\n"
+  "      if (lane < MBK_SIDE && target & MBK_PART) {\n"
+  "        carries[row] = total;\n"
+  "      } else if (lane < MBK_SIDE && row < rows) {\n"
+  "        MBK_SCALARS_LOAD;\n"
+  "        MBK_COMMIT(row, total);\n"
+  "      }\n"
+  "      sum = MBK_ZERO;\n"
+  "      target++;\n"
+  "    }\n"
+  "    word = next;\n"
+  "    next = later;\n"
+  "    next_first = later_first;\n"
+  "    head = ahead;\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// The strips that were cut into parts: their sums are added in the order of the parts, dealt\n"
+  "// to 32 groups of 16 threads. Launch: one block of MBK_FIXUP_THREADS per strip. Shared:\n"
+  "// MBK_COMPUTE[MBK_FIXUP_THREADS].\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS)\n"
+  "    mbk_cb_fixup(const mbk_u32 *split_strip, const mbk_u32 *split_part,\n"
+  "                 const MBK_COMPUTE *carries, MBK_VECTOR *y, mbk_u64 rows,\n"
+  "                 MBK_SCALAR_PARAMETERS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  MBK_COMPUTE *const partial = (MBK_COMPUTE *)shared;\n"
+  "  mbk_release();\n"
+  "  const mbk_u32 thread = mbk_thread(), end = mbk_load(split_part + mbk_block() + 1);\n"
+  "  const mbk_u32 begin = mbk_load(split_part + mbk_block());\n",
+  "  const mbk_u64 row = (mbk_u64)mbk_load(split_strip + mbk_block()) * MBK_SIDE + thread;\n"
+  "  MBK_COMPUTE sum = MBK_ZERO;\n"
+  "  mbk_await();\n"
+  "#pragma unroll 4\n"
+  "  for (mbk_u32 part = begin + thread / MBK_SIDE; part < end;\n"
+  "       part += MBK_FIXUP_THREADS / MBK_SIDE) {\n"
+  "    sum = MBK_ADD(sum, carries[(mbk_u64)part * MBK_SIDE + thread % MBK_SIDE]);\n"
+  "  }\n"
+  "  partial[thread] = sum;\n"
+  "  mbk_block_sync();\n"
+  "  if (thread < MBK_SIDE && row < rows) {\n"
+  "    MBK_SCALARS_LOAD;\n"
+  "    sum = MBK_ZERO;\n"
+  "    for (mbk_u32 i = thread; i < MBK_FIXUP_THREADS; i += MBK_SIDE) {\n"
+  "      sum = MBK_ADD(sum, partial[i]);\n"
+  "    }\n"
+  "    MBK_COMMIT(row, sum);\n"
+  "  }\n"
+  "}\n",
+  NULL};
+
 static const char *const mbi_source_solve_pagerank_cu[] = {
   "// PageRank between two products: new ranks, their L1 change and the mass of dangling vertices.\n"
   "// Source: the power method of Zhang, Yao, Jiang, Zhang, \"MERBIT: A GPU-Based SpMV Method for\n"
@@ -6323,6 +6670,7 @@ static const struct {
     {"spmv/bsr.cu", mbi_source_spmv_bsr_cu},
     {"spmv/sliced_build.cuh", mbi_source_spmv_sliced_build_cuh},
     {"spmv/sliced.cu", mbi_source_spmv_sliced_cu},
+    {"spmv/cb.cu", mbi_source_spmv_cb_cu},
     {"solve/pagerank.cu", mbi_source_solve_pagerank_cu},
 #ifdef MERBIT_STUDY_METHODS
     {"spmv/bsr_study.cu", mbi_source_spmv_bsr_study_cu},
@@ -6330,7 +6678,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "03a51109df1e20e171d245b55b36af05c96c4ee4b5b28654d83be7cb4e942c11"
+#define MBI_KERNEL_HASH "485c0b36013a060758f8ad164a41e7f85efb20cad56214d3ebcfb97aae82e937"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -11510,6 +11858,16 @@ typedef struct mbi_hubs {
   void *kernels[4]; /* CUfunction: assign, encode, product, sum */
 } mbi_hubs;
 
+/* Blocks of 16 x 16: spmv/cb.c. */
+typedef struct mbi_cb {
+  int threads, aggregated;
+  uint64_t limit; /* steps of a warp */
+  uint64_t block_count, data_bytes, forms[3], tasks, parts, splits;
+  mbi_devptr words, first, data; /* blocks, their columns, what lies in them */
+  mbi_devptr task_block, task_target, split_strip, split_part;
+  void *product, *fixup; /* CUfunction */
+} mbi_cb;
+
 /* What a method on CUDA provides. create: for the matrix in plan->device, in an entered
  * context; after a failure destroy cleans up. describe: its part of the plan's line. */
 typedef struct mbi_cuda_method {
@@ -11561,6 +11919,7 @@ struct merbit_plan {
   mbi_bsr_study bsr_study;
 #endif
   mbi_hubs hubs;
+  mbi_cb cb;
   int once;                    /* the matrix is loaded past the caches */
   merbit_workspace *workspace; /* the plan's own; holds no reference */
 };
@@ -11582,6 +11941,7 @@ static void mbi_plan_forget(merbit_plan *plan) {
   memset(&plan->sliced, 0, sizeof plan->sliced);
   memset(&plan->binned, 0, sizeof plan->binned);
   memset(&plan->hubs, 0, sizeof plan->hubs);
+  memset(&plan->cb, 0, sizeof plan->cb);
   memset(&plan->bsr_tiles, 0, sizeof plan->bsr_tiles);
 #ifdef MERBIT_STUDY_METHODS
   memset(&plan->bsr_study, 0, sizeof plan->bsr_study);
@@ -16670,6 +17030,937 @@ static const mbi_cuda_method mbi_sliced_method = {
     mbi_sliced_create, mbi_sliced_destroy,  mbi_rows_carry_bytes, mbi_sliced_multiply,
     mbi_sliced_info,   mbi_sliced_describe, mbi_sliced_fill};
 
+/* ==== >>spmv/cb_build.c  blocks of 16 x 16: their sizes, and a first pass over a CSR ====== */
+/* CB-SpMV's storage of a host CSR (Cong, Sun, Chen, Xie, Liu, Qian, ICS 2025, sections 3.1 to
+ * 3.3): strips of 16 rows in blocks of 16 columns, each a COO, a CSR or a dense one, whose
+ * indices and values lie together in one buffer behind an aligned offset. With columns
+ * aggregated a strip's empty ones are left out.
+ *
+ * What is unlike the paper: the columns that stay (restore_cols there) lie with the block, as
+ * offsets from its first one in no, one or two bytes where they fit. A dense block is a mask of
+ * 256 bits and the values that are there, so that what is absent takes no room and meets no x.
+ * Entries of one place all stay. A strip has an even number of blocks, two at least, of which
+ * the last may be empty COO blocks: a warp takes two at once, and sees every strip.
+ *
+ * A block's data, each part padded to a value's size, the whole to 8 bytes:
+ *   none or 16 columns, the last ones of a strip repeated; then, for
+ *   COO    a byte for each entry, row | column << 4, sorted by row; the values
+ *   CSR    16 bytes, where each row begins; then as COO
+ *   dense  16 half words, one a column, whose bits say which rows there are; the values in the
+ *          order of the bits */
+
+enum { MBI_CB_COO, MBI_CB_CSR, MBI_CB_DENSE, MBI_CB_FORMS };
+
+#define MBI_CB_SIDE 16
+#define MBI_CB_SPARSE 32   /* entries below which a block is super-sparse */
+#define MBI_CB_CROWDED 255 /* most entries of a block some of which share a place */
+#define MBI_CB_PLACE 29    /* bits of an entry's place in its strip */
+
+/* A block's word: entries, form, steps, the end of a strip or part, the width of a column, the
+ * offset of its data in units of 8 bytes. The steps are the kernel's: of COO, doublings until a
+ * segmented sum of 16 spans the longest row; of CSR, the longest row. Widths: 0, the columns
+ * follow each other; 1 and 2, as many bytes; 3, four bytes. */
+#define MBI_CB_WORD(count, form, steps, width, offset)                                         \
+  ((uint64_t)(count) | (uint64_t)(form) << 9 | (uint64_t)(steps) << 11 |                       \
+   (uint64_t)(width) << 20 | (offset) / 8 << 22)
+#define MBI_CB_COUNT(word) ((word)&511)
+#define MBI_CB_FORM(word) ((word) >> 9 & 3)
+#define MBI_CB_END ((uint64_t)1 << 19)
+#define MBI_CB_SPARE 4 /* empty blocks behind the last, for the kernel reads ahead */
+
+typedef struct mbi_cb_format { /* on the host */
+  int aggregated;
+  uint64_t blocks, data_bytes, forms[MBI_CB_FORMS];
+  uint64_t *words;
+  uint32_t *first; /* column of each block */
+  unsigned char *data;
+  uint64_t limit, cut, tasks, parts, splits; /* spmv/cb_fill.c */
+  uint64_t *task_block;
+  uint32_t *task_target, *split_strip, *split_part;
+} mbi_cb_format;
+
+typedef struct mbi_cb_strip { /* counts, then starts */
+  uint64_t blocks, bytes, sparse;
+} mbi_cb_strip;
+
+typedef struct mbi_cb_options {
+  double aggregate; /* share of super-sparse blocks from which columns are aggregated */
+  uint64_t coo_max, csr_max; /* fewer entries: COO; more: dense */
+  uint64_t steps;            /* of a warp; 0: by size and processors */
+  int processors;            /* of the GPU */
+} mbi_cb_options;
+
+typedef struct mbi_cb_build {
+  const merbit_view *from; /* host CSR, 32-bit columns */
+  const char *values;      /* as they are stored */
+  size_t value_bytes;      /* 0: none */
+  const mbi_cb_options *options;
+  uint64_t strips;
+  int tasks;
+  uint64_t *keys, *spare; /* of entries: column, four bits of row, place in the strip */
+  mbi_cb_strip *strip[2]; /* as the columns are; aggregated */
+  mbi_cb_format *format;
+} mbi_cb_build;
+
+static uint64_t mbi_cb_pad(uint64_t bytes, uint64_t size) {
+  return size > 0 ? (bytes + size - 1) / size * size : bytes;
+}
+
+/* Of 16 columns. */
+static uint64_t mbi_cb_column_bytes(unsigned width) {
+  return width == 3 ? 4 * MBI_CB_SIDE : width * MBI_CB_SIDE;
+}
+
+static uint64_t mbi_cb_bytes(int form, unsigned width, uint64_t count, uint64_t size) {
+  const uint64_t head = form == MBI_CB_DENSE ? 32 : form == MBI_CB_CSR ? 16 : 0;
+  const uint64_t indices = form == MBI_CB_DENSE ? 0 : mbi_cb_pad(count, size);
+  return mbi_cb_pad(mbi_cb_column_bytes(width) + head + indices + count * size, 8);
+}
+
+/* Where the entries of a row begin; behind the last row they end. */
+static uint64_t mbi_cb_offset(const mbi_cb_build *b, uint64_t row) {
+  const merbit_view *from = b->from;
+  const int64_t last = from->rows < (int64_t)row ? from->rows : (int64_t)row;
+  return (uint64_t)(mbi_index_at(from->row_ptr, from->offset_type, last) - from->base);
+}
+
+/* The first strip of a task: entries and rows are dealt evenly. */
+static uint64_t mbi_cb_share(const mbi_cb_build *b, int task) {
+  const uint64_t all = mbi_cb_offset(b, UINT64_MAX >> 1) + b->strips * MBI_CB_SIDE;
+  const uint64_t wish = (uint64_t)mbi_share((int64_t)all, b->tasks, task);
+  uint64_t low = 0, high = b->strips;
+  while (low < high) {
+    const uint64_t middle = low + (high - low) / 2;
+    if (mbi_cb_offset(b, middle * MBI_CB_SIDE) + middle * MBI_CB_SIDE < wish) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+/* ---- A strip's entries by columns -------------------------------------------------------- */
+
+/* The end of the ascending run that begins at `at`. */
+static uint64_t mbi_cb_run(const uint64_t *keys, uint64_t at, uint64_t count) {
+  for (at++; at < count && keys[at - 1] < keys[at]; at++) {
+  }
+  return at < count ? at : count;
+}
+
+/* Merge neighbouring runs; whether there was but one. */
+static int mbi_cb_merge(const uint64_t *from, uint64_t *to, uint64_t count) {
+  uint64_t at = 0;
+  while (at < count) {
+    const uint64_t middle = mbi_cb_run(from, at, count);
+    const uint64_t end = middle < count ? mbi_cb_run(from, middle, count) : count;
+    uint64_t left = at, right = middle, k = at;
+    if (at == 0 && middle == count) {
+      return 1;
+    }
+    while (left < middle && right < end) {
+      to[k++] = from[left] < from[right] ? from[left++] : from[right++];
+    }
+    memcpy(to + k, from + left, (size_t)(middle - left) * sizeof *to);
+    memcpy(to + k + (middle - left), from + right, (size_t)(end - right) * sizeof *to);
+    at = end;
+  }
+  return count == 0;
+}
+
+/* A natural merge sort: rows that are sorted are 16 runs. */
+static void mbi_cb_sort(mbi_cb_build *b, uint64_t strip) {
+  const merbit_view *from = b->from;
+  const uint64_t first = mbi_cb_offset(b, strip * MBI_CB_SIDE);
+  const uint64_t count = mbi_cb_offset(b, (strip + 1) * MBI_CB_SIDE) - first;
+  const int32_t *col_ind = (const int32_t *)from->col_ind;
+  uint64_t *keys = b->keys + first, *other = b->spare + first, k, row;
+  for (k = 0, row = 0; row < MBI_CB_SIDE; row++) {
+    const uint64_t end = mbi_cb_offset(b, strip * MBI_CB_SIDE + row + 1) - first;
+    for (; k < end; k++) {
+      keys[k] = (uint64_t)(col_ind[first + k] - from->base) << (MBI_CB_PLACE + 4) |
+                row << MBI_CB_PLACE | k;
+    }
+  }
+  while (!mbi_cb_merge(keys, other, count)) {
+    uint64_t *swapped = keys;
+    keys = other;
+    other = swapped;
+  }
+  if (keys != b->keys + first) {
+    memcpy(other, keys, (size_t)count * sizeof *keys);
+  }
+}
+
+/* ---- The blocks of a strip, one after another -------------------------------------------- */
+
+typedef struct mbi_cb_cursor {
+  const mbi_cb_build *build;
+  int aggregated, crowded; /* crowded: entries of the group share a place */
+  int form;
+  const uint64_t *keys; /* of the strip */
+  uint64_t count, group_to;
+  uint32_t columns[MBI_CB_SIDE]; /* of the group */
+  unsigned width;
+  uint64_t from, to; /* the block's keys */
+} mbi_cb_cursor;
+
+static void mbi_cb_begin(const mbi_cb_build *b, uint64_t strip, int aggregated,
+                         mbi_cb_cursor *c) {
+  const uint64_t first = mbi_cb_offset(b, strip * MBI_CB_SIDE);
+  memset(c, 0, sizeof *c);
+  c->build = b;
+  c->aggregated = aggregated;
+  c->keys = b->keys + first;
+  c->count = mbi_cb_offset(b, (strip + 1) * MBI_CB_SIDE) - first;
+}
+
+static unsigned mbi_cb_row(uint64_t key) {
+  return (unsigned)(key >> MBI_CB_PLACE) & (MBI_CB_SIDE - 1);
+}
+
+static uint32_t mbi_cb_column(uint64_t key) {
+  return (uint32_t)(key >> (MBI_CB_PLACE + 4));
+}
+
+/* The width that offsets from the first column take. */
+static unsigned mbi_cb_width(const uint32_t *columns, unsigned count) {
+  const uint32_t span = columns[count - 1] - columns[0];
+  return span == count - 1 ? 0 : span < 256 ? 1 : span < 65536 ? 2 : 3;
+}
+
+/* The next up to 16 columns. */
+static void mbi_cb_group(mbi_cb_cursor *c) {
+  const uint32_t first = mbi_cb_column(c->keys[c->to]);
+  const uint64_t end = c->aggregated ? UINT64_MAX : (uint64_t)(first | (MBI_CB_SIDE - 1)) + 1;
+  uint64_t k = c->to;
+  unsigned columns = 0;
+  c->crowded = 0;
+  for (; k < c->count; k++) {
+    const uint32_t column = mbi_cb_column(c->keys[k]);
+    if (columns > 0 && column == c->columns[columns - 1]) {
+      c->crowded |= c->keys[k] >> MBI_CB_PLACE == c->keys[k - 1] >> MBI_CB_PLACE;
+    } else if (columns == MBI_CB_SIDE || column >= end) {
+      break;
+    } else {
+      c->columns[columns++] = column;
+    }
+  }
+  c->group_to = k;
+  c->width = c->aggregated ? mbi_cb_width(c->columns, columns) : 0;
+  for (; columns < MBI_CB_SIDE; columns++) {
+    c->columns[columns] = c->columns[columns - 1];
+  }
+}
+
+/* 0 behind the last block. */
+static int mbi_cb_next(mbi_cb_cursor *c) {
+  const mbi_cb_options *options = c->build->options;
+  uint64_t count;
+  if (c->to == c->count) {
+    return 0;
+  }
+  if (c->to == c->group_to) {
+    mbi_cb_group(c);
+  }
+  count = c->group_to - c->to;
+  count = c->crowded && count > MBI_CB_CROWDED ? MBI_CB_CROWDED : count;
+  c->from = c->to;
+  c->to += count;
+  c->form = count < options->coo_max                  ? MBI_CB_COO
+            : count > options->csr_max && !c->crowded ? MBI_CB_DENSE
+                                                      : MBI_CB_CSR;
+  return 1;
+}
+
+/* ---- Pass 1: count ----------------------------------------------------------------------- */
+
+static void mbi_cb_count_task(void *argument, int task) {
+  mbi_cb_build *b = (mbi_cb_build *)argument;
+  const uint64_t end = mbi_cb_share(b, task + 1);
+  uint64_t strip;
+  int aggregated;
+  for (strip = mbi_cb_share(b, task); strip < end; strip++) {
+    mbi_cb_sort(b, strip);
+    for (aggregated = 0; aggregated < 2; aggregated++) {
+      mbi_cb_strip *counts = &b->strip[aggregated][strip];
+      mbi_cb_cursor c;
+      mbi_cb_begin(b, strip, aggregated, &c);
+      memset(counts, 0, sizeof *counts);
+      while (mbi_cb_next(&c)) {
+        counts->blocks++;
+        counts->sparse += c.to - c.from < MBI_CB_SPARSE;
+        counts->bytes += mbi_cb_bytes(c.form, c.width, c.to - c.from, b->value_bytes);
+      }
+    }
+  }
+}
+
+/* The choice of section 3.3.1, and counts become starts. */
+static void mbi_cb_place(mbi_cb_build *b) {
+  mbi_cb_format *f = b->format;
+  mbi_cb_strip *strip = b->strip[0];
+  uint64_t s, sparse = 0, blocks = 0;
+  for (s = 0; s < b->strips; s++) {
+    sparse += strip[s].sparse;
+    blocks += strip[s].blocks;
+  }
+  f->aggregated = (double)sparse > b->options->aggregate * (double)blocks;
+  strip = b->strip[f->aggregated];
+  for (s = 0; s < b->strips; s++) {
+    const mbi_cb_strip counts = strip[s];
+    strip[s].blocks = f->blocks;
+    strip[s].bytes = f->data_bytes;
+    f->blocks += counts.blocks > 0 ? (counts.blocks + 1) / 2 * 2 : 2;
+    f->data_bytes += counts.bytes;
+  }
+}
+
+/* ==== >>spmv/cb_fill.c  blocks of 16 x 16: a second pass, and who multiplies which ======== */
+/* ---- Pass 2: fill ------------------------------------------------------------------------ */
+
+static void mbi_cb_put(const mbi_cb_cursor *c, unsigned char *values, uint64_t slot,
+                       uint64_t key) {
+  const mbi_cb_build *b = c->build;
+  const uint64_t place = key & (((uint64_t)1 << MBI_CB_PLACE) - 1);
+  const uint64_t from = (uint64_t)(c->keys - b->keys) + place;
+  if (b->value_bytes == sizeof(float)) {
+    memcpy(values + slot * sizeof(float), b->values + from * sizeof(float), sizeof(float));
+  } else if (b->value_bytes == sizeof(double)) {
+    memcpy(values + slot * sizeof(double), b->values + from * sizeof(double), sizeof(double));
+  }
+}
+
+/* The columns of the group as the block stores them. */
+static void mbi_cb_fill_columns(const mbi_cb_cursor *c, unsigned char *data) {
+  unsigned i;
+  for (i = 0; i < MBI_CB_SIDE; i++) {
+    const uint32_t offset = c->columns[i] - c->columns[0];
+    const uint16_t narrow = (uint16_t)offset;
+    if (c->width == 1) {
+      data[i] = (unsigned char)offset;
+    } else if (c->width == 2) {
+      memcpy(data + 2 * i, &narrow, sizeof narrow);
+    } else if (c->width == 3) {
+      memcpy(data + 4 * i, &offset, sizeof offset);
+    }
+  }
+}
+
+/* The place of a key's column among its group's; `from` is one that does not lie behind it. */
+static unsigned mbi_cb_local(const mbi_cb_cursor *c, uint64_t key, unsigned from) {
+  const uint32_t column = mbi_cb_column(key);
+  if (!c->aggregated) {
+    return column % MBI_CB_SIDE;
+  }
+  while (c->columns[from] != column) {
+    from++;
+  }
+  return from;
+}
+
+/* COO and CSR; the steps for the block's word. */
+static unsigned mbi_cb_fill_rows(const mbi_cb_cursor *c, unsigned char *data) {
+  const uint64_t count = c->to - c->from;
+  unsigned char *indices = data + (c->form == MBI_CB_CSR ? MBI_CB_SIDE : 0);
+  unsigned char *values = indices + mbi_cb_pad(count, c->build->value_bytes);
+  unsigned next[MBI_CB_SIDE + 1] = {0}, longest = 0, steps = 0, local = 0, row;
+  uint64_t k;
+  for (k = c->from; k < c->to; k++) {
+    next[mbi_cb_row(c->keys[k]) + 1]++;
+  }
+  for (row = 0; row < MBI_CB_SIDE; row++) {
+    longest = next[row + 1] > longest ? next[row + 1] : longest;
+    next[row + 1] += next[row];
+  }
+  for (row = 0; row < MBI_CB_SIDE && c->form == MBI_CB_CSR; row++) {
+    data[row] = (unsigned char)next[row];
+  }
+  for (k = c->from; k < c->to; k++) {
+    row = mbi_cb_row(c->keys[k]);
+    local = mbi_cb_local(c, c->keys[k], local);
+    indices[next[row]] = (unsigned char)(row | local << 4);
+    mbi_cb_put(c, values, next[row]++, c->keys[k]);
+  }
+  if (c->form == MBI_CB_CSR) {
+    return longest;
+  }
+  while (steps < 4 && 1u << steps < longest) {
+    steps++;
+  }
+  return steps;
+}
+
+static void mbi_cb_fill_dense(const mbi_cb_cursor *c, unsigned char *data) {
+  uint16_t rows[MBI_CB_SIDE] = {0};
+  unsigned local = 0;
+  uint64_t k, slot = 0;
+  for (k = c->from; k < c->to; k++) { /* in the order of the bits */
+    local = mbi_cb_local(c, c->keys[k], local);
+    rows[local] = (uint16_t)(rows[local] | 1u << mbi_cb_row(c->keys[k]));
+    mbi_cb_put(c, data + sizeof rows, slot++, c->keys[k]);
+  }
+  memcpy(data, rows, sizeof rows);
+}
+
+static void mbi_cb_fill_strip(mbi_cb_build *b, uint64_t strip) {
+  mbi_cb_format *f = b->format;
+  mbi_cb_strip at = b->strip[f->aggregated][strip];
+  const uint64_t first = at.blocks;
+  mbi_cb_cursor c;
+  mbi_cb_begin(b, strip, f->aggregated, &c);
+  while (mbi_cb_next(&c)) {
+    const uint64_t bytes = mbi_cb_bytes(c.form, c.width, c.to - c.from, b->value_bytes);
+    unsigned char *data = f->data + at.bytes;
+    unsigned steps = 0;
+    memset(data, 0, (size_t)bytes);
+    mbi_cb_fill_columns(&c, data);
+    data += mbi_cb_column_bytes(c.width);
+    if (c.form == MBI_CB_DENSE) {
+      mbi_cb_fill_dense(&c, data);
+    } else {
+      steps = mbi_cb_fill_rows(&c, data);
+    }
+    f->first[at.blocks] =
+        c.aggregated ? c.columns[0] : c.columns[0] / MBI_CB_SIDE * MBI_CB_SIDE;
+    f->words[at.blocks++] = MBI_CB_WORD(c.to - c.from, c.form, steps, c.width, at.bytes);
+    at.bytes += bytes;
+  }
+  while (at.blocks == first || at.blocks % 2 != 0) {
+    f->first[at.blocks] = 0;
+    f->words[at.blocks++] = MBI_CB_WORD(0, MBI_CB_COO, 0, 0, at.bytes);
+  }
+  f->words[at.blocks - 1] |= MBI_CB_END;
+}
+
+static void mbi_cb_fill_task(void *argument, int task) {
+  mbi_cb_build *b = (mbi_cb_build *)argument;
+  const uint64_t end = mbi_cb_share(b, task + 1);
+  uint64_t strip;
+  for (strip = mbi_cb_share(b, task); strip < end; strip++) {
+    mbi_cb_fill_strip(b, strip);
+  }
+}
+
+/* ---- Balance ----------------------------------------------------------------------------- */
+
+/* In place of the paper's priority queue (section 3.4), which scatters neighbours over the GPU:
+ * strips go to warps in their order, as many to each as keep it within `limit` steps, or one of
+ * up to `cut`; a strip of more is cut into parts of as many, a warp each. The GPU deals thread
+ * blocks to free processors, which is list scheduling: all ends within the mean load and one
+ * thread block's, the bound that the queue has too (Graham, SIAM J. Appl. Math. 17, 1969). */
+#define MBI_CB_PART 0x80000000u /* in task_target: the number of a part, not of a strip */
+#define MBI_CB_MOST_PARTS 8192  /* of a strip: the fix-up adds them in turn */
+#define MBI_CB_LEAST_LIMIT 20
+#define MBI_CB_USUAL_LIMIT 128
+#define MBI_CB_LEAST_CUT 64 /* below, a fix-up costs more than it gains */
+
+/* Of the two blocks that begin here. */
+static uint64_t mbi_cb_steps(const uint64_t *words) {
+  return 2 + (MBI_CB_COUNT(words[0]) + MBI_CB_COUNT(words[1]) + 31) / 32;
+}
+
+/* The steps of the strip that begins at `*block`, which moves behind it. */
+static uint64_t mbi_cb_measure(const mbi_cb_format *f, uint64_t *block) {
+  uint64_t steps = 1;
+  do {
+    steps += mbi_cb_steps(f->words + *block);
+    *block += 2;
+  } while (!(f->words[*block - 1] & MBI_CB_END));
+  return steps;
+}
+
+static void mbi_cb_survey(mbi_cb_format *f, const mbi_cb_options *options) {
+  const uint64_t warps = 192 * (uint64_t)(options->processors > 0 ? options->processors : 1);
+  uint64_t steps = 0, block;
+  for (block = 0; block < f->blocks; block++) {
+    steps += block % 2 == 0 ? mbi_cb_steps(f->words + block) : 0;
+    f->forms[MBI_CB_FORM(f->words[block])] += MBI_CB_COUNT(f->words[block]) > 0;
+  }
+  f->limit = steps / warps;
+  f->limit = f->limit < MBI_CB_LEAST_LIMIT ? MBI_CB_LEAST_LIMIT : f->limit;
+  f->limit = f->limit > MBI_CB_USUAL_LIMIT ? MBI_CB_USUAL_LIMIT : f->limit;
+  f->limit = options->steps > 0 ? options->steps : f->limit;
+  f->cut = options->steps > 0 || f->limit > MBI_CB_LEAST_CUT ? f->limit : MBI_CB_LEAST_CUT;
+}
+
+static void mbi_cb_task(mbi_cb_format *f, int write, uint64_t block, uint64_t target) {
+  if (write) {
+    f->task_block[f->tasks] = block;
+    f->task_target[f->tasks] = (uint32_t)target;
+  }
+  f->tasks++;
+}
+
+static void mbi_cb_split(mbi_cb_format *f, int write, uint64_t strip, uint64_t first,
+                         uint64_t end, uint64_t steps) {
+  const uint64_t least = steps / MBI_CB_MOST_PARTS + 1;
+  const uint64_t limit = least > f->cut ? least : f->cut;
+  uint64_t block, load = limit;
+  if (write) {
+    f->split_strip[f->splits] = (uint32_t)strip;
+    f->split_part[f->splits] = (uint32_t)f->parts;
+  }
+  f->splits++;
+  for (block = first; block < end; block += 2) {
+    const uint64_t more = mbi_cb_steps(f->words + block);
+    if (load + more > limit) {
+      if (write && block > first) {
+        f->words[block - 1] |= MBI_CB_END;
+      }
+      mbi_cb_task(f, write, block, MBI_CB_PART | f->parts);
+      f->parts++;
+      load = 0;
+    }
+    load += more;
+  }
+}
+
+static void mbi_cb_deal(mbi_cb_format *f, uint64_t strips, int write) {
+  uint64_t strip, block = 0, load = UINT64_MAX / 2;
+  f->tasks = f->parts = f->splits = 0;
+  for (strip = 0; strip < strips; strip++) {
+    const uint64_t first = block, steps = mbi_cb_measure(f, &block);
+    if (steps > f->cut) {
+      mbi_cb_split(f, write, strip, first, block, steps);
+      load = UINT64_MAX / 2;
+    } else if (load + steps > f->limit) {
+      mbi_cb_task(f, write, first, strip);
+      load = steps;
+    } else {
+      load += steps;
+    }
+  }
+  if (write) {
+    f->task_block[f->tasks] = block;
+    f->split_part[f->splits] = (uint32_t)f->parts;
+  }
+}
+
+/* ---- The whole --------------------------------------------------------------------------- */
+
+static void mbi_cb_format_free(merbit_context *context, mbi_cb_format *f) {
+  mbi_release(context, f->words);
+  mbi_release(context, f->first);
+  mbi_release(context, f->data);
+  mbi_release(context, f->task_block);
+  mbi_release(context, f->task_target);
+  mbi_release(context, f->split_strip);
+  mbi_release(context, f->split_part);
+  memset(f, 0, sizeof *f);
+}
+
+static merbit_status mbi_cb_array(merbit_context *context, uint64_t count, size_t size,
+                                  const char *what, merbit_status status, void **array) {
+  return status == MERBIT_OK ? mbi_allocate_array(context, (int64_t)count, size, what, array)
+                             : status;
+}
+
+/* Numbers of strips and parts have 31 bits, of an entry in its strip 29. */
+static merbit_status mbi_cb_check_sizes(merbit_context *context, const mbi_cb_build *b) {
+  uint64_t strip, longest = 0;
+  for (strip = 0; strip < b->strips; strip++) {
+    const uint64_t count =
+        mbi_cb_offset(b, (strip + 1) * MBI_CB_SIDE) - mbi_cb_offset(b, strip * MBI_CB_SIDE);
+    longest = count > longest ? count : longest;
+  }
+  return b->strips >= MBI_CB_PART || longest >> MBI_CB_PLACE != 0
+             ? mbi_fail(context, MERBIT_TOO_LARGE,
+                        "blocks of 16 x 16 are for up to 2^31 - 1 strips of 16 rows and 2^29 "
+                        "nonzeros in each, not %" PRIu64 " and %" PRIu64,
+                        b->strips, longest)
+             : MERBIT_OK;
+}
+
+static merbit_status mbi_cb_count(merbit_context *context, mbi_cb_build *b) {
+  merbit_status status = mbi_cb_check_sizes(context, b);
+  void *keys = NULL, *spare = NULL, *strips = NULL;
+  const uint64_t nnz = (uint64_t)b->from->nnz;
+  status = mbi_cb_array(context, nnz, sizeof *b->keys, "keys of nonzeros", status, &keys);
+  status = mbi_cb_array(context, nnz, sizeof *b->spare, "keys being sorted", status, &spare);
+  status = mbi_cb_array(context, 2 * b->strips, sizeof *b->strip[0], "strips of 16 rows",
+                        status, &strips);
+  b->keys = (uint64_t *)keys;
+  b->spare = (uint64_t *)spare;
+  b->strip[0] = (mbi_cb_strip *)strips;
+  b->strip[1] = b->strip[0] + (status == MERBIT_OK ? b->strips : 0);
+  if (status == MERBIT_OK) {
+    mbi_parallel(context, b->tasks, mbi_cb_count_task, b);
+    mbi_cb_place(b);
+  }
+  return status;
+}
+
+static merbit_status mbi_cb_fill(merbit_context *context, mbi_cb_build *b) {
+  mbi_cb_format *f = b->format;
+  void *words = NULL, *first = NULL, *data = NULL;
+  merbit_status status = MERBIT_OK;
+  status =
+      mbi_cb_array(context, f->blocks + MBI_CB_SPARE, 8, "words of blocks", status, &words);
+  status =
+      mbi_cb_array(context, f->blocks + MBI_CB_SPARE, 4, "columns of blocks", status, &first);
+  status = mbi_cb_array(context, f->data_bytes, 1, "data of blocks", status, &data);
+  f->words = (uint64_t *)words;
+  f->first = (uint32_t *)first;
+  f->data = (unsigned char *)data;
+  if (status == MERBIT_OK) {
+    memset(f->words + f->blocks, 0, MBI_CB_SPARE * sizeof *f->words);
+    memset(f->first + f->blocks, 0, MBI_CB_SPARE * sizeof *f->first);
+    mbi_parallel(context, b->tasks, mbi_cb_fill_task, b);
+  }
+  return status;
+}
+
+static merbit_status mbi_cb_balance(merbit_context *context, mbi_cb_build *b) {
+  mbi_cb_format *f = b->format;
+  void *task_block = NULL, *task_target = NULL, *split_strip = NULL, *split_part = NULL;
+  merbit_status status = MERBIT_OK;
+  mbi_cb_survey(f, b->options);
+  mbi_cb_deal(f, b->strips, 0);
+  if (f->parts >= MBI_CB_PART) {
+    return mbi_fail(context, MERBIT_TOO_LARGE, "%" PRIu64 " parts of strips are too many",
+                    f->parts);
+  }
+  status = mbi_cb_array(context, f->tasks + 1, 8, "tasks", status, &task_block);
+  status = mbi_cb_array(context, f->tasks, 4, "targets of tasks", status, &task_target);
+  status = mbi_cb_array(context, f->splits, 4, "strips in parts", status, &split_strip);
+  status = mbi_cb_array(context, f->splits + 1, 4, "parts of strips", status, &split_part);
+  f->task_block = (uint64_t *)task_block;
+  f->task_target = (uint32_t *)task_target;
+  f->split_strip = (uint32_t *)split_strip;
+  f->split_part = (uint32_t *)split_part;
+  if (status == MERBIT_OK) {
+    mbi_cb_deal(f, b->strips, 1);
+  }
+  return status;
+}
+
+/* The same bytes for any number of threads. Release `format` with mbi_cb_format_free, after a
+ * failure too. `values` as they are stored, 0 bytes each: none. */
+static merbit_status mbi_cb_create_format(merbit_context *context, const merbit_view *from,
+                                          const void *values, size_t value_bytes,
+                                          const mbi_cb_options *options,
+                                          mbi_cb_format *format) {
+  mbi_cb_build b;
+  merbit_status status;
+  memset(format, 0, sizeof *format);
+  memset(&b, 0, sizeof b);
+  b.from = from;
+  b.values = (const char *)values;
+  b.value_bytes = value_bytes;
+  b.options = options;
+  b.strips = ((uint64_t)from->rows + MBI_CB_SIDE - 1) / MBI_CB_SIDE;
+  b.tasks = mbi_share_tasks(context, from->rows + 8 * from->nnz);
+  b.format = format;
+  status = mbi_cb_count(context, &b);
+  if (status == MERBIT_OK) {
+    status = mbi_cb_fill(context, &b);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_cb_balance(context, &b);
+  }
+  mbi_release(context, b.keys);
+  mbi_release(context, b.spare);
+  mbi_release(context, b.strip[0]);
+  return status;
+}
+
+/* ==== >>spmv/cb.c  CUDA: COO, CSR and dense blocks of 16 x 16 ============================= */
+#define MBI_CB_FIXUP_THREADS 512
+#define MBI_CB_AHEAD 2048
+
+/* ---- Encode: on the CPU, from the plan's CSR --------------------------------------------- */
+
+static merbit_status mbi_cb_options_take(merbit_plan *plan, mbi_cb_options *options) {
+  const merbit_plan_desc *desc = &plan->desc;
+  merbit_context *context = plan->context;
+  mbi_cb *cb = &plan->cb;
+  if (!(desc->cb_aggregate >= 0.0 && desc->cb_aggregate <= 1.0) || desc->cb_coo_max < 0 ||
+      desc->cb_coo_max > 257 || desc->cb_csr_max < 0 || desc->cb_csr_max > 256) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "plan_desc.cb_aggregate is %g, cb_coo_max %d and cb_csr_max %d; use up to "
+                    "1, 257 and 256, or 0 for 0.15, 32 and 128",
+                    desc->cb_aggregate, desc->cb_coo_max, desc->cb_csr_max);
+  }
+  cb->threads = desc->block_threads != 0 ? desc->block_threads : 256;
+  if (cb->threads < 32 || cb->threads > 512 || cb->threads % 32 != 0 ||
+      (desc->sigma != 0 && (desc->sigma < MBI_CB_LEAST_LIMIT || desc->sigma > 65536))) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "plan_desc.sigma is %d and block_threads %d; use %d to 65536, and a "
+                    "multiple of 32 up to 512",
+                    desc->sigma, cb->threads, MBI_CB_LEAST_LIMIT);
+  }
+  options->aggregate = desc->cb_aggregate > 0.0 ? desc->cb_aggregate : 0.15;
+  options->coo_max = desc->cb_coo_max > 0 ? (uint64_t)desc->cb_coo_max : MBI_CB_SPARSE;
+  options->csr_max = desc->cb_csr_max > 0 ? (uint64_t)desc->cb_csr_max : 128;
+  options->steps = (uint64_t)desc->sigma;
+  options->processors = context->device.multiprocessors;
+  return MERBIT_OK;
+}
+
+/* The plan's CSR on the host: the user's own arrays if they are there; values as the plan
+ * stores them, which are the user's only while the plan is made for the first time. Release
+ * what is not the user's with mbi_cb_host_release, after a failure too. */
+static merbit_status mbi_cb_host_take(const merbit_plan *plan, merbit_view *host) {
+  const mbi_device_csr *csr = &plan->device;
+  merbit_context *context = plan->context;
+  const int there = plan->csr.memory != MERBIT_MEMORY_DEVICE;
+  merbit_status status = MERBIT_OK;
+  *host = plan->csr;
+  host->memory = MERBIT_MEMORY_HOST;
+  host->index_type = MERBIT_INDEX_32;
+  host->values = NULL;
+  if (!there) {
+    host->row_ptr = host->col_ind = NULL;
+    status =
+        mbi_array_download(context, mbi_device_pointer(csr->row_ptr), (int64_t)csr->rows + 1,
+                           mbi_index_bytes(csr->offset_type), &host->row_ptr);
+    if (status == MERBIT_OK) {
+      status = mbi_array_download(context, mbi_device_pointer(csr->col_ind), (int64_t)csr->nnz,
+                                  sizeof(int32_t), &host->col_ind);
+    }
+  }
+  if (status == MERBIT_OK && mbi_value_bytes(plan) > 0) {
+    if (there && plan->workspace == NULL && csr->form == MBI_VALUES_GENERAL) {
+      host->values = plan->csr.values;
+    } else {
+      status = mbi_array_download(context, mbi_device_pointer(csr->values), (int64_t)csr->nnz,
+                                  mbi_value_bytes(plan), &host->values);
+    }
+  }
+  return status;
+}
+
+static void mbi_cb_host_release(const merbit_plan *plan, merbit_view *host) {
+  if (plan->csr.memory == MERBIT_MEMORY_DEVICE) {
+    mbi_release(plan->context, (void *)(uintptr_t)host->row_ptr);
+    mbi_release(plan->context, (void *)(uintptr_t)host->col_ind);
+  }
+  if (host->values != plan->csr.values || plan->csr.memory == MERBIT_MEMORY_DEVICE) {
+    mbi_release(plan->context, (void *)(uintptr_t)host->values);
+  }
+}
+
+/* Release `format` after a failure too. */
+static merbit_status mbi_cb_encode(merbit_plan *plan, mbi_cb_format *format) {
+  mbi_cb_options options;
+  merbit_view host;
+  merbit_status status = mbi_cb_options_take(plan, &options);
+  memset(format, 0, sizeof *format);
+  if (status != MERBIT_OK || plan->device.rows == 0) {
+    return status;
+  }
+  status = mbi_cb_host_take(plan, &host);
+  if (status == MERBIT_OK) {
+    status = mbi_cb_create_format(plan->context, &host, host.values, mbi_value_bytes(plan),
+                                  &options, format);
+  }
+  mbi_cb_host_release(plan, &host);
+  return status;
+}
+
+/* An array of the format to the GPU; plan->schedule_bytes counts it. Behind the data there is
+ * room for what the kernel brings to L2 ahead. */
+static merbit_status mbi_cb_upload(merbit_plan *plan, const void *source, uint64_t bytes,
+                                   const char *what, merbit_status status, mbi_devptr *target) {
+  const uint64_t room = bytes + (target == &plan->cb.data ? MBI_CB_AHEAD : 0);
+  if (status == MERBIT_OK) {
+    status = mbi_device_allocate(plan->context, room, what, target);
+  }
+  if (status == MERBIT_OK) {
+    plan->schedule_bytes += room;
+    status = mbi_device_upload(plan->context, *target, source, (size_t)bytes);
+  }
+  return status;
+}
+
+static merbit_status mbi_cb_upload_all(merbit_plan *plan, const mbi_cb_format *f) {
+  mbi_cb *cb = &plan->cb;
+  const uint64_t blocks = f->blocks + MBI_CB_SPARE;
+  merbit_status status = MERBIT_OK;
+  status = mbi_cb_upload(plan, f->words, blocks * 8, "blocks", status, &cb->words);
+  status = mbi_cb_upload(plan, f->first, blocks * 4, "columns of blocks", status, &cb->first);
+  status = mbi_cb_upload(plan, f->data, f->data_bytes, "data of blocks", status, &cb->data);
+  status =
+      mbi_cb_upload(plan, f->task_block, (f->tasks + 1) * 8, "tasks", status, &cb->task_block);
+  status = mbi_cb_upload(plan, f->task_target, f->tasks * 4, "targets of tasks", status,
+                         &cb->task_target);
+  plan->stream_bytes =
+      plan->schedule_bytes + 2 * f->parts * MBI_CB_SIDE * (uint64_t)mbi_type_size(plan->type);
+  if (f->splits > 0) {
+    status = mbi_cb_upload(plan, f->split_strip, f->splits * 4, "strips in parts", status,
+                           &cb->split_strip);
+    status = mbi_cb_upload(plan, f->split_part, (f->splits + 1) * 4, "parts of strips", status,
+                           &cb->split_part);
+  }
+  cb->aggregated = f->aggregated;
+  cb->limit = f->limit;
+  cb->block_count = f->blocks;
+  cb->tasks = f->tasks;
+  cb->parts = f->parts;
+  cb->splits = f->splits;
+  cb->data_bytes = f->data_bytes;
+  memcpy(cb->forms, f->forms, sizeof cb->forms);
+  return status;
+}
+
+/* ---- Specialise -------------------------------------------------------------------------- */
+
+/* Blocks on a multiprocessor: as many as leave enough registers, of which addresses take more
+ * from compute capability 10.0 on. */
+static int mbi_cb_resident(const merbit_plan *plan) {
+  const int capability = plan->context->device.compute_capability;
+  const int threads = capability >= 100                              ? 768
+                      : capability == 90 && plan->type == MERBIT_F32 ? 1280
+                                                                     : 1024;
+  const int blocks = threads / plan->cb.threads;
+  return blocks > 16 ? 16 : blocks;
+}
+
+static void mbi_cb_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+  mbi_plan_preamble(plan, preamble);
+  mbi_preamble_define_int(preamble, "MBK_AGGREGATED", plan->cb.aggregated);
+  mbi_preamble_define_int(preamble, "MBK_ONCE", plan->once);
+  mbi_preamble_define_int(preamble, "MBK_THREADS", plan->cb.threads);
+  mbi_preamble_define_int(preamble, "MBK_BLOCKS", mbi_cb_resident(plan));
+}
+
+static merbit_status mbi_cb_specialise(merbit_plan *plan) {
+  mbi_cb *cb = &plan->cb;
+  mbi_preamble preamble;
+  merbit_status status;
+  mbi_cb_preamble(plan, &preamble);
+  status = mbi_program_create(plan->context, "spmv/cb.cu", &preamble, &plan->program);
+  if (status == MERBIT_OK) {
+    status = mbi_program_kernel(plan->context, &plan->program, "mbk_cb_product", &cb->product);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_program_kernel(plan->context, &plan->program, "mbk_cb_fixup", &cb->fixup);
+  }
+  return status;
+}
+
+static merbit_status mbi_cb_create(merbit_plan *plan) {
+  mbi_cb_format format;
+  merbit_status status = mbi_cb_encode(plan, &format);
+  if (status == MERBIT_OK && plan->device.rows > 0) {
+    status = mbi_cb_upload_all(plan, &format);
+    if (status == MERBIT_OK) {
+      status = mbi_cb_specialise(plan);
+    }
+  }
+  mbi_cb_format_free(plan->context, &format);
+  return status;
+}
+
+/* New values: the same blocks once more on the CPU, of which only the data differ. A map of
+ * each value's place would cost as much memory as the columns of a CSR. */
+static merbit_status mbi_cb_refresh(merbit_plan *plan) {
+  mbi_cb_format format;
+  merbit_status status = mbi_cb_encode(plan, &format);
+  if (status == MERBIT_OK) {
+    status =
+        mbi_device_upload(plan->context, plan->cb.data, format.data, (size_t)format.data_bytes);
+  }
+  mbi_cb_format_free(plan->context, &format);
+  return status;
+}
+
+static void mbi_cb_destroy(merbit_plan *plan) {
+  mbi_cb *cb = &plan->cb;
+  mbi_device_release(plan->context, cb->words);
+  mbi_device_release(plan->context, cb->first);
+  mbi_device_release(plan->context, cb->data);
+  mbi_device_release(plan->context, cb->task_block);
+  mbi_device_release(plan->context, cb->task_target);
+  mbi_device_release(plan->context, cb->split_strip);
+  mbi_device_release(plan->context, cb->split_part);
+  mbi_program_destroy(plan->context, &plan->program);
+}
+
+/* ---- Launch ------------------------------------------------------------------------------ */
+
+/* The sums of the parts of strips. */
+static uint64_t mbi_cb_carry_bytes(const merbit_plan *plan) {
+  return plan->cb.parts * MBI_CB_SIDE * mbi_type_size(plan->type);
+}
+
+static merbit_status mbi_cb_launch_fixup(merbit_plan *plan, mbi_devptr carries,
+                                         const void *alpha, const void *beta, mbi_devptr y,
+                                         void *stream) {
+  mbi_cb *cb = &plan->cb;
+  void *arguments[7];
+  arguments[0] = &cb->split_strip;
+  arguments[1] = &cb->split_part;
+  arguments[2] = &carries;
+  arguments[3] = &y;
+  arguments[4] = &plan->device.rows;
+  arguments[5] = (void *)(uintptr_t)alpha;
+  arguments[6] = (void *)(uintptr_t)beta;
+  return mbi_device_launch_early(
+      plan->context, cb->fixup, "mbk_cb_fixup", (int64_t)cb->splits, MBI_CB_FIXUP_THREADS,
+      (unsigned)(MBI_CB_FIXUP_THREADS * mbi_type_size(plan->type)), stream, arguments);
+}
+
+static merbit_status mbi_cb_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,
+                                     mbi_devptr x, const void *beta, mbi_devptr y,
+                                     void *stream) {
+  mbi_cb *cb = &plan->cb;
+  const uint64_t warps = (uint64_t)cb->threads / 32;
+  void *arguments[14];
+  merbit_status status;
+  arguments[0] = &cb->task_block;
+  arguments[1] = &cb->task_target;
+  arguments[2] = &cb->words;
+  arguments[3] = &cb->first;
+  arguments[4] = &cb->data;
+  arguments[5] = &plan->device.values;
+  arguments[6] = &x;
+  arguments[7] = &y;
+  arguments[8] = &carries;
+  arguments[9] = &plan->device.rows;
+  arguments[10] = &plan->device.cols;
+  arguments[11] = &cb->tasks;
+  arguments[12] = (void *)(uintptr_t)alpha;
+  arguments[13] = (void *)(uintptr_t)beta;
+  status = mbi_device_launch_early(
+      plan->context, cb->product, "mbk_cb_product", (int64_t)((cb->tasks + warps - 1) / warps),
+      cb->threads, (unsigned)((unsigned)cb->threads * mbi_type_size(plan->type)), stream,
+      arguments);
+  return status == MERBIT_OK && cb->splits > 0
+             ? mbi_cb_launch_fixup(plan, carries, alpha, beta, y, stream)
+             : status;
+}
+
+/* ---- Describe ---------------------------------------------------------------------------- */
+
+static void mbi_cb_info(const merbit_plan *plan, merbit_plan_info *info) {
+  info->sigma = (int)plan->cb.limit;
+  info->omega = 32;
+  info->block_threads = plan->cb.threads;
+  info->tiles = (int64_t)plan->cb.block_count;
+}
+
+static int mbi_cb_describe(const merbit_plan *plan, char *text, size_t size) {
+  const mbi_cb *cb = &plan->cb;
+  const double csr =
+      (double)(mbi_device_csr_stream_bytes(plan) +
+               (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type));
+  return snprintf(text, size,
+                  "%" PRIu64 " COO, %" PRIu64 " CSR and %" PRIu64 " dense blocks of 16 x 16, "
+                  "columns %s, %.3g times the bytes of CSR, %" PRIu64 " warps, %" PRIu64
+                  " parts of %" PRIu64 " block rows, %d threads",
+                  cb->forms[MBI_CB_COO], cb->forms[MBI_CB_CSR], cb->forms[MBI_CB_DENSE],
+                  cb->aggregated ? "aggregated" : "as they are",
+                  (double)plan->schedule_bytes / csr, cb->tasks, cb->parts, cb->splits,
+                  cb->threads);
+}
+
+static const mbi_cuda_method mbi_cb_method = {
+    mbi_cb_create, mbi_cb_destroy,  mbi_cb_carry_bytes, mbi_cb_multiply,
+    mbi_cb_info,   mbi_cb_describe, mbi_cb_refresh};
+
 /* ==== >>spmv/values.c  CUDA: values stored shorter, without a loss ======================== */
 /* Values stored shorter than as they come, without a loss: one for all, or doubles as floats.
  */
@@ -16957,6 +18248,8 @@ static const mbi_cuda_method *mbi_cuda_method_of(const merbit_plan *plan,
     return &mbi_binned_method;
   case MERBIT_METHOD_BSR:
     return mbi_plan_has_blocks(plan) ? &mbi_bsr_method : &mbi_full_method;
+  case MERBIT_METHOD_CB:
+    return &mbi_cb_method;
   case MERBIT_METHOD_HUBS:
     return &mbi_hubs_method;
 #ifdef MERBIT_STUDY_METHODS
@@ -17546,7 +18839,7 @@ static int mbi_method_known(merbit_method method) {
     return 1;
   }
 #endif
-  return method >= MERBIT_METHOD_AUTO && method <= MERBIT_METHOD_HUBS && (int)method != 9;
+  return method >= MERBIT_METHOD_AUTO && method <= MERBIT_METHOD_HUBS;
 }
 
 static merbit_status mbi_plan_check_desc(merbit_context *context, const merbit_view *view,

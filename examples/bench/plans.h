@@ -215,13 +215,23 @@ static void bench_add_plans(bench_bench *b) {
     const char *name;
     merbit_method method;
     int expected_calls;
-  } list[] = {{"auto", MERBIT_METHOD_AUTO, 0},
-              {"light", MERBIT_METHOD_AUTO, 1},
-              {"scan", MERBIT_METHOD_SCAN, 0},
-              {"rows", MERBIT_METHOD_ROWS, 0},
-              {"sliced", MERBIT_METHOD_SLICED, 0},
-              {"binned", MERBIT_METHOD_BINNED, 0},
-              {"hubs", MERBIT_METHOD_HUBS, 0}};
+    double aggregate; /* from here on of CB, but for the first only where it is named */
+    int coo_max, csr_max, sigma;
+  } list[] = {{"auto", MERBIT_METHOD_AUTO, 0, 0, 0, 0, 0},
+              {"light", MERBIT_METHOD_AUTO, 1, 0, 0, 0, 0},
+              {"scan", MERBIT_METHOD_SCAN, 0, 0, 0, 0, 0},
+              {"rows", MERBIT_METHOD_ROWS, 0, 0, 0, 0, 0},
+              {"sliced", MERBIT_METHOD_SLICED, 0, 0, 0, 0, 0},
+              {"binned", MERBIT_METHOD_BINNED, 0, 0, 0, 0, 0},
+              {"hubs", MERBIT_METHOD_HUBS, 0, 0, 0, 0, 0},
+              {"cb", MERBIT_METHOD_CB, 0, 0, 0, 0, 0},
+              {"cb-listed", MERBIT_METHOD_CB, 0, 1e-9, 0, 0, 0},
+              {"cb-plain", MERBIT_METHOD_CB, 0, 1, 0, 0, 0},
+              {"cb-coo20", MERBIT_METHOD_CB, 0, 0, 20, 0, 0},
+              {"cb-dense64", MERBIT_METHOD_CB, 0, 0, 0, 64, 0},
+              {"cb-dense200", MERBIT_METHOD_CB, 0, 0, 0, 200, 0},
+              {"cb-s64", MERBIT_METHOD_CB, 0, 0, 0, 0, 64},
+              {"cb-s256", MERBIT_METHOD_CB, 0, 0, 0, 0, 256}};
   size_t i;
   int k;
   for (i = 0; i < sizeof list / sizeof list[0]; i++) {
@@ -231,6 +241,13 @@ static void bench_add_plans(bench_bench *b) {
     request.cold = i == 0;
     request.desc.method = list[i].method;
     request.desc.expected_calls = list[i].expected_calls;
+    request.desc.cb_aggregate = list[i].aggregate;
+    request.desc.cb_coo_max = list[i].coo_max;
+    request.desc.cb_csr_max = list[i].csr_max;
+    request.desc.sigma = list[i].sigma;
+    if (strchr(request.name, '-') != NULL && strcmp(b->lab->options->methods, "all") == 0) {
+      continue;
+    }
     if (list[i].method != MERBIT_METHOD_AUTO) {
       request.desc.block_threads = b->lab->options->block_threads;
       request.desc.unchecked = 1;

@@ -92,6 +92,61 @@ TEST_UNUSED static merbit_status hubs_products(merbit_context *context) {
   return products_by(context, MERBIT_METHOD_HUBS, 0, 0);
 }
 
+TEST_UNUSED static merbit_status cb_products(merbit_context *context) {
+  return products_by(context, MERBIT_METHOD_CB, 0, 0);
+}
+
+enum { WIDE = 600 };
+
+/* A strip of 16 rows that several warps take, from arrays in device memory; then new values. */
+TEST_UNUSED static merbit_status cb_parts(merbit_context *context) {
+  static const int32_t row_ptr[] = {0, 0, WIDE, WIDE + 1};
+  int32_t col_ind[WIDE + 1];
+  double values[WIDE + 1], x[WIDE + 1], y[3] = {-1, -1, -1}, sum = 0;
+  merbit_view view = merbit_csr(3, WIDE, WIDE + 1, NULL, NULL, NULL);
+  merbit_buffer *b[3] = {NULL, NULL, NULL};
+  merbit_plan_desc desc;
+  merbit_plan *plan = NULL;
+  merbit_status status;
+  int i;
+  for (i = 0; i <= WIDE; i++) {
+    col_ind[i] = i % WIDE;
+    values[i] = (double)(1 + i % 5);
+    x[i] = (double)(i % 7);
+  }
+  for (i = 0; i < WIDE; i++) {
+    sum += values[i] * x[i];
+  }
+  status = put(context, row_ptr, sizeof row_ptr, &b[0]);
+  TRY(put(context, col_ind, sizeof col_ind, &b[1]));
+  TRY(put(context, values, sizeof values, &b[2]));
+  memset(&desc, 0, sizeof desc);
+  desc.method = MERBIT_METHOD_CB;
+  desc.vector_memory = MERBIT_MEMORY_HOST;
+  desc.sigma = 20;
+  desc.cb_aggregate = 0.5;
+  desc.cb_coo_max = 9;
+  desc.cb_csr_max = 30;
+  view.memory = MERBIT_MEMORY_DEVICE;
+  view.row_ptr = merbit_buffer_pointer(b[0]);
+  view.col_ind = merbit_buffer_pointer(b[1]);
+  view.values = merbit_buffer_pointer(b[2]);
+  TRY(make_plan(context, &view, &desc, &plan));
+  if (TRY(merbit_spmv(plan, NULL, NULL, x, NULL, y, NULL)) == MERBIT_OK) {
+    assert_true(y[0] == 0 && y[1] == sum && y[2] == x[0]);
+  }
+  values[WIDE] = 3;
+  TRY(merbit_plan_update_values(plan, values, MERBIT_MEMORY_HOST));
+  if (TRY(merbit_spmv(plan, NULL, NULL, x + 1, NULL, y, NULL)) == MERBIT_OK) {
+    assert_true(y[2] == 3 * x[1] && y[0] == 0);
+  }
+  merbit_plan_destroy(plan);
+  for (i = 0; i < 3; i++) {
+    merbit_buffer_destroy(b[i]);
+  }
+  return status;
+}
+
 static merbit_method even_method; /* what AUTO took for even rows */
 
 enum { EVEN = 64 };
@@ -134,25 +189,25 @@ static merbit_method full_method; /* what AUTO took for full columns */
 
 enum { FULL = 24 };
 
-/* Ones that meet in every fourth column, for which AUTO takes hubs, or the scan where memory is
+/* Ones of which half meet in a few columns, for which AUTO takes hubs, or the scan where memory is
  * short; a row is empty. */
 TEST_UNUSED static merbit_status full_columns(merbit_context *context) {
   static const int32_t row_ptr[] = {0, 2 * FULL - 1, 2 * FULL - 1, 2 * FULL};
   const double alpha = 1, beta = 3;
   int32_t col_ind[2 * FULL];
-  const merbit_view view = merbit_csr(3, 4 * FULL, 2 * FULL, row_ptr, col_ind, NULL);
-  double x[4 * FULL], y[3] = {1, 2, 4}, sum = 0;
+  const merbit_view view = merbit_csr(3, 8 * FULL, 2 * FULL, row_ptr, col_ind, NULL);
+  double x[8 * FULL], y[3] = {1, 2, 4}, sum = 0;
   char line[1024];
   merbit_plan_desc desc;
   merbit_plan_info info;
   merbit_plan *plan = NULL;
   merbit_status status;
   int i;
-  for (i = 0; i < 4 * FULL; i++) {
+  for (i = 0; i < 8 * FULL; i++) {
     x[i] = i % 4 == 0 ? 1 + i : 1e9;
   }
   for (i = 0; i < 2 * FULL; i++) {
-    col_ind[i] = i * 5 % FULL * 4;
+    col_ind[i] = (i < FULL ? i * 5 % (FULL / 2) : i) * 4;
     sum += x[col_ind[i]];
   }
   memset(&desc, 0, sizeof desc);
@@ -166,7 +221,7 @@ TEST_UNUSED static merbit_status full_columns(merbit_context *context) {
     assert_true(merbit_plan_describe(plan, line, sizeof line) > 40);
     if (full_method == MERBIT_METHOD_HUBS) {
       assert_int_equal(info.omega, 160);
-      assert_non_null(strstr(line, "24 hubs with 100% of the nonzeros in shared memory"));
+      assert_non_null(strstr(line, "12 hubs with 50% of the nonzeros in shared memory"));
     }
   }
   if (TRY(merbit_spmv(plan, NULL, &alpha, x, &beta, y, NULL)) == MERBIT_OK) {
@@ -429,6 +484,8 @@ TEST_UNUSED static const struct {
     {"host blocks", host_blocks, MERBIT_SIDE_CUDA, 0},
     {"device blocks", device_blocks, MERBIT_SIDE_CUDA, 0},
     {"products by HUBS", hubs_products, MERBIT_SIDE_CUDA, 0},
+    {"products by CB", cb_products, MERBIT_SIDE_CUDA, 0},
+    {"parts by CB", cb_parts, MERBIT_SIDE_CUDA, 0},
     {"even rows", even_rows, MERBIT_SIDE_CUDA, 0},
     {"full columns", full_columns, MERBIT_SIDE_CUDA, 0},
     {"shorter values", shorter_values, MERBIT_SIDE_CUDA, 0},

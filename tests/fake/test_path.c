@@ -36,10 +36,12 @@ static void info(void **state) {
 /* Under many schedules. */
 static void every_scenario(void **state) {
   static merbit_status (*const all[])(merbit_context *) = {
-      products,        merbit_products, crossing_products, rows_products,
-      sliced_products, binned_products, hubs_products,     even_rows,
-      full_columns,    shorter_values,  empty_matrices,    host_vectors,
-      device_csr,      shifted_csr,     device_coo,        ranks};
+      products,       merbit_products, crossing_products,
+      rows_products,  sliced_products, binned_products,
+      hubs_products,  cb_products,     cb_parts,
+      even_rows,      full_columns,    shorter_values,
+      empty_matrices, host_vectors,    device_csr,
+      shifted_csr,    device_coo,      ranks};
   const uint64_t seed = test_rotating_seed();
   int repeat;
   size_t i;
@@ -72,7 +74,9 @@ static void what_a_plan_keeps(void **state) {
               {MERBIT_METHOD_SLICED, 4 + 7},
               /* as SCAN, then runs, part_start, items, columns, values, targets, places */
               {MERBIT_METHOD_BINNED, 4 + 5 + 7},
-              {MERBIT_METHOD_HUBS, 4 + 5 + 2}}; /* hub_col, codes */
+              {MERBIT_METHOD_HUBS, 4 + 5 + 2}, /* hub_col, codes */
+              /* words, first, data, task_block, task_target */
+              {MERBIT_METHOD_CB, 4 + 5}};
   const merbit_view view =
       merbit_csr(ROWS, COLS, data_nnz(), data.row_ptr, data.col_ind, data.values);
   size_t i;

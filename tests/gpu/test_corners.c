@@ -205,6 +205,11 @@ static void impossible_forms_are_refused(void **state) {
              {MERBIT_METHOD_HUBS, 3, 0, 0, "sigma is 3, omega 0"},
              {MERBIT_METHOD_HUBS, 0, 225, 0, "omega 225 and block_threads 0; use"},
              {MERBIT_METHOD_HUBS, 0, 0, 1056, "block_threads 1056"},
+             {MERBIT_METHOD_CB, 19, 0, 0, "sigma is 19 and block_threads 256; use 20 to 65536"},
+             {MERBIT_METHOD_CB, 65537, 0, 0, "sigma is 65537"},
+             {MERBIT_METHOD_CB, 0, 0, 16, "block_threads 16"},
+             {MERBIT_METHOD_CB, 0, 0, 40, "block_threads 40"},
+             {MERBIT_METHOD_CB, 0, 0, 1024, "block_threads 1024; use 20 to 65536, and a mul"},
              {MERBIT_METHOD_MERGE, 0, 0, 0, "runs on the CPU"}};
   const merbit_view view = merbit_csr(3, 3, 5, row_ptr, col_ind, NULL);
   size_t i;
@@ -218,6 +223,36 @@ static void impossible_forms_are_refused(void **state) {
     desc.sigma = bad[i].sigma;
     desc.omega = bad[i].omega;
     desc.block_threads = bad[i].threads;
+    assert_int_equal(merbit_plan_create(gpu, &view, &desc, &plan), MERBIT_INVALID_ARGUMENT);
+    assert_null(plan);
+    expect(MERBIT_INVALID_ARGUMENT, bad[i].piece);
+  }
+}
+
+/* Limits of the forms of CB-SpMV's blocks. */
+static void impossible_blocks_are_refused(void **state) {
+  static const struct {
+    double aggregate;
+    int coo_max, csr_max;
+    const char *piece;
+  } bad[] = {{-0.1, 0, 0, "cb_aggregate is -0.1, cb_coo_max 0 and cb_csr_max 0; use up to 1, "},
+             {1.5, 0, 0, "cb_aggregate is 1.5"},
+             {(double)NAN, 0, 0, "cb_aggregate is "},
+             {0, -1, 0, "cb_coo_max -1"},
+             {0, 258, 0, "cb_coo_max 258"},
+             {0, 0, -1, "cb_csr_max -1"},
+             {0, 0, 257, "cb_csr_max 257"}};
+  const merbit_view view = merbit_csr(3, 3, 5, row_ptr, col_ind, NULL);
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    merbit_plan_desc desc;
+    merbit_plan *plan;
+    memset(&desc, 0, sizeof desc);
+    desc.method = MERBIT_METHOD_CB;
+    desc.cb_aggregate = bad[i].aggregate;
+    desc.cb_coo_max = bad[i].coo_max;
+    desc.cb_csr_max = bad[i].csr_max;
     assert_int_equal(merbit_plan_create(gpu, &view, &desc, &plan), MERBIT_INVALID_ARGUMENT);
     assert_null(plan);
     expect(MERBIT_INVALID_ARGUMENT, bad[i].piece);
@@ -255,6 +290,7 @@ int main(void) {
       cmocka_unit_test(new_values_from_either_side),
       cmocka_unit_test(every_method_on_little),
       cmocka_unit_test(impossible_forms_are_refused),
+      cmocka_unit_test(impossible_blocks_are_refused),
       cmocka_unit_test(arrays_elsewhere),
   };
   int failed;

@@ -7,14 +7,15 @@
 #include <stddef.h>
 #include <cmocka.h>
 #include "support/products.h"
+#include "support/stretched.h"
 #include "support/data.h"
 #include "support/gpu.h"
 
 static merbit_context *gpu;
 
-static const merbit_method methods[] = {MERBIT_METHOD_AUTO,   MERBIT_METHOD_SCAN,
-                                        MERBIT_METHOD_ROWS,   MERBIT_METHOD_SLICED,
-                                        MERBIT_METHOD_BINNED, MERBIT_METHOD_HUBS};
+static const merbit_method methods[] = {
+    MERBIT_METHOD_AUTO,   MERBIT_METHOD_SCAN, MERBIT_METHOD_ROWS, MERBIT_METHOD_SLICED,
+    MERBIT_METHOD_BINNED, MERBIT_METHOD_HUBS, MERBIT_METHOD_CB};
 enum { METHODS = sizeof methods / sizeof methods[0] };
 
 /* Of each method: the default first. What a number means is in merbit_plan_desc. */
@@ -27,7 +28,13 @@ static const shape shapes[METHODS][6] = {
     {{0, 0, 0}, {1, 32, 256}, {4, 16, 64}, {8, 1, 1024}, {3, 2, 32}, {2, 8, 96}},
     {{0, 0, 0}, {1, 0, 256}, {4, 1, 64}, {8, 1, 1024}, {3, 0, 32}, {16, 0, 96}},
     {{0, 0, 0}, {1, 1, 32}, {4, 8, 64}, {28, 2, 1024}, {5, 3, 96}, {12, 8, 256}},
-    {{0, 0, 0}, {4, 1, 32}, {8, 2, 64}, {16, 220, 1024}, {4, 16, 96}, {32, 1, 256}}};
+    {{0, 0, 0}, {4, 1, 32}, {8, 2, 64}, {16, 220, 1024}, {4, 16, 96}, {32, 1, 256}},
+    {{0, 0, 0}, {20, 0, 32}, {40, 0, 64}, {65536, 0, 512}, {21, 0, 96}, {0, 0, 128}}};
+/* Of CB: all COO, all dense, all CSR, columns aggregated always and never. */
+static const struct {
+  double aggregate;
+  int coo_max, csr_max;
+} forms[6] = {{0, 0, 0}, {1e-9, 257, 0}, {1, 1, 1}, {1e-9, 1, 256}, {1, 8, 40}, {0.5, 1, 0}};
 
 static void every_matrix_meets_the_bound(const int method) {
   int i, variant;
@@ -52,6 +59,9 @@ static void every_matrix_meets_the_bound(const int method) {
       form.plan.sigma = shapes[method][variant / 2].sigma;
       form.plan.omega = shapes[method][variant / 2].omega;
       form.plan.block_threads = shapes[method][variant / 2].threads;
+      form.plan.cb_aggregate = forms[variant / 2].aggregate;
+      form.plan.cb_coo_max = forms[variant / 2].coo_max;
+      form.plan.cb_csr_max = forms[variant / 2].csr_max;
       form.plan.scalar_memory = form.device_scalars ? MERBIT_MEMORY_DEVICE : MERBIT_MEMORY_HOST;
       form.plan.vector_memory = variant == 10 ? MERBIT_MEMORY_HOST : MERBIT_MEMORY_DEFAULT;
       form.plan.side = MERBIT_SIDE_CUDA;
@@ -89,6 +99,35 @@ static void bins_meet_the_bound(void **state) {
 static void hubs_meet_the_bound(void **state) {
   (void)state;
   every_matrix_meets_the_bound(5);
+}
+
+static void blocks_meet_the_bound(void **state) {
+  (void)state;
+  every_matrix_meets_the_bound(6);
+}
+
+/* Blocks of every density. */
+static void blocks_of_all_forms_meet_the_bound(void **state) {
+  int i, variant;
+  (void)state;
+  for (i = 0; i < stretched_count(); i += gpu_stride()) {
+    test_matrix m;
+    stretched_make(i, 13, &m);
+    for (variant = 0; variant < 12; variant++) {
+      products_form form;
+      memset(&form, 0, sizeof form);
+      form.type = variant & 1 ? MERBIT_F32 : MERBIT_F64;
+      form.device_arrays = variant >> 2 & 1;
+      form.few_scalars = m.nnz > 20000;
+      form.plan.method = MERBIT_METHOD_CB;
+      form.plan.sigma = shapes[6][variant / 2].sigma;
+      form.plan.cb_aggregate = forms[variant / 2].aggregate;
+      form.plan.cb_coo_max = forms[variant / 2].coo_max;
+      form.plan.cb_csr_max = forms[variant / 2].csr_max;
+      products_check(gpu, &m, &form);
+    }
+    test_matrix_free(&m);
+  }
 }
 
 static void check_data_matrix(merbit_context *context, const test_matrix *m) {
@@ -195,6 +234,11 @@ static void a_plan_tells_its_choice(void **state) {
   assert_int_equal(chosen(30, 0, 0, MERBIT_METHOD_HUBS, line), MERBIT_METHOD_HUBS);
   assert_non_null(strstr(line, "8 tiles of 32 x 8, 1 hubs with 100% of the nonzeros in shared "
                                "memory, 0 empty rows, 1024 threads"));
+  assert_int_equal(chosen(9, 0, 0, MERBIT_METHOD_CB, line), MERBIT_METHOD_CB);
+  assert_non_null(
+      strstr(line, "0 COO, 4 CSR and 0 dense blocks of 16 x 16, columns as they are, "));
+  assert_non_null(strstr(line, " times the bytes of CSR, 2 warps, 0 parts of 0 block rows, 256 "
+                               "threads"));
 }
 
 int main(void) {
@@ -205,6 +249,8 @@ int main(void) {
       cmocka_unit_test(slices_meet_the_bound),
       cmocka_unit_test(bins_meet_the_bound),
       cmocka_unit_test(hubs_meet_the_bound),
+      cmocka_unit_test(blocks_meet_the_bound),
+      cmocka_unit_test(blocks_of_all_forms_meet_the_bound),
       cmocka_unit_test(data_files_meet_the_bound),
       cmocka_unit_test(pattern_is_a_matrix_of_ones),
       cmocka_unit_test(a_plan_tells_its_choice),

@@ -156,6 +156,15 @@ static void sliced_preamble(merbit_type type, int form, int unroll, int threads,
   mbi_sliced_preamble(&plan, preamble);
 }
 
+static void cb_preamble(merbit_type type, int form, int threads, mbi_preamble *preamble) {
+  merbit_plan plan;
+  mbi_cb_options options;
+  plan_make(type, form, 0, 0, threads, &plan);
+  assert_int_equal(mbi_cb_options_take(&plan, &options), MERBIT_OK);
+  plan.cb.aggregated = form >> 5 & 1;
+  mbi_cb_preamble(&plan, preamble);
+}
+
 /* Wide where form & 64: one block of 1024 threads to a multiprocessor. */
 static void binned_preamble(merbit_type type, int form, int warp_tiles, int threads,
                             mbi_preamble *preamble) {
@@ -259,6 +268,8 @@ static void compile_methods(int form, int capability) {
     sliced_preamble(type, form, 0, 0, &preamble);
     compile("spmv/sliced.cu", &preamble, capability);
   }
+  cb_preamble(type, form, form & 4 ? 512 : 0, &preamble);
+  compile("spmv/cb.cu", &preamble, capability);
   binned_preamble(type, form | (form & 2) << 5, 0, 0, &preamble);
   compile("spmv/binned.cu", &preamble, capability);
   hubs_preamble(type, form, 0, form & 4 ? 512 : 0, &preamble);
@@ -303,6 +314,8 @@ static void every_architecture_takes_every_file(void **state) {
     compile("spmv/rows.cu", &preamble, archs[i]);
     sliced_preamble(MERBIT_F64, 0, 0, 0, &preamble);
     compile("spmv/sliced.cu", &preamble, archs[i]);
+    cb_preamble(MERBIT_F64, 32, 0, &preamble);
+    compile("spmv/cb.cu", &preamble, archs[i]);
     binned_preamble(MERBIT_F64, 0, 0, 0, &preamble);
     compile("spmv/binned.cu", &preamble, archs[i]);
     bsr_preamble(MERBIT_F64, 0, 5, 5, 0, &preamble);

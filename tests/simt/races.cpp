@@ -2,6 +2,9 @@
 // operation on shared memory, whatever the schedule. Compiled with -fsanitize=thread, linked
 // without it. The first tests show that the detector finds what it should, and nothing else.
 #define SIMT_RACES
+#define MERBIT_IMPLEMENTATION
+#include "merbit.h" // for the blocks of CB-SpMV
+
 #include "simt/shim_test.h"
 
 #include "simt/merbit_product.h"
@@ -28,6 +31,12 @@
 #include "simt/binned_form.h"
 #define SIMT_FORM binned_f64, double, 64, 1, 0, 1, 4, 0, 0, 96, 100, 1
 #include "simt/binned_form.h"
+
+#include "simt/cb_bed.h"
+#define SIMT_FORM cb_f32, float, 32, 0, 0, 0, 1, 0, 64
+#include "simt/cb_form.h"
+#define SIMT_FORM cb_f64, double, 64, 1, 0, 1, 0, 1, 96
+#include "simt/cb_form.h"
 
 #include "simt/hubs_bed.h"
 #define SIMT_FORM hubs_f32, float, 32, 0, 0, 0, 4, 5, 1, 0, 64, 10
@@ -194,6 +203,16 @@ static void test_binned(void **) {
   });
 }
 
+static void test_cb(void **) {
+  cb_each_matrix(simt_seeds[2], [](int index, test_matrix &m) {
+    if (m.rows + m.nnz < 4000) {
+      cb_check_matrix<float>(cb_f32::form, index, m, simt_seeds[2], false);
+      cb_check_matrix<double>(cb_f64::form, index, m, simt_seeds[2], false);
+    }
+  });
+  merbit_context_destroy(cb_context());
+}
+
 static void test_hubs(void **) {
   each_small([](int index, test_matrix &m) {
     hubs_check_matrix<float>(hubs_f32::form, index, m, simt_seeds[2], false);
@@ -255,7 +274,8 @@ int main() {
       cmocka_unit_test(test_atomics),     cmocka_unit_test(test_pagerank),
       cmocka_unit_test(test_scan),        cmocka_unit_test(test_scan_long),
       cmocka_unit_test(test_binned),      cmocka_unit_test(test_hubs),
-      cmocka_unit_test(test_sliced),      cmocka_unit_test(test_ranks),
+      cmocka_unit_test(test_sliced),      cmocka_unit_test(test_cb),
+      cmocka_unit_test(test_ranks),
   };
   for (const merbit_form *form : merbit_forms) {
     tests.push_back({form->name, test_merbit, nullptr, nullptr, (void *)form});

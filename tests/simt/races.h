@@ -95,6 +95,29 @@ SIMT_PLAIN inline __attribute__((used)) char __tsan_atomic8_load(const volatile 
                                                                  int) {
   return *address;
 }
+// Of the library's host code beside the kernels: one thread runs it.
+SIMT_PLAIN inline __attribute__((used)) int __tsan_atomic32_load(const volatile int *address,
+                                                                 int) {
+  return *address;
+}
+SIMT_PLAIN inline __attribute__((used)) void __tsan_atomic32_store(volatile int *address,
+                                                                   int value, int) {
+  *address = value;
+}
+SIMT_PLAIN inline __attribute__((used)) int __tsan_atomic32_fetch_add(volatile int *address,
+                                                                      int value, int) {
+  const int old = *address;
+  *address = old + value;
+  return old;
+}
+SIMT_PLAIN inline __attribute__((used)) int
+__tsan_atomic32_compare_exchange_strong(volatile int *address, int *expected, int value, int,
+                                        int) {
+  const int old = *address;
+  const bool same = old == *expected;
+  *(same ? address : expected) = same ? value : old;
+  return same;
+}
 SIMT_PLAIN inline __attribute__((used)) void *__tsan_memcpy(void *to, const void *from,
                                                             size_t bytes) {
   simt_races_access(from, bytes, SIMT_READ);

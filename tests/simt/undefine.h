@@ -103,3 +103,12 @@
 #undef MBK_PARTS
 #undef MBK_TILE_ITEMS
 #undef MBK_TILE_RANK
+#undef MBK_AGGREGATED
+#undef MBK_SIDE
+#undef MBK_PART
+#undef MBK_COUNT
+#undef MBK_FORM
+#undef MBK_STEPS_OF
+#undef MBK_END
+#undef MBK_OFFSET
+#undef MBK_PADDED

@@ -39,7 +39,6 @@ static void bad_descriptors_are_named(void **state) {
   EXPECT(vector_type, MERBIT_F32, MERBIT_NOT_SUPPORTED, "another type");
   EXPECT(compute_type, MERBIT_C128, MERBIT_NOT_SUPPORTED, "another type");
   EXPECT(method, (merbit_method)99, MERBIT_INVALID_ARGUMENT, "method is 99");
-  EXPECT(method, (merbit_method)9, MERBIT_INVALID_ARGUMENT, "method is 9"); /* not yet taken */
   EXPECT(method, (merbit_method)(MERBIT_METHOD_HUBS + 1), MERBIT_INVALID_ARGUMENT,
          "method is 11");
   EXPECT(method, (merbit_method)32, MERBIT_INVALID_ARGUMENT, "method is 32");
@@ -51,6 +50,7 @@ static void bad_descriptors_are_named(void **state) {
   EXPECT(method, MERBIT_METHOD_ROWS, MERBIT_NO_DEVICE, "rows runs on CUDA");
   EXPECT(method, MERBIT_METHOD_SLICED, MERBIT_NO_DEVICE, "sliced runs on CUDA");
   EXPECT(method, MERBIT_METHOD_BINNED, MERBIT_NO_DEVICE, "binned runs on CUDA");
+  EXPECT(method, MERBIT_METHOD_CB, MERBIT_NO_DEVICE, "cb runs on CUDA");
   EXPECT(method, MERBIT_METHOD_HUBS, MERBIT_NO_DEVICE, "hubs runs on CUDA");
   EXPECT(vector_memory, (merbit_memory)5, MERBIT_INVALID_ARGUMENT, "vector_memory is 5");
   EXPECT(vector_memory, MERBIT_MEMORY_DEVICE, MERBIT_INVALID_ARGUMENT, "for the CPU");
