@@ -14960,7 +14960,8 @@ static void mbi_scan_defaults(merbit_plan *plan) {
   if (!s->whole) { /* short tiles in small blocks, for latency, where there are few */
     const int small = nnz < processors * 49152, few = !single || nnz < processors * 16384;
     const int small_steps = few ? 4 : 8, small_threads = few ? 128 : 256;
-    s->steps = wish->sigma != 0 ? wish->sigma : small ? small_steps : single ? 12 : 8;
+    const int long_steps = single && s->pack == mbi_scan_widest(plan->type) ? 12 : 8;
+    s->steps = wish->sigma != 0 ? wish->sigma : small ? small_steps : long_steps;
     s->threads = wish->block_threads != 0 ? wish->block_threads : small ? small_threads : 512;
   }
 }
