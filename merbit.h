@@ -12790,7 +12790,7 @@ MBI_BLOCK_SHAPE(8, 8)
 #endif
 static const mbi_block_kernel_f64
     mbi_block_kernels_f64[2][MBI_BLOCK_UNROLLED][MBI_BLOCK_UNROLLED] = {
-#ifdef MBI_BLOCK_SANITIZED
+#ifdef MBI_BLOCK_FEW
     {
         {mbi_block_row_1x1_f64, mbi_block_row_1x2_f64, mbi_block_row_1x3_f64},
         {mbi_block_row_2x1_f64, mbi_block_row_2x2_f64, mbi_block_row_2x3_f64},
@@ -12838,7 +12838,7 @@ static mbi_block_kernel_f64 mbi_block_kernel_of_f64(const merbit_view *bsr) {
 
 static const mbi_block_kernel_f32
     mbi_block_kernels_f32[2][MBI_BLOCK_UNROLLED][MBI_BLOCK_UNROLLED] = {
-#ifdef MBI_BLOCK_SANITIZED
+#ifdef MBI_BLOCK_FEW
     {
         {mbi_block_row_1x1_f32, mbi_block_row_1x2_f32, mbi_block_row_1x3_f32},
         {mbi_block_row_2x1_f32, mbi_block_row_2x2_f32, mbi_block_row_2x3_f32},
