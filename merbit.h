@@ -4323,8 +4323,8 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "}\n"
   "\n"
   "// Blocks that a multiprocessor should hold of the kernel that adds the old y: with scalars on\n"
-  "// the device, or rows by their numbers, it would spill where the other does not.\n"
-  "#if MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS\n"
+  "// the device, rows by their numbers, or short ones, it would spill where the other does not.\n"
+  "#if MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS || !MBK_ONCE\n"
   "#define MBK_SUM_BLOCKS ((2 * MBK_BLOCKS + 1) / 3)\n"
   "#else\n"
   "#define MBK_SUM_BLOCKS MBK_BLOCKS\n"
@@ -6678,7 +6678,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "485c0b36013a060758f8ad164a41e7f85efb20cad56214d3ebcfb97aae82e937"
+#define MBI_KERNEL_HASH "2e4fd98fb9013f530c1add03bea4ffc398b11ad19bdfc059c9a782c740fff933"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -14723,9 +14723,14 @@ static merbit_status mbi_ranks_count_columns(merbit_plan *plan, uint32_t *bins) 
                                2 * (int64_t)context->device.multiprocessors, MBI_ARRAYS_THREADS,
                                (unsigned)(MBI_RANKS_BINS * sizeof(uint32_t)), NULL, arguments);
   }
-  return status == MERBIT_OK
-             ? mbi_device_download(context, bins, found, MBI_RANKS_BINS * sizeof(uint32_t))
-             : status;
+  if (status == MERBIT_OK) {
+    status = mbi_device_download(context, bins, found, MBI_RANKS_BINS * sizeof(uint32_t));
+  }
+  if (status != MERBIT_OK) {
+    mbi_device_release(context, ranks->column_counts);
+    ranks->column_counts = 0;
+  }
+  return status;
 }
 
 /* The fullest columns, at most `room` of them and each with two nonzeros of the sample or more:
@@ -14847,39 +14852,50 @@ static merbit_status mbi_ranks_need(merbit_plan *plan) {
              : mbi_ranks_create(plan->context, &plan->device, &plan->ranks);
 }
 
-/* List the rows; after mbi_ranks_create, where some are empty. */
+/* List the rows; after mbi_ranks_create, where some are empty. A failure changes nothing. */
 static merbit_status mbi_ranks_compact(merbit_context *context, const mbi_device_csr *csr,
                                        mbi_ranks *ranks) {
   const uint64_t starts = (ranks->count + 1) * mbi_index_bytes(csr->offset_type);
   const uint64_t ids = (ranks->count + 1) * sizeof(uint32_t); /* never none */
   const uint64_t empties = (csr->rows - ranks->count) * sizeof(uint32_t);
   uint64_t row_count = csr->rows;
-  mbi_devptr row_ptr = csr->row_ptr;
+  mbi_devptr row_ptr = csr->row_ptr, row_id = 0, row_start = 0, empty_id = 0;
   void *compact = NULL, *arguments[6];
   merbit_status status =
       mbi_program_kernel(context, &ranks->program, "mbk_arrays_compact", &compact);
   if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, ids, "ranks of rows", &ranks->row_id);
+    status = mbi_device_allocate(context, ids, "ranks of rows", &row_id);
   }
   if (status == MERBIT_OK) {
-    ranks->row_start = 0;
-    status = mbi_device_allocate(context, starts, "starts of rows", &ranks->row_start);
+    status = mbi_device_allocate(context, starts, "starts of rows", &row_start);
   }
   if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, empties, "empty rows", &ranks->empty_id);
+    status = mbi_device_allocate(context, empties, "empty rows", &empty_id);
   }
+  arguments[0] = &row_ptr;
+  arguments[1] = &row_count;
+  arguments[2] = &ranks->offsets;
+  arguments[3] = &row_id;
+  arguments[4] = &row_start;
+  arguments[5] = &empty_id;
   if (status == MERBIT_OK) {
-    ranks->bytes = starts + ids + empties;
-    arguments[0] = &row_ptr;
-    arguments[1] = &row_count;
-    arguments[2] = &ranks->offsets;
-    arguments[3] = &ranks->row_id;
-    arguments[4] = &ranks->row_start;
-    arguments[5] = &ranks->empty_id;
     status = mbi_device_launch(context, compact, "mbk_arrays_compact", (int64_t)ranks->blocks,
                                256, (unsigned)(8 * sizeof(uint32_t)), NULL, arguments);
   }
-  return status == MERBIT_OK ? mbi_device_synchronize(context, NULL) : status;
+  if (status == MERBIT_OK) {
+    status = mbi_device_synchronize(context, NULL);
+  }
+  if (status != MERBIT_OK) {
+    mbi_device_release(context, row_id);
+    mbi_device_release(context, row_start);
+    mbi_device_release(context, empty_id);
+    return status;
+  }
+  ranks->row_id = row_id;
+  ranks->row_start = row_start;
+  ranks->empty_id = empty_id;
+  ranks->bytes = starts + ids + empties;
+  return MERBIT_OK;
 }
 
 /* ==== >>spmv/scan_sizes.c  CUDA: how the scan cuts a matrix into tiles and blocks ========= */
@@ -18336,7 +18352,10 @@ static int mbi_choose_small(const merbit_plan *plan) {
  * by the structure's hash and the device. */
 #define MBI_MEASURE_CALLS 2000 /* products that pay for it */
 #define MBI_MEASURE_MOST 3
+#ifndef MBI_MEASURE_ROUNDS
 #define MBI_MEASURE_ROUNDS 2
+#define MBI_MEASURE_BATCH 5 /* products of a round; of a small matrix ten times as many */
+#endif
 
 typedef struct mbi_candidate {
   merbit_method method;
@@ -18408,7 +18427,7 @@ static merbit_status mbi_measure_product(merbit_plan *plan, mbi_devptr carries, 
   static const double one = 1.0, zero = 0.0;
   static const float one_f32 = 1.0f, zero_f32 = 0.0f;
   const void *none = NULL, *alpha = &one, *beta = &zero;
-  const int batch = mbi_choose_small(plan) ? 50 : 5;
+  const int batch = mbi_choose_small(plan) ? 10 * MBI_MEASURE_BATCH : MBI_MEASURE_BATCH;
   merbit_status status = MERBIT_OK;
   int round, i;
   if (plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE) {
@@ -18727,7 +18746,6 @@ static merbit_status mbi_choose(merbit_plan *plan) {
   if (any && plan->method != MERBIT_METHOD_SCAN &&
       (status == MERBIT_DEVICE_OUT_OF_MEMORY || status == MERBIT_TOO_LARGE)) {
     plan->cuda->destroy(plan);
-    mbi_ranks_destroy(context, &plan->ranks); /* may be half made */
     mbi_plan_forget(plan);
     mbi_forgive(context, reason, sizeof reason);
     mbi_log(context, "this plan takes the scan: %s", reason);

@@ -43,8 +43,8 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
 }
 
 // Blocks that a multiprocessor should hold of the kernel that adds the old y: with scalars on
-// the device, or rows by their numbers, it would spill where the other does not.
-#if MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS
+// the device, rows by their numbers, or short ones, it would spill where the other does not.
+#if MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS || !MBK_ONCE
 #define MBK_SUM_BLOCKS ((2 * MBK_BLOCKS + 1) / 3)
 #else
 #define MBK_SUM_BLOCKS MBK_BLOCKS

@@ -3,6 +3,8 @@
  * device, and the CPU's result where AUTO may take it. */
 #define MERBIT_IMPLEMENTATION
 #define MBI_CHOOSE_SMALL 0u /* AUTO takes even little matrices for large ones */
+#define MBI_MEASURE_ROUNDS 1 /* and measures as little as it can */
+#define MBI_MEASURE_BATCH 1
 #include "merbit.h"
 
 #include <setjmp.h>

@@ -3,6 +3,8 @@
  * PageRank and the device layer themselves are run there by the programs of tests/gpu/. */
 #define MERBIT_IMPLEMENTATION
 #define MBI_CHOOSE_SMALL 0u /* AUTO takes even little matrices for large ones */
+#define MBI_MEASURE_ROUNDS 1 /* and measures as little as it can */
+#define MBI_MEASURE_BATCH 1
 #include "merbit.h"
 
 #include <setjmp.h>
