@@ -4323,12 +4323,9 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "}\n"
   "\n"
   "// Blocks that a multiprocessor should hold of the kernel that adds the old y: with scalars on\n"
-  "// the device, rows by their numbers, or short ones, it would spill where the other does not.\n"
-  "#if MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS || !MBK_ONCE\n"
-  "#define MBK_SUM_BLOCKS ((2 * MBK_BLOCKS + 1) / 3)\n"
-  "#else\n"
-  "#define MBK_SUM_BLOCKS MBK_BLOCKS\n"
-  "#endif\n"
+  "// the device, rows by their numbers, or packs of two, it would spill where the other does not.\n"
+  "#define MBK_SUM_BLOCKS                                                                         \\\n"
+  "  (MBK_PACK < 4 || MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS ? (2 * MBK_BLOCKS + 1) / 3 : MBK_BLOCKS)\n"
   "\n"
   "// The same with any beta. Shared: MBK_VECTOR[MBK_THREADS].\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
@@ -6678,7 +6675,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "2e4fd98fb9013f530c1add03bea4ffc398b11ad19bdfc059c9a782c740fff933"
+#define MBI_KERNEL_HASH "303ca7362089dbbc987b611d0fa6a605396bb0bee7bd2bd9e72688376a38e9ab"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -14922,7 +14919,8 @@ static int mbi_scan_resident(const merbit_plan *plan) {
             threads = plan->scan.threads;
   const int single = plan->type == MERBIT_F32;
   const int known = plan->context->device.compute_capability == 90 && mbi_scan_aligned(plan) &&
-                    plan->scan.pack == mbi_scan_widest(plan->type);
+                    plan->scan.pack == mbi_scan_widest(plan->type) &&
+                    plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE;
   const int full = (plan->scan.whole ? 1 : single ? 2 : 3) + known;
   const int blocks = (packs > 14                 ? 384
                       : packs > (single ? 4 : 6) ? 512
