@@ -41,22 +41,6 @@ static void blow_up(int index, int high, int wide, test_matrix *m) {
   test_matrix_free(&places);
 }
 
-/* The generated matrix with most nonzeros below `limit`. */
-static int largest(int64_t limit) {
-  int64_t most = 0;
-  int index, found = 0;
-  for (index = 0; index < test_matrix_count(); index++) {
-    test_matrix m;
-    test_matrix_make(index, 1, &m);
-    if (m.nnz > most && m.nnz < limit) {
-      most = m.nnz;
-      found = index;
-    }
-    test_matrix_free(&m);
-  }
-  return found;
-}
-
 static void form_make(int bits, products_form *form) {
   memset(form, 0, sizeof *form);
   form->type = bits & 1 ? MERBIT_F32 : MERBIT_F64;
@@ -93,7 +77,7 @@ static void full_blocks_are_taken(void **state) {
                 {2, 8, "blocks of 2 x 8, 100.0% filled"},
                 {16, 1, "blocks of 16 x 1, 100.0% filled"},
                 {1, 5, "blocks of 1 x 5, 100.0% filled"}};
-  const int index = largest(3000);
+  const int index = test_matrix_largest(3000);
   size_t s;
   int bits;
   (void)state;
@@ -112,7 +96,7 @@ static void full_blocks_are_taken(void **state) {
 
 /* One entry more or less, few products, or values that will change their form. */
 static void others_are_not(void **state) {
-  const int index = largest(3000);
+  const int index = test_matrix_largest(3000);
   test_matrix m;
   products_form form;
   (void)state;
@@ -146,7 +130,7 @@ static void new_values(void **state) {
     merbit_buffer *x, *y, *values = NULL;
     int64_t k;
     int turn;
-    blow_up(largest(3000), 2, 3, &m);
+    blow_up(test_matrix_largest(3000), 2, 3, &m);
     form_make(device ? 8 : 2, &form);
     products_case_make(gpu, &m, &form, &c);
     assert_int_equal(merbit_plan_create(gpu, &c.a.view, &form.plan, &plan), MERBIT_OK);

@@ -40,22 +40,6 @@ static merbit_method measured(int index, merbit_type type) {
   return method;
 }
 
-/* The generated matrix with most nonzeros, but for those of `limit` and more. */
-static int largest(int64_t limit) {
-  int64_t most = 0;
-  int index, found = 0;
-  for (index = 0; index < test_matrix_count(); index++) {
-    test_matrix m;
-    test_matrix_make(index, 1, &m);
-    if (m.nnz > most && m.nnz < limit) {
-      most = m.nnz;
-      found = index;
-    }
-    test_matrix_free(&m);
-  }
-  return found;
-}
-
 static void set_calls(int calls) {
   memset(&desc, 0, sizeof desc);
   desc.expected_calls = calls;
@@ -66,7 +50,7 @@ static void answers_are_remembered(void **state) {
   int small, single;
   (void)state;
   for (small = 0; small < 2; small++) {
-    const int index = largest(small ? 1000 : INT64_MAX);
+    const int index = test_matrix_largest(small ? 1000 : INT64_MAX);
     small_limit = small ? 40000000u : 0;
     for (single = 0; single < 2; single++) {
       const merbit_type type = single ? MERBIT_F32 : MERBIT_F64;
@@ -84,7 +68,7 @@ static void answers_are_remembered(void **state) {
 
 /* Not for few products, nor against the user's wishes. */
 static void who_does_not_measure(void **state) {
-  const int index = largest(INT64_MAX);
+  const int index = test_matrix_largest(INT64_MAX);
   (void)state;
   set_calls(1999);
   (void)measured(index, MERBIT_F64);

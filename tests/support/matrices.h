@@ -331,4 +331,20 @@ TEST_UNUSED static void test_matrix_free(test_matrix *m) {
   memset(m, 0, sizeof *m);
 }
 
+/* The number of the generated matrix with most nonzeros below `limit`. */
+TEST_UNUSED static int test_matrix_largest(int64_t limit) {
+  int64_t most = 0;
+  int index, found = 0;
+  for (index = 0; index < test_matrix_count(); index++) {
+    test_matrix m;
+    test_matrix_make(index, 1, &m);
+    if (m.nnz > most && m.nnz < limit) {
+      most = m.nnz;
+      found = index;
+    }
+    test_matrix_free(&m);
+  }
+  return found;
+}
+
 #endif /* TEST_SUPPORT_MATRICES_H */
