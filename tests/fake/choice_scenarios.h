@@ -1,0 +1,115 @@
+/* Matrices for which AUTO takes another method than the scan, or another form of the values:
+ * part of scenarios.h. */
+#ifndef TEST_FAKE_CHOICE_SCENARIOS_H
+#define TEST_FAKE_CHOICE_SCENARIOS_H
+#include "fake/scenario_bed.h"
+
+static merbit_method even_method; /* what AUTO took for even rows */
+
+enum { EVEN = 64 };
+
+/* Rows of four ones, for which AUTO takes slices, or the scan where memory is short; host
+ * vectors and the plan's own workspace. */
+TEST_UNUSED static merbit_status even_rows(merbit_context *context) {
+  int32_t row_ptr[EVEN + 1], col_ind[4 * EVEN];
+  const merbit_view view = merbit_csr(EVEN, COLS, 4 * EVEN, row_ptr, col_ind, NULL);
+  double y[EVEN];
+  int i;
+  merbit_plan_desc desc;
+  merbit_plan_info info;
+  merbit_plan *plan = NULL;
+  merbit_status status;
+  for (i = 0; i < 4 * EVEN; i++) {
+    row_ptr[i / 4] = i - i % 4;
+    col_ind[i] = (i * i + i / 4) % COLS;
+  }
+  row_ptr[EVEN] = 4 * EVEN;
+  memset(&desc, 0, sizeof desc);
+  desc.vector_memory = MERBIT_MEMORY_HOST;
+  desc.side = MERBIT_SIDE_CUDA;
+  status = make_plan(context, &view, &desc, &plan);
+  if (status == MERBIT_OK) {
+    assert_int_equal(merbit_plan_get_info(plan, &info), MERBIT_OK);
+    even_method = info.method;
+  }
+  if (TRY(merbit_spmv(plan, NULL, NULL, data.x, NULL, y, NULL)) == MERBIT_OK) {
+    for (i = 0; i < EVEN; i++) {
+      const int32_t *c = &col_ind[4 * i];
+      assert_true(y[i] == data.x[c[0]] + data.x[c[1]] + data.x[c[2]] + data.x[c[3]]);
+    }
+  }
+  merbit_plan_destroy(plan);
+  return status;
+}
+
+static merbit_method full_method; /* what AUTO took for full columns */
+
+enum { FULL = 24 };
+
+/* Ones of which half meet in a few columns, for which AUTO takes hubs, or the scan where memory is
+ * short; a row is empty. */
+TEST_UNUSED static merbit_status full_columns(merbit_context *context) {
+  static const int32_t row_ptr[] = {0, 2 * FULL - 1, 2 * FULL - 1, 2 * FULL};
+  const double alpha = 1, beta = 3;
+  int32_t col_ind[2 * FULL];
+  const merbit_view view = merbit_csr(3, 8 * FULL, 2 * FULL, row_ptr, col_ind, NULL);
+  double x[8 * FULL], y[3] = {1, 2, 4}, sum = 0;
+  char line[1024];
+  merbit_plan_desc desc;
+  merbit_plan_info info;
+  merbit_plan *plan = NULL;
+  merbit_status status;
+  int i;
+  for (i = 0; i < 8 * FULL; i++) {
+    x[i] = i % 4 == 0 ? 1 + i : 1e9;
+  }
+  for (i = 0; i < 2 * FULL; i++) {
+    col_ind[i] = (i < FULL ? i * 5 % (FULL / 2) : i) * 4;
+    sum += x[col_ind[i]];
+  }
+  memset(&desc, 0, sizeof desc);
+  desc.vector_memory = MERBIT_MEMORY_HOST;
+  desc.side = MERBIT_SIDE_CUDA;
+  desc.expected_calls = 1000;
+  status = make_plan(context, &view, &desc, &plan);
+  if (status == MERBIT_OK) {
+    assert_int_equal(merbit_plan_get_info(plan, &info), MERBIT_OK);
+    full_method = info.method;
+    assert_true(merbit_plan_describe(plan, line, sizeof line) > 40);
+    if (full_method == MERBIT_METHOD_HUBS) {
+      assert_int_equal(info.omega, 160);
+      assert_non_null(strstr(line, "12 hubs with 50% of the nonzeros in shared memory"));
+    }
+  }
+  if (TRY(merbit_spmv(plan, NULL, &alpha, x, &beta, y, NULL)) == MERBIT_OK) {
+    const double last = x[col_ind[2 * FULL - 1]];
+    assert_true(y[0] == sum - last + 3 && y[1] == 6 && y[2] == last + 12);
+  }
+  merbit_plan_destroy(plan);
+  return status;
+}
+
+/* Values that are all one, stored once; then others, for which the plan is made again. */
+TEST_UNUSED static merbit_status shorter_values(merbit_context *context) {
+  static const int32_t row_ptr[] = {0, 2, 3}, col_ind[] = {0, 1, 1};
+  static const double equal[] = {3, 3, 3}, other[] = {1, 2, 0.1}, x[] = {1, 10};
+  const merbit_view view = merbit_csr(2, 2, 3, row_ptr, col_ind, equal);
+  merbit_plan_desc desc;
+  merbit_plan *plan = NULL;
+  merbit_status status;
+  double y[2];
+  memset(&desc, 0, sizeof desc);
+  desc.vector_memory = MERBIT_MEMORY_HOST;
+  desc.side = MERBIT_SIDE_CUDA;
+  status = make_plan(context, &view, &desc, &plan);
+  if (TRY(merbit_spmv(plan, NULL, NULL, x, NULL, y, NULL)) == MERBIT_OK) {
+    assert_true(y[0] == 33 && y[1] == 30);
+  }
+  TRY(merbit_plan_update_values(plan, other, MERBIT_MEMORY_HOST));
+  if (TRY(merbit_spmv(plan, NULL, NULL, x, NULL, y, NULL)) == MERBIT_OK) {
+    assert_true(y[0] == 21 && y[1] == 1);
+  }
+  merbit_plan_destroy(plan);
+  return status;
+}
+#endif /* TEST_FAKE_CHOICE_SCENARIOS_H */
