@@ -130,6 +130,10 @@ static void test_blocks(void **state) {
       const std::string name = "blocks " + std::to_string(high) + "x" + std::to_string(wide);
       csr m = of_blocks(high, wide, &random);
       check(f, name.c_str(), m, seed);
+      for (int64_t &column : m.col_ind) {
+        column++;
+      }
+      check(f, (name + " one column further").c_str(), m, seed);
       if (!m.col_ind.empty()) {
         m.col_ind[(size_t)test_below(&random, (int64_t)m.col_ind.size())] += 1;
         check(f, (name + " and one column moved").c_str(), m, seed);

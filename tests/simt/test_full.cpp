@@ -48,6 +48,14 @@ static const full_form form = FORM(f64_offsets64_base1_2x5);
 } // namespace f64_offsets64_base1_2x5
 #undef MBK_HIGH
 #undef MBK_WIDE
+#define MBK_HIGH 4
+#define MBK_WIDE 1
+namespace f64_offsets64_base1_4x1 {
+#include "spmv/full.cu"
+static const full_form form = FORM(f64_offsets64_base1_4x1);
+} // namespace f64_offsets64_base1_4x1
+#undef MBK_HIGH
+#undef MBK_WIDE
 #define MBK_HIGH 1
 #define MBK_WIDE 8
 namespace f64_offsets64_base1_1x8 {
@@ -57,7 +65,8 @@ static const full_form form = FORM(f64_offsets64_base1_1x8);
 #include "simt/undefine.h"
 
 static const full_form forms[] = {f32_offsets32_base0_3x3::form, f32_offsets32_base0_16x1::form,
-                                  f64_offsets64_base1_2x5::form, f64_offsets64_base1_1x8::form};
+                                  f64_offsets64_base1_2x5::form, f64_offsets64_base1_4x1::form,
+                                  f64_offsets64_base1_1x8::form};
 
 // The blocks lie where the nonzeros of `m` do. A value is the number of its nonzero in the CSR.
 template <class V> void check(const full_form &f, const test_matrix &m, uint64_t seed) {
