@@ -3808,11 +3808,17 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "#ifndef MBK_PARTS\n"
   "#error \"define MBK_PARTS: entries of y per row: 1, or a block's rows\"\n"
   "#endif\n"
-  "#ifndef MBK_TILE_ITEMS\n"
-  "#error \"define MBK_TILE_ITEMS: nonzeros, or blocks, per tile\"\n"
+  "#ifndef MBK_TILE_OF\n"
+  "#error \"define MBK_TILE_OF(rank): the tile of the first nonzero, or block, of a row\"\n"
   "#endif\n"
   "#ifndef MBK_TILE_RANK\n"
   "#error \"define MBK_TILE_RANK(tile): the rank of its first row, at `tiles` the number of ranks\"\n"
+  "#endif\n"
+  "#ifndef MBK_RANK\n"
+  "#error \"define MBK_RANK: the type of ranks, and of what tile_row holds\"\n"
+  "#endif\n"
+  "#ifndef MBK_CROSSING\n"
+  "#error \"define MBK_CROSSING: 1 if rows that lie in one tile are committed already\"\n"
   "#endif\n"
   "\n"
   "// A row over many tiles is added up by a warp, over very many by the thread block.\n"
@@ -3833,7 +3839,7 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "}\n"
   "\n"
   "// The last block of rows may reach beyond the matrix.\n"
-  "MBK_DEVICE void mbk_fixup_commit(MBK_VECTOR *y, mbk_u64 row, mbk_u32 part, mbk_u64 rows,\n"
+  "MBK_DEVICE void mbk_fixup_commit(MBK_VECTOR *y, mbk_u64 row, mbk_u32 part, mbk_u64 rows,\n",
   "                                 MBK_COMPUTE sum, MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
   "  if (MBK_PARTS == 1) {\n"
   "    MBK_COMMIT(row, sum);\n"
@@ -3841,12 +3847,12 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "    MBK_COMMIT(row * MBK_PARTS + part, sum);\n"
   "  }\n"
   "}\n"
-  "\n",
+  "\n"
   "// The first row that ends in each tile: what the tiles before it hold of it, in their order,\n"
   "// then the tile's own part; and the rows that hold nothing. `rows` is needed where MBK_PARTS is\n"
   "// not 1. Launch: MBK_FIXUP_THREADS parts of tiles per block. Shared:\n"
   "// MBK_COMPUTE[MBK_FIXUP_THREADS / 32], then mbk_u32[MBK_FIXUP_THREADS / 32].\n"
-  "MBK_DEVICE void mbk_fixup(const MBK_ROW_PTR *row_start, const mbk_u32 *tile_row,\n"
+  "MBK_DEVICE void mbk_fixup(const MBK_ROW_PTR *row_start, const MBK_RANK *tile_row,\n"
   "                          const mbk_u32 *row_id, const mbk_u32 *empty_id,\n"
   "                          const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,\n"
   "                          mbk_u64 tiles, mbk_u64 empty_rows, mbk_u64 rows, MBK_COMPUTE *partial,\n"
@@ -3857,7 +3863,8 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "  const mbk_u64 at = item / MBK_PARTS;\n"
   "  const mbk_u32 part = (mbk_u32)(item % MBK_PARTS), warp = mbk_thread() / 32;\n"
   "  mbk_u64 from = 0;\n"
-  "  mbk_u32 rank = 0, length = 0; // of the row before this tile, in tiles\n"
+  "  MBK_RANK rank = 0;\n"
+  "  mbk_u32 length = 0; // of the row before this tile, in tiles\n"
   "  bool ending = false;\n"
   "  MBK_COMPUTE own = MBK_ZERO;\n"
   "  mbk_release();\n"
@@ -3865,15 +3872,16 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "    rank = MBK_TILE_RANK(at);\n"
   "    ending = MBK_TILE_RANK(at + 1) > rank;\n"
   "    if (ending) {\n"
-  "      from = (mbk_u64)(mbk_load(row_start + rank) - MBK_BASE) / MBK_TILE_ITEMS;\n"
+  "      from = MBK_TILE_OF(rank);\n"
   "      length = (mbk_u32)(at - from);\n"
+  "      ending = !MBK_CROSSING || length > 0;\n",
   "    }\n"
   "  }\n"
   "  mbk_await();\n"
   "  MBK_SCALARS_LOAD;\n"
   "#if MBK_EMPTY_ROWS\n"
   "  for (mbk_u64 i = item; i < empty_rows * MBK_PARTS;\n"
-  "       i += (mbk_u64)mbk_grid() * MBK_FIXUP_THREADS) {\n",
+  "       i += (mbk_u64)mbk_grid() * MBK_FIXUP_THREADS) {\n"
   "    mbk_fixup_commit(y, mbk_load(empty_id + i / MBK_PARTS), (mbk_u32)(i % MBK_PARTS), rows,\n"
   "                     MBK_ZERO, alpha, beta);\n"
   "  }\n"
@@ -3907,10 +3915,9 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "  mbk_block_sync();\n"
   "  for (mbk_u32 w = 0; w < MBK_FIXUP_THREADS / 32; w++) {\n"
   "    for (left = very_long[w]; left != 0; left &= left - 1) {\n"
-  "      const mbk_u32 leader = 31 - (mbk_u32)mbk_leading_zeros(left & (0u - left));\n"
+  "      const mbk_u32 leader = 31 - (mbk_u32)mbk_leading_zeros(left & (0u - left));\n",
   "      const mbk_u64 that = block_first + w * 32 + leader, end = that / MBK_PARTS;\n"
-  "      const mbk_u64 begin =\n"
-  "          (mbk_u64)(row_start[MBK_TILE_RANK(end)] - MBK_BASE) / MBK_TILE_ITEMS;\n",
+  "      const mbk_u64 begin = MBK_TILE_OF(MBK_TILE_RANK(end));\n"
   "      const MBK_COMPUTE share = mbk_scan_reduce(mbk_fixup_tails(\n"
   "          tails + that % MBK_PARTS, begin, end, mbk_thread(), MBK_FIXUP_THREADS));\n"
   "      if (mbk_lane() == 0) {\n"
@@ -4262,7 +4269,10 @@ static const char *const mbi_source_spmv_scan_fixup_cuh[] = {
   "#error \"include spmv/scan_tile.cuh before\"\n"
   "#endif\n"
   "#define MBK_PARTS 1\n"
-  "#define MBK_TILE_ITEMS MBK_TILE_NONZEROS\n"
+  "#define MBK_RANK mbk_u32\n"
+  "#define MBK_CROSSING 0\n"
+  "#define MBK_TILE_OF(rank)                                                                      \\\n"
+  "  ((mbk_u64)(mbk_load(row_start + (rank)) - MBK_BASE) / MBK_TILE_NONZEROS)\n"
   "#define MBK_TILE_RANK(tile) mbk_load(tile_row + (tile))\n"
   "#include \"spmv/fixup.cuh\"\n"
   "\n"
@@ -4514,6 +4524,451 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "  MBK_SCALARS_LOAD;\n"
   "  mbk_scan_run<true>(row_ends, tile_row, row_id, empty_id, block_start, col_ind, values, x, y,\n"
   "                     nnz, tiles, empty_rows, alpha, beta, (char *)shared);\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_spmv_merge_path_cuh[] = {
+  "// The merge path and where its chunks begin: part of the program that works on them.\n"
+  "#ifndef MBK_TILE_NONZEROS\n"
+  "#error \"include spmv/scan_tile.cuh before\"\n"
+  "#endif\n"
+  "#ifndef MBK_ROUNDS\n"
+  "#error \"define MBK_ROUNDS: chunks that a block takes, one after the other\"\n"
+  "#endif\n"
+  "\n"
+  "// A chunk's nonzeros, with those before its first in the same pack, fill a thread block.\n"
+  "#define MBK_WARPS (MBK_THREADS / 32)\n"
+  "#define MBK_SLOTS (MBK_THREADS * MBK_STEPS)\n"
+  "#define MBK_CHUNK (MBK_SLOTS - MBK_PACK + 1)\n"
+  "\n"
+  "// The step of the path at which a chunk begins; the last one ends with the path.\n"
+  "MBK_DEVICE mbk_u64 mbk_merge_diagonal(mbk_u64 chunk, mbk_u64 rows, mbk_u64 nnz) {\n"
+  "  const mbk_u64 step = chunk * MBK_CHUNK;\n"
+  "  return step < rows + nnz ? step : rows + nnz;\n"
+  "}\n"
+  "\n"
+  "// Where the nonzeros of a row end. Its end is step mbk_merge_end + row of the path.\n"
+  "MBK_DEVICE mbk_u64 mbk_merge_end(const MBK_ROW_PTR *row_ptr, mbk_u64 row) {\n"
+  "  return (mbk_u64)(mbk_load(row_ptr + row + 1) - MBK_BASE);\n"
+  "}\n"
+  "\n"
+  "// How many rows end before step `diagonal`, by a whole warp, which narrows the range by 32 at\n"
+  "// each turn: what counts is how many loads wait for one another.\n"
+  "MBK_DEVICE mbk_u64 mbk_merge_search(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mbk_u64 nnz,\n"
+  "                                    mbk_u64 diagonal) {\n"
+  "  mbk_u64 low = diagonal > nnz ? diagonal - nnz : 0;\n"
+  "  mbk_u64 high = diagonal < rows ? diagonal : rows;\n"
+  "  while (low < high) {\n"
+  "    const mbk_u64 step = (high - low + 31) / 32, probe = low + (mbk_lane() + 1) * step - 1;\n"
+  "    const bool before = probe < high && mbk_merge_end(row_ptr, probe) + probe < diagonal;\n"
+  "    const mbk_u32 count = (mbk_u32)mbk_popcount(mbk_ballot(MBK_ALL, before));\n",
+  "    const mbk_u64 limit = low + (count + 1) * step - 1;\n"
+  "    low += count * step;\n"
+  "    high = limit < high ? limit : high;\n"
+  "  }\n"
+  "  return low;\n"
+  "}\n"
+  "\n"
+  "// A chunk's first row, times two, plus one where the end of the row before would have been the\n"
+  "// first step of the chunk: that end goes with the row's last nonzero, so that no row ends in a\n"
+  "// chunk that has none of its nonzeros. By a whole warp.\n"
+  "MBK_DEVICE mbk_u64 mbk_merge_begin(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mbk_u64 nnz,\n"
+  "                                   mbk_u64 chunk) {\n"
+  "  const mbk_u64 diagonal = mbk_merge_diagonal(chunk, rows, nnz);\n"
+  "  const mbk_u64 row = mbk_merge_search(row_ptr, rows, nnz, diagonal), first = diagonal - row;\n"
+  "  const bool over = row < rows && mbk_merge_end(row_ptr, row) == first &&\n"
+  "                    (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE) < first;\n"
+  "  return over ? 2 * (row + 1) + 1 : 2 * row;\n"
+  "}\n"
+  "\n"
+  "// A chunk: the rows [row, row + rows) end in it, the nonzeros [first, first + nonzeros) are its\n"
+  "// own.\n"
+  "struct mbk_merge_chunk {\n"
+  "  mbk_u64 row, first;\n"
+  "  mbk_u32 rows, nonzeros;\n"
+  "};\n"
+  "\n"
+  "MBK_DEVICE mbk_merge_chunk mbk_merge_between(mbk_u64 chunk, mbk_u64 rows, mbk_u64 nnz,\n"
+  "                                             mbk_u64 begin, mbk_u64 end) {\n"
+  "  const mbk_u64 row = begin / 2, next = end / 2;\n"
+  "  const mbk_u64 first = mbk_merge_diagonal(chunk, rows, nnz) - row + begin % 2;\n"
+  "  const mbk_u64 last = mbk_merge_diagonal(chunk + 1, rows, nnz) - next + end % 2;\n"
+  "  return {row, first, (mbk_u32)(next - row), (mbk_u32)(last - first)};\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_spmv_merge_tile_cuh[] = {
+  "// From the products of a chunk to its rows: part of the program of the merge path. What SCAN\n"
+  "// finds in bits that were made beforehand, a chunk writes into shared memory: for each of its\n"
+  "// nonzeros which row ends there.\n"
+  "#ifndef MBK_CHUNK\n"
+  "#error \"include spmv/merge_path.cuh before\"\n"
+  "#endif\n"
+  "\n"
+  "#define MBK_NO_ROW 0xffffu // rows are counted from the chunk's first\n"
+  "\n"
+  "// A block's shared memory: mbk_merge_places lays it out.\n"
+  "struct mbk_merge_memory {\n"
+  "  mbk_u16 *marks;              // [MBK_SLOTS]: the row that ends there\n"
+  "  mbk_u64 *begins;             // [MBK_ROUNDS + 1]: as mbk_merge_begin has them\n"
+  "  MBK_COMPUTE *firsts, *tails; // [MBK_WARPS] each\n"
+  "  mbk_u32 *first_row;          // [MBK_WARPS]: of firsts, or MBK_NO_ROW\n"
+  "  mbk_u32 *crossing;           // [2], turn by turn: the first row began in an earlier chunk\n"
+  "  MBK_VECTOR *old;             // [MBK_THREADS]: y of the first rows, before\n"
+  "  MBK_VECTOR *first_old;       // [MBK_WARPS]: of first_row\n"
+  "};\n"
+  "\n"
+  "template <bool adds> MBK_DEVICE mbk_merge_memory mbk_merge_places(unsigned char *shared) {\n"
+  "  mbk_merge_memory m;\n"
+  "  m.marks = (mbk_u16 *)shared;\n"
+  "  m.begins = (mbk_u64 *)(m.marks + MBK_SLOTS);\n"
+  "  m.firsts = (MBK_COMPUTE *)(m.begins + MBK_ROUNDS + 1);\n"
+  "  m.tails = m.firsts + MBK_WARPS;\n"
+  "  m.old = (MBK_VECTOR *)(m.tails + MBK_WARPS);\n"
+  "  m.first_old = m.old + (adds ? MBK_THREADS : 0);\n"
+  "  m.first_row = (mbk_u32 *)(m.first_old + (adds ? MBK_WARPS : 0));\n"
+  "  m.crossing = m.first_row + MBK_WARPS;\n"
+  "  return m;\n"
+  "}\n"
+  "\n"
+  "// The old y of a row of the chunk.\n"
+  "MBK_DEVICE MBK_VECTOR mbk_merge_old(const mbk_merge_memory &m, const MBK_VECTOR *y,\n"
+  "                                    mbk_u32 row) {\n"
+  "  return row < MBK_THREADS ? m.old[row] : y[row];\n"
+  "}\n"
+  "\n",
+  "// The chunk's row number `row`; y begins with its first.\n"
+  "template <bool adds>\n"
+  "MBK_DEVICE void mbk_merge_commit(const mbk_merge_memory &m, MBK_VECTOR *y, mbk_u32 row,\n"
+  "                                 MBK_COMPUTE sum, MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
+  "  const MBK_COMPUTE final = MBK_ADD(MBK_ZERO, sum);\n"
+  "  const MBK_VECTOR old = adds ? mbk_merge_old(m, y, row) : (MBK_VECTOR)0;\n"
+  "  y[row] = MBK_RESULT(final, old);\n"
+  "}\n"
+  "\n"
+  "// A row of the chunk that begins at offset `start` and ends before `end`: its mark; or its\n"
+  "// commit, where it holds nothing. `base`: the nonzero of the first slot.\n"
+  "template <bool adds>\n"
+  "MBK_DEVICE void mbk_merge_mark(const mbk_merge_memory &m, MBK_VECTOR *y, mbk_u32 row,\n"
+  "                               MBK_ROW_PTR start, MBK_ROW_PTR end, mbk_u64 base,\n"
+  "                               MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
+  "  if (start < end) {\n"
+  "    m.marks[(mbk_u64)(end - MBK_BASE) - 1 - base] = (mbk_u16)row;\n"
+  "    if (adds && row < MBK_THREADS) {\n"
+  "      m.old[row] = y[row];\n"
+  "    } else if (adds) {\n"
+  "      mbk_prefetch(y + row);\n"
+  "    }\n"
+  "  } else {\n"
+  "    const MBK_COMPUTE nothing = MBK_ZERO;\n"
+  "    y[row] = MBK_RESULT(nothing, y[row]);\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// As mbk_scan_commit, over a warp's part of the marks, which it wipes. The first row that ends\n"
+  "// there and what follows the last one go to shared memory.\n"
+  "template <bool adds>\n"
+  "MBK_DEVICE void mbk_merge_scan(const mbk_merge_memory &m,\n"
+  "                               const MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK],\n"
+  "                               MBK_VECTOR *y, MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
+  "  const mbk_u32 lane = mbk_lane(), warp = mbk_thread() / 32;\n",
+  "  mbk_u16 *const marks = m.marks + warp * MBK_TILE_NONZEROS + MBK_PACK * lane;\n"
+  "  mbk_pack<mbk_u16, MBK_PACK> none;\n"
+  "  MBK_COMPUTE carry = MBK_ZERO; // of the open row: what each lane holds of it\n"
+  "  bool spread = false;          // more than lane 31 holds some\n"
+  "  bool seen = false;            // a row has ended\n"
+  "#pragma unroll\n"
+  "  for (int j = 0; j < MBK_PACK; j++) {\n"
+  "    none.at[j] = MBK_NO_ROW;\n"
+  "  }\n"
+  "#pragma unroll\n"
+  "  for (int g = 0; g < MBK_GROUPS; g++) {\n"
+  "    const mbk_pack<mbk_u16, MBK_PACK> mark =\n"
+  "        *(const mbk_pack<mbk_u16, MBK_PACK> *)(marks + 32 * MBK_PACK * g);\n"
+  "    mbk_store_pack(marks + 32 * MBK_PACK * g, none);\n"
+  "    mbk_u32 first = MBK_NO_ROW;\n"
+  "#pragma unroll\n"
+  "    for (int j = MBK_PACK - 1; j >= 0; j--) {\n"
+  "      first = mark.at[j] != MBK_NO_ROW ? mark.at[j] : first;\n"
+  "    }\n"
+  "    const mbk_u32 closed = mbk_ballot(MBK_ALL, first != MBK_NO_ROW);\n"
+  "    if (closed == 0) {\n"
+  "#pragma unroll\n"
+  "      for (int j = 0; j < MBK_PACK; j++) {\n"
+  "        carry = MBK_ADD(carry, product[g][j]);\n"
+  "      }\n"
+  "      spread = true;\n"
+  "      continue;\n"
+  "    }\n"
+  "    const MBK_COMPUTE open =\n"
+  "        spread ? mbk_scan_reduce(carry) : mbk_shuffle(MBK_ALL, carry, 31, 32);\n"
+  "    MBK_COMPUTE sum = lane == 0 ? open : MBK_ZERO, head = MBK_ZERO;\n"
+  "#pragma unroll\n"
+  "    for (int j = 0; j < MBK_PACK; j++) {\n"
+  "      sum = MBK_ADD(sum, product[g][j]);\n"
+  "      if (mark.at[j] != MBK_NO_ROW) {\n"
+  "        if (mark.at[j] == first) {\n"
+  "          head = sum; // the lanes before may hold some of it\n"
+  "        } else {\n"
+  "          mbk_merge_commit<adds>(m, y, mark.at[j], sum, alpha, beta);\n"
+  "        }\n"
+  "        sum = MBK_ZERO;\n"
+  "      }\n"
+  "    }\n",
+  "    // What the lanes from the last closed one on hold of the row that is open behind each; as\n"
+  "    // many steps as the lanes between two closed ones ask for.\n"
+  "    const mbk_u32 until = closed & (0xffffffffu >> (31 - lane));\n"
+  "    const int distance = (int)lane - (until != 0 ? 31 - mbk_leading_zeros(until) : 0);\n"
+  "    mbk_u32 far = ~(closed | 1u); // lanes at a distance of d or more\n"
+  "    for (int d = 1; far != 0; far &= far << d, d <<= 1) {\n"
+  "      const MBK_COMPUTE other = mbk_shuffle_up(MBK_ALL, sum, d, 32);\n"
+  "      if (distance >= d) {\n"
+  "        sum = MBK_ADD(other, sum);\n"
+  "      }\n"
+  "    }\n"
+  "    const MBK_COMPUTE earlier = mbk_shuffle_up(MBK_ALL, sum, 1, 32);\n"
+  "    if (first != MBK_NO_ROW) {\n"
+  "      head = lane > 0 ? MBK_ADD(earlier, head) : head;\n"
+  "      if (!seen && (closed & ((1u << lane) - 1)) == 0) {\n"
+  "        m.firsts[warp] = head;\n"
+  "        m.first_row[warp] = first;\n"
+  "        if (adds) {\n"
+  "          m.first_old[warp] = mbk_merge_old(m, y, first);\n"
+  "        }\n"
+  "      } else {\n"
+  "        mbk_merge_commit<adds>(m, y, first, head, alpha, beta);\n"
+  "      }\n"
+  "    }\n"
+  "    seen = true;\n"
+  "    spread = false;\n"
+  "    carry = lane == 31 ? sum : MBK_ZERO;\n"
+  "  }\n"
+  "  if (spread) {\n"
+  "    carry = mbk_scan_reduce(carry);\n"
+  "  }\n"
+  "  if (lane == 31) {\n"
+  "    m.tails[warp] = carry;\n"
+  "    if (!seen) {\n"
+  "      m.first_row[warp] = MBK_NO_ROW;\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// The warps' first rows, with what the warps before hold of them, and what follows the chunk's\n"
+  "// last row end; behind a barrier. A first row that an earlier chunk began goes to *first.\n"
+  "template <bool adds>\n"
+  "MBK_DEVICE void mbk_merge_join(const mbk_merge_memory &m, bool crossing, MBK_VECTOR *y,\n",
+  "                               MBK_COMPUTE *first, MBK_COMPUTE *tail, MBK_COMPUTE alpha,\n"
+  "                               MBK_COMPUTE beta) {\n"
+  "  const mbk_u32 lane = mbk_lane(), warp = mbk_thread() / 32, row = m.first_row[warp];\n"
+  "  const MBK_COMPUTE part = lane < MBK_WARPS ? m.tails[lane] : MBK_ZERO;\n"
+  "  const mbk_u32 closers =\n"
+  "      mbk_ballot(MBK_ALL, lane < MBK_WARPS && m.first_row[lane] != MBK_NO_ROW);\n"
+  "  if (row != MBK_NO_ROW) {\n"
+  "    const mbk_u32 before = closers & ((1u << warp) - 1);\n"
+  "    const mbk_u32 from = before != 0 ? 31 - (mbk_u32)mbk_leading_zeros(before) : 0;\n"
+  "    const MBK_COMPUTE sum = mbk_scan_reduce(lane >= from && lane < warp ? part : MBK_ZERO);\n"
+  "    if (lane == 0 && crossing && row == 0) {\n"
+  "      *first = MBK_ADD(sum, m.firsts[warp]);\n"
+  "    } else if (lane == 0) {\n"
+  "      const MBK_COMPUTE final = MBK_ADD(MBK_ZERO, MBK_ADD(sum, m.firsts[warp]));\n"
+  "      y[row] = MBK_RESULT(final, (adds ? m.first_old[warp] : (MBK_VECTOR)0));\n"
+  "    }\n"
+  "  }\n"
+  "  if (warp == 0) {\n"
+  "    const mbk_u32 last = closers != 0 ? 31 - (mbk_u32)mbk_leading_zeros(closers) : 0;\n"
+  "    const MBK_COMPUTE sum = mbk_scan_reduce(lane >= last ? part : MBK_ZERO);\n"
+  "    if (lane == 0) {\n"
+  "      *tail = sum;\n"
+  "    }\n"
+  "  }\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_spmv_merge_path_cu[] = {
+  "// Merge path: y = alpha A x + beta y straight on the CSR, with nothing made beforehand.\n"
+  "// Source: D. Merrill, M. Garland, Merge-based Parallel Sparse Matrix-Vector Multiplication,\n"
+  "// SC16, section III.E: a path of rows + nnz steps, cut into equal chunks, so that no matrix\n"
+  "// gives a block more to do than another. Unlike there, threads do not walk the path: a block\n"
+  "// marks in shared memory where its rows end, keeps its products in registers and sums them by\n"
+  "// shuffles; a row over several chunks is put together by mbk_merge_fixup, in a fixed order, and\n"
+  "// written once.\n"
+  "#include \"jit/device.cuh\"\n"
+  "#include \"spmv/algebra.cuh\"\n"
+  "\n"
+  "#define MBK_DEPTH 5      // rows of any length\n"
+  "#define MBK_EMPTY_ROWS 0 // all rows are counted, those that hold nothing too\n"
+  "\n"
+  "#include \"spmv/scan_tile.cuh\"\n"
+  "\n"
+  "#include \"spmv/scan_products.cuh\"\n"
+  "\n"
+  "#include \"spmv/merge_path.cuh\"\n"
+  "\n"
+  "#include \"spmv/merge_tile.cuh\"\n"
+  "\n"
+  "// Rows whose offsets a thread loads together with its nonzeros.\n"
+  "#define MBK_AHEAD 2\n"
+  "\n"
+  "// A warp's products; slots that are not the chunk's give zero, for they lie before its first\n"
+  "// row or behind every row end. `base`: the nonzero of the block's first slot.\n"
+  "MBK_DEVICE void mbk_merge_multiply(const mbk_merge_chunk &at, mbk_u64 base,\n"
+  "                                   const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
+  "                                   const MBK_VECTOR *x, MBK_COMPUTE alpha,\n"
+  "                                   MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK]) {\n"
+  "  const mbk_u32 skip = (mbk_u32)(at.first - base), filled = skip + at.nonzeros;\n"
+  "  const mbk_u32 slot = mbk_thread() / 32 * MBK_TILE_NONZEROS;\n"
+  "  const mbk_scan_rows none = {};\n"
+  "  MBK_VECTOR old;\n",
+  "  if (alpha == (MBK_COMPUTE)0 || slot >= filled) {\n"
+  "    mbk_await();\n"
+  "#pragma unroll\n"
+  "    for (int g = 0; g < MBK_GROUPS; g++) {\n"
+  "#pragma unroll\n"
+  "      for (int j = 0; j < MBK_PACK; j++) {\n"
+  "        product[g][j] = MBK_ZERO;\n"
+  "      }\n"
+  "    }\n"
+  "    return;\n"
+  "  }\n"
+  "  col_ind += base + slot;\n"
+  "  values += MBK_PATTERN ? 0 : base + slot;\n"
+  "  if (slot + MBK_TILE_NONZEROS <= filled) {\n"
+  "    mbk_scan_products<false, true>(col_ind, values, x, 0, none, product, old);\n"
+  "  } else {\n"
+  "    mbk_scan_products<false, false>(col_ind, values, x, filled - slot, none, product, old);\n"
+  "  }\n"
+  "#pragma unroll\n"
+  "  for (mbk_u32 j = 0; j < MBK_PACK; j++) {\n"
+  "    product[0][j] = MBK_PACK * mbk_thread() + j < skip ? MBK_ZERO : product[0][j];\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// A block's chunks. With `adds` the old y is read; without, beta must be zero.\n"
+  "template <bool adds>\n"
+  "MBK_DEVICE void mbk_merge_run(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,\n"
+  "                              const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,\n"
+  "                              mbk_u64 *chunk_row, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,\n"
+  "                              mbk_u64 rows, mbk_u64 nnz, mbk_u64 chunks, MBK_COMPUTE alpha,\n"
+  "                              MBK_COMPUTE beta, unsigned char *shared) {\n"
+  "  const mbk_merge_memory m = mbk_merge_places<adds>(shared);\n"
+  "  const mbk_u64 block_chunk = (mbk_u64)mbk_block() * MBK_ROUNDS;\n"
+  "  const mbk_u32 place = MBK_THREADS - 1 - mbk_thread(); // the last warps have fewest nonzeros\n"
+  "  mbk_u16 *const marks =\n"
+  "      m.marks + mbk_thread() / 32 * MBK_TILE_NONZEROS + MBK_PACK * mbk_lane();\n"
+  "  mbk_pack<mbk_u16, MBK_PACK> none;\n"
+  "#pragma unroll\n"
+  "  for (int j = 0; j < MBK_PACK; j++) {\n"
+  "    none.at[j] = MBK_NO_ROW;\n"
+  "  }\n",
+  "#pragma unroll\n"
+  "  for (int g = 0; g < MBK_GROUPS; g++) {\n"
+  "    mbk_store_pack(marks + 32 * MBK_PACK * g, none);\n"
+  "  }\n"
+  "  for (mbk_u32 i = mbk_thread() / 32; i <= MBK_ROUNDS && block_chunk + i <= chunks;\n"
+  "       i += MBK_WARPS) {\n"
+  "    const mbk_u64 begin = mbk_merge_begin(row_ptr, rows, nnz, block_chunk + i);\n"
+  "    if (mbk_lane() == 0) {\n"
+  "      m.begins[i] = begin;\n"
+  "    }\n"
+  "  }\n"
+  "  mbk_block_sync();\n"
+  "  for (mbk_u32 i = 0; i < MBK_ROUNDS && block_chunk + i < chunks; i++) {\n"
+  "    const mbk_u64 chunk = block_chunk + i, begin = m.begins[i], end = m.begins[i + 1];\n"
+  "    const mbk_merge_chunk at = mbk_merge_between(chunk, rows, nnz, begin, end);\n"
+  "    const mbk_u64 base = at.first - at.first % MBK_PACK;\n"
+  "    mbk_u32 *const crossing = m.crossing + i % 2;\n"
+  "    MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];\n"
+  "    MBK_ROW_PTR row_start[MBK_AHEAD], row_end[MBK_AHEAD];\n"
+  "#pragma unroll\n"
+  "    for (mbk_u32 a = 0; a < MBK_AHEAD; a++) {\n"
+  "      const mbk_u32 row = place + a * MBK_THREADS;\n"
+  "      if (row < at.rows) {\n"
+  "        row_start[a] = mbk_load(row_ptr + at.row + row);\n"
+  "        row_end[a] = mbk_load(row_ptr + at.row + row + 1);\n"
+  "      }\n"
+  "    }\n"
+  "    mbk_merge_multiply(at, base, col_ind, values, x, alpha, product);\n"
+  "#pragma unroll\n"
+  "    for (mbk_u32 a = 0; a < MBK_AHEAD; a++) {\n"
+  "      const mbk_u32 row = place + a * MBK_THREADS;\n"
+  "      if (row < at.rows) {\n"
+  "        mbk_merge_mark<adds>(m, y + at.row, row, row_start[a], row_end[a], base, alpha, beta);\n"
+  "        if (row == 0) {\n"
+  "          *crossing = (mbk_u64)(row_start[a] - MBK_BASE) < at.first;\n"
+  "        }\n"
+  "      }\n"
+  "    }\n"
+  "    for (mbk_u32 row = place + MBK_AHEAD * MBK_THREADS; row < at.rows; row += MBK_THREADS) {\n",
+  "      mbk_merge_mark<adds>(m, y + at.row, row, mbk_load(row_ptr + at.row + row),\n"
+  "                           mbk_load(row_ptr + at.row + row + 1), base, alpha, beta);\n"
+  "    }\n"
+  "    mbk_block_sync();\n"
+  "    mbk_merge_scan<adds>(m, product, y + at.row, alpha, beta);\n"
+  "    mbk_block_sync();\n"
+  "    mbk_merge_join<adds>(m, *crossing != 0, y + at.row, firsts + chunk, tails + chunk, alpha,\n"
+  "                         beta);\n"
+  "    if (mbk_thread() == 0) {\n"
+  "      chunk_row[chunk] = begin;\n"
+  "      if (chunk == chunks - 1) {\n"
+  "        chunk_row[chunks] = end;\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Launch: a block for each MBK_ROUNDS chunks. mbk_merge_fixup follows. beta must be zero.\n"
+  "// Shared: mbk_u16[MBK_SLOTS], mbk_u64[MBK_ROUNDS + 1], MBK_COMPUTE[2 * MBK_WARPS],\n"
+  "// mbk_u32[MBK_WARPS + 2].\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+  "    mbk_merge_product(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,\n"
+  "                      const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,\n"
+  "                      mbk_u64 *chunk_row, MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 rows,\n"
+  "                      mbk_u64 nnz, mbk_u64 chunks, MBK_SCALAR_PARAMETERS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  mbk_release();\n"
+  "  mbk_merge_run<false>(row_ptr, col_ind, values, x, y, chunk_row, firsts, tails, rows, nnz,\n"
+  "                       chunks, MBK_ALPHA, (MBK_COMPUTE)0, shared);\n"
+  "}\n"
+  "\n"
+  "// Fewer blocks to a multiprocessor than without the old y: it takes registers.\n"
+  "#define MBK_SUM_BLOCKS ((2 * MBK_BLOCKS + 1) / 3)\n"
+  "\n"
+  "// The same with any beta. Shared: also MBK_VECTOR[MBK_THREADS + MBK_WARPS].\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n",
+  "    mbk_merge_sum(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
+  "                  const MBK_VECTOR *x, MBK_VECTOR *y, mbk_u64 *chunk_row, MBK_COMPUTE *firsts,\n"
+  "                  MBK_COMPUTE *tails, mbk_u64 rows, mbk_u64 nnz, mbk_u64 chunks,\n"
+  "                  MBK_SCALAR_PARAMETERS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  mbk_release();\n"
+  "  MBK_SCALARS_LOAD;\n"
+  "  mbk_merge_run<true>(row_ptr, col_ind, values, x, y, chunk_row, firsts, tails, rows, nnz,\n"
+  "                      chunks, alpha, beta, shared);\n"
+  "}\n"
+  "\n"
+  "// ---- Rows over several chunks\n"
+  "// ----------------------------------------------------------------\n"
+  "\n"
+  "#define MBK_PARTS 1\n"
+  "#define MBK_RANK mbk_u64\n"
+  "#define MBK_CROSSING 1\n"
+  "#define MBK_TILE_RANK(chunk) (tile_row[chunk] / 2)\n"
+  "// Nonzero k of row r is step k + r of the path.\n"
+  "#define MBK_TILE_OF(row)                                                                       \\\n"
+  "  (((mbk_u64)(mbk_load(row_start + (row)) - MBK_BASE) + (row)) / MBK_CHUNK)\n"
+  "#include \"spmv/fixup.cuh\"\n"
+  "\n"
+  "// Launch: MBK_FIXUP_THREADS chunks per block. Shared: as mbk_fixup.\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS)\n"
+  "    mbk_merge_fixup(const MBK_ROW_PTR *row_ptr, const mbk_u64 *chunk_row,\n"
+  "                    const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,\n"
+  "                    mbk_u64 chunks, MBK_SCALAR_PARAMETERS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  mbk_release();\n"
+  "  mbk_await(); // chunk_row is the product's\n"
+  "  mbk_fixup(row_ptr, chunk_row, (const mbk_u32 *)0, (const mbk_u32 *)0, firsts, tails, y,\n"
+  "            chunks, 0, 0, (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);\n"
   "}\n",
   NULL};
 
@@ -5534,7 +5989,9 @@ static const char *const mbi_source_spmv_bsr_cu[] = {
   "#include \"spmv/bsr_build.cuh\"\n"
   "\n"
   "#define MBK_PARTS MBK_BLOCK_ROWS\n"
-  "#define MBK_TILE_ITEMS MBK_TILE_BLOCKS\n"
+  "#define MBK_RANK mbk_u32\n"
+  "#define MBK_CROSSING 0\n"
+  "#define MBK_TILE_OF(rank) ((mbk_u64)(mbk_load(row_start + (rank)) - MBK_BASE) / MBK_TILE_BLOCKS)\n"
   "#define MBK_TILE_RANK(tile) mbk_load(tile_row + (tile)*MBK_SLOTS)\n"
   "#include \"spmv/fixup.cuh\"\n"
   "\n"
@@ -5547,9 +6004,9 @@ static const char *const mbi_source_spmv_bsr_cu[] = {
   "  bool writes;\n"
   "};\n"
   "\n"
-  "MBK_DEVICE void mbk_bsr_commit(const mbk_bsr_target &to, mbk_u32 rank, MBK_COMPUTE sum,\n"
+  "MBK_DEVICE void mbk_bsr_commit(const mbk_bsr_target &to, mbk_u32 rank, MBK_COMPUTE sum,\n",
   "                               MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
-  "  const mbk_u32 *const row_id = to.row_id;\n",
+  "  const mbk_u32 *const row_id = to.row_id;\n"
   "  const mbk_u64 row = (mbk_u64)MBK_ROW_OF(rank) * MBK_BLOCK_ROWS + to.part;\n"
   "  (void)row_id;\n"
   "  if (to.writes && row < to.rows) {\n"
@@ -5578,10 +6035,10 @@ static const char *const mbi_source_spmv_bsr_cu[] = {
   "  (void)group;\n"
   "#if !MBK_PATTERN\n"
   "  values += (group * MBK_GROUP_PACKS * MBK_ACTIVE + at.slot * MBK_LANES + at.lane) * MBK_PACK;\n"
-  "#endif\n"
+  "#endif\n",
   "#if MBK_MASKED\n"
   "  masks += group * MBK_ACTIVE + at.slot * MBK_LANES + at.lane;\n"
-  "#endif\n",
+  "#endif\n"
   "  const mbk_u32 first = mbk_load(slot_row + tile * MBK_SLOTS + at.slot);\n"
   "  mbk_u32 rank = first;\n"
   "  MBK_COMPUTE sum = MBK_ZERO, head = MBK_ZERO;\n"
@@ -5622,9 +6079,9 @@ static const char *const mbi_source_spmv_bsr_cu[] = {
   "  const int distance =\n"
   "      (int)at.slot - (until != 0 ? (31 - mbk_leading_zeros(until)) / MBK_LANES : 0);\n"
   "#pragma unroll\n"
-  "  for (int d = 1; d < MBK_SLOTS; d <<= 1) {\n"
+  "  for (int d = 1; d < MBK_SLOTS; d <<= 1) {\n",
   "    const MBK_COMPUTE other = mbk_shuffle_up(MBK_ALL, sum, d * MBK_LANES, 32);\n"
-  "    if (distance >= d) {\n",
+  "    if (distance >= d) {\n"
   "      sum = MBK_ADD(other, sum);\n"
   "    }\n"
   "  }\n"
@@ -5661,8 +6118,8 @@ static const char *const mbi_source_spmv_bsr_cu[] = {
   "  if (MBK_NEIGHBOURS == 1 || (mbk_u64)x % (MBK_NEIGHBOURS * sizeof(MBK_VECTOR)) == 0) {\n"
   "    mbk_bsr_run<MBK_NEIGHBOURS>(row_ends, slot_row, row_id, columns, values, masks, x, y,\n"
   "                                firsts, tails, rows, cols, tile, strip, alpha, beta);\n"
-  "  } else {\n"
-  "    mbk_bsr_run<1>(row_ends, slot_row, row_id, columns, values, masks, x, y, firsts, tails,\n",
+  "  } else {\n",
+  "    mbk_bsr_run<1>(row_ends, slot_row, row_id, columns, values, masks, x, y, firsts, tails,\n"
   "                   rows, cols, tile, strip, alpha, beta);\n"
   "  }\n"
   "}\n"
@@ -6656,6 +7113,9 @@ static const struct {
     {"spmv/scan_fixup.cuh", mbi_source_spmv_scan_fixup_cuh},
     {"spmv/scan.cu", mbi_source_spmv_scan_cu},
     {"spmv/scan_whole.cu", mbi_source_spmv_scan_whole_cu},
+    {"spmv/merge_path.cuh", mbi_source_spmv_merge_path_cuh},
+    {"spmv/merge_tile.cuh", mbi_source_spmv_merge_tile_cuh},
+    {"spmv/merge_path.cu", mbi_source_spmv_merge_path_cu},
     {"spmv/binned_build.cuh", mbi_source_spmv_binned_build_cuh},
     {"spmv/binned.cu", mbi_source_spmv_binned_cu},
     {"spmv/hubs_build.cuh", mbi_source_spmv_hubs_build_cuh},
@@ -6675,7 +7135,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "303ca7362089dbbc987b611d0fa6a605396bb0bee7bd2bd9e72688376a38e9ab"
+#define MBI_KERNEL_HASH "4760f254b704d0776f956d5e77b0eac3113b227276ebb5a8232a4c20a0f9f3c4"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -11788,6 +12248,15 @@ typedef struct mbi_rows {
   void *product; /* CUfunction */
 } mbi_rows;
 
+/* Chunks of the merge path: spmv/merge_cuda.c. */
+typedef struct mbi_merge_path {
+  int steps, threads, resident;
+  int pack;   /* nonzeros that a lane loads at once */
+  int rounds; /* chunks that a block takes, one after the other */
+  uint64_t chunks, blocks;
+  void *product, *sum, *fixup; /* CUfunction; product where beta is zero */
+} mbi_merge_path;
+
 /* Sliced storage: spmv/sliced.c. */
 typedef struct mbi_sliced {
   int unroll, threads;
@@ -11908,6 +12377,7 @@ struct merbit_plan {
   mbi_scan_schedule scan;
   mbi_ranks ranks; /* where the choice or the method asks */
   mbi_rows rows;
+  mbi_merge_path merge;
   mbi_sliced sliced;
   mbi_binned binned;
   mbi_bsr_tiles bsr_tiles;
@@ -11935,6 +12405,7 @@ static void mbi_plan_forget(merbit_plan *plan) {
   memset(&plan->program, 0, sizeof plan->program);
   memset(&plan->scan, 0, sizeof plan->scan);
   memset(&plan->rows, 0, sizeof plan->rows);
+  memset(&plan->merge, 0, sizeof plan->merge);
   memset(&plan->sliced, 0, sizeof plan->sliced);
   memset(&plan->binned, 0, sizeof plan->binned);
   memset(&plan->hubs, 0, sizeof plan->hubs);
@@ -15311,6 +15782,202 @@ static const mbi_cuda_method mbi_scan_method = {mbi_scan_create,
                                                 mbi_scan_describe,
                                                 NULL};
 
+/* ==== >>spmv/merge_cuda.c  CUDA: the merge path, with nothing made beforehand ============= */
+/* ---- Encode: sizes, from what is known without a look at the matrix ---------------------- */
+
+#define MBI_MERGE_SLOTS                                                                        \
+  16384 /* of a block at most, so that its shared memory needs no asking */
+#define MBI_MERGE_ROUNDS 32
+
+/* Blocks that leave registers for what a lane holds, without spilling. */
+static int mbi_merge_resident(const merbit_plan *plan) {
+  const mbi_merge_path *p = &plan->merge;
+  const int words = p->steps * (plan->type == MERBIT_F32 ? 1 : 2);
+  const int threads = words > 32 ? 384 : words > 16 ? 768 : words > 8 ? 1024 : 1280;
+  const int blocks = threads / p->threads;
+  return blocks > 16 ? 16 : blocks < 1 ? 1 : blocks;
+}
+
+/* A block's chunks share the latency of one search, but few blocks share a GPU badly. */
+static int mbi_merge_rounds(const merbit_plan *plan) {
+  const mbi_merge_path *p = &plan->merge;
+  const uint64_t places =
+      (uint64_t)plan->context->device.multiprocessors * (uint64_t)p->resident;
+  return p->chunks > 32 * places ? 4 : p->chunks > 8 * places ? 2 : 1;
+}
+
+/* The steps of the path in a chunk: see spmv/merge_path.cuh. */
+static uint64_t mbi_merge_chunk(const mbi_merge_path *p) {
+  return (uint64_t)p->threads * (uint64_t)p->steps - (uint64_t)p->pack + 1;
+}
+
+static merbit_status mbi_merge_size(merbit_plan *plan) {
+  mbi_merge_path *p = &plan->merge;
+  const merbit_plan_desc *wish = &plan->desc;
+  const int single = plan->type == MERBIT_F32;
+  const uint64_t path = plan->device.rows + plan->device.nnz;
+  p->pack = single && !plan->once ? 2 : mbi_scan_widest(plan->type);
+  p->steps = wish->sigma != 0 ? wish->sigma : single ? 12 : 8;
+  p->threads = wish->block_threads != 0 ? wish->block_threads : 256;
+  if (p->steps < 1 || p->steps > 32 || p->steps % p->pack != 0 || p->threads < 32 ||
+      p->threads > 1024 || p->threads % 32 != 0 || p->steps * p->threads > MBI_MERGE_SLOTS) {
+    return mbi_fail(
+        plan->context, MERBIT_INVALID_ARGUMENT,
+        "plan_desc.sigma is %d and block_threads %d; the merge path takes multiples "
+        "of %d up to 32, and multiples of 32 up to 1024, their product up to %d",
+        p->steps, p->threads, p->pack, MBI_MERGE_SLOTS);
+  }
+  if (wish->omega < 0 || wish->omega > MBI_MERGE_ROUNDS) {
+    return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
+                    "plan_desc.omega is %d; a block takes 1 to %d chunks of the merge path",
+                    wish->omega, MBI_MERGE_ROUNDS);
+  }
+  p->resident = mbi_merge_resident(plan);
+  /* Without rows there is nothing to write. */
+  p->chunks = plan->device.rows > 0 ? (path - 1) / mbi_merge_chunk(p) + 1 : 0;
+  if (p->chunks > (uint64_t)INT32_MAX) {
+    return mbi_fail(plan->context, MERBIT_TOO_LARGE,
+                    "%" PRIu64 " rows and nonzeros make %" PRIu64
+                    " chunks; raise plan_desc.sigma or block_threads",
+                    path, p->chunks);
+  }
+  p->rounds = wish->omega != 0 ? wish->omega : mbi_merge_rounds(plan);
+  p->blocks = (p->chunks + (uint64_t)p->rounds - 1) / (uint64_t)p->rounds;
+  return MERBIT_OK;
+}
+
+/* Of one block: see mbk_merge_places. */
+static unsigned mbi_merge_shared(const merbit_plan *plan, int adds) {
+  const mbi_merge_path *p = &plan->merge;
+  const unsigned size = (unsigned)mbi_type_size(plan->type), threads = (unsigned)p->threads;
+  const unsigned warps = threads / 32;
+  return threads * (unsigned)p->steps * 2 + ((unsigned)p->rounds + 1) * 8 + 2 * warps * size +
+         (adds ? (threads + warps) * size : 0) + (warps + 2) * 4;
+}
+
+/* ---- Specialise -------------------------------------------------------------------------- */
+
+static void mbi_merge_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+  const mbi_merge_path *p = &plan->merge;
+  mbi_plan_preamble(plan, preamble);
+  mbi_preamble_define_int(preamble, "MBK_STEPS", p->steps);
+  mbi_preamble_define_int(preamble, "MBK_PACK", p->pack);
+  mbi_preamble_define_int(preamble, "MBK_ROUNDS", p->rounds);
+  mbi_preamble_define_int(preamble, "MBK_ALIGNED", mbi_scan_aligned(plan));
+  mbi_preamble_define_int(preamble, "MBK_ONCE", plan->once);
+  mbi_preamble_define_int(preamble, "MBK_THREADS", p->threads);
+  mbi_preamble_define_int(preamble, "MBK_BLOCKS", p->resident);
+}
+
+static merbit_status mbi_merge_path_create(merbit_plan *plan) {
+  mbi_merge_path *p = &plan->merge;
+  mbi_preamble preamble;
+  merbit_status status = mbi_merge_size(plan);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  plan->stream_bytes =
+      mbi_device_csr_stream_bytes(plan) +
+      (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type) +
+      4 * p->chunks * (sizeof(uint64_t) + mbi_type_size(plan->type));
+  mbi_merge_preamble(plan, &preamble);
+  status = mbi_program_create(plan->context, "spmv/merge_path.cu", &preamble, &plan->program);
+  if (status == MERBIT_OK) {
+    status =
+        mbi_program_kernel(plan->context, &plan->program, "mbk_merge_product", &p->product);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_program_kernel(plan->context, &plan->program, "mbk_merge_sum", &p->sum);
+  }
+  return status != MERBIT_OK
+             ? status
+             : mbi_program_kernel(plan->context, &plan->program, "mbk_merge_fixup", &p->fixup);
+}
+
+static void mbi_merge_path_destroy(merbit_plan *plan) {
+  mbi_program_destroy(plan->context, &plan->program);
+}
+
+/* Where chunks begin, then what each holds of its first row and of the one open at its end. */
+static uint64_t mbi_merge_carry_bytes(const merbit_plan *plan) {
+  const uint64_t chunks = plan->merge.chunks;
+  return chunks > 0 ? (chunks + 1) * sizeof(uint64_t) + 2 * chunks * mbi_type_size(plan->type)
+                    : 0;
+}
+
+/* ---- Launch ------------------------------------------------------------------------------ */
+
+static merbit_status mbi_merge_path_multiply(merbit_plan *plan, mbi_devptr carries,
+                                             const void *alpha, mbi_devptr x, const void *beta,
+                                             mbi_devptr y, void *stream) {
+  mbi_merge_path *p = &plan->merge;
+  merbit_context *context = plan->context;
+  const size_t size = mbi_type_size(plan->type);
+  const int adds = mbi_scan_adds(plan, beta);
+  mbi_devptr firsts = carries + (p->chunks + 1) * sizeof(uint64_t);
+  mbi_devptr tails = firsts + p->chunks * size;
+  void *arguments[13];
+  merbit_status status;
+  if (p->chunks == 0) {
+    return MERBIT_OK;
+  }
+  arguments[0] = &plan->device.row_ptr;
+  arguments[1] = &plan->device.col_ind;
+  arguments[2] = &plan->device.values;
+  arguments[3] = &x;
+  arguments[4] = &y;
+  arguments[5] = &carries;
+  arguments[6] = &firsts;
+  arguments[7] = &tails;
+  arguments[8] = &plan->device.rows;
+  arguments[9] = &plan->device.nnz;
+  arguments[10] = &p->chunks;
+  arguments[11] = (void *)(uintptr_t)alpha;
+  arguments[12] = (void *)(uintptr_t)beta;
+  status = mbi_device_launch_early(
+      context, adds ? p->sum : p->product, adds ? "mbk_merge_sum" : "mbk_merge_product",
+      (int64_t)p->blocks, p->threads, mbi_merge_shared(plan, adds), stream, arguments);
+  if (status != MERBIT_OK || p->chunks == 1) { /* no row crosses chunks */
+    return status;
+  }
+  arguments[1] = &carries;
+  arguments[2] = &firsts;
+  arguments[3] = &tails;
+  arguments[5] = &p->chunks;
+  arguments[6] = (void *)(uintptr_t)alpha;
+  arguments[7] = (void *)(uintptr_t)beta;
+  return mbi_device_launch_early(
+      context, p->fixup, "mbk_merge_fixup",
+      (int64_t)((p->chunks + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS),
+      MBI_SCAN_FIXUP_THREADS,
+      (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (size + sizeof(uint32_t))), stream, arguments);
+}
+
+/* ---- Describe ---------------------------------------------------------------------------- */
+
+static void mbi_merge_info(const merbit_plan *plan, merbit_plan_info *info) {
+  const mbi_merge_path *p = &plan->merge;
+  info->sigma = p->steps;
+  info->omega = p->rounds;
+  info->block_threads = p->threads;
+  info->tiles = (int64_t)p->chunks;
+}
+
+static int mbi_merge_describe(const merbit_plan *plan, char *text, size_t size) {
+  const mbi_merge_path *p = &plan->merge;
+  return snprintf(text, size, "%" PRIu64 " chunks of %d x %d steps, %d to a block%s", p->chunks,
+                  p->threads, p->steps, p->rounds,
+                  plan->once ? ", matrix past the caches" : "");
+}
+
+static const mbi_cuda_method mbi_merge_path_method = {mbi_merge_path_create,
+                                                      mbi_merge_path_destroy,
+                                                      mbi_merge_carry_bytes,
+                                                      mbi_merge_path_multiply,
+                                                      mbi_merge_info,
+                                                      mbi_merge_describe,
+                                                      NULL};
+
 /* ==== >>spmv/binned_sizes.c  how the binned product cuts a matrix, and its program ======== */
 /* ---- Encode: strips and parts ------------------------------------------------------------ */
 
@@ -18256,6 +18923,8 @@ static const mbi_cuda_method mbi_full_method = {
 static const mbi_cuda_method *mbi_cuda_method_of(const merbit_plan *plan,
                                                  merbit_method method) {
   switch (method) {
+  case MERBIT_METHOD_MERGE:
+    return &mbi_merge_path_method;
   case MERBIT_METHOD_SCAN:
     return &mbi_scan_method;
   case MERBIT_METHOD_ROWS:
@@ -18925,7 +19594,7 @@ static int mbi_method_runs(merbit_method method, int cuda) {
   }
 #endif
   return method == MERBIT_METHOD_AUTO || method == MERBIT_METHOD_BSR ||
-         (method >= MERBIT_METHOD_MERBIT) == cuda;
+         method == MERBIT_METHOD_MERGE || (method >= MERBIT_METHOD_MERBIT) == cuda;
 }
 
 /* The side, before anything is built: AUTO follows the context, a method of one side its side. */

@@ -146,6 +146,16 @@ static void rows_preamble(merbit_type type, int form, int unroll, int lanes, int
   mbi_rows_preamble(&plan, preamble);
 }
 
+/* Columns start off a multiple of 16 bytes as for the scan. */
+static void merge_preamble(merbit_type type, int form, int steps, int rounds, int threads,
+                           mbi_preamble *preamble) {
+  merbit_plan plan;
+  plan_make(type, form, steps, rounds, threads, &plan);
+  plan.device.col_ind = (form & 6) == 2 ? 4 : 0;
+  assert_int_equal(mbi_merge_size(&plan), MERBIT_OK);
+  mbi_merge_preamble(&plan, preamble);
+}
+
 static void sliced_preamble(merbit_type type, int form, int unroll, int threads,
                             mbi_preamble *preamble) {
   merbit_plan plan;
@@ -268,6 +278,8 @@ static void compile_methods(int form, int capability) {
     sliced_preamble(type, form, 0, 0, &preamble);
     compile("spmv/sliced.cu", &preamble, capability);
   }
+  merge_preamble(type, form, 0, form & 4 ? 4 : 1, form & 8 ? 512 : 0, &preamble);
+  compile("spmv/merge_path.cu", &preamble, capability);
   cb_preamble(type, form, form & 4 ? 512 : 0, &preamble);
   compile("spmv/cb.cu", &preamble, capability);
   binned_preamble(type, form | (form & 2) << 5, 0, 0, &preamble);
@@ -312,6 +324,8 @@ static void every_architecture_takes_every_file(void **state) {
     compile("spmv/scan_whole.cu", &preamble, archs[i]);
     rows_preamble(MERBIT_F64, 0, 8, 4, 0, &preamble);
     compile("spmv/rows.cu", &preamble, archs[i]);
+    merge_preamble(MERBIT_F64, 0, 0, 0, 0, &preamble);
+    compile("spmv/merge_path.cu", &preamble, archs[i]);
     sliced_preamble(MERBIT_F64, 0, 0, 0, &preamble);
     compile("spmv/sliced.cu", &preamble, archs[i]);
     cb_preamble(MERBIT_F64, 32, 0, &preamble);
@@ -363,6 +377,10 @@ static void every_form_compiles_without_spills(void **state) {
       compile("spmv/scan.cu", &preamble, capabilities[c]);
       scan_preamble(MERBIT_F64, 0, steps[s], 128, 32, &preamble);
       compile("spmv/scan.cu", &preamble, capabilities[c]);
+      merge_preamble(MERBIT_F32, 8, steps[s], 2, 512, &preamble);
+      compile("spmv/merge_path.cu", &preamble, capabilities[c]);
+      merge_preamble(MERBIT_F64, 0, steps[s], 1, 128, &preamble);
+      compile("spmv/merge_path.cu", &preamble, capabilities[c]);
       rows_preamble(MERBIT_F64, 0, steps[s], 32, 256, &preamble);
       compile("spmv/rows.cu", &preamble, capabilities[c]);
       sliced_preamble(s % 2 ? MERBIT_F32 : MERBIT_F64, 0, steps[s] / 2, 256, &preamble);

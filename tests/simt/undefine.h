@@ -101,7 +101,9 @@
 #undef MBK_NEIGHBOURS
 #undef MBK_THERE
 #undef MBK_PARTS
-#undef MBK_TILE_ITEMS
+#undef MBK_TILE_OF
+#undef MBK_RANK
+#undef MBK_CROSSING
 #undef MBK_TILE_RANK
 #undef MBK_AGGREGATED
 #undef MBK_SIDE
@@ -112,3 +114,8 @@
 #undef MBK_END
 #undef MBK_OFFSET
 #undef MBK_PADDED
+#undef MBK_ROUNDS
+#undef MBK_WARPS
+#undef MBK_CHUNK
+#undef MBK_AHEAD
+#undef MBK_NO_ROW
