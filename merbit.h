@@ -19009,6 +19009,18 @@ static mbi_forecast mbi_choose_forecast(const merbit_plan *plan) {
 #define MBI_CHOOSE_SMALL 40000000u
 #endif
 
+/* Bytes of columns and values from which on a plan for so few products that no look at the matrix
+ * pays takes the merge path. Below, launches count, and lanes per row want one. */
+#ifndef MBI_CHOOSE_UNSEEN
+#define MBI_CHOOSE_UNSEEN 1000000u
+#endif
+#define MBI_CHOOSE_UNSEEN_CALLS 1
+
+static int mbi_choose_unseen(const merbit_plan *plan) {
+  return plan->desc.expected_calls <= MBI_CHOOSE_UNSEEN_CALLS &&
+         mbi_device_csr_stream_bytes(plan) >= MBI_CHOOSE_UNSEEN;
+}
+
 static int mbi_choose_small(const merbit_plan *plan) {
   return mbi_device_csr_stream_bytes(plan) <= MBI_CHOOSE_SMALL;
 }
@@ -19367,20 +19379,21 @@ static int mbi_choose_by_measuring(const merbit_plan *plan) {
          plan->device.nnz > 0;
 }
 
-/* A method other than MERBIT, which is as published, may take shorter forms of the values. */
+/* A method other than MERBIT, which is as published, and the merge path, before which nothing
+ * looks at the matrix, may take shorter forms of the values. */
 static merbit_status mbi_choose_values(merbit_plan *plan) {
   merbit_status status;
   if (plan->device.values == 0 || plan->device.nnz == 0 || plan->desc.changing_values ||
       plan->desc.expected_calls < MBI_VALUES_CALLS || plan->method == MERBIT_METHOD_MERBIT ||
-      plan->device.rows >= UINT32_MAX) {
+      plan->method == MERBIT_METHOD_MERGE || plan->device.rows >= UINT32_MAX) {
     return MERBIT_OK;
   }
   status = mbi_ranks_need(plan);
   return status == MERBIT_OK ? mbi_values_specialise(plan) : status;
 }
 
-/* Set plan->method and plan->cuda and make it. AUTO: MERBIT beyond 2^32 - 2 rows; and SCAN
- * where another finds no memory for its form of the matrix or cannot take its sizes. */
+/* Set plan->method and plan->cuda and make it. AUTO: the merge path for one product of a large
+ * matrix; MERBIT beyond 2^32 - 2 rows; and SCAN where another finds no memory for its form of the matrix or cannot take its sizes. */
 static merbit_status mbi_choose(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const int any = plan->method == MERBIT_METHOD_AUTO;
@@ -19391,7 +19404,11 @@ static merbit_status mbi_choose(merbit_plan *plan) {
   if (status != MERBIT_OK) {
     return status;
   }
-  if (any && plan->device.rows >= UINT32_MAX) {
+  if (any && mbi_choose_unseen(plan)) {
+    plan->method = MERBIT_METHOD_MERGE;
+    (void)snprintf(plan->why, sizeof plan->why, "for %d product without a look at the matrix",
+                   plan->desc.expected_calls);
+  } else if (any && plan->device.rows >= UINT32_MAX) {
     plan->method = MERBIT_METHOD_MERBIT;
     (void)snprintf(plan->why, sizeof plan->why, "more rows than the others take");
   } else if (any) {

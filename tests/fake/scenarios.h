@@ -64,6 +64,11 @@ TEST_UNUSED static merbit_status merbit_products(merbit_context *context) {
   return products_by(context, MERBIT_METHOD_MERBIT, 0, 0);
 }
 
+/* So few that nothing looks at the matrix. */
+TEST_UNUSED static merbit_status one_product(merbit_context *context) {
+  return products_by(context, MERBIT_METHOD_AUTO, 0, 1);
+}
+
 /* So many that methods are measured. */
 TEST_UNUSED static merbit_status many_products(merbit_context *context) {
   return products_by(context, MERBIT_METHOD_AUTO, 0, 2000);
@@ -72,6 +77,10 @@ TEST_UNUSED static merbit_status many_products(merbit_context *context) {
 /* Tiles whose rows cross blocks: two launches. */
 TEST_UNUSED static merbit_status crossing_products(merbit_context *context) {
   return products_by(context, MERBIT_METHOD_SCAN, 1, 0);
+}
+
+TEST_UNUSED static merbit_status merge_products(merbit_context *context) {
+  return products_by(context, MERBIT_METHOD_MERGE, 0, 0);
 }
 
 TEST_UNUSED static merbit_status rows_products(merbit_context *context) {
@@ -239,6 +248,7 @@ TEST_UNUSED static const struct {
     {"products by MERBIT", merbit_products, MERBIT_SIDE_CUDA, 0},
     {"products by SCAN, crossing", crossing_products, MERBIT_SIDE_CUDA, 0},
     {"many products", many_products, MERBIT_SIDE_CUDA, 0},
+    {"products by MERGE", merge_products, MERBIT_SIDE_CUDA, 0},
     {"products by ROWS", rows_products, MERBIT_SIDE_CUDA, 0},
     {"products by SLICED", sliced_products, MERBIT_SIDE_CUDA, 0},
     {"products by BINNED", binned_products, MERBIT_SIDE_CUDA, 0},

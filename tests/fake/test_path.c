@@ -3,6 +3,7 @@
  * PageRank and the device layer themselves are run there by the programs of tests/gpu/. */
 #define MERBIT_IMPLEMENTATION
 #define MBI_CHOOSE_SMALL 0u /* AUTO takes even little matrices for large ones */
+#define MBI_CHOOSE_UNSEEN 0u
 #define MBI_MEASURE_ROUNDS 1 /* and measures as little as it can */
 #define MBI_MEASURE_BATCH 1
 #include "merbit.h"
@@ -39,7 +40,7 @@ static void info(void **state) {
 static void every_scenario(void **state) {
   static merbit_status (*const all[])(merbit_context *) = {
       products,       merbit_products, crossing_products,
-      rows_products,  sliced_products, binned_products,
+      rows_products,  sliced_products, binned_products, merge_products, one_product,
       hubs_products,  cb_products,     cb_parts,
       even_rows,      full_columns,    shorter_values,
       empty_matrices, host_vectors,    device_csr,
@@ -72,6 +73,7 @@ static void what_a_plan_keeps(void **state) {
               /* row_ends, tile_row, row_id, row_start, empty_id, block_start */
               {MERBIT_METHOD_SCAN, 4 + 6},
               {MERBIT_METHOD_ROWS, 4},
+              {MERBIT_METHOD_MERGE, 4},
               /* length, row_id, slice_start, column_start, slice_base, columns, values */
               {MERBIT_METHOD_SLICED, 4 + 7},
               /* as SCAN, then runs, part_start, items, columns, values, targets, places */
@@ -177,6 +179,63 @@ static void calls_of_a_product(void **state) {
   (void)state;
   calls_of_products(1);
   calls_of_products(2);
+}
+
+/* A plan for one product of a matrix in device memory launches the check of its arrays, if that,
+ * and the product itself one kernel, or two where rows may lie in several chunks. */
+static void no_look_at_the_matrix(void **state) {
+  int unchecked, crossing;
+  (void)state;
+  for (unchecked = 0; unchecked < 2; unchecked++) {
+    for (crossing = 0; crossing < 2; crossing++) {
+      merbit_view view = merbit_csr(ROWS, COLS, data_nnz(), NULL, NULL, NULL);
+      merbit_buffer *b[5] = {NULL, NULL, NULL, NULL, NULL};
+      merbit_context *context;
+      merbit_plan_desc desc;
+      merbit_plan_info info;
+      merbit_plan *plan = NULL;
+      double y[ROWS];
+      char line[1024];
+      int i;
+      fake_reset();
+      context = fake_context(NULL);
+      assert_int_equal(put(context, data.row_ptr, sizeof data.row_ptr, &b[0]), MERBIT_OK);
+      assert_int_equal(put(context, data.col_ind, (size_t)data_nnz() * 4, &b[1]), MERBIT_OK);
+      assert_int_equal(put(context, data.values, (size_t)data_nnz() * 8, &b[2]), MERBIT_OK);
+      assert_int_equal(put(context, data.x, sizeof data.x, &b[3]), MERBIT_OK);
+      assert_int_equal(put(context, data.y0, sizeof data.y0, &b[4]), MERBIT_OK);
+      view.memory = MERBIT_MEMORY_DEVICE;
+      view.row_ptr = merbit_buffer_pointer(b[0]);
+      view.col_ind = merbit_buffer_pointer(b[1]);
+      view.values = merbit_buffer_pointer(b[2]);
+      memset(&desc, 0, sizeof desc);
+      desc.expected_calls = 1;
+      desc.unchecked = unchecked;
+      desc.sigma = crossing ? 2 : 0;
+      desc.block_threads = crossing ? 32 : 0;
+      assert_int_equal(make_plan(context, &view, &desc, &plan), MERBIT_OK);
+      assert_int_equal(cuda->launches, !unchecked);
+      assert_int_equal(nvrtc->compiled, unchecked ? 1 : 2);
+      assert_int_equal(merbit_plan_get_info(plan, &info), MERBIT_OK);
+      assert_int_equal(info.method, MERBIT_METHOD_MERGE);
+      assert_true(crossing ? info.tiles > 1 : info.tiles == 1);
+      (void)merbit_plan_describe(plan, line, sizeof line);
+      assert_non_null(strstr(line, "(for 1 product without a look at the matrix)"));
+      assert_int_equal(merbit_spmv(plan, NULL, NULL, merbit_buffer_pointer(b[3]), NULL,
+                                   merbit_buffer_pointer(b[4]), NULL),
+                       MERBIT_OK);
+      assert_int_equal(cuda->launches, !unchecked + 1 + crossing);
+      assert_int_equal(cuda->early, 1 + crossing);
+      assert_int_equal(merbit_buffer_download(b[4], 0, y, sizeof y), MERBIT_OK);
+      expect_product(y, 1, 0, 1);
+      merbit_plan_destroy(plan);
+      for (i = 0; i < 5; i++) {
+        merbit_buffer_destroy(b[i]);
+      }
+      merbit_context_destroy(context);
+      fake_expect_clean();
+    }
+  }
 }
 
 /* With a cubin cache the first context compiles, later ones do not, in other processes neither.
@@ -318,6 +377,7 @@ int main(void) {
       cmocka_unit_test(slices_give_way),
       cmocka_unit_test(hubs_give_way),
       cmocka_unit_test(calls_of_a_product),
+      cmocka_unit_test(no_look_at_the_matrix),
       cmocka_unit_test(cold_and_warm),
       cmocka_unit_test(any_order_of_destruction),
       cmocka_unit_test(streams),
