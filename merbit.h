@@ -15785,15 +15785,22 @@ static const mbi_cuda_method mbi_scan_method = {mbi_scan_create,
 /* ==== >>spmv/merge_cuda.c  CUDA: the merge path, with nothing made beforehand ============= */
 /* ---- Encode: sizes, from what is known without a look at the matrix ---------------------- */
 
-#define MBI_MERGE_SLOTS                                                                        \
-  16384 /* of a block at most, so that its shared memory needs no asking */
-#define MBI_MERGE_ROUNDS 32
+#define MBI_MERGE_SLOTS 16384 /* of a block at most: its shared memory then needs no asking */
+#define MBI_MERGE_ROUNDS 32   /* at most */
 
-/* Blocks that leave registers for what a lane holds, without spilling. */
+/* Blocks that leave registers for what a lane holds, without spilling. For 9.0 NVRTC gets by
+ * with fewer than elsewhere. */
 static int mbi_merge_resident(const merbit_plan *plan) {
   const mbi_merge_path *p = &plan->merge;
   const int words = p->steps * (plan->type == MERBIT_F32 ? 1 : 2);
-  const int threads = words > 32 ? 384 : words > 16 ? 768 : words > 8 ? 1024 : 1280;
+  const int known = plan->context->device.compute_capability == 90 && mbi_scan_aligned(plan) &&
+                    plan->device.offset_type == MERBIT_INDEX_32 &&
+                    plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE;
+  const int threads = words > 32            ? 384
+                      : words > 24          ? 512
+                      : words > 16          ? 768
+                      : words > 8 || !known ? 1024
+                                            : 1536;
   const int blocks = threads / p->threads;
   return blocks > 16 ? 16 : blocks < 1 ? 1 : blocks;
 }
@@ -15814,10 +15821,9 @@ static uint64_t mbi_merge_chunk(const mbi_merge_path *p) {
 static merbit_status mbi_merge_size(merbit_plan *plan) {
   mbi_merge_path *p = &plan->merge;
   const merbit_plan_desc *wish = &plan->desc;
-  const int single = plan->type == MERBIT_F32;
   const uint64_t path = plan->device.rows + plan->device.nnz;
-  p->pack = single && !plan->once ? 2 : mbi_scan_widest(plan->type);
-  p->steps = wish->sigma != 0 ? wish->sigma : single ? 12 : 8;
+  p->pack = plan->type == MERBIT_F32 && !plan->once ? 2 : mbi_scan_widest(plan->type);
+  p->steps = wish->sigma != 0 ? wish->sigma : 8;
   p->threads = wish->block_threads != 0 ? wish->block_threads : 256;
   if (p->steps < 1 || p->steps > 32 || p->steps % p->pack != 0 || p->threads < 32 ||
       p->threads > 1024 || p->threads % 32 != 0 || p->steps * p->threads > MBI_MERGE_SLOTS) {
@@ -19009,8 +19015,8 @@ static mbi_forecast mbi_choose_forecast(const merbit_plan *plan) {
 #define MBI_CHOOSE_SMALL 40000000u
 #endif
 
-/* Bytes of columns and values from which on a plan for so few products that no look at the matrix
- * pays takes the merge path. Below, launches count, and lanes per row want one. */
+/* Bytes of columns and values from which on a plan for so few products that no look at the
+ * matrix pays takes the merge path. Below, launches count, and lanes per row want one. */
 #ifndef MBI_CHOOSE_UNSEEN
 #define MBI_CHOOSE_UNSEEN 1000000u
 #endif
@@ -19393,7 +19399,8 @@ static merbit_status mbi_choose_values(merbit_plan *plan) {
 }
 
 /* Set plan->method and plan->cuda and make it. AUTO: the merge path for one product of a large
- * matrix; MERBIT beyond 2^32 - 2 rows; and SCAN where another finds no memory for its form of the matrix or cannot take its sizes. */
+ * matrix; MERBIT beyond 2^32 - 2 rows; and SCAN where another finds no memory for its form of
+ * the matrix or cannot take its sizes. */
 static merbit_status mbi_choose(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const int any = plan->method == MERBIT_METHOD_AUTO;
