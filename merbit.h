@@ -258,9 +258,9 @@ typedef enum merbit_operation {
 } merbit_operation;
 
 typedef enum merbit_method {
-  MERBIT_METHOD_AUTO = 0,      /* SLICED or SCAN on CUDA, MERGE on the CPU */
+  MERBIT_METHOD_AUTO = 0,      /* what suits the matrix on CUDA, MERGE on the CPU */
   MERBIT_METHOD_REFERENCE = 1, /* CPU: the sequential row loop */
-  MERBIT_METHOD_MERGE = 2,     /* CPU: merge-path split over threads (Merrill, Garland, SC16) */
+  MERBIT_METHOD_MERGE = 2,     /* merge path straight on the CSR (Merrill, Garland, SC16) */
   MERBIT_METHOD_MERBIT = 3,    /* CUDA: merge-path tiles with packed lanes (Zhang et al.) */
   MERBIT_METHOD_SCAN = 4,      /* CUDA: tiles of nonzeros, segmented sums by shuffles */
   MERBIT_METHOD_ROWS = 5,      /* CUDA: lanes per row */
@@ -404,11 +404,14 @@ typedef struct merbit_plan_desc {
   merbit_type compute_type;    /* of sums, alpha and beta; only the matrix's own type for now */
   merbit_memory vector_memory; /* of x and y; HOST with CUDA: staged and synchronous */
   merbit_memory scalar_memory; /* of alpha and beta; DEVICE only with CUDA */
-  int expected_calls;          /* products to come; 0: 100. From 2000 on AUTO measures on CUDA */
+  int expected_calls;          /* products to come; 0: 100. On CUDA AUTO looks at nothing of a large
+                                  matrix for 1, and measures from 2000 on */
   int sigma;                   /* MERBIT: steps per lane; 0: 14 in f32, 7 in f64. SCAN: nonzeros per lane.
+                                  MERGE on CUDA: nonzeros per lane; with block_threads, a chunk's length.
                                   CB: steps per warp, about 32 nonzeros each, 20 to 65536 */
   int omega;                   /* MERBIT: lanes per tile, 32, 16 or 8; 0: 32. ROWS: lanes per row. SCAN:
-                                  1: rows cross blocks, 2: blocks take whole rows. HUBS: kilobytes of x */
+                                  1: rows cross blocks, 2: blocks take whole rows. HUBS: kilobytes of x.
+                                  MERGE on CUDA: chunks a block takes one after the other, 1 to 32 */
   int block_threads;           /* CUDA: threads per block, 32 to 1024; 0: by method and size */
   int unchecked;               /* nonzero: the arrays are known to be valid */
   int changing_values;         /* nonzero: nothing is specialised to the values, for they will change */
@@ -15785,22 +15788,22 @@ static const mbi_cuda_method mbi_scan_method = {mbi_scan_create,
 /* ==== >>spmv/merge_cuda.c  CUDA: the merge path, with nothing made beforehand ============= */
 /* ---- Encode: sizes, from what is known without a look at the matrix ---------------------- */
 
-#define MBI_MERGE_SLOTS 16384 /* of a block at most: its shared memory then needs no asking */
-#define MBI_MERGE_ROUNDS 32   /* at most */
+/* At most: shared memory then needs no asking. */
+#define MBI_MERGE_STEPS 16
+#define MBI_MERGE_ROUNDS 32
 
 /* Blocks that leave registers for what a lane holds, without spilling. For 9.0 NVRTC gets by
  * with fewer than elsewhere. */
 static int mbi_merge_resident(const merbit_plan *plan) {
   const mbi_merge_path *p = &plan->merge;
-  const int words = p->steps * (plan->type == MERBIT_F32 ? 1 : 2);
+  const int single = plan->type == MERBIT_F32, words = p->steps * (single ? 1 : 2);
   const int known = plan->context->device.compute_capability == 90 && mbi_scan_aligned(plan) &&
                     plan->device.offset_type == MERBIT_INDEX_32 &&
                     plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE;
-  const int threads = words > 32            ? 384
-                      : words > 24          ? 512
-                      : words > 16          ? 768
-                      : words > 8 || !known ? 1024
-                                            : 1536;
+  const int threads = words > 24                   ? 512
+                      : words > (single ? 12 : 16) ? 768
+                      : words > 8 || !known        ? 1024
+                                                   : 1536;
   const int blocks = threads / p->threads;
   return blocks > 16 ? 16 : blocks < 1 ? 1 : blocks;
 }
@@ -15825,13 +15828,13 @@ static merbit_status mbi_merge_size(merbit_plan *plan) {
   p->pack = plan->type == MERBIT_F32 && !plan->once ? 2 : mbi_scan_widest(plan->type);
   p->steps = wish->sigma != 0 ? wish->sigma : 8;
   p->threads = wish->block_threads != 0 ? wish->block_threads : 256;
-  if (p->steps < 1 || p->steps > 32 || p->steps % p->pack != 0 || p->threads < 32 ||
-      p->threads > 1024 || p->threads % 32 != 0 || p->steps * p->threads > MBI_MERGE_SLOTS) {
+  if (p->steps < 1 || p->steps > MBI_MERGE_STEPS || p->steps % p->pack != 0 ||
+      p->threads < 32 || p->threads > 1024 || p->threads % 32 != 0) {
     return mbi_fail(
         plan->context, MERBIT_INVALID_ARGUMENT,
         "plan_desc.sigma is %d and block_threads %d; the merge path takes multiples "
-        "of %d up to 32, and multiples of 32 up to 1024, their product up to %d",
-        p->steps, p->threads, p->pack, MBI_MERGE_SLOTS);
+        "of %d up to %d, and multiples of 32 up to 1024",
+        p->steps, p->threads, p->pack, MBI_MERGE_STEPS);
   }
   if (wish->omega < 0 || wish->omega > MBI_MERGE_ROUNDS) {
     return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,

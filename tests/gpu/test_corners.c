@@ -211,14 +211,13 @@ static void impossible_forms_are_refused(void **state) {
              {MERBIT_METHOD_CB, 0, 0, 40, "block_threads 40"},
              {MERBIT_METHOD_CB, 0, 0, 1024, "block_threads 1024; use 20 to 65536, and a mul"},
              {MERBIT_METHOD_MERGE, 3, 0, 0, "sigma is 3 and block_threads 256; the merge path"},
-             {MERBIT_METHOD_MERGE, 34, 0, 0, "sigma is 34"},
+             {MERBIT_METHOD_MERGE, 18, 0, 0, "sigma is 18"},
              {MERBIT_METHOD_MERGE, -2, 0, 0, "sigma is -2"},
              {MERBIT_METHOD_MERGE, 0, -1, 0, "omega is -1; a block takes 1 to 32 chunks"},
              {MERBIT_METHOD_MERGE, 0, 33, 0, "omega is 33"},
              {MERBIT_METHOD_MERGE, 0, 0, 16, "block_threads 16"},
              {MERBIT_METHOD_MERGE, 0, 0, 40, "block_threads 40"},
              {MERBIT_METHOD_MERGE, 2, 0, 1056, "block_threads 1056"},
-             {MERBIT_METHOD_MERGE, 18, 0, 1024, "their product up to 16384"},
              {MERBIT_METHOD_REFERENCE, 0, 0, 0, "runs on the CPU"}};
   const merbit_view view = merbit_csr(3, 3, 5, row_ptr, col_ind, NULL);
   size_t i;

@@ -377,10 +377,12 @@ static void every_form_compiles_without_spills(void **state) {
       compile("spmv/scan.cu", &preamble, capabilities[c]);
       scan_preamble(MERBIT_F64, 0, steps[s], 128, 32, &preamble);
       compile("spmv/scan.cu", &preamble, capabilities[c]);
-      merge_preamble(MERBIT_F32, 8, steps[s], 2, 512, &preamble);
-      compile("spmv/merge_path.cu", &preamble, capabilities[c]);
-      merge_preamble(MERBIT_F64, 0, steps[s], 1, 128, &preamble);
-      compile("spmv/merge_path.cu", &preamble, capabilities[c]);
+      if (steps[s] <= MBI_MERGE_STEPS) {
+        merge_preamble(MERBIT_F32, 8, steps[s], 2, 512, &preamble);
+        compile("spmv/merge_path.cu", &preamble, capabilities[c]);
+        merge_preamble(MERBIT_F64, 0, steps[s], 1, 128, &preamble);
+        compile("spmv/merge_path.cu", &preamble, capabilities[c]);
+      }
       rows_preamble(MERBIT_F64, 0, steps[s], 32, 256, &preamble);
       compile("spmv/rows.cu", &preamble, capabilities[c]);
       sliced_preamble(s % 2 ? MERBIT_F32 : MERBIT_F64, 0, steps[s] / 2, 256, &preamble);

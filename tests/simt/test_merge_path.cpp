@@ -30,7 +30,7 @@
 #include "simt/merge_form.h"
 #define SIMT_FORM f64_p32_b0_single_dev_s4_r4_once_t64, double, 32, 0, 3, 1, 4, 4, 1, 64
 #include "simt/merge_form.h"
-#define SIMT_FORM f64_p64_b1_equal_dev_s32_r2_t256, double, 64, 1, 2, 1, 32, 2, 0, 256
+#define SIMT_FORM f64_p64_b1_equal_dev_s16_r2_t256, double, 64, 1, 2, 1, 16, 2, 0, 256
 #include "simt/merge_form.h"
 
 static void check(void **state) {

@@ -78,7 +78,7 @@ static void shared_memory(void **state) {
   int threads, steps, adds;
   (void)state;
   for (threads = 32; threads <= 1024; threads += 32) {
-    for (steps = 2; steps <= 32 && steps * threads <= MBI_MERGE_SLOTS; steps += 2) {
+    for (steps = 2; steps <= MBI_MERGE_STEPS; steps += 2) {
       merbit_plan plan;
       plan_of(&plan, MERBIT_F64, 10, 100);
       plan.desc.sigma = steps;
