@@ -6,6 +6,7 @@ SHIM = "simt_rules|simt_merbit_sizes|simt_merbit_f32|simt_merbit_f64|simt_races"
 BINNED = "simt_binned|simt_races"
 BLOCKS = "spmv_blocks|spmv_rules"
 HUBS = "simt_hubs|simt_races"
+PATH = "simt_merge_path|simt_races"
 MERGE = "spmv_rules|spmv_merge.*"
 READER = "matrix_mm_read.*|hostile_.*"
 CACHE = "jit_cache_entry|jit_cache_directory|jit_cache_.*|fake_cache"
@@ -313,6 +314,49 @@ MUTATIONS = [
      "warps take each other's tiles again", HUBS),
     ("spmv/hubs.cu", "  mbk_release();\n  mbk_await_for(x);\n", "  mbk_release();\n",
      "hubs are read while x may still be written", HUBS),
+    # ---- spmv/: the merge path ---------------------------------------------------------------------
+    ("spmv/merge_path.cuh", "mbk_merge_end(row_ptr, probe) + probe < diagonal;",
+     "mbk_merge_end(row_ptr, probe) + probe <= diagonal;", "a chunk begins behind the next row's end", PATH),
+    ("spmv/merge_path.cuh", "return over ? 2 * (row + 1) + 1 : 2 * row;", "return 2 * row;",
+     "rows end in chunks that hold none of them", PATH),
+    ("spmv/merge_path.cuh", "(mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE) < first;", "true;",
+     "empty rows where a chunk begins are taken for ends of the row before", PATH),
+    ("spmv/merge_path.cuh", "#define MBK_CHUNK (MBK_SLOTS - MBK_PACK + 1)", "#define MBK_CHUNK MBK_SLOTS",
+     "a chunk that begins within a pack reaches beyond the block", PATH),
+    ("spmv/merge_tile.cuh", "    mbk_store_pack(marks + 32 * MBK_PACK * g, none);\n    mbk_u32 first",
+     "    mbk_u32 first", "the marks of one chunk stay for the next", PATH),
+    ("spmv/merge_tile.cuh", "!seen && (closed & ((1u << lane) - 1)) == 0", "!seen",
+     "every row that ends in a warp's first group is its first", PATH),
+    ("spmv/merge_tile.cuh", "far &= far << d, d <<= 1", "d <<= 1, far &= far << d",
+     "sums stop short of the last row end", PATH),
+    ("spmv/merge_tile.cuh", "const mbk_u32 from = before != 0 ? 31", "const mbk_u32 from = before == 0 ? 31",
+     "a row over warps takes what other rows hold", PATH),
+    ("spmv/merge_tile.cuh", "if (lane == 0 && crossing && row == 0) {", "if (lane == 0 && row == 0) {",
+     "a first row that its chunk holds is left to the fix-up", PATH),
+    ("spmv/merge_path.cu", "    mbk_block_sync();\n    mbk_merge_scan", "    mbk_merge_scan",
+     "marks are read before they are there", PATH),
+    ("spmv/merge_path.cu", "m.crossing + i % 2;", "m.crossing;",
+     "the next chunk's answer takes the place of this one's", "simt_races"),
+    ("spmv/merge_path.cu", "MBK_PACK * mbk_thread() + j < skip ?", "false ?",
+     "nonzeros before the chunk count for its first row", PATH),
+    ("spmv/merge_path.cu", "filled - slot, none, product, old);", "MBK_TILE_NONZEROS, none, product, old);",
+     "nonzeros behind the chunk are read, and count", PATH),
+    ("spmv/merge_path.cu", "row < at.rows; row += MBK_THREADS", "row + 1 < at.rows; row += MBK_THREADS",
+     "of many rows the last has no mark", PATH),
+    ("spmv/merge_path.cu", "  mbk_await(); // chunk_row is the product's\n", "",
+     "the fix-up reads chunks before the product has written them", PATH),
+    ("spmv/merge_path.cu", "- MBK_BASE) + (row)) / MBK_CHUNK)", "- MBK_BASE)) / MBK_CHUNK)",
+     "a row seems to begin in an earlier chunk", PATH),
+    ("spmv/merge_path.cu", "#define MBK_CROSSING 1", "#define MBK_CROSSING 0",
+     "rows that are written already are written again", PATH),
+    ("spmv/merge_cuda.c.j2", "(p->chunks + 1) * sizeof(uint64_t);", "p->chunks * sizeof(uint64_t);",
+     "the end of the chunks and the first carry share a place", "fake_path"),
+    ("spmv/merge_cuda.c.j2", "p->chunks > 8 * places ? 2", "p->chunks >= 8 * places ? 2",
+     "two chunks to a block one block too early", "spmv_merge_path"),
+    ("spmv/choose.c.j2", "if (any && mbi_choose_unseen(plan)) {", "if (0) {",
+     "a plan for one product looks at the matrix", "fake_path"),
+    ("spmv/choose.c.j2", "      plan->method == MERBIT_METHOD_MERGE || plan->device.rows", "      plan->device.rows",
+     "the merge path looks at the values", "fake_path"),
     # ---- spmv/: full blocks, measuring ------------------------------------------------------------
     ("spmv/arrays.cu", "& ~mbk_arrays_inside((mbk_u64)k);", "& 0u;", "blocks may begin at any column", "simt_blocks"),
     ("spmv/arrays.cu", "const mbk_i64 next = row + 1 < rows ?", "const mbk_i64 next = row + 2 < rows ?",
