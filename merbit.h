@@ -4825,7 +4825,7 @@ static const char *const mbi_source_spmv_merge_path_cu[] = {
   "\n"
   "#include \"spmv/merge_tile.cuh\"\n"
   "\n"
-  "// Rows whose offsets a thread loads together with its nonzeros.\n"
+  "// Rows whose ends a thread loads together with its nonzeros.\n"
   "#define MBK_AHEAD 2\n"
   "\n"
   "// A warp's products; slots that are not the chunk's give zero, for they lie before its first\n"
@@ -4892,17 +4892,17 @@ static const char *const mbi_source_spmv_merge_path_cu[] = {
   "  }\n"
   "  mbk_block_sync();\n"
   "  for (mbk_u32 i = 0; i < MBK_ROUNDS && block_chunk + i < chunks; i++) {\n"
-  "    const mbk_u64 chunk = block_chunk + i, begin = m.begins[i], end = m.begins[i + 1];\n"
-  "    const mbk_merge_chunk at = mbk_merge_between(chunk, rows, nnz, begin, end);\n"
+  "    const mbk_u64 chunk = block_chunk + i;\n"
+  "    const mbk_merge_chunk at =\n"
+  "        mbk_merge_between(chunk, rows, nnz, m.begins[i], m.begins[i + 1]);\n"
   "    const mbk_u64 base = at.first - at.first % MBK_PACK;\n"
   "    mbk_u32 *const crossing = m.crossing + i % 2;\n"
   "    MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];\n"
-  "    MBK_ROW_PTR row_start[MBK_AHEAD], row_end[MBK_AHEAD];\n"
+  "    MBK_ROW_PTR row_end[MBK_AHEAD];\n"
   "#pragma unroll\n"
   "    for (mbk_u32 a = 0; a < MBK_AHEAD; a++) {\n"
   "      const mbk_u32 row = place + a * MBK_THREADS;\n"
   "      if (row < at.rows) {\n"
-  "        row_start[a] = mbk_load(row_ptr + at.row + row);\n"
   "        row_end[a] = mbk_load(row_ptr + at.row + row + 1);\n"
   "      }\n"
   "    }\n"
@@ -4911,9 +4911,10 @@ static const char *const mbi_source_spmv_merge_path_cu[] = {
   "    for (mbk_u32 a = 0; a < MBK_AHEAD; a++) {\n"
   "      const mbk_u32 row = place + a * MBK_THREADS;\n"
   "      if (row < at.rows) {\n"
-  "        mbk_merge_mark<adds>(m, y + at.row, row, row_start[a], row_end[a], base, alpha, beta);\n"
+  "        const MBK_ROW_PTR row_start = mbk_load(row_ptr + at.row + row); // by now in L1\n"
+  "        mbk_merge_mark<adds>(m, y + at.row, row, row_start, row_end[a], base, alpha, beta);\n"
   "        if (row == 0) {\n"
-  "          *crossing = (mbk_u64)(row_start[a] - MBK_BASE) < at.first;\n"
+  "          *crossing = (mbk_u64)(row_start - MBK_BASE) < at.first;\n"
   "        }\n"
   "      }\n"
   "    }\n"
@@ -4927,9 +4928,9 @@ static const char *const mbi_source_spmv_merge_path_cu[] = {
   "    mbk_merge_join<adds>(m, *crossing != 0, y + at.row, firsts + chunk, tails + chunk, alpha,\n"
   "                         beta);\n"
   "    if (mbk_thread() == 0) {\n"
-  "      chunk_row[chunk] = begin;\n"
+  "      chunk_row[chunk] = m.begins[i];\n"
   "      if (chunk == chunks - 1) {\n"
-  "        chunk_row[chunks] = end;\n"
+  "        chunk_row[chunks] = m.begins[i + 1];\n"
   "      }\n"
   "    }\n"
   "  }\n"
@@ -4950,7 +4951,7 @@ static const char *const mbi_source_spmv_merge_path_cu[] = {
   "}\n"
   "\n"
   "// Fewer blocks to a multiprocessor than without the old y: it takes registers.\n"
-  "#define MBK_SUM_BLOCKS ((2 * MBK_BLOCKS + 1) / 3)\n"
+  "#define MBK_SUM_BLOCKS (MBK_BLOCKS > 4 ? 5 * MBK_BLOCKS / 6 : (2 * MBK_BLOCKS + 1) / 3)\n"
   "\n"
   "// The same with any beta. Shared: also MBK_VECTOR[MBK_THREADS + MBK_WARPS].\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n",
@@ -7152,7 +7153,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "9a4f91c6aeee4af894a465e8acdb41f4180d9d839bd61e241501c53904368f6e"
+#define MBI_KERNEL_HASH "f5d55393605863fca9595b6b68103bfaf11907cf5355edc2abbcb62cfeef1a8b"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -15834,6 +15835,7 @@ static int mbi_merge_resident(const merbit_plan *plan) {
   const int threads = words > 24                   ? 512
                       : words > (single ? 12 : 16) ? 768
                       : words > 8 || !known        ? 1024
+                      : p->pack == 2               ? 1280
                                                    : 1536;
   const int blocks = threads / p->threads;
   return blocks > 16 ? 16 : blocks < 1 ? 1 : blocks;

@@ -19,7 +19,7 @@
 
 #include "spmv/merge_tile.cuh"
 
-// Rows whose offsets a thread loads together with its nonzeros.
+// Rows whose ends a thread loads together with its nonzeros.
 #define MBK_AHEAD 2
 
 // A warp's products; slots that are not the chunk's give zero, for they lie before its first
@@ -86,17 +86,17 @@ MBK_DEVICE void mbk_merge_run(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind
   }
   mbk_block_sync();
   for (mbk_u32 i = 0; i < MBK_ROUNDS && block_chunk + i < chunks; i++) {
-    const mbk_u64 chunk = block_chunk + i, begin = m.begins[i], end = m.begins[i + 1];
-    const mbk_merge_chunk at = mbk_merge_between(chunk, rows, nnz, begin, end);
+    const mbk_u64 chunk = block_chunk + i;
+    const mbk_merge_chunk at =
+        mbk_merge_between(chunk, rows, nnz, m.begins[i], m.begins[i + 1]);
     const mbk_u64 base = at.first - at.first % MBK_PACK;
     mbk_u32 *const crossing = m.crossing + i % 2;
     MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];
-    MBK_ROW_PTR row_start[MBK_AHEAD], row_end[MBK_AHEAD];
+    MBK_ROW_PTR row_end[MBK_AHEAD];
 #pragma unroll
     for (mbk_u32 a = 0; a < MBK_AHEAD; a++) {
       const mbk_u32 row = place + a * MBK_THREADS;
       if (row < at.rows) {
-        row_start[a] = mbk_load(row_ptr + at.row + row);
         row_end[a] = mbk_load(row_ptr + at.row + row + 1);
       }
     }
@@ -105,9 +105,10 @@ MBK_DEVICE void mbk_merge_run(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind
     for (mbk_u32 a = 0; a < MBK_AHEAD; a++) {
       const mbk_u32 row = place + a * MBK_THREADS;
       if (row < at.rows) {
-        mbk_merge_mark<adds>(m, y + at.row, row, row_start[a], row_end[a], base, alpha, beta);
+        const MBK_ROW_PTR row_start = mbk_load(row_ptr + at.row + row); // by now in L1
+        mbk_merge_mark<adds>(m, y + at.row, row, row_start, row_end[a], base, alpha, beta);
         if (row == 0) {
-          *crossing = (mbk_u64)(row_start[a] - MBK_BASE) < at.first;
+          *crossing = (mbk_u64)(row_start - MBK_BASE) < at.first;
         }
       }
     }
@@ -121,9 +122,9 @@ MBK_DEVICE void mbk_merge_run(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind
     mbk_merge_join<adds>(m, *crossing != 0, y + at.row, firsts + chunk, tails + chunk, alpha,
                          beta);
     if (mbk_thread() == 0) {
-      chunk_row[chunk] = begin;
+      chunk_row[chunk] = m.begins[i];
       if (chunk == chunks - 1) {
-        chunk_row[chunks] = end;
+        chunk_row[chunks] = m.begins[i + 1];
       }
     }
   }
@@ -144,7 +145,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
 }
 
 // Fewer blocks to a multiprocessor than without the old y: it takes registers.
-#define MBK_SUM_BLOCKS ((2 * MBK_BLOCKS + 1) / 3)
+#define MBK_SUM_BLOCKS (MBK_BLOCKS > 4 ? 5 * MBK_BLOCKS / 6 : (2 * MBK_BLOCKS + 1) / 3)
 
 // The same with any beta. Shared: also MBK_VECTOR[MBK_THREADS + MBK_WARPS].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)
