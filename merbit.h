@@ -2819,11 +2819,14 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "  asm volatile(\"griddepcontrol.wait;\" : \"+l\"(data) : : \"memory\");\n"
   "#endif\n"
   "}\n"
-  "// The same for what is found by `index`: the indices come out of the wait, and no address has\n"
-  "// to be held in registers.\n"
-  "template <int GROUPS, int PACK> MBK_DEVICE void mbk_await_at(mbk_i32 (&index)[GROUPS][PACK]) {\n"
+  "// The same for what lies at `index` of `data`: either comes out of the wait, whichever takes\n"
+  "// fewer registers.\n"
+  "template <class T, int GROUPS, int PACK>\n"
+  "MBK_DEVICE void mbk_await_at(const T *&data, mbk_i32 (&index)[GROUPS][PACK]) {\n"
+  "#if __CUDA_ARCH__ >= 1000\n"
+  "  mbk_await_for(data);\n"
+  "#elif __CUDA_ARCH__ >= 900\n"
   "  mbk_await();\n"
-  "#if __CUDA_ARCH__ >= 900\n"
   "#pragma unroll\n"
   "  for (int g = 0; g < GROUPS; g++) {\n"
   "#pragma unroll\n"
@@ -2835,11 +2838,11 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "}\n"
   "// What comes next may start once all blocks got here or ended.\n"
   "MBK_DEVICE void mbk_release() {\n"
-  "#if __CUDA_ARCH__ >= 900\n"
+  "#if __CUDA_ARCH__ >= 900\n",
   "  asm volatile(\"griddepcontrol.launch_dependents;\" : : :);\n"
   "#endif\n"
   "}\n"
-  "\n",
+  "\n"
   "// Start to bring the line of `address` into L2.\n"
   "template <class T> MBK_DEVICE void mbk_prefetch(const T *address) {\n"
   "  asm volatile(\"prefetch.global.L2 [%0];\" : : \"l\"(address));\n"
@@ -4089,6 +4092,7 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "#ifndef MBK_GATHER\n"
   "#define MBK_SOURCE const MBK_VECTOR *\n"
   "#define MBK_GATHER(source, column) mbk_load((source) + ((column)-MBK_BASE))\n"
+  "#define MBK_AWAIT(source, column) mbk_await_at(source, column)\n"
   "#endif\n"
   "\n"
   "// MBK_PACK neighbours at `address`, the first `count` of which are there.\n"
@@ -4118,8 +4122,8 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "// The old y of the first 32 of them, a lane each: no commit is to wait for memory. What comes\n"
   "// behind is brought closer where it is contiguous; where nothing does, the first is named\n"
   "// again, for a branch would cost registers.\n"
-  "MBK_DEVICE MBK_VECTOR mbk_scan_old(const mbk_scan_rows &rows) {\n"
-  "  const mbk_u32 *const row_id = rows.row_id;\n",
+  "MBK_DEVICE MBK_VECTOR mbk_scan_old(const mbk_scan_rows &rows) {\n",
+  "  const mbk_u32 *const row_id = rows.row_id;\n"
   "  const mbk_u32 lane = mbk_lane(), count = rows.to - rows.from;\n"
   "#if !MBK_EMPTY_ROWS\n"
   "  const mbk_u32 ahead = 32 + lane * (128 / sizeof(MBK_VECTOR));\n"
@@ -4149,7 +4153,7 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "    mbk_scan_load<full>(values + k, left, value[g]);\n"
   "#endif\n"
   "  }\n"
-  "  mbk_await_at(column);\n"
+  "  MBK_AWAIT(x, column);\n"
   "  old = adds ? mbk_scan_old(rows) : (MBK_VECTOR)0;\n"
   "#pragma unroll\n"
   "  for (int g = 0; g < MBK_GROUPS; g++) {\n"
@@ -4158,9 +4162,9 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "      product[g][j] = MBK_ZERO;\n"
   "      if (full || MBK_PACK * (32 * g + mbk_lane()) + j < count) {\n"
   "        const MBK_VECTOR factor = MBK_GATHER(x, column[g][j]);\n"
-  "#if MBK_PATTERN\n"
+  "#if MBK_PATTERN\n",
   "        product[g][j] = MBK_UNIT(values, factor);\n"
-  "#else\n",
+  "#else\n"
   "        product[g][j] = MBK_MUL(value[g][j], factor);\n"
   "#endif\n"
   "      }\n"
@@ -4200,8 +4204,8 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "// from when the nonzeros are loaded: `old` is the warp's MBK_VECTOR[32]. Without, beta must be\n"
   "// zero.\n"
   "template <bool adds>\n"
-  "MBK_DEVICE void\n"
-  "mbk_scan_take(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n",
+  "MBK_DEVICE void\n",
+  "mbk_scan_take(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
   "              const mbk_i32 *col_ind, const MBK_VALUE *values, MBK_SOURCE x, MBK_VECTOR *y,\n"
   "              MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tile,\n"
   "              MBK_COMPUTE alpha, MBK_COMPUTE beta, MBK_VECTOR *old) {\n"
@@ -4972,6 +4976,7 @@ static const char *const mbi_source_spmv_hubs_cu[] = {
   "}\n"
   "#define MBK_SOURCE mbk_hubs_source\n"
   "#define MBK_GATHER(source, code) mbk_hubs_gather(source, code)\n"
+  "#define MBK_AWAIT(source, code) mbk_await_at((source).x, code)\n"
   "#include \"spmv/scan_products.cuh\"\n"
   "\n"
   "#include \"spmv/scan_build.cuh\"\n"
@@ -4984,8 +4989,8 @@ static const char *const mbi_source_spmv_hubs_cu[] = {
   "MBK_DEVICE void mbk_hubs_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,\n"
   "                             const mbk_u32 *row_id, const mbk_i32 *codes,\n"
   "                             const MBK_VALUE *values, const mbk_u32 *hub_col, mbk_u32 hub_count,\n"
-  "                             const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts,\n"
-  "                             MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_COMPUTE alpha,\n",
+  "                             const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts,\n",
+  "                             MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_COMPUTE alpha,\n"
   "                             MBK_COMPUTE beta, MBK_VECTOR *shared) {\n"
   "  MBK_VECTOR *const old = shared + MBK_HUBS + mbk_thread() / 32 * 32;\n"
   "  mbk_release();\n"
@@ -5015,10 +5020,10 @@ static const char *const mbi_source_spmv_hubs_cu[] = {
   "  MBK_SHARED_MEMORY(shared);\n"
   "  mbk_hubs_run<false>(row_ends, tile_row, row_id, codes, values, hub_col, hub_count, x, y,\n"
   "                      firsts, tails, nnz, tiles, MBK_ALPHA, (MBK_COMPUTE)0,\n"
-  "                      (MBK_VECTOR *)shared);\n"
+  "                      (MBK_VECTOR *)shared);\n",
   "}\n"
   "\n"
-  "// The same with any beta. Shared: MBK_VECTOR[MBK_HUBS + MBK_THREADS].\n",
+  "// The same with any beta. Shared: MBK_VECTOR[MBK_HUBS + MBK_THREADS].\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
   "    mbk_hubs_sum(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
   "                 const mbk_i32 *codes, const MBK_VALUE *values, const mbk_u32 *hub_col,\n"
@@ -6689,7 +6694,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "eb292af833761e08aca58b855025402583923e69e6dfeaf56ed1e4830f5c4a3c"
+#define MBI_KERNEL_HASH "1d808d8b6afac37ffcf5001427bf57d12fae45384a63d32bbe4c3e5e4bda6d76"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -14984,8 +14989,11 @@ static void mbi_scan_defaults(merbit_plan *plan) {
   const uint64_t nnz = plan->device.nnz;
   const uint64_t processors = (uint64_t)plan->context->device.multiprocessors;
   const int single = plan->type == MERBIT_F32;
-  /* 12 steps with alpha and beta in GPU memory would spill in f64. */
-  const int most = single || wish->scalar_memory != MERBIT_MEMORY_DEVICE ? 12 : 8;
+  /* 12 steps would spill in f64 with alpha and beta in GPU memory, and from compute capability
+   * 10.0 on, where addresses take more registers. */
+  const int roomy = single || (wish->scalar_memory != MERBIT_MEMORY_DEVICE &&
+                               plan->context->device.compute_capability < 100);
+  const int most = roomy ? 12 : 8;
   const int once = nnz <= mbi_scan_at_once(plan, most);
   int threads = once ? 1024 : 512;
   int steps = nnz <= mbi_scan_at_once(plan, 8) ? 8 : once ? 12 : single ? 8 : 4;
@@ -17503,7 +17511,7 @@ static void mbi_cb_fill_task(void *argument, int task) {
 #define MBI_CB_MOST_PARTS 8192  /* of a strip: the fix-up adds them in turn */
 #define MBI_CB_LEAST_LIMIT 20
 #define MBI_CB_USUAL_LIMIT 128
-#define MBI_CB_LEAST_CUT 64 /* below, a fix-up costs more than it gains */
+#define MBI_CB_LEAST_CUT 32 /* below, a fix-up costs more than it gains */
 
 /* Of the two blocks that begin here. */
 static uint64_t mbi_cb_steps(const uint64_t *words) {
@@ -17732,7 +17740,7 @@ static merbit_status mbi_cb_options_take(merbit_plan *plan, mbi_cb_options *opti
                     "1, 257 and 256, or 0 for 0.15, 32 and 128",
                     desc->cb_aggregate, desc->cb_coo_max, desc->cb_csr_max);
   }
-  cb->threads = desc->block_threads != 0 ? desc->block_threads : 256;
+  cb->threads = desc->block_threads != 0 ? desc->block_threads : 128;
   if (cb->threads < 32 || cb->threads > 512 || cb->threads % 32 != 0 ||
       (desc->sigma != 0 && (desc->sigma < MBI_CB_LEAST_LIMIT || desc->sigma > 65536))) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,

@@ -260,8 +260,7 @@ static void compile_methods(int form, int capability) {
   mbi_preamble preamble;
   scan_preamble(type, form, 0, form & 4 ? 512 : 0, form & 8 ? 32 : 5, &preamble);
   compile("spmv/scan.cu", &preamble, capability);
-  whole_preamble(type, form, form & 4 ? (form & 16 ? 12 : 8) : 4, form & 4 ? 1024 : 512,
-                 &preamble);
+  whole_preamble(type, form, form & 4 ? 8 : 4, form & 4 ? 1024 : 512, &preamble);
   compile("spmv/scan_whole.cu", &preamble, capability);
   if (form % 2 == 0) {
     rows_preamble(type, form, 0, 1 << form % 6, 0, &preamble);
@@ -361,6 +360,12 @@ static void every_form_compiles_without_spills(void **state) {
       compile("spmv/scan.cu", &preamble, capabilities[c]);
       scan_preamble(MERBIT_F64, form, 0, 0, 100, &preamble);
       compile("spmv/scan.cu", &preamble, capabilities[c]);
+      whole_preamble(MERBIT_F32, form, 12, 1024, &preamble);
+      compile("spmv/scan_whole.cu", &preamble, capabilities[c]);
+      if (capabilities[c] < 100) {
+        whole_preamble(MERBIT_F64, form, 12, 1024, &preamble);
+        compile("spmv/scan_whole.cu", &preamble, capabilities[c]);
+      }
     }
     for (form = 0; form < 64; form += 3) { /* every pair of bits in all ways */
       compile_methods(form, capabilities[c]);
