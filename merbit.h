@@ -10583,32 +10583,40 @@ static merbit_status mbi_permute_allocate(mbi_permute *p) {
   return status;
 }
 
-static merbit_status mbi_permute_run(mbi_permute *p) {
-  int64_t keys = 0;
-  void *memory;
+/* The order's inverse, and where rows begin; *keys: entries of the tasks' longest rows. */
+static merbit_status mbi_permute_measure(mbi_permute *p, int64_t *keys) {
   int task;
-  merbit_status status = mbi_permute_allocate(p);
-  if (status != MERBIT_OK) {
-    return status;
-  }
   mbi_parallel(p->context, p->tasks, mbi_permute_lengths_task, p);
   mbi_permute_starts(p);
   mbi_parallel(p->context, p->tasks, mbi_permute_longest_task, p);
+  *keys = 0;
   for (task = 0; task < p->tasks; task++) {
     if (p->longest[task] > (int64_t)UINT32_MAX) {
       return mbi_fail(p->context, MERBIT_TOO_LARGE,
                       "a row has %" PRId64 " entries; a reordering takes at most 4294967295",
                       p->longest[task]);
     }
-    keys += p->longest[task];
+    *keys += p->longest[task];
   }
-  status = mbi_allocate_array(p->context, keys, 2 * sizeof(uint64_t),
-                              "the scratch of a permutation", &memory);
+  return MERBIT_OK;
+}
+
+static merbit_status mbi_permute_run(mbi_permute *p) {
+  int64_t keys;
+  void *memory = NULL;
+  merbit_status status = mbi_permute_allocate(p);
+  if (status == MERBIT_OK) {
+    status = mbi_permute_measure(p, &keys);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_allocate_array(p->context, keys, 2 * sizeof(uint64_t),
+                                "the scratch of a permutation", &memory);
+  }
   if (status == MERBIT_OK) {
     p->keys = (uint64_t *)memory;
     mbi_parallel(p->context, p->tasks, mbi_permute_rows_task, p);
-    mbi_release(p->context, memory);
   }
+  mbi_release(p->context, memory);
   return status;
 }
 
