@@ -19699,15 +19699,19 @@ static merbit_status mbi_reorder_take(merbit_plan *plan, const merbit_view *from
 static const char *const mbi_reorder_kernels[3] = {"mbk_reorder_gather", "mbk_reorder_scatter",
                                                    "mbk_reorder_values"};
 
+static void mbi_reorder_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+  memset(preamble, 0, sizeof *preamble);
+  mbi_preamble_define(preamble, "MBK_VECTOR", plan->type == MERBIT_F32 ? "float" : "double");
+  mbi_preamble_define(preamble, "MBK_PLACE",
+                      plan->reorder.place_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
+}
+
 static merbit_status mbi_reorder_specialise(merbit_plan *plan) {
   mbi_reorder *r = &plan->reorder;
   mbi_preamble preamble;
   merbit_status status;
   int i;
-  memset(&preamble, 0, sizeof preamble);
-  mbi_preamble_define(&preamble, "MBK_VECTOR", plan->type == MERBIT_F32 ? "float" : "double");
-  mbi_preamble_define(&preamble, "MBK_PLACE",
-                      r->place_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
+  mbi_reorder_preamble(plan, &preamble);
   status = mbi_program_create(plan->context, "spmv/reorder.cu", &preamble, &r->program);
   for (i = 0; i < 3 && status == MERBIT_OK; i++) {
     status = mbi_program_kernel(plan->context, &r->program, mbi_reorder_kernels[i],
