@@ -20572,7 +20572,7 @@ static int mbi_describe_blocks(const merbit_plan *plan, char *text, size_t size)
 /* What is appended to the line of a reordered plan. */
 static int mbi_describe_order(const merbit_plan *plan, char *text, size_t size) {
   return snprintf(text, size,
-                  "; reordered by %s in %.3g ms, bandwidth %" PRId64 " to %" PRId64,
+                  "; reordered by %s in %.1f ms, bandwidth %" PRId64 " to %" PRId64,
                   mbi_reordering_name(plan->desc.reordering), 1e3 * plan->reorder.seconds,
                   plan->reorder.bandwidth_before, plan->reorder.bandwidth);
 }
