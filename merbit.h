@@ -125,6 +125,34 @@
  * What fills a block of such a matrix up is a stored zero, and so an entry: times Inf it is NaN. A plan with
  * MERBIT_METHOD_BSR from a view of single entries makes blocks whose holes do not act.
  *
+ * ORDER. A plan can hold its matrix in another order of rows and columns, in which entries of x that are used
+ * together lie together (plan_desc.reordering). Its x and y then come in that order: a solver moves its
+ * vectors once, iterates, and moves the result back.
+ *
+ * Example: order
+ *     int row_ptr[] = {0, 2, 4, 6, 8}, col_ind[] = {0, 2, 1, 3, 0, 2, 1, 3};
+ *     double values[] = {4, 1, 4, 1, 1, 4, 1, 4}, x[] = {1, 2, 3, 4}, y[4], px[4], py[4];
+ *     merbit_view A = merbit_csr(4, 4, 8, row_ptr, col_ind, values);
+ *     merbit_plan_desc desc = {MERBIT_SIDE_AUTO};
+ *     merbit_context *context = NULL;
+ *     merbit_plan *plan = NULL;
+ *     int i;
+ *     desc.vector_memory = MERBIT_MEMORY_HOST;
+ *     desc.reordering = MERBIT_REORDERING_RCM;
+ *     if (merbit_context_create(NULL, &context, NULL) == MERBIT_OK &&
+ *         merbit_plan_create(context, &A, &desc, &plan) == MERBIT_OK) {
+ *       merbit_plan_reorder(plan, x, px, NULL);
+ *       for (i = 0; i < 10; i++) {
+ *         merbit_spmv(plan, NULL, NULL, px, NULL, py, NULL); // and what else the solver does
+ *       }
+ *       merbit_plan_restore(plan, py, y, NULL);
+ *     }
+ *     merbit_plan_destroy(plan);
+ *     merbit_context_destroy(context);
+ *
+ * The order is found on the CPU, so that device arrays are downloaded first; plan_info.reorder_seconds says
+ * what it took, which is thousands of GPU products. New values come in the order of the view as ever.
+ *
  * STATUS. Every call that can fail returns a merbit_status, sets its out pointer to NULL on failure and
  * leaves a sentence that names the value at fault (merbit_last_error; merbit_context_create fills a
  * merbit_error instead). A NULL context, buffer, matrix or plan is MERBIT_INVALID_ARGUMENT, without a
@@ -9881,21 +9909,22 @@ MERBIT_API void merbit_matrix_destroy(merbit_matrix *matrix) {
 }
 
 /* ==== >>matrix/graph.c  the graph of a square matrix ====================================== */
-/* The graph of a square CSR for matrix/order.c: its own arrays where their pattern is symmetric,
- * each row strictly ascending; else those of A + A', made here. */
+/* The graph of a square CSR for matrix/order.c: its own arrays where their pattern is
+ * symmetric, each row strictly ascending; else those of A + A', made here. */
 
 typedef struct mbi_graph {
   merbit_context *context;
   merbit_view csr; /* host, 32-bit columns */
   int64_t rows;
-  int base;          /* of the columns of mbi_graph_row */
-  int32_t *degree;   /* neighbours, the vertex itself left out */
-  int64_t *starts;   /* rows of A + A', each of degree[v] columns; NULL: the CSR's own */
+  int base;        /* of the columns of mbi_graph_row */
+  int32_t *degree; /* neighbours, the vertex itself left out */
+  int64_t *starts; /* rows of A + A', each of degree[v] columns; NULL: the CSR's own */
   int32_t *columns;
-  int32_t *spare;    /* for sorting long rows */
+  int32_t *spare; /* for sorting long rows */
   int tasks;
-  int64_t found[MBI_MAX_THREADS]; /* by task: entries below less those above, or the longest row */
-  int uneven[MBI_MAX_THREADS];    /* by task: has it met what makes it another graph */
+  int64_t
+      found[MBI_MAX_THREADS];  /* by task: entries below less those above, or the longest row */
+  int uneven[MBI_MAX_THREADS]; /* by task: has it met what makes it another graph */
 } mbi_graph;
 
 /* The neighbours of a vertex, and perhaps itself, ascending. */
@@ -9971,8 +10000,8 @@ static int mbi_graph_is_symmetric(mbi_graph *graph) {
 
 /* ---- A + A' ------------------------------------------------------------------------------ */
 
-/* Each entry once in its row and once in its column's. Who comes first does not matter: rows are
- * sorted later. */
+/* Each entry once in its row and once in its column's. Who comes first does not matter: rows
+ * are sorted later. */
 static void mbi_graph_count_task(void *argument, int task) {
   mbi_graph *graph = (mbi_graph *)argument;
   const merbit_view *csr = &graph->csr;
@@ -10134,10 +10163,11 @@ static void mbi_graph_release(merbit_context *context, mbi_graph *graph) {
 }
 
 /* ==== >>matrix/order.c  orders of a graph: by degree, reverse Cuthill-McKee =============== */
-/* Orders of the vertices of a square matrix's graph: entry (i, j) joins i and j whichever way it
- * points, and the diagonal and duplicates count nothing. By degree; and reverse Cuthill-McKee (E.
- * Cuthill, J. McKee, 1969), begun where A. George, J. W. H. Liu, An Implementation of a
- * Pseudoperipheral Node Finder, ACM TOMS 5, 1979, find an end of the graph. */
+/* Orders of the vertices of a square matrix's graph: entry (i, j) joins i and j whichever way
+ * it points, and the diagonal and duplicates count nothing. By degree; and reverse
+ * Cuthill-McKee (E. Cuthill, J. McKee, 1969), begun where A. George, J. W. H. Liu, An
+ * Implementation of a Pseudoperipheral Node Finder, ACM TOMS 5, 1979, find an end of the graph.
+ */
 
 /* ---- Sorting keys: what to sort by in the upper half of 64 bits -------------------------- */
 
@@ -10229,8 +10259,8 @@ static mbi_levels mbi_order_search(const mbi_order_walk *walk, int32_t root, int
   return found;
 }
 
-/* From any vertex of a component to one at an end of it: the least of the deepest level, as long
- * as that is deeper below it. */
+/* From any vertex of a component to one at an end of it: the least of the deepest level, as
+ * long as that is deeper below it. */
 static int32_t mbi_order_end(const mbi_order_walk *walk, int32_t root, int32_t *queue) {
   const int32_t *degree = walk->graph->degree;
   int64_t deepest = -1, i;
@@ -10269,8 +10299,7 @@ static int64_t mbi_order_component(const mbi_order_walk *walk, int32_t root, int
         walk->keys[count++] = (uint64_t)graph->degree[next] << 32 | (uint32_t)next;
       }
     }
-    sorted =
-        mbi_keys_sort(walk->keys, walk->keys + walk->most, count, (uint32_t)walk->most);
+    sorted = mbi_keys_sort(walk->keys, walk->keys + walk->most, count, (uint32_t)walk->most);
     for (k = 0; k < count; k++) {
       queue[tail++] = (int32_t)(uint32_t)sorted[k];
     }
@@ -10364,8 +10393,8 @@ static merbit_status mbi_order_create(merbit_context *context, const merbit_view
                                       merbit_reordering reordering, int32_t **order) {
   mbi_graph graph;
   void *memory;
-  merbit_status status = mbi_allocate_array(context, csr->rows, sizeof(int32_t),
-                                            "an order of rows", &memory);
+  merbit_status status =
+      mbi_allocate_array(context, csr->rows, sizeof(int32_t), "an order of rows", &memory);
   *order = NULL;
   if (status != MERBIT_OK) {
     return status;
@@ -10391,9 +10420,9 @@ static merbit_status mbi_order_create(merbit_context *context, const merbit_view
 typedef struct mbi_permute {
   merbit_context *context;
   const merbit_view *from;
-  const int32_t *order; /* order[new] = old */
-  int32_t *inverse;     /* inverse[old] = new */
-  merbit_view to;       /* base 0, columns ascending in each row */
+  const int32_t *order;            /* order[new] = old */
+  int32_t *inverse;                /* inverse[old] = new */
+  merbit_view to;                  /* base 0, columns ascending in each row */
   void *row_ptr, *values, *places; /* places[k]: where entry k was; of to.offset_type */
   int32_t *col_ind;
   uint64_t *keys; /* twice as many as entries of the tasks' longest rows */
@@ -10529,8 +10558,7 @@ static void mbi_permute_row(const mbi_permute *p, int64_t row, uint64_t *keys) {
   for (k = 0; k < length; k++) {
     p->col_ind[at + k] = (int32_t)(sorted[k] >> 32);
     if (p->places != NULL) {
-      mbi_index_set(p->places, p->to.offset_type, at + k,
-                    start + (int64_t)(uint32_t)sorted[k]);
+      mbi_index_set(p->places, p->to.offset_type, at + k, start + (int64_t)(uint32_t)sorted[k]);
     }
   }
 }
@@ -10621,7 +10649,8 @@ static merbit_status mbi_permute_run(mbi_permute *p) {
 }
 
 /* *matrix: the checked square host CSR `from`, with 32-bit columns, in another order. *places:
- * an allocation that says where each entry was, of the matrix's offset_type; NULL for a pattern.
+ * an allocation that says where each entry was, of the matrix's offset_type; NULL for a
+ * pattern.
  */
 static merbit_status mbi_matrix_permute(merbit_context *context, const merbit_view *from,
                                         const int32_t *order, merbit_matrix **matrix,
@@ -19670,8 +19699,8 @@ static merbit_status mbi_reorder_check(merbit_context *context, const merbit_vie
   return MERBIT_OK;
 }
 
-/* plan->csr and plan->matrix become the checked host CSR `from`, which may be plan->matrix's, in
- * the plan's order. */
+/* plan->csr and plan->matrix become the checked host CSR `from`, which may be plan->matrix's,
+ * in the plan's order. */
 static merbit_status mbi_reorder_take(merbit_plan *plan, const merbit_view *from) {
   mbi_reorder *r = &plan->reorder;
   merbit_context *context = plan->context;
@@ -19714,8 +19743,8 @@ static merbit_status mbi_reorder_specialise(merbit_plan *plan) {
   mbi_reorder_preamble(plan, &preamble);
   status = mbi_program_create(plan->context, "spmv/reorder.cu", &preamble, &r->program);
   for (i = 0; i < 3 && status == MERBIT_OK; i++) {
-    status = mbi_program_kernel(plan->context, &r->program, mbi_reorder_kernels[i],
-                                &r->kernels[i]);
+    status =
+        mbi_program_kernel(plan->context, &r->program, mbi_reorder_kernels[i], &r->kernels[i]);
   }
   return status;
 }
@@ -19725,9 +19754,8 @@ static merbit_status mbi_reorder_upload_one(merbit_plan *plan, const void *sourc
                                             mbi_devptr *target) {
   const merbit_status status = mbi_device_allocate(plan->context, bytes, what, target);
   plan->reorder.bytes += status == MERBIT_OK ? bytes : 0;
-  return status == MERBIT_OK
-             ? mbi_device_upload(plan->context, *target, source, (size_t)bytes)
-             : status;
+  return status == MERBIT_OK ? mbi_device_upload(plan->context, *target, source, (size_t)bytes)
+                             : status;
 }
 
 /* Needs an entered context. After a failure mbi_reorder_release_cuda cleans up. */
@@ -19736,9 +19764,8 @@ static merbit_status mbi_reorder_upload(merbit_plan *plan) {
   const double start = mbi_seconds();
   merbit_status status = mbi_reorder_specialise(plan);
   if (status == MERBIT_OK) {
-    status =
-        mbi_reorder_upload_one(plan, r->order, (uint64_t)plan->csr.rows * sizeof(int32_t),
-                               "an order of rows", &r->device_order);
+    status = mbi_reorder_upload_one(plan, r->order, (uint64_t)plan->csr.rows * sizeof(int32_t),
+                                    "an order of rows", &r->device_order);
   }
   if (status == MERBIT_OK && r->places != NULL) {
     status = mbi_reorder_upload_one(plan, r->places,
@@ -19782,14 +19809,15 @@ static merbit_status mbi_reorder_launch(merbit_plan *plan, int kernel, mbi_devpt
   arguments[2] = &to;
   arguments[3] = &elements;
   return mbi_device_launch(plan->context, plan->reorder.kernels[kernel],
-                           mbi_reorder_kernels[kernel], mbi_arrays_blocks(count), MBI_ARRAYS_THREADS, 0, stream, arguments);
+                           mbi_reorder_kernels[kernel], mbi_arrays_blocks(count),
+                           MBI_ARRAYS_THREADS, 0, stream, arguments);
 }
 
 /* The user's values at `from` to the plan's nonzeros at `to`, complete on return. */
 static merbit_status mbi_reorder_values_cuda(merbit_plan *plan, mbi_devptr from,
                                              mbi_devptr to) {
-  const merbit_status status = mbi_reorder_launch(plan, 2, plan->reorder.device_places, from,
-                                                  to, plan->csr.nnz, NULL);
+  const merbit_status status =
+      mbi_reorder_launch(plan, 2, plan->reorder.device_places, from, to, plan->csr.nnz, NULL);
   return status == MERBIT_OK ? mbi_device_synchronize(plan->context, NULL) : status;
 }
 
@@ -20397,8 +20425,7 @@ static merbit_status mbi_update_cuda(merbit_plan *plan, const void *values,
     status = mbi_device_allocate(context, bytes, "a plan's own values", &fresh);
   }
   if (status == MERBIT_OK) {
-    status =
-        mbi_update_move(plan, values, memory, bytes, fresh != 0 ? fresh : csr->values);
+    status = mbi_update_move(plan, values, memory, bytes, fresh != 0 ? fresh : csr->values);
   }
   if (status == MERBIT_OK && shorter) {
     status = mbi_update_shorter(plan, &fresh);
@@ -20855,16 +20882,16 @@ static merbit_status mbi_vector_move(merbit_plan *plan, const char *call, int re
 
 MERBIT_API merbit_status merbit_plan_reorder(merbit_plan *plan, const void *x, void *px,
                                              void *stream) {
-  return plan == NULL ? MERBIT_INVALID_ARGUMENT
-                      : mbi_vector_move(plan, "merbit_plan_reorder", 0, x, px, plan->csr.cols,
-                                        stream);
+  return plan == NULL
+             ? MERBIT_INVALID_ARGUMENT
+             : mbi_vector_move(plan, "merbit_plan_reorder", 0, x, px, plan->csr.cols, stream);
 }
 
 MERBIT_API merbit_status merbit_plan_restore(merbit_plan *plan, const void *py, void *y,
                                              void *stream) {
-  return plan == NULL ? MERBIT_INVALID_ARGUMENT
-                      : mbi_vector_move(plan, "merbit_plan_restore", 1, py, y, plan->csr.rows,
-                                        stream);
+  return plan == NULL
+             ? MERBIT_INVALID_ARGUMENT
+             : mbi_vector_move(plan, "merbit_plan_restore", 1, py, y, plan->csr.rows, stream);
 }
 
 MERBIT_API merbit_status merbit_plan_get_order(const merbit_plan *plan, int64_t *order,

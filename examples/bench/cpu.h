@@ -138,14 +138,13 @@ static void bench_cpu_problem(merbit_context *context, const char *methods, int 
     int rival;
     merbit_method method;
     merbit_reordering reordering; /* then only where it is asked for by name */
-  } list[BENCH_CPU_CASES] = {
-      {"auto", 0, MERBIT_METHOD_AUTO, MERBIT_REORDERING_NONE},
-      {"merge", 0, MERBIT_METHOD_MERGE, MERBIT_REORDERING_NONE},
-      {"bsr", 0, MERBIT_METHOD_BSR, MERBIT_REORDERING_NONE},
-      {"static", 1, MERBIT_METHOD_AUTO, MERBIT_REORDERING_NONE},
-      {"reference", 0, MERBIT_METHOD_REFERENCE, MERBIT_REORDERING_NONE},
-      {"rcm", 0, MERBIT_METHOD_AUTO, MERBIT_REORDERING_RCM},
-      {"degree", 0, MERBIT_METHOD_AUTO, MERBIT_REORDERING_DEGREE}};
+  } list[BENCH_CPU_CASES] = {{"auto", 0, MERBIT_METHOD_AUTO, MERBIT_REORDERING_NONE},
+                             {"merge", 0, MERBIT_METHOD_MERGE, MERBIT_REORDERING_NONE},
+                             {"bsr", 0, MERBIT_METHOD_BSR, MERBIT_REORDERING_NONE},
+                             {"static", 1, MERBIT_METHOD_AUTO, MERBIT_REORDERING_NONE},
+                             {"reference", 0, MERBIT_METHOD_REFERENCE, MERBIT_REORDERING_NONE},
+                             {"rcm", 0, MERBIT_METHOD_AUTO, MERBIT_REORDERING_RCM},
+                             {"degree", 0, MERBIT_METHOD_AUTO, MERBIT_REORDERING_DEGREE}};
   bench_case cases[BENCH_CPU_CASES];
   bench_cpu objects[BENCH_CPU_CASES];
   merbit_context_info info;

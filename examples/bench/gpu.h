@@ -69,9 +69,9 @@ static void bench_gpu_move(bench_ours *o, int restore) {
   const size_t bytes = (size_t)a->problem->m->rows * a->problem->size;
   merbit_context *context = o->gpu->context;
   bench_merbit_check(context, mbi_device_copy(context, a->z, a->y, bytes));
-  bench_merbit_check(
-      context, (restore ? merbit_plan_restore : merbit_plan_reorder)(
-                   o->plan, mbi_device_pointer(a->z), mbi_device_pointer(a->y), o->gpu->stream));
+  bench_merbit_check(context, (restore ? merbit_plan_restore : merbit_plan_reorder)(
+                                  o->plan, mbi_device_pointer(a->z), mbi_device_pointer(a->y),
+                                  o->gpu->stream));
   bench_gpu_wait(o->gpu);
 }
 

@@ -14,11 +14,10 @@ static void bench_ours_enqueue(bench_case *self) {
   const bench_scalars *scalars =
       self->kind == BENCH_GENERAL ? a->general : &bench_plain_scalars;
   const int single = a->problem->single;
-  bench_merbit_check(o->gpu->context,
-                     merbit_spmv(o->plan, NULL, bench_alpha(scalars, single),
-                                 mbi_device_pointer(o->px != 0 ? o->px : a->x),
-                                 bench_beta(scalars, single),
-                                 mbi_device_pointer(a->y), o->gpu->stream));
+  bench_merbit_check(o->gpu->context, merbit_spmv(o->plan, NULL, bench_alpha(scalars, single),
+                                                  mbi_device_pointer(o->px != 0 ? o->px : a->x),
+                                                  bench_beta(scalars, single),
+                                                  mbi_device_pointer(a->y), o->gpu->stream));
 }
 
 /* The dual buffers swap with every call. */
@@ -44,7 +43,7 @@ typedef struct bench_request { /* one plan as the command line asks for it */
   merbit_plan_desc desc;
   int dual;   /* the dual-buffer commit */
   int blocks; /* of the arrays in blocks */
-  int cold; /* measured with an emptied cache too */
+  int cold;   /* measured with an emptied cache too */
 } bench_request;
 
 typedef struct bench_cost {
@@ -62,10 +61,10 @@ static merbit_view bench_device_view(const bench_arrays *a) {
 
 static merbit_view bench_block_view(const bench_arrays *a) {
   const bench_matrix *m = a->problem->m;
-  merbit_view view = merbit_bsr(
-      m->rows, m->cols, a->blocks.entries, a->blocks.block, a->blocks.width,
-      mbi_device_pointer(a->block_offsets), mbi_device_pointer(a->block_columns),
-      mbi_device_pointer(a->block_values));
+  merbit_view view =
+      merbit_bsr(m->rows, m->cols, a->blocks.entries, a->blocks.block, a->blocks.width,
+                 mbi_device_pointer(a->block_offsets), mbi_device_pointer(a->block_columns),
+                 mbi_device_pointer(a->block_values));
   view.value_type = a->problem->single ? MERBIT_F32 : MERBIT_F64;
   view.memory = MERBIT_MEMORY_DEVICE;
   return view;
@@ -102,8 +101,8 @@ static int bench_plan_cold(bench_bench *b, const bench_request *request, bench_c
   return 1;
 }
 
-/* The first plan may compile; if it did, it was a cold one. Orders, which the CPU finds, are not
- * found more often than needed. */
+/* The first plan may compile; if it did, it was a cold one. Orders, which the CPU finds, are
+ * not found more often than needed. */
 static int bench_plan_warm(bench_bench *b, const bench_request *request, merbit_plan **plan,
                            bench_cost *cost) {
   merbit_context *context = b->lab->gpu.context;

@@ -12,8 +12,8 @@
 
 static merbit_context *gpu;
 
-/* Bits of `bits`: f32, 64-bit offsets, 64-bit columns, base 1, pattern, COO, host vectors, arrays
- * on the host. */
+/* Bits of `bits`: f32, 64-bit offsets, 64-bit columns, base 1, pattern, COO, host vectors,
+ * arrays on the host. */
 static products_form form_of(int bits) {
   products_form form;
   memset(&form, 0, sizeof form);
@@ -40,8 +40,8 @@ static void every_method(void **state) {
       products_form form = form_of((int)test_below(&random, 256));
       test_matrix m;
       form.plan.method = gpu_methods[method];
-      form.plan.reordering = test_below(&random, 2) ? MERBIT_REORDERING_RCM
-                                                    : MERBIT_REORDERING_DEGREE;
+      form.plan.reordering =
+          test_below(&random, 2) ? MERBIT_REORDERING_RCM : MERBIT_REORDERING_DEGREE;
       square_make(index, 9, &m);
       products += reordered_check(gpu, &m, &form);
     }
@@ -52,7 +52,7 @@ static void every_method(void **state) {
 static void every_form(void **state) {
   int bits;
   (void)state;
-  for (bits = 0; bits < 256; bits += gpu_stride() > 1 ? 7 : 1) {
+  for (bits = 0; bits<256; bits += gpu_stride()> 1 ? 7 : 1) {
     products_form form = form_of(bits);
     test_matrix m;
     form.plan.reordering = MERBIT_REORDERING_RCM;
@@ -202,7 +202,7 @@ static void refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_method), cmocka_unit_test(every_form),
+      cmocka_unit_test(every_method),      cmocka_unit_test(every_form),
       cmocka_unit_test(what_a_plan_tells), cmocka_unit_test(captured),
       cmocka_unit_test(refused),
   };

@@ -76,8 +76,7 @@ static int naive_levels(naive *g, int32_t root, int32_t *best) {
   depth = g->level[queue[tail - 1]];
   *best = -1;
   for (i = 0; i < tail; i++) {
-    if (g->level[queue[i]] == depth &&
-        (*best < 0 || g->degree[queue[i]] < g->degree[*best])) {
+    if (g->level[queue[i]] == depth && (*best < 0 || g->degree[queue[i]] < g->degree[*best])) {
       *best = queue[i];
     }
   }

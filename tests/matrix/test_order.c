@@ -62,7 +62,8 @@ static void small_graphs(void **state) {
       {5, "2-0 2-1 2-3 2-4", {2, 0, 1, 3, 4}, {4, 3, 0, 2, 1}, 3},
       /* two components and an isolated vertex between them */
       {6, "0-4 4-2 1-5", {4, 0, 1, 2, 5, 3}, {3, 1, 5, 0, 4, 2}, 1},
-      /* a triangle with a tail: from 0 to 4, which is further from 1; of 1's neighbours 2 has less */
+      /* a triangle with a tail: from 0 to 4, which is further from 1; of 1's neighbours 2 has
+         less */
       {5, "0-1 1-2 2-0 0-3 3-4", {0, 1, 2, 3, 4}, {4, 3, 0, 2, 1}, 2},
   };
   merbit_context *context = cpu_open(NULL, 1);
@@ -243,7 +244,8 @@ static void large_graphs(void **state) {
   free(second);
 }
 
-/* A graph whose arrays are its own is not copied: symmetric in pattern, rows strictly rising. */
+/* A graph whose arrays are its own is not copied: symmetric in pattern, rows strictly rising.
+ */
 static void own_graphs(void **state) {
   static const struct {
     int32_t row_ptr[4], col_ind[6];
@@ -272,8 +274,8 @@ static void meshes(void **state) {
   static const struct {
     int64_t width, height, most;
     int joined;
-  } list[] = {{1, 1000, 1, 4},   {2, 200, 3, 4},   {10, 10, 11, 4}, {10, 60, 11, 4},
-              {30, 40, 31, 4},   {10, 10, 21, 8}, {20, 50, 41, 8}, {100, 100, 101, 4}};
+  } list[] = {{1, 1000, 1, 4}, {2, 200, 3, 4},  {10, 10, 11, 4}, {10, 60, 11, 4},
+              {30, 40, 31, 4}, {10, 10, 21, 8}, {20, 50, 41, 8}, {100, 100, 101, 4}};
   merbit_context *context = cpu_open(NULL, 2);
   size_t i;
   (void)state;
@@ -308,7 +310,8 @@ static void meshes(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(small_graphs), cmocka_unit_test(generated_matrices),
-      cmocka_unit_test(large_graphs), cmocka_unit_test(own_graphs), cmocka_unit_test(meshes),
+      cmocka_unit_test(large_graphs), cmocka_unit_test(own_graphs),
+      cmocka_unit_test(meshes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -114,8 +114,9 @@ static void empty_matrices(void **state) {
       memset(&desc, 0, sizeof desc);
       desc.reordering = (merbit_reordering)reordering;
       assert_int_equal(merbit_plan_create(context, &view, &desc, &plan), MERBIT_OK);
-      assert_int_equal(merbit_plan_reorder(plan, rows > 0 ? x : NULL, rows > 0 ? px : NULL, NULL),
-                       MERBIT_OK);
+      assert_int_equal(
+          merbit_plan_reorder(plan, rows > 0 ? x : NULL, rows > 0 ? px : NULL, NULL),
+          MERBIT_OK);
       assert_int_equal(merbit_spmv(plan, NULL, NULL, px, NULL, y, NULL), MERBIT_OK);
       assert_true(y[0] == (rows > 0 ? 0 : 4) && px[0] + px[1] + px[2] == (rows > 0 ? 6 : 0));
       assert_int_equal(merbit_plan_get_order(plan, NULL, rows),
@@ -204,7 +205,8 @@ static void refused(void **state) {
   assert_int_equal(merbit_plan_restore(NULL, x, y, NULL), MERBIT_INVALID_ARGUMENT);
   assert_int_equal(merbit_plan_get_order(NULL, order, 4), MERBIT_INVALID_ARGUMENT);
   assert_int_equal(merbit_plan_reorder(plan, NULL, y, NULL), MERBIT_INVALID_ARGUMENT);
-  cpu_expect(context, MERBIT_INVALID_ARGUMENT, "merbit_plan_reorder: the vector to read is NULL");
+  cpu_expect(context, MERBIT_INVALID_ARGUMENT,
+             "merbit_plan_reorder: the vector to read is NULL");
   assert_int_equal(merbit_plan_restore(plan, x, NULL, NULL), MERBIT_INVALID_ARGUMENT);
   cpu_expect(context, MERBIT_INVALID_ARGUMENT,
              "merbit_plan_restore: the vector to write is NULL");
@@ -286,10 +288,14 @@ static void memory_runs_out(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(products_in_order), cmocka_unit_test(every_form),
-      cmocka_unit_test(plans_as_they_come), cmocka_unit_test(empty_matrices),
-      cmocka_unit_test(told),               cmocka_unit_test(refused),
-      cmocka_unit_test(rows_too_long),      cmocka_unit_test(memory_runs_out),
+      cmocka_unit_test(products_in_order),
+      cmocka_unit_test(every_form),
+      cmocka_unit_test(plans_as_they_come),
+      cmocka_unit_test(empty_matrices),
+      cmocka_unit_test(told),
+      cmocka_unit_test(refused),
+      cmocka_unit_test(rows_too_long),
+      cmocka_unit_test(memory_runs_out),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
-/* Products by reordered plans on either side: into the plan's order, multiplied, and back, held to
- * the componentwise bound; then the same with new values. Include merbit.h and cmocka.h first. */
+/* Products by reordered plans on either side: into the plan's order, multiplied, and back, held
+ * to the componentwise bound; then the same with new values. Include merbit.h and cmocka.h
+ * first. */
 #ifndef TEST_SUPPORT_REORDERED_H
 #define TEST_SUPPORT_REORDERED_H
 #include "support/products.h"
@@ -12,9 +13,9 @@ typedef struct reordered {
   products_arrays a;
   merbit_plan *plan;
   int64_t *order;
-  int in_buffers;           /* vectors */
+  int in_buffers;            /* vectors */
   merbit_buffer *vectors[4]; /* x, px, py, y */
-  void *host[4];            /* the same */
+  void *host[4];             /* the same */
 } reordered;
 
 enum { REORDERED_X, REORDERED_PX, REORDERED_PY, REORDERED_Y };

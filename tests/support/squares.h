@@ -1,5 +1,5 @@
-/* Square test matrices: the generated ones filled up with empty rows or columns, and meshes whose
- * vertices are shuffled. Include support/matrices.h first. */
+/* Square test matrices: the generated ones filled up with empty rows or columns, and meshes
+ * whose vertices are shuffled. Include support/matrices.h first. */
 #ifndef TEST_SUPPORT_SQUARES_H
 #define TEST_SUPPORT_SQUARES_H
 #include "support/matrices.h"
