@@ -10214,12 +10214,11 @@ static uint64_t *mbi_keys_sort(uint64_t *keys, uint64_t *spare, int64_t count, u
 
 /* ---- Breadth-first searches -------------------------------------------------------------- */
 
-#define MBI_ORDER_SEARCHES 8 /* for an end of a component; meshes take 3 or 4 */
-#define MBI_ORDER_DONE 255   /* the stamp of a vertex that has its place */
+#define MBI_ORDER_SEARCHES 8 /* of a component; meshes take 3 or 4 */
 
 typedef struct mbi_order_walk {
   const mbi_graph *graph;
-  unsigned char *stamp; /* of a component's vertices: the last search that met them */
+  unsigned char *stamp; /* of a vertex: the last search that met it; 0: none has */
   uint64_t *keys;       /* twice as many as neighbours of any vertex */
   int32_t most;         /* neighbours of any vertex */
 } mbi_order_walk;
@@ -10230,46 +10229,59 @@ typedef struct mbi_levels {
   int64_t size;  /* of the component */
 } mbi_levels;
 
-/* All searches of a component meet all of it, so that a smaller stamp means: not yet. */
+/* Append the neighbours of v that this search has not met, by rising degree, those of the same
+ * by number. Returns where the queue then ends. */
+static int64_t mbi_order_follow(const mbi_order_walk *walk, int32_t v, int number,
+                                int32_t *queue, int64_t tail) {
+  const mbi_graph *graph = walk->graph;
+  const uint64_t *sorted;
+  int64_t count = 0, length, k;
+  const int32_t *row = mbi_graph_row(graph, v, &length);
+  for (k = 0; k < length; k++) {
+    const int32_t next = row[k] - graph->base;
+    if (walk->stamp[next] < number) {
+      walk->stamp[next] = (unsigned char)number;
+      walk->keys[count++] = (uint64_t)graph->degree[next] << 32 | (uint32_t)next;
+    }
+  }
+  sorted = mbi_keys_sort(walk->keys, walk->keys + walk->most, count, (uint32_t)walk->most);
+  for (k = 0; k < count; k++) {
+    queue[tail++] = (int32_t)(uint32_t)sorted[k];
+  }
+  return tail;
+}
+
+/* All searches of a component meet all of it, so that a smaller stamp means: not yet. The queue
+ * becomes Cuthill and McKee's order from `root`. */
 static mbi_levels mbi_order_search(const mbi_order_walk *walk, int32_t root, int number,
                                    int32_t *queue) {
-  unsigned char *stamp = walk->stamp;
-  int64_t head = 0, tail = 1, k, length;
+  int64_t head = 0, tail = 1;
   mbi_levels found;
   found.depth = -1;
   found.last = 0;
   queue[0] = root;
-  stamp[root] = (unsigned char)number;
+  walk->stamp[root] = (unsigned char)number;
   while (head < tail) {
     const int64_t end = tail;
     found.depth++;
     found.last = head;
     for (; head < end; head++) {
-      const int32_t *row = mbi_graph_row(walk->graph, queue[head], &length);
-      for (k = 0; k < length; k++) {
-        const int32_t next = row[k] - walk->graph->base;
-        if (stamp[next] < number) {
-          stamp[next] = (unsigned char)number;
-          queue[tail++] = next;
-        }
-      }
+      tail = mbi_order_follow(walk, queue[head], number, queue, tail);
     }
   }
   found.size = tail;
   return found;
 }
 
-/* From any vertex of a component to one at an end of it: the least of the deepest level, as
- * long as that is deeper below it. */
-static int32_t mbi_order_end(const mbi_order_walk *walk, int32_t root, int32_t *queue) {
+/* Searches from any vertex of a component, then from one of least degree in the deepest level,
+ * until that one's is no deeper: it is at an end of the graph, and its search has ordered the
+ * component. Returns how many vertices that has. */
+static int64_t mbi_order_component(const mbi_order_walk *walk, int32_t root, int32_t *queue) {
   const int32_t *degree = walk->graph->degree;
+  mbi_levels found = mbi_order_search(walk, root, 1, queue);
   int64_t deepest = -1, i;
   int number;
-  for (number = 1; number <= MBI_ORDER_SEARCHES; number++) {
-    const mbi_levels found = mbi_order_search(walk, root, number, queue);
-    if (found.depth <= deepest) {
-      return root;
-    }
+  for (number = 2; number <= MBI_ORDER_SEARCHES && found.depth > deepest; number++) {
     deepest = found.depth;
     root = queue[found.last];
     for (i = found.last + 1; i < found.size; i++) {
@@ -10277,34 +10289,9 @@ static int32_t mbi_order_end(const mbi_order_walk *walk, int32_t root, int32_t *
         root = queue[i];
       }
     }
+    found = mbi_order_search(walk, root, number, queue);
   }
-  return root;
-}
-
-/* Cuthill-McKee: neighbours follow by rising degree, those of the same by number. Returns the
- * component's vertices. */
-static int64_t mbi_order_component(const mbi_order_walk *walk, int32_t root, int32_t *queue) {
-  const mbi_graph *graph = walk->graph;
-  int64_t head, tail = 1, k, length;
-  queue[0] = root;
-  walk->stamp[root] = MBI_ORDER_DONE;
-  for (head = 0; head < tail; head++) {
-    const int32_t *row = mbi_graph_row(graph, queue[head], &length);
-    const uint64_t *sorted;
-    int64_t count = 0;
-    for (k = 0; k < length; k++) {
-      const int32_t next = row[k] - graph->base;
-      if (walk->stamp[next] < MBI_ORDER_DONE) {
-        walk->stamp[next] = MBI_ORDER_DONE;
-        walk->keys[count++] = (uint64_t)graph->degree[next] << 32 | (uint32_t)next;
-      }
-    }
-    sorted = mbi_keys_sort(walk->keys, walk->keys + walk->most, count, (uint32_t)walk->most);
-    for (k = 0; k < count; k++) {
-      queue[tail++] = (int32_t)(uint32_t)sorted[k];
-    }
-  }
-  return tail;
+  return found.size;
 }
 
 static void mbi_order_reverse(int32_t *order, int64_t count) {
@@ -10321,9 +10308,7 @@ static void mbi_order_components(const mbi_order_walk *walk, int32_t *order) {
   int64_t done = 0, v;
   for (v = 0; v < graph->rows; v++) {
     if (walk->stamp[v] == 0) {
-      const int32_t root =
-          graph->degree[v] > 0 ? mbi_order_end(walk, (int32_t)v, order + done) : (int32_t)v;
-      done += mbi_order_component(walk, root, order + done);
+      done += mbi_order_component(walk, (int32_t)v, order + done);
     }
   }
   mbi_order_reverse(order, graph->rows);

@@ -54,76 +54,68 @@ static void naive_degree(naive *g) {
   }
 }
 
-/* Levels from `root`; the first vertex of least degree in the deepest, in the order in which a
- * search meets them. */
-static int naive_levels(naive *g, int32_t root, int32_t *best) {
-  int32_t *queue = (int32_t *)test_allocate(g->n, 4);
-  int64_t head, tail = 1, j, i;
-  int depth;
-  for (i = 0; i < g->n; i++) {
-    g->level[i] = -1;
+/* Cuthill-McKee from `root` into `order`: by selection, one neighbour after the other. Returns the
+ * component's vertices. */
+static int64_t naive_search(naive *g, int32_t root, int32_t *order) {
+  int64_t head, done = 1, j;
+  for (j = 0; j < g->n; j++) {
+    g->level[j] = -1;
   }
-  queue[0] = root;
+  order[0] = root;
   g->level[root] = 0;
-  for (head = 0; head < tail; head++) {
-    for (j = 0; j < g->n; j++) {
-      if (naive_edge(g, queue[head], j) && g->level[j] < 0) {
-        g->level[j] = g->level[queue[head]] + 1;
-        queue[tail++] = (int32_t)j;
+  for (head = 0; head < done; head++) {
+    int32_t next;
+    do {
+      next = -1;
+      for (j = 0; j < g->n; j++) {
+        if (g->level[j] < 0 && naive_edge(g, order[head], j) &&
+            (next < 0 || g->degree[j] < g->degree[next])) {
+          next = (int32_t)j;
+        }
       }
-    }
+      if (next >= 0) {
+        g->level[next] = g->level[order[head]] + 1;
+        order[done++] = next;
+      }
+    } while (next >= 0);
   }
-  depth = g->level[queue[tail - 1]];
-  *best = -1;
-  for (i = 0; i < tail; i++) {
-    if (g->level[queue[i]] == depth && (*best < 0 || g->degree[queue[i]] < g->degree[*best])) {
-      *best = queue[i];
-    }
-  }
-  free(queue);
-  return depth;
+  return done;
 }
 
-static int32_t naive_end(naive *g, int32_t root) {
-  int32_t next;
-  int depth = naive_levels(g, root, &next), searches;
-  for (searches = 1; searches < MBI_ORDER_SEARCHES; searches++) {
-    const int32_t tried = next;
-    const int deeper = naive_levels(g, tried, &next);
-    if (deeper <= depth) {
-      return tried;
+/* The first vertex of least degree in the deepest level. */
+static int32_t naive_furthest(const naive *g, const int32_t *order, int64_t count) {
+  int32_t best = -1;
+  int64_t i;
+  for (i = 0; i < count; i++) {
+    if (g->level[order[i]] == g->level[order[count - 1]] &&
+        (best < 0 || g->degree[order[i]] < g->degree[best])) {
+      best = order[i];
     }
-    depth = deeper;
   }
-  return next;
+  return best;
 }
 
-/* Reverse Cuthill-McKee: by selection, one neighbour after the other. */
+/* Reverse Cuthill-McKee from pseudo-peripheral vertices. */
 static void naive_rcm(naive *g) {
   char *placed = (char *)test_allocate(g->n, 1);
-  int64_t done = 0, head = 0, v, j;
+  int64_t done = 0, v, i;
   for (v = 0; v < g->n; v++) {
+    int32_t *order = g->order + done;
+    int64_t count;
+    int depth = -1, searches = 1;
     if (placed[v]) {
       continue;
     }
-    g->order[done] = naive_end(g, (int32_t)v);
-    placed[g->order[done++]] = 1;
-    for (; head < done; head++) {
-      int32_t next;
-      do {
-        next = -1;
-        for (j = 0; j < g->n; j++) {
-          if (!placed[j] && naive_edge(g, g->order[head], j) &&
-              (next < 0 || g->degree[j] < g->degree[next])) {
-            next = (int32_t)j;
-          }
-        }
-        if (next >= 0) {
-          placed[next] = 1;
-          g->order[done++] = next;
-        }
-      } while (next >= 0);
+    count = naive_search(g, (int32_t)v, order);
+    while (searches < MBI_ORDER_SEARCHES && g->level[order[count - 1]] > depth) {
+      depth = g->level[order[count - 1]];
+      (void)naive_search(g, naive_furthest(g, order, count), order);
+      searches++;
     }
+    for (i = 0; i < count; i++) {
+      placed[order[i]] = 1;
+    }
+    done += count;
   }
   for (v = 0; v < g->n / 2; v++) {
     const int32_t other = g->order[v];
