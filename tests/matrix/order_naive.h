@@ -54,8 +54,8 @@ static void naive_degree(naive *g) {
   }
 }
 
-/* Cuthill-McKee from `root` into `order`: by selection, one neighbour after the other. Returns the
- * component's vertices. */
+/* Cuthill-McKee from `root` into `order`: by selection, one neighbour after the other. Returns
+ * the component's vertices. */
 static int64_t naive_search(naive *g, int32_t root, int32_t *order) {
   int64_t head, done = 1, j;
   for (j = 0; j < g->n; j++) {
