@@ -2891,13 +2891,27 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "  asm volatile(\"griddepcontrol.wait;\" : \"+l\"(data) : : \"memory\");\n"
   "#endif\n"
   "}\n"
+  "// The same for what is found by `index`: the indices come out of the wait, and no address has\n"
+  "// to be held in registers.\n"
+  "template <int GROUPS, int PACK> MBK_DEVICE void mbk_await_at(mbk_i32 (&index)[GROUPS][PACK]) {\n"
+  "  mbk_await();\n"
+  "#if __CUDA_ARCH__ >= 900\n"
+  "#pragma unroll\n"
+  "  for (int g = 0; g < GROUPS; g++) {\n"
+  "#pragma unroll\n"
+  "    for (int j = 0; j < PACK; j++) {\n"
+  "      asm volatile(\"\" : \"+r\"(index[g][j]));\n"
+  "    }\n"
+  "  }\n"
+  "#endif\n"
+  "}\n"
   "// What comes next may start once all blocks got here or ended.\n"
   "MBK_DEVICE void mbk_release() {\n"
   "#if __CUDA_ARCH__ >= 900\n"
   "  asm volatile(\"griddepcontrol.launch_dependents;\" : : :);\n"
   "#endif\n"
   "}\n"
-  "\n"
+  "\n",
   "// Start to bring the line of `address` into L2.\n"
   "template <class T> MBK_DEVICE void mbk_prefetch(const T *address) {\n"
   "  asm volatile(\"prefetch.global.L2 [%0];\" : : \"l\"(address));\n"
@@ -4147,7 +4161,6 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "#ifndef MBK_GATHER\n"
   "#define MBK_SOURCE const MBK_VECTOR *\n"
   "#define MBK_GATHER(source, column) mbk_load((source) + ((column)-MBK_BASE))\n"
-  "#define MBK_AWAIT(source) mbk_await_for(source)\n"
   "#endif\n"
   "\n"
   "// MBK_PACK neighbours at `address`, the first `count` of which are there.\n"
@@ -4175,18 +4188,17 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "};\n"
   "\n"
   "// The old y of the first 32 of them, a lane each: no commit is to wait for memory. What comes\n"
-  "// behind is brought closer where it is contiguous.\n"
+  "// behind is brought closer where it is contiguous; where nothing does, the first is named\n"
+  "// again, for a branch would cost registers.\n"
   "MBK_DEVICE MBK_VECTOR mbk_scan_old(const mbk_scan_rows &rows) {\n"
-  "  const mbk_u32 *const row_id = rows.row_id;\n"
-  "  const mbk_u32 rank = rows.from + mbk_lane();\n"
-  "#if !MBK_EMPTY_ROWS\n",
-  "  const mbk_u32 ahead = rows.from + 32 + mbk_lane() * (128 / sizeof(MBK_VECTOR));\n"
-  "  if (ahead < rows.to) {\n"
-  "    mbk_prefetch(rows.y + ahead);\n"
-  "  }\n"
+  "  const mbk_u32 *const row_id = rows.row_id;\n",
+  "  const mbk_u32 lane = mbk_lane(), count = rows.to - rows.from;\n"
+  "#if !MBK_EMPTY_ROWS\n"
+  "  const mbk_u32 ahead = 32 + lane * (128 / sizeof(MBK_VECTOR));\n"
+  "  mbk_prefetch(rows.y + rows.from + (ahead < count ? ahead : 0));\n"
   "  (void)row_id;\n"
   "#endif\n"
-  "  return rank < rows.to ? rows.y[MBK_ROW_OF(rank)] : (MBK_VECTOR)0;\n"
+  "  return lane < count ? rows.y[MBK_ROW_OF(rows.from + lane)] : (MBK_VECTOR)0;\n"
   "}\n"
   "\n"
   "// The products of a tile; those at and beyond `count` become zero, for they follow every row\n"
@@ -4209,7 +4221,7 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "    mbk_scan_load<full>(values + k, left, value[g]);\n"
   "#endif\n"
   "  }\n"
-  "  MBK_AWAIT(x);\n"
+  "  mbk_await_at(column);\n"
   "  old = adds ? mbk_scan_old(rows) : (MBK_VECTOR)0;\n"
   "#pragma unroll\n"
   "  for (int g = 0; g < MBK_GROUPS; g++) {\n"
@@ -4220,13 +4232,13 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "        const MBK_VECTOR factor = MBK_GATHER(x, column[g][j]);\n"
   "#if MBK_PATTERN\n"
   "        product[g][j] = MBK_UNIT(values, factor);\n"
-  "#else\n"
+  "#else\n",
   "        product[g][j] = MBK_MUL(value[g][j], factor);\n"
   "#endif\n"
   "      }\n"
   "    }\n"
   "  }\n"
-  "}\n",
+  "}\n"
   "\n"
   "// The same for the tile whose first nonzero is number `start` of `nnz`; with alpha 0 nothing is\n"
   "// read of the matrix or of x. Returns the old y of one of the tile's rows, if it is wanted.\n"
@@ -4261,8 +4273,8 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "// zero.\n"
   "template <bool adds>\n"
   "MBK_DEVICE void\n"
-  "mbk_scan_take(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
-  "              const mbk_i32 *col_ind, const MBK_VALUE *values, MBK_SOURCE x, MBK_VECTOR *y,\n",
+  "mbk_scan_take(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n",
+  "              const mbk_i32 *col_ind, const MBK_VALUE *values, MBK_SOURCE x, MBK_VECTOR *y,\n"
   "              MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tile,\n"
   "              MBK_COMPUTE alpha, MBK_COMPUTE beta, MBK_VECTOR *old) {\n"
   "  const mbk_u32 lane = mbk_lane();\n"
@@ -4396,8 +4408,11 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "\n"
   "// Blocks that a multiprocessor should hold of the kernel that adds the old y: with scalars on\n"
   "// the device, rows by their numbers, or packs of two, it would spill where the other does not.\n"
-  "#define MBK_SUM_BLOCKS                                                                         \\\n"
-  "  (MBK_PACK < 4 || MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS ? (2 * MBK_BLOCKS + 1) / 3 : MBK_BLOCKS)\n"
+  "#if MBK_BLOCKS > 1 && (MBK_PACK < 4 || MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS)\n"
+  "#define MBK_SUM_BLOCKS (5 * MBK_BLOCKS / 6)\n"
+  "#else\n"
+  "#define MBK_SUM_BLOCKS MBK_BLOCKS\n"
+  "#endif\n"
   "\n"
   "// The same with any beta. Shared: MBK_VECTOR[MBK_THREADS].\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
@@ -5029,7 +5044,6 @@ static const char *const mbi_source_spmv_hubs_cu[] = {
   "}\n"
   "#define MBK_SOURCE mbk_hubs_source\n"
   "#define MBK_GATHER(source, code) mbk_hubs_gather(source, code)\n"
-  "#define MBK_AWAIT(source) mbk_await_for((source).x)\n"
   "#include \"spmv/scan_products.cuh\"\n"
   "\n"
   "#include \"spmv/scan_build.cuh\"\n"
@@ -5042,8 +5056,8 @@ static const char *const mbi_source_spmv_hubs_cu[] = {
   "MBK_DEVICE void mbk_hubs_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,\n"
   "                             const mbk_u32 *row_id, const mbk_i32 *codes,\n"
   "                             const MBK_VALUE *values, const mbk_u32 *hub_col, mbk_u32 hub_count,\n"
-  "                             const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts,\n",
-  "                             MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_COMPUTE alpha,\n"
+  "                             const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts,\n"
+  "                             MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_COMPUTE alpha,\n",
   "                             MBK_COMPUTE beta, MBK_VECTOR *shared) {\n"
   "  MBK_VECTOR *const old = shared + MBK_HUBS + mbk_thread() / 32 * 32;\n"
   "  mbk_release();\n"
@@ -5073,10 +5087,10 @@ static const char *const mbi_source_spmv_hubs_cu[] = {
   "  MBK_SHARED_MEMORY(shared);\n"
   "  mbk_hubs_run<false>(row_ends, tile_row, row_id, codes, values, hub_col, hub_count, x, y,\n"
   "                      firsts, tails, nnz, tiles, MBK_ALPHA, (MBK_COMPUTE)0,\n"
-  "                      (MBK_VECTOR *)shared);\n",
+  "                      (MBK_VECTOR *)shared);\n"
   "}\n"
   "\n"
-  "// The same with any beta. Shared: MBK_VECTOR[MBK_HUBS + MBK_THREADS].\n"
+  "// The same with any beta. Shared: MBK_VECTOR[MBK_HUBS + MBK_THREADS].\n",
   "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
   "    mbk_hubs_sum(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
   "                 const mbk_i32 *codes, const MBK_VALUE *values, const mbk_u32 *hub_col,\n"
@@ -6787,7 +6801,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "11d25fe85e03dca046111e2d120c62b08a896c572fce4ff3bb6e5140144788e0"
+#define MBI_KERNEL_HASH "48428e0b061fa676bbd94f1f2bb90f607c521cae633889df79f2d49a3383a208"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -15834,14 +15848,20 @@ static void mbi_scan_size_rows(merbit_plan *plan) {
   }
 }
 
-/* Whether one launch over whole rows pays: where all of the matrix is in flight at once or
- * nearly so, and no row takes a block more than one round; and for larger ones of short rows,
- * whose ends the second launch would look for. */
+/* Nonzeros that one block to a multiprocessor takes, of 1,024 threads and whole rows; one warp
+ * is for the overhang. */
+static uint64_t mbi_scan_at_once(const merbit_plan *plan, int steps) {
+  return (uint64_t)plan->context->device.multiprocessors * 31 * 32 * (uint64_t)steps;
+}
+
+/* Whether one launch over whole rows pays: where all of the matrix is in flight at once and no
+ * row takes a block more than one round; and for larger ones of short rows, whose ends the
+ * second launch would look for. */
 static int mbi_scan_suits_whole(const merbit_plan *plan, uint64_t round) {
   const uint64_t nnz = plan->device.nnz, longest = plan->ranks.longest;
-  const uint64_t processors = (uint64_t)plan->context->device.multiprocessors;
-  return nnz <= processors * 12288 ? longest <= round
-                                   : nnz <= processors * 98304 && !plan->once && longest <= 64;
+  return nnz <= mbi_scan_at_once(plan, 12)   ? longest <= round
+         : nnz <= mbi_scan_at_once(plan, 99) ? !plan->once && longest <= 64
+                                             : 0;
 }
 
 /* Steps, threads and whether blocks take whole rows, where the plan leaves them open. */
@@ -15851,8 +15871,11 @@ static void mbi_scan_defaults(merbit_plan *plan) {
   const uint64_t nnz = plan->device.nnz;
   const uint64_t processors = (uint64_t)plan->context->device.multiprocessors;
   const int single = plan->type == MERBIT_F32;
-  const int once = nnz <= processors * 31 * 256; /* one block to a multiprocessor */
-  const int steps = once || single ? 8 : 4, threads = once ? 1024 : 512;
+  /* 12 steps with alpha and beta in GPU memory would spill in f64. */
+  const int most = single || wish->scalar_memory != MERBIT_MEMORY_DEVICE ? 12 : 8;
+  const int once = nnz <= mbi_scan_at_once(plan, most);
+  int threads = once ? 1024 : 512;
+  int steps = nnz <= mbi_scan_at_once(plan, 8) ? 8 : once ? 12 : single ? 8 : 4;
   s->pack = single && !plan->once ? 2 : mbi_scan_widest(plan->type);
   s->steps = wish->sigma != 0 ? wish->sigma : steps;
   s->threads = wish->block_threads != 0 ? wish->block_threads : threads;
@@ -15860,12 +15883,20 @@ static void mbi_scan_defaults(merbit_plan *plan) {
       nnz > 0 && (wish->omega == 2 ||
                   (wish->omega == 0 && s->threads >= 64 &&
                    mbi_scan_suits_whole(plan, (uint64_t)s->threads * (uint64_t)s->steps)));
-  if (!s->whole) { /* short tiles in small blocks, for latency, where there are few */
-    const int small = nnz < processors * 49152, few = !single || nnz < processors * 16384;
-    const int small_steps = few ? 4 : 8, small_threads = few ? 128 : 256;
-    const int long_steps = single && s->pack == mbi_scan_widest(plan->type) ? 12 : 8;
-    s->steps = wish->sigma != 0 ? wish->sigma : small ? small_steps : long_steps;
-    s->threads = wish->block_threads != 0 ? wish->block_threads : small ? small_threads : 512;
+  if (!s->whole) {
+    const int wide = s->pack == mbi_scan_widest(plan->type);
+    if (nnz < processors * 16384) { /* short tiles in small blocks, for latency */
+      steps = 4;
+      threads = 128;
+    } else if (nnz < processors * 49152) {
+      steps = 8;
+      threads = 256;
+    } else { /* much in flight in each lane, as far as registers go */
+      steps = !wide ? 16 : single ? 12 : 8;
+      threads = wide ? 512 : 256;
+    }
+    s->steps = wish->sigma != 0 ? wish->sigma : steps;
+    s->threads = wish->block_threads != 0 ? wish->block_threads : threads;
   }
 }
 
@@ -16874,7 +16905,7 @@ static merbit_status mbi_rows_size(merbit_plan *plan) {
   if (r->lanes == 0) {
     const int single = plan->type == MERBIT_F32;
     r->lanes = 1;
-    while (r->lanes < (single ? 32 : 16) && (uint64_t)r->lanes * (single ? 8 : 4) < mean) {
+    while (r->lanes < 32 && (uint64_t)r->lanes * (single ? 8 : 4) < mean) {
       r->lanes *= 2;
     }
   }

@@ -174,6 +174,20 @@ template <class T> MBK_DEVICE void mbk_await_for(const T *&data) {
   asm volatile("griddepcontrol.wait;" : "+l"(data) : : "memory");
 #endif
 }
+// The same for what is found by `index`: the indices come out of the wait, and no address has
+// to be held in registers.
+template <int GROUPS, int PACK> MBK_DEVICE void mbk_await_at(mbk_i32 (&index)[GROUPS][PACK]) {
+  mbk_await();
+#if __CUDA_ARCH__ >= 900
+#pragma unroll
+  for (int g = 0; g < GROUPS; g++) {
+#pragma unroll
+    for (int j = 0; j < PACK; j++) {
+      asm volatile("" : "+r"(index[g][j]));
+    }
+  }
+#endif
+}
 // What comes next may start once all blocks got here or ended.
 MBK_DEVICE void mbk_release() {
 #if __CUDA_ARCH__ >= 900

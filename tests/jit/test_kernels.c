@@ -260,7 +260,8 @@ static void compile_methods(int form, int capability) {
   mbi_preamble preamble;
   scan_preamble(type, form, 0, form & 4 ? 512 : 0, form & 8 ? 32 : 5, &preamble);
   compile("spmv/scan.cu", &preamble, capability);
-  whole_preamble(type, form, form & 4 ? 8 : 4, form & 4 ? 1024 : 512, &preamble);
+  whole_preamble(type, form, form & 4 ? (form & 16 ? 12 : 8) : 4, form & 4 ? 1024 : 512,
+                 &preamble);
   compile("spmv/scan_whole.cu", &preamble, capability);
   if (form % 2 == 0) {
     rows_preamble(type, form, 0, 1 << form % 6, 0, &preamble);
@@ -364,6 +365,12 @@ static void every_form_compiles_without_spills(void **state) {
       compile("spmv/merbit.cu", &preamble, capabilities[c]);
       merbit_preamble(MERBIT_F64, 8, shapes[s][0], shapes[s][1], shapes[s][2], &preamble);
       compile("spmv/merbit.cu", &preamble, capabilities[c]);
+    }
+    for (form = 0; form < 16; form += 4) { /* what large general matrices take */
+      scan_preamble(MERBIT_F32, form, 0, 0, 100, &preamble);
+      compile("spmv/scan.cu", &preamble, capabilities[c]);
+      scan_preamble(MERBIT_F64, form, 0, 0, 100, &preamble);
+      compile("spmv/scan.cu", &preamble, capabilities[c]);
     }
     for (form = 0; form < 64; form += 3) { /* every pair of bits in all ways */
       compile_methods(form, capabilities[c]);
