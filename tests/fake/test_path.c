@@ -43,7 +43,8 @@ static void every_scenario(void **state) {
       hubs_products,  cb_products,     cb_parts,
       even_rows,      full_columns,    shorter_values,
       empty_matrices, host_vectors,    device_csr,
-      shifted_csr,    device_coo,      ranks};
+      shifted_csr,    device_coo,      ranks,
+      ordered_products, ordered_coo, copied_vectors, ordered_host_vectors};
   const uint64_t seed = test_rotating_seed();
   int repeat;
   size_t i;

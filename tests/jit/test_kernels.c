@@ -287,6 +287,14 @@ static void merbit_preamble(merbit_type type, int form, int sigma, int omega, in
   mbi_merbit_preamble(&plan, preamble);
 }
 
+static void reorder_preamble(int form, mbi_preamble *preamble) {
+  merbit_plan plan;
+  memset(&plan, 0, sizeof plan);
+  plan.type = form & 1 ? MERBIT_F32 : MERBIT_F64;
+  plan.reorder.place_type = form & 2 ? MERBIT_INDEX_64 : MERBIT_INDEX_32;
+  mbi_reorder_preamble(&plan, preamble);
+}
+
 static void arrays_preamble(int form, mbi_preamble *preamble) {
   memset(preamble, 0, sizeof *preamble);
   mbi_preamble_define(preamble, "MBK_ROW_PTR", form & 1 ? "mbk_i64" : "mbk_i32");
@@ -324,6 +332,8 @@ static void every_architecture_takes_every_file(void **state) {
     compile("spmv/hubs.cu", &preamble, archs[i]);
     arrays_preamble(0, &preamble);
     compile("spmv/arrays.cu", &preamble, archs[i]);
+    reorder_preamble(0, &preamble);
+    compile("spmv/reorder.cu", &preamble, archs[i]);
     memset(&preamble, 0, sizeof preamble);
     mbi_pagerank_preamble(MERBIT_F64, &preamble);
     compile("solve/pagerank.cu", &preamble, archs[i]);
@@ -387,6 +397,10 @@ static void every_form_compiles_without_spills(void **state) {
     for (form = 0; form < 8; form++) {
       arrays_preamble(form, &preamble);
       compile("spmv/arrays.cu", &preamble, capabilities[c]);
+    }
+    for (form = 0; form < 4; form++) {
+      reorder_preamble(form, &preamble);
+      compile("spmv/reorder.cu", &preamble, capabilities[c]);
     }
     memset(&preamble, 0, sizeof preamble);
     mbi_pagerank_preamble(MERBIT_F32, &preamble);
