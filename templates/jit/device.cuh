@@ -174,11 +174,14 @@ template <class T> MBK_DEVICE void mbk_await_for(const T *&data) {
   asm volatile("griddepcontrol.wait;" : "+l"(data) : : "memory");
 #endif
 }
-// The same for what is found by `index`: the indices come out of the wait, and no address has
-// to be held in registers.
-template <int GROUPS, int PACK> MBK_DEVICE void mbk_await_at(mbk_i32 (&index)[GROUPS][PACK]) {
+// The same for what lies at `index` of `data`: either comes out of the wait, whichever takes
+// fewer registers.
+template <class T, int GROUPS, int PACK>
+MBK_DEVICE void mbk_await_at(const T *&data, mbk_i32 (&index)[GROUPS][PACK]) {
+#if __CUDA_ARCH__ >= 1000
+  mbk_await_for(data);
+#elif __CUDA_ARCH__ >= 900
   mbk_await();
-#if __CUDA_ARCH__ >= 900
 #pragma unroll
   for (int g = 0; g < GROUPS; g++) {
 #pragma unroll

@@ -44,11 +44,10 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
 
 // Blocks that a multiprocessor should hold of the kernel that adds the old y: with scalars on
 // the device, rows by their numbers, or packs of two, it would spill where the other does not.
-#if MBK_BLOCKS > 1 && (MBK_PACK < 4 || MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS)
-#define MBK_SUM_BLOCKS (5 * MBK_BLOCKS / 6)
-#else
-#define MBK_SUM_BLOCKS MBK_BLOCKS
-#endif
+#define MBK_SUM_BLOCKS                                                                         \
+  (MBK_BLOCKS > 1 && (MBK_PACK < 4 || MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS)                    \
+       ? 5 * MBK_BLOCKS / 6                                                                    \
+       : MBK_BLOCKS)
 
 // The same with any beta. Shared: MBK_VECTOR[MBK_THREADS].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)

@@ -11,6 +11,7 @@
 #ifndef MBK_GATHER
 #define MBK_SOURCE const MBK_VECTOR *
 #define MBK_GATHER(source, column) mbk_load((source) + ((column)-MBK_BASE))
+#define MBK_AWAIT(source, column) mbk_await_at(source, column)
 #endif
 
 // MBK_PACK neighbours at `address`, the first `count` of which are there.
@@ -71,7 +72,7 @@ MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *value
     mbk_scan_load<full>(values + k, left, value[g]);
 #endif
   }
-  mbk_await_at(column);
+  MBK_AWAIT(x, column);
   old = adds ? mbk_scan_old(rows) : (MBK_VECTOR)0;
 #pragma unroll
   for (int g = 0; g < MBK_GROUPS; g++) {

@@ -270,8 +270,7 @@ static void compile_methods(int form, int capability) {
   mbi_preamble preamble;
   scan_preamble(type, form, 0, form & 4 ? 512 : 0, form & 8 ? 32 : 5, &preamble);
   compile("spmv/scan.cu", &preamble, capability);
-  whole_preamble(type, form, form & 4 ? (form & 16 ? 12 : 8) : 4, form & 4 ? 1024 : 512,
-                 &preamble);
+  whole_preamble(type, form, form & 4 ? 8 : 4, form & 4 ? 1024 : 512, &preamble);
   compile("spmv/scan_whole.cu", &preamble, capability);
   if (form % 2 == 0) {
     rows_preamble(type, form, 0, 1 << form % 6, 0, &preamble);
@@ -298,6 +297,14 @@ static void merbit_preamble(merbit_type type, int form, int sigma, int omega, in
   plan.device.nnz = form & 2 ? (uint64_t)5 << 30 : 1000; /* 64-bit tiles with 64-bit offsets */
   assert_int_equal(mbi_merbit_size(&plan), MERBIT_OK);
   mbi_merbit_preamble(&plan, preamble);
+}
+
+static void reorder_preamble(int form, mbi_preamble *preamble) {
+  merbit_plan plan;
+  memset(&plan, 0, sizeof plan);
+  plan.type = form & 1 ? MERBIT_F32 : MERBIT_F64;
+  plan.reorder.place_type = form & 2 ? MERBIT_INDEX_64 : MERBIT_INDEX_32;
+  mbi_reorder_preamble(&plan, preamble);
 }
 
 static void arrays_preamble(int form, mbi_preamble *preamble) {
@@ -339,6 +346,8 @@ static void every_architecture_takes_every_file(void **state) {
     compile("spmv/hubs.cu", &preamble, archs[i]);
     arrays_preamble(0, &preamble);
     compile("spmv/arrays.cu", &preamble, archs[i]);
+    reorder_preamble(0, &preamble);
+    compile("spmv/reorder.cu", &preamble, archs[i]);
     memset(&preamble, 0, sizeof preamble);
     mbi_pagerank_preamble(MERBIT_F64, &preamble);
     compile("solve/pagerank.cu", &preamble, archs[i]);
@@ -375,6 +384,12 @@ static void every_form_compiles_without_spills(void **state) {
       compile("spmv/scan.cu", &preamble, capabilities[c]);
       scan_preamble(MERBIT_F64, form, 0, 0, 100, &preamble);
       compile("spmv/scan.cu", &preamble, capabilities[c]);
+      whole_preamble(MERBIT_F32, form, 12, 1024, &preamble);
+      compile("spmv/scan_whole.cu", &preamble, capabilities[c]);
+      if (capabilities[c] < 100) {
+        whole_preamble(MERBIT_F64, form, 12, 1024, &preamble);
+        compile("spmv/scan_whole.cu", &preamble, capabilities[c]);
+      }
     }
     for (form = 0; form < 64; form += 3) { /* every pair of bits in all ways */
       compile_methods(form, capabilities[c]);
@@ -402,6 +417,10 @@ static void every_form_compiles_without_spills(void **state) {
     for (form = 0; form < 8; form++) {
       arrays_preamble(form, &preamble);
       compile("spmv/arrays.cu", &preamble, capabilities[c]);
+    }
+    for (form = 0; form < 4; form++) {
+      reorder_preamble(form, &preamble);
+      compile("spmv/reorder.cu", &preamble, capabilities[c]);
     }
     memset(&preamble, 0, sizeof preamble);
     mbi_pagerank_preamble(MERBIT_F32, &preamble);

@@ -119,3 +119,4 @@
 #undef MBK_CHUNK
 #undef MBK_AHEAD
 #undef MBK_NO_ROW
+#undef MBK_PLACE

@@ -60,6 +60,14 @@ static void sizes_of_the_scan(void **state) {
   }
   {
     merbit_plan plan;
+    plan_of(&plan, MERBIT_F64, 10, ONE + 1);
+    context->device.compute_capability = 100;
+    assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
+    assert_int_equal(plan.scan.steps, 4);
+    context->device.compute_capability = 0;
+  }
+  {
+    merbit_plan plan;
     plan_of(&plan, MERBIT_F32, 10, 384 * (uint64_t)INT32_MAX);
     assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
     assert_int_equal(plan.scan.steps, 12);
