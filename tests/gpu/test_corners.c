@@ -205,7 +205,7 @@ static void impossible_forms_are_refused(void **state) {
              {MERBIT_METHOD_HUBS, 3, 0, 0, "sigma is 3, omega 0"},
              {MERBIT_METHOD_HUBS, 0, 225, 0, "omega 225 and block_threads 0; use"},
              {MERBIT_METHOD_HUBS, 0, 0, 1056, "block_threads 1056"},
-             {MERBIT_METHOD_CB, 19, 0, 0, "sigma is 19 and block_threads 256; use 20 to 65536"},
+             {MERBIT_METHOD_CB, 19, 0, 0, "sigma is 19 and block_threads 128; use 20 to 65536"},
              {MERBIT_METHOD_CB, 65537, 0, 0, "sigma is 65537"},
              {MERBIT_METHOD_CB, 0, 0, 16, "block_threads 16"},
              {MERBIT_METHOD_CB, 0, 0, 40, "block_threads 40"},
