@@ -246,7 +246,7 @@ static void a_plan_tells_its_choice(void **state) {
   assert_int_equal(chosen(9, 0, 0, MERBIT_METHOD_CB, line), MERBIT_METHOD_CB);
   assert_non_null(
       strstr(line, "0 COO, 4 CSR and 0 dense blocks of 16 x 16, columns as they are, "));
-  assert_non_null(strstr(line, " times the bytes of CSR, 2 warps, 0 parts of 0 block rows, 256 "
+  assert_non_null(strstr(line, " times the bytes of CSR, 2 warps, 0 parts of 0 block rows, 128 "
                                "threads"));
 }
 
