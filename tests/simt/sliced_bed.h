@@ -178,14 +178,16 @@ void sliced_multiply(sliced_bed<V> &b, double alpha, double beta, simt_array &y,
     b.columns.forbid();
     b.slots.forbid();
   }
-  csr_with_scalars<V>(b.f, alpha, beta, seed, [&](const auto &at_alpha, const auto &at_beta) {
-    simt_late_guard late({&b.x, &y});
+  csr_product(b, b.f, alpha, beta, seed, [&](const auto &at_alpha, const auto &at_beta) {
+    simt_late_guard late({&b.factors(), &y});
     late.scalar(at_alpha);
     late.scalar(at_beta);
     simt_run(b.f.product, b.run(seed),
-             {csr_divide_up(b.slices * 32, b.f.threads), b.f.threads, 0}, b.slice_start.get(),
+             {csr_divide_up(b.slices * 32, b.f.threads), b.f.threads, b.f.table_bytes()},
+             b.slice_start.get(),
              b.slice_column_start.get(), b.slice_base.get(), b.length.get(), b.row_id.get(),
-             b.columns.get(), b.f.equal ? b.values.get() : b.slots.get(), b.x.get(), y.get(), b.rows,
+             b.columns.get(), b.f.shared_values() ? b.values.get() : b.slots.get(),
+             b.table.get(), b.factors().get(), y.get(), b.rows,
              at_alpha, at_beta);
   });
   b.allow();
