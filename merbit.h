@@ -19615,7 +19615,16 @@ static merbit_status mbi_choose_values(merbit_plan *plan) {
   if (status == MERBIT_OK) {
     status = mbi_choose_forms(plan, &forms);
   }
-  return status == MERBIT_OK ? mbi_values_specialise(plan, forms) : status;
+  if (status == MERBIT_OK) {
+    status = mbi_values_specialise(plan, forms);
+  }
+  if (status == MERBIT_DEVICE_OUT_OF_MEMORY) { /* then general ones */
+    char reason[384];
+    mbi_forgive(plan->context, reason, sizeof reason);
+    mbi_log(plan->context, "values are not stored shorter: %s", reason);
+    status = MERBIT_OK;
+  }
+  return status;
 }
 
 /* Set plan->method and plan->cuda and make it. AUTO: MERBIT beyond 2^32 - 2 rows; and SCAN

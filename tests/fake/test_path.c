@@ -3,6 +3,7 @@
  * PageRank and the device layer themselves are run there by the programs of tests/gpu/. */
 #define MERBIT_IMPLEMENTATION
 #define MBI_CHOOSE_SMALL 0u /* AUTO takes even little matrices for large ones */
+#define MBI_VALUES_LAUNCH 0u   /* and multiplies x by values of columns */
 #define MBI_MEASURE_ROUNDS 1 /* and measures as little as it can */
 #define MBI_MEASURE_BATCH 1
 #include "merbit.h"
@@ -42,8 +43,9 @@ static void every_scenario(void **state) {
       rows_products,  sliced_products, binned_products,
       hubs_products,  cb_products,     cb_parts,
       even_rows,      full_columns,    shorter_values,
-      empty_matrices, host_vectors,    device_csr,
-      shifted_csr,    device_coo,      ranks};
+      column_values,  table_values,    empty_matrices,
+      host_vectors,   device_csr,      shifted_csr,
+      device_coo,     ranks};
   const uint64_t seed = test_rotating_seed();
   int repeat;
   size_t i;
@@ -137,10 +139,12 @@ static void hubs_give_way(void **state) {
 }
 
 /* A product allocates nothing and waits for nothing: it enters, launches once or, where rows
- * cross blocks, twice, and leaves. */
-static void calls_of_products(int launches_each) {
+ * cross blocks, twice, and leaves; where values are those of columns, x is multiplied by them
+ * first. */
+static void calls_of_products(int launches_each, int by_column) {
+  double values[MOST];
   const merbit_view view =
-      merbit_csr(ROWS, COLS, data_nnz(), data.row_ptr, data.col_ind, data.values);
+      merbit_csr(ROWS, COLS, data_nnz(), data.row_ptr, data.col_ind, values);
   merbit_context *context;
   merbit_buffer *x = NULL, *y = NULL;
   merbit_plan *plan = NULL;
@@ -150,6 +154,10 @@ static void calls_of_products(int launches_each) {
   memset(&desc, 0, sizeof desc);
   desc.method = MERBIT_METHOD_SCAN;
   desc.omega = 3 - launches_each;
+  launches_each += by_column;
+  for (i = 0; i < data_nnz(); i++) {
+    values[i] = by_column ? 1 + data.col_ind[i] : data.values[i];
+  }
   fake_reset();
   context = fake_context(NULL);
   assert_int_equal(put(context, data.x, sizeof data.x, &x), MERBIT_OK);
@@ -175,8 +183,10 @@ static void calls_of_products(int launches_each) {
 
 static void calls_of_a_product(void **state) {
   (void)state;
-  calls_of_products(1);
-  calls_of_products(2);
+  calls_of_products(1, 0);
+  calls_of_products(2, 0);
+  calls_of_products(1, 1);
+  calls_of_products(2, 1);
 }
 
 /* With a cubin cache the first context compiles, later ones do not, in other processes neither.
