@@ -142,9 +142,11 @@ static void hubs_give_way(void **state) {
  * cross blocks, twice, and leaves; where values are those of columns, x is multiplied by them
  * first. */
 static void calls_of_products(int launches_each, int by_column) {
-  double values[MOST];
+  int32_t row_ptr[SIDE + 1], col_ind[SIDE * SIDE];
+  double values[SIDE * SIDE];
   const merbit_view view =
-      merbit_csr(ROWS, COLS, data_nnz(), data.row_ptr, data.col_ind, values);
+      by_column ? merbit_csr(SIDE, SIDE, SIDE * SIDE, row_ptr, col_ind, values)
+                : merbit_csr(ROWS, COLS, data_nnz(), data.row_ptr, data.col_ind, data.values);
   merbit_context *context;
   merbit_buffer *x = NULL, *y = NULL;
   merbit_plan *plan = NULL;
@@ -155,9 +157,12 @@ static void calls_of_products(int launches_each, int by_column) {
   desc.method = MERBIT_METHOD_SCAN;
   desc.omega = 3 - launches_each;
   launches_each += by_column;
-  for (i = 0; i < data_nnz(); i++) {
-    values[i] = by_column ? 1 + data.col_ind[i] : data.values[i];
+  for (i = 0; i < SIDE * SIDE; i++) {
+    row_ptr[i / SIDE + 1] = i + 1;
+    col_ind[i] = i % SIDE;
+    values[i] = 1 + col_ind[i];
   }
+  row_ptr[0] = 0;
   fake_reset();
   context = fake_context(NULL);
   assert_int_equal(put(context, data.x, sizeof data.x, &x), MERBIT_OK);
