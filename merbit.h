@@ -143,6 +143,12 @@
  * restores the caller's current context after each call. merbit_spmv only enqueues work on the stream and
  * may be captured in a CUDA graph. A dead CUDA context answers MERBIT_DEVICE_LOST from then on.
  *
+ * VALUES. A plan on CUDA for eight products or more looks at the values and stores them shorter where nothing is
+ * lost: once if all are equal, once for each column or row that has one value throughout, as bytes if at most
+ * 256 are different, as halves or floats that are exactly the values. Results are what general ones would give.
+ * merbit_plan_update_values keeps the form if the new values have it, else makes the plan general.
+ * plan_desc.changing_values turns all of this off.
+ *
  * SIDES. MERBIT_SIDE_AUTO takes the GPU if there is a driver, a device and NVRTC, else the CPU, and says
  * why in merbit_context_info.reason. MERBIT_SIDE_CUDA fails with the reason instead. A plan under AUTO whose
  * matrix, vectors and scalars are said to be in host memory may still fall back when it is made; then no
@@ -566,8 +572,9 @@ MERBIT_API merbit_status merbit_plan_create(merbit_context *context, const merbi
                                             const merbit_plan_desc *desc, merbit_plan **plan);
 /* New values for the same structure, in the order of the view given at creation (copied). `memory`
  * says where they lie; DEFAULT is the view's. No product of the plan may be in flight. Where a plan on
- * CUDA stores its values shorter, for they were all equal or doubles that are floats, and new
- * ones do not fit that, it is made again for general ones by the same call. */
+ * CUDA stores its values shorter (merbit_plan_describe says how) and new ones do not fit that, it is
+ * made again for general ones by the same call; graphs captured before are then to be captured
+ * again. */
 MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void *values,
                                                    merbit_memory memory);
 /* One line: what was chosen and why. Writes up to `size` bytes, always terminated where size > 0;
@@ -2708,7 +2715,8 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "  return __dmul_rn(a, b);\n"
   "}\n"
   "\n"
-  "// The nearest half, as its bits, and what such bits stand for: without CUDA's header for halves.\n"
+  "// The nearest half, as its bits, and what such bits stand for: without CUDA's header for\n"
+  "// halves.\n"
   "MBK_DEVICE mbk_u16 mbk_half_of(float value) {\n"
   "  mbk_u16 bits;\n"
   "  asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(bits) : \"f\"(value));\n"
@@ -2995,9 +3003,9 @@ static const char *const mbi_source_spmv_values_cuh[] = {
   NULL};
 
 static const char *const mbi_source_spmv_forms_cuh[] = {
-  "// Whether values can be stored shorter, and the shorter ones: part of spmv/arrays.cu. Values are\n"
-  "// of 8 bytes where `wide`, else of 4, and are the same where their bits are. A form that they\n"
-  "// have is a bit of a mask, by the numbers of spmv/values.cuh.\n"
+  "// Whether values can be stored shorter, and the shorter ones: part of spmv/arrays.cu. Values\n"
+  "// are of 8 bytes where `wide`, else of 4, and are the same where their bits are. A form that\n"
+  "// they have is a bit of a mask, by the numbers of spmv/values.cuh.\n"
   "#ifndef MBK_ROW_PTR\n"
   "#error \"include spmv/arrays.cu, which opens with the list of macros\"\n"
   "#endif\n"
@@ -3008,14 +3016,15 @@ static const char *const mbi_source_spmv_forms_cuh[] = {
   "#define MBK_FORM_TABLE (1u << 4)\n"
   "#define MBK_FORM_ROW (1u << 5)\n"
   "#define MBK_FORM_COLUMN (1u << 6)\n"
-  "#define MBK_KEYS 512         // slots for different values, at most half of which are taken\n"
-  "#define MBK_KEYS_MOST 256    // different values\n"
-  "#define MBK_KEYS_TRIES 128   // slots looked at for one value\n"
+  "#define MBK_KEYS 512       // slots for different values, at most half of which are taken\n"
+  "#define MBK_KEYS_MOST 256  // different values\n"
+  "#define MBK_KEYS_TRIES 128 // slots looked at for one value\n"
   "#define MBK_FORMS_WINDOW 2048\n"
   "#define MBK_FORMS_COLUMNS 4096 // slots for the different columns of a window\n"
   "\n"
   "MBK_DEVICE mbk_u64 mbk_forms_bits(const void *values, mbk_u64 k, mbk_u32 wide) {\n"
-  "  return wide != 0 ? mbk_load((const mbk_u64 *)values + k) : mbk_load((const mbk_u32 *)values + k);\n"
+  "  return wide != 0 ? mbk_load((const mbk_u64 *)values + k)\n"
+  "                   : mbk_load((const mbk_u32 *)values + k);\n"
   "}\n"
   "\n"
   "// The elementwise forms that nonzero k speaks against. A NaN is no float here: its bits may not\n"
@@ -3058,8 +3067,8 @@ static const char *const mbi_source_spmv_forms_cuh[] = {
   "// A key that *distinct others may have come before, in every block's eyes; whether there are\n"
   "// too many.\n"
   "MBK_DEVICE bool mbk_forms_take(mbk_u64 *keys, mbk_u32 *distinct, mbk_u64 key) {\n"
-  "  return key == 0 || (mbk_forms_insert(keys, key) &&\n"
-  "                      mbk_atomic_add(distinct, 1u) >= MBK_KEYS_MOST);\n"
+  "  return key == 0 ||\n"
+  "         (mbk_forms_insert(keys, key) && mbk_atomic_add(distinct, 1u) >= MBK_KEYS_MOST);\n"
   "}\n"
   "\n"
   "// ---- A sample -----------------------------------------------------------------------------\n"
@@ -3107,8 +3116,8 @@ static const char *const mbi_source_spmv_forms_cuh[] = {
   "  const mbk_u64 row = rows * (mbk_block() * 8 + mbk_thread() / 32) / (8 * (mbk_u64)mbk_grid());\n",
   "  const mbk_u64 start = (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE);\n"
   "  const mbk_u64 end = (mbk_u64)(mbk_load(row_ptr + row + 1) - MBK_BASE);\n"
-  "  if (start + mbk_lane() < end && mbk_forms_bits(values, start + mbk_lane(), wide) !=\n"
-  "                                      mbk_forms_bits(values, start, wide)) {\n"
+  "  if (start + mbk_lane() < end &&\n"
+  "      mbk_forms_bits(values, start + mbk_lane(), wide) != mbk_forms_bits(values, start, wide)) {\n"
   "    mine |= MBK_FORM_ROW;\n"
   "  }\n"
   "  if (mine != 0) {\n"
@@ -3269,9 +3278,8 @@ static const char *const mbi_source_spmv_forms_cuh[] = {
   "}\n"
   "\n"
   "// For each column the value of one of its nonzeros. Launch: any grid of 256 threads.\n"
-  "MBK_KERNEL MBK_BOUNDS(256)\n"
-  "    mbk_forms_columns(const MBK_COLUMN *col_ind, const void *values, mbk_u64 nnz, mbk_u32 wide,\n"
-  "                      void *by_column) {\n"
+  "MBK_KERNEL MBK_BOUNDS(256) mbk_forms_columns(const MBK_COLUMN *col_ind, const void *values,\n"
+  "                                             mbk_u64 nnz, mbk_u32 wide, void *by_column) {\n"
   "  for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < nnz;\n"
   "       k += (mbk_u64)mbk_grid() * 256) {\n"
   "    mbk_forms_put(by_column, (mbk_u64)(mbk_load(col_ind + k) - MBK_BASE), wide,\n"
@@ -4590,8 +4598,7 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "  const mbk_u32 ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;\n"
   "  const mbk_u32 rank = mbk_load(tile_row + tile);\n"
   "  MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];\n"
-  "  const mbk_scan_rows rows = {row_id, y, rank, adds ? mbk_load(tile_row + tile + 1) : 0,\n"
-  "                              ends};\n"
+  "  const mbk_scan_rows rows = {row_id, y, rank, adds ? mbk_load(tile_row + tile + 1) : 0, ends};\n"
   "  const MBK_VECTOR held = mbk_scan_multiply<adds>(col_ind, values, x, tile * MBK_TILE_NONZEROS,\n"
   "                                                  nnz, rows, alpha, product);\n"
   "  if (adds) {\n"
@@ -4709,10 +4716,9 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "// MBK_COMPUTE[MBK_TABLE].\n",
   "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
   "    mbk_scan_product(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
-  "                     const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
-  "                     const MBK_COMPUTE *table, const MBK_VECTOR *x, MBK_VECTOR *y,\n"
-  "                     MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles,\n"
-  "                     MBK_SCALAR_PARAMETERS) {\n"
+  "                     const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_COMPUTE *table,\n"
+  "                     const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts,\n"
+  "                     MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
   "  mbk_release();\n"
   "  const MBK_COMPUTE factor = MBK_ALPHA;\n"
   "  mbk_table_take(table, factor, MBK_THREADS);\n"
@@ -5283,8 +5289,9 @@ static const char *const mbi_source_spmv_binned_cu[] = {
   "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
   "    mbk_binned_sum(const mbk_u32 *part_start, const MBK_COMPUTE *products,\n"
   "                   const mbk_u16 *places, const MBK_VALUE *by_row, const mbk_u32 *row_ends,\n"
-  "                   const mbk_u32 *tile_row, const mbk_u32 *row_id, MBK_VECTOR *y, MBK_COMPUTE *firsts,\n"
-  "                   MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
+  "                   const mbk_u32 *tile_row, const mbk_u32 *row_id, MBK_VECTOR *y,\n"
+  "                   MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles,\n"
+  "                   MBK_SCALAR_PARAMETERS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  MBK_COMPUTE *const sums = (MBK_COMPUTE *)shared + mbk_thread() / 32 * MBK_TILE_NONZEROS;\n"
   "  MBK_COMPUTE *const slots = (MBK_COMPUTE *)shared + MBK_THREADS / 32 * MBK_TILE_NONZEROS;\n"
@@ -7142,7 +7149,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "7460c6d9b2feb4e77595c509ddc3a5197b533dd1c24b863a2289b18984358c0d"
+#define MBI_KERNEL_HASH "c6e1fc631ed54bc7bffa5b46d7603b799780f58c7af6d572feacaccf544e041d"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -15427,8 +15434,8 @@ static int mbi_scan_aligned(const merbit_plan *plan) {
 }
 
 /* Blocks that leave registers for what a lane holds, without spilling. For 9.0 NVRTC gets by
- * with 40 of them for a pack of 16 bytes more than elsewhere, but not where doubles come by rows;
- * blocks that take whole rows need more. */
+ * with 40 of them for a pack of 16 bytes more than elsewhere, but not where doubles come by
+ * rows; blocks that take whole rows need more. */
 static int mbi_scan_resident(const merbit_plan *plan) {
   const int packs = plan->scan.steps / mbi_scan_widest(plan->type),
             threads = plan->scan.threads;
@@ -15535,7 +15542,8 @@ static merbit_status mbi_scan_size(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Of one block that takes whole rows: a table of values, what its warps tell each other, twice, and the old y. */
+/* Of one block that takes whole rows: a table of values, what its warps tell each other, twice,
+ * and the old y. */
 static unsigned mbi_scan_whole_shared(const merbit_plan *plan, int adds) {
   const unsigned size = (unsigned)mbi_type_size(plan->type);
   const unsigned threads = (unsigned)plan->scan.threads;
@@ -18522,7 +18530,8 @@ static const mbi_cuda_method mbi_cb_method = {
 #define MBI_VALUES_WINDOW 2048
 #define MBI_VALUES_SAMPLE_SHARED ((4096 + MBI_VALUES_KEYS) * 8 + 8) /* bytes */
 #define MBI_VALUES_KEYS 512
-/* Bytes that might be moved in the time of the launch that multiplies x by its columns' values. */
+/* Bytes that might be moved in the time of the launch that multiplies x by its columns' values.
+ */
 #ifndef MBI_VALUES_LAUNCH
 #define MBI_VALUES_LAUNCH 4000000u
 #endif
@@ -18582,8 +18591,9 @@ static uint64_t mbi_values_bytes(const merbit_plan *plan, mbi_value_form form) {
 /* The one of `forms` that moves the fewest bytes in a product; general ones if none saves an
  * eighth. */
 static mbi_value_form mbi_values_shortest(const merbit_plan *plan, uint32_t forms) {
-  static const mbi_value_form order[] = {MBI_VALUES_EQUAL, MBI_VALUES_COLUMN, MBI_VALUES_ROW,
-                                         MBI_VALUES_TABLE, MBI_VALUES_HALF,   MBI_VALUES_SINGLE};
+  static const mbi_value_form order[] = {MBI_VALUES_EQUAL, MBI_VALUES_COLUMN,
+                                         MBI_VALUES_ROW,   MBI_VALUES_TABLE,
+                                         MBI_VALUES_HALF,  MBI_VALUES_SINGLE};
   const uint64_t general = mbi_values_bytes(plan, MBI_VALUES_GENERAL);
   mbi_value_form best = MBI_VALUES_GENERAL;
   uint64_t least = general - general / 8;
@@ -18608,8 +18618,7 @@ static merbit_status mbi_values_launch(merbit_plan *plan, mbi_values_look *look,
                                        const char *name, int64_t blocks, uint64_t shared,
                                        void **arguments) {
   void *kernel = NULL;
-  const merbit_status status =
-      mbi_program_kernel(plan->context, look->program, name, &kernel);
+  const merbit_status status = mbi_program_kernel(plan->context, look->program, name, &kernel);
   return status != MERBIT_OK ? status
                              : mbi_device_launch(plan->context, kernel, name, blocks, 256,
                                                  (unsigned)shared, NULL, arguments);
@@ -18739,10 +18748,10 @@ static merbit_status mbi_values_check_columns(merbit_plan *plan, mbi_values_look
     status = mbi_values_launch(plan, look, "mbk_forms_columns",
                                mbi_values_blocks(plan->device.nnz), 0, arguments);
   }
-  return status == MERBIT_OK ? mbi_values_launch(plan, look, "mbk_forms_differ",
-                                                 mbi_values_blocks(plan->device.nnz), 0,
-                                                 arguments)
-                             : status;
+  return status == MERBIT_OK
+             ? mbi_values_launch(plan, look, "mbk_forms_differ",
+                                 mbi_values_blocks(plan->device.nnz), 0, arguments)
+             : status;
 }
 
 /* Whether all values have a form, of which the sample has not said that they do not. */
@@ -18789,13 +18798,15 @@ static merbit_status mbi_values_store_table(merbit_plan *plan, mbi_values_look *
   }
   for (at = 0; at < MBI_VALUES_KEYS; at++) {
     for (place = 0; place < count && room.keys[at] != 0; place++) {
-      room.number[at] = sorted[place] == ~room.keys[at] ? (unsigned char)place : room.number[at];
+      room.number[at] =
+          sorted[place] == ~room.keys[at] ? (unsigned char)place : room.number[at];
     }
   }
   for (place = 0; place < count; place++) {
     const uint32_t low = (uint32_t)sorted[place];
     memcpy(values + place * size,
-           size == sizeof low ? (const void *)&low : (const void *)&sorted[place], (size_t)size);
+           size == sizeof low ? (const void *)&low : (const void *)&sorted[place],
+           (size_t)size);
   }
   if (status == MERBIT_OK) {
     status = mbi_device_upload(context, table, values, (size_t)(MBI_VALUES_MOST * size));

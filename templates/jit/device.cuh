@@ -63,7 +63,8 @@ MBK_DEVICE double mbk_multiply(double a, double b) {
   return __dmul_rn(a, b);
 }
 
-// The nearest half, as its bits, and what such bits stand for: without CUDA's header for halves.
+// The nearest half, as its bits, and what such bits stand for: without CUDA's header for
+// halves.
 MBK_DEVICE mbk_u16 mbk_half_of(float value) {
   mbk_u16 bits;
   asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));

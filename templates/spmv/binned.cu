@@ -190,8 +190,9 @@ MBK_DEVICE void mbk_binned_by_row(MBK_COMPUTE (&product)[MBK_STEPS], mbk_u32 end
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
     mbk_binned_sum(const mbk_u32 *part_start, const MBK_COMPUTE *products,
                    const mbk_u16 *places, const MBK_VALUE *by_row, const mbk_u32 *row_ends,
-                   const mbk_u32 *tile_row, const mbk_u32 *row_id, MBK_VECTOR *y, MBK_COMPUTE *firsts,
-                   MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {
+                   const mbk_u32 *tile_row, const mbk_u32 *row_id, MBK_VECTOR *y,
+                   MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles,
+                   MBK_SCALAR_PARAMETERS) {
   MBK_SHARED_MEMORY(shared);
   MBK_COMPUTE *const sums = (MBK_COMPUTE *)shared + mbk_thread() / 32 * MBK_TILE_NONZEROS;
   MBK_COMPUTE *const slots = (MBK_COMPUTE *)shared + MBK_THREADS / 32 * MBK_TILE_NONZEROS;

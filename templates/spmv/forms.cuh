@@ -1,6 +1,6 @@
-// Whether values can be stored shorter, and the shorter ones: part of spmv/arrays.cu. Values are
-// of 8 bytes where `wide`, else of 4, and are the same where their bits are. A form that they
-// have is a bit of a mask, by the numbers of spmv/values.cuh.
+// Whether values can be stored shorter, and the shorter ones: part of spmv/arrays.cu. Values
+// are of 8 bytes where `wide`, else of 4, and are the same where their bits are. A form that
+// they have is a bit of a mask, by the numbers of spmv/values.cuh.
 #ifndef MBK_ROW_PTR
 #error "include spmv/arrays.cu, which opens with the list of macros"
 #endif
@@ -11,14 +11,15 @@
 #define MBK_FORM_TABLE (1u << 4)
 #define MBK_FORM_ROW (1u << 5)
 #define MBK_FORM_COLUMN (1u << 6)
-#define MBK_KEYS 512         // slots for different values, at most half of which are taken
-#define MBK_KEYS_MOST 256    // different values
-#define MBK_KEYS_TRIES 128   // slots looked at for one value
+#define MBK_KEYS 512       // slots for different values, at most half of which are taken
+#define MBK_KEYS_MOST 256  // different values
+#define MBK_KEYS_TRIES 128 // slots looked at for one value
 #define MBK_FORMS_WINDOW 2048
 #define MBK_FORMS_COLUMNS 4096 // slots for the different columns of a window
 
 MBK_DEVICE mbk_u64 mbk_forms_bits(const void *values, mbk_u64 k, mbk_u32 wide) {
-  return wide != 0 ? mbk_load((const mbk_u64 *)values + k) : mbk_load((const mbk_u32 *)values + k);
+  return wide != 0 ? mbk_load((const mbk_u64 *)values + k)
+                   : mbk_load((const mbk_u32 *)values + k);
 }
 
 // The elementwise forms that nonzero k speaks against. A NaN is no float here: its bits may not
@@ -61,8 +62,8 @@ MBK_DEVICE bool mbk_forms_insert(mbk_u64 *keys, mbk_u64 key) {
 // A key that *distinct others may have come before, in every block's eyes; whether there are
 // too many.
 MBK_DEVICE bool mbk_forms_take(mbk_u64 *keys, mbk_u32 *distinct, mbk_u64 key) {
-  return key == 0 || (mbk_forms_insert(keys, key) &&
-                      mbk_atomic_add(distinct, 1u) >= MBK_KEYS_MOST);
+  return key == 0 ||
+         (mbk_forms_insert(keys, key) && mbk_atomic_add(distinct, 1u) >= MBK_KEYS_MOST);
 }
 
 // ---- A sample -----------------------------------------------------------------------------
@@ -110,8 +111,8 @@ MBK_KERNEL MBK_BOUNDS(256)
   const mbk_u64 row = rows * (mbk_block() * 8 + mbk_thread() / 32) / (8 * (mbk_u64)mbk_grid());
   const mbk_u64 start = (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE);
   const mbk_u64 end = (mbk_u64)(mbk_load(row_ptr + row + 1) - MBK_BASE);
-  if (start + mbk_lane() < end && mbk_forms_bits(values, start + mbk_lane(), wide) !=
-                                      mbk_forms_bits(values, start, wide)) {
+  if (start + mbk_lane() < end &&
+      mbk_forms_bits(values, start + mbk_lane(), wide) != mbk_forms_bits(values, start, wide)) {
     mine |= MBK_FORM_ROW;
   }
   if (mine != 0) {
@@ -272,9 +273,8 @@ MBK_KERNEL MBK_BOUNDS(256) mbk_forms_rows(const MBK_ROW_PTR *row_ptr, const void
 }
 
 // For each column the value of one of its nonzeros. Launch: any grid of 256 threads.
-MBK_KERNEL MBK_BOUNDS(256)
-    mbk_forms_columns(const MBK_COLUMN *col_ind, const void *values, mbk_u64 nnz, mbk_u32 wide,
-                      void *by_column) {
+MBK_KERNEL MBK_BOUNDS(256) mbk_forms_columns(const MBK_COLUMN *col_ind, const void *values,
+                                             mbk_u64 nnz, mbk_u32 wide, void *by_column) {
   for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < nnz;
        k += (mbk_u64)mbk_grid() * 256) {
     mbk_forms_put(by_column, (mbk_u64)(mbk_load(col_ind + k) - MBK_BASE), wide,

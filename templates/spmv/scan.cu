@@ -35,10 +35,9 @@ mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *ro
 // MBK_COMPUTE[MBK_TABLE].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
     mbk_scan_product(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,
-                     const mbk_i32 *col_ind, const MBK_VALUE *values,
-                     const MBK_COMPUTE *table, const MBK_VECTOR *x, MBK_VECTOR *y,
-                     MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles,
-                     MBK_SCALAR_PARAMETERS) {
+                     const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_COMPUTE *table,
+                     const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts,
+                     MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {
   mbk_release();
   const MBK_COMPUTE factor = MBK_ALPHA;
   mbk_table_take(table, factor, MBK_THREADS);

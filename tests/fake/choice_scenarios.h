@@ -46,8 +46,8 @@ static merbit_method full_method; /* what AUTO took for full columns */
 
 enum { FULL = 24 };
 
-/* Ones of which half meet in a few columns, for which AUTO takes hubs, or the scan where memory is
- * short; a row is empty. */
+/* Ones of which half meet in a few columns, for which AUTO takes hubs, or the scan where memory
+ * is short; a row is empty. */
 TEST_UNUSED static merbit_status full_columns(merbit_context *context) {
   static const int32_t row_ptr[] = {0, 2 * FULL - 1, 2 * FULL - 1, 2 * FULL};
   const double alpha = 1, beta = 3;

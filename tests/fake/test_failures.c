@@ -2,8 +2,8 @@
  * with many results: a clean status and a sentence, nothing leaked, nothing launched on a dead
  * device, and the CPU's result where AUTO may take it. */
 #define MERBIT_IMPLEMENTATION
-#define MBI_CHOOSE_SMALL 0u /* AUTO takes even little matrices for large ones */
-#define MBI_VALUES_LAUNCH 0u   /* and multiplies x by values of columns */
+#define MBI_CHOOSE_SMALL 0u  /* AUTO takes even little matrices for large ones */
+#define MBI_VALUES_LAUNCH 0u /* and multiplies x by values of columns */
 #define MBI_MEASURE_ROUNDS 1 /* and measures as little as it can */
 #define MBI_MEASURE_BATCH 1
 #include "merbit.h"
@@ -82,7 +82,8 @@ static int too_late(const failure *f) {
 static int gives_way(const failure *f) {
   return (f->scenario == even_rows || f->scenario == full_columns ||
           f->scenario == shorter_values || f->scenario == many_products ||
-          f->scenario == column_values || f->scenario == table_values || f->scenario == products) &&
+          f->scenario == column_values || f->scenario == table_values ||
+          f->scenario == products) &&
          f->calls == &cuda->calls && f->code == 2;
 }
 

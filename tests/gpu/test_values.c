@@ -297,14 +297,21 @@ static void borders(void **state) {
   static const struct {
     double others, last;
     int wide, narrow; /* stored as, in f64 and f32 */
-  } cases[] = {{0, 65504, IN_TABLE, IN_TABLE},    {0.5, -0.0, IN_TABLE, IN_TABLE},
-               {0.0, -0.0, IN_TABLE, IN_TABLE},   {-1, 65504, IN_HALVES, IN_HALVES},
-               {-1, 65520, IN_FLOATS, IN_GENERAL}, {-1, INFINITY, IN_HALVES, IN_HALVES},
-               {-1, NAN, IN_GENERAL, IN_GENERAL}, {-1, 0x1p-24, IN_HALVES, IN_HALVES},
-               {-1, 0x1p-25, IN_FLOATS, IN_GENERAL}, {-1, -0.0, IN_HALVES, IN_HALVES},
-               {-1, 0x1p-149, IN_FLOATS, IN_GENERAL}, {-1, 1e-300, IN_GENERAL, IN_HALVES},
+  } cases[] = {{0, 65504, IN_TABLE, IN_TABLE},
+               {0.5, -0.0, IN_TABLE, IN_TABLE},
+               {0.0, -0.0, IN_TABLE, IN_TABLE},
+               {-1, 65504, IN_HALVES, IN_HALVES},
+               {-1, 65520, IN_FLOATS, IN_GENERAL},
+               {-1, INFINITY, IN_HALVES, IN_HALVES},
+               {-1, NAN, IN_GENERAL, IN_GENERAL},
+               {-1, 0x1p-24, IN_HALVES, IN_HALVES},
+               {-1, 0x1p-25, IN_FLOATS, IN_GENERAL},
+               {-1, -0.0, IN_HALVES, IN_HALVES},
+               {-1, 0x1p-149, IN_FLOATS, IN_GENERAL},
+               {-1, 1e-300, IN_GENERAL, IN_HALVES},
                {-1, 0x1.fffffep127, IN_FLOATS, IN_GENERAL},
-               {-2, 0.1, IN_TABLE, IN_TABLE},     {-3, 0.1, IN_GENERAL, IN_GENERAL}};
+               {-2, 0.1, IN_TABLE, IN_TABLE},
+               {-3, 0.1, IN_GENERAL, IN_GENERAL}};
   size_t c;
   int single;
   (void)state;

@@ -14,10 +14,10 @@
 enum csr_storage { CSR_EACH, CSR_EQUAL, CSR_SINGLE, CSR_HALF, CSR_TABLE, CSR_ROW, CSR_COLUMN };
 
 template <class V, int stored>
-using csr_stored = std::conditional_t<
-    stored == CSR_SINGLE, float,
-    std::conditional_t<stored == CSR_HALF, mbk_u16,
-                       std::conditional_t<stored == CSR_TABLE, mbk_u8, V>>>;
+using csr_stored =
+    std::conditional_t<stored == CSR_SINGLE, float,
+                       std::conditional_t<stored == CSR_HALF, mbk_u16,
+                                          std::conditional_t<stored == CSR_TABLE, mbk_u8, V>>>;
 
 struct csr_form { // of a kernel, but for what only its own method has
   const char *name;
@@ -28,7 +28,10 @@ struct csr_form { // of a kernel, but for what only its own method has
 
   // Bytes of a stored value.
   unsigned stored_bytes() const {
-    return stored == CSR_SINGLE ? 4 : stored == CSR_HALF ? 2 : stored == CSR_TABLE ? 1 : value_bytes;
+    return stored == CSR_SINGLE  ? 4
+           : stored == CSR_HALF  ? 2
+           : stored == CSR_TABLE ? 1
+                                 : value_bytes;
   }
   // One value for all, each row or each column.
   bool shared_values() const {
@@ -57,9 +60,8 @@ template <class V> struct csr_bed {
   csr_bed(const csr_form &form, int index, test_matrix &m, size_t shift = 0)
       : m(m), index(index), rows((uint64_t)m.rows), nnz((uint64_t)m.nnz),
         plain(m.values, m.values + nnz), row_ptr(rows + 1, form.row_ptr_bytes),
-        col_ind(nnz, 4, 0, shift),
-        values(form.stored_count(m), form.stored_bytes(), 0, shift), x((size_t)m.cols, sizeof(V)),
-        table(form.stored == CSR_TABLE ? 256 : 0, sizeof(V)),
+        col_ind(nnz, 4, 0, shift), values(form.stored_count(m), form.stored_bytes(), 0, shift),
+        x((size_t)m.cols, sizeof(V)), table(form.stored == CSR_TABLE ? 256 : 0, sizeof(V)),
         scaled(form.stored == CSR_COLUMN ? (size_t)m.cols : 0, sizeof(V), 0xff), form(form) {
     for (uint64_t i = 0; i <= rows; i++) {
       row_ptr.store(i, (uint64_t)m.row_ptr[i] + form.base);
@@ -91,8 +93,9 @@ template <class V> struct csr_bed {
       m.values[i] = form.stored == CSR_EQUAL    ? (double)(V)plain[0]
                     : form.pattern              ? 1.0
                     : form.stored == CSR_SINGLE ? (double)(float)plain[i]
-                    : form.stored == CSR_HALF   ? (double)mbk_half_value(mbk_half_of((float)plain[i]))
-                                                : plain[i];
+                    : form.stored == CSR_HALF
+                        ? (double)mbk_half_value(mbk_half_of((float)plain[i]))
+                        : plain[i];
     }
     if (form.stored == CSR_EQUAL && data == CSR_WILD_VALUES && nnz > 0) {
       std::fill(m.values, m.values + nnz, bad[test_below(&state, 3)]);
@@ -236,8 +239,8 @@ void csr_product(Bed &b, const csr_form &form, double alpha, double beta, uint64
 
 static const double csr_scalars[] = {1, 0, -1, 0.5};
 
-// The same bits, but for those of NaNs: a GPU has one NaN, a CPU takes that of an operand, which
-// one is up to its compiler.
+// The same bits, but for those of NaNs: a GPU has one NaN, a CPU takes that of an operand,
+// which one is up to its compiler.
 template <class V> bool csr_same(const simt_array &a, const simt_array &b) {
   for (size_t i = 0; i < a.count; i++) {
     const V one = a.as<V>()[i], other = b.as<V>()[i];

@@ -30,7 +30,8 @@ void rows_multiply(rows_bed<V> &b, double alpha, double beta, simt_array &y, uin
     late.scalar(at_beta);
     simt_run(b.f.product, b.run(seed),
              {csr_divide_up(b.rows * b.f.lanes, b.f.threads), b.f.threads, b.f.table_bytes()},
-             b.row_ptr.get(), b.col_ind.get(), b.values.get(), b.table.get(), b.factors().get(), y.get(), b.rows, at_alpha, at_beta);
+             b.row_ptr.get(), b.col_ind.get(), b.values.get(), b.table.get(), b.factors().get(),
+             y.get(), b.rows, at_alpha, at_beta);
   });
   b.allow();
 }

@@ -205,8 +205,8 @@ void scan_multiply_whole(scan_bed<V> &b, double alpha, double beta, simt_array &
               b.f.table_bytes() + b.f.threads / 32 * 2 * (2 * (unsigned)sizeof(V) + 4) +
                   (adds ? b.f.threads * (unsigned)sizeof(V) : 0)},
              b.row_ends.get(), b.tile_row.get(), b.row_id.get(), b.empty_id.get(),
-             block_start.get(), b.col_ind.get(), b.values.get(), b.table.get(), b.factors().get(), y.get(), b.nnz,
-             b.tiles, b.empty, at_alpha, at_beta);
+             block_start.get(), b.col_ind.get(), b.values.get(), b.table.get(),
+             b.factors().get(), y.get(), b.nnz, b.tiles, b.empty, at_alpha, at_beta);
   });
   b.allow();
 }
@@ -231,8 +231,8 @@ void scan_multiply(scan_bed<V> &b, double alpha, double beta, simt_array &y, uin
                {csr_divide_up(b.tiles * 32, b.f.threads), b.f.threads,
                 b.f.table_bytes() + (adds ? b.f.threads * (unsigned)sizeof(V) : 0)},
                b.row_ends.get(), b.tile_row.get(), b.row_id.get(), b.col_ind.get(),
-               b.values.get(), b.table.get(), b.factors().get(), y.get(), firsts.get(), tails.get(), b.nnz, b.tiles,
-               at_alpha, at_beta);
+               b.values.get(), b.table.get(), b.factors().get(), y.get(), firsts.get(),
+               tails.get(), b.nnz, b.tiles, at_alpha, at_beta);
     }
     scan_fixup(b, firsts, tails, y, at_alpha, at_beta, seed);
   });

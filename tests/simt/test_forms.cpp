@@ -63,13 +63,13 @@ template <class V> struct forms_bed {
     for (uint64_t row = 0; row < rows; row++) {
       for (uint64_t k = (uint64_t)m.row_ptr[row]; k < (uint64_t)m.row_ptr[row + 1]; k++) {
         at(k) = kind == 0   ? (V)0.75
-                : kind == 1 ? (V)((double)(k % 700) * 1.25)                  // halves
-                : kind == 2 ? (V)(4097.0 + 2 * (double)(k % 999))            // floats
-                : kind == 3 ? (V)(1.1 * (double)(1 + k * 7919 % 200))        // few
-                : kind == 4 ? (V)(1.1 * (double)(1 + row))                   // of rows
-                : kind == 5 ? (V)(1.1 * (double)(1 + m.col_ind[k]))          // of columns
-                : kind == 6 ? (V)(1.1 * (double)(1 + k % 256))               // a full table
-                : kind == 7 ? (V)(1.1 * (double)(1 + k % 257))               // one too many
+                : kind == 1 ? (V)((double)(k % 700) * 1.25)           // halves
+                : kind == 2 ? (V)(4097.0 + 2 * (double)(k % 999))     // floats
+                : kind == 3 ? (V)(1.1 * (double)(1 + k * 7919 % 200)) // few
+                : kind == 4 ? (V)(1.1 * (double)(1 + row))            // of rows
+                : kind == 5 ? (V)(1.1 * (double)(1 + m.col_ind[k]))   // of columns
+                : kind == 6 ? (V)(1.1 * (double)(1 + k % 256))        // a full table
+                : kind == 7 ? (V)(1.1 * (double)(1 + k % 257))        // one too many
                             : (V)(1.1 * (double)(1 + k));
       }
     }
@@ -131,9 +131,9 @@ template <class V> static void forms_sample(forms_bed<V> &b, unsigned against) {
   memset(b.keys.get(), 0, KEYS * 8);
   b.told = b.distinct = 0;
   simt_run(FORMS_KERNEL(mbk_forms_sample), b.run(),
-           {(unsigned)(b.nnz / 2048) + 1, 256, SAMPLE_SHARED}, b.row_ptr.get(),
-           b.col_ind.get(), b.values.get(), (mbk_u64)b.rows, (mbk_u64)b.nnz, wide, b.keys.get(),
-           at_distinct, at_told);
+           {(unsigned)(b.nnz / 2048) + 1, 256, SAMPLE_SHARED}, b.row_ptr.get(), b.col_ind.get(),
+           b.values.get(), (mbk_u64)b.rows, (mbk_u64)b.nnz, wide, b.keys.get(), at_distinct,
+           at_told);
   if ((b.told & ~against) != 0 || (b.nnz <= 2048 && (b.told | ROW) != (against | ROW))) {
     forms_fail(b, "the sample says", b.told, against);
   }
@@ -194,8 +194,8 @@ template <class V> static void forms_table(forms_bed<V> &b, unsigned against) {
   if ((b.told & TABLE) != 0) {
     return;
   }
-  simt_run(FORMS_KERNEL(mbk_forms_collect), b.run(), {b.grid(4), 256, KEYS * 8},
-           b.values.get(), (mbk_u64)b.nnz, wide, b.keys.get(), at_distinct, at_told);
+  simt_run(FORMS_KERNEL(mbk_forms_collect), b.run(), {b.grid(4), 256, KEYS * 8}, b.values.get(),
+           (mbk_u64)b.nnz, wide, b.keys.get(), at_distinct, at_told);
   if ((b.told & TABLE) != (against & TABLE)) {
     forms_fail(b, "the table says", b.told & TABLE, against & TABLE);
   }
@@ -228,8 +228,8 @@ template <class V> static void forms_shorten(forms_bed<V> &b, unsigned against) 
     simt_run(FORMS_KERNEL(mbk_forms_shorten), b.run(), {b.grid(6), 256, 0}, b.values.get(),
              (mbk_u64)b.nnz, wide, half, shorter.get());
     for (uint64_t k = 0; k < b.nnz; k++) {
-      const V got = half != 0 ? (V)mbk_half_value(shorter.as<mbk_u16>()[k])
-                              : (V)shorter.as<float>()[k];
+      const V got =
+          half != 0 ? (V)mbk_half_value(shorter.as<mbk_u16>()[k]) : (V)shorter.as<float>()[k];
       assert_memory_equal(&got, &b.at(k), sizeof got);
     }
   }
@@ -250,11 +250,11 @@ template <class V> static void forms_all(forms_bed<V> &b) {
 
 // Values that are at the border of what halves and floats are, and such that are equal but for
 // their bits.
-static const double strangers[] = {65504,          65520,        65519.96875,  0x1p-24,
-                                   0x1p-25,        0x1.8p-24,    0x1.ffcp-15,  0x1.ffep-15,
-                                   -0.0,           0.0,          INFINITY,     -INFINITY,
-                                   NAN,            0x1.002p0,    1e-300,       0x1p-149,
-                                   0x1.fffffep127, 0x1.000002p0, 0x1.0000001p0, 2049};
+static const double strangers[] = {
+    65504,     65520,          65519.96875,  0x1p-24,       0x1p-25,
+    0x1.8p-24, 0x1.ffcp-15,    0x1.ffep-15,  -0.0,          0.0,
+    INFINITY,  -INFINITY,      NAN,          0x1.002p0,     1e-300,
+    0x1p-149,  0x1.fffffep127, 0x1.000002p0, 0x1.0000001p0, 2049};
 
 template <class V> static void forms_matrix(test_matrix &m, int index, uint64_t seed) {
   forms_bed<V> b(m, index % 2 != 0, seed);

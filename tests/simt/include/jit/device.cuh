@@ -141,7 +141,7 @@ MBK_DEVICE mbk_u16 mbk_half_of(float value) {
   frexp(size, &exponent); // size < 2^exponent
   const int least = std::max(exponent - 11, -24);
   const double units = nearbyint(ldexp(size, -least)); // to even
-  return (mbk_u16)(sign | (units == 0    ? 0
+  return (mbk_u16)(sign | (units == 0     ? 0
                            : least == -24 ? (int)units // its carry is the first normal one
                                           : ((least + 24) << 10) + (int)units));
 }
@@ -203,9 +203,7 @@ template <class T> MBK_DEVICE T mbk_load(const T *address) {
 template <class T> MBK_DEVICE T mbk_load_once(const T *address) {
   return *address;
 }
-template <class T, int N> struct alignas(sizeof(T) * N) mbk_pack {
-  T at[N];
-};
+template <class T, int N> struct alignas(sizeof(T) * N) mbk_pack { T at[N]; };
 template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack(const T *address) {
   simt_pack_check(address, sizeof(T) * N);
   return *(const mbk_pack<T, N> *)address;
