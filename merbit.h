@@ -19626,9 +19626,10 @@ static merbit_status mbi_choose_values(merbit_plan *plan) {
   if (status == MERBIT_OK) {
     status = mbi_choose_forms(plan, &forms);
   }
-  if (status == MERBIT_OK) {
-    status = mbi_values_specialise(plan, forms);
+  if (status != MERBIT_OK) {
+    return status;
   }
+  status = mbi_values_specialise(plan, forms);
   if (status == MERBIT_DEVICE_OUT_OF_MEMORY) { /* then general ones */
     char reason[384];
     mbi_forgive(plan->context, reason, sizeof reason);

@@ -77,14 +77,11 @@ static int too_late(const failure *f) {
   return plan_made || (f->scenario == ranks && one_of(f->calls->first, iterating));
 }
 
-/* Slices, hubs, counts of columns or a method to measure, for which there is no room: AUTO goes
- * on without. */
+/* Slices, hubs, counts of columns, shorter values or a method to measure, for which there is no
+ * room: a plan goes on without. MERBIT has none of them. */
 static int gives_way(const failure *f) {
-  return (f->scenario == even_rows || f->scenario == full_columns ||
-          f->scenario == shorter_values || f->scenario == many_products ||
-          f->scenario == column_values || f->scenario == table_values ||
-          f->scenario == products) &&
-         f->calls == &cuda->calls && f->code == 2;
+  return f->scenario != merbit_products && f->scenario != ranks && f->calls == &cuda->calls &&
+         f->code == 2;
 }
 
 static void check_answer(const failure *f, merbit_status status, const char *sentence) {

@@ -204,7 +204,7 @@ MUTATIONS = [
      "the last value is not looked at", "simt_forms"),
     ("spmv/forms.cuh", "mbk_atomic_add(distinct, 1u) >= MBK_KEYS_MOST", "mbk_atomic_add(distinct, 1u) > MBK_KEYS_MOST",
      "a table takes 257 values", "simt_forms"),
-    ("spmv/forms.cuh", "return key == 0 || (", "return (", "a NaN of ones alone is the mark of a free slot", "simt_forms"),
+    ("spmv/forms.cuh", "  return key == 0 ||\n         (", "  return (", "a NaN of ones alone is the mark of a free slot", "simt_forms"),
     ("spmv/forms.cuh", "if (there != 0 && mbk_forms_bits(values, first + (there & 0x7fffffffu), wide) != bits) {",
      "if (there != 0) {", "a sample rules columns with one value out", "simt_forms"),
     ("spmv/forms.cuh", "if (start > 0 && start < (mbk_u64)(mbk_load(row_ptr + row + 1) - MBK_BASE)) {",
