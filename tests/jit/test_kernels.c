@@ -258,8 +258,8 @@ static void hubs_preamble(merbit_type type, int form, int steps, int threads,
   mbi_hubs_preamble(&plan, preamble);
 }
 
-/* Products by every method that takes the other forms of values. In quick effort half of them,
- * the others on the next architecture. */
+/* Products by every method that takes the other forms of values. In quick effort each form in one
+ * type, in the other on the next architecture. */
 static void compile_values(int capability) {
   const int all = test_effort(0, 1);
   int stored, single, turn = capability == 90;
@@ -270,6 +270,9 @@ static void compile_values(int capability) {
        * registers. */
       const int form = turn++ % 2 != 0 ? 8 : 32;
       mbi_preamble preamble;
+      if (!all && (stored + single + (capability == 90)) % 2 != 0) {
+        continue;
+      }
       plan_values = (mbi_value_form)stored;
       scan_preamble(type, form, 0, 512, 5, &preamble);
       compile("spmv/scan.cu", &preamble, capability);
@@ -284,7 +287,8 @@ static void compile_values(int capability) {
         compile("spmv/scan_whole.cu", &preamble, capability);
         rows_preamble(type, form, 0, single ? 4 : 32, 0, &preamble);
         compile("spmv/rows.cu", &preamble, capability);
-      } else {
+      }
+      if (turn % 4 >= 2 || all) {
         sliced_preamble(type, form, 0, 0, &preamble);
         compile("spmv/sliced.cu", &preamble, capability);
         binned_preamble(type, form | 64, 0, 0, &preamble);
