@@ -125,6 +125,34 @@
  * What fills a block of such a matrix up is a stored zero, and so an entry: times Inf it is NaN. A plan with
  * MERBIT_METHOD_BSR from a view of single entries makes blocks whose holes do not act.
  *
+ * ORDER. A plan can hold its matrix in another order of rows and columns, in which entries of x that are used
+ * together lie together (plan_desc.reordering). Its x and y then come in that order: a solver moves its
+ * vectors once, iterates, and moves the result back.
+ *
+ * Example: order
+ *     int row_ptr[] = {0, 2, 4, 6, 8}, col_ind[] = {0, 2, 1, 3, 0, 2, 1, 3};
+ *     double values[] = {4, 1, 4, 1, 1, 4, 1, 4}, x[] = {1, 2, 3, 4}, y[4], px[4], py[4];
+ *     merbit_view A = merbit_csr(4, 4, 8, row_ptr, col_ind, values);
+ *     merbit_plan_desc desc = {MERBIT_SIDE_AUTO};
+ *     merbit_context *context = NULL;
+ *     merbit_plan *plan = NULL;
+ *     int i;
+ *     desc.vector_memory = MERBIT_MEMORY_HOST;
+ *     desc.reordering = MERBIT_REORDERING_RCM;
+ *     if (merbit_context_create(NULL, &context, NULL) == MERBIT_OK &&
+ *         merbit_plan_create(context, &A, &desc, &plan) == MERBIT_OK) {
+ *       merbit_plan_reorder(plan, x, px, NULL);
+ *       for (i = 0; i < 10; i++) {
+ *         merbit_spmv(plan, NULL, NULL, px, NULL, py, NULL); // and what else the solver does
+ *       }
+ *       merbit_plan_restore(plan, py, y, NULL);
+ *     }
+ *     merbit_plan_destroy(plan);
+ *     merbit_context_destroy(context);
+ *
+ * The order is found on the CPU, so that device arrays are downloaded first; plan_info.reorder_seconds says
+ * what it took, which is thousands of GPU products. New values come in the order of the view as ever.
+ *
  * STATUS. Every call that can fail returns a merbit_status, sets its out pointer to NULL on failure and
  * leaves a sentence that names the value at fault (merbit_last_error; merbit_context_create fills a
  * merbit_error instead). A NULL context, buffer, matrix or plan is MERBIT_INVALID_ARGUMENT, without a
@@ -289,6 +317,14 @@ typedef enum merbit_method {
 #endif
 } merbit_method;
 
+/* The order in which a plan multiplies, found in the graph whose edges are the entries of A and
+ * its transpose, off the diagonal: the plan then holds P A P', and x and y come in its order. */
+typedef enum merbit_reordering {
+  MERBIT_REORDERING_NONE = 0,   /* as the rows come */
+  MERBIT_REORDERING_DEGREE = 1, /* rows with the most neighbours first; as they come if the same */
+  MERBIT_REORDERING_RCM = 2     /* reverse Cuthill-McKee, from ends of each component */
+} merbit_reordering;
+
 /* One context is one device, or the CPU. Made by merbit_context_create. Reference-counted: what was
  * made from it keeps it alive after merbit_context_destroy. Threads may share it. */
 typedef struct merbit_context merbit_context;
@@ -425,6 +461,7 @@ typedef struct merbit_plan_desc {
                                   fewer than 32 nonzeros; 0: 0.15 */
   int cb_coo_max;              /* CB: blocks with fewer nonzeros are COO; 0: 32 */
   int cb_csr_max;              /* CB: others with more are dense; 0: 128 */
+  merbit_reordering reordering; /* of rows and columns, for solvers; square CSR and COO only */
 } merbit_plan_desc;
 
 typedef struct merbit_plan_info {
@@ -439,6 +476,9 @@ typedef struct merbit_plan_info {
   double plan_seconds;             /* all of merbit_plan_create */
   double compile_seconds;          /* NVRTC; 0 after a cache hit */
   double load_seconds;             /* reading and loading the cubin */
+  double reorder_seconds;          /* of plan_seconds: finding the order and moving the matrix */
+  int64_t bandwidth_before;        /* most that a nonzero's column is off its row, in the view */
+  int64_t bandwidth;               /* and in the plan's order; both 0 unless reordered */
 } merbit_plan_info;
 
 typedef struct merbit_pagerank_desc {
@@ -574,7 +614,7 @@ MERBIT_API merbit_status merbit_plan_create(merbit_context *context, const merbi
  * says where they lie; DEFAULT is the view's. No product of the plan may be in flight. Where a plan on
  * CUDA stores its values shorter (merbit_plan_describe says how) and new ones do not fit that, it is
  * made again for general ones by the same call; graphs captured before are then to be captured
- * again. */
+ * again. A reordered plan takes them in the order of the view too. */
 MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void *values,
                                                    merbit_memory memory);
 /* One line: what was chosen and why. Writes up to `size` bytes, always terminated where size > 0;
@@ -582,6 +622,20 @@ MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void
 MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size_t size);
 MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *plan, merbit_plan_info *info);
 MERBIT_API void merbit_plan_destroy(merbit_plan *plan); /* NULL is accepted */
+
+/* With plan_desc.reordering a plan multiplies P A P', so that a solver permutes its vectors once,
+ * iterates in the plan's order, and permutes the result back. px[i] = x[order[i]]; cols elements of the
+ * plan's vector type where the plan expects vectors, which must not overlap. On CUDA enqueued as
+ * merbit_spmv is; vectors of MERBIT_MEMORY_HOST are moved by CPU threads at once. A plan that is not
+ * reordered copies. */
+MERBIT_API merbit_status merbit_plan_reorder(merbit_plan *plan, const void *x, void *px,
+                                             void *stream);
+/* The way back: y[order[i]] = py[i], for rows elements. */
+MERBIT_API merbit_status merbit_plan_restore(merbit_plan *plan, const void *py, void *y,
+                                             void *stream);
+/* order[i] is the row of the view that is row i of the plan; `count` is the view's rows. */
+MERBIT_API merbit_status merbit_plan_get_order(const merbit_plan *plan, int64_t *order,
+                                               int64_t count);
 
 /* Scratch for one product in flight: one for each stream or captured graph that uses the plan at the
  * same time. Keeps its plan alive. */
@@ -720,6 +774,7 @@ typedef struct mbi_driver { /* jit/driver.c */
   mbi_curesult (*memcpy_htod)(mbi_devptr target, const void *source, size_t bytes); /* cuMemcpyHtoD_v2 */
   mbi_curesult (*memcpy_dtoh)(void *target, mbi_devptr source, size_t bytes); /* cuMemcpyDtoH_v2 */
   mbi_curesult (*memcpy_dtod)(mbi_devptr target, mbi_devptr source, size_t bytes); /* cuMemcpyDtoD_v2 */
+  mbi_curesult (*memcpy_dtod_async)(mbi_devptr target, mbi_devptr source, size_t bytes, void *stream); /* cuMemcpyDtoDAsync_v2 */
   mbi_curesult (*memset_d8_async)(mbi_devptr target, unsigned char byte, size_t bytes, void *stream); /* cuMemsetD8Async */
   mbi_curesult (*pointer_get_attributes)(unsigned count, int *attributes, void **values, mbi_devptr address); /* cuPointerGetAttributes */
   mbi_curesult (*stream_synchronize)(void *stream); /* cuStreamSynchronize */
@@ -1820,6 +1875,10 @@ static const char *mbi_driver_load(mbi_driver *driver) {
                             sizeof driver->memcpy_dtod)) {
     return "cuMemcpyDtoD_v2";
   }
+  if (!mbi_library_function(driver->library, "cuMemcpyDtoDAsync_v2", &driver->memcpy_dtod_async,
+                            sizeof driver->memcpy_dtod_async)) {
+    return "cuMemcpyDtoDAsync_v2";
+  }
   if (!mbi_library_function(driver->library, "cuMemsetD8Async", &driver->memset_d8_async,
                             sizeof driver->memset_d8_async)) {
     return "cuMemsetD8Async";
@@ -2523,6 +2582,18 @@ static merbit_status mbi_device_copy(merbit_context *context, mbi_devptr target,
   return status == MERBIT_OK ? mbi_device_synchronize(context, NULL) : status;
 }
 
+/* The same, only enqueued. */
+static merbit_status mbi_device_copy_async(merbit_context *context, mbi_devptr target,
+                                           mbi_devptr source, size_t bytes, void *stream) {
+  const merbit_status status = mbi_device_alive(context);
+  if (status != MERBIT_OK || bytes == 0) {
+    return status;
+  }
+  return mbi_device_check(
+      context, context->device.driver.memcpy_dtod_async(target, source, bytes, stream),
+      "cuMemcpyDtoDAsync", "copying in GPU memory");
+}
+
 static merbit_status mbi_device_zero(merbit_context *context, mbi_devptr target, size_t bytes,
                                      void *stream) {
   const merbit_status status = mbi_device_alive(context);
@@ -2846,6 +2917,23 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "template <class T> MBK_DEVICE void mbk_await_for(const T *&data) {\n"
   "#if __CUDA_ARCH__ >= 900\n",
   "  asm volatile(\"griddepcontrol.wait;\" : \"+l\"(data) : : \"memory\");\n"
+  "#endif\n"
+  "}\n"
+  "// The same for what lies at `index` of `data`: either comes out of the wait, whichever takes\n"
+  "// fewer registers.\n"
+  "template <class T, int GROUPS, int PACK>\n"
+  "MBK_DEVICE void mbk_await_at(const T *&data, mbk_i32 (&index)[GROUPS][PACK]) {\n"
+  "#if __CUDA_ARCH__ >= 1000\n"
+  "  mbk_await_for(data);\n"
+  "#elif __CUDA_ARCH__ >= 900\n"
+  "  mbk_await();\n"
+  "#pragma unroll\n"
+  "  for (int g = 0; g < GROUPS; g++) {\n"
+  "#pragma unroll\n"
+  "    for (int j = 0; j < PACK; j++) {\n"
+  "      asm volatile(\"\" : \"+r\"(index[g][j]));\n"
+  "    }\n"
+  "  }\n"
   "#endif\n"
   "}\n"
   "// What comes next may start once all blocks got here or ended.\n"
@@ -4443,7 +4531,7 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "#ifndef MBK_GATHER\n"
   "#define MBK_SOURCE const MBK_VECTOR *\n"
   "#define MBK_GATHER(source, column) mbk_load((source) + ((column)-MBK_BASE))\n"
-  "#define MBK_AWAIT(source) mbk_await_for(source)\n"
+  "#define MBK_AWAIT(source, column) mbk_await_at(source, column)\n"
   "#endif\n"
   "\n"
   "// MBK_PACK neighbours at `address`, the first `count` of which are there.\n"
@@ -4501,21 +4589,20 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "}\n"
   "\n"
   "// The old y of the first 32 of them, a lane each: no commit is to wait for memory. What comes\n"
-  "// behind is brought closer where it is contiguous.\n"
+  "// behind is brought closer where it is contiguous; where nothing does, the first is named\n"
+  "// again, for a branch would cost registers.\n"
   "MBK_DEVICE MBK_VECTOR mbk_scan_old(const mbk_scan_rows &rows) {\n"
   "  const mbk_u32 *const row_id = rows.row_id;\n"
-  "  const mbk_u32 rank = rows.from + mbk_lane();\n"
+  "  const mbk_u32 lane = mbk_lane(), count = rows.to - rows.from;\n"
   "#if !MBK_EMPTY_ROWS\n"
-  "  const mbk_u32 ahead = rows.from + 32 + mbk_lane() * (128 / sizeof(MBK_VECTOR));\n"
-  "  if (ahead < rows.to) {\n"
-  "    mbk_prefetch(rows.y + ahead);\n"
-  "  }\n"
+  "  const mbk_u32 ahead = 32 + lane * (128 / sizeof(MBK_VECTOR));\n"
+  "  mbk_prefetch(rows.y + rows.from + (ahead < count ? ahead : 0));\n"
   "  (void)row_id;\n"
   "#endif\n"
-  "  return rank < rows.to ? rows.y[MBK_ROW_OF(rank)] : (MBK_VECTOR)0;\n"
+  "  return lane < count ? rows.y[MBK_ROW_OF(rows.from + lane)] : (MBK_VECTOR)0;\n"
   "}\n"
-  "\n"
-  "// The products of a tile; those at and beyond `count` become zero, for they follow every row\n",
+  "\n",
+  "// The products of a tile; those at and beyond `count` become zero, for they follow every row\n"
   "// end. All loads of a lane are in flight together, those of the old y among them\n"
   "// where it is added to.\n"
   "template <bool adds, bool full>\n"
@@ -4538,7 +4625,7 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "#if MBK_BY_ROW\n"
   "  mbk_scan_by_row<full>(values, rows, count, value);\n"
   "#endif\n"
-  "  MBK_AWAIT(x);\n"
+  "  MBK_AWAIT(x, column);\n"
   "  old = adds ? mbk_scan_old(rows) : (MBK_VECTOR)0;\n"
   "#pragma unroll\n"
   "  for (int g = 0; g < MBK_GROUPS; g++) {\n"
@@ -4557,9 +4644,9 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "  }\n"
   "}\n"
   "\n"
-  "// The same for the tile whose first nonzero is number `start` of `nnz`; with alpha 0 nothing is\n"
+  "// The same for the tile whose first nonzero is number `start` of `nnz`; with alpha 0 nothing is\n",
   "// read of the matrix or of x. Returns the old y of one of the tile's rows, if it is wanted.\n"
-  "template <bool adds>\n",
+  "template <bool adds>\n"
   "MBK_DEVICE MBK_VECTOR mbk_scan_multiply(const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
   "                                        MBK_SOURCE x, mbk_u64 start, mbk_u64 nnz,\n"
   "                                        const mbk_scan_rows &rows, MBK_COMPUTE alpha,\n"
@@ -4592,9 +4679,9 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "MBK_DEVICE void\n"
   "mbk_scan_take(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
   "              const mbk_i32 *col_ind, const MBK_VALUE *values, MBK_SOURCE x, MBK_VECTOR *y,\n"
-  "              MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tile,\n"
+  "              MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tile,\n",
   "              MBK_COMPUTE alpha, MBK_COMPUTE beta, MBK_VECTOR *old) {\n"
-  "  const mbk_u32 lane = mbk_lane();\n",
+  "  const mbk_u32 lane = mbk_lane();\n"
   "  const mbk_u32 ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;\n"
   "  const mbk_u32 rank = mbk_load(tile_row + tile);\n"
   "  MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];\n"
@@ -4729,7 +4816,9 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "// Blocks that a multiprocessor should hold of the kernel that adds the old y: with scalars on\n"
   "// the device, rows by their numbers, or packs of two, it would spill where the other does not.\n"
   "#define MBK_SUM_BLOCKS                                                                         \\\n"
-  "  (MBK_PACK < 4 || MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS ? (2 * MBK_BLOCKS + 1) / 3 : MBK_BLOCKS)\n"
+  "  (MBK_BLOCKS > 1 && (MBK_PACK < 4 || MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS)                    \\\n"
+  "       ? 5 * MBK_BLOCKS / 6                                                                    \\\n"
+  "       : MBK_BLOCKS)\n"
   "\n"
   "// The same with any beta. Shared: MBK_COMPUTE[MBK_TABLE], MBK_VECTOR[MBK_THREADS].\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
@@ -4738,9 +4827,9 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "                 const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,\n"
   "                 mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  mbk_release();\n"
+  "  mbk_release();\n",
   "  MBK_SCALARS_LOAD;\n"
-  "  mbk_table_take(table, alpha, MBK_THREADS);\n",
+  "  mbk_table_take(table, alpha, MBK_THREADS);\n"
   "  mbk_scan_run<true>(row_ends, tile_row, row_id, col_ind, values, x, y, firsts, tails, nnz,\n"
   "                     tiles, alpha, beta, (MBK_VECTOR *)shared + MBK_TABLE);\n"
   "}\n",
@@ -5409,7 +5498,7 @@ static const char *const mbi_source_spmv_hubs_cu[] = {
   "}\n"
   "#define MBK_SOURCE mbk_hubs_source\n"
   "#define MBK_GATHER(source, code) mbk_hubs_gather(source, code)\n"
-  "#define MBK_AWAIT(source) mbk_await_for((source).x)\n"
+  "#define MBK_AWAIT(source, code) mbk_await_at((source).x, code)\n"
   "#include \"spmv/scan_products.cuh\"\n"
   "\n"
   "#include \"spmv/scan_build.cuh\"\n"
@@ -6741,6 +6830,45 @@ static const char *const mbi_source_spmv_cb_cu[] = {
   "}\n",
   NULL};
 
+static const char *const mbi_source_spmv_reorder_cu[] = {
+  "// Vectors into the order of a reordered plan and back, and new values into the order of its\n"
+  "// nonzeros.\n"
+  "#ifndef MBK_VECTOR\n"
+  "#error \"define MBK_VECTOR: the type of vectors and values\"\n"
+  "#endif\n"
+  "#ifndef MBK_PLACE\n"
+  "#error \"define MBK_PLACE: the type of places of nonzeros, mbk_i32 or mbk_i64\"\n"
+  "#endif\n"
+  "#include \"jit/device.cuh\"\n"
+  "\n"
+  "// to[i] = from[order[i]]. Launch: any grid of 256 threads; so below.\n"
+  "MBK_KERNEL MBK_BOUNDS(256) mbk_reorder_gather(const mbk_i32 *order, const MBK_VECTOR *from,\n"
+  "                                              MBK_VECTOR *to, mbk_u64 count) {\n"
+  "  for (mbk_u64 i = (mbk_u64)mbk_block() * 256 + mbk_thread(); i < count;\n"
+  "       i += (mbk_u64)mbk_grid() * 256) {\n"
+  "    to[i] = mbk_load(from + mbk_load(order + i));\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// to[order[i]] = from[i].\n"
+  "MBK_KERNEL MBK_BOUNDS(256) mbk_reorder_scatter(const mbk_i32 *order, const MBK_VECTOR *from,\n"
+  "                                               MBK_VECTOR *to, mbk_u64 count) {\n"
+  "  for (mbk_u64 i = (mbk_u64)mbk_block() * 256 + mbk_thread(); i < count;\n"
+  "       i += (mbk_u64)mbk_grid() * 256) {\n"
+  "    to[mbk_load(order + i)] = mbk_load(from + i);\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// to[k] = from[places[k]].\n"
+  "MBK_KERNEL MBK_BOUNDS(256) mbk_reorder_values(const MBK_PLACE *places, const MBK_VECTOR *from,\n"
+  "                                              MBK_VECTOR *to, mbk_u64 count) {\n"
+  "  for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < count;\n"
+  "       k += (mbk_u64)mbk_grid() * 256) {\n"
+  "    to[k] = mbk_load(from + mbk_load_once(places + k));\n"
+  "  }\n"
+  "}\n",
+  NULL};
+
 static const char *const mbi_source_solve_pagerank_cu[] = {
   "// PageRank between two products: new ranks, their L1 change and the mass of dangling vertices.\n"
   "// Source: the power method of Zhang, Yao, Jiang, Zhang, \"MERBIT: A GPU-Based SpMV Method for\n"
@@ -7142,6 +7270,7 @@ static const struct {
     {"spmv/sliced_build.cuh", mbi_source_spmv_sliced_build_cuh},
     {"spmv/sliced.cu", mbi_source_spmv_sliced_cu},
     {"spmv/cb.cu", mbi_source_spmv_cb_cu},
+    {"spmv/reorder.cu", mbi_source_spmv_reorder_cu},
     {"solve/pagerank.cu", mbi_source_solve_pagerank_cu},
 #ifdef MERBIT_STUDY_METHODS
     {"spmv/bsr_study.cu", mbi_source_spmv_bsr_study_cu},
@@ -7149,7 +7278,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "c6e1fc631ed54bc7bffa5b46d7603b799780f58c7af6d572feacaccf544e041d"
+#define MBI_KERNEL_HASH "3eea2e3281f4df1a4b4274c4c2342b7aba65b16e3fac7579742b0d840abb7645"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -10270,6 +10399,767 @@ MERBIT_API void merbit_matrix_destroy(merbit_matrix *matrix) {
   mbi_context_unref(context);
 }
 
+/* ==== >>matrix/graph.c  the graph of a square matrix ====================================== */
+/* The graph of a square CSR for matrix/order.c: its own arrays where their pattern is
+ * symmetric, each row strictly ascending; else those of A + A', made here. */
+
+typedef struct mbi_graph {
+  merbit_context *context;
+  merbit_view csr; /* host, 32-bit columns */
+  int64_t rows;
+  int base;        /* of the columns of mbi_graph_row */
+  int32_t *degree; /* neighbours, the vertex itself left out */
+  int64_t *starts; /* rows of A + A', each of degree[v] columns; NULL: the CSR's own */
+  int32_t *columns;
+  int32_t *spare; /* for sorting long rows */
+  int tasks;
+  int64_t
+      found[MBI_MAX_THREADS];  /* by task: entries below less those above, or the longest row */
+  int uneven[MBI_MAX_THREADS]; /* by task: has it met what makes it another graph */
+} mbi_graph;
+
+/* The neighbours of a vertex, and perhaps itself, ascending. */
+static const int32_t *mbi_graph_row(const mbi_graph *graph, int64_t v, int64_t *length) {
+  const merbit_view *csr = &graph->csr;
+  int64_t start;
+  if (graph->starts != NULL) {
+    *length = graph->degree[v];
+    return graph->columns + graph->starts[v];
+  }
+  start = mbi_index_at(csr->row_ptr, csr->offset_type, v);
+  *length = mbi_index_at(csr->row_ptr, csr->offset_type, v + 1) - start;
+  return (const int32_t *)csr->col_ind + (start - csr->base);
+}
+
+/* ---- Is the CSR its own graph? ----------------------------------------------------------- */
+
+/* In a row that ascends. */
+static int mbi_graph_has(const int32_t *row, int64_t length, int32_t column) {
+  int64_t low = 0, high = length;
+  while (low < high) {
+    const int64_t middle = low + (high - low) / 2;
+    if (row[middle] < column) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low < length && row[low] == column;
+}
+
+/* Each entry below the diagonal has a partner above; and if there are as many above, they all
+ * have one. */
+static void mbi_graph_look_task(void *argument, int task) {
+  mbi_graph *graph = (mbi_graph *)argument;
+  int64_t v = mbi_share_rows(&graph->csr, graph->tasks, task), balance = 0, k;
+  const int64_t last = mbi_share_rows(&graph->csr, graph->tasks, task + 1);
+  graph->uneven[task] = 1;
+  for (; v < last; v++) {
+    const int32_t own = (int32_t)v + graph->base;
+    int64_t length, other;
+    const int32_t *row = mbi_graph_row(graph, v, &length);
+    int diagonal = 0;
+    for (k = 0; k < length; k++) {
+      if (k > 0 && row[k] <= row[k - 1]) {
+        return;
+      }
+      diagonal |= row[k] == own;
+      balance += (row[k] < own) - (row[k] > own);
+      if (row[k] < own) {
+        const int32_t *partner = mbi_graph_row(graph, row[k] - graph->base, &other);
+        if (!mbi_graph_has(partner, other, own)) {
+          return;
+        }
+      }
+    }
+    graph->degree[v] = (int32_t)(length - diagonal);
+  }
+  graph->found[task] = balance;
+  graph->uneven[task] = 0;
+}
+
+static int mbi_graph_is_symmetric(mbi_graph *graph) {
+  int64_t balance = 0;
+  int task, uneven = 0;
+  mbi_parallel(graph->context, graph->tasks, mbi_graph_look_task, graph);
+  for (task = 0; task < graph->tasks; task++) {
+    uneven |= graph->uneven[task];
+    balance += graph->uneven[task] ? 0 : graph->found[task];
+  }
+  return !uneven && balance == 0;
+}
+
+/* ---- A + A' ------------------------------------------------------------------------------ */
+
+/* Each entry once in its row and once in its column's. Who comes first does not matter: rows
+ * are sorted later. */
+static void mbi_graph_count_task(void *argument, int task) {
+  mbi_graph *graph = (mbi_graph *)argument;
+  const merbit_view *csr = &graph->csr;
+  const int32_t *col_ind = (const int32_t *)csr->col_ind;
+  int64_t v = mbi_share_rows(csr, graph->tasks, task), k;
+  const int64_t last = mbi_share_rows(csr, graph->tasks, task + 1);
+  for (; v < last; v++) {
+    const int64_t end = mbi_index_at(csr->row_ptr, csr->offset_type, v + 1) - csr->base;
+    int64_t own = 0;
+    for (k = mbi_index_at(csr->row_ptr, csr->offset_type, v) - csr->base; k < end; k++) {
+      const int64_t other = col_ind[k] - csr->base;
+      if (other != v) {
+        own++;
+        (void)__atomic_add_fetch(&graph->starts[other], 1, __ATOMIC_RELAXED);
+      }
+    }
+    (void)__atomic_add_fetch(&graph->starts[v], own, __ATOMIC_RELAXED);
+  }
+}
+
+static void mbi_graph_scatter_task(void *argument, int task) {
+  mbi_graph *graph = (mbi_graph *)argument;
+  const merbit_view *csr = &graph->csr;
+  const int32_t *col_ind = (const int32_t *)csr->col_ind;
+  int64_t v = mbi_share_rows(csr, graph->tasks, task), k;
+  const int64_t last = mbi_share_rows(csr, graph->tasks, task + 1);
+  for (; v < last; v++) {
+    const int64_t end = mbi_index_at(csr->row_ptr, csr->offset_type, v + 1) - csr->base;
+    for (k = mbi_index_at(csr->row_ptr, csr->offset_type, v) - csr->base; k < end; k++) {
+      const int64_t other = col_ind[k] - csr->base;
+      if (other != v) {
+        graph->columns[__atomic_sub_fetch(&graph->starts[v], 1, __ATOMIC_RELAXED)] =
+            (int32_t)other;
+        graph->columns[__atomic_sub_fetch(&graph->starts[other], 1, __ATOMIC_RELAXED)] =
+            (int32_t)v;
+      }
+    }
+  }
+}
+
+/* The rows of A + A', duplicates included. */
+static merbit_view mbi_graph_frame(const mbi_graph *graph) {
+  merbit_view frame = graph->csr;
+  frame.offset_type = MERBIT_INDEX_64;
+  frame.base = 0;
+  frame.row_ptr = graph->starts;
+  frame.nnz = graph->starts[graph->rows];
+  return frame;
+}
+
+static void mbi_graph_longest_task(void *argument, int task) {
+  mbi_graph *graph = (mbi_graph *)argument;
+  const merbit_view frame = mbi_graph_frame(graph);
+  int64_t v = mbi_share_rows(&frame, graph->tasks, task), longest = 0;
+  const int64_t last = mbi_share_rows(&frame, graph->tasks, task + 1);
+  for (; v < last; v++) {
+    const int64_t length = graph->starts[v + 1] - graph->starts[v];
+    longest = length > longest && length > MBI_SHORT_ROW ? length : longest;
+  }
+  graph->found[task] = longest;
+}
+
+static void mbi_graph_sort_task(void *argument, int task) {
+  mbi_graph *graph = (mbi_graph *)argument;
+  const merbit_view frame = mbi_graph_frame(graph);
+  int64_t v = mbi_share_rows(&frame, graph->tasks, task), before = 0, k;
+  const int64_t last = mbi_share_rows(&frame, graph->tasks, task + 1);
+  int i;
+  for (i = 0; i < task; i++) {
+    before += graph->found[i];
+  }
+  for (; v < last; v++) {
+    int32_t *row = graph->columns + graph->starts[v], count = 0;
+    const int64_t length = graph->starts[v + 1] - graph->starts[v];
+    if (length <= MBI_SHORT_ROW) {
+      mbi_row_insertion_f32(row, NULL, length);
+    } else {
+      mbi_row_radix_f32(row, NULL, length, graph->rows, graph->spare + before, NULL);
+    }
+    for (k = 0; k < length; k++) {
+      if (count == 0 || row[k] != row[count - 1]) {
+        row[count++] = row[k];
+      }
+    }
+    graph->degree[v] = count;
+  }
+}
+
+static merbit_status mbi_graph_sort(mbi_graph *graph) {
+  int64_t spare = 0;
+  void *memory;
+  int task;
+  merbit_status status;
+  mbi_parallel(graph->context, graph->tasks, mbi_graph_longest_task, graph);
+  for (task = 0; task < graph->tasks; task++) {
+    spare += graph->found[task];
+  }
+  status = mbi_allocate_array(graph->context, spare, sizeof(int32_t),
+                              "the scratch of a graph's rows", &memory);
+  if (status == MERBIT_OK) {
+    graph->spare = (int32_t *)memory;
+    mbi_parallel(graph->context, graph->tasks, mbi_graph_sort_task, graph);
+    mbi_release(graph->context, memory);
+  }
+  return status;
+}
+
+static merbit_status mbi_graph_symmetrise(mbi_graph *graph) {
+  merbit_context *context = graph->context;
+  void *memory;
+  int64_t v;
+  merbit_status status = mbi_allocate_array(context, graph->rows + 1, sizeof(int64_t),
+                                            "the rows of a graph", &memory);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  graph->starts = (int64_t *)memory;
+  memset(memory, 0, (size_t)(graph->rows + 1) * sizeof(int64_t));
+  mbi_parallel(context, graph->tasks, mbi_graph_count_task, graph);
+  for (v = 0; v < graph->rows; v++) { /* each row's end, from where it is filled */
+    graph->starts[v + 1] += graph->starts[v];
+  }
+  status = mbi_allocate_array(context, graph->starts[graph->rows], sizeof(int32_t),
+                              "the neighbours of a graph", &memory);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  graph->columns = (int32_t *)memory;
+  mbi_parallel(context, graph->tasks, mbi_graph_scatter_task, graph);
+  graph->base = 0;
+  return mbi_graph_sort(graph);
+}
+
+/* For a checked square host CSR with 32-bit columns, which is borrowed. mbi_graph_release frees
+ * it, after a failure too. */
+static merbit_status mbi_graph_create(merbit_context *context, const merbit_view *csr,
+                                      mbi_graph *graph) {
+  void *memory;
+  merbit_status status;
+  memset(graph, 0, sizeof *graph);
+  graph->context = context;
+  graph->csr = *csr;
+  graph->rows = csr->rows;
+  graph->base = csr->base;
+  graph->tasks = mbi_share_tasks(context, csr->nnz);
+  status = mbi_allocate_array(context, csr->rows, sizeof(int32_t), "the degrees of a graph",
+                              &memory);
+  graph->degree = (int32_t *)memory;
+  if (status == MERBIT_OK && !mbi_graph_is_symmetric(graph)) {
+    status = mbi_graph_symmetrise(graph);
+  }
+  return status;
+}
+
+static void mbi_graph_release(merbit_context *context, mbi_graph *graph) {
+  mbi_release(context, graph->degree);
+  mbi_release(context, graph->starts);
+  mbi_release(context, graph->columns);
+}
+
+/* ==== >>matrix/order.c  orders of a graph: by degree, reverse Cuthill-McKee =============== */
+/* Orders of the vertices of a square matrix's graph: entry (i, j) joins i and j whichever way
+ * it points, and the diagonal and duplicates count nothing. By degree; and reverse
+ * Cuthill-McKee (E. Cuthill, J. McKee, 1969), begun where A. George, J. W. H. Liu, An
+ * Implementation of a Pseudoperipheral Node Finder, ACM TOMS 5, 1979, find an end of the graph.
+ */
+
+/* ---- Sorting keys: what to sort by in the upper half of 64 bits -------------------------- */
+
+static void mbi_keys_insertion(uint64_t *keys, int64_t count) {
+  int64_t i, j;
+  for (i = 1; i < count; i++) {
+    const uint64_t key = keys[i];
+    for (j = i; j > 0 && keys[j - 1] > key; j--) {
+      keys[j] = keys[j - 1];
+    }
+    keys[j] = key;
+  }
+}
+
+/* Upper halves up to `most`; lower halves rise, where upper ones are equal. `spare`: as many,
+ * where there are more than MBI_SHORT_ROW. Returns where the sorted keys are. */
+static uint64_t *mbi_keys_sort(uint64_t *keys, uint64_t *spare, int64_t count, uint32_t most) {
+  int64_t starts[256], i;
+  int shift, byte;
+  if (count <= MBI_SHORT_ROW) {
+    mbi_keys_insertion(keys, count);
+    return keys;
+  }
+  for (shift = 32; shift < 64 && (uint64_t)most >> (shift - 32) > 0; shift += 8) {
+    uint64_t *other = keys;
+    int64_t at = 0;
+    memset(starts, 0, sizeof starts);
+    for (i = 0; i < count; i++) {
+      starts[keys[i] >> shift & 255]++;
+    }
+    for (byte = 0; byte < 256; byte++) {
+      const int64_t here = starts[byte];
+      starts[byte] = at;
+      at += here;
+    }
+    for (i = 0; i < count; i++) {
+      spare[starts[keys[i] >> shift & 255]++] = keys[i];
+    }
+    keys = spare;
+    spare = other;
+  }
+  return keys;
+}
+
+/* ---- Breadth-first searches -------------------------------------------------------------- */
+
+#define MBI_ORDER_SEARCHES 8 /* of a component; meshes take 3 or 4 */
+
+typedef struct mbi_order_walk {
+  const mbi_graph *graph;
+  unsigned char *stamp; /* of a vertex: the last search that met it; 0: none has */
+  uint64_t *keys;       /* twice as many as neighbours of any vertex */
+  int32_t most;         /* neighbours of any vertex */
+} mbi_order_walk;
+
+typedef struct mbi_levels {
+  int64_t depth; /* levels below the root's */
+  int64_t last;  /* where the deepest begins in the queue */
+  int64_t size;  /* of the component */
+} mbi_levels;
+
+/* Append the neighbours of v that this search has not met, by rising degree, those of the same
+ * by number. Returns where the queue then ends. */
+static int64_t mbi_order_follow(const mbi_order_walk *walk, int32_t v, int number,
+                                int32_t *queue, int64_t tail) {
+  const mbi_graph *graph = walk->graph;
+  const uint64_t *sorted;
+  int64_t count = 0, length, k;
+  const int32_t *row = mbi_graph_row(graph, v, &length);
+  for (k = 0; k < length; k++) {
+    const int32_t next = row[k] - graph->base;
+    if (walk->stamp[next] < number) {
+      walk->stamp[next] = (unsigned char)number;
+      walk->keys[count++] = (uint64_t)graph->degree[next] << 32 | (uint32_t)next;
+    }
+  }
+  sorted = mbi_keys_sort(walk->keys, walk->keys + walk->most, count, (uint32_t)walk->most);
+  for (k = 0; k < count; k++) {
+    queue[tail++] = (int32_t)(uint32_t)sorted[k];
+  }
+  return tail;
+}
+
+/* All searches of a component meet all of it, so that a smaller stamp means: not yet. The queue
+ * becomes Cuthill and McKee's order from `root`. */
+static mbi_levels mbi_order_search(const mbi_order_walk *walk, int32_t root, int number,
+                                   int32_t *queue) {
+  int64_t head = 0, tail = 1;
+  mbi_levels found;
+  found.depth = -1;
+  found.last = 0;
+  queue[0] = root;
+  walk->stamp[root] = (unsigned char)number;
+  while (head < tail) {
+    const int64_t end = tail;
+    found.depth++;
+    found.last = head;
+    for (; head < end; head++) {
+      tail = mbi_order_follow(walk, queue[head], number, queue, tail);
+    }
+  }
+  found.size = tail;
+  return found;
+}
+
+/* Searches from any vertex of a component, then from one of least degree in the deepest level,
+ * until that one's is no deeper: it is at an end of the graph, and its search has ordered the
+ * component. Returns how many vertices that has. */
+static int64_t mbi_order_component(const mbi_order_walk *walk, int32_t root, int32_t *queue) {
+  const int32_t *degree = walk->graph->degree;
+  mbi_levels found = mbi_order_search(walk, root, 1, queue);
+  int64_t deepest = -1, i;
+  int number;
+  for (number = 2; number <= MBI_ORDER_SEARCHES && found.depth > deepest; number++) {
+    deepest = found.depth;
+    root = queue[found.last];
+    for (i = found.last + 1; i < found.size; i++) {
+      if (degree[queue[i]] < degree[root]) {
+        root = queue[i];
+      }
+    }
+    found = mbi_order_search(walk, root, number, queue);
+  }
+  return found.size;
+}
+
+static void mbi_order_reverse(int32_t *order, int64_t count) {
+  int64_t i;
+  for (i = 0; i < count / 2; i++) {
+    const int32_t other = order[i];
+    order[i] = order[count - 1 - i];
+    order[count - 1 - i] = other;
+  }
+}
+
+static void mbi_order_components(const mbi_order_walk *walk, int32_t *order) {
+  const mbi_graph *graph = walk->graph;
+  int64_t done = 0, v;
+  for (v = 0; v < graph->rows; v++) {
+    if (walk->stamp[v] == 0) {
+      done += mbi_order_component(walk, (int32_t)v, order + done);
+    }
+  }
+  mbi_order_reverse(order, graph->rows);
+}
+
+static merbit_status mbi_order_rcm(merbit_context *context, const mbi_graph *graph,
+                                   int32_t *order) {
+  mbi_order_walk walk;
+  void *memory;
+  int64_t v;
+  merbit_status status;
+  walk.graph = graph;
+  walk.most = 0;
+  for (v = 0; v < graph->rows; v++) {
+    walk.most = graph->degree[v] > walk.most ? graph->degree[v] : walk.most;
+  }
+  status = mbi_allocate_array(context, walk.most, 2 * sizeof(uint64_t),
+                              "the neighbours of a vertex", &memory);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  walk.keys = (uint64_t *)memory;
+  status = mbi_allocate_array(context, graph->rows, 1, "the marks of vertices", &memory);
+  if (status == MERBIT_OK) {
+    walk.stamp = (unsigned char *)memory;
+    memset(memory, 0, (size_t)graph->rows);
+    mbi_order_components(&walk, order);
+    mbi_release(context, memory);
+  }
+  mbi_release(context, walk.keys);
+  return status;
+}
+
+/* ---- By degree --------------------------------------------------------------------------- */
+
+/* Falling, by number where it is the same: a counting sort. */
+static merbit_status mbi_order_degree(merbit_context *context, const mbi_graph *graph,
+                                      int32_t *order) {
+  int32_t *starts, at = 0;
+  int64_t v, d;
+  void *memory;
+  const merbit_status status = mbi_allocate_array(context, graph->rows, sizeof(int32_t),
+                                                  "the counts of degrees", &memory);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  starts = (int32_t *)memory;
+  memset(starts, 0, (size_t)graph->rows * sizeof *starts);
+  for (v = 0; v < graph->rows; v++) {
+    starts[graph->degree[v]]++;
+  }
+  for (d = graph->rows - 1; d >= 0; d--) {
+    const int32_t here = starts[d];
+    starts[d] = at;
+    at += here;
+  }
+  for (v = 0; v < graph->rows; v++) {
+    order[starts[graph->degree[v]]++] = (int32_t)v;
+  }
+  mbi_release(context, memory);
+  return MERBIT_OK;
+}
+
+/* *order: an allocation; order[new] is the row of the checked square host CSR, with 32-bit
+ * columns, that comes there. */
+static merbit_status mbi_order_create(merbit_context *context, const merbit_view *csr,
+                                      merbit_reordering reordering, int32_t **order) {
+  mbi_graph graph;
+  void *memory;
+  merbit_status status =
+      mbi_allocate_array(context, csr->rows, sizeof(int32_t), "an order of rows", &memory);
+  *order = NULL;
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  status = mbi_graph_create(context, csr, &graph);
+  if (status == MERBIT_OK) {
+    status = reordering == MERBIT_REORDERING_RCM
+                 ? mbi_order_rcm(context, &graph, (int32_t *)memory)
+                 : mbi_order_degree(context, &graph, (int32_t *)memory);
+  }
+  mbi_graph_release(context, &graph);
+  if (status != MERBIT_OK) {
+    mbi_release(context, memory);
+    return status;
+  }
+  *order = (int32_t *)memory;
+  return MERBIT_OK;
+}
+
+/* ==== >>matrix/permute.c  a square matrix in another order ================================ */
+/* P A P': a square CSR whose rows and columns come in another order. */
+
+typedef struct mbi_permute {
+  merbit_context *context;
+  const merbit_view *from;
+  const int32_t *order;            /* order[new] = old */
+  int32_t *inverse;                /* inverse[old] = new */
+  merbit_view to;                  /* base 0, columns ascending in each row */
+  void *row_ptr, *values, *places; /* places[k]: where entry k was; of to.offset_type */
+  int32_t *col_ind;
+  uint64_t *keys; /* twice as many as entries of the tasks' longest rows */
+  int tasks;
+  int64_t longest[MBI_MAX_THREADS];
+  int64_t widest[MBI_MAX_THREADS];
+} mbi_permute;
+
+static void mbi_index_set(void *array, merbit_index_type type, int64_t i, int64_t index) {
+  if (type == MERBIT_INDEX_32) {
+    ((int32_t *)array)[i] = (int32_t)index;
+  } else {
+    ((int64_t *)array)[i] = index;
+  }
+}
+
+/* to[i] = from[places[i]] for i in [first, last). */
+static void mbi_gather(merbit_type type, void *to, const void *from, const void *places,
+                       merbit_index_type place_type, int64_t first, int64_t last) {
+  int64_t i;
+  if (type == MERBIT_F32) {
+    for (i = first; i < last; i++) {
+      ((float *)to)[i] = ((const float *)from)[mbi_index_at(places, place_type, i)];
+    }
+  } else {
+    for (i = first; i < last; i++) {
+      ((double *)to)[i] = ((const double *)from)[mbi_index_at(places, place_type, i)];
+    }
+  }
+}
+
+/* to[places[i]] = from[i], likewise. */
+static void mbi_scatter(merbit_type type, void *to, const void *from, const void *places,
+                        merbit_index_type place_type, int64_t first, int64_t last) {
+  int64_t i;
+  if (type == MERBIT_F32) {
+    for (i = first; i < last; i++) {
+      ((float *)to)[mbi_index_at(places, place_type, i)] = ((const float *)from)[i];
+    }
+  } else {
+    for (i = first; i < last; i++) {
+      ((double *)to)[mbi_index_at(places, place_type, i)] = ((const double *)from)[i];
+    }
+  }
+}
+
+/* ---- Bandwidth --------------------------------------------------------------------------- */
+
+static void mbi_bandwidth_task(void *argument, int task) {
+  mbi_permute *p = (mbi_permute *)argument;
+  const merbit_view *csr = p->from;
+  const int32_t *col_ind = (const int32_t *)csr->col_ind;
+  int64_t row = mbi_share_rows(csr, p->tasks, task), widest = 0, k;
+  const int64_t last = mbi_share_rows(csr, p->tasks, task + 1);
+  for (; row < last; row++) {
+    const int64_t end = mbi_index_at(csr->row_ptr, csr->offset_type, row + 1) - csr->base;
+    for (k = mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base; k < end; k++) {
+      const int64_t off = col_ind[k] - csr->base - row;
+      widest = off > widest ? off : -off > widest ? -off : widest;
+    }
+  }
+  p->widest[task] = widest;
+}
+
+/* The most that an entry's column is off its row. */
+static int64_t mbi_bandwidth(merbit_context *context, const merbit_view *csr) {
+  mbi_permute p;
+  int64_t widest = 0;
+  int task;
+  p.from = csr;
+  p.tasks = mbi_share_tasks(context, csr->nnz);
+  mbi_parallel(context, p.tasks, mbi_bandwidth_task, &p);
+  for (task = 0; task < p.tasks; task++) {
+    widest = p.widest[task] > widest ? p.widest[task] : widest;
+  }
+  return widest;
+}
+
+/* ---- Rows -------------------------------------------------------------------------------- */
+
+static int64_t mbi_permute_start(const mbi_permute *p, int64_t row) {
+  return mbi_index_at(p->from->row_ptr, p->from->offset_type, row) - p->from->base;
+}
+
+/* Lengths, each behind its row's place, and the order's inverse. */
+static void mbi_permute_lengths_task(void *argument, int task) {
+  const mbi_permute *p = (const mbi_permute *)argument;
+  int64_t row = mbi_share(p->to.rows, p->tasks, task);
+  const int64_t last = mbi_share(p->to.rows, p->tasks, task + 1);
+  for (; row < last; row++) {
+    const int32_t old = p->order[row];
+    p->inverse[old] = (int32_t)row;
+    mbi_index_set(p->row_ptr, p->to.offset_type, row + 1,
+                  mbi_permute_start(p, (int64_t)old + 1) - mbi_permute_start(p, old));
+  }
+}
+
+static void mbi_permute_starts(mbi_permute *p) {
+  const merbit_index_type type = p->to.offset_type;
+  int64_t at = 0, row;
+  mbi_index_set(p->row_ptr, type, 0, 0);
+  for (row = 1; row <= p->to.rows; row++) {
+    at += mbi_index_at(p->row_ptr, type, row);
+    mbi_index_set(p->row_ptr, type, row, at);
+  }
+}
+
+static void mbi_permute_longest_task(void *argument, int task) {
+  mbi_permute *p = (mbi_permute *)argument;
+  int64_t row = mbi_share_rows(&p->to, p->tasks, task), longest = 0;
+  const int64_t last = mbi_share_rows(&p->to, p->tasks, task + 1);
+  for (; row < last; row++) {
+    const int64_t length = mbi_index_at(p->row_ptr, p->to.offset_type, row + 1) -
+                           mbi_index_at(p->row_ptr, p->to.offset_type, row);
+    longest = length > longest ? length : longest;
+  }
+  p->longest[task] = longest;
+}
+
+/* Sorted by column; entries of the same column stay as they come. `keys`: twice the length. */
+static void mbi_permute_row(const mbi_permute *p, int64_t row, uint64_t *keys) {
+  const int32_t *col_ind = (const int32_t *)p->from->col_ind;
+  const int64_t start = mbi_permute_start(p, p->order[row]);
+  const int64_t at = mbi_index_at(p->row_ptr, p->to.offset_type, row);
+  const int64_t length = mbi_index_at(p->row_ptr, p->to.offset_type, row + 1) - at;
+  const uint64_t *sorted;
+  int64_t k;
+  for (k = 0; k < length; k++) {
+    const int32_t column = p->inverse[col_ind[start + k] - p->from->base];
+    keys[k] = (uint64_t)(uint32_t)column << 32 | (uint32_t)k;
+  }
+  sorted = mbi_keys_sort(keys, keys + length, length, (uint32_t)p->to.cols);
+  for (k = 0; k < length; k++) {
+    p->col_ind[at + k] = (int32_t)(sorted[k] >> 32);
+    if (p->places != NULL) {
+      mbi_index_set(p->places, p->to.offset_type, at + k, start + (int64_t)(uint32_t)sorted[k]);
+    }
+  }
+}
+
+static void mbi_permute_rows_task(void *argument, int task) {
+  const mbi_permute *p = (const mbi_permute *)argument;
+  int64_t row = mbi_share_rows(&p->to, p->tasks, task), before = 0;
+  const int64_t first = row, last = mbi_share_rows(&p->to, p->tasks, task + 1);
+  int i;
+  for (i = 0; i < task; i++) {
+    before += p->longest[i];
+  }
+  for (; row < last; row++) {
+    mbi_permute_row(p, row, p->keys + 2 * before);
+  }
+  if (p->values != NULL) {
+    mbi_gather(p->to.value_type, p->values, p->from->values, p->places, p->to.offset_type,
+               mbi_index_at(p->row_ptr, p->to.offset_type, first),
+               mbi_index_at(p->row_ptr, p->to.offset_type, last));
+  }
+}
+
+static merbit_status mbi_permute_allocate(mbi_permute *p) {
+  merbit_context *context = p->context;
+  const size_t offset = mbi_index_bytes(p->to.offset_type);
+  void *memory = NULL;
+  merbit_status status = mbi_allocate_array(context, p->to.rows, sizeof(int32_t),
+                                            "the inverse of an order", &memory);
+  p->inverse = (int32_t *)memory;
+  if (status == MERBIT_OK) {
+    status = mbi_allocate_array(context, p->to.rows + 1, offset, "the row offsets of a matrix",
+                                &p->row_ptr);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_allocate_array(context, p->to.nnz, sizeof(int32_t), "the columns of a matrix",
+                                &memory);
+    p->col_ind = (int32_t *)memory;
+  }
+  if (status == MERBIT_OK && p->from->values != NULL) {
+    status = mbi_allocate_array(context, p->to.nnz, mbi_type_size(p->to.value_type),
+                                "the values of a matrix", &p->values);
+  }
+  if (status == MERBIT_OK && p->from->values != NULL) {
+    status = mbi_allocate_array(context, p->to.nnz, offset, "the places of values in a matrix",
+                                &p->places);
+  }
+  p->to.row_ptr = p->row_ptr;
+  p->to.col_ind = p->col_ind;
+  p->to.values = p->values;
+  return status;
+}
+
+/* The order's inverse, and where rows begin; *keys: entries of the tasks' longest rows. */
+static merbit_status mbi_permute_measure(mbi_permute *p, int64_t *keys) {
+  int task;
+  mbi_parallel(p->context, p->tasks, mbi_permute_lengths_task, p);
+  mbi_permute_starts(p);
+  mbi_parallel(p->context, p->tasks, mbi_permute_longest_task, p);
+  *keys = 0;
+  for (task = 0; task < p->tasks; task++) {
+    if (p->longest[task] > (int64_t)UINT32_MAX) {
+      return mbi_fail(p->context, MERBIT_TOO_LARGE,
+                      "a row has %" PRId64 " entries; a reordering takes at most 4294967295",
+                      p->longest[task]);
+    }
+    *keys += p->longest[task];
+  }
+  return MERBIT_OK;
+}
+
+static merbit_status mbi_permute_run(mbi_permute *p) {
+  int64_t keys;
+  void *memory = NULL;
+  merbit_status status = mbi_permute_allocate(p);
+  if (status == MERBIT_OK) {
+    status = mbi_permute_measure(p, &keys);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_allocate_array(p->context, keys, 2 * sizeof(uint64_t),
+                                "the scratch of a permutation", &memory);
+  }
+  if (status == MERBIT_OK) {
+    p->keys = (uint64_t *)memory;
+    mbi_parallel(p->context, p->tasks, mbi_permute_rows_task, p);
+  }
+  mbi_release(p->context, memory);
+  return status;
+}
+
+/* *matrix: the checked square host CSR `from`, with 32-bit columns, in another order. *places:
+ * an allocation that says where each entry was, of the matrix's offset_type; NULL for a
+ * pattern.
+ */
+static merbit_status mbi_matrix_permute(merbit_context *context, const merbit_view *from,
+                                        const int32_t *order, merbit_matrix **matrix,
+                                        void **places) {
+  mbi_permute p;
+  merbit_status status;
+  memset(&p, 0, sizeof p);
+  p.context = context;
+  p.from = from;
+  p.order = order;
+  p.tasks = mbi_share_tasks(context, from->nnz);
+  p.to.value_type = mbi_view_type(from);
+  p.to.offset_type = from->nnz <= INT32_MAX ? MERBIT_INDEX_32 : MERBIT_INDEX_64;
+  p.to.memory = MERBIT_MEMORY_HOST;
+  p.to.rows = from->rows;
+  p.to.cols = from->cols;
+  p.to.nnz = from->nnz;
+  *matrix = NULL;
+  *places = NULL;
+  status = mbi_permute_run(&p);
+  if (status == MERBIT_OK) {
+    status = mbi_matrix_record(context, &p.to, NULL, matrix);
+  }
+  mbi_release(context, p.inverse);
+  if (status != MERBIT_OK) {
+    mbi_host_view_release(context, &p.to);
+    mbi_release(context, p.places);
+    return status;
+  }
+  *places = p.places;
+  return MERBIT_OK;
+}
+
 /* ==== >>matrix/decimal.c  decimal text to the nearest float =============================== */
 /* Decimal text to the nearest double or float, ties to even, in any locale and rounding mode.
  * Up to 19 digits are decided by a 128-bit product with a power of five (D. Lemire, Number
@@ -12346,6 +13236,19 @@ typedef struct mbi_cb {
   void *product, *fixup; /* CUfunction */
 } mbi_cb;
 
+/* The order of a reordered plan: spmv/reorder.c. */
+typedef struct mbi_reorder {
+  int32_t *order; /* order[new] = old; NULL: as the view's */
+  void *places;   /* where each nonzero was; on CUDA until it is in GPU memory */
+  merbit_index_type place_type;
+  int64_t bandwidth_before, bandwidth;
+  double seconds;
+  mbi_devptr device_order, device_places;
+  uint64_t bytes; /* of the two */
+  mbi_program program;
+  void *kernels[3]; /* CUfunction: gather, scatter, values */
+} mbi_reorder;
+
 /* What a method on CUDA provides. create: for the matrix in plan->device, in an entered
  * context; after a failure destroy cleans up. describe: its part of the plan's line. */
 typedef struct mbi_cuda_method {
@@ -12366,7 +13269,8 @@ struct merbit_plan {
   merbit_plan_desc desc;
   merbit_view view;      /* the user's */
   merbit_view csr;       /* what is multiplied, or was uploaded */
-  merbit_matrix *matrix; /* holds csr where the view had to be converted */
+  merbit_matrix *matrix; /* holds csr where the view had to be converted or reordered */
+  mbi_reorder reorder;
   mbi_bsr bsr;           /* what is multiplied by methods of blocks; csr is the view then */
   merbit_side side;
   merbit_method method;
@@ -15433,19 +16337,28 @@ static int mbi_scan_aligned(const merbit_plan *plan) {
   return (plan->device.col_ind | plan->device.values) % 16 == 0;
 }
 
+/* Whether values come by the number of a row or from a table, which takes registers. */
+static int mbi_scan_looks_up(const merbit_plan *plan) {
+  return plan->device.form == MBI_VALUES_ROW || plan->device.form == MBI_VALUES_TABLE;
+}
+
 /* Blocks that leave registers for what a lane holds, without spilling. For 9.0 NVRTC gets by
- * with 40 of them for a pack of 16 bytes more than elsewhere, but not where doubles come by
- * rows; blocks that take whole rows need more. */
+ * with 40 of them for a pack of 16 bytes more than elsewhere, but not where values are
+ * looked up; blocks that take whole rows need more. */
 static int mbi_scan_resident(const merbit_plan *plan) {
   const int packs = plan->scan.steps / mbi_scan_widest(plan->type),
             threads = plan->scan.threads;
   const int single = plan->type == MERBIT_F32;
   const int known = plan->context->device.compute_capability == 90 && mbi_scan_aligned(plan) &&
                     plan->scan.pack == mbi_scan_widest(plan->type) &&
-                    (single || plan->device.form != MBI_VALUES_ROW) &&
+                    !mbi_scan_looks_up(plan) &&
                     plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE;
   const int full = (plan->scan.whole ? 1 : single ? 2 : 3) + known;
+  /* Many narrow packs by rows spill at 1,024 threads where addresses take more registers. */
+  const int tight = plan->context->device.compute_capability >= 100 && packs == 4 && single &&
+                    plan->device.form == MBI_VALUES_ROW;
   const int blocks = (packs > 14                 ? 384
+                      : tight                    ? 768
                       : packs > (single ? 4 : 6) ? 512
                       : packs > full             ? 1024
                                                  : 1536) /
@@ -15470,14 +16383,20 @@ static void mbi_scan_size_rows(merbit_plan *plan) {
   }
 }
 
-/* Whether one launch over whole rows pays: where all of the matrix is in flight at once or
- * nearly so, and no row takes a block more than one round; and for larger ones of short rows,
- * whose ends the second launch would look for. */
+/* Nonzeros that one block to a multiprocessor takes, of 1,024 threads and whole rows; one warp
+ * is for the overhang. */
+static uint64_t mbi_scan_at_once(const merbit_plan *plan, int steps) {
+  return (uint64_t)plan->context->device.multiprocessors * 31 * 32 * (uint64_t)steps;
+}
+
+/* Whether one launch over whole rows pays: where all of the matrix is in flight at once and no
+ * row takes a block more than one round; and for larger ones of short rows, whose ends the
+ * second launch would look for. */
 static int mbi_scan_suits_whole(const merbit_plan *plan, uint64_t round) {
   const uint64_t nnz = plan->device.nnz, longest = plan->ranks.longest;
-  const uint64_t processors = (uint64_t)plan->context->device.multiprocessors;
-  return nnz <= processors * 12288 ? longest <= round
-                                   : nnz <= processors * 98304 && !plan->once && longest <= 64;
+  return nnz <= mbi_scan_at_once(plan, 12)   ? longest <= round
+         : nnz <= mbi_scan_at_once(plan, 99) ? !plan->once && longest <= 64
+                                             : 0;
 }
 
 /* Steps, threads and whether blocks take whole rows, where the plan leaves them open. */
@@ -15487,8 +16406,14 @@ static void mbi_scan_defaults(merbit_plan *plan) {
   const uint64_t nnz = plan->device.nnz;
   const uint64_t processors = (uint64_t)plan->context->device.multiprocessors;
   const int single = plan->type == MERBIT_F32;
-  const int once = nnz <= processors * 31 * 256; /* one block to a multiprocessor */
-  const int steps = once || single ? 8 : 4, threads = once ? 1024 : 512;
+  /* 12 steps would spill in f64 with alpha and beta in GPU memory, and from compute capability
+   * 10.0 on, where addresses take more registers. */
+  const int roomy = single || (wish->scalar_memory != MERBIT_MEMORY_DEVICE &&
+                               plan->context->device.compute_capability < 100);
+  const int most = roomy ? 12 : 8;
+  const int once = nnz <= mbi_scan_at_once(plan, most);
+  int threads = once ? 1024 : 512;
+  int steps = nnz <= mbi_scan_at_once(plan, 8) ? 8 : once ? 12 : single ? 8 : 4;
   s->pack = single && !plan->once ? 2 : mbi_scan_widest(plan->type);
   s->steps = wish->sigma != 0 ? wish->sigma : steps;
   s->threads = wish->block_threads != 0 ? wish->block_threads : threads;
@@ -15496,12 +16421,24 @@ static void mbi_scan_defaults(merbit_plan *plan) {
       nnz > 0 && (wish->omega == 2 ||
                   (wish->omega == 0 && s->threads >= 64 &&
                    mbi_scan_suits_whole(plan, (uint64_t)s->threads * (uint64_t)s->steps)));
-  if (!s->whole) { /* short tiles in small blocks, for latency, where there are few */
-    const int small = nnz < processors * 49152, few = !single || nnz < processors * 16384;
-    const int small_steps = few ? 4 : 8, small_threads = few ? 128 : 256;
-    const int long_steps = single && s->pack == mbi_scan_widest(plan->type) ? 12 : 8;
-    s->steps = wish->sigma != 0 ? wish->sigma : small ? small_steps : long_steps;
-    s->threads = wish->block_threads != 0 ? wish->block_threads : small ? small_threads : 512;
+  if (!s->whole) {
+    const int wide = s->pack == mbi_scan_widest(plan->type);
+    if (nnz < processors * 16384) { /* short tiles in small blocks, for latency */
+      steps = 4;
+      threads = 128;
+    } else if (nnz < processors * 49152) {
+      steps = 8;
+      threads = 256;
+    } else { /* much in flight in each lane, as far as registers go */
+      steps = !wide ? 16 : single ? 12 : 8;
+      threads = wide ? 512 : 256;
+    }
+    s->steps = wish->sigma != 0 ? wish->sigma : steps;
+    s->threads = wish->block_threads != 0 ? wish->block_threads : threads;
+  } else if (wish->sigma == 0 && !single && mbi_scan_looks_up(plan)) {
+    /* More would spill; blocks take another round instead. */
+    const int fits = plan->context->device.compute_capability < 100 ? 8 : 4;
+    s->steps = s->steps > fits ? fits : s->steps;
   }
 }
 
@@ -16519,7 +17456,7 @@ static merbit_status mbi_rows_size(merbit_plan *plan) {
   if (r->lanes == 0) {
     const int single = plan->type == MERBIT_F32;
     r->lanes = 1;
-    while (r->lanes < (single ? 32 : 16) && (uint64_t)r->lanes * (single ? 8 : 4) < mean) {
+    while (r->lanes < 32 && (uint64_t)r->lanes * (single ? 8 : 4) < mean) {
       r->lanes *= 2;
     }
   }
@@ -18009,7 +18946,7 @@ static void mbi_cb_fill_task(void *argument, int task) {
 #define MBI_CB_MOST_PARTS 8192  /* of a strip: the fix-up adds them in turn */
 #define MBI_CB_LEAST_LIMIT 20
 #define MBI_CB_USUAL_LIMIT 128
-#define MBI_CB_LEAST_CUT 64 /* below, a fix-up costs more than it gains */
+#define MBI_CB_LEAST_CUT 32 /* below, a fix-up costs more than it gains */
 
 /* Of the two blocks that begin here. */
 static uint64_t mbi_cb_steps(const uint64_t *words) {
@@ -18238,7 +19175,7 @@ static merbit_status mbi_cb_options_take(merbit_plan *plan, mbi_cb_options *opti
                     "1, 257 and 256, or 0 for 0.15, 32 and 128",
                     desc->cb_aggregate, desc->cb_coo_max, desc->cb_csr_max);
   }
-  cb->threads = desc->block_threads != 0 ? desc->block_threads : 256;
+  cb->threads = desc->block_threads != 0 ? desc->block_threads : 128;
   if (cb->threads < 32 || cb->threads > 512 || cb->threads % 32 != 0 ||
       (desc->sigma != 0 && (desc->sigma < MBI_CB_LEAST_LIMIT || desc->sigma > 65536))) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -19688,6 +20625,203 @@ static merbit_status mbi_choose(merbit_plan *plan) {
   return status;
 }
 
+/* ==== >>spmv/reorder.c  plans in another order than the matrix ============================ */
+/* A plan that multiplies P A P' instead of A: its order, made on the CPU, and new values. */
+
+static int mbi_plan_reorders(const merbit_plan *plan) {
+  return plan->desc.reordering != MERBIT_REORDERING_NONE;
+}
+
+/* For merbit_plan_describe. */
+static const char *mbi_reordering_name(merbit_reordering reordering) {
+  return reordering == MERBIT_REORDERING_RCM ? "reverse Cuthill-McKee" : "falling degree";
+}
+
+static merbit_status mbi_reorder_check(merbit_context *context, const merbit_view *view,
+                                       const merbit_plan_desc *desc) {
+  if (desc->reordering == MERBIT_REORDERING_NONE) {
+    return MERBIT_OK;
+  }
+  if (desc->reordering < MERBIT_REORDERING_NONE || desc->reordering > MERBIT_REORDERING_RCM) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "plan_desc.reordering is %d; use a MERBIT_REORDERING",
+                    (int)desc->reordering);
+  }
+  if (view->format == MERBIT_BSR || desc->method == MERBIT_METHOD_BSR ||
+      desc->method > MERBIT_METHOD_HUBS) { /* those for study are of blocks */
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "plan_desc.reordering moves single rows and columns, which would break %s "
+                    "apart; use a CSR or COO view and a method of single entries",
+                    view->format == MERBIT_BSR ? "the view's blocks" : "the method's blocks");
+  }
+  if (view->rows != view->cols) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "plan_desc.reordering takes square matrices, but view.rows is %" PRId64
+                    " and view.cols %" PRId64,
+                    view->rows, view->cols);
+  }
+  return MERBIT_OK;
+}
+
+/* plan->csr and plan->matrix become the checked host CSR `from`, which may be plan->matrix's,
+ * in the plan's order. */
+static merbit_status mbi_reorder_take(merbit_plan *plan, const merbit_view *from) {
+  mbi_reorder *r = &plan->reorder;
+  merbit_context *context = plan->context;
+  const double start = mbi_seconds();
+  merbit_matrix *made = NULL;
+  merbit_status status = mbi_order_create(context, from, plan->desc.reordering, &r->order);
+  if (status == MERBIT_OK) {
+    status = mbi_matrix_permute(context, from, r->order, &made, &r->places);
+  }
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  r->bandwidth_before = mbi_bandwidth(context, from);
+  r->bandwidth = mbi_bandwidth(context, &made->view);
+  r->place_type = made->view.offset_type;
+  merbit_matrix_destroy(plan->matrix);
+  plan->matrix = made;
+  plan->csr = made->view;
+  r->seconds = mbi_seconds() - start;
+  return MERBIT_OK;
+}
+
+/* ---- In GPU memory ----------------------------------------------------------------------- */
+
+static const char *const mbi_reorder_kernels[3] = {"mbk_reorder_gather", "mbk_reorder_scatter",
+                                                   "mbk_reorder_values"};
+
+static void mbi_reorder_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+  memset(preamble, 0, sizeof *preamble);
+  mbi_preamble_define(preamble, "MBK_VECTOR", plan->type == MERBIT_F32 ? "float" : "double");
+  mbi_preamble_define(preamble, "MBK_PLACE",
+                      plan->reorder.place_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
+}
+
+static merbit_status mbi_reorder_specialise(merbit_plan *plan) {
+  mbi_reorder *r = &plan->reorder;
+  mbi_preamble preamble;
+  merbit_status status;
+  int i;
+  mbi_reorder_preamble(plan, &preamble);
+  status = mbi_program_create(plan->context, "spmv/reorder.cu", &preamble, &r->program);
+  for (i = 0; i < 3 && status == MERBIT_OK; i++) {
+    status =
+        mbi_program_kernel(plan->context, &r->program, mbi_reorder_kernels[i], &r->kernels[i]);
+  }
+  return status;
+}
+
+static merbit_status mbi_reorder_upload_one(merbit_plan *plan, const void *source,
+                                            uint64_t bytes, const char *what,
+                                            mbi_devptr *target) {
+  const merbit_status status = mbi_device_allocate(plan->context, bytes, what, target);
+  plan->reorder.bytes += status == MERBIT_OK ? bytes : 0;
+  return status == MERBIT_OK ? mbi_device_upload(plan->context, *target, source, (size_t)bytes)
+                             : status;
+}
+
+/* Needs an entered context. After a failure mbi_reorder_release_cuda cleans up. */
+static merbit_status mbi_reorder_upload(merbit_plan *plan) {
+  mbi_reorder *r = &plan->reorder;
+  const double start = mbi_seconds();
+  merbit_status status = mbi_reorder_specialise(plan);
+  if (status == MERBIT_OK) {
+    status = mbi_reorder_upload_one(plan, r->order, (uint64_t)plan->csr.rows * sizeof(int32_t),
+                                    "an order of rows", &r->device_order);
+  }
+  if (status == MERBIT_OK && r->places != NULL) {
+    status = mbi_reorder_upload_one(plan, r->places,
+                                    (uint64_t)plan->csr.nnz * mbi_index_bytes(r->place_type),
+                                    "the places of values", &r->device_places);
+  }
+  r->seconds += mbi_seconds() - start;
+  return status;
+}
+
+/* A plan on CUDA that is made has no use for the places on the host. */
+static void mbi_reorder_let_go(merbit_plan *plan) {
+  mbi_release(plan->context, plan->reorder.places);
+  plan->reorder.places = NULL;
+}
+
+static void mbi_reorder_release_cuda(merbit_plan *plan) {
+  mbi_reorder *r = &plan->reorder;
+  mbi_device_release(plan->context, r->device_order);
+  mbi_device_release(plan->context, r->device_places);
+  mbi_program_destroy(plan->context, &r->program);
+  r->device_order = r->device_places = 0;
+  r->bytes = 0;
+}
+
+static void mbi_reorder_destroy(merbit_plan *plan) {
+  mbi_release(plan->context, plan->reorder.order);
+  mbi_release(plan->context, plan->reorder.places);
+}
+
+/* ---- Order, vectors and values by a kernel ----------------------------------------------- */
+
+/* kernels[kernel], on a stream: `index` is the order or the places. */
+static merbit_status mbi_reorder_launch(merbit_plan *plan, int kernel, mbi_devptr index,
+                                        mbi_devptr from, mbi_devptr to, int64_t count,
+                                        void *stream) {
+  uint64_t elements = (uint64_t)count;
+  void *arguments[4];
+  arguments[0] = &index;
+  arguments[1] = &from;
+  arguments[2] = &to;
+  arguments[3] = &elements;
+  return mbi_device_launch(plan->context, plan->reorder.kernels[kernel],
+                           mbi_reorder_kernels[kernel], mbi_arrays_blocks(count),
+                           MBI_ARRAYS_THREADS, 0, stream, arguments);
+}
+
+/* The user's values at `from` to the plan's nonzeros at `to`, complete on return. */
+static merbit_status mbi_reorder_values_cuda(merbit_plan *plan, mbi_devptr from,
+                                             mbi_devptr to) {
+  const merbit_status status =
+      mbi_reorder_launch(plan, 2, plan->reorder.device_places, from, to, plan->csr.nnz, NULL);
+  return status == MERBIT_OK ? mbi_device_synchronize(plan->context, NULL) : status;
+}
+
+/* ---- On CPU threads ---------------------------------------------------------------------- */
+
+typedef struct mbi_reorder_call {
+  void (*move)(merbit_type type, void *to, const void *from, const void *places,
+               merbit_index_type place_type, int64_t first, int64_t last);
+  merbit_type type;
+  const void *from, *places;
+  void *to;
+  merbit_index_type place_type;
+  int64_t count;
+  int tasks;
+} mbi_reorder_call;
+
+static void mbi_reorder_task(void *argument, int task) {
+  const mbi_reorder_call *c = (const mbi_reorder_call *)argument;
+  c->move(c->type, c->to, c->from, c->places, c->place_type,
+          mbi_share(c->count, c->tasks, task), mbi_share(c->count, c->tasks, task + 1));
+}
+
+static void mbi_reorder_run(merbit_plan *plan, mbi_reorder_call *call) {
+  call->type = plan->type;
+  call->tasks = mbi_share_tasks(plan->context, call->count);
+  mbi_parallel(plan->context, call->tasks, mbi_reorder_task, call);
+}
+
+/* The user's host values into the plan's matrix. */
+static void mbi_reorder_values(merbit_plan *plan, const void *values) {
+  mbi_reorder_call call;
+  call.move = mbi_gather;
+  call.from = values;
+  call.to = (void *)(uintptr_t)plan->csr.values;
+  call.places = plan->reorder.places;
+  call.place_type = plan->reorder.place_type;
+  call.count = plan->csr.nnz;
+  mbi_reorder_run(plan, &call);
+}
+
 /* ==== >>spmv/workspace.c  scratch of a product in flight ================================== */
 static void mbi_workspace_free(merbit_workspace *workspace) {
   merbit_context *context = workspace->plan->context;
@@ -19902,7 +21036,7 @@ static merbit_status mbi_plan_take_matrix(merbit_plan *plan) {
   const int device = plan->view.memory == MERBIT_MEMORY_DEVICE;
   merbit_status status = MERBIT_OK;
   plan->csr = plan->view;
-  if (device && plan->view.format == MERBIT_CSR) {
+  if (device && plan->view.format == MERBIT_CSR && !mbi_plan_reorders(plan)) {
     return MERBIT_OK; /* spmv/arrays.c checks and narrows on the GPU */
   }
   if (device) {
@@ -19914,11 +21048,14 @@ static merbit_status mbi_plan_take_matrix(merbit_plan *plan) {
   if (status == MERBIT_OK && !mbi_view_is_plain(&plan->view)) {
     status = mbi_matrix_from_view(context, &host, 0, &plan->matrix);
   }
-  if (device) {
-    mbi_host_view_release(context, &host);
-  }
   if (status == MERBIT_OK && plan->matrix != NULL) {
     plan->csr = plan->matrix->view;
+  }
+  if (status == MERBIT_OK && mbi_plan_reorders(plan)) {
+    status = mbi_reorder_take(plan, plan->matrix != NULL ? &plan->csr : &host);
+  }
+  if (device) {
+    mbi_host_view_release(context, &host);
   }
   return status;
 }
@@ -19933,6 +21070,7 @@ static void mbi_plan_release_cuda(merbit_plan *plan) {
     }
     mbi_ranks_destroy(plan->context, &plan->ranks);
     mbi_device_csr_destroy(plan->context, &plan->device);
+    mbi_reorder_release_cuda(plan);
     mbi_device_leave(plan->context);
   }
   plan->cuda = NULL;
@@ -19951,6 +21089,7 @@ static void mbi_plan_free(merbit_plan *plan) {
   }
   merbit_matrix_destroy(plan->matrix);
   mbi_blocks_destroy(plan);
+  mbi_reorder_destroy(plan);
   mbi_release(context, plan->own_values);
   mbi_release(context, plan);
   mbi_context_unref(context);
@@ -19978,6 +21117,9 @@ static merbit_status mbi_plan_build_cuda(merbit_plan *plan, int dual) {
   if (status == MERBIT_OK) {
     plan->merbit.dual = dual;
     status = mbi_choose(plan);
+  }
+  if (status == MERBIT_OK && mbi_plan_reorders(plan)) {
+    status = mbi_reorder_upload(plan);
   }
   mbi_device_leave(context);
   return status == MERBIT_OK ? mbi_workspace_make(plan, &plan->workspace) : status;
@@ -20031,6 +21173,7 @@ static merbit_status mbi_plan_build(merbit_plan *plan, int dual) {
   if (plan->side == MERBIT_SIDE_CUDA) {
     status = mbi_plan_build_cuda(plan, dual);
     if (status == MERBIT_OK || !mbi_plan_may_fall_back(plan, status)) {
+      mbi_reorder_let_go(plan);
       return status;
     }
     status = mbi_plan_move_to_cpu(plan);
@@ -20053,6 +21196,9 @@ static merbit_status mbi_plan_create(merbit_context *context, const merbit_view 
   }
   if (status == MERBIT_OK) {
     status = mbi_plan_check_desc(context, view, desc);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_reorder_check(context, view, desc);
   }
   if (status != MERBIT_OK) {
     return status;
@@ -20105,7 +21251,7 @@ MERBIT_API void merbit_plan_destroy(merbit_plan *plan) {
 /* ==== >>spmv/update.c  new values for a plan ============================================== */
 /* Whether the user's values are not those that the plan multiplies. */
 static int mbi_update_converts(const merbit_plan *plan) {
-  return plan->matrix != NULL ||
+  return (plan->matrix != NULL && !mbi_view_is_plain(&plan->view)) ||
          (mbi_plan_has_blocks(plan) && plan->full.csr.rows == 0 && !mbi_plan_blocks_fit(plan));
 }
 
@@ -20202,7 +21348,32 @@ static merbit_status mbi_update_shorter(merbit_plan *plan, mbi_devptr *values) {
   return status;
 }
 
-/* New values for a plan on CUDA, `bytes` of them in the order of its CSR. They go to the plan's
+/* New values to the array `target`, in the plan's order of nonzeros. */
+static merbit_status mbi_update_move(merbit_plan *plan, const void *values,
+                                     merbit_memory memory, size_t bytes, mbi_devptr target) {
+  merbit_context *context = plan->context;
+  const int reorders = mbi_plan_reorders(plan), device = memory == MERBIT_MEMORY_DEVICE;
+  mbi_devptr from = device ? mbi_device_address(values) : 0, own = 0;
+  merbit_status status = MERBIT_OK;
+  if (!reorders) {
+    return device ? mbi_device_copy(context, target, from, bytes)
+                  : mbi_device_upload(context, target, values, bytes);
+  }
+  if (!device) {
+    status = mbi_device_allocate(context, bytes, "new values, as they come", &own);
+    from = own;
+  }
+  if (status == MERBIT_OK && !device) {
+    status = mbi_device_upload(context, own, values, bytes);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_reorder_values_cuda(plan, from, target);
+  }
+  mbi_device_release(context, own);
+  return status;
+}
+
+/* New values for a plan on CUDA, `bytes` of them in the order of the CSR. They go to the plan's
  * own array, which replaces a borrowed one, or to one beside those that are stored shorter. */
 static merbit_status mbi_update_cuda(merbit_plan *plan, const void *values,
                                      merbit_memory memory, size_t bytes) {
@@ -20224,10 +21395,7 @@ static merbit_status mbi_update_cuda(merbit_plan *plan, const void *values,
     status = mbi_device_allocate(context, bytes, "a plan's own values", &fresh);
   }
   if (status == MERBIT_OK) {
-    const mbi_devptr target = fresh != 0 ? fresh : csr->values;
-    status = memory == MERBIT_MEMORY_DEVICE
-                 ? mbi_device_copy(context, target, mbi_device_address(values), bytes)
-                 : mbi_device_upload(context, target, values, bytes);
+    status = mbi_update_move(plan, values, memory, bytes, fresh != 0 ? fresh : csr->values);
   }
   if (status == MERBIT_OK && shorter) {
     status = mbi_update_shorter(plan, &fresh);
@@ -20245,11 +21413,15 @@ static merbit_status mbi_update_cuda(merbit_plan *plan, const void *values,
   return status;
 }
 
-/* New values in host memory, `bytes` of them in the order of plan->csr. */
+/* New values in host memory, `bytes` of them in the order of the CSR. */
 static merbit_status mbi_update_store(merbit_plan *plan, const void *values, size_t bytes) {
   merbit_status status;
   if (plan->side == MERBIT_SIDE_CUDA) {
     return mbi_update_cuda(plan, values, MERBIT_MEMORY_HOST, bytes);
+  }
+  if (mbi_plan_reorders(plan)) {
+    mbi_reorder_values(plan, values);
+    return MERBIT_OK;
   }
   if (plan->own_values == NULL) {
     status = mbi_allocate_array(plan->context, (int64_t)bytes, 1, "a plan's own values",
@@ -20360,10 +21532,14 @@ MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *plan, merbit_pl
   info->method = plan->method;
   info->bytes_per_product = mbi_plan_product_bytes(plan);
   info->plan_seconds = plan->plan_seconds;
+  info->reorder_seconds = plan->reorder.seconds;
+  info->bandwidth_before = plan->reorder.bandwidth_before;
+  info->bandwidth = plan->reorder.bandwidth;
   if (plan->side == MERBIT_SIDE_CUDA) {
     plan->cuda->info(plan, info);
     info->device_bytes =
-        (int64_t)(plan->device.bytes + plan->schedule_bytes + mbi_scratch_bytes(plan));
+        (int64_t)(plan->device.bytes + plan->schedule_bytes + plan->reorder.bytes +
+                  mbi_scratch_bytes(plan));
     info->cubin_from_cache = plan->program.from_cache;
     info->compile_seconds = plan->program.compile_seconds;
     info->load_seconds = plan->program.load_seconds;
@@ -20388,6 +21564,14 @@ static int mbi_describe_blocks(const merbit_plan *plan, char *text, size_t size)
                       : 100.0 * (double)plan->bsr.entries / (double)mbi_view_values(bsr),
                   plan->tasks, plan->tasks != 1 ? "s" : "", mbi_value_name(plan),
                   1e-6 * (double)mbi_plan_product_bytes(plan));
+}
+
+/* What is appended to the line of a reordered plan. */
+static int mbi_describe_order(const merbit_plan *plan, char *text, size_t size) {
+  return snprintf(text, size,
+                  "; reordered by %s in %.1f ms, bandwidth %" PRId64 " to %" PRId64,
+                  mbi_reordering_name(plan->desc.reordering), 1e3 * plan->reorder.seconds,
+                  plan->reorder.bandwidth_before, plan->reorder.bandwidth);
 }
 
 MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size_t size) {
@@ -20429,6 +21613,9 @@ MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size
         merge ? plan->tasks : 1, merge && plan->tasks != 1 ? "s" : "", mbi_value_name(plan),
         1e-6 * (double)mbi_plan_product_bytes(plan), merge ? "reference" : "merge",
         reason[0] != '\0' ? "; not on CUDA: " : "", reason);
+  }
+  if (plan != NULL && mbi_plan_reorders(plan) && length > 0 && (size_t)length < sizeof line) {
+    length += mbi_describe_order(plan, line + length, sizeof line - (size_t)length);
   }
   if (text != NULL && size > 0) {
     (void)snprintf(text, size, "%s", line);
@@ -20577,6 +21764,122 @@ MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *worksp
     return MERBIT_OK;
   }
   return mbi_spmv_cuda(plan, workspace, alpha, x, beta, y, reads_y, stream);
+}
+
+/* ==== >>spmv/vectors.c  vectors into the order of a plan and back ========================= */
+/* Vectors into a plan's order and back. */
+
+static merbit_status mbi_vector_check(merbit_plan *plan, const char *call, const void *from,
+                                      const void *to, int64_t count) {
+  merbit_context *context = plan->context;
+  const uint64_t bytes = (uint64_t)count * mbi_type_size(plan->type);
+  if (count > 0 && (from == NULL || to == NULL)) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "%s: the vector %s is NULL", call,
+                    from == NULL ? "to read" : "to write");
+  }
+  if (mbi_overlap(from, bytes, to, bytes)) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "%s: the vectors of %" PRId64
+                    " elements at %p and %p overlap; use two vectors",
+                    call, count, from, to);
+  }
+  return MERBIT_OK;
+}
+
+static void mbi_vector_move_host(merbit_plan *plan, int restore, const void *from, void *to,
+                                 int64_t count) {
+  mbi_reorder_call call;
+  if (plan->reorder.order == NULL) {
+    memcpy(to, from, (size_t)count * mbi_type_size(plan->type));
+    return;
+  }
+  call.move = restore ? mbi_scatter : mbi_gather;
+  call.from = from;
+  call.to = to;
+  call.places = plan->reorder.order;
+  call.place_type = MERBIT_INDEX_32;
+  call.count = count;
+  mbi_reorder_run(plan, &call);
+}
+
+static merbit_status mbi_vector_check_address(merbit_context *context, const char *name,
+                                              const void *pointer) {
+  return mbi_device_owns(context, pointer)
+             ? MERBIT_OK
+             : mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                        "%s: %p is host memory, but the plan computes on CUDA; use a "
+                        "merbit_buffer, or plan_desc.vector_memory = MERBIT_MEMORY_HOST",
+                        name, pointer);
+}
+
+static merbit_status mbi_vector_move_cuda(merbit_plan *plan, const char *name, int restore,
+                                          const void *from, void *to, int64_t count,
+                                          void *stream) {
+  merbit_context *context = plan->context;
+  const mbi_devptr source = mbi_device_address(from), target = mbi_device_address(to);
+  merbit_status status = mbi_device_enter(context);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  status = mbi_vector_check_address(context, name, from);
+  if (status == MERBIT_OK) {
+    status = mbi_vector_check_address(context, name, to);
+  }
+  if (status == MERBIT_OK) {
+    status = plan->reorder.order == NULL
+                 ? mbi_device_copy_async(context, target, source,
+                                         (size_t)count * mbi_type_size(plan->type), stream)
+                 : mbi_reorder_launch(plan, restore, plan->reorder.device_order, source, target,
+                                      count, stream);
+  }
+  mbi_device_leave(context);
+  return status;
+}
+
+/* Host vectors are moved by CPU threads, for a plan on CUDA too: they would travel twice. */
+static merbit_status mbi_vector_move(merbit_plan *plan, const char *call, int restore,
+                                     const void *from, void *to, int64_t count, void *stream) {
+  const merbit_status status = mbi_vector_check(plan, call, from, to, count);
+  if (status != MERBIT_OK || count == 0) {
+    return status;
+  }
+  if (plan->side == MERBIT_SIDE_CUDA && plan->desc.vector_memory != MERBIT_MEMORY_HOST) {
+    return mbi_vector_move_cuda(plan, call, restore, from, to, count, stream);
+  }
+  mbi_vector_move_host(plan, restore, from, to, count);
+  return MERBIT_OK;
+}
+
+MERBIT_API merbit_status merbit_plan_reorder(merbit_plan *plan, const void *x, void *px,
+                                             void *stream) {
+  return plan == NULL
+             ? MERBIT_INVALID_ARGUMENT
+             : mbi_vector_move(plan, "merbit_plan_reorder", 0, x, px, plan->csr.cols, stream);
+}
+
+MERBIT_API merbit_status merbit_plan_restore(merbit_plan *plan, const void *py, void *y,
+                                             void *stream) {
+  return plan == NULL
+             ? MERBIT_INVALID_ARGUMENT
+             : mbi_vector_move(plan, "merbit_plan_restore", 1, py, y, plan->csr.rows, stream);
+}
+
+MERBIT_API merbit_status merbit_plan_get_order(const merbit_plan *plan, int64_t *order,
+                                               int64_t count) {
+  int64_t i;
+  if (plan == NULL) {
+    return MERBIT_INVALID_ARGUMENT;
+  }
+  if (count != plan->csr.rows || (order == NULL && count > 0)) {
+    return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
+                    "merbit_plan_get_order: room for %" PRId64 " numbers at %p; give %" PRId64
+                    ", one for each row",
+                    count, (void *)order, plan->csr.rows);
+  }
+  for (i = 0; i < count; i++) {
+    order[i] = plan->reorder.order != NULL ? (int64_t)plan->reorder.order[i] : i;
+  }
+  return MERBIT_OK;
 }
 
 /* ==== >>solve/pagerank.c  PageRank ======================================================== */

@@ -54,6 +54,11 @@ DRIVER_FUNCTIONS = [
     ("memcpy_htod", "cuMemcpyHtoD_v2", "mbi_devptr target, const void *source, size_t bytes"),
     ("memcpy_dtoh", "cuMemcpyDtoH_v2", "void *target, mbi_devptr source, size_t bytes"),
     ("memcpy_dtod", "cuMemcpyDtoD_v2", "mbi_devptr target, mbi_devptr source, size_t bytes"),
+    (
+        "memcpy_dtod_async",
+        "cuMemcpyDtoDAsync_v2",
+        "mbi_devptr target, mbi_devptr source, size_t bytes, void *stream",
+    ),
     ("memset_d8_async", "cuMemsetD8Async", "mbi_devptr target, unsigned char byte, size_t bytes, void *stream"),
     (
         "pointer_get_attributes",

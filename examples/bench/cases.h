@@ -12,6 +12,7 @@ typedef struct bench_ours {
   bench_gpu *gpu;
   bench_arrays *arrays;
   merbit_plan *plan;
+  mbi_devptr px; /* x in the order of a reordered plan; else 0 */
 } bench_ours;
 
 typedef struct bench_lab { /* what serves all problems */

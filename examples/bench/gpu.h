@@ -63,6 +63,18 @@ static void bench_arrays_destroy(bench_arrays *a, bench_gpu *gpu) {
 
 /* ---- Verification ------------------------------------------------------------------------ */
 
+/* a->y into the order of a reordered plan, or back, by way of a->z. */
+static void bench_gpu_move(bench_ours *o, int restore) {
+  const bench_arrays *a = o->arrays;
+  const size_t bytes = (size_t)a->problem->m->rows * a->problem->size;
+  merbit_context *context = o->gpu->context;
+  bench_merbit_check(context, mbi_device_copy(context, a->z, a->y, bytes));
+  bench_merbit_check(context, (restore ? merbit_plan_restore : merbit_plan_reorder)(
+                                  o->plan, mbi_device_pointer(a->z), mbi_device_pointer(a->y),
+                                  o->gpu->stream));
+  bench_gpu_wait(o->gpu);
+}
+
 /* Three dual-buffer products: the third finds in y what the second left there. */
 static void bench_verify(bench_bench *b, bench_case *c, void *y) {
   bench_gpu *gpu = &b->lab->gpu;
@@ -71,6 +83,8 @@ static void bench_verify(bench_bench *b, bench_case *c, void *y) {
   const bench_scalars *scalars =
       c->kind == BENCH_GENERAL ? &bench_general_scalars : &bench_plain_scalars;
   const int dual = c->enqueue == bench_dual_enqueue;
+  bench_ours *ours = c->enqueue == bench_ours_enqueue ? (bench_ours *)c->object : NULL;
+  const int ordered = ours != NULL && ours->px != 0;
   int i;
   b->arrays.general = &bench_general_scalars;
   c->parity = 0;
@@ -81,10 +95,17 @@ static void bench_verify(bench_bench *b, bench_case *c, void *y) {
     bench_gpu_fill(gpu, b->arrays.y, dual ? 0 : 0xff, bytes); /* 0xff...: NaN */
     bench_gpu_fill(gpu, b->arrays.z, 0, bytes);
   }
+  bench_gpu_wait(gpu);
+  if (ordered) {
+    bench_gpu_move(ours, 0);
+  }
   for (i = 0; i < (dual ? 3 : 1); i++) {
     c->enqueue(c);
   }
   bench_gpu_wait(gpu);
+  if (ordered) {
+    bench_gpu_move(ours, 1);
+  }
   bench_merbit_check(gpu->context, mbi_device_download(gpu->context, y, b->arrays.y, bytes));
   c->verdict = bench_compare(p, scalars->alpha, scalars->beta, y);
   c->good = bench_verdict_good(p, c->verdict);
@@ -105,6 +126,25 @@ static void bench_describe_auto(const bench_bench *b) {
                  "products\n",
                  1e3 * (a->plan_seconds + 100 * a->median),
                  1e3 * (l->plan_seconds + 100 * l->median), l->plan_seconds / l->median);
+  }
+}
+
+/* What a reordering costs, in products, and after how many it has paid beside AUTO's plan. */
+static void bench_describe_orders(const bench_bench *b) {
+  const int chosen = bench_named(b->cases, b->case_count, "auto");
+  int i;
+  for (i = 0; i < b->case_count; i++) {
+    const bench_case *c = &b->cases[i];
+    if (c->reorder_seconds > 0 && c->kind == BENCH_PLAIN) {
+      const bench_case *a = chosen >= 0 ? &b->cases[chosen] : NULL;
+      (void)printf("%s: %s\n%s: reordering took %.1f ms, or %.0f products", c->name, c->about,
+                   c->name, 1e3 * c->reorder_seconds, c->reorder_seconds / c->median);
+      if (a != NULL && a->median > c->median) {
+        (void)printf("; has paid after %.0f",
+                     (c->plan_seconds - a->plan_seconds) / (a->median - c->median));
+      }
+      (void)putchar('\n');
+    }
   }
 }
 
@@ -132,10 +172,12 @@ static void bench_gpu_problem(bench_lab *lab, bench_problem *p, bench_summary *s
              bench_gpu_watch, &lab->gpu);
   bench_report_cases(b->cases, b->case_count, "speedup", lab->json);
   bench_describe_auto(b);
+  bench_describe_orders(b);
   bench_json_close(lab->json, '}');
   bench_sum_up(sum, p, b->cases, b->case_count);
   (void)fflush(stdout);
   for (i = 0; i < b->our_count; i++) {
+    mbi_device_release(lab->gpu.context, b->ours[i].px);
     merbit_plan_destroy(b->ours[i].plan);
   }
   for (i = 0; i < BENCH_RIVALS; i++) {

@@ -14,10 +14,10 @@ static void bench_ours_enqueue(bench_case *self) {
   const bench_scalars *scalars =
       self->kind == BENCH_GENERAL ? a->general : &bench_plain_scalars;
   const int single = a->problem->single;
-  bench_merbit_check(o->gpu->context,
-                     merbit_spmv(o->plan, NULL, bench_alpha(scalars, single),
-                                 mbi_device_pointer(a->x), bench_beta(scalars, single),
-                                 mbi_device_pointer(a->y), o->gpu->stream));
+  bench_merbit_check(o->gpu->context, merbit_spmv(o->plan, NULL, bench_alpha(scalars, single),
+                                                  mbi_device_pointer(o->px != 0 ? o->px : a->x),
+                                                  bench_beta(scalars, single),
+                                                  mbi_device_pointer(a->y), o->gpu->stream));
 }
 
 /* The dual buffers swap with every call. */
@@ -43,7 +43,7 @@ typedef struct bench_request { /* one plan as the command line asks for it */
   merbit_plan_desc desc;
   int dual;   /* the dual-buffer commit */
   int blocks; /* of the arrays in blocks */
-  int cold; /* measured with an emptied cache too */
+  int cold;   /* measured with an emptied cache too */
 } bench_request;
 
 typedef struct bench_cost {
@@ -61,10 +61,10 @@ static merbit_view bench_device_view(const bench_arrays *a) {
 
 static merbit_view bench_block_view(const bench_arrays *a) {
   const bench_matrix *m = a->problem->m;
-  merbit_view view = merbit_bsr(
-      m->rows, m->cols, a->blocks.entries, a->blocks.block, a->blocks.width,
-      mbi_device_pointer(a->block_offsets), mbi_device_pointer(a->block_columns),
-      mbi_device_pointer(a->block_values));
+  merbit_view view =
+      merbit_bsr(m->rows, m->cols, a->blocks.entries, a->blocks.block, a->blocks.width,
+                 mbi_device_pointer(a->block_offsets), mbi_device_pointer(a->block_columns),
+                 mbi_device_pointer(a->block_values));
   view.value_type = a->problem->single ? MERBIT_F32 : MERBIT_F64;
   view.memory = MERBIT_MEMORY_DEVICE;
   return view;
@@ -101,10 +101,12 @@ static int bench_plan_cold(bench_bench *b, const bench_request *request, bench_c
   return 1;
 }
 
-/* The first plan may compile; if it did, it was a cold one. */
+/* The first plan may compile; if it did, it was a cold one. Orders, which the CPU finds, are
+ * not found more often than needed. */
 static int bench_plan_warm(bench_bench *b, const bench_request *request, merbit_plan **plan,
                            bench_cost *cost) {
   merbit_context *context = b->lab->gpu.context;
+  const int plans = request->desc.reordering == MERBIT_REORDERING_NONE ? BENCH_WARM_PLANS : 1;
   double samples[BENCH_WARM_PLANS];
   merbit_plan_info info;
   const double first = bench_plan_make(b, context, request, plan);
@@ -117,14 +119,14 @@ static int bench_plan_warm(bench_bench *b, const bench_request *request, merbit_
     cost->cold = first;
     cost->compile = info.compile_seconds;
   }
-  for (i = 0; i < BENCH_WARM_PLANS; i++) {
+  for (i = 0; i < plans; i++) {
     merbit_plan_destroy(*plan);
     samples[i] = bench_plan_make(b, context, request, plan);
     if (samples[i] < 0) {
       return 0;
     }
   }
-  cost->warm = bench_median(samples, BENCH_WARM_PLANS);
+  cost->warm = bench_median(samples, plans);
   return 1;
 }
 
@@ -143,6 +145,14 @@ static bench_ours *bench_add_plan(bench_bench *b, const bench_request *request,
     return NULL;
   }
   b->our_count++;
+  if (request->desc.reordering != MERBIT_REORDERING_NONE) {
+    const bench_problem *p = b->arrays.problem;
+    o->px = bench_gpu_allocate(o->gpu, p->m->cols, p->size);
+    bench_merbit_check(o->gpu->context,
+                       merbit_plan_reorder(o->plan, mbi_device_pointer(b->arrays.x),
+                                           mbi_device_pointer(o->px), o->gpu->stream));
+    bench_gpu_wait(o->gpu);
+  }
   return o;
 }
 
@@ -166,6 +176,7 @@ static bench_case *bench_add_ours(bench_bench *b, const char *name, bench_kind k
   c->plan_seconds = cost->warm;
   c->cold_seconds = cost->cold;
   c->compile_seconds = cost->compile;
+  c->reorder_seconds = info.reorder_seconds;
   (void)merbit_plan_describe(o->plan, c->about, sizeof c->about);
   return c;
 }
@@ -205,6 +216,25 @@ static void bench_add_sigma(bench_bench *b, int sigma) {
     (void)bench_add_ours(b, name, BENCH_PLAIN, bench_dual_enqueue, o, &cost);
     (void)snprintf(tile, sizeof tile, "merbit-tile-s%d", sigma);
     bench_add_ours(b, tile, BENCH_TILE, bench_tile_enqueue, o, &cost)->of = product;
+  }
+}
+
+/* What a user gets from a plan that holds an order, where it is asked for by name. */
+static void bench_add_orders(bench_bench *b) {
+  static const struct {
+    const char *name;
+    merbit_reordering reordering;
+  } list[] = {{"rcm", MERBIT_REORDERING_RCM}, {"degree", MERBIT_REORDERING_DEGREE}};
+  size_t i;
+  for (i = 0; i < sizeof list / sizeof list[0]; i++) {
+    bench_request request;
+    memset(&request, 0, sizeof request);
+    request.name = list[i].name;
+    request.desc.reordering = list[i].reordering;
+    request.desc.unchecked = 1;
+    if (strcmp(b->lab->options->methods, "all") != 0) {
+      bench_add_products(b, &request);
+    }
   }
 }
 
@@ -254,6 +284,7 @@ static void bench_add_plans(bench_bench *b) {
     }
     bench_add_products(b, &request);
   }
+  bench_add_orders(b);
   for (k = 0; k < b->lab->options->sigma_count; k++) {
     bench_add_sigma(b, b->lab->options->sigmas[k]);
   }

@@ -57,6 +57,9 @@ static void bench_report_row(const bench_case *c, double speedup, double payback
 static void bench_report_plan(const bench_case *c, double payback, bench_json *json) {
   bench_json_number(json, c->rival ? "preprocess_seconds" : "plan_seconds", c->plan_seconds);
   bench_json_number(json, "plan_and_100_products_seconds", c->plan_seconds + 100.0 * c->median);
+  if (c->reorder_seconds > 0) {
+    bench_json_number(json, "reorder_seconds", c->reorder_seconds);
+  }
   if (!c->rival) {
     bench_json_number(json, "plan_cold_seconds", c->cold_seconds > 0 ? c->cold_seconds : NAN);
     bench_json_number(json, "compile_seconds", c->cold_seconds > 0 ? c->compile_seconds : NAN);

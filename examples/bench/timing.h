@@ -37,7 +37,8 @@ typedef struct bench_case {
   double plan_seconds;    /* with cubins from the cache; of a rival: its preprocess */
   double cold_seconds;    /* with an empty cache; 0: not measured */
   double compile_seconds; /* NVRTC, of the cold plan */
-  char about[512];        /* what a plan says of itself */
+  double reorder_seconds; /* of plan_seconds; 0: the plan holds no order */
+  char about[768];        /* what a plan says of itself */
 } bench_case;
 
 /* Seconds that `count` calls take. */

@@ -196,6 +196,23 @@ template <class T> MBK_DEVICE void mbk_await_for(const T *&data) {
   asm volatile("griddepcontrol.wait;" : "+l"(data) : : "memory");
 #endif
 }
+// The same for what lies at `index` of `data`: either comes out of the wait, whichever takes
+// fewer registers.
+template <class T, int GROUPS, int PACK>
+MBK_DEVICE void mbk_await_at(const T *&data, mbk_i32 (&index)[GROUPS][PACK]) {
+#if __CUDA_ARCH__ >= 1000
+  mbk_await_for(data);
+#elif __CUDA_ARCH__ >= 900
+  mbk_await();
+#pragma unroll
+  for (int g = 0; g < GROUPS; g++) {
+#pragma unroll
+    for (int j = 0; j < PACK; j++) {
+      asm volatile("" : "+r"(index[g][j]));
+    }
+  }
+#endif
+}
 // What comes next may start once all blocks got here or ended.
 MBK_DEVICE void mbk_release() {
 #if __CUDA_ARCH__ >= 900

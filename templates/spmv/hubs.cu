@@ -21,7 +21,7 @@ MBK_DEVICE MBK_VECTOR mbk_hubs_gather(const mbk_hubs_source &source, mbk_i32 cod
 }
 #define MBK_SOURCE mbk_hubs_source
 #define MBK_GATHER(source, code) mbk_hubs_gather(source, code)
-#define MBK_AWAIT(source) mbk_await_for((source).x)
+#define MBK_AWAIT(source, code) mbk_await_at((source).x, code)
 #include "spmv/scan_products.cuh"
 
 #include "spmv/scan_build.cuh"

@@ -48,7 +48,9 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
 // Blocks that a multiprocessor should hold of the kernel that adds the old y: with scalars on
 // the device, rows by their numbers, or packs of two, it would spill where the other does not.
 #define MBK_SUM_BLOCKS                                                                         \
-  (MBK_PACK < 4 || MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS ? (2 * MBK_BLOCKS + 1) / 3 : MBK_BLOCKS)
+  (MBK_BLOCKS > 1 && (MBK_PACK < 4 || MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS)                    \
+       ? 5 * MBK_BLOCKS / 6                                                                    \
+       : MBK_BLOCKS)
 
 // The same with any beta. Shared: MBK_COMPUTE[MBK_TABLE], MBK_VECTOR[MBK_THREADS].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)

@@ -11,7 +11,7 @@
 #ifndef MBK_GATHER
 #define MBK_SOURCE const MBK_VECTOR *
 #define MBK_GATHER(source, column) mbk_load((source) + ((column)-MBK_BASE))
-#define MBK_AWAIT(source) mbk_await_for(source)
+#define MBK_AWAIT(source, column) mbk_await_at(source, column)
 #endif
 
 // MBK_PACK neighbours at `address`, the first `count` of which are there.
@@ -69,18 +69,17 @@ MBK_DEVICE void mbk_scan_by_row(const MBK_VALUE *by_row, const mbk_scan_rows &ro
 }
 
 // The old y of the first 32 of them, a lane each: no commit is to wait for memory. What comes
-// behind is brought closer where it is contiguous.
+// behind is brought closer where it is contiguous; where nothing does, the first is named
+// again, for a branch would cost registers.
 MBK_DEVICE MBK_VECTOR mbk_scan_old(const mbk_scan_rows &rows) {
   const mbk_u32 *const row_id = rows.row_id;
-  const mbk_u32 rank = rows.from + mbk_lane();
+  const mbk_u32 lane = mbk_lane(), count = rows.to - rows.from;
 #if !MBK_EMPTY_ROWS
-  const mbk_u32 ahead = rows.from + 32 + mbk_lane() * (128 / sizeof(MBK_VECTOR));
-  if (ahead < rows.to) {
-    mbk_prefetch(rows.y + ahead);
-  }
+  const mbk_u32 ahead = 32 + lane * (128 / sizeof(MBK_VECTOR));
+  mbk_prefetch(rows.y + rows.from + (ahead < count ? ahead : 0));
   (void)row_id;
 #endif
-  return rank < rows.to ? rows.y[MBK_ROW_OF(rank)] : (MBK_VECTOR)0;
+  return lane < count ? rows.y[MBK_ROW_OF(rows.from + lane)] : (MBK_VECTOR)0;
 }
 
 // The products of a tile; those at and beyond `count` become zero, for they follow every row
@@ -106,7 +105,7 @@ MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *value
 #if MBK_BY_ROW
   mbk_scan_by_row<full>(values, rows, count, value);
 #endif
-  MBK_AWAIT(x);
+  MBK_AWAIT(x, column);
   old = adds ? mbk_scan_old(rows) : (MBK_VECTOR)0;
 #pragma unroll
   for (int g = 0; g < MBK_GROUPS; g++) {

@@ -224,6 +224,43 @@ static merbit_status plan_create_blocks(world *w) {
   return merbit_plan_create(w->context, &w->view, &desc, (merbit_plan **)&w->out);
 }
 
+static merbit_status plan_create_reordered(world *w) {
+  merbit_plan_desc desc;
+  memset(&desc, 0, sizeof desc);
+  desc.reordering = MERBIT_REORDERING_RCM;
+  return merbit_plan_create(w->context, &w->view, &desc, (merbit_plan **)&w->out);
+}
+
+static merbit_status plan_create_by_degree(world *w) {
+  merbit_plan_desc desc;
+  memset(&desc, 0, sizeof desc);
+  desc.reordering = MERBIT_REORDERING_DEGREE;
+  return merbit_plan_create(w->context, &w->view, &desc, (merbit_plan **)&w->out);
+}
+
+static void reordered_made(world *w) {
+  world_expect_reordered(w, (merbit_plan *)w->out, 1);
+  merbit_plan_destroy((merbit_plan *)w->out);
+}
+
+static void with_reordered_plan(world *w) {
+  assert_int_equal(plan_create_reordered(w), MERBIT_OK);
+  w->plan = (merbit_plan *)w->out;
+}
+
+static merbit_status vectors_move(world *w) {
+  world_expect_reordered(w, w->plan, 1);
+  return MERBIT_OK;
+}
+
+static void reordered_unharmed(world *w) {
+  world_expect_reordered(w, w->plan, 1);
+}
+
+static void reordered_updated(world *w) {
+  world_expect_reordered(w, w->plan, 2);
+}
+
 static void plan_made(world *w) {
   world_expect_product(w, (merbit_plan *)w->out, NULL, 0, 1);
   merbit_plan_destroy((merbit_plan *)w->out);

@@ -176,6 +176,36 @@ static void world_expect_product(const world *w, merbit_plan *plan, merbit_works
   free(right);
 }
 
+/* The same by way of the order of a reordered plan. */
+static void world_expect_reordered(const world *w, merbit_plan *plan, double factor) {
+  const fixture *f = w->f;
+  double *x = (double *)test_allocate(f->n, 8), *px = (double *)test_allocate(f->n, 8);
+  double *py = (double *)test_allocate(f->n, 8), *y = (double *)test_allocate(f->n, 8);
+  double *right = (double *)test_allocate(f->n, 8);
+  int64_t *order = (int64_t *)test_allocate(f->n, 8), k;
+  for (k = 0; k < f->n; k++) {
+    x[k] = (double)(k % 7 + 1);
+  }
+  for (k = 0; k < f->nnz; k++) {
+    right[f->row_ind[k]] += (w->form == PATTERN_COO ? 1 : factor * f->values[k]) *
+                            x[f->col_ind[k]];
+  }
+  assert_int_equal(merbit_plan_reorder(plan, x, px, NULL), MERBIT_OK);
+  assert_int_equal(merbit_spmv(plan, NULL, NULL, px, NULL, py, NULL), MERBIT_OK);
+  assert_int_equal(merbit_plan_restore(plan, py, y, NULL), MERBIT_OK);
+  assert_memory_equal(y, right, (size_t)f->n * 8);
+  assert_int_equal(merbit_plan_get_order(plan, order, f->n), MERBIT_OK);
+  for (k = 0; k < f->n; k++) {
+    assert_true(px[k] == x[order[k]]);
+  }
+  free(x);
+  free(px);
+  free(py);
+  free(y);
+  free(right);
+  free(order);
+}
+
 static void world_expect_matrix(const world *w, const merbit_matrix *matrix, int transposed) {
   const merbit_view view = merbit_matrix_view(matrix);
   merbit_plan *plan;

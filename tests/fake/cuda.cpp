@@ -205,6 +205,14 @@ int cuMemcpyDtoD_v2(device_pointer target, device_pointer source, size_t bytes) 
               [=] { memmove((void *)target, (const void *)source, bytes); });
 }
 
+int cuMemcpyDtoDAsync_v2(device_pointer target, device_pointer source, size_t bytes,
+                         void *handle) {
+  CALL(CAPTURED);
+  (void)(c.on_device(target, bytes) && c.on_device(source, bytes));
+  return move(c, handle, {target, source},
+              [=] { memmove((void *)target, (const void *)source, bytes); });
+}
+
 int cuMemsetD8Async(device_pointer target, unsigned char byte, size_t bytes, void *handle) {
   CALL(CAPTURED);
   (void)c.on_device(target, bytes);

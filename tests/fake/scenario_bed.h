@@ -55,6 +55,9 @@ static void expect_product(const double *y, double alpha, double beta, double sc
 }
 
 /* The next call, unless one has failed before. */
+static merbit_side wished; /* of a plan with host vectors: AUTO may fall back to the CPU */
+static int plan_made;      /* with them, in spite of what failed */
+
 #define TRY(call) (status = status == MERBIT_OK ? (call) : status)
 
 /* A buffer with contents. */

@@ -6,6 +6,7 @@
 #include "fake/block_scenarios.h"
 #include "fake/choice_scenarios.h"
 #include "fake/device_scenarios.h"
+#include "fake/order_scenarios.h"
 #include "support/gpu.h"
 
 /* Host CSR, vectors in buffers, a workspace of its own, new values. */
@@ -178,9 +179,6 @@ TEST_UNUSED static merbit_status empty_matrices(merbit_context *context) {
   return status;
 }
 
-static merbit_side wished; /* of a plan with host vectors: AUTO may fall back to the CPU */
-static int plan_made;      /* by host_vectors, in spite of what failed */
-
 /* Host vectors of f32. */
 TEST_UNUSED static merbit_status host_vectors(merbit_context *context) {
   merbit_view view =
@@ -258,6 +256,11 @@ TEST_UNUSED static const struct {
     {"device CSR", device_csr, MERBIT_SIDE_CUDA, 1},
     {"shifted CSR", shifted_csr, MERBIT_SIDE_CUDA, 0},
     {"device COO", device_coo, MERBIT_SIDE_CUDA, 1},
+    {"reordered products", ordered_products, MERBIT_SIDE_CUDA, 0},
+    {"reordered COO", ordered_coo, MERBIT_SIDE_CUDA, 0},
+    {"copied vectors", copied_vectors, MERBIT_SIDE_CUDA, 0},
+    {"reordered, host vectors", ordered_host_vectors, MERBIT_SIDE_CUDA, 0},
+    {"reordered, host vectors, AUTO", ordered_host_vectors, MERBIT_SIDE_AUTO, 0},
     {"PageRank", ranks, MERBIT_SIDE_CUDA, 1},
     {"PageRank, AUTO", ranks, MERBIT_SIDE_AUTO, 1},
 };

@@ -39,10 +39,12 @@ static void info(void **state) {
 /* Under many schedules. */
 static void every_scenario(void **state) {
   static merbit_status (*const all[])(merbit_context *) = {
-      products,        merbit_products, crossing_products, rows_products, sliced_products,
-      binned_products, hubs_products,   cb_products,       cb_parts,      even_rows,
-      full_columns,    shorter_values,  column_values,     table_values,  empty_matrices,
-      host_vectors,    device_csr,      shifted_csr,       device_coo,    ranks};
+      products,         merbit_products, crossing_products, rows_products,
+      sliced_products,  binned_products, hubs_products,     cb_products,
+      cb_parts,         even_rows,       full_columns,      shorter_values,
+      column_values,    table_values,    empty_matrices,    host_vectors,
+      device_csr,       shifted_csr,     device_coo,        ranks,
+      ordered_products, ordered_coo,     copied_vectors,    ordered_host_vectors};
   const uint64_t seed = test_rotating_seed();
   int repeat;
   size_t i;

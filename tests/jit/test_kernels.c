@@ -283,7 +283,7 @@ static void compile_values(int capability) {
       if (turn % 4 < 2 || all) {
         scan_preamble(type, form | 20, 0, 512, 32, &preamble);
         compile("spmv/scan.cu", &preamble, capability);
-        whole_preamble(type, form | 20, 8, 1024, &preamble);
+        whole_preamble(type, form | 20, single ? 8 : 4, 1024, &preamble);
         compile("spmv/scan_whole.cu", &preamble, capability);
         rows_preamble(type, form, 0, single ? 4 : 32, 0, &preamble);
         compile("spmv/rows.cu", &preamble, capability);
@@ -331,6 +331,14 @@ static void merbit_preamble(merbit_type type, int form, int sigma, int omega, in
   mbi_merbit_preamble(&plan, preamble);
 }
 
+static void reorder_preamble(int form, mbi_preamble *preamble) {
+  merbit_plan plan;
+  memset(&plan, 0, sizeof plan);
+  plan.type = form & 1 ? MERBIT_F32 : MERBIT_F64;
+  plan.reorder.place_type = form & 2 ? MERBIT_INDEX_64 : MERBIT_INDEX_32;
+  mbi_reorder_preamble(&plan, preamble);
+}
+
 static void arrays_preamble(int form, mbi_preamble *preamble) {
   memset(preamble, 0, sizeof *preamble);
   mbi_preamble_define(preamble, "MBK_ROW_PTR", form & 1 ? "mbk_i64" : "mbk_i32");
@@ -368,6 +376,8 @@ static void every_architecture_takes_every_file(void **state) {
     compile("spmv/hubs.cu", &preamble, archs[i]);
     arrays_preamble(0, &preamble);
     compile("spmv/arrays.cu", &preamble, archs[i]);
+    reorder_preamble(0, &preamble);
+    compile("spmv/reorder.cu", &preamble, archs[i]);
     memset(&preamble, 0, sizeof preamble);
     mbi_pagerank_preamble(MERBIT_F64, &preamble);
     compile("solve/pagerank.cu", &preamble, archs[i]);
@@ -399,6 +409,18 @@ static void every_form_compiles_without_spills(void **state) {
       merbit_preamble(MERBIT_F64, 8, shapes[s][0], shapes[s][1], shapes[s][2], &preamble);
       compile("spmv/merbit.cu", &preamble, capabilities[c]);
     }
+    for (form = 0; form < 16; form += 4) { /* what large general matrices take */
+      scan_preamble(MERBIT_F32, form, 0, 0, 100, &preamble);
+      compile("spmv/scan.cu", &preamble, capabilities[c]);
+      scan_preamble(MERBIT_F64, form, 0, 0, 100, &preamble);
+      compile("spmv/scan.cu", &preamble, capabilities[c]);
+      whole_preamble(MERBIT_F32, form, 12, 1024, &preamble);
+      compile("spmv/scan_whole.cu", &preamble, capabilities[c]);
+      if (capabilities[c] < 100) {
+        whole_preamble(MERBIT_F64, form, 12, 1024, &preamble);
+        compile("spmv/scan_whole.cu", &preamble, capabilities[c]);
+      }
+    }
     for (form = 0; form < 64; form += 3) { /* every pair of bits in all ways */
       compile_methods(form, capabilities[c]);
     }
@@ -420,6 +442,10 @@ static void every_form_compiles_without_spills(void **state) {
     for (form = 0; form < 8; form++) {
       arrays_preamble(form, &preamble);
       compile("spmv/arrays.cu", &preamble, capabilities[c]);
+    }
+    for (form = 0; form < 4; form++) {
+      reorder_preamble(form, &preamble);
+      compile("spmv/reorder.cu", &preamble, capabilities[c]);
     }
     memset(&preamble, 0, sizeof preamble);
     mbi_pagerank_preamble(MERBIT_F32, &preamble);

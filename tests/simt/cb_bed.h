@@ -73,7 +73,8 @@ struct cb_array : simt_array {
 template <class V>
 void cb_multiply(cb_bed<V> &b, double alpha, double beta, simt_array &y, uint64_t seed) {
   mbi_cb_format format = b.make();
-  cb_array words(format.words, format.blocks + 4, 8), first(format.first, format.blocks + 4, 4);
+  cb_array words(format.words, format.blocks + MBI_CB_SPARE, 8),
+      first(format.first, format.blocks + MBI_CB_SPARE, 4);
   cb_array data(format.data, format.data_bytes, 1);
   cb_array task_block(format.task_block, format.tasks + 1, 8);
   cb_array task_target(format.task_target, format.tasks, 4);

@@ -126,3 +126,4 @@
 #undef MBK_END
 #undef MBK_OFFSET
 #undef MBK_PADDED
+#undef MBK_PLACE

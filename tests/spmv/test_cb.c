@@ -46,8 +46,8 @@ static int same(const mbi_cb_format *a, const mbi_cb_format *b) {
          a->data_bytes == b->data_bytes && a->tasks == b->tasks && a->parts == b->parts &&
          a->splits == b->splits && a->limit == b->limit &&
          memcmp(a->forms, b->forms, sizeof a->forms) == 0 &&
-         memcmp(a->words, b->words, (a->blocks + 4) * 8) == 0 &&
-         memcmp(a->first, b->first, (a->blocks + 4) * 4) == 0 &&
+         memcmp(a->words, b->words, (a->blocks + MBI_CB_SPARE) * 8) == 0 &&
+         memcmp(a->first, b->first, (a->blocks + MBI_CB_SPARE) * 4) == 0 &&
 
          memcmp(a->data, b->data, a->data_bytes) == 0 &&
          memcmp(a->task_block, b->task_block, (a->tasks + 1) * 8) == 0 &&

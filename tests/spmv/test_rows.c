@@ -17,7 +17,8 @@ static void lanes_per_row(void **state) {
   } expected[] = {{MERBIT_F64, 0, 0, 1, 1},      {MERBIT_F64, 10, 10, 1, 2},
                   {MERBIT_F64, 10, 40, 1, 5},    {MERBIT_F64, 10, 41, 2, 3},
                   {MERBIT_F64, 10, 320, 8, 5},   {MERBIT_F64, 10, 321, 16, 3},
-                  {MERBIT_F64, 10, 2560, 16, 8}, {MERBIT_F64, 1, 100000, 16, 8},
+                  {MERBIT_F64, 10, 640, 16, 5},  {MERBIT_F64, 10, 641, 32, 3},
+                  {MERBIT_F64, 10, 2560, 32, 8}, {MERBIT_F64, 1, 100000, 32, 8},
                   {MERBIT_F32, 10, 80, 1, 8},    {MERBIT_F32, 10, 81, 2, 5},
                   {MERBIT_F32, 10, 160, 2, 8},   {MERBIT_F32, 10, 161, 4, 5},
                   {MERBIT_F32, 10, 2560, 32, 8}, {MERBIT_F32, 1, 100000, 32, 8}};

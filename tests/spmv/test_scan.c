@@ -12,20 +12,33 @@
 /* Whole rows while one block of 1024 threads to a multiprocessor takes all, then in smaller
  * blocks; then rows that cross blocks, in short tiles where there are few. */
 static void sizes_of_the_scan(void **state) {
-  enum { ONE = 31 * 256 * 132, ALL = 12288 * 132, FEW = 16384 * 132, SMALL = 49152 * 132 };
+  enum { ONE = 31 * 256 * 132, ALL = 31 * 384 * 132, FEW = 16384 * 132, SMALL = 49152 * 132 };
   static const struct {
     merbit_type type;
+    merbit_memory scalars;
     uint64_t nnz;
     int steps, threads, whole;
-  } cases[] = {{MERBIT_F64, 0, 4, 128, 0},         {MERBIT_F64, 1, 8, 1024, 1},
-               {MERBIT_F32, ONE, 8, 1024, 1},      {MERBIT_F64, ONE, 8, 1024, 1},
-               {MERBIT_F32, ONE + 1, 8, 512, 1},   {MERBIT_F64, ONE + 1, 4, 512, 1},
-               {MERBIT_F64, ALL, 4, 512, 1},       {MERBIT_F64, ALL + 1, 4, 128, 0},
-               {MERBIT_F32, ALL, 8, 512, 1},       {MERBIT_F32, ALL + 1, 4, 128, 0},
-               {MERBIT_F32, FEW - 1, 4, 128, 0},   {MERBIT_F32, FEW, 8, 256, 0},
-               {MERBIT_F32, SMALL - 1, 8, 256, 0}, {MERBIT_F32, SMALL, 12, 512, 0},
-               {MERBIT_F64, SMALL - 1, 4, 128, 0}, {MERBIT_F64, SMALL, 8, 512, 0},
-               {MERBIT_F64, TWO(38), 8, 512, 0}};
+  } cases[] = {{MERBIT_F64, MERBIT_MEMORY_HOST, 0, 4, 128, 0},
+               {MERBIT_F64, MERBIT_MEMORY_HOST, 1, 8, 1024, 1},
+               {MERBIT_F32, MERBIT_MEMORY_HOST, ONE, 8, 1024, 1},
+               {MERBIT_F64, MERBIT_MEMORY_DEVICE, ONE, 8, 1024, 1},
+               {MERBIT_F32, MERBIT_MEMORY_HOST, ONE + 1, 12, 1024, 1},
+               {MERBIT_F32, MERBIT_MEMORY_DEVICE, ONE + 1, 12, 1024, 1},
+               {MERBIT_F64, MERBIT_MEMORY_HOST, ONE + 1, 12, 1024, 1},
+               {MERBIT_F64, MERBIT_MEMORY_DEVICE, ONE + 1, 4, 512, 1},
+               {MERBIT_F64, MERBIT_MEMORY_HOST, ALL, 12, 1024, 1},
+               {MERBIT_F64, MERBIT_MEMORY_HOST, ALL + 1, 4, 128, 0},
+               {MERBIT_F32, MERBIT_MEMORY_HOST, ALL, 12, 1024, 1},
+               {MERBIT_F32, MERBIT_MEMORY_HOST, ALL + 1, 4, 128, 0},
+               {MERBIT_F32, MERBIT_MEMORY_HOST, FEW - 1, 4, 128, 0},
+               {MERBIT_F32, MERBIT_MEMORY_HOST, FEW, 8, 256, 0},
+               {MERBIT_F32, MERBIT_MEMORY_HOST, SMALL - 1, 8, 256, 0},
+               {MERBIT_F32, MERBIT_MEMORY_HOST, SMALL, 12, 512, 0},
+               {MERBIT_F64, MERBIT_MEMORY_HOST, FEW - 1, 4, 128, 0},
+               {MERBIT_F64, MERBIT_MEMORY_HOST, FEW, 8, 256, 0},
+               {MERBIT_F64, MERBIT_MEMORY_HOST, SMALL - 1, 8, 256, 0},
+               {MERBIT_F64, MERBIT_MEMORY_HOST, SMALL, 8, 512, 0},
+               {MERBIT_F64, MERBIT_MEMORY_HOST, TWO(38), 8, 512, 0}};
   size_t i;
   (void)state;
   for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -33,6 +46,7 @@ static void sizes_of_the_scan(void **state) {
     const uint64_t warps = (uint64_t)cases[i].threads / 32 - (uint64_t)cases[i].whole;
     merbit_plan plan;
     plan_of(&plan, cases[i].type, 10, nnz);
+    plan.desc.scalar_memory = cases[i].scalars;
     assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
     assert_int_equal(plan.scan.steps, cases[i].steps);
     assert_int_equal(plan.scan.threads, cases[i].threads);
@@ -43,6 +57,14 @@ static void sizes_of_the_scan(void **state) {
     assert_true(plan.scan.fixup_blocks == (plan.scan.tiles + 511) / 512);
     assert_true(mbi_scan_carry_bytes(&plan) ==
                 (cases[i].whole ? 0 : 2 * mbi_type_size(plan.type) * plan.scan.tiles));
+  }
+  {
+    merbit_plan plan;
+    plan_of(&plan, MERBIT_F64, 10, ONE + 1);
+    context->device.compute_capability = 100;
+    assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
+    assert_int_equal(plan.scan.steps, 4);
+    context->device.compute_capability = 0;
   }
   {
     merbit_plan plan;
@@ -61,17 +83,20 @@ static void sizes_of_the_scan(void **state) {
 
 /* Short rows stay whole in larger matrices, and lanes load fewer of their nonzeros at once. */
 static void short_rows(void **state) {
-  enum { MOST = 98304 * 132 };
+  enum { MOST = 31 * 32 * 99 * 132 };
   static const struct {
     merbit_type type;
     uint64_t rows, nnz;
     uint32_t longest;
-    int steps, pack, whole;
-  } cases[] = {
-      {MERBIT_F32, MOST, MOST, 64, 8, 2, 1},      {MERBIT_F64, MOST, MOST, 64, 4, 2, 1},
-      {MERBIT_F32, MOST, MOST, 65, 8, 2, 0},     {MERBIT_F64, MOST, MOST, 65, 8, 2, 0},
-      {MERBIT_F32, MOST, MOST + 1, 64, 8, 2, 0}, {MERBIT_F32, MOST / 4, MOST, 64, 12, 4, 0},
-      {MERBIT_F32, 10, 100, 64, 8, 4, 1},         {MERBIT_F32, 26, 100, 64, 8, 2, 1}};
+    int steps, pack, threads, whole;
+  } cases[] = {{MERBIT_F32, MOST, MOST, 64, 8, 2, 512, 1},
+               {MERBIT_F64, MOST, MOST, 64, 4, 2, 512, 1},
+               {MERBIT_F32, MOST, MOST, 65, 16, 2, 256, 0},
+               {MERBIT_F64, MOST, MOST, 65, 8, 2, 512, 0},
+               {MERBIT_F32, MOST, MOST + 1, 64, 16, 2, 256, 0},
+               {MERBIT_F32, MOST / 4, MOST, 64, 12, 4, 512, 0},
+               {MERBIT_F32, 10, 100, 64, 8, 4, 1024, 1},
+               {MERBIT_F32, 26, 100, 64, 8, 2, 1024, 1}};
   size_t i;
   (void)state;
   for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -81,6 +106,7 @@ static void short_rows(void **state) {
     assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
     assert_int_equal(plan.scan.steps, cases[i].steps);
     assert_int_equal(plan.scan.pack, cases[i].pack);
+    assert_int_equal(plan.scan.threads, cases[i].threads);
     assert_int_equal(plan.scan.whole, cases[i].whole);
   }
 }

@@ -231,6 +231,10 @@ MBK_DEVICE void mbk_await() {
 template <class T> MBK_DEVICE void mbk_await_for(const T *&) {
   simt_late_end();
 }
+template <class T, int GROUPS, int PACK>
+MBK_DEVICE void mbk_await_at(const T *&, mbk_i32 (&)[GROUPS][PACK]) {
+  simt_late_end();
+}
 MBK_DEVICE void mbk_release() {
 }
 // Nothing is read, so that nothing need be there.
