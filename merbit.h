@@ -171,6 +171,12 @@
  * restores the caller's current context after each call. merbit_spmv only enqueues work on the stream and
  * may be captured in a CUDA graph. A dead CUDA context answers MERBIT_DEVICE_LOST from then on.
  *
+ * VALUES. A plan on CUDA for eight products or more looks at the values and stores them shorter where nothing is
+ * lost: once if all are equal, once for each column or row that has one value throughout, as bytes if at most
+ * 256 are different, as halves or floats that are exactly the values. Results are what general ones would give.
+ * merbit_plan_update_values keeps the form if the new values have it, else makes the plan general.
+ * plan_desc.changing_values turns all of this off.
+ *
  * SIDES. MERBIT_SIDE_AUTO takes the GPU if there is a driver, a device and NVRTC, else the CPU, and says
  * why in merbit_context_info.reason. MERBIT_SIDE_CUDA fails with the reason instead. A plan under AUTO whose
  * matrix, vectors and scalars are said to be in host memory may still fall back when it is made; then no
@@ -609,9 +615,9 @@ MERBIT_API merbit_status merbit_plan_create(merbit_context *context, const merbi
                                             const merbit_plan_desc *desc, merbit_plan **plan);
 /* New values for the same structure, in the order of the view given at creation (copied). `memory`
  * says where they lie; DEFAULT is the view's. No product of the plan may be in flight. Where a plan on
- * CUDA stores its values shorter, for they were all equal or doubles that are floats, and new
- * ones do not fit that, it is made again for general ones by the same call. A reordered plan takes them
- * in the order of the view too. */
+ * CUDA stores its values shorter (merbit_plan_describe says how) and new ones do not fit that, it is
+ * made again for general ones by the same call; graphs captured before are then to be captured
+ * again. A reordered plan takes them in the order of the view too. */
 MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void *values,
                                                    merbit_memory memory);
 /* One line: what was chosen and why. Writes up to `size` bytes, always terminated where size > 0;
@@ -2733,6 +2739,7 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "#define MBK_SHARED_MEMORY(name) extern __shared__ __align__(16) unsigned char name[]\n"
   "\n"
   "typedef int mbk_i32;\n"
+  "typedef unsigned char mbk_u8;\n"
   "typedef unsigned short mbk_u16;\n"
   "typedef unsigned mbk_u32;\n"
   "typedef long long mbk_i64;\n"
@@ -2782,6 +2789,19 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "  return __dmul_rn(a, b);\n"
   "}\n"
   "\n"
+  "// The nearest half, as its bits, and what such bits stand for: without CUDA's header for\n"
+  "// halves.\n"
+  "MBK_DEVICE mbk_u16 mbk_half_of(float value) {\n"
+  "  mbk_u16 bits;\n"
+  "  asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(bits) : \"f\"(value));\n"
+  "  return bits;\n"
+  "}\n"
+  "MBK_DEVICE float mbk_half_value(mbk_u16 bits) {\n"
+  "  float value;\n"
+  "  asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(value) : \"h\"(bits));\n"
+  "  return value;\n"
+  "}\n"
+  "\n"
   "MBK_DEVICE int mbk_leading_zeros(mbk_u32 bits) {\n"
   "  return __clz((int)bits);\n"
   "}\n"
@@ -2800,6 +2820,9 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "MBK_DEVICE mbk_u32 mbk_atomic_swap_if(mbk_u32 *address, mbk_u32 expected, mbk_u32 value) {\n"
   "  return atomicCAS(address, expected, value);\n"
   "}\n"
+  "MBK_DEVICE mbk_u64 mbk_atomic_swap_if(mbk_u64 *address, mbk_u64 expected, mbk_u64 value) {\n"
+  "  return atomicCAS(address, expected, value);\n"
+  "}\n",
   "MBK_DEVICE void mbk_atomic_or(mbk_u32 *address, mbk_u32 bits) {\n"
   "  atomicOr(address, bits);\n"
   "}\n"
@@ -2816,8 +2839,8 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "template <class T> MBK_DEVICE T mbk_load_once(const T *address) {\n"
   "  return __ldcs(address);\n"
   "}\n"
-  "\n",
-  "// N neighbours that move together, at an address that is a multiple of their size: 4, 8\n"
+  "\n"
+  "// N neighbours that move together, at an address that is a multiple of their size: 2, 4, 8\n"
   "// or 16 bytes.\n"
   "template <class T, int N> struct __align__(sizeof(T) * N) mbk_pack {\n"
   "  T at[N];\n"
@@ -2825,6 +2848,7 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "\n"
   "template <class T, int N> union mbk_pack_bits {\n"
   "  mbk_pack<T, N> pack;\n"
+  "  unsigned short half;\n"
   "  unsigned one;\n"
   "  uint2 two;\n"
   "  uint4 four;\n"
@@ -2837,6 +2861,8 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "    bits.four = __ldg((const uint4 *)address);\n"
   "  } else if (sizeof(T) * N == 8) {\n"
   "    bits.two = __ldg((const uint2 *)address);\n"
+  "  } else if (sizeof(T) * N == 2) {\n"
+  "    bits.half = __ldg((const unsigned short *)address);\n"
   "  } else {\n"
   "    bits.one = __ldg((const unsigned *)address);\n"
   "  }\n"
@@ -2850,6 +2876,8 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "    bits.four = __ldcs((const uint4 *)address);\n"
   "  } else if (sizeof(T) * N == 8) {\n"
   "    bits.two = __ldcs((const uint2 *)address);\n"
+  "  } else if (sizeof(T) * N == 2) {\n",
+  "    bits.half = __ldcs((const unsigned short *)address);\n"
   "  } else {\n"
   "    bits.one = __ldcs((const unsigned *)address);\n"
   "  }\n"
@@ -2868,7 +2896,7 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "               :\n"
   "               : \"r\"((unsigned)__cvta_generic_to_shared(shared)), \"l\"(global)\n"
   "               : \"memory\");\n"
-  "#else\n",
+  "#else\n"
   "  *(uint4 *)shared = *(const uint4 *)global;\n"
   "#endif\n"
   "}\n"
@@ -2890,7 +2918,7 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "// The same; `data`, which earlier work may have written, can then be loaded as what nobody\n"
   "// writes: its address comes out of the wait, so that no such load moves before it.\n"
   "template <class T> MBK_DEVICE void mbk_await_for(const T *&data) {\n"
-  "#if __CUDA_ARCH__ >= 900\n"
+  "#if __CUDA_ARCH__ >= 900\n",
   "  asm volatile(\"griddepcontrol.wait;\" : \"+l\"(data) : : \"memory\");\n"
   "#endif\n"
   "}\n"
@@ -2913,7 +2941,7 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "}\n"
   "// What comes next may start once all blocks got here or ended.\n"
   "MBK_DEVICE void mbk_release() {\n"
-  "#if __CUDA_ARCH__ >= 900\n",
+  "#if __CUDA_ARCH__ >= 900\n"
   "  asm volatile(\"griddepcontrol.launch_dependents;\" : : :);\n"
   "#endif\n"
   "}\n"
@@ -2947,8 +2975,8 @@ static const char *const mbi_source_spmv_algebra_cuh[] = {
   "#ifndef MBK_VECTOR\n"
   "#error \"define MBK_VECTOR: the type of x and y in memory\"\n"
   "#endif\n"
-  "#ifndef MBK_EQUAL\n"
-  "#error \"define MBK_EQUAL: 1 if all values are the one that is stored\"\n"
+  "#ifndef MBK_STORED\n"
+  "#error \"define MBK_STORED: how values are stored, a number of spmv/values.cuh\"\n"
   "#endif\n"
   "#ifndef MBK_SCALARS_DEVICE\n"
   "#error                                                                                         \\\n"
@@ -2960,19 +2988,11 @@ static const char *const mbi_source_spmv_algebra_cuh[] = {
   "#define MBK_ADD(a, b) ((a) + (b))\n"
   "#define MBK_MUL(a, x) mbk_multiply((MBK_COMPUTE)(a), (MBK_COMPUTE)(x))\n"
   "\n"
-  "// What a nonzero adds whose value is not stored with it: one, or where MBK_EQUAL the one at\n"
-  "// `values`.\n"
-  "#if MBK_EQUAL\n"
-  "#define MBK_UNIT(values, factor) MBK_MUL(mbk_load(values), factor)\n"
-  "#else\n"
-  "#define MBK_UNIT(values, factor) ((MBK_COMPUTE)(factor))\n"
-  "#endif\n"
-  "\n"
-  "// alpha and beta as kernel parameters, and as what one function passes on to another. A null\n",
+  "// alpha and beta as kernel parameters, and as what one function passes on to another. A null\n"
   "// device pointer stands for the default. MBK_SCALARS_LOAD goes where MBK_COMMIT follows: held\n"
   "// from a kernel's start, the two would cost registers.\n"
   "#if MBK_SCALARS_DEVICE\n"
-  "#define MBK_SCALAR_PARAMETERS const MBK_COMPUTE *alpha_at, const MBK_COMPUTE *beta_at\n"
+  "#define MBK_SCALAR_PARAMETERS const MBK_COMPUTE *alpha_at, const MBK_COMPUTE *beta_at\n",
   "#define MBK_SCALAR_ARGUMENTS alpha_at, beta_at\n"
   "#define MBK_ALPHA (mbk_await(), alpha_at ? *alpha_at : (MBK_COMPUTE)1)\n"
   "#define MBK_SCALARS_LOAD                                                                       \\\n"
@@ -2996,7 +3016,383 @@ static const char *const mbi_source_spmv_algebra_cuh[] = {
   "                           MBK_COMPUTE beta) {\n"
   "  y[row] = MBK_RESULT(sum, y[row]);\n"
   "}\n"
-  "#define MBK_COMMIT(row, sum) mbk_commit(y, (row), (sum), alpha, beta)\n",
+  "#define MBK_COMMIT(row, sum) mbk_commit(y, (row), (sum), alpha, beta)\n"
+  "\n"
+  "#include \"spmv/values.cuh\"\n",
+  NULL};
+
+static const char *const mbi_source_spmv_values_cuh[] = {
+  "// What the values stored for a product stand for: part of spmv/algebra.cuh. MBK_STORED is\n"
+  "//   0  each is an MBK_VALUE, or with MBK_PATTERN all are one and none is there;\n"
+  "//   1  one for all, at `values`;\n"
+  "//   2  each is a float;\n"
+  "//   3  each is the bits of a half;\n"
+  "//   4  each is a byte, the number of one in a table of MBK_TABLE;\n"
+  "//   5  one for each row;\n"
+  "//   6  all are one here: they are the same throughout a column, and x comes multiplied by them.\n"
+  "// spmv/forms.cuh makes them.\n"
+  "#ifndef MBK_STORED\n"
+  "#error \"include spmv/algebra.cuh, which opens with the list of macros\"\n"
+  "#endif\n"
+  "\n"
+  "#define MBK_BY_ROW (MBK_STORED == 5)\n"
+  "// MBK_COMPUTEs at the start of a product's shared memory.\n"
+  "#define MBK_TABLE (MBK_STORED == 4 ? 256 : 0)\n"
+  "\n"
+  "// What a nonzero adds whose value is not stored with it: one, or the one at `values`.\n"
+  "#if MBK_STORED == 1 || MBK_BY_ROW\n"
+  "#define MBK_UNIT(values, factor) MBK_MUL(mbk_load(values), factor)\n"
+  "#else\n"
+  "#define MBK_UNIT(values, factor) ((MBK_COMPUTE)(factor))\n"
+  "#endif\n"
+  "\n"
+  "// What is stored with a nonzero, as a number; of a table after mbk_table_take.\n"
+  "MBK_DEVICE MBK_COMPUTE mbk_value(MBK_VALUE stored) {\n"
+  "#if MBK_STORED == 3\n"
+  "  return (MBK_COMPUTE)mbk_half_value(stored);\n"
+  "#elif MBK_STORED == 4\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  return ((const MBK_COMPUTE *)shared)[stored];\n"
+  "#else\n"
+  "  return (MBK_COMPUTE)stored;\n"
+  "#endif\n"
+  "}\n"
+  "\n"
+  "// The table to shared memory, by all `threads` of a block. With alpha 0 nothing is read.\n"
+  "MBK_DEVICE void mbk_table_take(const MBK_COMPUTE *table, MBK_COMPUTE alpha, mbk_u32 threads) {\n"
+  "#if MBK_STORED == 4\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  for (mbk_u32 i = mbk_thread(); i < MBK_TABLE && alpha != (MBK_COMPUTE)0; i += threads) {\n",
+  "    ((MBK_COMPUTE *)shared)[i] = mbk_load(table + i);\n"
+  "  }\n"
+  "  mbk_block_sync();\n"
+  "#else\n"
+  "  (void)table;\n"
+  "  (void)alpha;\n"
+  "  (void)threads;\n"
+  "#endif\n"
+  "}\n"
+  "\n"
+  "#if MBK_STORED == 6\n"
+  "// x times the values of its columns, rounded as in any product. Launch: any grid of 256\n"
+  "// threads.\n"
+  "MBK_KERNEL MBK_BOUNDS(256)\n"
+  "    mbk_values_scale(const MBK_VALUE *by_column, const MBK_VECTOR *x, mbk_u64 cols,\n"
+  "                     MBK_VECTOR *scaled, MBK_SCALAR_PARAMETERS) {\n"
+  "  mbk_release();\n"
+  "  mbk_await_for(x);\n"
+  "  if (MBK_ALPHA == (MBK_COMPUTE)0) {\n"
+  "    return;\n"
+  "  }\n"
+  "#pragma unroll 4\n"
+  "  for (mbk_u64 c = (mbk_u64)mbk_block() * 256 + mbk_thread(); c < cols;\n"
+  "       c += (mbk_u64)mbk_grid() * 256) {\n"
+  "    scaled[c] = (MBK_VECTOR)MBK_MUL(mbk_load(by_column + c), mbk_load(x + c));\n"
+  "  }\n"
+  "}\n"
+  "#endif\n",
+  NULL};
+
+static const char *const mbi_source_spmv_forms_cuh[] = {
+  "// Whether values can be stored shorter, and the shorter ones: part of spmv/arrays.cu. Values\n"
+  "// are of 8 bytes where `wide`, else of 4, and are the same where their bits are. A form that\n"
+  "// they have is a bit of a mask, by the numbers of spmv/values.cuh.\n"
+  "#ifndef MBK_ROW_PTR\n"
+  "#error \"include spmv/arrays.cu, which opens with the list of macros\"\n"
+  "#endif\n"
+  "\n"
+  "#define MBK_FORM_EQUAL (1u << 1)\n"
+  "#define MBK_FORM_SINGLE (1u << 2)\n"
+  "#define MBK_FORM_HALF (1u << 3)\n"
+  "#define MBK_FORM_TABLE (1u << 4)\n"
+  "#define MBK_FORM_ROW (1u << 5)\n"
+  "#define MBK_FORM_COLUMN (1u << 6)\n"
+  "#define MBK_KEYS 512       // slots for different values, at most half of which are taken\n"
+  "#define MBK_KEYS_MOST 256  // different values\n"
+  "#define MBK_KEYS_TRIES 128 // slots looked at for one value\n"
+  "#define MBK_FORMS_WINDOW 2048\n"
+  "#define MBK_FORMS_COLUMNS 4096 // slots for the different columns of a window\n"
+  "\n"
+  "MBK_DEVICE mbk_u64 mbk_forms_bits(const void *values, mbk_u64 k, mbk_u32 wide) {\n"
+  "  return wide != 0 ? mbk_load((const mbk_u64 *)values + k)\n"
+  "                   : mbk_load((const mbk_u32 *)values + k);\n"
+  "}\n"
+  "\n"
+  "// The elementwise forms that nonzero k speaks against. A NaN is no float here: its bits may not\n"
+  "// come through.\n"
+  "MBK_DEVICE mbk_u32 mbk_forms_against(const void *values, mbk_u64 k, mbk_u32 wide) {\n"
+  "  const double value =\n"
+  "      wide != 0 ? mbk_load((const double *)values + k) : mbk_load((const float *)values + k);\n"
+  "  const float single = (float)value;\n"
+  "  mbk_u32 against = 0;\n"
+  "  if (!((double)single == value)) {\n"
+  "    against = MBK_FORM_SINGLE | MBK_FORM_HALF;\n"
+  "  } else if (!(mbk_half_value(mbk_half_of(single)) == single)) {\n"
+  "    against = MBK_FORM_HALF;\n"
+  "  }\n"
+  "  return against |\n",
+  "         (mbk_forms_bits(values, k, wide) != mbk_forms_bits(values, 0, wide) ? MBK_FORM_EQUAL\n"
+  "                                                                             : 0);\n"
+  "}\n"
+  "\n"
+  "// ---- Different values: keys in open addressing, the complement of a value's bits or 0 where\n"
+  "// ---- there is none.\n"
+  "\n"
+  "MBK_DEVICE mbk_u32 mbk_forms_slot(mbk_u64 key) {\n"
+  "  return (mbk_u32)(key * 0x9e3779b97f4a7c15ull >> 55);\n"
+  "}\n"
+  "\n"
+  "// Whether `key` was not there; also where there is no room for it.\n"
+  "MBK_DEVICE bool mbk_forms_insert(mbk_u64 *keys, mbk_u64 key) {\n"
+  "  mbk_u32 at = mbk_forms_slot(key);\n"
+  "  for (int i = 0; i < MBK_KEYS_TRIES; i++) {\n"
+  "    const mbk_u64 there = mbk_atomic_swap_if(keys + at, 0ull, key);\n"
+  "    if (there == 0 || there == key) {\n"
+  "      return there == 0;\n"
+  "    }\n"
+  "    at = (at + 1) % MBK_KEYS;\n"
+  "  }\n"
+  "  return true;\n"
+  "}\n"
+  "\n"
+  "// A key that *distinct others may have come before, in every block's eyes; whether there are\n"
+  "// too many.\n"
+  "MBK_DEVICE bool mbk_forms_take(mbk_u64 *keys, mbk_u32 *distinct, mbk_u64 key) {\n"
+  "  return key == 0 ||\n"
+  "         (mbk_forms_insert(keys, key) && mbk_atomic_add(distinct, 1u) >= MBK_KEYS_MOST);\n"
+  "}\n"
+  "\n"
+  "// ---- A sample -----------------------------------------------------------------------------\n"
+  "\n"
+  "// *against: the forms that samples speak against. keys and *distinct: the samples' values.\n"
+  "// All zero before. Each block takes a window of nonzeros, and each of its warps the begin of a\n"
+  "// row. Launch: 256 threads per block. Shared: mbk_u64[MBK_FORMS_COLUMNS + MBK_KEYS],\n"
+  "// mbk_u32[2].\n"
+  "MBK_KERNEL MBK_BOUNDS(256)\n"
+  "    mbk_forms_sample(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind, const void *values,\n",
+  "                     mbk_u64 rows, mbk_u64 nnz, mbk_u32 wide, mbk_u64 *keys, mbk_u32 *distinct,\n"
+  "                     mbk_u32 *against) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  mbk_u64 *const columns = (mbk_u64 *)shared; // column, a mark, the place in the window\n"
+  "  mbk_u64 *const own = columns + MBK_FORMS_COLUMNS;\n"
+  "  mbk_u32 *const found = (mbk_u32 *)(own + MBK_KEYS), *const count = found + 1;\n"
+  "  for (mbk_u32 i = mbk_thread(); i < MBK_FORMS_COLUMNS + MBK_KEYS; i += 256) {\n"
+  "    columns[i] = 0;\n"
+  "  }\n"
+  "  if (mbk_thread() == 0) {\n"
+  "    *found = *count = 0;\n"
+  "  }\n"
+  "  mbk_block_sync();\n"
+  "  const mbk_u64 most = nnz < MBK_FORMS_WINDOW ? nnz : MBK_FORMS_WINDOW;\n"
+  "  const mbk_u64 first = (nnz - most) / mbk_grid() * mbk_block();\n"
+  "  mbk_u32 mine = 0;\n"
+  "  for (mbk_u32 i = mbk_thread(); i < most; i += 256) {\n"
+  "    const mbk_u64 bits = mbk_forms_bits(values, first + i, wide);\n"
+  "    const mbk_u32 column = (mbk_u32)(mbk_load(col_ind + first + i) - MBK_BASE);\n"
+  "    const mbk_u64 entry = (mbk_u64)column << 32 | 0x80000000u | i;\n"
+  "    mine |= mbk_forms_against(values, first + i, wide);\n"
+  "    mbk_u32 at = (column * 2654435761u) >> 20;\n"
+  "    mbk_u64 there = mbk_atomic_swap_if(columns + at, 0ull, entry);\n"
+  "    while (there != 0 && there >> 32 != column) {\n"
+  "      at = (at + 1) % MBK_FORMS_COLUMNS;\n"
+  "      there = mbk_atomic_swap_if(columns + at, 0ull, entry);\n"
+  "    }\n"
+  "    if (there != 0 && mbk_forms_bits(values, first + (there & 0x7fffffffu), wide) != bits) {\n"
+  "      mine |= MBK_FORM_COLUMN;\n"
+  "    }\n"
+  "    if (mbk_atomic_add(count, 0u) > MBK_KEYS_MOST || mbk_forms_take(own, count, ~bits)) {\n"
+  "      mine |= MBK_FORM_TABLE;\n"
+  "    }\n"
+  "  }\n"
+  "  const mbk_u64 row = rows * (mbk_block() * 8 + mbk_thread() / 32) / (8 * (mbk_u64)mbk_grid());\n",
+  "  const mbk_u64 start = (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE);\n"
+  "  const mbk_u64 end = (mbk_u64)(mbk_load(row_ptr + row + 1) - MBK_BASE);\n"
+  "  if (start + mbk_lane() < end &&\n"
+  "      mbk_forms_bits(values, start + mbk_lane(), wide) != mbk_forms_bits(values, start, wide)) {\n"
+  "    mine |= MBK_FORM_ROW;\n"
+  "  }\n"
+  "  if (mine != 0) {\n"
+  "    mbk_atomic_or(found, mine);\n"
+  "  }\n"
+  "  mbk_block_sync();\n"
+  "  const bool many = (*found & MBK_FORM_TABLE) != 0;\n"
+  "  mbk_block_sync();\n"
+  "  for (mbk_u32 i = mbk_thread(); i < MBK_KEYS && !many; i += 256) {\n"
+  "    if (own[i] != 0 && mbk_forms_take(keys, distinct, own[i])) {\n"
+  "      mbk_atomic_or(found, MBK_FORM_TABLE);\n"
+  "    }\n"
+  "  }\n"
+  "  mbk_block_sync();\n"
+  "  if (mbk_thread() == 0) {\n"
+  "    mbk_atomic_or(against, *found);\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// ---- All values ---------------------------------------------------------------------------\n"
+  "\n"
+  "// *against: the elementwise forms that a value speaks against; complete for those of `asked`. A\n"
+  "// thread looks no further than to values that speak against all of them. Launch: any grid of\n"
+  "// 256 threads.\n"
+  "MBK_KERNEL MBK_BOUNDS(256) mbk_forms_check(const void *values, mbk_u64 nnz, mbk_u32 wide,\n"
+  "                                           mbk_u32 asked, mbk_u32 *against) {\n"
+  "  mbk_u32 found = 0;\n"
+  "  for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread();\n"
+  "       k < nnz && (found & asked) != asked; k += (mbk_u64)mbk_grid() * 256) {\n"
+  "    found |= mbk_forms_against(values, k, wide);\n"
+  "  }\n"
+  "  for (int d = 16; d > 0; d >>= 1) {\n"
+  "    found |= mbk_shuffle_xor(0xffffffffu, found, d, 32);\n"
+  "  }\n"
+  "  if (mbk_lane() == 0 && found != 0) {\n"
+  "    mbk_atomic_or(against, found);\n"
+  "  }\n"
+  "}\n"
+  "\n",
+  "// keys and *distinct: also those that the sample has not met; *against says if they are too\n"
+  "// many. Launch: any grid of 256 threads. Shared: mbk_u64[MBK_KEYS].\n"
+  "MBK_KERNEL MBK_BOUNDS(256)\n"
+  "    mbk_forms_collect(const void *values, mbk_u64 nnz, mbk_u32 wide, mbk_u64 *keys,\n"
+  "                      mbk_u32 *distinct, mbk_u32 *against) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  mbk_u64 *const known = (mbk_u64 *)shared; // from before: to look up a key takes no atomic\n"
+  "  for (mbk_u32 i = mbk_thread(); i < MBK_KEYS; i += 256) {\n"
+  "    known[i] = keys[i];\n"
+  "  }\n"
+  "  mbk_block_sync();\n"
+  "  bool many = false;\n"
+  "  mbk_u64 last = 0;\n"
+  "  for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < nnz && !many;\n"
+  "       k += (mbk_u64)mbk_grid() * 256) {\n"
+  "    const mbk_u64 key = ~mbk_forms_bits(values, k, wide);\n"
+  "    mbk_u32 at = mbk_forms_slot(key);\n"
+  "    for (int i = 0; i < MBK_KEYS_TRIES && known[at] != 0 && known[at] != key; i++) {\n"
+  "      at = (at + 1) % MBK_KEYS;\n"
+  "    }\n"
+  "    if (known[at] != key || key == 0) {\n"
+  "      many = key != last || key == 0 ? mbk_forms_take(keys, distinct, key) : false;\n"
+  "      last = key;\n"
+  "    }\n"
+  "  }\n"
+  "  if (many) {\n"
+  "    mbk_atomic_or(against, MBK_FORM_TABLE);\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// changes[0]: neighbours among the nonzeros whose values differ; changes[1]: those of them that\n"
+  "// stand in different rows. Zero before; where they are the same, no row changes. Launch: any\n"
+  "// grid of 256 threads.\n"
+  "MBK_KERNEL MBK_BOUNDS(256)\n"
+  "    mbk_forms_changes(const MBK_ROW_PTR *row_ptr, const void *values, mbk_u64 rows, mbk_u64 nnz,\n"
+  "                      mbk_u32 wide, mbk_u64 *changes) {\n"
+  "  const mbk_u64 first = (mbk_u64)mbk_block() * 256 + mbk_thread();\n"
+  "  const mbk_u64 stride = (mbk_u64)mbk_grid() * 256;\n",
+  "  mbk_u64 all = 0, between = 0;\n"
+  "  for (mbk_u64 k = first + 1; k < nnz; k += stride) {\n"
+  "    all += mbk_forms_bits(values, k, wide) != mbk_forms_bits(values, k - 1, wide);\n"
+  "  }\n"
+  "  for (mbk_u64 row = first; row < rows; row += stride) {\n"
+  "    const mbk_u64 start = (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE);\n"
+  "    if (start > 0 && start < (mbk_u64)(mbk_load(row_ptr + row + 1) - MBK_BASE)) {\n"
+  "      between += mbk_forms_bits(values, start, wide) != mbk_forms_bits(values, start - 1, wide);\n"
+  "    }\n"
+  "  }\n"
+  "  for (int d = 16; d > 0; d >>= 1) {\n"
+  "    all += mbk_shuffle_xor(0xffffffffu, all, d, 32);\n"
+  "    between += mbk_shuffle_xor(0xffffffffu, between, d, 32);\n"
+  "  }\n"
+  "  if (mbk_lane() == 0) {\n"
+  "    mbk_atomic_add(changes, all);\n"
+  "    mbk_atomic_add(changes + 1, between);\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// ---- Shorter ones -------------------------------------------------------------------------\n"
+  "\n"
+  "// `bits` as element i of an array like the values.\n"
+  "MBK_DEVICE void mbk_forms_put(void *array, mbk_u64 i, mbk_u32 wide, mbk_u64 bits) {\n"
+  "  if (wide != 0) {\n"
+  "    ((mbk_u64 *)array)[i] = bits;\n"
+  "  } else {\n"
+  "    ((mbk_u32 *)array)[i] = (mbk_u32)bits;\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Values that are floats, or where `half` halves, as such. Launch: any grid of 256 threads.\n"
+  "MBK_KERNEL MBK_BOUNDS(256) mbk_forms_shorten(const void *values, mbk_u64 nnz, mbk_u32 wide,\n"
+  "                                             mbk_u32 half, void *shorter) {\n"
+  "  for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < nnz;\n"
+  "       k += (mbk_u64)mbk_grid() * 256) {\n"
+  "    const float value = wide != 0 ? (float)mbk_load((const double *)values + k)\n"
+  "                                  : mbk_load((const float *)values + k);\n"
+  "    if (half != 0) {\n",
+  "      ((mbk_u16 *)shorter)[k] = mbk_half_of(value);\n"
+  "    } else {\n"
+  "      ((float *)shorter)[k] = value;\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// The numbers of values in a table; number[i] is that of the value of keys[i]. Launch: any grid\n"
+  "// of 256 threads. Shared: mbk_u64[MBK_KEYS], mbk_u8[MBK_KEYS].\n"
+  "MBK_KERNEL MBK_BOUNDS(256)\n"
+  "    mbk_forms_number(const void *values, mbk_u64 nnz, mbk_u32 wide, const mbk_u64 *keys,\n"
+  "                     const mbk_u8 *number, mbk_u8 *shorter) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  mbk_u64 *const known = (mbk_u64 *)shared;\n"
+  "  mbk_u8 *const numbers = (mbk_u8 *)(known + MBK_KEYS);\n"
+  "  for (mbk_u32 i = mbk_thread(); i < MBK_KEYS; i += 256) {\n"
+  "    known[i] = mbk_load(keys + i);\n"
+  "    numbers[i] = mbk_load(number + i);\n"
+  "  }\n"
+  "  mbk_block_sync();\n"
+  "  for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < nnz;\n"
+  "       k += (mbk_u64)mbk_grid() * 256) {\n"
+  "    const mbk_u64 key = ~mbk_forms_bits(values, k, wide);\n"
+  "    mbk_u32 at = mbk_forms_slot(key);\n"
+  "    while (known[at] != key && known[at] != 0) {\n"
+  "      at = (at + 1) % MBK_KEYS;\n"
+  "    }\n"
+  "    shorter[k] = numbers[at];\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// The value of each row's first nonzero; 0 for an empty one. Launch: any grid of 256 threads.\n"
+  "MBK_KERNEL MBK_BOUNDS(256) mbk_forms_rows(const MBK_ROW_PTR *row_ptr, const void *values,\n"
+  "                                          mbk_u64 rows, mbk_u32 wide, void *by_row) {\n"
+  "  for (mbk_u64 row = (mbk_u64)mbk_block() * 256 + mbk_thread(); row < rows;\n"
+  "       row += (mbk_u64)mbk_grid() * 256) {\n"
+  "    const MBK_ROW_PTR start = mbk_load(row_ptr + row);\n"
+  "    const bool holds = start < mbk_load(row_ptr + row + 1);\n"
+  "    mbk_forms_put(by_row, row, wide,\n",
+  "                  holds ? mbk_forms_bits(values, (mbk_u64)(start - MBK_BASE), wide) : 0);\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// For each column the value of one of its nonzeros. Launch: any grid of 256 threads.\n"
+  "MBK_KERNEL MBK_BOUNDS(256) mbk_forms_columns(const MBK_COLUMN *col_ind, const void *values,\n"
+  "                                             mbk_u64 nnz, mbk_u32 wide, void *by_column) {\n"
+  "  for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < nnz;\n"
+  "       k += (mbk_u64)mbk_grid() * 256) {\n"
+  "    mbk_forms_put(by_column, (mbk_u64)(mbk_load(col_ind + k) - MBK_BASE), wide,\n"
+  "                  mbk_forms_bits(values, k, wide));\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// *against: whether they are not the values of all. A thread stops at the first that differs.\n"
+  "// Launch: any grid of 256 threads.\n"
+  "MBK_KERNEL MBK_BOUNDS(256)\n"
+  "    mbk_forms_differ(const MBK_COLUMN *col_ind, const void *values, mbk_u64 nnz, mbk_u32 wide,\n"
+  "                     const void *by_column, mbk_u32 *against) {\n"
+  "  bool differs = false;\n"
+  "  for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < nnz && !differs;\n"
+  "       k += (mbk_u64)mbk_grid() * 256) {\n"
+  "    const mbk_u64 column = (mbk_u64)(mbk_load(col_ind + k) - MBK_BASE);\n"
+  "    differs = mbk_forms_bits(by_column, column, wide) != mbk_forms_bits(values, k, wide);\n"
+  "  }\n"
+  "  if (differs) {\n"
+  "    mbk_atomic_or(against, MBK_FORM_COLUMN);\n"
+  "  }\n"
+  "}\n",
   NULL};
 
 static const char *const mbi_source_spmv_arrays_cu[] = {
@@ -3169,42 +3565,6 @@ static const char *const mbi_source_spmv_arrays_cu[] = {
   "    }\n"
   "    rank += all;\n"
   "    mbk_block_sync();\n"
-  "  }\n"
-  "}\n"
-  "\n"
-  "// Whether values, of 8 bytes where `wide` and else of 4, can be stored shorter: *unequal\n"
-  "// becomes 1 unless all have the bits of the first, *inexact unless each is a float's. A thread\n"
-  "// looks no further than to a value that shows both, so general ones cost next to nothing.\n"
-  "// Launch: any number of blocks of 256 threads.\n",
-  "MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_forms(const void *values, mbk_u64 nnz, mbk_u32 wide,\n"
-  "                                            mbk_u32 *unequal, mbk_u32 *inexact) {\n"
-  "  bool differs = false, loses = wide == 0;\n"
-  "  for (mbk_u64 i = (mbk_u64)mbk_block() * 256 + mbk_thread(); i < nnz && !(differs && loses);\n"
-  "       i += (mbk_u64)mbk_grid() * 256) {\n"
-  "    if (wide != 0) {\n"
-  "      const double value = mbk_load((const double *)values + i);\n"
-  "      differs |= mbk_load((const mbk_u64 *)values + i) != mbk_load((const mbk_u64 *)values);\n"
-  "      loses |= !((double)(float)value == value);\n"
-  "    } else {\n"
-  "      differs |= mbk_load((const mbk_u32 *)values + i) != mbk_load((const mbk_u32 *)values);\n"
-  "    }\n"
-  "  }\n"
-  "  const mbk_u32 any_differs = mbk_ballot(0xffffffffu, differs);\n"
-  "  const mbk_u32 any_loses = mbk_ballot(0xffffffffu, loses);\n"
-  "  if (mbk_thread() % 32 == 0 && any_differs != 0) {\n"
-  "    mbk_atomic_or(unequal, 1u);\n"
-  "  }\n"
-  "  if (mbk_thread() % 32 == 0 && any_loses != 0) {\n"
-  "    mbk_atomic_or(inexact, 1u);\n"
-  "  }\n"
-  "}\n"
-  "\n"
-  "// Values that are floats', as such. Launch: any number of blocks of 256 threads.\n"
-  "MBK_KERNEL MBK_BOUNDS(256)\n"
-  "    mbk_arrays_shorten(const double *values, mbk_u64 nnz, float *shorter) {\n"
-  "  for (mbk_u64 i = (mbk_u64)mbk_block() * 256 + mbk_thread(); i < nnz;\n"
-  "       i += (mbk_u64)mbk_grid() * 256) {\n"
-  "    shorter[i] = (float)mbk_load(values + i);\n"
   "  }\n"
   "}\n"
   "\n"
@@ -3400,7 +3760,9 @@ static const char *const mbi_source_spmv_arrays_cu[] = {
   "  if (mbk_lane() == 0 && (wide & ~against[1] & MBK_BLOCK_SHAPES) != 0) {\n"
   "    mbk_atomic_or(against + 1, wide);\n"
   "  }\n"
-  "}\n",
+  "}\n"
+  "\n"
+  "#include \"spmv/forms.cuh\"\n",
   NULL};
 
 static const char *const mbi_source_spmv_merbit_tile_cuh[] = {
@@ -4074,6 +4436,17 @@ static const char *const mbi_source_spmv_scan_tile_cuh[] = {
   "  y[row] = MBK_RESULT(final, (ended < held ? old[ended] : y[row]));\n"
   "}\n"
   "\n"
+  "// A lane's word of row ends: how many row ends the words before it hold.\n"
+  "MBK_DEVICE mbk_u32 mbk_scan_ends_before(mbk_u32 ends) {\n"
+  "  mbk_u32 before = (mbk_u32)mbk_popcount(ends);\n"
+  "#pragma unroll\n"
+  "  for (int d = 1; d < MBK_STEPS; d <<= 1) {\n"
+  "    const mbk_u32 other = mbk_shuffle_up(MBK_ALL, before, d, 32);\n"
+  "    before += (int)mbk_lane() >= d ? other : 0;\n"
+  "  }\n"
+  "  return before - (mbk_u32)mbk_popcount(ends);\n"
+  "}\n"
+  "\n"
   "// A warp's tile. Lane l has, of each group g of 32 * MBK_PACK nonzeros, MBK_PACK from number\n"
   "// MBK_PACK * l on, as product[g]; products after the last nonzero are zero. Bit k % 32 of word\n"
   "// k / 32, which lane k / 32 holds as `ends`, says that a row ends with nonzero k. The rows that\n"
@@ -4086,19 +4459,13 @@ static const char *const mbi_source_spmv_scan_tile_cuh[] = {
   "                                MBK_COMPUTE alpha, MBK_COMPUTE beta, const MBK_VECTOR *old,\n"
   "                                mbk_u32 held) {\n"
   "  const mbk_u32 lane = mbk_lane();\n"
-  "  mbk_u32 before = (mbk_u32)mbk_popcount(ends); // row ends before each word\n"
-  "#pragma unroll\n"
-  "  for (int d = 1; d < MBK_STEPS; d <<= 1) {\n"
-  "    const mbk_u32 other = mbk_shuffle_up(MBK_ALL, before, d, 32);\n"
-  "    before += (int)lane >= d ? other : 0;\n"
-  "  }\n"
-  "  before -= (mbk_u32)mbk_popcount(ends);\n"
+  "  const mbk_u32 before = mbk_scan_ends_before(ends);\n"
   "  MBK_COMPUTE carry = MBK_ZERO; // of the open row: what each lane holds of it\n"
   "  bool spread = false;          // more than lane 31 holds some\n"
-  "#pragma unroll\n"
+  "#pragma unroll\n",
   "  for (int g = 0; g < MBK_GROUPS; g++) {\n"
   "    const int word_lane = MBK_PACK * g + (int)lane * MBK_PACK / 32;\n"
-  "    const mbk_u32 word = mbk_shuffle(MBK_ALL, ends, word_lane, 32);\n",
+  "    const mbk_u32 word = mbk_shuffle(MBK_ALL, ends, word_lane, 32);\n"
   "    const mbk_u32 bit = lane * MBK_PACK % 32;\n"
   "    const mbk_u32 own = word >> bit & ((1u << MBK_PACK) - 1);\n"
   "    const mbk_u32 closed = mbk_ballot(MBK_ALL, own != 0);\n"
@@ -4135,13 +4502,13 @@ static const char *const mbi_source_spmv_scan_tile_cuh[] = {
   "#pragma unroll\n"
   "    for (int d = 1; d < 1 << MBK_DEPTH; d <<= 1) {\n"
   "      const MBK_COMPUTE other = mbk_shuffle_up(MBK_ALL, sum, d, 32);\n"
-  "      if (distance >= d) {\n"
+  "      if (distance >= d) {\n",
   "        sum = MBK_ADD(other, sum);\n"
   "      }\n"
   "    }\n"
   "    const MBK_COMPUTE earlier = mbk_shuffle_up(MBK_ALL, sum, 1, 32);\n"
   "    if (own != 0) {\n"
-  "      head = lane > 0 ? MBK_ADD(earlier, head) : head;\n",
+  "      head = lane > 0 ? MBK_ADD(earlier, head) : head;\n"
   "      if (first == 0) {\n"
   "        firsts[tile] = head;\n"
   "      } else {\n"
@@ -4199,12 +4566,42 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "  const mbk_u32 *row_id;\n"
   "  const MBK_VECTOR *y;\n"
   "  mbk_u32 from, to;\n"
+  "  mbk_u32 ends; // as mbk_scan_commit takes them\n"
   "};\n"
+  "\n"
+  "// Where each value stands for its row, as if there were one for each nonzero: those of the\n"
+  "// first `count`. `by_row` has one for each row.\n"
+  "template <bool full>\n"
+  "MBK_DEVICE void mbk_scan_by_row(const MBK_VALUE *by_row, const mbk_scan_rows &rows,\n",
+  "                                mbk_u32 count, MBK_VALUE (&value)[MBK_GROUPS][MBK_PACK]) {\n"
+  "  const mbk_u32 *const row_id = rows.row_id;\n"
+  "  const mbk_u32 before = mbk_scan_ends_before(rows.ends);\n"
+  "  (void)row_id;\n"
+  "#pragma unroll\n"
+  "  for (int g = 0; g < MBK_GROUPS; g++) {\n"
+  "    const int word_lane = MBK_PACK * g + (int)mbk_lane() * MBK_PACK / 32;\n"
+  "    const mbk_u32 word = mbk_shuffle(MBK_ALL, rows.ends, word_lane, 32);\n"
+  "    const mbk_u32 bit = mbk_lane() * MBK_PACK % 32;\n"
+  "    mbk_u32 rank = rows.from + mbk_shuffle(MBK_ALL, before, word_lane, 32) +\n"
+  "                   (mbk_u32)mbk_popcount(word & ((1u << bit) - 1));\n"
+  "#pragma unroll\n"
+  "    for (mbk_u32 j = 0; j < MBK_PACK; j++) {\n"
+  "      if (j > 0 && (word >> (bit + j - 1) & 1) == 0) {\n"
+  "        value[g][j] = value[g][j - 1];\n"
+  "      } else {\n"
+  "        rank += j > 0;\n"
+  "        value[g][j] = full || MBK_PACK * (32 * g + mbk_lane()) + j < count\n"
+  "                          ? mbk_load(by_row + MBK_ROW_OF(rank))\n"
+  "                          : (MBK_VALUE)0;\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
   "\n"
   "// The old y of the first 32 of them, a lane each: no commit is to wait for memory. What comes\n"
   "// behind is brought closer where it is contiguous; where nothing does, the first is named\n"
   "// again, for a branch would cost registers.\n"
-  "MBK_DEVICE MBK_VECTOR mbk_scan_old(const mbk_scan_rows &rows) {\n",
+  "MBK_DEVICE MBK_VECTOR mbk_scan_old(const mbk_scan_rows &rows) {\n"
   "  const mbk_u32 *const row_id = rows.row_id;\n"
   "  const mbk_u32 lane = mbk_lane(), count = rows.to - rows.from;\n"
   "#if !MBK_EMPTY_ROWS\n"
@@ -4214,7 +4611,7 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "#endif\n"
   "  return lane < count ? rows.y[MBK_ROW_OF(rows.from + lane)] : (MBK_VECTOR)0;\n"
   "}\n"
-  "\n"
+  "\n",
   "// The products of a tile; those at and beyond `count` become zero, for they follow every row\n"
   "// end. All loads of a lane are in flight together, those of the old y among them\n"
   "// where it is added to.\n"
@@ -4224,7 +4621,7 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "                                  MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK],\n"
   "                                  MBK_VECTOR &old) {\n"
   "  mbk_i32 column[MBK_GROUPS][MBK_PACK];\n"
-  "#if !MBK_PATTERN\n"
+  "#if !MBK_PATTERN || MBK_BY_ROW\n"
   "  MBK_VALUE value[MBK_GROUPS][MBK_PACK];\n"
   "#endif\n"
   "#pragma unroll\n"
@@ -4235,6 +4632,9 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "    mbk_scan_load<full>(values + k, left, value[g]);\n"
   "#endif\n"
   "  }\n"
+  "#if MBK_BY_ROW\n"
+  "  mbk_scan_by_row<full>(values, rows, count, value);\n"
+  "#endif\n"
   "  MBK_AWAIT(x, column);\n"
   "  old = adds ? mbk_scan_old(rows) : (MBK_VECTOR)0;\n"
   "#pragma unroll\n"
@@ -4244,17 +4644,17 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "      product[g][j] = MBK_ZERO;\n"
   "      if (full || MBK_PACK * (32 * g + mbk_lane()) + j < count) {\n"
   "        const MBK_VECTOR factor = MBK_GATHER(x, column[g][j]);\n"
-  "#if MBK_PATTERN\n",
+  "#if MBK_PATTERN && !MBK_BY_ROW\n"
   "        product[g][j] = MBK_UNIT(values, factor);\n"
   "#else\n"
-  "        product[g][j] = MBK_MUL(value[g][j], factor);\n"
+  "        product[g][j] = MBK_MUL(mbk_value(value[g][j]), factor);\n"
   "#endif\n"
   "      }\n"
   "    }\n"
   "  }\n"
   "}\n"
   "\n"
-  "// The same for the tile whose first nonzero is number `start` of `nnz`; with alpha 0 nothing is\n"
+  "// The same for the tile whose first nonzero is number `start` of `nnz`; with alpha 0 nothing is\n",
   "// read of the matrix or of x. Returns the old y of one of the tile's rows, if it is wanted.\n"
   "template <bool adds>\n"
   "MBK_DEVICE MBK_VECTOR mbk_scan_multiply(const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
@@ -4286,16 +4686,16 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "// from when the nonzeros are loaded: `old` is the warp's MBK_VECTOR[32]. Without, beta must be\n"
   "// zero.\n"
   "template <bool adds>\n"
-  "MBK_DEVICE void\n",
+  "MBK_DEVICE void\n"
   "mbk_scan_take(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
   "              const mbk_i32 *col_ind, const MBK_VALUE *values, MBK_SOURCE x, MBK_VECTOR *y,\n"
-  "              MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tile,\n"
+  "              MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tile,\n",
   "              MBK_COMPUTE alpha, MBK_COMPUTE beta, MBK_VECTOR *old) {\n"
   "  const mbk_u32 lane = mbk_lane();\n"
   "  const mbk_u32 ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;\n"
   "  const mbk_u32 rank = mbk_load(tile_row + tile);\n"
   "  MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];\n"
-  "  const mbk_scan_rows rows = {row_id, y, rank, adds ? mbk_load(tile_row + tile + 1) : 0};\n"
+  "  const mbk_scan_rows rows = {row_id, y, rank, adds ? mbk_load(tile_row + tile + 1) : 0, ends};\n"
   "  const MBK_VECTOR held = mbk_scan_multiply<adds>(col_ind, values, x, tile * MBK_TILE_NONZEROS,\n"
   "                                                  nnz, rows, alpha, product);\n"
   "  if (adds) {\n"
@@ -4406,21 +4806,24 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "             MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles,\n"
   "             MBK_COMPUTE alpha, MBK_COMPUTE beta, MBK_VECTOR *old) {\n"
   "  const mbk_u32 tile = mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;\n"
-  "  mbk_release();\n"
   "  if (tile < tiles) {\n"
   "    mbk_scan_take<adds>(row_ends, tile_row, row_id, col_ind, values, x, y, firsts, tails, nnz,\n"
   "                        tile, alpha, beta, adds ? old + mbk_thread() / 32 * 32 : old);\n"
   "  }\n"
   "}\n"
   "\n"
-  "// Launch: one warp per tile. mbk_scan_fixup follows. beta must be zero.\n"
-  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n",
+  "// Launch: one warp per tile. mbk_scan_fixup follows. beta must be zero. Shared:\n"
+  "// MBK_COMPUTE[MBK_TABLE].\n",
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
   "    mbk_scan_product(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
-  "                     const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,\n"
-  "                     MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz,\n"
-  "                     mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
+  "                     const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_COMPUTE *table,\n"
+  "                     const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts,\n"
+  "                     MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
+  "  mbk_release();\n"
+  "  const MBK_COMPUTE factor = MBK_ALPHA;\n"
+  "  mbk_table_take(table, factor, MBK_THREADS);\n"
   "  mbk_scan_run<false>(row_ends, tile_row, row_id, col_ind, values, x, y, firsts, tails, nnz,\n"
-  "                      tiles, MBK_ALPHA, (MBK_COMPUTE)0, (MBK_VECTOR *)0);\n"
+  "                      tiles, factor, (MBK_COMPUTE)0, (MBK_VECTOR *)0);\n"
   "}\n"
   "\n"
   "// Blocks that a multiprocessor should hold of the kernel that adds the old y: with scalars on\n"
@@ -4430,16 +4833,18 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "       ? 5 * MBK_BLOCKS / 6                                                                    \\\n"
   "       : MBK_BLOCKS)\n"
   "\n"
-  "// The same with any beta. Shared: MBK_VECTOR[MBK_THREADS].\n"
+  "// The same with any beta. Shared: MBK_COMPUTE[MBK_TABLE], MBK_VECTOR[MBK_THREADS].\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
   "    mbk_scan_sum(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
-  "                 const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,\n"
-  "                 MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz,\n"
-  "                 mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
+  "                 const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_COMPUTE *table,\n"
+  "                 const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,\n"
+  "                 mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
+  "  mbk_release();\n",
   "  MBK_SCALARS_LOAD;\n"
+  "  mbk_table_take(table, alpha, MBK_THREADS);\n"
   "  mbk_scan_run<true>(row_ends, tile_row, row_id, col_ind, values, x, y, firsts, tails, nnz,\n"
-  "                     tiles, alpha, beta, (MBK_VECTOR *)shared);\n"
+  "                     tiles, alpha, beta, (MBK_VECTOR *)shared + MBK_TABLE);\n"
   "}\n",
   NULL};
 
@@ -4515,7 +4920,6 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "  // Of the row that the rounds before left open: the block's last, for no other one reaches\n",
   "  // beyond its first round.\n"
   "  MBK_COMPUTE open = MBK_ZERO;\n"
-  "  mbk_release();\n"
   "  for (;;) {\n"
   "    const mbk_u64 tile = block_tile + warp, start = tile * MBK_TILE_NONZEROS;\n"
   "    const mbk_u32 slot = turn + warp;\n"
@@ -4525,7 +4929,8 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "      MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];\n"
   "      ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;\n"
   "      rank = mbk_load(tile_row + tile);\n"
-  "      const mbk_scan_rows rows = {row_id, y, rank, adds ? mbk_load(tile_row + tile + 1) : 0};\n"
+  "      const mbk_scan_rows rows = {row_id, y, rank, adds ? mbk_load(tile_row + tile + 1) : 0,\n"
+  "                                  ends};\n"
   "      mbk_u32 skipped_rows = 0;\n"
   "      const MBK_VECTOR held =\n"
   "          mbk_scan_multiply<adds>(col_ind, values, x, start, nnz, rows, alpha, product);\n"
@@ -4591,16 +4996,21 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "#endif\n"
   "}\n"
   "\n"
-  "// Launch: MBK_THREADS per block, of at least 64. Shared: MBK_COMPUTE[4 * MBK_WARPS], then\n",
-  "// mbk_u32[2 * MBK_WARPS]. beta must be zero.\n"
+  "// Launch: MBK_THREADS per block, of at least 64. Shared: MBK_COMPUTE[MBK_TABLE + 4 *\n",
+  "// MBK_WARPS], then mbk_u32[2 * MBK_WARPS]. beta must be zero.\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
   "    mbk_scan_whole(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
   "                   const mbk_u32 *empty_id, const mbk_u64 *block_start, const mbk_i32 *col_ind,\n"
-  "                   const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y, mbk_u64 nnz,\n"
-  "                   mbk_u64 tiles, mbk_u64 empty_rows, MBK_SCALAR_PARAMETERS) {\n"
+  "                   const MBK_VALUE *values, const MBK_COMPUTE *table, const MBK_VECTOR *x,\n"
+  "                   MBK_VECTOR *y, mbk_u64 nnz, mbk_u64 tiles, mbk_u64 empty_rows,\n"
+  "                   MBK_SCALAR_PARAMETERS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
+  "  mbk_release();\n"
+  "  const MBK_COMPUTE factor = MBK_ALPHA;\n"
+  "  mbk_table_take(table, factor, MBK_THREADS);\n"
   "  mbk_scan_run<false>(row_ends, tile_row, row_id, empty_id, block_start, col_ind, values, x, y,\n"
-  "                      nnz, tiles, empty_rows, MBK_ALPHA, (MBK_COMPUTE)0, (char *)shared);\n"
+  "                      nnz, tiles, empty_rows, factor, (MBK_COMPUTE)0,\n"
+  "                      (char *)((MBK_COMPUTE *)shared + MBK_TABLE));\n"
   "}\n"
   "\n"
   "// Fewer blocks to a multiprocessor than without the old y: it takes registers.\n"
@@ -4610,13 +5020,16 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
   "    mbk_scan_whole_sum(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
   "                       const mbk_u32 *empty_id, const mbk_u64 *block_start,\n"
-  "                       const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,\n"
-  "                       MBK_VECTOR *y, mbk_u64 nnz, mbk_u64 tiles, mbk_u64 empty_rows,\n"
-  "                       MBK_SCALAR_PARAMETERS) {\n"
+  "                       const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
+  "                       const MBK_COMPUTE *table, const MBK_VECTOR *x, MBK_VECTOR *y,\n"
+  "                       mbk_u64 nnz, mbk_u64 tiles, mbk_u64 empty_rows, MBK_SCALAR_PARAMETERS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
+  "  mbk_release();\n"
   "  MBK_SCALARS_LOAD;\n"
+  "  mbk_table_take(table, alpha, MBK_THREADS);\n",
   "  mbk_scan_run<true>(row_ends, tile_row, row_id, empty_id, block_start, col_ind, values, x, y,\n"
-  "                     nnz, tiles, empty_rows, alpha, beta, (char *)shared);\n"
+  "                     nnz, tiles, empty_rows, alpha, beta,\n"
+  "                     (char *)((MBK_COMPUTE *)shared + MBK_TABLE));\n"
   "}\n",
   NULL};
 
@@ -5264,22 +5677,31 @@ static const char *const mbi_source_spmv_binned_cu[] = {
   "\n"
   "#define MBK_IN_FLIGHT 4 // packs of a thread\n"
   "\n"
-  "// Phase 1. Launch: one block per item; item i is the groups items[3 i + 1] to items[3 i + 2] of\n"
-  "// strip items[3 i]. Shared: MBK_VECTOR[MBK_STRIP].\n"
+  "// Rows are only known to phase 2.\n"
+  "#if MBK_BY_ROW\n"
+  "#define MBK_BINNED_UNIT(values, factor) ((MBK_COMPUTE)(factor))\n"
+  "#else\n"
+  "#define MBK_BINNED_UNIT MBK_UNIT\n"
+  "#endif\n"
+  "\n"
+  "// Phase 1. Launch: one block per item; item i is the groups items[3 i + 1] to items[3 i + 2] of\n",
+  "// strip items[3 i]. Shared: MBK_VECTOR[MBK_TABLE + MBK_STRIP].\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
-  "    mbk_binned_multiply(const mbk_u32 *items, const mbk_u16 *strip_col, const MBK_VALUE *values,\n",
-  "                        const mbk_u32 *target, const MBK_VECTOR *x, mbk_u64 cols,\n"
-  "                        MBK_COMPUTE *products, MBK_SCALAR_PARAMETERS) {\n"
+  "    mbk_binned_multiply(const mbk_u32 *items, const mbk_u16 *strip_col, const MBK_VALUE *values,\n"
+  "                        const MBK_COMPUTE *table, const mbk_u32 *target, const MBK_VECTOR *x,\n"
+  "                        mbk_u64 cols, MBK_COMPUTE *products, MBK_SCALAR_PARAMETERS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  MBK_VECTOR *const strip = (MBK_VECTOR *)shared;\n"
+  "  MBK_VECTOR *const strip = (MBK_VECTOR *)shared + MBK_TABLE;\n"
   "  const mbk_u32 *const item = items + 3 * (mbk_u64)mbk_block();\n"
   "  const mbk_u64 first = (mbk_u64)mbk_load(item) * MBK_STRIP;\n"
   "  const mbk_u32 width = (mbk_u32)(cols - first < MBK_STRIP ? cols - first : MBK_STRIP);\n"
   "  const mbk_u32 group = mbk_load(item + 1), packs = 2 * (mbk_load(item + 2) - group);\n"
   "  mbk_await_for(x);\n"
-  "  if (MBK_ALPHA == (MBK_COMPUTE)0) {\n"
+  "  const MBK_COMPUTE factor = MBK_ALPHA;\n"
+  "  if (factor == (MBK_COMPUTE)0) {\n"
   "    return;\n"
   "  }\n"
+  "  mbk_table_take(table, factor, MBK_THREADS);\n"
   "  strip_col += (mbk_u64)group * MBK_GROUP;\n"
   "  target += group;\n"
   "#if !MBK_PATTERN\n"
@@ -5301,7 +5723,7 @@ static const char *const mbi_source_spmv_binned_cu[] = {
   "    for (int i = 0; i < MBK_IN_FLIGHT; i++) {\n"
   "      const mbk_u32 pack = at + i * MBK_THREADS;\n"
   "      if (pack < packs) {\n"
-  "#if !MBK_PATTERN\n"
+  "#if !MBK_PATTERN\n",
   "        value[i] = MBK_PACK_LOAD<MBK_VALUE, MBK_PACK>(values + pack * MBK_PACK);\n"
   "#endif\n"
   "        column[i] = MBK_PACK_LOAD<mbk_u16, MBK_PACK>(strip_col + pack * MBK_PACK);\n"
@@ -5310,14 +5732,14 @@ static const char *const mbi_source_spmv_binned_cu[] = {
   "    }\n"
   "#pragma unroll\n"
   "    for (int i = 0; i < MBK_IN_FLIGHT; i++) {\n"
-  "      if (at + i * MBK_THREADS < packs) {\n",
+  "      if (at + i * MBK_THREADS < packs) {\n"
   "        mbk_pack<MBK_COMPUTE, MBK_PACK> product;\n"
   "#pragma unroll\n"
   "        for (int j = 0; j < MBK_PACK; j++) {\n"
   "#if MBK_PATTERN\n"
-  "          product.at[j] = MBK_UNIT(values, strip[column[i].at[j]]);\n"
+  "          product.at[j] = MBK_BINNED_UNIT(values, strip[column[i].at[j]]);\n"
   "#else\n"
-  "          product.at[j] = MBK_MUL(value[i].at[j], strip[column[i].at[j]]);\n"
+  "          product.at[j] = MBK_MUL(mbk_value(value[i].at[j]), strip[column[i].at[j]]);\n"
   "#endif\n"
   "        }\n"
   "        mbk_store_pack(products + (mbk_u64)to[i] * MBK_GROUP, product);\n"
@@ -5339,7 +5761,7 @@ static const char *const mbi_source_spmv_binned_cu[] = {
   "  for (int d = 1; d < 32; d <<= 1) {\n"
   "    const mbk_u32 other = mbk_shuffle_up(MBK_ALL, ended, d, 32);\n"
   "    ended += (int)lane >= d ? other : 0;\n"
-  "  }\n"
+  "  }\n",
   "  const mbk_u32 count = mbk_shuffle(MBK_ALL, ended, 31, 32);\n"
   "  mbk_u32 at = ended - own;\n"
   "  MBK_COMPUTE sum = MBK_ZERO, head = MBK_ZERO;\n"
@@ -5352,7 +5774,7 @@ static const char *const mbi_source_spmv_binned_cu[] = {
   "      } else {\n"
   "        sums[at] = sum;\n"
   "      }\n"
-  "      at++;\n",
+  "      at++;\n"
   "      sum = MBK_ZERO;\n"
   "    }\n"
   "  }\n"
@@ -5385,17 +5807,42 @@ static const char *const mbi_source_spmv_binned_cu[] = {
   "  }\n"
   "}\n"
   "\n"
+  "#if MBK_BY_ROW\n"
+  "// The first `left` of a lane's products, times the value of their rows. As mbk_binned_commit.\n"
+  "MBK_DEVICE void mbk_binned_by_row(MBK_COMPUTE (&product)[MBK_STEPS], mbk_u32 ends, mbk_u32 rank,\n"
+  "                                  const mbk_u32 *row_id, const MBK_VALUE *by_row,\n"
+  "                                  mbk_u64 left) {\n",
+  "  const mbk_u32 own = (mbk_u32)mbk_popcount(ends);\n"
+  "  mbk_u32 ended = own;\n"
+  "#pragma unroll\n"
+  "  for (int d = 1; d < 32; d <<= 1) {\n"
+  "    const mbk_u32 other = mbk_shuffle_up(MBK_ALL, ended, d, 32);\n"
+  "    ended += (int)mbk_lane() >= d ? other : 0;\n"
+  "  }\n"
+  "  rank += ended - own;\n"
+  "  (void)row_id;\n"
+  "#pragma unroll\n"
+  "  for (int i = 0; i < MBK_STEPS; i++) {\n"
+  "    if (i < left) {\n"
+  "      product[i] = MBK_MUL(mbk_load(by_row + MBK_ROW_OF(rank)), product[i]);\n"
+  "    }\n"
+  "    rank += ends >> i & 1;\n"
+  "  }\n"
+  "}\n"
+  "#endif\n"
+  "\n"
   "// Phase 2, mbk_scan_fixup follows. Launch: one block per part. Shared:\n"
   "// MBK_COMPUTE[MBK_THREADS / 32][MBK_TILE_NONZEROS], then MBK_COMPUTE[slots of the largest\n"
   "// part].\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
   "    mbk_binned_sum(const mbk_u32 *part_start, const MBK_COMPUTE *products,\n"
-  "                   const mbk_u16 *places, const mbk_u32 *row_ends, const mbk_u32 *tile_row,\n"
-  "                   const mbk_u32 *row_id, MBK_VECTOR *y, MBK_COMPUTE *firsts,\n"
-  "                   MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
+  "                   const mbk_u16 *places, const MBK_VALUE *by_row, const mbk_u32 *row_ends,\n"
+  "                   const mbk_u32 *tile_row, const mbk_u32 *row_id, MBK_VECTOR *y,\n"
+  "                   MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles,\n"
+  "                   MBK_SCALAR_PARAMETERS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  MBK_COMPUTE *const sums = (MBK_COMPUTE *)shared + mbk_thread() / 32 * MBK_TILE_NONZEROS;\n"
-  "  MBK_COMPUTE *const slots = (MBK_COMPUTE *)shared + MBK_THREADS / 32 * MBK_TILE_NONZEROS;\n",
+  "  MBK_COMPUTE *const slots = (MBK_COMPUTE *)shared + MBK_THREADS / 32 * MBK_TILE_NONZEROS;\n"
   "  const mbk_u32 lane = mbk_lane();\n"
   "  const mbk_u64 tile = (mbk_u64)mbk_block() * MBK_PART_TILES + mbk_thread() / 32;\n"
   "  const mbk_u32 from = mbk_load(part_start + mbk_block());\n"
@@ -5404,7 +5851,7 @@ static const char *const mbi_source_spmv_binned_cu[] = {
   "  mbk_await();\n"
   "  MBK_SCALARS_LOAD;\n"
   "  if (alpha != (MBK_COMPUTE)0) {\n"
-  "    products += (mbk_u64)from * MBK_GROUP;\n"
+  "    products += (mbk_u64)from * MBK_GROUP;\n",
   "    for (mbk_u32 i = mbk_thread(); i < packs; i += MBK_THREADS) {\n"
   "      mbk_copy_ahead(slots + i * MBK_PACK, products + i * MBK_PACK);\n"
   "    }\n"
@@ -5435,8 +5882,12 @@ static const char *const mbi_source_spmv_binned_cu[] = {
   "        product[i] =\n"
   "            first + i < nnz && alpha != (MBK_COMPUTE)0 ? slots[place[t].at[i]] : MBK_ZERO;\n"
   "      }\n"
-  "      mbk_binned_commit(product, ends[t] >> lane * MBK_STEPS % 32 & ((1u << MBK_STEPS) - 1),\n",
-  "                        rank[t], at, row_id, y, firsts, tails, sums, alpha, beta);\n"
+  "      const mbk_u32 own = ends[t] >> lane * MBK_STEPS % 32 & ((1u << MBK_STEPS) - 1);\n"
+  "#if MBK_BY_ROW\n"
+  "      mbk_binned_by_row(product, own, rank[t], row_id, by_row,\n"
+  "                        first < nnz && alpha != (MBK_COMPUTE)0 ? nnz - first : 0);\n"
+  "#endif\n"
+  "      mbk_binned_commit(product, own, rank[t], at, row_id, y, firsts, tails, sums, alpha, beta);\n"
   "    }\n"
   "  }\n"
   "}\n",
@@ -5523,7 +5974,6 @@ static const char *const mbi_source_spmv_hubs_cu[] = {
   "                             MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_COMPUTE alpha,\n"
   "                             MBK_COMPUTE beta, MBK_VECTOR *shared) {\n"
   "  MBK_VECTOR *const old = shared + MBK_HUBS + mbk_thread() / 32 * 32;\n"
-  "  mbk_release();\n"
   "  mbk_await_for(x);\n"
   "  const mbk_hubs_source source = {x, shared};\n"
   "  if (alpha != (MBK_COMPUTE)0) {\n"
@@ -5541,28 +5991,36 @@ static const char *const mbi_source_spmv_hubs_cu[] = {
   "}\n"
   "\n"
   "// Launch: as many blocks as the GPU holds at once, or fewer. mbk_scan_fixup follows. beta must\n"
-  "// be zero. Shared: MBK_VECTOR[MBK_HUBS].\n"
+  "// be zero. Shared: MBK_VECTOR[MBK_TABLE + MBK_HUBS].\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
   "    mbk_hubs_product(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
-  "                     const mbk_i32 *codes, const MBK_VALUE *values, const mbk_u32 *hub_col,\n"
-  "                     mbk_u32 hub_count, const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts,\n"
-  "                     MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
+  "                     const mbk_i32 *codes, const MBK_VALUE *values, const MBK_COMPUTE *table,\n"
+  "                     const mbk_u32 *hub_col, mbk_u32 hub_count, const MBK_VECTOR *x,\n"
+  "                     MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz,\n"
+  "                     mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
+  "  mbk_release();\n"
+  "  const MBK_COMPUTE factor = MBK_ALPHA;\n"
+  "  mbk_table_take(table, factor, MBK_THREADS);\n",
   "  mbk_hubs_run<false>(row_ends, tile_row, row_id, codes, values, hub_col, hub_count, x, y,\n"
-  "                      firsts, tails, nnz, tiles, MBK_ALPHA, (MBK_COMPUTE)0,\n"
-  "                      (MBK_VECTOR *)shared);\n",
+  "                      firsts, tails, nnz, tiles, factor, (MBK_COMPUTE)0,\n"
+  "                      (MBK_VECTOR *)shared + MBK_TABLE);\n"
   "}\n"
   "\n"
-  "// The same with any beta. Shared: MBK_VECTOR[MBK_HUBS + MBK_THREADS].\n"
+  "// The same with any beta. Shared: MBK_VECTOR[MBK_TABLE + MBK_HUBS +\n"
+  "// MBK_THREADS].\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
   "    mbk_hubs_sum(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
-  "                 const mbk_i32 *codes, const MBK_VALUE *values, const mbk_u32 *hub_col,\n"
-  "                 mbk_u32 hub_count, const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts,\n"
-  "                 MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
+  "                 const mbk_i32 *codes, const MBK_VALUE *values, const MBK_COMPUTE *table,\n"
+  "                 const mbk_u32 *hub_col, mbk_u32 hub_count, const MBK_VECTOR *x, MBK_VECTOR *y,\n"
+  "                 MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles,\n"
+  "                 MBK_SCALAR_PARAMETERS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
+  "  mbk_release();\n"
   "  MBK_SCALARS_LOAD;\n"
+  "  mbk_table_take(table, alpha, MBK_THREADS);\n"
   "  mbk_hubs_run<true>(row_ends, tile_row, row_id, codes, values, hub_col, hub_count, x, y,\n"
-  "                     firsts, tails, nnz, tiles, alpha, beta, (MBK_VECTOR *)shared);\n"
+  "                     firsts, tails, nnz, tiles, alpha, beta, (MBK_VECTOR *)shared + MBK_TABLE);\n"
   "}\n",
   NULL};
 
@@ -5657,31 +6115,38 @@ static const char *const mbi_source_spmv_rows_cu[] = {
   "#define MBK_MATRIX_LOAD mbk_load\n"
   "#endif\n"
   "\n"
-  "// Launch: MBK_LANES threads per row.\n"
+  "// Launch: MBK_LANES threads per row. Shared: MBK_COMPUTE[MBK_TABLE].\n"
   "MBK_KERNEL MBK_BOUNDS(MBK_THREADS)\n"
   "    mbk_rows_product(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,\n"
-  "                     const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y, mbk_u64 rows,\n"
-  "                     MBK_SCALAR_PARAMETERS) {\n"
+  "                     const MBK_VALUE *values, const MBK_COMPUTE *table, const MBK_VECTOR *x,\n"
+  "                     MBK_VECTOR *y, mbk_u64 rows, MBK_SCALAR_PARAMETERS) {\n"
   "  mbk_release();\n"
   "  MBK_SCALARS_LOAD;\n"
+  "  mbk_table_take(table, alpha, MBK_THREADS);\n"
   "  const mbk_u64 row = ((mbk_u64)mbk_block() * MBK_THREADS + mbk_thread()) / MBK_LANES;\n"
   "  const mbk_u32 lane = mbk_thread() % MBK_LANES;\n"
   "  MBK_COMPUTE sum = MBK_ZERO;\n"
   "  if (row < rows && alpha != (MBK_COMPUTE)0) {\n"
   "    const MBK_ROW_PTR start = mbk_load(row_ptr + row);\n"
+  "#if MBK_BY_ROW\n"
+  "    values += row;\n"
+  "#endif\n"
   "    mbk_i64 at = (mbk_i64)start - MBK_BASE + lane;\n"
   "    // Nonzeros from `at` on, counted down: 32-bit offsets may end where adding to them\n"
-  "    // overflows.\n"
+  "    // overflows.\n",
   "    MBK_ROW_PTR left = mbk_load(row_ptr + row + 1) - start - (MBK_ROW_PTR)lane;\n"
   "    for (; left > 0; left -= MBK_LANES * MBK_UNROLL, at += MBK_LANES * MBK_UNROLL) {\n"
-  "      mbk_i32 column[MBK_UNROLL];\n",
+  "      mbk_i32 column[MBK_UNROLL];\n"
+  "#if !MBK_PATTERN\n"
+  "      MBK_VALUE value[MBK_UNROLL];\n"
+  "#endif\n"
   "      MBK_COMPUTE product[MBK_UNROLL];\n"
   "#pragma unroll\n"
   "      for (int u = 0; u < MBK_UNROLL; u++) {\n"
   "        if (u * MBK_LANES < left) {\n"
   "          column[u] = MBK_MATRIX_LOAD(col_ind + at + u * MBK_LANES) - MBK_BASE;\n"
   "#if !MBK_PATTERN\n"
-  "          product[u] = (MBK_COMPUTE)MBK_MATRIX_LOAD(values + at + u * MBK_LANES);\n"
+  "          value[u] = MBK_MATRIX_LOAD(values + at + u * MBK_LANES);\n"
   "#endif\n"
   "        }\n"
   "      }\n"
@@ -5692,7 +6157,7 @@ static const char *const mbi_source_spmv_rows_cu[] = {
   "#if MBK_PATTERN\n"
   "          product[u] = MBK_UNIT(values, mbk_load(x + column[u]));\n"
   "#else\n"
-  "          product[u] = MBK_MUL(product[u], mbk_load(x + column[u]));\n"
+  "          product[u] = MBK_MUL(mbk_value(value[u]), mbk_load(x + column[u]));\n"
   "#endif\n"
   "        }\n"
   "      }\n"
@@ -6427,7 +6892,7 @@ static const char *const mbi_source_spmv_sliced_cu[] = {
   "#if MBK_PATTERN\n"
   "          product[u][j] = MBK_UNIT(values, mbk_load(x + column[u].at[j]));\n"
   "#else\n"
-  "          product[u][j] = MBK_MUL(value[u].at[j], mbk_load(x + column[u].at[j]));\n"
+  "          product[u][j] = MBK_MUL(mbk_value(value[u].at[j]), mbk_load(x + column[u].at[j]));\n"
   "#endif\n"
   "        }\n"
   "      }\n"
@@ -6444,23 +6909,29 @@ static const char *const mbi_source_spmv_sliced_cu[] = {
   "}\n"
   "\n"
   "// Launch: one warp per slice. slice_start counts columns of 32 values, column_start columns of\n"
-  "// 32 two-byte numbers, of which wide slices take two.\n"
+  "// 32 two-byte numbers, of which wide slices take two. Shared: MBK_COMPUTE[MBK_TABLE].\n"
   "MBK_KERNEL MBK_BOUNDS(MBK_THREADS)\n"
   "    mbk_sliced_product(const mbk_u32 *slice_start, const mbk_u32 *column_start,\n"
   "                       const mbk_u32 *slice_base, const mbk_u32 *length, const mbk_u32 *row_id,\n"
-  "                       const mbk_u16 *columns, const MBK_VALUE *values, const MBK_VECTOR *x,\n"
-  "                       MBK_VECTOR *y, mbk_u64 rows, MBK_SCALAR_PARAMETERS) {\n",
+  "                       const mbk_u16 *columns, const MBK_VALUE *values,\n"
+  "                       const MBK_COMPUTE *table, const MBK_VECTOR *x, MBK_VECTOR *y,\n",
+  "                       mbk_u64 rows, MBK_SCALAR_PARAMETERS) {\n"
   "  const mbk_u64 thread = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread();\n"
   "  const mbk_u64 slice = thread / 32;\n"
   "  mbk_release();\n"
+  "  const MBK_COMPUTE factor = MBK_ALPHA;\n"
+  "  mbk_table_take(table, factor, MBK_THREADS);\n"
   "  if (slice * 32 >= rows) {\n"
   "    return;\n"
   "  }\n"
-  "  const mbk_u32 count = MBK_ALPHA != (MBK_COMPUTE)0 ? mbk_load(length + thread) : 0;\n"
+  "  const mbk_u32 count = factor != (MBK_COMPUTE)0 ? mbk_load(length + thread) : 0;\n"
   "  const mbk_u32 base = mbk_load(slice_base + slice);\n"
   "  columns += (mbk_u64)mbk_load(column_start + slice) * 32;\n"
   "#if !MBK_PATTERN\n"
   "  values += (mbk_u64)mbk_load(slice_start + slice) * 32 + mbk_lane() * MBK_PACK;\n"
+  "#endif\n"
+  "#if MBK_BY_ROW\n"
+  "  values += MBK_SORTED ? mbk_load(row_id + thread) : thread; // which is there where count > 0\n"
   "#endif\n"
   "  mbk_await_for(x);\n"
   "  const MBK_COMPUTE sum =\n"
@@ -7235,6 +7706,8 @@ static const struct {
 } mbi_sources[] = {
     {"jit/device.cuh", mbi_source_jit_device_cuh},
     {"spmv/algebra.cuh", mbi_source_spmv_algebra_cuh},
+    {"spmv/values.cuh", mbi_source_spmv_values_cuh},
+    {"spmv/forms.cuh", mbi_source_spmv_forms_cuh},
     {"spmv/arrays.cu", mbi_source_spmv_arrays_cu},
     {"spmv/merbit_tile.cuh", mbi_source_spmv_merbit_tile_cuh},
     {"spmv/merbit.cu", mbi_source_spmv_merbit_cu},
@@ -7269,7 +7742,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "c92cfbc45f75a95c0a92ab7b60d1d84800636b1f7375552d16146fcc7bbdb91a"
+#define MBI_KERNEL_HASH "d083f3efa9fe9fe07193adda6798307be608ec0a15cbf674dbe44df90b0b708f"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -13077,17 +13550,24 @@ MERBIT_API merbit_status merbit_matrix_write_file(merbit_context *context,
 }
 
 /* ==== >>spmv/plan_types.h  plans and workspaces =========================================== */
-/* How values are stored: spmv/values.c. */
+/* How values are stored: spmv/values.c. Kernels know the numbers: spmv/values.cuh. */
 typedef enum mbi_value_form {
   MBI_VALUES_GENERAL, /* each, in the plan's type; or none, for a pattern of ones */
   MBI_VALUES_EQUAL,   /* one for all */
-  MBI_VALUES_SINGLE   /* each, as a float that is exactly the double */
+  MBI_VALUES_SINGLE,  /* each, as a float that is exactly the double */
+  MBI_VALUES_HALF,    /* each, as a half that is exactly the value */
+  MBI_VALUES_TABLE,   /* each, as a byte: its number in a table */
+  MBI_VALUES_ROW,     /* one for each row */
+  MBI_VALUES_COLUMN   /* one for each column */
 } mbi_value_form;
+
+#define MBI_VALUES_MOST 256 /* of a table */
 
 /* A CSR matrix in GPU memory: spmv/arrays.c. Arrays that the plan owns are freed with it. */
 typedef struct mbi_device_csr {
   mbi_devptr row_ptr, col_ind, values; /* values 0: a pattern of ones */
   mbi_value_form form;                 /* of `values` */
+  mbi_devptr table;                    /* MBI_VALUES_TABLE: the plan's own */
   int owns_row_ptr, owns_col_ind, owns_values;
   merbit_index_type offset_type; /* of row_ptr; columns are 32-bit */
   int base;
@@ -13280,6 +13760,7 @@ struct merbit_plan {
   mbi_device_csr device;
   const mbi_cuda_method *cuda;
   mbi_program program;
+  void *scale; /* CUfunction: x times the values of its columns, where that comes first */
   uint64_t schedule_bytes; /* what the method added to the CSR */
   uint64_t stream_bytes;   /* that a product moves beside x and y */
   mbi_merbit merbit;
@@ -13312,6 +13793,7 @@ struct merbit_workspace {
 static void mbi_plan_forget(merbit_plan *plan) {
   plan->schedule_bytes = plan->stream_bytes = 0;
   memset(&plan->program, 0, sizeof plan->program);
+  plan->scale = NULL;
   memset(&plan->scan, 0, sizeof plan->scan);
   memset(&plan->rows, 0, sizeof plan->rows);
   memset(&plan->merge, 0, sizeof plan->merge);
@@ -13328,17 +13810,48 @@ static void mbi_plan_forget(merbit_plan *plan) {
 /* That a product reads of each nonzero's value. */
 static size_t mbi_value_bytes(const merbit_plan *plan) {
   const mbi_device_csr *csr = &plan->device;
-  return csr->values == 0 || csr->form == MBI_VALUES_EQUAL ? 0
-         : csr->form == MBI_VALUES_SINGLE                  ? sizeof(float)
-                                                           : mbi_type_size(plan->type);
+  switch (csr->form) {
+  case MBI_VALUES_GENERAL:
+    return csr->values == 0 ? 0 : mbi_type_size(plan->type);
+  case MBI_VALUES_SINGLE:
+    return sizeof(float);
+  case MBI_VALUES_HALF:
+    return sizeof(uint16_t);
+  case MBI_VALUES_TABLE:
+    return 1;
+  default:
+    return 0;
+  }
+}
+
+/* That a product moves for values beside. */
+static uint64_t mbi_value_bytes_once(const merbit_plan *plan) {
+  const mbi_device_csr *csr = &plan->device;
+  const uint64_t size = mbi_type_size(plan->type);
+  return csr->form == MBI_VALUES_EQUAL    ? size
+         : csr->form == MBI_VALUES_TABLE  ? MBI_VALUES_MOST * size
+         : csr->form == MBI_VALUES_ROW    ? csr->rows * size
+         : csr->form == MBI_VALUES_COLUMN ? 3 * csr->cols * size
+                                          : 0;
+}
+
+/* Of shared memory that each block of a product keeps for a table. */
+static unsigned mbi_value_shared(const merbit_plan *plan) {
+  return plan->device.form == MBI_VALUES_TABLE
+             ? (unsigned)(MBI_VALUES_MOST * mbi_type_size(plan->type))
+             : 0;
 }
 
 /* For merbit_plan_describe. */
 static const char *mbi_value_name(const merbit_plan *plan) {
-  return plan->csr.values == NULL                 ? "values all one"
-         : plan->device.form == MBI_VALUES_EQUAL  ? "values all equal"
-         : plan->device.form == MBI_VALUES_SINGLE ? "values exact in f32"
-                                                  : "general values";
+  static const char *const names[] = {"general values",
+                                      "values all equal",
+                                      "values exact in f32",
+                                      "values exact in f16",
+                                      "values from a table, by bytes",
+                                      "values equal in each row",
+                                      "values equal in each column"};
+  return plan->csr.values == NULL ? "values all one" : names[plan->device.form];
 }
 
 /* Whether plan->bsr is what is multiplied. */
@@ -15629,11 +16142,13 @@ static void mbi_device_csr_destroy(merbit_context *context, mbi_device_csr *csr)
   if (csr->owns_values) {
     mbi_device_release(context, csr->values);
   }
+  mbi_device_release(context, csr->table);
 }
 
 /* Of a CSR's columns and values, read once. */
 static uint64_t mbi_device_csr_stream_bytes(const merbit_plan *plan) {
-  return plan->device.nnz * (sizeof(int32_t) + mbi_value_bytes(plan));
+  return plan->device.nnz * (sizeof(int32_t) + mbi_value_bytes(plan)) +
+         mbi_value_bytes_once(plan);
 }
 
 /* What every product kernel is told of a plan. */
@@ -15641,11 +16156,14 @@ static void mbi_plan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   const char *type = plan->type == MERBIT_F32 ? "float" : "double";
   memset(preamble, 0, sizeof *preamble);
   mbi_preamble_define(preamble, "MBK_VALUE",
-                      plan->device.form == MBI_VALUES_SINGLE ? "float" : type);
+                      plan->device.form == MBI_VALUES_SINGLE  ? "float"
+                      : plan->device.form == MBI_VALUES_HALF  ? "mbk_u16"
+                      : plan->device.form == MBI_VALUES_TABLE ? "mbk_u8"
+                                                              : type);
   mbi_preamble_define(preamble, "MBK_VECTOR", type);
   mbi_preamble_define(preamble, "MBK_COMPUTE", type);
   mbi_preamble_define_int(preamble, "MBK_PATTERN", mbi_value_bytes(plan) == 0);
-  mbi_preamble_define_int(preamble, "MBK_EQUAL", plan->device.form == MBI_VALUES_EQUAL);
+  mbi_preamble_define_int(preamble, "MBK_STORED", (int)plan->device.form);
   mbi_preamble_define(preamble, "MBK_ROW_PTR",
                       plan->device.offset_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
   mbi_preamble_define_int(preamble, "MBK_BASE", plan->device.base);
@@ -16179,6 +16697,9 @@ static merbit_status mbi_ranks_blocks(merbit_plan *plan) {
   uint64_t count = rows < MBI_RANKS_BLOCK_SAMPLES ? rows : MBI_RANKS_BLOCK_SAMPLES;
   uint32_t against[2] = {0, 0};
   int n;
+  if (plan->ranks.block_rows != 0) {
+    return MERBIT_OK; /* known */
+  }
   plan->ranks.block_rows = plan->ranks.block_cols = 1;
   for (; plan->device.nnz > 0; count = rows) {
     const merbit_status status = mbi_ranks_against(plan, count, against);
@@ -16291,18 +16812,28 @@ static int mbi_scan_aligned(const merbit_plan *plan) {
   return (plan->device.col_ind | plan->device.values) % 16 == 0;
 }
 
+/* Whether values come by the number of a row or from a table, which takes registers. */
+static int mbi_scan_looks_up(const merbit_plan *plan) {
+  return plan->device.form == MBI_VALUES_ROW || plan->device.form == MBI_VALUES_TABLE;
+}
+
 /* Blocks that leave registers for what a lane holds, without spilling. For 9.0 NVRTC gets by
- * with 40 of them for a pack of 16 bytes more than elsewhere; blocks that take whole rows need
- * more. */
+ * with 40 of them for a pack of 16 bytes more than elsewhere, but not where values are
+ * looked up; blocks that take whole rows need more. */
 static int mbi_scan_resident(const merbit_plan *plan) {
   const int packs = plan->scan.steps / mbi_scan_widest(plan->type),
             threads = plan->scan.threads;
   const int single = plan->type == MERBIT_F32;
   const int known = plan->context->device.compute_capability == 90 && mbi_scan_aligned(plan) &&
                     plan->scan.pack == mbi_scan_widest(plan->type) &&
+                    !mbi_scan_looks_up(plan) &&
                     plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE;
   const int full = (plan->scan.whole ? 1 : single ? 2 : 3) + known;
+  /* Many narrow packs by rows spill at 1,024 threads where addresses take more registers. */
+  const int tight = plan->context->device.compute_capability >= 100 && packs == 4 && single &&
+                    plan->device.form == MBI_VALUES_ROW;
   const int blocks = (packs > 14                 ? 384
+                      : tight                    ? 768
                       : packs > (single ? 4 : 6) ? 512
                       : packs > full             ? 1024
                                                  : 1536) /
@@ -16379,6 +16910,10 @@ static void mbi_scan_defaults(merbit_plan *plan) {
     }
     s->steps = wish->sigma != 0 ? wish->sigma : steps;
     s->threads = wish->block_threads != 0 ? wish->block_threads : threads;
+  } else if (wish->sigma == 0 && !single && mbi_scan_looks_up(plan)) {
+    /* More would spill; blocks take another round instead. */
+    const int fits = plan->context->device.compute_capability < 100 ? 8 : 4;
+    s->steps = s->steps > fits ? fits : s->steps;
   }
 }
 
@@ -16419,11 +16954,12 @@ static merbit_status mbi_scan_size(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Of one block that takes whole rows: what its warps tell each other, twice, and the old y. */
+/* Of one block that takes whole rows: a table of values, what its warps tell each other, twice,
+ * and the old y. */
 static unsigned mbi_scan_whole_shared(const merbit_plan *plan, int adds) {
   const unsigned size = (unsigned)mbi_type_size(plan->type);
   const unsigned threads = (unsigned)plan->scan.threads;
-  return threads / 32 * 2 * (2 * size + (unsigned)sizeof(uint32_t)) +
+  return mbi_value_shared(plan) + threads / 32 * 2 * (2 * size + (unsigned)sizeof(uint32_t)) +
          (adds ? threads * size : 0);
 }
 
@@ -16629,7 +17165,7 @@ static merbit_status mbi_scan_launch_whole(merbit_plan *plan, const void *alpha,
                                            const void *beta, mbi_devptr y, void *stream) {
   mbi_scan_schedule *s = &plan->scan;
   const int adds = mbi_scan_adds(plan, beta);
-  void *arguments[14];
+  void *arguments[15];
   arguments[0] = &s->row_ends;
   arguments[1] = &s->tile_row;
   arguments[2] = &plan->ranks.row_id;
@@ -16637,13 +17173,14 @@ static merbit_status mbi_scan_launch_whole(merbit_plan *plan, const void *alpha,
   arguments[4] = &s->block_start;
   arguments[5] = &plan->device.col_ind;
   arguments[6] = &plan->device.values;
-  arguments[7] = &x;
-  arguments[8] = &y;
-  arguments[9] = &plan->device.nnz;
-  arguments[10] = &s->tiles;
-  arguments[11] = &s->empty_rows;
-  arguments[12] = (void *)(uintptr_t)alpha;
-  arguments[13] = (void *)(uintptr_t)beta;
+  arguments[7] = &plan->device.table;
+  arguments[8] = &x;
+  arguments[9] = &y;
+  arguments[10] = &plan->device.nnz;
+  arguments[11] = &s->tiles;
+  arguments[12] = &s->empty_rows;
+  arguments[13] = (void *)(uintptr_t)alpha;
+  arguments[14] = (void *)(uintptr_t)beta;
   return mbi_device_launch_early(
       plan->context, adds ? s->sum : s->product, adds ? "mbk_scan_whole_sum" : "mbk_scan_whole",
       (int64_t)s->blocks, s->threads, mbi_scan_whole_shared(plan, adds), stream, arguments);
@@ -16656,7 +17193,7 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
   const unsigned size = (unsigned)mbi_type_size(plan->type);
   const int adds = mbi_scan_adds(plan, beta);
   mbi_devptr tails = carries + s->tiles * size;
-  void *arguments[13];
+  void *arguments[14];
   merbit_status status = MERBIT_OK;
   if (s->whole) {
     return mbi_scan_launch_whole(plan, alpha, x, beta, y, stream);
@@ -16666,19 +17203,22 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
   arguments[2] = &plan->ranks.row_id;
   arguments[3] = &plan->device.col_ind;
   arguments[4] = &plan->device.values;
-  arguments[5] = &x;
-  arguments[6] = &y;
-  arguments[7] = &carries;
-  arguments[8] = &tails;
-  arguments[9] = &plan->device.nnz;
-  arguments[10] = &s->tiles;
-  arguments[11] = (void *)(uintptr_t)alpha;
-  arguments[12] = (void *)(uintptr_t)beta;
+  arguments[5] = &plan->device.table;
+  arguments[6] = &x;
+  arguments[7] = &y;
+  arguments[8] = &carries;
+  arguments[9] = &tails;
+  arguments[10] = &plan->device.nnz;
+  arguments[11] = &s->tiles;
+  arguments[12] = (void *)(uintptr_t)alpha;
+  arguments[13] = (void *)(uintptr_t)beta;
   if (s->blocks > 0) {
     status = mbi_device_launch_early(plan->context, adds ? s->sum : s->product,
                                      adds ? "mbk_scan_sum" : "mbk_scan_product",
                                      (int64_t)s->blocks, s->threads,
-                                     adds ? (unsigned)s->threads * size : 0, stream, arguments);
+                                     mbi_value_shared(plan) +
+                                         (adds ? (unsigned)s->threads * size : 0),
+                                     stream, arguments);
   }
   return status == MERBIT_OK ? mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream, 1)
                              : status;
@@ -16949,9 +17489,9 @@ static void mbi_binned_defaults(merbit_plan *plan) {
                                                      : 512;
 }
 
-/* Shared memory: a strip of x for phase 1. */
+/* Shared memory: a table of values and a strip of x for phase 1. */
 static uint64_t mbi_binned_multiply_shared(const merbit_plan *plan) {
-  return plan->binned.strip * mbi_type_size(plan->type);
+  return mbi_value_shared(plan) + plan->binned.strip * mbi_type_size(plan->type);
 }
 
 /* And the sums of a tile for each warp and the groups of a part, for phase 2. */
@@ -17218,7 +17758,7 @@ static merbit_status mbi_binned_store(merbit_plan *plan) {
     const uint64_t streams =
         slots * (sizeof(uint16_t) + value_bytes) + b->groups * sizeof(uint32_t) + places;
     plan->schedule_bytes += streams + b->strips * b->parts * sizeof(uint32_t);
-    plan->stream_bytes += streams + 2 * slots * size;
+    plan->stream_bytes += streams + 2 * slots * size + mbi_value_bytes_once(plan);
     status = mbi_binned_fill(plan, 0);
   }
   return status;
@@ -17282,7 +17822,7 @@ static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
   mbi_devptr products = (carries + mbi_scan_carry_bytes(plan) + 31) / 32 * 32;
   /* In f64 they are up to 6% slower where their launches overlap (H200). */
   const int early = plan->type == MERBIT_F32;
-  void *arguments[13];
+  void *arguments[14];
   merbit_status status;
   if (b->parts == 0) {
     return mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream, early);
@@ -17290,12 +17830,13 @@ static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
   arguments[0] = &b->item_list;
   arguments[1] = &b->strip_col;
   arguments[2] = b->values != 0 ? &b->values : &plan->device.values;
-  arguments[3] = &b->target;
-  arguments[4] = &x;
-  arguments[5] = &plan->device.cols;
-  arguments[6] = &products;
-  arguments[7] = (void *)(uintptr_t)alpha;
-  arguments[8] = (void *)(uintptr_t)beta;
+  arguments[3] = &plan->device.table;
+  arguments[4] = &b->target;
+  arguments[5] = &x;
+  arguments[6] = &plan->device.cols;
+  arguments[7] = &products;
+  arguments[8] = (void *)(uintptr_t)alpha;
+  arguments[9] = (void *)(uintptr_t)beta;
   status = mbi_device_launch_some(
       plan->context, b->kernels[4], "mbk_binned_multiply", (int64_t)b->items, s->threads,
       (unsigned)mbi_binned_multiply_shared(plan), stream, arguments, early);
@@ -17305,16 +17846,17 @@ static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
   arguments[0] = &b->part_start;
   arguments[1] = &products;
   arguments[2] = &b->places;
-  arguments[3] = &s->row_ends;
-  arguments[4] = &s->tile_row;
-  arguments[5] = &plan->ranks.row_id;
-  arguments[6] = &y;
-  arguments[7] = &carries;
-  arguments[8] = &tails;
-  arguments[9] = &plan->device.nnz;
-  arguments[10] = &s->tiles;
-  arguments[11] = (void *)(uintptr_t)alpha;
-  arguments[12] = (void *)(uintptr_t)beta;
+  arguments[3] = &plan->device.values; /* where they are those of rows */
+  arguments[4] = &s->row_ends;
+  arguments[5] = &s->tile_row;
+  arguments[6] = &plan->ranks.row_id;
+  arguments[7] = &y;
+  arguments[8] = &carries;
+  arguments[9] = &tails;
+  arguments[10] = &plan->device.nnz;
+  arguments[11] = &s->tiles;
+  arguments[12] = (void *)(uintptr_t)alpha;
+  arguments[13] = (void *)(uintptr_t)beta;
   status = mbi_device_launch_some(
       plan->context, b->kernels[5], "mbk_binned_sum", (int64_t)b->parts, s->threads,
       (unsigned)mbi_binned_sum_shared(plan, b->part_groups), stream, arguments, early);
@@ -17357,7 +17899,8 @@ static uint64_t mbi_hubs_room(const merbit_plan *plan) {
   const uint64_t bytes =
       1024 * (uint64_t)(plan->desc.omega != 0 ? plan->desc.omega : MBI_HUBS_ROOM);
   const uint64_t most = (uint64_t)plan->context->device.shared_bytes_per_block;
-  const uint64_t old = (uint64_t)MBI_HUBS_THREADS * mbi_type_size(plan->type);
+  const uint64_t old =
+      (uint64_t)MBI_HUBS_THREADS * mbi_type_size(plan->type) + mbi_value_shared(plan);
   const uint64_t room = bytes + old <= most ? bytes : most > old ? most - old : 0;
   return room / mbi_type_size(plan->type);
 }
@@ -17424,7 +17967,7 @@ static merbit_status mbi_hubs_specialise(merbit_plan *plan) {
 /* Bytes of shared memory of a product. */
 static unsigned mbi_hubs_shared(const merbit_plan *plan, int adds) {
   const uint64_t count = plan->hubs.room + (adds ? (uint64_t)plan->scan.threads : 0);
-  return (unsigned)(count * mbi_type_size(plan->type));
+  return mbi_value_shared(plan) + (unsigned)(count * mbi_type_size(plan->type));
 }
 
 /* ---- Launch: codes, products ------------------------------------------------------------- */
@@ -17525,23 +18068,24 @@ static merbit_status mbi_hubs_multiply(merbit_plan *plan, mbi_devptr carries, co
   mbi_scan_schedule *s = &plan->scan;
   const int adds = mbi_scan_adds(plan, beta);
   mbi_devptr tails = carries + s->tiles * mbi_type_size(plan->type);
-  void *arguments[15];
+  void *arguments[16];
   merbit_status status = MERBIT_OK;
   arguments[0] = &s->row_ends;
   arguments[1] = &s->tile_row;
   arguments[2] = &plan->ranks.row_id;
   arguments[3] = &h->codes;
   arguments[4] = &plan->device.values;
-  arguments[5] = &h->hub_col;
-  arguments[6] = &h->count;
-  arguments[7] = &x;
-  arguments[8] = &y;
-  arguments[9] = &carries;
-  arguments[10] = &tails;
-  arguments[11] = &plan->device.nnz;
-  arguments[12] = &s->tiles;
-  arguments[13] = (void *)(uintptr_t)alpha;
-  arguments[14] = (void *)(uintptr_t)beta;
+  arguments[5] = &plan->device.table;
+  arguments[6] = &h->hub_col;
+  arguments[7] = &h->count;
+  arguments[8] = &x;
+  arguments[9] = &y;
+  arguments[10] = &carries;
+  arguments[11] = &tails;
+  arguments[12] = &plan->device.nnz;
+  arguments[13] = &s->tiles;
+  arguments[14] = (void *)(uintptr_t)alpha;
+  arguments[15] = (void *)(uintptr_t)beta;
   if (s->blocks > 0) {
     status = mbi_device_launch_early(
         plan->context, h->kernels[adds ? 3 : 2], adds ? "mbk_hubs_sum" : "mbk_hubs_product",
@@ -17666,7 +18210,7 @@ static merbit_status mbi_rows_multiply(merbit_plan *plan, mbi_devptr carries, co
                                        mbi_devptr x, const void *beta, mbi_devptr y,
                                        void *stream) {
   mbi_rows *r = &plan->rows;
-  void *arguments[8];
+  void *arguments[9];
   (void)carries;
   if (r->blocks == 0) {
     return MERBIT_OK;
@@ -17674,13 +18218,15 @@ static merbit_status mbi_rows_multiply(merbit_plan *plan, mbi_devptr carries, co
   arguments[0] = &plan->device.row_ptr;
   arguments[1] = &plan->device.col_ind;
   arguments[2] = &plan->device.values;
-  arguments[3] = &x;
-  arguments[4] = &y;
-  arguments[5] = &plan->device.rows;
-  arguments[6] = (void *)(uintptr_t)alpha;
-  arguments[7] = (void *)(uintptr_t)beta;
+  arguments[3] = &plan->device.table;
+  arguments[4] = &x;
+  arguments[5] = &y;
+  arguments[6] = &plan->device.rows;
+  arguments[7] = (void *)(uintptr_t)alpha;
+  arguments[8] = (void *)(uintptr_t)beta;
   return mbi_device_launch_early(plan->context, r->product, "mbk_rows_product",
-                                 (int64_t)r->blocks, r->threads, 0, stream, arguments);
+                                 (int64_t)r->blocks, r->threads, mbi_value_shared(plan), stream,
+                                 arguments);
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */
@@ -18581,7 +19127,8 @@ static merbit_status mbi_sliced_create(merbit_plan *plan) {
     const uint64_t order = (s->slices * (s->sorted ? 67 : 35) + 2) * sizeof(uint32_t);
     const uint64_t columns = s->column_slots * sizeof(uint16_t);
     plan->schedule_bytes = order + columns + s->slots * values;
-    plan->stream_bytes = order + plan->device.nnz * values; /* slots past a row's end stay */
+    /* Slots past a row's end stay. */
+    plan->stream_bytes = order + plan->device.nnz * values + mbi_value_bytes_once(plan);
     plan->stream_bytes +=
         s->slots > 0 ? (uint64_t)((double)columns * (double)plan->device.nnz / (double)s->slots)
                      : 0;
@@ -18606,7 +19153,7 @@ static merbit_status mbi_sliced_multiply(merbit_plan *plan, mbi_devptr carries,
                                          const void *alpha, mbi_devptr x, const void *beta,
                                          mbi_devptr y, void *stream) {
   mbi_sliced *s = &plan->sliced;
-  void *arguments[12];
+  void *arguments[13];
   (void)carries;
   if (s->blocks == 0) {
     return MERBIT_OK;
@@ -18618,13 +19165,15 @@ static merbit_status mbi_sliced_multiply(merbit_plan *plan, mbi_devptr carries,
   arguments[4] = &s->row_id;
   arguments[5] = &s->columns;
   arguments[6] = s->values != 0 ? &s->values : &plan->device.values;
-  arguments[7] = &x;
-  arguments[8] = &y;
-  arguments[9] = &plan->device.rows;
-  arguments[10] = (void *)(uintptr_t)alpha;
-  arguments[11] = (void *)(uintptr_t)beta;
+  arguments[7] = &plan->device.table;
+  arguments[8] = &x;
+  arguments[9] = &y;
+  arguments[10] = &plan->device.rows;
+  arguments[11] = (void *)(uintptr_t)alpha;
+  arguments[12] = (void *)(uintptr_t)beta;
   return mbi_device_launch_early(plan->context, s->kernels[3], "mbk_sliced_product",
-                                 (int64_t)s->blocks, s->threads, 0, stream, arguments);
+                                 (int64_t)s->blocks, s->threads, mbi_value_shared(plan), stream,
+                                 arguments);
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */
@@ -19583,98 +20132,368 @@ static const mbi_cuda_method mbi_cb_method = {
     mbi_cb_info,   mbi_cb_describe, mbi_cb_refresh};
 
 /* ==== >>spmv/values.c  CUDA: values stored shorter, without a loss ======================== */
-/* Values stored shorter than as they come, without a loss: one for all, or doubles as floats.
- */
+/* Values stored shorter than as they come, without a loss: one for all, for each column or row,
+ * bytes that number those of a table, halves, or doubles as floats. spmv/forms.cuh finds and
+ * makes them on the GPU. */
 
-/* Products from which on looking at the values, and copying them, has paid for itself. */
+/* Products from which on looking at the values, and copying them, has paid for itself; and for
+ * forms that take more than one pass over the matrix. */
 #define MBI_VALUES_CALLS 8
+#define MBI_VALUES_MORE_CALLS 24
 #define MBI_VALUES_BLOCKS 1024
+#define MBI_VALUES_SAMPLES 128 /* windows of 2,048 nonzeros at most */
+#define MBI_VALUES_WINDOW 2048
+#define MBI_VALUES_SAMPLE_SHARED ((4096 + MBI_VALUES_KEYS) * 8 + 8) /* bytes */
+#define MBI_VALUES_KEYS 512
+/* Bytes that might be moved in the time of the launch that multiplies x by its columns' values.
+ */
+#ifndef MBI_VALUES_LAUNCH
+#define MBI_VALUES_LAUNCH 4000000u
+#endif
+#define MBI_VALUES_TABLE_BYTES (MBI_VALUES_MOST * sizeof(double))
 
-static int64_t mbi_values_blocks(uint64_t nnz) {
-  return nnz / 256 < MBI_VALUES_BLOCKS ? (int64_t)(nnz / 256 + 1) : MBI_VALUES_BLOCKS;
+#define MBI_FORM(form) (1u << (form))
+#define MBI_FORMS_CHEAP (MBI_FORM(MBI_VALUES_EQUAL) | MBI_FORM(MBI_VALUES_SINGLE))
+#define MBI_FORMS_ALL                                                                          \
+  (MBI_FORMS_CHEAP | MBI_FORM(MBI_VALUES_HALF) | MBI_FORM(MBI_VALUES_TABLE) |                  \
+   MBI_FORM(MBI_VALUES_ROW) | MBI_FORM(MBI_VALUES_COLUMN))
+
+/* What is known of general values. */
+typedef struct mbi_values_look {
+  mbi_program *program; /* of spmv/arrays.cu */
+  mbi_devptr values;
+  mbi_devptr room;    /* of a mbi_values_room */
+  mbi_devptr columns; /* one for each column, once they were asked for; else 0 */
+  uint32_t against;   /* forms that they do not have, as far as is known */
+} mbi_values_look;
+
+typedef struct mbi_values_room { /* in GPU memory */
+  uint64_t changes[2], keys[MBI_VALUES_KEYS];
+  uint32_t against, distinct;
+  unsigned char number[MBI_VALUES_KEYS];
+} mbi_values_room;
+
+#define MBI_VALUES_AT(look, field) ((look)->room + offsetof(mbi_values_room, field))
+
+static int64_t mbi_values_blocks(uint64_t count) {
+  return count / 256 < MBI_VALUES_BLOCKS ? (int64_t)(count / 256 + 1) : MBI_VALUES_BLOCKS;
 }
 
-/* What a plan's values may be stored as. */
-typedef struct mbi_values_found {
-  int equal;  /* one for all */
-  int single; /* floats */
-} mbi_values_found;
+/* ---- Sizes ------------------------------------------------------------------------------- */
 
-/* Of the general values at `values`, by an arrays program. */
-static merbit_status mbi_values_find(merbit_plan *plan, mbi_program *program, mbi_devptr values,
-                                     mbi_values_found *what) {
+/* Bytes of the array of values in a form. */
+static uint64_t mbi_values_bytes(const merbit_plan *plan, mbi_value_form form) {
+  const mbi_device_csr *csr = &plan->device;
+  const uint64_t size = mbi_type_size(plan->type);
+  switch (form) {
+  case MBI_VALUES_EQUAL:
+    return size;
+  case MBI_VALUES_SINGLE:
+    return csr->nnz * sizeof(float);
+  case MBI_VALUES_HALF:
+    return csr->nnz * sizeof(uint16_t);
+  case MBI_VALUES_TABLE:
+    return csr->nnz;
+  case MBI_VALUES_ROW:
+    return csr->rows * size;
+  case MBI_VALUES_COLUMN:
+    return csr->cols * size;
+  default:
+    return csr->nnz * size;
+  }
+}
+
+/* The one of `forms` that moves the fewest bytes in a product; general ones if none saves an
+ * eighth. */
+static mbi_value_form mbi_values_shortest(const merbit_plan *plan, uint32_t forms) {
+  static const mbi_value_form order[] = {MBI_VALUES_EQUAL, MBI_VALUES_COLUMN,
+                                         MBI_VALUES_ROW,   MBI_VALUES_TABLE,
+                                         MBI_VALUES_HALF,  MBI_VALUES_SINGLE};
+  const uint64_t general = mbi_values_bytes(plan, MBI_VALUES_GENERAL);
+  mbi_value_form best = MBI_VALUES_GENERAL;
+  uint64_t least = general - general / 8;
+  size_t i;
+  for (i = 0; i < sizeof order / sizeof order[0]; i++) {
+    const uint64_t once = order[i] == MBI_VALUES_EQUAL ? 0 : mbi_values_bytes(plan, order[i]);
+    /* Those of columns and x are read, and their products written. */
+    const uint64_t bytes = order[i] == MBI_VALUES_COLUMN  ? 3 * once + MBI_VALUES_LAUNCH
+                           : order[i] == MBI_VALUES_TABLE ? once + MBI_VALUES_TABLE_BYTES
+                                                          : once;
+    if ((forms & MBI_FORM(order[i])) != 0 && bytes <= least) {
+      best = order[i];
+      least = bytes > 0 ? bytes - 1 : 0;
+    }
+  }
+  return best;
+}
+
+/* ---- Looking at values ------------------------------------------------------------------- */
+
+static merbit_status mbi_values_launch(merbit_plan *plan, mbi_values_look *look,
+                                       const char *name, int64_t blocks, uint64_t shared,
+                                       void **arguments) {
+  void *kernel = NULL;
+  const merbit_status status = mbi_program_kernel(plan->context, look->program, name, &kernel);
+  return status != MERBIT_OK ? status
+                             : mbi_device_launch(plan->context, kernel, name, blocks, 256,
+                                                 (unsigned)shared, NULL, arguments);
+}
+
+static merbit_status mbi_values_answer(merbit_plan *plan, mbi_values_look *look) {
+  return mbi_device_download(plan->context, &look->against, MBI_VALUES_AT(look, against),
+                             sizeof look->against);
+}
+
+/* What a sample of the values at `values` speaks against, by an arrays program. Release with
+ * mbi_values_look_end, after a failure too. */
+static merbit_status mbi_values_look_begin(merbit_plan *plan, mbi_program *program,
+                                           mbi_devptr values, mbi_values_look *look) {
   merbit_context *context = plan->context;
-  uint32_t found[2] = {0, 0}, wide = plan->type == MERBIT_F64;
-  void *kernel = NULL, *arguments[5];
-  mbi_devptr unequal = 0, inexact;
-  merbit_status status = mbi_program_kernel(context, program, "mbk_arrays_forms", &kernel);
+  mbi_device_csr *csr = &plan->device;
+  const uint64_t windows = csr->nnz / MBI_VALUES_WINDOW + 1;
+  uint32_t wide = plan->type == MERBIT_F64;
+  mbi_devptr keys, distinct, against;
+  void *arguments[9];
+  merbit_status status;
+  memset(look, 0, sizeof *look);
+  look->program = program;
+  look->values = values;
+  status = mbi_device_allocate(context, sizeof(mbi_values_room), "what the values are like",
+                               &look->room);
   if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, sizeof found, "what the values are like", &unequal);
+    status = mbi_device_zero(context, look->room, sizeof(mbi_values_room), NULL);
   }
+  keys = MBI_VALUES_AT(look, keys);
+  distinct = MBI_VALUES_AT(look, distinct);
+  against = MBI_VALUES_AT(look, against);
+  arguments[0] = &csr->row_ptr;
+  arguments[1] = &csr->col_ind;
+  arguments[2] = &look->values;
+  arguments[3] = &csr->rows;
+  arguments[4] = &csr->nnz;
+  arguments[5] = &wide;
+  arguments[6] = &keys;
+  arguments[7] = &distinct;
+  arguments[8] = &against;
   if (status == MERBIT_OK) {
-    status = mbi_device_upload(context, unequal, found, sizeof found);
+    status = mbi_values_launch(
+        plan, look, "mbk_forms_sample",
+        (int64_t)(windows < MBI_VALUES_SAMPLES ? windows : MBI_VALUES_SAMPLES),
+        MBI_VALUES_SAMPLE_SHARED, arguments);
   }
-  inexact = unequal + sizeof found[0];
-  arguments[0] = &values;
+  return status == MERBIT_OK ? mbi_values_answer(plan, look) : status;
+}
+
+static void mbi_values_look_end(merbit_plan *plan, mbi_values_look *look) {
+  mbi_device_release(plan->context, look->room);
+  mbi_device_release(plan->context, look->columns);
+}
+
+/* Forms that show value by value. */
+static merbit_status mbi_values_check(merbit_plan *plan, mbi_values_look *look,
+                                      mbi_value_form form) {
+  uint32_t wide = plan->type == MERBIT_F64, asked = MBI_FORM(form);
+  mbi_devptr against = MBI_VALUES_AT(look, against);
+  void *arguments[5];
+  arguments[0] = &look->values;
   arguments[1] = &plan->device.nnz;
   arguments[2] = &wide;
-  arguments[3] = &unequal;
-  arguments[4] = &inexact;
+  arguments[3] = &asked;
+  arguments[4] = &against;
+  return mbi_values_launch(plan, look, "mbk_forms_check", mbi_values_blocks(plan->device.nnz),
+                           0, arguments);
+}
+
+static merbit_status mbi_values_collect(merbit_plan *plan, mbi_values_look *look) {
+  uint32_t wide = plan->type == MERBIT_F64;
+  mbi_devptr keys = MBI_VALUES_AT(look, keys), distinct = MBI_VALUES_AT(look, distinct);
+  mbi_devptr against = MBI_VALUES_AT(look, against);
+  void *arguments[6];
+  arguments[0] = &look->values;
+  arguments[1] = &plan->device.nnz;
+  arguments[2] = &wide;
+  arguments[3] = &keys;
+  arguments[4] = &distinct;
+  arguments[5] = &against;
+  return mbi_values_launch(plan, look, "mbk_forms_collect", mbi_values_blocks(plan->device.nnz),
+                           MBI_VALUES_KEYS * sizeof(uint64_t), arguments);
+}
+
+/* Rows: look->against is complete. */
+static merbit_status mbi_values_check_rows(merbit_plan *plan, mbi_values_look *look) {
+  const uint64_t rows = plan->device.rows, nnz = plan->device.nnz;
+  uint32_t wide = plan->type == MERBIT_F64;
+  uint64_t found[2] = {0, 0};
+  mbi_devptr changes = MBI_VALUES_AT(look, changes);
+  void *arguments[6];
+  merbit_status status;
+  arguments[0] = &plan->device.row_ptr;
+  arguments[1] = &look->values;
+  arguments[2] = &plan->device.rows;
+  arguments[3] = &plan->device.nnz;
+  arguments[4] = &wide;
+  arguments[5] = &changes;
+  status = mbi_values_launch(plan, look, "mbk_forms_changes",
+                             mbi_values_blocks(rows > nnz ? rows : nnz), 0, arguments);
   if (status == MERBIT_OK) {
-    status = mbi_device_launch(context, kernel, "mbk_arrays_forms",
-                               mbi_values_blocks(plan->device.nnz), 256, 0, NULL, arguments);
+    status = mbi_device_download(plan->context, found, changes, sizeof found);
   }
-  if (status == MERBIT_OK) {
-    status = mbi_device_download(context, found, unequal, sizeof found);
-  }
-  mbi_device_release(context, unequal);
-  what->equal = found[0] == 0;
-  what->single = found[1] == 0;
+  look->against |= found[0] != found[1] ? MBI_FORM(MBI_VALUES_ROW) : 0;
   return status;
 }
 
-/* General values at `values` to the array at `stored`, in a form that fits them. */
-static merbit_status mbi_values_store(merbit_plan *plan, mbi_program *program,
-                                      mbi_value_form form, mbi_devptr values,
-                                      mbi_devptr stored) {
-  merbit_context *context = plan->context;
-  void *kernel = NULL, *arguments[3];
-  merbit_status status;
-  if (form == MBI_VALUES_EQUAL) {
-    return mbi_device_copy(context, stored, values, mbi_type_size(plan->type));
-  }
-  status = mbi_program_kernel(context, program, "mbk_arrays_shorten", &kernel);
-  arguments[0] = &values;
-  arguments[1] = &plan->device.nnz;
-  arguments[2] = &stored;
+/* look->columns, and whether all values are there. */
+static merbit_status mbi_values_check_columns(merbit_plan *plan, mbi_values_look *look) {
+  const uint64_t bytes = mbi_values_bytes(plan, MBI_VALUES_COLUMN);
+  uint32_t wide = plan->type == MERBIT_F64;
+  mbi_devptr against = MBI_VALUES_AT(look, against);
+  void *arguments[6];
+  merbit_status status =
+      mbi_device_allocate(plan->context, bytes, "the values of columns", &look->columns);
   if (status == MERBIT_OK) {
-    status = mbi_device_launch(context, kernel, "mbk_arrays_shorten",
-                               mbi_values_blocks(plan->device.nnz), 256, 0, NULL, arguments);
+    status = mbi_device_zero(plan->context, look->columns, (size_t)bytes, NULL);
+  }
+  arguments[0] = &plan->device.col_ind;
+  arguments[1] = &look->values;
+  arguments[2] = &plan->device.nnz;
+  arguments[3] = &wide;
+  arguments[4] = &look->columns;
+  arguments[5] = &against;
+  if (status == MERBIT_OK) {
+    status = mbi_values_launch(plan, look, "mbk_forms_columns",
+                               mbi_values_blocks(plan->device.nnz), 0, arguments);
+  }
+  return status == MERBIT_OK
+             ? mbi_values_launch(plan, look, "mbk_forms_differ",
+                                 mbi_values_blocks(plan->device.nnz), 0, arguments)
+             : status;
+}
+
+/* Whether all values have a form, of which the sample has not said that they do not. */
+static merbit_status mbi_values_have(merbit_plan *plan, mbi_values_look *look,
+                                     mbi_value_form form, int *have) {
+  merbit_status status = MERBIT_OK;
+  *have = 0;
+  if ((look->against & MBI_FORM(form)) != 0) {
+    return MERBIT_OK;
+  }
+  status = form == MBI_VALUES_ROW      ? mbi_values_check_rows(plan, look)
+           : form == MBI_VALUES_COLUMN ? mbi_values_check_columns(plan, look)
+           : form == MBI_VALUES_TABLE  ? mbi_values_collect(plan, look)
+                                       : mbi_values_check(plan, look, form);
+  if (status == MERBIT_OK && form != MBI_VALUES_ROW) {
+    status = mbi_values_answer(plan, look);
+  }
+  *have = (look->against & MBI_FORM(form)) == 0;
+  return status;
+}
+
+/* ---- Storing them ------------------------------------------------------------------------ */
+
+/* The table in the order of the values' bits, so that equal plans are equal; and the number of
+ * each in the order of look's keys. */
+static merbit_status mbi_values_store_table(merbit_plan *plan, mbi_values_look *look,
+                                            mbi_devptr table) {
+  merbit_context *context = plan->context;
+  const uint64_t size = mbi_type_size(plan->type);
+  uint64_t sorted[MBI_VALUES_MOST], at, count = 0, place;
+  unsigned char values[MBI_VALUES_MOST * sizeof(double)];
+  mbi_values_room room;
+  merbit_status status = mbi_device_download(context, &room, look->room, sizeof room);
+  memset(values, 0, sizeof values);
+  memset(room.number, 0, sizeof room.number);
+  for (at = 0; at < MBI_VALUES_KEYS && status == MERBIT_OK; at++) {
+    const uint64_t bits = ~room.keys[at];
+    if (room.keys[at] != 0 && count < MBI_VALUES_MOST) {
+      for (place = count++; place > 0 && sorted[place - 1] > bits; place--) {
+        sorted[place] = sorted[place - 1];
+      }
+      sorted[place] = bits;
+    }
+  }
+  for (at = 0; at < MBI_VALUES_KEYS; at++) {
+    for (place = 0; place < count && room.keys[at] != 0; place++) {
+      room.number[at] =
+          sorted[place] == ~room.keys[at] ? (unsigned char)place : room.number[at];
+    }
+  }
+  for (place = 0; place < count; place++) {
+    const uint32_t low = (uint32_t)sorted[place];
+    memcpy(values + place * size,
+           size == sizeof low ? (const void *)&low : (const void *)&sorted[place],
+           (size_t)size);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_upload(context, table, values, (size_t)(MBI_VALUES_MOST * size));
+  }
+  return status == MERBIT_OK ? mbi_device_upload(context, MBI_VALUES_AT(look, number),
+                                                 room.number, sizeof room.number)
+                             : status;
+}
+
+/* The values to the array at `stored`, and to the `table` that goes with it, in a form that
+ * they have been found to have. */
+static merbit_status mbi_values_store(merbit_plan *plan, mbi_values_look *look,
+                                      mbi_value_form form, mbi_devptr stored,
+                                      mbi_devptr table) {
+  merbit_context *context = plan->context;
+  mbi_device_csr *csr = &plan->device;
+  uint32_t wide = plan->type == MERBIT_F64, half = form == MBI_VALUES_HALF;
+  mbi_devptr keys = MBI_VALUES_AT(look, keys), number = MBI_VALUES_AT(look, number);
+  void *arguments[6];
+  merbit_status status = MERBIT_OK;
+  if (form == MBI_VALUES_EQUAL || form == MBI_VALUES_COLUMN) {
+    return mbi_device_copy(context, stored,
+                           form == MBI_VALUES_EQUAL ? look->values : look->columns,
+                           (size_t)mbi_values_bytes(plan, form));
+  }
+  arguments[0] = &look->values;
+  arguments[1] = &csr->nnz;
+  arguments[2] = &wide;
+  if (form == MBI_VALUES_TABLE) {
+    arguments[3] = &keys;
+    arguments[4] = &number;
+    arguments[5] = &stored;
+    status = mbi_values_store_table(plan, look, table);
+    if (status == MERBIT_OK) {
+      status = mbi_values_launch(plan, look, "mbk_forms_number", mbi_values_blocks(csr->nnz),
+                                 MBI_VALUES_KEYS * (sizeof(uint64_t) + 1), arguments);
+    }
+  } else if (form == MBI_VALUES_ROW) {
+    arguments[0] = &csr->row_ptr;
+    arguments[1] = &look->values;
+    arguments[2] = &csr->rows;
+    arguments[3] = &wide;
+    arguments[4] = &stored;
+    status = mbi_values_launch(plan, look, "mbk_forms_rows", mbi_values_blocks(csr->rows), 0,
+                               arguments);
+  } else {
+    arguments[3] = &half;
+    arguments[4] = &stored;
+    status = mbi_values_launch(plan, look, "mbk_forms_shorten", mbi_values_blocks(csr->nnz), 0,
+                               arguments);
   }
   return status == MERBIT_OK ? mbi_device_synchronize(context, NULL) : status;
 }
 
-/* Put plan->device.values into the shortest form; after mbi_ranks_need. */
-static merbit_status mbi_values_specialise(merbit_plan *plan) {
+/* plan->device.values become those of `look` in `form`, in memory of the plan's own. */
+static merbit_status mbi_values_take(merbit_plan *plan, mbi_values_look *look,
+                                     mbi_value_form form) {
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
-  const uint64_t size = mbi_type_size(plan->type);
-  mbi_values_found found;
-  mbi_value_form form;
-  mbi_devptr stored = 0;
-  uint64_t bytes;
-  merbit_status status = mbi_values_find(plan, &plan->ranks.program, csr->values, &found);
-  if (status != MERBIT_OK || !(found.equal || found.single)) {
-    return status;
+  const uint64_t size = mbi_type_size(plan->type), bytes = mbi_values_bytes(plan, form);
+  const uint64_t table_bytes = form == MBI_VALUES_TABLE ? MBI_VALUES_MOST * size : 0;
+  mbi_devptr stored = 0, table = 0;
+  merbit_status status = mbi_device_allocate(context, bytes, "shorter values", &stored);
+  if (status == MERBIT_OK && table_bytes > 0) {
+    status = mbi_device_allocate(context, table_bytes, "a table of values", &table);
   }
-  form = found.equal ? MBI_VALUES_EQUAL : MBI_VALUES_SINGLE;
-  bytes = form == MBI_VALUES_EQUAL ? size : csr->nnz * sizeof(float);
-  status = mbi_device_allocate(context, bytes, "shorter values", &stored);
   if (status == MERBIT_OK) {
-    status = mbi_values_store(plan, &plan->ranks.program, form, csr->values, stored);
+    status = mbi_values_store(plan, look, form, stored, table);
   }
   if (status != MERBIT_OK) {
     mbi_device_release(context, stored);
+    mbi_device_release(context, table);
     return status;
   }
   if (csr->owns_values) {
@@ -19682,10 +20501,92 @@ static merbit_status mbi_values_specialise(merbit_plan *plan) {
     csr->bytes -= csr->nnz * size;
   }
   csr->values = stored;
+  csr->table = table;
   csr->owns_values = 1;
-  csr->bytes += bytes;
+  csr->bytes += bytes + table_bytes;
   csr->form = form;
   return MERBIT_OK;
+}
+
+/* Put plan->device.values into the shortest of `forms` that they have; after mbi_ranks_need. */
+static merbit_status mbi_values_specialise(merbit_plan *plan, uint32_t forms) {
+  mbi_values_look look;
+  mbi_value_form form = MBI_VALUES_GENERAL;
+  int have = 0;
+  merbit_status status =
+      mbi_values_look_begin(plan, &plan->ranks.program, plan->device.values, &look);
+  while (status == MERBIT_OK && !have) {
+    forms &= ~look.against;
+    form = mbi_values_shortest(plan, forms);
+    if (form == MBI_VALUES_GENERAL) {
+      break;
+    }
+    status = mbi_values_have(plan, &look, form, &have);
+    forms &= ~MBI_FORM(form);
+  }
+  if (status == MERBIT_OK && have) {
+    status = mbi_values_take(plan, &look, form);
+  }
+  mbi_values_look_end(plan, &look);
+  return status;
+}
+
+/* ==== >>spmv/columns.c  CUDA: products, and x times the values of its columns ============= */
+/* A method with x as it wants it: where values are the same throughout each column, x is
+ * multiplied by them before a product, which then takes all as ones. */
+
+#define MBI_COLUMNS_ALIGNMENT 256
+
+/* After the carries of a product in flight. */
+static uint64_t mbi_columns_place(const merbit_plan *plan) {
+  return (plan->cuda->carry_bytes(plan) + MBI_COLUMNS_ALIGNMENT - 1) / MBI_COLUMNS_ALIGNMENT *
+         MBI_COLUMNS_ALIGNMENT;
+}
+
+/* Bytes that one product in flight needs. */
+static uint64_t mbi_scratch_bytes(const merbit_plan *plan) {
+  return plan->device.form == MBI_VALUES_COLUMN
+             ? mbi_columns_place(plan) + mbi_values_bytes(plan, MBI_VALUES_COLUMN)
+             : plan->cuda->carry_bytes(plan);
+}
+
+/* plan->cuda, made; after a failure plan->cuda->destroy cleans up. */
+static merbit_status mbi_method_create(merbit_plan *plan) {
+  const merbit_status status = plan->cuda->create(plan);
+  return status == MERBIT_OK && plan->device.form == MBI_VALUES_COLUMN
+             ? mbi_program_kernel(plan->context, &plan->program, "mbk_values_scale",
+                                  &plan->scale)
+             : status;
+}
+
+/* Whether alpha is zero, for all that the host knows of it. */
+static int mbi_alpha_zero(const merbit_plan *plan, const void *alpha) {
+  return plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE ? 0
+         : plan->type == MERBIT_F32                       ? *(const float *)alpha == 0.0f
+                                                          : *(const double *)alpha == 0.0;
+}
+
+/* y = alpha A x + beta y. */
+static merbit_status mbi_method_multiply(merbit_plan *plan, mbi_devptr scratch,
+                                         const void *alpha, mbi_devptr x, const void *beta,
+                                         mbi_devptr y, void *stream) {
+  merbit_status status = MERBIT_OK;
+  if (plan->scale != NULL && !mbi_alpha_zero(plan, alpha)) {
+    mbi_devptr scaled = scratch + mbi_columns_place(plan);
+    void *arguments[6];
+    arguments[0] = &plan->device.values;
+    arguments[1] = &x;
+    arguments[2] = &plan->device.cols;
+    arguments[3] = &scaled;
+    arguments[4] = (void *)(uintptr_t)alpha;
+    arguments[5] = (void *)(uintptr_t)beta;
+    status = mbi_device_launch_early(plan->context, plan->scale, "mbk_values_scale",
+                                     mbi_values_blocks(plan->device.cols), 256, 0, stream,
+                                     arguments);
+    x = scaled;
+  }
+  return status == MERBIT_OK ? plan->cuda->multiply(plan, scratch, alpha, x, beta, y, stream)
+                             : status;
 }
 
 /* ==== >>spmv/full.c  CUDA: a CSR of full blocks as blocks ================================= */
@@ -19915,7 +20816,8 @@ typedef struct mbi_forecast {
 static mbi_forecast mbi_choose_forecast(const merbit_plan *plan) {
   const double size = (double)mbi_type_size(plan->type), nnz = (double)plan->device.nnz;
   const double rows = (double)plan->device.rows, cols = (double)plan->device.cols;
-  const double vectors = (rows + cols) * size * MBI_CHOOSE_STREAM;
+  const double vectors =
+      ((rows + cols) * size + (double)mbi_value_bytes_once(plan)) * MBI_CHOOSE_STREAM;
   const double values = (double)mbi_value_bytes(plan);
   const double stream = nnz * (4.0 + values) * MBI_CHOOSE_STREAM;
   const double gathers = nnz * plan->ranks.sectors * mbi_choose_gather(cols * size);
@@ -20057,7 +20959,7 @@ static merbit_status mbi_measure_product(merbit_plan *plan, mbi_devptr carries, 
     const double start = mbi_seconds();
     double taken;
     for (i = 0; i < products && status == MERBIT_OK; i++) {
-      status = plan->cuda->multiply(plan, carries, alpha, x, beta, y, NULL);
+      status = mbi_method_multiply(plan, carries, alpha, x, beta, y, NULL);
     }
     if (status == MERBIT_OK) {
       status = mbi_device_synchronize(plan->context, NULL);
@@ -20079,9 +20981,9 @@ static merbit_status mbi_measure_try(merbit_plan *plan, mbi_candidate *candidate
   plan->method = candidate->method;
   plan->desc.omega = candidate->omega;
   plan->cuda = mbi_cuda_method_of(plan, plan->method);
-  status = plan->cuda->create(plan);
+  status = mbi_method_create(plan);
   if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, plan->cuda->carry_bytes(plan), "carries", &carries);
+    status = mbi_device_allocate(context, mbi_scratch_bytes(plan), "carries", &carries);
   }
   if (status == MERBIT_OK) {
     status = mbi_measure_product(plan, carries, x, y, &candidate->seconds);
@@ -20136,10 +21038,10 @@ static merbit_status mbi_measure_key(merbit_plan *plan, char **key, size_t *size
     *size = (size_t)snprintf(
         *key, 1024,
         "choice %d %s %s %s %d: %" PRIu64 " x %" PRIu64 ", %" PRIu64 " nonzeros, %016" PRIx64
-        ", base %d, %s, %zu bytes a value",
+        ", base %d, %s, %s",
         MBI_CACHE_FORMAT, MERBIT_VERSION_STRING, MBI_KERNEL_HASH, context->device.name,
         context->device.multiprocessors, plan->device.rows, plan->device.cols, plan->device.nnz,
-        hash, plan->device.base, mbi_type_name(plan->type), mbi_value_bytes(plan));
+        hash, plan->device.base, mbi_type_name(plan->type), mbi_value_name(plan));
   }
   return status;
 }
@@ -20315,9 +21217,35 @@ static int mbi_choose_by_measuring(const merbit_plan *plan) {
          plan->device.nnz > 0;
 }
 
+/* The forms of values that the plan's method, or any that AUTO may take, knows. AUTO leaves a
+ * matrix of full blocks, which are multiplied with general ones, what blocks knew before: their
+ * columns cost so little that no shorter value makes up for it. */
+static merbit_status mbi_choose_forms(merbit_plan *plan, uint32_t *forms) {
+  const merbit_method method = plan->method;
+  const int any = method == MERBIT_METHOD_AUTO;
+  merbit_status status = MERBIT_OK;
+  *forms = any || method == MERBIT_METHOD_SCAN || method == MERBIT_METHOD_ROWS ||
+                   method == MERBIT_METHOD_SLICED || method == MERBIT_METHOD_BINNED ||
+                   method == MERBIT_METHOD_HUBS
+               ? MBI_FORMS_ALL
+               : MBI_FORMS_CHEAP;
+  if (plan->desc.expected_calls < MBI_VALUES_MORE_CALLS) {
+    *forms &= MBI_FORMS_CHEAP;
+  }
+  if (plan->type == MERBIT_F32) {
+    *forms &= ~MBI_FORM(MBI_VALUES_SINGLE);
+  }
+  if (any && *forms > MBI_FORMS_CHEAP && !mbi_choose_small(plan)) {
+    status = mbi_ranks_blocks(plan);
+    *forms &= mbi_full_blocks(&plan->ranks) ? MBI_FORMS_CHEAP : MBI_FORMS_ALL;
+  }
+  return status;
+}
+
 /* A method other than MERBIT, which is as published, and the merge path, before which nothing
  * looks at the matrix, may take shorter forms of the values. */
 static merbit_status mbi_choose_values(merbit_plan *plan) {
+  uint32_t forms = 0;
   merbit_status status;
   if (plan->device.values == 0 || plan->device.nnz == 0 || plan->desc.changing_values ||
       plan->desc.expected_calls < MBI_VALUES_CALLS || plan->method == MERBIT_METHOD_MERBIT ||
@@ -20325,7 +21253,20 @@ static merbit_status mbi_choose_values(merbit_plan *plan) {
     return MERBIT_OK;
   }
   status = mbi_ranks_need(plan);
-  return status == MERBIT_OK ? mbi_values_specialise(plan) : status;
+  if (status == MERBIT_OK) {
+    status = mbi_choose_forms(plan, &forms);
+  }
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  status = mbi_values_specialise(plan, forms);
+  if (status == MERBIT_DEVICE_OUT_OF_MEMORY) { /* then general ones */
+    char reason[384];
+    mbi_forgive(plan->context, reason, sizeof reason);
+    mbi_log(plan->context, "values are not stored shorter: %s", reason);
+    status = MERBIT_OK;
+  }
+  return status;
 }
 
 /* Set plan->method and plan->cuda and make it. AUTO: the merge path for one product of a large
@@ -20363,7 +21304,7 @@ static merbit_status mbi_choose(merbit_plan *plan) {
     }
   }
   plan->cuda = mbi_cuda_method_of(plan, plan->method);
-  status = plan->cuda->create(plan);
+  status = mbi_method_create(plan);
   if (any && plan->method != MERBIT_METHOD_SCAN &&
       (status == MERBIT_DEVICE_OUT_OF_MEMORY || status == MERBIT_TOO_LARGE)) {
     plan->cuda->destroy(plan);
@@ -20373,7 +21314,7 @@ static merbit_status mbi_choose(merbit_plan *plan) {
     (void)snprintf(plan->why, sizeof plan->why, "the first choice failed: %.60s", reason);
     plan->method = MERBIT_METHOD_SCAN;
     plan->cuda = mbi_cuda_method_of(plan, plan->method);
-    status = plan->cuda->create(plan);
+    status = mbi_method_create(plan);
   }
   if (status == MERBIT_OK && plan->full.csr.rows > 0) {
     mbi_full_let_go(plan);
@@ -20600,7 +21541,7 @@ static merbit_status mbi_workspace_fill_cuda(merbit_workspace *workspace) {
   if (status != MERBIT_OK) {
     return status;
   }
-  status = mbi_device_allocate(context, plan->cuda->carry_bytes(plan), "the carries of a workspace",
+  status = mbi_device_allocate(context, mbi_scratch_bytes(plan), "the carries of a workspace",
                                &workspace->device_carries);
   if (status == MERBIT_OK && plan->desc.vector_memory == MERBIT_MEMORY_HOST) {
     status = mbi_device_allocate(context, (uint64_t)plan->csr.cols * size, "a staged x",
@@ -21049,6 +21990,7 @@ static merbit_status mbi_update_remake(merbit_plan *plan, mbi_devptr values) {
   memset(&fresh.ranks, 0, sizeof fresh.ranks);
   fresh.desc.changing_values = 1;
   fresh.device.form = MBI_VALUES_GENERAL;
+  fresh.device.table = 0;
   fresh.device.values = values;
   fresh.device.owns_values = 1;
   fresh.device.bytes += bytes;
@@ -21063,9 +22005,9 @@ static merbit_status mbi_update_remake(merbit_plan *plan, mbi_devptr values) {
   plan->cuda->destroy(plan);
   mbi_ranks_destroy(context, &plan->ranks);
   mbi_device_release(context, plan->device.values);
-  fresh.device.bytes -= plan->device.form == MBI_VALUES_EQUAL
-                            ? mbi_type_size(plan->type)
-                            : plan->device.nnz * sizeof(float);
+  mbi_device_release(context, plan->device.table);
+  fresh.device.bytes -=
+      mbi_values_bytes(plan, plan->device.form) + (uint64_t)mbi_value_shared(plan);
   mbi_mutex_lock(&context->lock);
   fresh.references = plan->references;
   *plan = fresh;
@@ -21078,16 +22020,20 @@ static merbit_status mbi_update_remake(merbit_plan *plan, mbi_devptr values) {
 static merbit_status mbi_update_shorter(merbit_plan *plan, mbi_devptr *values) {
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
-  mbi_values_found found;
+  mbi_values_look look;
   mbi_program program;
+  int have = 0;
   merbit_status status =
       mbi_arrays_program(context, csr->offset_type, MERBIT_INDEX_32, csr->base, &program);
   if (status != MERBIT_OK) {
     return status;
   }
-  status = mbi_values_find(plan, &program, *values, &found);
-  if (status == MERBIT_OK && (csr->form == MBI_VALUES_EQUAL ? found.equal : found.single)) {
-    status = mbi_values_store(plan, &program, csr->form, *values, csr->values);
+  status = mbi_values_look_begin(plan, &program, *values, &look);
+  if (status == MERBIT_OK) {
+    status = mbi_values_have(plan, &look, csr->form, &have);
+  }
+  if (status == MERBIT_OK && have) {
+    status = mbi_values_store(plan, &look, csr->form, csr->values, csr->table);
     if (status == MERBIT_OK && mbi_value_bytes(plan) > 0 && plan->cuda->refresh != NULL) {
       status = plan->cuda->refresh(plan);
     }
@@ -21095,6 +22041,7 @@ static merbit_status mbi_update_shorter(merbit_plan *plan, mbi_devptr *values) {
     status = mbi_update_remake(plan, *values);
     *values = status == MERBIT_OK ? 0 : *values;
   }
+  mbi_values_look_end(plan, &look);
   mbi_program_destroy(context, &program);
   return status;
 }
@@ -21290,7 +22237,7 @@ MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *plan, merbit_pl
     plan->cuda->info(plan, info);
     info->device_bytes =
         (int64_t)(plan->device.bytes + plan->schedule_bytes + plan->reorder.bytes +
-                  plan->cuda->carry_bytes(plan));
+                  mbi_scratch_bytes(plan));
     info->cubin_from_cache = plan->program.from_cache;
     info->compile_seconds = plan->program.compile_seconds;
     info->load_seconds = plan->program.load_seconds;
@@ -21442,7 +22389,7 @@ static merbit_status mbi_spmv_staged(merbit_plan *plan, merbit_workspace *worksp
     status = mbi_device_upload(context, workspace->staged_y, y, y_bytes);
   }
   if (status == MERBIT_OK) {
-    status = plan->cuda->multiply(plan, workspace->device_carries, alpha, workspace->staged_x, beta,
+    status = mbi_method_multiply(plan, workspace->device_carries, alpha, workspace->staged_x, beta,
                                  workspace->staged_y, stream);
   }
   if (status == MERBIT_OK) {
@@ -21472,7 +22419,7 @@ static merbit_status mbi_spmv_cuda(merbit_plan *plan, merbit_workspace *workspac
       status = mbi_spmv_check_address(context, y, &workspace->known_y, "y");
     }
     if (status == MERBIT_OK) {
-      status = plan->cuda->multiply(plan, workspace->device_carries, alpha, mbi_device_address(x),
+      status = mbi_method_multiply(plan, workspace->device_carries, alpha, mbi_device_address(x),
                                    beta, mbi_device_address(y), stream);
     }
   }

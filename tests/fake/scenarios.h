@@ -259,6 +259,8 @@ TEST_UNUSED static const struct {
     {"even rows", even_rows, MERBIT_SIDE_CUDA, 0},
     {"full columns", full_columns, MERBIT_SIDE_CUDA, 0},
     {"shorter values", shorter_values, MERBIT_SIDE_CUDA, 0},
+    {"values of columns", column_values, MERBIT_SIDE_CUDA, 0},
+    {"values from a table", table_values, MERBIT_SIDE_CUDA, 0},
     {"host vectors", host_vectors, MERBIT_SIDE_CUDA, 1},
     {"host vectors, AUTO", host_vectors, MERBIT_SIDE_AUTO, 1},
     {"device CSR", device_csr, MERBIT_SIDE_CUDA, 1},

@@ -2,7 +2,8 @@
  * the driver, what a second process compiles, and that all is given back. The products,
  * PageRank and the device layer themselves are run there by the programs of tests/gpu/. */
 #define MERBIT_IMPLEMENTATION
-#define MBI_CHOOSE_SMALL 0u /* AUTO takes even little matrices for large ones */
+#define MBI_CHOOSE_SMALL 0u  /* AUTO takes even little matrices for large ones */
+#define MBI_VALUES_LAUNCH 0u /* and multiplies x by values of columns */
 #define MBI_CHOOSE_UNSEEN 0u
 #define MBI_MEASURE_ROUNDS 1 /* and measures as little as it can */
 #define MBI_MEASURE_BATCH 1
@@ -39,12 +40,19 @@ static void info(void **state) {
 /* Under many schedules. */
 static void every_scenario(void **state) {
   static merbit_status (*const all[])(merbit_context *) = {
-      products,         merbit_products, crossing_products, rows_products,
-      sliced_products,  binned_products, merge_products,    one_product,
-      hubs_products,    cb_products,     cb_parts,          even_rows,
-      full_columns,     shorter_values,  empty_matrices,    host_vectors,
-      device_csr,       shifted_csr,     device_coo,        ranks,
-      ordered_products, ordered_coo,     copied_vectors,    ordered_host_vectors};
+      products,          merbit_products,
+      crossing_products, rows_products,
+      sliced_products,   binned_products,
+      merge_products,    one_product,
+      hubs_products,     cb_products,
+      cb_parts,          even_rows,
+      full_columns,      shorter_values,
+      column_values,     table_values,
+      empty_matrices,    host_vectors,
+      device_csr,        shifted_csr,
+      device_coo,        ranks,
+      ordered_products,  ordered_coo,
+      copied_vectors,    ordered_host_vectors};
   const uint64_t seed = test_rotating_seed();
   int repeat;
   size_t i;
@@ -139,10 +147,14 @@ static void hubs_give_way(void **state) {
 }
 
 /* A product allocates nothing and waits for nothing: it enters, launches once or, where rows
- * cross blocks, twice, and leaves. */
-static void calls_of_products(int launches_each) {
+ * cross blocks, twice, and leaves; where values are those of columns, x is multiplied by them
+ * first. */
+static void calls_of_products(int launches_each, int by_column) {
+  int32_t row_ptr[SIDE + 1], col_ind[SIDE * SIDE];
+  double values[SIDE * SIDE];
   const merbit_view view =
-      merbit_csr(ROWS, COLS, data_nnz(), data.row_ptr, data.col_ind, data.values);
+      by_column ? merbit_csr(SIDE, SIDE, SIDE * SIDE, row_ptr, col_ind, values)
+                : merbit_csr(ROWS, COLS, data_nnz(), data.row_ptr, data.col_ind, data.values);
   merbit_context *context;
   merbit_buffer *x = NULL, *y = NULL;
   merbit_plan *plan = NULL;
@@ -152,6 +164,13 @@ static void calls_of_products(int launches_each) {
   memset(&desc, 0, sizeof desc);
   desc.method = MERBIT_METHOD_SCAN;
   desc.omega = 3 - launches_each;
+  launches_each += by_column;
+  for (i = 0; i < SIDE * SIDE; i++) {
+    row_ptr[i / SIDE + 1] = i + 1;
+    col_ind[i] = i % SIDE;
+    values[i] = 1 + col_ind[i];
+  }
+  row_ptr[0] = 0;
   fake_reset();
   context = fake_context(NULL);
   assert_int_equal(put(context, data.x, sizeof data.x, &x), MERBIT_OK);
@@ -177,8 +196,10 @@ static void calls_of_products(int launches_each) {
 
 static void calls_of_a_product(void **state) {
   (void)state;
-  calls_of_products(1);
-  calls_of_products(2);
+  calls_of_products(1, 0);
+  calls_of_products(2, 0);
+  calls_of_products(1, 1);
+  calls_of_products(2, 1);
 }
 
 /* A plan for one product of a matrix in device memory, or of that method for many, launches the

@@ -92,6 +92,8 @@ static void compile(const char *file, const mbi_preamble *preamble, int capabili
   compiled++;
 }
 
+static mbi_value_form plan_values; /* or what the form of plan_make says */
+
 /* A plan of this form. */
 static void plan_make(merbit_type type, int form, int sigma, int omega, int threads,
                       merbit_plan *plan) {
@@ -102,6 +104,7 @@ static void plan_make(merbit_type type, int form, int sigma, int omega, int thre
   plan->device.form = form & 1 && form & 2             ? MBI_VALUES_EQUAL
                       : form & 8 && type == MERBIT_F64 ? MBI_VALUES_SINGLE
                                                        : MBI_VALUES_GENERAL;
+  plan->device.form = plan_values != MBI_VALUES_GENERAL ? plan_values : plan->device.form;
   plan->device.offset_type = form & 2 ? MERBIT_INDEX_64 : MERBIT_INDEX_32;
   plan->device.base = form >> 2 & 1;
   plan->device.nnz = 1000;
@@ -265,6 +268,47 @@ static void hubs_preamble(merbit_type type, int form, int steps, int threads,
   mbi_hubs_preamble(&plan, preamble);
 }
 
+/* Products by every method that takes the other forms of values. In quick effort each form in one
+ * type, in the other on the next architecture. */
+static void compile_values(int capability) {
+  const int all = test_effort(0, 1);
+  int stored, single, turn = capability == 90;
+  for (stored = MBI_VALUES_HALF; stored <= MBI_VALUES_COLUMN; stored++) {
+    for (single = 0; single < 2; single++) {
+      const merbit_type type = single ? MERBIT_F32 : MERBIT_F64;
+      /* General ones, loaded past the caches or in short rows; some with more that takes
+       * registers. */
+      const int form = turn++ % 2 != 0 ? 8 : 32;
+      mbi_preamble preamble;
+      if (!all && (stored + single + (capability == 90)) % 2 != 0) {
+        continue;
+      }
+      plan_values = (mbi_value_form)stored;
+      scan_preamble(type, form, 0, 512, 5, &preamble);
+      compile("spmv/scan.cu", &preamble, capability);
+      whole_preamble(type, form, single ? 8 : 4, 512, &preamble);
+      compile("spmv/scan_whole.cu", &preamble, capability);
+      hubs_preamble(type, form, 0, 0, &preamble);
+      compile("spmv/hubs.cu", &preamble, capability);
+      if (turn % 4 < 2 || all) {
+        scan_preamble(type, form | 20, 0, 512, 32, &preamble);
+        compile("spmv/scan.cu", &preamble, capability);
+        whole_preamble(type, form | 20, single ? 8 : 4, 1024, &preamble);
+        compile("spmv/scan_whole.cu", &preamble, capability);
+        rows_preamble(type, form, 0, single ? 4 : 32, 0, &preamble);
+        compile("spmv/rows.cu", &preamble, capability);
+      }
+      if (turn % 4 >= 2 || all) {
+        sliced_preamble(type, form, 0, 0, &preamble);
+        compile("spmv/sliced.cu", &preamble, capability);
+        binned_preamble(type, form | 64, 0, 0, &preamble);
+        compile("spmv/binned.cu", &preamble, capability);
+      }
+    }
+  }
+  plan_values = MBI_VALUES_GENERAL;
+}
+
 static void compile_methods(int form, int capability) {
   const merbit_type type = (form ^ form >> 1 ^ form >> 4) & 1 ? MERBIT_F32 : MERBIT_F64;
   mbi_preamble preamble;
@@ -411,6 +455,7 @@ static void every_form_compiles_without_spills(void **state) {
       compile("spmv/sliced.cu", &preamble, capabilities[c]);
     }
     compile_blocks(capabilities[c]);
+    compile_values(capabilities[c]);
     if (capabilities[c] == 90) {
       compile_studies(capabilities[c]);
     }

@@ -25,6 +25,8 @@
 #include "simt/scan_form.h"
 #define SIMT_FORM scan_f64, double, 64, 1, 0, 1, 2, 5, 0, 0, 64
 #include "simt/scan_form.h"
+#define SIMT_FORM scan_table, float, 32, 0, 5, 0, 4, 5, 1, 0, 128
+#include "simt/scan_form.h"
 
 #include "simt/binned_bed.h"
 #define SIMT_FORM binned_f32, float, 32, 0, 0, 0, 8, 1, 0, 64, 40, 3
