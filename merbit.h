@@ -20826,6 +20826,9 @@ static mbi_forecast mbi_choose_forecast(const merbit_plan *plan) {
   const double light = plan->type == MERBIT_F64 && gathers < stream / 2 ? 0.8 : 1.0;
   mbi_forecast f;
   f.scan = vectors + stream + gathers;
+  if (plan->device.form == MBI_VALUES_TABLE) { /* looking up is slower than streaming there */
+    f.scan += nnz * (plan->type == MERBIT_F32 ? 0.8e-12 : 1.3e-12);
+  }
   f.hubs =
       plan->ranks.hub_share > 1.0 - plan->ranks.sectors
           ? vectors + stream + gathers * (1.0 - plan->ranks.hub_share) / plan->ranks.sectors
@@ -21146,12 +21149,18 @@ static void mbi_choose_say(merbit_plan *plan, const mbi_forecast *f, int even) {
       even ? "even rows, " : "", 1e6 * f->scan, sliced, 1e6 * f->binned, 1e6 * f->hubs, blocks);
 }
 
-/* Small: all of it stays in L2, and launches count; lanes share a row. Even: slices of 32 rows
- * waste little. plan->why says what decided. */
+/* Slices of 32 rows waste little. */
+static int mbi_choose_even(const merbit_plan *plan) {
+  const mbi_device_csr *csr = &plan->device;
+  return csr->nnz >= 4 * csr->rows && plan->ranks.slots / 5 <= csr->nnz / 3;
+}
+
+/* Small: all of it stays in L2, and launches count; lanes share a row. plan->why says what
+ * decided. */
 static merbit_method mbi_choose_method(merbit_plan *plan) {
   const mbi_device_csr *csr = &plan->device;
   const mbi_ranks *ranks = &plan->ranks;
-  const int even = csr->nnz >= 4 * csr->rows && ranks->slots / 5 <= csr->nnz / 3;
+  const int even = mbi_choose_even(plan);
   const mbi_forecast f = mbi_choose_forecast(plan);
   merbit_method method = MERBIT_METHOD_SCAN;
   double best = f.scan;
@@ -21217,28 +21226,42 @@ static int mbi_choose_by_measuring(const merbit_plan *plan) {
          plan->device.nnz > 0;
 }
 
-/* The forms of values that the plan's method, or any that AUTO may take, knows. AUTO leaves a
- * matrix of full blocks, which are multiplied with general ones, what blocks knew before: their
- * columns cost so little that no shorter value makes up for it. */
+/* The forms of values that pay with the plan's method. SCAN is slower by a table than by what
+ * it saves. */
+static uint32_t mbi_choose_forms_of(merbit_method method) {
+  switch (method) {
+  case MERBIT_METHOD_SCAN:
+    return MBI_FORMS_ALL & ~MBI_FORM(MBI_VALUES_TABLE);
+  case MERBIT_METHOD_ROWS:
+  case MERBIT_METHOD_SLICED:
+  case MERBIT_METHOD_BINNED:
+  case MERBIT_METHOD_HUBS:
+    return MBI_FORMS_ALL;
+  default:
+    return MBI_FORMS_CHEAP;
+  }
+}
+
+/* And with any that AUTO may take. What L2 holds need not be shorter. Blocks are multiplied
+ * with general values: their columns cost so little that no shorter value makes up for it.
+ * Tables pay in slices; halves not where lanes of the scan load two at once. */
 static merbit_status mbi_choose_forms(merbit_plan *plan, uint32_t *forms) {
-  const merbit_method method = plan->method;
-  const int any = method == MERBIT_METHOD_AUTO;
   merbit_status status = MERBIT_OK;
-  *forms = any || method == MERBIT_METHOD_SCAN || method == MERBIT_METHOD_ROWS ||
-                   method == MERBIT_METHOD_SLICED || method == MERBIT_METHOD_BINNED ||
-                   method == MERBIT_METHOD_HUBS
-               ? MBI_FORMS_ALL
-               : MBI_FORMS_CHEAP;
-  if (plan->desc.expected_calls < MBI_VALUES_MORE_CALLS) {
-    *forms &= MBI_FORMS_CHEAP;
+  *forms = MBI_FORMS_CHEAP;
+  if (plan->desc.expected_calls >= MBI_VALUES_MORE_CALLS) {
+    if (plan->method != MERBIT_METHOD_AUTO) {
+      *forms = mbi_choose_forms_of(plan->method);
+    } else if (!mbi_choose_small(plan)) {
+      status = mbi_ranks_blocks(plan);
+      if (!mbi_full_blocks(&plan->ranks)) {
+        *forms = MBI_FORMS_ALL;
+        *forms &= mbi_choose_even(plan) ? MBI_FORMS_ALL : ~MBI_FORM(MBI_VALUES_TABLE);
+        *forms &=
+            plan->once || plan->type == MERBIT_F64 ? MBI_FORMS_ALL : ~MBI_FORM(MBI_VALUES_HALF);
+      }
+    }
   }
-  if (plan->type == MERBIT_F32) {
-    *forms &= ~MBI_FORM(MBI_VALUES_SINGLE);
-  }
-  if (any && *forms > MBI_FORMS_CHEAP && !mbi_choose_small(plan)) {
-    status = mbi_ranks_blocks(plan);
-    *forms &= mbi_full_blocks(&plan->ranks) ? MBI_FORMS_CHEAP : MBI_FORMS_ALL;
-  }
+  *forms &= plan->type == MERBIT_F32 ? ~MBI_FORM(MBI_VALUES_SINGLE) : MBI_FORMS_ALL;
   return status;
 }
 

@@ -158,7 +158,7 @@ static int expected(int form, int single, int method, int calls, int changing) {
   case HALVES:
     return !some ? IN_HALVES : single ? IN_GENERAL : IN_FLOATS;
   case FEW:
-    return some ? IN_GENERAL : IN_TABLE;
+    return some || gpu_methods[method] == MERBIT_METHOD_SCAN ? IN_GENERAL : IN_TABLE;
   case OF_ROWS:
     return some ? IN_GENERAL : IN_ROWS;
   case OF_COLUMNS:
