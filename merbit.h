@@ -20826,7 +20826,8 @@ static mbi_forecast mbi_choose_forecast(const merbit_plan *plan) {
   const double light = plan->type == MERBIT_F64 && gathers < stream / 2 ? 0.8 : 1.0;
   mbi_forecast f;
   f.scan = vectors + stream + gathers;
-  if (plan->device.form == MBI_VALUES_TABLE) { /* looking up is slower than streaming there */
+  if (plan->device.form == MBI_VALUES_TABLE || plan->device.form == MBI_VALUES_ROW) {
+    /* To look values up is slower there than to stream them. */
     f.scan += nnz * (plan->type == MERBIT_F32 ? 0.8e-12 : 1.3e-12);
   }
   f.hubs =
@@ -21231,7 +21232,7 @@ static int mbi_choose_by_measuring(const merbit_plan *plan) {
 static uint32_t mbi_choose_forms_of(merbit_method method) {
   switch (method) {
   case MERBIT_METHOD_SCAN:
-    return MBI_FORMS_ALL & ~MBI_FORM(MBI_VALUES_TABLE);
+    return MBI_FORMS_ALL & ~MBI_FORMS_SLOW;
   case MERBIT_METHOD_ROWS:
   case MERBIT_METHOD_SLICED:
   case MERBIT_METHOD_BINNED:
@@ -21255,7 +21256,7 @@ static merbit_status mbi_choose_forms(merbit_plan *plan, uint32_t *forms) {
       status = mbi_ranks_blocks(plan);
       if (!mbi_full_blocks(&plan->ranks)) {
         *forms = MBI_FORMS_ALL;
-        *forms &= mbi_choose_even(plan) ? MBI_FORMS_ALL : ~MBI_FORM(MBI_VALUES_TABLE);
+        *forms &= mbi_choose_even(plan) ? MBI_FORMS_ALL : ~MBI_FORMS_SLOW;
         *forms &=
             plan->once || plan->type == MERBIT_F64 ? MBI_FORMS_ALL : ~MBI_FORM(MBI_VALUES_HALF);
       }

@@ -160,7 +160,7 @@ static int expected(int form, int single, int method, int calls, int changing) {
   case FEW:
     return some || gpu_methods[method] == MERBIT_METHOD_SCAN ? IN_GENERAL : IN_TABLE;
   case OF_ROWS:
-    return some ? IN_GENERAL : IN_ROWS;
+    return some || gpu_methods[method] == MERBIT_METHOD_SCAN ? IN_GENERAL : IN_ROWS;
   case OF_COLUMNS:
     return some ? IN_GENERAL : IN_COLUMNS;
   default:
