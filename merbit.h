@@ -21227,8 +21227,10 @@ static int mbi_choose_by_measuring(const merbit_plan *plan) {
          plan->device.nnz > 0;
 }
 
-/* The forms of values that pay with the plan's method. SCAN is slower by a table than by what
- * it saves. */
+/* Forms that cost SCAN more than they save. */
+#define MBI_FORMS_SLOW (MBI_FORM(MBI_VALUES_TABLE) | MBI_FORM(MBI_VALUES_ROW))
+
+/* The forms of values that pay with the plan's method. */
 static uint32_t mbi_choose_forms_of(merbit_method method) {
   switch (method) {
   case MERBIT_METHOD_SCAN:
