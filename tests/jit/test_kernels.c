@@ -268,8 +268,8 @@ static void hubs_preamble(merbit_type type, int form, int steps, int threads,
   mbi_hubs_preamble(&plan, preamble);
 }
 
-/* Products by every method that takes the other forms of values. In quick effort each form in one
- * type, in the other on the next architecture. */
+/* Products by every method that takes the other forms of values. In quick effort each form in
+ * one type, in the other on the next architecture. */
 static void compile_values(int capability) {
   const int all = test_effort(0, 1);
   int stored, single, turn = capability == 90;
@@ -435,7 +435,8 @@ static void every_form_compiles_without_spills(void **state) {
         compile("spmv/scan_whole.cu", &preamble, capabilities[c]);
       }
     }
-    for (form = 0; form < 64; form += 3) { /* every pair of bits in all ways */
+    /* Every pair of bits in all ways; elsewhere than on 9.0 in quick effort a third of them. */
+    for (form = 0; form < 64; form += capabilities[c] == 90 ? 3 : test_effort(9, 3)) {
       compile_methods(form, capabilities[c]);
     }
     for (s = 0; s < sizeof steps / sizeof steps[0]; s++) {
