@@ -145,8 +145,11 @@ static const char *const names[] = {"; general values;",
 
 /* What a plan stores values of a form as. */
 static int expected(int form, int single, int method, int calls, int changing) {
-  const int some = gpu_methods[method] == MERBIT_METHOD_CB || calls < 24;
-  if (gpu_methods[method] == MERBIT_METHOD_MERBIT || changing || calls < 8) {
+  /* AUTO leaves what L2 holds at that. */
+  const int some = gpu_methods[method] == MERBIT_METHOD_CB ||
+                   gpu_methods[method] == MERBIT_METHOD_AUTO || calls < 24;
+  if (gpu_methods[method] == MERBIT_METHOD_MERBIT ||
+      gpu_methods[method] == MERBIT_METHOD_MERGE || changing || calls < 8) {
     return IN_GENERAL;
   }
   switch (form) {

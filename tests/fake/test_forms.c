@@ -1,0 +1,94 @@
+/* Which forms of values AUTO takes for a matrix that the caches do not hold: those that pay
+ * with the methods that its rows allow. */
+#define MERBIT_IMPLEMENTATION
+#define MBI_CHOOSE_SMALL 0u /* little matrices stand for large ones */
+#include "merbit.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "fake/scenarios.h"
+
+enum { FORM_ROWS = 1024, FORM_NONZEROS = 5 * FORM_ROWS };
+
+/* FORM_ROWS rows of `length` nonzeros, or where `uneven` one in eight of eight times as many;
+ * their columns keep apart, so that there are no blocks. */
+static merbit_view rows_of(int length, int uneven, int32_t *row_ptr, int32_t *col_ind) {
+  int i, k;
+  row_ptr[0] = 0;
+  for (i = 0; i < FORM_ROWS; i++) {
+    const int count = !uneven ? length : i % 8 == 0 ? 8 * length : 0;
+    for (k = 0; k < count; k++) {
+      col_ind[row_ptr[i] + k] = (i * 37 + k * k * 3 + 5 * k) % FORM_ROWS;
+    }
+    row_ptr[i + 1] = row_ptr[i] + count;
+  }
+  return merbit_csr(FORM_ROWS, FORM_ROWS, row_ptr[FORM_ROWS], row_ptr, col_ind, NULL);
+}
+
+static void expect_form(int length, int uneven, merbit_type type, int by_row, double step,
+                        const char *form) {
+  static int32_t row_ptr[FORM_ROWS + 1], col_ind[FORM_NONZEROS];
+  static double doubles[FORM_NONZEROS];
+  static float floats[FORM_NONZEROS];
+  merbit_view view = rows_of(length, uneven, row_ptr, col_ind);
+  merbit_context *context;
+  merbit_plan_desc desc;
+  merbit_plan *plan = NULL;
+  char line[1024];
+  int i, k;
+  for (i = 0; i < FORM_ROWS; i++) {
+    for (k = row_ptr[i]; k < row_ptr[i + 1]; k++) {
+      doubles[k] = 1 + step * (by_row ? i : k % 300);
+      floats[k] = (float)doubles[k];
+    }
+  }
+  view.values = type == MERBIT_F32 ? (const void *)floats : doubles;
+  view.value_type = type;
+  fake_reset();
+  context = fake_context(NULL);
+  memset(&desc, 0, sizeof desc);
+  desc.vector_memory = MERBIT_MEMORY_HOST;
+  assert_int_equal(make_plan(context, &view, &desc, &plan), MERBIT_OK);
+  (void)merbit_plan_describe(plan, line, sizeof line);
+  if (strstr(line, form) == NULL) {
+    fail_msg("not %s: %s", form, line);
+  }
+  merbit_plan_destroy(plan);
+  merbit_context_destroy(context);
+  fake_expect_clean();
+}
+
+/* 300 different values, no halves. */
+static void general_values(void **state) {
+  (void)state;
+  expect_form(5, 0, MERBIT_F64, 0, 1e-9, "; general values;");
+  expect_form(5, 0, MERBIT_F32, 0, 1e-5, "; general values;");
+}
+
+/* In slices, which need even rows. */
+static void values_of_rows(void **state) {
+  (void)state;
+  expect_form(5, 0, MERBIT_F64, 1, 1e-9, "; values equal in each row;");
+  expect_form(5, 1, MERBIT_F64, 1, 1e-9, "; general values;");
+}
+
+/* Not in f32 where rows are so short that lanes load two nonzeros at once. */
+static void halves(void **state) {
+  (void)state;
+  expect_form(5, 1, MERBIT_F32, 0, 0x1p-10, "; values exact in f16;");
+  expect_form(3, 0, MERBIT_F32, 0, 0x1p-10, "; general values;");
+  expect_form(3, 0, MERBIT_F64, 0, 0x1p-10, "; values exact in f16;");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(general_values),
+      cmocka_unit_test(values_of_rows),
+      cmocka_unit_test(halves),
+  };
+  fake_open("new");
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
