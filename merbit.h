@@ -20584,7 +20584,9 @@ static merbit_status mbi_transpose_keep(merbit_plan *plan, mbi_transposing *t) {
   }
   to->owns_values = 1;
   to->bytes += bytes;
-  return mbi_reorder_values_cuda(plan, t->from->values, to->values);
+  status = mbi_reorder_launch(plan, 2, r->device_places, t->from->values, to->values,
+                              (int64_t)to->nnz, NULL);
+  return status == MERBIT_OK ? mbi_device_synchronize(context, NULL) : status;
 }
 
 /* plan->device becomes the transpose of `from`. */
