@@ -6403,9 +6403,9 @@ static const char *const mbi_source_spmv_reorder_cu[] = {
   NULL};
 
 static const char *const mbi_source_spmv_transpose_cu[] = {
-  "// The transpose of a CSR: its entries sorted by column, stably, so that each row of the transpose\n"
-  "// has them in the order of the matrix's rows. A radix sort by bytes of the columns, least\n"
-  "// significant first: count the digits of each block's run, sum them up, move.\n"
+  "// The transpose of a CSR: its entries sorted by column, stably, so that each row of the\n"
+  "// transpose has them in the order of the matrix's rows. A radix sort by bytes of the columns,\n"
+  "// least significant first: count the digits of each block's run, sum them up, move.\n"
   "#ifndef MBK_ROW_PTR\n"
   "#error \"define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64\"\n"
   "#endif\n"
@@ -6416,12 +6416,13 @@ static const char *const mbi_source_spmv_transpose_cu[] = {
   "\n"
   "#define MBK_DIGITS 256\n"
   "#define MBK_TRANSPOSE_WARPS 8\n"
-  "#define MBK_TRANSPOSE_ITEMS 16  // of a lane, 32 apart\n"
-  "#define MBK_TRANSPOSE_TILE 4096 // all of them\n"
+  "#define MBK_TRANSPOSE_ITEMS 8   // of a lane, 32 apart\n"
+  "#define MBK_TRANSPOSE_TILE 2048 // all of them\n"
   "#define MBK_ALL_LANES 0xffffffffu\n"
   "\n"
-  "// counts[digit * blocks + block]: how often a digit occurs in a block's run of `chunk` keys. The\n"
-  "// other arguments are of mbk_transpose_move. Launch: 256 threads. Shared: mbk_u32[MBK_DIGITS].\n"
+  "// counts[digit * blocks + block]: how often a digit occurs in a block's run of `chunk` keys.\n"
+  "// The other arguments are of mbk_transpose_move. Launch: 256 threads. Shared:\n"
+  "// mbk_u32[MBK_DIGITS].\n"
   "MBK_KERNEL MBK_BOUNDS(256)\n"
   "    mbk_transpose_count(const mbk_i32 *keys, mbk_u32 base, mbk_u64 nnz, mbk_u32 shift,\n"
   "                        mbk_u64 chunk, MBK_PLACE *counts) {\n"
@@ -6438,59 +6439,45 @@ static const char *const mbi_source_spmv_transpose_cu[] = {
   "  mbk_block_sync();\n"
   "  counts[(mbk_u64)mbk_thread() * mbk_grid() + mbk_block()] = (MBK_PLACE)found[mbk_thread()];\n"
   "}\n"
-  "\n",
-  "// The sum of `value` in this thread and those before it in the block of 256, and in *total that of\n"
-  "// all. Shared: MBK_PLACE[8]. Ends with a barrier before which nobody reads it again.\n"
-  "MBK_DEVICE MBK_PLACE mbk_transpose_sum(MBK_PLACE *warps, MBK_PLACE value, MBK_PLACE *total) {\n"
-  "  MBK_PLACE sum = value;\n"
+  "\n"
+  "// The sum of `value` in this lane and those before it.\n",
+  "MBK_DEVICE MBK_PLACE mbk_transpose_sum(MBK_PLACE value) {\n"
   "  for (int d = 1; d < 32; d <<= 1) {\n"
-  "    const MBK_PLACE before = mbk_shuffle_up(MBK_ALL_LANES, sum, d, 32);\n"
-  "    sum += mbk_lane() >= (mbk_u32)d ? before : 0;\n"
+  "    const MBK_PLACE before = mbk_shuffle_up(MBK_ALL_LANES, value, d, 32);\n"
+  "    value += mbk_lane() >= (mbk_u32)d ? before : 0;\n"
   "  }\n"
-  "  if (mbk_lane() == 31) {\n"
-  "    warps[mbk_thread() / 32] = sum;\n"
-  "  }\n"
-  "  mbk_block_sync();\n"
-  "  MBK_PLACE all = 0;\n"
-  "  for (mbk_u32 w = 0; w < MBK_TRANSPOSE_WARPS; w++) {\n"
-  "    sum += w < mbk_thread() / 32 ? warps[w] : 0;\n"
-  "    all += warps[w];\n"
-  "  }\n"
-  "  mbk_block_sync();\n"
-  "  *total = all;\n"
-  "  return sum;\n"
+  "  return value;\n"
   "}\n"
   "\n"
   "// The counts of a digit, one for each of `blocks`, become their exclusive prefix sums, and\n"
-  "// totals[digit] their sum. Launch: MBK_DIGITS blocks of 256 threads. Shared: MBK_PLACE[8].\n"
+  "// totals[digit] their sum. Launch: one warp for each digit; 256 threads per block.\n"
   "MBK_KERNEL MBK_BOUNDS(256)\n"
   "    mbk_transpose_scan(MBK_PLACE *counts, mbk_u64 blocks, MBK_PLACE *totals) {\n"
-  "  MBK_SHARED_MEMORY(shared);\n"
-  "  MBK_PLACE *const own = counts + mbk_block() * blocks;\n"
+  "  const mbk_u32 digit = (mbk_block() * 256 + mbk_thread()) / 32;\n"
+  "  MBK_PLACE *const own = counts + digit * blocks;\n"
   "  MBK_PLACE base = 0;\n"
-  "  for (mbk_u64 from = 0; from < blocks; from += 256) {\n"
-  "    const mbk_u64 i = from + mbk_thread();\n"
+  "  for (mbk_u64 from = 0; from < blocks; from += 32) {\n"
+  "    const mbk_u64 i = from + mbk_lane();\n"
   "    const MBK_PLACE count = i < blocks ? own[i] : 0;\n"
-  "    MBK_PLACE total;\n"
-  "    const MBK_PLACE sum = mbk_transpose_sum((MBK_PLACE *)shared, count, &total);\n"
+  "    const MBK_PLACE sum = mbk_transpose_sum(count);\n"
   "    if (i < blocks) {\n"
   "      own[i] = base + sum - count;\n"
   "    }\n"
-  "    base += total;\n"
+  "    base += mbk_shuffle(MBK_ALL_LANES, sum, 31, 32);\n"
   "  }\n"
-  "  if (mbk_thread() == 0) {\n"
-  "    totals[mbk_block()] = base;\n"
+  "  if (mbk_lane() == 0) {\n"
+  "    totals[digit] = base;\n"
   "  }\n"
   "}\n"
   "\n"
-  "// Keys and places in the order of the digit, those of one digit as they come; `base` is taken from\n",
-  "// keys; places NULL: each entry is where it is. Launch: as mbk_transpose_count, after the sums.\n"
-  "// Shared: MBK_PLACE[MBK_DIGITS + 8], mbk_u32[MBK_TRANSPOSE_WARPS * MBK_DIGITS].\n"
+  "// Keys and places in the order of the digit, those of one digit as they come; `base` is taken\n"
+  "// from keys; places NULL: each entry is where it is. Launch: as mbk_transpose_count, after the\n"
+  "// sums. Shared: MBK_PLACE[MBK_DIGITS + 8], mbk_u32[MBK_TRANSPOSE_WARPS * MBK_DIGITS].\n"
   "MBK_KERNEL MBK_BOUNDS(256)\n"
   "    mbk_transpose_move(const mbk_i32 *keys, mbk_u32 base, mbk_u64 nnz, mbk_u32 shift,\n"
   "                       mbk_u64 chunk, const MBK_PLACE *counts, const MBK_PLACE *totals,\n"
   "                       const MBK_PLACE *places, mbk_i32 *keys_to, MBK_PLACE *places_to) {\n"
-  "  MBK_SHARED_MEMORY(shared);\n"
+  "  MBK_SHARED_MEMORY(shared);\n",
   "  MBK_PLACE *const start = (MBK_PLACE *)shared; // where the next key with each digit goes\n"
   "  mbk_u32 *const found = (mbk_u32 *)(start + MBK_DIGITS + MBK_TRANSPOSE_WARPS);\n"
   "  mbk_u32 *const own = found + mbk_thread() / 32 * MBK_DIGITS; // by this warp in a tile\n"
@@ -6498,28 +6485,37 @@ static const char *const mbi_source_spmv_transpose_cu[] = {
   "  const mbk_u64 first = mbk_block() * chunk;\n"
   "  const mbk_u64 end = first + chunk < nnz ? first + chunk : nnz;\n"
   "  {\n"
-  "    const MBK_PLACE digits = totals[mbk_thread()];\n"
-  "    MBK_PLACE all;\n"
-  "    const MBK_PLACE sum = mbk_transpose_sum(start + MBK_DIGITS, digits, &all);\n"
+  "    const MBK_PLACE count = totals[mbk_thread()];\n"
+  "    MBK_PLACE *const warps = start + MBK_DIGITS;\n"
+  "    MBK_PLACE sum = mbk_transpose_sum(count);\n"
+  "    if (mbk_lane() == 31) {\n"
+  "      warps[mbk_thread() / 32] = sum;\n"
+  "    }\n"
+  "    mbk_block_sync();\n"
+  "    for (mbk_u32 w = 0; w < mbk_thread() / 32; w++) {\n"
+  "      sum += warps[w];\n"
+  "    }\n"
   "    start[mbk_thread()] =\n"
-  "        sum - digits + counts[(mbk_u64)mbk_thread() * mbk_grid() + mbk_block()];\n"
+  "        sum - count + counts[(mbk_u64)mbk_thread() * mbk_grid() + mbk_block()];\n"
   "  }\n"
   "  for (mbk_u64 tile = first; tile < end; tile += MBK_TRANSPOSE_TILE) {\n"
-  "    const mbk_u64 from =\n"
-  "        tile + mbk_thread() / 32 * (32 * MBK_TRANSPOSE_ITEMS) + mbk_lane();\n"
+  "    const mbk_u32 count =\n"
+  "        end - tile < MBK_TRANSPOSE_TILE ? (mbk_u32)(end - tile) : MBK_TRANSPOSE_TILE;\n"
+  "    const mbk_u32 from = mbk_thread() / 32 * (32 * MBK_TRANSPOSE_ITEMS) + mbk_lane();\n"
   "    mbk_u32 key[MBK_TRANSPOSE_ITEMS], rank[MBK_TRANSPOSE_ITEMS];\n"
   "    for (int w = 0; w < MBK_TRANSPOSE_WARPS; w++) {\n"
   "      found[w * MBK_DIGITS + mbk_thread()] = 0;\n"
   "    }\n"
   "#pragma unroll\n"
   "    for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {\n"
-  "      key[i] = from + i * 32 < end ? (mbk_u32)mbk_load(keys + from + i * 32) - base : 0;\n"
-  "    }\n",
+  "      key[i] =\n"
+  "          from + i * 32 < count ? (mbk_u32)mbk_load(keys + tile + from + i * 32) - base : 0;\n"
+  "    }\n"
   "    mbk_block_sync();\n"
   "#pragma unroll\n"
   "    for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {\n"
-  "      const bool valid = from + i * 32 < end;\n"
-  "      const mbk_u32 digit = key[i] >> shift & (MBK_DIGITS - 1);\n"
+  "      const bool valid = from + i * 32 < count;\n"
+  "      const mbk_u32 digit = key[i] >> shift & (MBK_DIGITS - 1);\n",
   "      mbk_u32 peers = mbk_ballot(MBK_ALL_LANES, valid); // lanes with this digit\n"
   "#pragma unroll\n"
   "      for (int bit = 0; bit < 8; bit++) {\n"
@@ -6538,15 +6534,15 @@ static const char *const mbi_source_spmv_transpose_cu[] = {
   "    mbk_block_sync();\n"
   "    mbk_u32 total = 0; // of the thread's digit: counts become those of the warps before\n"
   "    for (int w = 0; w < MBK_TRANSPOSE_WARPS; w++) {\n"
-  "      const mbk_u32 count = found[w * MBK_DIGITS + mbk_thread()];\n"
+  "      const mbk_u32 own_count = found[w * MBK_DIGITS + mbk_thread()];\n"
   "      found[w * MBK_DIGITS + mbk_thread()] = total;\n"
-  "      total += count;\n"
+  "      total += own_count;\n"
   "    }\n"
   "    mbk_block_sync();\n"
   "#pragma unroll\n"
   "    for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {\n"
-  "      const mbk_u64 k = from + i * 32;\n"
-  "      if (k < end) {\n"
+  "      if (from + i * 32 < count) {\n"
+  "        const mbk_u64 k = tile + from + i * 32;\n"
   "        const mbk_u32 digit = key[i] >> shift & (MBK_DIGITS - 1);\n"
   "        const MBK_PLACE to = start[digit] + (MBK_PLACE)(own[digit] + rank[i]);\n"
   "        keys_to[to] = (mbk_i32)key[i];\n"
@@ -6557,10 +6553,10 @@ static const char *const mbi_source_spmv_transpose_cu[] = {
   "    start[mbk_thread()] += (MBK_PLACE)total;\n"
   "  }\n"
   "}\n"
-  "\n",
-  "// starts[c]: the first of the sorted keys that is c or more, for c up to and with `cols`. Launch: any\n"
-  "// grid of 256 threads; so below.\n"
-  "MBK_KERNEL MBK_BOUNDS(256)\n"
+  "\n"
+  "// starts[c]: the first of the sorted keys that is c or more, for c up to and with `cols`.\n"
+  "// Launch: any grid of 256 threads; so below.\n"
+  "MBK_KERNEL MBK_BOUNDS(256)\n",
   "    mbk_transpose_starts(const mbk_i32 *keys, mbk_u64 nnz, mbk_u64 cols, MBK_PLACE *starts) {\n"
   "  for (mbk_u64 c = (mbk_u64)mbk_block() * 256 + mbk_thread(); c <= cols;\n"
   "       c += (mbk_u64)mbk_grid() * 256) {\n"
@@ -6591,17 +6587,16 @@ static const char *const mbi_source_spmv_transpose_cu[] = {
   "  return low;\n"
   "}\n"
   "\n"
-  "// row_of[k]: the row of entry k. A block finds the rows of 2048 entries between those of the first\n"
-  "// and the last of them.\n"
-  "MBK_KERNEL MBK_BOUNDS(256)\n"
-  "    mbk_transpose_rows(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mbk_u64 nnz, mbk_u32 base,\n"
-  "                       mbk_i32 *row_of) {\n"
+  "// row_of[k]: the row of entry k. A block finds the rows of 2048 entries between those of the\n"
+  "// first and the last of them.\n"
+  "MBK_KERNEL MBK_BOUNDS(256) mbk_transpose_rows(const MBK_ROW_PTR *row_ptr, mbk_u64 rows,\n"
+  "                                              mbk_u64 nnz, mbk_u32 base, mbk_i32 *row_of) {\n"
   "  for (mbk_u64 piece = (mbk_u64)mbk_block() * 2048; piece < nnz;\n"
   "       piece += (mbk_u64)mbk_grid() * 2048) {\n"
   "    const mbk_u64 end = piece + 2048 < nnz ? piece + 2048 : nnz;\n"
-  "    const mbk_u64 low = mbk_transpose_row(row_ptr, base, 0, rows - 1, piece);\n",
+  "    const mbk_u64 low = mbk_transpose_row(row_ptr, base, 0, rows - 1, piece);\n"
   "    const mbk_u64 high = mbk_transpose_row(row_ptr, base, low, rows - 1, end - 1);\n"
-  "    for (mbk_u64 k = piece + mbk_thread(); k < end; k += 256) {\n"
+  "    for (mbk_u64 k = piece + mbk_thread(); k < end; k += 256) {\n",
   "      row_of[k] = (mbk_i32)mbk_transpose_row(row_ptr, base, low, high, k);\n"
   "    }\n"
   "  }\n"
@@ -7025,7 +7020,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "d60b7fb833422047a96fbc77724648dca088f2a1535d77cf991ff47946a8bec9"
+#define MBI_KERNEL_HASH "480c58412b9e6b38edcf0aa59d79d1af8790d2b2ed6b50a99e05b2e867638521"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -10916,8 +10911,9 @@ static merbit_status mbi_matrix_permute(merbit_context *context, const merbit_vi
 }
 
 /* ==== >>matrix/flip.c  a transpose that knows where its entries were ====================== */
-/* The transpose of a CSR or a BSR, entry by entry: duplicates stay, and it is known where each entry was, so
- * that new values find their way. merbit_matrix_transpose sorts and adds up beyond that. */
+/* The transpose of a CSR or a BSR, entry by entry: duplicates stay, and it is known where each
+ * entry was, so that new values find their way. merbit_matrix_transpose sorts and adds up
+ * beyond that. */
 
 typedef struct mbi_flip {
   const merbit_view *from;
@@ -10940,8 +10936,8 @@ static void mbi_flip_blocks_task(void *argument, int task) {
   }
 }
 
-/* The values at `values`, in the order of the matrix that `to` is the transpose of, entries or blocks,
- * become those of `to`. */
+/* The values at `values`, in the order of the matrix that `to` is the transpose of, entries or
+ * blocks, become those of `to`. */
 static void mbi_flip_values(merbit_context *context, const void *values, const void *places,
                             merbit_view *to) {
   merbit_view from = *to;
@@ -10973,16 +10969,16 @@ static merbit_status mbi_flip_run(mbi_build *build, const merbit_view *from) {
     status = mbi_build_narrow(build);
   }
   if (status == MERBIT_OK && from->format == MERBIT_BSR && from->values != NULL) {
-    status = mbi_allocate_array(context, mbi_view_values(from),
-                                mbi_type_size(mbi_view_type(from)), "the values of a matrix",
-                                &build->values);
+    status =
+        mbi_allocate_array(context, mbi_view_values(from), mbi_type_size(mbi_view_type(from)),
+                           "the values of a matrix", &build->values);
   }
   return status;
 }
 
-/* *matrix: the transpose of the checked host view `from`, a CSR with 32-bit columns and base 0, or a BSR.
- * *places: an allocation that says where each entry or block was, of the matrix's offset_type; NULL for a
- * pattern. `from` has at most 2^31 - 1 rows. */
+/* *matrix: the transpose of the checked host view `from`, a CSR with 32-bit columns and base 0,
+ * or a BSR. *places: an allocation that says where each entry or block was, of the matrix's
+ * offset_type; NULL for a pattern. `from` has at most 2^31 - 1 rows. */
 static merbit_status mbi_matrix_flip(merbit_context *context, const merbit_view *from,
                                      merbit_matrix **matrix, void **places) {
   const int blocks = from->format == MERBIT_BSR;
@@ -11004,9 +11000,8 @@ static merbit_status mbi_matrix_flip(merbit_context *context, const merbit_view 
       made.cols = from->rows;
       made.block_rows = from->block_cols;
       made.block_cols = from->block_rows;
-      made.block_order = from->block_order == MERBIT_BLOCK_ROW_MAJOR
-                             ? MERBIT_BLOCK_COLUMN_MAJOR
-                             : MERBIT_BLOCK_ROW_MAJOR;
+      made.block_order = from->block_order == MERBIT_BLOCK_ROW_MAJOR ? MERBIT_BLOCK_COLUMN_MAJOR
+                                                                     : MERBIT_BLOCK_ROW_MAJOR;
     }
     if (blocks && made.values != NULL) {
       mbi_flip_values(context, from->values, build.places, &made);
@@ -20300,80 +20295,13 @@ static void mbi_reorder_values(merbit_plan *plan, const void *values) {
   mbi_reorder_run(plan, &call);
 }
 
-/* ==== >>spmv/transpose.c  plans that multiply by a transpose ============================== */
-/* Plans that multiply by the transpose: plan->view becomes the transpose of what the user gave, and all
- * that follows is a plan of that. A COO is read the other way round; a CSR is sorted by columns on the
- * GPU, stably, so that equal plans give equal bits; the rest, and all on the CPU, by CPU threads. */
+/* ==== >>spmv/transpose_sort.c  CUDA: a CSR sorted by columns ============================== */
+/* The transpose of a CSR in GPU memory: its entries sorted by column, stably. The kernels are in
+ * spmv/transpose.cu. */
 
-static merbit_status mbi_transpose_check(merbit_context *context, const merbit_view *view,
-                                         const merbit_plan_desc *desc) {
-  if (desc->operation < MERBIT_OPERATION_N || desc->operation > MERBIT_OPERATION_H) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "plan_desc.operation is %d; use a MERBIT_OPERATION", (int)desc->operation);
-  }
-  if (desc->operation != MERBIT_OPERATION_N && view->rows > INT32_MAX) {
-    return mbi_fail(context, MERBIT_TOO_LARGE,
-                    "view.rows is %" PRId64
-                    "; a transposed product takes at most 2147483647, its columns",
-                    view->rows);
-  }
-  return MERBIT_OK;
-}
+/* ---- Encode ------------------------------------------------------------------------------ */
 
-/* ---- On CPU threads ---------------------------------------------------------------------- */
-
-/* plan->view in host memory, where the values' places are in plan->reorder. */
-static merbit_status mbi_transpose_on_cpu(merbit_plan *plan) {
-  merbit_context *context = plan->context;
-  const int device = plan->given.memory == MERBIT_MEMORY_DEVICE;
-  merbit_view host = plan->given;
-  merbit_status status = MERBIT_OK;
-  if (device) {
-    status = mbi_view_download(context, &plan->given, &host);
-  }
-  if (status == MERBIT_OK && !plan->desc.unchecked) {
-    status = mbi_view_check_arrays(context, &host);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_matrix_flip(context, &host, &plan->transpose.matrix, &plan->reorder.places);
-  }
-  if (device) {
-    mbi_host_view_release(context, &host);
-  }
-  if (status == MERBIT_OK) {
-    plan->view = plan->transpose.matrix->view;
-    plan->reorder.place_type = plan->view.offset_type;
-  }
-  return status;
-}
-
-/* New values in the user's order become those of plan->view, where the plan converts that. */
-static merbit_status mbi_transpose_values(merbit_plan *plan, const void *values,
-                                          merbit_memory memory) {
-  merbit_context *context = plan->context;
-  const void *host = values;
-  merbit_status status = MERBIT_OK;
-  if (memory == MERBIT_MEMORY_DEVICE) {
-    status = mbi_device_enter(context);
-    if (status != MERBIT_OK) {
-      return status;
-    }
-    status = mbi_array_download(context, values, mbi_view_values(&plan->view),
-                                mbi_type_size(plan->type), &host);
-    mbi_device_leave(context);
-  }
-  if (status == MERBIT_OK) {
-    mbi_flip_values(context, host, plan->reorder.places, &plan->view);
-  }
-  if (memory == MERBIT_MEMORY_DEVICE) {
-    mbi_release(context, (void *)(uintptr_t)host);
-  }
-  return status;
-}
-
-/* ---- On the GPU: encode ------------------------------------------------------------------ */
-
-#define MBI_TRANSPOSE_TILE 4096 /* entries that a block moves at once: MBK_TRANSPOSE_TILE */
+#define MBI_TRANSPOSE_TILE 2048 /* entries that a block moves at once: MBK_TRANSPOSE_TILE */
 #define MBI_TRANSPOSE_GRID 1024 /* the most blocks; each has a run of tiles */
 #define MBI_TRANSPOSE_DIGITS 256
 
@@ -20391,7 +20319,8 @@ static const char *const mbi_transpose_kernels[MBI_TRANSPOSE_KERNELS] = {
     "mbk_transpose_count",  "mbk_transpose_scan", "mbk_transpose_move",
     "mbk_transpose_starts", "mbk_transpose_rows", "mbk_transpose_columns"};
 
-/* Entries by column, least significant byte first: keys are columns, and places say where an entry was.
+/* Entries by column, least significant byte first: keys are columns, and places say where an
+ * entry was.
  */
 typedef struct mbi_transposing {
   const mbi_device_csr *from;
@@ -20399,9 +20328,9 @@ typedef struct mbi_transposing {
   mbi_program program;
   void *kernels[MBI_TRANSPOSE_KERNELS]; /* CUfunction */
   int passes;
-  uint64_t blocks, chunk;       /* and the entries of each */
+  uint64_t blocks, chunk;        /* and the entries of each */
   mbi_devptr keys[2], places[2]; /* passes write to the one and to the other */
-  mbi_devptr counts, totals;    /* of digits: in each block, and in all */
+  mbi_devptr counts, totals;     /* of digits: in each block, and in all */
   merbit_index_type place_type;
 } mbi_transposing;
 
@@ -20424,7 +20353,8 @@ static merbit_status mbi_transpose_allocate(merbit_context *context, mbi_transpo
   merbit_status status = MERBIT_OK;
   int i;
   for (i = 0; i < 2 && status == MERBIT_OK; i++) {
-    status = mbi_device_allocate(context, nnz * sizeof(int32_t), "columns to sort", &t->keys[i]);
+    status =
+        mbi_device_allocate(context, nnz * sizeof(int32_t), "columns to sort", &t->keys[i]);
     if (status == MERBIT_OK && i < t->passes) {
       status = mbi_device_allocate(context, nnz * place, "places of entries", &t->places[i]);
     }
@@ -20470,16 +20400,16 @@ static merbit_status mbi_transpose_specialise(merbit_context *context, mbi_trans
   mbi_transpose_preamble(t, &preamble);
   status = mbi_program_create(context, "spmv/transpose.cu", &preamble, &t->program);
   for (i = 0; i < MBI_TRANSPOSE_KERNELS && status == MERBIT_OK; i++) {
-    status =
-        mbi_program_kernel(context, &t->program, mbi_transpose_kernels[i], &t->kernels[i]);
+    status = mbi_program_kernel(context, &t->program, mbi_transpose_kernels[i], &t->kernels[i]);
   }
   return status;
 }
 
 /* ---- Launch: sort, then offsets, columns and values -------------------------------------- */
 
-static merbit_status mbi_transpose_launch(merbit_context *context, mbi_transposing *t, int kernel,
-                                          uint64_t blocks, size_t shared, void **arguments) {
+static merbit_status mbi_transpose_launch(merbit_context *context, mbi_transposing *t,
+                                          int kernel, uint64_t blocks, size_t shared,
+                                          void **arguments) {
   return mbi_device_launch(context, t->kernels[kernel], mbi_transpose_kernels[kernel],
                            (int64_t)blocks, 256, (unsigned)shared, NULL, arguments);
 }
@@ -20509,19 +20439,19 @@ static merbit_status mbi_transpose_pass(merbit_context *context, mbi_transposing
     sums[0] = &t->counts;
     sums[1] = &t->blocks;
     sums[2] = &t->totals;
-    status = mbi_transpose_launch(context, t, MBI_TRANSPOSE_SCAN, MBI_TRANSPOSE_DIGITS,
-                                  8 * place, sums);
+    status =
+        mbi_transpose_launch(context, t, MBI_TRANSPOSE_SCAN, MBI_TRANSPOSE_DIGITS / 8, 0, sums);
   }
   return status == MERBIT_OK
-             ? mbi_transpose_launch(
-                   context, t, MBI_TRANSPOSE_MOVE, t->blocks,
-                   (MBI_TRANSPOSE_DIGITS + 8) * place + 8 * MBI_TRANSPOSE_DIGITS * sizeof(uint32_t),
-                   arguments)
+             ? mbi_transpose_launch(context, t, MBI_TRANSPOSE_MOVE, t->blocks,
+                                    (MBI_TRANSPOSE_DIGITS + 8) * place +
+                                        8 * MBI_TRANSPOSE_DIGITS * sizeof(uint32_t),
+                                    arguments)
              : status;
 }
 
-/* The sorted keys become the offsets of rows, and then make room for columns: those are the rows
- * of the entries, which the other keys have room for. */
+/* The sorted keys become the offsets of rows, and then make room for columns: those are the
+ * rows of the entries, which the other keys have room for. */
 static merbit_status mbi_transpose_finish(merbit_context *context, mbi_transposing *t) {
   const int last = (t->passes - 1) & 1;
   mbi_devptr row_ptr = t->from->row_ptr;
@@ -20542,9 +20472,9 @@ static merbit_status mbi_transpose_finish(merbit_context *context, mbi_transposi
   arguments[3] = &base;
   arguments[4] = &t->keys[1 - last];
   if (status == MERBIT_OK) {
-    status = mbi_transpose_launch(context, t, MBI_TRANSPOSE_ROWS,
-                                  pieces < MBI_ARRAYS_GRID ? pieces : MBI_ARRAYS_GRID, 0,
-                                  arguments);
+    status =
+        mbi_transpose_launch(context, t, MBI_TRANSPOSE_ROWS,
+                             pieces < MBI_ARRAYS_GRID ? pieces : MBI_ARRAYS_GRID, 0, arguments);
   }
   arguments[0] = &t->places[last];
   arguments[1] = &t->keys[1 - last];
@@ -20621,6 +20551,80 @@ static merbit_status mbi_transpose_sort(merbit_plan *plan, const mbi_device_csr 
   mbi_transpose_release(context, &t);
   return status;
 }
+
+/* ==== >>spmv/transpose.c  plans that multiply by a transpose ============================== */
+/* Plans that multiply by the transpose: plan->view becomes the transpose of what the user gave,
+ * and all that follows is a plan of that. A COO is read the other way round; a CSR is sorted by
+ * columns on the GPU, stably, so that equal plans give equal bits; the rest, and all on the
+ * CPU, by CPU threads. */
+
+static merbit_status mbi_transpose_check(merbit_context *context, const merbit_view *view,
+                                         const merbit_plan_desc *desc) {
+  if (desc->operation < MERBIT_OPERATION_N || desc->operation > MERBIT_OPERATION_H) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "plan_desc.operation is %d; use a MERBIT_OPERATION", (int)desc->operation);
+  }
+  if (desc->operation != MERBIT_OPERATION_N && view->rows > INT32_MAX) {
+    return mbi_fail(context, MERBIT_TOO_LARGE,
+                    "view.rows is %" PRId64
+                    "; a transposed product takes at most 2147483647, its columns",
+                    view->rows);
+  }
+  return MERBIT_OK;
+}
+
+/* ---- On CPU threads ---------------------------------------------------------------------- */
+
+/* plan->view in host memory, where the values' places are in plan->reorder. */
+static merbit_status mbi_transpose_on_cpu(merbit_plan *plan) {
+  merbit_context *context = plan->context;
+  const int device = plan->given.memory == MERBIT_MEMORY_DEVICE;
+  merbit_view host = plan->given;
+  merbit_status status = MERBIT_OK;
+  if (device) {
+    status = mbi_view_download(context, &plan->given, &host);
+  }
+  if (status == MERBIT_OK && !plan->desc.unchecked) {
+    status = mbi_view_check_arrays(context, &host);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_matrix_flip(context, &host, &plan->transpose.matrix, &plan->reorder.places);
+  }
+  if (device) {
+    mbi_host_view_release(context, &host);
+  }
+  if (status == MERBIT_OK) {
+    plan->view = plan->transpose.matrix->view;
+    plan->reorder.place_type = plan->view.offset_type;
+  }
+  return status;
+}
+
+/* New values in the user's order become those of plan->view, where the plan converts that. */
+static merbit_status mbi_transpose_values(merbit_plan *plan, const void *values,
+                                          merbit_memory memory) {
+  merbit_context *context = plan->context;
+  const void *host = values;
+  merbit_status status = MERBIT_OK;
+  if (memory == MERBIT_MEMORY_DEVICE) {
+    status = mbi_device_enter(context);
+    if (status != MERBIT_OK) {
+      return status;
+    }
+    status = mbi_array_download(context, values, mbi_view_values(&plan->view),
+                                mbi_type_size(plan->type), &host);
+    mbi_device_leave(context);
+  }
+  if (status == MERBIT_OK) {
+    mbi_flip_values(context, host, plan->reorder.places, &plan->view);
+  }
+  if (memory == MERBIT_MEMORY_DEVICE) {
+    mbi_release(context, (void *)(uintptr_t)host);
+  }
+  return status;
+}
+
+/* ---- On the GPU -------------------------------------------------------------------------- */
 
 /* plan->view in GPU memory. A failure leaves nothing. */
 static merbit_status mbi_transpose_cuda(merbit_plan *plan) {

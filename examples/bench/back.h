@@ -1,5 +1,5 @@
-/* The products by a problem's transpose, for comparison: computed from the transpose, while the GPU is given
- * the matrix. */
+/* The products by a problem's transpose, for comparison: computed from the transpose, while the
+ * GPU is given the matrix. */
 #ifndef BENCH_BACK_H
 #define BENCH_BACK_H
 #include "cases.h"
@@ -68,9 +68,10 @@ static void bench_describe_back(const bench_bench *b) {
     (void)printf("transpose: %s\n", b->cases[back].about);
   }
   if (back >= 0 && forward >= 0) {
-    (void)printf("transpose: %.2f times auto's forward product; plan %.2f ms, forward %.2f ms\n",
-                 b->cases[back].median / b->cases[forward].median,
-                 1e3 * b->cases[back].plan_seconds, 1e3 * b->cases[forward].plan_seconds);
+    (void)printf(
+        "transpose: %.2f times auto's forward product; plan %.2f ms, forward %.2f ms\n",
+        b->cases[back].median / b->cases[forward].median, 1e3 * b->cases[back].plan_seconds,
+        1e3 * b->cases[forward].plan_seconds);
   }
 }
 

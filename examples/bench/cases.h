@@ -28,7 +28,8 @@ typedef struct bench_lab { /* what serves all problems */
 typedef struct bench_bench { /* all cases of one problem */
   bench_lab *lab;
   bench_arrays arrays;
-  bench_arrays back; /* problem NULL, or x and y of products by the transpose, and those products */
+  bench_arrays
+      back; /* problem NULL, or x and y of products by the transpose, and those products */
   bench_rival rivals[BENCH_RIVALS];
   bench_ours ours[BENCH_PLANS];
   bench_case cases[BENCH_CASES];

@@ -9,9 +9,9 @@
 #define CUSPARSE_INDEX_32I 2
 #define CUSPARSE_INDEX_BASE_ZERO 0
 #define CUSPARSE_OPERATION_NON_TRANSPOSE 0 /* CUSPARSE_OPERATION_TRANSPOSE is 1 */
-#define CUSPARSE_DIRECTION_ROW 0 /* inside blocks, legacy call */
-#define CUSPARSE_ORDER_ROW 2     /* inside blocks */
-#define CUSPARSE_R_32F 0         /* library_types.h: CUDA_R_32F */
+#define CUSPARSE_DIRECTION_ROW 0           /* inside blocks, legacy call */
+#define CUSPARSE_ORDER_ROW 2               /* inside blocks */
+#define CUSPARSE_R_32F 0                   /* library_types.h: CUDA_R_32F */
 #define CUSPARSE_R_64F 1
 
 typedef enum bench_format {

@@ -210,8 +210,8 @@ static int bench_rival_multiply(bench_rival *r, const bench_scalars *scalars) {
         mbi_device_pointer(r->offsets), mbi_device_pointer(r->columns), l->block,
         mbi_device_pointer(r->arrays->x), beta, mbi_device_pointer(r->arrays->y));
   }
-  return s->spmv(s->handle, bench_cusparse_algorithms[r->algorithm].operation, alpha, r->matrix, r->x, beta,
-                 r->y, r->type, bench_cusparse_algorithms[r->algorithm].algorithm,
+  return s->spmv(s->handle, bench_cusparse_algorithms[r->algorithm].operation, alpha, r->matrix,
+                 r->x, beta, r->y, r->type, bench_cusparse_algorithms[r->algorithm].algorithm,
                  mbi_device_pointer(r->buffer));
 }
 
@@ -219,12 +219,13 @@ static int bench_rival_multiply(bench_rival *r, const bench_scalars *scalars) {
 static int bench_rival_preprocess(bench_rival *r, const void *alpha, const void *beta) {
   const bench_cusparse *s = r->cusparse;
   const bench_format format = bench_rival_format(r);
-  const int status = s->preprocess == NULL
-                         ? 0
-                         : s->preprocess(s->handle, bench_cusparse_algorithms[r->algorithm].operation, alpha,
-                                         r->matrix, r->x, beta, r->y, r->type,
-                                         bench_cusparse_algorithms[r->algorithm].algorithm,
-                                         mbi_device_pointer(r->buffer));
+  const int status =
+      s->preprocess == NULL
+          ? 0
+          : s->preprocess(s->handle, bench_cusparse_algorithms[r->algorithm].operation, alpha,
+                          r->matrix, r->x, beta, r->y, r->type,
+                          bench_cusparse_algorithms[r->algorithm].algorithm,
+                          mbi_device_pointer(r->buffer));
   return format == BENCH_FORMAT_CSR || format == BENCH_FORMAT_COO
              ? bench_rival_try(r, status, "cusparseSpMV_preprocess")
              : 1;
@@ -249,7 +250,8 @@ static void bench_rival_open(bench_rival *r) {
       bench_rival_try(r, s->create_vector(&r->y, rows, mbi_device_pointer(a->y), r->type),
                       "cusparseCreateDnVec") &&
       bench_rival_try(r,
-                      s->buffer_size(s->handle, bench_cusparse_algorithms[r->algorithm].operation, alpha,
+                      s->buffer_size(s->handle,
+                                     bench_cusparse_algorithms[r->algorithm].operation, alpha,
                                      r->matrix, r->x, beta, r->y, r->type,
                                      bench_cusparse_algorithms[r->algorithm].algorithm, &bytes),
                       "cusparseSpMV_bufferSize")) {

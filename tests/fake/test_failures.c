@@ -82,11 +82,13 @@ static int too_late(const failure *f) {
   return plan_made || (f->scenario == ranks && one_of(f->calls->first, iterating));
 }
 
-/* Slices, hubs, counts of columns or a method to measure, for which there is no room: AUTO goes
- * on without. */
+/* Slices, hubs, counts of columns, a method to measure or a sort by columns, for which there is no
+ * room: AUTO goes on without, or the CPU sorts. */
 static int gives_way(const failure *f) {
   return (f->scenario == even_rows || f->scenario == full_columns ||
-          f->scenario == shorter_values || f->scenario == many_products) &&
+          f->scenario == shorter_values || f->scenario == many_products ||
+          f->scenario == transposed_products || f->scenario == transposed_device_csr ||
+          f->scenario == transposed_host_vectors) &&
          f->calls == &cuda->calls && f->code == 2;
 }
 

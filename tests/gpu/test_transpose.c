@@ -1,5 +1,5 @@
-/* Plans of transposes on the GPU: every method and form, arrays on both sides, blocks, new values; what
- * the GPU makes is what the CPU makes, again and again. */
+/* Plans of transposes on the GPU: every method and form, arrays on both sides, blocks, new
+ * values; what the GPU makes is what the CPU makes, again and again. */
 #define MERBIT_IMPLEMENTATION
 #include "merbit.h"
 #include <setjmp.h>

@@ -49,17 +49,17 @@ struct sort {
   simt_array counts, totals;
 
   sort(const transpose_form &f, const simt_case &what, uint64_t nnz, uint64_t tiles)
-      : f(f), what(what), nnz(nnz), chunk(tiles * 4096),
-        blocks((unsigned)((nnz + chunk - 1) / chunk)), counts(256 * blocks, f.place_bytes, 0xff),
-        totals(256, f.place_bytes, 0xff) {}
+      : f(f), what(what), nnz(nnz), chunk(tiles * 2048),
+        blocks((unsigned)((nnz + chunk - 1) / chunk)),
+        counts(256 * blocks, f.place_bytes, 0xff), totals(256, f.place_bytes, 0xff) {
+  }
 
   void pass(uint32_t shift, uint32_t base, const simt_array &keys, const simt_array *places,
             const simt_array &keys_to, const simt_array &places_to) {
     const void *const places_from = places != nullptr ? places->get() : nullptr;
     simt_run(f.count, what, {blocks, 256, 256 * 4}, keys.get(), base, nnz, shift, chunk,
              counts.get());
-    simt_run(f.scan, what, {256, 256, 8 * f.place_bytes}, counts.get(), (uint64_t)blocks,
-             totals.get());
+    simt_run(f.scan, what, {32, 256, 0}, counts.get(), (uint64_t)blocks, totals.get());
     simt_run(f.move, what, {blocks, 256, (256 + 8) * f.place_bytes + 8 * 256 * 4}, keys.get(),
              base, nnz, shift, chunk, counts.get(), totals.get(), places_from, keys_to.get(),
              places_to.get());
@@ -70,7 +70,8 @@ static void check(const transpose_form &f, const test_matrix &m, uint32_t base, 
                   uint64_t seed) {
   const simt_case what = {f.name, m.name, seed};
   const uint64_t rows = (uint64_t)m.rows, cols = (uint64_t)m.cols, nnz = (uint64_t)m.nnz;
-  simt_array row_ptr(rows + 1, f.offset_bytes), col_ind(nnz, 4), starts(cols + 1, f.place_bytes);
+  simt_array row_ptr(rows + 1, f.offset_bytes), col_ind(nnz, 4),
+      starts(cols + 1, f.place_bytes);
   const simt_array keys0(nnz, 4, 0xff), keys1(nnz, 4, 0xff);
   const simt_array places0(nnz, f.place_bytes, 0xff), places1(nnz, f.place_bytes, 0xff);
   const simt_array *const keys[] = {&keys0, &keys1}, *const places[] = {&places0, &places1};
@@ -116,8 +117,7 @@ static void check(const transpose_form &f, const test_matrix &m, uint32_t base, 
   }
 }
 
-// Each form has a third of the matrices, and with another seed another third: a scan is 65,536
-// threads.
+// Each form has a third of the matrices, and with another seed another third.
 static void test_form(void **state) {
   const transpose_form &f = *(const transpose_form *)*state;
   const int step = test_effort(3, 1);
@@ -159,8 +159,7 @@ static void test_wide(void **state) {
   for (uint64_t i = 0; i < 256 * 600; i++) {
     counts.store(i, i % 7);
   }
-  simt_run(f.scan, what, {256, 256, 8 * f.place_bytes}, counts.get(), (uint64_t)600,
-           totals.get());
+  simt_run(f.scan, what, {32, 256, 0}, counts.get(), (uint64_t)600, totals.get());
   for (uint64_t digit = 0, i = 0; digit < 256; digit++) {
     uint64_t sum = 0;
     for (uint64_t block = 0; block < 600; block++, i++) {

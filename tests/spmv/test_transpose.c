@@ -110,9 +110,9 @@ static void empty_matrices(void **state) {
       memset(&desc, 0, sizeof desc);
       desc.operation = MERBIT_OPERATION_T;
       assert_int_equal(merbit_plan_create(context, &view, &desc, &plan), MERBIT_OK);
-      assert_int_equal(merbit_spmv(plan, NULL, NULL, rows > 0 ? x : NULL, NULL,
-                                   cols > 0 ? y : NULL, NULL),
-                       MERBIT_OK);
+      assert_int_equal(
+          merbit_spmv(plan, NULL, NULL, rows > 0 ? x : NULL, NULL, cols > 0 ? y : NULL, NULL),
+          MERBIT_OK);
       assert_true(y[0] == (cols > 0 ? 0 : 4) && y[1] == (cols > 0 ? 0 : 5));
       merbit_plan_destroy(plan);
     }
@@ -145,7 +145,8 @@ static void told(void **state) {
   assert_non_null(strstr(line, "; transposed from 2 x 4 on the CPU in "));
   assert_int_equal(merbit_spmv(plan, NULL, NULL, x, NULL, y, NULL), MERBIT_OK);
   assert_true(y[0] == 1 && y[1] == 0 && y[2] == 0 && y[3] == 32);
-  assert_int_equal(merbit_spmv(plan, NULL, NULL, y + 2, NULL, y, NULL), MERBIT_INVALID_ARGUMENT);
+  assert_int_equal(merbit_spmv(plan, NULL, NULL, y + 2, NULL, y, NULL),
+                   MERBIT_INVALID_ARGUMENT);
   cpu_expect(context, MERBIT_INVALID_ARGUMENT, "x (2 elements at ");
   assert_int_equal(merbit_spmv(plan, NULL, NULL, NULL, NULL, y, NULL), MERBIT_INVALID_ARGUMENT);
   merbit_plan_destroy(plan);
@@ -233,8 +234,8 @@ static void flipped(void **state) {
   merbit_context_destroy(context);
 }
 
-/* Each allocation of a plan and of new values fails in turn: nothing is left behind, and the plan
- * stays as it was. */
+/* Each allocation of a plan and of new values fails in turn: nothing is left behind, and the
+ * plan stays as it was. */
 static void memory_runs_out(void **state) {
   static const merbit_bsr_desc shape = {2, 3, MERBIT_BLOCK_ROW_MAJOR};
   int way;
@@ -291,10 +292,10 @@ static void memory_runs_out(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_matrix),   cmocka_unit_test(every_form),
-      cmocka_unit_test(blocks),         cmocka_unit_test(empty_matrices),
-      cmocka_unit_test(told),           cmocka_unit_test(refused),
-      cmocka_unit_test(flipped),        cmocka_unit_test(memory_runs_out),
+      cmocka_unit_test(every_matrix), cmocka_unit_test(every_form),
+      cmocka_unit_test(blocks),       cmocka_unit_test(empty_matrices),
+      cmocka_unit_test(told),         cmocka_unit_test(refused),
+      cmocka_unit_test(flipped),      cmocka_unit_test(memory_runs_out),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
-/* Products by plans of transposes on either side, held to the componentwise bound, with new values too. The
- * plan is made from the naive transpose of a matrix, so that it multiplies by the matrix. Include merbit.h and
- * cmocka.h first. */
+/* Products by plans of transposes on either side, held to the componentwise bound, with new
+ * values too. The plan is made from the naive transpose of a matrix, so that it multiplies by
+ * the matrix. Include merbit.h and cmocka.h first. */
 #ifndef TEST_SUPPORT_TRANSPOSED_H
 #define TEST_SUPPORT_TRANSPOSED_H
 #include "support/products.h"
@@ -8,9 +8,9 @@
 typedef struct transposed {
   products_case c; /* its arrays are of `given` */
   test_matrix given;
-  int64_t *places;              /* where each entry of `given` is in the matrix */
-  merbit_bsr_desc blocks;       /* as which it is handed over; block_rows 0: as its entries */
-  merbit_matrix *matrix;        /* of blocks */
+  int64_t *places;        /* where each entry of `given` is in the matrix */
+  merbit_bsr_desc blocks; /* as which it is handed over; block_rows 0: as its entries */
+  merbit_matrix *matrix;  /* of blocks */
   merbit_buffer *block_arrays[3];
   products_plan p;
   merbit_buffer *px, *py; /* in the order of a reordered plan */
@@ -82,8 +82,8 @@ static void transposed_spmv(void *user, const merbit_view *view, const void *alp
   transposed *t = (transposed *)user;
   products_plan *p = &t->p;
   merbit_context *context = p->context;
-  const int staged = p->form->plan.vector_memory == MERBIT_MEMORY_HOST ||
-                     context->side == MERBIT_SIDE_CPU;
+  const int staged =
+      p->form->plan.vector_memory == MERBIT_MEMORY_HOST || context->side == MERBIT_SIDE_CPU;
   void *px, *py, *in = merbit_buffer_pointer(p->x), *out = merbit_buffer_pointer(p->y);
   if (p->form->plan.reordering == MERBIT_REORDERING_NONE) {
     products_spmv(p, view, alpha, x, beta, y);
@@ -178,8 +178,8 @@ static void transposed_close(transposed *t) {
   test_matrix_free(&t->c.m);
 }
 
-/* Takes the matrix, in a form whose plan.operation is T or H; NULL `blocks`: as entries. Returns the
- * number of products. */
+/* Takes the matrix, in a form whose plan.operation is T or H; NULL `blocks`: as entries.
+ * Returns the number of products. */
 TEST_UNUSED static int transposed_check(merbit_context *context, test_matrix *m,
                                         const products_form *form,
                                         const merbit_bsr_desc *blocks) {
@@ -207,7 +207,8 @@ TEST_UNUSED static int transposed_check(merbit_context *context, test_matrix *m,
     products++;
   }
   if (mbi_view_is_plain(&t.c.a.view) && form->plan.reordering == MERBIT_REORDERING_NONE &&
-      form->plan.method != MERBIT_METHOD_BSR) { /* where duplicates are added up Inf - Inf may not be */
+      form->plan.method !=
+          MERBIT_METHOD_BSR) { /* where duplicates are added up Inf - Inf may not be */
     products_spoil_x(&t.c, 5);
     products_once(&t.c, 1, 0.5, transposed_spmv, &t);
     products++;
