@@ -153,6 +153,30 @@
  * The order is found on the CPU, so that device arrays are downloaded first; plan_info.reorder_seconds says
  * what it took, which is thousands of GPU products. New values come in the order of the view as ever.
  *
+ * TRANSPOSE. With plan_desc.operation MERBIT_OPERATION_T a plan multiplies by the transpose: x then has
+ * view.rows entries and y view.cols. MERBIT_OPERATION_H is the same, for values are real.
+ *
+ * Example: transpose
+ *     int row_ptr[] = {0, 2, 3}, col_ind[] = {0, 2, 1};
+ *     double values[] = {1, 2, 3}, x[] = {1, 10}, y[3];
+ *     merbit_view A = merbit_csr(2, 3, 3, row_ptr, col_ind, values);
+ *     merbit_plan_desc desc = {MERBIT_SIDE_AUTO};
+ *     merbit_context *context = NULL;
+ *     merbit_plan *plan = NULL;
+ *     desc.vector_memory = MERBIT_MEMORY_HOST;
+ *     desc.operation = MERBIT_OPERATION_T;
+ *     if (merbit_context_create(NULL, &context, NULL) == MERBIT_OK &&
+ *         merbit_plan_create(context, &A, &desc, &plan) == MERBIT_OK) {
+ *       merbit_spmv(plan, NULL, NULL, x, NULL, y, NULL); // 1, 30, 2
+ *     }
+ *     merbit_plan_destroy(plan);
+ *     merbit_context_destroy(context);
+ *
+ * The plan holds a transposed copy, however few products are expected, so that products are repeatable: made
+ * on the GPU from a CSR, by CPU threads from blocks, for a reordered plan and for the CPU; a COO is read the
+ * other way round. New values come in the order of the view as ever. plan_desc.block_rows and block_cols, and
+ * what plan_info tells, are of the transpose.
+ *
  * STATUS. Every call that can fail returns a merbit_status, sets its out pointer to NULL on failure and
  * leaves a sentence that names the value at fault (merbit_last_error; merbit_context_create fills a
  * merbit_error instead). A NULL context, buffer, matrix or plan is MERBIT_INVALID_ARGUMENT, without a
@@ -610,8 +634,8 @@ MERBIT_API merbit_status merbit_plan_create(merbit_context *context, const merbi
 /* New values for the same structure, in the order of the view given at creation (copied). `memory`
  * says where they lie; DEFAULT is the view's. No product of the plan may be in flight. Where a plan on
  * CUDA stores its values shorter, for they were all equal or doubles that are floats, and new
- * ones do not fit that, it is made again for general ones by the same call. A reordered plan takes them
- * in the order of the view too. */
+ * ones do not fit that, it is made again for general ones by the same call. A reordered or transposed
+ * plan takes them in the order of the view too. */
 MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void *values,
                                                    merbit_memory memory);
 /* One line: what was chosen and why. Writes up to `size` bytes, always terminated where size > 0;
@@ -630,7 +654,7 @@ MERBIT_API merbit_status merbit_plan_reorder(merbit_plan *plan, const void *x, v
 /* The way back: y[order[i]] = py[i], for rows elements. */
 MERBIT_API merbit_status merbit_plan_restore(merbit_plan *plan, const void *py, void *y,
                                              void *stream);
-/* order[i] is the row of the view that is row i of the plan; `count` is the view's rows. */
+/* order[i] is the row of the view that is row i of the plan; `count` is how many elements y has. */
 MERBIT_API merbit_status merbit_plan_get_order(const merbit_plan *plan, int64_t *order,
                                                int64_t count);
 
@@ -639,8 +663,8 @@ MERBIT_API merbit_status merbit_plan_get_order(const merbit_plan *plan, int64_t 
 MERBIT_API merbit_status merbit_workspace_create(merbit_plan *plan, merbit_workspace **workspace);
 MERBIT_API void merbit_workspace_destroy(merbit_workspace *workspace); /* NULL is accepted */
 
-/* y = alpha A x + beta y. x holds cols, y rows elements of the plan's vector type; they must not
- * overlap. alpha and beta are of the compute type; NULL means alpha 1 and beta 0. beta 0 never reads
+/* y = alpha op(A) x + beta y. x holds cols, y rows elements of the plan's vector type, with a
+ * transposed operation x rows and y cols; they must not overlap. alpha and beta are of the compute type; NULL means alpha 1 and beta 0. beta 0 never reads
  * y, alpha 0 never reads A or x. `workspace` NULL is the plan's own: one product at a time.
  * `stream` is a CUstream (NULL: the default stream), unused on the CPU. On CUDA the call returns when
  * the product is enqueued, allocates nothing, waits for nothing and may be captured in a graph;

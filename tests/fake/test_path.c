@@ -2,7 +2,7 @@
  * the driver, what a second process compiles, and that all is given back. The products,
  * PageRank and the device layer themselves are run there by the programs of tests/gpu/. */
 #define MERBIT_IMPLEMENTATION
-#define MBI_CHOOSE_SMALL 0u /* AUTO takes even little matrices for large ones */
+#define MBI_CHOOSE_SMALL 0u  /* AUTO takes even little matrices for large ones */
 #define MBI_MEASURE_ROUNDS 1 /* and measures as little as it can */
 #define MBI_MEASURE_BATCH 1
 #include "merbit.h"
@@ -37,16 +37,33 @@ static void info(void **state) {
 
 /* Under many schedules. */
 static void every_scenario(void **state) {
-  static merbit_status (*const all[])(merbit_context *) = {
-      products,       merbit_products, crossing_products,
-      rows_products,  sliced_products, binned_products,
-      hubs_products,  cb_products,     cb_parts,
-      even_rows,      full_columns,    shorter_values,
-      empty_matrices, host_vectors,    device_csr,
-      shifted_csr,    device_coo,      ranks,
-      ordered_products, ordered_coo, copied_vectors, ordered_host_vectors,
-      transposed_products, transposed_device_csr, transposed_and_reordered, transposed_blocks,
-      transposed_host_vectors};
+  static merbit_status (*const all[])(merbit_context *) = {products,
+                                                           merbit_products,
+                                                           crossing_products,
+                                                           rows_products,
+                                                           sliced_products,
+                                                           binned_products,
+                                                           hubs_products,
+                                                           cb_products,
+                                                           cb_parts,
+                                                           even_rows,
+                                                           full_columns,
+                                                           shorter_values,
+                                                           empty_matrices,
+                                                           host_vectors,
+                                                           device_csr,
+                                                           shifted_csr,
+                                                           device_coo,
+                                                           ranks,
+                                                           ordered_products,
+                                                           ordered_coo,
+                                                           copied_vectors,
+                                                           ordered_host_vectors,
+                                                           transposed_products,
+                                                           transposed_device_csr,
+                                                           transposed_and_reordered,
+                                                           transposed_blocks,
+                                                           transposed_host_vectors};
   const uint64_t seed = test_rotating_seed();
   int repeat;
   size_t i;
