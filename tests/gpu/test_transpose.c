@@ -94,34 +94,38 @@ static void blocks(void **state) {
 
 /* A CSR that consists of full blocks, as which AUTO takes its transpose. */
 static void full_blocks(void **state) {
-  enum { SIDE = 400, WIDE = 4 };
+  enum { SIDE = 400, WIDE = 4, MOST = 24 };
   products_form form = form_of(0);
   products_arrays a;
   merbit_plan *plan;
-  test_matrix m;
-  int64_t row, k;
+  test_matrix m, given;
+  uint64_t random = 5;
+  int64_t row, k, *places;
   (void)state;
   memset(&m, 0, sizeof m);
   (void)snprintf(m.name, sizeof m.name, "full blocks");
   m.rows = m.cols = SIDE * WIDE;
-  m.nnz = m.rows * 3 * WIDE;
   m.row_ptr = (int64_t *)test_allocate(m.rows + 1, sizeof *m.row_ptr);
-  m.col_ind = (int32_t *)test_allocate(m.nnz, sizeof *m.col_ind);
-  m.values = (double *)test_allocate(m.nnz, sizeof *m.values);
-  for (row = 0; row < m.rows; row++) {
-    m.row_ptr[row + 1] = m.row_ptr[row] + 3 * WIDE;
-    for (k = 0; k < 3 * WIDE; k++) {
-      const int64_t block = row / WIDE < 150 ? k / WIDE : row / WIDE - 150 + k / WIDE * 60;
-      m.col_ind[m.row_ptr[row] + k] = (int32_t)(block * WIDE + k % WIDE);
-      m.values[m.row_ptr[row] + k] = (double)((row * 7 + k * 3) % 17 - 8) / 3;
+  m.col_ind = (int32_t *)test_allocate(m.rows * MOST * WIDE, sizeof *m.col_ind);
+  m.values = (double *)test_allocate(m.rows * MOST * WIDE, sizeof *m.values);
+  for (row = 0; row < m.rows; row++) { /* uneven, so that slices do not pay */
+    const int64_t block = row / WIDE, count = block % 8 == 0 ? MOST : 1 + block % 3;
+    for (k = 0; k < count * WIDE; k++, m.nnz++) {
+      m.col_ind[m.nnz] = (int32_t)((block * 7 + k / WIDE * 5) % SIDE * WIDE + k % WIDE);
+      m.values[m.nnz] = test_uniform(&random);
     }
+    m.row_ptr[row + 1] = m.nnz;
   }
   form.plan.expected_calls = 1999;
-  products_arrays_make(gpu, &m, &form, &a);
+  places = (int64_t *)test_allocate(m.nnz, sizeof *places);
+  transposed_make(&m, &given, places);
+  products_arrays_make(gpu, &given, &form, &a);
   products_done(gpu, merbit_plan_create(gpu, &a.view, &form.plan, &plan), m.name);
   assert_int_equal(plan->method, MERBIT_METHOD_BSR);
   merbit_plan_destroy(plan);
   products_arrays_free(&a);
+  test_matrix_free(&given);
+  free(places);
   (void)transposed_check(gpu, &m, &form, NULL);
 }
 
