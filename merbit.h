@@ -153,6 +153,30 @@
  * The order is found on the CPU, so that device arrays are downloaded first; plan_info.reorder_seconds says
  * what it took, which is thousands of GPU products. New values come in the order of the view as ever.
  *
+ * TRANSPOSE. With plan_desc.operation MERBIT_OPERATION_T a plan multiplies by the transpose: x then has
+ * view.rows entries and y view.cols. MERBIT_OPERATION_H is the same, for values are real.
+ *
+ * Example: transpose
+ *     int row_ptr[] = {0, 2, 3}, col_ind[] = {0, 2, 1};
+ *     double values[] = {1, 2, 3}, x[] = {1, 10}, y[3];
+ *     merbit_view A = merbit_csr(2, 3, 3, row_ptr, col_ind, values);
+ *     merbit_plan_desc desc = {MERBIT_SIDE_AUTO};
+ *     merbit_context *context = NULL;
+ *     merbit_plan *plan = NULL;
+ *     desc.vector_memory = MERBIT_MEMORY_HOST;
+ *     desc.operation = MERBIT_OPERATION_T;
+ *     if (merbit_context_create(NULL, &context, NULL) == MERBIT_OK &&
+ *         merbit_plan_create(context, &A, &desc, &plan) == MERBIT_OK) {
+ *       merbit_spmv(plan, NULL, NULL, x, NULL, y, NULL); // 1, 30, 2
+ *     }
+ *     merbit_plan_destroy(plan);
+ *     merbit_context_destroy(context);
+ *
+ * The plan holds a transposed copy, however few products are expected, so that products are repeatable: made
+ * on the GPU from a CSR, by CPU threads from blocks, for a reordered plan and for the CPU; a COO is read the
+ * other way round. New values come in the order of the view as ever. plan_desc.block_rows and block_cols, and
+ * what plan_info tells, are of the transpose.
+ *
  * STATUS. Every call that can fail returns a merbit_status, sets its out pointer to NULL on failure and
  * leaves a sentence that names the value at fault (merbit_last_error; merbit_context_create fills a
  * merbit_error instead). A NULL context, buffer, matrix or plan is MERBIT_INVALID_ARGUMENT, without a
@@ -287,8 +311,8 @@ typedef enum merbit_side { /* who computes */
 
 typedef enum merbit_operation {
   MERBIT_OPERATION_N = 0, /* y = alpha A x + beta y */
-  MERBIT_OPERATION_T = 1, /* reserved: MERBIT_NOT_SUPPORTED */
-  MERBIT_OPERATION_H = 2  /* reserved: MERBIT_NOT_SUPPORTED */
+  MERBIT_OPERATION_T = 1, /* y = alpha A^T x + beta y */
+  MERBIT_OPERATION_H = 2  /* the conjugate transpose: as T, for values are real */
 } merbit_operation;
 
 typedef enum merbit_method {
@@ -440,7 +464,8 @@ typedef struct merbit_read_desc {
 
 typedef struct merbit_plan_desc {
   merbit_side side;            /* AUTO: the context's */
-  merbit_operation operation;
+  merbit_operation operation;  /* T and H: the plan holds a transposed copy, x has view.rows elements
+                                  and y view.cols; at most 2^31 - 1 rows */
   merbit_method method;
   merbit_type vector_type;     /* of x and y; only the matrix's own type for now */
   merbit_type compute_type;    /* of sums, alpha and beta; only the matrix's own type for now */
@@ -479,6 +504,8 @@ typedef struct merbit_plan_info {
   double plan_seconds;             /* all of merbit_plan_create */
   double compile_seconds;          /* NVRTC; 0 after a cache hit */
   double load_seconds;             /* reading and loading the cubin */
+  double transpose_seconds;        /* of plan_seconds: making the transpose; 0 for a COO, which is
+                                      read the other way round */
   double reorder_seconds;          /* of plan_seconds: finding the order and moving the matrix */
   int64_t bandwidth_before;        /* most that a nonzero's column is off its row, in the view */
   int64_t bandwidth;               /* and in the plan's order; both 0 unless reordered */
@@ -617,7 +644,7 @@ MERBIT_API merbit_status merbit_plan_create(merbit_context *context, const merbi
  * says where they lie; DEFAULT is the view's. No product of the plan may be in flight. Where a plan on
  * CUDA stores its values shorter (merbit_plan_describe says how) and new ones do not fit that, it is
  * made again for general ones by the same call; graphs captured before are then to be captured
- * again. A reordered plan takes them in the order of the view too. */
+ * again. A reordered or transposed plan takes them in the order of the view too. */
 MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void *values,
                                                    merbit_memory memory);
 /* One line: what was chosen and why. Writes up to `size` bytes, always terminated where size > 0;
@@ -636,7 +663,7 @@ MERBIT_API merbit_status merbit_plan_reorder(merbit_plan *plan, const void *x, v
 /* The way back: y[order[i]] = py[i], for rows elements. */
 MERBIT_API merbit_status merbit_plan_restore(merbit_plan *plan, const void *py, void *y,
                                              void *stream);
-/* order[i] is the row of the view that is row i of the plan; `count` is the view's rows. */
+/* order[i] is the row of the view that is row i of the plan; `count` is how many elements y has. */
 MERBIT_API merbit_status merbit_plan_get_order(const merbit_plan *plan, int64_t *order,
                                                int64_t count);
 
@@ -645,13 +672,13 @@ MERBIT_API merbit_status merbit_plan_get_order(const merbit_plan *plan, int64_t 
 MERBIT_API merbit_status merbit_workspace_create(merbit_plan *plan, merbit_workspace **workspace);
 MERBIT_API void merbit_workspace_destroy(merbit_workspace *workspace); /* NULL is accepted */
 
-/* y = alpha A x + beta y. x holds cols, y rows elements of the plan's vector type; they must not
- * overlap. alpha and beta are of the compute type; NULL means alpha 1 and beta 0. beta 0 never reads
- * y, alpha 0 never reads A or x. `workspace` NULL is the plan's own: one product at a time.
- * `stream` is a CUstream (NULL: the default stream), unused on the CPU. On CUDA the call returns when
- * the product is enqueued, allocates nothing, waits for nothing and may be captured in a graph;
- * host vectors are the exception, see vector_memory. Threads may share a plan, each with its own
- * workspace. */
+/* y = alpha op(A) x + beta y. x holds cols, y rows elements of the plan's vector type, with a
+ * transposed operation x rows and y cols; they must not overlap. alpha and beta are of the
+ * compute type; NULL means alpha 1 and beta 0. beta 0 never reads y, alpha 0 never reads A or
+ * x. `workspace` NULL is the plan's own: one product at a time. `stream` is a CUstream (NULL:
+ * the default stream), unused on the CPU. On CUDA the call returns when the product is
+ * enqueued, allocates nothing, waits for nothing and may be captured in a graph; host vectors
+ * are the exception, see vector_memory. Threads may share a plan, each with its own workspace. */
 MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *workspace,
                                      const void *alpha, const void *x, const void *beta, void *y,
                                      void *stream);
@@ -7330,6 +7357,216 @@ static const char *const mbi_source_spmv_reorder_cu[] = {
   "}\n",
   NULL};
 
+static const char *const mbi_source_spmv_transpose_cu[] = {
+  "// The transpose of a CSR: its entries sorted by column, stably, so that each row of the\n"
+  "// transpose has them in the order of the matrix's rows. A radix sort by bytes of the columns,\n"
+  "// least significant first: count the digits of each block's run, sum them up, move.\n"
+  "#ifndef MBK_ROW_PTR\n"
+  "#error \"define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64\"\n"
+  "#endif\n"
+  "#ifndef MBK_PLACE\n"
+  "#error \"define MBK_PLACE: the type of places of nonzeros, mbk_i32 or mbk_i64\"\n"
+  "#endif\n"
+  "#include \"jit/device.cuh\"\n"
+  "\n"
+  "#define MBK_DIGITS 256\n"
+  "#define MBK_TRANSPOSE_WARPS 8\n"
+  "#define MBK_TRANSPOSE_ITEMS 8   // of a lane, 32 apart\n"
+  "#define MBK_TRANSPOSE_TILE 2048 // all of them\n"
+  "#define MBK_ALL_LANES 0xffffffffu\n"
+  "\n"
+  "// counts[digit * blocks + block]: how often a digit occurs in a block's run of `chunk` keys.\n"
+  "// The other arguments are of mbk_transpose_move. Launch: 256 threads. Shared:\n"
+  "// mbk_u32[MBK_DIGITS].\n"
+  "MBK_KERNEL MBK_BOUNDS(256)\n"
+  "    mbk_transpose_count(const mbk_i32 *keys, mbk_u32 base, mbk_u64 nnz, mbk_u32 shift,\n"
+  "                        mbk_u64 chunk, MBK_PLACE *counts) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  mbk_u32 *const found = (mbk_u32 *)shared;\n"
+  "  const mbk_u64 first = mbk_block() * chunk;\n"
+  "  const mbk_u64 end = first + chunk < nnz ? first + chunk : nnz;\n"
+  "  found[mbk_thread()] = 0;\n"
+  "  mbk_block_sync();\n"
+  "  for (mbk_u64 k = first + mbk_thread(); k < end; k += 256) {\n"
+  "    const mbk_u32 key = (mbk_u32)mbk_load(keys + k) - base;\n"
+  "    mbk_atomic_add(found + (key >> shift & (MBK_DIGITS - 1)), 1u);\n"
+  "  }\n"
+  "  mbk_block_sync();\n"
+  "  counts[(mbk_u64)mbk_thread() * mbk_grid() + mbk_block()] = (MBK_PLACE)found[mbk_thread()];\n"
+  "}\n"
+  "\n"
+  "// The sum of `value` in this lane and those before it.\n",
+  "MBK_DEVICE MBK_PLACE mbk_transpose_sum(MBK_PLACE value) {\n"
+  "  for (int d = 1; d < 32; d <<= 1) {\n"
+  "    const MBK_PLACE before = mbk_shuffle_up(MBK_ALL_LANES, value, d, 32);\n"
+  "    value += mbk_lane() >= (mbk_u32)d ? before : 0;\n"
+  "  }\n"
+  "  return value;\n"
+  "}\n"
+  "\n"
+  "// The counts of a digit, one for each of `blocks`, become their exclusive prefix sums, and\n"
+  "// totals[digit] their sum. Launch: one warp for each digit; 256 threads per block.\n"
+  "MBK_KERNEL MBK_BOUNDS(256)\n"
+  "    mbk_transpose_scan(MBK_PLACE *counts, mbk_u64 blocks, MBK_PLACE *totals) {\n"
+  "  const mbk_u32 digit = (mbk_block() * 256 + mbk_thread()) / 32;\n"
+  "  MBK_PLACE *const own = counts + digit * blocks;\n"
+  "  MBK_PLACE base = 0;\n"
+  "  for (mbk_u64 from = 0; from < blocks; from += 32) {\n"
+  "    const mbk_u64 i = from + mbk_lane();\n"
+  "    const MBK_PLACE count = i < blocks ? own[i] : 0;\n"
+  "    const MBK_PLACE sum = mbk_transpose_sum(count);\n"
+  "    if (i < blocks) {\n"
+  "      own[i] = base + sum - count;\n"
+  "    }\n"
+  "    base += mbk_shuffle(MBK_ALL_LANES, sum, 31, 32);\n"
+  "  }\n"
+  "  if (mbk_lane() == 0) {\n"
+  "    totals[digit] = base;\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Keys and places in the order of the digit, those of one digit as they come; `base` is taken\n"
+  "// from keys; places NULL: each entry is where it is. Launch: as mbk_transpose_count, after the\n"
+  "// sums. Shared: MBK_PLACE[MBK_DIGITS + 8], mbk_u32[MBK_TRANSPOSE_WARPS * MBK_DIGITS].\n"
+  "MBK_KERNEL MBK_BOUNDS(256)\n"
+  "    mbk_transpose_move(const mbk_i32 *keys, mbk_u32 base, mbk_u64 nnz, mbk_u32 shift,\n"
+  "                       mbk_u64 chunk, const MBK_PLACE *counts, const MBK_PLACE *totals,\n"
+  "                       const MBK_PLACE *places, mbk_i32 *keys_to, MBK_PLACE *places_to) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n",
+  "  MBK_PLACE *const start = (MBK_PLACE *)shared; // where the next key with each digit goes\n"
+  "  mbk_u32 *const found = (mbk_u32 *)(start + MBK_DIGITS + MBK_TRANSPOSE_WARPS);\n"
+  "  mbk_u32 *const own = found + mbk_thread() / 32 * MBK_DIGITS; // by this warp in a tile\n"
+  "  const mbk_u32 below = (1u << mbk_lane()) - 1;\n"
+  "  const mbk_u64 first = mbk_block() * chunk;\n"
+  "  const mbk_u64 end = first + chunk < nnz ? first + chunk : nnz;\n"
+  "  {\n"
+  "    const MBK_PLACE count = totals[mbk_thread()];\n"
+  "    MBK_PLACE *const warps = start + MBK_DIGITS;\n"
+  "    MBK_PLACE sum = mbk_transpose_sum(count);\n"
+  "    if (mbk_lane() == 31) {\n"
+  "      warps[mbk_thread() / 32] = sum;\n"
+  "    }\n"
+  "    mbk_block_sync();\n"
+  "    for (mbk_u32 w = 0; w < mbk_thread() / 32; w++) {\n"
+  "      sum += warps[w];\n"
+  "    }\n"
+  "    start[mbk_thread()] =\n"
+  "        sum - count + counts[(mbk_u64)mbk_thread() * mbk_grid() + mbk_block()];\n"
+  "  }\n"
+  "  for (mbk_u64 tile = first; tile < end; tile += MBK_TRANSPOSE_TILE) {\n"
+  "    const mbk_u32 count =\n"
+  "        end - tile < MBK_TRANSPOSE_TILE ? (mbk_u32)(end - tile) : MBK_TRANSPOSE_TILE;\n"
+  "    const mbk_u32 from = mbk_thread() / 32 * (32 * MBK_TRANSPOSE_ITEMS) + mbk_lane();\n"
+  "    mbk_u32 key[MBK_TRANSPOSE_ITEMS], rank[MBK_TRANSPOSE_ITEMS];\n"
+  "    for (int w = 0; w < MBK_TRANSPOSE_WARPS; w++) {\n"
+  "      found[w * MBK_DIGITS + mbk_thread()] = 0;\n"
+  "    }\n"
+  "#pragma unroll\n"
+  "    for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {\n"
+  "      key[i] =\n"
+  "          from + i * 32 < count ? (mbk_u32)mbk_load(keys + tile + from + i * 32) - base : 0;\n"
+  "    }\n"
+  "    mbk_block_sync();\n"
+  "#pragma unroll\n"
+  "    for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {\n"
+  "      const bool valid = from + i * 32 < count;\n"
+  "      const mbk_u32 digit = key[i] >> shift & (MBK_DIGITS - 1);\n",
+  "      mbk_u32 peers = mbk_ballot(MBK_ALL_LANES, valid); // lanes with this digit\n"
+  "#pragma unroll\n"
+  "      for (int bit = 0; bit < 8; bit++) {\n"
+  "        const bool set = (digit >> bit & 1u) != 0;\n"
+  "        const mbk_u32 those = mbk_ballot(MBK_ALL_LANES, set);\n"
+  "        peers &= set ? those : ~those;\n"
+  "      }\n"
+  "      const mbk_u32 before = own[digit];\n"
+  "      rank[i] = before + (mbk_u32)mbk_popcount(peers & below);\n"
+  "      mbk_warp_sync(MBK_ALL_LANES);\n"
+  "      if (valid && (peers & below) == 0) {\n"
+  "        own[digit] = before + (mbk_u32)mbk_popcount(peers);\n"
+  "      }\n"
+  "      mbk_warp_sync(MBK_ALL_LANES);\n"
+  "    }\n"
+  "    mbk_block_sync();\n"
+  "    mbk_u32 total = 0; // of the thread's digit: counts become those of the warps before\n"
+  "    for (int w = 0; w < MBK_TRANSPOSE_WARPS; w++) {\n"
+  "      const mbk_u32 own_count = found[w * MBK_DIGITS + mbk_thread()];\n"
+  "      found[w * MBK_DIGITS + mbk_thread()] = total;\n"
+  "      total += own_count;\n"
+  "    }\n"
+  "    mbk_block_sync();\n"
+  "#pragma unroll\n"
+  "    for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {\n"
+  "      if (from + i * 32 < count) {\n"
+  "        const mbk_u64 k = tile + from + i * 32;\n"
+  "        const mbk_u32 digit = key[i] >> shift & (MBK_DIGITS - 1);\n"
+  "        const MBK_PLACE to = start[digit] + (MBK_PLACE)(own[digit] + rank[i]);\n"
+  "        keys_to[to] = (mbk_i32)key[i];\n"
+  "        places_to[to] = places != nullptr ? mbk_load(places + k) : (MBK_PLACE)k;\n"
+  "      }\n"
+  "    }\n"
+  "    mbk_block_sync();\n"
+  "    start[mbk_thread()] += (MBK_PLACE)total;\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// starts[c]: the first of the sorted keys that is c or more, for c up to and with `cols`.\n"
+  "// Launch: any grid of 256 threads; so below.\n"
+  "MBK_KERNEL MBK_BOUNDS(256)\n",
+  "    mbk_transpose_starts(const mbk_i32 *keys, mbk_u64 nnz, mbk_u64 cols, MBK_PLACE *starts) {\n"
+  "  for (mbk_u64 c = (mbk_u64)mbk_block() * 256 + mbk_thread(); c <= cols;\n"
+  "       c += (mbk_u64)mbk_grid() * 256) {\n"
+  "    mbk_u64 low = 0, high = nnz;\n"
+  "    while (low < high) {\n"
+  "      const mbk_u64 middle = low + (high - low) / 2;\n"
+  "      if ((mbk_u64)mbk_load(keys + middle) < c) {\n"
+  "        low = middle + 1;\n"
+  "      } else {\n"
+  "        high = middle;\n"
+  "      }\n"
+  "    }\n"
+  "    starts[c] = (MBK_PLACE)low;\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// The first row from `low` to `high` that ends behind entry k.\n"
+  "MBK_DEVICE mbk_u64 mbk_transpose_row(const MBK_ROW_PTR *row_ptr, mbk_u32 base, mbk_u64 low,\n"
+  "                                     mbk_u64 high, mbk_u64 k) {\n"
+  "  while (low < high) {\n"
+  "    const mbk_u64 middle = low + (high - low) / 2;\n"
+  "    if ((mbk_u64)mbk_load(row_ptr + middle + 1) - base <= k) {\n"
+  "      low = middle + 1;\n"
+  "    } else {\n"
+  "      high = middle;\n"
+  "    }\n"
+  "  }\n"
+  "  return low;\n"
+  "}\n"
+  "\n"
+  "// row_of[k]: the row of entry k. A block finds the rows of 2048 entries between those of the\n"
+  "// first and the last of them.\n"
+  "MBK_KERNEL MBK_BOUNDS(256) mbk_transpose_rows(const MBK_ROW_PTR *row_ptr, mbk_u64 rows,\n"
+  "                                              mbk_u64 nnz, mbk_u32 base, mbk_i32 *row_of) {\n"
+  "  for (mbk_u64 piece = (mbk_u64)mbk_block() * 2048; piece < nnz;\n"
+  "       piece += (mbk_u64)mbk_grid() * 2048) {\n"
+  "    const mbk_u64 end = piece + 2048 < nnz ? piece + 2048 : nnz;\n"
+  "    const mbk_u64 low = mbk_transpose_row(row_ptr, base, 0, rows - 1, piece);\n"
+  "    const mbk_u64 high = mbk_transpose_row(row_ptr, base, low, rows - 1, end - 1);\n"
+  "    for (mbk_u64 k = piece + mbk_thread(); k < end; k += 256) {\n",
+  "      row_of[k] = (mbk_i32)mbk_transpose_row(row_ptr, base, low, high, k);\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// columns[k] = row_of[places[k]].\n"
+  "MBK_KERNEL MBK_BOUNDS(256) mbk_transpose_columns(const MBK_PLACE *places, const mbk_i32 *row_of,\n"
+  "                                                 mbk_u64 nnz, mbk_i32 *columns) {\n"
+  "  for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < nnz;\n"
+  "       k += (mbk_u64)mbk_grid() * 256) {\n"
+  "    columns[k] = mbk_load(row_of + mbk_load_once(places + k));\n"
+  "  }\n"
+  "}\n",
+  NULL};
+
 static const char *const mbi_source_solve_pagerank_cu[] = {
   "// PageRank between two products: new ranks, their L1 change and the mass of dangling vertices.\n"
   "// Source: the power method of Zhang, Yao, Jiang, Zhang, \"MERBIT: A GPU-Based SpMV Method for\n"
@@ -7735,6 +7972,7 @@ static const struct {
     {"spmv/sliced.cu", mbi_source_spmv_sliced_cu},
     {"spmv/cb.cu", mbi_source_spmv_cb_cu},
     {"spmv/reorder.cu", mbi_source_spmv_reorder_cu},
+    {"spmv/transpose.cu", mbi_source_spmv_transpose_cu},
     {"solve/pagerank.cu", mbi_source_solve_pagerank_cu},
 #ifdef MERBIT_STUDY_METHODS
     {"spmv/bsr_study.cu", mbi_source_spmv_bsr_study_cu},
@@ -7742,7 +7980,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "d083f3efa9fe9fe07193adda6798307be608ec0a15cbf674dbe44df90b0b708f"
+#define MBI_KERNEL_HASH "e0927b2e95de19ee9b37b45b89187c462d66150ed45fb1ee4ee9e00b26bb45c5"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -8775,6 +9013,14 @@ static int64_t mbi_index_at(const void *array, merbit_index_type type, int64_t i
                                  : ((const int64_t *)array)[i];
 }
 
+static void mbi_index_set(void *array, merbit_index_type type, int64_t i, int64_t index) {
+  if (type == MERBIT_INDEX_32) {
+    ((int32_t *)array)[i] = (int32_t)index;
+  } else {
+    ((int64_t *)array)[i] = index;
+  }
+}
+
 /* First of the items of `task` where `count` are dealt to `tasks` evenly and in order. */
 static int64_t mbi_share(int64_t count, int tasks, int task) {
   int64_t rest = count % tasks;
@@ -9255,6 +9501,8 @@ typedef struct mbi_build {
   const merbit_view *from;
   const void *major, *minor; /* index arrays that become rows and columns, where there are */
   int walk;                /* transposed CSR: the column of an entry is the row it stands in */
+  void *places;            /* where each entry was, for those who ask: of place_type */
+  merbit_index_type place_type;
   merbit_view to;          /* CSR, base 0; 64-bit offsets until the end */
   int64_t *row_ptr;        /* the arrays of `to` */
   int32_t *narrow_row_ptr; /* takes the place of row_ptr at the end */
@@ -9370,6 +9618,9 @@ static void mbi_build_scatter_i32(void *argument, int task) {
     }
     build->col_ind[at] = (int32_t)column;
     mbi_build_put_value(build, at, i);
+    if (build->places != NULL) {
+      mbi_index_set(build->places, build->place_type, at, i);
+    }
   }
 }
 
@@ -9425,6 +9676,9 @@ static void mbi_build_scatter_i64(void *argument, int task) {
     }
     build->col_ind[at] = (int32_t)column;
     mbi_build_put_value(build, at, i);
+    if (build->places != NULL) {
+      mbi_index_set(build->places, build->place_type, at, i);
+    }
   }
 }
 
@@ -11371,14 +11625,6 @@ typedef struct mbi_permute {
   int64_t widest[MBI_MAX_THREADS];
 } mbi_permute;
 
-static void mbi_index_set(void *array, merbit_index_type type, int64_t i, int64_t index) {
-  if (type == MERBIT_INDEX_32) {
-    ((int32_t *)array)[i] = (int32_t)index;
-  } else {
-    ((int64_t *)array)[i] = index;
-  }
-}
-
 /* to[i] = from[places[i]] for i in [first, last). */
 static void mbi_gather(merbit_type type, void *to, const void *from, const void *places,
                        merbit_index_type place_type, int64_t first, int64_t last) {
@@ -11621,6 +11867,116 @@ static merbit_status mbi_matrix_permute(merbit_context *context, const merbit_vi
     return status;
   }
   *places = p.places;
+  return MERBIT_OK;
+}
+
+/* ==== >>matrix/flip.c  a transpose that knows where its entries were ====================== */
+/* The transpose of a CSR or a BSR, entry by entry: duplicates stay, and it is known where each
+ * entry was, so that new values find their way. merbit_matrix_transpose sorts and adds up
+ * beyond that. */
+
+typedef struct mbi_flip {
+  const merbit_view *from;
+  merbit_view *to;
+  const void *places;
+  size_t unit; /* bytes of the values of a block */
+  int tasks;
+} mbi_flip;
+
+/* A block by columns is its transpose by rows: blocks move as they are. */
+static void mbi_flip_blocks_task(void *argument, int task) {
+  const mbi_flip *f = (const mbi_flip *)argument;
+  const char *from = (const char *)f->from->values;
+  char *to = (char *)(uintptr_t)f->to->values;
+  int64_t k = mbi_share(f->to->nnz, f->tasks, task);
+  const int64_t last = mbi_share(f->to->nnz, f->tasks, task + 1);
+  for (; k < last; k++) {
+    memcpy(to + (size_t)k * f->unit,
+           from + (size_t)mbi_index_at(f->places, f->to->offset_type, k) * f->unit, f->unit);
+  }
+}
+
+/* The values at `values`, in the order of the matrix that `to` is the transpose of, entries or
+ * blocks, become those of `to`. */
+static void mbi_flip_values(merbit_context *context, const void *values, const void *places,
+                            merbit_view *to) {
+  merbit_view from = *to;
+  mbi_flip f;
+  from.values = values;
+  f.from = &from;
+  f.to = to;
+  f.places = places;
+  f.unit = mbi_type_size(mbi_view_type(to)) *
+           (to->format == MERBIT_BSR ? (size_t)to->block_rows * (size_t)to->block_cols : 1);
+  f.tasks = mbi_share_tasks(context, mbi_view_values(to));
+  mbi_parallel(context, f.tasks, mbi_flip_blocks_task, &f);
+}
+
+/* In build->to; needs build->to.row_ptr and the like where it fails too. */
+static merbit_status mbi_flip_run(mbi_build *build, const merbit_view *from) {
+  merbit_context *context = build->context;
+  merbit_status status;
+  build->place_type = from->nnz <= INT32_MAX ? MERBIT_INDEX_32 : MERBIT_INDEX_64;
+  status = mbi_build_allocate(build);
+  if (status == MERBIT_OK && from->values != NULL) {
+    status = mbi_allocate_array(context, from->nnz, mbi_index_bytes(build->place_type),
+                                "the places of values in a matrix", &build->places);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_build_group(build);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_build_narrow(build);
+  }
+  if (status == MERBIT_OK && from->format == MERBIT_BSR && from->values != NULL) {
+    status =
+        mbi_allocate_array(context, mbi_view_values(from), mbi_type_size(mbi_view_type(from)),
+                           "the values of a matrix", &build->values);
+  }
+  return status;
+}
+
+/* *matrix: the transpose of the checked host view `from`, a CSR with 32-bit columns and base 0,
+ * or a BSR. *places: an allocation that says where each entry or block was, of the matrix's
+ * offset_type; NULL for a pattern. `from` has at most 2^31 - 1 rows. */
+static merbit_status mbi_matrix_flip(merbit_context *context, const merbit_view *from,
+                                     merbit_matrix **matrix, void **places) {
+  const int blocks = from->format == MERBIT_BSR;
+  const merbit_view frame = blocks ? mbi_block_frame(from) : *from;
+  merbit_view made;
+  mbi_build build;
+  merbit_status status;
+  *matrix = NULL;
+  *places = NULL;
+  mbi_build_describe(&build, context, &frame, 1);
+  status = mbi_flip_run(&build, from);
+  if (status == MERBIT_OK) {
+    made = build.to;
+    made.col_ind = build.col_ind;
+    made.values = build.values;
+    if (blocks) {
+      made.format = MERBIT_BSR;
+      made.rows = from->cols;
+      made.cols = from->rows;
+      made.block_rows = from->block_cols;
+      made.block_cols = from->block_rows;
+      made.block_order = from->block_order == MERBIT_BLOCK_ROW_MAJOR ? MERBIT_BLOCK_COLUMN_MAJOR
+                                                                     : MERBIT_BLOCK_ROW_MAJOR;
+    }
+    if (blocks && made.values != NULL) {
+      mbi_flip_values(context, from->values, build.places, &made);
+    }
+    status = mbi_matrix_record(context, &made, NULL, matrix);
+  }
+  if (status != MERBIT_OK) {
+    mbi_release(context, build.row_ptr);
+    mbi_release(context, build.narrow_row_ptr);
+    mbi_release(context, build.col_ind);
+    mbi_release(context, build.values);
+    mbi_release(context, build.places);
+    return status;
+  }
+  *places = build.places;
   return MERBIT_OK;
 }
 
@@ -13709,10 +14065,12 @@ typedef struct mbi_cb {
   void *product, *fixup; /* CUfunction */
 } mbi_cb;
 
-/* The order of a reordered plan: spmv/reorder.c. */
+/* The order of a reordered plan, and where the values of a plan were that it moved: spmv/reorder.c.
+ */
 typedef struct mbi_reorder {
   int32_t *order; /* order[new] = old; NULL: as the view's */
-  void *places;   /* where each nonzero was; on CUDA until it is in GPU memory */
+  void *places;   /* where each nonzero was, or block of a transpose; on CUDA until it is in
+                     GPU memory */
   merbit_index_type place_type;
   int64_t bandwidth_before, bandwidth;
   double seconds;
@@ -13721,6 +14079,13 @@ typedef struct mbi_reorder {
   mbi_program program;
   void *kernels[3]; /* CUfunction: gather, scatter, values */
 } mbi_reorder;
+
+/* What a plan of a transpose holds beside its arrays: spmv/transpose.c. */
+typedef struct mbi_transpose {
+  merbit_matrix *matrix; /* plan->view, where CPU threads made it */
+  int on_gpu;            /* plan->view lies in plan->device instead */
+  double seconds;
+} mbi_transpose;
 
 /* What a method on CUDA provides. create: for the matrix in plan->device, in an entered
  * context; after a failure destroy cleans up. describe: its part of the plan's line. */
@@ -13740,10 +14105,12 @@ struct merbit_plan {
   merbit_context *context;
   int64_t references; /* its workspaces, and the user */
   merbit_plan_desc desc;
-  merbit_view view;      /* the user's */
+  merbit_view given;     /* the user's */
+  merbit_view view;      /* the same, or its transpose */
   merbit_view csr;       /* what is multiplied, or was uploaded */
   merbit_matrix *matrix; /* holds csr where the view had to be converted or reordered */
   mbi_reorder reorder;
+  mbi_transpose transpose;
   mbi_bsr bsr;           /* what is multiplied by methods of blocks; csr is the view then */
   merbit_side side;
   merbit_method method;
@@ -13885,6 +14252,42 @@ static const char *mbi_method_name(merbit_method method) {
   }
 #endif
   return names[method];
+}
+
+static int mbi_plan_transposes(const merbit_plan *plan) {
+  return plan->desc.operation != MERBIT_OPERATION_N;
+}
+
+/* The transpose of a COO, as it lies. */
+static void mbi_view_swap(merbit_view *coo) {
+  const void *rows = coo->row_ind;
+  const int64_t count = coo->rows;
+  coo->row_ind = coo->col_ind;
+  coo->col_ind = rows;
+  coo->rows = coo->cols;
+  coo->cols = count;
+}
+
+/* Check the arrays of plan->view, which are on the host, by the names under which they came. */
+static merbit_status mbi_plan_check_arrays(const merbit_plan *plan, const merbit_view *host) {
+  merbit_view given = *host;
+  if (plan->desc.unchecked) {
+    return MERBIT_OK;
+  }
+  if (mbi_plan_transposes(plan) && host->format == MERBIT_COO) {
+    mbi_view_swap(&given);
+  }
+  return mbi_view_check_arrays(plan->context, &given);
+}
+
+/* AUTO may still take the CPU when the GPU fails now, if everything is in host memory. */
+static int mbi_plan_may_fall_back(const merbit_plan *plan, merbit_status status) {
+  return plan->desc.side == MERBIT_SIDE_AUTO && plan->desc.method == MERBIT_METHOD_AUTO &&
+         plan->given.memory != MERBIT_MEMORY_DEVICE &&
+         plan->desc.vector_memory == MERBIT_MEMORY_HOST &&
+         plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE &&
+         status != MERBIT_INVALID_ARGUMENT && status != MERBIT_INVALID_MATRIX &&
+         status != MERBIT_OUT_OF_MEMORY;
 }
 
 /* Drop one reference; the last one frees the plan: spmv/plan.c. */
@@ -15773,8 +16176,8 @@ static merbit_status mbi_plan_take_blocks(merbit_plan *plan) {
   memset(&shape, 0, sizeof shape);
   shape.block_rows = plan->desc.block_rows;
   shape.block_cols = plan->desc.block_cols;
-  if (status == MERBIT_OK && !plan->desc.unchecked) {
-    status = mbi_view_check_arrays(context, &host);
+  if (status == MERBIT_OK) {
+    status = mbi_plan_check_arrays(plan, &host);
   }
   if (status == MERBIT_OK) {
     status = mbi_plan_blocks_fit(plan)
@@ -15797,6 +16200,9 @@ static merbit_status mbi_blocks_update(merbit_plan *plan, const void *values, si
     merbit_view host = plan->view;
     host.values = values;
     return mbi_bsr_refill(plan->context, &host, &plan->bsr);
+  }
+  if (values == plan->values) { /* those of a transpose, which are the plan's own */
+    return MERBIT_OK;
   }
   if (plan->own_values == NULL) {
     status = mbi_allocate_array(plan->context, (int64_t)bytes, 1, "a plan's own values",
@@ -21350,7 +21756,8 @@ static merbit_status mbi_choose(merbit_plan *plan) {
 }
 
 /* ==== >>spmv/reorder.c  plans in another order than the matrix ============================ */
-/* A plan that multiplies P A P' instead of A: its order, made on the CPU, and new values. */
+/* A plan that multiplies P A P' instead of A: its order, made on the CPU; and new values of any
+ * plan that moved its matrix. */
 
 static int mbi_plan_reorders(const merbit_plan *plan) {
   return plan->desc.reordering != MERBIT_REORDERING_NONE;
@@ -21387,6 +21794,15 @@ static merbit_status mbi_reorder_check(merbit_context *context, const merbit_vie
   return MERBIT_OK;
 }
 
+/* places[k] = earlier[places[k]]: a move after another. */
+static void mbi_reorder_follow(void *places, const void *earlier, merbit_index_type type,
+                               int64_t count) {
+  int64_t k;
+  for (k = 0; k < count; k++) {
+    mbi_index_set(places, type, k, mbi_index_at(earlier, type, mbi_index_at(places, type, k)));
+  }
+}
+
 /* plan->csr and plan->matrix become the checked host CSR `from`, which may be plan->matrix's,
  * in the plan's order. */
 static merbit_status mbi_reorder_take(merbit_plan *plan, const merbit_view *from) {
@@ -21394,15 +21810,21 @@ static merbit_status mbi_reorder_take(merbit_plan *plan, const merbit_view *from
   merbit_context *context = plan->context;
   const double start = mbi_seconds();
   merbit_matrix *made = NULL;
+  void *places = NULL;
   merbit_status status = mbi_order_create(context, from, plan->desc.reordering, &r->order);
   if (status == MERBIT_OK) {
-    status = mbi_matrix_permute(context, from, r->order, &made, &r->places);
+    status = mbi_matrix_permute(context, from, r->order, &made, &places);
   }
   if (status != MERBIT_OK) {
     return status;
   }
   r->bandwidth_before = mbi_bandwidth(context, from);
   r->bandwidth = mbi_bandwidth(context, &made->view);
+  if (r->places != NULL) { /* a transpose's */
+    mbi_reorder_follow(places, r->places, made->view.offset_type, made->view.nnz);
+    mbi_release(context, r->places);
+  }
+  r->places = places;
   r->place_type = made->view.offset_type;
   merbit_matrix_destroy(plan->matrix);
   plan->matrix = made;
@@ -21446,12 +21868,24 @@ static merbit_status mbi_reorder_upload_one(merbit_plan *plan, const void *sourc
                              : status;
 }
 
+/* Whether new values find their places in blocks, or entries of blocks, on the CPU. */
+static int mbi_reorder_on_cpu(const merbit_plan *plan) {
+  return plan->transpose.matrix != NULL &&
+         (mbi_plan_takes_blocks(plan) || plan->view.format == MERBIT_BSR);
+}
+
+/* Whether the GPU moves vectors or values. */
+static int mbi_reorder_on_gpu(const merbit_plan *plan) {
+  return mbi_plan_reorders(plan) || plan->reorder.device_places != 0 ||
+         (plan->reorder.places != NULL && !mbi_reorder_on_cpu(plan));
+}
+
 /* Needs an entered context. After a failure mbi_reorder_release_cuda cleans up. */
 static merbit_status mbi_reorder_upload(merbit_plan *plan) {
   mbi_reorder *r = &plan->reorder;
   const double start = mbi_seconds();
-  merbit_status status = mbi_reorder_specialise(plan);
-  if (status == MERBIT_OK) {
+  merbit_status status = r->kernels[0] != NULL ? MERBIT_OK : mbi_reorder_specialise(plan);
+  if (status == MERBIT_OK && r->order != NULL) {
     status = mbi_reorder_upload_one(plan, r->order, (uint64_t)plan->csr.rows * sizeof(int32_t),
                                     "an order of rows", &r->device_order);
   }
@@ -21460,14 +21894,16 @@ static merbit_status mbi_reorder_upload(merbit_plan *plan) {
                                     (uint64_t)plan->csr.nnz * mbi_index_bytes(r->place_type),
                                     "the places of values", &r->device_places);
   }
-  r->seconds += mbi_seconds() - start;
+  *(mbi_plan_reorders(plan) ? &r->seconds : &plan->transpose.seconds) += mbi_seconds() - start;
   return status;
 }
 
 /* A plan on CUDA that is made has no use for the places on the host. */
 static void mbi_reorder_let_go(merbit_plan *plan) {
-  mbi_release(plan->context, plan->reorder.places);
-  plan->reorder.places = NULL;
+  if (!mbi_reorder_on_cpu(plan)) {
+    mbi_release(plan->context, plan->reorder.places);
+    plan->reorder.places = NULL;
+  }
 }
 
 static void mbi_reorder_release_cuda(merbit_plan *plan) {
@@ -21475,6 +21911,7 @@ static void mbi_reorder_release_cuda(merbit_plan *plan) {
   mbi_device_release(plan->context, r->device_order);
   mbi_device_release(plan->context, r->device_places);
   mbi_program_destroy(plan->context, &r->program);
+  memset(r->kernels, 0, sizeof r->kernels);
   r->device_order = r->device_places = 0;
   r->bytes = 0;
 }
@@ -21544,6 +21981,417 @@ static void mbi_reorder_values(merbit_plan *plan, const void *values) {
   call.place_type = plan->reorder.place_type;
   call.count = plan->csr.nnz;
   mbi_reorder_run(plan, &call);
+}
+
+/* ==== >>spmv/transpose_sort.c  CUDA: a CSR sorted by columns ============================== */
+/* The transpose of a CSR in GPU memory: its entries sorted by column, stably. The kernels are in
+ * spmv/transpose.cu. */
+
+/* ---- Encode ------------------------------------------------------------------------------ */
+
+#define MBI_TRANSPOSE_TILE 2048 /* entries that a block moves at once: MBK_TRANSPOSE_TILE */
+#define MBI_TRANSPOSE_GRID 1024 /* the most blocks; each has a run of tiles */
+#define MBI_TRANSPOSE_DIGITS 256
+
+enum {
+  MBI_TRANSPOSE_COUNT,
+  MBI_TRANSPOSE_SCAN,
+  MBI_TRANSPOSE_MOVE,
+  MBI_TRANSPOSE_STARTS,
+  MBI_TRANSPOSE_ROWS,
+  MBI_TRANSPOSE_COLUMNS,
+  MBI_TRANSPOSE_KERNELS
+};
+
+static const char *const mbi_transpose_kernels[MBI_TRANSPOSE_KERNELS] = {
+    "mbk_transpose_count",  "mbk_transpose_scan", "mbk_transpose_move",
+    "mbk_transpose_starts", "mbk_transpose_rows", "mbk_transpose_columns"};
+
+/* Entries by column, least significant byte first: keys are columns, and places say where an
+ * entry was.
+ */
+typedef struct mbi_transposing {
+  const mbi_device_csr *from;
+  mbi_device_csr *to;
+  mbi_program program;
+  void *kernels[MBI_TRANSPOSE_KERNELS]; /* CUfunction */
+  int passes;
+  uint64_t blocks, chunk;        /* and the entries of each */
+  mbi_devptr keys[2], places[2]; /* passes write to the one and to the other */
+  mbi_devptr counts, totals;     /* of digits: in each block, and in all */
+  merbit_index_type place_type;
+} mbi_transposing;
+
+static void mbi_transpose_size(mbi_transposing *t) {
+  const uint64_t nnz = t->from->nnz;
+  const uint64_t tiles = (nnz + MBI_TRANSPOSE_TILE - 1) / MBI_TRANSPOSE_TILE;
+  const uint64_t most = tiles < MBI_TRANSPOSE_GRID ? tiles : MBI_TRANSPOSE_GRID;
+  t->chunk = (tiles + most - 1) / most * MBI_TRANSPOSE_TILE;
+  t->blocks = (nnz + t->chunk - 1) / t->chunk;
+  t->place_type = nnz <= INT32_MAX ? MERBIT_INDEX_32 : MERBIT_INDEX_64;
+  t->passes = 1;
+  while (t->passes < 4 && (t->from->cols - 1) >> (8 * t->passes) > 0) {
+    t->passes++;
+  }
+}
+
+static merbit_status mbi_transpose_allocate(merbit_context *context, mbi_transposing *t) {
+  const uint64_t nnz = t->from->nnz, place = mbi_index_bytes(t->place_type);
+  const uint64_t counts = MBI_TRANSPOSE_DIGITS * t->blocks * place;
+  merbit_status status = MERBIT_OK;
+  int i;
+  for (i = 0; i < 2 && status == MERBIT_OK; i++) {
+    status =
+        mbi_device_allocate(context, nnz * sizeof(int32_t), "columns to sort", &t->keys[i]);
+    if (status == MERBIT_OK && i < t->passes) {
+      status = mbi_device_allocate(context, nnz * place, "places of entries", &t->places[i]);
+    }
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_allocate(context, counts + MBI_TRANSPOSE_DIGITS * place,
+                                 "counts of digits", &t->counts);
+    t->totals = t->counts + counts;
+  }
+  if (status == MERBIT_OK) {
+    t->to->bytes = (t->from->cols + 1) * place;
+    status = mbi_device_allocate(context, t->to->bytes, "row_ptr", &t->to->row_ptr);
+    t->to->owns_row_ptr = status == MERBIT_OK;
+  }
+  return status;
+}
+
+static void mbi_transpose_release(merbit_context *context, mbi_transposing *t) {
+  int i;
+  for (i = 0; i < 2; i++) {
+    mbi_device_release(context, t->keys[i]);
+    mbi_device_release(context, t->places[i]);
+    t->keys[i] = t->places[i] = 0;
+  }
+  mbi_device_release(context, t->counts);
+  mbi_program_destroy(context, &t->program);
+}
+
+/* ---- Specialise -------------------------------------------------------------------------- */
+
+static void mbi_transpose_preamble(const mbi_transposing *t, mbi_preamble *preamble) {
+  memset(preamble, 0, sizeof *preamble);
+  mbi_preamble_define(preamble, "MBK_ROW_PTR",
+                      t->from->offset_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
+  mbi_preamble_define(preamble, "MBK_PLACE",
+                      t->place_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
+}
+
+static merbit_status mbi_transpose_specialise(merbit_context *context, mbi_transposing *t) {
+  mbi_preamble preamble;
+  merbit_status status;
+  int i;
+  mbi_transpose_preamble(t, &preamble);
+  status = mbi_program_create(context, "spmv/transpose.cu", &preamble, &t->program);
+  for (i = 0; i < MBI_TRANSPOSE_KERNELS && status == MERBIT_OK; i++) {
+    status = mbi_program_kernel(context, &t->program, mbi_transpose_kernels[i], &t->kernels[i]);
+  }
+  return status;
+}
+
+/* ---- Launch: sort, then offsets, columns and values -------------------------------------- */
+
+static merbit_status mbi_transpose_launch(merbit_context *context, mbi_transposing *t,
+                                          int kernel, uint64_t blocks, size_t shared,
+                                          void **arguments) {
+  return mbi_device_launch(context, t->kernels[kernel], mbi_transpose_kernels[kernel],
+                           (int64_t)blocks, 256, (unsigned)shared, NULL, arguments);
+}
+
+static merbit_status mbi_transpose_pass(merbit_context *context, mbi_transposing *t, int pass) {
+  const size_t place = mbi_index_bytes(t->place_type);
+  mbi_devptr keys = pass == 0 ? t->from->col_ind : t->keys[(pass - 1) & 1];
+  mbi_devptr places = pass == 0 ? 0 : t->places[(pass - 1) & 1];
+  uint64_t nnz = t->from->nnz;
+  uint32_t base = pass == 0 ? (uint32_t)t->from->base : 0, shift = 8 * (uint32_t)pass;
+  void *arguments[10];
+  merbit_status status;
+  arguments[0] = &keys;
+  arguments[1] = &base;
+  arguments[2] = &nnz;
+  arguments[3] = &shift;
+  arguments[4] = &t->chunk;
+  arguments[5] = &t->counts;
+  arguments[6] = &t->totals;
+  arguments[7] = &places;
+  arguments[8] = &t->keys[pass & 1];
+  arguments[9] = &t->places[pass & 1];
+  status = mbi_transpose_launch(context, t, MBI_TRANSPOSE_COUNT, t->blocks,
+                                MBI_TRANSPOSE_DIGITS * sizeof(uint32_t), arguments);
+  if (status == MERBIT_OK) {
+    void *sums[3];
+    sums[0] = &t->counts;
+    sums[1] = &t->blocks;
+    sums[2] = &t->totals;
+    status =
+        mbi_transpose_launch(context, t, MBI_TRANSPOSE_SCAN, MBI_TRANSPOSE_DIGITS / 8, 0, sums);
+  }
+  return status == MERBIT_OK
+             ? mbi_transpose_launch(context, t, MBI_TRANSPOSE_MOVE, t->blocks,
+                                    (MBI_TRANSPOSE_DIGITS + 8) * place +
+                                        8 * MBI_TRANSPOSE_DIGITS * sizeof(uint32_t),
+                                    arguments)
+             : status;
+}
+
+/* The sorted keys become the offsets of rows, and then make room for columns: those are the
+ * rows of the entries, which the other keys have room for. */
+static merbit_status mbi_transpose_finish(merbit_context *context, mbi_transposing *t) {
+  const int last = (t->passes - 1) & 1;
+  mbi_devptr row_ptr = t->from->row_ptr;
+  uint64_t nnz = t->from->nnz, rows = t->from->rows, cols = t->from->cols;
+  const uint64_t pieces = (nnz + 2047) / 2048;
+  uint32_t base = (uint32_t)t->from->base;
+  void *arguments[5];
+  merbit_status status;
+  arguments[0] = &t->keys[last];
+  arguments[1] = &nnz;
+  arguments[2] = &cols;
+  arguments[3] = &t->to->row_ptr;
+  status = mbi_transpose_launch(context, t, MBI_TRANSPOSE_STARTS,
+                                (uint64_t)mbi_arrays_blocks((int64_t)cols), 0, arguments);
+  arguments[0] = &row_ptr;
+  arguments[1] = &rows;
+  arguments[2] = &nnz;
+  arguments[3] = &base;
+  arguments[4] = &t->keys[1 - last];
+  if (status == MERBIT_OK) {
+    status =
+        mbi_transpose_launch(context, t, MBI_TRANSPOSE_ROWS,
+                             pieces < MBI_ARRAYS_GRID ? pieces : MBI_ARRAYS_GRID, 0, arguments);
+  }
+  arguments[0] = &t->places[last];
+  arguments[1] = &t->keys[1 - last];
+  arguments[2] = &nnz;
+  arguments[3] = &t->keys[last];
+  return status == MERBIT_OK
+             ? mbi_transpose_launch(context, t, MBI_TRANSPOSE_COLUMNS,
+                                    (uint64_t)mbi_arrays_blocks((int64_t)nnz), 0, arguments)
+             : status;
+}
+
+/* What the plan keeps: columns, and with values their places. */
+static merbit_status mbi_transpose_keep(merbit_plan *plan, mbi_transposing *t) {
+  merbit_context *context = plan->context;
+  mbi_reorder *r = &plan->reorder;
+  mbi_device_csr *to = t->to;
+  const int last = (t->passes - 1) & 1;
+  const uint64_t bytes = to->nnz * mbi_type_size(plan->type);
+  merbit_status status;
+  to->col_ind = t->keys[last];
+  to->owns_col_ind = 1;
+  to->bytes += to->nnz * sizeof(int32_t);
+  t->keys[last] = 0;
+  if (t->from->values == 0) {
+    return mbi_device_synchronize(context, NULL);
+  }
+  r->device_places = t->places[last];
+  r->place_type = t->place_type;
+  r->bytes = to->nnz * mbi_index_bytes(t->place_type);
+  t->places[last] = 0;
+  status = mbi_reorder_specialise(plan);
+  if (status == MERBIT_OK) {
+    status = mbi_device_allocate(context, bytes, "values", &to->values);
+  }
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  to->owns_values = 1;
+  to->bytes += bytes;
+  status = mbi_reorder_launch(plan, 2, r->device_places, t->from->values, to->values,
+                              (int64_t)to->nnz, NULL);
+  return status == MERBIT_OK ? mbi_device_synchronize(context, NULL) : status;
+}
+
+/* plan->device becomes the transpose of `from`. */
+static merbit_status mbi_transpose_sort(merbit_plan *plan, const mbi_device_csr *from) {
+  merbit_context *context = plan->context;
+  mbi_device_csr *to = &plan->device;
+  mbi_transposing t;
+  int pass;
+  merbit_status status;
+  memset(&t, 0, sizeof t);
+  t.from = from;
+  t.to = to;
+  mbi_transpose_size(&t);
+  memset(to, 0, sizeof *to);
+  to->offset_type = t.place_type;
+  to->rows = from->cols;
+  to->cols = from->rows;
+  to->nnz = from->nnz;
+  status = mbi_transpose_specialise(context, &t);
+  if (status == MERBIT_OK) {
+    status = mbi_transpose_allocate(context, &t);
+  }
+  for (pass = 0; pass < t.passes && status == MERBIT_OK; pass++) {
+    status = mbi_transpose_pass(context, &t, pass);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_transpose_finish(context, &t);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_transpose_keep(plan, &t);
+  }
+  mbi_transpose_release(context, &t);
+  return status;
+}
+
+/* ==== >>spmv/transpose.c  plans that multiply by a transpose ============================== */
+/* Plans that multiply by the transpose: plan->view becomes the transpose of what the user gave,
+ * and all that follows is a plan of that. A COO is read the other way round; a CSR is sorted by
+ * columns on the GPU, stably, so that equal plans give equal bits; the rest, and all on the
+ * CPU, by CPU threads. */
+
+static merbit_status mbi_transpose_check(merbit_context *context, const merbit_view *view,
+                                         const merbit_plan_desc *desc) {
+  if (desc->operation < MERBIT_OPERATION_N || desc->operation > MERBIT_OPERATION_H) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "plan_desc.operation is %d; use a MERBIT_OPERATION", (int)desc->operation);
+  }
+  if (desc->operation != MERBIT_OPERATION_N && view->rows > INT32_MAX) {
+    return mbi_fail(context, MERBIT_TOO_LARGE,
+                    "view.rows is %" PRId64
+                    "; a transposed product takes at most 2147483647, its columns",
+                    view->rows);
+  }
+  return MERBIT_OK;
+}
+
+/* ---- On CPU threads ---------------------------------------------------------------------- */
+
+/* plan->view in host memory, where the values' places are in plan->reorder. */
+static merbit_status mbi_transpose_on_cpu(merbit_plan *plan) {
+  merbit_context *context = plan->context;
+  const int device = plan->given.memory == MERBIT_MEMORY_DEVICE;
+  merbit_view host = plan->given;
+  merbit_status status = MERBIT_OK;
+  if (device) {
+    status = mbi_view_download(context, &plan->given, &host);
+  }
+  if (status == MERBIT_OK && !plan->desc.unchecked) {
+    status = mbi_view_check_arrays(context, &host);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_matrix_flip(context, &host, &plan->transpose.matrix, &plan->reorder.places);
+  }
+  if (device) {
+    mbi_host_view_release(context, &host);
+  }
+  if (status == MERBIT_OK) {
+    plan->view = plan->transpose.matrix->view;
+    plan->reorder.place_type = plan->view.offset_type;
+  }
+  return status;
+}
+
+/* New values in the user's order become those of plan->view, where the plan converts that. */
+static merbit_status mbi_transpose_values(merbit_plan *plan, const void *values,
+                                          merbit_memory memory) {
+  merbit_context *context = plan->context;
+  const void *host = values;
+  merbit_status status = MERBIT_OK;
+  if (memory == MERBIT_MEMORY_DEVICE) {
+    status = mbi_device_enter(context);
+    if (status != MERBIT_OK) {
+      return status;
+    }
+    status = mbi_array_download(context, values, mbi_view_values(&plan->view),
+                                mbi_type_size(plan->type), &host);
+    mbi_device_leave(context);
+  }
+  if (status == MERBIT_OK) {
+    mbi_flip_values(context, host, plan->reorder.places, &plan->view);
+  }
+  if (memory == MERBIT_MEMORY_DEVICE) {
+    mbi_release(context, (void *)(uintptr_t)host);
+  }
+  return status;
+}
+
+/* ---- On the GPU -------------------------------------------------------------------------- */
+
+/* plan->view in GPU memory. A failure leaves nothing. */
+static merbit_status mbi_transpose_cuda(merbit_plan *plan) {
+  merbit_context *context = plan->context;
+  const int device = plan->given.memory == MERBIT_MEMORY_DEVICE;
+  mbi_device_csr from;
+  merbit_status status = MERBIT_OK;
+  if (!device && !plan->desc.unchecked) {
+    status = mbi_view_check_arrays(context, &plan->given);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_enter(context);
+  }
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  status = mbi_device_csr_create(context, &plan->given, plan->desc.unchecked, &from);
+  if (status == MERBIT_OK) {
+    status = mbi_transpose_sort(plan, &from);
+  }
+  mbi_device_csr_destroy(context, &from);
+  if (status == MERBIT_OK) {
+    const mbi_device_csr *to = &plan->device;
+    plan->view = merbit_csr((int64_t)to->rows, (int64_t)to->cols, (int64_t)to->nnz,
+                            mbi_device_pointer(to->row_ptr), mbi_device_pointer(to->col_ind),
+                            mbi_device_pointer(to->values));
+    plan->view.value_type = plan->type;
+    plan->view.offset_type = to->offset_type;
+    plan->view.memory = MERBIT_MEMORY_DEVICE;
+  } else {
+    mbi_device_csr_destroy(context, &plan->device);
+    memset(&plan->device, 0, sizeof plan->device);
+    mbi_reorder_release_cuda(plan);
+  }
+  mbi_device_leave(context);
+  return status;
+}
+
+/* ---- The choice -------------------------------------------------------------------------- */
+
+/* Orders are found, and blocks made, on the CPU; what is uploaded has 32-bit columns. */
+static int mbi_transpose_fits_gpu(const merbit_plan *plan) {
+  return plan->side == MERBIT_SIDE_CUDA && plan->given.format == MERBIT_CSR &&
+         plan->given.nnz > 0 && !mbi_plan_reorders(plan) && !mbi_plan_takes_blocks(plan) &&
+         (plan->given.memory == MERBIT_MEMORY_DEVICE ||
+          plan->given.index_type == MERBIT_INDEX_32);
+}
+
+/* Set plan->view to what the plan multiplies by. Once that is made it needs no check. */
+static merbit_status mbi_transpose_take(merbit_plan *plan) {
+  merbit_context *context = plan->context;
+  const double start = mbi_seconds();
+  merbit_status status = MERBIT_DEVICE_OUT_OF_MEMORY;
+  char reason[384];
+  plan->view = plan->given;
+  plan->transpose.on_gpu = 0;
+  if (!mbi_plan_transposes(plan)) {
+    return MERBIT_OK;
+  }
+  if (plan->given.format == MERBIT_COO) {
+    mbi_view_swap(&plan->view);
+    return MERBIT_OK;
+  }
+  if (mbi_transpose_fits_gpu(plan)) {
+    status = mbi_transpose_cuda(plan);
+    plan->transpose.on_gpu = status == MERBIT_OK;
+    if (status == MERBIT_DEVICE_OUT_OF_MEMORY ||
+        (status != MERBIT_OK && mbi_plan_may_fall_back(plan, status))) {
+      mbi_forgive(context, reason, sizeof reason);
+      mbi_log(context, "this plan is transposed on the CPU: %s", reason);
+      status = MERBIT_DEVICE_OUT_OF_MEMORY;
+    }
+  }
+  if (status == MERBIT_DEVICE_OUT_OF_MEMORY) {
+    status = mbi_transpose_on_cpu(plan);
+  }
+  plan->desc.unchecked |= status == MERBIT_OK;
+  plan->transpose.seconds = mbi_seconds() - start;
+  return status;
 }
 
 /* ==== >>spmv/workspace.c  scratch of a product in flight ================================== */
@@ -21662,12 +22510,6 @@ static merbit_status mbi_plan_check_desc(merbit_context *context, const merbit_v
                     context->reason[0] != '\0' ? ": " : "; make one with MERBIT_SIDE_CUDA",
                     context->reason);
   }
-  if (desc->operation != MERBIT_OPERATION_N) {
-    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
-                    "plan_desc.operation %d (transposed products) is not supported yet; use "
-                    "merbit_matrix_transpose",
-                    (int)desc->operation);
-  }
   if ((desc->vector_type != MERBIT_TYPE_DEFAULT && desc->vector_type != type) ||
       (desc->compute_type != MERBIT_TYPE_DEFAULT && desc->compute_type != type)) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
@@ -21766,8 +22608,8 @@ static merbit_status mbi_plan_take_matrix(merbit_plan *plan) {
   if (device) {
     status = mbi_view_download(context, &plan->view, &host);
   }
-  if (status == MERBIT_OK && !plan->desc.unchecked) {
-    status = mbi_view_check_arrays(context, &host);
+  if (status == MERBIT_OK) {
+    status = mbi_plan_check_arrays(plan, &host);
   }
   if (status == MERBIT_OK && !mbi_view_is_plain(&plan->view)) {
     status = mbi_matrix_from_view(context, &host, 0, &plan->matrix);
@@ -21814,6 +22656,7 @@ static void mbi_plan_free(merbit_plan *plan) {
   merbit_matrix_destroy(plan->matrix);
   mbi_blocks_destroy(plan);
   mbi_reorder_destroy(plan);
+  merbit_matrix_destroy(plan->transpose.matrix);
   mbi_release(context, plan->own_values);
   mbi_release(context, plan);
   mbi_context_unref(context);
@@ -21831,18 +22674,20 @@ static void mbi_plan_unref(merbit_plan *plan) {
 
 static merbit_status mbi_plan_build_cuda(merbit_plan *plan, int dual) {
   merbit_context *context = plan->context;
-  const merbit_view places =
+  const merbit_view frame =
       mbi_plan_has_blocks(plan) ? mbi_block_frame(&plan->bsr.view) : plan->csr;
   merbit_status status = mbi_device_enter(context);
   if (status != MERBIT_OK) {
     return status;
   }
-  status = mbi_device_csr_create(context, &places, plan->desc.unchecked, &plan->device);
+  if (!plan->transpose.on_gpu) {
+    status = mbi_device_csr_create(context, &frame, plan->desc.unchecked, &plan->device);
+  }
   if (status == MERBIT_OK) {
     plan->merbit.dual = dual;
     status = mbi_choose(plan);
   }
-  if (status == MERBIT_OK && mbi_plan_reorders(plan)) {
+  if (status == MERBIT_OK && mbi_reorder_on_gpu(plan)) {
     status = mbi_reorder_upload(plan);
   }
   mbi_device_leave(context);
@@ -21862,12 +22707,23 @@ static merbit_status mbi_plan_build_cpu(merbit_plan *plan) {
   return status == MERBIT_OK ? mbi_workspace_make(plan, &plan->workspace) : status;
 }
 
+/* plan->view, and from it plan->csr or plan->bsr. */
+static merbit_status mbi_plan_take(merbit_plan *plan) {
+  const merbit_status status = mbi_transpose_take(plan);
+  return status != MERBIT_OK           ? status
+         : mbi_plan_takes_blocks(plan) ? mbi_plan_take_blocks(plan)
+                                       : mbi_plan_take_matrix(plan);
+}
+
 /* A plan for the GPU whose matrix has been taken becomes one for the CPU. */
 static merbit_status mbi_plan_move_to_cpu(merbit_plan *plan) {
   mbi_plan_release_cuda(plan);
   mbi_forgive(plan->context, plan->reason, sizeof plan->reason);
   mbi_log(plan->context, "this plan computes on the CPU: %s", plan->reason);
   plan->side = MERBIT_SIDE_CPU;
+  if (plan->transpose.on_gpu) {
+    return mbi_plan_take(plan);
+  }
   if (!mbi_plan_takes_blocks(plan)) {
     return MERBIT_OK;
   }
@@ -21876,20 +22732,10 @@ static merbit_status mbi_plan_move_to_cpu(merbit_plan *plan) {
   return mbi_plan_take_blocks(plan);
 }
 
-/* AUTO may still take the CPU when the GPU fails now, if everything is in host memory. */
-static int mbi_plan_may_fall_back(const merbit_plan *plan, merbit_status status) {
-  return plan->desc.side == MERBIT_SIDE_AUTO && plan->desc.method == MERBIT_METHOD_AUTO &&
-         plan->view.memory != MERBIT_MEMORY_DEVICE &&
-         plan->desc.vector_memory == MERBIT_MEMORY_HOST &&
-         plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE &&
-         status != MERBIT_INVALID_ARGUMENT && status != MERBIT_INVALID_MATRIX &&
-         status != MERBIT_OUT_OF_MEMORY;
-}
-
 static merbit_status mbi_plan_build(merbit_plan *plan, int dual) {
   merbit_status status = mbi_plan_check_side(plan);
   if (status == MERBIT_OK) {
-    status = mbi_plan_takes_blocks(plan) ? mbi_plan_take_blocks(plan) : mbi_plan_take_matrix(plan);
+    status = mbi_plan_take(plan);
   }
   if (status != MERBIT_OK) {
     return status;
@@ -21922,6 +22768,9 @@ static merbit_status mbi_plan_create(merbit_context *context, const merbit_view 
     status = mbi_plan_check_desc(context, view, desc);
   }
   if (status == MERBIT_OK) {
+    status = mbi_transpose_check(context, view, desc);
+  }
+  if (status == MERBIT_OK) {
     status = mbi_reorder_check(context, view, desc);
   }
   if (status != MERBIT_OK) {
@@ -21935,7 +22784,7 @@ static merbit_status mbi_plan_create(merbit_context *context, const merbit_view 
   mbi_context_retain(context);
   made->context = context;
   made->references = 1;
-  made->view = *view;
+  made->given = made->view = *view;
   made->desc = *desc;
   made->desc.expected_calls = desc->expected_calls != 0 ? desc->expected_calls : 100;
   made->type = mbi_view_type(view);
@@ -22076,10 +22925,10 @@ static merbit_status mbi_update_shorter(merbit_plan *plan, mbi_devptr *values) {
 static merbit_status mbi_update_move(merbit_plan *plan, const void *values,
                                      merbit_memory memory, size_t bytes, mbi_devptr target) {
   merbit_context *context = plan->context;
-  const int reorders = mbi_plan_reorders(plan), device = memory == MERBIT_MEMORY_DEVICE;
+  const int moved = plan->reorder.device_places != 0, device = memory == MERBIT_MEMORY_DEVICE;
   mbi_devptr from = device ? mbi_device_address(values) : 0, own = 0;
   merbit_status status = MERBIT_OK;
-  if (!reorders) {
+  if (!moved) {
     return device ? mbi_device_copy(context, target, from, bytes)
                   : mbi_device_upload(context, target, values, bytes);
   }
@@ -22143,7 +22992,7 @@ static merbit_status mbi_update_store(merbit_plan *plan, const void *values, siz
   if (plan->side == MERBIT_SIDE_CUDA) {
     return mbi_update_cuda(plan, values, MERBIT_MEMORY_HOST, bytes);
   }
-  if (mbi_plan_reorders(plan)) {
+  if (plan->reorder.places != NULL && !mbi_reorder_on_cpu(plan)) {
     mbi_reorder_values(plan, values);
     return MERBIT_OK;
   }
@@ -22207,7 +23056,7 @@ MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void
   }
   if (memory == MERBIT_MEMORY_DEFAULT) {
     memory =
-        plan->view.memory == MERBIT_MEMORY_DEVICE ? MERBIT_MEMORY_DEVICE : MERBIT_MEMORY_HOST;
+        plan->given.memory == MERBIT_MEMORY_DEVICE ? MERBIT_MEMORY_DEVICE : MERBIT_MEMORY_HOST;
   }
   if (memory == MERBIT_MEMORY_DEVICE && plan->side == MERBIT_SIDE_CPU) {
     return mbi_fail(
@@ -22216,6 +23065,14 @@ MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void
   }
   if (plan->view.nnz == 0) {
     return MERBIT_OK;
+  }
+  if (mbi_reorder_on_cpu(plan)) {
+    const merbit_status status = mbi_transpose_values(plan, values, memory);
+    if (status != MERBIT_OK) {
+      return status;
+    }
+    values = plan->view.values;
+    memory = MERBIT_MEMORY_HOST;
   }
   if (plan->side == MERBIT_SIDE_CPU && plan->blocks.chunk_index != NULL) {
     return mbi_blocks_update(plan, values, bytes);
@@ -22256,6 +23113,7 @@ MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *plan, merbit_pl
   info->method = plan->method;
   info->bytes_per_product = mbi_plan_product_bytes(plan);
   info->plan_seconds = plan->plan_seconds;
+  info->transpose_seconds = plan->transpose.seconds;
   info->reorder_seconds = plan->reorder.seconds;
   info->bandwidth_before = plan->reorder.bandwidth_before;
   info->bandwidth = plan->reorder.bandwidth;
@@ -22288,6 +23146,18 @@ static int mbi_describe_blocks(const merbit_plan *plan, char *text, size_t size)
                       : 100.0 * (double)plan->bsr.entries / (double)mbi_view_values(bsr),
                   plan->tasks, plan->tasks != 1 ? "s" : "", mbi_value_name(plan),
                   1e-6 * (double)mbi_plan_product_bytes(plan));
+}
+
+/* What is appended to the line of a transposed plan. */
+static int mbi_describe_transpose(const merbit_plan *plan, char *text, size_t size) {
+  const merbit_view *given = &plan->given;
+  if (given->format == MERBIT_COO) {
+    return snprintf(text, size, "; transposed from %" PRId64 " x %" PRId64 " as it lies",
+                    given->rows, given->cols);
+  }
+  return snprintf(text, size, "; transposed from %" PRId64 " x %" PRId64 " on the %s in %.1f ms",
+                  given->rows, given->cols, plan->transpose.on_gpu ? "GPU" : "CPU",
+                  1e3 * plan->transpose.seconds);
 }
 
 /* What is appended to the line of a reordered plan. */
@@ -22337,6 +23207,9 @@ MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size
         merge ? plan->tasks : 1, merge && plan->tasks != 1 ? "s" : "", mbi_value_name(plan),
         1e-6 * (double)mbi_plan_product_bytes(plan), merge ? "reference" : "merge",
         reason[0] != '\0' ? "; not on CUDA: " : "", reason);
+  }
+  if (plan != NULL && mbi_plan_transposes(plan) && length > 0 && (size_t)length < sizeof line) {
+    length += mbi_describe_transpose(plan, line + length, sizeof line - (size_t)length);
   }
   if (plan != NULL && mbi_plan_reorders(plan) && length > 0 && (size_t)length < sizeof line) {
     length += mbi_describe_order(plan, line + length, sizeof line - (size_t)length);

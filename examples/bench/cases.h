@@ -28,6 +28,8 @@ typedef struct bench_lab { /* what serves all problems */
 typedef struct bench_bench { /* all cases of one problem */
   bench_lab *lab;
   bench_arrays arrays;
+  bench_arrays
+      back; /* problem NULL, or x and y of products by the transpose, and those products */
   bench_rival rivals[BENCH_RIVALS];
   bench_ours ours[BENCH_PLANS];
   bench_case cases[BENCH_CASES];
@@ -64,7 +66,7 @@ static void bench_add_rival(bench_bench *b, int algorithm) {
   bench_rival *r = &b->rivals[algorithm];
   bench_kind kind;
   char full[sizeof b->cases[0].name];
-  bench_rival_create(r, &b->lab->gpu, &b->lab->cusparse, &b->arrays, algorithm,
+  bench_rival_create(r, &b->lab->gpu, &b->lab->cusparse, &b->arrays, &b->arrays, algorithm,
                      algorithm > 0 ? r - 1 : NULL);
   if (r->failure[0] != '\0') {
     bench_skip(b, name, r->failure);
@@ -90,13 +92,36 @@ static void bench_add_rival(bench_bench *b, int algorithm) {
   }
 }
 
+/* Those by the transpose only where ours are measured. */
+static void bench_add_rival_back(bench_bench *b, int algorithm) {
+  const char *name = bench_cusparse_algorithms[algorithm].name;
+  bench_rival *r = &b->rivals[algorithm];
+  bench_case *c;
+  if (b->back.problem == NULL) {
+    return;
+  }
+  bench_rival_create(r, &b->lab->gpu, &b->lab->cusparse, &b->arrays, &b->back, algorithm, NULL);
+  if (r->failure[0] != '\0') {
+    bench_skip(b, name, r->failure);
+    bench_rival_destroy(r);
+    return;
+  }
+  c = bench_add(b, name, BENCH_TRANSPOSED, bench_rival_enqueue, r);
+  c->rival = 1;
+  c->bytes = bench_rival_bytes(r, BENCH_PLAIN);
+  c->has_plan = 1;
+  c->plan_seconds = r->prepare_seconds;
+}
+
 /* All of them, but where --methods names some. */
 static void bench_add_rivals(bench_bench *b) {
   const char *methods = b->lab->options->methods;
   const int all = strstr(methods, "cusparse") == NULL;
   int i;
   for (i = 0; i < BENCH_RIVALS && b->lab->cusparse.handle != NULL; i++) {
-    if (all || bench_chosen(methods, bench_cusparse_algorithms[i].name)) {
+    if (bench_cusparse_algorithms[i].operation != CUSPARSE_OPERATION_NON_TRANSPOSE) {
+      bench_add_rival_back(b, i);
+    } else if (all || bench_chosen(methods, bench_cusparse_algorithms[i].name)) {
       bench_add_rival(b, i);
     }
   }

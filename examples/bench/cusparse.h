@@ -8,10 +8,10 @@
 
 #define CUSPARSE_INDEX_32I 2
 #define CUSPARSE_INDEX_BASE_ZERO 0
-#define CUSPARSE_OPERATION_NON_TRANSPOSE 0
-#define CUSPARSE_DIRECTION_ROW 0 /* inside blocks, legacy call */
-#define CUSPARSE_ORDER_ROW 2     /* inside blocks */
-#define CUSPARSE_R_32F 0         /* library_types.h: CUDA_R_32F */
+#define CUSPARSE_OPERATION_NON_TRANSPOSE 0 /* CUSPARSE_OPERATION_TRANSPOSE is 1 */
+#define CUSPARSE_DIRECTION_ROW 0           /* inside blocks, legacy call */
+#define CUSPARSE_ORDER_ROW 2               /* inside blocks */
+#define CUSPARSE_R_32F 0                   /* library_types.h: CUDA_R_32F */
 #define CUSPARSE_R_64F 1
 
 typedef enum bench_format {
@@ -26,22 +26,25 @@ static const struct {
   const char *name;
   int algorithm; /* cusparseSpMVAlg_t; unused by the legacy call */
   bench_format format;
-  int block; /* 0: the side that moves the fewest bytes */
-} bench_cusparse_algorithms[] = {{"cusparse-csr-alg1", 2, BENCH_FORMAT_CSR, 0},
-                                 {"cusparse-csr-alg2", 3, BENCH_FORMAT_CSR, 0},
-                                 {"cusparse-coo-alg1", 1, BENCH_FORMAT_COO, 0},
-                                 {"cusparse-coo-alg2", 4, BENCH_FORMAT_COO, 0},
-                                 {"cusparse-sell-32", 5, BENCH_FORMAT_SLICED, 0},
-                                 {"cusparse-bsr", 6, BENCH_FORMAT_BLOCKS, 0},
-                                 {"cusparse-bsrmv", 0, BENCH_FORMAT_BLOCKS_LEGACY, 0},
-                                 {"cusparse-bsr-2", 6, BENCH_FORMAT_BLOCKS, 2},
-                                 {"cusparse-bsrmv-2", 0, BENCH_FORMAT_BLOCKS_LEGACY, 2},
-                                 {"cusparse-bsr-4", 6, BENCH_FORMAT_BLOCKS, 4},
-                                 {"cusparse-bsrmv-4", 0, BENCH_FORMAT_BLOCKS_LEGACY, 4},
-                                 {"cusparse-bsr-8", 6, BENCH_FORMAT_BLOCKS, 8},
-                                 {"cusparse-bsrmv-8", 0, BENCH_FORMAT_BLOCKS_LEGACY, 8},
-                                 {"cusparse-bsr-16", 6, BENCH_FORMAT_BLOCKS, 16},
-                                 {"cusparse-bsrmv-16", 0, BENCH_FORMAT_BLOCKS_LEGACY, 16}};
+  int block;     /* 0: the side that moves the fewest bytes */
+  int operation; /* 1: by the transpose, from the same arrays */
+} bench_cusparse_algorithms[] = {{"cusparse-csr-alg1", 2, BENCH_FORMAT_CSR, 0, 0},
+                                 {"cusparse-csr-alg2", 3, BENCH_FORMAT_CSR, 0, 0},
+                                 {"cusparse-coo-alg1", 1, BENCH_FORMAT_COO, 0, 0},
+                                 {"cusparse-coo-alg2", 4, BENCH_FORMAT_COO, 0, 0},
+                                 {"cusparse-sell-32", 5, BENCH_FORMAT_SLICED, 0, 0},
+                                 {"cusparse-bsr", 6, BENCH_FORMAT_BLOCKS, 0, 0},
+                                 {"cusparse-bsrmv", 0, BENCH_FORMAT_BLOCKS_LEGACY, 0, 0},
+                                 {"cusparse-bsr-2", 6, BENCH_FORMAT_BLOCKS, 2, 0},
+                                 {"cusparse-bsrmv-2", 0, BENCH_FORMAT_BLOCKS_LEGACY, 2, 0},
+                                 {"cusparse-bsr-4", 6, BENCH_FORMAT_BLOCKS, 4, 0},
+                                 {"cusparse-bsrmv-4", 0, BENCH_FORMAT_BLOCKS_LEGACY, 4, 0},
+                                 {"cusparse-bsr-8", 6, BENCH_FORMAT_BLOCKS, 8, 0},
+                                 {"cusparse-bsrmv-8", 0, BENCH_FORMAT_BLOCKS_LEGACY, 8, 0},
+                                 {"cusparse-bsr-16", 6, BENCH_FORMAT_BLOCKS, 16, 0},
+                                 {"cusparse-bsrmv-16", 0, BENCH_FORMAT_BLOCKS_LEGACY, 16, 0},
+                                 {"cusparse-csr-alg1-t", 2, BENCH_FORMAT_CSR, 0, 1},
+                                 {"cusparse-csr-alg2-t", 3, BENCH_FORMAT_CSR, 0, 1}};
 #define BENCH_RIVALS                                                                           \
   ((int)(sizeof bench_cusparse_algorithms / sizeof bench_cusparse_algorithms[0]))
 

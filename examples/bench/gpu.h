@@ -2,6 +2,7 @@
  * timed. */
 #ifndef BENCH_GPU_H
 #define BENCH_GPU_H
+#include "back.h"
 #include "block_plans.h"
 #include "summary.h"
 
@@ -78,7 +79,8 @@ static void bench_gpu_move(bench_ours *o, int restore) {
 /* Three dual-buffer products: the third finds in y what the second left there. */
 static void bench_verify(bench_bench *b, bench_case *c, void *y) {
   bench_gpu *gpu = &b->lab->gpu;
-  bench_problem *p = b->arrays.problem;
+  bench_arrays *arrays = c->kind == BENCH_TRANSPOSED ? &b->back : &b->arrays;
+  bench_problem *p = arrays->problem;
   const size_t bytes = (size_t)p->m->rows * p->size;
   const bench_scalars *scalars =
       c->kind == BENCH_GENERAL ? &bench_general_scalars : &bench_plain_scalars;
@@ -90,10 +92,12 @@ static void bench_verify(bench_bench *b, bench_case *c, void *y) {
   c->parity = 0;
   if (c->kind == BENCH_GENERAL) {
     bench_merbit_check(gpu->context,
-                       mbi_device_upload(gpu->context, b->arrays.y, p->y0, bytes));
+                       mbi_device_upload(gpu->context, arrays->y, p->y0, bytes));
   } else {
-    bench_gpu_fill(gpu, b->arrays.y, dual ? 0 : 0xff, bytes); /* 0xff...: NaN */
-    bench_gpu_fill(gpu, b->arrays.z, 0, bytes);
+    bench_gpu_fill(gpu, arrays->y, dual ? 0 : 0xff, bytes); /* 0xff...: NaN */
+    if (dual) {
+      bench_gpu_fill(gpu, arrays->z, 0, bytes);
+    }
   }
   bench_gpu_wait(gpu);
   if (ordered) {
@@ -106,7 +110,7 @@ static void bench_verify(bench_bench *b, bench_case *c, void *y) {
   if (ordered) {
     bench_gpu_move(ours, 1);
   }
-  bench_merbit_check(gpu->context, mbi_device_download(gpu->context, y, b->arrays.y, bytes));
+  bench_merbit_check(gpu->context, mbi_device_download(gpu->context, y, arrays->y, bytes));
   c->verdict = bench_compare(p, scalars->alpha, scalars->beta, y);
   c->good = bench_verdict_good(p, c->verdict);
   b->arrays.general = &bench_timed_scalars;
@@ -150,7 +154,7 @@ static void bench_describe_orders(const bench_bench *b) {
 
 static void bench_gpu_problem(bench_lab *lab, bench_problem *p, bench_summary *sum) {
   bench_bench *b = (bench_bench *)calloc(1, sizeof *b);
-  void *y = bench_allocate(p->m->rows, p->size);
+  void *y = bench_allocate(p->m->rows > p->m->cols ? p->m->rows : p->m->cols, p->size);
   int i;
   if (b == NULL) {
     bench_die("no memory for the list of cases");
@@ -158,6 +162,7 @@ static void bench_gpu_problem(bench_lab *lab, bench_problem *p, bench_summary *s
   b->lab = lab;
   bench_report_head(p, lab->json);
   bench_arrays_create(&b->arrays, &lab->gpu, p);
+  bench_back_create(b);
   bench_json_open(lab->json, "left_out", '[');
   bench_add_rivals(b);
   bench_add_plans(b);
@@ -173,6 +178,7 @@ static void bench_gpu_problem(bench_lab *lab, bench_problem *p, bench_summary *s
   bench_report_cases(b->cases, b->case_count, "speedup", lab->json);
   bench_describe_auto(b);
   bench_describe_orders(b);
+  bench_describe_back(b);
   bench_json_close(lab->json, '}');
   bench_sum_up(sum, p, b->cases, b->case_count);
   (void)fflush(stdout);
@@ -183,6 +189,7 @@ static void bench_gpu_problem(bench_lab *lab, bench_problem *p, bench_summary *s
   for (i = 0; i < BENCH_RIVALS; i++) {
     bench_rival_destroy(&b->rivals[i]);
   }
+  bench_back_destroy(b);
   bench_arrays_destroy(&b->arrays, &lab->gpu);
   free(b);
   free(y);

@@ -161,7 +161,7 @@ static bench_ours *bench_add_plan(bench_bench *b, const bench_request *request,
 static bench_case *bench_add_ours(bench_bench *b, const char *name, bench_kind kind,
                                   void (*enqueue)(bench_case *), bench_ours *o,
                                   const bench_cost *cost) {
-  const bench_problem *p = b->arrays.problem;
+  const bench_problem *p = o->arrays->problem;
   bench_case *c = bench_add(b, name, kind, enqueue, o);
   merbit_plan_info info;
   bench_merbit_check(o->gpu->context, merbit_plan_get_info(o->plan, &info));
@@ -265,6 +265,21 @@ static void bench_add_orders(bench_bench *b) {
   }
 }
 
+/* AUTO's plan of the transpose, where it is asked for by name. */
+static void bench_add_transpose(bench_bench *b) {
+  bench_request request;
+  bench_cost cost;
+  bench_ours *o;
+  memset(&request, 0, sizeof request);
+  request.name = "transpose";
+  request.desc.operation = MERBIT_OPERATION_T;
+  o = b->back.problem != NULL ? bench_add_plan(b, &request, &cost) : NULL;
+  if (o != NULL) {
+    o->arrays = &b->back;
+    (void)bench_add_ours(b, request.name, BENCH_TRANSPOSED, bench_ours_enqueue, o, &cost);
+  }
+}
+
 /* auto: what a user gets without asking for anything, the arrays checked. light: the same for
  * one product. Then each method with its own choice of constants. */
 static void bench_add_plans(bench_bench *b) {
@@ -314,6 +329,7 @@ static void bench_add_plans(bench_bench *b) {
   }
   bench_add_merge_variants(b);
   bench_add_orders(b);
+  bench_add_transpose(b);
   for (k = 0; k < b->lab->options->sigma_count; k++) {
     bench_add_sigma(b, b->lab->options->sigmas[k]);
   }

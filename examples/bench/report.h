@@ -22,7 +22,8 @@ static void bench_report_head(const bench_problem *p, bench_json *json) {
 static const char *bench_kind_name(bench_kind kind) {
   return kind == BENCH_PLAIN     ? "A x"
          : kind == BENCH_GENERAL ? "alpha A x + beta y"
-                                 : "tile build";
+         : kind == BENCH_TILE    ? "tile build"
+                                 : "A' x";
 }
 
 /* A column of the table: "-" where the number is not above 0. */

@@ -38,8 +38,8 @@ typedef struct bench_arrays { /* one problem on the GPU */
 typedef struct bench_rival {
   bench_gpu *gpu;
   bench_cusparse *cusparse;
-  bench_arrays *arrays;
-  int algorithm; /* place in the list */
+  bench_arrays *arrays, *vectors; /* the matrix; x and y */
+  int algorithm;                  /* place in the list */
   int type;
   bench_layout layout; /* slices and blocks: the sizes; the arrays are on the GPU */
   mbi_devptr offsets, columns, values;
@@ -210,8 +210,8 @@ static int bench_rival_multiply(bench_rival *r, const bench_scalars *scalars) {
         mbi_device_pointer(r->offsets), mbi_device_pointer(r->columns), l->block,
         mbi_device_pointer(r->arrays->x), beta, mbi_device_pointer(r->arrays->y));
   }
-  return s->spmv(s->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, alpha, r->matrix, r->x, beta,
-                 r->y, r->type, bench_cusparse_algorithms[r->algorithm].algorithm,
+  return s->spmv(s->handle, bench_cusparse_algorithms[r->algorithm].operation, alpha, r->matrix,
+                 r->x, beta, r->y, r->type, bench_cusparse_algorithms[r->algorithm].algorithm,
                  mbi_device_pointer(r->buffer));
 }
 
@@ -219,12 +219,13 @@ static int bench_rival_multiply(bench_rival *r, const bench_scalars *scalars) {
 static int bench_rival_preprocess(bench_rival *r, const void *alpha, const void *beta) {
   const bench_cusparse *s = r->cusparse;
   const bench_format format = bench_rival_format(r);
-  const int status = s->preprocess == NULL
-                         ? 0
-                         : s->preprocess(s->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, alpha,
-                                         r->matrix, r->x, beta, r->y, r->type,
-                                         bench_cusparse_algorithms[r->algorithm].algorithm,
-                                         mbi_device_pointer(r->buffer));
+  const int status =
+      s->preprocess == NULL
+          ? 0
+          : s->preprocess(s->handle, bench_cusparse_algorithms[r->algorithm].operation, alpha,
+                          r->matrix, r->x, beta, r->y, r->type,
+                          bench_cusparse_algorithms[r->algorithm].algorithm,
+                          mbi_device_pointer(r->buffer));
   return format == BENCH_FORMAT_CSR || format == BENCH_FORMAT_COO
              ? bench_rival_try(r, status, "cusparseSpMV_preprocess")
              : 1;
@@ -232,7 +233,7 @@ static int bench_rival_preprocess(bench_rival *r, const void *alpha, const void 
 
 static void bench_rival_open(bench_rival *r) {
   const bench_cusparse *s = r->cusparse;
-  const bench_arrays *a = r->arrays;
+  const bench_arrays *a = r->vectors;
   const bench_matrix *m = a->problem->m;
   const int64_t block = r->layout.block;
   const int64_t rows = block > 0 ? r->layout.rows * block : m->rows;
@@ -249,7 +250,8 @@ static void bench_rival_open(bench_rival *r) {
       bench_rival_try(r, s->create_vector(&r->y, rows, mbi_device_pointer(a->y), r->type),
                       "cusparseCreateDnVec") &&
       bench_rival_try(r,
-                      s->buffer_size(s->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, alpha,
+                      s->buffer_size(s->handle,
+                                     bench_cusparse_algorithms[r->algorithm].operation, alpha,
                                      r->matrix, r->x, beta, r->y, r->type,
                                      bench_cusparse_algorithms[r->algorithm].algorithm, &bytes),
                       "cusparseSpMV_bufferSize")) {
@@ -330,12 +332,14 @@ static void bench_rival_time_conversion(bench_rival *r) {
 /* Opened twice, so that what is timed loads no code. A product shows whether it works at all.
  */
 static void bench_rival_create(bench_rival *r, bench_gpu *gpu, bench_cusparse *s,
-                               bench_arrays *a, int algorithm, const bench_rival *peer) {
+                               bench_arrays *a, bench_arrays *vectors, int algorithm,
+                               const bench_rival *peer) {
   double start;
   memset(r, 0, sizeof *r);
   r->gpu = gpu;
   r->cusparse = s;
   r->arrays = a;
+  r->vectors = vectors;
   r->algorithm = algorithm;
   r->type = a->problem->single ? CUSPARSE_R_32F : CUSPARSE_R_64F;
   if (!bench_rival_convert(r, peer)) {

@@ -11,9 +11,10 @@
 #define BENCH_FEW_ROUNDS 3
 
 typedef enum bench_kind {
-  BENCH_PLAIN,   /* y = A x */
-  BENCH_GENERAL, /* y = alpha A x + beta y */
-  BENCH_TILE     /* what a plan costs on the GPU */
+  BENCH_PLAIN,     /* y = A x */
+  BENCH_GENERAL,   /* y = alpha A x + beta y */
+  BENCH_TILE,      /* what a plan costs on the GPU */
+  BENCH_TRANSPOSED /* y = A' x */
 } bench_kind;
 
 typedef struct bench_case {

@@ -238,6 +238,31 @@ static merbit_status plan_create_by_degree(world *w) {
   return merbit_plan_create(w->context, &w->view, &desc, (merbit_plan **)&w->out);
 }
 
+static merbit_status plan_create_transposed(world *w) {
+  merbit_plan_desc desc;
+  memset(&desc, 0, sizeof desc);
+  desc.operation = MERBIT_OPERATION_T;
+  return merbit_plan_create(w->context, &w->view, &desc, (merbit_plan **)&w->out);
+}
+
+static void transposed_made(world *w) {
+  world_expect_product(w, (merbit_plan *)w->out, NULL, 1, 1);
+  merbit_plan_destroy((merbit_plan *)w->out);
+}
+
+static void with_transposed_plan(world *w) {
+  assert_int_equal(plan_create_transposed(w), MERBIT_OK);
+  w->plan = (merbit_plan *)w->out;
+}
+
+static void transposed_unharmed(world *w) {
+  world_expect_product(w, w->plan, NULL, 1, 1);
+}
+
+static void transposed_updated(world *w) {
+  world_expect_product(w, w->plan, NULL, 1, 2);
+}
+
 static void reordered_made(world *w) {
   world_expect_reordered(w, (merbit_plan *)w->out, 1);
   merbit_plan_destroy((merbit_plan *)w->out);

@@ -7,6 +7,7 @@
 #include "fake/choice_scenarios.h"
 #include "fake/device_scenarios.h"
 #include "fake/order_scenarios.h"
+#include "fake/transpose_scenarios.h"
 #include "support/gpu.h"
 
 /* Host CSR, vectors in buffers, a workspace of its own, new values. */
@@ -271,6 +272,11 @@ TEST_UNUSED static const struct {
     {"copied vectors", copied_vectors, MERBIT_SIDE_CUDA, 0},
     {"reordered, host vectors", ordered_host_vectors, MERBIT_SIDE_CUDA, 0},
     {"reordered, host vectors, AUTO", ordered_host_vectors, MERBIT_SIDE_AUTO, 0},
+    {"transposed products", transposed_products, MERBIT_SIDE_CUDA, 0},
+    {"transposed device CSR", transposed_device_csr, MERBIT_SIDE_CUDA, 0},
+    {"transposed and reordered", transposed_and_reordered, MERBIT_SIDE_CUDA, 0},
+    {"transposed blocks", transposed_blocks, MERBIT_SIDE_CUDA, 0},
+    {"transposed, host vectors, AUTO", transposed_host_vectors, MERBIT_SIDE_AUTO, 0},
     {"PageRank", ranks, MERBIT_SIDE_CUDA, 1},
     {"PageRank, AUTO", ranks, MERBIT_SIDE_AUTO, 1},
 };

@@ -83,8 +83,8 @@ static int too_late(const failure *f) {
   return plan_made || (f->scenario == ranks && one_of(f->calls->first, iterating));
 }
 
-/* Slices, hubs, counts of columns, shorter values or a method to measure, for which there is no
- * room: a plan goes on without. MERBIT has none of them. */
+/* Slices, hubs, counts of columns, shorter values, a method to measure or a sort by columns, for which
+ * there is no room: a plan goes on without. MERBIT has none of them. */
 static int gives_way(const failure *f) {
   return f->scenario != merbit_products && f->scenario != ranks && f->calls == &cuda->calls &&
          f->code == 2;

@@ -52,7 +52,10 @@ static void every_scenario(void **state) {
       device_csr,        shifted_csr,
       device_coo,        ranks,
       ordered_products,  ordered_coo,
-      copied_vectors,    ordered_host_vectors};
+      copied_vectors,    ordered_host_vectors,
+      transposed_products, transposed_device_csr,
+      transposed_and_reordered, transposed_blocks,
+      transposed_host_vectors};
   const uint64_t seed = test_rotating_seed();
   int repeat;
   size_t i;

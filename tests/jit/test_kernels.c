@@ -351,6 +351,17 @@ static void reorder_preamble(int form, mbi_preamble *preamble) {
   mbi_reorder_preamble(&plan, preamble);
 }
 
+static void transpose_preamble(int form, mbi_preamble *preamble) {
+  mbi_device_csr from;
+  mbi_transposing t;
+  memset(&from, 0, sizeof from);
+  memset(&t, 0, sizeof t);
+  t.from = &from;
+  from.offset_type = form & 1 ? MERBIT_INDEX_64 : MERBIT_INDEX_32;
+  t.place_type = form & 2 ? MERBIT_INDEX_64 : MERBIT_INDEX_32;
+  mbi_transpose_preamble(&t, preamble);
+}
+
 static void arrays_preamble(int form, mbi_preamble *preamble) {
   memset(preamble, 0, sizeof *preamble);
   mbi_preamble_define(preamble, "MBK_ROW_PTR", form & 1 ? "mbk_i64" : "mbk_i32");
@@ -392,6 +403,8 @@ static void every_architecture_takes_every_file(void **state) {
     compile("spmv/arrays.cu", &preamble, archs[i]);
     reorder_preamble(0, &preamble);
     compile("spmv/reorder.cu", &preamble, archs[i]);
+    transpose_preamble(0, &preamble);
+    compile("spmv/transpose.cu", &preamble, archs[i]);
     memset(&preamble, 0, sizeof preamble);
     mbi_pagerank_preamble(MERBIT_F64, &preamble);
     compile("solve/pagerank.cu", &preamble, archs[i]);
@@ -467,6 +480,8 @@ static void every_form_compiles_without_spills(void **state) {
     for (form = 0; form < 4; form++) {
       reorder_preamble(form, &preamble);
       compile("spmv/reorder.cu", &preamble, capabilities[c]);
+      transpose_preamble(form, &preamble);
+      compile("spmv/transpose.cu", &preamble, capabilities[c]);
     }
     memset(&preamble, 0, sizeof preamble);
     mbi_pagerank_preamble(MERBIT_F32, &preamble);

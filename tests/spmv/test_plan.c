@@ -34,8 +34,7 @@ static void bad_descriptors_are_named(void **state) {
   expect(context, &view, &desc, status, piece)
   EXPECT(side, (merbit_side)9, MERBIT_INVALID_ARGUMENT, "side is 9");
   EXPECT(side, MERBIT_SIDE_CUDA, MERBIT_NO_DEVICE, "context computes on the CPU");
-  EXPECT(operation, MERBIT_OPERATION_T, MERBIT_NOT_SUPPORTED, "transposed");
-  EXPECT(operation, MERBIT_OPERATION_H, MERBIT_NOT_SUPPORTED, "merbit_matrix_transpose");
+  EXPECT(operation, (merbit_operation)3, MERBIT_INVALID_ARGUMENT, "operation is 3");
   EXPECT(vector_type, MERBIT_F32, MERBIT_NOT_SUPPORTED, "another type");
   EXPECT(compute_type, MERBIT_C128, MERBIT_NOT_SUPPORTED, "another type");
   EXPECT(method, (merbit_method)99, MERBIT_INVALID_ARGUMENT, "method is 99");
