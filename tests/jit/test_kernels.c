@@ -183,7 +183,6 @@ static void binned_preamble(merbit_type type, int form, int warp_tiles, int thre
  * form & 64. */
 static void bsr_preamble(merbit_type type, int form, int rows, int cols, int omega,
                          mbi_preamble *preamble) {
-  static const uint64_t masks[1] = {0};
   merbit_plan plan;
   plan_make(type, form & ~10, 0, omega, 0, &plan);
   plan.device.nnz = 10000000;
@@ -191,7 +190,7 @@ static void bsr_preamble(merbit_type type, int form, int rows, int cols, int ome
   plan.bsr.view = merbit_bsr(1000 * rows, 1000 * cols - (form & 64 && cols > 1), 10000000, rows,
                              cols, NULL, NULL, NULL);
   plan.bsr.view.block_order = form & 32 ? MERBIT_BLOCK_COLUMN_MAJOR : MERBIT_BLOCK_ROW_MAJOR;
-  plan.bsr.masks = form & 8 ? masks : NULL;
+  plan.bsr.mask_words = form & 8 ? 1 : 0;
   assert_int_equal(mbi_bsr_size(&plan), MERBIT_OK);
   mbi_bsr_preamble(&plan, preamble);
 }
