@@ -5306,33 +5306,41 @@ static const char *const mbi_source_spmv_carve_cu[] = {
   "  return own;\n"
   "}\n"
   "\n"
-  "// Adds to answer[0] to answer[3] the blocks, their values inside the matrix, the entries, and\n",
+  "// The row of blocks that a window begins with: w * span / high, for a span of `spans` rows of\n",
+  "// blocks and `rest` rows.\n"
+  "MBK_DEVICE mbk_u64 mbk_carve_window(mbk_u64 spans, mbk_u32 rest, mbk_u32 high, mbk_u32 w) {\n"
+  "  return spans * w + rest * w / high;\n"
+  "}\n"
+  "\n"
+  "// Adds to answer[0] to answer[3] the blocks, their values inside the matrix, the entries, and\n"
   "// whether a row descends (then the others mean nothing), for `windows` of `count` rows of\n"
-  "// blocks, the w-th from row w * span of the matrix on, or from the block row that holds it.\n"
-  "// Where counts is not null there is one window, of all rows: counts[row] and the sums[row /\n"
-  "// MBK_CHUNK], zero before, become known. Launch: any grid of 256 threads.\n"
-  "MBK_KERNEL MBK_BOUNDS(256)\n"
+  "// blocks, of at most 2^32 - 1 in all, which begin at mbk_carve_window. Where counts is not null\n"
+  "// there is one window, of all rows: counts[row] and the sums[row / MBK_CHUNK], zero before,\n"
+  "// become known. No division is of 64 bits: that would be a call, around which registers are\n"
+  "// spilled. Launch: any grid of 256 threads.\n"
+  "MBK_KERNEL MBK_RESIDENT(256, 4)\n"
   "    mbk_carve_count(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, mbk_u64 rows,\n"
-  "                    mbk_u64 cols, mbk_u32 high, mbk_u32 wide, mbk_u32 group, mbk_u64 windows,\n"
-  "                    mbk_u64 span, mbk_u64 count, mbk_u32 *counts, mbk_u64 *sums,\n"
-  "                    mbk_u64 *answer) {\n"
+  "                    mbk_u64 cols, mbk_u64 block_rows, mbk_u32 high, mbk_u32 wide, mbk_u32 group,\n"
+  "                    mbk_u32 windows, mbk_u64 spans, mbk_u32 rest, mbk_u32 count,\n"
+  "                    mbk_u32 *counts, mbk_u64 *sums, mbk_u64 *answer) {\n"
   "  const mbk_carve_csr csr = {row_ptr, col_ind, rows, cols};\n"
   "  const mbk_carve_shape shape = {high, wide, group};\n"
-  "  const mbk_u64 block_rows = (rows + high - 1) / high;\n"
   "  const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;\n"
+  "  const mbk_u64 items = (mbk_u64)windows * count;\n"
   "  const mbk_u32 side_by_side = 32 / group;\n"
   "  const bool speaks = mbk_lane() % group == 0; // for its group\n"
   "  mbk_carve_tally tally = {0, 0, 0, false};\n"
-  "  for (mbk_u64 first = warp * side_by_side; first < windows * count;\n"
+  "  for (mbk_u64 first = warp * side_by_side; first < items;\n"
   "       first += (mbk_u64)mbk_grid() * 8 * side_by_side) {\n"
   "    const mbk_u64 item = first + mbk_lane() / group;\n"
-  "    const mbk_u64 block_row = span * (item / count) / high + item % count;\n"
-  "    const bool there = item < windows * count && block_row < block_rows;\n"
+  "    const mbk_u32 w = (mbk_u32)item / count;\n",
+  "    const mbk_u64 block_row = mbk_carve_window(spans, rest, high, w) + (mbk_u32)item % count;\n"
+  "    const bool there = item < items && block_row < block_rows;\n"
   "    const mbk_u64 place = there ? block_row : block_rows;\n"
   "    const mbk_u32 found = high > 32 ? mbk_carve_row<2>(csr, shape, place, tally)\n"
   "                                    : mbk_carve_row<1>(csr, shape, place, tally);\n"
   "    tally.blocks += speaks ? found : 0;\n"
-  "    if (counts != 0) {\n",
+  "    if (counts != 0) {\n"
   "      const mbk_u64 sum = mbk_carve_total(speaks ? found : 0);\n"
   "      if (speaks && there) {\n"
   "        counts[block_row] = found;\n"
@@ -5363,7 +5371,7 @@ static const char *const mbi_source_spmv_carve_cu[] = {
   "MBK_DEVICE mbk_u64 mbk_carve_before(mbk_u64 own, mbk_u64 *warps, mbk_u32 warp_count,\n"
   "                                    mbk_u64 *all) {\n"
   "  mbk_u64 sum = own, before = 0, total = 0;\n"
-  "  for (int d = 1; d < 32; d <<= 1) {\n"
+  "  for (int d = 1; d < 32; d <<= 1) {\n",
   "    const mbk_u64 other = mbk_shuffle_up(MBK_ALL, sum, d, 32);\n"
   "    sum += mbk_lane() >= (mbk_u32)d ? other : 0;\n"
   "  }\n"
@@ -5379,7 +5387,7 @@ static const char *const mbi_source_spmv_carve_cu[] = {
   "  *all = total;\n"
   "  return before + sum - own;\n"
   "}\n"
-  "\n",
+  "\n"
   "// sums become those of the chunks before. Launch: one block of 1024 threads. Shared:\n"
   "// mbk_u64[32].\n"
   "MBK_KERNEL MBK_BOUNDS(1024) mbk_carve_sums(mbk_u64 *sums, mbk_u64 chunks) {\n"
@@ -5411,7 +5419,7 @@ static const char *const mbi_source_spmv_carve_cu[] = {
   "  for (int i = 0; i < 4; i++) {\n"
   "    own[i] = first + i < block_rows ? counts[first + i] : 0;\n"
   "    sum += own[i];\n"
-  "  }\n"
+  "  }\n",
   "  mbk_u64 before = sums[mbk_block()] + mbk_carve_before(sum, (mbk_u64 *)shared, 8, &all);\n"
   "#pragma unroll\n"
   "  for (int i = 0; i < 4; i++) {\n"
@@ -5425,7 +5433,7 @@ static const char *const mbi_source_spmv_carve_cu[] = {
   "}\n"
   "\n"
   "// ---- Filling ------------------------------------------------------------------------------\n"
-  "\n",
+  "\n"
   "struct mbk_carve_target { // null: not asked for\n"
   "  mbk_i32 *block_col;\n"
   "  mbk_u32 *masks; // words of 32 bits, an even number to a block; zero before\n"
@@ -5453,7 +5461,7 @@ static const char *const mbi_source_spmv_carve_cu[] = {
   "  const mbk_u32 entries = shape.high * shape.wide;\n"
   "  mbk_u64 bits = 0;\n"
   "  while (next < first + shape.wide) {\n"
-  "    const mbk_u32 column = next;\n"
+  "    const mbk_u32 column = next;\n",
   "    MBK_VALUE sum = values != 0 ? mbk_load(values + at) : (MBK_VALUE)1;\n"
   "    next = mbk_carve_look(csr.col_ind, ++at, end);\n"
   "    while (next == column) {\n"
@@ -5465,7 +5473,7 @@ static const char *const mbi_source_spmv_carve_cu[] = {
   "      to.blocks[block * entries + r * shape.wide + column - first] = sum;\n"
   "    }\n"
   "  }\n"
-  "  if (to.masks != 0) {\n",
+  "  if (to.masks != 0) {\n"
   "    mbk_carve_mark(to.masks + block * ((entries + 63) / 64 * 2), r * shape.wide, bits);\n"
   "  }\n"
   "}\n"
@@ -5494,20 +5502,20 @@ static const char *const mbi_source_spmv_carve_cu[] = {
   "  }\n"
   "}\n"
   "\n"
-  "// block_col, masks and blocks, each unless null; blocks are zero before, but where each of\n"
+  "// block_col, masks and blocks, each unless null; blocks are zero before, but where each of\n",
   "// their values is an entry. values null: ones. block_ptr: from mbk_carve_offsets. Launch:\n"
   "// `group` lanes for each row of blocks, 256 threads per block.\n"
-  "MBK_KERNEL MBK_BOUNDS(256)\n"
+  "MBK_KERNEL MBK_RESIDENT(256, 4)\n"
   "    mbk_carve_fill(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
-  "                   mbk_u64 rows, mbk_u64 cols, mbk_u32 high, mbk_u32 wide, mbk_u32 group,\n"
-  "                   const void *block_ptr, mbk_u32 large, mbk_i32 *block_col, mbk_u32 *masks,\n"
-  "                   MBK_VALUE *blocks) {\n",
+  "                   mbk_u64 rows, mbk_u64 cols, mbk_u64 block_rows, mbk_u32 high, mbk_u32 wide,\n"
+  "                   mbk_u32 group, const void *block_ptr, mbk_u32 large, mbk_i32 *block_col,\n"
+  "                   mbk_u32 *masks, MBK_VALUE *blocks) {\n"
   "  const mbk_carve_csr csr = {row_ptr, col_ind, rows, cols};\n"
   "  const mbk_carve_shape shape = {high, wide, group};\n"
   "  const mbk_carve_target to = {block_col, masks, blocks};\n"
-  "  const mbk_u64 block_rows = (rows + high - 1) / high;\n"
-  "  const mbk_u64 thread = (mbk_u64)mbk_block() * 256 + mbk_thread();\n"
-  "  const mbk_u64 block_row = thread / group < block_rows ? thread / group : block_rows;\n"
+  "  const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;\n"
+  "  const mbk_u64 item = warp * (32 / group) + mbk_lane() / group;\n"
+  "  const mbk_u64 block_row = item < block_rows ? item : block_rows;\n"
   "  const mbk_u64 block = large != 0 ? (mbk_u64)((const mbk_i64 *)block_ptr)[block_row]\n"
   "                                   : (mbk_u64)((const mbk_i32 *)block_ptr)[block_row];\n"
   "  if (high > 32) {\n"
@@ -7150,7 +7158,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "f871441382e4894e0ebb902f4f5259f3f08f4ad5bd902b27ac9d480a50499144"
+#define MBI_KERNEL_HASH "cab778202cb8abab5309817b9b3ca361146fd229a6331aa052ee7ca50b6d5c6f"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -19632,25 +19640,29 @@ static merbit_status mbi_carve_count(mbi_carve *c, const merbit_bsr_desc *shape,
   const int64_t most = 8 * (int64_t)plan->context->device.multiprocessors;
   uint32_t high = (uint32_t)height, wide = (uint32_t)shape->block_cols;
   uint32_t group = mbi_carve_group(height);
-  uint64_t count = (uint64_t)mbi_shape_rows(&c->csr, windows, height);
-  uint64_t span = (uint64_t)mbi_shape_span(&c->csr, windows);
-  uint64_t parts = windows > 0 ? (uint64_t)windows : 1;
+  uint64_t block_rows = (uint64_t)mbi_block_count(c->csr.rows, height);
+  uint64_t spans = (uint64_t)(mbi_shape_span(&c->csr, windows) / height);
+  uint32_t rest = (uint32_t)(mbi_shape_span(&c->csr, windows) % height);
+  uint32_t count = (uint32_t)mbi_shape_rows(&c->csr, windows, height);
+  uint32_t parts = windows > 0 ? (uint32_t)windows : 1;
   mbi_devptr to = c->answers + (uint64_t)answer * sizeof(mbi_carve_tally);
-  const int64_t blocks = (int64_t)(parts * count * group / 256) + 1;
-  void *arguments[13];
+  const int64_t blocks = (int64_t)((uint64_t)parts * count * group / 256) + 1;
+  void *arguments[15];
   arguments[0] = &csr->row_ptr;
   arguments[1] = &csr->col_ind;
   arguments[2] = &csr->rows;
   arguments[3] = &csr->cols;
-  arguments[4] = &high;
-  arguments[5] = &wide;
-  arguments[6] = &group;
-  arguments[7] = &parts;
-  arguments[8] = &span;
-  arguments[9] = &count;
-  arguments[10] = &c->counts;
-  arguments[11] = &c->sums;
-  arguments[12] = &to;
+  arguments[4] = &block_rows;
+  arguments[5] = &high;
+  arguments[6] = &wide;
+  arguments[7] = &group;
+  arguments[8] = &parts;
+  arguments[9] = &spans;
+  arguments[10] = &rest;
+  arguments[11] = &count;
+  arguments[12] = &c->counts;
+  arguments[13] = &c->sums;
+  arguments[14] = &to;
   return mbi_device_launch(plan->context, plan->full.kernels[MBI_CARVE_COUNT],
                            "mbk_carve_count", blocks < most ? blocks : most, 256, 0, NULL,
                            arguments);
@@ -19741,20 +19753,21 @@ static merbit_status mbi_carve_fill(merbit_plan *plan, mbi_devptr from, mbi_devp
   uint32_t high = (uint32_t)height, wide = (uint32_t)plan->bsr.view.block_cols;
   uint32_t group = mbi_carve_group(height);
   uint32_t large = plan->device.offset_type == MERBIT_INDEX_64;
-  void *arguments[13];
+  void *arguments[14];
   arguments[0] = &csr->row_ptr;
   arguments[1] = &csr->col_ind;
   arguments[2] = &from;
   arguments[3] = &csr->rows;
   arguments[4] = &csr->cols;
-  arguments[5] = &high;
-  arguments[6] = &wide;
-  arguments[7] = &group;
-  arguments[8] = &plan->device.row_ptr;
-  arguments[9] = &large;
-  arguments[10] = &columns;
-  arguments[11] = &masks;
-  arguments[12] = &values;
+  arguments[5] = &plan->device.rows;
+  arguments[6] = &high;
+  arguments[7] = &wide;
+  arguments[8] = &group;
+  arguments[9] = &plan->device.row_ptr;
+  arguments[10] = &large;
+  arguments[11] = &columns;
+  arguments[12] = &masks;
+  arguments[13] = &values;
   return mbi_device_launch(plan->context, plan->full.kernels[MBI_CARVE_FILL], "mbk_carve_fill",
                            (int64_t)(plan->device.rows * group / 256) + 1, 256, 0, NULL,
                            arguments);
@@ -19851,10 +19864,6 @@ static merbit_status mbi_carve_build(mbi_carve *c, const merbit_bsr_desc *shape,
   const uint64_t rows = (uint64_t)mbi_block_count(c->csr.rows, shape->block_rows);
   const uint64_t sums = (rows / MBI_CARVE_CHUNK + 1) * sizeof(uint64_t);
   merbit_status status;
-  if (rows >= UINT32_MAX) {
-    return mbi_fail(context, MERBIT_TOO_LARGE,
-                    "%" PRIu64 " rows of blocks are too many for the GPU", rows);
-  }
   status =
       mbi_device_allocate(context, rows * sizeof(uint32_t), "counts of blocks", &c->counts);
   if (status == MERBIT_OK) {
@@ -19880,6 +19889,11 @@ static merbit_status mbi_carve_all(mbi_carve *c, mbi_carve_tally *tally) {
   c->csr = merbit_csr((int64_t)csr->rows, (int64_t)csr->cols, (int64_t)csr->nnz, NULL, NULL,
                       c->plan->view.values);
   c->csr.value_type = c->plan->type;
+  if (csr->rows / (uint64_t)(shape.block_rows > 0 ? shape.block_rows : 1) >= UINT32_MAX) {
+    return mbi_fail(c->plan->context, MERBIT_TOO_LARGE,
+                    "%" PRIu64 " rows are too many to make blocks of on the GPU%s", csr->rows,
+                    shape.block_rows > 0 ? "" : " without a shape for them");
+  }
   if (shape.block_rows == 0) {
     merbit_bsr_desc single = shape;
     single.block_rows = single.block_cols = 1;

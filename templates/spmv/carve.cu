@@ -128,28 +128,36 @@ MBK_DEVICE mbk_u64 mbk_carve_total(mbk_u64 own) {
   return own;
 }
 
+// The row of blocks that a window begins with: w * span / high, for a span of `spans` rows of
+// blocks and `rest` rows.
+MBK_DEVICE mbk_u64 mbk_carve_window(mbk_u64 spans, mbk_u32 rest, mbk_u32 high, mbk_u32 w) {
+  return spans * w + rest * w / high;
+}
+
 // Adds to answer[0] to answer[3] the blocks, their values inside the matrix, the entries, and
 // whether a row descends (then the others mean nothing), for `windows` of `count` rows of
-// blocks, the w-th from row w * span of the matrix on, or from the block row that holds it.
-// Where counts is not null there is one window, of all rows: counts[row] and the sums[row /
-// MBK_CHUNK], zero before, become known. Launch: any grid of 256 threads.
-MBK_KERNEL MBK_BOUNDS(256)
+// blocks, of at most 2^32 - 1 in all, which begin at mbk_carve_window. Where counts is not null
+// there is one window, of all rows: counts[row] and the sums[row / MBK_CHUNK], zero before,
+// become known. No division is of 64 bits: that would be a call, around which registers are
+// spilled. Launch: any grid of 256 threads.
+MBK_KERNEL MBK_RESIDENT(256, 4)
     mbk_carve_count(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, mbk_u64 rows,
-                    mbk_u64 cols, mbk_u32 high, mbk_u32 wide, mbk_u32 group, mbk_u64 windows,
-                    mbk_u64 span, mbk_u64 count, mbk_u32 *counts, mbk_u64 *sums,
-                    mbk_u64 *answer) {
+                    mbk_u64 cols, mbk_u64 block_rows, mbk_u32 high, mbk_u32 wide, mbk_u32 group,
+                    mbk_u32 windows, mbk_u64 spans, mbk_u32 rest, mbk_u32 count,
+                    mbk_u32 *counts, mbk_u64 *sums, mbk_u64 *answer) {
   const mbk_carve_csr csr = {row_ptr, col_ind, rows, cols};
   const mbk_carve_shape shape = {high, wide, group};
-  const mbk_u64 block_rows = (rows + high - 1) / high;
   const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;
+  const mbk_u64 items = (mbk_u64)windows * count;
   const mbk_u32 side_by_side = 32 / group;
   const bool speaks = mbk_lane() % group == 0; // for its group
   mbk_carve_tally tally = {0, 0, 0, false};
-  for (mbk_u64 first = warp * side_by_side; first < windows * count;
+  for (mbk_u64 first = warp * side_by_side; first < items;
        first += (mbk_u64)mbk_grid() * 8 * side_by_side) {
     const mbk_u64 item = first + mbk_lane() / group;
-    const mbk_u64 block_row = span * (item / count) / high + item % count;
-    const bool there = item < windows * count && block_row < block_rows;
+    const mbk_u32 w = (mbk_u32)item / count;
+    const mbk_u64 block_row = mbk_carve_window(spans, rest, high, w) + (mbk_u32)item % count;
+    const bool there = item < items && block_row < block_rows;
     const mbk_u64 place = there ? block_row : block_rows;
     const mbk_u32 found = high > 32 ? mbk_carve_row<2>(csr, shape, place, tally)
                                     : mbk_carve_row<1>(csr, shape, place, tally);
@@ -319,17 +327,17 @@ MBK_DEVICE void mbk_carve_fill_row(const mbk_carve_csr &csr, const mbk_carve_sha
 // block_col, masks and blocks, each unless null; blocks are zero before, but where each of
 // their values is an entry. values null: ones. block_ptr: from mbk_carve_offsets. Launch:
 // `group` lanes for each row of blocks, 256 threads per block.
-MBK_KERNEL MBK_BOUNDS(256)
+MBK_KERNEL MBK_RESIDENT(256, 4)
     mbk_carve_fill(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, const MBK_VALUE *values,
-                   mbk_u64 rows, mbk_u64 cols, mbk_u32 high, mbk_u32 wide, mbk_u32 group,
-                   const void *block_ptr, mbk_u32 large, mbk_i32 *block_col, mbk_u32 *masks,
-                   MBK_VALUE *blocks) {
+                   mbk_u64 rows, mbk_u64 cols, mbk_u64 block_rows, mbk_u32 high, mbk_u32 wide,
+                   mbk_u32 group, const void *block_ptr, mbk_u32 large, mbk_i32 *block_col,
+                   mbk_u32 *masks, MBK_VALUE *blocks) {
   const mbk_carve_csr csr = {row_ptr, col_ind, rows, cols};
   const mbk_carve_shape shape = {high, wide, group};
   const mbk_carve_target to = {block_col, masks, blocks};
-  const mbk_u64 block_rows = (rows + high - 1) / high;
-  const mbk_u64 thread = (mbk_u64)mbk_block() * 256 + mbk_thread();
-  const mbk_u64 block_row = thread / group < block_rows ? thread / group : block_rows;
+  const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;
+  const mbk_u64 item = warp * (32 / group) + mbk_lane() / group;
+  const mbk_u64 block_row = item < block_rows ? item : block_rows;
   const mbk_u64 block = large != 0 ? (mbk_u64)((const mbk_i64 *)block_ptr)[block_row]
                                    : (mbk_u64)((const mbk_i32 *)block_ptr)[block_row];
   if (high > 32) {

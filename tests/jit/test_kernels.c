@@ -294,6 +294,12 @@ static void reorder_preamble(int form, mbi_preamble *preamble) {
   mbi_reorder_preamble(&plan, preamble);
 }
 
+static void carve_preamble(int form, mbi_preamble *preamble) {
+  merbit_plan plan;
+  plan_make(form & 1 ? MERBIT_F32 : MERBIT_F64, form & 6, 0, 0, 0, &plan);
+  mbi_carve_preamble(&plan, &plan.device, preamble);
+}
+
 static void arrays_preamble(int form, mbi_preamble *preamble) {
   memset(preamble, 0, sizeof *preamble);
   mbi_preamble_define(preamble, "MBK_ROW_PTR", form & 1 ? "mbk_i64" : "mbk_i32");
@@ -331,6 +337,8 @@ static void every_architecture_takes_every_file(void **state) {
     compile("spmv/hubs.cu", &preamble, archs[i]);
     arrays_preamble(0, &preamble);
     compile("spmv/arrays.cu", &preamble, archs[i]);
+    carve_preamble(0, &preamble);
+    compile("spmv/carve.cu", &preamble, archs[i]);
     reorder_preamble(0, &preamble);
     compile("spmv/reorder.cu", &preamble, archs[i]);
     memset(&preamble, 0, sizeof preamble);
@@ -396,6 +404,8 @@ static void every_form_compiles_without_spills(void **state) {
     for (form = 0; form < 8; form++) {
       arrays_preamble(form, &preamble);
       compile("spmv/arrays.cu", &preamble, capabilities[c]);
+      carve_preamble(form, &preamble);
+      compile("spmv/carve.cu", &preamble, capabilities[c]);
     }
     for (form = 0; form < 4; form++) {
       reorder_preamble(form, &preamble);

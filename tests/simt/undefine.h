@@ -113,3 +113,5 @@
 #undef MBK_OFFSET
 #undef MBK_PADDED
 #undef MBK_PLACE
+#undef MBK_CHUNK
+#undef MBK_CARVE_END
