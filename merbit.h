@@ -9784,9 +9784,15 @@ static merbit_status mbi_blocks_make(merbit_context *context, const merbit_view 
 #define MBI_SHAPE_CANDIDATES 70 /* with those of mbi_shape_of */
 #define MBI_SHAPE_FINALISTS 3
 #define MBI_SHAPE_ALONE 1024        /* entries up to which one thread counts */
-#define MBI_SHAPE_ENTRIES (1 << 18) /* to look at for each candidate, about */
-#define MBI_SHAPE_WINDOW 256        /* rows */
 #define MBI_SHAPE_WINDOWS 64        /* at most */
+
+/* Entries to look at for each candidate, about, and rows of a window. */
+#ifndef MBI_SHAPE_ENTRIES
+#define MBI_SHAPE_ENTRIES (1 << 18)
+#endif
+#ifndef MBI_SHAPE_WINDOW
+#define MBI_SHAPE_WINDOW 256
+#endif
 
 static void mbi_shape_of(int candidate, merbit_bsr_desc *shape) {
   static const unsigned char larger[MBI_SHAPE_CANDIDATES - 64][2] = {
