@@ -389,14 +389,12 @@ static double bench_rival_memory(const bench_rival *r) {
 /* The rival's own format once, and the vectors. */
 static double bench_rival_bytes(const bench_rival *r, bench_kind kind) {
   const bench_problem *p = r->arrays->problem;
-  switch (bench_rival_format(r)) {
-  case BENCH_FORMAT_CSR:
-    return bench_csr_bytes(p, kind);
-  case BENCH_FORMAT_COO:
-    return (double)p->m->nnz * (8.0 + (double)p->size) + bench_vector_bytes(p, kind);
-  default: /* offsets of slices and rows of blocks */
-    return bench_rival_memory(r) + bench_vector_bytes(p, kind);
-  }
+  const bench_format format = bench_rival_format(r);
+  const double rest =
+      format == BENCH_FORMAT_COO ? (double)p->m->nnz * (4.0 + (double)p->size) : 0;
+  return format == BENCH_FORMAT_CSR
+             ? bench_csr_bytes(p, kind)
+             : bench_rival_memory(r) + rest + bench_vector_bytes(p, kind);
 }
 
 #endif
