@@ -123,7 +123,8 @@
  *     merbit_context_destroy(context);
  *
  * What fills a block of such a matrix up is a stored zero, and so an entry: times Inf it is NaN. A plan with
- * MERBIT_METHOD_BSR from a view of single entries makes blocks whose holes do not act.
+ * MERBIT_METHOD_BSR from a view of single entries makes blocks whose holes do not act: on the GPU where a CSR
+ * with ascending rows lies there, else on the CPU's threads.
  *
  * ORDER. A plan can hold its matrix in another order of rows and columns, in which entries of x that are used
  * together lie together (plan_desc.reordering). Its x and y then come in that order: a solver moves its
