@@ -5503,9 +5503,9 @@ static const char *const mbi_source_spmv_carve_cu[] = {
   "  }\n"
   "}\n"
   "\n"
-  "// block_col, masks and blocks, each unless null; blocks are zero before, but where each of\n",
-  "// their values is an entry. values null: ones. block_ptr: from mbk_carve_offsets. Launch:\n"
-  "// `group` lanes for each row of blocks, 256 threads per block.\n"
+  "// block_col, masks and the entries among the values of blocks, each unless null; masks are zero\n",
+  "// before. values null: ones. block_ptr: from mbk_carve_offsets. Launch: `group` lanes for each\n"
+  "// row of blocks, 256 threads per block.\n"
   "MBK_KERNEL MBK_RESIDENT(256, 4)\n"
   "    mbk_carve_fill(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
   "                   mbk_u64 rows, mbk_u64 cols, mbk_u64 block_rows, mbk_u32 high, mbk_u32 wide,\n"
@@ -7159,7 +7159,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "cab778202cb8abab5309817b9b3ca361146fd229a6331aa052ee7ca50b6d5c6f"
+#define MBI_KERNEL_HASH "afe7c73776b4247d284071d92534dff05400f41bec1130d2743c1cd74b90795b"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -19534,6 +19534,7 @@ static void mbi_full_let_go(merbit_plan *plan) {
     mbi_device_release(context, csr->col_ind);
     csr->bytes -= csr->nnz * sizeof(int32_t);
     csr->owns_col_ind = 0;
+    csr->col_ind = 0;
   }
   if (csr->owns_values) {
     mbi_device_release(context, csr->values);
@@ -19780,7 +19781,7 @@ static merbit_status mbi_carve_fill(merbit_plan *plan, mbi_devptr from, mbi_devp
                            arguments);
 }
 
-/* plan->device.values, zero where there is no entry. */
+/* plan->device.values, zero where there is no entry; but what masks leave out is never read. */
 static merbit_status mbi_carve_allocate_values(merbit_plan *plan) {
   mbi_device_csr *csr = &plan->device;
   const merbit_view *view = &plan->bsr.view;
@@ -19790,7 +19791,8 @@ static merbit_status mbi_carve_allocate_values(merbit_plan *plan) {
       mbi_device_allocate(plan->context, bytes, "values of blocks", &csr->values);
   csr->owns_values = status == MERBIT_OK;
   csr->bytes += status == MERBIT_OK ? bytes : 0;
-  return status != MERBIT_OK || stored == (uint64_t)plan->bsr.entries
+  return status != MERBIT_OK || plan->bsr.mask_words > 0 ||
+                 stored == (uint64_t)plan->bsr.entries
              ? status
              : mbi_device_zero(plan->context, csr->values, (size_t)bytes, NULL);
 }

@@ -324,9 +324,9 @@ MBK_DEVICE void mbk_carve_fill_row(const mbk_carve_csr &csr, const mbk_carve_sha
   }
 }
 
-// block_col, masks and blocks, each unless null; blocks are zero before, but where each of
-// their values is an entry. values null: ones. block_ptr: from mbk_carve_offsets. Launch:
-// `group` lanes for each row of blocks, 256 threads per block.
+// block_col, masks and the entries among the values of blocks, each unless null; masks are zero
+// before. values null: ones. block_ptr: from mbk_carve_offsets. Launch: `group` lanes for each
+// row of blocks, 256 threads per block.
 MBK_KERNEL MBK_RESIDENT(256, 4)
     mbk_carve_fill(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, const MBK_VALUE *values,
                    mbk_u64 rows, mbk_u64 cols, mbk_u64 block_rows, mbk_u32 high, mbk_u32 wide,

@@ -172,8 +172,8 @@ static void the_same_bits(void **state) {
 
 /* ---- Shapes found ------------------------------------------------------------------------ */
 
-/* `rows` of blocks, high by wide; of their entries `missing` in 100 are not there, and some
- * come twice if `twice`. */
+/* `rows` of blocks, high by wide; of 100 of their entries `missing` are not there, and of 100
+ * that are `twice` come twice. */
 static void make_blocks(int rows, int high, int wide, int missing, int twice, test_matrix *m) {
   const int64_t across = 25;
   uint64_t random = (uint64_t)(high * 64 + wide);
@@ -189,7 +189,7 @@ static void make_blocks(int rows, int high, int wide, int missing, int twice, te
     for (b = (row / high * 7) % 5; b < across; b += 5) {
       for (c = b * wide; c < (b + 1) * wide && c < m->cols; c++) {
         int copies = test_below(&random, 100) >= missing;
-        copies += copies && twice && test_below(&random, 20) == 0;
+        copies += copies && test_below(&random, 100) < twice;
         for (; copies > 0; copies--) {
           m->col_ind[m->nnz] = (int32_t)c;
           m->values[m->nnz++] = test_uniform(&random);
@@ -204,8 +204,9 @@ static void the_same_shape(void **state) {
   static const struct {
     int rows, high, wide, missing, twice, bits;
   } cases[] = {{200, 3, 3, 0, 0, 0},   {60, 8, 4, 4, 0, 11},   {20, 16, 16, 0, 0, 5},
-               {400, 2, 5, 10, 1, 14}, {150, 4, 1, 0, 1, 3},   {10, 7, 7, 0, 0, 16},
-               {300, 3, 2, 5, 1, 18},  {700, 1, 1, 70, 0, 12}, {90, 6, 6, 12, 0, 17}};
+               {400, 2, 5, 10, 5, 14}, {150, 4, 1, 0, 5, 3},   {10, 7, 7, 0, 0, 16},
+               {300, 3, 2, 5, 5, 18},  {700, 1, 1, 70, 0, 12}, {90, 6, 6, 12, 0, 17},
+               {30, 5, 5, 0, 10, 16},  {200, 1, 4, 50, 100, 0}};
   size_t i;
   (void)state;
   for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -233,7 +234,7 @@ static void rows_that_descend(void **state) {
     test_matrix m;
     products_form form;
     pair p;
-    make_blocks(60, 3, 2, 10, 1, &m);
+    make_blocks(60, 3, 2, 10, 5, &m);
     m.col_ind[m.row_ptr[50]] = (int32_t)m.cols - 1;
     form_make(found ? 0 : 3, &form);
     form.plan.block_rows = found ? 0 : 3;
