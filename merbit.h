@@ -172,6 +172,12 @@
  * restores the caller's current context after each call. merbit_spmv only enqueues work on the stream and
  * may be captured in a CUDA graph. A dead CUDA context answers MERBIT_DEVICE_LOST from then on.
  *
+ * VALUES. A plan on CUDA for eight products or more looks at the values and stores them shorter where nothing is
+ * lost: once if all are equal, once for each column or row that has one value throughout, as bytes if at most
+ * 256 are different, as halves or floats that are exactly the values. Results are what general ones would give.
+ * merbit_plan_update_values keeps the form if the new values have it, else makes the plan general.
+ * plan_desc.changing_values turns all of this off.
+ *
  * SIDES. MERBIT_SIDE_AUTO takes the GPU if there is a driver, a device and NVRTC, else the CPU, and says
  * why in merbit_context_info.reason. MERBIT_SIDE_CUDA fails with the reason instead. A plan under AUTO whose
  * matrix, vectors and scalars are said to be in host memory may still fall back when it is made; then no
@@ -287,9 +293,9 @@ typedef enum merbit_operation {
 } merbit_operation;
 
 typedef enum merbit_method {
-  MERBIT_METHOD_AUTO = 0,      /* SLICED or SCAN on CUDA, MERGE on the CPU */
+  MERBIT_METHOD_AUTO = 0,      /* what suits the matrix on CUDA, MERGE on the CPU */
   MERBIT_METHOD_REFERENCE = 1, /* CPU: the sequential row loop */
-  MERBIT_METHOD_MERGE = 2,     /* CPU: merge-path split over threads (Merrill, Garland, SC16) */
+  MERBIT_METHOD_MERGE = 2,     /* merge path straight on the CSR (Merrill, Garland, SC16) */
   MERBIT_METHOD_MERBIT = 3,    /* CUDA: merge-path tiles with packed lanes (Zhang et al.) */
   MERBIT_METHOD_SCAN = 4,      /* CUDA: tiles of nonzeros, segmented sums by shuffles */
   MERBIT_METHOD_ROWS = 5,      /* CUDA: lanes per row */
@@ -441,11 +447,14 @@ typedef struct merbit_plan_desc {
   merbit_type compute_type;    /* of sums, alpha and beta; only the matrix's own type for now */
   merbit_memory vector_memory; /* of x and y; HOST with CUDA: staged and synchronous */
   merbit_memory scalar_memory; /* of alpha and beta; DEVICE only with CUDA */
-  int expected_calls;          /* products to come; 0: 100. From 2000 on AUTO measures on CUDA */
+  int expected_calls;          /* products to come; 0: 100. On CUDA AUTO looks at nothing of a large
+                                  matrix for 1, and measures from 2000 on */
   int sigma;                   /* MERBIT: steps per lane; 0: 14 in f32, 7 in f64. SCAN: nonzeros per lane.
+                                  MERGE on CUDA: nonzeros per lane; with block_threads, a chunk's length.
                                   CB: steps per warp, about 32 nonzeros each, 20 to 65536 */
   int omega;                   /* MERBIT: lanes per tile, 32, 16 or 8; 0: 32. ROWS: lanes per row. SCAN:
-                                  1: rows cross blocks, 2: blocks take whole rows. HUBS: kilobytes of x */
+                                  1: rows cross blocks, 2: blocks take whole rows. HUBS: kilobytes of x.
+                                  MERGE on CUDA: chunks a block takes one after the other, 1 to 32 */
   int block_threads;           /* CUDA: threads per block, 32 to 1024; 0: by method and size */
   int unchecked;               /* nonzero: the arrays are known to be valid */
   int changing_values;         /* nonzero: nothing is specialised to the values, for they will change */
@@ -607,9 +616,9 @@ MERBIT_API merbit_status merbit_plan_create(merbit_context *context, const merbi
                                             const merbit_plan_desc *desc, merbit_plan **plan);
 /* New values for the same structure, in the order of the view given at creation (copied). `memory`
  * says where they lie; DEFAULT is the view's. No product of the plan may be in flight. Where a plan on
- * CUDA stores its values shorter, for they were all equal or doubles that are floats, and new
- * ones do not fit that, it is made again for general ones by the same call. A reordered plan takes them
- * in the order of the view too. */
+ * CUDA stores its values shorter (merbit_plan_describe says how) and new ones do not fit that, it is
+ * made again for general ones by the same call; graphs captured before are then to be captured
+ * again. A reordered plan takes them in the order of the view too. */
 MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void *values,
                                                    merbit_memory memory);
 /* One line: what was chosen and why. Writes up to `size` bytes, always terminated where size > 0;
@@ -2731,6 +2740,7 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "#define MBK_SHARED_MEMORY(name) extern __shared__ __align__(16) unsigned char name[]\n"
   "\n"
   "typedef int mbk_i32;\n"
+  "typedef unsigned char mbk_u8;\n"
   "typedef unsigned short mbk_u16;\n"
   "typedef unsigned mbk_u32;\n"
   "typedef long long mbk_i64;\n"
@@ -2780,6 +2790,19 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "  return __dmul_rn(a, b);\n"
   "}\n"
   "\n"
+  "// The nearest half, as its bits, and what such bits stand for: without CUDA's header for\n"
+  "// halves.\n"
+  "MBK_DEVICE mbk_u16 mbk_half_of(float value) {\n"
+  "  mbk_u16 bits;\n"
+  "  asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(bits) : \"f\"(value));\n"
+  "  return bits;\n"
+  "}\n"
+  "MBK_DEVICE float mbk_half_value(mbk_u16 bits) {\n"
+  "  float value;\n"
+  "  asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(value) : \"h\"(bits));\n"
+  "  return value;\n"
+  "}\n"
+  "\n"
   "MBK_DEVICE int mbk_leading_zeros(mbk_u32 bits) {\n"
   "  return __clz((int)bits);\n"
   "}\n"
@@ -2798,6 +2821,9 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "MBK_DEVICE mbk_u32 mbk_atomic_swap_if(mbk_u32 *address, mbk_u32 expected, mbk_u32 value) {\n"
   "  return atomicCAS(address, expected, value);\n"
   "}\n"
+  "MBK_DEVICE mbk_u64 mbk_atomic_swap_if(mbk_u64 *address, mbk_u64 expected, mbk_u64 value) {\n"
+  "  return atomicCAS(address, expected, value);\n"
+  "}\n",
   "MBK_DEVICE void mbk_atomic_or(mbk_u32 *address, mbk_u32 bits) {\n"
   "  atomicOr(address, bits);\n"
   "}\n"
@@ -2814,8 +2840,8 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "template <class T> MBK_DEVICE T mbk_load_once(const T *address) {\n"
   "  return __ldcs(address);\n"
   "}\n"
-  "\n",
-  "// N neighbours that move together, at an address that is a multiple of their size: 4, 8\n"
+  "\n"
+  "// N neighbours that move together, at an address that is a multiple of their size: 2, 4, 8\n"
   "// or 16 bytes.\n"
   "template <class T, int N> struct __align__(sizeof(T) * N) mbk_pack {\n"
   "  T at[N];\n"
@@ -2823,6 +2849,7 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "\n"
   "template <class T, int N> union mbk_pack_bits {\n"
   "  mbk_pack<T, N> pack;\n"
+  "  unsigned short half;\n"
   "  unsigned one;\n"
   "  uint2 two;\n"
   "  uint4 four;\n"
@@ -2835,6 +2862,8 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "    bits.four = __ldg((const uint4 *)address);\n"
   "  } else if (sizeof(T) * N == 8) {\n"
   "    bits.two = __ldg((const uint2 *)address);\n"
+  "  } else if (sizeof(T) * N == 2) {\n"
+  "    bits.half = __ldg((const unsigned short *)address);\n"
   "  } else {\n"
   "    bits.one = __ldg((const unsigned *)address);\n"
   "  }\n"
@@ -2848,6 +2877,8 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "    bits.four = __ldcs((const uint4 *)address);\n"
   "  } else if (sizeof(T) * N == 8) {\n"
   "    bits.two = __ldcs((const uint2 *)address);\n"
+  "  } else if (sizeof(T) * N == 2) {\n",
+  "    bits.half = __ldcs((const unsigned short *)address);\n"
   "  } else {\n"
   "    bits.one = __ldcs((const unsigned *)address);\n"
   "  }\n"
@@ -2866,7 +2897,7 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "               :\n"
   "               : \"r\"((unsigned)__cvta_generic_to_shared(shared)), \"l\"(global)\n"
   "               : \"memory\");\n"
-  "#else\n",
+  "#else\n"
   "  *(uint4 *)shared = *(const uint4 *)global;\n"
   "#endif\n"
   "}\n"
@@ -2888,7 +2919,7 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "// The same; `data`, which earlier work may have written, can then be loaded as what nobody\n"
   "// writes: its address comes out of the wait, so that no such load moves before it.\n"
   "template <class T> MBK_DEVICE void mbk_await_for(const T *&data) {\n"
-  "#if __CUDA_ARCH__ >= 900\n"
+  "#if __CUDA_ARCH__ >= 900\n",
   "  asm volatile(\"griddepcontrol.wait;\" : \"+l\"(data) : : \"memory\");\n"
   "#endif\n"
   "}\n"
@@ -2911,7 +2942,7 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "}\n"
   "// What comes next may start once all blocks got here or ended.\n"
   "MBK_DEVICE void mbk_release() {\n"
-  "#if __CUDA_ARCH__ >= 900\n",
+  "#if __CUDA_ARCH__ >= 900\n"
   "  asm volatile(\"griddepcontrol.launch_dependents;\" : : :);\n"
   "#endif\n"
   "}\n"
@@ -2945,8 +2976,8 @@ static const char *const mbi_source_spmv_algebra_cuh[] = {
   "#ifndef MBK_VECTOR\n"
   "#error \"define MBK_VECTOR: the type of x and y in memory\"\n"
   "#endif\n"
-  "#ifndef MBK_EQUAL\n"
-  "#error \"define MBK_EQUAL: 1 if all values are the one that is stored\"\n"
+  "#ifndef MBK_STORED\n"
+  "#error \"define MBK_STORED: how values are stored, a number of spmv/values.cuh\"\n"
   "#endif\n"
   "#ifndef MBK_SCALARS_DEVICE\n"
   "#error                                                                                         \\\n"
@@ -2958,19 +2989,11 @@ static const char *const mbi_source_spmv_algebra_cuh[] = {
   "#define MBK_ADD(a, b) ((a) + (b))\n"
   "#define MBK_MUL(a, x) mbk_multiply((MBK_COMPUTE)(a), (MBK_COMPUTE)(x))\n"
   "\n"
-  "// What a nonzero adds whose value is not stored with it: one, or where MBK_EQUAL the one at\n"
-  "// `values`.\n"
-  "#if MBK_EQUAL\n"
-  "#define MBK_UNIT(values, factor) MBK_MUL(mbk_load(values), factor)\n"
-  "#else\n"
-  "#define MBK_UNIT(values, factor) ((MBK_COMPUTE)(factor))\n"
-  "#endif\n"
-  "\n"
-  "// alpha and beta as kernel parameters, and as what one function passes on to another. A null\n",
+  "// alpha and beta as kernel parameters, and as what one function passes on to another. A null\n"
   "// device pointer stands for the default. MBK_SCALARS_LOAD goes where MBK_COMMIT follows: held\n"
   "// from a kernel's start, the two would cost registers.\n"
   "#if MBK_SCALARS_DEVICE\n"
-  "#define MBK_SCALAR_PARAMETERS const MBK_COMPUTE *alpha_at, const MBK_COMPUTE *beta_at\n"
+  "#define MBK_SCALAR_PARAMETERS const MBK_COMPUTE *alpha_at, const MBK_COMPUTE *beta_at\n",
   "#define MBK_SCALAR_ARGUMENTS alpha_at, beta_at\n"
   "#define MBK_ALPHA (mbk_await(), alpha_at ? *alpha_at : (MBK_COMPUTE)1)\n"
   "#define MBK_SCALARS_LOAD                                                                       \\\n"
@@ -2994,7 +3017,383 @@ static const char *const mbi_source_spmv_algebra_cuh[] = {
   "                           MBK_COMPUTE beta) {\n"
   "  y[row] = MBK_RESULT(sum, y[row]);\n"
   "}\n"
-  "#define MBK_COMMIT(row, sum) mbk_commit(y, (row), (sum), alpha, beta)\n",
+  "#define MBK_COMMIT(row, sum) mbk_commit(y, (row), (sum), alpha, beta)\n"
+  "\n"
+  "#include \"spmv/values.cuh\"\n",
+  NULL};
+
+static const char *const mbi_source_spmv_values_cuh[] = {
+  "// What the values stored for a product stand for: part of spmv/algebra.cuh. MBK_STORED is\n"
+  "//   0  each is an MBK_VALUE, or with MBK_PATTERN all are one and none is there;\n"
+  "//   1  one for all, at `values`;\n"
+  "//   2  each is a float;\n"
+  "//   3  each is the bits of a half;\n"
+  "//   4  each is a byte, the number of one in a table of MBK_TABLE;\n"
+  "//   5  one for each row;\n"
+  "//   6  all are one here: they are the same throughout a column, and x comes multiplied by them.\n"
+  "// spmv/forms.cuh makes them.\n"
+  "#ifndef MBK_STORED\n"
+  "#error \"include spmv/algebra.cuh, which opens with the list of macros\"\n"
+  "#endif\n"
+  "\n"
+  "#define MBK_BY_ROW (MBK_STORED == 5)\n"
+  "// MBK_COMPUTEs at the start of a product's shared memory.\n"
+  "#define MBK_TABLE (MBK_STORED == 4 ? 256 : 0)\n"
+  "\n"
+  "// What a nonzero adds whose value is not stored with it: one, or the one at `values`.\n"
+  "#if MBK_STORED == 1 || MBK_BY_ROW\n"
+  "#define MBK_UNIT(values, factor) MBK_MUL(mbk_load(values), factor)\n"
+  "#else\n"
+  "#define MBK_UNIT(values, factor) ((MBK_COMPUTE)(factor))\n"
+  "#endif\n"
+  "\n"
+  "// What is stored with a nonzero, as a number; of a table after mbk_table_take.\n"
+  "MBK_DEVICE MBK_COMPUTE mbk_value(MBK_VALUE stored) {\n"
+  "#if MBK_STORED == 3\n"
+  "  return (MBK_COMPUTE)mbk_half_value(stored);\n"
+  "#elif MBK_STORED == 4\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  return ((const MBK_COMPUTE *)shared)[stored];\n"
+  "#else\n"
+  "  return (MBK_COMPUTE)stored;\n"
+  "#endif\n"
+  "}\n"
+  "\n"
+  "// The table to shared memory, by all `threads` of a block. With alpha 0 nothing is read.\n"
+  "MBK_DEVICE void mbk_table_take(const MBK_COMPUTE *table, MBK_COMPUTE alpha, mbk_u32 threads) {\n"
+  "#if MBK_STORED == 4\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  for (mbk_u32 i = mbk_thread(); i < MBK_TABLE && alpha != (MBK_COMPUTE)0; i += threads) {\n",
+  "    ((MBK_COMPUTE *)shared)[i] = mbk_load(table + i);\n"
+  "  }\n"
+  "  mbk_block_sync();\n"
+  "#else\n"
+  "  (void)table;\n"
+  "  (void)alpha;\n"
+  "  (void)threads;\n"
+  "#endif\n"
+  "}\n"
+  "\n"
+  "#if MBK_STORED == 6\n"
+  "// x times the values of its columns, rounded as in any product. Launch: any grid of 256\n"
+  "// threads.\n"
+  "MBK_KERNEL MBK_BOUNDS(256)\n"
+  "    mbk_values_scale(const MBK_VALUE *by_column, const MBK_VECTOR *x, mbk_u64 cols,\n"
+  "                     MBK_VECTOR *scaled, MBK_SCALAR_PARAMETERS) {\n"
+  "  mbk_release();\n"
+  "  mbk_await_for(x);\n"
+  "  if (MBK_ALPHA == (MBK_COMPUTE)0) {\n"
+  "    return;\n"
+  "  }\n"
+  "#pragma unroll 4\n"
+  "  for (mbk_u64 c = (mbk_u64)mbk_block() * 256 + mbk_thread(); c < cols;\n"
+  "       c += (mbk_u64)mbk_grid() * 256) {\n"
+  "    scaled[c] = (MBK_VECTOR)MBK_MUL(mbk_load(by_column + c), mbk_load(x + c));\n"
+  "  }\n"
+  "}\n"
+  "#endif\n",
+  NULL};
+
+static const char *const mbi_source_spmv_forms_cuh[] = {
+  "// Whether values can be stored shorter, and the shorter ones: part of spmv/arrays.cu. Values\n"
+  "// are of 8 bytes where `wide`, else of 4, and are the same where their bits are. A form that\n"
+  "// they have is a bit of a mask, by the numbers of spmv/values.cuh.\n"
+  "#ifndef MBK_ROW_PTR\n"
+  "#error \"include spmv/arrays.cu, which opens with the list of macros\"\n"
+  "#endif\n"
+  "\n"
+  "#define MBK_FORM_EQUAL (1u << 1)\n"
+  "#define MBK_FORM_SINGLE (1u << 2)\n"
+  "#define MBK_FORM_HALF (1u << 3)\n"
+  "#define MBK_FORM_TABLE (1u << 4)\n"
+  "#define MBK_FORM_ROW (1u << 5)\n"
+  "#define MBK_FORM_COLUMN (1u << 6)\n"
+  "#define MBK_KEYS 512       // slots for different values, at most half of which are taken\n"
+  "#define MBK_KEYS_MOST 256  // different values\n"
+  "#define MBK_KEYS_TRIES 128 // slots looked at for one value\n"
+  "#define MBK_FORMS_WINDOW 2048\n"
+  "#define MBK_FORMS_COLUMNS 4096 // slots for the different columns of a window\n"
+  "\n"
+  "MBK_DEVICE mbk_u64 mbk_forms_bits(const void *values, mbk_u64 k, mbk_u32 wide) {\n"
+  "  return wide != 0 ? mbk_load((const mbk_u64 *)values + k)\n"
+  "                   : mbk_load((const mbk_u32 *)values + k);\n"
+  "}\n"
+  "\n"
+  "// The elementwise forms that nonzero k speaks against. A NaN is no float here: its bits may not\n"
+  "// come through.\n"
+  "MBK_DEVICE mbk_u32 mbk_forms_against(const void *values, mbk_u64 k, mbk_u32 wide) {\n"
+  "  const double value =\n"
+  "      wide != 0 ? mbk_load((const double *)values + k) : mbk_load((const float *)values + k);\n"
+  "  const float single = (float)value;\n"
+  "  mbk_u32 against = 0;\n"
+  "  if (!((double)single == value)) {\n"
+  "    against = MBK_FORM_SINGLE | MBK_FORM_HALF;\n"
+  "  } else if (!(mbk_half_value(mbk_half_of(single)) == single)) {\n"
+  "    against = MBK_FORM_HALF;\n"
+  "  }\n"
+  "  return against |\n",
+  "         (mbk_forms_bits(values, k, wide) != mbk_forms_bits(values, 0, wide) ? MBK_FORM_EQUAL\n"
+  "                                                                             : 0);\n"
+  "}\n"
+  "\n"
+  "// ---- Different values: keys in open addressing, the complement of a value's bits or 0 where\n"
+  "// ---- there is none.\n"
+  "\n"
+  "MBK_DEVICE mbk_u32 mbk_forms_slot(mbk_u64 key) {\n"
+  "  return (mbk_u32)(key * 0x9e3779b97f4a7c15ull >> 55);\n"
+  "}\n"
+  "\n"
+  "// Whether `key` was not there; also where there is no room for it.\n"
+  "MBK_DEVICE bool mbk_forms_insert(mbk_u64 *keys, mbk_u64 key) {\n"
+  "  mbk_u32 at = mbk_forms_slot(key);\n"
+  "  for (int i = 0; i < MBK_KEYS_TRIES; i++) {\n"
+  "    const mbk_u64 there = mbk_atomic_swap_if(keys + at, 0ull, key);\n"
+  "    if (there == 0 || there == key) {\n"
+  "      return there == 0;\n"
+  "    }\n"
+  "    at = (at + 1) % MBK_KEYS;\n"
+  "  }\n"
+  "  return true;\n"
+  "}\n"
+  "\n"
+  "// A key that *distinct others may have come before, in every block's eyes; whether there are\n"
+  "// too many.\n"
+  "MBK_DEVICE bool mbk_forms_take(mbk_u64 *keys, mbk_u32 *distinct, mbk_u64 key) {\n"
+  "  return key == 0 ||\n"
+  "         (mbk_forms_insert(keys, key) && mbk_atomic_add(distinct, 1u) >= MBK_KEYS_MOST);\n"
+  "}\n"
+  "\n"
+  "// ---- A sample -----------------------------------------------------------------------------\n"
+  "\n"
+  "// *against: the forms that samples speak against. keys and *distinct: the samples' values.\n"
+  "// All zero before. Each block takes a window of nonzeros, and each of its warps the begin of a\n"
+  "// row. Launch: 256 threads per block. Shared: mbk_u64[MBK_FORMS_COLUMNS + MBK_KEYS],\n"
+  "// mbk_u32[2].\n"
+  "MBK_KERNEL MBK_BOUNDS(256)\n"
+  "    mbk_forms_sample(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind, const void *values,\n",
+  "                     mbk_u64 rows, mbk_u64 nnz, mbk_u32 wide, mbk_u64 *keys, mbk_u32 *distinct,\n"
+  "                     mbk_u32 *against) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  mbk_u64 *const columns = (mbk_u64 *)shared; // column, a mark, the place in the window\n"
+  "  mbk_u64 *const own = columns + MBK_FORMS_COLUMNS;\n"
+  "  mbk_u32 *const found = (mbk_u32 *)(own + MBK_KEYS), *const count = found + 1;\n"
+  "  for (mbk_u32 i = mbk_thread(); i < MBK_FORMS_COLUMNS + MBK_KEYS; i += 256) {\n"
+  "    columns[i] = 0;\n"
+  "  }\n"
+  "  if (mbk_thread() == 0) {\n"
+  "    *found = *count = 0;\n"
+  "  }\n"
+  "  mbk_block_sync();\n"
+  "  const mbk_u64 most = nnz < MBK_FORMS_WINDOW ? nnz : MBK_FORMS_WINDOW;\n"
+  "  const mbk_u64 first = (nnz - most) / mbk_grid() * mbk_block();\n"
+  "  mbk_u32 mine = 0;\n"
+  "  for (mbk_u32 i = mbk_thread(); i < most; i += 256) {\n"
+  "    const mbk_u64 bits = mbk_forms_bits(values, first + i, wide);\n"
+  "    const mbk_u32 column = (mbk_u32)(mbk_load(col_ind + first + i) - MBK_BASE);\n"
+  "    const mbk_u64 entry = (mbk_u64)column << 32 | 0x80000000u | i;\n"
+  "    mine |= mbk_forms_against(values, first + i, wide);\n"
+  "    mbk_u32 at = (column * 2654435761u) >> 20;\n"
+  "    mbk_u64 there = mbk_atomic_swap_if(columns + at, 0ull, entry);\n"
+  "    while (there != 0 && there >> 32 != column) {\n"
+  "      at = (at + 1) % MBK_FORMS_COLUMNS;\n"
+  "      there = mbk_atomic_swap_if(columns + at, 0ull, entry);\n"
+  "    }\n"
+  "    if (there != 0 && mbk_forms_bits(values, first + (there & 0x7fffffffu), wide) != bits) {\n"
+  "      mine |= MBK_FORM_COLUMN;\n"
+  "    }\n"
+  "    if (mbk_atomic_add(count, 0u) > MBK_KEYS_MOST || mbk_forms_take(own, count, ~bits)) {\n"
+  "      mine |= MBK_FORM_TABLE;\n"
+  "    }\n"
+  "  }\n"
+  "  const mbk_u64 row = rows * (mbk_block() * 8 + mbk_thread() / 32) / (8 * (mbk_u64)mbk_grid());\n",
+  "  const mbk_u64 start = (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE);\n"
+  "  const mbk_u64 end = (mbk_u64)(mbk_load(row_ptr + row + 1) - MBK_BASE);\n"
+  "  if (start + mbk_lane() < end &&\n"
+  "      mbk_forms_bits(values, start + mbk_lane(), wide) != mbk_forms_bits(values, start, wide)) {\n"
+  "    mine |= MBK_FORM_ROW;\n"
+  "  }\n"
+  "  if (mine != 0) {\n"
+  "    mbk_atomic_or(found, mine);\n"
+  "  }\n"
+  "  mbk_block_sync();\n"
+  "  const bool many = (*found & MBK_FORM_TABLE) != 0;\n"
+  "  mbk_block_sync();\n"
+  "  for (mbk_u32 i = mbk_thread(); i < MBK_KEYS && !many; i += 256) {\n"
+  "    if (own[i] != 0 && mbk_forms_take(keys, distinct, own[i])) {\n"
+  "      mbk_atomic_or(found, MBK_FORM_TABLE);\n"
+  "    }\n"
+  "  }\n"
+  "  mbk_block_sync();\n"
+  "  if (mbk_thread() == 0) {\n"
+  "    mbk_atomic_or(against, *found);\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// ---- All values ---------------------------------------------------------------------------\n"
+  "\n"
+  "// *against: the elementwise forms that a value speaks against; complete for those of `asked`. A\n"
+  "// thread looks no further than to values that speak against all of them. Launch: any grid of\n"
+  "// 256 threads.\n"
+  "MBK_KERNEL MBK_BOUNDS(256) mbk_forms_check(const void *values, mbk_u64 nnz, mbk_u32 wide,\n"
+  "                                           mbk_u32 asked, mbk_u32 *against) {\n"
+  "  mbk_u32 found = 0;\n"
+  "  for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread();\n"
+  "       k < nnz && (found & asked) != asked; k += (mbk_u64)mbk_grid() * 256) {\n"
+  "    found |= mbk_forms_against(values, k, wide);\n"
+  "  }\n"
+  "  for (int d = 16; d > 0; d >>= 1) {\n"
+  "    found |= mbk_shuffle_xor(0xffffffffu, found, d, 32);\n"
+  "  }\n"
+  "  if (mbk_lane() == 0 && found != 0) {\n"
+  "    mbk_atomic_or(against, found);\n"
+  "  }\n"
+  "}\n"
+  "\n",
+  "// keys and *distinct: also those that the sample has not met; *against says if they are too\n"
+  "// many. Launch: any grid of 256 threads. Shared: mbk_u64[MBK_KEYS].\n"
+  "MBK_KERNEL MBK_BOUNDS(256)\n"
+  "    mbk_forms_collect(const void *values, mbk_u64 nnz, mbk_u32 wide, mbk_u64 *keys,\n"
+  "                      mbk_u32 *distinct, mbk_u32 *against) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  mbk_u64 *const known = (mbk_u64 *)shared; // from before: to look up a key takes no atomic\n"
+  "  for (mbk_u32 i = mbk_thread(); i < MBK_KEYS; i += 256) {\n"
+  "    known[i] = keys[i];\n"
+  "  }\n"
+  "  mbk_block_sync();\n"
+  "  bool many = false;\n"
+  "  mbk_u64 last = 0;\n"
+  "  for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < nnz && !many;\n"
+  "       k += (mbk_u64)mbk_grid() * 256) {\n"
+  "    const mbk_u64 key = ~mbk_forms_bits(values, k, wide);\n"
+  "    mbk_u32 at = mbk_forms_slot(key);\n"
+  "    for (int i = 0; i < MBK_KEYS_TRIES && known[at] != 0 && known[at] != key; i++) {\n"
+  "      at = (at + 1) % MBK_KEYS;\n"
+  "    }\n"
+  "    if (known[at] != key || key == 0) {\n"
+  "      many = key != last || key == 0 ? mbk_forms_take(keys, distinct, key) : false;\n"
+  "      last = key;\n"
+  "    }\n"
+  "  }\n"
+  "  if (many) {\n"
+  "    mbk_atomic_or(against, MBK_FORM_TABLE);\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// changes[0]: neighbours among the nonzeros whose values differ; changes[1]: those of them that\n"
+  "// stand in different rows. Zero before; where they are the same, no row changes. Launch: any\n"
+  "// grid of 256 threads.\n"
+  "MBK_KERNEL MBK_BOUNDS(256)\n"
+  "    mbk_forms_changes(const MBK_ROW_PTR *row_ptr, const void *values, mbk_u64 rows, mbk_u64 nnz,\n"
+  "                      mbk_u32 wide, mbk_u64 *changes) {\n"
+  "  const mbk_u64 first = (mbk_u64)mbk_block() * 256 + mbk_thread();\n"
+  "  const mbk_u64 stride = (mbk_u64)mbk_grid() * 256;\n",
+  "  mbk_u64 all = 0, between = 0;\n"
+  "  for (mbk_u64 k = first + 1; k < nnz; k += stride) {\n"
+  "    all += mbk_forms_bits(values, k, wide) != mbk_forms_bits(values, k - 1, wide);\n"
+  "  }\n"
+  "  for (mbk_u64 row = first; row < rows; row += stride) {\n"
+  "    const mbk_u64 start = (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE);\n"
+  "    if (start > 0 && start < (mbk_u64)(mbk_load(row_ptr + row + 1) - MBK_BASE)) {\n"
+  "      between += mbk_forms_bits(values, start, wide) != mbk_forms_bits(values, start - 1, wide);\n"
+  "    }\n"
+  "  }\n"
+  "  for (int d = 16; d > 0; d >>= 1) {\n"
+  "    all += mbk_shuffle_xor(0xffffffffu, all, d, 32);\n"
+  "    between += mbk_shuffle_xor(0xffffffffu, between, d, 32);\n"
+  "  }\n"
+  "  if (mbk_lane() == 0) {\n"
+  "    mbk_atomic_add(changes, all);\n"
+  "    mbk_atomic_add(changes + 1, between);\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// ---- Shorter ones -------------------------------------------------------------------------\n"
+  "\n"
+  "// `bits` as element i of an array like the values.\n"
+  "MBK_DEVICE void mbk_forms_put(void *array, mbk_u64 i, mbk_u32 wide, mbk_u64 bits) {\n"
+  "  if (wide != 0) {\n"
+  "    ((mbk_u64 *)array)[i] = bits;\n"
+  "  } else {\n"
+  "    ((mbk_u32 *)array)[i] = (mbk_u32)bits;\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Values that are floats, or where `half` halves, as such. Launch: any grid of 256 threads.\n"
+  "MBK_KERNEL MBK_BOUNDS(256) mbk_forms_shorten(const void *values, mbk_u64 nnz, mbk_u32 wide,\n"
+  "                                             mbk_u32 half, void *shorter) {\n"
+  "  for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < nnz;\n"
+  "       k += (mbk_u64)mbk_grid() * 256) {\n"
+  "    const float value = wide != 0 ? (float)mbk_load((const double *)values + k)\n"
+  "                                  : mbk_load((const float *)values + k);\n"
+  "    if (half != 0) {\n",
+  "      ((mbk_u16 *)shorter)[k] = mbk_half_of(value);\n"
+  "    } else {\n"
+  "      ((float *)shorter)[k] = value;\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// The numbers of values in a table; number[i] is that of the value of keys[i]. Launch: any grid\n"
+  "// of 256 threads. Shared: mbk_u64[MBK_KEYS], mbk_u8[MBK_KEYS].\n"
+  "MBK_KERNEL MBK_BOUNDS(256)\n"
+  "    mbk_forms_number(const void *values, mbk_u64 nnz, mbk_u32 wide, const mbk_u64 *keys,\n"
+  "                     const mbk_u8 *number, mbk_u8 *shorter) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  mbk_u64 *const known = (mbk_u64 *)shared;\n"
+  "  mbk_u8 *const numbers = (mbk_u8 *)(known + MBK_KEYS);\n"
+  "  for (mbk_u32 i = mbk_thread(); i < MBK_KEYS; i += 256) {\n"
+  "    known[i] = mbk_load(keys + i);\n"
+  "    numbers[i] = mbk_load(number + i);\n"
+  "  }\n"
+  "  mbk_block_sync();\n"
+  "  for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < nnz;\n"
+  "       k += (mbk_u64)mbk_grid() * 256) {\n"
+  "    const mbk_u64 key = ~mbk_forms_bits(values, k, wide);\n"
+  "    mbk_u32 at = mbk_forms_slot(key);\n"
+  "    while (known[at] != key && known[at] != 0) {\n"
+  "      at = (at + 1) % MBK_KEYS;\n"
+  "    }\n"
+  "    shorter[k] = numbers[at];\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// The value of each row's first nonzero; 0 for an empty one. Launch: any grid of 256 threads.\n"
+  "MBK_KERNEL MBK_BOUNDS(256) mbk_forms_rows(const MBK_ROW_PTR *row_ptr, const void *values,\n"
+  "                                          mbk_u64 rows, mbk_u32 wide, void *by_row) {\n"
+  "  for (mbk_u64 row = (mbk_u64)mbk_block() * 256 + mbk_thread(); row < rows;\n"
+  "       row += (mbk_u64)mbk_grid() * 256) {\n"
+  "    const MBK_ROW_PTR start = mbk_load(row_ptr + row);\n"
+  "    const bool holds = start < mbk_load(row_ptr + row + 1);\n"
+  "    mbk_forms_put(by_row, row, wide,\n",
+  "                  holds ? mbk_forms_bits(values, (mbk_u64)(start - MBK_BASE), wide) : 0);\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// For each column the value of one of its nonzeros. Launch: any grid of 256 threads.\n"
+  "MBK_KERNEL MBK_BOUNDS(256) mbk_forms_columns(const MBK_COLUMN *col_ind, const void *values,\n"
+  "                                             mbk_u64 nnz, mbk_u32 wide, void *by_column) {\n"
+  "  for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < nnz;\n"
+  "       k += (mbk_u64)mbk_grid() * 256) {\n"
+  "    mbk_forms_put(by_column, (mbk_u64)(mbk_load(col_ind + k) - MBK_BASE), wide,\n"
+  "                  mbk_forms_bits(values, k, wide));\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// *against: whether they are not the values of all. A thread stops at the first that differs.\n"
+  "// Launch: any grid of 256 threads.\n"
+  "MBK_KERNEL MBK_BOUNDS(256)\n"
+  "    mbk_forms_differ(const MBK_COLUMN *col_ind, const void *values, mbk_u64 nnz, mbk_u32 wide,\n"
+  "                     const void *by_column, mbk_u32 *against) {\n"
+  "  bool differs = false;\n"
+  "  for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < nnz && !differs;\n"
+  "       k += (mbk_u64)mbk_grid() * 256) {\n"
+  "    const mbk_u64 column = (mbk_u64)(mbk_load(col_ind + k) - MBK_BASE);\n"
+  "    differs = mbk_forms_bits(by_column, column, wide) != mbk_forms_bits(values, k, wide);\n"
+  "  }\n"
+  "  if (differs) {\n"
+  "    mbk_atomic_or(against, MBK_FORM_COLUMN);\n"
+  "  }\n"
+  "}\n",
   NULL};
 
 static const char *const mbi_source_spmv_arrays_cu[] = {
@@ -3167,42 +3566,6 @@ static const char *const mbi_source_spmv_arrays_cu[] = {
   "    }\n"
   "    rank += all;\n"
   "    mbk_block_sync();\n"
-  "  }\n"
-  "}\n"
-  "\n"
-  "// Whether values, of 8 bytes where `wide` and else of 4, can be stored shorter: *unequal\n"
-  "// becomes 1 unless all have the bits of the first, *inexact unless each is a float's. A thread\n"
-  "// looks no further than to a value that shows both, so general ones cost next to nothing.\n"
-  "// Launch: any number of blocks of 256 threads.\n",
-  "MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_forms(const void *values, mbk_u64 nnz, mbk_u32 wide,\n"
-  "                                            mbk_u32 *unequal, mbk_u32 *inexact) {\n"
-  "  bool differs = false, loses = wide == 0;\n"
-  "  for (mbk_u64 i = (mbk_u64)mbk_block() * 256 + mbk_thread(); i < nnz && !(differs && loses);\n"
-  "       i += (mbk_u64)mbk_grid() * 256) {\n"
-  "    if (wide != 0) {\n"
-  "      const double value = mbk_load((const double *)values + i);\n"
-  "      differs |= mbk_load((const mbk_u64 *)values + i) != mbk_load((const mbk_u64 *)values);\n"
-  "      loses |= !((double)(float)value == value);\n"
-  "    } else {\n"
-  "      differs |= mbk_load((const mbk_u32 *)values + i) != mbk_load((const mbk_u32 *)values);\n"
-  "    }\n"
-  "  }\n"
-  "  const mbk_u32 any_differs = mbk_ballot(0xffffffffu, differs);\n"
-  "  const mbk_u32 any_loses = mbk_ballot(0xffffffffu, loses);\n"
-  "  if (mbk_thread() % 32 == 0 && any_differs != 0) {\n"
-  "    mbk_atomic_or(unequal, 1u);\n"
-  "  }\n"
-  "  if (mbk_thread() % 32 == 0 && any_loses != 0) {\n"
-  "    mbk_atomic_or(inexact, 1u);\n"
-  "  }\n"
-  "}\n"
-  "\n"
-  "// Values that are floats', as such. Launch: any number of blocks of 256 threads.\n"
-  "MBK_KERNEL MBK_BOUNDS(256)\n"
-  "    mbk_arrays_shorten(const double *values, mbk_u64 nnz, float *shorter) {\n"
-  "  for (mbk_u64 i = (mbk_u64)mbk_block() * 256 + mbk_thread(); i < nnz;\n"
-  "       i += (mbk_u64)mbk_grid() * 256) {\n"
-  "    shorter[i] = (float)mbk_load(values + i);\n"
   "  }\n"
   "}\n"
   "\n"
@@ -3398,7 +3761,9 @@ static const char *const mbi_source_spmv_arrays_cu[] = {
   "  if (mbk_lane() == 0 && (wide & ~against[1] & MBK_BLOCK_SHAPES) != 0) {\n"
   "    mbk_atomic_or(against + 1, wide);\n"
   "  }\n"
-  "}\n",
+  "}\n"
+  "\n"
+  "#include \"spmv/forms.cuh\"\n",
   NULL};
 
 static const char *const mbi_source_spmv_merbit_tile_cuh[] = {
@@ -3898,11 +4263,17 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "#ifndef MBK_PARTS\n"
   "#error \"define MBK_PARTS: entries of y per row: 1, or a block's rows\"\n"
   "#endif\n"
-  "#ifndef MBK_TILE_ITEMS\n"
-  "#error \"define MBK_TILE_ITEMS: nonzeros, or blocks, per tile\"\n"
+  "#ifndef MBK_TILE_OF\n"
+  "#error \"define MBK_TILE_OF(rank): the tile of the first nonzero, or block, of a row\"\n"
   "#endif\n"
   "#ifndef MBK_TILE_RANK\n"
   "#error \"define MBK_TILE_RANK(tile): the rank of its first row, at `tiles` the number of ranks\"\n"
+  "#endif\n"
+  "#ifndef MBK_RANK\n"
+  "#error \"define MBK_RANK: the type of ranks, and of what tile_row holds\"\n"
+  "#endif\n"
+  "#ifndef MBK_CROSSING\n"
+  "#error \"define MBK_CROSSING: 1 if rows that lie in one tile are committed already\"\n"
   "#endif\n"
   "\n"
   "// A row over many tiles is added up by a warp, over very many by the thread block.\n"
@@ -3923,7 +4294,7 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "}\n"
   "\n"
   "// The last block of rows may reach beyond the matrix.\n"
-  "MBK_DEVICE void mbk_fixup_commit(MBK_VECTOR *y, mbk_u64 row, mbk_u32 part, mbk_u64 rows,\n"
+  "MBK_DEVICE void mbk_fixup_commit(MBK_VECTOR *y, mbk_u64 row, mbk_u32 part, mbk_u64 rows,\n",
   "                                 MBK_COMPUTE sum, MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
   "  if (MBK_PARTS == 1) {\n"
   "    MBK_COMMIT(row, sum);\n"
@@ -3931,12 +4302,12 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "    MBK_COMMIT(row * MBK_PARTS + part, sum);\n"
   "  }\n"
   "}\n"
-  "\n",
+  "\n"
   "// The first row that ends in each tile: what the tiles before it hold of it, in their order,\n"
   "// then the tile's own part; and the rows that hold nothing. `rows` is needed where MBK_PARTS is\n"
   "// not 1. Launch: MBK_FIXUP_THREADS parts of tiles per block. Shared:\n"
   "// MBK_COMPUTE[MBK_FIXUP_THREADS / 32], then mbk_u32[MBK_FIXUP_THREADS / 32].\n"
-  "MBK_DEVICE void mbk_fixup(const MBK_ROW_PTR *row_start, const mbk_u32 *tile_row,\n"
+  "MBK_DEVICE void mbk_fixup(const MBK_ROW_PTR *row_start, const MBK_RANK *tile_row,\n"
   "                          const mbk_u32 *row_id, const mbk_u32 *empty_id,\n"
   "                          const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,\n"
   "                          mbk_u64 tiles, mbk_u64 empty_rows, mbk_u64 rows, MBK_COMPUTE *partial,\n"
@@ -3947,7 +4318,8 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "  const mbk_u64 at = item / MBK_PARTS;\n"
   "  const mbk_u32 part = (mbk_u32)(item % MBK_PARTS), warp = mbk_thread() / 32;\n"
   "  mbk_u64 from = 0;\n"
-  "  mbk_u32 rank = 0, length = 0; // of the row before this tile, in tiles\n"
+  "  MBK_RANK rank = 0;\n"
+  "  mbk_u32 length = 0; // of the row before this tile, in tiles\n"
   "  bool ending = false;\n"
   "  MBK_COMPUTE own = MBK_ZERO;\n"
   "  mbk_release();\n"
@@ -3955,15 +4327,16 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "    rank = MBK_TILE_RANK(at);\n"
   "    ending = MBK_TILE_RANK(at + 1) > rank;\n"
   "    if (ending) {\n"
-  "      from = (mbk_u64)(mbk_load(row_start + rank) - MBK_BASE) / MBK_TILE_ITEMS;\n"
+  "      from = MBK_TILE_OF(rank);\n"
   "      length = (mbk_u32)(at - from);\n"
+  "      ending = !MBK_CROSSING || length > 0;\n",
   "    }\n"
   "  }\n"
   "  mbk_await();\n"
   "  MBK_SCALARS_LOAD;\n"
   "#if MBK_EMPTY_ROWS\n"
   "  for (mbk_u64 i = item; i < empty_rows * MBK_PARTS;\n"
-  "       i += (mbk_u64)mbk_grid() * MBK_FIXUP_THREADS) {\n",
+  "       i += (mbk_u64)mbk_grid() * MBK_FIXUP_THREADS) {\n"
   "    mbk_fixup_commit(y, mbk_load(empty_id + i / MBK_PARTS), (mbk_u32)(i % MBK_PARTS), rows,\n"
   "                     MBK_ZERO, alpha, beta);\n"
   "  }\n"
@@ -3997,10 +4370,9 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "  mbk_block_sync();\n"
   "  for (mbk_u32 w = 0; w < MBK_FIXUP_THREADS / 32; w++) {\n"
   "    for (left = very_long[w]; left != 0; left &= left - 1) {\n"
-  "      const mbk_u32 leader = 31 - (mbk_u32)mbk_leading_zeros(left & (0u - left));\n"
+  "      const mbk_u32 leader = 31 - (mbk_u32)mbk_leading_zeros(left & (0u - left));\n",
   "      const mbk_u64 that = block_first + w * 32 + leader, end = that / MBK_PARTS;\n"
-  "      const mbk_u64 begin =\n"
-  "          (mbk_u64)(row_start[MBK_TILE_RANK(end)] - MBK_BASE) / MBK_TILE_ITEMS;\n",
+  "      const mbk_u64 begin = MBK_TILE_OF(MBK_TILE_RANK(end));\n"
   "      const MBK_COMPUTE share = mbk_scan_reduce(mbk_fixup_tails(\n"
   "          tails + that % MBK_PARTS, begin, end, mbk_thread(), MBK_FIXUP_THREADS));\n"
   "      if (mbk_lane() == 0) {\n"
@@ -4065,6 +4437,17 @@ static const char *const mbi_source_spmv_scan_tile_cuh[] = {
   "  y[row] = MBK_RESULT(final, (ended < held ? old[ended] : y[row]));\n"
   "}\n"
   "\n"
+  "// A lane's word of row ends: how many row ends the words before it hold.\n"
+  "MBK_DEVICE mbk_u32 mbk_scan_ends_before(mbk_u32 ends) {\n"
+  "  mbk_u32 before = (mbk_u32)mbk_popcount(ends);\n"
+  "#pragma unroll\n"
+  "  for (int d = 1; d < MBK_STEPS; d <<= 1) {\n"
+  "    const mbk_u32 other = mbk_shuffle_up(MBK_ALL, before, d, 32);\n"
+  "    before += (int)mbk_lane() >= d ? other : 0;\n"
+  "  }\n"
+  "  return before - (mbk_u32)mbk_popcount(ends);\n"
+  "}\n"
+  "\n"
   "// A warp's tile. Lane l has, of each group g of 32 * MBK_PACK nonzeros, MBK_PACK from number\n"
   "// MBK_PACK * l on, as product[g]; products after the last nonzero are zero. Bit k % 32 of word\n"
   "// k / 32, which lane k / 32 holds as `ends`, says that a row ends with nonzero k. The rows that\n"
@@ -4077,19 +4460,13 @@ static const char *const mbi_source_spmv_scan_tile_cuh[] = {
   "                                MBK_COMPUTE alpha, MBK_COMPUTE beta, const MBK_VECTOR *old,\n"
   "                                mbk_u32 held) {\n"
   "  const mbk_u32 lane = mbk_lane();\n"
-  "  mbk_u32 before = (mbk_u32)mbk_popcount(ends); // row ends before each word\n"
-  "#pragma unroll\n"
-  "  for (int d = 1; d < MBK_STEPS; d <<= 1) {\n"
-  "    const mbk_u32 other = mbk_shuffle_up(MBK_ALL, before, d, 32);\n"
-  "    before += (int)lane >= d ? other : 0;\n"
-  "  }\n"
-  "  before -= (mbk_u32)mbk_popcount(ends);\n"
+  "  const mbk_u32 before = mbk_scan_ends_before(ends);\n"
   "  MBK_COMPUTE carry = MBK_ZERO; // of the open row: what each lane holds of it\n"
   "  bool spread = false;          // more than lane 31 holds some\n"
-  "#pragma unroll\n"
+  "#pragma unroll\n",
   "  for (int g = 0; g < MBK_GROUPS; g++) {\n"
   "    const int word_lane = MBK_PACK * g + (int)lane * MBK_PACK / 32;\n"
-  "    const mbk_u32 word = mbk_shuffle(MBK_ALL, ends, word_lane, 32);\n",
+  "    const mbk_u32 word = mbk_shuffle(MBK_ALL, ends, word_lane, 32);\n"
   "    const mbk_u32 bit = lane * MBK_PACK % 32;\n"
   "    const mbk_u32 own = word >> bit & ((1u << MBK_PACK) - 1);\n"
   "    const mbk_u32 closed = mbk_ballot(MBK_ALL, own != 0);\n"
@@ -4126,13 +4503,13 @@ static const char *const mbi_source_spmv_scan_tile_cuh[] = {
   "#pragma unroll\n"
   "    for (int d = 1; d < 1 << MBK_DEPTH; d <<= 1) {\n"
   "      const MBK_COMPUTE other = mbk_shuffle_up(MBK_ALL, sum, d, 32);\n"
-  "      if (distance >= d) {\n"
+  "      if (distance >= d) {\n",
   "        sum = MBK_ADD(other, sum);\n"
   "      }\n"
   "    }\n"
   "    const MBK_COMPUTE earlier = mbk_shuffle_up(MBK_ALL, sum, 1, 32);\n"
   "    if (own != 0) {\n"
-  "      head = lane > 0 ? MBK_ADD(earlier, head) : head;\n",
+  "      head = lane > 0 ? MBK_ADD(earlier, head) : head;\n"
   "      if (first == 0) {\n"
   "        firsts[tile] = head;\n"
   "      } else {\n"
@@ -4190,12 +4567,42 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "  const mbk_u32 *row_id;\n"
   "  const MBK_VECTOR *y;\n"
   "  mbk_u32 from, to;\n"
+  "  mbk_u32 ends; // as mbk_scan_commit takes them\n"
   "};\n"
+  "\n"
+  "// Where each value stands for its row, as if there were one for each nonzero: those of the\n"
+  "// first `count`. `by_row` has one for each row.\n"
+  "template <bool full>\n"
+  "MBK_DEVICE void mbk_scan_by_row(const MBK_VALUE *by_row, const mbk_scan_rows &rows,\n",
+  "                                mbk_u32 count, MBK_VALUE (&value)[MBK_GROUPS][MBK_PACK]) {\n"
+  "  const mbk_u32 *const row_id = rows.row_id;\n"
+  "  const mbk_u32 before = mbk_scan_ends_before(rows.ends);\n"
+  "  (void)row_id;\n"
+  "#pragma unroll\n"
+  "  for (int g = 0; g < MBK_GROUPS; g++) {\n"
+  "    const int word_lane = MBK_PACK * g + (int)mbk_lane() * MBK_PACK / 32;\n"
+  "    const mbk_u32 word = mbk_shuffle(MBK_ALL, rows.ends, word_lane, 32);\n"
+  "    const mbk_u32 bit = mbk_lane() * MBK_PACK % 32;\n"
+  "    mbk_u32 rank = rows.from + mbk_shuffle(MBK_ALL, before, word_lane, 32) +\n"
+  "                   (mbk_u32)mbk_popcount(word & ((1u << bit) - 1));\n"
+  "#pragma unroll\n"
+  "    for (mbk_u32 j = 0; j < MBK_PACK; j++) {\n"
+  "      if (j > 0 && (word >> (bit + j - 1) & 1) == 0) {\n"
+  "        value[g][j] = value[g][j - 1];\n"
+  "      } else {\n"
+  "        rank += j > 0;\n"
+  "        value[g][j] = full || MBK_PACK * (32 * g + mbk_lane()) + j < count\n"
+  "                          ? mbk_load(by_row + MBK_ROW_OF(rank))\n"
+  "                          : (MBK_VALUE)0;\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
   "\n"
   "// The old y of the first 32 of them, a lane each: no commit is to wait for memory. What comes\n"
   "// behind is brought closer where it is contiguous; where nothing does, the first is named\n"
   "// again, for a branch would cost registers.\n"
-  "MBK_DEVICE MBK_VECTOR mbk_scan_old(const mbk_scan_rows &rows) {\n",
+  "MBK_DEVICE MBK_VECTOR mbk_scan_old(const mbk_scan_rows &rows) {\n"
   "  const mbk_u32 *const row_id = rows.row_id;\n"
   "  const mbk_u32 lane = mbk_lane(), count = rows.to - rows.from;\n"
   "#if !MBK_EMPTY_ROWS\n"
@@ -4205,7 +4612,7 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "#endif\n"
   "  return lane < count ? rows.y[MBK_ROW_OF(rows.from + lane)] : (MBK_VECTOR)0;\n"
   "}\n"
-  "\n"
+  "\n",
   "// The products of a tile; those at and beyond `count` become zero, for they follow every row\n"
   "// end. All loads of a lane are in flight together, those of the old y among them\n"
   "// where it is added to.\n"
@@ -4215,7 +4622,7 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "                                  MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK],\n"
   "                                  MBK_VECTOR &old) {\n"
   "  mbk_i32 column[MBK_GROUPS][MBK_PACK];\n"
-  "#if !MBK_PATTERN\n"
+  "#if !MBK_PATTERN || MBK_BY_ROW\n"
   "  MBK_VALUE value[MBK_GROUPS][MBK_PACK];\n"
   "#endif\n"
   "#pragma unroll\n"
@@ -4226,6 +4633,9 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "    mbk_scan_load<full>(values + k, left, value[g]);\n"
   "#endif\n"
   "  }\n"
+  "#if MBK_BY_ROW\n"
+  "  mbk_scan_by_row<full>(values, rows, count, value);\n"
+  "#endif\n"
   "  MBK_AWAIT(x, column);\n"
   "  old = adds ? mbk_scan_old(rows) : (MBK_VECTOR)0;\n"
   "#pragma unroll\n"
@@ -4235,17 +4645,17 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "      product[g][j] = MBK_ZERO;\n"
   "      if (full || MBK_PACK * (32 * g + mbk_lane()) + j < count) {\n"
   "        const MBK_VECTOR factor = MBK_GATHER(x, column[g][j]);\n"
-  "#if MBK_PATTERN\n",
+  "#if MBK_PATTERN && !MBK_BY_ROW\n"
   "        product[g][j] = MBK_UNIT(values, factor);\n"
   "#else\n"
-  "        product[g][j] = MBK_MUL(value[g][j], factor);\n"
+  "        product[g][j] = MBK_MUL(mbk_value(value[g][j]), factor);\n"
   "#endif\n"
   "      }\n"
   "    }\n"
   "  }\n"
   "}\n"
   "\n"
-  "// The same for the tile whose first nonzero is number `start` of `nnz`; with alpha 0 nothing is\n"
+  "// The same for the tile whose first nonzero is number `start` of `nnz`; with alpha 0 nothing is\n",
   "// read of the matrix or of x. Returns the old y of one of the tile's rows, if it is wanted.\n"
   "template <bool adds>\n"
   "MBK_DEVICE MBK_VECTOR mbk_scan_multiply(const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
@@ -4277,16 +4687,16 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "// from when the nonzeros are loaded: `old` is the warp's MBK_VECTOR[32]. Without, beta must be\n"
   "// zero.\n"
   "template <bool adds>\n"
-  "MBK_DEVICE void\n",
+  "MBK_DEVICE void\n"
   "mbk_scan_take(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
   "              const mbk_i32 *col_ind, const MBK_VALUE *values, MBK_SOURCE x, MBK_VECTOR *y,\n"
-  "              MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tile,\n"
+  "              MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tile,\n",
   "              MBK_COMPUTE alpha, MBK_COMPUTE beta, MBK_VECTOR *old) {\n"
   "  const mbk_u32 lane = mbk_lane();\n"
   "  const mbk_u32 ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;\n"
   "  const mbk_u32 rank = mbk_load(tile_row + tile);\n"
   "  MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];\n"
-  "  const mbk_scan_rows rows = {row_id, y, rank, adds ? mbk_load(tile_row + tile + 1) : 0};\n"
+  "  const mbk_scan_rows rows = {row_id, y, rank, adds ? mbk_load(tile_row + tile + 1) : 0, ends};\n"
   "  const MBK_VECTOR held = mbk_scan_multiply<adds>(col_ind, values, x, tile * MBK_TILE_NONZEROS,\n"
   "                                                  nnz, rows, alpha, product);\n"
   "  if (adds) {\n"
@@ -4351,7 +4761,10 @@ static const char *const mbi_source_spmv_scan_fixup_cuh[] = {
   "#error \"include spmv/scan_tile.cuh before\"\n"
   "#endif\n"
   "#define MBK_PARTS 1\n"
-  "#define MBK_TILE_ITEMS MBK_TILE_NONZEROS\n"
+  "#define MBK_RANK mbk_u32\n"
+  "#define MBK_CROSSING 0\n"
+  "#define MBK_TILE_OF(rank)                                                                      \\\n"
+  "  ((mbk_u64)(mbk_load(row_start + (rank)) - MBK_BASE) / MBK_TILE_NONZEROS)\n"
   "#define MBK_TILE_RANK(tile) mbk_load(tile_row + (tile))\n"
   "#include \"spmv/fixup.cuh\"\n"
   "\n"
@@ -4394,41 +4807,45 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "             MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles,\n"
   "             MBK_COMPUTE alpha, MBK_COMPUTE beta, MBK_VECTOR *old) {\n"
   "  const mbk_u32 tile = mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;\n"
-  "  mbk_release();\n"
   "  if (tile < tiles) {\n"
   "    mbk_scan_take<adds>(row_ends, tile_row, row_id, col_ind, values, x, y, firsts, tails, nnz,\n"
   "                        tile, alpha, beta, adds ? old + mbk_thread() / 32 * 32 : old);\n"
   "  }\n"
   "}\n"
   "\n"
-  "// Launch: one warp per tile. mbk_scan_fixup follows. beta must be zero.\n"
-  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n",
+  "// Launch: one warp per tile. mbk_scan_fixup follows. beta must be zero. Shared:\n"
+  "// MBK_COMPUTE[MBK_TABLE].\n",
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
   "    mbk_scan_product(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
-  "                     const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,\n"
-  "                     MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz,\n"
-  "                     mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
+  "                     const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_COMPUTE *table,\n"
+  "                     const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts,\n"
+  "                     MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
+  "  mbk_release();\n"
+  "  const MBK_COMPUTE factor = MBK_ALPHA;\n"
+  "  mbk_table_take(table, factor, MBK_THREADS);\n"
   "  mbk_scan_run<false>(row_ends, tile_row, row_id, col_ind, values, x, y, firsts, tails, nnz,\n"
-  "                      tiles, MBK_ALPHA, (MBK_COMPUTE)0, (MBK_VECTOR *)0);\n"
+  "                      tiles, factor, (MBK_COMPUTE)0, (MBK_VECTOR *)0);\n"
   "}\n"
   "\n"
   "// Blocks that a multiprocessor should hold of the kernel that adds the old y: with scalars on\n"
   "// the device, rows by their numbers, or packs of two, it would spill where the other does not.\n"
-  "#if MBK_BLOCKS > 1 && (MBK_PACK < 4 || MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS)\n"
-  "#define MBK_SUM_BLOCKS (5 * MBK_BLOCKS / 6)\n"
-  "#else\n"
-  "#define MBK_SUM_BLOCKS MBK_BLOCKS\n"
-  "#endif\n"
+  "#define MBK_SUM_BLOCKS                                                                         \\\n"
+  "  (MBK_BLOCKS > 1 && (MBK_PACK < 4 || MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS)                    \\\n"
+  "       ? 5 * MBK_BLOCKS / 6                                                                    \\\n"
+  "       : MBK_BLOCKS)\n"
   "\n"
-  "// The same with any beta. Shared: MBK_VECTOR[MBK_THREADS].\n"
+  "// The same with any beta. Shared: MBK_COMPUTE[MBK_TABLE], MBK_VECTOR[MBK_THREADS].\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
   "    mbk_scan_sum(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
-  "                 const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,\n"
-  "                 MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz,\n"
-  "                 mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
+  "                 const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_COMPUTE *table,\n"
+  "                 const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,\n"
+  "                 mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
+  "  mbk_release();\n",
   "  MBK_SCALARS_LOAD;\n"
+  "  mbk_table_take(table, alpha, MBK_THREADS);\n"
   "  mbk_scan_run<true>(row_ends, tile_row, row_id, col_ind, values, x, y, firsts, tails, nnz,\n"
-  "                     tiles, alpha, beta, (MBK_VECTOR *)shared);\n"
+  "                     tiles, alpha, beta, (MBK_VECTOR *)shared + MBK_TABLE);\n"
   "}\n",
   NULL};
 
@@ -4504,7 +4921,6 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "  // Of the row that the rounds before left open: the block's last, for no other one reaches\n",
   "  // beyond its first round.\n"
   "  MBK_COMPUTE open = MBK_ZERO;\n"
-  "  mbk_release();\n"
   "  for (;;) {\n"
   "    const mbk_u64 tile = block_tile + warp, start = tile * MBK_TILE_NONZEROS;\n"
   "    const mbk_u32 slot = turn + warp;\n"
@@ -4514,7 +4930,8 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "      MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];\n"
   "      ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;\n"
   "      rank = mbk_load(tile_row + tile);\n"
-  "      const mbk_scan_rows rows = {row_id, y, rank, adds ? mbk_load(tile_row + tile + 1) : 0};\n"
+  "      const mbk_scan_rows rows = {row_id, y, rank, adds ? mbk_load(tile_row + tile + 1) : 0,\n"
+  "                                  ends};\n"
   "      mbk_u32 skipped_rows = 0;\n"
   "      const MBK_VECTOR held =\n"
   "          mbk_scan_multiply<adds>(col_ind, values, x, start, nnz, rows, alpha, product);\n"
@@ -4580,16 +4997,21 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "#endif\n"
   "}\n"
   "\n"
-  "// Launch: MBK_THREADS per block, of at least 64. Shared: MBK_COMPUTE[4 * MBK_WARPS], then\n",
-  "// mbk_u32[2 * MBK_WARPS]. beta must be zero.\n"
+  "// Launch: MBK_THREADS per block, of at least 64. Shared: MBK_COMPUTE[MBK_TABLE + 4 *\n",
+  "// MBK_WARPS], then mbk_u32[2 * MBK_WARPS]. beta must be zero.\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
   "    mbk_scan_whole(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
   "                   const mbk_u32 *empty_id, const mbk_u64 *block_start, const mbk_i32 *col_ind,\n"
-  "                   const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y, mbk_u64 nnz,\n"
-  "                   mbk_u64 tiles, mbk_u64 empty_rows, MBK_SCALAR_PARAMETERS) {\n"
+  "                   const MBK_VALUE *values, const MBK_COMPUTE *table, const MBK_VECTOR *x,\n"
+  "                   MBK_VECTOR *y, mbk_u64 nnz, mbk_u64 tiles, mbk_u64 empty_rows,\n"
+  "                   MBK_SCALAR_PARAMETERS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
+  "  mbk_release();\n"
+  "  const MBK_COMPUTE factor = MBK_ALPHA;\n"
+  "  mbk_table_take(table, factor, MBK_THREADS);\n"
   "  mbk_scan_run<false>(row_ends, tile_row, row_id, empty_id, block_start, col_ind, values, x, y,\n"
-  "                      nnz, tiles, empty_rows, MBK_ALPHA, (MBK_COMPUTE)0, (char *)shared);\n"
+  "                      nnz, tiles, empty_rows, factor, (MBK_COMPUTE)0,\n"
+  "                      (char *)((MBK_COMPUTE *)shared + MBK_TABLE));\n"
   "}\n"
   "\n"
   "// Fewer blocks to a multiprocessor than without the old y: it takes registers.\n"
@@ -4599,13 +5021,462 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
   "    mbk_scan_whole_sum(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
   "                       const mbk_u32 *empty_id, const mbk_u64 *block_start,\n"
-  "                       const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,\n"
-  "                       MBK_VECTOR *y, mbk_u64 nnz, mbk_u64 tiles, mbk_u64 empty_rows,\n"
-  "                       MBK_SCALAR_PARAMETERS) {\n"
+  "                       const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
+  "                       const MBK_COMPUTE *table, const MBK_VECTOR *x, MBK_VECTOR *y,\n"
+  "                       mbk_u64 nnz, mbk_u64 tiles, mbk_u64 empty_rows, MBK_SCALAR_PARAMETERS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
+  "  mbk_release();\n"
   "  MBK_SCALARS_LOAD;\n"
+  "  mbk_table_take(table, alpha, MBK_THREADS);\n",
   "  mbk_scan_run<true>(row_ends, tile_row, row_id, empty_id, block_start, col_ind, values, x, y,\n"
-  "                     nnz, tiles, empty_rows, alpha, beta, (char *)shared);\n"
+  "                     nnz, tiles, empty_rows, alpha, beta,\n"
+  "                     (char *)((MBK_COMPUTE *)shared + MBK_TABLE));\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_spmv_merge_path_cuh[] = {
+  "// The merge path and where its chunks begin: part of the program that works on them.\n"
+  "#ifndef MBK_TILE_NONZEROS\n"
+  "#error \"include spmv/scan_tile.cuh before\"\n"
+  "#endif\n"
+  "#ifndef MBK_ROUNDS\n"
+  "#error \"define MBK_ROUNDS: chunks that a block takes, one after the other\"\n"
+  "#endif\n"
+  "\n"
+  "// A chunk's nonzeros, with those before its first in the same pack, fill a thread block.\n"
+  "#define MBK_WARPS (MBK_THREADS / 32)\n"
+  "#define MBK_SLOTS (MBK_THREADS * MBK_STEPS)\n"
+  "#define MBK_CHUNK (MBK_SLOTS - MBK_PACK + 1)\n"
+  "\n"
+  "// The step of the path at which a chunk begins; the last one ends with the path.\n"
+  "MBK_DEVICE mbk_u64 mbk_merge_diagonal(mbk_u64 chunk, mbk_u64 rows, mbk_u64 nnz) {\n"
+  "  const mbk_u64 step = chunk * MBK_CHUNK;\n"
+  "  return step < rows + nnz ? step : rows + nnz;\n"
+  "}\n"
+  "\n"
+  "// Where the nonzeros of a row end. Its end is step mbk_merge_end + row of the path.\n"
+  "MBK_DEVICE mbk_u64 mbk_merge_end(const MBK_ROW_PTR *row_ptr, mbk_u64 row) {\n"
+  "  return (mbk_u64)(mbk_load(row_ptr + row + 1) - MBK_BASE);\n"
+  "}\n"
+  "\n"
+  "// How many rows end before step `diagonal`, by a whole warp, which narrows the range by 32 at\n"
+  "// each turn: what counts is how many loads wait for one another.\n"
+  "MBK_DEVICE mbk_u64 mbk_merge_search(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mbk_u64 nnz,\n"
+  "                                    mbk_u64 diagonal) {\n"
+  "  mbk_u64 low = diagonal > nnz ? diagonal - nnz : 0;\n"
+  "  mbk_u64 high = diagonal < rows ? diagonal : rows;\n"
+  "  while (low < high) {\n"
+  "    const mbk_u64 step = (high - low + 31) / 32, probe = low + (mbk_lane() + 1) * step - 1;\n"
+  "    const bool before = probe < high && mbk_merge_end(row_ptr, probe) + probe < diagonal;\n"
+  "    const mbk_u32 count = (mbk_u32)mbk_popcount(mbk_ballot(MBK_ALL, before));\n",
+  "    const mbk_u64 limit = low + (count + 1) * step - 1;\n"
+  "    low += count * step;\n"
+  "    high = limit < high ? limit : high;\n"
+  "  }\n"
+  "  return low;\n"
+  "}\n"
+  "\n"
+  "// A chunk's first row, times two, plus one where the end of the row before would have been the\n"
+  "// first step of the chunk: that end goes with the row's last nonzero, so that no row ends in a\n"
+  "// chunk that has none of its nonzeros. By a whole warp.\n"
+  "MBK_DEVICE mbk_u64 mbk_merge_begin(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mbk_u64 nnz,\n"
+  "                                   mbk_u64 chunk) {\n"
+  "  const mbk_u64 diagonal = mbk_merge_diagonal(chunk, rows, nnz);\n"
+  "  const mbk_u64 row = mbk_merge_search(row_ptr, rows, nnz, diagonal), first = diagonal - row;\n"
+  "  const bool over = row < rows && mbk_merge_end(row_ptr, row) == first &&\n"
+  "                    (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE) < first;\n"
+  "  return over ? 2 * (row + 1) + 1 : 2 * row;\n"
+  "}\n"
+  "\n"
+  "// A chunk: the rows [row, row + rows) end in it, the nonzeros [first, first + nonzeros) are its\n"
+  "// own.\n"
+  "struct mbk_merge_chunk {\n"
+  "  mbk_u64 row, first;\n"
+  "  mbk_u32 rows, nonzeros;\n"
+  "};\n"
+  "\n"
+  "MBK_DEVICE mbk_merge_chunk mbk_merge_between(mbk_u64 chunk, mbk_u64 rows, mbk_u64 nnz,\n"
+  "                                             mbk_u64 begin, mbk_u64 end) {\n"
+  "  const mbk_u64 row = begin / 2, next = end / 2;\n"
+  "  const mbk_u64 first = mbk_merge_diagonal(chunk, rows, nnz) - row + begin % 2;\n"
+  "  const mbk_u64 last = mbk_merge_diagonal(chunk + 1, rows, nnz) - next + end % 2;\n"
+  "  return {row, first, (mbk_u32)(next - row), (mbk_u32)(last - first)};\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_spmv_merge_tile_cuh[] = {
+  "// From the products of a chunk to its rows: part of the program of the merge path. What SCAN\n"
+  "// finds in bits that were made beforehand, a chunk writes into shared memory: for each of its\n"
+  "// nonzeros which row ends there.\n"
+  "#ifndef MBK_CHUNK\n"
+  "#error \"include spmv/merge_path.cuh before\"\n"
+  "#endif\n"
+  "\n"
+  "#define MBK_NO_ROW 0xffffu // rows are counted from the chunk's first\n"
+  "\n"
+  "// A block's shared memory: mbk_merge_places lays it out.\n"
+  "struct mbk_merge_memory {\n"
+  "  mbk_u16 *marks;              // [MBK_SLOTS]: the row that ends there\n"
+  "  mbk_u64 *begins;             // [MBK_ROUNDS + 1]: as mbk_merge_begin has them\n"
+  "  MBK_COMPUTE *firsts, *tails; // [MBK_WARPS] each\n"
+  "  mbk_u32 *first_row;          // [MBK_WARPS]: of firsts, or MBK_NO_ROW\n"
+  "  mbk_u32 *crossing;           // [2], turn by turn: the first row began in an earlier chunk\n"
+  "  MBK_VECTOR *old;             // [MBK_THREADS]: y of the first rows, before\n"
+  "  MBK_VECTOR *first_old;       // [MBK_WARPS]: of first_row\n"
+  "};\n"
+  "\n"
+  "template <bool adds> MBK_DEVICE mbk_merge_memory mbk_merge_places(unsigned char *shared) {\n"
+  "  mbk_merge_memory m;\n"
+  "  m.marks = (mbk_u16 *)shared;\n"
+  "  m.begins = (mbk_u64 *)(m.marks + MBK_SLOTS);\n"
+  "  m.firsts = (MBK_COMPUTE *)(m.begins + MBK_ROUNDS + 1);\n"
+  "  m.tails = m.firsts + MBK_WARPS;\n"
+  "  m.old = (MBK_VECTOR *)(m.tails + MBK_WARPS);\n"
+  "  m.first_old = m.old + (adds ? MBK_THREADS : 0);\n"
+  "  m.first_row = (mbk_u32 *)(m.first_old + (adds ? MBK_WARPS : 0));\n"
+  "  m.crossing = m.first_row + MBK_WARPS;\n"
+  "  return m;\n"
+  "}\n"
+  "\n"
+  "// The old y of a row of the chunk.\n"
+  "MBK_DEVICE MBK_VECTOR mbk_merge_old(const mbk_merge_memory &m, const MBK_VECTOR *y,\n"
+  "                                    mbk_u32 row) {\n"
+  "  return row < MBK_THREADS ? m.old[row] : y[row];\n"
+  "}\n"
+  "\n",
+  "// The chunk's row number `row`; y begins with its first.\n"
+  "template <bool adds>\n"
+  "MBK_DEVICE void mbk_merge_commit(const mbk_merge_memory &m, MBK_VECTOR *y, mbk_u32 row,\n"
+  "                                 MBK_COMPUTE sum, MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
+  "  const MBK_COMPUTE final = MBK_ADD(MBK_ZERO, sum);\n"
+  "  const MBK_VECTOR old = adds ? mbk_merge_old(m, y, row) : (MBK_VECTOR)0;\n"
+  "  y[row] = MBK_RESULT(final, old);\n"
+  "}\n"
+  "\n"
+  "// A row of the chunk that begins at offset `start` and ends before `end`: its mark; or its\n"
+  "// commit, where it holds nothing. `base`: the nonzero of the first slot.\n"
+  "template <bool adds>\n"
+  "MBK_DEVICE void mbk_merge_mark(const mbk_merge_memory &m, MBK_VECTOR *y, mbk_u32 row,\n"
+  "                               MBK_ROW_PTR start, MBK_ROW_PTR end, mbk_u64 base,\n"
+  "                               MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
+  "  if (start < end) {\n"
+  "    m.marks[(mbk_u64)(end - MBK_BASE) - 1 - base] = (mbk_u16)row;\n"
+  "    if (adds && row < MBK_THREADS) {\n"
+  "      m.old[row] = y[row];\n"
+  "    } else if (adds) {\n"
+  "      mbk_prefetch(y + row);\n"
+  "    }\n"
+  "  } else {\n"
+  "    const MBK_COMPUTE nothing = MBK_ZERO;\n"
+  "    y[row] = MBK_RESULT(nothing, y[row]);\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// As mbk_scan_commit, over a warp's part of the marks, which it wipes. The first row that ends\n"
+  "// there and what follows the last one go to shared memory.\n"
+  "template <bool adds>\n"
+  "MBK_DEVICE void mbk_merge_scan(const mbk_merge_memory &m,\n"
+  "                               const MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK],\n"
+  "                               MBK_VECTOR *y, MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
+  "  const mbk_u32 lane = mbk_lane(), warp = mbk_thread() / 32;\n",
+  "  mbk_u16 *const marks = m.marks + warp * MBK_TILE_NONZEROS + MBK_PACK * lane;\n"
+  "  mbk_pack<mbk_u16, MBK_PACK> none;\n"
+  "  MBK_COMPUTE carry = MBK_ZERO; // of the open row: what each lane holds of it\n"
+  "  bool spread = false;          // more than lane 31 holds some\n"
+  "  bool seen = false;            // a row has ended\n"
+  "#pragma unroll\n"
+  "  for (int j = 0; j < MBK_PACK; j++) {\n"
+  "    none.at[j] = MBK_NO_ROW;\n"
+  "  }\n"
+  "#pragma unroll\n"
+  "  for (int g = 0; g < MBK_GROUPS; g++) {\n"
+  "    const mbk_pack<mbk_u16, MBK_PACK> mark =\n"
+  "        *(const mbk_pack<mbk_u16, MBK_PACK> *)(marks + 32 * MBK_PACK * g);\n"
+  "    mbk_store_pack(marks + 32 * MBK_PACK * g, none);\n"
+  "    mbk_u32 first = MBK_NO_ROW;\n"
+  "#pragma unroll\n"
+  "    for (int j = MBK_PACK - 1; j >= 0; j--) {\n"
+  "      first = mark.at[j] != MBK_NO_ROW ? mark.at[j] : first;\n"
+  "    }\n"
+  "    const mbk_u32 closed = mbk_ballot(MBK_ALL, first != MBK_NO_ROW);\n"
+  "    if (closed == 0) {\n"
+  "#pragma unroll\n"
+  "      for (int j = 0; j < MBK_PACK; j++) {\n"
+  "        carry = MBK_ADD(carry, product[g][j]);\n"
+  "      }\n"
+  "      spread = true;\n"
+  "      continue;\n"
+  "    }\n"
+  "    const MBK_COMPUTE open =\n"
+  "        spread ? mbk_scan_reduce(carry) : mbk_shuffle(MBK_ALL, carry, 31, 32);\n"
+  "    MBK_COMPUTE sum = lane == 0 ? open : MBK_ZERO, head = MBK_ZERO;\n"
+  "#pragma unroll\n"
+  "    for (int j = 0; j < MBK_PACK; j++) {\n"
+  "      sum = MBK_ADD(sum, product[g][j]);\n"
+  "      if (mark.at[j] != MBK_NO_ROW) {\n"
+  "        if (mark.at[j] == first) {\n"
+  "          head = sum; // the lanes before may hold some of it\n"
+  "        } else {\n"
+  "          mbk_merge_commit<adds>(m, y, mark.at[j], sum, alpha, beta);\n"
+  "        }\n"
+  "        sum = MBK_ZERO;\n"
+  "      }\n"
+  "    }\n",
+  "    // What the lanes from the last closed one on hold of the row that is open behind each; as\n"
+  "    // many steps as the lanes between two closed ones ask for.\n"
+  "    const mbk_u32 until = closed & (0xffffffffu >> (31 - lane));\n"
+  "    const int distance = (int)lane - (until != 0 ? 31 - mbk_leading_zeros(until) : 0);\n"
+  "    mbk_u32 far = ~(closed | 1u); // lanes at a distance of d or more\n"
+  "    for (int d = 1; far != 0; far &= far << d, d <<= 1) {\n"
+  "      const MBK_COMPUTE other = mbk_shuffle_up(MBK_ALL, sum, d, 32);\n"
+  "      if (distance >= d) {\n"
+  "        sum = MBK_ADD(other, sum);\n"
+  "      }\n"
+  "    }\n"
+  "    const MBK_COMPUTE earlier = mbk_shuffle_up(MBK_ALL, sum, 1, 32);\n"
+  "    if (first != MBK_NO_ROW) {\n"
+  "      head = lane > 0 ? MBK_ADD(earlier, head) : head;\n"
+  "      if (!seen && (closed & ((1u << lane) - 1)) == 0) {\n"
+  "        m.firsts[warp] = head;\n"
+  "        m.first_row[warp] = first;\n"
+  "        if (adds) {\n"
+  "          m.first_old[warp] = mbk_merge_old(m, y, first);\n"
+  "        }\n"
+  "      } else {\n"
+  "        mbk_merge_commit<adds>(m, y, first, head, alpha, beta);\n"
+  "      }\n"
+  "    }\n"
+  "    seen = true;\n"
+  "    spread = false;\n"
+  "    carry = lane == 31 ? sum : MBK_ZERO;\n"
+  "  }\n"
+  "  if (spread) {\n"
+  "    carry = mbk_scan_reduce(carry);\n"
+  "  }\n"
+  "  if (lane == 31) {\n"
+  "    m.tails[warp] = carry;\n"
+  "    if (!seen) {\n"
+  "      m.first_row[warp] = MBK_NO_ROW;\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// The warps' first rows, with what the warps before hold of them, and what follows the chunk's\n"
+  "// last row end; behind a barrier. A first row that an earlier chunk began goes to *first.\n"
+  "template <bool adds>\n"
+  "MBK_DEVICE void mbk_merge_join(const mbk_merge_memory &m, bool crossing, MBK_VECTOR *y,\n",
+  "                               MBK_COMPUTE *first, MBK_COMPUTE *tail, MBK_COMPUTE alpha,\n"
+  "                               MBK_COMPUTE beta) {\n"
+  "  const mbk_u32 lane = mbk_lane(), warp = mbk_thread() / 32, row = m.first_row[warp];\n"
+  "  const MBK_COMPUTE part = lane < MBK_WARPS ? m.tails[lane] : MBK_ZERO;\n"
+  "  const mbk_u32 closers =\n"
+  "      mbk_ballot(MBK_ALL, lane < MBK_WARPS && m.first_row[lane] != MBK_NO_ROW);\n"
+  "  if (row != MBK_NO_ROW) {\n"
+  "    const mbk_u32 before = closers & ((1u << warp) - 1);\n"
+  "    const mbk_u32 from = before != 0 ? 31 - (mbk_u32)mbk_leading_zeros(before) : 0;\n"
+  "    const MBK_COMPUTE sum = mbk_scan_reduce(lane >= from && lane < warp ? part : MBK_ZERO);\n"
+  "    if (lane == 0 && crossing && row == 0) {\n"
+  "      *first = MBK_ADD(sum, m.firsts[warp]);\n"
+  "    } else if (lane == 0) {\n"
+  "      const MBK_COMPUTE final = MBK_ADD(MBK_ZERO, MBK_ADD(sum, m.firsts[warp]));\n"
+  "      y[row] = MBK_RESULT(final, (adds ? m.first_old[warp] : (MBK_VECTOR)0));\n"
+  "    }\n"
+  "  }\n"
+  "  if (warp == 0) {\n"
+  "    const mbk_u32 last = closers != 0 ? 31 - (mbk_u32)mbk_leading_zeros(closers) : 0;\n"
+  "    const MBK_COMPUTE sum = mbk_scan_reduce(lane >= last ? part : MBK_ZERO);\n"
+  "    if (lane == 0) {\n"
+  "      *tail = sum;\n"
+  "    }\n"
+  "  }\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_spmv_merge_path_cu[] = {
+  "// Merge path: y = alpha A x + beta y straight on the CSR, with nothing made beforehand.\n"
+  "// Source: D. Merrill, M. Garland, Merge-based Parallel Sparse Matrix-Vector Multiplication,\n"
+  "// SC16, section III.E: a path of rows + nnz steps, cut into equal chunks, so that no matrix\n"
+  "// gives a block more to do than another. Unlike there, threads do not walk the path: a block\n"
+  "// marks in shared memory where its rows end, keeps its products in registers and sums them by\n"
+  "// shuffles; a row over several chunks is put together by mbk_merge_fixup, in a fixed order, and\n"
+  "// written once.\n"
+  "#include \"jit/device.cuh\"\n"
+  "#include \"spmv/algebra.cuh\"\n"
+  "\n"
+  "#define MBK_DEPTH 5      // rows of any length\n"
+  "#define MBK_EMPTY_ROWS 0 // all rows are counted, those that hold nothing too\n"
+  "\n"
+  "#include \"spmv/scan_tile.cuh\"\n"
+  "\n"
+  "#include \"spmv/scan_products.cuh\"\n"
+  "\n"
+  "#include \"spmv/merge_path.cuh\"\n"
+  "\n"
+  "#include \"spmv/merge_tile.cuh\"\n"
+  "\n"
+  "// Rows whose ends a thread loads together with its nonzeros.\n"
+  "#define MBK_AHEAD 2\n"
+  "\n"
+  "// A warp's products; slots that are not the chunk's give zero, for they lie before its first\n"
+  "// row or behind every row end. `base`: the nonzero of the block's first slot.\n"
+  "MBK_DEVICE void mbk_merge_multiply(const mbk_merge_chunk &at, mbk_u64 base,\n"
+  "                                   const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
+  "                                   const MBK_VECTOR *x, MBK_COMPUTE alpha,\n"
+  "                                   MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK]) {\n"
+  "  const mbk_u32 skip = (mbk_u32)(at.first - base), filled = skip + at.nonzeros;\n"
+  "  const mbk_u32 slot = mbk_thread() / 32 * MBK_TILE_NONZEROS;\n"
+  "  const mbk_scan_rows none = {};\n"
+  "  MBK_VECTOR old;\n",
+  "  if (alpha == (MBK_COMPUTE)0 || slot >= filled) {\n"
+  "    mbk_await();\n"
+  "#pragma unroll\n"
+  "    for (int g = 0; g < MBK_GROUPS; g++) {\n"
+  "#pragma unroll\n"
+  "      for (int j = 0; j < MBK_PACK; j++) {\n"
+  "        product[g][j] = MBK_ZERO;\n"
+  "      }\n"
+  "    }\n"
+  "    return;\n"
+  "  }\n"
+  "  col_ind += base + slot;\n"
+  "  values += MBK_PATTERN ? 0 : base + slot;\n"
+  "  if (slot + MBK_TILE_NONZEROS <= filled) {\n"
+  "    mbk_scan_products<false, true>(col_ind, values, x, 0, none, product, old);\n"
+  "  } else {\n"
+  "    mbk_scan_products<false, false>(col_ind, values, x, filled - slot, none, product, old);\n"
+  "  }\n"
+  "#pragma unroll\n"
+  "  for (mbk_u32 j = 0; j < MBK_PACK; j++) {\n"
+  "    product[0][j] = MBK_PACK * mbk_thread() + j < skip ? MBK_ZERO : product[0][j];\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// A block's chunks. With `adds` the old y is read; without, beta must be zero.\n"
+  "template <bool adds>\n"
+  "MBK_DEVICE void mbk_merge_run(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,\n"
+  "                              const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,\n"
+  "                              mbk_u64 *chunk_row, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,\n"
+  "                              mbk_u64 rows, mbk_u64 nnz, mbk_u64 chunks, MBK_COMPUTE alpha,\n"
+  "                              MBK_COMPUTE beta, unsigned char *shared) {\n"
+  "  const mbk_merge_memory m = mbk_merge_places<adds>(shared);\n"
+  "  const mbk_u64 block_chunk = (mbk_u64)mbk_block() * MBK_ROUNDS;\n"
+  "  const mbk_u32 place = MBK_THREADS - 1 - mbk_thread(); // the last warps have fewest nonzeros\n"
+  "  mbk_u16 *const marks =\n"
+  "      m.marks + mbk_thread() / 32 * MBK_TILE_NONZEROS + MBK_PACK * mbk_lane();\n"
+  "  mbk_pack<mbk_u16, MBK_PACK> none;\n"
+  "#pragma unroll\n"
+  "  for (int j = 0; j < MBK_PACK; j++) {\n"
+  "    none.at[j] = MBK_NO_ROW;\n"
+  "  }\n",
+  "#pragma unroll\n"
+  "  for (int g = 0; g < MBK_GROUPS; g++) {\n"
+  "    mbk_store_pack(marks + 32 * MBK_PACK * g, none);\n"
+  "  }\n"
+  "  for (mbk_u32 i = mbk_thread() / 32; i <= MBK_ROUNDS && block_chunk + i <= chunks;\n"
+  "       i += MBK_WARPS) {\n"
+  "    const mbk_u64 begin = mbk_merge_begin(row_ptr, rows, nnz, block_chunk + i);\n"
+  "    if (mbk_lane() == 0) {\n"
+  "      m.begins[i] = begin;\n"
+  "    }\n"
+  "  }\n"
+  "  mbk_block_sync();\n"
+  "  for (mbk_u32 i = 0; i < MBK_ROUNDS && block_chunk + i < chunks; i++) {\n"
+  "    const mbk_u64 chunk = block_chunk + i;\n"
+  "    const mbk_merge_chunk at =\n"
+  "        mbk_merge_between(chunk, rows, nnz, m.begins[i], m.begins[i + 1]);\n"
+  "    const mbk_u64 base = at.first - at.first % MBK_PACK;\n"
+  "    mbk_u32 *const crossing = m.crossing + i % 2;\n"
+  "    MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];\n"
+  "    MBK_ROW_PTR row_end[MBK_AHEAD];\n"
+  "#pragma unroll\n"
+  "    for (mbk_u32 a = 0; a < MBK_AHEAD; a++) {\n"
+  "      const mbk_u32 row = place + a * MBK_THREADS;\n"
+  "      if (row < at.rows) {\n"
+  "        row_end[a] = mbk_load(row_ptr + at.row + row + 1);\n"
+  "      }\n"
+  "    }\n"
+  "    mbk_merge_multiply(at, base, col_ind, values, x, alpha, product);\n"
+  "#pragma unroll\n"
+  "    for (mbk_u32 a = 0; a < MBK_AHEAD; a++) {\n"
+  "      const mbk_u32 row = place + a * MBK_THREADS;\n"
+  "      if (row < at.rows) {\n"
+  "        const MBK_ROW_PTR row_start = mbk_load(row_ptr + at.row + row); // by now in L1\n"
+  "        mbk_merge_mark<adds>(m, y + at.row, row, row_start, row_end[a], base, alpha, beta);\n"
+  "        if (row == 0) {\n"
+  "          *crossing = (mbk_u64)(row_start - MBK_BASE) < at.first;\n"
+  "        }\n"
+  "      }\n"
+  "    }\n"
+  "    for (mbk_u32 row = place + MBK_AHEAD * MBK_THREADS; row < at.rows; row += MBK_THREADS) {\n",
+  "      mbk_merge_mark<adds>(m, y + at.row, row, mbk_load(row_ptr + at.row + row),\n"
+  "                           mbk_load(row_ptr + at.row + row + 1), base, alpha, beta);\n"
+  "    }\n"
+  "    mbk_block_sync();\n"
+  "    mbk_merge_scan<adds>(m, product, y + at.row, alpha, beta);\n"
+  "    mbk_block_sync();\n"
+  "    mbk_merge_join<adds>(m, *crossing != 0, y + at.row, firsts + chunk, tails + chunk, alpha,\n"
+  "                         beta);\n"
+  "    if (mbk_thread() == 0) {\n"
+  "      chunk_row[chunk] = m.begins[i];\n"
+  "      if (chunk == chunks - 1) {\n"
+  "        chunk_row[chunks] = m.begins[i + 1];\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Launch: a block for each MBK_ROUNDS chunks. mbk_merge_fixup follows. beta must be zero.\n"
+  "// Shared: mbk_u16[MBK_SLOTS], mbk_u64[MBK_ROUNDS + 1], MBK_COMPUTE[2 * MBK_WARPS],\n"
+  "// mbk_u32[MBK_WARPS + 2].\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+  "    mbk_merge_product(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,\n"
+  "                      const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,\n"
+  "                      mbk_u64 *chunk_row, MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 rows,\n"
+  "                      mbk_u64 nnz, mbk_u64 chunks, MBK_SCALAR_PARAMETERS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  mbk_release();\n"
+  "  mbk_merge_run<false>(row_ptr, col_ind, values, x, y, chunk_row, firsts, tails, rows, nnz,\n"
+  "                       chunks, MBK_ALPHA, (MBK_COMPUTE)0, shared);\n"
+  "}\n"
+  "\n"
+  "// Fewer blocks to a multiprocessor than without the old y: it takes registers.\n"
+  "#define MBK_SUM_BLOCKS (MBK_BLOCKS > 4 ? 5 * MBK_BLOCKS / 6 : (2 * MBK_BLOCKS + 1) / 3)\n"
+  "\n"
+  "// The same with any beta. Shared: also MBK_VECTOR[MBK_THREADS + MBK_WARPS].\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n",
+  "    mbk_merge_sum(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
+  "                  const MBK_VECTOR *x, MBK_VECTOR *y, mbk_u64 *chunk_row, MBK_COMPUTE *firsts,\n"
+  "                  MBK_COMPUTE *tails, mbk_u64 rows, mbk_u64 nnz, mbk_u64 chunks,\n"
+  "                  MBK_SCALAR_PARAMETERS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  mbk_release();\n"
+  "  MBK_SCALARS_LOAD;\n"
+  "  mbk_merge_run<true>(row_ptr, col_ind, values, x, y, chunk_row, firsts, tails, rows, nnz,\n"
+  "                      chunks, alpha, beta, shared);\n"
+  "}\n"
+  "\n"
+  "// ---- Rows over several chunks\n"
+  "// ----------------------------------------------------------------\n"
+  "\n"
+  "#define MBK_PARTS 1\n"
+  "#define MBK_RANK mbk_u64\n"
+  "#define MBK_CROSSING 1\n"
+  "#define MBK_TILE_RANK(chunk) (tile_row[chunk] / 2)\n"
+  "// Nonzero k of row r is step k + r of the path.\n"
+  "#define MBK_TILE_OF(row)                                                                       \\\n"
+  "  (((mbk_u64)(mbk_load(row_start + (row)) - MBK_BASE) + (row)) / MBK_CHUNK)\n"
+  "#include \"spmv/fixup.cuh\"\n"
+  "\n"
+  "// Launch: MBK_FIXUP_THREADS chunks per block. Shared: as mbk_fixup.\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS)\n"
+  "    mbk_merge_fixup(const MBK_ROW_PTR *row_ptr, const mbk_u64 *chunk_row,\n"
+  "                    const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,\n"
+  "                    mbk_u64 chunks, MBK_SCALAR_PARAMETERS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  mbk_release();\n"
+  "  mbk_await(); // chunk_row is the product's\n"
+  "  mbk_fixup(row_ptr, chunk_row, (const mbk_u32 *)0, (const mbk_u32 *)0, firsts, tails, y,\n"
+  "            chunks, 0, 0, (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);\n"
   "}\n",
   NULL};
 
@@ -4807,22 +5678,31 @@ static const char *const mbi_source_spmv_binned_cu[] = {
   "\n"
   "#define MBK_IN_FLIGHT 4 // packs of a thread\n"
   "\n"
-  "// Phase 1. Launch: one block per item; item i is the groups items[3 i + 1] to items[3 i + 2] of\n"
-  "// strip items[3 i]. Shared: MBK_VECTOR[MBK_STRIP].\n"
+  "// Rows are only known to phase 2.\n"
+  "#if MBK_BY_ROW\n"
+  "#define MBK_BINNED_UNIT(values, factor) ((MBK_COMPUTE)(factor))\n"
+  "#else\n"
+  "#define MBK_BINNED_UNIT MBK_UNIT\n"
+  "#endif\n"
+  "\n"
+  "// Phase 1. Launch: one block per item; item i is the groups items[3 i + 1] to items[3 i + 2] of\n",
+  "// strip items[3 i]. Shared: MBK_VECTOR[MBK_TABLE + MBK_STRIP].\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
-  "    mbk_binned_multiply(const mbk_u32 *items, const mbk_u16 *strip_col, const MBK_VALUE *values,\n",
-  "                        const mbk_u32 *target, const MBK_VECTOR *x, mbk_u64 cols,\n"
-  "                        MBK_COMPUTE *products, MBK_SCALAR_PARAMETERS) {\n"
+  "    mbk_binned_multiply(const mbk_u32 *items, const mbk_u16 *strip_col, const MBK_VALUE *values,\n"
+  "                        const MBK_COMPUTE *table, const mbk_u32 *target, const MBK_VECTOR *x,\n"
+  "                        mbk_u64 cols, MBK_COMPUTE *products, MBK_SCALAR_PARAMETERS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  MBK_VECTOR *const strip = (MBK_VECTOR *)shared;\n"
+  "  MBK_VECTOR *const strip = (MBK_VECTOR *)shared + MBK_TABLE;\n"
   "  const mbk_u32 *const item = items + 3 * (mbk_u64)mbk_block();\n"
   "  const mbk_u64 first = (mbk_u64)mbk_load(item) * MBK_STRIP;\n"
   "  const mbk_u32 width = (mbk_u32)(cols - first < MBK_STRIP ? cols - first : MBK_STRIP);\n"
   "  const mbk_u32 group = mbk_load(item + 1), packs = 2 * (mbk_load(item + 2) - group);\n"
   "  mbk_await_for(x);\n"
-  "  if (MBK_ALPHA == (MBK_COMPUTE)0) {\n"
+  "  const MBK_COMPUTE factor = MBK_ALPHA;\n"
+  "  if (factor == (MBK_COMPUTE)0) {\n"
   "    return;\n"
   "  }\n"
+  "  mbk_table_take(table, factor, MBK_THREADS);\n"
   "  strip_col += (mbk_u64)group * MBK_GROUP;\n"
   "  target += group;\n"
   "#if !MBK_PATTERN\n"
@@ -4844,7 +5724,7 @@ static const char *const mbi_source_spmv_binned_cu[] = {
   "    for (int i = 0; i < MBK_IN_FLIGHT; i++) {\n"
   "      const mbk_u32 pack = at + i * MBK_THREADS;\n"
   "      if (pack < packs) {\n"
-  "#if !MBK_PATTERN\n"
+  "#if !MBK_PATTERN\n",
   "        value[i] = MBK_PACK_LOAD<MBK_VALUE, MBK_PACK>(values + pack * MBK_PACK);\n"
   "#endif\n"
   "        column[i] = MBK_PACK_LOAD<mbk_u16, MBK_PACK>(strip_col + pack * MBK_PACK);\n"
@@ -4853,14 +5733,14 @@ static const char *const mbi_source_spmv_binned_cu[] = {
   "    }\n"
   "#pragma unroll\n"
   "    for (int i = 0; i < MBK_IN_FLIGHT; i++) {\n"
-  "      if (at + i * MBK_THREADS < packs) {\n",
+  "      if (at + i * MBK_THREADS < packs) {\n"
   "        mbk_pack<MBK_COMPUTE, MBK_PACK> product;\n"
   "#pragma unroll\n"
   "        for (int j = 0; j < MBK_PACK; j++) {\n"
   "#if MBK_PATTERN\n"
-  "          product.at[j] = MBK_UNIT(values, strip[column[i].at[j]]);\n"
+  "          product.at[j] = MBK_BINNED_UNIT(values, strip[column[i].at[j]]);\n"
   "#else\n"
-  "          product.at[j] = MBK_MUL(value[i].at[j], strip[column[i].at[j]]);\n"
+  "          product.at[j] = MBK_MUL(mbk_value(value[i].at[j]), strip[column[i].at[j]]);\n"
   "#endif\n"
   "        }\n"
   "        mbk_store_pack(products + (mbk_u64)to[i] * MBK_GROUP, product);\n"
@@ -4882,7 +5762,7 @@ static const char *const mbi_source_spmv_binned_cu[] = {
   "  for (int d = 1; d < 32; d <<= 1) {\n"
   "    const mbk_u32 other = mbk_shuffle_up(MBK_ALL, ended, d, 32);\n"
   "    ended += (int)lane >= d ? other : 0;\n"
-  "  }\n"
+  "  }\n",
   "  const mbk_u32 count = mbk_shuffle(MBK_ALL, ended, 31, 32);\n"
   "  mbk_u32 at = ended - own;\n"
   "  MBK_COMPUTE sum = MBK_ZERO, head = MBK_ZERO;\n"
@@ -4895,7 +5775,7 @@ static const char *const mbi_source_spmv_binned_cu[] = {
   "      } else {\n"
   "        sums[at] = sum;\n"
   "      }\n"
-  "      at++;\n",
+  "      at++;\n"
   "      sum = MBK_ZERO;\n"
   "    }\n"
   "  }\n"
@@ -4928,17 +5808,42 @@ static const char *const mbi_source_spmv_binned_cu[] = {
   "  }\n"
   "}\n"
   "\n"
+  "#if MBK_BY_ROW\n"
+  "// The first `left` of a lane's products, times the value of their rows. As mbk_binned_commit.\n"
+  "MBK_DEVICE void mbk_binned_by_row(MBK_COMPUTE (&product)[MBK_STEPS], mbk_u32 ends, mbk_u32 rank,\n"
+  "                                  const mbk_u32 *row_id, const MBK_VALUE *by_row,\n"
+  "                                  mbk_u64 left) {\n",
+  "  const mbk_u32 own = (mbk_u32)mbk_popcount(ends);\n"
+  "  mbk_u32 ended = own;\n"
+  "#pragma unroll\n"
+  "  for (int d = 1; d < 32; d <<= 1) {\n"
+  "    const mbk_u32 other = mbk_shuffle_up(MBK_ALL, ended, d, 32);\n"
+  "    ended += (int)mbk_lane() >= d ? other : 0;\n"
+  "  }\n"
+  "  rank += ended - own;\n"
+  "  (void)row_id;\n"
+  "#pragma unroll\n"
+  "  for (int i = 0; i < MBK_STEPS; i++) {\n"
+  "    if (i < left) {\n"
+  "      product[i] = MBK_MUL(mbk_load(by_row + MBK_ROW_OF(rank)), product[i]);\n"
+  "    }\n"
+  "    rank += ends >> i & 1;\n"
+  "  }\n"
+  "}\n"
+  "#endif\n"
+  "\n"
   "// Phase 2, mbk_scan_fixup follows. Launch: one block per part. Shared:\n"
   "// MBK_COMPUTE[MBK_THREADS / 32][MBK_TILE_NONZEROS], then MBK_COMPUTE[slots of the largest\n"
   "// part].\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
   "    mbk_binned_sum(const mbk_u32 *part_start, const MBK_COMPUTE *products,\n"
-  "                   const mbk_u16 *places, const mbk_u32 *row_ends, const mbk_u32 *tile_row,\n"
-  "                   const mbk_u32 *row_id, MBK_VECTOR *y, MBK_COMPUTE *firsts,\n"
-  "                   MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
+  "                   const mbk_u16 *places, const MBK_VALUE *by_row, const mbk_u32 *row_ends,\n"
+  "                   const mbk_u32 *tile_row, const mbk_u32 *row_id, MBK_VECTOR *y,\n"
+  "                   MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles,\n"
+  "                   MBK_SCALAR_PARAMETERS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  MBK_COMPUTE *const sums = (MBK_COMPUTE *)shared + mbk_thread() / 32 * MBK_TILE_NONZEROS;\n"
-  "  MBK_COMPUTE *const slots = (MBK_COMPUTE *)shared + MBK_THREADS / 32 * MBK_TILE_NONZEROS;\n",
+  "  MBK_COMPUTE *const slots = (MBK_COMPUTE *)shared + MBK_THREADS / 32 * MBK_TILE_NONZEROS;\n"
   "  const mbk_u32 lane = mbk_lane();\n"
   "  const mbk_u64 tile = (mbk_u64)mbk_block() * MBK_PART_TILES + mbk_thread() / 32;\n"
   "  const mbk_u32 from = mbk_load(part_start + mbk_block());\n"
@@ -4947,7 +5852,7 @@ static const char *const mbi_source_spmv_binned_cu[] = {
   "  mbk_await();\n"
   "  MBK_SCALARS_LOAD;\n"
   "  if (alpha != (MBK_COMPUTE)0) {\n"
-  "    products += (mbk_u64)from * MBK_GROUP;\n"
+  "    products += (mbk_u64)from * MBK_GROUP;\n",
   "    for (mbk_u32 i = mbk_thread(); i < packs; i += MBK_THREADS) {\n"
   "      mbk_copy_ahead(slots + i * MBK_PACK, products + i * MBK_PACK);\n"
   "    }\n"
@@ -4978,8 +5883,12 @@ static const char *const mbi_source_spmv_binned_cu[] = {
   "        product[i] =\n"
   "            first + i < nnz && alpha != (MBK_COMPUTE)0 ? slots[place[t].at[i]] : MBK_ZERO;\n"
   "      }\n"
-  "      mbk_binned_commit(product, ends[t] >> lane * MBK_STEPS % 32 & ((1u << MBK_STEPS) - 1),\n",
-  "                        rank[t], at, row_id, y, firsts, tails, sums, alpha, beta);\n"
+  "      const mbk_u32 own = ends[t] >> lane * MBK_STEPS % 32 & ((1u << MBK_STEPS) - 1);\n"
+  "#if MBK_BY_ROW\n"
+  "      mbk_binned_by_row(product, own, rank[t], row_id, by_row,\n"
+  "                        first < nnz && alpha != (MBK_COMPUTE)0 ? nnz - first : 0);\n"
+  "#endif\n"
+  "      mbk_binned_commit(product, own, rank[t], at, row_id, y, firsts, tails, sums, alpha, beta);\n"
   "    }\n"
   "  }\n"
   "}\n",
@@ -5066,7 +5975,6 @@ static const char *const mbi_source_spmv_hubs_cu[] = {
   "                             MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_COMPUTE alpha,\n"
   "                             MBK_COMPUTE beta, MBK_VECTOR *shared) {\n"
   "  MBK_VECTOR *const old = shared + MBK_HUBS + mbk_thread() / 32 * 32;\n"
-  "  mbk_release();\n"
   "  mbk_await_for(x);\n"
   "  const mbk_hubs_source source = {x, shared};\n"
   "  if (alpha != (MBK_COMPUTE)0) {\n"
@@ -5084,28 +5992,36 @@ static const char *const mbi_source_spmv_hubs_cu[] = {
   "}\n"
   "\n"
   "// Launch: as many blocks as the GPU holds at once, or fewer. mbk_scan_fixup follows. beta must\n"
-  "// be zero. Shared: MBK_VECTOR[MBK_HUBS].\n"
+  "// be zero. Shared: MBK_VECTOR[MBK_TABLE + MBK_HUBS].\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
   "    mbk_hubs_product(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
-  "                     const mbk_i32 *codes, const MBK_VALUE *values, const mbk_u32 *hub_col,\n"
-  "                     mbk_u32 hub_count, const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts,\n"
-  "                     MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
+  "                     const mbk_i32 *codes, const MBK_VALUE *values, const MBK_COMPUTE *table,\n"
+  "                     const mbk_u32 *hub_col, mbk_u32 hub_count, const MBK_VECTOR *x,\n"
+  "                     MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz,\n"
+  "                     mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
+  "  mbk_release();\n"
+  "  const MBK_COMPUTE factor = MBK_ALPHA;\n"
+  "  mbk_table_take(table, factor, MBK_THREADS);\n",
   "  mbk_hubs_run<false>(row_ends, tile_row, row_id, codes, values, hub_col, hub_count, x, y,\n"
-  "                      firsts, tails, nnz, tiles, MBK_ALPHA, (MBK_COMPUTE)0,\n"
-  "                      (MBK_VECTOR *)shared);\n",
+  "                      firsts, tails, nnz, tiles, factor, (MBK_COMPUTE)0,\n"
+  "                      (MBK_VECTOR *)shared + MBK_TABLE);\n"
   "}\n"
   "\n"
-  "// The same with any beta. Shared: MBK_VECTOR[MBK_HUBS + MBK_THREADS].\n"
+  "// The same with any beta. Shared: MBK_VECTOR[MBK_TABLE + MBK_HUBS +\n"
+  "// MBK_THREADS].\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
   "    mbk_hubs_sum(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
-  "                 const mbk_i32 *codes, const MBK_VALUE *values, const mbk_u32 *hub_col,\n"
-  "                 mbk_u32 hub_count, const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts,\n"
-  "                 MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
+  "                 const mbk_i32 *codes, const MBK_VALUE *values, const MBK_COMPUTE *table,\n"
+  "                 const mbk_u32 *hub_col, mbk_u32 hub_count, const MBK_VECTOR *x, MBK_VECTOR *y,\n"
+  "                 MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles,\n"
+  "                 MBK_SCALAR_PARAMETERS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
+  "  mbk_release();\n"
   "  MBK_SCALARS_LOAD;\n"
+  "  mbk_table_take(table, alpha, MBK_THREADS);\n"
   "  mbk_hubs_run<true>(row_ends, tile_row, row_id, codes, values, hub_col, hub_count, x, y,\n"
-  "                     firsts, tails, nnz, tiles, alpha, beta, (MBK_VECTOR *)shared);\n"
+  "                     firsts, tails, nnz, tiles, alpha, beta, (MBK_VECTOR *)shared + MBK_TABLE);\n"
   "}\n",
   NULL};
 
@@ -5551,31 +6467,38 @@ static const char *const mbi_source_spmv_rows_cu[] = {
   "#define MBK_MATRIX_LOAD mbk_load\n"
   "#endif\n"
   "\n"
-  "// Launch: MBK_LANES threads per row.\n"
+  "// Launch: MBK_LANES threads per row. Shared: MBK_COMPUTE[MBK_TABLE].\n"
   "MBK_KERNEL MBK_BOUNDS(MBK_THREADS)\n"
   "    mbk_rows_product(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,\n"
-  "                     const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y, mbk_u64 rows,\n"
-  "                     MBK_SCALAR_PARAMETERS) {\n"
+  "                     const MBK_VALUE *values, const MBK_COMPUTE *table, const MBK_VECTOR *x,\n"
+  "                     MBK_VECTOR *y, mbk_u64 rows, MBK_SCALAR_PARAMETERS) {\n"
   "  mbk_release();\n"
   "  MBK_SCALARS_LOAD;\n"
+  "  mbk_table_take(table, alpha, MBK_THREADS);\n"
   "  const mbk_u64 row = ((mbk_u64)mbk_block() * MBK_THREADS + mbk_thread()) / MBK_LANES;\n"
   "  const mbk_u32 lane = mbk_thread() % MBK_LANES;\n"
   "  MBK_COMPUTE sum = MBK_ZERO;\n"
   "  if (row < rows && alpha != (MBK_COMPUTE)0) {\n"
   "    const MBK_ROW_PTR start = mbk_load(row_ptr + row);\n"
+  "#if MBK_BY_ROW\n"
+  "    values += row;\n"
+  "#endif\n"
   "    mbk_i64 at = (mbk_i64)start - MBK_BASE + lane;\n"
   "    // Nonzeros from `at` on, counted down: 32-bit offsets may end where adding to them\n"
-  "    // overflows.\n"
+  "    // overflows.\n",
   "    MBK_ROW_PTR left = mbk_load(row_ptr + row + 1) - start - (MBK_ROW_PTR)lane;\n"
   "    for (; left > 0; left -= MBK_LANES * MBK_UNROLL, at += MBK_LANES * MBK_UNROLL) {\n"
-  "      mbk_i32 column[MBK_UNROLL];\n",
+  "      mbk_i32 column[MBK_UNROLL];\n"
+  "#if !MBK_PATTERN\n"
+  "      MBK_VALUE value[MBK_UNROLL];\n"
+  "#endif\n"
   "      MBK_COMPUTE product[MBK_UNROLL];\n"
   "#pragma unroll\n"
   "      for (int u = 0; u < MBK_UNROLL; u++) {\n"
   "        if (u * MBK_LANES < left) {\n"
   "          column[u] = MBK_MATRIX_LOAD(col_ind + at + u * MBK_LANES) - MBK_BASE;\n"
   "#if !MBK_PATTERN\n"
-  "          product[u] = (MBK_COMPUTE)MBK_MATRIX_LOAD(values + at + u * MBK_LANES);\n"
+  "          value[u] = MBK_MATRIX_LOAD(values + at + u * MBK_LANES);\n"
   "#endif\n"
   "        }\n"
   "      }\n"
@@ -5586,7 +6509,7 @@ static const char *const mbi_source_spmv_rows_cu[] = {
   "#if MBK_PATTERN\n"
   "          product[u] = MBK_UNIT(values, mbk_load(x + column[u]));\n"
   "#else\n"
-  "          product[u] = MBK_MUL(product[u], mbk_load(x + column[u]));\n"
+  "          product[u] = MBK_MUL(mbk_value(value[u]), mbk_load(x + column[u]));\n"
   "#endif\n"
   "        }\n"
   "      }\n"
@@ -5977,7 +6900,9 @@ static const char *const mbi_source_spmv_bsr_cu[] = {
   "#include \"spmv/bsr_build.cuh\"\n"
   "\n"
   "#define MBK_PARTS MBK_BLOCK_ROWS\n"
-  "#define MBK_TILE_ITEMS MBK_TILE_BLOCKS\n"
+  "#define MBK_RANK mbk_u32\n"
+  "#define MBK_CROSSING 0\n"
+  "#define MBK_TILE_OF(rank) ((mbk_u64)(mbk_load(row_start + (rank)) - MBK_BASE) / MBK_TILE_BLOCKS)\n"
   "#define MBK_TILE_RANK(tile) mbk_load(tile_row + (tile)*MBK_SLOTS)\n"
   "#include \"spmv/fixup.cuh\"\n"
   "\n"
@@ -5990,9 +6915,9 @@ static const char *const mbi_source_spmv_bsr_cu[] = {
   "  bool writes;\n"
   "};\n"
   "\n"
-  "MBK_DEVICE void mbk_bsr_commit(const mbk_bsr_target &to, mbk_u32 rank, MBK_COMPUTE sum,\n"
+  "MBK_DEVICE void mbk_bsr_commit(const mbk_bsr_target &to, mbk_u32 rank, MBK_COMPUTE sum,\n",
   "                               MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
-  "  const mbk_u32 *const row_id = to.row_id;\n",
+  "  const mbk_u32 *const row_id = to.row_id;\n"
   "  const mbk_u64 row = (mbk_u64)MBK_ROW_OF(rank) * MBK_BLOCK_ROWS + to.part;\n"
   "  (void)row_id;\n"
   "  if (to.writes && row < to.rows) {\n"
@@ -6021,10 +6946,10 @@ static const char *const mbi_source_spmv_bsr_cu[] = {
   "  (void)group;\n"
   "#if !MBK_PATTERN\n"
   "  values += (group * MBK_GROUP_PACKS * MBK_ACTIVE + at.slot * MBK_LANES + at.lane) * MBK_PACK;\n"
-  "#endif\n"
+  "#endif\n",
   "#if MBK_MASKED\n"
   "  masks += group * MBK_ACTIVE + at.slot * MBK_LANES + at.lane;\n"
-  "#endif\n",
+  "#endif\n"
   "  const mbk_u32 first = mbk_load(slot_row + tile * MBK_SLOTS + at.slot);\n"
   "  mbk_u32 rank = first;\n"
   "  MBK_COMPUTE sum = MBK_ZERO, head = MBK_ZERO;\n"
@@ -6065,9 +6990,9 @@ static const char *const mbi_source_spmv_bsr_cu[] = {
   "  const int distance =\n"
   "      (int)at.slot - (until != 0 ? (31 - mbk_leading_zeros(until)) / MBK_LANES : 0);\n"
   "#pragma unroll\n"
-  "  for (int d = 1; d < MBK_SLOTS; d <<= 1) {\n"
+  "  for (int d = 1; d < MBK_SLOTS; d <<= 1) {\n",
   "    const MBK_COMPUTE other = mbk_shuffle_up(MBK_ALL, sum, d * MBK_LANES, 32);\n"
-  "    if (distance >= d) {\n",
+  "    if (distance >= d) {\n"
   "      sum = MBK_ADD(other, sum);\n"
   "    }\n"
   "  }\n"
@@ -6104,8 +7029,8 @@ static const char *const mbi_source_spmv_bsr_cu[] = {
   "  if (MBK_NEIGHBOURS == 1 || (mbk_u64)x % (MBK_NEIGHBOURS * sizeof(MBK_VECTOR)) == 0) {\n"
   "    mbk_bsr_run<MBK_NEIGHBOURS>(row_ends, slot_row, row_id, columns, values, masks, x, y,\n"
   "                                firsts, tails, rows, cols, tile, strip, alpha, beta);\n"
-  "  } else {\n"
-  "    mbk_bsr_run<1>(row_ends, slot_row, row_id, columns, values, masks, x, y, firsts, tails,\n",
+  "  } else {\n",
+  "    mbk_bsr_run<1>(row_ends, slot_row, row_id, columns, values, masks, x, y, firsts, tails,\n"
   "                   rows, cols, tile, strip, alpha, beta);\n"
   "  }\n"
   "}\n"
@@ -6319,7 +7244,7 @@ static const char *const mbi_source_spmv_sliced_cu[] = {
   "#if MBK_PATTERN\n"
   "          product[u][j] = MBK_UNIT(values, mbk_load(x + column[u].at[j]));\n"
   "#else\n"
-  "          product[u][j] = MBK_MUL(value[u].at[j], mbk_load(x + column[u].at[j]));\n"
+  "          product[u][j] = MBK_MUL(mbk_value(value[u].at[j]), mbk_load(x + column[u].at[j]));\n"
   "#endif\n"
   "        }\n"
   "      }\n"
@@ -6336,23 +7261,29 @@ static const char *const mbi_source_spmv_sliced_cu[] = {
   "}\n"
   "\n"
   "// Launch: one warp per slice. slice_start counts columns of 32 values, column_start columns of\n"
-  "// 32 two-byte numbers, of which wide slices take two.\n"
+  "// 32 two-byte numbers, of which wide slices take two. Shared: MBK_COMPUTE[MBK_TABLE].\n"
   "MBK_KERNEL MBK_BOUNDS(MBK_THREADS)\n"
   "    mbk_sliced_product(const mbk_u32 *slice_start, const mbk_u32 *column_start,\n"
   "                       const mbk_u32 *slice_base, const mbk_u32 *length, const mbk_u32 *row_id,\n"
-  "                       const mbk_u16 *columns, const MBK_VALUE *values, const MBK_VECTOR *x,\n"
-  "                       MBK_VECTOR *y, mbk_u64 rows, MBK_SCALAR_PARAMETERS) {\n",
+  "                       const mbk_u16 *columns, const MBK_VALUE *values,\n"
+  "                       const MBK_COMPUTE *table, const MBK_VECTOR *x, MBK_VECTOR *y,\n",
+  "                       mbk_u64 rows, MBK_SCALAR_PARAMETERS) {\n"
   "  const mbk_u64 thread = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread();\n"
   "  const mbk_u64 slice = thread / 32;\n"
   "  mbk_release();\n"
+  "  const MBK_COMPUTE factor = MBK_ALPHA;\n"
+  "  mbk_table_take(table, factor, MBK_THREADS);\n"
   "  if (slice * 32 >= rows) {\n"
   "    return;\n"
   "  }\n"
-  "  const mbk_u32 count = MBK_ALPHA != (MBK_COMPUTE)0 ? mbk_load(length + thread) : 0;\n"
+  "  const mbk_u32 count = factor != (MBK_COMPUTE)0 ? mbk_load(length + thread) : 0;\n"
   "  const mbk_u32 base = mbk_load(slice_base + slice);\n"
   "  columns += (mbk_u64)mbk_load(column_start + slice) * 32;\n"
   "#if !MBK_PATTERN\n"
   "  values += (mbk_u64)mbk_load(slice_start + slice) * 32 + mbk_lane() * MBK_PACK;\n"
+  "#endif\n"
+  "#if MBK_BY_ROW\n"
+  "  values += MBK_SORTED ? mbk_load(row_id + thread) : thread; // which is there where count > 0\n"
   "#endif\n"
   "  mbk_await_for(x);\n"
   "  const MBK_COMPUTE sum =\n"
@@ -7127,6 +8058,8 @@ static const struct {
 } mbi_sources[] = {
     {"jit/device.cuh", mbi_source_jit_device_cuh},
     {"spmv/algebra.cuh", mbi_source_spmv_algebra_cuh},
+    {"spmv/values.cuh", mbi_source_spmv_values_cuh},
+    {"spmv/forms.cuh", mbi_source_spmv_forms_cuh},
     {"spmv/arrays.cu", mbi_source_spmv_arrays_cu},
     {"spmv/merbit_tile.cuh", mbi_source_spmv_merbit_tile_cuh},
     {"spmv/merbit.cu", mbi_source_spmv_merbit_cu},
@@ -7138,6 +8071,9 @@ static const struct {
     {"spmv/scan_fixup.cuh", mbi_source_spmv_scan_fixup_cuh},
     {"spmv/scan.cu", mbi_source_spmv_scan_cu},
     {"spmv/scan_whole.cu", mbi_source_spmv_scan_whole_cu},
+    {"spmv/merge_path.cuh", mbi_source_spmv_merge_path_cuh},
+    {"spmv/merge_tile.cuh", mbi_source_spmv_merge_tile_cuh},
+    {"spmv/merge_path.cu", mbi_source_spmv_merge_path_cu},
     {"spmv/binned_build.cuh", mbi_source_spmv_binned_build_cuh},
     {"spmv/binned.cu", mbi_source_spmv_binned_cu},
     {"spmv/hubs_build.cuh", mbi_source_spmv_hubs_build_cuh},
@@ -7159,7 +8095,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "afe7c73776b4247d284071d92534dff05400f41bec1130d2743c1cd74b90795b"
+#define MBI_KERNEL_HASH "1ac9129eab2ba5c37e781db52d554390c4c70d591562e54c8c55ee8198c8bcf8"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -12993,17 +13929,24 @@ MERBIT_API merbit_status merbit_matrix_write_file(merbit_context *context,
 }
 
 /* ==== >>spmv/plan_types.h  plans and workspaces =========================================== */
-/* How values are stored: spmv/values.c. */
+/* How values are stored: spmv/values.c. Kernels know the numbers: spmv/values.cuh. */
 typedef enum mbi_value_form {
   MBI_VALUES_GENERAL, /* each, in the plan's type; or none, for a pattern of ones */
   MBI_VALUES_EQUAL,   /* one for all */
-  MBI_VALUES_SINGLE   /* each, as a float that is exactly the double */
+  MBI_VALUES_SINGLE,  /* each, as a float that is exactly the double */
+  MBI_VALUES_HALF,    /* each, as a half that is exactly the value */
+  MBI_VALUES_TABLE,   /* each, as a byte: its number in a table */
+  MBI_VALUES_ROW,     /* one for each row */
+  MBI_VALUES_COLUMN   /* one for each column */
 } mbi_value_form;
+
+#define MBI_VALUES_MOST 256 /* of a table */
 
 /* A CSR matrix in GPU memory: spmv/arrays.c. Arrays that the plan owns are freed with it. */
 typedef struct mbi_device_csr {
   mbi_devptr row_ptr, col_ind, values; /* values 0: a pattern of ones */
   mbi_value_form form;                 /* of `values` */
+  mbi_devptr table;                    /* MBI_VALUES_TABLE: the plan's own */
   int owns_row_ptr, owns_col_ind, owns_values;
   merbit_index_type offset_type; /* of row_ptr; columns are 32-bit */
   int base;
@@ -13058,6 +14001,15 @@ typedef struct mbi_rows {
   uint64_t blocks;
   void *product; /* CUfunction */
 } mbi_rows;
+
+/* Chunks of the merge path: spmv/merge_cuda.c. */
+typedef struct mbi_merge_path {
+  int steps, threads, resident;
+  int pack;   /* nonzeros that a lane loads at once */
+  int rounds; /* chunks that a block takes, one after the other */
+  uint64_t chunks, blocks;
+  void *product, *sum, *fixup; /* CUfunction; product where beta is zero */
+} mbi_merge_path;
 
 /* Sliced storage: spmv/sliced.c. */
 typedef struct mbi_sliced {
@@ -13189,12 +14141,14 @@ struct merbit_plan {
   mbi_device_csr device;
   const mbi_cuda_method *cuda;
   mbi_program program;
+  void *scale; /* CUfunction: x times the values of its columns, where that comes first */
   uint64_t schedule_bytes; /* what the method added to the CSR */
   uint64_t stream_bytes;   /* that a product moves beside x and y */
   mbi_merbit merbit;
   mbi_scan_schedule scan;
   mbi_ranks ranks; /* where the choice or the method asks */
   mbi_rows rows;
+  mbi_merge_path merge;
   mbi_sliced sliced;
   mbi_binned binned;
   mbi_bsr_tiles bsr_tiles;
@@ -13220,8 +14174,10 @@ struct merbit_workspace {
 static void mbi_plan_forget(merbit_plan *plan) {
   plan->schedule_bytes = plan->stream_bytes = 0;
   memset(&plan->program, 0, sizeof plan->program);
+  plan->scale = NULL;
   memset(&plan->scan, 0, sizeof plan->scan);
   memset(&plan->rows, 0, sizeof plan->rows);
+  memset(&plan->merge, 0, sizeof plan->merge);
   memset(&plan->sliced, 0, sizeof plan->sliced);
   memset(&plan->binned, 0, sizeof plan->binned);
   memset(&plan->hubs, 0, sizeof plan->hubs);
@@ -13235,17 +14191,48 @@ static void mbi_plan_forget(merbit_plan *plan) {
 /* That a product reads of each nonzero's value. */
 static size_t mbi_value_bytes(const merbit_plan *plan) {
   const mbi_device_csr *csr = &plan->device;
-  return csr->values == 0 || csr->form == MBI_VALUES_EQUAL ? 0
-         : csr->form == MBI_VALUES_SINGLE                  ? sizeof(float)
-                                                           : mbi_type_size(plan->type);
+  switch (csr->form) {
+  case MBI_VALUES_GENERAL:
+    return csr->values == 0 ? 0 : mbi_type_size(plan->type);
+  case MBI_VALUES_SINGLE:
+    return sizeof(float);
+  case MBI_VALUES_HALF:
+    return sizeof(uint16_t);
+  case MBI_VALUES_TABLE:
+    return 1;
+  default:
+    return 0;
+  }
+}
+
+/* That a product moves for values beside. */
+static uint64_t mbi_value_bytes_once(const merbit_plan *plan) {
+  const mbi_device_csr *csr = &plan->device;
+  const uint64_t size = mbi_type_size(plan->type);
+  return csr->form == MBI_VALUES_EQUAL    ? size
+         : csr->form == MBI_VALUES_TABLE  ? MBI_VALUES_MOST * size
+         : csr->form == MBI_VALUES_ROW    ? csr->rows * size
+         : csr->form == MBI_VALUES_COLUMN ? 3 * csr->cols * size
+                                          : 0;
+}
+
+/* Of shared memory that each block of a product keeps for a table. */
+static unsigned mbi_value_shared(const merbit_plan *plan) {
+  return plan->device.form == MBI_VALUES_TABLE
+             ? (unsigned)(MBI_VALUES_MOST * mbi_type_size(plan->type))
+             : 0;
 }
 
 /* For merbit_plan_describe. */
 static const char *mbi_value_name(const merbit_plan *plan) {
-  return plan->csr.values == NULL                 ? "values all one"
-         : plan->device.form == MBI_VALUES_EQUAL  ? "values all equal"
-         : plan->device.form == MBI_VALUES_SINGLE ? "values exact in f32"
-                                                  : "general values";
+  static const char *const names[] = {"general values",
+                                      "values all equal",
+                                      "values exact in f32",
+                                      "values exact in f16",
+                                      "values from a table, by bytes",
+                                      "values equal in each row",
+                                      "values equal in each column"};
+  return plan->csr.values == NULL ? "values all one" : names[plan->device.form];
 }
 
 /* Whether plan->bsr is what is multiplied. */
@@ -15546,11 +16533,13 @@ static void mbi_device_csr_destroy(merbit_context *context, mbi_device_csr *csr)
   if (csr->owns_values) {
     mbi_device_release(context, csr->values);
   }
+  mbi_device_release(context, csr->table);
 }
 
 /* Of a CSR's columns and values, read once. */
 static uint64_t mbi_device_csr_stream_bytes(const merbit_plan *plan) {
-  return plan->device.nnz * (sizeof(int32_t) + mbi_value_bytes(plan));
+  return plan->device.nnz * (sizeof(int32_t) + mbi_value_bytes(plan)) +
+         mbi_value_bytes_once(plan);
 }
 
 /* What every product kernel is told of a plan. */
@@ -15558,11 +16547,14 @@ static void mbi_plan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   const char *type = plan->type == MERBIT_F32 ? "float" : "double";
   memset(preamble, 0, sizeof *preamble);
   mbi_preamble_define(preamble, "MBK_VALUE",
-                      plan->device.form == MBI_VALUES_SINGLE ? "float" : type);
+                      plan->device.form == MBI_VALUES_SINGLE  ? "float"
+                      : plan->device.form == MBI_VALUES_HALF  ? "mbk_u16"
+                      : plan->device.form == MBI_VALUES_TABLE ? "mbk_u8"
+                                                              : type);
   mbi_preamble_define(preamble, "MBK_VECTOR", type);
   mbi_preamble_define(preamble, "MBK_COMPUTE", type);
   mbi_preamble_define_int(preamble, "MBK_PATTERN", mbi_value_bytes(plan) == 0);
-  mbi_preamble_define_int(preamble, "MBK_EQUAL", plan->device.form == MBI_VALUES_EQUAL);
+  mbi_preamble_define_int(preamble, "MBK_STORED", (int)plan->device.form);
   mbi_preamble_define(preamble, "MBK_ROW_PTR",
                       plan->device.offset_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
   mbi_preamble_define_int(preamble, "MBK_BASE", plan->device.base);
@@ -16096,6 +17088,9 @@ static merbit_status mbi_ranks_blocks(merbit_plan *plan) {
   uint64_t count = rows < MBI_RANKS_BLOCK_SAMPLES ? rows : MBI_RANKS_BLOCK_SAMPLES;
   uint32_t against[2] = {0, 0};
   int n;
+  if (plan->ranks.block_rows != 0) {
+    return MERBIT_OK; /* known */
+  }
   plan->ranks.block_rows = plan->ranks.block_cols = 1;
   for (; plan->device.nnz > 0; count = rows) {
     const merbit_status status = mbi_ranks_against(plan, count, against);
@@ -16208,18 +17203,28 @@ static int mbi_scan_aligned(const merbit_plan *plan) {
   return (plan->device.col_ind | plan->device.values) % 16 == 0;
 }
 
+/* Whether values come by the number of a row or from a table, which takes registers. */
+static int mbi_scan_looks_up(const merbit_plan *plan) {
+  return plan->device.form == MBI_VALUES_ROW || plan->device.form == MBI_VALUES_TABLE;
+}
+
 /* Blocks that leave registers for what a lane holds, without spilling. For 9.0 NVRTC gets by
- * with 40 of them for a pack of 16 bytes more than elsewhere; blocks that take whole rows need
- * more. */
+ * with 40 of them for a pack of 16 bytes more than elsewhere, but not where values are
+ * looked up; blocks that take whole rows need more. */
 static int mbi_scan_resident(const merbit_plan *plan) {
   const int packs = plan->scan.steps / mbi_scan_widest(plan->type),
             threads = plan->scan.threads;
   const int single = plan->type == MERBIT_F32;
   const int known = plan->context->device.compute_capability == 90 && mbi_scan_aligned(plan) &&
                     plan->scan.pack == mbi_scan_widest(plan->type) &&
+                    !mbi_scan_looks_up(plan) &&
                     plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE;
   const int full = (plan->scan.whole ? 1 : single ? 2 : 3) + known;
+  /* Many narrow packs by rows spill at 1,024 threads where addresses take more registers. */
+  const int tight = plan->context->device.compute_capability >= 100 && packs == 4 && single &&
+                    plan->device.form == MBI_VALUES_ROW;
   const int blocks = (packs > 14                 ? 384
+                      : tight                    ? 768
                       : packs > (single ? 4 : 6) ? 512
                       : packs > full             ? 1024
                                                  : 1536) /
@@ -16296,6 +17301,10 @@ static void mbi_scan_defaults(merbit_plan *plan) {
     }
     s->steps = wish->sigma != 0 ? wish->sigma : steps;
     s->threads = wish->block_threads != 0 ? wish->block_threads : threads;
+  } else if (wish->sigma == 0 && !single && mbi_scan_looks_up(plan)) {
+    /* More would spill; blocks take another round instead. */
+    const int fits = plan->context->device.compute_capability < 100 ? 8 : 4;
+    s->steps = s->steps > fits ? fits : s->steps;
   }
 }
 
@@ -16336,11 +17345,12 @@ static merbit_status mbi_scan_size(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Of one block that takes whole rows: what its warps tell each other, twice, and the old y. */
+/* Of one block that takes whole rows: a table of values, what its warps tell each other, twice,
+ * and the old y. */
 static unsigned mbi_scan_whole_shared(const merbit_plan *plan, int adds) {
   const unsigned size = (unsigned)mbi_type_size(plan->type);
   const unsigned threads = (unsigned)plan->scan.threads;
-  return threads / 32 * 2 * (2 * size + (unsigned)sizeof(uint32_t)) +
+  return mbi_value_shared(plan) + threads / 32 * 2 * (2 * size + (unsigned)sizeof(uint32_t)) +
          (adds ? threads * size : 0);
 }
 
@@ -16546,7 +17556,7 @@ static merbit_status mbi_scan_launch_whole(merbit_plan *plan, const void *alpha,
                                            const void *beta, mbi_devptr y, void *stream) {
   mbi_scan_schedule *s = &plan->scan;
   const int adds = mbi_scan_adds(plan, beta);
-  void *arguments[14];
+  void *arguments[15];
   arguments[0] = &s->row_ends;
   arguments[1] = &s->tile_row;
   arguments[2] = &plan->ranks.row_id;
@@ -16554,13 +17564,14 @@ static merbit_status mbi_scan_launch_whole(merbit_plan *plan, const void *alpha,
   arguments[4] = &s->block_start;
   arguments[5] = &plan->device.col_ind;
   arguments[6] = &plan->device.values;
-  arguments[7] = &x;
-  arguments[8] = &y;
-  arguments[9] = &plan->device.nnz;
-  arguments[10] = &s->tiles;
-  arguments[11] = &s->empty_rows;
-  arguments[12] = (void *)(uintptr_t)alpha;
-  arguments[13] = (void *)(uintptr_t)beta;
+  arguments[7] = &plan->device.table;
+  arguments[8] = &x;
+  arguments[9] = &y;
+  arguments[10] = &plan->device.nnz;
+  arguments[11] = &s->tiles;
+  arguments[12] = &s->empty_rows;
+  arguments[13] = (void *)(uintptr_t)alpha;
+  arguments[14] = (void *)(uintptr_t)beta;
   return mbi_device_launch_early(
       plan->context, adds ? s->sum : s->product, adds ? "mbk_scan_whole_sum" : "mbk_scan_whole",
       (int64_t)s->blocks, s->threads, mbi_scan_whole_shared(plan, adds), stream, arguments);
@@ -16573,7 +17584,7 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
   const unsigned size = (unsigned)mbi_type_size(plan->type);
   const int adds = mbi_scan_adds(plan, beta);
   mbi_devptr tails = carries + s->tiles * size;
-  void *arguments[13];
+  void *arguments[14];
   merbit_status status = MERBIT_OK;
   if (s->whole) {
     return mbi_scan_launch_whole(plan, alpha, x, beta, y, stream);
@@ -16583,19 +17594,22 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
   arguments[2] = &plan->ranks.row_id;
   arguments[3] = &plan->device.col_ind;
   arguments[4] = &plan->device.values;
-  arguments[5] = &x;
-  arguments[6] = &y;
-  arguments[7] = &carries;
-  arguments[8] = &tails;
-  arguments[9] = &plan->device.nnz;
-  arguments[10] = &s->tiles;
-  arguments[11] = (void *)(uintptr_t)alpha;
-  arguments[12] = (void *)(uintptr_t)beta;
+  arguments[5] = &plan->device.table;
+  arguments[6] = &x;
+  arguments[7] = &y;
+  arguments[8] = &carries;
+  arguments[9] = &tails;
+  arguments[10] = &plan->device.nnz;
+  arguments[11] = &s->tiles;
+  arguments[12] = (void *)(uintptr_t)alpha;
+  arguments[13] = (void *)(uintptr_t)beta;
   if (s->blocks > 0) {
     status = mbi_device_launch_early(plan->context, adds ? s->sum : s->product,
                                      adds ? "mbk_scan_sum" : "mbk_scan_product",
                                      (int64_t)s->blocks, s->threads,
-                                     adds ? (unsigned)s->threads * size : 0, stream, arguments);
+                                     mbi_value_shared(plan) +
+                                         (adds ? (unsigned)s->threads * size : 0),
+                                     stream, arguments);
   }
   return status == MERBIT_OK ? mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream, 1)
                              : status;
@@ -16627,6 +17641,209 @@ static const mbi_cuda_method mbi_scan_method = {mbi_scan_create,
                                                 mbi_scan_info,
                                                 mbi_scan_describe,
                                                 NULL};
+
+/* ==== >>spmv/merge_cuda.c  CUDA: the merge path, with nothing made beforehand ============= */
+/* ---- Encode: sizes, from what is known without a look at the matrix ---------------------- */
+
+/* At most: shared memory then needs no asking. */
+#define MBI_MERGE_STEPS 16
+#define MBI_MERGE_ROUNDS 32
+
+/* Blocks that leave registers for what a lane holds, without spilling. For 9.0 NVRTC gets by
+ * with fewer than elsewhere. */
+static int mbi_merge_resident(const merbit_plan *plan) {
+  const mbi_merge_path *p = &plan->merge;
+  const int single = plan->type == MERBIT_F32, words = p->steps * (single ? 1 : 2);
+  const int known = plan->context->device.compute_capability == 90 && mbi_scan_aligned(plan) &&
+                    plan->device.offset_type == MERBIT_INDEX_32 &&
+                    plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE;
+  const int threads = words > 24                   ? 512
+                      : words > (single ? 12 : 16) ? 768
+                      : words > 8 || !known        ? 1024
+                      : p->pack == 2               ? 1280
+                                                   : 1536;
+  const int blocks = threads / p->threads;
+  return blocks > 16 ? 16 : blocks < 1 ? 1 : blocks;
+}
+
+/* A block's chunks share the latency of one search, but few blocks share a GPU badly. */
+static int mbi_merge_rounds(const merbit_plan *plan) {
+  const mbi_merge_path *p = &plan->merge;
+  const uint64_t places =
+      (uint64_t)plan->context->device.multiprocessors * (uint64_t)p->resident;
+  return p->chunks > 32 * places ? 4 : p->chunks > 8 * places ? 2 : 1;
+}
+
+/* The steps of the path in a chunk: see spmv/merge_path.cuh. */
+static uint64_t mbi_merge_chunk(const mbi_merge_path *p) {
+  return (uint64_t)p->threads * (uint64_t)p->steps - (uint64_t)p->pack + 1;
+}
+
+static merbit_status mbi_merge_size(merbit_plan *plan) {
+  mbi_merge_path *p = &plan->merge;
+  const merbit_plan_desc *wish = &plan->desc;
+  const uint64_t path = plan->device.rows + plan->device.nnz;
+  p->pack = plan->type == MERBIT_F32 && !plan->once ? 2 : mbi_scan_widest(plan->type);
+  p->steps = wish->sigma != 0 ? wish->sigma : 8;
+  p->threads = wish->block_threads != 0 ? wish->block_threads : 256;
+  if (p->steps < 1 || p->steps > MBI_MERGE_STEPS || p->steps % p->pack != 0 ||
+      p->threads < 32 || p->threads > 1024 || p->threads % 32 != 0) {
+    return mbi_fail(
+        plan->context, MERBIT_INVALID_ARGUMENT,
+        "plan_desc.sigma is %d and block_threads %d; the merge path takes multiples "
+        "of %d up to %d, and multiples of 32 up to 1024",
+        p->steps, p->threads, p->pack, MBI_MERGE_STEPS);
+  }
+  if (wish->omega < 0 || wish->omega > MBI_MERGE_ROUNDS) {
+    return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
+                    "plan_desc.omega is %d; a block takes 1 to %d chunks of the merge path",
+                    wish->omega, MBI_MERGE_ROUNDS);
+  }
+  p->resident = mbi_merge_resident(plan);
+  /* Without rows there is nothing to write. */
+  p->chunks = plan->device.rows > 0 ? (path - 1) / mbi_merge_chunk(p) + 1 : 0;
+  if (p->chunks > (uint64_t)INT32_MAX) {
+    return mbi_fail(plan->context, MERBIT_TOO_LARGE,
+                    "%" PRIu64 " rows and nonzeros make %" PRIu64
+                    " chunks; raise plan_desc.sigma or block_threads",
+                    path, p->chunks);
+  }
+  p->rounds = wish->omega != 0 ? wish->omega : mbi_merge_rounds(plan);
+  p->blocks = (p->chunks + (uint64_t)p->rounds - 1) / (uint64_t)p->rounds;
+  return MERBIT_OK;
+}
+
+/* Of one block: see mbk_merge_places. */
+static unsigned mbi_merge_shared(const merbit_plan *plan, int adds) {
+  const mbi_merge_path *p = &plan->merge;
+  const unsigned size = (unsigned)mbi_type_size(plan->type), threads = (unsigned)p->threads;
+  const unsigned warps = threads / 32;
+  return threads * (unsigned)p->steps * 2 + ((unsigned)p->rounds + 1) * 8 + 2 * warps * size +
+         (adds ? (threads + warps) * size : 0) + (warps + 2) * 4;
+}
+
+/* ---- Specialise -------------------------------------------------------------------------- */
+
+static void mbi_merge_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+  const mbi_merge_path *p = &plan->merge;
+  mbi_plan_preamble(plan, preamble);
+  mbi_preamble_define_int(preamble, "MBK_STEPS", p->steps);
+  mbi_preamble_define_int(preamble, "MBK_PACK", p->pack);
+  mbi_preamble_define_int(preamble, "MBK_ROUNDS", p->rounds);
+  mbi_preamble_define_int(preamble, "MBK_ALIGNED", mbi_scan_aligned(plan));
+  mbi_preamble_define_int(preamble, "MBK_ONCE", plan->once);
+  mbi_preamble_define_int(preamble, "MBK_THREADS", p->threads);
+  mbi_preamble_define_int(preamble, "MBK_BLOCKS", p->resident);
+}
+
+static merbit_status mbi_merge_path_create(merbit_plan *plan) {
+  mbi_merge_path *p = &plan->merge;
+  mbi_preamble preamble;
+  merbit_status status = mbi_merge_size(plan);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  plan->stream_bytes =
+      mbi_device_csr_stream_bytes(plan) +
+      (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type) +
+      4 * p->chunks * (sizeof(uint64_t) + mbi_type_size(plan->type));
+  mbi_merge_preamble(plan, &preamble);
+  status = mbi_program_create(plan->context, "spmv/merge_path.cu", &preamble, &plan->program);
+  if (status == MERBIT_OK) {
+    status =
+        mbi_program_kernel(plan->context, &plan->program, "mbk_merge_product", &p->product);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_program_kernel(plan->context, &plan->program, "mbk_merge_sum", &p->sum);
+  }
+  return status != MERBIT_OK
+             ? status
+             : mbi_program_kernel(plan->context, &plan->program, "mbk_merge_fixup", &p->fixup);
+}
+
+static void mbi_merge_path_destroy(merbit_plan *plan) {
+  mbi_program_destroy(plan->context, &plan->program);
+}
+
+/* Where chunks begin, then what each holds of its first row and of the one open at its end. */
+static uint64_t mbi_merge_carry_bytes(const merbit_plan *plan) {
+  const uint64_t chunks = plan->merge.chunks;
+  return chunks > 0 ? (chunks + 1) * sizeof(uint64_t) + 2 * chunks * mbi_type_size(plan->type)
+                    : 0;
+}
+
+/* ---- Launch ------------------------------------------------------------------------------ */
+
+static merbit_status mbi_merge_path_multiply(merbit_plan *plan, mbi_devptr carries,
+                                             const void *alpha, mbi_devptr x, const void *beta,
+                                             mbi_devptr y, void *stream) {
+  mbi_merge_path *p = &plan->merge;
+  merbit_context *context = plan->context;
+  const size_t size = mbi_type_size(plan->type);
+  const int adds = mbi_scan_adds(plan, beta);
+  mbi_devptr firsts = carries + (p->chunks + 1) * sizeof(uint64_t);
+  mbi_devptr tails = firsts + p->chunks * size;
+  void *arguments[13];
+  merbit_status status;
+  if (p->chunks == 0) {
+    return MERBIT_OK;
+  }
+  arguments[0] = &plan->device.row_ptr;
+  arguments[1] = &plan->device.col_ind;
+  arguments[2] = &plan->device.values;
+  arguments[3] = &x;
+  arguments[4] = &y;
+  arguments[5] = &carries;
+  arguments[6] = &firsts;
+  arguments[7] = &tails;
+  arguments[8] = &plan->device.rows;
+  arguments[9] = &plan->device.nnz;
+  arguments[10] = &p->chunks;
+  arguments[11] = (void *)(uintptr_t)alpha;
+  arguments[12] = (void *)(uintptr_t)beta;
+  status = mbi_device_launch_early(
+      context, adds ? p->sum : p->product, adds ? "mbk_merge_sum" : "mbk_merge_product",
+      (int64_t)p->blocks, p->threads, mbi_merge_shared(plan, adds), stream, arguments);
+  if (status != MERBIT_OK || p->chunks == 1) { /* no row crosses chunks */
+    return status;
+  }
+  arguments[1] = &carries;
+  arguments[2] = &firsts;
+  arguments[3] = &tails;
+  arguments[5] = &p->chunks;
+  arguments[6] = (void *)(uintptr_t)alpha;
+  arguments[7] = (void *)(uintptr_t)beta;
+  return mbi_device_launch_early(
+      context, p->fixup, "mbk_merge_fixup",
+      (int64_t)((p->chunks + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS),
+      MBI_SCAN_FIXUP_THREADS,
+      (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (size + sizeof(uint32_t))), stream, arguments);
+}
+
+/* ---- Describe ---------------------------------------------------------------------------- */
+
+static void mbi_merge_info(const merbit_plan *plan, merbit_plan_info *info) {
+  const mbi_merge_path *p = &plan->merge;
+  info->sigma = p->steps;
+  info->omega = p->rounds;
+  info->block_threads = p->threads;
+  info->tiles = (int64_t)p->chunks;
+}
+
+static int mbi_merge_describe(const merbit_plan *plan, char *text, size_t size) {
+  const mbi_merge_path *p = &plan->merge;
+  return snprintf(text, size, "%" PRIu64 " chunks of %d x %d steps, %d to a block%s", p->chunks,
+                  p->threads, p->steps, p->rounds,
+                  plan->once ? ", matrix past the caches" : "");
+}
+
+static const mbi_cuda_method mbi_merge_path_method = {mbi_merge_path_create,
+                                                      mbi_merge_path_destroy,
+                                                      mbi_merge_carry_bytes,
+                                                      mbi_merge_path_multiply,
+                                                      mbi_merge_info,
+                                                      mbi_merge_describe,
+                                                      NULL};
 
 /* ==== >>spmv/binned_sizes.c  how the binned product cuts a matrix, and its program ======== */
 /* ---- Encode: strips and parts ------------------------------------------------------------ */
@@ -16663,9 +17880,9 @@ static void mbi_binned_defaults(merbit_plan *plan) {
                                                      : 512;
 }
 
-/* Shared memory: a strip of x for phase 1. */
+/* Shared memory: a table of values and a strip of x for phase 1. */
 static uint64_t mbi_binned_multiply_shared(const merbit_plan *plan) {
-  return plan->binned.strip * mbi_type_size(plan->type);
+  return mbi_value_shared(plan) + plan->binned.strip * mbi_type_size(plan->type);
 }
 
 /* And the sums of a tile for each warp and the groups of a part, for phase 2. */
@@ -16932,7 +18149,7 @@ static merbit_status mbi_binned_store(merbit_plan *plan) {
     const uint64_t streams =
         slots * (sizeof(uint16_t) + value_bytes) + b->groups * sizeof(uint32_t) + places;
     plan->schedule_bytes += streams + b->strips * b->parts * sizeof(uint32_t);
-    plan->stream_bytes += streams + 2 * slots * size;
+    plan->stream_bytes += streams + 2 * slots * size + mbi_value_bytes_once(plan);
     status = mbi_binned_fill(plan, 0);
   }
   return status;
@@ -16996,7 +18213,7 @@ static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
   mbi_devptr products = (carries + mbi_scan_carry_bytes(plan) + 31) / 32 * 32;
   /* In f64 they are up to 6% slower where their launches overlap (H200). */
   const int early = plan->type == MERBIT_F32;
-  void *arguments[13];
+  void *arguments[14];
   merbit_status status;
   if (b->parts == 0) {
     return mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream, early);
@@ -17004,12 +18221,13 @@ static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
   arguments[0] = &b->item_list;
   arguments[1] = &b->strip_col;
   arguments[2] = b->values != 0 ? &b->values : &plan->device.values;
-  arguments[3] = &b->target;
-  arguments[4] = &x;
-  arguments[5] = &plan->device.cols;
-  arguments[6] = &products;
-  arguments[7] = (void *)(uintptr_t)alpha;
-  arguments[8] = (void *)(uintptr_t)beta;
+  arguments[3] = &plan->device.table;
+  arguments[4] = &b->target;
+  arguments[5] = &x;
+  arguments[6] = &plan->device.cols;
+  arguments[7] = &products;
+  arguments[8] = (void *)(uintptr_t)alpha;
+  arguments[9] = (void *)(uintptr_t)beta;
   status = mbi_device_launch_some(
       plan->context, b->kernels[4], "mbk_binned_multiply", (int64_t)b->items, s->threads,
       (unsigned)mbi_binned_multiply_shared(plan), stream, arguments, early);
@@ -17019,16 +18237,17 @@ static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
   arguments[0] = &b->part_start;
   arguments[1] = &products;
   arguments[2] = &b->places;
-  arguments[3] = &s->row_ends;
-  arguments[4] = &s->tile_row;
-  arguments[5] = &plan->ranks.row_id;
-  arguments[6] = &y;
-  arguments[7] = &carries;
-  arguments[8] = &tails;
-  arguments[9] = &plan->device.nnz;
-  arguments[10] = &s->tiles;
-  arguments[11] = (void *)(uintptr_t)alpha;
-  arguments[12] = (void *)(uintptr_t)beta;
+  arguments[3] = &plan->device.values; /* where they are those of rows */
+  arguments[4] = &s->row_ends;
+  arguments[5] = &s->tile_row;
+  arguments[6] = &plan->ranks.row_id;
+  arguments[7] = &y;
+  arguments[8] = &carries;
+  arguments[9] = &tails;
+  arguments[10] = &plan->device.nnz;
+  arguments[11] = &s->tiles;
+  arguments[12] = (void *)(uintptr_t)alpha;
+  arguments[13] = (void *)(uintptr_t)beta;
   status = mbi_device_launch_some(
       plan->context, b->kernels[5], "mbk_binned_sum", (int64_t)b->parts, s->threads,
       (unsigned)mbi_binned_sum_shared(plan, b->part_groups), stream, arguments, early);
@@ -17071,7 +18290,8 @@ static uint64_t mbi_hubs_room(const merbit_plan *plan) {
   const uint64_t bytes =
       1024 * (uint64_t)(plan->desc.omega != 0 ? plan->desc.omega : MBI_HUBS_ROOM);
   const uint64_t most = (uint64_t)plan->context->device.shared_bytes_per_block;
-  const uint64_t old = (uint64_t)MBI_HUBS_THREADS * mbi_type_size(plan->type);
+  const uint64_t old =
+      (uint64_t)MBI_HUBS_THREADS * mbi_type_size(plan->type) + mbi_value_shared(plan);
   const uint64_t room = bytes + old <= most ? bytes : most > old ? most - old : 0;
   return room / mbi_type_size(plan->type);
 }
@@ -17138,7 +18358,7 @@ static merbit_status mbi_hubs_specialise(merbit_plan *plan) {
 /* Bytes of shared memory of a product. */
 static unsigned mbi_hubs_shared(const merbit_plan *plan, int adds) {
   const uint64_t count = plan->hubs.room + (adds ? (uint64_t)plan->scan.threads : 0);
-  return (unsigned)(count * mbi_type_size(plan->type));
+  return mbi_value_shared(plan) + (unsigned)(count * mbi_type_size(plan->type));
 }
 
 /* ---- Launch: codes, products ------------------------------------------------------------- */
@@ -17239,23 +18459,24 @@ static merbit_status mbi_hubs_multiply(merbit_plan *plan, mbi_devptr carries, co
   mbi_scan_schedule *s = &plan->scan;
   const int adds = mbi_scan_adds(plan, beta);
   mbi_devptr tails = carries + s->tiles * mbi_type_size(plan->type);
-  void *arguments[15];
+  void *arguments[16];
   merbit_status status = MERBIT_OK;
   arguments[0] = &s->row_ends;
   arguments[1] = &s->tile_row;
   arguments[2] = &plan->ranks.row_id;
   arguments[3] = &h->codes;
   arguments[4] = &plan->device.values;
-  arguments[5] = &h->hub_col;
-  arguments[6] = &h->count;
-  arguments[7] = &x;
-  arguments[8] = &y;
-  arguments[9] = &carries;
-  arguments[10] = &tails;
-  arguments[11] = &plan->device.nnz;
-  arguments[12] = &s->tiles;
-  arguments[13] = (void *)(uintptr_t)alpha;
-  arguments[14] = (void *)(uintptr_t)beta;
+  arguments[5] = &plan->device.table;
+  arguments[6] = &h->hub_col;
+  arguments[7] = &h->count;
+  arguments[8] = &x;
+  arguments[9] = &y;
+  arguments[10] = &carries;
+  arguments[11] = &tails;
+  arguments[12] = &plan->device.nnz;
+  arguments[13] = &s->tiles;
+  arguments[14] = (void *)(uintptr_t)alpha;
+  arguments[15] = (void *)(uintptr_t)beta;
   if (s->blocks > 0) {
     status = mbi_device_launch_early(
         plan->context, h->kernels[adds ? 3 : 2], adds ? "mbk_hubs_sum" : "mbk_hubs_product",
@@ -17380,7 +18601,7 @@ static merbit_status mbi_rows_multiply(merbit_plan *plan, mbi_devptr carries, co
                                        mbi_devptr x, const void *beta, mbi_devptr y,
                                        void *stream) {
   mbi_rows *r = &plan->rows;
-  void *arguments[8];
+  void *arguments[9];
   (void)carries;
   if (r->blocks == 0) {
     return MERBIT_OK;
@@ -17388,13 +18609,15 @@ static merbit_status mbi_rows_multiply(merbit_plan *plan, mbi_devptr carries, co
   arguments[0] = &plan->device.row_ptr;
   arguments[1] = &plan->device.col_ind;
   arguments[2] = &plan->device.values;
-  arguments[3] = &x;
-  arguments[4] = &y;
-  arguments[5] = &plan->device.rows;
-  arguments[6] = (void *)(uintptr_t)alpha;
-  arguments[7] = (void *)(uintptr_t)beta;
+  arguments[3] = &plan->device.table;
+  arguments[4] = &x;
+  arguments[5] = &y;
+  arguments[6] = &plan->device.rows;
+  arguments[7] = (void *)(uintptr_t)alpha;
+  arguments[8] = (void *)(uintptr_t)beta;
   return mbi_device_launch_early(plan->context, r->product, "mbk_rows_product",
-                                 (int64_t)r->blocks, r->threads, 0, stream, arguments);
+                                 (int64_t)r->blocks, r->threads, mbi_value_shared(plan), stream,
+                                 arguments);
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */
@@ -18298,7 +19521,8 @@ static merbit_status mbi_sliced_create(merbit_plan *plan) {
     const uint64_t order = (s->slices * (s->sorted ? 67 : 35) + 2) * sizeof(uint32_t);
     const uint64_t columns = s->column_slots * sizeof(uint16_t);
     plan->schedule_bytes = order + columns + s->slots * values;
-    plan->stream_bytes = order + plan->device.nnz * values; /* slots past a row's end stay */
+    /* Slots past a row's end stay. */
+    plan->stream_bytes = order + plan->device.nnz * values + mbi_value_bytes_once(plan);
     plan->stream_bytes +=
         s->slots > 0 ? (uint64_t)((double)columns * (double)plan->device.nnz / (double)s->slots)
                      : 0;
@@ -18323,7 +19547,7 @@ static merbit_status mbi_sliced_multiply(merbit_plan *plan, mbi_devptr carries,
                                          const void *alpha, mbi_devptr x, const void *beta,
                                          mbi_devptr y, void *stream) {
   mbi_sliced *s = &plan->sliced;
-  void *arguments[12];
+  void *arguments[13];
   (void)carries;
   if (s->blocks == 0) {
     return MERBIT_OK;
@@ -18335,13 +19559,15 @@ static merbit_status mbi_sliced_multiply(merbit_plan *plan, mbi_devptr carries,
   arguments[4] = &s->row_id;
   arguments[5] = &s->columns;
   arguments[6] = s->values != 0 ? &s->values : &plan->device.values;
-  arguments[7] = &x;
-  arguments[8] = &y;
-  arguments[9] = &plan->device.rows;
-  arguments[10] = (void *)(uintptr_t)alpha;
-  arguments[11] = (void *)(uintptr_t)beta;
+  arguments[7] = &plan->device.table;
+  arguments[8] = &x;
+  arguments[9] = &y;
+  arguments[10] = &plan->device.rows;
+  arguments[11] = (void *)(uintptr_t)alpha;
+  arguments[12] = (void *)(uintptr_t)beta;
   return mbi_device_launch_early(plan->context, s->kernels[3], "mbk_sliced_product",
-                                 (int64_t)s->blocks, s->threads, 0, stream, arguments);
+                                 (int64_t)s->blocks, s->threads, mbi_value_shared(plan), stream,
+                                 arguments);
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */
@@ -19300,98 +20526,368 @@ static const mbi_cuda_method mbi_cb_method = {
     mbi_cb_info,   mbi_cb_describe, mbi_cb_refresh};
 
 /* ==== >>spmv/values.c  CUDA: values stored shorter, without a loss ======================== */
-/* Values stored shorter than as they come, without a loss: one for all, or doubles as floats.
- */
+/* Values stored shorter than as they come, without a loss: one for all, for each column or row,
+ * bytes that number those of a table, halves, or doubles as floats. spmv/forms.cuh finds and
+ * makes them on the GPU. */
 
-/* Products from which on looking at the values, and copying them, has paid for itself. */
+/* Products from which on looking at the values, and copying them, has paid for itself; and for
+ * forms that take more than one pass over the matrix. */
 #define MBI_VALUES_CALLS 8
+#define MBI_VALUES_MORE_CALLS 24
 #define MBI_VALUES_BLOCKS 1024
+#define MBI_VALUES_SAMPLES 128 /* windows of 2,048 nonzeros at most */
+#define MBI_VALUES_WINDOW 2048
+#define MBI_VALUES_SAMPLE_SHARED ((4096 + MBI_VALUES_KEYS) * 8 + 8) /* bytes */
+#define MBI_VALUES_KEYS 512
+/* Bytes that might be moved in the time of the launch that multiplies x by its columns' values.
+ */
+#ifndef MBI_VALUES_LAUNCH
+#define MBI_VALUES_LAUNCH 4000000u
+#endif
+#define MBI_VALUES_TABLE_BYTES (MBI_VALUES_MOST * sizeof(double))
 
-static int64_t mbi_values_blocks(uint64_t nnz) {
-  return nnz / 256 < MBI_VALUES_BLOCKS ? (int64_t)(nnz / 256 + 1) : MBI_VALUES_BLOCKS;
+#define MBI_FORM(form) (1u << (form))
+#define MBI_FORMS_CHEAP (MBI_FORM(MBI_VALUES_EQUAL) | MBI_FORM(MBI_VALUES_SINGLE))
+#define MBI_FORMS_ALL                                                                          \
+  (MBI_FORMS_CHEAP | MBI_FORM(MBI_VALUES_HALF) | MBI_FORM(MBI_VALUES_TABLE) |                  \
+   MBI_FORM(MBI_VALUES_ROW) | MBI_FORM(MBI_VALUES_COLUMN))
+
+/* What is known of general values. */
+typedef struct mbi_values_look {
+  mbi_program *program; /* of spmv/arrays.cu */
+  mbi_devptr values;
+  mbi_devptr room;    /* of a mbi_values_room */
+  mbi_devptr columns; /* one for each column, once they were asked for; else 0 */
+  uint32_t against;   /* forms that they do not have, as far as is known */
+} mbi_values_look;
+
+typedef struct mbi_values_room { /* in GPU memory */
+  uint64_t changes[2], keys[MBI_VALUES_KEYS];
+  uint32_t against, distinct;
+  unsigned char number[MBI_VALUES_KEYS];
+} mbi_values_room;
+
+#define MBI_VALUES_AT(look, field) ((look)->room + offsetof(mbi_values_room, field))
+
+static int64_t mbi_values_blocks(uint64_t count) {
+  return count / 256 < MBI_VALUES_BLOCKS ? (int64_t)(count / 256 + 1) : MBI_VALUES_BLOCKS;
 }
 
-/* What a plan's values may be stored as. */
-typedef struct mbi_values_found {
-  int equal;  /* one for all */
-  int single; /* floats */
-} mbi_values_found;
+/* ---- Sizes ------------------------------------------------------------------------------- */
 
-/* Of the general values at `values`, by an arrays program. */
-static merbit_status mbi_values_find(merbit_plan *plan, mbi_program *program, mbi_devptr values,
-                                     mbi_values_found *what) {
+/* Bytes of the array of values in a form. */
+static uint64_t mbi_values_bytes(const merbit_plan *plan, mbi_value_form form) {
+  const mbi_device_csr *csr = &plan->device;
+  const uint64_t size = mbi_type_size(plan->type);
+  switch (form) {
+  case MBI_VALUES_EQUAL:
+    return size;
+  case MBI_VALUES_SINGLE:
+    return csr->nnz * sizeof(float);
+  case MBI_VALUES_HALF:
+    return csr->nnz * sizeof(uint16_t);
+  case MBI_VALUES_TABLE:
+    return csr->nnz;
+  case MBI_VALUES_ROW:
+    return csr->rows * size;
+  case MBI_VALUES_COLUMN:
+    return csr->cols * size;
+  default:
+    return csr->nnz * size;
+  }
+}
+
+/* The one of `forms` that moves the fewest bytes in a product; general ones if none saves an
+ * eighth. */
+static mbi_value_form mbi_values_shortest(const merbit_plan *plan, uint32_t forms) {
+  static const mbi_value_form order[] = {MBI_VALUES_EQUAL, MBI_VALUES_COLUMN,
+                                         MBI_VALUES_ROW,   MBI_VALUES_TABLE,
+                                         MBI_VALUES_HALF,  MBI_VALUES_SINGLE};
+  const uint64_t general = mbi_values_bytes(plan, MBI_VALUES_GENERAL);
+  mbi_value_form best = MBI_VALUES_GENERAL;
+  uint64_t least = general - general / 8;
+  size_t i;
+  for (i = 0; i < sizeof order / sizeof order[0]; i++) {
+    const uint64_t once = order[i] == MBI_VALUES_EQUAL ? 0 : mbi_values_bytes(plan, order[i]);
+    /* Those of columns and x are read, and their products written. */
+    const uint64_t bytes = order[i] == MBI_VALUES_COLUMN  ? 3 * once + MBI_VALUES_LAUNCH
+                           : order[i] == MBI_VALUES_TABLE ? once + MBI_VALUES_TABLE_BYTES
+                                                          : once;
+    if ((forms & MBI_FORM(order[i])) != 0 && bytes <= least) {
+      best = order[i];
+      least = bytes > 0 ? bytes - 1 : 0;
+    }
+  }
+  return best;
+}
+
+/* ---- Looking at values ------------------------------------------------------------------- */
+
+static merbit_status mbi_values_launch(merbit_plan *plan, mbi_values_look *look,
+                                       const char *name, int64_t blocks, uint64_t shared,
+                                       void **arguments) {
+  void *kernel = NULL;
+  const merbit_status status = mbi_program_kernel(plan->context, look->program, name, &kernel);
+  return status != MERBIT_OK ? status
+                             : mbi_device_launch(plan->context, kernel, name, blocks, 256,
+                                                 (unsigned)shared, NULL, arguments);
+}
+
+static merbit_status mbi_values_answer(merbit_plan *plan, mbi_values_look *look) {
+  return mbi_device_download(plan->context, &look->against, MBI_VALUES_AT(look, against),
+                             sizeof look->against);
+}
+
+/* What a sample of the values at `values` speaks against, by an arrays program. Release with
+ * mbi_values_look_end, after a failure too. */
+static merbit_status mbi_values_look_begin(merbit_plan *plan, mbi_program *program,
+                                           mbi_devptr values, mbi_values_look *look) {
   merbit_context *context = plan->context;
-  uint32_t found[2] = {0, 0}, wide = plan->type == MERBIT_F64;
-  void *kernel = NULL, *arguments[5];
-  mbi_devptr unequal = 0, inexact;
-  merbit_status status = mbi_program_kernel(context, program, "mbk_arrays_forms", &kernel);
+  mbi_device_csr *csr = &plan->device;
+  const uint64_t windows = csr->nnz / MBI_VALUES_WINDOW + 1;
+  uint32_t wide = plan->type == MERBIT_F64;
+  mbi_devptr keys, distinct, against;
+  void *arguments[9];
+  merbit_status status;
+  memset(look, 0, sizeof *look);
+  look->program = program;
+  look->values = values;
+  status = mbi_device_allocate(context, sizeof(mbi_values_room), "what the values are like",
+                               &look->room);
   if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, sizeof found, "what the values are like", &unequal);
+    status = mbi_device_zero(context, look->room, sizeof(mbi_values_room), NULL);
   }
+  keys = MBI_VALUES_AT(look, keys);
+  distinct = MBI_VALUES_AT(look, distinct);
+  against = MBI_VALUES_AT(look, against);
+  arguments[0] = &csr->row_ptr;
+  arguments[1] = &csr->col_ind;
+  arguments[2] = &look->values;
+  arguments[3] = &csr->rows;
+  arguments[4] = &csr->nnz;
+  arguments[5] = &wide;
+  arguments[6] = &keys;
+  arguments[7] = &distinct;
+  arguments[8] = &against;
   if (status == MERBIT_OK) {
-    status = mbi_device_upload(context, unequal, found, sizeof found);
+    status = mbi_values_launch(
+        plan, look, "mbk_forms_sample",
+        (int64_t)(windows < MBI_VALUES_SAMPLES ? windows : MBI_VALUES_SAMPLES),
+        MBI_VALUES_SAMPLE_SHARED, arguments);
   }
-  inexact = unequal + sizeof found[0];
-  arguments[0] = &values;
+  return status == MERBIT_OK ? mbi_values_answer(plan, look) : status;
+}
+
+static void mbi_values_look_end(merbit_plan *plan, mbi_values_look *look) {
+  mbi_device_release(plan->context, look->room);
+  mbi_device_release(plan->context, look->columns);
+}
+
+/* Forms that show value by value. */
+static merbit_status mbi_values_check(merbit_plan *plan, mbi_values_look *look,
+                                      mbi_value_form form) {
+  uint32_t wide = plan->type == MERBIT_F64, asked = MBI_FORM(form);
+  mbi_devptr against = MBI_VALUES_AT(look, against);
+  void *arguments[5];
+  arguments[0] = &look->values;
   arguments[1] = &plan->device.nnz;
   arguments[2] = &wide;
-  arguments[3] = &unequal;
-  arguments[4] = &inexact;
+  arguments[3] = &asked;
+  arguments[4] = &against;
+  return mbi_values_launch(plan, look, "mbk_forms_check", mbi_values_blocks(plan->device.nnz),
+                           0, arguments);
+}
+
+static merbit_status mbi_values_collect(merbit_plan *plan, mbi_values_look *look) {
+  uint32_t wide = plan->type == MERBIT_F64;
+  mbi_devptr keys = MBI_VALUES_AT(look, keys), distinct = MBI_VALUES_AT(look, distinct);
+  mbi_devptr against = MBI_VALUES_AT(look, against);
+  void *arguments[6];
+  arguments[0] = &look->values;
+  arguments[1] = &plan->device.nnz;
+  arguments[2] = &wide;
+  arguments[3] = &keys;
+  arguments[4] = &distinct;
+  arguments[5] = &against;
+  return mbi_values_launch(plan, look, "mbk_forms_collect", mbi_values_blocks(plan->device.nnz),
+                           MBI_VALUES_KEYS * sizeof(uint64_t), arguments);
+}
+
+/* Rows: look->against is complete. */
+static merbit_status mbi_values_check_rows(merbit_plan *plan, mbi_values_look *look) {
+  const uint64_t rows = plan->device.rows, nnz = plan->device.nnz;
+  uint32_t wide = plan->type == MERBIT_F64;
+  uint64_t found[2] = {0, 0};
+  mbi_devptr changes = MBI_VALUES_AT(look, changes);
+  void *arguments[6];
+  merbit_status status;
+  arguments[0] = &plan->device.row_ptr;
+  arguments[1] = &look->values;
+  arguments[2] = &plan->device.rows;
+  arguments[3] = &plan->device.nnz;
+  arguments[4] = &wide;
+  arguments[5] = &changes;
+  status = mbi_values_launch(plan, look, "mbk_forms_changes",
+                             mbi_values_blocks(rows > nnz ? rows : nnz), 0, arguments);
   if (status == MERBIT_OK) {
-    status = mbi_device_launch(context, kernel, "mbk_arrays_forms",
-                               mbi_values_blocks(plan->device.nnz), 256, 0, NULL, arguments);
+    status = mbi_device_download(plan->context, found, changes, sizeof found);
   }
-  if (status == MERBIT_OK) {
-    status = mbi_device_download(context, found, unequal, sizeof found);
-  }
-  mbi_device_release(context, unequal);
-  what->equal = found[0] == 0;
-  what->single = found[1] == 0;
+  look->against |= found[0] != found[1] ? MBI_FORM(MBI_VALUES_ROW) : 0;
   return status;
 }
 
-/* General values at `values` to the array at `stored`, in a form that fits them. */
-static merbit_status mbi_values_store(merbit_plan *plan, mbi_program *program,
-                                      mbi_value_form form, mbi_devptr values,
-                                      mbi_devptr stored) {
-  merbit_context *context = plan->context;
-  void *kernel = NULL, *arguments[3];
-  merbit_status status;
-  if (form == MBI_VALUES_EQUAL) {
-    return mbi_device_copy(context, stored, values, mbi_type_size(plan->type));
-  }
-  status = mbi_program_kernel(context, program, "mbk_arrays_shorten", &kernel);
-  arguments[0] = &values;
-  arguments[1] = &plan->device.nnz;
-  arguments[2] = &stored;
+/* look->columns, and whether all values are there. */
+static merbit_status mbi_values_check_columns(merbit_plan *plan, mbi_values_look *look) {
+  const uint64_t bytes = mbi_values_bytes(plan, MBI_VALUES_COLUMN);
+  uint32_t wide = plan->type == MERBIT_F64;
+  mbi_devptr against = MBI_VALUES_AT(look, against);
+  void *arguments[6];
+  merbit_status status =
+      mbi_device_allocate(plan->context, bytes, "the values of columns", &look->columns);
   if (status == MERBIT_OK) {
-    status = mbi_device_launch(context, kernel, "mbk_arrays_shorten",
-                               mbi_values_blocks(plan->device.nnz), 256, 0, NULL, arguments);
+    status = mbi_device_zero(plan->context, look->columns, (size_t)bytes, NULL);
+  }
+  arguments[0] = &plan->device.col_ind;
+  arguments[1] = &look->values;
+  arguments[2] = &plan->device.nnz;
+  arguments[3] = &wide;
+  arguments[4] = &look->columns;
+  arguments[5] = &against;
+  if (status == MERBIT_OK) {
+    status = mbi_values_launch(plan, look, "mbk_forms_columns",
+                               mbi_values_blocks(plan->device.nnz), 0, arguments);
+  }
+  return status == MERBIT_OK
+             ? mbi_values_launch(plan, look, "mbk_forms_differ",
+                                 mbi_values_blocks(plan->device.nnz), 0, arguments)
+             : status;
+}
+
+/* Whether all values have a form, of which the sample has not said that they do not. */
+static merbit_status mbi_values_have(merbit_plan *plan, mbi_values_look *look,
+                                     mbi_value_form form, int *have) {
+  merbit_status status = MERBIT_OK;
+  *have = 0;
+  if ((look->against & MBI_FORM(form)) != 0) {
+    return MERBIT_OK;
+  }
+  status = form == MBI_VALUES_ROW      ? mbi_values_check_rows(plan, look)
+           : form == MBI_VALUES_COLUMN ? mbi_values_check_columns(plan, look)
+           : form == MBI_VALUES_TABLE  ? mbi_values_collect(plan, look)
+                                       : mbi_values_check(plan, look, form);
+  if (status == MERBIT_OK && form != MBI_VALUES_ROW) {
+    status = mbi_values_answer(plan, look);
+  }
+  *have = (look->against & MBI_FORM(form)) == 0;
+  return status;
+}
+
+/* ---- Storing them ------------------------------------------------------------------------ */
+
+/* The table in the order of the values' bits, so that equal plans are equal; and the number of
+ * each in the order of look's keys. */
+static merbit_status mbi_values_store_table(merbit_plan *plan, mbi_values_look *look,
+                                            mbi_devptr table) {
+  merbit_context *context = plan->context;
+  const uint64_t size = mbi_type_size(plan->type);
+  uint64_t sorted[MBI_VALUES_MOST], at, count = 0, place;
+  unsigned char values[MBI_VALUES_MOST * sizeof(double)];
+  mbi_values_room room;
+  merbit_status status = mbi_device_download(context, &room, look->room, sizeof room);
+  memset(values, 0, sizeof values);
+  memset(room.number, 0, sizeof room.number);
+  for (at = 0; at < MBI_VALUES_KEYS && status == MERBIT_OK; at++) {
+    const uint64_t bits = ~room.keys[at];
+    if (room.keys[at] != 0 && count < MBI_VALUES_MOST) {
+      for (place = count++; place > 0 && sorted[place - 1] > bits; place--) {
+        sorted[place] = sorted[place - 1];
+      }
+      sorted[place] = bits;
+    }
+  }
+  for (at = 0; at < MBI_VALUES_KEYS; at++) {
+    for (place = 0; place < count && room.keys[at] != 0; place++) {
+      room.number[at] =
+          sorted[place] == ~room.keys[at] ? (unsigned char)place : room.number[at];
+    }
+  }
+  for (place = 0; place < count; place++) {
+    const uint32_t low = (uint32_t)sorted[place];
+    memcpy(values + place * size,
+           size == sizeof low ? (const void *)&low : (const void *)&sorted[place],
+           (size_t)size);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_upload(context, table, values, (size_t)(MBI_VALUES_MOST * size));
+  }
+  return status == MERBIT_OK ? mbi_device_upload(context, MBI_VALUES_AT(look, number),
+                                                 room.number, sizeof room.number)
+                             : status;
+}
+
+/* The values to the array at `stored`, and to the `table` that goes with it, in a form that
+ * they have been found to have. */
+static merbit_status mbi_values_store(merbit_plan *plan, mbi_values_look *look,
+                                      mbi_value_form form, mbi_devptr stored,
+                                      mbi_devptr table) {
+  merbit_context *context = plan->context;
+  mbi_device_csr *csr = &plan->device;
+  uint32_t wide = plan->type == MERBIT_F64, half = form == MBI_VALUES_HALF;
+  mbi_devptr keys = MBI_VALUES_AT(look, keys), number = MBI_VALUES_AT(look, number);
+  void *arguments[6];
+  merbit_status status = MERBIT_OK;
+  if (form == MBI_VALUES_EQUAL || form == MBI_VALUES_COLUMN) {
+    return mbi_device_copy(context, stored,
+                           form == MBI_VALUES_EQUAL ? look->values : look->columns,
+                           (size_t)mbi_values_bytes(plan, form));
+  }
+  arguments[0] = &look->values;
+  arguments[1] = &csr->nnz;
+  arguments[2] = &wide;
+  if (form == MBI_VALUES_TABLE) {
+    arguments[3] = &keys;
+    arguments[4] = &number;
+    arguments[5] = &stored;
+    status = mbi_values_store_table(plan, look, table);
+    if (status == MERBIT_OK) {
+      status = mbi_values_launch(plan, look, "mbk_forms_number", mbi_values_blocks(csr->nnz),
+                                 MBI_VALUES_KEYS * (sizeof(uint64_t) + 1), arguments);
+    }
+  } else if (form == MBI_VALUES_ROW) {
+    arguments[0] = &csr->row_ptr;
+    arguments[1] = &look->values;
+    arguments[2] = &csr->rows;
+    arguments[3] = &wide;
+    arguments[4] = &stored;
+    status = mbi_values_launch(plan, look, "mbk_forms_rows", mbi_values_blocks(csr->rows), 0,
+                               arguments);
+  } else {
+    arguments[3] = &half;
+    arguments[4] = &stored;
+    status = mbi_values_launch(plan, look, "mbk_forms_shorten", mbi_values_blocks(csr->nnz), 0,
+                               arguments);
   }
   return status == MERBIT_OK ? mbi_device_synchronize(context, NULL) : status;
 }
 
-/* Put plan->device.values into the shortest form; after mbi_ranks_need. */
-static merbit_status mbi_values_specialise(merbit_plan *plan) {
+/* plan->device.values become those of `look` in `form`, in memory of the plan's own. */
+static merbit_status mbi_values_take(merbit_plan *plan, mbi_values_look *look,
+                                     mbi_value_form form) {
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
-  const uint64_t size = mbi_type_size(plan->type);
-  mbi_values_found found;
-  mbi_value_form form;
-  mbi_devptr stored = 0;
-  uint64_t bytes;
-  merbit_status status = mbi_values_find(plan, &plan->ranks.program, csr->values, &found);
-  if (status != MERBIT_OK || !(found.equal || found.single)) {
-    return status;
+  const uint64_t size = mbi_type_size(plan->type), bytes = mbi_values_bytes(plan, form);
+  const uint64_t table_bytes = form == MBI_VALUES_TABLE ? MBI_VALUES_MOST * size : 0;
+  mbi_devptr stored = 0, table = 0;
+  merbit_status status = mbi_device_allocate(context, bytes, "shorter values", &stored);
+  if (status == MERBIT_OK && table_bytes > 0) {
+    status = mbi_device_allocate(context, table_bytes, "a table of values", &table);
   }
-  form = found.equal ? MBI_VALUES_EQUAL : MBI_VALUES_SINGLE;
-  bytes = form == MBI_VALUES_EQUAL ? size : csr->nnz * sizeof(float);
-  status = mbi_device_allocate(context, bytes, "shorter values", &stored);
   if (status == MERBIT_OK) {
-    status = mbi_values_store(plan, &plan->ranks.program, form, csr->values, stored);
+    status = mbi_values_store(plan, look, form, stored, table);
   }
   if (status != MERBIT_OK) {
     mbi_device_release(context, stored);
+    mbi_device_release(context, table);
     return status;
   }
   if (csr->owns_values) {
@@ -19399,10 +20895,92 @@ static merbit_status mbi_values_specialise(merbit_plan *plan) {
     csr->bytes -= csr->nnz * size;
   }
   csr->values = stored;
+  csr->table = table;
   csr->owns_values = 1;
-  csr->bytes += bytes;
+  csr->bytes += bytes + table_bytes;
   csr->form = form;
   return MERBIT_OK;
+}
+
+/* Put plan->device.values into the shortest of `forms` that they have; after mbi_ranks_need. */
+static merbit_status mbi_values_specialise(merbit_plan *plan, uint32_t forms) {
+  mbi_values_look look;
+  mbi_value_form form = MBI_VALUES_GENERAL;
+  int have = 0;
+  merbit_status status =
+      mbi_values_look_begin(plan, &plan->ranks.program, plan->device.values, &look);
+  while (status == MERBIT_OK && !have) {
+    forms &= ~look.against;
+    form = mbi_values_shortest(plan, forms);
+    if (form == MBI_VALUES_GENERAL) {
+      break;
+    }
+    status = mbi_values_have(plan, &look, form, &have);
+    forms &= ~MBI_FORM(form);
+  }
+  if (status == MERBIT_OK && have) {
+    status = mbi_values_take(plan, &look, form);
+  }
+  mbi_values_look_end(plan, &look);
+  return status;
+}
+
+/* ==== >>spmv/columns.c  CUDA: products, and x times the values of its columns ============= */
+/* A method with x as it wants it: where values are the same throughout each column, x is
+ * multiplied by them before a product, which then takes all as ones. */
+
+#define MBI_COLUMNS_ALIGNMENT 256
+
+/* After the carries of a product in flight. */
+static uint64_t mbi_columns_place(const merbit_plan *plan) {
+  return (plan->cuda->carry_bytes(plan) + MBI_COLUMNS_ALIGNMENT - 1) / MBI_COLUMNS_ALIGNMENT *
+         MBI_COLUMNS_ALIGNMENT;
+}
+
+/* Bytes that one product in flight needs. */
+static uint64_t mbi_scratch_bytes(const merbit_plan *plan) {
+  return plan->device.form == MBI_VALUES_COLUMN
+             ? mbi_columns_place(plan) + mbi_values_bytes(plan, MBI_VALUES_COLUMN)
+             : plan->cuda->carry_bytes(plan);
+}
+
+/* plan->cuda, made; after a failure plan->cuda->destroy cleans up. */
+static merbit_status mbi_method_create(merbit_plan *plan) {
+  const merbit_status status = plan->cuda->create(plan);
+  return status == MERBIT_OK && plan->device.form == MBI_VALUES_COLUMN
+             ? mbi_program_kernel(plan->context, &plan->program, "mbk_values_scale",
+                                  &plan->scale)
+             : status;
+}
+
+/* Whether alpha is zero, for all that the host knows of it. */
+static int mbi_alpha_zero(const merbit_plan *plan, const void *alpha) {
+  return plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE ? 0
+         : plan->type == MERBIT_F32                       ? *(const float *)alpha == 0.0f
+                                                          : *(const double *)alpha == 0.0;
+}
+
+/* y = alpha A x + beta y. */
+static merbit_status mbi_method_multiply(merbit_plan *plan, mbi_devptr scratch,
+                                         const void *alpha, mbi_devptr x, const void *beta,
+                                         mbi_devptr y, void *stream) {
+  merbit_status status = MERBIT_OK;
+  if (plan->scale != NULL && !mbi_alpha_zero(plan, alpha)) {
+    mbi_devptr scaled = scratch + mbi_columns_place(plan);
+    void *arguments[6];
+    arguments[0] = &plan->device.values;
+    arguments[1] = &x;
+    arguments[2] = &plan->device.cols;
+    arguments[3] = &scaled;
+    arguments[4] = (void *)(uintptr_t)alpha;
+    arguments[5] = (void *)(uintptr_t)beta;
+    status = mbi_device_launch_early(plan->context, plan->scale, "mbk_values_scale",
+                                     mbi_values_blocks(plan->device.cols), 256, 0, stream,
+                                     arguments);
+    x = scaled;
+  }
+  return status == MERBIT_OK ? plan->cuda->multiply(plan, scratch, alpha, x, beta, y, stream)
+                             : status;
 }
 
 /* ==== >>spmv/full.c  CUDA: a CSR of full blocks as blocks ================================= */
@@ -19975,6 +21553,8 @@ static const mbi_cuda_method mbi_carve_method = {
 static const mbi_cuda_method *mbi_cuda_method_of(const merbit_plan *plan,
                                                  merbit_method method) {
   switch (method) {
+  case MERBIT_METHOD_MERGE:
+    return &mbi_merge_path_method;
   case MERBIT_METHOD_SCAN:
     return &mbi_scan_method;
   case MERBIT_METHOD_ROWS:
@@ -20031,7 +21611,8 @@ typedef struct mbi_forecast {
 static mbi_forecast mbi_choose_forecast(const merbit_plan *plan) {
   const double size = (double)mbi_type_size(plan->type), nnz = (double)plan->device.nnz;
   const double rows = (double)plan->device.rows, cols = (double)plan->device.cols;
-  const double vectors = (rows + cols) * size * MBI_CHOOSE_STREAM;
+  const double vectors =
+      ((rows + cols) * size + (double)mbi_value_bytes_once(plan)) * MBI_CHOOSE_STREAM;
   const double values = (double)mbi_value_bytes(plan);
   const double stream = nnz * (4.0 + values) * MBI_CHOOSE_STREAM;
   const double gathers = nnz * plan->ranks.sectors * mbi_choose_gather(cols * size);
@@ -20040,6 +21621,10 @@ static mbi_forecast mbi_choose_forecast(const merbit_plan *plan) {
   const double light = plan->type == MERBIT_F64 && gathers < stream / 2 ? 0.8 : 1.0;
   mbi_forecast f;
   f.scan = vectors + stream + gathers;
+  if (plan->device.form == MBI_VALUES_TABLE || plan->device.form == MBI_VALUES_ROW) {
+    /* To look values up is slower there than to stream them. */
+    f.scan += nnz * (plan->type == MERBIT_F32 ? 0.8e-12 : 1.3e-12);
+  }
   f.hubs =
       plan->ranks.hub_share > 1.0 - plan->ranks.sectors
           ? vectors + stream + gathers * (1.0 - plan->ranks.hub_share) / plan->ranks.sectors
@@ -20060,6 +21645,18 @@ static mbi_forecast mbi_choose_forecast(const merbit_plan *plan) {
 #ifndef MBI_CHOOSE_SMALL
 #define MBI_CHOOSE_SMALL 40000000u
 #endif
+
+/* Bytes of columns and values from which on a plan for so few products that no look at the
+ * matrix pays takes the merge path. Below, launches count, and lanes per row want one. */
+#ifndef MBI_CHOOSE_UNSEEN
+#define MBI_CHOOSE_UNSEEN 1000000u
+#endif
+#define MBI_CHOOSE_UNSEEN_CALLS 1
+
+static int mbi_choose_unseen(const merbit_plan *plan) {
+  return plan->desc.expected_calls <= MBI_CHOOSE_UNSEEN_CALLS &&
+         mbi_device_csr_stream_bytes(plan) >= MBI_CHOOSE_UNSEEN;
+}
 
 static int mbi_choose_small(const merbit_plan *plan) {
   return mbi_device_csr_stream_bytes(plan) <= MBI_CHOOSE_SMALL;
@@ -20161,7 +21758,7 @@ static merbit_status mbi_measure_product(merbit_plan *plan, mbi_devptr carries, 
     const double start = mbi_seconds();
     double taken;
     for (i = 0; i < products && status == MERBIT_OK; i++) {
-      status = plan->cuda->multiply(plan, carries, alpha, x, beta, y, NULL);
+      status = mbi_method_multiply(plan, carries, alpha, x, beta, y, NULL);
     }
     if (status == MERBIT_OK) {
       status = mbi_device_synchronize(plan->context, NULL);
@@ -20183,9 +21780,9 @@ static merbit_status mbi_measure_try(merbit_plan *plan, mbi_candidate *candidate
   plan->method = candidate->method;
   plan->desc.omega = candidate->omega;
   plan->cuda = mbi_cuda_method_of(plan, plan->method);
-  status = plan->cuda->create(plan);
+  status = mbi_method_create(plan);
   if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, plan->cuda->carry_bytes(plan), "carries", &carries);
+    status = mbi_device_allocate(context, mbi_scratch_bytes(plan), "carries", &carries);
   }
   if (status == MERBIT_OK) {
     status = mbi_measure_product(plan, carries, x, y, &candidate->seconds);
@@ -20240,10 +21837,10 @@ static merbit_status mbi_measure_key(merbit_plan *plan, char **key, size_t *size
     *size = (size_t)snprintf(
         *key, 1024,
         "choice %d %s %s %s %d: %" PRIu64 " x %" PRIu64 ", %" PRIu64 " nonzeros, %016" PRIx64
-        ", base %d, %s, %zu bytes a value",
+        ", base %d, %s, %s",
         MBI_CACHE_FORMAT, MERBIT_VERSION_STRING, MBI_KERNEL_HASH, context->device.name,
         context->device.multiprocessors, plan->device.rows, plan->device.cols, plan->device.nnz,
-        hash, plan->device.base, mbi_type_name(plan->type), mbi_value_bytes(plan));
+        hash, plan->device.base, mbi_type_name(plan->type), mbi_value_name(plan));
   }
   return status;
 }
@@ -20348,12 +21945,18 @@ static void mbi_choose_say(merbit_plan *plan, const mbi_forecast *f, int even) {
       even ? "even rows, " : "", 1e6 * f->scan, sliced, 1e6 * f->binned, 1e6 * f->hubs, blocks);
 }
 
-/* Small: all of it stays in L2, and launches count; lanes share a row. Even: slices of 32 rows
- * waste little. plan->why says what decided. */
+/* Slices of 32 rows waste little. */
+static int mbi_choose_even(const merbit_plan *plan) {
+  const mbi_device_csr *csr = &plan->device;
+  return csr->nnz >= 4 * csr->rows && plan->ranks.slots / 5 <= csr->nnz / 3;
+}
+
+/* Small: all of it stays in L2, and launches count; lanes share a row. plan->why says what
+ * decided. */
 static merbit_method mbi_choose_method(merbit_plan *plan) {
   const mbi_device_csr *csr = &plan->device;
   const mbi_ranks *ranks = &plan->ranks;
-  const int even = csr->nnz >= 4 * csr->rows && ranks->slots / 5 <= csr->nnz / 3;
+  const int even = mbi_choose_even(plan);
   const mbi_forecast f = mbi_choose_forecast(plan);
   merbit_method method = MERBIT_METHOD_SCAN;
   double best = f.scan;
@@ -20419,21 +22022,78 @@ static int mbi_choose_by_measuring(const merbit_plan *plan) {
          plan->device.nnz > 0;
 }
 
-/* A method other than MERBIT, which is as published, and blocks may take shorter forms of the
- * values. */
+/* Forms that cost SCAN more than they save. */
+#define MBI_FORMS_SLOW (MBI_FORM(MBI_VALUES_TABLE) | MBI_FORM(MBI_VALUES_ROW))
+
+/* The forms of values that pay with the plan's method. */
+static uint32_t mbi_choose_forms_of(merbit_method method) {
+  switch (method) {
+  case MERBIT_METHOD_SCAN:
+    return MBI_FORMS_ALL & ~MBI_FORMS_SLOW;
+  case MERBIT_METHOD_ROWS:
+  case MERBIT_METHOD_SLICED:
+  case MERBIT_METHOD_BINNED:
+  case MERBIT_METHOD_HUBS:
+    return MBI_FORMS_ALL;
+  default:
+    return MBI_FORMS_CHEAP;
+  }
+}
+
+/* And with any that AUTO may take. What L2 holds need not be shorter. Blocks are multiplied
+ * with general values: their columns cost so little that no shorter value makes up for it.
+ * Tables pay in slices; halves not where lanes of the scan load two at once. */
+static merbit_status mbi_choose_forms(merbit_plan *plan, uint32_t *forms) {
+  merbit_status status = MERBIT_OK;
+  *forms = MBI_FORMS_CHEAP;
+  if (plan->desc.expected_calls >= MBI_VALUES_MORE_CALLS) {
+    if (plan->method != MERBIT_METHOD_AUTO) {
+      *forms = mbi_choose_forms_of(plan->method);
+    } else if (!mbi_choose_small(plan)) {
+      status = mbi_ranks_blocks(plan);
+      if (!mbi_full_blocks(&plan->ranks)) {
+        *forms = MBI_FORMS_ALL;
+        *forms &= mbi_choose_even(plan) ? MBI_FORMS_ALL : ~MBI_FORMS_SLOW;
+        *forms &=
+            plan->once || plan->type == MERBIT_F64 ? MBI_FORMS_ALL : ~MBI_FORM(MBI_VALUES_HALF);
+      }
+    }
+  }
+  *forms &= plan->type == MERBIT_F32 ? ~MBI_FORM(MBI_VALUES_SINGLE) : MBI_FORMS_ALL;
+  return status;
+}
+
+/* A method other than MERBIT, which is as published, the merge path, before which nothing looks
+ * at the matrix, and blocks may take shorter forms of the values. */
 static merbit_status mbi_choose_values(merbit_plan *plan) {
+  uint32_t forms = 0;
   merbit_status status;
   if (plan->device.values == 0 || plan->device.nnz == 0 || plan->desc.changing_values ||
       plan->desc.expected_calls < MBI_VALUES_CALLS || plan->method == MERBIT_METHOD_MERBIT ||
-      plan->method == MERBIT_METHOD_BSR || plan->device.rows >= UINT32_MAX) {
+      plan->method == MERBIT_METHOD_MERGE || plan->method == MERBIT_METHOD_BSR ||
+      plan->device.rows >= UINT32_MAX) {
     return MERBIT_OK;
   }
   status = mbi_ranks_need(plan);
-  return status == MERBIT_OK ? mbi_values_specialise(plan) : status;
+  if (status == MERBIT_OK) {
+    status = mbi_choose_forms(plan, &forms);
+  }
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  status = mbi_values_specialise(plan, forms);
+  if (status == MERBIT_DEVICE_OUT_OF_MEMORY) { /* then general ones */
+    char reason[384];
+    mbi_forgive(plan->context, reason, sizeof reason);
+    mbi_log(plan->context, "values are not stored shorter: %s", reason);
+    status = MERBIT_OK;
+  }
+  return status;
 }
 
-/* Set plan->method and plan->cuda and make it. AUTO: MERBIT beyond 2^32 - 2 rows; and SCAN
- * where another finds no memory for its form of the matrix or cannot take its sizes. */
+/* Set plan->method and plan->cuda and make it. AUTO: the merge path for one product of a large
+ * matrix; MERBIT beyond 2^32 - 2 rows; and SCAN where another finds no memory for its form of
+ * the matrix or cannot take its sizes. */
 static merbit_status mbi_choose(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const int any = plan->method == MERBIT_METHOD_AUTO;
@@ -20444,7 +22104,11 @@ static merbit_status mbi_choose(merbit_plan *plan) {
   if (status != MERBIT_OK) {
     return status;
   }
-  if (any && plan->device.rows >= UINT32_MAX) {
+  if (any && mbi_choose_unseen(plan)) {
+    plan->method = MERBIT_METHOD_MERGE;
+    (void)snprintf(plan->why, sizeof plan->why, "for %d product without a look at the matrix",
+                   plan->desc.expected_calls);
+  } else if (any && plan->device.rows >= UINT32_MAX) {
     plan->method = MERBIT_METHOD_MERBIT;
     (void)snprintf(plan->why, sizeof plan->why, "more rows than the others take");
   } else if (any) {
@@ -20462,7 +22126,7 @@ static merbit_status mbi_choose(merbit_plan *plan) {
     }
   }
   plan->cuda = mbi_cuda_method_of(plan, plan->method);
-  status = plan->cuda->create(plan);
+  status = mbi_method_create(plan);
   if (any && plan->method != MERBIT_METHOD_SCAN &&
       (status == MERBIT_DEVICE_OUT_OF_MEMORY || status == MERBIT_TOO_LARGE)) {
     plan->cuda->destroy(plan);
@@ -20472,7 +22136,7 @@ static merbit_status mbi_choose(merbit_plan *plan) {
     (void)snprintf(plan->why, sizeof plan->why, "the first choice failed: %.60s", reason);
     plan->method = MERBIT_METHOD_SCAN;
     plan->cuda = mbi_cuda_method_of(plan, plan->method);
-    status = plan->cuda->create(plan);
+    status = mbi_method_create(plan);
   }
   if (status == MERBIT_OK && plan->full.csr.rows > 0) {
     mbi_full_let_go(plan);
@@ -20699,7 +22363,7 @@ static merbit_status mbi_workspace_fill_cuda(merbit_workspace *workspace) {
   if (status != MERBIT_OK) {
     return status;
   }
-  status = mbi_device_allocate(context, plan->cuda->carry_bytes(plan), "the carries of a workspace",
+  status = mbi_device_allocate(context, mbi_scratch_bytes(plan), "the carries of a workspace",
                                &workspace->device_carries);
   if (status == MERBIT_OK && plan->desc.vector_memory == MERBIT_MEMORY_HOST) {
     status = mbi_device_allocate(context, (uint64_t)plan->csr.cols * size, "a staged x",
@@ -20844,7 +22508,7 @@ static int mbi_method_runs(merbit_method method, int cuda) {
   }
 #endif
   return method == MERBIT_METHOD_AUTO || method == MERBIT_METHOD_BSR ||
-         (method >= MERBIT_METHOD_MERBIT) == cuda;
+         method == MERBIT_METHOD_MERGE || (method >= MERBIT_METHOD_MERBIT) == cuda;
 }
 
 /* The side, before anything is built: AUTO follows the context, a method of one side its side. */
@@ -21148,6 +22812,7 @@ static merbit_status mbi_update_remake(merbit_plan *plan, mbi_devptr values) {
   memset(&fresh.ranks, 0, sizeof fresh.ranks);
   fresh.desc.changing_values = 1;
   fresh.device.form = MBI_VALUES_GENERAL;
+  fresh.device.table = 0;
   fresh.device.values = values;
   fresh.device.owns_values = 1;
   fresh.device.bytes += bytes;
@@ -21162,9 +22827,9 @@ static merbit_status mbi_update_remake(merbit_plan *plan, mbi_devptr values) {
   plan->cuda->destroy(plan);
   mbi_ranks_destroy(context, &plan->ranks);
   mbi_device_release(context, plan->device.values);
-  fresh.device.bytes -= plan->device.form == MBI_VALUES_EQUAL
-                            ? mbi_type_size(plan->type)
-                            : plan->device.nnz * sizeof(float);
+  mbi_device_release(context, plan->device.table);
+  fresh.device.bytes -=
+      mbi_values_bytes(plan, plan->device.form) + (uint64_t)mbi_value_shared(plan);
   mbi_mutex_lock(&context->lock);
   fresh.references = plan->references;
   *plan = fresh;
@@ -21177,16 +22842,20 @@ static merbit_status mbi_update_remake(merbit_plan *plan, mbi_devptr values) {
 static merbit_status mbi_update_shorter(merbit_plan *plan, mbi_devptr *values) {
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
-  mbi_values_found found;
+  mbi_values_look look;
   mbi_program program;
+  int have = 0;
   merbit_status status =
       mbi_arrays_program(context, csr->offset_type, MERBIT_INDEX_32, csr->base, &program);
   if (status != MERBIT_OK) {
     return status;
   }
-  status = mbi_values_find(plan, &program, *values, &found);
-  if (status == MERBIT_OK && (csr->form == MBI_VALUES_EQUAL ? found.equal : found.single)) {
-    status = mbi_values_store(plan, &program, csr->form, *values, csr->values);
+  status = mbi_values_look_begin(plan, &program, *values, &look);
+  if (status == MERBIT_OK) {
+    status = mbi_values_have(plan, &look, csr->form, &have);
+  }
+  if (status == MERBIT_OK && have) {
+    status = mbi_values_store(plan, &look, csr->form, csr->values, csr->table);
     if (status == MERBIT_OK && mbi_value_bytes(plan) > 0 && plan->cuda->refresh != NULL) {
       status = plan->cuda->refresh(plan);
     }
@@ -21194,6 +22863,7 @@ static merbit_status mbi_update_shorter(merbit_plan *plan, mbi_devptr *values) {
     status = mbi_update_remake(plan, *values);
     *values = status == MERBIT_OK ? 0 : *values;
   }
+  mbi_values_look_end(plan, &look);
   mbi_program_destroy(context, &program);
   return status;
 }
@@ -21390,7 +23060,7 @@ MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *plan, merbit_pl
     plan->cuda->info(plan, info);
     info->device_bytes =
         (int64_t)(plan->device.bytes + plan->schedule_bytes + plan->reorder.bytes +
-                  plan->cuda->carry_bytes(plan));
+                  mbi_scratch_bytes(plan));
     info->cubin_from_cache = plan->program.from_cache;
     info->compile_seconds = plan->program.compile_seconds;
     info->load_seconds = plan->program.load_seconds;
@@ -21542,7 +23212,7 @@ static merbit_status mbi_spmv_staged(merbit_plan *plan, merbit_workspace *worksp
     status = mbi_device_upload(context, workspace->staged_y, y, y_bytes);
   }
   if (status == MERBIT_OK) {
-    status = plan->cuda->multiply(plan, workspace->device_carries, alpha, workspace->staged_x, beta,
+    status = mbi_method_multiply(plan, workspace->device_carries, alpha, workspace->staged_x, beta,
                                  workspace->staged_y, stream);
   }
   if (status == MERBIT_OK) {
@@ -21572,7 +23242,7 @@ static merbit_status mbi_spmv_cuda(merbit_plan *plan, merbit_workspace *workspac
       status = mbi_spmv_check_address(context, y, &workspace->known_y, "y");
     }
     if (status == MERBIT_OK) {
-      status = plan->cuda->multiply(plan, workspace->device_carries, alpha, mbi_device_address(x),
+      status = mbi_method_multiply(plan, workspace->device_carries, alpha, mbi_device_address(x),
                                    beta, mbi_device_address(y), stream);
     }
   }

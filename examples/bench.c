@@ -54,7 +54,7 @@ static int bench_run_cpu(merbit_context *context, const bench_options *o, bench_
   for (i = 0; i < o->input_count; i++) {
     bench_matrix m;
     bench_problem p;
-    bench_load(context, o->inputs[i], o->equal, &m);
+    bench_load(context, o->inputs[i], o->values, &m);
     for (single = 1; single >= 0; single--) {
       if (single ? o->single : o->full) {
         bench_problem_create(&p, &m, single);
@@ -77,7 +77,7 @@ static void bench_gpu_input(bench_lab *lab, const char *input, bench_summary *su
   bench_matrix m;
   bench_problem p;
   int single;
-  bench_load(lab->gpu.context, input, o->equal, &m);
+  bench_load(lab->gpu.context, input, o->values, &m);
   (void)printf("\n%s: made or read in %.1f s\n", m.name, mbi_seconds() - start);
   for (single = 1; single >= 0; single--) {
     if (single ? o->single : o->full) {

@@ -114,16 +114,18 @@ static void bench_load_general(merbit_context *context, const char *spec, bench_
                  has_values ? "" : " (random values)");
 }
 
-/* `equal`: all values become 1. */
-static void bench_load(merbit_context *context, const char *spec, int equal, bench_matrix *m) {
-  int64_t k;
+/* `kind`: what the values become. */
+static void bench_load(merbit_context *context, const char *spec, int kind, bench_matrix *m) {
+  static const char *const names[BENCH_VALUES_KINDS] = {"",
+                                                        ", values all 1",
+                                                        ", values by row",
+                                                        ", values by column",
+                                                        ", 200 different values",
+                                                        ", values exact in f16"};
   bench_load_general(context, spec, m);
-  if (equal) {
-    BENCH_OMP(parallel for schedule(static))
-    for (k = 0; k < m->nnz; k++) {
-      m->values[k] = 1.0;
-    }
-    (void)snprintf(m->name, sizeof m->name, "%.200s, values all 1", spec);
+  if (kind != BENCH_VALUES_GENERAL) {
+    bench_make_values(m, kind);
+    (void)snprintf(m->name, sizeof m->name, "%.200s%s", spec, names[kind]);
   }
 }
 
@@ -132,7 +134,7 @@ static void bench_write(merbit_context *context, const char *spec, const char *p
   bench_matrix m;
   merbit_view view;
   char message[MERBIT_MESSAGE_SIZE];
-  bench_load(context, spec, 0, &m);
+  bench_load(context, spec, BENCH_VALUES_GENERAL, &m);
   view = merbit_csr(m.rows, m.cols, m.nnz, m.row_ptr, m.col_ind, m.values);
   if (merbit_matrix_write_file(context, &view, path) != MERBIT_OK) {
     (void)merbit_last_error(context, message, sizeof message);

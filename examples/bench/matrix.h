@@ -147,4 +147,37 @@ static void bench_fill_values(bench_matrix *m, uint64_t seed) {
   }
 }
 
+/* As they are, or made anew. */
+enum {
+  BENCH_VALUES_GENERAL,
+  BENCH_VALUES_EQUAL,
+  BENCH_VALUES_ROW,
+  BENCH_VALUES_COLUMN,
+  BENCH_VALUES_FEW,
+  BENCH_VALUES_HALF,
+  BENCH_VALUES_KINDS
+};
+BENCH_UNUSED static const char *const bench_value_kinds[] = {"general", "equal", "row",
+                                                             "column",  "few",   "half"};
+
+/* Values of another kind than general, in [0.5, 1.5). Few and halves are 200 and 1,024
+ * different ones. */
+BENCH_UNUSED static void bench_make_values(bench_matrix *m, int kind) {
+  const uint64_t key = bench_key(7, 1);
+  int64_t row, k;
+  BENCH_OMP(parallel for schedule(dynamic, 1024) private(k))
+  for (row = 0; row < m->rows; row++) {
+    for (k = m->row_ptr[row]; k < m->row_ptr[row + 1]; k++) {
+      const double drawn =
+          bench_uniform(key, (uint64_t)(kind == BENCH_VALUES_ROW      ? row
+                                        : kind == BENCH_VALUES_COLUMN ? m->col_ind[k]
+                                                                      : k));
+      m->values[k] = kind == BENCH_VALUES_EQUAL  ? 1.0
+                     : kind == BENCH_VALUES_FEW  ? 0.5 + (double)(int)(200 * drawn) / 200
+                     : kind == BENCH_VALUES_HALF ? 0.5 + (double)(int)(1024 * drawn) / 1024
+                                                 : 0.5 + drawn;
+    }
+  }
+}
+
 #endif

@@ -10,7 +10,7 @@ typedef struct bench_options {
   const char *methods, *json, *write;
   int single, full; /* precisions asked for */
   int sigmas[BENCH_SIGMAS], sigma_count;
-  int equal;         /* all values become 1 */
+  int values;        /* what they become: one of bench_value_kinds */
   int block_threads; /* of merbit's products; 0: the library's choice */
   int rounds, threads;
   merbit_side side;
@@ -46,12 +46,13 @@ static void bench_help(void) {
       "Without INPUT: a default set. Options:\n"
       "  --precision LIST  of f32 and f64; both by default\n"
       "  --methods LIST    names or beginnings of names up to a '-', by default all\n"
-      "                    GPU: auto, light (auto for one product), scan, rows, sliced,\n"
-      "                    binned, hubs, bsr, bsr-csr (which makes the blocks of a CSR), cb, "
-      "and\n"
-      "                    where asked for the variants tune-bsr-...,\n"
-      "                    and by name bsr-found (makes those that it finds), bsr-rowmajor, "
-      "bsr-private, bsr-team, bsr-vector,\n"
+      "                    GPU: auto, light (auto for one product), scan, merge, rows, "
+      "sliced,\n"
+      "                    binned, hubs, bsr, bsr-csr (which makes the blocks of a CSR), cb,\n"
+      "                    and where asked for variants tune-bsr-...,\n"
+      "                    tune-merge-rN (chunks to a block), -sN (steps), -tN (threads),\n"
+      "                    and by name bsr-found (makes those that it finds), bsr-rowmajor,\n"
+      "                    bsr-private, bsr-team, bsr-vector,\n"
       "                    and CB with other limits, cb-listed, cb-plain, cb-coo20,\n"
       "                    cb-dense64, cb-dense200, cb-s64, cb-s256;\n"
       "                    by name rcm, degree: auto on the reordered matrix;\n"
@@ -65,7 +66,9 @@ static void bench_help(void) {
       "and 16\n"
       "                    CPU: auto, merge, bsr, reference, by name rcm and degree, beside\n"
       "                    static (OpenMP loop over rows)\n"
-      "  --values KIND     general (default), or equal: all become 1\n"
+      "  --values KIND     general (default), or values made anew: equal (all 1), row or "
+      "column\n"
+      "                    (one for each), few (200 different ones), half (exact in f16)\n"
       "  --sigma LIST      of steps per lane; 7,14,28 by default\n"
       "  --block-threads N of merbit's products; the library's choice by default\n"
       "  --repeat N        rounds of measuring, 3 to 101; 15 by default\n"
@@ -124,10 +127,12 @@ static void bench_option_sigma(bench_options *o, const char *text) {
 }
 
 static void bench_option_values(bench_options *o, const char *text) {
-  o->equal = strcmp(text, "equal") == 0;
-  if (!o->equal && strcmp(text, "general") != 0) {
-    bench_die("--values %s: give general or equal", text);
+  for (o->values = 0; o->values < BENCH_VALUES_KINDS; o->values++) {
+    if (strcmp(text, bench_value_kinds[o->values]) == 0) {
+      return;
+    }
   }
+  bench_die("--values %s: give general, equal, row, column, few or half", text);
 }
 
 static void bench_option_side(bench_options *o, const char *text) {

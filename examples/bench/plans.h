@@ -221,6 +221,33 @@ static void bench_add_sigma(bench_bench *b, int sigma) {
   }
 }
 
+/* The merge path with other numbers of steps, chunks to a block and threads; where they are
+ * named. */
+static void bench_add_merge_variants(bench_bench *b) {
+  static const struct {
+    const char *name;
+    int sigma, omega, threads;
+  } list[] = {{"tune-merge-r1", 0, 1, 0},     {"tune-merge-r2", 0, 2, 0},
+              {"tune-merge-r4", 0, 4, 0},     {"tune-merge-r8", 0, 8, 0},
+              {"tune-merge-s4", 4, 0, 0},     {"tune-merge-s12", 12, 0, 0},
+              {"tune-merge-s16", 16, 0, 0},   {"tune-merge-t64", 0, 0, 64},
+              {"tune-merge-t128", 0, 0, 128}, {"tune-merge-t512", 0, 0, 512}};
+  size_t i;
+  for (i = 0; i < sizeof list / sizeof list[0]; i++) {
+    bench_request request;
+    memset(&request, 0, sizeof request);
+    request.name = list[i].name;
+    request.desc.method = MERBIT_METHOD_MERGE;
+    request.desc.sigma = list[i].sigma;
+    request.desc.omega = list[i].omega;
+    request.desc.block_threads = list[i].threads;
+    request.desc.unchecked = 1;
+    if (strstr(b->lab->options->methods, "tune") != NULL) {
+      bench_add_products(b, &request);
+    }
+  }
+}
+
 /* What a user gets from a plan that holds an order, where it is asked for by name. */
 static void bench_add_orders(bench_bench *b) {
   static const struct {
@@ -252,6 +279,7 @@ static void bench_add_plans(bench_bench *b) {
   } list[] = {{"auto", MERBIT_METHOD_AUTO, 0, 0, 0, 0, 0},
               {"light", MERBIT_METHOD_AUTO, 1, 0, 0, 0, 0},
               {"scan", MERBIT_METHOD_SCAN, 0, 0, 0, 0, 0},
+              {"merge", MERBIT_METHOD_MERGE, 0, 0, 0, 0, 0},
               {"rows", MERBIT_METHOD_ROWS, 0, 0, 0, 0, 0},
               {"sliced", MERBIT_METHOD_SLICED, 0, 0, 0, 0, 0},
               {"binned", MERBIT_METHOD_BINNED, 0, 0, 0, 0, 0},
@@ -286,6 +314,7 @@ static void bench_add_plans(bench_bench *b) {
     }
     bench_add_products(b, &request);
   }
+  bench_add_merge_variants(b);
   bench_add_orders(b);
   for (k = 0; k < b->lab->options->sigma_count; k++) {
     bench_add_sigma(b, b->lab->options->sigmas[k]);

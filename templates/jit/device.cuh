@@ -13,6 +13,7 @@
 #define MBK_SHARED_MEMORY(name) extern __shared__ __align__(16) unsigned char name[]
 
 typedef int mbk_i32;
+typedef unsigned char mbk_u8;
 typedef unsigned short mbk_u16;
 typedef unsigned mbk_u32;
 typedef long long mbk_i64;
@@ -62,6 +63,19 @@ MBK_DEVICE double mbk_multiply(double a, double b) {
   return __dmul_rn(a, b);
 }
 
+// The nearest half, as its bits, and what such bits stand for: without CUDA's header for
+// halves.
+MBK_DEVICE mbk_u16 mbk_half_of(float value) {
+  mbk_u16 bits;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+  return bits;
+}
+MBK_DEVICE float mbk_half_value(mbk_u16 bits) {
+  float value;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
+  return value;
+}
+
 MBK_DEVICE int mbk_leading_zeros(mbk_u32 bits) {
   return __clz((int)bits);
 }
@@ -78,6 +92,9 @@ template <class T> MBK_DEVICE T mbk_atomic_add(T *address, T value) {
 }
 // `value` if it was `expected`; the old value.
 MBK_DEVICE mbk_u32 mbk_atomic_swap_if(mbk_u32 *address, mbk_u32 expected, mbk_u32 value) {
+  return atomicCAS(address, expected, value);
+}
+MBK_DEVICE mbk_u64 mbk_atomic_swap_if(mbk_u64 *address, mbk_u64 expected, mbk_u64 value) {
   return atomicCAS(address, expected, value);
 }
 MBK_DEVICE void mbk_atomic_or(mbk_u32 *address, mbk_u32 bits) {
@@ -97,7 +114,7 @@ template <class T> MBK_DEVICE T mbk_load_once(const T *address) {
   return __ldcs(address);
 }
 
-// N neighbours that move together, at an address that is a multiple of their size: 4, 8
+// N neighbours that move together, at an address that is a multiple of their size: 2, 4, 8
 // or 16 bytes.
 template <class T, int N> struct __align__(sizeof(T) * N) mbk_pack {
   T at[N];
@@ -105,6 +122,7 @@ template <class T, int N> struct __align__(sizeof(T) * N) mbk_pack {
 
 template <class T, int N> union mbk_pack_bits {
   mbk_pack<T, N> pack;
+  unsigned short half;
   unsigned one;
   uint2 two;
   uint4 four;
@@ -117,6 +135,8 @@ template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack(const T *addre
     bits.four = __ldg((const uint4 *)address);
   } else if (sizeof(T) * N == 8) {
     bits.two = __ldg((const uint2 *)address);
+  } else if (sizeof(T) * N == 2) {
+    bits.half = __ldg((const unsigned short *)address);
   } else {
     bits.one = __ldg((const unsigned *)address);
   }
@@ -130,6 +150,8 @@ template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_once(const T *
     bits.four = __ldcs((const uint4 *)address);
   } else if (sizeof(T) * N == 8) {
     bits.two = __ldcs((const uint2 *)address);
+  } else if (sizeof(T) * N == 2) {
+    bits.half = __ldcs((const unsigned short *)address);
   } else {
     bits.one = __ldcs((const unsigned *)address);
   }

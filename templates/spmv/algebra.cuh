@@ -18,8 +18,8 @@
 #ifndef MBK_VECTOR
 #error "define MBK_VECTOR: the type of x and y in memory"
 #endif
-#ifndef MBK_EQUAL
-#error "define MBK_EQUAL: 1 if all values are the one that is stored"
+#ifndef MBK_STORED
+#error "define MBK_STORED: how values are stored, a number of spmv/values.cuh"
 #endif
 #ifndef MBK_SCALARS_DEVICE
 #error                                                                                         \
@@ -30,14 +30,6 @@
 #define MBK_ZERO ((MBK_COMPUTE)0)
 #define MBK_ADD(a, b) ((a) + (b))
 #define MBK_MUL(a, x) mbk_multiply((MBK_COMPUTE)(a), (MBK_COMPUTE)(x))
-
-// What a nonzero adds whose value is not stored with it: one, or where MBK_EQUAL the one at
-// `values`.
-#if MBK_EQUAL
-#define MBK_UNIT(values, factor) MBK_MUL(mbk_load(values), factor)
-#else
-#define MBK_UNIT(values, factor) ((MBK_COMPUTE)(factor))
-#endif
 
 // alpha and beta as kernel parameters, and as what one function passes on to another. A null
 // device pointer stands for the default. MBK_SCALARS_LOAD goes where MBK_COMMIT follows: held
@@ -68,3 +60,5 @@ MBK_DEVICE void mbk_commit(MBK_VECTOR *y, mbk_u64 row, MBK_COMPUTE sum, MBK_COMP
   y[row] = MBK_RESULT(sum, y[row]);
 }
 #define MBK_COMMIT(row, sum) mbk_commit(y, (row), (sum), alpha, beta)
+
+#include "spmv/values.cuh"

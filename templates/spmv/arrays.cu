@@ -170,42 +170,6 @@ MBK_KERNEL MBK_BOUNDS(256)
   }
 }
 
-// Whether values, of 8 bytes where `wide` and else of 4, can be stored shorter: *unequal
-// becomes 1 unless all have the bits of the first, *inexact unless each is a float's. A thread
-// looks no further than to a value that shows both, so general ones cost next to nothing.
-// Launch: any number of blocks of 256 threads.
-MBK_KERNEL MBK_BOUNDS(256) mbk_arrays_forms(const void *values, mbk_u64 nnz, mbk_u32 wide,
-                                            mbk_u32 *unequal, mbk_u32 *inexact) {
-  bool differs = false, loses = wide == 0;
-  for (mbk_u64 i = (mbk_u64)mbk_block() * 256 + mbk_thread(); i < nnz && !(differs && loses);
-       i += (mbk_u64)mbk_grid() * 256) {
-    if (wide != 0) {
-      const double value = mbk_load((const double *)values + i);
-      differs |= mbk_load((const mbk_u64 *)values + i) != mbk_load((const mbk_u64 *)values);
-      loses |= !((double)(float)value == value);
-    } else {
-      differs |= mbk_load((const mbk_u32 *)values + i) != mbk_load((const mbk_u32 *)values);
-    }
-  }
-  const mbk_u32 any_differs = mbk_ballot(0xffffffffu, differs);
-  const mbk_u32 any_loses = mbk_ballot(0xffffffffu, loses);
-  if (mbk_thread() % 32 == 0 && any_differs != 0) {
-    mbk_atomic_or(unequal, 1u);
-  }
-  if (mbk_thread() % 32 == 0 && any_loses != 0) {
-    mbk_atomic_or(inexact, 1u);
-  }
-}
-
-// Values that are floats', as such. Launch: any number of blocks of 256 threads.
-MBK_KERNEL MBK_BOUNDS(256)
-    mbk_arrays_shorten(const double *values, mbk_u64 nnz, float *shorter) {
-  for (mbk_u64 i = (mbk_u64)mbk_block() * 256 + mbk_thread(); i < nnz;
-       i += (mbk_u64)mbk_grid() * 256) {
-    shorter[i] = (float)mbk_load(values + i);
-  }
-}
-
 // Samples of how gathers of x will fare: *sectors becomes the number of different 32-byte
 // sectors of x that windows of nonzeros touch, each counted on its own, and
 // *narrow that of slices of 32 rows, out of 8 for each window, whose columns lie within 65536.
@@ -399,3 +363,5 @@ MBK_KERNEL MBK_BOUNDS(256)
     mbk_atomic_or(against + 1, wide);
   }
 }
+
+#include "spmv/forms.cuh"

@@ -30,22 +30,31 @@
 
 #define MBK_IN_FLIGHT 4 // packs of a thread
 
+// Rows are only known to phase 2.
+#if MBK_BY_ROW
+#define MBK_BINNED_UNIT(values, factor) ((MBK_COMPUTE)(factor))
+#else
+#define MBK_BINNED_UNIT MBK_UNIT
+#endif
+
 // Phase 1. Launch: one block per item; item i is the groups items[3 i + 1] to items[3 i + 2] of
-// strip items[3 i]. Shared: MBK_VECTOR[MBK_STRIP].
+// strip items[3 i]. Shared: MBK_VECTOR[MBK_TABLE + MBK_STRIP].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
     mbk_binned_multiply(const mbk_u32 *items, const mbk_u16 *strip_col, const MBK_VALUE *values,
-                        const mbk_u32 *target, const MBK_VECTOR *x, mbk_u64 cols,
-                        MBK_COMPUTE *products, MBK_SCALAR_PARAMETERS) {
+                        const MBK_COMPUTE *table, const mbk_u32 *target, const MBK_VECTOR *x,
+                        mbk_u64 cols, MBK_COMPUTE *products, MBK_SCALAR_PARAMETERS) {
   MBK_SHARED_MEMORY(shared);
-  MBK_VECTOR *const strip = (MBK_VECTOR *)shared;
+  MBK_VECTOR *const strip = (MBK_VECTOR *)shared + MBK_TABLE;
   const mbk_u32 *const item = items + 3 * (mbk_u64)mbk_block();
   const mbk_u64 first = (mbk_u64)mbk_load(item) * MBK_STRIP;
   const mbk_u32 width = (mbk_u32)(cols - first < MBK_STRIP ? cols - first : MBK_STRIP);
   const mbk_u32 group = mbk_load(item + 1), packs = 2 * (mbk_load(item + 2) - group);
   mbk_await_for(x);
-  if (MBK_ALPHA == (MBK_COMPUTE)0) {
+  const MBK_COMPUTE factor = MBK_ALPHA;
+  if (factor == (MBK_COMPUTE)0) {
     return;
   }
+  mbk_table_take(table, factor, MBK_THREADS);
   strip_col += (mbk_u64)group * MBK_GROUP;
   target += group;
 #if !MBK_PATTERN
@@ -81,9 +90,9 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
 #pragma unroll
         for (int j = 0; j < MBK_PACK; j++) {
 #if MBK_PATTERN
-          product.at[j] = MBK_UNIT(values, strip[column[i].at[j]]);
+          product.at[j] = MBK_BINNED_UNIT(values, strip[column[i].at[j]]);
 #else
-          product.at[j] = MBK_MUL(value[i].at[j], strip[column[i].at[j]]);
+          product.at[j] = MBK_MUL(mbk_value(value[i].at[j]), strip[column[i].at[j]]);
 #endif
         }
         mbk_store_pack(products + (mbk_u64)to[i] * MBK_GROUP, product);
@@ -151,14 +160,39 @@ MBK_DEVICE void mbk_binned_commit(const MBK_COMPUTE (&product)[MBK_STEPS], mbk_u
   }
 }
 
+#if MBK_BY_ROW
+// The first `left` of a lane's products, times the value of their rows. As mbk_binned_commit.
+MBK_DEVICE void mbk_binned_by_row(MBK_COMPUTE (&product)[MBK_STEPS], mbk_u32 ends, mbk_u32 rank,
+                                  const mbk_u32 *row_id, const MBK_VALUE *by_row,
+                                  mbk_u64 left) {
+  const mbk_u32 own = (mbk_u32)mbk_popcount(ends);
+  mbk_u32 ended = own;
+#pragma unroll
+  for (int d = 1; d < 32; d <<= 1) {
+    const mbk_u32 other = mbk_shuffle_up(MBK_ALL, ended, d, 32);
+    ended += (int)mbk_lane() >= d ? other : 0;
+  }
+  rank += ended - own;
+  (void)row_id;
+#pragma unroll
+  for (int i = 0; i < MBK_STEPS; i++) {
+    if (i < left) {
+      product[i] = MBK_MUL(mbk_load(by_row + MBK_ROW_OF(rank)), product[i]);
+    }
+    rank += ends >> i & 1;
+  }
+}
+#endif
+
 // Phase 2, mbk_scan_fixup follows. Launch: one block per part. Shared:
 // MBK_COMPUTE[MBK_THREADS / 32][MBK_TILE_NONZEROS], then MBK_COMPUTE[slots of the largest
 // part].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
     mbk_binned_sum(const mbk_u32 *part_start, const MBK_COMPUTE *products,
-                   const mbk_u16 *places, const mbk_u32 *row_ends, const mbk_u32 *tile_row,
-                   const mbk_u32 *row_id, MBK_VECTOR *y, MBK_COMPUTE *firsts,
-                   MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {
+                   const mbk_u16 *places, const MBK_VALUE *by_row, const mbk_u32 *row_ends,
+                   const mbk_u32 *tile_row, const mbk_u32 *row_id, MBK_VECTOR *y,
+                   MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles,
+                   MBK_SCALAR_PARAMETERS) {
   MBK_SHARED_MEMORY(shared);
   MBK_COMPUTE *const sums = (MBK_COMPUTE *)shared + mbk_thread() / 32 * MBK_TILE_NONZEROS;
   MBK_COMPUTE *const slots = (MBK_COMPUTE *)shared + MBK_THREADS / 32 * MBK_TILE_NONZEROS;
@@ -201,8 +235,12 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
         product[i] =
             first + i < nnz && alpha != (MBK_COMPUTE)0 ? slots[place[t].at[i]] : MBK_ZERO;
       }
-      mbk_binned_commit(product, ends[t] >> lane * MBK_STEPS % 32 & ((1u << MBK_STEPS) - 1),
-                        rank[t], at, row_id, y, firsts, tails, sums, alpha, beta);
+      const mbk_u32 own = ends[t] >> lane * MBK_STEPS % 32 & ((1u << MBK_STEPS) - 1);
+#if MBK_BY_ROW
+      mbk_binned_by_row(product, own, rank[t], row_id, by_row,
+                        first < nnz && alpha != (MBK_COMPUTE)0 ? nnz - first : 0);
+#endif
+      mbk_binned_commit(product, own, rank[t], at, row_id, y, firsts, tails, sums, alpha, beta);
     }
   }
 }

@@ -18,7 +18,9 @@
 #include "spmv/bsr_build.cuh"
 
 #define MBK_PARTS MBK_BLOCK_ROWS
-#define MBK_TILE_ITEMS MBK_TILE_BLOCKS
+#define MBK_RANK mbk_u32
+#define MBK_CROSSING 0
+#define MBK_TILE_OF(rank) ((mbk_u64)(mbk_load(row_start + (rank)) - MBK_BASE) / MBK_TILE_BLOCKS)
 #define MBK_TILE_RANK(tile) mbk_load(tile_row + (tile)*MBK_SLOTS)
 #include "spmv/fixup.cuh"
 

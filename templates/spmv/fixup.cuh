@@ -4,11 +4,17 @@
 #ifndef MBK_PARTS
 #error "define MBK_PARTS: entries of y per row: 1, or a block's rows"
 #endif
-#ifndef MBK_TILE_ITEMS
-#error "define MBK_TILE_ITEMS: nonzeros, or blocks, per tile"
+#ifndef MBK_TILE_OF
+#error "define MBK_TILE_OF(rank): the tile of the first nonzero, or block, of a row"
 #endif
 #ifndef MBK_TILE_RANK
 #error "define MBK_TILE_RANK(tile): the rank of its first row, at `tiles` the number of ranks"
+#endif
+#ifndef MBK_RANK
+#error "define MBK_RANK: the type of ranks, and of what tile_row holds"
+#endif
+#ifndef MBK_CROSSING
+#error "define MBK_CROSSING: 1 if rows that lie in one tile are committed already"
 #endif
 
 // A row over many tiles is added up by a warp, over very many by the thread block.
@@ -42,7 +48,7 @@ MBK_DEVICE void mbk_fixup_commit(MBK_VECTOR *y, mbk_u64 row, mbk_u32 part, mbk_u
 // then the tile's own part; and the rows that hold nothing. `rows` is needed where MBK_PARTS is
 // not 1. Launch: MBK_FIXUP_THREADS parts of tiles per block. Shared:
 // MBK_COMPUTE[MBK_FIXUP_THREADS / 32], then mbk_u32[MBK_FIXUP_THREADS / 32].
-MBK_DEVICE void mbk_fixup(const MBK_ROW_PTR *row_start, const mbk_u32 *tile_row,
+MBK_DEVICE void mbk_fixup(const MBK_ROW_PTR *row_start, const MBK_RANK *tile_row,
                           const mbk_u32 *row_id, const mbk_u32 *empty_id,
                           const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,
                           mbk_u64 tiles, mbk_u64 empty_rows, mbk_u64 rows, MBK_COMPUTE *partial,
@@ -53,7 +59,8 @@ MBK_DEVICE void mbk_fixup(const MBK_ROW_PTR *row_start, const mbk_u32 *tile_row,
   const mbk_u64 at = item / MBK_PARTS;
   const mbk_u32 part = (mbk_u32)(item % MBK_PARTS), warp = mbk_thread() / 32;
   mbk_u64 from = 0;
-  mbk_u32 rank = 0, length = 0; // of the row before this tile, in tiles
+  MBK_RANK rank = 0;
+  mbk_u32 length = 0; // of the row before this tile, in tiles
   bool ending = false;
   MBK_COMPUTE own = MBK_ZERO;
   mbk_release();
@@ -61,8 +68,9 @@ MBK_DEVICE void mbk_fixup(const MBK_ROW_PTR *row_start, const mbk_u32 *tile_row,
     rank = MBK_TILE_RANK(at);
     ending = MBK_TILE_RANK(at + 1) > rank;
     if (ending) {
-      from = (mbk_u64)(mbk_load(row_start + rank) - MBK_BASE) / MBK_TILE_ITEMS;
+      from = MBK_TILE_OF(rank);
       length = (mbk_u32)(at - from);
+      ending = !MBK_CROSSING || length > 0;
     }
   }
   mbk_await();
@@ -105,8 +113,7 @@ MBK_DEVICE void mbk_fixup(const MBK_ROW_PTR *row_start, const mbk_u32 *tile_row,
     for (left = very_long[w]; left != 0; left &= left - 1) {
       const mbk_u32 leader = 31 - (mbk_u32)mbk_leading_zeros(left & (0u - left));
       const mbk_u64 that = block_first + w * 32 + leader, end = that / MBK_PARTS;
-      const mbk_u64 begin =
-          (mbk_u64)(row_start[MBK_TILE_RANK(end)] - MBK_BASE) / MBK_TILE_ITEMS;
+      const mbk_u64 begin = MBK_TILE_OF(MBK_TILE_RANK(end));
       const MBK_COMPUTE share = mbk_scan_reduce(mbk_fixup_tails(
           tails + that % MBK_PARTS, begin, end, mbk_thread(), MBK_FIXUP_THREADS));
       if (mbk_lane() == 0) {

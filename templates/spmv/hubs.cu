@@ -38,7 +38,6 @@ MBK_DEVICE void mbk_hubs_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
                              MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_COMPUTE alpha,
                              MBK_COMPUTE beta, MBK_VECTOR *shared) {
   MBK_VECTOR *const old = shared + MBK_HUBS + mbk_thread() / 32 * 32;
-  mbk_release();
   mbk_await_for(x);
   const mbk_hubs_source source = {x, shared};
   if (alpha != (MBK_COMPUTE)0) {
@@ -56,26 +55,34 @@ MBK_DEVICE void mbk_hubs_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
 }
 
 // Launch: as many blocks as the GPU holds at once, or fewer. mbk_scan_fixup follows. beta must
-// be zero. Shared: MBK_VECTOR[MBK_HUBS].
+// be zero. Shared: MBK_VECTOR[MBK_TABLE + MBK_HUBS].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
     mbk_hubs_product(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,
-                     const mbk_i32 *codes, const MBK_VALUE *values, const mbk_u32 *hub_col,
-                     mbk_u32 hub_count, const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts,
-                     MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {
+                     const mbk_i32 *codes, const MBK_VALUE *values, const MBK_COMPUTE *table,
+                     const mbk_u32 *hub_col, mbk_u32 hub_count, const MBK_VECTOR *x,
+                     MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz,
+                     mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {
   MBK_SHARED_MEMORY(shared);
+  mbk_release();
+  const MBK_COMPUTE factor = MBK_ALPHA;
+  mbk_table_take(table, factor, MBK_THREADS);
   mbk_hubs_run<false>(row_ends, tile_row, row_id, codes, values, hub_col, hub_count, x, y,
-                      firsts, tails, nnz, tiles, MBK_ALPHA, (MBK_COMPUTE)0,
-                      (MBK_VECTOR *)shared);
+                      firsts, tails, nnz, tiles, factor, (MBK_COMPUTE)0,
+                      (MBK_VECTOR *)shared + MBK_TABLE);
 }
 
-// The same with any beta. Shared: MBK_VECTOR[MBK_HUBS + MBK_THREADS].
+// The same with any beta. Shared: MBK_VECTOR[MBK_TABLE + MBK_HUBS +
+// MBK_THREADS].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
     mbk_hubs_sum(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,
-                 const mbk_i32 *codes, const MBK_VALUE *values, const mbk_u32 *hub_col,
-                 mbk_u32 hub_count, const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts,
-                 MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {
+                 const mbk_i32 *codes, const MBK_VALUE *values, const MBK_COMPUTE *table,
+                 const mbk_u32 *hub_col, mbk_u32 hub_count, const MBK_VECTOR *x, MBK_VECTOR *y,
+                 MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles,
+                 MBK_SCALAR_PARAMETERS) {
   MBK_SHARED_MEMORY(shared);
+  mbk_release();
   MBK_SCALARS_LOAD;
+  mbk_table_take(table, alpha, MBK_THREADS);
   mbk_hubs_run<true>(row_ends, tile_row, row_id, codes, values, hub_col, hub_count, x, y,
-                     firsts, tails, nnz, tiles, alpha, beta, (MBK_VECTOR *)shared);
+                     firsts, tails, nnz, tiles, alpha, beta, (MBK_VECTOR *)shared + MBK_TABLE);
 }

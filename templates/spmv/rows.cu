@@ -21,31 +21,38 @@
 #define MBK_MATRIX_LOAD mbk_load
 #endif
 
-// Launch: MBK_LANES threads per row.
+// Launch: MBK_LANES threads per row. Shared: MBK_COMPUTE[MBK_TABLE].
 MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
     mbk_rows_product(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,
-                     const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y, mbk_u64 rows,
-                     MBK_SCALAR_PARAMETERS) {
+                     const MBK_VALUE *values, const MBK_COMPUTE *table, const MBK_VECTOR *x,
+                     MBK_VECTOR *y, mbk_u64 rows, MBK_SCALAR_PARAMETERS) {
   mbk_release();
   MBK_SCALARS_LOAD;
+  mbk_table_take(table, alpha, MBK_THREADS);
   const mbk_u64 row = ((mbk_u64)mbk_block() * MBK_THREADS + mbk_thread()) / MBK_LANES;
   const mbk_u32 lane = mbk_thread() % MBK_LANES;
   MBK_COMPUTE sum = MBK_ZERO;
   if (row < rows && alpha != (MBK_COMPUTE)0) {
     const MBK_ROW_PTR start = mbk_load(row_ptr + row);
+#if MBK_BY_ROW
+    values += row;
+#endif
     mbk_i64 at = (mbk_i64)start - MBK_BASE + lane;
     // Nonzeros from `at` on, counted down: 32-bit offsets may end where adding to them
     // overflows.
     MBK_ROW_PTR left = mbk_load(row_ptr + row + 1) - start - (MBK_ROW_PTR)lane;
     for (; left > 0; left -= MBK_LANES * MBK_UNROLL, at += MBK_LANES * MBK_UNROLL) {
       mbk_i32 column[MBK_UNROLL];
+#if !MBK_PATTERN
+      MBK_VALUE value[MBK_UNROLL];
+#endif
       MBK_COMPUTE product[MBK_UNROLL];
 #pragma unroll
       for (int u = 0; u < MBK_UNROLL; u++) {
         if (u * MBK_LANES < left) {
           column[u] = MBK_MATRIX_LOAD(col_ind + at + u * MBK_LANES) - MBK_BASE;
 #if !MBK_PATTERN
-          product[u] = (MBK_COMPUTE)MBK_MATRIX_LOAD(values + at + u * MBK_LANES);
+          value[u] = MBK_MATRIX_LOAD(values + at + u * MBK_LANES);
 #endif
         }
       }
@@ -56,7 +63,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
 #if MBK_PATTERN
           product[u] = MBK_UNIT(values, mbk_load(x + column[u]));
 #else
-          product[u] = MBK_MUL(product[u], mbk_load(x + column[u]));
+          product[u] = MBK_MUL(mbk_value(value[u]), mbk_load(x + column[u]));
 #endif
         }
       }

@@ -3,7 +3,10 @@
 #error "include spmv/scan_tile.cuh before"
 #endif
 #define MBK_PARTS 1
-#define MBK_TILE_ITEMS MBK_TILE_NONZEROS
+#define MBK_RANK mbk_u32
+#define MBK_CROSSING 0
+#define MBK_TILE_OF(rank)                                                                      \
+  ((mbk_u64)(mbk_load(row_start + (rank)) - MBK_BASE) / MBK_TILE_NONZEROS)
 #define MBK_TILE_RANK(tile) mbk_load(tile_row + (tile))
 #include "spmv/fixup.cuh"
 

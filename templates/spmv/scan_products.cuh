@@ -36,7 +36,37 @@ struct mbk_scan_rows {
   const mbk_u32 *row_id;
   const MBK_VECTOR *y;
   mbk_u32 from, to;
+  mbk_u32 ends; // as mbk_scan_commit takes them
 };
+
+// Where each value stands for its row, as if there were one for each nonzero: those of the
+// first `count`. `by_row` has one for each row.
+template <bool full>
+MBK_DEVICE void mbk_scan_by_row(const MBK_VALUE *by_row, const mbk_scan_rows &rows,
+                                mbk_u32 count, MBK_VALUE (&value)[MBK_GROUPS][MBK_PACK]) {
+  const mbk_u32 *const row_id = rows.row_id;
+  const mbk_u32 before = mbk_scan_ends_before(rows.ends);
+  (void)row_id;
+#pragma unroll
+  for (int g = 0; g < MBK_GROUPS; g++) {
+    const int word_lane = MBK_PACK * g + (int)mbk_lane() * MBK_PACK / 32;
+    const mbk_u32 word = mbk_shuffle(MBK_ALL, rows.ends, word_lane, 32);
+    const mbk_u32 bit = mbk_lane() * MBK_PACK % 32;
+    mbk_u32 rank = rows.from + mbk_shuffle(MBK_ALL, before, word_lane, 32) +
+                   (mbk_u32)mbk_popcount(word & ((1u << bit) - 1));
+#pragma unroll
+    for (mbk_u32 j = 0; j < MBK_PACK; j++) {
+      if (j > 0 && (word >> (bit + j - 1) & 1) == 0) {
+        value[g][j] = value[g][j - 1];
+      } else {
+        rank += j > 0;
+        value[g][j] = full || MBK_PACK * (32 * g + mbk_lane()) + j < count
+                          ? mbk_load(by_row + MBK_ROW_OF(rank))
+                          : (MBK_VALUE)0;
+      }
+    }
+  }
+}
 
 // The old y of the first 32 of them, a lane each: no commit is to wait for memory. What comes
 // behind is brought closer where it is contiguous; where nothing does, the first is named
@@ -61,7 +91,7 @@ MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *value
                                   MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK],
                                   MBK_VECTOR &old) {
   mbk_i32 column[MBK_GROUPS][MBK_PACK];
-#if !MBK_PATTERN
+#if !MBK_PATTERN || MBK_BY_ROW
   MBK_VALUE value[MBK_GROUPS][MBK_PACK];
 #endif
 #pragma unroll
@@ -72,6 +102,9 @@ MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *value
     mbk_scan_load<full>(values + k, left, value[g]);
 #endif
   }
+#if MBK_BY_ROW
+  mbk_scan_by_row<full>(values, rows, count, value);
+#endif
   MBK_AWAIT(x, column);
   old = adds ? mbk_scan_old(rows) : (MBK_VECTOR)0;
 #pragma unroll
@@ -81,10 +114,10 @@ MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *value
       product[g][j] = MBK_ZERO;
       if (full || MBK_PACK * (32 * g + mbk_lane()) + j < count) {
         const MBK_VECTOR factor = MBK_GATHER(x, column[g][j]);
-#if MBK_PATTERN
+#if MBK_PATTERN && !MBK_BY_ROW
         product[g][j] = MBK_UNIT(values, factor);
 #else
-        product[g][j] = MBK_MUL(value[g][j], factor);
+        product[g][j] = MBK_MUL(mbk_value(value[g][j]), factor);
 #endif
       }
     }
@@ -132,7 +165,7 @@ mbk_scan_take(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *r
   const mbk_u32 ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;
   const mbk_u32 rank = mbk_load(tile_row + tile);
   MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];
-  const mbk_scan_rows rows = {row_id, y, rank, adds ? mbk_load(tile_row + tile + 1) : 0};
+  const mbk_scan_rows rows = {row_id, y, rank, adds ? mbk_load(tile_row + tile + 1) : 0, ends};
   const MBK_VECTOR held = mbk_scan_multiply<adds>(col_ind, values, x, tile * MBK_TILE_NONZEROS,
                                                   nnz, rows, alpha, product);
   if (adds) {

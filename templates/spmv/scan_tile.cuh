@@ -42,6 +42,17 @@ MBK_DEVICE void mbk_scan_commit_row(mbk_u32 rank, mbk_u32 ended, MBK_COMPUTE sum
   y[row] = MBK_RESULT(final, (ended < held ? old[ended] : y[row]));
 }
 
+// A lane's word of row ends: how many row ends the words before it hold.
+MBK_DEVICE mbk_u32 mbk_scan_ends_before(mbk_u32 ends) {
+  mbk_u32 before = (mbk_u32)mbk_popcount(ends);
+#pragma unroll
+  for (int d = 1; d < MBK_STEPS; d <<= 1) {
+    const mbk_u32 other = mbk_shuffle_up(MBK_ALL, before, d, 32);
+    before += (int)mbk_lane() >= d ? other : 0;
+  }
+  return before - (mbk_u32)mbk_popcount(ends);
+}
+
 // A warp's tile. Lane l has, of each group g of 32 * MBK_PACK nonzeros, MBK_PACK from number
 // MBK_PACK * l on, as product[g]; products after the last nonzero are zero. Bit k % 32 of word
 // k / 32, which lane k / 32 holds as `ends`, says that a row ends with nonzero k. The rows that
@@ -54,13 +65,7 @@ MBK_DEVICE void mbk_scan_commit(const MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PAC
                                 MBK_COMPUTE alpha, MBK_COMPUTE beta, const MBK_VECTOR *old,
                                 mbk_u32 held) {
   const mbk_u32 lane = mbk_lane();
-  mbk_u32 before = (mbk_u32)mbk_popcount(ends); // row ends before each word
-#pragma unroll
-  for (int d = 1; d < MBK_STEPS; d <<= 1) {
-    const mbk_u32 other = mbk_shuffle_up(MBK_ALL, before, d, 32);
-    before += (int)lane >= d ? other : 0;
-  }
-  before -= (mbk_u32)mbk_popcount(ends);
+  const mbk_u32 before = mbk_scan_ends_before(ends);
   MBK_COMPUTE carry = MBK_ZERO; // of the open row: what each lane holds of it
   bool spread = false;          // more than lane 31 holds some
 #pragma unroll

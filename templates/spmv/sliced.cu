@@ -61,7 +61,7 @@ MBK_DEVICE MBK_COMPUTE mbk_sliced_sum(const T *columns, const MBK_VALUE *values,
 #if MBK_PATTERN
           product[u][j] = MBK_UNIT(values, mbk_load(x + column[u].at[j]));
 #else
-          product[u][j] = MBK_MUL(value[u].at[j], mbk_load(x + column[u].at[j]));
+          product[u][j] = MBK_MUL(mbk_value(value[u].at[j]), mbk_load(x + column[u].at[j]));
 #endif
         }
       }
@@ -78,23 +78,29 @@ MBK_DEVICE MBK_COMPUTE mbk_sliced_sum(const T *columns, const MBK_VALUE *values,
 }
 
 // Launch: one warp per slice. slice_start counts columns of 32 values, column_start columns of
-// 32 two-byte numbers, of which wide slices take two.
+// 32 two-byte numbers, of which wide slices take two. Shared: MBK_COMPUTE[MBK_TABLE].
 MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
     mbk_sliced_product(const mbk_u32 *slice_start, const mbk_u32 *column_start,
                        const mbk_u32 *slice_base, const mbk_u32 *length, const mbk_u32 *row_id,
-                       const mbk_u16 *columns, const MBK_VALUE *values, const MBK_VECTOR *x,
-                       MBK_VECTOR *y, mbk_u64 rows, MBK_SCALAR_PARAMETERS) {
+                       const mbk_u16 *columns, const MBK_VALUE *values,
+                       const MBK_COMPUTE *table, const MBK_VECTOR *x, MBK_VECTOR *y,
+                       mbk_u64 rows, MBK_SCALAR_PARAMETERS) {
   const mbk_u64 thread = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread();
   const mbk_u64 slice = thread / 32;
   mbk_release();
+  const MBK_COMPUTE factor = MBK_ALPHA;
+  mbk_table_take(table, factor, MBK_THREADS);
   if (slice * 32 >= rows) {
     return;
   }
-  const mbk_u32 count = MBK_ALPHA != (MBK_COMPUTE)0 ? mbk_load(length + thread) : 0;
+  const mbk_u32 count = factor != (MBK_COMPUTE)0 ? mbk_load(length + thread) : 0;
   const mbk_u32 base = mbk_load(slice_base + slice);
   columns += (mbk_u64)mbk_load(column_start + slice) * 32;
 #if !MBK_PATTERN
   values += (mbk_u64)mbk_load(slice_start + slice) * 32 + mbk_lane() * MBK_PACK;
+#endif
+#if MBK_BY_ROW
+  values += MBK_SORTED ? mbk_load(row_id + thread) : thread; // which is there where count > 0
 #endif
   mbk_await_for(x);
   const MBK_COMPUTE sum =

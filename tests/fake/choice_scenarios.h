@@ -46,8 +46,8 @@ static merbit_method full_method; /* what AUTO took for full columns */
 
 enum { FULL = 24 };
 
-/* Ones of which half meet in a few columns, for which AUTO takes hubs, or the scan where memory is
- * short; a row is empty. */
+/* Ones of which half meet in a few columns, for which AUTO takes hubs, or the scan where memory
+ * is short; a row is empty. */
 TEST_UNUSED static merbit_status full_columns(merbit_context *context) {
   static const int32_t row_ptr[] = {0, 2 * FULL - 1, 2 * FULL - 1, 2 * FULL};
   const double alpha = 1, beta = 3;
@@ -111,5 +111,71 @@ TEST_UNUSED static merbit_status shorter_values(merbit_context *context) {
   }
   merbit_plan_destroy(plan);
   return status;
+}
+
+enum { SIDE = 20 }; /* of a matrix without a zero */
+
+/* Products with `values`, whose sums are exact. */
+static merbit_status dense_product(merbit_plan *plan, const double *values,
+                                   merbit_status status) {
+  double x[SIDE], y[SIDE];
+  int i, k;
+  for (i = 0; i < SIDE; i++) {
+    x[i] = i % 5 - 2;
+  }
+  if (TRY(merbit_spmv(plan, NULL, NULL, x, NULL, y, NULL)) == MERBIT_OK) {
+    for (i = 0; i < SIDE; i++) {
+      double sum = 0;
+      for (k = 0; k < SIDE; k++) {
+        sum += values[SIDE * i + k] * x[k];
+      }
+      assert_true(y[i] == sum);
+    }
+  }
+  return status;
+}
+
+/* Values that are those of columns, or `by_table` one of 50; then others of the kind, and such
+ * that are of none. */
+static merbit_status stored_values(merbit_context *context, int by_table) {
+  static double values[3][SIDE * SIDE];
+  int32_t row_ptr[SIDE + 1], col_ind[SIDE * SIDE];
+  const merbit_view view = merbit_csr(SIDE, SIDE, SIDE * SIDE, row_ptr, col_ind, values[0]);
+  merbit_plan_desc desc;
+  merbit_plan *plan = NULL;
+  merbit_status status;
+  int i, k;
+  for (i = 0; i < SIDE; i++) {
+    row_ptr[i] = SIDE * i;
+    for (k = 0; k < SIDE; k++) {
+      const double kind = by_table ? (SIDE * i + k) * 7 % 50 : k;
+      col_ind[SIDE * i + k] = k;
+      values[0][SIDE * i + k] = 1 + ldexp(kind, -30);
+      values[1][SIDE * i + k] = 3 + ldexp(kind, -30);
+      values[2][SIDE * i + k] = 1 + ldexp(SIDE * i + k, -30);
+    }
+  }
+  row_ptr[SIDE] = SIDE * SIDE;
+  memset(&desc, 0, sizeof desc);
+  desc.vector_memory = MERBIT_MEMORY_HOST;
+  desc.side = MERBIT_SIDE_CUDA;
+  desc.method = by_table ? MERBIT_METHOD_SLICED : MERBIT_METHOD_ROWS;
+  status = make_plan(context, &view, &desc, &plan);
+  for (i = 0; i < 3; i++) {
+    if (i > 0) {
+      TRY(merbit_plan_update_values(plan, values[i], MERBIT_MEMORY_HOST));
+    }
+    status = dense_product(plan, values[i], status);
+  }
+  merbit_plan_destroy(plan);
+  return status;
+}
+
+TEST_UNUSED static merbit_status column_values(merbit_context *context) {
+  return stored_values(context, 0);
+}
+
+TEST_UNUSED static merbit_status table_values(merbit_context *context) {
+  return stored_values(context, 1);
 }
 #endif /* TEST_FAKE_CHOICE_SCENARIOS_H */

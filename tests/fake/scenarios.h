@@ -65,6 +65,11 @@ TEST_UNUSED static merbit_status merbit_products(merbit_context *context) {
   return products_by(context, MERBIT_METHOD_MERBIT, 0, 0);
 }
 
+/* So few that nothing looks at the matrix. */
+TEST_UNUSED static merbit_status one_product(merbit_context *context) {
+  return products_by(context, MERBIT_METHOD_AUTO, 0, 1);
+}
+
 /* So many that methods are measured. */
 TEST_UNUSED static merbit_status many_products(merbit_context *context) {
   return products_by(context, MERBIT_METHOD_AUTO, 0, 2000);
@@ -73,6 +78,10 @@ TEST_UNUSED static merbit_status many_products(merbit_context *context) {
 /* Tiles whose rows cross blocks: two launches. */
 TEST_UNUSED static merbit_status crossing_products(merbit_context *context) {
   return products_by(context, MERBIT_METHOD_SCAN, 1, 0);
+}
+
+TEST_UNUSED static merbit_status merge_products(merbit_context *context) {
+  return products_by(context, MERBIT_METHOD_MERGE, 0, 0);
 }
 
 TEST_UNUSED static merbit_status rows_products(merbit_context *context) {
@@ -237,6 +246,7 @@ TEST_UNUSED static const struct {
     {"products by MERBIT", merbit_products, MERBIT_SIDE_CUDA, 0},
     {"products by SCAN, crossing", crossing_products, MERBIT_SIDE_CUDA, 0},
     {"many products", many_products, MERBIT_SIDE_CUDA, 0},
+    {"products by MERGE", merge_products, MERBIT_SIDE_CUDA, 0},
     {"products by ROWS", rows_products, MERBIT_SIDE_CUDA, 0},
     {"products by SLICED", sliced_products, MERBIT_SIDE_CUDA, 0},
     {"products by BINNED", binned_products, MERBIT_SIDE_CUDA, 0},
@@ -251,6 +261,8 @@ TEST_UNUSED static const struct {
     {"even rows", even_rows, MERBIT_SIDE_CUDA, 0},
     {"full columns", full_columns, MERBIT_SIDE_CUDA, 0},
     {"shorter values", shorter_values, MERBIT_SIDE_CUDA, 0},
+    {"values of columns", column_values, MERBIT_SIDE_CUDA, 0},
+    {"values from a table", table_values, MERBIT_SIDE_CUDA, 0},
     {"host vectors", host_vectors, MERBIT_SIDE_CUDA, 1},
     {"host vectors, AUTO", host_vectors, MERBIT_SIDE_AUTO, 1},
     {"device CSR", device_csr, MERBIT_SIDE_CUDA, 1},

@@ -3,6 +3,7 @@
  * device, and the CPU's result where AUTO may take it. */
 #define MERBIT_IMPLEMENTATION
 #define MBI_CHOOSE_SMALL 0u  /* AUTO takes even little matrices for large ones */
+#define MBI_VALUES_LAUNCH 0u /* and multiplies x by values of columns */
 #define MBI_MEASURE_ROUNDS 1 /* and measures as little as it can */
 #define MBI_MEASURE_BATCH 1
 #include "merbit.h"
@@ -82,12 +83,11 @@ static int too_late(const failure *f) {
   return plan_made || (f->scenario == ranks && one_of(f->calls->first, iterating));
 }
 
-/* Slices, hubs, counts of columns or a method to measure, for which there is no room: AUTO goes
- * on without. */
+/* Slices, hubs, counts of columns, shorter values or a method to measure, for which there is no
+ * room: a plan goes on without. MERBIT has none of them. */
 static int gives_way(const failure *f) {
-  return (f->scenario == even_rows || f->scenario == full_columns ||
-          f->scenario == shorter_values || f->scenario == many_products) &&
-         f->calls == &cuda->calls && f->code == 2;
+  return f->scenario != merbit_products && f->scenario != ranks && f->calls == &cuda->calls &&
+         f->code == 2;
 }
 
 static void check_answer(const failure *f, merbit_status status, const char *sentence) {

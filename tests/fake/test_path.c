@@ -2,7 +2,9 @@
  * the driver, what a second process compiles, and that all is given back. The products,
  * PageRank and the device layer themselves are run there by the programs of tests/gpu/. */
 #define MERBIT_IMPLEMENTATION
-#define MBI_CHOOSE_SMALL 0u /* AUTO takes even little matrices for large ones */
+#define MBI_CHOOSE_SMALL 0u  /* AUTO takes even little matrices for large ones */
+#define MBI_VALUES_LAUNCH 0u /* and multiplies x by values of columns */
+#define MBI_CHOOSE_UNSEEN 0u
 #define MBI_MEASURE_ROUNDS 1 /* and measures as little as it can */
 #define MBI_MEASURE_BATCH 1
 #include "merbit.h"
@@ -38,13 +40,19 @@ static void info(void **state) {
 /* Under many schedules. */
 static void every_scenario(void **state) {
   static merbit_status (*const all[])(merbit_context *) = {
-      products,       merbit_products, crossing_products,
-      rows_products,  sliced_products, binned_products,
-      hubs_products,  cb_products,     cb_parts,
-      even_rows,      full_columns,    shorter_values,
-      empty_matrices, host_vectors,    device_csr,
-      shifted_csr,    device_coo,      ranks,
-      ordered_products, ordered_coo, copied_vectors, ordered_host_vectors};
+      products,          merbit_products,
+      crossing_products, rows_products,
+      sliced_products,   binned_products,
+      merge_products,    one_product,
+      hubs_products,     cb_products,
+      cb_parts,          even_rows,
+      full_columns,      shorter_values,
+      column_values,     table_values,
+      empty_matrices,    host_vectors,
+      device_csr,        shifted_csr,
+      device_coo,        ranks,
+      ordered_products,  ordered_coo,
+      copied_vectors,    ordered_host_vectors};
   const uint64_t seed = test_rotating_seed();
   int repeat;
   size_t i;
@@ -73,6 +81,7 @@ static void what_a_plan_keeps(void **state) {
               /* row_ends, tile_row, row_id, row_start, empty_id, block_start */
               {MERBIT_METHOD_SCAN, 4 + 6},
               {MERBIT_METHOD_ROWS, 4},
+              {MERBIT_METHOD_MERGE, 4},
               /* length, row_id, slice_start, column_start, slice_base, columns, values */
               {MERBIT_METHOD_SLICED, 4 + 7},
               /* as SCAN, then runs, part_start, items, columns, values, targets, places */
@@ -138,10 +147,14 @@ static void hubs_give_way(void **state) {
 }
 
 /* A product allocates nothing and waits for nothing: it enters, launches once or, where rows
- * cross blocks, twice, and leaves. */
-static void calls_of_products(int launches_each) {
+ * cross blocks, twice, and leaves; where values are those of columns, x is multiplied by them
+ * first. */
+static void calls_of_products(int launches_each, int by_column) {
+  int32_t row_ptr[SIDE + 1], col_ind[SIDE * SIDE];
+  double values[SIDE * SIDE];
   const merbit_view view =
-      merbit_csr(ROWS, COLS, data_nnz(), data.row_ptr, data.col_ind, data.values);
+      by_column ? merbit_csr(SIDE, SIDE, SIDE * SIDE, row_ptr, col_ind, values)
+                : merbit_csr(ROWS, COLS, data_nnz(), data.row_ptr, data.col_ind, data.values);
   merbit_context *context;
   merbit_buffer *x = NULL, *y = NULL;
   merbit_plan *plan = NULL;
@@ -151,6 +164,13 @@ static void calls_of_products(int launches_each) {
   memset(&desc, 0, sizeof desc);
   desc.method = MERBIT_METHOD_SCAN;
   desc.omega = 3 - launches_each;
+  launches_each += by_column;
+  for (i = 0; i < SIDE * SIDE; i++) {
+    row_ptr[i / SIDE + 1] = i + 1;
+    col_ind[i] = i % SIDE;
+    values[i] = 1 + col_ind[i];
+  }
+  row_ptr[0] = 0;
   fake_reset();
   context = fake_context(NULL);
   assert_int_equal(put(context, data.x, sizeof data.x, &x), MERBIT_OK);
@@ -176,8 +196,73 @@ static void calls_of_products(int launches_each) {
 
 static void calls_of_a_product(void **state) {
   (void)state;
-  calls_of_products(1);
-  calls_of_products(2);
+  calls_of_products(1, 0);
+  calls_of_products(2, 0);
+  calls_of_products(1, 1);
+  calls_of_products(2, 1);
+}
+
+/* A plan for one product of a matrix in device memory, or of that method for many, launches the
+ * check of its arrays, if that, and the product itself one kernel, or two where rows may lie in
+ * several chunks. */
+static void no_look_at_the_matrix(void **state) {
+  int unchecked, crossing;
+  (void)state;
+  assert_int_equal(data.row_ptr[1], 0); /* row 0 is left out, so that another one is cut */
+  for (unchecked = 0; unchecked < 2; unchecked++) {
+    for (crossing = 0; crossing < 2; crossing++) {
+      merbit_view view = merbit_csr(ROWS - 1, COLS, data_nnz(), NULL, NULL, NULL);
+      merbit_buffer *b[5] = {NULL, NULL, NULL, NULL, NULL};
+      merbit_context *context;
+      merbit_plan_desc desc;
+      merbit_plan_info info;
+      merbit_plan *plan = NULL;
+      double y[ROWS];
+      char line[1024];
+      int i;
+      fake_reset();
+      context = fake_context(NULL);
+      assert_int_equal(put(context, data.row_ptr + 1, ROWS * 4, &b[0]), MERBIT_OK);
+      assert_int_equal(put(context, data.col_ind, (size_t)data_nnz() * 4, &b[1]), MERBIT_OK);
+      assert_int_equal(put(context, data.values, (size_t)data_nnz() * 8, &b[2]), MERBIT_OK);
+      assert_int_equal(put(context, data.x, sizeof data.x, &b[3]), MERBIT_OK);
+      assert_int_equal(put(context, data.y0, sizeof data.y0, &b[4]), MERBIT_OK);
+      view.memory = MERBIT_MEMORY_DEVICE;
+      view.row_ptr = merbit_buffer_pointer(b[0]);
+      view.col_ind = merbit_buffer_pointer(b[1]);
+      view.values = merbit_buffer_pointer(b[2]);
+      memset(&desc, 0, sizeof desc);
+      desc.method = crossing ? MERBIT_METHOD_MERGE : MERBIT_METHOD_AUTO;
+      desc.expected_calls = crossing ? 100 : 1;
+      desc.unchecked = unchecked;
+      desc.sigma = crossing ? 2 : 0;
+      desc.block_threads = crossing ? 32 : 0;
+      assert_int_equal(make_plan(context, &view, &desc, &plan), MERBIT_OK);
+      assert_int_equal(cuda->launches, !unchecked);
+      assert_int_equal(nvrtc->compiled, unchecked ? 1 : 2);
+      assert_int_equal(merbit_plan_get_info(plan, &info), MERBIT_OK);
+      assert_int_equal(info.method, MERBIT_METHOD_MERGE);
+      assert_true(crossing ? info.tiles > 1 : info.tiles == 1);
+      (void)merbit_plan_describe(plan, line, sizeof line);
+      assert_non_null(strstr(line, crossing ? "(as asked)"
+                                            : "(for 1 product without a look at the "
+                                              "matrix)"));
+      assert_int_equal(merbit_spmv(plan, NULL, NULL, merbit_buffer_pointer(b[3]), NULL,
+                                   merbit_buffer_pointer(b[4]), NULL),
+                       MERBIT_OK);
+      assert_int_equal(cuda->launches, !unchecked + 1 + crossing);
+      assert_int_equal(cuda->early, 1 + crossing);
+      assert_int_equal(merbit_buffer_download(b[4], 0, y + 1, sizeof y - sizeof *y), MERBIT_OK);
+      y[0] = 0;
+      expect_product(y, 1, 0, 1);
+      merbit_plan_destroy(plan);
+      for (i = 0; i < 5; i++) {
+        merbit_buffer_destroy(b[i]);
+      }
+      merbit_context_destroy(context);
+      fake_expect_clean();
+    }
+  }
 }
 
 /* With a cubin cache the first context compiles, later ones do not, in other processes neither.
@@ -319,6 +404,7 @@ int main(void) {
       cmocka_unit_test(slices_give_way),
       cmocka_unit_test(hubs_give_way),
       cmocka_unit_test(calls_of_a_product),
+      cmocka_unit_test(no_look_at_the_matrix),
       cmocka_unit_test(cold_and_warm),
       cmocka_unit_test(any_order_of_destruction),
       cmocka_unit_test(streams),

@@ -67,7 +67,7 @@ static void methods_of_the_other_side(void **state) {
   (void)state;
   memset(&desc, 0, sizeof desc);
   desc.side = MERBIT_SIDE_CUDA;
-  desc.method = MERBIT_METHOD_MERGE;
+  desc.method = MERBIT_METHOD_REFERENCE;
   assert_int_equal(merbit_plan_create(gpu, &view, &desc, &plan), MERBIT_INVALID_ARGUMENT);
   expect(MERBIT_INVALID_ARGUMENT, "runs on the CPU, but the plan is for CUDA");
   desc.side = MERBIT_SIDE_CPU;
@@ -205,12 +205,20 @@ static void impossible_forms_are_refused(void **state) {
              {MERBIT_METHOD_HUBS, 3, 0, 0, "sigma is 3, omega 0"},
              {MERBIT_METHOD_HUBS, 0, 225, 0, "omega 225 and block_threads 0; use"},
              {MERBIT_METHOD_HUBS, 0, 0, 1056, "block_threads 1056"},
-             {MERBIT_METHOD_CB, 19, 0, 0, "sigma is 19 and block_threads 256; use 20 to 65536"},
+             {MERBIT_METHOD_CB, 19, 0, 0, "sigma is 19 and block_threads 128; use 20 to 65536"},
              {MERBIT_METHOD_CB, 65537, 0, 0, "sigma is 65537"},
              {MERBIT_METHOD_CB, 0, 0, 16, "block_threads 16"},
              {MERBIT_METHOD_CB, 0, 0, 40, "block_threads 40"},
              {MERBIT_METHOD_CB, 0, 0, 1024, "block_threads 1024; use 20 to 65536, and a mul"},
-             {MERBIT_METHOD_MERGE, 0, 0, 0, "runs on the CPU"}};
+             {MERBIT_METHOD_MERGE, 3, 0, 0, "sigma is 3 and block_threads 256; the merge path"},
+             {MERBIT_METHOD_MERGE, 18, 0, 0, "sigma is 18"},
+             {MERBIT_METHOD_MERGE, -2, 0, 0, "sigma is -2"},
+             {MERBIT_METHOD_MERGE, 0, -1, 0, "omega is -1; a block takes 1 to 32 chunks"},
+             {MERBIT_METHOD_MERGE, 0, 33, 0, "omega is 33"},
+             {MERBIT_METHOD_MERGE, 0, 0, 16, "block_threads 16"},
+             {MERBIT_METHOD_MERGE, 0, 0, 40, "block_threads 40"},
+             {MERBIT_METHOD_MERGE, 2, 0, 1056, "block_threads 1056"},
+             {MERBIT_METHOD_REFERENCE, 0, 0, 0, "runs on the CPU"}};
   const merbit_view view = merbit_csr(3, 3, 5, row_ptr, col_ind, NULL);
   size_t i;
   (void)state;

@@ -15,7 +15,7 @@ static merbit_context *gpu;
 
 static const merbit_method methods[] = {
     MERBIT_METHOD_AUTO,   MERBIT_METHOD_SCAN, MERBIT_METHOD_ROWS, MERBIT_METHOD_SLICED,
-    MERBIT_METHOD_BINNED, MERBIT_METHOD_HUBS, MERBIT_METHOD_CB};
+    MERBIT_METHOD_BINNED, MERBIT_METHOD_HUBS, MERBIT_METHOD_CB,   MERBIT_METHOD_MERGE};
 enum { METHODS = sizeof methods / sizeof methods[0] };
 
 /* Of each method: the default first. What a number means is in merbit_plan_desc. */
@@ -29,7 +29,8 @@ static const shape shapes[METHODS][6] = {
     {{0, 0, 0}, {1, 0, 256}, {4, 1, 64}, {8, 1, 1024}, {3, 0, 32}, {16, 0, 96}},
     {{0, 0, 0}, {1, 1, 32}, {4, 8, 64}, {28, 2, 1024}, {5, 3, 96}, {12, 8, 256}},
     {{0, 0, 0}, {4, 1, 32}, {8, 2, 64}, {16, 220, 1024}, {4, 16, 96}, {32, 1, 256}},
-    {{0, 0, 0}, {20, 0, 32}, {40, 0, 64}, {65536, 0, 512}, {21, 0, 96}, {0, 0, 128}}};
+    {{0, 0, 0}, {20, 0, 32}, {40, 0, 64}, {65536, 0, 512}, {21, 0, 96}, {0, 0, 128}},
+    {{0, 0, 0}, {4, 1, 32}, {8, 3, 64}, {12, 32, 1024}, {4, 2, 96}, {16, 4, 256}}};
 /* Of CB: all COO, all dense, all CSR, columns aggregated always and never. */
 static const struct {
   double aggregate;
@@ -104,6 +105,11 @@ static void hubs_meet_the_bound(void **state) {
 static void blocks_meet_the_bound(void **state) {
   (void)state;
   every_matrix_meets_the_bound(6);
+}
+
+static void merge_meets_the_bound(void **state) {
+  (void)state;
+  every_matrix_meets_the_bound(7);
 }
 
 /* Blocks of every density. */
@@ -234,10 +240,13 @@ static void a_plan_tells_its_choice(void **state) {
   assert_int_equal(chosen(30, 0, 0, MERBIT_METHOD_HUBS, line), MERBIT_METHOD_HUBS);
   assert_non_null(strstr(line, "8 tiles of 32 x 8, 1 hubs with 100% of the nonzeros in shared "
                                "memory, 0 empty rows, 1024 threads"));
+  assert_int_equal(chosen(30, 0, 0, MERBIT_METHOD_MERGE, line), MERBIT_METHOD_MERGE);
+  assert_non_null(strstr(line, "merge on "));
+  assert_non_null(strstr(line, "1 chunks of 256 x 8 steps, 1 to a block, matrix past the"));
   assert_int_equal(chosen(9, 0, 0, MERBIT_METHOD_CB, line), MERBIT_METHOD_CB);
   assert_non_null(
       strstr(line, "0 COO, 4 CSR and 0 dense blocks of 16 x 16, columns as they are, "));
-  assert_non_null(strstr(line, " times the bytes of CSR, 2 warps, 0 parts of 0 block rows, 256 "
+  assert_non_null(strstr(line, " times the bytes of CSR, 2 warps, 0 parts of 0 block rows, 128 "
                                "threads"));
 }
 
@@ -250,6 +259,7 @@ int main(void) {
       cmocka_unit_test(bins_meet_the_bound),
       cmocka_unit_test(hubs_meet_the_bound),
       cmocka_unit_test(blocks_meet_the_bound),
+      cmocka_unit_test(merge_meets_the_bound),
       cmocka_unit_test(blocks_of_all_forms_meet_the_bound),
       cmocka_unit_test(data_files_meet_the_bound),
       cmocka_unit_test(pattern_is_a_matrix_of_ones),

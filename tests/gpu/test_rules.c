@@ -20,13 +20,14 @@ typedef struct shape {
   int sigma, omega, threads;
 } shape;
 
-enum { SHAPES = 16, DEFAULTS = 9 }; /* the first of which every identity sees */
+enum { SHAPES = 18, DEFAULTS = 10 }; /* the first of which every identity sees */
 static const shape shapes[SHAPES] = {
     {MERBIT_METHOD_MERBIT, 0, 0, 0},  {MERBIT_METHOD_SCAN, 0, 0, 0},
     {MERBIT_METHOD_ROWS, 0, 0, 0},    {MERBIT_METHOD_SLICED, 0, 0, 0},
     {MERBIT_METHOD_BINNED, 0, 0, 0},  {MERBIT_METHOD_BINNED, 1, 1, 32},
     {MERBIT_METHOD_HUBS, 0, 0, 0},    {MERBIT_METHOD_CB, 0, 0, 0},
-    {MERBIT_METHOD_CB, 20, 0, 64},    {MERBIT_METHOD_MERBIT, 7, 32, 64},
+    {MERBIT_METHOD_CB, 20, 0, 64},    {MERBIT_METHOD_MERGE, 0, 0, 0},
+    {MERBIT_METHOD_MERGE, 4, 3, 64},  {MERBIT_METHOD_MERBIT, 7, 32, 64},
     {MERBIT_METHOD_MERBIT, 1, 8, 32}, {MERBIT_METHOD_SCAN, 4, 1, 64},
     {MERBIT_METHOD_ROWS, 3, 32, 128}, {MERBIT_METHOD_SLICED, 3, 1, 64},
     {MERBIT_METHOD_SCAN, 4, 2, 96},   {MERBIT_METHOD_HUBS, 4, 1, 96}};

@@ -67,8 +67,8 @@ template <class V> struct binned_bed : scan_bed<V> {
       : scan_bed<V>(f, index, m), form(f), plan(f, m), slots(plan.groups * plan.group),
         runs(plan.runs.size(), 4, 0xff), words(std::max(plan.strips, plan.parts), 4, 0xff),
         part_start(plan.parts + 1, 4), strip_col(slots, 2, 0xff),
-        strip_values(f.pattern ? 0 : slots, this->value_bytes(), 0xff), target(plan.groups, 4, 0xff),
-        places(this->tiles * this->tile_nonzeros, 2, 0xff) {
+        strip_values(f.pattern ? 0 : slots, this->value_bytes(), 0xff),
+        target(plan.groups, 4, 0xff), places(this->tiles * this->tile_nonzeros, 2, 0xff) {
     for (uint64_t p = 0; p <= plan.parts; p++) {
       part_start.store(p, plan.part_start[p]);
     }
@@ -78,6 +78,12 @@ template <class V> struct binned_bed : scan_bed<V> {
   uint64_t place(uint64_t k) const {
     return plan.part_start[k / plan.part_nonzeros] * plan.group +
            places.template as<uint16_t>()[k];
+  }
+
+  bool strip_zero(uint64_t slot) const {
+    static const char zero[8] = {0};
+    const size_t bytes = this->value_bytes();
+    return memcmp((const char *)strip_values.get() + slot * bytes, zero, bytes) == 0;
   }
 
   void forbid_strips() {
@@ -175,16 +181,16 @@ template <class V> void binned_check_slots(const binned_bed<V> &b) {
                used[slot] ? ", with another" : "");
     }
     used[slot] = true;
-    if (!b.form.pattern && memcmp((const char *)b.strip_values.get() + slot * b.value_bytes(),
-                                  (const char *)b.values.get() + k * b.value_bytes(),
-                                  b.value_bytes()) != 0) {
+    if (!b.form.pattern &&
+        memcmp((const char *)b.strip_values.get() + slot * b.value_bytes(),
+               (const char *)b.values.get() + k * b.value_bytes(), b.value_bytes()) != 0) {
       fail_msg("%s on %s: nonzero %llu has another value in slot %llu", b.form.name, b.m.name,
                (unsigned long long)k, (unsigned long long)slot);
     }
   }
   for (uint64_t slot = 0; slot < b.slots; slot++) {
     if (!used[slot] && (b.strip_col.template as<uint16_t>()[slot] != 0 ||
-                        (!b.form.pattern && b.strip_values.load(slot) != 0))) {
+                        (!b.form.pattern && !b.strip_zero(slot)))) {
       fail_msg("%s on %s: padding in slot %llu is not zero", b.form.name, b.m.name,
                (unsigned long long)slot);
     }
@@ -265,39 +271,42 @@ void binned_multiply(binned_bed<V> &b, double alpha, double beta, simt_array &y,
   if (b.tiles > 0) {
     binned_fill(b, b.fills++ % 2 == 0, seed);
   }
-  csr_with_scalars<V>(
-      b.form, alpha, beta, seed, [&](const auto &at_alpha, const auto &at_beta) {
-        b.forbid(alpha == 0); // the CSR is not read, and with alpha 0 nothing is
-        if (b.tiles > 0) {
-          if (alpha == 0) {
-            b.forbid_strips();
-            products.forbid();
-          }
-          {
-            simt_late_guard late({&b.x, &products});
-            late.scalar(at_alpha);
-            late.scalar(at_beta);
-            simt_run(b.form.multiply, b.run(seed),
-                     {count, b.form.threads, (unsigned)(b.form.strip * sizeof(V))}, at_items,
-                     b.strip_col.get(), b.form.equal ? b.values.get() : b.strip_values.get(),
-                     b.target.get(), b.x.get(), cols, products.get(), at_alpha, at_beta);
-          }
-          b.forbid(true);
-          b.forbid_strips();
-          if (alpha != 0) {
-            binned_spoil(b, products);
-          }
-          simt_late_guard late({&products, &y, &firsts, &tails});
-          late.scalar(at_alpha);
-          late.scalar(at_beta);
-          simt_run(b.form.product, b.run(seed),
-                   {(unsigned)b.plan.parts, b.form.threads, shared}, b.part_start.get(),
-                   products.get(), b.places.get(), b.row_ends.get(), b.tile_row.get(),
-                   b.row_id.get(), y.get(), firsts.get(), tails.get(), b.nnz, b.tiles, at_alpha,
-                   at_beta);
-        }
-        scan_fixup(b, firsts, tails, y, at_alpha, at_beta, seed);
-      });
+  csr_product(b, b.form, alpha, beta, seed, [&](const auto &at_alpha, const auto &at_beta) {
+    b.forbid(alpha == 0); // the CSR is not read, and with alpha 0 nothing is
+    if (b.tiles > 0) {
+      if (alpha == 0) {
+        b.forbid_strips();
+        products.forbid();
+      }
+      {
+        simt_late_guard late({&b.factors(), &products});
+        late.scalar(at_alpha);
+        late.scalar(at_beta);
+        simt_run(b.form.multiply, b.run(seed),
+                 {count, b.form.threads,
+                  (unsigned)(b.form.strip * sizeof(V)) + b.form.table_bytes()},
+                 at_items, b.strip_col.get(),
+                 b.form.shared_values() ? b.values.get() : b.strip_values.get(), b.table.get(),
+                 b.target.get(), b.factors().get(), cols, products.get(), at_alpha, at_beta);
+      }
+      b.forbid(true);
+      b.forbid_strips();
+      if (b.form.stored == CSR_ROW && alpha != 0) {
+        b.values.allow();
+      }
+      if (alpha != 0) {
+        binned_spoil(b, products);
+      }
+      simt_late_guard late({&products, &y, &firsts, &tails});
+      late.scalar(at_alpha);
+      late.scalar(at_beta);
+      simt_run(b.form.product, b.run(seed), {(unsigned)b.plan.parts, b.form.threads, shared},
+               b.part_start.get(), products.get(), b.places.get(), b.values.get(),
+               b.row_ends.get(), b.tile_row.get(), b.row_id.get(), y.get(), firsts.get(),
+               tails.get(), b.nnz, b.tiles, at_alpha, at_beta);
+    }
+    scan_fixup(b, firsts, tails, y, at_alpha, at_beta, seed);
+  });
   b.allow();
   b.allow_strips();
 }

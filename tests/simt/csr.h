@@ -10,11 +10,44 @@
 #include "support/bound.h"
 #include "support/matrices.h"
 
+// As MBK_STORED.
+enum csr_storage { CSR_EACH, CSR_EQUAL, CSR_SINGLE, CSR_HALF, CSR_TABLE, CSR_ROW, CSR_COLUMN };
+
+template <class V, int stored>
+using csr_stored =
+    std::conditional_t<stored == CSR_SINGLE, float,
+                       std::conditional_t<stored == CSR_HALF, mbk_u16,
+                                          std::conditional_t<stored == CSR_TABLE, mbk_u8, V>>>;
+
 struct csr_form { // of a kernel, but for what only its own method has
   const char *name;
   unsigned value_bytes, row_ptr_bytes, base;
-  bool pattern, device; // no values stored; alpha and beta behind device pointers
-  bool equal = false, single = false; // one value stored for all; doubles stored as floats
+  bool pattern, device; // no nonzero has a value stored; alpha and beta behind device pointers
+  int stored = CSR_EACH;
+  simt_kernel scale = {}; // of CSR_COLUMN
+
+  // Bytes of a stored value.
+  unsigned stored_bytes() const {
+    return stored == CSR_SINGLE  ? 4
+           : stored == CSR_HALF  ? 2
+           : stored == CSR_TABLE ? 1
+                                 : value_bytes;
+  }
+  // One value for all, each row or each column.
+  bool shared_values() const {
+    return stored == CSR_EQUAL || stored == CSR_ROW || stored == CSR_COLUMN;
+  }
+  size_t stored_count(const test_matrix &m) const {
+    return stored == CSR_EQUAL    ? 1
+           : stored == CSR_ROW    ? (size_t)m.rows
+           : stored == CSR_COLUMN ? (size_t)m.cols
+           : pattern              ? 0
+                                  : (size_t)m.nnz;
+  }
+  // Of shared memory, before what the kernel has without a table.
+  unsigned table_bytes() const {
+    return stored == CSR_TABLE ? 256 * value_bytes : 0;
+  }
 };
 
 // What stands in the columns of x and of the values.
@@ -27,9 +60,9 @@ template <class V> struct csr_bed {
   csr_bed(const csr_form &form, int index, test_matrix &m, size_t shift = 0)
       : m(m), index(index), rows((uint64_t)m.rows), nnz((uint64_t)m.nnz),
         plain(m.values, m.values + nnz), row_ptr(rows + 1, form.row_ptr_bytes),
-        col_ind(nnz, 4, 0, shift), values(form.equal ? 1 : form.pattern ? 0 : nnz, form.single ? sizeof(float) : sizeof(V), 0,
-               shift),
-        x((size_t)m.cols, sizeof(V)), form(form) {
+        col_ind(nnz, 4, 0, shift), values(form.stored_count(m), form.stored_bytes(), 0, shift),
+        x((size_t)m.cols, sizeof(V)), table(form.stored == CSR_TABLE ? 256 : 0, sizeof(V)),
+        scaled(form.stored == CSR_COLUMN ? (size_t)m.cols : 0, sizeof(V), 0xff), form(form) {
     for (uint64_t i = 0; i <= rows; i++) {
       row_ptr.store(i, (uint64_t)m.row_ptr[i] + form.base);
     }
@@ -39,7 +72,7 @@ template <class V> struct csr_bed {
   }
 
   size_t value_bytes() const { // of a nonzero's value, where each has its own
-    return form.single ? sizeof(float) : sizeof(V);
+    return form.stored_bytes();
   }
 
   simt_case run(uint64_t seed) const {
@@ -57,46 +90,94 @@ template <class V> struct csr_bed {
       x.as<V>()[m.col_ind[test_below(&state, m.nnz)]] = (V)bad[i];
     }
     for (uint64_t i = 0; i < nnz; i++) {
-      m.values[i] = form.equal     ? (double)(V)plain[0]
-                    : form.pattern ? 1.0
-                    : form.single  ? (double)(float)plain[i]
-                                   : plain[i];
+      m.values[i] = form.stored == CSR_EQUAL    ? (double)(V)plain[0]
+                    : form.pattern              ? 1.0
+                    : form.stored == CSR_SINGLE ? (double)(float)plain[i]
+                    : form.stored == CSR_HALF
+                        ? (double)mbk_half_value(mbk_half_of((float)plain[i]))
+                        : plain[i];
     }
-    if (form.equal && data == CSR_WILD_VALUES && nnz > 0) {
+    if (form.stored == CSR_EQUAL && data == CSR_WILD_VALUES && nnz > 0) {
       std::fill(m.values, m.values + nnz, bad[test_below(&state, 3)]);
     }
     if (!form.pattern && (data == CSR_WILD_VALUES || data == CSR_WILD_BOTH)) {
       test_matrix_wild(&m, &state);
     }
+    if (form.stored == CSR_TABLE || form.stored == CSR_ROW || form.stored == CSR_COLUMN) {
+      few(state, data == CSR_WILD_VALUES || data == CSR_WILD_BOTH);
+      return;
+    }
     for (uint64_t i = 0; i < values.count; i++) {
-      if (form.single) {
+      if (form.stored == CSR_SINGLE) {
         values.as<float>()[i] = (float)m.values[i];
+      } else if (form.stored == CSR_HALF) {
+        values.as<mbk_u16>()[i] = mbk_half_of((float)m.values[i]);
       } else {
         values.as<V>()[i] = (V)(nnz > 0 ? m.values[i] : 1);
       }
     }
   }
 
+  // Values from a table, or of rows or columns, some of them Inf or NaN where `wild`; in rows
+  // and columns that hold nothing always NaN.
+  void few(uint64_t state, bool wild) {
+    const bool by_table = form.stored == CSR_TABLE;
+    simt_array &kinds = by_table ? table : values;
+    for (uint64_t i = 0; i < kinds.count; i++) {
+      kinds.as<V>()[i] = (V)test_uniform(&state);
+      if (wild && test_below(&state, 29) == 0) {
+        kinds.as<V>()[i] = i % 2 != 0 ? (V)NAN : (V)INFINITY;
+      }
+    }
+    std::vector<bool> met(kinds.count);
+    for (uint64_t row = 0; row < rows; row++) {
+      for (int64_t k = m.row_ptr[row]; k < m.row_ptr[row + 1]; k++) {
+        const uint64_t kind = by_table                 ? (uint64_t)test_below(&state, 256)
+                              : form.stored == CSR_ROW ? row
+                                                       : (uint64_t)m.col_ind[k];
+        m.values[k] = (double)kinds.as<V>()[kind];
+        met[kind] = true;
+        if (by_table) {
+          values.as<mbk_u8>()[k] = (mbk_u8)kind;
+        }
+      }
+    }
+    for (uint64_t i = 0; i < kinds.count; i++) {
+      if (!met[i]) {
+        kinds.as<V>()[i] = (V)NAN;
+      }
+    }
+  }
+
+  // What a product takes for x: where values are those of columns, scratch.
+  simt_array &factors() {
+    return form.stored == CSR_COLUMN ? scaled : x;
+  }
+
   void forbid(bool and_x) {
     col_ind.forbid();
-    if (and_x || !form.equal) { // one that all have is read by every product
+    if (and_x || !form.shared_values()) { // shared ones are read by every product
       values.forbid();
     }
     if (and_x) {
       x.forbid();
+      table.forbid();
+      scaled.forbid();
     }
   }
   void allow() {
     col_ind.allow();
     values.allow();
     x.allow();
+    table.allow();
+    scaled.allow();
   }
 
   test_matrix &m;
   int index;
   uint64_t rows, nnz;
   std::vector<double> plain;
-  simt_array row_ptr, col_ind, values, x;
+  simt_array row_ptr, col_ind, values, x, table, scaled;
 
 private:
   const csr_form &form;
@@ -133,10 +214,33 @@ void csr_with_scalars(const csr_form &form, double alpha, double beta, uint64_t 
   }
 }
 
+// csr_with_scalars for a product: x times the values of its columns comes first, which reads
+// nothing with alpha 0.
+template <class Bed, class F>
+void csr_product(Bed &b, const csr_form &form, double alpha, double beta, uint64_t seed,
+                 const F &launch) {
+  typedef typename Bed::value V;
+  csr_with_scalars<V>(form, alpha, beta, seed, [&](const auto &at_alpha, const auto &at_beta) {
+    if (form.stored == CSR_COLUMN && b.m.cols > 0) {
+      if (alpha == 0) {
+        b.forbid(true);
+      } else {
+        memset(b.scaled.get(), 0xff, b.scaled.count * sizeof(V));
+      }
+      simt_late_guard late({&b.x, &b.scaled});
+      late.scalar(at_alpha);
+      late.scalar(at_beta);
+      simt_run(form.scale, b.run(seed), {1 + (unsigned)seed % 3, 256, 0}, b.values.get(),
+               b.x.get(), (mbk_u64)b.m.cols, b.scaled.get(), at_alpha, at_beta);
+    }
+    launch(at_alpha, at_beta);
+  });
+}
+
 static const double csr_scalars[] = {1, 0, -1, 0.5};
 
-// The same bits, but for those of NaNs: a GPU has one NaN, a CPU takes that of an operand, which
-// one is up to its compiler.
+// The same bits, but for those of NaNs: a GPU has one NaN, a CPU takes that of an operand,
+// which one is up to its compiler.
 template <class V> bool csr_same(const simt_array &a, const simt_array &b) {
   for (size_t i = 0; i < a.count; i++) {
     const V one = a.as<V>()[i], other = b.as<V>()[i];

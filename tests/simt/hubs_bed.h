@@ -19,7 +19,7 @@ enum hubs_choice { HUBS_FULLEST, HUBS_NONE, HUBS_MET, HUBS_ALL, HUBS_CHOICES };
 enum { HUBS_BUILD_THREADS = 256 };
 
 inline unsigned hubs_shared(const hubs_form &f, bool adds) {
-  return (f.hubs + (adds ? f.threads : 0)) * f.value_bytes;
+  return f.table_bytes() + (f.hubs + (adds ? f.threads : 0)) * f.value_bytes;
 }
 
 template <class V> struct hubs_bed : scan_bed<V> {
@@ -138,24 +138,24 @@ void hubs_multiply(hubs_bed<V> &b, double alpha, double beta, simt_array &y, uin
   b.forbid(alpha == 0); // of the CSR only the values are read
   if (alpha != 0) {
     b.values.allow();
+    b.table.allow();
   } else {
     b.codes.forbid();
     b.hub_col.forbid();
   }
-  csr_with_scalars<V>(
-      b.form, alpha, beta, seed, [&](const auto &at_alpha, const auto &at_beta) {
-        if (b.tiles > 0) {
-          simt_late_guard late({&b.x, &y, &firsts, &tails});
-          late.scalar(at_alpha);
-          late.scalar(at_beta);
-          simt_run(adds ? b.form.sum : b.form.product, b.run(seed),
-                   {hubs_blocks(b, seed), b.form.threads, hubs_shared(b.form, adds)},
-                   b.row_ends.get(), b.tile_row.get(), b.row_id.get(), b.codes.get(),
-                   b.values.get(), b.hub_col.get(), b.count, b.x.get(), y.get(), firsts.get(),
-                   tails.get(), b.nnz, b.tiles, at_alpha, at_beta);
-        }
-        scan_fixup(b, firsts, tails, y, at_alpha, at_beta, seed);
-      });
+  csr_product(b, b.form, alpha, beta, seed, [&](const auto &at_alpha, const auto &at_beta) {
+    if (b.tiles > 0) {
+      simt_late_guard late({&b.factors(), &y, &firsts, &tails});
+      late.scalar(at_alpha);
+      late.scalar(at_beta);
+      simt_run(adds ? b.form.sum : b.form.product, b.run(seed),
+               {hubs_blocks(b, seed), b.form.threads, hubs_shared(b.form, adds)},
+               b.row_ends.get(), b.tile_row.get(), b.row_id.get(), b.codes.get(),
+               b.values.get(), b.table.get(), b.hub_col.get(), b.count, b.factors().get(),
+               y.get(), firsts.get(), tails.get(), b.nnz, b.tiles, at_alpha, at_beta);
+    }
+    scan_fixup(b, firsts, tails, y, at_alpha, at_beta, seed);
+  });
   b.allow();
   b.codes.allow();
   b.hub_col.allow();

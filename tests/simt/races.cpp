@@ -25,6 +25,8 @@
 #include "simt/scan_form.h"
 #define SIMT_FORM scan_f64, double, 64, 1, 0, 1, 2, 5, 0, 0, 64
 #include "simt/scan_form.h"
+#define SIMT_FORM scan_table, float, 32, 0, 5, 0, 4, 5, 1, 0, 128
+#include "simt/scan_form.h"
 
 #include "simt/binned_bed.h"
 #define SIMT_FORM binned_f32, float, 32, 0, 0, 0, 8, 1, 0, 64, 40, 3
@@ -43,6 +45,12 @@
 #include "simt/hubs_form.h"
 #define SIMT_FORM hubs_f64, double, 64, 1, 0, 1, 2, 5, 0, 0, 96, 200
 #include "simt/hubs_form.h"
+
+#include "simt/merge_bed.h"
+#define SIMT_FORM merge_f32, float, 32, 0, 0, 0, 4, 3, 1, 64
+#include "simt/merge_form.h"
+#define SIMT_FORM merge_f64, double, 64, 1, 0, 1, 2, 2, 0, 32
+#include "simt/merge_form.h"
 
 #include "simt/sliced_bed.h"
 #define SIMT_FORM sliced_f32, float, 32, 0, 0, 0, 1, 4, 0, 64
@@ -220,6 +228,19 @@ static void test_hubs(void **) {
   });
 }
 
+static void test_merge(void **) {
+  each_small([](int index, test_matrix &m) {
+    merge_check_matrix<float>(merge_f32::form, index, m, simt_seeds[2], false);
+    merge_check_matrix<double>(merge_f64::form, index, m, simt_seeds[2], false);
+  });
+  for (const auto &[name, lengths] : merge_cuts((int64_t)merge_chunk(merge_f64::form))) {
+    test_matrix m;
+    merge_make(name, lengths, &m);
+    merge_check_long<double>(merge_f64::form, m, simt_seeds[2]);
+    test_matrix_free(&m);
+  }
+}
+
 static void test_sliced(void **) {
   each_small([](int index, test_matrix &m) {
     sliced_check_matrix<float>(sliced_f32::form, index, m, simt_seeds[2], false);
@@ -275,7 +296,7 @@ int main() {
       cmocka_unit_test(test_scan),        cmocka_unit_test(test_scan_long),
       cmocka_unit_test(test_binned),      cmocka_unit_test(test_hubs),
       cmocka_unit_test(test_sliced),      cmocka_unit_test(test_cb),
-      cmocka_unit_test(test_ranks),
+      cmocka_unit_test(test_merge),       cmocka_unit_test(test_ranks),
   };
   for (const merbit_form *form : merbit_forms) {
     tests.push_back({form->name, test_merbit, nullptr, nullptr, (void *)form});

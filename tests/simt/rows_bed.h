@@ -24,13 +24,14 @@ void rows_multiply(rows_bed<V> &b, double alpha, double beta, simt_array &y, uin
   if (alpha == 0) { // neither A nor x may be read
     b.forbid(true);
   }
-  csr_with_scalars<V>(b.f, alpha, beta, seed, [&](const auto &at_alpha, const auto &at_beta) {
-    simt_late_guard late({&b.x, &y});
+  csr_product(b, b.f, alpha, beta, seed, [&](const auto &at_alpha, const auto &at_beta) {
+    simt_late_guard late({&b.factors(), &y});
     late.scalar(at_alpha);
     late.scalar(at_beta);
     simt_run(b.f.product, b.run(seed),
-             {csr_divide_up(b.rows * b.f.lanes, b.f.threads), b.f.threads, 0}, b.row_ptr.get(),
-             b.col_ind.get(), b.values.get(), b.x.get(), y.get(), b.rows, at_alpha, at_beta);
+             {csr_divide_up(b.rows * b.f.lanes, b.f.threads), b.f.threads, b.f.table_bytes()},
+             b.row_ptr.get(), b.col_ind.get(), b.values.get(), b.table.get(), b.factors().get(),
+             y.get(), b.rows, at_alpha, at_beta);
   });
   b.allow();
 }

@@ -196,17 +196,17 @@ void scan_multiply_whole(scan_bed<V> &b, double alpha, double beta, simt_array &
   if (alpha == 0) {
     b.forbid(true);
   }
-  csr_with_scalars<V>(b.f, alpha, beta, seed, [&](const auto &at_alpha, const auto &at_beta) {
-    simt_late_guard late({&b.x, &y});
+  csr_product(b, b.f, alpha, beta, seed, [&](const auto &at_alpha, const auto &at_beta) {
+    simt_late_guard late({&b.factors(), &y});
     late.scalar(at_alpha);
     late.scalar(at_beta);
     simt_run(adds ? b.f.sum : b.f.product, b.run(seed),
              {(unsigned)blocks, b.f.threads,
-              b.f.threads / 32 * 2 * (2 * (unsigned)sizeof(V) + 4) +
+              b.f.table_bytes() + b.f.threads / 32 * 2 * (2 * (unsigned)sizeof(V) + 4) +
                   (adds ? b.f.threads * (unsigned)sizeof(V) : 0)},
              b.row_ends.get(), b.tile_row.get(), b.row_id.get(), b.empty_id.get(),
-             block_start.get(), b.col_ind.get(), b.values.get(), b.x.get(), y.get(), b.nnz,
-             b.tiles, b.empty, at_alpha, at_beta);
+             block_start.get(), b.col_ind.get(), b.values.get(), b.table.get(),
+             b.factors().get(), y.get(), b.nnz, b.tiles, b.empty, at_alpha, at_beta);
   });
   b.allow();
 }
@@ -222,17 +222,17 @@ void scan_multiply(scan_bed<V> &b, double alpha, double beta, simt_array &y, uin
   if (alpha == 0) { // neither A nor x may be read
     b.forbid(true);
   }
-  csr_with_scalars<V>(b.f, alpha, beta, seed, [&](const auto &at_alpha, const auto &at_beta) {
+  csr_product(b, b.f, alpha, beta, seed, [&](const auto &at_alpha, const auto &at_beta) {
     if (b.tiles > 0) {
-      simt_late_guard late({&b.x, &y, &firsts, &tails});
+      simt_late_guard late({&b.factors(), &y, &firsts, &tails});
       late.scalar(at_alpha);
       late.scalar(at_beta);
       simt_run(adds ? b.f.sum : b.f.product, b.run(seed),
                {csr_divide_up(b.tiles * 32, b.f.threads), b.f.threads,
-                adds ? b.f.threads * (unsigned)sizeof(V) : 0},
+                b.f.table_bytes() + (adds ? b.f.threads * (unsigned)sizeof(V) : 0)},
                b.row_ends.get(), b.tile_row.get(), b.row_id.get(), b.col_ind.get(),
-               b.values.get(), b.x.get(), y.get(), firsts.get(), tails.get(), b.nnz, b.tiles,
-               at_alpha, at_beta);
+               b.values.get(), b.table.get(), b.factors().get(), y.get(), firsts.get(),
+               tails.get(), b.nnz, b.tiles, at_alpha, at_beta);
     }
     scan_fixup(b, firsts, tails, y, at_alpha, at_beta, seed);
   });

@@ -23,10 +23,10 @@ template <class V> struct sliced_bed : csr_bed<V> {
 
   sliced_bed(const sliced_form &f, int index, test_matrix &m)
       : csr_bed<V>(f, index, m), f(f), slices((this->rows + 31) / 32), place(order()),
-        start(slices + 1), column_start(slices + 1), base(slices),
-        length(slices * 32, 4, 0xff), row_id(f.sorted ? slices * 32 : 0, 4, 0xff),
-        slice_start(slices, 4, 0xff), slice_column_start(slices, 4, 0xff),
-        slice_base(slices, 4, 0xff), columns(measure() * 32, 2, 0xff),
+        start(slices + 1), column_start(slices + 1), base(slices), length(slices * 32, 4, 0xff),
+        row_id(f.sorted ? slices * 32 : 0, 4, 0xff), slice_start(slices, 4, 0xff),
+        slice_column_start(slices, 4, 0xff), slice_base(slices, 4, 0xff),
+        columns(measure() * 32, 2, 0xff),
         slots(f.pattern ? 0 : start[slices] * 32, this->value_bytes(), 0xff) {
   }
 
@@ -56,7 +56,8 @@ template <class V> struct sliced_bed : csr_bed<V> {
       std::set<int64_t> found;
       for (uint64_t i = slice * 32; i < slice * 32 + 32; i++) {
         const uint64_t count = row_length(place[i]);
-        const int32_t *const first = count > 0 ? &this->m.col_ind[this->m.row_ptr[place[i]]] : 0;
+        const int32_t *const first =
+            count > 0 ? &this->m.col_ind[this->m.row_ptr[place[i]]] : 0;
         found.insert(first, first + count);
         most = std::max(most, count);
       }
@@ -178,15 +179,16 @@ void sliced_multiply(sliced_bed<V> &b, double alpha, double beta, simt_array &y,
     b.columns.forbid();
     b.slots.forbid();
   }
-  csr_with_scalars<V>(b.f, alpha, beta, seed, [&](const auto &at_alpha, const auto &at_beta) {
-    simt_late_guard late({&b.x, &y});
+  csr_product(b, b.f, alpha, beta, seed, [&](const auto &at_alpha, const auto &at_beta) {
+    simt_late_guard late({&b.factors(), &y});
     late.scalar(at_alpha);
     late.scalar(at_beta);
     simt_run(b.f.product, b.run(seed),
-             {csr_divide_up(b.slices * 32, b.f.threads), b.f.threads, 0}, b.slice_start.get(),
-             b.slice_column_start.get(), b.slice_base.get(), b.length.get(), b.row_id.get(),
-             b.columns.get(), b.f.equal ? b.values.get() : b.slots.get(), b.x.get(), y.get(), b.rows,
-             at_alpha, at_beta);
+             {csr_divide_up(b.slices * 32, b.f.threads), b.f.threads, b.f.table_bytes()},
+             b.slice_start.get(), b.slice_column_start.get(), b.slice_base.get(),
+             b.length.get(), b.row_id.get(), b.columns.get(),
+             b.f.shared_values() ? b.values.get() : b.slots.get(), b.table.get(),
+             b.factors().get(), y.get(), b.rows, at_alpha, at_beta);
   });
   b.allow();
   b.columns.allow();

@@ -42,6 +42,18 @@
 #include "simt/binned_form.h"
 #define SIMT_FORM f64_p64_b0_host_s8_e0_t64_7_w3, double, 64, 0, 0, 0, 8, 0, 0, 64, 7, 3
 #include "simt/binned_form.h"
+#define SIMT_FORM f32_p32_b1_half_dev_s4_e1_once_t64_50_w2, float, 32, 1, 4, 1, 4, 1, 1, 64, 50, 2
+#include "simt/binned_form.h"
+#define SIMT_FORM f64_p64_b0_table_host_s8_e0_t96_200_w1, double, 64, 0, 5, 0, 8, 0, 0, 96, 200, 1
+#include "simt/binned_form.h"
+#define SIMT_FORM f32_p64_b0_table_dev_s8_e1_once_t512_1k_w1, float, 64, 0, 5, 1, 8, 1, 1, 512, 1024, 1
+#include "simt/binned_form.h"
+#define SIMT_FORM f32_p32_b0_row_host_s8_e1_t32_70_w2, float, 32, 0, 6, 0, 8, 1, 0, 32, 70, 2
+#include "simt/binned_form.h"
+#define SIMT_FORM f64_p32_b1_row_dev_s4_e0_once_t64_1k_w3, double, 32, 1, 6, 1, 4, 0, 1, 64, 1024, 3
+#include "simt/binned_form.h"
+#define SIMT_FORM f64_p64_b1_column_dev_s8_e1_t128_300_w1, double, 64, 1, 7, 1, 8, 1, 0, 128, 300, 1
+#include "simt/binned_form.h"
 
 static void check(void **state) {
   const binned_form &f = *(const binned_form *)*state;

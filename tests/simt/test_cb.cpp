@@ -70,7 +70,7 @@ template <class V> static void check_rule(const cb_form &f, rules_case &c, uint6
 static void test_rules(void **) {
   const std::vector<int64_t> fills = {0, 9, 300};
   for (const cb_form *f : cb_forms) {
-    for (int index = rules_next(-1); index < RULES_COUNT && !f->equal && !f->single;
+    for (int index = rules_next(-1); index < RULES_COUNT && f->stored == CSR_EACH;
          index = rules_next(index)) {
       for (const int64_t fill : fills) {
         rules_case c;

@@ -33,6 +33,14 @@
 #include "simt/hubs_form.h"
 #define SIMT_FORM f64_p32_b0_equal_dev_s16_d4_e1_t96_0, double, 32, 0, 2, 1, 16, 4, 1, 0, 96, 0
 #include "simt/hubs_form.h"
+#define SIMT_FORM f32_p32_b1_half_host_s8_d5_e1_once_t128_9, float, 32, 1, 4, 0, 8, 5, 1, 1, 128, 9
+#include "simt/hubs_form.h"
+#define SIMT_FORM f64_p64_b0_table_dev_s4_d5_e1_t96_40, double, 64, 0, 5, 1, 4, 5, 1, 0, 96, 40
+#include "simt/hubs_form.h"
+#define SIMT_FORM f32_p64_b0_row_dev_s4_d5_e1_once_t64_5, float, 64, 0, 6, 1, 4, 5, 1, 1, 64, 5
+#include "simt/hubs_form.h"
+#define SIMT_FORM f64_p32_b1_column_host_s4_d5_e0_t32_12, double, 32, 1, 7, 0, 4, 5, 0, 0, 32, 12
+#include "simt/hubs_form.h"
 
 static void check(void **state) {
   const hubs_form &f = *(const hubs_form *)*state;

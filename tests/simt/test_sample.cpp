@@ -1,6 +1,6 @@
-// The kernels that look at a matrix before a method is chosen: the one that samples its
+// The kernel that looks at a matrix before a method is chosen: it samples its
 // columns, against sets (sectors of x in each window of nonzeros, slices whose columns lie
-// close together); those of shorter values, against a plain walk.
+// close together).
 #define MERBIT_IMPLEMENTATION
 #include "merbit.h"
 
@@ -114,57 +114,6 @@ static void test_generated(void **) {
   }
 }
 
-// ---- Values -------------------------------------------------------------------------------
-
-// Values that are all equal but for one, and floats but for one, at every place that matters.
-template <class V> static void check_values(const test_matrix &m, uint64_t seed) {
-  static const double fine = 1.0 + 1.0 / (1 << 30), low = 1e-300;
-  const uint64_t nnz = (uint64_t)m.nnz;
-  const mbk_u32 wide = sizeof(V) == 8;
-  for (uint64_t odd : {(uint64_t)0, nnz / 2, nnz - 1, nnz}) {
-    for (double value : {1.0, fine, low, -0.0, (double)INFINITY, (double)NAN, 3.0}) {
-      simt_array values(nnz, sizeof(V)), shorter(nnz, 4, 0xff);
-      mbk_u32 unequal = 0, inexact = 0, *const at_unequal = &unequal, *const at_inexact = &inexact;
-      bool equal = true, single = wide != 0;
-      for (uint64_t i = 0; i < nnz; i++) {
-        values.as<V>()[i] = (V)(i == odd ? value : value == 3.0 ? (double)(i % 7) : 0.0);
-      }
-      for (uint64_t i = 0; i < nnz; i++) {
-        const V v = values.as<V>()[i];
-        equal = equal && memcmp(&v, values.get(), sizeof v) == 0;
-        single = single && (V)(float)v == v;
-      }
-      simt_run(SIMT_KERNEL(offsets32_base0::mbk_arrays_forms), {"forms", m.name, seed},
-               {1 + (unsigned)(seed + odd) % 3, 256, 0}, values.get(), nnz, wide, at_unequal,
-               at_inexact);
-      if ((unequal == 0) != equal || (inexact == 0) != single) {
-        fail_msg("%s, %g at %llu: unequal %u, inexact %u", m.name, value,
-                 (unsigned long long)odd, unequal, inexact);
-      }
-      if (single) {
-        simt_run(SIMT_KERNEL(offsets32_base0::mbk_arrays_shorten), {"shorten", m.name, seed},
-                 {1 + (unsigned)seed % 3, 256, 0}, values.get(), nnz, shorter.get());
-        for (uint64_t i = 0; i < nnz; i++) {
-          const double got = shorter.as<float>()[i], want = (double)values.as<V>()[i];
-          assert_memory_equal(&got, &want, sizeof got);
-        }
-      }
-    }
-  }
-}
-
-static void test_values(void **) {
-  for (int index = 0; index < test_matrix_count(); index++) {
-    test_matrix m;
-    test_matrix_make(index, 2, &m);
-    if (m.nnz > 0 && m.nnz < 5000) {
-      check_values<double>(m, (uint64_t)index);
-      check_values<float>(m, (uint64_t)index);
-    }
-    test_matrix_free(&m);
-  }
-}
-
 static void test_sizes(void **) {
   assert_int_equal(MBI_RANKS_WINDOW, WINDOW);
   assert_int_equal(MBI_RANKS_TABLE * 4, SHARED);
@@ -172,6 +121,6 @@ static void test_sizes(void **) {
 
 int main() {
   const CMUnitTest tests[] = {cmocka_unit_test(test_limits), cmocka_unit_test(test_generated),
-                              cmocka_unit_test(test_values), cmocka_unit_test(test_sizes)};
+                              cmocka_unit_test(test_sizes)};
   return cmocka_run_group_tests(tests, nullptr, simt_runs_report);
 }

@@ -50,6 +50,29 @@
 #include "simt/scan_form.h"
 #define SIMT_FORM f64_p64_b0_single_dev_s8_d0_e1_once_t512, double, 64, 0, 3, 1, 8, 0, 1, 1, 512
 #include "simt/scan_form.h"
+// The other ways of storing values; rows of every length.
+#define SIMT_FORM f32_p32_b1_half_host_s12_d5_e1_t128, float, 32, 1, 4, 0, 12, 5, 1, 0, 128
+#include "simt/scan_form.h"
+#define SIMT_FORM f64_p64_b0_half_dev_s8_d5_e0_once_t64, double, 64, 0, 4, 1, 8, 5, 0, 1, 64
+#include "simt/scan_form.h"
+#define SIMT_FORM f32_p64_b0_table_dev_s12_d5_e0_once_t64, float, 64, 0, 5, 1, 12, 5, 0, 1, 64
+#include "simt/scan_form.h"
+#define SIMT_FORM f32_p32_b0_table_host_s8_d5_e1_t512, float, 32, 0, 5, 0, 8, 5, 1, 0, 512
+#include "simt/scan_form.h"
+#define SIMT_FORM f64_p32_b1_table_host_s8_d5_e1_once_t128, double, 32, 1, 5, 0, 8, 5, 1, 1, 128
+#include "simt/scan_form.h"
+#define SIMT_FORM f32_p64_b1_row_dev_s12_d5_e1_once_t96, float, 64, 1, 6, 1, 12, 5, 1, 1, 96
+#include "simt/scan_form.h"
+#define SIMT_FORM f32_p32_b0_row_host_s16_d5_e0_t128, float, 32, 0, 6, 0, 16, 5, 0, 0, 128
+#include "simt/scan_form.h"
+#define SIMT_FORM f64_p32_b0_row_host_s8_d5_e1_t64, double, 32, 0, 6, 0, 8, 5, 1, 0, 64
+#include "simt/scan_form.h"
+#define SIMT_FORM f64_p64_b1_row_dev_s4_d5_e0_once_t128, double, 64, 1, 6, 1, 4, 5, 0, 1, 128
+#include "simt/scan_form.h"
+#define SIMT_FORM f32_p32_b1_column_host_s4_d5_e1_once_t64, float, 32, 1, 7, 0, 4, 5, 1, 1, 64
+#include "simt/scan_form.h"
+#define SIMT_FORM f64_p64_b0_column_dev_s8_d5_e1_t256, double, 64, 0, 7, 1, 8, 5, 1, 0, 256
+#include "simt/scan_form.h"
 
 static void check(void **state) {
   const scan_form &f = *(const scan_form *)*state;

@@ -25,6 +25,18 @@
 #include "simt/scan_form.h"
 #define SIMT_FORM f64_p64_b0_host_s8_d2_e1_t128, double, 64, 0, 0, 0, 8, 2, 1, 0, 128
 #include "simt/scan_form.h"
+#define SIMT_FORM f32_p32_b0_half_dev_s4_d5_e1_once_t128, float, 32, 0, 4, 1, 4, 5, 1, 1, 128
+#include "simt/scan_form.h"
+#define SIMT_FORM f64_p64_b0_table_host_s4_d5_e0_t96, double, 64, 0, 5, 0, 4, 5, 0, 0, 96
+#include "simt/scan_form.h"
+#define SIMT_FORM f32_p64_b1_table_dev_s8_d5_e1_once_t64, float, 64, 1, 5, 1, 8, 5, 1, 1, 64
+#include "simt/scan_form.h"
+#define SIMT_FORM f32_p32_b1_row_host_s4_d5_e1_t96, float, 32, 1, 6, 0, 4, 5, 1, 0, 96
+#include "simt/scan_form.h"
+#define SIMT_FORM f64_p64_b0_row_dev_s4_d5_e0_once_t128, double, 64, 0, 6, 1, 4, 5, 0, 1, 128
+#include "simt/scan_form.h"
+#define SIMT_FORM f64_p32_b0_column_dev_s2_d5_e1_t64, double, 32, 0, 7, 1, 2, 5, 1, 0, 64
+#include "simt/scan_form.h"
 
 static void check(void **state) {
   const scan_form &f = *(const scan_form *)*state;

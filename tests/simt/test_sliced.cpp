@@ -26,6 +26,22 @@
 #include "simt/sliced_form.h"
 #define SIMT_FORM f64_p64_b1_single_host_sorted_u1_t96, double, 64, 1, 3, 0, 1, 1, 0, 96
 #include "simt/sliced_form.h"
+#define SIMT_FORM f32_p64_b0_half_dev_sorted_u2_once_t128, float, 64, 0, 4, 1, 1, 2, 1, 128
+#include "simt/sliced_form.h"
+#define SIMT_FORM f64_p32_b1_half_host_u3_t64, double, 32, 1, 4, 0, 0, 3, 0, 64
+#include "simt/sliced_form.h"
+#define SIMT_FORM f32_p32_b1_table_host_u4_t256, float, 32, 1, 5, 0, 0, 4, 0, 256
+#include "simt/sliced_form.h"
+#define SIMT_FORM f64_p64_b0_table_dev_sorted_u2_once_t512, double, 64, 0, 5, 1, 1, 2, 1, 512
+#include "simt/sliced_form.h"
+#define SIMT_FORM f32_p32_b0_row_host_sorted_u1_t96, float, 32, 0, 6, 0, 1, 1, 0, 96
+#include "simt/sliced_form.h"
+#define SIMT_FORM f64_p64_b1_row_dev_u2_once_t128, double, 64, 1, 6, 1, 0, 2, 1, 128
+#include "simt/sliced_form.h"
+#define SIMT_FORM f32_p64_b1_column_dev_u2_once_t32, float, 64, 1, 7, 1, 0, 2, 1, 32
+#include "simt/sliced_form.h"
+#define SIMT_FORM f64_p32_b0_column_host_sorted_u1_t256, double, 32, 0, 7, 0, 1, 1, 0, 256
+#include "simt/sliced_form.h"
 
 static void check(void **state) {
   const sliced_form &f = *(const sliced_form *)*state;

@@ -8,7 +8,8 @@
 /* The methods of plans on the GPU. */
 TEST_UNUSED static const merbit_method gpu_methods[] = {
     MERBIT_METHOD_AUTO,   MERBIT_METHOD_MERBIT, MERBIT_METHOD_SCAN, MERBIT_METHOD_ROWS,
-    MERBIT_METHOD_SLICED, MERBIT_METHOD_BINNED, MERBIT_METHOD_HUBS, MERBIT_METHOD_CB};
+    MERBIT_METHOD_SLICED, MERBIT_METHOD_BINNED, MERBIT_METHOD_HUBS, MERBIT_METHOD_CB,
+    MERBIT_METHOD_MERGE};
 enum { GPU_METHODS = sizeof gpu_methods / sizeof gpu_methods[0] };
 
 /* A fresh cubin cache for each program, so that tests neither see nor leave anything. */

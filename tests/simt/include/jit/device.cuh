@@ -6,6 +6,10 @@
 #define SIMT_DEVICE_CUH
 #include "../../simt.h"
 
+#include <math.h>
+
+#include <algorithm>
+#include <cmath>
 #include <type_traits>
 
 #define MBK_KERNEL [[maybe_unused]] static void
@@ -15,6 +19,7 @@
 #define MBK_SHARED_MEMORY(name) unsigned char *const name = simt.shared
 
 typedef int mbk_i32;
+typedef unsigned char mbk_u8;
 typedef unsigned short mbk_u16;
 typedef unsigned mbk_u32;
 typedef long long mbk_i64;
@@ -115,6 +120,32 @@ template <class T> MBK_DEVICE T mbk_multiply(T a, T b) {
   return a * b;
 }
 
+// Halves by arithmetic that is exact in doubles: 11 bits of significand, none below 2^-24.
+MBK_DEVICE float mbk_half_value(mbk_u16 bits) {
+  const int exponent = bits >> 10 & 31, fraction = bits & 1023;
+  const double size = exponent == 31  ? (fraction != 0 ? NAN : INFINITY)
+                      : exponent == 0 ? ldexp(fraction, -24)
+                                      : ldexp(1024 + fraction, exponent - 25);
+  return (float)((bits & 0x8000) != 0 ? -size : size);
+}
+MBK_DEVICE mbk_u16 mbk_half_of(float value) {
+  const mbk_u16 sign = std::signbit(value) ? 0x8000 : 0;
+  const double size = fabs((double)value);
+  if (std::isnan(value)) {
+    return 0x7fff;
+  }
+  if (size >= 65520) {
+    return (mbk_u16)(sign | 0x7c00);
+  }
+  int exponent = 0;
+  frexp(size, &exponent); // size < 2^exponent
+  const int least = std::max(exponent - 11, -24);
+  const double units = nearbyint(ldexp(size, -least)); // to even
+  return (mbk_u16)(sign | (units == 0     ? 0
+                           : least == -24 ? (int)units // its carry is the first normal one
+                                          : ((least + 24) << 10) + (int)units));
+}
+
 MBK_DEVICE int mbk_popcount(mbk_u32 bits) {
   return __builtin_popcount(bits);
 }
@@ -172,15 +203,15 @@ template <class T> MBK_DEVICE T mbk_load(const T *address) {
 template <class T> MBK_DEVICE T mbk_load_once(const T *address) {
   return *address;
 }
-template <class T, int N> struct alignas(sizeof(T) * N) mbk_pack {
-  T at[N];
-};
+template <class T, int N> struct alignas(sizeof(T) * N) mbk_pack { T at[N]; };
 template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack(const T *address) {
   simt_pack_check(address, sizeof(T) * N);
   return *(const mbk_pack<T, N> *)address;
 }
 template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_once(const T *address) {
-  static_assert(sizeof(T) * N == 4 || sizeof(T) * N == 8 || sizeof(T) * N == 16, "one load");
+  static_assert(sizeof(T) * N == 2 || sizeof(T) * N == 4 || sizeof(T) * N == 8 ||
+                    sizeof(T) * N == 16,
+                "one load");
   simt_pack_check(address, sizeof(T) * N);
   return *(const mbk_pack<T, N> *)address;
 }

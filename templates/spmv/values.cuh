@@ -1,0 +1,69 @@
+// What the values stored for a product stand for: part of spmv/algebra.cuh. MBK_STORED is
+//   0  each is an MBK_VALUE, or with MBK_PATTERN all are one and none is there;
+//   1  one for all, at `values`;
+//   2  each is a float;
+//   3  each is the bits of a half;
+//   4  each is a byte, the number of one in a table of MBK_TABLE;
+//   5  one for each row;
+//   6  all are one here: they are the same throughout a column, and x comes multiplied by them.
+// spmv/forms.cuh makes them.
+#ifndef MBK_STORED
+#error "include spmv/algebra.cuh, which opens with the list of macros"
+#endif
+
+#define MBK_BY_ROW (MBK_STORED == 5)
+// MBK_COMPUTEs at the start of a product's shared memory.
+#define MBK_TABLE (MBK_STORED == 4 ? 256 : 0)
+
+// What a nonzero adds whose value is not stored with it: one, or the one at `values`.
+#if MBK_STORED == 1 || MBK_BY_ROW
+#define MBK_UNIT(values, factor) MBK_MUL(mbk_load(values), factor)
+#else
+#define MBK_UNIT(values, factor) ((MBK_COMPUTE)(factor))
+#endif
+
+// What is stored with a nonzero, as a number; of a table after mbk_table_take.
+MBK_DEVICE MBK_COMPUTE mbk_value(MBK_VALUE stored) {
+#if MBK_STORED == 3
+  return (MBK_COMPUTE)mbk_half_value(stored);
+#elif MBK_STORED == 4
+  MBK_SHARED_MEMORY(shared);
+  return ((const MBK_COMPUTE *)shared)[stored];
+#else
+  return (MBK_COMPUTE)stored;
+#endif
+}
+
+// The table to shared memory, by all `threads` of a block. With alpha 0 nothing is read.
+MBK_DEVICE void mbk_table_take(const MBK_COMPUTE *table, MBK_COMPUTE alpha, mbk_u32 threads) {
+#if MBK_STORED == 4
+  MBK_SHARED_MEMORY(shared);
+  for (mbk_u32 i = mbk_thread(); i < MBK_TABLE && alpha != (MBK_COMPUTE)0; i += threads) {
+    ((MBK_COMPUTE *)shared)[i] = mbk_load(table + i);
+  }
+  mbk_block_sync();
+#else
+  (void)table;
+  (void)alpha;
+  (void)threads;
+#endif
+}
+
+#if MBK_STORED == 6
+// x times the values of its columns, rounded as in any product. Launch: any grid of 256
+// threads.
+MBK_KERNEL MBK_BOUNDS(256)
+    mbk_values_scale(const MBK_VALUE *by_column, const MBK_VECTOR *x, mbk_u64 cols,
+                     MBK_VECTOR *scaled, MBK_SCALAR_PARAMETERS) {
+  mbk_release();
+  mbk_await_for(x);
+  if (MBK_ALPHA == (MBK_COMPUTE)0) {
+    return;
+  }
+#pragma unroll 4
+  for (mbk_u64 c = (mbk_u64)mbk_block() * 256 + mbk_thread(); c < cols;
+       c += (mbk_u64)mbk_grid() * 256) {
+    scaled[c] = (MBK_VECTOR)MBK_MUL(mbk_load(by_column + c), mbk_load(x + c));
+  }
+}
+#endif

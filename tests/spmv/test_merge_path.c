@@ -1,0 +1,136 @@
+/* The arithmetic of the merge path on the GPU, with no GPU: chunks of every size, how many a
+ * block takes, what is too large; and when AUTO takes it. */
+#define MERBIT_IMPLEMENTATION
+#include "merbit.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include "support/plan_sizes.h"
+
+/* Two nonzeros at once where f32 rows hold fewer than 4, else 16 bytes of sums; a chunk leaves
+ * room for those before its first nonzero in the same pack. */
+static void chunks_of_the_path(void **state) {
+  static const struct {
+    merbit_type type;
+    uint64_t rows, nnz, chunks;
+    int pack;
+  } sizes[] = {{MERBIT_F32, 1000, 1047, 1, 2},
+               {MERBIT_F32, 1000, 1048, 2, 2},
+               {MERBIT_F32, 409, 1636, 1, 4},
+               {MERBIT_F32, 409, 1637, 2, 4},
+               {MERBIT_F64, 1000, 1047, 1, 2},
+               {MERBIT_F64, 500, 1548, 2, 2},
+               {MERBIT_F32, 1, 0, 1, 2},
+               {MERBIT_F64, 2047, 0, 1, 2},
+               {MERBIT_F64, 2048, 0, 2, 2},
+               {MERBIT_F64, 0, 0, 0, 2},
+               {MERBIT_F64, TWO(31), 0, 1049089, 2},
+               {MERBIT_F64, 1, TWO(31) - 1, 1049089, 2}};
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+    merbit_plan plan;
+    merbit_plan_info info;
+    plan_of(&plan, sizes[i].type, sizes[i].rows, sizes[i].nnz);
+    assert_int_equal(mbi_merge_size(&plan), MERBIT_OK);
+    assert_int_equal(plan.merge.pack, sizes[i].pack);
+    if (plan.merge.chunks != sizes[i].chunks) {
+      fail_msg("%d: %d chunks", (int)i, (int)plan.merge.chunks);
+    }
+    assert_true(
+        mbi_merge_carry_bytes(&plan) ==
+        (sizes[i].chunks > 0 ? 8 + sizes[i].chunks * (8 + 2 * mbi_type_size(plan.type)) : 0));
+    memset(&info, 0, sizeof info);
+    mbi_merge_info(&plan, &info);
+    assert_int_equal(info.tiles, sizes[i].chunks);
+    assert_int_equal(info.sigma, 8);
+    assert_int_equal(info.omega, plan.merge.rounds);
+    assert_int_equal(info.block_threads, 256);
+  }
+}
+
+/* Several chunks to a block where that leaves many blocks for each place on the GPU. */
+static void chunks_of_a_block(void **state) {
+  static const struct {
+    uint64_t chunks;
+    int rounds, blocks;
+  } sizes[] = {{1, 1, 1}, {4224, 1, 4224}, {4225, 2, 2113}, {16896, 2, 8448}, {16897, 4, 4225}};
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+    merbit_plan plan;
+    plan_of(&plan, MERBIT_F64, 1, sizes[i].chunks * 2047 - 1); /* at 4 * 132 blocks at once */
+    assert_int_equal(mbi_merge_size(&plan), MERBIT_OK);
+    assert_true(plan.merge.chunks == sizes[i].chunks);
+    assert_int_equal(plan.merge.rounds, sizes[i].rounds);
+    assert_true(plan.merge.blocks == (uint64_t)sizes[i].blocks);
+    plan.desc.omega = 3;
+    assert_int_equal(mbi_merge_size(&plan), MERBIT_OK);
+    assert_int_equal(plan.merge.rounds, 3);
+    assert_true(plan.merge.blocks == (sizes[i].chunks + 2) / 3);
+  }
+}
+
+/* No form asks for more shared memory than a kernel gets unasked. */
+static void shared_memory(void **state) {
+  int threads, steps, adds;
+  (void)state;
+  for (threads = 32; threads <= 1024; threads += 32) {
+    for (steps = 2; steps <= MBI_MERGE_STEPS; steps += 2) {
+      merbit_plan plan;
+      plan_of(&plan, MERBIT_F64, 10, 100);
+      plan.desc.sigma = steps;
+      plan.desc.block_threads = threads;
+      plan.desc.omega = MBI_MERGE_ROUNDS;
+      assert_int_equal(mbi_merge_size(&plan), MERBIT_OK);
+      assert_in_range(plan.merge.resident, 1, 16);
+      for (adds = 0; adds < 2; adds++) {
+        assert_true(mbi_merge_shared(&plan, adds) <= MBI_SHARED_WITHOUT_ASKING);
+      }
+    }
+  }
+}
+
+static void too_many_chunks(void **state) {
+  merbit_plan plan;
+  (void)state;
+  plan_of(&plan, MERBIT_F64, 1, TWO(31) * 63 - 63 - 1);
+  plan.desc.sigma = 2;
+  plan.desc.block_threads = 32;
+  assert_int_equal(mbi_merge_size(&plan), MERBIT_OK);
+  assert_true(plan.merge.chunks == INT32_MAX);
+  plan.device.nnz++;
+  assert_int_equal(mbi_merge_size(&plan), MERBIT_TOO_LARGE);
+  cpu_expect(context, MERBIT_TOO_LARGE, "raise plan_desc.sigma or block_threads");
+  plan.desc.block_threads = 64;
+  assert_int_equal(mbi_merge_size(&plan), MERBIT_OK);
+}
+
+/* For one product, from a million bytes of columns and values on. */
+static void unseen_matrices(void **state) {
+  merbit_plan plan;
+  (void)state;
+  plan_of(&plan, MERBIT_F32, 1000, 125000);
+  plan.device.values = 16;
+  plan.desc.expected_calls = 1;
+  assert_true(mbi_choose_unseen(&plan));
+  plan.device.nnz--;
+  assert_false(mbi_choose_unseen(&plan));
+  plan.device.nnz++;
+  plan.desc.expected_calls = 2;
+  assert_false(mbi_choose_unseen(&plan));
+  plan.desc.expected_calls = 1;
+  plan.device.values = 0;
+  assert_false(mbi_choose_unseen(&plan));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(chunks_of_the_path), cmocka_unit_test(chunks_of_a_block),
+      cmocka_unit_test(shared_memory),      cmocka_unit_test(too_many_chunks),
+      cmocka_unit_test(unseen_matrices),
+  };
+  return cmocka_run_group_tests(tests, set_up, tear_down);
+}
