@@ -21095,6 +21095,12 @@ static merbit_status mbi_full_refill(merbit_plan *plan,
   if (status == MERBIT_OK) {
     status = mbi_bsr_fill(plan);
   }
+  if (csr->owns_values) { /* a failure: the next values find an array of their own size */
+    mbi_device_release(plan->context, csr->values);
+    csr->values = 0;
+    csr->owns_values = 0;
+    csr->bytes -= (uint64_t)mbi_view_values(&plan->bsr.view) * mbi_type_size(plan->type);
+  }
   mbi_device_release(plan->context, from);
   return status;
 }

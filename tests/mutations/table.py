@@ -484,6 +484,8 @@ MUTATIONS = [
      "rows that descend make no blocks", "fake_gpu_carve"),
     ("spmv/full.c.j2", "if (csr->owns_col_ind && !plan->full.carved) {", "if (csr->owns_col_ind) {",
      "the columns that new values need are given back", "fake_gpu_carve"),
+    ("spmv/full.c.j2", "  if (csr->owns_values) { /* a failure", "  if (0) { /* a failure",
+     "after a failure new values go to an array of another size", "fake_carve"),
     ("spmv/update.c.j2", "mbi_plan_has_blocks(plan) && plan->full.csr.rows == 0 ? &plan->bsr.view", "mbi_plan_has_blocks(plan) ? &plan->bsr.view",
      "more new values are read than there are", "fake_gpu_carve"),
     ("spmv/measure.c.j2", "candidates[i].seconds < candidates[best].seconds ? i : best;",
