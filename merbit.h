@@ -123,7 +123,8 @@
  *     merbit_context_destroy(context);
  *
  * What fills a block of such a matrix up is a stored zero, and so an entry: times Inf it is NaN. A plan with
- * MERBIT_METHOD_BSR from a view of single entries makes blocks whose holes do not act.
+ * MERBIT_METHOD_BSR from a view of single entries makes blocks whose holes do not act: on the GPU where a CSR
+ * with ascending rows lies there, else on the CPU's threads.
  *
  * ORDER. A plan can hold its matrix in another order of rows and columns, in which entries of x that are used
  * together lie together (plan_desc.reordering). Its x and y then come in that order: a solver moves its
@@ -6118,6 +6119,357 @@ static const char *const mbi_source_spmv_full_cu[] = {
   "}\n",
   NULL};
 
+static const char *const mbi_source_spmv_carve_cu[] = {
+  "// Blocks carved out of a CSR matrix whose rows ascend, with equal columns or without: how many,\n"
+  "// where, and what lies in them. The rows of a row of blocks walk together, a lane of a group\n"
+  "// for one row or for two of them; the least column that none has passed names the next block.\n"
+  "#ifndef MBK_ROW_PTR\n"
+  "#error \"define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64\"\n"
+  "#endif\n"
+  "#ifndef MBK_VALUE\n"
+  "#error \"define MBK_VALUE: the type of the matrix's values\"\n"
+  "#endif\n"
+  "#ifndef MBK_BASE\n"
+  "#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n"
+  "#endif\n"
+  "#include \"jit/device.cuh\"\n"
+  "\n"
+  "#define MBK_CHUNK 1024            // rows of blocks whose counts are summed\n"
+  "#define MBK_CARVE_END 0xffffffffu // beyond every column\n"
+  "#define MBK_ALL 0xffffffffu\n"
+  "\n"
+  "// ---- The walk -----------------------------------------------------------------------------\n"
+  "\n"
+  "struct mbk_carve_csr {\n"
+  "  const MBK_ROW_PTR *row_ptr;\n"
+  "  const mbk_i32 *col_ind;\n"
+  "  mbk_u64 rows, cols;\n"
+  "};\n"
+  "\n"
+  "// Blocks are told at run time: a conversion waits for memory, not for divisions, and one\n"
+  "// program serves all shapes. group: lanes to a row of blocks, a power of two; each takes the\n"
+  "// rows whose number is its own, and where blocks are higher than 32, its own and 32.\n"
+  "struct mbk_carve_shape {\n"
+  "  mbk_u32 high, wide, group;\n"
+  "};\n"
+  "\n"
+  "template <int ROWS> struct mbk_carve_walk {\n"
+  "  MBK_ROW_PTR at[ROWS], end[ROWS];\n"
+  "  mbk_u32 next[ROWS]; // the column where each stands\n"
+  "};\n"
+  "\n"
+  "MBK_DEVICE mbk_u32 mbk_carve_look(const mbk_i32 *col_ind, MBK_ROW_PTR at, MBK_ROW_PTR end) {\n"
+  "  return at < end ? (mbk_u32)(mbk_load(col_ind + at) - MBK_BASE) : MBK_CARVE_END;\n"
+  "}\n"
+  "\n",
+  "// Rows behind the last, and those of a row of blocks that is not there, are empty.\n"
+  "template <int ROWS>\n"
+  "MBK_DEVICE mbk_carve_walk<ROWS>\n"
+  "mbk_carve_start(const mbk_carve_csr &csr, const mbk_carve_shape &shape, mbk_u64 block_row) {\n"
+  "  mbk_carve_walk<ROWS> walk;\n"
+  "#pragma unroll\n"
+  "  for (int j = 0; j < ROWS; j++) {\n"
+  "    const mbk_u32 r = mbk_lane() % shape.group + 32 * j;\n"
+  "    const mbk_u64 row = block_row * shape.high + r;\n"
+  "    walk.at[j] = walk.end[j] = 0;\n"
+  "    if (r < shape.high && row < csr.rows) {\n"
+  "      walk.at[j] = mbk_load(csr.row_ptr + row) - MBK_BASE;\n"
+  "      walk.end[j] = mbk_load(csr.row_ptr + row + 1) - MBK_BASE;\n"
+  "    }\n"
+  "    walk.next[j] = mbk_carve_look(csr.col_ind, walk.at[j], walk.end[j]);\n"
+  "  }\n"
+  "  return walk;\n"
+  "}\n"
+  "\n"
+  "// The least column of a group, in the eyes of all its lanes. All of the warp take part.\n"
+  "template <int ROWS>\n"
+  "MBK_DEVICE mbk_u32 mbk_carve_least(const mbk_carve_walk<ROWS> &walk, mbk_u32 group) {\n"
+  "  mbk_u32 least = walk.next[0];\n"
+  "  if (ROWS > 1 && walk.next[ROWS - 1] < least) {\n"
+  "    least = walk.next[ROWS - 1];\n"
+  "  }\n"
+  "  for (mbk_u32 d = group / 2; d > 0; d >>= 1) {\n"
+  "    const mbk_u32 other = mbk_shuffle_xor(MBK_ALL, least, (int)d, 32);\n"
+  "    least = other < least ? other : least;\n"
+  "  }\n"
+  "  return least;\n"
+  "}\n"
+  "\n"
+  "// ---- Counting -----------------------------------------------------------------------------\n"
+  "\n"
+  "// What is counted: in *answer four numbers.\n"
+  "struct mbk_carve_tally {\n"
+  "  mbk_u64 blocks;\n"
+  "  mbk_u64 inside;  // values of the blocks that lie in the matrix\n"
+  "  mbk_u64 entries; // each place once, however many there share it\n"
+  "  bool descends;   // a row does\n"
+  "};\n"
+  "\n"
+  "// Past the columns below `limit`.\n",
+  "MBK_DEVICE void mbk_carve_pass(const mbk_i32 *col_ind, MBK_ROW_PTR &at, MBK_ROW_PTR end,\n"
+  "                               mbk_u32 &next, mbk_u32 limit, mbk_carve_tally &tally) {\n"
+  "  while (next < limit) {\n"
+  "    const mbk_u32 behind = mbk_carve_look(col_ind, ++at, end);\n"
+  "    tally.entries += behind != next;\n"
+  "    tally.descends |= behind < next;\n"
+  "    next = behind;\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// The blocks of a group's row of blocks.\n"
+  "template <int ROWS>\n"
+  "MBK_DEVICE mbk_u32 mbk_carve_row(const mbk_carve_csr &csr, const mbk_carve_shape &shape,\n"
+  "                                 mbk_u64 block_row, mbk_carve_tally &tally) {\n"
+  "  mbk_carve_walk<ROWS> walk = mbk_carve_start<ROWS>(csr, shape, block_row);\n"
+  "  const mbk_u64 below = csr.rows - block_row * shape.high;\n"
+  "  const mbk_u32 high = below < shape.high ? (mbk_u32)below : shape.high;\n"
+  "  mbk_u32 found = 0;\n"
+  "  for (;;) {\n"
+  "    const mbk_u32 least = mbk_carve_least(walk, shape.group);\n"
+  "    if (mbk_ballot(MBK_ALL, least != MBK_CARVE_END) == 0) {\n"
+  "      return found;\n"
+  "    }\n"
+  "    if (least != MBK_CARVE_END) {\n"
+  "      const mbk_u32 first = least / shape.wide * shape.wide;\n"
+  "      const mbk_u64 right = csr.cols - first;\n"
+  "      found++;\n"
+  "      tally.inside += high * (right < shape.wide ? right : shape.wide);\n"
+  "#pragma unroll\n"
+  "      for (int j = 0; j < ROWS; j++) {\n"
+  "        mbk_carve_pass(csr.col_ind, walk.at[j], walk.end[j], walk.next[j], first + shape.wide,\n"
+  "                       tally);\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "MBK_DEVICE mbk_u64 mbk_carve_total(mbk_u64 own) {\n"
+  "  for (int d = 16; d > 0; d >>= 1) {\n"
+  "    own += mbk_shuffle_xor(MBK_ALL, own, d, 32);\n"
+  "  }\n"
+  "  return own;\n"
+  "}\n"
+  "\n"
+  "// The row of blocks that a window begins with: w * span / high, for a span of `spans` rows of\n",
+  "// blocks and `rest` rows.\n"
+  "MBK_DEVICE mbk_u64 mbk_carve_window(mbk_u64 spans, mbk_u32 rest, mbk_u32 high, mbk_u32 w) {\n"
+  "  return spans * w + rest * w / high;\n"
+  "}\n"
+  "\n"
+  "// Adds to answer[0] to answer[3] the blocks, their values inside the matrix, the entries, and\n"
+  "// whether a row descends (then the others mean nothing), for `windows` of `count` rows of\n"
+  "// blocks, of at most 2^32 - 1 in all, which begin at mbk_carve_window. Where counts is not null\n"
+  "// there is one window, of all rows: counts[row] and the sums[row / MBK_CHUNK], zero before,\n"
+  "// become known. No division is of 64 bits: that would be a call, around which registers are\n"
+  "// spilled. Launch: any grid of 256 threads.\n"
+  "MBK_KERNEL MBK_RESIDENT(256, 4)\n"
+  "    mbk_carve_count(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, mbk_u64 rows,\n"
+  "                    mbk_u64 cols, mbk_u64 block_rows, mbk_u32 high, mbk_u32 wide, mbk_u32 group,\n"
+  "                    mbk_u32 windows, mbk_u64 spans, mbk_u32 rest, mbk_u32 count,\n"
+  "                    mbk_u32 *counts, mbk_u64 *sums, mbk_u64 *answer) {\n"
+  "  const mbk_carve_csr csr = {row_ptr, col_ind, rows, cols};\n"
+  "  const mbk_carve_shape shape = {high, wide, group};\n"
+  "  const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;\n"
+  "  const mbk_u64 items = (mbk_u64)windows * count;\n"
+  "  const mbk_u32 side_by_side = 32 / group;\n"
+  "  const bool speaks = mbk_lane() % group == 0; // for its group\n"
+  "  mbk_carve_tally tally = {0, 0, 0, false};\n"
+  "  for (mbk_u64 first = warp * side_by_side; first < items;\n"
+  "       first += (mbk_u64)mbk_grid() * 8 * side_by_side) {\n"
+  "    const mbk_u64 item = first + mbk_lane() / group;\n"
+  "    const mbk_u32 w = (mbk_u32)item / count;\n",
+  "    const mbk_u64 block_row = mbk_carve_window(spans, rest, high, w) + (mbk_u32)item % count;\n"
+  "    const bool there = item < items && block_row < block_rows;\n"
+  "    const mbk_u64 place = there ? block_row : block_rows;\n"
+  "    const mbk_u32 found = high > 32 ? mbk_carve_row<2>(csr, shape, place, tally)\n"
+  "                                    : mbk_carve_row<1>(csr, shape, place, tally);\n"
+  "    tally.blocks += speaks ? found : 0;\n"
+  "    if (counts != 0) {\n"
+  "      const mbk_u64 sum = mbk_carve_total(speaks ? found : 0);\n"
+  "      if (speaks && there) {\n"
+  "        counts[block_row] = found;\n"
+  "      }\n"
+  "      if (mbk_lane() == 0 && sum > 0) { // the warp's rows are of one chunk\n"
+  "        mbk_atomic_add(sums + first / MBK_CHUNK, sum);\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "  const mbk_u64 blocks = mbk_carve_total(tally.blocks);\n"
+  "  const mbk_u64 inside = mbk_carve_total(speaks ? tally.inside : 0);\n"
+  "  const mbk_u64 entries = mbk_carve_total(tally.entries);\n"
+  "  const mbk_u32 descends = mbk_ballot(MBK_ALL, tally.descends);\n"
+  "  if (mbk_lane() == 0 && entries > 0) {\n"
+  "    mbk_atomic_add(answer, blocks);\n"
+  "    mbk_atomic_add(answer + 1, inside);\n"
+  "    mbk_atomic_add(answer + 2, entries);\n"
+  "    if (descends != 0) {\n"
+  "      mbk_atomic_add(answer + 3, (mbk_u64)1);\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// ---- Offsets ------------------------------------------------------------------------------\n"
+  "\n"
+  "// The sum over the threads before of the block, and of all. `warps`: one for each warp, and one\n"
+  "// more.\n"
+  "MBK_DEVICE mbk_u64 mbk_carve_before(mbk_u64 own, mbk_u64 *warps, mbk_u32 warp_count,\n"
+  "                                    mbk_u64 *all) {\n"
+  "  mbk_u64 sum = own, before = 0, total = 0;\n"
+  "  for (int d = 1; d < 32; d <<= 1) {\n",
+  "    const mbk_u64 other = mbk_shuffle_up(MBK_ALL, sum, d, 32);\n"
+  "    sum += mbk_lane() >= (mbk_u32)d ? other : 0;\n"
+  "  }\n"
+  "  mbk_block_sync(); // the last turn's sums have been read\n"
+  "  if (mbk_lane() == 31) {\n"
+  "    warps[mbk_thread() / 32] = sum;\n"
+  "  }\n"
+  "  mbk_block_sync();\n"
+  "  for (mbk_u32 w = 0; w < warp_count; w++) {\n"
+  "    before += w < mbk_thread() / 32 ? warps[w] : 0;\n"
+  "    total += warps[w];\n"
+  "  }\n"
+  "  *all = total;\n"
+  "  return before + sum - own;\n"
+  "}\n"
+  "\n"
+  "// sums become those of the chunks before. Launch: one block of 1024 threads. Shared:\n"
+  "// mbk_u64[32].\n"
+  "MBK_KERNEL MBK_BOUNDS(1024) mbk_carve_sums(mbk_u64 *sums, mbk_u64 chunks) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  mbk_u64 base = 0;\n"
+  "  for (mbk_u64 from = 0; from < chunks; from += 1024) {\n"
+  "    const mbk_u64 i = from + mbk_thread();\n"
+  "    mbk_u64 all;\n"
+  "    const mbk_u64 before =\n"
+  "        mbk_carve_before(i < chunks ? sums[i] : 0, (mbk_u64 *)shared, 32, &all);\n"
+  "    if (i < chunks) {\n"
+  "      sums[i] = base + before;\n"
+  "    }\n"
+  "    base += all;\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// block_ptr[row], and that behind the last row: of 64 bits where `large`, else of 32. Launch:\n"
+  "// a block of 256 threads for each chunk, block_rows / MBK_CHUNK + 1 of them. Shared:\n"
+  "// mbk_u64[8].\n"
+  "MBK_KERNEL MBK_BOUNDS(256)\n"
+  "    mbk_carve_offsets(const mbk_u32 *counts, const mbk_u64 *sums, mbk_u64 block_rows,\n"
+  "                      mbk_u32 large, void *block_ptr) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  const mbk_u64 first = (mbk_u64)mbk_block() * MBK_CHUNK + 4 * mbk_thread();\n"
+  "  mbk_u32 own[4];\n"
+  "  mbk_u64 all, sum = 0;\n"
+  "#pragma unroll\n"
+  "  for (int i = 0; i < 4; i++) {\n"
+  "    own[i] = first + i < block_rows ? counts[first + i] : 0;\n"
+  "    sum += own[i];\n"
+  "  }\n",
+  "  mbk_u64 before = sums[mbk_block()] + mbk_carve_before(sum, (mbk_u64 *)shared, 8, &all);\n"
+  "#pragma unroll\n"
+  "  for (int i = 0; i < 4; i++) {\n"
+  "    if (first + i <= block_rows && large != 0) {\n"
+  "      ((mbk_i64 *)block_ptr)[first + i] = (mbk_i64)before;\n"
+  "    } else if (first + i <= block_rows) {\n"
+  "      ((mbk_i32 *)block_ptr)[first + i] = (mbk_i32)before;\n"
+  "    }\n"
+  "    before += own[i];\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// ---- Filling ------------------------------------------------------------------------------\n"
+  "\n"
+  "struct mbk_carve_target { // null: not asked for\n"
+  "  mbk_i32 *block_col;\n"
+  "  mbk_u32 *masks; // words of 32 bits, an even number to a block; zero before\n"
+  "  MBK_VALUE *blocks;\n"
+  "};\n"
+  "\n"
+  "// The bits of a row of a block, of which the first is number `bit` of the block.\n"
+  "MBK_DEVICE void mbk_carve_mark(mbk_u32 *mask, mbk_u32 bit, mbk_u64 bits) {\n"
+  "  mbk_u32 shift = bit % 32;\n"
+  "  for (mask += bit / 32; bits != 0; mask++) {\n"
+  "    if ((mbk_u32)(bits << shift) != 0) {\n"
+  "      mbk_atomic_or(mask, (mbk_u32)(bits << shift));\n"
+  "    }\n"
+  "    bits >>= 32 - shift;\n"
+  "    shift = 0;\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// A row's entries below `first + wide` go to row `r` of block number `block`. Those of one\n"
+  "// column are added up as they come.\n"
+  "MBK_DEVICE void mbk_carve_put(const mbk_carve_csr &csr, const mbk_carve_shape &shape,\n"
+  "                              const MBK_VALUE *values, const mbk_carve_target &to,\n"
+  "                              MBK_ROW_PTR &at, MBK_ROW_PTR end, mbk_u32 &next, mbk_u32 first,\n"
+  "                              mbk_u32 r, mbk_u64 block) {\n"
+  "  const mbk_u32 entries = shape.high * shape.wide;\n"
+  "  mbk_u64 bits = 0;\n"
+  "  while (next < first + shape.wide) {\n"
+  "    const mbk_u32 column = next;\n",
+  "    MBK_VALUE sum = values != 0 ? mbk_load(values + at) : (MBK_VALUE)1;\n"
+  "    next = mbk_carve_look(csr.col_ind, ++at, end);\n"
+  "    while (next == column) {\n"
+  "      sum += values != 0 ? mbk_load(values + at) : (MBK_VALUE)1;\n"
+  "      next = mbk_carve_look(csr.col_ind, ++at, end);\n"
+  "    }\n"
+  "    bits |= (mbk_u64)1 << (column - first);\n"
+  "    if (to.blocks != 0) {\n"
+  "      to.blocks[block * entries + r * shape.wide + column - first] = sum;\n"
+  "    }\n"
+  "  }\n"
+  "  if (to.masks != 0) {\n"
+  "    mbk_carve_mark(to.masks + block * ((entries + 63) / 64 * 2), r * shape.wide, bits);\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "template <int ROWS>\n"
+  "MBK_DEVICE void mbk_carve_fill_row(const mbk_carve_csr &csr, const mbk_carve_shape &shape,\n"
+  "                                   const MBK_VALUE *values, const mbk_carve_target &to,\n"
+  "                                   mbk_u64 block_row, mbk_u64 block) {\n"
+  "  mbk_carve_walk<ROWS> walk = mbk_carve_start<ROWS>(csr, shape, block_row);\n"
+  "  for (;; block++) {\n"
+  "    const mbk_u32 least = mbk_carve_least(walk, shape.group);\n"
+  "    if (mbk_ballot(MBK_ALL, least != MBK_CARVE_END) == 0) {\n"
+  "      return;\n"
+  "    }\n"
+  "    if (least != MBK_CARVE_END) {\n"
+  "      const mbk_u32 column = least / shape.wide;\n"
+  "      if (to.block_col != 0 && mbk_lane() % shape.group == 0) {\n"
+  "        to.block_col[block] = (mbk_i32)column;\n"
+  "      }\n"
+  "#pragma unroll\n"
+  "      for (int j = 0; j < ROWS; j++) {\n"
+  "        mbk_carve_put(csr, shape, values, to, walk.at[j], walk.end[j], walk.next[j],\n"
+  "                      column * shape.wide, mbk_lane() % shape.group + 32 * j, block);\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// block_col, masks and the entries among the values of blocks, each unless null; masks are zero\n",
+  "// before. values null: ones. block_ptr: from mbk_carve_offsets. Launch: `group` lanes for each\n"
+  "// row of blocks, 256 threads per block.\n"
+  "MBK_KERNEL MBK_RESIDENT(256, 4)\n"
+  "    mbk_carve_fill(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
+  "                   mbk_u64 rows, mbk_u64 cols, mbk_u64 block_rows, mbk_u32 high, mbk_u32 wide,\n"
+  "                   mbk_u32 group, const void *block_ptr, mbk_u32 large, mbk_i32 *block_col,\n"
+  "                   mbk_u32 *masks, MBK_VALUE *blocks) {\n"
+  "  const mbk_carve_csr csr = {row_ptr, col_ind, rows, cols};\n"
+  "  const mbk_carve_shape shape = {high, wide, group};\n"
+  "  const mbk_carve_target to = {block_col, masks, blocks};\n"
+  "  const mbk_u64 warp = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;\n"
+  "  const mbk_u64 item = warp * (32 / group) + mbk_lane() / group;\n"
+  "  const mbk_u64 block_row = item < block_rows ? item : block_rows;\n"
+  "  const mbk_u64 block = large != 0 ? (mbk_u64)((const mbk_i64 *)block_ptr)[block_row]\n"
+  "                                   : (mbk_u64)((const mbk_i32 *)block_ptr)[block_row];\n"
+  "  if (high > 32) {\n"
+  "    mbk_carve_fill_row<2>(csr, shape, values, to, block_row, block);\n"
+  "  } else {\n"
+  "    mbk_carve_fill_row<1>(csr, shape, values, to, block_row, block);\n"
+  "  }\n"
+  "}\n",
+  NULL};
+
 static const char *const mbi_source_spmv_rows_cu[] = {
   "// Lanes per row: y = alpha A x + beta y straight on CSR; MBK_LANES lanes of a warp share a row.\n"
   "// Source: the vector kernel of Bell, Garland, SC09, with the lanes per row a constant.\n"
@@ -7964,6 +8316,7 @@ static const struct {
     {"spmv/hubs_build.cuh", mbi_source_spmv_hubs_build_cuh},
     {"spmv/hubs.cu", mbi_source_spmv_hubs_cu},
     {"spmv/full.cu", mbi_source_spmv_full_cu},
+    {"spmv/carve.cu", mbi_source_spmv_carve_cu},
     {"spmv/rows.cu", mbi_source_spmv_rows_cu},
     {"spmv/bsr_tile.cuh", mbi_source_spmv_bsr_tile_cuh},
     {"spmv/bsr_build.cuh", mbi_source_spmv_bsr_build_cuh},
@@ -7980,7 +8333,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "e0927b2e95de19ee9b37b45b89187c462d66150ed45fb1ee4ee9e00b26bb45c5"
+#define MBI_KERNEL_HASH "1ec05c4d02e8a4a457e0f4e39e24546a08e07a2ea3ed39453332528ec4445fc6"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -10622,9 +10975,15 @@ static merbit_status mbi_blocks_make(merbit_context *context, const merbit_view 
 #define MBI_SHAPE_CANDIDATES 70 /* with those of mbi_shape_of */
 #define MBI_SHAPE_FINALISTS 3
 #define MBI_SHAPE_ALONE 1024        /* entries up to which one thread counts */
-#define MBI_SHAPE_ENTRIES (1 << 18) /* to look at for each candidate, about */
-#define MBI_SHAPE_WINDOW 256        /* rows */
 #define MBI_SHAPE_WINDOWS 64        /* at most */
+
+/* Entries to look at for each candidate, about, and rows of a window. */
+#ifndef MBI_SHAPE_ENTRIES
+#define MBI_SHAPE_ENTRIES (1 << 18)
+#endif
+#ifndef MBI_SHAPE_WINDOW
+#define MBI_SHAPE_WINDOW 256
+#endif
 
 static void mbi_shape_of(int candidate, merbit_bsr_desc *shape) {
   static const unsigned char larger[MBI_SHAPE_CANDIDATES - 64][2] = {
@@ -10655,6 +11014,37 @@ typedef struct mbi_shape_search {
   double bytes[MBI_SHAPE_CANDIDATES]; /* of an entry */
 } mbi_shape_search;
 
+/* Rows of blocks that a window takes for blocks of `height`; windows 0: all. */
+static int64_t mbi_shape_rows(const merbit_view *csr, int windows, int height) {
+  return mbi_block_count(windows > 0 ? MBI_SHAPE_WINDOW : csr->rows, height);
+}
+
+/* Rows between the beginnings of windows. */
+static int64_t mbi_shape_span(const merbit_view *csr, int windows) {
+  return windows > 0 ? (csr->rows - MBI_SHAPE_WINDOW) / windows : 0;
+}
+
+/* From *first to the one before *last they are those of window `w`, which ends in front of the
+ * matrix's row that is returned. */
+static int64_t mbi_shape_window(const merbit_view *csr, int windows, int w, int height,
+                                int64_t *first, int64_t *last) {
+  const int64_t all = mbi_block_count(csr->rows, height);
+  *first = mbi_shape_span(csr, windows) * w / height;
+  *last = *first + mbi_shape_rows(csr, windows, height);
+  *last = *last < all ? *last : all;
+  return *last * height < csr->rows ? *last * height : csr->rows;
+}
+
+/* The candidate of fewest bytes, which drops out. */
+static int mbi_shape_next(double *bytes) {
+  int next = 0, i;
+  for (i = 1; i < MBI_SHAPE_CANDIDATES; i++) {
+    next = bytes[i] < bytes[next] ? i : next;
+  }
+  bytes[next] = DBL_MAX;
+  return next;
+}
+
 /* The block rows that begin in a window: other rows for every height, so that bytes are told by
  * entries. */
 static void mbi_shape_task(void *argument, int candidate) {
@@ -10666,15 +11056,8 @@ static void mbi_shape_task(void *argument, int candidate) {
   mbi_shape_of(candidate, &shape);
   for (w = 0; w < search->windows || w == 0; w++) {
     const int height = shape.block_rows;
-    const int64_t first =
-        search->windows > 0 ? (csr->rows - MBI_SHAPE_WINDOW) / search->windows * w / height : 0;
-    const int64_t count =
-        mbi_block_count(search->windows > 0 ? MBI_SHAPE_WINDOW : csr->rows, height);
-    const int64_t last = first + count < mbi_block_count(csr->rows, height)
-                             ? first + count
-                             : mbi_block_count(csr->rows, height);
-    const int64_t end = last * height < csr->rows ? last * height : csr->rows;
-    int64_t more;
+    int64_t first, last, more;
+    const int64_t end = mbi_shape_window(csr, search->windows, w, height, &first, &last);
     blocks += mbi_blocks_count(csr, height, shape.block_cols, first, last, &more);
     inside += more;
     entries += mbi_block_start(csr, end) - mbi_block_start(csr, first * height);
@@ -10717,7 +11100,7 @@ static void mbi_shape_find(merbit_context *context, const merbit_view *csr, int 
   mbi_shape_search search;
   merbit_bsr_desc tried = *shape;
   int64_t least, bytes, blocks;
-  int finalist, next, i;
+  int finalist, i;
   if (shape->block_rows != 0) {
     return;
   }
@@ -10737,11 +11120,7 @@ static void mbi_shape_find(merbit_context *context, const merbit_view *csr, int 
     }
   }
   for (finalist = 0; finalist < MBI_SHAPE_FINALISTS; finalist++) {
-    for (next = 0, i = 1; i < MBI_SHAPE_CANDIDATES; i++) {
-      next = search.bytes[i] < search.bytes[next] ? i : next;
-    }
-    search.bytes[next] = DBL_MAX;
-    mbi_shape_of(next, &tried);
+    mbi_shape_of(mbi_shape_next(search.bytes), &tried);
     bytes = mbi_shape_measure(context, csr, &tried, masks, &blocks);
     if (bytes < least) {
       least = bytes;
@@ -14029,12 +14408,14 @@ typedef struct mbi_bsr_tiles {
   void *kernels[MBI_BSR_KERNELS]; /* CUfunction: schedule, columns, fill, product, fixup, masks */
 } mbi_bsr_tiles;
 
-/* The CSR that AUTO took for blocks, while plan->device holds those: spmv/full.c. */
+/* The CSR that became blocks on the GPU, while plan->device holds those: spmv/full.c, where AUTO
+ * took it for full ones; spmv/carve.c. */
 typedef struct mbi_full {
-  mbi_device_csr csr; /* csr.rows 0: AUTO did not */
+  mbi_device_csr csr; /* csr.rows 0: none did */
   mbi_ranks ranks;
   mbi_program program;
-  void *kernels[2]; /* CUfunction: places, values */
+  void *kernels[4]; /* CUfunction: places, values; carved: count, sums, offsets, fill */
+  int carved;       /* by spmv/carve.c */
 } mbi_full;
 
 #ifdef MERBIT_STUDY_METHODS
@@ -16156,20 +16537,13 @@ static int mbi_plan_blocks_fit(const merbit_plan *plan) {
                                     desc->block_cols == plan->view.block_cols));
 }
 
-/* Check the user's host arrays and set plan->bsr: the view itself, or an owned conversion.
- * Blocks in device memory stay there, to be checked by spmv/arrays.c. */
-static merbit_status mbi_plan_take_blocks(merbit_plan *plan) {
+/* Check the arrays on the host and set plan->bsr: the view itself, or an owned conversion. */
+static merbit_status mbi_plan_take_host_blocks(merbit_plan *plan) {
   merbit_context *context = plan->context;
   const int device = plan->view.memory == MERBIT_MEMORY_DEVICE;
   merbit_view host = plan->view;
   merbit_bsr_desc shape;
   merbit_status status = MERBIT_OK;
-  plan->csr = plan->view;
-  if (device && mbi_plan_blocks_fit(plan)) {
-    plan->bsr.view = plan->view;
-    plan->bsr.entries = mbi_view_values(&plan->view);
-    return MERBIT_OK;
-  }
   if (device) {
     status = mbi_view_download(context, &plan->view, &host);
   }
@@ -16191,6 +16565,23 @@ static merbit_status mbi_plan_take_blocks(merbit_plan *plan) {
     mbi_host_view_release(context, &host);
   }
   return status;
+}
+
+/* Set plan->bsr, but for what stays in device memory, to be checked by spmv/arrays.c: blocks as
+ * they are wanted, and a CSR, which spmv/carve.c makes blocks of. */
+static merbit_status mbi_plan_take_blocks(merbit_plan *plan) {
+  const merbit_view *view = &plan->view;
+  plan->csr = *view;
+  if (view->memory == MERBIT_MEMORY_DEVICE && mbi_plan_blocks_fit(plan)) {
+    plan->bsr.view = *view;
+    plan->bsr.entries = mbi_view_values(view);
+    return MERBIT_OK;
+  }
+  if (view->memory == MERBIT_MEMORY_DEVICE && view->format == MERBIT_CSR && view->nnz > 0 &&
+      plan->desc.method == MERBIT_METHOD_BSR) {
+    return MERBIT_OK;
+  }
+  return mbi_plan_take_host_blocks(plan);
 }
 
 /* New host values in the order of the view. */
@@ -18816,7 +19207,7 @@ static void mbi_bsr_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   mbi_preamble_define_int(preamble, "MBK_BLOCK_COLS", t->block_cols);
   mbi_preamble_define_int(preamble, "MBK_COLUMN_MAJOR",
                           plan->bsr.view.block_order == MERBIT_BLOCK_COLUMN_MAJOR);
-  mbi_preamble_define_int(preamble, "MBK_MASKED", plan->bsr.masks != NULL);
+  mbi_preamble_define_int(preamble, "MBK_MASKED", plan->bsr.mask_words > 0);
   mbi_preamble_define_int(preamble, "MBK_EDGE", t->edge);
   mbi_preamble_define_int(preamble, "MBK_SPLIT", t->split);
   mbi_preamble_define_int(preamble, "MBK_TOGETHER", t->together);
@@ -18833,7 +19224,7 @@ static merbit_status mbi_bsr_specialise(merbit_plan *plan) {
                                                      "mbk_bsr_fill",     "mbk_bsr_product",
                                                      "mbk_bsr_fixup",    "mbk_bsr_masks"};
   mbi_bsr_tiles *t = &plan->bsr_tiles;
-  const int kernels = plan->bsr.masks != NULL ? MBI_BSR_KERNELS : MBI_BSR_KERNELS - 1;
+  const int kernels = plan->bsr.mask_words > 0 ? MBI_BSR_KERNELS : MBI_BSR_KERNELS - 1;
   mbi_preamble preamble;
   merbit_status status;
   int i;
@@ -18882,15 +19273,18 @@ static merbit_status mbi_bsr_columns(merbit_plan *plan) {
   return mbi_bsr_launch_build(plan, 1, "mbk_bsr_columns", t->places, arguments);
 }
 
-/* The masks of the blocks go to the GPU and become those of lanes. Both stay: new values are
- * put in their places by the first. */
+/* The masks of the blocks go to the GPU, unless they were made there, and become those of
+ * lanes. Both stay: new values are put in their places by the first. */
 static merbit_status mbi_bsr_masks(merbit_plan *plan) {
   mbi_bsr_tiles *t = &plan->bsr_tiles;
   merbit_context *context = plan->context;
   const uint64_t bytes = plan->device.nnz * (uint64_t)plan->bsr.mask_words * sizeof(uint64_t);
+  const int upload = t->mask_words == 0;
   void *arguments[4];
-  merbit_status status = mbi_device_allocate(context, bytes, "masks of blocks", &t->mask_words);
-  if (status == MERBIT_OK) {
+  merbit_status status =
+      upload ? mbi_device_allocate(context, bytes, "masks of blocks", &t->mask_words)
+             : MERBIT_OK;
+  if (status == MERBIT_OK && upload) {
     status = mbi_device_upload(context, t->mask_words, plan->bsr.masks, (size_t)bytes);
   }
   if (status == MERBIT_OK) {
@@ -18982,7 +19376,7 @@ static merbit_status mbi_bsr_allocate(merbit_plan *plan) {
   plan->schedule_bytes = words + slots + columns + packs + plan->ranks.bytes;
   plan->stream_bytes = words + slots + columns + packs +
                        2 * t->tiles * (uint64_t)t->block_rows * mbi_type_size(plan->type);
-  if (plan->bsr.masks != NULL) {
+  if (plan->bsr.mask_words > 0) {
     plan->schedule_bytes += mbi_bsr_mask_bytes(t) + plan->device.nnz *
                                                         (uint64_t)plan->bsr.mask_words *
                                                         sizeof(uint64_t);
@@ -19014,7 +19408,7 @@ static merbit_status mbi_bsr_create(merbit_plan *plan) {
   if (status == MERBIT_OK) {
     status = mbi_bsr_columns(plan);
   }
-  if (status == MERBIT_OK && plan->bsr.masks != NULL) {
+  if (status == MERBIT_OK && plan->bsr.mask_words > 0) {
     status = mbi_bsr_masks(plan);
   }
   return status != MERBIT_OK          ? status
@@ -21003,28 +21397,30 @@ static int mbi_full_blocks(const mbi_ranks *ranks) {
   return ranks->block_rows * ranks->block_cols >= 4;
 }
 
-/* plan->bsr and plan->device become the blocks', whose places are allocated; the CSR and its
- * ranks wait in plan->full. */
-static merbit_status mbi_full_enter(merbit_plan *plan) {
-  mbi_full *full = &plan->full;
+/* The CSR and its ranks wait in plan->full. */
+static void mbi_full_enter(merbit_plan *plan) {
+  plan->full.csr = plan->device;
+  plan->full.ranks = plan->ranks;
+  memset(&plan->ranks, 0, sizeof plan->ranks);
+  memset(&plan->device, 0, sizeof plan->device);
+}
+
+/* plan->bsr and plan->device become those of so many blocks, whose places are allocated. */
+static merbit_status mbi_full_allocate(merbit_plan *plan, int high, int wide, uint64_t blocks,
+                                       merbit_index_type offset_type) {
+  const mbi_device_csr *from = &plan->full.csr;
   merbit_view *view = &plan->bsr.view;
   mbi_device_csr *csr = &plan->device;
-  const uint64_t high = (uint64_t)plan->ranks.block_rows;
-  const uint64_t wide = (uint64_t)plan->ranks.block_cols;
   merbit_status status;
-  full->csr = *csr;
-  full->ranks = plan->ranks;
-  memset(&plan->ranks, 0, sizeof plan->ranks);
-  memset(csr, 0, sizeof *csr);
-  csr->offset_type = full->csr.offset_type;
-  csr->rows = full->csr.rows / high;
-  csr->cols = (full->csr.cols + wide - 1) / wide;
-  csr->nnz = full->csr.nnz / (high * wide);
-  *view = merbit_bsr((int64_t)full->csr.rows, (int64_t)full->csr.cols, (int64_t)csr->nnz,
-                     (int)high, (int)wide, NULL, NULL, NULL);
+  csr->offset_type = offset_type;
+  csr->rows = (uint64_t)mbi_block_count((int64_t)from->rows, high);
+  csr->cols = (uint64_t)mbi_block_count((int64_t)from->cols, wide);
+  csr->nnz = blocks;
+  *view = merbit_bsr((int64_t)from->rows, (int64_t)from->cols, (int64_t)blocks, high, wide,
+                     NULL, NULL, NULL);
   view->value_type = plan->type;
   view->memory = MERBIT_MEMORY_DEVICE;
-  plan->bsr.entries = (int64_t)full->csr.nnz;
+  plan->bsr.entries = (int64_t)from->nnz;
   csr->bytes = (csr->rows + 1) * mbi_index_bytes(csr->offset_type);
   csr->owns_row_ptr = csr->owns_col_ind = 1;
   status = mbi_device_allocate(plan->context, csr->bytes, "offsets of blocks", &csr->row_ptr);
@@ -21093,40 +21489,59 @@ static merbit_status mbi_full_values(merbit_plan *plan, mbi_devptr from) {
                                  (int64_t)((rows + 7) / 8), 256, 0, NULL, arguments);
 }
 
-/* For new values in the order of the CSR, which the plan has taken. */
-static merbit_status mbi_full_refresh(merbit_plan *plan) {
+/* For new values in the order of the CSR, which the plan has taken: `put` brings them to the
+ * blocks. */
+static merbit_status mbi_full_refill(merbit_plan *plan,
+                                     merbit_status (*put)(merbit_plan *plan, mbi_devptr from)) {
   mbi_device_csr *csr = &plan->device;
   const mbi_devptr from = csr->values;
   merbit_status status;
   csr->bytes -= plan->full.csr.nnz * mbi_type_size(plan->type);
-  status = mbi_full_values(plan, from);
+  status = put(plan, from);
   if (status == MERBIT_OK) {
     status = mbi_bsr_fill(plan);
+  }
+  if (csr->owns_values) { /* a failure: the next values find an array of their own size */
+    mbi_device_release(plan->context, csr->values);
+    csr->values = 0;
+    csr->owns_values = 0;
+    csr->bytes -= (uint64_t)mbi_view_values(&plan->bsr.view) * mbi_type_size(plan->type);
   }
   mbi_device_release(plan->context, from);
   return status;
 }
 
-/* Once the choice is made, of an uploaded CSR only the offsets are needed again: for new values. */
+static merbit_status mbi_full_refresh(merbit_plan *plan) {
+  return mbi_full_refill(plan, mbi_full_values);
+}
+
+/* Once the choice is made, of an uploaded CSR only the offsets are needed again, for new
+ * values; of one whose blocks have holes the columns too. */
 static void mbi_full_let_go(merbit_plan *plan) {
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->full.csr;
-  if (csr->owns_col_ind) {
+  if (csr->owns_col_ind && !plan->full.carved) {
     mbi_device_release(context, csr->col_ind);
     csr->bytes -= csr->nnz * sizeof(int32_t);
+    csr->owns_col_ind = 0;
+    csr->col_ind = 0;
   }
   if (csr->owns_values) {
     mbi_device_release(context, csr->values);
     csr->bytes -= csr->nnz * mbi_type_size(plan->type);
   }
-  csr->owns_col_ind = csr->owns_values = 0;
-  csr->col_ind = csr->values = 0;
+  csr->owns_values = 0;
+  csr->values = 0;
   mbi_ranks_destroy(context, &plan->full.ranks);
   plan->device.bytes += csr->bytes;
 }
 
 static merbit_status mbi_full_create(merbit_plan *plan) {
-  merbit_status status = mbi_full_enter(plan);
+  const int high = plan->ranks.block_rows, wide = plan->ranks.block_cols;
+  merbit_status status;
+  mbi_full_enter(plan);
+  status = mbi_full_allocate(plan, high, wide, plan->full.csr.nnz / (uint64_t)(high * wide),
+                             plan->full.csr.offset_type);
   if (status == MERBIT_OK) {
     status = mbi_full_specialise(plan);
   }
@@ -21159,6 +21574,390 @@ static const mbi_cuda_method mbi_full_method = {
     mbi_full_create, mbi_full_destroy, mbi_bsr_carry_bytes, mbi_bsr_multiply,
     mbi_bsr_info,    mbi_bsr_describe, mbi_full_refresh};
 
+/* ==== >>spmv/carve.c  CUDA: any CSR as blocks ============================================= */
+/* A CSR in GPU memory becomes blocks there, with masks where they have holes: the arrays that
+ * matrix/blocks.c makes on the CPU. Its rows must ascend; equal columns are added up. */
+#define MBI_CARVE_CHUNK 1024 /* rows of blocks whose counts are summed, as in spmv/carve.cu */
+
+enum { MBI_CARVE_COUNT, MBI_CARVE_SUMS, MBI_CARVE_OFFSETS, MBI_CARVE_FILL, MBI_CARVE_KERNELS };
+
+typedef struct mbi_carve_tally { /* as the GPU counts them */
+  uint64_t blocks, inside, entries;
+  uint64_t descends; /* not 0: a row does, and the others mean nothing */
+} mbi_carve_tally;
+
+typedef struct mbi_carve { /* while blocks are made */
+  merbit_plan *plan;
+  merbit_view csr; /* without its arrays; after mbi_carve_order nnz counts each place once */
+  mbi_devptr answers, counts, sums;
+} mbi_carve;
+
+/* ---- Specialise -------------------------------------------------------------------------- */
+
+static void mbi_carve_preamble(const merbit_plan *plan, const mbi_device_csr *csr,
+                               mbi_preamble *preamble) {
+  memset(preamble, 0, sizeof *preamble);
+  mbi_preamble_define(preamble, "MBK_ROW_PTR",
+                      csr->offset_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
+  mbi_preamble_define(preamble, "MBK_VALUE", plan->type == MERBIT_F32 ? "float" : "double");
+  mbi_preamble_define_int(preamble, "MBK_BASE", csr->base);
+}
+
+static merbit_status mbi_carve_specialise(merbit_plan *plan) {
+  static const char *const names[MBI_CARVE_KERNELS] = {"mbk_carve_count", "mbk_carve_sums",
+                                                       "mbk_carve_offsets", "mbk_carve_fill"};
+  mbi_full *full = &plan->full;
+  mbi_preamble preamble;
+  merbit_status status;
+  int i;
+  mbi_carve_preamble(plan, &full->csr, &preamble);
+  status = mbi_program_create(plan->context, "spmv/carve.cu", &preamble, &full->program);
+  for (i = 0; i < MBI_CARVE_KERNELS && status == MERBIT_OK; i++) {
+    status = mbi_program_kernel(plan->context, &full->program, names[i], &full->kernels[i]);
+  }
+  return status;
+}
+
+/* ---- Count ------------------------------------------------------------------------------- */
+
+/* Lanes to a row of blocks. */
+static uint32_t mbi_carve_group(int height) {
+  uint32_t group = 1;
+  while ((int)group < height && group < 32) {
+    group *= 2;
+  }
+  return group;
+}
+
+/* The answer number `answer`, of windows of the matrix or, for 0 of them, of all of it. */
+static merbit_status mbi_carve_count(mbi_carve *c, const merbit_bsr_desc *shape, int windows,
+                                     int answer) {
+  merbit_plan *plan = c->plan;
+  mbi_device_csr *csr = &plan->full.csr;
+  const int height = shape->block_rows;
+  const int64_t most = 8 * (int64_t)plan->context->device.multiprocessors;
+  uint32_t high = (uint32_t)height, wide = (uint32_t)shape->block_cols;
+  uint32_t group = mbi_carve_group(height);
+  uint64_t block_rows = (uint64_t)mbi_block_count(c->csr.rows, height);
+  uint64_t spans = (uint64_t)(mbi_shape_span(&c->csr, windows) / height);
+  uint32_t rest = (uint32_t)(mbi_shape_span(&c->csr, windows) % height);
+  uint32_t count = (uint32_t)mbi_shape_rows(&c->csr, windows, height);
+  uint32_t parts = windows > 0 ? (uint32_t)windows : 1;
+  mbi_devptr to = c->answers + (uint64_t)answer * sizeof(mbi_carve_tally);
+  const int64_t blocks = (int64_t)((uint64_t)parts * count * group / 256) + 1;
+  void *arguments[15];
+  arguments[0] = &csr->row_ptr;
+  arguments[1] = &csr->col_ind;
+  arguments[2] = &csr->rows;
+  arguments[3] = &csr->cols;
+  arguments[4] = &block_rows;
+  arguments[5] = &high;
+  arguments[6] = &wide;
+  arguments[7] = &group;
+  arguments[8] = &parts;
+  arguments[9] = &spans;
+  arguments[10] = &rest;
+  arguments[11] = &count;
+  arguments[12] = &c->counts;
+  arguments[13] = &c->sums;
+  arguments[14] = &to;
+  return mbi_device_launch(plan->context, plan->full.kernels[MBI_CARVE_COUNT],
+                           "mbk_carve_count", blocks < most ? blocks : most, 256, 0, NULL,
+                           arguments);
+}
+
+/* `shapes` answers of the same windows. */
+static merbit_status mbi_carve_count_all(mbi_carve *c, const merbit_bsr_desc *shapes, int count,
+                                         int windows, mbi_carve_tally *tallies) {
+  merbit_context *context = c->plan->context;
+  const size_t bytes = (size_t)count * sizeof *tallies;
+  merbit_status status = mbi_device_zero(context, c->answers, bytes, NULL);
+  int i;
+  for (i = 0; i < count && status == MERBIT_OK; i++) {
+    status = mbi_carve_count(c, &shapes[i], windows, i);
+  }
+  return status == MERBIT_OK ? mbi_device_download(context, tallies, c->answers, bytes)
+                             : status;
+}
+
+/* ---- The shape, as matrix/block_shape.c finds it ----------------------------------------- */
+
+/* Bytes of an entry for every candidate. */
+static merbit_status mbi_carve_sample(mbi_carve *c, double *bytes) {
+  merbit_bsr_desc shapes[MBI_SHAPE_CANDIDATES];
+  mbi_carve_tally tallies[MBI_SHAPE_CANDIDATES];
+  const merbit_view *csr = &c->csr;
+  const int windows = mbi_shape_windows(csr);
+  merbit_status status;
+  int i, w;
+  memset(shapes, 0, sizeof shapes);
+  for (i = 0; i < MBI_SHAPE_CANDIDATES; i++) {
+    mbi_shape_of(i, &shapes[i]);
+  }
+  status = mbi_carve_count_all(c, shapes, MBI_SHAPE_CANDIDATES, windows, tallies);
+  for (i = 0; i < MBI_SHAPE_CANDIDATES && status == MERBIT_OK; i++) {
+    const mbi_carve_tally *t = &tallies[i];
+    const int height = shapes[i].block_rows;
+    int64_t rows = 0, first, last;
+    for (w = 0; w < windows || w == 0; w++) {
+      const int64_t end = mbi_shape_window(csr, windows, w, height, &first, &last);
+      rows += end - first * height;
+    }
+    bytes[i] = t->entries == 0
+                   ? DBL_MAX
+                   : (double)mbi_shape_bytes(csr, &shapes[i], rows, (int64_t)t->blocks,
+                                             t->inside == t->entries, MBI_MASKS_READ) /
+                         (double)t->entries;
+  }
+  return status;
+}
+
+/* Of c->csr, whose rows ascend. */
+static merbit_status mbi_carve_find(mbi_carve *c, merbit_bsr_desc *shape) {
+  double bytes[MBI_SHAPE_CANDIDATES];
+  merbit_bsr_desc finalists[MBI_SHAPE_FINALISTS];
+  mbi_carve_tally tallies[MBI_SHAPE_FINALISTS];
+  int64_t least;
+  int i;
+  merbit_status status = mbi_carve_sample(c, bytes);
+  shape->block_rows = shape->block_cols = 1;
+  least = mbi_shape_bytes(&c->csr, shape, c->csr.rows, c->csr.nnz, 1, MBI_MASKS_READ);
+  memset(finalists, 0, sizeof finalists);
+  for (i = 0; i < MBI_SHAPE_FINALISTS && status == MERBIT_OK; i++) {
+    mbi_shape_of(mbi_shape_next(bytes), &finalists[i]);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_carve_count_all(c, finalists, MBI_SHAPE_FINALISTS, 0, tallies);
+  }
+  for (i = 0; i < MBI_SHAPE_FINALISTS && status == MERBIT_OK; i++) {
+    const int64_t moved =
+        mbi_shape_bytes(&c->csr, &finalists[i], c->csr.rows, (int64_t)tallies[i].blocks,
+                        tallies[i].inside == tallies[i].entries, MBI_MASKS_READ);
+    if (moved < least) {
+      least = moved;
+      *shape = finalists[i];
+    }
+  }
+  return status;
+}
+
+/* ---- Fill -------------------------------------------------------------------------------- */
+
+/* Columns, masks and values, each unless 0; the values from those at `from`, or ones. */
+static merbit_status mbi_carve_fill(merbit_plan *plan, mbi_devptr from, mbi_devptr columns,
+                                    mbi_devptr masks, mbi_devptr values) {
+  mbi_device_csr *csr = &plan->full.csr;
+  const int height = plan->bsr.view.block_rows;
+  uint32_t high = (uint32_t)height, wide = (uint32_t)plan->bsr.view.block_cols;
+  uint32_t group = mbi_carve_group(height);
+  uint32_t large = plan->device.offset_type == MERBIT_INDEX_64;
+  void *arguments[14];
+  arguments[0] = &csr->row_ptr;
+  arguments[1] = &csr->col_ind;
+  arguments[2] = &from;
+  arguments[3] = &csr->rows;
+  arguments[4] = &csr->cols;
+  arguments[5] = &plan->device.rows;
+  arguments[6] = &high;
+  arguments[7] = &wide;
+  arguments[8] = &group;
+  arguments[9] = &plan->device.row_ptr;
+  arguments[10] = &large;
+  arguments[11] = &columns;
+  arguments[12] = &masks;
+  arguments[13] = &values;
+  return mbi_device_launch(plan->context, plan->full.kernels[MBI_CARVE_FILL], "mbk_carve_fill",
+                           (int64_t)(plan->device.rows * group / 256) + 1, 256, 0, NULL,
+                           arguments);
+}
+
+/* plan->device.values, zero where there is no entry; but what masks leave out is never read. */
+static merbit_status mbi_carve_allocate_values(merbit_plan *plan) {
+  mbi_device_csr *csr = &plan->device;
+  const merbit_view *view = &plan->bsr.view;
+  const uint64_t stored = (uint64_t)mbi_view_values(view);
+  const uint64_t bytes = stored * mbi_type_size(plan->type);
+  const merbit_status status =
+      mbi_device_allocate(plan->context, bytes, "values of blocks", &csr->values);
+  csr->owns_values = status == MERBIT_OK;
+  csr->bytes += status == MERBIT_OK ? bytes : 0;
+  return status != MERBIT_OK || plan->bsr.mask_words > 0 ||
+                 stored == (uint64_t)plan->bsr.entries
+             ? status
+             : mbi_device_zero(plan->context, csr->values, (size_t)bytes, NULL);
+}
+
+static merbit_status mbi_carve_values(merbit_plan *plan, mbi_devptr from) {
+  const merbit_status status = mbi_carve_allocate_values(plan);
+  return status == MERBIT_OK ? mbi_carve_fill(plan, from, 0, 0, plan->device.values) : status;
+}
+
+static merbit_status mbi_carve_refresh(merbit_plan *plan) {
+  return mbi_full_refill(plan, mbi_carve_values);
+}
+
+/* ---- Make -------------------------------------------------------------------------------- */
+
+/* plan->device.row_ptr, from the counts. */
+static merbit_status mbi_carve_offsets(mbi_carve *c) {
+  merbit_plan *plan = c->plan;
+  mbi_device_csr *csr = &plan->device;
+  uint64_t chunks = csr->rows / MBI_CARVE_CHUNK + 1;
+  uint32_t large = csr->offset_type == MERBIT_INDEX_64;
+  void *arguments[5];
+  merbit_status status;
+  arguments[0] = &c->sums;
+  arguments[1] = &chunks;
+  status = mbi_device_launch(plan->context, plan->full.kernels[MBI_CARVE_SUMS],
+                             "mbk_carve_sums", 1, 1024, 32 * sizeof(uint64_t), NULL, arguments);
+  arguments[0] = &c->counts;
+  arguments[1] = &c->sums;
+  arguments[2] = &csr->rows;
+  arguments[3] = &large;
+  arguments[4] = &csr->row_ptr;
+  return status == MERBIT_OK
+             ? mbi_device_launch(plan->context, plan->full.kernels[MBI_CARVE_OFFSETS],
+                                 "mbk_carve_offsets", (int64_t)chunks, 256,
+                                 8 * sizeof(uint64_t), NULL, arguments)
+             : status;
+}
+
+/* plan->device and plan->bsr, for counted blocks. */
+static merbit_status mbi_carve_take(mbi_carve *c, const merbit_bsr_desc *shape,
+                                    const mbi_carve_tally *tally) {
+  merbit_plan *plan = c->plan;
+  merbit_context *context = plan->context;
+  mbi_devptr *masks = &plan->bsr_tiles.mask_words;
+  const mbi_devptr from = plan->full.csr.values;
+  const int full = tally->inside == tally->entries;
+  const int words = full ? 0 : (shape->block_rows * shape->block_cols + 63) / 64;
+  const uint64_t bytes = tally->blocks * (uint64_t)words * sizeof(uint64_t);
+  merbit_status status = mbi_full_allocate(
+      plan, shape->block_rows, shape->block_cols, tally->blocks,
+      tally->blocks > (uint64_t)INT32_MAX ? MERBIT_INDEX_64 : MERBIT_INDEX_32);
+  plan->bsr.entries = (int64_t)tally->entries;
+  plan->bsr.mask_words = words;
+  if (status == MERBIT_OK) {
+    status = mbi_carve_offsets(c);
+  }
+  if (status == MERBIT_OK && words > 0) {
+    status = mbi_device_allocate(context, bytes, "masks of blocks", masks);
+  }
+  if (status == MERBIT_OK && words > 0) {
+    status = mbi_device_zero(context, *masks, (size_t)bytes, NULL);
+  }
+  /* Holes and duplicates make numbers of a pattern's ones. */
+  if (status == MERBIT_OK && (from != 0 || !full || tally->entries < plan->full.csr.nnz)) {
+    status = mbi_carve_allocate_values(plan);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_carve_fill(plan, from, plan->device.col_ind, *masks, plan->device.values);
+  }
+  return status == MERBIT_OK ? mbi_device_synchronize(context, NULL) : status;
+}
+
+/* The last count, which tells each row of blocks its number, and what follows from it. */
+static merbit_status mbi_carve_build(mbi_carve *c, const merbit_bsr_desc *shape,
+                                     mbi_carve_tally *tally) {
+  merbit_context *context = c->plan->context;
+  const uint64_t rows = (uint64_t)mbi_block_count(c->csr.rows, shape->block_rows);
+  const uint64_t sums = (rows / MBI_CARVE_CHUNK + 1) * sizeof(uint64_t);
+  merbit_status status;
+  status =
+      mbi_device_allocate(context, rows * sizeof(uint32_t), "counts of blocks", &c->counts);
+  if (status == MERBIT_OK) {
+    status = mbi_device_allocate(context, sums, "sums of blocks", &c->sums);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_zero(context, c->sums, (size_t)sums, NULL);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_carve_count_all(c, shape, 1, 0, tally);
+  }
+  return status == MERBIT_OK && tally->descends == 0 ? mbi_carve_take(c, shape, tally) : status;
+}
+
+/* Find a shape where none is given, and build; but for a row that descends. */
+static merbit_status mbi_carve_all(mbi_carve *c, mbi_carve_tally *tally) {
+  const mbi_device_csr *csr = &c->plan->full.csr;
+  merbit_bsr_desc shape;
+  merbit_status status = MERBIT_OK;
+  memset(&shape, 0, sizeof shape);
+  shape.block_rows = c->plan->desc.block_rows;
+  shape.block_cols = c->plan->desc.block_cols;
+  c->csr = merbit_csr((int64_t)csr->rows, (int64_t)csr->cols, (int64_t)csr->nnz, NULL, NULL,
+                      c->plan->view.values);
+  c->csr.value_type = c->plan->type;
+  if (csr->rows / (uint64_t)(shape.block_rows > 0 ? shape.block_rows : 1) >= UINT32_MAX) {
+    return mbi_fail(c->plan->context, MERBIT_TOO_LARGE,
+                    "%" PRIu64 " rows are too many to make blocks of on the GPU%s", csr->rows,
+                    shape.block_rows > 0 ? "" : " without a shape for them");
+  }
+  if (shape.block_rows == 0) {
+    merbit_bsr_desc single = shape;
+    single.block_rows = single.block_cols = 1;
+    status = mbi_carve_count_all(c, &single, 1, 0, tally);
+    if (status != MERBIT_OK || tally->descends != 0) {
+      return status;
+    }
+    if (tally->entries < csr->nnz) { /* duplicates: of a pattern, they count */
+      c->csr.values = c->csr.values != NULL ? c->csr.values : c->plan->view.col_ind;
+      c->csr.nnz = (int64_t)tally->entries;
+    }
+    status = mbi_carve_find(c, &shape);
+  }
+  return status == MERBIT_OK ? mbi_carve_build(c, &shape, tally) : status;
+}
+
+/* The matrix passes through the host, where its rows are sorted. */
+static merbit_status mbi_carve_on_cpu(merbit_plan *plan) {
+  merbit_context *context = plan->context;
+  merbit_view places;
+  merbit_status status;
+  mbi_log(context, "blocks are made on the CPU, for the columns of a row descend");
+  mbi_full_destroy(plan);
+  mbi_device_csr_destroy(context, &plan->device);
+  memset(&plan->device, 0, sizeof plan->device);
+  plan->cuda = &mbi_bsr_method;
+  status = mbi_plan_take_host_blocks(plan);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  places = mbi_block_frame(&plan->bsr.view);
+  status = mbi_device_csr_create(context, &places, 1, &plan->device);
+  return status == MERBIT_OK ? mbi_bsr_create(plan) : status;
+}
+
+static merbit_status mbi_carve_create(merbit_plan *plan) {
+  merbit_context *context = plan->context;
+  mbi_carve_tally tally = {0, 0, 0, 0};
+  mbi_carve c;
+  merbit_status status;
+  memset(&c, 0, sizeof c);
+  c.plan = plan;
+  mbi_full_enter(plan);
+  plan->full.carved = 1;
+  status = mbi_carve_specialise(plan);
+  if (status == MERBIT_OK) {
+    status = mbi_device_allocate(context, MBI_SHAPE_CANDIDATES * sizeof tally,
+                                 "counts of shapes", &c.answers);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_carve_all(&c, &tally);
+  }
+  mbi_device_release(context, c.answers);
+  mbi_device_release(context, c.counts);
+  mbi_device_release(context, c.sums);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  return tally.descends != 0 ? mbi_carve_on_cpu(plan) : mbi_bsr_create(plan);
+}
+
+static const mbi_cuda_method mbi_carve_method = {
+    mbi_carve_create, mbi_full_destroy, mbi_bsr_carry_bytes, mbi_bsr_multiply,
+    mbi_bsr_info,     mbi_bsr_describe, mbi_carve_refresh};
+
 /* ==== >>spmv/forecast.c  CUDA: what a product by each method should take ================== */
 /* What a product by each method should take, from what the GPU counts of a matrix's rows and
  * samples of its columns. */
@@ -21177,7 +21976,9 @@ static const mbi_cuda_method *mbi_cuda_method_of(const merbit_plan *plan,
   case MERBIT_METHOD_BINNED:
     return &mbi_binned_method;
   case MERBIT_METHOD_BSR:
-    return mbi_plan_has_blocks(plan) ? &mbi_bsr_method : &mbi_full_method;
+    return mbi_plan_has_blocks(plan)                ? &mbi_bsr_method
+           : plan->desc.method == MERBIT_METHOD_BSR ? &mbi_carve_method
+                                                    : &mbi_full_method;
   case MERBIT_METHOD_CB:
     return &mbi_cb_method;
   case MERBIT_METHOD_HUBS:
@@ -21674,14 +22475,15 @@ static merbit_status mbi_choose_forms(merbit_plan *plan, uint32_t *forms) {
   return status;
 }
 
-/* A method other than MERBIT, which is as published, and the merge path, before which nothing
- * looks at the matrix, may take shorter forms of the values. */
+/* A method other than MERBIT, which is as published, the merge path, before which nothing looks
+ * at the matrix, and blocks may take shorter forms of the values. */
 static merbit_status mbi_choose_values(merbit_plan *plan) {
   uint32_t forms = 0;
   merbit_status status;
   if (plan->device.values == 0 || plan->device.nnz == 0 || plan->desc.changing_values ||
       plan->desc.expected_calls < MBI_VALUES_CALLS || plan->method == MERBIT_METHOD_MERBIT ||
-      plan->method == MERBIT_METHOD_MERGE || plan->device.rows >= UINT32_MAX) {
+      plan->method == MERBIT_METHOD_MERGE || plan->method == MERBIT_METHOD_BSR ||
+      plan->device.rows >= UINT32_MAX) {
     return MERBIT_OK;
   }
   status = mbi_ranks_need(plan);
@@ -23014,7 +23816,8 @@ static merbit_status mbi_update_through_host(merbit_plan *plan, const void *valu
   merbit_context *context = plan->context;
   const size_t size = mbi_type_size(plan->type);
   const void *host = values, *fresh = values;
-  const merbit_view *multiplied = mbi_plan_has_blocks(plan) ? &plan->bsr.view : &plan->csr;
+  const merbit_view *multiplied =
+      mbi_plan_has_blocks(plan) && plan->full.csr.rows == 0 ? &plan->bsr.view : &plan->csr;
   merbit_matrix *matrix = NULL;
   merbit_status status = MERBIT_OK;
   if (memory == MERBIT_MEMORY_DEVICE) {

@@ -47,30 +47,36 @@ static void bench_add_block_products(bench_bench *b, const bench_request *reques
     c = bench_add_ours(b, name, kind, bench_ours_enqueue, o, &cost);
     c->bytes = bench_block_bytes(&b->arrays, kind);
     c->limit = b->lab->ceilings.copy > 0 ? c->bytes / b->lab->ceilings.copy : 0;
+    c->convert_seconds = request->blocks ? 0 : cost.warm;
     if (kind == BENCH_PLAIN) {
       (void)printf("%s: %s\n", request->name, c->about);
     }
   }
 }
 
-/* The method with its own choice of constants; where they are named, with others: how x is
- * loaded, blocks in a tile, threads; and the study kernels, each by its full name. */
+/* The method with its own choice of constants, on blocks and on the CSR, of which it makes them
+ * in that shape or, where that is named, in the one that it finds; where they are named, with
+ * others: how x is loaded, blocks in a tile, threads; and the study kernels, each by its full
+ * name. */
 static void bench_add_block_plans(bench_bench *b) {
   static const struct {
     const char *name, *asked;         /* where --methods has this text */
     int method, omega, tile, threads; /* tile: in quarters of the method's own */
-  } list[] = {{"bsr", "", MERBIT_METHOD_BSR, 0, 0, 0},
-              {"tune-bsr-direct", "tune", MERBIT_METHOD_BSR, 1, 0, 0},
-              {"tune-bsr-shuffle", "tune", MERBIT_METHOD_BSR, 2, 0, 0},
-              {"tune-bsr-tile-half", "tune", MERBIT_METHOD_BSR, 0, 2, 0},
-              {"tune-bsr-tile-2", "tune", MERBIT_METHOD_BSR, 0, 8, 0},
-              {"tune-bsr-tile-4", "tune", MERBIT_METHOD_BSR, 0, 16, 0},
-              {"tune-bsr-64", "tune", MERBIT_METHOD_BSR, 0, 0, 64},
-              {"tune-bsr-256", "tune", MERBIT_METHOD_BSR, 0, 0, 256},
-              {"bsr-rowmajor", "bsr-rowmajor", MERBIT_METHOD_BSR_ROW_MAJOR, 0, 0, 0},
-              {"bsr-private", "bsr-private", MERBIT_METHOD_BSR_PRIVATE, 0, 0, 0},
-              {"bsr-team", "bsr-team", MERBIT_METHOD_BSR_TEAM, 0, 0, 0},
-              {"bsr-vector", "bsr-vector", MERBIT_METHOD_BSR_VECTOR, 0, 0, 0}};
+    int csr; /* blocks are made of it: 1 of the shape that is there, 2 of any */
+  } list[] = {{"bsr", "", MERBIT_METHOD_BSR, 0, 0, 0, 0},
+              {"bsr-csr", "", MERBIT_METHOD_BSR, 0, 0, 0, 1},
+              {"bsr-found", "bsr-found", MERBIT_METHOD_BSR, 0, 0, 0, 2},
+              {"tune-bsr-direct", "tune", MERBIT_METHOD_BSR, 1, 0, 0, 0},
+              {"tune-bsr-shuffle", "tune", MERBIT_METHOD_BSR, 2, 0, 0, 0},
+              {"tune-bsr-tile-half", "tune", MERBIT_METHOD_BSR, 0, 2, 0, 0},
+              {"tune-bsr-tile-2", "tune", MERBIT_METHOD_BSR, 0, 8, 0, 0},
+              {"tune-bsr-tile-4", "tune", MERBIT_METHOD_BSR, 0, 16, 0, 0},
+              {"tune-bsr-64", "tune", MERBIT_METHOD_BSR, 0, 0, 64, 0},
+              {"tune-bsr-256", "tune", MERBIT_METHOD_BSR, 0, 0, 256, 0},
+              {"bsr-rowmajor", "bsr-rowmajor", MERBIT_METHOD_BSR_ROW_MAJOR, 0, 0, 0, 0},
+              {"bsr-private", "bsr-private", MERBIT_METHOD_BSR_PRIVATE, 0, 0, 0, 0},
+              {"bsr-team", "bsr-team", MERBIT_METHOD_BSR_TEAM, 0, 0, 0, 0},
+              {"bsr-vector", "bsr-vector", MERBIT_METHOD_BSR_VECTOR, 0, 0, 0, 0}};
   const bench_options *options = b->lab->options;
   int own = 0, together = 1;
   size_t i;
@@ -83,8 +89,10 @@ static void bench_add_block_plans(bench_bench *b) {
     }
     memset(&request, 0, sizeof request);
     request.name = list[i].name;
-    request.blocks = 1;
-    request.cold = i == 0;
+    request.blocks = list[i].csr == 0;
+    request.cold = i <= 1;
+    request.desc.block_rows = list[i].csr == 1 ? b->arrays.blocks.block : 0;
+    request.desc.block_cols = list[i].csr == 1 ? b->arrays.blocks.width : 0;
     request.desc.method = (merbit_method)list[i].method;
     request.desc.unchecked = 1;
     request.desc.omega = list[i].omega;

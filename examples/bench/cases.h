@@ -82,6 +82,9 @@ static void bench_add_rival(bench_bench *b, int algorithm) {
     c->limit = bench_limit(&b->lab->ceilings, p, bench_csr_bytes(p, kind));
     c->has_plan = 1;
     c->plan_seconds = r->prepare_seconds;
+    c->convert_seconds = r->convert_seconds;
+    c->memory = bench_rival_memory(r);
+    c->csr_memory = bench_csr_memory(p);
     if (r->layout.block > 0) {
       (void)snprintf(c->about, sizeof c->about, "blocks of %d x %d; csr2bsr %.3f ms",
                      r->layout.block, r->layout.block, 1e3 * r->convert_seconds);

@@ -23,6 +23,12 @@ static void bench_layout_free(bench_layout *l) {
   memset(l, 0, sizeof *l);
 }
 
+/* Bytes of the arrays. */
+static double bench_layout_memory(const bench_layout *l, size_t size) {
+  return 4.0 * (double)l->entries + (double)size * (double)l->stored +
+         4.0 * (double)(l->block > 0 ? l->rows : l->rows / BENCH_SLICE + 1);
+}
+
 /* ---- Slices of 32 rows, each as wide as its longest row, column by column -------------------
  * Fill has column -1 and value 0, as cuSPARSE asks. */
 
@@ -173,8 +179,7 @@ static void bench_block_fill(const bench_problem *p, bench_layout *l, int64_t pl
   }
 }
 
-static void bench_blocks_create(const bench_problem *p, int block, int width,
-                                bench_layout *l) {
+static void bench_blocks_create(const bench_problem *p, int block, int width, bench_layout *l) {
   const bench_matrix *m = p->m;
   const int64_t places = (m->rows + block - 1) / block;
   int32_t *all = (int32_t *)bench_allocate(m->nnz, sizeof *all);

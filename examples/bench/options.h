@@ -48,9 +48,11 @@ static void bench_help(void) {
       "  --methods LIST    names or beginnings of names up to a '-', by default all\n"
       "                    GPU: auto, light (auto for one product), scan, merge, rows, "
       "sliced,\n"
-      "                    binned, hubs, bsr, cb, and where asked for variants tune-bsr-...,\n"
+      "                    binned, hubs, bsr, bsr-csr (which makes the blocks of a CSR), cb,\n"
+      "                    and where asked for variants tune-bsr-...,\n"
       "                    tune-merge-rN (chunks to a block), -sN (steps), -tN (threads),\n"
-      "                    and by name bsr-rowmajor, bsr-private, bsr-team, bsr-vector,\n"
+      "                    and by name bsr-found (makes those that it finds), bsr-rowmajor,\n"
+      "                    bsr-private, bsr-team, bsr-vector,\n"
       "                    and CB with other limits, cb-listed, cb-plain, cb-coo20,\n"
       "                    cb-dense64, cb-dense200, cb-s64, cb-s256;\n"
       "                    by name rcm, degree: auto on the reordered matrix;\n"
@@ -87,6 +89,9 @@ static void bench_help(void) {
       "the cache (cuSPARSE: its preprocess), cold: with an empty cache. payback: products "
       "after\n"
       "which plan and products take no longer than cuSPARSE's preprocess and products.\n"
+      "own/CSR: memory of the plan's, or the format's, own arrays over that of a CSR, which\n"
+      "SCAN, ROWS, HUBS and MERBIT read beside. conv: making blocks of a CSR on the GPU, in\n"
+      "milliseconds and in products (bsr-csr: its whole plan; cuSPARSE: csr2bsr alone).\n"
       "merbit-tile-sN is the kernel that builds a plan's tiles, compared with its product.\n"
       "MERBIT_BENCH_CUSPARSE names the libcusparse to open where it is not found.\n",
       stdout);

@@ -177,6 +177,8 @@ static bench_case *bench_add_ours(bench_bench *b, const char *name, bench_kind k
   c->cold_seconds = cost->cold;
   c->compile_seconds = cost->compile;
   c->reorder_seconds = info.reorder_seconds;
+  c->memory = (double)info.device_bytes;
+  c->csr_memory = bench_csr_memory(p);
   (void)merbit_plan_describe(o->plan, c->about, sizeof c->about);
   return c;
 }

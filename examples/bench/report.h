@@ -36,16 +36,19 @@ static const char *bench_cell(char *text, size_t size, int digits, double number
 }
 
 static void bench_report_row(const bench_case *c, double speedup, double payback) {
-  char cells[7][24];
+  char cells[9][24];
   const size_t size = sizeof cells[0];
-  (void)printf("%-22s %9.1f %9.1f %9.1f %7s %6s %6s %8s %8s %8s  %s", c->name, 1e6 * c->median,
-               1e6 * c->quartiles[0], 1e6 * c->quartiles[1],
+  (void)printf("%-22s %9.1f %9.1f %9.1f %7s %6s %6s %8s %8s %8s %7s %7s %6s  %s", c->name,
+               1e6 * c->median, 1e6 * c->quartiles[0], 1e6 * c->quartiles[1],
                bench_cell(cells[0], size, 3, speedup),
                bench_cell(cells[1], size, 0, 1e-9 * c->bytes / c->median),
                bench_cell(cells[2], size, 0, bench_percent(c)),
                bench_cell(cells[3], size, 2, c->has_plan ? 1e3 * c->plan_seconds : 0),
                bench_cell(cells[4], size, 1, 1e3 * c->cold_seconds),
                bench_cell(cells[5], size, 0, payback),
+               bench_cell(cells[6], size, 2, c->csr_memory > 0 ? c->memory / c->csr_memory : 0),
+               bench_cell(cells[7], size, 2, 1e3 * c->convert_seconds),
+               bench_cell(cells[8], size, 1, c->convert_seconds / c->median),
                c->kind == BENCH_TILE ? ""
                : c->good             ? "ok"
                                      : "WRONG");
@@ -65,6 +68,14 @@ static void bench_report_plan(const bench_case *c, double payback, bench_json *j
     bench_json_number(json, "plan_cold_seconds", c->cold_seconds > 0 ? c->cold_seconds : NAN);
     bench_json_number(json, "compile_seconds", c->cold_seconds > 0 ? c->compile_seconds : NAN);
     bench_json_number(json, "payback_products", payback > 0 ? payback : NAN);
+  }
+  if (c->convert_seconds > 0) {
+    bench_json_number(json, "convert_seconds", c->convert_seconds);
+    bench_json_number(json, "convert_products", c->convert_seconds / c->median);
+  }
+  if (c->csr_memory > 0) {
+    bench_json_number(json, "memory_bytes", c->memory);
+    bench_json_number(json, "csr_memory_bytes", c->csr_memory);
   }
   if (c->about[0] != '\0') {
     bench_json_text(json, "about", c->about);
@@ -121,8 +132,9 @@ static void bench_report_case(const bench_case *cases, int count, int i, bench_j
 static void bench_report_cases(const bench_case *cases, int count, const char *title,
                                bench_json *json) {
   int i;
-  (void)printf("%-22s %9s %9s %9s %7s %6s %6s %8s %8s %8s  %s\n", "method", "us", "1st qu.",
-               "3rd qu.", title, "GB/s", "%limit", "plan ms", "cold ms", "payback", "verified");
+  (void)printf("%-22s %9s %9s %9s %7s %6s %6s %8s %8s %8s %7s %7s %6s  %s\n", "method", "us",
+               "1st qu.", "3rd qu.", title, "GB/s", "%limit", "plan ms", "cold ms", "payback",
+               "own/CSR", "conv ms", "in A x", "verified");
   bench_json_open(json, "methods", '[');
   for (i = 0; i < count; i++) {
     bench_report_case(cases, count, i, json);

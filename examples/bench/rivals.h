@@ -381,21 +381,24 @@ static void bench_rival_enqueue(bench_case *self) {
                         self->name);
 }
 
+/* Bytes of the arrays that the rival's format has beside or instead of the CSR's. */
+static double bench_rival_memory(const bench_rival *r) {
+  const bench_format format = bench_rival_format(r);
+  return format == BENCH_FORMAT_CSR ? 0
+         : format == BENCH_FORMAT_COO
+             ? 4.0 * (double)r->arrays->problem->m->nnz
+             : bench_layout_memory(&r->layout, r->arrays->problem->size);
+}
+
 /* The rival's own format once, and the vectors. */
 static double bench_rival_bytes(const bench_rival *r, bench_kind kind) {
   const bench_problem *p = r->arrays->problem;
-  const bench_layout *l = &r->layout;
-  const double size = (double)p->size;
-  switch (bench_rival_format(r)) {
-  case BENCH_FORMAT_CSR:
-    return bench_csr_bytes(p, kind);
-  case BENCH_FORMAT_COO:
-    return (double)p->m->nnz * (8.0 + size) + bench_vector_bytes(p, kind);
-  default: /* offsets of slices and rows of blocks */
-    return 4.0 * (double)l->entries + size * (double)l->stored +
-           4.0 * (double)(l->block > 0 ? l->rows : l->rows / BENCH_SLICE + 1) +
-           bench_vector_bytes(p, kind);
-  }
+  const bench_format format = bench_rival_format(r);
+  const double rest =
+      format == BENCH_FORMAT_COO ? (double)p->m->nnz * (4.0 + (double)p->size) : 0;
+  return format == BENCH_FORMAT_CSR
+             ? bench_csr_bytes(p, kind)
+             : bench_rival_memory(r) + rest + bench_vector_bytes(p, kind);
 }
 
 #endif

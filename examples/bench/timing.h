@@ -39,6 +39,10 @@ typedef struct bench_case {
   double cold_seconds;    /* with an empty cache; 0: not measured */
   double compile_seconds; /* NVRTC, of the cold plan */
   double reorder_seconds; /* of plan_seconds; 0: the plan holds no order */
+  double convert_seconds; /* to make blocks of the CSR on the GPU; 0: none are, or not known */
+  double memory;          /* bytes of the format's own arrays, on top of the CSR's where those
+                             are read in place */
+  double csr_memory;      /* bytes of the CSR; 0: not asked */
   char about[768];        /* what a plan says of itself */
 } bench_case;
 
@@ -185,6 +189,11 @@ static double bench_vector_bytes(const bench_problem *p, bench_kind kind) {
   const double size = (double)p->size;
   return size * (double)p->m->cols +
          (kind == BENCH_GENERAL ? 2.0 : 1.0) * size * (double)p->m->rows;
+}
+
+/* Of the arrays of a CSR. */
+static double bench_csr_memory(const bench_problem *p) {
+  return 4.0 * (double)(p->m->rows + 1) + (double)p->m->nnz * (4.0 + (double)p->size);
 }
 
 static double bench_csr_bytes(const bench_problem *p, bench_kind kind) {

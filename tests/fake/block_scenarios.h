@@ -5,8 +5,9 @@
 
 enum { BLOCK_ROWS = 3, BLOCK_COLS = 4, BLOCK_ENTRIES = BLOCK_ROWS * BLOCK_COLS };
 
-/* Of the plans. */
+/* Of the plans; shapes 0: as the view has them, or as they are found. */
 static merbit_method blocks_method = MERBIT_METHOD_BSR;
+static int blocks_high, blocks_wide;
 
 /* The matrix in blocks that reach beyond it on both sides; what is not stored is zero. */
 static merbit_status make_blocks(merbit_context *context, merbit_matrix **matrix) {
@@ -34,6 +35,8 @@ static merbit_status multiply_blocks(merbit_context *context, const merbit_view 
   merbit_status status;
   memset(&desc, 0, sizeof desc);
   desc.method = blocks_method;
+  desc.block_rows = blocks_high;
+  desc.block_cols = blocks_wide;
   status = make_plan(context, view, &desc, &plan);
   TRY(put(context, data.x, sizeof data.x, &xs));
   TRY(put(context, data.y0, sizeof data.y0, &ys));
@@ -104,6 +107,56 @@ TEST_UNUSED static merbit_status device_blocks(merbit_context *context) {
     merbit_buffer_destroy(b[i]);
   }
   return status;
+}
+
+/* Single entries in device memory, of which blocks are made; `order` sorts each row's. */
+static merbit_status carve(merbit_context *context, int order) {
+  int32_t col_ind[MOST];
+  double values[MOST], doubled[MOST];
+  merbit_buffer *b[4] = {NULL, NULL, NULL, NULL};
+  merbit_view view = merbit_csr(ROWS, COLS, data_nnz(), NULL, NULL, NULL);
+  merbit_status status;
+  int row, k, j;
+  for (row = 0; row < ROWS; row++) {
+    for (k = data.row_ptr[row]; k < data.row_ptr[row + 1]; k++) {
+      for (j = k; order && j > data.row_ptr[row] && col_ind[j - 1] > data.col_ind[k]; j--) {
+        col_ind[j] = col_ind[j - 1];
+        values[j] = values[j - 1];
+      }
+      col_ind[j] = data.col_ind[k];
+      values[j] = data.values[k];
+    }
+  }
+  for (k = 0; k < MOST; k++) {
+    doubled[k] = k < data_nnz() ? 2 * values[k] : 0;
+  }
+  status = put(context, data.row_ptr, sizeof data.row_ptr, &b[0]);
+  TRY(put(context, col_ind, (size_t)data_nnz() * sizeof *col_ind, &b[1]));
+  TRY(put(context, values, (size_t)data_nnz() * sizeof *values, &b[2]));
+  TRY(put(context, doubled, sizeof doubled, &b[3]));
+  view.memory = MERBIT_MEMORY_DEVICE;
+  view.row_ptr = merbit_buffer_pointer(b[0]);
+  view.col_ind = merbit_buffer_pointer(b[1]);
+  view.values = merbit_buffer_pointer(b[2]);
+  TRY(multiply_blocks(context, &view, merbit_buffer_pointer(b[3])));
+  for (k = 0; k < 4; k++) {
+    merbit_buffer_destroy(b[k]);
+  }
+  return status;
+}
+
+TEST_UNUSED static merbit_status carved_blocks(merbit_context *context) {
+  merbit_status status;
+  blocks_high = BLOCK_ROWS;
+  blocks_wide = BLOCK_COLS;
+  status = carve(context, 1);
+  blocks_high = blocks_wide = 0;
+  return status;
+}
+
+/* Rows that descend pass through the host. */
+TEST_UNUSED static merbit_status sorted_blocks(merbit_context *context) {
+  return carve(context, 0);
 }
 
 #endif /* TEST_FAKE_BLOCK_SCENARIOS_H */

@@ -254,6 +254,8 @@ TEST_UNUSED static const struct {
     {"products by BSR, masks", bsr_products, MERBIT_SIDE_CUDA, 0},
     {"host blocks", host_blocks, MERBIT_SIDE_CUDA, 0},
     {"device blocks", device_blocks, MERBIT_SIDE_CUDA, 0},
+    {"carved blocks", carved_blocks, MERBIT_SIDE_CUDA, 0},
+    {"blocks of rows that descend", sorted_blocks, MERBIT_SIDE_CUDA, 0},
     {"products by HUBS", hubs_products, MERBIT_SIDE_CUDA, 0},
     {"products by CB", cb_products, MERBIT_SIDE_CUDA, 0},
     {"parts by CB", cb_parts, MERBIT_SIDE_CUDA, 0},

@@ -196,7 +196,6 @@ static void binned_preamble(merbit_type type, int form, int warp_tiles, int thre
  * form & 64. */
 static void bsr_preamble(merbit_type type, int form, int rows, int cols, int omega,
                          mbi_preamble *preamble) {
-  static const uint64_t masks[1] = {0};
   merbit_plan plan;
   plan_make(type, form & ~10, 0, omega, 0, &plan);
   plan.device.nnz = 10000000;
@@ -204,7 +203,7 @@ static void bsr_preamble(merbit_type type, int form, int rows, int cols, int ome
   plan.bsr.view = merbit_bsr(1000 * rows, 1000 * cols - (form & 64 && cols > 1), 10000000, rows,
                              cols, NULL, NULL, NULL);
   plan.bsr.view.block_order = form & 32 ? MERBIT_BLOCK_COLUMN_MAJOR : MERBIT_BLOCK_ROW_MAJOR;
-  plan.bsr.masks = form & 8 ? masks : NULL;
+  plan.bsr.mask_words = form & 8 ? 1 : 0;
   assert_int_equal(mbi_bsr_size(&plan), MERBIT_OK);
   mbi_bsr_preamble(&plan, preamble);
 }
@@ -362,6 +361,12 @@ static void transpose_preamble(int form, mbi_preamble *preamble) {
   mbi_transpose_preamble(&t, preamble);
 }
 
+static void carve_preamble(int form, mbi_preamble *preamble) {
+  merbit_plan plan;
+  plan_make(form & 1 ? MERBIT_F32 : MERBIT_F64, form & 6, 0, 0, 0, &plan);
+  mbi_carve_preamble(&plan, &plan.device, preamble);
+}
+
 static void arrays_preamble(int form, mbi_preamble *preamble) {
   memset(preamble, 0, sizeof *preamble);
   mbi_preamble_define(preamble, "MBK_ROW_PTR", form & 1 ? "mbk_i64" : "mbk_i32");
@@ -401,6 +406,8 @@ static void every_architecture_takes_every_file(void **state) {
     compile("spmv/hubs.cu", &preamble, archs[i]);
     arrays_preamble(0, &preamble);
     compile("spmv/arrays.cu", &preamble, archs[i]);
+    carve_preamble(0, &preamble);
+    compile("spmv/carve.cu", &preamble, archs[i]);
     reorder_preamble(0, &preamble);
     compile("spmv/reorder.cu", &preamble, archs[i]);
     transpose_preamble(0, &preamble);
@@ -476,6 +483,8 @@ static void every_form_compiles_without_spills(void **state) {
     for (form = 0; form < 8; form++) {
       arrays_preamble(form, &preamble);
       compile("spmv/arrays.cu", &preamble, capabilities[c]);
+      carve_preamble(form, &preamble);
+      compile("spmv/carve.cu", &preamble, capabilities[c]);
     }
     for (form = 0; form < 4; form++) {
       reorder_preamble(form, &preamble);

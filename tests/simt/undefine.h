@@ -134,3 +134,5 @@
 #undef MBK_AHEAD
 #undef MBK_NO_ROW
 #undef MBK_PLACE
+#undef MBK_CHUNK
+#undef MBK_CARVE_END
