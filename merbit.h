@@ -10974,8 +10974,8 @@ static merbit_status mbi_blocks_make(merbit_context *context, const merbit_view 
 #define MBI_SHAPE_SQUARE 8      /* all shapes up to 8 x 8 are candidates */
 #define MBI_SHAPE_CANDIDATES 70 /* with those of mbi_shape_of */
 #define MBI_SHAPE_FINALISTS 3
-#define MBI_SHAPE_ALONE 1024        /* entries up to which one thread counts */
-#define MBI_SHAPE_WINDOWS 64        /* at most */
+#define MBI_SHAPE_ALONE 1024 /* entries up to which one thread counts */
+#define MBI_SHAPE_WINDOWS 64 /* at most */
 
 /* Entries to look at for each candidate, about, and rows of a window. */
 #ifndef MBI_SHAPE_ENTRIES
