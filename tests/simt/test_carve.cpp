@@ -143,7 +143,8 @@ static void sort_rows(test_matrix &m) {
 
 static void expect_bytes(const carve_bed &b, const simt_array &got, const void *expected,
                          const char *what) {
-  if (memcmp(got.get(), expected, got.count * got.width) != 0) {
+  const size_t bytes = got.count * got.width; // with none `expected` may be null
+  if (bytes > 0 && memcmp(got.get(), expected, bytes) != 0) {
     fail_msg("%s, %s, blocks of %d x %d: %s differ", b.f.name, b.m.name, b.high, b.wide, what);
   }
 }
