@@ -12,16 +12,9 @@
 #include "support/squares.h"
 #include "support/transposed.h"
 
-/* Bits of `bits`: f32, 64-bit offsets, 64-bit columns, base 1, pattern, COO, REFERENCE, H. */
+/* Of `bits` what products_form_of takes, then REFERENCE, H. */
 static products_form form_of(int bits) {
-  products_form form;
-  memset(&form, 0, sizeof form);
-  form.type = bits & 1 ? MERBIT_F32 : MERBIT_F64;
-  form.offset_type = bits & 2 ? MERBIT_INDEX_64 : MERBIT_INDEX_32;
-  form.index_type = bits & 4 ? MERBIT_INDEX_64 : MERBIT_INDEX_32;
-  form.base = bits >> 3 & 1;
-  form.pattern = bits >> 4 & 1;
-  form.format = bits & 32 ? MERBIT_COO : MERBIT_CSR;
+  products_form form = products_form_of(bits);
   form.plan.method = bits & 64 ? MERBIT_METHOD_REFERENCE : MERBIT_METHOD_AUTO;
   form.plan.operation = bits & 128 ? MERBIT_OPERATION_H : MERBIT_OPERATION_T;
   form.plan.unchecked = bits >> 2 & 1;

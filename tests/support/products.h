@@ -17,6 +17,19 @@ typedef struct products_form { /* how the matrix and the vectors are handed over
   merbit_plan_desc plan;
 } products_form;
 
+/* Bits of `bits`: f32, 64-bit offsets, 64-bit columns, base 1, pattern, COO. */
+TEST_UNUSED static products_form products_form_of(int bits) {
+  products_form form;
+  memset(&form, 0, sizeof form);
+  form.type = bits & 1 ? MERBIT_F32 : MERBIT_F64;
+  form.offset_type = bits & 2 ? MERBIT_INDEX_64 : MERBIT_INDEX_32;
+  form.index_type = bits & 4 ? MERBIT_INDEX_64 : MERBIT_INDEX_32;
+  form.base = bits >> 3 & 1;
+  form.pattern = bits >> 4 & 1;
+  form.format = bits & 32 ? MERBIT_COO : MERBIT_CSR;
+  return form;
+}
+
 typedef struct products_arrays { /* the matrix as a view of its own arrays */
   merbit_view view;
   void *row_ptr, *row_ind, *col_ind, *values;
