@@ -2288,7 +2288,7 @@ static void mbi_nvrtc_tell(merbit_context *context, const char *log, char *first
   }
 }
 
-/* ==== >>jit/device.c  one device: context, memory, launches, errors ======================= */
+/* ==== >>jit/device.c  one device: context, memory, errors ================================= */
 #define MBI_ATTRIBUTE_MULTIPROCESSORS 16 /* cuda.h: CUdevice_attribute */
 #define MBI_ATTRIBUTE_CAPABILITY_MAJOR 75
 #define MBI_ATTRIBUTE_CAPABILITY_MINOR 76
@@ -2636,6 +2636,27 @@ static merbit_status mbi_device_zero(merbit_context *context, mbi_devptr target,
                           "cuMemsetD8Async", "clearing GPU memory");
 }
 
+/* 1: the GPU can read it (device, managed or pinned memory). 0: a plain host pointer. Where the
+ * driver gives no answer the pointer is let through, so that the next call reports the true
+ * reason. Asked in the plural: for one attribute the driver calls a host pointer an error, and
+ * tools that watch the driver would blame the program. */
+static int mbi_device_owns(merbit_context *context, const void *pointer) {
+  unsigned type = 0;
+  int attribute = MBI_POINTER_MEMORY_TYPE;
+  void *value = &type;
+  mbi_curesult result;
+  if (mbi_device_lost(context) != 0) {
+    return 1;
+  }
+  result = context->device.driver.pointer_get_attributes(1, &attribute, &value,
+                                                         mbi_device_address(pointer));
+  (void)mbi_device_bury(context, result);
+  return result != 0 || type != 0;
+}
+
+/* ==== >>jit/launch.c  launches of kernels ================================================= */
+/* Launches of kernels, in an entered context. */
+
 /* Let `function` be launched with `shared_bytes` of dynamic shared memory, and with all that a
  * block may have, for plans that need different amounts may share it. `name` is for the
  * sentence. */
@@ -2729,24 +2750,6 @@ static merbit_status mbi_device_launch_early(merbit_context *context, void *func
                                              void **arguments) {
   return mbi_device_launch_some(context, function, name, grid, threads, shared_bytes, stream,
                                 arguments, 1);
-}
-
-/* 1: the GPU can read it (device, managed or pinned memory). 0: a plain host pointer. Where the
- * driver gives no answer the pointer is let through, so that the next call reports the true
- * reason. Asked in the plural: for one attribute the driver calls a host pointer an error, and
- * tools that watch the driver would blame the program. */
-static int mbi_device_owns(merbit_context *context, const void *pointer) {
-  unsigned type = 0;
-  int attribute = MBI_POINTER_MEMORY_TYPE;
-  void *value = &type;
-  mbi_curesult result;
-  if (mbi_device_lost(context) != 0) {
-    return 1;
-  }
-  result = context->device.driver.pointer_get_attributes(1, &attribute, &value,
-                                                         mbi_device_address(pointer));
-  (void)mbi_device_bury(context, result);
-  return result != 0 || type != 0;
 }
 
 /* ==== >>jit/sources.c  kernel texts ======================================================= */
