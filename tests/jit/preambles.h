@@ -1,0 +1,178 @@
+/* The preambles that plans of each method would write, for the compilation of their kernels. */
+#ifndef TEST_JIT_PREAMBLES_H
+#define TEST_JIT_PREAMBLES_H
+
+static merbit_context *host; /* on the CPU; its device is what the test says */
+
+static mbi_value_form plan_values; /* or what the form of plan_make says */
+
+/* A plan of this form. */
+static void plan_make(merbit_type type, int form, int sigma, int omega, int threads,
+                      merbit_plan *plan) {
+  memset(plan, 0, sizeof *plan);
+  plan->context = host;
+  plan->type = type;
+  plan->device.values = form & 1 && !(form & 2) ? 0 : 16;
+  plan->device.form = form & 1 && form & 2             ? MBI_VALUES_EQUAL
+                      : form & 8 && type == MERBIT_F64 ? MBI_VALUES_SINGLE
+                                                       : MBI_VALUES_GENERAL;
+  plan->device.form = plan_values != MBI_VALUES_GENERAL ? plan_values : plan->device.form;
+  plan->device.offset_type = form & 2 ? MERBIT_INDEX_64 : MERBIT_INDEX_32;
+  plan->device.base = form >> 2 & 1;
+  plan->device.nnz = 1000;
+  plan->device.rows = 1000;
+  plan->once = form >> 3 & 1;
+  plan->desc.scalar_memory = form & 16 ? MERBIT_MEMORY_DEVICE : MERBIT_MEMORY_HOST;
+  plan->desc.sigma = sigma;
+  plan->desc.omega = omega;
+  plan->desc.block_threads = threads;
+}
+
+/* Columns start off a multiple of 16 bytes in half of those with 64-bit offsets. */
+static void scan_preamble(merbit_type type, int form, int steps, int threads, uint32_t longest,
+                          mbi_preamble *preamble) {
+  merbit_plan plan;
+  plan_make(type, form, steps, 0, threads, &plan);
+  plan.device.col_ind = (form & 6) == 2 ? 4 : 0;
+  plan.ranks.longest = longest;
+  plan.ranks.count = form & 32 ? 999 : 1000;
+  assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
+  mbi_scan_preamble(&plan, preamble);
+}
+
+/* The same tiles in blocks that take whole rows. */
+static void whole_preamble(merbit_type type, int form, int steps, int threads,
+                           mbi_preamble *preamble) {
+  merbit_plan plan;
+  plan_make(type, form, steps, 2, threads, &plan);
+  plan.device.col_ind = (form & 6) == 2 ? 4 : 0;
+  plan.ranks.longest = form & 8 ? 32 : 5;
+  plan.ranks.count = form & 32 ? 999 : 1000;
+  assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
+  assert_true(plan.scan.whole);
+  mbi_scan_preamble(&plan, preamble);
+}
+
+static void rows_preamble(merbit_type type, int form, int unroll, int lanes, int threads,
+                          mbi_preamble *preamble) {
+  merbit_plan plan;
+  plan_make(type, form, unroll, lanes, threads, &plan);
+  assert_int_equal(mbi_rows_size(&plan), MERBIT_OK);
+  mbi_rows_preamble(&plan, preamble);
+}
+
+/* Columns start off a multiple of 16 bytes as for the scan. */
+static void merge_preamble(merbit_type type, int form, int steps, int rounds, int threads,
+                           mbi_preamble *preamble) {
+  merbit_plan plan;
+  plan_make(type, form, steps, rounds, threads, &plan);
+  plan.device.col_ind = (form & 6) == 2 ? 4 : 0;
+  assert_int_equal(mbi_merge_size(&plan), MERBIT_OK);
+  mbi_merge_preamble(&plan, preamble);
+}
+
+static void sliced_preamble(merbit_type type, int form, int unroll, int threads,
+                            mbi_preamble *preamble) {
+  merbit_plan plan;
+  plan_make(type, form, unroll, form & 32 ? 1 : 0, threads, &plan);
+  plan.ranks.slots = 2 * plan.device.nnz;
+  assert_int_equal(mbi_sliced_size(&plan), MERBIT_OK);
+  assert_int_equal(plan.sliced.sorted, !(form & 32));
+  mbi_sliced_preamble(&plan, preamble);
+}
+
+static void cb_preamble(merbit_type type, int form, int threads, mbi_preamble *preamble) {
+  merbit_plan plan;
+  mbi_cb_options options;
+  plan_make(type, form, 0, 0, threads, &plan);
+  assert_int_equal(mbi_cb_options_take(&plan, &options), MERBIT_OK);
+  plan.cb.aggregated = form >> 5 & 1;
+  mbi_cb_preamble(&plan, preamble);
+}
+
+/* Wide where form & 64: one block of 1024 threads to a multiprocessor. */
+static void binned_preamble(merbit_type type, int form, int warp_tiles, int threads,
+                            mbi_preamble *preamble) {
+  merbit_plan plan;
+  plan_make(type, form, 0, warp_tiles, threads, &plan);
+  plan.device.cols = form & 64 ? 100000000 : 100000;
+  plan.device.nnz = 100000000;
+  plan.ranks.longest = 5;
+  plan.ranks.count = form & 32 ? 999 : 1000;
+  assert_int_equal(mbi_binned_size(&plan), MERBIT_OK);
+  assert_int_equal(plan.scan.threads, threads != 0 ? threads : form & 64 ? 1024 : 512);
+  mbi_binned_preamble(&plan, preamble);
+}
+
+/* Blocks: with masks where form & 8, column by column where form & 32, cut at the edge where
+ * form & 64. */
+static void bsr_preamble(merbit_type type, int form, int rows, int cols, int omega,
+                         mbi_preamble *preamble) {
+  merbit_plan plan;
+  plan_make(type, form & ~10, 0, omega, 0, &plan);
+  plan.device.nnz = 10000000;
+  plan.ranks.count = form & 32 ? 999 : 1000;
+  plan.bsr.view = merbit_bsr(1000 * rows, 1000 * cols - (form & 64 && cols > 1), 10000000, rows,
+                             cols, NULL, NULL, NULL);
+  plan.bsr.view.block_order = form & 32 ? MERBIT_BLOCK_COLUMN_MAJOR : MERBIT_BLOCK_ROW_MAJOR;
+  plan.bsr.mask_words = form & 8 ? 1 : 0;
+  assert_int_equal(mbi_bsr_size(&plan), MERBIT_OK);
+  mbi_bsr_preamble(&plan, preamble);
+}
+
+/* With little room for hubs where form & 64. */
+static void hubs_preamble(merbit_type type, int form, int steps, int threads,
+                          mbi_preamble *preamble) {
+  merbit_plan plan;
+  plan_make(type, form, steps, form & 64 ? 1 : 0, threads, &plan);
+  plan.device.col_ind = (form & 6) == 2 ? 4 : 0;
+  plan.ranks.longest = form & 8 ? 32 : 5;
+  plan.ranks.count = form & 32 ? 999 : 1000;
+  assert_int_equal(mbi_hubs_size(&plan), MERBIT_OK);
+  mbi_hubs_preamble(&plan, preamble);
+}
+
+/* The preamble that a plan of this form writes. */
+static void merbit_preamble(merbit_type type, int form, int sigma, int omega, int threads,
+                            mbi_preamble *preamble) {
+  merbit_plan plan;
+  plan_make(type, form, sigma, omega, threads, &plan);
+  plan.merbit.dual = form >> 3 & 1;
+  plan.device.nnz = form & 2 ? (uint64_t)5 << 30 : 1000; /* 64-bit tiles with 64-bit offsets */
+  assert_int_equal(mbi_merbit_size(&plan), MERBIT_OK);
+  mbi_merbit_preamble(&plan, preamble);
+}
+
+static void reorder_preamble(int form, mbi_preamble *preamble) {
+  merbit_plan plan;
+  memset(&plan, 0, sizeof plan);
+  plan.type = form & 1 ? MERBIT_F32 : MERBIT_F64;
+  plan.reorder.place_type = form & 2 ? MERBIT_INDEX_64 : MERBIT_INDEX_32;
+  mbi_reorder_preamble(&plan, preamble);
+}
+
+static void transpose_preamble(int form, mbi_preamble *preamble) {
+  mbi_device_csr from;
+  mbi_transposing t;
+  memset(&from, 0, sizeof from);
+  memset(&t, 0, sizeof t);
+  t.from = &from;
+  from.offset_type = form & 1 ? MERBIT_INDEX_64 : MERBIT_INDEX_32;
+  t.place_type = form & 2 ? MERBIT_INDEX_64 : MERBIT_INDEX_32;
+  mbi_transpose_preamble(&t, preamble);
+}
+
+static void carve_preamble(int form, mbi_preamble *preamble) {
+  merbit_plan plan;
+  plan_make(form & 1 ? MERBIT_F32 : MERBIT_F64, form & 6, 0, 0, 0, &plan);
+  mbi_carve_preamble(&plan, &plan.device, preamble);
+}
+
+static void arrays_preamble(int form, mbi_preamble *preamble) {
+  memset(preamble, 0, sizeof *preamble);
+  mbi_preamble_define(preamble, "MBK_ROW_PTR", form & 1 ? "mbk_i64" : "mbk_i32");
+  mbi_preamble_define(preamble, "MBK_COLUMN", form & 2 ? "mbk_i64" : "mbk_i32");
+  mbi_preamble_define_int(preamble, "MBK_BASE", form >> 2 & 1);
+}
+
+#endif /* TEST_JIT_PREAMBLES_H */
