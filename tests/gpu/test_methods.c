@@ -250,7 +250,8 @@ static void a_plan_tells_its_choice(void **state) {
                                "threads"));
 }
 
-int main(void) {
+/* A pattern of tests' names may be given, for programs are compiled one after the other. */
+int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(auto_meets_the_bound),
       cmocka_unit_test(scan_meets_the_bound),
@@ -266,6 +267,9 @@ int main(void) {
       cmocka_unit_test(a_plan_tells_its_choice),
   };
   int failed;
+  if (argc > 1) {
+    cmocka_set_test_filter(argv[1]);
+  }
   gpu = gpu_context();
   failed = cmocka_run_group_tests(tests, NULL, NULL);
   merbit_context_destroy(gpu);

@@ -146,6 +146,7 @@ static void identities_hold(void **state) {
     for (s = 0; s < DEFAULTS; s++) {
       shape how = shapes[s];
       bed.user = &how;
+      bed.by_columns = how.method == MERBIT_METHOD_CB; /* which blocks hold a row */
       for (bed.single = 0; bed.single < 2; bed.single++) {
         identities_check(&bed, &m, 17);
       }
@@ -201,13 +202,17 @@ static void bits_repeat(void **state) {
   merbit_context_destroy(contexts[1]);
 }
 
-int main(void) {
+/* A pattern of tests' names may be given, for programs are compiled one after the other. */
+int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_rule),
       cmocka_unit_test(identities_hold),
       cmocka_unit_test(bits_repeat),
   };
   int failed;
+  if (argc > 1) {
+    cmocka_set_test_filter(argv[1]);
+  }
   gpu = gpu_context();
   failed = cmocka_run_group_tests(tests, NULL, NULL);
   merbit_context_destroy(gpu);
