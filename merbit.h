@@ -488,7 +488,8 @@ typedef struct merbit_plan_desc {
   int block_rows, block_cols;  /* BSR of a view that is not: 1 to 64 each; both 0: found automatically */
   double cb_aggregate;         /* CB: columns are aggregated where more than this share of the blocks has
                                   fewer than 32 nonzeros; 0: 0.15 */
-  int cb_coo_max;              /* CB: blocks with fewer nonzeros are COO; 0: 32 */
+  int cb_coo_max;              /* CB: blocks with fewer nonzeros are COO; 0: 32, and where their rows are
+                                  uneven */
   int cb_csr_max;              /* CB: others with more are dense; 0: 128 */
   merbit_reordering reordering; /* of rows and columns, for solvers; square CSR and COO only */
 } merbit_plan_desc;
@@ -20032,8 +20033,9 @@ static const mbi_cuda_method mbi_sliced_method = {
  * What is unlike the paper: the columns that stay (restore_cols there) lie with the block, as
  * offsets from its first one in no, one or two bytes where they fit. A dense block is a mask of
  * 256 bits and the values that are there, so that what is absent takes no room and meets no x.
- * Entries of one place all stay. A strip has an even number of blocks, two at least, of which
- * the last may be empty COO blocks: a warp takes two at once, and sees every strip.
+ * Entries of one place all stay. Sparse blocks whose rows are about even are CSR, too. A strip
+ * has an even number of blocks, two at least, of which the last may be empty COO blocks: a warp
+ * takes two at once, and sees every strip.
  *
  * A block's data, each part padded to a value's size, the whole to 8 bytes:
  *   none or 16 columns, the last ones of a strip repeated; then, for
@@ -20046,6 +20048,7 @@ enum { MBI_CB_COO, MBI_CB_CSR, MBI_CB_DENSE, MBI_CB_FORMS };
 
 #define MBI_CB_SIDE 16
 #define MBI_CB_SPARSE 32   /* entries below which a block is super-sparse */
+#define MBI_CB_EVEN 5      /* entries of a lane's row that take as long as 16 of COO */
 #define MBI_CB_CROWDED 255 /* most entries of a block some of which share a place */
 #define MBI_CB_PLACE 29    /* bits of an entry's place in its strip */
 
@@ -20081,6 +20084,7 @@ typedef struct mbi_cb_options {
   uint64_t coo_max, csr_max; /* fewer entries: COO; more: dense */
   uint64_t steps;            /* of a warp; 0: by size and processors */
   int processors;            /* of the GPU */
+  int weighed;               /* below coo_max COO only where CSR would take longer */
 } mbi_cb_options;
 
 typedef struct mbi_cb_build {
@@ -20247,6 +20251,19 @@ static void mbi_cb_group(mbi_cb_cursor *c) {
   }
 }
 
+/* Whether the block is faster with a lane for each row than entry by entry. */
+static int mbi_cb_even(const mbi_cb_cursor *c) {
+  unsigned counts[MBI_CB_SIDE] = {0}, longest = 0, row;
+  uint64_t k;
+  for (k = c->from; k < c->to; k++) {
+    counts[mbi_cb_row(c->keys[k])]++;
+  }
+  for (row = 0; row < MBI_CB_SIDE; row++) {
+    longest = counts[row] > longest ? counts[row] : longest;
+  }
+  return longest <= MBI_CB_EVEN * ((c->to - c->from + 15) / 16);
+}
+
 /* 0 behind the last block. */
 static int mbi_cb_next(mbi_cb_cursor *c) {
   const mbi_cb_options *options = c->build->options;
@@ -20264,6 +20281,9 @@ static int mbi_cb_next(mbi_cb_cursor *c) {
   c->form = count < options->coo_max                  ? MBI_CB_COO
             : count > options->csr_max && !c->crowded ? MBI_CB_DENSE
                                                       : MBI_CB_CSR;
+  if (c->form == MBI_CB_COO && options->weighed && mbi_cb_even(c)) {
+    c->form = MBI_CB_CSR;
+  }
   return 1;
 }
 
@@ -20686,6 +20706,7 @@ static merbit_status mbi_cb_options_take(merbit_plan *plan, mbi_cb_options *opti
   }
   options->aggregate = desc->cb_aggregate > 0.0 ? desc->cb_aggregate : 0.15;
   options->coo_max = desc->cb_coo_max > 0 ? (uint64_t)desc->cb_coo_max : MBI_CB_SPARSE;
+  options->weighed = desc->cb_coo_max == 0;
   options->csr_max = desc->cb_csr_max > 0 ? (uint64_t)desc->cb_csr_max : 128;
   options->steps = (uint64_t)desc->sigma;
   options->processors = context->device.multiprocessors;
