@@ -342,6 +342,15 @@ typedef enum merbit_method {
 #endif
 } merbit_method;
 
+/* What A has of itself: with a symmetry a view gives one triangle of it, lower or upper, each entry
+ * once; the other follows, A(j, i) from A(i, j). The diagonal belongs to either. */
+typedef enum merbit_symmetry {
+  MERBIT_SYMMETRY_NONE = 0,     /* the view gives all entries */
+  MERBIT_SYMMETRY_SYMMETRIC = 1, /* A(j, i) = A(i, j) */
+  MERBIT_SYMMETRY_SKEW = 2,     /* A(j, i) = -A(i, j); no entry lies on the diagonal */
+  MERBIT_SYMMETRY_HERMITIAN = 3 /* A(j, i) = conj(A(i, j)): as SYMMETRIC, where values are real */
+} merbit_symmetry;
+
 /* The order in which a plan multiplies, found in the graph whose edges are the entries of A and
  * its transpose, off the diagonal: the plan then holds P A P', and x and y come in its order. */
 typedef enum merbit_reordering {
@@ -441,6 +450,7 @@ typedef struct merbit_view {
   const void *values;            /* nnz values (BSR: blocks, one after the other), or NULL */
   int block_rows, block_cols;    /* BSR: 1 to 64 each */
   merbit_block_order block_order;
+  merbit_symmetry symmetry;      /* of CSR and COO: the entries are one triangle of a square matrix */
 } merbit_view;
 
 typedef struct merbit_bsr_desc {
@@ -461,6 +471,7 @@ typedef struct merbit_read_desc {
   int64_t max_rows;       /* most rows to accept; 0: 2^20 plus 64 for each byte of input */
   merbit_read_progress progress;
   void *progress_user;
+  int keep_half; /* nonzero: a file with a symmetry stays one triangle, and the matrix's view says so */
 } merbit_read_desc;
 
 typedef struct merbit_plan_desc {
@@ -511,6 +522,7 @@ typedef struct merbit_plan_info {
   double reorder_seconds;          /* of plan_seconds: finding the order and moving the matrix */
   int64_t bandwidth_before;        /* most that a nonzero's column is off its row, in the view */
   int64_t bandwidth;               /* and in the plan's order; both 0 unless reordered */
+  double expand_seconds;           /* of plan_seconds: making both triangles of the one in the view */
 } merbit_plan_info;
 
 typedef struct merbit_pagerank_desc {
@@ -9504,6 +9516,156 @@ static merbit_status mbi_view_download(merbit_context *context, const merbit_vie
   return status;
 }
 
+/* ==== >>matrix/triangle.c  one triangle of a matrix: what it must keep to ================= */
+/* Views that give one triangle of a symmetric, skew-symmetric or Hermitian matrix: what they must
+ * keep to. Matrix Market's rules (NISTIR 5935), but that the upper triangle will do as well. */
+
+static int mbi_view_is_half(const merbit_view *view) {
+  return view->symmetry != MERBIT_SYMMETRY_NONE;
+}
+
+/* For calls that take any matrix: matrix/halves.c. */
+static merbit_status mbi_view_to_full(merbit_context *context, const merbit_view *view,
+                                      merbit_view *host);
+static void mbi_view_from_full(merbit_context *context, const merbit_view *view,
+                               merbit_view *host);
+
+/* For sentences and merbit_plan_describe. */
+static const char *mbi_symmetry_name(merbit_symmetry symmetry) {
+  static const char *const names[] = {"general", "symmetric", "skew-symmetric", "Hermitian"};
+  return names[symmetry];
+}
+
+static merbit_status mbi_triangle_check_header(merbit_context *context,
+                                               const merbit_view *view) {
+  if ((int)view->symmetry < MERBIT_SYMMETRY_NONE || view->symmetry > MERBIT_SYMMETRY_HERMITIAN) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "view.symmetry is %d; use a MERBIT_SYMMETRY", (int)view->symmetry);
+  }
+  if (!mbi_view_is_half(view)) {
+    return MERBIT_OK;
+  }
+  if (view->format == MERBIT_BSR) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "view.symmetry is set for blocks; this version takes a triangle as CSR or "
+                    "COO: give all blocks, or single entries");
+  }
+  if (view->rows != view->cols) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "view.rows is %" PRId64 " and view.cols %" PRId64
+                    "; only square matrices have a symmetry",
+                    view->rows, view->cols);
+  }
+  if (view->symmetry == MERBIT_SYMMETRY_SKEW && view->values == NULL && view->nnz > 0) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "view.symmetry is MERBIT_SYMMETRY_SKEW, but view.values is NULL; a pattern "
+                    "has no values to negate");
+  }
+  return MERBIT_OK;
+}
+
+/* The row of `entry`, counted from 0; `row`: one that is not behind it, for a CSR. */
+static int64_t mbi_entry_row(const merbit_view *view, int64_t row, int64_t entry) {
+  if (view->format == MERBIT_COO) {
+    return mbi_index_at(view->row_ind, view->index_type, entry) - view->base;
+  }
+  while (mbi_index_at(view->row_ptr, view->offset_type, row + 1) - view->base <= entry) {
+    row++;
+  }
+  return row;
+}
+
+/* Where a walk over entries from `first` on begins; needs first < nnz of a CSR. */
+static int64_t mbi_entry_first_row(const merbit_view *view, int64_t first) {
+  return view->format == MERBIT_CSR ? mbi_row_of(view, first) : 0;
+}
+
+static int64_t mbi_entry_column(const merbit_view *view, int64_t entry) {
+  return mbi_index_at(view->col_ind, view->index_type, entry) - view->base;
+}
+
+enum { MBI_BELOW, MBI_DIAGONAL, MBI_ABOVE };
+
+typedef struct mbi_triangle {
+  const merbit_view *view;
+  int tasks;
+  int64_t first[MBI_MAX_THREADS][3]; /* per task: its first entry below, on and above the
+                                        diagonal; nnz: none */
+  int64_t diagonal[MBI_MAX_THREADS]; /* per task: its entries there */
+} mbi_triangle;
+
+static void mbi_triangle_task(void *argument, int task) {
+  mbi_triangle *t = (mbi_triangle *)argument;
+  const merbit_view *view = t->view;
+  int64_t i = mbi_share(view->nnz, t->tasks, task);
+  const int64_t last = mbi_share(view->nnz, t->tasks, task + 1);
+  int64_t row = i < last ? mbi_entry_first_row(view, i) : 0, *first = t->first[task];
+  first[MBI_BELOW] = first[MBI_DIAGONAL] = first[MBI_ABOVE] = view->nnz;
+  t->diagonal[task] = 0;
+  for (; i < last; i++) {
+    int64_t column, kind;
+    row = mbi_entry_row(view, row, i);
+    column = mbi_entry_column(view, i);
+    kind = column < row ? MBI_BELOW : column == row ? MBI_DIAGONAL : MBI_ABOVE;
+    first[kind] = first[kind] < i ? first[kind] : i;
+    t->diagonal[task] += kind == MBI_DIAGONAL;
+  }
+}
+
+/* first[kind]: the first entry there, whatever the number of threads. Returns how many lie on the
+ * diagonal. */
+static int64_t mbi_triangle_find(merbit_context *context, const merbit_view *view,
+                                 int64_t *first) {
+  mbi_triangle t;
+  int64_t diagonal = 0;
+  int task, kind;
+  t.view = view;
+  t.tasks = mbi_share_tasks(context, view->nnz);
+  mbi_parallel(context, t.tasks, mbi_triangle_task, &t);
+  for (kind = MBI_BELOW; kind <= MBI_ABOVE; kind++) {
+    first[kind] = view->nnz;
+    for (task = t.tasks - 1; task >= 0; task--) {
+      first[kind] = t.first[task][kind] < view->nnz ? t.first[task][kind] : first[kind];
+    }
+  }
+  for (task = 0; task < t.tasks; task++) {
+    diagonal += t.diagonal[task];
+  }
+  return diagonal;
+}
+
+/* Entries of a host view, with sound indices, in one triangle. The sentence names the first that
+ * is not where the ones before it are; rows and columns count as they are stored. */
+static merbit_status mbi_triangle_check(merbit_context *context, const merbit_view *view) {
+  int64_t first[3], bad, row, column;
+  if (!mbi_view_is_half(view) || view->nnz == 0) {
+    return MERBIT_OK;
+  }
+  (void)mbi_triangle_find(context, view, first);
+  bad = first[MBI_BELOW] > first[MBI_ABOVE] ? first[MBI_BELOW] : first[MBI_ABOVE];
+  if (view->symmetry == MERBIT_SYMMETRY_SKEW && first[MBI_DIAGONAL] < bad) {
+    bad = first[MBI_DIAGONAL];
+  }
+  if (bad == view->nnz) {
+    return MERBIT_OK;
+  }
+  row = mbi_entry_row(view, mbi_entry_first_row(view, bad), bad) + view->base;
+  column = mbi_entry_column(view, bad) + view->base;
+  if (row == column) {
+    return mbi_fail(context, MERBIT_INVALID_MATRIX,
+                    "entry %" PRId64 ", (%" PRId64 ", %" PRId64
+                    "), lies on the diagonal, which is zero in a skew-symmetric matrix; leave "
+                    "it out",
+                    bad, row, column);
+  }
+  return mbi_fail(context, MERBIT_INVALID_MATRIX,
+                  "entry %" PRId64 ", (%" PRId64 ", %" PRId64
+                  "), lies %s the diagonal and earlier ones %s it; with view.symmetry give one "
+                  "triangle, or all entries with MERBIT_SYMMETRY_NONE",
+                  bad, row, column, row > column ? "below" : "above",
+                  row > column ? "above" : "below");
+}
+
 /* ==== >>matrix/check.c  views and arrays under suspicion ================================== */
 #define MBI_MAX_LENGTH (PTRDIFF_MAX / 8 - 1) /* of an array: longer ones have no address */
 
@@ -9622,6 +9784,9 @@ static merbit_status mbi_view_check_header(merbit_context *context, const merbit
   status = mbi_view_check_kinds(context, view);
   if (status == MERBIT_OK) {
     status = mbi_view_check_sizes(context, view);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_triangle_check_header(context, view);
   }
   if (status != MERBIT_OK) {
     return status;
@@ -9806,7 +9971,10 @@ static merbit_status mbi_view_check_arrays(merbit_context *context, const merbit
   } else if (frame.format == MERBIT_COO) {
     status = mbi_view_check_indices(context, &frame, 1, 0);
   }
-  return status == MERBIT_OK ? mbi_view_check_indices(context, &frame, 0, of_blocks) : status;
+  if (status == MERBIT_OK) {
+    status = mbi_view_check_indices(context, &frame, 0, of_blocks);
+  }
+  return status == MERBIT_OK ? mbi_triangle_check(context, view) : status;
 }
 
 /* *host: the view, or a copy of its device arrays, with header and arrays checked. After success
@@ -11229,7 +11397,7 @@ MERBIT_API merbit_status merbit_view_find_blocks(merbit_context *context,
   shape = desc != NULL ? *desc : shape;
   status = mbi_shape_check(context, "bsr_desc", &shape);
   if (status == MERBIT_OK) {
-    status = mbi_view_to_host(context, view, &host);
+    status = mbi_view_to_full(context, view, &host);
   }
   if (status != MERBIT_OK) {
     return status;
@@ -11248,7 +11416,7 @@ MERBIT_API merbit_status merbit_view_find_blocks(merbit_context *context,
     info->csr_bytes = mbi_shape_bytes(&csr, &shape, csr.rows, csr.nnz, 1, 0);
     merbit_matrix_destroy(made);
   }
-  mbi_view_from_host(context, view, &host);
+  mbi_view_from_full(context, view, &host);
   return status;
 }
 
@@ -11431,10 +11599,10 @@ static merbit_status mbi_matrix_checked(merbit_context *context, const merbit_vi
   if (matrix == NULL) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "the out pointer `matrix` is NULL");
   }
-  status = mbi_view_to_host(context, view, &host);
+  status = mbi_view_to_full(context, view, &host);
   if (status == MERBIT_OK) {
     status = maker(context, &host, detail, matrix);
-    mbi_view_from_host(context, view, &host);
+    mbi_view_from_full(context, view, &host);
   }
   return status;
 }
@@ -12365,6 +12533,404 @@ static merbit_status mbi_matrix_flip(merbit_context *context, const merbit_view 
   }
   *places = build.places;
   return MERBIT_OK;
+}
+
+/* ==== >>matrix/halves.c  one triangle becomes a matrix, which knows where its entries were ==== */
+/* A matrix given by one triangle becomes a CSR with both: a stable counting sort by rows of each
+ * entry and its mirror image, after which rows ascend where those of the triangle did; the others
+ * are sorted. Duplicates stay, and it is known where each entry was, so that new values find
+ * their way. */
+
+enum { MBI_AS_IT_IS = 0, MBI_NEGATED = 1, MBI_CONJUGATED = 2 };
+
+/* What entries, and their mirror images, are of the values given. */
+typedef struct mbi_halves_signs {
+  int direct, mirror;
+} mbi_halves_signs;
+
+typedef struct mbi_halves {
+  merbit_context *context;
+  const merbit_view *half;
+  merbit_view to;     /* CSR, base 0 */
+  void *row_ptr;      /* the arrays of `to`, offsets of its type */
+  int32_t *col_ind;
+  void *values;
+  void *places;       /* i: the entry is the view's i-th; -1 - i: it is the mirror image of that */
+  merbit_index_type place_type;
+  void *cursors;      /* per task and row: where the next entry goes; offsets too */
+  uint64_t *keys;     /* twice as many as entries of the tasks' longest rows out of order */
+  mbi_halves_signs signs;
+  int tasks;
+  int64_t longest[MBI_MAX_THREADS];
+} mbi_halves;
+
+/* op(A), by the triangle that is given of A. */
+static mbi_halves_signs mbi_halves_signs_of(merbit_symmetry symmetry,
+                                            merbit_operation operation) {
+  mbi_halves_signs signs = {MBI_AS_IT_IS, MBI_AS_IT_IS};
+  const int mirror = symmetry == MERBIT_SYMMETRY_SKEW        ? MBI_NEGATED
+                     : symmetry == MERBIT_SYMMETRY_HERMITIAN ? MBI_CONJUGATED
+                                                             : MBI_AS_IT_IS;
+  if (operation == MERBIT_OPERATION_N) {
+    signs.mirror = mirror;
+  } else {
+    signs.direct = mirror;
+  }
+  if (operation == MERBIT_OPERATION_H) {
+    signs.direct ^= MBI_CONJUGATED;
+    signs.mirror ^= MBI_CONJUGATED;
+  }
+  return signs;
+}
+
+/* ---- Values ---- */
+/* to[i], of `parts` numbers, for i in [first, last): a sign is a bit. */
+static void mbi_halves_move_32(const mbi_halves_signs *signs, int parts, void *to, const void *from,
+                               const void *places, merbit_index_type place_type, int64_t first,
+                               int64_t last) {
+  const size_t size = 4 * (size_t)parts;
+  uint32_t number;
+  int64_t i;
+  int part;
+  for (i = first; i < last; i++) {
+    const int64_t place = mbi_index_at(places, place_type, i);
+    const int sign = place < 0 ? signs->mirror : signs->direct;
+    const char *source = (const char *)from + (size_t)(place < 0 ? -1 - place : place) * size;
+    char *target = (char *)to + (size_t)i * size;
+    for (part = 0; part < parts; part++) {
+      const int negated = (sign ^ (part > 0 ? sign >> 1 : 0)) & 1;
+      memcpy(&number, source + 4 * part, sizeof number);
+      number ^= (uint32_t)negated << 31;
+      memcpy(target + 4 * part, &number, sizeof number);
+    }
+  }
+}
+
+/* to[i], of `parts` numbers, for i in [first, last): a sign is a bit. */
+static void mbi_halves_move_64(const mbi_halves_signs *signs, int parts, void *to, const void *from,
+                               const void *places, merbit_index_type place_type, int64_t first,
+                               int64_t last) {
+  const size_t size = 8 * (size_t)parts;
+  uint64_t number;
+  int64_t i;
+  int part;
+  for (i = first; i < last; i++) {
+    const int64_t place = mbi_index_at(places, place_type, i);
+    const int sign = place < 0 ? signs->mirror : signs->direct;
+    const char *source = (const char *)from + (size_t)(place < 0 ? -1 - place : place) * size;
+    char *target = (char *)to + (size_t)i * size;
+    for (part = 0; part < parts; part++) {
+      const int negated = (sign ^ (part > 0 ? sign >> 1 : 0)) & 1;
+      memcpy(&number, source + 8 * part, sizeof number);
+      number ^= (uint64_t)negated << 63;
+      memcpy(target + 8 * part, &number, sizeof number);
+    }
+  }
+}
+
+/* Those of the matrix that mbi_half_expand made, from values in the order of the triangle. */
+typedef struct mbi_halves_call {
+  mbi_halves_signs signs;
+  const merbit_view *to;
+  const void *from, *places;
+  merbit_index_type place_type;
+  int tasks;
+} mbi_halves_call;
+
+static void mbi_halves_values_task(void *argument, int task) {
+  const mbi_halves_call *c = (const mbi_halves_call *)argument;
+  void *to = (void *)(uintptr_t)c->to->values;
+  const int64_t first = mbi_share(c->to->nnz, c->tasks, task);
+  const int64_t last = mbi_share(c->to->nnz, c->tasks, task + 1);
+  if (mbi_view_type(c->to) == MERBIT_F32) {
+    mbi_halves_move_32(&c->signs, 1, to, c->from, c->places, c->place_type, first, last);
+  } else {
+    mbi_halves_move_64(&c->signs, 1, to, c->from, c->places, c->place_type, first, last);
+  }
+}
+
+static void mbi_halves_values(merbit_context *context, mbi_halves_signs signs, const void *from,
+                              const void *places, merbit_index_type place_type,
+                              const merbit_view *to) {
+  mbi_halves_call call;
+  call.signs = signs;
+  call.to = to;
+  call.from = from;
+  call.places = places;
+  call.place_type = place_type;
+  call.tasks = mbi_share_tasks(context, to->nnz);
+  mbi_parallel(context, call.tasks, mbi_halves_values_task, &call);
+}
+
+/* ---- Step 1: group by row ---- */
+
+static void mbi_halves_count_task(void *argument, int task) {
+  const mbi_halves *h = (const mbi_halves *)argument;
+  const merbit_view *half = h->half;
+  const merbit_index_type type = h->to.offset_type;
+  char *cursors = (char *)h->cursors + (size_t)task * (size_t)h->to.rows * mbi_index_bytes(type);
+  int64_t i = mbi_share(half->nnz, h->tasks, task);
+  const int64_t last = mbi_share(half->nnz, h->tasks, task + 1);
+  int64_t row = i < last ? mbi_entry_first_row(half, i) : 0;
+  memset(cursors, 0, (size_t)h->to.rows * mbi_index_bytes(type));
+  for (; i < last; i++) {
+    const int64_t column = mbi_entry_column(half, i);
+    row = mbi_entry_row(half, row, i);
+    mbi_index_set(cursors, type, row, mbi_index_at(cursors, type, row) + 1);
+    if (column != row) {
+      mbi_index_set(cursors, type, column, mbi_index_at(cursors, type, column) + 1);
+    }
+  }
+}
+
+/* Counts become starts: row by row, within a row the tasks in order. */
+static void mbi_halves_place(mbi_halves *h) {
+  const merbit_index_type type = h->to.offset_type;
+  const int64_t rows = h->to.rows;
+  int64_t at = 0, row;
+  int task;
+  for (row = 0; row < rows; row++) {
+    mbi_index_set(h->row_ptr, type, row, at);
+    for (task = 0; task < h->tasks; task++) {
+      const int64_t count = mbi_index_at(h->cursors, type, task * rows + row);
+      mbi_index_set(h->cursors, type, task * rows + row, at);
+      at += count;
+    }
+  }
+  mbi_index_set(h->row_ptr, type, rows, at);
+}
+
+static void mbi_halves_put(const mbi_halves *h, void *cursors, int64_t row, int64_t column,
+                           int64_t place) {
+  const int64_t at = mbi_index_at(cursors, h->to.offset_type, row);
+  mbi_index_set(cursors, h->to.offset_type, row, at + 1);
+  h->col_ind[at] = (int32_t)column;
+  if (h->places != NULL) {
+    mbi_index_set(h->places, h->place_type, at, place);
+  }
+}
+
+static void mbi_halves_scatter_task(void *argument, int task) {
+  const mbi_halves *h = (const mbi_halves *)argument;
+  const merbit_view *half = h->half;
+  char *cursors = (char *)h->cursors +
+                  (size_t)task * (size_t)h->to.rows * mbi_index_bytes(h->to.offset_type);
+  int64_t i = mbi_share(half->nnz, h->tasks, task);
+  const int64_t last = mbi_share(half->nnz, h->tasks, task + 1);
+  int64_t row = i < last ? mbi_entry_first_row(half, i) : 0;
+  for (; i < last; i++) {
+    const int64_t column = mbi_entry_column(half, i);
+    row = mbi_entry_row(half, row, i);
+    mbi_halves_put(h, cursors, row, column, i);
+    if (column != row) {
+      mbi_halves_put(h, cursors, column, row, -1 - i);
+    }
+  }
+}
+
+static merbit_status mbi_halves_group(mbi_halves *h) {
+  merbit_context *context = h->context;
+  const int64_t rows = h->to.rows, affordable = h->to.nnz / (rows > 0 ? rows : 1);
+  merbit_status status;
+  /* Cursors of one task, or no more of them than there are entries. */
+  h->tasks = mbi_share_tasks(context, h->to.nnz);
+  if (h->tasks > affordable) {
+    h->tasks = affordable > 1 ? (int)affordable : 1;
+  }
+  status = mbi_allocate_array(context, rows,
+                              (size_t)h->tasks * mbi_index_bytes(h->to.offset_type),
+                              "the cursors of a triangle's expansion", &h->cursors);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  mbi_parallel(context, h->tasks, mbi_halves_count_task, h);
+  mbi_halves_place(h);
+  mbi_parallel(context, h->tasks, mbi_halves_scatter_task, h);
+  mbi_release(context, h->cursors);
+  return MERBIT_OK;
+}
+
+/* ---- Step 2: sort the rows that need it ---- */
+
+static int64_t mbi_halves_start(const mbi_halves *h, int64_t row) {
+  return mbi_index_at(h->row_ptr, h->to.offset_type, row);
+}
+
+static void mbi_halves_look_task(void *argument, int task) {
+  mbi_halves *h = (mbi_halves *)argument;
+  int64_t row = mbi_share_rows(&h->to, h->tasks, task), longest = 0;
+  const int64_t last = mbi_share_rows(&h->to, h->tasks, task + 1);
+  for (; row < last; row++) {
+    const int64_t start = mbi_halves_start(h, row), length = mbi_halves_start(h, row + 1) - start;
+    if (length > longest && mbi_row_order(h->col_ind + start, length) < 0) {
+      longest = length;
+    }
+  }
+  h->longest[task] = longest;
+}
+
+/* Entries of the same column stay as they come. `keys`: twice the length. */
+static void mbi_halves_sort_row(const mbi_halves *h, int64_t start, int64_t length,
+                                uint64_t *keys) {
+  uint64_t *sorted, *places;
+  int64_t k;
+  for (k = 0; k < length; k++) {
+    keys[k] = (uint64_t)(uint32_t)h->col_ind[start + k] << 32 | (uint32_t)k;
+  }
+  sorted = mbi_keys_sort(keys, keys + length, length, (uint32_t)h->to.cols);
+  places = sorted == keys ? keys + length : keys;
+  for (k = 0; k < length && h->places != NULL; k++) {
+    places[k] = (uint64_t)mbi_index_at(h->places, h->place_type, start + k);
+  }
+  for (k = 0; k < length; k++) {
+    h->col_ind[start + k] = (int32_t)(sorted[k] >> 32);
+    if (h->places != NULL) {
+      mbi_index_set(h->places, h->place_type, start + k, (int64_t)places[(uint32_t)sorted[k]]);
+    }
+  }
+}
+
+static void mbi_halves_sort_task(void *argument, int task) {
+  const mbi_halves *h = (const mbi_halves *)argument;
+  int64_t row = mbi_share_rows(&h->to, h->tasks, task), before = 0;
+  const int64_t last = mbi_share_rows(&h->to, h->tasks, task + 1);
+  int i;
+  for (i = 0; i < task; i++) {
+    before += h->longest[i];
+  }
+  for (; h->longest[task] > 0 && row < last; row++) {
+    const int64_t start = mbi_halves_start(h, row), length = mbi_halves_start(h, row + 1) - start;
+    if (mbi_row_order(h->col_ind + start, length) < 0) {
+      mbi_halves_sort_row(h, start, length, h->keys + 2 * before);
+    }
+  }
+}
+
+static merbit_status mbi_halves_sort(mbi_halves *h) {
+  int64_t keys = 0;
+  void *memory;
+  int task;
+  merbit_status status;
+  h->tasks = mbi_share_tasks(h->context, h->to.nnz);
+  mbi_parallel(h->context, h->tasks, mbi_halves_look_task, h);
+  for (task = 0; task < h->tasks; task++) {
+    if (h->longest[task] > (int64_t)UINT32_MAX) {
+      return mbi_fail(h->context, MERBIT_TOO_LARGE,
+                      "a row has %" PRId64
+                      " entries out of order; a triangle's expansion sorts at most 4294967295",
+                      h->longest[task]);
+    }
+    keys += h->longest[task];
+  }
+  if (keys == 0) {
+    return MERBIT_OK;
+  }
+  status = mbi_allocate_array(h->context, keys, 2 * sizeof(uint64_t),
+                              "the scratch of a triangle's expansion", &memory);
+  if (status == MERBIT_OK) {
+    h->keys = (uint64_t *)memory;
+    mbi_parallel(h->context, h->tasks, mbi_halves_sort_task, h);
+    mbi_release(h->context, memory);
+  }
+  return status;
+}
+
+/* ---- All of it ---- */
+
+static merbit_status mbi_halves_allocate(mbi_halves *h) {
+  merbit_context *context = h->context;
+  void *memory = NULL;
+  merbit_status status =
+      mbi_allocate_array(context, h->to.rows + 1, mbi_index_bytes(h->to.offset_type),
+                         "the row offsets of a matrix", &h->row_ptr);
+  if (status == MERBIT_OK) {
+    status = mbi_allocate_array(context, h->to.nnz, sizeof(int32_t), "the columns of a matrix",
+                                &memory);
+    h->col_ind = (int32_t *)memory;
+  }
+  if (status == MERBIT_OK && h->half->values != NULL) {
+    status = mbi_allocate_array(context, h->to.nnz, mbi_type_size(h->to.value_type),
+                                "the values of a matrix", &h->values);
+  }
+  if (status == MERBIT_OK && h->half->values != NULL) {
+    status = mbi_allocate_array(context, h->to.nnz, mbi_index_bytes(h->place_type),
+                                "the places of values in a triangle", &h->places);
+  }
+  h->to.row_ptr = h->row_ptr;
+  h->to.col_ind = h->col_ind;
+  h->to.values = h->values;
+  return status;
+}
+
+/* *full: op(A) as a CSR with ascending rows, where the checked host view `half` gives a triangle
+ * of A; mbi_host_view_release frees it. *places: an allocation that says where each entry was;
+ * NULL for a pattern, and where `places` is. A failure leaves nothing. */
+static merbit_status mbi_half_expand(merbit_context *context, const merbit_view *half,
+                                     merbit_operation operation, merbit_view *full,
+                                     void **places) {
+  mbi_halves h;
+  int64_t first[3];
+  merbit_status status;
+  memset(&h, 0, sizeof h);
+  h.context = context;
+  h.half = half;
+  h.signs = mbi_halves_signs_of(half->symmetry, operation);
+  h.place_type = half->nnz <= INT32_MAX ? MERBIT_INDEX_32 : MERBIT_INDEX_64;
+  h.to.value_type = mbi_view_type(half);
+  h.to.memory = MERBIT_MEMORY_HOST;
+  h.to.rows = half->rows;
+  h.to.cols = half->cols;
+  h.to.nnz = 2 * half->nnz - mbi_triangle_find(context, half, first);
+  h.to.offset_type = h.to.nnz <= INT32_MAX ? MERBIT_INDEX_32 : MERBIT_INDEX_64;
+  status = mbi_halves_allocate(&h);
+  if (status == MERBIT_OK) {
+    status = mbi_halves_group(&h);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_halves_sort(&h);
+  }
+  if (status == MERBIT_OK && h.values != NULL) {
+    mbi_halves_values(context, h.signs, half->values, h.places, h.place_type, &h.to);
+  }
+  if (status != MERBIT_OK) {
+    mbi_host_view_release(context, &h.to);
+    memset(&h.to, 0, sizeof h.to);
+  }
+  *full = h.to;
+  if (status != MERBIT_OK || places == NULL) {
+    mbi_release(context, h.places);
+    h.places = NULL;
+  }
+  if (places != NULL) {
+    *places = h.places;
+  }
+  return status;
+}
+
+/* ---- For calls that take any matrix ---- */
+
+/* *host: as mbi_view_to_host, with both triangles. After success mbi_view_from_full gives it
+ * back. */
+static merbit_status mbi_view_to_full(merbit_context *context, const merbit_view *view,
+                                      merbit_view *host) {
+  merbit_view half;
+  merbit_status status = mbi_view_to_host(context, view, host);
+  if (status != MERBIT_OK || !mbi_view_is_half(host)) {
+    return status;
+  }
+  half = *host;
+  status = mbi_half_expand(context, &half, MERBIT_OPERATION_N, host, NULL);
+  mbi_view_from_host(context, view, &half);
+  return status;
+}
+
+static void mbi_view_from_full(merbit_context *context, const merbit_view *view,
+                               merbit_view *host) {
+  if (mbi_view_is_half(view)) {
+    mbi_host_view_release(context, host);
+  } else {
+    mbi_view_from_host(context, view, host);
+  }
 }
 
 /* ==== >>matrix/decimal.c  decimal text to the nearest float =============================== */
@@ -13345,6 +13911,10 @@ typedef enum mbi_mm_symmetry {
   MBI_MM_HERMITIAN
 } mbi_mm_symmetry;
 
+static const merbit_symmetry mbi_mm_symmetries[] = {
+    MERBIT_SYMMETRY_NONE, MERBIT_SYMMETRY_SYMMETRIC, MERBIT_SYMMETRY_SKEW,
+    MERBIT_SYMMETRY_HERMITIAN};
+
 typedef struct mbi_mm_header {
   int array; /* every entry, column by column; else coordinates */
   int field, symmetry;
@@ -13861,7 +14431,7 @@ static void mbi_mm_put(mbi_mm_reader *r, int64_t row, int64_t col, double value)
 /* An entry and its mirror image. */
 static void mbi_mm_put_both(mbi_mm_reader *r, const mbi_mm_entry *entry) {
   mbi_mm_put(r, entry->row, entry->col, entry->value);
-  if (r->header.symmetry != MBI_MM_GENERAL && entry->row != entry->col) {
+  if (r->each == 2 && entry->row != entry->col) {
     mbi_mm_put(r, entry->col, entry->row,
                r->header.symmetry == MBI_MM_SKEW ? -entry->value : entry->value);
   }
@@ -13929,8 +14499,10 @@ static merbit_status mbi_mm_read_end(mbi_mm_reader *r) {
   return status == MERBIT_OK ? mbi_mm_report(in, 0) : status;
 }
 
+/* A triangle that is kept has duplicates added up, as ever. */
 static merbit_status mbi_mm_build(mbi_mm_reader *r, merbit_matrix **matrix) {
   merbit_view view;
+  merbit_status status;
   memset(&view, 0, sizeof view);
   view.format = MERBIT_COO;
   view.value_type = r->type;
@@ -13941,7 +14513,11 @@ static merbit_status mbi_mm_build(mbi_mm_reader *r, merbit_matrix **matrix) {
   view.row_ind = r->row_ind;
   view.col_ind = r->col_ind;
   view.values = r->values;
-  return mbi_matrix_from_view(r->in.context, &view, 0, matrix);
+  status = mbi_matrix_from_view(r->in.context, &view, 0, matrix);
+  if (status == MERBIT_OK && r->in.desc->keep_half) {
+    (*matrix)->view.symmetry = mbi_mm_symmetries[r->header.symmetry];
+  }
+  return status;
 }
 
 static merbit_status mbi_mm_read(mbi_mm_reader *r, merbit_matrix **matrix) {
@@ -13963,7 +14539,7 @@ static merbit_status mbi_mm_read(mbi_mm_reader *r, merbit_matrix **matrix) {
   }
   if (status == MERBIT_OK) {
     r->wide = r->header.rows > INT32_MAX;
-    r->each = r->header.symmetry == MBI_MM_GENERAL ? 1 : 2;
+    r->each = r->header.symmetry == MBI_MM_GENERAL || r->in.desc->keep_half ? 1 : 2;
     status = mbi_mm_read_entries(r);
   }
   if (status == MERBIT_OK) {
@@ -13985,7 +14561,7 @@ static merbit_status mbi_mm_read(mbi_mm_reader *r, merbit_matrix **matrix) {
 static merbit_status mbi_mm_reader_create(mbi_mm_reader *r, merbit_context *context,
                                           const merbit_read_desc *desc, merbit_matrix **matrix,
                                           const char *culprit) {
-  static const merbit_read_desc defaults = {MERBIT_TYPE_DEFAULT, 0, NULL, NULL};
+  static const merbit_read_desc defaults = {MERBIT_TYPE_DEFAULT, 0, NULL, NULL, 0};
   if (matrix != NULL) {
     *matrix = NULL;
   } else {
@@ -14157,16 +14733,18 @@ static void mbi_mm_put_value(mbi_mm_output *out, double value, int single) {
   mbi_mm_put_text(out, text);
 }
 
+/* Files hold lower triangles: an entry of an upper one is written as its mirror image. */
 static void mbi_mm_put_entry(mbi_mm_output *out, const merbit_view *view, int64_t row,
                              int64_t i) {
   const int64_t col = mbi_index_at(view->col_ind, view->index_type, i) - view->base;
   const int single = mbi_view_type(view) == MERBIT_F32;
-  mbi_mm_put_whole(out, row + 1, ' ');
-  mbi_mm_put_whole(out, col + 1, view->values != NULL ? ' ' : '\n');
+  const int mirrored = mbi_view_is_half(view) && col > row;
+  mbi_mm_put_whole(out, (mirrored ? col : row) + 1, ' ');
+  mbi_mm_put_whole(out, (mirrored ? row : col) + 1, view->values != NULL ? ' ' : '\n');
   if (view->values != NULL) {
-    mbi_mm_put_value(out,
-                     single ? (double)((const float *)view->values)[i]
-                            : ((const double *)view->values)[i],
+    const double value = single ? (double)((const float *)view->values)[i]
+                                : ((const double *)view->values)[i];
+    mbi_mm_put_value(out, mirrored && view->symmetry == MERBIT_SYMMETRY_SKEW ? -value : value,
                      single);
     mbi_mm_put_text(out, "\n");
   }
@@ -14192,6 +14770,13 @@ static merbit_status mbi_mm_write_entries(mbi_mm_output *out, const merbit_view 
   return status;
 }
 
+/* A real Hermitian matrix is a symmetric one. */
+static const char *mbi_mm_symmetry_word(const merbit_view *view) {
+  return view->symmetry == MERBIT_SYMMETRY_NONE   ? "general\n"
+         : view->symmetry == MERBIT_SYMMETRY_SKEW ? "skew-symmetric\n"
+                                                  : "symmetric\n";
+}
+
 static merbit_status mbi_mm_write_view(mbi_mm_output *out, const merbit_view *view) {
   void *buffer;
   merbit_status status =
@@ -14201,7 +14786,8 @@ static merbit_status mbi_mm_write_view(mbi_mm_output *out, const merbit_view *vi
   }
   out->buffer = (char *)buffer;
   mbi_mm_put_text(out, "%%MatrixMarket matrix coordinate ");
-  mbi_mm_put_text(out, view->values != NULL ? "real general\n" : "pattern general\n");
+  mbi_mm_put_text(out, view->values != NULL ? "real " : "pattern ");
+  mbi_mm_put_text(out, mbi_mm_symmetry_word(view));
   mbi_mm_put_whole(out, view->rows, ' ');
   mbi_mm_put_whole(out, view->cols, ' ');
   mbi_mm_put_whole(out, view->nnz, '\n');
@@ -14476,6 +15062,17 @@ typedef struct mbi_transpose {
   double seconds;
 } mbi_transpose;
 
+/* What a plan of one triangle holds beside its arrays: spmv/half_plan.c. */
+typedef struct mbi_half {
+  merbit_view view; /* the user's; its arrays may be gone, but not where method HALF reads them */
+  merbit_view full; /* both triangles: plan->given */
+  void *places;     /* where its values were */
+  merbit_index_type place_type;
+  mbi_halves_signs signs;
+  int upper;
+  double seconds;
+} mbi_half;
+
 /* What a method on CUDA provides. create: for the matrix in plan->device, in an entered
  * context; after a failure destroy cleans up. describe: its part of the plan's line. */
 typedef struct mbi_cuda_method {
@@ -14494,12 +15091,13 @@ struct merbit_plan {
   merbit_context *context;
   int64_t references; /* its workspaces, and the user */
   merbit_plan_desc desc;
-  merbit_view given;     /* the user's */
+  merbit_view given;     /* the user's, with both triangles */
   merbit_view view;      /* the same, or its transpose */
   merbit_view csr;       /* what is multiplied, or was uploaded */
   merbit_matrix *matrix; /* holds csr where the view had to be converted or reordered */
   mbi_reorder reorder;
   mbi_transpose transpose;
+  mbi_half half;
   mbi_bsr bsr;           /* what is multiplied by methods of blocks; csr is the view then */
   merbit_side side;
   merbit_method method;
@@ -14673,6 +15271,7 @@ static merbit_status mbi_plan_check_arrays(const merbit_plan *plan, const merbit
 static int mbi_plan_may_fall_back(const merbit_plan *plan, merbit_status status) {
   return plan->desc.side == MERBIT_SIDE_AUTO && plan->desc.method == MERBIT_METHOD_AUTO &&
          plan->given.memory != MERBIT_MEMORY_DEVICE &&
+         plan->half.view.memory != MERBIT_MEMORY_DEVICE &&
          plan->desc.vector_memory == MERBIT_MEMORY_HOST &&
          plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE &&
          status != MERBIT_INVALID_ARGUMENT && status != MERBIT_INVALID_MATRIX &&
@@ -22829,6 +23428,80 @@ static void mbi_reorder_values(merbit_plan *plan, const void *values) {
   mbi_reorder_run(plan, &call);
 }
 
+/* ==== >>spmv/half_plan.c  plans of matrices given by one triangle ========================= */
+/* Plans of matrices given by one triangle: plan->given becomes op(A) with both, in host memory,
+ * and all that follows is a plan of that. The transpose is at hand: it differs in signs alone. */
+
+static int mbi_plan_is_half(const merbit_plan *plan) {
+  return mbi_view_is_half(&plan->half.view);
+}
+
+/* Set plan->half, and plan->given to what it holds. Once that is made it needs no check. */
+static merbit_status mbi_half_take(merbit_plan *plan) {
+  merbit_context *context = plan->context;
+  mbi_half *half = &plan->half;
+  const double start = mbi_seconds();
+  const int device = plan->given.memory == MERBIT_MEMORY_DEVICE;
+  merbit_view host = plan->given;
+  merbit_status status = MERBIT_OK;
+  half->view = plan->given;
+  half->signs = mbi_halves_signs_of(half->view.symmetry, plan->desc.operation);
+  half->place_type = half->view.nnz <= INT32_MAX ? MERBIT_INDEX_32 : MERBIT_INDEX_64;
+  if (device) {
+    status = mbi_view_download(context, &plan->given, &host);
+  }
+  if (status == MERBIT_OK && !plan->desc.unchecked) {
+    status = mbi_view_check_arrays(context, &host);
+  }
+  if (status == MERBIT_OK) {
+    int64_t first[3];
+    (void)mbi_triangle_find(context, &host, first);
+    half->upper = first[MBI_ABOVE] < host.nnz;
+    status = mbi_half_expand(context, &host, plan->desc.operation, &half->full, &half->places);
+  }
+  if (device) {
+    mbi_host_view_release(context, &host);
+  }
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  plan->given = plan->view = half->full;
+  plan->desc.operation = MERBIT_OPERATION_N;
+  plan->desc.unchecked = 1;
+  half->seconds = mbi_seconds() - start;
+  return MERBIT_OK;
+}
+
+static void mbi_half_destroy(merbit_plan *plan) {
+  mbi_host_view_release(plan->context, &plan->half.full);
+  mbi_release(plan->context, plan->half.places);
+}
+
+/* New values in the order of the triangle become those of plan->half.full. */
+static merbit_status mbi_half_values(merbit_plan *plan, const void *values,
+                                     merbit_memory memory) {
+  merbit_context *context = plan->context;
+  const mbi_half *half = &plan->half;
+  const void *host = values;
+  merbit_status status = MERBIT_OK;
+  if (memory == MERBIT_MEMORY_DEVICE) {
+    status = mbi_device_enter(context);
+    if (status != MERBIT_OK) {
+      return status;
+    }
+    status = mbi_array_download(context, values, half->view.nnz, mbi_type_size(plan->type),
+                                &host);
+    mbi_device_leave(context);
+  }
+  if (status == MERBIT_OK) {
+    mbi_halves_values(context, half->signs, host, half->places, half->place_type, &half->full);
+  }
+  if (memory == MERBIT_MEMORY_DEVICE) {
+    mbi_release(context, (void *)(uintptr_t)host);
+  }
+  return status;
+}
+
 /* ==== >>spmv/transpose_sort.c  CUDA: a CSR sorted by columns ============================== */
 /* The transpose of a CSR in GPU memory: its entries sorted by column, stably. The kernels are in
  * spmv/transpose.cu. */
@@ -23502,6 +24175,7 @@ static void mbi_plan_free(merbit_plan *plan) {
   merbit_matrix_destroy(plan->matrix);
   mbi_blocks_destroy(plan);
   mbi_reorder_destroy(plan);
+  mbi_half_destroy(plan);
   merbit_matrix_destroy(plan->transpose.matrix);
   mbi_release(context, plan->own_values);
   mbi_release(context, plan);
@@ -23580,6 +24254,9 @@ static merbit_status mbi_plan_move_to_cpu(merbit_plan *plan) {
 
 static merbit_status mbi_plan_build(merbit_plan *plan, int dual) {
   merbit_status status = mbi_plan_check_side(plan);
+  if (status == MERBIT_OK && mbi_view_is_half(&plan->given)) {
+    status = mbi_half_take(plan);
+  }
   if (status == MERBIT_OK) {
     status = mbi_plan_take(plan);
   }
@@ -23842,6 +24519,9 @@ static merbit_status mbi_update_store(merbit_plan *plan, const void *values, siz
     mbi_reorder_values(plan, values);
     return MERBIT_OK;
   }
+  if (values == plan->values) { /* those of both triangles, which are the plan's own */
+    return MERBIT_OK;
+  }
   if (plan->own_values == NULL) {
     status = mbi_allocate_array(plan->context, (int64_t)bytes, 1, "a plan's own values",
                                 &plan->own_values);
@@ -23902,8 +24582,10 @@ MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void
     return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT, "the new values are NULL");
   }
   if (memory == MERBIT_MEMORY_DEFAULT) {
-    memory =
-        plan->given.memory == MERBIT_MEMORY_DEVICE ? MERBIT_MEMORY_DEVICE : MERBIT_MEMORY_HOST;
+    memory = plan->given.memory == MERBIT_MEMORY_DEVICE ||
+                     plan->half.view.memory == MERBIT_MEMORY_DEVICE
+                 ? MERBIT_MEMORY_DEVICE
+                 : MERBIT_MEMORY_HOST;
   }
   if (memory == MERBIT_MEMORY_DEVICE && plan->side == MERBIT_SIDE_CPU) {
     return mbi_fail(
@@ -23912,6 +24594,14 @@ MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void
   }
   if (plan->view.nnz == 0) {
     return MERBIT_OK;
+  }
+  if (mbi_plan_is_half(plan)) {
+    const merbit_status status = mbi_half_values(plan, values, memory);
+    if (status != MERBIT_OK) {
+      return status;
+    }
+    values = plan->half.full.values;
+    memory = MERBIT_MEMORY_HOST;
   }
   if (mbi_reorder_on_cpu(plan)) {
     const merbit_status status = mbi_transpose_values(plan, values, memory);
@@ -23964,6 +24654,7 @@ MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *plan, merbit_pl
   info->reorder_seconds = plan->reorder.seconds;
   info->bandwidth_before = plan->reorder.bandwidth_before;
   info->bandwidth = plan->reorder.bandwidth;
+  info->expand_seconds = plan->half.seconds;
   if (plan->side == MERBIT_SIDE_CUDA) {
     plan->cuda->info(plan, info);
     info->device_bytes =
@@ -24015,6 +24706,15 @@ static int mbi_describe_order(const merbit_plan *plan, char *text, size_t size) 
                   plan->reorder.bandwidth_before, plan->reorder.bandwidth);
 }
 
+/* What is appended to the line of a plan whose view gives one triangle. */
+static int mbi_describe_half(const merbit_plan *plan, char *text, size_t size) {
+  const mbi_half *half = &plan->half;
+  return snprintf(text, size,
+                  "; %s, given by %" PRId64 " entries of its %s triangle, expanded in %.1f ms",
+                  mbi_symmetry_name(half->view.symmetry), half->view.nnz,
+                  half->upper ? "upper" : "lower", 1e3 * half->seconds);
+}
+
 MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size_t size) {
   char line[1024];
   int length;
@@ -24054,6 +24754,9 @@ MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size
         merge ? plan->tasks : 1, merge && plan->tasks != 1 ? "s" : "", mbi_value_name(plan),
         1e-6 * (double)mbi_plan_product_bytes(plan), merge ? "reference" : "merge",
         reason[0] != '\0' ? "; not on CUDA: " : "", reason);
+  }
+  if (plan != NULL && mbi_plan_is_half(plan) && length > 0 && (size_t)length < sizeof line) {
+    length += mbi_describe_half(plan, line + length, sizeof line - (size_t)length);
   }
   if (plan != NULL && mbi_plan_transposes(plan) && length > 0 && (size_t)length < sizeof line) {
     length += mbi_describe_transpose(plan, line + length, sizeof line - (size_t)length);
@@ -24741,6 +25444,19 @@ static merbit_status mbi_pagerank_encode(mbi_pagerank *run, const merbit_view *g
       status = mbi_transition_create(context, &entries->view, &run->p);
     }
     merbit_matrix_destroy(entries);
+  } else if (status == MERBIT_OK && mbi_view_is_half(&host)) {
+    merbit_view full;
+    status = mbi_view_check_arrays(context, &host);
+    if (status == MERBIT_OK) {
+      status = mbi_transition_check(context, &host); /* names weights as they were given */
+    }
+    if (status == MERBIT_OK) {
+      status = mbi_half_expand(context, &host, MERBIT_OPERATION_N, &full, NULL);
+    }
+    if (status == MERBIT_OK) {
+      status = mbi_transition_create(context, &full, &run->p);
+      mbi_host_view_release(context, &full);
+    }
   } else if (status == MERBIT_OK) {
     status = mbi_transition_create(context, &host, &run->p);
   }
@@ -24949,6 +25665,11 @@ static merbit_status mbi_pagerank_check(mbi_pagerank *run, const merbit_view *gr
                     "the graph is a matrix of %" PRId64 " x %" PRId64
                     "; a link graph has as many rows as columns",
                     graph->rows, graph->cols);
+  }
+  if (graph->symmetry == MERBIT_SYMMETRY_SKEW && !run->desc.unweighted) {
+    return mbi_fail(context, MERBIT_INVALID_MATRIX,
+                    "view.symmetry is MERBIT_SYMMETRY_SKEW: half of the weights would be "
+                    "negative; weights must be finite and not negative");
   }
   if (ranks == NULL && graph->rows > 0) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
