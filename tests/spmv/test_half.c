@@ -1,0 +1,397 @@
+/* Plans of matrices given by one triangle on the CPU: products and new values in every form,
+ * what is chosen and told, what is refused, and what other calls make of them. */
+#define MERBIT_IMPLEMENTATION
+#include "merbit.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include "support/cpu.h"
+#include "support/effort.h"
+#include "support/halves.h"
+#include "support/squares.h"
+
+static const merbit_method methods[] = {MERBIT_METHOD_HALF, MERBIT_METHOD_AUTO,
+                                        MERBIT_METHOD_MERGE, MERBIT_METHOD_REFERENCE,
+                                        MERBIT_METHOD_BSR};
+
+/* Of `bits` what products_form_of takes, then unchecked. */
+static products_form form_of(int bits, int method, int operation) {
+  products_form form = products_form_of(bits);
+  form.plan.method = methods[method];
+  form.plan.operation = (merbit_operation)operation;
+  form.plan.unchecked = bits >> 6 & 1;
+  form.plan.vector_memory = MERBIT_MEMORY_HOST;
+  return form;
+}
+
+static void all_ones(test_matrix *m) {
+  int64_t k;
+  for (k = 0; k < m->nnz; k++) {
+    m->values[k] = 1;
+  }
+}
+
+static int check(merbit_context *context, test_matrix *m, products_form form, int symmetry,
+                 int upper, uint64_t spoil) {
+  form.pattern &= symmetry != MERBIT_SYMMETRY_SKEW;
+  if (form.pattern) {
+    all_ones(m);
+  }
+  return halves_check(context, m, &form, (merbit_symmetry)symmetry, upper, spoil);
+}
+
+/* Every generated matrix in some forms, with NaN and Inf in x. */
+static void every_matrix(void **state) {
+  const uint64_t seed = test_rotating_seed();
+  merbit_context *context[2];
+  uint64_t random = seed;
+  int index, i, products = 0;
+  (void)state;
+  context[0] = cpu_open(NULL, 1);
+  context[1] = cpu_open(NULL, 3);
+  for (index = 0; index < test_matrix_count(); index++) {
+    for (i = 0; i < 4; i++) {
+      const products_form form =
+          form_of((int)test_below(&random, 128), (int)test_below(&random, i < 2 ? 1 : 5),
+                  (int)test_below(&random, 3));
+      test_matrix m;
+      test_matrix_make(index, seed, &m);
+      products += check(context[i & 1], &m, form, 1 + (int)test_below(&random, 3),
+                        (int)test_below(&random, 2),
+                        /* blocks add duplicates up first: (a - a) * Inf is not a * Inf - a * Inf */
+                        form.plan.method == MERBIT_METHOD_BSR ? 0 : test_random(&random) | 1);
+      test_matrix_free(&m);
+    }
+  }
+  print_message("%d products\n", products);
+  merbit_context_destroy(context[0]);
+  merbit_context_destroy(context[1]);
+}
+
+/* One matrix in every form. */
+static void every_form(void **state) {
+  merbit_context *context = cpu_open(NULL, 2);
+  int bits, method, way;
+  (void)state;
+  for (bits = 0; bits < 128; bits++) {
+    for (method = 0; method < 5; method++) {
+      for (way = 0; way < 18; way++) {
+        products_form form = form_of(bits, method, way / 6);
+        test_matrix m;
+        if ((bits + method + way) % 3 != 0) {
+          continue; /* each pair of choices is met all the same */
+        }
+        form.few_scalars = 1;
+        square_grid(5, 7, 8, 5, &m);
+        (void)check(context, &m, form, 1 + way % 3, way / 3 % 2, 0);
+        test_matrix_free(&m);
+      }
+    }
+  }
+  merbit_context_destroy(context);
+}
+
+/* Tasks for several threads, whose rows reach into each other's; reordered too. */
+static void several_tasks(void **state) {
+  merbit_context *context[2];
+  int way, index;
+  (void)state;
+  context[0] = cpu_open(NULL, 2);
+  context[1] = cpu_open(NULL, 7);
+  for (way = 0; way < 24; way++) {
+    products_form form = form_of(way * 5, way % 4 == 3 ? 2 : 0, way % 3);
+    test_matrix m;
+    form.few_scalars = 1;
+    if (way % 4 == 3) {
+      form.plan.reordering = MERBIT_REORDERING_RCM;
+    }
+    if (way % 2 == 0) {
+      square_grid(150, 150, 8, 5, &m);
+    } else {
+      for (index = 0; index < test_matrix_count(); index++) {
+        test_matrix_make(index, 3, &m);
+        if (m.nnz > 40000 && m.rows > 10) {
+          break;
+        }
+        test_matrix_free(&m);
+      }
+    }
+    (void)check(context[way / 2 % 2], &m, form, 1 + way / 2 % 3, way & 1, 0);
+    test_matrix_free(&m);
+  }
+  merbit_context_destroy(context[0]);
+  merbit_context_destroy(context[1]);
+}
+
+static void empty_matrices(void **state) {
+  static const int32_t none[] = {1, 1, 1, 1};
+  merbit_context *context = cpu_open(NULL, 2);
+  int rows, method, base;
+  (void)state;
+  for (rows = 0; rows <= 3; rows += 3) {
+    for (method = 0; method < 5; method++) {
+      for (base = 0; base < 2; base++) {
+        merbit_view view = merbit_csr(rows, rows, 0, none, NULL, NULL);
+        double x[] = {1, 2, 3}, y[] = {4, 5, 6};
+        merbit_plan_desc desc;
+        merbit_plan *plan;
+        static const int32_t zero[] = {0, 0, 0, 0};
+        memset(&desc, 0, sizeof desc);
+        desc.method = methods[method];
+        view.row_ptr = base ? none : zero;
+        view.base = base;
+        view.symmetry = (merbit_symmetry)(1 + (rows + method) % 3);
+        assert_int_equal(merbit_plan_create(context, &view, &desc, &plan), MERBIT_OK);
+        assert_int_equal(merbit_spmv(plan, NULL, NULL, x, NULL, y, NULL), MERBIT_OK);
+        assert_true(y[0] == (rows > 0 ? 0 : 4) && y[2] == (rows > 0 ? 0 : 6));
+        merbit_plan_destroy(plan);
+      }
+    }
+  }
+  merbit_context_destroy(context);
+}
+
+/* Equal plans, and products at any time, give equal bits. */
+static void repeatable(void **state) {
+  merbit_context *context = cpu_open(NULL, 4);
+  products_form form = form_of(0, 0, 0);
+  products_case c;
+  test_matrix m;
+  halves h;
+  merbit_plan *plan[2];
+  merbit_workspace *workspace;
+  double beta = 0.5, *again;
+  int i;
+  (void)state;
+  square_grid(90, 90, 8, 5, &m);
+  halves_make(&m, MERBIT_SYMMETRY_SYMMETRIC, 0, MERBIT_OPERATION_N, &h);
+  products_case_make(context, &h.half, &form, &c);
+  c.a.view.symmetry = MERBIT_SYMMETRY_SYMMETRIC;
+  again = (double *)test_allocate(h.half.rows, sizeof *again);
+  for (i = 0; i < 2; i++) {
+    products_done(context, merbit_plan_create(context, &c.a.view, &form.plan, &plan[i]), "plan");
+  }
+  products_done(context, merbit_workspace_create(plan[1], &workspace), "a workspace");
+  memcpy(c.y, c.y0, (size_t)h.half.rows * 8);
+  products_done(context, merbit_spmv(plan[0], NULL, NULL, c.x, &beta, c.y, NULL), "a product");
+  for (i = 0; i < 20; i++) {
+    memcpy(again, c.y0, (size_t)h.half.rows * 8);
+    products_done(context,
+                  merbit_spmv(plan[i & 1], i & 1 ? workspace : NULL, NULL, c.x, &beta, again,
+                              NULL),
+                  "a product");
+    assert_memory_equal(again, c.y, (size_t)h.half.rows * 8);
+  }
+  merbit_workspace_destroy(workspace);
+  merbit_plan_destroy(plan[0]);
+  merbit_plan_destroy(plan[1]);
+  free(again);
+  products_case_free(&c);
+  halves_free(&h);
+  test_matrix_free(&m);
+  merbit_context_destroy(context);
+}
+
+/* ---- What is chosen and told --------------------------------------------------------------- */
+
+static const int32_t row_ptr[] = {0, 1, 3, 5}, row_ind[] = {0, 1, 1, 2, 2},
+                     col_ind[] = {0, 0, 1, 0, 1};
+static const double values[] = {4, 1, 5, 2, 3};
+
+static void told(void **state) {
+  merbit_context *context = cpu_open(NULL, 1);
+  merbit_view view = merbit_csr(3, 3, 5, row_ptr, col_ind, values);
+  double x[] = {1, 10, 100}, y[3];
+  merbit_plan_desc desc;
+  merbit_plan_info info;
+  merbit_plan *plan;
+  char line[1024];
+  (void)state;
+  memset(&desc, 0, sizeof desc);
+  view.symmetry = MERBIT_SYMMETRY_SYMMETRIC;
+  assert_int_equal(merbit_plan_create(context, &view, &desc, &plan), MERBIT_OK);
+  assert_int_equal(merbit_plan_get_info(plan, &info), MERBIT_OK);
+  assert_int_equal(info.method, MERBIT_METHOD_HALF);
+  assert_int_equal(info.bytes_per_product, 5 * 12 + 6 * 8 + 4 * 4);
+  assert_true(info.expand_seconds > 0 && info.expand_seconds <= info.plan_seconds);
+  (void)merbit_plan_describe(plan, line, sizeof line);
+  assert_non_null(strstr(line, "half on the CPU"));
+  assert_non_null(strstr(line, "; symmetric, given by 5 entries of its lower triangle, looked at "
+                               "in "));
+  assert_int_equal(merbit_spmv(plan, NULL, NULL, x, NULL, y, NULL), MERBIT_OK);
+  assert_true(y[0] == 214 && y[1] == 351 && y[2] == 32);
+  merbit_plan_destroy(plan);
+  desc.method = MERBIT_METHOD_MERGE;
+  assert_int_equal(merbit_plan_create(context, &view, &desc, &plan), MERBIT_OK);
+  assert_int_equal(merbit_plan_get_info(plan, &info), MERBIT_OK);
+  assert_int_equal(info.method, MERBIT_METHOD_MERGE);
+  assert_int_equal(info.bytes_per_product, 8 * 12 + 6 * 8 + 4 * 4);
+  (void)merbit_plan_describe(plan, line, sizeof line);
+  assert_non_null(strstr(line, ", 8 nonzeros"));
+  assert_non_null(strstr(line, "of its lower triangle, expanded in "));
+  merbit_plan_destroy(plan);
+  view.format = MERBIT_COO; /* the other way round: the upper triangle */
+  view.row_ind = col_ind;
+  view.col_ind = row_ind;
+  view.symmetry = MERBIT_SYMMETRY_HERMITIAN;
+  desc.method = MERBIT_METHOD_HALF;
+  assert_int_equal(merbit_plan_create(context, &view, &desc, &plan), MERBIT_OK);
+  (void)merbit_plan_describe(plan, line, sizeof line);
+  assert_non_null(
+      strstr(line, "; Hermitian, given by 5 entries of its upper triangle, copied in order in "));
+  merbit_plan_destroy(plan);
+  view.symmetry = MERBIT_SYMMETRY_NONE;
+  desc.method = MERBIT_METHOD_AUTO;
+  assert_int_equal(merbit_plan_create(context, &view, &desc, &plan), MERBIT_OK);
+  assert_int_equal(merbit_plan_get_info(plan, &info), MERBIT_OK);
+  assert_true(info.expand_seconds == 0);
+  (void)merbit_plan_describe(plan, line, sizeof line);
+  assert_null(strstr(line, "triangle"));
+  merbit_plan_destroy(plan);
+  merbit_context_destroy(context);
+}
+
+/* Halves where tasks stay apart or products are few. */
+static void chosen(void **state) {
+  merbit_context *context = cpu_open(NULL, 4);
+  int way;
+  (void)state;
+  for (way = 0; way < 6; way++) {
+    const int scattered = way & 1, few = way / 2 == 1, unsorted = way / 2 == 2;
+    const int32_t n = 20000;
+    int32_t *ptr = (int32_t *)test_allocate(n + 1, 4), *col = (int32_t *)test_allocate(4 * n, 4);
+    merbit_view view = merbit_csr(n, n, 0, ptr, col, NULL);
+    merbit_plan_desc desc;
+    merbit_plan_info info;
+    merbit_plan *plan;
+    uint64_t random = 5;
+    int32_t i, k, at = 0;
+    for (i = 0; i < n; i++) {
+      for (k = 0; k < 4 && k <= i; k++) {
+        col[at++] = scattered    ? (int32_t)test_below(&random, i + 1)
+                    : unsorted   ? i - k
+                    : i < 3      ? k
+                                 : i - 3 + k;
+      }
+      ptr[i + 1] = at;
+    }
+    view.nnz = at;
+    view.symmetry = MERBIT_SYMMETRY_SYMMETRIC;
+    memset(&desc, 0, sizeof desc);
+    desc.expected_calls = few ? 49 : 50;
+    assert_int_equal(merbit_plan_create(context, &view, &desc, &plan), MERBIT_OK);
+    assert_int_equal(merbit_plan_get_info(plan, &info), MERBIT_OK);
+    assert_int_equal(info.method,
+                     !scattered || few ? MERBIT_METHOD_HALF : MERBIT_METHOD_MERGE);
+    merbit_plan_destroy(plan);
+    free(ptr);
+    free(col);
+  }
+  merbit_context_destroy(context);
+}
+
+/* ---- Refusals ------------------------------------------------------------------------------ */
+
+static void refuse(merbit_context *context, const merbit_view *view,
+                   const merbit_plan_desc *desc, merbit_status status, const char *piece) {
+  merbit_plan *plan = (merbit_plan *)1;
+  merbit_matrix *matrix = (merbit_matrix *)1;
+  assert_int_equal(merbit_plan_create(context, view, desc, &plan), status);
+  assert_null(plan);
+  cpu_expect(context, status, piece);
+  if (desc == NULL) {
+    assert_int_equal(merbit_view_check(context, view), status);
+    cpu_expect(context, status, piece);
+    assert_int_equal(merbit_matrix_create(context, view, &matrix), status);
+    assert_null(matrix);
+  }
+}
+
+static void refused(void **state) {
+  static const int32_t lower_then_upper[] = {0, 0, 1, 2, 1}, above[] = {1, 0, 1, 0, 1};
+  static const int32_t off[] = {0, 0, 1, 1}, off_ptr[] = {0, 0, 1, 3};
+  merbit_context *context = cpu_open(NULL, 1);
+  merbit_view view = merbit_csr(3, 3, 5, row_ptr, lower_then_upper, values);
+  merbit_plan_desc desc;
+  (void)state;
+  memset(&desc, 0, sizeof desc);
+  view.symmetry = (merbit_symmetry)4;
+  refuse(context, &view, NULL, MERBIT_INVALID_ARGUMENT, "view.symmetry is 4; use a MERBIT_SYMM");
+  view.symmetry = (merbit_symmetry)-1;
+  refuse(context, &view, NULL, MERBIT_INVALID_ARGUMENT, "view.symmetry is -1");
+  view.symmetry = MERBIT_SYMMETRY_SYMMETRIC;
+  view.col_ind = above;
+  refuse(context, &view, NULL, MERBIT_INVALID_MATRIX,
+         "entry 1, (1, 0), lies below the diagonal and earlier ones above it; with view.symmetry "
+         "give one triangle");
+  view.format = MERBIT_COO;
+  view.base = 0;
+  view.row_ind = lower_then_upper;
+  view.col_ind = row_ind; /* (0,0) (0,1) (1,1) (2,2) (1,2) */
+  assert_int_equal(merbit_view_check(context, &view), MERBIT_OK);
+  view.symmetry = MERBIT_SYMMETRY_SKEW;
+  refuse(context, &view, NULL, MERBIT_INVALID_MATRIX, "entry 0, (0, 0), lies on the diagonal");
+  view.symmetry = MERBIT_SYMMETRY_SYMMETRIC;
+  view.format = MERBIT_CSR;
+  view.col_ind = lower_then_upper; /* (0,0) (1,0) (1,1) (2,2) (2,1) */
+  assert_int_equal(merbit_view_check(context, &view), MERBIT_OK);
+  view.symmetry = MERBIT_SYMMETRY_SKEW;
+  view.row_ptr = off_ptr;
+  view.col_ind = off;
+  view.nnz = 3;
+  assert_int_equal(merbit_view_check(context, &view), MERBIT_OK);
+  view.values = NULL;
+  refuse(context, &view, NULL, MERBIT_INVALID_ARGUMENT, "a pattern has no values to negate");
+  view.values = values;
+  view.cols = 4;
+  refuse(context, &view, NULL, MERBIT_INVALID_ARGUMENT, "view.rows is 3 and view.cols 4; only sq");
+  view = merbit_bsr(3, 3, 5, 1, 1, row_ptr, col_ind, values);
+  view.symmetry = MERBIT_SYMMETRY_SYMMETRIC;
+  refuse(context, &view, NULL, MERBIT_NOT_SUPPORTED, "view.symmetry is set for blocks");
+  view = merbit_csr(3, 3, 5, row_ptr, col_ind, values);
+  desc.method = MERBIT_METHOD_HALF;
+  refuse(context, &view, &desc, MERBIT_INVALID_ARGUMENT, "method is HALF, but view.symmetry is");
+  view.symmetry = MERBIT_SYMMETRY_SYMMETRIC;
+  desc.reordering = MERBIT_REORDERING_RCM;
+  refuse(context, &view, &desc, MERBIT_NOT_SUPPORTED, "which method HALF does not follow");
+  merbit_context_destroy(context);
+}
+
+/* The first entry in the other triangle, whatever the threads. */
+static void first_offender(void **state) {
+  merbit_context *context = cpu_open(NULL, 5);
+  const int32_t n = 200000;
+  int32_t *row = (int32_t *)test_allocate(n, 4), *col = (int32_t *)test_allocate(n, 4), i;
+  merbit_view view = merbit_csr(n, n, n, NULL, col, NULL);
+  (void)state;
+  view.format = MERBIT_COO;
+  view.row_ind = row;
+  view.symmetry = MERBIT_SYMMETRY_SYMMETRIC;
+  view.base = 1;
+  for (i = 0; i < n; i++) {
+    row[i] = i == 0 ? 1 : i;
+    col[i] = i + 1;
+  }
+  col[0] = 1;
+  assert_int_equal(merbit_view_check(context, &view), MERBIT_OK);
+  row[150000] = row[190000] = n;
+  col[150000] = 77;
+  assert_int_equal(merbit_view_check(context, &view), MERBIT_INVALID_MATRIX);
+  cpu_expect(context, MERBIT_INVALID_MATRIX, "entry 150000, (200000, 77), lies below");
+  free(row);
+  free(col);
+  merbit_context_destroy(context);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_matrix),   cmocka_unit_test(every_form),
+      cmocka_unit_test(several_tasks),  cmocka_unit_test(empty_matrices),
+      cmocka_unit_test(repeatable),     cmocka_unit_test(told),
+      cmocka_unit_test(chosen),         cmocka_unit_test(refused),
+      cmocka_unit_test(first_offender),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
