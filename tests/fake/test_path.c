@@ -55,7 +55,7 @@ static void every_scenario(void **state) {
       copied_vectors,    ordered_host_vectors,
       transposed_products, transposed_device_csr,
       transposed_and_reordered, transposed_blocks,
-      transposed_host_vectors};
+      transposed_host_vectors, half_products, half_device_coo};
   const uint64_t seed = test_rotating_seed();
   int repeat;
   size_t i;

@@ -1,5 +1,5 @@
-/* Plans of transposes on the GPU: every method and form, arrays on both sides, blocks, new
- * values; what the GPU makes is what the CPU makes, again and again. */
+/* Plans of transposes and of triangles on the GPU: every method and form, arrays on both sides,
+ * blocks, new values; what the GPU makes is what the CPU makes, again and again. */
 #define MERBIT_IMPLEMENTATION
 #define MBI_CHOOSE_SMALL 0u /* even little matrices are large */
 #include "merbit.h"
@@ -9,6 +9,7 @@
 #include <cmocka.h>
 #include "support/cpu.h"
 #include "support/gpu.h"
+#include "support/halves.h"
 #include "support/squares.h"
 #include "support/transposed.h"
 
@@ -60,6 +61,31 @@ static void every_form(void **state) {
     m.row_ptr[m.rows] -= 3;
     (void)transposed_check(gpu, &m, &form, NULL);
   }
+}
+
+/* Matrices given by one triangle, which differ from their transposes in signs alone. */
+static void one_triangle(void **state) {
+  uint64_t random = 29;
+  int index, products = 0;
+  (void)state;
+  for (index = 0; index < test_matrix_count(); index += gpu_stride() > 1 ? 6 : 1) {
+    products_form form = form_of((int)test_below(&random, 512));
+    const int symmetry = 1 + (int)test_below(&random, 3);
+    test_matrix m;
+    form.plan.operation = (merbit_operation)test_below(&random, 3);
+    form.plan.method = index % 5 == 0 ? MERBIT_METHOD_BSR : MERBIT_METHOD_AUTO;
+    if (index % 3 == 0) {
+      form.plan.reordering = MERBIT_REORDERING_RCM;
+      form.plan.method = MERBIT_METHOD_AUTO;
+      form.plan.vector_memory = MERBIT_MEMORY_HOST;
+    }
+    form.pattern = 0;
+    test_matrix_make(index, 9, &m);
+    products += halves_check(gpu, &m, &form, (merbit_symmetry)symmetry,
+                             (int)test_below(&random, 2), 0);
+    test_matrix_free(&m);
+  }
+  print_message("%d products\n", products);
 }
 
 /* Views of blocks, multiplied in them, in others and in none; and blocks made from entries. */
@@ -232,7 +258,7 @@ static void refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_method),  cmocka_unit_test(every_form),
+      cmocka_unit_test(one_triangle), cmocka_unit_test(every_method),  cmocka_unit_test(every_form),
       cmocka_unit_test(blocks),        cmocka_unit_test(full_blocks),
       cmocka_unit_test(as_on_the_cpu), cmocka_unit_test(what_a_plan_tells),
       cmocka_unit_test(refused),

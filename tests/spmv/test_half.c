@@ -1,5 +1,5 @@
 /* Plans of matrices given by one triangle on the CPU: products and new values in every form,
- * what is chosen and told, what is refused, and what other calls make of them. */
+ * what is chosen and told, and memory that runs out. */
 #define MERBIT_IMPLEMENTATION
 #include "merbit.h"
 
@@ -292,106 +292,69 @@ static void chosen(void **state) {
   merbit_context_destroy(context);
 }
 
-/* ---- Refusals ------------------------------------------------------------------------------ */
+/* ---- Memory -------------------------------------------------------------------------------- */
 
-static void refuse(merbit_context *context, const merbit_view *view,
-                   const merbit_plan_desc *desc, merbit_status status, const char *piece) {
-  merbit_plan *plan = (merbit_plan *)1;
-  merbit_matrix *matrix = (merbit_matrix *)1;
-  assert_int_equal(merbit_plan_create(context, view, desc, &plan), status);
-  assert_null(plan);
-  cpu_expect(context, status, piece);
-  if (desc == NULL) {
-    assert_int_equal(merbit_view_check(context, view), status);
-    cpu_expect(context, status, piece);
-    assert_int_equal(merbit_matrix_create(context, view, &matrix), status);
-    assert_null(matrix);
-  }
-}
-
-static void refused(void **state) {
-  static const int32_t lower_then_upper[] = {0, 0, 1, 2, 1}, above[] = {1, 0, 1, 0, 1};
-  static const int32_t off[] = {0, 0, 1, 1}, off_ptr[] = {0, 0, 1, 3};
-  merbit_context *context = cpu_open(NULL, 1);
-  merbit_view view = merbit_csr(3, 3, 5, row_ptr, lower_then_upper, values);
-  merbit_plan_desc desc;
+/* Each allocation of a plan's making and of new values fails once, and then for good. */
+static void memory_runs_out(void **state) {
+  static const merbit_method made_by[] = {MERBIT_METHOD_HALF, MERBIT_METHOD_AUTO,
+                                          MERBIT_METHOD_MERGE, MERBIT_METHOD_BSR};
+  int way, failures = 0;
   (void)state;
-  memset(&desc, 0, sizeof desc);
-  view.symmetry = (merbit_symmetry)4;
-  refuse(context, &view, NULL, MERBIT_INVALID_ARGUMENT, "view.symmetry is 4; use a MERBIT_SYMM");
-  view.symmetry = (merbit_symmetry)-1;
-  refuse(context, &view, NULL, MERBIT_INVALID_ARGUMENT, "view.symmetry is -1");
-  view.symmetry = MERBIT_SYMMETRY_SYMMETRIC;
-  view.col_ind = above;
-  refuse(context, &view, NULL, MERBIT_INVALID_MATRIX,
-         "entry 1, (1, 0), lies below the diagonal and earlier ones above it; with view.symmetry "
-         "give one triangle");
-  view.format = MERBIT_COO;
-  view.base = 0;
-  view.row_ind = lower_then_upper;
-  view.col_ind = row_ind; /* (0,0) (0,1) (1,1) (2,2) (1,2) */
-  assert_int_equal(merbit_view_check(context, &view), MERBIT_OK);
-  view.symmetry = MERBIT_SYMMETRY_SKEW;
-  refuse(context, &view, NULL, MERBIT_INVALID_MATRIX, "entry 0, (0, 0), lies on the diagonal");
-  view.symmetry = MERBIT_SYMMETRY_SYMMETRIC;
-  view.format = MERBIT_CSR;
-  view.col_ind = lower_then_upper; /* (0,0) (1,0) (1,1) (2,2) (2,1) */
-  assert_int_equal(merbit_view_check(context, &view), MERBIT_OK);
-  view.symmetry = MERBIT_SYMMETRY_SKEW;
-  view.row_ptr = off_ptr;
-  view.col_ind = off;
-  view.nnz = 3;
-  assert_int_equal(merbit_view_check(context, &view), MERBIT_OK);
-  view.values = NULL;
-  refuse(context, &view, NULL, MERBIT_INVALID_ARGUMENT, "a pattern has no values to negate");
-  view.values = values;
-  view.cols = 4;
-  refuse(context, &view, NULL, MERBIT_INVALID_ARGUMENT, "view.rows is 3 and view.cols 4; only sq");
-  view = merbit_bsr(3, 3, 5, 1, 1, row_ptr, col_ind, values);
-  view.symmetry = MERBIT_SYMMETRY_SYMMETRIC;
-  refuse(context, &view, NULL, MERBIT_NOT_SUPPORTED, "view.symmetry is set for blocks");
-  view = merbit_csr(3, 3, 5, row_ptr, col_ind, values);
-  desc.method = MERBIT_METHOD_HALF;
-  refuse(context, &view, &desc, MERBIT_INVALID_ARGUMENT, "method is HALF, but view.symmetry is");
-  view.symmetry = MERBIT_SYMMETRY_SYMMETRIC;
-  desc.reordering = MERBIT_REORDERING_RCM;
-  refuse(context, &view, &desc, MERBIT_NOT_SUPPORTED, "which method HALF does not follow");
-  merbit_context_destroy(context);
-}
-
-/* The first entry in the other triangle, whatever the threads. */
-static void first_offender(void **state) {
-  merbit_context *context = cpu_open(NULL, 5);
-  const int32_t n = 200000;
-  int32_t *row = (int32_t *)test_allocate(n, 4), *col = (int32_t *)test_allocate(n, 4), i;
-  merbit_view view = merbit_csr(n, n, n, NULL, col, NULL);
-  (void)state;
-  view.format = MERBIT_COO;
-  view.row_ind = row;
-  view.symmetry = MERBIT_SYMMETRY_SYMMETRIC;
-  view.base = 1;
-  for (i = 0; i < n; i++) {
-    row[i] = i == 0 ? 1 : i;
-    col[i] = i + 1;
+  for (way = 0; way < 32; way++) {
+    cpu_memory memory;
+    merbit_context *context = cpu_open(&memory, 1);
+    const products_form form = form_of(way & 4 ? 32 : 0, 0, 0);
+    products_arrays a;
+    test_matrix m;
+    halves h;
+    merbit_plan_desc desc;
+    merbit_plan *plan = NULL;
+    const long before = memory.live;
+    long nth;
+    merbit_status status = MERBIT_OUT_OF_MEMORY;
+    memset(&desc, 0, sizeof desc);
+    desc.method = made_by[way & 3];
+    square_grid(5, 7, 8, 5, &m);
+    halves_make(&m, MERBIT_SYMMETRY_SKEW, way >> 3 & 1, MERBIT_OPERATION_N, &h);
+    products_arrays_make(NULL, &h.half, &form, &a);
+    a.view.symmetry = MERBIT_SYMMETRY_SKEW;
+    for (nth = 1; status != MERBIT_OK; nth++) {
+      memory.made = 0;
+      memory.fail_at = nth;
+      memory.for_good = way >> 4;
+      status = merbit_plan_create(context, &a.view, &desc, &plan);
+      if (status != MERBIT_OK) {
+        assert_int_equal(status, MERBIT_OUT_OF_MEMORY);
+        cpu_expect(context, MERBIT_OUT_OF_MEMORY, "memory");
+        assert_null(plan);
+        assert_int_equal(memory.live, before);
+        failures++;
+      }
+    }
+    for (nth = 1, status = MERBIT_OUT_OF_MEMORY; status != MERBIT_OK; nth++) {
+      memory.made = 0;
+      memory.fail_at = nth;
+      status = merbit_plan_update_values(plan, a.values, MERBIT_MEMORY_DEFAULT);
+      assert_true(status == MERBIT_OK || status == MERBIT_OUT_OF_MEMORY);
+    }
+    memory.fail_at = 0;
+    merbit_plan_destroy(plan);
+    assert_int_equal(memory.live, before);
+    products_arrays_free(&a);
+    halves_free(&h);
+    test_matrix_free(&m);
+    merbit_context_destroy(context);
+    assert_int_equal(memory.live, 0);
   }
-  col[0] = 1;
-  assert_int_equal(merbit_view_check(context, &view), MERBIT_OK);
-  row[150000] = row[190000] = n;
-  col[150000] = 77;
-  assert_int_equal(merbit_view_check(context, &view), MERBIT_INVALID_MATRIX);
-  cpu_expect(context, MERBIT_INVALID_MATRIX, "entry 150000, (200000, 77), lies below");
-  free(row);
-  free(col);
-  merbit_context_destroy(context);
+  print_message("%d failures\n", failures);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_matrix),   cmocka_unit_test(every_form),
-      cmocka_unit_test(several_tasks),  cmocka_unit_test(empty_matrices),
-      cmocka_unit_test(repeatable),     cmocka_unit_test(told),
-      cmocka_unit_test(chosen),         cmocka_unit_test(refused),
-      cmocka_unit_test(first_offender),
+      cmocka_unit_test(every_matrix),    cmocka_unit_test(every_form),
+      cmocka_unit_test(several_tasks),   cmocka_unit_test(empty_matrices),
+      cmocka_unit_test(repeatable),      cmocka_unit_test(told),
+      cmocka_unit_test(chosen),          cmocka_unit_test(memory_runs_out),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
