@@ -2765,6 +2765,7 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "\n"
   "#define MBK_KERNEL extern \"C\" __global__ void\n"
   "#define MBK_DEVICE static __device__ __forceinline__\n"
+  "#define MBK_MEMBER __device__ __forceinline__ // of a struct\n"
   "#define MBK_BOUNDS(threads) __launch_bounds__(threads)\n"
   "#define MBK_RESIDENT(threads, blocks) __launch_bounds__(threads, blocks)\n"
   "#define MBK_SHARED_MEMORY(name) extern __shared__ __align__(16) unsigned char name[]\n"
@@ -2801,8 +2802,8 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "}\n"
   "template <class T> MBK_DEVICE T mbk_shuffle_up(mbk_u32 mask, T value, int delta, int width) {\n"
   "  return __shfl_up_sync(mask, value, delta, width);\n"
-  "}\n"
-  "template <class T> MBK_DEVICE T mbk_shuffle_down(mbk_u32 mask, T value, int delta, int width) {\n",
+  "}\n",
+  "template <class T> MBK_DEVICE T mbk_shuffle_down(mbk_u32 mask, T value, int delta, int width) {\n"
   "  return __shfl_down_sync(mask, value, delta, width);\n"
   "}\n"
   "template <class T> MBK_DEVICE T mbk_shuffle_xor(mbk_u32 mask, T value, int lanes, int width) {\n"
@@ -2833,6 +2834,11 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "  return value;\n"
   "}\n"
   "\n"
+  "// And of the bits of a bfloat16, the upper half of a float's.\n"
+  "MBK_DEVICE float mbk_bf16_value(mbk_u16 bits) {\n"
+  "  return __uint_as_float((mbk_u32)bits << 16);\n"
+  "}\n"
+  "\n"
   "MBK_DEVICE int mbk_leading_zeros(mbk_u32 bits) {\n"
   "  return __clz((int)bits);\n"
   "}\n"
@@ -2847,13 +2853,13 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "template <class T> MBK_DEVICE T mbk_atomic_add(T *address, T value) {\n"
   "  return atomicAdd(address, value);\n"
   "}\n"
-  "// `value` if it was `expected`; the old value.\n"
+  "// `value` if it was `expected`; the old value.\n",
   "MBK_DEVICE mbk_u32 mbk_atomic_swap_if(mbk_u32 *address, mbk_u32 expected, mbk_u32 value) {\n"
   "  return atomicCAS(address, expected, value);\n"
   "}\n"
   "MBK_DEVICE mbk_u64 mbk_atomic_swap_if(mbk_u64 *address, mbk_u64 expected, mbk_u64 value) {\n"
   "  return atomicCAS(address, expected, value);\n"
-  "}\n",
+  "}\n"
   "MBK_DEVICE void mbk_atomic_or(mbk_u32 *address, mbk_u32 bits) {\n"
   "  atomicOr(address, bits);\n"
   "}\n"
@@ -2900,14 +2906,14 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "  return bits.pack;\n"
   "}\n"
   "\n"
-  "// As mbk_load_once.\n"
+  "// As mbk_load_once.\n",
   "template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_once(const T *address) {\n"
   "  mbk_pack_bits<T, N> bits;\n"
   "  if (sizeof(T) * N == 16) {\n"
   "    bits.four = __ldcs((const uint4 *)address);\n"
   "  } else if (sizeof(T) * N == 8) {\n"
   "    bits.two = __ldcs((const uint2 *)address);\n"
-  "  } else if (sizeof(T) * N == 2) {\n",
+  "  } else if (sizeof(T) * N == 2) {\n"
   "    bits.half = __ldcs((const unsigned short *)address);\n"
   "  } else {\n"
   "    bits.one = __ldcs((const unsigned *)address);\n"
@@ -2943,13 +2949,13 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "// complete behind one kernel is so behind all after it.\n"
   "MBK_DEVICE void mbk_await() {\n"
   "#if __CUDA_ARCH__ >= 900\n"
-  "  asm volatile(\"griddepcontrol.wait;\" : : : \"memory\");\n"
+  "  asm volatile(\"griddepcontrol.wait;\" : : : \"memory\");\n",
   "#endif\n"
   "}\n"
   "// The same; `data`, which earlier work may have written, can then be loaded as what nobody\n"
   "// writes: its address comes out of the wait, so that no such load moves before it.\n"
   "template <class T> MBK_DEVICE void mbk_await_for(const T *&data) {\n"
-  "#if __CUDA_ARCH__ >= 900\n",
+  "#if __CUDA_ARCH__ >= 900\n"
   "  asm volatile(\"griddepcontrol.wait;\" : \"+l\"(data) : : \"memory\");\n"
   "#endif\n"
   "}\n"
@@ -2980,6 +2986,84 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "// Start to bring the line of `address` into L2.\n"
   "template <class T> MBK_DEVICE void mbk_prefetch(const T *address) {\n"
   "  asm volatile(\"prefetch.global.L2 [%0];\" : : \"l\"(address));\n"
+  "}\n"
+  "\n"
+  "#include \"jit/complex.cuh\"\n"
+  "\n"
+  "#endif\n",
+  NULL};
+
+static const char *const mbi_source_jit_complex_cuh[] = {
+  "// Complex numbers: two neighbouring reals, real part first. Part of jit/device.cuh, over whose\n"
+  "// reals all of it is written. Products are (ac - bd) + (ad + bc)i as it stands, each part of\n"
+  "// two rounded products and a sum that is not fused with them.\n"
+  "#ifndef MBK_COMPLEX_CUH\n"
+  "#define MBK_COMPLEX_CUH\n"
+  "\n"
+  "// Trivial but for values from a real number, so that packs of them are too.\n"
+  "template <class T> struct alignas(2 * sizeof(T)) mbk_complex {\n"
+  "  T re, im;\n"
+  "  mbk_complex() = default;\n"
+  "  MBK_MEMBER mbk_complex(T re, T im = 0) : re(re), im(im) {\n"
+  "  }\n"
+  "};\n"
+  "\n"
+  "typedef mbk_complex<float> mbk_c64;\n"
+  "typedef mbk_complex<double> mbk_c128;\n"
+  "\n"
+  "template <class T>\n"
+  "MBK_DEVICE mbk_complex<T> operator+(const mbk_complex<T> &a, const mbk_complex<T> &b) {\n"
+  "  return mbk_complex<T>(a.re + b.re, a.im + b.im);\n"
+  "}\n"
+  "template <class T>\n"
+  "MBK_DEVICE bool operator==(const mbk_complex<T> &a, const mbk_complex<T> &b) {\n"
+  "  return a.re == b.re && a.im == b.im;\n"
+  "}\n"
+  "template <class T>\n"
+  "MBK_DEVICE bool operator!=(const mbk_complex<T> &a, const mbk_complex<T> &b) {\n"
+  "  return !(a == b);\n"
+  "}\n"
+  "\n"
+  "template <class T>\n"
+  "MBK_DEVICE mbk_complex<T> mbk_multiply(const mbk_complex<T> &a, const mbk_complex<T> &b) {\n"
+  "  return mbk_complex<T>(mbk_multiply(a.re, b.re) - mbk_multiply(a.im, b.im),\n"
+  "                        mbk_multiply(a.re, b.im) + mbk_multiply(a.im, b.re));\n"
+  "}\n"
+  "\n"
+  "template <class T> MBK_DEVICE mbk_complex<T> mbk_conjugate(const mbk_complex<T> &a) {\n"
+  "  return mbk_complex<T>(a.re, -a.im);\n"
+  "}\n"
+  "\n"
+  "template <class T>\n"
+  "MBK_DEVICE mbk_complex<T> mbk_shuffle(mbk_u32 mask, mbk_complex<T> value, int lane, int width) {\n"
+  "  const T re = mbk_shuffle(mask, value.re, lane, width);\n",
+  "  return mbk_complex<T>(re, mbk_shuffle(mask, value.im, lane, width));\n"
+  "}\n"
+  "template <class T>\n"
+  "MBK_DEVICE mbk_complex<T> mbk_shuffle_up(mbk_u32 mask, mbk_complex<T> value, int delta,\n"
+  "                                         int width) {\n"
+  "  const T re = mbk_shuffle_up(mask, value.re, delta, width);\n"
+  "  return mbk_complex<T>(re, mbk_shuffle_up(mask, value.im, delta, width));\n"
+  "}\n"
+  "template <class T>\n"
+  "MBK_DEVICE mbk_complex<T> mbk_shuffle_down(mbk_u32 mask, mbk_complex<T> value, int delta,\n"
+  "                                           int width) {\n"
+  "  const T re = mbk_shuffle_down(mask, value.re, delta, width);\n"
+  "  return mbk_complex<T>(re, mbk_shuffle_down(mask, value.im, delta, width));\n"
+  "}\n"
+  "template <class T>\n"
+  "MBK_DEVICE mbk_complex<T> mbk_shuffle_xor(mbk_u32 mask, mbk_complex<T> value, int lanes,\n"
+  "                                          int width) {\n"
+  "  const T re = mbk_shuffle_xor(mask, value.re, lanes, width);\n"
+  "  return mbk_complex<T>(re, mbk_shuffle_xor(mask, value.im, lanes, width));\n"
+  "}\n"
+  "\n"
+  "// One load each: 8 or 16 bytes.\n"
+  "template <class T> MBK_DEVICE mbk_complex<T> mbk_load(const mbk_complex<T> *address) {\n"
+  "  return mbk_load_pack<mbk_complex<T>, 1>(address).at[0];\n"
+  "}\n"
+  "template <class T> MBK_DEVICE mbk_complex<T> mbk_load_once(const mbk_complex<T> *address) {\n"
+  "  return mbk_load_pack_once<mbk_complex<T>, 1>(address).at[0];\n"
   "}\n"
   "\n"
   "#endif\n",
@@ -3060,7 +3144,9 @@ static const char *const mbi_source_spmv_values_cuh[] = {
   "//   3  each is the bits of a half;\n"
   "//   4  each is a byte, the number of one in a table of MBK_TABLE;\n"
   "//   5  one for each row;\n"
-  "//   6  all are one here: they are the same throughout a column, and x comes multiplied by them.\n"
+  "//   6  all are one here: they are the same throughout a column, and x comes multiplied by them;\n"
+  "//   7  each is the bits of a bfloat16;\n"
+  "//   8  each is an MBK_VALUE that stands for its conjugate.\n"
   "// spmv/forms.cuh makes them.\n"
   "#ifndef MBK_STORED\n"
   "#error \"include spmv/algebra.cuh, which opens with the list of macros\"\n"
@@ -3084,16 +3170,20 @@ static const char *const mbi_source_spmv_values_cuh[] = {
   "#elif MBK_STORED == 4\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  return ((const MBK_COMPUTE *)shared)[stored];\n"
+  "#elif MBK_STORED == 7\n"
+  "  return (MBK_COMPUTE)mbk_bf16_value(stored);\n"
+  "#elif MBK_STORED == 8\n"
+  "  return mbk_conjugate((MBK_COMPUTE)stored);\n"
   "#else\n"
   "  return (MBK_COMPUTE)stored;\n"
   "#endif\n"
   "}\n"
   "\n"
-  "// The table to shared memory, by all `threads` of a block. With alpha 0 nothing is read.\n"
+  "// The table to shared memory, by all `threads` of a block. With alpha 0 nothing is read.\n",
   "MBK_DEVICE void mbk_table_take(const MBK_COMPUTE *table, MBK_COMPUTE alpha, mbk_u32 threads) {\n"
   "#if MBK_STORED == 4\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  for (mbk_u32 i = mbk_thread(); i < MBK_TABLE && alpha != (MBK_COMPUTE)0; i += threads) {\n",
+  "  for (mbk_u32 i = mbk_thread(); i < MBK_TABLE && alpha != (MBK_COMPUTE)0; i += threads) {\n"
   "    ((MBK_COMPUTE *)shared)[i] = mbk_load(table + i);\n"
   "  }\n"
   "  mbk_block_sync();\n"
@@ -4941,14 +5031,15 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "  // Two of each, used in turn: a warp may be one round ahead of those that still read.\n"
   "  MBK_COMPUTE *const firsts = (MBK_COMPUTE *)shared;\n"
   "  MBK_COMPUTE *const tails = firsts + 2 * MBK_WARPS;\n"
-  "  mbk_u32 *const closes = (mbk_u32 *)(tails + 2 * MBK_WARPS);\n"
-  "  MBK_VECTOR *const old = (MBK_VECTOR *)(closes + 2 * MBK_WARPS) + mbk_thread() / 32 * 32;\n"
+  "  MBK_VECTOR *const olds = (MBK_VECTOR *)(tails + 2 * MBK_WARPS);\n"
+  "  MBK_VECTOR *const old = olds + mbk_thread() / 32 * 32;\n"
+  "  mbk_u32 *const closes = (mbk_u32 *)(olds + (adds ? MBK_THREADS : 0));\n"
   "  const mbk_u32 warp = mbk_thread() / 32, lane = mbk_lane();\n"
   "  const mbk_u64 begin = mbk_load(block_start + mbk_block());\n"
   "  const mbk_u64 end = mbk_load(block_start + mbk_block() + 1);\n"
   "  mbk_u64 block_tile = (mbk_u64)mbk_block() * (MBK_WARPS - 1);\n"
-  "  mbk_u32 turn = 0;\n"
-  "  // Of the row that the rounds before left open: the block's last, for no other one reaches\n",
+  "  mbk_u32 turn = 0;\n",
+  "  // Of the row that the rounds before left open: the block's last, for no other one reaches\n"
   "  // beyond its first round.\n"
   "  MBK_COMPUTE open = MBK_ZERO;\n"
   "  for (;;) {\n"
@@ -4987,9 +5078,9 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "            }\n"
   "          }\n"
   "        }\n"
-  "      }\n"
+  "      }\n",
   "      ends &= mbk_scan_below(end > start ? end - start : 0);\n"
-  "      rank += skipped_rows;\n",
+  "      rank += skipped_rows;\n"
   "      mbk_scan_commit(product, ends, rank, slot, row_id, y, firsts, tails, alpha, beta,\n"
   "                      old + skipped_rows, adds && skipped_rows < 32 ? 32 - skipped_rows : 0);\n"
   "    } else if (lane == 31) {\n"
@@ -5026,9 +5117,9 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "  }\n"
   "#endif\n"
   "}\n"
-  "\n"
-  "// Launch: MBK_THREADS per block, of at least 64. Shared: MBK_COMPUTE[MBK_TABLE + 4 *\n",
-  "// MBK_WARPS], then mbk_u32[2 * MBK_WARPS]. beta must be zero.\n"
+  "\n",
+  "// Launch: MBK_THREADS per block, of at least 64. Shared: MBK_COMPUTE[MBK_TABLE + 4 *\n"
+  "// MBK_WARPS], mbk_u32[2 * MBK_WARPS]. beta must be zero.\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
   "    mbk_scan_whole(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
   "                   const mbk_u32 *empty_id, const mbk_u64 *block_start, const mbk_i32 *col_ind,\n"
@@ -5056,8 +5147,8 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "                       mbk_u64 nnz, mbk_u64 tiles, mbk_u64 empty_rows, MBK_SCALAR_PARAMETERS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  mbk_release();\n"
-  "  MBK_SCALARS_LOAD;\n"
-  "  mbk_table_take(table, alpha, MBK_THREADS);\n",
+  "  MBK_SCALARS_LOAD;\n",
+  "  mbk_table_take(table, alpha, MBK_THREADS);\n"
   "  mbk_scan_run<true>(row_ends, tile_row, row_id, empty_id, block_start, col_ind, values, x, y,\n"
   "                     nnz, tiles, empty_rows, alpha, beta,\n"
   "                     (char *)((MBK_COMPUTE *)shared + MBK_TABLE));\n"
@@ -5147,7 +5238,7 @@ static const char *const mbi_source_spmv_merge_tile_cuh[] = {
   "// A block's shared memory: mbk_merge_places lays it out.\n"
   "struct mbk_merge_memory {\n"
   "  mbk_u16 *marks;              // [MBK_SLOTS]: the row that ends there\n"
-  "  mbk_u64 *begins;             // [MBK_ROUNDS + 1]: as mbk_merge_begin has them\n"
+  "  mbk_u64 *begins;             // [MBK_ROUNDS + 1]: as mbk_merge_begin has them; 16-byte units\n"
   "  MBK_COMPUTE *firsts, *tails; // [MBK_WARPS] each\n"
   "  mbk_u32 *first_row;          // [MBK_WARPS]: of firsts, or MBK_NO_ROW\n"
   "  mbk_u32 *crossing;           // [2], turn by turn: the first row began in an earlier chunk\n"
@@ -5159,7 +5250,7 @@ static const char *const mbi_source_spmv_merge_tile_cuh[] = {
   "  mbk_merge_memory m;\n"
   "  m.marks = (mbk_u16 *)shared;\n"
   "  m.begins = (mbk_u64 *)(m.marks + MBK_SLOTS);\n"
-  "  m.firsts = (MBK_COMPUTE *)(m.begins + MBK_ROUNDS + 1);\n"
+  "  m.firsts = (MBK_COMPUTE *)(m.begins + (MBK_ROUNDS + 2) / 2 * 2);\n"
   "  m.tails = m.firsts + MBK_WARPS;\n"
   "  m.old = (MBK_VECTOR *)(m.tails + MBK_WARPS);\n"
   "  m.first_old = m.old + (adds ? MBK_THREADS : 0);\n"
@@ -5170,10 +5261,10 @@ static const char *const mbi_source_spmv_merge_tile_cuh[] = {
   "\n"
   "// The old y of a row of the chunk.\n"
   "MBK_DEVICE MBK_VECTOR mbk_merge_old(const mbk_merge_memory &m, const MBK_VECTOR *y,\n"
-  "                                    mbk_u32 row) {\n"
+  "                                    mbk_u32 row) {\n",
   "  return row < MBK_THREADS ? m.old[row] : y[row];\n"
   "}\n"
-  "\n",
+  "\n"
   "// The chunk's row number `row`; y begins with its first.\n"
   "template <bool adds>\n"
   "MBK_DEVICE void mbk_merge_commit(const mbk_merge_memory &m, MBK_VECTOR *y, mbk_u32 row,\n"
@@ -5456,7 +5547,7 @@ static const char *const mbi_source_spmv_merge_path_cu[] = {
   "}\n"
   "\n"
   "// Launch: a block for each MBK_ROUNDS chunks. mbk_merge_fixup follows. beta must be zero.\n"
-  "// Shared: mbk_u16[MBK_SLOTS], mbk_u64[MBK_ROUNDS + 1], MBK_COMPUTE[2 * MBK_WARPS],\n"
+  "// Shared: mbk_u16[MBK_SLOTS], mbk_u64[MBK_ROUNDS + 1] rounded up to an even number, MBK_COMPUTE[2 * MBK_WARPS],\n"
   "// mbk_u32[MBK_WARPS + 2].\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
   "    mbk_merge_product(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,\n"
@@ -7677,7 +7768,10 @@ static const char *const mbi_source_spmv_reorder_cu[] = {
   "// Vectors into the order of a reordered plan and back, and new values into the order of its\n"
   "// nonzeros.\n"
   "#ifndef MBK_VECTOR\n"
-  "#error \"define MBK_VECTOR: the type of vectors and values\"\n"
+  "#error \"define MBK_VECTOR: the type of vectors\"\n"
+  "#endif\n"
+  "#ifndef MBK_VALUE\n"
+  "#error \"define MBK_VALUE: the type of values\"\n"
   "#endif\n"
   "#ifndef MBK_PLACE\n"
   "#error \"define MBK_PLACE: the type of places of nonzeros, mbk_i32 or mbk_i64\"\n"
@@ -7703,8 +7797,8 @@ static const char *const mbi_source_spmv_reorder_cu[] = {
   "}\n"
   "\n"
   "// to[k] = from[places[k]].\n"
-  "MBK_KERNEL MBK_BOUNDS(256) mbk_reorder_values(const MBK_PLACE *places, const MBK_VECTOR *from,\n"
-  "                                              MBK_VECTOR *to, mbk_u64 count) {\n"
+  "MBK_KERNEL MBK_BOUNDS(256) mbk_reorder_values(const MBK_PLACE *places, const MBK_VALUE *from,\n"
+  "                                              MBK_VALUE *to, mbk_u64 count) {\n"
   "  for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < count;\n"
   "       k += (mbk_u64)mbk_grid() * 256) {\n"
   "    to[k] = mbk_load(from + mbk_load_once(places + k));\n"
@@ -8297,6 +8391,7 @@ static const struct {
   const char *const *pieces;
 } mbi_sources[] = {
     {"jit/device.cuh", mbi_source_jit_device_cuh},
+    {"jit/complex.cuh", mbi_source_jit_complex_cuh},
     {"spmv/algebra.cuh", mbi_source_spmv_algebra_cuh},
     {"spmv/values.cuh", mbi_source_spmv_values_cuh},
     {"spmv/forms.cuh", mbi_source_spmv_forms_cuh},
@@ -8336,7 +8431,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "1ec05c4d02e8a4a457e0f4e39e24546a08e07a2ea3ed39453332528ec4445fc6"
+#define MBI_KERNEL_HASH "1b257b43cc62034ecff8d10585511c958ccf86df04372286a532e629ee727e23"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -9343,11 +9438,92 @@ MERBIT_API void merbit_buffer_destroy(merbit_buffer *buffer) {
   mbi_context_unref(context);
 }
 
-/* ==== >>matrix/shares.c  sizes of a view, and its parts for the threads =================== */
+/* ==== >>matrix/types.c  types of values, sums and vectors ================================= */
+typedef struct mbi_c64 {
+  float re, im;
+} mbi_c64;
+typedef struct mbi_c128 {
+  double re, im;
+} mbi_c128;
+
+static const char *const mbi_type_names[] = {
+    "MERBIT_TYPE_DEFAULT",
+    "MERBIT_F64",
+    "MERBIT_F32",
+    "MERBIT_F16",
+    "MERBIT_BF16",
+    "MERBIT_C64",
+    "MERBIT_C128",
+};
+
+/* Of one element in memory. */
 static size_t mbi_type_size(merbit_type type) {
-  return type == MERBIT_F32 ? sizeof(float) : sizeof(double);
+  switch (type) {
+  case MERBIT_F16:
+  case MERBIT_BF16:
+    return sizeof(uint16_t);
+  case MERBIT_F32:
+    return sizeof(float);
+  case MERBIT_C128:
+    return sizeof(mbi_c128);
+  default:
+    return sizeof(double); /* F64, what means it, and C64 */
+  }
 }
 
+/* What every method and every form of a matrix takes. */
+static int mbi_type_plain(merbit_type type) {
+  return type == MERBIT_F64 || type == MERBIT_F32;
+}
+
+/* Too short for sums. */
+static int mbi_type_short(merbit_type type) {
+  return type == MERBIT_F16 || type == MERBIT_BF16;
+}
+
+static int mbi_type_complex(merbit_type type) {
+  return type == MERBIT_C64 || type == MERBIT_C128;
+}
+
+/* Whether alpha or beta is zero: a complex one is if both parts are. */
+static int mbi_scalar_zero(merbit_type type, const void *scalar) {
+  const float *const single = (const float *)scalar;
+  const double *const wide = (const double *)scalar;
+  switch (type) {
+  case MERBIT_F32:
+    return single[0] == 0;
+  case MERBIT_C64:
+    return single[0] == 0 && single[1] == 0;
+  case MERBIT_C128:
+    return wide[0] == 0 && wide[1] == 0;
+  default:
+    return wide[0] == 0;
+  }
+}
+
+/* What a half's bits stand for: as a float's they are too small by 2^112, subnormals as well. */
+static float mbi_f16_value(uint16_t half) {
+  uint32_t bits = (uint32_t)(half & 0x7fff) << 13;
+  float value;
+  memcpy(&value, &bits, sizeof value);
+  value *= 5192296858534827628530496329220096.0f;
+  memcpy(&bits, &value, sizeof bits);
+  if ((half & 0x7c00) == 0x7c00) { /* Inf and NaN */
+    bits = (uint32_t)(half & 0x7fff) << 13 | 0x7f800000u;
+  }
+  bits |= (uint32_t)(half & 0x8000) << 16;
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+static float mbi_bf16_value(uint16_t half) {
+  const uint32_t bits = (uint32_t)half << 16;
+  float value;
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+/* ==== >>matrix/shares.c  sizes of a view, and its parts for the threads =================== */
 static size_t mbi_index_bytes(merbit_index_type type) {
   return type == MERBIT_INDEX_64 ? sizeof(int64_t) : sizeof(int32_t);
 }
@@ -9502,16 +9678,6 @@ static merbit_status mbi_view_download(merbit_context *context, const merbit_vie
 /* ==== >>matrix/check.c  views and arrays under suspicion ================================== */
 #define MBI_MAX_LENGTH (PTRDIFF_MAX / 8 - 1) /* of an array: longer ones have no address */
 
-static const char *const mbi_type_names[] = {
-    "MERBIT_TYPE_DEFAULT",
-    "MERBIT_F64",
-    "MERBIT_F32",
-    "MERBIT_F16",
-    "MERBIT_BF16",
-    "MERBIT_C64",
-    "MERBIT_C128",
-};
-
 static merbit_status mbi_block_check(merbit_context *context, const char *what, int rows,
                                      int cols, merbit_block_order order) {
   if (rows < 1 || rows > MBI_BLOCK_MOST || cols < 1 || cols > MBI_BLOCK_MOST) {
@@ -9535,12 +9701,7 @@ static merbit_status mbi_view_check_kinds(merbit_context *context, const merbit_
   }
   if (type < 0 || (size_t)type >= sizeof mbi_type_names / sizeof mbi_type_names[0]) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "view.value_type is %d; use MERBIT_F64 or MERBIT_F32", type);
-  }
-  if (mbi_view_type(view) != MERBIT_F64 && mbi_view_type(view) != MERBIT_F32) {
-    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
-                    "view.value_type is %s; this version takes MERBIT_F64 and MERBIT_F32",
-                    mbi_type_names[type]);
+                    "view.value_type is %d; use a MERBIT_TYPE, MERBIT_F64 for one", type);
   }
   if (view->offset_type != MERBIT_INDEX_32 && view->offset_type != MERBIT_INDEX_64) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -9845,18 +10006,394 @@ MERBIT_API merbit_status merbit_view_check(merbit_context *context, const merbit
   return status;
 }
 
+/* ==== >>matrix/row_sort.c  a row sorted by columns ======================================== */
+/* Stable sorts of one row by column, its values with it, if it has any. */
+
+#define MBI_SHORT_ROW 32 /* up to here: insertion sort; longer rows: radix sort by bytes */
+static const double mbi_nothing_f64 = 0;
+
+static void mbi_row_insertion_f64(int32_t *columns, double *values, int64_t length) {
+  int64_t i, j;
+  for (i = 1; i < length; i++) {
+    int32_t column = columns[i];
+    const double value = values != NULL ? values[i] : mbi_nothing_f64;
+    for (j = i; j > 0 && columns[j - 1] > column; j--) {
+      columns[j] = columns[j - 1];
+      if (values != NULL) {
+        values[j] = values[j - 1];
+      }
+    }
+    columns[j] = column;
+    if (values != NULL) {
+      values[j] = value;
+    }
+  }
+}
+
+/* Least significant byte first, for columns below `cols`; the spare arrays hold a row each. */
+static void mbi_row_radix_f64(int32_t *columns, double *values, int64_t length,
+                                         int64_t cols, int32_t *spare_columns,
+                                         double *spare_values) {
+  int32_t *in = columns, *out = spare_columns, *other;
+  double *values_in = values, *values_out = spare_values, *values_other;
+  int64_t starts[256], i;
+  int shift, byte;
+  for (shift = 0; shift < 32 && (cols - 1) >> shift > 0; shift += 8) {
+    int64_t at = 0;
+    memset(starts, 0, sizeof starts);
+    for (i = 0; i < length; i++) {
+      starts[(in[i] >> shift) & 255]++;
+    }
+    for (byte = 0; byte < 256; byte++) {
+      int64_t count = starts[byte];
+      starts[byte] = at;
+      at += count;
+    }
+    for (i = 0; i < length; i++) {
+      at = starts[(in[i] >> shift) & 255]++;
+      out[at] = in[i];
+      if (values != NULL) {
+        values_out[at] = values_in[i];
+      }
+    }
+    other = in;
+    in = out;
+    out = other;
+    values_other = values_in;
+    values_in = values_out;
+    values_out = values_other;
+  }
+  if (in != columns) {
+    memcpy(columns, in, (size_t)length * sizeof *columns);
+    if (values != NULL) {
+      memcpy(values, values_in, (size_t)length * sizeof *values);
+    }
+  }
+}
+
+static void mbi_row_sort_f64(int32_t *columns, void *values, int64_t length,
+                                        int64_t cols, int32_t *spare_columns,
+                                        void *spare_values) {
+  if (length <= MBI_SHORT_ROW) {
+    mbi_row_insertion_f64(columns, (double *)values, length);
+  } else {
+    mbi_row_radix_f64(columns, (double *)values, length, cols, spare_columns,
+                                 (double *)spare_values);
+  }
+}
+
+static const float mbi_nothing_f32 = 0;
+
+static void mbi_row_insertion_f32(int32_t *columns, float *values, int64_t length) {
+  int64_t i, j;
+  for (i = 1; i < length; i++) {
+    int32_t column = columns[i];
+    const float value = values != NULL ? values[i] : mbi_nothing_f32;
+    for (j = i; j > 0 && columns[j - 1] > column; j--) {
+      columns[j] = columns[j - 1];
+      if (values != NULL) {
+        values[j] = values[j - 1];
+      }
+    }
+    columns[j] = column;
+    if (values != NULL) {
+      values[j] = value;
+    }
+  }
+}
+
+/* Least significant byte first, for columns below `cols`; the spare arrays hold a row each. */
+static void mbi_row_radix_f32(int32_t *columns, float *values, int64_t length,
+                                         int64_t cols, int32_t *spare_columns,
+                                         float *spare_values) {
+  int32_t *in = columns, *out = spare_columns, *other;
+  float *values_in = values, *values_out = spare_values, *values_other;
+  int64_t starts[256], i;
+  int shift, byte;
+  for (shift = 0; shift < 32 && (cols - 1) >> shift > 0; shift += 8) {
+    int64_t at = 0;
+    memset(starts, 0, sizeof starts);
+    for (i = 0; i < length; i++) {
+      starts[(in[i] >> shift) & 255]++;
+    }
+    for (byte = 0; byte < 256; byte++) {
+      int64_t count = starts[byte];
+      starts[byte] = at;
+      at += count;
+    }
+    for (i = 0; i < length; i++) {
+      at = starts[(in[i] >> shift) & 255]++;
+      out[at] = in[i];
+      if (values != NULL) {
+        values_out[at] = values_in[i];
+      }
+    }
+    other = in;
+    in = out;
+    out = other;
+    values_other = values_in;
+    values_in = values_out;
+    values_out = values_other;
+  }
+  if (in != columns) {
+    memcpy(columns, in, (size_t)length * sizeof *columns);
+    if (values != NULL) {
+      memcpy(values, values_in, (size_t)length * sizeof *values);
+    }
+  }
+}
+
+static void mbi_row_sort_f32(int32_t *columns, void *values, int64_t length,
+                                        int64_t cols, int32_t *spare_columns,
+                                        void *spare_values) {
+  if (length <= MBI_SHORT_ROW) {
+    mbi_row_insertion_f32(columns, (float *)values, length);
+  } else {
+    mbi_row_radix_f32(columns, (float *)values, length, cols, spare_columns,
+                                 (float *)spare_values);
+  }
+}
+
+static const mbi_c64 mbi_nothing_c64 = {0, 0};
+
+static void mbi_row_insertion_c64(int32_t *columns, mbi_c64 *values, int64_t length) {
+  int64_t i, j;
+  for (i = 1; i < length; i++) {
+    int32_t column = columns[i];
+    const mbi_c64 value = values != NULL ? values[i] : mbi_nothing_c64;
+    for (j = i; j > 0 && columns[j - 1] > column; j--) {
+      columns[j] = columns[j - 1];
+      if (values != NULL) {
+        values[j] = values[j - 1];
+      }
+    }
+    columns[j] = column;
+    if (values != NULL) {
+      values[j] = value;
+    }
+  }
+}
+
+/* Least significant byte first, for columns below `cols`; the spare arrays hold a row each. */
+static void mbi_row_radix_c64(int32_t *columns, mbi_c64 *values, int64_t length,
+                                         int64_t cols, int32_t *spare_columns,
+                                         mbi_c64 *spare_values) {
+  int32_t *in = columns, *out = spare_columns, *other;
+  mbi_c64 *values_in = values, *values_out = spare_values, *values_other;
+  int64_t starts[256], i;
+  int shift, byte;
+  for (shift = 0; shift < 32 && (cols - 1) >> shift > 0; shift += 8) {
+    int64_t at = 0;
+    memset(starts, 0, sizeof starts);
+    for (i = 0; i < length; i++) {
+      starts[(in[i] >> shift) & 255]++;
+    }
+    for (byte = 0; byte < 256; byte++) {
+      int64_t count = starts[byte];
+      starts[byte] = at;
+      at += count;
+    }
+    for (i = 0; i < length; i++) {
+      at = starts[(in[i] >> shift) & 255]++;
+      out[at] = in[i];
+      if (values != NULL) {
+        values_out[at] = values_in[i];
+      }
+    }
+    other = in;
+    in = out;
+    out = other;
+    values_other = values_in;
+    values_in = values_out;
+    values_out = values_other;
+  }
+  if (in != columns) {
+    memcpy(columns, in, (size_t)length * sizeof *columns);
+    if (values != NULL) {
+      memcpy(values, values_in, (size_t)length * sizeof *values);
+    }
+  }
+}
+
+static void mbi_row_sort_c64(int32_t *columns, void *values, int64_t length,
+                                        int64_t cols, int32_t *spare_columns,
+                                        void *spare_values) {
+  if (length <= MBI_SHORT_ROW) {
+    mbi_row_insertion_c64(columns, (mbi_c64 *)values, length);
+  } else {
+    mbi_row_radix_c64(columns, (mbi_c64 *)values, length, cols, spare_columns,
+                                 (mbi_c64 *)spare_values);
+  }
+}
+
+static const mbi_c128 mbi_nothing_c128 = {0, 0};
+
+static void mbi_row_insertion_c128(int32_t *columns, mbi_c128 *values, int64_t length) {
+  int64_t i, j;
+  for (i = 1; i < length; i++) {
+    int32_t column = columns[i];
+    const mbi_c128 value = values != NULL ? values[i] : mbi_nothing_c128;
+    for (j = i; j > 0 && columns[j - 1] > column; j--) {
+      columns[j] = columns[j - 1];
+      if (values != NULL) {
+        values[j] = values[j - 1];
+      }
+    }
+    columns[j] = column;
+    if (values != NULL) {
+      values[j] = value;
+    }
+  }
+}
+
+/* Least significant byte first, for columns below `cols`; the spare arrays hold a row each. */
+static void mbi_row_radix_c128(int32_t *columns, mbi_c128 *values, int64_t length,
+                                         int64_t cols, int32_t *spare_columns,
+                                         mbi_c128 *spare_values) {
+  int32_t *in = columns, *out = spare_columns, *other;
+  mbi_c128 *values_in = values, *values_out = spare_values, *values_other;
+  int64_t starts[256], i;
+  int shift, byte;
+  for (shift = 0; shift < 32 && (cols - 1) >> shift > 0; shift += 8) {
+    int64_t at = 0;
+    memset(starts, 0, sizeof starts);
+    for (i = 0; i < length; i++) {
+      starts[(in[i] >> shift) & 255]++;
+    }
+    for (byte = 0; byte < 256; byte++) {
+      int64_t count = starts[byte];
+      starts[byte] = at;
+      at += count;
+    }
+    for (i = 0; i < length; i++) {
+      at = starts[(in[i] >> shift) & 255]++;
+      out[at] = in[i];
+      if (values != NULL) {
+        values_out[at] = values_in[i];
+      }
+    }
+    other = in;
+    in = out;
+    out = other;
+    values_other = values_in;
+    values_in = values_out;
+    values_out = values_other;
+  }
+  if (in != columns) {
+    memcpy(columns, in, (size_t)length * sizeof *columns);
+    if (values != NULL) {
+      memcpy(values, values_in, (size_t)length * sizeof *values);
+    }
+  }
+}
+
+static void mbi_row_sort_c128(int32_t *columns, void *values, int64_t length,
+                                        int64_t cols, int32_t *spare_columns,
+                                        void *spare_values) {
+  if (length <= MBI_SHORT_ROW) {
+    mbi_row_insertion_c128(columns, (mbi_c128 *)values, length);
+  } else {
+    mbi_row_radix_c128(columns, (mbi_c128 *)values, length, cols, spare_columns,
+                                 (mbi_c128 *)spare_values);
+  }
+}
+
+static const uint16_t mbi_nothing_h16 = 0;
+
+static void mbi_row_insertion_h16(int32_t *columns, uint16_t *values, int64_t length) {
+  int64_t i, j;
+  for (i = 1; i < length; i++) {
+    int32_t column = columns[i];
+    const uint16_t value = values != NULL ? values[i] : mbi_nothing_h16;
+    for (j = i; j > 0 && columns[j - 1] > column; j--) {
+      columns[j] = columns[j - 1];
+      if (values != NULL) {
+        values[j] = values[j - 1];
+      }
+    }
+    columns[j] = column;
+    if (values != NULL) {
+      values[j] = value;
+    }
+  }
+}
+
+/* Least significant byte first, for columns below `cols`; the spare arrays hold a row each. */
+static void mbi_row_radix_h16(int32_t *columns, uint16_t *values, int64_t length,
+                                         int64_t cols, int32_t *spare_columns,
+                                         uint16_t *spare_values) {
+  int32_t *in = columns, *out = spare_columns, *other;
+  uint16_t *values_in = values, *values_out = spare_values, *values_other;
+  int64_t starts[256], i;
+  int shift, byte;
+  for (shift = 0; shift < 32 && (cols - 1) >> shift > 0; shift += 8) {
+    int64_t at = 0;
+    memset(starts, 0, sizeof starts);
+    for (i = 0; i < length; i++) {
+      starts[(in[i] >> shift) & 255]++;
+    }
+    for (byte = 0; byte < 256; byte++) {
+      int64_t count = starts[byte];
+      starts[byte] = at;
+      at += count;
+    }
+    for (i = 0; i < length; i++) {
+      at = starts[(in[i] >> shift) & 255]++;
+      out[at] = in[i];
+      if (values != NULL) {
+        values_out[at] = values_in[i];
+      }
+    }
+    other = in;
+    in = out;
+    out = other;
+    values_other = values_in;
+    values_in = values_out;
+    values_out = values_other;
+  }
+  if (in != columns) {
+    memcpy(columns, in, (size_t)length * sizeof *columns);
+    if (values != NULL) {
+      memcpy(values, values_in, (size_t)length * sizeof *values);
+    }
+  }
+}
+
+static void mbi_row_sort_h16(int32_t *columns, void *values, int64_t length,
+                                        int64_t cols, int32_t *spare_columns,
+                                        void *spare_values) {
+  if (length <= MBI_SHORT_ROW) {
+    mbi_row_insertion_h16(columns, (uint16_t *)values, length);
+  } else {
+    mbi_row_radix_h16(columns, (uint16_t *)values, length, cols, spare_columns,
+                                 (uint16_t *)spare_values);
+  }
+}
+
+/* One for each merbit_type; the spare arrays hold a row each. */
+static void (*const mbi_row_sorts[])(int32_t *columns, void *values, int64_t length,
+                                     int64_t cols, int32_t *spare_columns,
+                                     void *spare_values) = {
+    mbi_row_sort_f64,
+    mbi_row_sort_f64,
+    mbi_row_sort_f32,
+    mbi_row_sort_h16,
+    mbi_row_sort_h16,
+    mbi_row_sort_c64,
+    mbi_row_sort_c128,
+};
+
 /* ==== >>matrix/build.c  any host view to sorted CSR without duplicates ==================== */
 /* Any host view becomes CSR in three steps: group the entries by row (a stable counting sort,
  * unless they come grouped), sort each row by column (stable, only rows that need it), add up
  * duplicates. */
-
-#define MBI_SHORT_ROW 32 /* up to here: insertion sort; longer rows: radix sort by bytes */
 
 typedef struct mbi_build {
   merbit_context *context;
   const merbit_view *from;
   const void *major, *minor; /* index arrays that become rows and columns, where there are */
   int walk;                /* transposed CSR: the column of an entry is the row it stands in */
+  int keeps;               /* duplicates stay as they are */
   void *places;            /* where each entry was, for those who ask: of place_type */
   merbit_index_type place_type;
   merbit_view to;          /* CSR, base 0; 64-bit offsets until the end */
@@ -9880,10 +10417,14 @@ static void mbi_build_put_value(const mbi_build *build, int64_t at, int64_t entr
   if (build->values == NULL) {
     return;
   }
-  if (build->to.value_type == MERBIT_F32) {
+  if (build->to.value_type == MERBIT_F64) {
+    ((double *)build->values)[at] = ((const double *)build->from->values)[entry];
+  } else if (build->to.value_type == MERBIT_F32) {
     ((float *)build->values)[at] = ((const float *)build->from->values)[entry];
   } else {
-    ((double *)build->values)[at] = ((const double *)build->from->values)[entry];
+    const size_t size = mbi_type_size(build->to.value_type);
+    memcpy((char *)build->values + (size_t)at * size,
+           (const char *)build->from->values + (size_t)entry * size, size);
   }
 }
 
@@ -10083,123 +10624,6 @@ static merbit_status mbi_build_group(mbi_build *build) {
 }
 
 /* ---- Step 2: sort each row by column ---- */
-static void mbi_row_insertion_f64(int32_t *columns, double *values, int64_t length) {
-  int64_t i, j;
-  for (i = 1; i < length; i++) {
-    int32_t column = columns[i];
-    double value = values != NULL ? values[i] : 0;
-    for (j = i; j > 0 && columns[j - 1] > column; j--) {
-      columns[j] = columns[j - 1];
-      if (values != NULL) {
-        values[j] = values[j - 1];
-      }
-    }
-    columns[j] = column;
-    if (values != NULL) {
-      values[j] = value;
-    }
-  }
-}
-
-/* Least significant byte first, for columns below `cols`; the spare arrays hold a row each. */
-static void mbi_row_radix_f64(int32_t *columns, double *values, int64_t length,
-                                         int64_t cols, int32_t *spare_columns,
-                                         double *spare_values) {
-  int32_t *in = columns, *out = spare_columns, *other;
-  double *values_in = values, *values_out = spare_values, *values_other;
-  int64_t starts[256], i;
-  int shift, byte;
-  for (shift = 0; shift < 32 && (cols - 1) >> shift > 0; shift += 8) {
-    int64_t at = 0;
-    memset(starts, 0, sizeof starts);
-    for (i = 0; i < length; i++) {
-      starts[(in[i] >> shift) & 255]++;
-    }
-    for (byte = 0; byte < 256; byte++) {
-      int64_t count = starts[byte];
-      starts[byte] = at;
-      at += count;
-    }
-    for (i = 0; i < length; i++) {
-      at = starts[(in[i] >> shift) & 255]++;
-      out[at] = in[i];
-      if (values != NULL) {
-        values_out[at] = values_in[i];
-      }
-    }
-    other = in;
-    in = out;
-    out = other;
-    values_other = values_in;
-    values_in = values_out;
-    values_out = values_other;
-  }
-  if (in != columns) {
-    memcpy(columns, in, (size_t)length * sizeof *columns);
-    if (values != NULL) {
-      memcpy(values, values_in, (size_t)length * sizeof *values);
-    }
-  }
-}
-
-static void mbi_row_insertion_f32(int32_t *columns, float *values, int64_t length) {
-  int64_t i, j;
-  for (i = 1; i < length; i++) {
-    int32_t column = columns[i];
-    float value = values != NULL ? values[i] : 0;
-    for (j = i; j > 0 && columns[j - 1] > column; j--) {
-      columns[j] = columns[j - 1];
-      if (values != NULL) {
-        values[j] = values[j - 1];
-      }
-    }
-    columns[j] = column;
-    if (values != NULL) {
-      values[j] = value;
-    }
-  }
-}
-
-/* Least significant byte first, for columns below `cols`; the spare arrays hold a row each. */
-static void mbi_row_radix_f32(int32_t *columns, float *values, int64_t length,
-                                         int64_t cols, int32_t *spare_columns,
-                                         float *spare_values) {
-  int32_t *in = columns, *out = spare_columns, *other;
-  float *values_in = values, *values_out = spare_values, *values_other;
-  int64_t starts[256], i;
-  int shift, byte;
-  for (shift = 0; shift < 32 && (cols - 1) >> shift > 0; shift += 8) {
-    int64_t at = 0;
-    memset(starts, 0, sizeof starts);
-    for (i = 0; i < length; i++) {
-      starts[(in[i] >> shift) & 255]++;
-    }
-    for (byte = 0; byte < 256; byte++) {
-      int64_t count = starts[byte];
-      starts[byte] = at;
-      at += count;
-    }
-    for (i = 0; i < length; i++) {
-      at = starts[(in[i] >> shift) & 255]++;
-      out[at] = in[i];
-      if (values != NULL) {
-        values_out[at] = values_in[i];
-      }
-    }
-    other = in;
-    in = out;
-    out = other;
-    values_other = values_in;
-    values_in = values_out;
-    values_out = values_other;
-  }
-  if (in != columns) {
-    memcpy(columns, in, (size_t)length * sizeof *columns);
-    if (values != NULL) {
-      memcpy(values, values_in, (size_t)length * sizeof *values);
-    }
-  }
-}
 
 /* -1: columns out of order somewhere; 0: ascending, with duplicates; 1: strictly ascending. */
 static int mbi_row_order(const int32_t *columns, int64_t length) {
@@ -10236,25 +10660,13 @@ static void mbi_build_look_task(void *argument, int task) {
 
 /* `before`: scratch entries of the tasks in front. */
 static void mbi_build_sort_row(const mbi_build *build, int64_t row, int64_t before) {
-  int64_t start = build->row_ptr[row], length = build->row_ptr[row + 1] - start;
-  int32_t *columns = build->col_ind + start, *spare_columns = build->scratch_columns + before;
-  if (build->to.value_type == MERBIT_F32) {
-    float *values = build->values != NULL ? (float *)build->values + start : NULL;
-    if (length <= MBI_SHORT_ROW) {
-      mbi_row_insertion_f32(columns, values, length);
-    } else {
-      mbi_row_radix_f32(columns, values, length, build->to.cols, spare_columns,
-                        (float *)build->scratch + before);
-    }
-  } else {
-    double *values = build->values != NULL ? (double *)build->values + start : NULL;
-    if (length <= MBI_SHORT_ROW) {
-      mbi_row_insertion_f64(columns, values, length);
-    } else {
-      mbi_row_radix_f64(columns, values, length, build->to.cols, spare_columns,
-                        (double *)build->scratch + before);
-    }
-  }
+  const size_t size = mbi_type_size(build->to.value_type);
+  const int64_t start = build->row_ptr[row], length = build->row_ptr[row + 1] - start;
+  mbi_row_sorts[build->to.value_type](
+      build->col_ind + start,
+      build->values != NULL ? (char *)build->values + (size_t)start * size : NULL, length,
+      build->to.cols, build->scratch_columns + before,
+      (char *)build->scratch + (size_t)before * size);
 }
 
 static void mbi_build_sort_task(void *argument, int task) {
@@ -10320,13 +10732,6 @@ static void mbi_build_merge_f64(mbi_build *build) {
   build->to.nnz = at;
 }
 
-static void mbi_build_ones_f64(double *values, int64_t count) {
-  int64_t i;
-  for (i = 0; i < count; i++) {
-    values[i] = 1;
-  }
-}
-
 /* Rows move forward in place: writing never overtakes reading. */
 static void mbi_build_merge_f32(mbi_build *build) {
   float *values = (float *)build->values;
@@ -10346,38 +10751,110 @@ static void mbi_build_merge_f32(mbi_build *build) {
   build->to.nnz = at;
 }
 
-static void mbi_build_ones_f32(float *values, int64_t count) {
+/* Rows move forward in place: writing never overtakes reading. */
+static void mbi_build_merge_c64(mbi_build *build) {
+  mbi_c64 *values = (mbi_c64 *)build->values;
+  int64_t row, at = 0, i = 0;
+  for (row = 0; row < build->to.rows; row++) {
+    int64_t first = at, end = build->row_ptr[row + 1];
+    for (; i < end; i++) {
+      if (at > first && build->col_ind[at - 1] == build->col_ind[i]) {
+        values[at - 1].re += values[i].re;
+        values[at - 1].im += values[i].im;
+      } else {
+        build->col_ind[at] = build->col_ind[i];
+        values[at++] = values[i];
+      }
+    }
+    build->row_ptr[row + 1] = at;
+  }
+  build->to.nnz = at;
+}
+
+/* Rows move forward in place: writing never overtakes reading. */
+static void mbi_build_merge_c128(mbi_build *build) {
+  mbi_c128 *values = (mbi_c128 *)build->values;
+  int64_t row, at = 0, i = 0;
+  for (row = 0; row < build->to.rows; row++) {
+    int64_t first = at, end = build->row_ptr[row + 1];
+    for (; i < end; i++) {
+      if (at > first && build->col_ind[at - 1] == build->col_ind[i]) {
+        values[at - 1].re += values[i].re;
+        values[at - 1].im += values[i].im;
+      } else {
+        build->col_ind[at] = build->col_ind[i];
+        values[at++] = values[i];
+      }
+    }
+    build->row_ptr[row + 1] = at;
+  }
+  build->to.nnz = at;
+}
+
+/* Ones, of a type that is not short. */
+static void mbi_build_ones(merbit_type type, void *values, int64_t count) {
+  const int parts = mbi_type_complex(type) ? 2 : 1;
+  const int single = type == MERBIT_F32 || type == MERBIT_C64;
   int64_t i;
-  for (i = 0; i < count; i++) {
-    values[i] = 1;
+  for (i = 0; i < count * parts; i++) {
+    if (single) {
+      ((float *)values)[i] = i % parts == 0 ? 1.0f : 0.0f;
+    } else {
+      ((double *)values)[i] = i % parts == 0 ? 1.0 : 0.0;
+    }
   }
 }
 
+/* Of short values, whose sums would lose digits: which entry occurs twice. */
+static merbit_status mbi_build_refuse(const mbi_build *build) {
+  int64_t row = 0, i = 1;
+  for (; row < build->to.rows; row++) {
+    for (i = build->row_ptr[row] + 1; i < build->row_ptr[row + 1]; i++) {
+      if (build->col_ind[i] == build->col_ind[i - 1]) {
+        return mbi_fail(build->context, MERBIT_NOT_SUPPORTED,
+                        "entry (%" PRId64 ", %" PRId64
+                        ") occurs twice; sums of %s values would lose digits: add them up in "
+                        "MERBIT_F32, or make a plan of the view, which takes duplicates",
+                        row, (int64_t)build->col_ind[i],
+                        mbi_type_names[build->to.value_type]);
+      }
+    }
+  }
+  return MERBIT_OK;
+}
+
 static merbit_status mbi_build_merge(mbi_build *build) {
-  int task, duplicates = 0, single = build->to.value_type == MERBIT_F32;
+  const merbit_type type = build->to.value_type;
+  int task, duplicates = 0;
   merbit_status status;
   for (task = 0; task < build->tasks; task++) {
     duplicates |= build->duplicates[task];
   }
-  if (!duplicates) {
+  if (!duplicates || build->keeps) {
     return MERBIT_OK;
   }
+  if (mbi_type_short(type)) {
+    return mbi_build_refuse(build);
+  }
   if (build->values == NULL) { /* duplicates of a pattern count, and so become numbers */
-    status =
-        mbi_allocate_array(build->context, build->to.nnz, mbi_type_size(build->to.value_type),
-                           "the values of a matrix", &build->values);
+    status = mbi_allocate_array(build->context, build->to.nnz, mbi_type_size(type),
+                                "the values of a matrix", &build->values);
     if (status != MERBIT_OK) {
       return status;
     }
-    if (single) {
-      mbi_build_ones_f32((float *)build->values, build->to.nnz);
-    } else {
-      mbi_build_ones_f64((double *)build->values, build->to.nnz);
-    }
+    mbi_build_ones(type, build->values, build->to.nnz);
   }
-  if (single) {
+  switch (type) {
+  case MERBIT_F32:
     mbi_build_merge_f32(build);
-  } else {
+    break;
+  case MERBIT_C64:
+    mbi_build_merge_c64(build);
+    break;
+  case MERBIT_C128:
+    mbi_build_merge_c128(build);
+    break;
+  default:
     mbi_build_merge_f64(build);
   }
   return MERBIT_OK;
@@ -10492,6 +10969,94 @@ static void mbi_expand_row_f32(const mbi_expand *e, int64_t block_row, int r) {
   }
 }
 
+/* One row of every block of a block row. */
+static void mbi_expand_row_c64(const mbi_expand *e, int64_t block_row, int r) {
+  const merbit_view *bsr = e->bsr;
+  const int64_t size = (int64_t)bsr->block_rows * bsr->block_cols;
+  const int64_t end = mbi_block_start(bsr, block_row + 1);
+  const int stride = mbi_block_column_stride(bsr);
+  int64_t at = e->row_ptr[block_row * bsr->block_rows + r];
+  int64_t block = mbi_block_start(bsr, block_row);
+  for (; block < end; block++) {
+    const int64_t column = mbi_block_column(bsr, block);
+    const int inside = mbi_block_inside(bsr->cols, bsr->block_cols, column);
+    int c;
+    for (c = 0; c < inside; c++) {
+      e->col_ind[at + c] = (int32_t)(column * bsr->block_cols + c);
+    }
+    if (e->values != NULL) {
+      const mbi_c64 *from =
+          (const mbi_c64 *)bsr->values + block * size + r * mbi_block_row_stride(bsr);
+      for (c = 0; c < inside; c++) {
+        ((mbi_c64 *)e->values)[at + c] = from[c * stride];
+      }
+    }
+    at += inside;
+  }
+}
+
+/* One row of every block of a block row. */
+static void mbi_expand_row_c128(const mbi_expand *e, int64_t block_row, int r) {
+  const merbit_view *bsr = e->bsr;
+  const int64_t size = (int64_t)bsr->block_rows * bsr->block_cols;
+  const int64_t end = mbi_block_start(bsr, block_row + 1);
+  const int stride = mbi_block_column_stride(bsr);
+  int64_t at = e->row_ptr[block_row * bsr->block_rows + r];
+  int64_t block = mbi_block_start(bsr, block_row);
+  for (; block < end; block++) {
+    const int64_t column = mbi_block_column(bsr, block);
+    const int inside = mbi_block_inside(bsr->cols, bsr->block_cols, column);
+    int c;
+    for (c = 0; c < inside; c++) {
+      e->col_ind[at + c] = (int32_t)(column * bsr->block_cols + c);
+    }
+    if (e->values != NULL) {
+      const mbi_c128 *from =
+          (const mbi_c128 *)bsr->values + block * size + r * mbi_block_row_stride(bsr);
+      for (c = 0; c < inside; c++) {
+        ((mbi_c128 *)e->values)[at + c] = from[c * stride];
+      }
+    }
+    at += inside;
+  }
+}
+
+/* One row of every block of a block row. */
+static void mbi_expand_row_h16(const mbi_expand *e, int64_t block_row, int r) {
+  const merbit_view *bsr = e->bsr;
+  const int64_t size = (int64_t)bsr->block_rows * bsr->block_cols;
+  const int64_t end = mbi_block_start(bsr, block_row + 1);
+  const int stride = mbi_block_column_stride(bsr);
+  int64_t at = e->row_ptr[block_row * bsr->block_rows + r];
+  int64_t block = mbi_block_start(bsr, block_row);
+  for (; block < end; block++) {
+    const int64_t column = mbi_block_column(bsr, block);
+    const int inside = mbi_block_inside(bsr->cols, bsr->block_cols, column);
+    int c;
+    for (c = 0; c < inside; c++) {
+      e->col_ind[at + c] = (int32_t)(column * bsr->block_cols + c);
+    }
+    if (e->values != NULL) {
+      const uint16_t *from =
+          (const uint16_t *)bsr->values + block * size + r * mbi_block_row_stride(bsr);
+      for (c = 0; c < inside; c++) {
+        ((uint16_t *)e->values)[at + c] = from[c * stride];
+      }
+    }
+    at += inside;
+  }
+}
+
+static void (*const mbi_expand_rows[])(const mbi_expand *e, int64_t block_row, int r) = {
+    mbi_expand_row_f64,
+    mbi_expand_row_f64,
+    mbi_expand_row_f32,
+    mbi_expand_row_h16,
+    mbi_expand_row_h16,
+    mbi_expand_row_c64,
+    mbi_expand_row_c128,
+};
+
 static void mbi_expand_fill(void *argument, int task) {
   const mbi_expand *e = (const mbi_expand *)argument;
   const merbit_view *bsr = e->bsr;
@@ -10501,11 +11066,7 @@ static void mbi_expand_fill(void *argument, int task) {
     const int inside = mbi_block_inside(bsr->rows, bsr->block_rows, row);
     int r;
     for (r = 0; r < inside; r++) {
-      if (bsr->value_type == MERBIT_F32) {
-        mbi_expand_row_f32(e, row, r);
-      } else {
-        mbi_expand_row_f64(e, row, r);
-      }
+      mbi_expand_rows[bsr->value_type](e, row, r);
     }
   }
 }
@@ -10638,6 +11199,11 @@ static merbit_status mbi_blocks_source(merbit_context *context, const merbit_vie
   merbit_status status = MERBIT_OK;
   *made = NULL;
   *csr = *view;
+  if (!mbi_type_plain(mbi_view_type(view))) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "view.value_type is %s; blocks are made of MERBIT_F64 and MERBIT_F32",
+                    mbi_type_names[mbi_view_type(view)]);
+  }
   if (!mbi_view_ascends(context, view)) {
     status = mbi_matrix_from_view(context, view, 0, made);
     if (status == MERBIT_OK) {
@@ -11364,10 +11930,11 @@ static merbit_status mbi_matrix_record(merbit_context *context, const merbit_vie
 }
 
 static merbit_status mbi_matrix_from_entries(merbit_context *context, const merbit_view *view,
-                                             int transpose, merbit_matrix **matrix) {
+                                             int transpose, int keeps, merbit_matrix **matrix) {
   mbi_build build;
   merbit_status status;
   mbi_build_describe(&build, context, view, transpose);
+  build.keeps = keeps;
   status = mbi_build_run(&build);
   if (status == MERBIT_OK) {
     merbit_view view_made = build.to;
@@ -11384,10 +11951,9 @@ static merbit_status mbi_matrix_from_entries(merbit_context *context, const merb
   return status;
 }
 
-/* A copy of the host `view`, or of its transpose, as merbit_matrix_create promises. The caller has
- * checked the view, header and arrays. */
-static merbit_status mbi_matrix_from_view(merbit_context *context, const merbit_view *view,
-                                          int transpose, merbit_matrix **matrix) {
+/* A copy of the checked host `view`, or of its transpose, sorted; duplicates stay where `keeps`. */
+static merbit_status mbi_matrix_convert(merbit_context *context, const merbit_view *view,
+                                        int transpose, int keeps, merbit_matrix **matrix) {
   merbit_view entries;
   merbit_status status;
   *matrix = NULL;
@@ -11398,14 +11964,28 @@ static merbit_status mbi_matrix_from_view(merbit_context *context, const merbit_
                     view->rows);
   }
   if (view->format != MERBIT_BSR) {
-    return mbi_matrix_from_entries(context, view, transpose, matrix);
+    return mbi_matrix_from_entries(context, view, transpose, keeps, matrix);
   }
   status = mbi_expand_blocks(context, view, &entries);
   if (status == MERBIT_OK) {
-    status = mbi_matrix_from_entries(context, &entries, transpose, matrix);
+    status = mbi_matrix_from_entries(context, &entries, transpose, keeps, matrix);
   }
   mbi_host_view_release(context, &entries);
   return status;
+}
+
+/* A copy of the host `view`, or of its transpose, as merbit_matrix_create promises. The caller has
+ * checked the view, header and arrays. */
+static merbit_status mbi_matrix_from_view(merbit_context *context, const merbit_view *view,
+                                          int transpose, merbit_matrix **matrix) {
+  return mbi_matrix_convert(context, view, transpose, 0, matrix);
+}
+
+/* A CSR of it to multiply by. Duplicates of short values stay: their sums would be rounded to the
+ * type, and a product adds up in a wider one. */
+static merbit_status mbi_matrix_to_multiply(merbit_context *context, const merbit_view *view,
+                                            merbit_matrix **matrix) {
+  return mbi_matrix_convert(context, view, 0, mbi_type_short(mbi_view_type(view)), matrix);
 }
 
 /* How a matrix is made from a checked host view: `detail` is the maker's own. */
@@ -12007,34 +12587,127 @@ typedef struct mbi_permute {
   int64_t widest[MBI_MAX_THREADS];
 } mbi_permute;
 
+static void mbi_gather_f64(void *to, const void *from, const void *places,
+                                      merbit_index_type place_type, int64_t first,
+                                      int64_t last) {
+  int64_t i;
+  for (i = first; i < last; i++) {
+    ((double *)to)[i] = ((const double *)from)[mbi_index_at(places, place_type, i)];
+  }
+}
+
+static void mbi_scatter_f64(void *to, const void *from, const void *places,
+                                       merbit_index_type place_type, int64_t first,
+                                       int64_t last) {
+  int64_t i;
+  for (i = first; i < last; i++) {
+    ((double *)to)[mbi_index_at(places, place_type, i)] = ((const double *)from)[i];
+  }
+}
+
+static void mbi_gather_f32(void *to, const void *from, const void *places,
+                                      merbit_index_type place_type, int64_t first,
+                                      int64_t last) {
+  int64_t i;
+  for (i = first; i < last; i++) {
+    ((float *)to)[i] = ((const float *)from)[mbi_index_at(places, place_type, i)];
+  }
+}
+
+static void mbi_scatter_f32(void *to, const void *from, const void *places,
+                                       merbit_index_type place_type, int64_t first,
+                                       int64_t last) {
+  int64_t i;
+  for (i = first; i < last; i++) {
+    ((float *)to)[mbi_index_at(places, place_type, i)] = ((const float *)from)[i];
+  }
+}
+
+static void mbi_gather_c64(void *to, const void *from, const void *places,
+                                      merbit_index_type place_type, int64_t first,
+                                      int64_t last) {
+  int64_t i;
+  for (i = first; i < last; i++) {
+    ((mbi_c64 *)to)[i] = ((const mbi_c64 *)from)[mbi_index_at(places, place_type, i)];
+  }
+}
+
+static void mbi_scatter_c64(void *to, const void *from, const void *places,
+                                       merbit_index_type place_type, int64_t first,
+                                       int64_t last) {
+  int64_t i;
+  for (i = first; i < last; i++) {
+    ((mbi_c64 *)to)[mbi_index_at(places, place_type, i)] = ((const mbi_c64 *)from)[i];
+  }
+}
+
+static void mbi_gather_c128(void *to, const void *from, const void *places,
+                                      merbit_index_type place_type, int64_t first,
+                                      int64_t last) {
+  int64_t i;
+  for (i = first; i < last; i++) {
+    ((mbi_c128 *)to)[i] = ((const mbi_c128 *)from)[mbi_index_at(places, place_type, i)];
+  }
+}
+
+static void mbi_scatter_c128(void *to, const void *from, const void *places,
+                                       merbit_index_type place_type, int64_t first,
+                                       int64_t last) {
+  int64_t i;
+  for (i = first; i < last; i++) {
+    ((mbi_c128 *)to)[mbi_index_at(places, place_type, i)] = ((const mbi_c128 *)from)[i];
+  }
+}
+
+static void mbi_gather_h16(void *to, const void *from, const void *places,
+                                      merbit_index_type place_type, int64_t first,
+                                      int64_t last) {
+  int64_t i;
+  for (i = first; i < last; i++) {
+    ((uint16_t *)to)[i] = ((const uint16_t *)from)[mbi_index_at(places, place_type, i)];
+  }
+}
+
+static void mbi_scatter_h16(void *to, const void *from, const void *places,
+                                       merbit_index_type place_type, int64_t first,
+                                       int64_t last) {
+  int64_t i;
+  for (i = first; i < last; i++) {
+    ((uint16_t *)to)[mbi_index_at(places, place_type, i)] = ((const uint16_t *)from)[i];
+  }
+}
+
+typedef void (*mbi_mover)(void *to, const void *from, const void *places,
+                          merbit_index_type place_type, int64_t first, int64_t last);
+
 /* to[i] = from[places[i]] for i in [first, last). */
 static void mbi_gather(merbit_type type, void *to, const void *from, const void *places,
                        merbit_index_type place_type, int64_t first, int64_t last) {
-  int64_t i;
-  if (type == MERBIT_F32) {
-    for (i = first; i < last; i++) {
-      ((float *)to)[i] = ((const float *)from)[mbi_index_at(places, place_type, i)];
-    }
-  } else {
-    for (i = first; i < last; i++) {
-      ((double *)to)[i] = ((const double *)from)[mbi_index_at(places, place_type, i)];
-    }
-  }
+  static const mbi_mover movers[] = {
+      mbi_gather_f64,
+      mbi_gather_f64,
+      mbi_gather_f32,
+      mbi_gather_h16,
+      mbi_gather_h16,
+      mbi_gather_c64,
+      mbi_gather_c128,
+  };
+  movers[type](to, from, places, place_type, first, last);
 }
 
 /* to[places[i]] = from[i], likewise. */
 static void mbi_scatter(merbit_type type, void *to, const void *from, const void *places,
                         merbit_index_type place_type, int64_t first, int64_t last) {
-  int64_t i;
-  if (type == MERBIT_F32) {
-    for (i = first; i < last; i++) {
-      ((float *)to)[mbi_index_at(places, place_type, i)] = ((const float *)from)[i];
-    }
-  } else {
-    for (i = first; i < last; i++) {
-      ((double *)to)[mbi_index_at(places, place_type, i)] = ((const double *)from)[i];
-    }
-  }
+  static const mbi_mover movers[] = {
+      mbi_scatter_f64,
+      mbi_scatter_f64,
+      mbi_scatter_f32,
+      mbi_scatter_h16,
+      mbi_scatter_h16,
+      mbi_scatter_c64,
+      mbi_scatter_c128,
+  };
+  movers[type](to, from, places, place_type, first, last);
 }
 
 /* ---- Bandwidth --------------------------------------------------------------------------- */
@@ -14498,7 +15171,7 @@ struct merbit_plan {
   mbi_bsr bsr;           /* what is multiplied by methods of blocks; csr is the view then */
   merbit_side side;
   merbit_method method;
-  merbit_type type; /* of values, vectors and sums */
+  merbit_type type; /* of values; of vectors and sums: spmv/types.c */
   char reason[384]; /* why AUTO fell back to the CPU; else empty */
   char why[160];    /* what decided AUTO's choice of a method on CUDA; else empty */
   double plan_seconds;
@@ -14616,10 +15289,6 @@ static int mbi_cuda_study_method(merbit_method method) {
 }
 #endif
 
-static const char *mbi_type_name(merbit_type type) {
-  return type == MERBIT_F32 ? "f32" : "f64";
-}
-
 static const char *mbi_method_name(merbit_method method) {
   static const char *const names[] = {"auto", "reference", "merge",  "merbit",
                                       "scan", "rows",      "sliced", "binned",
@@ -14676,6 +15345,131 @@ static int mbi_plan_may_fall_back(const merbit_plan *plan, merbit_status status)
 
 /* Drop one reference; the last one frees the plan: spmv/plan.c. */
 static void mbi_plan_unref(merbit_plan *plan);
+
+/* ==== >>spmv/types.c  types of a plan ===================================================== */
+/* The types of a plan: plan->type is that of the stored values; vectors, sums, alpha and beta
+ * have one type, which may be wider. */
+
+/* What a matrix is multiplied in, where the plan does not say. */
+static merbit_type mbi_type_sums(merbit_type type) {
+  return mbi_type_short(type) ? MERBIT_F32 : type;
+}
+
+/* The type of x, y, sums, alpha and beta. */
+static merbit_type mbi_plan_sums(const merbit_plan *plan) {
+  return plan->desc.vector_type != MERBIT_TYPE_DEFAULT ? plan->desc.vector_type
+                                                       : mbi_type_sums(plan->type);
+}
+
+/* Whether values, vectors and sums are all f64 or all f32, which every method and every shorter
+ * form of the values takes. */
+static int mbi_plan_plain(const merbit_plan *plan) {
+  return mbi_type_plain(plan->type) && mbi_plan_sums(plan) == plan->type;
+}
+
+/* In kernels: short values are their bits. */
+static const char *mbi_type_device(merbit_type type) {
+  static const char *const names[] = {"double",  "double",  "float",  "mbk_u16",
+                                      "mbk_u16", "mbk_c64", "mbk_c128"};
+  return names[type];
+}
+
+/* Whether values are multiplied with their imaginary part negated. */
+static int mbi_plan_conjugates(const merbit_plan *plan) {
+  return plan->desc.operation == MERBIT_OPERATION_H && mbi_type_complex(plan->type);
+}
+
+/* What spmv/values.cuh calls MBK_STORED: the form of values, or how those of the plan's type
+ * become numbers. */
+static int mbi_plan_stored(const merbit_plan *plan) {
+  return plan->device.form != MBI_VALUES_GENERAL ? (int)plan->device.form
+         : mbi_plan_conjugates(plan)             ? 8
+         : plan->type == MERBIT_F16              ? MBI_VALUES_HALF
+         : plan->type == MERBIT_BF16             ? 7
+                                                 : MBI_VALUES_GENERAL;
+}
+
+/* For merbit_plan_describe. */
+static const char *mbi_type_text(merbit_type values, merbit_type sums) {
+  switch (values) {
+  case MERBIT_F16:
+    return "f16 values with f32 vectors";
+  case MERBIT_BF16:
+    return "bf16 values with f32 vectors";
+  case MERBIT_F32:
+    return sums == MERBIT_F64 ? "f32 values with f64 vectors" : "f32";
+  case MERBIT_C64:
+    return "c64";
+  case MERBIT_C128:
+    return "c128";
+  default:
+    return "f64";
+  }
+}
+
+static const char *mbi_plan_type_text(const merbit_plan *plan) {
+  return mbi_type_text(plan->type, mbi_plan_sums(plan));
+}
+
+/* plan_desc.vector_type and compute_type: each follows the other, and both the matrix. */
+static merbit_status mbi_types_choose(merbit_context *context, merbit_type type,
+                                      merbit_plan_desc *desc) {
+  const merbit_type vector = desc->vector_type, compute = desc->compute_type;
+  merbit_type sums = vector != MERBIT_TYPE_DEFAULT ? vector : compute;
+  const int known = (int)vector >= MERBIT_TYPE_DEFAULT && vector <= MERBIT_C128 &&
+                    (int)compute >= MERBIT_TYPE_DEFAULT && compute <= MERBIT_C128;
+  if (!known) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "plan_desc.vector_type is %d and compute_type %d; use a MERBIT_TYPE",
+                    (int)vector, (int)compute);
+  }
+  sums = sums != MERBIT_TYPE_DEFAULT ? sums : mbi_type_sums(type);
+  if ((compute != MERBIT_TYPE_DEFAULT && compute != sums) ||
+      (sums != mbi_type_sums(type) && !(type == MERBIT_F32 && sums == MERBIT_F64))) {
+    return mbi_fail(
+        context, MERBIT_NOT_SUPPORTED,
+        "a matrix of %s values with vectors of %s and sums of %s is not supported: vectors and "
+        "sums have one type, MERBIT_F32 for values of F16 and BF16, F32 or F64 for those of "
+        "F32, else that of the values",
+        mbi_type_names[type], mbi_type_names[vector != MERBIT_TYPE_DEFAULT ? vector : sums],
+        mbi_type_names[compute != MERBIT_TYPE_DEFAULT ? compute : sums]);
+  }
+  desc->vector_type = desc->compute_type = sums;
+  return MERBIT_OK;
+}
+
+/* Methods that take what is not plain. */
+static merbit_status mbi_types_check_method(merbit_context *context, merbit_type type,
+                                            const merbit_plan_desc *desc) {
+  if (mbi_type_plain(type) && desc->vector_type == type) {
+    return MERBIT_OK;
+  }
+  switch (desc->method) {
+  case MERBIT_METHOD_AUTO:
+  case MERBIT_METHOD_REFERENCE:
+  case MERBIT_METHOD_MERGE:
+  case MERBIT_METHOD_SCAN:
+  case MERBIT_METHOD_ROWS:
+    return MERBIT_OK;
+  default:
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "plan_desc.method %s does not take %s; MERGE, SCAN and ROWS do on CUDA, "
+                    "REFERENCE and MERGE on the CPU",
+                    mbi_method_name(desc->method), mbi_type_text(type, desc->vector_type));
+  }
+}
+
+/* On CUDA elements are loaded whole: the address of an array of them is a multiple of their size.
+ */
+static merbit_status mbi_types_check_address(merbit_context *context, const char *what,
+                                             merbit_type type, const void *address) {
+  const size_t size = mbi_type_size(type);
+  return (uintptr_t)address % size == 0
+             ? MERBIT_OK
+             : mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                        "%s at %p does not begin at a multiple of %zu bytes, its elements' size",
+                        what, address, size);
+}
 
 /* ==== >>spmv/reference.c  CPU: the sequential row loop ==================================== */
 /* What every other method is compared with: sums start at +0 and run in the order of the
@@ -15313,6 +16107,707 @@ static void mbi_merge_multiply(merbit_context *context, const merbit_view *csr,
     mbi_merge_typed_f64(context, csr, (const double *)values, tasks, scratch,
                         *(const double *)alpha, (const double *)x, *(const double *)beta,
                         (double *)y);
+  }
+}
+
+/* ==== >>spmv/mixed.c  CPU: products of complex, short and mixed values ==================== */
+/* Products whose values are complex, or are shorter than sums: MERGE and, as its single task,
+ * REFERENCE. Complex products are (a + bi)(c + di) = (ac - bd) + (ad + bc)i as it stands, each
+ * part with two products and a sum, so that each part of a row of k entries is within
+ * gamma(k + 4) of the same sums over absolute values; what C's Annex G does for infinities
+ * is not done. */
+static double mbi_sum_add_f64(double a, double b) {
+  return a + b;
+}
+
+static double mbi_sum_multiply_f64(double a, double b) {
+  return a * b;
+}
+
+static const double mbi_sum_zero_f64 = 0;
+
+static float mbi_sum_add_f32(float a, float b) {
+  return a + b;
+}
+
+static float mbi_sum_multiply_f32(float a, float b) {
+  return a * b;
+}
+
+static const float mbi_sum_zero_f32 = 0;
+
+static mbi_c64 mbi_sum_add_c64(mbi_c64 a, mbi_c64 b) {
+  mbi_c64 sum;
+  sum.re = a.re + b.re;
+  sum.im = a.im + b.im;
+  return sum;
+}
+
+static mbi_c64 mbi_sum_multiply_c64(mbi_c64 a, mbi_c64 b) {
+  mbi_c64 product;
+  product.re = a.re * b.re - a.im * b.im;
+  product.im = a.re * b.im + a.im * b.re;
+  return product;
+}
+
+static const mbi_c64 mbi_sum_zero_c64 = {0, 0};
+
+static mbi_c128 mbi_sum_add_c128(mbi_c128 a, mbi_c128 b) {
+  mbi_c128 sum;
+  sum.re = a.re + b.re;
+  sum.im = a.im + b.im;
+  return sum;
+}
+
+static mbi_c128 mbi_sum_multiply_c128(mbi_c128 a, mbi_c128 b) {
+  mbi_c128 product;
+  product.re = a.re * b.re - a.im * b.im;
+  product.im = a.re * b.im + a.im * b.re;
+  return product;
+}
+
+static const mbi_c128 mbi_sum_zero_c128 = {0, 0};
+
+typedef struct mbi_mixed_part_f16 { /* what a task leaves for the fix-up */
+  int64_t head_row; /* a row that began in an earlier task and ends in this one, or -1 */
+  float head;   /* this task's part of it */
+  float carry;  /* the part of the row that the task stopped in */
+} mbi_mixed_part_f16;
+
+typedef struct mbi_mixed_call_f16 {
+  const merbit_view *csr;
+  const uint16_t *values;
+  const float *x;
+  float alpha, beta, *y;
+  mbi_mixed_part_f16 *parts;
+  int tasks, conjugates, scales, adds; /* scales: alpha is zero; adds: beta is not */
+} mbi_mixed_call_f16;
+
+static void mbi_mixed_commit_f16(const mbi_mixed_call_f16 *call,
+                                            int64_t row, float sum) {
+  const float product = mbi_sum_multiply_f32(call->alpha, sum);
+  call->y[row] = call->adds
+                     ? mbi_sum_add_f32(
+                           product, mbi_sum_multiply_f32(call->beta, call->y[row]))
+                     : product;
+}
+
+/* Part of one row: entries [k, end), counted from 0. */
+static float mbi_mixed_sum_f16(const mbi_mixed_call_f16 *call,
+                                              int64_t k, int64_t end) {
+  const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
+  const int base = call->csr->base;
+  float sum = mbi_sum_zero_f32;
+  if (call->values == NULL) {
+    for (; k < end; k++) {
+      sum = mbi_sum_add_f32(sum, call->x[col_ind[k] - base]);
+    }
+    return sum;
+  }
+  for (; k < end; k++) {
+    const float value = mbi_f16_value(call->values[k]);
+    sum = mbi_sum_add_f32(
+        sum, mbi_sum_multiply_f32(value, call->x[col_ind[k] - base]));
+  }
+  return sum;
+}
+
+/* Rows [row, last), whose entries begin with number k. */
+static void mbi_mixed_rows_f16(const mbi_mixed_call_f16 *call, int64_t row,
+                                          int64_t last, int64_t k) {
+  const merbit_view *csr = call->csr;
+  for (; row < last; row++) {
+    const int64_t end = mbi_index_at(csr->row_ptr, csr->offset_type, row + 1) - csr->base;
+    mbi_mixed_commit_f16(call, row, mbi_mixed_sum_f16(call, k, end));
+    k = end;
+  }
+}
+
+/* As mbi_merge_task of spmv/merge.c; with alpha 0 an even share of the rows. */
+static void mbi_mixed_task_f16(void *argument, int task) {
+  const mbi_mixed_call_f16 *call =
+      (const mbi_mixed_call_f16 *)argument;
+  mbi_mixed_part_f16 *part = call->parts + task;
+  const merbit_view *csr = call->csr;
+  const int64_t path = csr->rows + csr->nnz;
+  mbi_merge_point from = mbi_merge_search(csr, mbi_share(path, call->tasks, task));
+  const mbi_merge_point to = mbi_merge_search(csr, mbi_share(path, call->tasks, task + 1));
+  part->head_row = -1;
+  part->head = part->carry = mbi_sum_zero_f32;
+  if (call->scales) {
+    int64_t row = mbi_share(csr->rows, call->tasks, task);
+    for (; row < mbi_share(csr->rows, call->tasks, task + 1); row++) {
+      mbi_mixed_commit_f16(call, row, mbi_sum_zero_f32);
+    }
+    return;
+  }
+  if (from.row < to.row) {
+    const int64_t start =
+        mbi_index_at(csr->row_ptr, csr->offset_type, from.row) - csr->base;
+    if (start < from.entry) {
+      const int64_t end =
+          mbi_index_at(csr->row_ptr, csr->offset_type, from.row + 1) - csr->base;
+      part->head_row = from.row++;
+      part->head = mbi_mixed_sum_f16(call, from.entry, end);
+      from.entry = end;
+    }
+    mbi_mixed_rows_f16(call, from.row, to.row, from.entry);
+    from.entry = mbi_index_at(csr->row_ptr, csr->offset_type, to.row) - csr->base;
+  }
+  part->carry = mbi_mixed_sum_f16(call, from.entry, to.entry);
+}
+
+/* As mbi_merge_fix_up. */
+static void mbi_mixed_fix_up_f16(const mbi_mixed_call_f16 *call) {
+  float sum = mbi_sum_zero_f32;
+  int task;
+  for (task = 0; task < call->tasks && !call->scales; task++) {
+    const mbi_mixed_part_f16 *part = call->parts + task;
+    if (part->head_row >= 0) {
+      mbi_mixed_commit_f16(call, part->head_row,
+                                      mbi_sum_add_f32(sum, part->head));
+      sum = mbi_sum_zero_f32;
+    }
+    sum = mbi_sum_add_f32(sum, part->carry);
+  }
+}
+
+static void mbi_mixed_run_f16(const merbit_plan *plan, void *scratch,
+                                         const void *alpha, const void *x, const void *beta,
+                                         void *y) {
+  mbi_mixed_call_f16 call;
+  call.csr = &plan->csr;
+  call.values = (const uint16_t *)plan->values;
+  call.x = (const float *)x;
+  call.alpha = *(const float *)alpha;
+  call.beta = *(const float *)beta;
+  call.y = (float *)y;
+  call.parts = (mbi_mixed_part_f16 *)scratch;
+  call.tasks = plan->method == MERBIT_METHOD_REFERENCE ? 1 : plan->tasks;
+  call.conjugates = mbi_plan_conjugates(plan);
+  call.scales = mbi_scalar_zero(mbi_plan_sums(plan), alpha);
+  call.adds = !mbi_scalar_zero(mbi_plan_sums(plan), beta);
+  mbi_parallel(plan->context, call.tasks, mbi_mixed_task_f16, &call);
+  mbi_mixed_fix_up_f16(&call);
+}
+
+typedef struct mbi_mixed_part_bf16 { /* what a task leaves for the fix-up */
+  int64_t head_row; /* a row that began in an earlier task and ends in this one, or -1 */
+  float head;   /* this task's part of it */
+  float carry;  /* the part of the row that the task stopped in */
+} mbi_mixed_part_bf16;
+
+typedef struct mbi_mixed_call_bf16 {
+  const merbit_view *csr;
+  const uint16_t *values;
+  const float *x;
+  float alpha, beta, *y;
+  mbi_mixed_part_bf16 *parts;
+  int tasks, conjugates, scales, adds; /* scales: alpha is zero; adds: beta is not */
+} mbi_mixed_call_bf16;
+
+static void mbi_mixed_commit_bf16(const mbi_mixed_call_bf16 *call,
+                                            int64_t row, float sum) {
+  const float product = mbi_sum_multiply_f32(call->alpha, sum);
+  call->y[row] = call->adds
+                     ? mbi_sum_add_f32(
+                           product, mbi_sum_multiply_f32(call->beta, call->y[row]))
+                     : product;
+}
+
+/* Part of one row: entries [k, end), counted from 0. */
+static float mbi_mixed_sum_bf16(const mbi_mixed_call_bf16 *call,
+                                              int64_t k, int64_t end) {
+  const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
+  const int base = call->csr->base;
+  float sum = mbi_sum_zero_f32;
+  if (call->values == NULL) {
+    for (; k < end; k++) {
+      sum = mbi_sum_add_f32(sum, call->x[col_ind[k] - base]);
+    }
+    return sum;
+  }
+  for (; k < end; k++) {
+    const float value = mbi_bf16_value(call->values[k]);
+    sum = mbi_sum_add_f32(
+        sum, mbi_sum_multiply_f32(value, call->x[col_ind[k] - base]));
+  }
+  return sum;
+}
+
+/* Rows [row, last), whose entries begin with number k. */
+static void mbi_mixed_rows_bf16(const mbi_mixed_call_bf16 *call, int64_t row,
+                                          int64_t last, int64_t k) {
+  const merbit_view *csr = call->csr;
+  for (; row < last; row++) {
+    const int64_t end = mbi_index_at(csr->row_ptr, csr->offset_type, row + 1) - csr->base;
+    mbi_mixed_commit_bf16(call, row, mbi_mixed_sum_bf16(call, k, end));
+    k = end;
+  }
+}
+
+/* As mbi_merge_task of spmv/merge.c; with alpha 0 an even share of the rows. */
+static void mbi_mixed_task_bf16(void *argument, int task) {
+  const mbi_mixed_call_bf16 *call =
+      (const mbi_mixed_call_bf16 *)argument;
+  mbi_mixed_part_bf16 *part = call->parts + task;
+  const merbit_view *csr = call->csr;
+  const int64_t path = csr->rows + csr->nnz;
+  mbi_merge_point from = mbi_merge_search(csr, mbi_share(path, call->tasks, task));
+  const mbi_merge_point to = mbi_merge_search(csr, mbi_share(path, call->tasks, task + 1));
+  part->head_row = -1;
+  part->head = part->carry = mbi_sum_zero_f32;
+  if (call->scales) {
+    int64_t row = mbi_share(csr->rows, call->tasks, task);
+    for (; row < mbi_share(csr->rows, call->tasks, task + 1); row++) {
+      mbi_mixed_commit_bf16(call, row, mbi_sum_zero_f32);
+    }
+    return;
+  }
+  if (from.row < to.row) {
+    const int64_t start =
+        mbi_index_at(csr->row_ptr, csr->offset_type, from.row) - csr->base;
+    if (start < from.entry) {
+      const int64_t end =
+          mbi_index_at(csr->row_ptr, csr->offset_type, from.row + 1) - csr->base;
+      part->head_row = from.row++;
+      part->head = mbi_mixed_sum_bf16(call, from.entry, end);
+      from.entry = end;
+    }
+    mbi_mixed_rows_bf16(call, from.row, to.row, from.entry);
+    from.entry = mbi_index_at(csr->row_ptr, csr->offset_type, to.row) - csr->base;
+  }
+  part->carry = mbi_mixed_sum_bf16(call, from.entry, to.entry);
+}
+
+/* As mbi_merge_fix_up. */
+static void mbi_mixed_fix_up_bf16(const mbi_mixed_call_bf16 *call) {
+  float sum = mbi_sum_zero_f32;
+  int task;
+  for (task = 0; task < call->tasks && !call->scales; task++) {
+    const mbi_mixed_part_bf16 *part = call->parts + task;
+    if (part->head_row >= 0) {
+      mbi_mixed_commit_bf16(call, part->head_row,
+                                      mbi_sum_add_f32(sum, part->head));
+      sum = mbi_sum_zero_f32;
+    }
+    sum = mbi_sum_add_f32(sum, part->carry);
+  }
+}
+
+static void mbi_mixed_run_bf16(const merbit_plan *plan, void *scratch,
+                                         const void *alpha, const void *x, const void *beta,
+                                         void *y) {
+  mbi_mixed_call_bf16 call;
+  call.csr = &plan->csr;
+  call.values = (const uint16_t *)plan->values;
+  call.x = (const float *)x;
+  call.alpha = *(const float *)alpha;
+  call.beta = *(const float *)beta;
+  call.y = (float *)y;
+  call.parts = (mbi_mixed_part_bf16 *)scratch;
+  call.tasks = plan->method == MERBIT_METHOD_REFERENCE ? 1 : plan->tasks;
+  call.conjugates = mbi_plan_conjugates(plan);
+  call.scales = mbi_scalar_zero(mbi_plan_sums(plan), alpha);
+  call.adds = !mbi_scalar_zero(mbi_plan_sums(plan), beta);
+  mbi_parallel(plan->context, call.tasks, mbi_mixed_task_bf16, &call);
+  mbi_mixed_fix_up_bf16(&call);
+}
+
+typedef struct mbi_mixed_part_f32_f64 { /* what a task leaves for the fix-up */
+  int64_t head_row; /* a row that began in an earlier task and ends in this one, or -1 */
+  double head;   /* this task's part of it */
+  double carry;  /* the part of the row that the task stopped in */
+} mbi_mixed_part_f32_f64;
+
+typedef struct mbi_mixed_call_f32_f64 {
+  const merbit_view *csr;
+  const float *values;
+  const double *x;
+  double alpha, beta, *y;
+  mbi_mixed_part_f32_f64 *parts;
+  int tasks, conjugates, scales, adds; /* scales: alpha is zero; adds: beta is not */
+} mbi_mixed_call_f32_f64;
+
+static void mbi_mixed_commit_f32_f64(const mbi_mixed_call_f32_f64 *call,
+                                            int64_t row, double sum) {
+  const double product = mbi_sum_multiply_f64(call->alpha, sum);
+  call->y[row] = call->adds
+                     ? mbi_sum_add_f64(
+                           product, mbi_sum_multiply_f64(call->beta, call->y[row]))
+                     : product;
+}
+
+/* Part of one row: entries [k, end), counted from 0. */
+static double mbi_mixed_sum_f32_f64(const mbi_mixed_call_f32_f64 *call,
+                                              int64_t k, int64_t end) {
+  const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
+  const int base = call->csr->base;
+  double sum = mbi_sum_zero_f64;
+  if (call->values == NULL) {
+    for (; k < end; k++) {
+      sum = mbi_sum_add_f64(sum, call->x[col_ind[k] - base]);
+    }
+    return sum;
+  }
+  for (; k < end; k++) {
+    const double value = (double)(call->values[k]);
+    sum = mbi_sum_add_f64(
+        sum, mbi_sum_multiply_f64(value, call->x[col_ind[k] - base]));
+  }
+  return sum;
+}
+
+/* Rows [row, last), whose entries begin with number k. */
+static void mbi_mixed_rows_f32_f64(const mbi_mixed_call_f32_f64 *call, int64_t row,
+                                          int64_t last, int64_t k) {
+  const merbit_view *csr = call->csr;
+  for (; row < last; row++) {
+    const int64_t end = mbi_index_at(csr->row_ptr, csr->offset_type, row + 1) - csr->base;
+    mbi_mixed_commit_f32_f64(call, row, mbi_mixed_sum_f32_f64(call, k, end));
+    k = end;
+  }
+}
+
+/* As mbi_merge_task of spmv/merge.c; with alpha 0 an even share of the rows. */
+static void mbi_mixed_task_f32_f64(void *argument, int task) {
+  const mbi_mixed_call_f32_f64 *call =
+      (const mbi_mixed_call_f32_f64 *)argument;
+  mbi_mixed_part_f32_f64 *part = call->parts + task;
+  const merbit_view *csr = call->csr;
+  const int64_t path = csr->rows + csr->nnz;
+  mbi_merge_point from = mbi_merge_search(csr, mbi_share(path, call->tasks, task));
+  const mbi_merge_point to = mbi_merge_search(csr, mbi_share(path, call->tasks, task + 1));
+  part->head_row = -1;
+  part->head = part->carry = mbi_sum_zero_f64;
+  if (call->scales) {
+    int64_t row = mbi_share(csr->rows, call->tasks, task);
+    for (; row < mbi_share(csr->rows, call->tasks, task + 1); row++) {
+      mbi_mixed_commit_f32_f64(call, row, mbi_sum_zero_f64);
+    }
+    return;
+  }
+  if (from.row < to.row) {
+    const int64_t start =
+        mbi_index_at(csr->row_ptr, csr->offset_type, from.row) - csr->base;
+    if (start < from.entry) {
+      const int64_t end =
+          mbi_index_at(csr->row_ptr, csr->offset_type, from.row + 1) - csr->base;
+      part->head_row = from.row++;
+      part->head = mbi_mixed_sum_f32_f64(call, from.entry, end);
+      from.entry = end;
+    }
+    mbi_mixed_rows_f32_f64(call, from.row, to.row, from.entry);
+    from.entry = mbi_index_at(csr->row_ptr, csr->offset_type, to.row) - csr->base;
+  }
+  part->carry = mbi_mixed_sum_f32_f64(call, from.entry, to.entry);
+}
+
+/* As mbi_merge_fix_up. */
+static void mbi_mixed_fix_up_f32_f64(const mbi_mixed_call_f32_f64 *call) {
+  double sum = mbi_sum_zero_f64;
+  int task;
+  for (task = 0; task < call->tasks && !call->scales; task++) {
+    const mbi_mixed_part_f32_f64 *part = call->parts + task;
+    if (part->head_row >= 0) {
+      mbi_mixed_commit_f32_f64(call, part->head_row,
+                                      mbi_sum_add_f64(sum, part->head));
+      sum = mbi_sum_zero_f64;
+    }
+    sum = mbi_sum_add_f64(sum, part->carry);
+  }
+}
+
+static void mbi_mixed_run_f32_f64(const merbit_plan *plan, void *scratch,
+                                         const void *alpha, const void *x, const void *beta,
+                                         void *y) {
+  mbi_mixed_call_f32_f64 call;
+  call.csr = &plan->csr;
+  call.values = (const float *)plan->values;
+  call.x = (const double *)x;
+  call.alpha = *(const double *)alpha;
+  call.beta = *(const double *)beta;
+  call.y = (double *)y;
+  call.parts = (mbi_mixed_part_f32_f64 *)scratch;
+  call.tasks = plan->method == MERBIT_METHOD_REFERENCE ? 1 : plan->tasks;
+  call.conjugates = mbi_plan_conjugates(plan);
+  call.scales = mbi_scalar_zero(mbi_plan_sums(plan), alpha);
+  call.adds = !mbi_scalar_zero(mbi_plan_sums(plan), beta);
+  mbi_parallel(plan->context, call.tasks, mbi_mixed_task_f32_f64, &call);
+  mbi_mixed_fix_up_f32_f64(&call);
+}
+
+typedef struct mbi_mixed_part_c64 { /* what a task leaves for the fix-up */
+  int64_t head_row; /* a row that began in an earlier task and ends in this one, or -1 */
+  mbi_c64 head;   /* this task's part of it */
+  mbi_c64 carry;  /* the part of the row that the task stopped in */
+} mbi_mixed_part_c64;
+
+typedef struct mbi_mixed_call_c64 {
+  const merbit_view *csr;
+  const mbi_c64 *values;
+  const mbi_c64 *x;
+  mbi_c64 alpha, beta, *y;
+  mbi_mixed_part_c64 *parts;
+  int tasks, conjugates, scales, adds; /* scales: alpha is zero; adds: beta is not */
+} mbi_mixed_call_c64;
+
+static void mbi_mixed_commit_c64(const mbi_mixed_call_c64 *call,
+                                            int64_t row, mbi_c64 sum) {
+  const mbi_c64 product = mbi_sum_multiply_c64(call->alpha, sum);
+  call->y[row] = call->adds
+                     ? mbi_sum_add_c64(
+                           product, mbi_sum_multiply_c64(call->beta, call->y[row]))
+                     : product;
+}
+
+/* Part of one row: entries [k, end), counted from 0. */
+static mbi_c64 mbi_mixed_sum_c64(const mbi_mixed_call_c64 *call,
+                                              int64_t k, int64_t end) {
+  const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
+  const int base = call->csr->base;
+  mbi_c64 sum = mbi_sum_zero_c64;
+  if (call->values == NULL) {
+    for (; k < end; k++) {
+      sum = mbi_sum_add_c64(sum, call->x[col_ind[k] - base]);
+    }
+    return sum;
+  }
+  for (; k < end; k++) {
+    mbi_c64 value = call->values[k];
+    value.im = call->conjugates ? -value.im : value.im;
+    sum = mbi_sum_add_c64(
+        sum, mbi_sum_multiply_c64(value, call->x[col_ind[k] - base]));
+  }
+  return sum;
+}
+
+/* Rows [row, last), whose entries begin with number k. */
+static void mbi_mixed_rows_c64(const mbi_mixed_call_c64 *call, int64_t row,
+                                          int64_t last, int64_t k) {
+  const merbit_view *csr = call->csr;
+  for (; row < last; row++) {
+    const int64_t end = mbi_index_at(csr->row_ptr, csr->offset_type, row + 1) - csr->base;
+    mbi_mixed_commit_c64(call, row, mbi_mixed_sum_c64(call, k, end));
+    k = end;
+  }
+}
+
+/* As mbi_merge_task of spmv/merge.c; with alpha 0 an even share of the rows. */
+static void mbi_mixed_task_c64(void *argument, int task) {
+  const mbi_mixed_call_c64 *call =
+      (const mbi_mixed_call_c64 *)argument;
+  mbi_mixed_part_c64 *part = call->parts + task;
+  const merbit_view *csr = call->csr;
+  const int64_t path = csr->rows + csr->nnz;
+  mbi_merge_point from = mbi_merge_search(csr, mbi_share(path, call->tasks, task));
+  const mbi_merge_point to = mbi_merge_search(csr, mbi_share(path, call->tasks, task + 1));
+  part->head_row = -1;
+  part->head = part->carry = mbi_sum_zero_c64;
+  if (call->scales) {
+    int64_t row = mbi_share(csr->rows, call->tasks, task);
+    for (; row < mbi_share(csr->rows, call->tasks, task + 1); row++) {
+      mbi_mixed_commit_c64(call, row, mbi_sum_zero_c64);
+    }
+    return;
+  }
+  if (from.row < to.row) {
+    const int64_t start =
+        mbi_index_at(csr->row_ptr, csr->offset_type, from.row) - csr->base;
+    if (start < from.entry) {
+      const int64_t end =
+          mbi_index_at(csr->row_ptr, csr->offset_type, from.row + 1) - csr->base;
+      part->head_row = from.row++;
+      part->head = mbi_mixed_sum_c64(call, from.entry, end);
+      from.entry = end;
+    }
+    mbi_mixed_rows_c64(call, from.row, to.row, from.entry);
+    from.entry = mbi_index_at(csr->row_ptr, csr->offset_type, to.row) - csr->base;
+  }
+  part->carry = mbi_mixed_sum_c64(call, from.entry, to.entry);
+}
+
+/* As mbi_merge_fix_up. */
+static void mbi_mixed_fix_up_c64(const mbi_mixed_call_c64 *call) {
+  mbi_c64 sum = mbi_sum_zero_c64;
+  int task;
+  for (task = 0; task < call->tasks && !call->scales; task++) {
+    const mbi_mixed_part_c64 *part = call->parts + task;
+    if (part->head_row >= 0) {
+      mbi_mixed_commit_c64(call, part->head_row,
+                                      mbi_sum_add_c64(sum, part->head));
+      sum = mbi_sum_zero_c64;
+    }
+    sum = mbi_sum_add_c64(sum, part->carry);
+  }
+}
+
+static void mbi_mixed_run_c64(const merbit_plan *plan, void *scratch,
+                                         const void *alpha, const void *x, const void *beta,
+                                         void *y) {
+  mbi_mixed_call_c64 call;
+  call.csr = &plan->csr;
+  call.values = (const mbi_c64 *)plan->values;
+  call.x = (const mbi_c64 *)x;
+  call.alpha = *(const mbi_c64 *)alpha;
+  call.beta = *(const mbi_c64 *)beta;
+  call.y = (mbi_c64 *)y;
+  call.parts = (mbi_mixed_part_c64 *)scratch;
+  call.tasks = plan->method == MERBIT_METHOD_REFERENCE ? 1 : plan->tasks;
+  call.conjugates = mbi_plan_conjugates(plan);
+  call.scales = mbi_scalar_zero(mbi_plan_sums(plan), alpha);
+  call.adds = !mbi_scalar_zero(mbi_plan_sums(plan), beta);
+  mbi_parallel(plan->context, call.tasks, mbi_mixed_task_c64, &call);
+  mbi_mixed_fix_up_c64(&call);
+}
+
+typedef struct mbi_mixed_part_c128 { /* what a task leaves for the fix-up */
+  int64_t head_row; /* a row that began in an earlier task and ends in this one, or -1 */
+  mbi_c128 head;   /* this task's part of it */
+  mbi_c128 carry;  /* the part of the row that the task stopped in */
+} mbi_mixed_part_c128;
+
+typedef struct mbi_mixed_call_c128 {
+  const merbit_view *csr;
+  const mbi_c128 *values;
+  const mbi_c128 *x;
+  mbi_c128 alpha, beta, *y;
+  mbi_mixed_part_c128 *parts;
+  int tasks, conjugates, scales, adds; /* scales: alpha is zero; adds: beta is not */
+} mbi_mixed_call_c128;
+
+static void mbi_mixed_commit_c128(const mbi_mixed_call_c128 *call,
+                                            int64_t row, mbi_c128 sum) {
+  const mbi_c128 product = mbi_sum_multiply_c128(call->alpha, sum);
+  call->y[row] = call->adds
+                     ? mbi_sum_add_c128(
+                           product, mbi_sum_multiply_c128(call->beta, call->y[row]))
+                     : product;
+}
+
+/* Part of one row: entries [k, end), counted from 0. */
+static mbi_c128 mbi_mixed_sum_c128(const mbi_mixed_call_c128 *call,
+                                              int64_t k, int64_t end) {
+  const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
+  const int base = call->csr->base;
+  mbi_c128 sum = mbi_sum_zero_c128;
+  if (call->values == NULL) {
+    for (; k < end; k++) {
+      sum = mbi_sum_add_c128(sum, call->x[col_ind[k] - base]);
+    }
+    return sum;
+  }
+  for (; k < end; k++) {
+    mbi_c128 value = call->values[k];
+    value.im = call->conjugates ? -value.im : value.im;
+    sum = mbi_sum_add_c128(
+        sum, mbi_sum_multiply_c128(value, call->x[col_ind[k] - base]));
+  }
+  return sum;
+}
+
+/* Rows [row, last), whose entries begin with number k. */
+static void mbi_mixed_rows_c128(const mbi_mixed_call_c128 *call, int64_t row,
+                                          int64_t last, int64_t k) {
+  const merbit_view *csr = call->csr;
+  for (; row < last; row++) {
+    const int64_t end = mbi_index_at(csr->row_ptr, csr->offset_type, row + 1) - csr->base;
+    mbi_mixed_commit_c128(call, row, mbi_mixed_sum_c128(call, k, end));
+    k = end;
+  }
+}
+
+/* As mbi_merge_task of spmv/merge.c; with alpha 0 an even share of the rows. */
+static void mbi_mixed_task_c128(void *argument, int task) {
+  const mbi_mixed_call_c128 *call =
+      (const mbi_mixed_call_c128 *)argument;
+  mbi_mixed_part_c128 *part = call->parts + task;
+  const merbit_view *csr = call->csr;
+  const int64_t path = csr->rows + csr->nnz;
+  mbi_merge_point from = mbi_merge_search(csr, mbi_share(path, call->tasks, task));
+  const mbi_merge_point to = mbi_merge_search(csr, mbi_share(path, call->tasks, task + 1));
+  part->head_row = -1;
+  part->head = part->carry = mbi_sum_zero_c128;
+  if (call->scales) {
+    int64_t row = mbi_share(csr->rows, call->tasks, task);
+    for (; row < mbi_share(csr->rows, call->tasks, task + 1); row++) {
+      mbi_mixed_commit_c128(call, row, mbi_sum_zero_c128);
+    }
+    return;
+  }
+  if (from.row < to.row) {
+    const int64_t start =
+        mbi_index_at(csr->row_ptr, csr->offset_type, from.row) - csr->base;
+    if (start < from.entry) {
+      const int64_t end =
+          mbi_index_at(csr->row_ptr, csr->offset_type, from.row + 1) - csr->base;
+      part->head_row = from.row++;
+      part->head = mbi_mixed_sum_c128(call, from.entry, end);
+      from.entry = end;
+    }
+    mbi_mixed_rows_c128(call, from.row, to.row, from.entry);
+    from.entry = mbi_index_at(csr->row_ptr, csr->offset_type, to.row) - csr->base;
+  }
+  part->carry = mbi_mixed_sum_c128(call, from.entry, to.entry);
+}
+
+/* As mbi_merge_fix_up. */
+static void mbi_mixed_fix_up_c128(const mbi_mixed_call_c128 *call) {
+  mbi_c128 sum = mbi_sum_zero_c128;
+  int task;
+  for (task = 0; task < call->tasks && !call->scales; task++) {
+    const mbi_mixed_part_c128 *part = call->parts + task;
+    if (part->head_row >= 0) {
+      mbi_mixed_commit_c128(call, part->head_row,
+                                      mbi_sum_add_c128(sum, part->head));
+      sum = mbi_sum_zero_c128;
+    }
+    sum = mbi_sum_add_c128(sum, part->carry);
+  }
+}
+
+static void mbi_mixed_run_c128(const merbit_plan *plan, void *scratch,
+                                         const void *alpha, const void *x, const void *beta,
+                                         void *y) {
+  mbi_mixed_call_c128 call;
+  call.csr = &plan->csr;
+  call.values = (const mbi_c128 *)plan->values;
+  call.x = (const mbi_c128 *)x;
+  call.alpha = *(const mbi_c128 *)alpha;
+  call.beta = *(const mbi_c128 *)beta;
+  call.y = (mbi_c128 *)y;
+  call.parts = (mbi_mixed_part_c128 *)scratch;
+  call.tasks = plan->method == MERBIT_METHOD_REFERENCE ? 1 : plan->tasks;
+  call.conjugates = mbi_plan_conjugates(plan);
+  call.scales = mbi_scalar_zero(mbi_plan_sums(plan), alpha);
+  call.adds = !mbi_scalar_zero(mbi_plan_sums(plan), beta);
+  mbi_parallel(plan->context, call.tasks, mbi_mixed_task_c128, &call);
+  mbi_mixed_fix_up_c128(&call);
+}
+
+/* Bytes of the widest part, for each task. */
+static size_t mbi_mixed_scratch_bytes(const merbit_plan *plan) {
+  return (size_t)plan->tasks * sizeof(mbi_mixed_part_c128);
+}
+
+/* y = alpha A x + beta y. The same number of tasks gives the same bits, whatever the threads do. */
+static void mbi_mixed_multiply(const merbit_plan *plan, void *scratch, const void *alpha,
+                               const void *x, const void *beta, void *y) {
+  switch (plan->type) {
+  case MERBIT_F16:
+    mbi_mixed_run_f16(plan, scratch, alpha, x, beta, y);
+    break;
+  case MERBIT_BF16:
+    mbi_mixed_run_bf16(plan, scratch, alpha, x, beta, y);
+    break;
+  case MERBIT_C64:
+    mbi_mixed_run_c64(plan, scratch, alpha, x, beta, y);
+    break;
+  case MERBIT_C128:
+    mbi_mixed_run_c128(plan, scratch, alpha, x, beta, y);
+    break;
+  default:
+    mbi_mixed_run_f32_f64(plan, scratch, alpha, x, beta, y);
   }
 }
 
@@ -16529,7 +18024,7 @@ static int mbi_plan_takes_blocks(const merbit_plan *plan) {
 #endif
   return plan->desc.method == MERBIT_METHOD_BSR ||
          (plan->desc.method == MERBIT_METHOD_AUTO && plan->side == MERBIT_SIDE_CPU &&
-          plan->view.format == MERBIT_BSR);
+          plan->view.format == MERBIT_BSR && mbi_plan_plain(plan));
 }
 
 /* Whether the blocks of the view are what the plan multiplies. */
@@ -16894,6 +18389,10 @@ static merbit_status mbi_device_csr_borrow(merbit_context *context, const merbit
                       arrays[i]);
     }
   }
+  status = mbi_types_check_address(context, "view.values", view->value_type, view->values);
+  if (status != MERBIT_OK) {
+    return status;
+  }
   csr->row_ptr = mbi_device_address(view->row_ptr);
   csr->col_ind = mbi_device_address(view->col_ind);
   csr->values = mbi_device_address(view->values);
@@ -16953,17 +18452,17 @@ static uint64_t mbi_device_csr_stream_bytes(const merbit_plan *plan) {
 
 /* What every product kernel is told of a plan. */
 static void mbi_plan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
-  const char *type = plan->type == MERBIT_F32 ? "float" : "double";
+  const char *sums = mbi_type_device(mbi_plan_sums(plan));
   memset(preamble, 0, sizeof *preamble);
   mbi_preamble_define(preamble, "MBK_VALUE",
                       plan->device.form == MBI_VALUES_SINGLE  ? "float"
                       : plan->device.form == MBI_VALUES_HALF  ? "mbk_u16"
                       : plan->device.form == MBI_VALUES_TABLE ? "mbk_u8"
-                                                              : type);
-  mbi_preamble_define(preamble, "MBK_VECTOR", type);
-  mbi_preamble_define(preamble, "MBK_COMPUTE", type);
+                                                              : mbi_type_device(plan->type));
+  mbi_preamble_define(preamble, "MBK_VECTOR", sums);
+  mbi_preamble_define(preamble, "MBK_COMPUTE", sums);
   mbi_preamble_define_int(preamble, "MBK_PATTERN", mbi_value_bytes(plan) == 0);
-  mbi_preamble_define_int(preamble, "MBK_STORED", (int)plan->device.form);
+  mbi_preamble_define_int(preamble, "MBK_STORED", mbi_plan_stored(plan));
   mbi_preamble_define(preamble, "MBK_ROW_PTR",
                       plan->device.offset_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
   mbi_preamble_define_int(preamble, "MBK_BASE", plan->device.base);
@@ -17621,11 +19120,11 @@ static int mbi_scan_looks_up(const merbit_plan *plan) {
  * with 40 of them for a pack of 16 bytes more than elsewhere, but not where values are
  * looked up; blocks that take whole rows need more. */
 static int mbi_scan_resident(const merbit_plan *plan) {
-  const int packs = plan->scan.steps / mbi_scan_widest(plan->type),
+  const int packs = plan->scan.steps / mbi_scan_widest(mbi_plan_sums(plan)),
             threads = plan->scan.threads;
-  const int single = plan->type == MERBIT_F32;
+  const int single = mbi_plan_sums(plan) == MERBIT_F32;
   const int known = plan->context->device.compute_capability == 90 && mbi_scan_aligned(plan) &&
-                    plan->scan.pack == mbi_scan_widest(plan->type) &&
+                    plan->scan.pack == mbi_scan_widest(mbi_plan_sums(plan)) &&
                     !mbi_scan_looks_up(plan) &&
                     plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE;
   const int full = (plan->scan.whole ? 1 : single ? 2 : 3) + known;
@@ -17680,7 +19179,7 @@ static void mbi_scan_defaults(merbit_plan *plan) {
   mbi_scan_schedule *s = &plan->scan;
   const uint64_t nnz = plan->device.nnz;
   const uint64_t processors = (uint64_t)plan->context->device.multiprocessors;
-  const int single = plan->type == MERBIT_F32;
+  const int single = mbi_plan_sums(plan) == MERBIT_F32;
   /* 12 steps would spill in f64 with alpha and beta in GPU memory, and from compute capability
    * 10.0 on, where addresses take more registers. */
   const int roomy = single || (wish->scalar_memory != MERBIT_MEMORY_DEVICE &&
@@ -17689,7 +19188,7 @@ static void mbi_scan_defaults(merbit_plan *plan) {
   const int once = nnz <= mbi_scan_at_once(plan, most);
   int threads = once ? 1024 : 512;
   int steps = nnz <= mbi_scan_at_once(plan, 8) ? 8 : once ? 12 : single ? 8 : 4;
-  s->pack = single && !plan->once ? 2 : mbi_scan_widest(plan->type);
+  s->pack = single && !plan->once ? 2 : mbi_scan_widest(mbi_plan_sums(plan));
   s->steps = wish->sigma != 0 ? wish->sigma : steps;
   s->threads = wish->block_threads != 0 ? wish->block_threads : threads;
   s->whole =
@@ -17697,7 +19196,7 @@ static void mbi_scan_defaults(merbit_plan *plan) {
                   (wish->omega == 0 && s->threads >= 64 &&
                    mbi_scan_suits_whole(plan, (uint64_t)s->threads * (uint64_t)s->steps)));
   if (!s->whole) {
-    const int wide = s->pack == mbi_scan_widest(plan->type);
+    const int wide = s->pack == mbi_scan_widest(mbi_plan_sums(plan));
     if (nnz < processors * 16384) { /* short tiles in small blocks, for latency */
       steps = 4;
       threads = 128;
@@ -17757,7 +19256,7 @@ static merbit_status mbi_scan_size(merbit_plan *plan) {
 /* Of one block that takes whole rows: a table of values, what its warps tell each other, twice,
  * and the old y. */
 static unsigned mbi_scan_whole_shared(const merbit_plan *plan, int adds) {
-  const unsigned size = (unsigned)mbi_type_size(plan->type);
+  const unsigned size = (unsigned)mbi_type_size(mbi_plan_sums(plan));
   const unsigned threads = (unsigned)plan->scan.threads;
   return mbi_value_shared(plan) + threads / 32 * 2 * (2 * size + (unsigned)sizeof(uint32_t)) +
          (adds ? threads * size : 0);
@@ -17867,7 +19366,7 @@ static merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
   }
   if (status == MERBIT_OK) {
     plan->schedule_bytes = words + tile_rows + plan->ranks.bytes;
-    plan->stream_bytes = words + 2 * tile_rows + 4 * s->tiles * mbi_type_size(plan->type) +
+    plan->stream_bytes = words + 2 * tile_rows + 4 * s->tiles * mbi_type_size(mbi_plan_sums(plan)) +
                          (s->empty_rows > 0 ? plan->device.rows * sizeof(uint32_t) : 0);
     status = mbi_scan_build(plan);
   }
@@ -17923,7 +19422,7 @@ static void mbi_scan_destroy(merbit_plan *plan) {
 
 /* Bytes of the carries of one product in flight: firsts and tails. */
 static uint64_t mbi_scan_carry_bytes(const merbit_plan *plan) {
-  return plan->scan.whole ? 0 : 2 * plan->scan.tiles * mbi_type_size(plan->type);
+  return plan->scan.whole ? 0 : 2 * plan->scan.tiles * mbi_type_size(mbi_plan_sums(plan));
 }
 
 /* After a product over all tiles: rows that cross tiles, and empty ones. */
@@ -17931,7 +19430,7 @@ static merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr carries
                                            const void *alpha, const void *beta, mbi_devptr y,
                                            void *stream, int early) {
   mbi_scan_schedule *s = &plan->scan;
-  mbi_devptr tails = carries + s->tiles * mbi_type_size(plan->type);
+  mbi_devptr tails = carries + s->tiles * mbi_type_size(mbi_plan_sums(plan));
   void *arguments[11];
   if (s->fixup_blocks == 0) {
     return MERBIT_OK;
@@ -17950,15 +19449,15 @@ static merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr carries
   return mbi_device_launch_some(
       plan->context, s->fixup, "mbk_scan_fixup", (int64_t)s->fixup_blocks,
       MBI_SCAN_FIXUP_THREADS,
-      (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (mbi_type_size(plan->type) + sizeof(uint32_t))),
+      (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (mbi_type_size(mbi_plan_sums(plan)) + sizeof(uint32_t))),
       stream, arguments, early);
 }
 
 /* Whether the old y is wanted, for all that the host knows of beta, a kernel's argument. */
 static int mbi_scan_adds(const merbit_plan *plan, const void *beta) {
-  return plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE ? *(const void *const *)beta != NULL
-         : plan->type == MERBIT_F32                       ? *(const float *)beta != 0.0f
-                                                          : *(const double *)beta != 0.0;
+  return plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE
+             ? *(const void *const *)beta != NULL
+             : !mbi_scalar_zero(mbi_plan_sums(plan), beta);
 }
 
 static merbit_status mbi_scan_launch_whole(merbit_plan *plan, const void *alpha, mbi_devptr x,
@@ -17990,7 +19489,7 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
                                        mbi_devptr x, const void *beta, mbi_devptr y,
                                        void *stream) {
   mbi_scan_schedule *s = &plan->scan;
-  const unsigned size = (unsigned)mbi_type_size(plan->type);
+  const unsigned size = (unsigned)mbi_type_size(mbi_plan_sums(plan));
   const int adds = mbi_scan_adds(plan, beta);
   mbi_devptr tails = carries + s->tiles * size;
   void *arguments[14];
@@ -18062,7 +19561,7 @@ static const mbi_cuda_method mbi_scan_method = {mbi_scan_create,
  * with fewer than elsewhere. */
 static int mbi_merge_resident(const merbit_plan *plan) {
   const mbi_merge_path *p = &plan->merge;
-  const int single = plan->type == MERBIT_F32, words = p->steps * (single ? 1 : 2);
+  const int single = mbi_plan_sums(plan) == MERBIT_F32, words = p->steps * (single ? 1 : 2);
   const int known = plan->context->device.compute_capability == 90 && mbi_scan_aligned(plan) &&
                     plan->device.offset_type == MERBIT_INDEX_32 &&
                     plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE;
@@ -18092,7 +19591,7 @@ static merbit_status mbi_merge_size(merbit_plan *plan) {
   mbi_merge_path *p = &plan->merge;
   const merbit_plan_desc *wish = &plan->desc;
   const uint64_t path = plan->device.rows + plan->device.nnz;
-  p->pack = plan->type == MERBIT_F32 && !plan->once ? 2 : mbi_scan_widest(plan->type);
+  p->pack = mbi_plan_sums(plan) == MERBIT_F32 && !plan->once ? 2 : mbi_scan_widest(mbi_plan_sums(plan));
   p->steps = wish->sigma != 0 ? wish->sigma : 8;
   p->threads = wish->block_threads != 0 ? wish->block_threads : 256;
   if (p->steps < 1 || p->steps > MBI_MERGE_STEPS || p->steps % p->pack != 0 ||
@@ -18125,9 +19624,9 @@ static merbit_status mbi_merge_size(merbit_plan *plan) {
 /* Of one block: see mbk_merge_places. */
 static unsigned mbi_merge_shared(const merbit_plan *plan, int adds) {
   const mbi_merge_path *p = &plan->merge;
-  const unsigned size = (unsigned)mbi_type_size(plan->type), threads = (unsigned)p->threads;
+  const unsigned size = (unsigned)mbi_type_size(mbi_plan_sums(plan)), threads = (unsigned)p->threads;
   const unsigned warps = threads / 32;
-  return threads * (unsigned)p->steps * 2 + ((unsigned)p->rounds + 1) * 8 + 2 * warps * size +
+  return threads * (unsigned)p->steps * 2 + ((unsigned)p->rounds + 2) / 2 * 16 + 2 * warps * size +
          (adds ? (threads + warps) * size : 0) + (warps + 2) * 4;
 }
 
@@ -18155,7 +19654,7 @@ static merbit_status mbi_merge_path_create(merbit_plan *plan) {
   plan->stream_bytes =
       mbi_device_csr_stream_bytes(plan) +
       (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type) +
-      4 * p->chunks * (sizeof(uint64_t) + mbi_type_size(plan->type));
+      4 * p->chunks * (sizeof(uint64_t) + mbi_type_size(mbi_plan_sums(plan)));
   mbi_merge_preamble(plan, &preamble);
   status = mbi_program_create(plan->context, "spmv/merge_path.cu", &preamble, &plan->program);
   if (status == MERBIT_OK) {
@@ -18174,10 +19673,15 @@ static void mbi_merge_path_destroy(merbit_plan *plan) {
   mbi_program_destroy(plan->context, &plan->program);
 }
 
+/* Where chunks begin, up to a multiple of 16 bytes. */
+static uint64_t mbi_merge_begin_bytes(const merbit_plan *plan) {
+  return (plan->merge.chunks + 2) / 2 * 2 * sizeof(uint64_t);
+}
+
 /* Where chunks begin, then what each holds of its first row and of the one open at its end. */
 static uint64_t mbi_merge_carry_bytes(const merbit_plan *plan) {
   const uint64_t chunks = plan->merge.chunks;
-  return chunks > 0 ? (chunks + 1) * sizeof(uint64_t) + 2 * chunks * mbi_type_size(plan->type)
+  return chunks > 0 ? mbi_merge_begin_bytes(plan) + 2 * chunks * mbi_type_size(mbi_plan_sums(plan))
                     : 0;
 }
 
@@ -18188,9 +19692,9 @@ static merbit_status mbi_merge_path_multiply(merbit_plan *plan, mbi_devptr carri
                                              mbi_devptr y, void *stream) {
   mbi_merge_path *p = &plan->merge;
   merbit_context *context = plan->context;
-  const size_t size = mbi_type_size(plan->type);
+  const size_t size = mbi_type_size(mbi_plan_sums(plan));
   const int adds = mbi_scan_adds(plan, beta);
-  mbi_devptr firsts = carries + (p->chunks + 1) * sizeof(uint64_t);
+  mbi_devptr firsts = carries + mbi_merge_begin_bytes(plan);
   mbi_devptr tails = firsts + p->chunks * size;
   void *arguments[13];
   merbit_status status;
@@ -18932,7 +20436,7 @@ static merbit_status mbi_rows_size(merbit_plan *plan) {
   uint64_t groups;
   r->lanes = plan->desc.omega;
   if (r->lanes == 0) {
-    const int single = plan->type == MERBIT_F32;
+    const int single = mbi_plan_sums(plan) == MERBIT_F32;
     r->lanes = 1;
     while (r->lanes < 32 && (uint64_t)r->lanes * (single ? 8 : 4) < mean) {
       r->lanes *= 2;
@@ -21364,9 +22868,8 @@ static merbit_status mbi_method_create(merbit_plan *plan) {
 
 /* Whether alpha is zero, for all that the host knows of it. */
 static int mbi_alpha_zero(const merbit_plan *plan, const void *alpha) {
-  return plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE ? 0
-         : plan->type == MERBIT_F32                       ? *(const float *)alpha == 0.0f
-                                                          : *(const double *)alpha == 0.0;
+  return plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE &&
+         mbi_scalar_zero(mbi_plan_sums(plan), alpha);
 }
 
 /* y = alpha A x + beta y. */
@@ -22255,7 +23758,7 @@ static merbit_status mbi_measure_key(merbit_plan *plan, char **key, size_t *size
         ", base %d, %s, %s",
         MBI_CACHE_FORMAT, MERBIT_VERSION_STRING, MBI_KERNEL_HASH, context->device.name,
         context->device.multiprocessors, plan->device.rows, plan->device.cols, plan->device.nnz,
-        hash, plan->device.base, mbi_type_name(plan->type), mbi_value_name(plan));
+        hash, plan->device.base, mbi_plan_type_text(plan), mbi_value_name(plan));
   }
   return status;
 }
@@ -22381,6 +23884,13 @@ static merbit_method mbi_choose_method(merbit_plan *plan) {
                    rows ? "even" : "uneven", rows ? "scan" : "rows");
     return rows ? MERBIT_METHOD_ROWS : MERBIT_METHOD_SCAN;
   }
+  if (!mbi_plan_plain(plan)) {
+    const int rows = even && ranks->longest <= 64;
+    (void)snprintf(plan->why, sizeof plan->why, "%s rows of %s; runner-up %s",
+                   rows ? "even, short" : "any", mbi_plan_type_text(plan),
+                   rows ? "scan" : "merge");
+    return rows ? MERBIT_METHOD_ROWS : MERBIT_METHOD_SCAN;
+  }
   if (even && mbi_choose_pays(plan, f.scan, f.sliced)) {
     method = MERBIT_METHOD_SLICED;
     best = f.sliced;
@@ -22434,7 +23944,7 @@ static int mbi_choose_by_measuring(const merbit_plan *plan) {
   const merbit_plan_desc *desc = &plan->desc;
   return desc->expected_calls >= MBI_MEASURE_CALLS && !desc->deterministic &&
          desc->sigma == 0 && desc->omega == 0 && desc->block_threads == 0 &&
-         plan->device.nnz > 0;
+         plan->device.nnz > 0 && mbi_plan_plain(plan);
 }
 
 /* Forms that cost SCAN more than they save. */
@@ -22484,6 +23994,7 @@ static merbit_status mbi_choose_values(merbit_plan *plan) {
   uint32_t forms = 0;
   merbit_status status;
   if (plan->device.values == 0 || plan->device.nnz == 0 || plan->desc.changing_values ||
+      !mbi_plan_plain(plan) ||
       plan->desc.expected_calls < MBI_VALUES_CALLS || plan->method == MERBIT_METHOD_MERBIT ||
       plan->method == MERBIT_METHOD_MERGE || plan->method == MERBIT_METHOD_BSR ||
       plan->device.rows >= UINT32_MAX) {
@@ -22524,11 +24035,11 @@ static merbit_status mbi_choose(merbit_plan *plan) {
     (void)snprintf(plan->why, sizeof plan->why, "for %d product without a look at the matrix",
                    plan->desc.expected_calls);
   } else if (any && plan->device.rows >= UINT32_MAX) {
-    plan->method = MERBIT_METHOD_MERBIT;
+    plan->method = mbi_plan_plain(plan) ? MERBIT_METHOD_MERBIT : MERBIT_METHOD_MERGE;
     (void)snprintf(plan->why, sizeof plan->why, "more rows than the others take");
   } else if (any) {
     status = mbi_ranks_need(plan);
-    if (status == MERBIT_OK) {
+    if (status == MERBIT_OK && mbi_plan_plain(plan)) {
       status = mbi_choose_look(plan);
     }
     if (status == MERBIT_OK && mbi_choose_by_measuring(plan)) {
@@ -22645,7 +24156,8 @@ static const char *const mbi_reorder_kernels[3] = {"mbk_reorder_gather", "mbk_re
 
 static void mbi_reorder_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   memset(preamble, 0, sizeof *preamble);
-  mbi_preamble_define(preamble, "MBK_VECTOR", plan->type == MERBIT_F32 ? "float" : "double");
+  mbi_preamble_define(preamble, "MBK_VECTOR", mbi_type_device(mbi_plan_sums(plan)));
+  mbi_preamble_define(preamble, "MBK_VALUE", mbi_type_device(plan->type));
   mbi_preamble_define(preamble, "MBK_PLACE",
                       plan->reorder.place_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
 }
@@ -22771,7 +24283,6 @@ static void mbi_reorder_task(void *argument, int task) {
 }
 
 static void mbi_reorder_run(merbit_plan *plan, mbi_reorder_call *call) {
-  call->type = plan->type;
   call->tasks = mbi_share_tasks(plan->context, call->count);
   mbi_parallel(plan->context, call->tasks, mbi_reorder_task, call);
 }
@@ -22780,6 +24291,7 @@ static void mbi_reorder_run(merbit_plan *plan, mbi_reorder_call *call) {
 static void mbi_reorder_values(merbit_plan *plan, const void *values) {
   mbi_reorder_call call;
   call.move = mbi_gather;
+  call.type = plan->type;
   call.from = values;
   call.to = (void *)(uintptr_t)plan->csr.values;
   call.places = plan->reorder.places;
@@ -23214,7 +24726,7 @@ static void mbi_workspace_free(merbit_workspace *workspace) {
 
 static merbit_status mbi_workspace_fill_cuda(merbit_workspace *workspace) {
   const merbit_plan *plan = workspace->plan;
-  const size_t size = mbi_type_size(plan->type);
+  const size_t size = mbi_type_size(mbi_plan_sums(plan));
   merbit_context *context = plan->context;
   merbit_status status = mbi_device_enter(context);
   if (status != MERBIT_OK) {
@@ -23249,7 +24761,8 @@ static merbit_status mbi_workspace_make(merbit_plan *plan, merbit_workspace **wo
   } else {
     const size_t bytes = plan->blocks.chunk_index != NULL
                              ? mbi_block_plan_scratch_bytes(plan)
-                             : mbi_merge_scratch_bytes(plan->tasks, plan->type);
+                         : mbi_plan_plain(plan) ? mbi_merge_scratch_bytes(plan->tasks, plan->type)
+                                                : mbi_mixed_scratch_bytes(plan);
     status = mbi_allocate_array(context, (int64_t)bytes, 1, "the carries of a workspace",
                                 &made->carries);
   }
@@ -23302,9 +24815,8 @@ static int mbi_method_known(merbit_method method) {
   return method >= MERBIT_METHOD_AUTO && method <= MERBIT_METHOD_HUBS;
 }
 
-static merbit_status mbi_plan_check_desc(merbit_context *context, const merbit_view *view,
+static merbit_status mbi_plan_check_desc(merbit_context *context,
                                          const merbit_plan_desc *desc) {
-  const merbit_type type = mbi_view_type(view);
   if (desc->side < MERBIT_SIDE_AUTO || desc->side > MERBIT_SIDE_CUDA) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "plan_desc.side is %d; use a MERBIT_SIDE",
                     (int)desc->side);
@@ -23314,12 +24826,6 @@ static merbit_status mbi_plan_check_desc(merbit_context *context, const merbit_v
                     "plan_desc.side is CUDA, but the context computes on the CPU%s%s",
                     context->reason[0] != '\0' ? ": " : "; make one with MERBIT_SIDE_CUDA",
                     context->reason);
-  }
-  if ((desc->vector_type != MERBIT_TYPE_DEFAULT && desc->vector_type != type) ||
-      (desc->compute_type != MERBIT_TYPE_DEFAULT && desc->compute_type != type)) {
-    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
-                    "vectors or sums of another type than the %s matrix are not supported yet",
-                    mbi_type_name(type));
   }
   if (!mbi_method_known(desc->method)) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -23417,7 +24923,7 @@ static merbit_status mbi_plan_take_matrix(merbit_plan *plan) {
     status = mbi_plan_check_arrays(plan, &host);
   }
   if (status == MERBIT_OK && !mbi_view_is_plain(&plan->view)) {
-    status = mbi_matrix_from_view(context, &host, 0, &plan->matrix);
+    status = mbi_matrix_to_multiply(context, &host, &plan->matrix);
   }
   if (status == MERBIT_OK && plan->matrix != NULL) {
     plan->csr = plan->matrix->view;
@@ -23561,7 +25067,7 @@ static merbit_status mbi_plan_create(merbit_context *context, const merbit_view 
                                      const merbit_plan_desc *desc, int dual,
                                      merbit_plan **plan) {
   const double start = mbi_seconds();
-  merbit_plan_desc defaults;
+  merbit_plan_desc defaults, taken;
   merbit_plan *made;
   merbit_status status = mbi_view_check_header(context, view);
   *plan = NULL;
@@ -23570,7 +25076,14 @@ static merbit_status mbi_plan_create(merbit_context *context, const merbit_view 
     desc = &defaults;
   }
   if (status == MERBIT_OK) {
-    status = mbi_plan_check_desc(context, view, desc);
+    status = mbi_plan_check_desc(context, desc);
+  }
+  if (status == MERBIT_OK) {
+    taken = *desc;
+    status = mbi_types_choose(context, mbi_view_type(view), &taken);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_types_check_method(context, mbi_view_type(view), &taken);
   }
   if (status == MERBIT_OK) {
     status = mbi_transpose_check(context, view, desc);
@@ -23590,7 +25103,7 @@ static merbit_status mbi_plan_create(merbit_context *context, const merbit_view 
   made->context = context;
   made->references = 1;
   made->given = made->view = *view;
-  made->desc = *desc;
+  made->desc = taken;
   made->desc.expected_calls = desc->expected_calls != 0 ? desc->expected_calls : 100;
   made->type = mbi_view_type(view);
   made->side = mbi_plan_side(context, desc);
@@ -23650,7 +25163,7 @@ static merbit_status mbi_update_convert(merbit_plan *plan, const void *values,
     const void *kept = host.values;
     host.values = values;
     status = plan->matrix == NULL ? mbi_bsr_refill(context, &host, &plan->bsr)
-                                  : mbi_matrix_from_view(context, &host, 0, matrix);
+                                  : mbi_matrix_to_multiply(context, &host, matrix);
     host.values = device ? kept : host.values;
   }
   if (device) {
@@ -23894,7 +25407,7 @@ static int64_t mbi_plan_product_bytes(const merbit_plan *plan) {
   const int64_t size = (int64_t)mbi_type_size(plan->type);
   const int64_t nnz = plan->csr.nnz, rows = plan->csr.rows, cols = plan->csr.cols;
   const int64_t values = plan->csr.values != NULL ? nnz * size : 0;
-  const int64_t vectors = (rows + cols) * size;
+  const int64_t vectors = (rows + cols) * (int64_t)mbi_type_size(mbi_plan_sums(plan));
   const int64_t columns = nnz * (int64_t)sizeof(int32_t);
   const merbit_view *bsr = &plan->bsr.view;
   if (plan->side == MERBIT_SIDE_CUDA) {
@@ -23944,7 +25457,7 @@ static int mbi_describe_blocks(const merbit_plan *plan, char *text, size_t size)
                   mbi_method_name(plan->method),
                   plan->desc.method != MERBIT_METHOD_AUTO ? "as asked"
                                                           : "AUTO's method for blocks there",
-                  mbi_type_name(plan->type), bsr->rows, bsr->cols, bsr->nnz, bsr->block_rows,
+                  mbi_plan_type_text(plan), bsr->rows, bsr->cols, bsr->nnz, bsr->block_rows,
                   bsr->block_cols,
                   bsr->block_order == MERBIT_BLOCK_ROW_MAJOR ? "row" : "column",
                   bsr->nnz == 0
@@ -23991,7 +25504,7 @@ MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size
         plan->desc.method != MERBIT_METHOD_AUTO ? "as asked"
         : plan->why[0] != '\0'                  ? plan->why
                                                 : "for the library's own iterations",
-        mbi_type_name(plan->type), plan->csr.rows, plan->csr.cols,
+        mbi_plan_type_text(plan), plan->csr.rows, plan->csr.cols,
         mbi_plan_has_blocks(plan) ? plan->bsr.entries : plan->csr.nnz, part,
         mbi_value_name(plan), program->from_cache ? "from the cache" : "compiled",
         1e3 * (program->from_cache ? program->load_seconds : program->compile_seconds),
@@ -24009,7 +25522,7 @@ MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size
         "%s%s%s",
         mbi_method_name(plan->method),
         plan->desc.method != MERBIT_METHOD_AUTO ? "as asked" : "AUTO's method there",
-        mbi_type_name(plan->type), plan->csr.rows, plan->csr.cols, plan->csr.nnz,
+        mbi_plan_type_text(plan), plan->csr.rows, plan->csr.cols, plan->csr.nnz,
         merge ? plan->tasks : 1, merge && plan->tasks != 1 ? "s" : "", mbi_value_name(plan),
         1e-6 * (double)mbi_plan_product_bytes(plan), merge ? "reference" : "merge",
         reason[0] != '\0' ? "; not on CUDA: " : "", reason);
@@ -24036,7 +25549,7 @@ static int mbi_overlap(const void *x, uint64_t x_bytes, const void *y, uint64_t 
 static merbit_status mbi_spmv_check(merbit_plan *plan, const merbit_workspace *workspace,
                                     const void *x, const void *y) {
   merbit_context *context = plan->context;
-  const size_t size = mbi_type_size(plan->type);
+  const size_t size = mbi_type_size(mbi_plan_sums(plan));
   if (workspace->plan != plan) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
                     "merbit_spmv: the workspace belongs to another plan");
@@ -24056,7 +25569,9 @@ static merbit_status mbi_spmv_check(merbit_plan *plan, const merbit_workspace *w
 
 static void mbi_spmv_cpu(merbit_plan *plan, merbit_workspace *workspace, const void *alpha,
                          const void *x, const void *beta, void *y) {
-  if (plan->method == MERBIT_METHOD_REFERENCE) {
+  if (!mbi_plan_plain(plan)) {
+    mbi_mixed_multiply(plan, workspace->carries, alpha, x, beta, y);
+  } else if (plan->method == MERBIT_METHOD_REFERENCE) {
     mbi_reference_multiply(&plan->csr, plan->values, alpha, x, beta, y);
   } else if (plan->blocks.chunk_index != NULL) {
     mbi_blocks_multiply(plan, workspace->carries, alpha, x, beta, y);
@@ -24067,16 +25582,22 @@ static void mbi_spmv_cpu(merbit_plan *plan, merbit_workspace *workspace, const v
 }
 
 /* The driver is asked once per address: repeated products mostly repeat their vectors. */
-static merbit_status mbi_spmv_check_address(merbit_context *context, const void *pointer,
+static merbit_status mbi_spmv_check_address(const merbit_plan *plan, const void *pointer,
                                             const void **known, const char *name) {
-  if (pointer != *known && !mbi_device_owns(context, pointer)) {
+  merbit_context *context = plan->context;
+  merbit_status status;
+  if (pointer == *known) {
+    return MERBIT_OK;
+  }
+  if (!mbi_device_owns(context, pointer)) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
                     "merbit_spmv: %s at %p is host memory, but the plan computes on CUDA; use a "
                     "merbit_buffer, or plan_desc.vector_memory = MERBIT_MEMORY_HOST",
                     name, pointer);
   }
-  *known = pointer;
-  return MERBIT_OK;
+  status = mbi_types_check_address(context, name, mbi_plan_sums(plan), pointer);
+  *known = status == MERBIT_OK ? pointer : *known;
+  return status;
 }
 
 /* Host vectors: copied to the GPU and back, synchronously. */
@@ -24084,7 +25605,7 @@ static merbit_status mbi_spmv_staged(merbit_plan *plan, merbit_workspace *worksp
                                      const void *alpha, const void *x, const void *beta, void *y,
                                      int reads_y, void *stream) {
   merbit_context *context = plan->context;
-  const size_t size = mbi_type_size(plan->type);
+  const size_t size = mbi_type_size(mbi_plan_sums(plan));
   const size_t x_bytes = (size_t)plan->csr.cols * size, y_bytes = (size_t)plan->csr.rows * size;
   merbit_status status = MERBIT_OK;
   if (x_bytes > 0) {
@@ -24118,10 +25639,10 @@ static merbit_status mbi_spmv_cuda(merbit_plan *plan, merbit_workspace *workspac
     status = mbi_spmv_staged(plan, workspace, alpha, x, beta, y, reads_y, stream);
   } else {
     if (plan->csr.cols > 0) {
-      status = mbi_spmv_check_address(context, x, &workspace->known_x, "x");
+      status = mbi_spmv_check_address(plan, x, &workspace->known_x, "x");
     }
     if (status == MERBIT_OK && plan->csr.rows > 0) {
-      status = mbi_spmv_check_address(context, y, &workspace->known_y, "y");
+      status = mbi_spmv_check_address(plan, y, &workspace->known_y, "y");
     }
     if (status == MERBIT_OK) {
       status = mbi_method_multiply(plan, workspace->device_carries, alpha, mbi_device_address(x),
@@ -24135,10 +25656,11 @@ static merbit_status mbi_spmv_cuda(merbit_plan *plan, merbit_workspace *workspac
 MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *workspace,
                                      const void *alpha, const void *x, const void *beta, void *y,
                                      void *stream) {
-  static const float one_f32 = 1.0f, zero_f32 = 0.0f;
-  static const double one_f64 = 1.0, zero_f64 = 0.0;
+  static const float one_f32[2] = {1, 0}, zero_f32[2] = {0, 0}; /* complex where that is meant */
+  static const double one_f64[2] = {1, 0}, zero_f64[2] = {0, 0};
+  merbit_type type;
   merbit_status status;
-  int reads_y = 1;
+  int single;
   if (plan == NULL) {
     return MERBIT_INVALID_ARGUMENT;
   }
@@ -24149,24 +25671,26 @@ MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *worksp
   if (status != MERBIT_OK) {
     return status;
   }
+  type = mbi_plan_sums(plan);
   if (plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE) {
+    status = mbi_types_check_address(plan->context, "alpha", type, alpha);
+    if (status == MERBIT_OK) {
+      status = mbi_types_check_address(plan->context, "beta", type, beta);
+    }
+    if (status != MERBIT_OK) {
+      return status;
+    }
     /* The kernels take the two addresses, null for the default. */
     return mbi_spmv_cuda(plan, workspace, &alpha, x, &beta, y, beta != NULL, stream);
   }
-  if (plan->type == MERBIT_F32) {
-    alpha = alpha != NULL ? alpha : &one_f32;
-    beta = beta != NULL ? beta : &zero_f32;
-    reads_y = *(const float *)beta != 0.0f;
-  } else {
-    alpha = alpha != NULL ? alpha : &one_f64;
-    beta = beta != NULL ? beta : &zero_f64;
-    reads_y = *(const double *)beta != 0.0;
-  }
+  single = type == MERBIT_F32 || type == MERBIT_C64;
+  alpha = alpha != NULL ? alpha : single ? (const void *)one_f32 : (const void *)one_f64;
+  beta = beta != NULL ? beta : single ? (const void *)zero_f32 : (const void *)zero_f64;
   if (plan->side == MERBIT_SIDE_CPU) {
     mbi_spmv_cpu(plan, workspace, alpha, x, beta, y);
     return MERBIT_OK;
   }
-  return mbi_spmv_cuda(plan, workspace, alpha, x, beta, y, reads_y, stream);
+  return mbi_spmv_cuda(plan, workspace, alpha, x, beta, y, !mbi_scalar_zero(type, beta), stream);
 }
 
 /* ==== >>spmv/vectors.c  vectors into the order of a plan and back ========================= */
@@ -24175,7 +25699,7 @@ MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *worksp
 static merbit_status mbi_vector_check(merbit_plan *plan, const char *call, const void *from,
                                       const void *to, int64_t count) {
   merbit_context *context = plan->context;
-  const uint64_t bytes = (uint64_t)count * mbi_type_size(plan->type);
+  const uint64_t bytes = (uint64_t)count * mbi_type_size(mbi_plan_sums(plan));
   if (count > 0 && (from == NULL || to == NULL)) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "%s: the vector %s is NULL", call,
                     from == NULL ? "to read" : "to write");
@@ -24193,10 +25717,11 @@ static void mbi_vector_move_host(merbit_plan *plan, int restore, const void *fro
                                  int64_t count) {
   mbi_reorder_call call;
   if (plan->reorder.order == NULL) {
-    memcpy(to, from, (size_t)count * mbi_type_size(plan->type));
+    memcpy(to, from, (size_t)count * mbi_type_size(mbi_plan_sums(plan)));
     return;
   }
   call.move = restore ? mbi_scatter : mbi_gather;
+  call.type = mbi_plan_sums(plan);
   call.from = from;
   call.to = to;
   call.places = plan->reorder.order;
@@ -24231,7 +25756,7 @@ static merbit_status mbi_vector_move_cuda(merbit_plan *plan, const char *name, i
   if (status == MERBIT_OK) {
     status = plan->reorder.order == NULL
                  ? mbi_device_copy_async(context, target, source,
-                                         (size_t)count * mbi_type_size(plan->type), stream)
+                                         (size_t)count * mbi_type_size(mbi_plan_sums(plan)), stream)
                  : mbi_reorder_launch(plan, restore, plan->reorder.device_order, source, target,
                                       count, stream);
   }
@@ -24902,6 +26427,12 @@ static merbit_status mbi_pagerank_check(mbi_pagerank *run, const merbit_view *gr
   const merbit_status status = mbi_view_check_header(context, graph);
   if (status != MERBIT_OK) {
     return status;
+  }
+  if (!mbi_type_plain(mbi_view_type(graph))) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "the graph's value_type is %s; merbit_pagerank takes MERBIT_F64 and "
+                    "MERBIT_F32",
+                    mbi_type_names[mbi_view_type(graph)]);
   }
   if (graph->rows != graph->cols) {
     return mbi_fail(context, MERBIT_INVALID_MATRIX,
