@@ -19131,7 +19131,10 @@ static int mbi_scan_resident(const merbit_plan *plan) {
   /* Many narrow packs by rows spill at 1,024 threads where addresses take more registers. */
   const int tight = plan->context->device.compute_capability >= 100 && packs == 4 && single &&
                     plan->device.form == MBI_VALUES_ROW;
-  const int blocks = (packs > 14                 ? 384
+  /* Of 16 bytes each, what a lane keeps beside its products takes twice the registers. */
+  const int heavy = mbi_plan_sums(plan) == MERBIT_C128;
+  const int blocks = (heavy                      ? (packs > 16 ? 256 : packs > 8 ? 384 : 512)
+                      : packs > 14               ? 384
                       : tight                    ? 768
                       : packs > (single ? 4 : 6) ? 512
                       : packs > full             ? 1024
@@ -19184,10 +19187,11 @@ static void mbi_scan_defaults(merbit_plan *plan) {
    * 10.0 on, where addresses take more registers. */
   const int roomy = single || (wish->scalar_memory != MERBIT_MEMORY_DEVICE &&
                                plan->context->device.compute_capability < 100);
-  const int most = roomy ? 12 : 8;
+  const int heavy = mbi_plan_sums(plan) == MERBIT_C128; /* see mbi_scan_resident */
+  const int most = heavy ? 4 : roomy ? 12 : 8;
   const int once = nnz <= mbi_scan_at_once(plan, most);
-  int threads = once ? 1024 : 512;
-  int steps = nnz <= mbi_scan_at_once(plan, 8) ? 8 : once ? 12 : single ? 8 : 4;
+  int threads = once && !heavy ? 1024 : 512;
+  int steps = heavy ? 4 : nnz <= mbi_scan_at_once(plan, 8) ? 8 : once ? 12 : single ? 8 : 4;
   s->pack = single && !plan->once ? 2 : mbi_scan_widest(mbi_plan_sums(plan));
   s->steps = wish->sigma != 0 ? wish->sigma : steps;
   s->threads = wish->block_threads != 0 ? wish->block_threads : threads;
@@ -19197,7 +19201,9 @@ static void mbi_scan_defaults(merbit_plan *plan) {
                    mbi_scan_suits_whole(plan, (uint64_t)s->threads * (uint64_t)s->steps)));
   if (!s->whole) {
     const int wide = s->pack == mbi_scan_widest(mbi_plan_sums(plan));
-    if (nnz < processors * 16384) { /* short tiles in small blocks, for latency */
+    if (heavy) {
+      threads = nnz < processors * 16384 ? 128 : 256;
+    } else if (nnz < processors * 16384) { /* short tiles in small blocks, for latency */
       steps = 4;
       threads = 128;
     } else if (nnz < processors * 49152) {
@@ -19562,10 +19568,12 @@ static const mbi_cuda_method mbi_scan_method = {mbi_scan_create,
 static int mbi_merge_resident(const merbit_plan *plan) {
   const mbi_merge_path *p = &plan->merge;
   const int single = mbi_plan_sums(plan) == MERBIT_F32, words = p->steps * (single ? 1 : 2);
+  const int heavy = mbi_plan_sums(plan) == MERBIT_C128; /* see mbi_scan_resident */
   const int known = plan->context->device.compute_capability == 90 && mbi_scan_aligned(plan) &&
                     plan->device.offset_type == MERBIT_INDEX_32 &&
                     plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE;
-  const int threads = words > 24                   ? 512
+  const int threads = heavy                        ? (p->steps > 8 ? 384 : 512)
+                      : words > 24                 ? 512
                       : words > (single ? 12 : 16) ? 768
                       : words > 8 || !known        ? 1024
                       : p->pack == 2               ? 1280
@@ -19592,7 +19600,7 @@ static merbit_status mbi_merge_size(merbit_plan *plan) {
   const merbit_plan_desc *wish = &plan->desc;
   const uint64_t path = plan->device.rows + plan->device.nnz;
   p->pack = mbi_plan_sums(plan) == MERBIT_F32 && !plan->once ? 2 : mbi_scan_widest(mbi_plan_sums(plan));
-  p->steps = wish->sigma != 0 ? wish->sigma : 8;
+  p->steps = wish->sigma != 0 ? wish->sigma : mbi_plan_sums(plan) == MERBIT_C128 ? 4 : 8;
   p->threads = wish->block_threads != 0 ? wish->block_threads : 256;
   if (p->steps < 1 || p->steps > MBI_MERGE_STEPS || p->steps % p->pack != 0 ||
       p->threads < 32 || p->threads > 1024 || p->threads % 32 != 0) {
