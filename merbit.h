@@ -4398,6 +4398,8 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "\n"
   "// A row over many tiles is added up by a warp, over very many by the thread block.\n"
   "#define MBK_FIXUP_THREADS 512\n"
+  "// Sums of 16 bytes would spill where registers are kept for as many blocks as possible.\n"
+  "#define MBK_FIXUP_BLOCKS (sizeof(MBK_COMPUTE) > 8 ? 2 : 0)\n"
   "#define MBK_FIXUP_LONG 8         // tiles beyond which the warp helps\n"
   "#define MBK_FIXUP_VERY_LONG 1024 // and the thread block\n"
   "\n"
@@ -4412,9 +4414,9 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "  }\n"
   "  return sum;\n"
   "}\n"
-  "\n"
+  "\n",
   "// The last block of rows may reach beyond the matrix.\n"
-  "MBK_DEVICE void mbk_fixup_commit(MBK_VECTOR *y, mbk_u64 row, mbk_u32 part, mbk_u64 rows,\n",
+  "MBK_DEVICE void mbk_fixup_commit(MBK_VECTOR *y, mbk_u64 row, mbk_u32 part, mbk_u64 rows,\n"
   "                                 MBK_COMPUTE sum, MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
   "  if (MBK_PARTS == 1) {\n"
   "    MBK_COMMIT(row, sum);\n"
@@ -4445,11 +4447,11 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "  mbk_release();\n"
   "  if (at < tiles) {\n"
   "    rank = MBK_TILE_RANK(at);\n"
-  "    ending = MBK_TILE_RANK(at + 1) > rank;\n"
+  "    ending = MBK_TILE_RANK(at + 1) > rank;\n",
   "    if (ending) {\n"
   "      from = MBK_TILE_OF(rank);\n"
   "      length = (mbk_u32)(at - from);\n"
-  "      ending = !MBK_CROSSING || length > 0;\n",
+  "      ending = !MBK_CROSSING || length > 0;\n"
   "    }\n"
   "  }\n"
   "  mbk_await();\n"
@@ -4488,9 +4490,9 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "    very_long[warp] = ballot;\n"
   "  }\n"
   "  mbk_block_sync();\n"
-  "  for (mbk_u32 w = 0; w < MBK_FIXUP_THREADS / 32; w++) {\n"
+  "  for (mbk_u32 w = 0; w < MBK_FIXUP_THREADS / 32; w++) {\n",
   "    for (left = very_long[w]; left != 0; left &= left - 1) {\n"
-  "      const mbk_u32 leader = 31 - (mbk_u32)mbk_leading_zeros(left & (0u - left));\n",
+  "      const mbk_u32 leader = 31 - (mbk_u32)mbk_leading_zeros(left & (0u - left));\n"
   "      const mbk_u64 that = block_first + w * 32 + leader, end = that / MBK_PARTS;\n"
   "      const mbk_u64 begin = MBK_TILE_OF(MBK_TILE_RANK(end));\n"
   "      const MBK_COMPUTE share = mbk_scan_reduce(mbk_fixup_tails(\n"
@@ -4889,7 +4891,7 @@ static const char *const mbi_source_spmv_scan_fixup_cuh[] = {
   "#include \"spmv/fixup.cuh\"\n"
   "\n"
   "// Launch: MBK_FIXUP_THREADS tiles per block. Shared: as mbk_fixup.\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS)\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, MBK_FIXUP_BLOCKS)\n"
   "    mbk_scan_fixup(const MBK_ROW_PTR *row_start, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
   "                   const mbk_u32 *empty_id, const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails,\n"
   "                   MBK_VECTOR *y, mbk_u64 tiles, mbk_u64 empty_rows, MBK_SCALAR_PARAMETERS) {\n"
@@ -5589,7 +5591,7 @@ static const char *const mbi_source_spmv_merge_path_cu[] = {
   "#include \"spmv/fixup.cuh\"\n"
   "\n"
   "// Launch: MBK_FIXUP_THREADS chunks per block. Shared: as mbk_fixup.\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS)\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, MBK_FIXUP_BLOCKS)\n"
   "    mbk_merge_fixup(const MBK_ROW_PTR *row_ptr, const mbk_u64 *chunk_row,\n"
   "                    const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,\n"
   "                    mbk_u64 chunks, MBK_SCALAR_PARAMETERS) {\n"
@@ -8431,7 +8433,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "1b257b43cc62034ecff8d10585511c958ccf86df04372286a532e629ee727e23"
+#define MBI_KERNEL_HASH "6e3c927d76c28891310b600fc2bb05a4a22bc7e1a9ff7c17a2779aa8090aa44b"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -14067,10 +14069,11 @@ static merbit_status mbi_mm_check_banner(const mbi_mm_input *in, const mbi_mm_he
     return mbi_fail(in->context, MERBIT_INVALID_FILE,
                     "line 1: a pattern is general or symmetric; it has no values to negate");
   }
-  if (header->field == MBI_MM_COMPLEX) {
-    return mbi_fail(
-        in->context, MERBIT_NOT_SUPPORTED,
-        "line 1: the field is complex; this version reads real, integer and pattern");
+  if (header->field == MBI_MM_COMPLEX && mbi_type_plain(in->desc->value_type)) {
+    return mbi_fail(in->context, MERBIT_INVALID_ARGUMENT,
+                    "line 1: the field is complex, but read_desc.value_type is %s; use "
+                    "MERBIT_C64 or MERBIT_C128",
+                    mbi_type_names[in->desc->value_type]);
   }
   return MERBIT_OK;
 }
@@ -14207,9 +14210,11 @@ static merbit_status mbi_mm_check_sizes(const mbi_mm_input *in, const mbi_mm_hea
 }
 
 /* Entries that the rest of the input cannot hold are refused before memory is asked for them:
- * "1 1", "1 1 1" and "1" are the shortest lines, and the last may lack its newline. */
+ * "1 1", "1 1 1" and "1" are the shortest lines, an imaginary part takes two bytes more, and the
+ * last line may lack its newline. */
 static merbit_status mbi_mm_check_entries(const mbi_mm_input *in, const mbi_mm_header *header) {
-  const int64_t shortest = header->array ? 2 : header->field == MBI_MM_PATTERN ? 4 : 6;
+  const int64_t shortest = (header->array ? 2 : header->field == MBI_MM_PATTERN ? 4 : 6) +
+                           (header->field == MBI_MM_COMPLEX ? 2 : 0);
   const int64_t left = in->total - in->taken + (in->end - in->next) - in->added +
                        (int64_t)in->rest_size;
   if (in->total == 0 || header->entries <= (left + 1) / shortest) {
@@ -14262,7 +14267,7 @@ static merbit_status mbi_mm_read_sizes(mbi_mm_input *in, mbi_mm_header *header) 
 typedef struct mbi_mm_reader {
   mbi_mm_input in;
   mbi_mm_header header;
-  merbit_type type;        /* of the values */
+  merbit_type type;        /* of the values; DEFAULT until the field is known */
   int each;                /* array elements that an entry may need: 2 with a mirror image */
   int64_t count, capacity; /* of the arrays */
   int wide;                /* 64-bit indices, for the sake of rows beyond 2^31 */
@@ -14271,7 +14276,8 @@ typedef struct mbi_mm_reader {
 
 typedef struct mbi_mm_entry {
   int64_t row, col; /* from 1 */
-  double value;     /* of a float's precision where the reader's type is F32 */
+  double value;     /* of a float's precision where the reader's type is F32 or C64 */
+  double imaginary; /* likewise; of a complex file */
 } mbi_mm_entry;
 
 /* ---- One line: NULL on any fault, which is then looked for at leisure -------------------- */
@@ -14291,11 +14297,15 @@ static const char *mbi_mm_special(const char *p, double *value) {
   return end != NULL ? end : mbi_mm_match(p, "infinity");
 }
 
+static int mbi_mm_single(merbit_type type) {
+  return type == MERBIT_F32 || type == MERBIT_C64;
+}
+
 /* 0 where the number is beyond the type's range. */
 static int mbi_mm_convert(const mbi_decimal *decimal, merbit_type type, double *value) {
   float single;
   int finite;
-  if (type == MERBIT_F64) {
+  if (!mbi_mm_single(type)) {
     return mbi_decimal_f64(decimal, value);
   }
   finite = mbi_decimal_f32(decimal, &single);
@@ -14314,6 +14324,21 @@ static const char *mbi_mm_value(const mbi_mm_reader *r, const char *p, double *v
     return NULL;
   }
   return end;
+}
+
+/* One number, or two where the field is complex. */
+static const char *mbi_mm_number(const mbi_mm_reader *r, const char *p, mbi_mm_entry *entry) {
+  p = mbi_mm_value(r, mbi_mm_skip_blanks(p), &entry->value);
+  if (p == NULL || r->header.field != MBI_MM_COMPLEX) {
+    return p;
+  }
+  return mbi_mm_is_blank(*p) ? mbi_mm_value(r, mbi_mm_skip_blanks(p), &entry->imaginary) : NULL;
+}
+
+/* The diagonal of a Hermitian matrix is real. */
+static int mbi_mm_suits_diagonal(const mbi_mm_reader *r, const mbi_mm_entry *entry) {
+  return r->header.symmetry != MBI_MM_HERMITIAN || entry->row != entry->col ||
+         entry->imaginary == 0;
 }
 
 /* Is a 1-based entry where the file's symmetry has it: on or below the diagonal, or below it?
@@ -14349,7 +14374,8 @@ static const char *mbi_mm_coordinates(const mbi_mm_reader *r, const char *p,
     if (!mbi_mm_is_blank(*q)) {
       return NULL;
     }
-    q = mbi_mm_value(r, mbi_mm_skip_blanks(q), &entry->value);
+    q = mbi_mm_number(r, q, entry);
+    q = q != NULL && mbi_mm_suits_diagonal(r, entry) ? q : NULL;
   }
   return q != NULL ? mbi_mm_line_end(q) : NULL;
 }
@@ -14357,8 +14383,8 @@ static const char *mbi_mm_coordinates(const mbi_mm_reader *r, const char *p,
 /* Array files go down the columns; what symmetry implies is not listed. Zeros are kept as
  * entries, for without them 0 * Inf would be lost. */
 static const char *mbi_mm_element(const mbi_mm_reader *r, const char *p, mbi_mm_entry *entry) {
-  p = mbi_mm_value(r, mbi_mm_skip_blanks(p), &entry->value);
-  p = p != NULL ? mbi_mm_line_end(p) : NULL;
+  p = mbi_mm_number(r, p, entry);
+  p = p != NULL && mbi_mm_suits_diagonal(r, entry) ? mbi_mm_line_end(p) : NULL;
   if (p != NULL && ++entry->row > r->header.rows) {
     entry->col++;
     entry->row = r->header.symmetry == MBI_MM_GENERAL
@@ -14400,7 +14426,9 @@ static merbit_status mbi_mm_explain_index(const mbi_mm_input *in, const char **a
   return MERBIT_OK;
 }
 
-static merbit_status mbi_mm_explain_value(const mbi_mm_reader *r, const char **at) {
+/* `what`: "value", or the part of one. */
+static merbit_status mbi_mm_explain_value(const mbi_mm_reader *r, const char *what,
+                                          const char **at) {
   const mbi_mm_input *in = &r->in;
   const char *p = mbi_mm_skip_blanks(*at);
   char quoted[MBI_MM_QUOTE];
@@ -14408,8 +14436,8 @@ static merbit_status mbi_mm_explain_value(const mbi_mm_reader *r, const char **a
   double value;
   *at = mbi_decimal_scan(p, &decimal);
   if (*p == '\n') {
-    return mbi_fail(in->context, MERBIT_INVALID_FILE, "line %" PRId64 ": %s has no value",
-                    in->line, mbi_mm_quote_line(in->next, quoted));
+    return mbi_fail(in->context, MERBIT_INVALID_FILE, "line %" PRId64 ": %s has no %s",
+                    in->line, mbi_mm_quote_line(in->next, quoted), what);
   }
   if (*at == NULL && (*at = mbi_mm_special(p, &value)) != NULL) {
     return MERBIT_OK;
@@ -14427,7 +14455,7 @@ static merbit_status mbi_mm_explain_value(const mbi_mm_reader *r, const char **a
   if (!mbi_mm_convert(&decimal, r->type, &value)) {
     return mbi_fail(in->context, MERBIT_INVALID_FILE,
                     "line %" PRId64 ": %s is beyond the range of %s", in->line, quoted,
-                    r->type == MERBIT_F64 ? "f64" : "f32; read the file as f64");
+                    mbi_mm_single(r->type) ? "f32; read the file as f64" : "f64");
   }
   return MERBIT_OK;
 }
@@ -14455,7 +14483,19 @@ static merbit_status mbi_mm_explain(const mbi_mm_reader *r) {
     }
   }
   if (status == MERBIT_OK && r->header.field != MBI_MM_PATTERN) {
-    status = mbi_mm_explain_value(r, &p);
+    const int complex = r->header.field == MBI_MM_COMPLEX;
+    status = mbi_mm_explain_value(r, complex ? "real part" : "value", &p);
+    if (status == MERBIT_OK && complex) {
+      status = mbi_mm_explain_value(r, "imaginary part", &p);
+    }
+  }
+  if (status == MERBIT_OK && r->header.symmetry == MBI_MM_HERMITIAN &&
+      r->header.field == MBI_MM_COMPLEX && *mbi_mm_skip_blanks(p) == '\n') {
+    status = mbi_fail(in->context, MERBIT_INVALID_FILE,
+                      "line %" PRId64
+                      ": %s has an imaginary part on the diagonal, which is real in a "
+                      "Hermitian matrix",
+                      in->line, mbi_mm_quote_line(in->next, quoted));
   }
   if (status == MERBIT_OK) {
     status = mbi_fail(in->context, MERBIT_INVALID_FILE,
@@ -14499,7 +14539,7 @@ static merbit_status mbi_mm_grow(mbi_mm_reader *r) {
   }
   if (status == MERBIT_OK && r->header.field != MBI_MM_PATTERN) {
     status = mbi_mm_grow_array(context, &r->values, r->count, capacity,
-                               r->type == MERBIT_F32 ? sizeof(float) : sizeof(double),
+                               mbi_type_size(r->type),
                                "the values of a file's entries");
   }
   if (status == MERBIT_OK) {
@@ -14508,7 +14548,8 @@ static merbit_status mbi_mm_grow(mbi_mm_reader *r) {
   return status;
 }
 
-static void mbi_mm_put(mbi_mm_reader *r, int64_t row, int64_t col, double value) {
+static void mbi_mm_put(mbi_mm_reader *r, int64_t row, int64_t col, double value,
+                       double imaginary) {
   const int64_t at = r->count++;
   if (r->wide) {
     ((int64_t *)r->row_ind)[at] = row - 1;
@@ -14518,20 +14559,28 @@ static void mbi_mm_put(mbi_mm_reader *r, int64_t row, int64_t col, double value)
     ((int32_t *)r->col_ind)[at] = (int32_t)(col - 1);
   }
   if (r->header.field != MBI_MM_PATTERN) {
-    if (r->type == MERBIT_F32) {
-      ((float *)r->values)[at] = (float)value;
-    } else {
+    if (r->type == MERBIT_F64) {
       ((double *)r->values)[at] = value;
+    } else if (r->type == MERBIT_F32) {
+      ((float *)r->values)[at] = (float)value;
+    } else if (r->type == MERBIT_C64) {
+      ((mbi_c64 *)r->values)[at].re = (float)value;
+      ((mbi_c64 *)r->values)[at].im = (float)imaginary;
+    } else {
+      ((mbi_c128 *)r->values)[at].re = value;
+      ((mbi_c128 *)r->values)[at].im = imaginary;
     }
   }
 }
 
 /* An entry and its mirror image. */
 static void mbi_mm_put_both(mbi_mm_reader *r, const mbi_mm_entry *entry) {
-  mbi_mm_put(r, entry->row, entry->col, entry->value);
-  if (r->header.symmetry != MBI_MM_GENERAL && entry->row != entry->col) {
+  const int symmetry = r->header.symmetry;
+  mbi_mm_put(r, entry->row, entry->col, entry->value, entry->imaginary);
+  if (symmetry != MBI_MM_GENERAL && entry->row != entry->col) {
     mbi_mm_put(r, entry->col, entry->row,
-               r->header.symmetry == MBI_MM_SKEW ? -entry->value : entry->value);
+               symmetry == MBI_MM_SKEW ? -entry->value : entry->value,
+               symmetry >= MBI_MM_SKEW ? -entry->imaginary : entry->imaginary);
   }
 }
 
@@ -14554,7 +14603,7 @@ static int64_t mbi_mm_read_run(mbi_mm_reader *r, mbi_mm_entry *entry, int64_t mo
 }
 
 static merbit_status mbi_mm_read_entries(mbi_mm_reader *r) {
-  mbi_mm_entry entry = {0, 1, 0};
+  mbi_mm_entry entry = {0, 1, 0, 0};
   int64_t done = 0;
   merbit_status status = mbi_mm_grow(r);
   if (r->header.symmetry == MBI_MM_SKEW) {
@@ -14630,6 +14679,9 @@ static merbit_status mbi_mm_read(mbi_mm_reader *r, merbit_matrix **matrix) {
     status = mbi_mm_read_sizes(&r->in, &r->header);
   }
   if (status == MERBIT_OK) {
+    if (r->type == MERBIT_TYPE_DEFAULT) {
+      r->type = r->header.field == MBI_MM_COMPLEX ? MERBIT_C128 : MERBIT_F64;
+    }
     r->wide = r->header.rows > INT32_MAX;
     r->each = r->header.symmetry == MBI_MM_GENERAL ? 1 : 2;
     status = mbi_mm_read_entries(r);
@@ -14665,7 +14717,7 @@ static merbit_status mbi_mm_reader_create(mbi_mm_reader *r, merbit_context *cont
   memset(r, 0, sizeof *r);
   r->in.context = context;
   r->in.desc = desc != NULL ? desc : &defaults;
-  r->type = r->in.desc->value_type == MERBIT_TYPE_DEFAULT ? MERBIT_F64 : r->in.desc->value_type;
+  r->type = r->in.desc->value_type;
   if (culprit != NULL) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "the argument `%s` is NULL", culprit);
   }
@@ -14674,9 +14726,10 @@ static merbit_status mbi_mm_reader_create(mbi_mm_reader *r, merbit_context *cont
                     "read_desc.max_rows is %" PRId64 "; use 0 for the default",
                     r->in.desc->max_rows);
   }
-  if (r->type != MERBIT_F64 && r->type != MERBIT_F32) {
+  if (r->type != MERBIT_TYPE_DEFAULT && !mbi_type_plain(r->type) && !mbi_type_complex(r->type)) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
-                    "read_desc.value_type is %d; this version reads MERBIT_F64 and MERBIT_F32",
+                    "read_desc.value_type is %d; files are read as MERBIT_F64, MERBIT_F32, "
+                    "MERBIT_C64 or MERBIT_C128",
                     (int)r->type);
   }
   return MERBIT_OK;
@@ -14738,7 +14791,7 @@ MERBIT_API merbit_status merbit_matrix_read_stream(merbit_context *context,
 
 /* ==== >>matrix/mm_write.c  Matrix Market: writer ========================================== */
 #define MBI_MM_OUTPUT 65536 /* bytes handed to the callback at once */
-#define MBI_MM_LINE 128     /* no line is longer: two indices of 19 digits, a value of 24 */
+#define MBI_MM_LINE 128     /* no line is longer: two indices of 19 digits, two parts of 24 */
 
 typedef struct mbi_mm_output {
   merbit_context *context;
@@ -14828,15 +14881,18 @@ static void mbi_mm_put_value(mbi_mm_output *out, double value, int single) {
 static void mbi_mm_put_entry(mbi_mm_output *out, const merbit_view *view, int64_t row,
                              int64_t i) {
   const int64_t col = mbi_index_at(view->col_ind, view->index_type, i) - view->base;
-  const int single = mbi_view_type(view) == MERBIT_F32;
+  const merbit_type type = mbi_view_type(view);
+  const int single = mbi_mm_single(type), parts = mbi_type_complex(type) ? 2 : 1;
+  int part;
   mbi_mm_put_whole(out, row + 1, ' ');
   mbi_mm_put_whole(out, col + 1, view->values != NULL ? ' ' : '\n');
-  if (view->values != NULL) {
+  for (part = 0; part < parts && view->values != NULL; part++) {
+    const int64_t at = i * parts + part;
     mbi_mm_put_value(out,
-                     single ? (double)((const float *)view->values)[i]
-                            : ((const double *)view->values)[i],
+                     single ? (double)((const float *)view->values)[at]
+                            : ((const double *)view->values)[at],
                      single);
-    mbi_mm_put_text(out, "\n");
+    mbi_mm_put_text(out, part + 1 < parts ? " " : "\n");
   }
 }
 
@@ -14869,7 +14925,9 @@ static merbit_status mbi_mm_write_view(mbi_mm_output *out, const merbit_view *vi
   }
   out->buffer = (char *)buffer;
   mbi_mm_put_text(out, "%%MatrixMarket matrix coordinate ");
-  mbi_mm_put_text(out, view->values != NULL ? "real general\n" : "pattern general\n");
+  mbi_mm_put_text(out, view->values == NULL                        ? "pattern general\n"
+                       : mbi_type_complex(mbi_view_type(view)) ? "complex general\n"
+                                                               : "real general\n");
   mbi_mm_put_whole(out, view->rows, ' ');
   mbi_mm_put_whole(out, view->cols, ' ');
   mbi_mm_put_whole(out, view->nnz, '\n');
@@ -14907,6 +14965,11 @@ static merbit_status mbi_mm_check_writable(merbit_context *context, const merbit
   if (view != NULL && view->memory == MERBIT_MEMORY_DEVICE) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
                     "view.memory is MERBIT_MEMORY_DEVICE; write a copy in host memory");
+  }
+  if (view != NULL && mbi_type_short(view->value_type) && view->values != NULL) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "view.value_type is %s; write a copy whose values are MERBIT_F32",
+                    mbi_type_names[view->value_type]);
   }
   return merbit_view_check(context, view);
 }
