@@ -11983,13 +11983,6 @@ static merbit_status mbi_matrix_from_view(merbit_context *context, const merbit_
   return mbi_matrix_convert(context, view, transpose, 0, matrix);
 }
 
-/* A CSR of it to multiply by. Duplicates of short values stay: their sums would be rounded to the
- * type, and a product adds up in a wider one. */
-static merbit_status mbi_matrix_to_multiply(merbit_context *context, const merbit_view *view,
-                                            merbit_matrix **matrix) {
-  return mbi_matrix_convert(context, view, 0, mbi_type_short(mbi_view_type(view)), matrix);
-}
-
 /* How a matrix is made from a checked host view: `detail` is the maker's own. */
 typedef merbit_status (*mbi_matrix_maker)(merbit_context *context, const merbit_view *host,
                                           const void *detail, merbit_matrix **matrix);
@@ -15428,6 +15421,13 @@ static merbit_type mbi_plan_sums(const merbit_plan *plan) {
  * form of the values takes. */
 static int mbi_plan_plain(const merbit_plan *plan) {
   return mbi_type_plain(plan->type) && mbi_plan_sums(plan) == plan->type;
+}
+
+/* A checked host view as a CSR to multiply by. Duplicates stay where products add up in a wider
+ * type: their sums would be rounded to that of the values. */
+static merbit_status mbi_plan_convert(const merbit_plan *plan, const merbit_view *host,
+                                      merbit_matrix **matrix) {
+  return mbi_matrix_convert(plan->context, host, 0, plan->type != mbi_plan_sums(plan), matrix);
 }
 
 /* In kernels: short values are their bits. */
@@ -24994,7 +24994,7 @@ static merbit_status mbi_plan_take_matrix(merbit_plan *plan) {
     status = mbi_plan_check_arrays(plan, &host);
   }
   if (status == MERBIT_OK && !mbi_view_is_plain(&plan->view)) {
-    status = mbi_matrix_to_multiply(context, &host, &plan->matrix);
+    status = mbi_plan_convert(plan, &host, &plan->matrix);
   }
   if (status == MERBIT_OK && plan->matrix != NULL) {
     plan->csr = plan->matrix->view;
@@ -25234,7 +25234,7 @@ static merbit_status mbi_update_convert(merbit_plan *plan, const void *values,
     const void *kept = host.values;
     host.values = values;
     status = plan->matrix == NULL ? mbi_bsr_refill(context, &host, &plan->bsr)
-                                  : mbi_matrix_to_multiply(context, &host, matrix);
+                                  : mbi_plan_convert(plan, &host, matrix);
     host.values = device ? kept : host.values;
   }
   if (device) {
