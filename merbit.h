@@ -3011,6 +3011,14 @@ static const char *const mbi_source_jit_complex_cuh[] = {
   "typedef mbk_complex<float> mbk_c64;\n"
   "typedef mbk_complex<double> mbk_c128;\n"
   "\n"
+  "// How many reals a number is.\n"
+  "template <class T> struct mbk_parts {\n"
+  "  enum { count = 1 };\n"
+  "};\n"
+  "template <class T> struct mbk_parts<mbk_complex<T>> {\n"
+  "  enum { count = 2 };\n"
+  "};\n"
+  "\n"
   "template <class T>\n"
   "MBK_DEVICE mbk_complex<T> operator+(const mbk_complex<T> &a, const mbk_complex<T> &b) {\n"
   "  return mbk_complex<T>(a.re + b.re, a.im + b.im);\n"
@@ -3034,9 +3042,9 @@ static const char *const mbi_source_jit_complex_cuh[] = {
   "  return mbk_complex<T>(a.re, -a.im);\n"
   "}\n"
   "\n"
-  "template <class T>\n"
+  "template <class T>\n",
   "MBK_DEVICE mbk_complex<T> mbk_shuffle(mbk_u32 mask, mbk_complex<T> value, int lane, int width) {\n"
-  "  const T re = mbk_shuffle(mask, value.re, lane, width);\n",
+  "  const T re = mbk_shuffle(mask, value.re, lane, width);\n"
   "  return mbk_complex<T>(re, mbk_shuffle(mask, value.im, lane, width));\n"
   "}\n"
   "template <class T>\n"
@@ -4398,8 +4406,8 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "\n"
   "// A row over many tiles is added up by a warp, over very many by the thread block.\n"
   "#define MBK_FIXUP_THREADS 512\n"
-  "// Sums of 16 bytes would spill where registers are kept for as many blocks as possible.\n"
-  "#define MBK_FIXUP_BLOCKS (sizeof(MBK_COMPUTE) > 8 ? 2 : 0)\n"
+  "// Complex sums would spill where registers are kept for as many blocks as possible.\n"
+  "#define MBK_FIXUP_BLOCKS (mbk_parts<MBK_COMPUTE>::count > 1 ? 2 : 0)\n"
   "#define MBK_FIXUP_LONG 8         // tiles beyond which the warp helps\n"
   "#define MBK_FIXUP_VERY_LONG 1024 // and the thread block\n"
   "\n"
@@ -8433,7 +8441,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "6e3c927d76c28891310b600fc2bb05a4a22bc7e1a9ff7c17a2779aa8090aa44b"
+#define MBI_KERNEL_HASH "f0d69291a6693454ff95756f1ae30bcdc4fa1ef48a26a2d6f6c0c1c590ba53dd"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -14063,7 +14071,7 @@ static merbit_status mbi_mm_check_banner(const mbi_mm_input *in, const mbi_mm_he
                     "line 1: a pattern is general or symmetric; it has no values to negate");
   }
   if (header->field == MBI_MM_COMPLEX && mbi_type_plain(in->desc->value_type)) {
-    return mbi_fail(in->context, MERBIT_INVALID_ARGUMENT,
+    return mbi_fail(in->context, MERBIT_NOT_SUPPORTED,
                     "line 1: the field is complex, but read_desc.value_type is %s; use "
                     "MERBIT_C64 or MERBIT_C128",
                     mbi_type_names[in->desc->value_type]);
@@ -14377,14 +14385,14 @@ static const char *mbi_mm_coordinates(const mbi_mm_reader *r, const char *p,
  * entries, for without them 0 * Inf would be lost. */
 static const char *mbi_mm_element(const mbi_mm_reader *r, const char *p, mbi_mm_entry *entry) {
   p = mbi_mm_number(r, p, entry);
-  p = p != NULL && mbi_mm_suits_diagonal(r, entry) ? mbi_mm_line_end(p) : NULL;
+  p = p != NULL ? mbi_mm_line_end(p) : NULL;
   if (p != NULL && ++entry->row > r->header.rows) {
     entry->col++;
     entry->row = r->header.symmetry == MBI_MM_GENERAL
                      ? 1
                      : entry->col + (r->header.symmetry == MBI_MM_SKEW);
   }
-  return p;
+  return mbi_mm_suits_diagonal(r, entry) ? p : NULL;
 }
 
 static const char *mbi_mm_entry_line(const mbi_mm_reader *r, const char *p,

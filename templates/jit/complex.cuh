@@ -15,6 +15,14 @@ template <class T> struct alignas(2 * sizeof(T)) mbk_complex {
 typedef mbk_complex<float> mbk_c64;
 typedef mbk_complex<double> mbk_c128;
 
+// How many reals a number is.
+template <class T> struct mbk_parts {
+  enum { count = 1 };
+};
+template <class T> struct mbk_parts<mbk_complex<T>> {
+  enum { count = 2 };
+};
+
 template <class T>
 MBK_DEVICE mbk_complex<T> operator+(const mbk_complex<T> &a, const mbk_complex<T> &b) {
   return mbk_complex<T>(a.re + b.re, a.im + b.im);
