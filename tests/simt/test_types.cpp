@@ -45,6 +45,8 @@
 // ---- The bound
 // ---------------------------------------------------------------------------------
 
+static bool adds_x; // as it is: the form is a pattern
+
 typedef long double real;
 
 struct parts { // of a number, or of the same sum over absolute values
@@ -78,8 +80,7 @@ int csr_rows_wrong(const test_matrix *m, double alpha, const mbk_complex<T> *x, 
     for (int64_t k = m->row_ptr[row]; alpha != 0 && k < m->row_ptr[row + 1]; k++) {
       const parts value = parts_of(csr_number<V>::of(m->values[k]));
       const parts factor = parts_of(x[m->col_ind[k]]), more = sizes(value, factor);
-      const bool one = m->values[k] == 1; // of a pattern, which adds x as it is
-      const parts product = one ? factor : multiply(value, factor);
+      const parts product = adds_x ? factor : multiply(value, factor);
       sum = {sum.re + product.re, sum.im + product.im};
       size = {size.re + more.re, size.im + more.im};
     }
@@ -110,6 +111,7 @@ int csr_rows_wrong(const test_matrix *m, double alpha, const mbk_complex<T> *x, 
 // check(V(), index, m, seed, all) for the form's type and some of the matrices.
 template <class F> static void each(const csr_form &f, size_t position, const F &check) {
   const uint64_t seed = simt_seeds[position % 2 * 2];
+  adds_x = f.pattern;
   csr_each_matrix(seed, [&](int index, test_matrix &m) {
     if ((uint64_t)index % (uint64_t)test_effort(3, 1) != position % (uint64_t)test_effort(3, 1)) {
       return;
