@@ -113,7 +113,7 @@ template <class F> static void each(const csr_form &f, size_t position, const F 
   const uint64_t seed = simt_seeds[position % 2 * 2];
   adds_x = f.pattern;
   csr_each_matrix(seed, [&](int index, test_matrix &m) {
-    if ((uint64_t)index % (uint64_t)test_effort(3, 1) != position % (uint64_t)test_effort(3, 1)) {
+    if ((uint64_t)index % (uint64_t)test_effort(6, 1) != position % (uint64_t)test_effort(6, 1)) {
       return;
     }
     const bool all = m.nnz < 800;
