@@ -155,7 +155,7 @@
  * what it took, which is thousands of GPU products. New values come in the order of the view as ever.
  *
  * TRANSPOSE. With plan_desc.operation MERBIT_OPERATION_T a plan multiplies by the transpose: x then has
- * view.rows entries and y view.cols. MERBIT_OPERATION_H is the same, for values are real.
+ * view.rows entries and y view.cols. MERBIT_OPERATION_H also conjugates, where values are complex.
  *
  * Example: transpose
  *     int row_ptr[] = {0, 2, 3}, col_ind[] = {0, 2, 1};
@@ -177,6 +177,37 @@
  * on the GPU from a CSR, by CPU threads from blocks, for a reordered plan and for the CPU; a COO is read the
  * other way round. New values come in the order of the view as ever. plan_desc.block_rows and block_cols, and
  * what plan_info tells, are of the transpose.
+ *
+ * TYPES. A view's value_type says what its values are; x, y, sums, alpha and beta have one other or the same:
+ *
+ *     values (value_type)            x, y, sums, alpha, beta      methods
+ *     F64, F32                       the same                     all
+ *     F32, with vector_type F64      F64                          MERGE, SCAN, ROWS; REFERENCE on the CPU
+ *     F16, BF16                      F32                          the same
+ *     C64, C128                      the same                     the same
+ *
+ * A complex number is two neighbouring reals, real part first, alpha and beta too; on CUDA arrays of them begin
+ * at a multiple of their element's size. F16 and BF16 are the bits of a number in 16. Where values are narrower
+ * than sums, a plan keeps duplicates apart, so that nothing is rounded but products and sums. Blocks
+ * (merbit_matrix_create_bsr, method BSR) and merbit_pagerank are of F64 and F32; a BSR view of another type is
+ * multiplied as a CSR.
+ *
+ * Example: complex
+ *     int row_ptr[] = {0, 1, 2}, col_ind[] = {1, 0};
+ *     double values[] = {0, 1, 2, -3}, x[] = {1, 0, 0, 1}, y[4], alpha[] = {0, 2}; // i, 2 - 3i; 1, i; 2i
+ *     merbit_view A = merbit_csr(2, 2, 2, row_ptr, col_ind, values);
+ *     merbit_plan_desc desc = {MERBIT_SIDE_AUTO};
+ *     merbit_context *context = NULL;
+ *     merbit_plan *plan = NULL;
+ *     desc.vector_memory = MERBIT_MEMORY_HOST;
+ *     desc.operation = MERBIT_OPERATION_H;
+ *     A.value_type = MERBIT_C128;
+ *     if (merbit_context_create(NULL, &context, NULL) == MERBIT_OK &&
+ *         merbit_plan_create(context, &A, &desc, &plan) == MERBIT_OK) {
+ *       merbit_spmv(plan, NULL, alpha, x, NULL, y, NULL); // 2i (2 + 3i) i, 2i (-i) 1
+ *     }
+ *     merbit_plan_destroy(plan);
+ *     merbit_context_destroy(context);
  *
  * STATUS. Every call that can fail returns a merbit_status, sets its out pointer to NULL on failure and
  * leaves a sentence that names the value at fault (merbit_last_error; merbit_context_create fills a
@@ -208,7 +239,9 @@
  * more. merbit_plan_describe tells.
  *
  * NUMBERS. A result's error is at most gamma(k + 2) (|alpha| |A| |x| + |beta| |y|) in every component, for a row
- * of k nonzeros, barring overflow and underflow. beta 0 does not read y; alpha 0 does not read A or x. NaN and
+ * of k nonzeros, barring overflow and underflow; of complex numbers in each part, with gamma(k + 4) and the
+ * same sums over absolute values of parts (two products and a sum for each part of a product; Inf times a
+ * complex number is what these give, often NaN in both parts). beta 0 does not read y; alpha 0 does not read A or x. NaN and
  * Inf stay in the rows whose nonzeros meet them. A sum that is zero is +0, as every sum is where alpha is 0; what
  * follows, alpha * sum + beta * y, is IEEE 754's: -1 times an empty row is -0, Inf times one is NaN. Subnormal
  * numbers are kept. Products are bitwise repeatable for one plan: GPU products whatever the launch, CPU products
@@ -270,16 +303,15 @@ typedef enum merbit_status {
   MERBIT_CANCELLED                 = 14 /* a progress callback asked to stop */
 } merbit_status;
 
-/* Scalar types. DEFAULT means f64 in a view, and the matrix's own type elsewhere. The types from
- * F16 on are reserved: calls answer MERBIT_NOT_SUPPORTED. */
+/* Scalar types. DEFAULT means f64 in a view; elsewhere what follows from the matrix. */
 typedef enum merbit_type {
-  MERBIT_TYPE_DEFAULT  = 0,
-  MERBIT_F64           = 1,
-  MERBIT_F32           = 2,
-  MERBIT_F16           = 3,
-  MERBIT_BF16          = 4,
-  MERBIT_C64           = 5,
-  MERBIT_C128          = 6
+  MERBIT_TYPE_DEFAULT  = 0, /* what is usual there */
+  MERBIT_F64           = 1, /* double */
+  MERBIT_F32           = 2, /* float */
+  MERBIT_F16           = 3, /* the bits of an IEEE half; values only */
+  MERBIT_BF16          = 4, /* the upper half of a float's bits; values only */
+  MERBIT_C64           = 5, /* complex: two floats, real part first */
+  MERBIT_C128          = 6 /* complex: two doubles */
 } merbit_type;
 
 typedef enum merbit_index_type { /* width of an array of offsets or indices, signed */
@@ -313,7 +345,7 @@ typedef enum merbit_side { /* who computes */
 typedef enum merbit_operation {
   MERBIT_OPERATION_N = 0, /* y = alpha A x + beta y */
   MERBIT_OPERATION_T = 1, /* y = alpha A^T x + beta y */
-  MERBIT_OPERATION_H = 2  /* the conjugate transpose: as T, for values are real */
+  MERBIT_OPERATION_H = 2  /* y = alpha A^H x + beta y: as T where values are real */
 } merbit_operation;
 
 typedef enum merbit_method {
@@ -457,7 +489,8 @@ typedef struct merbit_block_info {
 } merbit_block_info;
 
 typedef struct merbit_read_desc {
-  merbit_type value_type; /* F64 by default; F32 rounds each decimal once */
+  merbit_type value_type; /* F64 by default, C128 for complex files; F32 and C64 round each decimal
+                             once; complex ones take real files too */
   int64_t max_rows;       /* most rows to accept; 0: 2^20 plus 64 for each byte of input */
   merbit_read_progress progress;
   void *progress_user;
@@ -468,8 +501,9 @@ typedef struct merbit_plan_desc {
   merbit_operation operation;  /* T and H: the plan holds a transposed copy, x has view.rows elements
                                   and y view.cols; at most 2^31 - 1 rows */
   merbit_method method;
-  merbit_type vector_type;     /* of x and y; only the matrix's own type for now */
-  merbit_type compute_type;    /* of sums, alpha and beta; only the matrix's own type for now */
+  merbit_type vector_type;     /* of x and y: the matrix's own; F32 for F16 and BF16; F64 for F32 where
+                                  that is asked for */
+  merbit_type compute_type;    /* of sums, alpha and beta: the same */
   merbit_memory vector_memory; /* of x and y; HOST with CUDA: staged and synchronous */
   merbit_memory scalar_memory; /* of alpha and beta; DEVICE only with CUDA */
   int expected_calls;          /* products to come; 0: 100. On CUDA AUTO looks at nothing of a large
@@ -614,8 +648,8 @@ MERBIT_API merbit_view merbit_matrix_view(const merbit_matrix *matrix);
 MERBIT_API void merbit_matrix_destroy(merbit_matrix *matrix); /* NULL is accepted */
 
 /* Matrix Market (Boisvert, Pozo, Remington: NISTIR 5935), from a path, a block of memory or a
- * callback. Duplicates are added up in file order, symmetric halves expanded, patterns kept as
- * patterns. INVALID_FILE names line and culprit. `desc` NULL means all defaults. */
+ * callback. Duplicates are added up in file order, symmetric halves expanded (hermitian ones with
+ * conjugates), patterns kept as patterns. INVALID_FILE names line and culprit. `desc` NULL means all defaults. */
 MERBIT_API merbit_status merbit_matrix_read_file(merbit_context *context, const char *path,
                                                  const merbit_read_desc *desc,
                                                  merbit_matrix **matrix);
@@ -675,7 +709,7 @@ MERBIT_API void merbit_workspace_destroy(merbit_workspace *workspace); /* NULL i
 
 /* y = alpha op(A) x + beta y. x holds cols, y rows elements of the plan's vector type, with a
  * transposed operation x rows and y cols; they must not overlap. alpha and beta are of the
- * compute type; NULL means alpha 1 and beta 0. beta 0 never reads y, alpha 0 never reads A or
+ * compute type (complex: two reals); NULL means alpha 1 and beta 0. beta 0 never reads y, alpha 0 never reads A or
  * x. `workspace` NULL is the plan's own: one product at a time. `stream` is a CUstream (NULL:
  * the default stream), unused on the CPU. On CUDA the call returns when the product is
  * enqueued, allocates nothing, waits for nothing and may be captured in a graph; host vectors
