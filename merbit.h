@@ -5591,8 +5591,8 @@ static const char *const mbi_source_spmv_merge_path_cu[] = {
   "}\n"
   "\n"
   "// Launch: a block for each MBK_ROUNDS chunks. mbk_merge_fixup follows. beta must be zero.\n"
-  "// Shared: mbk_u16[MBK_SLOTS], mbk_u64[MBK_ROUNDS + 1] rounded up to an even number, MBK_COMPUTE[2 * MBK_WARPS],\n"
-  "// mbk_u32[MBK_WARPS + 2].\n"
+  "// Shared: mbk_u16[MBK_SLOTS], mbk_u64[MBK_ROUNDS + 1] rounded up to an even number,\n"
+  "// MBK_COMPUTE[2 * MBK_WARPS], mbk_u32[MBK_WARPS + 2].\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
   "    mbk_merge_product(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,\n"
   "                      const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,\n"
@@ -8475,7 +8475,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "f0d69291a6693454ff95756f1ae30bcdc4fa1ef48a26a2d6f6c0c1c590ba53dd"
+#define MBI_KERNEL_HASH "dc1e033fe8832657e9333a8c9064745d767d677c16cbf892270adc5bbb1f65b3"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -11995,7 +11995,8 @@ static merbit_status mbi_matrix_from_entries(merbit_context *context, const merb
   return status;
 }
 
-/* A copy of the checked host `view`, or of its transpose, sorted; duplicates stay where `keeps`. */
+/* A copy of the checked host `view`, or of its transpose, sorted; duplicates stay where
+ * `keeps`. */
 static merbit_status mbi_matrix_convert(merbit_context *context, const merbit_view *view,
                                         int transpose, int keeps, merbit_matrix **matrix) {
   merbit_view entries;
@@ -12018,8 +12019,8 @@ static merbit_status mbi_matrix_convert(merbit_context *context, const merbit_vi
   return status;
 }
 
-/* A copy of the host `view`, or of its transpose, as merbit_matrix_create promises. The caller has
- * checked the view, header and arrays. */
+/* A copy of the host `view`, or of its transpose, as merbit_matrix_create promises. The caller
+ * has checked the view, header and arrays. */
 static merbit_status mbi_matrix_from_view(merbit_context *context, const merbit_view *view,
                                           int transpose, merbit_matrix **matrix) {
   return mbi_matrix_convert(context, view, transpose, 0, matrix);
@@ -14245,13 +14246,15 @@ static merbit_status mbi_mm_check_sizes(const mbi_mm_input *in, const mbi_mm_hea
 }
 
 /* Entries that the rest of the input cannot hold are refused before memory is asked for them:
- * "1 1", "1 1 1" and "1" are the shortest lines, an imaginary part takes two bytes more, and the
- * last line may lack its newline. */
+ * "1 1", "1 1 1" and "1" are the shortest lines, an imaginary part takes two bytes more, and
+ * the last line may lack its newline. */
 static merbit_status mbi_mm_check_entries(const mbi_mm_input *in, const mbi_mm_header *header) {
-  const int64_t shortest = (header->array ? 2 : header->field == MBI_MM_PATTERN ? 4 : 6) +
+  const int64_t shortest = (header->array                     ? 2
+                            : header->field == MBI_MM_PATTERN ? 4
+                                                              : 6) +
                            (header->field == MBI_MM_COMPLEX ? 2 : 0);
-  const int64_t left = in->total - in->taken + (in->end - in->next) - in->added +
-                       (int64_t)in->rest_size;
+  const int64_t left =
+      in->total - in->taken + (in->end - in->next) - in->added + (int64_t)in->rest_size;
   if (in->total == 0 || header->entries <= (left + 1) / shortest) {
     return MERBIT_OK;
   }
@@ -14573,8 +14576,7 @@ static merbit_status mbi_mm_grow(mbi_mm_reader *r) {
                                "the columns of a file's entries");
   }
   if (status == MERBIT_OK && r->header.field != MBI_MM_PATTERN) {
-    status = mbi_mm_grow_array(context, &r->values, r->count, capacity,
-                               mbi_type_size(r->type),
+    status = mbi_mm_grow_array(context, &r->values, r->count, capacity, mbi_type_size(r->type),
                                "the values of a file's entries");
   }
   if (status == MERBIT_OK) {
@@ -14761,7 +14763,8 @@ static merbit_status mbi_mm_reader_create(mbi_mm_reader *r, merbit_context *cont
                     "read_desc.max_rows is %" PRId64 "; use 0 for the default",
                     r->in.desc->max_rows);
   }
-  if (r->type != MERBIT_TYPE_DEFAULT && !mbi_type_plain(r->type) && !mbi_type_complex(r->type)) {
+  if (r->type != MERBIT_TYPE_DEFAULT && !mbi_type_plain(r->type) &&
+      !mbi_type_complex(r->type)) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
                     "read_desc.value_type is %d; files are read as MERBIT_F64, MERBIT_F32, "
                     "MERBIT_C64 or MERBIT_C128",
@@ -14960,7 +14963,7 @@ static merbit_status mbi_mm_write_view(mbi_mm_output *out, const merbit_view *vi
   }
   out->buffer = (char *)buffer;
   mbi_mm_put_text(out, "%%MatrixMarket matrix coordinate ");
-  mbi_mm_put_text(out, view->values == NULL                        ? "pattern general\n"
+  mbi_mm_put_text(out, view->values == NULL                    ? "pattern general\n"
                        : mbi_type_complex(mbi_view_type(view)) ? "complex general\n"
                                                                : "real general\n");
   mbi_mm_put_whole(out, view->rows, ' ');
@@ -15474,7 +15477,7 @@ static merbit_status mbi_plan_convert(const merbit_plan *plan, const merbit_view
 
 /* In kernels: short values are their bits. */
 static const char *mbi_type_device(merbit_type type) {
-  static const char *const names[] = {"double",  "double",  "float",  "mbk_u16",
+  static const char *const names[] = {"double",  "double",  "float",   "mbk_u16",
                                       "mbk_u16", "mbk_c64", "mbk_c128"};
   return names[type];
 }
@@ -15564,16 +15567,18 @@ static merbit_status mbi_types_check_method(merbit_context *context, merbit_type
   }
 }
 
-/* On CUDA elements are loaded whole: the address of an array of them is a multiple of their size.
+/* On CUDA elements are loaded whole: the address of an array of them is a multiple of their
+ * size.
  */
 static merbit_status mbi_types_check_address(merbit_context *context, const char *what,
                                              merbit_type type, const void *address) {
   const size_t size = mbi_type_size(type);
   return (uintptr_t)address % size == 0
              ? MERBIT_OK
-             : mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                        "%s at %p does not begin at a multiple of %zu bytes, its elements' size",
-                        what, address, size);
+             : mbi_fail(
+                   context, MERBIT_INVALID_ARGUMENT,
+                   "%s at %p does not begin at a multiple of %zu bytes, its elements' size",
+                   what, address, size);
 }
 
 /* ==== >>spmv/reference.c  CPU: the sequential row loop ==================================== */
@@ -19238,7 +19243,9 @@ static int mbi_scan_resident(const merbit_plan *plan) {
                     plan->device.form == MBI_VALUES_ROW;
   /* Of 16 bytes each, what a lane keeps beside its products takes twice the registers. */
   const int heavy = mbi_plan_sums(plan) == MERBIT_C128;
-  const int blocks = (heavy                      ? (packs > 16 ? 256 : packs > 8 ? 384 : 512)
+  const int blocks = (heavy                      ? (packs > 16  ? 256
+                                                    : packs > 8 ? 384
+                                                                : 512)
                       : packs > 14               ? 384
                       : tight                    ? 768
                       : packs > (single ? 4 : 6) ? 512
@@ -19477,7 +19484,8 @@ static merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
   }
   if (status == MERBIT_OK) {
     plan->schedule_bytes = words + tile_rows + plan->ranks.bytes;
-    plan->stream_bytes = words + 2 * tile_rows + 4 * s->tiles * mbi_type_size(mbi_plan_sums(plan)) +
+    plan->stream_bytes = words + 2 * tile_rows +
+                         4 * s->tiles * mbi_type_size(mbi_plan_sums(plan)) +
                          (s->empty_rows > 0 ? plan->device.rows * sizeof(uint32_t) : 0);
     status = mbi_scan_build(plan);
   }
@@ -19560,7 +19568,8 @@ static merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr carries
   return mbi_device_launch_some(
       plan->context, s->fixup, "mbk_scan_fixup", (int64_t)s->fixup_blocks,
       MBI_SCAN_FIXUP_THREADS,
-      (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (mbi_type_size(mbi_plan_sums(plan)) + sizeof(uint32_t))),
+      (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 *
+                 (mbi_type_size(mbi_plan_sums(plan)) + sizeof(uint32_t))),
       stream, arguments, early);
 }
 
@@ -19623,12 +19632,10 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
   arguments[12] = (void *)(uintptr_t)alpha;
   arguments[13] = (void *)(uintptr_t)beta;
   if (s->blocks > 0) {
-    status = mbi_device_launch_early(plan->context, adds ? s->sum : s->product,
-                                     adds ? "mbk_scan_sum" : "mbk_scan_product",
-                                     (int64_t)s->blocks, s->threads,
-                                     mbi_value_shared(plan) +
-                                         (adds ? (unsigned)s->threads * size : 0),
-                                     stream, arguments);
+    status = mbi_device_launch_early(
+        plan->context, adds ? s->sum : s->product, adds ? "mbk_scan_sum" : "mbk_scan_product",
+        (int64_t)s->blocks, s->threads,
+        mbi_value_shared(plan) + (adds ? (unsigned)s->threads * size : 0), stream, arguments);
   }
   return status == MERBIT_OK ? mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream, 1)
                              : status;
@@ -19704,7 +19711,9 @@ static merbit_status mbi_merge_size(merbit_plan *plan) {
   mbi_merge_path *p = &plan->merge;
   const merbit_plan_desc *wish = &plan->desc;
   const uint64_t path = plan->device.rows + plan->device.nnz;
-  p->pack = mbi_plan_sums(plan) == MERBIT_F32 && !plan->once ? 2 : mbi_scan_widest(mbi_plan_sums(plan));
+  p->pack = mbi_plan_sums(plan) == MERBIT_F32 && !plan->once
+                ? 2
+                : mbi_scan_widest(mbi_plan_sums(plan));
   p->steps = wish->sigma != 0 ? wish->sigma : mbi_plan_sums(plan) == MERBIT_C128 ? 4 : 8;
   p->threads = wish->block_threads != 0 ? wish->block_threads : 256;
   if (p->steps < 1 || p->steps > MBI_MERGE_STEPS || p->steps % p->pack != 0 ||
@@ -19737,10 +19746,11 @@ static merbit_status mbi_merge_size(merbit_plan *plan) {
 /* Of one block: see mbk_merge_places. */
 static unsigned mbi_merge_shared(const merbit_plan *plan, int adds) {
   const mbi_merge_path *p = &plan->merge;
-  const unsigned size = (unsigned)mbi_type_size(mbi_plan_sums(plan)), threads = (unsigned)p->threads;
+  const unsigned size = (unsigned)mbi_type_size(mbi_plan_sums(plan)),
+                 threads = (unsigned)p->threads;
   const unsigned warps = threads / 32;
-  return threads * (unsigned)p->steps * 2 + ((unsigned)p->rounds + 2) / 2 * 16 + 2 * warps * size +
-         (adds ? (threads + warps) * size : 0) + (warps + 2) * 4;
+  return threads * (unsigned)p->steps * 2 + ((unsigned)p->rounds + 2) / 2 * 16 +
+         2 * warps * size + (adds ? (threads + warps) * size : 0) + (warps + 2) * 4;
 }
 
 /* ---- Specialise -------------------------------------------------------------------------- */
@@ -19794,8 +19804,9 @@ static uint64_t mbi_merge_begin_bytes(const merbit_plan *plan) {
 /* Where chunks begin, then what each holds of its first row and of the one open at its end. */
 static uint64_t mbi_merge_carry_bytes(const merbit_plan *plan) {
   const uint64_t chunks = plan->merge.chunks;
-  return chunks > 0 ? mbi_merge_begin_bytes(plan) + 2 * chunks * mbi_type_size(mbi_plan_sums(plan))
-                    : 0;
+  return chunks > 0
+             ? mbi_merge_begin_bytes(plan) + 2 * chunks * mbi_type_size(mbi_plan_sums(plan))
+             : 0;
 }
 
 /* ---- Launch ------------------------------------------------------------------------------ */
@@ -24107,10 +24118,9 @@ static merbit_status mbi_choose_values(merbit_plan *plan) {
   uint32_t forms = 0;
   merbit_status status;
   if (plan->device.values == 0 || plan->device.nnz == 0 || plan->desc.changing_values ||
-      !mbi_plan_plain(plan) ||
-      plan->desc.expected_calls < MBI_VALUES_CALLS || plan->method == MERBIT_METHOD_MERBIT ||
-      plan->method == MERBIT_METHOD_MERGE || plan->method == MERBIT_METHOD_BSR ||
-      plan->device.rows >= UINT32_MAX) {
+      !mbi_plan_plain(plan) || plan->desc.expected_calls < MBI_VALUES_CALLS ||
+      plan->method == MERBIT_METHOD_MERBIT || plan->method == MERBIT_METHOD_MERGE ||
+      plan->method == MERBIT_METHOD_BSR || plan->device.rows >= UINT32_MAX) {
     return MERBIT_OK;
   }
   status = mbi_ranks_need(plan);
@@ -24872,10 +24882,10 @@ static merbit_status mbi_workspace_make(merbit_plan *plan, merbit_workspace **wo
   if (plan->side == MERBIT_SIDE_CUDA) {
     status = mbi_workspace_fill_cuda(made);
   } else {
-    const size_t bytes = plan->blocks.chunk_index != NULL
-                             ? mbi_block_plan_scratch_bytes(plan)
-                         : mbi_plan_plain(plan) ? mbi_merge_scratch_bytes(plan->tasks, plan->type)
-                                                : mbi_mixed_scratch_bytes(plan);
+    const size_t bytes = plan->blocks.chunk_index != NULL ? mbi_block_plan_scratch_bytes(plan)
+                         : mbi_plan_plain(plan)
+                             ? mbi_merge_scratch_bytes(plan->tasks, plan->type)
+                             : mbi_mixed_scratch_bytes(plan);
     status = mbi_allocate_array(context, (int64_t)bytes, 1, "the carries of a workspace",
                                 &made->carries);
   }
@@ -24897,7 +24907,8 @@ MERBIT_API merbit_status merbit_workspace_create(merbit_plan *plan,
     return MERBIT_INVALID_ARGUMENT;
   }
   if (workspace == NULL) {
-    return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT, "the out pointer `workspace` is NULL");
+    return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
+                    "the out pointer `workspace` is NULL");
   }
   status = mbi_workspace_make(plan, workspace);
   if (status == MERBIT_OK) {
@@ -25769,7 +25780,8 @@ static merbit_status mbi_spmv_cuda(merbit_plan *plan, merbit_workspace *workspac
 MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *workspace,
                                      const void *alpha, const void *x, const void *beta, void *y,
                                      void *stream) {
-  static const float one_f32[2] = {1, 0}, zero_f32[2] = {0, 0}; /* complex where that is meant */
+  /* The second parts are for complex numbers. */
+  static const float one_f32[2] = {1, 0}, zero_f32[2] = {0, 0};
   static const double one_f64[2] = {1, 0}, zero_f64[2] = {0, 0};
   merbit_type type;
   merbit_status status;
@@ -25803,7 +25815,8 @@ MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *worksp
     mbi_spmv_cpu(plan, workspace, alpha, x, beta, y);
     return MERBIT_OK;
   }
-  return mbi_spmv_cuda(plan, workspace, alpha, x, beta, y, !mbi_scalar_zero(type, beta), stream);
+  return mbi_spmv_cuda(plan, workspace, alpha, x, beta, y, !mbi_scalar_zero(type, beta),
+                       stream);
 }
 
 /* ==== >>spmv/vectors.c  vectors into the order of a plan and back ========================= */
@@ -25867,11 +25880,12 @@ static merbit_status mbi_vector_move_cuda(merbit_plan *plan, const char *name, i
     status = mbi_vector_check_address(context, name, to);
   }
   if (status == MERBIT_OK) {
-    status = plan->reorder.order == NULL
-                 ? mbi_device_copy_async(context, target, source,
-                                         (size_t)count * mbi_type_size(mbi_plan_sums(plan)), stream)
-                 : mbi_reorder_launch(plan, restore, plan->reorder.device_order, source, target,
-                                      count, stream);
+    status =
+        plan->reorder.order == NULL
+            ? mbi_device_copy_async(context, target, source,
+                                    (size_t)count * mbi_type_size(mbi_plan_sums(plan)), stream)
+            : mbi_reorder_launch(plan, restore, plan->reorder.device_order, source, target,
+                                 count, stream);
   }
   mbi_device_leave(context);
   return status;

@@ -131,8 +131,8 @@ MBK_DEVICE void mbk_merge_run(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind
 }
 
 // Launch: a block for each MBK_ROUNDS chunks. mbk_merge_fixup follows. beta must be zero.
-// Shared: mbk_u16[MBK_SLOTS], mbk_u64[MBK_ROUNDS + 1] rounded up to an even number, MBK_COMPUTE[2 * MBK_WARPS],
-// mbk_u32[MBK_WARPS + 2].
+// Shared: mbk_u16[MBK_SLOTS], mbk_u64[MBK_ROUNDS + 1] rounded up to an even number,
+// MBK_COMPUTE[2 * MBK_WARPS], mbk_u32[MBK_WARPS + 2].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
     mbk_merge_product(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,
                       const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,

@@ -7,8 +7,7 @@
  * that AUTO may fall back. */
 static merbit_status conjugate_products_by(merbit_context *context, merbit_method method) {
   double values[2 * MOST], x[2 * ROWS], y[2 * COLS], right[2 * COLS];
-  merbit_view view =
-      merbit_csr(ROWS, COLS, data_nnz(), data.row_ptr, data.col_ind, values);
+  merbit_view view = merbit_csr(ROWS, COLS, data_nnz(), data.row_ptr, data.col_ind, values);
   merbit_plan_desc desc;
   merbit_plan *plan = NULL;
   merbit_status status = MERBIT_OK;

@@ -92,7 +92,7 @@ static void expect(merbit_status status, merbit_status wanted, const char *piece
 static void what_does_not_fit_is_refused(void **state) {
   static const merbit_method others[] = {MERBIT_METHOD_MERBIT, MERBIT_METHOD_SLICED,
                                          MERBIT_METHOD_BINNED, MERBIT_METHOD_HUBS,
-                                         MERBIT_METHOD_CB, MERBIT_METHOD_BSR};
+                                         MERBIT_METHOD_CB,     MERBIT_METHOD_BSR};
   static const int32_t row_ptr[] = {0, 1, 2}, col_ind[] = {0, 1};
   static const double values[] = {1, 2, 3, 4};
   merbit_view view = merbit_csr(2, 2, 2, row_ptr, col_ind, values);
@@ -136,8 +136,10 @@ static void products_are_bitwise_repeatable(void **state) {
   (void)state;
   test_matrix_make(9, 5, &m);
   for (method = 0; method < 3; method++) {
-    double *values = (double *)test_allocate(m.nnz, 16), *x = (double *)test_allocate(m.cols, 16);
-    double *y = (double *)test_allocate(m.rows, 16), *first = (double *)test_allocate(m.rows, 16);
+    double *values = (double *)test_allocate(m.nnz, 16),
+           *x = (double *)test_allocate(m.cols, 16);
+    double *y = (double *)test_allocate(m.rows, 16),
+           *first = (double *)test_allocate(m.rows, 16);
     uint64_t random = 3;
     int32_t *row_ptr = (int32_t *)typed_indices(m.row_ptr, m.rows + 1, MERBIT_INDEX_32, 0);
     merbit_view view = merbit_csr(m.rows, m.cols, m.nnz, row_ptr, m.col_ind, values);

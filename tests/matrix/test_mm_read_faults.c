@@ -214,8 +214,9 @@ static void test_arguments(void **state) {
   assert_failed(context, "", read_block(context, C "1 1 0\n", sizeof C + 5, &desc, &m),
                 MERBIT_NOT_SUPPORTED, "the field is complex, but read_desc.value_type", &m);
   desc.value_type = MERBIT_C64;
-  assert_failed(context, "", read_block(context, C "1 1 1\n1 1 0 1e39\n", sizeof C + 16, &desc, &m),
-                INVALID, "\"1e39\" is beyond the range of f32", &m);
+  assert_failed(context, "",
+                read_block(context, C "1 1 1\n1 1 0 1e39\n", sizeof C + 16, &desc, &m), INVALID,
+                "\"1e39\" is beyond the range of f32", &m);
   desc.value_type = MERBIT_F64;
   desc.max_rows = -1;
   assert_failed(context, "", read_block(context, text, size, &desc, &m),

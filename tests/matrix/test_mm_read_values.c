@@ -77,7 +77,7 @@ static void test_complex(void **state) {
       (void)snprintf(file, sizeof file,
                      "%%%%MatrixMarket matrix %s\n2 2 %d\n%s2 1\t1.5  -2.1D0 \n%s",
                      kinds[k].banner, skew ? 1 : 3, skew ? "" : "2 2 4 0\n",
-                     skew                   ? ""
+                     skew                     ? ""
                      : kinds[k].diagonal != 0 ? "1 1 3 7\n"
                                               : "1 1 3 0\n");
     }
@@ -236,12 +236,9 @@ static void test_f32(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_values),
-      cmocka_unit_test(test_complex),
-      cmocka_unit_test(test_tolerance),
-      cmocka_unit_test(test_hermitian_real_is_symmetric),
-      cmocka_unit_test(test_shortest),
-      cmocka_unit_test(test_empty_shapes),
+      cmocka_unit_test(test_values),    cmocka_unit_test(test_complex),
+      cmocka_unit_test(test_tolerance), cmocka_unit_test(test_hermitian_real_is_symmetric),
+      cmocka_unit_test(test_shortest),  cmocka_unit_test(test_empty_shapes),
       cmocka_unit_test(test_f32),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -43,7 +43,8 @@ static void test_complex(void **state) {
     desc.value_type = view.value_type = (merbit_type)type;
     view.values = type == MERBIT_C64 ? (const void *)single : (const void *)wide;
     assert_int_equal(merbit_matrix_write_stream(context, &view, text_write, &t), MERBIT_OK);
-    assert_non_null(strstr(t.data, "coordinate complex general\n3 4 3\n1 4 0.1 -0\n1 1 0.33333"));
+    assert_non_null(
+        strstr(t.data, "coordinate complex general\n3 4 3\n1 4 0.1 -0\n1 1 0.33333"));
     assert_int_equal(merbit_matrix_read_memory(context, t.data, t.size, &desc, &m), MERBIT_OK);
     assert_int_equal(merbit_matrix_create(context, &view, &sorted), MERBIT_OK);
     back = merbit_matrix_view(m);
@@ -197,9 +198,13 @@ static void test_decimal_separators(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_csr), cmocka_unit_test(test_complex),   cmocka_unit_test(test_kinds_of_views),
-      cmocka_unit_test(test_empty), cmocka_unit_test(test_round_trip),
-      cmocka_unit_test(test_nan),   cmocka_unit_test(test_decimal_separators),
+      cmocka_unit_test(test_csr),
+      cmocka_unit_test(test_complex),
+      cmocka_unit_test(test_kinds_of_views),
+      cmocka_unit_test(test_empty),
+      cmocka_unit_test(test_round_trip),
+      cmocka_unit_test(test_nan),
+      cmocka_unit_test(test_decimal_separators),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

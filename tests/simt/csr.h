@@ -46,7 +46,6 @@ template <class T> struct csr_number<mbk_complex<T>> {
   }
 };
 
-
 template <class V, int stored>
 using csr_stored =
     std::conditional_t<stored == CSR_SINGLE, float,
@@ -62,10 +61,10 @@ struct csr_form { // of a kernel, but for what only its own method has
 
   // Bytes of a stored value.
   unsigned stored_bytes() const {
-    return stored == CSR_SINGLE  ? 4
+    return stored == CSR_SINGLE                         ? 4
            : stored == CSR_HALF || stored == CSR_BFLOAT ? 2
-           : stored == CSR_TABLE ? 1
-                                 : value_bytes;
+           : stored == CSR_TABLE                        ? 1
+                                                        : value_bytes;
   }
   // One value for all, each row or each column.
   bool shared_values() const {
@@ -129,9 +128,8 @@ template <class V> struct csr_bed {
                     : form.stored == CSR_SINGLE ? (double)(float)plain[i]
                     : form.stored == CSR_HALF
                         ? (double)mbk_half_value(mbk_half_of((float)plain[i]))
-                    : form.stored == CSR_BFLOAT
-                        ? (double)mbk_bf16_value(bfloat_of(plain[i]))
-                        : plain[i];
+                    : form.stored == CSR_BFLOAT ? (double)mbk_bf16_value(bfloat_of(plain[i]))
+                                                : plain[i];
     }
     if (form.stored == CSR_EQUAL && data == CSR_WILD_VALUES && nnz > 0) {
       std::fill(m.values, m.values + nnz, bad[test_below(&state, 3)]);

@@ -23,8 +23,8 @@ inline uint64_t merge_chunk(const merge_form &f) {
 }
 inline unsigned merge_shared(const merge_form &f, bool adds) {
   const unsigned warps = f.threads / 32;
-  return 2 * f.steps * f.threads + (f.rounds + 2) / 2 * 16 + warps * (2 * f.value_bytes + 4) + 8 +
-         (adds ? (f.threads + warps) * f.value_bytes : 0);
+  return 2 * f.steps * f.threads + (f.rounds + 2) / 2 * 16 + warps * (2 * f.value_bytes + 4) +
+         8 + (adds ? (f.threads + warps) * f.value_bytes : 0);
 }
 inline unsigned merge_fixup_shared(unsigned value_bytes) {
   return MERGE_FIXUP_THREADS / 32 * (value_bytes + 4);

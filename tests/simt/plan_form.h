@@ -10,7 +10,8 @@
 #define MBK_ROW_PTR SIMT_GLUE(mbk_i, SIMT_ARG(2, SIMT_FORM))
 #define MBK_BASE SIMT_ARG(3, SIMT_FORM)
 #define MBK_PATTERN                                                                            \
-  (SIMT_ARG(4, SIMT_FORM) == 1 || SIMT_ARG(4, SIMT_FORM) == 2 || (SIMT_ARG(4, SIMT_FORM) > 5 && SIMT_ARG(4, SIMT_FORM) < 8))
+  (SIMT_ARG(4, SIMT_FORM) == 1 || SIMT_ARG(4, SIMT_FORM) == 2 ||                               \
+   (SIMT_ARG(4, SIMT_FORM) > 5 && SIMT_ARG(4, SIMT_FORM) < 8))
 #define MBK_SCALARS_DEVICE SIMT_ARG(5, SIMT_FORM)
 #define SIMT_CSR_FORM                                                                          \
   {                                                                                            \

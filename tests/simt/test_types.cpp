@@ -1,6 +1,6 @@
-// Complex and bfloat16 products by the kernels that take them: SCAN in both ways, the merge path
-// and lanes per row, against the bound in long double. Halves, and floats in f64, are among the
-// forms of each kernel's own test.
+// Complex and bfloat16 products by the kernels that take them: SCAN in both ways, the merge
+// path and lanes per row, against the bound in long double. Halves, and floats in f64, are
+// among the forms of each kernel's own test.
 #include "simt/merge_bed.h"
 #include "simt/rows_bed.h"
 #include "simt/scan_bed.h"
@@ -11,7 +11,8 @@
 #include "simt/scan_form.h"
 #define SIMT_FORM scan_c128_p32_b1_dev_s4_t64, mbk_c128, 32, 1, 0, 1, 4, 5, 1, 1, 64
 #include "simt/scan_form.h"
-#define SIMT_FORM scan_c128_p64_b0_conjugate_host_s3_t128, mbk_c128, 64, 0, 9, 0, 3, 5, 1, 1, 128
+#define SIMT_FORM                                                                              \
+  scan_c128_p64_b0_conjugate_host_s3_t128, mbk_c128, 64, 0, 9, 0, 3, 5, 1, 1, 128
 #include "simt/scan_form.h"
 #define SIMT_FORM scan_c128_p32_b0_ones_host_s8_t32, mbk_c128, 32, 0, 1, 0, 8, 5, 1, 1, 32
 #include "simt/scan_form.h"
@@ -75,7 +76,8 @@ int csr_rows_wrong(const test_matrix *m, double alpha, const mbk_complex<T> *x, 
   const parts a = parts_of(csr_number<V>::of(alpha)), b = parts_of(csr_number<V>::of(beta));
   int wrong = 0;
   for (int64_t row = 0; row < m->rows; row++) {
-    const real n = (real)(m->row_ptr[row + 1] - m->row_ptr[row] + 4), gamma = n * u / (1 - n * u);
+    const real n = (real)(m->row_ptr[row + 1] - m->row_ptr[row] + 4),
+               gamma = n * u / (1 - n * u);
     parts sum = {0, 0}, size = {0, 0}, scaled = {0, 0};
     for (int64_t k = m->row_ptr[row]; alpha != 0 && k < m->row_ptr[row + 1]; k++) {
       const parts value = parts_of(csr_number<V>::of(m->values[k]));
@@ -98,7 +100,8 @@ int csr_rows_wrong(const test_matrix *m, double alpha, const mbk_complex<T> *x, 
         !holds(y[row].im, sum.im, gamma * scaled.im + floor)) {
       if (wrong++ == 0) {
         fprintf(stderr, "%s, alpha %g, beta %g: y[%lld] is (%g, %g), not (%Lg, %Lg)\n", m->name,
-                alpha, beta, (long long)row, (double)y[row].re, (double)y[row].im, sum.re, sum.im);
+                alpha, beta, (long long)row, (double)y[row].re, (double)y[row].im, sum.re,
+                sum.im);
       }
     }
   }
@@ -113,7 +116,8 @@ template <class F> static void each(const csr_form &f, size_t position, const F 
   const uint64_t seed = simt_seeds[position % 2 * 2];
   adds_x = f.pattern;
   csr_each_matrix(seed, [&](int index, test_matrix &m) {
-    if ((uint64_t)index % (uint64_t)test_effort(6, 1) != position % (uint64_t)test_effort(6, 1)) {
+    if ((uint64_t)index % (uint64_t)test_effort(6, 1) !=
+        position % (uint64_t)test_effort(6, 1)) {
       return;
     }
     const bool all = m.nnz < 800;

@@ -20,7 +20,7 @@ static void every_kind_meets_the_bound(void **state) {
     for (repeat = 0; repeat < (m.nnz < 3000 ? 12 : 3); repeat++, turn++) {
       typed_form f = typed_form_of(turn);
       f.plan.side = MERBIT_SIDE_CPU;
-      f.plan.method = turn % 5 == 4 ? MERBIT_METHOD_REFERENCE
+      f.plan.method = turn % 5 == 4   ? MERBIT_METHOD_REFERENCE
                       : turn % 2 != 0 ? MERBIT_METHOD_MERGE
                                       : MERBIT_METHOD_AUTO;
       if (m.rows == m.cols && turn % 17 == 0 && f.format != MERBIT_BSR) {

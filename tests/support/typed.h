@@ -11,10 +11,11 @@ typedef struct typed_kind {
   merbit_type values, sums;
 } typed_kind;
 
-TEST_UNUSED static const typed_kind typed_kinds[] = {
-    {"f16", MERBIT_F16, MERBIT_F32},      {"bf16", MERBIT_BF16, MERBIT_F32},
-    {"f32 in f64", MERBIT_F32, MERBIT_F64}, {"c64", MERBIT_C64, MERBIT_C64},
-    {"c128", MERBIT_C128, MERBIT_C128}};
+TEST_UNUSED static const typed_kind typed_kinds[] = {{"f16", MERBIT_F16, MERBIT_F32},
+                                                     {"bf16", MERBIT_BF16, MERBIT_F32},
+                                                     {"f32 in f64", MERBIT_F32, MERBIT_F64},
+                                                     {"c64", MERBIT_C64, MERBIT_C64},
+                                                     {"c128", MERBIT_C128, MERBIT_C128}};
 enum { TYPED_KINDS = sizeof typed_kinds / sizeof typed_kinds[0] };
 
 typedef struct typed_number {
@@ -22,10 +23,10 @@ typedef struct typed_number {
 } typed_number;
 
 static size_t typed_size(merbit_type type) {
-  return type == MERBIT_C128                             ? 16
-         : type == MERBIT_C64 || type == MERBIT_F64      ? 8
-         : type == MERBIT_F32                            ? 4
-                                                         : 2;
+  return type == MERBIT_C128                        ? 16
+         : type == MERBIT_C64 || type == MERBIT_F64 ? 8
+         : type == MERBIT_F32                       ? 4
+                                                    : 2;
 }
 
 static int typed_complex(merbit_type type) {
@@ -41,11 +42,11 @@ static long double typed_short(merbit_type type, uint16_t bits) {
   const int digits = type == MERBIT_F16 ? 10 : 7, bias = type == MERBIT_F16 ? 15 : 127;
   const int top = (1 << (15 - digits)) - 1;
   const int exponent = bits >> digits & top, fraction = bits & ((1 << digits) - 1);
-  long double size = exponent == top ? (fraction != 0 ? (long double)NAN : (long double)INFINITY)
-                     : exponent == 0
-                         ? ldexpl((long double)fraction, 1 - bias - digits)
-                         : ldexpl((long double)(fraction + (1 << digits)),
-                                  exponent - bias - digits);
+  long double size =
+      exponent == top ? (fraction != 0 ? (long double)NAN : (long double)INFINITY)
+      : exponent == 0
+          ? ldexpl((long double)fraction, 1 - bias - digits)
+          : ldexpl((long double)(fraction + (1 << digits)), exponent - bias - digits);
   return bits >> 15 ? -size : size;
 }
 
@@ -73,8 +74,10 @@ static typed_number typed_load(merbit_type type, const void *array, int64_t i) {
   return number;
 }
 
-/* `wild`: now and then Inf or NaN. Short values have any bits, but bfloat16s of middling size. */
-static void typed_fill(merbit_type type, void *array, int64_t count, uint64_t *state, int wild) {
+/* `wild`: now and then Inf or NaN. Short values have any bits, but bfloat16s of middling size.
+ */
+static void typed_fill(merbit_type type, void *array, int64_t count, uint64_t *state,
+                       int wild) {
   static const double bad[] = {INFINITY, -INFINITY, NAN};
   const int parts = typed_complex(type) ? 2 : 1;
   int64_t i;
@@ -203,7 +206,8 @@ typedef struct typed_form { /* how matrix and vectors are handed over */
   merbit_plan_desc plan;
 } typed_form;
 
-static void *typed_indices(const int64_t *from, int64_t count, merbit_index_type type, int base) {
+static void *typed_indices(const int64_t *from, int64_t count, merbit_index_type type,
+                           int base) {
   void *to = test_allocate(count, 8);
   int64_t i;
   for (i = 0; i < count; i++) {
@@ -291,7 +295,8 @@ TEST_UNUSED static void typed_check(merbit_context *context, const test_matrix *
   const merbit_type type = f->kind->values;
   const size_t size = typed_size(type), index = f->index_type == MERBIT_INDEX_64 ? 8 : 4;
   const size_t offset = f->offset_type == MERBIT_INDEX_64 ? 8 : 4;
-  int64_t *rows = (int64_t *)test_allocate(m->nnz, 8), *cols = (int64_t *)test_allocate(m->nnz, 8);
+  int64_t *rows = (int64_t *)test_allocate(m->nnz, 8),
+          *cols = (int64_t *)test_allocate(m->nnz, 8);
   void *values = test_allocate(m->nnz, size), *arrays[3];
   merbit_view view = merbit_csr(m->rows, m->cols, m->nnz, NULL, NULL, NULL);
   merbit_buffer *buffers[4];
@@ -318,16 +323,17 @@ TEST_UNUSED static void typed_check(merbit_context *context, const test_matrix *
   view.base = f->base;
   view.block_rows = view.block_cols = f->format == MERBIT_BSR ? 1 : 0;
   view.memory = f->device_arrays ? MERBIT_MEMORY_DEVICE : MERBIT_MEMORY_HOST;
-  view.row_ptr = f->format == MERBIT_COO ? NULL
-                                         : typed_move(context, f->device_arrays, arrays[0],
-                                                      (size_t)(m->rows + 1) * offset, &buffers[0]);
+  view.row_ptr = f->format == MERBIT_COO
+                     ? NULL
+                     : typed_move(context, f->device_arrays, arrays[0],
+                                  (size_t)(m->rows + 1) * offset, &buffers[0]);
   buffers[0] = f->format == MERBIT_COO ? NULL : buffers[0];
   view.row_ind = f->format != MERBIT_COO ? NULL
                                          : typed_move(context, f->device_arrays, arrays[1],
                                                       (size_t)m->nnz * index, &buffers[1]);
   buffers[1] = f->format != MERBIT_COO ? NULL : buffers[1];
-  view.col_ind = typed_move(context, f->device_arrays, arrays[2], (size_t)m->nnz * index,
-                            &buffers[2]);
+  view.col_ind =
+      typed_move(context, f->device_arrays, arrays[2], (size_t)m->nnz * index, &buffers[2]);
   view.values = typed_move(context, f->device_arrays, f->pattern ? NULL : values,
                            (size_t)m->nnz * size, &buffers[3]);
   desc.vector_type = f->kind->values == MERBIT_F32 ? f->kind->sums : MERBIT_TYPE_DEFAULT;
