@@ -24118,9 +24118,9 @@ static merbit_status mbi_choose_values(merbit_plan *plan) {
   uint32_t forms = 0;
   merbit_status status;
   if (plan->device.values == 0 || plan->device.nnz == 0 || plan->desc.changing_values ||
-      !mbi_plan_plain(plan) || plan->desc.expected_calls < MBI_VALUES_CALLS ||
-      plan->method == MERBIT_METHOD_MERBIT || plan->method == MERBIT_METHOD_MERGE ||
-      plan->method == MERBIT_METHOD_BSR || plan->device.rows >= UINT32_MAX) {
+      plan->desc.expected_calls < MBI_VALUES_CALLS || plan->method == MERBIT_METHOD_MERBIT ||
+      plan->method == MERBIT_METHOD_MERGE || plan->method == MERBIT_METHOD_BSR ||
+      plan->device.rows >= UINT32_MAX) {
     return MERBIT_OK;
   }
   status = mbi_ranks_need(plan);
@@ -24149,7 +24149,7 @@ static merbit_status mbi_choose(merbit_plan *plan) {
   char reason[384];
   merbit_status status = MERBIT_OK;
   plan->once = plan->device.nnz >= 4 * plan->device.rows;
-  status = mbi_choose_values(plan);
+  status = mbi_plan_plain(plan) ? mbi_choose_values(plan) : MERBIT_OK;
   if (status != MERBIT_OK) {
     return status;
   }
