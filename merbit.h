@@ -25447,7 +25447,10 @@ static merbit_status mbi_update_cuda(merbit_plan *plan, const void *values,
                  "the new values are said to be in device memory, but %p is not an address "
                  "of the GPU",
                  values);
-  } else if (shorter || !csr->owns_values) {
+  } else if (memory == MERBIT_MEMORY_DEVICE) {
+    status = mbi_types_check_address(context, "the new values", plan->type, values);
+  }
+  if (status == MERBIT_OK && (shorter || !csr->owns_values)) {
     status = mbi_device_allocate(context, bytes, "a plan's own values", &fresh);
   }
   if (status == MERBIT_OK) {
