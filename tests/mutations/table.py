@@ -759,7 +759,7 @@ MUTATIONS = [
     ("jit/complex.cuh", "return mbk_complex<T>(re, mbk_shuffle_up(mask, value.im, delta, width));",
      "return mbk_complex<T>(re, value.im);", "imaginary parts stay in their lanes", TYPES),
     ("spmv/merge_cuda.c.j2", "(plan->merge.chunks + 2) / 2 * 2", "(plan->merge.chunks + 1)",
-     "carries of 16 bytes are not aligned", "spmv_types"),
+     "carries of 16 bytes are not aligned", "spmv_merge_path"),
     ("spmv/mixed.c.j2", "product.im = a.re * b.im + a.im * b.re;", "product.im = a.re * b.im - a.im * b.re;",
      "imaginary parts of products are wrong", "spmv_types"),
     ("spmv/mixed.c.j2", "call->conjugates ? -value.im : value.im", "value.im", "H is T", "spmv_types"),

@@ -24,7 +24,7 @@ enum csr_storage {
 };
 
 // What a number of the test data stands for in type V: a complex one has an imaginary part that
-// follows from the bits of the real one; but 1, which patterns have, is 1.
+// follows from the bits of the real one; but 1, which patterns have, is 1, and -1 is i.
 template <class V> struct csr_number {
   static V of(double number) {
     return (V)number;
@@ -36,6 +36,9 @@ template <class V> struct csr_number {
 template <class T> struct csr_number<mbk_complex<T>> {
   typedef mbk_complex<T> V;
   static V of(double number) {
+    if (number == -1) {
+      return V(0, 1);
+    }
     uint64_t bits;
     memcpy(&bits, &number, sizeof bits);
     return V((T)number,
@@ -155,7 +158,7 @@ template <class V> struct csr_bed {
       }
       if constexpr (mbk_parts<V>::count > 1) {
         if (form.stored == CSR_CONJUGATE) {
-          values.as<V>()[i] = mbk_conjugate(values.as<V>()[i]);
+          values.as<V>()[i].im = -values.as<V>()[i].im;
         }
       }
     }
