@@ -23,7 +23,7 @@ static void every_kind_meets_the_bound(void **state) {
     test_matrix m;
     int repeat;
     test_matrix_make(i, 41, &m);
-    for (repeat = 0; repeat < (m.nnz < 3000 || many == 1 ? many : 2); repeat++, turn++) {
+    for (repeat = 0; repeat < (m.nnz < 3000 || many == 1 ? many : 2); repeat++) {
       typed_form f = typed_form_of(turn);
       f.plan.side = MERBIT_SIDE_CUDA;
       f.plan.method = methods[turn / 5 % 4];
@@ -33,6 +33,7 @@ static void every_kind_meets_the_bound(void **state) {
       f.plan.scalar_memory = turn % 4 == 3 ? MERBIT_MEMORY_DEVICE : MERBIT_MEMORY_HOST;
       f.device_arrays = turn % 6 == 2 || turn % 6 == 5;
       typed_check(gpu, &m, &f, (uint64_t)turn);
+      turn += many == 1 ? 7 : 1;
     }
     test_matrix_free(&m);
   }
@@ -62,7 +63,7 @@ static void every_size_meets_the_bound(void **state) {
   for (kind = 0; kind < TYPED_KINDS; kind++) {
     for (s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
       typed_form f;
-      if (gpu_stride() > 1 && s != (size_t)kind % 4) {
+      if (gpu_stride() > 1 && (s != (size_t)kind % 4 || kind % 3 == 1)) {
         continue;
       }
       memset(&f, 0, sizeof f);
@@ -137,7 +138,7 @@ static void products_are_bitwise_repeatable(void **state) {
   int repeat;
   (void)state;
   test_matrix_make(9, 5, &m);
-  for (method = 0; method < 3; method++) {
+  for (method = 0; method < (gpu_stride() > 1 ? 2 : 3); method++) {
     double *values = (double *)test_allocate(m.nnz, 16),
            *x = (double *)test_allocate(m.cols, 16);
     double *y = (double *)test_allocate(m.rows, 16),
