@@ -9,6 +9,7 @@
 #include "fake/half_scenarios.h"
 #include "fake/order_scenarios.h"
 #include "fake/transpose_scenarios.h"
+#include "fake/type_scenarios.h"
 #include "support/gpu.h"
 
 /* Host CSR, vectors in buffers, a workspace of its own, new values. */
@@ -282,6 +283,8 @@ TEST_UNUSED static const struct {
     {"transposed, host vectors, AUTO", transposed_host_vectors, MERBIT_SIDE_AUTO, 0},
     {"one triangle", half_products, MERBIT_SIDE_CUDA, 0},
     {"one triangle, device COO", half_device_coo, MERBIT_SIDE_CUDA, 0},
+    {"conjugate transpose, AUTO", complex_products, MERBIT_SIDE_AUTO, 0},
+    {"complex by MERGE", complex_merge, MERBIT_SIDE_CUDA, 0},
     {"PageRank", ranks, MERBIT_SIDE_CUDA, 1},
     {"PageRank, AUTO", ranks, MERBIT_SIDE_AUTO, 1},
 };
