@@ -36,7 +36,7 @@ MBK_DEVICE MBK_COMPUTE mbk_fixup_tails(const MBK_COMPUTE *tails, mbk_u64 from, m
 
 // The last block of rows may reach beyond the matrix.
 MBK_DEVICE void mbk_fixup_commit(MBK_VECTOR *y, mbk_u64 row, mbk_u32 part, mbk_u64 rows,
-                                 MBK_COMPUTE sum, MBK_COMPUTE alpha, MBK_COMPUTE beta) {
+                                 MBK_COMPUTE sum, MBK_SCALAR alpha, MBK_SCALAR beta) {
   if (MBK_PARTS == 1) {
     MBK_COMMIT(row, sum);
   } else if (row * MBK_PARTS + part < rows) {
