@@ -13439,7 +13439,7 @@ static merbit_status mbi_expression_number(mbi_expression *e) {
 }
 
 static merbit_status mbi_expression_call(mbi_expression *e, const char *name, int arguments) {
-  char text[32];
+  char text[48];
   merbit_status status;
   int i;
   mbi_expression_next(e);
@@ -13456,7 +13456,7 @@ static merbit_status mbi_expression_call(mbi_expression *e, const char *name, in
       status = mbi_expression_want(e, from, MBI_OPERAND_NUMBER);
     }
     if (status == MERBIT_OK && !mbi_expression_is(e, i + 1 < arguments ? "," : ")")) {
-      (void)snprintf(text, sizeof text, "%s takes %d", name, arguments);
+      (void)snprintf(text, sizeof text, "is not expected: %s takes %d", name, arguments);
       return mbi_expression_refuse(e, text);
     }
     if (status == MERBIT_OK) {
