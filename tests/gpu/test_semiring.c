@@ -49,7 +49,7 @@ static void every_method(void **state) {
   int index, kind, products = 0;
   (void)state;
   for (index = slow ? gpu_stride() : 0; index < test_matrix_count();
-       index += slow ? 4 * gpu_stride() : 1) {
+       index += slow ? 6 * gpu_stride() : 1) {
     for (kind = 1; kind <= SEMIRINGS_KINDS; kind++) {
       const shape *s = &shapes[slow ? kind % FEW : (int)test_below(&random, SHAPES)];
       const int where = (int)test_below(&random, 1024);
