@@ -178,6 +178,53 @@
  * other way round. New values come in the order of the view as ever. plan_desc.block_rows and block_cols, and
  * what plan_info tells, are of the transpose.
  *
+ * SEMIRINGS. A plan may add and multiply by other operators (plan_desc.semiring): min-plus makes a product one step
+ * of shortest paths, or-and one of breadth-first search, max-times one of most likely paths; or give your own.
+ *
+ * Example: semirings
+ *     int row_ptr[] = {0, 2, 3, 3}, col_ind[] = {1, 2, 2}; // roads from 0 to 1 and 2, from 1 to 2
+ *     double lengths[] = {4, 9, 3}, zero = 0, d[] = {0, 1e300, 1e300}, e[] = {0, 1e300, 1e300};
+ *     merbit_view A = merbit_csr(3, 3, 3, row_ptr, col_ind, lengths);
+ *     merbit_plan_desc desc = {MERBIT_SIDE_AUTO};
+ *     merbit_context *context = NULL;
+ *     merbit_plan *plan = NULL;
+ *     desc.vector_memory = MERBIT_MEMORY_HOST;
+ *     desc.operation = MERBIT_OPERATION_T;
+ *     desc.semiring = MERBIT_SEMIRING_MIN_PLUS;
+ *     if (merbit_context_create(NULL, &context, NULL) == MERBIT_OK &&
+ *         merbit_plan_create(context, &A, &desc, &plan) == MERBIT_OK) {
+ *       merbit_spmv(plan, NULL, NULL, d, &zero, e, NULL); // the least of A' + d and 0 + e: 0, 4, 9
+ *       merbit_spmv(plan, NULL, NULL, e, &zero, d, NULL); // 0, 4, 7
+ *     }
+ *     merbit_plan_destroy(plan);
+ *     merbit_context_destroy(context);
+ *
+ * y = (alpha (x) sum) (+) (beta (x) y), a row's sum beginning with the semiring's zero, which an empty row gives: Inf
+ * for min-plus, 0 for max-times and or-and. alpha NULL: the sum is not multiplied; beta NULL: y is not read. alpha
+ * the zero of the semiring reads neither A nor x, and the zero stands in place of alpha (x) sum; beta the zero does
+ * not read y. Any other number, 0 in min-plus as well, is an operand like an entry: there alpha adds to each sum, and
+ * beta 0 keeps the old y among those of which the least is taken. Patterns are of the number one for every semiring:
+ * in min-plus each entry is an edge of length 1. Duplicates are entries of their own and never added up. A stored
+ * zero is an entry: an edge of length 0 in min-plus, none in or-and.
+ *
+ * min, max and or give the same bits in any order, so every method does: a NaN product makes its row NaN, a result
+ * that is zero is +0, and in or-and any number that is not zero, NaN too, is true and results are 0 or 1. max-times
+ * is for numbers that are not negative, whose zero is 0; for others take your own max from -Inf on.
+ * MERGE, and on CUDA SCAN and ROWS, on the CPU REFERENCE, take semirings, AUTO takes one of these, and views are CSR or
+ * COO; all else works as with plus-times: transposes, orders, new values, device arrays, scalars in device memory.
+ *
+ * With MERBIT_SEMIRING_CUSTOM, plan_desc.operators has `add` and `multiply` as expressions for CUDA and as functions for
+ * the CPU; a plan needs both for its side, AUTO's fall-back to the CPU too. `add` must be associative and
+ * commutative, but for plans on the CPU and for ROWS with one lane a row (omega 1), where entries come in their order
+ * and it need not commute.
+ *
+ * EXPRESSIONS have + - * / and parentheses, < <= > >= == != (which do not chain), && || !, c ? a : b, decimal
+ * numbers, inf, the names said where one is given, and min max abs sqrt exp log pow floor ceil. All are of the plan's
+ * type; comparisons are 1 or 0 where a number is wanted, numbers are true unless zero. Each operation is rounded by
+ * itself, as in C without contraction; exp, log and pow may differ from the C library's in the last bits. min and max
+ * of a NaN are NaN. Whatever else a text holds is refused by its place; what reaches the compiler is written anew
+ * from the checked tokens, and is part of the cubin's key. At most 512 characters.
+ *
  * STATUS. Every call that can fail returns a merbit_status, sets its out pointer to NULL on failure and
  * leaves a sentence that names the value at fault (merbit_last_error; merbit_context_create fills a
  * merbit_error instead). A NULL context, buffer, matrix or plan is MERBIT_INVALID_ARGUMENT, without a
@@ -704,7 +751,7 @@ MERBIT_API void merbit_workspace_destroy(merbit_workspace *workspace); /* NULL i
 /* y = alpha op(A) x + beta y. x holds cols, y rows elements of the plan's vector type, with a
  * transposed operation x rows and y cols; they must not overlap. alpha and beta are of the
  * compute type; NULL means alpha 1 and beta 0. beta 0 never reads y, alpha 0 never reads A or
- * x. `workspace` NULL is the plan's own: one product at a time. `stream` is a CUstream (NULL:
+ * x; what they mean over other semirings: SEMIRINGS in the manual. `workspace` NULL is the plan's own: one product at a time. `stream` is a CUstream (NULL:
  * the default stream), unused on the CPU. On CUDA the call returns when the product is
  * enqueued, allocates nothing, waits for nothing and may be captured in a graph; host vectors
  * are the exception, see vector_memory. Threads may share a plan, each with its own workspace. */
