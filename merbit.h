@@ -4570,6 +4570,9 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "\n"
   "// A row over many tiles is added up by a warp, over very many by the thread block.\n"
   "#define MBK_FIXUP_THREADS 512\n"
+  "// Blocks that a multiprocessor should hold; 0: as NVRTC likes, which for semirings aims at so\n"
+  "// many that some spill.\n"
+  "#define MBK_FIXUP_BLOCKS (MBK_SEMIRING ? 2 : 0)\n"
   "#define MBK_FIXUP_LONG 8         // tiles beyond which the warp helps\n"
   "#define MBK_FIXUP_VERY_LONG 1024 // and the thread block\n"
   "\n"
@@ -4584,9 +4587,9 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "  }\n"
   "  return sum;\n"
   "}\n"
-  "\n"
+  "\n",
   "// The last block of rows may reach beyond the matrix.\n"
-  "MBK_DEVICE void mbk_fixup_commit(MBK_VECTOR *y, mbk_u64 row, mbk_u32 part, mbk_u64 rows,\n",
+  "MBK_DEVICE void mbk_fixup_commit(MBK_VECTOR *y, mbk_u64 row, mbk_u32 part, mbk_u64 rows,\n"
   "                                 MBK_COMPUTE sum, MBK_SCALAR alpha, MBK_SCALAR beta) {\n"
   "  if (MBK_PARTS == 1) {\n"
   "    MBK_COMMIT(row, sum);\n"
@@ -4617,12 +4620,12 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "  mbk_release();\n"
   "  if (at < tiles) {\n"
   "    rank = MBK_TILE_RANK(at);\n"
-  "    ending = MBK_TILE_RANK(at + 1) > rank;\n"
+  "    ending = MBK_TILE_RANK(at + 1) > rank;\n",
   "    if (ending) {\n"
   "      from = MBK_TILE_OF(rank);\n"
   "      length = (mbk_u32)(at - from);\n"
   "      ending = !MBK_CROSSING || length > 0;\n"
-  "    }\n",
+  "    }\n"
   "  }\n"
   "  mbk_await();\n"
   "  MBK_SCALARS_LOAD;\n"
@@ -4660,9 +4663,9 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "    very_long[warp] = ballot;\n"
   "  }\n"
   "  mbk_block_sync();\n"
-  "  for (mbk_u32 w = 0; w < MBK_FIXUP_THREADS / 32; w++) {\n"
+  "  for (mbk_u32 w = 0; w < MBK_FIXUP_THREADS / 32; w++) {\n",
   "    for (left = very_long[w]; left != 0; left &= left - 1) {\n"
-  "      const mbk_u32 leader = 31 - (mbk_u32)mbk_leading_zeros(left & (0u - left));\n",
+  "      const mbk_u32 leader = 31 - (mbk_u32)mbk_leading_zeros(left & (0u - left));\n"
   "      const mbk_u64 that = block_first + w * 32 + leader, end = that / MBK_PARTS;\n"
   "      const mbk_u64 begin = MBK_TILE_OF(MBK_TILE_RANK(end));\n"
   "      const MBK_COMPUTE share = mbk_scan_reduce(mbk_fixup_tails(\n"
@@ -5061,7 +5064,7 @@ static const char *const mbi_source_spmv_scan_fixup_cuh[] = {
   "#include \"spmv/fixup.cuh\"\n"
   "\n"
   "// Launch: MBK_FIXUP_THREADS tiles per block. Shared: as mbk_fixup.\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS)\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, MBK_FIXUP_BLOCKS)\n"
   "    mbk_scan_fixup(const MBK_ROW_PTR *row_start, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
   "                   const mbk_u32 *empty_id, const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails,\n"
   "                   MBK_VECTOR *y, mbk_u64 tiles, mbk_u64 empty_rows, MBK_SCALAR_PARAMETERS) {\n"
@@ -5760,7 +5763,7 @@ static const char *const mbi_source_spmv_merge_path_cu[] = {
   "#include \"spmv/fixup.cuh\"\n"
   "\n"
   "// Launch: MBK_FIXUP_THREADS chunks per block. Shared: as mbk_fixup.\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS)\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, MBK_FIXUP_BLOCKS)\n"
   "    mbk_merge_fixup(const MBK_ROW_PTR *row_ptr, const mbk_u64 *chunk_row,\n"
   "                    const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,\n"
   "                    mbk_u64 chunks, MBK_SCALAR_PARAMETERS) {\n"
@@ -8600,7 +8603,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "e206d90b20820317527f5721b35a6526e8820590f2d5b3043633927b79dd11ae"
+#define MBI_KERNEL_HASH "2c2b3fee291aca6be358b82abe04b01b7e405b4dc12db78ae98817c523008b56"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
