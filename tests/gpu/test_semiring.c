@@ -1,6 +1,8 @@
 /* Products over semirings on the GPU, bit for bit: every method that takes them, every form of
  * arrays, scalars and vectors; the user's operators; what is refused there. */
 #define MERBIT_IMPLEMENTATION
+#define MBI_CHOOSE_UNSEEN 1u /* little matrices count as large where one product is expected   \
+                              */
 #include "merbit.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -79,7 +81,7 @@ static void every_scalar(void **state) {
       if (slow && kind != 1 + (s + 1) % 2 * 3) {
         continue;
       }
-      form.device_scalars = (s + kind) % 2;
+      form.device_scalars = (s + (slow ? 0 : kind)) % 2;
       form.plan.reordering = s % 3 == 1 ? MERBIT_REORDERING_RCM : MERBIT_REORDERING_NONE;
       square_grid(9, 13, 8, 5, &m);
       (void)semirings_check(gpu, &m, &form, kind, 0, 25);
@@ -89,7 +91,7 @@ static void every_scalar(void **state) {
 }
 
 /* AUTO takes what semirings can, without measuring. */
-static void choices(void **state) {
+static void choice(int uneven, int calls, merbit_method method, const char *why) {
   enum { ROWS = 300 };
   static int32_t row_ptr[ROWS + 1], col_ind[4 * ROWS];
   merbit_view view;
@@ -97,23 +99,35 @@ static void choices(void **state) {
   merbit_plan *plan;
   char line[512];
   int i;
-  (void)state;
   for (i = 0; i < 4 * ROWS; i++) {
     col_ind[i] = (i * 7) % ROWS;
-    row_ptr[i / 4 + 1] = 4 * (i / 4 + 1);
   }
-  view = merbit_csr(ROWS, ROWS, 4 * ROWS, row_ptr, col_ind, NULL);
+  for (i = 0; i < ROWS; i++) { /* each row four, or each eighth four times eight */
+    row_ptr[i + 1] = uneven ? (i / 8 + 1) * 32 : 4 * (i + 1);
+  }
+  view = merbit_csr(ROWS, ROWS, row_ptr[ROWS] < 4 * ROWS ? row_ptr[ROWS] : 4 * ROWS, row_ptr,
+                    col_ind, NULL);
+  for (i = 0; i <= ROWS; i++) {
+    row_ptr[i] = row_ptr[i] < view.nnz ? row_ptr[i] : (int32_t)view.nnz;
+  }
   memset(&desc, 0, sizeof desc);
   desc.semiring = MERBIT_SEMIRING_OR_AND;
   desc.side = MERBIT_SIDE_CUDA;
-  desc.expected_calls = 5000; /* measured elsewhere */
-  products_done(gpu, merbit_plan_create(gpu, &view, &desc, &plan), "even rows");
+  desc.expected_calls = calls;
+  products_done(gpu, merbit_plan_create(gpu, &view, &desc, &plan), "a choice");
   (void)merbit_plan_describe(plan, line, sizeof line);
-  assert_int_equal(plan->method, MERBIT_METHOD_ROWS);
+  assert_int_equal(plan->method, method);
   assert_non_null(strstr(line, "f64 or-and"));
-  assert_non_null(strstr(line, "small, with even rows; runner-up scan"));
+  assert_non_null(strstr(line, why));
   assert_non_null(strstr(line, "values all one"));
   merbit_plan_destroy(plan);
+}
+
+static void choices(void **state) {
+  (void)state;
+  choice(0, 5000, MERBIT_METHOD_ROWS, "small, with even rows; runner-up scan");
+  choice(1, 0, MERBIT_METHOD_SCAN, "of those for semirings; runner-up merge");
+  choice(0, 1, MERBIT_METHOD_MERGE, "for 1 product without a look");
 }
 
 static void refuse(merbit_context *context, const merbit_view *view,

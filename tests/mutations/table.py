@@ -103,8 +103,6 @@ MUTATIONS = [
      "duplicates of a COO are added up", "spmv_semiring"),
     ("spmv/semiring.c.j2", "return *(const void *const *)beta != NULL;", "return 0;",
      "beta in device memory does not read y", "fake_gpu_semiring"),
-    ("spmv/semiring.c.j2", "  plan->desc.operators = NULL; /* the user's from here on */\n", "",
-     "a plan remembers operators that may be gone", "spmv_semiring"),
     ("jit/expression_text.c.j2", "e->written + length >= MBI_EXPRESSION_SIZE", "0",
      "long expressions are written beyond their room", "spmv_semiring|fuzz_expression"),
     ("jit/expression.c.j2", "if (status == MERBIT_OK && e.length > 0) {", "if (0) {",
