@@ -16266,6 +16266,7 @@ typedef struct mbi_semiring_call_f64 {
   int scales, vanishes, adds; /* alpha is applied; it is the zero; beta and y are read */
   mbi_semiring_part_f64 *parts;
   int tasks;
+  int shift; /* x moved back by the base saves a subtraction; 0 if empty */
 } mbi_semiring_call_f64;
 
 /* Both operators; a scalar stands where an entry does. */
@@ -16321,14 +16322,24 @@ static double mbi_custom_multiply_f64(
 static double mbi_min_plus_sum_f64(
     const mbi_semiring_call_f64 *call, int64_t begin, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->plan->csr.col_ind;
-  const int base = call->plan->csr.base;
+  const double *values = call->values, *x = call->x - call->shift;
   double sum = call->zero;
   int64_t k;
-  for (k = begin; k < end; k++) {
-    const double a = call->values != NULL ? call->values[k] : 1;
-    sum = mbi_min_plus_add_f64(call, sum, mbi_min_plus_multiply_f64(call, a, call->x[col_ind[k] - base]));
+  int seen = 0; /* a NaN */
+  if (values != NULL) {
+    for (k = begin; k < end; k++) {
+      const double p = values[k] + x[col_ind[k]];
+      sum = p < sum ? p : sum;
+      seen |= p != p;
+    }
+  } else {
+    for (k = begin; k < end; k++) {
+      const double p = (double)1 + x[col_ind[k]];
+      sum = p < sum ? p : sum;
+      seen |= p != p;
+    }
   }
-  return sum;
+  return seen ? (double)NAN : sum;
 }
 
 static void mbi_min_plus_commit_f64(const mbi_semiring_call_f64 *call,
@@ -16358,14 +16369,24 @@ static void mbi_min_plus_rows_f64(const mbi_semiring_call_f64 *call,
 static double mbi_max_times_sum_f64(
     const mbi_semiring_call_f64 *call, int64_t begin, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->plan->csr.col_ind;
-  const int base = call->plan->csr.base;
+  const double *values = call->values, *x = call->x - call->shift;
   double sum = call->zero;
   int64_t k;
-  for (k = begin; k < end; k++) {
-    const double a = call->values != NULL ? call->values[k] : 1;
-    sum = mbi_max_times_add_f64(call, sum, mbi_max_times_multiply_f64(call, a, call->x[col_ind[k] - base]));
+  int seen = 0; /* a NaN */
+  if (values != NULL) {
+    for (k = begin; k < end; k++) {
+      const double p = values[k] * x[col_ind[k]];
+      sum = p > sum ? p : sum;
+      seen |= p != p;
+    }
+  } else {
+    for (k = begin; k < end; k++) {
+      const double p = (double)1 * x[col_ind[k]];
+      sum = p > sum ? p : sum;
+      seen |= p != p;
+    }
   }
-  return sum;
+  return seen ? (double)NAN : sum;
 }
 
 static void mbi_max_times_commit_f64(const mbi_semiring_call_f64 *call,
@@ -16395,14 +16416,20 @@ static void mbi_max_times_rows_f64(const mbi_semiring_call_f64 *call,
 static double mbi_or_and_sum_f64(
     const mbi_semiring_call_f64 *call, int64_t begin, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->plan->csr.col_ind;
-  const int base = call->plan->csr.base;
+  const double *values = call->values, *x = call->x - call->shift;
   double sum = call->zero;
   int64_t k;
-  for (k = begin; k < end; k++) {
-    const double a = call->values != NULL ? call->values[k] : 1;
-    sum = mbi_or_and_add_f64(call, sum, mbi_or_and_multiply_f64(call, a, call->x[col_ind[k] - base]));
+  int seen = 0; /* a product that is true */
+  if (values != NULL) {
+    for (k = begin; k < end; k++) {
+      seen |= (values[k] != 0) & (x[col_ind[k]] != 0);
+    }
+  } else {
+    for (k = begin; k < end; k++) {
+      seen |= ((double)1 != 0) & (x[col_ind[k]] != 0);
+    }
   }
-  return sum;
+  return seen ? 1 : sum;
 }
 
 static void mbi_or_and_commit_f64(const mbi_semiring_call_f64 *call,
@@ -16432,12 +16459,17 @@ static void mbi_or_and_rows_f64(const mbi_semiring_call_f64 *call,
 static double mbi_custom_sum_f64(
     const mbi_semiring_call_f64 *call, int64_t begin, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->plan->csr.col_ind;
-  const int base = call->plan->csr.base;
+  const double *values = call->values, *x = call->x - call->shift;
   double sum = call->zero;
   int64_t k;
-  for (k = begin; k < end; k++) {
-    const double a = call->values != NULL ? call->values[k] : 1;
-    sum = mbi_custom_add_f64(call, sum, mbi_custom_multiply_f64(call, a, call->x[col_ind[k] - base]));
+  if (values != NULL) {
+    for (k = begin; k < end; k++) {
+      sum = mbi_custom_add_f64(call, sum, mbi_custom_multiply_f64(call, values[k], x[col_ind[k]]));
+    }
+  } else {
+    for (k = begin; k < end; k++) {
+      sum = mbi_custom_add_f64(call, sum, mbi_custom_multiply_f64(call, (double)1, x[col_ind[k]]));
+    }
   }
   return sum;
 }
@@ -16553,6 +16585,7 @@ static void mbi_semiring_typed_f64(merbit_plan *plan, void *scratch,
   call.adds = beta->f64.given != 0 && call.beta != call.zero;
   call.parts = (mbi_semiring_part_f64 *)scratch;
   call.tasks = plan->tasks;
+  call.shift = plan->csr.nnz > 0 ? plan->csr.base : 0;
   if (plan->method == MERBIT_METHOD_REFERENCE) {
     call.tasks = 1;
     mbi_semiring_loops_of_f64(&call)->rows(&call, 0, call.vanishes ? 0 : plan->csr.rows);
@@ -16587,6 +16620,7 @@ typedef struct mbi_semiring_call_f32 {
   int scales, vanishes, adds; /* alpha is applied; it is the zero; beta and y are read */
   mbi_semiring_part_f32 *parts;
   int tasks;
+  int shift; /* x moved back by the base saves a subtraction; 0 if empty */
 } mbi_semiring_call_f32;
 
 /* Both operators; a scalar stands where an entry does. */
@@ -16642,14 +16676,24 @@ static float mbi_custom_multiply_f32(
 static float mbi_min_plus_sum_f32(
     const mbi_semiring_call_f32 *call, int64_t begin, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->plan->csr.col_ind;
-  const int base = call->plan->csr.base;
+  const float *values = call->values, *x = call->x - call->shift;
   float sum = call->zero;
   int64_t k;
-  for (k = begin; k < end; k++) {
-    const float a = call->values != NULL ? call->values[k] : 1;
-    sum = mbi_min_plus_add_f32(call, sum, mbi_min_plus_multiply_f32(call, a, call->x[col_ind[k] - base]));
+  int seen = 0; /* a NaN */
+  if (values != NULL) {
+    for (k = begin; k < end; k++) {
+      const float p = values[k] + x[col_ind[k]];
+      sum = p < sum ? p : sum;
+      seen |= p != p;
+    }
+  } else {
+    for (k = begin; k < end; k++) {
+      const float p = (float)1 + x[col_ind[k]];
+      sum = p < sum ? p : sum;
+      seen |= p != p;
+    }
   }
-  return sum;
+  return seen ? (float)NAN : sum;
 }
 
 static void mbi_min_plus_commit_f32(const mbi_semiring_call_f32 *call,
@@ -16679,14 +16723,24 @@ static void mbi_min_plus_rows_f32(const mbi_semiring_call_f32 *call,
 static float mbi_max_times_sum_f32(
     const mbi_semiring_call_f32 *call, int64_t begin, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->plan->csr.col_ind;
-  const int base = call->plan->csr.base;
+  const float *values = call->values, *x = call->x - call->shift;
   float sum = call->zero;
   int64_t k;
-  for (k = begin; k < end; k++) {
-    const float a = call->values != NULL ? call->values[k] : 1;
-    sum = mbi_max_times_add_f32(call, sum, mbi_max_times_multiply_f32(call, a, call->x[col_ind[k] - base]));
+  int seen = 0; /* a NaN */
+  if (values != NULL) {
+    for (k = begin; k < end; k++) {
+      const float p = values[k] * x[col_ind[k]];
+      sum = p > sum ? p : sum;
+      seen |= p != p;
+    }
+  } else {
+    for (k = begin; k < end; k++) {
+      const float p = (float)1 * x[col_ind[k]];
+      sum = p > sum ? p : sum;
+      seen |= p != p;
+    }
   }
-  return sum;
+  return seen ? (float)NAN : sum;
 }
 
 static void mbi_max_times_commit_f32(const mbi_semiring_call_f32 *call,
@@ -16716,14 +16770,20 @@ static void mbi_max_times_rows_f32(const mbi_semiring_call_f32 *call,
 static float mbi_or_and_sum_f32(
     const mbi_semiring_call_f32 *call, int64_t begin, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->plan->csr.col_ind;
-  const int base = call->plan->csr.base;
+  const float *values = call->values, *x = call->x - call->shift;
   float sum = call->zero;
   int64_t k;
-  for (k = begin; k < end; k++) {
-    const float a = call->values != NULL ? call->values[k] : 1;
-    sum = mbi_or_and_add_f32(call, sum, mbi_or_and_multiply_f32(call, a, call->x[col_ind[k] - base]));
+  int seen = 0; /* a product that is true */
+  if (values != NULL) {
+    for (k = begin; k < end; k++) {
+      seen |= (values[k] != 0) & (x[col_ind[k]] != 0);
+    }
+  } else {
+    for (k = begin; k < end; k++) {
+      seen |= ((float)1 != 0) & (x[col_ind[k]] != 0);
+    }
   }
-  return sum;
+  return seen ? 1 : sum;
 }
 
 static void mbi_or_and_commit_f32(const mbi_semiring_call_f32 *call,
@@ -16753,12 +16813,17 @@ static void mbi_or_and_rows_f32(const mbi_semiring_call_f32 *call,
 static float mbi_custom_sum_f32(
     const mbi_semiring_call_f32 *call, int64_t begin, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->plan->csr.col_ind;
-  const int base = call->plan->csr.base;
+  const float *values = call->values, *x = call->x - call->shift;
   float sum = call->zero;
   int64_t k;
-  for (k = begin; k < end; k++) {
-    const float a = call->values != NULL ? call->values[k] : 1;
-    sum = mbi_custom_add_f32(call, sum, mbi_custom_multiply_f32(call, a, call->x[col_ind[k] - base]));
+  if (values != NULL) {
+    for (k = begin; k < end; k++) {
+      sum = mbi_custom_add_f32(call, sum, mbi_custom_multiply_f32(call, values[k], x[col_ind[k]]));
+    }
+  } else {
+    for (k = begin; k < end; k++) {
+      sum = mbi_custom_add_f32(call, sum, mbi_custom_multiply_f32(call, (float)1, x[col_ind[k]]));
+    }
   }
   return sum;
 }
@@ -16874,6 +16939,7 @@ static void mbi_semiring_typed_f32(merbit_plan *plan, void *scratch,
   call.adds = beta->f32.given != 0 && call.beta != call.zero;
   call.parts = (mbi_semiring_part_f32 *)scratch;
   call.tasks = plan->tasks;
+  call.shift = plan->csr.nnz > 0 ? plan->csr.base : 0;
   if (plan->method == MERBIT_METHOD_REFERENCE) {
     call.tasks = 1;
     mbi_semiring_loops_of_f32(&call)->rows(&call, 0, call.vanishes ? 0 : plan->csr.rows);
