@@ -317,7 +317,7 @@ typedef enum merbit_operation {
 } merbit_operation;
 
 typedef enum merbit_method {
-  MERBIT_METHOD_AUTO = 0,      /* what suits the matrix on CUDA, MERGE on the CPU */
+  MERBIT_METHOD_AUTO = 0,      /* what suits the matrix and the number of products */
   MERBIT_METHOD_REFERENCE = 1, /* CPU: the sequential row loop */
   MERBIT_METHOD_MERGE = 2,     /* merge path straight on the CSR (Merrill, Garland, SC16) */
   MERBIT_METHOD_MERBIT = 3,    /* CUDA: merge-path tiles with packed lanes (Zhang et al.) */
@@ -327,7 +327,8 @@ typedef enum merbit_method {
   MERBIT_METHOD_BINNED = 7,    /* CUDA: products by strips of columns, then sums by rows */
   MERBIT_METHOD_BSR = 8,       /* dense blocks: tasks of as many blocks each (Chirila) */
   MERBIT_METHOD_CB = 9,        /* CUDA: COO, CSR and dense blocks of 16 x 16 (CB-SpMV) */
-  MERBIT_METHOD_HUBS = 10      /* CUDA: as SCAN, with the fullest columns' x in shared memory */
+  MERBIT_METHOD_HUBS = 10,     /* CUDA: as SCAN, with the fullest columns' x in shared memory */
+  MERBIT_METHOD_SORTED = 11    /* CPU: rows sorted by length within windows, equal values once */
 #ifdef MERBIT_STUDY_METHODS /* for comparison: spmv/block_study.c, spmv/bsr_study.c */
   ,
   MERBIT_METHOD_BSR_ROWS = 32,
@@ -14395,6 +14396,38 @@ typedef struct mbi_blocks {
   int64_t *chunk_index, *chunk_row; /* where each begins, and the last ends; one allocation */
 } mbi_blocks;
 
+/* Rows sorted by length within windows, on the CPU: spmv/sorted.c. */
+#define MBI_SORTED_AHEAD 64 /* nonzeros ahead of which x is asked for, where it is far away */
+#define MBI_SORTED_PADDING (MBI_SORTED_AHEAD + 8) /* columns behind the last, 0 */
+
+typedef struct mbi_sorted_run { /* of rows that are equally long */
+  int64_t length, count;
+} mbi_sorted_run;
+
+typedef struct mbi_sorted_window {
+  int64_t row, entry; /* the first */
+  int64_t run, runs;
+} mbi_sorted_window;
+
+typedef struct mbi_sorted_share { /* a task's */
+  int64_t head_row;               /* a row that an earlier task began, or -1 */
+  int64_t head, head_end;         /* its entries here */
+  int64_t row, last;              /* rows that this task has whole */
+  int64_t carry, carry_end;       /* entries of a row that a later task ends */
+  int64_t window, windows, run, runs;
+} mbi_sorted_share;
+
+typedef struct mbi_sorted {
+  mbi_sorted_share *shares;
+  mbi_sorted_window *windows;
+  mbi_sorted_run *runs;
+  uint16_t *row_id; /* in its window */
+  int32_t *col_ind; /* from 0 */
+  void *values;     /* NULL: all are `value` */
+  double value;
+  int far_x; /* x is larger than the caches */
+} mbi_sorted;
+
 #define MBI_BSR_KERNELS 6
 
 /* Tiles of blocks: spmv/bsr.c. */
@@ -14500,13 +14533,14 @@ struct merbit_plan {
   merbit_method method;
   merbit_type type; /* of values, vectors and sums */
   char reason[384]; /* why AUTO fell back to the CPU; else empty */
-  char why[160];    /* what decided AUTO's choice of a method on CUDA; else empty */
+  char why[160];    /* what decided AUTO's choice of a method; else empty */
   double plan_seconds;
   /* CPU */
   int tasks;
   const void *values; /* of csr or bsr; NULL: ones */
   void *own_values;   /* holds values after an update */
   mbi_blocks blocks;
+  mbi_sorted sorted;
   /* CUDA */
   mbi_device_csr device;
   const mbi_cuda_method *cuda;
@@ -14602,7 +14636,10 @@ static const char *mbi_value_name(const merbit_plan *plan) {
                                       "values from a table, by bytes",
                                       "values equal in each row",
                                       "values equal in each column"};
-  return plan->csr.values == NULL ? "values all one" : names[plan->device.form];
+  return plan->csr.values == NULL ? "values all one"
+         : plan->sorted.shares != NULL && plan->sorted.values == NULL
+             ? names[MBI_VALUES_EQUAL]
+             : names[plan->device.form];
 }
 
 /* Whether plan->bsr is what is multiplied. */
@@ -14623,7 +14660,7 @@ static const char *mbi_type_name(merbit_type type) {
 static const char *mbi_method_name(merbit_method method) {
   static const char *const names[] = {"auto", "reference", "merge",  "merbit",
                                       "scan", "rows",      "sliced", "binned",
-                                      "bsr",  "cb",        "hubs"};
+                                      "bsr",  "cb",        "hubs",   "sorted"};
 #ifdef MERBIT_STUDY_METHODS
   static const char *const studies[] = {"bsr-rows", "bsr-naive", "bsr-split", "bsr-maximum",
                                         "bsr-fixed"};
@@ -15314,6 +15351,1673 @@ static void mbi_merge_multiply(merbit_context *context, const merbit_view *csr,
                         *(const double *)alpha, (const double *)x, *(const double *)beta,
                         (double *)y);
   }
+}
+
+/* ==== >>spmv/sorted.c  CPU: rows sorted by length within windows ========================== */
+/* Rows sorted by length within windows. The sigma of SELL-C-sigma (M. Kreutzer et al., A Unified
+ * Sparse Matrix Data Format, SISC 36(5), 2014) without its padding: a CPU's cores lose most of
+ * their time on short rows to wrong guesses of where a row ends, and guess rightly where the
+ * next row is as long as the last. The rows of a window stay together, so that x and y are met
+ * as before. Tasks are cut as in spmv/merge.c; a row that tasks share stays as it is.
+ *
+ * The plan holds copies of the columns, and of the values unless they are all equal. Each task
+ * writes its own part first, so that its pages lie where it runs. */
+
+#define MBI_SORTED_WINDOW 4096 /* rows: their part of y stays in the first cache */
+#define MBI_SORTED_FAR (16 << 20) /* bytes of x that caches near a core do not hold */
+#define MBI_SORTED_LONG 64     /* longer rows are not sorted: nothing is lost at their ends */
+
+typedef struct mbi_sorted_build {
+  merbit_plan *plan;
+  int *differ; /* for each task: some value of its is not the first of all */
+} mbi_sorted_build;
+
+static int64_t mbi_sorted_start(const merbit_view *csr, int64_t row) {
+  return mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base;
+}
+
+static int64_t mbi_sorted_windows(const mbi_sorted_share *share) {
+  return (share->last - share->row + MBI_SORTED_WINDOW - 1) / MBI_SORTED_WINDOW;
+}
+
+/* The parts of the tasks, cut as in spmv/merge.c. */
+static void mbi_sorted_cut(merbit_plan *plan) {
+  const merbit_view *csr = &plan->csr;
+  const int64_t path = csr->rows + csr->nnz;
+  mbi_sorted_share *share = plan->sorted.shares;
+  mbi_merge_point from = {0, 0};
+  int task;
+  for (task = 0; task < plan->tasks; task++, share++) {
+    const mbi_merge_point to = mbi_merge_search(csr, mbi_share(path, plan->tasks, task + 1));
+    share->head_row = -1;
+    share->head = share->head_end = share->carry = from.entry;
+    share->row = from.row;
+    share->last = to.row;
+    share->carry_end = to.entry;
+    if (from.row < to.row) {
+      if (mbi_sorted_start(csr, from.row) < from.entry) {
+        share->head_row = from.row;
+        share->row++;
+        share->head_end = mbi_sorted_start(csr, share->row);
+      }
+      share->carry = mbi_sorted_start(csr, to.row);
+    }
+    share->windows = mbi_sorted_windows(share);
+    from = to;
+  }
+}
+
+static int mbi_sorted_bucket(int64_t length) {
+  return length < MBI_SORTED_LONG ? (int)length : MBI_SORTED_LONG;
+}
+
+/* How many rows of a window are of each length; the last count is of all long ones. */
+static void mbi_sorted_count(const merbit_view *csr, int64_t row, int64_t last, int64_t *counts) {
+  int64_t start = mbi_sorted_start(csr, row);
+  memset(counts, 0, (MBI_SORTED_LONG + 1) * sizeof *counts);
+  for (; row < last; row++) {
+    const int64_t end = mbi_sorted_start(csr, row + 1);
+    counts[mbi_sorted_bucket(end - start)]++;
+    start = end;
+  }
+}
+
+static int64_t mbi_sorted_window_end(const mbi_sorted_share *share, int64_t row) {
+  return row < share->last - MBI_SORTED_WINDOW ? row + MBI_SORTED_WINDOW : share->last;
+}
+
+/* Whether all values of a task have the bits of the first of all. */
+static int mbi_sorted_differ(const merbit_plan *plan, const mbi_sorted_share *share) {
+  const size_t size = mbi_type_size(plan->type);
+  const char *first = (const char *)plan->values;
+  int64_t k;
+  for (k = share->head; first != NULL && k < share->carry_end; k++) {
+    if (memcmp(first, first + (size_t)k * size, size) != 0) {
+      return 1;
+    }
+  }
+  return 0;
+}
+
+/* First pass of a task: how many runs there will be, and how its values are. */
+static void mbi_sorted_measure(void *argument, int task) {
+  const mbi_sorted_build *build = (const mbi_sorted_build *)argument;
+  const merbit_plan *plan = build->plan;
+  mbi_sorted_share *share = plan->sorted.shares + task;
+  int64_t counts[MBI_SORTED_LONG + 1], row;
+  int length;
+  share->runs = 0;
+  for (row = share->row; row < share->last; row += MBI_SORTED_WINDOW) {
+    mbi_sorted_count(&plan->csr, row, mbi_sorted_window_end(share, row), counts);
+    for (length = 0; length < MBI_SORTED_LONG; length++) {
+      share->runs += counts[length] > 0;
+    }
+    share->runs += counts[MBI_SORTED_LONG];
+  }
+  build->differ[task] = mbi_sorted_differ(plan, share);
+}
+
+/* Columns [begin, end) of the CSR to `target`, counted from 0. */
+static void mbi_sorted_columns(const merbit_view *csr, int64_t begin, int64_t end,
+                               int32_t *target) {
+  const int32_t *col_ind = (const int32_t *)csr->col_ind;
+  for (; begin < end; begin++) {
+    *target++ = col_ind[begin] - csr->base;
+  }
+}
+
+/* The order of a window's rows, its runs, and its columns in that order. Returns the runs. */
+static int64_t mbi_sorted_window_fill(const merbit_plan *plan, mbi_sorted_window *window,
+                                      int64_t last) {
+  const merbit_view *csr = &plan->csr;
+  const mbi_sorted *sorted = &plan->sorted;
+  uint16_t *id = sorted->row_id + window->row;
+  mbi_sorted_run *run = sorted->runs + window->run;
+  int64_t counts[MBI_SORTED_LONG + 1], places[MBI_SORTED_LONG + 1], row, place = 0, entry;
+  int length;
+  mbi_sorted_count(csr, window->row, last, counts);
+  for (length = 0; length <= MBI_SORTED_LONG; length++) {
+    places[length] = place;
+    place += counts[length];
+  }
+  for (row = window->row; row < last; row++) {
+    const int64_t start = mbi_sorted_start(csr, row);
+    id[places[mbi_sorted_bucket(mbi_sorted_start(csr, row + 1) - start)]++] =
+        (uint16_t)(row - window->row);
+  }
+  for (length = 0; length < MBI_SORTED_LONG; length++) {
+    if (counts[length] > 0) {
+      run->length = length;
+      run->count = counts[length];
+      run++;
+    }
+  }
+  entry = window->entry;
+  for (row = 0; row < last - window->row; row++) {
+    const int64_t start = mbi_sorted_start(csr, window->row + id[row]);
+    const int64_t end = mbi_sorted_start(csr, window->row + id[row] + 1);
+    mbi_sorted_columns(csr, start, end, sorted->col_ind + entry);
+    entry += end - start;
+    if (end - start >= MBI_SORTED_LONG) {
+      run->length = end - start;
+      run->count = 1;
+      run++;
+    }
+  }
+  return run - (sorted->runs + window->run);
+}
+
+/* Values of a task in the order of its columns. */
+static void mbi_sorted_values(void *argument, int task) {
+  const mbi_sorted_build *build = (const mbi_sorted_build *)argument;
+  const merbit_plan *plan = build->plan;
+  const mbi_sorted *sorted = &plan->sorted;
+  const mbi_sorted_share *share = sorted->shares + task;
+  const size_t size = mbi_type_size(plan->type);
+  const char *from = (const char *)plan->values;
+  char *to = (char *)sorted->values;
+  int64_t window, i;
+  memcpy(to + (size_t)share->head * size, from + (size_t)share->head * size,
+         (size_t)(share->head_end - share->head) * size);
+  for (window = share->window; window < share->window + share->windows; window++) {
+    const mbi_sorted_window *w = sorted->windows + window;
+    const int64_t last = mbi_sorted_window_end(share, w->row);
+    char *next = to + (size_t)w->entry * size;
+    for (i = w->row; i < last; i++) {
+      const int64_t row = w->row + sorted->row_id[i];
+      const int64_t start = mbi_sorted_start(&plan->csr, row);
+      const size_t bytes = (size_t)(mbi_sorted_start(&plan->csr, row + 1) - start) * size;
+      memcpy(next, from + (size_t)start * size, bytes);
+      next += bytes;
+    }
+  }
+  memcpy(to + (size_t)share->carry * size, from + (size_t)share->carry * size,
+         (size_t)(share->carry_end - share->carry) * size);
+}
+
+/* Second pass of a task. */
+static void mbi_sorted_fill(void *argument, int task) {
+  const mbi_sorted_build *build = (const mbi_sorted_build *)argument;
+  const merbit_plan *plan = build->plan;
+  const merbit_view *csr = &plan->csr;
+  const mbi_sorted *sorted = &plan->sorted;
+  const mbi_sorted_share *share = sorted->shares + task;
+  int64_t row, run = share->run;
+  mbi_sorted_window *window = sorted->windows + share->window;
+  mbi_sorted_columns(csr, share->head, share->head_end, sorted->col_ind + share->head);
+  for (row = share->row; row < share->last; row += MBI_SORTED_WINDOW, window++) {
+    window->row = row;
+    window->entry = mbi_sorted_start(csr, row);
+    window->run = run;
+    window->runs = mbi_sorted_window_fill(plan, window, mbi_sorted_window_end(share, row));
+    run += window->runs;
+  }
+  mbi_sorted_columns(csr, share->carry, share->carry_end, sorted->col_ind + share->carry);
+  if (task == plan->tasks - 1) { /* that are asked for ahead */
+    memset(sorted->col_ind + csr->nnz, 0, MBI_SORTED_PADDING * sizeof *sorted->col_ind);
+  }
+  if (sorted->values != NULL) {
+    mbi_sorted_values(argument, task);
+  }
+}
+
+static void mbi_sorted_destroy(merbit_plan *plan) {
+  mbi_sorted *sorted = &plan->sorted;
+  mbi_release(plan->context, sorted->shares);
+  mbi_release(plan->context, sorted->windows);
+  mbi_release(plan->context, sorted->runs);
+  mbi_release(plan->context, sorted->row_id);
+  mbi_release(plan->context, sorted->col_ind);
+  mbi_release(plan->context, sorted->values);
+  memset(sorted, 0, sizeof *sorted);
+}
+
+/* The value of all nonzeros: a float is exactly a double. */
+static double mbi_sorted_first(const merbit_plan *plan) {
+  return plan->values == NULL || plan->csr.nnz == 0 ? 1
+         : plan->type == MERBIT_F32                 ? (double)*(const float *)plan->values
+                                                    : *(const double *)plan->values;
+}
+
+static merbit_status mbi_sorted_allocate_values(merbit_plan *plan) {
+  return mbi_allocate_array(plan->context, plan->csr.nnz, mbi_type_size(plan->type),
+                            "the values of sorted rows", &plan->sorted.values);
+}
+
+/* Everything whose size is known after the first pass. */
+static merbit_status mbi_sorted_allocate(merbit_plan *plan, int differ) {
+  merbit_context *context = plan->context;
+  mbi_sorted *sorted = &plan->sorted;
+  int64_t windows = 0, runs = 0;
+  void *memory;
+  int task;
+  merbit_status status;
+  for (task = 0; task < plan->tasks; task++) {
+    sorted->shares[task].window = windows;
+    sorted->shares[task].run = runs;
+    windows += sorted->shares[task].windows;
+    runs += sorted->shares[task].runs;
+  }
+  status = mbi_allocate_array(context, windows, sizeof *sorted->windows,
+                              "the windows of sorted rows", &memory);
+  sorted->windows = (mbi_sorted_window *)memory;
+  if (status == MERBIT_OK) {
+    status = mbi_allocate_array(context, runs, sizeof *sorted->runs, "the runs of sorted rows",
+                                &memory);
+    sorted->runs = status == MERBIT_OK ? (mbi_sorted_run *)memory : NULL;
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_allocate_array(context, plan->csr.rows, sizeof *sorted->row_id,
+                                "the numbers of sorted rows", &memory);
+    sorted->row_id = status == MERBIT_OK ? (uint16_t *)memory : NULL;
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_allocate_array(context, plan->csr.nnz + MBI_SORTED_PADDING,
+                                sizeof *sorted->col_ind, "the columns of sorted rows", &memory);
+    sorted->col_ind = status == MERBIT_OK ? (int32_t *)memory : NULL;
+  }
+  return status == MERBIT_OK && differ ? mbi_sorted_allocate_values(plan) : status;
+}
+
+/* Make plan->sorted of plan->csr and plan->values. After a failure mbi_sorted_destroy cleans up. */
+static merbit_status mbi_sorted_create(merbit_plan *plan) {
+  merbit_context *context = plan->context;
+  mbi_sorted *sorted = &plan->sorted;
+  const int64_t x_bytes = plan->csr.cols * (int64_t)mbi_type_size(plan->type);
+  mbi_sorted_build build;
+  void *memory;
+  int task, differ = plan->desc.changing_values && plan->values != NULL;
+  merbit_status status =
+      mbi_allocate_array(context, plan->tasks, sizeof *sorted->shares + sizeof *build.differ,
+                         "the parts of sorted rows", &memory);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  sorted->shares = (mbi_sorted_share *)memory;
+  build.differ = (int *)(void *)(sorted->shares + plan->tasks);
+  build.plan = plan;
+  mbi_sorted_cut(plan);
+  mbi_parallel(context, plan->tasks, mbi_sorted_measure, &build);
+  for (task = 0; task < plan->tasks; task++) {
+    differ |= build.differ[task];
+  }
+  sorted->value = mbi_sorted_first(plan);
+  sorted->far_x = x_bytes > MBI_SORTED_FAR;
+  status = mbi_sorted_allocate(plan, differ);
+  if (status == MERBIT_OK) {
+    mbi_parallel(context, plan->tasks, mbi_sorted_fill, &build);
+  }
+  return status;
+}
+
+/* plan->values are new. Values that are no longer equal need an array, kept from then on. */
+static merbit_status mbi_sorted_update(merbit_plan *plan) {
+  mbi_sorted_build build;
+  merbit_status status = MERBIT_OK;
+  int task, differ = plan->sorted.values != NULL;
+  for (task = 0; task < plan->tasks && !differ; task++) {
+    differ = mbi_sorted_differ(plan, plan->sorted.shares + task);
+  }
+  build.plan = plan;
+  build.differ = NULL;
+  if (!differ) {
+    plan->sorted.value = mbi_sorted_first(plan);
+    return MERBIT_OK;
+  }
+  if (plan->sorted.values == NULL) {
+    status = mbi_sorted_allocate_values(plan);
+  }
+  if (status == MERBIT_OK) {
+    mbi_parallel(plan->context, plan->tasks, mbi_sorted_values, &build);
+  }
+  return status;
+}
+
+/* ==== >>spmv/sorted_rows.c  CPU: sums of sorted rows, and their product =================== */
+/* Sums of rows sorted by length: spmv/sorted.c. The rows of a run are equally long, so that the
+ * length of none of them is guessed wrongly; short ones have a loop without a loop inside. */
+
+typedef double mbi_lanes_f64 __attribute__((vector_size(16)));
+
+typedef struct mbi_sorted_call_f64 {
+  mbi_merge_call_f64 merge; /* its view with the plan's own columns, counted from 0 */
+  const mbi_sorted *sorted;
+  double one; /* the value of all nonzeros, where they are equal */
+} mbi_sorted_call_f64;
+
+/* `count` nonzeros of one row: lanes of sums hide the latency of additions. */
+static double mbi_sorted_long_general_f64(const int32_t *col,
+const double *value, const double *x, int64_t count, int far) {
+  mbi_lanes_f64 sums[2] = {{0, 0}, {0, 0}};
+  double sum = 0;
+  int64_t k = 0;
+  for (; k + 4 <= count; k += 4, col += 4) {
+    const mbi_lanes_f64 x0 = { x[col[0]], x[col[1]] };
+    const mbi_lanes_f64 x1 = { x[col[2]], x[col[3]] };
+    mbi_lanes_f64 v[2];
+    memcpy(v, value, sizeof v);
+    value += 4;
+    sums[0] += v[0] * x0;
+    sums[1] += v[1] * x1;
+    if (far) {
+      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 0]);
+      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 1]);
+      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 2]);
+      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 3]);
+    }
+  }
+  for (; k < count; k++, col++) {
+    sum += *value++ * x[*col];
+  }
+  sums[0] += sums[1];
+  return sum + (sums[0][0] + sums[0][1]);
+}
+
+static void mbi_sorted_general_f64(const mbi_sorted_call_f64 *call,
+                                                 const mbi_sorted_window *window) {
+  const mbi_sorted *sorted = call->sorted;
+  const mbi_sorted_run *run = sorted->runs + window->run;
+  const mbi_sorted_run *last = run + window->runs;
+  const uint16_t *id = sorted->row_id + window->row;
+  const int32_t *col = sorted->col_ind + window->entry;
+  const double *value = (const double *)sorted->values + window->entry;
+  const double *x = call->merge.x;
+  const double alpha = call->merge.alpha, beta = call->merge.beta;
+  double *y = call->merge.y + window->row;
+  for (; run < last; run++) {
+    const int64_t length = run->length;
+    const uint16_t *stop = id + run->count;
+    switch (length) {
+    case 0:
+      for (; id < stop; id++) {
+        const double sum0 = 0;
+        const double sum1 = 0;
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+      }
+      break;
+    case 1:
+      for (; id < stop; id++) {
+        const double sum0 = value[0] * x[col[0]];
+        const double sum1 = 0;
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 1;
+        col += 1;
+      }
+      break;
+    case 2:
+      for (; id < stop; id++) {
+        const double sum0 = value[0] * x[col[0]];
+        const double sum1 = 0 + value[1] * x[col[1]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 2;
+        col += 2;
+      }
+      break;
+    case 3:
+      for (; id < stop; id++) {
+        const double sum0 = value[0] * x[col[0]] + value[2] * x[col[2]];
+        const double sum1 = 0 + value[1] * x[col[1]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 3;
+        col += 3;
+      }
+      break;
+    case 4:
+      for (; id < stop; id++) {
+        const double sum0 = value[0] * x[col[0]] + value[2] * x[col[2]];
+        const double sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 4;
+        col += 4;
+      }
+      break;
+    case 5:
+      for (; id < stop; id++) {
+        const double sum0 = value[0] * x[col[0]] + value[2] * x[col[2]] + value[4] * x[col[4]];
+        const double sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 5;
+        col += 5;
+      }
+      break;
+    case 6:
+      for (; id < stop; id++) {
+        const double sum0 = value[0] * x[col[0]] + value[2] * x[col[2]] + value[4] * x[col[4]];
+        const double sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]] + value[5] * x[col[5]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 6;
+        col += 6;
+      }
+      break;
+    case 7:
+      for (; id < stop; id++) {
+        const double sum0 = value[0] * x[col[0]] + value[2] * x[col[2]] + value[4] * x[col[4]] + value[6] * x[col[6]];
+        const double sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]] + value[5] * x[col[5]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 7;
+        col += 7;
+      }
+      break;
+    case 8:
+      for (; id < stop; id++) {
+        const double sum0 = value[0] * x[col[0]] + value[2] * x[col[2]] + value[4] * x[col[4]] + value[6] * x[col[6]];
+        const double sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]] + value[5] * x[col[5]] + value[7] * x[col[7]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 8;
+        col += 8;
+      }
+      break;
+    default:
+      for (; id < stop; id++) {
+        const double sum = mbi_sorted_long_general_f64(col, value, x, length, 0);
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += length;
+        col += length;
+      }
+    }
+  }
+}
+
+static void mbi_sorted_general_far_f64(const mbi_sorted_call_f64 *call,
+                                                 const mbi_sorted_window *window) {
+  const mbi_sorted *sorted = call->sorted;
+  const mbi_sorted_run *run = sorted->runs + window->run;
+  const mbi_sorted_run *last = run + window->runs;
+  const uint16_t *id = sorted->row_id + window->row;
+  const int32_t *col = sorted->col_ind + window->entry;
+  const double *value = (const double *)sorted->values + window->entry;
+  const double *x = call->merge.x;
+  const double alpha = call->merge.alpha, beta = call->merge.beta;
+  double *y = call->merge.y + window->row;
+  for (; run < last; run++) {
+    const int64_t length = run->length;
+    const uint16_t *stop = id + run->count;
+    switch (length) {
+    case 0:
+      for (; id < stop; id++) {
+        const double sum0 = 0;
+        const double sum1 = 0;
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+      }
+      break;
+    case 1:
+      for (; id < stop; id++) {
+        const double sum0 = value[0] * x[col[0]];
+        const double sum1 = 0;
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 1;
+        col += 1;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 2:
+      for (; id < stop; id++) {
+        const double sum0 = value[0] * x[col[0]];
+        const double sum1 = 0 + value[1] * x[col[1]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 2;
+        col += 2;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 3:
+      for (; id < stop; id++) {
+        const double sum0 = value[0] * x[col[0]] + value[2] * x[col[2]];
+        const double sum1 = 0 + value[1] * x[col[1]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 3;
+        col += 3;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 4:
+      for (; id < stop; id++) {
+        const double sum0 = value[0] * x[col[0]] + value[2] * x[col[2]];
+        const double sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 4;
+        col += 4;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -4]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 5:
+      for (; id < stop; id++) {
+        const double sum0 = value[0] * x[col[0]] + value[2] * x[col[2]] + value[4] * x[col[4]];
+        const double sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 5;
+        col += 5;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -5]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -4]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 6:
+      for (; id < stop; id++) {
+        const double sum0 = value[0] * x[col[0]] + value[2] * x[col[2]] + value[4] * x[col[4]];
+        const double sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]] + value[5] * x[col[5]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 6;
+        col += 6;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -6]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -5]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -4]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 7:
+      for (; id < stop; id++) {
+        const double sum0 = value[0] * x[col[0]] + value[2] * x[col[2]] + value[4] * x[col[4]] + value[6] * x[col[6]];
+        const double sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]] + value[5] * x[col[5]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 7;
+        col += 7;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -7]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -6]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -5]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -4]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 8:
+      for (; id < stop; id++) {
+        const double sum0 = value[0] * x[col[0]] + value[2] * x[col[2]] + value[4] * x[col[4]] + value[6] * x[col[6]];
+        const double sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]] + value[5] * x[col[5]] + value[7] * x[col[7]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 8;
+        col += 8;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -8]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -7]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -6]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -5]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -4]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    default:
+      for (; id < stop; id++) {
+        const double sum = mbi_sorted_long_general_f64(col, value, x, length, 1);
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += length;
+        col += length;
+      }
+    }
+  }
+}
+
+/* `count` nonzeros of one row: lanes of sums hide the latency of additions. */
+static double mbi_sorted_long_equal_f64(const int32_t *col,
+double one, const double *x, int64_t count, int far) {
+  mbi_lanes_f64 sums[2] = {{0, 0}, {0, 0}};
+  double sum = 0;
+  int64_t k = 0;
+  for (; k + 4 <= count; k += 4, col += 4) {
+    const mbi_lanes_f64 x0 = { x[col[0]], x[col[1]] };
+    const mbi_lanes_f64 x1 = { x[col[2]], x[col[3]] };
+    sums[0] += one * x0;
+    sums[1] += one * x1;
+    if (far) {
+      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 0]);
+      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 1]);
+      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 2]);
+      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 3]);
+    }
+  }
+  for (; k < count; k++, col++) {
+    sum += one * x[*col];
+  }
+  sums[0] += sums[1];
+  return sum + (sums[0][0] + sums[0][1]);
+}
+
+static void mbi_sorted_equal_f64(const mbi_sorted_call_f64 *call,
+                                                 const mbi_sorted_window *window) {
+  const mbi_sorted *sorted = call->sorted;
+  const mbi_sorted_run *run = sorted->runs + window->run;
+  const mbi_sorted_run *last = run + window->runs;
+  const uint16_t *id = sorted->row_id + window->row;
+  const int32_t *col = sorted->col_ind + window->entry;
+  const double one = call->one;
+  const double *x = call->merge.x;
+  const double alpha = call->merge.alpha, beta = call->merge.beta;
+  double *y = call->merge.y + window->row;
+  for (; run < last; run++) {
+    const int64_t length = run->length;
+    const uint16_t *stop = id + run->count;
+    switch (length) {
+    case 0:
+      for (; id < stop; id++) {
+        const double sum0 = 0;
+        const double sum1 = 0;
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+      }
+      break;
+    case 1:
+      for (; id < stop; id++) {
+        const double sum0 = one * x[col[0]];
+        const double sum1 = 0;
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 1;
+      }
+      break;
+    case 2:
+      for (; id < stop; id++) {
+        const double sum0 = one * x[col[0]];
+        const double sum1 = 0 + one * x[col[1]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 2;
+      }
+      break;
+    case 3:
+      for (; id < stop; id++) {
+        const double sum0 = one * x[col[0]] + one * x[col[2]];
+        const double sum1 = 0 + one * x[col[1]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 3;
+      }
+      break;
+    case 4:
+      for (; id < stop; id++) {
+        const double sum0 = one * x[col[0]] + one * x[col[2]];
+        const double sum1 = 0 + one * x[col[1]] + one * x[col[3]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 4;
+      }
+      break;
+    case 5:
+      for (; id < stop; id++) {
+        const double sum0 = one * x[col[0]] + one * x[col[2]] + one * x[col[4]];
+        const double sum1 = 0 + one * x[col[1]] + one * x[col[3]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 5;
+      }
+      break;
+    case 6:
+      for (; id < stop; id++) {
+        const double sum0 = one * x[col[0]] + one * x[col[2]] + one * x[col[4]];
+        const double sum1 = 0 + one * x[col[1]] + one * x[col[3]] + one * x[col[5]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 6;
+      }
+      break;
+    case 7:
+      for (; id < stop; id++) {
+        const double sum0 = one * x[col[0]] + one * x[col[2]] + one * x[col[4]] + one * x[col[6]];
+        const double sum1 = 0 + one * x[col[1]] + one * x[col[3]] + one * x[col[5]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 7;
+      }
+      break;
+    case 8:
+      for (; id < stop; id++) {
+        const double sum0 = one * x[col[0]] + one * x[col[2]] + one * x[col[4]] + one * x[col[6]];
+        const double sum1 = 0 + one * x[col[1]] + one * x[col[3]] + one * x[col[5]] + one * x[col[7]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 8;
+      }
+      break;
+    default:
+      for (; id < stop; id++) {
+        const double sum = mbi_sorted_long_equal_f64(col, one, x, length, 0);
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += length;
+      }
+    }
+  }
+}
+
+static void mbi_sorted_equal_far_f64(const mbi_sorted_call_f64 *call,
+                                                 const mbi_sorted_window *window) {
+  const mbi_sorted *sorted = call->sorted;
+  const mbi_sorted_run *run = sorted->runs + window->run;
+  const mbi_sorted_run *last = run + window->runs;
+  const uint16_t *id = sorted->row_id + window->row;
+  const int32_t *col = sorted->col_ind + window->entry;
+  const double one = call->one;
+  const double *x = call->merge.x;
+  const double alpha = call->merge.alpha, beta = call->merge.beta;
+  double *y = call->merge.y + window->row;
+  for (; run < last; run++) {
+    const int64_t length = run->length;
+    const uint16_t *stop = id + run->count;
+    switch (length) {
+    case 0:
+      for (; id < stop; id++) {
+        const double sum0 = 0;
+        const double sum1 = 0;
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+      }
+      break;
+    case 1:
+      for (; id < stop; id++) {
+        const double sum0 = one * x[col[0]];
+        const double sum1 = 0;
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 1;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 2:
+      for (; id < stop; id++) {
+        const double sum0 = one * x[col[0]];
+        const double sum1 = 0 + one * x[col[1]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 2;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 3:
+      for (; id < stop; id++) {
+        const double sum0 = one * x[col[0]] + one * x[col[2]];
+        const double sum1 = 0 + one * x[col[1]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 3;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 4:
+      for (; id < stop; id++) {
+        const double sum0 = one * x[col[0]] + one * x[col[2]];
+        const double sum1 = 0 + one * x[col[1]] + one * x[col[3]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 4;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -4]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 5:
+      for (; id < stop; id++) {
+        const double sum0 = one * x[col[0]] + one * x[col[2]] + one * x[col[4]];
+        const double sum1 = 0 + one * x[col[1]] + one * x[col[3]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 5;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -5]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -4]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 6:
+      for (; id < stop; id++) {
+        const double sum0 = one * x[col[0]] + one * x[col[2]] + one * x[col[4]];
+        const double sum1 = 0 + one * x[col[1]] + one * x[col[3]] + one * x[col[5]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 6;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -6]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -5]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -4]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 7:
+      for (; id < stop; id++) {
+        const double sum0 = one * x[col[0]] + one * x[col[2]] + one * x[col[4]] + one * x[col[6]];
+        const double sum1 = 0 + one * x[col[1]] + one * x[col[3]] + one * x[col[5]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 7;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -7]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -6]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -5]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -4]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 8:
+      for (; id < stop; id++) {
+        const double sum0 = one * x[col[0]] + one * x[col[2]] + one * x[col[4]] + one * x[col[6]];
+        const double sum1 = 0 + one * x[col[1]] + one * x[col[3]] + one * x[col[5]] + one * x[col[7]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 8;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -8]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -7]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -6]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -5]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -4]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    default:
+      for (; id < stop; id++) {
+        const double sum = mbi_sorted_long_equal_f64(col, one, x, length, 1);
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += length;
+      }
+    }
+  }
+}
+
+/* Part of one row that tasks share: entries [begin, end), counted from 0. */
+static double mbi_sorted_part_f64(const mbi_sorted_call_f64 *call,
+                                                int64_t begin, int64_t end) {
+  const mbi_sorted *sorted = call->sorted;
+  const int32_t *col = sorted->col_ind + begin;
+  const double *values = (const double *)sorted->values;
+  return values != NULL ? mbi_sorted_long_general_f64(col, values + begin, call->merge.x,
+                                                                 end - begin, sorted->far_x)
+                        : mbi_sorted_long_equal_f64(col, call->one, call->merge.x,
+                                                               end - begin, sorted->far_x);
+}
+
+static void mbi_sorted_task_f64(void *argument, int task) {
+  const mbi_sorted_call_f64 *call = (const mbi_sorted_call_f64 *)argument;
+  const mbi_sorted *sorted = call->sorted;
+  const mbi_sorted_share *share = sorted->shares + task;
+  mbi_merge_part_f64 *part = call->merge.parts + task;
+  int64_t window;
+  part->head_row = share->head_row;
+  part->head = mbi_sorted_part_f64(call, share->head, share->head_end);
+  for (window = share->window; window < share->window + share->windows; window++) {
+    const mbi_sorted_window *w = sorted->windows + window;
+    if (sorted->values != NULL) {
+      if (sorted->far_x) {
+        mbi_sorted_general_far_f64(call, w);
+      } else {
+        mbi_sorted_general_f64(call, w);
+      }
+    } else if (sorted->far_x) {
+      mbi_sorted_equal_far_f64(call, w);
+    } else {
+      mbi_sorted_equal_f64(call, w);
+    }
+  }
+  part->carry = mbi_sorted_part_f64(call, share->carry, share->carry_end);
+}
+
+static void mbi_sorted_typed_f64(const merbit_plan *plan, void *scratch, double alpha,
+                                            const double *x, double beta, double *y) {
+  mbi_sorted_call_f64 call;
+  call.sorted = &plan->sorted;
+  call.one = (double)plan->sorted.value;
+  call.merge.csr = &plan->csr;
+  call.merge.values = NULL;
+  call.merge.x = x;
+  call.merge.alpha = alpha;
+  call.merge.beta = beta;
+  call.merge.y = y;
+  call.merge.parts = (mbi_merge_part_f64 *)scratch;
+  call.merge.tasks = plan->tasks;
+  call.merge.shift = 0;
+  if (alpha == 0) {
+    mbi_parallel(plan->context, plan->tasks, mbi_merge_scale_task_f64, &call.merge);
+  } else {
+    mbi_parallel(plan->context, plan->tasks, mbi_sorted_task_f64, &call);
+    mbi_merge_fix_up_f64(&call.merge);
+  }
+}
+
+typedef float mbi_lanes_f32 __attribute__((vector_size(16)));
+
+typedef struct mbi_sorted_call_f32 {
+  mbi_merge_call_f32 merge; /* its view with the plan's own columns, counted from 0 */
+  const mbi_sorted *sorted;
+  float one; /* the value of all nonzeros, where they are equal */
+} mbi_sorted_call_f32;
+
+/* `count` nonzeros of one row: lanes of sums hide the latency of additions. */
+static float mbi_sorted_long_general_f32(const int32_t *col,
+const float *value, const float *x, int64_t count, int far) {
+  mbi_lanes_f32 sums[2] = {{0, 0, 0, 0}, {0, 0, 0, 0}};
+  float sum = 0;
+  int64_t k = 0;
+  for (; k + 8 <= count; k += 8, col += 8) {
+    const mbi_lanes_f32 x0 = { x[col[0]], x[col[1]], x[col[2]], x[col[3]] };
+    const mbi_lanes_f32 x1 = { x[col[4]], x[col[5]], x[col[6]], x[col[7]] };
+    mbi_lanes_f32 v[2];
+    memcpy(v, value, sizeof v);
+    value += 8;
+    sums[0] += v[0] * x0;
+    sums[1] += v[1] * x1;
+    if (far) {
+      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 0]);
+      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 1]);
+      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 2]);
+      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 3]);
+      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 4]);
+      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 5]);
+      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 6]);
+      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 7]);
+    }
+  }
+  for (; k < count; k++, col++) {
+    sum += *value++ * x[*col];
+  }
+  sums[0] += sums[1];
+  return sum + ((sums[0][0] + sums[0][1]) + (sums[0][2] + sums[0][3]));
+}
+
+static void mbi_sorted_general_f32(const mbi_sorted_call_f32 *call,
+                                                 const mbi_sorted_window *window) {
+  const mbi_sorted *sorted = call->sorted;
+  const mbi_sorted_run *run = sorted->runs + window->run;
+  const mbi_sorted_run *last = run + window->runs;
+  const uint16_t *id = sorted->row_id + window->row;
+  const int32_t *col = sorted->col_ind + window->entry;
+  const float *value = (const float *)sorted->values + window->entry;
+  const float *x = call->merge.x;
+  const float alpha = call->merge.alpha, beta = call->merge.beta;
+  float *y = call->merge.y + window->row;
+  for (; run < last; run++) {
+    const int64_t length = run->length;
+    const uint16_t *stop = id + run->count;
+    switch (length) {
+    case 0:
+      for (; id < stop; id++) {
+        const float sum0 = 0;
+        const float sum1 = 0;
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+      }
+      break;
+    case 1:
+      for (; id < stop; id++) {
+        const float sum0 = value[0] * x[col[0]];
+        const float sum1 = 0;
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 1;
+        col += 1;
+      }
+      break;
+    case 2:
+      for (; id < stop; id++) {
+        const float sum0 = value[0] * x[col[0]];
+        const float sum1 = 0 + value[1] * x[col[1]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 2;
+        col += 2;
+      }
+      break;
+    case 3:
+      for (; id < stop; id++) {
+        const float sum0 = value[0] * x[col[0]] + value[2] * x[col[2]];
+        const float sum1 = 0 + value[1] * x[col[1]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 3;
+        col += 3;
+      }
+      break;
+    case 4:
+      for (; id < stop; id++) {
+        const float sum0 = value[0] * x[col[0]] + value[2] * x[col[2]];
+        const float sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 4;
+        col += 4;
+      }
+      break;
+    case 5:
+      for (; id < stop; id++) {
+        const float sum0 = value[0] * x[col[0]] + value[2] * x[col[2]] + value[4] * x[col[4]];
+        const float sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 5;
+        col += 5;
+      }
+      break;
+    case 6:
+      for (; id < stop; id++) {
+        const float sum0 = value[0] * x[col[0]] + value[2] * x[col[2]] + value[4] * x[col[4]];
+        const float sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]] + value[5] * x[col[5]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 6;
+        col += 6;
+      }
+      break;
+    case 7:
+      for (; id < stop; id++) {
+        const float sum0 = value[0] * x[col[0]] + value[2] * x[col[2]] + value[4] * x[col[4]] + value[6] * x[col[6]];
+        const float sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]] + value[5] * x[col[5]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 7;
+        col += 7;
+      }
+      break;
+    case 8:
+      for (; id < stop; id++) {
+        const float sum0 = value[0] * x[col[0]] + value[2] * x[col[2]] + value[4] * x[col[4]] + value[6] * x[col[6]];
+        const float sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]] + value[5] * x[col[5]] + value[7] * x[col[7]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 8;
+        col += 8;
+      }
+      break;
+    default:
+      for (; id < stop; id++) {
+        const float sum = mbi_sorted_long_general_f32(col, value, x, length, 0);
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += length;
+        col += length;
+      }
+    }
+  }
+}
+
+static void mbi_sorted_general_far_f32(const mbi_sorted_call_f32 *call,
+                                                 const mbi_sorted_window *window) {
+  const mbi_sorted *sorted = call->sorted;
+  const mbi_sorted_run *run = sorted->runs + window->run;
+  const mbi_sorted_run *last = run + window->runs;
+  const uint16_t *id = sorted->row_id + window->row;
+  const int32_t *col = sorted->col_ind + window->entry;
+  const float *value = (const float *)sorted->values + window->entry;
+  const float *x = call->merge.x;
+  const float alpha = call->merge.alpha, beta = call->merge.beta;
+  float *y = call->merge.y + window->row;
+  for (; run < last; run++) {
+    const int64_t length = run->length;
+    const uint16_t *stop = id + run->count;
+    switch (length) {
+    case 0:
+      for (; id < stop; id++) {
+        const float sum0 = 0;
+        const float sum1 = 0;
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+      }
+      break;
+    case 1:
+      for (; id < stop; id++) {
+        const float sum0 = value[0] * x[col[0]];
+        const float sum1 = 0;
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 1;
+        col += 1;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 2:
+      for (; id < stop; id++) {
+        const float sum0 = value[0] * x[col[0]];
+        const float sum1 = 0 + value[1] * x[col[1]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 2;
+        col += 2;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 3:
+      for (; id < stop; id++) {
+        const float sum0 = value[0] * x[col[0]] + value[2] * x[col[2]];
+        const float sum1 = 0 + value[1] * x[col[1]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 3;
+        col += 3;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 4:
+      for (; id < stop; id++) {
+        const float sum0 = value[0] * x[col[0]] + value[2] * x[col[2]];
+        const float sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 4;
+        col += 4;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -4]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 5:
+      for (; id < stop; id++) {
+        const float sum0 = value[0] * x[col[0]] + value[2] * x[col[2]] + value[4] * x[col[4]];
+        const float sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 5;
+        col += 5;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -5]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -4]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 6:
+      for (; id < stop; id++) {
+        const float sum0 = value[0] * x[col[0]] + value[2] * x[col[2]] + value[4] * x[col[4]];
+        const float sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]] + value[5] * x[col[5]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 6;
+        col += 6;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -6]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -5]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -4]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 7:
+      for (; id < stop; id++) {
+        const float sum0 = value[0] * x[col[0]] + value[2] * x[col[2]] + value[4] * x[col[4]] + value[6] * x[col[6]];
+        const float sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]] + value[5] * x[col[5]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 7;
+        col += 7;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -7]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -6]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -5]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -4]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 8:
+      for (; id < stop; id++) {
+        const float sum0 = value[0] * x[col[0]] + value[2] * x[col[2]] + value[4] * x[col[4]] + value[6] * x[col[6]];
+        const float sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]] + value[5] * x[col[5]] + value[7] * x[col[7]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 8;
+        col += 8;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -8]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -7]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -6]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -5]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -4]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    default:
+      for (; id < stop; id++) {
+        const float sum = mbi_sorted_long_general_f32(col, value, x, length, 1);
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += length;
+        col += length;
+      }
+    }
+  }
+}
+
+/* `count` nonzeros of one row: lanes of sums hide the latency of additions. */
+static float mbi_sorted_long_equal_f32(const int32_t *col,
+float one, const float *x, int64_t count, int far) {
+  mbi_lanes_f32 sums[2] = {{0, 0, 0, 0}, {0, 0, 0, 0}};
+  float sum = 0;
+  int64_t k = 0;
+  for (; k + 8 <= count; k += 8, col += 8) {
+    const mbi_lanes_f32 x0 = { x[col[0]], x[col[1]], x[col[2]], x[col[3]] };
+    const mbi_lanes_f32 x1 = { x[col[4]], x[col[5]], x[col[6]], x[col[7]] };
+    sums[0] += one * x0;
+    sums[1] += one * x1;
+    if (far) {
+      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 0]);
+      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 1]);
+      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 2]);
+      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 3]);
+      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 4]);
+      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 5]);
+      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 6]);
+      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 7]);
+    }
+  }
+  for (; k < count; k++, col++) {
+    sum += one * x[*col];
+  }
+  sums[0] += sums[1];
+  return sum + ((sums[0][0] + sums[0][1]) + (sums[0][2] + sums[0][3]));
+}
+
+static void mbi_sorted_equal_f32(const mbi_sorted_call_f32 *call,
+                                                 const mbi_sorted_window *window) {
+  const mbi_sorted *sorted = call->sorted;
+  const mbi_sorted_run *run = sorted->runs + window->run;
+  const mbi_sorted_run *last = run + window->runs;
+  const uint16_t *id = sorted->row_id + window->row;
+  const int32_t *col = sorted->col_ind + window->entry;
+  const float one = call->one;
+  const float *x = call->merge.x;
+  const float alpha = call->merge.alpha, beta = call->merge.beta;
+  float *y = call->merge.y + window->row;
+  for (; run < last; run++) {
+    const int64_t length = run->length;
+    const uint16_t *stop = id + run->count;
+    switch (length) {
+    case 0:
+      for (; id < stop; id++) {
+        const float sum0 = 0;
+        const float sum1 = 0;
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+      }
+      break;
+    case 1:
+      for (; id < stop; id++) {
+        const float sum0 = one * x[col[0]];
+        const float sum1 = 0;
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 1;
+      }
+      break;
+    case 2:
+      for (; id < stop; id++) {
+        const float sum0 = one * x[col[0]];
+        const float sum1 = 0 + one * x[col[1]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 2;
+      }
+      break;
+    case 3:
+      for (; id < stop; id++) {
+        const float sum0 = one * x[col[0]] + one * x[col[2]];
+        const float sum1 = 0 + one * x[col[1]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 3;
+      }
+      break;
+    case 4:
+      for (; id < stop; id++) {
+        const float sum0 = one * x[col[0]] + one * x[col[2]];
+        const float sum1 = 0 + one * x[col[1]] + one * x[col[3]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 4;
+      }
+      break;
+    case 5:
+      for (; id < stop; id++) {
+        const float sum0 = one * x[col[0]] + one * x[col[2]] + one * x[col[4]];
+        const float sum1 = 0 + one * x[col[1]] + one * x[col[3]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 5;
+      }
+      break;
+    case 6:
+      for (; id < stop; id++) {
+        const float sum0 = one * x[col[0]] + one * x[col[2]] + one * x[col[4]];
+        const float sum1 = 0 + one * x[col[1]] + one * x[col[3]] + one * x[col[5]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 6;
+      }
+      break;
+    case 7:
+      for (; id < stop; id++) {
+        const float sum0 = one * x[col[0]] + one * x[col[2]] + one * x[col[4]] + one * x[col[6]];
+        const float sum1 = 0 + one * x[col[1]] + one * x[col[3]] + one * x[col[5]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 7;
+      }
+      break;
+    case 8:
+      for (; id < stop; id++) {
+        const float sum0 = one * x[col[0]] + one * x[col[2]] + one * x[col[4]] + one * x[col[6]];
+        const float sum1 = 0 + one * x[col[1]] + one * x[col[3]] + one * x[col[5]] + one * x[col[7]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 8;
+      }
+      break;
+    default:
+      for (; id < stop; id++) {
+        const float sum = mbi_sorted_long_equal_f32(col, one, x, length, 0);
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += length;
+      }
+    }
+  }
+}
+
+static void mbi_sorted_equal_far_f32(const mbi_sorted_call_f32 *call,
+                                                 const mbi_sorted_window *window) {
+  const mbi_sorted *sorted = call->sorted;
+  const mbi_sorted_run *run = sorted->runs + window->run;
+  const mbi_sorted_run *last = run + window->runs;
+  const uint16_t *id = sorted->row_id + window->row;
+  const int32_t *col = sorted->col_ind + window->entry;
+  const float one = call->one;
+  const float *x = call->merge.x;
+  const float alpha = call->merge.alpha, beta = call->merge.beta;
+  float *y = call->merge.y + window->row;
+  for (; run < last; run++) {
+    const int64_t length = run->length;
+    const uint16_t *stop = id + run->count;
+    switch (length) {
+    case 0:
+      for (; id < stop; id++) {
+        const float sum0 = 0;
+        const float sum1 = 0;
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+      }
+      break;
+    case 1:
+      for (; id < stop; id++) {
+        const float sum0 = one * x[col[0]];
+        const float sum1 = 0;
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 1;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 2:
+      for (; id < stop; id++) {
+        const float sum0 = one * x[col[0]];
+        const float sum1 = 0 + one * x[col[1]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 2;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 3:
+      for (; id < stop; id++) {
+        const float sum0 = one * x[col[0]] + one * x[col[2]];
+        const float sum1 = 0 + one * x[col[1]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 3;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 4:
+      for (; id < stop; id++) {
+        const float sum0 = one * x[col[0]] + one * x[col[2]];
+        const float sum1 = 0 + one * x[col[1]] + one * x[col[3]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 4;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -4]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 5:
+      for (; id < stop; id++) {
+        const float sum0 = one * x[col[0]] + one * x[col[2]] + one * x[col[4]];
+        const float sum1 = 0 + one * x[col[1]] + one * x[col[3]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 5;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -5]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -4]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 6:
+      for (; id < stop; id++) {
+        const float sum0 = one * x[col[0]] + one * x[col[2]] + one * x[col[4]];
+        const float sum1 = 0 + one * x[col[1]] + one * x[col[3]] + one * x[col[5]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 6;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -6]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -5]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -4]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 7:
+      for (; id < stop; id++) {
+        const float sum0 = one * x[col[0]] + one * x[col[2]] + one * x[col[4]] + one * x[col[6]];
+        const float sum1 = 0 + one * x[col[1]] + one * x[col[3]] + one * x[col[5]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 7;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -7]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -6]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -5]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -4]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 8:
+      for (; id < stop; id++) {
+        const float sum0 = one * x[col[0]] + one * x[col[2]] + one * x[col[4]] + one * x[col[6]];
+        const float sum1 = 0 + one * x[col[1]] + one * x[col[3]] + one * x[col[5]] + one * x[col[7]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 8;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -8]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -7]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -6]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -5]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -4]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    default:
+      for (; id < stop; id++) {
+        const float sum = mbi_sorted_long_equal_f32(col, one, x, length, 1);
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += length;
+      }
+    }
+  }
+}
+
+/* Part of one row that tasks share: entries [begin, end), counted from 0. */
+static float mbi_sorted_part_f32(const mbi_sorted_call_f32 *call,
+                                                int64_t begin, int64_t end) {
+  const mbi_sorted *sorted = call->sorted;
+  const int32_t *col = sorted->col_ind + begin;
+  const float *values = (const float *)sorted->values;
+  return values != NULL ? mbi_sorted_long_general_f32(col, values + begin, call->merge.x,
+                                                                 end - begin, sorted->far_x)
+                        : mbi_sorted_long_equal_f32(col, call->one, call->merge.x,
+                                                               end - begin, sorted->far_x);
+}
+
+static void mbi_sorted_task_f32(void *argument, int task) {
+  const mbi_sorted_call_f32 *call = (const mbi_sorted_call_f32 *)argument;
+  const mbi_sorted *sorted = call->sorted;
+  const mbi_sorted_share *share = sorted->shares + task;
+  mbi_merge_part_f32 *part = call->merge.parts + task;
+  int64_t window;
+  part->head_row = share->head_row;
+  part->head = mbi_sorted_part_f32(call, share->head, share->head_end);
+  for (window = share->window; window < share->window + share->windows; window++) {
+    const mbi_sorted_window *w = sorted->windows + window;
+    if (sorted->values != NULL) {
+      if (sorted->far_x) {
+        mbi_sorted_general_far_f32(call, w);
+      } else {
+        mbi_sorted_general_f32(call, w);
+      }
+    } else if (sorted->far_x) {
+      mbi_sorted_equal_far_f32(call, w);
+    } else {
+      mbi_sorted_equal_f32(call, w);
+    }
+  }
+  part->carry = mbi_sorted_part_f32(call, share->carry, share->carry_end);
+}
+
+static void mbi_sorted_typed_f32(const merbit_plan *plan, void *scratch, float alpha,
+                                            const float *x, float beta, float *y) {
+  mbi_sorted_call_f32 call;
+  call.sorted = &plan->sorted;
+  call.one = (float)plan->sorted.value;
+  call.merge.csr = &plan->csr;
+  call.merge.values = NULL;
+  call.merge.x = x;
+  call.merge.alpha = alpha;
+  call.merge.beta = beta;
+  call.merge.y = y;
+  call.merge.parts = (mbi_merge_part_f32 *)scratch;
+  call.merge.tasks = plan->tasks;
+  call.merge.shift = 0;
+  if (alpha == 0) {
+    mbi_parallel(plan->context, plan->tasks, mbi_merge_scale_task_f32, &call.merge);
+  } else {
+    mbi_parallel(plan->context, plan->tasks, mbi_sorted_task_f32, &call);
+    mbi_merge_fix_up_f32(&call.merge);
+  }
+}
+
+/* y = alpha A x + beta y. The same number of tasks gives the same bits. */
+static void mbi_sorted_multiply(const merbit_plan *plan, void *scratch, const void *alpha,
+                                const void *x, const void *beta, void *y) {
+  if (plan->type == MERBIT_F32) {
+    mbi_sorted_typed_f32(plan, scratch, *(const float *)alpha, (const float *)x,
+                         *(const float *)beta, (float *)y);
+  } else {
+    mbi_sorted_typed_f64(plan, scratch, *(const double *)alpha, (const double *)x,
+                         *(const double *)beta, (double *)y);
+  }
+}
+
+/* ==== >>spmv/choose_cpu.c  which method a plan on the CPU takes =========================== */
+/* The method of a plan on the CPU for a CSR; blocks that come as blocks stay blocks. What it
+ * looks at: products to come, rows and nonzeros. */
+
+/* Products by MERGE that making the sorted form takes. */
+#define MBI_CHOOSE_SORTING 12.0
+/* Steps of the path below which a product is over before a plan's form could matter. */
+#define MBI_CHOOSE_TINY 4096
+
+/* Seconds of a product by one thread, with everything in its caches: a nonzero, and the end of a
+ * row, which MERGE often guesses wrongly. */
+static double mbi_choose_merge_seconds(const merbit_plan *plan) {
+  return (0.42e-9 * (double)plan->csr.nnz + 3.5e-9 * (double)plan->csr.rows) / plan->tasks;
+}
+
+static double mbi_choose_sorted_seconds(const merbit_plan *plan) {
+  return (0.36e-9 * (double)plan->csr.nnz + 0.7e-9 * (double)plan->csr.rows) / plan->tasks;
+}
+
+/* SORTED where memory suffices; else plan->method is left to the caller. */
+static merbit_status mbi_choose_sorted(merbit_plan *plan) {
+  char reason[384];
+  merbit_status status = mbi_sorted_create(plan);
+  plan->method = MERBIT_METHOD_SORTED;
+  if (status == MERBIT_OUT_OF_MEMORY && plan->desc.method == MERBIT_METHOD_AUTO) {
+    mbi_sorted_destroy(plan);
+    mbi_forgive(plan->context, reason, sizeof reason);
+    mbi_log(plan->context, "this plan takes the merge path: %s", reason);
+    (void)snprintf(plan->why, sizeof plan->why, "no memory for sorted rows");
+    plan->method = MERBIT_METHOD_MERGE;
+    status = MERBIT_OK;
+  }
+  return status;
+}
+
+/* Set plan->method and make what it needs. */
+static merbit_status mbi_choose_cpu(merbit_plan *plan) {
+  const double merge = mbi_choose_merge_seconds(plan), sorted = mbi_choose_sorted_seconds(plan);
+  const double calls = plan->desc.expected_calls;
+  plan->method = plan->desc.method;
+  if (plan->method == MERBIT_METHOD_SORTED) {
+    return mbi_choose_sorted(plan);
+  }
+  if (plan->method != MERBIT_METHOD_AUTO) {
+    return MERBIT_OK;
+  }
+  plan->method = MERBIT_METHOD_MERGE;
+  if (plan->csr.rows + plan->csr.nnz < MBI_CHOOSE_TINY) {
+    (void)snprintf(plan->why, sizeof plan->why, "small; runner-up sorted");
+    return MERBIT_OK;
+  }
+  if (calls * (merge - sorted) <= MBI_CHOOSE_SORTING * merge) {
+    (void)snprintf(plan->why, sizeof plan->why,
+                   "forecast %.0f us, runner-up sorted %.0f us and not worth making for %d product%s",
+                   1e6 * merge, 1e6 * sorted, plan->desc.expected_calls,
+                   plan->desc.expected_calls != 1 ? "s" : "");
+    return MERBIT_OK;
+  }
+  (void)snprintf(plan->why, sizeof plan->why, "forecast %.0f us, runner-up merge %.0f us",
+                 1e6 * sorted, 1e6 * merge);
+  return mbi_choose_sorted(plan);
 }
 
 /* ==== >>spmv/block_kernels.c  CPU: sums of small blocks, a loop for each shape ============ */
@@ -23299,7 +25003,7 @@ static int mbi_method_known(merbit_method method) {
     return 1;
   }
 #endif
-  return method >= MERBIT_METHOD_AUTO && method <= MERBIT_METHOD_HUBS;
+  return method >= MERBIT_METHOD_AUTO && method <= MERBIT_METHOD_SORTED;
 }
 
 static merbit_status mbi_plan_check_desc(merbit_context *context, const merbit_view *view,
@@ -23358,6 +25062,9 @@ static int mbi_method_runs(merbit_method method, int cuda) {
     return cuda;
   }
 #endif
+  if (method == MERBIT_METHOD_SORTED) {
+    return !cuda;
+  }
   return method == MERBIT_METHOD_AUTO || method == MERBIT_METHOD_BSR ||
          method == MERBIT_METHOD_MERGE || (method >= MERBIT_METHOD_MERBIT) == cuda;
 }
@@ -23460,6 +25167,7 @@ static void mbi_plan_free(merbit_plan *plan) {
   }
   merbit_matrix_destroy(plan->matrix);
   mbi_blocks_destroy(plan);
+  mbi_sorted_destroy(plan);
   mbi_reorder_destroy(plan);
   merbit_matrix_destroy(plan->transpose.matrix);
   mbi_release(context, plan->own_values);
@@ -23504,10 +25212,9 @@ static merbit_status mbi_plan_build_cpu(merbit_plan *plan) {
   if (mbi_plan_takes_blocks(plan)) {
     status = mbi_blocks_create(plan);
   } else {
-    plan->method = plan->desc.method == MERBIT_METHOD_REFERENCE ? MERBIT_METHOD_REFERENCE
-                                                                : MERBIT_METHOD_MERGE;
     plan->values = plan->csr.values;
     plan->tasks = mbi_merge_tasks(plan->context, &plan->csr);
+    status = mbi_choose_cpu(plan);
   }
   return status == MERBIT_OK ? mbi_workspace_make(plan, &plan->workspace) : status;
 }
@@ -23850,6 +25557,7 @@ MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void
                                                    merbit_memory memory) {
   const size_t bytes =
       plan != NULL ? (size_t)mbi_view_values(&plan->view) * mbi_type_size(plan->type) : 0;
+  merbit_status status;
   if (plan == NULL) {
     return MERBIT_INVALID_ARGUMENT;
   }
@@ -23873,7 +25581,7 @@ MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void
     return MERBIT_OK;
   }
   if (mbi_reorder_on_cpu(plan)) {
-    const merbit_status status = mbi_transpose_values(plan, values, memory);
+    status = mbi_transpose_values(plan, values, memory);
     if (status != MERBIT_OK) {
       return status;
     }
@@ -23883,9 +25591,11 @@ MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void
   if (plan->side == MERBIT_SIDE_CPU && plan->blocks.chunk_index != NULL) {
     return mbi_blocks_update(plan, values, bytes);
   }
-  return memory == MERBIT_MEMORY_DEVICE && !mbi_update_converts(plan)
-             ? mbi_update_cuda(plan, values, MERBIT_MEMORY_DEVICE, bytes)
-             : mbi_update_through_host(plan, values, memory);
+  if (memory == MERBIT_MEMORY_DEVICE && !mbi_update_converts(plan)) {
+    return mbi_update_cuda(plan, values, MERBIT_MEMORY_DEVICE, bytes);
+  }
+  status = mbi_update_through_host(plan, values, memory);
+  return status == MERBIT_OK && plan->sorted.shares != NULL ? mbi_sorted_update(plan) : status;
 }
 
 /* ==== >>spmv/describe.c  what a plan chose, in one line =================================== */
@@ -23905,6 +25615,10 @@ static int64_t mbi_plan_product_bytes(const merbit_plan *plan) {
            bsr->nnz * (int64_t)sizeof(int32_t) +
            (mbi_block_count(rows, bsr->block_rows) + 1) *
                (int64_t)mbi_index_bytes(bsr->offset_type);
+  }
+  if (plan->sorted.shares != NULL) {
+    return (plan->sorted.values != NULL ? values : 0) + columns + vectors +
+           rows * (int64_t)sizeof *plan->sorted.row_id;
   }
   return values + columns + vectors +
          (rows + 1) * (int64_t)mbi_index_bytes(plan->csr.offset_type);
@@ -24000,18 +25714,18 @@ MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size
   } else if (plan->blocks.chunk_index != NULL) {
     length = mbi_describe_blocks(plan, line, sizeof line);
   } else {
-    const int merge = plan->method == MERBIT_METHOD_MERGE;
+    const int one = plan->method == MERBIT_METHOD_REFERENCE;
     const char *reason = plan->reason[0] != '\0' ? plan->reason : plan->context->reason;
     length = snprintf(
         line, sizeof line,
         "%s on the CPU (%s), %s: %" PRId64 " x %" PRId64 ", %" PRId64
-        " nonzeros, %d thread%s; %s, 4-byte columns; %.3g MB per product; runner-up "
-        "%s%s%s",
+        " nonzeros, %d thread%s; %s, 4-byte columns; %.3g MB per product%s%s%s",
         mbi_method_name(plan->method),
-        plan->desc.method != MERBIT_METHOD_AUTO ? "as asked" : "AUTO's method there",
+        plan->desc.method != MERBIT_METHOD_AUTO ? "as asked" : plan->why,
         mbi_type_name(plan->type), plan->csr.rows, plan->csr.cols, plan->csr.nnz,
-        merge ? plan->tasks : 1, merge && plan->tasks != 1 ? "s" : "", mbi_value_name(plan),
-        1e-6 * (double)mbi_plan_product_bytes(plan), merge ? "reference" : "merge",
+        one ? 1 : plan->tasks, !one && plan->tasks != 1 ? "s" : "", mbi_value_name(plan),
+        1e-6 * (double)mbi_plan_product_bytes(plan),
+        plan->desc.method == MERBIT_METHOD_AUTO ? "" : one ? "; runner-up merge" : "; runner-up reference",
         reason[0] != '\0' ? "; not on CUDA: " : "", reason);
   }
   if (plan != NULL && mbi_plan_transposes(plan) && length > 0 && (size_t)length < sizeof line) {
@@ -24060,6 +25774,8 @@ static void mbi_spmv_cpu(merbit_plan *plan, merbit_workspace *workspace, const v
     mbi_reference_multiply(&plan->csr, plan->values, alpha, x, beta, y);
   } else if (plan->blocks.chunk_index != NULL) {
     mbi_blocks_multiply(plan, workspace->carries, alpha, x, beta, y);
+  } else if (plan->method == MERBIT_METHOD_SORTED) {
+    mbi_sorted_multiply(plan, workspace->carries, alpha, x, beta, y);
   } else {
     mbi_merge_multiply(plan->context, &plan->csr, plan->values, plan->tasks, workspace->carries,
                        alpha, x, beta, y);

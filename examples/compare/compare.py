@@ -40,7 +40,7 @@ from scipy.sparse._sparsetools import csr_matvec  # what A @ x calls, without a 
 HERE = pathlib.Path(__file__).resolve().parent
 MAGIC = 0x4D425431
 RIVALS = ("scipy", "eigen", "librsb", "graphblas", "mkl")
-METHODS = {"auto": 0, "reference": 1, "merge": 2, "sliced": 6, "bsr": 8}
+METHODS = {"auto": 0, "reference": 1, "merge": 2, "bsr": 8, "sorted": 11}
 
 
 def arguments():
