@@ -14838,6 +14838,130 @@ static void mbi_reference_multiply(const merbit_view *csr, const void *values,
   }
 }
 
+/* ==== >>spmv/row_sums.c  CPU: sums of long rows =========================================== */
+/* Sums of long rows and of parts of rows: lanes of them, for one chain of additions would be slower
+ * than memory. Gathers are loads and not instructions for gathers, which are no faster on the CPUs
+ * of the day. `far`: x is larger than the caches, and so is asked for ahead; then columns can be
+ * read, and are valid, MBI_SORTED_AHEAD + 8 behind the last. */
+typedef double mbi_lanes_f64 __attribute__((vector_size(16)));
+
+/* `count` nonzeros of one row: lanes of sums hide the latency of additions. */
+static double mbi_row_sum_general_f64(const int32_t *col,
+const double *value, const double *x, int64_t count, int far) {
+  mbi_lanes_f64 sums[2] = {{0, 0}, {0, 0}};
+  double sum = 0;
+  int64_t k = 0;
+  for (; k + 4 <= count; k += 4, col += 4) {
+    const mbi_lanes_f64 x0 = { x[col[0]], x[col[1]] };
+    const mbi_lanes_f64 x1 = { x[col[2]], x[col[3]] };
+    mbi_lanes_f64 v[2];
+    memcpy(v, value, sizeof v);
+    value += 4;
+    sums[0] += v[0] * x0;
+    sums[1] += v[1] * x1;
+    if (far) {
+      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 0]);
+      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 1]);
+      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 2]);
+      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 3]);
+    }
+  }
+  for (; k < count; k++, col++) {
+    sum += *value++ * x[*col];
+  }
+  sums[0] += sums[1];
+  return sum + (sums[0][0] + sums[0][1]);
+}
+
+/* `count` nonzeros of one row: lanes of sums hide the latency of additions. */
+static double mbi_row_sum_equal_f64(const int32_t *col,
+double one, const double *x, int64_t count, int far) {
+  mbi_lanes_f64 sums[2] = {{0, 0}, {0, 0}};
+  double sum = 0;
+  int64_t k = 0;
+  for (; k + 4 <= count; k += 4, col += 4) {
+    const mbi_lanes_f64 x0 = { x[col[0]], x[col[1]] };
+    const mbi_lanes_f64 x1 = { x[col[2]], x[col[3]] };
+    sums[0] += one * x0;
+    sums[1] += one * x1;
+    if (far) {
+      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 0]);
+      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 1]);
+      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 2]);
+      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 3]);
+    }
+  }
+  for (; k < count; k++, col++) {
+    sum += one * x[*col];
+  }
+  sums[0] += sums[1];
+  return sum + (sums[0][0] + sums[0][1]);
+}
+
+typedef float mbi_lanes_f32 __attribute__((vector_size(16)));
+
+/* `count` nonzeros of one row: lanes of sums hide the latency of additions. */
+static float mbi_row_sum_general_f32(const int32_t *col,
+const float *value, const float *x, int64_t count, int far) {
+  mbi_lanes_f32 sums[2] = {{0, 0, 0, 0}, {0, 0, 0, 0}};
+  float sum = 0;
+  int64_t k = 0;
+  for (; k + 8 <= count; k += 8, col += 8) {
+    const mbi_lanes_f32 x0 = { x[col[0]], x[col[1]], x[col[2]], x[col[3]] };
+    const mbi_lanes_f32 x1 = { x[col[4]], x[col[5]], x[col[6]], x[col[7]] };
+    mbi_lanes_f32 v[2];
+    memcpy(v, value, sizeof v);
+    value += 8;
+    sums[0] += v[0] * x0;
+    sums[1] += v[1] * x1;
+    if (far) {
+      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 0]);
+      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 1]);
+      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 2]);
+      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 3]);
+      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 4]);
+      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 5]);
+      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 6]);
+      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 7]);
+    }
+  }
+  for (; k < count; k++, col++) {
+    sum += *value++ * x[*col];
+  }
+  sums[0] += sums[1];
+  return sum + ((sums[0][0] + sums[0][1]) + (sums[0][2] + sums[0][3]));
+}
+
+/* `count` nonzeros of one row: lanes of sums hide the latency of additions. */
+static float mbi_row_sum_equal_f32(const int32_t *col,
+float one, const float *x, int64_t count, int far) {
+  mbi_lanes_f32 sums[2] = {{0, 0, 0, 0}, {0, 0, 0, 0}};
+  float sum = 0;
+  int64_t k = 0;
+  for (; k + 8 <= count; k += 8, col += 8) {
+    const mbi_lanes_f32 x0 = { x[col[0]], x[col[1]], x[col[2]], x[col[3]] };
+    const mbi_lanes_f32 x1 = { x[col[4]], x[col[5]], x[col[6]], x[col[7]] };
+    sums[0] += one * x0;
+    sums[1] += one * x1;
+    if (far) {
+      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 0]);
+      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 1]);
+      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 2]);
+      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 3]);
+      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 4]);
+      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 5]);
+      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 6]);
+      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 7]);
+    }
+  }
+  for (; k < count; k++, col++) {
+    sum += one * x[*col];
+  }
+  sums[0] += sums[1];
+  return sum + ((sums[0][0] + sums[0][1]) + (sums[0][2] + sums[0][3]));
+}
+
+
 /* ==== >>spmv/merge.c  CPU: merge-path split over threads ================================== */
 /* Merge-based CsrMV: D. Merrill, M. Garland, Merge-based Parallel Sparse Matrix-Vector
  * Multiplication, SC16, Algorithm 2. The path of rows + nnz steps merges row ends and nonzeros;
@@ -14875,6 +14999,8 @@ static int mbi_merge_tasks(merbit_context *context, const merbit_view *csr) {
   return useful < 1 ? 1 : useful < context->threads ? (int)useful : context->threads;
 }
 
+#define MBI_MERGE_LONG 48 /* nonzeros of a mean row from which lanes pay */
+
 /* Most rows are too short for the vector code that compilers make of a sum of floats. */
 #define MBI_SCALAR_LOOP __asm__ volatile("")
 
@@ -14899,32 +15025,30 @@ static void mbi_commit_f64(const mbi_merge_call_f64 *call, int64_t row,
   *y = call->beta == 0 ? call->alpha * sum : call->alpha * sum + call->beta * *y;
 }
 
-/* Part of one row: entries [begin, end), counted from 0. Four sums: parts are cut from long rows,
- * where one chain of additions would be slower than memory. */
+/* Part of one row, or a long one: entries [begin, end), counted from 0. */
 static double mbi_merge_sum_f64(const mbi_merge_call_f64 *call,
                                               int64_t begin, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
-  const double *values = call->values, *x = call->x - call->shift;
-  double sums[4] = {0, 0, 0, 0};
-  int64_t k = begin;
-  int lane;
-  if (values != NULL) {
-    for (; k + 4 <= end; k += 4) {
-      for (lane = 0; lane < 4; lane++) {
-        sums[lane] += values[k + lane] * x[col_ind[k + lane]];
-      }
-    }
-  } else {
-    for (; k + 4 <= end; k += 4) {
-      for (lane = 0; lane < 4; lane++) {
-        sums[lane] += x[col_ind[k + lane]];
-      }
-    }
+  const double *x = call->x - call->shift;
+  if (begin == end) { /* then there may be no arrays */
+    return 0;
   }
-  for (; k < end; k++) {
-    sums[0] += values != NULL ? values[k] * x[col_ind[k]] : x[col_ind[k]];
+  return call->values != NULL
+             ? mbi_row_sum_general_f64(col_ind + begin, call->values + begin, x,
+                                                  end - begin, 0)
+             : mbi_row_sum_equal_f64(col_ind + begin, 1, x, end - begin, 0);
+}
+
+/* Whole rows [row, last) of a matrix whose rows are long. */
+static void mbi_merge_long_rows_f64(const mbi_merge_call_f64 *call,
+                                               int64_t row, int64_t last) {
+  const merbit_view *csr = call->csr;
+  int64_t k = mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base;
+  for (; row < last; row++) {
+    const int64_t end = mbi_index_at(csr->row_ptr, csr->offset_type, row + 1) - csr->base;
+    mbi_commit_f64(call, row, mbi_merge_sum_f64(call, k, end));
+    k = end;
   }
-  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
 /* Whole rows [row, last). A loop for each case: a test of beta costs short rows a fifth. */
@@ -15050,7 +15174,9 @@ static void mbi_merge_task_f64(void *argument, int task) {
       start = mbi_index_at(csr->row_ptr, csr->offset_type, from.row) - csr->base;
       part->head = mbi_merge_sum_f64(call, from.entry, start);
     }
-    if (csr->offset_type == MERBIT_INDEX_32) {
+    if (csr->nnz / MBI_MERGE_LONG >= csr->rows) {
+      mbi_merge_long_rows_f64(call, from.row, to.row);
+    } else if (csr->offset_type == MERBIT_INDEX_32) {
       mbi_merge_rows_i32_f64(call, from.row, to.row);
     } else {
       mbi_merge_rows_i64_f64(call, from.row, to.row);
@@ -15126,32 +15252,30 @@ static void mbi_commit_f32(const mbi_merge_call_f32 *call, int64_t row,
   *y = call->beta == 0 ? call->alpha * sum : call->alpha * sum + call->beta * *y;
 }
 
-/* Part of one row: entries [begin, end), counted from 0. Four sums: parts are cut from long rows,
- * where one chain of additions would be slower than memory. */
+/* Part of one row, or a long one: entries [begin, end), counted from 0. */
 static float mbi_merge_sum_f32(const mbi_merge_call_f32 *call,
                                               int64_t begin, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
-  const float *values = call->values, *x = call->x - call->shift;
-  float sums[4] = {0, 0, 0, 0};
-  int64_t k = begin;
-  int lane;
-  if (values != NULL) {
-    for (; k + 4 <= end; k += 4) {
-      for (lane = 0; lane < 4; lane++) {
-        sums[lane] += values[k + lane] * x[col_ind[k + lane]];
-      }
-    }
-  } else {
-    for (; k + 4 <= end; k += 4) {
-      for (lane = 0; lane < 4; lane++) {
-        sums[lane] += x[col_ind[k + lane]];
-      }
-    }
+  const float *x = call->x - call->shift;
+  if (begin == end) { /* then there may be no arrays */
+    return 0;
   }
-  for (; k < end; k++) {
-    sums[0] += values != NULL ? values[k] * x[col_ind[k]] : x[col_ind[k]];
+  return call->values != NULL
+             ? mbi_row_sum_general_f32(col_ind + begin, call->values + begin, x,
+                                                  end - begin, 0)
+             : mbi_row_sum_equal_f32(col_ind + begin, 1, x, end - begin, 0);
+}
+
+/* Whole rows [row, last) of a matrix whose rows are long. */
+static void mbi_merge_long_rows_f32(const mbi_merge_call_f32 *call,
+                                               int64_t row, int64_t last) {
+  const merbit_view *csr = call->csr;
+  int64_t k = mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base;
+  for (; row < last; row++) {
+    const int64_t end = mbi_index_at(csr->row_ptr, csr->offset_type, row + 1) - csr->base;
+    mbi_commit_f32(call, row, mbi_merge_sum_f32(call, k, end));
+    k = end;
   }
-  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
 /* Whole rows [row, last). A loop for each case: a test of beta costs short rows a fifth. */
@@ -15277,7 +15401,9 @@ static void mbi_merge_task_f32(void *argument, int task) {
       start = mbi_index_at(csr->row_ptr, csr->offset_type, from.row) - csr->base;
       part->head = mbi_merge_sum_f32(call, from.entry, start);
     }
-    if (csr->offset_type == MERBIT_INDEX_32) {
+    if (csr->nnz / MBI_MERGE_LONG >= csr->rows) {
+      mbi_merge_long_rows_f32(call, from.row, to.row);
+    } else if (csr->offset_type == MERBIT_INDEX_32) {
       mbi_merge_rows_i32_f32(call, from.row, to.row);
     } else {
       mbi_merge_rows_i64_f32(call, from.row, to.row);
@@ -15677,41 +15803,11 @@ static merbit_status mbi_sorted_update(merbit_plan *plan) {
 /* Sums of rows sorted by length: spmv/sorted.c. The rows of a run are equally long, so that the
  * length of none of them is guessed wrongly; short ones have a loop without a loop inside. */
 
-typedef double mbi_lanes_f64 __attribute__((vector_size(16)));
-
 typedef struct mbi_sorted_call_f64 {
   mbi_merge_call_f64 merge; /* its view with the plan's own columns, counted from 0 */
   const mbi_sorted *sorted;
   double one; /* the value of all nonzeros, where they are equal */
 } mbi_sorted_call_f64;
-
-/* `count` nonzeros of one row: lanes of sums hide the latency of additions. */
-static double mbi_sorted_long_general_f64(const int32_t *col,
-const double *value, const double *x, int64_t count, int far) {
-  mbi_lanes_f64 sums[2] = {{0, 0}, {0, 0}};
-  double sum = 0;
-  int64_t k = 0;
-  for (; k + 4 <= count; k += 4, col += 4) {
-    const mbi_lanes_f64 x0 = { x[col[0]], x[col[1]] };
-    const mbi_lanes_f64 x1 = { x[col[2]], x[col[3]] };
-    mbi_lanes_f64 v[2];
-    memcpy(v, value, sizeof v);
-    value += 4;
-    sums[0] += v[0] * x0;
-    sums[1] += v[1] * x1;
-    if (far) {
-      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 0]);
-      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 1]);
-      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 2]);
-      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 3]);
-    }
-  }
-  for (; k < count; k++, col++) {
-    sum += *value++ * x[*col];
-  }
-  sums[0] += sums[1];
-  return sum + (sums[0][0] + sums[0][1]);
-}
 
 static void mbi_sorted_general_f64(const mbi_sorted_call_f64 *call,
                                                  const mbi_sorted_window *window) {
@@ -15818,7 +15914,7 @@ static void mbi_sorted_general_f64(const mbi_sorted_call_f64 *call,
       break;
     default:
       for (; id < stop; id++) {
-        const double sum = mbi_sorted_long_general_f64(col, value, x, length, 0);
+        const double sum = mbi_row_sum_general_f64(col, value, x, length, 0);
         y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
         value += length;
         col += length;
@@ -15968,38 +16064,13 @@ static void mbi_sorted_general_far_f64(const mbi_sorted_call_f64 *call,
       break;
     default:
       for (; id < stop; id++) {
-        const double sum = mbi_sorted_long_general_f64(col, value, x, length, 1);
+        const double sum = mbi_row_sum_general_f64(col, value, x, length, 1);
         y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
         value += length;
         col += length;
       }
     }
   }
-}
-
-/* `count` nonzeros of one row: lanes of sums hide the latency of additions. */
-static double mbi_sorted_long_equal_f64(const int32_t *col,
-double one, const double *x, int64_t count, int far) {
-  mbi_lanes_f64 sums[2] = {{0, 0}, {0, 0}};
-  double sum = 0;
-  int64_t k = 0;
-  for (; k + 4 <= count; k += 4, col += 4) {
-    const mbi_lanes_f64 x0 = { x[col[0]], x[col[1]] };
-    const mbi_lanes_f64 x1 = { x[col[2]], x[col[3]] };
-    sums[0] += one * x0;
-    sums[1] += one * x1;
-    if (far) {
-      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 0]);
-      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 1]);
-      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 2]);
-      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 3]);
-    }
-  }
-  for (; k < count; k++, col++) {
-    sum += one * x[*col];
-  }
-  sums[0] += sums[1];
-  return sum + (sums[0][0] + sums[0][1]);
 }
 
 static void mbi_sorted_equal_f64(const mbi_sorted_call_f64 *call,
@@ -16099,7 +16170,7 @@ static void mbi_sorted_equal_f64(const mbi_sorted_call_f64 *call,
       break;
     default:
       for (; id < stop; id++) {
-        const double sum = mbi_sorted_long_equal_f64(col, one, x, length, 0);
+        const double sum = mbi_row_sum_equal_f64(col, one, x, length, 0);
         y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
         col += length;
       }
@@ -16240,7 +16311,7 @@ static void mbi_sorted_equal_far_f64(const mbi_sorted_call_f64 *call,
       break;
     default:
       for (; id < stop; id++) {
-        const double sum = mbi_sorted_long_equal_f64(col, one, x, length, 1);
+        const double sum = mbi_row_sum_equal_f64(col, one, x, length, 1);
         y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
         col += length;
       }
@@ -16254,9 +16325,9 @@ static double mbi_sorted_part_f64(const mbi_sorted_call_f64 *call,
   const mbi_sorted *sorted = call->sorted;
   const int32_t *col = sorted->col_ind + begin;
   const double *values = (const double *)sorted->values;
-  return values != NULL ? mbi_sorted_long_general_f64(col, values + begin, call->merge.x,
+  return values != NULL ? mbi_row_sum_general_f64(col, values + begin, call->merge.x,
                                                                  end - begin, sorted->far_x)
-                        : mbi_sorted_long_equal_f64(col, call->one, call->merge.x,
+                        : mbi_row_sum_equal_f64(col, call->one, call->merge.x,
                                                                end - begin, sorted->far_x);
 }
 
@@ -16307,45 +16378,11 @@ static void mbi_sorted_typed_f64(const merbit_plan *plan, void *scratch, double 
   }
 }
 
-typedef float mbi_lanes_f32 __attribute__((vector_size(16)));
-
 typedef struct mbi_sorted_call_f32 {
   mbi_merge_call_f32 merge; /* its view with the plan's own columns, counted from 0 */
   const mbi_sorted *sorted;
   float one; /* the value of all nonzeros, where they are equal */
 } mbi_sorted_call_f32;
-
-/* `count` nonzeros of one row: lanes of sums hide the latency of additions. */
-static float mbi_sorted_long_general_f32(const int32_t *col,
-const float *value, const float *x, int64_t count, int far) {
-  mbi_lanes_f32 sums[2] = {{0, 0, 0, 0}, {0, 0, 0, 0}};
-  float sum = 0;
-  int64_t k = 0;
-  for (; k + 8 <= count; k += 8, col += 8) {
-    const mbi_lanes_f32 x0 = { x[col[0]], x[col[1]], x[col[2]], x[col[3]] };
-    const mbi_lanes_f32 x1 = { x[col[4]], x[col[5]], x[col[6]], x[col[7]] };
-    mbi_lanes_f32 v[2];
-    memcpy(v, value, sizeof v);
-    value += 8;
-    sums[0] += v[0] * x0;
-    sums[1] += v[1] * x1;
-    if (far) {
-      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 0]);
-      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 1]);
-      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 2]);
-      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 3]);
-      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 4]);
-      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 5]);
-      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 6]);
-      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 7]);
-    }
-  }
-  for (; k < count; k++, col++) {
-    sum += *value++ * x[*col];
-  }
-  sums[0] += sums[1];
-  return sum + ((sums[0][0] + sums[0][1]) + (sums[0][2] + sums[0][3]));
-}
 
 static void mbi_sorted_general_f32(const mbi_sorted_call_f32 *call,
                                                  const mbi_sorted_window *window) {
@@ -16452,7 +16489,7 @@ static void mbi_sorted_general_f32(const mbi_sorted_call_f32 *call,
       break;
     default:
       for (; id < stop; id++) {
-        const float sum = mbi_sorted_long_general_f32(col, value, x, length, 0);
+        const float sum = mbi_row_sum_general_f32(col, value, x, length, 0);
         y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
         value += length;
         col += length;
@@ -16602,42 +16639,13 @@ static void mbi_sorted_general_far_f32(const mbi_sorted_call_f32 *call,
       break;
     default:
       for (; id < stop; id++) {
-        const float sum = mbi_sorted_long_general_f32(col, value, x, length, 1);
+        const float sum = mbi_row_sum_general_f32(col, value, x, length, 1);
         y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
         value += length;
         col += length;
       }
     }
   }
-}
-
-/* `count` nonzeros of one row: lanes of sums hide the latency of additions. */
-static float mbi_sorted_long_equal_f32(const int32_t *col,
-float one, const float *x, int64_t count, int far) {
-  mbi_lanes_f32 sums[2] = {{0, 0, 0, 0}, {0, 0, 0, 0}};
-  float sum = 0;
-  int64_t k = 0;
-  for (; k + 8 <= count; k += 8, col += 8) {
-    const mbi_lanes_f32 x0 = { x[col[0]], x[col[1]], x[col[2]], x[col[3]] };
-    const mbi_lanes_f32 x1 = { x[col[4]], x[col[5]], x[col[6]], x[col[7]] };
-    sums[0] += one * x0;
-    sums[1] += one * x1;
-    if (far) {
-      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 0]);
-      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 1]);
-      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 2]);
-      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 3]);
-      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 4]);
-      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 5]);
-      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 6]);
-      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 7]);
-    }
-  }
-  for (; k < count; k++, col++) {
-    sum += one * x[*col];
-  }
-  sums[0] += sums[1];
-  return sum + ((sums[0][0] + sums[0][1]) + (sums[0][2] + sums[0][3]));
 }
 
 static void mbi_sorted_equal_f32(const mbi_sorted_call_f32 *call,
@@ -16737,7 +16745,7 @@ static void mbi_sorted_equal_f32(const mbi_sorted_call_f32 *call,
       break;
     default:
       for (; id < stop; id++) {
-        const float sum = mbi_sorted_long_equal_f32(col, one, x, length, 0);
+        const float sum = mbi_row_sum_equal_f32(col, one, x, length, 0);
         y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
         col += length;
       }
@@ -16878,7 +16886,7 @@ static void mbi_sorted_equal_far_f32(const mbi_sorted_call_f32 *call,
       break;
     default:
       for (; id < stop; id++) {
-        const float sum = mbi_sorted_long_equal_f32(col, one, x, length, 1);
+        const float sum = mbi_row_sum_equal_f32(col, one, x, length, 1);
         y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
         col += length;
       }
@@ -16892,9 +16900,9 @@ static float mbi_sorted_part_f32(const mbi_sorted_call_f32 *call,
   const mbi_sorted *sorted = call->sorted;
   const int32_t *col = sorted->col_ind + begin;
   const float *values = (const float *)sorted->values;
-  return values != NULL ? mbi_sorted_long_general_f32(col, values + begin, call->merge.x,
+  return values != NULL ? mbi_row_sum_general_f32(col, values + begin, call->merge.x,
                                                                  end - begin, sorted->far_x)
-                        : mbi_sorted_long_equal_f32(col, call->one, call->merge.x,
+                        : mbi_row_sum_equal_f32(col, call->one, call->merge.x,
                                                                end - begin, sorted->far_x);
 }
 
