@@ -400,6 +400,7 @@ typedef struct merbit_context_desc {
   merbit_allocator allocator;
   merbit_log_callback log;
   void *log_user;
+  int bind_threads;         /* nonzero: each CPU thread but the caller's stays on one processor */
 } merbit_context_desc;
 
 typedef struct merbit_context_info {
@@ -492,6 +493,8 @@ typedef struct merbit_plan_desc {
   int cb_coo_max;              /* CB: blocks with fewer nonzeros are COO; 0: 32 */
   int cb_csr_max;              /* CB: others with more are dense; 0: 128 */
   merbit_reordering reordering; /* of rows and columns, for solvers; square CSR and COO only */
+  int numa;                    /* CPU, nonzero: each thread's part of columns and values lies on its own
+                                  memory node: pages are moved, or else copied; see bind_threads */
 } merbit_plan_desc;
 
 typedef struct merbit_plan_info {
@@ -722,6 +725,7 @@ MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_v
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/types.h>
 #include <time.h>
 #include <unistd.h>
@@ -733,6 +737,13 @@ MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_v
 #endif
 
 #define MBI_MAX_THREADS 1024
+
+#define MBI_NUMA_CPUS 1024
+
+typedef struct mbi_numa { /* core/numa.c: processors, those of a node together */
+  int nodes, count;       /* nodes that have some */
+  int16_t cpu[MBI_NUMA_CPUS], node[MBI_NUMA_CPUS];
+} mbi_numa;
 
 typedef pthread_mutex_t mbi_mutex;
 typedef void (*mbi_task)(void *argument, int index);
@@ -746,6 +757,8 @@ static void mbi_mutex_unlock(mbi_mutex *mutex) {
 }
 
 #ifndef _OPENMP
+#define MBI_POOL_CLAIMS 8192 /* tasks that bound threads tell apart */
+
 typedef struct mbi_pool { /* core/threads.c */
   mbi_mutex caller;       /* held by the thread whose call is running */
   mbi_mutex lock;         /* guards the rest */
@@ -758,6 +771,9 @@ typedef struct mbi_pool { /* core/threads.c */
   mbi_task task;
   void *argument;
   int tasks, next;
+  const mbi_numa *bound; /* threads to processors; NULL: they are not */
+  int threads, named;    /* the caller's too; workers that have a number */
+  uint64_t claims[MBI_POOL_CLAIMS / 64]; /* tasks taken, where threads are bound */
 } mbi_pool;
 
 static void mbi_pause(void) {
@@ -877,6 +893,7 @@ struct merbit_context {
   merbit_side side; /* CPU or CUDA */
   char reason[384]; /* why AUTO took the CPU */
   int threads;
+  mbi_numa numa; /* count 0: threads are not bound */
 #ifndef _OPENMP
   mbi_pool pool;
 #endif
@@ -1090,6 +1107,138 @@ static merbit_status mbi_allocate_array(merbit_context *context, int64_t count, 
   return MERBIT_OK;
 }
 
+/* ==== >>core/numa.c  memory nodes: processors, threads, pages ============================= */
+/* Which processor belongs to which memory node, threads bound to processors, and pages moved to
+ * nodes: by the kernel's own calls, without libnuma. */
+
+#define MBI_NODE_ROOT "/sys/devices/system/node"
+#define MBI_MOVED_AT_ONCE 1024 /* pages */
+#define MBI_MPOL_MF_MOVE 2     /* of <linux/mempolicy.h>: pages of this process alone */
+
+static void mbi_text_of_file(const char *root, const char *name, char *text, size_t size) {
+  char path[512];
+  FILE *file;
+  size_t length = 0;
+  (void)snprintf(path, sizeof path, "%s/%s", root, name);
+  file = fopen(path, "re");
+  if (file != NULL) {
+    length = fread(text, 1, size - 1, file);
+    (void)fclose(file);
+  }
+  text[length] = '\0';
+}
+
+/* The next range of a list as the kernel writes it: "0-3,8,10-11". */
+static int mbi_list_next(const char **text, long *first, long *last) {
+  char *end;
+  *first = *last = strtol(*text, &end, 10);
+  if (end == *text || *first < 0) {
+    return 0;
+  }
+  if (*end == '-') {
+    *text = end + 1;
+    *last = strtol(*text, &end, 10);
+    if (end == *text) {
+      return 0;
+    }
+  }
+  *text = *end == ',' ? end + 1 : end;
+  return *last >= *first;
+}
+
+static void mbi_numa_add(mbi_numa *numa, long cpu, long node) {
+  if (numa->count < MBI_NUMA_CPUS && cpu < CPU_SETSIZE && node < INT16_MAX) {
+    numa->cpu[numa->count] = (int16_t)cpu;
+    numa->node[numa->count] = (int16_t)node;
+    numa->count++;
+  }
+}
+
+/* The processors of `allowed`, node by node. Where `root` does not say, all are of one node. */
+static void mbi_numa_read(const char *root, const cpu_set_t *allowed, mbi_numa *numa) {
+  char nodes[1024], cpus[4096], name[64];
+  const char *node_list = nodes;
+  long node, last_node, cpu, last_cpu;
+  memset(numa, 0, sizeof *numa);
+  mbi_text_of_file(root, "online", nodes, sizeof nodes);
+  while (mbi_list_next(&node_list, &node, &last_node)) {
+    for (; node <= last_node; node++) {
+      const char *cpu_list = cpus;
+      const int before = numa->count;
+      (void)snprintf(name, sizeof name, "node%ld/cpulist", node);
+      mbi_text_of_file(root, name, cpus, sizeof cpus);
+      while (mbi_list_next(&cpu_list, &cpu, &last_cpu)) {
+        for (; cpu <= last_cpu && cpu < CPU_SETSIZE; cpu++) {
+          if (CPU_ISSET((size_t)cpu, allowed)) {
+            mbi_numa_add(numa, cpu, node);
+          }
+        }
+      }
+      numa->nodes += numa->count > before;
+    }
+  }
+  for (cpu = 0; numa->nodes == 0 && cpu < CPU_SETSIZE; cpu++) {
+    if (CPU_ISSET((size_t)cpu, allowed)) {
+      mbi_numa_add(numa, cpu, 0);
+    }
+  }
+  numa->nodes = numa->nodes > 0 ? numa->nodes : 1;
+}
+
+/* Of this process, as it may run now. */
+static void mbi_numa_here(mbi_numa *numa) {
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) {
+    CPU_ZERO(&allowed);
+  }
+  mbi_numa_read(MBI_NODE_ROOT, &allowed, numa);
+}
+
+/* Which of the processors a thread takes: they are dealt so that neighbours share a node. */
+static int mbi_numa_slot(const mbi_numa *numa, int threads, int thread) {
+  return (int)((int64_t)thread % threads * numa->count / threads);
+}
+
+static int mbi_numa_node(const mbi_numa *numa, int threads, int thread) {
+  return numa->count > 0 ? numa->node[mbi_numa_slot(numa, threads, thread)] : 0;
+}
+
+/* Bind the calling thread to its processor. It runs on where the system refuses. */
+static void mbi_numa_bind(const mbi_numa *numa, int threads, int thread) {
+  cpu_set_t own;
+  if (numa->count > 0) {
+    CPU_ZERO(&own);
+    CPU_SET((size_t)numa->cpu[mbi_numa_slot(numa, threads, thread)], &own);
+    (void)sched_setaffinity(0, sizeof own, &own);
+  }
+}
+
+/* Move the pages that lie wholly in the array to a node. Returns how many are not there then, or
+ * -1 where the system moves none. */
+static int64_t mbi_numa_move(const void *array, size_t bytes, int node) {
+  const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+  uintptr_t at = ((uintptr_t)array + page - 1) / page * page;
+  const uintptr_t end = ((uintptr_t)array + bytes) / page * page;
+  void *pages[MBI_MOVED_AT_ONCE];
+  int nodes[MBI_MOVED_AT_ONCE], where[MBI_MOVED_AT_ONCE];
+  int64_t elsewhere = 0;
+  while (at < end) {
+    unsigned long count = 0, i;
+    for (; count < MBI_MOVED_AT_ONCE && at < end; count++, at += page) {
+      pages[count] = (void *)at;
+      nodes[count] = node;
+      where[count] = -1;
+    }
+    if (syscall(SYS_move_pages, 0, count, pages, nodes, where, MBI_MPOL_MF_MOVE) < 0) {
+      return -1;
+    }
+    for (i = 0; i < count; i++) {
+      elsewhere += where[i] != node;
+    }
+  }
+  return elsewhere;
+}
+
 /* ==== >>core/threads.c  OpenMP or the context's own pool ================================== */
 /* mbi_parallel runs task(argument, index) for every index below `tasks` and returns when all are done.
  * What a task computes must depend on its index alone, never on the thread that runs it. */
@@ -1107,12 +1256,25 @@ static void mbi_pool_destroy(merbit_context *context) {
   (void)context;
 }
 
+/* Thread 0 is the caller's, and so are its processors. */
+static void mbi_threads_bind_one(void *argument, int index) {
+  const merbit_context *context = (const merbit_context *)argument;
+  if (index > 0) {
+    mbi_numa_bind(&context->numa, context->threads, index);
+  }
+}
+
 static void mbi_parallel(merbit_context *context, int tasks, mbi_task task, void *argument) {
   int index;
 #pragma omp parallel for schedule(static, 1) num_threads(context->threads) if (tasks > 1)
   for (index = 0; index < tasks; index++) {
     task(argument, index);
   }
+}
+
+static void mbi_threads_bind(merbit_context *context) {
+  mbi_numa_here(&context->numa);
+  mbi_parallel(context, context->threads, mbi_threads_bind_one, context);
 }
 
 #else
@@ -1142,8 +1304,33 @@ static void mbi_context_locks_destroy(merbit_context *context) {
 
 #define MBI_SPINS 4000 /* polls before a worker sleeps: about 20 us, so that products in a row stay awake */
 
-static void mbi_pool_drain(mbi_pool *pool) {
-  int index = __atomic_fetch_add(&pool->next, 1, __ATOMIC_RELAXED);
+static int mbi_pool_claim(mbi_pool *pool, int index) {
+  const uint64_t bit = (uint64_t)1 << (index & 63);
+  return (__atomic_fetch_or(&pool->claims[index >> 6], bit, __ATOMIC_RELAXED) & bit) == 0;
+}
+
+/* Bound threads take their own tasks first, for which memory lies near, and then what is left. */
+static void mbi_pool_drain_near(mbi_pool *pool, int number) {
+  int index;
+  for (index = number; index < pool->tasks; index += pool->threads) {
+    if (mbi_pool_claim(pool, index)) {
+      pool->task(pool->argument, index);
+    }
+  }
+  for (index = 0; index < pool->tasks; index++) {
+    if (mbi_pool_claim(pool, index)) {
+      pool->task(pool->argument, index);
+    }
+  }
+}
+
+static void mbi_pool_drain(mbi_pool *pool, int number) {
+  int index;
+  if (pool->bound != NULL && pool->tasks <= MBI_POOL_CLAIMS) {
+    mbi_pool_drain_near(pool, number);
+    return;
+  }
+  index = __atomic_fetch_add(&pool->next, 1, __ATOMIC_RELAXED);
   while (index < pool->tasks) {
     pool->task(pool->argument, index);
     index = __atomic_fetch_add(&pool->next, 1, __ATOMIC_RELAXED);
@@ -1152,7 +1339,11 @@ static void mbi_pool_drain(mbi_pool *pool) {
 
 static void *mbi_pool_worker(void *argument) {
   mbi_pool *pool = (mbi_pool *)argument;
+  const int number = __atomic_add_fetch(&pool->named, 1, __ATOMIC_RELAXED);
   unsigned seen = 0;
+  if (pool->bound != NULL) {
+    mbi_numa_bind(pool->bound, pool->threads, number);
+  }
   for (;;) {
     int spin;
     for (spin = 0; spin < MBI_SPINS; spin++) {
@@ -1174,7 +1365,7 @@ static void *mbi_pool_worker(void *argument) {
     if (pool->open) {
       pool->active++;
       mbi_mutex_unlock(&pool->lock);
-      mbi_pool_drain(pool);
+      mbi_pool_drain(pool, number);
       mbi_mutex_lock(&pool->lock);
       if (--pool->active == 0) {
         (void)pthread_cond_signal(&pool->idle);
@@ -1194,6 +1385,14 @@ static void mbi_pool_start(merbit_context *context) {
          pthread_create(&pool->workers[pool->count], NULL, mbi_pool_worker, pool) == 0) {
     pool->count++;
   }
+}
+
+/* Before the pool starts: workers bind themselves. Thread 0 is the caller's, and so are its
+ * processors. */
+static void mbi_threads_bind(merbit_context *context) {
+  mbi_numa_here(&context->numa);
+  context->pool.threads = context->threads;
+  context->pool.bound = &context->numa;
 }
 
 static void mbi_pool_destroy(merbit_context *context) {
@@ -1229,11 +1428,14 @@ static void mbi_parallel(merbit_context *context, int tasks, mbi_task task, void
     pool->argument = argument;
     pool->tasks = tasks;
     pool->next = 0;
+    if (pool->bound != NULL && tasks <= MBI_POOL_CLAIMS) {
+      memset(pool->claims, 0, (size_t)(tasks + 63) / 64 * sizeof *pool->claims);
+    }
     pool->open = 1;
     __atomic_store_n(&pool->generation, pool->generation + 1, __ATOMIC_RELEASE);
     (void)pthread_cond_broadcast(&pool->wake);
     mbi_mutex_unlock(&pool->lock);
-    mbi_pool_drain(pool);
+    mbi_pool_drain(pool, 0);
     mbi_mutex_lock(&pool->lock);
     pool->open = 0;
     while (pool->active > 0) {
@@ -9146,6 +9348,9 @@ static merbit_status mbi_context_set_up(merbit_context *context,
                     "context_desc.cache_max_bytes is %" PRId64 "; use 0 for the default",
                     desc->cache_max_bytes);
   }
+  if (desc->bind_threads) {
+    mbi_threads_bind(context);
+  }
   return mbi_context_choose_side(context, desc);
 }
 
@@ -14428,6 +14633,14 @@ typedef struct mbi_sorted {
   int far_x; /* x is larger than the caches */
 } mbi_sorted;
 
+typedef enum mbi_placed { /* what became of plan_desc.numa: spmv/numa.c */
+  MBI_PLACED_NOTHING,
+  MBI_PLACED_ONE_NODE,
+  MBI_PLACED_MOVED,
+  MBI_PLACED_COPIED,
+  MBI_PLACED_TOUCHED
+} mbi_placed;
+
 #define MBI_BSR_KERNELS 6
 
 /* Tiles of blocks: spmv/bsr.c. */
@@ -14541,6 +14754,9 @@ struct merbit_plan {
   void *own_values;   /* holds values after an update */
   mbi_blocks blocks;
   mbi_sorted sorted;
+  mbi_placed placed;
+  int placed_nodes;
+  void *placed_columns; /* holds csr.col_ind where it was copied */
   /* CUDA */
   mbi_device_csr device;
   const mbi_cuda_method *cuda;
@@ -16962,6 +17178,150 @@ static void mbi_sorted_multiply(const merbit_plan *plan, void *scratch, const vo
   } else {
     mbi_sorted_typed_f64(plan, scratch, *(const double *)alpha, (const double *)x,
                          *(const double *)beta, (double *)y);
+  }
+}
+
+/* ==== >>spmv/numa.c  CPU: parts of a matrix on memory nodes =============================== */
+/* Each task's part of the matrix on the memory node of the thread that takes it: section III.D of
+ * D. Merrill, M. Garland, Merge-based Parallel Sparse Matrix-Vector Multiplication, SC16. Pages
+ * are moved, the user's too; where the system does not move them, a copy is made in which each
+ * task writes its part first. */
+
+#define MBI_NUMA_FEW (64 * 4096) /* a page of so many bytes may stay where it is */
+
+/* Moves the pages of an array to a node: returns how many are elsewhere then, -1: it cannot. */
+typedef int64_t (*mbi_mover)(const void *array, size_t bytes, int node);
+
+typedef struct mbi_numa_copy {
+  const merbit_plan *plan;
+  const char *from;
+  char *to;
+  size_t size; /* of an element */
+} mbi_numa_copy;
+
+/* First entry of a task. */
+static int64_t mbi_numa_entry(const merbit_plan *plan, int task) {
+  const int64_t path = plan->csr.rows + plan->csr.nnz;
+  return mbi_merge_search(&plan->csr, mbi_share(path, plan->tasks, task)).entry;
+}
+
+/* Whether the tasks' parts of an array of an element for each entry are on their nodes now, but
+ * for pages that two share and a few that were busy. */
+static int mbi_numa_settle(const merbit_plan *plan, const mbi_numa *numa, const void *array,
+                           size_t size, mbi_mover move) {
+  int task, settled = 1;
+  for (task = 0; task < plan->tasks && settled; task++) {
+    const int64_t begin = mbi_numa_entry(plan, task), end = mbi_numa_entry(plan, task + 1);
+    const int64_t bytes = (end - begin) * (int64_t)size;
+    const int64_t elsewhere = move((const char *)array + (size_t)begin * size, (size_t)bytes,
+                                   mbi_numa_node(numa, plan->tasks, task));
+    settled = elsewhere >= 0 && elsewhere <= bytes / MBI_NUMA_FEW;
+  }
+  return settled;
+}
+
+static void mbi_numa_copy_part(void *argument, int task) {
+  const mbi_numa_copy *copy = (const mbi_numa_copy *)argument;
+  const size_t begin = (size_t)mbi_numa_entry(copy->plan, task) * copy->size;
+  const size_t end = (size_t)mbi_numa_entry(copy->plan, task + 1) * copy->size;
+  memcpy(copy->to + begin, copy->from + begin, end - begin);
+}
+
+static merbit_status mbi_numa_copy_array(merbit_plan *plan, const void *from, size_t size,
+                                         void **to) {
+  mbi_numa_copy copy;
+  merbit_status status = mbi_allocate_array(plan->context, plan->csr.nnz, size,
+                                            "a copy of the matrix on its nodes", to);
+  if (status == MERBIT_OK) {
+    copy.plan = plan;
+    copy.from = (const char *)from;
+    copy.to = (char *)*to;
+    copy.size = size;
+    mbi_parallel(plan->context, plan->tasks, mbi_numa_copy_part, &copy);
+  }
+  return status;
+}
+
+/* The CSR as MERGE reads it. */
+static merbit_status mbi_numa_place_csr(merbit_plan *plan, const mbi_numa *numa,
+                                        mbi_mover move) {
+  const size_t size = mbi_type_size(plan->type);
+  void *memory;
+  merbit_status status = MERBIT_OK;
+  if (!mbi_numa_settle(plan, numa, plan->csr.col_ind, sizeof(int32_t), move) &&
+      plan->placed_columns == NULL) {
+    plan->placed = MBI_PLACED_COPIED;
+    status = mbi_numa_copy_array(plan, plan->csr.col_ind, sizeof(int32_t), &memory);
+    if (status == MERBIT_OK) {
+      plan->placed_columns = memory;
+      plan->csr.col_ind = memory;
+    }
+  }
+  if (status == MERBIT_OK && plan->values != NULL &&
+      !mbi_numa_settle(plan, numa, plan->values, size, move) && plan->own_values == NULL) {
+    plan->placed = MBI_PLACED_COPIED;
+    status = mbi_numa_copy_array(plan, plan->values, size, &memory);
+    if (status == MERBIT_OK) {
+      plan->own_values = memory;
+      plan->values = memory;
+    }
+  }
+  return status;
+}
+
+/* Place what the plan's method reads; new values again, for they may lie in new pages. Sorted
+ * rows were written by the tasks that read them, so that they need no copy. */
+static merbit_status mbi_numa_place(merbit_plan *plan, const mbi_numa *numa, mbi_mover move) {
+  const mbi_sorted *sorted = &plan->sorted;
+  if (numa->nodes < 2) {
+    plan->placed = MBI_PLACED_ONE_NODE;
+    return MERBIT_OK;
+  }
+  if (plan->csr.nnz == 0 || plan->method == MERBIT_METHOD_REFERENCE) {
+    plan->placed = MBI_PLACED_NOTHING;
+    return MERBIT_OK;
+  }
+  plan->placed = plan->placed_columns != NULL ? MBI_PLACED_COPIED : MBI_PLACED_MOVED;
+  plan->placed_nodes = numa->nodes;
+  if (plan->method != MERBIT_METHOD_SORTED) {
+    return mbi_numa_place_csr(plan, numa, move);
+  }
+  if (!mbi_numa_settle(plan, numa, sorted->col_ind, sizeof(int32_t), move) ||
+      (sorted->values != NULL &&
+       !mbi_numa_settle(plan, numa, sorted->values, mbi_type_size(plan->type), move))) {
+    plan->placed = MBI_PLACED_TOUCHED;
+  }
+  return MERBIT_OK;
+}
+
+/* Where the user asked for it. */
+static merbit_status mbi_numa_plan(merbit_plan *plan) {
+  mbi_numa numa;
+  if (!plan->desc.numa) {
+    return MERBIT_OK;
+  }
+  if (plan->context->numa.count > 0) {
+    return mbi_numa_place(plan, &plan->context->numa, mbi_numa_move);
+  }
+  mbi_numa_here(&numa);
+  return mbi_numa_place(plan, &numa, mbi_numa_move);
+}
+
+/* What is appended to the plan's line. */
+static int mbi_numa_describe(const merbit_plan *plan, char *text, size_t size) {
+  const char *bound = plan->context->numa.count > 0 ? "" : ", but threads are not bound";
+  switch (plan->placed) {
+  case MBI_PLACED_ONE_NODE:
+    return snprintf(text, size, "; NUMA: one node, no effect");
+  case MBI_PLACED_MOVED:
+    return snprintf(text, size, "; NUMA: parts moved to %d nodes%s", plan->placed_nodes, bound);
+  case MBI_PLACED_COPIED:
+    return snprintf(text, size, "; NUMA: parts copied to %d nodes%s", plan->placed_nodes, bound);
+  case MBI_PLACED_TOUCHED:
+    return snprintf(text, size, "; NUMA: parts written first on %d nodes%s", plan->placed_nodes,
+                    bound);
+  default:
+    return snprintf(text, size, "; NUMA: no effect on this method");
   }
 }
 
@@ -25176,6 +25536,7 @@ static void mbi_plan_free(merbit_plan *plan) {
   merbit_matrix_destroy(plan->matrix);
   mbi_blocks_destroy(plan);
   mbi_sorted_destroy(plan);
+  mbi_release(context, plan->placed_columns);
   mbi_reorder_destroy(plan);
   merbit_matrix_destroy(plan->transpose.matrix);
   mbi_release(context, plan->own_values);
@@ -25223,6 +25584,9 @@ static merbit_status mbi_plan_build_cpu(merbit_plan *plan) {
     plan->values = plan->csr.values;
     plan->tasks = mbi_merge_tasks(plan->context, &plan->csr);
     status = mbi_choose_cpu(plan);
+    if (status == MERBIT_OK) {
+      status = mbi_numa_plan(plan);
+    }
   }
   return status == MERBIT_OK ? mbi_workspace_make(plan, &plan->workspace) : status;
 }
@@ -25603,7 +25967,10 @@ MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void
     return mbi_update_cuda(plan, values, MERBIT_MEMORY_DEVICE, bytes);
   }
   status = mbi_update_through_host(plan, values, memory);
-  return status == MERBIT_OK && plan->sorted.shares != NULL ? mbi_sorted_update(plan) : status;
+  if (status == MERBIT_OK && plan->sorted.shares != NULL) {
+    status = mbi_sorted_update(plan);
+  }
+  return status == MERBIT_OK && plan->side == MERBIT_SIDE_CPU ? mbi_numa_plan(plan) : status;
 }
 
 /* ==== >>spmv/describe.c  what a plan chose, in one line =================================== */
@@ -25738,6 +26105,10 @@ MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size
   }
   if (plan != NULL && mbi_plan_transposes(plan) && length > 0 && (size_t)length < sizeof line) {
     length += mbi_describe_transpose(plan, line + length, sizeof line - (size_t)length);
+  }
+  if (plan != NULL && plan->desc.numa && plan->side == MERBIT_SIDE_CPU && length > 0 &&
+      (size_t)length < sizeof line) {
+    length += mbi_numa_describe(plan, line + length, sizeof line - (size_t)length);
   }
   if (plan != NULL && mbi_plan_reorders(plan) && length > 0 && (size_t)length < sizeof line) {
     length += mbi_describe_order(plan, line + length, sizeof line - (size_t)length);
