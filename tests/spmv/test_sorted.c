@@ -288,10 +288,12 @@ static void what_auto_takes(void **state) {
   (void)state;
   make_ragged(&m);
   products_case_make(NULL, &m, &form, &c);
-  assert_int_equal(taken(context, &c.a.view, 0, "us, runner-up merge "), MERBIT_METHOD_SORTED);
-  assert_int_equal(taken(context, &c.a.view, 1, "not worth making for 1 product)"),
+  assert_int_equal(taken(context, &c.a.view, 0, " us for 100 products, runner-up merge "), MERBIT_METHOD_SORTED);
+  assert_int_equal(taken(context, &c.a.view, 1, "for 1 product without a look at the matrix"),
                    MERBIT_METHOD_MERGE);
-  assert_int_equal(taken(context, &c.a.view, 5, "not worth making for 5 products)"),
+  assert_int_equal(taken(context, &c.a.view, 12, "for 12 products without a look"),
+                   MERBIT_METHOD_MERGE);
+  assert_int_equal(taken(context, &c.a.view, 13, "for 13 products, runner-up sorted "),
                    MERBIT_METHOD_MERGE);
   c.a.view.rows = 300;
   c.a.view.nnz = m.row_ptr[300];
