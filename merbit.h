@@ -17277,7 +17277,8 @@ static merbit_status mbi_numa_place(merbit_plan *plan, const mbi_numa *numa, mbi
     plan->placed = MBI_PLACED_ONE_NODE;
     return MERBIT_OK;
   }
-  if (plan->csr.nnz == 0 || plan->method == MERBIT_METHOD_REFERENCE) {
+  if (plan->csr.nnz == 0 || plan->method == MERBIT_METHOD_REFERENCE ||
+      plan->blocks.chunk_index != NULL) {
     plan->placed = MBI_PLACED_NOTHING;
     return MERBIT_OK;
   }
@@ -24593,7 +24594,7 @@ static merbit_status mbi_reorder_check(merbit_context *context, const merbit_vie
                     (int)desc->reordering);
   }
   if (view->format == MERBIT_BSR || desc->method == MERBIT_METHOD_BSR ||
-      desc->method > MERBIT_METHOD_HUBS) { /* those for study are of blocks */
+      desc->method > MERBIT_METHOD_SORTED) { /* those for study are of blocks */
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
                     "plan_desc.reordering moves single rows and columns, which would break %s "
                     "apart; use a CSR or COO view and a method of single entries",

@@ -280,6 +280,100 @@ static merbit_method taken(merbit_context *context, const merbit_view *view, int
   return info.method;
 }
 
+/* Rows of `length` blocks of `block`, values all different; from base 1. */
+static void make_blocked(int rows, int length, int block, int32_t *row_ptr, int32_t *col_ind,
+                         double *values) {
+  int row, k;
+  row_ptr[0] = 1;
+  for (row = 0; row < rows; row++) {
+    for (k = 0; k < length * block; k++) {
+      const int at = row * length * block + k;
+      col_ind[at] = 1 + (row / block * 7 + k / block * 5) % (rows / block) * block + k % block;
+      values[at] = 1 + at % 101;
+    }
+    row_ptr[row + 1] = row_ptr[row] + length * block;
+  }
+}
+
+static void auto_takes_full_blocks(void **state) {
+  enum { ROWS = 420, LENGTH = 4, MOST = ROWS * LENGTH * 8 };
+  merbit_context *context = cpu_open(NULL, 2);
+  int32_t row_ptr[ROWS + 1];
+  int32_t *col_ind = (int32_t *)test_allocate(MOST, sizeof *col_ind);
+  double *values = (double *)test_allocate(MOST, sizeof *values);
+  double *x = (double *)test_allocate(ROWS, sizeof *x);
+  double *y = (double *)test_allocate(2 * ROWS, sizeof *y);
+  const double one = 1, zero = 0;
+  int block, i, turn;
+  (void)state;
+  for (i = 0; i < ROWS; i++) {
+    x[i] = 1 + i % 13;
+  }
+  for (block = 3; block <= 7; block++) {
+    const int nnz = ROWS * LENGTH * block;
+    merbit_view view = merbit_csr(ROWS, ROWS, nnz, row_ptr, col_ind, values);
+    merbit_plan *plan;
+    char why[64];
+    if (ROWS % block != 0) {
+      continue;
+    }
+    make_blocked(ROWS, LENGTH, block, row_ptr, col_ind, values);
+    view.base = 1;
+    (void)snprintf(why, sizeof why, "blocks of %d x %d", block, block);
+    assert_int_equal(taken(context, &view, 0, "bsr on the CPU (full blocks, forecast "),
+                     MERBIT_METHOD_BSR);
+    assert_int_equal(taken(context, &view, 0, why), MERBIT_METHOD_BSR);
+    assert_int_equal(merbit_plan_create(context, &view, NULL, &plan), MERBIT_OK);
+    for (turn = 0; turn < 2; turn++) { /* integers: sums are exact in any order */
+      assert_int_equal(merbit_spmv(plan, NULL, NULL, x, NULL, y, NULL), MERBIT_OK);
+      mbi_reference_multiply(&view, values, &one, x, &zero, y + ROWS);
+      assert_memory_equal(y, y + ROWS, ROWS * sizeof *y);
+      for (i = 0; i < nnz; i++) {
+        values[i] = 3 + i % 17;
+      }
+      assert_int_equal(merbit_plan_update_values(plan, values, MERBIT_MEMORY_HOST), MERBIT_OK);
+    }
+    merbit_plan_destroy(plan);
+    col_ind[nnz - 1] = col_ind[nnz - 2]; /* the last block has a duplicate */
+    assert_int_equal(taken(context, &view, 0, "runner-up merge"), MERBIT_METHOD_SORTED);
+    make_blocked(ROWS, LENGTH, block, row_ptr, col_ind, values);
+    row_ptr[ROWS - 1] -= 1; /* its rows are not equally long */
+    assert_int_equal(taken(context, &view, 0, "runner-up merge"), MERBIT_METHOD_SORTED);
+    make_blocked(ROWS, LENGTH, block, row_ptr, col_ind, values);
+    for (i = 0; i < nnz; i++) {
+      values[i] = 4;
+    }
+    assert_int_equal(taken(context, &view, 0, "values all equal"), MERBIT_METHOD_SORTED);
+  }
+  free(col_ind);
+  free(values);
+  free(x);
+  free(y);
+  merbit_context_destroy(context);
+}
+
+static void auto_leaves_long_rows(void **state) {
+  enum { ROWS = 90, LENGTH = 101 };
+  merbit_context *context = cpu_open(NULL, 2);
+  int32_t row_ptr[ROWS + 1], col_ind[ROWS * LENGTH];
+  float values[ROWS * LENGTH];
+  merbit_view view = merbit_csr(ROWS, 1000, ROWS * LENGTH, row_ptr, col_ind, values);
+  int i;
+  (void)state;
+  for (i = 0; i <= ROWS; i++) {
+    row_ptr[i] = i * LENGTH;
+  }
+  for (i = 0; i < ROWS * LENGTH; i++) {
+    col_ind[i] = i * 7 % 1000;
+    values[i] = (float)i;
+  }
+  view.value_type = MERBIT_F32;
+  assert_int_equal(taken(context, &view, 0, "runner-up sorted"), MERBIT_METHOD_MERGE);
+  view.values = NULL;
+  assert_int_equal(taken(context, &view, 0, "runner-up merge"), MERBIT_METHOD_SORTED);
+  merbit_context_destroy(context);
+}
+
 static void what_auto_takes(void **state) {
   products_form form = products_form_of(0);
   merbit_context *context = cpu_open(NULL, 2);
@@ -312,6 +406,8 @@ int main(void) {
       cmocka_unit_test(changing_values_are_general),
       cmocka_unit_test(failing_allocations),
       cmocka_unit_test(what_auto_takes),
+      cmocka_unit_test(auto_takes_full_blocks),
+      cmocka_unit_test(auto_leaves_long_rows),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
