@@ -14603,7 +14603,7 @@ typedef struct mbi_blocks {
 
 /* Rows sorted by length within windows, on the CPU: spmv/sorted.c. */
 #define MBI_SORTED_AHEAD 64 /* nonzeros ahead of which x is asked for, where it is far away */
-#define MBI_SORTED_PADDING (MBI_SORTED_AHEAD + 8) /* columns behind the last, 0 */
+#define MBI_SORTED_PADDING MBI_SORTED_AHEAD /* columns behind the last, 0 */
 
 typedef struct mbi_sorted_run { /* of rows that are equally long */
   int64_t length, count;
@@ -15055,126 +15055,89 @@ static void mbi_reference_multiply(const merbit_view *csr, const void *values,
 }
 
 /* ==== >>spmv/row_sums.c  CPU: sums of long rows =========================================== */
-/* Sums of long rows and of parts of rows: lanes of them, for one chain of additions would be slower
- * than memory. Gathers are loads and not instructions for gathers, which are no faster on the CPUs
- * of the day. `far`: x is larger than the caches, and so is asked for ahead; then columns can be
- * read, and are valid, MBI_SORTED_AHEAD + 8 behind the last. */
+/* Sums of long rows and of parts of rows: twice 16 bytes of them side by side, for one chain of
+ * additions would be slower than memory. x is gathered by loads: the instructions for gathers of
+ * the CPUs of the day, and wider vectors, win in the caches and lose outside. */
 typedef double mbi_lanes_f64 __attribute__((vector_size(16)));
 
-/* `count` nonzeros of one row: lanes of sums hide the latency of additions. */
-static double mbi_row_sum_general_f64(const int32_t *col,
-const double *value, const double *x, int64_t count, int far) {
-  mbi_lanes_f64 sums[2] = {{0, 0}, {0, 0}};
+/* `count` nonzeros of one row. */
+static double mbi_row_sum_general_f64(const int32_t *col, const double *value,
+                                                       const double *x, int64_t count) {
+  mbi_lanes_f64 even = { 0, 0 }, odd = { 0, 0 };
   double sum = 0;
-  int64_t k = 0;
-  for (; k + 4 <= count; k += 4, col += 4) {
+  for (; count >= 4; count -= 4, col += 4) {
     const mbi_lanes_f64 x0 = { x[col[0]], x[col[1]] };
     const mbi_lanes_f64 x1 = { x[col[2]], x[col[3]] };
     mbi_lanes_f64 v[2];
     memcpy(v, value, sizeof v);
     value += 4;
-    sums[0] += v[0] * x0;
-    sums[1] += v[1] * x1;
-    if (far) {
-      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 0]);
-      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 1]);
-      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 2]);
-      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 3]);
-    }
+    even += v[0] * x0;
+    odd += v[1] * x1;
   }
-  for (; k < count; k++, col++) {
+  for (; count > 0; count--, col++) {
     sum += *value++ * x[*col];
   }
-  sums[0] += sums[1];
-  return sum + (sums[0][0] + sums[0][1]);
+  even += odd;
+  return sum + (even[0] + even[1]);
 }
 
-/* `count` nonzeros of one row: lanes of sums hide the latency of additions. */
-static double mbi_row_sum_equal_f64(const int32_t *col,
-double one, const double *x, int64_t count, int far) {
-  mbi_lanes_f64 sums[2] = {{0, 0}, {0, 0}};
+/* `count` nonzeros of one row. */
+static double mbi_row_sum_equal_f64(const int32_t *col, double one,
+                                                       const double *x, int64_t count) {
+  mbi_lanes_f64 even = { 0, 0 }, odd = { 0, 0 };
   double sum = 0;
-  int64_t k = 0;
-  for (; k + 4 <= count; k += 4, col += 4) {
+  for (; count >= 4; count -= 4, col += 4) {
     const mbi_lanes_f64 x0 = { x[col[0]], x[col[1]] };
     const mbi_lanes_f64 x1 = { x[col[2]], x[col[3]] };
-    sums[0] += one * x0;
-    sums[1] += one * x1;
-    if (far) {
-      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 0]);
-      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 1]);
-      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 2]);
-      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 3]);
-    }
+    even += one * x0;
+    odd += one * x1;
   }
-  for (; k < count; k++, col++) {
+  for (; count > 0; count--, col++) {
     sum += one * x[*col];
   }
-  sums[0] += sums[1];
-  return sum + (sums[0][0] + sums[0][1]);
+  even += odd;
+  return sum + (even[0] + even[1]);
 }
 
 typedef float mbi_lanes_f32 __attribute__((vector_size(16)));
 
-/* `count` nonzeros of one row: lanes of sums hide the latency of additions. */
-static float mbi_row_sum_general_f32(const int32_t *col,
-const float *value, const float *x, int64_t count, int far) {
-  mbi_lanes_f32 sums[2] = {{0, 0, 0, 0}, {0, 0, 0, 0}};
+/* `count` nonzeros of one row. */
+static float mbi_row_sum_general_f32(const int32_t *col, const float *value,
+                                                       const float *x, int64_t count) {
+  mbi_lanes_f32 even = { 0, 0, 0, 0 }, odd = { 0, 0, 0, 0 };
   float sum = 0;
-  int64_t k = 0;
-  for (; k + 8 <= count; k += 8, col += 8) {
+  for (; count >= 8; count -= 8, col += 8) {
     const mbi_lanes_f32 x0 = { x[col[0]], x[col[1]], x[col[2]], x[col[3]] };
     const mbi_lanes_f32 x1 = { x[col[4]], x[col[5]], x[col[6]], x[col[7]] };
     mbi_lanes_f32 v[2];
     memcpy(v, value, sizeof v);
     value += 8;
-    sums[0] += v[0] * x0;
-    sums[1] += v[1] * x1;
-    if (far) {
-      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 0]);
-      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 1]);
-      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 2]);
-      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 3]);
-      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 4]);
-      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 5]);
-      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 6]);
-      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 7]);
-    }
+    even += v[0] * x0;
+    odd += v[1] * x1;
   }
-  for (; k < count; k++, col++) {
+  for (; count > 0; count--, col++) {
     sum += *value++ * x[*col];
   }
-  sums[0] += sums[1];
-  return sum + ((sums[0][0] + sums[0][1]) + (sums[0][2] + sums[0][3]));
+  even += odd;
+  return sum + ((even[0] + even[1]) + (even[2] + even[3]));
 }
 
-/* `count` nonzeros of one row: lanes of sums hide the latency of additions. */
-static float mbi_row_sum_equal_f32(const int32_t *col,
-float one, const float *x, int64_t count, int far) {
-  mbi_lanes_f32 sums[2] = {{0, 0, 0, 0}, {0, 0, 0, 0}};
+/* `count` nonzeros of one row. */
+static float mbi_row_sum_equal_f32(const int32_t *col, float one,
+                                                       const float *x, int64_t count) {
+  mbi_lanes_f32 even = { 0, 0, 0, 0 }, odd = { 0, 0, 0, 0 };
   float sum = 0;
-  int64_t k = 0;
-  for (; k + 8 <= count; k += 8, col += 8) {
+  for (; count >= 8; count -= 8, col += 8) {
     const mbi_lanes_f32 x0 = { x[col[0]], x[col[1]], x[col[2]], x[col[3]] };
     const mbi_lanes_f32 x1 = { x[col[4]], x[col[5]], x[col[6]], x[col[7]] };
-    sums[0] += one * x0;
-    sums[1] += one * x1;
-    if (far) {
-      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 0]);
-      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 1]);
-      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 2]);
-      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 3]);
-      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 4]);
-      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 5]);
-      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 6]);
-      __builtin_prefetch(x + col[MBI_SORTED_AHEAD + 7]);
-    }
+    even += one * x0;
+    odd += one * x1;
   }
-  for (; k < count; k++, col++) {
+  for (; count > 0; count--, col++) {
     sum += one * x[*col];
   }
-  sums[0] += sums[1];
-  return sum + ((sums[0][0] + sums[0][1]) + (sums[0][2] + sums[0][3]));
+  even += odd;
+  return sum + ((even[0] + even[1]) + (even[2] + even[3]));
 }
 
 
@@ -15251,8 +15214,8 @@ static double mbi_merge_sum_f64(const mbi_merge_call_f64 *call,
   }
   return call->values != NULL
              ? mbi_row_sum_general_f64(col_ind + begin, call->values + begin, x,
-                                                  end - begin, 0)
-             : mbi_row_sum_equal_f64(col_ind + begin, 1, x, end - begin, 0);
+                                                  end - begin)
+             : mbi_row_sum_equal_f64(col_ind + begin, 1, x, end - begin);
 }
 
 /* Whole rows [row, last) of a matrix whose rows are long. */
@@ -15478,8 +15441,8 @@ static float mbi_merge_sum_f32(const mbi_merge_call_f32 *call,
   }
   return call->values != NULL
              ? mbi_row_sum_general_f32(col_ind + begin, call->values + begin, x,
-                                                  end - begin, 0)
-             : mbi_row_sum_equal_f32(col_ind + begin, 1, x, end - begin, 0);
+                                                  end - begin)
+             : mbi_row_sum_equal_f32(col_ind + begin, 1, x, end - begin);
 }
 
 /* Whole rows [row, last) of a matrix whose rows are long. */
@@ -16130,7 +16093,7 @@ static void mbi_sorted_general_f64(const mbi_sorted_call_f64 *call,
       break;
     default:
       for (; id < stop; id++) {
-        const double sum = mbi_row_sum_general_f64(col, value, x, length, 0);
+        const double sum = mbi_row_sum_general_f64(col, value, x, length);
         y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
         value += length;
         col += length;
@@ -16280,7 +16243,7 @@ static void mbi_sorted_general_far_f64(const mbi_sorted_call_f64 *call,
       break;
     default:
       for (; id < stop; id++) {
-        const double sum = mbi_row_sum_general_f64(col, value, x, length, 1);
+        const double sum = mbi_row_sum_general_f64(col, value, x, length);
         y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
         value += length;
         col += length;
@@ -16386,7 +16349,7 @@ static void mbi_sorted_equal_f64(const mbi_sorted_call_f64 *call,
       break;
     default:
       for (; id < stop; id++) {
-        const double sum = mbi_row_sum_equal_f64(col, one, x, length, 0);
+        const double sum = mbi_row_sum_equal_f64(col, one, x, length);
         y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
         col += length;
       }
@@ -16527,7 +16490,7 @@ static void mbi_sorted_equal_far_f64(const mbi_sorted_call_f64 *call,
       break;
     default:
       for (; id < stop; id++) {
-        const double sum = mbi_row_sum_equal_f64(col, one, x, length, 1);
+        const double sum = mbi_row_sum_equal_f64(col, one, x, length);
         y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
         col += length;
       }
@@ -16542,9 +16505,9 @@ static double mbi_sorted_part_f64(const mbi_sorted_call_f64 *call,
   const int32_t *col = sorted->col_ind + begin;
   const double *values = (const double *)sorted->values;
   return values != NULL ? mbi_row_sum_general_f64(col, values + begin, call->merge.x,
-                                                                 end - begin, sorted->far_x)
+                                                                 end - begin)
                         : mbi_row_sum_equal_f64(col, call->one, call->merge.x,
-                                                               end - begin, sorted->far_x);
+                                                               end - begin);
 }
 
 static void mbi_sorted_task_f64(void *argument, int task) {
@@ -16705,7 +16668,7 @@ static void mbi_sorted_general_f32(const mbi_sorted_call_f32 *call,
       break;
     default:
       for (; id < stop; id++) {
-        const float sum = mbi_row_sum_general_f32(col, value, x, length, 0);
+        const float sum = mbi_row_sum_general_f32(col, value, x, length);
         y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
         value += length;
         col += length;
@@ -16855,7 +16818,7 @@ static void mbi_sorted_general_far_f32(const mbi_sorted_call_f32 *call,
       break;
     default:
       for (; id < stop; id++) {
-        const float sum = mbi_row_sum_general_f32(col, value, x, length, 1);
+        const float sum = mbi_row_sum_general_f32(col, value, x, length);
         y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
         value += length;
         col += length;
@@ -16961,7 +16924,7 @@ static void mbi_sorted_equal_f32(const mbi_sorted_call_f32 *call,
       break;
     default:
       for (; id < stop; id++) {
-        const float sum = mbi_row_sum_equal_f32(col, one, x, length, 0);
+        const float sum = mbi_row_sum_equal_f32(col, one, x, length);
         y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
         col += length;
       }
@@ -17102,7 +17065,7 @@ static void mbi_sorted_equal_far_f32(const mbi_sorted_call_f32 *call,
       break;
     default:
       for (; id < stop; id++) {
-        const float sum = mbi_row_sum_equal_f32(col, one, x, length, 1);
+        const float sum = mbi_row_sum_equal_f32(col, one, x, length);
         y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
         col += length;
       }
@@ -17117,9 +17080,9 @@ static float mbi_sorted_part_f32(const mbi_sorted_call_f32 *call,
   const int32_t *col = sorted->col_ind + begin;
   const float *values = (const float *)sorted->values;
   return values != NULL ? mbi_row_sum_general_f32(col, values + begin, call->merge.x,
-                                                                 end - begin, sorted->far_x)
+                                                                 end - begin)
                         : mbi_row_sum_equal_f32(col, call->one, call->merge.x,
-                                                               end - begin, sorted->far_x);
+                                                               end - begin);
 }
 
 static void mbi_sorted_task_f32(void *argument, int task) {
@@ -25225,8 +25188,8 @@ typedef struct mbi_choose_look_cpu {
 } mbi_choose_look_cpu;
 
 /* Seconds of a product: of each nonzero, and of each row, whose end MERGE often guesses wrongly
- * where rows are short; where the caches do not hold x, MERGE waits, and SORTED has asked ahead.
- */
+ * where rows are short; where the caches do not hold x, MERGE waits there, and SORTED has asked
+ * ahead. */
 static double mbi_choose_cpu_seconds(const merbit_plan *plan, merbit_method method,
                                      const mbi_choose_look_cpu *look) {
   const merbit_view *csr = &plan->csr;
@@ -25238,7 +25201,7 @@ static double mbi_choose_cpu_seconds(const merbit_plan *plan, merbit_method meth
   if (method == MERBIT_METHOD_BSR) {
     entry = 0.26;
   }
-  entry += far_x ? (merge ? 3.5 : 1.2) : 0;
+  entry += !far_x || lengthy ? 0 : merge ? 3.5 : 1.2;
   return 1e-9 * (entry * (double)csr->nnz + row * (double)csr->rows) / plan->tasks;
 }
 
