@@ -202,6 +202,13 @@
  * merbit_plan_update_values keeps the form if the new values have it, else makes the plan general.
  * plan_desc.changing_values turns all of this off.
  *
+ * THE CPU. Where enough products are expected AUTO makes another form of the matrix there too: rows sorted by
+ * length (SORTED), or blocks if the CSR consists of full ones; merbit_plan_describe gives the forecast and the
+ * runner-up's. The plan then holds a copy of the columns and, unless all are equal, of the values. MERGE and
+ * REFERENCE read the caller's arrays. plan_desc.numa moves each thread's part of columns and values to its own
+ * memory node, in the caller's arrays where MERGE reads those; context_desc.bind_threads keeps threads where
+ * they are, but not the one that calls: it is thread 0, and belongs on the first processor.
+ *
  * SIDES. MERBIT_SIDE_AUTO takes the GPU if there is a driver, a device and NVRTC, else the CPU, and says
  * why in merbit_context_info.reason. MERBIT_SIDE_CUDA fails with the reason instead. A plan under AUTO whose
  * matrix, vectors and scalars are said to be in host memory may still fall back when it is made; then no
