@@ -15075,8 +15075,9 @@ static double mbi_row_sum_general_f64(const int32_t *col, const double *value,
   for (; count >= 4; count -= 4, col += 4) {
     const mbi_lanes_f64 x0 = { x[col[0]], x[col[1]] };
     const mbi_lanes_f64 x1 = { x[col[2]], x[col[3]] };
-    mbi_lanes_f64 v[2];
-    memcpy(v, value, sizeof v);
+    mbi_lanes_f64 v[2]; /* loaded one by one: wider loads would be split again */
+    memcpy(v, value, sizeof v[0]);
+    memcpy(v + 1, value + 2, sizeof v[0]);
     value += 4;
     even += v[0] * x0;
     odd += v[1] * x1;
@@ -15116,8 +15117,9 @@ static float mbi_row_sum_general_f32(const int32_t *col, const float *value,
   for (; count >= 8; count -= 8, col += 8) {
     const mbi_lanes_f32 x0 = { x[col[0]], x[col[1]], x[col[2]], x[col[3]] };
     const mbi_lanes_f32 x1 = { x[col[4]], x[col[5]], x[col[6]], x[col[7]] };
-    mbi_lanes_f32 v[2];
-    memcpy(v, value, sizeof v);
+    mbi_lanes_f32 v[2]; /* loaded one by one: wider loads would be split again */
+    memcpy(v, value, sizeof v[0]);
+    memcpy(v + 1, value + 4, sizeof v[0]);
     value += 8;
     even += v[0] * x0;
     odd += v[1] * x1;
@@ -25204,7 +25206,7 @@ static double mbi_choose_cpu_seconds(const merbit_plan *plan, merbit_method meth
   const int merge = method == MERBIT_METHOD_MERGE;
   const int lengthy = csr->nnz / MBI_MERGE_LONG >= csr->rows;
   double entry = merge ? (lengthy ? 0.36 : 0.42) : look->equal ? 0.25 : 0.36;
-  double row = merge ? 3.5 : 0.7;
+  double row = merge && !lengthy ? 3.5 : 0.7;
   if (method == MERBIT_METHOD_BSR) {
     entry = 0.26;
   }
