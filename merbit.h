@@ -1221,8 +1221,8 @@ static void mbi_numa_bind(const mbi_numa *numa, int threads, int thread) {
   }
 }
 
-/* Move the pages that lie wholly in the array to a node. Returns how many are not there then, or
- * -1 where the system moves none. */
+/* Move the pages that lie wholly in the array to a node. Returns how many are not there then,
+ * or -1 where the system moves none. */
 static int64_t mbi_numa_move(const void *array, size_t bytes, int node) {
   const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
   uintptr_t at = ((uintptr_t)array + page - 1) / page * page;
@@ -14505,6 +14505,47 @@ MERBIT_API merbit_status merbit_matrix_write_file(merbit_context *context,
   return status;
 }
 
+/* ==== >>spmv/cpu_types.h  what plans on the CPU hold beside =============================== */
+/* Rows sorted by length within windows, on the CPU: spmv/sorted.c. */
+#define MBI_SORTED_AHEAD 64 /* nonzeros ahead of which x is asked for, where it is far away */
+#define MBI_SORTED_PADDING MBI_SORTED_AHEAD /* columns behind the last, 0 */
+
+typedef struct mbi_sorted_run { /* of rows that are equally long */
+  int64_t length, count;
+} mbi_sorted_run;
+
+typedef struct mbi_sorted_window {
+  int64_t row, entry; /* the first */
+  int64_t run, runs;
+} mbi_sorted_window;
+
+typedef struct mbi_sorted_share { /* a task's */
+  int64_t head_row;               /* a row that an earlier task began, or -1 */
+  int64_t head, head_end;         /* its entries here */
+  int64_t row, last;              /* rows that this task has whole */
+  int64_t carry, carry_end;       /* entries of a row that a later task ends */
+  int64_t window, windows, run, runs;
+} mbi_sorted_share;
+
+typedef struct mbi_sorted {
+  mbi_sorted_share *shares;
+  mbi_sorted_window *windows;
+  mbi_sorted_run *runs;
+  uint16_t *row_id; /* in its window */
+  int32_t *col_ind; /* from 0 */
+  void *values;     /* NULL: all are `value` */
+  double value;
+  int far_x; /* x is larger than the caches */
+} mbi_sorted;
+
+typedef enum mbi_placed { /* what became of plan_desc.numa: spmv/numa.c */
+  MBI_PLACED_NOTHING,
+  MBI_PLACED_ONE_NODE,
+  MBI_PLACED_MOVED,
+  MBI_PLACED_COPIED,
+  MBI_PLACED_TOUCHED
+} mbi_placed;
+
 /* ==== >>spmv/plan_types.h  plans and workspaces =========================================== */
 /* How values are stored: spmv/values.c. Kernels know the numbers: spmv/values.cuh. */
 typedef enum mbi_value_form {
@@ -14612,46 +14653,6 @@ typedef struct mbi_binned {
 typedef struct mbi_blocks {
   int64_t *chunk_index, *chunk_row; /* where each begins, and the last ends; one allocation */
 } mbi_blocks;
-
-/* Rows sorted by length within windows, on the CPU: spmv/sorted.c. */
-#define MBI_SORTED_AHEAD 64 /* nonzeros ahead of which x is asked for, where it is far away */
-#define MBI_SORTED_PADDING MBI_SORTED_AHEAD /* columns behind the last, 0 */
-
-typedef struct mbi_sorted_run { /* of rows that are equally long */
-  int64_t length, count;
-} mbi_sorted_run;
-
-typedef struct mbi_sorted_window {
-  int64_t row, entry; /* the first */
-  int64_t run, runs;
-} mbi_sorted_window;
-
-typedef struct mbi_sorted_share { /* a task's */
-  int64_t head_row;               /* a row that an earlier task began, or -1 */
-  int64_t head, head_end;         /* its entries here */
-  int64_t row, last;              /* rows that this task has whole */
-  int64_t carry, carry_end;       /* entries of a row that a later task ends */
-  int64_t window, windows, run, runs;
-} mbi_sorted_share;
-
-typedef struct mbi_sorted {
-  mbi_sorted_share *shares;
-  mbi_sorted_window *windows;
-  mbi_sorted_run *runs;
-  uint16_t *row_id; /* in its window */
-  int32_t *col_ind; /* from 0 */
-  void *values;     /* NULL: all are `value` */
-  double value;
-  int far_x; /* x is larger than the caches */
-} mbi_sorted;
-
-typedef enum mbi_placed { /* what became of plan_desc.numa: spmv/numa.c */
-  MBI_PLACED_NOTHING,
-  MBI_PLACED_ONE_NODE,
-  MBI_PLACED_MOVED,
-  MBI_PLACED_COPIED,
-  MBI_PLACED_TOUCHED
-} mbi_placed;
 
 #define MBI_BSR_KERNELS 6
 
@@ -15673,18 +15674,18 @@ static void mbi_merge_multiply(merbit_context *context, const merbit_view *csr,
 }
 
 /* ==== >>spmv/sorted.c  CPU: rows sorted by length within windows ========================== */
-/* Rows sorted by length within windows. The sigma of SELL-C-sigma (M. Kreutzer et al., A Unified
- * Sparse Matrix Data Format, SISC 36(5), 2014) without its padding: a CPU's cores lose most of
- * their time on short rows to wrong guesses of where a row ends, and guess rightly where the
- * next row is as long as the last. The rows of a window stay together, so that x and y are met
- * as before. Tasks are cut as in spmv/merge.c; a row that tasks share stays as it is.
+/* Rows sorted by length within windows. The sigma of SELL-C-sigma (M. Kreutzer et al., A
+ * Unified Sparse Matrix Data Format, SISC 36(5), 2014) without its padding: a CPU's cores lose
+ * most of their time on short rows to wrong guesses of where a row ends, and guess rightly
+ * where the next row is as long as the last. The rows of a window stay together, so that x and
+ * y are met as before. Tasks are cut as in spmv/merge.c; a row that tasks share stays as it is.
  *
  * The plan holds copies of the columns, and of the values unless they are all equal. Each task
  * writes its own part first, so that its pages lie where it runs. */
 
-#define MBI_SORTED_WINDOW 4096 /* rows: their part of y stays in the first cache */
+#define MBI_SORTED_WINDOW 4096    /* rows: their part of y stays in the first cache */
 #define MBI_SORTED_FAR (16 << 20) /* bytes of x that caches near a core do not hold */
-#define MBI_SORTED_LONG 64     /* longer rows are not sorted: nothing is lost at their ends */
+#define MBI_SORTED_LONG 64 /* longer rows are not sorted: nothing is lost at their ends */
 
 typedef struct mbi_sorted_build {
   merbit_plan *plan;
@@ -15731,7 +15732,8 @@ static int mbi_sorted_bucket(int64_t length) {
 }
 
 /* How many rows of a window are of each length; the last count is of all long ones. */
-static void mbi_sorted_count(const merbit_view *csr, int64_t row, int64_t last, int64_t *counts) {
+static void mbi_sorted_count(const merbit_view *csr, int64_t row, int64_t last,
+                             int64_t *counts) {
   int64_t start = mbi_sorted_start(csr, row);
   memset(counts, 0, (MBI_SORTED_LONG + 1) * sizeof *counts);
   for (; row < last; row++) {
@@ -15938,7 +15940,8 @@ static merbit_status mbi_sorted_allocate(merbit_plan *plan, int differ) {
   return status == MERBIT_OK && differ ? mbi_sorted_allocate_values(plan) : status;
 }
 
-/* Make plan->sorted of plan->csr and plan->values. After a failure mbi_sorted_destroy cleans up. */
+/* Make plan->sorted of plan->csr and plan->values. After a failure mbi_sorted_destroy cleans
+ * up. */
 static merbit_status mbi_sorted_create(merbit_plan *plan) {
   merbit_context *context = plan->context;
   mbi_sorted *sorted = &plan->sorted;
@@ -17159,10 +17162,10 @@ static void mbi_sorted_multiply(const merbit_plan *plan, void *scratch, const vo
 }
 
 /* ==== >>spmv/numa.c  CPU: parts of a matrix on memory nodes =============================== */
-/* Each task's part of the matrix on the memory node of the thread that takes it: section III.D of
- * D. Merrill, M. Garland, Merge-based Parallel Sparse Matrix-Vector Multiplication, SC16. Pages
- * are moved, the user's too; where the system does not move them, a copy is made in which each
- * task writes its part first. */
+/* Each task's part of the matrix on the memory node of the thread that takes it: section III.D
+ * of D. Merrill, M. Garland, Merge-based Parallel Sparse Matrix-Vector Multiplication, SC16.
+ * Pages are moved, the user's too; where the system does not move them, a copy is made in which
+ * each task writes its part first. */
 
 #define MBI_NUMA_FEW (64 * 4096) /* a page of so many bytes may stay where it is */
 
@@ -17294,7 +17297,8 @@ static int mbi_numa_describe(const merbit_plan *plan, char *text, size_t size) {
   case MBI_PLACED_MOVED:
     return snprintf(text, size, "; NUMA: parts moved to %d nodes%s", plan->placed_nodes, bound);
   case MBI_PLACED_COPIED:
-    return snprintf(text, size, "; NUMA: parts copied to %d nodes%s", plan->placed_nodes, bound);
+    return snprintf(text, size, "; NUMA: parts copied to %d nodes%s", plan->placed_nodes,
+                    bound);
   case MBI_PLACED_TOUCHED:
     return snprintf(text, size, "; NUMA: parts written first on %d nodes%s", plan->placed_nodes,
                     bound);
@@ -25255,7 +25259,8 @@ static double mbi_choose_cpu_seconds(const merbit_plan *plan, merbit_method meth
   return 1e-9 * (entry * (double)csr->nnz + row * (double)csr->rows) / plan->tasks;
 }
 
-/* ---- What there is to see: it ends at the first thing that is otherwise ----------------------- */
+/* ---- What there is to see: it ends at the first thing that is otherwise
+ * ----------------------- */
 
 static int mbi_choose_equal(const merbit_plan *plan) {
   const size_t size = mbi_type_size(plan->type);
@@ -25292,11 +25297,10 @@ static int mbi_choose_blocked(const merbit_view *csr, int block) {
     const int64_t start = mbi_sorted_start(csr, row), end = mbi_sorted_start(csr, row + 1);
     const int64_t first = row - row % block;
     const int64_t like = mbi_sorted_start(csr, first);
-    if (row == first
-            ? !mbi_choose_row_blocked(col_ind + start, end - start, csr->base, block)
-            : end - start != mbi_sorted_start(csr, first + 1) - like ||
-                  memcmp(col_ind + like, col_ind + start,
-                         (size_t)(end - start) * sizeof *col_ind) != 0) {
+    if (row == first ? !mbi_choose_row_blocked(col_ind + start, end - start, csr->base, block)
+                     : end - start != mbi_sorted_start(csr, first + 1) - like ||
+                           memcmp(col_ind + like, col_ind + start,
+                                  (size_t)(end - start) * sizeof *col_ind) != 0) {
       return 0;
     }
   }
@@ -25311,7 +25315,8 @@ static int mbi_choose_block(const merbit_plan *plan) {
   return block;
 }
 
-/* ---- Forms; where there is no memory for one, plan->method stays MERGE -------------------------- */
+/* ---- Forms; where there is no memory for one, plan->method stays MERGE
+ * -------------------------- */
 
 static merbit_status mbi_choose_without(merbit_plan *plan, merbit_status status) {
   char reason[384];
@@ -25358,8 +25363,9 @@ static merbit_status mbi_choose_by_forecast(merbit_plan *plan) {
                    : 1;
   merge = mbi_choose_cpu_seconds(plan, MERBIT_METHOD_MERGE, &look);
   sorted = mbi_choose_cpu_seconds(plan, MERBIT_METHOD_SORTED, &look);
-  blocks = look.block > 1 && !look.equal ? mbi_choose_cpu_seconds(plan, MERBIT_METHOD_BSR, &look)
-                                         : DBL_MAX;
+  blocks = look.block > 1 && !look.equal
+               ? mbi_choose_cpu_seconds(plan, MERBIT_METHOD_BSR, &look)
+               : DBL_MAX;
   if (calls * (merge - sorted) > MBI_CHOOSE_SORTING * merge) {
     best = MERBIT_METHOD_SORTED;
     next = MERBIT_METHOD_MERGE;
@@ -25368,7 +25374,8 @@ static merbit_status mbi_choose_by_forecast(merbit_plan *plan) {
     next = best;
     best = MERBIT_METHOD_BSR;
   }
-  (void)snprintf(plan->why, sizeof plan->why, "%sforecast %.0f us for %d product%s, runner-up %s %.0f us",
+  (void)snprintf(plan->why, sizeof plan->why,
+                 "%sforecast %.0f us for %d product%s, runner-up %s %.0f us",
                  best == MERBIT_METHOD_BSR ? "full blocks, " : "",
                  1e6 * mbi_choose_cpu_seconds(plan, best, &look), plan->desc.expected_calls,
                  plan->desc.expected_calls != 1 ? "s" : "", mbi_method_name(next),

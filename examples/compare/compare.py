@@ -5,7 +5,7 @@
     nice -n -20 python3 examples/compare/compare.py [--threads 2] [--rounds 9] FILE...
 
 A file is Matrix Market (.mtx) or the binary CSR of --help, perhaps compressed by xz. All
-products run in one process on the same arrays, turn and turn about, for other work on the machine
+products run in one process on the same arrays, round by round in random order, for other work on the machine
 then slows all of them alike; a figure is the median over the rounds. Each y is compared with SciPy's.
 """
 
@@ -18,6 +18,7 @@ import lzma
 import math
 import os
 import pathlib
+import random
 import statistics
 import subprocess
 import sys
@@ -165,8 +166,7 @@ def verify(found, x, y, matrix):
 def measure(found, x, y, options):
     counts = {p: max(1, int(options.batch / max(p.run(x, y, 2), 1e-7))) for p in found}
     for turn in range(options.rounds):
-        shift = turn % len(found)
-        for product in found[shift:] + found[:shift]:
+        for product in random.Random(turn).sample(found, len(found)):
             product.run(x, y, 1 + counts[product] // 8)
             product.times.append(product.run(x, y, counts[product]))
 

@@ -1,6 +1,7 @@
-// The products that compare.py times: merbit, Eigen, librsb, SuiteSparse:GraphBLAS and MKL, behind
-// one C interface. All of them use the threads of one OpenMP runtime, so that none waits while the
-// idle threads of another still spin. y = A x; GraphBLAS adds to y, which is its fastest form.
+// The products that compare.py times: merbit, Eigen, librsb, SuiteSparse:GraphBLAS and MKL,
+// behind one C interface. All of them use the threads of one OpenMP runtime, so that none waits
+// while the idle threads of another still spin. y = A x; GraphBLAS adds to y, which is its
+// fastest form.
 #define MERBIT_IMPLEMENTATION
 #define MERBIT_STATIC
 #include "merbit.h"
@@ -28,9 +29,12 @@ struct Matrix {
 };
 
 struct Rival {
-  virtual ~Rival() {}
+  virtual ~Rival() {
+  }
   virtual bool multiply(const void *x, void *y) = 0;
-  virtual std::string note() { return ""; }
+  virtual std::string note() {
+    return "";
+  }
 };
 
 // ---- merbit ---------------------------------------------------------------------------------
@@ -101,19 +105,24 @@ template <typename T> struct Rsb : Rival {
           RSB_DEFAULT_ROW_BLOCKING, RSB_DEFAULT_COL_BLOCKING, RSB_FLAG_NOFLAGS, &error);
     }
   }
-  ~Rsb() override { (void)rsb_mtx_free(a); }
+  ~Rsb() override {
+    (void)rsb_mtx_free(a);
+  }
   bool multiply(const void *x, void *y) override {
     const T one = 1, zero = 0;
-    return a != nullptr && rsb_spmv(RSB_TRANSPOSITION_N, &one, a, x, 1, &zero, y, 1) == RSB_ERR_NO_ERROR;
+    return a != nullptr &&
+           rsb_spmv(RSB_TRANSPOSITION_N, &one, a, x, 1, &zero, y, 1) == RSB_ERR_NO_ERROR;
   }
 };
 
-// ---- SuiteSparse:GraphBLAS --------------------------------------------------------------------
+// ---- SuiteSparse:GraphBLAS
+// --------------------------------------------------------------------
 template <typename T> struct Graph : Rival {
   GrB_Matrix a = nullptr;
   GrB_Vector in = nullptr, out = nullptr;
   GrB_Type type = sizeof(T) == 4 ? GrB_FP32 : GrB_FP64;
-  GrB_Semiring times = sizeof(T) == 4 ? GrB_PLUS_TIMES_SEMIRING_FP32 : GrB_PLUS_TIMES_SEMIRING_FP64;
+  GrB_Semiring times =
+      sizeof(T) == 4 ? GrB_PLUS_TIMES_SEMIRING_FP32 : GrB_PLUS_TIMES_SEMIRING_FP64;
   GrB_BinaryOp plus = sizeof(T) == 4 ? GrB_PLUS_FP32 : GrB_PLUS_FP64;
   template <typename From, typename To> static To *copy(const From *from, size_t count) {
     To *to = static_cast<To *>(std::malloc((count + 1) * sizeof(To)));
@@ -130,10 +139,10 @@ template <typename T> struct Graph : Rival {
     GrB_Index *p = copy<int, GrB_Index>(m.row_ptr, static_cast<size_t>(m.rows) + 1);
     GrB_Index *j = copy<int, GrB_Index>(m.col_ind, static_cast<size_t>(m.nnz));
     void *v = copy<T, T>(values, count);
-    (void)GxB_Matrix_import_CSR(&a, type, static_cast<GrB_Index>(m.rows), static_cast<GrB_Index>(m.cols), &p,
-                                &j, &v, (static_cast<GrB_Index>(m.rows) + 1) * sizeof *p,
-                                static_cast<GrB_Index>(m.nnz) * sizeof *j, count * sizeof(T), iso,
-                                false, nullptr);
+    (void)GxB_Matrix_import_CSR(
+        &a, type, static_cast<GrB_Index>(m.rows), static_cast<GrB_Index>(m.cols), &p, &j, &v,
+        (static_cast<GrB_Index>(m.rows) + 1) * sizeof *p,
+        static_cast<GrB_Index>(m.nnz) * sizeof *j, count * sizeof(T), iso, false, nullptr);
     full(&in, static_cast<size_t>(m.cols));
     full(&out, static_cast<size_t>(m.rows));
   }
@@ -152,7 +161,9 @@ template <typename T> struct Graph : Rival {
     (void)GrB_Vector_free(&in);
     (void)GrB_Vector_free(&out);
   }
-  bool step() { return GrB_mxv(out, nullptr, plus, times, a, in, nullptr) == GrB_SUCCESS; }
+  bool step() {
+    return GrB_mxv(out, nullptr, plus, times, a, in, nullptr) == GrB_SUCCESS;
+  }
   const void *last = nullptr;
   bool multiply(const void *x, void *y) override { // x stays packed while it is the same
     GrB_Index rows, cols;
@@ -180,7 +191,8 @@ template <typename T> struct Graph : Rival {
   }
 };
 
-// ---- MKL, opened at run time ------------------------------------------------------------------
+// ---- MKL, opened at run time
+// ------------------------------------------------------------------
 struct MklDescription {
   int type, mode, diagonal;
 };
@@ -194,7 +206,8 @@ template <typename T> struct Mkl : Rival {
   template <typename F> F function(const char *name) {
     return reinterpret_cast<F>(dlsym(library, name));
   }
-  Mkl(const Matrix &m, int threads, const char *path) : library(dlopen(path, RTLD_NOW | RTLD_GLOBAL)) {
+  Mkl(const Matrix &m, int threads, const char *path)
+      : library(dlopen(path, RTLD_NOW | RTLD_GLOBAL)) {
     const bool single = sizeof(T) == 4;
     if (library == nullptr) {
       return;
@@ -216,13 +229,14 @@ template <typename T> struct Mkl : Rival {
   }
   bool multiply(const void *x, void *y) override {
     const MklDescription general = {MKL_GENERAL, 0, 0};
-    return a != nullptr && product(MKL_NO_TRANSPOSE, T(1), a, general, static_cast<const T *>(x), T(0),
-                                   static_cast<T *>(y)) == 0;
+    return a != nullptr && product(MKL_NO_TRANSPOSE, T(1), a, general,
+                                   static_cast<const T *>(x), T(0), static_cast<T *>(y)) == 0;
   }
 };
 
 template <typename T>
-Rival *open(const std::string &name, const Matrix &m, int threads, int method, const char *mkl) {
+Rival *open(const std::string &name, const Matrix &m, int threads, int method,
+            const char *mkl) {
   if (name == "merbit") {
     return new Merbit<T>(m, threads, method);
   }
@@ -242,14 +256,17 @@ Rival *open(const std::string &name, const Matrix &m, int threads, int method, c
 
 extern "C" {
 
-void *rival_open(const char *name, int rows, int cols, int nnz, const int *row_ptr, const int *col_ind,
-                 const void *values, int single, int threads, int method, const char *mkl) {
+void *rival_open(const char *name, int rows, int cols, int nnz, const int *row_ptr,
+                 const int *col_ind, const void *values, int single, int threads, int method,
+                 const char *mkl) {
   const Matrix m = {rows, cols, nnz, row_ptr, col_ind, values};
   return single ? open<float>(name, m, threads, method, mkl)
                 : open<double>(name, m, threads, method, mkl);
 }
 
-void rival_close(void *rival) { delete static_cast<Rival *>(rival); }
+void rival_close(void *rival) {
+  delete static_cast<Rival *>(rival);
+}
 
 void rival_note(void *rival, char *text, size_t size) {
   (void)snprintf(text, size, "%s", static_cast<Rival *>(rival)->note().c_str());

@@ -11,7 +11,8 @@
 #include "support/cpu.h"
 #include "support/products.h"
 
-/* ---- Maps --------------------------------------------------------------------------------- */
+/* ---- Maps ---------------------------------------------------------------------------------
+ */
 
 static void write_file(const char *root, const char *name, const char *text) {
   char path[300];
@@ -110,7 +111,8 @@ static void folders_that_say_nothing(void **state) {
   assert_int_equal(mbi_numa_node(&numa, 3, 2), 0);
 }
 
-/* ---- Threads ------------------------------------------------------------------------------ */
+/* ---- Threads ------------------------------------------------------------------------------
+ */
 
 typedef struct seen {
   int cpus[8], ran[8];
@@ -150,7 +152,8 @@ static void bound_threads_share_every_task_once(void **state) {
   merbit_context_destroy(context);
 }
 
-/* ---- Plans -------------------------------------------------------------------------------- */
+/* ---- Plans --------------------------------------------------------------------------------
+ */
 
 static int64_t moves, refused_from;
 static int nodes_asked;
@@ -247,10 +250,12 @@ static void parts_are_moved_or_copied(void **state) {
       assert_int_equal(plan->values != c.a.values, refused_from <= 4);
       assert_int_equal(plan->placed, refused_from <= 4 ? MBI_PLACED_COPIED : MBI_PLACED_MOVED);
       assert_int_equal(nodes_asked, refused_from == 1 ? 1 : 3);
-      says(plan, refused_from <= 4 ? "; NUMA: parts copied to 2 nodes, but threads are not bound"
-                                   : "; NUMA: parts moved to 2 nodes, but threads are not bound");
+      says(plan, refused_from <= 4
+                     ? "; NUMA: parts copied to 2 nodes, but threads are not bound"
+                     : "; NUMA: parts moved to 2 nodes, but threads are not bound");
       products_once(&c, 0.5, -1, multiply, plan);
-      assert_int_equal(merbit_plan_update_values(plan, c.a.values, MERBIT_MEMORY_HOST), MERBIT_OK);
+      assert_int_equal(merbit_plan_update_values(plan, c.a.values, MERBIT_MEMORY_HOST),
+                       MERBIT_OK);
       assert_int_equal(mbi_numa_place(plan, &numa, pretend), MERBIT_OK); /* copies once */
       products_once(&c, 1, 0, multiply, plan);
       merbit_plan_destroy(plan);

@@ -21,9 +21,9 @@ static merbit_view view_of(void) {
 /* Of `bits` what products_form_of takes, then REFERENCE or, from base 1, SORTED. */
 static products_form form_of(int bits, merbit_reordering reordering) {
   products_form form = products_form_of(bits);
-  form.plan.method = !(bits & 64)  ? MERBIT_METHOD_AUTO
-                     : bits & 8 ? MERBIT_METHOD_SORTED
-                                : MERBIT_METHOD_REFERENCE;
+  form.plan.method = !(bits & 64) ? MERBIT_METHOD_AUTO
+                     : bits & 8   ? MERBIT_METHOD_SORTED
+                                  : MERBIT_METHOD_REFERENCE;
   form.plan.unchecked = bits >> 2 & 1;
   form.plan.reordering = reordering;
   return form;

@@ -1,5 +1,6 @@
-/* Sorted rows on the CPU: any number of threads within the componentwise bound, in every form of
- * the values; the same bits from any pool; new values; failing allocations; what AUTO takes. */
+/* Sorted rows on the CPU: any number of threads within the componentwise bound, in every form
+ * of the values; the same bits from any pool; new values; failing allocations; what AUTO takes.
+ */
 #define MERBIT_IMPLEMENTATION
 #include "merbit.h"
 
@@ -64,16 +65,17 @@ static void every_matrix_in_every_form(void **state) {
       for (t = 0; t < 6; t++, turn++) {
         const int64_t path = c.m.rows + c.m.nnz;
         merbit_plan *plan;
-        assert_int_equal(
-            sorted_plan(context, &c.a.view,
-                        counts[t] > 0 ? counts[t] : path < 300 ? (int)path + 3 : 300,
-                        bits >> 5 & 1, &plan),
-            MERBIT_OK);
+        assert_int_equal(sorted_plan(context, &c.a.view,
+                                     counts[t] > 0 ? counts[t]
+                                     : path < 300  ? (int)path + 3
+                                                   : 300,
+                                     bits >> 5 & 1, &plan),
+                         MERBIT_OK);
         if ((bits & 24) == 16) {
           assert_null(plan->sorted.values);
         }
-        products_once(&c, products_scalars[turn % 4], products_scalars[(turn / 4) % 4], multiply,
-                      plan);
+        products_once(&c, products_scalars[turn % 4], products_scalars[(turn / 4) % 4],
+                      multiply, plan);
         merbit_plan_destroy(plan);
       }
       products_generated_free(&c);
@@ -95,8 +97,9 @@ static void make_ragged(test_matrix *m) {
   m->row_ptr = (int64_t *)test_allocate(ROWS + 1, sizeof(int64_t));
   m->row_ptr[0] = 0;
   for (row = 0; row < ROWS; row++) {
-    const int64_t length = row == 5000 ? 30000 : row % 97 == 0 ? test_below(&random, 90)
-                                                               : test_below(&random, 12);
+    const int64_t length = row == 5000     ? 30000
+                           : row % 97 == 0 ? test_below(&random, 90)
+                                           : test_below(&random, 12);
     m->row_ptr[row + 1] = m->row_ptr[row] + length;
   }
   m->nnz = m->row_ptr[ROWS];
@@ -382,7 +385,8 @@ static void what_auto_takes(void **state) {
   (void)state;
   make_ragged(&m);
   products_case_make(NULL, &m, &form, &c);
-  assert_int_equal(taken(context, &c.a.view, 0, " us for 100 products, runner-up merge "), MERBIT_METHOD_SORTED);
+  assert_int_equal(taken(context, &c.a.view, 0, " us for 100 products, runner-up merge "),
+                   MERBIT_METHOD_SORTED);
   assert_int_equal(taken(context, &c.a.view, 1, "for 1 product without a look at the matrix"),
                    MERBIT_METHOD_MERGE);
   assert_int_equal(taken(context, &c.a.view, 12, "for 12 products without a look"),
@@ -391,7 +395,8 @@ static void what_auto_takes(void **state) {
                    MERBIT_METHOD_MERGE);
   c.a.view.rows = 300;
   c.a.view.nnz = m.row_ptr[300];
-  assert_int_equal(taken(context, &c.a.view, 0, "small; runner-up sorted"), MERBIT_METHOD_MERGE);
+  assert_int_equal(taken(context, &c.a.view, 0, "small; runner-up sorted"),
+                   MERBIT_METHOD_MERGE);
   products_case_free(&c);
   test_matrix_free(&m);
   merbit_context_destroy(context);
