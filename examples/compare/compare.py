@@ -195,10 +195,12 @@ def compare(library, path, kind, options, mkl):
     best = min((t, n) for n, t in medians.items() if not n.startswith("merbit"))
     ours = {n: t for n, t in medians.items() if n.startswith("merbit")}
     first = next(iter(ours))
+    least = {p.name: min(p.times) for p in found}
+    least_best = min(t for n, t in least.items() if not n.startswith("merbit"))
     stored = (matrix.nnz * (4 + matrix.data.itemsize) + 4 * matrix.shape[0] +
               sum(matrix.shape) * matrix.data.itemsize)
     record = dict(file=os.path.basename(path), values=kind, nnz=int(matrix.nnz), medians=medians,
-                  best=best[1], ratio=best[0] / ours[first], rate=stored / ours[first],
+                  best=best[1], ratio=best[0] / ours[first], least_ratio=least_best / least[first], rate=stored / ours[first],
                   times={p.name: p.times for p in found}, note=found[0].note())
     for product in found:
         product.close()
@@ -230,8 +232,10 @@ def main():
             show(records[-1], names)
     for kind in kinds:
         ratios = [r["ratio"] for r in records if r["values"] == kind]
+        least = [r["least_ratio"] for r in records if r["values"] == kind]
         print(f"{kind}: geometric mean {geometric_mean(ratios):.2f}, worst {min(ratios):.2f}, "
-              f"best {max(ratios):.2f}")
+              f"best {max(ratios):.2f}; of the least times instead of medians "
+              f"{geometric_mean(least):.2f}, {min(least):.2f}, {max(least):.2f}")
     print(f"STREAM triad again {1e-9 * triad(library, options):.1f} GB/s")
     if options.json:
         pathlib.Path(options.json).write_text(json.dumps(records, indent=1), encoding="utf-8")
