@@ -25742,6 +25742,7 @@ static merbit_status mbi_plan_move_to_cpu(merbit_plan *plan) {
   mbi_forgive(plan->context, plan->reason, sizeof plan->reason);
   mbi_log(plan->context, "this plan computes on the CPU: %s", plan->reason);
   plan->side = MERBIT_SIDE_CPU;
+  plan->why[0] = '\0';
   if (plan->transpose.on_gpu) {
     return mbi_plan_take(plan);
   }
