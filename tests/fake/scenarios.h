@@ -8,6 +8,7 @@
 #include "fake/device_scenarios.h"
 #include "fake/half_scenarios.h"
 #include "fake/order_scenarios.h"
+#include "fake/semiring_scenarios.h"
 #include "fake/transpose_scenarios.h"
 #include "fake/type_scenarios.h"
 #include "support/gpu.h"
@@ -285,6 +286,7 @@ TEST_UNUSED static const struct {
     {"one triangle, device COO", half_device_coo, MERBIT_SIDE_CUDA, 0},
     {"conjugate transpose, AUTO", complex_products, MERBIT_SIDE_AUTO, 0},
     {"complex by MERGE", complex_merge, MERBIT_SIDE_CUDA, 0},
+    {"custom operators, AUTO", custom_products, MERBIT_SIDE_AUTO, 0},
     {"PageRank", ranks, MERBIT_SIDE_CUDA, 1},
     {"PageRank, AUTO", ranks, MERBIT_SIDE_AUTO, 1},
 };
