@@ -1,5 +1,5 @@
-/* Plans of matrices given by one triangle: part of scenarios.h. The matrix is COLS x COLS, skew:
- * entry (i, j) of its lower triangle, for i - j of 1, 2 and 7, is i + j. */
+/* Plans of matrices given by one triangle: part of scenarios.h. The matrix is COLS x COLS,
+ * skew: entry (i, j) of its lower triangle, for i - j of 1, 2 and 7, is i + j. */
 #ifndef TEST_FAKE_HALF_SCENARIOS_H
 #define TEST_FAKE_HALF_SCENARIOS_H
 #include "fake/scenario_bed.h"

@@ -68,7 +68,7 @@ static void one_triangle(void **state) {
   uint64_t random = 29;
   int index, products = 0;
   (void)state;
-  for (index = 0; index < test_matrix_count(); index += gpu_stride() > 1 ? 6 : 1) {
+  for (index = 0; index<test_matrix_count(); index += gpu_stride()> 1 ? 6 : 1) {
     products_form form = form_of((int)test_below(&random, 512));
     const int symmetry = 1 + (int)test_below(&random, 3);
     test_matrix m;
@@ -81,8 +81,8 @@ static void one_triangle(void **state) {
     }
     form.pattern = 0;
     test_matrix_make(index, 9, &m);
-    products += halves_check(gpu, &m, &form, (merbit_symmetry)symmetry,
-                             (int)test_below(&random, 2), 0);
+    products +=
+        halves_check(gpu, &m, &form, (merbit_symmetry)symmetry, (int)test_below(&random, 2), 0);
     test_matrix_free(&m);
   }
   print_message("%d products\n", products);
@@ -258,10 +258,10 @@ static void refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(one_triangle), cmocka_unit_test(every_method),  cmocka_unit_test(every_form),
-      cmocka_unit_test(blocks),        cmocka_unit_test(full_blocks),
-      cmocka_unit_test(as_on_the_cpu), cmocka_unit_test(what_a_plan_tells),
-      cmocka_unit_test(refused),
+      cmocka_unit_test(one_triangle),      cmocka_unit_test(every_method),
+      cmocka_unit_test(every_form),        cmocka_unit_test(blocks),
+      cmocka_unit_test(full_blocks),       cmocka_unit_test(as_on_the_cpu),
+      cmocka_unit_test(what_a_plan_tells), cmocka_unit_test(refused),
   };
   int failed;
   gpu = gpu_context();

@@ -58,10 +58,11 @@ static void every_matrix(void **state) {
                   (int)test_below(&random, 3));
       test_matrix m;
       test_matrix_make(index, seed, &m);
-      products += check(context[i & 1], &m, form, 1 + (int)test_below(&random, 3),
-                        (int)test_below(&random, 2),
-                        /* blocks add duplicates up first: (a - a) * Inf is not a * Inf - a * Inf */
-                        form.plan.method == MERBIT_METHOD_BSR ? 0 : test_random(&random) | 1);
+      products +=
+          check(context[i & 1], &m, form, 1 + (int)test_below(&random, 3),
+                (int)test_below(&random, 2),
+                /* blocks add duplicates up first: (a - a) * Inf is not a * Inf - a * Inf */
+                form.plan.method == MERBIT_METHOD_BSR ? 0 : test_random(&random) | 1);
       test_matrix_free(&m);
     }
   }
@@ -171,17 +172,18 @@ static void repeatable(void **state) {
   c.a.view.symmetry = MERBIT_SYMMETRY_SYMMETRIC;
   again = (double *)test_allocate(h.half.rows, sizeof *again);
   for (i = 0; i < 2; i++) {
-    products_done(context, merbit_plan_create(context, &c.a.view, &form.plan, &plan[i]), "plan");
+    products_done(context, merbit_plan_create(context, &c.a.view, &form.plan, &plan[i]),
+                  "plan");
   }
   products_done(context, merbit_workspace_create(plan[1], &workspace), "a workspace");
   memcpy(c.y, c.y0, (size_t)h.half.rows * 8);
   products_done(context, merbit_spmv(plan[0], NULL, NULL, c.x, &beta, c.y, NULL), "a product");
   for (i = 0; i < 20; i++) {
     memcpy(again, c.y0, (size_t)h.half.rows * 8);
-    products_done(context,
-                  merbit_spmv(plan[i & 1], i & 1 ? workspace : NULL, NULL, c.x, &beta, again,
-                              NULL),
-                  "a product");
+    products_done(
+        context,
+        merbit_spmv(plan[i & 1], i & 1 ? workspace : NULL, NULL, c.x, &beta, again, NULL),
+        "a product");
     assert_memory_equal(again, c.y, (size_t)h.half.rows * 8);
   }
   merbit_workspace_destroy(workspace);
@@ -194,7 +196,8 @@ static void repeatable(void **state) {
   merbit_context_destroy(context);
 }
 
-/* ---- What is chosen and told --------------------------------------------------------------- */
+/* ---- What is chosen and told ---------------------------------------------------------------
+ */
 
 static const int32_t row_ptr[] = {0, 1, 3, 5}, row_ind[] = {0, 1, 1, 2, 2},
                      col_ind[] = {0, 0, 1, 0, 1};
@@ -218,8 +221,9 @@ static void told(void **state) {
   assert_true(info.expand_seconds > 0 && info.expand_seconds <= info.plan_seconds);
   (void)merbit_plan_describe(plan, line, sizeof line);
   assert_non_null(strstr(line, "half on the CPU"));
-  assert_non_null(strstr(line, "; symmetric, given by 5 entries of its lower triangle, looked at "
-                               "in "));
+  assert_non_null(strstr(line,
+                         "; symmetric, given by 5 entries of its lower triangle, looked at "
+                         "in "));
   assert_int_equal(merbit_spmv(plan, NULL, NULL, x, NULL, y, NULL), MERBIT_OK);
   assert_true(y[0] == 214 && y[1] == 351 && y[2] == 32);
   merbit_plan_destroy(plan);
@@ -239,8 +243,8 @@ static void told(void **state) {
   desc.method = MERBIT_METHOD_HALF;
   assert_int_equal(merbit_plan_create(context, &view, &desc, &plan), MERBIT_OK);
   (void)merbit_plan_describe(plan, line, sizeof line);
-  assert_non_null(
-      strstr(line, "; Hermitian, given by 5 entries of its upper triangle, copied in order in "));
+  assert_non_null(strstr(
+      line, "; Hermitian, given by 5 entries of its upper triangle, copied in order in "));
   merbit_plan_destroy(plan);
   view.symmetry = MERBIT_SYMMETRY_NONE;
   desc.method = MERBIT_METHOD_AUTO;
@@ -261,7 +265,8 @@ static void chosen(void **state) {
   for (way = 0; way < 6; way++) {
     const int scattered = way & 1, few = way / 2 == 1, unsorted = way / 2 == 2;
     const int32_t n = 20000;
-    int32_t *ptr = (int32_t *)test_allocate(n + 1, 4), *col = (int32_t *)test_allocate(4 * n, 4);
+    int32_t *ptr = (int32_t *)test_allocate(n + 1, 4),
+            *col = (int32_t *)test_allocate(4 * n, 4);
     merbit_view view = merbit_csr(n, n, 0, ptr, col, NULL);
     merbit_plan_desc desc;
     merbit_plan_info info;
@@ -270,10 +275,10 @@ static void chosen(void **state) {
     int32_t i, k, at = 0;
     for (i = 0; i < n; i++) {
       for (k = 0; k < 4 && k <= i; k++) {
-        col[at++] = scattered    ? (int32_t)test_below(&random, i + 1)
-                    : unsorted   ? i - k
-                    : i < 3      ? k
-                                 : i - 3 + k;
+        col[at++] = scattered  ? (int32_t)test_below(&random, i + 1)
+                    : unsorted ? i - k
+                    : i < 3    ? k
+                               : i - 3 + k;
       }
       ptr[i + 1] = at;
     }
@@ -291,7 +296,34 @@ static void chosen(void **state) {
   merbit_context_destroy(context);
 }
 
-/* ---- Memory -------------------------------------------------------------------------------- */
+/* The first entry in the other triangle, whatever the threads. */
+static void first_offender(void **state) {
+  merbit_context *context = cpu_open(NULL, 5);
+  const int32_t n = 200000;
+  int32_t *row = (int32_t *)test_allocate(n, 4), *col = (int32_t *)test_allocate(n, 4), i;
+  merbit_view view = merbit_csr(n, n, n, NULL, col, NULL);
+  (void)state;
+  view.format = MERBIT_COO;
+  view.row_ind = row;
+  view.symmetry = MERBIT_SYMMETRY_SYMMETRIC;
+  view.base = 1;
+  for (i = 0; i < n; i++) {
+    row[i] = i == 0 ? 1 : i;
+    col[i] = i + 1;
+  }
+  col[0] = 1;
+  assert_int_equal(merbit_view_check(context, &view), MERBIT_OK);
+  row[150000] = row[190000] = n;
+  col[150000] = 77;
+  assert_int_equal(merbit_view_check(context, &view), MERBIT_INVALID_MATRIX);
+  cpu_expect(context, MERBIT_INVALID_MATRIX, "entry 150000, (200000, 77), lies below");
+  free(row);
+  free(col);
+  merbit_context_destroy(context);
+}
+
+/* ---- Memory --------------------------------------------------------------------------------
+ */
 
 /* Each allocation of a plan's making and of new values fails once, and then for good. */
 static void memory_runs_out(void **state) {
@@ -348,12 +380,46 @@ static void memory_runs_out(void **state) {
   print_message("%d failures\n", failures);
 }
 
+/* Each allocation of a reader and of an expansion fails. */
+static void readers_run_out(void **state) {
+  static const char text[] =
+      "%%MatrixMarket matrix coordinate real symmetric\n3 3 4\n3 3 4\n2 1 1\n3 1 2.5\n3 1 -3\n";
+  cpu_memory memory;
+  merbit_context *context = cpu_open(&memory, 1);
+  const long before = memory.live;
+  merbit_matrix *half = NULL, *full = NULL;
+  merbit_read_desc desc;
+  merbit_status status = MERBIT_OUT_OF_MEMORY;
+  long nth;
+  (void)state;
+  memset(&desc, 0, sizeof desc);
+  desc.keep_half = 1;
+  for (nth = 1; status != MERBIT_OK; nth++) {
+    merbit_view view;
+    memory.made = 0;
+    memory.fail_at = nth;
+    status = merbit_matrix_read_memory(context, text, sizeof text - 1, &desc, &half);
+    view = merbit_matrix_view(half);
+    if (status == MERBIT_OK) {
+      status = merbit_matrix_create(context, &view, &full);
+    }
+    assert_true(status == MERBIT_OK || status == MERBIT_OUT_OF_MEMORY);
+    assert_true((full != NULL) == (status == MERBIT_OK));
+    merbit_matrix_destroy(half);
+    merbit_matrix_destroy(full);
+    assert_int_equal(memory.live, before);
+  }
+  assert_true(nth > 12);
+  merbit_context_destroy(context);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_matrix),    cmocka_unit_test(every_form),
       cmocka_unit_test(several_tasks),   cmocka_unit_test(empty_matrices),
       cmocka_unit_test(repeatable),      cmocka_unit_test(told),
       cmocka_unit_test(chosen),          cmocka_unit_test(memory_runs_out),
+      cmocka_unit_test(readers_run_out), cmocka_unit_test(first_offender),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
-/* Products by plans of matrices given by one triangle, on either side, held to the componentwise
- * bound of the naive full matrix; with new values too. Include merbit.h and cmocka.h first. */
+/* Products by plans of matrices given by one triangle, on either side, held to the
+ * componentwise bound of the naive full matrix; with new values too. Include merbit.h and
+ * cmocka.h first. */
 #ifndef TEST_SUPPORT_HALVES_H
 #define TEST_SUPPORT_HALVES_H
 #include "support/products.h"
@@ -10,8 +11,8 @@ typedef struct halves {
   int *negated;           /* and whether they are the negative of what stands there */
 } halves;
 
-/* Entries of any matrix, moved into one triangle of a square one: a CSR in the order in which they
- * came, with their duplicates. */
+/* Entries of any matrix, moved into one triangle of a square one: a CSR in the order in which
+ * they came, with their duplicates. */
 static void halves_fold(const test_matrix *m, merbit_symmetry symmetry, int upper,
                         test_matrix *half) {
   const int64_t n = m->rows > m->cols ? m->rows : m->cols;
@@ -140,8 +141,8 @@ static void halves_update(halves *h, products_case *c, products_plan *p, int dev
   free(values);
 }
 
-/* Of a matrix whose entries are folded into a triangle, in a form; `spoil` puts Inf and NaN into x.
- * Returns the number of products. */
+/* Of a matrix whose entries are folded into a triangle, in a form; `spoil` puts Inf and NaN
+ * into x. Returns the number of products. */
 TEST_UNUSED static int halves_check(merbit_context *context, const test_matrix *m,
                                     const products_form *form, merbit_symmetry symmetry,
                                     int upper, uint64_t spoil) {
