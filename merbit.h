@@ -178,6 +178,33 @@
  * other way round. New values come in the order of the view as ever. plan_desc.block_rows and block_cols, and
  * what plan_info tells, are of the transpose.
  *
+ * ONE TRIANGLE. A view of CSR or COO may give one triangle of a symmetric, skew-symmetric or Hermitian matrix,
+ * lower or upper, the diagonal in it (a skew-symmetric one has none): set view.symmetry. That entries lie in one
+ * triangle is checked.
+ *
+ * Example: half
+ *     int row_ptr[] = {0, 1, 3, 5}, col_ind[] = {0, 0, 1, 1, 2}; // the lower one
+ *     double values[] = {4, -1, 4, -1, 4}, x[] = {1, 2, 3}, y[3];
+ *     merbit_view A = merbit_csr(3, 3, 5, row_ptr, col_ind, values);
+ *     merbit_plan_desc desc = {MERBIT_SIDE_AUTO};
+ *     merbit_context *context = NULL;
+ *     merbit_plan *plan = NULL;
+ *     A.symmetry = MERBIT_SYMMETRY_SYMMETRIC;
+ *     desc.vector_memory = MERBIT_MEMORY_HOST;
+ *     if (merbit_context_create(NULL, &context, NULL) == MERBIT_OK &&
+ *         merbit_plan_create(context, &A, &desc, &plan) == MERBIT_OK) {
+ *       merbit_spmv(plan, NULL, NULL, x, NULL, y, NULL); // 2, 4, 10
+ *     }
+ *     merbit_plan_destroy(plan);
+ *     merbit_context_destroy(context);
+ *
+ * On the CPU method HALF multiplies by the triangle as it is, which streams half the bytes; AUTO takes it where
+ * rows reach to columns near by, or products are few. Other methods, other types and the GPU have a plan make both
+ * triangles, on the CPU (device arrays are downloaded; plan_info.expand_seconds). A transpose costs nothing more. New
+ * values come in the order of the triangle. All else that takes a view (merbit_matrix_create and the like,
+ * merbit_pagerank) works on both triangles too; merbit_matrix_write_file writes one. read_desc.keep_half keeps a
+ * file's.
+ *
  * TYPES. A view's value_type says what its values are; x, y, sums, alpha and beta have one other or the same:
  *
  *     values (value_type)            x, y, sums, alpha, beta      methods
@@ -725,7 +752,8 @@ MERBIT_API merbit_view merbit_bsr(int64_t rows, int64_t cols, int64_t blocks, in
 MERBIT_API merbit_status merbit_view_check(merbit_context *context, const merbit_view *view);
 
 /* An owned CSR copy with sorted columns and without duplicates (added up in the order of the arrays),
- * base 0, 32-bit columns, 32-bit offsets where nnz < 2^31. Any view; a device view is downloaded. */
+ * base 0, 32-bit columns, 32-bit offsets where nnz < 2^31. Any view; a device view is downloaded, and
+ * one triangle becomes both, as in all calls below but those that write files. */
 MERBIT_API merbit_status merbit_matrix_create(merbit_context *context, const merbit_view *view,
                                               merbit_matrix **matrix);
 /* The same of the transpose: columns become rows. */
@@ -749,7 +777,7 @@ MERBIT_API void merbit_matrix_destroy(merbit_matrix *matrix); /* NULL is accepte
 
 /* Matrix Market (Boisvert, Pozo, Remington: NISTIR 5935), from a path, a block of memory or a
  * callback. Duplicates are added up in file order, symmetric halves expanded (hermitian ones with
- * conjugates), patterns kept as patterns. INVALID_FILE names line and culprit. `desc` NULL means all defaults. */
+ * conjugates) unless read_desc.keep_half, patterns kept as patterns. INVALID_FILE names line and culprit. `desc` NULL means all defaults. */
 MERBIT_API merbit_status merbit_matrix_read_file(merbit_context *context, const char *path,
                                                  const merbit_read_desc *desc,
                                                  merbit_matrix **matrix);
@@ -760,7 +788,8 @@ MERBIT_API merbit_status merbit_matrix_read_stream(merbit_context *context,
                                                    merbit_read_callback read, void *user,
                                                    const merbit_read_desc *desc,
                                                    merbit_matrix **matrix);
-/* Coordinate, general; values with the digits that read back bit for bit. A file is written beside
+/* Coordinate, general, or with the symmetry of a view of one triangle, which files have below the
+ * diagonal; values with the digits that read back bit for bit. A file is written beside
  * its target and renamed, so that a failure leaves the old one. Host views only. */
 MERBIT_API merbit_status merbit_matrix_write_file(merbit_context *context,
                                                   const merbit_view *view, const char *path);
@@ -29417,9 +29446,7 @@ static int mbi_half_fits(merbit_context *context, const mbi_half *half) {
 }
 
 /* Both triangles are worth their expansion, of some 50 products, where tasks would keep much of y
- * apart, or where a row scatters beyond a cache of its thread: measured on two threads, stencils,
- * bands and finite elements are multiplied 1.1 to 2.5 times as fast by half, a matrix of random
- * columns half as fast as by SORTED, which asks for x ahead. */
+ * apart, or where a row scatters beyond a cache of its thread: docs/cpu.md has the figures. */
 #define MBI_HALF_FEW_CALLS 50
 #define MBI_HALF_APART 8         /* rows to each sum that tasks keep apart, at least */
 #define MBI_HALF_WINDOW 524288   /* bytes of x between a row and its first column, on average */
