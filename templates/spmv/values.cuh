@@ -5,7 +5,9 @@
 //   3  each is the bits of a half;
 //   4  each is a byte, the number of one in a table of MBK_TABLE;
 //   5  one for each row;
-//   6  all are one here: they are the same throughout a column, and x comes multiplied by them.
+//   6  all are one here: they are the same throughout a column, and x comes multiplied by them;
+//   7  each is the bits of a bfloat16;
+//   8  each is an MBK_VALUE that stands for its conjugate.
 // spmv/forms.cuh makes them.
 #ifndef MBK_STORED
 #error "include spmv/algebra.cuh, which opens with the list of macros"
@@ -18,6 +20,8 @@
 // What a nonzero adds whose value is not stored with it: one, or the one at `values`.
 #if MBK_STORED == 1 || MBK_BY_ROW
 #define MBK_UNIT(values, factor) MBK_MUL(mbk_load(values), factor)
+#elif MBK_SEMIRING && MBK_STORED != 6 // a one that the semiring multiplies by
+#define MBK_UNIT(values, factor) MBK_MUL((MBK_COMPUTE)1, factor)
 #else
 #define MBK_UNIT(values, factor) ((MBK_COMPUTE)(factor))
 #endif
@@ -29,16 +33,20 @@ MBK_DEVICE MBK_COMPUTE mbk_value(MBK_VALUE stored) {
 #elif MBK_STORED == 4
   MBK_SHARED_MEMORY(shared);
   return ((const MBK_COMPUTE *)shared)[stored];
+#elif MBK_STORED == 7
+  return (MBK_COMPUTE)mbk_bf16_value(stored);
+#elif MBK_STORED == 8
+  return mbk_conjugate((MBK_COMPUTE)stored);
 #else
   return (MBK_COMPUTE)stored;
 #endif
 }
 
 // The table to shared memory, by all `threads` of a block. With alpha 0 nothing is read.
-MBK_DEVICE void mbk_table_take(const MBK_COMPUTE *table, MBK_COMPUTE alpha, mbk_u32 threads) {
+MBK_DEVICE void mbk_table_take(const MBK_COMPUTE *table, MBK_SCALAR alpha, mbk_u32 threads) {
 #if MBK_STORED == 4
   MBK_SHARED_MEMORY(shared);
-  for (mbk_u32 i = mbk_thread(); i < MBK_TABLE && alpha != (MBK_COMPUTE)0; i += threads) {
+  for (mbk_u32 i = mbk_thread(); i < MBK_TABLE && !MBK_VANISHES(alpha); i += threads) {
     ((MBK_COMPUTE *)shared)[i] = mbk_load(table + i);
   }
   mbk_block_sync();
@@ -57,7 +65,7 @@ MBK_KERNEL MBK_BOUNDS(256)
                      MBK_VECTOR *scaled, MBK_SCALAR_PARAMETERS) {
   mbk_release();
   mbk_await_for(x);
-  if (MBK_ALPHA == (MBK_COMPUTE)0) {
+  if (MBK_VANISHES(MBK_ALPHA)) {
     return;
   }
 #pragma unroll 4
