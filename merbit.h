@@ -22319,7 +22319,7 @@ static void mbi_many_shape(const merbit_plan *plan, mbi_many *m) {
   const int widest = mbi_scan_widest(plan->type), vectors = plan->desc.vectors;
   m->span = widest;
   if (mbi_many_copies(plan)) {
-    m->span = vectors < widest ? 2 : widest;
+    m->span = vectors > 2 ? widest : 2;
     m->width = (vectors + m->span - 1) / m->span * m->span;
   } else {
     m->width = vectors;
