@@ -22334,12 +22334,18 @@ static void mbi_many_shape(const merbit_plan *plan, mbi_many *m) {
   m->words = m->team > 4 ? m->team / 4 : 1;
 }
 
-/* Blocks that leave registers for the sums and for what is in flight, without spilling. */
+/* Blocks that leave registers for two batches of columns and values, for what is in flight and
+ * for two rows of sums, without spilling. */
 static int mbi_many_resident(const merbit_plan *plan) {
   const mbi_many *m = &plan->many;
-  const int chunks = (m->width + m->span * m->team - 1) / (m->span * m->team);
-  const int words = chunks * m->span * (int)mbi_type_size(plan->type) / 4 * (m->unroll + 2);
-  const int blocks = (words > 48 ? 512 : words > 28 ? 640 : 768) / m->threads;
+  const int value = (int)mbi_type_size(plan->type) / 4;
+  const int lane = (m->width + m->span * m->team - 1) / (m->span * m->team) * m->span;
+  const int words = 2 * m->unroll * (1 + value) + (m->unroll + 2) * lane * value;
+  const int threads = words > 60                 ? 512
+                      : words > 50               ? 640
+                      : words > 40 || value == 2 ? 768
+                                                 : 1024;
+  const int blocks = threads / m->threads;
   return blocks > 16 ? 16 : blocks < 1 ? 1 : blocks;
 }
 

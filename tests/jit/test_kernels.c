@@ -180,6 +180,29 @@ static void compile_values(int capability) {
   plan_values = MBI_VALUES_GENERAL;
 }
 
+/* Several vectors, by rows and by columns; in quick effort each number in a few of the forms,
+ * on the next architecture in others. */
+static void compile_many(int capability) {
+  static const int counts[] = {8, 2, 64, 5, 16, 3, 33, 4, 32, 7, 17};
+  const int all = test_effort(0, 1);
+  mbi_preamble preamble;
+  int c, turn = capability == 90 ? 0 : 1;
+  for (c = 0; c < (int)(sizeof counts / sizeof counts[0]); c++) {
+    int form;
+    for (form = 0; form < 256; form += 8) {
+      const int spread = (form ^ (form >> 3 & 31) ^ turn) & 255;
+      if (all || (turn++ % 11 == 0 && capability == 90) || turn % 23 == 0) {
+        many_preamble(turn % 2 ? MERBIT_F32 : MERBIT_F64, spread, counts[c], 0, &preamble);
+        compile("spmv/many.cu", &preamble, capability);
+      }
+    }
+  }
+  for (c = 0; c < 4; c++) { /* what most will take */
+    many_preamble(c % 2 ? MERBIT_F32 : MERBIT_F64, c / 2 * 64, 8, 0, &preamble);
+    compile("spmv/many.cu", &preamble, capability);
+  }
+}
+
 static void compile_methods(int form, int capability) {
   const merbit_type type = (form ^ form >> 1 ^ form >> 4) & 1 ? MERBIT_F32 : MERBIT_F64;
   mbi_preamble preamble;
@@ -233,6 +256,8 @@ static void every_architecture_takes_every_file(void **state) {
     compile("spmv/bsr.cu", &preamble, archs[i]);
     hubs_preamble(MERBIT_F32, 0, 0, 0, &preamble);
     compile("spmv/hubs.cu", &preamble, archs[i]);
+    many_preamble(MERBIT_F64, 64, 8, 0, &preamble);
+    compile("spmv/many.cu", &preamble, archs[i]);
     arrays_preamble(0, &preamble);
     compile("spmv/arrays.cu", &preamble, archs[i]);
     carve_preamble(0, &preamble);
@@ -306,6 +331,7 @@ static void every_form_compiles_without_spills(void **state) {
     }
     compile_blocks(capabilities[c]);
     compile_values(capabilities[c]);
+    compile_many(capabilities[c]);
     if (capabilities[c] == 90) {
       compile_studies(capabilities[c]);
     }
