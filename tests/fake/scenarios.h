@@ -6,6 +6,7 @@
 #include "fake/block_scenarios.h"
 #include "fake/choice_scenarios.h"
 #include "fake/device_scenarios.h"
+#include "fake/many_scenarios.h"
 #include "fake/order_scenarios.h"
 #include "fake/transpose_scenarios.h"
 #include "support/gpu.h"
@@ -279,6 +280,9 @@ TEST_UNUSED static const struct {
     {"transposed and reordered", transposed_and_reordered, MERBIT_SIDE_CUDA, 0},
     {"transposed blocks", transposed_blocks, MERBIT_SIDE_CUDA, 0},
     {"transposed, host vectors, AUTO", transposed_host_vectors, MERBIT_SIDE_AUTO, 0},
+    {"several vectors by rows", vectors_by_rows, MERBIT_SIDE_CUDA, 0},
+    {"several vectors by columns", vectors_by_columns, MERBIT_SIDE_CUDA, 0},
+    {"several host vectors, AUTO", several_host_vectors, MERBIT_SIDE_AUTO, 0},
     {"PageRank", ranks, MERBIT_SIDE_CUDA, 1},
     {"PageRank, AUTO", ranks, MERBIT_SIDE_AUTO, 1},
 };
