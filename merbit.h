@@ -22341,8 +22341,10 @@ static int mbi_many_resident(const merbit_plan *plan) {
   const int value = (int)mbi_type_size(plan->type) / 4;
   const int lane = (m->width + m->span * m->team - 1) / (m->span * m->team) * m->span;
   const int words = 2 * m->unroll * (1 + value) + (m->unroll + 2) * lane * value;
+  const int high =
+      value == 2 && plan->context->device.compute_capability >= 100; /* addresses */
   const int threads = words > 60                 ? 512
-                      : words > 50               ? 640
+                      : words > 50 || high       ? 640
                       : words > 40 || value == 2 ? 768
                                                  : 1024;
   const int blocks = threads / m->threads;

@@ -19,7 +19,8 @@ static void many_put(int by_rows, const double *one, int count, double *all) {
   }
 }
 
-static void many_expect(int by_rows, const double *all, double alpha, double beta, double scale) {
+static void many_expect(int by_rows, const double *all, double alpha, double beta,
+                        double scale) {
   int i, v;
   for (v = 0; v < VECTORS; v++) {
     double one[ROWS];

@@ -20,8 +20,7 @@ enum { COUNTS = sizeof counts / sizeof counts[0] };
 static products_form form_of(int bits, int vectors) {
   products_form form = products_form_of(bits);
   form.plan.vectors = vectors;
-  form.plan.vector_order =
-      bits & 64 ? MERBIT_VECTORS_ROW_MAJOR : MERBIT_VECTORS_COLUMN_MAJOR;
+  form.plan.vector_order = bits & 64 ? MERBIT_VECTORS_ROW_MAJOR : MERBIT_VECTORS_COLUMN_MAJOR;
   form.plan.vector_memory = bits & 128 ? MERBIT_MEMORY_HOST : MERBIT_MEMORY_DEFAULT;
   form.device_arrays = !(bits & 256);
   form.device_scalars = bits & 512 ? 1 : 0;
@@ -89,7 +88,8 @@ static void blocks(void **state) {
   test_matrix_free(&m);
 }
 
-/* ---- A small one -------------------------------------------------------------------------- */
+/* ---- A small one --------------------------------------------------------------------------
+ */
 
 static const int32_t row_ptr[] = {0, 2, 2, 3}, col_ind[] = {0, 3, 3};
 static const double values[] = {1, 2, 3};
@@ -116,9 +116,8 @@ static void what_a_plan_tells(void **state) {
   assert_int_equal(info.vectors, 8);
   assert_int_equal(info.tiles, 1);
   /* Row ends and rows of tiles, firsts and tails, empty rows, the CSR, X and Y. */
-  assert_int_equal(info.bytes_per_product,
-                   (int64_t)(plan->scan.steps * 4 + 2 * 2 * 4 + 4 * 64 + 3 * 4 + 3 * 12 +
-                             7 * 64));
+  assert_int_equal(info.bytes_per_product, (int64_t)(plan->scan.steps * 4 + 2 * 2 * 4 + 4 * 64 +
+                                                     3 * 4 + 3 * 12 + 7 * 64));
   (void)merbit_plan_describe(plan, line, sizeof line);
   assert_non_null(strstr(line, "many on "));
   assert_non_null(strstr(line, "(for several vectors), f64"));
@@ -185,9 +184,9 @@ static void long_host_vectors(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_matrix),      cmocka_unit_test(every_form),
-      cmocka_unit_test(blocks),            cmocka_unit_test(what_a_plan_tells),
-      cmocka_unit_test(refused),           cmocka_unit_test(long_host_vectors),
+      cmocka_unit_test(every_matrix), cmocka_unit_test(every_form),
+      cmocka_unit_test(blocks),       cmocka_unit_test(what_a_plan_tells),
+      cmocka_unit_test(refused),      cmocka_unit_test(long_host_vectors),
   };
   int failed;
   gpu = gpu_context();

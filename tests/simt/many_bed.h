@@ -106,8 +106,9 @@ void many_multiply(many_bed<V> &b, double alpha, double beta, const std::vector<
       late.scalar(at_beta);
       simt_run(packed ? f.product : f.loose, b.run(seed),
                {csr_divide_up(b.tiles * 32, f.threads), f.threads, 0}, b.row_ends.get(),
-               b.tile_row.get(), b.row_id.get(), b.col_ind.get(), b.values.get(), x_rows, x_step,
-               y_rows.get(), ldy, firsts.get(), tails.get(), b.nnz, b.tiles, at_alpha, at_beta);
+               b.tile_row.get(), b.row_id.get(), b.col_ind.get(), b.values.get(), x_rows,
+               x_step, y_rows.get(), ldy, firsts.get(), tails.get(), b.nnz, b.tiles, at_alpha,
+               at_beta);
     }
     const unsigned blocks = std::max(csr_divide_up(b.tiles * f.width, SCAN_FIXUP_THREADS),
                                      b.empty > 0 ? 1 + (unsigned)seed % 3 : 0);

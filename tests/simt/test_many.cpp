@@ -1,6 +1,7 @@
-// Several vectors at once: every vector against the bound in forms of each width, by rows and by
-// columns, with gaps that stay as they are.
+// Several vectors at once: every vector against the bound in forms of each width, by rows and
+// by columns, with gaps that stay as they are.
 #include "simt/many_bed.h"
+#include "support/rules.h"
 
 #define SIMT_FORM f32_k2_rows, float, 32, 0, 0, 0, 2, 2, 2, 1, 1, 4, 0, 0, 0, 256
 #include "simt/many_form.h"
@@ -40,8 +41,8 @@
 // A third of the matrices for each form in turn; the large ones only where vectors are few.
 static void check(void **state) {
   const many_form &f = *(const many_form *)*state;
-  const int place = (int)(std::find(many_forms.begin(), many_forms.end(), &f) -
-                          many_forms.begin());
+  const int place =
+      (int)(std::find(many_forms.begin(), many_forms.end(), &f) - many_forms.begin());
   const int share = test_effort(3, 1);
   for (uint64_t seed : csr_seeds(many_forms, &f, test_effort(1, 0))) {
     csr_each_matrix(seed, [&](int index, test_matrix &m) {
@@ -86,6 +87,41 @@ static void long_rows(void **state) {
   test_matrix_free(&m);
 }
 
+// The table of support/rules.h, in every vector.
+template <class V> static void check_rules(const many_form &f) {
+  for (int index = rules_next(-1); index < RULES_COUNT; index = rules_next(index)) {
+    for (int64_t fill : {0, 40, 3000}) {
+      rules_case c;
+      rules_make(index, sizeof(V) == 4, fill, f.pattern, 3, &c);
+      many_bed<V> b(f, 0, c.m);
+      std::vector<V> x, y;
+      for (unsigned v = 0; v < f.vectors; v++) {
+        x.insert(x.end(), c.x, c.x + c.m.cols);
+        y.insert(y.end(), c.y0, c.y0 + c.m.rows);
+      }
+      for (uint64_t i = 0; i < b.values.count; i++) {
+        b.values.template as<V>()[i] = (V)c.m.values[i];
+      }
+      scan_build(b, 1);
+      many_multiply(b, c.alpha, c.beta, x, y, 2 + (uint64_t)index);
+      for (unsigned v = 0; v < f.vectors; v++) {
+        assert_int_equal(rules_wrong(&c, y.data() + v * b.rows, sizeof(V) == 4, f.name), 0);
+      }
+      rules_free(&c);
+    }
+  }
+}
+
+static void rules(void **state) {
+  (void)state;
+  check_rules<float>(f32_k8_rows_u8_ones::form);
+  check_rules<float>(f32_k33_columns::form);
+  check_rules<float>(f32_k5_rows::form);
+  check_rules<double>(f64_k8_rows::form);
+  check_rules<double>(f64_k2_columns::form);
+}
+
 int main() {
-  return csr_main("several vectors", many_forms, {cmocka_unit_test(long_rows)}, check);
+  return csr_main("several vectors", many_forms,
+                  {cmocka_unit_test(long_rows), cmocka_unit_test(rules)}, check);
 }

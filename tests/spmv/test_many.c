@@ -9,6 +9,7 @@
 #include "support/cpu.h"
 #include "support/effort.h"
 #include "support/many.h"
+#include "support/rules.h"
 #include "support/squares.h"
 
 static merbit_context *threads_of[3]; /* 1, 2 and 5 threads */
@@ -111,7 +112,64 @@ static void shared_rows(void **state) {
   test_matrix_free(&m);
 }
 
-/* ---- One vector --------------------------------------------------------------------------- */
+/* The table of support/rules.h, in every vector. */
+static void rules(void **state) {
+  int index, turn;
+  (void)state;
+  for (index = rules_next(-1); index < RULES_COUNT; index = rules_next(index)) {
+    for (turn = 0; turn < 8; turn++) {
+      enum { VECTORS = 9 };
+      const int single = turn & 1, by_rows = turn >> 1 & 1;
+      const size_t size = single ? 4 : 8;
+      products_form form = products_form_of(single);
+      products_arrays a;
+      merbit_plan *plan;
+      rules_case c;
+      double pair[2];
+      char *x, *y, *one;
+      int64_t i, v;
+      rules_make(index, single, turn & 4 ? 9000 : 3, 0, 2, &c);
+      products_arrays_make(NULL, &c.m, &form, &a);
+      x = (char *)products_exact(VECTORS * c.m.cols, size);
+      y = (char *)products_exact(VECTORS * c.m.rows, size);
+      one = (char *)products_exact(c.m.rows, size);
+      products_set(&pair[0], 0, c.alpha, form.type);
+      products_set(&pair[1], 0, c.beta, form.type);
+      for (v = 0; v < VECTORS; v++) {
+        for (i = 0; i < c.m.cols; i++) {
+          products_set(x, by_rows ? i * VECTORS + v : v * c.m.cols + i, c.x[i], form.type);
+        }
+        for (i = 0; i < c.m.rows; i++) {
+          products_set(y, by_rows ? i * VECTORS + v : v * c.m.rows + i, c.y0[i], form.type);
+        }
+      }
+      form.plan.vectors = VECTORS;
+      form.plan.vector_order = (merbit_vector_order)by_rows;
+      products_done(threads_of[2],
+                    merbit_plan_create(threads_of[2], &a.view, &form.plan, &plan), "a plan");
+      products_done(threads_of[2],
+                    merbit_spmm(plan, NULL, &pair[0], x, by_rows ? VECTORS : c.m.cols, &pair[1],
+                                y, by_rows ? VECTORS : c.m.rows, NULL),
+                    "a product");
+      for (v = 0; v < VECTORS; v++) {
+        for (i = 0; i < c.m.rows; i++) {
+          memcpy(one + (size_t)i * size,
+                 y + (size_t)(by_rows ? i * VECTORS + v : v * c.m.rows + i) * size, size);
+        }
+        assert_int_equal(rules_wrong(&c, one, single, "several vectors"), 0);
+      }
+      merbit_plan_destroy(plan);
+      products_arrays_free(&a);
+      rules_free(&c);
+      free(x);
+      free(y);
+      free(one);
+    }
+  }
+}
+
+/* ---- One vector ---------------------------------------------------------------------------
+ */
 
 static void one_vector(void **state) {
   static const int32_t row_ptr[] = {0, 1, 2}, col_ind[] = {1, 0};
@@ -131,8 +189,9 @@ static void one_vector(void **state) {
     products_done(context, merbit_plan_create(context, &view, &desc, &plan), "one");
     assert_int_equal(merbit_plan_get_info(plan, &info), MERBIT_OK);
     assert_int_equal(info.vectors, 1);
-    assert_int_equal(merbit_spmm(plan, NULL, NULL, x, order ? 1 : 3, NULL, y, order ? 1 : 2, NULL),
-                     MERBIT_OK);
+    assert_int_equal(
+        merbit_spmm(plan, NULL, NULL, x, order ? 1 : 3, NULL, y, order ? 1 : 2, NULL),
+        MERBIT_OK);
     assert_true(y[0] == 14 && y[1] == 15 && y[2] == 1);
     if (order == 1) {
       assert_int_equal(merbit_spmm(plan, NULL, NULL, x, 2, NULL, y, 1, NULL),
@@ -143,7 +202,8 @@ static void one_vector(void **state) {
   }
 }
 
-/* ---- Refusals ----------------------------------------------------------------------------- */
+/* ---- Refusals -----------------------------------------------------------------------------
+ */
 
 static const int32_t some_row_ptr[] = {0, 1, 2, 3}, some_col_ind[] = {1, 0, 1};
 static const double some_values[] = {2, 3, 4};
@@ -231,11 +291,12 @@ static void refused_products(void **state) {
                      MERBIT_TOO_LARGE);
     cpu_expect(context, MERBIT_TOO_LARGE, "ldx is 2305843009213693951");
     /* The last of x is the first of y; then they are neighbours. */
-    assert_int_equal(merbit_spmm(plan, NULL, NULL, x, 7, NULL, x + (order ? 10 : 22), ldy, NULL),
-                     MERBIT_INVALID_ARGUMENT);
+    assert_int_equal(
+        merbit_spmm(plan, NULL, NULL, x, 7, NULL, x + (order ? 10 : 22), ldy, NULL),
+        MERBIT_INVALID_ARGUMENT);
     cpu_expect(context, MERBIT_INVALID_ARGUMENT, "overlap; use two arrays");
-    assert_int_equal(merbit_spmm(plan, NULL, NULL, x, 7, NULL, x + (order ? 11 : 23), ldy, NULL),
-                     MERBIT_OK);
+    assert_int_equal(
+        merbit_spmm(plan, NULL, NULL, x, 7, NULL, x + (order ? 11 : 23), ldy, NULL), MERBIT_OK);
     merbit_workspace_destroy(other);
     merbit_plan_destroy(plan);
     merbit_plan_destroy(second);
@@ -249,7 +310,8 @@ static void what_a_plan_tells(void **state) {
   merbit_plan *plan;
   char line[1024];
   (void)state;
-  products_done(threads_of[0], merbit_plan_create(threads_of[0], &view, &desc, &plan), "a plan");
+  products_done(threads_of[0], merbit_plan_create(threads_of[0], &view, &desc, &plan),
+                "a plan");
   assert_int_equal(merbit_plan_get_info(plan, &info), MERBIT_OK);
   assert_int_equal(info.vectors, 8);
   assert_int_equal(info.bytes_per_product, 3 * 12 + 4 * 4 + 5 * 8 * 8);
@@ -260,7 +322,8 @@ static void what_a_plan_tells(void **state) {
   merbit_plan_destroy(plan);
 }
 
-/* ---- Shapes on CUDA ----------------------------------------------------------------------- */
+/* ---- Shapes on CUDA -----------------------------------------------------------------------
+ */
 
 /* As the forms of tests/simt/test_many.cpp have them. */
 static void shapes(void **state) {
@@ -334,11 +397,17 @@ static void sizes_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_matrix),      cmocka_unit_test(every_form),
-      cmocka_unit_test(blocks),            cmocka_unit_test(shared_rows),
-      cmocka_unit_test(one_vector),        cmocka_unit_test(refused_plans),
-      cmocka_unit_test(refused_products),  cmocka_unit_test(what_a_plan_tells),
-      cmocka_unit_test(shapes),            cmocka_unit_test(sizes_refused),
+      cmocka_unit_test(every_matrix),
+      cmocka_unit_test(every_form),
+      cmocka_unit_test(blocks),
+      cmocka_unit_test(shared_rows),
+      cmocka_unit_test(rules),
+      cmocka_unit_test(one_vector),
+      cmocka_unit_test(refused_plans),
+      cmocka_unit_test(refused_products),
+      cmocka_unit_test(what_a_plan_tells),
+      cmocka_unit_test(shapes),
+      cmocka_unit_test(sizes_refused),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

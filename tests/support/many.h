@@ -1,6 +1,6 @@
-/* Products of several vectors on either side: every vector held to the componentwise bound, what
- * is between rows or vectors to its old bits, and new values. Include merbit.h and cmocka.h
- * first. */
+/* Products of several vectors on either side: every vector held to the componentwise bound,
+ * what is between rows or vectors to its old bits, and new values. Include merbit.h and
+ * cmocka.h first. */
 #ifndef TEST_SUPPORT_MANY_H
 #define TEST_SUPPORT_MANY_H
 #include "support/transposed.h"
@@ -12,8 +12,8 @@ typedef struct many {
   merbit_plan *plan;
   int vectors, by_rows;
   int64_t ldx, ldy;
-  int64_t *order; /* of a reordered plan */
-  char *x, *y;    /* with gaps */
+  int64_t *order;               /* of a reordered plan */
+  char *x, *y;                  /* with gaps */
   void *one_x, *one_y0, *one_y; /* of one vector */
   merbit_buffer *device_x, *device_y, *scalars;
 } many;
@@ -156,14 +156,14 @@ static void many_open(many *c, const merbit_view *view, int64_t gap) {
     c->order = (int64_t *)test_allocate(rows, sizeof *c->order);
     products_done(context, merbit_plan_get_order(c->plan, c->order, rows), "the order");
   }
-  products_done(context,
-                merbit_buffer_create(context, (size_t)many_extent(c, cols, c->ldx) * size,
-                                     &c->device_x),
-                "X");
-  products_done(context,
-                merbit_buffer_create(context, (size_t)many_extent(c, rows, c->ldy) * size,
-                                     &c->device_y),
-                "Y");
+  products_done(
+      context,
+      merbit_buffer_create(context, (size_t)many_extent(c, cols, c->ldx) * size, &c->device_x),
+      "X");
+  products_done(
+      context,
+      merbit_buffer_create(context, (size_t)many_extent(c, rows, c->ldy) * size, &c->device_y),
+      "Y");
   products_done(context, merbit_buffer_create(context, 2 * sizeof(double), &c->scalars), "two");
 }
 
