@@ -178,6 +178,26 @@
  * other way round. New values come in the order of the view as ever. plan_desc.block_rows and block_cols, and
  * what plan_info tells, are of the transpose.
  *
+ * VECTORS. A plan for several vectors (plan_desc.vectors, up to 64) multiplies them all while it reads the
+ * matrix once. They stand in one array, row-major or column-major; row-major is the faster one on the GPU.
+ *
+ * Example: vectors
+ *     int row_ptr[] = {0, 2, 3}, col_ind[] = {0, 2, 1};
+ *     double values[] = {1, 2, 3}, x[] = {1, 2, 10, 20, 100, 200}, y[4]; // (1, 10, 100) and (2, 20, 200)
+ *     merbit_view A = merbit_csr(2, 3, 3, row_ptr, col_ind, values);
+ *     merbit_plan_desc desc = {MERBIT_SIDE_AUTO};
+ *     merbit_context *context = NULL;
+ *     merbit_plan *plan = NULL;
+ *     desc.vector_memory = MERBIT_MEMORY_HOST;
+ *     desc.vectors = 2;
+ *     desc.vector_order = MERBIT_VECTORS_ROW_MAJOR;
+ *     if (merbit_context_create(NULL, &context, NULL) == MERBIT_OK &&
+ *         merbit_plan_create(context, &A, &desc, &plan) == MERBIT_OK) {
+ *       merbit_spmm(plan, NULL, NULL, x, 2, NULL, y, 2, NULL); // 201, 402, 30, 60
+ *     }
+ *     merbit_plan_destroy(plan);
+ *     merbit_context_destroy(context);
+ *
  * STATUS. Every call that can fail returns a merbit_status, sets its out pointer to NULL on failure and
  * leaves a sentence that names the value at fault (merbit_last_error; merbit_context_create fills a
  * merbit_error instead). A NULL context, buffer, matrix or plan is MERBIT_INVALID_ARGUMENT, without a
