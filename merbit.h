@@ -7720,53 +7720,12 @@ static const char *const mbi_source_spmv_cb_cu[] = {
   "}\n",
   NULL};
 
-static const char *const mbi_source_spmv_many_cu[] = {
-  "// Several vectors at once: Y = alpha A X + beta Y, the matrix streamed once for all of them.\n"
-  "// Source: ours; the schedule is the register scan's (spmv/scan.cu), a bit per nonzero for \"ends\n"
-  "// its row\". X is taken by rows, so that one gather brings what a nonzero multiplies.\n"
-  "//\n"
-  "// A warp owns a tile and is cut into teams of MBK_TEAM lanes. A team walks a run of\n"
-  "// neighbouring nonzeros, one after the other; each of its lanes has MBK_SPAN neighbouring\n"
-  "// columns of X, or two times as many, and keeps their sums in registers. What runs hold of rows\n"
-  "// that cross them is put together by shuffles, what tiles do by mbk_many_fixup, always in the\n"
-  "// same order. Where X and Y come column by column, they pass through copies by rows.\n"
-  "#ifndef MBK_VECTORS\n"
-  "#error \"define MBK_VECTORS: columns of X and Y\"\n"
+static const char *const mbi_source_spmv_many_run_cuh[] = {
+  "// A team's run of nonzeros, and what a lane holds of rows of X and Y: part of spmv/many.cu,\n"
+  "// whose macros it uses.\n"
+  "#ifndef MBK_CHUNKS\n"
+  "#error \"include spmv/many.cu, which opens with the list of macros\"\n"
   "#endif\n"
-  "#ifndef MBK_WIDTH\n"
-  "#error \"define MBK_WIDTH: MBK_VECTORS; in copies by rows what MBK_SPAN divides\"\n"
-  "#endif\n"
-  "#ifndef MBK_SPAN\n"
-  "#error \"define MBK_SPAN: columns that a lane loads at once, 16 bytes at most; divides MBK_WIDTH\"\n"
-  "#endif\n"
-  "#ifndef MBK_TEAM\n"
-  "#error \"define MBK_TEAM: lanes to a nonzero, a power of two up to 32\"\n"
-  "#endif\n"
-  "#ifndef MBK_WORDS\n"
-  "#error \"define MBK_WORDS: nonzeros of a run by 32, at most MBK_TEAM\"\n"
-  "#endif\n"
-  "#ifndef MBK_UNROLL\n"
-  "#error \"define MBK_UNROLL: gathers of X in flight, a multiple of 4 that divides 32\"\n"
-  "#endif\n"
-  "#ifndef MBK_COLUMNS\n"
-  "#error \"define MBK_COLUMNS: 1 if X and Y come column by column\"\n"
-  "#endif\n"
-  "#ifndef MBK_ALIGNED\n"
-  "#error \"define MBK_ALIGNED: 1 if col_ind and values start at multiples of 16 bytes\"\n"
-  "#endif\n"
-  "#include \"jit/device.cuh\"\n"
-  "#include \"spmv/algebra.cuh\"\n"
-  "\n"
-  "#define MBK_STEPS (32 / MBK_TEAM * MBK_WORDS)\n",
-  "#define MBK_PACK 1  // what belongs to the scan's own products\n"
-  "#define MBK_DEPTH 5 // likewise\n"
-  "\n"
-  "#include \"spmv/scan_tile.cuh\"\n"
-  "\n"
-  "#include \"spmv/scan_build.cuh\"\n"
-  "\n"
-  "#define MBK_RUN (32 * MBK_WORDS)\n"
-  "#define MBK_CHUNKS ((MBK_WIDTH + MBK_SPAN * MBK_TEAM - 1) / (MBK_SPAN * MBK_TEAM))\n"
   "\n"
   "// What a lane has of a row of X or Y.\n"
   "typedef MBK_COMPUTE mbk_many_row[MBK_CHUNKS][MBK_SPAN];\n"
@@ -7986,11 +7945,62 @@ static const char *const mbi_source_spmv_many_cu[] = {
   "                                 walk, row_id, to, y, ldy, alpha, beta);\n"
   "    }\n"
   "  }\n"
-  "}\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_spmv_many_cu[] = {
+  "// Several vectors at once: Y = alpha A X + beta Y, the matrix streamed once for all of them.\n"
+  "// Source: ours; the schedule is the register scan's (spmv/scan.cu), a bit per nonzero for \"ends\n"
+  "// its row\". X is taken by rows, so that one gather brings what a nonzero multiplies.\n"
+  "//\n"
+  "// A warp owns a tile and is cut into teams of MBK_TEAM lanes. A team walks a run of\n"
+  "// neighbouring nonzeros, one after the other; each of its lanes has MBK_SPAN neighbouring\n"
+  "// columns of X, or two times as many, and keeps their sums in registers. What runs hold of rows\n"
+  "// that cross them is put together by shuffles, what tiles do by mbk_many_fixup, always in the\n"
+  "// same order. Where X and Y come column by column, they pass through copies by rows.\n"
+  "#ifndef MBK_VECTORS\n"
+  "#error \"define MBK_VECTORS: columns of X and Y\"\n"
+  "#endif\n"
+  "#ifndef MBK_WIDTH\n"
+  "#error \"define MBK_WIDTH: MBK_VECTORS; in copies by rows what MBK_SPAN divides\"\n"
+  "#endif\n"
+  "#ifndef MBK_SPAN\n"
+  "#error \"define MBK_SPAN: columns that a lane loads at once, 16 bytes at most; divides MBK_WIDTH\"\n"
+  "#endif\n"
+  "#ifndef MBK_TEAM\n"
+  "#error \"define MBK_TEAM: lanes to a nonzero, a power of two up to 32\"\n"
+  "#endif\n"
+  "#ifndef MBK_WORDS\n"
+  "#error \"define MBK_WORDS: nonzeros of a run by 32, at most MBK_TEAM\"\n"
+  "#endif\n"
+  "#ifndef MBK_UNROLL\n"
+  "#error \"define MBK_UNROLL: gathers of X in flight, a multiple of 4 that divides 32\"\n"
+  "#endif\n"
+  "#ifndef MBK_COLUMNS\n"
+  "#error \"define MBK_COLUMNS: 1 if X and Y come column by column\"\n"
+  "#endif\n"
+  "#ifndef MBK_ALIGNED\n"
+  "#error \"define MBK_ALIGNED: 1 if col_ind and values start at multiples of 16 bytes\"\n"
+  "#endif\n"
+  "#include \"jit/device.cuh\"\n"
+  "#include \"spmv/algebra.cuh\"\n"
+  "\n"
+  "#define MBK_STEPS (32 / MBK_TEAM * MBK_WORDS)\n",
+  "#define MBK_PACK 1  // what belongs to the scan's own products\n"
+  "#define MBK_DEPTH 5 // likewise\n"
+  "\n"
+  "#include \"spmv/scan_tile.cuh\"\n"
+  "\n"
+  "#include \"spmv/scan_build.cuh\"\n"
+  "\n"
+  "#define MBK_RUN (32 * MBK_WORDS)\n"
+  "#define MBK_CHUNKS ((MBK_WIDTH + MBK_SPAN * MBK_TEAM - 1) / (MBK_SPAN * MBK_TEAM))\n"
+  "\n"
+  "#include \"spmv/many_run.cuh\"\n"
   "\n"
   "// ---- A tile\n"
   "// -------------------------------------------------------------------------------------\n"
-  "\n",
+  "\n"
   "// The runs of a tile to its rows, as in mbk_scan_commit: those that end in it are committed but\n"
   "// for the first, whose part goes to firsts[tile]; what follows the last to tails[tile].\n"
   "template <bool packed>\n"
@@ -8014,7 +8024,7 @@ static const char *const mbi_source_spmv_many_cu[] = {
   "        if ((int)team - last >= d) {\n"
   "          walk.sum[c][j] = MBK_ADD(other, walk.sum[c][j]);\n"
   "        }\n"
-  "      }\n"
+  "      }\n",
   "    }\n"
   "  }\n"
   "#if MBK_TEAM < 32\n"
@@ -8027,7 +8037,7 @@ static const char *const mbi_source_spmv_many_cu[] = {
   "    }\n"
   "  }\n"
   "#endif\n"
-  "  if (ended && (closed & ((1u << team * MBK_TEAM) - 1)) == 0) {\n",
+  "  if (ended && (closed & ((1u << team * MBK_TEAM) - 1)) == 0) {\n"
   "    mbk_many_carry(firsts, tile, walk.head);\n"
   "  } else if (ended) {\n"
   "    const mbk_u64 row = MBK_ROW_OF(walk.first);\n"
@@ -8038,12 +8048,25 @@ static const char *const mbi_source_spmv_many_cu[] = {
   "  }\n"
   "}\n"
   "\n"
+  "// Rows of Y whose old elements are wanted, closer to where their commits will meet them.\n"
+  "MBK_DEVICE void mbk_many_ahead(const MBK_VECTOR *y, mbk_u64 ldy, const mbk_u32 *row_id,\n"
+  "                               mbk_u32 from, mbk_u32 to) {\n"
+  "  (void)row_id;\n"
+  "  mbk_await();\n"
+  "  for (mbk_u32 rank = from + mbk_lane(); rank < to; rank += 32) {\n"
+  "    const mbk_u64 row = MBK_ROW_OF(rank);\n"
+  "    for (mbk_u32 c = 0; c < MBK_WIDTH; c += 64 / sizeof(MBK_VECTOR)) {\n"
+  "      mbk_prefetch(y + row * ldy + c);\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
   "// A warp's tile. x_step: bytes from row to row of X; ldy: elements from row to row of Y.\n"
   "template <bool packed>\n"
   "MBK_DEVICE void mbk_many_tile(const mbk_u32 *row_ends, const mbk_u32 *tile_row,\n"
   "                              const mbk_u32 *row_id, const mbk_i32 *col_ind,\n"
   "                              const MBK_VALUE *values, const MBK_VECTOR *x, mbk_u32 x_step,\n"
-  "                              MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,\n"
+  "                              MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,\n",
   "                              MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_COMPUTE alpha,\n"
   "                              MBK_COMPUTE beta) {\n"
   "  const mbk_u64 tile = (mbk_u64)mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;\n"
@@ -8064,7 +8087,10 @@ static const char *const mbi_source_spmv_many_cu[] = {
   "    }\n"
   "  }\n"
   "  walk.first = walk.rank = from + mbk_shuffle(MBK_ALL, before, (int)(team * MBK_WORDS), 32);\n"
-  "  walk.row = 0; // is that of the first row end but one\n",
+  "  walk.row = 0; // is that of the first row end but one\n"
+  "  if (!MBK_COLUMNS && beta != (MBK_COMPUTE)0) {\n"
+  "    mbk_many_ahead(y, ldy, row_id, from, to);\n"
+  "  }\n"
   "  if (alpha != (MBK_COMPUTE)0 && (tile + 1) * MBK_TILE_NONZEROS <= nnz) {\n"
   "    mbk_many_run<packed, true>(col_ind + begin, MBK_PATTERN ? values : values + begin, MBK_RUN,\n"
   "                               ends, x, x_step, walk, row_id, to, y, ldy, alpha, beta);\n"
@@ -8072,7 +8098,7 @@ static const char *const mbi_source_spmv_many_cu[] = {
   "    const mbk_u64 behind = begin < nnz && alpha != (MBK_COMPUTE)0 ? nnz - begin : 0;\n"
   "    const mbk_u32 count = behind < MBK_RUN ? (mbk_u32)behind : MBK_RUN;\n"
   "    const mbk_u64 at = count > 0 ? begin : 0;\n"
-  "    mbk_many_run<packed, false>(col_ind + at, MBK_PATTERN ? values : values + at, count, ends,\n"
+  "    mbk_many_run<packed, false>(col_ind + at, MBK_PATTERN ? values : values + at, count, ends,\n",
   "                                x, x_step, walk, row_id, to, y, ldy, alpha, beta);\n"
   "  }\n"
   "  mbk_many_join<packed>(walk, row_id, tile, y, ldy, firsts, tails, alpha, beta);\n"
@@ -8093,7 +8119,7 @@ static const char *const mbi_source_spmv_many_cu[] = {
   "\n"
   "#if MBK_SPAN > 1 && !MBK_COLUMNS\n"
   "// The same for X and Y whose rows start anywhere.\n"
-  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n",
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
   "    mbk_many_loose(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
   "                   const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,\n"
   "                   mbk_u32 x_step, MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,\n"
@@ -8105,7 +8131,7 @@ static const char *const mbi_source_spmv_many_cu[] = {
   "}\n"
   "#endif\n"
   "\n"
-  "// ---- Copies by rows\n"
+  "// ---- Copies by rows\n",
   "// -------------------------------------------------------------------------------\n"
   "\n"
   "#if MBK_COLUMNS\n"
@@ -8133,7 +8159,7 @@ static const char *const mbi_source_spmv_many_cu[] = {
   "}\n"
   "\n"
   "// The sums of all rows to Y, column by column. Launch: any grid of 256 threads.\n"
-  "MBK_KERNEL MBK_BOUNDS(256) mbk_many_spread(const MBK_VECTOR *copy, mbk_u64 rows, MBK_VECTOR *y,\n",
+  "MBK_KERNEL MBK_BOUNDS(256) mbk_many_spread(const MBK_VECTOR *copy, mbk_u64 rows, MBK_VECTOR *y,\n"
   "                                           mbk_u64 ldy, MBK_SCALAR_PARAMETERS) {\n"
   "  mbk_release();\n"
   "  mbk_await_for(copy);\n"
@@ -8146,7 +8172,7 @@ static const char *const mbi_source_spmv_many_cu[] = {
   "#pragma unroll\n"
   "      for (mbk_u32 j = 0; j < MBK_SPAN; j++) {\n"
   "        if (c + j < MBK_VECTORS) {\n"
-  "          MBK_COMMIT((c + j) * ldy + i, (MBK_COMPUTE)pack.at[j]);\n"
+  "          MBK_COMMIT((c + j) * ldy + i, (MBK_COMPUTE)pack.at[j]);\n",
   "        }\n"
   "      }\n"
   "    }\n"
@@ -8168,12 +8194,13 @@ static const char *const mbi_source_spmv_many_cu[] = {
   "\n"
   "// Launch: MBK_FIXUP_THREADS columns of tiles per block. Shared: as mbk_fixup. To a copy by rows\n"
   "// with alpha 1 and beta 0.\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS)\n"
+  "// Two blocks to a multiprocessor: with what more would leave it, columns would spill.\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 2)\n"
   "    mbk_many_fixup(const MBK_ROW_PTR *row_start, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
   "                   const mbk_u32 *empty_id, const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails,\n"
   "                   MBK_VECTOR *y, mbk_u64 ldy, mbk_u64 tiles, mbk_u64 empty_rows,\n"
   "                   MBK_SCALAR_PARAMETERS) {\n"
-  "  MBK_SHARED_MEMORY(shared);\n",
+  "  MBK_SHARED_MEMORY(shared);\n"
   "  mbk_fixup(row_start, tile_row, row_id, empty_id, firsts, tails, y, tiles, empty_rows, ldy,\n"
   "            (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);\n"
   "}\n",
@@ -8833,6 +8860,7 @@ static const struct {
     {"spmv/sliced_build.cuh", mbi_source_spmv_sliced_build_cuh},
     {"spmv/sliced.cu", mbi_source_spmv_sliced_cu},
     {"spmv/cb.cu", mbi_source_spmv_cb_cu},
+    {"spmv/many_run.cuh", mbi_source_spmv_many_run_cuh},
     {"spmv/many.cu", mbi_source_spmv_many_cu},
     {"spmv/reorder.cu", mbi_source_spmv_reorder_cu},
     {"spmv/transpose.cu", mbi_source_spmv_transpose_cu},
@@ -8843,7 +8871,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "4a4265930f69cc1e278366468269dc2c292db9a99f0672bbe4c82af348572c1e"
+#define MBI_KERNEL_HASH "c1aea20f50881e96b0b96e2f76275c4add0d9cfcf37022fa8de06489288e555a"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -22361,10 +22389,8 @@ static int mbi_many_resident(const merbit_plan *plan) {
   const int value = (int)mbi_type_size(plan->type) / 4;
   const int lane = (m->width + m->span * m->team - 1) / (m->span * m->team) * m->span;
   const int words = 2 * m->unroll * (1 + value) + (m->unroll + 2) * lane * value;
-  const int high =
-      value == 2 && plan->context->device.compute_capability >= 100; /* addresses */
   const int threads = words > 60                 ? 512
-                      : words > 50 || high       ? 640
+                      : words > 50               ? 640
                       : words > 40 || value == 2 ? 768
                                                  : 1024;
   const int blocks = threads / m->threads;

@@ -144,7 +144,7 @@ static void many_open(many *c, const merbit_view *view, int64_t gap) {
   c->vectors = c->form.plan.vectors;
   c->by_rows = c->form.plan.vector_order == MERBIT_VECTORS_ROW_MAJOR;
   c->ldx = (c->by_rows ? c->vectors : cols) + gap;
-  c->ldy = (c->by_rows ? c->vectors : rows) + gap;
+  c->ldy = (c->by_rows ? c->vectors : rows) + gap + gap / 2;
   c->x = (char *)products_exact(many_extent(c, cols, c->ldx), size);
   c->y = (char *)products_exact(many_extent(c, rows, c->ldy), size);
   c->one_x = products_exact(cols, size);
@@ -181,7 +181,8 @@ static void many_close(many *c) {
 }
 
 /* The matrix handed over in a form, by its transpose where the form's operation is one, or in
- * `blocks`; rows and vectors `gap` elements further apart than need be. */
+ * `blocks`; rows and vectors of X `gap` elements further apart than need be, of Y half as many
+ * more. */
 TEST_UNUSED static void many_check(merbit_context *context, test_matrix *m,
                                    const products_form *form, int64_t gap,
                                    const merbit_bsr_desc *blocks) {
