@@ -516,7 +516,8 @@ typedef struct merbit_plan_desc {
   int block_rows, block_cols;  /* BSR of a view that is not: 1 to 64 each; both 0: found automatically */
   double cb_aggregate;         /* CB: columns are aggregated where more than this share of the blocks has
                                   fewer than 32 nonzeros; 0: 0.15 */
-  int cb_coo_max;              /* CB: blocks with fewer nonzeros are COO; 0: 32 */
+  int cb_coo_max;              /* CB: blocks with fewer nonzeros are COO; 0: 32, and where their rows are
+                                  uneven */
   int cb_csr_max;              /* CB: others with more are dense; 0: 128 */
   merbit_reordering reordering; /* of rows and columns, for solvers; square CSR and COO only */
   int vectors;                 /* that merbit_spmm multiplies at once, up to 64; 0: one. MANY: sigma is the
@@ -5136,30 +5137,33 @@ static const char *const mbi_source_spmv_merge_path_cuh[] = {
   "  return (mbk_u64)(mbk_load(row_ptr + row + 1) - MBK_BASE);\n"
   "}\n"
   "\n"
-  "// How many rows end before step `diagonal`, by a whole warp, which narrows the range by 32 at\n"
-  "// each turn: what counts is how many loads wait for one another.\n"
-  "MBK_DEVICE mbk_u64 mbk_merge_search(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mbk_u64 nnz,\n"
+  "// How many rows end before step `diagonal`. Quarters of a power of four, wherever the diagonal\n"
+  "// is: the first turns of all threads then ask for the same rows, which the caches hold.\n"
+  "MBK_DEVICE mbk_u64 mbk_merge_search(const MBK_ROW_PTR *row_ptr, mbk_u64 rows,\n"
   "                                    mbk_u64 diagonal) {\n"
-  "  mbk_u64 low = diagonal > nnz ? diagonal - nnz : 0;\n"
-  "  mbk_u64 high = diagonal < rows ? diagonal : rows;\n"
-  "  while (low < high) {\n"
-  "    const mbk_u64 step = (high - low + 31) / 32, probe = low + (mbk_lane() + 1) * step - 1;\n"
-  "    const bool before = probe < high && mbk_merge_end(row_ptr, probe) + probe < diagonal;\n"
-  "    const mbk_u32 count = (mbk_u32)mbk_popcount(mbk_ballot(MBK_ALL, before));\n",
-  "    const mbk_u64 limit = low + (count + 1) * step - 1;\n"
-  "    low += count * step;\n"
-  "    high = limit < high ? limit : high;\n"
+  "  mbk_u64 row = 0, step = 1;\n"
+  "  while (step <= rows / 4) {\n"
+  "    step *= 4;\n"
   "  }\n"
-  "  return low;\n"
+  "  for (; step > 0; step /= 4) {\n"
+  "    mbk_u32 count = 0;\n"
+  "#pragma unroll\n"
+  "    for (mbk_u32 i = 1; i < 4; i++) {\n"
+  "      const mbk_u64 probe = row + i * step - 1;\n"
+  "      count += probe < rows && mbk_merge_end(row_ptr, probe) + probe < diagonal;\n"
+  "    }\n"
+  "    row += count * step;\n"
+  "  }\n"
+  "  return row;\n"
   "}\n"
-  "\n"
+  "\n",
   "// A chunk's first row, times two, plus one where the end of the row before would have been the\n"
   "// first step of the chunk: that end goes with the row's last nonzero, so that no row ends in a\n"
-  "// chunk that has none of its nonzeros. By a whole warp.\n"
+  "// chunk that has none of its nonzeros.\n"
   "MBK_DEVICE mbk_u64 mbk_merge_begin(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mbk_u64 nnz,\n"
   "                                   mbk_u64 chunk) {\n"
   "  const mbk_u64 diagonal = mbk_merge_diagonal(chunk, rows, nnz);\n"
-  "  const mbk_u64 row = mbk_merge_search(row_ptr, rows, nnz, diagonal), first = diagonal - row;\n"
+  "  const mbk_u64 row = mbk_merge_search(row_ptr, rows, diagonal), first = diagonal - row;\n"
   "  const bool over = row < rows && mbk_merge_end(row_ptr, row) == first &&\n"
   "                    (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE) < first;\n"
   "  return over ? 2 * (row + 1) + 1 : 2 * row;\n"
@@ -5194,7 +5198,6 @@ static const char *const mbi_source_spmv_merge_tile_cuh[] = {
   "// A block's shared memory: mbk_merge_places lays it out.\n"
   "struct mbk_merge_memory {\n"
   "  mbk_u16 *marks;              // [MBK_SLOTS]: the row that ends there\n"
-  "  mbk_u64 *begins;             // [MBK_ROUNDS + 1]: as mbk_merge_begin has them\n"
   "  MBK_COMPUTE *firsts, *tails; // [MBK_WARPS] each\n"
   "  mbk_u32 *first_row;          // [MBK_WARPS]: of firsts, or MBK_NO_ROW\n"
   "  mbk_u32 *crossing;           // [2], turn by turn: the first row began in an earlier chunk\n"
@@ -5205,8 +5208,7 @@ static const char *const mbi_source_spmv_merge_tile_cuh[] = {
   "template <bool adds> MBK_DEVICE mbk_merge_memory mbk_merge_places(unsigned char *shared) {\n"
   "  mbk_merge_memory m;\n"
   "  m.marks = (mbk_u16 *)shared;\n"
-  "  m.begins = (mbk_u64 *)(m.marks + MBK_SLOTS);\n"
-  "  m.firsts = (MBK_COMPUTE *)(m.begins + MBK_ROUNDS + 1);\n"
+  "  m.firsts = (MBK_COMPUTE *)(m.marks + MBK_SLOTS);\n"
   "  m.tails = m.firsts + MBK_WARPS;\n"
   "  m.old = (MBK_VECTOR *)(m.tails + MBK_WARPS);\n"
   "  m.first_old = m.old + (adds ? MBK_THREADS : 0);\n"
@@ -5220,9 +5222,9 @@ static const char *const mbi_source_spmv_merge_tile_cuh[] = {
   "                                    mbk_u32 row) {\n"
   "  return row < MBK_THREADS ? m.old[row] : y[row];\n"
   "}\n"
-  "\n",
+  "\n"
   "// The chunk's row number `row`; y begins with its first.\n"
-  "template <bool adds>\n"
+  "template <bool adds>\n",
   "MBK_DEVICE void mbk_merge_commit(const mbk_merge_memory &m, MBK_VECTOR *y, mbk_u32 row,\n"
   "                                 MBK_COMPUTE sum, MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
   "  const MBK_COMPUTE final = MBK_ADD(MBK_ZERO, sum);\n"
@@ -5255,9 +5257,9 @@ static const char *const mbi_source_spmv_merge_tile_cuh[] = {
   "MBK_DEVICE void mbk_merge_scan(const mbk_merge_memory &m,\n"
   "                               const MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK],\n"
   "                               MBK_VECTOR *y, MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
-  "  const mbk_u32 lane = mbk_lane(), warp = mbk_thread() / 32;\n",
+  "  const mbk_u32 lane = mbk_lane(), warp = mbk_thread() / 32;\n"
   "  mbk_u16 *const marks = m.marks + warp * MBK_TILE_NONZEROS + MBK_PACK * lane;\n"
-  "  mbk_pack<mbk_u16, MBK_PACK> none;\n"
+  "  mbk_pack<mbk_u16, MBK_PACK> none;\n",
   "  MBK_COMPUTE carry = MBK_ZERO; // of the open row: what each lane holds of it\n"
   "  bool spread = false;          // more than lane 31 holds some\n"
   "  bool seen = false;            // a row has ended\n"
@@ -5298,9 +5300,9 @@ static const char *const mbi_source_spmv_merge_tile_cuh[] = {
   "        }\n"
   "        sum = MBK_ZERO;\n"
   "      }\n"
-  "    }\n",
+  "    }\n"
   "    // What the lanes from the last closed one on hold of the row that is open behind each; as\n"
-  "    // many steps as the lanes between two closed ones ask for.\n"
+  "    // many steps as the lanes between two closed ones ask for.\n",
   "    const mbk_u32 until = closed & (0xffffffffu >> (31 - lane));\n"
   "    const int distance = (int)lane - (until != 0 ? 31 - mbk_leading_zeros(until) : 0);\n"
   "    mbk_u32 far = ~(closed | 1u); // lanes at a distance of d or more\n"
@@ -5341,10 +5343,10 @@ static const char *const mbi_source_spmv_merge_tile_cuh[] = {
   "// The warps' first rows, with what the warps before hold of them, and what follows the chunk's\n"
   "// last row end; behind a barrier. A first row that an earlier chunk began goes to *first.\n"
   "template <bool adds>\n"
-  "MBK_DEVICE void mbk_merge_join(const mbk_merge_memory &m, bool crossing, MBK_VECTOR *y,\n",
+  "MBK_DEVICE void mbk_merge_join(const mbk_merge_memory &m, bool crossing, MBK_VECTOR *y,\n"
   "                               MBK_COMPUTE *first, MBK_COMPUTE *tail, MBK_COMPUTE alpha,\n"
   "                               MBK_COMPUTE beta) {\n"
-  "  const mbk_u32 lane = mbk_lane(), warp = mbk_thread() / 32, row = m.first_row[warp];\n"
+  "  const mbk_u32 lane = mbk_lane(), warp = mbk_thread() / 32, row = m.first_row[warp];\n",
   "  const MBK_COMPUTE part = lane < MBK_WARPS ? m.tails[lane] : MBK_ZERO;\n"
   "  const mbk_u32 closers =\n"
   "      mbk_ballot(MBK_ALL, lane < MBK_WARPS && m.first_row[lane] != MBK_NO_ROW);\n"
@@ -5391,6 +5393,8 @@ static const char *const mbi_source_spmv_merge_path_cu[] = {
   "\n"
   "#include \"spmv/merge_tile.cuh\"\n"
   "\n"
+  "#define MBK_CUT_THREADS 128\n"
+  "\n"
   "// Rows whose ends a thread loads together with its nonzeros.\n"
   "#define MBK_AHEAD 2\n"
   "\n"
@@ -5402,8 +5406,8 @@ static const char *const mbi_source_spmv_merge_path_cu[] = {
   "                                   MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK]) {\n"
   "  const mbk_u32 skip = (mbk_u32)(at.first - base), filled = skip + at.nonzeros;\n"
   "  const mbk_u32 slot = mbk_thread() / 32 * MBK_TILE_NONZEROS;\n"
-  "  const mbk_scan_rows none = {};\n"
-  "  MBK_VECTOR old;\n",
+  "  const mbk_scan_rows none = {};\n",
+  "  MBK_VECTOR old;\n"
   "  if (alpha == (MBK_COMPUTE)0 || slot >= filled) {\n"
   "    mbk_await();\n"
   "#pragma unroll\n"
@@ -5432,7 +5436,7 @@ static const char *const mbi_source_spmv_merge_path_cu[] = {
   "template <bool adds>\n"
   "MBK_DEVICE void mbk_merge_run(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,\n"
   "                              const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,\n"
-  "                              mbk_u64 *chunk_row, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,\n"
+  "                              const mbk_u64 *chunk_row, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,\n"
   "                              mbk_u64 rows, mbk_u64 nnz, mbk_u64 chunks, MBK_COMPUTE alpha,\n"
   "                              MBK_COMPUTE beta, unsigned char *shared) {\n"
   "  const mbk_merge_memory m = mbk_merge_places<adds>(shared);\n"
@@ -5442,25 +5446,19 @@ static const char *const mbi_source_spmv_merge_path_cu[] = {
   "      m.marks + mbk_thread() / 32 * MBK_TILE_NONZEROS + MBK_PACK * mbk_lane();\n"
   "  mbk_pack<mbk_u16, MBK_PACK> none;\n"
   "#pragma unroll\n"
-  "  for (int j = 0; j < MBK_PACK; j++) {\n"
+  "  for (int j = 0; j < MBK_PACK; j++) {\n",
   "    none.at[j] = MBK_NO_ROW;\n"
-  "  }\n",
+  "  }\n"
   "#pragma unroll\n"
   "  for (int g = 0; g < MBK_GROUPS; g++) {\n"
   "    mbk_store_pack(marks + 32 * MBK_PACK * g, none);\n"
   "  }\n"
-  "  for (mbk_u32 i = mbk_thread() / 32; i <= MBK_ROUNDS && block_chunk + i <= chunks;\n"
-  "       i += MBK_WARPS) {\n"
-  "    const mbk_u64 begin = mbk_merge_begin(row_ptr, rows, nnz, block_chunk + i);\n"
-  "    if (mbk_lane() == 0) {\n"
-  "      m.begins[i] = begin;\n"
-  "    }\n"
-  "  }\n"
+  "  mbk_await(); // chunk_row is mbk_merge_cut's\n"
   "  mbk_block_sync();\n"
   "  for (mbk_u32 i = 0; i < MBK_ROUNDS && block_chunk + i < chunks; i++) {\n"
   "    const mbk_u64 chunk = block_chunk + i;\n"
   "    const mbk_merge_chunk at =\n"
-  "        mbk_merge_between(chunk, rows, nnz, m.begins[i], m.begins[i + 1]);\n"
+  "        mbk_merge_between(chunk, rows, nnz, chunk_row[chunk], chunk_row[chunk + 1]);\n"
   "    const mbk_u64 base = at.first - at.first % MBK_PACK;\n"
   "    mbk_u32 *const crossing = m.crossing + i % 2;\n"
   "    MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];\n"
@@ -5484,47 +5482,54 @@ static const char *const mbi_source_spmv_merge_path_cu[] = {
   "        }\n"
   "      }\n"
   "    }\n"
-  "    for (mbk_u32 row = place + MBK_AHEAD * MBK_THREADS; row < at.rows; row += MBK_THREADS) {\n",
+  "    for (mbk_u32 row = place + MBK_AHEAD * MBK_THREADS; row < at.rows; row += MBK_THREADS) {\n"
   "      mbk_merge_mark<adds>(m, y + at.row, row, mbk_load(row_ptr + at.row + row),\n"
   "                           mbk_load(row_ptr + at.row + row + 1), base, alpha, beta);\n"
   "    }\n"
-  "    mbk_block_sync();\n"
+  "    mbk_block_sync();\n",
   "    mbk_merge_scan<adds>(m, product, y + at.row, alpha, beta);\n"
   "    mbk_block_sync();\n"
   "    mbk_merge_join<adds>(m, *crossing != 0, y + at.row, firsts + chunk, tails + chunk, alpha,\n"
   "                         beta);\n"
-  "    if (mbk_thread() == 0) {\n"
-  "      chunk_row[chunk] = m.begins[i];\n"
-  "      if (chunk == chunks - 1) {\n"
-  "        chunk_row[chunks] = m.begins[i + 1];\n"
-  "      }\n"
-  "    }\n"
   "  }\n"
   "}\n"
   "\n"
-  "// Launch: a block for each MBK_ROUNDS chunks. mbk_merge_fixup follows. beta must be zero.\n"
-  "// Shared: mbk_u16[MBK_SLOTS], mbk_u64[MBK_ROUNDS + 1], MBK_COMPUTE[2 * MBK_WARPS],\n"
-  "// mbk_u32[MBK_WARPS + 2].\n"
+  "// Launch: a thread for each chunk and one more. chunk_row: as mbk_merge_begin has them.\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_CUT_THREADS)\n"
+  "    mbk_merge_cut(const MBK_ROW_PTR *row_ptr, mbk_u64 *chunk_row, mbk_u64 rows, mbk_u64 nnz,\n"
+  "                  mbk_u64 chunks) {\n"
+  "  const mbk_u64 chunk = (mbk_u64)mbk_block() * MBK_CUT_THREADS + mbk_thread();\n"
+  "  mbk_release();\n"
+  "  const mbk_u64 begin = chunk <= chunks ? mbk_merge_begin(row_ptr, rows, nnz, chunk) : 0;\n"
+  "  mbk_await(); // the fix-up of a product before reads chunk_row\n"
+  "  if (chunk <= chunks) {\n"
+  "    chunk_row[chunk] = begin;\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Launch: a block for each MBK_ROUNDS chunks, behind mbk_merge_cut. mbk_merge_fixup follows.\n"
+  "// beta must be zero. Shared: mbk_u16[MBK_SLOTS], MBK_COMPUTE[2 * MBK_WARPS], mbk_u32[MBK_WARPS\n"
+  "// + 2].\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
   "    mbk_merge_product(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,\n"
   "                      const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,\n"
-  "                      mbk_u64 *chunk_row, MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 rows,\n"
-  "                      mbk_u64 nnz, mbk_u64 chunks, MBK_SCALAR_PARAMETERS) {\n"
+  "                      const mbk_u64 *chunk_row, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,\n"
+  "                      mbk_u64 rows, mbk_u64 nnz, mbk_u64 chunks, MBK_SCALAR_PARAMETERS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  mbk_release();\n"
   "  mbk_merge_run<false>(row_ptr, col_ind, values, x, y, chunk_row, firsts, tails, rows, nnz,\n"
   "                       chunks, MBK_ALPHA, (MBK_COMPUTE)0, shared);\n"
   "}\n"
   "\n"
-  "// Fewer blocks to a multiprocessor than without the old y: it takes registers.\n"
+  "// Fewer blocks to a multiprocessor than without the old y: it takes registers.\n",
   "#define MBK_SUM_BLOCKS (MBK_BLOCKS > 4 ? 5 * MBK_BLOCKS / 6 : (2 * MBK_BLOCKS + 1) / 3)\n"
   "\n"
   "// The same with any beta. Shared: also MBK_VECTOR[MBK_THREADS + MBK_WARPS].\n"
-  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n",
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
   "    mbk_merge_sum(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
-  "                  const MBK_VECTOR *x, MBK_VECTOR *y, mbk_u64 *chunk_row, MBK_COMPUTE *firsts,\n"
-  "                  MBK_COMPUTE *tails, mbk_u64 rows, mbk_u64 nnz, mbk_u64 chunks,\n"
-  "                  MBK_SCALAR_PARAMETERS) {\n"
+  "                  const MBK_VECTOR *x, MBK_VECTOR *y, const mbk_u64 *chunk_row,\n"
+  "                  MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 rows, mbk_u64 nnz,\n"
+  "                  mbk_u64 chunks, MBK_SCALAR_PARAMETERS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  mbk_release();\n"
   "  MBK_SCALARS_LOAD;\n"
@@ -5551,7 +5556,7 @@ static const char *const mbi_source_spmv_merge_path_cu[] = {
   "                    mbk_u64 chunks, MBK_SCALAR_PARAMETERS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  mbk_release();\n"
-  "  mbk_await(); // chunk_row is the product's\n"
+  "  mbk_await(); // chunk_row is the product's\n",
   "  mbk_fixup(row_ptr, chunk_row, (const mbk_u32 *)0, (const mbk_u32 *)0, firsts, tails, y,\n"
   "            chunks, 0, 0, (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);\n"
   "}\n",
@@ -8871,7 +8876,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "c1aea20f50881e96b0b96e2f76275c4add0d9cfcf37022fa8de06489288e555a"
+#define MBI_KERNEL_HASH "7919fb5ba8858f243b11cade5682b3fef4be4796e6c699d144ae098bee407c77"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -14902,7 +14907,7 @@ typedef struct mbi_merge_path {
   int pack;   /* nonzeros that a lane loads at once */
   int rounds; /* chunks that a block takes, one after the other */
   uint64_t chunks, blocks;
-  void *product, *sum, *fixup; /* CUfunction; product where beta is zero */
+  void *cut, *product, *sum, *fixup; /* CUfunction; product where beta is zero */
 } mbi_merge_path;
 
 /* Sliced storage: spmv/sliced.c. */
@@ -18610,6 +18615,7 @@ static const mbi_cuda_method mbi_scan_method = {mbi_scan_create,
 /* At most: shared memory then needs no asking. */
 #define MBI_MERGE_STEPS 16
 #define MBI_MERGE_ROUNDS 32
+#define MBI_MERGE_CUT_THREADS 128
 
 /* Blocks that leave registers for what a lane holds, without spilling. For 9.0 NVRTC gets by
  * with fewer than elsewhere. */
@@ -18628,12 +18634,14 @@ static int mbi_merge_resident(const merbit_plan *plan) {
   return blocks > 16 ? 16 : blocks < 1 ? 1 : blocks;
 }
 
-/* A block's chunks share the latency of one search, but few blocks share a GPU badly. */
+/* A block's chunks share its start, but few blocks share a GPU badly. */
 static int mbi_merge_rounds(const merbit_plan *plan) {
   const mbi_merge_path *p = &plan->merge;
   const uint64_t places =
       (uint64_t)plan->context->device.multiprocessors * (uint64_t)p->resident;
-  return p->chunks > 32 * places ? 4 : p->chunks > 8 * places ? 2 : 1;
+  return p->chunks > 32 * places && plan->type == MERBIT_F32 ? 4
+         : p->chunks > 8 * places                            ? 2
+                                                             : 1;
 }
 
 /* The steps of the path in a chunk: see spmv/merge_path.cuh. */
@@ -18680,7 +18688,7 @@ static unsigned mbi_merge_shared(const merbit_plan *plan, int adds) {
   const mbi_merge_path *p = &plan->merge;
   const unsigned size = (unsigned)mbi_type_size(plan->type), threads = (unsigned)p->threads;
   const unsigned warps = threads / 32;
-  return threads * (unsigned)p->steps * 2 + ((unsigned)p->rounds + 1) * 8 + 2 * warps * size +
+  return threads * (unsigned)p->steps * 2 + 2 * warps * size +
          (adds ? (threads + warps) * size : 0) + (warps + 2) * 4;
 }
 
@@ -18711,6 +18719,9 @@ static merbit_status mbi_merge_path_create(merbit_plan *plan) {
       4 * p->chunks * (sizeof(uint64_t) + mbi_type_size(plan->type));
   mbi_merge_preamble(plan, &preamble);
   status = mbi_program_create(plan->context, "spmv/merge_path.cu", &preamble, &plan->program);
+  if (status == MERBIT_OK) {
+    status = mbi_program_kernel(plan->context, &plan->program, "mbk_merge_cut", &p->cut);
+  }
   if (status == MERBIT_OK) {
     status =
         mbi_program_kernel(plan->context, &plan->program, "mbk_merge_product", &p->product);
@@ -18751,6 +18762,16 @@ static merbit_status mbi_merge_path_multiply(merbit_plan *plan, mbi_devptr carri
     return MERBIT_OK;
   }
   arguments[0] = &plan->device.row_ptr;
+  arguments[1] = &carries;
+  arguments[2] = &plan->device.rows;
+  arguments[3] = &plan->device.nnz;
+  arguments[4] = &p->chunks;
+  status = mbi_device_launch_early(context, p->cut, "mbk_merge_cut",
+                                   (int64_t)(p->chunks / MBI_MERGE_CUT_THREADS + 1),
+                                   MBI_MERGE_CUT_THREADS, 0, stream, arguments);
+  if (status != MERBIT_OK) {
+    return status;
+  }
   arguments[1] = &plan->device.col_ind;
   arguments[2] = &plan->device.values;
   arguments[3] = &x;
@@ -20972,8 +20993,9 @@ static const mbi_cuda_method mbi_sliced_method = {
  * What is unlike the paper: the columns that stay (restore_cols there) lie with the block, as
  * offsets from its first one in no, one or two bytes where they fit. A dense block is a mask of
  * 256 bits and the values that are there, so that what is absent takes no room and meets no x.
- * Entries of one place all stay. A strip has an even number of blocks, two at least, of which
- * the last may be empty COO blocks: a warp takes two at once, and sees every strip.
+ * Entries of one place all stay. Sparse blocks whose rows are about even are CSR, too. A strip
+ * has an even number of blocks, two at least, of which the last may be empty COO blocks: a warp
+ * takes two at once, and sees every strip.
  *
  * A block's data, each part padded to a value's size, the whole to 8 bytes:
  *   none or 16 columns, the last ones of a strip repeated; then, for
@@ -20986,6 +21008,7 @@ enum { MBI_CB_COO, MBI_CB_CSR, MBI_CB_DENSE, MBI_CB_FORMS };
 
 #define MBI_CB_SIDE 16
 #define MBI_CB_SPARSE 32   /* entries below which a block is super-sparse */
+#define MBI_CB_EVEN 5      /* entries of a lane's row that take as long as 16 of COO */
 #define MBI_CB_CROWDED 255 /* most entries of a block some of which share a place */
 #define MBI_CB_PLACE 29    /* bits of an entry's place in its strip */
 
@@ -21021,6 +21044,7 @@ typedef struct mbi_cb_options {
   uint64_t coo_max, csr_max; /* fewer entries: COO; more: dense */
   uint64_t steps;            /* of a warp; 0: by size and processors */
   int processors;            /* of the GPU */
+  int weighed;               /* below coo_max COO only where CSR would take longer */
 } mbi_cb_options;
 
 typedef struct mbi_cb_build {
@@ -21187,6 +21211,19 @@ static void mbi_cb_group(mbi_cb_cursor *c) {
   }
 }
 
+/* Whether the block is faster with a lane for each row than entry by entry. */
+static int mbi_cb_even(const mbi_cb_cursor *c) {
+  unsigned counts[MBI_CB_SIDE] = {0}, longest = 0, row;
+  uint64_t k;
+  for (k = c->from; k < c->to; k++) {
+    counts[mbi_cb_row(c->keys[k])]++;
+  }
+  for (row = 0; row < MBI_CB_SIDE; row++) {
+    longest = counts[row] > longest ? counts[row] : longest;
+  }
+  return longest <= MBI_CB_EVEN * ((c->to - c->from + 15) / 16);
+}
+
 /* 0 behind the last block. */
 static int mbi_cb_next(mbi_cb_cursor *c) {
   const mbi_cb_options *options = c->build->options;
@@ -21204,6 +21241,9 @@ static int mbi_cb_next(mbi_cb_cursor *c) {
   c->form = count < options->coo_max                  ? MBI_CB_COO
             : count > options->csr_max && !c->crowded ? MBI_CB_DENSE
                                                       : MBI_CB_CSR;
+  if (c->form == MBI_CB_COO && options->weighed && mbi_cb_even(c)) {
+    c->form = MBI_CB_CSR;
+  }
   return 1;
 }
 
@@ -21626,6 +21666,7 @@ static merbit_status mbi_cb_options_take(merbit_plan *plan, mbi_cb_options *opti
   }
   options->aggregate = desc->cb_aggregate > 0.0 ? desc->cb_aggregate : 0.15;
   options->coo_max = desc->cb_coo_max > 0 ? (uint64_t)desc->cb_coo_max : MBI_CB_SPARSE;
+  options->weighed = desc->cb_coo_max == 0;
   options->csr_max = desc->cb_csr_max > 0 ? (uint64_t)desc->cb_csr_max : 128;
   options->steps = (uint64_t)desc->sigma;
   options->processors = context->device.multiprocessors;

@@ -19,6 +19,8 @@
 
 #include "spmv/merge_tile.cuh"
 
+#define MBK_CUT_THREADS 128
+
 // Rows whose ends a thread loads together with its nonzeros.
 #define MBK_AHEAD 2
 
@@ -60,7 +62,7 @@ MBK_DEVICE void mbk_merge_multiply(const mbk_merge_chunk &at, mbk_u64 base,
 template <bool adds>
 MBK_DEVICE void mbk_merge_run(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,
                               const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,
-                              mbk_u64 *chunk_row, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,
+                              const mbk_u64 *chunk_row, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,
                               mbk_u64 rows, mbk_u64 nnz, mbk_u64 chunks, MBK_COMPUTE alpha,
                               MBK_COMPUTE beta, unsigned char *shared) {
   const mbk_merge_memory m = mbk_merge_places<adds>(shared);
@@ -77,18 +79,12 @@ MBK_DEVICE void mbk_merge_run(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind
   for (int g = 0; g < MBK_GROUPS; g++) {
     mbk_store_pack(marks + 32 * MBK_PACK * g, none);
   }
-  for (mbk_u32 i = mbk_thread() / 32; i <= MBK_ROUNDS && block_chunk + i <= chunks;
-       i += MBK_WARPS) {
-    const mbk_u64 begin = mbk_merge_begin(row_ptr, rows, nnz, block_chunk + i);
-    if (mbk_lane() == 0) {
-      m.begins[i] = begin;
-    }
-  }
+  mbk_await(); // chunk_row is mbk_merge_cut's
   mbk_block_sync();
   for (mbk_u32 i = 0; i < MBK_ROUNDS && block_chunk + i < chunks; i++) {
     const mbk_u64 chunk = block_chunk + i;
     const mbk_merge_chunk at =
-        mbk_merge_between(chunk, rows, nnz, m.begins[i], m.begins[i + 1]);
+        mbk_merge_between(chunk, rows, nnz, chunk_row[chunk], chunk_row[chunk + 1]);
     const mbk_u64 base = at.first - at.first % MBK_PACK;
     mbk_u32 *const crossing = m.crossing + i % 2;
     MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];
@@ -121,23 +117,30 @@ MBK_DEVICE void mbk_merge_run(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind
     mbk_block_sync();
     mbk_merge_join<adds>(m, *crossing != 0, y + at.row, firsts + chunk, tails + chunk, alpha,
                          beta);
-    if (mbk_thread() == 0) {
-      chunk_row[chunk] = m.begins[i];
-      if (chunk == chunks - 1) {
-        chunk_row[chunks] = m.begins[i + 1];
-      }
-    }
   }
 }
 
-// Launch: a block for each MBK_ROUNDS chunks. mbk_merge_fixup follows. beta must be zero.
-// Shared: mbk_u16[MBK_SLOTS], mbk_u64[MBK_ROUNDS + 1], MBK_COMPUTE[2 * MBK_WARPS],
-// mbk_u32[MBK_WARPS + 2].
+// Launch: a thread for each chunk and one more. chunk_row: as mbk_merge_begin has them.
+MBK_KERNEL MBK_BOUNDS(MBK_CUT_THREADS)
+    mbk_merge_cut(const MBK_ROW_PTR *row_ptr, mbk_u64 *chunk_row, mbk_u64 rows, mbk_u64 nnz,
+                  mbk_u64 chunks) {
+  const mbk_u64 chunk = (mbk_u64)mbk_block() * MBK_CUT_THREADS + mbk_thread();
+  mbk_release();
+  const mbk_u64 begin = chunk <= chunks ? mbk_merge_begin(row_ptr, rows, nnz, chunk) : 0;
+  mbk_await(); // the fix-up of a product before reads chunk_row
+  if (chunk <= chunks) {
+    chunk_row[chunk] = begin;
+  }
+}
+
+// Launch: a block for each MBK_ROUNDS chunks, behind mbk_merge_cut. mbk_merge_fixup follows.
+// beta must be zero. Shared: mbk_u16[MBK_SLOTS], MBK_COMPUTE[2 * MBK_WARPS], mbk_u32[MBK_WARPS
+// + 2].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
     mbk_merge_product(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,
                       const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,
-                      mbk_u64 *chunk_row, MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 rows,
-                      mbk_u64 nnz, mbk_u64 chunks, MBK_SCALAR_PARAMETERS) {
+                      const mbk_u64 *chunk_row, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,
+                      mbk_u64 rows, mbk_u64 nnz, mbk_u64 chunks, MBK_SCALAR_PARAMETERS) {
   MBK_SHARED_MEMORY(shared);
   mbk_release();
   mbk_merge_run<false>(row_ptr, col_ind, values, x, y, chunk_row, firsts, tails, rows, nnz,
@@ -150,9 +153,9 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
 // The same with any beta. Shared: also MBK_VECTOR[MBK_THREADS + MBK_WARPS].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)
     mbk_merge_sum(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, const MBK_VALUE *values,
-                  const MBK_VECTOR *x, MBK_VECTOR *y, mbk_u64 *chunk_row, MBK_COMPUTE *firsts,
-                  MBK_COMPUTE *tails, mbk_u64 rows, mbk_u64 nnz, mbk_u64 chunks,
-                  MBK_SCALAR_PARAMETERS) {
+                  const MBK_VECTOR *x, MBK_VECTOR *y, const mbk_u64 *chunk_row,
+                  MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 rows, mbk_u64 nnz,
+                  mbk_u64 chunks, MBK_SCALAR_PARAMETERS) {
   MBK_SHARED_MEMORY(shared);
   mbk_release();
   MBK_SCALARS_LOAD;

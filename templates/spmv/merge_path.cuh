@@ -22,30 +22,33 @@ MBK_DEVICE mbk_u64 mbk_merge_end(const MBK_ROW_PTR *row_ptr, mbk_u64 row) {
   return (mbk_u64)(mbk_load(row_ptr + row + 1) - MBK_BASE);
 }
 
-// How many rows end before step `diagonal`, by a whole warp, which narrows the range by 32 at
-// each turn: what counts is how many loads wait for one another.
-MBK_DEVICE mbk_u64 mbk_merge_search(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mbk_u64 nnz,
+// How many rows end before step `diagonal`. Quarters of a power of four, wherever the diagonal
+// is: the first turns of all threads then ask for the same rows, which the caches hold.
+MBK_DEVICE mbk_u64 mbk_merge_search(const MBK_ROW_PTR *row_ptr, mbk_u64 rows,
                                     mbk_u64 diagonal) {
-  mbk_u64 low = diagonal > nnz ? diagonal - nnz : 0;
-  mbk_u64 high = diagonal < rows ? diagonal : rows;
-  while (low < high) {
-    const mbk_u64 step = (high - low + 31) / 32, probe = low + (mbk_lane() + 1) * step - 1;
-    const bool before = probe < high && mbk_merge_end(row_ptr, probe) + probe < diagonal;
-    const mbk_u32 count = (mbk_u32)mbk_popcount(mbk_ballot(MBK_ALL, before));
-    const mbk_u64 limit = low + (count + 1) * step - 1;
-    low += count * step;
-    high = limit < high ? limit : high;
+  mbk_u64 row = 0, step = 1;
+  while (step <= rows / 4) {
+    step *= 4;
   }
-  return low;
+  for (; step > 0; step /= 4) {
+    mbk_u32 count = 0;
+#pragma unroll
+    for (mbk_u32 i = 1; i < 4; i++) {
+      const mbk_u64 probe = row + i * step - 1;
+      count += probe < rows && mbk_merge_end(row_ptr, probe) + probe < diagonal;
+    }
+    row += count * step;
+  }
+  return row;
 }
 
 // A chunk's first row, times two, plus one where the end of the row before would have been the
 // first step of the chunk: that end goes with the row's last nonzero, so that no row ends in a
-// chunk that has none of its nonzeros. By a whole warp.
+// chunk that has none of its nonzeros.
 MBK_DEVICE mbk_u64 mbk_merge_begin(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mbk_u64 nnz,
                                    mbk_u64 chunk) {
   const mbk_u64 diagonal = mbk_merge_diagonal(chunk, rows, nnz);
-  const mbk_u64 row = mbk_merge_search(row_ptr, rows, nnz, diagonal), first = diagonal - row;
+  const mbk_u64 row = mbk_merge_search(row_ptr, rows, diagonal), first = diagonal - row;
   const bool over = row < rows && mbk_merge_end(row_ptr, row) == first &&
                     (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE) < first;
   return over ? 2 * (row + 1) + 1 : 2 * row;

@@ -10,7 +10,6 @@
 // A block's shared memory: mbk_merge_places lays it out.
 struct mbk_merge_memory {
   mbk_u16 *marks;              // [MBK_SLOTS]: the row that ends there
-  mbk_u64 *begins;             // [MBK_ROUNDS + 1]: as mbk_merge_begin has them
   MBK_COMPUTE *firsts, *tails; // [MBK_WARPS] each
   mbk_u32 *first_row;          // [MBK_WARPS]: of firsts, or MBK_NO_ROW
   mbk_u32 *crossing;           // [2], turn by turn: the first row began in an earlier chunk
@@ -21,8 +20,7 @@ struct mbk_merge_memory {
 template <bool adds> MBK_DEVICE mbk_merge_memory mbk_merge_places(unsigned char *shared) {
   mbk_merge_memory m;
   m.marks = (mbk_u16 *)shared;
-  m.begins = (mbk_u64 *)(m.marks + MBK_SLOTS);
-  m.firsts = (MBK_COMPUTE *)(m.begins + MBK_ROUNDS + 1);
+  m.firsts = (MBK_COMPUTE *)(m.marks + MBK_SLOTS);
   m.tails = m.firsts + MBK_WARPS;
   m.old = (MBK_VECTOR *)(m.tails + MBK_WARPS);
   m.first_old = m.old + (adds ? MBK_THREADS : 0);

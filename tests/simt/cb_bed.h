@@ -27,11 +27,13 @@ inline merbit_context *cb_context() {
   return context;
 }
 
-// Limits of the forms, and steps of a warp: the defaults, all COO, all dense but single ones,
-// all CSR, and some of each.
+// Limits of the forms, steps of a warp, and whether COO and CSR are weighed: the defaults, all
+// COO, all dense but single ones, all CSR, and some of each.
 static const struct {
   uint64_t coo_max, csr_max, steps;
-} cb_choices[] = {{32, 128, 20}, {257, 256, 20}, {1, 1, 20}, {1, 256, 0}, {9, 30, 24}};
+  int weighed;
+} cb_choices[] = {
+    {32, 128, 20, 1}, {257, 256, 20, 0}, {1, 1, 20, 0}, {1, 256, 0, 0}, {9, 30, 24, 0}};
 
 template <class V> struct cb_bed : csr_bed<V> {
   cb_bed(const cb_form &f, int index, test_matrix &m, uint64_t turn)
@@ -41,6 +43,7 @@ template <class V> struct cb_bed : csr_bed<V> {
     options.coo_max = choice.coo_max;
     options.csr_max = choice.csr_max;
     options.steps = choice.steps;
+    options.weighed = choice.weighed;
     options.processors = 1;
   }
 

@@ -9,21 +9,21 @@
 
 struct merge_form : csr_form {
   unsigned steps, pack, rounds, threads;
-  bool aligned;                    // columns and values begin at multiples of 16 bytes
-  simt_kernel product, sum, fixup; // sum: with any beta
+  bool aligned;                         // columns and values begin at multiples of 16 bytes
+  simt_kernel cut, product, sum, fixup; // sum: with any beta
 };
 
 inline std::vector<const merge_form *> merge_forms;
 
 // The launch sizes, computed apart from the launcher's; test_merge_path compares the two.
-enum { MERGE_FIXUP_THREADS = 512 };
+enum { MERGE_FIXUP_THREADS = 512, MERGE_CUT_THREADS = 128 };
 
 inline uint64_t merge_chunk(const merge_form &f) {
   return f.steps * f.threads - (f.pack - 1);
 }
 inline unsigned merge_shared(const merge_form &f, bool adds) {
   const unsigned warps = f.threads / 32;
-  return 2 * f.steps * f.threads + 8 * (f.rounds + 1) + warps * (2 * f.value_bytes + 4) + 8 +
+  return 2 * f.steps * f.threads + warps * (2 * f.value_bytes + 4) + 8 +
          (adds ? (f.threads + warps) * f.value_bytes : 0);
 }
 inline unsigned merge_fixup_shared(unsigned value_bytes) {
@@ -68,6 +68,12 @@ void merge_multiply(merge_bed<V> &b, double alpha, double beta, simt_array &y, u
   const bool adds = beta != 0 || (b.f.device && seed % 2 == 0);
   if (alpha == 0) { // neither A nor x may be read
     b.forbid(true);
+  }
+  {
+    simt_late_guard late({&chunk_row});
+    simt_run(b.f.cut, b.run(seed),
+             {(unsigned)(b.chunks / MERGE_CUT_THREADS + 1), MERGE_CUT_THREADS, 0},
+             b.row_ptr.get(), chunk_row.get(), b.rows, b.nnz, b.chunks);
   }
   csr_with_scalars<V>(b.f, alpha, beta, seed, [&](const auto &at_alpha, const auto &at_beta) {
     {

@@ -35,6 +35,7 @@ static const merge_form form = {
   MBK_ROUNDS,
   MBK_THREADS,
   MBK_ALIGNED,
+  SIMT_KERNEL(mbk_merge_cut),
   SIMT_KERNEL(mbk_merge_product),
   SIMT_KERNEL(mbk_merge_sum),
   SIMT_KERNEL(mbk_merge_fixup)

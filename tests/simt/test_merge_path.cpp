@@ -77,6 +77,7 @@ static void test_sizes(void **) {
   desc.side = MERBIT_SIDE_CPU;
   assert_int_equal(merbit_context_create(&desc, &context, nullptr), MERBIT_OK);
   assert_int_equal(MBI_SCAN_FIXUP_THREADS, MERGE_FIXUP_THREADS);
+  assert_int_equal(MBI_MERGE_CUT_THREADS, MERGE_CUT_THREADS);
   for (const merge_form *f : merge_forms) {
     merbit_plan plan = {};
     plan.context = context;

@@ -57,11 +57,11 @@ static int same(const mbi_cb_format *a, const mbi_cb_format *b) {
 }
 
 /* A block of COO, CSR or dense for every count, and those that no default makes. */
-static const mbi_cb_options choices[] = {{0.15, 32, 128, 0, 132}, {1, 32, 128, 0, 1},
-                                         {1e-9, 32, 128, 20, 1},  {1e-9, 1, 1, 0, 132},
-                                         {1, 1, 1, 20, 132},      {1e-9, 257, 256, 20, 1},
-                                         {1e-9, 1, 256, 40, 1},   {1, 1, 256, 0, 1},
-                                         {0.5, 20, 60, 0, 132},   {1e-9, 9, 8, 0, 1}};
+static const mbi_cb_options choices[] = {
+    {0.15, 32, 128, 0, 132, 1}, {1, 32, 128, 0, 1, 0},      {1e-9, 32, 128, 20, 1, 1},
+    {1e-9, 1, 1, 0, 132, 0},    {1, 1, 1, 20, 132, 0},      {1e-9, 257, 256, 20, 1, 0},
+    {1e-9, 1, 256, 40, 1, 0},   {1, 1, 256, 0, 1, 0},       {0.5, 20, 60, 0, 132, 0},
+    {1e-9, 9, 8, 0, 1, 0},      {1e-9, 257, 256, 20, 1, 1}, {0.15, 32, 128, 0, 132, 0}};
 
 static void check(test_matrix *m, const mbi_cb_options *options, int bits) {
   products_form form;
@@ -140,19 +140,21 @@ static void formats_decode_to_the_matrix(void **state) {
     test_matrix_free(&m);
   }
   print_message(
-      "%d formats: %ld COO, %ld CSR, %ld dense blocks, %ld with entries of one place; "
+      "%d formats: %ld COO, %ld CSR (%ld for their rows), %ld dense blocks, %ld with entries "
+      "of one place; "
       "columns in 0, 1, 2 and 4 bytes: %ld, %ld, %ld, %ld; %ld formats aggregated, %ld "
       "with strips in parts\n",
-      made, decoded[0], decoded[1], decoded[2], crowded, widths[0], widths[1], widths[2],
-      widths[3], aggregated, split);
-  assert_true(decoded[0] > 1000 && decoded[1] > 1000 && decoded[2] > 1000 && crowded > 100);
+      made, decoded[0], decoded[1], evened, decoded[2], crowded, widths[0], widths[1],
+      widths[2], widths[3], aggregated, split);
+  assert_true(evened > 1000 && decoded[0] > 1000 && decoded[1] > 1000 && decoded[2] > 1000 &&
+              crowded > 100);
   assert_true(widths[0] > 1000 && widths[1] > 1000 && widths[2] > 1000 && widths[3] > 500);
   assert_true(aggregated > 100 && aggregated < made - 100 && split > 20);
 }
 
 /* Aggregated blocks of a strip follow its columns: 16 each but for the last, none empty. */
 static void aggregated_blocks_are_dense_in_columns(void **state) {
-  const mbi_cb_options options = {1e-9, 257, 256, 65536, 1};
+  const mbi_cb_options options = {1e-9, 257, 256, 65536, 1, 0};
   test_matrix m;
   products_form form;
   products_arrays a;
@@ -190,7 +192,7 @@ static void far_columns_take_more_bytes(void **state) {
     unsigned width;
   } cases[] = {{1, 0},     {2, 1},     {15, 1},    {255, 1},          {256, 2},
                {65535, 2}, {65536, 3}, {65537, 3}, {INT32_MAX - 9, 3}};
-  const mbi_cb_options options = {-1, 32, 128, 0, 1};
+  const mbi_cb_options options = {-1, 32, 128, 0, 1, 0};
   static const int32_t row_ptr[] = {0, 2};
   size_t i;
   (void)state;
@@ -231,7 +233,7 @@ static void sizes_are_checked(void **state) {
 }
 
 static void allocations_fail(void **state) {
-  const mbi_cb_options options = {0.15, 32, 128, 20, 1};
+  const mbi_cb_options options = {0.15, 32, 128, 20, 1, 1};
   cpu_memory memory;
   merbit_context *context = cpu_open(&memory, 1);
   test_matrix m;

@@ -54,14 +54,20 @@ static void chunks_of_the_path(void **state) {
 /* Several chunks to a block where that leaves many blocks for each place on the GPU. */
 static void chunks_of_a_block(void **state) {
   static const struct {
+    merbit_type type;
     uint64_t chunks;
     int rounds, blocks;
-  } sizes[] = {{1, 1, 1}, {4224, 1, 4224}, {4225, 2, 2113}, {16896, 2, 8448}, {16897, 4, 4225}};
+  } sizes[] = {{MERBIT_F64, 1, 1, 1},        {MERBIT_F64, 4224, 1, 4224},
+               {MERBIT_F64, 4225, 2, 2113},  {MERBIT_F64, 16897, 2, 8449},
+               {MERBIT_F32, 4224, 1, 4224},  {MERBIT_F32, 4225, 2, 2113},
+               {MERBIT_F32, 16896, 2, 8448}, {MERBIT_F32, 16897, 4, 4225}};
   size_t i;
   (void)state;
   for (i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
     merbit_plan plan;
-    plan_of(&plan, MERBIT_F64, 1, sizes[i].chunks * 2047 - 1); /* at 4 * 132 blocks at once */
+    /* At 4 * 132 blocks at once. */
+    plan_of(&plan, sizes[i].type, 1,
+            sizes[i].chunks * (sizes[i].type == MERBIT_F32 ? 2045 : 2047) - 1);
     assert_int_equal(mbi_merge_size(&plan), MERBIT_OK);
     assert_true(plan.merge.chunks == sizes[i].chunks);
     assert_int_equal(plan.merge.rounds, sizes[i].rounds);
