@@ -20313,6 +20313,7 @@ static mbi_many_steps mbi_many_steps_of(merbit_vector_order order, int64_t leadi
 }
 
 #define MBI_MANY_MOST 64 /* vectors */
+#define MBI_MANY_ROWS 64 /* at a time */
 
 typedef struct mbi_many_call_f64 {
   const merbit_view *csr;
@@ -20322,6 +20323,7 @@ typedef struct mbi_many_call_f64 {
   int64_t *head_row; /* of each task: as in spmv/merge.c */
   double *parts;  /* of each task: the head's sums, then the carry's */
   int tasks, vectors;
+  int shift; /* as in spmv/merge.c */
 } mbi_many_call_f64;
 
 /* Entries [begin, end) of one row times 8 columns of X. */
@@ -20414,11 +20416,347 @@ static void mbi_many_sums_f64(const mbi_many_call_f64 *call, int64_t begin,
 static void mbi_many_commit_f64(const mbi_many_call_f64 *call, int64_t row,
                                            const double *sums) {
   double *y = call->y + row * call->y_steps.step;
+  const double alpha = call->alpha, beta = call->beta;
   const int64_t apart = call->y_steps.apart;
   int v;
   for (v = 0; v < call->vectors; v++) {
-    y[v * apart] = call->beta == 0 ? call->alpha * sums[v]
-                                   : call->alpha * sums[v] + call->beta * y[v * apart];
+    y[v * apart] = beta == 0 ? alpha * sums[v] : alpha * sums[v] + beta * y[v * apart];
+  }
+}
+
+/* Whole rows [row, last) times 8 columns of X, to as many of Y. */
+static void mbi_many_rows_eight_i32_f64(
+    const mbi_many_call_f64 *call, int64_t row, int64_t last, int64_t vector) {
+  const int32_t *row_ptr = (const int32_t *)call->csr->row_ptr;
+  const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift;
+  const double *values = call->values != NULL ? call->values - call->shift : NULL;
+  const int64_t step = call->x_steps.step, y_step = call->y_steps.step;
+  const int64_t apart = 1, y_apart = 1;
+  const double *x = call->x + vector * apart - call->shift * step;
+  const double alpha = call->alpha, beta = call->beta;
+  int32_t k = row_ptr[row];
+  int v;
+  for (; row < last; row++) {
+    const int32_t end = row_ptr[row + 1];
+    double *y = call->y + vector * y_apart + row * y_step;
+    double sum[8] = {0};
+    for (; k < end; k++) {
+      const double *from = x + col_ind[k] * step;
+      const double value = values != NULL ? values[k] : 1;
+      for (v = 0; v < 8; v++) {
+        sum[v] += value * from[v * apart];
+      }
+    }
+    if (beta == 0) {
+      for (v = 0; v < 8; v++) {
+        y[v * y_apart] = alpha * sum[v];
+      }
+    } else {
+      for (v = 0; v < 8; v++) {
+        y[v * y_apart] = alpha * sum[v] + beta * y[v * y_apart];
+      }
+    }
+  }
+}
+
+
+/* Whole rows [row, last) times 8 columns of X, to as many of Y. */
+static void mbi_many_rows_eight_apart_i32_f64(
+    const mbi_many_call_f64 *call, int64_t row, int64_t last, int64_t vector) {
+  const int32_t *row_ptr = (const int32_t *)call->csr->row_ptr;
+  const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift;
+  const double *values = call->values != NULL ? call->values - call->shift : NULL;
+  const int64_t step = call->x_steps.step, y_step = call->y_steps.step;
+  const int64_t apart = call->x_steps.apart, y_apart = call->y_steps.apart;
+  const double *x = call->x + vector * apart - call->shift * step;
+  const double alpha = call->alpha, beta = call->beta;
+  int32_t k = row_ptr[row];
+  int v;
+  for (; row < last; row++) {
+    const int32_t end = row_ptr[row + 1];
+    double *y = call->y + vector * y_apart + row * y_step;
+    double sum[8] = {0};
+    for (; k < end; k++) {
+      const double *from = x + col_ind[k] * step;
+      const double value = values != NULL ? values[k] : 1;
+      for (v = 0; v < 8; v++) {
+        sum[v] += value * from[v * apart];
+      }
+    }
+    if (beta == 0) {
+      for (v = 0; v < 8; v++) {
+        y[v * y_apart] = alpha * sum[v];
+      }
+    } else {
+      for (v = 0; v < 8; v++) {
+        y[v * y_apart] = alpha * sum[v] + beta * y[v * y_apart];
+      }
+    }
+  }
+}
+
+
+/* Whole rows [row, last) times 4 columns of X, to as many of Y. */
+static void mbi_many_rows_four_i32_f64(
+    const mbi_many_call_f64 *call, int64_t row, int64_t last, int64_t vector) {
+  const int32_t *row_ptr = (const int32_t *)call->csr->row_ptr;
+  const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift;
+  const double *values = call->values != NULL ? call->values - call->shift : NULL;
+  const int64_t step = call->x_steps.step, y_step = call->y_steps.step;
+  const int64_t apart = 1, y_apart = 1;
+  const double *x = call->x + vector * apart - call->shift * step;
+  const double alpha = call->alpha, beta = call->beta;
+  int32_t k = row_ptr[row];
+  int v;
+  for (; row < last; row++) {
+    const int32_t end = row_ptr[row + 1];
+    double *y = call->y + vector * y_apart + row * y_step;
+    double sum[4] = {0};
+    for (; k < end; k++) {
+      const double *from = x + col_ind[k] * step;
+      const double value = values != NULL ? values[k] : 1;
+      for (v = 0; v < 4; v++) {
+        sum[v] += value * from[v * apart];
+      }
+    }
+    if (beta == 0) {
+      for (v = 0; v < 4; v++) {
+        y[v * y_apart] = alpha * sum[v];
+      }
+    } else {
+      for (v = 0; v < 4; v++) {
+        y[v * y_apart] = alpha * sum[v] + beta * y[v * y_apart];
+      }
+    }
+  }
+}
+
+
+/* Whole rows [row, last) times one column of X, to as many of Y. */
+static void mbi_many_rows_one_i32_f64(
+    const mbi_many_call_f64 *call, int64_t row, int64_t last, int64_t vector) {
+  const int32_t *row_ptr = (const int32_t *)call->csr->row_ptr;
+  const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift;
+  const double *values = call->values != NULL ? call->values - call->shift : NULL;
+  const int64_t step = call->x_steps.step, y_step = call->y_steps.step;
+  const int64_t apart = call->x_steps.apart, y_apart = call->y_steps.apart;
+  const double *x = call->x + vector * apart - call->shift * step;
+  const double alpha = call->alpha, beta = call->beta;
+  int32_t k = row_ptr[row];
+  int v;
+  for (; row < last; row++) {
+    const int32_t end = row_ptr[row + 1];
+    double *y = call->y + vector * y_apart + row * y_step;
+    double sum[1] = {0};
+    for (; k < end; k++) {
+      const double *from = x + col_ind[k] * step;
+      const double value = values != NULL ? values[k] : 1;
+      for (v = 0; v < 1; v++) {
+        sum[v] += value * from[v * apart];
+      }
+    }
+    if (beta == 0) {
+      for (v = 0; v < 1; v++) {
+        y[v * y_apart] = alpha * sum[v];
+      }
+    } else {
+      for (v = 0; v < 1; v++) {
+        y[v * y_apart] = alpha * sum[v] + beta * y[v * y_apart];
+      }
+    }
+  }
+}
+
+
+/* Rows so few that the matrix stays in the caches while all columns pass. */
+static void mbi_many_rows_i32_f64(
+    const mbi_many_call_f64 *call, int64_t first, int64_t last) {
+  const int together = call->x_steps.apart == 1 && call->y_steps.apart == 1;
+  for (; first < last; first += MBI_MANY_ROWS) {
+    const int64_t end = last - first < MBI_MANY_ROWS ? last : first + MBI_MANY_ROWS;
+    int64_t vector = 0;
+    for (; vector + 8 <= call->vectors; vector += 8) {
+      if (together) {
+        mbi_many_rows_eight_i32_f64(call, first, end, vector);
+      } else {
+        mbi_many_rows_eight_apart_i32_f64(call, first, end, vector);
+      }
+    }
+    if (together && vector + 4 <= call->vectors) {
+      mbi_many_rows_four_i32_f64(call, first, end, vector);
+      vector += 4;
+    }
+    for (; vector < call->vectors; vector++) {
+      mbi_many_rows_one_i32_f64(call, first, end, vector);
+    }
+  }
+}
+
+/* Whole rows [row, last) times 8 columns of X, to as many of Y. */
+static void mbi_many_rows_eight_i64_f64(
+    const mbi_many_call_f64 *call, int64_t row, int64_t last, int64_t vector) {
+  const int64_t *row_ptr = (const int64_t *)call->csr->row_ptr;
+  const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift;
+  const double *values = call->values != NULL ? call->values - call->shift : NULL;
+  const int64_t step = call->x_steps.step, y_step = call->y_steps.step;
+  const int64_t apart = 1, y_apart = 1;
+  const double *x = call->x + vector * apart - call->shift * step;
+  const double alpha = call->alpha, beta = call->beta;
+  int64_t k = row_ptr[row];
+  int v;
+  for (; row < last; row++) {
+    const int64_t end = row_ptr[row + 1];
+    double *y = call->y + vector * y_apart + row * y_step;
+    double sum[8] = {0};
+    for (; k < end; k++) {
+      const double *from = x + col_ind[k] * step;
+      const double value = values != NULL ? values[k] : 1;
+      for (v = 0; v < 8; v++) {
+        sum[v] += value * from[v * apart];
+      }
+    }
+    if (beta == 0) {
+      for (v = 0; v < 8; v++) {
+        y[v * y_apart] = alpha * sum[v];
+      }
+    } else {
+      for (v = 0; v < 8; v++) {
+        y[v * y_apart] = alpha * sum[v] + beta * y[v * y_apart];
+      }
+    }
+  }
+}
+
+
+/* Whole rows [row, last) times 8 columns of X, to as many of Y. */
+static void mbi_many_rows_eight_apart_i64_f64(
+    const mbi_many_call_f64 *call, int64_t row, int64_t last, int64_t vector) {
+  const int64_t *row_ptr = (const int64_t *)call->csr->row_ptr;
+  const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift;
+  const double *values = call->values != NULL ? call->values - call->shift : NULL;
+  const int64_t step = call->x_steps.step, y_step = call->y_steps.step;
+  const int64_t apart = call->x_steps.apart, y_apart = call->y_steps.apart;
+  const double *x = call->x + vector * apart - call->shift * step;
+  const double alpha = call->alpha, beta = call->beta;
+  int64_t k = row_ptr[row];
+  int v;
+  for (; row < last; row++) {
+    const int64_t end = row_ptr[row + 1];
+    double *y = call->y + vector * y_apart + row * y_step;
+    double sum[8] = {0};
+    for (; k < end; k++) {
+      const double *from = x + col_ind[k] * step;
+      const double value = values != NULL ? values[k] : 1;
+      for (v = 0; v < 8; v++) {
+        sum[v] += value * from[v * apart];
+      }
+    }
+    if (beta == 0) {
+      for (v = 0; v < 8; v++) {
+        y[v * y_apart] = alpha * sum[v];
+      }
+    } else {
+      for (v = 0; v < 8; v++) {
+        y[v * y_apart] = alpha * sum[v] + beta * y[v * y_apart];
+      }
+    }
+  }
+}
+
+
+/* Whole rows [row, last) times 4 columns of X, to as many of Y. */
+static void mbi_many_rows_four_i64_f64(
+    const mbi_many_call_f64 *call, int64_t row, int64_t last, int64_t vector) {
+  const int64_t *row_ptr = (const int64_t *)call->csr->row_ptr;
+  const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift;
+  const double *values = call->values != NULL ? call->values - call->shift : NULL;
+  const int64_t step = call->x_steps.step, y_step = call->y_steps.step;
+  const int64_t apart = 1, y_apart = 1;
+  const double *x = call->x + vector * apart - call->shift * step;
+  const double alpha = call->alpha, beta = call->beta;
+  int64_t k = row_ptr[row];
+  int v;
+  for (; row < last; row++) {
+    const int64_t end = row_ptr[row + 1];
+    double *y = call->y + vector * y_apart + row * y_step;
+    double sum[4] = {0};
+    for (; k < end; k++) {
+      const double *from = x + col_ind[k] * step;
+      const double value = values != NULL ? values[k] : 1;
+      for (v = 0; v < 4; v++) {
+        sum[v] += value * from[v * apart];
+      }
+    }
+    if (beta == 0) {
+      for (v = 0; v < 4; v++) {
+        y[v * y_apart] = alpha * sum[v];
+      }
+    } else {
+      for (v = 0; v < 4; v++) {
+        y[v * y_apart] = alpha * sum[v] + beta * y[v * y_apart];
+      }
+    }
+  }
+}
+
+
+/* Whole rows [row, last) times one column of X, to as many of Y. */
+static void mbi_many_rows_one_i64_f64(
+    const mbi_many_call_f64 *call, int64_t row, int64_t last, int64_t vector) {
+  const int64_t *row_ptr = (const int64_t *)call->csr->row_ptr;
+  const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift;
+  const double *values = call->values != NULL ? call->values - call->shift : NULL;
+  const int64_t step = call->x_steps.step, y_step = call->y_steps.step;
+  const int64_t apart = call->x_steps.apart, y_apart = call->y_steps.apart;
+  const double *x = call->x + vector * apart - call->shift * step;
+  const double alpha = call->alpha, beta = call->beta;
+  int64_t k = row_ptr[row];
+  int v;
+  for (; row < last; row++) {
+    const int64_t end = row_ptr[row + 1];
+    double *y = call->y + vector * y_apart + row * y_step;
+    double sum[1] = {0};
+    for (; k < end; k++) {
+      const double *from = x + col_ind[k] * step;
+      const double value = values != NULL ? values[k] : 1;
+      for (v = 0; v < 1; v++) {
+        sum[v] += value * from[v * apart];
+      }
+    }
+    if (beta == 0) {
+      for (v = 0; v < 1; v++) {
+        y[v * y_apart] = alpha * sum[v];
+      }
+    } else {
+      for (v = 0; v < 1; v++) {
+        y[v * y_apart] = alpha * sum[v] + beta * y[v * y_apart];
+      }
+    }
+  }
+}
+
+
+/* Rows so few that the matrix stays in the caches while all columns pass. */
+static void mbi_many_rows_i64_f64(
+    const mbi_many_call_f64 *call, int64_t first, int64_t last) {
+  const int together = call->x_steps.apart == 1 && call->y_steps.apart == 1;
+  for (; first < last; first += MBI_MANY_ROWS) {
+    const int64_t end = last - first < MBI_MANY_ROWS ? last : first + MBI_MANY_ROWS;
+    int64_t vector = 0;
+    for (; vector + 8 <= call->vectors; vector += 8) {
+      if (together) {
+        mbi_many_rows_eight_i64_f64(call, first, end, vector);
+      } else {
+        mbi_many_rows_eight_apart_i64_f64(call, first, end, vector);
+      }
+    }
+    if (together && vector + 4 <= call->vectors) {
+      mbi_many_rows_four_i64_f64(call, first, end, vector);
+      vector += 4;
+    }
+    for (; vector < call->vectors; vector++) {
+      mbi_many_rows_one_i64_f64(call, first, end, vector);
+    }
   }
 }
 
@@ -20427,21 +20765,22 @@ static void mbi_many_task_f64(void *argument, int task) {
   const merbit_view *csr = call->csr;
   const int64_t path = csr->rows + csr->nnz;
   double *head = call->parts + (int64_t)task * 2 * call->vectors;
-  double sums[MBI_MANY_MOST];
   mbi_merge_point from = mbi_merge_search(csr, mbi_share(path, call->tasks, task));
   const mbi_merge_point to = mbi_merge_search(csr, mbi_share(path, call->tasks, task + 1));
   call->head_row[task] = -1;
-  for (; from.row < to.row; from.row++) {
-    const int64_t start = mbi_index_at(csr->row_ptr, csr->offset_type, from.row) - csr->base;
-    const int64_t end = mbi_index_at(csr->row_ptr, csr->offset_type, from.row + 1) - csr->base;
+  if (from.row < to.row) {
+    int64_t start = mbi_index_at(csr->row_ptr, csr->offset_type, from.row) - csr->base;
     if (start < from.entry) { /* began in an earlier task */
-      call->head_row[task] = from.row;
-      mbi_many_sums_f64(call, from.entry, end, head);
-    } else {
-      mbi_many_sums_f64(call, start, end, sums);
-      mbi_many_commit_f64(call, from.row, sums);
+      call->head_row[task] = from.row++;
+      start = mbi_index_at(csr->row_ptr, csr->offset_type, from.row) - csr->base;
+      mbi_many_sums_f64(call, from.entry, start, head);
     }
-    from.entry = end;
+    if (csr->offset_type == MERBIT_INDEX_32) {
+      mbi_many_rows_i32_f64(call, from.row, to.row);
+    } else {
+      mbi_many_rows_i64_f64(call, from.row, to.row);
+    }
+    from.entry = mbi_index_at(csr->row_ptr, csr->offset_type, to.row) - csr->base;
   }
   mbi_many_sums_f64(call, from.entry, to.entry, head + call->vectors);
 }
@@ -20493,6 +20832,7 @@ static void mbi_many_typed_f64(merbit_plan *plan, void *scratch, const void *alp
   call.parts = (double *)(void *)(call.head_row + plan->tasks);
   call.tasks = plan->tasks;
   call.vectors = plan->desc.vectors;
+  call.shift = plan->csr.nnz > 0 ? plan->csr.base : 0;
   if (call.alpha == 0) {
     mbi_parallel(plan->context, call.tasks, mbi_many_scale_task_f64, &call);
   } else {
@@ -20509,6 +20849,7 @@ typedef struct mbi_many_call_f32 {
   int64_t *head_row; /* of each task: as in spmv/merge.c */
   float *parts;  /* of each task: the head's sums, then the carry's */
   int tasks, vectors;
+  int shift; /* as in spmv/merge.c */
 } mbi_many_call_f32;
 
 /* Entries [begin, end) of one row times 8 columns of X. */
@@ -20601,11 +20942,347 @@ static void mbi_many_sums_f32(const mbi_many_call_f32 *call, int64_t begin,
 static void mbi_many_commit_f32(const mbi_many_call_f32 *call, int64_t row,
                                            const float *sums) {
   float *y = call->y + row * call->y_steps.step;
+  const float alpha = call->alpha, beta = call->beta;
   const int64_t apart = call->y_steps.apart;
   int v;
   for (v = 0; v < call->vectors; v++) {
-    y[v * apart] = call->beta == 0 ? call->alpha * sums[v]
-                                   : call->alpha * sums[v] + call->beta * y[v * apart];
+    y[v * apart] = beta == 0 ? alpha * sums[v] : alpha * sums[v] + beta * y[v * apart];
+  }
+}
+
+/* Whole rows [row, last) times 8 columns of X, to as many of Y. */
+static void mbi_many_rows_eight_i32_f32(
+    const mbi_many_call_f32 *call, int64_t row, int64_t last, int64_t vector) {
+  const int32_t *row_ptr = (const int32_t *)call->csr->row_ptr;
+  const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift;
+  const float *values = call->values != NULL ? call->values - call->shift : NULL;
+  const int64_t step = call->x_steps.step, y_step = call->y_steps.step;
+  const int64_t apart = 1, y_apart = 1;
+  const float *x = call->x + vector * apart - call->shift * step;
+  const float alpha = call->alpha, beta = call->beta;
+  int32_t k = row_ptr[row];
+  int v;
+  for (; row < last; row++) {
+    const int32_t end = row_ptr[row + 1];
+    float *y = call->y + vector * y_apart + row * y_step;
+    float sum[8] = {0};
+    for (; k < end; k++) {
+      const float *from = x + col_ind[k] * step;
+      const float value = values != NULL ? values[k] : 1;
+      for (v = 0; v < 8; v++) {
+        sum[v] += value * from[v * apart];
+      }
+    }
+    if (beta == 0) {
+      for (v = 0; v < 8; v++) {
+        y[v * y_apart] = alpha * sum[v];
+      }
+    } else {
+      for (v = 0; v < 8; v++) {
+        y[v * y_apart] = alpha * sum[v] + beta * y[v * y_apart];
+      }
+    }
+  }
+}
+
+
+/* Whole rows [row, last) times 8 columns of X, to as many of Y. */
+static void mbi_many_rows_eight_apart_i32_f32(
+    const mbi_many_call_f32 *call, int64_t row, int64_t last, int64_t vector) {
+  const int32_t *row_ptr = (const int32_t *)call->csr->row_ptr;
+  const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift;
+  const float *values = call->values != NULL ? call->values - call->shift : NULL;
+  const int64_t step = call->x_steps.step, y_step = call->y_steps.step;
+  const int64_t apart = call->x_steps.apart, y_apart = call->y_steps.apart;
+  const float *x = call->x + vector * apart - call->shift * step;
+  const float alpha = call->alpha, beta = call->beta;
+  int32_t k = row_ptr[row];
+  int v;
+  for (; row < last; row++) {
+    const int32_t end = row_ptr[row + 1];
+    float *y = call->y + vector * y_apart + row * y_step;
+    float sum[8] = {0};
+    for (; k < end; k++) {
+      const float *from = x + col_ind[k] * step;
+      const float value = values != NULL ? values[k] : 1;
+      for (v = 0; v < 8; v++) {
+        sum[v] += value * from[v * apart];
+      }
+    }
+    if (beta == 0) {
+      for (v = 0; v < 8; v++) {
+        y[v * y_apart] = alpha * sum[v];
+      }
+    } else {
+      for (v = 0; v < 8; v++) {
+        y[v * y_apart] = alpha * sum[v] + beta * y[v * y_apart];
+      }
+    }
+  }
+}
+
+
+/* Whole rows [row, last) times 4 columns of X, to as many of Y. */
+static void mbi_many_rows_four_i32_f32(
+    const mbi_many_call_f32 *call, int64_t row, int64_t last, int64_t vector) {
+  const int32_t *row_ptr = (const int32_t *)call->csr->row_ptr;
+  const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift;
+  const float *values = call->values != NULL ? call->values - call->shift : NULL;
+  const int64_t step = call->x_steps.step, y_step = call->y_steps.step;
+  const int64_t apart = 1, y_apart = 1;
+  const float *x = call->x + vector * apart - call->shift * step;
+  const float alpha = call->alpha, beta = call->beta;
+  int32_t k = row_ptr[row];
+  int v;
+  for (; row < last; row++) {
+    const int32_t end = row_ptr[row + 1];
+    float *y = call->y + vector * y_apart + row * y_step;
+    float sum[4] = {0};
+    for (; k < end; k++) {
+      const float *from = x + col_ind[k] * step;
+      const float value = values != NULL ? values[k] : 1;
+      for (v = 0; v < 4; v++) {
+        sum[v] += value * from[v * apart];
+      }
+    }
+    if (beta == 0) {
+      for (v = 0; v < 4; v++) {
+        y[v * y_apart] = alpha * sum[v];
+      }
+    } else {
+      for (v = 0; v < 4; v++) {
+        y[v * y_apart] = alpha * sum[v] + beta * y[v * y_apart];
+      }
+    }
+  }
+}
+
+
+/* Whole rows [row, last) times one column of X, to as many of Y. */
+static void mbi_many_rows_one_i32_f32(
+    const mbi_many_call_f32 *call, int64_t row, int64_t last, int64_t vector) {
+  const int32_t *row_ptr = (const int32_t *)call->csr->row_ptr;
+  const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift;
+  const float *values = call->values != NULL ? call->values - call->shift : NULL;
+  const int64_t step = call->x_steps.step, y_step = call->y_steps.step;
+  const int64_t apart = call->x_steps.apart, y_apart = call->y_steps.apart;
+  const float *x = call->x + vector * apart - call->shift * step;
+  const float alpha = call->alpha, beta = call->beta;
+  int32_t k = row_ptr[row];
+  int v;
+  for (; row < last; row++) {
+    const int32_t end = row_ptr[row + 1];
+    float *y = call->y + vector * y_apart + row * y_step;
+    float sum[1] = {0};
+    for (; k < end; k++) {
+      const float *from = x + col_ind[k] * step;
+      const float value = values != NULL ? values[k] : 1;
+      for (v = 0; v < 1; v++) {
+        sum[v] += value * from[v * apart];
+      }
+    }
+    if (beta == 0) {
+      for (v = 0; v < 1; v++) {
+        y[v * y_apart] = alpha * sum[v];
+      }
+    } else {
+      for (v = 0; v < 1; v++) {
+        y[v * y_apart] = alpha * sum[v] + beta * y[v * y_apart];
+      }
+    }
+  }
+}
+
+
+/* Rows so few that the matrix stays in the caches while all columns pass. */
+static void mbi_many_rows_i32_f32(
+    const mbi_many_call_f32 *call, int64_t first, int64_t last) {
+  const int together = call->x_steps.apart == 1 && call->y_steps.apart == 1;
+  for (; first < last; first += MBI_MANY_ROWS) {
+    const int64_t end = last - first < MBI_MANY_ROWS ? last : first + MBI_MANY_ROWS;
+    int64_t vector = 0;
+    for (; vector + 8 <= call->vectors; vector += 8) {
+      if (together) {
+        mbi_many_rows_eight_i32_f32(call, first, end, vector);
+      } else {
+        mbi_many_rows_eight_apart_i32_f32(call, first, end, vector);
+      }
+    }
+    if (together && vector + 4 <= call->vectors) {
+      mbi_many_rows_four_i32_f32(call, first, end, vector);
+      vector += 4;
+    }
+    for (; vector < call->vectors; vector++) {
+      mbi_many_rows_one_i32_f32(call, first, end, vector);
+    }
+  }
+}
+
+/* Whole rows [row, last) times 8 columns of X, to as many of Y. */
+static void mbi_many_rows_eight_i64_f32(
+    const mbi_many_call_f32 *call, int64_t row, int64_t last, int64_t vector) {
+  const int64_t *row_ptr = (const int64_t *)call->csr->row_ptr;
+  const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift;
+  const float *values = call->values != NULL ? call->values - call->shift : NULL;
+  const int64_t step = call->x_steps.step, y_step = call->y_steps.step;
+  const int64_t apart = 1, y_apart = 1;
+  const float *x = call->x + vector * apart - call->shift * step;
+  const float alpha = call->alpha, beta = call->beta;
+  int64_t k = row_ptr[row];
+  int v;
+  for (; row < last; row++) {
+    const int64_t end = row_ptr[row + 1];
+    float *y = call->y + vector * y_apart + row * y_step;
+    float sum[8] = {0};
+    for (; k < end; k++) {
+      const float *from = x + col_ind[k] * step;
+      const float value = values != NULL ? values[k] : 1;
+      for (v = 0; v < 8; v++) {
+        sum[v] += value * from[v * apart];
+      }
+    }
+    if (beta == 0) {
+      for (v = 0; v < 8; v++) {
+        y[v * y_apart] = alpha * sum[v];
+      }
+    } else {
+      for (v = 0; v < 8; v++) {
+        y[v * y_apart] = alpha * sum[v] + beta * y[v * y_apart];
+      }
+    }
+  }
+}
+
+
+/* Whole rows [row, last) times 8 columns of X, to as many of Y. */
+static void mbi_many_rows_eight_apart_i64_f32(
+    const mbi_many_call_f32 *call, int64_t row, int64_t last, int64_t vector) {
+  const int64_t *row_ptr = (const int64_t *)call->csr->row_ptr;
+  const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift;
+  const float *values = call->values != NULL ? call->values - call->shift : NULL;
+  const int64_t step = call->x_steps.step, y_step = call->y_steps.step;
+  const int64_t apart = call->x_steps.apart, y_apart = call->y_steps.apart;
+  const float *x = call->x + vector * apart - call->shift * step;
+  const float alpha = call->alpha, beta = call->beta;
+  int64_t k = row_ptr[row];
+  int v;
+  for (; row < last; row++) {
+    const int64_t end = row_ptr[row + 1];
+    float *y = call->y + vector * y_apart + row * y_step;
+    float sum[8] = {0};
+    for (; k < end; k++) {
+      const float *from = x + col_ind[k] * step;
+      const float value = values != NULL ? values[k] : 1;
+      for (v = 0; v < 8; v++) {
+        sum[v] += value * from[v * apart];
+      }
+    }
+    if (beta == 0) {
+      for (v = 0; v < 8; v++) {
+        y[v * y_apart] = alpha * sum[v];
+      }
+    } else {
+      for (v = 0; v < 8; v++) {
+        y[v * y_apart] = alpha * sum[v] + beta * y[v * y_apart];
+      }
+    }
+  }
+}
+
+
+/* Whole rows [row, last) times 4 columns of X, to as many of Y. */
+static void mbi_many_rows_four_i64_f32(
+    const mbi_many_call_f32 *call, int64_t row, int64_t last, int64_t vector) {
+  const int64_t *row_ptr = (const int64_t *)call->csr->row_ptr;
+  const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift;
+  const float *values = call->values != NULL ? call->values - call->shift : NULL;
+  const int64_t step = call->x_steps.step, y_step = call->y_steps.step;
+  const int64_t apart = 1, y_apart = 1;
+  const float *x = call->x + vector * apart - call->shift * step;
+  const float alpha = call->alpha, beta = call->beta;
+  int64_t k = row_ptr[row];
+  int v;
+  for (; row < last; row++) {
+    const int64_t end = row_ptr[row + 1];
+    float *y = call->y + vector * y_apart + row * y_step;
+    float sum[4] = {0};
+    for (; k < end; k++) {
+      const float *from = x + col_ind[k] * step;
+      const float value = values != NULL ? values[k] : 1;
+      for (v = 0; v < 4; v++) {
+        sum[v] += value * from[v * apart];
+      }
+    }
+    if (beta == 0) {
+      for (v = 0; v < 4; v++) {
+        y[v * y_apart] = alpha * sum[v];
+      }
+    } else {
+      for (v = 0; v < 4; v++) {
+        y[v * y_apart] = alpha * sum[v] + beta * y[v * y_apart];
+      }
+    }
+  }
+}
+
+
+/* Whole rows [row, last) times one column of X, to as many of Y. */
+static void mbi_many_rows_one_i64_f32(
+    const mbi_many_call_f32 *call, int64_t row, int64_t last, int64_t vector) {
+  const int64_t *row_ptr = (const int64_t *)call->csr->row_ptr;
+  const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift;
+  const float *values = call->values != NULL ? call->values - call->shift : NULL;
+  const int64_t step = call->x_steps.step, y_step = call->y_steps.step;
+  const int64_t apart = call->x_steps.apart, y_apart = call->y_steps.apart;
+  const float *x = call->x + vector * apart - call->shift * step;
+  const float alpha = call->alpha, beta = call->beta;
+  int64_t k = row_ptr[row];
+  int v;
+  for (; row < last; row++) {
+    const int64_t end = row_ptr[row + 1];
+    float *y = call->y + vector * y_apart + row * y_step;
+    float sum[1] = {0};
+    for (; k < end; k++) {
+      const float *from = x + col_ind[k] * step;
+      const float value = values != NULL ? values[k] : 1;
+      for (v = 0; v < 1; v++) {
+        sum[v] += value * from[v * apart];
+      }
+    }
+    if (beta == 0) {
+      for (v = 0; v < 1; v++) {
+        y[v * y_apart] = alpha * sum[v];
+      }
+    } else {
+      for (v = 0; v < 1; v++) {
+        y[v * y_apart] = alpha * sum[v] + beta * y[v * y_apart];
+      }
+    }
+  }
+}
+
+
+/* Rows so few that the matrix stays in the caches while all columns pass. */
+static void mbi_many_rows_i64_f32(
+    const mbi_many_call_f32 *call, int64_t first, int64_t last) {
+  const int together = call->x_steps.apart == 1 && call->y_steps.apart == 1;
+  for (; first < last; first += MBI_MANY_ROWS) {
+    const int64_t end = last - first < MBI_MANY_ROWS ? last : first + MBI_MANY_ROWS;
+    int64_t vector = 0;
+    for (; vector + 8 <= call->vectors; vector += 8) {
+      if (together) {
+        mbi_many_rows_eight_i64_f32(call, first, end, vector);
+      } else {
+        mbi_many_rows_eight_apart_i64_f32(call, first, end, vector);
+      }
+    }
+    if (together && vector + 4 <= call->vectors) {
+      mbi_many_rows_four_i64_f32(call, first, end, vector);
+      vector += 4;
+    }
+    for (; vector < call->vectors; vector++) {
+      mbi_many_rows_one_i64_f32(call, first, end, vector);
+    }
   }
 }
 
@@ -20614,21 +21291,22 @@ static void mbi_many_task_f32(void *argument, int task) {
   const merbit_view *csr = call->csr;
   const int64_t path = csr->rows + csr->nnz;
   float *head = call->parts + (int64_t)task * 2 * call->vectors;
-  float sums[MBI_MANY_MOST];
   mbi_merge_point from = mbi_merge_search(csr, mbi_share(path, call->tasks, task));
   const mbi_merge_point to = mbi_merge_search(csr, mbi_share(path, call->tasks, task + 1));
   call->head_row[task] = -1;
-  for (; from.row < to.row; from.row++) {
-    const int64_t start = mbi_index_at(csr->row_ptr, csr->offset_type, from.row) - csr->base;
-    const int64_t end = mbi_index_at(csr->row_ptr, csr->offset_type, from.row + 1) - csr->base;
+  if (from.row < to.row) {
+    int64_t start = mbi_index_at(csr->row_ptr, csr->offset_type, from.row) - csr->base;
     if (start < from.entry) { /* began in an earlier task */
-      call->head_row[task] = from.row;
-      mbi_many_sums_f32(call, from.entry, end, head);
-    } else {
-      mbi_many_sums_f32(call, start, end, sums);
-      mbi_many_commit_f32(call, from.row, sums);
+      call->head_row[task] = from.row++;
+      start = mbi_index_at(csr->row_ptr, csr->offset_type, from.row) - csr->base;
+      mbi_many_sums_f32(call, from.entry, start, head);
     }
-    from.entry = end;
+    if (csr->offset_type == MERBIT_INDEX_32) {
+      mbi_many_rows_i32_f32(call, from.row, to.row);
+    } else {
+      mbi_many_rows_i64_f32(call, from.row, to.row);
+    }
+    from.entry = mbi_index_at(csr->row_ptr, csr->offset_type, to.row) - csr->base;
   }
   mbi_many_sums_f32(call, from.entry, to.entry, head + call->vectors);
 }
@@ -20680,6 +21358,7 @@ static void mbi_many_typed_f32(merbit_plan *plan, void *scratch, const void *alp
   call.parts = (float *)(void *)(call.head_row + plan->tasks);
   call.tasks = plan->tasks;
   call.vectors = plan->desc.vectors;
+  call.shift = plan->csr.nnz > 0 ? plan->csr.base : 0;
   if (call.alpha == 0) {
     mbi_parallel(plan->context, call.tasks, mbi_many_scale_task_f32, &call);
   } else {
