@@ -51,6 +51,24 @@ static void every_matrix(void **state) {
   }
 }
 
+/* Vectors of one element stand together by columns too. */
+static void one_column_or_row(void **state) {
+  int index, found = 0;
+  (void)state;
+  for (index = 0; index < test_matrix_count(); index++) {
+    products_form form = products_form_of(index % 2);
+    test_matrix m;
+    test_matrix_make(index, 5, &m);
+    form.plan.vectors = 8 + 4 * (index % 2);
+    if ((m.cols == 1 || m.rows == 1) && m.nnz > 1) {
+      many_check(threads_of[1], &m, &form, 0, NULL);
+      found++;
+    }
+    test_matrix_free(&m);
+  }
+  assert_true(found > 1);
+}
+
 /* One matrix in every form, on so many threads that rows cross tasks. */
 static void every_form(void **state) {
   int bits;
@@ -397,17 +415,12 @@ static void sizes_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_matrix),
-      cmocka_unit_test(every_form),
-      cmocka_unit_test(blocks),
-      cmocka_unit_test(shared_rows),
-      cmocka_unit_test(rules),
-      cmocka_unit_test(one_vector),
-      cmocka_unit_test(refused_plans),
-      cmocka_unit_test(refused_products),
-      cmocka_unit_test(what_a_plan_tells),
-      cmocka_unit_test(shapes),
-      cmocka_unit_test(sizes_refused),
+      cmocka_unit_test(every_matrix),     cmocka_unit_test(one_column_or_row),
+      cmocka_unit_test(every_form),       cmocka_unit_test(blocks),
+      cmocka_unit_test(shared_rows),      cmocka_unit_test(rules),
+      cmocka_unit_test(one_vector),       cmocka_unit_test(refused_plans),
+      cmocka_unit_test(refused_products), cmocka_unit_test(what_a_plan_tells),
+      cmocka_unit_test(shapes),           cmocka_unit_test(sizes_refused),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
