@@ -21687,7 +21687,7 @@ enum { MBI_CB_COO, MBI_CB_CSR, MBI_CB_DENSE, MBI_CB_FORMS };
 
 #define MBI_CB_SIDE 16
 #define MBI_CB_SPARSE 32   /* entries below which a block is super-sparse */
-#define MBI_CB_EVEN 5      /* entries of a lane's row that take as long as 16 of COO */
+#define MBI_CB_EVEN 8      /* entries of a lane's row that take as long as 16 of COO */
 #define MBI_CB_CROWDED 255 /* most entries of a block some of which share a place */
 #define MBI_CB_PLACE 29    /* bits of an entry's place in its strip */
 
