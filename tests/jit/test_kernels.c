@@ -191,7 +191,7 @@ static void compile_many(int capability) {
     int form;
     for (form = 0; form < 256; form += 8) {
       const int spread = (form ^ (form >> 3 & 31) ^ turn) & 255;
-      if (all || (turn++ % 11 == 0 && capability == 90) || turn % 23 == 0) {
+      if (all || (turn++ % 29 == 0 && capability == 90) || turn % 53 == 0) {
         many_preamble(turn % 2 ? MERBIT_F32 : MERBIT_F64, spread, counts[c], 0, &preamble);
         compile("spmv/many.cu", &preamble, capability);
       }
