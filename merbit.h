@@ -15222,16 +15222,6 @@ static merbit_status mbi_plan_check_arrays(const merbit_plan *plan, const merbit
   return mbi_view_check_arrays(plan->context, &given);
 }
 
-/* AUTO may still take the CPU when the GPU fails now, if everything is in host memory. */
-static int mbi_plan_may_fall_back(const merbit_plan *plan, merbit_status status) {
-  return plan->desc.side == MERBIT_SIDE_AUTO && plan->desc.method == MERBIT_METHOD_AUTO &&
-         plan->given.memory != MERBIT_MEMORY_DEVICE &&
-         plan->desc.vector_memory == MERBIT_MEMORY_HOST &&
-         plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE &&
-         status != MERBIT_INVALID_ARGUMENT && status != MERBIT_INVALID_MATRIX &&
-         status != MERBIT_OUT_OF_MEMORY;
-}
-
 /* Drop one reference; the last one frees the plan: spmv/plan.c. */
 static void mbi_plan_unref(merbit_plan *plan);
 
@@ -25198,6 +25188,16 @@ static int mbi_transpose_fits_gpu(const merbit_plan *plan) {
          plan->given.nnz > 0 && !mbi_plan_reorders(plan) && !mbi_plan_takes_blocks(plan) &&
          (plan->given.memory == MERBIT_MEMORY_DEVICE ||
           plan->given.index_type == MERBIT_INDEX_32);
+}
+
+/* AUTO may still take the CPU when the GPU fails now, if everything is in host memory. */
+static int mbi_plan_may_fall_back(const merbit_plan *plan, merbit_status status) {
+  return plan->desc.side == MERBIT_SIDE_AUTO && plan->desc.method == MERBIT_METHOD_AUTO &&
+         plan->given.memory != MERBIT_MEMORY_DEVICE &&
+         plan->desc.vector_memory == MERBIT_MEMORY_HOST &&
+         plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE &&
+         status != MERBIT_INVALID_ARGUMENT && status != MERBIT_INVALID_MATRIX &&
+         status != MERBIT_OUT_OF_MEMORY;
 }
 
 /* Set plan->view to what the plan multiplies by. Once that is made it needs no check. */

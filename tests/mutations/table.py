@@ -685,7 +685,7 @@ MUTATIONS = [
      "rows from 2^31 on look like marked tiles", "spmv_sizes|spmv_large|simt_merbit_sizes"),
     ("spmv/plan_types.h.j2", "  if (plan->desc.unchecked) {", "  if (1) {",
      "the arrays of a plan are not checked", "spmv_plan.*"),
-    ("spmv/plan_types.h.j2", "status != MERBIT_INVALID_MATRIX &&\n         status != MERBIT_OUT_OF_MEMORY;",
+    ("spmv/transpose.c.j2", "status != MERBIT_INVALID_MATRIX &&\n         status != MERBIT_OUT_OF_MEMORY;",
      "status != MERBIT_INVALID_MATRIX;", "without memory the CPU is tried, and the shortage hidden",
      "fake_failures"),
     ("spmv/workspace.c.j2", "    plan->references++;\n", "", "a plan is released under its workspace",
