@@ -23099,7 +23099,10 @@ static int mbi_many_resident(const merbit_plan *plan) {
   const int value = (int)mbi_type_size(plan->type) / 4;
   const int lane = (m->width + m->span * m->team - 1) / (m->span * m->team) * m->span;
   const int words = 2 * m->unroll * (1 + value) + (m->unroll + 2) * lane * value;
-  const int threads = words > 60                 ? 512
+  const int known = plan->context->device.compute_capability == 90 &&
+                    plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE;
+  const int threads = words > 80 && !known       ? 384
+                      : words > 60               ? 512
                       : words > 50               ? 640
                       : words > 40 || value == 2 ? 768
                                                  : 1024;
