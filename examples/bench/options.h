@@ -57,6 +57,8 @@ static void bench_help(void) {
       "                    and CB with other limits, cb-listed, cb-plain, cb-coo20,\n"
       "                    cb-dense64, cb-dense200, cb-s64, cb-s256;\n"
       "                    by name rcm, degree: auto on the reordered matrix;\n"
+      "                    by name types, with f64: f16, bf16, f32 in f64, c64 and c128,\n"
+      "                    complex ones beside cuSPARSE's CSR and COO;\n"
       "                    by name transpose: auto with MERBIT_OPERATION_T, beside cuSPARSE's\n"
       "                    CSR with its own (cusparse-csr-alg1-t, cusparse-csr-alg2-t);\n"
       "                    by name many-N (several vectors by rows; --vectors says how many),\n"

@@ -9,6 +9,7 @@
 #include "fake/many_scenarios.h"
 #include "fake/order_scenarios.h"
 #include "fake/transpose_scenarios.h"
+#include "fake/type_scenarios.h"
 #include "support/gpu.h"
 
 /* Host CSR, vectors in buffers, a workspace of its own, new values. */
@@ -283,6 +284,8 @@ TEST_UNUSED static const struct {
     {"several vectors by rows", vectors_by_rows, MERBIT_SIDE_CUDA, 0},
     {"several vectors by columns", vectors_by_columns, MERBIT_SIDE_CUDA, 0},
     {"several host vectors, AUTO", several_host_vectors, MERBIT_SIDE_AUTO, 0},
+    {"conjugate transpose, AUTO", complex_products, MERBIT_SIDE_AUTO, 0},
+    {"complex by MERGE", complex_merge, MERBIT_SIDE_CUDA, 0},
     {"PageRank", ranks, MERBIT_SIDE_CUDA, 1},
     {"PageRank, AUTO", ranks, MERBIT_SIDE_AUTO, 1},
 };

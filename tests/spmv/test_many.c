@@ -234,12 +234,18 @@ static merbit_plan_desc several(int vectors, merbit_vector_order order) {
   return desc;
 }
 
-static void expect_plan(const merbit_plan_desc *desc, merbit_status status, const char *text) {
-  const merbit_view view = merbit_csr(3, 2, 3, some_row_ptr, some_col_ind, some_values);
+static void expect_plan_of(merbit_type type, const merbit_plan_desc *desc, merbit_status status,
+                           const char *text) {
+  merbit_view view = merbit_csr(3, 2, 3, some_row_ptr, some_col_ind, some_values);
   merbit_plan *plan;
+  view.value_type = type;
   assert_int_equal(merbit_plan_create(threads_of[0], &view, desc, &plan), status);
   assert_null(plan);
   cpu_expect(threads_of[0], status, text);
+}
+
+static void expect_plan(const merbit_plan_desc *desc, merbit_status status, const char *text) {
+  expect_plan_of(MERBIT_F64, desc, status, text);
 }
 
 static void refused_plans(void **state) {
@@ -262,6 +268,12 @@ static void refused_plans(void **state) {
       expect_plan(&desc, MERBIT_NOT_SUPPORTED, text);
     }
   }
+  desc.method = MERBIT_METHOD_AUTO;
+  desc.vector_type = MERBIT_F64;
+  expect_plan_of(MERBIT_F32, &desc, MERBIT_NOT_SUPPORTED, "in f64 or f32 throughout, not with");
+  desc.vector_type = MERBIT_TYPE_DEFAULT;
+  expect_plan_of(MERBIT_C128, &desc, MERBIT_NOT_SUPPORTED,
+                 "in f64 or f32 throughout, not with");
   desc.method = MERBIT_METHOD_MANY;
   expect_plan(&desc, MERBIT_NO_DEVICE, "many runs on CUDA");
   desc.vectors = 1;
