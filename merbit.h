@@ -229,6 +229,53 @@
  *     merbit_plan_destroy(plan);
  *     merbit_context_destroy(context);
  *
+ * SEMIRINGS. A plan may add and multiply by other operators (plan_desc.semiring): min-plus makes a product one step
+ * of shortest paths, or-and one of breadth-first search, max-times one of most likely paths; or give your own.
+ *
+ * Example: semirings
+ *     int row_ptr[] = {0, 2, 3, 3}, col_ind[] = {1, 2, 2}; // roads from 0 to 1 and 2, from 1 to 2
+ *     double lengths[] = {4, 9, 3}, zero = 0, d[] = {0, 1e300, 1e300}, e[] = {0, 1e300, 1e300};
+ *     merbit_view A = merbit_csr(3, 3, 3, row_ptr, col_ind, lengths);
+ *     merbit_plan_desc desc = {MERBIT_SIDE_AUTO};
+ *     merbit_context *context = NULL;
+ *     merbit_plan *plan = NULL;
+ *     desc.vector_memory = MERBIT_MEMORY_HOST;
+ *     desc.operation = MERBIT_OPERATION_T;
+ *     desc.semiring = MERBIT_SEMIRING_MIN_PLUS;
+ *     if (merbit_context_create(NULL, &context, NULL) == MERBIT_OK &&
+ *         merbit_plan_create(context, &A, &desc, &plan) == MERBIT_OK) {
+ *       merbit_spmv(plan, NULL, NULL, d, &zero, e, NULL); // the least of A' + d and 0 + e: 0, 4, 9
+ *       merbit_spmv(plan, NULL, NULL, e, &zero, d, NULL); // 0, 4, 7
+ *     }
+ *     merbit_plan_destroy(plan);
+ *     merbit_context_destroy(context);
+ *
+ * y = (alpha (x) sum) (+) (beta (x) y), a row's sum beginning with the semiring's zero, which an empty row gives: Inf
+ * for min-plus, 0 for max-times and or-and. alpha NULL: the sum is not multiplied; beta NULL: y is not read. alpha
+ * the zero of the semiring reads neither A nor x, and the zero stands in place of alpha (x) sum; beta the zero does
+ * not read y. Any other number, 0 in min-plus as well, is an operand like an entry: there alpha adds to each sum, and
+ * beta 0 keeps the old y among those of which the least is taken. Patterns are of the number one for every semiring:
+ * in min-plus each entry is an edge of length 1. Duplicates are entries of their own and never added up. A stored
+ * zero is an entry: an edge of length 0 in min-plus, none in or-and.
+ *
+ * min, max and or give the same bits in any order, so every method does: a NaN product makes its row NaN, a result
+ * that is zero is +0, and in or-and any number that is not zero, NaN too, is true and results are 0 or 1. max-times
+ * is for numbers that are not negative, whose zero is 0; for others take your own max from -Inf on.
+ * MERGE, and on CUDA SCAN and ROWS, on the CPU REFERENCE, take semirings, AUTO takes one of these, and views are CSR or
+ * COO; all else works as with plus-times: transposes, orders, new values, device arrays, scalars in device memory.
+ *
+ * With MERBIT_SEMIRING_CUSTOM, plan_desc.operators has `add` and `multiply` as expressions for CUDA and as functions for
+ * the CPU; a plan needs both for its side, AUTO's fall-back to the CPU too. `add` must be associative and
+ * commutative, but for plans on the CPU and for ROWS with one lane a row (omega 1), where entries come in their order
+ * and it need not commute.
+ *
+ * EXPRESSIONS have + - * / and parentheses, < <= > >= == != (which do not chain), && || !, c ? a : b, decimal
+ * numbers, inf, the names said where one is given, and min max abs sqrt exp log pow floor ceil. All are of the plan's
+ * type; comparisons are 1 or 0 where a number is wanted, numbers are true unless zero. Each operation is rounded by
+ * itself, as in C without contraction; exp, log and pow may differ from the C library's in the last bits. min and max
+ * of a NaN are NaN. Whatever else a text holds is refused by its place; what reaches the compiler is written anew
+ * from the checked tokens, and is part of the cubin's key. At most 512 characters.
+ *
  * STATUS. Every call that can fail returns a merbit_status, sets its out pointer to NULL on failure and
  * leaves a sentence that names the value at fault (merbit_last_error; merbit_context_create fills a
  * merbit_error instead). A NULL context, buffer, matrix or plan is MERBIT_INVALID_ARGUMENT, without a
@@ -409,6 +456,31 @@ typedef enum merbit_vector_order {
   MERBIT_VECTORS_COLUMN_MAJOR = 0, /* vector after vector */
   MERBIT_VECTORS_ROW_MAJOR = 1     /* what belongs to one row together */
 } merbit_vector_order;
+/* What a product adds and multiplies by: y = (alpha (x) sum) (+) (beta (x) y), where a row's sum is
+ * a1 (x) x1 (+) a2 (x) x2 (+) ... See SEMIRINGS in the manual. */
+typedef enum merbit_semiring {
+  MERBIT_SEMIRING_PLUS_TIMES = 0,
+  MERBIT_SEMIRING_MIN_PLUS = 1,  /* the least a + x; zero is Inf */
+  MERBIT_SEMIRING_MAX_TIMES = 2, /* the greatest a * x, of numbers that are not negative; zero is 0 */
+  MERBIT_SEMIRING_OR_AND = 3,    /* 1 where an a and its x are both not zero, else 0; zero is 0 */
+  MERBIT_SEMIRING_CUSTOM = 4     /* of a merbit_operators */
+} merbit_semiring;
+
+/* An operator on the CPU. Several threads call it at once. */
+typedef double (*merbit_operator_f64)(void *user, double a, double b);
+typedef float (*merbit_operator_f32)(void *user, float a, float b);
+
+/* MERBIT_SEMIRING_CUSTOM: expressions for CUDA, functions for the CPU; what a plan's side does not
+ * use may be NULL. `add` must be associative and commutative, and leave any b as it is where a is
+ * `zero`. Expressions: see EXPRESSIONS in the manual. */
+typedef struct merbit_operators {
+  const char *add;      /* a (+) b, in `a` and `b`: "min(a, b)" */
+  const char *multiply; /* a (x) x, in `a`, an entry or alpha or beta, and `x`: "a + x" */
+  double zero;          /* of add: what an empty row gives; a number of the plan's type, or infinite */
+  merbit_operator_f64 add_f64, multiply_f64;
+  merbit_operator_f32 add_f32, multiply_f32;
+  void *user;
+} merbit_operators;
 
 /* One context is one device, or the CPU. Made by merbit_context_create. Reference-counted: what was
  * made from it keeps it alive after merbit_context_destroy. Threads may share it. */
@@ -554,6 +626,8 @@ typedef struct merbit_plan_desc {
                                   uneven */
   int cb_csr_max;              /* CB: others with more are dense; 0: 128 */
   merbit_reordering reordering; /* of rows and columns, for solvers; square CSR and COO only */
+  merbit_semiring semiring;     /* by MERGE, and on CUDA SCAN and ROWS, on the CPU REFERENCE */
+  const merbit_operators *operators; /* CUSTOM; read while the plan is made, and no more */
   int vectors;                 /* that merbit_spmm multiplies at once, up to 64; 0: one. MANY: sigma is the
                                   nonzeros of a run by 32, omega how many gathers are in flight, 4 or 8 */
   merbit_vector_order vector_order; /* of several */
@@ -743,7 +817,7 @@ MERBIT_API void merbit_workspace_destroy(merbit_workspace *workspace); /* NULL i
 /* y = alpha op(A) x + beta y. x holds cols, y rows elements of the plan's vector type, with a
  * transposed operation x rows and y cols; they must not overlap. alpha and beta are of the
  * compute type (complex: two reals); NULL means alpha 1 and beta 0. beta 0 never reads y, alpha 0 never reads A or
- * x. `workspace` NULL is the plan's own: one product at a time. `stream` is a CUstream (NULL:
+ * x; what they mean over other semirings: SEMIRINGS in the manual. `workspace` NULL is the plan's own: one product at a time. `stream` is a CUstream (NULL:
  * the default stream), unused on the CPU. On CUDA the call returns when the product is
  * enqueued, allocates nothing, waits for nothing and may be captured in a graph; host vectors
  * are the exception, see vector_memory. Threads may share a plan, each with its own workspace. */
@@ -3153,6 +3227,80 @@ static const char *const mbi_source_jit_complex_cuh[] = {
   "#endif\n",
   NULL};
 
+static const char *const mbi_source_jit_functions_cuh[] = {
+  "// What expressions (jit/expression.c) and semirings call, for float and double: with operands\n"
+  "// of one type.\n"
+  "\n"
+  "// NaN where an operand is NaN; of two equal ones the second.\n"
+  "template <class T> MBK_DEVICE T mbk_min(T a, T b) {\n"
+  "  return a < b || a != a ? a : b;\n"
+  "}\n"
+  "template <class T> MBK_DEVICE T mbk_max(T a, T b) {\n"
+  "  return a > b || a != a ? a : b;\n"
+  "}\n"
+  "\n"
+  "MBK_DEVICE float mbk_abs(float a) {\n"
+  "  return fabsf(a);\n"
+  "}\n"
+  "MBK_DEVICE double mbk_abs(double a) {\n"
+  "  return fabs(a);\n"
+  "}\n"
+  "MBK_DEVICE float mbk_sqrt(float a) {\n"
+  "  return sqrtf(a);\n"
+  "}\n"
+  "MBK_DEVICE double mbk_sqrt(double a) {\n"
+  "  return sqrt(a);\n"
+  "}\n"
+  "MBK_DEVICE float mbk_exp(float a) {\n"
+  "  return expf(a);\n"
+  "}\n"
+  "MBK_DEVICE double mbk_exp(double a) {\n"
+  "  return exp(a);\n"
+  "}\n"
+  "MBK_DEVICE float mbk_log(float a) {\n"
+  "  return logf(a);\n"
+  "}\n"
+  "MBK_DEVICE double mbk_log(double a) {\n"
+  "  return log(a);\n"
+  "}\n"
+  "MBK_DEVICE float mbk_pow(float a, float b) {\n"
+  "  return powf(a, b);\n"
+  "}\n"
+  "MBK_DEVICE double mbk_pow(double a, double b) {\n"
+  "  return pow(a, b);\n"
+  "}\n"
+  "MBK_DEVICE float mbk_floor(float a) {\n"
+  "  return floorf(a);\n"
+  "}\n"
+  "MBK_DEVICE double mbk_floor(double a) {\n"
+  "  return floor(a);\n"
+  "}\n"
+  "MBK_DEVICE float mbk_ceil(float a) {\n"
+  "  return ceilf(a);\n"
+  "}\n"
+  "MBK_DEVICE double mbk_ceil(double a) {\n"
+  "  return ceil(a);\n"
+  "}\n"
+  "\n"
+  "// A comparison as a number, and a number as a condition.\n"
+  "template <class T> MBK_DEVICE T mbk_number_of(bool truth) {\n"
+  "  return truth ? (T)1 : (T)0;\n"
+  "}\n"
+  "template <class T> MBK_DEVICE bool mbk_truth_of(T number) {\n"
+  "  return number != (T)0;\n"
+  "}\n"
+  "\n"
+  "// The number whose bits as a double these are: exact, and the same in any locale.\n"
+  "MBK_DEVICE double mbk_number(mbk_u64 bits) {\n"
+  "  union {\n"
+  "    mbk_u64 bits;\n"
+  "    double value;\n",
+  "  } number;\n"
+  "  number.bits = bits;\n"
+  "  return number.value;\n"
+  "}\n",
+  NULL};
+
 static const char *const mbi_source_spmv_algebra_cuh[] = {
   "// What every product kernel is told of a plan, the algebra of a product, and the one place\n"
   "// where a finished row leaves a kernel.\n"
@@ -3182,42 +3330,153 @@ static const char *const mbi_source_spmv_algebra_cuh[] = {
   "    \"define MBK_SCALARS_DEVICE: 1 if alpha and beta are read through device pointers, 0 if passed\"\n"
   "#endif\n"
   "\n"
+  "#ifndef MBK_SEMIRING\n"
+  "#error \"define MBK_SEMIRING: 0 for plus-times, else a number of spmv/semiring.cuh\"\n"
+  "#endif\n"
+  "\n"
+  "// MBK_SCALAR is what alpha and beta are on their way through a kernel; MBK_ABSENT one that was\n"
+  "// not given, as beta; with an alpha that MBK_VANISHES nothing is read of the matrix and of x.\n"
+  "#if MBK_SEMIRING\n"
+  "#include \"spmv/semiring.cuh\"\n"
+  "#else\n"
   "// Plus-times. Every sum starts at MBK_ZERO, so that a sum that is zero is +0 in any order.\n"
+  "#define MBK_SCALAR MBK_COMPUTE\n"
+  "#define MBK_ABSENT ((MBK_COMPUTE)0)\n"
+  "#define MBK_VANISHES(alpha) ((alpha) == (MBK_COMPUTE)0)\n",
+  "#define MBK_SCALAR_AT(address, absent) ((address) ? *(address) : (MBK_COMPUTE)(absent))\n"
   "#define MBK_ZERO ((MBK_COMPUTE)0)\n"
   "#define MBK_ADD(a, b) ((a) + (b))\n"
   "#define MBK_MUL(a, x) mbk_multiply((MBK_COMPUTE)(a), (MBK_COMPUTE)(x))\n"
-  "\n"
-  "// alpha and beta as kernel parameters, and as what one function passes on to another. A null\n"
-  "// device pointer stands for the default. MBK_SCALARS_LOAD goes where MBK_COMMIT follows: held\n"
-  "// from a kernel's start, the two would cost registers.\n"
-  "#if MBK_SCALARS_DEVICE\n"
-  "#define MBK_SCALAR_PARAMETERS const MBK_COMPUTE *alpha_at, const MBK_COMPUTE *beta_at\n",
-  "#define MBK_SCALAR_ARGUMENTS alpha_at, beta_at\n"
-  "#define MBK_ALPHA (mbk_await(), alpha_at ? *alpha_at : (MBK_COMPUTE)1)\n"
-  "#define MBK_SCALARS_LOAD                                                                       \\\n"
-  "  const MBK_COMPUTE alpha = MBK_ALPHA;                                                         \\\n"
-  "  const MBK_COMPUTE beta = beta_at ? *beta_at : (MBK_COMPUTE)0\n"
-  "#else\n"
-  "#define MBK_SCALAR_PARAMETERS const MBK_COMPUTE alpha, const MBK_COMPUTE beta\n"
-  "#define MBK_SCALAR_ARGUMENTS alpha, beta\n"
-  "#define MBK_ALPHA alpha\n"
-  "#define MBK_SCALARS_LOAD\n"
-  "#endif\n"
-  "\n"
   "// What becomes of a row's final sum. With alpha 0 the sum is zero because nothing was read;\n"
   "// with beta 0 the old y is not read, else it is `old`, a place in memory.\n"
   "#define MBK_RESULT(sum, old)                                                                   \\\n"
   "  ((MBK_VECTOR)(beta == (MBK_COMPUTE)0 ? MBK_MUL(alpha, sum)                                   \\\n"
   "                                       : MBK_ADD(MBK_MUL(alpha, sum), MBK_MUL(beta, old))))\n"
+  "#endif\n"
   "\n"
-  "// Every row passes here, or through MBK_RESULT, exactly once.\n"
-  "MBK_DEVICE void mbk_commit(MBK_VECTOR *y, mbk_u64 row, MBK_COMPUTE sum, MBK_COMPUTE alpha,\n"
-  "                           MBK_COMPUTE beta) {\n"
+  "// alpha and beta as kernel parameters, and as what one function passes on to another. A null\n"
+  "// device pointer stands for the default. MBK_SCALARS_LOAD goes where MBK_COMMIT follows: held\n"
+  "// from a kernel's start, the two would cost registers.\n"
+  "#if MBK_SCALARS_DEVICE\n"
+  "#define MBK_SCALAR_PARAMETERS const MBK_COMPUTE *alpha_at, const MBK_COMPUTE *beta_at\n"
+  "#define MBK_SCALAR_ARGUMENTS alpha_at, beta_at\n"
+  "#define MBK_ALPHA (mbk_await(), MBK_SCALAR_AT(alpha_at, 1))\n"
+  "#define MBK_SCALARS_LOAD                                                                       \\\n"
+  "  const MBK_SCALAR alpha = MBK_ALPHA;                                                          \\\n"
+  "  const MBK_SCALAR beta = MBK_SCALAR_AT(beta_at, 0)\n"
+  "#else\n"
+  "#define MBK_SCALAR_PARAMETERS const MBK_SCALAR alpha, const MBK_SCALAR beta\n"
+  "#define MBK_SCALAR_ARGUMENTS alpha, beta\n"
+  "#define MBK_ALPHA alpha\n"
+  "#define MBK_SCALARS_LOAD\n"
+  "#endif\n"
+  "\n"
+  "// Every row passes here, or through MBK_RESULT, exactly once.\n",
+  "MBK_DEVICE void mbk_commit(MBK_VECTOR *y, mbk_u64 row, MBK_COMPUTE sum, MBK_SCALAR alpha,\n"
+  "                           MBK_SCALAR beta) {\n"
   "  y[row] = MBK_RESULT(sum, y[row]);\n"
   "}\n"
   "#define MBK_COMMIT(row, sum) mbk_commit(y, (row), (sum), alpha, beta)\n"
   "\n"
   "#include \"spmv/values.cuh\"\n",
+  NULL};
+
+static const char *const mbi_source_spmv_semiring_cuh[] = {
+  "// The algebra of products over another semiring than plus-times: part of spmv/algebra.cuh.\n"
+  "// MBK_SEMIRING is\n"
+  "//   1  min-plus: the least a + x, from Inf on;\n"
+  "//   2  max-times: the greatest a * x, from 0 on;\n"
+  "//   3  or-and: 1 where an entry and its x are both not zero, else 0;\n"
+  "//   4  the user's, checked and written out anew by the host (jit/expression.c).\n"
+  "// y = (alpha (x) sum) (+) (beta (x) y). A scalar that was not given is not applied; beta not\n"
+  "// given, or the zero of the semiring, does not read y; alpha the zero reads neither A nor x,\n"
+  "// and what stands before (+) is the zero.\n"
+  "#include \"jit/functions.cuh\"\n"
+  "\n"
+  "#if MBK_SEMIRING == 4\n"
+  "#ifndef MBK_OPERATOR_ZERO\n"
+  "#error \"define MBK_OPERATOR_ZERO: what changes nothing by MBK_OPERATOR_ADD\"\n"
+  "#endif\n"
+  "#ifndef MBK_OPERATOR_ADD\n"
+  "#error \"define MBK_OPERATOR_ADD: an expression in in_a and in_b\"\n"
+  "#endif\n"
+  "#ifndef MBK_OPERATOR_MULTIPLY\n"
+  "#error \"define MBK_OPERATOR_MULTIPLY: an expression in in_a and in_x\"\n"
+  "#endif\n"
+  "#endif\n"
+  "\n"
+  "#if MBK_SEMIRING == 1\n"
+  "#define MBK_ZERO ((MBK_COMPUTE)mbk_number(0x7ff0000000000000ull))\n"
+  "#elif MBK_SEMIRING == 4\n"
+  "#define MBK_ZERO ((MBK_COMPUTE)MBK_OPERATOR_ZERO)\n"
+  "#else\n"
+  "#define MBK_ZERO ((MBK_COMPUTE)0)\n"
+  "#endif\n"
+  "\n"
+  "MBK_DEVICE MBK_COMPUTE mbk_semiring_add(const MBK_COMPUTE in_a, const MBK_COMPUTE in_b) {\n"
+  "#if MBK_SEMIRING == 1\n"
+  "  return mbk_min(in_a, in_b);\n"
+  "#elif MBK_SEMIRING == 4\n"
+  "  return MBK_OPERATOR_ADD;\n"
+  "#else\n"
+  "  return mbk_max(in_a, in_b);\n"
+  "#endif\n"
+  "}\n"
+  "\n"
+  "MBK_DEVICE MBK_COMPUTE mbk_semiring_multiply(const MBK_COMPUTE in_a, const MBK_COMPUTE in_x) {\n"
+  "#if MBK_SEMIRING == 1\n"
+  "  return in_a + in_x;\n"
+  "#elif MBK_SEMIRING == 2\n"
+  "  return mbk_multiply(in_a, in_x);\n"
+  "#elif MBK_SEMIRING == 3\n",
+  "  return in_a != (MBK_COMPUTE)0 && in_x != (MBK_COMPUTE)0 ? (MBK_COMPUTE)1 : (MBK_COMPUTE)0;\n"
+  "#else\n"
+  "  return MBK_OPERATOR_MULTIPLY;\n"
+  "#endif\n"
+  "}\n"
+  "#define MBK_ADD(a, b) mbk_semiring_add((a), (b))\n"
+  "#define MBK_MUL(a, x) mbk_semiring_multiply((MBK_COMPUTE)(a), (MBK_COMPUTE)(x))\n"
+  "\n"
+  "// As the host passes it.\n"
+  "struct mbk_scalar {\n"
+  "  MBK_COMPUTE value;\n"
+  "  mbk_u32 given;\n"
+  "};\n"
+  "#define MBK_SCALAR mbk_scalar\n"
+  "#define MBK_ABSENT mbk_scalar_of((MBK_COMPUTE)0, 0)\n"
+  "#define MBK_VANISHES(alpha) mbk_scalar_vanishes(alpha)\n"
+  "#define MBK_SCALAR_AT(address, absent)                                                         \\\n"
+  "  ((address) ? mbk_scalar_of(*(address), 1) : mbk_scalar_of((MBK_COMPUTE)0, 0))\n"
+  "\n"
+  "MBK_DEVICE mbk_scalar mbk_scalar_of(MBK_COMPUTE value, mbk_u32 given) {\n"
+  "  const mbk_scalar scalar = {value, given};\n"
+  "  return scalar;\n"
+  "}\n"
+  "MBK_DEVICE bool mbk_scalar_vanishes(const mbk_scalar scalar) {\n"
+  "  return scalar.given != 0 && scalar.value == MBK_ZERO;\n"
+  "}\n"
+  "// Whether the old y is not read.\n"
+  "MBK_DEVICE bool mbk_scalar_forgets(const mbk_scalar beta) {\n"
+  "  return beta.given == 0 || beta.value == MBK_ZERO;\n"
+  "}\n"
+  "MBK_DEVICE MBK_COMPUTE mbk_scaled(const mbk_scalar alpha, MBK_COMPUTE sum) {\n"
+  "  return alpha.given == 0             ? sum\n"
+  "         : mbk_scalar_vanishes(alpha) ? MBK_ZERO\n"
+  "                                      : MBK_MUL(alpha.value, sum);\n"
+  "}\n"
+  "// Which of two zeros is the least would depend on the order: a result that is zero is +0.\n"
+  "MBK_DEVICE MBK_VECTOR mbk_semiring_result(MBK_COMPUTE result) {\n"
+  "#if MBK_SEMIRING < 3\n"
+  "  return (MBK_VECTOR)(result + (MBK_COMPUTE)0);\n"
+  "#else\n"
+  "  return (MBK_VECTOR)result;\n"
+  "#endif\n"
+  "}\n"
+  "// `old` is a place in memory, not read where beta forgets it.\n",
+  "#define MBK_RESULT(sum, old)                                                                   \\\n"
+  "  mbk_semiring_result(mbk_scalar_forgets(beta)                                                 \\\n"
+  "                          ? mbk_scaled(alpha, sum)                                             \\\n"
+  "                          : MBK_ADD(mbk_scaled(alpha, sum), MBK_MUL(beta.value, old)))\n",
   NULL};
 
 static const char *const mbi_source_spmv_values_cuh[] = {
@@ -3243,6 +3502,8 @@ static const char *const mbi_source_spmv_values_cuh[] = {
   "// What a nonzero adds whose value is not stored with it: one, or the one at `values`.\n"
   "#if MBK_STORED == 1 || MBK_BY_ROW\n"
   "#define MBK_UNIT(values, factor) MBK_MUL(mbk_load(values), factor)\n"
+  "#elif MBK_SEMIRING && MBK_STORED != 6 // a one that the semiring multiplies by\n"
+  "#define MBK_UNIT(values, factor) MBK_MUL((MBK_COMPUTE)1, factor)\n"
   "#else\n"
   "#define MBK_UNIT(values, factor) ((MBK_COMPUTE)(factor))\n"
   "#endif\n"
@@ -3258,16 +3519,16 @@ static const char *const mbi_source_spmv_values_cuh[] = {
   "  return (MBK_COMPUTE)mbk_bf16_value(stored);\n"
   "#elif MBK_STORED == 8\n"
   "  return mbk_conjugate((MBK_COMPUTE)stored);\n"
-  "#else\n"
+  "#else\n",
   "  return (MBK_COMPUTE)stored;\n"
   "#endif\n"
   "}\n"
   "\n"
-  "// The table to shared memory, by all `threads` of a block. With alpha 0 nothing is read.\n",
-  "MBK_DEVICE void mbk_table_take(const MBK_COMPUTE *table, MBK_COMPUTE alpha, mbk_u32 threads) {\n"
+  "// The table to shared memory, by all `threads` of a block. With alpha 0 nothing is read.\n"
+  "MBK_DEVICE void mbk_table_take(const MBK_COMPUTE *table, MBK_SCALAR alpha, mbk_u32 threads) {\n"
   "#if MBK_STORED == 4\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  for (mbk_u32 i = mbk_thread(); i < MBK_TABLE && alpha != (MBK_COMPUTE)0; i += threads) {\n"
+  "  for (mbk_u32 i = mbk_thread(); i < MBK_TABLE && !MBK_VANISHES(alpha); i += threads) {\n"
   "    ((MBK_COMPUTE *)shared)[i] = mbk_load(table + i);\n"
   "  }\n"
   "  mbk_block_sync();\n"
@@ -3286,7 +3547,7 @@ static const char *const mbi_source_spmv_values_cuh[] = {
   "                     MBK_VECTOR *scaled, MBK_SCALAR_PARAMETERS) {\n"
   "  mbk_release();\n"
   "  mbk_await_for(x);\n"
-  "  if (MBK_ALPHA == (MBK_COMPUTE)0) {\n"
+  "  if (MBK_VANISHES(MBK_ALPHA)) {\n"
   "    return;\n"
   "  }\n"
   "#pragma unroll 4\n"
@@ -4486,8 +4747,9 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "\n"
   "// A row over many tiles is added up by a warp, over very many by the thread block.\n"
   "#define MBK_FIXUP_THREADS 512\n"
-  "// Complex sums would spill where registers are kept for as many blocks as possible.\n"
-  "#define MBK_FIXUP_BLOCKS (mbk_parts<MBK_COMPUTE>::count > 1 ? 2 : 0)\n"
+  "// Blocks that a multiprocessor should hold; 0: as NVRTC likes, which for semirings and complex\n"
+  "// sums aims at so many that some spill.\n"
+  "#define MBK_FIXUP_BLOCKS (MBK_SEMIRING || mbk_parts<MBK_COMPUTE>::count > 1 ? 2 : 0)\n"
   "#define MBK_FIXUP_LONG 8         // tiles beyond which the warp helps\n"
   "#define MBK_FIXUP_VERY_LONG 1024 // and the thread block\n"
   "\n"
@@ -4496,8 +4758,8 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "MBK_DEVICE MBK_COMPUTE mbk_fixup_tails(const MBK_COMPUTE *tails, mbk_u64 from, mbk_u64 to,\n"
   "                                       mbk_u32 thread, mbk_u32 threads) {\n"
   "  MBK_COMPUTE sum = MBK_ZERO;\n"
-  "#pragma unroll 4\n"
-  "  for (from += thread; from < to; from += threads) {\n",
+  "#pragma unroll 4\n",
+  "  for (from += thread; from < to; from += threads) {\n"
   "    sum = MBK_ADD(sum, tails[from * MBK_PARTS]);\n"
   "  }\n"
   "  return sum;\n"
@@ -4505,7 +4767,7 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "\n"
   "// The last block of rows may reach beyond the matrix.\n"
   "MBK_DEVICE void mbk_fixup_commit(MBK_VECTOR *y, mbk_u64 row, mbk_u32 part, mbk_u64 rows,\n"
-  "                                 MBK_COMPUTE sum, MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
+  "                                 MBK_COMPUTE sum, MBK_SCALAR alpha, MBK_SCALAR beta) {\n"
   "  if (MBK_LEADING) {\n"
   "    MBK_COMMIT(row * rows + part, sum);\n"
   "  } else if (MBK_PARTS == 1) {\n"
@@ -4530,8 +4792,8 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "  const mbk_u64 at = item / MBK_PARTS;\n"
   "  const mbk_u32 part = (mbk_u32)(item % MBK_PARTS), warp = mbk_thread() / 32;\n"
   "  mbk_u64 from = 0;\n"
-  "  MBK_RANK rank = 0;\n"
-  "  mbk_u32 length = 0; // of the row before this tile, in tiles\n",
+  "  MBK_RANK rank = 0;\n",
+  "  mbk_u32 length = 0; // of the row before this tile, in tiles\n"
   "  bool ending = false;\n"
   "  MBK_COMPUTE own = MBK_ZERO;\n"
   "  mbk_release();\n"
@@ -4574,8 +4836,8 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "    if ((int)mbk_lane() == leader) {\n"
   "      mbk_fixup_commit(y, MBK_ROW_OF(rank), part, rows, MBK_ADD(sum, own), alpha, beta);\n"
   "    }\n"
-  "  }\n"
-  "  const mbk_u32 ballot = mbk_ballot(MBK_ALL, length > MBK_FIXUP_VERY_LONG);\n",
+  "  }\n",
+  "  const mbk_u32 ballot = mbk_ballot(MBK_ALL, length > MBK_FIXUP_VERY_LONG);\n"
   "  if (mbk_lane() == 0) {\n"
   "    very_long[warp] = ballot;\n"
   "  }\n"
@@ -4642,8 +4904,8 @@ static const char *const mbi_source_spmv_scan_tile_cuh[] = {
   "\n"
   "// The tile's row number `ended`, of which the first `held` have their old y at `old`.\n"
   "MBK_DEVICE void mbk_scan_commit_row(mbk_u32 rank, mbk_u32 ended, MBK_COMPUTE sum,\n"
-  "                                    const mbk_u32 *row_id, MBK_VECTOR *y, MBK_COMPUTE alpha,\n"
-  "                                    MBK_COMPUTE beta, const MBK_VECTOR *old, mbk_u32 held) {\n"
+  "                                    const mbk_u32 *row_id, MBK_VECTOR *y, MBK_SCALAR alpha,\n"
+  "                                    MBK_SCALAR beta, const MBK_VECTOR *old, mbk_u32 held) {\n"
   "  const mbk_u32 row = MBK_ROW_OF(rank + ended);\n"
   "  const MBK_COMPUTE final = MBK_ADD(MBK_ZERO, sum);\n",
   "  y[row] = MBK_RESULT(final, (ended < held ? old[ended] : y[row]));\n"
@@ -4669,7 +4931,7 @@ static const char *const mbi_source_spmv_scan_tile_cuh[] = {
   "MBK_DEVICE void mbk_scan_commit(const MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK],\n"
   "                                mbk_u32 ends, mbk_u32 rank, mbk_u64 tile, const mbk_u32 *row_id,\n"
   "                                MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,\n"
-  "                                MBK_COMPUTE alpha, MBK_COMPUTE beta, const MBK_VECTOR *old,\n"
+  "                                MBK_SCALAR alpha, MBK_SCALAR beta, const MBK_VECTOR *old,\n"
   "                                mbk_u32 held) {\n"
   "  const mbk_u32 lane = mbk_lane();\n"
   "  const mbk_u32 before = mbk_scan_ends_before(ends);\n"
@@ -4872,10 +5134,10 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "template <bool adds>\n"
   "MBK_DEVICE MBK_VECTOR mbk_scan_multiply(const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
   "                                        MBK_SOURCE x, mbk_u64 start, mbk_u64 nnz,\n"
-  "                                        const mbk_scan_rows &rows, MBK_COMPUTE alpha,\n"
+  "                                        const mbk_scan_rows &rows, MBK_SCALAR alpha,\n"
   "                                        MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK]) {\n"
   "  MBK_VECTOR old;\n"
-  "  if (alpha == (MBK_COMPUTE)0) {\n"
+  "  if (MBK_VANISHES(alpha)) {\n"
   "    mbk_await();\n"
   "    old = adds ? mbk_scan_old(rows) : (MBK_VECTOR)0;\n"
   "#pragma unroll\n"
@@ -4903,7 +5165,7 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "mbk_scan_take(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
   "              const mbk_i32 *col_ind, const MBK_VALUE *values, MBK_SOURCE x, MBK_VECTOR *y,\n"
   "              MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tile,\n",
-  "              MBK_COMPUTE alpha, MBK_COMPUTE beta, MBK_VECTOR *old) {\n"
+  "              MBK_SCALAR alpha, MBK_SCALAR beta, MBK_VECTOR *old) {\n"
   "  const mbk_u32 lane = mbk_lane();\n"
   "  const mbk_u32 ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;\n"
   "  const mbk_u32 rank = mbk_load(tile_row + tile);\n"
@@ -5017,7 +5279,7 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
   "             const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,\n"
   "             MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles,\n"
-  "             MBK_COMPUTE alpha, MBK_COMPUTE beta, MBK_VECTOR *old) {\n"
+  "             MBK_SCALAR alpha, MBK_SCALAR beta, MBK_VECTOR *old) {\n"
   "  const mbk_u32 tile = mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;\n"
   "  if (tile < tiles) {\n"
   "    mbk_scan_take<adds>(row_ends, tile_row, row_id, col_ind, values, x, y, firsts, tails, nnz,\n"
@@ -5033,10 +5295,10 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "                     const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts,\n"
   "                     MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
   "  mbk_release();\n"
-  "  const MBK_COMPUTE factor = MBK_ALPHA;\n"
+  "  const MBK_SCALAR factor = MBK_ALPHA;\n"
   "  mbk_table_take(table, factor, MBK_THREADS);\n"
   "  mbk_scan_run<false>(row_ends, tile_row, row_id, col_ind, values, x, y, firsts, tails, nnz,\n"
-  "                      tiles, factor, (MBK_COMPUTE)0, (MBK_VECTOR *)0);\n"
+  "                      tiles, factor, MBK_ABSENT, (MBK_VECTOR *)0);\n"
   "}\n"
   "\n"
   "// Blocks that a multiprocessor should hold of the kernel that adds the old y: with scalars on\n"
@@ -5118,8 +5380,8 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "                             const mbk_u32 *row_id, const mbk_u32 *empty_id,\n"
   "                             const mbk_u64 *block_start, const mbk_i32 *col_ind,\n"
   "                             const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,\n"
-  "                             mbk_u64 nnz, mbk_u64 tiles, mbk_u64 empty_rows, MBK_COMPUTE alpha,\n"
-  "                             MBK_COMPUTE beta, char *shared) {\n"
+  "                             mbk_u64 nnz, mbk_u64 tiles, mbk_u64 empty_rows, MBK_SCALAR alpha,\n"
+  "                             MBK_SCALAR beta, char *shared) {\n"
   "  // Two of each, used in turn: a warp may be one round ahead of those that still read.\n"
   "  MBK_COMPUTE *const firsts = (MBK_COMPUTE *)shared;\n"
   "  MBK_COMPUTE *const tails = firsts + 2 * MBK_WARPS;\n"
@@ -5220,10 +5482,10 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "                   MBK_SCALAR_PARAMETERS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  mbk_release();\n"
-  "  const MBK_COMPUTE factor = MBK_ALPHA;\n"
+  "  const MBK_SCALAR factor = MBK_ALPHA;\n"
   "  mbk_table_take(table, factor, MBK_THREADS);\n"
   "  mbk_scan_run<false>(row_ends, tile_row, row_id, empty_id, block_start, col_ind, values, x, y,\n"
-  "                      nnz, tiles, empty_rows, factor, (MBK_COMPUTE)0,\n"
+  "                      nnz, tiles, empty_rows, factor, MBK_ABSENT,\n"
   "                      (char *)((MBK_COMPUTE *)shared + MBK_TABLE));\n"
   "}\n"
   "\n"
@@ -5361,7 +5623,7 @@ static const char *const mbi_source_spmv_merge_tile_cuh[] = {
   "// The chunk's row number `row`; y begins with its first.\n"
   "template <bool adds>\n",
   "MBK_DEVICE void mbk_merge_commit(const mbk_merge_memory &m, MBK_VECTOR *y, mbk_u32 row,\n"
-  "                                 MBK_COMPUTE sum, MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
+  "                                 MBK_COMPUTE sum, MBK_SCALAR alpha, MBK_SCALAR beta) {\n"
   "  const MBK_COMPUTE final = MBK_ADD(MBK_ZERO, sum);\n"
   "  const MBK_VECTOR old = adds ? mbk_merge_old(m, y, row) : (MBK_VECTOR)0;\n"
   "  y[row] = MBK_RESULT(final, old);\n"
@@ -5372,7 +5634,7 @@ static const char *const mbi_source_spmv_merge_tile_cuh[] = {
   "template <bool adds>\n"
   "MBK_DEVICE void mbk_merge_mark(const mbk_merge_memory &m, MBK_VECTOR *y, mbk_u32 row,\n"
   "                               MBK_ROW_PTR start, MBK_ROW_PTR end, mbk_u64 base,\n"
-  "                               MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
+  "                               MBK_SCALAR alpha, MBK_SCALAR beta) {\n"
   "  if (start < end) {\n"
   "    m.marks[(mbk_u64)(end - MBK_BASE) - 1 - base] = (mbk_u16)row;\n"
   "    if (adds && row < MBK_THREADS) {\n"
@@ -5391,7 +5653,7 @@ static const char *const mbi_source_spmv_merge_tile_cuh[] = {
   "template <bool adds>\n"
   "MBK_DEVICE void mbk_merge_scan(const mbk_merge_memory &m,\n"
   "                               const MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK],\n"
-  "                               MBK_VECTOR *y, MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
+  "                               MBK_VECTOR *y, MBK_SCALAR alpha, MBK_SCALAR beta) {\n"
   "  const mbk_u32 lane = mbk_lane(), warp = mbk_thread() / 32;\n"
   "  mbk_u16 *const marks = m.marks + warp * MBK_TILE_NONZEROS + MBK_PACK * lane;\n"
   "  mbk_pack<mbk_u16, MBK_PACK> none;\n",
@@ -5479,8 +5741,8 @@ static const char *const mbi_source_spmv_merge_tile_cuh[] = {
   "// last row end; behind a barrier. A first row that an earlier chunk began goes to *first.\n"
   "template <bool adds>\n"
   "MBK_DEVICE void mbk_merge_join(const mbk_merge_memory &m, bool crossing, MBK_VECTOR *y,\n"
-  "                               MBK_COMPUTE *first, MBK_COMPUTE *tail, MBK_COMPUTE alpha,\n"
-  "                               MBK_COMPUTE beta) {\n"
+  "                               MBK_COMPUTE *first, MBK_COMPUTE *tail, MBK_SCALAR alpha,\n"
+  "                               MBK_SCALAR beta) {\n"
   "  const mbk_u32 lane = mbk_lane(), warp = mbk_thread() / 32, row = m.first_row[warp];\n",
   "  const MBK_COMPUTE part = lane < MBK_WARPS ? m.tails[lane] : MBK_ZERO;\n"
   "  const mbk_u32 closers =\n"
@@ -5537,13 +5799,13 @@ static const char *const mbi_source_spmv_merge_path_cu[] = {
   "// row or behind every row end. `base`: the nonzero of the block's first slot.\n"
   "MBK_DEVICE void mbk_merge_multiply(const mbk_merge_chunk &at, mbk_u64 base,\n"
   "                                   const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
-  "                                   const MBK_VECTOR *x, MBK_COMPUTE alpha,\n"
+  "                                   const MBK_VECTOR *x, MBK_SCALAR alpha,\n"
   "                                   MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK]) {\n"
   "  const mbk_u32 skip = (mbk_u32)(at.first - base), filled = skip + at.nonzeros;\n"
   "  const mbk_u32 slot = mbk_thread() / 32 * MBK_TILE_NONZEROS;\n"
   "  const mbk_scan_rows none = {};\n",
   "  MBK_VECTOR old;\n"
-  "  if (alpha == (MBK_COMPUTE)0 || slot >= filled) {\n"
+  "  if (MBK_VANISHES(alpha) || slot >= filled) {\n"
   "    mbk_await();\n"
   "#pragma unroll\n"
   "    for (int g = 0; g < MBK_GROUPS; g++) {\n"
@@ -5572,8 +5834,8 @@ static const char *const mbi_source_spmv_merge_path_cu[] = {
   "MBK_DEVICE void mbk_merge_run(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,\n"
   "                              const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,\n"
   "                              const mbk_u64 *chunk_row, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,\n"
-  "                              mbk_u64 rows, mbk_u64 nnz, mbk_u64 chunks, MBK_COMPUTE alpha,\n"
-  "                              MBK_COMPUTE beta, unsigned char *shared) {\n"
+  "                              mbk_u64 rows, mbk_u64 nnz, mbk_u64 chunks, MBK_SCALAR alpha,\n"
+  "                              MBK_SCALAR beta, unsigned char *shared) {\n"
   "  const mbk_merge_memory m = mbk_merge_places<adds>(shared);\n"
   "  const mbk_u64 block_chunk = (mbk_u64)mbk_block() * MBK_ROUNDS;\n"
   "  const mbk_u32 place = MBK_THREADS - 1 - mbk_thread(); // the last warps have fewest nonzeros\n"
@@ -5653,7 +5915,7 @@ static const char *const mbi_source_spmv_merge_path_cu[] = {
   "  MBK_SHARED_MEMORY(shared);\n"
   "  mbk_release();\n"
   "  mbk_merge_run<false>(row_ptr, col_ind, values, x, y, chunk_row, firsts, tails, rows, nnz,\n"
-  "                       chunks, MBK_ALPHA, (MBK_COMPUTE)0, shared);\n"
+  "                       chunks, MBK_ALPHA, MBK_ABSENT, shared);\n"
   "}\n"
   "\n"
   "// Fewer blocks to a multiprocessor than without the old y: it takes registers.\n",
@@ -6189,12 +6451,12 @@ static const char *const mbi_source_spmv_hubs_cu[] = {
   "                             const mbk_u32 *row_id, const mbk_i32 *codes,\n"
   "                             const MBK_VALUE *values, const mbk_u32 *hub_col, mbk_u32 hub_count,\n"
   "                             const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts,\n",
-  "                             MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_COMPUTE alpha,\n"
-  "                             MBK_COMPUTE beta, MBK_VECTOR *shared) {\n"
+  "                             MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR alpha,\n"
+  "                             MBK_SCALAR beta, MBK_VECTOR *shared) {\n"
   "  MBK_VECTOR *const old = shared + MBK_HUBS + mbk_thread() / 32 * 32;\n"
   "  mbk_await_for(x);\n"
   "  const mbk_hubs_source source = {x, shared};\n"
-  "  if (alpha != (MBK_COMPUTE)0) {\n"
+  "  if (!MBK_VANISHES(alpha)) {\n"
   "    for (mbk_u32 i = mbk_thread(); i < hub_count; i += MBK_THREADS) {\n"
   "      shared[i] = mbk_load(x + mbk_load(hub_col + i));\n"
   "    }\n"
@@ -6218,10 +6480,10 @@ static const char *const mbi_source_spmv_hubs_cu[] = {
   "                     mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  mbk_release();\n"
-  "  const MBK_COMPUTE factor = MBK_ALPHA;\n"
+  "  const MBK_SCALAR factor = MBK_ALPHA;\n"
   "  mbk_table_take(table, factor, MBK_THREADS);\n",
   "  mbk_hubs_run<false>(row_ends, tile_row, row_id, codes, values, hub_col, hub_count, x, y,\n"
-  "                      firsts, tails, nnz, tiles, factor, (MBK_COMPUTE)0,\n"
+  "                      firsts, tails, nnz, tiles, factor, MBK_ABSENT,\n"
   "                      (MBK_VECTOR *)shared + MBK_TABLE);\n"
   "}\n"
   "\n"
@@ -6695,7 +6957,7 @@ static const char *const mbi_source_spmv_rows_cu[] = {
   "  const mbk_u64 row = ((mbk_u64)mbk_block() * MBK_THREADS + mbk_thread()) / MBK_LANES;\n"
   "  const mbk_u32 lane = mbk_thread() % MBK_LANES;\n"
   "  MBK_COMPUTE sum = MBK_ZERO;\n"
-  "  if (row < rows && alpha != (MBK_COMPUTE)0) {\n"
+  "  if (row < rows && !MBK_VANISHES(alpha)) {\n"
   "    const MBK_ROW_PTR start = mbk_load(row_ptr + row);\n"
   "#if MBK_BY_ROW\n"
   "    values += row;\n"
@@ -8974,7 +9236,9 @@ static const struct {
 } mbi_sources[] = {
     {"jit/device.cuh", mbi_source_jit_device_cuh},
     {"jit/complex.cuh", mbi_source_jit_complex_cuh},
+    {"jit/functions.cuh", mbi_source_jit_functions_cuh},
     {"spmv/algebra.cuh", mbi_source_spmv_algebra_cuh},
+    {"spmv/semiring.cuh", mbi_source_spmv_semiring_cuh},
     {"spmv/values.cuh", mbi_source_spmv_values_cuh},
     {"spmv/forms.cuh", mbi_source_spmv_forms_cuh},
     {"spmv/arrays.cu", mbi_source_spmv_arrays_cu},
@@ -9015,7 +9279,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "91dd65cb91f83a1fab4f9476ebf069b8accd28684c06ce9ecd13314ba9ec5492"
+#define MBI_KERNEL_HASH "58f0e17cfbe1999e63081a134e7c2755f2b83958635c5324c5e15eba791b46f8"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -10977,7 +11241,6 @@ typedef struct mbi_build {
   const merbit_view *from;
   const void *major, *minor; /* index arrays that become rows and columns, where there are */
   int walk;                /* transposed CSR: the column of an entry is the row it stands in */
-  int keeps;               /* duplicates stay as they are */
   void *places;            /* where each entry was, for those who ask: of place_type */
   merbit_index_type place_type;
   merbit_view to;          /* CSR, base 0; 64-bit offsets until the end */
@@ -11414,7 +11677,7 @@ static merbit_status mbi_build_merge(mbi_build *build) {
   for (task = 0; task < build->tasks; task++) {
     duplicates |= build->duplicates[task];
   }
-  if (!duplicates || build->keeps) {
+  if (!duplicates) {
     return MERBIT_OK;
   }
   if (mbi_type_short(type)) {
@@ -12421,8 +12684,13 @@ MERBIT_API merbit_view merbit_bsr(int64_t rows, int64_t cols, int64_t blocks, in
   return view;
 }
 
+/* How a view becomes a CSR. */
+#define MBI_BUILD_TRANSPOSE 1 /* rows become columns */
+#define MBI_BUILD_KEEP 2      /* duplicates stay, beside each other in the order of the arrays */
+
 static void mbi_build_describe(mbi_build *build, merbit_context *context,
-                               const merbit_view *from, int transpose) {
+                               const merbit_view *from, int flags) {
+  const int transpose = (flags & MBI_BUILD_TRANSPOSE) != 0;
   memset(build, 0, sizeof *build);
   build->context = context;
   build->from = from;
@@ -12481,7 +12749,7 @@ static merbit_status mbi_build_narrow(mbi_build *build) {
   return MERBIT_OK;
 }
 
-static merbit_status mbi_build_run(mbi_build *build) {
+static merbit_status mbi_build_run(mbi_build *build, int flags) {
   merbit_status status = mbi_build_allocate(build);
   if (status == MERBIT_OK) {
     status = mbi_build_group(build);
@@ -12489,7 +12757,7 @@ static merbit_status mbi_build_run(mbi_build *build) {
   if (status == MERBIT_OK) {
     status = mbi_build_sort(build);
   }
-  if (status == MERBIT_OK) {
+  if (status == MERBIT_OK && (flags & MBI_BUILD_KEEP) == 0) {
     status = mbi_build_merge(build);
   }
   if (status == MERBIT_OK) {
@@ -12514,12 +12782,11 @@ static merbit_status mbi_matrix_record(merbit_context *context, const merbit_vie
 }
 
 static merbit_status mbi_matrix_from_entries(merbit_context *context, const merbit_view *view,
-                                             int transpose, int keeps, merbit_matrix **matrix) {
+                                             int flags, merbit_matrix **matrix) {
   mbi_build build;
   merbit_status status;
-  mbi_build_describe(&build, context, view, transpose);
-  build.keeps = keeps;
-  status = mbi_build_run(&build);
+  mbi_build_describe(&build, context, view, flags);
+  status = mbi_build_run(&build, flags);
   if (status == MERBIT_OK) {
     merbit_view view_made = build.to;
     view_made.col_ind = build.col_ind;
@@ -12535,35 +12802,28 @@ static merbit_status mbi_matrix_from_entries(merbit_context *context, const merb
   return status;
 }
 
-/* A copy of the checked host `view`, or of its transpose, sorted; duplicates stay where
- * `keeps`. */
-static merbit_status mbi_matrix_convert(merbit_context *context, const merbit_view *view,
-                                        int transpose, int keeps, merbit_matrix **matrix) {
+/* A copy of the host `view`, as merbit_matrix_create promises but for the MBI_BUILD flags. The
+ * caller has checked the view, header and arrays. */
+static merbit_status mbi_matrix_from_view(merbit_context *context, const merbit_view *view,
+                                          int flags, merbit_matrix **matrix) {
   merbit_view entries;
   merbit_status status;
   *matrix = NULL;
-  if (transpose && view->rows > INT32_MAX) {
+  if ((flags & MBI_BUILD_TRANSPOSE) != 0 && view->rows > INT32_MAX) {
     return mbi_fail(context, MERBIT_TOO_LARGE,
                     "view.rows is %" PRId64
                     "; a transpose takes at most 2147483647, its columns",
                     view->rows);
   }
   if (view->format != MERBIT_BSR) {
-    return mbi_matrix_from_entries(context, view, transpose, keeps, matrix);
+    return mbi_matrix_from_entries(context, view, flags, matrix);
   }
   status = mbi_expand_blocks(context, view, &entries);
   if (status == MERBIT_OK) {
-    status = mbi_matrix_from_entries(context, &entries, transpose, keeps, matrix);
+    status = mbi_matrix_from_entries(context, &entries, flags, matrix);
   }
   mbi_host_view_release(context, &entries);
   return status;
-}
-
-/* A copy of the host `view`, or of its transpose, as merbit_matrix_create promises. The caller
- * has checked the view, header and arrays. */
-static merbit_status mbi_matrix_from_view(merbit_context *context, const merbit_view *view,
-                                          int transpose, merbit_matrix **matrix) {
-  return mbi_matrix_convert(context, view, transpose, 0, matrix);
 }
 
 /* How a matrix is made from a checked host view: `detail` is the maker's own. */
@@ -12593,8 +12853,8 @@ static merbit_status mbi_matrix_checked(merbit_context *context, const merbit_vi
 }
 
 static merbit_status mbi_matrix_make_csr(merbit_context *context, const merbit_view *host,
-                                         const void *transpose, merbit_matrix **matrix) {
-  return mbi_matrix_from_view(context, host, *(const int *)transpose, matrix);
+                                         const void *flags, merbit_matrix **matrix) {
+  return mbi_matrix_from_view(context, host, *(const int *)flags, matrix);
 }
 
 static merbit_status mbi_matrix_make_bsr(merbit_context *context, const merbit_view *host,
@@ -12613,15 +12873,15 @@ static merbit_status mbi_matrix_make_bsr(merbit_context *context, const merbit_v
 
 MERBIT_API merbit_status merbit_matrix_create(merbit_context *context, const merbit_view *view,
                                               merbit_matrix **matrix) {
-  const int transpose = 0;
-  return mbi_matrix_checked(context, view, mbi_matrix_make_csr, &transpose, matrix);
+  const int flags = 0;
+  return mbi_matrix_checked(context, view, mbi_matrix_make_csr, &flags, matrix);
 }
 
 MERBIT_API merbit_status merbit_matrix_transpose(merbit_context *context,
                                                  const merbit_view *view,
                                                  merbit_matrix **matrix) {
-  const int transpose = 1;
-  return mbi_matrix_checked(context, view, mbi_matrix_make_csr, &transpose, matrix);
+  const int flags = MBI_BUILD_TRANSPOSE;
+  return mbi_matrix_checked(context, view, mbi_matrix_make_csr, &flags, matrix);
 }
 
 MERBIT_API merbit_status merbit_matrix_create_bsr(merbit_context *context,
@@ -13581,7 +13841,7 @@ static merbit_status mbi_matrix_flip(merbit_context *context, const merbit_view 
   merbit_status status;
   *matrix = NULL;
   *places = NULL;
-  mbi_build_describe(&build, context, &frame, 1);
+  mbi_build_describe(&build, context, &frame, MBI_BUILD_TRANSPOSE);
   status = mbi_flip_run(&build, from);
   if (status == MERBIT_OK) {
     made = build.to;
@@ -14252,6 +14512,450 @@ static int mbi_decimal_f32(const mbi_decimal *d, float *value) {
   const uint32_t all = bits | (uint32_t)d->negative << 31;
   memcpy(value, &all, sizeof *value);
   return bits < UINT32_C(0x7F800000);
+}
+
+/* ==== >>jit/expression_text.c  expressions of users: tokens, and the text for kernels ===== */
+/* Reading and writing of expressions: tokens from what a user gave, and the text that a kernel
+ * gets instead. The grammar: jit/expression.c. */
+
+#define MBI_EXPRESSION_TEXT 512   /* characters of what comes */
+#define MBI_EXPRESSION_SIZE 1400  /* of what is written, its terminating zero included */
+#define MBI_EXPRESSION_DEPTH 64   /* of operands within each other; parentheses count twice */
+#define MBI_EXPRESSION_DIGITS 64  /* characters of a number */
+#define MBI_EXPRESSION_MARK "in_" /* begins the names in what is written */
+
+typedef struct mbi_expression { /* one that is being read */
+  merbit_context *context;
+  const char *what;         /* as messages call it */
+  const char *const *names; /* ended by NULL */
+  merbit_type type;
+  const char *source;
+  const char *at; /* the token in hand; of `length` characters, 0 at the end */
+  size_t length;
+  char *text; /* what is written */
+  size_t written;
+  int depth, operand;
+} mbi_expression;
+
+/* What an operand stands for, in mbi_expression.operand. */
+enum { MBI_OPERAND_NUMBER, MBI_OPERAND_TRUTH };
+
+static const struct {
+  const char *name;
+  int arguments;
+} mbi_calls[] = {
+    {"min", 2}, {"max", 2}, {"abs", 1},   {"sqrt", 1}, {"exp", 1},
+    {"log", 1}, {"pow", 2}, {"floor", 1}, {"ceil", 1},
+};
+
+/* ---- Tokens -------------------------------------------------------------------------------
+ */
+
+/* Without the locale. */
+static int mbi_is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+/* Refuse the token in hand. Other characters than ASCII's are shown by their numbers. */
+static merbit_status mbi_expression_refuse(mbi_expression *e, const char *why) {
+  char token[48];
+  if (e->length == 0) {
+    (void)snprintf(token, sizeof token, "its end");
+  } else if (*e->at < ' ' || *e->at > '~') {
+    (void)snprintf(token, sizeof token, "character %d", (int)(unsigned char)*e->at);
+  } else {
+    (void)snprintf(token, sizeof token, "\"%.*s\"", (int)(e->length < 32 ? e->length : 32),
+                   e->at);
+  }
+  return mbi_fail(e->context, MERBIT_INVALID_ARGUMENT, "%s: %s at position %zu %s", e->what,
+                  token, (size_t)(e->at - e->source) + 1, why);
+}
+
+static int mbi_expression_is(const mbi_expression *e, const char *token) {
+  return strlen(token) == e->length && memcmp(e->at, token, e->length) == 0;
+}
+
+/* The end of a decimal number: [digits] [. [digits]] [e [+-] digits]. */
+static const char *mbi_expression_decimal(const char *p) {
+  const char *exponent;
+  while (mbi_is_digit(*p)) {
+    p++;
+  }
+  p += *p == '.' ? 1 : 0;
+  while (mbi_is_digit(*p)) {
+    p++;
+  }
+  if (*p != 'e' && *p != 'E') {
+    return p;
+  }
+  exponent = p[1] == '+' || p[1] == '-' ? p + 2 : p + 1;
+  if (!mbi_is_digit(*exponent)) {
+    return p;
+  }
+  while (mbi_is_digit(*exponent)) {
+    exponent++;
+  }
+  return exponent;
+}
+
+/* Take the next token in hand. What is no token is one of one character, which no rule takes.
+ */
+static void mbi_expression_next(mbi_expression *e) {
+  static const char *const pairs[] = {"<=", ">=", "==", "!=", "&&", "||"};
+  const char *p;
+  size_t i;
+  e->at += e->length;
+  while (*e->at == ' ' || *e->at == '\t') {
+    e->at++;
+  }
+  p = e->at;
+  if (mbi_is_letter(*p)) {
+    while (mbi_is_letter(*p) || mbi_is_digit(*p)) {
+      p++;
+    }
+  } else if (mbi_is_digit(*p) || (*p == '.' && mbi_is_digit(p[1]))) {
+    p = mbi_expression_decimal(p);
+  } else if (*p != '\0') {
+    for (i = 0; i < sizeof pairs / sizeof pairs[0] && p == e->at; i++) {
+      p += strncmp(p, pairs[i], 2) == 0 ? 2 : 0;
+    }
+    p += p == e->at ? 1 : 0;
+  }
+  e->length = (size_t)(p - e->at);
+}
+
+/* ---- What is written -----------------------------------------------------------------------
+ */
+
+static merbit_status mbi_expression_insert(mbi_expression *e, size_t at, const char *text) {
+  const size_t length = strlen(text);
+  if (e->written + length >= MBI_EXPRESSION_SIZE) {
+    return mbi_fail(e->context, MERBIT_TOO_LARGE,
+                    "%s is too long once it is written out, by position %zu", e->what,
+                    (size_t)(e->at - e->source) + 1);
+  }
+  memmove(e->text + at + length, e->text + at, e->written - at + 1);
+  memcpy(e->text + at, text, length);
+  e->written += length;
+  return MERBIT_OK;
+}
+
+static merbit_status mbi_expression_append(mbi_expression *e, const char *text) {
+  return mbi_expression_insert(e, e->written, text);
+}
+
+/* `head`, what has been written from `from` on, `tail`. */
+static merbit_status mbi_expression_wrap(mbi_expression *e, size_t from, const char *head,
+                                         const char *tail) {
+  const merbit_status status = mbi_expression_insert(e, from, head);
+  return status == MERBIT_OK ? mbi_expression_append(e, tail) : status;
+}
+
+/* The operand written from `from` on as a number or a truth, whichever is `wanted`. */
+static merbit_status mbi_expression_want(mbi_expression *e, size_t from, int wanted) {
+  const int have = e->operand;
+  e->operand = wanted;
+  return have == wanted
+             ? MERBIT_OK
+             : mbi_expression_wrap(e, from,
+                                   wanted == MBI_OPERAND_TRUTH ? "mbk_truth_of("
+                                                               : "mbk_number_of<MBK_COMPUTE>(",
+                                   ")");
+}
+
+/* ==== >>jit/expression.c  expressions of users, checked and written anew for kernels ====== */
+/* Expressions of users become text of a kernel: only what this grammar knows, written anew from
+ * its tokens, so that nothing else reaches the compiler.
+ *
+ *   choice   = either ["?" choice ":" choice]
+ *   either   = both {"||" both}
+ *   both     = equality {"&&" equality}
+ *   equality = relation [("==" | "!=") relation]
+ *   relation = sum [("<" | "<=" | ">" | ">=") sum]
+ *   sum      = term {("+" | "-") term}
+ *   term     = factor {("*" | "/") factor}
+ *   factor   = ("-" | "+" | "!") factor | number | "inf" | name | "(" choice ")"
+ *            | call "(" choice {"," choice} ")"
+ *
+ * Numbers are decimal, names those that the caller knows, calls those of mbi_calls. A
+ * comparison is 1 or 0 where a number is wanted, and a number is true unless it is zero. Each
+ * operation is rounded by itself. */
+
+/* ---- Grammar -------------------------------------------------------------------------------
+ */
+
+static merbit_status mbi_expression_choice(mbi_expression *e);
+
+/* Deeper by one, or too deep. */
+static merbit_status mbi_expression_enter(mbi_expression *e) {
+  return ++e->depth <= MBI_EXPRESSION_DEPTH ? MERBIT_OK
+                                            : mbi_expression_refuse(e, "is nested too deeply");
+}
+
+/* A number as the bits of the double that the plan's type rounds it to. */
+static merbit_status mbi_expression_number(mbi_expression *e) {
+  char text[MBI_EXPRESSION_DIGITS + 16]; /* readable behind the end, as the scan wants it */
+  mbi_decimal d;
+  double value = (double)INFINITY;
+  uint64_t bits;
+  if (!mbi_expression_is(e, "inf")) {
+    float single;
+    int known;
+    if (e->length > MBI_EXPRESSION_DIGITS) {
+      return mbi_expression_refuse(e, "has too many digits");
+    }
+    memset(text, 0, sizeof text);
+    memcpy(text, e->at, e->length);
+    text[e->length] = '\n';
+    (void)mbi_decimal_scan(text, &d);
+    if (e->type == MERBIT_F32) {
+      known = mbi_decimal_f32(&d, &single);
+      value = (double)single;
+    } else {
+      known = mbi_decimal_f64(&d, &value);
+    }
+    if (!known) {
+      return mbi_expression_refuse(e, "is beyond the largest number; use inf");
+    }
+  }
+  memcpy(&bits, &value, sizeof bits);
+  (void)snprintf(text, sizeof text, "((MBK_COMPUTE)mbk_number(0x%016" PRIx64 "ull))", bits);
+  mbi_expression_next(e);
+  if (e->length > 0 && (mbi_is_letter(*e->at) || *e->at == '.' || mbi_is_digit(*e->at))) {
+    return mbi_expression_refuse(e, "cannot follow a number");
+  }
+  return mbi_expression_append(e, text);
+}
+
+static merbit_status mbi_expression_call(mbi_expression *e, const char *name, int arguments) {
+  char text[48];
+  merbit_status status;
+  int i;
+  mbi_expression_next(e);
+  if (!mbi_expression_is(e, "(")) {
+    return mbi_expression_refuse(e, "stands where a function's \"(\" should be");
+  }
+  (void)snprintf(text, sizeof text, "mbk_%s(", name);
+  status = mbi_expression_append(e, text);
+  for (i = 0; i < arguments && status == MERBIT_OK; i++) {
+    const size_t from = e->written;
+    mbi_expression_next(e); /* behind the parenthesis or the comma */
+    status = mbi_expression_choice(e);
+    if (status == MERBIT_OK) {
+      status = mbi_expression_want(e, from, MBI_OPERAND_NUMBER);
+    }
+    if (status == MERBIT_OK && !mbi_expression_is(e, i + 1 < arguments ? "," : ")")) {
+      (void)snprintf(text, sizeof text, "is not expected: %s takes %d", name, arguments);
+      return mbi_expression_refuse(e, text);
+    }
+    if (status == MERBIT_OK) {
+      status = mbi_expression_append(e, i + 1 < arguments ? ", " : ")");
+    }
+  }
+  mbi_expression_next(e);
+  return status;
+}
+
+/* A name, a call or inf. */
+static merbit_status mbi_expression_word(mbi_expression *e) {
+  char text[48];
+  size_t i;
+  for (i = 0; e->names[i] != NULL; i++) {
+    if (mbi_expression_is(e, e->names[i])) {
+      (void)snprintf(text, sizeof text, MBI_EXPRESSION_MARK "%s", e->names[i]);
+      mbi_expression_next(e);
+      return mbi_expression_append(e, text);
+    }
+  }
+  for (i = 0; i < sizeof mbi_calls / sizeof mbi_calls[0]; i++) {
+    if (mbi_expression_is(e, mbi_calls[i].name)) {
+      return mbi_expression_call(e, mbi_calls[i].name, mbi_calls[i].arguments);
+    }
+  }
+  return mbi_expression_is(e, "inf") ? mbi_expression_number(e)
+                                     : mbi_expression_refuse(e, "is no name known here");
+}
+
+static merbit_status mbi_expression_primary(mbi_expression *e) {
+  merbit_status status;
+  e->operand = MBI_OPERAND_NUMBER;
+  if (e->length > 0 && mbi_is_letter(*e->at)) {
+    return mbi_expression_word(e);
+  }
+  if (e->length > 0 && (mbi_is_digit(*e->at) || (*e->at == '.' && e->length > 1))) {
+    return mbi_expression_number(e);
+  }
+  if (!mbi_expression_is(e, "(")) {
+    return mbi_expression_refuse(e, "stands where an operand should be");
+  }
+  mbi_expression_next(e);
+  status = mbi_expression_choice(e);
+  if (status == MERBIT_OK && !mbi_expression_is(e, ")")) {
+    return mbi_expression_refuse(e, "stands where a \")\" should be");
+  }
+  mbi_expression_next(e);
+  return status;
+}
+
+static merbit_status mbi_expression_factor(mbi_expression *e) {
+  const size_t from = e->written;
+  const char sign = e->length == 1 ? *e->at : '\0';
+  merbit_status status = mbi_expression_enter(e);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  if (sign != '-' && sign != '+' && sign != '!') {
+    status = mbi_expression_primary(e);
+  } else {
+    mbi_expression_next(e);
+    status = mbi_expression_factor(e);
+    if (status == MERBIT_OK) {
+      status =
+          mbi_expression_want(e, from, sign == '!' ? MBI_OPERAND_TRUTH : MBI_OPERAND_NUMBER);
+    }
+    if (status == MERBIT_OK && sign != '+') {
+      status = mbi_expression_wrap(e, from, sign == '!' ? "(!" : "(-", ")");
+    }
+  }
+  e->depth--;
+  return status;
+}
+
+/* Operators by how tightly they bind, and how each is written between its operands. */
+typedef struct mbi_infix {
+  int level, wanted, gives;
+  const char *token, *head, *middle;
+} mbi_infix;
+
+#define MBI_INFIX_LEVELS 6
+
+static const mbi_infix mbi_infixes[] = {
+    {0, MBI_OPERAND_TRUTH, MBI_OPERAND_TRUTH, "||", "(", " || "},
+    {1, MBI_OPERAND_TRUTH, MBI_OPERAND_TRUTH, "&&", "(", " && "},
+    {2, MBI_OPERAND_NUMBER, MBI_OPERAND_TRUTH, "==", "(", " == "},
+    {2, MBI_OPERAND_NUMBER, MBI_OPERAND_TRUTH, "!=", "(", " != "},
+    {3, MBI_OPERAND_NUMBER, MBI_OPERAND_TRUTH, "<", "(", " < "},
+    {3, MBI_OPERAND_NUMBER, MBI_OPERAND_TRUTH, "<=", "(", " <= "},
+    {3, MBI_OPERAND_NUMBER, MBI_OPERAND_TRUTH, ">", "(", " > "},
+    {3, MBI_OPERAND_NUMBER, MBI_OPERAND_TRUTH, ">=", "(", " >= "},
+    {4, MBI_OPERAND_NUMBER, MBI_OPERAND_NUMBER, "+", "(", " + "},
+    {4, MBI_OPERAND_NUMBER, MBI_OPERAND_NUMBER, "-", "(", " - "},
+    /* Never fused with a sum. */
+    {5, MBI_OPERAND_NUMBER, MBI_OPERAND_NUMBER, "*", "mbk_multiply(", ", "},
+    {5, MBI_OPERAND_NUMBER, MBI_OPERAND_NUMBER, "/", "(", " / "},
+};
+
+static const mbi_infix *mbi_expression_infix(const mbi_expression *e, int level) {
+  size_t i;
+  for (i = 0; i < sizeof mbi_infixes / sizeof mbi_infixes[0]; i++) {
+    if (mbi_infixes[i].level == level && mbi_expression_is(e, mbi_infixes[i].token)) {
+      return &mbi_infixes[i];
+    }
+  }
+  return NULL;
+}
+
+/* From `either`, level 0, to `term`, the last. Comparisons stand alone. */
+static merbit_status mbi_expression_level(mbi_expression *e, int level) {
+  const size_t from = e->written;
+  const mbi_infix *infix;
+  merbit_status status = level + 1 < MBI_INFIX_LEVELS ? mbi_expression_level(e, level + 1)
+                                                      : mbi_expression_factor(e);
+  int terms = 1;
+  while (status == MERBIT_OK && (infix = mbi_expression_infix(e, level)) != NULL) {
+    size_t second;
+    if (++terms > 2 && (level == 2 || level == 3)) {
+      return mbi_expression_refuse(e, "follows a comparison; use parentheses");
+    }
+    status = mbi_expression_want(e, from, infix->wanted);
+    if (status == MERBIT_OK) {
+      status = mbi_expression_wrap(e, from, infix->head, infix->middle);
+    }
+    second = e->written;
+    mbi_expression_next(e);
+    if (status == MERBIT_OK) {
+      status = level + 1 < MBI_INFIX_LEVELS ? mbi_expression_level(e, level + 1)
+                                            : mbi_expression_factor(e);
+    }
+    if (status == MERBIT_OK) {
+      status = mbi_expression_want(e, second, infix->wanted);
+    }
+    if (status == MERBIT_OK) {
+      status = mbi_expression_append(e, ")");
+    }
+    e->operand = infix->gives;
+  }
+  return status;
+}
+
+static merbit_status mbi_expression_choice(mbi_expression *e) {
+  const size_t from = e->written;
+  merbit_status status = mbi_expression_enter(e);
+  int arm;
+  if (status == MERBIT_OK) {
+    status = mbi_expression_level(e, 0);
+  }
+  if (status == MERBIT_OK && mbi_expression_is(e, "?")) {
+    status = mbi_expression_want(e, from, MBI_OPERAND_TRUTH);
+    if (status == MERBIT_OK) {
+      status = mbi_expression_insert(e, from, "(");
+    }
+    for (arm = 0; arm < 2 && status == MERBIT_OK; arm++) {
+      size_t second;
+      if (arm == 1 && !mbi_expression_is(e, ":")) {
+        return mbi_expression_refuse(e, "stands where a \":\" should be");
+      }
+      status = mbi_expression_append(e, arm == 0 ? " ? " : " : ");
+      second = e->written;
+      mbi_expression_next(e);
+      if (status == MERBIT_OK) {
+        status = mbi_expression_choice(e);
+      }
+      if (status == MERBIT_OK) {
+        status = mbi_expression_want(e, second, MBI_OPERAND_NUMBER);
+      }
+    }
+    if (status == MERBIT_OK) {
+      status = mbi_expression_append(e, ")");
+    }
+  }
+  e->depth--;
+  return status;
+}
+
+/* `source`, which messages call `what`, checked: text[MBI_EXPRESSION_SIZE] becomes the same
+ * expression for kernels, of type MBK_COMPUTE, which is `type`. `names`, ended by NULL, are
+ * what it may use; kernels know them behind MBI_EXPRESSION_MARK. After a failure the text is
+ * empty. */
+static merbit_status mbi_expression_check(merbit_context *context, const char *what,
+                                          const char *source, const char *const *names,
+                                          merbit_type type, char *text) {
+  mbi_expression e;
+  merbit_status status;
+  memset(&e, 0, sizeof e);
+  e.context = context;
+  e.what = what;
+  e.names = names;
+  e.type = type;
+  e.source = e.at = source;
+  e.text = text;
+  text[0] = '\0';
+  if (memchr(source, '\0', MBI_EXPRESSION_TEXT + 1) == NULL) {
+    return mbi_fail(context, MERBIT_TOO_LARGE, "%s has more than %d characters", what,
+                    MBI_EXPRESSION_TEXT);
+  }
+  mbi_expression_next(&e);
+  status = mbi_expression_choice(&e);
+  if (status == MERBIT_OK && e.length > 0) {
+    status = mbi_expression_refuse(&e, "stands where an operator should be");
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_expression_want(&e, 0, MBI_OPERAND_NUMBER);
+  }
+  if (status != MERBIT_OK) {
+    text[0] = '\0';
+  }
+  return status;
 }
 
 /* ==== >>matrix/mm_input.c  Matrix Market: lines from a path, memory or a callback ========= */
@@ -15794,6 +16498,7 @@ typedef struct mbi_many {
   int unroll, threads, resident;
   void *loose, *collect, *spread; /* CUfunction */
 } mbi_many;
+typedef struct mbi_operators mbi_operators;
 
 /* What a method on CUDA provides. create: for the matrix in plan->device, in an entered
  * context; after a failure destroy cleans up. describe: its part of the plan's line. */
@@ -15853,6 +16558,7 @@ struct merbit_plan {
   mbi_hubs hubs;
   mbi_cb cb;
   mbi_many many;
+  mbi_operators *operators;    /* MERBIT_SEMIRING_CUSTOM: spmv/semiring.c */
   int once;                    /* the matrix is loaded past the caches */
   merbit_workspace *workspace; /* the plan's own; holds no reference */
 };
@@ -15992,6 +16698,9 @@ static merbit_status mbi_plan_check_arrays(const merbit_plan *plan, const merbit
   return mbi_view_check_arrays(plan->context, &given);
 }
 
+/* Whether a plan's operators have what a side needs: spmv/semiring.c. */
+static int mbi_semiring_runs(const merbit_plan *plan, merbit_side side);
+
 /* Drop one reference; the last one frees the plan: spmv/plan.c. */
 static void mbi_plan_unref(merbit_plan *plan);
 
@@ -16014,13 +16723,6 @@ static merbit_type mbi_plan_sums(const merbit_plan *plan) {
  * form of the values takes. */
 static int mbi_plan_plain(const merbit_plan *plan) {
   return mbi_type_plain(plan->type) && mbi_plan_sums(plan) == plan->type;
-}
-
-/* A checked host view as a CSR to multiply by. Duplicates stay where products add up in a wider
- * type: their sums would be rounded to that of the values. */
-static merbit_status mbi_plan_convert(const merbit_plan *plan, const merbit_view *host,
-                                      merbit_matrix **matrix) {
-  return mbi_matrix_convert(plan->context, host, 0, plan->type != mbi_plan_sums(plan), matrix);
 }
 
 /* In kernels: short values are their bits. */
@@ -16127,6 +16829,210 @@ static merbit_status mbi_types_check_address(merbit_context *context, const char
                    context, MERBIT_INVALID_ARGUMENT,
                    "%s at %p does not begin at a multiple of %zu bytes, its elements' size",
                    what, address, size);
+}
+
+/* ==== >>spmv/semiring.c  semirings: checks, what a plan keeps, what kernels are told ====== */
+/* Products over other semirings than plus-times. Kernels: spmv/semiring.cuh; CPU threads:
+ * spmv/semiring_cpu.c. */
+
+struct mbi_operators {                                          /* a copy of the user's */
+  merbit_operators given;                                       /* without its expressions */
+  char add[MBI_EXPRESSION_SIZE], multiply[MBI_EXPRESSION_SIZE]; /* for kernels; empty: none */
+};
+
+/* alpha or beta on its way to a product: kernels of semirings take one as an argument. */
+typedef union mbi_scalar {
+  struct {
+    double value;
+    uint32_t given;
+  } f64;
+  struct {
+    float value;
+    uint32_t given;
+  } f32;
+} mbi_scalar;
+
+static int mbi_plan_has_semiring(const merbit_plan *plan) {
+  return plan->desc.semiring != MERBIT_SEMIRING_PLUS_TIMES;
+}
+
+static const char *mbi_semiring_name(merbit_semiring semiring) {
+  static const char *const names[] = {"plus-times", "min-plus", "max-times", "or-and",
+                                      "custom"};
+  return names[semiring];
+}
+
+/* How a view becomes a CSR: duplicates are added up only where (+) is +, and where products do
+ * not add up in a wider type, for their sums would be rounded to that of the values. */
+static int mbi_plan_build_flags(const merbit_plan *plan) {
+  return mbi_plan_has_semiring(plan) || plan->type != mbi_plan_sums(plan) ? MBI_BUILD_KEEP : 0;
+}
+
+/* For merbit_plan_describe, behind the type. */
+static const char *mbi_semiring_label(const merbit_plan *plan) {
+  static const char *const labels[] = {"", " min-plus", " max-times", " or-and", " custom"};
+  return labels[plan->desc.semiring];
+}
+
+/* ---- Checks -------------------------------------------------------------------------------
+ */
+
+static int mbi_semiring_method(merbit_method method) {
+  return method == MERBIT_METHOD_AUTO || method == MERBIT_METHOD_REFERENCE ||
+         method == MERBIT_METHOD_MERGE || method == MERBIT_METHOD_SCAN ||
+         method == MERBIT_METHOD_ROWS;
+}
+
+/* After the checks of the type and of the method. */
+static merbit_status mbi_semiring_check(merbit_context *context, const merbit_view *view,
+                                        const merbit_plan_desc *desc) {
+  const merbit_semiring semiring = desc->semiring;
+  if (semiring < MERBIT_SEMIRING_PLUS_TIMES || semiring > MERBIT_SEMIRING_CUSTOM) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "plan_desc.semiring is %d; use a MERBIT_SEMIRING", (int)semiring);
+  }
+  if ((semiring == MERBIT_SEMIRING_CUSTOM) != (desc->operators != NULL)) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "plan_desc.semiring is %s, but operators is %s; the two go together",
+                    mbi_semiring_name(semiring), desc->operators != NULL ? "set" : "NULL");
+  }
+  if (semiring == MERBIT_SEMIRING_PLUS_TIMES) {
+    return MERBIT_OK;
+  }
+  if (!mbi_semiring_method(desc->method)) {
+    return mbi_fail(
+        context, MERBIT_NOT_SUPPORTED,
+        "plan_desc.semiring %s is multiplied by MERGE, on CUDA also by SCAN and ROWS, "
+        "on the CPU by REFERENCE, not by the method asked for",
+        mbi_semiring_name(semiring));
+  }
+  if (!mbi_type_plain(mbi_view_type(view)) || desc->vector_type != mbi_view_type(view)) {
+    return mbi_fail(
+        context, MERBIT_NOT_SUPPORTED,
+        "plan_desc.semiring %s is for matrices and vectors of F64 or of F32, not for "
+        "%s",
+        mbi_semiring_name(semiring), mbi_type_text(mbi_view_type(view), desc->vector_type));
+  }
+  if (view->format == MERBIT_BSR) {
+    return mbi_fail(
+        context, MERBIT_NOT_SUPPORTED,
+        "plan_desc.semiring %s takes CSR and COO views: the zeros that fill blocks of "
+        "BSR would be entries",
+        mbi_semiring_name(semiring));
+  }
+  return MERBIT_OK;
+}
+
+/* Whether the operators have what a side needs. */
+static int mbi_semiring_runs(const merbit_plan *plan, merbit_side side) {
+  const mbi_operators *o = plan->operators;
+  return o == NULL                  ? 1
+         : side == MERBIT_SIDE_CUDA ? o->add[0] != '\0' && o->multiply[0] != '\0'
+         : plan->type == MERBIT_F32 ? o->given.add_f32 != NULL && o->given.multiply_f32 != NULL
+                                    : o->given.add_f64 != NULL && o->given.multiply_f64 != NULL;
+}
+
+/* The zero as the plan's type has it. */
+static merbit_status mbi_semiring_check_zero(const merbit_plan *plan) {
+  const double zero = plan->operators->given.zero, most = (double)FLT_MAX;
+  const int finite = zero >= -DBL_MAX && zero <= DBL_MAX;
+  if (zero == zero && (plan->type != MERBIT_F32 || !finite ||
+                       (zero >= -most && zero <= most && (double)(float)zero == zero))) {
+    return MERBIT_OK;
+  }
+  return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
+                  "operators.zero is %g, which is no %s; use one, or an infinity", zero,
+                  mbi_plan_type_text(plan));
+}
+
+/* plan->operators: a copy of the user's, checked. mbi_plan_free releases it. */
+static merbit_status mbi_semiring_take(merbit_plan *plan) {
+  static const char *const sums[] = {"a", "b", NULL}, *const products[] = {"a", "x", NULL};
+  const merbit_operators *given = plan->desc.operators;
+  merbit_context *context = plan->context;
+  merbit_status status;
+  mbi_operators *o;
+  plan->desc.operators = NULL; /* the user's from here on */
+  if (given == NULL) {
+    return MERBIT_OK;
+  }
+  o = (mbi_operators *)mbi_allocate(context, sizeof *o);
+  if (o == NULL) {
+    return mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no memory for a plan's operators");
+  }
+  memset(o, 0, sizeof *o);
+  plan->operators = o;
+  o->given = *given;
+  o->given.add = o->given.multiply = NULL;
+  status = mbi_semiring_check_zero(plan);
+  if (status == MERBIT_OK && given->add != NULL) {
+    status =
+        mbi_expression_check(context, "operators.add", given->add, sums, plan->type, o->add);
+  }
+  if (status == MERBIT_OK && given->multiply != NULL) {
+    status = mbi_expression_check(context, "operators.multiply", given->multiply, products,
+                                  plan->type, o->multiply);
+  }
+  if (status == MERBIT_OK && !mbi_semiring_runs(plan, plan->side)) {
+    return plan->side == MERBIT_SIDE_CUDA
+               ? mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                          "the plan is for CUDA, which needs both expressions of "
+                          "plan_desc.operators, "
+                          "add and multiply; give them, or say MERBIT_SIDE_CPU")
+               : mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                          "the plan is for the CPU, which needs both functions of "
+                          "plan_desc.operators, "
+                          "add_%s and multiply_%s",
+                          mbi_plan_type_text(plan), mbi_plan_type_text(plan));
+  }
+  return status;
+}
+
+/* ---- What kernels are told ------------------------------------------------------------------
+ */
+
+static void mbi_semiring_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+  mbi_preamble_define_int(preamble, "MBK_SEMIRING", (int)plan->desc.semiring);
+  if (plan->operators != NULL) {
+    char zero[48];
+    uint64_t bits;
+    memcpy(&bits, &plan->operators->given.zero, sizeof bits);
+    (void)snprintf(zero, sizeof zero, "mbk_number(0x%016" PRIx64 "ull)", bits);
+    mbi_preamble_define(preamble, "MBK_OPERATOR_ZERO", zero);
+    mbi_preamble_define(preamble, "MBK_OPERATOR_ADD", plan->operators->add);
+    mbi_preamble_define(preamble, "MBK_OPERATOR_MULTIPLY", plan->operators->multiply);
+  }
+}
+
+static double mbi_semiring_zero(const merbit_plan *plan) {
+  return plan->operators != NULL                           ? plan->operators->given.zero
+         : plan->desc.semiring == MERBIT_SEMIRING_MIN_PLUS ? (double)INFINITY
+                                                           : 0.0;
+}
+
+/* A scalar in host memory, or NULL. */
+static mbi_scalar mbi_semiring_scalar(const merbit_plan *plan, const void *scalar) {
+  mbi_scalar made;
+  memset(&made, 0, sizeof made);
+  if (plan->type == MERBIT_F32) {
+    made.f32.given = scalar != NULL;
+    made.f32.value = scalar != NULL ? *(const float *)scalar : 0.0f;
+  } else {
+    made.f64.given = scalar != NULL;
+    made.f64.value = scalar != NULL ? *(const double *)scalar : 0.0;
+  }
+  return made;
+}
+
+/* Whether the old y is read, for all that the host knows of beta, a kernel's argument. */
+static int mbi_semiring_adds(const merbit_plan *plan, const void *beta) {
+  const mbi_scalar *scalar = (const mbi_scalar *)beta;
+  if (plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE) {
+    return *(const void *const *)beta != NULL;
+  }
+  return plan->type == MERBIT_F32
+             ? scalar->f32.given != 0 && (double)scalar->f32.value != mbi_semiring_zero(plan)
+             : scalar->f64.given != 0 && scalar->f64.value != mbi_semiring_zero(plan);
 }
 
 /* ==== >>spmv/reference.c  CPU: the sequential row loop ==================================== */
@@ -17466,6 +18372,734 @@ static void mbi_mixed_multiply(const merbit_plan *plan, void *scratch, const voi
     break;
   default:
     mbi_mixed_run_f32_f64(plan, scratch, alpha, x, beta, y);
+  }
+}
+
+/* ==== >>spmv/semiring_cpu.c  CPU: products over semirings ================================= */
+/* Products over semirings on CPU threads: the row loop, and the merge path as spmv/merge.c cuts
+ * it. Each sum starts at zero and takes the row's entries in their order; a row that tasks share
+ * is put together in theirs. */
+/* NaN where an operand is NaN; of two equal ones the second. */
+static double mbi_min_f64(double a, double b) {
+  return a < b || a != a ? a : b;
+}
+
+static double mbi_max_f64(double a, double b) {
+  return a > b || a != a ? a : b;
+}
+
+typedef struct mbi_semiring_part_f64 { /* what a task leaves for the fix-up */
+  int64_t head_row;  /* a row that began in an earlier task and ends in this one, or -1 */
+  double head;    /* this task's part of it */
+  double carry;   /* the part of the row that the task stopped in */
+} mbi_semiring_part_f64;
+
+typedef struct mbi_semiring_call_f64 {
+  const merbit_plan *plan;
+  const double *values, *x;
+  double alpha, beta, zero, *y;
+  int scales, vanishes, adds; /* alpha is applied; it is the zero; beta and y are read */
+  mbi_semiring_part_f64 *parts;
+  int tasks;
+  int shift; /* x moved back by the base saves a subtraction; 0 if empty */
+} mbi_semiring_call_f64;
+
+/* Both operators; a scalar stands where an entry does. */
+static double mbi_min_plus_add_f64(const mbi_semiring_call_f64 *call,
+                                                  double a, double b) {
+  (void)call;
+  return mbi_min_f64(a, b);
+}
+
+static double mbi_min_plus_multiply_f64(
+    const mbi_semiring_call_f64 *call, double a, double x) {
+  (void)call;
+  return (double)(a + x);
+}
+
+static double mbi_max_times_add_f64(const mbi_semiring_call_f64 *call,
+                                                  double a, double b) {
+  (void)call;
+  return mbi_max_f64(a, b);
+}
+
+static double mbi_max_times_multiply_f64(
+    const mbi_semiring_call_f64 *call, double a, double x) {
+  (void)call;
+  return (double)(a * x);
+}
+
+static double mbi_or_and_add_f64(const mbi_semiring_call_f64 *call,
+                                                  double a, double b) {
+  (void)call;
+  return mbi_max_f64(a, b);
+}
+
+static double mbi_or_and_multiply_f64(
+    const mbi_semiring_call_f64 *call, double a, double x) {
+  (void)call;
+  return (double)(a != 0 && x != 0);
+}
+
+static double mbi_custom_add_f64(const mbi_semiring_call_f64 *call,
+                                              double a, double b) {
+  const merbit_operators *o = &call->plan->operators->given;
+  return o->add_f64(o->user, a, b);
+}
+
+static double mbi_custom_multiply_f64(
+    const mbi_semiring_call_f64 *call, double a, double x) {
+  const merbit_operators *o = &call->plan->operators->given;
+  return o->multiply_f64(o->user, a, x);
+}
+
+/* Part of one row: entries [begin, end), counted from 0. */
+static double mbi_min_plus_sum_f64(
+    const mbi_semiring_call_f64 *call, int64_t begin, int64_t end) {
+  const int32_t *col_ind = (const int32_t *)call->plan->csr.col_ind;
+  const double *values = call->values, *x = call->x - call->shift;
+  double sum = call->zero;
+  int64_t k;
+  int seen = 0; /* a NaN */
+  if (values != NULL) {
+    for (k = begin; k < end; k++) {
+      const double p = values[k] + x[col_ind[k]];
+      sum = p < sum ? p : sum;
+      seen |= p != p;
+    }
+  } else {
+    for (k = begin; k < end; k++) {
+      const double p = (double)1 + x[col_ind[k]];
+      sum = p < sum ? p : sum;
+      seen |= p != p;
+    }
+  }
+  return seen ? (double)NAN : sum;
+}
+
+static void mbi_min_plus_commit_f64(const mbi_semiring_call_f64 *call,
+                                                int64_t row, double sum) {
+  double y = call->vanishes ? call->zero
+                : call->scales ? mbi_min_plus_multiply_f64(call, call->alpha, sum)
+                               : sum;
+  if (call->adds) {
+    y = mbi_min_plus_add_f64(call, y, mbi_min_plus_multiply_f64(call, call->beta, call->y[row]));
+  }
+  call->y[row] = y + 0; /* whichever zero comes first: +0 */
+}
+
+/* Whole rows [row, last). */
+static void mbi_min_plus_rows_f64(const mbi_semiring_call_f64 *call,
+                                              int64_t row, int64_t last) {
+  const merbit_view *csr = &call->plan->csr;
+  int64_t k = mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base;
+  for (; row < last; row++) {
+    const int64_t end = mbi_index_at(csr->row_ptr, csr->offset_type, row + 1) - csr->base;
+    mbi_min_plus_commit_f64(call, row, mbi_min_plus_sum_f64(call, k, end));
+    k = end;
+  }
+}
+
+/* Part of one row: entries [begin, end), counted from 0. */
+static double mbi_max_times_sum_f64(
+    const mbi_semiring_call_f64 *call, int64_t begin, int64_t end) {
+  const int32_t *col_ind = (const int32_t *)call->plan->csr.col_ind;
+  const double *values = call->values, *x = call->x - call->shift;
+  double sum = call->zero;
+  int64_t k;
+  int seen = 0; /* a NaN */
+  if (values != NULL) {
+    for (k = begin; k < end; k++) {
+      const double p = values[k] * x[col_ind[k]];
+      sum = p > sum ? p : sum;
+      seen |= p != p;
+    }
+  } else {
+    for (k = begin; k < end; k++) {
+      const double p = (double)1 * x[col_ind[k]];
+      sum = p > sum ? p : sum;
+      seen |= p != p;
+    }
+  }
+  return seen ? (double)NAN : sum;
+}
+
+static void mbi_max_times_commit_f64(const mbi_semiring_call_f64 *call,
+                                                int64_t row, double sum) {
+  double y = call->vanishes ? call->zero
+                : call->scales ? mbi_max_times_multiply_f64(call, call->alpha, sum)
+                               : sum;
+  if (call->adds) {
+    y = mbi_max_times_add_f64(call, y, mbi_max_times_multiply_f64(call, call->beta, call->y[row]));
+  }
+  call->y[row] = y + 0; /* whichever zero comes first: +0 */
+}
+
+/* Whole rows [row, last). */
+static void mbi_max_times_rows_f64(const mbi_semiring_call_f64 *call,
+                                              int64_t row, int64_t last) {
+  const merbit_view *csr = &call->plan->csr;
+  int64_t k = mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base;
+  for (; row < last; row++) {
+    const int64_t end = mbi_index_at(csr->row_ptr, csr->offset_type, row + 1) - csr->base;
+    mbi_max_times_commit_f64(call, row, mbi_max_times_sum_f64(call, k, end));
+    k = end;
+  }
+}
+
+/* Part of one row: entries [begin, end), counted from 0. */
+static double mbi_or_and_sum_f64(
+    const mbi_semiring_call_f64 *call, int64_t begin, int64_t end) {
+  const int32_t *col_ind = (const int32_t *)call->plan->csr.col_ind;
+  const double *values = call->values, *x = call->x - call->shift;
+  double sum = call->zero;
+  int64_t k;
+  int seen = 0; /* a product that is true */
+  if (values != NULL) {
+    for (k = begin; k < end; k++) {
+      seen |= (values[k] != 0) & (x[col_ind[k]] != 0);
+    }
+  } else {
+    for (k = begin; k < end; k++) {
+      seen |= ((double)1 != 0) & (x[col_ind[k]] != 0);
+    }
+  }
+  return seen ? 1 : sum;
+}
+
+static void mbi_or_and_commit_f64(const mbi_semiring_call_f64 *call,
+                                                int64_t row, double sum) {
+  double y = call->vanishes ? call->zero
+                : call->scales ? mbi_or_and_multiply_f64(call, call->alpha, sum)
+                               : sum;
+  if (call->adds) {
+    y = mbi_or_and_add_f64(call, y, mbi_or_and_multiply_f64(call, call->beta, call->y[row]));
+  }
+  call->y[row] = y;
+}
+
+/* Whole rows [row, last). */
+static void mbi_or_and_rows_f64(const mbi_semiring_call_f64 *call,
+                                              int64_t row, int64_t last) {
+  const merbit_view *csr = &call->plan->csr;
+  int64_t k = mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base;
+  for (; row < last; row++) {
+    const int64_t end = mbi_index_at(csr->row_ptr, csr->offset_type, row + 1) - csr->base;
+    mbi_or_and_commit_f64(call, row, mbi_or_and_sum_f64(call, k, end));
+    k = end;
+  }
+}
+
+/* Part of one row: entries [begin, end), counted from 0. */
+static double mbi_custom_sum_f64(
+    const mbi_semiring_call_f64 *call, int64_t begin, int64_t end) {
+  const int32_t *col_ind = (const int32_t *)call->plan->csr.col_ind;
+  const double *values = call->values, *x = call->x - call->shift;
+  double sum = call->zero;
+  int64_t k;
+  if (values != NULL) {
+    for (k = begin; k < end; k++) {
+      sum = mbi_custom_add_f64(call, sum, mbi_custom_multiply_f64(call, values[k], x[col_ind[k]]));
+    }
+  } else {
+    for (k = begin; k < end; k++) {
+      sum = mbi_custom_add_f64(call, sum, mbi_custom_multiply_f64(call, (double)1, x[col_ind[k]]));
+    }
+  }
+  return sum;
+}
+
+static void mbi_custom_commit_f64(const mbi_semiring_call_f64 *call,
+                                                int64_t row, double sum) {
+  double y = call->vanishes ? call->zero
+                : call->scales ? mbi_custom_multiply_f64(call, call->alpha, sum)
+                               : sum;
+  if (call->adds) {
+    y = mbi_custom_add_f64(call, y, mbi_custom_multiply_f64(call, call->beta, call->y[row]));
+  }
+  call->y[row] = y;
+}
+
+/* Whole rows [row, last). */
+static void mbi_custom_rows_f64(const mbi_semiring_call_f64 *call,
+                                              int64_t row, int64_t last) {
+  const merbit_view *csr = &call->plan->csr;
+  int64_t k = mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base;
+  for (; row < last; row++) {
+    const int64_t end = mbi_index_at(csr->row_ptr, csr->offset_type, row + 1) - csr->base;
+    mbi_custom_commit_f64(call, row, mbi_custom_sum_f64(call, k, end));
+    k = end;
+  }
+}
+
+typedef struct mbi_semiring_loops_f64 {
+  double (*add)(const mbi_semiring_call_f64 *, double, double);
+  double (*sum)(const mbi_semiring_call_f64 *, int64_t, int64_t);
+  void (*commit)(const mbi_semiring_call_f64 *, int64_t, double);
+  void (*rows)(const mbi_semiring_call_f64 *, int64_t, int64_t);
+} mbi_semiring_loops_f64;
+
+static const mbi_semiring_loops_f64 *mbi_semiring_loops_of_f64(
+    const mbi_semiring_call_f64 *call) {
+  static const mbi_semiring_loops_f64 loops[] = {
+      {mbi_min_plus_add_f64, mbi_min_plus_sum_f64,
+       mbi_min_plus_commit_f64, mbi_min_plus_rows_f64},
+      {mbi_max_times_add_f64, mbi_max_times_sum_f64,
+       mbi_max_times_commit_f64, mbi_max_times_rows_f64},
+      {mbi_or_and_add_f64, mbi_or_and_sum_f64,
+       mbi_or_and_commit_f64, mbi_or_and_rows_f64},
+      {mbi_custom_add_f64, mbi_custom_sum_f64,
+       mbi_custom_commit_f64, mbi_custom_rows_f64},
+  };
+  return &loops[call->plan->desc.semiring - MERBIT_SEMIRING_MIN_PLUS];
+}
+
+static void mbi_semiring_task_f64(void *argument, int task) {
+  const mbi_semiring_call_f64 *call =
+      (const mbi_semiring_call_f64 *)argument;
+  const mbi_semiring_loops_f64 *loops = mbi_semiring_loops_of_f64(call);
+  mbi_semiring_part_f64 *part = call->parts + task;
+  const merbit_view *csr = &call->plan->csr;
+  const int64_t path = csr->rows + csr->nnz;
+  mbi_merge_point from = mbi_merge_search(csr, mbi_share(path, call->tasks, task));
+  const mbi_merge_point to = mbi_merge_search(csr, mbi_share(path, call->tasks, task + 1));
+  part->head_row = -1;
+  part->head = call->zero;
+  if (from.row < to.row) {
+    int64_t start = mbi_index_at(csr->row_ptr, csr->offset_type, from.row) - csr->base;
+    if (start < from.entry) {
+      part->head_row = from.row;
+      from.row++;
+      start = mbi_index_at(csr->row_ptr, csr->offset_type, from.row) - csr->base;
+      part->head = loops->sum(call, from.entry, start);
+    }
+    loops->rows(call, from.row, to.row);
+    from.entry = mbi_index_at(csr->row_ptr, csr->offset_type, to.row) - csr->base;
+  }
+  part->carry = loops->sum(call, from.entry, to.entry);
+}
+
+/* Nothing of the matrix and of x is read. */
+static void mbi_semiring_vanish_task_f64(void *argument, int task) {
+  const mbi_semiring_call_f64 *call =
+      (const mbi_semiring_call_f64 *)argument;
+  const int64_t rows = call->plan->csr.rows, last = mbi_share(rows, call->tasks, task + 1);
+  int64_t row;
+  for (row = mbi_share(rows, call->tasks, task); row < last; row++) {
+    mbi_semiring_loops_of_f64(call)->commit(call, row, call->zero);
+  }
+}
+
+static void mbi_semiring_fix_up_f64(const mbi_semiring_call_f64 *call) {
+  const mbi_semiring_loops_f64 *loops = mbi_semiring_loops_of_f64(call);
+  double sum = call->zero;
+  int task;
+  for (task = 0; task < call->tasks; task++) {
+    const mbi_semiring_part_f64 *part = call->parts + task;
+    if (part->head_row >= 0) {
+      loops->commit(call, part->head_row, loops->add(call, sum, part->head));
+      sum = call->zero;
+    }
+    sum = loops->add(call, sum, part->carry);
+  }
+}
+
+static void mbi_semiring_typed_f64(merbit_plan *plan, void *scratch,
+                                             const mbi_scalar *alpha, const double *x,
+                                             const mbi_scalar *beta, double *y) {
+  mbi_semiring_call_f64 call;
+  call.plan = plan;
+  call.values = (const double *)plan->values;
+  call.x = x;
+  call.y = y;
+  call.zero = (double)mbi_semiring_zero(plan);
+  call.alpha = alpha->f64.value;
+  call.beta = beta->f64.value;
+  call.scales = alpha->f64.given != 0;
+  call.vanishes = call.scales && call.alpha == call.zero;
+  call.adds = beta->f64.given != 0 && call.beta != call.zero;
+  call.parts = (mbi_semiring_part_f64 *)scratch;
+  call.tasks = plan->tasks;
+  call.shift = plan->csr.nnz > 0 ? plan->csr.base : 0;
+  if (plan->method == MERBIT_METHOD_REFERENCE) {
+    call.tasks = 1;
+    mbi_semiring_loops_of_f64(&call)->rows(&call, 0, call.vanishes ? 0 : plan->csr.rows);
+  } else if (!call.vanishes) {
+    mbi_parallel(plan->context, call.tasks, mbi_semiring_task_f64, &call);
+    mbi_semiring_fix_up_f64(&call);
+  }
+  if (call.vanishes) {
+    mbi_parallel(plan->context, call.tasks, mbi_semiring_vanish_task_f64, &call);
+  }
+}
+
+/* NaN where an operand is NaN; of two equal ones the second. */
+static float mbi_min_f32(float a, float b) {
+  return a < b || a != a ? a : b;
+}
+
+static float mbi_max_f32(float a, float b) {
+  return a > b || a != a ? a : b;
+}
+
+typedef struct mbi_semiring_part_f32 { /* what a task leaves for the fix-up */
+  int64_t head_row;  /* a row that began in an earlier task and ends in this one, or -1 */
+  float head;    /* this task's part of it */
+  float carry;   /* the part of the row that the task stopped in */
+} mbi_semiring_part_f32;
+
+typedef struct mbi_semiring_call_f32 {
+  const merbit_plan *plan;
+  const float *values, *x;
+  float alpha, beta, zero, *y;
+  int scales, vanishes, adds; /* alpha is applied; it is the zero; beta and y are read */
+  mbi_semiring_part_f32 *parts;
+  int tasks;
+  int shift; /* x moved back by the base saves a subtraction; 0 if empty */
+} mbi_semiring_call_f32;
+
+/* Both operators; a scalar stands where an entry does. */
+static float mbi_min_plus_add_f32(const mbi_semiring_call_f32 *call,
+                                                  float a, float b) {
+  (void)call;
+  return mbi_min_f32(a, b);
+}
+
+static float mbi_min_plus_multiply_f32(
+    const mbi_semiring_call_f32 *call, float a, float x) {
+  (void)call;
+  return (float)(a + x);
+}
+
+static float mbi_max_times_add_f32(const mbi_semiring_call_f32 *call,
+                                                  float a, float b) {
+  (void)call;
+  return mbi_max_f32(a, b);
+}
+
+static float mbi_max_times_multiply_f32(
+    const mbi_semiring_call_f32 *call, float a, float x) {
+  (void)call;
+  return (float)(a * x);
+}
+
+static float mbi_or_and_add_f32(const mbi_semiring_call_f32 *call,
+                                                  float a, float b) {
+  (void)call;
+  return mbi_max_f32(a, b);
+}
+
+static float mbi_or_and_multiply_f32(
+    const mbi_semiring_call_f32 *call, float a, float x) {
+  (void)call;
+  return (float)(a != 0 && x != 0);
+}
+
+static float mbi_custom_add_f32(const mbi_semiring_call_f32 *call,
+                                              float a, float b) {
+  const merbit_operators *o = &call->plan->operators->given;
+  return o->add_f32(o->user, a, b);
+}
+
+static float mbi_custom_multiply_f32(
+    const mbi_semiring_call_f32 *call, float a, float x) {
+  const merbit_operators *o = &call->plan->operators->given;
+  return o->multiply_f32(o->user, a, x);
+}
+
+/* Part of one row: entries [begin, end), counted from 0. */
+static float mbi_min_plus_sum_f32(
+    const mbi_semiring_call_f32 *call, int64_t begin, int64_t end) {
+  const int32_t *col_ind = (const int32_t *)call->plan->csr.col_ind;
+  const float *values = call->values, *x = call->x - call->shift;
+  float sum = call->zero;
+  int64_t k;
+  int seen = 0; /* a NaN */
+  if (values != NULL) {
+    for (k = begin; k < end; k++) {
+      const float p = values[k] + x[col_ind[k]];
+      sum = p < sum ? p : sum;
+      seen |= p != p;
+    }
+  } else {
+    for (k = begin; k < end; k++) {
+      const float p = (float)1 + x[col_ind[k]];
+      sum = p < sum ? p : sum;
+      seen |= p != p;
+    }
+  }
+  return seen ? (float)NAN : sum;
+}
+
+static void mbi_min_plus_commit_f32(const mbi_semiring_call_f32 *call,
+                                                int64_t row, float sum) {
+  float y = call->vanishes ? call->zero
+                : call->scales ? mbi_min_plus_multiply_f32(call, call->alpha, sum)
+                               : sum;
+  if (call->adds) {
+    y = mbi_min_plus_add_f32(call, y, mbi_min_plus_multiply_f32(call, call->beta, call->y[row]));
+  }
+  call->y[row] = y + 0; /* whichever zero comes first: +0 */
+}
+
+/* Whole rows [row, last). */
+static void mbi_min_plus_rows_f32(const mbi_semiring_call_f32 *call,
+                                              int64_t row, int64_t last) {
+  const merbit_view *csr = &call->plan->csr;
+  int64_t k = mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base;
+  for (; row < last; row++) {
+    const int64_t end = mbi_index_at(csr->row_ptr, csr->offset_type, row + 1) - csr->base;
+    mbi_min_plus_commit_f32(call, row, mbi_min_plus_sum_f32(call, k, end));
+    k = end;
+  }
+}
+
+/* Part of one row: entries [begin, end), counted from 0. */
+static float mbi_max_times_sum_f32(
+    const mbi_semiring_call_f32 *call, int64_t begin, int64_t end) {
+  const int32_t *col_ind = (const int32_t *)call->plan->csr.col_ind;
+  const float *values = call->values, *x = call->x - call->shift;
+  float sum = call->zero;
+  int64_t k;
+  int seen = 0; /* a NaN */
+  if (values != NULL) {
+    for (k = begin; k < end; k++) {
+      const float p = values[k] * x[col_ind[k]];
+      sum = p > sum ? p : sum;
+      seen |= p != p;
+    }
+  } else {
+    for (k = begin; k < end; k++) {
+      const float p = (float)1 * x[col_ind[k]];
+      sum = p > sum ? p : sum;
+      seen |= p != p;
+    }
+  }
+  return seen ? (float)NAN : sum;
+}
+
+static void mbi_max_times_commit_f32(const mbi_semiring_call_f32 *call,
+                                                int64_t row, float sum) {
+  float y = call->vanishes ? call->zero
+                : call->scales ? mbi_max_times_multiply_f32(call, call->alpha, sum)
+                               : sum;
+  if (call->adds) {
+    y = mbi_max_times_add_f32(call, y, mbi_max_times_multiply_f32(call, call->beta, call->y[row]));
+  }
+  call->y[row] = y + 0; /* whichever zero comes first: +0 */
+}
+
+/* Whole rows [row, last). */
+static void mbi_max_times_rows_f32(const mbi_semiring_call_f32 *call,
+                                              int64_t row, int64_t last) {
+  const merbit_view *csr = &call->plan->csr;
+  int64_t k = mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base;
+  for (; row < last; row++) {
+    const int64_t end = mbi_index_at(csr->row_ptr, csr->offset_type, row + 1) - csr->base;
+    mbi_max_times_commit_f32(call, row, mbi_max_times_sum_f32(call, k, end));
+    k = end;
+  }
+}
+
+/* Part of one row: entries [begin, end), counted from 0. */
+static float mbi_or_and_sum_f32(
+    const mbi_semiring_call_f32 *call, int64_t begin, int64_t end) {
+  const int32_t *col_ind = (const int32_t *)call->plan->csr.col_ind;
+  const float *values = call->values, *x = call->x - call->shift;
+  float sum = call->zero;
+  int64_t k;
+  int seen = 0; /* a product that is true */
+  if (values != NULL) {
+    for (k = begin; k < end; k++) {
+      seen |= (values[k] != 0) & (x[col_ind[k]] != 0);
+    }
+  } else {
+    for (k = begin; k < end; k++) {
+      seen |= ((float)1 != 0) & (x[col_ind[k]] != 0);
+    }
+  }
+  return seen ? 1 : sum;
+}
+
+static void mbi_or_and_commit_f32(const mbi_semiring_call_f32 *call,
+                                                int64_t row, float sum) {
+  float y = call->vanishes ? call->zero
+                : call->scales ? mbi_or_and_multiply_f32(call, call->alpha, sum)
+                               : sum;
+  if (call->adds) {
+    y = mbi_or_and_add_f32(call, y, mbi_or_and_multiply_f32(call, call->beta, call->y[row]));
+  }
+  call->y[row] = y;
+}
+
+/* Whole rows [row, last). */
+static void mbi_or_and_rows_f32(const mbi_semiring_call_f32 *call,
+                                              int64_t row, int64_t last) {
+  const merbit_view *csr = &call->plan->csr;
+  int64_t k = mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base;
+  for (; row < last; row++) {
+    const int64_t end = mbi_index_at(csr->row_ptr, csr->offset_type, row + 1) - csr->base;
+    mbi_or_and_commit_f32(call, row, mbi_or_and_sum_f32(call, k, end));
+    k = end;
+  }
+}
+
+/* Part of one row: entries [begin, end), counted from 0. */
+static float mbi_custom_sum_f32(
+    const mbi_semiring_call_f32 *call, int64_t begin, int64_t end) {
+  const int32_t *col_ind = (const int32_t *)call->plan->csr.col_ind;
+  const float *values = call->values, *x = call->x - call->shift;
+  float sum = call->zero;
+  int64_t k;
+  if (values != NULL) {
+    for (k = begin; k < end; k++) {
+      sum = mbi_custom_add_f32(call, sum, mbi_custom_multiply_f32(call, values[k], x[col_ind[k]]));
+    }
+  } else {
+    for (k = begin; k < end; k++) {
+      sum = mbi_custom_add_f32(call, sum, mbi_custom_multiply_f32(call, (float)1, x[col_ind[k]]));
+    }
+  }
+  return sum;
+}
+
+static void mbi_custom_commit_f32(const mbi_semiring_call_f32 *call,
+                                                int64_t row, float sum) {
+  float y = call->vanishes ? call->zero
+                : call->scales ? mbi_custom_multiply_f32(call, call->alpha, sum)
+                               : sum;
+  if (call->adds) {
+    y = mbi_custom_add_f32(call, y, mbi_custom_multiply_f32(call, call->beta, call->y[row]));
+  }
+  call->y[row] = y;
+}
+
+/* Whole rows [row, last). */
+static void mbi_custom_rows_f32(const mbi_semiring_call_f32 *call,
+                                              int64_t row, int64_t last) {
+  const merbit_view *csr = &call->plan->csr;
+  int64_t k = mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base;
+  for (; row < last; row++) {
+    const int64_t end = mbi_index_at(csr->row_ptr, csr->offset_type, row + 1) - csr->base;
+    mbi_custom_commit_f32(call, row, mbi_custom_sum_f32(call, k, end));
+    k = end;
+  }
+}
+
+typedef struct mbi_semiring_loops_f32 {
+  float (*add)(const mbi_semiring_call_f32 *, float, float);
+  float (*sum)(const mbi_semiring_call_f32 *, int64_t, int64_t);
+  void (*commit)(const mbi_semiring_call_f32 *, int64_t, float);
+  void (*rows)(const mbi_semiring_call_f32 *, int64_t, int64_t);
+} mbi_semiring_loops_f32;
+
+static const mbi_semiring_loops_f32 *mbi_semiring_loops_of_f32(
+    const mbi_semiring_call_f32 *call) {
+  static const mbi_semiring_loops_f32 loops[] = {
+      {mbi_min_plus_add_f32, mbi_min_plus_sum_f32,
+       mbi_min_plus_commit_f32, mbi_min_plus_rows_f32},
+      {mbi_max_times_add_f32, mbi_max_times_sum_f32,
+       mbi_max_times_commit_f32, mbi_max_times_rows_f32},
+      {mbi_or_and_add_f32, mbi_or_and_sum_f32,
+       mbi_or_and_commit_f32, mbi_or_and_rows_f32},
+      {mbi_custom_add_f32, mbi_custom_sum_f32,
+       mbi_custom_commit_f32, mbi_custom_rows_f32},
+  };
+  return &loops[call->plan->desc.semiring - MERBIT_SEMIRING_MIN_PLUS];
+}
+
+static void mbi_semiring_task_f32(void *argument, int task) {
+  const mbi_semiring_call_f32 *call =
+      (const mbi_semiring_call_f32 *)argument;
+  const mbi_semiring_loops_f32 *loops = mbi_semiring_loops_of_f32(call);
+  mbi_semiring_part_f32 *part = call->parts + task;
+  const merbit_view *csr = &call->plan->csr;
+  const int64_t path = csr->rows + csr->nnz;
+  mbi_merge_point from = mbi_merge_search(csr, mbi_share(path, call->tasks, task));
+  const mbi_merge_point to = mbi_merge_search(csr, mbi_share(path, call->tasks, task + 1));
+  part->head_row = -1;
+  part->head = call->zero;
+  if (from.row < to.row) {
+    int64_t start = mbi_index_at(csr->row_ptr, csr->offset_type, from.row) - csr->base;
+    if (start < from.entry) {
+      part->head_row = from.row;
+      from.row++;
+      start = mbi_index_at(csr->row_ptr, csr->offset_type, from.row) - csr->base;
+      part->head = loops->sum(call, from.entry, start);
+    }
+    loops->rows(call, from.row, to.row);
+    from.entry = mbi_index_at(csr->row_ptr, csr->offset_type, to.row) - csr->base;
+  }
+  part->carry = loops->sum(call, from.entry, to.entry);
+}
+
+/* Nothing of the matrix and of x is read. */
+static void mbi_semiring_vanish_task_f32(void *argument, int task) {
+  const mbi_semiring_call_f32 *call =
+      (const mbi_semiring_call_f32 *)argument;
+  const int64_t rows = call->plan->csr.rows, last = mbi_share(rows, call->tasks, task + 1);
+  int64_t row;
+  for (row = mbi_share(rows, call->tasks, task); row < last; row++) {
+    mbi_semiring_loops_of_f32(call)->commit(call, row, call->zero);
+  }
+}
+
+static void mbi_semiring_fix_up_f32(const mbi_semiring_call_f32 *call) {
+  const mbi_semiring_loops_f32 *loops = mbi_semiring_loops_of_f32(call);
+  float sum = call->zero;
+  int task;
+  for (task = 0; task < call->tasks; task++) {
+    const mbi_semiring_part_f32 *part = call->parts + task;
+    if (part->head_row >= 0) {
+      loops->commit(call, part->head_row, loops->add(call, sum, part->head));
+      sum = call->zero;
+    }
+    sum = loops->add(call, sum, part->carry);
+  }
+}
+
+static void mbi_semiring_typed_f32(merbit_plan *plan, void *scratch,
+                                             const mbi_scalar *alpha, const float *x,
+                                             const mbi_scalar *beta, float *y) {
+  mbi_semiring_call_f32 call;
+  call.plan = plan;
+  call.values = (const float *)plan->values;
+  call.x = x;
+  call.y = y;
+  call.zero = (float)mbi_semiring_zero(plan);
+  call.alpha = alpha->f32.value;
+  call.beta = beta->f32.value;
+  call.scales = alpha->f32.given != 0;
+  call.vanishes = call.scales && call.alpha == call.zero;
+  call.adds = beta->f32.given != 0 && call.beta != call.zero;
+  call.parts = (mbi_semiring_part_f32 *)scratch;
+  call.tasks = plan->tasks;
+  call.shift = plan->csr.nnz > 0 ? plan->csr.base : 0;
+  if (plan->method == MERBIT_METHOD_REFERENCE) {
+    call.tasks = 1;
+    mbi_semiring_loops_of_f32(&call)->rows(&call, 0, call.vanishes ? 0 : plan->csr.rows);
+  } else if (!call.vanishes) {
+    mbi_parallel(plan->context, call.tasks, mbi_semiring_task_f32, &call);
+    mbi_semiring_fix_up_f32(&call);
+  }
+  if (call.vanishes) {
+    mbi_parallel(plan->context, call.tasks, mbi_semiring_vanish_task_f32, &call);
+  }
+}
+
+static size_t mbi_semiring_scratch_bytes(const merbit_plan *plan) {
+  return (size_t)plan->tasks * (plan->type == MERBIT_F32 ? sizeof(mbi_semiring_part_f32)
+                                                         : sizeof(mbi_semiring_part_f64));
+}
+
+/* y = (alpha (x) A x) (+) (beta (x) y), by plan->method. The same number of tasks gives the same
+ * bits, whatever the threads do. */
+static void mbi_semiring_multiply(merbit_plan *plan, void *scratch, const mbi_scalar *alpha,
+                                  const void *x, const mbi_scalar *beta, void *y) {
+  if (plan->type == MERBIT_F32) {
+    mbi_semiring_typed_f32(plan, scratch, alpha, (const float *)x, beta, (float *)y);
+  } else {
+    mbi_semiring_typed_f64(plan, scratch, alpha, (const double *)x, beta, (double *)y);
   }
 }
 
@@ -19124,6 +20758,7 @@ static void mbi_plan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   mbi_preamble_define(preamble, "MBK_ROW_PTR",
                       plan->device.offset_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
   mbi_preamble_define_int(preamble, "MBK_BASE", plan->device.base);
+  mbi_semiring_preamble(plan, preamble);
   mbi_preamble_define_int(preamble, "MBK_SCALARS_DEVICE",
                           plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE);
 }
@@ -19783,7 +21418,7 @@ static int mbi_scan_resident(const merbit_plan *plan) {
   const int single = mbi_plan_sums(plan) == MERBIT_F32;
   const int known = plan->context->device.compute_capability == 90 && mbi_scan_aligned(plan) &&
                     plan->scan.pack == mbi_scan_widest(mbi_plan_sums(plan)) &&
-                    !mbi_scan_looks_up(plan) &&
+                    !mbi_scan_looks_up(plan) && !mbi_plan_has_semiring(plan) &&
                     plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE;
   const int full = (plan->scan.whole ? 1 : single ? 2 : 3) + known;
   /* Many narrow packs by rows spill at 1,024 threads where addresses take more registers. */
@@ -20123,6 +21758,9 @@ static merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr carries
 
 /* Whether the old y is wanted, for all that the host knows of beta, a kernel's argument. */
 static int mbi_scan_adds(const merbit_plan *plan, const void *beta) {
+  if (mbi_plan_has_semiring(plan)) {
+    return mbi_semiring_adds(plan, beta);
+  }
   return plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE
              ? *(const void *const *)beta != NULL
              : !mbi_scalar_zero(mbi_plan_sums(plan), beta);
@@ -20232,6 +21870,7 @@ static int mbi_merge_resident(const merbit_plan *plan) {
   const int heavy = mbi_plan_sums(plan) == MERBIT_C128; /* see mbi_scan_resident */
   const int known = plan->context->device.compute_capability == 90 && mbi_scan_aligned(plan) &&
                     plan->device.offset_type == MERBIT_INDEX_32 &&
+                    !mbi_plan_has_semiring(plan) &&
                     plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE;
   const int threads = heavy                        ? (p->steps > 8 ? 384 : 512)
                       : words > 24                 ? 512
@@ -26047,6 +27686,28 @@ static merbit_method mbi_choose_method(merbit_plan *plan) {
   return method;
 }
 
+/* Of the methods that take semirings. */
+static merbit_status mbi_choose_semiring(merbit_plan *plan) {
+  merbit_status status = MERBIT_OK;
+  plan->method = MERBIT_METHOD_MERGE;
+  if (mbi_choose_unseen(plan)) {
+    (void)snprintf(plan->why, sizeof plan->why, "for %d product without a look at the matrix",
+                   plan->desc.expected_calls);
+  } else if (plan->device.rows >= UINT32_MAX) {
+    (void)snprintf(plan->why, sizeof plan->why, "more rows than the others take");
+  } else {
+    status = mbi_ranks_need(plan);
+    if (status == MERBIT_OK) {
+      const int rows = mbi_choose_small(plan) && plan->ranks.slots / 8 <= plan->device.nnz / 5;
+      plan->method = rows ? MERBIT_METHOD_ROWS : MERBIT_METHOD_SCAN;
+      (void)snprintf(plan->why, sizeof plan->why, "%s; runner-up %s",
+                     rows ? "small, with even rows" : "of those for semirings",
+                     rows ? "scan" : "merge");
+    }
+  }
+  return status;
+}
+
 /* What the forecast needs to know of the columns: a sample for all, and how full they are where
  * many products spend a third of their time or more on gathers, most of which the caches miss.
  */
@@ -26108,7 +27769,7 @@ static uint32_t mbi_choose_forms_of(merbit_method method) {
 static merbit_status mbi_choose_forms(merbit_plan *plan, uint32_t *forms) {
   merbit_status status = MERBIT_OK;
   *forms = MBI_FORMS_CHEAP;
-  if (plan->desc.expected_calls >= MBI_VALUES_MORE_CALLS) {
+  if (plan->desc.expected_calls >= MBI_VALUES_MORE_CALLS && !mbi_plan_has_semiring(plan)) {
     if (plan->method != MERBIT_METHOD_AUTO) {
       *forms = mbi_choose_forms_of(plan->method);
     } else if (!mbi_choose_small(plan)) {
@@ -26180,7 +27841,12 @@ static merbit_status mbi_choose(merbit_plan *plan) {
   if (status != MERBIT_OK) {
     return status;
   }
-  if (any && mbi_choose_unseen(plan)) {
+  if (any && mbi_plan_has_semiring(plan)) {
+    status = mbi_choose_semiring(plan);
+    if (status != MERBIT_OK) {
+      return status;
+    }
+  } else if (any && mbi_choose_unseen(plan)) {
     plan->method = MERBIT_METHOD_MERGE;
     (void)snprintf(plan->why, sizeof plan->why, "for %d product without a look at the matrix",
                    plan->desc.expected_calls);
@@ -26834,8 +28500,8 @@ static int mbi_plan_may_fall_back(const merbit_plan *plan, merbit_status status)
          plan->given.memory != MERBIT_MEMORY_DEVICE &&
          plan->desc.vector_memory == MERBIT_MEMORY_HOST &&
          plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE &&
-         status != MERBIT_INVALID_ARGUMENT && status != MERBIT_INVALID_MATRIX &&
-         status != MERBIT_OUT_OF_MEMORY;
+         mbi_semiring_runs(plan, MERBIT_SIDE_CPU) && status != MERBIT_INVALID_ARGUMENT &&
+         status != MERBIT_INVALID_MATRIX && status != MERBIT_OUT_OF_MEMORY;
 }
 
 /* Set plan->view to what the plan multiplies by. Once that is made it needs no check. */
@@ -26921,8 +28587,9 @@ static merbit_status mbi_workspace_make(merbit_plan *plan, merbit_workspace **wo
     status = mbi_many_workspace(made);
     status = status == MERBIT_OK ? mbi_workspace_fill_cuda(made) : status;
   } else {
-    const size_t bytes = plan->desc.vectors > 1 ? mbi_many_cpu_bytes(plan)
+    const size_t bytes = plan->desc.vectors > 1             ? mbi_many_cpu_bytes(plan)
                          : plan->blocks.chunk_index != NULL ? mbi_block_plan_scratch_bytes(plan)
+                         : mbi_plan_has_semiring(plan)      ? mbi_semiring_scratch_bytes(plan)
                          : mbi_plan_plain(plan)
                              ? mbi_merge_scratch_bytes(plan->tasks, plan->type)
                              : mbi_mixed_scratch_bytes(plan);
@@ -26968,7 +28635,8 @@ MERBIT_API void merbit_workspace_destroy(merbit_workspace *workspace) {
 }
 
 /* ==== >>spmv/plan.c  plans: checks, choice, life ========================================== */
-/* ---- Checks ------------------------------------------------------------------------------- */
+/* ---- Checks -------------------------------------------------------------------------------
+ */
 
 static int mbi_method_known(merbit_method method) {
 #ifdef MERBIT_STUDY_METHODS
@@ -27036,7 +28704,8 @@ static int mbi_method_runs(merbit_method method, int cuda) {
          method == MERBIT_METHOD_MERGE || (method >= MERBIT_METHOD_MERBIT) == cuda;
 }
 
-/* The side, before anything is built: AUTO follows the context, a method of one side its side. */
+/* The side, before anything is built: AUTO follows the context, a method of one side its side.
+ */
 static merbit_side mbi_plan_side(const merbit_context *context, const merbit_plan_desc *desc) {
   if (desc->side != MERBIT_SIDE_AUTO) {
     return desc->side;
@@ -27091,7 +28760,7 @@ static merbit_status mbi_plan_take_matrix(merbit_plan *plan) {
     status = mbi_plan_check_arrays(plan, &host);
   }
   if (status == MERBIT_OK && !mbi_view_is_plain(&plan->view)) {
-    status = mbi_plan_convert(plan, &host, &plan->matrix);
+    status = mbi_matrix_from_view(context, &host, mbi_plan_build_flags(plan), &plan->matrix);
   }
   if (status == MERBIT_OK && plan->matrix != NULL) {
     plan->csr = plan->matrix->view;
@@ -27137,6 +28806,7 @@ static void mbi_plan_free(merbit_plan *plan) {
   mbi_reorder_destroy(plan);
   merbit_matrix_destroy(plan->transpose.matrix);
   mbi_release(context, plan->own_values);
+  mbi_release(context, plan->operators);
   mbi_release(context, plan);
   mbi_context_unref(context);
 }
@@ -27214,6 +28884,9 @@ static merbit_status mbi_plan_move_to_cpu(merbit_plan *plan) {
 static merbit_status mbi_plan_build(merbit_plan *plan, int dual) {
   merbit_status status = mbi_plan_check_side(plan);
   if (status == MERBIT_OK) {
+    status = mbi_semiring_take(plan);
+  }
+  if (status == MERBIT_OK) {
     status = mbi_plan_take(plan);
   }
   if (status != MERBIT_OK) {
@@ -27252,6 +28925,9 @@ static merbit_status mbi_plan_create(merbit_context *context, const merbit_view 
   }
   if (status == MERBIT_OK) {
     status = mbi_types_check_method(context, mbi_view_type(view), &taken);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_semiring_check(context, view, &taken);
   }
   if (status == MERBIT_OK) {
     status = mbi_transpose_check(context, view, desc);
@@ -27333,8 +29009,9 @@ static merbit_status mbi_update_convert(merbit_plan *plan, const void *values,
   if (status == MERBIT_OK) {
     const void *kept = host.values;
     host.values = values;
-    status = plan->matrix == NULL ? mbi_bsr_refill(context, &host, &plan->bsr)
-                                  : mbi_plan_convert(plan, &host, matrix);
+    status = plan->matrix == NULL
+                 ? mbi_bsr_refill(context, &host, &plan->bsr)
+                 : mbi_matrix_from_view(context, &host, mbi_plan_build_flags(plan), matrix);
     host.values = device ? kept : host.values;
   }
   if (device) {
@@ -27680,13 +29357,13 @@ MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size
     (void)plan->cuda->describe(plan, part, sizeof part);
     length = snprintf(
         line, sizeof line,
-        "%s on %s (%s), %s: %" PRId64 " x %" PRId64 ", %" PRId64
+        "%s on %s (%s), %s%s: %" PRId64 " x %" PRId64 ", %" PRId64
         " nonzeros; %s; %s; cubin %s in %.1f ms; %.3g MB per product%s",
         mbi_method_name(plan->method), plan->context->device.name,
         plan->desc.method != MERBIT_METHOD_AUTO ? "as asked"
         : plan->why[0] != '\0'                  ? plan->why
                                                 : "for the library's own iterations",
-        mbi_plan_type_text(plan), plan->csr.rows, plan->csr.cols,
+        mbi_plan_type_text(plan), mbi_semiring_label(plan), plan->csr.rows, plan->csr.cols,
         mbi_plan_has_blocks(plan) ? plan->bsr.entries : plan->csr.nnz, part,
         mbi_value_name(plan), program->from_cache ? "from the cache" : "compiled",
         1e3 * (program->from_cache ? program->load_seconds : program->compile_seconds),
@@ -27699,13 +29376,14 @@ MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size
     const char *reason = plan->reason[0] != '\0' ? plan->reason : plan->context->reason;
     length = snprintf(
         line, sizeof line,
-        "%s on the CPU (%s), %s: %" PRId64 " x %" PRId64 ", %" PRId64
+        "%s on the CPU (%s), %s%s: %" PRId64 " x %" PRId64 ", %" PRId64
         " nonzeros, %d thread%s; %s, 4-byte columns; %.3g MB per product; runner-up "
         "%s%s%s",
         mbi_method_name(plan->method),
         plan->desc.method != MERBIT_METHOD_AUTO ? "as asked" : "AUTO's method there",
-        mbi_plan_type_text(plan), plan->csr.rows, plan->csr.cols, plan->csr.nnz,
-        merge ? plan->tasks : 1, merge && plan->tasks != 1 ? "s" : "", mbi_value_name(plan),
+        mbi_plan_type_text(plan), mbi_semiring_label(plan), plan->csr.rows, plan->csr.cols,
+        plan->csr.nnz, merge ? plan->tasks : 1, merge && plan->tasks != 1 ? "s" : "",
+        mbi_value_name(plan),
         1e-6 * (double)mbi_plan_product_bytes(plan),
         mbi_plan_vectors(plan) > 1 ? "none"
         : merge                    ? "reference"
@@ -27847,6 +29525,18 @@ static merbit_status mbi_spmv_cuda(merbit_plan *plan, merbit_workspace *workspac
   return status;
 }
 
+/* Scalars in host memory, of which either may be NULL. */
+static merbit_status mbi_spmv_semiring(merbit_plan *plan, merbit_workspace *workspace,
+                                       const void *alpha, const void *x, const void *beta,
+                                       void *y, void *stream) {
+  const mbi_scalar a = mbi_semiring_scalar(plan, alpha), b = mbi_semiring_scalar(plan, beta);
+  if (plan->side == MERBIT_SIDE_CPU) {
+    mbi_semiring_multiply(plan, workspace->carries, &a, x, &b, y);
+    return MERBIT_OK;
+  }
+  return mbi_spmv_cuda(plan, workspace, &a, x, &b, y, mbi_semiring_adds(plan, &b), stream);
+}
+
 MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *workspace,
                                      const void *alpha, const void *x, const void *beta, void *y,
                                      void *stream) {
@@ -27877,6 +29567,9 @@ MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *worksp
     }
     /* The kernels take the two addresses, null for the default. */
     return mbi_spmv_cuda(plan, workspace, &alpha, x, &beta, y, beta != NULL, stream);
+  }
+  if (mbi_plan_has_semiring(plan)) {
+    return mbi_spmv_semiring(plan, workspace, alpha, x, beta, y, stream);
   }
   single = type == MERBIT_F32 || type == MERBIT_C64;
   alpha = alpha != NULL ? alpha : single ? (const void *)one_f32 : (const void *)one_f64;
@@ -27920,6 +29613,10 @@ static merbit_status mbi_many_check(merbit_context *context, merbit_type type,
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
                     "several vectors are multiplied in f64 or f32 throughout, not with %s",
                     mbi_type_text(type, desc->vector_type));
+  }
+  if (desc->semiring != MERBIT_SEMIRING_PLUS_TIMES) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "several vectors are multiplied by plus-times, not over a semiring");
   }
   if (method != MERBIT_METHOD_AUTO && method != MERBIT_METHOD_MANY &&
       (method != MERBIT_METHOD_MERGE || mbi_plan_side(context, desc) != MERBIT_SIDE_CPU)) {
@@ -28382,7 +30079,7 @@ static merbit_status mbi_transition_create(merbit_context *context, const merbit
     status = mbi_transition_check(context, graph);
   }
   if (status == MERBIT_OK) {
-    status = mbi_matrix_from_view(context, graph, 1, &p->matrix);
+    status = mbi_matrix_from_view(context, graph, MBI_BUILD_TRANSPOSE, &p->matrix);
   }
   if (status != MERBIT_OK) {
     return status;

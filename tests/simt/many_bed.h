@@ -89,7 +89,7 @@ void many_multiply(many_bed<V> &b, double alpha, double beta, const std::vector<
     if (f.columns) {
       if constexpr (std::is_pointer_v<scalar>) {
         one = none = nullptr;
-      } else {
+      } else if constexpr (std::is_same_v<scalar, V>) {
         one = 1;
         none = 0;
       }
