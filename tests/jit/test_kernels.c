@@ -236,29 +236,6 @@ static void compile_types(int capability) {
   plan_sums = MERBIT_TYPE_DEFAULT;
 }
 
-static void compile_methods(int form, int capability) {
-  const merbit_type type = (form ^ form >> 1 ^ form >> 4) & 1 ? MERBIT_F32 : MERBIT_F64;
-  mbi_preamble preamble;
-  scan_preamble(type, form, 0, form & 4 ? 512 : 0, form & 8 ? 32 : 5, &preamble);
-  compile("spmv/scan.cu", &preamble, capability);
-  whole_preamble(type, form, form & 4 ? 8 : 4, form & 4 ? 1024 : 512, &preamble);
-  compile("spmv/scan_whole.cu", &preamble, capability);
-  if (form % 2 == 0) {
-    rows_preamble(type, form, 0, 1 << form % 6, 0, &preamble);
-    compile("spmv/rows.cu", &preamble, capability);
-    sliced_preamble(type, form, 0, 0, &preamble);
-    compile("spmv/sliced.cu", &preamble, capability);
-  }
-  merge_preamble(type, form, 0, form & 4 ? 4 : 1, form & 8 ? 512 : 0, &preamble);
-  compile("spmv/merge_path.cu", &preamble, capability);
-  cb_preamble(type, form, form & 4 ? 512 : 0, &preamble);
-  compile("spmv/cb.cu", &preamble, capability);
-  binned_preamble(type, form | (form & 2) << 5, 0, 0, &preamble);
-  compile("spmv/binned.cu", &preamble, capability);
-  hubs_preamble(type, form, 0, form & 4 ? 512 : 0, &preamble);
-  compile("spmv/hubs.cu", &preamble, capability);
-}
-
 /* Plans over semirings. In quick effort each semiring in one type, in the other on the next
  * architecture, by each method in one form that turns; elsewhere than on 9.0 by one method. */
 static void compile_semirings(int capability) {
