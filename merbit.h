@@ -300,6 +300,13 @@
  * merbit_plan_update_values keeps the form if the new values have it, else makes the plan general.
  * plan_desc.changing_values turns all of this off.
  *
+ * THE CPU. Where enough products are expected AUTO makes another form of the matrix there too: rows sorted by
+ * length (SORTED), or blocks if the CSR consists of full ones; merbit_plan_describe gives the forecast and the
+ * runner-up's. The plan then holds a copy of the columns and, unless all are equal, of the values. MERGE and
+ * REFERENCE read the caller's arrays. plan_desc.numa moves each thread's part of columns and values to its own
+ * memory node, in the caller's arrays where MERGE reads those; context_desc.bind_threads keeps threads where
+ * they are, but not the one that calls: it is thread 0, and belongs on the first processor.
+ *
  * SIDES. MERBIT_SIDE_AUTO takes the GPU if there is a driver, a device and NVRTC, else the CPU, and says
  * why in merbit_context_info.reason. MERBIT_SIDE_CUDA fails with the reason instead. A plan under AUTO whose
  * matrix, vectors and scalars are said to be in host memory may still fall back when it is made; then no
@@ -416,7 +423,7 @@ typedef enum merbit_operation {
 } merbit_operation;
 
 typedef enum merbit_method {
-  MERBIT_METHOD_AUTO = 0,      /* what suits the matrix on CUDA, MERGE on the CPU */
+  MERBIT_METHOD_AUTO = 0,      /* what suits the matrix and the number of products */
   MERBIT_METHOD_REFERENCE = 1, /* CPU: the sequential row loop */
   MERBIT_METHOD_MERGE = 2,     /* merge path straight on the CSR (Merrill, Garland, SC16) */
   MERBIT_METHOD_MERBIT = 3,    /* CUDA: merge-path tiles with packed lanes (Zhang et al.) */
@@ -427,7 +434,8 @@ typedef enum merbit_method {
   MERBIT_METHOD_BSR = 8,       /* dense blocks: tasks of as many blocks each (Chirila) */
   MERBIT_METHOD_CB = 9,        /* CUDA: COO, CSR and dense blocks of 16 x 16 (CB-SpMV) */
   MERBIT_METHOD_HUBS = 10,     /* CUDA: as SCAN, with the fullest columns' x in shared memory */
-  MERBIT_METHOD_MANY = 11      /* CUDA: several vectors at once, see plan_desc.vectors */
+  MERBIT_METHOD_SORTED = 11,   /* CPU: rows sorted by length within windows, equal values once */
+  MERBIT_METHOD_MANY = 12      /* CUDA: several vectors at once, see plan_desc.vectors */
 #ifdef MERBIT_STUDY_METHODS /* for comparison: spmv/block_study.c, spmv/bsr_study.c */
   ,
   MERBIT_METHOD_BSR_ROWS = 32,
@@ -531,6 +539,7 @@ typedef struct merbit_context_desc {
   merbit_allocator allocator;
   merbit_log_callback log;
   void *log_user;
+  int bind_threads;         /* nonzero: each CPU thread but the caller's stays on one processor */
 } merbit_context_desc;
 
 typedef struct merbit_context_info {
@@ -628,6 +637,8 @@ typedef struct merbit_plan_desc {
   merbit_reordering reordering; /* of rows and columns, for solvers; square CSR and COO only */
   merbit_semiring semiring;     /* by MERGE, and on CUDA SCAN and ROWS, on the CPU REFERENCE */
   const merbit_operators *operators; /* CUSTOM; read while the plan is made, and no more */
+  int numa;                    /* CPU, nonzero: each thread's part of columns and values lies on its own
+                                  memory node: pages are moved, or else copied; see bind_threads */
   int vectors;                 /* that merbit_spmm multiplies at once, up to 64; 0: one. MANY: sigma is the
                                   nonzeros of a run by 32, omega how many gathers are in flight, 4 or 8 */
   merbit_vector_order vector_order; /* of several */
@@ -871,6 +882,7 @@ MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_v
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/types.h>
 #include <time.h>
 #include <unistd.h>
@@ -882,6 +894,13 @@ MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_v
 #endif
 
 #define MBI_MAX_THREADS 1024
+
+#define MBI_NUMA_CPUS 1024
+
+typedef struct mbi_numa { /* core/numa.c: processors, those of a node together */
+  int nodes, count;       /* nodes that have some */
+  int16_t cpu[MBI_NUMA_CPUS], node[MBI_NUMA_CPUS];
+} mbi_numa;
 
 typedef pthread_mutex_t mbi_mutex;
 typedef void (*mbi_task)(void *argument, int index);
@@ -895,6 +914,8 @@ static void mbi_mutex_unlock(mbi_mutex *mutex) {
 }
 
 #ifndef _OPENMP
+#define MBI_POOL_CLAIMS 8192 /* tasks that bound threads tell apart */
+
 typedef struct mbi_pool { /* core/threads.c */
   mbi_mutex caller;       /* held by the thread whose call is running */
   mbi_mutex lock;         /* guards the rest */
@@ -907,6 +928,9 @@ typedef struct mbi_pool { /* core/threads.c */
   mbi_task task;
   void *argument;
   int tasks, next;
+  const mbi_numa *bound; /* threads to processors; NULL: they are not */
+  int threads, named;    /* the caller's too; workers that have a number */
+  uint64_t claims[MBI_POOL_CLAIMS / 64]; /* tasks taken, where threads are bound */
 } mbi_pool;
 
 static void mbi_pause(void) {
@@ -1026,6 +1050,7 @@ struct merbit_context {
   merbit_side side; /* CPU or CUDA */
   char reason[384]; /* why AUTO took the CPU */
   int threads;
+  mbi_numa numa; /* count 0: threads are not bound */
 #ifndef _OPENMP
   mbi_pool pool;
 #endif
@@ -1239,6 +1264,138 @@ static merbit_status mbi_allocate_array(merbit_context *context, int64_t count, 
   return MERBIT_OK;
 }
 
+/* ==== >>core/numa.c  memory nodes: processors, threads, pages ============================= */
+/* Which processor belongs to which memory node, threads bound to processors, and pages moved to
+ * nodes: by the kernel's own calls, without libnuma. */
+
+#define MBI_NODE_ROOT "/sys/devices/system/node"
+#define MBI_MOVED_AT_ONCE 1024 /* pages */
+#define MBI_MPOL_MF_MOVE 2     /* of <linux/mempolicy.h>: pages of this process alone */
+
+static void mbi_text_of_file(const char *root, const char *name, char *text, size_t size) {
+  char path[512];
+  FILE *file;
+  size_t length = 0;
+  (void)snprintf(path, sizeof path, "%s/%s", root, name);
+  file = fopen(path, "re");
+  if (file != NULL) {
+    length = fread(text, 1, size - 1, file);
+    (void)fclose(file);
+  }
+  text[length] = '\0';
+}
+
+/* The next range of a list as the kernel writes it: "0-3,8,10-11". */
+static int mbi_list_next(const char **text, long *first, long *last) {
+  char *end;
+  *first = *last = strtol(*text, &end, 10);
+  if (end == *text || *first < 0) {
+    return 0;
+  }
+  if (*end == '-') {
+    *text = end + 1;
+    *last = strtol(*text, &end, 10);
+    if (end == *text) {
+      return 0;
+    }
+  }
+  *text = *end == ',' ? end + 1 : end;
+  return *last >= *first;
+}
+
+static void mbi_numa_add(mbi_numa *numa, long cpu, long node) {
+  if (numa->count < MBI_NUMA_CPUS && cpu < CPU_SETSIZE && node < INT16_MAX) {
+    numa->cpu[numa->count] = (int16_t)cpu;
+    numa->node[numa->count] = (int16_t)node;
+    numa->count++;
+  }
+}
+
+/* The processors of `allowed`, node by node. Where `root` does not say, all are of one node. */
+static void mbi_numa_read(const char *root, const cpu_set_t *allowed, mbi_numa *numa) {
+  char nodes[1024], cpus[4096], name[64];
+  const char *node_list = nodes;
+  long node, last_node, cpu, last_cpu;
+  memset(numa, 0, sizeof *numa);
+  mbi_text_of_file(root, "online", nodes, sizeof nodes);
+  while (mbi_list_next(&node_list, &node, &last_node)) {
+    for (; node <= last_node; node++) {
+      const char *cpu_list = cpus;
+      const int before = numa->count;
+      (void)snprintf(name, sizeof name, "node%ld/cpulist", node);
+      mbi_text_of_file(root, name, cpus, sizeof cpus);
+      while (mbi_list_next(&cpu_list, &cpu, &last_cpu)) {
+        for (; cpu <= last_cpu && cpu < CPU_SETSIZE; cpu++) {
+          if (CPU_ISSET((size_t)cpu, allowed)) {
+            mbi_numa_add(numa, cpu, node);
+          }
+        }
+      }
+      numa->nodes += numa->count > before;
+    }
+  }
+  for (cpu = 0; numa->nodes == 0 && cpu < CPU_SETSIZE; cpu++) {
+    if (CPU_ISSET((size_t)cpu, allowed)) {
+      mbi_numa_add(numa, cpu, 0);
+    }
+  }
+  numa->nodes = numa->nodes > 0 ? numa->nodes : 1;
+}
+
+/* Of this process, as it may run now. */
+static void mbi_numa_here(mbi_numa *numa) {
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) {
+    CPU_ZERO(&allowed);
+  }
+  mbi_numa_read(MBI_NODE_ROOT, &allowed, numa);
+}
+
+/* Which of the processors a thread takes: they are dealt so that neighbours share a node. */
+static int mbi_numa_slot(const mbi_numa *numa, int threads, int thread) {
+  return (int)((int64_t)thread % threads * numa->count / threads);
+}
+
+static int mbi_numa_node(const mbi_numa *numa, int threads, int thread) {
+  return numa->count > 0 ? numa->node[mbi_numa_slot(numa, threads, thread)] : 0;
+}
+
+/* Bind the calling thread to its processor. It runs on where the system refuses. */
+static void mbi_numa_bind(const mbi_numa *numa, int threads, int thread) {
+  cpu_set_t own;
+  if (numa->count > 0) {
+    CPU_ZERO(&own);
+    CPU_SET((size_t)numa->cpu[mbi_numa_slot(numa, threads, thread)], &own);
+    (void)sched_setaffinity(0, sizeof own, &own);
+  }
+}
+
+/* Move the pages that lie wholly in the array to a node. Returns how many are not there then,
+ * or -1 where the system moves none. */
+static int64_t mbi_numa_move(const void *array, size_t bytes, int node) {
+  const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+  uintptr_t at = ((uintptr_t)array + page - 1) / page * page;
+  const uintptr_t end = ((uintptr_t)array + bytes) / page * page;
+  void *pages[MBI_MOVED_AT_ONCE];
+  int nodes[MBI_MOVED_AT_ONCE], where[MBI_MOVED_AT_ONCE];
+  int64_t elsewhere = 0;
+  while (at < end) {
+    unsigned long count = 0, i;
+    for (; count < MBI_MOVED_AT_ONCE && at < end; count++, at += page) {
+      pages[count] = (void *)at;
+      nodes[count] = node;
+      where[count] = -1;
+    }
+    if (syscall(SYS_move_pages, 0, count, pages, nodes, where, MBI_MPOL_MF_MOVE) < 0) {
+      return -1;
+    }
+    for (i = 0; i < count; i++) {
+      elsewhere += where[i] != node;
+    }
+  }
+  return elsewhere;
+}
+
 /* ==== >>core/threads.c  OpenMP or the context's own pool ================================== */
 /* mbi_parallel runs task(argument, index) for every index below `tasks` and returns when all are done.
  * What a task computes must depend on its index alone, never on the thread that runs it. */
@@ -1256,12 +1413,25 @@ static void mbi_pool_destroy(merbit_context *context) {
   (void)context;
 }
 
+/* Thread 0 is the caller's, and so are its processors. */
+static void mbi_threads_bind_one(void *argument, int index) {
+  const merbit_context *context = (const merbit_context *)argument;
+  if (index > 0) {
+    mbi_numa_bind(&context->numa, context->threads, index);
+  }
+}
+
 static void mbi_parallel(merbit_context *context, int tasks, mbi_task task, void *argument) {
   int index;
 #pragma omp parallel for schedule(static, 1) num_threads(context->threads) if (tasks > 1)
   for (index = 0; index < tasks; index++) {
     task(argument, index);
   }
+}
+
+static void mbi_threads_bind(merbit_context *context) {
+  mbi_numa_here(&context->numa);
+  mbi_parallel(context, context->threads, mbi_threads_bind_one, context);
 }
 
 #else
@@ -1291,8 +1461,33 @@ static void mbi_context_locks_destroy(merbit_context *context) {
 
 #define MBI_SPINS 4000 /* polls before a worker sleeps: about 20 us, so that products in a row stay awake */
 
-static void mbi_pool_drain(mbi_pool *pool) {
-  int index = __atomic_fetch_add(&pool->next, 1, __ATOMIC_RELAXED);
+static int mbi_pool_claim(mbi_pool *pool, int index) {
+  const uint64_t bit = (uint64_t)1 << (index & 63);
+  return (__atomic_fetch_or(&pool->claims[index >> 6], bit, __ATOMIC_RELAXED) & bit) == 0;
+}
+
+/* Bound threads take their own tasks first, for which memory lies near, and then what is left. */
+static void mbi_pool_drain_near(mbi_pool *pool, int number) {
+  int index;
+  for (index = number; index < pool->tasks; index += pool->threads) {
+    if (mbi_pool_claim(pool, index)) {
+      pool->task(pool->argument, index);
+    }
+  }
+  for (index = 0; index < pool->tasks; index++) {
+    if (mbi_pool_claim(pool, index)) {
+      pool->task(pool->argument, index);
+    }
+  }
+}
+
+static void mbi_pool_drain(mbi_pool *pool, int number) {
+  int index;
+  if (pool->bound != NULL && pool->tasks <= MBI_POOL_CLAIMS) {
+    mbi_pool_drain_near(pool, number);
+    return;
+  }
+  index = __atomic_fetch_add(&pool->next, 1, __ATOMIC_RELAXED);
   while (index < pool->tasks) {
     pool->task(pool->argument, index);
     index = __atomic_fetch_add(&pool->next, 1, __ATOMIC_RELAXED);
@@ -1301,7 +1496,11 @@ static void mbi_pool_drain(mbi_pool *pool) {
 
 static void *mbi_pool_worker(void *argument) {
   mbi_pool *pool = (mbi_pool *)argument;
+  const int number = __atomic_add_fetch(&pool->named, 1, __ATOMIC_RELAXED);
   unsigned seen = 0;
+  if (pool->bound != NULL) {
+    mbi_numa_bind(pool->bound, pool->threads, number);
+  }
   for (;;) {
     int spin;
     for (spin = 0; spin < MBI_SPINS; spin++) {
@@ -1323,7 +1522,7 @@ static void *mbi_pool_worker(void *argument) {
     if (pool->open) {
       pool->active++;
       mbi_mutex_unlock(&pool->lock);
-      mbi_pool_drain(pool);
+      mbi_pool_drain(pool, number);
       mbi_mutex_lock(&pool->lock);
       if (--pool->active == 0) {
         (void)pthread_cond_signal(&pool->idle);
@@ -1343,6 +1542,14 @@ static void mbi_pool_start(merbit_context *context) {
          pthread_create(&pool->workers[pool->count], NULL, mbi_pool_worker, pool) == 0) {
     pool->count++;
   }
+}
+
+/* Before the pool starts: workers bind themselves. Thread 0 is the caller's, and so are its
+ * processors. */
+static void mbi_threads_bind(merbit_context *context) {
+  mbi_numa_here(&context->numa);
+  context->pool.threads = context->threads;
+  context->pool.bound = &context->numa;
 }
 
 static void mbi_pool_destroy(merbit_context *context) {
@@ -1378,11 +1585,14 @@ static void mbi_parallel(merbit_context *context, int tasks, mbi_task task, void
     pool->argument = argument;
     pool->tasks = tasks;
     pool->next = 0;
+    if (pool->bound != NULL && tasks <= MBI_POOL_CLAIMS) {
+      memset(pool->claims, 0, (size_t)(tasks + 63) / 64 * sizeof *pool->claims);
+    }
     pool->open = 1;
     __atomic_store_n(&pool->generation, pool->generation + 1, __ATOMIC_RELEASE);
     (void)pthread_cond_broadcast(&pool->wake);
     mbi_mutex_unlock(&pool->lock);
-    mbi_pool_drain(pool);
+    mbi_pool_drain(pool, 0);
     mbi_mutex_lock(&pool->lock);
     pool->open = 0;
     while (pool->active > 0) {
@@ -10088,6 +10298,9 @@ static merbit_status mbi_context_set_up(merbit_context *context,
                     "context_desc.cache_max_bytes is %" PRId64 "; use 0 for the default",
                     desc->cache_max_bytes);
   }
+  if (desc->bind_threads) {
+    mbi_threads_bind(context);
+  }
   return mbi_context_choose_side(context, desc);
 }
 
@@ -16305,6 +16518,47 @@ MERBIT_API merbit_status merbit_matrix_write_file(merbit_context *context,
   return status;
 }
 
+/* ==== >>spmv/cpu_types.h  what plans on the CPU hold beside =============================== */
+/* Rows sorted by length within windows, on the CPU: spmv/sorted.c. */
+#define MBI_SORTED_AHEAD 64 /* nonzeros ahead of which x is asked for, where it is far away */
+#define MBI_SORTED_PADDING MBI_SORTED_AHEAD /* columns behind the last, 0 */
+
+typedef struct mbi_sorted_run { /* of rows that are equally long */
+  int64_t length, count;
+} mbi_sorted_run;
+
+typedef struct mbi_sorted_window {
+  int64_t row, entry; /* the first */
+  int64_t run, runs;
+} mbi_sorted_window;
+
+typedef struct mbi_sorted_share { /* a task's */
+  int64_t head_row;               /* a row that an earlier task began, or -1 */
+  int64_t head, head_end;         /* its entries here */
+  int64_t row, last;              /* rows that this task has whole */
+  int64_t carry, carry_end;       /* entries of a row that a later task ends */
+  int64_t window, windows, run, runs;
+} mbi_sorted_share;
+
+typedef struct mbi_sorted {
+  mbi_sorted_share *shares;
+  mbi_sorted_window *windows;
+  mbi_sorted_run *runs;
+  uint16_t *row_id; /* in its window */
+  int32_t *col_ind; /* from 0 */
+  void *values;     /* NULL: all are `value` */
+  double value;
+  int far_x; /* x is larger than the caches */
+} mbi_sorted;
+
+typedef enum mbi_placed { /* what became of plan_desc.numa: spmv/numa.c */
+  MBI_PLACED_NOTHING,
+  MBI_PLACED_ONE_NODE,
+  MBI_PLACED_MOVED,
+  MBI_PLACED_COPIED,
+  MBI_PLACED_TOUCHED
+} mbi_placed;
+
 /* ==== >>spmv/plan_types.h  plans and workspaces =========================================== */
 /* How values are stored: spmv/values.c. Kernels know the numbers: spmv/values.cuh. */
 typedef enum mbi_value_form {
@@ -16529,13 +16783,17 @@ struct merbit_plan {
   merbit_method method;
   merbit_type type; /* of values; of vectors and sums: spmv/types.c */
   char reason[384]; /* why AUTO fell back to the CPU; else empty */
-  char why[160];    /* what decided AUTO's choice of a method on CUDA; else empty */
+  char why[160];    /* what decided AUTO's choice of a method; else empty */
   double plan_seconds;
   /* CPU */
   int tasks;
   const void *values; /* of csr or bsr; NULL: ones */
   void *own_values;   /* holds values after an update */
   mbi_blocks blocks;
+  mbi_sorted sorted;
+  mbi_placed placed;
+  int placed_nodes;
+  void *placed_columns; /* holds csr.col_ind where it was copied */
   /* CUDA */
   mbi_device_csr device;
   const mbi_cuda_method *cuda;
@@ -16635,12 +16893,10 @@ static const char *mbi_value_name(const merbit_plan *plan) {
                                       "values from a table, by bytes",
                                       "values equal in each row",
                                       "values equal in each column"};
-  return plan->csr.values == NULL ? "values all one" : names[plan->device.form];
-}
-
-/* That a product multiplies. */
-static int mbi_plan_vectors(const merbit_plan *plan) {
-  return plan->desc.vectors > 1 ? plan->desc.vectors : 1;
+  return plan->csr.values == NULL ? "values all one"
+         : plan->sorted.shares != NULL && plan->sorted.values == NULL
+             ? names[MBI_VALUES_EQUAL]
+             : names[plan->device.form];
 }
 
 /* Whether plan->bsr is what is multiplied. */
@@ -16657,7 +16913,7 @@ static int mbi_cuda_study_method(merbit_method method) {
 static const char *mbi_method_name(merbit_method method) {
   static const char *const names[] = {"auto", "reference", "merge",  "merbit",
                                       "scan", "rows",      "sliced", "binned",
-                                      "bsr",  "cb",        "hubs",   "many"};
+                                      "bsr",  "cb",        "hubs",   "sorted", "many"};
 #ifdef MERBIT_STUDY_METHODS
   static const char *const studies[] = {"bsr-rows", "bsr-naive", "bsr-split", "bsr-maximum",
                                         "bsr-fixed"};
@@ -16717,6 +16973,11 @@ static merbit_type mbi_type_sums(merbit_type type) {
 static merbit_type mbi_plan_sums(const merbit_plan *plan) {
   return plan->desc.vector_type != MERBIT_TYPE_DEFAULT ? plan->desc.vector_type
                                                        : mbi_type_sums(plan->type);
+}
+
+/* That a product multiplies. */
+static int mbi_plan_vectors(const merbit_plan *plan) {
+  return plan->desc.vectors > 1 ? plan->desc.vectors : 1;
 }
 
 /* Whether values, vectors and sums are all f64 or all f32, which every method and every shorter
@@ -17159,6 +17420,95 @@ static void mbi_reference_multiply(const merbit_view *csr, const void *values,
   }
 }
 
+/* ==== >>spmv/row_sums.c  CPU: sums of long rows =========================================== */
+/* Sums of long rows and of parts of rows: twice 16 bytes of them side by side, for one chain of
+ * additions would be slower than memory. x is gathered by loads: the instructions for gathers of
+ * the CPUs of the day, and wider vectors, win in the caches and lose outside. */
+typedef double mbi_lanes_f64 __attribute__((vector_size(16)));
+
+/* `count` nonzeros of one row. */
+static double mbi_row_sum_general_f64(const int32_t *col, const double *value,
+                                                       const double *x, int64_t count) {
+  mbi_lanes_f64 even = { 0, 0 }, odd = { 0, 0 };
+  double sum = 0;
+  for (; count >= 4; count -= 4, col += 4) {
+    const mbi_lanes_f64 x0 = { x[col[0]], x[col[1]] };
+    const mbi_lanes_f64 x1 = { x[col[2]], x[col[3]] };
+    mbi_lanes_f64 v[2]; /* loaded one by one: wider loads would be split again */
+    memcpy(v, value, sizeof v[0]);
+    memcpy(v + 1, value + 2, sizeof v[0]);
+    value += 4;
+    even += v[0] * x0;
+    odd += v[1] * x1;
+  }
+  for (; count > 0; count--, col++) {
+    sum += *value++ * x[*col];
+  }
+  even += odd;
+  return sum + (even[0] + even[1]);
+}
+
+/* `count` nonzeros of one row. */
+static double mbi_row_sum_equal_f64(const int32_t *col, double one,
+                                                       const double *x, int64_t count) {
+  mbi_lanes_f64 even = { 0, 0 }, odd = { 0, 0 };
+  double sum = 0;
+  for (; count >= 4; count -= 4, col += 4) {
+    const mbi_lanes_f64 x0 = { x[col[0]], x[col[1]] };
+    const mbi_lanes_f64 x1 = { x[col[2]], x[col[3]] };
+    even += one * x0;
+    odd += one * x1;
+  }
+  for (; count > 0; count--, col++) {
+    sum += one * x[*col];
+  }
+  even += odd;
+  return sum + (even[0] + even[1]);
+}
+
+typedef float mbi_lanes_f32 __attribute__((vector_size(16)));
+
+/* `count` nonzeros of one row. */
+static float mbi_row_sum_general_f32(const int32_t *col, const float *value,
+                                                       const float *x, int64_t count) {
+  mbi_lanes_f32 even = { 0, 0, 0, 0 }, odd = { 0, 0, 0, 0 };
+  float sum = 0;
+  for (; count >= 8; count -= 8, col += 8) {
+    const mbi_lanes_f32 x0 = { x[col[0]], x[col[1]], x[col[2]], x[col[3]] };
+    const mbi_lanes_f32 x1 = { x[col[4]], x[col[5]], x[col[6]], x[col[7]] };
+    mbi_lanes_f32 v[2]; /* loaded one by one: wider loads would be split again */
+    memcpy(v, value, sizeof v[0]);
+    memcpy(v + 1, value + 4, sizeof v[0]);
+    value += 8;
+    even += v[0] * x0;
+    odd += v[1] * x1;
+  }
+  for (; count > 0; count--, col++) {
+    sum += *value++ * x[*col];
+  }
+  even += odd;
+  return sum + ((even[0] + even[1]) + (even[2] + even[3]));
+}
+
+/* `count` nonzeros of one row. */
+static float mbi_row_sum_equal_f32(const int32_t *col, float one,
+                                                       const float *x, int64_t count) {
+  mbi_lanes_f32 even = { 0, 0, 0, 0 }, odd = { 0, 0, 0, 0 };
+  float sum = 0;
+  for (; count >= 8; count -= 8, col += 8) {
+    const mbi_lanes_f32 x0 = { x[col[0]], x[col[1]], x[col[2]], x[col[3]] };
+    const mbi_lanes_f32 x1 = { x[col[4]], x[col[5]], x[col[6]], x[col[7]] };
+    even += one * x0;
+    odd += one * x1;
+  }
+  for (; count > 0; count--, col++) {
+    sum += one * x[*col];
+  }
+  even += odd;
+  return sum + ((even[0] + even[1]) + (even[2] + even[3]));
+}
+
+
 /* ==== >>spmv/merge.c  CPU: merge-path split over threads ================================== */
 /* Merge-based CsrMV: D. Merrill, M. Garland, Merge-based Parallel Sparse Matrix-Vector
  * Multiplication, SC16, Algorithm 2. The path of rows + nnz steps merges row ends and nonzeros;
@@ -17196,6 +17546,8 @@ static int mbi_merge_tasks(merbit_context *context, const merbit_view *csr) {
   return useful < 1 ? 1 : useful < context->threads ? (int)useful : context->threads;
 }
 
+#define MBI_MERGE_LONG 48 /* nonzeros of a mean row from which lanes pay */
+
 /* Most rows are too short for the vector code that compilers make of a sum of floats. */
 #define MBI_SCALAR_LOOP __asm__ volatile("")
 
@@ -17220,32 +17572,30 @@ static void mbi_commit_f64(const mbi_merge_call_f64 *call, int64_t row,
   *y = call->beta == 0 ? call->alpha * sum : call->alpha * sum + call->beta * *y;
 }
 
-/* Part of one row: entries [begin, end), counted from 0. Four sums: parts are cut from long rows,
- * where one chain of additions would be slower than memory. */
+/* Part of one row, or a long one: entries [begin, end), counted from 0. */
 static double mbi_merge_sum_f64(const mbi_merge_call_f64 *call,
                                               int64_t begin, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
-  const double *values = call->values, *x = call->x - call->shift;
-  double sums[4] = {0, 0, 0, 0};
-  int64_t k = begin;
-  int lane;
-  if (values != NULL) {
-    for (; k + 4 <= end; k += 4) {
-      for (lane = 0; lane < 4; lane++) {
-        sums[lane] += values[k + lane] * x[col_ind[k + lane]];
-      }
-    }
-  } else {
-    for (; k + 4 <= end; k += 4) {
-      for (lane = 0; lane < 4; lane++) {
-        sums[lane] += x[col_ind[k + lane]];
-      }
-    }
+  const double *x = call->x - call->shift;
+  if (begin == end) { /* then there may be no arrays */
+    return 0;
   }
-  for (; k < end; k++) {
-    sums[0] += values != NULL ? values[k] * x[col_ind[k]] : x[col_ind[k]];
+  return call->values != NULL
+             ? mbi_row_sum_general_f64(col_ind + begin, call->values + begin, x,
+                                                  end - begin)
+             : mbi_row_sum_equal_f64(col_ind + begin, 1, x, end - begin);
+}
+
+/* Whole rows [row, last) of a matrix whose rows are long. */
+static void mbi_merge_long_rows_f64(const mbi_merge_call_f64 *call,
+                                               int64_t row, int64_t last) {
+  const merbit_view *csr = call->csr;
+  int64_t k = mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base;
+  for (; row < last; row++) {
+    const int64_t end = mbi_index_at(csr->row_ptr, csr->offset_type, row + 1) - csr->base;
+    mbi_commit_f64(call, row, mbi_merge_sum_f64(call, k, end));
+    k = end;
   }
-  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
 /* Whole rows [row, last). A loop for each case: a test of beta costs short rows a fifth. */
@@ -17371,7 +17721,9 @@ static void mbi_merge_task_f64(void *argument, int task) {
       start = mbi_index_at(csr->row_ptr, csr->offset_type, from.row) - csr->base;
       part->head = mbi_merge_sum_f64(call, from.entry, start);
     }
-    if (csr->offset_type == MERBIT_INDEX_32) {
+    if (csr->nnz / MBI_MERGE_LONG >= csr->rows) {
+      mbi_merge_long_rows_f64(call, from.row, to.row);
+    } else if (csr->offset_type == MERBIT_INDEX_32) {
       mbi_merge_rows_i32_f64(call, from.row, to.row);
     } else {
       mbi_merge_rows_i64_f64(call, from.row, to.row);
@@ -17447,32 +17799,30 @@ static void mbi_commit_f32(const mbi_merge_call_f32 *call, int64_t row,
   *y = call->beta == 0 ? call->alpha * sum : call->alpha * sum + call->beta * *y;
 }
 
-/* Part of one row: entries [begin, end), counted from 0. Four sums: parts are cut from long rows,
- * where one chain of additions would be slower than memory. */
+/* Part of one row, or a long one: entries [begin, end), counted from 0. */
 static float mbi_merge_sum_f32(const mbi_merge_call_f32 *call,
                                               int64_t begin, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
-  const float *values = call->values, *x = call->x - call->shift;
-  float sums[4] = {0, 0, 0, 0};
-  int64_t k = begin;
-  int lane;
-  if (values != NULL) {
-    for (; k + 4 <= end; k += 4) {
-      for (lane = 0; lane < 4; lane++) {
-        sums[lane] += values[k + lane] * x[col_ind[k + lane]];
-      }
-    }
-  } else {
-    for (; k + 4 <= end; k += 4) {
-      for (lane = 0; lane < 4; lane++) {
-        sums[lane] += x[col_ind[k + lane]];
-      }
-    }
+  const float *x = call->x - call->shift;
+  if (begin == end) { /* then there may be no arrays */
+    return 0;
   }
-  for (; k < end; k++) {
-    sums[0] += values != NULL ? values[k] * x[col_ind[k]] : x[col_ind[k]];
+  return call->values != NULL
+             ? mbi_row_sum_general_f32(col_ind + begin, call->values + begin, x,
+                                                  end - begin)
+             : mbi_row_sum_equal_f32(col_ind + begin, 1, x, end - begin);
+}
+
+/* Whole rows [row, last) of a matrix whose rows are long. */
+static void mbi_merge_long_rows_f32(const mbi_merge_call_f32 *call,
+                                               int64_t row, int64_t last) {
+  const merbit_view *csr = call->csr;
+  int64_t k = mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base;
+  for (; row < last; row++) {
+    const int64_t end = mbi_index_at(csr->row_ptr, csr->offset_type, row + 1) - csr->base;
+    mbi_commit_f32(call, row, mbi_merge_sum_f32(call, k, end));
+    k = end;
   }
-  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
 /* Whole rows [row, last). A loop for each case: a test of beta costs short rows a fifth. */
@@ -17598,7 +17948,9 @@ static void mbi_merge_task_f32(void *argument, int task) {
       start = mbi_index_at(csr->row_ptr, csr->offset_type, from.row) - csr->base;
       part->head = mbi_merge_sum_f32(call, from.entry, start);
     }
-    if (csr->offset_type == MERBIT_INDEX_32) {
+    if (csr->nnz / MBI_MERGE_LONG >= csr->rows) {
+      mbi_merge_long_rows_f32(call, from.row, to.row);
+    } else if (csr->offset_type == MERBIT_INDEX_32) {
       mbi_merge_rows_i32_f32(call, from.row, to.row);
     } else {
       mbi_merge_rows_i64_f32(call, from.row, to.row);
@@ -19100,6 +19452,1641 @@ static void mbi_semiring_multiply(merbit_plan *plan, void *scratch, const mbi_sc
     mbi_semiring_typed_f32(plan, scratch, alpha, (const float *)x, beta, (float *)y);
   } else {
     mbi_semiring_typed_f64(plan, scratch, alpha, (const double *)x, beta, (double *)y);
+  }
+}
+
+/* ==== >>spmv/sorted.c  CPU: rows sorted by length within windows ========================== */
+/* Rows sorted by length within windows. The sigma of SELL-C-sigma (M. Kreutzer et al., A
+ * Unified Sparse Matrix Data Format, SISC 36(5), 2014) without its padding: a CPU's cores lose
+ * most of their time on short rows to wrong guesses of where a row ends, and guess rightly
+ * where the next row is as long as the last. The rows of a window stay together, so that x and
+ * y are met as before. Tasks are cut as in spmv/merge.c; a row that tasks share stays as it is.
+ *
+ * The plan holds copies of the columns, and of the values unless they are all equal. Each task
+ * writes its own part first, so that its pages lie where it runs. */
+
+#define MBI_SORTED_WINDOW 4096    /* rows: their part of y stays in the first cache */
+#define MBI_SORTED_FAR (16 << 20) /* bytes of x that caches near a core do not hold */
+#define MBI_SORTED_LONG 64 /* longer rows are not sorted: nothing is lost at their ends */
+
+typedef struct mbi_sorted_build {
+  merbit_plan *plan;
+  int *differ; /* for each task: some value of its is not the first of all */
+} mbi_sorted_build;
+
+static int64_t mbi_sorted_start(const merbit_view *csr, int64_t row) {
+  return mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base;
+}
+
+static int64_t mbi_sorted_windows(const mbi_sorted_share *share) {
+  return (share->last - share->row + MBI_SORTED_WINDOW - 1) / MBI_SORTED_WINDOW;
+}
+
+/* The parts of the tasks, cut as in spmv/merge.c. */
+static void mbi_sorted_cut(merbit_plan *plan) {
+  const merbit_view *csr = &plan->csr;
+  const int64_t path = csr->rows + csr->nnz;
+  mbi_sorted_share *share = plan->sorted.shares;
+  mbi_merge_point from = {0, 0};
+  int task;
+  for (task = 0; task < plan->tasks; task++, share++) {
+    const mbi_merge_point to = mbi_merge_search(csr, mbi_share(path, plan->tasks, task + 1));
+    share->head_row = -1;
+    share->head = share->head_end = share->carry = from.entry;
+    share->row = from.row;
+    share->last = to.row;
+    share->carry_end = to.entry;
+    if (from.row < to.row) {
+      if (mbi_sorted_start(csr, from.row) < from.entry) {
+        share->head_row = from.row;
+        share->row++;
+        share->head_end = mbi_sorted_start(csr, share->row);
+      }
+      share->carry = mbi_sorted_start(csr, to.row);
+    }
+    share->windows = mbi_sorted_windows(share);
+    from = to;
+  }
+}
+
+static int mbi_sorted_bucket(int64_t length) {
+  return length < MBI_SORTED_LONG ? (int)length : MBI_SORTED_LONG;
+}
+
+/* How many rows of a window are of each length; the last count is of all long ones. */
+static void mbi_sorted_count(const merbit_view *csr, int64_t row, int64_t last,
+                             int64_t *counts) {
+  int64_t start = mbi_sorted_start(csr, row);
+  memset(counts, 0, (MBI_SORTED_LONG + 1) * sizeof *counts);
+  for (; row < last; row++) {
+    const int64_t end = mbi_sorted_start(csr, row + 1);
+    counts[mbi_sorted_bucket(end - start)]++;
+    start = end;
+  }
+}
+
+static int64_t mbi_sorted_window_end(const mbi_sorted_share *share, int64_t row) {
+  return row < share->last - MBI_SORTED_WINDOW ? row + MBI_SORTED_WINDOW : share->last;
+}
+
+/* Whether all values of a task have the bits of the first of all. */
+static int mbi_sorted_differ(const merbit_plan *plan, const mbi_sorted_share *share) {
+  const size_t size = mbi_type_size(plan->type);
+  const char *first = (const char *)plan->values;
+  int64_t k;
+  for (k = share->head; first != NULL && k < share->carry_end; k++) {
+    if (memcmp(first, first + (size_t)k * size, size) != 0) {
+      return 1;
+    }
+  }
+  return 0;
+}
+
+/* First pass of a task: how many runs there will be, and how its values are. */
+static void mbi_sorted_measure(void *argument, int task) {
+  const mbi_sorted_build *build = (const mbi_sorted_build *)argument;
+  const merbit_plan *plan = build->plan;
+  mbi_sorted_share *share = plan->sorted.shares + task;
+  int64_t counts[MBI_SORTED_LONG + 1], row;
+  int length;
+  share->runs = 0;
+  for (row = share->row; row < share->last; row += MBI_SORTED_WINDOW) {
+    mbi_sorted_count(&plan->csr, row, mbi_sorted_window_end(share, row), counts);
+    for (length = 0; length < MBI_SORTED_LONG; length++) {
+      share->runs += counts[length] > 0;
+    }
+    share->runs += counts[MBI_SORTED_LONG];
+  }
+  build->differ[task] = mbi_sorted_differ(plan, share);
+}
+
+/* Columns [begin, end) of the CSR to `target`, counted from 0. */
+static void mbi_sorted_columns(const merbit_view *csr, int64_t begin, int64_t end,
+                               int32_t *target) {
+  const int32_t *col_ind = (const int32_t *)csr->col_ind;
+  for (; begin < end; begin++) {
+    *target++ = col_ind[begin] - csr->base;
+  }
+}
+
+/* The order of a window's rows, its runs, and its columns in that order. Returns the runs. */
+static int64_t mbi_sorted_window_fill(const merbit_plan *plan, mbi_sorted_window *window,
+                                      int64_t last) {
+  const merbit_view *csr = &plan->csr;
+  const mbi_sorted *sorted = &plan->sorted;
+  uint16_t *id = sorted->row_id + window->row;
+  mbi_sorted_run *run = sorted->runs + window->run;
+  int64_t counts[MBI_SORTED_LONG + 1], places[MBI_SORTED_LONG + 1], row, place = 0, entry;
+  int length;
+  mbi_sorted_count(csr, window->row, last, counts);
+  for (length = 0; length <= MBI_SORTED_LONG; length++) {
+    places[length] = place;
+    place += counts[length];
+  }
+  for (row = window->row; row < last; row++) {
+    const int64_t start = mbi_sorted_start(csr, row);
+    id[places[mbi_sorted_bucket(mbi_sorted_start(csr, row + 1) - start)]++] =
+        (uint16_t)(row - window->row);
+  }
+  for (length = 0; length < MBI_SORTED_LONG; length++) {
+    if (counts[length] > 0) {
+      run->length = length;
+      run->count = counts[length];
+      run++;
+    }
+  }
+  entry = window->entry;
+  for (row = 0; row < last - window->row; row++) {
+    const int64_t start = mbi_sorted_start(csr, window->row + id[row]);
+    const int64_t end = mbi_sorted_start(csr, window->row + id[row] + 1);
+    mbi_sorted_columns(csr, start, end, sorted->col_ind + entry);
+    entry += end - start;
+    if (end - start >= MBI_SORTED_LONG) {
+      run->length = end - start;
+      run->count = 1;
+      run++;
+    }
+  }
+  return run - (sorted->runs + window->run);
+}
+
+/* Values of a task in the order of its columns. */
+static void mbi_sorted_values(void *argument, int task) {
+  const mbi_sorted_build *build = (const mbi_sorted_build *)argument;
+  const merbit_plan *plan = build->plan;
+  const mbi_sorted *sorted = &plan->sorted;
+  const mbi_sorted_share *share = sorted->shares + task;
+  const size_t size = mbi_type_size(plan->type);
+  const char *from = (const char *)plan->values;
+  char *to = (char *)sorted->values;
+  int64_t window, i;
+  memcpy(to + (size_t)share->head * size, from + (size_t)share->head * size,
+         (size_t)(share->head_end - share->head) * size);
+  for (window = share->window; window < share->window + share->windows; window++) {
+    const mbi_sorted_window *w = sorted->windows + window;
+    const int64_t last = mbi_sorted_window_end(share, w->row);
+    char *next = to + (size_t)w->entry * size;
+    for (i = w->row; i < last; i++) {
+      const int64_t row = w->row + sorted->row_id[i];
+      const int64_t start = mbi_sorted_start(&plan->csr, row);
+      const size_t bytes = (size_t)(mbi_sorted_start(&plan->csr, row + 1) - start) * size;
+      memcpy(next, from + (size_t)start * size, bytes);
+      next += bytes;
+    }
+  }
+  memcpy(to + (size_t)share->carry * size, from + (size_t)share->carry * size,
+         (size_t)(share->carry_end - share->carry) * size);
+}
+
+/* Second pass of a task. */
+static void mbi_sorted_fill(void *argument, int task) {
+  const mbi_sorted_build *build = (const mbi_sorted_build *)argument;
+  const merbit_plan *plan = build->plan;
+  const merbit_view *csr = &plan->csr;
+  const mbi_sorted *sorted = &plan->sorted;
+  const mbi_sorted_share *share = sorted->shares + task;
+  int64_t row, run = share->run;
+  mbi_sorted_window *window = sorted->windows + share->window;
+  mbi_sorted_columns(csr, share->head, share->head_end, sorted->col_ind + share->head);
+  for (row = share->row; row < share->last; row += MBI_SORTED_WINDOW, window++) {
+    window->row = row;
+    window->entry = mbi_sorted_start(csr, row);
+    window->run = run;
+    window->runs = mbi_sorted_window_fill(plan, window, mbi_sorted_window_end(share, row));
+    run += window->runs;
+  }
+  mbi_sorted_columns(csr, share->carry, share->carry_end, sorted->col_ind + share->carry);
+  if (task == plan->tasks - 1) { /* that are asked for ahead */
+    memset(sorted->col_ind + csr->nnz, 0, MBI_SORTED_PADDING * sizeof *sorted->col_ind);
+  }
+  if (sorted->values != NULL) {
+    mbi_sorted_values(argument, task);
+  }
+}
+
+static void mbi_sorted_destroy(merbit_plan *plan) {
+  mbi_sorted *sorted = &plan->sorted;
+  mbi_release(plan->context, sorted->shares);
+  mbi_release(plan->context, sorted->windows);
+  mbi_release(plan->context, sorted->runs);
+  mbi_release(plan->context, sorted->row_id);
+  mbi_release(plan->context, sorted->col_ind);
+  mbi_release(plan->context, sorted->values);
+  memset(sorted, 0, sizeof *sorted);
+}
+
+/* The value of all nonzeros: a float is exactly a double. */
+static double mbi_sorted_first(const merbit_plan *plan) {
+  return plan->values == NULL || plan->csr.nnz == 0 ? 1
+         : plan->type == MERBIT_F32                 ? (double)*(const float *)plan->values
+                                                    : *(const double *)plan->values;
+}
+
+static merbit_status mbi_sorted_allocate_values(merbit_plan *plan) {
+  return mbi_allocate_array(plan->context, plan->csr.nnz, mbi_type_size(plan->type),
+                            "the values of sorted rows", &plan->sorted.values);
+}
+
+/* Everything whose size is known after the first pass. */
+static merbit_status mbi_sorted_allocate(merbit_plan *plan, int differ) {
+  merbit_context *context = plan->context;
+  mbi_sorted *sorted = &plan->sorted;
+  int64_t windows = 0, runs = 0;
+  void *memory;
+  int task;
+  merbit_status status;
+  for (task = 0; task < plan->tasks; task++) {
+    sorted->shares[task].window = windows;
+    sorted->shares[task].run = runs;
+    windows += sorted->shares[task].windows;
+    runs += sorted->shares[task].runs;
+  }
+  status = mbi_allocate_array(context, windows, sizeof *sorted->windows,
+                              "the windows of sorted rows", &memory);
+  sorted->windows = (mbi_sorted_window *)memory;
+  if (status == MERBIT_OK) {
+    status = mbi_allocate_array(context, runs, sizeof *sorted->runs, "the runs of sorted rows",
+                                &memory);
+    sorted->runs = status == MERBIT_OK ? (mbi_sorted_run *)memory : NULL;
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_allocate_array(context, plan->csr.rows, sizeof *sorted->row_id,
+                                "the numbers of sorted rows", &memory);
+    sorted->row_id = status == MERBIT_OK ? (uint16_t *)memory : NULL;
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_allocate_array(context, plan->csr.nnz + MBI_SORTED_PADDING,
+                                sizeof *sorted->col_ind, "the columns of sorted rows", &memory);
+    sorted->col_ind = status == MERBIT_OK ? (int32_t *)memory : NULL;
+  }
+  return status == MERBIT_OK && differ ? mbi_sorted_allocate_values(plan) : status;
+}
+
+/* Make plan->sorted of plan->csr and plan->values. After a failure mbi_sorted_destroy cleans
+ * up. */
+static merbit_status mbi_sorted_create(merbit_plan *plan) {
+  merbit_context *context = plan->context;
+  mbi_sorted *sorted = &plan->sorted;
+  const int64_t x_bytes = plan->csr.cols * (int64_t)mbi_type_size(plan->type);
+  mbi_sorted_build build;
+  void *memory;
+  int task, differ = plan->desc.changing_values && plan->values != NULL;
+  merbit_status status =
+      mbi_allocate_array(context, plan->tasks, sizeof *sorted->shares + sizeof *build.differ,
+                         "the parts of sorted rows", &memory);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  sorted->shares = (mbi_sorted_share *)memory;
+  build.differ = (int *)(void *)(sorted->shares + plan->tasks);
+  build.plan = plan;
+  mbi_sorted_cut(plan);
+  mbi_parallel(context, plan->tasks, mbi_sorted_measure, &build);
+  for (task = 0; task < plan->tasks; task++) {
+    differ |= build.differ[task];
+  }
+  sorted->value = mbi_sorted_first(plan);
+  sorted->far_x = x_bytes > MBI_SORTED_FAR;
+  status = mbi_sorted_allocate(plan, differ);
+  if (status == MERBIT_OK) {
+    mbi_parallel(context, plan->tasks, mbi_sorted_fill, &build);
+  }
+  return status;
+}
+
+/* plan->values are new. Values that are no longer equal need an array, kept from then on. */
+static merbit_status mbi_sorted_update(merbit_plan *plan) {
+  mbi_sorted_build build;
+  merbit_status status = MERBIT_OK;
+  int task, differ = plan->sorted.values != NULL;
+  for (task = 0; task < plan->tasks && !differ; task++) {
+    differ = mbi_sorted_differ(plan, plan->sorted.shares + task);
+  }
+  build.plan = plan;
+  build.differ = NULL;
+  if (!differ) {
+    plan->sorted.value = mbi_sorted_first(plan);
+    return MERBIT_OK;
+  }
+  if (plan->sorted.values == NULL) {
+    status = mbi_sorted_allocate_values(plan);
+  }
+  if (status == MERBIT_OK) {
+    mbi_parallel(plan->context, plan->tasks, mbi_sorted_values, &build);
+  }
+  return status;
+}
+
+/* ==== >>spmv/sorted_rows.c  CPU: sums of sorted rows, and their product =================== */
+/* Sums of rows sorted by length: spmv/sorted.c. The rows of a run are equally long, so that the
+ * length of none of them is guessed wrongly; short ones have a loop without a loop inside. */
+
+typedef struct mbi_sorted_call_f64 {
+  mbi_merge_call_f64 merge; /* its view with the plan's own columns, counted from 0 */
+  const mbi_sorted *sorted;
+  double one; /* the value of all nonzeros, where they are equal */
+} mbi_sorted_call_f64;
+
+static void mbi_sorted_general_f64(const mbi_sorted_call_f64 *call,
+                                                 const mbi_sorted_window *window) {
+  const mbi_sorted *sorted = call->sorted;
+  const mbi_sorted_run *run = sorted->runs + window->run;
+  const mbi_sorted_run *last = run + window->runs;
+  const uint16_t *id = sorted->row_id + window->row;
+  const int32_t *col = sorted->col_ind + window->entry;
+  const double *value = (const double *)sorted->values + window->entry;
+  const double *x = call->merge.x;
+  const double alpha = call->merge.alpha, beta = call->merge.beta;
+  double *y = call->merge.y + window->row;
+  for (; run < last; run++) {
+    const int64_t length = run->length;
+    const uint16_t *stop = id + run->count;
+    switch (length) {
+    case 0:
+      for (; id < stop; id++) {
+        const double sum0 = 0;
+        const double sum1 = 0;
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+      }
+      break;
+    case 1:
+      for (; id < stop; id++) {
+        const double sum0 = value[0] * x[col[0]];
+        const double sum1 = 0;
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 1;
+        col += 1;
+      }
+      break;
+    case 2:
+      for (; id < stop; id++) {
+        const double sum0 = value[0] * x[col[0]];
+        const double sum1 = 0 + value[1] * x[col[1]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 2;
+        col += 2;
+      }
+      break;
+    case 3:
+      for (; id < stop; id++) {
+        const double sum0 = value[0] * x[col[0]] + value[2] * x[col[2]];
+        const double sum1 = 0 + value[1] * x[col[1]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 3;
+        col += 3;
+      }
+      break;
+    case 4:
+      for (; id < stop; id++) {
+        const double sum0 = value[0] * x[col[0]] + value[2] * x[col[2]];
+        const double sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 4;
+        col += 4;
+      }
+      break;
+    case 5:
+      for (; id < stop; id++) {
+        const double sum0 = value[0] * x[col[0]] + value[2] * x[col[2]] + value[4] * x[col[4]];
+        const double sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 5;
+        col += 5;
+      }
+      break;
+    case 6:
+      for (; id < stop; id++) {
+        const double sum0 = value[0] * x[col[0]] + value[2] * x[col[2]] + value[4] * x[col[4]];
+        const double sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]] + value[5] * x[col[5]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 6;
+        col += 6;
+      }
+      break;
+    case 7:
+      for (; id < stop; id++) {
+        const double sum0 = value[0] * x[col[0]] + value[2] * x[col[2]] + value[4] * x[col[4]] + value[6] * x[col[6]];
+        const double sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]] + value[5] * x[col[5]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 7;
+        col += 7;
+      }
+      break;
+    case 8:
+      for (; id < stop; id++) {
+        const double sum0 = value[0] * x[col[0]] + value[2] * x[col[2]] + value[4] * x[col[4]] + value[6] * x[col[6]];
+        const double sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]] + value[5] * x[col[5]] + value[7] * x[col[7]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 8;
+        col += 8;
+      }
+      break;
+    default:
+      for (; id < stop; id++) {
+        const double sum = mbi_row_sum_general_f64(col, value, x, length);
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += length;
+        col += length;
+      }
+    }
+  }
+}
+
+static void mbi_sorted_general_far_f64(const mbi_sorted_call_f64 *call,
+                                                 const mbi_sorted_window *window) {
+  const mbi_sorted *sorted = call->sorted;
+  const mbi_sorted_run *run = sorted->runs + window->run;
+  const mbi_sorted_run *last = run + window->runs;
+  const uint16_t *id = sorted->row_id + window->row;
+  const int32_t *col = sorted->col_ind + window->entry;
+  const double *value = (const double *)sorted->values + window->entry;
+  const double *x = call->merge.x;
+  const double alpha = call->merge.alpha, beta = call->merge.beta;
+  double *y = call->merge.y + window->row;
+  for (; run < last; run++) {
+    const int64_t length = run->length;
+    const uint16_t *stop = id + run->count;
+    switch (length) {
+    case 0:
+      for (; id < stop; id++) {
+        const double sum0 = 0;
+        const double sum1 = 0;
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+      }
+      break;
+    case 1:
+      for (; id < stop; id++) {
+        const double sum0 = value[0] * x[col[0]];
+        const double sum1 = 0;
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 1;
+        col += 1;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 2:
+      for (; id < stop; id++) {
+        const double sum0 = value[0] * x[col[0]];
+        const double sum1 = 0 + value[1] * x[col[1]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 2;
+        col += 2;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 3:
+      for (; id < stop; id++) {
+        const double sum0 = value[0] * x[col[0]] + value[2] * x[col[2]];
+        const double sum1 = 0 + value[1] * x[col[1]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 3;
+        col += 3;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 4:
+      for (; id < stop; id++) {
+        const double sum0 = value[0] * x[col[0]] + value[2] * x[col[2]];
+        const double sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 4;
+        col += 4;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -4]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 5:
+      for (; id < stop; id++) {
+        const double sum0 = value[0] * x[col[0]] + value[2] * x[col[2]] + value[4] * x[col[4]];
+        const double sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 5;
+        col += 5;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -5]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -4]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 6:
+      for (; id < stop; id++) {
+        const double sum0 = value[0] * x[col[0]] + value[2] * x[col[2]] + value[4] * x[col[4]];
+        const double sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]] + value[5] * x[col[5]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 6;
+        col += 6;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -6]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -5]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -4]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 7:
+      for (; id < stop; id++) {
+        const double sum0 = value[0] * x[col[0]] + value[2] * x[col[2]] + value[4] * x[col[4]] + value[6] * x[col[6]];
+        const double sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]] + value[5] * x[col[5]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 7;
+        col += 7;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -7]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -6]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -5]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -4]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 8:
+      for (; id < stop; id++) {
+        const double sum0 = value[0] * x[col[0]] + value[2] * x[col[2]] + value[4] * x[col[4]] + value[6] * x[col[6]];
+        const double sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]] + value[5] * x[col[5]] + value[7] * x[col[7]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 8;
+        col += 8;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -8]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -7]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -6]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -5]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -4]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    default:
+      for (; id < stop; id++) {
+        const double sum = mbi_row_sum_general_f64(col, value, x, length);
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += length;
+        col += length;
+      }
+    }
+  }
+}
+
+static void mbi_sorted_equal_f64(const mbi_sorted_call_f64 *call,
+                                                 const mbi_sorted_window *window) {
+  const mbi_sorted *sorted = call->sorted;
+  const mbi_sorted_run *run = sorted->runs + window->run;
+  const mbi_sorted_run *last = run + window->runs;
+  const uint16_t *id = sorted->row_id + window->row;
+  const int32_t *col = sorted->col_ind + window->entry;
+  const double one = call->one;
+  const double *x = call->merge.x;
+  const double alpha = call->merge.alpha, beta = call->merge.beta;
+  double *y = call->merge.y + window->row;
+  for (; run < last; run++) {
+    const int64_t length = run->length;
+    const uint16_t *stop = id + run->count;
+    switch (length) {
+    case 0:
+      for (; id < stop; id++) {
+        const double sum0 = 0;
+        const double sum1 = 0;
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+      }
+      break;
+    case 1:
+      for (; id < stop; id++) {
+        const double sum0 = one * x[col[0]];
+        const double sum1 = 0;
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 1;
+      }
+      break;
+    case 2:
+      for (; id < stop; id++) {
+        const double sum0 = one * x[col[0]];
+        const double sum1 = 0 + one * x[col[1]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 2;
+      }
+      break;
+    case 3:
+      for (; id < stop; id++) {
+        const double sum0 = one * x[col[0]] + one * x[col[2]];
+        const double sum1 = 0 + one * x[col[1]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 3;
+      }
+      break;
+    case 4:
+      for (; id < stop; id++) {
+        const double sum0 = one * x[col[0]] + one * x[col[2]];
+        const double sum1 = 0 + one * x[col[1]] + one * x[col[3]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 4;
+      }
+      break;
+    case 5:
+      for (; id < stop; id++) {
+        const double sum0 = one * x[col[0]] + one * x[col[2]] + one * x[col[4]];
+        const double sum1 = 0 + one * x[col[1]] + one * x[col[3]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 5;
+      }
+      break;
+    case 6:
+      for (; id < stop; id++) {
+        const double sum0 = one * x[col[0]] + one * x[col[2]] + one * x[col[4]];
+        const double sum1 = 0 + one * x[col[1]] + one * x[col[3]] + one * x[col[5]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 6;
+      }
+      break;
+    case 7:
+      for (; id < stop; id++) {
+        const double sum0 = one * x[col[0]] + one * x[col[2]] + one * x[col[4]] + one * x[col[6]];
+        const double sum1 = 0 + one * x[col[1]] + one * x[col[3]] + one * x[col[5]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 7;
+      }
+      break;
+    case 8:
+      for (; id < stop; id++) {
+        const double sum0 = one * x[col[0]] + one * x[col[2]] + one * x[col[4]] + one * x[col[6]];
+        const double sum1 = 0 + one * x[col[1]] + one * x[col[3]] + one * x[col[5]] + one * x[col[7]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 8;
+      }
+      break;
+    default:
+      for (; id < stop; id++) {
+        const double sum = mbi_row_sum_equal_f64(col, one, x, length);
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += length;
+      }
+    }
+  }
+}
+
+static void mbi_sorted_equal_far_f64(const mbi_sorted_call_f64 *call,
+                                                 const mbi_sorted_window *window) {
+  const mbi_sorted *sorted = call->sorted;
+  const mbi_sorted_run *run = sorted->runs + window->run;
+  const mbi_sorted_run *last = run + window->runs;
+  const uint16_t *id = sorted->row_id + window->row;
+  const int32_t *col = sorted->col_ind + window->entry;
+  const double one = call->one;
+  const double *x = call->merge.x;
+  const double alpha = call->merge.alpha, beta = call->merge.beta;
+  double *y = call->merge.y + window->row;
+  for (; run < last; run++) {
+    const int64_t length = run->length;
+    const uint16_t *stop = id + run->count;
+    switch (length) {
+    case 0:
+      for (; id < stop; id++) {
+        const double sum0 = 0;
+        const double sum1 = 0;
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+      }
+      break;
+    case 1:
+      for (; id < stop; id++) {
+        const double sum0 = one * x[col[0]];
+        const double sum1 = 0;
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 1;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 2:
+      for (; id < stop; id++) {
+        const double sum0 = one * x[col[0]];
+        const double sum1 = 0 + one * x[col[1]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 2;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 3:
+      for (; id < stop; id++) {
+        const double sum0 = one * x[col[0]] + one * x[col[2]];
+        const double sum1 = 0 + one * x[col[1]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 3;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 4:
+      for (; id < stop; id++) {
+        const double sum0 = one * x[col[0]] + one * x[col[2]];
+        const double sum1 = 0 + one * x[col[1]] + one * x[col[3]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 4;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -4]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 5:
+      for (; id < stop; id++) {
+        const double sum0 = one * x[col[0]] + one * x[col[2]] + one * x[col[4]];
+        const double sum1 = 0 + one * x[col[1]] + one * x[col[3]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 5;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -5]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -4]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 6:
+      for (; id < stop; id++) {
+        const double sum0 = one * x[col[0]] + one * x[col[2]] + one * x[col[4]];
+        const double sum1 = 0 + one * x[col[1]] + one * x[col[3]] + one * x[col[5]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 6;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -6]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -5]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -4]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 7:
+      for (; id < stop; id++) {
+        const double sum0 = one * x[col[0]] + one * x[col[2]] + one * x[col[4]] + one * x[col[6]];
+        const double sum1 = 0 + one * x[col[1]] + one * x[col[3]] + one * x[col[5]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 7;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -7]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -6]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -5]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -4]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 8:
+      for (; id < stop; id++) {
+        const double sum0 = one * x[col[0]] + one * x[col[2]] + one * x[col[4]] + one * x[col[6]];
+        const double sum1 = 0 + one * x[col[1]] + one * x[col[3]] + one * x[col[5]] + one * x[col[7]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 8;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -8]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -7]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -6]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -5]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -4]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    default:
+      for (; id < stop; id++) {
+        const double sum = mbi_row_sum_equal_f64(col, one, x, length);
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += length;
+      }
+    }
+  }
+}
+
+/* Part of one row that tasks share: entries [begin, end), counted from 0. */
+static double mbi_sorted_part_f64(const mbi_sorted_call_f64 *call,
+                                                int64_t begin, int64_t end) {
+  const mbi_sorted *sorted = call->sorted;
+  const int32_t *col = sorted->col_ind + begin;
+  const double *values = (const double *)sorted->values;
+  return values != NULL ? mbi_row_sum_general_f64(col, values + begin, call->merge.x,
+                                                                 end - begin)
+                        : mbi_row_sum_equal_f64(col, call->one, call->merge.x,
+                                                               end - begin);
+}
+
+static void mbi_sorted_task_f64(void *argument, int task) {
+  const mbi_sorted_call_f64 *call = (const mbi_sorted_call_f64 *)argument;
+  const mbi_sorted *sorted = call->sorted;
+  const mbi_sorted_share *share = sorted->shares + task;
+  mbi_merge_part_f64 *part = call->merge.parts + task;
+  int64_t window;
+  part->head_row = share->head_row;
+  part->head = mbi_sorted_part_f64(call, share->head, share->head_end);
+  for (window = share->window; window < share->window + share->windows; window++) {
+    const mbi_sorted_window *w = sorted->windows + window;
+    if (sorted->values != NULL) {
+      if (sorted->far_x) {
+        mbi_sorted_general_far_f64(call, w);
+      } else {
+        mbi_sorted_general_f64(call, w);
+      }
+    } else if (sorted->far_x) {
+      mbi_sorted_equal_far_f64(call, w);
+    } else {
+      mbi_sorted_equal_f64(call, w);
+    }
+  }
+  part->carry = mbi_sorted_part_f64(call, share->carry, share->carry_end);
+}
+
+static void mbi_sorted_typed_f64(const merbit_plan *plan, void *scratch, double alpha,
+                                            const double *x, double beta, double *y) {
+  mbi_sorted_call_f64 call;
+  call.sorted = &plan->sorted;
+  call.one = (double)plan->sorted.value;
+  call.merge.csr = &plan->csr;
+  call.merge.values = NULL;
+  call.merge.x = x;
+  call.merge.alpha = alpha;
+  call.merge.beta = beta;
+  call.merge.y = y;
+  call.merge.parts = (mbi_merge_part_f64 *)scratch;
+  call.merge.tasks = plan->tasks;
+  call.merge.shift = 0;
+  if (alpha == 0) {
+    mbi_parallel(plan->context, plan->tasks, mbi_merge_scale_task_f64, &call.merge);
+  } else {
+    mbi_parallel(plan->context, plan->tasks, mbi_sorted_task_f64, &call);
+    mbi_merge_fix_up_f64(&call.merge);
+  }
+}
+
+typedef struct mbi_sorted_call_f32 {
+  mbi_merge_call_f32 merge; /* its view with the plan's own columns, counted from 0 */
+  const mbi_sorted *sorted;
+  float one; /* the value of all nonzeros, where they are equal */
+} mbi_sorted_call_f32;
+
+static void mbi_sorted_general_f32(const mbi_sorted_call_f32 *call,
+                                                 const mbi_sorted_window *window) {
+  const mbi_sorted *sorted = call->sorted;
+  const mbi_sorted_run *run = sorted->runs + window->run;
+  const mbi_sorted_run *last = run + window->runs;
+  const uint16_t *id = sorted->row_id + window->row;
+  const int32_t *col = sorted->col_ind + window->entry;
+  const float *value = (const float *)sorted->values + window->entry;
+  const float *x = call->merge.x;
+  const float alpha = call->merge.alpha, beta = call->merge.beta;
+  float *y = call->merge.y + window->row;
+  for (; run < last; run++) {
+    const int64_t length = run->length;
+    const uint16_t *stop = id + run->count;
+    switch (length) {
+    case 0:
+      for (; id < stop; id++) {
+        const float sum0 = 0;
+        const float sum1 = 0;
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+      }
+      break;
+    case 1:
+      for (; id < stop; id++) {
+        const float sum0 = value[0] * x[col[0]];
+        const float sum1 = 0;
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 1;
+        col += 1;
+      }
+      break;
+    case 2:
+      for (; id < stop; id++) {
+        const float sum0 = value[0] * x[col[0]];
+        const float sum1 = 0 + value[1] * x[col[1]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 2;
+        col += 2;
+      }
+      break;
+    case 3:
+      for (; id < stop; id++) {
+        const float sum0 = value[0] * x[col[0]] + value[2] * x[col[2]];
+        const float sum1 = 0 + value[1] * x[col[1]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 3;
+        col += 3;
+      }
+      break;
+    case 4:
+      for (; id < stop; id++) {
+        const float sum0 = value[0] * x[col[0]] + value[2] * x[col[2]];
+        const float sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 4;
+        col += 4;
+      }
+      break;
+    case 5:
+      for (; id < stop; id++) {
+        const float sum0 = value[0] * x[col[0]] + value[2] * x[col[2]] + value[4] * x[col[4]];
+        const float sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 5;
+        col += 5;
+      }
+      break;
+    case 6:
+      for (; id < stop; id++) {
+        const float sum0 = value[0] * x[col[0]] + value[2] * x[col[2]] + value[4] * x[col[4]];
+        const float sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]] + value[5] * x[col[5]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 6;
+        col += 6;
+      }
+      break;
+    case 7:
+      for (; id < stop; id++) {
+        const float sum0 = value[0] * x[col[0]] + value[2] * x[col[2]] + value[4] * x[col[4]] + value[6] * x[col[6]];
+        const float sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]] + value[5] * x[col[5]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 7;
+        col += 7;
+      }
+      break;
+    case 8:
+      for (; id < stop; id++) {
+        const float sum0 = value[0] * x[col[0]] + value[2] * x[col[2]] + value[4] * x[col[4]] + value[6] * x[col[6]];
+        const float sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]] + value[5] * x[col[5]] + value[7] * x[col[7]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 8;
+        col += 8;
+      }
+      break;
+    default:
+      for (; id < stop; id++) {
+        const float sum = mbi_row_sum_general_f32(col, value, x, length);
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += length;
+        col += length;
+      }
+    }
+  }
+}
+
+static void mbi_sorted_general_far_f32(const mbi_sorted_call_f32 *call,
+                                                 const mbi_sorted_window *window) {
+  const mbi_sorted *sorted = call->sorted;
+  const mbi_sorted_run *run = sorted->runs + window->run;
+  const mbi_sorted_run *last = run + window->runs;
+  const uint16_t *id = sorted->row_id + window->row;
+  const int32_t *col = sorted->col_ind + window->entry;
+  const float *value = (const float *)sorted->values + window->entry;
+  const float *x = call->merge.x;
+  const float alpha = call->merge.alpha, beta = call->merge.beta;
+  float *y = call->merge.y + window->row;
+  for (; run < last; run++) {
+    const int64_t length = run->length;
+    const uint16_t *stop = id + run->count;
+    switch (length) {
+    case 0:
+      for (; id < stop; id++) {
+        const float sum0 = 0;
+        const float sum1 = 0;
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+      }
+      break;
+    case 1:
+      for (; id < stop; id++) {
+        const float sum0 = value[0] * x[col[0]];
+        const float sum1 = 0;
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 1;
+        col += 1;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 2:
+      for (; id < stop; id++) {
+        const float sum0 = value[0] * x[col[0]];
+        const float sum1 = 0 + value[1] * x[col[1]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 2;
+        col += 2;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 3:
+      for (; id < stop; id++) {
+        const float sum0 = value[0] * x[col[0]] + value[2] * x[col[2]];
+        const float sum1 = 0 + value[1] * x[col[1]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 3;
+        col += 3;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 4:
+      for (; id < stop; id++) {
+        const float sum0 = value[0] * x[col[0]] + value[2] * x[col[2]];
+        const float sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 4;
+        col += 4;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -4]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 5:
+      for (; id < stop; id++) {
+        const float sum0 = value[0] * x[col[0]] + value[2] * x[col[2]] + value[4] * x[col[4]];
+        const float sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 5;
+        col += 5;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -5]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -4]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 6:
+      for (; id < stop; id++) {
+        const float sum0 = value[0] * x[col[0]] + value[2] * x[col[2]] + value[4] * x[col[4]];
+        const float sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]] + value[5] * x[col[5]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 6;
+        col += 6;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -6]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -5]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -4]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 7:
+      for (; id < stop; id++) {
+        const float sum0 = value[0] * x[col[0]] + value[2] * x[col[2]] + value[4] * x[col[4]] + value[6] * x[col[6]];
+        const float sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]] + value[5] * x[col[5]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 7;
+        col += 7;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -7]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -6]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -5]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -4]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 8:
+      for (; id < stop; id++) {
+        const float sum0 = value[0] * x[col[0]] + value[2] * x[col[2]] + value[4] * x[col[4]] + value[6] * x[col[6]];
+        const float sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]] + value[5] * x[col[5]] + value[7] * x[col[7]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 8;
+        col += 8;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -8]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -7]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -6]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -5]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -4]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    default:
+      for (; id < stop; id++) {
+        const float sum = mbi_row_sum_general_f32(col, value, x, length);
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += length;
+        col += length;
+      }
+    }
+  }
+}
+
+static void mbi_sorted_equal_f32(const mbi_sorted_call_f32 *call,
+                                                 const mbi_sorted_window *window) {
+  const mbi_sorted *sorted = call->sorted;
+  const mbi_sorted_run *run = sorted->runs + window->run;
+  const mbi_sorted_run *last = run + window->runs;
+  const uint16_t *id = sorted->row_id + window->row;
+  const int32_t *col = sorted->col_ind + window->entry;
+  const float one = call->one;
+  const float *x = call->merge.x;
+  const float alpha = call->merge.alpha, beta = call->merge.beta;
+  float *y = call->merge.y + window->row;
+  for (; run < last; run++) {
+    const int64_t length = run->length;
+    const uint16_t *stop = id + run->count;
+    switch (length) {
+    case 0:
+      for (; id < stop; id++) {
+        const float sum0 = 0;
+        const float sum1 = 0;
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+      }
+      break;
+    case 1:
+      for (; id < stop; id++) {
+        const float sum0 = one * x[col[0]];
+        const float sum1 = 0;
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 1;
+      }
+      break;
+    case 2:
+      for (; id < stop; id++) {
+        const float sum0 = one * x[col[0]];
+        const float sum1 = 0 + one * x[col[1]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 2;
+      }
+      break;
+    case 3:
+      for (; id < stop; id++) {
+        const float sum0 = one * x[col[0]] + one * x[col[2]];
+        const float sum1 = 0 + one * x[col[1]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 3;
+      }
+      break;
+    case 4:
+      for (; id < stop; id++) {
+        const float sum0 = one * x[col[0]] + one * x[col[2]];
+        const float sum1 = 0 + one * x[col[1]] + one * x[col[3]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 4;
+      }
+      break;
+    case 5:
+      for (; id < stop; id++) {
+        const float sum0 = one * x[col[0]] + one * x[col[2]] + one * x[col[4]];
+        const float sum1 = 0 + one * x[col[1]] + one * x[col[3]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 5;
+      }
+      break;
+    case 6:
+      for (; id < stop; id++) {
+        const float sum0 = one * x[col[0]] + one * x[col[2]] + one * x[col[4]];
+        const float sum1 = 0 + one * x[col[1]] + one * x[col[3]] + one * x[col[5]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 6;
+      }
+      break;
+    case 7:
+      for (; id < stop; id++) {
+        const float sum0 = one * x[col[0]] + one * x[col[2]] + one * x[col[4]] + one * x[col[6]];
+        const float sum1 = 0 + one * x[col[1]] + one * x[col[3]] + one * x[col[5]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 7;
+      }
+      break;
+    case 8:
+      for (; id < stop; id++) {
+        const float sum0 = one * x[col[0]] + one * x[col[2]] + one * x[col[4]] + one * x[col[6]];
+        const float sum1 = 0 + one * x[col[1]] + one * x[col[3]] + one * x[col[5]] + one * x[col[7]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 8;
+      }
+      break;
+    default:
+      for (; id < stop; id++) {
+        const float sum = mbi_row_sum_equal_f32(col, one, x, length);
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += length;
+      }
+    }
+  }
+}
+
+static void mbi_sorted_equal_far_f32(const mbi_sorted_call_f32 *call,
+                                                 const mbi_sorted_window *window) {
+  const mbi_sorted *sorted = call->sorted;
+  const mbi_sorted_run *run = sorted->runs + window->run;
+  const mbi_sorted_run *last = run + window->runs;
+  const uint16_t *id = sorted->row_id + window->row;
+  const int32_t *col = sorted->col_ind + window->entry;
+  const float one = call->one;
+  const float *x = call->merge.x;
+  const float alpha = call->merge.alpha, beta = call->merge.beta;
+  float *y = call->merge.y + window->row;
+  for (; run < last; run++) {
+    const int64_t length = run->length;
+    const uint16_t *stop = id + run->count;
+    switch (length) {
+    case 0:
+      for (; id < stop; id++) {
+        const float sum0 = 0;
+        const float sum1 = 0;
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+      }
+      break;
+    case 1:
+      for (; id < stop; id++) {
+        const float sum0 = one * x[col[0]];
+        const float sum1 = 0;
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 1;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 2:
+      for (; id < stop; id++) {
+        const float sum0 = one * x[col[0]];
+        const float sum1 = 0 + one * x[col[1]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 2;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 3:
+      for (; id < stop; id++) {
+        const float sum0 = one * x[col[0]] + one * x[col[2]];
+        const float sum1 = 0 + one * x[col[1]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 3;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 4:
+      for (; id < stop; id++) {
+        const float sum0 = one * x[col[0]] + one * x[col[2]];
+        const float sum1 = 0 + one * x[col[1]] + one * x[col[3]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 4;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -4]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 5:
+      for (; id < stop; id++) {
+        const float sum0 = one * x[col[0]] + one * x[col[2]] + one * x[col[4]];
+        const float sum1 = 0 + one * x[col[1]] + one * x[col[3]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 5;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -5]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -4]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 6:
+      for (; id < stop; id++) {
+        const float sum0 = one * x[col[0]] + one * x[col[2]] + one * x[col[4]];
+        const float sum1 = 0 + one * x[col[1]] + one * x[col[3]] + one * x[col[5]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 6;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -6]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -5]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -4]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 7:
+      for (; id < stop; id++) {
+        const float sum0 = one * x[col[0]] + one * x[col[2]] + one * x[col[4]] + one * x[col[6]];
+        const float sum1 = 0 + one * x[col[1]] + one * x[col[3]] + one * x[col[5]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 7;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -7]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -6]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -5]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -4]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 8:
+      for (; id < stop; id++) {
+        const float sum0 = one * x[col[0]] + one * x[col[2]] + one * x[col[4]] + one * x[col[6]];
+        const float sum1 = 0 + one * x[col[1]] + one * x[col[3]] + one * x[col[5]] + one * x[col[7]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 8;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -8]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -7]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -6]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -5]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -4]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    default:
+      for (; id < stop; id++) {
+        const float sum = mbi_row_sum_equal_f32(col, one, x, length);
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += length;
+      }
+    }
+  }
+}
+
+/* Part of one row that tasks share: entries [begin, end), counted from 0. */
+static float mbi_sorted_part_f32(const mbi_sorted_call_f32 *call,
+                                                int64_t begin, int64_t end) {
+  const mbi_sorted *sorted = call->sorted;
+  const int32_t *col = sorted->col_ind + begin;
+  const float *values = (const float *)sorted->values;
+  return values != NULL ? mbi_row_sum_general_f32(col, values + begin, call->merge.x,
+                                                                 end - begin)
+                        : mbi_row_sum_equal_f32(col, call->one, call->merge.x,
+                                                               end - begin);
+}
+
+static void mbi_sorted_task_f32(void *argument, int task) {
+  const mbi_sorted_call_f32 *call = (const mbi_sorted_call_f32 *)argument;
+  const mbi_sorted *sorted = call->sorted;
+  const mbi_sorted_share *share = sorted->shares + task;
+  mbi_merge_part_f32 *part = call->merge.parts + task;
+  int64_t window;
+  part->head_row = share->head_row;
+  part->head = mbi_sorted_part_f32(call, share->head, share->head_end);
+  for (window = share->window; window < share->window + share->windows; window++) {
+    const mbi_sorted_window *w = sorted->windows + window;
+    if (sorted->values != NULL) {
+      if (sorted->far_x) {
+        mbi_sorted_general_far_f32(call, w);
+      } else {
+        mbi_sorted_general_f32(call, w);
+      }
+    } else if (sorted->far_x) {
+      mbi_sorted_equal_far_f32(call, w);
+    } else {
+      mbi_sorted_equal_f32(call, w);
+    }
+  }
+  part->carry = mbi_sorted_part_f32(call, share->carry, share->carry_end);
+}
+
+static void mbi_sorted_typed_f32(const merbit_plan *plan, void *scratch, float alpha,
+                                            const float *x, float beta, float *y) {
+  mbi_sorted_call_f32 call;
+  call.sorted = &plan->sorted;
+  call.one = (float)plan->sorted.value;
+  call.merge.csr = &plan->csr;
+  call.merge.values = NULL;
+  call.merge.x = x;
+  call.merge.alpha = alpha;
+  call.merge.beta = beta;
+  call.merge.y = y;
+  call.merge.parts = (mbi_merge_part_f32 *)scratch;
+  call.merge.tasks = plan->tasks;
+  call.merge.shift = 0;
+  if (alpha == 0) {
+    mbi_parallel(plan->context, plan->tasks, mbi_merge_scale_task_f32, &call.merge);
+  } else {
+    mbi_parallel(plan->context, plan->tasks, mbi_sorted_task_f32, &call);
+    mbi_merge_fix_up_f32(&call.merge);
+  }
+}
+
+/* y = alpha A x + beta y. The same number of tasks gives the same bits. */
+static void mbi_sorted_multiply(const merbit_plan *plan, void *scratch, const void *alpha,
+                                const void *x, const void *beta, void *y) {
+  if (plan->type == MERBIT_F32) {
+    mbi_sorted_typed_f32(plan, scratch, *(const float *)alpha, (const float *)x,
+                         *(const float *)beta, (float *)y);
+  } else {
+    mbi_sorted_typed_f64(plan, scratch, *(const double *)alpha, (const double *)x,
+                         *(const double *)beta, (double *)y);
+  }
+}
+
+/* ==== >>spmv/numa.c  CPU: parts of a matrix on memory nodes =============================== */
+/* Each task's part of the matrix on the memory node of the thread that takes it: section III.D
+ * of D. Merrill, M. Garland, Merge-based Parallel Sparse Matrix-Vector Multiplication, SC16.
+ * Pages are moved, the user's too; where the system does not move them, a copy is made in which
+ * each task writes its part first. */
+
+#define MBI_NUMA_FEW (64 * 4096) /* a page of so many bytes may stay where it is */
+
+/* Moves the pages of an array to a node: returns how many are elsewhere then, -1: it cannot. */
+typedef int64_t (*mbi_page_mover)(const void *array, size_t bytes, int node);
+
+typedef struct mbi_numa_copy {
+  const merbit_plan *plan;
+  const char *from;
+  char *to;
+  size_t size; /* of an element */
+} mbi_numa_copy;
+
+/* First entry of a task. */
+static int64_t mbi_numa_entry(const merbit_plan *plan, int task) {
+  const int64_t path = plan->csr.rows + plan->csr.nnz;
+  return mbi_merge_search(&plan->csr, mbi_share(path, plan->tasks, task)).entry;
+}
+
+/* Whether the tasks' parts of an array of an element for each entry are on their nodes now, but
+ * for pages that two share and a few that were busy. */
+static int mbi_numa_settle(const merbit_plan *plan, const mbi_numa *numa, const void *array,
+                           size_t size, mbi_page_mover move) {
+  int task, settled = 1;
+  for (task = 0; task < plan->tasks && settled; task++) {
+    const int64_t begin = mbi_numa_entry(plan, task), end = mbi_numa_entry(plan, task + 1);
+    const int64_t bytes = (end - begin) * (int64_t)size;
+    const int64_t elsewhere = move((const char *)array + (size_t)begin * size, (size_t)bytes,
+                                   mbi_numa_node(numa, plan->tasks, task));
+    settled = elsewhere >= 0 && elsewhere <= bytes / MBI_NUMA_FEW;
+  }
+  return settled;
+}
+
+static void mbi_numa_copy_part(void *argument, int task) {
+  const mbi_numa_copy *copy = (const mbi_numa_copy *)argument;
+  const size_t begin = (size_t)mbi_numa_entry(copy->plan, task) * copy->size;
+  const size_t end = (size_t)mbi_numa_entry(copy->plan, task + 1) * copy->size;
+  memcpy(copy->to + begin, copy->from + begin, end - begin);
+}
+
+static merbit_status mbi_numa_copy_array(merbit_plan *plan, const void *from, size_t size,
+                                         void **to) {
+  mbi_numa_copy copy;
+  merbit_status status = mbi_allocate_array(plan->context, plan->csr.nnz, size,
+                                            "a copy of the matrix on its nodes", to);
+  if (status == MERBIT_OK) {
+    copy.plan = plan;
+    copy.from = (const char *)from;
+    copy.to = (char *)*to;
+    copy.size = size;
+    mbi_parallel(plan->context, plan->tasks, mbi_numa_copy_part, &copy);
+  }
+  return status;
+}
+
+/* The CSR as MERGE reads it. */
+static merbit_status mbi_numa_place_csr(merbit_plan *plan, const mbi_numa *numa,
+                                        mbi_page_mover move) {
+  const size_t size = mbi_type_size(plan->type);
+  void *memory;
+  merbit_status status = MERBIT_OK;
+  if (!mbi_numa_settle(plan, numa, plan->csr.col_ind, sizeof(int32_t), move) &&
+      plan->placed_columns == NULL) {
+    plan->placed = MBI_PLACED_COPIED;
+    status = mbi_numa_copy_array(plan, plan->csr.col_ind, sizeof(int32_t), &memory);
+    if (status == MERBIT_OK) {
+      plan->placed_columns = memory;
+      plan->csr.col_ind = memory;
+    }
+  }
+  if (status == MERBIT_OK && plan->values != NULL &&
+      !mbi_numa_settle(plan, numa, plan->values, size, move) && plan->own_values == NULL) {
+    plan->placed = MBI_PLACED_COPIED;
+    status = mbi_numa_copy_array(plan, plan->values, size, &memory);
+    if (status == MERBIT_OK) {
+      plan->own_values = memory;
+      plan->values = memory;
+    }
+  }
+  return status;
+}
+
+/* Place what the plan's method reads; new values again, for they may lie in new pages. Sorted
+ * rows were written by the tasks that read them, so that they need no copy. */
+static merbit_status mbi_numa_place(merbit_plan *plan, const mbi_numa *numa,
+                                    mbi_page_mover move) {
+  const mbi_sorted *sorted = &plan->sorted;
+  if (numa->nodes < 2) {
+    plan->placed = MBI_PLACED_ONE_NODE;
+    return MERBIT_OK;
+  }
+  if (plan->csr.nnz == 0 || plan->method == MERBIT_METHOD_REFERENCE ||
+      plan->blocks.chunk_index != NULL) {
+    plan->placed = MBI_PLACED_NOTHING;
+    return MERBIT_OK;
+  }
+  plan->placed = plan->placed_columns != NULL ? MBI_PLACED_COPIED : MBI_PLACED_MOVED;
+  plan->placed_nodes = numa->nodes;
+  if (plan->method != MERBIT_METHOD_SORTED) {
+    return mbi_numa_place_csr(plan, numa, move);
+  }
+  if (!mbi_numa_settle(plan, numa, sorted->col_ind, sizeof(int32_t), move) ||
+      (sorted->values != NULL &&
+       !mbi_numa_settle(plan, numa, sorted->values, mbi_type_size(plan->type), move))) {
+    plan->placed = MBI_PLACED_TOUCHED;
+  }
+  return MERBIT_OK;
+}
+
+/* Where the user asked for it. */
+static merbit_status mbi_numa_plan(merbit_plan *plan) {
+  mbi_numa numa;
+  if (!plan->desc.numa) {
+    return MERBIT_OK;
+  }
+  if (plan->context->numa.count > 0) {
+    return mbi_numa_place(plan, &plan->context->numa, mbi_numa_move);
+  }
+  mbi_numa_here(&numa);
+  return mbi_numa_place(plan, &numa, mbi_numa_move);
+}
+
+/* What is appended to the plan's line. */
+static int mbi_numa_describe(const merbit_plan *plan, char *text, size_t size) {
+  const char *bound = plan->context->numa.count > 0 ? "" : ", but threads are not bound";
+  switch (plan->placed) {
+  case MBI_PLACED_ONE_NODE:
+    return snprintf(text, size, "; NUMA: one node, no effect");
+  case MBI_PLACED_MOVED:
+    return snprintf(text, size, "; NUMA: parts moved to %d nodes%s", plan->placed_nodes, bound);
+  case MBI_PLACED_COPIED:
+    return snprintf(text, size, "; NUMA: parts copied to %d nodes%s", plan->placed_nodes,
+                    bound);
+  case MBI_PLACED_TOUCHED:
+    return snprintf(text, size, "; NUMA: parts written first on %d nodes%s", plan->placed_nodes,
+                    bound);
+  default:
+    return snprintf(text, size, "; NUMA: no effect on this method");
   }
 }
 
@@ -27911,7 +29898,7 @@ static merbit_status mbi_reorder_check(merbit_context *context, const merbit_vie
                     (int)desc->reordering);
   }
   if (view->format == MERBIT_BSR || desc->method == MERBIT_METHOD_BSR ||
-      desc->method > MERBIT_METHOD_HUBS) { /* those for study are of blocks */
+      desc->method > MERBIT_METHOD_MANY) { /* those for study are of blocks */
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
                     "plan_desc.reordering moves single rows and columns, which would break %s "
                     "apart; use a CSR or COO view and a method of single entries",
@@ -28537,6 +30524,196 @@ static merbit_status mbi_transpose_take(merbit_plan *plan) {
   return status;
 }
 
+/* ==== >>spmv/choose_cpu.c  which method a plan on the CPU takes =========================== */
+/* The method of a plan on the CPU for a CSR; what comes in blocks stays in blocks. It looks at
+ * products to come, rows, nonzeros, the size of x, whether all values are equal, and whether
+ * the matrix consists of full square blocks: docs/cpu.md has the figures. */
+
+/* Products by MERGE that making another form takes. */
+#define MBI_CHOOSE_SORTING 12.0
+/* Steps of the path below which a product is over before a plan's form could matter. */
+#define MBI_CHOOSE_TINY 4096
+
+typedef struct mbi_choose_look_cpu {
+  int equal; /* all values are, or it is a pattern */
+  int block; /* rows and columns of the full blocks; 1: none */
+} mbi_choose_look_cpu;
+
+/* Seconds of a product: of each nonzero, and of each row, whose end MERGE often guesses wrongly
+ * where rows are short; where the caches do not hold x, MERGE waits there, and SORTED has asked
+ * ahead. */
+static double mbi_choose_cpu_seconds(const merbit_plan *plan, merbit_method method,
+                                     const mbi_choose_look_cpu *look) {
+  const merbit_view *csr = &plan->csr;
+  const int far_x = csr->cols * (int64_t)mbi_type_size(plan->type) > MBI_SORTED_FAR;
+  const int merge = method == MERBIT_METHOD_MERGE;
+  const int lengthy = csr->nnz / MBI_MERGE_LONG >= csr->rows;
+  double entry = merge ? (lengthy ? 0.36 : 0.42) : look->equal ? 0.25 : 0.36;
+  double row = merge && !lengthy ? 3.5 : 0.7;
+  if (method == MERBIT_METHOD_BSR) {
+    entry = 0.26;
+  }
+  entry += !far_x || lengthy ? 0 : merge ? 3.5 : 1.2;
+  return 1e-9 * (entry * (double)csr->nnz + row * (double)csr->rows) / plan->tasks;
+}
+
+/* ---- What there is to see: it ends at the first thing that is otherwise
+ * ----------------------- */
+
+static int mbi_choose_equal(const merbit_plan *plan) {
+  const size_t size = mbi_type_size(plan->type);
+  const char *values = (const char *)plan->values;
+  int64_t k;
+  for (k = 1; values != NULL && k < plan->csr.nnz; k++) {
+    if (memcmp(values, values + (size_t)k * size, size) != 0) {
+      return 0;
+    }
+  }
+  return 1;
+}
+
+/* Whether a row's columns are blocks of `block`, side by side. */
+static int mbi_choose_row_blocked(const int32_t *columns, int64_t count, int base, int block) {
+  int64_t k;
+  for (k = 0; k < count; k++) {
+    const int64_t within = k % block;
+    if (within == 0 ? (columns[k] - base) % block != 0 : columns[k] != columns[k - 1] + 1) {
+      return 0;
+    }
+  }
+  return count % block == 0;
+}
+
+/* Whether the CSR consists of full blocks: the rows of each have the same columns. */
+static int mbi_choose_blocked(const merbit_view *csr, int block) {
+  const int32_t *col_ind = (const int32_t *)csr->col_ind;
+  int64_t row;
+  if (csr->rows % block != 0 || csr->cols % block != 0) {
+    return 0;
+  }
+  for (row = 0; row < csr->rows; row++) {
+    const int64_t start = mbi_sorted_start(csr, row), end = mbi_sorted_start(csr, row + 1);
+    const int64_t first = row - row % block;
+    const int64_t like = mbi_sorted_start(csr, first);
+    if (row == first ? !mbi_choose_row_blocked(col_ind + start, end - start, csr->base, block)
+                     : end - start != mbi_sorted_start(csr, first + 1) - like ||
+                           memcmp(col_ind + like, col_ind + start,
+                                  (size_t)(end - start) * sizeof *col_ind) != 0) {
+      return 0;
+    }
+  }
+  return 1;
+}
+
+static int mbi_choose_block(const merbit_plan *plan) {
+  int block = 8;
+  while (block > 1 && !mbi_choose_blocked(&plan->csr, block)) {
+    block--;
+  }
+  return block;
+}
+
+/* ---- Forms; where there is no memory for one, plan->method stays MERGE
+ * -------------------------- */
+
+static merbit_status mbi_choose_without(merbit_plan *plan, merbit_status status) {
+  char reason[384];
+  if (status == MERBIT_OUT_OF_MEMORY && plan->desc.method == MERBIT_METHOD_AUTO) {
+    mbi_sorted_destroy(plan);
+    mbi_blocks_destroy(plan);
+    mbi_forgive(plan->context, reason, sizeof reason);
+    mbi_log(plan->context, "this plan takes the merge path: %s", reason);
+    (void)snprintf(plan->why, sizeof plan->why, "no memory for another form of the matrix");
+    plan->method = MERBIT_METHOD_MERGE;
+    plan->values = plan->csr.values;
+    plan->tasks = mbi_merge_tasks(plan->context, &plan->csr);
+    status = MERBIT_OK;
+  }
+  return status;
+}
+
+static merbit_status mbi_choose_sorted(merbit_plan *plan) {
+  plan->method = MERBIT_METHOD_SORTED;
+  return mbi_choose_without(plan, mbi_sorted_create(plan));
+}
+
+static merbit_status mbi_choose_blocks(merbit_plan *plan, int block) {
+  merbit_bsr_desc shape;
+  merbit_status status;
+  memset(&shape, 0, sizeof shape);
+  shape.block_rows = shape.block_cols = block;
+  status = mbi_bsr_from_view(plan->context, &plan->csr, &shape, MBI_MASKS_ASIDE, &plan->bsr);
+  if (status == MERBIT_OK) {
+    status = mbi_blocks_create(plan);
+  }
+  return mbi_choose_without(plan, status);
+}
+
+/* The fastest that pays for itself. plan->why: its forecast and that of the next. */
+static merbit_status mbi_choose_by_forecast(merbit_plan *plan) {
+  mbi_choose_look_cpu look;
+  merbit_method best = MERBIT_METHOD_MERGE, next = MERBIT_METHOD_SORTED;
+  double merge, sorted, blocks, calls = plan->desc.expected_calls;
+  look.equal = !plan->desc.changing_values && mbi_choose_equal(plan);
+  look.block = plan->matrix == NULL && plan->desc.operation == MERBIT_OPERATION_N &&
+                       !mbi_plan_reorders(plan)
+                   ? mbi_choose_block(plan)
+                   : 1;
+  merge = mbi_choose_cpu_seconds(plan, MERBIT_METHOD_MERGE, &look);
+  sorted = mbi_choose_cpu_seconds(plan, MERBIT_METHOD_SORTED, &look);
+  blocks = look.block > 1 && !look.equal
+               ? mbi_choose_cpu_seconds(plan, MERBIT_METHOD_BSR, &look)
+               : DBL_MAX;
+  if (calls * (merge - sorted) > MBI_CHOOSE_SORTING * merge) {
+    best = MERBIT_METHOD_SORTED;
+    next = MERBIT_METHOD_MERGE;
+  }
+  if (blocks < sorted && calls * (merge - blocks) > MBI_CHOOSE_SORTING * merge) {
+    next = best;
+    best = MERBIT_METHOD_BSR;
+  }
+  (void)snprintf(plan->why, sizeof plan->why,
+                 "%sforecast %.0f us for %d product%s, runner-up %s %.0f us",
+                 best == MERBIT_METHOD_BSR ? "full blocks, " : "",
+                 1e6 * mbi_choose_cpu_seconds(plan, best, &look), plan->desc.expected_calls,
+                 plan->desc.expected_calls != 1 ? "s" : "", mbi_method_name(next),
+                 1e6 * mbi_choose_cpu_seconds(plan, next, &look));
+  return best == MERBIT_METHOD_BSR      ? mbi_choose_blocks(plan, look.block)
+         : best == MERBIT_METHOD_SORTED ? mbi_choose_sorted(plan)
+                                        : MERBIT_OK;
+}
+
+/* Set plan->method and make what it needs. */
+static merbit_status mbi_choose_cpu(merbit_plan *plan) {
+  plan->method = plan->desc.method;
+  if (plan->method == MERBIT_METHOD_SORTED) {
+    return mbi_choose_sorted(plan);
+  }
+  if (plan->method != MERBIT_METHOD_AUTO) {
+    return MERBIT_OK;
+  }
+  plan->method = MERBIT_METHOD_MERGE;
+  if (mbi_plan_vectors(plan) > 1) {
+    (void)snprintf(plan->why, sizeof plan->why, "for several vectors; runner-up none");
+    return MERBIT_OK;
+  }
+  if (!mbi_plan_plain(plan) || mbi_plan_has_semiring(plan)) {
+    (void)snprintf(plan->why, sizeof plan->why, "AUTO's method there; runner-up reference");
+    return MERBIT_OK;
+  }
+  if (plan->csr.rows + plan->csr.nnz < MBI_CHOOSE_TINY) {
+    (void)snprintf(plan->why, sizeof plan->why, "small; runner-up sorted");
+    return MERBIT_OK;
+  }
+  if (plan->desc.expected_calls <= MBI_CHOOSE_SORTING) {
+    (void)snprintf(plan->why, sizeof plan->why,
+                   "for %d product%s without a look at the matrix; runner-up sorted",
+                   plan->desc.expected_calls, plan->desc.expected_calls != 1 ? "s" : "");
+    return MERBIT_OK;
+  }
+  return mbi_choose_by_forecast(plan);
+}
+
 /* ==== >>spmv/workspace.c  scratch of a product in flight ================================== */
 static void mbi_workspace_free(merbit_workspace *workspace) {
   merbit_context *context = workspace->plan->context;
@@ -28700,6 +30877,9 @@ static int mbi_method_runs(merbit_method method, int cuda) {
     return cuda;
   }
 #endif
+  if (method == MERBIT_METHOD_SORTED) {
+    return !cuda;
+  }
   return method == MERBIT_METHOD_AUTO || method == MERBIT_METHOD_BSR ||
          method == MERBIT_METHOD_MERGE || (method >= MERBIT_METHOD_MERBIT) == cuda;
 }
@@ -28803,6 +30983,8 @@ static void mbi_plan_free(merbit_plan *plan) {
   }
   merbit_matrix_destroy(plan->matrix);
   mbi_blocks_destroy(plan);
+  mbi_sorted_destroy(plan);
+  mbi_release(context, plan->placed_columns);
   mbi_reorder_destroy(plan);
   merbit_matrix_destroy(plan->transpose.matrix);
   mbi_release(context, plan->own_values);
@@ -28848,10 +31030,12 @@ static merbit_status mbi_plan_build_cpu(merbit_plan *plan) {
   if (mbi_plan_takes_blocks(plan)) {
     status = mbi_blocks_create(plan);
   } else {
-    plan->method = plan->desc.method == MERBIT_METHOD_REFERENCE ? MERBIT_METHOD_REFERENCE
-                                                                : MERBIT_METHOD_MERGE;
     plan->values = plan->csr.values;
     plan->tasks = mbi_merge_tasks(plan->context, &plan->csr);
+    status = mbi_choose_cpu(plan);
+    if (status == MERBIT_OK) {
+      status = mbi_numa_plan(plan);
+    }
   }
   return status == MERBIT_OK ? mbi_workspace_make(plan, &plan->workspace) : status;
 }
@@ -28870,6 +31054,7 @@ static merbit_status mbi_plan_move_to_cpu(merbit_plan *plan) {
   mbi_forgive(plan->context, plan->reason, sizeof plan->reason);
   mbi_log(plan->context, "this plan computes on the CPU: %s", plan->reason);
   plan->side = MERBIT_SIDE_CPU;
+  plan->why[0] = '\0';
   if (plan->transpose.on_gpu) {
     return mbi_plan_take(plan);
   }
@@ -29214,6 +31399,7 @@ MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void
                                                    merbit_memory memory) {
   const size_t bytes =
       plan != NULL ? (size_t)mbi_view_values(&plan->view) * mbi_type_size(plan->type) : 0;
+  merbit_status status;
   if (plan == NULL) {
     return MERBIT_INVALID_ARGUMENT;
   }
@@ -29237,7 +31423,7 @@ MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void
     return MERBIT_OK;
   }
   if (mbi_reorder_on_cpu(plan)) {
-    const merbit_status status = mbi_transpose_values(plan, values, memory);
+    status = mbi_transpose_values(plan, values, memory);
     if (status != MERBIT_OK) {
       return status;
     }
@@ -29247,9 +31433,14 @@ MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void
   if (plan->side == MERBIT_SIDE_CPU && plan->blocks.chunk_index != NULL) {
     return mbi_blocks_update(plan, values, bytes);
   }
-  return memory == MERBIT_MEMORY_DEVICE && !mbi_update_converts(plan)
-             ? mbi_update_cuda(plan, values, MERBIT_MEMORY_DEVICE, bytes)
-             : mbi_update_through_host(plan, values, memory);
+  if (memory == MERBIT_MEMORY_DEVICE && !mbi_update_converts(plan)) {
+    return mbi_update_cuda(plan, values, MERBIT_MEMORY_DEVICE, bytes);
+  }
+  status = mbi_update_through_host(plan, values, memory);
+  if (status == MERBIT_OK && plan->sorted.shares != NULL) {
+    status = mbi_sorted_update(plan);
+  }
+  return status == MERBIT_OK && plan->side == MERBIT_SIDE_CPU ? mbi_numa_plan(plan) : status;
 }
 
 /* ==== >>spmv/describe.c  what a plan chose, in one line =================================== */
@@ -29271,6 +31462,10 @@ static int64_t mbi_plan_product_bytes(const merbit_plan *plan) {
            (mbi_block_count(rows, bsr->block_rows) + 1) *
                (int64_t)mbi_index_bytes(bsr->offset_type);
   }
+  if (plan->sorted.shares != NULL) {
+    return (plan->sorted.values != NULL ? values : 0) + columns + vectors +
+           rows * (int64_t)sizeof *plan->sorted.row_id;
+  }
   return values + columns + vectors +
          (rows + 1) * (int64_t)mbi_index_bytes(plan->csr.offset_type);
 }
@@ -29291,9 +31486,8 @@ MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *plan, merbit_pl
   info->vectors = mbi_plan_vectors(plan);
   if (plan->side == MERBIT_SIDE_CUDA) {
     plan->cuda->info(plan, info);
-    info->device_bytes =
-        (int64_t)(plan->device.bytes + plan->schedule_bytes + plan->reorder.bytes +
-                  mbi_scratch_bytes(plan));
+    info->device_bytes = (int64_t)(plan->device.bytes + plan->schedule_bytes +
+                                   plan->reorder.bytes + mbi_scratch_bytes(plan));
     info->cubin_from_cache = plan->program.from_cache;
     info->compile_seconds = plan->program.compile_seconds;
     info->load_seconds = plan->program.load_seconds;
@@ -29303,21 +31497,21 @@ MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *plan, merbit_pl
 
 static int mbi_describe_blocks(const merbit_plan *plan, char *text, size_t size) {
   const merbit_view *bsr = &plan->bsr.view;
-  return snprintf(text, size,
-                  "%s on the CPU (%s), %s: %" PRId64 " x %" PRId64 ", %" PRId64
-                  " blocks of %d x %d, %s-major, %.0f%% full; %d task%s; %s; %.3g MB per "
-                  "product; runner-up merge",
-                  mbi_method_name(plan->method),
-                  plan->desc.method != MERBIT_METHOD_AUTO ? "as asked"
-                                                          : "AUTO's method for blocks there",
-                  mbi_plan_type_text(plan), bsr->rows, bsr->cols, bsr->nnz, bsr->block_rows,
-                  bsr->block_cols,
-                  bsr->block_order == MERBIT_BLOCK_ROW_MAJOR ? "row" : "column",
-                  bsr->nnz == 0
-                      ? 100.0
-                      : 100.0 * (double)plan->bsr.entries / (double)mbi_view_values(bsr),
-                  plan->tasks, plan->tasks != 1 ? "s" : "", mbi_value_name(plan),
-                  1e-6 * (double)mbi_plan_product_bytes(plan));
+  return snprintf(
+      text, size,
+      "%s on the CPU (%s), %s: %" PRId64 " x %" PRId64 ", %" PRId64
+      " blocks of %d x %d, %s-major, %.0f%% full; %d task%s; %s; %.3g MB per "
+      "product%s",
+      mbi_method_name(plan->method),
+      plan->desc.method != MERBIT_METHOD_AUTO ? "as asked"
+      : plan->why[0] != '\0'                  ? plan->why
+                                              : "AUTO's method for blocks there",
+      mbi_plan_type_text(plan), bsr->rows, bsr->cols, bsr->nnz, bsr->block_rows,
+      bsr->block_cols, bsr->block_order == MERBIT_BLOCK_ROW_MAJOR ? "row" : "column",
+      bsr->nnz == 0 ? 100.0 : 100.0 * (double)plan->bsr.entries / (double)mbi_view_values(bsr),
+      plan->tasks, plan->tasks != 1 ? "s" : "", mbi_value_name(plan),
+      1e-6 * (double)mbi_plan_product_bytes(plan),
+      plan->why[0] != '\0' ? "" : "; runner-up merge");
 }
 
 /* What is appended to the line of a transposed plan. */
@@ -29327,15 +31521,15 @@ static int mbi_describe_transpose(const merbit_plan *plan, char *text, size_t si
     return snprintf(text, size, "; transposed from %" PRId64 " x %" PRId64 " as it lies",
                     given->rows, given->cols);
   }
-  return snprintf(text, size, "; transposed from %" PRId64 " x %" PRId64 " on the %s in %.1f ms",
+  return snprintf(text, size,
+                  "; transposed from %" PRId64 " x %" PRId64 " on the %s in %.1f ms",
                   given->rows, given->cols, plan->transpose.on_gpu ? "GPU" : "CPU",
                   1e3 * plan->transpose.seconds);
 }
 
 /* What is appended to the line of a reordered plan. */
 static int mbi_describe_order(const merbit_plan *plan, char *text, size_t size) {
-  return snprintf(text, size,
-                  "; reordered by %s in %.1f ms, bandwidth %" PRId64 " to %" PRId64,
+  return snprintf(text, size, "; reordered by %s in %.1f ms, bandwidth %" PRId64 " to %" PRId64,
                   mbi_reordering_name(plan->desc.reordering), 1e3 * plan->reorder.seconds,
                   plan->reorder.bandwidth_before, plan->reorder.bandwidth);
 }
@@ -29372,23 +31566,21 @@ MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size
   } else if (plan->blocks.chunk_index != NULL) {
     length = mbi_describe_blocks(plan, line, sizeof line);
   } else {
-    const int merge = plan->method == MERBIT_METHOD_MERGE;
+    const int one = plan->method == MERBIT_METHOD_REFERENCE;
     const char *reason = plan->reason[0] != '\0' ? plan->reason : plan->context->reason;
-    length = snprintf(
-        line, sizeof line,
-        "%s on the CPU (%s), %s%s: %" PRId64 " x %" PRId64 ", %" PRId64
-        " nonzeros, %d thread%s; %s, 4-byte columns; %.3g MB per product; runner-up "
-        "%s%s%s",
-        mbi_method_name(plan->method),
-        plan->desc.method != MERBIT_METHOD_AUTO ? "as asked" : "AUTO's method there",
-        mbi_plan_type_text(plan), mbi_semiring_label(plan), plan->csr.rows, plan->csr.cols,
-        plan->csr.nnz, merge ? plan->tasks : 1, merge && plan->tasks != 1 ? "s" : "",
-        mbi_value_name(plan),
-        1e-6 * (double)mbi_plan_product_bytes(plan),
-        mbi_plan_vectors(plan) > 1 ? "none"
-        : merge                    ? "reference"
-                                   : "merge",
-        reason[0] != '\0' ? "; not on CUDA: " : "", reason);
+    length = snprintf(line, sizeof line,
+                      "%s on the CPU (%s), %s%s: %" PRId64 " x %" PRId64 ", %" PRId64
+                      " nonzeros, %d thread%s; %s, 4-byte columns; %.3g MB per product%s%s%s",
+                      mbi_method_name(plan->method),
+                      plan->desc.method != MERBIT_METHOD_AUTO ? "as asked" : plan->why,
+                      mbi_plan_type_text(plan), mbi_semiring_label(plan), plan->csr.rows,
+                      plan->csr.cols, plan->csr.nnz, one ? 1 : plan->tasks,
+                      !one && plan->tasks != 1 ? "s" : "", mbi_value_name(plan),
+                      1e-6 * (double)mbi_plan_product_bytes(plan),
+                      plan->desc.method == MERBIT_METHOD_AUTO || mbi_plan_vectors(plan) > 1 ? ""
+                      : one                                   ? "; runner-up merge"
+                                                              : "; runner-up reference",
+                      reason[0] != '\0' ? "; not on CUDA: " : "", reason);
   }
   if (plan != NULL && mbi_plan_vectors(plan) > 1 && length > 0 &&
       (size_t)length < sizeof line) {
@@ -29396,6 +31588,10 @@ MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size
   }
   if (plan != NULL && mbi_plan_transposes(plan) && length > 0 && (size_t)length < sizeof line) {
     length += mbi_describe_transpose(plan, line + length, sizeof line - (size_t)length);
+  }
+  if (plan != NULL && plan->desc.numa && plan->side == MERBIT_SIDE_CPU && length > 0 &&
+      (size_t)length < sizeof line) {
+    length += mbi_numa_describe(plan, line + length, sizeof line - (size_t)length);
   }
   if (plan != NULL && mbi_plan_reorders(plan) && length > 0 && (size_t)length < sizeof line) {
     length += mbi_describe_order(plan, line + length, sizeof line - (size_t)length);
@@ -29447,6 +31643,8 @@ static void mbi_spmv_cpu(merbit_plan *plan, merbit_workspace *workspace, const v
     mbi_reference_multiply(&plan->csr, plan->values, alpha, x, beta, y);
   } else if (plan->blocks.chunk_index != NULL) {
     mbi_blocks_multiply(plan, workspace->carries, alpha, x, beta, y);
+  } else if (plan->method == MERBIT_METHOD_SORTED) {
+    mbi_sorted_multiply(plan, workspace->carries, alpha, x, beta, y);
   } else {
     mbi_merge_multiply(plan->context, &plan->csr, plan->values, plan->tasks, workspace->carries,
                        alpha, x, beta, y);

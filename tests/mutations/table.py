@@ -9,6 +9,7 @@ HUBS = "simt_hubs|simt_races"
 PATH = "simt_merge_path|simt_races"
 MANY = "simt_many|fake_gpu_many"
 MERGE = "spmv_rules|spmv_merge.*"
+SORTED = "spmv_sorted|spmv_rules"
 READER = "matrix_mm_read.*|hostile_.*"
 CACHE = "jit_cache_entry|jit_cache_directory|jit_cache_.*|fake_cache"
 FAKE = "jit_dead|fake_path|fake_device|fake_gpu_device|fake_failures"
@@ -714,6 +715,34 @@ MUTATIONS = [
     ("spmv/merge.c.j2", "return useful < 1 ? 1 : useful < context->threads ? (int)useful : context->threads;",
      "return useful < 1 ? 0 : useful < context->threads ? (int)useful : context->threads;",
      "a small product has no task", "spmv_rules|spmv_product.*"),
+    # ---- the CPU: sorted rows, memory nodes, the choice ----------------------------------------------
+    ("spmv/row_sums.c.j2", "  even += odd;\n", "", "half of a long row is lost", SORTED),
+    ("spmv/sorted.c.j2", "      share->carry = mbi_sorted_start(csr, to.row);\n", "",
+     "whole rows count a second time, in the row behind them", SORTED),
+    ("spmv/sorted.c.j2", "      if (mbi_sorted_start(csr, from.row) < from.entry) {",
+     "      if (mbi_sorted_start(csr, from.row) + 1 < from.entry) {",
+     "a row of which another task has one nonzero is written without it", SORTED),
+    ("spmv/sorted.c.j2", "    *target++ = col_ind[begin] - csr->base;", "    *target++ = col_ind[begin];",
+     "columns from base 1 are read one too far", SORTED),
+    ("spmv/sorted.c.j2", "    if (end - start >= MBI_SORTED_LONG) {", "    if (end - start > MBI_SORTED_LONG) {",
+     "rows of just that length have no run", SORTED),
+    ("spmv/sorted.c.j2", "differ = plan->desc.changing_values && plan->values != NULL;", "differ = 0;",
+     "values that will change are stored once", SORTED),
+    ("spmv/sorted.c.j2", "  int task, differ = plan->sorted.values != NULL;\n", "  int task, differ = 0;\n",
+     "equal values after others are not written to the array that is read", SORTED),
+    ("spmv/sorted.c.j2", "  mbi_release(plan->context, sorted->row_id);\n", "", "the numbers of rows leak", SORTED),
+    ("spmv/sorted_rows.c.j2", "  part->head_row = share->head_row;", "  part->head_row = -1;",
+     "a row that tasks share is not written", SORTED),
+    ("spmv/choose_cpu.c.j2", "mbi_sorted_start(csr, first + 1) - like ||", "end - start ||",
+     "rows of a block need not be equally long", "spmv_sorted"),
+    ("spmv/numa.c.j2", "elsewhere >= 0 && elsewhere <=", "elsewhere <=", "pages that cannot be moved count as moved",
+     "spmv_numa"),
+    ("spmv/numa.c.j2", "mbi_numa_node(numa, plan->tasks, task));", "mbi_numa_node(numa, plan->tasks, 0));",
+     "all parts go to the first node", "spmv_numa"),
+    ("core/numa.c.j2", "          if (CPU_ISSET((size_t)cpu, allowed)) {", "          if (cpu >= 0) {",
+     "processors that the process may not use get threads", "spmv_numa"),
+    ("core/threads.c.j2", "    if (mbi_pool_claim(pool, index)) {\n      pool->task(pool->argument, index);\n    }\n  }\n}",
+     "    pool->task(pool->argument, index);\n  }\n}", "tasks of bound threads run twice", "spmv_numa"),
     ("spmv/merbit.c.j2", "return (m->tiles + block_tiles - 1) / block_tiles;", "return m->tiles / block_tiles;",
      "the last tiles have no block", "simt_merbit_sizes|simt_merbit_f32|fake_gpu_product"),
     ("spmv/merbit.c.j2", "(size_t)(m->threads * m->sigma) + groups)", "(size_t)(m->threads * m->sigma))",
