@@ -7,6 +7,7 @@
 #include "fake/choice_scenarios.h"
 #include "fake/device_scenarios.h"
 #include "fake/half_scenarios.h"
+#include "fake/many_scenarios.h"
 #include "fake/order_scenarios.h"
 #include "fake/semiring_scenarios.h"
 #include "fake/transpose_scenarios.h"
@@ -284,6 +285,9 @@ TEST_UNUSED static const struct {
     {"transposed, host vectors, AUTO", transposed_host_vectors, MERBIT_SIDE_AUTO, 0},
     {"one triangle", half_products, MERBIT_SIDE_CUDA, 0},
     {"one triangle, device COO", half_device_coo, MERBIT_SIDE_CUDA, 0},
+    {"several vectors by rows", vectors_by_rows, MERBIT_SIDE_CUDA, 0},
+    {"several vectors by columns", vectors_by_columns, MERBIT_SIDE_CUDA, 0},
+    {"several host vectors, AUTO", several_host_vectors, MERBIT_SIDE_AUTO, 0},
     {"conjugate transpose, AUTO", complex_products, MERBIT_SIDE_AUTO, 0},
     {"complex by MERGE", complex_merge, MERBIT_SIDE_CUDA, 0},
     {"custom operators, AUTO", custom_products, MERBIT_SIDE_AUTO, 0},

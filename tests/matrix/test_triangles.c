@@ -400,7 +400,8 @@ static void other_types(void **state) {
 /* The diagonal of a Hermitian matrix is real. */
 static void real_diagonal(void **state) {
   static const int32_t ptr[] = {0, 1, 3}, col[] = {0, 0, 1};
-  double numbers[] = {1, 0, 2, 3, 4, 5};
+  static const double pairs[] = {1, 10, 0.5, 5}; /* vectors (1, 0.5) and (10, 5) */
+  double numbers[] = {1, 0, 2, 3, 4, 5}, products[4];
   merbit_context *context = cpu_open(NULL, 1);
   merbit_view view = merbit_csr(2, 2, 3, ptr, col, numbers);
   merbit_plan_desc desc;
@@ -418,9 +419,19 @@ static void real_diagonal(void **state) {
   desc.method = MERBIT_METHOD_HALF;
   assert_int_equal(merbit_plan_create(context, &view, &desc, &plan), MERBIT_NOT_SUPPORTED);
   cpu_expect(context, MERBIT_NOT_SUPPORTED, "half does not take c128");
-  view.value_type = MERBIT_F64; /* a semiring: both triangles by MERGE */
+  view.value_type = MERBIT_F64; /* both triangles by MERGE: several vectors, a semiring */
   view.symmetry = MERBIT_SYMMETRY_SYMMETRIC;
   desc.method = MERBIT_METHOD_AUTO;
+  desc.vectors = 2;
+  desc.vector_order = MERBIT_VECTORS_ROW_MAJOR;
+  products_done(context, merbit_plan_create(context, &view, &desc, &plan), "vectors");
+  assert_int_equal(merbit_plan_get_info(plan, &info), MERBIT_OK);
+  assert_int_equal(info.method, MERBIT_METHOD_MERGE);
+  products_done(context, merbit_spmm(plan, NULL, NULL, pairs, 2, NULL, products, 2, NULL),
+                "two");
+  assert_true(products[0] == 1 && products[1] == 10 && products[2] == 1 && products[3] == 10);
+  merbit_plan_destroy(plan);
+  desc.vectors = 0;
   desc.semiring = MERBIT_SEMIRING_MIN_PLUS;
   products_done(context, merbit_plan_create(context, &view, &desc, &plan), "a semiring");
   assert_int_equal(merbit_plan_get_info(plan, &info), MERBIT_OK);

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include <algorithm>
+#include <type_traits>
 
 #include "simt/runs.h"
 #include "support/bound.h"
@@ -54,6 +55,14 @@ using csr_stored =
     std::conditional_t<stored == CSR_SINGLE, float,
                        std::conditional_t<stored == CSR_HALF || stored == CSR_BFLOAT, mbk_u16,
                                           std::conditional_t<stored == CSR_TABLE, mbk_u8, V>>>;
+
+// A semiring's zero for csr_form; complex sums begin at nothing else than 0.
+template <class T> double csr_zero(const T &zero) {
+  if constexpr (std::is_arithmetic_v<T>) {
+    return (double)zero;
+  }
+  return 0;
+}
 
 struct csr_form { // of a kernel, but for what only its own method has
   const char *name;

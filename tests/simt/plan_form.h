@@ -21,7 +21,8 @@
 #define SIMT_CSR_FORM                                                                          \
   {                                                                                            \
     SIMT_TEXT(SIMT_ARG(0, SIMT_FORM)), sizeof(MBK_COMPUTE), sizeof(MBK_ROW_PTR), MBK_BASE,     \
-        MBK_PATTERN, MBK_SCALARS_DEVICE, MBK_STORED, SIMT_SCALE, MBK_SEMIRING, MBK_ZERO        \
+        MBK_PATTERN, MBK_SCALARS_DEVICE, MBK_STORED, SIMT_SCALE, MBK_SEMIRING,                 \
+        csr_zero(MBK_ZERO)                                                                     \
   }
 #undef SIMT_SCALE
 #if MBK_STORED == 6

@@ -143,3 +143,12 @@
 #undef MBK_PLACE
 #undef MBK_CHUNK
 #undef MBK_CARVE_END
+#undef MBK_VECTORS
+#undef MBK_WIDTH
+#undef MBK_SPAN
+#undef MBK_TEAM
+#undef MBK_WORDS
+#undef MBK_COLUMNS
+#undef MBK_RUN
+#undef MBK_CHUNKS
+#undef MBK_LEADING
