@@ -10779,8 +10779,9 @@ static merbit_status mbi_view_download(merbit_context *context, const merbit_vie
 }
 
 /* ==== >>matrix/triangle.c  one triangle of a matrix: what it must keep to ================= */
-/* Views that give one triangle of a symmetric, skew-symmetric or Hermitian matrix: what they must
- * keep to. Matrix Market's rules (NISTIR 5935), but that the upper triangle will do as well. */
+/* Views that give one triangle of a symmetric, skew-symmetric or Hermitian matrix: what they
+ * must keep to. Matrix Market's rules (NISTIR 5935), but that the upper triangle will do as
+ * well. */
 
 static int mbi_view_is_half(const merbit_view *view) {
   return view->symmetry != MERBIT_SYMMETRY_NONE;
@@ -10800,7 +10801,8 @@ static const char *mbi_symmetry_name(merbit_symmetry symmetry) {
 
 static merbit_status mbi_triangle_check_header(merbit_context *context,
                                                const merbit_view *view) {
-  if ((int)view->symmetry < MERBIT_SYMMETRY_NONE || view->symmetry > MERBIT_SYMMETRY_HERMITIAN) {
+  if ((int)view->symmetry < MERBIT_SYMMETRY_NONE ||
+      view->symmetry > MERBIT_SYMMETRY_HERMITIAN) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
                     "view.symmetry is %d; use a MERBIT_SYMMETRY", (int)view->symmetry);
   }
@@ -10848,7 +10850,6 @@ static int64_t mbi_entry_column(const merbit_view *view, int64_t entry) {
 
 enum { MBI_BELOW, MBI_DIAGONAL, MBI_ABOVE, MBI_WRONG };
 
-
 typedef struct mbi_triangle {
   const merbit_view *view;
   int tasks;
@@ -10888,8 +10889,8 @@ static void mbi_triangle_task(void *argument, int task) {
   }
 }
 
-/* first[kind]: the first entry there, whatever the number of threads. Returns how many lie on the
- * diagonal. */
+/* first[kind]: the first entry there, whatever the number of threads. Returns how many lie on
+ * the diagonal. */
 static int64_t mbi_triangle_find(merbit_context *context, const merbit_view *view,
                                  int64_t *first) {
   mbi_triangle t;
@@ -10910,8 +10911,8 @@ static int64_t mbi_triangle_find(merbit_context *context, const merbit_view *vie
   return diagonal;
 }
 
-/* Entries of a host view, with sound indices, in one triangle. The sentence names the first that
- * is not where the ones before it are; rows and columns count as they are stored. */
+/* Entries of a host view, with sound indices, in one triangle. The sentence names the first
+ * that is not where the ones before it are; rows and columns count as they are stored. */
 static merbit_status mbi_triangle_check(merbit_context *context, const merbit_view *view) {
   int64_t first[4], bad, row, column;
   if (!mbi_view_is_half(view) || view->nnz == 0) {
@@ -14299,10 +14300,10 @@ static merbit_status mbi_matrix_flip(merbit_context *context, const merbit_view 
 }
 
 /* ==== >>matrix/halves.c  one triangle becomes a matrix, which knows where its entries were ==== */
-/* A matrix given by one triangle becomes a CSR with both, or with the lower one: a stable counting
- * sort by rows of each entry and its mirror image, or of which of the two lies there. After it rows
- * ascend where those of the triangle did; the others are sorted. Duplicates stay, and it is known where each entry was, so that new values find
- * their way. */
+/* A matrix given by one triangle becomes a CSR with both, or with the lower one: a stable
+ * counting sort by rows of each entry and its mirror image, or of which of the two lies there.
+ * After it rows ascend where those of the triangle did; the others are sorted. Duplicates stay,
+ * and it is known where each entry was, so that new values find their way. */
 
 enum { MBI_AS_IT_IS = 0, MBI_NEGATED = 1, MBI_CONJUGATED = 2 };
 
@@ -14314,14 +14315,14 @@ typedef struct mbi_halves_signs {
 typedef struct mbi_halves {
   merbit_context *context;
   const merbit_view *half;
-  merbit_view to;     /* CSR, base 0 */
-  void *row_ptr;      /* the arrays of `to`, offsets of its type */
+  merbit_view to; /* CSR, base 0 */
+  void *row_ptr;  /* the arrays of `to`, offsets of its type */
   int32_t *col_ind;
   void *values;
-  void *places;       /* i: the entry is the view's i-th; -1 - i: it is the mirror image of that */
+  void *places; /* i: the entry is the view's i-th; -1 - i: it is the mirror image of that */
   merbit_index_type place_type;
-  void *cursors;      /* per task and row: where the next entry goes; offsets too */
-  uint64_t *keys;     /* twice as many as entries of the tasks' longest rows out of order */
+  void *cursors;  /* per task and row: where the next entry goes; offsets too */
+  uint64_t *keys; /* twice as many as entries of the tasks' longest rows out of order */
   mbi_halves_signs signs;
   int fold; /* to the lower triangle */
   int tasks;
@@ -14349,9 +14350,10 @@ static mbi_halves_signs mbi_halves_signs_of(merbit_symmetry symmetry,
 
 /* ---- Values ---- */
 /* to[i], of `parts` numbers, for i in [first, last): a sign is a bit. */
-static void mbi_halves_move_16(const mbi_halves_signs *signs, int parts, void *to, const void *from,
-                               const void *places, merbit_index_type place_type, int64_t first,
-                               int64_t last) {
+static void mbi_halves_move_16(const mbi_halves_signs *signs, int parts, void *to,
+                                       const void *from, const void *places,
+                                       merbit_index_type place_type, int64_t first,
+                                       int64_t last) {
   const size_t size = 2 * (size_t)parts;
   uint16_t number;
   int64_t i;
@@ -14371,9 +14373,10 @@ static void mbi_halves_move_16(const mbi_halves_signs *signs, int parts, void *t
 }
 
 /* to[i], of `parts` numbers, for i in [first, last): a sign is a bit. */
-static void mbi_halves_move_32(const mbi_halves_signs *signs, int parts, void *to, const void *from,
-                               const void *places, merbit_index_type place_type, int64_t first,
-                               int64_t last) {
+static void mbi_halves_move_32(const mbi_halves_signs *signs, int parts, void *to,
+                                       const void *from, const void *places,
+                                       merbit_index_type place_type, int64_t first,
+                                       int64_t last) {
   const size_t size = 4 * (size_t)parts;
   uint32_t number;
   int64_t i;
@@ -14393,9 +14396,10 @@ static void mbi_halves_move_32(const mbi_halves_signs *signs, int parts, void *t
 }
 
 /* to[i], of `parts` numbers, for i in [first, last): a sign is a bit. */
-static void mbi_halves_move_64(const mbi_halves_signs *signs, int parts, void *to, const void *from,
-                               const void *places, merbit_index_type place_type, int64_t first,
-                               int64_t last) {
+static void mbi_halves_move_64(const mbi_halves_signs *signs, int parts, void *to,
+                                       const void *from, const void *places,
+                                       merbit_index_type place_type, int64_t first,
+                                       int64_t last) {
   const size_t size = 8 * (size_t)parts;
   uint64_t number;
   int64_t i;
@@ -14458,7 +14462,8 @@ static void mbi_halves_count_task(void *argument, int task) {
   const mbi_halves *h = (const mbi_halves *)argument;
   const merbit_view *half = h->half;
   const merbit_index_type type = h->to.offset_type;
-  char *cursors = (char *)h->cursors + (size_t)task * (size_t)h->to.rows * mbi_index_bytes(type);
+  char *cursors =
+      (char *)h->cursors + (size_t)task * (size_t)h->to.rows * mbi_index_bytes(type);
   int64_t i = mbi_share(half->nnz, h->tasks, task);
   const int64_t last = mbi_share(half->nnz, h->tasks, task + 1);
   int64_t row = i < last ? mbi_entry_first_row(half, i) : 0;
@@ -14555,7 +14560,8 @@ static void mbi_halves_look_task(void *argument, int task) {
   int64_t row = mbi_share_rows(&h->to, h->tasks, task), longest = 0;
   const int64_t last = mbi_share_rows(&h->to, h->tasks, task + 1);
   for (; row < last; row++) {
-    const int64_t start = mbi_halves_start(h, row), length = mbi_halves_start(h, row + 1) - start;
+    const int64_t start = mbi_halves_start(h, row);
+    const int64_t length = mbi_halves_start(h, row + 1) - start;
     if (length > longest && mbi_row_order(h->col_ind + start, length) < 0) {
       longest = length;
     }
@@ -14593,7 +14599,8 @@ static void mbi_halves_sort_task(void *argument, int task) {
     before += h->longest[i];
   }
   for (; h->longest[task] > 0 && row < last; row++) {
-    const int64_t start = mbi_halves_start(h, row), length = mbi_halves_start(h, row + 1) - start;
+    const int64_t start = mbi_halves_start(h, row);
+    const int64_t length = mbi_halves_start(h, row + 1) - start;
     if (mbi_row_order(h->col_ind + start, length) < 0) {
       mbi_halves_sort_row(h, start, length, h->keys + 2 * before);
     }
@@ -14656,9 +14663,10 @@ static merbit_status mbi_halves_allocate(mbi_halves *h) {
   return status;
 }
 
-/* *full: op(A), or with `fold` its lower triangle, as a CSR with ascending rows, where the checked
- * host view `half` gives a triangle of A; mbi_host_view_release frees it. *places: an allocation that says where each entry was;
- * NULL for a pattern, and where `places` is. A failure leaves nothing. */
+/* *full: op(A), or with `fold` its lower triangle, as a CSR with ascending rows, where the
+ * checked host view `half` gives a triangle of A; mbi_host_view_release frees it. *places: an
+ * allocation that says where each entry was; NULL for a pattern. `places` may be NULL. A failure
+ * leaves nothing. */
 static merbit_status mbi_half_expand(merbit_context *context, const merbit_view *half,
                                      merbit_operation operation, int fold, merbit_view *full,
                                      void **places) {
@@ -17037,12 +17045,11 @@ static void mbi_mm_put_entry(mbi_mm_output *out, const merbit_view *view, int64_
   mbi_mm_put_whole(out, (mirrored ? row : col) + 1, view->values != NULL ? ' ' : '\n');
   for (part = 0; part < parts && view->values != NULL; part++) {
     const int64_t at = i * parts + part;
-    const double value = single ? (double)((const float *)view->values)[at]
-                                : ((const double *)view->values)[at];
+    const double value =
+        single ? (double)((const float *)view->values)[at] : ((const double *)view->values)[at];
     const int negated = mirrored && (view->symmetry == MERBIT_SYMMETRY_SKEW ||
                                      (view->symmetry == MERBIT_SYMMETRY_HERMITIAN && part > 0));
-    mbi_mm_put_value(out, negated ? -value : value,
-                     single);
+    mbi_mm_put_value(out, negated ? -value : value, single);
     mbi_mm_put_text(out, part + 1 < parts ? " " : "\n");
   }
 }
@@ -30793,11 +30800,11 @@ static void mbi_reorder_values(merbit_plan *plan, const void *values) {
 
 /* ==== >>spmv/half.c  CPU: products by one triangle of a symmetric matrix ================== */
 /* y = alpha A x + beta y by the lower triangle of A, which streams half the bytes: an entry
- * a(i, j) below the diagonal adds a(i, j) x(j) to row i and a(i, j) x(i), or its negative, to row
- * j. Rows come in order, so that a row's own sum is the first to be stored. Each task takes whole
- * rows, of as many entries; what it adds to rows of earlier tasks goes to a part of its own, which
- * the tasks of those rows add in order: the same number of tasks gives the same bits. Such parts
- * are short where a matrix has a band. */
+ * a(i, j) below the diagonal adds a(i, j) x(j) to row i and a(i, j) x(i), or its negative, to
+ * row j. Rows come in order, so that a row's own sum is the first to be stored. Each task takes
+ * whole rows, of as many entries; what it adds to rows of earlier tasks goes to a part of its
+ * own, which the tasks of those rows add in order: the same number of tasks gives the same
+ * bits. Such parts are short where a matrix has a band. */
 
 static int64_t *mbi_half_columns(const merbit_plan *plan) {
   return plan->half.parts + plan->tasks + 1;
@@ -30874,9 +30881,8 @@ typedef struct mbi_half_call_f64 {
 } mbi_half_call_f64;
 
 /* Rows [row, last) of a task whose first is `first`; all pointers are moved by the base. */
-static void mbi_half_rows_i32_f64(const mbi_half_call_f64 *call,
-                                                        double *part, int64_t row,
-                                                        int64_t last) {
+static void mbi_half_rows_i32_f64(
+    const mbi_half_call_f64 *call, double *part, int64_t row, int64_t last) {
   const merbit_view *csr = &call->plan->csr;
   const int skew = csr->symmetry == MERBIT_SYMMETRY_SKEW, base = csr->nnz > 0 ? csr->base : 0;
   const int32_t *row_ptr = (const int32_t *)csr->row_ptr - base;
@@ -30955,9 +30961,8 @@ static void mbi_half_rows_i32_f64(const mbi_half_call_f64 *call,
 }
 
 /* Rows [row, last) of a task whose first is `first`; all pointers are moved by the base. */
-static void mbi_half_rows_i64_f64(const mbi_half_call_f64 *call,
-                                                        double *part, int64_t row,
-                                                        int64_t last) {
+static void mbi_half_rows_i64_f64(
+    const mbi_half_call_f64 *call, double *part, int64_t row, int64_t last) {
   const merbit_view *csr = &call->plan->csr;
   const int skew = csr->symmetry == MERBIT_SYMMETRY_SKEW, base = csr->nnz > 0 ? csr->base : 0;
   const int64_t *row_ptr = (const int64_t *)csr->row_ptr - base;
@@ -31115,9 +31120,8 @@ typedef struct mbi_half_call_f32 {
 } mbi_half_call_f32;
 
 /* Rows [row, last) of a task whose first is `first`; all pointers are moved by the base. */
-static void mbi_half_rows_i32_f32(const mbi_half_call_f32 *call,
-                                                        float *part, int64_t row,
-                                                        int64_t last) {
+static void mbi_half_rows_i32_f32(
+    const mbi_half_call_f32 *call, float *part, int64_t row, int64_t last) {
   const merbit_view *csr = &call->plan->csr;
   const int skew = csr->symmetry == MERBIT_SYMMETRY_SKEW, base = csr->nnz > 0 ? csr->base : 0;
   const int32_t *row_ptr = (const int32_t *)csr->row_ptr - base;
@@ -31196,9 +31200,8 @@ static void mbi_half_rows_i32_f32(const mbi_half_call_f32 *call,
 }
 
 /* Rows [row, last) of a task whose first is `first`; all pointers are moved by the base. */
-static void mbi_half_rows_i64_f32(const mbi_half_call_f32 *call,
-                                                        float *part, int64_t row,
-                                                        int64_t last) {
+static void mbi_half_rows_i64_f32(
+    const mbi_half_call_f32 *call, float *part, int64_t row, int64_t last) {
   const merbit_view *csr = &call->plan->csr;
   const int skew = csr->symmetry == MERBIT_SYMMETRY_SKEW, base = csr->nnz > 0 ? csr->base : 0;
   const int64_t *row_ptr = (const int64_t *)csr->row_ptr - base;
@@ -31360,10 +31363,10 @@ static void mbi_half_multiply(const merbit_plan *plan, void *scratch, const void
 }
 
 /* ==== >>spmv/half_plan.c  plans of matrices given by one triangle ========================= */
-/* Plans of matrices given by one triangle. On the CPU method HALF multiplies by the lower one: the
- * user's arrays, if they are that in order, else a copy. Other methods have plan->given become
- * op(A) with both, in host memory, and all that follows is a plan of that. The transpose is at
- * hand: it differs in signs alone. */
+/* Plans of matrices given by one triangle. On the CPU method HALF multiplies by the lower one:
+ * the user's arrays, if they are that in order, else a copy. Other methods have plan->given
+ * become op(A) with both, in host memory, and all that follows is a plan of that. The transpose
+ * is at hand: it differs in signs alone. */
 
 static int mbi_plan_is_half(const merbit_plan *plan) {
   return mbi_view_is_half(&plan->half.view);
@@ -31427,12 +31430,13 @@ static int mbi_half_fits(merbit_context *context, const mbi_half *half) {
   return !unsorted;
 }
 
-/* Both triangles are worth their expansion, of some 50 products, where tasks would keep much of y
- * apart, or where a row scatters beyond a cache of its thread: docs/cpu.md has the figures. */
+/* Both triangles are worth their expansion, of some 50 products, where tasks would keep much of
+ * y apart, or where a row scatters beyond a cache of its thread: docs/cpu.md has the figures.
+ */
 #define MBI_HALF_FEW_CALLS 50
-#define MBI_HALF_APART 8         /* rows to each sum that tasks keep apart, at least */
-#define MBI_HALF_WINDOW 524288   /* bytes of x between a row and its first column, on average */
-#define MBI_HALF_SAMPLE 1024     /* rows that are looked at */
+#define MBI_HALF_APART 8       /* rows to each sum that tasks keep apart, at least */
+#define MBI_HALF_WINDOW 524288 /* bytes of x between a row and its first column, on average */
+#define MBI_HALF_SAMPLE 1024   /* rows that are looked at */
 
 /* Elements between a row of the triangle and its first column, on average. */
 static int64_t mbi_half_window(const merbit_view *lower) {
@@ -31456,8 +31460,8 @@ static int mbi_half_pays(const merbit_plan *plan, const merbit_view *lower) {
 
 /* Whether the lower triangle may be what is multiplied. */
 static int mbi_half_may_do(const merbit_plan *plan) {
-  return plan->side == MERBIT_SIDE_CPU && mbi_plan_plain(plan) && !mbi_plan_has_semiring(plan) &&
-         plan->desc.vectors <= 1 && !mbi_plan_reorders(plan) &&
+  return plan->side == MERBIT_SIDE_CPU && mbi_plan_plain(plan) &&
+         !mbi_plan_has_semiring(plan) && plan->desc.vectors <= 1 && !mbi_plan_reorders(plan) &&
          (plan->desc.method == MERBIT_METHOD_HALF || plan->desc.method == MERBIT_METHOD_AUTO);
 }
 
@@ -31551,8 +31555,8 @@ static merbit_status mbi_half_values(merbit_plan *plan, const void *values,
     if (status != MERBIT_OK) {
       return status;
     }
-    status = mbi_array_download(context, values, half->view.nnz, mbi_type_size(plan->type),
-                                &host);
+    status =
+        mbi_array_download(context, values, half->view.nnz, mbi_type_size(plan->type), &host);
     mbi_device_leave(context);
   }
   if (status == MERBIT_OK) {
@@ -32936,8 +32940,8 @@ static int64_t mbi_plan_product_bytes(const merbit_plan *plan) {
   const int64_t size = (int64_t)mbi_type_size(plan->type);
   const int64_t nnz = plan->csr.nnz, rows = plan->csr.rows, cols = plan->csr.cols;
   const int64_t values = plan->csr.values != NULL ? nnz * size : 0;
-  const int64_t vectors = (rows + cols) * (int64_t)mbi_type_size(mbi_plan_sums(plan)) *
-                          mbi_plan_vectors(plan);
+  const int64_t vectors =
+      (rows + cols) * (int64_t)mbi_type_size(mbi_plan_sums(plan)) * mbi_plan_vectors(plan);
   const int64_t columns = nnz * (int64_t)sizeof(int32_t);
   const merbit_view *bsr = &plan->bsr.view;
   if (plan->side == MERBIT_SIDE_CUDA) {
@@ -33025,14 +33029,13 @@ static int mbi_describe_order(const merbit_plan *plan, char *text, size_t size) 
 /* What is appended to the line of a plan whose view gives one triangle. */
 static int mbi_describe_half(const merbit_plan *plan, char *text, size_t size) {
   const mbi_half *half = &plan->half;
-  return snprintf(text, size,
-                  "; %s, given by %" PRId64 " entries of its %s triangle, %s in %.1f ms",
-                  mbi_symmetry_name(half->view.symmetry), half->view.nnz,
-                  half->upper ? "upper" : "lower",
-                  !half->direct                 ? "expanded"
-                  : half->full.row_ptr == NULL ? "looked at"
-                                                : "copied in order",
-                  1e3 * half->seconds);
+  return snprintf(
+      text, size, "; %s, given by %" PRId64 " entries of its %s triangle, %s in %.1f ms",
+      mbi_symmetry_name(half->view.symmetry), half->view.nnz, half->upper ? "upper" : "lower",
+      !half->direct                ? "expanded"
+      : half->full.row_ptr == NULL ? "looked at"
+                                   : "copied in order",
+      1e3 * half->seconds);
 }
 
 /* What is appended to the line of a plan of several vectors. */
@@ -33079,8 +33082,8 @@ MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size
                       !one && plan->tasks != 1 ? "s" : "", mbi_value_name(plan),
                       1e-6 * (double)mbi_plan_product_bytes(plan),
                       plan->desc.method == MERBIT_METHOD_AUTO || mbi_plan_vectors(plan) > 1 ? ""
-                      : one                                   ? "; runner-up merge"
-                                                              : "; runner-up reference",
+                      : one ? "; runner-up merge"
+                            : "; runner-up reference",
                       reason[0] != '\0' ? "; not on CUDA: " : "", reason);
   }
   if (plan != NULL && mbi_plan_is_half(plan) && length > 0 && (size_t)length < sizeof line) {
