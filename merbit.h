@@ -28371,7 +28371,7 @@ static merbit_status mbi_many_size(merbit_plan *plan) {
   uint64_t tile, warps, parts;
   mbi_many_shape(plan, m);
   m->words = wish->sigma != 0 ? wish->sigma : m->words;
-  m->unroll = wish->omega != 0 ? wish->omega : 4;
+  m->unroll = wish->omega != 0 ? wish->omega : m->width <= m->span * m->team ? 8 : 4;
   m->threads = wish->block_threads != 0 ? wish->block_threads : 256;
   if (m->words < 1 || m->words > m->team || (m->unroll != 4 && m->unroll != 8) ||
       m->threads < 32 || m->threads > 1024 || m->threads % 32 != 0) {

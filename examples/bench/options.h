@@ -65,7 +65,7 @@ static void bench_help(void) {
       "                    by name transpose: auto with MERBIT_OPERATION_T, beside cuSPARSE's\n"
       "                    CSR with its own (cusparse-csr-alg1-t, cusparse-csr-alg2-t);\n"
       "                    by name many-N (several vectors by rows; --vectors says how many),\n"
-      "                    many-N-columns, variants -u8, -s2, -t128, -t512, -u8-t128, beside\n"
+      "                    many-N-columns, variants -u4, -s2, -t128, -t512, -u4-t128, beside\n"
       "                    cusparse-spmm-N, cusparse-spmm-N-alg2, cusparse-spmm-N-columns;\n"
       "                    merbit-sN, merbit-dual-sN (N is sigma; with the dual-buffer "
       "commit);\n"
