@@ -139,6 +139,29 @@ static void compile_studies(int capability) {
   }
 }
 
+/* And those of CSR: each in its own size, and in another. */
+static void compile_csr_studies(int capability) {
+  static const int shapes[4][3] = {{8, 4, 512}, {4096, 4, 1024}, {16, 0, 256}, {4, 0, 1024}};
+  mbi_preamble preamble;
+  int study;
+  for (study = 0; study < 8; study++) {
+    const int *shape = shapes[study % 4], other = study >= 4;
+    merbit_plan plan;
+    plan_make(study % 2 == other ? MERBIT_F32 : MERBIT_F64, other ? 2 + 4 + 16 : 8,
+              other ? shape[0] : 0, other ? shape[1] : 0, other ? shape[2] : 0, &plan);
+    plan.method = (merbit_method)(MERBIT_METHOD_WARP_LOOP + study % 4);
+    if (study % 4 < 2) {
+      assert_int_equal(mbi_row_study_size(&plan), MERBIT_OK);
+      mbi_row_study_preamble(&plan, &preamble);
+      compile("spmv/row_study.cu", &preamble, capability);
+    } else {
+      assert_int_equal(mbi_split_size(&plan), MERBIT_OK);
+      mbi_split_preamble(&plan, &preamble);
+      compile("spmv/split_study.cu", &preamble, capability);
+    }
+  }
+}
+
 /* Products by every method that takes the other forms of values. In quick effort each form in
  * one type, in the other on the next architecture. */
 static void compile_values(int capability) {
@@ -308,6 +331,7 @@ static void every_form_compiles_without_spills(void **state) {
     compile_values(capabilities[c]);
     if (capabilities[c] == 90) {
       compile_studies(capabilities[c]);
+      compile_csr_studies(capabilities[c]);
     }
     for (form = 0; form < 8; form++) {
       arrays_preamble(form, &preamble);

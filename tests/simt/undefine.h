@@ -136,3 +136,8 @@
 #undef MBK_PLACE
 #undef MBK_CHUNK
 #undef MBK_CARVE_END
+#undef MBK_TAKEN
+#undef MBK_ROWS
+#undef MBK_WIDTH
+#undef MBK_NOTHING
+#undef MBK_CUT_THREADS
