@@ -20400,7 +20400,7 @@ static merbit_status mbi_row_study_sizes_fit(const merbit_plan *plan) {
   const mbi_csr_study *s = &plan->csr_study;
   const int tiled = mbi_row_study_tiled(plan);
   if (s->threads < 32 || s->threads > 1024 || s->threads % 32 != 0 || s->lanes < 1 ||
-      s->lanes > 32 || (s->lanes & (s->lanes - 1)) != 0 || s->rows < 1 || s->rows > 16 ||
+      s->lanes > 32 || (s->lanes & (s->lanes - 1)) != 0 || s->rows < 1 || s->rows > (tiled ? 4 : 16) ||
       s->width < 32 || s->width > MBI_TILED_COLUMNS) {
     return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
                     "plan_desc.sigma is %d, omega %d and block_threads %d; method %s takes %s, "
@@ -20408,7 +20408,7 @@ static merbit_status mbi_row_study_sizes_fit(const merbit_plan *plan) {
                     "of 32 up to 1024",
                     plan->desc.sigma, plan->desc.omega, plan->desc.block_threads,
                     mbi_method_name(plan->method),
-                    tiled ? "32 to 4096 columns, 1 to 16 rows a warp"
+                    tiled ? "32 to 4096 columns, 1 to 4 rows a warp"
                           : "1 to 16 rows at once, a power of two up to 32 of lanes");
   }
   return MERBIT_OK;
