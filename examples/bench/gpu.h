@@ -4,6 +4,7 @@
 #define BENCH_GPU_H
 #include "back.h"
 #include "block_plans.h"
+#include "study_plans.h"
 #include "summary.h"
 
 #define BENCH_BATCH_SECONDS 0.01
@@ -167,6 +168,7 @@ static void bench_gpu_problem(bench_lab *lab, bench_problem *p, bench_summary *s
   bench_add_rivals(b);
   bench_add_plans(b);
   bench_add_block_plans(b);
+  bench_add_study_plans(b);
   bench_json_close(lab->json, ']');
   for (i = 0; i < b->case_count; i++) {
     if (b->cases[i].kind != BENCH_TILE) {
