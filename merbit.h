@@ -23724,7 +23724,7 @@ static merbit_status mbi_reorder_check(merbit_context *context, const merbit_vie
                     (int)desc->reordering);
   }
   if (view->format == MERBIT_BSR || desc->method == MERBIT_METHOD_BSR ||
-      desc->method > MERBIT_METHOD_HUBS) { /* those for study are of blocks */
+      desc->method > MERBIT_METHOD_HUBS) { /* and those for study */
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
                     "plan_desc.reordering moves single rows and columns, which would break %s "
                     "apart; use a CSR or COO view and a method of single entries",

@@ -1,5 +1,5 @@
-// A generated matrix as a form of spmv/row_study.cu takes it: products on it, and tiles of columns
-// against a plain search.
+// A generated matrix as a form of spmv/row_study.cu takes it: products on it, and tiles of
+// columns against a plain search.
 #ifndef SIMT_ROW_STUDY_BED_H
 #define SIMT_ROW_STUDY_BED_H
 #include "jit/device.cuh"
@@ -51,8 +51,8 @@ template <class V> struct row_study_bed : csr_bed<V> {
 private:
   void run_cut(uint64_t seed, void *columns) {
     simt_run(f.first, this->run(seed), {(unsigned)blocks, f.threads, f.threads / 32 * 4},
-             this->row_ptr.get(), this->col_ind.get(), this->rows, tile_first.get(), mixed.get(),
-             columns);
+             this->row_ptr.get(), this->col_ind.get(), this->rows, tile_first.get(),
+             mixed.get(), columns);
   }
 
   // A set of the block's columns, from which each tile takes the least and all that it covers.
@@ -64,8 +64,8 @@ private:
          row < std::min((block + 1) * f.block_rows(), this->rows); row++) {
       for (int64_t k = this->m.row_ptr[row]; k < this->m.row_ptr[row + 1]; k++) {
         columns.insert((uint32_t)this->m.col_ind[k]);
-        ascend = ascend && (k == this->m.row_ptr[row] ||
-                            this->m.col_ind[k - 1] <= this->m.col_ind[k]);
+        ascend = ascend &&
+                 (k == this->m.row_ptr[row] || this->m.col_ind[k - 1] <= this->m.col_ind[k]);
       }
     }
     assert_int_equal(mixed.load(block), !ascend);
@@ -103,8 +103,8 @@ void row_study_multiply(row_study_bed<V> &b, double alpha, double beta, simt_arr
       simt_run(b.f.product, b.run(seed),
                {(unsigned)b.blocks, b.f.threads, b.f.width * (unsigned)sizeof(V)},
                b.row_ptr.get(), b.col_ind.get(), b.values.get(), b.x.get(), y.get(),
-               b.tile_first.get(), b.mixed.get(), b.tile_col->get(), b.rows,
-               (mbk_u64)b.m.cols, at_alpha, at_beta);
+               b.tile_first.get(), b.mixed.get(), b.tile_col->get(), b.rows, (mbk_u64)b.m.cols,
+               at_alpha, at_beta);
     }
   });
   b.allow();

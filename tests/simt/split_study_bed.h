@@ -107,8 +107,8 @@ void split_study_multiply(split_study_bed<V> &b, double alpha, double beta, simt
 }
 
 template <class V>
-void split_study_check_matrix(const split_study_form &f, int index, test_matrix &m, uint64_t seed,
-                              bool all) {
+void split_study_check_matrix(const split_study_form &f, int index, test_matrix &m,
+                              uint64_t seed, bool all) {
   split_study_bed<V> b(f, index, m);
   csr_check_pairs(b, all, seed, split_study_multiply<V>);
 }

@@ -1,6 +1,6 @@
-// The kernels of spmv/split_study.cu, which are there for comparison: chunks against a plain walk,
-// products against the bound, rows that end where chunks and threads do, empty rows by the chunk,
-// rows over many chunks.
+// The kernels of spmv/split_study.cu, which are there for comparison: chunks against a plain
+// walk, products against the bound, rows that end where chunks and threads do, empty rows by
+// the chunk, rows over many chunks.
 #include "simt/split_study_bed.h"
 
 #define SIMT_FORM f32_split_s7_t64, float, 32, 0, 0, 0, 0, 7, 1, 64
@@ -22,7 +22,7 @@ static void check(void **state) {
   const split_study_form &f = *(const split_study_form *)*state;
   for (uint64_t seed : csr_seeds(split_study_forms, &f, test_effort(1, 0))) {
     csr_each_matrix(seed, [&](int index, test_matrix &m) {
-      if ((m.rows + m.nnz) / f.steps > test_effort(20000, INT32_MAX)) {
+      if ((m.rows + m.nnz) / f.steps > test_effort(8000, INT32_MAX)) {
         return; // too slow
       }
       if (f.value_bytes == 4) {
