@@ -155,7 +155,7 @@
  * what it took, which is thousands of GPU products. New values come in the order of the view as ever.
  *
  * TRANSPOSE. With plan_desc.operation MERBIT_OPERATION_T a plan multiplies by the transpose: x then has
- * view.rows entries and y view.cols. MERBIT_OPERATION_H is the same, for values are real.
+ * view.rows entries and y view.cols. MERBIT_OPERATION_H also conjugates, where values are complex.
  *
  * Example: transpose
  *     int row_ptr[] = {0, 2, 3}, col_ind[] = {0, 2, 1};
@@ -177,6 +177,37 @@
  * on the GPU from a CSR, by CPU threads from blocks, for a reordered plan and for the CPU; a COO is read the
  * other way round. New values come in the order of the view as ever. plan_desc.block_rows and block_cols, and
  * what plan_info tells, are of the transpose.
+ *
+ * TYPES. A view's value_type says what its values are; x, y, sums, alpha and beta have one other or the same:
+ *
+ *     values (value_type)            x, y, sums, alpha, beta      methods
+ *     F64, F32                       the same                     all
+ *     F32, with vector_type F64      F64                          MERGE, SCAN, ROWS; REFERENCE on the CPU
+ *     F16, BF16                      F32                          the same
+ *     C64, C128                      the same                     the same
+ *
+ * A complex number is two neighbouring reals, real part first, alpha and beta too; on CUDA arrays of them begin
+ * at a multiple of their element's size. F16 and BF16 are the bits of a number in 16. Where values are narrower
+ * than sums, a plan keeps duplicates apart, so that nothing is rounded but products and sums. Blocks
+ * (merbit_matrix_create_bsr, method BSR) and merbit_pagerank are of F64 and F32; a BSR view of another type is
+ * multiplied as a CSR.
+ *
+ * Example: complex
+ *     int row_ptr[] = {0, 1, 2}, col_ind[] = {1, 0};
+ *     double values[] = {0, 1, 2, -3}, x[] = {1, 0, 0, 1}, y[4], alpha[] = {0, 2}; // i, 2 - 3i; 1, i; 2i
+ *     merbit_view A = merbit_csr(2, 2, 2, row_ptr, col_ind, values);
+ *     merbit_plan_desc desc = {MERBIT_SIDE_AUTO};
+ *     merbit_context *context = NULL;
+ *     merbit_plan *plan = NULL;
+ *     desc.vector_memory = MERBIT_MEMORY_HOST;
+ *     desc.operation = MERBIT_OPERATION_H;
+ *     A.value_type = MERBIT_C128;
+ *     if (merbit_context_create(NULL, &context, NULL) == MERBIT_OK &&
+ *         merbit_plan_create(context, &A, &desc, &plan) == MERBIT_OK) {
+ *       merbit_spmv(plan, NULL, alpha, x, NULL, y, NULL); // 2i (2 + 3i) i, 2i (-i) 1
+ *     }
+ *     merbit_plan_destroy(plan);
+ *     merbit_context_destroy(context);
  *
  * STATUS. Every call that can fail returns a merbit_status, sets its out pointer to NULL on failure and
  * leaves a sentence that names the value at fault (merbit_last_error; merbit_context_create fills a
@@ -208,7 +239,9 @@
  * more. merbit_plan_describe tells.
  *
  * NUMBERS. A result's error is at most gamma(k + 2) (|alpha| |A| |x| + |beta| |y|) in every component, for a row
- * of k nonzeros, barring overflow and underflow. beta 0 does not read y; alpha 0 does not read A or x. NaN and
+ * of k nonzeros, barring overflow and underflow; of complex numbers in each part, with gamma(k + 4) and the
+ * same sums over absolute values of parts (two products and a sum for each part of a product; Inf times a
+ * complex number is what these give, often NaN in both parts). beta 0 does not read y; alpha 0 does not read A or x. NaN and
  * Inf stay in the rows whose nonzeros meet them. A sum that is zero is +0, as every sum is where alpha is 0; what
  * follows, alpha * sum + beta * y, is IEEE 754's: -1 times an empty row is -0, Inf times one is NaN. Subnormal
  * numbers are kept. Products are bitwise repeatable for one plan: GPU products whatever the launch, CPU products
@@ -270,16 +303,15 @@ typedef enum merbit_status {
   MERBIT_CANCELLED                 = 14 /* a progress callback asked to stop */
 } merbit_status;
 
-/* Scalar types. DEFAULT means f64 in a view, and the matrix's own type elsewhere. The types from
- * F16 on are reserved: calls answer MERBIT_NOT_SUPPORTED. */
+/* Scalar types. DEFAULT means f64 in a view; elsewhere what follows from the matrix. */
 typedef enum merbit_type {
-  MERBIT_TYPE_DEFAULT  = 0,
-  MERBIT_F64           = 1,
-  MERBIT_F32           = 2,
-  MERBIT_F16           = 3,
-  MERBIT_BF16          = 4,
-  MERBIT_C64           = 5,
-  MERBIT_C128          = 6
+  MERBIT_TYPE_DEFAULT  = 0, /* what is usual there */
+  MERBIT_F64           = 1, /* double */
+  MERBIT_F32           = 2, /* float */
+  MERBIT_F16           = 3, /* the bits of an IEEE half; values only */
+  MERBIT_BF16          = 4, /* the upper half of a float's bits; values only */
+  MERBIT_C64           = 5, /* complex: two floats, real part first */
+  MERBIT_C128          = 6 /* complex: two doubles */
 } merbit_type;
 
 typedef enum merbit_index_type { /* width of an array of offsets or indices, signed */
@@ -313,7 +345,7 @@ typedef enum merbit_side { /* who computes */
 typedef enum merbit_operation {
   MERBIT_OPERATION_N = 0, /* y = alpha A x + beta y */
   MERBIT_OPERATION_T = 1, /* y = alpha A^T x + beta y */
-  MERBIT_OPERATION_H = 2  /* the conjugate transpose: as T, for values are real */
+  MERBIT_OPERATION_H = 2  /* y = alpha A^H x + beta y: as T where values are real */
 } merbit_operation;
 
 typedef enum merbit_method {
@@ -461,7 +493,8 @@ typedef struct merbit_block_info {
 } merbit_block_info;
 
 typedef struct merbit_read_desc {
-  merbit_type value_type; /* F64 by default; F32 rounds each decimal once */
+  merbit_type value_type; /* F64 by default, C128 for complex files; F32 and C64 round each decimal
+                             once; complex ones take real files too */
   int64_t max_rows;       /* most rows to accept; 0: 2^20 plus 64 for each byte of input */
   merbit_read_progress progress;
   void *progress_user;
@@ -472,8 +505,9 @@ typedef struct merbit_plan_desc {
   merbit_operation operation;  /* T and H: the plan holds a transposed copy, x has view.rows elements
                                   and y view.cols; at most 2^31 - 1 rows */
   merbit_method method;
-  merbit_type vector_type;     /* of x and y; only the matrix's own type for now */
-  merbit_type compute_type;    /* of sums, alpha and beta; only the matrix's own type for now */
+  merbit_type vector_type;     /* of x and y: the matrix's own; F32 for F16 and BF16; F64 for F32 where
+                                  that is asked for */
+  merbit_type compute_type;    /* of sums, alpha and beta: the same */
   merbit_memory vector_memory; /* of x and y; HOST with CUDA: staged and synchronous */
   merbit_memory scalar_memory; /* of alpha and beta; DEVICE only with CUDA */
   int expected_calls;          /* products to come; 0: 100. On CUDA AUTO looks at nothing of a large
@@ -619,8 +653,8 @@ MERBIT_API merbit_view merbit_matrix_view(const merbit_matrix *matrix);
 MERBIT_API void merbit_matrix_destroy(merbit_matrix *matrix); /* NULL is accepted */
 
 /* Matrix Market (Boisvert, Pozo, Remington: NISTIR 5935), from a path, a block of memory or a
- * callback. Duplicates are added up in file order, symmetric halves expanded, patterns kept as
- * patterns. INVALID_FILE names line and culprit. `desc` NULL means all defaults. */
+ * callback. Duplicates are added up in file order, symmetric halves expanded (hermitian ones with
+ * conjugates), patterns kept as patterns. INVALID_FILE names line and culprit. `desc` NULL means all defaults. */
 MERBIT_API merbit_status merbit_matrix_read_file(merbit_context *context, const char *path,
                                                  const merbit_read_desc *desc,
                                                  merbit_matrix **matrix);
@@ -680,7 +714,7 @@ MERBIT_API void merbit_workspace_destroy(merbit_workspace *workspace); /* NULL i
 
 /* y = alpha op(A) x + beta y. x holds cols, y rows elements of the plan's vector type, with a
  * transposed operation x rows and y cols; they must not overlap. alpha and beta are of the
- * compute type; NULL means alpha 1 and beta 0. beta 0 never reads y, alpha 0 never reads A or
+ * compute type (complex: two reals); NULL means alpha 1 and beta 0. beta 0 never reads y, alpha 0 never reads A or
  * x. `workspace` NULL is the plan's own: one product at a time. `stream` is a CUstream (NULL:
  * the default stream), unused on the CPU. On CUDA the call returns when the product is
  * enqueued, allocates nothing, waits for nothing and may be captured in a graph; host vectors
@@ -2770,6 +2804,7 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "\n"
   "#define MBK_KERNEL extern \"C\" __global__ void\n"
   "#define MBK_DEVICE static __device__ __forceinline__\n"
+  "#define MBK_MEMBER __device__ __forceinline__ // of a struct\n"
   "#define MBK_BOUNDS(threads) __launch_bounds__(threads)\n"
   "#define MBK_RESIDENT(threads, blocks) __launch_bounds__(threads, blocks)\n"
   "#define MBK_SHARED_MEMORY(name) extern __shared__ __align__(16) unsigned char name[]\n"
@@ -2806,8 +2841,8 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "}\n"
   "template <class T> MBK_DEVICE T mbk_shuffle_up(mbk_u32 mask, T value, int delta, int width) {\n"
   "  return __shfl_up_sync(mask, value, delta, width);\n"
-  "}\n"
-  "template <class T> MBK_DEVICE T mbk_shuffle_down(mbk_u32 mask, T value, int delta, int width) {\n",
+  "}\n",
+  "template <class T> MBK_DEVICE T mbk_shuffle_down(mbk_u32 mask, T value, int delta, int width) {\n"
   "  return __shfl_down_sync(mask, value, delta, width);\n"
   "}\n"
   "template <class T> MBK_DEVICE T mbk_shuffle_xor(mbk_u32 mask, T value, int lanes, int width) {\n"
@@ -2838,6 +2873,11 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "  return value;\n"
   "}\n"
   "\n"
+  "// And of the bits of a bfloat16, the upper half of a float's.\n"
+  "MBK_DEVICE float mbk_bf16_value(mbk_u16 bits) {\n"
+  "  return __uint_as_float((mbk_u32)bits << 16);\n"
+  "}\n"
+  "\n"
   "MBK_DEVICE int mbk_leading_zeros(mbk_u32 bits) {\n"
   "  return __clz((int)bits);\n"
   "}\n"
@@ -2852,13 +2892,13 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "template <class T> MBK_DEVICE T mbk_atomic_add(T *address, T value) {\n"
   "  return atomicAdd(address, value);\n"
   "}\n"
-  "// `value` if it was `expected`; the old value.\n"
+  "// `value` if it was `expected`; the old value.\n",
   "MBK_DEVICE mbk_u32 mbk_atomic_swap_if(mbk_u32 *address, mbk_u32 expected, mbk_u32 value) {\n"
   "  return atomicCAS(address, expected, value);\n"
   "}\n"
   "MBK_DEVICE mbk_u64 mbk_atomic_swap_if(mbk_u64 *address, mbk_u64 expected, mbk_u64 value) {\n"
   "  return atomicCAS(address, expected, value);\n"
-  "}\n",
+  "}\n"
   "MBK_DEVICE void mbk_atomic_or(mbk_u32 *address, mbk_u32 bits) {\n"
   "  atomicOr(address, bits);\n"
   "}\n"
@@ -2905,14 +2945,14 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "  return bits.pack;\n"
   "}\n"
   "\n"
-  "// As mbk_load_once.\n"
+  "// As mbk_load_once.\n",
   "template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_once(const T *address) {\n"
   "  mbk_pack_bits<T, N> bits;\n"
   "  if (sizeof(T) * N == 16) {\n"
   "    bits.four = __ldcs((const uint4 *)address);\n"
   "  } else if (sizeof(T) * N == 8) {\n"
   "    bits.two = __ldcs((const uint2 *)address);\n"
-  "  } else if (sizeof(T) * N == 2) {\n",
+  "  } else if (sizeof(T) * N == 2) {\n"
   "    bits.half = __ldcs((const unsigned short *)address);\n"
   "  } else {\n"
   "    bits.one = __ldcs((const unsigned *)address);\n"
@@ -2948,13 +2988,13 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "// complete behind one kernel is so behind all after it.\n"
   "MBK_DEVICE void mbk_await() {\n"
   "#if __CUDA_ARCH__ >= 900\n"
-  "  asm volatile(\"griddepcontrol.wait;\" : : : \"memory\");\n"
+  "  asm volatile(\"griddepcontrol.wait;\" : : : \"memory\");\n",
   "#endif\n"
   "}\n"
   "// The same; `data`, which earlier work may have written, can then be loaded as what nobody\n"
   "// writes: its address comes out of the wait, so that no such load moves before it.\n"
   "template <class T> MBK_DEVICE void mbk_await_for(const T *&data) {\n"
-  "#if __CUDA_ARCH__ >= 900\n",
+  "#if __CUDA_ARCH__ >= 900\n"
   "  asm volatile(\"griddepcontrol.wait;\" : \"+l\"(data) : : \"memory\");\n"
   "#endif\n"
   "}\n"
@@ -2985,6 +3025,92 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "// Start to bring the line of `address` into L2.\n"
   "template <class T> MBK_DEVICE void mbk_prefetch(const T *address) {\n"
   "  asm volatile(\"prefetch.global.L2 [%0];\" : : \"l\"(address));\n"
+  "}\n"
+  "\n"
+  "#include \"jit/complex.cuh\"\n"
+  "\n"
+  "#endif\n",
+  NULL};
+
+static const char *const mbi_source_jit_complex_cuh[] = {
+  "// Complex numbers: two neighbouring reals, real part first. Part of jit/device.cuh, over whose\n"
+  "// reals all of it is written. Products are (ac - bd) + (ad + bc)i as it stands, each part of\n"
+  "// two rounded products and a sum that is not fused with them.\n"
+  "#ifndef MBK_COMPLEX_CUH\n"
+  "#define MBK_COMPLEX_CUH\n"
+  "\n"
+  "// Trivial but for values from a real number, so that packs of them are too.\n"
+  "template <class T> struct alignas(2 * sizeof(T)) mbk_complex {\n"
+  "  T re, im;\n"
+  "  mbk_complex() = default;\n"
+  "  MBK_MEMBER mbk_complex(T re, T im = 0) : re(re), im(im) {\n"
+  "  }\n"
+  "};\n"
+  "\n"
+  "typedef mbk_complex<float> mbk_c64;\n"
+  "typedef mbk_complex<double> mbk_c128;\n"
+  "\n"
+  "// How many reals a number is.\n"
+  "template <class T> struct mbk_parts {\n"
+  "  enum { count = 1 };\n"
+  "};\n"
+  "template <class T> struct mbk_parts<mbk_complex<T>> {\n"
+  "  enum { count = 2 };\n"
+  "};\n"
+  "\n"
+  "template <class T>\n"
+  "MBK_DEVICE mbk_complex<T> operator+(const mbk_complex<T> &a, const mbk_complex<T> &b) {\n"
+  "  return mbk_complex<T>(a.re + b.re, a.im + b.im);\n"
+  "}\n"
+  "template <class T>\n"
+  "MBK_DEVICE bool operator==(const mbk_complex<T> &a, const mbk_complex<T> &b) {\n"
+  "  return a.re == b.re && a.im == b.im;\n"
+  "}\n"
+  "template <class T>\n"
+  "MBK_DEVICE bool operator!=(const mbk_complex<T> &a, const mbk_complex<T> &b) {\n"
+  "  return !(a == b);\n"
+  "}\n"
+  "\n"
+  "template <class T>\n"
+  "MBK_DEVICE mbk_complex<T> mbk_multiply(const mbk_complex<T> &a, const mbk_complex<T> &b) {\n"
+  "  return mbk_complex<T>(mbk_multiply(a.re, b.re) - mbk_multiply(a.im, b.im),\n"
+  "                        mbk_multiply(a.re, b.im) + mbk_multiply(a.im, b.re));\n"
+  "}\n"
+  "\n"
+  "template <class T> MBK_DEVICE mbk_complex<T> mbk_conjugate(const mbk_complex<T> &a) {\n"
+  "  return mbk_complex<T>(a.re, -a.im);\n"
+  "}\n"
+  "\n"
+  "template <class T>\n",
+  "MBK_DEVICE mbk_complex<T> mbk_shuffle(mbk_u32 mask, mbk_complex<T> value, int lane, int width) {\n"
+  "  const T re = mbk_shuffle(mask, value.re, lane, width);\n"
+  "  return mbk_complex<T>(re, mbk_shuffle(mask, value.im, lane, width));\n"
+  "}\n"
+  "template <class T>\n"
+  "MBK_DEVICE mbk_complex<T> mbk_shuffle_up(mbk_u32 mask, mbk_complex<T> value, int delta,\n"
+  "                                         int width) {\n"
+  "  const T re = mbk_shuffle_up(mask, value.re, delta, width);\n"
+  "  return mbk_complex<T>(re, mbk_shuffle_up(mask, value.im, delta, width));\n"
+  "}\n"
+  "template <class T>\n"
+  "MBK_DEVICE mbk_complex<T> mbk_shuffle_down(mbk_u32 mask, mbk_complex<T> value, int delta,\n"
+  "                                           int width) {\n"
+  "  const T re = mbk_shuffle_down(mask, value.re, delta, width);\n"
+  "  return mbk_complex<T>(re, mbk_shuffle_down(mask, value.im, delta, width));\n"
+  "}\n"
+  "template <class T>\n"
+  "MBK_DEVICE mbk_complex<T> mbk_shuffle_xor(mbk_u32 mask, mbk_complex<T> value, int lanes,\n"
+  "                                          int width) {\n"
+  "  const T re = mbk_shuffle_xor(mask, value.re, lanes, width);\n"
+  "  return mbk_complex<T>(re, mbk_shuffle_xor(mask, value.im, lanes, width));\n"
+  "}\n"
+  "\n"
+  "// One load each: 8 or 16 bytes.\n"
+  "template <class T> MBK_DEVICE mbk_complex<T> mbk_load(const mbk_complex<T> *address) {\n"
+  "  return mbk_load_pack<mbk_complex<T>, 1>(address).at[0];\n"
+  "}\n"
+  "template <class T> MBK_DEVICE mbk_complex<T> mbk_load_once(const mbk_complex<T> *address) {\n"
+  "  return mbk_load_pack_once<mbk_complex<T>, 1>(address).at[0];\n"
   "}\n"
   "\n"
   "#endif\n",
@@ -3065,7 +3191,9 @@ static const char *const mbi_source_spmv_values_cuh[] = {
   "//   3  each is the bits of a half;\n"
   "//   4  each is a byte, the number of one in a table of MBK_TABLE;\n"
   "//   5  one for each row;\n"
-  "//   6  all are one here: they are the same throughout a column, and x comes multiplied by them.\n"
+  "//   6  all are one here: they are the same throughout a column, and x comes multiplied by them;\n"
+  "//   7  each is the bits of a bfloat16;\n"
+  "//   8  each is an MBK_VALUE that stands for its conjugate.\n"
   "// spmv/forms.cuh makes them.\n"
   "#ifndef MBK_STORED\n"
   "#error \"include spmv/algebra.cuh, which opens with the list of macros\"\n"
@@ -3089,16 +3217,20 @@ static const char *const mbi_source_spmv_values_cuh[] = {
   "#elif MBK_STORED == 4\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  return ((const MBK_COMPUTE *)shared)[stored];\n"
+  "#elif MBK_STORED == 7\n"
+  "  return (MBK_COMPUTE)mbk_bf16_value(stored);\n"
+  "#elif MBK_STORED == 8\n"
+  "  return mbk_conjugate((MBK_COMPUTE)stored);\n"
   "#else\n"
   "  return (MBK_COMPUTE)stored;\n"
   "#endif\n"
   "}\n"
   "\n"
-  "// The table to shared memory, by all `threads` of a block. With alpha 0 nothing is read.\n"
+  "// The table to shared memory, by all `threads` of a block. With alpha 0 nothing is read.\n",
   "MBK_DEVICE void mbk_table_take(const MBK_COMPUTE *table, MBK_COMPUTE alpha, mbk_u32 threads) {\n"
   "#if MBK_STORED == 4\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  for (mbk_u32 i = mbk_thread(); i < MBK_TABLE && alpha != (MBK_COMPUTE)0; i += threads) {\n",
+  "  for (mbk_u32 i = mbk_thread(); i < MBK_TABLE && alpha != (MBK_COMPUTE)0; i += threads) {\n"
   "    ((MBK_COMPUTE *)shared)[i] = mbk_load(table + i);\n"
   "  }\n"
   "  mbk_block_sync();\n"
@@ -4313,6 +4445,8 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "\n"
   "// A row over many tiles is added up by a warp, over very many by the thread block.\n"
   "#define MBK_FIXUP_THREADS 512\n"
+  "// Complex sums would spill where registers are kept for as many blocks as possible.\n"
+  "#define MBK_FIXUP_BLOCKS (mbk_parts<MBK_COMPUTE>::count > 1 ? 2 : 0)\n"
   "#define MBK_FIXUP_LONG 8         // tiles beyond which the warp helps\n"
   "#define MBK_FIXUP_VERY_LONG 1024 // and the thread block\n"
   "\n"
@@ -4327,9 +4461,9 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "  }\n"
   "  return sum;\n"
   "}\n"
-  "\n"
+  "\n",
   "// The last block of rows may reach beyond the matrix.\n"
-  "MBK_DEVICE void mbk_fixup_commit(MBK_VECTOR *y, mbk_u64 row, mbk_u32 part, mbk_u64 rows,\n",
+  "MBK_DEVICE void mbk_fixup_commit(MBK_VECTOR *y, mbk_u64 row, mbk_u32 part, mbk_u64 rows,\n"
   "                                 MBK_COMPUTE sum, MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
   "  if (MBK_PARTS == 1) {\n"
   "    MBK_COMMIT(row, sum);\n"
@@ -4360,11 +4494,11 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "  mbk_release();\n"
   "  if (at < tiles) {\n"
   "    rank = MBK_TILE_RANK(at);\n"
-  "    ending = MBK_TILE_RANK(at + 1) > rank;\n"
+  "    ending = MBK_TILE_RANK(at + 1) > rank;\n",
   "    if (ending) {\n"
   "      from = MBK_TILE_OF(rank);\n"
   "      length = (mbk_u32)(at - from);\n"
-  "      ending = !MBK_CROSSING || length > 0;\n",
+  "      ending = !MBK_CROSSING || length > 0;\n"
   "    }\n"
   "  }\n"
   "  mbk_await();\n"
@@ -4403,9 +4537,9 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "    very_long[warp] = ballot;\n"
   "  }\n"
   "  mbk_block_sync();\n"
-  "  for (mbk_u32 w = 0; w < MBK_FIXUP_THREADS / 32; w++) {\n"
+  "  for (mbk_u32 w = 0; w < MBK_FIXUP_THREADS / 32; w++) {\n",
   "    for (left = very_long[w]; left != 0; left &= left - 1) {\n"
-  "      const mbk_u32 leader = 31 - (mbk_u32)mbk_leading_zeros(left & (0u - left));\n",
+  "      const mbk_u32 leader = 31 - (mbk_u32)mbk_leading_zeros(left & (0u - left));\n"
   "      const mbk_u64 that = block_first + w * 32 + leader, end = that / MBK_PARTS;\n"
   "      const mbk_u64 begin = MBK_TILE_OF(MBK_TILE_RANK(end));\n"
   "      const MBK_COMPUTE share = mbk_scan_reduce(mbk_fixup_tails(\n"
@@ -4804,7 +4938,7 @@ static const char *const mbi_source_spmv_scan_fixup_cuh[] = {
   "#include \"spmv/fixup.cuh\"\n"
   "\n"
   "// Launch: MBK_FIXUP_THREADS tiles per block. Shared: as mbk_fixup.\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS)\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, MBK_FIXUP_BLOCKS)\n"
   "    mbk_scan_fixup(const MBK_ROW_PTR *row_start, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
   "                   const mbk_u32 *empty_id, const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails,\n"
   "                   MBK_VECTOR *y, mbk_u64 tiles, mbk_u64 empty_rows, MBK_SCALAR_PARAMETERS) {\n"
@@ -4946,14 +5080,15 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "  // Two of each, used in turn: a warp may be one round ahead of those that still read.\n"
   "  MBK_COMPUTE *const firsts = (MBK_COMPUTE *)shared;\n"
   "  MBK_COMPUTE *const tails = firsts + 2 * MBK_WARPS;\n"
-  "  mbk_u32 *const closes = (mbk_u32 *)(tails + 2 * MBK_WARPS);\n"
-  "  MBK_VECTOR *const old = (MBK_VECTOR *)(closes + 2 * MBK_WARPS) + mbk_thread() / 32 * 32;\n"
+  "  MBK_VECTOR *const olds = (MBK_VECTOR *)(tails + 2 * MBK_WARPS);\n"
+  "  MBK_VECTOR *const old = olds + mbk_thread() / 32 * 32;\n"
+  "  mbk_u32 *const closes = (mbk_u32 *)(olds + (adds ? MBK_THREADS : 0));\n"
   "  const mbk_u32 warp = mbk_thread() / 32, lane = mbk_lane();\n"
   "  const mbk_u64 begin = mbk_load(block_start + mbk_block());\n"
   "  const mbk_u64 end = mbk_load(block_start + mbk_block() + 1);\n"
   "  mbk_u64 block_tile = (mbk_u64)mbk_block() * (MBK_WARPS - 1);\n"
-  "  mbk_u32 turn = 0;\n"
-  "  // Of the row that the rounds before left open: the block's last, for no other one reaches\n",
+  "  mbk_u32 turn = 0;\n",
+  "  // Of the row that the rounds before left open: the block's last, for no other one reaches\n"
   "  // beyond its first round.\n"
   "  MBK_COMPUTE open = MBK_ZERO;\n"
   "  for (;;) {\n"
@@ -4992,9 +5127,9 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "            }\n"
   "          }\n"
   "        }\n"
-  "      }\n"
+  "      }\n",
   "      ends &= mbk_scan_below(end > start ? end - start : 0);\n"
-  "      rank += skipped_rows;\n",
+  "      rank += skipped_rows;\n"
   "      mbk_scan_commit(product, ends, rank, slot, row_id, y, firsts, tails, alpha, beta,\n"
   "                      old + skipped_rows, adds && skipped_rows < 32 ? 32 - skipped_rows : 0);\n"
   "    } else if (lane == 31) {\n"
@@ -5031,9 +5166,9 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "  }\n"
   "#endif\n"
   "}\n"
-  "\n"
-  "// Launch: MBK_THREADS per block, of at least 64. Shared: MBK_COMPUTE[MBK_TABLE + 4 *\n",
-  "// MBK_WARPS], then mbk_u32[2 * MBK_WARPS]. beta must be zero.\n"
+  "\n",
+  "// Launch: MBK_THREADS per block, of at least 64. Shared: MBK_COMPUTE[MBK_TABLE + 4 *\n"
+  "// MBK_WARPS], mbk_u32[2 * MBK_WARPS]. beta must be zero.\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
   "    mbk_scan_whole(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
   "                   const mbk_u32 *empty_id, const mbk_u64 *block_start, const mbk_i32 *col_ind,\n"
@@ -5061,8 +5196,8 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "                       mbk_u64 nnz, mbk_u64 tiles, mbk_u64 empty_rows, MBK_SCALAR_PARAMETERS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  mbk_release();\n"
-  "  MBK_SCALARS_LOAD;\n"
-  "  mbk_table_take(table, alpha, MBK_THREADS);\n",
+  "  MBK_SCALARS_LOAD;\n",
+  "  mbk_table_take(table, alpha, MBK_THREADS);\n"
   "  mbk_scan_run<true>(row_ends, tile_row, row_id, empty_id, block_start, col_ind, values, x, y,\n"
   "                     nnz, tiles, empty_rows, alpha, beta,\n"
   "                     (char *)((MBK_COMPUTE *)shared + MBK_TABLE));\n"
@@ -5507,7 +5642,7 @@ static const char *const mbi_source_spmv_merge_path_cu[] = {
   "#include \"spmv/fixup.cuh\"\n"
   "\n"
   "// Launch: MBK_FIXUP_THREADS chunks per block. Shared: as mbk_fixup.\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS)\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, MBK_FIXUP_BLOCKS)\n"
   "    mbk_merge_fixup(const MBK_ROW_PTR *row_ptr, const mbk_u64 *chunk_row,\n"
   "                    const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,\n"
   "                    mbk_u64 chunks, MBK_SCALAR_PARAMETERS) {\n"
@@ -7686,7 +7821,10 @@ static const char *const mbi_source_spmv_reorder_cu[] = {
   "// Vectors into the order of a reordered plan and back, and new values into the order of its\n"
   "// nonzeros.\n"
   "#ifndef MBK_VECTOR\n"
-  "#error \"define MBK_VECTOR: the type of vectors and values\"\n"
+  "#error \"define MBK_VECTOR: the type of vectors\"\n"
+  "#endif\n"
+  "#ifndef MBK_VALUE\n"
+  "#error \"define MBK_VALUE: the type of values\"\n"
   "#endif\n"
   "#ifndef MBK_PLACE\n"
   "#error \"define MBK_PLACE: the type of places of nonzeros, mbk_i32 or mbk_i64\"\n"
@@ -7712,8 +7850,8 @@ static const char *const mbi_source_spmv_reorder_cu[] = {
   "}\n"
   "\n"
   "// to[k] = from[places[k]].\n"
-  "MBK_KERNEL MBK_BOUNDS(256) mbk_reorder_values(const MBK_PLACE *places, const MBK_VECTOR *from,\n"
-  "                                              MBK_VECTOR *to, mbk_u64 count) {\n"
+  "MBK_KERNEL MBK_BOUNDS(256) mbk_reorder_values(const MBK_PLACE *places, const MBK_VALUE *from,\n"
+  "                                              MBK_VALUE *to, mbk_u64 count) {\n"
   "  for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < count;\n"
   "       k += (mbk_u64)mbk_grid() * 256) {\n"
   "    to[k] = mbk_load(from + mbk_load_once(places + k));\n"
@@ -8919,6 +9057,7 @@ static const struct {
   const char *const *pieces;
 } mbi_sources[] = {
     {"jit/device.cuh", mbi_source_jit_device_cuh},
+    {"jit/complex.cuh", mbi_source_jit_complex_cuh},
     {"spmv/algebra.cuh", mbi_source_spmv_algebra_cuh},
     {"spmv/values.cuh", mbi_source_spmv_values_cuh},
     {"spmv/forms.cuh", mbi_source_spmv_forms_cuh},
@@ -8960,7 +9099,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "c3588a8bf31fc021c4ae733014a92ecc91c9ae44d311126920eb59b30103250a"
+#define MBI_KERNEL_HASH "3cb1e75cf8a2c62bc9c6ba3fcfeb2be5806c3f70684065c180bec0f1061c8550"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -9967,11 +10106,92 @@ MERBIT_API void merbit_buffer_destroy(merbit_buffer *buffer) {
   mbi_context_unref(context);
 }
 
-/* ==== >>matrix/shares.c  sizes of a view, and its parts for the threads =================== */
+/* ==== >>matrix/types.c  types of values, sums and vectors ================================= */
+typedef struct mbi_c64 {
+  float re, im;
+} mbi_c64;
+typedef struct mbi_c128 {
+  double re, im;
+} mbi_c128;
+
+static const char *const mbi_type_names[] = {
+    "MERBIT_TYPE_DEFAULT",
+    "MERBIT_F64",
+    "MERBIT_F32",
+    "MERBIT_F16",
+    "MERBIT_BF16",
+    "MERBIT_C64",
+    "MERBIT_C128",
+};
+
+/* Of one element in memory. */
 static size_t mbi_type_size(merbit_type type) {
-  return type == MERBIT_F32 ? sizeof(float) : sizeof(double);
+  switch (type) {
+  case MERBIT_F16:
+  case MERBIT_BF16:
+    return sizeof(uint16_t);
+  case MERBIT_F32:
+    return sizeof(float);
+  case MERBIT_C128:
+    return sizeof(mbi_c128);
+  default:
+    return sizeof(double); /* F64, what means it, and C64 */
+  }
 }
 
+/* What every method and every form of a matrix takes. */
+static int mbi_type_plain(merbit_type type) {
+  return type == MERBIT_F64 || type == MERBIT_F32;
+}
+
+/* Too short for sums. */
+static int mbi_type_short(merbit_type type) {
+  return type == MERBIT_F16 || type == MERBIT_BF16;
+}
+
+static int mbi_type_complex(merbit_type type) {
+  return type == MERBIT_C64 || type == MERBIT_C128;
+}
+
+/* Whether alpha or beta is zero: a complex one is if both parts are. */
+static int mbi_scalar_zero(merbit_type type, const void *scalar) {
+  const float *const single = (const float *)scalar;
+  const double *const wide = (const double *)scalar;
+  switch (type) {
+  case MERBIT_F32:
+    return single[0] == 0;
+  case MERBIT_C64:
+    return single[0] == 0 && single[1] == 0;
+  case MERBIT_C128:
+    return wide[0] == 0 && wide[1] == 0;
+  default:
+    return wide[0] == 0;
+  }
+}
+
+/* What a half's bits stand for: as a float's they are too small by 2^112, subnormals as well. */
+static float mbi_f16_value(uint16_t half) {
+  uint32_t bits = (uint32_t)(half & 0x7fff) << 13;
+  float value;
+  memcpy(&value, &bits, sizeof value);
+  value *= 5192296858534827628530496329220096.0f;
+  memcpy(&bits, &value, sizeof bits);
+  if ((half & 0x7c00) == 0x7c00) { /* Inf and NaN */
+    bits = (uint32_t)(half & 0x7fff) << 13 | 0x7f800000u;
+  }
+  bits |= (uint32_t)(half & 0x8000) << 16;
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+static float mbi_bf16_value(uint16_t half) {
+  const uint32_t bits = (uint32_t)half << 16;
+  float value;
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+/* ==== >>matrix/shares.c  sizes of a view, and its parts for the threads =================== */
 static size_t mbi_index_bytes(merbit_index_type type) {
   return type == MERBIT_INDEX_64 ? sizeof(int64_t) : sizeof(int32_t);
 }
@@ -10126,16 +10346,6 @@ static merbit_status mbi_view_download(merbit_context *context, const merbit_vie
 /* ==== >>matrix/check.c  views and arrays under suspicion ================================== */
 #define MBI_MAX_LENGTH (PTRDIFF_MAX / 8 - 1) /* of an array: longer ones have no address */
 
-static const char *const mbi_type_names[] = {
-    "MERBIT_TYPE_DEFAULT",
-    "MERBIT_F64",
-    "MERBIT_F32",
-    "MERBIT_F16",
-    "MERBIT_BF16",
-    "MERBIT_C64",
-    "MERBIT_C128",
-};
-
 static merbit_status mbi_block_check(merbit_context *context, const char *what, int rows,
                                      int cols, merbit_block_order order) {
   if (rows < 1 || rows > MBI_BLOCK_MOST || cols < 1 || cols > MBI_BLOCK_MOST) {
@@ -10159,12 +10369,7 @@ static merbit_status mbi_view_check_kinds(merbit_context *context, const merbit_
   }
   if (type < 0 || (size_t)type >= sizeof mbi_type_names / sizeof mbi_type_names[0]) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "view.value_type is %d; use MERBIT_F64 or MERBIT_F32", type);
-  }
-  if (mbi_view_type(view) != MERBIT_F64 && mbi_view_type(view) != MERBIT_F32) {
-    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
-                    "view.value_type is %s; this version takes MERBIT_F64 and MERBIT_F32",
-                    mbi_type_names[type]);
+                    "view.value_type is %d; use a MERBIT_TYPE, MERBIT_F64 for one", type);
   }
   if (view->offset_type != MERBIT_INDEX_32 && view->offset_type != MERBIT_INDEX_64) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -10469,18 +10674,394 @@ MERBIT_API merbit_status merbit_view_check(merbit_context *context, const merbit
   return status;
 }
 
+/* ==== >>matrix/row_sort.c  a row sorted by columns ======================================== */
+/* Stable sorts of one row by column, its values with it, if it has any. */
+
+#define MBI_SHORT_ROW 32 /* up to here: insertion sort; longer rows: radix sort by bytes */
+static const double mbi_nothing_f64 = 0;
+
+static void mbi_row_insertion_f64(int32_t *columns, double *values, int64_t length) {
+  int64_t i, j;
+  for (i = 1; i < length; i++) {
+    int32_t column = columns[i];
+    const double value = values != NULL ? values[i] : mbi_nothing_f64;
+    for (j = i; j > 0 && columns[j - 1] > column; j--) {
+      columns[j] = columns[j - 1];
+      if (values != NULL) {
+        values[j] = values[j - 1];
+      }
+    }
+    columns[j] = column;
+    if (values != NULL) {
+      values[j] = value;
+    }
+  }
+}
+
+/* Least significant byte first, for columns below `cols`; the spare arrays hold a row each. */
+static void mbi_row_radix_f64(int32_t *columns, double *values, int64_t length,
+                                         int64_t cols, int32_t *spare_columns,
+                                         double *spare_values) {
+  int32_t *in = columns, *out = spare_columns, *other;
+  double *values_in = values, *values_out = spare_values, *values_other;
+  int64_t starts[256], i;
+  int shift, byte;
+  for (shift = 0; shift < 32 && (cols - 1) >> shift > 0; shift += 8) {
+    int64_t at = 0;
+    memset(starts, 0, sizeof starts);
+    for (i = 0; i < length; i++) {
+      starts[(in[i] >> shift) & 255]++;
+    }
+    for (byte = 0; byte < 256; byte++) {
+      int64_t count = starts[byte];
+      starts[byte] = at;
+      at += count;
+    }
+    for (i = 0; i < length; i++) {
+      at = starts[(in[i] >> shift) & 255]++;
+      out[at] = in[i];
+      if (values != NULL) {
+        values_out[at] = values_in[i];
+      }
+    }
+    other = in;
+    in = out;
+    out = other;
+    values_other = values_in;
+    values_in = values_out;
+    values_out = values_other;
+  }
+  if (in != columns) {
+    memcpy(columns, in, (size_t)length * sizeof *columns);
+    if (values != NULL) {
+      memcpy(values, values_in, (size_t)length * sizeof *values);
+    }
+  }
+}
+
+static void mbi_row_sort_f64(int32_t *columns, void *values, int64_t length,
+                                        int64_t cols, int32_t *spare_columns,
+                                        void *spare_values) {
+  if (length <= MBI_SHORT_ROW) {
+    mbi_row_insertion_f64(columns, (double *)values, length);
+  } else {
+    mbi_row_radix_f64(columns, (double *)values, length, cols, spare_columns,
+                                 (double *)spare_values);
+  }
+}
+
+static const float mbi_nothing_f32 = 0;
+
+static void mbi_row_insertion_f32(int32_t *columns, float *values, int64_t length) {
+  int64_t i, j;
+  for (i = 1; i < length; i++) {
+    int32_t column = columns[i];
+    const float value = values != NULL ? values[i] : mbi_nothing_f32;
+    for (j = i; j > 0 && columns[j - 1] > column; j--) {
+      columns[j] = columns[j - 1];
+      if (values != NULL) {
+        values[j] = values[j - 1];
+      }
+    }
+    columns[j] = column;
+    if (values != NULL) {
+      values[j] = value;
+    }
+  }
+}
+
+/* Least significant byte first, for columns below `cols`; the spare arrays hold a row each. */
+static void mbi_row_radix_f32(int32_t *columns, float *values, int64_t length,
+                                         int64_t cols, int32_t *spare_columns,
+                                         float *spare_values) {
+  int32_t *in = columns, *out = spare_columns, *other;
+  float *values_in = values, *values_out = spare_values, *values_other;
+  int64_t starts[256], i;
+  int shift, byte;
+  for (shift = 0; shift < 32 && (cols - 1) >> shift > 0; shift += 8) {
+    int64_t at = 0;
+    memset(starts, 0, sizeof starts);
+    for (i = 0; i < length; i++) {
+      starts[(in[i] >> shift) & 255]++;
+    }
+    for (byte = 0; byte < 256; byte++) {
+      int64_t count = starts[byte];
+      starts[byte] = at;
+      at += count;
+    }
+    for (i = 0; i < length; i++) {
+      at = starts[(in[i] >> shift) & 255]++;
+      out[at] = in[i];
+      if (values != NULL) {
+        values_out[at] = values_in[i];
+      }
+    }
+    other = in;
+    in = out;
+    out = other;
+    values_other = values_in;
+    values_in = values_out;
+    values_out = values_other;
+  }
+  if (in != columns) {
+    memcpy(columns, in, (size_t)length * sizeof *columns);
+    if (values != NULL) {
+      memcpy(values, values_in, (size_t)length * sizeof *values);
+    }
+  }
+}
+
+static void mbi_row_sort_f32(int32_t *columns, void *values, int64_t length,
+                                        int64_t cols, int32_t *spare_columns,
+                                        void *spare_values) {
+  if (length <= MBI_SHORT_ROW) {
+    mbi_row_insertion_f32(columns, (float *)values, length);
+  } else {
+    mbi_row_radix_f32(columns, (float *)values, length, cols, spare_columns,
+                                 (float *)spare_values);
+  }
+}
+
+static const mbi_c64 mbi_nothing_c64 = {0, 0};
+
+static void mbi_row_insertion_c64(int32_t *columns, mbi_c64 *values, int64_t length) {
+  int64_t i, j;
+  for (i = 1; i < length; i++) {
+    int32_t column = columns[i];
+    const mbi_c64 value = values != NULL ? values[i] : mbi_nothing_c64;
+    for (j = i; j > 0 && columns[j - 1] > column; j--) {
+      columns[j] = columns[j - 1];
+      if (values != NULL) {
+        values[j] = values[j - 1];
+      }
+    }
+    columns[j] = column;
+    if (values != NULL) {
+      values[j] = value;
+    }
+  }
+}
+
+/* Least significant byte first, for columns below `cols`; the spare arrays hold a row each. */
+static void mbi_row_radix_c64(int32_t *columns, mbi_c64 *values, int64_t length,
+                                         int64_t cols, int32_t *spare_columns,
+                                         mbi_c64 *spare_values) {
+  int32_t *in = columns, *out = spare_columns, *other;
+  mbi_c64 *values_in = values, *values_out = spare_values, *values_other;
+  int64_t starts[256], i;
+  int shift, byte;
+  for (shift = 0; shift < 32 && (cols - 1) >> shift > 0; shift += 8) {
+    int64_t at = 0;
+    memset(starts, 0, sizeof starts);
+    for (i = 0; i < length; i++) {
+      starts[(in[i] >> shift) & 255]++;
+    }
+    for (byte = 0; byte < 256; byte++) {
+      int64_t count = starts[byte];
+      starts[byte] = at;
+      at += count;
+    }
+    for (i = 0; i < length; i++) {
+      at = starts[(in[i] >> shift) & 255]++;
+      out[at] = in[i];
+      if (values != NULL) {
+        values_out[at] = values_in[i];
+      }
+    }
+    other = in;
+    in = out;
+    out = other;
+    values_other = values_in;
+    values_in = values_out;
+    values_out = values_other;
+  }
+  if (in != columns) {
+    memcpy(columns, in, (size_t)length * sizeof *columns);
+    if (values != NULL) {
+      memcpy(values, values_in, (size_t)length * sizeof *values);
+    }
+  }
+}
+
+static void mbi_row_sort_c64(int32_t *columns, void *values, int64_t length,
+                                        int64_t cols, int32_t *spare_columns,
+                                        void *spare_values) {
+  if (length <= MBI_SHORT_ROW) {
+    mbi_row_insertion_c64(columns, (mbi_c64 *)values, length);
+  } else {
+    mbi_row_radix_c64(columns, (mbi_c64 *)values, length, cols, spare_columns,
+                                 (mbi_c64 *)spare_values);
+  }
+}
+
+static const mbi_c128 mbi_nothing_c128 = {0, 0};
+
+static void mbi_row_insertion_c128(int32_t *columns, mbi_c128 *values, int64_t length) {
+  int64_t i, j;
+  for (i = 1; i < length; i++) {
+    int32_t column = columns[i];
+    const mbi_c128 value = values != NULL ? values[i] : mbi_nothing_c128;
+    for (j = i; j > 0 && columns[j - 1] > column; j--) {
+      columns[j] = columns[j - 1];
+      if (values != NULL) {
+        values[j] = values[j - 1];
+      }
+    }
+    columns[j] = column;
+    if (values != NULL) {
+      values[j] = value;
+    }
+  }
+}
+
+/* Least significant byte first, for columns below `cols`; the spare arrays hold a row each. */
+static void mbi_row_radix_c128(int32_t *columns, mbi_c128 *values, int64_t length,
+                                         int64_t cols, int32_t *spare_columns,
+                                         mbi_c128 *spare_values) {
+  int32_t *in = columns, *out = spare_columns, *other;
+  mbi_c128 *values_in = values, *values_out = spare_values, *values_other;
+  int64_t starts[256], i;
+  int shift, byte;
+  for (shift = 0; shift < 32 && (cols - 1) >> shift > 0; shift += 8) {
+    int64_t at = 0;
+    memset(starts, 0, sizeof starts);
+    for (i = 0; i < length; i++) {
+      starts[(in[i] >> shift) & 255]++;
+    }
+    for (byte = 0; byte < 256; byte++) {
+      int64_t count = starts[byte];
+      starts[byte] = at;
+      at += count;
+    }
+    for (i = 0; i < length; i++) {
+      at = starts[(in[i] >> shift) & 255]++;
+      out[at] = in[i];
+      if (values != NULL) {
+        values_out[at] = values_in[i];
+      }
+    }
+    other = in;
+    in = out;
+    out = other;
+    values_other = values_in;
+    values_in = values_out;
+    values_out = values_other;
+  }
+  if (in != columns) {
+    memcpy(columns, in, (size_t)length * sizeof *columns);
+    if (values != NULL) {
+      memcpy(values, values_in, (size_t)length * sizeof *values);
+    }
+  }
+}
+
+static void mbi_row_sort_c128(int32_t *columns, void *values, int64_t length,
+                                        int64_t cols, int32_t *spare_columns,
+                                        void *spare_values) {
+  if (length <= MBI_SHORT_ROW) {
+    mbi_row_insertion_c128(columns, (mbi_c128 *)values, length);
+  } else {
+    mbi_row_radix_c128(columns, (mbi_c128 *)values, length, cols, spare_columns,
+                                 (mbi_c128 *)spare_values);
+  }
+}
+
+static const uint16_t mbi_nothing_h16 = 0;
+
+static void mbi_row_insertion_h16(int32_t *columns, uint16_t *values, int64_t length) {
+  int64_t i, j;
+  for (i = 1; i < length; i++) {
+    int32_t column = columns[i];
+    const uint16_t value = values != NULL ? values[i] : mbi_nothing_h16;
+    for (j = i; j > 0 && columns[j - 1] > column; j--) {
+      columns[j] = columns[j - 1];
+      if (values != NULL) {
+        values[j] = values[j - 1];
+      }
+    }
+    columns[j] = column;
+    if (values != NULL) {
+      values[j] = value;
+    }
+  }
+}
+
+/* Least significant byte first, for columns below `cols`; the spare arrays hold a row each. */
+static void mbi_row_radix_h16(int32_t *columns, uint16_t *values, int64_t length,
+                                         int64_t cols, int32_t *spare_columns,
+                                         uint16_t *spare_values) {
+  int32_t *in = columns, *out = spare_columns, *other;
+  uint16_t *values_in = values, *values_out = spare_values, *values_other;
+  int64_t starts[256], i;
+  int shift, byte;
+  for (shift = 0; shift < 32 && (cols - 1) >> shift > 0; shift += 8) {
+    int64_t at = 0;
+    memset(starts, 0, sizeof starts);
+    for (i = 0; i < length; i++) {
+      starts[(in[i] >> shift) & 255]++;
+    }
+    for (byte = 0; byte < 256; byte++) {
+      int64_t count = starts[byte];
+      starts[byte] = at;
+      at += count;
+    }
+    for (i = 0; i < length; i++) {
+      at = starts[(in[i] >> shift) & 255]++;
+      out[at] = in[i];
+      if (values != NULL) {
+        values_out[at] = values_in[i];
+      }
+    }
+    other = in;
+    in = out;
+    out = other;
+    values_other = values_in;
+    values_in = values_out;
+    values_out = values_other;
+  }
+  if (in != columns) {
+    memcpy(columns, in, (size_t)length * sizeof *columns);
+    if (values != NULL) {
+      memcpy(values, values_in, (size_t)length * sizeof *values);
+    }
+  }
+}
+
+static void mbi_row_sort_h16(int32_t *columns, void *values, int64_t length,
+                                        int64_t cols, int32_t *spare_columns,
+                                        void *spare_values) {
+  if (length <= MBI_SHORT_ROW) {
+    mbi_row_insertion_h16(columns, (uint16_t *)values, length);
+  } else {
+    mbi_row_radix_h16(columns, (uint16_t *)values, length, cols, spare_columns,
+                                 (uint16_t *)spare_values);
+  }
+}
+
+/* One for each merbit_type; the spare arrays hold a row each. */
+static void (*const mbi_row_sorts[])(int32_t *columns, void *values, int64_t length,
+                                     int64_t cols, int32_t *spare_columns,
+                                     void *spare_values) = {
+    mbi_row_sort_f64,
+    mbi_row_sort_f64,
+    mbi_row_sort_f32,
+    mbi_row_sort_h16,
+    mbi_row_sort_h16,
+    mbi_row_sort_c64,
+    mbi_row_sort_c128,
+};
+
 /* ==== >>matrix/build.c  any host view to sorted CSR without duplicates ==================== */
 /* Any host view becomes CSR in three steps: group the entries by row (a stable counting sort,
  * unless they come grouped), sort each row by column (stable, only rows that need it), add up
  * duplicates. */
-
-#define MBI_SHORT_ROW 32 /* up to here: insertion sort; longer rows: radix sort by bytes */
 
 typedef struct mbi_build {
   merbit_context *context;
   const merbit_view *from;
   const void *major, *minor; /* index arrays that become rows and columns, where there are */
   int walk;                /* transposed CSR: the column of an entry is the row it stands in */
+  int keeps;               /* duplicates stay as they are */
   void *places;            /* where each entry was, for those who ask: of place_type */
   merbit_index_type place_type;
   merbit_view to;          /* CSR, base 0; 64-bit offsets until the end */
@@ -10504,10 +11085,14 @@ static void mbi_build_put_value(const mbi_build *build, int64_t at, int64_t entr
   if (build->values == NULL) {
     return;
   }
-  if (build->to.value_type == MERBIT_F32) {
+  if (build->to.value_type == MERBIT_F64) {
+    ((double *)build->values)[at] = ((const double *)build->from->values)[entry];
+  } else if (build->to.value_type == MERBIT_F32) {
     ((float *)build->values)[at] = ((const float *)build->from->values)[entry];
   } else {
-    ((double *)build->values)[at] = ((const double *)build->from->values)[entry];
+    const size_t size = mbi_type_size(build->to.value_type);
+    memcpy((char *)build->values + (size_t)at * size,
+           (const char *)build->from->values + (size_t)entry * size, size);
   }
 }
 
@@ -10707,123 +11292,6 @@ static merbit_status mbi_build_group(mbi_build *build) {
 }
 
 /* ---- Step 2: sort each row by column ---- */
-static void mbi_row_insertion_f64(int32_t *columns, double *values, int64_t length) {
-  int64_t i, j;
-  for (i = 1; i < length; i++) {
-    int32_t column = columns[i];
-    double value = values != NULL ? values[i] : 0;
-    for (j = i; j > 0 && columns[j - 1] > column; j--) {
-      columns[j] = columns[j - 1];
-      if (values != NULL) {
-        values[j] = values[j - 1];
-      }
-    }
-    columns[j] = column;
-    if (values != NULL) {
-      values[j] = value;
-    }
-  }
-}
-
-/* Least significant byte first, for columns below `cols`; the spare arrays hold a row each. */
-static void mbi_row_radix_f64(int32_t *columns, double *values, int64_t length,
-                                         int64_t cols, int32_t *spare_columns,
-                                         double *spare_values) {
-  int32_t *in = columns, *out = spare_columns, *other;
-  double *values_in = values, *values_out = spare_values, *values_other;
-  int64_t starts[256], i;
-  int shift, byte;
-  for (shift = 0; shift < 32 && (cols - 1) >> shift > 0; shift += 8) {
-    int64_t at = 0;
-    memset(starts, 0, sizeof starts);
-    for (i = 0; i < length; i++) {
-      starts[(in[i] >> shift) & 255]++;
-    }
-    for (byte = 0; byte < 256; byte++) {
-      int64_t count = starts[byte];
-      starts[byte] = at;
-      at += count;
-    }
-    for (i = 0; i < length; i++) {
-      at = starts[(in[i] >> shift) & 255]++;
-      out[at] = in[i];
-      if (values != NULL) {
-        values_out[at] = values_in[i];
-      }
-    }
-    other = in;
-    in = out;
-    out = other;
-    values_other = values_in;
-    values_in = values_out;
-    values_out = values_other;
-  }
-  if (in != columns) {
-    memcpy(columns, in, (size_t)length * sizeof *columns);
-    if (values != NULL) {
-      memcpy(values, values_in, (size_t)length * sizeof *values);
-    }
-  }
-}
-
-static void mbi_row_insertion_f32(int32_t *columns, float *values, int64_t length) {
-  int64_t i, j;
-  for (i = 1; i < length; i++) {
-    int32_t column = columns[i];
-    float value = values != NULL ? values[i] : 0;
-    for (j = i; j > 0 && columns[j - 1] > column; j--) {
-      columns[j] = columns[j - 1];
-      if (values != NULL) {
-        values[j] = values[j - 1];
-      }
-    }
-    columns[j] = column;
-    if (values != NULL) {
-      values[j] = value;
-    }
-  }
-}
-
-/* Least significant byte first, for columns below `cols`; the spare arrays hold a row each. */
-static void mbi_row_radix_f32(int32_t *columns, float *values, int64_t length,
-                                         int64_t cols, int32_t *spare_columns,
-                                         float *spare_values) {
-  int32_t *in = columns, *out = spare_columns, *other;
-  float *values_in = values, *values_out = spare_values, *values_other;
-  int64_t starts[256], i;
-  int shift, byte;
-  for (shift = 0; shift < 32 && (cols - 1) >> shift > 0; shift += 8) {
-    int64_t at = 0;
-    memset(starts, 0, sizeof starts);
-    for (i = 0; i < length; i++) {
-      starts[(in[i] >> shift) & 255]++;
-    }
-    for (byte = 0; byte < 256; byte++) {
-      int64_t count = starts[byte];
-      starts[byte] = at;
-      at += count;
-    }
-    for (i = 0; i < length; i++) {
-      at = starts[(in[i] >> shift) & 255]++;
-      out[at] = in[i];
-      if (values != NULL) {
-        values_out[at] = values_in[i];
-      }
-    }
-    other = in;
-    in = out;
-    out = other;
-    values_other = values_in;
-    values_in = values_out;
-    values_out = values_other;
-  }
-  if (in != columns) {
-    memcpy(columns, in, (size_t)length * sizeof *columns);
-    if (values != NULL) {
-      memcpy(values, values_in, (size_t)length * sizeof *values);
-    }
-  }
-}
 
 /* -1: columns out of order somewhere; 0: ascending, with duplicates; 1: strictly ascending. */
 static int mbi_row_order(const int32_t *columns, int64_t length) {
@@ -10860,25 +11328,13 @@ static void mbi_build_look_task(void *argument, int task) {
 
 /* `before`: scratch entries of the tasks in front. */
 static void mbi_build_sort_row(const mbi_build *build, int64_t row, int64_t before) {
-  int64_t start = build->row_ptr[row], length = build->row_ptr[row + 1] - start;
-  int32_t *columns = build->col_ind + start, *spare_columns = build->scratch_columns + before;
-  if (build->to.value_type == MERBIT_F32) {
-    float *values = build->values != NULL ? (float *)build->values + start : NULL;
-    if (length <= MBI_SHORT_ROW) {
-      mbi_row_insertion_f32(columns, values, length);
-    } else {
-      mbi_row_radix_f32(columns, values, length, build->to.cols, spare_columns,
-                        (float *)build->scratch + before);
-    }
-  } else {
-    double *values = build->values != NULL ? (double *)build->values + start : NULL;
-    if (length <= MBI_SHORT_ROW) {
-      mbi_row_insertion_f64(columns, values, length);
-    } else {
-      mbi_row_radix_f64(columns, values, length, build->to.cols, spare_columns,
-                        (double *)build->scratch + before);
-    }
-  }
+  const size_t size = mbi_type_size(build->to.value_type);
+  const int64_t start = build->row_ptr[row], length = build->row_ptr[row + 1] - start;
+  mbi_row_sorts[build->to.value_type](
+      build->col_ind + start,
+      build->values != NULL ? (char *)build->values + (size_t)start * size : NULL, length,
+      build->to.cols, build->scratch_columns + before,
+      (char *)build->scratch + (size_t)before * size);
 }
 
 static void mbi_build_sort_task(void *argument, int task) {
@@ -10944,13 +11400,6 @@ static void mbi_build_merge_f64(mbi_build *build) {
   build->to.nnz = at;
 }
 
-static void mbi_build_ones_f64(double *values, int64_t count) {
-  int64_t i;
-  for (i = 0; i < count; i++) {
-    values[i] = 1;
-  }
-}
-
 /* Rows move forward in place: writing never overtakes reading. */
 static void mbi_build_merge_f32(mbi_build *build) {
   float *values = (float *)build->values;
@@ -10970,38 +11419,110 @@ static void mbi_build_merge_f32(mbi_build *build) {
   build->to.nnz = at;
 }
 
-static void mbi_build_ones_f32(float *values, int64_t count) {
+/* Rows move forward in place: writing never overtakes reading. */
+static void mbi_build_merge_c64(mbi_build *build) {
+  mbi_c64 *values = (mbi_c64 *)build->values;
+  int64_t row, at = 0, i = 0;
+  for (row = 0; row < build->to.rows; row++) {
+    int64_t first = at, end = build->row_ptr[row + 1];
+    for (; i < end; i++) {
+      if (at > first && build->col_ind[at - 1] == build->col_ind[i]) {
+        values[at - 1].re += values[i].re;
+        values[at - 1].im += values[i].im;
+      } else {
+        build->col_ind[at] = build->col_ind[i];
+        values[at++] = values[i];
+      }
+    }
+    build->row_ptr[row + 1] = at;
+  }
+  build->to.nnz = at;
+}
+
+/* Rows move forward in place: writing never overtakes reading. */
+static void mbi_build_merge_c128(mbi_build *build) {
+  mbi_c128 *values = (mbi_c128 *)build->values;
+  int64_t row, at = 0, i = 0;
+  for (row = 0; row < build->to.rows; row++) {
+    int64_t first = at, end = build->row_ptr[row + 1];
+    for (; i < end; i++) {
+      if (at > first && build->col_ind[at - 1] == build->col_ind[i]) {
+        values[at - 1].re += values[i].re;
+        values[at - 1].im += values[i].im;
+      } else {
+        build->col_ind[at] = build->col_ind[i];
+        values[at++] = values[i];
+      }
+    }
+    build->row_ptr[row + 1] = at;
+  }
+  build->to.nnz = at;
+}
+
+/* Ones, of a type that is not short. */
+static void mbi_build_ones(merbit_type type, void *values, int64_t count) {
+  const int parts = mbi_type_complex(type) ? 2 : 1;
+  const int single = type == MERBIT_F32 || type == MERBIT_C64;
   int64_t i;
-  for (i = 0; i < count; i++) {
-    values[i] = 1;
+  for (i = 0; i < count * parts; i++) {
+    if (single) {
+      ((float *)values)[i] = i % parts == 0 ? 1.0f : 0.0f;
+    } else {
+      ((double *)values)[i] = i % parts == 0 ? 1.0 : 0.0;
+    }
   }
 }
 
+/* Of short values, whose sums would lose digits: which entry occurs twice. */
+static merbit_status mbi_build_refuse(const mbi_build *build) {
+  int64_t row = 0, i = 1;
+  for (; row < build->to.rows; row++) {
+    for (i = build->row_ptr[row] + 1; i < build->row_ptr[row + 1]; i++) {
+      if (build->col_ind[i] == build->col_ind[i - 1]) {
+        return mbi_fail(build->context, MERBIT_NOT_SUPPORTED,
+                        "entry (%" PRId64 ", %" PRId64
+                        ") occurs twice; sums of %s values would lose digits: add them up in "
+                        "MERBIT_F32, or make a plan of the view, which takes duplicates",
+                        row, (int64_t)build->col_ind[i],
+                        mbi_type_names[build->to.value_type]);
+      }
+    }
+  }
+  return MERBIT_OK;
+}
+
 static merbit_status mbi_build_merge(mbi_build *build) {
-  int task, duplicates = 0, single = build->to.value_type == MERBIT_F32;
+  const merbit_type type = build->to.value_type;
+  int task, duplicates = 0;
   merbit_status status;
   for (task = 0; task < build->tasks; task++) {
     duplicates |= build->duplicates[task];
   }
-  if (!duplicates) {
+  if (!duplicates || build->keeps) {
     return MERBIT_OK;
   }
+  if (mbi_type_short(type)) {
+    return mbi_build_refuse(build);
+  }
   if (build->values == NULL) { /* duplicates of a pattern count, and so become numbers */
-    status =
-        mbi_allocate_array(build->context, build->to.nnz, mbi_type_size(build->to.value_type),
-                           "the values of a matrix", &build->values);
+    status = mbi_allocate_array(build->context, build->to.nnz, mbi_type_size(type),
+                                "the values of a matrix", &build->values);
     if (status != MERBIT_OK) {
       return status;
     }
-    if (single) {
-      mbi_build_ones_f32((float *)build->values, build->to.nnz);
-    } else {
-      mbi_build_ones_f64((double *)build->values, build->to.nnz);
-    }
+    mbi_build_ones(type, build->values, build->to.nnz);
   }
-  if (single) {
+  switch (type) {
+  case MERBIT_F32:
     mbi_build_merge_f32(build);
-  } else {
+    break;
+  case MERBIT_C64:
+    mbi_build_merge_c64(build);
+    break;
+  case MERBIT_C128:
+    mbi_build_merge_c128(build);
+    break;
+  default:
     mbi_build_merge_f64(build);
   }
   return MERBIT_OK;
@@ -11116,6 +11637,94 @@ static void mbi_expand_row_f32(const mbi_expand *e, int64_t block_row, int r) {
   }
 }
 
+/* One row of every block of a block row. */
+static void mbi_expand_row_c64(const mbi_expand *e, int64_t block_row, int r) {
+  const merbit_view *bsr = e->bsr;
+  const int64_t size = (int64_t)bsr->block_rows * bsr->block_cols;
+  const int64_t end = mbi_block_start(bsr, block_row + 1);
+  const int stride = mbi_block_column_stride(bsr);
+  int64_t at = e->row_ptr[block_row * bsr->block_rows + r];
+  int64_t block = mbi_block_start(bsr, block_row);
+  for (; block < end; block++) {
+    const int64_t column = mbi_block_column(bsr, block);
+    const int inside = mbi_block_inside(bsr->cols, bsr->block_cols, column);
+    int c;
+    for (c = 0; c < inside; c++) {
+      e->col_ind[at + c] = (int32_t)(column * bsr->block_cols + c);
+    }
+    if (e->values != NULL) {
+      const mbi_c64 *from =
+          (const mbi_c64 *)bsr->values + block * size + r * mbi_block_row_stride(bsr);
+      for (c = 0; c < inside; c++) {
+        ((mbi_c64 *)e->values)[at + c] = from[c * stride];
+      }
+    }
+    at += inside;
+  }
+}
+
+/* One row of every block of a block row. */
+static void mbi_expand_row_c128(const mbi_expand *e, int64_t block_row, int r) {
+  const merbit_view *bsr = e->bsr;
+  const int64_t size = (int64_t)bsr->block_rows * bsr->block_cols;
+  const int64_t end = mbi_block_start(bsr, block_row + 1);
+  const int stride = mbi_block_column_stride(bsr);
+  int64_t at = e->row_ptr[block_row * bsr->block_rows + r];
+  int64_t block = mbi_block_start(bsr, block_row);
+  for (; block < end; block++) {
+    const int64_t column = mbi_block_column(bsr, block);
+    const int inside = mbi_block_inside(bsr->cols, bsr->block_cols, column);
+    int c;
+    for (c = 0; c < inside; c++) {
+      e->col_ind[at + c] = (int32_t)(column * bsr->block_cols + c);
+    }
+    if (e->values != NULL) {
+      const mbi_c128 *from =
+          (const mbi_c128 *)bsr->values + block * size + r * mbi_block_row_stride(bsr);
+      for (c = 0; c < inside; c++) {
+        ((mbi_c128 *)e->values)[at + c] = from[c * stride];
+      }
+    }
+    at += inside;
+  }
+}
+
+/* One row of every block of a block row. */
+static void mbi_expand_row_h16(const mbi_expand *e, int64_t block_row, int r) {
+  const merbit_view *bsr = e->bsr;
+  const int64_t size = (int64_t)bsr->block_rows * bsr->block_cols;
+  const int64_t end = mbi_block_start(bsr, block_row + 1);
+  const int stride = mbi_block_column_stride(bsr);
+  int64_t at = e->row_ptr[block_row * bsr->block_rows + r];
+  int64_t block = mbi_block_start(bsr, block_row);
+  for (; block < end; block++) {
+    const int64_t column = mbi_block_column(bsr, block);
+    const int inside = mbi_block_inside(bsr->cols, bsr->block_cols, column);
+    int c;
+    for (c = 0; c < inside; c++) {
+      e->col_ind[at + c] = (int32_t)(column * bsr->block_cols + c);
+    }
+    if (e->values != NULL) {
+      const uint16_t *from =
+          (const uint16_t *)bsr->values + block * size + r * mbi_block_row_stride(bsr);
+      for (c = 0; c < inside; c++) {
+        ((uint16_t *)e->values)[at + c] = from[c * stride];
+      }
+    }
+    at += inside;
+  }
+}
+
+static void (*const mbi_expand_rows[])(const mbi_expand *e, int64_t block_row, int r) = {
+    mbi_expand_row_f64,
+    mbi_expand_row_f64,
+    mbi_expand_row_f32,
+    mbi_expand_row_h16,
+    mbi_expand_row_h16,
+    mbi_expand_row_c64,
+    mbi_expand_row_c128,
+};
+
 static void mbi_expand_fill(void *argument, int task) {
   const mbi_expand *e = (const mbi_expand *)argument;
   const merbit_view *bsr = e->bsr;
@@ -11125,11 +11734,7 @@ static void mbi_expand_fill(void *argument, int task) {
     const int inside = mbi_block_inside(bsr->rows, bsr->block_rows, row);
     int r;
     for (r = 0; r < inside; r++) {
-      if (bsr->value_type == MERBIT_F32) {
-        mbi_expand_row_f32(e, row, r);
-      } else {
-        mbi_expand_row_f64(e, row, r);
-      }
+      mbi_expand_rows[bsr->value_type](e, row, r);
     }
   }
 }
@@ -11262,6 +11867,11 @@ static merbit_status mbi_blocks_source(merbit_context *context, const merbit_vie
   merbit_status status = MERBIT_OK;
   *made = NULL;
   *csr = *view;
+  if (!mbi_type_plain(mbi_view_type(view))) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "view.value_type is %s; blocks are made of MERBIT_F64 and MERBIT_F32",
+                    mbi_type_names[mbi_view_type(view)]);
+  }
   if (!mbi_view_ascends(context, view)) {
     status = mbi_matrix_from_view(context, view, 0, made);
     if (status == MERBIT_OK) {
@@ -11988,10 +12598,11 @@ static merbit_status mbi_matrix_record(merbit_context *context, const merbit_vie
 }
 
 static merbit_status mbi_matrix_from_entries(merbit_context *context, const merbit_view *view,
-                                             int transpose, merbit_matrix **matrix) {
+                                             int transpose, int keeps, merbit_matrix **matrix) {
   mbi_build build;
   merbit_status status;
   mbi_build_describe(&build, context, view, transpose);
+  build.keeps = keeps;
   status = mbi_build_run(&build);
   if (status == MERBIT_OK) {
     merbit_view view_made = build.to;
@@ -12008,10 +12619,10 @@ static merbit_status mbi_matrix_from_entries(merbit_context *context, const merb
   return status;
 }
 
-/* A copy of the host `view`, or of its transpose, as merbit_matrix_create promises. The caller has
- * checked the view, header and arrays. */
-static merbit_status mbi_matrix_from_view(merbit_context *context, const merbit_view *view,
-                                          int transpose, merbit_matrix **matrix) {
+/* A copy of the checked host `view`, or of its transpose, sorted; duplicates stay where
+ * `keeps`. */
+static merbit_status mbi_matrix_convert(merbit_context *context, const merbit_view *view,
+                                        int transpose, int keeps, merbit_matrix **matrix) {
   merbit_view entries;
   merbit_status status;
   *matrix = NULL;
@@ -12022,14 +12633,21 @@ static merbit_status mbi_matrix_from_view(merbit_context *context, const merbit_
                     view->rows);
   }
   if (view->format != MERBIT_BSR) {
-    return mbi_matrix_from_entries(context, view, transpose, matrix);
+    return mbi_matrix_from_entries(context, view, transpose, keeps, matrix);
   }
   status = mbi_expand_blocks(context, view, &entries);
   if (status == MERBIT_OK) {
-    status = mbi_matrix_from_entries(context, &entries, transpose, matrix);
+    status = mbi_matrix_from_entries(context, &entries, transpose, keeps, matrix);
   }
   mbi_host_view_release(context, &entries);
   return status;
+}
+
+/* A copy of the host `view`, or of its transpose, as merbit_matrix_create promises. The caller
+ * has checked the view, header and arrays. */
+static merbit_status mbi_matrix_from_view(merbit_context *context, const merbit_view *view,
+                                          int transpose, merbit_matrix **matrix) {
+  return mbi_matrix_convert(context, view, transpose, 0, matrix);
 }
 
 /* How a matrix is made from a checked host view: `detail` is the maker's own. */
@@ -12631,34 +13249,127 @@ typedef struct mbi_permute {
   int64_t widest[MBI_MAX_THREADS];
 } mbi_permute;
 
+static void mbi_gather_f64(void *to, const void *from, const void *places,
+                                      merbit_index_type place_type, int64_t first,
+                                      int64_t last) {
+  int64_t i;
+  for (i = first; i < last; i++) {
+    ((double *)to)[i] = ((const double *)from)[mbi_index_at(places, place_type, i)];
+  }
+}
+
+static void mbi_scatter_f64(void *to, const void *from, const void *places,
+                                       merbit_index_type place_type, int64_t first,
+                                       int64_t last) {
+  int64_t i;
+  for (i = first; i < last; i++) {
+    ((double *)to)[mbi_index_at(places, place_type, i)] = ((const double *)from)[i];
+  }
+}
+
+static void mbi_gather_f32(void *to, const void *from, const void *places,
+                                      merbit_index_type place_type, int64_t first,
+                                      int64_t last) {
+  int64_t i;
+  for (i = first; i < last; i++) {
+    ((float *)to)[i] = ((const float *)from)[mbi_index_at(places, place_type, i)];
+  }
+}
+
+static void mbi_scatter_f32(void *to, const void *from, const void *places,
+                                       merbit_index_type place_type, int64_t first,
+                                       int64_t last) {
+  int64_t i;
+  for (i = first; i < last; i++) {
+    ((float *)to)[mbi_index_at(places, place_type, i)] = ((const float *)from)[i];
+  }
+}
+
+static void mbi_gather_c64(void *to, const void *from, const void *places,
+                                      merbit_index_type place_type, int64_t first,
+                                      int64_t last) {
+  int64_t i;
+  for (i = first; i < last; i++) {
+    ((mbi_c64 *)to)[i] = ((const mbi_c64 *)from)[mbi_index_at(places, place_type, i)];
+  }
+}
+
+static void mbi_scatter_c64(void *to, const void *from, const void *places,
+                                       merbit_index_type place_type, int64_t first,
+                                       int64_t last) {
+  int64_t i;
+  for (i = first; i < last; i++) {
+    ((mbi_c64 *)to)[mbi_index_at(places, place_type, i)] = ((const mbi_c64 *)from)[i];
+  }
+}
+
+static void mbi_gather_c128(void *to, const void *from, const void *places,
+                                      merbit_index_type place_type, int64_t first,
+                                      int64_t last) {
+  int64_t i;
+  for (i = first; i < last; i++) {
+    ((mbi_c128 *)to)[i] = ((const mbi_c128 *)from)[mbi_index_at(places, place_type, i)];
+  }
+}
+
+static void mbi_scatter_c128(void *to, const void *from, const void *places,
+                                       merbit_index_type place_type, int64_t first,
+                                       int64_t last) {
+  int64_t i;
+  for (i = first; i < last; i++) {
+    ((mbi_c128 *)to)[mbi_index_at(places, place_type, i)] = ((const mbi_c128 *)from)[i];
+  }
+}
+
+static void mbi_gather_h16(void *to, const void *from, const void *places,
+                                      merbit_index_type place_type, int64_t first,
+                                      int64_t last) {
+  int64_t i;
+  for (i = first; i < last; i++) {
+    ((uint16_t *)to)[i] = ((const uint16_t *)from)[mbi_index_at(places, place_type, i)];
+  }
+}
+
+static void mbi_scatter_h16(void *to, const void *from, const void *places,
+                                       merbit_index_type place_type, int64_t first,
+                                       int64_t last) {
+  int64_t i;
+  for (i = first; i < last; i++) {
+    ((uint16_t *)to)[mbi_index_at(places, place_type, i)] = ((const uint16_t *)from)[i];
+  }
+}
+
+typedef void (*mbi_mover)(void *to, const void *from, const void *places,
+                          merbit_index_type place_type, int64_t first, int64_t last);
+
 /* to[i] = from[places[i]] for i in [first, last). */
 static void mbi_gather(merbit_type type, void *to, const void *from, const void *places,
                        merbit_index_type place_type, int64_t first, int64_t last) {
-  int64_t i;
-  if (type == MERBIT_F32) {
-    for (i = first; i < last; i++) {
-      ((float *)to)[i] = ((const float *)from)[mbi_index_at(places, place_type, i)];
-    }
-  } else {
-    for (i = first; i < last; i++) {
-      ((double *)to)[i] = ((const double *)from)[mbi_index_at(places, place_type, i)];
-    }
-  }
+  static const mbi_mover movers[] = {
+      mbi_gather_f64,
+      mbi_gather_f64,
+      mbi_gather_f32,
+      mbi_gather_h16,
+      mbi_gather_h16,
+      mbi_gather_c64,
+      mbi_gather_c128,
+  };
+  movers[type](to, from, places, place_type, first, last);
 }
 
 /* to[places[i]] = from[i], likewise. */
 static void mbi_scatter(merbit_type type, void *to, const void *from, const void *places,
                         merbit_index_type place_type, int64_t first, int64_t last) {
-  int64_t i;
-  if (type == MERBIT_F32) {
-    for (i = first; i < last; i++) {
-      ((float *)to)[mbi_index_at(places, place_type, i)] = ((const float *)from)[i];
-    }
-  } else {
-    for (i = first; i < last; i++) {
-      ((double *)to)[mbi_index_at(places, place_type, i)] = ((const double *)from)[i];
-    }
-  }
+  static const mbi_mover movers[] = {
+      mbi_scatter_f64,
+      mbi_scatter_f64,
+      mbi_scatter_f32,
+      mbi_scatter_h16,
+      mbi_scatter_h16,
+      mbi_scatter_c64,
+      mbi_scatter_c128,
+  };
+  movers[type](to, from, places, place_type, first, last);
 }
 
 /* ---- Bandwidth --------------------------------------------------------------------------- */
@@ -14018,10 +14729,11 @@ static merbit_status mbi_mm_check_banner(const mbi_mm_input *in, const mbi_mm_he
     return mbi_fail(in->context, MERBIT_INVALID_FILE,
                     "line 1: a pattern is general or symmetric; it has no values to negate");
   }
-  if (header->field == MBI_MM_COMPLEX) {
-    return mbi_fail(
-        in->context, MERBIT_NOT_SUPPORTED,
-        "line 1: the field is complex; this version reads real, integer and pattern");
+  if (header->field == MBI_MM_COMPLEX && mbi_type_plain(in->desc->value_type)) {
+    return mbi_fail(in->context, MERBIT_NOT_SUPPORTED,
+                    "line 1: the field is complex, but read_desc.value_type is %s; use "
+                    "MERBIT_C64 or MERBIT_C128",
+                    mbi_type_names[in->desc->value_type]);
   }
   return MERBIT_OK;
 }
@@ -14158,11 +14870,15 @@ static merbit_status mbi_mm_check_sizes(const mbi_mm_input *in, const mbi_mm_hea
 }
 
 /* Entries that the rest of the input cannot hold are refused before memory is asked for them:
- * "1 1", "1 1 1" and "1" are the shortest lines, and the last may lack its newline. */
+ * "1 1", "1 1 1" and "1" are the shortest lines, an imaginary part takes two bytes more, and
+ * the last line may lack its newline. */
 static merbit_status mbi_mm_check_entries(const mbi_mm_input *in, const mbi_mm_header *header) {
-  const int64_t shortest = header->array ? 2 : header->field == MBI_MM_PATTERN ? 4 : 6;
-  const int64_t left = in->total - in->taken + (in->end - in->next) - in->added +
-                       (int64_t)in->rest_size;
+  const int64_t shortest = (header->array                     ? 2
+                            : header->field == MBI_MM_PATTERN ? 4
+                                                              : 6) +
+                           (header->field == MBI_MM_COMPLEX ? 2 : 0);
+  const int64_t left =
+      in->total - in->taken + (in->end - in->next) - in->added + (int64_t)in->rest_size;
   if (in->total == 0 || header->entries <= (left + 1) / shortest) {
     return MERBIT_OK;
   }
@@ -14213,7 +14929,7 @@ static merbit_status mbi_mm_read_sizes(mbi_mm_input *in, mbi_mm_header *header) 
 typedef struct mbi_mm_reader {
   mbi_mm_input in;
   mbi_mm_header header;
-  merbit_type type;        /* of the values */
+  merbit_type type;        /* of the values; DEFAULT until the field is known */
   int each;                /* array elements that an entry may need: 2 with a mirror image */
   int64_t count, capacity; /* of the arrays */
   int wide;                /* 64-bit indices, for the sake of rows beyond 2^31 */
@@ -14222,7 +14938,8 @@ typedef struct mbi_mm_reader {
 
 typedef struct mbi_mm_entry {
   int64_t row, col; /* from 1 */
-  double value;     /* of a float's precision where the reader's type is F32 */
+  double value;     /* of a float's precision where the reader's type is F32 or C64 */
+  double imaginary; /* likewise; of a complex file */
 } mbi_mm_entry;
 
 /* ---- One line: NULL on any fault, which is then looked for at leisure -------------------- */
@@ -14242,11 +14959,15 @@ static const char *mbi_mm_special(const char *p, double *value) {
   return end != NULL ? end : mbi_mm_match(p, "infinity");
 }
 
+static int mbi_mm_single(merbit_type type) {
+  return type == MERBIT_F32 || type == MERBIT_C64;
+}
+
 /* 0 where the number is beyond the type's range. */
 static int mbi_mm_convert(const mbi_decimal *decimal, merbit_type type, double *value) {
   float single;
   int finite;
-  if (type == MERBIT_F64) {
+  if (!mbi_mm_single(type)) {
     return mbi_decimal_f64(decimal, value);
   }
   finite = mbi_decimal_f32(decimal, &single);
@@ -14265,6 +14986,21 @@ static const char *mbi_mm_value(const mbi_mm_reader *r, const char *p, double *v
     return NULL;
   }
   return end;
+}
+
+/* One number, or two where the field is complex. */
+static const char *mbi_mm_number(const mbi_mm_reader *r, const char *p, mbi_mm_entry *entry) {
+  p = mbi_mm_value(r, mbi_mm_skip_blanks(p), &entry->value);
+  if (p == NULL || r->header.field != MBI_MM_COMPLEX) {
+    return p;
+  }
+  return mbi_mm_is_blank(*p) ? mbi_mm_value(r, mbi_mm_skip_blanks(p), &entry->imaginary) : NULL;
+}
+
+/* The diagonal of a Hermitian matrix is real. */
+static int mbi_mm_suits_diagonal(const mbi_mm_reader *r, const mbi_mm_entry *entry) {
+  return r->header.symmetry != MBI_MM_HERMITIAN || entry->row != entry->col ||
+         entry->imaginary == 0;
 }
 
 /* Is a 1-based entry where the file's symmetry has it: on or below the diagonal, or below it?
@@ -14300,7 +15036,8 @@ static const char *mbi_mm_coordinates(const mbi_mm_reader *r, const char *p,
     if (!mbi_mm_is_blank(*q)) {
       return NULL;
     }
-    q = mbi_mm_value(r, mbi_mm_skip_blanks(q), &entry->value);
+    q = mbi_mm_number(r, q, entry);
+    q = q != NULL && mbi_mm_suits_diagonal(r, entry) ? q : NULL;
   }
   return q != NULL ? mbi_mm_line_end(q) : NULL;
 }
@@ -14308,7 +15045,7 @@ static const char *mbi_mm_coordinates(const mbi_mm_reader *r, const char *p,
 /* Array files go down the columns; what symmetry implies is not listed. Zeros are kept as
  * entries, for without them 0 * Inf would be lost. */
 static const char *mbi_mm_element(const mbi_mm_reader *r, const char *p, mbi_mm_entry *entry) {
-  p = mbi_mm_value(r, mbi_mm_skip_blanks(p), &entry->value);
+  p = mbi_mm_number(r, p, entry);
   p = p != NULL ? mbi_mm_line_end(p) : NULL;
   if (p != NULL && ++entry->row > r->header.rows) {
     entry->col++;
@@ -14316,7 +15053,7 @@ static const char *mbi_mm_element(const mbi_mm_reader *r, const char *p, mbi_mm_
                      ? 1
                      : entry->col + (r->header.symmetry == MBI_MM_SKEW);
   }
-  return p;
+  return mbi_mm_suits_diagonal(r, entry) ? p : NULL;
 }
 
 static const char *mbi_mm_entry_line(const mbi_mm_reader *r, const char *p,
@@ -14351,7 +15088,9 @@ static merbit_status mbi_mm_explain_index(const mbi_mm_input *in, const char **a
   return MERBIT_OK;
 }
 
-static merbit_status mbi_mm_explain_value(const mbi_mm_reader *r, const char **at) {
+/* `what`: "value", or the part of one. */
+static merbit_status mbi_mm_explain_value(const mbi_mm_reader *r, const char *what,
+                                          const char **at) {
   const mbi_mm_input *in = &r->in;
   const char *p = mbi_mm_skip_blanks(*at);
   char quoted[MBI_MM_QUOTE];
@@ -14359,8 +15098,8 @@ static merbit_status mbi_mm_explain_value(const mbi_mm_reader *r, const char **a
   double value;
   *at = mbi_decimal_scan(p, &decimal);
   if (*p == '\n') {
-    return mbi_fail(in->context, MERBIT_INVALID_FILE, "line %" PRId64 ": %s has no value",
-                    in->line, mbi_mm_quote_line(in->next, quoted));
+    return mbi_fail(in->context, MERBIT_INVALID_FILE, "line %" PRId64 ": %s has no %s",
+                    in->line, mbi_mm_quote_line(in->next, quoted), what);
   }
   if (*at == NULL && (*at = mbi_mm_special(p, &value)) != NULL) {
     return MERBIT_OK;
@@ -14378,7 +15117,7 @@ static merbit_status mbi_mm_explain_value(const mbi_mm_reader *r, const char **a
   if (!mbi_mm_convert(&decimal, r->type, &value)) {
     return mbi_fail(in->context, MERBIT_INVALID_FILE,
                     "line %" PRId64 ": %s is beyond the range of %s", in->line, quoted,
-                    r->type == MERBIT_F64 ? "f64" : "f32; read the file as f64");
+                    mbi_mm_single(r->type) ? "f32; read the file as f64" : "f64");
   }
   return MERBIT_OK;
 }
@@ -14406,7 +15145,19 @@ static merbit_status mbi_mm_explain(const mbi_mm_reader *r) {
     }
   }
   if (status == MERBIT_OK && r->header.field != MBI_MM_PATTERN) {
-    status = mbi_mm_explain_value(r, &p);
+    const int complex = r->header.field == MBI_MM_COMPLEX;
+    status = mbi_mm_explain_value(r, complex ? "real part" : "value", &p);
+    if (status == MERBIT_OK && complex) {
+      status = mbi_mm_explain_value(r, "imaginary part", &p);
+    }
+  }
+  if (status == MERBIT_OK && r->header.symmetry == MBI_MM_HERMITIAN &&
+      r->header.field == MBI_MM_COMPLEX && *mbi_mm_skip_blanks(p) == '\n') {
+    status = mbi_fail(in->context, MERBIT_INVALID_FILE,
+                      "line %" PRId64
+                      ": %s has an imaginary part on the diagonal, which is real in a "
+                      "Hermitian matrix",
+                      in->line, mbi_mm_quote_line(in->next, quoted));
   }
   if (status == MERBIT_OK) {
     status = mbi_fail(in->context, MERBIT_INVALID_FILE,
@@ -14449,8 +15200,7 @@ static merbit_status mbi_mm_grow(mbi_mm_reader *r) {
                                "the columns of a file's entries");
   }
   if (status == MERBIT_OK && r->header.field != MBI_MM_PATTERN) {
-    status = mbi_mm_grow_array(context, &r->values, r->count, capacity,
-                               r->type == MERBIT_F32 ? sizeof(float) : sizeof(double),
+    status = mbi_mm_grow_array(context, &r->values, r->count, capacity, mbi_type_size(r->type),
                                "the values of a file's entries");
   }
   if (status == MERBIT_OK) {
@@ -14459,7 +15209,8 @@ static merbit_status mbi_mm_grow(mbi_mm_reader *r) {
   return status;
 }
 
-static void mbi_mm_put(mbi_mm_reader *r, int64_t row, int64_t col, double value) {
+static void mbi_mm_put(mbi_mm_reader *r, int64_t row, int64_t col, double value,
+                       double imaginary) {
   const int64_t at = r->count++;
   if (r->wide) {
     ((int64_t *)r->row_ind)[at] = row - 1;
@@ -14469,20 +15220,28 @@ static void mbi_mm_put(mbi_mm_reader *r, int64_t row, int64_t col, double value)
     ((int32_t *)r->col_ind)[at] = (int32_t)(col - 1);
   }
   if (r->header.field != MBI_MM_PATTERN) {
-    if (r->type == MERBIT_F32) {
-      ((float *)r->values)[at] = (float)value;
-    } else {
+    if (r->type == MERBIT_F64) {
       ((double *)r->values)[at] = value;
+    } else if (r->type == MERBIT_F32) {
+      ((float *)r->values)[at] = (float)value;
+    } else if (r->type == MERBIT_C64) {
+      ((mbi_c64 *)r->values)[at].re = (float)value;
+      ((mbi_c64 *)r->values)[at].im = (float)imaginary;
+    } else {
+      ((mbi_c128 *)r->values)[at].re = value;
+      ((mbi_c128 *)r->values)[at].im = imaginary;
     }
   }
 }
 
 /* An entry and its mirror image. */
 static void mbi_mm_put_both(mbi_mm_reader *r, const mbi_mm_entry *entry) {
-  mbi_mm_put(r, entry->row, entry->col, entry->value);
-  if (r->header.symmetry != MBI_MM_GENERAL && entry->row != entry->col) {
+  const int symmetry = r->header.symmetry;
+  mbi_mm_put(r, entry->row, entry->col, entry->value, entry->imaginary);
+  if (symmetry != MBI_MM_GENERAL && entry->row != entry->col) {
     mbi_mm_put(r, entry->col, entry->row,
-               r->header.symmetry == MBI_MM_SKEW ? -entry->value : entry->value);
+               symmetry == MBI_MM_SKEW ? -entry->value : entry->value,
+               symmetry >= MBI_MM_SKEW ? -entry->imaginary : entry->imaginary);
   }
 }
 
@@ -14505,7 +15264,7 @@ static int64_t mbi_mm_read_run(mbi_mm_reader *r, mbi_mm_entry *entry, int64_t mo
 }
 
 static merbit_status mbi_mm_read_entries(mbi_mm_reader *r) {
-  mbi_mm_entry entry = {0, 1, 0};
+  mbi_mm_entry entry = {0, 1, 0, 0};
   int64_t done = 0;
   merbit_status status = mbi_mm_grow(r);
   if (r->header.symmetry == MBI_MM_SKEW) {
@@ -14581,6 +15340,9 @@ static merbit_status mbi_mm_read(mbi_mm_reader *r, merbit_matrix **matrix) {
     status = mbi_mm_read_sizes(&r->in, &r->header);
   }
   if (status == MERBIT_OK) {
+    if (r->type == MERBIT_TYPE_DEFAULT) {
+      r->type = r->header.field == MBI_MM_COMPLEX ? MERBIT_C128 : MERBIT_F64;
+    }
     r->wide = r->header.rows > INT32_MAX;
     r->each = r->header.symmetry == MBI_MM_GENERAL ? 1 : 2;
     status = mbi_mm_read_entries(r);
@@ -14616,7 +15378,7 @@ static merbit_status mbi_mm_reader_create(mbi_mm_reader *r, merbit_context *cont
   memset(r, 0, sizeof *r);
   r->in.context = context;
   r->in.desc = desc != NULL ? desc : &defaults;
-  r->type = r->in.desc->value_type == MERBIT_TYPE_DEFAULT ? MERBIT_F64 : r->in.desc->value_type;
+  r->type = r->in.desc->value_type;
   if (culprit != NULL) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "the argument `%s` is NULL", culprit);
   }
@@ -14625,9 +15387,11 @@ static merbit_status mbi_mm_reader_create(mbi_mm_reader *r, merbit_context *cont
                     "read_desc.max_rows is %" PRId64 "; use 0 for the default",
                     r->in.desc->max_rows);
   }
-  if (r->type != MERBIT_F64 && r->type != MERBIT_F32) {
+  if (r->type != MERBIT_TYPE_DEFAULT && !mbi_type_plain(r->type) &&
+      !mbi_type_complex(r->type)) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
-                    "read_desc.value_type is %d; this version reads MERBIT_F64 and MERBIT_F32",
+                    "read_desc.value_type is %d; files are read as MERBIT_F64, MERBIT_F32, "
+                    "MERBIT_C64 or MERBIT_C128",
                     (int)r->type);
   }
   return MERBIT_OK;
@@ -14689,7 +15453,7 @@ MERBIT_API merbit_status merbit_matrix_read_stream(merbit_context *context,
 
 /* ==== >>matrix/mm_write.c  Matrix Market: writer ========================================== */
 #define MBI_MM_OUTPUT 65536 /* bytes handed to the callback at once */
-#define MBI_MM_LINE 128     /* no line is longer: two indices of 19 digits, a value of 24 */
+#define MBI_MM_LINE 128     /* no line is longer: two indices of 19 digits, two parts of 24 */
 
 typedef struct mbi_mm_output {
   merbit_context *context;
@@ -14779,15 +15543,18 @@ static void mbi_mm_put_value(mbi_mm_output *out, double value, int single) {
 static void mbi_mm_put_entry(mbi_mm_output *out, const merbit_view *view, int64_t row,
                              int64_t i) {
   const int64_t col = mbi_index_at(view->col_ind, view->index_type, i) - view->base;
-  const int single = mbi_view_type(view) == MERBIT_F32;
+  const merbit_type type = mbi_view_type(view);
+  const int single = mbi_mm_single(type), parts = mbi_type_complex(type) ? 2 : 1;
+  int part;
   mbi_mm_put_whole(out, row + 1, ' ');
   mbi_mm_put_whole(out, col + 1, view->values != NULL ? ' ' : '\n');
-  if (view->values != NULL) {
+  for (part = 0; part < parts && view->values != NULL; part++) {
+    const int64_t at = i * parts + part;
     mbi_mm_put_value(out,
-                     single ? (double)((const float *)view->values)[i]
-                            : ((const double *)view->values)[i],
+                     single ? (double)((const float *)view->values)[at]
+                            : ((const double *)view->values)[at],
                      single);
-    mbi_mm_put_text(out, "\n");
+    mbi_mm_put_text(out, part + 1 < parts ? " " : "\n");
   }
 }
 
@@ -14820,7 +15587,9 @@ static merbit_status mbi_mm_write_view(mbi_mm_output *out, const merbit_view *vi
   }
   out->buffer = (char *)buffer;
   mbi_mm_put_text(out, "%%MatrixMarket matrix coordinate ");
-  mbi_mm_put_text(out, view->values != NULL ? "real general\n" : "pattern general\n");
+  mbi_mm_put_text(out, view->values == NULL                    ? "pattern general\n"
+                       : mbi_type_complex(mbi_view_type(view)) ? "complex general\n"
+                                                               : "real general\n");
   mbi_mm_put_whole(out, view->rows, ' ');
   mbi_mm_put_whole(out, view->cols, ' ');
   mbi_mm_put_whole(out, view->nnz, '\n');
@@ -14858,6 +15627,11 @@ static merbit_status mbi_mm_check_writable(merbit_context *context, const merbit
   if (view != NULL && view->memory == MERBIT_MEMORY_DEVICE) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
                     "view.memory is MERBIT_MEMORY_DEVICE; write a copy in host memory");
+  }
+  if (view != NULL && mbi_type_short(view->value_type) && view->values != NULL) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "view.value_type is %s; write a copy whose values are MERBIT_F32",
+                    mbi_type_names[view->value_type]);
   }
   return merbit_view_check(context, view);
 }
@@ -15132,7 +15906,7 @@ struct merbit_plan {
   mbi_bsr bsr;           /* what is multiplied by methods of blocks; csr is the view then */
   merbit_side side;
   merbit_method method;
-  merbit_type type; /* of values, vectors and sums */
+  merbit_type type; /* of values; of vectors and sums: spmv/types.c */
   char reason[384]; /* why AUTO fell back to the CPU; else empty */
   char why[160];    /* what decided AUTO's choice of a method on CUDA; else empty */
   double plan_seconds;
@@ -15256,10 +16030,6 @@ static int mbi_csr_study_method(merbit_method method) {
 }
 #endif
 
-static const char *mbi_type_name(merbit_type type) {
-  return type == MERBIT_F32 ? "f32" : "f64";
-}
-
 static const char *mbi_method_name(merbit_method method) {
   static const char *const names[] = {"auto", "reference", "merge",  "merbit",
                                       "scan", "rows",      "sliced", "binned",
@@ -15320,6 +16090,140 @@ static int mbi_plan_may_fall_back(const merbit_plan *plan, merbit_status status)
 
 /* Drop one reference; the last one frees the plan: spmv/plan.c. */
 static void mbi_plan_unref(merbit_plan *plan);
+
+/* ==== >>spmv/types.c  types of a plan ===================================================== */
+/* The types of a plan: plan->type is that of the stored values; vectors, sums, alpha and beta
+ * have one type, which may be wider. */
+
+/* What a matrix is multiplied in, where the plan does not say. */
+static merbit_type mbi_type_sums(merbit_type type) {
+  return mbi_type_short(type) ? MERBIT_F32 : type;
+}
+
+/* The type of x, y, sums, alpha and beta. */
+static merbit_type mbi_plan_sums(const merbit_plan *plan) {
+  return plan->desc.vector_type != MERBIT_TYPE_DEFAULT ? plan->desc.vector_type
+                                                       : mbi_type_sums(plan->type);
+}
+
+/* Whether values, vectors and sums are all f64 or all f32, which every method and every shorter
+ * form of the values takes. */
+static int mbi_plan_plain(const merbit_plan *plan) {
+  return mbi_type_plain(plan->type) && mbi_plan_sums(plan) == plan->type;
+}
+
+/* A checked host view as a CSR to multiply by. Duplicates stay where products add up in a wider
+ * type: their sums would be rounded to that of the values. */
+static merbit_status mbi_plan_convert(const merbit_plan *plan, const merbit_view *host,
+                                      merbit_matrix **matrix) {
+  return mbi_matrix_convert(plan->context, host, 0, plan->type != mbi_plan_sums(plan), matrix);
+}
+
+/* In kernels: short values are their bits. */
+static const char *mbi_type_device(merbit_type type) {
+  static const char *const names[] = {"double",  "double",  "float",   "mbk_u16",
+                                      "mbk_u16", "mbk_c64", "mbk_c128"};
+  return names[type];
+}
+
+/* Whether values are multiplied with their imaginary part negated. */
+static int mbi_plan_conjugates(const merbit_plan *plan) {
+  return plan->desc.operation == MERBIT_OPERATION_H && mbi_type_complex(plan->type);
+}
+
+/* What spmv/values.cuh calls MBK_STORED: the form of values, or how those of the plan's type
+ * become numbers. */
+static int mbi_plan_stored(const merbit_plan *plan) {
+  return plan->device.form != MBI_VALUES_GENERAL ? (int)plan->device.form
+         : mbi_plan_conjugates(plan)             ? 8
+         : plan->type == MERBIT_F16              ? MBI_VALUES_HALF
+         : plan->type == MERBIT_BF16             ? 7
+                                                 : MBI_VALUES_GENERAL;
+}
+
+/* For merbit_plan_describe. */
+static const char *mbi_type_text(merbit_type values, merbit_type sums) {
+  switch (values) {
+  case MERBIT_F16:
+    return "f16 values with f32 vectors";
+  case MERBIT_BF16:
+    return "bf16 values with f32 vectors";
+  case MERBIT_F32:
+    return sums == MERBIT_F64 ? "f32 values with f64 vectors" : "f32";
+  case MERBIT_C64:
+    return "c64";
+  case MERBIT_C128:
+    return "c128";
+  default:
+    return "f64";
+  }
+}
+
+static const char *mbi_plan_type_text(const merbit_plan *plan) {
+  return mbi_type_text(plan->type, mbi_plan_sums(plan));
+}
+
+/* plan_desc.vector_type and compute_type: each follows the other, and both the matrix. */
+static merbit_status mbi_types_choose(merbit_context *context, merbit_type type,
+                                      merbit_plan_desc *desc) {
+  const merbit_type vector = desc->vector_type, compute = desc->compute_type;
+  merbit_type sums = vector != MERBIT_TYPE_DEFAULT ? vector : compute;
+  const int known = (int)vector >= MERBIT_TYPE_DEFAULT && vector <= MERBIT_C128 &&
+                    (int)compute >= MERBIT_TYPE_DEFAULT && compute <= MERBIT_C128;
+  if (!known) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "plan_desc.vector_type is %d and compute_type %d; use a MERBIT_TYPE",
+                    (int)vector, (int)compute);
+  }
+  sums = sums != MERBIT_TYPE_DEFAULT ? sums : mbi_type_sums(type);
+  if ((compute != MERBIT_TYPE_DEFAULT && compute != sums) ||
+      (sums != mbi_type_sums(type) && !(type == MERBIT_F32 && sums == MERBIT_F64))) {
+    return mbi_fail(
+        context, MERBIT_NOT_SUPPORTED,
+        "a matrix of %s values with vectors of %s and sums of %s is not supported: vectors and "
+        "sums have one type, MERBIT_F32 for values of F16 and BF16, F32 or F64 for those of "
+        "F32, else that of the values",
+        mbi_type_names[type], mbi_type_names[vector != MERBIT_TYPE_DEFAULT ? vector : sums],
+        mbi_type_names[compute != MERBIT_TYPE_DEFAULT ? compute : sums]);
+  }
+  desc->vector_type = desc->compute_type = sums;
+  return MERBIT_OK;
+}
+
+/* Methods that take what is not plain. */
+static merbit_status mbi_types_check_method(merbit_context *context, merbit_type type,
+                                            const merbit_plan_desc *desc) {
+  if (mbi_type_plain(type) && desc->vector_type == type) {
+    return MERBIT_OK;
+  }
+  switch (desc->method) {
+  case MERBIT_METHOD_AUTO:
+  case MERBIT_METHOD_REFERENCE:
+  case MERBIT_METHOD_MERGE:
+  case MERBIT_METHOD_SCAN:
+  case MERBIT_METHOD_ROWS:
+    return MERBIT_OK;
+  default:
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "plan_desc.method %s does not take %s; MERGE, SCAN and ROWS do on CUDA, "
+                    "REFERENCE and MERGE on the CPU",
+                    mbi_method_name(desc->method), mbi_type_text(type, desc->vector_type));
+  }
+}
+
+/* On CUDA elements are loaded whole: the address of an array of them is a multiple of their
+ * size.
+ */
+static merbit_status mbi_types_check_address(merbit_context *context, const char *what,
+                                             merbit_type type, const void *address) {
+  const size_t size = mbi_type_size(type);
+  return (uintptr_t)address % size == 0
+             ? MERBIT_OK
+             : mbi_fail(
+                   context, MERBIT_INVALID_ARGUMENT,
+                   "%s at %p does not begin at a multiple of %zu bytes, its elements' size",
+                   what, address, size);
+}
 
 /* ==== >>spmv/reference.c  CPU: the sequential row loop ==================================== */
 /* What every other method is compared with: sums start at +0 and run in the order of the
@@ -15957,6 +16861,707 @@ static void mbi_merge_multiply(merbit_context *context, const merbit_view *csr,
     mbi_merge_typed_f64(context, csr, (const double *)values, tasks, scratch,
                         *(const double *)alpha, (const double *)x, *(const double *)beta,
                         (double *)y);
+  }
+}
+
+/* ==== >>spmv/mixed.c  CPU: products of complex, short and mixed values ==================== */
+/* Products whose values are complex, or are shorter than sums: MERGE and, as its single task,
+ * REFERENCE. Complex products are (a + bi)(c + di) = (ac - bd) + (ad + bc)i as it stands, each
+ * part with two products and a sum, so that each part of a row of k entries is within
+ * gamma(k + 4) of the same sums over absolute values; what C's Annex G does for infinities
+ * is not done. */
+static double mbi_sum_add_f64(double a, double b) {
+  return a + b;
+}
+
+static double mbi_sum_multiply_f64(double a, double b) {
+  return a * b;
+}
+
+static const double mbi_sum_zero_f64 = 0;
+
+static float mbi_sum_add_f32(float a, float b) {
+  return a + b;
+}
+
+static float mbi_sum_multiply_f32(float a, float b) {
+  return a * b;
+}
+
+static const float mbi_sum_zero_f32 = 0;
+
+static mbi_c64 mbi_sum_add_c64(mbi_c64 a, mbi_c64 b) {
+  mbi_c64 sum;
+  sum.re = a.re + b.re;
+  sum.im = a.im + b.im;
+  return sum;
+}
+
+static mbi_c64 mbi_sum_multiply_c64(mbi_c64 a, mbi_c64 b) {
+  mbi_c64 product;
+  product.re = a.re * b.re - a.im * b.im;
+  product.im = a.re * b.im + a.im * b.re;
+  return product;
+}
+
+static const mbi_c64 mbi_sum_zero_c64 = {0, 0};
+
+static mbi_c128 mbi_sum_add_c128(mbi_c128 a, mbi_c128 b) {
+  mbi_c128 sum;
+  sum.re = a.re + b.re;
+  sum.im = a.im + b.im;
+  return sum;
+}
+
+static mbi_c128 mbi_sum_multiply_c128(mbi_c128 a, mbi_c128 b) {
+  mbi_c128 product;
+  product.re = a.re * b.re - a.im * b.im;
+  product.im = a.re * b.im + a.im * b.re;
+  return product;
+}
+
+static const mbi_c128 mbi_sum_zero_c128 = {0, 0};
+
+typedef struct mbi_mixed_part_f16 { /* what a task leaves for the fix-up */
+  int64_t head_row; /* a row that began in an earlier task and ends in this one, or -1 */
+  float head;   /* this task's part of it */
+  float carry;  /* the part of the row that the task stopped in */
+} mbi_mixed_part_f16;
+
+typedef struct mbi_mixed_call_f16 {
+  const merbit_view *csr;
+  const uint16_t *values;
+  const float *x;
+  float alpha, beta, *y;
+  mbi_mixed_part_f16 *parts;
+  int tasks, conjugates, scales, adds; /* scales: alpha is zero; adds: beta is not */
+} mbi_mixed_call_f16;
+
+static void mbi_mixed_commit_f16(const mbi_mixed_call_f16 *call,
+                                            int64_t row, float sum) {
+  const float product = mbi_sum_multiply_f32(call->alpha, sum);
+  call->y[row] = call->adds
+                     ? mbi_sum_add_f32(
+                           product, mbi_sum_multiply_f32(call->beta, call->y[row]))
+                     : product;
+}
+
+/* Part of one row: entries [k, end), counted from 0. */
+static float mbi_mixed_sum_f16(const mbi_mixed_call_f16 *call,
+                                              int64_t k, int64_t end) {
+  const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
+  const int base = call->csr->base;
+  float sum = mbi_sum_zero_f32;
+  if (call->values == NULL) {
+    for (; k < end; k++) {
+      sum = mbi_sum_add_f32(sum, call->x[col_ind[k] - base]);
+    }
+    return sum;
+  }
+  for (; k < end; k++) {
+    const float value = mbi_f16_value(call->values[k]);
+    sum = mbi_sum_add_f32(
+        sum, mbi_sum_multiply_f32(value, call->x[col_ind[k] - base]));
+  }
+  return sum;
+}
+
+/* Rows [row, last), whose entries begin with number k. */
+static void mbi_mixed_rows_f16(const mbi_mixed_call_f16 *call, int64_t row,
+                                          int64_t last, int64_t k) {
+  const merbit_view *csr = call->csr;
+  for (; row < last; row++) {
+    const int64_t end = mbi_index_at(csr->row_ptr, csr->offset_type, row + 1) - csr->base;
+    mbi_mixed_commit_f16(call, row, mbi_mixed_sum_f16(call, k, end));
+    k = end;
+  }
+}
+
+/* As mbi_merge_task of spmv/merge.c; with alpha 0 an even share of the rows. */
+static void mbi_mixed_task_f16(void *argument, int task) {
+  const mbi_mixed_call_f16 *call =
+      (const mbi_mixed_call_f16 *)argument;
+  mbi_mixed_part_f16 *part = call->parts + task;
+  const merbit_view *csr = call->csr;
+  const int64_t path = csr->rows + csr->nnz;
+  mbi_merge_point from = mbi_merge_search(csr, mbi_share(path, call->tasks, task));
+  const mbi_merge_point to = mbi_merge_search(csr, mbi_share(path, call->tasks, task + 1));
+  part->head_row = -1;
+  part->head = part->carry = mbi_sum_zero_f32;
+  if (call->scales) {
+    int64_t row = mbi_share(csr->rows, call->tasks, task);
+    for (; row < mbi_share(csr->rows, call->tasks, task + 1); row++) {
+      mbi_mixed_commit_f16(call, row, mbi_sum_zero_f32);
+    }
+    return;
+  }
+  if (from.row < to.row) {
+    const int64_t start =
+        mbi_index_at(csr->row_ptr, csr->offset_type, from.row) - csr->base;
+    if (start < from.entry) {
+      const int64_t end =
+          mbi_index_at(csr->row_ptr, csr->offset_type, from.row + 1) - csr->base;
+      part->head_row = from.row++;
+      part->head = mbi_mixed_sum_f16(call, from.entry, end);
+      from.entry = end;
+    }
+    mbi_mixed_rows_f16(call, from.row, to.row, from.entry);
+    from.entry = mbi_index_at(csr->row_ptr, csr->offset_type, to.row) - csr->base;
+  }
+  part->carry = mbi_mixed_sum_f16(call, from.entry, to.entry);
+}
+
+/* As mbi_merge_fix_up. */
+static void mbi_mixed_fix_up_f16(const mbi_mixed_call_f16 *call) {
+  float sum = mbi_sum_zero_f32;
+  int task;
+  for (task = 0; task < call->tasks && !call->scales; task++) {
+    const mbi_mixed_part_f16 *part = call->parts + task;
+    if (part->head_row >= 0) {
+      mbi_mixed_commit_f16(call, part->head_row,
+                                      mbi_sum_add_f32(sum, part->head));
+      sum = mbi_sum_zero_f32;
+    }
+    sum = mbi_sum_add_f32(sum, part->carry);
+  }
+}
+
+static void mbi_mixed_run_f16(const merbit_plan *plan, void *scratch,
+                                         const void *alpha, const void *x, const void *beta,
+                                         void *y) {
+  mbi_mixed_call_f16 call;
+  call.csr = &plan->csr;
+  call.values = (const uint16_t *)plan->values;
+  call.x = (const float *)x;
+  call.alpha = *(const float *)alpha;
+  call.beta = *(const float *)beta;
+  call.y = (float *)y;
+  call.parts = (mbi_mixed_part_f16 *)scratch;
+  call.tasks = plan->method == MERBIT_METHOD_REFERENCE ? 1 : plan->tasks;
+  call.conjugates = mbi_plan_conjugates(plan);
+  call.scales = mbi_scalar_zero(mbi_plan_sums(plan), alpha);
+  call.adds = !mbi_scalar_zero(mbi_plan_sums(plan), beta);
+  mbi_parallel(plan->context, call.tasks, mbi_mixed_task_f16, &call);
+  mbi_mixed_fix_up_f16(&call);
+}
+
+typedef struct mbi_mixed_part_bf16 { /* what a task leaves for the fix-up */
+  int64_t head_row; /* a row that began in an earlier task and ends in this one, or -1 */
+  float head;   /* this task's part of it */
+  float carry;  /* the part of the row that the task stopped in */
+} mbi_mixed_part_bf16;
+
+typedef struct mbi_mixed_call_bf16 {
+  const merbit_view *csr;
+  const uint16_t *values;
+  const float *x;
+  float alpha, beta, *y;
+  mbi_mixed_part_bf16 *parts;
+  int tasks, conjugates, scales, adds; /* scales: alpha is zero; adds: beta is not */
+} mbi_mixed_call_bf16;
+
+static void mbi_mixed_commit_bf16(const mbi_mixed_call_bf16 *call,
+                                            int64_t row, float sum) {
+  const float product = mbi_sum_multiply_f32(call->alpha, sum);
+  call->y[row] = call->adds
+                     ? mbi_sum_add_f32(
+                           product, mbi_sum_multiply_f32(call->beta, call->y[row]))
+                     : product;
+}
+
+/* Part of one row: entries [k, end), counted from 0. */
+static float mbi_mixed_sum_bf16(const mbi_mixed_call_bf16 *call,
+                                              int64_t k, int64_t end) {
+  const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
+  const int base = call->csr->base;
+  float sum = mbi_sum_zero_f32;
+  if (call->values == NULL) {
+    for (; k < end; k++) {
+      sum = mbi_sum_add_f32(sum, call->x[col_ind[k] - base]);
+    }
+    return sum;
+  }
+  for (; k < end; k++) {
+    const float value = mbi_bf16_value(call->values[k]);
+    sum = mbi_sum_add_f32(
+        sum, mbi_sum_multiply_f32(value, call->x[col_ind[k] - base]));
+  }
+  return sum;
+}
+
+/* Rows [row, last), whose entries begin with number k. */
+static void mbi_mixed_rows_bf16(const mbi_mixed_call_bf16 *call, int64_t row,
+                                          int64_t last, int64_t k) {
+  const merbit_view *csr = call->csr;
+  for (; row < last; row++) {
+    const int64_t end = mbi_index_at(csr->row_ptr, csr->offset_type, row + 1) - csr->base;
+    mbi_mixed_commit_bf16(call, row, mbi_mixed_sum_bf16(call, k, end));
+    k = end;
+  }
+}
+
+/* As mbi_merge_task of spmv/merge.c; with alpha 0 an even share of the rows. */
+static void mbi_mixed_task_bf16(void *argument, int task) {
+  const mbi_mixed_call_bf16 *call =
+      (const mbi_mixed_call_bf16 *)argument;
+  mbi_mixed_part_bf16 *part = call->parts + task;
+  const merbit_view *csr = call->csr;
+  const int64_t path = csr->rows + csr->nnz;
+  mbi_merge_point from = mbi_merge_search(csr, mbi_share(path, call->tasks, task));
+  const mbi_merge_point to = mbi_merge_search(csr, mbi_share(path, call->tasks, task + 1));
+  part->head_row = -1;
+  part->head = part->carry = mbi_sum_zero_f32;
+  if (call->scales) {
+    int64_t row = mbi_share(csr->rows, call->tasks, task);
+    for (; row < mbi_share(csr->rows, call->tasks, task + 1); row++) {
+      mbi_mixed_commit_bf16(call, row, mbi_sum_zero_f32);
+    }
+    return;
+  }
+  if (from.row < to.row) {
+    const int64_t start =
+        mbi_index_at(csr->row_ptr, csr->offset_type, from.row) - csr->base;
+    if (start < from.entry) {
+      const int64_t end =
+          mbi_index_at(csr->row_ptr, csr->offset_type, from.row + 1) - csr->base;
+      part->head_row = from.row++;
+      part->head = mbi_mixed_sum_bf16(call, from.entry, end);
+      from.entry = end;
+    }
+    mbi_mixed_rows_bf16(call, from.row, to.row, from.entry);
+    from.entry = mbi_index_at(csr->row_ptr, csr->offset_type, to.row) - csr->base;
+  }
+  part->carry = mbi_mixed_sum_bf16(call, from.entry, to.entry);
+}
+
+/* As mbi_merge_fix_up. */
+static void mbi_mixed_fix_up_bf16(const mbi_mixed_call_bf16 *call) {
+  float sum = mbi_sum_zero_f32;
+  int task;
+  for (task = 0; task < call->tasks && !call->scales; task++) {
+    const mbi_mixed_part_bf16 *part = call->parts + task;
+    if (part->head_row >= 0) {
+      mbi_mixed_commit_bf16(call, part->head_row,
+                                      mbi_sum_add_f32(sum, part->head));
+      sum = mbi_sum_zero_f32;
+    }
+    sum = mbi_sum_add_f32(sum, part->carry);
+  }
+}
+
+static void mbi_mixed_run_bf16(const merbit_plan *plan, void *scratch,
+                                         const void *alpha, const void *x, const void *beta,
+                                         void *y) {
+  mbi_mixed_call_bf16 call;
+  call.csr = &plan->csr;
+  call.values = (const uint16_t *)plan->values;
+  call.x = (const float *)x;
+  call.alpha = *(const float *)alpha;
+  call.beta = *(const float *)beta;
+  call.y = (float *)y;
+  call.parts = (mbi_mixed_part_bf16 *)scratch;
+  call.tasks = plan->method == MERBIT_METHOD_REFERENCE ? 1 : plan->tasks;
+  call.conjugates = mbi_plan_conjugates(plan);
+  call.scales = mbi_scalar_zero(mbi_plan_sums(plan), alpha);
+  call.adds = !mbi_scalar_zero(mbi_plan_sums(plan), beta);
+  mbi_parallel(plan->context, call.tasks, mbi_mixed_task_bf16, &call);
+  mbi_mixed_fix_up_bf16(&call);
+}
+
+typedef struct mbi_mixed_part_f32_f64 { /* what a task leaves for the fix-up */
+  int64_t head_row; /* a row that began in an earlier task and ends in this one, or -1 */
+  double head;   /* this task's part of it */
+  double carry;  /* the part of the row that the task stopped in */
+} mbi_mixed_part_f32_f64;
+
+typedef struct mbi_mixed_call_f32_f64 {
+  const merbit_view *csr;
+  const float *values;
+  const double *x;
+  double alpha, beta, *y;
+  mbi_mixed_part_f32_f64 *parts;
+  int tasks, conjugates, scales, adds; /* scales: alpha is zero; adds: beta is not */
+} mbi_mixed_call_f32_f64;
+
+static void mbi_mixed_commit_f32_f64(const mbi_mixed_call_f32_f64 *call,
+                                            int64_t row, double sum) {
+  const double product = mbi_sum_multiply_f64(call->alpha, sum);
+  call->y[row] = call->adds
+                     ? mbi_sum_add_f64(
+                           product, mbi_sum_multiply_f64(call->beta, call->y[row]))
+                     : product;
+}
+
+/* Part of one row: entries [k, end), counted from 0. */
+static double mbi_mixed_sum_f32_f64(const mbi_mixed_call_f32_f64 *call,
+                                              int64_t k, int64_t end) {
+  const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
+  const int base = call->csr->base;
+  double sum = mbi_sum_zero_f64;
+  if (call->values == NULL) {
+    for (; k < end; k++) {
+      sum = mbi_sum_add_f64(sum, call->x[col_ind[k] - base]);
+    }
+    return sum;
+  }
+  for (; k < end; k++) {
+    const double value = (double)(call->values[k]);
+    sum = mbi_sum_add_f64(
+        sum, mbi_sum_multiply_f64(value, call->x[col_ind[k] - base]));
+  }
+  return sum;
+}
+
+/* Rows [row, last), whose entries begin with number k. */
+static void mbi_mixed_rows_f32_f64(const mbi_mixed_call_f32_f64 *call, int64_t row,
+                                          int64_t last, int64_t k) {
+  const merbit_view *csr = call->csr;
+  for (; row < last; row++) {
+    const int64_t end = mbi_index_at(csr->row_ptr, csr->offset_type, row + 1) - csr->base;
+    mbi_mixed_commit_f32_f64(call, row, mbi_mixed_sum_f32_f64(call, k, end));
+    k = end;
+  }
+}
+
+/* As mbi_merge_task of spmv/merge.c; with alpha 0 an even share of the rows. */
+static void mbi_mixed_task_f32_f64(void *argument, int task) {
+  const mbi_mixed_call_f32_f64 *call =
+      (const mbi_mixed_call_f32_f64 *)argument;
+  mbi_mixed_part_f32_f64 *part = call->parts + task;
+  const merbit_view *csr = call->csr;
+  const int64_t path = csr->rows + csr->nnz;
+  mbi_merge_point from = mbi_merge_search(csr, mbi_share(path, call->tasks, task));
+  const mbi_merge_point to = mbi_merge_search(csr, mbi_share(path, call->tasks, task + 1));
+  part->head_row = -1;
+  part->head = part->carry = mbi_sum_zero_f64;
+  if (call->scales) {
+    int64_t row = mbi_share(csr->rows, call->tasks, task);
+    for (; row < mbi_share(csr->rows, call->tasks, task + 1); row++) {
+      mbi_mixed_commit_f32_f64(call, row, mbi_sum_zero_f64);
+    }
+    return;
+  }
+  if (from.row < to.row) {
+    const int64_t start =
+        mbi_index_at(csr->row_ptr, csr->offset_type, from.row) - csr->base;
+    if (start < from.entry) {
+      const int64_t end =
+          mbi_index_at(csr->row_ptr, csr->offset_type, from.row + 1) - csr->base;
+      part->head_row = from.row++;
+      part->head = mbi_mixed_sum_f32_f64(call, from.entry, end);
+      from.entry = end;
+    }
+    mbi_mixed_rows_f32_f64(call, from.row, to.row, from.entry);
+    from.entry = mbi_index_at(csr->row_ptr, csr->offset_type, to.row) - csr->base;
+  }
+  part->carry = mbi_mixed_sum_f32_f64(call, from.entry, to.entry);
+}
+
+/* As mbi_merge_fix_up. */
+static void mbi_mixed_fix_up_f32_f64(const mbi_mixed_call_f32_f64 *call) {
+  double sum = mbi_sum_zero_f64;
+  int task;
+  for (task = 0; task < call->tasks && !call->scales; task++) {
+    const mbi_mixed_part_f32_f64 *part = call->parts + task;
+    if (part->head_row >= 0) {
+      mbi_mixed_commit_f32_f64(call, part->head_row,
+                                      mbi_sum_add_f64(sum, part->head));
+      sum = mbi_sum_zero_f64;
+    }
+    sum = mbi_sum_add_f64(sum, part->carry);
+  }
+}
+
+static void mbi_mixed_run_f32_f64(const merbit_plan *plan, void *scratch,
+                                         const void *alpha, const void *x, const void *beta,
+                                         void *y) {
+  mbi_mixed_call_f32_f64 call;
+  call.csr = &plan->csr;
+  call.values = (const float *)plan->values;
+  call.x = (const double *)x;
+  call.alpha = *(const double *)alpha;
+  call.beta = *(const double *)beta;
+  call.y = (double *)y;
+  call.parts = (mbi_mixed_part_f32_f64 *)scratch;
+  call.tasks = plan->method == MERBIT_METHOD_REFERENCE ? 1 : plan->tasks;
+  call.conjugates = mbi_plan_conjugates(plan);
+  call.scales = mbi_scalar_zero(mbi_plan_sums(plan), alpha);
+  call.adds = !mbi_scalar_zero(mbi_plan_sums(plan), beta);
+  mbi_parallel(plan->context, call.tasks, mbi_mixed_task_f32_f64, &call);
+  mbi_mixed_fix_up_f32_f64(&call);
+}
+
+typedef struct mbi_mixed_part_c64 { /* what a task leaves for the fix-up */
+  int64_t head_row; /* a row that began in an earlier task and ends in this one, or -1 */
+  mbi_c64 head;   /* this task's part of it */
+  mbi_c64 carry;  /* the part of the row that the task stopped in */
+} mbi_mixed_part_c64;
+
+typedef struct mbi_mixed_call_c64 {
+  const merbit_view *csr;
+  const mbi_c64 *values;
+  const mbi_c64 *x;
+  mbi_c64 alpha, beta, *y;
+  mbi_mixed_part_c64 *parts;
+  int tasks, conjugates, scales, adds; /* scales: alpha is zero; adds: beta is not */
+} mbi_mixed_call_c64;
+
+static void mbi_mixed_commit_c64(const mbi_mixed_call_c64 *call,
+                                            int64_t row, mbi_c64 sum) {
+  const mbi_c64 product = mbi_sum_multiply_c64(call->alpha, sum);
+  call->y[row] = call->adds
+                     ? mbi_sum_add_c64(
+                           product, mbi_sum_multiply_c64(call->beta, call->y[row]))
+                     : product;
+}
+
+/* Part of one row: entries [k, end), counted from 0. */
+static mbi_c64 mbi_mixed_sum_c64(const mbi_mixed_call_c64 *call,
+                                              int64_t k, int64_t end) {
+  const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
+  const int base = call->csr->base;
+  mbi_c64 sum = mbi_sum_zero_c64;
+  if (call->values == NULL) {
+    for (; k < end; k++) {
+      sum = mbi_sum_add_c64(sum, call->x[col_ind[k] - base]);
+    }
+    return sum;
+  }
+  for (; k < end; k++) {
+    mbi_c64 value = call->values[k];
+    value.im = call->conjugates ? -value.im : value.im;
+    sum = mbi_sum_add_c64(
+        sum, mbi_sum_multiply_c64(value, call->x[col_ind[k] - base]));
+  }
+  return sum;
+}
+
+/* Rows [row, last), whose entries begin with number k. */
+static void mbi_mixed_rows_c64(const mbi_mixed_call_c64 *call, int64_t row,
+                                          int64_t last, int64_t k) {
+  const merbit_view *csr = call->csr;
+  for (; row < last; row++) {
+    const int64_t end = mbi_index_at(csr->row_ptr, csr->offset_type, row + 1) - csr->base;
+    mbi_mixed_commit_c64(call, row, mbi_mixed_sum_c64(call, k, end));
+    k = end;
+  }
+}
+
+/* As mbi_merge_task of spmv/merge.c; with alpha 0 an even share of the rows. */
+static void mbi_mixed_task_c64(void *argument, int task) {
+  const mbi_mixed_call_c64 *call =
+      (const mbi_mixed_call_c64 *)argument;
+  mbi_mixed_part_c64 *part = call->parts + task;
+  const merbit_view *csr = call->csr;
+  const int64_t path = csr->rows + csr->nnz;
+  mbi_merge_point from = mbi_merge_search(csr, mbi_share(path, call->tasks, task));
+  const mbi_merge_point to = mbi_merge_search(csr, mbi_share(path, call->tasks, task + 1));
+  part->head_row = -1;
+  part->head = part->carry = mbi_sum_zero_c64;
+  if (call->scales) {
+    int64_t row = mbi_share(csr->rows, call->tasks, task);
+    for (; row < mbi_share(csr->rows, call->tasks, task + 1); row++) {
+      mbi_mixed_commit_c64(call, row, mbi_sum_zero_c64);
+    }
+    return;
+  }
+  if (from.row < to.row) {
+    const int64_t start =
+        mbi_index_at(csr->row_ptr, csr->offset_type, from.row) - csr->base;
+    if (start < from.entry) {
+      const int64_t end =
+          mbi_index_at(csr->row_ptr, csr->offset_type, from.row + 1) - csr->base;
+      part->head_row = from.row++;
+      part->head = mbi_mixed_sum_c64(call, from.entry, end);
+      from.entry = end;
+    }
+    mbi_mixed_rows_c64(call, from.row, to.row, from.entry);
+    from.entry = mbi_index_at(csr->row_ptr, csr->offset_type, to.row) - csr->base;
+  }
+  part->carry = mbi_mixed_sum_c64(call, from.entry, to.entry);
+}
+
+/* As mbi_merge_fix_up. */
+static void mbi_mixed_fix_up_c64(const mbi_mixed_call_c64 *call) {
+  mbi_c64 sum = mbi_sum_zero_c64;
+  int task;
+  for (task = 0; task < call->tasks && !call->scales; task++) {
+    const mbi_mixed_part_c64 *part = call->parts + task;
+    if (part->head_row >= 0) {
+      mbi_mixed_commit_c64(call, part->head_row,
+                                      mbi_sum_add_c64(sum, part->head));
+      sum = mbi_sum_zero_c64;
+    }
+    sum = mbi_sum_add_c64(sum, part->carry);
+  }
+}
+
+static void mbi_mixed_run_c64(const merbit_plan *plan, void *scratch,
+                                         const void *alpha, const void *x, const void *beta,
+                                         void *y) {
+  mbi_mixed_call_c64 call;
+  call.csr = &plan->csr;
+  call.values = (const mbi_c64 *)plan->values;
+  call.x = (const mbi_c64 *)x;
+  call.alpha = *(const mbi_c64 *)alpha;
+  call.beta = *(const mbi_c64 *)beta;
+  call.y = (mbi_c64 *)y;
+  call.parts = (mbi_mixed_part_c64 *)scratch;
+  call.tasks = plan->method == MERBIT_METHOD_REFERENCE ? 1 : plan->tasks;
+  call.conjugates = mbi_plan_conjugates(plan);
+  call.scales = mbi_scalar_zero(mbi_plan_sums(plan), alpha);
+  call.adds = !mbi_scalar_zero(mbi_plan_sums(plan), beta);
+  mbi_parallel(plan->context, call.tasks, mbi_mixed_task_c64, &call);
+  mbi_mixed_fix_up_c64(&call);
+}
+
+typedef struct mbi_mixed_part_c128 { /* what a task leaves for the fix-up */
+  int64_t head_row; /* a row that began in an earlier task and ends in this one, or -1 */
+  mbi_c128 head;   /* this task's part of it */
+  mbi_c128 carry;  /* the part of the row that the task stopped in */
+} mbi_mixed_part_c128;
+
+typedef struct mbi_mixed_call_c128 {
+  const merbit_view *csr;
+  const mbi_c128 *values;
+  const mbi_c128 *x;
+  mbi_c128 alpha, beta, *y;
+  mbi_mixed_part_c128 *parts;
+  int tasks, conjugates, scales, adds; /* scales: alpha is zero; adds: beta is not */
+} mbi_mixed_call_c128;
+
+static void mbi_mixed_commit_c128(const mbi_mixed_call_c128 *call,
+                                            int64_t row, mbi_c128 sum) {
+  const mbi_c128 product = mbi_sum_multiply_c128(call->alpha, sum);
+  call->y[row] = call->adds
+                     ? mbi_sum_add_c128(
+                           product, mbi_sum_multiply_c128(call->beta, call->y[row]))
+                     : product;
+}
+
+/* Part of one row: entries [k, end), counted from 0. */
+static mbi_c128 mbi_mixed_sum_c128(const mbi_mixed_call_c128 *call,
+                                              int64_t k, int64_t end) {
+  const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
+  const int base = call->csr->base;
+  mbi_c128 sum = mbi_sum_zero_c128;
+  if (call->values == NULL) {
+    for (; k < end; k++) {
+      sum = mbi_sum_add_c128(sum, call->x[col_ind[k] - base]);
+    }
+    return sum;
+  }
+  for (; k < end; k++) {
+    mbi_c128 value = call->values[k];
+    value.im = call->conjugates ? -value.im : value.im;
+    sum = mbi_sum_add_c128(
+        sum, mbi_sum_multiply_c128(value, call->x[col_ind[k] - base]));
+  }
+  return sum;
+}
+
+/* Rows [row, last), whose entries begin with number k. */
+static void mbi_mixed_rows_c128(const mbi_mixed_call_c128 *call, int64_t row,
+                                          int64_t last, int64_t k) {
+  const merbit_view *csr = call->csr;
+  for (; row < last; row++) {
+    const int64_t end = mbi_index_at(csr->row_ptr, csr->offset_type, row + 1) - csr->base;
+    mbi_mixed_commit_c128(call, row, mbi_mixed_sum_c128(call, k, end));
+    k = end;
+  }
+}
+
+/* As mbi_merge_task of spmv/merge.c; with alpha 0 an even share of the rows. */
+static void mbi_mixed_task_c128(void *argument, int task) {
+  const mbi_mixed_call_c128 *call =
+      (const mbi_mixed_call_c128 *)argument;
+  mbi_mixed_part_c128 *part = call->parts + task;
+  const merbit_view *csr = call->csr;
+  const int64_t path = csr->rows + csr->nnz;
+  mbi_merge_point from = mbi_merge_search(csr, mbi_share(path, call->tasks, task));
+  const mbi_merge_point to = mbi_merge_search(csr, mbi_share(path, call->tasks, task + 1));
+  part->head_row = -1;
+  part->head = part->carry = mbi_sum_zero_c128;
+  if (call->scales) {
+    int64_t row = mbi_share(csr->rows, call->tasks, task);
+    for (; row < mbi_share(csr->rows, call->tasks, task + 1); row++) {
+      mbi_mixed_commit_c128(call, row, mbi_sum_zero_c128);
+    }
+    return;
+  }
+  if (from.row < to.row) {
+    const int64_t start =
+        mbi_index_at(csr->row_ptr, csr->offset_type, from.row) - csr->base;
+    if (start < from.entry) {
+      const int64_t end =
+          mbi_index_at(csr->row_ptr, csr->offset_type, from.row + 1) - csr->base;
+      part->head_row = from.row++;
+      part->head = mbi_mixed_sum_c128(call, from.entry, end);
+      from.entry = end;
+    }
+    mbi_mixed_rows_c128(call, from.row, to.row, from.entry);
+    from.entry = mbi_index_at(csr->row_ptr, csr->offset_type, to.row) - csr->base;
+  }
+  part->carry = mbi_mixed_sum_c128(call, from.entry, to.entry);
+}
+
+/* As mbi_merge_fix_up. */
+static void mbi_mixed_fix_up_c128(const mbi_mixed_call_c128 *call) {
+  mbi_c128 sum = mbi_sum_zero_c128;
+  int task;
+  for (task = 0; task < call->tasks && !call->scales; task++) {
+    const mbi_mixed_part_c128 *part = call->parts + task;
+    if (part->head_row >= 0) {
+      mbi_mixed_commit_c128(call, part->head_row,
+                                      mbi_sum_add_c128(sum, part->head));
+      sum = mbi_sum_zero_c128;
+    }
+    sum = mbi_sum_add_c128(sum, part->carry);
+  }
+}
+
+static void mbi_mixed_run_c128(const merbit_plan *plan, void *scratch,
+                                         const void *alpha, const void *x, const void *beta,
+                                         void *y) {
+  mbi_mixed_call_c128 call;
+  call.csr = &plan->csr;
+  call.values = (const mbi_c128 *)plan->values;
+  call.x = (const mbi_c128 *)x;
+  call.alpha = *(const mbi_c128 *)alpha;
+  call.beta = *(const mbi_c128 *)beta;
+  call.y = (mbi_c128 *)y;
+  call.parts = (mbi_mixed_part_c128 *)scratch;
+  call.tasks = plan->method == MERBIT_METHOD_REFERENCE ? 1 : plan->tasks;
+  call.conjugates = mbi_plan_conjugates(plan);
+  call.scales = mbi_scalar_zero(mbi_plan_sums(plan), alpha);
+  call.adds = !mbi_scalar_zero(mbi_plan_sums(plan), beta);
+  mbi_parallel(plan->context, call.tasks, mbi_mixed_task_c128, &call);
+  mbi_mixed_fix_up_c128(&call);
+}
+
+/* Bytes of the widest part, for each task. */
+static size_t mbi_mixed_scratch_bytes(const merbit_plan *plan) {
+  return (size_t)plan->tasks * sizeof(mbi_mixed_part_c128);
+}
+
+/* y = alpha A x + beta y. The same number of tasks gives the same bits, whatever the threads do. */
+static void mbi_mixed_multiply(const merbit_plan *plan, void *scratch, const void *alpha,
+                               const void *x, const void *beta, void *y) {
+  switch (plan->type) {
+  case MERBIT_F16:
+    mbi_mixed_run_f16(plan, scratch, alpha, x, beta, y);
+    break;
+  case MERBIT_BF16:
+    mbi_mixed_run_bf16(plan, scratch, alpha, x, beta, y);
+    break;
+  case MERBIT_C64:
+    mbi_mixed_run_c64(plan, scratch, alpha, x, beta, y);
+    break;
+  case MERBIT_C128:
+    mbi_mixed_run_c128(plan, scratch, alpha, x, beta, y);
+    break;
+  default:
+    mbi_mixed_run_f32_f64(plan, scratch, alpha, x, beta, y);
   }
 }
 
@@ -17173,7 +18778,7 @@ static int mbi_plan_takes_blocks(const merbit_plan *plan) {
 #endif
   return plan->desc.method == MERBIT_METHOD_BSR ||
          (plan->desc.method == MERBIT_METHOD_AUTO && plan->side == MERBIT_SIDE_CPU &&
-          plan->view.format == MERBIT_BSR);
+          plan->view.format == MERBIT_BSR && mbi_plan_plain(plan));
 }
 
 /* Whether the blocks of the view are what the plan multiplies. */
@@ -17538,6 +19143,10 @@ static merbit_status mbi_device_csr_borrow(merbit_context *context, const merbit
                       arrays[i]);
     }
   }
+  status = mbi_types_check_address(context, "view.values", view->value_type, view->values);
+  if (status != MERBIT_OK) {
+    return status;
+  }
   csr->row_ptr = mbi_device_address(view->row_ptr);
   csr->col_ind = mbi_device_address(view->col_ind);
   csr->values = mbi_device_address(view->values);
@@ -17597,17 +19206,17 @@ static uint64_t mbi_device_csr_stream_bytes(const merbit_plan *plan) {
 
 /* What every product kernel is told of a plan. */
 static void mbi_plan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
-  const char *type = plan->type == MERBIT_F32 ? "float" : "double";
+  const char *sums = mbi_type_device(mbi_plan_sums(plan));
   memset(preamble, 0, sizeof *preamble);
   mbi_preamble_define(preamble, "MBK_VALUE",
                       plan->device.form == MBI_VALUES_SINGLE  ? "float"
                       : plan->device.form == MBI_VALUES_HALF  ? "mbk_u16"
                       : plan->device.form == MBI_VALUES_TABLE ? "mbk_u8"
-                                                              : type);
-  mbi_preamble_define(preamble, "MBK_VECTOR", type);
-  mbi_preamble_define(preamble, "MBK_COMPUTE", type);
+                                                              : mbi_type_device(plan->type));
+  mbi_preamble_define(preamble, "MBK_VECTOR", sums);
+  mbi_preamble_define(preamble, "MBK_COMPUTE", sums);
   mbi_preamble_define_int(preamble, "MBK_PATTERN", mbi_value_bytes(plan) == 0);
-  mbi_preamble_define_int(preamble, "MBK_STORED", (int)plan->device.form);
+  mbi_preamble_define_int(preamble, "MBK_STORED", mbi_plan_stored(plan));
   mbi_preamble_define(preamble, "MBK_ROW_PTR",
                       plan->device.offset_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
   mbi_preamble_define_int(preamble, "MBK_BASE", plan->device.base);
@@ -18265,18 +19874,23 @@ static int mbi_scan_looks_up(const merbit_plan *plan) {
  * with 40 of them for a pack of 16 bytes more than elsewhere, but not where values are
  * looked up; blocks that take whole rows need more. */
 static int mbi_scan_resident(const merbit_plan *plan) {
-  const int packs = plan->scan.steps / mbi_scan_widest(plan->type),
+  const int packs = plan->scan.steps / mbi_scan_widest(mbi_plan_sums(plan)),
             threads = plan->scan.threads;
-  const int single = plan->type == MERBIT_F32;
+  const int single = mbi_plan_sums(plan) == MERBIT_F32;
   const int known = plan->context->device.compute_capability == 90 && mbi_scan_aligned(plan) &&
-                    plan->scan.pack == mbi_scan_widest(plan->type) &&
+                    plan->scan.pack == mbi_scan_widest(mbi_plan_sums(plan)) &&
                     !mbi_scan_looks_up(plan) &&
                     plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE;
   const int full = (plan->scan.whole ? 1 : single ? 2 : 3) + known;
   /* Many narrow packs by rows spill at 1,024 threads where addresses take more registers. */
   const int tight = plan->context->device.compute_capability >= 100 && packs == 4 && single &&
                     plan->device.form == MBI_VALUES_ROW;
-  const int blocks = (packs > 14                 ? 384
+  /* Of 16 bytes each, what a lane keeps beside its products takes twice the registers. */
+  const int heavy = mbi_plan_sums(plan) == MERBIT_C128;
+  const int blocks = (heavy                      ? (packs > 16  ? 256
+                                                    : packs > 8 ? 384
+                                                                : 512)
+                      : packs > 14               ? 384
                       : tight                    ? 768
                       : packs > (single ? 4 : 6) ? 512
                       : packs > full             ? 1024
@@ -18324,16 +19938,17 @@ static void mbi_scan_defaults(merbit_plan *plan) {
   mbi_scan_schedule *s = &plan->scan;
   const uint64_t nnz = plan->device.nnz;
   const uint64_t processors = (uint64_t)plan->context->device.multiprocessors;
-  const int single = plan->type == MERBIT_F32;
+  const int single = mbi_plan_sums(plan) == MERBIT_F32;
   /* 12 steps would spill in f64 with alpha and beta in GPU memory, and from compute capability
    * 10.0 on, where addresses take more registers. */
   const int roomy = single || (wish->scalar_memory != MERBIT_MEMORY_DEVICE &&
                                plan->context->device.compute_capability < 100);
-  const int most = roomy ? 12 : 8;
+  const int heavy = mbi_plan_sums(plan) == MERBIT_C128; /* see mbi_scan_resident */
+  const int most = heavy ? 4 : roomy ? 12 : 8;
   const int once = nnz <= mbi_scan_at_once(plan, most);
-  int threads = once ? 1024 : 512;
-  int steps = nnz <= mbi_scan_at_once(plan, 8) ? 8 : once ? 12 : single ? 8 : 4;
-  s->pack = single && !plan->once ? 2 : mbi_scan_widest(plan->type);
+  int threads = once && !heavy ? 1024 : 512;
+  int steps = heavy ? 4 : nnz <= mbi_scan_at_once(plan, 8) ? 8 : once ? 12 : single ? 8 : 4;
+  s->pack = single && !plan->once ? 2 : mbi_scan_widest(mbi_plan_sums(plan));
   s->steps = wish->sigma != 0 ? wish->sigma : steps;
   s->threads = wish->block_threads != 0 ? wish->block_threads : threads;
   s->whole =
@@ -18341,8 +19956,10 @@ static void mbi_scan_defaults(merbit_plan *plan) {
                   (wish->omega == 0 && s->threads >= 64 &&
                    mbi_scan_suits_whole(plan, (uint64_t)s->threads * (uint64_t)s->steps)));
   if (!s->whole) {
-    const int wide = s->pack == mbi_scan_widest(plan->type);
-    if (nnz < processors * 16384) { /* short tiles in small blocks, for latency */
+    const int wide = s->pack == mbi_scan_widest(mbi_plan_sums(plan));
+    if (heavy) {
+      threads = nnz < processors * 16384 ? 128 : 256;
+    } else if (nnz < processors * 16384) { /* short tiles in small blocks, for latency */
       steps = 4;
       threads = 128;
     } else if (nnz < processors * 49152) {
@@ -18401,7 +20018,7 @@ static merbit_status mbi_scan_size(merbit_plan *plan) {
 /* Of one block that takes whole rows: a table of values, what its warps tell each other, twice,
  * and the old y. */
 static unsigned mbi_scan_whole_shared(const merbit_plan *plan, int adds) {
-  const unsigned size = (unsigned)mbi_type_size(plan->type);
+  const unsigned size = (unsigned)mbi_type_size(mbi_plan_sums(plan));
   const unsigned threads = (unsigned)plan->scan.threads;
   return mbi_value_shared(plan) + threads / 32 * 2 * (2 * size + (unsigned)sizeof(uint32_t)) +
          (adds ? threads * size : 0);
@@ -18511,7 +20128,8 @@ static merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
   }
   if (status == MERBIT_OK) {
     plan->schedule_bytes = words + tile_rows + plan->ranks.bytes;
-    plan->stream_bytes = words + 2 * tile_rows + 4 * s->tiles * mbi_type_size(plan->type) +
+    plan->stream_bytes = words + 2 * tile_rows +
+                         4 * s->tiles * mbi_type_size(mbi_plan_sums(plan)) +
                          (s->empty_rows > 0 ? plan->device.rows * sizeof(uint32_t) : 0);
     status = mbi_scan_build(plan);
   }
@@ -18567,7 +20185,7 @@ static void mbi_scan_destroy(merbit_plan *plan) {
 
 /* Bytes of the carries of one product in flight: firsts and tails. */
 static uint64_t mbi_scan_carry_bytes(const merbit_plan *plan) {
-  return plan->scan.whole ? 0 : 2 * plan->scan.tiles * mbi_type_size(plan->type);
+  return plan->scan.whole ? 0 : 2 * plan->scan.tiles * mbi_type_size(mbi_plan_sums(plan));
 }
 
 /* After a product over all tiles: rows that cross tiles, and empty ones. */
@@ -18575,7 +20193,7 @@ static merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr carries
                                            const void *alpha, const void *beta, mbi_devptr y,
                                            void *stream, int early) {
   mbi_scan_schedule *s = &plan->scan;
-  mbi_devptr tails = carries + s->tiles * mbi_type_size(plan->type);
+  mbi_devptr tails = carries + s->tiles * mbi_type_size(mbi_plan_sums(plan));
   void *arguments[11];
   if (s->fixup_blocks == 0) {
     return MERBIT_OK;
@@ -18594,15 +20212,16 @@ static merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr carries
   return mbi_device_launch_some(
       plan->context, s->fixup, "mbk_scan_fixup", (int64_t)s->fixup_blocks,
       MBI_SCAN_FIXUP_THREADS,
-      (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (mbi_type_size(plan->type) + sizeof(uint32_t))),
+      (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 *
+                 (mbi_type_size(mbi_plan_sums(plan)) + sizeof(uint32_t))),
       stream, arguments, early);
 }
 
 /* Whether the old y is wanted, for all that the host knows of beta, a kernel's argument. */
 static int mbi_scan_adds(const merbit_plan *plan, const void *beta) {
-  return plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE ? *(const void *const *)beta != NULL
-         : plan->type == MERBIT_F32                       ? *(const float *)beta != 0.0f
-                                                          : *(const double *)beta != 0.0;
+  return plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE
+             ? *(const void *const *)beta != NULL
+             : !mbi_scalar_zero(mbi_plan_sums(plan), beta);
 }
 
 static merbit_status mbi_scan_launch_whole(merbit_plan *plan, const void *alpha, mbi_devptr x,
@@ -18634,7 +20253,7 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
                                        mbi_devptr x, const void *beta, mbi_devptr y,
                                        void *stream) {
   mbi_scan_schedule *s = &plan->scan;
-  const unsigned size = (unsigned)mbi_type_size(plan->type);
+  const unsigned size = (unsigned)mbi_type_size(mbi_plan_sums(plan));
   const int adds = mbi_scan_adds(plan, beta);
   mbi_devptr tails = carries + s->tiles * size;
   void *arguments[14];
@@ -18657,12 +20276,10 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
   arguments[12] = (void *)(uintptr_t)alpha;
   arguments[13] = (void *)(uintptr_t)beta;
   if (s->blocks > 0) {
-    status = mbi_device_launch_early(plan->context, adds ? s->sum : s->product,
-                                     adds ? "mbk_scan_sum" : "mbk_scan_product",
-                                     (int64_t)s->blocks, s->threads,
-                                     mbi_value_shared(plan) +
-                                         (adds ? (unsigned)s->threads * size : 0),
-                                     stream, arguments);
+    status = mbi_device_launch_early(
+        plan->context, adds ? s->sum : s->product, adds ? "mbk_scan_sum" : "mbk_scan_product",
+        (int64_t)s->blocks, s->threads,
+        mbi_value_shared(plan) + (adds ? (unsigned)s->threads * size : 0), stream, arguments);
   }
   return status == MERBIT_OK ? mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream, 1)
                              : status;
@@ -18707,11 +20324,13 @@ static const mbi_cuda_method mbi_scan_method = {mbi_scan_create,
  * with fewer than elsewhere. */
 static int mbi_merge_resident(const merbit_plan *plan) {
   const mbi_merge_path *p = &plan->merge;
-  const int single = plan->type == MERBIT_F32, words = p->steps * (single ? 1 : 2);
+  const int single = mbi_plan_sums(plan) == MERBIT_F32, words = p->steps * (single ? 1 : 2);
+  const int heavy = mbi_plan_sums(plan) == MERBIT_C128; /* see mbi_scan_resident */
   const int known = plan->context->device.compute_capability == 90 && mbi_scan_aligned(plan) &&
                     plan->device.offset_type == MERBIT_INDEX_32 &&
                     plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE;
-  const int threads = words > 24                   ? 512
+  const int threads = heavy                        ? (p->steps > 8 ? 384 : 512)
+                      : words > 24                 ? 512
                       : words > (single ? 12 : 16) ? 768
                       : words > 8 || !known        ? 1024
                       : p->pack == 2               ? 1280
@@ -18725,7 +20344,7 @@ static int mbi_merge_rounds(const merbit_plan *plan) {
   const mbi_merge_path *p = &plan->merge;
   const uint64_t places =
       (uint64_t)plan->context->device.multiprocessors * (uint64_t)p->resident;
-  return p->chunks > 32 * places && plan->type == MERBIT_F32 ? 4
+  return p->chunks > 32 * places && mbi_plan_sums(plan) == MERBIT_F32 ? 4
          : p->chunks > 8 * places                            ? 2
                                                              : 1;
 }
@@ -18739,8 +20358,10 @@ static merbit_status mbi_merge_size(merbit_plan *plan) {
   mbi_merge_path *p = &plan->merge;
   const merbit_plan_desc *wish = &plan->desc;
   const uint64_t path = plan->device.rows + plan->device.nnz;
-  p->pack = plan->type == MERBIT_F32 && !plan->once ? 2 : mbi_scan_widest(plan->type);
-  p->steps = wish->sigma != 0 ? wish->sigma : 8;
+  p->pack = mbi_plan_sums(plan) == MERBIT_F32 && !plan->once
+                ? 2
+                : mbi_scan_widest(mbi_plan_sums(plan));
+  p->steps = wish->sigma != 0 ? wish->sigma : mbi_plan_sums(plan) == MERBIT_C128 ? 4 : 8;
   p->threads = wish->block_threads != 0 ? wish->block_threads : 256;
   if (p->steps < 1 || p->steps > MBI_MERGE_STEPS || p->steps % p->pack != 0 ||
       p->threads < 32 || p->threads > 1024 || p->threads % 32 != 0) {
@@ -18772,7 +20393,8 @@ static merbit_status mbi_merge_size(merbit_plan *plan) {
 /* Of one block: see mbk_merge_places. */
 static unsigned mbi_merge_shared(const merbit_plan *plan, int adds) {
   const mbi_merge_path *p = &plan->merge;
-  const unsigned size = (unsigned)mbi_type_size(plan->type), threads = (unsigned)p->threads;
+  const unsigned size = (unsigned)mbi_type_size(mbi_plan_sums(plan)),
+                 threads = (unsigned)p->threads;
   const unsigned warps = threads / 32;
   return threads * (unsigned)p->steps * 2 + 2 * warps * size +
          (adds ? (threads + warps) * size : 0) + (warps + 2) * 4;
@@ -18802,7 +20424,7 @@ static merbit_status mbi_merge_path_create(merbit_plan *plan) {
   plan->stream_bytes =
       mbi_device_csr_stream_bytes(plan) +
       (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type) +
-      4 * p->chunks * (sizeof(uint64_t) + mbi_type_size(plan->type));
+      4 * p->chunks * (sizeof(uint64_t) + mbi_type_size(mbi_plan_sums(plan)));
   mbi_merge_preamble(plan, &preamble);
   status = mbi_program_create(plan->context, "spmv/merge_path.cu", &preamble, &plan->program);
   if (status == MERBIT_OK) {
@@ -18824,11 +20446,17 @@ static void mbi_merge_path_destroy(merbit_plan *plan) {
   mbi_program_destroy(plan->context, &plan->program);
 }
 
+/* Where chunks begin, up to a multiple of 16 bytes. */
+static uint64_t mbi_merge_begin_bytes(const merbit_plan *plan) {
+  return (plan->merge.chunks + 2) / 2 * 2 * sizeof(uint64_t);
+}
+
 /* Where chunks begin, then what each holds of its first row and of the one open at its end. */
 static uint64_t mbi_merge_carry_bytes(const merbit_plan *plan) {
   const uint64_t chunks = plan->merge.chunks;
-  return chunks > 0 ? (chunks + 1) * sizeof(uint64_t) + 2 * chunks * mbi_type_size(plan->type)
-                    : 0;
+  return chunks > 0
+             ? mbi_merge_begin_bytes(plan) + 2 * chunks * mbi_type_size(mbi_plan_sums(plan))
+             : 0;
 }
 
 /* ---- Launch ------------------------------------------------------------------------------ */
@@ -18838,9 +20466,9 @@ static merbit_status mbi_merge_path_multiply(merbit_plan *plan, mbi_devptr carri
                                              mbi_devptr y, void *stream) {
   mbi_merge_path *p = &plan->merge;
   merbit_context *context = plan->context;
-  const size_t size = mbi_type_size(plan->type);
+  const size_t size = mbi_type_size(mbi_plan_sums(plan));
   const int adds = mbi_scan_adds(plan, beta);
-  mbi_devptr firsts = carries + (p->chunks + 1) * sizeof(uint64_t);
+  mbi_devptr firsts = carries + mbi_merge_begin_bytes(plan);
   mbi_devptr tails = firsts + p->chunks * size;
   void *arguments[13];
   merbit_status status;
@@ -19592,7 +21220,7 @@ static merbit_status mbi_rows_size(merbit_plan *plan) {
   uint64_t groups;
   r->lanes = plan->desc.omega;
   if (r->lanes == 0) {
-    const int single = plan->type == MERBIT_F32;
+    const int single = mbi_plan_sums(plan) == MERBIT_F32;
     r->lanes = 1;
     while (r->lanes < 32 && (uint64_t)r->lanes * (single ? 8 : 4) < mean) {
       r->lanes *= 2;
@@ -21140,7 +22768,7 @@ enum { MBI_CB_COO, MBI_CB_CSR, MBI_CB_DENSE, MBI_CB_FORMS };
 
 #define MBI_CB_SIDE 16
 #define MBI_CB_SPARSE 32   /* entries below which a block is super-sparse */
-#define MBI_CB_EVEN 5      /* entries of a lane's row that take as long as 16 of COO */
+#define MBI_CB_EVEN 8      /* entries of a lane's row that take as long as 16 of COO */
 #define MBI_CB_CROWDED 255 /* most entries of a block some of which share a place */
 #define MBI_CB_PLACE 29    /* bits of an entry's place in its strip */
 
@@ -22497,9 +24125,8 @@ static merbit_status mbi_method_create(merbit_plan *plan) {
 
 /* Whether alpha is zero, for all that the host knows of it. */
 static int mbi_alpha_zero(const merbit_plan *plan, const void *alpha) {
-  return plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE ? 0
-         : plan->type == MERBIT_F32                       ? *(const float *)alpha == 0.0f
-                                                          : *(const double *)alpha == 0.0;
+  return plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE &&
+         mbi_scalar_zero(mbi_plan_sums(plan), alpha);
 }
 
 /* y = alpha A x + beta y. */
@@ -23395,7 +25022,7 @@ static merbit_status mbi_measure_key(merbit_plan *plan, char **key, size_t *size
         ", base %d, %s, %s",
         MBI_CACHE_FORMAT, MERBIT_VERSION_STRING, MBI_KERNEL_HASH, context->device.name,
         context->device.multiprocessors, plan->device.rows, plan->device.cols, plan->device.nnz,
-        hash, plan->device.base, mbi_type_name(plan->type), mbi_value_name(plan));
+        hash, plan->device.base, mbi_plan_type_text(plan), mbi_value_name(plan));
   }
   return status;
 }
@@ -23521,6 +25148,13 @@ static merbit_method mbi_choose_method(merbit_plan *plan) {
                    rows ? "even" : "uneven", rows ? "scan" : "rows");
     return rows ? MERBIT_METHOD_ROWS : MERBIT_METHOD_SCAN;
   }
+  if (!mbi_plan_plain(plan)) {
+    const int rows = even && ranks->longest <= 64;
+    (void)snprintf(plan->why, sizeof plan->why, "%s rows of %s; runner-up %s",
+                   rows ? "even, short" : "any", mbi_plan_type_text(plan),
+                   rows ? "scan" : "merge");
+    return rows ? MERBIT_METHOD_ROWS : MERBIT_METHOD_SCAN;
+  }
   if (even && mbi_choose_pays(plan, f.scan, f.sliced)) {
     method = MERBIT_METHOD_SLICED;
     best = f.sliced;
@@ -23574,7 +25208,7 @@ static int mbi_choose_by_measuring(const merbit_plan *plan) {
   const merbit_plan_desc *desc = &plan->desc;
   return desc->expected_calls >= MBI_MEASURE_CALLS && !desc->deterministic &&
          desc->sigma == 0 && desc->omega == 0 && desc->block_threads == 0 &&
-         plan->device.nnz > 0;
+         plan->device.nnz > 0 && mbi_plan_plain(plan);
 }
 
 /* Forms that cost SCAN more than they save. */
@@ -23655,7 +25289,7 @@ static merbit_status mbi_choose(merbit_plan *plan) {
   char reason[384];
   merbit_status status = MERBIT_OK;
   plan->once = plan->device.nnz >= 4 * plan->device.rows;
-  status = mbi_choose_values(plan);
+  status = mbi_plan_plain(plan) ? mbi_choose_values(plan) : MERBIT_OK;
   if (status != MERBIT_OK) {
     return status;
   }
@@ -23664,11 +25298,11 @@ static merbit_status mbi_choose(merbit_plan *plan) {
     (void)snprintf(plan->why, sizeof plan->why, "for %d product without a look at the matrix",
                    plan->desc.expected_calls);
   } else if (any && plan->device.rows >= UINT32_MAX) {
-    plan->method = MERBIT_METHOD_MERBIT;
+    plan->method = mbi_plan_plain(plan) ? MERBIT_METHOD_MERBIT : MERBIT_METHOD_MERGE;
     (void)snprintf(plan->why, sizeof plan->why, "more rows than the others take");
   } else if (any) {
     status = mbi_ranks_need(plan);
-    if (status == MERBIT_OK) {
+    if (status == MERBIT_OK && mbi_plan_plain(plan)) {
       status = mbi_choose_look(plan);
     }
     if (status == MERBIT_OK && mbi_choose_by_measuring(plan)) {
@@ -23785,7 +25419,8 @@ static const char *const mbi_reorder_kernels[3] = {"mbk_reorder_gather", "mbk_re
 
 static void mbi_reorder_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   memset(preamble, 0, sizeof *preamble);
-  mbi_preamble_define(preamble, "MBK_VECTOR", plan->type == MERBIT_F32 ? "float" : "double");
+  mbi_preamble_define(preamble, "MBK_VECTOR", mbi_type_device(mbi_plan_sums(plan)));
+  mbi_preamble_define(preamble, "MBK_VALUE", mbi_type_device(plan->type));
   mbi_preamble_define(preamble, "MBK_PLACE",
                       plan->reorder.place_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
 }
@@ -23911,7 +25546,6 @@ static void mbi_reorder_task(void *argument, int task) {
 }
 
 static void mbi_reorder_run(merbit_plan *plan, mbi_reorder_call *call) {
-  call->type = plan->type;
   call->tasks = mbi_share_tasks(plan->context, call->count);
   mbi_parallel(plan->context, call->tasks, mbi_reorder_task, call);
 }
@@ -23920,6 +25554,7 @@ static void mbi_reorder_run(merbit_plan *plan, mbi_reorder_call *call) {
 static void mbi_reorder_values(merbit_plan *plan, const void *values) {
   mbi_reorder_call call;
   call.move = mbi_gather;
+  call.type = plan->type;
   call.from = values;
   call.to = (void *)(uintptr_t)plan->csr.values;
   call.places = plan->reorder.places;
@@ -24354,7 +25989,7 @@ static void mbi_workspace_free(merbit_workspace *workspace) {
 
 static merbit_status mbi_workspace_fill_cuda(merbit_workspace *workspace) {
   const merbit_plan *plan = workspace->plan;
-  const size_t size = mbi_type_size(plan->type);
+  const size_t size = mbi_type_size(mbi_plan_sums(plan));
   merbit_context *context = plan->context;
   merbit_status status = mbi_device_enter(context);
   if (status != MERBIT_OK) {
@@ -24387,9 +26022,10 @@ static merbit_status mbi_workspace_make(merbit_plan *plan, merbit_workspace **wo
   if (plan->side == MERBIT_SIDE_CUDA) {
     status = mbi_workspace_fill_cuda(made);
   } else {
-    const size_t bytes = plan->blocks.chunk_index != NULL
-                             ? mbi_block_plan_scratch_bytes(plan)
-                             : mbi_merge_scratch_bytes(plan->tasks, plan->type);
+    const size_t bytes = plan->blocks.chunk_index != NULL ? mbi_block_plan_scratch_bytes(plan)
+                         : mbi_plan_plain(plan)
+                             ? mbi_merge_scratch_bytes(plan->tasks, plan->type)
+                             : mbi_mixed_scratch_bytes(plan);
     status = mbi_allocate_array(context, (int64_t)bytes, 1, "the carries of a workspace",
                                 &made->carries);
   }
@@ -24411,7 +26047,8 @@ MERBIT_API merbit_status merbit_workspace_create(merbit_plan *plan,
     return MERBIT_INVALID_ARGUMENT;
   }
   if (workspace == NULL) {
-    return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT, "the out pointer `workspace` is NULL");
+    return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
+                    "the out pointer `workspace` is NULL");
   }
   status = mbi_workspace_make(plan, workspace);
   if (status == MERBIT_OK) {
@@ -24443,9 +26080,8 @@ static int mbi_method_known(merbit_method method) {
   return method >= MERBIT_METHOD_AUTO && method <= MERBIT_METHOD_HUBS;
 }
 
-static merbit_status mbi_plan_check_desc(merbit_context *context, const merbit_view *view,
+static merbit_status mbi_plan_check_desc(merbit_context *context,
                                          const merbit_plan_desc *desc) {
-  const merbit_type type = mbi_view_type(view);
   if (desc->side < MERBIT_SIDE_AUTO || desc->side > MERBIT_SIDE_CUDA) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "plan_desc.side is %d; use a MERBIT_SIDE",
                     (int)desc->side);
@@ -24455,12 +26091,6 @@ static merbit_status mbi_plan_check_desc(merbit_context *context, const merbit_v
                     "plan_desc.side is CUDA, but the context computes on the CPU%s%s",
                     context->reason[0] != '\0' ? ": " : "; make one with MERBIT_SIDE_CUDA",
                     context->reason);
-  }
-  if ((desc->vector_type != MERBIT_TYPE_DEFAULT && desc->vector_type != type) ||
-      (desc->compute_type != MERBIT_TYPE_DEFAULT && desc->compute_type != type)) {
-    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
-                    "vectors or sums of another type than the %s matrix are not supported yet",
-                    mbi_type_name(type));
   }
   if (!mbi_method_known(desc->method)) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -24558,7 +26188,7 @@ static merbit_status mbi_plan_take_matrix(merbit_plan *plan) {
     status = mbi_plan_check_arrays(plan, &host);
   }
   if (status == MERBIT_OK && !mbi_view_is_plain(&plan->view)) {
-    status = mbi_matrix_from_view(context, &host, 0, &plan->matrix);
+    status = mbi_plan_convert(plan, &host, &plan->matrix);
   }
   if (status == MERBIT_OK && plan->matrix != NULL) {
     plan->csr = plan->matrix->view;
@@ -24702,7 +26332,7 @@ static merbit_status mbi_plan_create(merbit_context *context, const merbit_view 
                                      const merbit_plan_desc *desc, int dual,
                                      merbit_plan **plan) {
   const double start = mbi_seconds();
-  merbit_plan_desc defaults;
+  merbit_plan_desc defaults, taken;
   merbit_plan *made;
   merbit_status status = mbi_view_check_header(context, view);
   *plan = NULL;
@@ -24711,7 +26341,14 @@ static merbit_status mbi_plan_create(merbit_context *context, const merbit_view 
     desc = &defaults;
   }
   if (status == MERBIT_OK) {
-    status = mbi_plan_check_desc(context, view, desc);
+    status = mbi_plan_check_desc(context, desc);
+  }
+  if (status == MERBIT_OK) {
+    taken = *desc;
+    status = mbi_types_choose(context, mbi_view_type(view), &taken);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_types_check_method(context, mbi_view_type(view), &taken);
   }
   if (status == MERBIT_OK) {
     status = mbi_transpose_check(context, view, desc);
@@ -24731,7 +26368,7 @@ static merbit_status mbi_plan_create(merbit_context *context, const merbit_view 
   made->context = context;
   made->references = 1;
   made->given = made->view = *view;
-  made->desc = *desc;
+  made->desc = taken;
   made->desc.expected_calls = desc->expected_calls != 0 ? desc->expected_calls : 100;
   made->type = mbi_view_type(view);
   made->side = mbi_plan_side(context, desc);
@@ -24791,7 +26428,7 @@ static merbit_status mbi_update_convert(merbit_plan *plan, const void *values,
     const void *kept = host.values;
     host.values = values;
     status = plan->matrix == NULL ? mbi_bsr_refill(context, &host, &plan->bsr)
-                                  : mbi_matrix_from_view(context, &host, 0, matrix);
+                                  : mbi_plan_convert(plan, &host, matrix);
     host.values = device ? kept : host.values;
   }
   if (device) {
@@ -24910,7 +26547,10 @@ static merbit_status mbi_update_cuda(merbit_plan *plan, const void *values,
                  "the new values are said to be in device memory, but %p is not an address "
                  "of the GPU",
                  values);
-  } else if (shorter || !csr->owns_values) {
+  } else if (memory == MERBIT_MEMORY_DEVICE) {
+    status = mbi_types_check_address(context, "the new values", plan->type, values);
+  }
+  if (status == MERBIT_OK && (shorter || !csr->owns_values)) {
     status = mbi_device_allocate(context, bytes, "a plan's own values", &fresh);
   }
   if (status == MERBIT_OK) {
@@ -25035,7 +26675,7 @@ static int64_t mbi_plan_product_bytes(const merbit_plan *plan) {
   const int64_t size = (int64_t)mbi_type_size(plan->type);
   const int64_t nnz = plan->csr.nnz, rows = plan->csr.rows, cols = plan->csr.cols;
   const int64_t values = plan->csr.values != NULL ? nnz * size : 0;
-  const int64_t vectors = (rows + cols) * size;
+  const int64_t vectors = (rows + cols) * (int64_t)mbi_type_size(mbi_plan_sums(plan));
   const int64_t columns = nnz * (int64_t)sizeof(int32_t);
   const merbit_view *bsr = &plan->bsr.view;
   if (plan->side == MERBIT_SIDE_CUDA) {
@@ -25085,7 +26725,7 @@ static int mbi_describe_blocks(const merbit_plan *plan, char *text, size_t size)
                   mbi_method_name(plan->method),
                   plan->desc.method != MERBIT_METHOD_AUTO ? "as asked"
                                                           : "AUTO's method for blocks there",
-                  mbi_type_name(plan->type), bsr->rows, bsr->cols, bsr->nnz, bsr->block_rows,
+                  mbi_plan_type_text(plan), bsr->rows, bsr->cols, bsr->nnz, bsr->block_rows,
                   bsr->block_cols,
                   bsr->block_order == MERBIT_BLOCK_ROW_MAJOR ? "row" : "column",
                   bsr->nnz == 0
@@ -25132,7 +26772,7 @@ MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size
         plan->desc.method != MERBIT_METHOD_AUTO ? "as asked"
         : plan->why[0] != '\0'                  ? plan->why
                                                 : "for the library's own iterations",
-        mbi_type_name(plan->type), plan->csr.rows, plan->csr.cols,
+        mbi_plan_type_text(plan), plan->csr.rows, plan->csr.cols,
         mbi_plan_has_blocks(plan) ? plan->bsr.entries : plan->csr.nnz, part,
         mbi_value_name(plan), program->from_cache ? "from the cache" : "compiled",
         1e3 * (program->from_cache ? program->load_seconds : program->compile_seconds),
@@ -25150,7 +26790,7 @@ MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size
         "%s%s%s",
         mbi_method_name(plan->method),
         plan->desc.method != MERBIT_METHOD_AUTO ? "as asked" : "AUTO's method there",
-        mbi_type_name(plan->type), plan->csr.rows, plan->csr.cols, plan->csr.nnz,
+        mbi_plan_type_text(plan), plan->csr.rows, plan->csr.cols, plan->csr.nnz,
         merge ? plan->tasks : 1, merge && plan->tasks != 1 ? "s" : "", mbi_value_name(plan),
         1e-6 * (double)mbi_plan_product_bytes(plan), merge ? "reference" : "merge",
         reason[0] != '\0' ? "; not on CUDA: " : "", reason);
@@ -25177,7 +26817,7 @@ static int mbi_overlap(const void *x, uint64_t x_bytes, const void *y, uint64_t 
 static merbit_status mbi_spmv_check(merbit_plan *plan, const merbit_workspace *workspace,
                                     const void *x, const void *y) {
   merbit_context *context = plan->context;
-  const size_t size = mbi_type_size(plan->type);
+  const size_t size = mbi_type_size(mbi_plan_sums(plan));
   if (workspace->plan != plan) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
                     "merbit_spmv: the workspace belongs to another plan");
@@ -25197,7 +26837,9 @@ static merbit_status mbi_spmv_check(merbit_plan *plan, const merbit_workspace *w
 
 static void mbi_spmv_cpu(merbit_plan *plan, merbit_workspace *workspace, const void *alpha,
                          const void *x, const void *beta, void *y) {
-  if (plan->method == MERBIT_METHOD_REFERENCE) {
+  if (!mbi_plan_plain(plan)) {
+    mbi_mixed_multiply(plan, workspace->carries, alpha, x, beta, y);
+  } else if (plan->method == MERBIT_METHOD_REFERENCE) {
     mbi_reference_multiply(&plan->csr, plan->values, alpha, x, beta, y);
   } else if (plan->blocks.chunk_index != NULL) {
     mbi_blocks_multiply(plan, workspace->carries, alpha, x, beta, y);
@@ -25208,16 +26850,22 @@ static void mbi_spmv_cpu(merbit_plan *plan, merbit_workspace *workspace, const v
 }
 
 /* The driver is asked once per address: repeated products mostly repeat their vectors. */
-static merbit_status mbi_spmv_check_address(merbit_context *context, const void *pointer,
+static merbit_status mbi_spmv_check_address(const merbit_plan *plan, const void *pointer,
                                             const void **known, const char *name) {
-  if (pointer != *known && !mbi_device_owns(context, pointer)) {
+  merbit_context *context = plan->context;
+  merbit_status status;
+  if (pointer == *known) {
+    return MERBIT_OK;
+  }
+  if (!mbi_device_owns(context, pointer)) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
                     "merbit_spmv: %s at %p is host memory, but the plan computes on CUDA; use a "
                     "merbit_buffer, or plan_desc.vector_memory = MERBIT_MEMORY_HOST",
                     name, pointer);
   }
-  *known = pointer;
-  return MERBIT_OK;
+  status = mbi_types_check_address(context, name, mbi_plan_sums(plan), pointer);
+  *known = status == MERBIT_OK ? pointer : *known;
+  return status;
 }
 
 /* Host vectors: copied to the GPU and back, synchronously. */
@@ -25225,7 +26873,7 @@ static merbit_status mbi_spmv_staged(merbit_plan *plan, merbit_workspace *worksp
                                      const void *alpha, const void *x, const void *beta, void *y,
                                      int reads_y, void *stream) {
   merbit_context *context = plan->context;
-  const size_t size = mbi_type_size(plan->type);
+  const size_t size = mbi_type_size(mbi_plan_sums(plan));
   const size_t x_bytes = (size_t)plan->csr.cols * size, y_bytes = (size_t)plan->csr.rows * size;
   merbit_status status = MERBIT_OK;
   if (x_bytes > 0) {
@@ -25259,10 +26907,10 @@ static merbit_status mbi_spmv_cuda(merbit_plan *plan, merbit_workspace *workspac
     status = mbi_spmv_staged(plan, workspace, alpha, x, beta, y, reads_y, stream);
   } else {
     if (plan->csr.cols > 0) {
-      status = mbi_spmv_check_address(context, x, &workspace->known_x, "x");
+      status = mbi_spmv_check_address(plan, x, &workspace->known_x, "x");
     }
     if (status == MERBIT_OK && plan->csr.rows > 0) {
-      status = mbi_spmv_check_address(context, y, &workspace->known_y, "y");
+      status = mbi_spmv_check_address(plan, y, &workspace->known_y, "y");
     }
     if (status == MERBIT_OK) {
       status = mbi_method_multiply(plan, workspace->device_carries, alpha, mbi_device_address(x),
@@ -25276,10 +26924,12 @@ static merbit_status mbi_spmv_cuda(merbit_plan *plan, merbit_workspace *workspac
 MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *workspace,
                                      const void *alpha, const void *x, const void *beta, void *y,
                                      void *stream) {
-  static const float one_f32 = 1.0f, zero_f32 = 0.0f;
-  static const double one_f64 = 1.0, zero_f64 = 0.0;
+  /* The second parts are for complex numbers. */
+  static const float one_f32[2] = {1, 0}, zero_f32[2] = {0, 0};
+  static const double one_f64[2] = {1, 0}, zero_f64[2] = {0, 0};
+  merbit_type type;
   merbit_status status;
-  int reads_y = 1;
+  int single;
   if (plan == NULL) {
     return MERBIT_INVALID_ARGUMENT;
   }
@@ -25290,24 +26940,27 @@ MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *worksp
   if (status != MERBIT_OK) {
     return status;
   }
+  type = mbi_plan_sums(plan);
   if (plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE) {
+    status = mbi_types_check_address(plan->context, "alpha", type, alpha);
+    if (status == MERBIT_OK) {
+      status = mbi_types_check_address(plan->context, "beta", type, beta);
+    }
+    if (status != MERBIT_OK) {
+      return status;
+    }
     /* The kernels take the two addresses, null for the default. */
     return mbi_spmv_cuda(plan, workspace, &alpha, x, &beta, y, beta != NULL, stream);
   }
-  if (plan->type == MERBIT_F32) {
-    alpha = alpha != NULL ? alpha : &one_f32;
-    beta = beta != NULL ? beta : &zero_f32;
-    reads_y = *(const float *)beta != 0.0f;
-  } else {
-    alpha = alpha != NULL ? alpha : &one_f64;
-    beta = beta != NULL ? beta : &zero_f64;
-    reads_y = *(const double *)beta != 0.0;
-  }
+  single = type == MERBIT_F32 || type == MERBIT_C64;
+  alpha = alpha != NULL ? alpha : single ? (const void *)one_f32 : (const void *)one_f64;
+  beta = beta != NULL ? beta : single ? (const void *)zero_f32 : (const void *)zero_f64;
   if (plan->side == MERBIT_SIDE_CPU) {
     mbi_spmv_cpu(plan, workspace, alpha, x, beta, y);
     return MERBIT_OK;
   }
-  return mbi_spmv_cuda(plan, workspace, alpha, x, beta, y, reads_y, stream);
+  return mbi_spmv_cuda(plan, workspace, alpha, x, beta, y, !mbi_scalar_zero(type, beta),
+                       stream);
 }
 
 /* ==== >>spmv/vectors.c  vectors into the order of a plan and back ========================= */
@@ -25316,7 +26969,7 @@ MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *worksp
 static merbit_status mbi_vector_check(merbit_plan *plan, const char *call, const void *from,
                                       const void *to, int64_t count) {
   merbit_context *context = plan->context;
-  const uint64_t bytes = (uint64_t)count * mbi_type_size(plan->type);
+  const uint64_t bytes = (uint64_t)count * mbi_type_size(mbi_plan_sums(plan));
   if (count > 0 && (from == NULL || to == NULL)) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "%s: the vector %s is NULL", call,
                     from == NULL ? "to read" : "to write");
@@ -25334,10 +26987,11 @@ static void mbi_vector_move_host(merbit_plan *plan, int restore, const void *fro
                                  int64_t count) {
   mbi_reorder_call call;
   if (plan->reorder.order == NULL) {
-    memcpy(to, from, (size_t)count * mbi_type_size(plan->type));
+    memcpy(to, from, (size_t)count * mbi_type_size(mbi_plan_sums(plan)));
     return;
   }
   call.move = restore ? mbi_scatter : mbi_gather;
+  call.type = mbi_plan_sums(plan);
   call.from = from;
   call.to = to;
   call.places = plan->reorder.order;
@@ -25370,11 +27024,12 @@ static merbit_status mbi_vector_move_cuda(merbit_plan *plan, const char *name, i
     status = mbi_vector_check_address(context, name, to);
   }
   if (status == MERBIT_OK) {
-    status = plan->reorder.order == NULL
-                 ? mbi_device_copy_async(context, target, source,
-                                         (size_t)count * mbi_type_size(plan->type), stream)
-                 : mbi_reorder_launch(plan, restore, plan->reorder.device_order, source, target,
-                                      count, stream);
+    status =
+        plan->reorder.order == NULL
+            ? mbi_device_copy_async(context, target, source,
+                                    (size_t)count * mbi_type_size(mbi_plan_sums(plan)), stream)
+            : mbi_reorder_launch(plan, restore, plan->reorder.device_order, source, target,
+                                 count, stream);
   }
   mbi_device_leave(context);
   return status;
@@ -26043,6 +27698,12 @@ static merbit_status mbi_pagerank_check(mbi_pagerank *run, const merbit_view *gr
   const merbit_status status = mbi_view_check_header(context, graph);
   if (status != MERBIT_OK) {
     return status;
+  }
+  if (!mbi_type_plain(mbi_view_type(graph))) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "the graph's value_type is %s; merbit_pagerank takes MERBIT_F64 and "
+                    "MERBIT_F32",
+                    mbi_type_names[mbi_view_type(graph)]);
   }
   if (graph->rows != graph->cols) {
     return mbi_fail(context, MERBIT_INVALID_MATRIX,

@@ -21,16 +21,31 @@ STATUSES = [
     ("MERBIT_CANCELLED", "a progress callback asked to stop"),
 ]
 
-# Scalar types, in the order of merbit_type.
+# Scalar types, in the order of merbit_type; `stored`: which of STORED_TYPES moves them.
 VALUE_TYPES = [
-    dict(name="TYPE_DEFAULT", value=0),
-    dict(name="F64", value=1),
-    dict(name="F32", value=2),
-    dict(name="F16", value=3),
-    dict(name="BF16", value=4),
-    dict(name="C64", value=5),
-    dict(name="C128", value=6),
+    dict(name="TYPE_DEFAULT", value=0, stored="f64", text="what is usual there"),
+    dict(name="F64", value=1, stored="f64", text="double"),
+    dict(name="F32", value=2, stored="f32", text="float"),
+    dict(name="F16", value=3, stored="h16", text="the bits of an IEEE half; values only"),
+    dict(name="BF16", value=4, stored="h16", text="the upper half of a float's bits; values only"),
+    dict(name="C64", value=5, stored="c64", text="complex: two floats, real part first"),
+    dict(name="C128", value=6, stored="c128", text="complex: two doubles"),
 ]
+
+# What loops that only move values are written over.
+FLOAT_TYPES = [dict(suffix="f64", c="double", zero="0"), dict(suffix="f32", c="float", zero="0")]
+COMPLEX_TYPES = [
+    dict(suffix="c64", c="mbi_c64", zero="{0, 0}", part="float"),
+    dict(suffix="c128", c="mbi_c128", zero="{0, 0}", part="double"),
+]
+STORED_TYPES = FLOAT_TYPES + COMPLEX_TYPES + [dict(suffix="h16", c="uint16_t", zero="0")]
+
+# Products beside those of FLOAT_TYPES: stored values, and the type of vectors, sums and scalars.
+MIXED_TYPES = [
+    dict(suffix="f16", c="uint16_t", sum="f32", s="float", load="mbi_f16_value"),
+    dict(suffix="bf16", c="uint16_t", sum="f32", s="float", load="mbi_bf16_value"),
+    dict(suffix="f32_f64", c="float", sum="f64", s="double", load="(double)"),
+] + [dict(t, sum=t["suffix"], s=t["c"]) for t in COMPLEX_TYPES]
 
 
 # The driver calls that the header makes: (field of mbi_driver, exported symbol, arguments).
@@ -164,5 +179,8 @@ def context():
         block_dot=block_dot,
         # Instances of the host loops: offset type x value type.
         offset_types=[dict(suffix="i32", c="int32_t"), dict(suffix="i64", c="int64_t")],
-        float_types=[dict(suffix="f64", c="double"), dict(suffix="f32", c="float")],
+        float_types=FLOAT_TYPES,
+        complex_types=COMPLEX_TYPES,
+        stored_types=STORED_TYPES,
+        mixed_types=MIXED_TYPES,
     )

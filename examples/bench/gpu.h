@@ -6,6 +6,7 @@
 #include "block_plans.h"
 #include "study_plans.h"
 #include "summary.h"
+#include "types.h"
 
 #define BENCH_BATCH_SECONDS 0.01
 
@@ -182,6 +183,7 @@ static void bench_gpu_problem(bench_lab *lab, bench_problem *p, bench_summary *s
   bench_describe_orders(b);
   bench_describe_back(b);
   bench_json_close(lab->json, '}');
+  bench_typed_all(lab, &b->arrays);
   bench_sum_up(sum, p, b->cases, b->case_count);
   (void)fflush(stdout);
   for (i = 0; i < b->our_count; i++) {

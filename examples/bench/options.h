@@ -59,6 +59,8 @@ static void bench_help(void) {
       "                    warp-tiled, nonzero-split, path-walk, with variants tune-loop-...,\n"
       "                    tune-tiled-..., tune-split-..., tune-path-...;\n"
       "                    by name rcm, degree: auto on the reordered matrix;\n"
+      "                    by name types, with f64: f16, bf16, f32 in f64, c64 and c128,\n"
+      "                    complex ones beside cuSPARSE's CSR and COO;\n"
       "                    by name transpose: auto with MERBIT_OPERATION_T, beside cuSPARSE's\n"
       "                    CSR with its own (cusparse-csr-alg1-t, cusparse-csr-alg2-t);\n"
       "                    merbit-sN, merbit-dual-sN (N is sigma; with the dual-buffer "

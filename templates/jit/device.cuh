@@ -8,6 +8,7 @@
 
 #define MBK_KERNEL extern "C" __global__ void
 #define MBK_DEVICE static __device__ __forceinline__
+#define MBK_MEMBER __device__ __forceinline__ // of a struct
 #define MBK_BOUNDS(threads) __launch_bounds__(threads)
 #define MBK_RESIDENT(threads, blocks) __launch_bounds__(threads, blocks)
 #define MBK_SHARED_MEMORY(name) extern __shared__ __align__(16) unsigned char name[]
@@ -74,6 +75,11 @@ MBK_DEVICE float mbk_half_value(mbk_u16 bits) {
   float value;
   asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
   return value;
+}
+
+// And of the bits of a bfloat16, the upper half of a float's.
+MBK_DEVICE float mbk_bf16_value(mbk_u16 bits) {
+  return __uint_as_float((mbk_u32)bits << 16);
 }
 
 MBK_DEVICE int mbk_leading_zeros(mbk_u32 bits) {
@@ -224,5 +230,7 @@ MBK_DEVICE void mbk_release() {
 template <class T> MBK_DEVICE void mbk_prefetch(const T *address) {
   asm volatile("prefetch.global.L2 [%0];" : : "l"(address));
 }
+
+#include "jit/complex.cuh"
 
 #endif

@@ -19,6 +19,8 @@
 
 // A row over many tiles is added up by a warp, over very many by the thread block.
 #define MBK_FIXUP_THREADS 512
+// Complex sums would spill where registers are kept for as many blocks as possible.
+#define MBK_FIXUP_BLOCKS (mbk_parts<MBK_COMPUTE>::count > 1 ? 2 : 0)
 #define MBK_FIXUP_LONG 8         // tiles beyond which the warp helps
 #define MBK_FIXUP_VERY_LONG 1024 // and the thread block
 

@@ -11,7 +11,7 @@
 #include "spmv/fixup.cuh"
 
 // Launch: MBK_FIXUP_THREADS tiles per block. Shared: as mbk_fixup.
-MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS)
+MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, MBK_FIXUP_BLOCKS)
     mbk_scan_fixup(const MBK_ROW_PTR *row_start, const mbk_u32 *tile_row, const mbk_u32 *row_id,
                    const mbk_u32 *empty_id, const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails,
                    MBK_VECTOR *y, mbk_u64 tiles, mbk_u64 empty_rows, MBK_SCALAR_PARAMETERS) {

@@ -59,8 +59,9 @@ MBK_DEVICE void mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
   // Two of each, used in turn: a warp may be one round ahead of those that still read.
   MBK_COMPUTE *const firsts = (MBK_COMPUTE *)shared;
   MBK_COMPUTE *const tails = firsts + 2 * MBK_WARPS;
-  mbk_u32 *const closes = (mbk_u32 *)(tails + 2 * MBK_WARPS);
-  MBK_VECTOR *const old = (MBK_VECTOR *)(closes + 2 * MBK_WARPS) + mbk_thread() / 32 * 32;
+  MBK_VECTOR *const olds = (MBK_VECTOR *)(tails + 2 * MBK_WARPS);
+  MBK_VECTOR *const old = olds + mbk_thread() / 32 * 32;
+  mbk_u32 *const closes = (mbk_u32 *)(olds + (adds ? MBK_THREADS : 0));
   const mbk_u32 warp = mbk_thread() / 32, lane = mbk_lane();
   const mbk_u64 begin = mbk_load(block_start + mbk_block());
   const mbk_u64 end = mbk_load(block_start + mbk_block() + 1);
@@ -146,7 +147,7 @@ MBK_DEVICE void mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
 }
 
 // Launch: MBK_THREADS per block, of at least 64. Shared: MBK_COMPUTE[MBK_TABLE + 4 *
-// MBK_WARPS], then mbk_u32[2 * MBK_WARPS]. beta must be zero.
+// MBK_WARPS], mbk_u32[2 * MBK_WARPS]. beta must be zero.
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
     mbk_scan_whole(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,
                    const mbk_u32 *empty_id, const mbk_u64 *block_start, const mbk_i32 *col_ind,

@@ -5,7 +5,9 @@
 //   3  each is the bits of a half;
 //   4  each is a byte, the number of one in a table of MBK_TABLE;
 //   5  one for each row;
-//   6  all are one here: they are the same throughout a column, and x comes multiplied by them.
+//   6  all are one here: they are the same throughout a column, and x comes multiplied by them;
+//   7  each is the bits of a bfloat16;
+//   8  each is an MBK_VALUE that stands for its conjugate.
 // spmv/forms.cuh makes them.
 #ifndef MBK_STORED
 #error "include spmv/algebra.cuh, which opens with the list of macros"
@@ -29,6 +31,10 @@ MBK_DEVICE MBK_COMPUTE mbk_value(MBK_VALUE stored) {
 #elif MBK_STORED == 4
   MBK_SHARED_MEMORY(shared);
   return ((const MBK_COMPUTE *)shared)[stored];
+#elif MBK_STORED == 7
+  return (MBK_COMPUTE)mbk_bf16_value(stored);
+#elif MBK_STORED == 8
+  return mbk_conjugate((MBK_COMPUTE)stored);
 #else
   return (MBK_COMPUTE)stored;
 #endif

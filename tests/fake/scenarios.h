@@ -8,6 +8,7 @@
 #include "fake/device_scenarios.h"
 #include "fake/order_scenarios.h"
 #include "fake/transpose_scenarios.h"
+#include "fake/type_scenarios.h"
 #include "support/gpu.h"
 
 /* Host CSR, vectors in buffers, a workspace of its own, new values. */
@@ -279,6 +280,8 @@ TEST_UNUSED static const struct {
     {"transposed and reordered", transposed_and_reordered, MERBIT_SIDE_CUDA, 0},
     {"transposed blocks", transposed_blocks, MERBIT_SIDE_CUDA, 0},
     {"transposed, host vectors, AUTO", transposed_host_vectors, MERBIT_SIDE_AUTO, 0},
+    {"conjugate transpose, AUTO", complex_products, MERBIT_SIDE_AUTO, 0},
+    {"complex by MERGE", complex_merge, MERBIT_SIDE_CUDA, 0},
     {"PageRank", ranks, MERBIT_SIDE_CUDA, 1},
     {"PageRank, AUTO", ranks, MERBIT_SIDE_AUTO, 1},
 };

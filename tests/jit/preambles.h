@@ -5,6 +5,7 @@
 static merbit_context *host; /* on the CPU; its device is what the test says */
 
 static mbi_value_form plan_values; /* or what the form of plan_make says */
+static merbit_type plan_sums;      /* DEFAULT: as usual for the values */
 
 /* A plan of this form. */
 static void plan_make(merbit_type type, int form, int sigma, int omega, int threads,
@@ -12,6 +13,7 @@ static void plan_make(merbit_type type, int form, int sigma, int omega, int thre
   memset(plan, 0, sizeof *plan);
   plan->context = host;
   plan->type = type;
+  plan->desc.vector_type = plan_sums;
   plan->device.values = form & 1 && !(form & 2) ? 0 : 16;
   plan->device.form = form & 1 && form & 2             ? MBI_VALUES_EQUAL
                       : form & 8 && type == MERBIT_F64 ? MBI_VALUES_SINGLE

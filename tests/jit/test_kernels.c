@@ -203,6 +203,39 @@ static void compile_values(int capability) {
   plan_values = MBI_VALUES_GENERAL;
 }
 
+/* Complex, short and mixed values by the methods that take them; what plans take, and more in
+ * flight. */
+static void compile_types(int capability) {
+  static const merbit_type types[] = {MERBIT_C128, MERBIT_C64, MERBIT_F16, MERBIT_BF16};
+  const int apart = test_effort(26, 9);
+  size_t t;
+  mbi_preamble preamble;
+  for (t = 0; t < sizeof types / sizeof types[0]; t++) {
+    int form = capability % 7 + (int)t;
+    for (; form < 64; form += apart) {
+      const merbit_type type = types[t];
+      const int wide = form % 2 == 0;
+      if ((form & 3) == 3) { /* one value for all: not of these types */
+        continue;
+      }
+      plan_sums = form & 8 && type == MERBIT_BF16 ? MERBIT_F64 : MERBIT_TYPE_DEFAULT;
+      scan_preamble(plan_sums != MERBIT_TYPE_DEFAULT ? MERBIT_F32 : type, form, wide ? 8 : 0,
+                    wide ? 256 : 0, form & 8 ? 100 : 5, &preamble);
+      compile("spmv/scan.cu", &preamble, capability);
+      whole_preamble(plan_sums != MERBIT_TYPE_DEFAULT ? MERBIT_F32 : type, form, 0, 0,
+                     &preamble);
+      compile("spmv/scan_whole.cu", &preamble, capability);
+      merge_preamble(plan_sums != MERBIT_TYPE_DEFAULT ? MERBIT_F32 : type, form, 0, 0, 0,
+                     &preamble);
+      compile("spmv/merge_path.cu", &preamble, capability);
+      rows_preamble(plan_sums != MERBIT_TYPE_DEFAULT ? MERBIT_F32 : type, form, 0, 8, 0,
+                    &preamble);
+      compile("spmv/rows.cu", &preamble, capability);
+    }
+  }
+  plan_sums = MERBIT_TYPE_DEFAULT;
+}
+
 static void compile_methods(int form, int capability) {
   const merbit_type type = (form ^ form >> 1 ^ form >> 4) & 1 ? MERBIT_F32 : MERBIT_F64;
   mbi_preamble preamble;
@@ -245,6 +278,10 @@ static void every_architecture_takes_every_file(void **state) {
     rows_preamble(MERBIT_F64, 0, 8, 4, 0, &preamble);
     compile("spmv/rows.cu", &preamble, archs[i]);
     merge_preamble(MERBIT_F64, 0, 0, 0, 0, &preamble);
+    compile("spmv/merge_path.cu", &preamble, archs[i]);
+    scan_preamble(MERBIT_C128, 0, 0, 0, 32, &preamble);
+    compile("spmv/scan.cu", &preamble, archs[i]);
+    merge_preamble(MERBIT_C64, 0, 0, 0, 0, &preamble);
     compile("spmv/merge_path.cu", &preamble, archs[i]);
     sliced_preamble(MERBIT_F64, 0, 0, 0, &preamble);
     compile("spmv/sliced.cu", &preamble, archs[i]);
@@ -329,6 +366,7 @@ static void every_form_compiles_without_spills(void **state) {
     }
     compile_blocks(capabilities[c]);
     compile_values(capabilities[c]);
+    compile_types(capabilities[c]);
     if (capabilities[c] == 90) {
       compile_studies(capabilities[c]);
       compile_csr_studies(capabilities[c]);

@@ -11,6 +11,7 @@
 #define K "%%MatrixMarket matrix coordinate real skew-symmetric\n"
 #define I "%%MatrixMarket matrix coordinate integer general\n"
 #define A "%%MatrixMarket matrix array real general\n"
+#define C "%%MatrixMarket matrix coordinate complex general\n"
 #define INVALID MERBIT_INVALID_FILE
 
 typedef struct stream {

@@ -30,8 +30,22 @@ static const struct {
      "a pattern is general or symmetric"},
     {"%%MatrixMarket matrix coordinate pattern hermitian\n1 1 0\n", INVALID,
      "a pattern is general or symmetric"},
-    {"%%MatrixMarket matrix array complex hermitian\n1 1\n1 0\n", MERBIT_NOT_SUPPORTED,
-     "complex"},
+    {"%%MatrixMarket matrix array complex hermitian\n1 1\n1 2\n", INVALID,
+     "line 3: \"1 2\" has an imaginary part on the diagonal"},
+    {C "2 2 1\n1 2 5   \n", INVALID, "has no imaginary part"},
+    {C "2 2 1\n1 2 5\n", INVALID, "line 2: 1 entries of at least 8 bytes"},
+    {C "2 2 1\n1 2     \n", INVALID, "has no real part"},
+    {C "2 2 1\n1 2 5 6i\n", INVALID, "line 3: \"6i\" is not a number"},
+    {C "2 2 1\n1 2 5+6i 0\n", INVALID, "line 3: \"5+6i\" is not a number"},
+    {C "2 2 1\n1 2 5 6 7\n", INVALID, "line 3: \"7\" follows the entry"},
+    {C "2 2 1\n1 2 5 1e999\n", INVALID, "\"1e999\" is beyond the range of f64"},
+    {C "2 2 1\n1 2 1e999 x\n", INVALID, "\"1e999\" is beyond the range of f64"},
+    {"%%MatrixMarket matrix coordinate complex hermitian\n2 2 1\n2 2 1 -1e-300\n", INVALID,
+     "which is real in a Hermitian matrix"},
+    {"%%MatrixMarket matrix coordinate complex hermitian\n2 2 1\n1 2 1 1\n", INVALID,
+     "is not below the diagonal"},
+    {"%%MatrixMarket matrix array complex general\n1 2\n1 2\n3  \n", INVALID,
+     "has no imaginary part"},
     {"%%MatrixMarket matrix coordinate complex genral\n", INVALID,
      "the symmetry is \"genral\""},
     {G, INVALID, "line 2: the input ends before its size line"},
@@ -196,6 +210,13 @@ static void test_arguments(void **state) {
   desc.value_type = MERBIT_BF16;
   assert_failed(context, "", read_block(context, text, size, &desc, &m), MERBIT_NOT_SUPPORTED,
                 "read_desc.value_type is 4", &m);
+  desc.value_type = MERBIT_F32;
+  assert_failed(context, "", read_block(context, C "1 1 0\n", sizeof C + 5, &desc, &m),
+                MERBIT_NOT_SUPPORTED, "the field is complex, but read_desc.value_type", &m);
+  desc.value_type = MERBIT_C64;
+  assert_failed(context, "",
+                read_block(context, C "1 1 1\n1 1 0 1e39\n", sizeof C + 16, &desc, &m), INVALID,
+                "\"1e39\" is beyond the range of f32", &m);
   desc.value_type = MERBIT_F64;
   desc.max_rows = -1;
   assert_failed(context, "", read_block(context, text, size, &desc, &m),

@@ -43,6 +43,83 @@ static void test_values(void **state) {
   merbit_context_destroy(context);
 }
 
+/* A 3 x 3 matrix with entries below the diagonal only, expanded by its symmetry; and real files
+ * in complex types. */
+static void test_complex(void **state) {
+  static const struct {
+    const char *banner;
+    int array;
+    double diagonal, sign, conjugate; /* of the imaginary part; of a mirror image and its own */
+  } kinds[] = {{"coordinate complex symmetric", 0, 7, 1, 1},
+               {"coordinate complex skew-symmetric", 0, 0, -1, -1},
+               {"coordinate complex hermitian", 0, 0, 1, -1},
+               {"array complex hermitian", 1, 0, 1, -1},
+               {"array complex skew-symmetric", 1, 0, -1, -1}};
+  merbit_context *context = cpu_open(NULL, 1);
+  merbit_read_desc desc;
+  size_t i;
+  int single;
+  (void)state;
+  memset(&desc, 0, sizeof desc);
+  for (i = 0; i < 2 * sizeof kinds / sizeof kinds[0]; i++) {
+    const size_t k = i / 2;
+    const int skew = kinds[k].sign < 0;
+    char file[256];
+    double value[4][2];
+    merbit_view view;
+    merbit_matrix *m;
+    int e;
+    single = i % 2 != 0;
+    if (kinds[k].array) {
+      (void)snprintf(file, sizeof file, "%%%%MatrixMarket matrix %s\n2 2\n%s1.5 -2.1\n%s",
+                     kinds[k].banner, skew ? "" : "3 0\n", skew ? "" : "4 -0\n");
+    } else {
+      (void)snprintf(file, sizeof file,
+                     "%%%%MatrixMarket matrix %s\n2 2 %d\n%s2 1\t1.5  -2.1D0 \n%s",
+                     kinds[k].banner, skew ? 1 : 3, skew ? "" : "2 2 4 0\n",
+                     skew                     ? ""
+                     : kinds[k].diagonal != 0 ? "1 1 3 7\n"
+                                              : "1 1 3 0\n");
+    }
+    desc.value_type = single ? MERBIT_C64 : MERBIT_TYPE_DEFAULT;
+    assert_int_equal(read_block(context, file, strlen(file), &desc, &m), MERBIT_OK);
+    view = merbit_matrix_view(m);
+    assert_int_equal(view.value_type, single ? MERBIT_C64 : MERBIT_C128);
+    assert_int_equal(view.nnz, skew ? 2 : 4);
+    for (e = 0; e < 2 * view.nnz; e++) {
+      value[e / 2][e % 2] =
+          single ? (double)((const float *)view.values)[e] : ((const double *)view.values)[e];
+    }
+    if (!skew) {
+      assert_true(value[0][0] == 3 && value[0][1] == kinds[k].diagonal);
+      assert_true(value[3][0] == 4 && value[3][1] == 0);
+    }
+    e = skew ? 0 : 1; /* (1, 2), then (2, 1) */
+    assert_true(value[e][0] == kinds[k].sign * 1.5 && value[e + 1][0] == 1.5);
+    assert_true(value[e + 1][1] == (single ? (double)-2.1f : -2.1));
+    assert_true(value[e][1] == kinds[k].conjugate * value[e + 1][1]);
+    merbit_matrix_destroy(m);
+  }
+  for (desc.value_type = MERBIT_C64; desc.value_type <= MERBIT_C128;
+       desc.value_type = (merbit_type)(desc.value_type + 1)) {
+    static const char real[] = S "2 2 2\n2 1 0.1\n2 1 0.25\n";
+    merbit_view view;
+    merbit_matrix *m;
+    assert_int_equal(read_block(context, real, sizeof real - 1, &desc, &m), MERBIT_OK);
+    view = merbit_matrix_view(m);
+    assert_int_equal(view.nnz, 2);
+    if (desc.value_type == MERBIT_C64) {
+      assert_true(((const float *)view.values)[2] == 0.1f + 0.25f);
+      assert_true(((const float *)view.values)[3] == 0);
+    } else {
+      assert_true(((const double *)view.values)[2] == 0.1 + 0.25);
+      assert_true(((const double *)view.values)[3] == 0);
+    }
+    merbit_matrix_destroy(m);
+  }
+  merbit_context_destroy(context);
+}
+
 /* Variants of one matrix: the same result for all. */
 static void test_tolerance(void **state) {
   static const char *const texts[] = {
@@ -159,11 +236,9 @@ static void test_f32(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_values),
-      cmocka_unit_test(test_tolerance),
-      cmocka_unit_test(test_hermitian_real_is_symmetric),
-      cmocka_unit_test(test_shortest),
-      cmocka_unit_test(test_empty_shapes),
+      cmocka_unit_test(test_values),    cmocka_unit_test(test_complex),
+      cmocka_unit_test(test_tolerance), cmocka_unit_test(test_hermitian_real_is_symmetric),
+      cmocka_unit_test(test_shortest),  cmocka_unit_test(test_empty_shapes),
       cmocka_unit_test(test_f32),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

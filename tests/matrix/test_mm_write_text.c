@@ -27,6 +27,37 @@ static void test_csr(void **state) {
   merbit_context_destroy(context);
 }
 
+/* Both parts read back bit for bit. */
+static void test_complex(void **state) {
+  static const double wide[] = {0.1, -0.0, 1.0 / 3, -5e-324, (double)INFINITY, 1e300};
+  static const float single[] = {0.1f, -0.0f, 1.0f / 3, -1e-45f, -(float)INFINITY, 1e30f};
+  merbit_context *context = cpu_open(NULL, 1);
+  merbit_view view = merbit_csr(3, 4, 3, csr_row_ptr, csr_col_ind, wide), back;
+  int type;
+  (void)state;
+  for (type = MERBIT_C64; type <= MERBIT_C128; type++) {
+    text t = {NULL, 0, 0, 0};
+    merbit_read_desc desc;
+    merbit_matrix *m, *sorted;
+    memset(&desc, 0, sizeof desc);
+    desc.value_type = view.value_type = (merbit_type)type;
+    view.values = type == MERBIT_C64 ? (const void *)single : (const void *)wide;
+    assert_int_equal(merbit_matrix_write_stream(context, &view, text_write, &t), MERBIT_OK);
+    assert_non_null(
+        strstr(t.data, "coordinate complex general\n3 4 3\n1 4 0.1 -0\n1 1 0.33333"));
+    assert_int_equal(merbit_matrix_read_memory(context, t.data, t.size, &desc, &m), MERBIT_OK);
+    assert_int_equal(merbit_matrix_create(context, &view, &sorted), MERBIT_OK);
+    back = merbit_matrix_view(m);
+    assert_int_equal(back.value_type, type);
+    assert_memory_equal(back.values, merbit_matrix_view(sorted).values,
+                        type == MERBIT_C64 ? 24 : 48);
+    merbit_matrix_destroy(m);
+    merbit_matrix_destroy(sorted);
+    free(t.data);
+  }
+  merbit_context_destroy(context);
+}
+
 static void test_kinds_of_views(void **state) {
   static const int64_t rows64[] = {3, 1, 1}, cols64[] = {1, 2, 2};
   static const int32_t rows32[] = {2, 0, 0}, cols32[] = {0, 1, 1};
@@ -167,9 +198,13 @@ static void test_decimal_separators(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_csr),   cmocka_unit_test(test_kinds_of_views),
-      cmocka_unit_test(test_empty), cmocka_unit_test(test_round_trip),
-      cmocka_unit_test(test_nan),   cmocka_unit_test(test_decimal_separators),
+      cmocka_unit_test(test_csr),
+      cmocka_unit_test(test_complex),
+      cmocka_unit_test(test_kinds_of_views),
+      cmocka_unit_test(test_empty),
+      cmocka_unit_test(test_round_trip),
+      cmocka_unit_test(test_nan),
+      cmocka_unit_test(test_decimal_separators),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

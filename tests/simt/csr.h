@@ -11,12 +11,48 @@
 #include "support/matrices.h"
 
 // As MBK_STORED.
-enum csr_storage { CSR_EACH, CSR_EQUAL, CSR_SINGLE, CSR_HALF, CSR_TABLE, CSR_ROW, CSR_COLUMN };
+enum csr_storage {
+  CSR_EACH,
+  CSR_EQUAL,
+  CSR_SINGLE,
+  CSR_HALF,
+  CSR_TABLE,
+  CSR_ROW,
+  CSR_COLUMN,
+  CSR_BFLOAT,
+  CSR_CONJUGATE
+};
+
+// What a number of the test data stands for in type V: a complex one has an imaginary part that
+// follows from the bits of the real one; but 1, which patterns have, is 1, and -1 is i.
+template <class V> struct csr_number {
+  static V of(double number) {
+    return (V)number;
+  }
+  static bool same(V a, V b) {
+    return memcmp(&a, &b, sizeof a) == 0 || (isnan(a) && isnan(b));
+  }
+};
+template <class T> struct csr_number<mbk_complex<T>> {
+  typedef mbk_complex<T> V;
+  static V of(double number) {
+    if (number == -1) {
+      return V(0, 1);
+    }
+    uint64_t bits;
+    memcpy(&bits, &number, sizeof bits);
+    return V((T)number,
+             number == 1 ? 0 : (T)(number * ((double)(bits >> 17 & 1023) - 511.5) / 256));
+  }
+  static bool same(V a, V b) {
+    return csr_number<T>::same(a.re, b.re) && csr_number<T>::same(a.im, b.im);
+  }
+};
 
 template <class V, int stored>
 using csr_stored =
     std::conditional_t<stored == CSR_SINGLE, float,
-                       std::conditional_t<stored == CSR_HALF, mbk_u16,
+                       std::conditional_t<stored == CSR_HALF || stored == CSR_BFLOAT, mbk_u16,
                                           std::conditional_t<stored == CSR_TABLE, mbk_u8, V>>>;
 
 struct csr_form { // of a kernel, but for what only its own method has
@@ -28,10 +64,10 @@ struct csr_form { // of a kernel, but for what only its own method has
 
   // Bytes of a stored value.
   unsigned stored_bytes() const {
-    return stored == CSR_SINGLE  ? 4
-           : stored == CSR_HALF  ? 2
-           : stored == CSR_TABLE ? 1
-                                 : value_bytes;
+    return stored == CSR_SINGLE                         ? 4
+           : stored == CSR_HALF || stored == CSR_BFLOAT ? 2
+           : stored == CSR_TABLE                        ? 1
+                                                        : value_bytes;
   }
   // One value for all, each row or each column.
   bool shared_values() const {
@@ -84,18 +120,19 @@ template <class V> struct csr_bed {
   void fill(uint64_t state, csr_data data) {
     static const double bad[] = {INFINITY, -INFINITY, NAN};
     for (size_t i = 0; i < x.count; i++) {
-      x.as<V>()[i] = (V)test_uniform(&state);
+      x.as<V>()[i] = csr_number<V>::of(test_uniform(&state));
     }
     for (int i = 0; (data == CSR_WILD_X || data == CSR_WILD_BOTH) && i < 3 && nnz > 0; i++) {
-      x.as<V>()[m.col_ind[test_below(&state, m.nnz)]] = (V)bad[i];
+      x.as<V>()[m.col_ind[test_below(&state, m.nnz)]] = csr_number<V>::of(bad[i]);
     }
     for (uint64_t i = 0; i < nnz; i++) {
-      m.values[i] = form.stored == CSR_EQUAL    ? (double)(V)plain[0]
+      m.values[i] = form.stored == CSR_EQUAL    ? equal(plain[0])
                     : form.pattern              ? 1.0
                     : form.stored == CSR_SINGLE ? (double)(float)plain[i]
                     : form.stored == CSR_HALF
                         ? (double)mbk_half_value(mbk_half_of((float)plain[i]))
-                        : plain[i];
+                    : form.stored == CSR_BFLOAT ? (double)mbk_bf16_value(bfloat_of(plain[i]))
+                                                : plain[i];
     }
     if (form.stored == CSR_EQUAL && data == CSR_WILD_VALUES && nnz > 0) {
       std::fill(m.values, m.values + nnz, bad[test_below(&state, 3)]);
@@ -103,18 +140,43 @@ template <class V> struct csr_bed {
     if (!form.pattern && (data == CSR_WILD_VALUES || data == CSR_WILD_BOTH)) {
       test_matrix_wild(&m, &state);
     }
-    if (form.stored == CSR_TABLE || form.stored == CSR_ROW || form.stored == CSR_COLUMN) {
-      few(state, data == CSR_WILD_VALUES || data == CSR_WILD_BOTH);
-      return;
+    if constexpr (mbk_parts<V>::count == 1) {
+      if (form.stored == CSR_TABLE || form.stored == CSR_ROW || form.stored == CSR_COLUMN) {
+        few(state, data == CSR_WILD_VALUES || data == CSR_WILD_BOTH);
+        return;
+      }
     }
     for (uint64_t i = 0; i < values.count; i++) {
       if (form.stored == CSR_SINGLE) {
         values.as<float>()[i] = (float)m.values[i];
       } else if (form.stored == CSR_HALF) {
         values.as<mbk_u16>()[i] = mbk_half_of((float)m.values[i]);
+      } else if (form.stored == CSR_BFLOAT) {
+        values.as<mbk_u16>()[i] = bfloat_of(m.values[i]);
       } else {
-        values.as<V>()[i] = (V)(nnz > 0 ? m.values[i] : 1);
+        values.as<V>()[i] = csr_number<V>::of(nnz > 0 ? m.values[i] : 1);
       }
+      if constexpr (mbk_parts<V>::count > 1) {
+        if (form.stored == CSR_CONJUGATE) {
+          values.as<V>()[i].im = -values.as<V>()[i].im;
+        }
+      }
+    }
+  }
+
+  // The bits of a bfloat16 that is no further from zero.
+  static mbk_u16 bfloat_of(double number) {
+    const float single = (float)number;
+    mbk_u32 bits;
+    memcpy(&bits, &single, sizeof bits);
+    return isnan(single) ? 0x7fff : (mbk_u16)(bits >> 16);
+  }
+
+  static double equal(double number) {
+    if constexpr (mbk_parts<V>::count > 1) {
+      return number;
+    } else {
+      return (double)(V)number;
     }
   }
 
@@ -192,6 +254,11 @@ inline int csr_rows_wrong(const test_matrix *m, double alpha, const float *x, do
   return bound_rows_wrong_f32(m, (float)alpha, x, (float)beta, y0, y);
 }
 
+// The same for complex numbers, each part within gamma(k + 4): test_types has the formulas.
+template <class T>
+int csr_rows_wrong(const test_matrix *m, double alpha, const mbk_complex<T> *x, double beta,
+                   const mbk_complex<T> *y0, const mbk_complex<T> *y);
+
 inline unsigned csr_divide_up(uint64_t a, uint64_t b) {
   return (unsigned)((a + b - 1) / b);
 }
@@ -203,7 +270,7 @@ inline unsigned csr_divide_up(uint64_t a, uint64_t b) {
 template <class V, class F>
 void csr_with_scalars(const csr_form &form, double alpha, double beta, uint64_t seed,
                       const F &launch) {
-  const V a = (V)alpha, b = (V)beta;
+  const V a = csr_number<V>::of(alpha), b = csr_number<V>::of(beta);
   // A null device pointer stands for the default.
   const void *const at_alpha = alpha == 1 && seed % 2 ? nullptr : &a;
   const void *const at_beta = beta == 0 && seed % 2 ? nullptr : &b;
@@ -243,8 +310,7 @@ static const double csr_scalars[] = {1, 0, -1, 0.5};
 // which one is up to its compiler.
 template <class V> bool csr_same(const simt_array &a, const simt_array &b) {
   for (size_t i = 0; i < a.count; i++) {
-    const V one = a.as<V>()[i], other = b.as<V>()[i];
-    if (memcmp(&one, &other, sizeof one) != 0 && !(isnan(one) && isnan(other))) {
+    if (!csr_number<V>::same(a.as<V>()[i], b.as<V>()[i])) {
       return false;
     }
   }
@@ -260,7 +326,7 @@ void csr_check_pair(Bed &b, int pair, uint64_t first, const F &multiply) {
   simt_array y0(b.rows, sizeof(V)), y(b.rows, sizeof(V)), before(b.rows, sizeof(V));
   uint64_t state = first * 1000 + (uint64_t)b.index;
   for (uint64_t i = 0; i < b.rows; i++) {
-    y0.as<V>()[i] = beta == 0 ? (V)NAN : (V)test_uniform(&state);
+    y0.as<V>()[i] = csr_number<V>::of(beta == 0 ? (double)NAN : test_uniform(&state));
   }
   b.fill(state, (csr_data)((uint64_t)(pair + b.index) % 4));
   before.copy(y0);

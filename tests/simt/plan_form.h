@@ -2,7 +2,7 @@
 // with name, value, offset, base, ones, device. No include guard.
 // `ones` is 0 for values as they are, 1 for a pattern of ones, and from 2 on one more than
 // MBK_STORED: one value that all have, floats, halves, a table, one for each row, one for each
-// column.
+// column, bfloat16s, conjugates.
 #define MBK_STORED (SIMT_ARG(4, SIMT_FORM) > 0 ? SIMT_ARG(4, SIMT_FORM) - 1 : 0)
 #define MBK_VALUE csr_stored<SIMT_ARG(1, SIMT_FORM), MBK_STORED>
 #define MBK_VECTOR SIMT_ARG(1, SIMT_FORM)
@@ -10,7 +10,8 @@
 #define MBK_ROW_PTR SIMT_GLUE(mbk_i, SIMT_ARG(2, SIMT_FORM))
 #define MBK_BASE SIMT_ARG(3, SIMT_FORM)
 #define MBK_PATTERN                                                                            \
-  (SIMT_ARG(4, SIMT_FORM) == 1 || SIMT_ARG(4, SIMT_FORM) == 2 || SIMT_ARG(4, SIMT_FORM) > 5)
+  (SIMT_ARG(4, SIMT_FORM) == 1 || SIMT_ARG(4, SIMT_FORM) == 2 ||                               \
+   (SIMT_ARG(4, SIMT_FORM) > 5 && SIMT_ARG(4, SIMT_FORM) < 8))
 #define MBK_SCALARS_DEVICE SIMT_ARG(5, SIMT_FORM)
 #define SIMT_CSR_FORM                                                                          \
   {                                                                                            \

@@ -16,14 +16,17 @@ struct reorder_form {
   }
 
 #define MBK_VECTOR float
+#define MBK_VALUE float
 #define MBK_PLACE mbk_i64
 namespace f32_places64 {
 #include "spmv/reorder.cu"
 static const reorder_form form = FORM(f32_places64);
 } // namespace f32_places64
 #undef MBK_VECTOR
+#undef MBK_VALUE
 #undef MBK_PLACE
 #define MBK_VECTOR double
+#define MBK_VALUE double
 #define MBK_PLACE mbk_i32
 namespace f64_places32 {
 #include "spmv/reorder.cu"

@@ -181,7 +181,7 @@ static void check_form(const bed *b, uint64_t block, int64_t from) {
   }
   crowded += shared;
   if (count < b->options->coo_max && b->options->weighed &&
-      longest_row(b, from) <= 5 * ((count + 15) / 16)) {
+      longest_row(b, from) <= 8 * ((count + 15) / 16)) {
     evened++;
     assert_int_equal(form, MBI_CB_CSR);
   } else if (count < b->options->coo_max) {

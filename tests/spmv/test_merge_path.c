@@ -39,9 +39,10 @@ static void chunks_of_the_path(void **state) {
     if (plan.merge.chunks != sizes[i].chunks) {
       fail_msg("%d: %d chunks", (int)i, (int)plan.merge.chunks);
     }
-    assert_true(
-        mbi_merge_carry_bytes(&plan) ==
-        (sizes[i].chunks > 0 ? 8 + sizes[i].chunks * (8 + 2 * mbi_type_size(plan.type)) : 0));
+    assert_true(mbi_merge_carry_bytes(&plan) ==
+                (sizes[i].chunks > 0 ? (sizes[i].chunks + 2) / 2 * 16 +
+                                           2 * sizes[i].chunks * mbi_type_size(plan.type)
+                                     : 0));
     memset(&info, 0, sizeof info);
     mbi_merge_info(&plan, &info);
     assert_int_equal(info.tiles, sizes[i].chunks);

@@ -125,7 +125,6 @@ static void kinds_of_views(void **state) {
   cpu_expect(context, status, piece)
   EXPECT(value_type, (merbit_type)-1, MERBIT_INVALID_ARGUMENT, "value_type is -1");
   EXPECT(value_type, (merbit_type)7, MERBIT_INVALID_ARGUMENT, "value_type is 7");
-  EXPECT(value_type, MERBIT_C128, MERBIT_NOT_SUPPORTED, "MERBIT_C128");
   EXPECT(memory, (merbit_memory)-1, MERBIT_INVALID_ARGUMENT, "memory is -1");
   EXPECT(memory, (merbit_memory)3, MERBIT_INVALID_ARGUMENT, "memory is 3");
   EXPECT(memory, MERBIT_MEMORY_DEVICE, MERBIT_INVALID_ARGUMENT, "computes on the CPU");

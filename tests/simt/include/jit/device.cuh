@@ -14,6 +14,7 @@
 
 #define MBK_KERNEL [[maybe_unused]] static void
 #define MBK_DEVICE [[maybe_unused]] static inline
+#define MBK_MEMBER
 #define MBK_BOUNDS(threads)
 #define MBK_RESIDENT(threads, blocks)
 #define MBK_SHARED_MEMORY(name) unsigned char *const name = simt.shared
@@ -128,6 +129,12 @@ MBK_DEVICE float mbk_half_value(mbk_u16 bits) {
                                       : ldexp(1024 + fraction, exponent - 25);
   return (float)((bits & 0x8000) != 0 ? -size : size);
 }
+MBK_DEVICE float mbk_bf16_value(mbk_u16 bits) {
+  const mbk_u32 wide = (mbk_u32)bits << 16;
+  float value;
+  memcpy(&value, &wide, sizeof value);
+  return value;
+}
 MBK_DEVICE mbk_u16 mbk_half_of(float value) {
   const mbk_u16 sign = std::signbit(value) ? 0x8000 : 0;
   const double size = fabs((double)value);
@@ -241,4 +248,6 @@ MBK_DEVICE void mbk_release() {
 template <class T> MBK_DEVICE void mbk_prefetch(const T *address) {
   (void)address;
 }
+
+#include "jit/complex.cuh"
 #endif // SIMT_DEVICE_CUH

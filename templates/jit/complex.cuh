@@ -1,0 +1,81 @@
+// Complex numbers: two neighbouring reals, real part first. Part of jit/device.cuh, over whose
+// reals all of it is written. Products are (ac - bd) + (ad + bc)i as it stands, each part of
+// two rounded products and a sum that is not fused with them.
+#ifndef MBK_COMPLEX_CUH
+#define MBK_COMPLEX_CUH
+
+// Trivial but for values from a real number, so that packs of them are too.
+template <class T> struct alignas(2 * sizeof(T)) mbk_complex {
+  T re, im;
+  mbk_complex() = default;
+  MBK_MEMBER mbk_complex(T re, T im = 0) : re(re), im(im) {
+  }
+};
+
+typedef mbk_complex<float> mbk_c64;
+typedef mbk_complex<double> mbk_c128;
+
+// How many reals a number is.
+template <class T> struct mbk_parts {
+  enum { count = 1 };
+};
+template <class T> struct mbk_parts<mbk_complex<T>> {
+  enum { count = 2 };
+};
+
+template <class T>
+MBK_DEVICE mbk_complex<T> operator+(const mbk_complex<T> &a, const mbk_complex<T> &b) {
+  return mbk_complex<T>(a.re + b.re, a.im + b.im);
+}
+template <class T>
+MBK_DEVICE bool operator==(const mbk_complex<T> &a, const mbk_complex<T> &b) {
+  return a.re == b.re && a.im == b.im;
+}
+template <class T>
+MBK_DEVICE bool operator!=(const mbk_complex<T> &a, const mbk_complex<T> &b) {
+  return !(a == b);
+}
+
+template <class T>
+MBK_DEVICE mbk_complex<T> mbk_multiply(const mbk_complex<T> &a, const mbk_complex<T> &b) {
+  return mbk_complex<T>(mbk_multiply(a.re, b.re) - mbk_multiply(a.im, b.im),
+                        mbk_multiply(a.re, b.im) + mbk_multiply(a.im, b.re));
+}
+
+template <class T> MBK_DEVICE mbk_complex<T> mbk_conjugate(const mbk_complex<T> &a) {
+  return mbk_complex<T>(a.re, -a.im);
+}
+
+template <class T>
+MBK_DEVICE mbk_complex<T> mbk_shuffle(mbk_u32 mask, mbk_complex<T> value, int lane, int width) {
+  const T re = mbk_shuffle(mask, value.re, lane, width);
+  return mbk_complex<T>(re, mbk_shuffle(mask, value.im, lane, width));
+}
+template <class T>
+MBK_DEVICE mbk_complex<T> mbk_shuffle_up(mbk_u32 mask, mbk_complex<T> value, int delta,
+                                         int width) {
+  const T re = mbk_shuffle_up(mask, value.re, delta, width);
+  return mbk_complex<T>(re, mbk_shuffle_up(mask, value.im, delta, width));
+}
+template <class T>
+MBK_DEVICE mbk_complex<T> mbk_shuffle_down(mbk_u32 mask, mbk_complex<T> value, int delta,
+                                           int width) {
+  const T re = mbk_shuffle_down(mask, value.re, delta, width);
+  return mbk_complex<T>(re, mbk_shuffle_down(mask, value.im, delta, width));
+}
+template <class T>
+MBK_DEVICE mbk_complex<T> mbk_shuffle_xor(mbk_u32 mask, mbk_complex<T> value, int lanes,
+                                          int width) {
+  const T re = mbk_shuffle_xor(mask, value.re, lanes, width);
+  return mbk_complex<T>(re, mbk_shuffle_xor(mask, value.im, lanes, width));
+}
+
+// One load each: 8 or 16 bytes.
+template <class T> MBK_DEVICE mbk_complex<T> mbk_load(const mbk_complex<T> *address) {
+  return mbk_load_pack<mbk_complex<T>, 1>(address).at[0];
+}
+template <class T> MBK_DEVICE mbk_complex<T> mbk_load_once(const mbk_complex<T> *address) {
+  return mbk_load_pack_once<mbk_complex<T>, 1>(address).at[0];
+}
+
+#endif
