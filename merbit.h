@@ -8447,7 +8447,9 @@ static const char *const mbi_source_spmv_row_study_cu[] = {
   "//   1  warp tiled (Algorithm 2): a thread block takes MBK_ROWS rows for each of its warps and\n"
   "//      goes through tiles of columns, whose part of x it has in shared memory\n"
   "// Unlike there, a row passes one warp only, so that nothing is added to y atomically, and each\n"
-  "// row's sum has one order: which warp takes a row makes no difference to the bits.\n"
+  "// row's sum has one order: which warp takes a row makes no difference to the bits. Kernels ask\n"
+  "// for one resident block: left to itself a compiler keeps to the registers of as many as\n"
+  "// possible, and spills.\n"
   "#include \"jit/device.cuh\"\n"
   "#include \"spmv/algebra.cuh\"\n"
   "#ifndef MBK_STUDY\n"
@@ -8474,11 +8476,11 @@ static const char *const mbi_source_spmv_row_study_cu[] = {
   "  return (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE);\n"
   "}\n"
   "\n"
-  "// What the nonzero number `at` adds.\n"
+  "// What the nonzero number `at` adds.\n",
   "MBK_DEVICE MBK_COMPUTE mbk_study_term(const MBK_VALUE *values, mbk_u64 at, MBK_VECTOR factor) {\n"
   "#if MBK_PATTERN\n"
   "  (void)at;\n"
-  "  return MBK_UNIT(values, factor);\n",
+  "  return MBK_UNIT(values, factor);\n"
   "#else\n"
   "  return MBK_MUL(mbk_value(mbk_load(values + at)), factor);\n"
   "#endif\n"
@@ -8519,16 +8521,16 @@ static const char *const mbi_source_spmv_row_study_cu[] = {
   "}\n"
   "\n"
   "// Launch: any number of blocks, behind mbk_loop_reset.\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_THREADS)\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1)\n"
   "    mbk_loop_product(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,\n"
   "                     const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,\n"
-  "                     mbk_u64 *counter, mbk_u64 rows, MBK_SCALAR_PARAMETERS) {\n"
+  "                     mbk_u64 *counter, mbk_u64 rows, MBK_SCALAR_PARAMETERS) {\n",
   "  mbk_release();\n"
   "  mbk_await_for(x);\n"
   "  MBK_SCALARS_LOAD;\n"
   "  for (;;) {\n"
   "    mbk_u64 first = 0;\n"
-  "    if (mbk_lane() == 0) {\n",
+  "    if (mbk_lane() == 0) {\n"
   "      first = mbk_atomic_add(counter, (mbk_u64)MBK_TAKEN);\n"
   "    }\n"
   "    first = mbk_shuffle(MBK_ALL, first, 0, 32);\n"
@@ -8578,11 +8580,11 @@ static const char *const mbi_source_spmv_row_study_cu[] = {
   "  return ((mbk_u64)mbk_block() * MBK_WARPS + mbk_thread() / 32) * MBK_ROWS;\n"
   "}\n"
   "\n"
-  "MBK_DEVICE mbk_u32 mbk_tiled_column(const mbk_i32 *col_ind, mbk_u64 at) {\n"
+  "MBK_DEVICE mbk_u32 mbk_tiled_column(const mbk_i32 *col_ind, mbk_u64 at) {\n",
   "  return (mbk_u32)(mbk_load(col_ind + at) - MBK_BASE);\n"
   "}\n"
   "\n"
-  "// The least, over the thread block, in every thread. Shared: mbk_u32[MBK_WARPS].\n",
+  "// The least, over the thread block, in every thread. Shared: mbk_u32[MBK_WARPS].\n"
   "MBK_DEVICE mbk_u32 mbk_tiled_least(mbk_u32 own, mbk_u32 *least) {\n"
   "#pragma unroll\n"
   "  for (int d = 16; d > 0; d >>= 1) {\n"
@@ -8605,7 +8607,7 @@ static const char *const mbi_source_spmv_row_study_cu[] = {
   "// tile_first[block], and finds out whether the columns of each row ascend; with it writes where\n"
   "// they begin, from number tile_first[block] on. Launch: a block for each MBK_WARPS * MBK_ROWS\n"
   "// rows. Shared: mbk_u32[MBK_WARPS].\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_THREADS)\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1)\n"
   "    mbk_tiled_cut(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, mbk_u64 rows,\n"
   "                  mbk_u64 *tile_first, mbk_u32 *mixed, mbk_u32 *tile_col) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
@@ -8619,12 +8621,12 @@ static const char *const mbi_source_spmv_row_study_cu[] = {
   "  }\n"
   "  ascend = mbk_tiled_least(ascend, (mbk_u32 *)shared) != 0;\n"
   "  mbk_u64 count = 0;\n"
-  "  mbk_u32 next = 0;\n"
+  "  mbk_u32 next = 0;\n",
   "  for (;;) {\n"
   "    mbk_u32 least = MBK_NOTHING;\n"
   "#pragma unroll\n"
   "    for (mbk_u32 i = 0; i < MBK_ROWS; i++) {\n"
-  "      mbk_u64 at = own.at[i];\n",
+  "      mbk_u64 at = own.at[i];\n"
   "      for (; at < own.end[i]; at += 32) {\n"
   "        const mbk_u32 column = mbk_tiled_column(col_ind, at);\n"
   "        if (column >= next) {\n"
@@ -8667,14 +8669,14 @@ static const char *const mbi_source_spmv_row_study_cu[] = {
   "      } else if (ascend) {\n"
   "        break;\n"
   "      }\n"
-  "    }\n"
+  "    }\n",
   "    own.at[i] = ascend ? at : own.at[i];\n"
   "  }\n"
   "}\n"
   "\n"
   "// Launch: as mbk_tiled_cut. No thread leaves before the last barrier. Shared:\n"
-  "// MBK_VECTOR[MBK_WIDTH].\n",
-  "MBK_KERNEL MBK_BOUNDS(MBK_THREADS)\n"
+  "// MBK_VECTOR[MBK_WIDTH].\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1)\n"
   "    mbk_tiled_product(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,\n"
   "                      const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,\n"
   "                      const mbk_u64 *tile_first, const mbk_u32 *mixed, const mbk_u32 *tile_col,\n"
@@ -8709,7 +8711,7 @@ static const char *const mbi_source_spmv_row_study_cu[] = {
   "    if (mbk_lane() == 0 && first + i < rows) {\n"
   "      MBK_COMMIT(first + i, whole);\n"
   "    }\n"
-  "  }\n"
+  "  }\n",
   "}\n"
   "\n"
   "#endif\n",
@@ -8724,7 +8726,9 @@ static const char *const mbi_source_spmv_split_study_cu[] = {
   "// A kernel cuts the matrix into chunks, a thread block multiplies each and lets its threads\n"
   "// walk through the products in shared memory, and a third kernel puts rows over several chunks\n"
   "// together. Unlike there, nothing is added to y atomically: what threads hold of a row is\n"
-  "// summed in their order, so that products are repeatable to the bit.\n"
+  "// summed in their order, so that products are repeatable to the bit. Kernels ask for one\n"
+  "// resident block: left to itself a compiler keeps to the registers of as many as possible, and\n"
+  "// spills.\n"
   "#include \"jit/device.cuh\"\n"
   "#include \"spmv/algebra.cuh\"\n"
   "#ifndef MBK_STUDY\n"
@@ -8752,7 +8756,7 @@ static const char *const mbi_source_spmv_split_study_cu[] = {
   "MBK_DEVICE mbk_u64 mbk_split_search(const MBK_ROW_PTR *row_ptr, mbk_u64 low, mbk_u64 high,\n"
   "                                    mbk_u64 at) {\n"
   "  while (low < high) {\n"
-  "    const mbk_u64 middle = low + (high - low) / 2;\n"
+  "    const mbk_u64 middle = low + (high - low) / 2;\n",
   "    if (mbk_merge_end(row_ptr, middle) <= at) {\n"
   "      low = middle + 1;\n"
   "    } else {\n"
@@ -8761,7 +8765,7 @@ static const char *const mbi_source_spmv_split_study_cu[] = {
   "  }\n"
   "  return low;\n"
   "}\n"
-  "\n",
+  "\n"
   "// Twice the row of a chunk's first nonzero, as mbk_merge_begin; rows that end where a chunk\n"
   "// does are the chunk's own, with the empty ones behind them.\n"
   "MBK_DEVICE mbk_u64 mbk_split_begin(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mbk_u64 nnz,\n"
@@ -8801,9 +8805,9 @@ static const char *const mbi_source_spmv_split_study_cu[] = {
   "  return {at.row, at.row + at.rows, at.first, at.nonzeros};\n"
   "#endif\n"
   "}\n"
-  "\n"
+  "\n",
   "// Launch: a thread for each chunk and one more.\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_CUT_THREADS)\n",
+  "MBK_KERNEL MBK_BOUNDS(MBK_CUT_THREADS)\n"
   "    mbk_split_cut(const MBK_ROW_PTR *row_ptr, mbk_u64 *chunk_row, mbk_u64 rows, mbk_u64 nnz,\n"
   "                  mbk_u64 chunks) {\n"
   "  const mbk_u64 chunk = (mbk_u64)mbk_block() * MBK_CUT_THREADS + mbk_thread();\n"
@@ -8845,9 +8849,9 @@ static const char *const mbi_source_spmv_split_study_cu[] = {
   "// MBK_STEPS nonzeros. Empty rows are passed over by another search, and committed by all\n"
   "// threads.\n"
   "MBK_DEVICE mbk_split_walk mbk_split_thread(const mbk_split_chunk &c, const MBK_ROW_PTR *row_ptr,\n"
-  "                                           const MBK_COMPUTE *product, mbk_u32 *, MBK_VECTOR *y,\n"
+  "                                           const MBK_COMPUTE *product, mbk_u32 *, MBK_VECTOR *y,\n",
   "                                           MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
-  "  mbk_split_walk w = {false, 0, MBK_ZERO, MBK_ZERO};\n",
+  "  mbk_split_walk w = {false, 0, MBK_ZERO, MBK_ZERO};\n"
   "  const mbk_u32 begin = mbk_thread() * MBK_STEPS;\n"
   "  const mbk_u32 end = begin + MBK_STEPS < c.nonzeros ? begin + MBK_STEPS : c.nonzeros;\n"
   "  for (mbk_u64 row = c.row + mbk_thread(); row < c.last_row; row += MBK_THREADS) {\n"
@@ -8880,9 +8884,9 @@ static const char *const mbi_source_spmv_split_study_cu[] = {
   "// MBK_STEPS steps of the chunk's path: where a row ends at `k` its end comes first. The last\n"
   "// thread takes the step more that a chunk may have. stop[i]: where row c.row + i ends.\n"
   "MBK_DEVICE mbk_split_walk mbk_split_thread(const mbk_split_chunk &c, const MBK_ROW_PTR *,\n"
-  "                                           const MBK_COMPUTE *product, const mbk_u32 *stop,\n"
+  "                                           const MBK_COMPUTE *product, const mbk_u32 *stop,\n",
   "                                           MBK_VECTOR *y, MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
-  "  mbk_split_walk w = {false, 0, MBK_ZERO, MBK_ZERO};\n",
+  "  mbk_split_walk w = {false, 0, MBK_ZERO, MBK_ZERO};\n"
   "  const mbk_u32 rows = (mbk_u32)(c.last_row - c.row), steps = rows + c.nonzeros;\n"
   "  const mbk_u32 begin = mbk_thread() * MBK_STEPS;\n"
   "  const mbk_u32 end =\n"
@@ -8925,11 +8929,11 @@ static const char *const mbi_source_spmv_split_study_cu[] = {
   "    const mbk_u32 k = i * MBK_THREADS + mbk_thread();\n"
   "    if (k < c.nonzeros && !multiply) {\n"
   "      product[k] = MBK_ZERO;\n"
-  "    } else if (k < c.nonzeros) {\n"
+  "    } else if (k < c.nonzeros) {\n",
   "      const MBK_VECTOR factor = mbk_load(x + (MBK_MATRIX_LOAD(col_ind + k) - MBK_BASE));\n"
   "#if MBK_PATTERN\n"
   "      product[k] = MBK_UNIT(values, factor);\n"
-  "#else\n",
+  "#else\n"
   "      product[k] = MBK_MUL(mbk_value(MBK_MATRIX_LOAD(values + k)), factor);\n"
   "#endif\n"
   "    }\n"
@@ -8966,12 +8970,12 @@ static const char *const mbi_source_spmv_split_study_cu[] = {
   "  const int distance = (int)lane - (until != 0 ? 31 - mbk_leading_zeros(until) : 0);\n"
   "  MBK_COMPUTE sum = w.tail;\n"
   "#pragma unroll\n"
-  "  for (int d = 1; d < 32; d <<= 1) {\n"
+  "  for (int d = 1; d < 32; d <<= 1) {\n",
   "    const MBK_COMPUTE other = mbk_shuffle_up(MBK_ALL, sum, d, 32);\n"
   "    if (distance >= d) {\n"
   "      sum = MBK_ADD(other, sum);\n"
   "    }\n"
-  "  }\n",
+  "  }\n"
   "  MBK_COMPUTE open = mbk_shuffle_up(MBK_ALL, sum, 1, 32);\n"
   "  open = lane > 0 ? open : MBK_ZERO;\n"
   "  if (lane == 31) {\n"
@@ -8998,7 +9002,7 @@ static const char *const mbi_source_spmv_split_study_cu[] = {
   "// Launch: a block for each chunk, behind mbk_split_cut; mbk_split_fixup follows. Shared:\n"
   "// MBK_COMPUTE[MBK_SLOTS + 1 + MBK_WARPS], then mbk_u32[MBK_WARPS]. Row ends lie behind the\n"
   "// products: a chunk has MBK_SLOTS + 1 of both at most, and an end is no longer than a product.\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_THREADS)\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1)\n"
   "    mbk_split_product(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,\n"
   "                      const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,\n"
   "                      const mbk_u64 *chunk_row, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,\n"
@@ -9009,10 +9013,10 @@ static const char *const mbi_source_spmv_split_study_cu[] = {
   "  mbk_u32 *const warp_ended = (mbk_u32 *)(warp_tails + MBK_WARPS);\n"
   "  mbk_release();\n"
   "  mbk_await_for(x); // and chunk_row is mbk_split_cut's\n"
-  "  MBK_SCALARS_LOAD;\n"
+  "  MBK_SCALARS_LOAD;\n",
   "  const mbk_split_chunk c = mbk_split_take(mbk_block(), rows, nnz, chunk_row);\n"
   "  mbk_u32 *const stop = (mbk_u32 *)(product + c.nonzeros);\n"
-  "#if MBK_STUDY == 1\n",
+  "#if MBK_STUDY == 1\n"
   "  for (mbk_u32 i = mbk_thread(); i < c.last_row - c.row; i += MBK_THREADS) {\n"
   "    stop[i] = (mbk_u32)(mbk_merge_end(row_ptr, c.row + i) - c.first);\n"
   "  }\n"
@@ -9039,13 +9043,13 @@ static const char *const mbi_source_spmv_split_study_cu[] = {
   "#include \"spmv/fixup.cuh\"\n"
   "\n"
   "// Launch: MBK_FIXUP_THREADS chunks per block. Shared: as mbk_fixup.\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS)\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 1)\n"
   "    mbk_split_fixup(const MBK_ROW_PTR *row_ptr, const mbk_u64 *chunk_row,\n"
   "                    const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,\n"
   "                    mbk_u64 chunks, MBK_SCALAR_PARAMETERS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  mbk_release();\n"
-  "  mbk_await(); // chunk_row is mbk_split_cut's\n"
+  "  mbk_await(); // chunk_row is mbk_split_cut's\n",
   "  mbk_fixup(row_ptr, chunk_row, (const mbk_u32 *)0, (const mbk_u32 *)0, firsts, tails, y,\n"
   "            chunks, 0, 0, (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);\n"
   "}\n",
@@ -9099,7 +9103,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "3cb1e75cf8a2c62bc9c6ba3fcfeb2be5806c3f70684065c180bec0f1061c8550"
+#define MBI_KERNEL_HASH "f2c9215fb49430aaad8d374d1b1ed0c314097a40c5a6d6f64438aad092656de7"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name

@@ -6,7 +6,9 @@
 //   1  warp tiled (Algorithm 2): a thread block takes MBK_ROWS rows for each of its warps and
 //      goes through tiles of columns, whose part of x it has in shared memory
 // Unlike there, a row passes one warp only, so that nothing is added to y atomically, and each
-// row's sum has one order: which warp takes a row makes no difference to the bits.
+// row's sum has one order: which warp takes a row makes no difference to the bits. Kernels ask
+// for one resident block: left to itself a compiler keeps to the registers of as many as
+// possible, and spills.
 #include "jit/device.cuh"
 #include "spmv/algebra.cuh"
 #ifndef MBK_STUDY
@@ -78,7 +80,7 @@ MBK_DEVICE MBK_COMPUTE mbk_loop_sum(const MBK_ROW_PTR *row_ptr, const mbk_i32 *c
 }
 
 // Launch: any number of blocks, behind mbk_loop_reset.
-MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
+MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1)
     mbk_loop_product(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,
                      const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,
                      mbk_u64 *counter, mbk_u64 rows, MBK_SCALAR_PARAMETERS) {
@@ -164,7 +166,7 @@ MBK_DEVICE mbk_u32 mbk_tiled_least(mbk_u32 own, mbk_u32 *least) {
 // tile_first[block], and finds out whether the columns of each row ascend; with it writes where
 // they begin, from number tile_first[block] on. Launch: a block for each MBK_WARPS * MBK_ROWS
 // rows. Shared: mbk_u32[MBK_WARPS].
-MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
+MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1)
     mbk_tiled_cut(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, mbk_u64 rows,
                   mbk_u64 *tile_first, mbk_u32 *mixed, mbk_u32 *tile_col) {
   MBK_SHARED_MEMORY(shared);
@@ -233,7 +235,7 @@ MBK_DEVICE void mbk_tiled_add(const mbk_i32 *col_ind, const MBK_VALUE *values,
 
 // Launch: as mbk_tiled_cut. No thread leaves before the last barrier. Shared:
 // MBK_VECTOR[MBK_WIDTH].
-MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
+MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1)
     mbk_tiled_product(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,
                       const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,
                       const mbk_u64 *tile_first, const mbk_u32 *mixed, const mbk_u32 *tile_col,

@@ -6,7 +6,9 @@
 // A kernel cuts the matrix into chunks, a thread block multiplies each and lets its threads
 // walk through the products in shared memory, and a third kernel puts rows over several chunks
 // together. Unlike there, nothing is added to y atomically: what threads hold of a row is
-// summed in their order, so that products are repeatable to the bit.
+// summed in their order, so that products are repeatable to the bit. Kernels ask for one
+// resident block: left to itself a compiler keeps to the registers of as many as possible, and
+// spills.
 #include "jit/device.cuh"
 #include "spmv/algebra.cuh"
 #ifndef MBK_STUDY
@@ -280,7 +282,7 @@ MBK_DEVICE void mbk_split_join(const mbk_split_chunk &c, const mbk_split_walk &w
 // Launch: a block for each chunk, behind mbk_split_cut; mbk_split_fixup follows. Shared:
 // MBK_COMPUTE[MBK_SLOTS + 1 + MBK_WARPS], then mbk_u32[MBK_WARPS]. Row ends lie behind the
 // products: a chunk has MBK_SLOTS + 1 of both at most, and an end is no longer than a product.
-MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
+MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1)
     mbk_split_product(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,
                       const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,
                       const mbk_u64 *chunk_row, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,
@@ -321,7 +323,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
 #include "spmv/fixup.cuh"
 
 // Launch: MBK_FIXUP_THREADS chunks per block. Shared: as mbk_fixup.
-MBK_KERNEL MBK_BOUNDS(MBK_FIXUP_THREADS)
+MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 1)
     mbk_split_fixup(const MBK_ROW_PTR *row_ptr, const mbk_u64 *chunk_row,
                     const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,
                     mbk_u64 chunks, MBK_SCALAR_PARAMETERS) {
