@@ -209,6 +209,53 @@
  *     merbit_plan_destroy(plan);
  *     merbit_context_destroy(context);
  *
+ * SEMIRINGS. A plan may add and multiply by other operators (plan_desc.semiring): min-plus makes a product one step
+ * of shortest paths, or-and one of breadth-first search, max-times one of most likely paths; or give your own.
+ *
+ * Example: semirings
+ *     int row_ptr[] = {0, 2, 3, 3}, col_ind[] = {1, 2, 2}; // roads from 0 to 1 and 2, from 1 to 2
+ *     double lengths[] = {4, 9, 3}, zero = 0, d[] = {0, 1e300, 1e300}, e[] = {0, 1e300, 1e300};
+ *     merbit_view A = merbit_csr(3, 3, 3, row_ptr, col_ind, lengths);
+ *     merbit_plan_desc desc = {MERBIT_SIDE_AUTO};
+ *     merbit_context *context = NULL;
+ *     merbit_plan *plan = NULL;
+ *     desc.vector_memory = MERBIT_MEMORY_HOST;
+ *     desc.operation = MERBIT_OPERATION_T;
+ *     desc.semiring = MERBIT_SEMIRING_MIN_PLUS;
+ *     if (merbit_context_create(NULL, &context, NULL) == MERBIT_OK &&
+ *         merbit_plan_create(context, &A, &desc, &plan) == MERBIT_OK) {
+ *       merbit_spmv(plan, NULL, NULL, d, &zero, e, NULL); // the least of A' + d and 0 + e: 0, 4, 9
+ *       merbit_spmv(plan, NULL, NULL, e, &zero, d, NULL); // 0, 4, 7
+ *     }
+ *     merbit_plan_destroy(plan);
+ *     merbit_context_destroy(context);
+ *
+ * y = (alpha (x) sum) (+) (beta (x) y), a row's sum beginning with the semiring's zero, which an empty row gives: Inf
+ * for min-plus, 0 for max-times and or-and. alpha NULL: the sum is not multiplied; beta NULL: y is not read. alpha
+ * the zero of the semiring reads neither A nor x, and the zero stands in place of alpha (x) sum; beta the zero does
+ * not read y. Any other number, 0 in min-plus as well, is an operand like an entry: there alpha adds to each sum, and
+ * beta 0 keeps the old y among those of which the least is taken. Patterns are of the number one for every semiring:
+ * in min-plus each entry is an edge of length 1. Duplicates are entries of their own and never added up. A stored
+ * zero is an entry: an edge of length 0 in min-plus, none in or-and.
+ *
+ * min, max and or give the same bits in any order, so every method does: a NaN product makes its row NaN, a result
+ * that is zero is +0, and in or-and any number that is not zero, NaN too, is true and results are 0 or 1. max-times
+ * is for numbers that are not negative, whose zero is 0; for others take your own max from -Inf on.
+ * MERGE, and on CUDA SCAN and ROWS, on the CPU REFERENCE, take semirings, AUTO takes one of these, and views are CSR or
+ * COO; all else works as with plus-times: transposes, orders, new values, device arrays, scalars in device memory.
+ *
+ * With MERBIT_SEMIRING_CUSTOM, plan_desc.operators has `add` and `multiply` as expressions for CUDA and as functions for
+ * the CPU; a plan needs both for its side, AUTO's fall-back to the CPU too. `add` must be associative and
+ * commutative, but for plans on the CPU and for ROWS with one lane a row (omega 1), where entries come in their order
+ * and it need not commute.
+ *
+ * EXPRESSIONS have + - * / and parentheses, < <= > >= == != (which do not chain), && || !, c ? a : b, decimal
+ * numbers, inf, the names said where one is given, and min max abs sqrt exp log pow floor ceil. All are of the plan's
+ * type; comparisons are 1 or 0 where a number is wanted, numbers are true unless zero. Each operation is rounded by
+ * itself, as in C without contraction; exp, log and pow may differ from the C library's in the last bits. min and max
+ * of a NaN are NaN. Whatever else a text holds is refused by its place; what reaches the compiler is written anew
+ * from the checked tokens, and is part of the cubin's key. At most 512 characters.
+ *
  * STATUS. Every call that can fail returns a merbit_status, sets its out pointer to NULL on failure and
  * leaves a sentence that names the value at fault (merbit_last_error; merbit_context_create fills a
  * merbit_error instead). A NULL context, buffer, matrix or plan is MERBIT_INVALID_ARGUMENT, without a
@@ -232,6 +279,13 @@
  * 256 are different, as halves or floats that are exactly the values. Results are what general ones would give.
  * merbit_plan_update_values keeps the form if the new values have it, else makes the plan general.
  * plan_desc.changing_values turns all of this off.
+ *
+ * THE CPU. Where enough products are expected AUTO makes another form of the matrix there too: rows sorted by
+ * length (SORTED), or blocks if the CSR consists of full ones; merbit_plan_describe gives the forecast and the
+ * runner-up's. The plan then holds a copy of the columns and, unless all are equal, of the values. MERGE and
+ * REFERENCE read the caller's arrays. plan_desc.numa moves each thread's part of columns and values to its own
+ * memory node, in the caller's arrays where MERGE reads those; context_desc.bind_threads keeps threads where
+ * they are, but not the one that calls: it is thread 0, and belongs on the first processor.
  *
  * SIDES. MERBIT_SIDE_AUTO takes the GPU if there is a driver, a device and NVRTC, else the CPU, and says
  * why in merbit_context_info.reason. MERBIT_SIDE_CUDA fails with the reason instead. A plan under AUTO whose
@@ -349,7 +403,7 @@ typedef enum merbit_operation {
 } merbit_operation;
 
 typedef enum merbit_method {
-  MERBIT_METHOD_AUTO = 0,      /* what suits the matrix on CUDA, MERGE on the CPU */
+  MERBIT_METHOD_AUTO = 0,      /* what suits the matrix and the number of products */
   MERBIT_METHOD_REFERENCE = 1, /* CPU: the sequential row loop */
   MERBIT_METHOD_MERGE = 2,     /* merge path straight on the CSR (Merrill, Garland, SC16) */
   MERBIT_METHOD_MERBIT = 3,    /* CUDA: merge-path tiles with packed lanes (Zhang et al.) */
@@ -359,7 +413,8 @@ typedef enum merbit_method {
   MERBIT_METHOD_BINNED = 7,    /* CUDA: products by strips of columns, then sums by rows */
   MERBIT_METHOD_BSR = 8,       /* dense blocks: tasks of as many blocks each (Chirila) */
   MERBIT_METHOD_CB = 9,        /* CUDA: COO, CSR and dense blocks of 16 x 16 (CB-SpMV) */
-  MERBIT_METHOD_HUBS = 10      /* CUDA: as SCAN, with the fullest columns' x in shared memory */
+  MERBIT_METHOD_HUBS = 10,     /* CUDA: as SCAN, with the fullest columns' x in shared memory */
+  MERBIT_METHOD_SORTED = 11    /* CPU: rows sorted by length within windows, equal values once */
 #ifdef MERBIT_STUDY_METHODS /* for comparison: spmv/block_study.c and the other studies there */
   ,
   MERBIT_METHOD_BSR_ROWS = 32,
@@ -385,6 +440,32 @@ typedef enum merbit_reordering {
   MERBIT_REORDERING_DEGREE = 1, /* rows with the most neighbours first; as they come if the same */
   MERBIT_REORDERING_RCM = 2     /* reverse Cuthill-McKee, from ends of each component */
 } merbit_reordering;
+
+/* What a product adds and multiplies by: y = (alpha (x) sum) (+) (beta (x) y), where a row's sum is
+ * a1 (x) x1 (+) a2 (x) x2 (+) ... See SEMIRINGS in the manual. */
+typedef enum merbit_semiring {
+  MERBIT_SEMIRING_PLUS_TIMES = 0,
+  MERBIT_SEMIRING_MIN_PLUS = 1,  /* the least a + x; zero is Inf */
+  MERBIT_SEMIRING_MAX_TIMES = 2, /* the greatest a * x, of numbers that are not negative; zero is 0 */
+  MERBIT_SEMIRING_OR_AND = 3,    /* 1 where an a and its x are both not zero, else 0; zero is 0 */
+  MERBIT_SEMIRING_CUSTOM = 4     /* of a merbit_operators */
+} merbit_semiring;
+
+/* An operator on the CPU. Several threads call it at once. */
+typedef double (*merbit_operator_f64)(void *user, double a, double b);
+typedef float (*merbit_operator_f32)(void *user, float a, float b);
+
+/* MERBIT_SEMIRING_CUSTOM: expressions for CUDA, functions for the CPU; what a plan's side does not
+ * use may be NULL. `add` must be associative and commutative, and leave any b as it is where a is
+ * `zero`. Expressions: see EXPRESSIONS in the manual. */
+typedef struct merbit_operators {
+  const char *add;      /* a (+) b, in `a` and `b`: "min(a, b)" */
+  const char *multiply; /* a (x) x, in `a`, an entry or alpha or beta, and `x`: "a + x" */
+  double zero;          /* of add: what an empty row gives; a number of the plan's type, or infinite */
+  merbit_operator_f64 add_f64, multiply_f64;
+  merbit_operator_f32 add_f32, multiply_f32;
+  void *user;
+} merbit_operators;
 
 /* One context is one device, or the CPU. Made by merbit_context_create. Reference-counted: what was
  * made from it keeps it alive after merbit_context_destroy. Threads may share it. */
@@ -435,6 +516,7 @@ typedef struct merbit_context_desc {
   merbit_allocator allocator;
   merbit_log_callback log;
   void *log_user;
+  int bind_threads;         /* nonzero: each CPU thread but the caller's stays on one processor */
 } merbit_context_desc;
 
 typedef struct merbit_context_info {
@@ -530,6 +612,10 @@ typedef struct merbit_plan_desc {
                                   uneven */
   int cb_csr_max;              /* CB: others with more are dense; 0: 128 */
   merbit_reordering reordering; /* of rows and columns, for solvers; square CSR and COO only */
+  merbit_semiring semiring;     /* by MERGE, and on CUDA SCAN and ROWS, on the CPU REFERENCE */
+  const merbit_operators *operators; /* CUSTOM; read while the plan is made, and no more */
+  int numa;                    /* CPU, nonzero: each thread's part of columns and values lies on its own
+                                  memory node: pages are moved, or else copied; see bind_threads */
 } merbit_plan_desc;
 
 typedef struct merbit_plan_info {
@@ -715,7 +801,7 @@ MERBIT_API void merbit_workspace_destroy(merbit_workspace *workspace); /* NULL i
 /* y = alpha op(A) x + beta y. x holds cols, y rows elements of the plan's vector type, with a
  * transposed operation x rows and y cols; they must not overlap. alpha and beta are of the
  * compute type (complex: two reals); NULL means alpha 1 and beta 0. beta 0 never reads y, alpha 0 never reads A or
- * x. `workspace` NULL is the plan's own: one product at a time. `stream` is a CUstream (NULL:
+ * x; what they mean over other semirings: SEMIRINGS in the manual. `workspace` NULL is the plan's own: one product at a time. `stream` is a CUstream (NULL:
  * the default stream), unused on the CPU. On CUDA the call returns when the product is
  * enqueued, allocates nothing, waits for nothing and may be captured in a graph; host vectors
  * are the exception, see vector_memory. Threads may share a plan, each with its own workspace. */
@@ -760,6 +846,7 @@ MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_v
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/types.h>
 #include <time.h>
 #include <unistd.h>
@@ -771,6 +858,13 @@ MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_v
 #endif
 
 #define MBI_MAX_THREADS 1024
+
+#define MBI_NUMA_CPUS 1024
+
+typedef struct mbi_numa { /* core/numa.c: processors, those of a node together */
+  int nodes, count;       /* nodes that have some */
+  int16_t cpu[MBI_NUMA_CPUS], node[MBI_NUMA_CPUS];
+} mbi_numa;
 
 typedef pthread_mutex_t mbi_mutex;
 typedef void (*mbi_task)(void *argument, int index);
@@ -784,6 +878,8 @@ static void mbi_mutex_unlock(mbi_mutex *mutex) {
 }
 
 #ifndef _OPENMP
+#define MBI_POOL_CLAIMS 8192 /* tasks that bound threads tell apart */
+
 typedef struct mbi_pool { /* core/threads.c */
   mbi_mutex caller;       /* held by the thread whose call is running */
   mbi_mutex lock;         /* guards the rest */
@@ -796,6 +892,9 @@ typedef struct mbi_pool { /* core/threads.c */
   mbi_task task;
   void *argument;
   int tasks, next;
+  const mbi_numa *bound; /* threads to processors; NULL: they are not */
+  int threads, named;    /* the caller's too; workers that have a number */
+  uint64_t claims[MBI_POOL_CLAIMS / 64]; /* tasks taken, where threads are bound */
 } mbi_pool;
 
 static void mbi_pause(void) {
@@ -915,6 +1014,7 @@ struct merbit_context {
   merbit_side side; /* CPU or CUDA */
   char reason[384]; /* why AUTO took the CPU */
   int threads;
+  mbi_numa numa; /* count 0: threads are not bound */
 #ifndef _OPENMP
   mbi_pool pool;
 #endif
@@ -1128,6 +1228,138 @@ static merbit_status mbi_allocate_array(merbit_context *context, int64_t count, 
   return MERBIT_OK;
 }
 
+/* ==== >>core/numa.c  memory nodes: processors, threads, pages ============================= */
+/* Which processor belongs to which memory node, threads bound to processors, and pages moved to
+ * nodes: by the kernel's own calls, without libnuma. */
+
+#define MBI_NODE_ROOT "/sys/devices/system/node"
+#define MBI_MOVED_AT_ONCE 1024 /* pages */
+#define MBI_MPOL_MF_MOVE 2     /* of <linux/mempolicy.h>: pages of this process alone */
+
+static void mbi_text_of_file(const char *root, const char *name, char *text, size_t size) {
+  char path[512];
+  FILE *file;
+  size_t length = 0;
+  (void)snprintf(path, sizeof path, "%s/%s", root, name);
+  file = fopen(path, "re");
+  if (file != NULL) {
+    length = fread(text, 1, size - 1, file);
+    (void)fclose(file);
+  }
+  text[length] = '\0';
+}
+
+/* The next range of a list as the kernel writes it: "0-3,8,10-11". */
+static int mbi_list_next(const char **text, long *first, long *last) {
+  char *end;
+  *first = *last = strtol(*text, &end, 10);
+  if (end == *text || *first < 0) {
+    return 0;
+  }
+  if (*end == '-') {
+    *text = end + 1;
+    *last = strtol(*text, &end, 10);
+    if (end == *text) {
+      return 0;
+    }
+  }
+  *text = *end == ',' ? end + 1 : end;
+  return *last >= *first;
+}
+
+static void mbi_numa_add(mbi_numa *numa, long cpu, long node) {
+  if (numa->count < MBI_NUMA_CPUS && cpu < CPU_SETSIZE && node < INT16_MAX) {
+    numa->cpu[numa->count] = (int16_t)cpu;
+    numa->node[numa->count] = (int16_t)node;
+    numa->count++;
+  }
+}
+
+/* The processors of `allowed`, node by node. Where `root` does not say, all are of one node. */
+static void mbi_numa_read(const char *root, const cpu_set_t *allowed, mbi_numa *numa) {
+  char nodes[1024], cpus[4096], name[64];
+  const char *node_list = nodes;
+  long node, last_node, cpu, last_cpu;
+  memset(numa, 0, sizeof *numa);
+  mbi_text_of_file(root, "online", nodes, sizeof nodes);
+  while (mbi_list_next(&node_list, &node, &last_node)) {
+    for (; node <= last_node; node++) {
+      const char *cpu_list = cpus;
+      const int before = numa->count;
+      (void)snprintf(name, sizeof name, "node%ld/cpulist", node);
+      mbi_text_of_file(root, name, cpus, sizeof cpus);
+      while (mbi_list_next(&cpu_list, &cpu, &last_cpu)) {
+        for (; cpu <= last_cpu && cpu < CPU_SETSIZE; cpu++) {
+          if (CPU_ISSET((size_t)cpu, allowed)) {
+            mbi_numa_add(numa, cpu, node);
+          }
+        }
+      }
+      numa->nodes += numa->count > before;
+    }
+  }
+  for (cpu = 0; numa->nodes == 0 && cpu < CPU_SETSIZE; cpu++) {
+    if (CPU_ISSET((size_t)cpu, allowed)) {
+      mbi_numa_add(numa, cpu, 0);
+    }
+  }
+  numa->nodes = numa->nodes > 0 ? numa->nodes : 1;
+}
+
+/* Of this process, as it may run now. */
+static void mbi_numa_here(mbi_numa *numa) {
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) {
+    CPU_ZERO(&allowed);
+  }
+  mbi_numa_read(MBI_NODE_ROOT, &allowed, numa);
+}
+
+/* Which of the processors a thread takes: they are dealt so that neighbours share a node. */
+static int mbi_numa_slot(const mbi_numa *numa, int threads, int thread) {
+  return (int)((int64_t)thread % threads * numa->count / threads);
+}
+
+static int mbi_numa_node(const mbi_numa *numa, int threads, int thread) {
+  return numa->count > 0 ? numa->node[mbi_numa_slot(numa, threads, thread)] : 0;
+}
+
+/* Bind the calling thread to its processor. It runs on where the system refuses. */
+static void mbi_numa_bind(const mbi_numa *numa, int threads, int thread) {
+  cpu_set_t own;
+  if (numa->count > 0) {
+    CPU_ZERO(&own);
+    CPU_SET((size_t)numa->cpu[mbi_numa_slot(numa, threads, thread)], &own);
+    (void)sched_setaffinity(0, sizeof own, &own);
+  }
+}
+
+/* Move the pages that lie wholly in the array to a node. Returns how many are not there then,
+ * or -1 where the system moves none. */
+static int64_t mbi_numa_move(const void *array, size_t bytes, int node) {
+  const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+  uintptr_t at = ((uintptr_t)array + page - 1) / page * page;
+  const uintptr_t end = ((uintptr_t)array + bytes) / page * page;
+  void *pages[MBI_MOVED_AT_ONCE];
+  int nodes[MBI_MOVED_AT_ONCE], where[MBI_MOVED_AT_ONCE];
+  int64_t elsewhere = 0;
+  while (at < end) {
+    unsigned long count = 0, i;
+    for (; count < MBI_MOVED_AT_ONCE && at < end; count++, at += page) {
+      pages[count] = (void *)at;
+      nodes[count] = node;
+      where[count] = -1;
+    }
+    if (syscall(SYS_move_pages, 0, count, pages, nodes, where, MBI_MPOL_MF_MOVE) < 0) {
+      return -1;
+    }
+    for (i = 0; i < count; i++) {
+      elsewhere += where[i] != node;
+    }
+  }
+  return elsewhere;
+}
+
 /* ==== >>core/threads.c  OpenMP or the context's own pool ================================== */
 /* mbi_parallel runs task(argument, index) for every index below `tasks` and returns when all are done.
  * What a task computes must depend on its index alone, never on the thread that runs it. */
@@ -1145,12 +1377,25 @@ static void mbi_pool_destroy(merbit_context *context) {
   (void)context;
 }
 
+/* Thread 0 is the caller's, and so are its processors. */
+static void mbi_threads_bind_one(void *argument, int index) {
+  const merbit_context *context = (const merbit_context *)argument;
+  if (index > 0) {
+    mbi_numa_bind(&context->numa, context->threads, index);
+  }
+}
+
 static void mbi_parallel(merbit_context *context, int tasks, mbi_task task, void *argument) {
   int index;
 #pragma omp parallel for schedule(static, 1) num_threads(context->threads) if (tasks > 1)
   for (index = 0; index < tasks; index++) {
     task(argument, index);
   }
+}
+
+static void mbi_threads_bind(merbit_context *context) {
+  mbi_numa_here(&context->numa);
+  mbi_parallel(context, context->threads, mbi_threads_bind_one, context);
 }
 
 #else
@@ -1180,8 +1425,33 @@ static void mbi_context_locks_destroy(merbit_context *context) {
 
 #define MBI_SPINS 4000 /* polls before a worker sleeps: about 20 us, so that products in a row stay awake */
 
-static void mbi_pool_drain(mbi_pool *pool) {
-  int index = __atomic_fetch_add(&pool->next, 1, __ATOMIC_RELAXED);
+static int mbi_pool_claim(mbi_pool *pool, int index) {
+  const uint64_t bit = (uint64_t)1 << (index & 63);
+  return (__atomic_fetch_or(&pool->claims[index >> 6], bit, __ATOMIC_RELAXED) & bit) == 0;
+}
+
+/* Bound threads take their own tasks first, for which memory lies near, and then what is left. */
+static void mbi_pool_drain_near(mbi_pool *pool, int number) {
+  int index;
+  for (index = number; index < pool->tasks; index += pool->threads) {
+    if (mbi_pool_claim(pool, index)) {
+      pool->task(pool->argument, index);
+    }
+  }
+  for (index = 0; index < pool->tasks; index++) {
+    if (mbi_pool_claim(pool, index)) {
+      pool->task(pool->argument, index);
+    }
+  }
+}
+
+static void mbi_pool_drain(mbi_pool *pool, int number) {
+  int index;
+  if (pool->bound != NULL && pool->tasks <= MBI_POOL_CLAIMS) {
+    mbi_pool_drain_near(pool, number);
+    return;
+  }
+  index = __atomic_fetch_add(&pool->next, 1, __ATOMIC_RELAXED);
   while (index < pool->tasks) {
     pool->task(pool->argument, index);
     index = __atomic_fetch_add(&pool->next, 1, __ATOMIC_RELAXED);
@@ -1190,7 +1460,11 @@ static void mbi_pool_drain(mbi_pool *pool) {
 
 static void *mbi_pool_worker(void *argument) {
   mbi_pool *pool = (mbi_pool *)argument;
+  const int number = __atomic_add_fetch(&pool->named, 1, __ATOMIC_RELAXED);
   unsigned seen = 0;
+  if (pool->bound != NULL) {
+    mbi_numa_bind(pool->bound, pool->threads, number);
+  }
   for (;;) {
     int spin;
     for (spin = 0; spin < MBI_SPINS; spin++) {
@@ -1212,7 +1486,7 @@ static void *mbi_pool_worker(void *argument) {
     if (pool->open) {
       pool->active++;
       mbi_mutex_unlock(&pool->lock);
-      mbi_pool_drain(pool);
+      mbi_pool_drain(pool, number);
       mbi_mutex_lock(&pool->lock);
       if (--pool->active == 0) {
         (void)pthread_cond_signal(&pool->idle);
@@ -1232,6 +1506,14 @@ static void mbi_pool_start(merbit_context *context) {
          pthread_create(&pool->workers[pool->count], NULL, mbi_pool_worker, pool) == 0) {
     pool->count++;
   }
+}
+
+/* Before the pool starts: workers bind themselves. Thread 0 is the caller's, and so are its
+ * processors. */
+static void mbi_threads_bind(merbit_context *context) {
+  mbi_numa_here(&context->numa);
+  context->pool.threads = context->threads;
+  context->pool.bound = &context->numa;
 }
 
 static void mbi_pool_destroy(merbit_context *context) {
@@ -1267,11 +1549,14 @@ static void mbi_parallel(merbit_context *context, int tasks, mbi_task task, void
     pool->argument = argument;
     pool->tasks = tasks;
     pool->next = 0;
+    if (pool->bound != NULL && tasks <= MBI_POOL_CLAIMS) {
+      memset(pool->claims, 0, (size_t)(tasks + 63) / 64 * sizeof *pool->claims);
+    }
     pool->open = 1;
     __atomic_store_n(&pool->generation, pool->generation + 1, __ATOMIC_RELEASE);
     (void)pthread_cond_broadcast(&pool->wake);
     mbi_mutex_unlock(&pool->lock);
-    mbi_pool_drain(pool);
+    mbi_pool_drain(pool, 0);
     mbi_mutex_lock(&pool->lock);
     pool->open = 0;
     while (pool->active > 0) {
@@ -3116,6 +3401,80 @@ static const char *const mbi_source_jit_complex_cuh[] = {
   "#endif\n",
   NULL};
 
+static const char *const mbi_source_jit_functions_cuh[] = {
+  "// What expressions (jit/expression.c) and semirings call, for float and double: with operands\n"
+  "// of one type.\n"
+  "\n"
+  "// NaN where an operand is NaN; of two equal ones the second.\n"
+  "template <class T> MBK_DEVICE T mbk_min(T a, T b) {\n"
+  "  return a < b || a != a ? a : b;\n"
+  "}\n"
+  "template <class T> MBK_DEVICE T mbk_max(T a, T b) {\n"
+  "  return a > b || a != a ? a : b;\n"
+  "}\n"
+  "\n"
+  "MBK_DEVICE float mbk_abs(float a) {\n"
+  "  return fabsf(a);\n"
+  "}\n"
+  "MBK_DEVICE double mbk_abs(double a) {\n"
+  "  return fabs(a);\n"
+  "}\n"
+  "MBK_DEVICE float mbk_sqrt(float a) {\n"
+  "  return sqrtf(a);\n"
+  "}\n"
+  "MBK_DEVICE double mbk_sqrt(double a) {\n"
+  "  return sqrt(a);\n"
+  "}\n"
+  "MBK_DEVICE float mbk_exp(float a) {\n"
+  "  return expf(a);\n"
+  "}\n"
+  "MBK_DEVICE double mbk_exp(double a) {\n"
+  "  return exp(a);\n"
+  "}\n"
+  "MBK_DEVICE float mbk_log(float a) {\n"
+  "  return logf(a);\n"
+  "}\n"
+  "MBK_DEVICE double mbk_log(double a) {\n"
+  "  return log(a);\n"
+  "}\n"
+  "MBK_DEVICE float mbk_pow(float a, float b) {\n"
+  "  return powf(a, b);\n"
+  "}\n"
+  "MBK_DEVICE double mbk_pow(double a, double b) {\n"
+  "  return pow(a, b);\n"
+  "}\n"
+  "MBK_DEVICE float mbk_floor(float a) {\n"
+  "  return floorf(a);\n"
+  "}\n"
+  "MBK_DEVICE double mbk_floor(double a) {\n"
+  "  return floor(a);\n"
+  "}\n"
+  "MBK_DEVICE float mbk_ceil(float a) {\n"
+  "  return ceilf(a);\n"
+  "}\n"
+  "MBK_DEVICE double mbk_ceil(double a) {\n"
+  "  return ceil(a);\n"
+  "}\n"
+  "\n"
+  "// A comparison as a number, and a number as a condition.\n"
+  "template <class T> MBK_DEVICE T mbk_number_of(bool truth) {\n"
+  "  return truth ? (T)1 : (T)0;\n"
+  "}\n"
+  "template <class T> MBK_DEVICE bool mbk_truth_of(T number) {\n"
+  "  return number != (T)0;\n"
+  "}\n"
+  "\n"
+  "// The number whose bits as a double these are: exact, and the same in any locale.\n"
+  "MBK_DEVICE double mbk_number(mbk_u64 bits) {\n"
+  "  union {\n"
+  "    mbk_u64 bits;\n"
+  "    double value;\n",
+  "  } number;\n"
+  "  number.bits = bits;\n"
+  "  return number.value;\n"
+  "}\n",
+  NULL};
+
 static const char *const mbi_source_spmv_algebra_cuh[] = {
   "// What every product kernel is told of a plan, the algebra of a product, and the one place\n"
   "// where a finished row leaves a kernel.\n"
@@ -3145,42 +3504,153 @@ static const char *const mbi_source_spmv_algebra_cuh[] = {
   "    \"define MBK_SCALARS_DEVICE: 1 if alpha and beta are read through device pointers, 0 if passed\"\n"
   "#endif\n"
   "\n"
+  "#ifndef MBK_SEMIRING\n"
+  "#error \"define MBK_SEMIRING: 0 for plus-times, else a number of spmv/semiring.cuh\"\n"
+  "#endif\n"
+  "\n"
+  "// MBK_SCALAR is what alpha and beta are on their way through a kernel; MBK_ABSENT one that was\n"
+  "// not given, as beta; with an alpha that MBK_VANISHES nothing is read of the matrix and of x.\n"
+  "#if MBK_SEMIRING\n"
+  "#include \"spmv/semiring.cuh\"\n"
+  "#else\n"
   "// Plus-times. Every sum starts at MBK_ZERO, so that a sum that is zero is +0 in any order.\n"
+  "#define MBK_SCALAR MBK_COMPUTE\n"
+  "#define MBK_ABSENT ((MBK_COMPUTE)0)\n"
+  "#define MBK_VANISHES(alpha) ((alpha) == (MBK_COMPUTE)0)\n",
+  "#define MBK_SCALAR_AT(address, absent) ((address) ? *(address) : (MBK_COMPUTE)(absent))\n"
   "#define MBK_ZERO ((MBK_COMPUTE)0)\n"
   "#define MBK_ADD(a, b) ((a) + (b))\n"
   "#define MBK_MUL(a, x) mbk_multiply((MBK_COMPUTE)(a), (MBK_COMPUTE)(x))\n"
-  "\n"
-  "// alpha and beta as kernel parameters, and as what one function passes on to another. A null\n"
-  "// device pointer stands for the default. MBK_SCALARS_LOAD goes where MBK_COMMIT follows: held\n"
-  "// from a kernel's start, the two would cost registers.\n"
-  "#if MBK_SCALARS_DEVICE\n"
-  "#define MBK_SCALAR_PARAMETERS const MBK_COMPUTE *alpha_at, const MBK_COMPUTE *beta_at\n",
-  "#define MBK_SCALAR_ARGUMENTS alpha_at, beta_at\n"
-  "#define MBK_ALPHA (mbk_await(), alpha_at ? *alpha_at : (MBK_COMPUTE)1)\n"
-  "#define MBK_SCALARS_LOAD                                                                       \\\n"
-  "  const MBK_COMPUTE alpha = MBK_ALPHA;                                                         \\\n"
-  "  const MBK_COMPUTE beta = beta_at ? *beta_at : (MBK_COMPUTE)0\n"
-  "#else\n"
-  "#define MBK_SCALAR_PARAMETERS const MBK_COMPUTE alpha, const MBK_COMPUTE beta\n"
-  "#define MBK_SCALAR_ARGUMENTS alpha, beta\n"
-  "#define MBK_ALPHA alpha\n"
-  "#define MBK_SCALARS_LOAD\n"
-  "#endif\n"
-  "\n"
   "// What becomes of a row's final sum. With alpha 0 the sum is zero because nothing was read;\n"
   "// with beta 0 the old y is not read, else it is `old`, a place in memory.\n"
   "#define MBK_RESULT(sum, old)                                                                   \\\n"
   "  ((MBK_VECTOR)(beta == (MBK_COMPUTE)0 ? MBK_MUL(alpha, sum)                                   \\\n"
   "                                       : MBK_ADD(MBK_MUL(alpha, sum), MBK_MUL(beta, old))))\n"
+  "#endif\n"
   "\n"
-  "// Every row passes here, or through MBK_RESULT, exactly once.\n"
-  "MBK_DEVICE void mbk_commit(MBK_VECTOR *y, mbk_u64 row, MBK_COMPUTE sum, MBK_COMPUTE alpha,\n"
-  "                           MBK_COMPUTE beta) {\n"
+  "// alpha and beta as kernel parameters, and as what one function passes on to another. A null\n"
+  "// device pointer stands for the default. MBK_SCALARS_LOAD goes where MBK_COMMIT follows: held\n"
+  "// from a kernel's start, the two would cost registers.\n"
+  "#if MBK_SCALARS_DEVICE\n"
+  "#define MBK_SCALAR_PARAMETERS const MBK_COMPUTE *alpha_at, const MBK_COMPUTE *beta_at\n"
+  "#define MBK_SCALAR_ARGUMENTS alpha_at, beta_at\n"
+  "#define MBK_ALPHA (mbk_await(), MBK_SCALAR_AT(alpha_at, 1))\n"
+  "#define MBK_SCALARS_LOAD                                                                       \\\n"
+  "  const MBK_SCALAR alpha = MBK_ALPHA;                                                          \\\n"
+  "  const MBK_SCALAR beta = MBK_SCALAR_AT(beta_at, 0)\n"
+  "#else\n"
+  "#define MBK_SCALAR_PARAMETERS const MBK_SCALAR alpha, const MBK_SCALAR beta\n"
+  "#define MBK_SCALAR_ARGUMENTS alpha, beta\n"
+  "#define MBK_ALPHA alpha\n"
+  "#define MBK_SCALARS_LOAD\n"
+  "#endif\n"
+  "\n"
+  "// Every row passes here, or through MBK_RESULT, exactly once.\n",
+  "MBK_DEVICE void mbk_commit(MBK_VECTOR *y, mbk_u64 row, MBK_COMPUTE sum, MBK_SCALAR alpha,\n"
+  "                           MBK_SCALAR beta) {\n"
   "  y[row] = MBK_RESULT(sum, y[row]);\n"
   "}\n"
   "#define MBK_COMMIT(row, sum) mbk_commit(y, (row), (sum), alpha, beta)\n"
   "\n"
   "#include \"spmv/values.cuh\"\n",
+  NULL};
+
+static const char *const mbi_source_spmv_semiring_cuh[] = {
+  "// The algebra of products over another semiring than plus-times: part of spmv/algebra.cuh.\n"
+  "// MBK_SEMIRING is\n"
+  "//   1  min-plus: the least a + x, from Inf on;\n"
+  "//   2  max-times: the greatest a * x, from 0 on;\n"
+  "//   3  or-and: 1 where an entry and its x are both not zero, else 0;\n"
+  "//   4  the user's, checked and written out anew by the host (jit/expression.c).\n"
+  "// y = (alpha (x) sum) (+) (beta (x) y). A scalar that was not given is not applied; beta not\n"
+  "// given, or the zero of the semiring, does not read y; alpha the zero reads neither A nor x,\n"
+  "// and what stands before (+) is the zero.\n"
+  "#include \"jit/functions.cuh\"\n"
+  "\n"
+  "#if MBK_SEMIRING == 4\n"
+  "#ifndef MBK_OPERATOR_ZERO\n"
+  "#error \"define MBK_OPERATOR_ZERO: what changes nothing by MBK_OPERATOR_ADD\"\n"
+  "#endif\n"
+  "#ifndef MBK_OPERATOR_ADD\n"
+  "#error \"define MBK_OPERATOR_ADD: an expression in in_a and in_b\"\n"
+  "#endif\n"
+  "#ifndef MBK_OPERATOR_MULTIPLY\n"
+  "#error \"define MBK_OPERATOR_MULTIPLY: an expression in in_a and in_x\"\n"
+  "#endif\n"
+  "#endif\n"
+  "\n"
+  "#if MBK_SEMIRING == 1\n"
+  "#define MBK_ZERO ((MBK_COMPUTE)mbk_number(0x7ff0000000000000ull))\n"
+  "#elif MBK_SEMIRING == 4\n"
+  "#define MBK_ZERO ((MBK_COMPUTE)MBK_OPERATOR_ZERO)\n"
+  "#else\n"
+  "#define MBK_ZERO ((MBK_COMPUTE)0)\n"
+  "#endif\n"
+  "\n"
+  "MBK_DEVICE MBK_COMPUTE mbk_semiring_add(const MBK_COMPUTE in_a, const MBK_COMPUTE in_b) {\n"
+  "#if MBK_SEMIRING == 1\n"
+  "  return mbk_min(in_a, in_b);\n"
+  "#elif MBK_SEMIRING == 4\n"
+  "  return MBK_OPERATOR_ADD;\n"
+  "#else\n"
+  "  return mbk_max(in_a, in_b);\n"
+  "#endif\n"
+  "}\n"
+  "\n"
+  "MBK_DEVICE MBK_COMPUTE mbk_semiring_multiply(const MBK_COMPUTE in_a, const MBK_COMPUTE in_x) {\n"
+  "#if MBK_SEMIRING == 1\n"
+  "  return in_a + in_x;\n"
+  "#elif MBK_SEMIRING == 2\n"
+  "  return mbk_multiply(in_a, in_x);\n"
+  "#elif MBK_SEMIRING == 3\n",
+  "  return in_a != (MBK_COMPUTE)0 && in_x != (MBK_COMPUTE)0 ? (MBK_COMPUTE)1 : (MBK_COMPUTE)0;\n"
+  "#else\n"
+  "  return MBK_OPERATOR_MULTIPLY;\n"
+  "#endif\n"
+  "}\n"
+  "#define MBK_ADD(a, b) mbk_semiring_add((a), (b))\n"
+  "#define MBK_MUL(a, x) mbk_semiring_multiply((MBK_COMPUTE)(a), (MBK_COMPUTE)(x))\n"
+  "\n"
+  "// As the host passes it.\n"
+  "struct mbk_scalar {\n"
+  "  MBK_COMPUTE value;\n"
+  "  mbk_u32 given;\n"
+  "};\n"
+  "#define MBK_SCALAR mbk_scalar\n"
+  "#define MBK_ABSENT mbk_scalar_of((MBK_COMPUTE)0, 0)\n"
+  "#define MBK_VANISHES(alpha) mbk_scalar_vanishes(alpha)\n"
+  "#define MBK_SCALAR_AT(address, absent)                                                         \\\n"
+  "  ((address) ? mbk_scalar_of(*(address), 1) : mbk_scalar_of((MBK_COMPUTE)0, 0))\n"
+  "\n"
+  "MBK_DEVICE mbk_scalar mbk_scalar_of(MBK_COMPUTE value, mbk_u32 given) {\n"
+  "  const mbk_scalar scalar = {value, given};\n"
+  "  return scalar;\n"
+  "}\n"
+  "MBK_DEVICE bool mbk_scalar_vanishes(const mbk_scalar scalar) {\n"
+  "  return scalar.given != 0 && scalar.value == MBK_ZERO;\n"
+  "}\n"
+  "// Whether the old y is not read.\n"
+  "MBK_DEVICE bool mbk_scalar_forgets(const mbk_scalar beta) {\n"
+  "  return beta.given == 0 || beta.value == MBK_ZERO;\n"
+  "}\n"
+  "MBK_DEVICE MBK_COMPUTE mbk_scaled(const mbk_scalar alpha, MBK_COMPUTE sum) {\n"
+  "  return alpha.given == 0             ? sum\n"
+  "         : mbk_scalar_vanishes(alpha) ? MBK_ZERO\n"
+  "                                      : MBK_MUL(alpha.value, sum);\n"
+  "}\n"
+  "// Which of two zeros is the least would depend on the order: a result that is zero is +0.\n"
+  "MBK_DEVICE MBK_VECTOR mbk_semiring_result(MBK_COMPUTE result) {\n"
+  "#if MBK_SEMIRING < 3\n"
+  "  return (MBK_VECTOR)(result + (MBK_COMPUTE)0);\n"
+  "#else\n"
+  "  return (MBK_VECTOR)result;\n"
+  "#endif\n"
+  "}\n"
+  "// `old` is a place in memory, not read where beta forgets it.\n",
+  "#define MBK_RESULT(sum, old)                                                                   \\\n"
+  "  mbk_semiring_result(mbk_scalar_forgets(beta)                                                 \\\n"
+  "                          ? mbk_scaled(alpha, sum)                                             \\\n"
+  "                          : MBK_ADD(mbk_scaled(alpha, sum), MBK_MUL(beta.value, old)))\n",
   NULL};
 
 static const char *const mbi_source_spmv_values_cuh[] = {
@@ -3206,6 +3676,8 @@ static const char *const mbi_source_spmv_values_cuh[] = {
   "// What a nonzero adds whose value is not stored with it: one, or the one at `values`.\n"
   "#if MBK_STORED == 1 || MBK_BY_ROW\n"
   "#define MBK_UNIT(values, factor) MBK_MUL(mbk_load(values), factor)\n"
+  "#elif MBK_SEMIRING && MBK_STORED != 6 // a one that the semiring multiplies by\n"
+  "#define MBK_UNIT(values, factor) MBK_MUL((MBK_COMPUTE)1, factor)\n"
   "#else\n"
   "#define MBK_UNIT(values, factor) ((MBK_COMPUTE)(factor))\n"
   "#endif\n"
@@ -3221,16 +3693,16 @@ static const char *const mbi_source_spmv_values_cuh[] = {
   "  return (MBK_COMPUTE)mbk_bf16_value(stored);\n"
   "#elif MBK_STORED == 8\n"
   "  return mbk_conjugate((MBK_COMPUTE)stored);\n"
-  "#else\n"
+  "#else\n",
   "  return (MBK_COMPUTE)stored;\n"
   "#endif\n"
   "}\n"
   "\n"
-  "// The table to shared memory, by all `threads` of a block. With alpha 0 nothing is read.\n",
-  "MBK_DEVICE void mbk_table_take(const MBK_COMPUTE *table, MBK_COMPUTE alpha, mbk_u32 threads) {\n"
+  "// The table to shared memory, by all `threads` of a block. With alpha 0 nothing is read.\n"
+  "MBK_DEVICE void mbk_table_take(const MBK_COMPUTE *table, MBK_SCALAR alpha, mbk_u32 threads) {\n"
   "#if MBK_STORED == 4\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  for (mbk_u32 i = mbk_thread(); i < MBK_TABLE && alpha != (MBK_COMPUTE)0; i += threads) {\n"
+  "  for (mbk_u32 i = mbk_thread(); i < MBK_TABLE && !MBK_VANISHES(alpha); i += threads) {\n"
   "    ((MBK_COMPUTE *)shared)[i] = mbk_load(table + i);\n"
   "  }\n"
   "  mbk_block_sync();\n"
@@ -3249,7 +3721,7 @@ static const char *const mbi_source_spmv_values_cuh[] = {
   "                     MBK_VECTOR *scaled, MBK_SCALAR_PARAMETERS) {\n"
   "  mbk_release();\n"
   "  mbk_await_for(x);\n"
-  "  if (MBK_ALPHA == (MBK_COMPUTE)0) {\n"
+  "  if (MBK_VANISHES(MBK_ALPHA)) {\n"
   "    return;\n"
   "  }\n"
   "#pragma unroll 4\n"
@@ -4445,8 +4917,9 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "\n"
   "// A row over many tiles is added up by a warp, over very many by the thread block.\n"
   "#define MBK_FIXUP_THREADS 512\n"
-  "// Complex sums would spill where registers are kept for as many blocks as possible.\n"
-  "#define MBK_FIXUP_BLOCKS (mbk_parts<MBK_COMPUTE>::count > 1 ? 2 : 0)\n"
+  "// Blocks that a multiprocessor should hold; 0: as NVRTC likes, which for semirings and complex\n"
+  "// sums aims at so many that some spill.\n"
+  "#define MBK_FIXUP_BLOCKS (MBK_SEMIRING || mbk_parts<MBK_COMPUTE>::count > 1 ? 2 : 0)\n"
   "#define MBK_FIXUP_LONG 8         // tiles beyond which the warp helps\n"
   "#define MBK_FIXUP_VERY_LONG 1024 // and the thread block\n"
   "\n"
@@ -4458,13 +4931,13 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "#pragma unroll 4\n"
   "  for (from += thread; from < to; from += threads) {\n"
   "    sum = MBK_ADD(sum, tails[from * MBK_PARTS]);\n"
-  "  }\n"
+  "  }\n",
   "  return sum;\n"
   "}\n"
-  "\n",
+  "\n"
   "// The last block of rows may reach beyond the matrix.\n"
   "MBK_DEVICE void mbk_fixup_commit(MBK_VECTOR *y, mbk_u64 row, mbk_u32 part, mbk_u64 rows,\n"
-  "                                 MBK_COMPUTE sum, MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
+  "                                 MBK_COMPUTE sum, MBK_SCALAR alpha, MBK_SCALAR beta) {\n"
   "  if (MBK_PARTS == 1) {\n"
   "    MBK_COMMIT(row, sum);\n"
   "  } else if (row * MBK_PARTS + part < rows) {\n"
@@ -4493,8 +4966,8 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "  MBK_COMPUTE own = MBK_ZERO;\n"
   "  mbk_release();\n"
   "  if (at < tiles) {\n"
-  "    rank = MBK_TILE_RANK(at);\n"
-  "    ending = MBK_TILE_RANK(at + 1) > rank;\n",
+  "    rank = MBK_TILE_RANK(at);\n",
+  "    ending = MBK_TILE_RANK(at + 1) > rank;\n"
   "    if (ending) {\n"
   "      from = MBK_TILE_OF(rank);\n"
   "      length = (mbk_u32)(at - from);\n"
@@ -4536,8 +5009,8 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "  if (mbk_lane() == 0) {\n"
   "    very_long[warp] = ballot;\n"
   "  }\n"
-  "  mbk_block_sync();\n"
-  "  for (mbk_u32 w = 0; w < MBK_FIXUP_THREADS / 32; w++) {\n",
+  "  mbk_block_sync();\n",
+  "  for (mbk_u32 w = 0; w < MBK_FIXUP_THREADS / 32; w++) {\n"
   "    for (left = very_long[w]; left != 0; left &= left - 1) {\n"
   "      const mbk_u32 leader = 31 - (mbk_u32)mbk_leading_zeros(left & (0u - left));\n"
   "      const mbk_u64 that = block_first + w * 32 + leader, end = that / MBK_PARTS;\n"
@@ -4599,8 +5072,8 @@ static const char *const mbi_source_spmv_scan_tile_cuh[] = {
   "\n"
   "// The tile's row number `ended`, of which the first `held` have their old y at `old`.\n"
   "MBK_DEVICE void mbk_scan_commit_row(mbk_u32 rank, mbk_u32 ended, MBK_COMPUTE sum,\n"
-  "                                    const mbk_u32 *row_id, MBK_VECTOR *y, MBK_COMPUTE alpha,\n"
-  "                                    MBK_COMPUTE beta, const MBK_VECTOR *old, mbk_u32 held) {\n"
+  "                                    const mbk_u32 *row_id, MBK_VECTOR *y, MBK_SCALAR alpha,\n"
+  "                                    MBK_SCALAR beta, const MBK_VECTOR *old, mbk_u32 held) {\n"
   "  const mbk_u32 row = MBK_ROW_OF(rank + ended);\n"
   "  const MBK_COMPUTE final = MBK_ADD(MBK_ZERO, sum);\n",
   "  y[row] = MBK_RESULT(final, (ended < held ? old[ended] : y[row]));\n"
@@ -4626,7 +5099,7 @@ static const char *const mbi_source_spmv_scan_tile_cuh[] = {
   "MBK_DEVICE void mbk_scan_commit(const MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK],\n"
   "                                mbk_u32 ends, mbk_u32 rank, mbk_u64 tile, const mbk_u32 *row_id,\n"
   "                                MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,\n"
-  "                                MBK_COMPUTE alpha, MBK_COMPUTE beta, const MBK_VECTOR *old,\n"
+  "                                MBK_SCALAR alpha, MBK_SCALAR beta, const MBK_VECTOR *old,\n"
   "                                mbk_u32 held) {\n"
   "  const mbk_u32 lane = mbk_lane();\n"
   "  const mbk_u32 before = mbk_scan_ends_before(ends);\n"
@@ -4829,10 +5302,10 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "template <bool adds>\n"
   "MBK_DEVICE MBK_VECTOR mbk_scan_multiply(const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
   "                                        MBK_SOURCE x, mbk_u64 start, mbk_u64 nnz,\n"
-  "                                        const mbk_scan_rows &rows, MBK_COMPUTE alpha,\n"
+  "                                        const mbk_scan_rows &rows, MBK_SCALAR alpha,\n"
   "                                        MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK]) {\n"
   "  MBK_VECTOR old;\n"
-  "  if (alpha == (MBK_COMPUTE)0) {\n"
+  "  if (MBK_VANISHES(alpha)) {\n"
   "    mbk_await();\n"
   "    old = adds ? mbk_scan_old(rows) : (MBK_VECTOR)0;\n"
   "#pragma unroll\n"
@@ -4860,7 +5333,7 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "mbk_scan_take(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
   "              const mbk_i32 *col_ind, const MBK_VALUE *values, MBK_SOURCE x, MBK_VECTOR *y,\n"
   "              MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tile,\n",
-  "              MBK_COMPUTE alpha, MBK_COMPUTE beta, MBK_VECTOR *old) {\n"
+  "              MBK_SCALAR alpha, MBK_SCALAR beta, MBK_VECTOR *old) {\n"
   "  const mbk_u32 lane = mbk_lane();\n"
   "  const mbk_u32 ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;\n"
   "  const mbk_u32 rank = mbk_load(tile_row + tile);\n"
@@ -4974,7 +5447,7 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
   "             const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,\n"
   "             MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles,\n"
-  "             MBK_COMPUTE alpha, MBK_COMPUTE beta, MBK_VECTOR *old) {\n"
+  "             MBK_SCALAR alpha, MBK_SCALAR beta, MBK_VECTOR *old) {\n"
   "  const mbk_u32 tile = mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;\n"
   "  if (tile < tiles) {\n"
   "    mbk_scan_take<adds>(row_ends, tile_row, row_id, col_ind, values, x, y, firsts, tails, nnz,\n"
@@ -4990,10 +5463,10 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "                     const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts,\n"
   "                     MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
   "  mbk_release();\n"
-  "  const MBK_COMPUTE factor = MBK_ALPHA;\n"
+  "  const MBK_SCALAR factor = MBK_ALPHA;\n"
   "  mbk_table_take(table, factor, MBK_THREADS);\n"
   "  mbk_scan_run<false>(row_ends, tile_row, row_id, col_ind, values, x, y, firsts, tails, nnz,\n"
-  "                      tiles, factor, (MBK_COMPUTE)0, (MBK_VECTOR *)0);\n"
+  "                      tiles, factor, MBK_ABSENT, (MBK_VECTOR *)0);\n"
   "}\n"
   "\n"
   "// Blocks that a multiprocessor should hold of the kernel that adds the old y: with scalars on\n"
@@ -5075,8 +5548,8 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "                             const mbk_u32 *row_id, const mbk_u32 *empty_id,\n"
   "                             const mbk_u64 *block_start, const mbk_i32 *col_ind,\n"
   "                             const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,\n"
-  "                             mbk_u64 nnz, mbk_u64 tiles, mbk_u64 empty_rows, MBK_COMPUTE alpha,\n"
-  "                             MBK_COMPUTE beta, char *shared) {\n"
+  "                             mbk_u64 nnz, mbk_u64 tiles, mbk_u64 empty_rows, MBK_SCALAR alpha,\n"
+  "                             MBK_SCALAR beta, char *shared) {\n"
   "  // Two of each, used in turn: a warp may be one round ahead of those that still read.\n"
   "  MBK_COMPUTE *const firsts = (MBK_COMPUTE *)shared;\n"
   "  MBK_COMPUTE *const tails = firsts + 2 * MBK_WARPS;\n"
@@ -5177,10 +5650,10 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "                   MBK_SCALAR_PARAMETERS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  mbk_release();\n"
-  "  const MBK_COMPUTE factor = MBK_ALPHA;\n"
+  "  const MBK_SCALAR factor = MBK_ALPHA;\n"
   "  mbk_table_take(table, factor, MBK_THREADS);\n"
   "  mbk_scan_run<false>(row_ends, tile_row, row_id, empty_id, block_start, col_ind, values, x, y,\n"
-  "                      nnz, tiles, empty_rows, factor, (MBK_COMPUTE)0,\n"
+  "                      nnz, tiles, empty_rows, factor, MBK_ABSENT,\n"
   "                      (char *)((MBK_COMPUTE *)shared + MBK_TABLE));\n"
   "}\n"
   "\n"
@@ -5318,7 +5791,7 @@ static const char *const mbi_source_spmv_merge_tile_cuh[] = {
   "// The chunk's row number `row`; y begins with its first.\n"
   "template <bool adds>\n",
   "MBK_DEVICE void mbk_merge_commit(const mbk_merge_memory &m, MBK_VECTOR *y, mbk_u32 row,\n"
-  "                                 MBK_COMPUTE sum, MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
+  "                                 MBK_COMPUTE sum, MBK_SCALAR alpha, MBK_SCALAR beta) {\n"
   "  const MBK_COMPUTE final = MBK_ADD(MBK_ZERO, sum);\n"
   "  const MBK_VECTOR old = adds ? mbk_merge_old(m, y, row) : (MBK_VECTOR)0;\n"
   "  y[row] = MBK_RESULT(final, old);\n"
@@ -5329,7 +5802,7 @@ static const char *const mbi_source_spmv_merge_tile_cuh[] = {
   "template <bool adds>\n"
   "MBK_DEVICE void mbk_merge_mark(const mbk_merge_memory &m, MBK_VECTOR *y, mbk_u32 row,\n"
   "                               MBK_ROW_PTR start, MBK_ROW_PTR end, mbk_u64 base,\n"
-  "                               MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
+  "                               MBK_SCALAR alpha, MBK_SCALAR beta) {\n"
   "  if (start < end) {\n"
   "    m.marks[(mbk_u64)(end - MBK_BASE) - 1 - base] = (mbk_u16)row;\n"
   "    if (adds && row < MBK_THREADS) {\n"
@@ -5348,7 +5821,7 @@ static const char *const mbi_source_spmv_merge_tile_cuh[] = {
   "template <bool adds>\n"
   "MBK_DEVICE void mbk_merge_scan(const mbk_merge_memory &m,\n"
   "                               const MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK],\n"
-  "                               MBK_VECTOR *y, MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
+  "                               MBK_VECTOR *y, MBK_SCALAR alpha, MBK_SCALAR beta) {\n"
   "  const mbk_u32 lane = mbk_lane(), warp = mbk_thread() / 32;\n"
   "  mbk_u16 *const marks = m.marks + warp * MBK_TILE_NONZEROS + MBK_PACK * lane;\n"
   "  mbk_pack<mbk_u16, MBK_PACK> none;\n",
@@ -5436,8 +5909,8 @@ static const char *const mbi_source_spmv_merge_tile_cuh[] = {
   "// last row end; behind a barrier. A first row that an earlier chunk began goes to *first.\n"
   "template <bool adds>\n"
   "MBK_DEVICE void mbk_merge_join(const mbk_merge_memory &m, bool crossing, MBK_VECTOR *y,\n"
-  "                               MBK_COMPUTE *first, MBK_COMPUTE *tail, MBK_COMPUTE alpha,\n"
-  "                               MBK_COMPUTE beta) {\n"
+  "                               MBK_COMPUTE *first, MBK_COMPUTE *tail, MBK_SCALAR alpha,\n"
+  "                               MBK_SCALAR beta) {\n"
   "  const mbk_u32 lane = mbk_lane(), warp = mbk_thread() / 32, row = m.first_row[warp];\n",
   "  const MBK_COMPUTE part = lane < MBK_WARPS ? m.tails[lane] : MBK_ZERO;\n"
   "  const mbk_u32 closers =\n"
@@ -5494,13 +5967,13 @@ static const char *const mbi_source_spmv_merge_path_cu[] = {
   "// row or behind every row end. `base`: the nonzero of the block's first slot.\n"
   "MBK_DEVICE void mbk_merge_multiply(const mbk_merge_chunk &at, mbk_u64 base,\n"
   "                                   const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
-  "                                   const MBK_VECTOR *x, MBK_COMPUTE alpha,\n"
+  "                                   const MBK_VECTOR *x, MBK_SCALAR alpha,\n"
   "                                   MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK]) {\n"
   "  const mbk_u32 skip = (mbk_u32)(at.first - base), filled = skip + at.nonzeros;\n"
   "  const mbk_u32 slot = mbk_thread() / 32 * MBK_TILE_NONZEROS;\n"
   "  const mbk_scan_rows none = {};\n",
   "  MBK_VECTOR old;\n"
-  "  if (alpha == (MBK_COMPUTE)0 || slot >= filled) {\n"
+  "  if (MBK_VANISHES(alpha) || slot >= filled) {\n"
   "    mbk_await();\n"
   "#pragma unroll\n"
   "    for (int g = 0; g < MBK_GROUPS; g++) {\n"
@@ -5529,8 +6002,8 @@ static const char *const mbi_source_spmv_merge_path_cu[] = {
   "MBK_DEVICE void mbk_merge_run(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,\n"
   "                              const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,\n"
   "                              const mbk_u64 *chunk_row, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,\n"
-  "                              mbk_u64 rows, mbk_u64 nnz, mbk_u64 chunks, MBK_COMPUTE alpha,\n"
-  "                              MBK_COMPUTE beta, unsigned char *shared) {\n"
+  "                              mbk_u64 rows, mbk_u64 nnz, mbk_u64 chunks, MBK_SCALAR alpha,\n"
+  "                              MBK_SCALAR beta, unsigned char *shared) {\n"
   "  const mbk_merge_memory m = mbk_merge_places<adds>(shared);\n"
   "  const mbk_u64 block_chunk = (mbk_u64)mbk_block() * MBK_ROUNDS;\n"
   "  const mbk_u32 place = MBK_THREADS - 1 - mbk_thread(); // the last warps have fewest nonzeros\n"
@@ -5610,7 +6083,7 @@ static const char *const mbi_source_spmv_merge_path_cu[] = {
   "  MBK_SHARED_MEMORY(shared);\n"
   "  mbk_release();\n"
   "  mbk_merge_run<false>(row_ptr, col_ind, values, x, y, chunk_row, firsts, tails, rows, nnz,\n"
-  "                       chunks, MBK_ALPHA, (MBK_COMPUTE)0, shared);\n"
+  "                       chunks, MBK_ALPHA, MBK_ABSENT, shared);\n"
   "}\n"
   "\n"
   "// Fewer blocks to a multiprocessor than without the old y: it takes registers.\n",
@@ -6146,12 +6619,12 @@ static const char *const mbi_source_spmv_hubs_cu[] = {
   "                             const mbk_u32 *row_id, const mbk_i32 *codes,\n"
   "                             const MBK_VALUE *values, const mbk_u32 *hub_col, mbk_u32 hub_count,\n"
   "                             const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts,\n",
-  "                             MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_COMPUTE alpha,\n"
-  "                             MBK_COMPUTE beta, MBK_VECTOR *shared) {\n"
+  "                             MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR alpha,\n"
+  "                             MBK_SCALAR beta, MBK_VECTOR *shared) {\n"
   "  MBK_VECTOR *const old = shared + MBK_HUBS + mbk_thread() / 32 * 32;\n"
   "  mbk_await_for(x);\n"
   "  const mbk_hubs_source source = {x, shared};\n"
-  "  if (alpha != (MBK_COMPUTE)0) {\n"
+  "  if (!MBK_VANISHES(alpha)) {\n"
   "    for (mbk_u32 i = mbk_thread(); i < hub_count; i += MBK_THREADS) {\n"
   "      shared[i] = mbk_load(x + mbk_load(hub_col + i));\n"
   "    }\n"
@@ -6175,10 +6648,10 @@ static const char *const mbi_source_spmv_hubs_cu[] = {
   "                     mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  mbk_release();\n"
-  "  const MBK_COMPUTE factor = MBK_ALPHA;\n"
+  "  const MBK_SCALAR factor = MBK_ALPHA;\n"
   "  mbk_table_take(table, factor, MBK_THREADS);\n",
   "  mbk_hubs_run<false>(row_ends, tile_row, row_id, codes, values, hub_col, hub_count, x, y,\n"
-  "                      firsts, tails, nnz, tiles, factor, (MBK_COMPUTE)0,\n"
+  "                      firsts, tails, nnz, tiles, factor, MBK_ABSENT,\n"
   "                      (MBK_VECTOR *)shared + MBK_TABLE);\n"
   "}\n"
   "\n"
@@ -6652,7 +7125,7 @@ static const char *const mbi_source_spmv_rows_cu[] = {
   "  const mbk_u64 row = ((mbk_u64)mbk_block() * MBK_THREADS + mbk_thread()) / MBK_LANES;\n"
   "  const mbk_u32 lane = mbk_thread() % MBK_LANES;\n"
   "  MBK_COMPUTE sum = MBK_ZERO;\n"
-  "  if (row < rows && alpha != (MBK_COMPUTE)0) {\n"
+  "  if (row < rows && !MBK_VANISHES(alpha)) {\n"
   "    const MBK_ROW_PTR start = mbk_load(row_ptr + row);\n"
   "#if MBK_BY_ROW\n"
   "    values += row;\n"
@@ -8540,7 +9013,7 @@ static const char *const mbi_source_spmv_row_study_cu[] = {
   "    for (mbk_u32 i = 0; i < MBK_ROWS; i++) {\n"
   "      const mbk_u64 row = first + i * (32 / MBK_LANES) + mbk_lane() / MBK_LANES;\n"
   "      MBK_COMPUTE sum = MBK_ZERO;\n"
-  "      if (row < rows && alpha != (MBK_COMPUTE)0) {\n"
+  "      if (row < rows && !MBK_VANISHES(alpha)) {\n"
   "        sum = mbk_loop_sum(row_ptr, col_ind, values, x, row);\n"
   "      }\n"
   "      sum = mbk_study_reduce(sum, MBK_LANES);\n"
@@ -8695,7 +9168,7 @@ static const char *const mbi_source_spmv_row_study_cu[] = {
   "  mbk_await_for(x);\n"
   "  MBK_SCALARS_LOAD;\n"
   "  mbk_u64 tile = mbk_load(tile_first + mbk_block());\n"
-  "  const mbk_u64 last = alpha != (MBK_COMPUTE)0 ? mbk_load(tile_first + mbk_block() + 1) : tile;\n"
+  "  const mbk_u64 last = !MBK_VANISHES(alpha) ? mbk_load(tile_first + mbk_block() + 1) : tile;\n"
   "  for (; tile < last; tile++) {\n"
   "    const mbk_u32 start = mbk_load(tile_col + tile);\n"
   "    mbk_block_sync(); // the tile before has been multiplied\n"
@@ -8832,8 +9305,8 @@ static const char *const mbi_source_spmv_split_study_cu[] = {
   "  MBK_COMPUTE head, tail;\n"
   "};\n"
   "\n"
-  "MBK_DEVICE void mbk_split_end(mbk_split_walk &w, mbk_u64 row, MBK_VECTOR *y, MBK_COMPUTE alpha,\n"
-  "                              MBK_COMPUTE beta) {\n"
+  "MBK_DEVICE void mbk_split_end(mbk_split_walk &w, mbk_u64 row, MBK_VECTOR *y, MBK_SCALAR alpha,\n"
+  "                              MBK_SCALAR beta) {\n"
   "  if (w.ended) {\n"
   "    MBK_COMMIT(row, w.tail);\n"
   "  } else {\n"
@@ -8850,7 +9323,7 @@ static const char *const mbi_source_spmv_split_study_cu[] = {
   "// threads.\n"
   "MBK_DEVICE mbk_split_walk mbk_split_thread(const mbk_split_chunk &c, const MBK_ROW_PTR *row_ptr,\n"
   "                                           const MBK_COMPUTE *product, mbk_u32 *, MBK_VECTOR *y,\n",
-  "                                           MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
+  "                                           MBK_SCALAR alpha, MBK_SCALAR beta) {\n"
   "  mbk_split_walk w = {false, 0, MBK_ZERO, MBK_ZERO};\n"
   "  const mbk_u32 begin = mbk_thread() * MBK_STEPS;\n"
   "  const mbk_u32 end = begin + MBK_STEPS < c.nonzeros ? begin + MBK_STEPS : c.nonzeros;\n"
@@ -8885,7 +9358,7 @@ static const char *const mbi_source_spmv_split_study_cu[] = {
   "// thread takes the step more that a chunk may have. stop[i]: where row c.row + i ends.\n"
   "MBK_DEVICE mbk_split_walk mbk_split_thread(const mbk_split_chunk &c, const MBK_ROW_PTR *,\n"
   "                                           const MBK_COMPUTE *product, const mbk_u32 *stop,\n",
-  "                                           MBK_VECTOR *y, MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
+  "                                           MBK_VECTOR *y, MBK_SCALAR alpha, MBK_SCALAR beta) {\n"
   "  mbk_split_walk w = {false, 0, MBK_ZERO, MBK_ZERO};\n"
   "  const mbk_u32 rows = (mbk_u32)(c.last_row - c.row), steps = rows + c.nonzeros;\n"
   "  const mbk_u32 begin = mbk_thread() * MBK_STEPS;\n"
@@ -8962,8 +9435,8 @@ static const char *const mbi_source_spmv_split_study_cu[] = {
   "// chunk's last row end. A first row that an earlier chunk began goes to *first.\n"
   "MBK_DEVICE void mbk_split_join(const mbk_split_chunk &c, const mbk_split_walk &w, bool crossing,\n"
   "                               MBK_COMPUTE *tails, mbk_u32 *ended, MBK_VECTOR *y,\n"
-  "                               MBK_COMPUTE *first, MBK_COMPUTE *tail, MBK_COMPUTE alpha,\n"
-  "                               MBK_COMPUTE beta) {\n"
+  "                               MBK_COMPUTE *first, MBK_COMPUTE *tail, MBK_SCALAR alpha,\n"
+  "                               MBK_SCALAR beta) {\n"
   "  const mbk_u32 lane = mbk_lane(), warp = mbk_thread() / 32;\n"
   "  const mbk_u32 closed = mbk_ballot(MBK_ALL, w.ended);\n"
   "  const mbk_u32 until = closed & (MBK_ALL >> (31 - lane));\n"
@@ -9021,7 +9494,7 @@ static const char *const mbi_source_spmv_split_study_cu[] = {
   "    stop[i] = (mbk_u32)(mbk_merge_end(row_ptr, c.row + i) - c.first);\n"
   "  }\n"
   "#endif\n"
-  "  mbk_split_multiply(c, col_ind, values, x, alpha != (MBK_COMPUTE)0, product);\n"
+  "  mbk_split_multiply(c, col_ind, values, x, !MBK_VANISHES(alpha), product);\n"
   "  mbk_block_sync();\n"
   "  const mbk_split_walk w = mbk_split_thread(c, row_ptr, product, stop, y, alpha, beta);\n"
   "  const bool crossing =\n"
@@ -9062,7 +9535,9 @@ static const struct {
 } mbi_sources[] = {
     {"jit/device.cuh", mbi_source_jit_device_cuh},
     {"jit/complex.cuh", mbi_source_jit_complex_cuh},
+    {"jit/functions.cuh", mbi_source_jit_functions_cuh},
     {"spmv/algebra.cuh", mbi_source_spmv_algebra_cuh},
+    {"spmv/semiring.cuh", mbi_source_spmv_semiring_cuh},
     {"spmv/values.cuh", mbi_source_spmv_values_cuh},
     {"spmv/forms.cuh", mbi_source_spmv_forms_cuh},
     {"spmv/arrays.cu", mbi_source_spmv_arrays_cu},
@@ -9103,7 +9578,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "f2c9215fb49430aaad8d374d1b1ed0c314097a40c5a6d6f64438aad092656de7"
+#define MBI_KERNEL_HASH "862ffeae7f05b4491cebf5838e458669a496ef91440728cf0e8e2890fa820a53"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -9911,6 +10386,9 @@ static merbit_status mbi_context_set_up(merbit_context *context,
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
                     "context_desc.cache_max_bytes is %" PRId64 "; use 0 for the default",
                     desc->cache_max_bytes);
+  }
+  if (desc->bind_threads) {
+    mbi_threads_bind(context);
   }
   return mbi_context_choose_side(context, desc);
 }
@@ -11065,7 +11543,6 @@ typedef struct mbi_build {
   const merbit_view *from;
   const void *major, *minor; /* index arrays that become rows and columns, where there are */
   int walk;                /* transposed CSR: the column of an entry is the row it stands in */
-  int keeps;               /* duplicates stay as they are */
   void *places;            /* where each entry was, for those who ask: of place_type */
   merbit_index_type place_type;
   merbit_view to;          /* CSR, base 0; 64-bit offsets until the end */
@@ -11502,7 +11979,7 @@ static merbit_status mbi_build_merge(mbi_build *build) {
   for (task = 0; task < build->tasks; task++) {
     duplicates |= build->duplicates[task];
   }
-  if (!duplicates || build->keeps) {
+  if (!duplicates) {
     return MERBIT_OK;
   }
   if (mbi_type_short(type)) {
@@ -12509,8 +12986,13 @@ MERBIT_API merbit_view merbit_bsr(int64_t rows, int64_t cols, int64_t blocks, in
   return view;
 }
 
+/* How a view becomes a CSR. */
+#define MBI_BUILD_TRANSPOSE 1 /* rows become columns */
+#define MBI_BUILD_KEEP 2      /* duplicates stay, beside each other in the order of the arrays */
+
 static void mbi_build_describe(mbi_build *build, merbit_context *context,
-                               const merbit_view *from, int transpose) {
+                               const merbit_view *from, int flags) {
+  const int transpose = (flags & MBI_BUILD_TRANSPOSE) != 0;
   memset(build, 0, sizeof *build);
   build->context = context;
   build->from = from;
@@ -12569,7 +13051,7 @@ static merbit_status mbi_build_narrow(mbi_build *build) {
   return MERBIT_OK;
 }
 
-static merbit_status mbi_build_run(mbi_build *build) {
+static merbit_status mbi_build_run(mbi_build *build, int flags) {
   merbit_status status = mbi_build_allocate(build);
   if (status == MERBIT_OK) {
     status = mbi_build_group(build);
@@ -12577,7 +13059,7 @@ static merbit_status mbi_build_run(mbi_build *build) {
   if (status == MERBIT_OK) {
     status = mbi_build_sort(build);
   }
-  if (status == MERBIT_OK) {
+  if (status == MERBIT_OK && (flags & MBI_BUILD_KEEP) == 0) {
     status = mbi_build_merge(build);
   }
   if (status == MERBIT_OK) {
@@ -12602,12 +13084,11 @@ static merbit_status mbi_matrix_record(merbit_context *context, const merbit_vie
 }
 
 static merbit_status mbi_matrix_from_entries(merbit_context *context, const merbit_view *view,
-                                             int transpose, int keeps, merbit_matrix **matrix) {
+                                             int flags, merbit_matrix **matrix) {
   mbi_build build;
   merbit_status status;
-  mbi_build_describe(&build, context, view, transpose);
-  build.keeps = keeps;
-  status = mbi_build_run(&build);
+  mbi_build_describe(&build, context, view, flags);
+  status = mbi_build_run(&build, flags);
   if (status == MERBIT_OK) {
     merbit_view view_made = build.to;
     view_made.col_ind = build.col_ind;
@@ -12623,35 +13104,28 @@ static merbit_status mbi_matrix_from_entries(merbit_context *context, const merb
   return status;
 }
 
-/* A copy of the checked host `view`, or of its transpose, sorted; duplicates stay where
- * `keeps`. */
-static merbit_status mbi_matrix_convert(merbit_context *context, const merbit_view *view,
-                                        int transpose, int keeps, merbit_matrix **matrix) {
+/* A copy of the host `view`, as merbit_matrix_create promises but for the MBI_BUILD flags. The
+ * caller has checked the view, header and arrays. */
+static merbit_status mbi_matrix_from_view(merbit_context *context, const merbit_view *view,
+                                          int flags, merbit_matrix **matrix) {
   merbit_view entries;
   merbit_status status;
   *matrix = NULL;
-  if (transpose && view->rows > INT32_MAX) {
+  if ((flags & MBI_BUILD_TRANSPOSE) != 0 && view->rows > INT32_MAX) {
     return mbi_fail(context, MERBIT_TOO_LARGE,
                     "view.rows is %" PRId64
                     "; a transpose takes at most 2147483647, its columns",
                     view->rows);
   }
   if (view->format != MERBIT_BSR) {
-    return mbi_matrix_from_entries(context, view, transpose, keeps, matrix);
+    return mbi_matrix_from_entries(context, view, flags, matrix);
   }
   status = mbi_expand_blocks(context, view, &entries);
   if (status == MERBIT_OK) {
-    status = mbi_matrix_from_entries(context, &entries, transpose, keeps, matrix);
+    status = mbi_matrix_from_entries(context, &entries, flags, matrix);
   }
   mbi_host_view_release(context, &entries);
   return status;
-}
-
-/* A copy of the host `view`, or of its transpose, as merbit_matrix_create promises. The caller
- * has checked the view, header and arrays. */
-static merbit_status mbi_matrix_from_view(merbit_context *context, const merbit_view *view,
-                                          int transpose, merbit_matrix **matrix) {
-  return mbi_matrix_convert(context, view, transpose, 0, matrix);
 }
 
 /* How a matrix is made from a checked host view: `detail` is the maker's own. */
@@ -12681,8 +13155,8 @@ static merbit_status mbi_matrix_checked(merbit_context *context, const merbit_vi
 }
 
 static merbit_status mbi_matrix_make_csr(merbit_context *context, const merbit_view *host,
-                                         const void *transpose, merbit_matrix **matrix) {
-  return mbi_matrix_from_view(context, host, *(const int *)transpose, matrix);
+                                         const void *flags, merbit_matrix **matrix) {
+  return mbi_matrix_from_view(context, host, *(const int *)flags, matrix);
 }
 
 static merbit_status mbi_matrix_make_bsr(merbit_context *context, const merbit_view *host,
@@ -12701,15 +13175,15 @@ static merbit_status mbi_matrix_make_bsr(merbit_context *context, const merbit_v
 
 MERBIT_API merbit_status merbit_matrix_create(merbit_context *context, const merbit_view *view,
                                               merbit_matrix **matrix) {
-  const int transpose = 0;
-  return mbi_matrix_checked(context, view, mbi_matrix_make_csr, &transpose, matrix);
+  const int flags = 0;
+  return mbi_matrix_checked(context, view, mbi_matrix_make_csr, &flags, matrix);
 }
 
 MERBIT_API merbit_status merbit_matrix_transpose(merbit_context *context,
                                                  const merbit_view *view,
                                                  merbit_matrix **matrix) {
-  const int transpose = 1;
-  return mbi_matrix_checked(context, view, mbi_matrix_make_csr, &transpose, matrix);
+  const int flags = MBI_BUILD_TRANSPOSE;
+  return mbi_matrix_checked(context, view, mbi_matrix_make_csr, &flags, matrix);
 }
 
 MERBIT_API merbit_status merbit_matrix_create_bsr(merbit_context *context,
@@ -13669,7 +14143,7 @@ static merbit_status mbi_matrix_flip(merbit_context *context, const merbit_view 
   merbit_status status;
   *matrix = NULL;
   *places = NULL;
-  mbi_build_describe(&build, context, &frame, 1);
+  mbi_build_describe(&build, context, &frame, MBI_BUILD_TRANSPOSE);
   status = mbi_flip_run(&build, from);
   if (status == MERBIT_OK) {
     made = build.to;
@@ -14340,6 +14814,450 @@ static int mbi_decimal_f32(const mbi_decimal *d, float *value) {
   const uint32_t all = bits | (uint32_t)d->negative << 31;
   memcpy(value, &all, sizeof *value);
   return bits < UINT32_C(0x7F800000);
+}
+
+/* ==== >>jit/expression_text.c  expressions of users: tokens, and the text for kernels ===== */
+/* Reading and writing of expressions: tokens from what a user gave, and the text that a kernel
+ * gets instead. The grammar: jit/expression.c. */
+
+#define MBI_EXPRESSION_TEXT 512   /* characters of what comes */
+#define MBI_EXPRESSION_SIZE 1400  /* of what is written, its terminating zero included */
+#define MBI_EXPRESSION_DEPTH 64   /* of operands within each other; parentheses count twice */
+#define MBI_EXPRESSION_DIGITS 64  /* characters of a number */
+#define MBI_EXPRESSION_MARK "in_" /* begins the names in what is written */
+
+typedef struct mbi_expression { /* one that is being read */
+  merbit_context *context;
+  const char *what;         /* as messages call it */
+  const char *const *names; /* ended by NULL */
+  merbit_type type;
+  const char *source;
+  const char *at; /* the token in hand; of `length` characters, 0 at the end */
+  size_t length;
+  char *text; /* what is written */
+  size_t written;
+  int depth, operand;
+} mbi_expression;
+
+/* What an operand stands for, in mbi_expression.operand. */
+enum { MBI_OPERAND_NUMBER, MBI_OPERAND_TRUTH };
+
+static const struct {
+  const char *name;
+  int arguments;
+} mbi_calls[] = {
+    {"min", 2}, {"max", 2}, {"abs", 1},   {"sqrt", 1}, {"exp", 1},
+    {"log", 1}, {"pow", 2}, {"floor", 1}, {"ceil", 1},
+};
+
+/* ---- Tokens -------------------------------------------------------------------------------
+ */
+
+/* Without the locale. */
+static int mbi_is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+/* Refuse the token in hand. Other characters than ASCII's are shown by their numbers. */
+static merbit_status mbi_expression_refuse(mbi_expression *e, const char *why) {
+  char token[48];
+  if (e->length == 0) {
+    (void)snprintf(token, sizeof token, "its end");
+  } else if (*e->at < ' ' || *e->at > '~') {
+    (void)snprintf(token, sizeof token, "character %d", (int)(unsigned char)*e->at);
+  } else {
+    (void)snprintf(token, sizeof token, "\"%.*s\"", (int)(e->length < 32 ? e->length : 32),
+                   e->at);
+  }
+  return mbi_fail(e->context, MERBIT_INVALID_ARGUMENT, "%s: %s at position %zu %s", e->what,
+                  token, (size_t)(e->at - e->source) + 1, why);
+}
+
+static int mbi_expression_is(const mbi_expression *e, const char *token) {
+  return strlen(token) == e->length && memcmp(e->at, token, e->length) == 0;
+}
+
+/* The end of a decimal number: [digits] [. [digits]] [e [+-] digits]. */
+static const char *mbi_expression_decimal(const char *p) {
+  const char *exponent;
+  while (mbi_is_digit(*p)) {
+    p++;
+  }
+  p += *p == '.' ? 1 : 0;
+  while (mbi_is_digit(*p)) {
+    p++;
+  }
+  if (*p != 'e' && *p != 'E') {
+    return p;
+  }
+  exponent = p[1] == '+' || p[1] == '-' ? p + 2 : p + 1;
+  if (!mbi_is_digit(*exponent)) {
+    return p;
+  }
+  while (mbi_is_digit(*exponent)) {
+    exponent++;
+  }
+  return exponent;
+}
+
+/* Take the next token in hand. What is no token is one of one character, which no rule takes.
+ */
+static void mbi_expression_next(mbi_expression *e) {
+  static const char *const pairs[] = {"<=", ">=", "==", "!=", "&&", "||"};
+  const char *p;
+  size_t i;
+  e->at += e->length;
+  while (*e->at == ' ' || *e->at == '\t') {
+    e->at++;
+  }
+  p = e->at;
+  if (mbi_is_letter(*p)) {
+    while (mbi_is_letter(*p) || mbi_is_digit(*p)) {
+      p++;
+    }
+  } else if (mbi_is_digit(*p) || (*p == '.' && mbi_is_digit(p[1]))) {
+    p = mbi_expression_decimal(p);
+  } else if (*p != '\0') {
+    for (i = 0; i < sizeof pairs / sizeof pairs[0] && p == e->at; i++) {
+      p += strncmp(p, pairs[i], 2) == 0 ? 2 : 0;
+    }
+    p += p == e->at ? 1 : 0;
+  }
+  e->length = (size_t)(p - e->at);
+}
+
+/* ---- What is written -----------------------------------------------------------------------
+ */
+
+static merbit_status mbi_expression_insert(mbi_expression *e, size_t at, const char *text) {
+  const size_t length = strlen(text);
+  if (e->written + length >= MBI_EXPRESSION_SIZE) {
+    return mbi_fail(e->context, MERBIT_TOO_LARGE,
+                    "%s is too long once it is written out, by position %zu", e->what,
+                    (size_t)(e->at - e->source) + 1);
+  }
+  memmove(e->text + at + length, e->text + at, e->written - at + 1);
+  memcpy(e->text + at, text, length);
+  e->written += length;
+  return MERBIT_OK;
+}
+
+static merbit_status mbi_expression_append(mbi_expression *e, const char *text) {
+  return mbi_expression_insert(e, e->written, text);
+}
+
+/* `head`, what has been written from `from` on, `tail`. */
+static merbit_status mbi_expression_wrap(mbi_expression *e, size_t from, const char *head,
+                                         const char *tail) {
+  const merbit_status status = mbi_expression_insert(e, from, head);
+  return status == MERBIT_OK ? mbi_expression_append(e, tail) : status;
+}
+
+/* The operand written from `from` on as a number or a truth, whichever is `wanted`. */
+static merbit_status mbi_expression_want(mbi_expression *e, size_t from, int wanted) {
+  const int have = e->operand;
+  e->operand = wanted;
+  return have == wanted
+             ? MERBIT_OK
+             : mbi_expression_wrap(e, from,
+                                   wanted == MBI_OPERAND_TRUTH ? "mbk_truth_of("
+                                                               : "mbk_number_of<MBK_COMPUTE>(",
+                                   ")");
+}
+
+/* ==== >>jit/expression.c  expressions of users, checked and written anew for kernels ====== */
+/* Expressions of users become text of a kernel: only what this grammar knows, written anew from
+ * its tokens, so that nothing else reaches the compiler.
+ *
+ *   choice   = either ["?" choice ":" choice]
+ *   either   = both {"||" both}
+ *   both     = equality {"&&" equality}
+ *   equality = relation [("==" | "!=") relation]
+ *   relation = sum [("<" | "<=" | ">" | ">=") sum]
+ *   sum      = term {("+" | "-") term}
+ *   term     = factor {("*" | "/") factor}
+ *   factor   = ("-" | "+" | "!") factor | number | "inf" | name | "(" choice ")"
+ *            | call "(" choice {"," choice} ")"
+ *
+ * Numbers are decimal, names those that the caller knows, calls those of mbi_calls. A
+ * comparison is 1 or 0 where a number is wanted, and a number is true unless it is zero. Each
+ * operation is rounded by itself. */
+
+/* ---- Grammar -------------------------------------------------------------------------------
+ */
+
+static merbit_status mbi_expression_choice(mbi_expression *e);
+
+/* Deeper by one, or too deep. */
+static merbit_status mbi_expression_enter(mbi_expression *e) {
+  return ++e->depth <= MBI_EXPRESSION_DEPTH ? MERBIT_OK
+                                            : mbi_expression_refuse(e, "is nested too deeply");
+}
+
+/* A number as the bits of the double that the plan's type rounds it to. */
+static merbit_status mbi_expression_number(mbi_expression *e) {
+  char text[MBI_EXPRESSION_DIGITS + 16]; /* readable behind the end, as the scan wants it */
+  mbi_decimal d;
+  double value = (double)INFINITY;
+  uint64_t bits;
+  if (!mbi_expression_is(e, "inf")) {
+    float single;
+    int known;
+    if (e->length > MBI_EXPRESSION_DIGITS) {
+      return mbi_expression_refuse(e, "has too many digits");
+    }
+    memset(text, 0, sizeof text);
+    memcpy(text, e->at, e->length);
+    text[e->length] = '\n';
+    (void)mbi_decimal_scan(text, &d);
+    if (e->type == MERBIT_F32) {
+      known = mbi_decimal_f32(&d, &single);
+      value = (double)single;
+    } else {
+      known = mbi_decimal_f64(&d, &value);
+    }
+    if (!known) {
+      return mbi_expression_refuse(e, "is beyond the largest number; use inf");
+    }
+  }
+  memcpy(&bits, &value, sizeof bits);
+  (void)snprintf(text, sizeof text, "((MBK_COMPUTE)mbk_number(0x%016" PRIx64 "ull))", bits);
+  mbi_expression_next(e);
+  if (e->length > 0 && (mbi_is_letter(*e->at) || *e->at == '.' || mbi_is_digit(*e->at))) {
+    return mbi_expression_refuse(e, "cannot follow a number");
+  }
+  return mbi_expression_append(e, text);
+}
+
+static merbit_status mbi_expression_call(mbi_expression *e, const char *name, int arguments) {
+  char text[48];
+  merbit_status status;
+  int i;
+  mbi_expression_next(e);
+  if (!mbi_expression_is(e, "(")) {
+    return mbi_expression_refuse(e, "stands where a function's \"(\" should be");
+  }
+  (void)snprintf(text, sizeof text, "mbk_%s(", name);
+  status = mbi_expression_append(e, text);
+  for (i = 0; i < arguments && status == MERBIT_OK; i++) {
+    const size_t from = e->written;
+    mbi_expression_next(e); /* behind the parenthesis or the comma */
+    status = mbi_expression_choice(e);
+    if (status == MERBIT_OK) {
+      status = mbi_expression_want(e, from, MBI_OPERAND_NUMBER);
+    }
+    if (status == MERBIT_OK && !mbi_expression_is(e, i + 1 < arguments ? "," : ")")) {
+      (void)snprintf(text, sizeof text, "is not expected: %s takes %d", name, arguments);
+      return mbi_expression_refuse(e, text);
+    }
+    if (status == MERBIT_OK) {
+      status = mbi_expression_append(e, i + 1 < arguments ? ", " : ")");
+    }
+  }
+  mbi_expression_next(e);
+  return status;
+}
+
+/* A name, a call or inf. */
+static merbit_status mbi_expression_word(mbi_expression *e) {
+  char text[48];
+  size_t i;
+  for (i = 0; e->names[i] != NULL; i++) {
+    if (mbi_expression_is(e, e->names[i])) {
+      (void)snprintf(text, sizeof text, MBI_EXPRESSION_MARK "%s", e->names[i]);
+      mbi_expression_next(e);
+      return mbi_expression_append(e, text);
+    }
+  }
+  for (i = 0; i < sizeof mbi_calls / sizeof mbi_calls[0]; i++) {
+    if (mbi_expression_is(e, mbi_calls[i].name)) {
+      return mbi_expression_call(e, mbi_calls[i].name, mbi_calls[i].arguments);
+    }
+  }
+  return mbi_expression_is(e, "inf") ? mbi_expression_number(e)
+                                     : mbi_expression_refuse(e, "is no name known here");
+}
+
+static merbit_status mbi_expression_primary(mbi_expression *e) {
+  merbit_status status;
+  e->operand = MBI_OPERAND_NUMBER;
+  if (e->length > 0 && mbi_is_letter(*e->at)) {
+    return mbi_expression_word(e);
+  }
+  if (e->length > 0 && (mbi_is_digit(*e->at) || (*e->at == '.' && e->length > 1))) {
+    return mbi_expression_number(e);
+  }
+  if (!mbi_expression_is(e, "(")) {
+    return mbi_expression_refuse(e, "stands where an operand should be");
+  }
+  mbi_expression_next(e);
+  status = mbi_expression_choice(e);
+  if (status == MERBIT_OK && !mbi_expression_is(e, ")")) {
+    return mbi_expression_refuse(e, "stands where a \")\" should be");
+  }
+  mbi_expression_next(e);
+  return status;
+}
+
+static merbit_status mbi_expression_factor(mbi_expression *e) {
+  const size_t from = e->written;
+  const char sign = e->length == 1 ? *e->at : '\0';
+  merbit_status status = mbi_expression_enter(e);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  if (sign != '-' && sign != '+' && sign != '!') {
+    status = mbi_expression_primary(e);
+  } else {
+    mbi_expression_next(e);
+    status = mbi_expression_factor(e);
+    if (status == MERBIT_OK) {
+      status =
+          mbi_expression_want(e, from, sign == '!' ? MBI_OPERAND_TRUTH : MBI_OPERAND_NUMBER);
+    }
+    if (status == MERBIT_OK && sign != '+') {
+      status = mbi_expression_wrap(e, from, sign == '!' ? "(!" : "(-", ")");
+    }
+  }
+  e->depth--;
+  return status;
+}
+
+/* Operators by how tightly they bind, and how each is written between its operands. */
+typedef struct mbi_infix {
+  int level, wanted, gives;
+  const char *token, *head, *middle;
+} mbi_infix;
+
+#define MBI_INFIX_LEVELS 6
+
+static const mbi_infix mbi_infixes[] = {
+    {0, MBI_OPERAND_TRUTH, MBI_OPERAND_TRUTH, "||", "(", " || "},
+    {1, MBI_OPERAND_TRUTH, MBI_OPERAND_TRUTH, "&&", "(", " && "},
+    {2, MBI_OPERAND_NUMBER, MBI_OPERAND_TRUTH, "==", "(", " == "},
+    {2, MBI_OPERAND_NUMBER, MBI_OPERAND_TRUTH, "!=", "(", " != "},
+    {3, MBI_OPERAND_NUMBER, MBI_OPERAND_TRUTH, "<", "(", " < "},
+    {3, MBI_OPERAND_NUMBER, MBI_OPERAND_TRUTH, "<=", "(", " <= "},
+    {3, MBI_OPERAND_NUMBER, MBI_OPERAND_TRUTH, ">", "(", " > "},
+    {3, MBI_OPERAND_NUMBER, MBI_OPERAND_TRUTH, ">=", "(", " >= "},
+    {4, MBI_OPERAND_NUMBER, MBI_OPERAND_NUMBER, "+", "(", " + "},
+    {4, MBI_OPERAND_NUMBER, MBI_OPERAND_NUMBER, "-", "(", " - "},
+    /* Never fused with a sum. */
+    {5, MBI_OPERAND_NUMBER, MBI_OPERAND_NUMBER, "*", "mbk_multiply(", ", "},
+    {5, MBI_OPERAND_NUMBER, MBI_OPERAND_NUMBER, "/", "(", " / "},
+};
+
+static const mbi_infix *mbi_expression_infix(const mbi_expression *e, int level) {
+  size_t i;
+  for (i = 0; i < sizeof mbi_infixes / sizeof mbi_infixes[0]; i++) {
+    if (mbi_infixes[i].level == level && mbi_expression_is(e, mbi_infixes[i].token)) {
+      return &mbi_infixes[i];
+    }
+  }
+  return NULL;
+}
+
+/* From `either`, level 0, to `term`, the last. Comparisons stand alone. */
+static merbit_status mbi_expression_level(mbi_expression *e, int level) {
+  const size_t from = e->written;
+  const mbi_infix *infix;
+  merbit_status status = level + 1 < MBI_INFIX_LEVELS ? mbi_expression_level(e, level + 1)
+                                                      : mbi_expression_factor(e);
+  int terms = 1;
+  while (status == MERBIT_OK && (infix = mbi_expression_infix(e, level)) != NULL) {
+    size_t second;
+    if (++terms > 2 && (level == 2 || level == 3)) {
+      return mbi_expression_refuse(e, "follows a comparison; use parentheses");
+    }
+    status = mbi_expression_want(e, from, infix->wanted);
+    if (status == MERBIT_OK) {
+      status = mbi_expression_wrap(e, from, infix->head, infix->middle);
+    }
+    second = e->written;
+    mbi_expression_next(e);
+    if (status == MERBIT_OK) {
+      status = level + 1 < MBI_INFIX_LEVELS ? mbi_expression_level(e, level + 1)
+                                            : mbi_expression_factor(e);
+    }
+    if (status == MERBIT_OK) {
+      status = mbi_expression_want(e, second, infix->wanted);
+    }
+    if (status == MERBIT_OK) {
+      status = mbi_expression_append(e, ")");
+    }
+    e->operand = infix->gives;
+  }
+  return status;
+}
+
+static merbit_status mbi_expression_choice(mbi_expression *e) {
+  const size_t from = e->written;
+  merbit_status status = mbi_expression_enter(e);
+  int arm;
+  if (status == MERBIT_OK) {
+    status = mbi_expression_level(e, 0);
+  }
+  if (status == MERBIT_OK && mbi_expression_is(e, "?")) {
+    status = mbi_expression_want(e, from, MBI_OPERAND_TRUTH);
+    if (status == MERBIT_OK) {
+      status = mbi_expression_insert(e, from, "(");
+    }
+    for (arm = 0; arm < 2 && status == MERBIT_OK; arm++) {
+      size_t second;
+      if (arm == 1 && !mbi_expression_is(e, ":")) {
+        return mbi_expression_refuse(e, "stands where a \":\" should be");
+      }
+      status = mbi_expression_append(e, arm == 0 ? " ? " : " : ");
+      second = e->written;
+      mbi_expression_next(e);
+      if (status == MERBIT_OK) {
+        status = mbi_expression_choice(e);
+      }
+      if (status == MERBIT_OK) {
+        status = mbi_expression_want(e, second, MBI_OPERAND_NUMBER);
+      }
+    }
+    if (status == MERBIT_OK) {
+      status = mbi_expression_append(e, ")");
+    }
+  }
+  e->depth--;
+  return status;
+}
+
+/* `source`, which messages call `what`, checked: text[MBI_EXPRESSION_SIZE] becomes the same
+ * expression for kernels, of type MBK_COMPUTE, which is `type`. `names`, ended by NULL, are
+ * what it may use; kernels know them behind MBI_EXPRESSION_MARK. After a failure the text is
+ * empty. */
+static merbit_status mbi_expression_check(merbit_context *context, const char *what,
+                                          const char *source, const char *const *names,
+                                          merbit_type type, char *text) {
+  mbi_expression e;
+  merbit_status status;
+  memset(&e, 0, sizeof e);
+  e.context = context;
+  e.what = what;
+  e.names = names;
+  e.type = type;
+  e.source = e.at = source;
+  e.text = text;
+  text[0] = '\0';
+  if (memchr(source, '\0', MBI_EXPRESSION_TEXT + 1) == NULL) {
+    return mbi_fail(context, MERBIT_TOO_LARGE, "%s has more than %d characters", what,
+                    MBI_EXPRESSION_TEXT);
+  }
+  mbi_expression_next(&e);
+  status = mbi_expression_choice(&e);
+  if (status == MERBIT_OK && e.length > 0) {
+    status = mbi_expression_refuse(&e, "stands where an operator should be");
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_expression_want(&e, 0, MBI_OPERAND_NUMBER);
+  }
+  if (status != MERBIT_OK) {
+    text[0] = '\0';
+  }
+  return status;
 }
 
 /* ==== >>matrix/mm_input.c  Matrix Market: lines from a path, memory or a callback ========= */
@@ -15689,6 +16607,47 @@ MERBIT_API merbit_status merbit_matrix_write_file(merbit_context *context,
   return status;
 }
 
+/* ==== >>spmv/cpu_types.h  what plans on the CPU hold beside =============================== */
+/* Rows sorted by length within windows, on the CPU: spmv/sorted.c. */
+#define MBI_SORTED_AHEAD 64 /* nonzeros ahead of which x is asked for, where it is far away */
+#define MBI_SORTED_PADDING MBI_SORTED_AHEAD /* columns behind the last, 0 */
+
+typedef struct mbi_sorted_run { /* of rows that are equally long */
+  int64_t length, count;
+} mbi_sorted_run;
+
+typedef struct mbi_sorted_window {
+  int64_t row, entry; /* the first */
+  int64_t run, runs;
+} mbi_sorted_window;
+
+typedef struct mbi_sorted_share { /* a task's */
+  int64_t head_row;               /* a row that an earlier task began, or -1 */
+  int64_t head, head_end;         /* its entries here */
+  int64_t row, last;              /* rows that this task has whole */
+  int64_t carry, carry_end;       /* entries of a row that a later task ends */
+  int64_t window, windows, run, runs;
+} mbi_sorted_share;
+
+typedef struct mbi_sorted {
+  mbi_sorted_share *shares;
+  mbi_sorted_window *windows;
+  mbi_sorted_run *runs;
+  uint16_t *row_id; /* in its window */
+  int32_t *col_ind; /* from 0 */
+  void *values;     /* NULL: all are `value` */
+  double value;
+  int far_x; /* x is larger than the caches */
+} mbi_sorted;
+
+typedef enum mbi_placed { /* what became of plan_desc.numa: spmv/numa.c */
+  MBI_PLACED_NOTHING,
+  MBI_PLACED_ONE_NODE,
+  MBI_PLACED_MOVED,
+  MBI_PLACED_COPIED,
+  MBI_PLACED_TOUCHED
+} mbi_placed;
+
 /* ==== >>spmv/plan_types.h  plans and workspaces =========================================== */
 /* How values are stored: spmv/values.c. Kernels know the numbers: spmv/values.cuh. */
 typedef enum mbi_value_form {
@@ -15883,6 +16842,8 @@ typedef struct mbi_transpose {
   double seconds;
 } mbi_transpose;
 
+typedef struct mbi_operators mbi_operators;
+
 /* What a method on CUDA provides. create: for the matrix in plan->device, in an entered
  * context; after a failure destroy cleans up. describe: its part of the plan's line. */
 typedef struct mbi_cuda_method {
@@ -15912,13 +16873,17 @@ struct merbit_plan {
   merbit_method method;
   merbit_type type; /* of values; of vectors and sums: spmv/types.c */
   char reason[384]; /* why AUTO fell back to the CPU; else empty */
-  char why[160];    /* what decided AUTO's choice of a method on CUDA; else empty */
+  char why[160];    /* what decided AUTO's choice of a method; else empty */
   double plan_seconds;
   /* CPU */
   int tasks;
   const void *values; /* of csr or bsr; NULL: ones */
   void *own_values;   /* holds values after an update */
   mbi_blocks blocks;
+  mbi_sorted sorted;
+  mbi_placed placed;
+  int placed_nodes;
+  void *placed_columns; /* holds csr.col_ind where it was copied */
   /* CUDA */
   mbi_device_csr device;
   const mbi_cuda_method *cuda;
@@ -15941,6 +16906,7 @@ struct merbit_plan {
 #endif
   mbi_hubs hubs;
   mbi_cb cb;
+  mbi_operators *operators;    /* MERBIT_SEMIRING_CUSTOM: spmv/semiring.c */
   int once;                    /* the matrix is loaded past the caches */
   merbit_workspace *workspace; /* the plan's own; holds no reference */
 };
@@ -16016,7 +16982,10 @@ static const char *mbi_value_name(const merbit_plan *plan) {
                                       "values from a table, by bytes",
                                       "values equal in each row",
                                       "values equal in each column"};
-  return plan->csr.values == NULL ? "values all one" : names[plan->device.form];
+  return plan->csr.values == NULL ? "values all one"
+         : plan->sorted.shares != NULL && plan->sorted.values == NULL
+             ? names[MBI_VALUES_EQUAL]
+             : names[plan->device.form];
 }
 
 /* Whether plan->bsr is what is multiplied. */
@@ -16037,7 +17006,7 @@ static int mbi_csr_study_method(merbit_method method) {
 static const char *mbi_method_name(merbit_method method) {
   static const char *const names[] = {"auto", "reference", "merge",  "merbit",
                                       "scan", "rows",      "sliced", "binned",
-                                      "bsr",  "cb",        "hubs"};
+                                      "bsr",  "cb",        "hubs",   "sorted"};
 #ifdef MERBIT_STUDY_METHODS
   static const char *const studies[] = {"bsr-rows", "bsr-naive", "bsr-split", "bsr-maximum",
                                         "bsr-fixed"};
@@ -16082,12 +17051,16 @@ static merbit_status mbi_plan_check_arrays(const merbit_plan *plan, const merbit
   return mbi_view_check_arrays(plan->context, &given);
 }
 
+/* Whether a plan's operators have what a side needs: spmv/semiring.c. */
+static int mbi_semiring_runs(const merbit_plan *plan, merbit_side side);
+
 /* AUTO may still take the CPU when the GPU fails now, if everything is in host memory. */
 static int mbi_plan_may_fall_back(const merbit_plan *plan, merbit_status status) {
   return plan->desc.side == MERBIT_SIDE_AUTO && plan->desc.method == MERBIT_METHOD_AUTO &&
          plan->given.memory != MERBIT_MEMORY_DEVICE &&
          plan->desc.vector_memory == MERBIT_MEMORY_HOST &&
          plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE &&
+         mbi_semiring_runs(plan, MERBIT_SIDE_CPU) &&
          status != MERBIT_INVALID_ARGUMENT && status != MERBIT_INVALID_MATRIX &&
          status != MERBIT_OUT_OF_MEMORY;
 }
@@ -16114,13 +17087,6 @@ static merbit_type mbi_plan_sums(const merbit_plan *plan) {
  * form of the values takes. */
 static int mbi_plan_plain(const merbit_plan *plan) {
   return mbi_type_plain(plan->type) && mbi_plan_sums(plan) == plan->type;
-}
-
-/* A checked host view as a CSR to multiply by. Duplicates stay where products add up in a wider
- * type: their sums would be rounded to that of the values. */
-static merbit_status mbi_plan_convert(const merbit_plan *plan, const merbit_view *host,
-                                      merbit_matrix **matrix) {
-  return mbi_matrix_convert(plan->context, host, 0, plan->type != mbi_plan_sums(plan), matrix);
 }
 
 /* In kernels: short values are their bits. */
@@ -16227,6 +17193,210 @@ static merbit_status mbi_types_check_address(merbit_context *context, const char
                    context, MERBIT_INVALID_ARGUMENT,
                    "%s at %p does not begin at a multiple of %zu bytes, its elements' size",
                    what, address, size);
+}
+
+/* ==== >>spmv/semiring.c  semirings: checks, what a plan keeps, what kernels are told ====== */
+/* Products over other semirings than plus-times. Kernels: spmv/semiring.cuh; CPU threads:
+ * spmv/semiring_cpu.c. */
+
+struct mbi_operators {                                          /* a copy of the user's */
+  merbit_operators given;                                       /* without its expressions */
+  char add[MBI_EXPRESSION_SIZE], multiply[MBI_EXPRESSION_SIZE]; /* for kernels; empty: none */
+};
+
+/* alpha or beta on its way to a product: kernels of semirings take one as an argument. */
+typedef union mbi_scalar {
+  struct {
+    double value;
+    uint32_t given;
+  } f64;
+  struct {
+    float value;
+    uint32_t given;
+  } f32;
+} mbi_scalar;
+
+static int mbi_plan_has_semiring(const merbit_plan *plan) {
+  return plan->desc.semiring != MERBIT_SEMIRING_PLUS_TIMES;
+}
+
+static const char *mbi_semiring_name(merbit_semiring semiring) {
+  static const char *const names[] = {"plus-times", "min-plus", "max-times", "or-and",
+                                      "custom"};
+  return names[semiring];
+}
+
+/* How a view becomes a CSR: duplicates are added up only where (+) is +, and where products do
+ * not add up in a wider type, for their sums would be rounded to that of the values. */
+static int mbi_plan_build_flags(const merbit_plan *plan) {
+  return mbi_plan_has_semiring(plan) || plan->type != mbi_plan_sums(plan) ? MBI_BUILD_KEEP : 0;
+}
+
+/* For merbit_plan_describe, behind the type. */
+static const char *mbi_semiring_label(const merbit_plan *plan) {
+  static const char *const labels[] = {"", " min-plus", " max-times", " or-and", " custom"};
+  return labels[plan->desc.semiring];
+}
+
+/* ---- Checks -------------------------------------------------------------------------------
+ */
+
+static int mbi_semiring_method(merbit_method method) {
+  return method == MERBIT_METHOD_AUTO || method == MERBIT_METHOD_REFERENCE ||
+         method == MERBIT_METHOD_MERGE || method == MERBIT_METHOD_SCAN ||
+         method == MERBIT_METHOD_ROWS;
+}
+
+/* After the checks of the type and of the method. */
+static merbit_status mbi_semiring_check(merbit_context *context, const merbit_view *view,
+                                        const merbit_plan_desc *desc) {
+  const merbit_semiring semiring = desc->semiring;
+  if (semiring < MERBIT_SEMIRING_PLUS_TIMES || semiring > MERBIT_SEMIRING_CUSTOM) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "plan_desc.semiring is %d; use a MERBIT_SEMIRING", (int)semiring);
+  }
+  if ((semiring == MERBIT_SEMIRING_CUSTOM) != (desc->operators != NULL)) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "plan_desc.semiring is %s, but operators is %s; the two go together",
+                    mbi_semiring_name(semiring), desc->operators != NULL ? "set" : "NULL");
+  }
+  if (semiring == MERBIT_SEMIRING_PLUS_TIMES) {
+    return MERBIT_OK;
+  }
+  if (!mbi_semiring_method(desc->method)) {
+    return mbi_fail(
+        context, MERBIT_NOT_SUPPORTED,
+        "plan_desc.semiring %s is multiplied by MERGE, on CUDA also by SCAN and ROWS, "
+        "on the CPU by REFERENCE, not by the method asked for",
+        mbi_semiring_name(semiring));
+  }
+  if (!mbi_type_plain(mbi_view_type(view)) || desc->vector_type != mbi_view_type(view)) {
+    return mbi_fail(
+        context, MERBIT_NOT_SUPPORTED,
+        "plan_desc.semiring %s is for matrices and vectors of F64 or of F32, not for "
+        "%s",
+        mbi_semiring_name(semiring), mbi_type_text(mbi_view_type(view), desc->vector_type));
+  }
+  if (view->format == MERBIT_BSR) {
+    return mbi_fail(
+        context, MERBIT_NOT_SUPPORTED,
+        "plan_desc.semiring %s takes CSR and COO views: the zeros that fill blocks of "
+        "BSR would be entries",
+        mbi_semiring_name(semiring));
+  }
+  return MERBIT_OK;
+}
+
+/* Whether the operators have what a side needs. */
+static int mbi_semiring_runs(const merbit_plan *plan, merbit_side side) {
+  const mbi_operators *o = plan->operators;
+  return o == NULL                  ? 1
+         : side == MERBIT_SIDE_CUDA ? o->add[0] != '\0' && o->multiply[0] != '\0'
+         : plan->type == MERBIT_F32 ? o->given.add_f32 != NULL && o->given.multiply_f32 != NULL
+                                    : o->given.add_f64 != NULL && o->given.multiply_f64 != NULL;
+}
+
+/* The zero as the plan's type has it. */
+static merbit_status mbi_semiring_check_zero(const merbit_plan *plan) {
+  const double zero = plan->operators->given.zero, most = (double)FLT_MAX;
+  const int finite = zero >= -DBL_MAX && zero <= DBL_MAX;
+  if (zero == zero && (plan->type != MERBIT_F32 || !finite ||
+                       (zero >= -most && zero <= most && (double)(float)zero == zero))) {
+    return MERBIT_OK;
+  }
+  return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
+                  "operators.zero is %g, which is no %s; use one, or an infinity", zero,
+                  mbi_plan_type_text(plan));
+}
+
+/* plan->operators: a copy of the user's, checked. mbi_plan_free releases it. */
+static merbit_status mbi_semiring_take(merbit_plan *plan) {
+  static const char *const sums[] = {"a", "b", NULL}, *const products[] = {"a", "x", NULL};
+  const merbit_operators *given = plan->desc.operators;
+  merbit_context *context = plan->context;
+  merbit_status status;
+  mbi_operators *o;
+  plan->desc.operators = NULL; /* the user's from here on */
+  if (given == NULL) {
+    return MERBIT_OK;
+  }
+  o = (mbi_operators *)mbi_allocate(context, sizeof *o);
+  if (o == NULL) {
+    return mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no memory for a plan's operators");
+  }
+  memset(o, 0, sizeof *o);
+  plan->operators = o;
+  o->given = *given;
+  o->given.add = o->given.multiply = NULL;
+  status = mbi_semiring_check_zero(plan);
+  if (status == MERBIT_OK && given->add != NULL) {
+    status =
+        mbi_expression_check(context, "operators.add", given->add, sums, plan->type, o->add);
+  }
+  if (status == MERBIT_OK && given->multiply != NULL) {
+    status = mbi_expression_check(context, "operators.multiply", given->multiply, products,
+                                  plan->type, o->multiply);
+  }
+  if (status == MERBIT_OK && !mbi_semiring_runs(plan, plan->side)) {
+    return plan->side == MERBIT_SIDE_CUDA
+               ? mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                          "the plan is for CUDA, which needs both expressions of "
+                          "plan_desc.operators, "
+                          "add and multiply; give them, or say MERBIT_SIDE_CPU")
+               : mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                          "the plan is for the CPU, which needs both functions of "
+                          "plan_desc.operators, "
+                          "add_%s and multiply_%s",
+                          mbi_plan_type_text(plan), mbi_plan_type_text(plan));
+  }
+  return status;
+}
+
+/* ---- What kernels are told ------------------------------------------------------------------
+ */
+
+static void mbi_semiring_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+  mbi_preamble_define_int(preamble, "MBK_SEMIRING", (int)plan->desc.semiring);
+  if (plan->operators != NULL) {
+    char zero[48];
+    uint64_t bits;
+    memcpy(&bits, &plan->operators->given.zero, sizeof bits);
+    (void)snprintf(zero, sizeof zero, "mbk_number(0x%016" PRIx64 "ull)", bits);
+    mbi_preamble_define(preamble, "MBK_OPERATOR_ZERO", zero);
+    mbi_preamble_define(preamble, "MBK_OPERATOR_ADD", plan->operators->add);
+    mbi_preamble_define(preamble, "MBK_OPERATOR_MULTIPLY", plan->operators->multiply);
+  }
+}
+
+static double mbi_semiring_zero(const merbit_plan *plan) {
+  return plan->operators != NULL                           ? plan->operators->given.zero
+         : plan->desc.semiring == MERBIT_SEMIRING_MIN_PLUS ? (double)INFINITY
+                                                           : 0.0;
+}
+
+/* A scalar in host memory, or NULL. */
+static mbi_scalar mbi_semiring_scalar(const merbit_plan *plan, const void *scalar) {
+  mbi_scalar made;
+  memset(&made, 0, sizeof made);
+  if (plan->type == MERBIT_F32) {
+    made.f32.given = scalar != NULL;
+    made.f32.value = scalar != NULL ? *(const float *)scalar : 0.0f;
+  } else {
+    made.f64.given = scalar != NULL;
+    made.f64.value = scalar != NULL ? *(const double *)scalar : 0.0;
+  }
+  return made;
+}
+
+/* Whether the old y is read, for all that the host knows of beta, a kernel's argument. */
+static int mbi_semiring_adds(const merbit_plan *plan, const void *beta) {
+  const mbi_scalar *scalar = (const mbi_scalar *)beta;
+  if (plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE) {
+    return *(const void *const *)beta != NULL;
+  }
+  return plan->type == MERBIT_F32
+             ? scalar->f32.given != 0 && (double)scalar->f32.value != mbi_semiring_zero(plan)
+             : scalar->f64.given != 0 && scalar->f64.value != mbi_semiring_zero(plan);
 }
 
 /* ==== >>spmv/reference.c  CPU: the sequential row loop ==================================== */
@@ -16353,6 +17523,95 @@ static void mbi_reference_multiply(const merbit_view *csr, const void *values,
   }
 }
 
+/* ==== >>spmv/row_sums.c  CPU: sums of long rows =========================================== */
+/* Sums of long rows and of parts of rows: twice 16 bytes of them side by side, for one chain of
+ * additions would be slower than memory. x is gathered by loads: the instructions for gathers of
+ * the CPUs of the day, and wider vectors, win in the caches and lose outside. */
+typedef double mbi_lanes_f64 __attribute__((vector_size(16)));
+
+/* `count` nonzeros of one row. */
+static double mbi_row_sum_general_f64(const int32_t *col, const double *value,
+                                                       const double *x, int64_t count) {
+  mbi_lanes_f64 even = { 0, 0 }, odd = { 0, 0 };
+  double sum = 0;
+  for (; count >= 4; count -= 4, col += 4) {
+    const mbi_lanes_f64 x0 = { x[col[0]], x[col[1]] };
+    const mbi_lanes_f64 x1 = { x[col[2]], x[col[3]] };
+    mbi_lanes_f64 v[2]; /* loaded one by one: wider loads would be split again */
+    memcpy(v, value, sizeof v[0]);
+    memcpy(v + 1, value + 2, sizeof v[0]);
+    value += 4;
+    even += v[0] * x0;
+    odd += v[1] * x1;
+  }
+  for (; count > 0; count--, col++) {
+    sum += *value++ * x[*col];
+  }
+  even += odd;
+  return sum + (even[0] + even[1]);
+}
+
+/* `count` nonzeros of one row. */
+static double mbi_row_sum_equal_f64(const int32_t *col, double one,
+                                                       const double *x, int64_t count) {
+  mbi_lanes_f64 even = { 0, 0 }, odd = { 0, 0 };
+  double sum = 0;
+  for (; count >= 4; count -= 4, col += 4) {
+    const mbi_lanes_f64 x0 = { x[col[0]], x[col[1]] };
+    const mbi_lanes_f64 x1 = { x[col[2]], x[col[3]] };
+    even += one * x0;
+    odd += one * x1;
+  }
+  for (; count > 0; count--, col++) {
+    sum += one * x[*col];
+  }
+  even += odd;
+  return sum + (even[0] + even[1]);
+}
+
+typedef float mbi_lanes_f32 __attribute__((vector_size(16)));
+
+/* `count` nonzeros of one row. */
+static float mbi_row_sum_general_f32(const int32_t *col, const float *value,
+                                                       const float *x, int64_t count) {
+  mbi_lanes_f32 even = { 0, 0, 0, 0 }, odd = { 0, 0, 0, 0 };
+  float sum = 0;
+  for (; count >= 8; count -= 8, col += 8) {
+    const mbi_lanes_f32 x0 = { x[col[0]], x[col[1]], x[col[2]], x[col[3]] };
+    const mbi_lanes_f32 x1 = { x[col[4]], x[col[5]], x[col[6]], x[col[7]] };
+    mbi_lanes_f32 v[2]; /* loaded one by one: wider loads would be split again */
+    memcpy(v, value, sizeof v[0]);
+    memcpy(v + 1, value + 4, sizeof v[0]);
+    value += 8;
+    even += v[0] * x0;
+    odd += v[1] * x1;
+  }
+  for (; count > 0; count--, col++) {
+    sum += *value++ * x[*col];
+  }
+  even += odd;
+  return sum + ((even[0] + even[1]) + (even[2] + even[3]));
+}
+
+/* `count` nonzeros of one row. */
+static float mbi_row_sum_equal_f32(const int32_t *col, float one,
+                                                       const float *x, int64_t count) {
+  mbi_lanes_f32 even = { 0, 0, 0, 0 }, odd = { 0, 0, 0, 0 };
+  float sum = 0;
+  for (; count >= 8; count -= 8, col += 8) {
+    const mbi_lanes_f32 x0 = { x[col[0]], x[col[1]], x[col[2]], x[col[3]] };
+    const mbi_lanes_f32 x1 = { x[col[4]], x[col[5]], x[col[6]], x[col[7]] };
+    even += one * x0;
+    odd += one * x1;
+  }
+  for (; count > 0; count--, col++) {
+    sum += one * x[*col];
+  }
+  even += odd;
+  return sum + ((even[0] + even[1]) + (even[2] + even[3]));
+}
+
+
 /* ==== >>spmv/merge.c  CPU: merge-path split over threads ================================== */
 /* Merge-based CsrMV: D. Merrill, M. Garland, Merge-based Parallel Sparse Matrix-Vector
  * Multiplication, SC16, Algorithm 2. The path of rows + nnz steps merges row ends and nonzeros;
@@ -16390,6 +17649,8 @@ static int mbi_merge_tasks(merbit_context *context, const merbit_view *csr) {
   return useful < 1 ? 1 : useful < context->threads ? (int)useful : context->threads;
 }
 
+#define MBI_MERGE_LONG 48 /* nonzeros of a mean row from which lanes pay */
+
 /* Most rows are too short for the vector code that compilers make of a sum of floats. */
 #define MBI_SCALAR_LOOP __asm__ volatile("")
 
@@ -16414,32 +17675,30 @@ static void mbi_commit_f64(const mbi_merge_call_f64 *call, int64_t row,
   *y = call->beta == 0 ? call->alpha * sum : call->alpha * sum + call->beta * *y;
 }
 
-/* Part of one row: entries [begin, end), counted from 0. Four sums: parts are cut from long rows,
- * where one chain of additions would be slower than memory. */
+/* Part of one row, or a long one: entries [begin, end), counted from 0. */
 static double mbi_merge_sum_f64(const mbi_merge_call_f64 *call,
                                               int64_t begin, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
-  const double *values = call->values, *x = call->x - call->shift;
-  double sums[4] = {0, 0, 0, 0};
-  int64_t k = begin;
-  int lane;
-  if (values != NULL) {
-    for (; k + 4 <= end; k += 4) {
-      for (lane = 0; lane < 4; lane++) {
-        sums[lane] += values[k + lane] * x[col_ind[k + lane]];
-      }
-    }
-  } else {
-    for (; k + 4 <= end; k += 4) {
-      for (lane = 0; lane < 4; lane++) {
-        sums[lane] += x[col_ind[k + lane]];
-      }
-    }
+  const double *x = call->x - call->shift;
+  if (begin == end) { /* then there may be no arrays */
+    return 0;
   }
-  for (; k < end; k++) {
-    sums[0] += values != NULL ? values[k] * x[col_ind[k]] : x[col_ind[k]];
+  return call->values != NULL
+             ? mbi_row_sum_general_f64(col_ind + begin, call->values + begin, x,
+                                                  end - begin)
+             : mbi_row_sum_equal_f64(col_ind + begin, 1, x, end - begin);
+}
+
+/* Whole rows [row, last) of a matrix whose rows are long. */
+static void mbi_merge_long_rows_f64(const mbi_merge_call_f64 *call,
+                                               int64_t row, int64_t last) {
+  const merbit_view *csr = call->csr;
+  int64_t k = mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base;
+  for (; row < last; row++) {
+    const int64_t end = mbi_index_at(csr->row_ptr, csr->offset_type, row + 1) - csr->base;
+    mbi_commit_f64(call, row, mbi_merge_sum_f64(call, k, end));
+    k = end;
   }
-  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
 /* Whole rows [row, last). A loop for each case: a test of beta costs short rows a fifth. */
@@ -16565,7 +17824,9 @@ static void mbi_merge_task_f64(void *argument, int task) {
       start = mbi_index_at(csr->row_ptr, csr->offset_type, from.row) - csr->base;
       part->head = mbi_merge_sum_f64(call, from.entry, start);
     }
-    if (csr->offset_type == MERBIT_INDEX_32) {
+    if (csr->nnz / MBI_MERGE_LONG >= csr->rows) {
+      mbi_merge_long_rows_f64(call, from.row, to.row);
+    } else if (csr->offset_type == MERBIT_INDEX_32) {
       mbi_merge_rows_i32_f64(call, from.row, to.row);
     } else {
       mbi_merge_rows_i64_f64(call, from.row, to.row);
@@ -16641,32 +17902,30 @@ static void mbi_commit_f32(const mbi_merge_call_f32 *call, int64_t row,
   *y = call->beta == 0 ? call->alpha * sum : call->alpha * sum + call->beta * *y;
 }
 
-/* Part of one row: entries [begin, end), counted from 0. Four sums: parts are cut from long rows,
- * where one chain of additions would be slower than memory. */
+/* Part of one row, or a long one: entries [begin, end), counted from 0. */
 static float mbi_merge_sum_f32(const mbi_merge_call_f32 *call,
                                               int64_t begin, int64_t end) {
   const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
-  const float *values = call->values, *x = call->x - call->shift;
-  float sums[4] = {0, 0, 0, 0};
-  int64_t k = begin;
-  int lane;
-  if (values != NULL) {
-    for (; k + 4 <= end; k += 4) {
-      for (lane = 0; lane < 4; lane++) {
-        sums[lane] += values[k + lane] * x[col_ind[k + lane]];
-      }
-    }
-  } else {
-    for (; k + 4 <= end; k += 4) {
-      for (lane = 0; lane < 4; lane++) {
-        sums[lane] += x[col_ind[k + lane]];
-      }
-    }
+  const float *x = call->x - call->shift;
+  if (begin == end) { /* then there may be no arrays */
+    return 0;
   }
-  for (; k < end; k++) {
-    sums[0] += values != NULL ? values[k] * x[col_ind[k]] : x[col_ind[k]];
+  return call->values != NULL
+             ? mbi_row_sum_general_f32(col_ind + begin, call->values + begin, x,
+                                                  end - begin)
+             : mbi_row_sum_equal_f32(col_ind + begin, 1, x, end - begin);
+}
+
+/* Whole rows [row, last) of a matrix whose rows are long. */
+static void mbi_merge_long_rows_f32(const mbi_merge_call_f32 *call,
+                                               int64_t row, int64_t last) {
+  const merbit_view *csr = call->csr;
+  int64_t k = mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base;
+  for (; row < last; row++) {
+    const int64_t end = mbi_index_at(csr->row_ptr, csr->offset_type, row + 1) - csr->base;
+    mbi_commit_f32(call, row, mbi_merge_sum_f32(call, k, end));
+    k = end;
   }
-  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
 /* Whole rows [row, last). A loop for each case: a test of beta costs short rows a fifth. */
@@ -16792,7 +18051,9 @@ static void mbi_merge_task_f32(void *argument, int task) {
       start = mbi_index_at(csr->row_ptr, csr->offset_type, from.row) - csr->base;
       part->head = mbi_merge_sum_f32(call, from.entry, start);
     }
-    if (csr->offset_type == MERBIT_INDEX_32) {
+    if (csr->nnz / MBI_MERGE_LONG >= csr->rows) {
+      mbi_merge_long_rows_f32(call, from.row, to.row);
+    } else if (csr->offset_type == MERBIT_INDEX_32) {
       mbi_merge_rows_i32_f32(call, from.row, to.row);
     } else {
       mbi_merge_rows_i64_f32(call, from.row, to.row);
@@ -17566,6 +18827,2369 @@ static void mbi_mixed_multiply(const merbit_plan *plan, void *scratch, const voi
     break;
   default:
     mbi_mixed_run_f32_f64(plan, scratch, alpha, x, beta, y);
+  }
+}
+
+/* ==== >>spmv/semiring_cpu.c  CPU: products over semirings ================================= */
+/* Products over semirings on CPU threads: the row loop, and the merge path as spmv/merge.c cuts
+ * it. Each sum starts at zero and takes the row's entries in their order; a row that tasks share
+ * is put together in theirs. */
+/* NaN where an operand is NaN; of two equal ones the second. */
+static double mbi_min_f64(double a, double b) {
+  return a < b || a != a ? a : b;
+}
+
+static double mbi_max_f64(double a, double b) {
+  return a > b || a != a ? a : b;
+}
+
+typedef struct mbi_semiring_part_f64 { /* what a task leaves for the fix-up */
+  int64_t head_row;  /* a row that began in an earlier task and ends in this one, or -1 */
+  double head;    /* this task's part of it */
+  double carry;   /* the part of the row that the task stopped in */
+} mbi_semiring_part_f64;
+
+typedef struct mbi_semiring_call_f64 {
+  const merbit_plan *plan;
+  const double *values, *x;
+  double alpha, beta, zero, *y;
+  int scales, vanishes, adds; /* alpha is applied; it is the zero; beta and y are read */
+  mbi_semiring_part_f64 *parts;
+  int tasks;
+  int shift; /* x moved back by the base saves a subtraction; 0 if empty */
+} mbi_semiring_call_f64;
+
+/* Both operators; a scalar stands where an entry does. */
+static double mbi_min_plus_add_f64(const mbi_semiring_call_f64 *call,
+                                                  double a, double b) {
+  (void)call;
+  return mbi_min_f64(a, b);
+}
+
+static double mbi_min_plus_multiply_f64(
+    const mbi_semiring_call_f64 *call, double a, double x) {
+  (void)call;
+  return (double)(a + x);
+}
+
+static double mbi_max_times_add_f64(const mbi_semiring_call_f64 *call,
+                                                  double a, double b) {
+  (void)call;
+  return mbi_max_f64(a, b);
+}
+
+static double mbi_max_times_multiply_f64(
+    const mbi_semiring_call_f64 *call, double a, double x) {
+  (void)call;
+  return (double)(a * x);
+}
+
+static double mbi_or_and_add_f64(const mbi_semiring_call_f64 *call,
+                                                  double a, double b) {
+  (void)call;
+  return mbi_max_f64(a, b);
+}
+
+static double mbi_or_and_multiply_f64(
+    const mbi_semiring_call_f64 *call, double a, double x) {
+  (void)call;
+  return (double)(a != 0 && x != 0);
+}
+
+static double mbi_custom_add_f64(const mbi_semiring_call_f64 *call,
+                                              double a, double b) {
+  const merbit_operators *o = &call->plan->operators->given;
+  return o->add_f64(o->user, a, b);
+}
+
+static double mbi_custom_multiply_f64(
+    const mbi_semiring_call_f64 *call, double a, double x) {
+  const merbit_operators *o = &call->plan->operators->given;
+  return o->multiply_f64(o->user, a, x);
+}
+
+/* Part of one row: entries [begin, end), counted from 0. */
+static double mbi_min_plus_sum_f64(
+    const mbi_semiring_call_f64 *call, int64_t begin, int64_t end) {
+  const int32_t *col_ind = (const int32_t *)call->plan->csr.col_ind;
+  const double *values = call->values, *x = call->x - call->shift;
+  double sum = call->zero;
+  int64_t k;
+  int seen = 0; /* a NaN */
+  if (values != NULL) {
+    for (k = begin; k < end; k++) {
+      const double p = values[k] + x[col_ind[k]];
+      sum = p < sum ? p : sum;
+      seen |= p != p;
+    }
+  } else {
+    for (k = begin; k < end; k++) {
+      const double p = (double)1 + x[col_ind[k]];
+      sum = p < sum ? p : sum;
+      seen |= p != p;
+    }
+  }
+  return seen ? (double)NAN : sum;
+}
+
+static void mbi_min_plus_commit_f64(const mbi_semiring_call_f64 *call,
+                                                int64_t row, double sum) {
+  double y = call->vanishes ? call->zero
+                : call->scales ? mbi_min_plus_multiply_f64(call, call->alpha, sum)
+                               : sum;
+  if (call->adds) {
+    y = mbi_min_plus_add_f64(call, y, mbi_min_plus_multiply_f64(call, call->beta, call->y[row]));
+  }
+  call->y[row] = y + 0; /* whichever zero comes first: +0 */
+}
+
+/* Whole rows [row, last). */
+static void mbi_min_plus_rows_f64(const mbi_semiring_call_f64 *call,
+                                              int64_t row, int64_t last) {
+  const merbit_view *csr = &call->plan->csr;
+  int64_t k = mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base;
+  for (; row < last; row++) {
+    const int64_t end = mbi_index_at(csr->row_ptr, csr->offset_type, row + 1) - csr->base;
+    mbi_min_plus_commit_f64(call, row, mbi_min_plus_sum_f64(call, k, end));
+    k = end;
+  }
+}
+
+/* Part of one row: entries [begin, end), counted from 0. */
+static double mbi_max_times_sum_f64(
+    const mbi_semiring_call_f64 *call, int64_t begin, int64_t end) {
+  const int32_t *col_ind = (const int32_t *)call->plan->csr.col_ind;
+  const double *values = call->values, *x = call->x - call->shift;
+  double sum = call->zero;
+  int64_t k;
+  int seen = 0; /* a NaN */
+  if (values != NULL) {
+    for (k = begin; k < end; k++) {
+      const double p = values[k] * x[col_ind[k]];
+      sum = p > sum ? p : sum;
+      seen |= p != p;
+    }
+  } else {
+    for (k = begin; k < end; k++) {
+      const double p = (double)1 * x[col_ind[k]];
+      sum = p > sum ? p : sum;
+      seen |= p != p;
+    }
+  }
+  return seen ? (double)NAN : sum;
+}
+
+static void mbi_max_times_commit_f64(const mbi_semiring_call_f64 *call,
+                                                int64_t row, double sum) {
+  double y = call->vanishes ? call->zero
+                : call->scales ? mbi_max_times_multiply_f64(call, call->alpha, sum)
+                               : sum;
+  if (call->adds) {
+    y = mbi_max_times_add_f64(call, y, mbi_max_times_multiply_f64(call, call->beta, call->y[row]));
+  }
+  call->y[row] = y + 0; /* whichever zero comes first: +0 */
+}
+
+/* Whole rows [row, last). */
+static void mbi_max_times_rows_f64(const mbi_semiring_call_f64 *call,
+                                              int64_t row, int64_t last) {
+  const merbit_view *csr = &call->plan->csr;
+  int64_t k = mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base;
+  for (; row < last; row++) {
+    const int64_t end = mbi_index_at(csr->row_ptr, csr->offset_type, row + 1) - csr->base;
+    mbi_max_times_commit_f64(call, row, mbi_max_times_sum_f64(call, k, end));
+    k = end;
+  }
+}
+
+/* Part of one row: entries [begin, end), counted from 0. */
+static double mbi_or_and_sum_f64(
+    const mbi_semiring_call_f64 *call, int64_t begin, int64_t end) {
+  const int32_t *col_ind = (const int32_t *)call->plan->csr.col_ind;
+  const double *values = call->values, *x = call->x - call->shift;
+  double sum = call->zero;
+  int64_t k;
+  int seen = 0; /* a product that is true */
+  if (values != NULL) {
+    for (k = begin; k < end; k++) {
+      seen |= (values[k] != 0) & (x[col_ind[k]] != 0);
+    }
+  } else {
+    for (k = begin; k < end; k++) {
+      seen |= ((double)1 != 0) & (x[col_ind[k]] != 0);
+    }
+  }
+  return seen ? 1 : sum;
+}
+
+static void mbi_or_and_commit_f64(const mbi_semiring_call_f64 *call,
+                                                int64_t row, double sum) {
+  double y = call->vanishes ? call->zero
+                : call->scales ? mbi_or_and_multiply_f64(call, call->alpha, sum)
+                               : sum;
+  if (call->adds) {
+    y = mbi_or_and_add_f64(call, y, mbi_or_and_multiply_f64(call, call->beta, call->y[row]));
+  }
+  call->y[row] = y;
+}
+
+/* Whole rows [row, last). */
+static void mbi_or_and_rows_f64(const mbi_semiring_call_f64 *call,
+                                              int64_t row, int64_t last) {
+  const merbit_view *csr = &call->plan->csr;
+  int64_t k = mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base;
+  for (; row < last; row++) {
+    const int64_t end = mbi_index_at(csr->row_ptr, csr->offset_type, row + 1) - csr->base;
+    mbi_or_and_commit_f64(call, row, mbi_or_and_sum_f64(call, k, end));
+    k = end;
+  }
+}
+
+/* Part of one row: entries [begin, end), counted from 0. */
+static double mbi_custom_sum_f64(
+    const mbi_semiring_call_f64 *call, int64_t begin, int64_t end) {
+  const int32_t *col_ind = (const int32_t *)call->plan->csr.col_ind;
+  const double *values = call->values, *x = call->x - call->shift;
+  double sum = call->zero;
+  int64_t k;
+  if (values != NULL) {
+    for (k = begin; k < end; k++) {
+      sum = mbi_custom_add_f64(call, sum, mbi_custom_multiply_f64(call, values[k], x[col_ind[k]]));
+    }
+  } else {
+    for (k = begin; k < end; k++) {
+      sum = mbi_custom_add_f64(call, sum, mbi_custom_multiply_f64(call, (double)1, x[col_ind[k]]));
+    }
+  }
+  return sum;
+}
+
+static void mbi_custom_commit_f64(const mbi_semiring_call_f64 *call,
+                                                int64_t row, double sum) {
+  double y = call->vanishes ? call->zero
+                : call->scales ? mbi_custom_multiply_f64(call, call->alpha, sum)
+                               : sum;
+  if (call->adds) {
+    y = mbi_custom_add_f64(call, y, mbi_custom_multiply_f64(call, call->beta, call->y[row]));
+  }
+  call->y[row] = y;
+}
+
+/* Whole rows [row, last). */
+static void mbi_custom_rows_f64(const mbi_semiring_call_f64 *call,
+                                              int64_t row, int64_t last) {
+  const merbit_view *csr = &call->plan->csr;
+  int64_t k = mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base;
+  for (; row < last; row++) {
+    const int64_t end = mbi_index_at(csr->row_ptr, csr->offset_type, row + 1) - csr->base;
+    mbi_custom_commit_f64(call, row, mbi_custom_sum_f64(call, k, end));
+    k = end;
+  }
+}
+
+typedef struct mbi_semiring_loops_f64 {
+  double (*add)(const mbi_semiring_call_f64 *, double, double);
+  double (*sum)(const mbi_semiring_call_f64 *, int64_t, int64_t);
+  void (*commit)(const mbi_semiring_call_f64 *, int64_t, double);
+  void (*rows)(const mbi_semiring_call_f64 *, int64_t, int64_t);
+} mbi_semiring_loops_f64;
+
+static const mbi_semiring_loops_f64 *mbi_semiring_loops_of_f64(
+    const mbi_semiring_call_f64 *call) {
+  static const mbi_semiring_loops_f64 loops[] = {
+      {mbi_min_plus_add_f64, mbi_min_plus_sum_f64,
+       mbi_min_plus_commit_f64, mbi_min_plus_rows_f64},
+      {mbi_max_times_add_f64, mbi_max_times_sum_f64,
+       mbi_max_times_commit_f64, mbi_max_times_rows_f64},
+      {mbi_or_and_add_f64, mbi_or_and_sum_f64,
+       mbi_or_and_commit_f64, mbi_or_and_rows_f64},
+      {mbi_custom_add_f64, mbi_custom_sum_f64,
+       mbi_custom_commit_f64, mbi_custom_rows_f64},
+  };
+  return &loops[call->plan->desc.semiring - MERBIT_SEMIRING_MIN_PLUS];
+}
+
+static void mbi_semiring_task_f64(void *argument, int task) {
+  const mbi_semiring_call_f64 *call =
+      (const mbi_semiring_call_f64 *)argument;
+  const mbi_semiring_loops_f64 *loops = mbi_semiring_loops_of_f64(call);
+  mbi_semiring_part_f64 *part = call->parts + task;
+  const merbit_view *csr = &call->plan->csr;
+  const int64_t path = csr->rows + csr->nnz;
+  mbi_merge_point from = mbi_merge_search(csr, mbi_share(path, call->tasks, task));
+  const mbi_merge_point to = mbi_merge_search(csr, mbi_share(path, call->tasks, task + 1));
+  part->head_row = -1;
+  part->head = call->zero;
+  if (from.row < to.row) {
+    int64_t start = mbi_index_at(csr->row_ptr, csr->offset_type, from.row) - csr->base;
+    if (start < from.entry) {
+      part->head_row = from.row;
+      from.row++;
+      start = mbi_index_at(csr->row_ptr, csr->offset_type, from.row) - csr->base;
+      part->head = loops->sum(call, from.entry, start);
+    }
+    loops->rows(call, from.row, to.row);
+    from.entry = mbi_index_at(csr->row_ptr, csr->offset_type, to.row) - csr->base;
+  }
+  part->carry = loops->sum(call, from.entry, to.entry);
+}
+
+/* Nothing of the matrix and of x is read. */
+static void mbi_semiring_vanish_task_f64(void *argument, int task) {
+  const mbi_semiring_call_f64 *call =
+      (const mbi_semiring_call_f64 *)argument;
+  const int64_t rows = call->plan->csr.rows, last = mbi_share(rows, call->tasks, task + 1);
+  int64_t row;
+  for (row = mbi_share(rows, call->tasks, task); row < last; row++) {
+    mbi_semiring_loops_of_f64(call)->commit(call, row, call->zero);
+  }
+}
+
+static void mbi_semiring_fix_up_f64(const mbi_semiring_call_f64 *call) {
+  const mbi_semiring_loops_f64 *loops = mbi_semiring_loops_of_f64(call);
+  double sum = call->zero;
+  int task;
+  for (task = 0; task < call->tasks; task++) {
+    const mbi_semiring_part_f64 *part = call->parts + task;
+    if (part->head_row >= 0) {
+      loops->commit(call, part->head_row, loops->add(call, sum, part->head));
+      sum = call->zero;
+    }
+    sum = loops->add(call, sum, part->carry);
+  }
+}
+
+static void mbi_semiring_typed_f64(merbit_plan *plan, void *scratch,
+                                             const mbi_scalar *alpha, const double *x,
+                                             const mbi_scalar *beta, double *y) {
+  mbi_semiring_call_f64 call;
+  call.plan = plan;
+  call.values = (const double *)plan->values;
+  call.x = x;
+  call.y = y;
+  call.zero = (double)mbi_semiring_zero(plan);
+  call.alpha = alpha->f64.value;
+  call.beta = beta->f64.value;
+  call.scales = alpha->f64.given != 0;
+  call.vanishes = call.scales && call.alpha == call.zero;
+  call.adds = beta->f64.given != 0 && call.beta != call.zero;
+  call.parts = (mbi_semiring_part_f64 *)scratch;
+  call.tasks = plan->tasks;
+  call.shift = plan->csr.nnz > 0 ? plan->csr.base : 0;
+  if (plan->method == MERBIT_METHOD_REFERENCE) {
+    call.tasks = 1;
+    mbi_semiring_loops_of_f64(&call)->rows(&call, 0, call.vanishes ? 0 : plan->csr.rows);
+  } else if (!call.vanishes) {
+    mbi_parallel(plan->context, call.tasks, mbi_semiring_task_f64, &call);
+    mbi_semiring_fix_up_f64(&call);
+  }
+  if (call.vanishes) {
+    mbi_parallel(plan->context, call.tasks, mbi_semiring_vanish_task_f64, &call);
+  }
+}
+
+/* NaN where an operand is NaN; of two equal ones the second. */
+static float mbi_min_f32(float a, float b) {
+  return a < b || a != a ? a : b;
+}
+
+static float mbi_max_f32(float a, float b) {
+  return a > b || a != a ? a : b;
+}
+
+typedef struct mbi_semiring_part_f32 { /* what a task leaves for the fix-up */
+  int64_t head_row;  /* a row that began in an earlier task and ends in this one, or -1 */
+  float head;    /* this task's part of it */
+  float carry;   /* the part of the row that the task stopped in */
+} mbi_semiring_part_f32;
+
+typedef struct mbi_semiring_call_f32 {
+  const merbit_plan *plan;
+  const float *values, *x;
+  float alpha, beta, zero, *y;
+  int scales, vanishes, adds; /* alpha is applied; it is the zero; beta and y are read */
+  mbi_semiring_part_f32 *parts;
+  int tasks;
+  int shift; /* x moved back by the base saves a subtraction; 0 if empty */
+} mbi_semiring_call_f32;
+
+/* Both operators; a scalar stands where an entry does. */
+static float mbi_min_plus_add_f32(const mbi_semiring_call_f32 *call,
+                                                  float a, float b) {
+  (void)call;
+  return mbi_min_f32(a, b);
+}
+
+static float mbi_min_plus_multiply_f32(
+    const mbi_semiring_call_f32 *call, float a, float x) {
+  (void)call;
+  return (float)(a + x);
+}
+
+static float mbi_max_times_add_f32(const mbi_semiring_call_f32 *call,
+                                                  float a, float b) {
+  (void)call;
+  return mbi_max_f32(a, b);
+}
+
+static float mbi_max_times_multiply_f32(
+    const mbi_semiring_call_f32 *call, float a, float x) {
+  (void)call;
+  return (float)(a * x);
+}
+
+static float mbi_or_and_add_f32(const mbi_semiring_call_f32 *call,
+                                                  float a, float b) {
+  (void)call;
+  return mbi_max_f32(a, b);
+}
+
+static float mbi_or_and_multiply_f32(
+    const mbi_semiring_call_f32 *call, float a, float x) {
+  (void)call;
+  return (float)(a != 0 && x != 0);
+}
+
+static float mbi_custom_add_f32(const mbi_semiring_call_f32 *call,
+                                              float a, float b) {
+  const merbit_operators *o = &call->plan->operators->given;
+  return o->add_f32(o->user, a, b);
+}
+
+static float mbi_custom_multiply_f32(
+    const mbi_semiring_call_f32 *call, float a, float x) {
+  const merbit_operators *o = &call->plan->operators->given;
+  return o->multiply_f32(o->user, a, x);
+}
+
+/* Part of one row: entries [begin, end), counted from 0. */
+static float mbi_min_plus_sum_f32(
+    const mbi_semiring_call_f32 *call, int64_t begin, int64_t end) {
+  const int32_t *col_ind = (const int32_t *)call->plan->csr.col_ind;
+  const float *values = call->values, *x = call->x - call->shift;
+  float sum = call->zero;
+  int64_t k;
+  int seen = 0; /* a NaN */
+  if (values != NULL) {
+    for (k = begin; k < end; k++) {
+      const float p = values[k] + x[col_ind[k]];
+      sum = p < sum ? p : sum;
+      seen |= p != p;
+    }
+  } else {
+    for (k = begin; k < end; k++) {
+      const float p = (float)1 + x[col_ind[k]];
+      sum = p < sum ? p : sum;
+      seen |= p != p;
+    }
+  }
+  return seen ? (float)NAN : sum;
+}
+
+static void mbi_min_plus_commit_f32(const mbi_semiring_call_f32 *call,
+                                                int64_t row, float sum) {
+  float y = call->vanishes ? call->zero
+                : call->scales ? mbi_min_plus_multiply_f32(call, call->alpha, sum)
+                               : sum;
+  if (call->adds) {
+    y = mbi_min_plus_add_f32(call, y, mbi_min_plus_multiply_f32(call, call->beta, call->y[row]));
+  }
+  call->y[row] = y + 0; /* whichever zero comes first: +0 */
+}
+
+/* Whole rows [row, last). */
+static void mbi_min_plus_rows_f32(const mbi_semiring_call_f32 *call,
+                                              int64_t row, int64_t last) {
+  const merbit_view *csr = &call->plan->csr;
+  int64_t k = mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base;
+  for (; row < last; row++) {
+    const int64_t end = mbi_index_at(csr->row_ptr, csr->offset_type, row + 1) - csr->base;
+    mbi_min_plus_commit_f32(call, row, mbi_min_plus_sum_f32(call, k, end));
+    k = end;
+  }
+}
+
+/* Part of one row: entries [begin, end), counted from 0. */
+static float mbi_max_times_sum_f32(
+    const mbi_semiring_call_f32 *call, int64_t begin, int64_t end) {
+  const int32_t *col_ind = (const int32_t *)call->plan->csr.col_ind;
+  const float *values = call->values, *x = call->x - call->shift;
+  float sum = call->zero;
+  int64_t k;
+  int seen = 0; /* a NaN */
+  if (values != NULL) {
+    for (k = begin; k < end; k++) {
+      const float p = values[k] * x[col_ind[k]];
+      sum = p > sum ? p : sum;
+      seen |= p != p;
+    }
+  } else {
+    for (k = begin; k < end; k++) {
+      const float p = (float)1 * x[col_ind[k]];
+      sum = p > sum ? p : sum;
+      seen |= p != p;
+    }
+  }
+  return seen ? (float)NAN : sum;
+}
+
+static void mbi_max_times_commit_f32(const mbi_semiring_call_f32 *call,
+                                                int64_t row, float sum) {
+  float y = call->vanishes ? call->zero
+                : call->scales ? mbi_max_times_multiply_f32(call, call->alpha, sum)
+                               : sum;
+  if (call->adds) {
+    y = mbi_max_times_add_f32(call, y, mbi_max_times_multiply_f32(call, call->beta, call->y[row]));
+  }
+  call->y[row] = y + 0; /* whichever zero comes first: +0 */
+}
+
+/* Whole rows [row, last). */
+static void mbi_max_times_rows_f32(const mbi_semiring_call_f32 *call,
+                                              int64_t row, int64_t last) {
+  const merbit_view *csr = &call->plan->csr;
+  int64_t k = mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base;
+  for (; row < last; row++) {
+    const int64_t end = mbi_index_at(csr->row_ptr, csr->offset_type, row + 1) - csr->base;
+    mbi_max_times_commit_f32(call, row, mbi_max_times_sum_f32(call, k, end));
+    k = end;
+  }
+}
+
+/* Part of one row: entries [begin, end), counted from 0. */
+static float mbi_or_and_sum_f32(
+    const mbi_semiring_call_f32 *call, int64_t begin, int64_t end) {
+  const int32_t *col_ind = (const int32_t *)call->plan->csr.col_ind;
+  const float *values = call->values, *x = call->x - call->shift;
+  float sum = call->zero;
+  int64_t k;
+  int seen = 0; /* a product that is true */
+  if (values != NULL) {
+    for (k = begin; k < end; k++) {
+      seen |= (values[k] != 0) & (x[col_ind[k]] != 0);
+    }
+  } else {
+    for (k = begin; k < end; k++) {
+      seen |= ((float)1 != 0) & (x[col_ind[k]] != 0);
+    }
+  }
+  return seen ? 1 : sum;
+}
+
+static void mbi_or_and_commit_f32(const mbi_semiring_call_f32 *call,
+                                                int64_t row, float sum) {
+  float y = call->vanishes ? call->zero
+                : call->scales ? mbi_or_and_multiply_f32(call, call->alpha, sum)
+                               : sum;
+  if (call->adds) {
+    y = mbi_or_and_add_f32(call, y, mbi_or_and_multiply_f32(call, call->beta, call->y[row]));
+  }
+  call->y[row] = y;
+}
+
+/* Whole rows [row, last). */
+static void mbi_or_and_rows_f32(const mbi_semiring_call_f32 *call,
+                                              int64_t row, int64_t last) {
+  const merbit_view *csr = &call->plan->csr;
+  int64_t k = mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base;
+  for (; row < last; row++) {
+    const int64_t end = mbi_index_at(csr->row_ptr, csr->offset_type, row + 1) - csr->base;
+    mbi_or_and_commit_f32(call, row, mbi_or_and_sum_f32(call, k, end));
+    k = end;
+  }
+}
+
+/* Part of one row: entries [begin, end), counted from 0. */
+static float mbi_custom_sum_f32(
+    const mbi_semiring_call_f32 *call, int64_t begin, int64_t end) {
+  const int32_t *col_ind = (const int32_t *)call->plan->csr.col_ind;
+  const float *values = call->values, *x = call->x - call->shift;
+  float sum = call->zero;
+  int64_t k;
+  if (values != NULL) {
+    for (k = begin; k < end; k++) {
+      sum = mbi_custom_add_f32(call, sum, mbi_custom_multiply_f32(call, values[k], x[col_ind[k]]));
+    }
+  } else {
+    for (k = begin; k < end; k++) {
+      sum = mbi_custom_add_f32(call, sum, mbi_custom_multiply_f32(call, (float)1, x[col_ind[k]]));
+    }
+  }
+  return sum;
+}
+
+static void mbi_custom_commit_f32(const mbi_semiring_call_f32 *call,
+                                                int64_t row, float sum) {
+  float y = call->vanishes ? call->zero
+                : call->scales ? mbi_custom_multiply_f32(call, call->alpha, sum)
+                               : sum;
+  if (call->adds) {
+    y = mbi_custom_add_f32(call, y, mbi_custom_multiply_f32(call, call->beta, call->y[row]));
+  }
+  call->y[row] = y;
+}
+
+/* Whole rows [row, last). */
+static void mbi_custom_rows_f32(const mbi_semiring_call_f32 *call,
+                                              int64_t row, int64_t last) {
+  const merbit_view *csr = &call->plan->csr;
+  int64_t k = mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base;
+  for (; row < last; row++) {
+    const int64_t end = mbi_index_at(csr->row_ptr, csr->offset_type, row + 1) - csr->base;
+    mbi_custom_commit_f32(call, row, mbi_custom_sum_f32(call, k, end));
+    k = end;
+  }
+}
+
+typedef struct mbi_semiring_loops_f32 {
+  float (*add)(const mbi_semiring_call_f32 *, float, float);
+  float (*sum)(const mbi_semiring_call_f32 *, int64_t, int64_t);
+  void (*commit)(const mbi_semiring_call_f32 *, int64_t, float);
+  void (*rows)(const mbi_semiring_call_f32 *, int64_t, int64_t);
+} mbi_semiring_loops_f32;
+
+static const mbi_semiring_loops_f32 *mbi_semiring_loops_of_f32(
+    const mbi_semiring_call_f32 *call) {
+  static const mbi_semiring_loops_f32 loops[] = {
+      {mbi_min_plus_add_f32, mbi_min_plus_sum_f32,
+       mbi_min_plus_commit_f32, mbi_min_plus_rows_f32},
+      {mbi_max_times_add_f32, mbi_max_times_sum_f32,
+       mbi_max_times_commit_f32, mbi_max_times_rows_f32},
+      {mbi_or_and_add_f32, mbi_or_and_sum_f32,
+       mbi_or_and_commit_f32, mbi_or_and_rows_f32},
+      {mbi_custom_add_f32, mbi_custom_sum_f32,
+       mbi_custom_commit_f32, mbi_custom_rows_f32},
+  };
+  return &loops[call->plan->desc.semiring - MERBIT_SEMIRING_MIN_PLUS];
+}
+
+static void mbi_semiring_task_f32(void *argument, int task) {
+  const mbi_semiring_call_f32 *call =
+      (const mbi_semiring_call_f32 *)argument;
+  const mbi_semiring_loops_f32 *loops = mbi_semiring_loops_of_f32(call);
+  mbi_semiring_part_f32 *part = call->parts + task;
+  const merbit_view *csr = &call->plan->csr;
+  const int64_t path = csr->rows + csr->nnz;
+  mbi_merge_point from = mbi_merge_search(csr, mbi_share(path, call->tasks, task));
+  const mbi_merge_point to = mbi_merge_search(csr, mbi_share(path, call->tasks, task + 1));
+  part->head_row = -1;
+  part->head = call->zero;
+  if (from.row < to.row) {
+    int64_t start = mbi_index_at(csr->row_ptr, csr->offset_type, from.row) - csr->base;
+    if (start < from.entry) {
+      part->head_row = from.row;
+      from.row++;
+      start = mbi_index_at(csr->row_ptr, csr->offset_type, from.row) - csr->base;
+      part->head = loops->sum(call, from.entry, start);
+    }
+    loops->rows(call, from.row, to.row);
+    from.entry = mbi_index_at(csr->row_ptr, csr->offset_type, to.row) - csr->base;
+  }
+  part->carry = loops->sum(call, from.entry, to.entry);
+}
+
+/* Nothing of the matrix and of x is read. */
+static void mbi_semiring_vanish_task_f32(void *argument, int task) {
+  const mbi_semiring_call_f32 *call =
+      (const mbi_semiring_call_f32 *)argument;
+  const int64_t rows = call->plan->csr.rows, last = mbi_share(rows, call->tasks, task + 1);
+  int64_t row;
+  for (row = mbi_share(rows, call->tasks, task); row < last; row++) {
+    mbi_semiring_loops_of_f32(call)->commit(call, row, call->zero);
+  }
+}
+
+static void mbi_semiring_fix_up_f32(const mbi_semiring_call_f32 *call) {
+  const mbi_semiring_loops_f32 *loops = mbi_semiring_loops_of_f32(call);
+  float sum = call->zero;
+  int task;
+  for (task = 0; task < call->tasks; task++) {
+    const mbi_semiring_part_f32 *part = call->parts + task;
+    if (part->head_row >= 0) {
+      loops->commit(call, part->head_row, loops->add(call, sum, part->head));
+      sum = call->zero;
+    }
+    sum = loops->add(call, sum, part->carry);
+  }
+}
+
+static void mbi_semiring_typed_f32(merbit_plan *plan, void *scratch,
+                                             const mbi_scalar *alpha, const float *x,
+                                             const mbi_scalar *beta, float *y) {
+  mbi_semiring_call_f32 call;
+  call.plan = plan;
+  call.values = (const float *)plan->values;
+  call.x = x;
+  call.y = y;
+  call.zero = (float)mbi_semiring_zero(plan);
+  call.alpha = alpha->f32.value;
+  call.beta = beta->f32.value;
+  call.scales = alpha->f32.given != 0;
+  call.vanishes = call.scales && call.alpha == call.zero;
+  call.adds = beta->f32.given != 0 && call.beta != call.zero;
+  call.parts = (mbi_semiring_part_f32 *)scratch;
+  call.tasks = plan->tasks;
+  call.shift = plan->csr.nnz > 0 ? plan->csr.base : 0;
+  if (plan->method == MERBIT_METHOD_REFERENCE) {
+    call.tasks = 1;
+    mbi_semiring_loops_of_f32(&call)->rows(&call, 0, call.vanishes ? 0 : plan->csr.rows);
+  } else if (!call.vanishes) {
+    mbi_parallel(plan->context, call.tasks, mbi_semiring_task_f32, &call);
+    mbi_semiring_fix_up_f32(&call);
+  }
+  if (call.vanishes) {
+    mbi_parallel(plan->context, call.tasks, mbi_semiring_vanish_task_f32, &call);
+  }
+}
+
+static size_t mbi_semiring_scratch_bytes(const merbit_plan *plan) {
+  return (size_t)plan->tasks * (plan->type == MERBIT_F32 ? sizeof(mbi_semiring_part_f32)
+                                                         : sizeof(mbi_semiring_part_f64));
+}
+
+/* y = (alpha (x) A x) (+) (beta (x) y), by plan->method. The same number of tasks gives the same
+ * bits, whatever the threads do. */
+static void mbi_semiring_multiply(merbit_plan *plan, void *scratch, const mbi_scalar *alpha,
+                                  const void *x, const mbi_scalar *beta, void *y) {
+  if (plan->type == MERBIT_F32) {
+    mbi_semiring_typed_f32(plan, scratch, alpha, (const float *)x, beta, (float *)y);
+  } else {
+    mbi_semiring_typed_f64(plan, scratch, alpha, (const double *)x, beta, (double *)y);
+  }
+}
+
+/* ==== >>spmv/sorted.c  CPU: rows sorted by length within windows ========================== */
+/* Rows sorted by length within windows. The sigma of SELL-C-sigma (M. Kreutzer et al., A
+ * Unified Sparse Matrix Data Format, SISC 36(5), 2014) without its padding: a CPU's cores lose
+ * most of their time on short rows to wrong guesses of where a row ends, and guess rightly
+ * where the next row is as long as the last. The rows of a window stay together, so that x and
+ * y are met as before. Tasks are cut as in spmv/merge.c; a row that tasks share stays as it is.
+ *
+ * The plan holds copies of the columns, and of the values unless they are all equal. Each task
+ * writes its own part first, so that its pages lie where it runs. */
+
+#define MBI_SORTED_WINDOW 4096    /* rows: their part of y stays in the first cache */
+#define MBI_SORTED_FAR (16 << 20) /* bytes of x that caches near a core do not hold */
+#define MBI_SORTED_LONG 64 /* longer rows are not sorted: nothing is lost at their ends */
+
+typedef struct mbi_sorted_build {
+  merbit_plan *plan;
+  int *differ; /* for each task: some value of its is not the first of all */
+} mbi_sorted_build;
+
+static int64_t mbi_sorted_start(const merbit_view *csr, int64_t row) {
+  return mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base;
+}
+
+static int64_t mbi_sorted_windows(const mbi_sorted_share *share) {
+  return (share->last - share->row + MBI_SORTED_WINDOW - 1) / MBI_SORTED_WINDOW;
+}
+
+/* The parts of the tasks, cut as in spmv/merge.c. */
+static void mbi_sorted_cut(merbit_plan *plan) {
+  const merbit_view *csr = &plan->csr;
+  const int64_t path = csr->rows + csr->nnz;
+  mbi_sorted_share *share = plan->sorted.shares;
+  mbi_merge_point from = {0, 0};
+  int task;
+  for (task = 0; task < plan->tasks; task++, share++) {
+    const mbi_merge_point to = mbi_merge_search(csr, mbi_share(path, plan->tasks, task + 1));
+    share->head_row = -1;
+    share->head = share->head_end = share->carry = from.entry;
+    share->row = from.row;
+    share->last = to.row;
+    share->carry_end = to.entry;
+    if (from.row < to.row) {
+      if (mbi_sorted_start(csr, from.row) < from.entry) {
+        share->head_row = from.row;
+        share->row++;
+        share->head_end = mbi_sorted_start(csr, share->row);
+      }
+      share->carry = mbi_sorted_start(csr, to.row);
+    }
+    share->windows = mbi_sorted_windows(share);
+    from = to;
+  }
+}
+
+static int mbi_sorted_bucket(int64_t length) {
+  return length < MBI_SORTED_LONG ? (int)length : MBI_SORTED_LONG;
+}
+
+/* How many rows of a window are of each length; the last count is of all long ones. */
+static void mbi_sorted_count(const merbit_view *csr, int64_t row, int64_t last,
+                             int64_t *counts) {
+  int64_t start = mbi_sorted_start(csr, row);
+  memset(counts, 0, (MBI_SORTED_LONG + 1) * sizeof *counts);
+  for (; row < last; row++) {
+    const int64_t end = mbi_sorted_start(csr, row + 1);
+    counts[mbi_sorted_bucket(end - start)]++;
+    start = end;
+  }
+}
+
+static int64_t mbi_sorted_window_end(const mbi_sorted_share *share, int64_t row) {
+  return row < share->last - MBI_SORTED_WINDOW ? row + MBI_SORTED_WINDOW : share->last;
+}
+
+/* Whether all values of a task have the bits of the first of all. */
+static int mbi_sorted_differ(const merbit_plan *plan, const mbi_sorted_share *share) {
+  const size_t size = mbi_type_size(plan->type);
+  const char *first = (const char *)plan->values;
+  int64_t k;
+  for (k = share->head; first != NULL && k < share->carry_end; k++) {
+    if (memcmp(first, first + (size_t)k * size, size) != 0) {
+      return 1;
+    }
+  }
+  return 0;
+}
+
+/* First pass of a task: how many runs there will be, and how its values are. */
+static void mbi_sorted_measure(void *argument, int task) {
+  const mbi_sorted_build *build = (const mbi_sorted_build *)argument;
+  const merbit_plan *plan = build->plan;
+  mbi_sorted_share *share = plan->sorted.shares + task;
+  int64_t counts[MBI_SORTED_LONG + 1], row;
+  int length;
+  share->runs = 0;
+  for (row = share->row; row < share->last; row += MBI_SORTED_WINDOW) {
+    mbi_sorted_count(&plan->csr, row, mbi_sorted_window_end(share, row), counts);
+    for (length = 0; length < MBI_SORTED_LONG; length++) {
+      share->runs += counts[length] > 0;
+    }
+    share->runs += counts[MBI_SORTED_LONG];
+  }
+  build->differ[task] = mbi_sorted_differ(plan, share);
+}
+
+/* Columns [begin, end) of the CSR to `target`, counted from 0. */
+static void mbi_sorted_columns(const merbit_view *csr, int64_t begin, int64_t end,
+                               int32_t *target) {
+  const int32_t *col_ind = (const int32_t *)csr->col_ind;
+  for (; begin < end; begin++) {
+    *target++ = col_ind[begin] - csr->base;
+  }
+}
+
+/* The order of a window's rows, its runs, and its columns in that order. Returns the runs. */
+static int64_t mbi_sorted_window_fill(const merbit_plan *plan, mbi_sorted_window *window,
+                                      int64_t last) {
+  const merbit_view *csr = &plan->csr;
+  const mbi_sorted *sorted = &plan->sorted;
+  uint16_t *id = sorted->row_id + window->row;
+  mbi_sorted_run *run = sorted->runs + window->run;
+  int64_t counts[MBI_SORTED_LONG + 1], places[MBI_SORTED_LONG + 1], row, place = 0, entry;
+  int length;
+  mbi_sorted_count(csr, window->row, last, counts);
+  for (length = 0; length <= MBI_SORTED_LONG; length++) {
+    places[length] = place;
+    place += counts[length];
+  }
+  for (row = window->row; row < last; row++) {
+    const int64_t start = mbi_sorted_start(csr, row);
+    id[places[mbi_sorted_bucket(mbi_sorted_start(csr, row + 1) - start)]++] =
+        (uint16_t)(row - window->row);
+  }
+  for (length = 0; length < MBI_SORTED_LONG; length++) {
+    if (counts[length] > 0) {
+      run->length = length;
+      run->count = counts[length];
+      run++;
+    }
+  }
+  entry = window->entry;
+  for (row = 0; row < last - window->row; row++) {
+    const int64_t start = mbi_sorted_start(csr, window->row + id[row]);
+    const int64_t end = mbi_sorted_start(csr, window->row + id[row] + 1);
+    mbi_sorted_columns(csr, start, end, sorted->col_ind + entry);
+    entry += end - start;
+    if (end - start >= MBI_SORTED_LONG) {
+      run->length = end - start;
+      run->count = 1;
+      run++;
+    }
+  }
+  return run - (sorted->runs + window->run);
+}
+
+/* Values of a task in the order of its columns. */
+static void mbi_sorted_values(void *argument, int task) {
+  const mbi_sorted_build *build = (const mbi_sorted_build *)argument;
+  const merbit_plan *plan = build->plan;
+  const mbi_sorted *sorted = &plan->sorted;
+  const mbi_sorted_share *share = sorted->shares + task;
+  const size_t size = mbi_type_size(plan->type);
+  const char *from = (const char *)plan->values;
+  char *to = (char *)sorted->values;
+  int64_t window, i;
+  memcpy(to + (size_t)share->head * size, from + (size_t)share->head * size,
+         (size_t)(share->head_end - share->head) * size);
+  for (window = share->window; window < share->window + share->windows; window++) {
+    const mbi_sorted_window *w = sorted->windows + window;
+    const int64_t last = mbi_sorted_window_end(share, w->row);
+    char *next = to + (size_t)w->entry * size;
+    for (i = w->row; i < last; i++) {
+      const int64_t row = w->row + sorted->row_id[i];
+      const int64_t start = mbi_sorted_start(&plan->csr, row);
+      const size_t bytes = (size_t)(mbi_sorted_start(&plan->csr, row + 1) - start) * size;
+      memcpy(next, from + (size_t)start * size, bytes);
+      next += bytes;
+    }
+  }
+  memcpy(to + (size_t)share->carry * size, from + (size_t)share->carry * size,
+         (size_t)(share->carry_end - share->carry) * size);
+}
+
+/* Second pass of a task. */
+static void mbi_sorted_fill(void *argument, int task) {
+  const mbi_sorted_build *build = (const mbi_sorted_build *)argument;
+  const merbit_plan *plan = build->plan;
+  const merbit_view *csr = &plan->csr;
+  const mbi_sorted *sorted = &plan->sorted;
+  const mbi_sorted_share *share = sorted->shares + task;
+  int64_t row, run = share->run;
+  mbi_sorted_window *window = sorted->windows + share->window;
+  mbi_sorted_columns(csr, share->head, share->head_end, sorted->col_ind + share->head);
+  for (row = share->row; row < share->last; row += MBI_SORTED_WINDOW, window++) {
+    window->row = row;
+    window->entry = mbi_sorted_start(csr, row);
+    window->run = run;
+    window->runs = mbi_sorted_window_fill(plan, window, mbi_sorted_window_end(share, row));
+    run += window->runs;
+  }
+  mbi_sorted_columns(csr, share->carry, share->carry_end, sorted->col_ind + share->carry);
+  if (task == plan->tasks - 1) { /* that are asked for ahead */
+    memset(sorted->col_ind + csr->nnz, 0, MBI_SORTED_PADDING * sizeof *sorted->col_ind);
+  }
+  if (sorted->values != NULL) {
+    mbi_sorted_values(argument, task);
+  }
+}
+
+static void mbi_sorted_destroy(merbit_plan *plan) {
+  mbi_sorted *sorted = &plan->sorted;
+  mbi_release(plan->context, sorted->shares);
+  mbi_release(plan->context, sorted->windows);
+  mbi_release(plan->context, sorted->runs);
+  mbi_release(plan->context, sorted->row_id);
+  mbi_release(plan->context, sorted->col_ind);
+  mbi_release(plan->context, sorted->values);
+  memset(sorted, 0, sizeof *sorted);
+}
+
+/* The value of all nonzeros: a float is exactly a double. */
+static double mbi_sorted_first(const merbit_plan *plan) {
+  return plan->values == NULL || plan->csr.nnz == 0 ? 1
+         : plan->type == MERBIT_F32                 ? (double)*(const float *)plan->values
+                                                    : *(const double *)plan->values;
+}
+
+static merbit_status mbi_sorted_allocate_values(merbit_plan *plan) {
+  return mbi_allocate_array(plan->context, plan->csr.nnz, mbi_type_size(plan->type),
+                            "the values of sorted rows", &plan->sorted.values);
+}
+
+/* Everything whose size is known after the first pass. */
+static merbit_status mbi_sorted_allocate(merbit_plan *plan, int differ) {
+  merbit_context *context = plan->context;
+  mbi_sorted *sorted = &plan->sorted;
+  int64_t windows = 0, runs = 0;
+  void *memory;
+  int task;
+  merbit_status status;
+  for (task = 0; task < plan->tasks; task++) {
+    sorted->shares[task].window = windows;
+    sorted->shares[task].run = runs;
+    windows += sorted->shares[task].windows;
+    runs += sorted->shares[task].runs;
+  }
+  status = mbi_allocate_array(context, windows, sizeof *sorted->windows,
+                              "the windows of sorted rows", &memory);
+  sorted->windows = (mbi_sorted_window *)memory;
+  if (status == MERBIT_OK) {
+    status = mbi_allocate_array(context, runs, sizeof *sorted->runs, "the runs of sorted rows",
+                                &memory);
+    sorted->runs = status == MERBIT_OK ? (mbi_sorted_run *)memory : NULL;
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_allocate_array(context, plan->csr.rows, sizeof *sorted->row_id,
+                                "the numbers of sorted rows", &memory);
+    sorted->row_id = status == MERBIT_OK ? (uint16_t *)memory : NULL;
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_allocate_array(context, plan->csr.nnz + MBI_SORTED_PADDING,
+                                sizeof *sorted->col_ind, "the columns of sorted rows", &memory);
+    sorted->col_ind = status == MERBIT_OK ? (int32_t *)memory : NULL;
+  }
+  return status == MERBIT_OK && differ ? mbi_sorted_allocate_values(plan) : status;
+}
+
+/* Make plan->sorted of plan->csr and plan->values. After a failure mbi_sorted_destroy cleans
+ * up. */
+static merbit_status mbi_sorted_create(merbit_plan *plan) {
+  merbit_context *context = plan->context;
+  mbi_sorted *sorted = &plan->sorted;
+  const int64_t x_bytes = plan->csr.cols * (int64_t)mbi_type_size(plan->type);
+  mbi_sorted_build build;
+  void *memory;
+  int task, differ = plan->desc.changing_values && plan->values != NULL;
+  merbit_status status =
+      mbi_allocate_array(context, plan->tasks, sizeof *sorted->shares + sizeof *build.differ,
+                         "the parts of sorted rows", &memory);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  sorted->shares = (mbi_sorted_share *)memory;
+  build.differ = (int *)(void *)(sorted->shares + plan->tasks);
+  build.plan = plan;
+  mbi_sorted_cut(plan);
+  mbi_parallel(context, plan->tasks, mbi_sorted_measure, &build);
+  for (task = 0; task < plan->tasks; task++) {
+    differ |= build.differ[task];
+  }
+  sorted->value = mbi_sorted_first(plan);
+  sorted->far_x = x_bytes > MBI_SORTED_FAR;
+  status = mbi_sorted_allocate(plan, differ);
+  if (status == MERBIT_OK) {
+    mbi_parallel(context, plan->tasks, mbi_sorted_fill, &build);
+  }
+  return status;
+}
+
+/* plan->values are new. Values that are no longer equal need an array, kept from then on. */
+static merbit_status mbi_sorted_update(merbit_plan *plan) {
+  mbi_sorted_build build;
+  merbit_status status = MERBIT_OK;
+  int task, differ = plan->sorted.values != NULL;
+  for (task = 0; task < plan->tasks && !differ; task++) {
+    differ = mbi_sorted_differ(plan, plan->sorted.shares + task);
+  }
+  build.plan = plan;
+  build.differ = NULL;
+  if (!differ) {
+    plan->sorted.value = mbi_sorted_first(plan);
+    return MERBIT_OK;
+  }
+  if (plan->sorted.values == NULL) {
+    status = mbi_sorted_allocate_values(plan);
+  }
+  if (status == MERBIT_OK) {
+    mbi_parallel(plan->context, plan->tasks, mbi_sorted_values, &build);
+  }
+  return status;
+}
+
+/* ==== >>spmv/sorted_rows.c  CPU: sums of sorted rows, and their product =================== */
+/* Sums of rows sorted by length: spmv/sorted.c. The rows of a run are equally long, so that the
+ * length of none of them is guessed wrongly; short ones have a loop without a loop inside. */
+
+typedef struct mbi_sorted_call_f64 {
+  mbi_merge_call_f64 merge; /* its view with the plan's own columns, counted from 0 */
+  const mbi_sorted *sorted;
+  double one; /* the value of all nonzeros, where they are equal */
+} mbi_sorted_call_f64;
+
+static void mbi_sorted_general_f64(const mbi_sorted_call_f64 *call,
+                                                 const mbi_sorted_window *window) {
+  const mbi_sorted *sorted = call->sorted;
+  const mbi_sorted_run *run = sorted->runs + window->run;
+  const mbi_sorted_run *last = run + window->runs;
+  const uint16_t *id = sorted->row_id + window->row;
+  const int32_t *col = sorted->col_ind + window->entry;
+  const double *value = (const double *)sorted->values + window->entry;
+  const double *x = call->merge.x;
+  const double alpha = call->merge.alpha, beta = call->merge.beta;
+  double *y = call->merge.y + window->row;
+  for (; run < last; run++) {
+    const int64_t length = run->length;
+    const uint16_t *stop = id + run->count;
+    switch (length) {
+    case 0:
+      for (; id < stop; id++) {
+        const double sum0 = 0;
+        const double sum1 = 0;
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+      }
+      break;
+    case 1:
+      for (; id < stop; id++) {
+        const double sum0 = value[0] * x[col[0]];
+        const double sum1 = 0;
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 1;
+        col += 1;
+      }
+      break;
+    case 2:
+      for (; id < stop; id++) {
+        const double sum0 = value[0] * x[col[0]];
+        const double sum1 = 0 + value[1] * x[col[1]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 2;
+        col += 2;
+      }
+      break;
+    case 3:
+      for (; id < stop; id++) {
+        const double sum0 = value[0] * x[col[0]] + value[2] * x[col[2]];
+        const double sum1 = 0 + value[1] * x[col[1]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 3;
+        col += 3;
+      }
+      break;
+    case 4:
+      for (; id < stop; id++) {
+        const double sum0 = value[0] * x[col[0]] + value[2] * x[col[2]];
+        const double sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 4;
+        col += 4;
+      }
+      break;
+    case 5:
+      for (; id < stop; id++) {
+        const double sum0 = value[0] * x[col[0]] + value[2] * x[col[2]] + value[4] * x[col[4]];
+        const double sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 5;
+        col += 5;
+      }
+      break;
+    case 6:
+      for (; id < stop; id++) {
+        const double sum0 = value[0] * x[col[0]] + value[2] * x[col[2]] + value[4] * x[col[4]];
+        const double sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]] + value[5] * x[col[5]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 6;
+        col += 6;
+      }
+      break;
+    case 7:
+      for (; id < stop; id++) {
+        const double sum0 = value[0] * x[col[0]] + value[2] * x[col[2]] + value[4] * x[col[4]] + value[6] * x[col[6]];
+        const double sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]] + value[5] * x[col[5]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 7;
+        col += 7;
+      }
+      break;
+    case 8:
+      for (; id < stop; id++) {
+        const double sum0 = value[0] * x[col[0]] + value[2] * x[col[2]] + value[4] * x[col[4]] + value[6] * x[col[6]];
+        const double sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]] + value[5] * x[col[5]] + value[7] * x[col[7]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 8;
+        col += 8;
+      }
+      break;
+    default:
+      for (; id < stop; id++) {
+        const double sum = mbi_row_sum_general_f64(col, value, x, length);
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += length;
+        col += length;
+      }
+    }
+  }
+}
+
+static void mbi_sorted_general_far_f64(const mbi_sorted_call_f64 *call,
+                                                 const mbi_sorted_window *window) {
+  const mbi_sorted *sorted = call->sorted;
+  const mbi_sorted_run *run = sorted->runs + window->run;
+  const mbi_sorted_run *last = run + window->runs;
+  const uint16_t *id = sorted->row_id + window->row;
+  const int32_t *col = sorted->col_ind + window->entry;
+  const double *value = (const double *)sorted->values + window->entry;
+  const double *x = call->merge.x;
+  const double alpha = call->merge.alpha, beta = call->merge.beta;
+  double *y = call->merge.y + window->row;
+  for (; run < last; run++) {
+    const int64_t length = run->length;
+    const uint16_t *stop = id + run->count;
+    switch (length) {
+    case 0:
+      for (; id < stop; id++) {
+        const double sum0 = 0;
+        const double sum1 = 0;
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+      }
+      break;
+    case 1:
+      for (; id < stop; id++) {
+        const double sum0 = value[0] * x[col[0]];
+        const double sum1 = 0;
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 1;
+        col += 1;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 2:
+      for (; id < stop; id++) {
+        const double sum0 = value[0] * x[col[0]];
+        const double sum1 = 0 + value[1] * x[col[1]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 2;
+        col += 2;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 3:
+      for (; id < stop; id++) {
+        const double sum0 = value[0] * x[col[0]] + value[2] * x[col[2]];
+        const double sum1 = 0 + value[1] * x[col[1]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 3;
+        col += 3;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 4:
+      for (; id < stop; id++) {
+        const double sum0 = value[0] * x[col[0]] + value[2] * x[col[2]];
+        const double sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 4;
+        col += 4;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -4]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 5:
+      for (; id < stop; id++) {
+        const double sum0 = value[0] * x[col[0]] + value[2] * x[col[2]] + value[4] * x[col[4]];
+        const double sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 5;
+        col += 5;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -5]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -4]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 6:
+      for (; id < stop; id++) {
+        const double sum0 = value[0] * x[col[0]] + value[2] * x[col[2]] + value[4] * x[col[4]];
+        const double sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]] + value[5] * x[col[5]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 6;
+        col += 6;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -6]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -5]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -4]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 7:
+      for (; id < stop; id++) {
+        const double sum0 = value[0] * x[col[0]] + value[2] * x[col[2]] + value[4] * x[col[4]] + value[6] * x[col[6]];
+        const double sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]] + value[5] * x[col[5]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 7;
+        col += 7;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -7]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -6]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -5]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -4]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 8:
+      for (; id < stop; id++) {
+        const double sum0 = value[0] * x[col[0]] + value[2] * x[col[2]] + value[4] * x[col[4]] + value[6] * x[col[6]];
+        const double sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]] + value[5] * x[col[5]] + value[7] * x[col[7]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 8;
+        col += 8;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -8]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -7]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -6]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -5]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -4]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    default:
+      for (; id < stop; id++) {
+        const double sum = mbi_row_sum_general_f64(col, value, x, length);
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += length;
+        col += length;
+      }
+    }
+  }
+}
+
+static void mbi_sorted_equal_f64(const mbi_sorted_call_f64 *call,
+                                                 const mbi_sorted_window *window) {
+  const mbi_sorted *sorted = call->sorted;
+  const mbi_sorted_run *run = sorted->runs + window->run;
+  const mbi_sorted_run *last = run + window->runs;
+  const uint16_t *id = sorted->row_id + window->row;
+  const int32_t *col = sorted->col_ind + window->entry;
+  const double one = call->one;
+  const double *x = call->merge.x;
+  const double alpha = call->merge.alpha, beta = call->merge.beta;
+  double *y = call->merge.y + window->row;
+  for (; run < last; run++) {
+    const int64_t length = run->length;
+    const uint16_t *stop = id + run->count;
+    switch (length) {
+    case 0:
+      for (; id < stop; id++) {
+        const double sum0 = 0;
+        const double sum1 = 0;
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+      }
+      break;
+    case 1:
+      for (; id < stop; id++) {
+        const double sum0 = one * x[col[0]];
+        const double sum1 = 0;
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 1;
+      }
+      break;
+    case 2:
+      for (; id < stop; id++) {
+        const double sum0 = one * x[col[0]];
+        const double sum1 = 0 + one * x[col[1]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 2;
+      }
+      break;
+    case 3:
+      for (; id < stop; id++) {
+        const double sum0 = one * x[col[0]] + one * x[col[2]];
+        const double sum1 = 0 + one * x[col[1]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 3;
+      }
+      break;
+    case 4:
+      for (; id < stop; id++) {
+        const double sum0 = one * x[col[0]] + one * x[col[2]];
+        const double sum1 = 0 + one * x[col[1]] + one * x[col[3]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 4;
+      }
+      break;
+    case 5:
+      for (; id < stop; id++) {
+        const double sum0 = one * x[col[0]] + one * x[col[2]] + one * x[col[4]];
+        const double sum1 = 0 + one * x[col[1]] + one * x[col[3]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 5;
+      }
+      break;
+    case 6:
+      for (; id < stop; id++) {
+        const double sum0 = one * x[col[0]] + one * x[col[2]] + one * x[col[4]];
+        const double sum1 = 0 + one * x[col[1]] + one * x[col[3]] + one * x[col[5]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 6;
+      }
+      break;
+    case 7:
+      for (; id < stop; id++) {
+        const double sum0 = one * x[col[0]] + one * x[col[2]] + one * x[col[4]] + one * x[col[6]];
+        const double sum1 = 0 + one * x[col[1]] + one * x[col[3]] + one * x[col[5]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 7;
+      }
+      break;
+    case 8:
+      for (; id < stop; id++) {
+        const double sum0 = one * x[col[0]] + one * x[col[2]] + one * x[col[4]] + one * x[col[6]];
+        const double sum1 = 0 + one * x[col[1]] + one * x[col[3]] + one * x[col[5]] + one * x[col[7]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 8;
+      }
+      break;
+    default:
+      for (; id < stop; id++) {
+        const double sum = mbi_row_sum_equal_f64(col, one, x, length);
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += length;
+      }
+    }
+  }
+}
+
+static void mbi_sorted_equal_far_f64(const mbi_sorted_call_f64 *call,
+                                                 const mbi_sorted_window *window) {
+  const mbi_sorted *sorted = call->sorted;
+  const mbi_sorted_run *run = sorted->runs + window->run;
+  const mbi_sorted_run *last = run + window->runs;
+  const uint16_t *id = sorted->row_id + window->row;
+  const int32_t *col = sorted->col_ind + window->entry;
+  const double one = call->one;
+  const double *x = call->merge.x;
+  const double alpha = call->merge.alpha, beta = call->merge.beta;
+  double *y = call->merge.y + window->row;
+  for (; run < last; run++) {
+    const int64_t length = run->length;
+    const uint16_t *stop = id + run->count;
+    switch (length) {
+    case 0:
+      for (; id < stop; id++) {
+        const double sum0 = 0;
+        const double sum1 = 0;
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+      }
+      break;
+    case 1:
+      for (; id < stop; id++) {
+        const double sum0 = one * x[col[0]];
+        const double sum1 = 0;
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 1;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 2:
+      for (; id < stop; id++) {
+        const double sum0 = one * x[col[0]];
+        const double sum1 = 0 + one * x[col[1]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 2;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 3:
+      for (; id < stop; id++) {
+        const double sum0 = one * x[col[0]] + one * x[col[2]];
+        const double sum1 = 0 + one * x[col[1]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 3;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 4:
+      for (; id < stop; id++) {
+        const double sum0 = one * x[col[0]] + one * x[col[2]];
+        const double sum1 = 0 + one * x[col[1]] + one * x[col[3]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 4;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -4]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 5:
+      for (; id < stop; id++) {
+        const double sum0 = one * x[col[0]] + one * x[col[2]] + one * x[col[4]];
+        const double sum1 = 0 + one * x[col[1]] + one * x[col[3]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 5;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -5]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -4]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 6:
+      for (; id < stop; id++) {
+        const double sum0 = one * x[col[0]] + one * x[col[2]] + one * x[col[4]];
+        const double sum1 = 0 + one * x[col[1]] + one * x[col[3]] + one * x[col[5]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 6;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -6]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -5]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -4]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 7:
+      for (; id < stop; id++) {
+        const double sum0 = one * x[col[0]] + one * x[col[2]] + one * x[col[4]] + one * x[col[6]];
+        const double sum1 = 0 + one * x[col[1]] + one * x[col[3]] + one * x[col[5]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 7;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -7]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -6]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -5]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -4]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 8:
+      for (; id < stop; id++) {
+        const double sum0 = one * x[col[0]] + one * x[col[2]] + one * x[col[4]] + one * x[col[6]];
+        const double sum1 = 0 + one * x[col[1]] + one * x[col[3]] + one * x[col[5]] + one * x[col[7]];
+        const double sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 8;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -8]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -7]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -6]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -5]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -4]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    default:
+      for (; id < stop; id++) {
+        const double sum = mbi_row_sum_equal_f64(col, one, x, length);
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += length;
+      }
+    }
+  }
+}
+
+/* Part of one row that tasks share: entries [begin, end), counted from 0. */
+static double mbi_sorted_part_f64(const mbi_sorted_call_f64 *call,
+                                                int64_t begin, int64_t end) {
+  const mbi_sorted *sorted = call->sorted;
+  const int32_t *col = sorted->col_ind + begin;
+  const double *values = (const double *)sorted->values;
+  return values != NULL ? mbi_row_sum_general_f64(col, values + begin, call->merge.x,
+                                                                 end - begin)
+                        : mbi_row_sum_equal_f64(col, call->one, call->merge.x,
+                                                               end - begin);
+}
+
+static void mbi_sorted_task_f64(void *argument, int task) {
+  const mbi_sorted_call_f64 *call = (const mbi_sorted_call_f64 *)argument;
+  const mbi_sorted *sorted = call->sorted;
+  const mbi_sorted_share *share = sorted->shares + task;
+  mbi_merge_part_f64 *part = call->merge.parts + task;
+  int64_t window;
+  part->head_row = share->head_row;
+  part->head = mbi_sorted_part_f64(call, share->head, share->head_end);
+  for (window = share->window; window < share->window + share->windows; window++) {
+    const mbi_sorted_window *w = sorted->windows + window;
+    if (sorted->values != NULL) {
+      if (sorted->far_x) {
+        mbi_sorted_general_far_f64(call, w);
+      } else {
+        mbi_sorted_general_f64(call, w);
+      }
+    } else if (sorted->far_x) {
+      mbi_sorted_equal_far_f64(call, w);
+    } else {
+      mbi_sorted_equal_f64(call, w);
+    }
+  }
+  part->carry = mbi_sorted_part_f64(call, share->carry, share->carry_end);
+}
+
+static void mbi_sorted_typed_f64(const merbit_plan *plan, void *scratch, double alpha,
+                                            const double *x, double beta, double *y) {
+  mbi_sorted_call_f64 call;
+  call.sorted = &plan->sorted;
+  call.one = (double)plan->sorted.value;
+  call.merge.csr = &plan->csr;
+  call.merge.values = NULL;
+  call.merge.x = x;
+  call.merge.alpha = alpha;
+  call.merge.beta = beta;
+  call.merge.y = y;
+  call.merge.parts = (mbi_merge_part_f64 *)scratch;
+  call.merge.tasks = plan->tasks;
+  call.merge.shift = 0;
+  if (alpha == 0) {
+    mbi_parallel(plan->context, plan->tasks, mbi_merge_scale_task_f64, &call.merge);
+  } else {
+    mbi_parallel(plan->context, plan->tasks, mbi_sorted_task_f64, &call);
+    mbi_merge_fix_up_f64(&call.merge);
+  }
+}
+
+typedef struct mbi_sorted_call_f32 {
+  mbi_merge_call_f32 merge; /* its view with the plan's own columns, counted from 0 */
+  const mbi_sorted *sorted;
+  float one; /* the value of all nonzeros, where they are equal */
+} mbi_sorted_call_f32;
+
+static void mbi_sorted_general_f32(const mbi_sorted_call_f32 *call,
+                                                 const mbi_sorted_window *window) {
+  const mbi_sorted *sorted = call->sorted;
+  const mbi_sorted_run *run = sorted->runs + window->run;
+  const mbi_sorted_run *last = run + window->runs;
+  const uint16_t *id = sorted->row_id + window->row;
+  const int32_t *col = sorted->col_ind + window->entry;
+  const float *value = (const float *)sorted->values + window->entry;
+  const float *x = call->merge.x;
+  const float alpha = call->merge.alpha, beta = call->merge.beta;
+  float *y = call->merge.y + window->row;
+  for (; run < last; run++) {
+    const int64_t length = run->length;
+    const uint16_t *stop = id + run->count;
+    switch (length) {
+    case 0:
+      for (; id < stop; id++) {
+        const float sum0 = 0;
+        const float sum1 = 0;
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+      }
+      break;
+    case 1:
+      for (; id < stop; id++) {
+        const float sum0 = value[0] * x[col[0]];
+        const float sum1 = 0;
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 1;
+        col += 1;
+      }
+      break;
+    case 2:
+      for (; id < stop; id++) {
+        const float sum0 = value[0] * x[col[0]];
+        const float sum1 = 0 + value[1] * x[col[1]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 2;
+        col += 2;
+      }
+      break;
+    case 3:
+      for (; id < stop; id++) {
+        const float sum0 = value[0] * x[col[0]] + value[2] * x[col[2]];
+        const float sum1 = 0 + value[1] * x[col[1]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 3;
+        col += 3;
+      }
+      break;
+    case 4:
+      for (; id < stop; id++) {
+        const float sum0 = value[0] * x[col[0]] + value[2] * x[col[2]];
+        const float sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 4;
+        col += 4;
+      }
+      break;
+    case 5:
+      for (; id < stop; id++) {
+        const float sum0 = value[0] * x[col[0]] + value[2] * x[col[2]] + value[4] * x[col[4]];
+        const float sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 5;
+        col += 5;
+      }
+      break;
+    case 6:
+      for (; id < stop; id++) {
+        const float sum0 = value[0] * x[col[0]] + value[2] * x[col[2]] + value[4] * x[col[4]];
+        const float sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]] + value[5] * x[col[5]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 6;
+        col += 6;
+      }
+      break;
+    case 7:
+      for (; id < stop; id++) {
+        const float sum0 = value[0] * x[col[0]] + value[2] * x[col[2]] + value[4] * x[col[4]] + value[6] * x[col[6]];
+        const float sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]] + value[5] * x[col[5]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 7;
+        col += 7;
+      }
+      break;
+    case 8:
+      for (; id < stop; id++) {
+        const float sum0 = value[0] * x[col[0]] + value[2] * x[col[2]] + value[4] * x[col[4]] + value[6] * x[col[6]];
+        const float sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]] + value[5] * x[col[5]] + value[7] * x[col[7]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 8;
+        col += 8;
+      }
+      break;
+    default:
+      for (; id < stop; id++) {
+        const float sum = mbi_row_sum_general_f32(col, value, x, length);
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += length;
+        col += length;
+      }
+    }
+  }
+}
+
+static void mbi_sorted_general_far_f32(const mbi_sorted_call_f32 *call,
+                                                 const mbi_sorted_window *window) {
+  const mbi_sorted *sorted = call->sorted;
+  const mbi_sorted_run *run = sorted->runs + window->run;
+  const mbi_sorted_run *last = run + window->runs;
+  const uint16_t *id = sorted->row_id + window->row;
+  const int32_t *col = sorted->col_ind + window->entry;
+  const float *value = (const float *)sorted->values + window->entry;
+  const float *x = call->merge.x;
+  const float alpha = call->merge.alpha, beta = call->merge.beta;
+  float *y = call->merge.y + window->row;
+  for (; run < last; run++) {
+    const int64_t length = run->length;
+    const uint16_t *stop = id + run->count;
+    switch (length) {
+    case 0:
+      for (; id < stop; id++) {
+        const float sum0 = 0;
+        const float sum1 = 0;
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+      }
+      break;
+    case 1:
+      for (; id < stop; id++) {
+        const float sum0 = value[0] * x[col[0]];
+        const float sum1 = 0;
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 1;
+        col += 1;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 2:
+      for (; id < stop; id++) {
+        const float sum0 = value[0] * x[col[0]];
+        const float sum1 = 0 + value[1] * x[col[1]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 2;
+        col += 2;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 3:
+      for (; id < stop; id++) {
+        const float sum0 = value[0] * x[col[0]] + value[2] * x[col[2]];
+        const float sum1 = 0 + value[1] * x[col[1]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 3;
+        col += 3;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 4:
+      for (; id < stop; id++) {
+        const float sum0 = value[0] * x[col[0]] + value[2] * x[col[2]];
+        const float sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 4;
+        col += 4;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -4]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 5:
+      for (; id < stop; id++) {
+        const float sum0 = value[0] * x[col[0]] + value[2] * x[col[2]] + value[4] * x[col[4]];
+        const float sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 5;
+        col += 5;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -5]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -4]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 6:
+      for (; id < stop; id++) {
+        const float sum0 = value[0] * x[col[0]] + value[2] * x[col[2]] + value[4] * x[col[4]];
+        const float sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]] + value[5] * x[col[5]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 6;
+        col += 6;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -6]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -5]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -4]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 7:
+      for (; id < stop; id++) {
+        const float sum0 = value[0] * x[col[0]] + value[2] * x[col[2]] + value[4] * x[col[4]] + value[6] * x[col[6]];
+        const float sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]] + value[5] * x[col[5]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 7;
+        col += 7;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -7]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -6]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -5]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -4]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 8:
+      for (; id < stop; id++) {
+        const float sum0 = value[0] * x[col[0]] + value[2] * x[col[2]] + value[4] * x[col[4]] + value[6] * x[col[6]];
+        const float sum1 = 0 + value[1] * x[col[1]] + value[3] * x[col[3]] + value[5] * x[col[5]] + value[7] * x[col[7]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += 8;
+        col += 8;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -8]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -7]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -6]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -5]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -4]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    default:
+      for (; id < stop; id++) {
+        const float sum = mbi_row_sum_general_f32(col, value, x, length);
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        value += length;
+        col += length;
+      }
+    }
+  }
+}
+
+static void mbi_sorted_equal_f32(const mbi_sorted_call_f32 *call,
+                                                 const mbi_sorted_window *window) {
+  const mbi_sorted *sorted = call->sorted;
+  const mbi_sorted_run *run = sorted->runs + window->run;
+  const mbi_sorted_run *last = run + window->runs;
+  const uint16_t *id = sorted->row_id + window->row;
+  const int32_t *col = sorted->col_ind + window->entry;
+  const float one = call->one;
+  const float *x = call->merge.x;
+  const float alpha = call->merge.alpha, beta = call->merge.beta;
+  float *y = call->merge.y + window->row;
+  for (; run < last; run++) {
+    const int64_t length = run->length;
+    const uint16_t *stop = id + run->count;
+    switch (length) {
+    case 0:
+      for (; id < stop; id++) {
+        const float sum0 = 0;
+        const float sum1 = 0;
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+      }
+      break;
+    case 1:
+      for (; id < stop; id++) {
+        const float sum0 = one * x[col[0]];
+        const float sum1 = 0;
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 1;
+      }
+      break;
+    case 2:
+      for (; id < stop; id++) {
+        const float sum0 = one * x[col[0]];
+        const float sum1 = 0 + one * x[col[1]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 2;
+      }
+      break;
+    case 3:
+      for (; id < stop; id++) {
+        const float sum0 = one * x[col[0]] + one * x[col[2]];
+        const float sum1 = 0 + one * x[col[1]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 3;
+      }
+      break;
+    case 4:
+      for (; id < stop; id++) {
+        const float sum0 = one * x[col[0]] + one * x[col[2]];
+        const float sum1 = 0 + one * x[col[1]] + one * x[col[3]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 4;
+      }
+      break;
+    case 5:
+      for (; id < stop; id++) {
+        const float sum0 = one * x[col[0]] + one * x[col[2]] + one * x[col[4]];
+        const float sum1 = 0 + one * x[col[1]] + one * x[col[3]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 5;
+      }
+      break;
+    case 6:
+      for (; id < stop; id++) {
+        const float sum0 = one * x[col[0]] + one * x[col[2]] + one * x[col[4]];
+        const float sum1 = 0 + one * x[col[1]] + one * x[col[3]] + one * x[col[5]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 6;
+      }
+      break;
+    case 7:
+      for (; id < stop; id++) {
+        const float sum0 = one * x[col[0]] + one * x[col[2]] + one * x[col[4]] + one * x[col[6]];
+        const float sum1 = 0 + one * x[col[1]] + one * x[col[3]] + one * x[col[5]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 7;
+      }
+      break;
+    case 8:
+      for (; id < stop; id++) {
+        const float sum0 = one * x[col[0]] + one * x[col[2]] + one * x[col[4]] + one * x[col[6]];
+        const float sum1 = 0 + one * x[col[1]] + one * x[col[3]] + one * x[col[5]] + one * x[col[7]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 8;
+      }
+      break;
+    default:
+      for (; id < stop; id++) {
+        const float sum = mbi_row_sum_equal_f32(col, one, x, length);
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += length;
+      }
+    }
+  }
+}
+
+static void mbi_sorted_equal_far_f32(const mbi_sorted_call_f32 *call,
+                                                 const mbi_sorted_window *window) {
+  const mbi_sorted *sorted = call->sorted;
+  const mbi_sorted_run *run = sorted->runs + window->run;
+  const mbi_sorted_run *last = run + window->runs;
+  const uint16_t *id = sorted->row_id + window->row;
+  const int32_t *col = sorted->col_ind + window->entry;
+  const float one = call->one;
+  const float *x = call->merge.x;
+  const float alpha = call->merge.alpha, beta = call->merge.beta;
+  float *y = call->merge.y + window->row;
+  for (; run < last; run++) {
+    const int64_t length = run->length;
+    const uint16_t *stop = id + run->count;
+    switch (length) {
+    case 0:
+      for (; id < stop; id++) {
+        const float sum0 = 0;
+        const float sum1 = 0;
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+      }
+      break;
+    case 1:
+      for (; id < stop; id++) {
+        const float sum0 = one * x[col[0]];
+        const float sum1 = 0;
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 1;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 2:
+      for (; id < stop; id++) {
+        const float sum0 = one * x[col[0]];
+        const float sum1 = 0 + one * x[col[1]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 2;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 3:
+      for (; id < stop; id++) {
+        const float sum0 = one * x[col[0]] + one * x[col[2]];
+        const float sum1 = 0 + one * x[col[1]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 3;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 4:
+      for (; id < stop; id++) {
+        const float sum0 = one * x[col[0]] + one * x[col[2]];
+        const float sum1 = 0 + one * x[col[1]] + one * x[col[3]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 4;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -4]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 5:
+      for (; id < stop; id++) {
+        const float sum0 = one * x[col[0]] + one * x[col[2]] + one * x[col[4]];
+        const float sum1 = 0 + one * x[col[1]] + one * x[col[3]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 5;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -5]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -4]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 6:
+      for (; id < stop; id++) {
+        const float sum0 = one * x[col[0]] + one * x[col[2]] + one * x[col[4]];
+        const float sum1 = 0 + one * x[col[1]] + one * x[col[3]] + one * x[col[5]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 6;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -6]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -5]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -4]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 7:
+      for (; id < stop; id++) {
+        const float sum0 = one * x[col[0]] + one * x[col[2]] + one * x[col[4]] + one * x[col[6]];
+        const float sum1 = 0 + one * x[col[1]] + one * x[col[3]] + one * x[col[5]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 7;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -7]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -6]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -5]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -4]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    case 8:
+      for (; id < stop; id++) {
+        const float sum0 = one * x[col[0]] + one * x[col[2]] + one * x[col[4]] + one * x[col[6]];
+        const float sum1 = 0 + one * x[col[1]] + one * x[col[3]] + one * x[col[5]] + one * x[col[7]];
+        const float sum = sum0 + sum1;
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += 8;
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -8]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -7]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -6]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -5]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -4]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -3]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -2]);
+        __builtin_prefetch(x + col[MBI_SORTED_AHEAD + -1]);
+      }
+      break;
+    default:
+      for (; id < stop; id++) {
+        const float sum = mbi_row_sum_equal_f32(col, one, x, length);
+        y[*id] = beta == 0 ? alpha * sum : alpha * sum + beta * y[*id];
+        col += length;
+      }
+    }
+  }
+}
+
+/* Part of one row that tasks share: entries [begin, end), counted from 0. */
+static float mbi_sorted_part_f32(const mbi_sorted_call_f32 *call,
+                                                int64_t begin, int64_t end) {
+  const mbi_sorted *sorted = call->sorted;
+  const int32_t *col = sorted->col_ind + begin;
+  const float *values = (const float *)sorted->values;
+  return values != NULL ? mbi_row_sum_general_f32(col, values + begin, call->merge.x,
+                                                                 end - begin)
+                        : mbi_row_sum_equal_f32(col, call->one, call->merge.x,
+                                                               end - begin);
+}
+
+static void mbi_sorted_task_f32(void *argument, int task) {
+  const mbi_sorted_call_f32 *call = (const mbi_sorted_call_f32 *)argument;
+  const mbi_sorted *sorted = call->sorted;
+  const mbi_sorted_share *share = sorted->shares + task;
+  mbi_merge_part_f32 *part = call->merge.parts + task;
+  int64_t window;
+  part->head_row = share->head_row;
+  part->head = mbi_sorted_part_f32(call, share->head, share->head_end);
+  for (window = share->window; window < share->window + share->windows; window++) {
+    const mbi_sorted_window *w = sorted->windows + window;
+    if (sorted->values != NULL) {
+      if (sorted->far_x) {
+        mbi_sorted_general_far_f32(call, w);
+      } else {
+        mbi_sorted_general_f32(call, w);
+      }
+    } else if (sorted->far_x) {
+      mbi_sorted_equal_far_f32(call, w);
+    } else {
+      mbi_sorted_equal_f32(call, w);
+    }
+  }
+  part->carry = mbi_sorted_part_f32(call, share->carry, share->carry_end);
+}
+
+static void mbi_sorted_typed_f32(const merbit_plan *plan, void *scratch, float alpha,
+                                            const float *x, float beta, float *y) {
+  mbi_sorted_call_f32 call;
+  call.sorted = &plan->sorted;
+  call.one = (float)plan->sorted.value;
+  call.merge.csr = &plan->csr;
+  call.merge.values = NULL;
+  call.merge.x = x;
+  call.merge.alpha = alpha;
+  call.merge.beta = beta;
+  call.merge.y = y;
+  call.merge.parts = (mbi_merge_part_f32 *)scratch;
+  call.merge.tasks = plan->tasks;
+  call.merge.shift = 0;
+  if (alpha == 0) {
+    mbi_parallel(plan->context, plan->tasks, mbi_merge_scale_task_f32, &call.merge);
+  } else {
+    mbi_parallel(plan->context, plan->tasks, mbi_sorted_task_f32, &call);
+    mbi_merge_fix_up_f32(&call.merge);
+  }
+}
+
+/* y = alpha A x + beta y. The same number of tasks gives the same bits. */
+static void mbi_sorted_multiply(const merbit_plan *plan, void *scratch, const void *alpha,
+                                const void *x, const void *beta, void *y) {
+  if (plan->type == MERBIT_F32) {
+    mbi_sorted_typed_f32(plan, scratch, *(const float *)alpha, (const float *)x,
+                         *(const float *)beta, (float *)y);
+  } else {
+    mbi_sorted_typed_f64(plan, scratch, *(const double *)alpha, (const double *)x,
+                         *(const double *)beta, (double *)y);
+  }
+}
+
+/* ==== >>spmv/numa.c  CPU: parts of a matrix on memory nodes =============================== */
+/* Each task's part of the matrix on the memory node of the thread that takes it: section III.D
+ * of D. Merrill, M. Garland, Merge-based Parallel Sparse Matrix-Vector Multiplication, SC16.
+ * Pages are moved, the user's too; where the system does not move them, a copy is made in which
+ * each task writes its part first. */
+
+#define MBI_NUMA_FEW (64 * 4096) /* a page of so many bytes may stay where it is */
+
+/* Moves the pages of an array to a node: returns how many are elsewhere then, -1: it cannot. */
+typedef int64_t (*mbi_page_mover)(const void *array, size_t bytes, int node);
+
+typedef struct mbi_numa_copy {
+  const merbit_plan *plan;
+  const char *from;
+  char *to;
+  size_t size; /* of an element */
+} mbi_numa_copy;
+
+/* First entry of a task. */
+static int64_t mbi_numa_entry(const merbit_plan *plan, int task) {
+  const int64_t path = plan->csr.rows + plan->csr.nnz;
+  return mbi_merge_search(&plan->csr, mbi_share(path, plan->tasks, task)).entry;
+}
+
+/* Whether the tasks' parts of an array of an element for each entry are on their nodes now, but
+ * for pages that two share and a few that were busy. */
+static int mbi_numa_settle(const merbit_plan *plan, const mbi_numa *numa, const void *array,
+                           size_t size, mbi_page_mover move) {
+  int task, settled = 1;
+  for (task = 0; task < plan->tasks && settled; task++) {
+    const int64_t begin = mbi_numa_entry(plan, task), end = mbi_numa_entry(plan, task + 1);
+    const int64_t bytes = (end - begin) * (int64_t)size;
+    const int64_t elsewhere = move((const char *)array + (size_t)begin * size, (size_t)bytes,
+                                   mbi_numa_node(numa, plan->tasks, task));
+    settled = elsewhere >= 0 && elsewhere <= bytes / MBI_NUMA_FEW;
+  }
+  return settled;
+}
+
+static void mbi_numa_copy_part(void *argument, int task) {
+  const mbi_numa_copy *copy = (const mbi_numa_copy *)argument;
+  const size_t begin = (size_t)mbi_numa_entry(copy->plan, task) * copy->size;
+  const size_t end = (size_t)mbi_numa_entry(copy->plan, task + 1) * copy->size;
+  memcpy(copy->to + begin, copy->from + begin, end - begin);
+}
+
+static merbit_status mbi_numa_copy_array(merbit_plan *plan, const void *from, size_t size,
+                                         void **to) {
+  mbi_numa_copy copy;
+  merbit_status status = mbi_allocate_array(plan->context, plan->csr.nnz, size,
+                                            "a copy of the matrix on its nodes", to);
+  if (status == MERBIT_OK) {
+    copy.plan = plan;
+    copy.from = (const char *)from;
+    copy.to = (char *)*to;
+    copy.size = size;
+    mbi_parallel(plan->context, plan->tasks, mbi_numa_copy_part, &copy);
+  }
+  return status;
+}
+
+/* The CSR as MERGE reads it. */
+static merbit_status mbi_numa_place_csr(merbit_plan *plan, const mbi_numa *numa,
+                                        mbi_page_mover move) {
+  const size_t size = mbi_type_size(plan->type);
+  void *memory;
+  merbit_status status = MERBIT_OK;
+  if (!mbi_numa_settle(plan, numa, plan->csr.col_ind, sizeof(int32_t), move) &&
+      plan->placed_columns == NULL) {
+    plan->placed = MBI_PLACED_COPIED;
+    status = mbi_numa_copy_array(plan, plan->csr.col_ind, sizeof(int32_t), &memory);
+    if (status == MERBIT_OK) {
+      plan->placed_columns = memory;
+      plan->csr.col_ind = memory;
+    }
+  }
+  if (status == MERBIT_OK && plan->values != NULL &&
+      !mbi_numa_settle(plan, numa, plan->values, size, move) && plan->own_values == NULL) {
+    plan->placed = MBI_PLACED_COPIED;
+    status = mbi_numa_copy_array(plan, plan->values, size, &memory);
+    if (status == MERBIT_OK) {
+      plan->own_values = memory;
+      plan->values = memory;
+    }
+  }
+  return status;
+}
+
+/* Place what the plan's method reads; new values again, for they may lie in new pages. Sorted
+ * rows were written by the tasks that read them, so that they need no copy. */
+static merbit_status mbi_numa_place(merbit_plan *plan, const mbi_numa *numa,
+                                    mbi_page_mover move) {
+  const mbi_sorted *sorted = &plan->sorted;
+  if (numa->nodes < 2) {
+    plan->placed = MBI_PLACED_ONE_NODE;
+    return MERBIT_OK;
+  }
+  if (plan->csr.nnz == 0 || plan->method == MERBIT_METHOD_REFERENCE ||
+      plan->blocks.chunk_index != NULL) {
+    plan->placed = MBI_PLACED_NOTHING;
+    return MERBIT_OK;
+  }
+  plan->placed = plan->placed_columns != NULL ? MBI_PLACED_COPIED : MBI_PLACED_MOVED;
+  plan->placed_nodes = numa->nodes;
+  if (plan->method != MERBIT_METHOD_SORTED) {
+    return mbi_numa_place_csr(plan, numa, move);
+  }
+  if (!mbi_numa_settle(plan, numa, sorted->col_ind, sizeof(int32_t), move) ||
+      (sorted->values != NULL &&
+       !mbi_numa_settle(plan, numa, sorted->values, mbi_type_size(plan->type), move))) {
+    plan->placed = MBI_PLACED_TOUCHED;
+  }
+  return MERBIT_OK;
+}
+
+/* Where the user asked for it. */
+static merbit_status mbi_numa_plan(merbit_plan *plan) {
+  mbi_numa numa;
+  if (!plan->desc.numa) {
+    return MERBIT_OK;
+  }
+  if (plan->context->numa.count > 0) {
+    return mbi_numa_place(plan, &plan->context->numa, mbi_numa_move);
+  }
+  mbi_numa_here(&numa);
+  return mbi_numa_place(plan, &numa, mbi_numa_move);
+}
+
+/* What is appended to the plan's line. */
+static int mbi_numa_describe(const merbit_plan *plan, char *text, size_t size) {
+  const char *bound = plan->context->numa.count > 0 ? "" : ", but threads are not bound";
+  switch (plan->placed) {
+  case MBI_PLACED_ONE_NODE:
+    return snprintf(text, size, "; NUMA: one node, no effect");
+  case MBI_PLACED_MOVED:
+    return snprintf(text, size, "; NUMA: parts moved to %d nodes%s", plan->placed_nodes, bound);
+  case MBI_PLACED_COPIED:
+    return snprintf(text, size, "; NUMA: parts copied to %d nodes%s", plan->placed_nodes,
+                    bound);
+  case MBI_PLACED_TOUCHED:
+    return snprintf(text, size, "; NUMA: parts written first on %d nodes%s", plan->placed_nodes,
+                    bound);
+  default:
+    return snprintf(text, size, "; NUMA: no effect on this method");
   }
 }
 
@@ -19224,6 +22848,7 @@ static void mbi_plan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   mbi_preamble_define(preamble, "MBK_ROW_PTR",
                       plan->device.offset_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
   mbi_preamble_define_int(preamble, "MBK_BASE", plan->device.base);
+  mbi_semiring_preamble(plan, preamble);
   mbi_preamble_define_int(preamble, "MBK_SCALARS_DEVICE",
                           plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE);
 }
@@ -19883,7 +23508,7 @@ static int mbi_scan_resident(const merbit_plan *plan) {
   const int single = mbi_plan_sums(plan) == MERBIT_F32;
   const int known = plan->context->device.compute_capability == 90 && mbi_scan_aligned(plan) &&
                     plan->scan.pack == mbi_scan_widest(mbi_plan_sums(plan)) &&
-                    !mbi_scan_looks_up(plan) &&
+                    !mbi_scan_looks_up(plan) && !mbi_plan_has_semiring(plan) &&
                     plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE;
   const int full = (plan->scan.whole ? 1 : single ? 2 : 3) + known;
   /* Many narrow packs by rows spill at 1,024 threads where addresses take more registers. */
@@ -20223,6 +23848,9 @@ static merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr carries
 
 /* Whether the old y is wanted, for all that the host knows of beta, a kernel's argument. */
 static int mbi_scan_adds(const merbit_plan *plan, const void *beta) {
+  if (mbi_plan_has_semiring(plan)) {
+    return mbi_semiring_adds(plan, beta);
+  }
   return plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE
              ? *(const void *const *)beta != NULL
              : !mbi_scalar_zero(mbi_plan_sums(plan), beta);
@@ -20332,6 +23960,7 @@ static int mbi_merge_resident(const merbit_plan *plan) {
   const int heavy = mbi_plan_sums(plan) == MERBIT_C128; /* see mbi_scan_resident */
   const int known = plan->context->device.compute_capability == 90 && mbi_scan_aligned(plan) &&
                     plan->device.offset_type == MERBIT_INDEX_32 &&
+                    !mbi_plan_has_semiring(plan) &&
                     plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE;
   const int threads = heavy                        ? (p->steps > 8 ? 384 : 512)
                       : words > 24                 ? 512
@@ -25178,6 +28807,28 @@ static merbit_method mbi_choose_method(merbit_plan *plan) {
   return method;
 }
 
+/* Of the methods that take semirings. */
+static merbit_status mbi_choose_semiring(merbit_plan *plan) {
+  merbit_status status = MERBIT_OK;
+  plan->method = MERBIT_METHOD_MERGE;
+  if (mbi_choose_unseen(plan)) {
+    (void)snprintf(plan->why, sizeof plan->why, "for %d product without a look at the matrix",
+                   plan->desc.expected_calls);
+  } else if (plan->device.rows >= UINT32_MAX) {
+    (void)snprintf(plan->why, sizeof plan->why, "more rows than the others take");
+  } else {
+    status = mbi_ranks_need(plan);
+    if (status == MERBIT_OK) {
+      const int rows = mbi_choose_small(plan) && plan->ranks.slots / 8 <= plan->device.nnz / 5;
+      plan->method = rows ? MERBIT_METHOD_ROWS : MERBIT_METHOD_SCAN;
+      (void)snprintf(plan->why, sizeof plan->why, "%s; runner-up %s",
+                     rows ? "small, with even rows" : "of those for semirings",
+                     rows ? "scan" : "merge");
+    }
+  }
+  return status;
+}
+
 /* What the forecast needs to know of the columns: a sample for all, and how full they are where
  * many products spend a third of their time or more on gathers, most of which the caches miss.
  */
@@ -25239,7 +28890,7 @@ static uint32_t mbi_choose_forms_of(merbit_method method) {
 static merbit_status mbi_choose_forms(merbit_plan *plan, uint32_t *forms) {
   merbit_status status = MERBIT_OK;
   *forms = MBI_FORMS_CHEAP;
-  if (plan->desc.expected_calls >= MBI_VALUES_MORE_CALLS) {
+  if (plan->desc.expected_calls >= MBI_VALUES_MORE_CALLS && !mbi_plan_has_semiring(plan)) {
     if (plan->method != MERBIT_METHOD_AUTO) {
       *forms = mbi_choose_forms_of(plan->method);
     } else if (!mbi_choose_small(plan)) {
@@ -25297,7 +28948,12 @@ static merbit_status mbi_choose(merbit_plan *plan) {
   if (status != MERBIT_OK) {
     return status;
   }
-  if (any && mbi_choose_unseen(plan)) {
+  if (any && mbi_plan_has_semiring(plan)) {
+    status = mbi_choose_semiring(plan);
+    if (status != MERBIT_OK) {
+      return status;
+    }
+  } else if (any && mbi_choose_unseen(plan)) {
     plan->method = MERBIT_METHOD_MERGE;
     (void)snprintf(plan->why, sizeof plan->why, "for %d product without a look at the matrix",
                    plan->desc.expected_calls);
@@ -25362,7 +29018,7 @@ static merbit_status mbi_reorder_check(merbit_context *context, const merbit_vie
                     (int)desc->reordering);
   }
   if (view->format == MERBIT_BSR || desc->method == MERBIT_METHOD_BSR ||
-      desc->method > MERBIT_METHOD_HUBS) { /* and those for study */
+      desc->method > MERBIT_METHOD_SORTED) { /* and those for study */
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
                     "plan_desc.reordering moves single rows and columns, which would break %s "
                     "apart; use a CSR or COO view and a method of single entries",
@@ -25978,6 +29634,192 @@ static merbit_status mbi_transpose_take(merbit_plan *plan) {
   return status;
 }
 
+/* ==== >>spmv/choose_cpu.c  which method a plan on the CPU takes =========================== */
+/* The method of a plan on the CPU for a CSR; what comes in blocks stays in blocks. It looks at
+ * products to come, rows, nonzeros, the size of x, whether all values are equal, and whether
+ * the matrix consists of full square blocks: docs/cpu.md has the figures. */
+
+/* Products by MERGE that making another form takes. */
+#define MBI_CHOOSE_SORTING 12.0
+/* Steps of the path below which a product is over before a plan's form could matter. */
+#define MBI_CHOOSE_TINY 4096
+
+typedef struct mbi_choose_look_cpu {
+  int equal; /* all values are, or it is a pattern */
+  int block; /* rows and columns of the full blocks; 1: none */
+} mbi_choose_look_cpu;
+
+/* Seconds of a product: of each nonzero, and of each row, whose end MERGE often guesses wrongly
+ * where rows are short; where the caches do not hold x, MERGE waits there, and SORTED has asked
+ * ahead. */
+static double mbi_choose_cpu_seconds(const merbit_plan *plan, merbit_method method,
+                                     const mbi_choose_look_cpu *look) {
+  const merbit_view *csr = &plan->csr;
+  const int far_x = csr->cols * (int64_t)mbi_type_size(plan->type) > MBI_SORTED_FAR;
+  const int merge = method == MERBIT_METHOD_MERGE;
+  const int lengthy = csr->nnz / MBI_MERGE_LONG >= csr->rows;
+  double entry = merge ? (lengthy ? 0.36 : 0.42) : look->equal ? 0.25 : 0.36;
+  double row = merge && !lengthy ? 3.5 : 0.7;
+  if (method == MERBIT_METHOD_BSR) {
+    entry = 0.26;
+  }
+  entry += !far_x || lengthy ? 0 : merge ? 3.5 : 1.2;
+  return 1e-9 * (entry * (double)csr->nnz + row * (double)csr->rows) / plan->tasks;
+}
+
+/* ---- What there is to see: it ends at the first thing that is otherwise
+ * ----------------------- */
+
+static int mbi_choose_equal(const merbit_plan *plan) {
+  const size_t size = mbi_type_size(plan->type);
+  const char *values = (const char *)plan->values;
+  int64_t k;
+  for (k = 1; values != NULL && k < plan->csr.nnz; k++) {
+    if (memcmp(values, values + (size_t)k * size, size) != 0) {
+      return 0;
+    }
+  }
+  return 1;
+}
+
+/* Whether a row's columns are blocks of `block`, side by side. */
+static int mbi_choose_row_blocked(const int32_t *columns, int64_t count, int base, int block) {
+  int64_t k;
+  for (k = 0; k < count; k++) {
+    const int64_t within = k % block;
+    if (within == 0 ? (columns[k] - base) % block != 0 : columns[k] != columns[k - 1] + 1) {
+      return 0;
+    }
+  }
+  return count % block == 0;
+}
+
+/* Whether the CSR consists of full blocks: the rows of each have the same columns. */
+static int mbi_choose_blocked(const merbit_view *csr, int block) {
+  const int32_t *col_ind = (const int32_t *)csr->col_ind;
+  int64_t row;
+  if (csr->rows % block != 0 || csr->cols % block != 0) {
+    return 0;
+  }
+  for (row = 0; row < csr->rows; row++) {
+    const int64_t start = mbi_sorted_start(csr, row), end = mbi_sorted_start(csr, row + 1);
+    const int64_t first = row - row % block;
+    const int64_t like = mbi_sorted_start(csr, first);
+    if (row == first ? !mbi_choose_row_blocked(col_ind + start, end - start, csr->base, block)
+                     : end - start != mbi_sorted_start(csr, first + 1) - like ||
+                           memcmp(col_ind + like, col_ind + start,
+                                  (size_t)(end - start) * sizeof *col_ind) != 0) {
+      return 0;
+    }
+  }
+  return 1;
+}
+
+static int mbi_choose_block(const merbit_plan *plan) {
+  int block = 8;
+  while (block > 1 && !mbi_choose_blocked(&plan->csr, block)) {
+    block--;
+  }
+  return block;
+}
+
+/* ---- Forms; where there is no memory for one, plan->method stays MERGE
+ * -------------------------- */
+
+static merbit_status mbi_choose_without(merbit_plan *plan, merbit_status status) {
+  char reason[384];
+  if (status == MERBIT_OUT_OF_MEMORY && plan->desc.method == MERBIT_METHOD_AUTO) {
+    mbi_sorted_destroy(plan);
+    mbi_blocks_destroy(plan);
+    mbi_forgive(plan->context, reason, sizeof reason);
+    mbi_log(plan->context, "this plan takes the merge path: %s", reason);
+    (void)snprintf(plan->why, sizeof plan->why, "no memory for another form of the matrix");
+    plan->method = MERBIT_METHOD_MERGE;
+    plan->values = plan->csr.values;
+    plan->tasks = mbi_merge_tasks(plan->context, &plan->csr);
+    status = MERBIT_OK;
+  }
+  return status;
+}
+
+static merbit_status mbi_choose_sorted(merbit_plan *plan) {
+  plan->method = MERBIT_METHOD_SORTED;
+  return mbi_choose_without(plan, mbi_sorted_create(plan));
+}
+
+static merbit_status mbi_choose_blocks(merbit_plan *plan, int block) {
+  merbit_bsr_desc shape;
+  merbit_status status;
+  memset(&shape, 0, sizeof shape);
+  shape.block_rows = shape.block_cols = block;
+  status = mbi_bsr_from_view(plan->context, &plan->csr, &shape, MBI_MASKS_ASIDE, &plan->bsr);
+  if (status == MERBIT_OK) {
+    status = mbi_blocks_create(plan);
+  }
+  return mbi_choose_without(plan, status);
+}
+
+/* The fastest that pays for itself. plan->why: its forecast and that of the next. */
+static merbit_status mbi_choose_by_forecast(merbit_plan *plan) {
+  mbi_choose_look_cpu look;
+  merbit_method best = MERBIT_METHOD_MERGE, next = MERBIT_METHOD_SORTED;
+  double merge, sorted, blocks, calls = plan->desc.expected_calls;
+  look.equal = !plan->desc.changing_values && mbi_choose_equal(plan);
+  look.block = plan->matrix == NULL && plan->desc.operation == MERBIT_OPERATION_N &&
+                       !mbi_plan_reorders(plan)
+                   ? mbi_choose_block(plan)
+                   : 1;
+  merge = mbi_choose_cpu_seconds(plan, MERBIT_METHOD_MERGE, &look);
+  sorted = mbi_choose_cpu_seconds(plan, MERBIT_METHOD_SORTED, &look);
+  blocks = look.block > 1 && !look.equal
+               ? mbi_choose_cpu_seconds(plan, MERBIT_METHOD_BSR, &look)
+               : DBL_MAX;
+  if (calls * (merge - sorted) > MBI_CHOOSE_SORTING * merge) {
+    best = MERBIT_METHOD_SORTED;
+    next = MERBIT_METHOD_MERGE;
+  }
+  if (blocks < sorted && calls * (merge - blocks) > MBI_CHOOSE_SORTING * merge) {
+    next = best;
+    best = MERBIT_METHOD_BSR;
+  }
+  (void)snprintf(plan->why, sizeof plan->why,
+                 "%sforecast %.0f us for %d product%s, runner-up %s %.0f us",
+                 best == MERBIT_METHOD_BSR ? "full blocks, " : "",
+                 1e6 * mbi_choose_cpu_seconds(plan, best, &look), plan->desc.expected_calls,
+                 plan->desc.expected_calls != 1 ? "s" : "", mbi_method_name(next),
+                 1e6 * mbi_choose_cpu_seconds(plan, next, &look));
+  return best == MERBIT_METHOD_BSR      ? mbi_choose_blocks(plan, look.block)
+         : best == MERBIT_METHOD_SORTED ? mbi_choose_sorted(plan)
+                                        : MERBIT_OK;
+}
+
+/* Set plan->method and make what it needs. */
+static merbit_status mbi_choose_cpu(merbit_plan *plan) {
+  plan->method = plan->desc.method;
+  if (plan->method == MERBIT_METHOD_SORTED) {
+    return mbi_choose_sorted(plan);
+  }
+  if (plan->method != MERBIT_METHOD_AUTO) {
+    return MERBIT_OK;
+  }
+  plan->method = MERBIT_METHOD_MERGE;
+  if (!mbi_plan_plain(plan) || mbi_plan_has_semiring(plan)) {
+    (void)snprintf(plan->why, sizeof plan->why, "AUTO's method there; runner-up reference");
+    return MERBIT_OK;
+  }
+  if (plan->csr.rows + plan->csr.nnz < MBI_CHOOSE_TINY) {
+    (void)snprintf(plan->why, sizeof plan->why, "small; runner-up sorted");
+    return MERBIT_OK;
+  }
+  if (plan->desc.expected_calls <= MBI_CHOOSE_SORTING) {
+    (void)snprintf(plan->why, sizeof plan->why,
+                   "for %d product%s without a look at the matrix; runner-up sorted",
+                   plan->desc.expected_calls, plan->desc.expected_calls != 1 ? "s" : "");
+    return MERBIT_OK;
+  }
+  return mbi_choose_by_forecast(plan);
+}
+
 /* ==== >>spmv/workspace.c  scratch of a product in flight ================================== */
 static void mbi_workspace_free(merbit_workspace *workspace) {
   merbit_context *context = workspace->plan->context;
@@ -26027,6 +29869,7 @@ static merbit_status mbi_workspace_make(merbit_plan *plan, merbit_workspace **wo
     status = mbi_workspace_fill_cuda(made);
   } else {
     const size_t bytes = plan->blocks.chunk_index != NULL ? mbi_block_plan_scratch_bytes(plan)
+                         : mbi_plan_has_semiring(plan)    ? mbi_semiring_scratch_bytes(plan)
                          : mbi_plan_plain(plan)
                              ? mbi_merge_scratch_bytes(plan->tasks, plan->type)
                              : mbi_mixed_scratch_bytes(plan);
@@ -26072,7 +29915,8 @@ MERBIT_API void merbit_workspace_destroy(merbit_workspace *workspace) {
 }
 
 /* ==== >>spmv/plan.c  plans: checks, choice, life ========================================== */
-/* ---- Checks ------------------------------------------------------------------------------- */
+/* ---- Checks -------------------------------------------------------------------------------
+ */
 
 static int mbi_method_known(merbit_method method) {
 #ifdef MERBIT_STUDY_METHODS
@@ -26081,7 +29925,7 @@ static int mbi_method_known(merbit_method method) {
     return 1;
   }
 #endif
-  return method >= MERBIT_METHOD_AUTO && method <= MERBIT_METHOD_HUBS;
+  return method >= MERBIT_METHOD_AUTO && method <= MERBIT_METHOD_SORTED;
 }
 
 static merbit_status mbi_plan_check_desc(merbit_context *context,
@@ -26133,11 +29977,15 @@ static int mbi_method_runs(merbit_method method, int cuda) {
     return cuda;
   }
 #endif
+  if (method == MERBIT_METHOD_SORTED) {
+    return !cuda;
+  }
   return method == MERBIT_METHOD_AUTO || method == MERBIT_METHOD_BSR ||
          method == MERBIT_METHOD_MERGE || (method >= MERBIT_METHOD_MERBIT) == cuda;
 }
 
-/* The side, before anything is built: AUTO follows the context, a method of one side its side. */
+/* The side, before anything is built: AUTO follows the context, a method of one side its side.
+ */
 static merbit_side mbi_plan_side(const merbit_context *context, const merbit_plan_desc *desc) {
   if (desc->side != MERBIT_SIDE_AUTO) {
     return desc->side;
@@ -26192,7 +30040,7 @@ static merbit_status mbi_plan_take_matrix(merbit_plan *plan) {
     status = mbi_plan_check_arrays(plan, &host);
   }
   if (status == MERBIT_OK && !mbi_view_is_plain(&plan->view)) {
-    status = mbi_plan_convert(plan, &host, &plan->matrix);
+    status = mbi_matrix_from_view(context, &host, mbi_plan_build_flags(plan), &plan->matrix);
   }
   if (status == MERBIT_OK && plan->matrix != NULL) {
     plan->csr = plan->matrix->view;
@@ -26235,9 +30083,12 @@ static void mbi_plan_free(merbit_plan *plan) {
   }
   merbit_matrix_destroy(plan->matrix);
   mbi_blocks_destroy(plan);
+  mbi_sorted_destroy(plan);
+  mbi_release(context, plan->placed_columns);
   mbi_reorder_destroy(plan);
   merbit_matrix_destroy(plan->transpose.matrix);
   mbi_release(context, plan->own_values);
+  mbi_release(context, plan->operators);
   mbi_release(context, plan);
   mbi_context_unref(context);
 }
@@ -26279,10 +30130,12 @@ static merbit_status mbi_plan_build_cpu(merbit_plan *plan) {
   if (mbi_plan_takes_blocks(plan)) {
     status = mbi_blocks_create(plan);
   } else {
-    plan->method = plan->desc.method == MERBIT_METHOD_REFERENCE ? MERBIT_METHOD_REFERENCE
-                                                                : MERBIT_METHOD_MERGE;
     plan->values = plan->csr.values;
     plan->tasks = mbi_merge_tasks(plan->context, &plan->csr);
+    status = mbi_choose_cpu(plan);
+    if (status == MERBIT_OK) {
+      status = mbi_numa_plan(plan);
+    }
   }
   return status == MERBIT_OK ? mbi_workspace_make(plan, &plan->workspace) : status;
 }
@@ -26301,6 +30154,7 @@ static merbit_status mbi_plan_move_to_cpu(merbit_plan *plan) {
   mbi_forgive(plan->context, plan->reason, sizeof plan->reason);
   mbi_log(plan->context, "this plan computes on the CPU: %s", plan->reason);
   plan->side = MERBIT_SIDE_CPU;
+  plan->why[0] = '\0';
   if (plan->transpose.on_gpu) {
     return mbi_plan_take(plan);
   }
@@ -26314,6 +30168,9 @@ static merbit_status mbi_plan_move_to_cpu(merbit_plan *plan) {
 
 static merbit_status mbi_plan_build(merbit_plan *plan, int dual) {
   merbit_status status = mbi_plan_check_side(plan);
+  if (status == MERBIT_OK) {
+    status = mbi_semiring_take(plan);
+  }
   if (status == MERBIT_OK) {
     status = mbi_plan_take(plan);
   }
@@ -26353,6 +30210,9 @@ static merbit_status mbi_plan_create(merbit_context *context, const merbit_view 
   }
   if (status == MERBIT_OK) {
     status = mbi_types_check_method(context, mbi_view_type(view), &taken);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_semiring_check(context, view, &taken);
   }
   if (status == MERBIT_OK) {
     status = mbi_transpose_check(context, view, desc);
@@ -26431,8 +30291,9 @@ static merbit_status mbi_update_convert(merbit_plan *plan, const void *values,
   if (status == MERBIT_OK) {
     const void *kept = host.values;
     host.values = values;
-    status = plan->matrix == NULL ? mbi_bsr_refill(context, &host, &plan->bsr)
-                                  : mbi_plan_convert(plan, &host, matrix);
+    status = plan->matrix == NULL
+                 ? mbi_bsr_refill(context, &host, &plan->bsr)
+                 : mbi_matrix_from_view(context, &host, mbi_plan_build_flags(plan), matrix);
     host.values = device ? kept : host.values;
   }
   if (device) {
@@ -26635,6 +30496,7 @@ MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void
                                                    merbit_memory memory) {
   const size_t bytes =
       plan != NULL ? (size_t)mbi_view_values(&plan->view) * mbi_type_size(plan->type) : 0;
+  merbit_status status;
   if (plan == NULL) {
     return MERBIT_INVALID_ARGUMENT;
   }
@@ -26658,7 +30520,7 @@ MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void
     return MERBIT_OK;
   }
   if (mbi_reorder_on_cpu(plan)) {
-    const merbit_status status = mbi_transpose_values(plan, values, memory);
+    status = mbi_transpose_values(plan, values, memory);
     if (status != MERBIT_OK) {
       return status;
     }
@@ -26668,9 +30530,14 @@ MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void
   if (plan->side == MERBIT_SIDE_CPU && plan->blocks.chunk_index != NULL) {
     return mbi_blocks_update(plan, values, bytes);
   }
-  return memory == MERBIT_MEMORY_DEVICE && !mbi_update_converts(plan)
-             ? mbi_update_cuda(plan, values, MERBIT_MEMORY_DEVICE, bytes)
-             : mbi_update_through_host(plan, values, memory);
+  if (memory == MERBIT_MEMORY_DEVICE && !mbi_update_converts(plan)) {
+    return mbi_update_cuda(plan, values, MERBIT_MEMORY_DEVICE, bytes);
+  }
+  status = mbi_update_through_host(plan, values, memory);
+  if (status == MERBIT_OK && plan->sorted.shares != NULL) {
+    status = mbi_sorted_update(plan);
+  }
+  return status == MERBIT_OK && plan->side == MERBIT_SIDE_CPU ? mbi_numa_plan(plan) : status;
 }
 
 /* ==== >>spmv/describe.c  what a plan chose, in one line =================================== */
@@ -26691,6 +30558,10 @@ static int64_t mbi_plan_product_bytes(const merbit_plan *plan) {
            (mbi_block_count(rows, bsr->block_rows) + 1) *
                (int64_t)mbi_index_bytes(bsr->offset_type);
   }
+  if (plan->sorted.shares != NULL) {
+    return (plan->sorted.values != NULL ? values : 0) + columns + vectors +
+           rows * (int64_t)sizeof *plan->sorted.row_id;
+  }
   return values + columns + vectors +
          (rows + 1) * (int64_t)mbi_index_bytes(plan->csr.offset_type);
 }
@@ -26710,9 +30581,8 @@ MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *plan, merbit_pl
   info->bandwidth = plan->reorder.bandwidth;
   if (plan->side == MERBIT_SIDE_CUDA) {
     plan->cuda->info(plan, info);
-    info->device_bytes =
-        (int64_t)(plan->device.bytes + plan->schedule_bytes + plan->reorder.bytes +
-                  mbi_scratch_bytes(plan));
+    info->device_bytes = (int64_t)(plan->device.bytes + plan->schedule_bytes +
+                                   plan->reorder.bytes + mbi_scratch_bytes(plan));
     info->cubin_from_cache = plan->program.from_cache;
     info->compile_seconds = plan->program.compile_seconds;
     info->load_seconds = plan->program.load_seconds;
@@ -26722,21 +30592,21 @@ MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *plan, merbit_pl
 
 static int mbi_describe_blocks(const merbit_plan *plan, char *text, size_t size) {
   const merbit_view *bsr = &plan->bsr.view;
-  return snprintf(text, size,
-                  "%s on the CPU (%s), %s: %" PRId64 " x %" PRId64 ", %" PRId64
-                  " blocks of %d x %d, %s-major, %.0f%% full; %d task%s; %s; %.3g MB per "
-                  "product; runner-up merge",
-                  mbi_method_name(plan->method),
-                  plan->desc.method != MERBIT_METHOD_AUTO ? "as asked"
-                                                          : "AUTO's method for blocks there",
-                  mbi_plan_type_text(plan), bsr->rows, bsr->cols, bsr->nnz, bsr->block_rows,
-                  bsr->block_cols,
-                  bsr->block_order == MERBIT_BLOCK_ROW_MAJOR ? "row" : "column",
-                  bsr->nnz == 0
-                      ? 100.0
-                      : 100.0 * (double)plan->bsr.entries / (double)mbi_view_values(bsr),
-                  plan->tasks, plan->tasks != 1 ? "s" : "", mbi_value_name(plan),
-                  1e-6 * (double)mbi_plan_product_bytes(plan));
+  return snprintf(
+      text, size,
+      "%s on the CPU (%s), %s: %" PRId64 " x %" PRId64 ", %" PRId64
+      " blocks of %d x %d, %s-major, %.0f%% full; %d task%s; %s; %.3g MB per "
+      "product%s",
+      mbi_method_name(plan->method),
+      plan->desc.method != MERBIT_METHOD_AUTO ? "as asked"
+      : plan->why[0] != '\0'                  ? plan->why
+                                              : "AUTO's method for blocks there",
+      mbi_plan_type_text(plan), bsr->rows, bsr->cols, bsr->nnz, bsr->block_rows,
+      bsr->block_cols, bsr->block_order == MERBIT_BLOCK_ROW_MAJOR ? "row" : "column",
+      bsr->nnz == 0 ? 100.0 : 100.0 * (double)plan->bsr.entries / (double)mbi_view_values(bsr),
+      plan->tasks, plan->tasks != 1 ? "s" : "", mbi_value_name(plan),
+      1e-6 * (double)mbi_plan_product_bytes(plan),
+      plan->why[0] != '\0' ? "" : "; runner-up merge");
 }
 
 /* What is appended to the line of a transposed plan. */
@@ -26746,15 +30616,15 @@ static int mbi_describe_transpose(const merbit_plan *plan, char *text, size_t si
     return snprintf(text, size, "; transposed from %" PRId64 " x %" PRId64 " as it lies",
                     given->rows, given->cols);
   }
-  return snprintf(text, size, "; transposed from %" PRId64 " x %" PRId64 " on the %s in %.1f ms",
+  return snprintf(text, size,
+                  "; transposed from %" PRId64 " x %" PRId64 " on the %s in %.1f ms",
                   given->rows, given->cols, plan->transpose.on_gpu ? "GPU" : "CPU",
                   1e3 * plan->transpose.seconds);
 }
 
 /* What is appended to the line of a reordered plan. */
 static int mbi_describe_order(const merbit_plan *plan, char *text, size_t size) {
-  return snprintf(text, size,
-                  "; reordered by %s in %.1f ms, bandwidth %" PRId64 " to %" PRId64,
+  return snprintf(text, size, "; reordered by %s in %.1f ms, bandwidth %" PRId64 " to %" PRId64,
                   mbi_reordering_name(plan->desc.reordering), 1e3 * plan->reorder.seconds,
                   plan->reorder.bandwidth_before, plan->reorder.bandwidth);
 }
@@ -26770,13 +30640,13 @@ MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size
     (void)plan->cuda->describe(plan, part, sizeof part);
     length = snprintf(
         line, sizeof line,
-        "%s on %s (%s), %s: %" PRId64 " x %" PRId64 ", %" PRId64
+        "%s on %s (%s), %s%s: %" PRId64 " x %" PRId64 ", %" PRId64
         " nonzeros; %s; %s; cubin %s in %.1f ms; %.3g MB per product%s",
         mbi_method_name(plan->method), plan->context->device.name,
         plan->desc.method != MERBIT_METHOD_AUTO ? "as asked"
         : plan->why[0] != '\0'                  ? plan->why
                                                 : "for the library's own iterations",
-        mbi_plan_type_text(plan), plan->csr.rows, plan->csr.cols,
+        mbi_plan_type_text(plan), mbi_semiring_label(plan), plan->csr.rows, plan->csr.cols,
         mbi_plan_has_blocks(plan) ? plan->bsr.entries : plan->csr.nnz, part,
         mbi_value_name(plan), program->from_cache ? "from the cache" : "compiled",
         1e3 * (program->from_cache ? program->load_seconds : program->compile_seconds),
@@ -26785,22 +30655,28 @@ MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size
   } else if (plan->blocks.chunk_index != NULL) {
     length = mbi_describe_blocks(plan, line, sizeof line);
   } else {
-    const int merge = plan->method == MERBIT_METHOD_MERGE;
+    const int one = plan->method == MERBIT_METHOD_REFERENCE;
     const char *reason = plan->reason[0] != '\0' ? plan->reason : plan->context->reason;
-    length = snprintf(
-        line, sizeof line,
-        "%s on the CPU (%s), %s: %" PRId64 " x %" PRId64 ", %" PRId64
-        " nonzeros, %d thread%s; %s, 4-byte columns; %.3g MB per product; runner-up "
-        "%s%s%s",
-        mbi_method_name(plan->method),
-        plan->desc.method != MERBIT_METHOD_AUTO ? "as asked" : "AUTO's method there",
-        mbi_plan_type_text(plan), plan->csr.rows, plan->csr.cols, plan->csr.nnz,
-        merge ? plan->tasks : 1, merge && plan->tasks != 1 ? "s" : "", mbi_value_name(plan),
-        1e-6 * (double)mbi_plan_product_bytes(plan), merge ? "reference" : "merge",
-        reason[0] != '\0' ? "; not on CUDA: " : "", reason);
+    length = snprintf(line, sizeof line,
+                      "%s on the CPU (%s), %s%s: %" PRId64 " x %" PRId64 ", %" PRId64
+                      " nonzeros, %d thread%s; %s, 4-byte columns; %.3g MB per product%s%s%s",
+                      mbi_method_name(plan->method),
+                      plan->desc.method != MERBIT_METHOD_AUTO ? "as asked" : plan->why,
+                      mbi_plan_type_text(plan), mbi_semiring_label(plan), plan->csr.rows,
+                      plan->csr.cols, plan->csr.nnz, one ? 1 : plan->tasks,
+                      !one && plan->tasks != 1 ? "s" : "", mbi_value_name(plan),
+                      1e-6 * (double)mbi_plan_product_bytes(plan),
+                      plan->desc.method == MERBIT_METHOD_AUTO ? ""
+                      : one                                   ? "; runner-up merge"
+                                                              : "; runner-up reference",
+                      reason[0] != '\0' ? "; not on CUDA: " : "", reason);
   }
   if (plan != NULL && mbi_plan_transposes(plan) && length > 0 && (size_t)length < sizeof line) {
     length += mbi_describe_transpose(plan, line + length, sizeof line - (size_t)length);
+  }
+  if (plan != NULL && plan->desc.numa && plan->side == MERBIT_SIDE_CPU && length > 0 &&
+      (size_t)length < sizeof line) {
+    length += mbi_numa_describe(plan, line + length, sizeof line - (size_t)length);
   }
   if (plan != NULL && mbi_plan_reorders(plan) && length > 0 && (size_t)length < sizeof line) {
     length += mbi_describe_order(plan, line + length, sizeof line - (size_t)length);
@@ -26847,6 +30723,8 @@ static void mbi_spmv_cpu(merbit_plan *plan, merbit_workspace *workspace, const v
     mbi_reference_multiply(&plan->csr, plan->values, alpha, x, beta, y);
   } else if (plan->blocks.chunk_index != NULL) {
     mbi_blocks_multiply(plan, workspace->carries, alpha, x, beta, y);
+  } else if (plan->method == MERBIT_METHOD_SORTED) {
+    mbi_sorted_multiply(plan, workspace->carries, alpha, x, beta, y);
   } else {
     mbi_merge_multiply(plan->context, &plan->csr, plan->values, plan->tasks, workspace->carries,
                        alpha, x, beta, y);
@@ -26925,6 +30803,18 @@ static merbit_status mbi_spmv_cuda(merbit_plan *plan, merbit_workspace *workspac
   return status;
 }
 
+/* Scalars in host memory, of which either may be NULL. */
+static merbit_status mbi_spmv_semiring(merbit_plan *plan, merbit_workspace *workspace,
+                                       const void *alpha, const void *x, const void *beta,
+                                       void *y, void *stream) {
+  const mbi_scalar a = mbi_semiring_scalar(plan, alpha), b = mbi_semiring_scalar(plan, beta);
+  if (plan->side == MERBIT_SIDE_CPU) {
+    mbi_semiring_multiply(plan, workspace->carries, &a, x, &b, y);
+    return MERBIT_OK;
+  }
+  return mbi_spmv_cuda(plan, workspace, &a, x, &b, y, mbi_semiring_adds(plan, &b), stream);
+}
+
 MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *workspace,
                                      const void *alpha, const void *x, const void *beta, void *y,
                                      void *stream) {
@@ -26955,6 +30845,9 @@ MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *worksp
     }
     /* The kernels take the two addresses, null for the default. */
     return mbi_spmv_cuda(plan, workspace, &alpha, x, &beta, y, beta != NULL, stream);
+  }
+  if (mbi_plan_has_semiring(plan)) {
+    return mbi_spmv_semiring(plan, workspace, alpha, x, beta, y, stream);
   }
   single = type == MERBIT_F32 || type == MERBIT_C64;
   alpha = alpha != NULL ? alpha : single ? (const void *)one_f32 : (const void *)one_f64;
@@ -27201,7 +31094,7 @@ static merbit_status mbi_transition_create(merbit_context *context, const merbit
     status = mbi_transition_check(context, graph);
   }
   if (status == MERBIT_OK) {
-    status = mbi_matrix_from_view(context, graph, 1, &p->matrix);
+    status = mbi_matrix_from_view(context, graph, MBI_BUILD_TRANSPOSE, &p->matrix);
   }
   if (status != MERBIT_OK) {
     return status;

@@ -6,7 +6,7 @@
 /* merbit.h with its implementation is included by bench.c */
 
 #define BENCH_CPU_SECONDS 0.05
-#define BENCH_CPU_CASES 7
+#define BENCH_CPU_CASES 8
 
 typedef struct bench_cpu { /* one case */
   bench_problem *problem;
@@ -140,6 +140,7 @@ static void bench_cpu_problem(merbit_context *context, const char *methods, int 
     merbit_reordering reordering; /* then only where it is asked for by name */
   } list[BENCH_CPU_CASES] = {{"auto", 0, MERBIT_METHOD_AUTO, MERBIT_REORDERING_NONE},
                              {"merge", 0, MERBIT_METHOD_MERGE, MERBIT_REORDERING_NONE},
+                             {"sorted", 0, MERBIT_METHOD_SORTED, MERBIT_REORDERING_NONE},
                              {"bsr", 0, MERBIT_METHOD_BSR, MERBIT_REORDERING_NONE},
                              {"static", 1, MERBIT_METHOD_AUTO, MERBIT_REORDERING_NONE},
                              {"reference", 0, MERBIT_METHOD_REFERENCE, MERBIT_REORDERING_NONE},

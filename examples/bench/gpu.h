@@ -4,6 +4,7 @@
 #define BENCH_GPU_H
 #include "back.h"
 #include "block_plans.h"
+#include "semirings.h"
 #include "study_plans.h"
 #include "summary.h"
 #include "types.h"
@@ -113,8 +114,12 @@ static void bench_verify(bench_bench *b, bench_case *c, void *y) {
     bench_gpu_move(ours, 1);
   }
   bench_merbit_check(gpu->context, mbi_device_download(gpu->context, y, arrays->y, bytes));
-  c->verdict = bench_compare(p, scalars->alpha, scalars->beta, y);
-  c->good = bench_verdict_good(p, c->verdict);
+  if (c->enqueue == bench_semiring_enqueue) {
+    bench_semiring_verify(p, c, y);
+  } else {
+    c->verdict = bench_compare(p, scalars->alpha, scalars->beta, y);
+    c->good = bench_verdict_good(p, c->verdict);
+  }
   b->arrays.general = &bench_timed_scalars;
 }
 
@@ -168,6 +173,7 @@ static void bench_gpu_problem(bench_lab *lab, bench_problem *p, bench_summary *s
   bench_json_open(lab->json, "left_out", '[');
   bench_add_rivals(b);
   bench_add_plans(b);
+  bench_add_semirings(b);
   bench_add_block_plans(b);
   bench_add_study_plans(b);
   bench_json_close(lab->json, ']');

@@ -26,10 +26,29 @@
     "define MBK_SCALARS_DEVICE: 1 if alpha and beta are read through device pointers, 0 if passed"
 #endif
 
+#ifndef MBK_SEMIRING
+#error "define MBK_SEMIRING: 0 for plus-times, else a number of spmv/semiring.cuh"
+#endif
+
+// MBK_SCALAR is what alpha and beta are on their way through a kernel; MBK_ABSENT one that was
+// not given, as beta; with an alpha that MBK_VANISHES nothing is read of the matrix and of x.
+#if MBK_SEMIRING
+#include "spmv/semiring.cuh"
+#else
 // Plus-times. Every sum starts at MBK_ZERO, so that a sum that is zero is +0 in any order.
+#define MBK_SCALAR MBK_COMPUTE
+#define MBK_ABSENT ((MBK_COMPUTE)0)
+#define MBK_VANISHES(alpha) ((alpha) == (MBK_COMPUTE)0)
+#define MBK_SCALAR_AT(address, absent) ((address) ? *(address) : (MBK_COMPUTE)(absent))
 #define MBK_ZERO ((MBK_COMPUTE)0)
 #define MBK_ADD(a, b) ((a) + (b))
 #define MBK_MUL(a, x) mbk_multiply((MBK_COMPUTE)(a), (MBK_COMPUTE)(x))
+// What becomes of a row's final sum. With alpha 0 the sum is zero because nothing was read;
+// with beta 0 the old y is not read, else it is `old`, a place in memory.
+#define MBK_RESULT(sum, old)                                                                   \
+  ((MBK_VECTOR)(beta == (MBK_COMPUTE)0 ? MBK_MUL(alpha, sum)                                   \
+                                       : MBK_ADD(MBK_MUL(alpha, sum), MBK_MUL(beta, old))))
+#endif
 
 // alpha and beta as kernel parameters, and as what one function passes on to another. A null
 // device pointer stands for the default. MBK_SCALARS_LOAD goes where MBK_COMMIT follows: held
@@ -37,26 +56,20 @@
 #if MBK_SCALARS_DEVICE
 #define MBK_SCALAR_PARAMETERS const MBK_COMPUTE *alpha_at, const MBK_COMPUTE *beta_at
 #define MBK_SCALAR_ARGUMENTS alpha_at, beta_at
-#define MBK_ALPHA (mbk_await(), alpha_at ? *alpha_at : (MBK_COMPUTE)1)
+#define MBK_ALPHA (mbk_await(), MBK_SCALAR_AT(alpha_at, 1))
 #define MBK_SCALARS_LOAD                                                                       \
-  const MBK_COMPUTE alpha = MBK_ALPHA;                                                         \
-  const MBK_COMPUTE beta = beta_at ? *beta_at : (MBK_COMPUTE)0
+  const MBK_SCALAR alpha = MBK_ALPHA;                                                          \
+  const MBK_SCALAR beta = MBK_SCALAR_AT(beta_at, 0)
 #else
-#define MBK_SCALAR_PARAMETERS const MBK_COMPUTE alpha, const MBK_COMPUTE beta
+#define MBK_SCALAR_PARAMETERS const MBK_SCALAR alpha, const MBK_SCALAR beta
 #define MBK_SCALAR_ARGUMENTS alpha, beta
 #define MBK_ALPHA alpha
 #define MBK_SCALARS_LOAD
 #endif
 
-// What becomes of a row's final sum. With alpha 0 the sum is zero because nothing was read;
-// with beta 0 the old y is not read, else it is `old`, a place in memory.
-#define MBK_RESULT(sum, old)                                                                   \
-  ((MBK_VECTOR)(beta == (MBK_COMPUTE)0 ? MBK_MUL(alpha, sum)                                   \
-                                       : MBK_ADD(MBK_MUL(alpha, sum), MBK_MUL(beta, old))))
-
 // Every row passes here, or through MBK_RESULT, exactly once.
-MBK_DEVICE void mbk_commit(MBK_VECTOR *y, mbk_u64 row, MBK_COMPUTE sum, MBK_COMPUTE alpha,
-                           MBK_COMPUTE beta) {
+MBK_DEVICE void mbk_commit(MBK_VECTOR *y, mbk_u64 row, MBK_COMPUTE sum, MBK_SCALAR alpha,
+                           MBK_SCALAR beta) {
   y[row] = MBK_RESULT(sum, y[row]);
 }
 #define MBK_COMMIT(row, sum) mbk_commit(y, (row), (sum), alpha, beta)

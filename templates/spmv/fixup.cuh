@@ -19,8 +19,9 @@
 
 // A row over many tiles is added up by a warp, over very many by the thread block.
 #define MBK_FIXUP_THREADS 512
-// Complex sums would spill where registers are kept for as many blocks as possible.
-#define MBK_FIXUP_BLOCKS (mbk_parts<MBK_COMPUTE>::count > 1 ? 2 : 0)
+// Blocks that a multiprocessor should hold; 0: as NVRTC likes, which for semirings and complex
+// sums aims at so many that some spill.
+#define MBK_FIXUP_BLOCKS (MBK_SEMIRING || mbk_parts<MBK_COMPUTE>::count > 1 ? 2 : 0)
 #define MBK_FIXUP_LONG 8         // tiles beyond which the warp helps
 #define MBK_FIXUP_VERY_LONG 1024 // and the thread block
 
@@ -38,7 +39,7 @@ MBK_DEVICE MBK_COMPUTE mbk_fixup_tails(const MBK_COMPUTE *tails, mbk_u64 from, m
 
 // The last block of rows may reach beyond the matrix.
 MBK_DEVICE void mbk_fixup_commit(MBK_VECTOR *y, mbk_u64 row, mbk_u32 part, mbk_u64 rows,
-                                 MBK_COMPUTE sum, MBK_COMPUTE alpha, MBK_COMPUTE beta) {
+                                 MBK_COMPUTE sum, MBK_SCALAR alpha, MBK_SCALAR beta) {
   if (MBK_PARTS == 1) {
     MBK_COMMIT(row, sum);
   } else if (row * MBK_PARTS + part < rows) {

@@ -35,12 +35,12 @@ MBK_DEVICE void mbk_hubs_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
                              const mbk_u32 *row_id, const mbk_i32 *codes,
                              const MBK_VALUE *values, const mbk_u32 *hub_col, mbk_u32 hub_count,
                              const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts,
-                             MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_COMPUTE alpha,
-                             MBK_COMPUTE beta, MBK_VECTOR *shared) {
+                             MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR alpha,
+                             MBK_SCALAR beta, MBK_VECTOR *shared) {
   MBK_VECTOR *const old = shared + MBK_HUBS + mbk_thread() / 32 * 32;
   mbk_await_for(x);
   const mbk_hubs_source source = {x, shared};
-  if (alpha != (MBK_COMPUTE)0) {
+  if (!MBK_VANISHES(alpha)) {
     for (mbk_u32 i = mbk_thread(); i < hub_count; i += MBK_THREADS) {
       shared[i] = mbk_load(x + mbk_load(hub_col + i));
     }
@@ -64,10 +64,10 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
                      mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {
   MBK_SHARED_MEMORY(shared);
   mbk_release();
-  const MBK_COMPUTE factor = MBK_ALPHA;
+  const MBK_SCALAR factor = MBK_ALPHA;
   mbk_table_take(table, factor, MBK_THREADS);
   mbk_hubs_run<false>(row_ends, tile_row, row_id, codes, values, hub_col, hub_count, x, y,
-                      firsts, tails, nnz, tiles, factor, (MBK_COMPUTE)0,
+                      firsts, tails, nnz, tiles, factor, MBK_ABSENT,
                       (MBK_VECTOR *)shared + MBK_TABLE);
 }
 

@@ -28,13 +28,13 @@
 // row or behind every row end. `base`: the nonzero of the block's first slot.
 MBK_DEVICE void mbk_merge_multiply(const mbk_merge_chunk &at, mbk_u64 base,
                                    const mbk_i32 *col_ind, const MBK_VALUE *values,
-                                   const MBK_VECTOR *x, MBK_COMPUTE alpha,
+                                   const MBK_VECTOR *x, MBK_SCALAR alpha,
                                    MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK]) {
   const mbk_u32 skip = (mbk_u32)(at.first - base), filled = skip + at.nonzeros;
   const mbk_u32 slot = mbk_thread() / 32 * MBK_TILE_NONZEROS;
   const mbk_scan_rows none = {};
   MBK_VECTOR old;
-  if (alpha == (MBK_COMPUTE)0 || slot >= filled) {
+  if (MBK_VANISHES(alpha) || slot >= filled) {
     mbk_await();
 #pragma unroll
     for (int g = 0; g < MBK_GROUPS; g++) {
@@ -63,8 +63,8 @@ template <bool adds>
 MBK_DEVICE void mbk_merge_run(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,
                               const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,
                               const mbk_u64 *chunk_row, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,
-                              mbk_u64 rows, mbk_u64 nnz, mbk_u64 chunks, MBK_COMPUTE alpha,
-                              MBK_COMPUTE beta, unsigned char *shared) {
+                              mbk_u64 rows, mbk_u64 nnz, mbk_u64 chunks, MBK_SCALAR alpha,
+                              MBK_SCALAR beta, unsigned char *shared) {
   const mbk_merge_memory m = mbk_merge_places<adds>(shared);
   const mbk_u64 block_chunk = (mbk_u64)mbk_block() * MBK_ROUNDS;
   const mbk_u32 place = MBK_THREADS - 1 - mbk_thread(); // the last warps have fewest nonzeros
@@ -144,7 +144,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
   MBK_SHARED_MEMORY(shared);
   mbk_release();
   mbk_merge_run<false>(row_ptr, col_ind, values, x, y, chunk_row, firsts, tails, rows, nnz,
-                       chunks, MBK_ALPHA, (MBK_COMPUTE)0, shared);
+                       chunks, MBK_ALPHA, MBK_ABSENT, shared);
 }
 
 // Fewer blocks to a multiprocessor than without the old y: it takes registers.

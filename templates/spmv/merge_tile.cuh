@@ -38,7 +38,7 @@ MBK_DEVICE MBK_VECTOR mbk_merge_old(const mbk_merge_memory &m, const MBK_VECTOR 
 // The chunk's row number `row`; y begins with its first.
 template <bool adds>
 MBK_DEVICE void mbk_merge_commit(const mbk_merge_memory &m, MBK_VECTOR *y, mbk_u32 row,
-                                 MBK_COMPUTE sum, MBK_COMPUTE alpha, MBK_COMPUTE beta) {
+                                 MBK_COMPUTE sum, MBK_SCALAR alpha, MBK_SCALAR beta) {
   const MBK_COMPUTE final = MBK_ADD(MBK_ZERO, sum);
   const MBK_VECTOR old = adds ? mbk_merge_old(m, y, row) : (MBK_VECTOR)0;
   y[row] = MBK_RESULT(final, old);
@@ -49,7 +49,7 @@ MBK_DEVICE void mbk_merge_commit(const mbk_merge_memory &m, MBK_VECTOR *y, mbk_u
 template <bool adds>
 MBK_DEVICE void mbk_merge_mark(const mbk_merge_memory &m, MBK_VECTOR *y, mbk_u32 row,
                                MBK_ROW_PTR start, MBK_ROW_PTR end, mbk_u64 base,
-                               MBK_COMPUTE alpha, MBK_COMPUTE beta) {
+                               MBK_SCALAR alpha, MBK_SCALAR beta) {
   if (start < end) {
     m.marks[(mbk_u64)(end - MBK_BASE) - 1 - base] = (mbk_u16)row;
     if (adds && row < MBK_THREADS) {
@@ -68,7 +68,7 @@ MBK_DEVICE void mbk_merge_mark(const mbk_merge_memory &m, MBK_VECTOR *y, mbk_u32
 template <bool adds>
 MBK_DEVICE void mbk_merge_scan(const mbk_merge_memory &m,
                                const MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK],
-                               MBK_VECTOR *y, MBK_COMPUTE alpha, MBK_COMPUTE beta) {
+                               MBK_VECTOR *y, MBK_SCALAR alpha, MBK_SCALAR beta) {
   const mbk_u32 lane = mbk_lane(), warp = mbk_thread() / 32;
   mbk_u16 *const marks = m.marks + warp * MBK_TILE_NONZEROS + MBK_PACK * lane;
   mbk_pack<mbk_u16, MBK_PACK> none;
@@ -156,8 +156,8 @@ MBK_DEVICE void mbk_merge_scan(const mbk_merge_memory &m,
 // last row end; behind a barrier. A first row that an earlier chunk began goes to *first.
 template <bool adds>
 MBK_DEVICE void mbk_merge_join(const mbk_merge_memory &m, bool crossing, MBK_VECTOR *y,
-                               MBK_COMPUTE *first, MBK_COMPUTE *tail, MBK_COMPUTE alpha,
-                               MBK_COMPUTE beta) {
+                               MBK_COMPUTE *first, MBK_COMPUTE *tail, MBK_SCALAR alpha,
+                               MBK_SCALAR beta) {
   const mbk_u32 lane = mbk_lane(), warp = mbk_thread() / 32, row = m.first_row[warp];
   const MBK_COMPUTE part = lane < MBK_WARPS ? m.tails[lane] : MBK_ZERO;
   const mbk_u32 closers =

@@ -99,7 +99,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1)
     for (mbk_u32 i = 0; i < MBK_ROWS; i++) {
       const mbk_u64 row = first + i * (32 / MBK_LANES) + mbk_lane() / MBK_LANES;
       MBK_COMPUTE sum = MBK_ZERO;
-      if (row < rows && alpha != (MBK_COMPUTE)0) {
+      if (row < rows && !MBK_VANISHES(alpha)) {
         sum = mbk_loop_sum(row_ptr, col_ind, values, x, row);
       }
       sum = mbk_study_reduce(sum, MBK_LANES);
@@ -254,7 +254,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1)
   mbk_await_for(x);
   MBK_SCALARS_LOAD;
   mbk_u64 tile = mbk_load(tile_first + mbk_block());
-  const mbk_u64 last = alpha != (MBK_COMPUTE)0 ? mbk_load(tile_first + mbk_block() + 1) : tile;
+  const mbk_u64 last = !MBK_VANISHES(alpha) ? mbk_load(tile_first + mbk_block() + 1) : tile;
   for (; tile < last; tile++) {
     const mbk_u32 start = mbk_load(tile_col + tile);
     mbk_block_sync(); // the tile before has been multiplied

@@ -32,7 +32,7 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
   const mbk_u64 row = ((mbk_u64)mbk_block() * MBK_THREADS + mbk_thread()) / MBK_LANES;
   const mbk_u32 lane = mbk_thread() % MBK_LANES;
   MBK_COMPUTE sum = MBK_ZERO;
-  if (row < rows && alpha != (MBK_COMPUTE)0) {
+  if (row < rows && !MBK_VANISHES(alpha)) {
     const MBK_ROW_PTR start = mbk_load(row_ptr + row);
 #if MBK_BY_ROW
     values += row;

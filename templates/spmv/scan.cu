@@ -23,7 +23,7 @@ MBK_DEVICE void
 mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,
              const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,
              MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles,
-             MBK_COMPUTE alpha, MBK_COMPUTE beta, MBK_VECTOR *old) {
+             MBK_SCALAR alpha, MBK_SCALAR beta, MBK_VECTOR *old) {
   const mbk_u32 tile = mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;
   if (tile < tiles) {
     mbk_scan_take<adds>(row_ends, tile_row, row_id, col_ind, values, x, y, firsts, tails, nnz,
@@ -39,10 +39,10 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
                      const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts,
                      MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {
   mbk_release();
-  const MBK_COMPUTE factor = MBK_ALPHA;
+  const MBK_SCALAR factor = MBK_ALPHA;
   mbk_table_take(table, factor, MBK_THREADS);
   mbk_scan_run<false>(row_ends, tile_row, row_id, col_ind, values, x, y, firsts, tails, nnz,
-                      tiles, factor, (MBK_COMPUTE)0, (MBK_VECTOR *)0);
+                      tiles, factor, MBK_ABSENT, (MBK_VECTOR *)0);
 }
 
 // Blocks that a multiprocessor should hold of the kernel that adds the old y: with scalars on

@@ -129,10 +129,10 @@ MBK_DEVICE void mbk_scan_products(const mbk_i32 *col_ind, const MBK_VALUE *value
 template <bool adds>
 MBK_DEVICE MBK_VECTOR mbk_scan_multiply(const mbk_i32 *col_ind, const MBK_VALUE *values,
                                         MBK_SOURCE x, mbk_u64 start, mbk_u64 nnz,
-                                        const mbk_scan_rows &rows, MBK_COMPUTE alpha,
+                                        const mbk_scan_rows &rows, MBK_SCALAR alpha,
                                         MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK]) {
   MBK_VECTOR old;
-  if (alpha == (MBK_COMPUTE)0) {
+  if (MBK_VANISHES(alpha)) {
     mbk_await();
     old = adds ? mbk_scan_old(rows) : (MBK_VECTOR)0;
 #pragma unroll
@@ -160,7 +160,7 @@ MBK_DEVICE void
 mbk_scan_take(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,
               const mbk_i32 *col_ind, const MBK_VALUE *values, MBK_SOURCE x, MBK_VECTOR *y,
               MBK_COMPUTE *firsts, MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tile,
-              MBK_COMPUTE alpha, MBK_COMPUTE beta, MBK_VECTOR *old) {
+              MBK_SCALAR alpha, MBK_SCALAR beta, MBK_VECTOR *old) {
   const mbk_u32 lane = mbk_lane();
   const mbk_u32 ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;
   const mbk_u32 rank = mbk_load(tile_row + tile);

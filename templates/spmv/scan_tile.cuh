@@ -35,8 +35,8 @@
 
 // The tile's row number `ended`, of which the first `held` have their old y at `old`.
 MBK_DEVICE void mbk_scan_commit_row(mbk_u32 rank, mbk_u32 ended, MBK_COMPUTE sum,
-                                    const mbk_u32 *row_id, MBK_VECTOR *y, MBK_COMPUTE alpha,
-                                    MBK_COMPUTE beta, const MBK_VECTOR *old, mbk_u32 held) {
+                                    const mbk_u32 *row_id, MBK_VECTOR *y, MBK_SCALAR alpha,
+                                    MBK_SCALAR beta, const MBK_VECTOR *old, mbk_u32 held) {
   const mbk_u32 row = MBK_ROW_OF(rank + ended);
   const MBK_COMPUTE final = MBK_ADD(MBK_ZERO, sum);
   y[row] = MBK_RESULT(final, (ended < held ? old[ended] : y[row]));
@@ -62,7 +62,7 @@ MBK_DEVICE mbk_u32 mbk_scan_ends_before(mbk_u32 ends) {
 MBK_DEVICE void mbk_scan_commit(const MBK_COMPUTE (&product)[MBK_GROUPS][MBK_PACK],
                                 mbk_u32 ends, mbk_u32 rank, mbk_u64 tile, const mbk_u32 *row_id,
                                 MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,
-                                MBK_COMPUTE alpha, MBK_COMPUTE beta, const MBK_VECTOR *old,
+                                MBK_SCALAR alpha, MBK_SCALAR beta, const MBK_VECTOR *old,
                                 mbk_u32 held) {
   const mbk_u32 lane = mbk_lane();
   const mbk_u32 before = mbk_scan_ends_before(ends);

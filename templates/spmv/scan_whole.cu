@@ -54,8 +54,8 @@ MBK_DEVICE void mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
                              const mbk_u32 *row_id, const mbk_u32 *empty_id,
                              const mbk_u64 *block_start, const mbk_i32 *col_ind,
                              const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,
-                             mbk_u64 nnz, mbk_u64 tiles, mbk_u64 empty_rows, MBK_COMPUTE alpha,
-                             MBK_COMPUTE beta, char *shared) {
+                             mbk_u64 nnz, mbk_u64 tiles, mbk_u64 empty_rows, MBK_SCALAR alpha,
+                             MBK_SCALAR beta, char *shared) {
   // Two of each, used in turn: a warp may be one round ahead of those that still read.
   MBK_COMPUTE *const firsts = (MBK_COMPUTE *)shared;
   MBK_COMPUTE *const tails = firsts + 2 * MBK_WARPS;
@@ -156,10 +156,10 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
                    MBK_SCALAR_PARAMETERS) {
   MBK_SHARED_MEMORY(shared);
   mbk_release();
-  const MBK_COMPUTE factor = MBK_ALPHA;
+  const MBK_SCALAR factor = MBK_ALPHA;
   mbk_table_take(table, factor, MBK_THREADS);
   mbk_scan_run<false>(row_ends, tile_row, row_id, empty_id, block_start, col_ind, values, x, y,
-                      nnz, tiles, empty_rows, factor, (MBK_COMPUTE)0,
+                      nnz, tiles, empty_rows, factor, MBK_ABSENT,
                       (char *)((MBK_COMPUTE *)shared + MBK_TABLE));
 }
 

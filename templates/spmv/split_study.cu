@@ -112,8 +112,8 @@ struct mbk_split_walk {
   MBK_COMPUTE head, tail;
 };
 
-MBK_DEVICE void mbk_split_end(mbk_split_walk &w, mbk_u64 row, MBK_VECTOR *y, MBK_COMPUTE alpha,
-                              MBK_COMPUTE beta) {
+MBK_DEVICE void mbk_split_end(mbk_split_walk &w, mbk_u64 row, MBK_VECTOR *y, MBK_SCALAR alpha,
+                              MBK_SCALAR beta) {
   if (w.ended) {
     MBK_COMMIT(row, w.tail);
   } else {
@@ -130,7 +130,7 @@ MBK_DEVICE void mbk_split_end(mbk_split_walk &w, mbk_u64 row, MBK_VECTOR *y, MBK
 // threads.
 MBK_DEVICE mbk_split_walk mbk_split_thread(const mbk_split_chunk &c, const MBK_ROW_PTR *row_ptr,
                                            const MBK_COMPUTE *product, mbk_u32 *, MBK_VECTOR *y,
-                                           MBK_COMPUTE alpha, MBK_COMPUTE beta) {
+                                           MBK_SCALAR alpha, MBK_SCALAR beta) {
   mbk_split_walk w = {false, 0, MBK_ZERO, MBK_ZERO};
   const mbk_u32 begin = mbk_thread() * MBK_STEPS;
   const mbk_u32 end = begin + MBK_STEPS < c.nonzeros ? begin + MBK_STEPS : c.nonzeros;
@@ -165,7 +165,7 @@ MBK_DEVICE mbk_split_walk mbk_split_thread(const mbk_split_chunk &c, const MBK_R
 // thread takes the step more that a chunk may have. stop[i]: where row c.row + i ends.
 MBK_DEVICE mbk_split_walk mbk_split_thread(const mbk_split_chunk &c, const MBK_ROW_PTR *,
                                            const MBK_COMPUTE *product, const mbk_u32 *stop,
-                                           MBK_VECTOR *y, MBK_COMPUTE alpha, MBK_COMPUTE beta) {
+                                           MBK_VECTOR *y, MBK_SCALAR alpha, MBK_SCALAR beta) {
   mbk_split_walk w = {false, 0, MBK_ZERO, MBK_ZERO};
   const mbk_u32 rows = (mbk_u32)(c.last_row - c.row), steps = rows + c.nonzeros;
   const mbk_u32 begin = mbk_thread() * MBK_STEPS;
@@ -242,8 +242,8 @@ MBK_DEVICE MBK_COMPUTE mbk_split_before(const MBK_COMPUTE *tails, const mbk_u32 
 // chunk's last row end. A first row that an earlier chunk began goes to *first.
 MBK_DEVICE void mbk_split_join(const mbk_split_chunk &c, const mbk_split_walk &w, bool crossing,
                                MBK_COMPUTE *tails, mbk_u32 *ended, MBK_VECTOR *y,
-                               MBK_COMPUTE *first, MBK_COMPUTE *tail, MBK_COMPUTE alpha,
-                               MBK_COMPUTE beta) {
+                               MBK_COMPUTE *first, MBK_COMPUTE *tail, MBK_SCALAR alpha,
+                               MBK_SCALAR beta) {
   const mbk_u32 lane = mbk_lane(), warp = mbk_thread() / 32;
   const mbk_u32 closed = mbk_ballot(MBK_ALL, w.ended);
   const mbk_u32 until = closed & (MBK_ALL >> (31 - lane));
@@ -301,7 +301,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1)
     stop[i] = (mbk_u32)(mbk_merge_end(row_ptr, c.row + i) - c.first);
   }
 #endif
-  mbk_split_multiply(c, col_ind, values, x, alpha != (MBK_COMPUTE)0, product);
+  mbk_split_multiply(c, col_ind, values, x, !MBK_VANISHES(alpha), product);
   mbk_block_sync();
   const mbk_split_walk w = mbk_split_thread(c, row_ptr, product, stop, y, alpha, beta);
   const bool crossing =

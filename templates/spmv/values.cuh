@@ -20,6 +20,8 @@
 // What a nonzero adds whose value is not stored with it: one, or the one at `values`.
 #if MBK_STORED == 1 || MBK_BY_ROW
 #define MBK_UNIT(values, factor) MBK_MUL(mbk_load(values), factor)
+#elif MBK_SEMIRING && MBK_STORED != 6 // a one that the semiring multiplies by
+#define MBK_UNIT(values, factor) MBK_MUL((MBK_COMPUTE)1, factor)
 #else
 #define MBK_UNIT(values, factor) ((MBK_COMPUTE)(factor))
 #endif
@@ -41,10 +43,10 @@ MBK_DEVICE MBK_COMPUTE mbk_value(MBK_VALUE stored) {
 }
 
 // The table to shared memory, by all `threads` of a block. With alpha 0 nothing is read.
-MBK_DEVICE void mbk_table_take(const MBK_COMPUTE *table, MBK_COMPUTE alpha, mbk_u32 threads) {
+MBK_DEVICE void mbk_table_take(const MBK_COMPUTE *table, MBK_SCALAR alpha, mbk_u32 threads) {
 #if MBK_STORED == 4
   MBK_SHARED_MEMORY(shared);
-  for (mbk_u32 i = mbk_thread(); i < MBK_TABLE && alpha != (MBK_COMPUTE)0; i += threads) {
+  for (mbk_u32 i = mbk_thread(); i < MBK_TABLE && !MBK_VANISHES(alpha); i += threads) {
     ((MBK_COMPUTE *)shared)[i] = mbk_load(table + i);
   }
   mbk_block_sync();
@@ -63,7 +65,7 @@ MBK_KERNEL MBK_BOUNDS(256)
                      MBK_VECTOR *scaled, MBK_SCALAR_PARAMETERS) {
   mbk_release();
   mbk_await_for(x);
-  if (MBK_ALPHA == (MBK_COMPUTE)0) {
+  if (MBK_VANISHES(MBK_ALPHA)) {
     return;
   }
 #pragma unroll 4

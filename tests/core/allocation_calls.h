@@ -245,6 +245,31 @@ static merbit_status plan_create_transposed(world *w) {
   return merbit_plan_create(w->context, &w->view, &desc, (merbit_plan **)&w->out);
 }
 
+static double plus(void *user, double a, double b) {
+  (void)user;
+  return a + b;
+}
+
+static double times(void *user, double a, double x) {
+  (void)user;
+  return a * x;
+}
+
+/* Plus-times once more, as the user's own. */
+static merbit_status plan_create_custom(world *w) {
+  merbit_operators operators;
+  merbit_plan_desc desc;
+  memset(&operators, 0, sizeof operators);
+  operators.add = "a + b";
+  operators.multiply = "a * x";
+  operators.add_f64 = plus;
+  operators.multiply_f64 = times;
+  memset(&desc, 0, sizeof desc);
+  desc.semiring = MERBIT_SEMIRING_CUSTOM;
+  desc.operators = &operators;
+  return merbit_plan_create(w->context, &w->view, &desc, (merbit_plan **)&w->out);
+}
+
 static void transposed_made(world *w) {
   world_expect_product(w, (merbit_plan *)w->out, NULL, 1, 1);
   merbit_plan_destroy((merbit_plan *)w->out);

@@ -7,6 +7,7 @@
 #include "fake/choice_scenarios.h"
 #include "fake/device_scenarios.h"
 #include "fake/order_scenarios.h"
+#include "fake/semiring_scenarios.h"
 #include "fake/transpose_scenarios.h"
 #include "fake/type_scenarios.h"
 #include "support/gpu.h"
@@ -282,6 +283,7 @@ TEST_UNUSED static const struct {
     {"transposed, host vectors, AUTO", transposed_host_vectors, MERBIT_SIDE_AUTO, 0},
     {"conjugate transpose, AUTO", complex_products, MERBIT_SIDE_AUTO, 0},
     {"complex by MERGE", complex_merge, MERBIT_SIDE_CUDA, 0},
+    {"custom operators, AUTO", custom_products, MERBIT_SIDE_AUTO, 0},
     {"PageRank", ranks, MERBIT_SIDE_CUDA, 1},
     {"PageRank, AUTO", ranks, MERBIT_SIDE_AUTO, 1},
 };

@@ -55,7 +55,7 @@ static void every_scenario(void **state) {
       copied_vectors,    ordered_host_vectors,
       transposed_products, transposed_device_csr,
       transposed_and_reordered, transposed_blocks,
-      transposed_host_vectors};
+      transposed_host_vectors, custom_products};
   const uint64_t seed = test_rotating_seed();
   int repeat;
   size_t i;
@@ -253,8 +253,8 @@ static void no_look_at_the_matrix(void **state) {
       assert_int_equal(merbit_spmv(plan, NULL, NULL, merbit_buffer_pointer(b[3]), NULL,
                                    merbit_buffer_pointer(b[4]), NULL),
                        MERBIT_OK);
-      assert_int_equal(cuda->launches, !unchecked + 1 + crossing);
-      assert_int_equal(cuda->early, 1 + crossing);
+      assert_int_equal(cuda->launches, !unchecked + 2 + crossing);
+      assert_int_equal(cuda->early, 2 + crossing);
       assert_int_equal(merbit_buffer_download(b[4], 0, y + 1, sizeof y - sizeof *y), MERBIT_OK);
       y[0] = 0;
       expect_product(y, 1, 0, 1);
@@ -379,6 +379,29 @@ static void *use_in_thread(void *argument) {
   return products((merbit_context *)argument) == MERBIT_OK ? NULL : argument;
 }
 
+/* AUTO takes no CPU where the user's operators have no functions: the GPU's failure is told. */
+static void expressions_alone(void **state) {
+  const merbit_view view =
+      merbit_csr(ROWS, COLS, data_nnz(), data.row_ptr, data.col_ind, data.values);
+  merbit_operators operators = {"max(a, b)", "a * x", 0, NULL, NULL, NULL, NULL, NULL};
+  merbit_context *context;
+  merbit_plan_desc desc;
+  merbit_plan *plan;
+  (void)state;
+  fake_reset();
+  context = fake_context(NULL);
+  memset(&desc, 0, sizeof desc);
+  desc.vector_memory = MERBIT_MEMORY_HOST;
+  desc.semiring = MERBIT_SEMIRING_CUSTOM;
+  desc.operators = &operators;
+  nvrtc->calls.fail_at = nvrtc->calls.made + 1;
+  nvrtc->calls.code = 6;
+  assert_int_equal(merbit_plan_create(context, &view, &desc, &plan), MERBIT_NO_COMPILER);
+  assert_null(plan);
+  merbit_context_destroy(context);
+  fake_expect_clean();
+}
+
 /* Threads share a context, and each finds its own stack of contexts as it left it. */
 static void threads(void **state) {
   merbit_context *context;
@@ -410,6 +433,7 @@ int main(void) {
       cmocka_unit_test(no_look_at_the_matrix),
       cmocka_unit_test(cold_and_warm),
       cmocka_unit_test(any_order_of_destruction),
+      cmocka_unit_test(expressions_alone),
       cmocka_unit_test(streams),
       cmocka_unit_test(threads),
   };

@@ -5,6 +5,7 @@
 
 #include "fuzz/target_arrays.h"
 #include "fuzz/target_cache.h"
+#include "fuzz/target_expression.h"
 #include "fuzz/target_reader.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -19,6 +20,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     fuzz_reader(data, size);
   } else if (strcmp(target, "arrays") == 0) {
     fuzz_arrays(data, size);
+  } else if (strcmp(target, "expression") == 0) {
+    fuzz_expression(data, size);
   } else {
     REQUIRE(strcmp(target, "cache") == 0);
     fuzz_cache(data, size);

@@ -44,10 +44,20 @@ def cache(_):
     yield b"\0" + struct.pack("<8sQQQ16s", b"merbit\r\n", 1, 1, 1, b"") + b"kx"
 
 
+def expression(_):
+    """What the grammar has, in both types, and what it has not."""
+    for text in ("a + x", "min(a, max(x, -a)) * 2.5e-3", "!(a > 0) ? x - 0.1 : abs(x) / (1 + a * a)",
+                 "a < x && x != 3 || !a", "sqrt(a) + exp(x) - log(a) * pow(a, x)", "floor(a) == ceil(inf)",
+                 "((((a))))", "a; x", "a /* x */", "#include <a>", "\"a\"", "a ? x", "0x10", "1e999", "min(a)"):
+        for kind in (b"\0", b"\1"):
+            yield kind + text.encode()
+
+
 def main():
     target, data, folder = sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
     folder.mkdir(parents=True)
-    for index, seed in enumerate({"reader": reader, "arrays": arrays, "cache": cache}[target](data)):
+    targets = {"reader": reader, "arrays": arrays, "cache": cache, "expression": expression}
+    for index, seed in enumerate(targets[target](data)):
         (folder / f"{index:04}").write_bytes(seed)
 
 

@@ -207,6 +207,7 @@ static void fuzz_arrays(const uint8_t *data, size_t size) {
   REQUIRE((merbit_view_check(fuzz_context(), &a.view) == MERBIT_OK) == is_valid(&a));
   multiply(&a, MERBIT_METHOD_REFERENCE);
   multiply(&a, MERBIT_METHOD_MERGE);
+  multiply(&a, MERBIT_METHOD_SORTED);
   own(&a);
   free((void *)(uintptr_t)a.view.row_ptr);
   free((void *)(uintptr_t)a.view.row_ind);

@@ -7,6 +7,12 @@ static merbit_context *host; /* on the CPU; its device is what the test says */
 static mbi_value_form plan_values; /* or what the form of plan_make says */
 static merbit_type plan_sums;      /* DEFAULT: as usual for the values */
 
+static merbit_semiring plan_semiring;
+static mbi_operators plan_operators = {
+    {NULL, NULL, -1.0, NULL, NULL, NULL, NULL, NULL},
+    "(in_a < in_b ? in_b : in_a)",
+    "mbk_abs((mbk_multiply(in_a, in_x) + ((MBK_COMPUTE)mbk_number(0x3ff8000000000000ull))))"};
+
 /* A plan of this form. */
 static void plan_make(merbit_type type, int form, int sigma, int omega, int threads,
                       merbit_plan *plan) {
@@ -24,6 +30,8 @@ static void plan_make(merbit_type type, int form, int sigma, int omega, int thre
   plan->device.nnz = 1000;
   plan->device.rows = 1000;
   plan->once = form >> 3 & 1;
+  plan->desc.semiring = plan_semiring;
+  plan->operators = plan_semiring == MERBIT_SEMIRING_CUSTOM ? &plan_operators : NULL;
   plan->desc.scalar_memory = form & 16 ? MERBIT_MEMORY_DEVICE : MERBIT_MEMORY_HOST;
   plan->desc.sigma = sigma;
   plan->desc.omega = omega;

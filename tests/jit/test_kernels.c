@@ -259,6 +259,70 @@ static void compile_methods(int form, int capability) {
   compile("spmv/hubs.cu", &preamble, capability);
 }
 
+/* Plans over semirings. In quick effort each semiring in one type, in the other on the next
+ * architecture, by each method in one form that turns; elsewhere than on 9.0 by one method. */
+static void compile_semirings(int capability) {
+  static const int forms[] = {0, 8, 1 + 16, 3 + 4 + 32, 2 + 8 + 16 + 32, 3 + 8, 1 + 2 + 16};
+  const int all = test_effort(0, 1), count = (int)(sizeof forms / sizeof forms[0]);
+  int semiring, single, method, f, turn = capability;
+  for (semiring = MERBIT_SEMIRING_MIN_PLUS; semiring <= MERBIT_SEMIRING_CUSTOM; semiring++) {
+    for (single = 0; single < 2; single++) {
+      const merbit_type type = single ? MERBIT_F32 : MERBIT_F64;
+      mbi_preamble preamble;
+      if (!all && (semiring + single + (capability == 90)) % 2 != 0) {
+        continue;
+      }
+      plan_semiring = (merbit_semiring)semiring;
+      for (method = 0; method < 4; method++) {
+        turn++;
+        for (f = 0; f < count; f++) {
+          if (!all && (f != turn % count || (capability != 90 && semiring % 4 != method))) {
+            continue;
+          }
+          if (method == 0) {
+            scan_preamble(type, forms[f], 0, 0, 32, &preamble);
+          } else if (method == 1) {
+            whole_preamble(type, forms[f], 8, f % 2 ? 512 : 1024, &preamble);
+          } else if (method == 2) {
+            merge_preamble(type, forms[f], 0, 0, 0, &preamble);
+          } else {
+            rows_preamble(type, forms[f], 0, f % 2 ? 1 : 8, 0, &preamble);
+          }
+          compile(method == 0   ? "spmv/scan.cu"
+                  : method == 1 ? "spmv/scan_whole.cu"
+                  : method == 2 ? "spmv/merge_path.cu"
+                                : "spmv/rows.cu",
+                  &preamble, capability);
+        }
+      }
+    }
+  }
+  plan_semiring = MERBIT_SEMIRING_PLUS_TIMES;
+}
+
+static void compile_methods(int form, int capability) {
+  const merbit_type type = (form ^ form >> 1 ^ form >> 4) & 1 ? MERBIT_F32 : MERBIT_F64;
+  mbi_preamble preamble;
+  scan_preamble(type, form, 0, form & 4 ? 512 : 0, form & 8 ? 32 : 5, &preamble);
+  compile("spmv/scan.cu", &preamble, capability);
+  whole_preamble(type, form, form & 4 ? 8 : 4, form & 4 ? 1024 : 512, &preamble);
+  compile("spmv/scan_whole.cu", &preamble, capability);
+  if (form % 2 == 0) {
+    rows_preamble(type, form, 0, 1 << form % 6, 0, &preamble);
+    compile("spmv/rows.cu", &preamble, capability);
+    sliced_preamble(type, form, 0, 0, &preamble);
+    compile("spmv/sliced.cu", &preamble, capability);
+  }
+  merge_preamble(type, form, 0, form & 4 ? 4 : 1, form & 8 ? 512 : 0, &preamble);
+  compile("spmv/merge_path.cu", &preamble, capability);
+  cb_preamble(type, form, form & 4 ? 512 : 0, &preamble);
+  compile("spmv/cb.cu", &preamble, capability);
+  binned_preamble(type, form | (form & 2) << 5, 0, 0, &preamble);
+  compile("spmv/binned.cu", &preamble, capability);
+  hubs_preamble(type, form, 0, form & 4 ? 512 : 0, &preamble);
+  compile("spmv/hubs.cu", &preamble, capability);
+}
+
 static void every_architecture_takes_every_file(void **state) {
   int archs[64], count = 0, i;
   mbi_preamble preamble;
@@ -367,6 +431,7 @@ static void every_form_compiles_without_spills(void **state) {
     compile_blocks(capabilities[c]);
     compile_values(capabilities[c]);
     compile_types(capabilities[c]);
+    compile_semirings(capabilities[c]);
     if (capabilities[c] == 90) {
       compile_studies(capabilities[c]);
       compile_csr_studies(capabilities[c]);

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include <algorithm>
+#include <type_traits>
 
 #include "simt/runs.h"
 #include "support/bound.h"
@@ -55,13 +56,33 @@ using csr_stored =
                        std::conditional_t<stored == CSR_HALF || stored == CSR_BFLOAT, mbk_u16,
                                           std::conditional_t<stored == CSR_TABLE, mbk_u8, V>>>;
 
+// A semiring's zero for csr_form; complex sums begin at nothing else than 0.
+template <class T> double csr_zero(const T &zero) {
+  if constexpr (std::is_arithmetic_v<T>) {
+    return (double)zero;
+  }
+  return 0;
+}
+
 struct csr_form { // of a kernel, but for what only its own method has
   const char *name;
   unsigned value_bytes, row_ptr_bytes, base;
   bool pattern, device; // no nonzero has a value stored; alpha and beta behind device pointers
   int stored = CSR_EACH;
   simt_kernel scale = {}; // of CSR_COLUMN
+  int semiring = 0;       // of spmv/semiring.cuh; its alpha and beta are NaN where not given
+  double zero = 0;
 
+  // With this alpha neither A nor x may be read.
+  bool vanishes(double alpha) const {
+    return alpha == zero;
+  }
+  // Whether the launcher takes the kernel for any beta: csr_with_scalars passes a null pointer
+  // for a zero, or a pointer to it.
+  bool adds(double beta, uint64_t seed) const {
+    return semiring != 0 ? !isnan(beta) && (device || beta != zero)
+                         : beta != 0 || (device && seed % 2 == 0);
+  }
   // Bytes of a stored value.
   unsigned stored_bytes() const {
     return stored == CSR_SINGLE                         ? 4
@@ -266,6 +287,12 @@ inline unsigned csr_divide_up(uint64_t a, uint64_t b) {
 // ---- alpha and beta
 // ----------------------------------------------------------------------------
 
+// As kernels of semirings take them.
+template <class V> struct csr_scalar {
+  V value;
+  mbk_u32 given;
+};
+
 // launch(alpha, beta), as the kernels of the form take the two.
 template <class V, class F>
 void csr_with_scalars(const csr_form &form, double alpha, double beta, uint64_t seed,
@@ -274,7 +301,12 @@ void csr_with_scalars(const csr_form &form, double alpha, double beta, uint64_t 
   // A null device pointer stands for the default.
   const void *const at_alpha = alpha == 1 && seed % 2 ? nullptr : &a;
   const void *const at_beta = beta == 0 && seed % 2 ? nullptr : &b;
-  if (form.device) {
+  if (form.semiring != 0 && !form.device) {
+    launch(csr_scalar<V>{a, !isnan(alpha)}, csr_scalar<V>{b, !isnan(beta)});
+  } else if (form.semiring != 0) {
+    launch((const void *)(isnan(alpha) ? nullptr : &a),
+           (const void *)(isnan(beta) ? nullptr : &b));
+  } else if (form.device) {
     launch(at_alpha, at_beta);
   } else {
     launch(a, b);

@@ -131,7 +131,7 @@ template <class V> unsigned hubs_blocks(const hubs_bed<V> &b, uint64_t seed) {
 template <class V>
 void hubs_multiply(hubs_bed<V> &b, double alpha, double beta, simt_array &y, uint64_t seed) {
   const simt_array firsts(b.tiles, sizeof(V), 0xff), tails(b.tiles, sizeof(V), 0xff);
-  const bool adds = scan_adds(b.form, beta, seed);
+  const bool adds = b.form.adds(beta, seed);
   if (b.tiles > 0) {
     hubs_encode(b, (hubs_choice)((b.encodings++ + (unsigned)b.index) % HUBS_CHOICES), seed);
   }

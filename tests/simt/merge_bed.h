@@ -63,10 +63,8 @@ template <class V>
 void merge_multiply(merge_bed<V> &b, double alpha, double beta, simt_array &y, uint64_t seed) {
   const simt_array chunk_row(b.chunks + 1, 8, 0xff), firsts(b.chunks, sizeof(V), 0xff),
       tails(b.chunks, sizeof(V), 0xff);
-  // The launcher's choice: csr_with_scalars passes a null pointer for a zero, or a pointer to
-  // it.
-  const bool adds = beta != 0 || (b.f.device && seed % 2 == 0);
-  if (alpha == 0) { // neither A nor x may be read
+  const bool adds = b.f.adds(beta, seed); // the launcher's choice
+  if (b.f.vanishes(alpha)) { // neither A nor x may be read
     b.forbid(true);
   }
   {

@@ -13,10 +13,16 @@
   (SIMT_ARG(4, SIMT_FORM) == 1 || SIMT_ARG(4, SIMT_FORM) == 2 ||                               \
    (SIMT_ARG(4, SIMT_FORM) > 5 && SIMT_ARG(4, SIMT_FORM) < 8))
 #define MBK_SCALARS_DEVICE SIMT_ARG(5, SIMT_FORM)
+#ifdef SIMT_SEMIRING // its number; without, plus-times
+#define MBK_SEMIRING SIMT_SEMIRING
+#else
+#define MBK_SEMIRING 0
+#endif
 #define SIMT_CSR_FORM                                                                          \
   {                                                                                            \
     SIMT_TEXT(SIMT_ARG(0, SIMT_FORM)), sizeof(MBK_COMPUTE), sizeof(MBK_ROW_PTR), MBK_BASE,     \
-        MBK_PATTERN, MBK_SCALARS_DEVICE, MBK_STORED, SIMT_SCALE                                \
+        MBK_PATTERN, MBK_SCALARS_DEVICE, MBK_STORED, SIMT_SCALE, MBK_SEMIRING,                 \
+        csr_zero(MBK_ZERO)                                                                     \
   }
 #undef SIMT_SCALE
 #if MBK_STORED == 6

@@ -21,7 +21,7 @@ template <class V> struct rows_bed : csr_bed<V> {
 
 template <class V>
 void rows_multiply(rows_bed<V> &b, double alpha, double beta, simt_array &y, uint64_t seed) {
-  if (alpha == 0) { // neither A nor x may be read
+  if (b.f.vanishes(alpha)) { // neither A nor x may be read
     b.forbid(true);
   }
   csr_product(b, b.f, alpha, beta, seed, [&](const auto &at_alpha, const auto &at_beta) {

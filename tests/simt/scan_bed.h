@@ -154,12 +154,6 @@ void scan_fixup(scan_bed<V> &b, const simt_array &firsts, const simt_array &tail
            tails.get(), y.get(), b.tiles, b.empty, at_alpha, at_beta);
 }
 
-// Whether the launcher takes the kernel for any beta: csr_with_scalars passes a null pointer
-// for a zero, or a pointer to it.
-inline bool scan_adds(const scan_form &f, double beta, uint64_t seed) {
-  return beta != 0 || (f.device && seed % 2 == 0);
-}
-
 // Cuts of whole rows: the first row start at or behind each even one, by a plain walk.
 template <class V>
 void scan_cut(scan_bed<V> &b, uint64_t blocks, simt_array &block_start, uint64_t seed) {
@@ -190,10 +184,10 @@ void scan_multiply_whole(scan_bed<V> &b, double alpha, double beta, simt_array &
   if (blocks == 0) { // the plan takes the other kernels
     return;
   }
-  const bool adds = scan_adds(b.f, beta, seed);
+  const bool adds = b.f.adds(beta, seed);
   simt_array block_start(blocks + 1, 8, 0xff);
   scan_cut(b, blocks, block_start, seed);
-  if (alpha == 0) {
+  if (b.f.vanishes(alpha)) {
     b.forbid(true);
   }
   csr_product(b, b.f, alpha, beta, seed, [&](const auto &at_alpha, const auto &at_beta) {
@@ -218,8 +212,8 @@ void scan_multiply(scan_bed<V> &b, double alpha, double beta, simt_array &y, uin
     scan_multiply_whole(b, alpha, beta, y, seed);
     return;
   }
-  const bool adds = scan_adds(b.f, beta, seed);
-  if (alpha == 0) { // neither A nor x may be read
+  const bool adds = b.f.adds(beta, seed);
+  if (b.f.vanishes(alpha)) { // neither A nor x may be read
     b.forbid(true);
   }
   csr_product(b, b.f, alpha, beta, seed, [&](const auto &at_alpha, const auto &at_beta) {

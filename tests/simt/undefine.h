@@ -6,6 +6,11 @@
 #undef MBK_PATTERN
 #undef MBK_STORED
 #undef MBK_UNIT
+#undef MBK_SEMIRING
+#undef MBK_SCALAR
+#undef MBK_ABSENT
+#undef MBK_VANISHES
+#undef MBK_SCALAR_AT
 #undef MBK_BY_ROW
 #undef MBK_TABLE
 #undef MBK_BINNED_UNIT
@@ -47,6 +52,7 @@
 #undef MBK_UNROLL
 #undef MBK_STEP_WORDS
 #undef MBK_FIXUP_THREADS
+#undef MBK_FIXUP_BLOCKS
 #undef MBK_FIXUP_LONG
 #undef MBK_FIXUP_BLOCKS
 #undef MBK_FIXUP_VERY_LONG

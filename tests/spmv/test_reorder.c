@@ -18,10 +18,12 @@ static merbit_view view_of(void) {
   return merbit_csr(4, 4, 6, row_ptr, col_ind, values);
 }
 
-/* Of `bits` what products_form_of takes, then REFERENCE. */
+/* Of `bits` what products_form_of takes, then REFERENCE or, from base 1, SORTED. */
 static products_form form_of(int bits, merbit_reordering reordering) {
   products_form form = products_form_of(bits);
-  form.plan.method = bits & 64 ? MERBIT_METHOD_REFERENCE : MERBIT_METHOD_AUTO;
+  form.plan.method = !(bits & 64) ? MERBIT_METHOD_AUTO
+                     : bits & 8   ? MERBIT_METHOD_SORTED
+                                  : MERBIT_METHOD_REFERENCE;
   form.plan.unchecked = bits >> 2 & 1;
   form.plan.reordering = reordering;
   return form;

@@ -139,7 +139,7 @@ static void blocks(void **state) {
 /* Large enough for as many tasks as threads; from COO too, whose conversion sorts the columns.
  */
 static void plans(void **state) {
-  int index, threads, bits;
+  int index, threads, bits, method;
   (void)state;
   for (threads = 1; threads <= 4; threads++) {
     merbit_context *context = cpu_open(NULL, threads);
@@ -153,10 +153,16 @@ static void plans(void **state) {
           h.form.format = MERBIT_COO;
           products_arrays_make(NULL, &h.c.m, &h.form, &h.a);
         }
-        assert_int_equal(merbit_plan_create(context, &h.a.view, NULL, &plan), MERBIT_OK);
-        assert_int_equal(merbit_spmv(plan, NULL, h.alpha, h.x, h.beta, h.y, NULL), MERBIT_OK);
-        host_rules_hold(&h, "a plan");
-        merbit_plan_destroy(plan);
+        for (method = 0; method < 2; method++) {
+          merbit_plan_desc desc;
+          memset(&desc, 0, sizeof desc);
+          desc.method = method == 0 ? MERBIT_METHOD_MERGE : MERBIT_METHOD_SORTED;
+          assert_int_equal(merbit_plan_create(context, &h.a.view, &desc, &plan), MERBIT_OK);
+          host_rules_reset(&h);
+          assert_int_equal(merbit_spmv(plan, NULL, h.alpha, h.x, h.beta, h.y, NULL), MERBIT_OK);
+          host_rules_hold(&h, "a plan");
+          merbit_plan_destroy(plan);
+        }
         host_rules_free(&h);
       }
     }
@@ -177,10 +183,10 @@ static void alpha_zero_touches_nothing(void **state) {
   static const int32_t row_ptr[] = {0, 1, 3}, col_ind[] = {1, 0, 1};
   static const double values[] = {1, 2, 3}, at[] = {5, 6}, zeros[] = {0.0, -0.0}, beta = 2;
   static const merbit_method methods[] = {MERBIT_METHOD_REFERENCE, MERBIT_METHOD_MERGE,
-                                          MERBIT_METHOD_BSR};
+                                          MERBIT_METHOD_BSR, MERBIT_METHOD_SORTED};
   int which, method;
   (void)state;
-  for (method = 0; method < 3; method++) {
+  for (method = 0; method < 4; method++) {
     for (which = 0; which < 4; which++) {
       merbit_context *context = cpu_open(NULL, 2);
       double y[2] = {3, -4};

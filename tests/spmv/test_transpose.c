@@ -12,10 +12,12 @@
 #include "support/squares.h"
 #include "support/transposed.h"
 
-/* Of `bits` what products_form_of takes, then REFERENCE, H. */
+/* Of `bits` what products_form_of takes, then REFERENCE or, from base 1, SORTED; H. */
 static products_form form_of(int bits) {
   products_form form = products_form_of(bits);
-  form.plan.method = bits & 64 ? MERBIT_METHOD_REFERENCE : MERBIT_METHOD_AUTO;
+  form.plan.method = !(bits & 64) ? MERBIT_METHOD_AUTO
+                     : bits & 8   ? MERBIT_METHOD_SORTED
+                                  : MERBIT_METHOD_REFERENCE;
   form.plan.operation = bits & 128 ? MERBIT_OPERATION_H : MERBIT_OPERATION_T;
   form.plan.unchecked = bits >> 2 & 1;
   form.plan.vector_memory = MERBIT_MEMORY_HOST;
