@@ -178,6 +178,26 @@
  * other way round. New values come in the order of the view as ever. plan_desc.block_rows and block_cols, and
  * what plan_info tells, are of the transpose.
  *
+ * VECTORS. A plan for several vectors (plan_desc.vectors, up to 64) multiplies them all while it reads the
+ * matrix once. They stand in one array, row-major or column-major; row-major is the faster one on the GPU.
+ *
+ * Example: vectors
+ *     int row_ptr[] = {0, 2, 3}, col_ind[] = {0, 2, 1};
+ *     double values[] = {1, 2, 3}, x[] = {1, 2, 10, 20, 100, 200}, y[4]; // (1, 10, 100) and (2, 20, 200)
+ *     merbit_view A = merbit_csr(2, 3, 3, row_ptr, col_ind, values);
+ *     merbit_plan_desc desc = {MERBIT_SIDE_AUTO};
+ *     merbit_context *context = NULL;
+ *     merbit_plan *plan = NULL;
+ *     desc.vector_memory = MERBIT_MEMORY_HOST;
+ *     desc.vectors = 2;
+ *     desc.vector_order = MERBIT_VECTORS_ROW_MAJOR;
+ *     if (merbit_context_create(NULL, &context, NULL) == MERBIT_OK &&
+ *         merbit_plan_create(context, &A, &desc, &plan) == MERBIT_OK) {
+ *       merbit_spmm(plan, NULL, NULL, x, 2, NULL, y, 2, NULL); // 201, 402, 30, 60
+ *     }
+ *     merbit_plan_destroy(plan);
+ *     merbit_context_destroy(context);
+ *
  * TYPES. A view's value_type says what its values are; x, y, sums, alpha and beta have one other or the same:
  *
  *     values (value_type)            x, y, sums, alpha, beta      methods
@@ -414,7 +434,8 @@ typedef enum merbit_method {
   MERBIT_METHOD_BSR = 8,       /* dense blocks: tasks of as many blocks each (Chirila) */
   MERBIT_METHOD_CB = 9,        /* CUDA: COO, CSR and dense blocks of 16 x 16 (CB-SpMV) */
   MERBIT_METHOD_HUBS = 10,     /* CUDA: as SCAN, with the fullest columns' x in shared memory */
-  MERBIT_METHOD_SORTED = 11    /* CPU: rows sorted by length within windows, equal values once */
+  MERBIT_METHOD_SORTED = 11,   /* CPU: rows sorted by length within windows, equal values once */
+  MERBIT_METHOD_MANY = 12      /* CUDA: several vectors at once, see plan_desc.vectors */
 #ifdef MERBIT_STUDY_METHODS /* for comparison: spmv/block_study.c and the other studies there */
   ,
   MERBIT_METHOD_BSR_ROWS = 32,
@@ -441,6 +462,12 @@ typedef enum merbit_reordering {
   MERBIT_REORDERING_RCM = 2     /* reverse Cuthill-McKee, from ends of each component */
 } merbit_reordering;
 
+/* How several vectors stand in one array: element (i, v) of vector v is x[i + v * ldx] or
+ * x[i * ldx + v]. Row-major is the faster one. */
+typedef enum merbit_vector_order {
+  MERBIT_VECTORS_COLUMN_MAJOR = 0, /* vector after vector */
+  MERBIT_VECTORS_ROW_MAJOR = 1     /* what belongs to one row together */
+} merbit_vector_order;
 /* What a product adds and multiplies by: y = (alpha (x) sum) (+) (beta (x) y), where a row's sum is
  * a1 (x) x1 (+) a2 (x) x2 (+) ... See SEMIRINGS in the manual. */
 typedef enum merbit_semiring {
@@ -616,6 +643,9 @@ typedef struct merbit_plan_desc {
   const merbit_operators *operators; /* CUSTOM; read while the plan is made, and no more */
   int numa;                    /* CPU, nonzero: each thread's part of columns and values lies on its own
                                   memory node: pages are moved, or else copied; see bind_threads */
+  int vectors;                 /* that merbit_spmm multiplies at once, up to 64; 0: one. MANY: sigma is the
+                                  nonzeros of a run by 32, omega how many gathers are in flight, 4 or 8 */
+  merbit_vector_order vector_order; /* of several */
 } merbit_plan_desc;
 
 typedef struct merbit_plan_info {
@@ -635,6 +665,7 @@ typedef struct merbit_plan_info {
   double reorder_seconds;          /* of plan_seconds: finding the order and moving the matrix */
   int64_t bandwidth_before;        /* most that a nonzero's column is off its row, in the view */
   int64_t bandwidth;               /* and in the plan's order; both 0 unless reordered */
+  int vectors;                     /* that a product multiplies */
 } merbit_plan_info;
 
 typedef struct merbit_pagerank_desc {
@@ -808,6 +839,15 @@ MERBIT_API void merbit_workspace_destroy(merbit_workspace *workspace); /* NULL i
 MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *workspace,
                                      const void *alpha, const void *x, const void *beta, void *y,
                                      void *stream);
+
+/* The same for the plan_desc.vectors columns of X and Y, in the order plan_desc.vector_order, by a plan
+ * that was made for them: Y = alpha op(A) X + beta Y. The matrix is read once for all. ldx and ldy say
+ * how far rows (row-major) or vectors (column-major) are apart, in elements: at least what they hold;
+ * what is between them is neither read nor written. On CUDA column-major ones pass through row-major
+ * copies in the workspace. Orders (merbit_plan_reorder) move one vector at a time. */
+MERBIT_API merbit_status merbit_spmm(merbit_plan *plan, merbit_workspace *workspace,
+                                     const void *alpha, const void *x, int64_t ldx,
+                                     const void *beta, void *y, int64_t ldy, void *stream);
 
 /* ---- Solvers ----------------------------------------------------------------------------------- */
 
@@ -4915,6 +4955,10 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "#error \"define MBK_CROSSING: 1 if rows that lie in one tile are committed already\"\n"
   "#endif\n"
   "\n"
+  "#ifndef MBK_LEADING\n"
+  "#define MBK_LEADING 0 // 1: rows of y are `rows` elements apart, not MBK_PARTS\n"
+  "#endif\n"
+  "\n"
   "// A row over many tiles is added up by a warp, over very many by the thread block.\n"
   "#define MBK_FIXUP_THREADS 512\n"
   "// Blocks that a multiprocessor should hold; 0: as NVRTC likes, which for semirings and complex\n"
@@ -4928,17 +4972,19 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "MBK_DEVICE MBK_COMPUTE mbk_fixup_tails(const MBK_COMPUTE *tails, mbk_u64 from, mbk_u64 to,\n"
   "                                       mbk_u32 thread, mbk_u32 threads) {\n"
   "  MBK_COMPUTE sum = MBK_ZERO;\n"
-  "#pragma unroll 4\n"
+  "#pragma unroll 4\n",
   "  for (from += thread; from < to; from += threads) {\n"
   "    sum = MBK_ADD(sum, tails[from * MBK_PARTS]);\n"
-  "  }\n",
+  "  }\n"
   "  return sum;\n"
   "}\n"
   "\n"
   "// The last block of rows may reach beyond the matrix.\n"
   "MBK_DEVICE void mbk_fixup_commit(MBK_VECTOR *y, mbk_u64 row, mbk_u32 part, mbk_u64 rows,\n"
   "                                 MBK_COMPUTE sum, MBK_SCALAR alpha, MBK_SCALAR beta) {\n"
-  "  if (MBK_PARTS == 1) {\n"
+  "  if (MBK_LEADING) {\n"
+  "    MBK_COMMIT(row * rows + part, sum);\n"
+  "  } else if (MBK_PARTS == 1) {\n"
   "    MBK_COMMIT(row, sum);\n"
   "  } else if (row * MBK_PARTS + part < rows) {\n"
   "    MBK_COMMIT(row * MBK_PARTS + part, sum);\n"
@@ -4947,7 +4993,7 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "\n"
   "// The first row that ends in each tile: what the tiles before it hold of it, in their order,\n"
   "// then the tile's own part; and the rows that hold nothing. `rows` is needed where MBK_PARTS is\n"
-  "// not 1. Launch: MBK_FIXUP_THREADS parts of tiles per block. Shared:\n"
+  "// not 1, or with MBK_LEADING. Launch: MBK_FIXUP_THREADS parts of tiles per block. Shared:\n"
   "// MBK_COMPUTE[MBK_FIXUP_THREADS / 32], then mbk_u32[MBK_FIXUP_THREADS / 32].\n"
   "MBK_DEVICE void mbk_fixup(const MBK_ROW_PTR *row_start, const MBK_RANK *tile_row,\n"
   "                          const mbk_u32 *row_id, const mbk_u32 *empty_id,\n"
@@ -4960,13 +5006,13 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "  const mbk_u64 at = item / MBK_PARTS;\n"
   "  const mbk_u32 part = (mbk_u32)(item % MBK_PARTS), warp = mbk_thread() / 32;\n"
   "  mbk_u64 from = 0;\n"
-  "  MBK_RANK rank = 0;\n"
+  "  MBK_RANK rank = 0;\n",
   "  mbk_u32 length = 0; // of the row before this tile, in tiles\n"
   "  bool ending = false;\n"
   "  MBK_COMPUTE own = MBK_ZERO;\n"
   "  mbk_release();\n"
   "  if (at < tiles) {\n"
-  "    rank = MBK_TILE_RANK(at);\n",
+  "    rank = MBK_TILE_RANK(at);\n"
   "    ending = MBK_TILE_RANK(at + 1) > rank;\n"
   "    if (ending) {\n"
   "      from = MBK_TILE_OF(rank);\n"
@@ -5004,12 +5050,12 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "    if ((int)mbk_lane() == leader) {\n"
   "      mbk_fixup_commit(y, MBK_ROW_OF(rank), part, rows, MBK_ADD(sum, own), alpha, beta);\n"
   "    }\n"
-  "  }\n"
+  "  }\n",
   "  const mbk_u32 ballot = mbk_ballot(MBK_ALL, length > MBK_FIXUP_VERY_LONG);\n"
   "  if (mbk_lane() == 0) {\n"
   "    very_long[warp] = ballot;\n"
   "  }\n"
-  "  mbk_block_sync();\n",
+  "  mbk_block_sync();\n"
   "  for (mbk_u32 w = 0; w < MBK_FIXUP_THREADS / 32; w++) {\n"
   "    for (left = very_long[w]; left != 0; left &= left - 1) {\n"
   "      const mbk_u32 leader = 31 - (mbk_u32)mbk_leading_zeros(left & (0u - left));\n"
@@ -8290,6 +8336,492 @@ static const char *const mbi_source_spmv_cb_cu[] = {
   "}\n",
   NULL};
 
+static const char *const mbi_source_spmv_many_run_cuh[] = {
+  "// A team's run of nonzeros, and what a lane holds of rows of X and Y: part of spmv/many.cu,\n"
+  "// whose macros it uses.\n"
+  "#ifndef MBK_CHUNKS\n"
+  "#error \"include spmv/many.cu, which opens with the list of macros\"\n"
+  "#endif\n"
+  "\n"
+  "// What a lane has of a row of X or Y.\n"
+  "typedef MBK_COMPUTE mbk_many_row[MBK_CHUNKS][MBK_SPAN];\n"
+  "typedef mbk_pack<MBK_VECTOR, MBK_SPAN> mbk_many_pack;\n"
+  "\n"
+  "// A lane's first column of a chunk. Lanes beyond the last column take the first ones, whose\n"
+  "// sums they do not write.\n"
+  "MBK_DEVICE mbk_u32 mbk_many_column(mbk_u32 chunk) {\n"
+  "  return (chunk * MBK_TEAM + mbk_lane() % MBK_TEAM) * MBK_SPAN;\n"
+  "}\n"
+  "MBK_DEVICE mbk_u32 mbk_many_source(mbk_u32 chunk) {\n"
+  "  const mbk_u32 column = mbk_many_column(chunk);\n"
+  "  return column < MBK_WIDTH ? column : 0;\n"
+  "}\n"
+  "\n"
+  "// `packed`: rows of X and Y start at multiples of what a lane loads at once.\n"
+  "template <bool packed> MBK_DEVICE mbk_many_pack mbk_many_load(const MBK_VECTOR *from) {\n"
+  "  mbk_many_pack pack;\n"
+  "  if (packed) {\n"
+  "    return mbk_load_pack<MBK_VECTOR, MBK_SPAN>(from);\n"
+  "  }\n"
+  "#pragma unroll\n"
+  "  for (int j = 0; j < MBK_SPAN; j++) {\n"
+  "    pack.at[j] = mbk_load(from + j);\n"
+  "  }\n"
+  "  return pack;\n"
+  "}\n"
+  "\n"
+  "// ---- From sums to rows of Y\n"
+  "// ---------------------------------------------------------------------\n"
+  "\n"
+  "// One row of Y, which begins at `y`, but for a copy whose elements are still to be scaled.\n"
+  "template <bool packed>\n"
+  "MBK_DEVICE void mbk_many_commit(MBK_VECTOR *y, const mbk_many_row &sum, MBK_COMPUTE alpha,\n"
+  "                                MBK_COMPUTE beta) {\n"
+  "#pragma unroll\n"
+  "  for (mbk_u32 c = 0; c < MBK_CHUNKS; c++) {\n"
+  "    const mbk_u32 column = mbk_many_column(c);\n",
+  "    if (MBK_CHUNKS * MBK_TEAM * MBK_SPAN == MBK_WIDTH || column < MBK_WIDTH) {\n"
+  "      MBK_VECTOR *const to = y + column;\n"
+  "      mbk_many_pack result = {};\n"
+  "      if (!MBK_COLUMNS && packed && beta != (MBK_COMPUTE)0) {\n"
+  "        result = *(const mbk_many_pack *)to;\n"
+  "      }\n"
+  "#pragma unroll\n"
+  "      for (int j = 0; j < MBK_SPAN; j++) {\n"
+  "        const MBK_COMPUTE final = MBK_ADD(MBK_ZERO, sum[c][j]);\n"
+  "        result.at[j] = MBK_COLUMNS ? (MBK_VECTOR) final\n"
+  "                       : packed    ? MBK_RESULT(final, result.at[j])\n"
+  "                                   : MBK_RESULT(final, to[j]);\n"
+  "      }\n"
+  "      if (packed) {\n"
+  "        mbk_store_pack(to, result);\n"
+  "      } else {\n"
+  "#pragma unroll\n"
+  "        for (int j = 0; j < MBK_SPAN; j++) {\n"
+  "          to[j] = result.at[j];\n"
+  "        }\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// What a tile leaves for mbk_many_fixup.\n"
+  "MBK_DEVICE void mbk_many_carry(MBK_COMPUTE *carries, mbk_u64 tile, const mbk_many_row &sum) {\n"
+  "#pragma unroll\n"
+  "  for (mbk_u32 c = 0; c < MBK_CHUNKS; c++) {\n"
+  "#pragma unroll\n"
+  "    for (mbk_u32 j = 0; j < MBK_SPAN; j++) {\n"
+  "      if (mbk_many_column(c) < MBK_WIDTH) {\n"
+  "        carries[tile * MBK_WIDTH + mbk_many_column(c) + j] = sum[c][j];\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// ---- A run\n"
+  "// --------------------------------------------------------------------------------------\n"
+  "\n"
+  "// Columns and values of MBK_UNROLL neighbours, of which the first `left` are there.\n"
+  "struct mbk_many_batch {\n"
+  "  mbk_i32 column[MBK_UNROLL];\n"
+  "#if !MBK_PATTERN\n"
+  "  MBK_VALUE value[MBK_UNROLL];\n"
+  "#endif\n"
+  "};\n"
+  "\n"
+  "template <bool full, class T>\n"
+  "MBK_DEVICE void mbk_many_read(const T *from, mbk_u32 left, T (&some)[MBK_UNROLL]) {\n"
+  "  const int at_once = 16 / sizeof(T);\n",
+  "  if (full && MBK_ALIGNED) {\n"
+  "#pragma unroll\n"
+  "    for (int u = 0; u < MBK_UNROLL; u += at_once) {\n"
+  "      const mbk_pack<T, at_once> pack = MBK_PACK_LOAD<T, at_once>(from + u);\n"
+  "#pragma unroll\n"
+  "      for (int j = 0; j < at_once; j++) {\n"
+  "        some[u + j] = pack.at[j];\n"
+  "      }\n"
+  "    }\n"
+  "  } else {\n"
+  "#pragma unroll\n"
+  "    for (mbk_u32 u = 0; u < MBK_UNROLL; u++) {\n"
+  "      some[u] = full || u < left ? MBK_MATRIX_LOAD(from + u) : (T)0;\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "template <bool full>\n"
+  "MBK_DEVICE void mbk_many_take(const mbk_i32 *col_ind, const MBK_VALUE *values, mbk_u32 at,\n"
+  "                              mbk_u32 count, mbk_many_batch &batch) {\n"
+  "  const mbk_u32 left = at < count ? count - at : 0;\n"
+  "  mbk_many_read<full>(col_ind + at, left, batch.column);\n"
+  "#if !MBK_PATTERN\n"
+  "  mbk_many_read<full>(values + at, left, batch.value);\n"
+  "#else\n"
+  "  (void)values;\n"
+  "#endif\n"
+  "}\n"
+  "\n"
+  "// Where a team is: what is open of the row `rank`, and what it had of the first row that ended.\n"
+  "struct mbk_many_walk {\n"
+  "  mbk_many_row sum, head;\n"
+  "  mbk_u32 rank, first; // of the run\n"
+  "  mbk_u32 row;         // that `rank` stands for\n"
+  "};\n"
+  "\n"
+  "// A row ends. Row numbers are loaded one row ahead, for no commit is to wait for memory; `to`\n"
+  "// is the rank behind the tile's last row end.\n"
+  "template <bool packed>\n"
+  "MBK_DEVICE void mbk_many_end(mbk_many_walk &walk, const mbk_u32 *row_id, mbk_u32 to,\n"
+  "                             MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
+  "  const bool first = walk.rank == walk.first;\n"
+  "  if (!first) {\n"
+  "    mbk_many_commit<packed>(y + walk.row * ldy, walk.sum, alpha, beta);\n"
+  "  }\n"
+  "  walk.rank++;\n"
+  "#if MBK_EMPTY_ROWS\n"
+  "  walk.row = walk.rank < to ? MBK_ROW_OF(walk.rank) : 0;\n"
+  "#else\n",
+  "  walk.row = walk.rank;\n"
+  "  (void)row_id;\n"
+  "  (void)to;\n"
+  "#endif\n"
+  "#pragma unroll\n"
+  "  for (int c = 0; c < MBK_CHUNKS; c++) {\n"
+  "#pragma unroll\n"
+  "    for (int j = 0; j < MBK_SPAN; j++) {\n"
+  "      walk.head[c][j] = first ? walk.sum[c][j] : walk.head[c][j];\n"
+  "      walk.sum[c][j] = MBK_ZERO;\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// The sums over a batch; bit u of `ends` says that a row ends with nonzero u.\n"
+  "template <bool packed, bool full>\n"
+  "MBK_DEVICE void mbk_many_add(const mbk_many_batch &batch, mbk_u32 left, mbk_u32 ends,\n"
+  "                             const MBK_VECTOR *x, mbk_u32 x_step, mbk_many_walk &walk,\n"
+  "                             const mbk_u32 *row_id, mbk_u32 to, MBK_VECTOR *y, mbk_u64 ldy,\n"
+  "                             MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
+  "  mbk_many_pack factor[MBK_UNROLL][MBK_CHUNKS];\n"
+  "#pragma unroll\n"
+  "  for (mbk_u32 u = 0; u < MBK_UNROLL; u++) {\n"
+  "    if (full || u < left) {\n"
+  "      const MBK_VECTOR *const row =\n"
+  "          (const MBK_VECTOR *)((const unsigned char *)x +\n"
+  "                               (mbk_u64)(mbk_u32)(batch.column[u] - MBK_BASE) * x_step);\n"
+  "#pragma unroll\n"
+  "      for (mbk_u32 c = 0; c < MBK_CHUNKS; c++) {\n"
+  "        factor[u][c] = mbk_many_load<packed>(row + mbk_many_source(c));\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "#pragma unroll\n"
+  "  for (mbk_u32 u = 0; u < MBK_UNROLL; u++) {\n"
+  "    if (full || u < left) {\n"
+  "#pragma unroll\n"
+  "      for (int c = 0; c < MBK_CHUNKS; c++) {\n"
+  "#pragma unroll\n"
+  "        for (int j = 0; j < MBK_SPAN; j++) {\n"
+  "#if MBK_PATTERN\n"
+  "          const MBK_COMPUTE product = (MBK_COMPUTE)factor[u][c].at[j];\n"
+  "#else\n"
+  "          const MBK_COMPUTE product = MBK_MUL(mbk_value(batch.value[u]), factor[u][c].at[j]);\n"
+  "#endif\n",
+  "          walk.sum[c][j] = MBK_ADD(walk.sum[c][j], product);\n"
+  "        }\n"
+  "      }\n"
+  "    }\n"
+  "    if (ends >> u & 1) {\n"
+  "      mbk_many_end<packed>(walk, row_id, to, y, ldy, alpha, beta);\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// A team's run, of which `count` nonzeros are there to multiply: col_ind and values begin with\n"
+  "// it. `ends` are the tile's words, a lane each. Columns and values are loaded a batch ahead.\n"
+  "template <bool packed, bool full>\n"
+  "MBK_DEVICE void mbk_many_run(const mbk_i32 *col_ind, const MBK_VALUE *values, mbk_u32 count,\n"
+  "                             mbk_u32 ends, const MBK_VECTOR *x, mbk_u32 x_step,\n"
+  "                             mbk_many_walk &walk, const mbk_u32 *row_id, mbk_u32 to,\n"
+  "                             MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
+  "  mbk_many_batch batch, next;\n"
+  "  mbk_many_take<full>(col_ind, values, 0, count, next);\n"
+  "  mbk_await_for(x);\n"
+  "#pragma unroll 1\n"
+  "  for (mbk_u32 w = 0; w < MBK_WORDS; w++) {\n"
+  "    const mbk_u32 word =\n"
+  "        mbk_shuffle(MBK_ALL, ends, (int)(mbk_lane() / MBK_TEAM * MBK_WORDS + w), 32);\n"
+  "#pragma unroll 1\n"
+  "    for (mbk_u32 bit = 0; bit < 32; bit += MBK_UNROLL) {\n"
+  "      const mbk_u32 at = 32 * w + bit;\n"
+  "      batch = next;\n"
+  "      if (at + MBK_UNROLL < MBK_RUN) {\n"
+  "        mbk_many_take<full>(col_ind, values, at + MBK_UNROLL, count, next);\n"
+  "      }\n"
+  "      mbk_many_add<packed, full>(batch, at < count ? count - at : 0, word >> bit, x, x_step,\n"
+  "                                 walk, row_id, to, y, ldy, alpha, beta);\n"
+  "    }\n"
+  "  }\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_spmv_many_cu[] = {
+  "// Several vectors at once: Y = alpha A X + beta Y, the matrix streamed once for all of them.\n"
+  "// Source: ours; the schedule is the register scan's (spmv/scan.cu), a bit per nonzero for \"ends\n"
+  "// its row\". X is taken by rows, so that one gather brings what a nonzero multiplies.\n"
+  "//\n"
+  "// A warp owns a tile and is cut into teams of MBK_TEAM lanes. A team walks a run of\n"
+  "// neighbouring nonzeros, one after the other; each of its lanes has MBK_SPAN neighbouring\n"
+  "// columns of X, or two times as many, and keeps their sums in registers. What runs hold of rows\n"
+  "// that cross them is put together by shuffles, what tiles do by mbk_many_fixup, always in the\n"
+  "// same order. Where X and Y come column by column, they pass through copies by rows.\n"
+  "#ifndef MBK_VECTORS\n"
+  "#error \"define MBK_VECTORS: columns of X and Y\"\n"
+  "#endif\n"
+  "#ifndef MBK_WIDTH\n"
+  "#error \"define MBK_WIDTH: MBK_VECTORS; in copies by rows what MBK_SPAN divides\"\n"
+  "#endif\n"
+  "#ifndef MBK_SPAN\n"
+  "#error \"define MBK_SPAN: columns that a lane loads at once, 16 bytes at most; divides MBK_WIDTH\"\n"
+  "#endif\n"
+  "#ifndef MBK_TEAM\n"
+  "#error \"define MBK_TEAM: lanes to a nonzero, a power of two up to 32\"\n"
+  "#endif\n"
+  "#ifndef MBK_WORDS\n"
+  "#error \"define MBK_WORDS: nonzeros of a run by 32, at most MBK_TEAM\"\n"
+  "#endif\n"
+  "#ifndef MBK_UNROLL\n"
+  "#error \"define MBK_UNROLL: gathers of X in flight, a multiple of 4 that divides 32\"\n"
+  "#endif\n"
+  "#ifndef MBK_COLUMNS\n"
+  "#error \"define MBK_COLUMNS: 1 if X and Y come column by column\"\n"
+  "#endif\n"
+  "#ifndef MBK_ALIGNED\n"
+  "#error \"define MBK_ALIGNED: 1 if col_ind and values start at multiples of 16 bytes\"\n"
+  "#endif\n"
+  "#include \"jit/device.cuh\"\n"
+  "#include \"spmv/algebra.cuh\"\n"
+  "\n"
+  "#define MBK_STEPS (32 / MBK_TEAM * MBK_WORDS)\n",
+  "#define MBK_PACK 1  // what belongs to the scan's own products\n"
+  "#define MBK_DEPTH 5 // likewise\n"
+  "\n"
+  "#include \"spmv/scan_tile.cuh\"\n"
+  "\n"
+  "#include \"spmv/scan_build.cuh\"\n"
+  "\n"
+  "#define MBK_RUN (32 * MBK_WORDS)\n"
+  "#define MBK_CHUNKS ((MBK_WIDTH + MBK_SPAN * MBK_TEAM - 1) / (MBK_SPAN * MBK_TEAM))\n"
+  "\n"
+  "#include \"spmv/many_run.cuh\"\n"
+  "\n"
+  "// ---- A tile\n"
+  "// -------------------------------------------------------------------------------------\n"
+  "\n"
+  "// The runs of a tile to its rows, as in mbk_scan_commit: those that end in it are committed but\n"
+  "// for the first, whose part goes to firsts[tile]; what follows the last to tails[tile].\n"
+  "template <bool packed>\n"
+  "MBK_DEVICE void mbk_many_join(mbk_many_walk &walk, const mbk_u32 *row_id, mbk_u64 tile,\n"
+  "                              MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,\n"
+  "                              MBK_COMPUTE *tails, MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
+  "  const mbk_u32 lane = mbk_lane(), team = lane / MBK_TEAM;\n"
+  "  const bool ended = walk.rank != walk.first;\n"
+  "  const mbk_u32 closed = mbk_ballot(MBK_ALL, ended);\n"
+  "  // What the teams from the last one on in which a row ended hold of what is open behind each.\n"
+  "  const mbk_u32 until = closed & (0xffffffffu >> (31 - lane));\n"
+  "  const int last = until != 0 ? (31 - mbk_leading_zeros(until)) / MBK_TEAM : 0;\n"
+  "  (void)row_id;\n"
+  "#pragma unroll\n"
+  "  for (int d = 1; d < 32 / MBK_TEAM; d <<= 1) {\n"
+  "#pragma unroll\n"
+  "    for (int c = 0; c < MBK_CHUNKS; c++) {\n"
+  "#pragma unroll\n"
+  "      for (int j = 0; j < MBK_SPAN; j++) {\n"
+  "        const MBK_COMPUTE other = mbk_shuffle_up(MBK_ALL, walk.sum[c][j], d * MBK_TEAM, 32);\n"
+  "        if ((int)team - last >= d) {\n"
+  "          walk.sum[c][j] = MBK_ADD(other, walk.sum[c][j]);\n"
+  "        }\n"
+  "      }\n",
+  "    }\n"
+  "  }\n"
+  "#if MBK_TEAM < 32\n"
+  "#pragma unroll\n"
+  "  for (int c = 0; c < MBK_CHUNKS; c++) {\n"
+  "#pragma unroll\n"
+  "    for (int j = 0; j < MBK_SPAN; j++) {\n"
+  "      const MBK_COMPUTE earlier = mbk_shuffle_up(MBK_ALL, walk.sum[c][j], MBK_TEAM, 32);\n"
+  "      walk.head[c][j] = team > 0 ? MBK_ADD(earlier, walk.head[c][j]) : walk.head[c][j];\n"
+  "    }\n"
+  "  }\n"
+  "#endif\n"
+  "  if (ended && (closed & ((1u << team * MBK_TEAM) - 1)) == 0) {\n"
+  "    mbk_many_carry(firsts, tile, walk.head);\n"
+  "  } else if (ended) {\n"
+  "    const mbk_u64 row = MBK_ROW_OF(walk.first);\n"
+  "    mbk_many_commit<packed>(y + row * ldy, walk.head, alpha, beta);\n"
+  "  }\n"
+  "  if (team == 32 / MBK_TEAM - 1) {\n"
+  "    mbk_many_carry(tails, tile, walk.sum);\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Rows of Y whose old elements are wanted, closer to where their commits will meet them.\n"
+  "MBK_DEVICE void mbk_many_ahead(const MBK_VECTOR *y, mbk_u64 ldy, const mbk_u32 *row_id,\n"
+  "                               mbk_u32 from, mbk_u32 to) {\n"
+  "  (void)row_id;\n"
+  "  mbk_await();\n"
+  "  for (mbk_u32 rank = from + mbk_lane(); rank < to; rank += 32) {\n"
+  "    const mbk_u64 row = MBK_ROW_OF(rank);\n"
+  "    for (mbk_u32 c = 0; c < MBK_WIDTH; c += 64 / sizeof(MBK_VECTOR)) {\n"
+  "      mbk_prefetch(y + row * ldy + c);\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// A warp's tile. x_step: bytes from row to row of X; ldy: elements from row to row of Y.\n"
+  "template <bool packed>\n"
+  "MBK_DEVICE void mbk_many_tile(const mbk_u32 *row_ends, const mbk_u32 *tile_row,\n"
+  "                              const mbk_u32 *row_id, const mbk_i32 *col_ind,\n"
+  "                              const MBK_VALUE *values, const MBK_VECTOR *x, mbk_u32 x_step,\n"
+  "                              MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,\n",
+  "                              MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_COMPUTE alpha,\n"
+  "                              MBK_COMPUTE beta) {\n"
+  "  const mbk_u64 tile = (mbk_u64)mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;\n"
+  "  const mbk_u32 lane = mbk_lane(), team = lane / MBK_TEAM;\n"
+  "  if (tile >= tiles) {\n"
+  "    return;\n"
+  "  }\n"
+  "  const mbk_u64 begin = tile * MBK_TILE_NONZEROS + team * MBK_RUN;\n"
+  "  const mbk_u32 ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;\n"
+  "  const mbk_u32 from = mbk_load(tile_row + tile), to = mbk_load(tile_row + tile + 1);\n"
+  "  const mbk_u32 before = mbk_scan_ends_before(ends);\n"
+  "  mbk_many_walk walk;\n"
+  "#pragma unroll\n"
+  "  for (int c = 0; c < MBK_CHUNKS; c++) {\n"
+  "#pragma unroll\n"
+  "    for (int j = 0; j < MBK_SPAN; j++) {\n"
+  "      walk.sum[c][j] = walk.head[c][j] = MBK_ZERO;\n"
+  "    }\n"
+  "  }\n"
+  "  walk.first = walk.rank = from + mbk_shuffle(MBK_ALL, before, (int)(team * MBK_WORDS), 32);\n"
+  "  walk.row = 0; // is that of the first row end but one\n"
+  "  if (!MBK_COLUMNS && beta != (MBK_COMPUTE)0) {\n"
+  "    mbk_many_ahead(y, ldy, row_id, from, to);\n"
+  "  }\n"
+  "  if (alpha != (MBK_COMPUTE)0 && (tile + 1) * MBK_TILE_NONZEROS <= nnz) {\n"
+  "    mbk_many_run<packed, true>(col_ind + begin, MBK_PATTERN ? values : values + begin, MBK_RUN,\n"
+  "                               ends, x, x_step, walk, row_id, to, y, ldy, alpha, beta);\n"
+  "  } else { // with alpha 0 nothing is read of the matrix or of X\n"
+  "    const mbk_u64 behind = begin < nnz && alpha != (MBK_COMPUTE)0 ? nnz - begin : 0;\n"
+  "    const mbk_u32 count = behind < MBK_RUN ? (mbk_u32)behind : MBK_RUN;\n"
+  "    const mbk_u64 at = count > 0 ? begin : 0;\n"
+  "    mbk_many_run<packed, false>(col_ind + at, MBK_PATTERN ? values : values + at, count, ends,\n",
+  "                                x, x_step, walk, row_id, to, y, ldy, alpha, beta);\n"
+  "  }\n"
+  "  mbk_many_join<packed>(walk, row_id, tile, y, ldy, firsts, tails, alpha, beta);\n"
+  "}\n"
+  "\n"
+  "// Launch: one warp per tile. mbk_many_fixup follows. Where MBK_COLUMNS, x and y are copies by\n"
+  "// rows, and mbk_many_spread follows too.\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+  "    mbk_many_product(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
+  "                     const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,\n"
+  "                     mbk_u32 x_step, MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,\n"
+  "                     MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
+  "  mbk_release();\n"
+  "  MBK_SCALARS_LOAD;\n"
+  "  mbk_many_tile<true>(row_ends, tile_row, row_id, col_ind, values, x, x_step, y, ldy, firsts,\n"
+  "                      tails, nnz, tiles, alpha, beta);\n"
+  "}\n"
+  "\n"
+  "#if MBK_SPAN > 1 && !MBK_COLUMNS\n"
+  "// The same for X and Y whose rows start anywhere.\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+  "    mbk_many_loose(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
+  "                   const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,\n"
+  "                   mbk_u32 x_step, MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,\n"
+  "                   MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
+  "  mbk_release();\n"
+  "  MBK_SCALARS_LOAD;\n"
+  "  mbk_many_tile<false>(row_ends, tile_row, row_id, col_ind, values, x, x_step, y, ldy, firsts,\n"
+  "                       tails, nnz, tiles, alpha, beta);\n"
+  "}\n"
+  "#endif\n"
+  "\n"
+  "// ---- Copies by rows\n",
+  "// -------------------------------------------------------------------------------\n"
+  "\n"
+  "#if MBK_COLUMNS\n"
+  "// X, which comes column by column; what fills up a row is zero. Launch: any grid of 256\n"
+  "// threads.\n"
+  "MBK_KERNEL MBK_BOUNDS(256) mbk_many_collect(const MBK_VECTOR *x, mbk_u64 ldx, mbk_u64 cols,\n"
+  "                                            MBK_VECTOR *copy, MBK_SCALAR_PARAMETERS) {\n"
+  "  mbk_release();\n"
+  "  mbk_await_for(x);\n"
+  "  if (MBK_ALPHA == (MBK_COMPUTE)0) {\n"
+  "    return;\n"
+  "  }\n"
+  "  for (mbk_u64 i = (mbk_u64)mbk_block() * 256 + mbk_thread(); i < cols;\n"
+  "       i += (mbk_u64)mbk_grid() * 256) {\n"
+  "#pragma unroll 4\n"
+  "    for (mbk_u32 c = 0; c < MBK_WIDTH; c += MBK_SPAN) {\n"
+  "      mbk_many_pack pack;\n"
+  "#pragma unroll\n"
+  "      for (mbk_u32 j = 0; j < MBK_SPAN; j++) {\n"
+  "        pack.at[j] = c + j < MBK_VECTORS ? mbk_load(x + (c + j) * ldx + i) : (MBK_VECTOR)0;\n"
+  "      }\n"
+  "      mbk_store_pack(copy + i * MBK_WIDTH + c, pack);\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// The sums of all rows to Y, column by column. Launch: any grid of 256 threads.\n"
+  "MBK_KERNEL MBK_BOUNDS(256) mbk_many_spread(const MBK_VECTOR *copy, mbk_u64 rows, MBK_VECTOR *y,\n"
+  "                                           mbk_u64 ldy, MBK_SCALAR_PARAMETERS) {\n"
+  "  mbk_release();\n"
+  "  mbk_await_for(copy);\n"
+  "  MBK_SCALARS_LOAD;\n"
+  "  for (mbk_u64 i = (mbk_u64)mbk_block() * 256 + mbk_thread(); i < rows;\n"
+  "       i += (mbk_u64)mbk_grid() * 256) {\n"
+  "#pragma unroll 4\n"
+  "    for (mbk_u32 c = 0; c < MBK_WIDTH; c += MBK_SPAN) {\n"
+  "      const mbk_many_pack pack = mbk_load_pack<MBK_VECTOR, MBK_SPAN>(copy + i * MBK_WIDTH + c);\n"
+  "#pragma unroll\n"
+  "      for (mbk_u32 j = 0; j < MBK_SPAN; j++) {\n"
+  "        if (c + j < MBK_VECTORS) {\n"
+  "          MBK_COMMIT((c + j) * ldy + i, (MBK_COMPUTE)pack.at[j]);\n",
+  "        }\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "#endif\n"
+  "\n"
+  "// ---- Rows over several tiles\n"
+  "// --------------------------------------------------------------------------\n"
+  "\n"
+  "#define MBK_PARTS MBK_WIDTH\n"
+  "#define MBK_LEADING 1\n"
+  "#define MBK_RANK mbk_u32\n"
+  "#define MBK_CROSSING 0\n"
+  "#define MBK_TILE_OF(rank)                                                                      \\\n"
+  "  ((mbk_u64)(mbk_load(row_start + (rank)) - MBK_BASE) / MBK_TILE_NONZEROS)\n"
+  "#define MBK_TILE_RANK(tile) mbk_load(tile_row + (tile))\n"
+  "#include \"spmv/fixup.cuh\"\n"
+  "\n"
+  "// Launch: MBK_FIXUP_THREADS columns of tiles per block. Shared: as mbk_fixup. To a copy by rows\n"
+  "// with alpha 1 and beta 0.\n"
+  "// Two blocks to a multiprocessor: with what more would leave it, columns would spill.\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 2)\n"
+  "    mbk_many_fixup(const MBK_ROW_PTR *row_start, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
+  "                   const mbk_u32 *empty_id, const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails,\n"
+  "                   MBK_VECTOR *y, mbk_u64 ldy, mbk_u64 tiles, mbk_u64 empty_rows,\n"
+  "                   MBK_SCALAR_PARAMETERS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  mbk_fixup(row_start, tile_row, row_id, empty_id, firsts, tails, y, tiles, empty_rows, ldy,\n"
+  "            (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);\n"
+  "}\n",
+  NULL};
+
 static const char *const mbi_source_spmv_reorder_cu[] = {
   "// Vectors into the order of a reordered plan and back, and new values into the order of its\n"
   "// nonzeros.\n"
@@ -9567,6 +10099,8 @@ static const struct {
     {"spmv/sliced_build.cuh", mbi_source_spmv_sliced_build_cuh},
     {"spmv/sliced.cu", mbi_source_spmv_sliced_cu},
     {"spmv/cb.cu", mbi_source_spmv_cb_cu},
+    {"spmv/many_run.cuh", mbi_source_spmv_many_run_cuh},
+    {"spmv/many.cu", mbi_source_spmv_many_cu},
     {"spmv/reorder.cu", mbi_source_spmv_reorder_cu},
     {"spmv/transpose.cu", mbi_source_spmv_transpose_cu},
     {"solve/pagerank.cu", mbi_source_solve_pagerank_cu},
@@ -9578,7 +10112,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "862ffeae7f05b4491cebf5838e458669a496ef91440728cf0e8e2890fa820a53"
+#define MBI_KERNEL_HASH "0963ef1ec2b6bf343071e67e2abdac880f0bffe6b88475d7328f6871c2afc214"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -16648,6 +17182,48 @@ typedef enum mbi_placed { /* what became of plan_desc.numa: spmv/numa.c */
   MBI_PLACED_TOUCHED
 } mbi_placed;
 
+/* ==== >>spmv/study_types.h  methods for comparison: what plans hold, names ================ */
+#ifdef MERBIT_STUDY_METHODS
+
+/* Chunks of blocks as they come: spmv/bsr_study.c. */
+typedef struct mbi_bsr_study {
+  int threads;
+  uint64_t chunk_blocks, chunks;
+  mbi_devptr chunk_row;
+  void *kernels[3]; /* CUfunction: cut, scale, product */
+} mbi_bsr_study;
+
+/* Rows or chunks of a CSR: spmv/row_study.c, spmv/split_study.c. */
+typedef struct mbi_csr_study {
+  int threads;
+  int lanes, rows, width; /* of spmv/row_study.cu */
+  int steps;              /* of spmv/split_study.cu */
+  uint64_t blocks, tiles; /* of the product, there the chunks; of columns */
+  mbi_devptr tile_first, mixed, tile_col;
+  void *kernels[3]; /* CUfunction: before the product, the product, behind it */
+} mbi_csr_study;
+
+/* Of blocks, on CUDA. */
+static int mbi_cuda_study_method(merbit_method method) {
+  return method >= MERBIT_METHOD_BSR_ROW_MAJOR && method <= MERBIT_METHOD_BSR_VECTOR;
+}
+
+static int mbi_csr_study_method(merbit_method method) {
+  return method >= MERBIT_METHOD_WARP_LOOP && method <= MERBIT_METHOD_PATH_WALK;
+}
+
+static const char *mbi_study_name(merbit_method method) {
+  static const char *const cpu[] = {"bsr-rows", "bsr-naive", "bsr-split", "bsr-maximum",
+                                    "bsr-fixed"};
+  static const char *const cuda[] = {"bsr-rowmajor", "bsr-private", "bsr-team", "bsr-vector"};
+  static const char *const csr[] = {"warp-loop", "warp-tiled", "nonzero-split", "path-walk"};
+  return mbi_csr_study_method(method)    ? csr[method - MERBIT_METHOD_WARP_LOOP]
+         : mbi_cuda_study_method(method) ? cuda[method - MERBIT_METHOD_BSR_ROW_MAJOR]
+                                         : cpu[method - MERBIT_METHOD_BSR_ROWS];
+}
+
+#endif /* MERBIT_STUDY_METHODS */
+
 /* ==== >>spmv/plan_types.h  plans and workspaces =========================================== */
 /* How values are stored: spmv/values.c. Kernels know the numbers: spmv/values.cuh. */
 typedef enum mbi_value_form {
@@ -16782,26 +17358,6 @@ typedef struct mbi_full {
   int carved;       /* by spmv/carve.c */
 } mbi_full;
 
-#ifdef MERBIT_STUDY_METHODS
-/* Chunks of blocks as they come: spmv/bsr_study.c. */
-typedef struct mbi_bsr_study {
-  int threads;
-  uint64_t chunk_blocks, chunks;
-  mbi_devptr chunk_row;
-  void *kernels[3]; /* CUfunction: cut, scale, product */
-} mbi_bsr_study;
-
-/* Rows or chunks of a CSR: spmv/row_study.c, spmv/split_study.c. */
-typedef struct mbi_csr_study {
-  int threads;
-  int lanes, rows, width; /* of spmv/row_study.cu */
-  int steps;              /* of spmv/split_study.cu */
-  uint64_t blocks, tiles; /* of the product, there the chunks; of columns */
-  mbi_devptr tile_first, mixed, tile_col;
-  void *kernels[3]; /* CUfunction: before the product, the product, behind it */
-} mbi_csr_study;
-#endif
-
 /* The scan with hubs, beside plan->scan: spmv/hubs.c. */
 typedef struct mbi_hubs {
   uint64_t room;  /* for this many hubs */
@@ -16842,6 +17398,15 @@ typedef struct mbi_transpose {
   double seconds;
 } mbi_transpose;
 
+/* Several vectors, beside plan->scan: spmv/many.c. */
+typedef struct mbi_many {
+  int width; /* columns that are multiplied: the vectors, in copies some more */
+  int span;  /* that a lane loads at once */
+  int team;  /* lanes to a nonzero */
+  int words; /* nonzeros of a run by 32 */
+  int unroll, threads, resident;
+  void *loose, *collect, *spread; /* CUfunction */
+} mbi_many;
 typedef struct mbi_operators mbi_operators;
 
 /* What a method on CUDA provides. create: for the matrix in plan->device, in an entered
@@ -16906,6 +17471,7 @@ struct merbit_plan {
 #endif
   mbi_hubs hubs;
   mbi_cb cb;
+  mbi_many many;
   mbi_operators *operators;    /* MERBIT_SEMIRING_CUSTOM: spmv/semiring.c */
   int once;                    /* the matrix is loaded past the caches */
   merbit_workspace *workspace; /* the plan's own; holds no reference */
@@ -16914,6 +17480,7 @@ struct merbit_plan {
 struct merbit_workspace {
   merbit_plan *plan;
   void *carries;                 /* CPU: of the merge tasks */
+  void *bounce;                  /* CUDA with several host vectors: spmv/many_product.c */
   mbi_devptr device_carries;     /* CUDA: carry_first[blocks], carry_out[blocks] */
   mbi_devptr staged_x, staged_y; /* CUDA with host vectors */
   const void *known_x, *known_y; /* pointers already found to be the GPU's */
@@ -16931,6 +17498,7 @@ static void mbi_plan_forget(merbit_plan *plan) {
   memset(&plan->binned, 0, sizeof plan->binned);
   memset(&plan->hubs, 0, sizeof plan->hubs);
   memset(&plan->cb, 0, sizeof plan->cb);
+  memset(&plan->many, 0, sizeof plan->many);
   memset(&plan->bsr_tiles, 0, sizeof plan->bsr_tiles);
 #ifdef MERBIT_STUDY_METHODS
   memset(&plan->bsr_study, 0, sizeof plan->bsr_study);
@@ -16993,33 +17561,13 @@ static int mbi_plan_has_blocks(const merbit_plan *plan) {
   return plan->bsr.view.block_rows > 0;
 }
 
-#ifdef MERBIT_STUDY_METHODS
-static int mbi_cuda_study_method(merbit_method method) {
-  return method >= MERBIT_METHOD_BSR_ROW_MAJOR && method <= MERBIT_METHOD_BSR_VECTOR;
-}
-
-static int mbi_csr_study_method(merbit_method method) {
-  return method >= MERBIT_METHOD_WARP_LOOP && method <= MERBIT_METHOD_PATH_WALK;
-}
-#endif
-
 static const char *mbi_method_name(merbit_method method) {
   static const char *const names[] = {"auto", "reference", "merge",  "merbit",
                                       "scan", "rows",      "sliced", "binned",
-                                      "bsr",  "cb",        "hubs",   "sorted"};
+                                      "bsr",  "cb",        "hubs",   "sorted", "many"};
 #ifdef MERBIT_STUDY_METHODS
-  static const char *const studies[] = {"bsr-rows", "bsr-naive", "bsr-split", "bsr-maximum",
-                                        "bsr-fixed"};
-  static const char *const cuda[] = {"bsr-rowmajor", "bsr-private", "bsr-team", "bsr-vector"};
-  static const char *const csr[] = {"warp-loop", "warp-tiled", "nonzero-split", "path-walk"};
-  if (mbi_csr_study_method(method)) {
-    return csr[method - MERBIT_METHOD_WARP_LOOP];
-  }
-  if (method >= MERBIT_METHOD_BSR_ROW_MAJOR) {
-    return cuda[method - MERBIT_METHOD_BSR_ROW_MAJOR];
-  }
   if (method >= MERBIT_METHOD_BSR_ROWS) {
-    return studies[method - MERBIT_METHOD_BSR_ROWS];
+    return mbi_study_name(method);
   }
 #endif
   return names[method];
@@ -17054,17 +17602,6 @@ static merbit_status mbi_plan_check_arrays(const merbit_plan *plan, const merbit
 /* Whether a plan's operators have what a side needs: spmv/semiring.c. */
 static int mbi_semiring_runs(const merbit_plan *plan, merbit_side side);
 
-/* AUTO may still take the CPU when the GPU fails now, if everything is in host memory. */
-static int mbi_plan_may_fall_back(const merbit_plan *plan, merbit_status status) {
-  return plan->desc.side == MERBIT_SIDE_AUTO && plan->desc.method == MERBIT_METHOD_AUTO &&
-         plan->given.memory != MERBIT_MEMORY_DEVICE &&
-         plan->desc.vector_memory == MERBIT_MEMORY_HOST &&
-         plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE &&
-         mbi_semiring_runs(plan, MERBIT_SIDE_CPU) &&
-         status != MERBIT_INVALID_ARGUMENT && status != MERBIT_INVALID_MATRIX &&
-         status != MERBIT_OUT_OF_MEMORY;
-}
-
 /* Drop one reference; the last one frees the plan: spmv/plan.c. */
 static void mbi_plan_unref(merbit_plan *plan);
 
@@ -17081,6 +17618,11 @@ static merbit_type mbi_type_sums(merbit_type type) {
 static merbit_type mbi_plan_sums(const merbit_plan *plan) {
   return plan->desc.vector_type != MERBIT_TYPE_DEFAULT ? plan->desc.vector_type
                                                        : mbi_type_sums(plan->type);
+}
+
+/* That a product multiplies. */
+static int mbi_plan_vectors(const merbit_plan *plan) {
+  return plan->desc.vectors > 1 ? plan->desc.vectors : 1;
 }
 
 /* Whether values, vectors and sums are all f64 or all f32, which every method and every shorter
@@ -22406,7 +22948,7 @@ static int mbi_plan_takes_blocks(const merbit_plan *plan) {
 #endif
   return plan->desc.method == MERBIT_METHOD_BSR ||
          (plan->desc.method == MERBIT_METHOD_AUTO && plan->side == MERBIT_SIDE_CPU &&
-          plan->view.format == MERBIT_BSR && mbi_plan_plain(plan));
+          plan->view.format == MERBIT_BSR && mbi_plan_plain(plan) && plan->desc.vectors <= 1);
 }
 
 /* Whether the blocks of the view are what the plan multiplies. */
@@ -26096,6 +26638,1092 @@ static const mbi_cuda_method mbi_split_method = {mbi_split_create,
 
 #endif /* MERBIT_STUDY_METHODS */
 
+/* ==== >>spmv/many_cpu.c  CPU: several vectors at once ===================================== */
+/* Y = alpha A X + beta Y for several vectors: the matrix is read once for all of them. Cut as
+ * spmv/merge.c cuts it, with what a row holds of every vector where that has one sum. */
+
+/* Where element (i, v) of X or Y lies: i * step + v * apart. */
+typedef struct mbi_many_steps {
+  int64_t step, apart;
+} mbi_many_steps;
+
+static mbi_many_steps mbi_many_steps_of(merbit_vector_order order, int64_t leading) {
+  mbi_many_steps steps;
+  steps.step = order == MERBIT_VECTORS_ROW_MAJOR ? leading : 1;
+  steps.apart = order == MERBIT_VECTORS_ROW_MAJOR ? 1 : leading;
+  return steps;
+}
+
+#define MBI_MANY_MOST 64 /* vectors */
+#define MBI_MANY_ROWS 64 /* at a time */
+
+typedef struct mbi_many_call_f64 {
+  const merbit_view *csr;
+  const double *values, *x;
+  double alpha, beta, *y;
+  mbi_many_steps x_steps, y_steps;
+  int64_t *head_row; /* of each task: as in spmv/merge.c */
+  double *parts;  /* of each task: the head's sums, then the carry's */
+  int tasks, vectors;
+  int shift; /* as in spmv/merge.c */
+} mbi_many_call_f64;
+
+/* Entries [begin, end) of one row times 8 columns of X. */
+static void mbi_many_eight_f64(const mbi_many_call_f64 *call, int64_t begin,
+                                      int64_t end, int64_t vector, double *sums) {
+  const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
+  const double *values = call->values;
+  const int64_t step = call->x_steps.step, base = call->csr->base;
+  const double *x = call->x + vector * 1;
+  double sum[8] = {0};
+  int64_t k;
+  int v;
+  for (k = begin; k < end; k++) {
+    const double *from = x + (col_ind[k] - base) * step;
+    const double value = values != NULL ? values[k] : 1;
+    for (v = 0; v < 8; v++) {
+      sum[v] += value * from[v];
+    }
+  }
+  for (v = 0; v < 8; v++) {
+    sums[vector + v] = sum[v];
+  }
+}
+
+
+/* Entries [begin, end) of one row times 8 columns of X. */
+static void mbi_many_eight_apart_f64(const mbi_many_call_f64 *call, int64_t begin,
+                                      int64_t end, int64_t vector, double *sums) {
+  const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
+  const double *values = call->values;
+  const int64_t step = call->x_steps.step, base = call->csr->base;
+  const int64_t apart = call->x_steps.apart;
+  const double *x = call->x + vector * call->x_steps.apart;
+  double sum[8] = {0};
+  int64_t k;
+  int v;
+  for (k = begin; k < end; k++) {
+    const double *from = x + (col_ind[k] - base) * step;
+    const double value = values != NULL ? values[k] : 1;
+    for (v = 0; v < 8; v++) {
+      sum[v] += value * from[v * apart];
+    }
+  }
+  for (v = 0; v < 8; v++) {
+    sums[vector + v] = sum[v];
+  }
+}
+
+
+/* Entries [begin, end) of one row times one column of X. */
+static void mbi_many_one_f64(const mbi_many_call_f64 *call, int64_t begin,
+                                      int64_t end, int64_t vector, double *sums) {
+  const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
+  const double *values = call->values;
+  const int64_t step = call->x_steps.step, base = call->csr->base;
+  const int64_t apart = call->x_steps.apart;
+  const double *x = call->x + vector * call->x_steps.apart;
+  double sum[1] = {0};
+  int64_t k;
+  int v;
+  for (k = begin; k < end; k++) {
+    const double *from = x + (col_ind[k] - base) * step;
+    const double value = values != NULL ? values[k] : 1;
+    for (v = 0; v < 1; v++) {
+      sum[v] += value * from[v * apart];
+    }
+  }
+  for (v = 0; v < 1; v++) {
+    sums[vector + v] = sum[v];
+  }
+}
+
+
+/* Entries [begin, end) of one row times all columns of X. */
+static void mbi_many_sums_f64(const mbi_many_call_f64 *call, int64_t begin,
+                                         int64_t end, double *sums) {
+  int vector = 0;
+  for (; vector + 8 <= call->vectors; vector += 8) {
+    if (call->x_steps.apart == 1) {
+      mbi_many_eight_f64(call, begin, end, vector, sums);
+    } else {
+      mbi_many_eight_apart_f64(call, begin, end, vector, sums);
+    }
+  }
+  for (; vector < call->vectors; vector++) {
+    mbi_many_one_f64(call, begin, end, vector, sums);
+  }
+}
+
+static void mbi_many_commit_f64(const mbi_many_call_f64 *call, int64_t row,
+                                           const double *sums) {
+  double *y = call->y + row * call->y_steps.step;
+  const double alpha = call->alpha, beta = call->beta;
+  const int64_t apart = call->y_steps.apart;
+  int v;
+  for (v = 0; v < call->vectors; v++) {
+    y[v * apart] = beta == 0 ? alpha * sums[v] : alpha * sums[v] + beta * y[v * apart];
+  }
+}
+
+/* Whole rows [row, last) times 8 columns of X, to as many of Y. */
+static void mbi_many_rows_eight_i32_f64(
+    const mbi_many_call_f64 *call, int64_t row, int64_t last, int64_t vector) {
+  const int32_t *row_ptr = (const int32_t *)call->csr->row_ptr;
+  const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift;
+  const double *values = call->values != NULL ? call->values - call->shift : NULL;
+  const int64_t step = call->x_steps.step, y_step = call->y_steps.step;
+  const int64_t apart = 1, y_apart = 1;
+  const double *x = call->x + vector * apart - call->shift * step;
+  const double alpha = call->alpha, beta = call->beta;
+  int32_t k = row_ptr[row];
+  int v;
+  for (; row < last; row++) {
+    const int32_t end = row_ptr[row + 1];
+    double *y = call->y + vector * y_apart + row * y_step;
+    double sum[8] = {0};
+    for (; k < end; k++) {
+      const double *from = x + col_ind[k] * step;
+      const double value = values != NULL ? values[k] : 1;
+      for (v = 0; v < 8; v++) {
+        sum[v] += value * from[v * apart];
+      }
+    }
+    if (beta == 0) {
+      for (v = 0; v < 8; v++) {
+        y[v * y_apart] = alpha * sum[v];
+      }
+    } else {
+      for (v = 0; v < 8; v++) {
+        y[v * y_apart] = alpha * sum[v] + beta * y[v * y_apart];
+      }
+    }
+  }
+}
+
+
+/* Whole rows [row, last) times 8 columns of X, to as many of Y. */
+static void mbi_many_rows_eight_apart_i32_f64(
+    const mbi_many_call_f64 *call, int64_t row, int64_t last, int64_t vector) {
+  const int32_t *row_ptr = (const int32_t *)call->csr->row_ptr;
+  const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift;
+  const double *values = call->values != NULL ? call->values - call->shift : NULL;
+  const int64_t step = call->x_steps.step, y_step = call->y_steps.step;
+  const int64_t apart = call->x_steps.apart, y_apart = call->y_steps.apart;
+  const double *x = call->x + vector * apart - call->shift * step;
+  const double alpha = call->alpha, beta = call->beta;
+  int32_t k = row_ptr[row];
+  int v;
+  for (; row < last; row++) {
+    const int32_t end = row_ptr[row + 1];
+    double *y = call->y + vector * y_apart + row * y_step;
+    double sum[8] = {0};
+    for (; k < end; k++) {
+      const double *from = x + col_ind[k] * step;
+      const double value = values != NULL ? values[k] : 1;
+      for (v = 0; v < 8; v++) {
+        sum[v] += value * from[v * apart];
+      }
+    }
+    if (beta == 0) {
+      for (v = 0; v < 8; v++) {
+        y[v * y_apart] = alpha * sum[v];
+      }
+    } else {
+      for (v = 0; v < 8; v++) {
+        y[v * y_apart] = alpha * sum[v] + beta * y[v * y_apart];
+      }
+    }
+  }
+}
+
+
+/* Whole rows [row, last) times 4 columns of X, to as many of Y. */
+static void mbi_many_rows_four_i32_f64(
+    const mbi_many_call_f64 *call, int64_t row, int64_t last, int64_t vector) {
+  const int32_t *row_ptr = (const int32_t *)call->csr->row_ptr;
+  const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift;
+  const double *values = call->values != NULL ? call->values - call->shift : NULL;
+  const int64_t step = call->x_steps.step, y_step = call->y_steps.step;
+  const int64_t apart = 1, y_apart = 1;
+  const double *x = call->x + vector * apart - call->shift * step;
+  const double alpha = call->alpha, beta = call->beta;
+  int32_t k = row_ptr[row];
+  int v;
+  for (; row < last; row++) {
+    const int32_t end = row_ptr[row + 1];
+    double *y = call->y + vector * y_apart + row * y_step;
+    double sum[4] = {0};
+    for (; k < end; k++) {
+      const double *from = x + col_ind[k] * step;
+      const double value = values != NULL ? values[k] : 1;
+      for (v = 0; v < 4; v++) {
+        sum[v] += value * from[v * apart];
+      }
+    }
+    if (beta == 0) {
+      for (v = 0; v < 4; v++) {
+        y[v * y_apart] = alpha * sum[v];
+      }
+    } else {
+      for (v = 0; v < 4; v++) {
+        y[v * y_apart] = alpha * sum[v] + beta * y[v * y_apart];
+      }
+    }
+  }
+}
+
+
+/* Whole rows [row, last) times one column of X, to as many of Y. */
+static void mbi_many_rows_one_i32_f64(
+    const mbi_many_call_f64 *call, int64_t row, int64_t last, int64_t vector) {
+  const int32_t *row_ptr = (const int32_t *)call->csr->row_ptr;
+  const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift;
+  const double *values = call->values != NULL ? call->values - call->shift : NULL;
+  const int64_t step = call->x_steps.step, y_step = call->y_steps.step;
+  const int64_t apart = call->x_steps.apart, y_apart = call->y_steps.apart;
+  const double *x = call->x + vector * apart - call->shift * step;
+  const double alpha = call->alpha, beta = call->beta;
+  int32_t k = row_ptr[row];
+  int v;
+  for (; row < last; row++) {
+    const int32_t end = row_ptr[row + 1];
+    double *y = call->y + vector * y_apart + row * y_step;
+    double sum[1] = {0};
+    for (; k < end; k++) {
+      const double *from = x + col_ind[k] * step;
+      const double value = values != NULL ? values[k] : 1;
+      for (v = 0; v < 1; v++) {
+        sum[v] += value * from[v * apart];
+      }
+    }
+    if (beta == 0) {
+      for (v = 0; v < 1; v++) {
+        y[v * y_apart] = alpha * sum[v];
+      }
+    } else {
+      for (v = 0; v < 1; v++) {
+        y[v * y_apart] = alpha * sum[v] + beta * y[v * y_apart];
+      }
+    }
+  }
+}
+
+
+/* Rows so few that the matrix stays in the caches while all columns pass. */
+static void mbi_many_rows_i32_f64(
+    const mbi_many_call_f64 *call, int64_t first, int64_t last) {
+  const int together = call->x_steps.apart == 1 && call->y_steps.apart == 1;
+  for (; first < last; first += MBI_MANY_ROWS) {
+    const int64_t end = last - first < MBI_MANY_ROWS ? last : first + MBI_MANY_ROWS;
+    int64_t vector = 0;
+    for (; vector + 8 <= call->vectors; vector += 8) {
+      if (together) {
+        mbi_many_rows_eight_i32_f64(call, first, end, vector);
+      } else {
+        mbi_many_rows_eight_apart_i32_f64(call, first, end, vector);
+      }
+    }
+    if (together && vector + 4 <= call->vectors) {
+      mbi_many_rows_four_i32_f64(call, first, end, vector);
+      vector += 4;
+    }
+    for (; vector < call->vectors; vector++) {
+      mbi_many_rows_one_i32_f64(call, first, end, vector);
+    }
+  }
+}
+
+/* Whole rows [row, last) times 8 columns of X, to as many of Y. */
+static void mbi_many_rows_eight_i64_f64(
+    const mbi_many_call_f64 *call, int64_t row, int64_t last, int64_t vector) {
+  const int64_t *row_ptr = (const int64_t *)call->csr->row_ptr;
+  const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift;
+  const double *values = call->values != NULL ? call->values - call->shift : NULL;
+  const int64_t step = call->x_steps.step, y_step = call->y_steps.step;
+  const int64_t apart = 1, y_apart = 1;
+  const double *x = call->x + vector * apart - call->shift * step;
+  const double alpha = call->alpha, beta = call->beta;
+  int64_t k = row_ptr[row];
+  int v;
+  for (; row < last; row++) {
+    const int64_t end = row_ptr[row + 1];
+    double *y = call->y + vector * y_apart + row * y_step;
+    double sum[8] = {0};
+    for (; k < end; k++) {
+      const double *from = x + col_ind[k] * step;
+      const double value = values != NULL ? values[k] : 1;
+      for (v = 0; v < 8; v++) {
+        sum[v] += value * from[v * apart];
+      }
+    }
+    if (beta == 0) {
+      for (v = 0; v < 8; v++) {
+        y[v * y_apart] = alpha * sum[v];
+      }
+    } else {
+      for (v = 0; v < 8; v++) {
+        y[v * y_apart] = alpha * sum[v] + beta * y[v * y_apart];
+      }
+    }
+  }
+}
+
+
+/* Whole rows [row, last) times 8 columns of X, to as many of Y. */
+static void mbi_many_rows_eight_apart_i64_f64(
+    const mbi_many_call_f64 *call, int64_t row, int64_t last, int64_t vector) {
+  const int64_t *row_ptr = (const int64_t *)call->csr->row_ptr;
+  const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift;
+  const double *values = call->values != NULL ? call->values - call->shift : NULL;
+  const int64_t step = call->x_steps.step, y_step = call->y_steps.step;
+  const int64_t apart = call->x_steps.apart, y_apart = call->y_steps.apart;
+  const double *x = call->x + vector * apart - call->shift * step;
+  const double alpha = call->alpha, beta = call->beta;
+  int64_t k = row_ptr[row];
+  int v;
+  for (; row < last; row++) {
+    const int64_t end = row_ptr[row + 1];
+    double *y = call->y + vector * y_apart + row * y_step;
+    double sum[8] = {0};
+    for (; k < end; k++) {
+      const double *from = x + col_ind[k] * step;
+      const double value = values != NULL ? values[k] : 1;
+      for (v = 0; v < 8; v++) {
+        sum[v] += value * from[v * apart];
+      }
+    }
+    if (beta == 0) {
+      for (v = 0; v < 8; v++) {
+        y[v * y_apart] = alpha * sum[v];
+      }
+    } else {
+      for (v = 0; v < 8; v++) {
+        y[v * y_apart] = alpha * sum[v] + beta * y[v * y_apart];
+      }
+    }
+  }
+}
+
+
+/* Whole rows [row, last) times 4 columns of X, to as many of Y. */
+static void mbi_many_rows_four_i64_f64(
+    const mbi_many_call_f64 *call, int64_t row, int64_t last, int64_t vector) {
+  const int64_t *row_ptr = (const int64_t *)call->csr->row_ptr;
+  const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift;
+  const double *values = call->values != NULL ? call->values - call->shift : NULL;
+  const int64_t step = call->x_steps.step, y_step = call->y_steps.step;
+  const int64_t apart = 1, y_apart = 1;
+  const double *x = call->x + vector * apart - call->shift * step;
+  const double alpha = call->alpha, beta = call->beta;
+  int64_t k = row_ptr[row];
+  int v;
+  for (; row < last; row++) {
+    const int64_t end = row_ptr[row + 1];
+    double *y = call->y + vector * y_apart + row * y_step;
+    double sum[4] = {0};
+    for (; k < end; k++) {
+      const double *from = x + col_ind[k] * step;
+      const double value = values != NULL ? values[k] : 1;
+      for (v = 0; v < 4; v++) {
+        sum[v] += value * from[v * apart];
+      }
+    }
+    if (beta == 0) {
+      for (v = 0; v < 4; v++) {
+        y[v * y_apart] = alpha * sum[v];
+      }
+    } else {
+      for (v = 0; v < 4; v++) {
+        y[v * y_apart] = alpha * sum[v] + beta * y[v * y_apart];
+      }
+    }
+  }
+}
+
+
+/* Whole rows [row, last) times one column of X, to as many of Y. */
+static void mbi_many_rows_one_i64_f64(
+    const mbi_many_call_f64 *call, int64_t row, int64_t last, int64_t vector) {
+  const int64_t *row_ptr = (const int64_t *)call->csr->row_ptr;
+  const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift;
+  const double *values = call->values != NULL ? call->values - call->shift : NULL;
+  const int64_t step = call->x_steps.step, y_step = call->y_steps.step;
+  const int64_t apart = call->x_steps.apart, y_apart = call->y_steps.apart;
+  const double *x = call->x + vector * apart - call->shift * step;
+  const double alpha = call->alpha, beta = call->beta;
+  int64_t k = row_ptr[row];
+  int v;
+  for (; row < last; row++) {
+    const int64_t end = row_ptr[row + 1];
+    double *y = call->y + vector * y_apart + row * y_step;
+    double sum[1] = {0};
+    for (; k < end; k++) {
+      const double *from = x + col_ind[k] * step;
+      const double value = values != NULL ? values[k] : 1;
+      for (v = 0; v < 1; v++) {
+        sum[v] += value * from[v * apart];
+      }
+    }
+    if (beta == 0) {
+      for (v = 0; v < 1; v++) {
+        y[v * y_apart] = alpha * sum[v];
+      }
+    } else {
+      for (v = 0; v < 1; v++) {
+        y[v * y_apart] = alpha * sum[v] + beta * y[v * y_apart];
+      }
+    }
+  }
+}
+
+
+/* Rows so few that the matrix stays in the caches while all columns pass. */
+static void mbi_many_rows_i64_f64(
+    const mbi_many_call_f64 *call, int64_t first, int64_t last) {
+  const int together = call->x_steps.apart == 1 && call->y_steps.apart == 1;
+  for (; first < last; first += MBI_MANY_ROWS) {
+    const int64_t end = last - first < MBI_MANY_ROWS ? last : first + MBI_MANY_ROWS;
+    int64_t vector = 0;
+    for (; vector + 8 <= call->vectors; vector += 8) {
+      if (together) {
+        mbi_many_rows_eight_i64_f64(call, first, end, vector);
+      } else {
+        mbi_many_rows_eight_apart_i64_f64(call, first, end, vector);
+      }
+    }
+    if (together && vector + 4 <= call->vectors) {
+      mbi_many_rows_four_i64_f64(call, first, end, vector);
+      vector += 4;
+    }
+    for (; vector < call->vectors; vector++) {
+      mbi_many_rows_one_i64_f64(call, first, end, vector);
+    }
+  }
+}
+
+static void mbi_many_task_f64(void *argument, int task) {
+  const mbi_many_call_f64 *call = (const mbi_many_call_f64 *)argument;
+  const merbit_view *csr = call->csr;
+  const int64_t path = csr->rows + csr->nnz;
+  double *head = call->parts + (int64_t)task * 2 * call->vectors;
+  mbi_merge_point from = mbi_merge_search(csr, mbi_share(path, call->tasks, task));
+  const mbi_merge_point to = mbi_merge_search(csr, mbi_share(path, call->tasks, task + 1));
+  call->head_row[task] = -1;
+  if (from.row < to.row) {
+    int64_t start = mbi_index_at(csr->row_ptr, csr->offset_type, from.row) - csr->base;
+    if (start < from.entry) { /* began in an earlier task */
+      call->head_row[task] = from.row++;
+      start = mbi_index_at(csr->row_ptr, csr->offset_type, from.row) - csr->base;
+      mbi_many_sums_f64(call, from.entry, start, head);
+    }
+    if (csr->offset_type == MERBIT_INDEX_32) {
+      mbi_many_rows_i32_f64(call, from.row, to.row);
+    } else {
+      mbi_many_rows_i64_f64(call, from.row, to.row);
+    }
+    from.entry = mbi_index_at(csr->row_ptr, csr->offset_type, to.row) - csr->base;
+  }
+  mbi_many_sums_f64(call, from.entry, to.entry, head + call->vectors);
+}
+
+/* As mbi_scale: neither A nor X is read. */
+static void mbi_many_scale_task_f64(void *argument, int task) {
+  const mbi_many_call_f64 *call = (const mbi_many_call_f64 *)argument;
+  const int64_t last = mbi_share(call->csr->rows, call->tasks, task + 1);
+  const double nothing[MBI_MANY_MOST] = {0};
+  int64_t row;
+  for (row = mbi_share(call->csr->rows, call->tasks, task); row < last; row++) {
+    mbi_many_commit_f64(call, row, nothing);
+  }
+}
+
+/* Rows that span tasks: their parts in the order of the tasks, then one commit. */
+static void mbi_many_fix_up_f64(const mbi_many_call_f64 *call) {
+  double sums[MBI_MANY_MOST] = {0};
+  int task, v;
+  for (task = 0; task < call->tasks; task++) {
+    const double *head = call->parts + (int64_t)task * 2 * call->vectors;
+    const double *carry = head + call->vectors;
+    if (call->head_row[task] >= 0) {
+      for (v = 0; v < call->vectors; v++) {
+        sums[v] += head[v];
+      }
+      mbi_many_commit_f64(call, call->head_row[task], sums);
+      memset(sums, 0, sizeof sums);
+    }
+    for (v = 0; v < call->vectors; v++) {
+      sums[v] += carry[v];
+    }
+  }
+}
+
+static void mbi_many_typed_f64(merbit_plan *plan, void *scratch, const void *alpha,
+                                          const void *x, int64_t ldx, const void *beta, void *y,
+                                          int64_t ldy) {
+  mbi_many_call_f64 call;
+  call.csr = &plan->csr;
+  call.values = (const double *)plan->values;
+  call.x = (const double *)x;
+  call.alpha = *(const double *)alpha;
+  call.beta = *(const double *)beta;
+  call.y = (double *)y;
+  call.x_steps = mbi_many_steps_of(plan->desc.vector_order, ldx);
+  call.y_steps = mbi_many_steps_of(plan->desc.vector_order, ldy);
+  call.head_row = (int64_t *)scratch;
+  call.parts = (double *)(void *)(call.head_row + plan->tasks);
+  call.tasks = plan->tasks;
+  call.vectors = plan->desc.vectors;
+  call.shift = plan->csr.nnz > 0 ? plan->csr.base : 0;
+  if (call.alpha == 0) {
+    mbi_parallel(plan->context, call.tasks, mbi_many_scale_task_f64, &call);
+  } else {
+    mbi_parallel(plan->context, call.tasks, mbi_many_task_f64, &call);
+    mbi_many_fix_up_f64(&call);
+  }
+}
+
+typedef struct mbi_many_call_f32 {
+  const merbit_view *csr;
+  const float *values, *x;
+  float alpha, beta, *y;
+  mbi_many_steps x_steps, y_steps;
+  int64_t *head_row; /* of each task: as in spmv/merge.c */
+  float *parts;  /* of each task: the head's sums, then the carry's */
+  int tasks, vectors;
+  int shift; /* as in spmv/merge.c */
+} mbi_many_call_f32;
+
+/* Entries [begin, end) of one row times 8 columns of X. */
+static void mbi_many_eight_f32(const mbi_many_call_f32 *call, int64_t begin,
+                                      int64_t end, int64_t vector, float *sums) {
+  const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
+  const float *values = call->values;
+  const int64_t step = call->x_steps.step, base = call->csr->base;
+  const float *x = call->x + vector * 1;
+  float sum[8] = {0};
+  int64_t k;
+  int v;
+  for (k = begin; k < end; k++) {
+    const float *from = x + (col_ind[k] - base) * step;
+    const float value = values != NULL ? values[k] : 1;
+    for (v = 0; v < 8; v++) {
+      sum[v] += value * from[v];
+    }
+  }
+  for (v = 0; v < 8; v++) {
+    sums[vector + v] = sum[v];
+  }
+}
+
+
+/* Entries [begin, end) of one row times 8 columns of X. */
+static void mbi_many_eight_apart_f32(const mbi_many_call_f32 *call, int64_t begin,
+                                      int64_t end, int64_t vector, float *sums) {
+  const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
+  const float *values = call->values;
+  const int64_t step = call->x_steps.step, base = call->csr->base;
+  const int64_t apart = call->x_steps.apart;
+  const float *x = call->x + vector * call->x_steps.apart;
+  float sum[8] = {0};
+  int64_t k;
+  int v;
+  for (k = begin; k < end; k++) {
+    const float *from = x + (col_ind[k] - base) * step;
+    const float value = values != NULL ? values[k] : 1;
+    for (v = 0; v < 8; v++) {
+      sum[v] += value * from[v * apart];
+    }
+  }
+  for (v = 0; v < 8; v++) {
+    sums[vector + v] = sum[v];
+  }
+}
+
+
+/* Entries [begin, end) of one row times one column of X. */
+static void mbi_many_one_f32(const mbi_many_call_f32 *call, int64_t begin,
+                                      int64_t end, int64_t vector, float *sums) {
+  const int32_t *col_ind = (const int32_t *)call->csr->col_ind;
+  const float *values = call->values;
+  const int64_t step = call->x_steps.step, base = call->csr->base;
+  const int64_t apart = call->x_steps.apart;
+  const float *x = call->x + vector * call->x_steps.apart;
+  float sum[1] = {0};
+  int64_t k;
+  int v;
+  for (k = begin; k < end; k++) {
+    const float *from = x + (col_ind[k] - base) * step;
+    const float value = values != NULL ? values[k] : 1;
+    for (v = 0; v < 1; v++) {
+      sum[v] += value * from[v * apart];
+    }
+  }
+  for (v = 0; v < 1; v++) {
+    sums[vector + v] = sum[v];
+  }
+}
+
+
+/* Entries [begin, end) of one row times all columns of X. */
+static void mbi_many_sums_f32(const mbi_many_call_f32 *call, int64_t begin,
+                                         int64_t end, float *sums) {
+  int vector = 0;
+  for (; vector + 8 <= call->vectors; vector += 8) {
+    if (call->x_steps.apart == 1) {
+      mbi_many_eight_f32(call, begin, end, vector, sums);
+    } else {
+      mbi_many_eight_apart_f32(call, begin, end, vector, sums);
+    }
+  }
+  for (; vector < call->vectors; vector++) {
+    mbi_many_one_f32(call, begin, end, vector, sums);
+  }
+}
+
+static void mbi_many_commit_f32(const mbi_many_call_f32 *call, int64_t row,
+                                           const float *sums) {
+  float *y = call->y + row * call->y_steps.step;
+  const float alpha = call->alpha, beta = call->beta;
+  const int64_t apart = call->y_steps.apart;
+  int v;
+  for (v = 0; v < call->vectors; v++) {
+    y[v * apart] = beta == 0 ? alpha * sums[v] : alpha * sums[v] + beta * y[v * apart];
+  }
+}
+
+/* Whole rows [row, last) times 8 columns of X, to as many of Y. */
+static void mbi_many_rows_eight_i32_f32(
+    const mbi_many_call_f32 *call, int64_t row, int64_t last, int64_t vector) {
+  const int32_t *row_ptr = (const int32_t *)call->csr->row_ptr;
+  const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift;
+  const float *values = call->values != NULL ? call->values - call->shift : NULL;
+  const int64_t step = call->x_steps.step, y_step = call->y_steps.step;
+  const int64_t apart = 1, y_apart = 1;
+  const float *x = call->x + vector * apart - call->shift * step;
+  const float alpha = call->alpha, beta = call->beta;
+  int32_t k = row_ptr[row];
+  int v;
+  for (; row < last; row++) {
+    const int32_t end = row_ptr[row + 1];
+    float *y = call->y + vector * y_apart + row * y_step;
+    float sum[8] = {0};
+    for (; k < end; k++) {
+      const float *from = x + col_ind[k] * step;
+      const float value = values != NULL ? values[k] : 1;
+      for (v = 0; v < 8; v++) {
+        sum[v] += value * from[v * apart];
+      }
+    }
+    if (beta == 0) {
+      for (v = 0; v < 8; v++) {
+        y[v * y_apart] = alpha * sum[v];
+      }
+    } else {
+      for (v = 0; v < 8; v++) {
+        y[v * y_apart] = alpha * sum[v] + beta * y[v * y_apart];
+      }
+    }
+  }
+}
+
+
+/* Whole rows [row, last) times 8 columns of X, to as many of Y. */
+static void mbi_many_rows_eight_apart_i32_f32(
+    const mbi_many_call_f32 *call, int64_t row, int64_t last, int64_t vector) {
+  const int32_t *row_ptr = (const int32_t *)call->csr->row_ptr;
+  const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift;
+  const float *values = call->values != NULL ? call->values - call->shift : NULL;
+  const int64_t step = call->x_steps.step, y_step = call->y_steps.step;
+  const int64_t apart = call->x_steps.apart, y_apart = call->y_steps.apart;
+  const float *x = call->x + vector * apart - call->shift * step;
+  const float alpha = call->alpha, beta = call->beta;
+  int32_t k = row_ptr[row];
+  int v;
+  for (; row < last; row++) {
+    const int32_t end = row_ptr[row + 1];
+    float *y = call->y + vector * y_apart + row * y_step;
+    float sum[8] = {0};
+    for (; k < end; k++) {
+      const float *from = x + col_ind[k] * step;
+      const float value = values != NULL ? values[k] : 1;
+      for (v = 0; v < 8; v++) {
+        sum[v] += value * from[v * apart];
+      }
+    }
+    if (beta == 0) {
+      for (v = 0; v < 8; v++) {
+        y[v * y_apart] = alpha * sum[v];
+      }
+    } else {
+      for (v = 0; v < 8; v++) {
+        y[v * y_apart] = alpha * sum[v] + beta * y[v * y_apart];
+      }
+    }
+  }
+}
+
+
+/* Whole rows [row, last) times 4 columns of X, to as many of Y. */
+static void mbi_many_rows_four_i32_f32(
+    const mbi_many_call_f32 *call, int64_t row, int64_t last, int64_t vector) {
+  const int32_t *row_ptr = (const int32_t *)call->csr->row_ptr;
+  const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift;
+  const float *values = call->values != NULL ? call->values - call->shift : NULL;
+  const int64_t step = call->x_steps.step, y_step = call->y_steps.step;
+  const int64_t apart = 1, y_apart = 1;
+  const float *x = call->x + vector * apart - call->shift * step;
+  const float alpha = call->alpha, beta = call->beta;
+  int32_t k = row_ptr[row];
+  int v;
+  for (; row < last; row++) {
+    const int32_t end = row_ptr[row + 1];
+    float *y = call->y + vector * y_apart + row * y_step;
+    float sum[4] = {0};
+    for (; k < end; k++) {
+      const float *from = x + col_ind[k] * step;
+      const float value = values != NULL ? values[k] : 1;
+      for (v = 0; v < 4; v++) {
+        sum[v] += value * from[v * apart];
+      }
+    }
+    if (beta == 0) {
+      for (v = 0; v < 4; v++) {
+        y[v * y_apart] = alpha * sum[v];
+      }
+    } else {
+      for (v = 0; v < 4; v++) {
+        y[v * y_apart] = alpha * sum[v] + beta * y[v * y_apart];
+      }
+    }
+  }
+}
+
+
+/* Whole rows [row, last) times one column of X, to as many of Y. */
+static void mbi_many_rows_one_i32_f32(
+    const mbi_many_call_f32 *call, int64_t row, int64_t last, int64_t vector) {
+  const int32_t *row_ptr = (const int32_t *)call->csr->row_ptr;
+  const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift;
+  const float *values = call->values != NULL ? call->values - call->shift : NULL;
+  const int64_t step = call->x_steps.step, y_step = call->y_steps.step;
+  const int64_t apart = call->x_steps.apart, y_apart = call->y_steps.apart;
+  const float *x = call->x + vector * apart - call->shift * step;
+  const float alpha = call->alpha, beta = call->beta;
+  int32_t k = row_ptr[row];
+  int v;
+  for (; row < last; row++) {
+    const int32_t end = row_ptr[row + 1];
+    float *y = call->y + vector * y_apart + row * y_step;
+    float sum[1] = {0};
+    for (; k < end; k++) {
+      const float *from = x + col_ind[k] * step;
+      const float value = values != NULL ? values[k] : 1;
+      for (v = 0; v < 1; v++) {
+        sum[v] += value * from[v * apart];
+      }
+    }
+    if (beta == 0) {
+      for (v = 0; v < 1; v++) {
+        y[v * y_apart] = alpha * sum[v];
+      }
+    } else {
+      for (v = 0; v < 1; v++) {
+        y[v * y_apart] = alpha * sum[v] + beta * y[v * y_apart];
+      }
+    }
+  }
+}
+
+
+/* Rows so few that the matrix stays in the caches while all columns pass. */
+static void mbi_many_rows_i32_f32(
+    const mbi_many_call_f32 *call, int64_t first, int64_t last) {
+  const int together = call->x_steps.apart == 1 && call->y_steps.apart == 1;
+  for (; first < last; first += MBI_MANY_ROWS) {
+    const int64_t end = last - first < MBI_MANY_ROWS ? last : first + MBI_MANY_ROWS;
+    int64_t vector = 0;
+    for (; vector + 8 <= call->vectors; vector += 8) {
+      if (together) {
+        mbi_many_rows_eight_i32_f32(call, first, end, vector);
+      } else {
+        mbi_many_rows_eight_apart_i32_f32(call, first, end, vector);
+      }
+    }
+    if (together && vector + 4 <= call->vectors) {
+      mbi_many_rows_four_i32_f32(call, first, end, vector);
+      vector += 4;
+    }
+    for (; vector < call->vectors; vector++) {
+      mbi_many_rows_one_i32_f32(call, first, end, vector);
+    }
+  }
+}
+
+/* Whole rows [row, last) times 8 columns of X, to as many of Y. */
+static void mbi_many_rows_eight_i64_f32(
+    const mbi_many_call_f32 *call, int64_t row, int64_t last, int64_t vector) {
+  const int64_t *row_ptr = (const int64_t *)call->csr->row_ptr;
+  const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift;
+  const float *values = call->values != NULL ? call->values - call->shift : NULL;
+  const int64_t step = call->x_steps.step, y_step = call->y_steps.step;
+  const int64_t apart = 1, y_apart = 1;
+  const float *x = call->x + vector * apart - call->shift * step;
+  const float alpha = call->alpha, beta = call->beta;
+  int64_t k = row_ptr[row];
+  int v;
+  for (; row < last; row++) {
+    const int64_t end = row_ptr[row + 1];
+    float *y = call->y + vector * y_apart + row * y_step;
+    float sum[8] = {0};
+    for (; k < end; k++) {
+      const float *from = x + col_ind[k] * step;
+      const float value = values != NULL ? values[k] : 1;
+      for (v = 0; v < 8; v++) {
+        sum[v] += value * from[v * apart];
+      }
+    }
+    if (beta == 0) {
+      for (v = 0; v < 8; v++) {
+        y[v * y_apart] = alpha * sum[v];
+      }
+    } else {
+      for (v = 0; v < 8; v++) {
+        y[v * y_apart] = alpha * sum[v] + beta * y[v * y_apart];
+      }
+    }
+  }
+}
+
+
+/* Whole rows [row, last) times 8 columns of X, to as many of Y. */
+static void mbi_many_rows_eight_apart_i64_f32(
+    const mbi_many_call_f32 *call, int64_t row, int64_t last, int64_t vector) {
+  const int64_t *row_ptr = (const int64_t *)call->csr->row_ptr;
+  const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift;
+  const float *values = call->values != NULL ? call->values - call->shift : NULL;
+  const int64_t step = call->x_steps.step, y_step = call->y_steps.step;
+  const int64_t apart = call->x_steps.apart, y_apart = call->y_steps.apart;
+  const float *x = call->x + vector * apart - call->shift * step;
+  const float alpha = call->alpha, beta = call->beta;
+  int64_t k = row_ptr[row];
+  int v;
+  for (; row < last; row++) {
+    const int64_t end = row_ptr[row + 1];
+    float *y = call->y + vector * y_apart + row * y_step;
+    float sum[8] = {0};
+    for (; k < end; k++) {
+      const float *from = x + col_ind[k] * step;
+      const float value = values != NULL ? values[k] : 1;
+      for (v = 0; v < 8; v++) {
+        sum[v] += value * from[v * apart];
+      }
+    }
+    if (beta == 0) {
+      for (v = 0; v < 8; v++) {
+        y[v * y_apart] = alpha * sum[v];
+      }
+    } else {
+      for (v = 0; v < 8; v++) {
+        y[v * y_apart] = alpha * sum[v] + beta * y[v * y_apart];
+      }
+    }
+  }
+}
+
+
+/* Whole rows [row, last) times 4 columns of X, to as many of Y. */
+static void mbi_many_rows_four_i64_f32(
+    const mbi_many_call_f32 *call, int64_t row, int64_t last, int64_t vector) {
+  const int64_t *row_ptr = (const int64_t *)call->csr->row_ptr;
+  const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift;
+  const float *values = call->values != NULL ? call->values - call->shift : NULL;
+  const int64_t step = call->x_steps.step, y_step = call->y_steps.step;
+  const int64_t apart = 1, y_apart = 1;
+  const float *x = call->x + vector * apart - call->shift * step;
+  const float alpha = call->alpha, beta = call->beta;
+  int64_t k = row_ptr[row];
+  int v;
+  for (; row < last; row++) {
+    const int64_t end = row_ptr[row + 1];
+    float *y = call->y + vector * y_apart + row * y_step;
+    float sum[4] = {0};
+    for (; k < end; k++) {
+      const float *from = x + col_ind[k] * step;
+      const float value = values != NULL ? values[k] : 1;
+      for (v = 0; v < 4; v++) {
+        sum[v] += value * from[v * apart];
+      }
+    }
+    if (beta == 0) {
+      for (v = 0; v < 4; v++) {
+        y[v * y_apart] = alpha * sum[v];
+      }
+    } else {
+      for (v = 0; v < 4; v++) {
+        y[v * y_apart] = alpha * sum[v] + beta * y[v * y_apart];
+      }
+    }
+  }
+}
+
+
+/* Whole rows [row, last) times one column of X, to as many of Y. */
+static void mbi_many_rows_one_i64_f32(
+    const mbi_many_call_f32 *call, int64_t row, int64_t last, int64_t vector) {
+  const int64_t *row_ptr = (const int64_t *)call->csr->row_ptr;
+  const int32_t *col_ind = (const int32_t *)call->csr->col_ind - call->shift;
+  const float *values = call->values != NULL ? call->values - call->shift : NULL;
+  const int64_t step = call->x_steps.step, y_step = call->y_steps.step;
+  const int64_t apart = call->x_steps.apart, y_apart = call->y_steps.apart;
+  const float *x = call->x + vector * apart - call->shift * step;
+  const float alpha = call->alpha, beta = call->beta;
+  int64_t k = row_ptr[row];
+  int v;
+  for (; row < last; row++) {
+    const int64_t end = row_ptr[row + 1];
+    float *y = call->y + vector * y_apart + row * y_step;
+    float sum[1] = {0};
+    for (; k < end; k++) {
+      const float *from = x + col_ind[k] * step;
+      const float value = values != NULL ? values[k] : 1;
+      for (v = 0; v < 1; v++) {
+        sum[v] += value * from[v * apart];
+      }
+    }
+    if (beta == 0) {
+      for (v = 0; v < 1; v++) {
+        y[v * y_apart] = alpha * sum[v];
+      }
+    } else {
+      for (v = 0; v < 1; v++) {
+        y[v * y_apart] = alpha * sum[v] + beta * y[v * y_apart];
+      }
+    }
+  }
+}
+
+
+/* Rows so few that the matrix stays in the caches while all columns pass. */
+static void mbi_many_rows_i64_f32(
+    const mbi_many_call_f32 *call, int64_t first, int64_t last) {
+  const int together = call->x_steps.apart == 1 && call->y_steps.apart == 1;
+  for (; first < last; first += MBI_MANY_ROWS) {
+    const int64_t end = last - first < MBI_MANY_ROWS ? last : first + MBI_MANY_ROWS;
+    int64_t vector = 0;
+    for (; vector + 8 <= call->vectors; vector += 8) {
+      if (together) {
+        mbi_many_rows_eight_i64_f32(call, first, end, vector);
+      } else {
+        mbi_many_rows_eight_apart_i64_f32(call, first, end, vector);
+      }
+    }
+    if (together && vector + 4 <= call->vectors) {
+      mbi_many_rows_four_i64_f32(call, first, end, vector);
+      vector += 4;
+    }
+    for (; vector < call->vectors; vector++) {
+      mbi_many_rows_one_i64_f32(call, first, end, vector);
+    }
+  }
+}
+
+static void mbi_many_task_f32(void *argument, int task) {
+  const mbi_many_call_f32 *call = (const mbi_many_call_f32 *)argument;
+  const merbit_view *csr = call->csr;
+  const int64_t path = csr->rows + csr->nnz;
+  float *head = call->parts + (int64_t)task * 2 * call->vectors;
+  mbi_merge_point from = mbi_merge_search(csr, mbi_share(path, call->tasks, task));
+  const mbi_merge_point to = mbi_merge_search(csr, mbi_share(path, call->tasks, task + 1));
+  call->head_row[task] = -1;
+  if (from.row < to.row) {
+    int64_t start = mbi_index_at(csr->row_ptr, csr->offset_type, from.row) - csr->base;
+    if (start < from.entry) { /* began in an earlier task */
+      call->head_row[task] = from.row++;
+      start = mbi_index_at(csr->row_ptr, csr->offset_type, from.row) - csr->base;
+      mbi_many_sums_f32(call, from.entry, start, head);
+    }
+    if (csr->offset_type == MERBIT_INDEX_32) {
+      mbi_many_rows_i32_f32(call, from.row, to.row);
+    } else {
+      mbi_many_rows_i64_f32(call, from.row, to.row);
+    }
+    from.entry = mbi_index_at(csr->row_ptr, csr->offset_type, to.row) - csr->base;
+  }
+  mbi_many_sums_f32(call, from.entry, to.entry, head + call->vectors);
+}
+
+/* As mbi_scale: neither A nor X is read. */
+static void mbi_many_scale_task_f32(void *argument, int task) {
+  const mbi_many_call_f32 *call = (const mbi_many_call_f32 *)argument;
+  const int64_t last = mbi_share(call->csr->rows, call->tasks, task + 1);
+  const float nothing[MBI_MANY_MOST] = {0};
+  int64_t row;
+  for (row = mbi_share(call->csr->rows, call->tasks, task); row < last; row++) {
+    mbi_many_commit_f32(call, row, nothing);
+  }
+}
+
+/* Rows that span tasks: their parts in the order of the tasks, then one commit. */
+static void mbi_many_fix_up_f32(const mbi_many_call_f32 *call) {
+  float sums[MBI_MANY_MOST] = {0};
+  int task, v;
+  for (task = 0; task < call->tasks; task++) {
+    const float *head = call->parts + (int64_t)task * 2 * call->vectors;
+    const float *carry = head + call->vectors;
+    if (call->head_row[task] >= 0) {
+      for (v = 0; v < call->vectors; v++) {
+        sums[v] += head[v];
+      }
+      mbi_many_commit_f32(call, call->head_row[task], sums);
+      memset(sums, 0, sizeof sums);
+    }
+    for (v = 0; v < call->vectors; v++) {
+      sums[v] += carry[v];
+    }
+  }
+}
+
+static void mbi_many_typed_f32(merbit_plan *plan, void *scratch, const void *alpha,
+                                          const void *x, int64_t ldx, const void *beta, void *y,
+                                          int64_t ldy) {
+  mbi_many_call_f32 call;
+  call.csr = &plan->csr;
+  call.values = (const float *)plan->values;
+  call.x = (const float *)x;
+  call.alpha = *(const float *)alpha;
+  call.beta = *(const float *)beta;
+  call.y = (float *)y;
+  call.x_steps = mbi_many_steps_of(plan->desc.vector_order, ldx);
+  call.y_steps = mbi_many_steps_of(plan->desc.vector_order, ldy);
+  call.head_row = (int64_t *)scratch;
+  call.parts = (float *)(void *)(call.head_row + plan->tasks);
+  call.tasks = plan->tasks;
+  call.vectors = plan->desc.vectors;
+  call.shift = plan->csr.nnz > 0 ? plan->csr.base : 0;
+  if (call.alpha == 0) {
+    mbi_parallel(plan->context, call.tasks, mbi_many_scale_task_f32, &call);
+  } else {
+    mbi_parallel(plan->context, call.tasks, mbi_many_task_f32, &call);
+    mbi_many_fix_up_f32(&call);
+  }
+}
+
+/* Of a plan for the CPU. */
+static size_t mbi_many_cpu_bytes(const merbit_plan *plan) {
+  return (size_t)plan->tasks * (sizeof(int64_t) + 2 * (size_t)plan->desc.vectors *
+                                                      mbi_type_size(plan->type));
+}
+
+static void mbi_many_cpu(merbit_plan *plan, void *scratch, const void *alpha, const void *x,
+                         int64_t ldx, const void *beta, void *y, int64_t ldy) {
+  if (plan->type == MERBIT_F32) {
+    mbi_many_typed_f32(plan, scratch, alpha, x, ldx, beta, y, ldy);
+  } else {
+    mbi_many_typed_f64(plan, scratch, alpha, x, ldx, beta, y, ldy);
+  }
+}
+
 /* ==== >>spmv/sliced.c  CUDA: slices of rows stored column by column ======================= */
 /* ---- Encode: windows, slices, loads in flight -------------------------------------------- */
 
@@ -27785,6 +29413,347 @@ static merbit_status mbi_method_multiply(merbit_plan *plan, mbi_devptr scratch,
                              : status;
 }
 
+/* ==== >>spmv/many.c  CUDA: several vectors at once ======================================== */
+/* ---- Encode: columns to lanes, from the number of vectors alone ---------------------------
+ */
+
+/* By columns X and Y pass through copies by rows, which the plan lays out as it likes. */
+static int mbi_many_copies(const merbit_plan *plan) {
+  return plan->desc.vector_order == MERBIT_VECTORS_COLUMN_MAJOR;
+}
+
+/* 16 bytes to a lane where they divide a row, and lanes for all of it, up to a warp. Runs so
+ * long that what tiles leave for the fix-up is little beside the matrix. */
+static void mbi_many_shape(const merbit_plan *plan, mbi_many *m) {
+  const int widest = mbi_scan_widest(plan->type), vectors = plan->desc.vectors;
+  m->span = widest;
+  if (mbi_many_copies(plan)) {
+    m->span = vectors > 2 ? widest : 2;
+    m->width = (vectors + m->span - 1) / m->span * m->span;
+  } else {
+    m->width = vectors;
+    while (m->width % m->span != 0) {
+      m->span /= 2;
+    }
+  }
+  m->team = 1;
+  while (m->team < 32 && m->team * m->span < m->width) {
+    m->team *= 2;
+  }
+  m->words = m->team > 4 ? m->team / 4 : 1;
+}
+
+/* Blocks that leave registers for two batches of columns and values, for what is in flight and
+ * for two rows of sums, without spilling. */
+static int mbi_many_resident(const merbit_plan *plan) {
+  const mbi_many *m = &plan->many;
+  const int value = (int)mbi_type_size(plan->type) / 4;
+  const int lane = (m->width + m->span * m->team - 1) / (m->span * m->team) * m->span;
+  const int words = 2 * m->unroll * (1 + value) + (m->unroll + 2) * lane * value;
+  const int known = plan->context->device.compute_capability == 90 &&
+                    plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE;
+  const int threads = words > 80 && !known       ? 384
+                      : words > 60               ? 512
+                      : words > 50               ? 640
+                      : words > 40 || value == 2 ? 768
+                                                 : 1024;
+  const int blocks = threads / m->threads;
+  return blocks > 16 ? 16 : blocks < 1 ? 1 : blocks;
+}
+
+static merbit_status mbi_many_size(merbit_plan *plan) {
+  merbit_context *context = plan->context;
+  const merbit_plan_desc *wish = &plan->desc;
+  mbi_many *m = &plan->many;
+  mbi_scan_schedule *s = &plan->scan;
+  uint64_t tile, warps, parts;
+  mbi_many_shape(plan, m);
+  m->words = wish->sigma != 0 ? wish->sigma : m->words;
+  m->unroll = wish->omega != 0 ? wish->omega : 4;
+  m->threads = wish->block_threads != 0 ? wish->block_threads : 256;
+  if (m->words < 1 || m->words > m->team || (m->unroll != 4 && m->unroll != 8) ||
+      m->threads < 32 || m->threads > 1024 || m->threads % 32 != 0) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "plan_desc.sigma is %d, omega %d and block_threads %d; %d vectors take "
+                    "sigma 1 to %d, omega 4 or 8, and a multiple of 32 up to 1024",
+                    m->words, m->unroll, m->threads, wish->vectors, m->team);
+  }
+  s->steps = 32 / m->team * m->words;
+  s->pack = 1;
+  tile = 32 * (uint64_t)s->steps;
+  s->tiles = (plan->device.nnz + tile - 1) / tile;
+  if (s->tiles > (uint64_t)INT32_MAX / 64) {
+    return mbi_fail(context, MERBIT_TOO_LARGE,
+                    "%" PRIu64 " nonzeros make %" PRIu64
+                    " tiles for %d vectors; raise plan_desc.sigma, or take fewer at once",
+                    plan->device.nnz, s->tiles, wish->vectors);
+  }
+  warps = (uint64_t)m->threads / 32;
+  s->blocks = (s->tiles + warps - 1) / warps;
+  mbi_scan_size_rows(plan);
+  parts = (s->tiles * (uint64_t)m->width + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS;
+  s->fixup_blocks = s->fixup_blocks < parts ? parts : s->fixup_blocks;
+  m->resident = mbi_many_resident(plan);
+  return MERBIT_OK;
+}
+
+/* ---- Specialise -------------------------------------------------------------------------- */
+
+static void mbi_many_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+  const mbi_many *m = &plan->many;
+  mbi_plan_preamble(plan, preamble);
+  mbi_preamble_define_int(preamble, "MBK_VECTORS", plan->desc.vectors);
+  mbi_preamble_define_int(preamble, "MBK_WIDTH", m->width);
+  mbi_preamble_define_int(preamble, "MBK_SPAN", m->span);
+  mbi_preamble_define_int(preamble, "MBK_TEAM", m->team);
+  mbi_preamble_define_int(preamble, "MBK_WORDS", m->words);
+  mbi_preamble_define_int(preamble, "MBK_UNROLL", m->unroll);
+  mbi_preamble_define_int(preamble, "MBK_COLUMNS", mbi_many_copies(plan));
+  mbi_preamble_define_int(preamble, "MBK_EMPTY_ROWS", plan->scan.empty_rows > 0);
+  mbi_preamble_define_int(preamble, "MBK_ALIGNED", mbi_scan_aligned(plan));
+  mbi_preamble_define_int(preamble, "MBK_ONCE", plan->once);
+  mbi_preamble_define_int(preamble, "MBK_THREADS", m->threads);
+  mbi_preamble_define_int(preamble, "MBK_BLOCKS", m->resident);
+}
+
+static merbit_status mbi_many_specialise(merbit_plan *plan) {
+  mbi_many *m = &plan->many;
+  const int copies = mbi_many_copies(plan), loose = m->span > 1 && !copies;
+  const char *const names[] = {"mbk_scan_build", "mbk_many_product", "mbk_many_fixup",
+                               "mbk_many_loose", "mbk_many_collect", "mbk_many_spread"};
+  const int wanted[] = {1, 1, 1, loose, copies, copies};
+  void **const places[] = {&plan->scan.build, &plan->scan.product, &plan->scan.fixup,
+                           &m->loose,         &m->collect,         &m->spread};
+  mbi_preamble preamble;
+  merbit_status status;
+  size_t i;
+  mbi_many_preamble(plan, &preamble);
+  status = mbi_program_create(plan->context, "spmv/many.cu", &preamble, &plan->program);
+  for (i = 0; i < sizeof names / sizeof names[0] && status == MERBIT_OK; i++) {
+    if (wanted[i]) {
+      status = mbi_program_kernel(plan->context, &plan->program, names[i], places[i]);
+    }
+  }
+  return status;
+}
+
+static merbit_status mbi_many_create(merbit_plan *plan) {
+  const uint64_t row = (uint64_t)plan->desc.vectors * mbi_type_size(plan->type);
+  merbit_status status = mbi_scan_rank(plan);
+  if (status == MERBIT_OK) {
+    status = mbi_many_size(plan);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_many_specialise(plan);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_scan_schedule_create(plan);
+    plan->stream_bytes += mbi_device_csr_stream_bytes(plan) +
+                          4 * plan->scan.tiles * (row - mbi_type_size(plan->type));
+    if (mbi_many_copies(plan)) {
+      plan->stream_bytes += 2 * (plan->device.rows + plan->device.cols) *
+                            (uint64_t)plan->many.width * mbi_type_size(plan->type);
+    }
+  }
+  return status;
+}
+
+/* ---- Scratch: firsts, tails, and copies of X and Y by rows --------------------------------
+ */
+
+#define MBI_MANY_ALIGNMENT 256
+
+static uint64_t mbi_many_round(uint64_t bytes) {
+  return (bytes + MBI_MANY_ALIGNMENT - 1) / MBI_MANY_ALIGNMENT * MBI_MANY_ALIGNMENT;
+}
+
+/* Where the copy of X begins, and of Y. */
+static uint64_t mbi_many_x_place(const merbit_plan *plan) {
+  return mbi_many_round(2 * plan->scan.tiles * (uint64_t)plan->many.width *
+                        mbi_type_size(plan->type));
+}
+static uint64_t mbi_many_y_place(const merbit_plan *plan) {
+  return mbi_many_round(mbi_many_x_place(plan) + plan->device.cols *
+                                                     (uint64_t)plan->many.width *
+                                                     mbi_type_size(plan->type));
+}
+
+static uint64_t mbi_many_scratch_bytes(const merbit_plan *plan) {
+  const uint64_t row = (uint64_t)plan->many.width * mbi_type_size(plan->type);
+  return mbi_many_copies(plan) ? mbi_many_y_place(plan) + plan->device.rows * row
+                               : 2 * plan->scan.tiles * row;
+}
+
+/* Of host memory through which pieces pass that do not lie together. */
+#define MBI_MANY_BOUNCE 65536
+
+static merbit_status mbi_many_workspace(merbit_workspace *workspace) {
+  const merbit_plan *plan = workspace->plan;
+  return plan->desc.vectors > 1 && plan->desc.vector_memory == MERBIT_MEMORY_HOST
+             ? mbi_allocate_array(plan->context, MBI_MANY_BOUNCE, 1,
+                                  "pieces of a workspace's host vectors", &workspace->bounce)
+             : MERBIT_OK;
+}
+
+/* ---- Launch ------------------------------------------------------------------------------ */
+
+/* Threads for `count` rows of a copy. */
+static int64_t mbi_many_grid(const merbit_plan *plan, uint64_t count) {
+  const uint64_t wanted = (count + 255) / 256;
+  const uint64_t most = 64 * (uint64_t)plan->context->device.multiprocessors;
+  return (int64_t)(wanted < most || most == 0 ? wanted : most);
+}
+
+static merbit_status mbi_many_launch_collect(merbit_plan *plan, const void *alpha, mbi_devptr x,
+                                             uint64_t ldx, const void *beta, mbi_devptr copy,
+                                             void *stream) {
+  void *arguments[6];
+  arguments[0] = &x;
+  arguments[1] = &ldx;
+  arguments[2] = &plan->device.cols;
+  arguments[3] = &copy;
+  arguments[4] = (void *)(uintptr_t)alpha;
+  arguments[5] = (void *)(uintptr_t)beta;
+  return mbi_device_launch_early(plan->context, plan->many.collect, "mbk_many_collect",
+                                 mbi_many_grid(plan, plan->device.cols), 256, 0, stream,
+                                 arguments);
+}
+
+static merbit_status mbi_many_launch_spread(merbit_plan *plan, const void *alpha,
+                                            mbi_devptr copy, const void *beta, mbi_devptr y,
+                                            uint64_t ldy, void *stream) {
+  void *arguments[6];
+  arguments[0] = &copy;
+  arguments[1] = &plan->device.rows;
+  arguments[2] = &y;
+  arguments[3] = &ldy;
+  arguments[4] = (void *)(uintptr_t)alpha;
+  arguments[5] = (void *)(uintptr_t)beta;
+  return mbi_device_launch_early(plan->context, plan->many.spread, "mbk_many_spread",
+                                 mbi_many_grid(plan, plan->device.rows), 256, 0, stream,
+                                 arguments);
+}
+
+/* X and Y by rows; to a copy all sums go unscaled. */
+static merbit_status mbi_many_launch_rows(merbit_plan *plan, mbi_devptr carries,
+                                          const void *alpha, mbi_devptr x, uint64_t ldx,
+                                          const void *beta, mbi_devptr y, uint64_t ldy,
+                                          void *stream) {
+  static const float one_f32 = 1.0f, zero_f32 = 0.0f;
+  static const double one_f64 = 1.0, zero_f64 = 0.0;
+  static const void *const none = NULL;
+  const int single = plan->type == MERBIT_F32;
+  const int device = plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE;
+  mbi_many *m = &plan->many;
+  mbi_scan_schedule *s = &plan->scan;
+  const uint64_t size = mbi_type_size(plan->type), span = (uint64_t)m->span;
+  uint32_t x_step = (uint32_t)(ldx * size);
+  mbi_devptr tails = carries + s->tiles * (uint64_t)m->width * size;
+  const int packed =
+      m->span == 1 || ((x | y) % (span * size) == 0 && ldx % span == 0 && ldy % span == 0);
+  merbit_status status = MERBIT_OK;
+  void *arguments[15];
+  arguments[0] = &s->row_ends;
+  arguments[1] = &s->tile_row;
+  arguments[2] = &plan->ranks.row_id;
+  arguments[3] = &plan->device.col_ind;
+  arguments[4] = &plan->device.values;
+  arguments[5] = &x;
+  arguments[6] = &x_step;
+  arguments[7] = &y;
+  arguments[8] = &ldy;
+  arguments[9] = &carries;
+  arguments[10] = &tails;
+  arguments[11] = &plan->device.nnz;
+  arguments[12] = &s->tiles;
+  arguments[13] = (void *)(uintptr_t)alpha;
+  arguments[14] = (void *)(uintptr_t)beta;
+  if (s->blocks > 0) {
+    status = mbi_device_launch_early(plan->context, packed ? s->product : m->loose,
+                                     packed ? "mbk_many_product" : "mbk_many_loose",
+                                     (int64_t)s->blocks, m->threads, 0, stream, arguments);
+  }
+  if (status != MERBIT_OK || s->fixup_blocks == 0) {
+    return status;
+  }
+  if (mbi_many_copies(plan)) {
+    alpha = device ? (const void *)&none : single ? (const void *)&one_f32 : &one_f64;
+    beta = device ? (const void *)&none : single ? (const void *)&zero_f32 : &zero_f64;
+  }
+  arguments[0] = &plan->ranks.row_start;
+  arguments[1] = &s->tile_row;
+  arguments[2] = &plan->ranks.row_id;
+  arguments[3] = &plan->ranks.empty_id;
+  arguments[4] = &carries;
+  arguments[5] = &tails;
+  arguments[6] = &y;
+  arguments[7] = &ldy;
+  arguments[8] = &s->tiles;
+  arguments[9] = &s->empty_rows;
+  arguments[10] = (void *)(uintptr_t)alpha;
+  arguments[11] = (void *)(uintptr_t)beta;
+  return mbi_device_launch_early(
+      plan->context, s->fixup, "mbk_many_fixup", (int64_t)s->fixup_blocks,
+      MBI_SCAN_FIXUP_THREADS,
+      (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (size + sizeof(uint32_t))), stream, arguments);
+}
+
+/* Y = alpha A X + beta Y, with leading dimensions as merbit_spmm takes them. */
+static merbit_status mbi_many_multiply(merbit_plan *plan, mbi_devptr scratch, const void *alpha,
+                                       mbi_devptr x, uint64_t ldx, const void *beta,
+                                       mbi_devptr y, uint64_t ldy, void *stream) {
+  const mbi_devptr x_copy = scratch + mbi_many_x_place(plan);
+  const mbi_devptr y_copy = scratch + mbi_many_y_place(plan);
+  const uint64_t width = (uint64_t)plan->many.width;
+  merbit_status status = MERBIT_OK;
+  if (plan->device.rows == 0) {
+    return MERBIT_OK;
+  }
+  if (!mbi_many_copies(plan)) {
+    return mbi_many_launch_rows(plan, scratch, alpha, x, ldx, beta, y, ldy, stream);
+  }
+  if (plan->device.nnz > 0 && !mbi_alpha_zero(plan, alpha)) {
+    status = mbi_many_launch_collect(plan, alpha, x, ldx, beta, x_copy, stream);
+  }
+  if (status == MERBIT_OK) {
+    status =
+        mbi_many_launch_rows(plan, scratch, alpha, x_copy, width, beta, y_copy, width, stream);
+  }
+  return status != MERBIT_OK
+             ? status
+             : mbi_many_launch_spread(plan, alpha, y_copy, beta, y, ldy, stream);
+}
+
+/* ---- Describe ---------------------------------------------------------------------------- */
+
+static void mbi_many_info(const merbit_plan *plan, merbit_plan_info *info) {
+  info->sigma = plan->many.words;
+  info->omega = plan->many.unroll;
+  info->block_threads = plan->many.threads;
+  info->tiles = (int64_t)plan->scan.tiles;
+}
+
+static int mbi_many_describe(const merbit_plan *plan, char *text, size_t size) {
+  const mbi_many *m = &plan->many;
+  const mbi_scan_schedule *s = &plan->scan;
+  return snprintf(text, size,
+                  "%" PRIu64 " tiles of %d runs of %d, %d lane%s of %d columns to a nonzero, "
+                  "%" PRIu64 " empty rows, %d threads%s%s",
+                  s->tiles, 32 / m->team, 32 * m->words, m->team, m->team == 1 ? "" : "s",
+                  m->span, s->empty_rows, m->threads,
+                  mbi_many_copies(plan) ? ", copies by rows" : "",
+                  plan->once ? ", matrix past the caches" : "");
+}
+
+/* merbit_spmm launches: its rows have a distance. */
+static const mbi_cuda_method mbi_many_method = {mbi_many_create,
+                                                mbi_scan_destroy,
+                                                mbi_many_scratch_bytes,
+                                                NULL,
+                                                mbi_many_info,
+                                                mbi_many_describe,
+                                                NULL};
+
 /* ==== >>spmv/full.c  CUDA: a CSR of full blocks as blocks ================================= */
 /* ---- Encode: a CSR of full blocks as blocks, for the kernels of spmv/bsr.c
  * ------------------- */
@@ -28379,6 +30348,8 @@ static const mbi_cuda_method *mbi_cuda_method_of(const merbit_plan *plan,
     return &mbi_cb_method;
   case MERBIT_METHOD_HUBS:
     return &mbi_hubs_method;
+  case MERBIT_METHOD_MANY:
+    return &mbi_many_method;
 #ifdef MERBIT_STUDY_METHODS
   case MERBIT_METHOD_BSR_ROW_MAJOR:
   case MERBIT_METHOD_BSR_PRIVATE:
@@ -28935,6 +30906,17 @@ static merbit_status mbi_choose_values(merbit_plan *plan) {
   return status;
 }
 
+/* For several vectors there is one method, with general values. */
+static merbit_status mbi_choose_many(merbit_plan *plan) {
+  merbit_status status;
+  plan->method = MERBIT_METHOD_MANY;
+  plan->cuda = mbi_cuda_method_of(plan, plan->method);
+  (void)snprintf(plan->why, sizeof plan->why, "for several vectors");
+  status = mbi_method_create(plan);
+  mbi_ranks_finish(plan->context, &plan->ranks);
+  return status;
+}
+
 /* Set plan->method and plan->cuda and make it. AUTO: the merge path for one product of a large
  * matrix; MERBIT beyond 2^32 - 2 rows; and SCAN where another finds no memory for its form of
  * the matrix or cannot take its sizes. */
@@ -28944,6 +30926,9 @@ static merbit_status mbi_choose(merbit_plan *plan) {
   char reason[384];
   merbit_status status = MERBIT_OK;
   plan->once = plan->device.nnz >= 4 * plan->device.rows;
+  if (mbi_plan_vectors(plan) > 1) {
+    return mbi_choose_many(plan);
+  }
   status = mbi_plan_plain(plan) ? mbi_choose_values(plan) : MERBIT_OK;
   if (status != MERBIT_OK) {
     return status;
@@ -29018,7 +31003,7 @@ static merbit_status mbi_reorder_check(merbit_context *context, const merbit_vie
                     (int)desc->reordering);
   }
   if (view->format == MERBIT_BSR || desc->method == MERBIT_METHOD_BSR ||
-      desc->method > MERBIT_METHOD_SORTED) { /* and those for study */
+      desc->method > MERBIT_METHOD_MANY) { /* and those for study */
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
                     "plan_desc.reordering moves single rows and columns, which would break %s "
                     "apart; use a CSR or COO view and a method of single entries",
@@ -29601,6 +31586,16 @@ static int mbi_transpose_fits_gpu(const merbit_plan *plan) {
           plan->given.index_type == MERBIT_INDEX_32);
 }
 
+/* AUTO may still take the CPU when the GPU fails now, if everything is in host memory. */
+static int mbi_plan_may_fall_back(const merbit_plan *plan, merbit_status status) {
+  return plan->desc.side == MERBIT_SIDE_AUTO && plan->desc.method == MERBIT_METHOD_AUTO &&
+         plan->given.memory != MERBIT_MEMORY_DEVICE &&
+         plan->desc.vector_memory == MERBIT_MEMORY_HOST &&
+         plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE &&
+         mbi_semiring_runs(plan, MERBIT_SIDE_CPU) && status != MERBIT_INVALID_ARGUMENT &&
+         status != MERBIT_INVALID_MATRIX && status != MERBIT_OUT_OF_MEMORY;
+}
+
 /* Set plan->view to what the plan multiplies by. Once that is made it needs no check. */
 static merbit_status mbi_transpose_take(merbit_plan *plan) {
   merbit_context *context = plan->context;
@@ -29803,6 +31798,10 @@ static merbit_status mbi_choose_cpu(merbit_plan *plan) {
     return MERBIT_OK;
   }
   plan->method = MERBIT_METHOD_MERGE;
+  if (mbi_plan_vectors(plan) > 1) {
+    (void)snprintf(plan->why, sizeof plan->why, "for several vectors; runner-up none");
+    return MERBIT_OK;
+  }
   if (!mbi_plan_plain(plan) || mbi_plan_has_semiring(plan)) {
     (void)snprintf(plan->why, sizeof plan->why, "AUTO's method there; runner-up reference");
     return MERBIT_OK;
@@ -29830,12 +31829,13 @@ static void mbi_workspace_free(merbit_workspace *workspace) {
     mbi_device_leave(context);
   }
   mbi_release(context, workspace->carries);
+  mbi_release(context, workspace->bounce);
   mbi_release(context, workspace);
 }
 
 static merbit_status mbi_workspace_fill_cuda(merbit_workspace *workspace) {
   const merbit_plan *plan = workspace->plan;
-  const size_t size = mbi_type_size(mbi_plan_sums(plan));
+  const size_t size = mbi_type_size(mbi_plan_sums(plan)) * (size_t)mbi_plan_vectors(plan);
   merbit_context *context = plan->context;
   merbit_status status = mbi_device_enter(context);
   if (status != MERBIT_OK) {
@@ -29866,10 +31866,12 @@ static merbit_status mbi_workspace_make(merbit_plan *plan, merbit_workspace **wo
   memset(made, 0, sizeof *made);
   made->plan = plan;
   if (plan->side == MERBIT_SIDE_CUDA) {
-    status = mbi_workspace_fill_cuda(made);
+    status = mbi_many_workspace(made);
+    status = status == MERBIT_OK ? mbi_workspace_fill_cuda(made) : status;
   } else {
-    const size_t bytes = plan->blocks.chunk_index != NULL ? mbi_block_plan_scratch_bytes(plan)
-                         : mbi_plan_has_semiring(plan)    ? mbi_semiring_scratch_bytes(plan)
+    const size_t bytes = plan->desc.vectors > 1             ? mbi_many_cpu_bytes(plan)
+                         : plan->blocks.chunk_index != NULL ? mbi_block_plan_scratch_bytes(plan)
+                         : mbi_plan_has_semiring(plan)      ? mbi_semiring_scratch_bytes(plan)
                          : mbi_plan_plain(plan)
                              ? mbi_merge_scratch_bytes(plan->tasks, plan->type)
                              : mbi_mixed_scratch_bytes(plan);
@@ -29925,7 +31927,7 @@ static int mbi_method_known(merbit_method method) {
     return 1;
   }
 #endif
-  return method >= MERBIT_METHOD_AUTO && method <= MERBIT_METHOD_SORTED;
+  return method >= MERBIT_METHOD_AUTO && method <= MERBIT_METHOD_MANY;
 }
 
 static merbit_status mbi_plan_check_desc(merbit_context *context,
@@ -29966,6 +31968,10 @@ static merbit_status mbi_plan_check_desc(merbit_context *context,
   }
   return MERBIT_OK;
 }
+
+/* Of several vectors: spmv/many_product.c. */
+static merbit_status mbi_many_check(merbit_context *context, merbit_type type,
+                                    const merbit_plan_desc *desc);
 
 /* Whether a method runs on a side; AUTO does on both. */
 static int mbi_method_runs(merbit_method method, int cuda) {
@@ -30216,6 +32222,9 @@ static merbit_status mbi_plan_create(merbit_context *context, const merbit_view 
   }
   if (status == MERBIT_OK) {
     status = mbi_transpose_check(context, view, desc);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_many_check(context, mbi_view_type(view), &taken);
   }
   if (status == MERBIT_OK) {
     status = mbi_reorder_check(context, view, desc);
@@ -30546,7 +32555,8 @@ static int64_t mbi_plan_product_bytes(const merbit_plan *plan) {
   const int64_t size = (int64_t)mbi_type_size(plan->type);
   const int64_t nnz = plan->csr.nnz, rows = plan->csr.rows, cols = plan->csr.cols;
   const int64_t values = plan->csr.values != NULL ? nnz * size : 0;
-  const int64_t vectors = (rows + cols) * (int64_t)mbi_type_size(mbi_plan_sums(plan));
+  const int64_t vectors = (rows + cols) * (int64_t)mbi_type_size(mbi_plan_sums(plan)) *
+                          mbi_plan_vectors(plan);
   const int64_t columns = nnz * (int64_t)sizeof(int32_t);
   const merbit_view *bsr = &plan->bsr.view;
   if (plan->side == MERBIT_SIDE_CUDA) {
@@ -30579,6 +32589,7 @@ MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *plan, merbit_pl
   info->reorder_seconds = plan->reorder.seconds;
   info->bandwidth_before = plan->reorder.bandwidth_before;
   info->bandwidth = plan->reorder.bandwidth;
+  info->vectors = mbi_plan_vectors(plan);
   if (plan->side == MERBIT_SIDE_CUDA) {
     plan->cuda->info(plan, info);
     info->device_bytes = (int64_t)(plan->device.bytes + plan->schedule_bytes +
@@ -30629,6 +32640,12 @@ static int mbi_describe_order(const merbit_plan *plan, char *text, size_t size) 
                   plan->reorder.bandwidth_before, plan->reorder.bandwidth);
 }
 
+/* What is appended to the line of a plan of several vectors. */
+static int mbi_describe_vectors(const merbit_plan *plan, char *text, size_t size) {
+  return snprintf(text, size, "; %d vectors, %s-major", plan->desc.vectors,
+                  plan->desc.vector_order == MERBIT_VECTORS_ROW_MAJOR ? "row" : "column");
+}
+
 MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size_t size) {
   char line[1024];
   int length;
@@ -30666,10 +32683,14 @@ MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size
                       plan->csr.cols, plan->csr.nnz, one ? 1 : plan->tasks,
                       !one && plan->tasks != 1 ? "s" : "", mbi_value_name(plan),
                       1e-6 * (double)mbi_plan_product_bytes(plan),
-                      plan->desc.method == MERBIT_METHOD_AUTO ? ""
+                      plan->desc.method == MERBIT_METHOD_AUTO || mbi_plan_vectors(plan) > 1 ? ""
                       : one                                   ? "; runner-up merge"
                                                               : "; runner-up reference",
                       reason[0] != '\0' ? "; not on CUDA: " : "", reason);
+  }
+  if (plan != NULL && mbi_plan_vectors(plan) > 1 && length > 0 &&
+      (size_t)length < sizeof line) {
+    length += mbi_describe_vectors(plan, line + length, sizeof line - (size_t)length);
   }
   if (plan != NULL && mbi_plan_transposes(plan) && length > 0 && (size_t)length < sizeof line) {
     length += mbi_describe_transpose(plan, line + length, sizeof line - (size_t)length);
@@ -30698,6 +32719,11 @@ static merbit_status mbi_spmv_check(merbit_plan *plan, const merbit_workspace *w
                                     const void *x, const void *y) {
   merbit_context *context = plan->context;
   const size_t size = mbi_type_size(mbi_plan_sums(plan));
+  if (mbi_plan_vectors(plan) > 1) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "merbit_spmv: the plan is for %d vectors; use merbit_spmm",
+                    mbi_plan_vectors(plan));
+  }
   if (workspace->plan != plan) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
                     "merbit_spmv: the workspace belongs to another plan");
@@ -30858,6 +32884,269 @@ MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *worksp
   }
   return mbi_spmv_cuda(plan, workspace, alpha, x, beta, y, !mbi_scalar_zero(type, beta),
                        stream);
+}
+
+/* ==== >>spmv/many_product.c  products of several vectors ================================== */
+/* Products of several vectors: checks, and vectors with leading dimensions. */
+
+/* ---- What a plan of several vectors takes ------------------------------------------------ */
+
+static merbit_status mbi_many_check(merbit_context *context, merbit_type type,
+                                    const merbit_plan_desc *desc) {
+  const merbit_method method = desc->method;
+  if (desc->vectors < 0 || desc->vectors > MBI_MANY_MOST) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "plan_desc.vectors is %d; use 1 to %d, or 0 for one", desc->vectors,
+                    MBI_MANY_MOST);
+  }
+  if (desc->vector_order < MERBIT_VECTORS_COLUMN_MAJOR ||
+      desc->vector_order > MERBIT_VECTORS_ROW_MAJOR) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "plan_desc.vector_order is %d; use a merbit_vector_order",
+                    (int)desc->vector_order);
+  }
+  if (desc->vectors <= 1) {
+    return method != MERBIT_METHOD_MANY
+               ? MERBIT_OK
+               : mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                          "plan_desc.method many is for several vectors, but plan_desc.vectors "
+                          "is %d",
+                          desc->vectors);
+  }
+  if (!mbi_type_plain(type) || desc->vector_type != type) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "several vectors are multiplied in f64 or f32 throughout, not with %s",
+                    mbi_type_text(type, desc->vector_type));
+  }
+  if (desc->semiring != MERBIT_SEMIRING_PLUS_TIMES) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "several vectors are multiplied by plus-times, not over a semiring");
+  }
+  if (method != MERBIT_METHOD_AUTO && method != MERBIT_METHOD_MANY &&
+      (method != MERBIT_METHOD_MERGE || mbi_plan_side(context, desc) != MERBIT_SIDE_CPU)) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "plan_desc.method %s has no form for %d vectors; use AUTO, MANY on CUDA or "
+                    "MERGE on the CPU",
+                    mbi_method_name(method), desc->vectors);
+  }
+  return MERBIT_OK;
+}
+
+/* ---- Leading dimensions ------------------------------------------------------------------ */
+
+/* `count` rows or columns of a matrix in the plan's order: what stands together, and how often.
+ */
+typedef struct mbi_many_layout {
+  int64_t length, times, leading;
+} mbi_many_layout;
+
+static mbi_many_layout mbi_many_layout_of(const merbit_plan *plan, int64_t count,
+                                          int64_t leading) {
+  const int by_rows = plan->desc.vector_order == MERBIT_VECTORS_ROW_MAJOR;
+  mbi_many_layout layout;
+  layout.length = by_rows ? mbi_plan_vectors(plan) : count;
+  layout.times = by_rows ? count : mbi_plan_vectors(plan);
+  layout.leading = leading;
+  return layout;
+}
+
+/* Elements from the first to the last. */
+static int64_t mbi_many_extent(const mbi_many_layout *layout) {
+  return layout->length > 0 && layout->times > 0
+             ? (layout->times - 1) * layout->leading + layout->length
+             : 0;
+}
+
+static merbit_status mbi_many_check_leading(const merbit_plan *plan, const char *name,
+                                            const mbi_many_layout *layout) {
+  const int64_t size = (int64_t)mbi_type_size(plan->type);
+  const int64_t times = layout->times > 0 ? layout->times : 1;
+  const int by_rows = plan->desc.vector_order == MERBIT_VECTORS_ROW_MAJOR;
+  if (layout->leading < layout->length) {
+    return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
+                    "merbit_spmm: %s is %" PRId64 "; %s-major it is at least %" PRId64, name,
+                    layout->leading, by_rows ? "row" : "column", layout->length);
+  }
+  if (layout->leading > INT64_MAX / size / 2 / times ||
+      (by_rows && plan->side == MERBIT_SIDE_CUDA &&
+       (uint64_t)layout->leading > UINT32_MAX / (uint64_t)size)) {
+    return mbi_fail(plan->context, MERBIT_TOO_LARGE,
+                    "merbit_spmm: %s is %" PRId64 ", which is beyond what a product takes",
+                    name, layout->leading);
+  }
+  return MERBIT_OK;
+}
+
+static merbit_status mbi_spmm_check(merbit_plan *plan, const merbit_workspace *workspace,
+                                    const void *x, const mbi_many_layout *x_layout,
+                                    const void *y, const mbi_many_layout *y_layout) {
+  merbit_context *context = plan->context;
+  const uint64_t size = mbi_type_size(plan->type);
+  merbit_status status;
+  if (workspace->plan != plan) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "merbit_spmm: the workspace belongs to another plan");
+  }
+  status = mbi_many_check_leading(plan, "ldx", x_layout);
+  if (status == MERBIT_OK) {
+    status = mbi_many_check_leading(plan, "ldy", y_layout);
+  }
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  if ((x == NULL && plan->csr.cols > 0) || (y == NULL && plan->csr.rows > 0)) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "merbit_spmm: `%s` is NULL",
+                    x == NULL && plan->csr.cols > 0 ? "x" : "y");
+  }
+  if (mbi_overlap(x, (uint64_t)mbi_many_extent(x_layout) * size, y,
+                  (uint64_t)mbi_many_extent(y_layout) * size)) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "merbit_spmm: x (%" PRId64 " elements at %p) and y (%" PRId64
+                    " at %p) overlap; use two arrays",
+                    mbi_many_extent(x_layout), x, mbi_many_extent(y_layout), y);
+  }
+  return MERBIT_OK;
+}
+
+/* ---- Host vectors with a plan on CUDA ---------------------------------------------------- */
+
+/* Between host vectors as they lie and a copy without gaps in GPU memory. What lies between a
+ * row, or a column, and the next is left alone. */
+static merbit_status mbi_many_move(const merbit_workspace *workspace, void *host,
+                                   const mbi_many_layout *layout, mbi_devptr device, int up) {
+  merbit_context *context = workspace->plan->context;
+  const size_t size = mbi_type_size(workspace->plan->type);
+  const size_t piece = (size_t)layout->length * size, gap = (size_t)layout->leading * size;
+  const int64_t most = piece > 0 ? (int64_t)(MBI_MANY_BOUNCE / piece) : 0;
+  const int direct = layout->leading == layout->length, whole = most == 0 && !direct;
+  const int64_t at_once = direct ? layout->times : whole ? 1 : most;
+  merbit_status status = MERBIT_OK;
+  int64_t first, i;
+  for (first = 0; first < layout->times && piece > 0 && status == MERBIT_OK; first += at_once) {
+    const int64_t left = layout->times - first, count = left < at_once ? left : at_once;
+    char *const from = (char *)host + (size_t)first * gap;
+    char *const through = direct || whole ? from : (char *)workspace->bounce;
+    const mbi_devptr to = device + (uint64_t)first * piece;
+    for (i = 0; i < count && up && through != from; i++) {
+      memcpy(through + (size_t)i * piece, from + (size_t)i * gap, piece);
+    }
+    status = up ? mbi_device_upload(context, to, through, (size_t)count * piece)
+                : mbi_device_download(context, through, to, (size_t)count * piece);
+    for (i = 0; i < count && !up && status == MERBIT_OK && through != from; i++) {
+      memcpy(from + (size_t)i * gap, through + (size_t)i * piece, piece);
+    }
+  }
+  return status;
+}
+
+static merbit_status mbi_spmm_staged(merbit_plan *plan, merbit_workspace *workspace,
+                                     const void *alpha, const void *x,
+                                     const mbi_many_layout *x_layout, const void *beta, void *y,
+                                     const mbi_many_layout *y_layout, int reads_y,
+                                     void *stream) {
+  merbit_context *context = plan->context;
+  merbit_status status =
+      mbi_many_move(workspace, (void *)(uintptr_t)x, x_layout, workspace->staged_x, 1);
+  if (status == MERBIT_OK && reads_y) {
+    status = mbi_many_move(workspace, y, y_layout, workspace->staged_y, 1);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_many_multiply(plan, workspace->device_carries, alpha, workspace->staged_x,
+                               (uint64_t)x_layout->length, beta, workspace->staged_y,
+                               (uint64_t)y_layout->length, stream);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_synchronize(context, stream);
+  }
+  return status == MERBIT_OK ? mbi_many_move(workspace, y, y_layout, workspace->staged_y, 0)
+                             : status;
+}
+
+/* ---- Products ---------------------------------------------------------------------------- */
+
+static merbit_status mbi_spmm_cuda(merbit_plan *plan, merbit_workspace *workspace,
+                                   const void *alpha, const void *x,
+                                   const mbi_many_layout *x_layout, const void *beta, void *y,
+                                   const mbi_many_layout *y_layout, int reads_y, void *stream) {
+  merbit_context *context = plan->context;
+  merbit_status status = mbi_device_enter(context);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  if (plan->desc.vector_memory == MERBIT_MEMORY_HOST) {
+    status = mbi_spmm_staged(plan, workspace, alpha, x, x_layout, beta, y, y_layout, reads_y,
+                             stream);
+  } else {
+    if (plan->csr.cols > 0) {
+      status = mbi_spmv_check_address(plan, x, &workspace->known_x, "x");
+    }
+    if (status == MERBIT_OK && plan->csr.rows > 0) {
+      status = mbi_spmv_check_address(plan, y, &workspace->known_y, "y");
+    }
+    if (status == MERBIT_OK) {
+      status = mbi_many_multiply(plan, workspace->device_carries, alpha, mbi_device_address(x),
+                                 (uint64_t)x_layout->leading, beta, mbi_device_address(y),
+                                 (uint64_t)y_layout->leading, stream);
+    }
+  }
+  mbi_device_leave(context);
+  return status;
+}
+
+static merbit_status mbi_spmm_run(merbit_plan *plan, merbit_workspace *workspace,
+                                  const void *alpha, const void *x,
+                                  const mbi_many_layout *x_layout, const void *beta, void *y,
+                                  const mbi_many_layout *y_layout, void *stream) {
+  static const float one_f32 = 1.0f, zero_f32 = 0.0f;
+  static const double one_f64 = 1.0, zero_f64 = 0.0;
+  const int single = plan->type == MERBIT_F32;
+  int reads_y;
+  if (plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE) {
+    return mbi_spmm_cuda(plan, workspace, &alpha, x, x_layout, &beta, y, y_layout, beta != NULL,
+                         stream);
+  }
+  if (alpha == NULL) {
+    alpha = single ? (const void *)&one_f32 : &one_f64;
+  }
+  if (beta == NULL) {
+    beta = single ? (const void *)&zero_f32 : &zero_f64;
+  }
+  reads_y = single ? *(const float *)beta != 0.0f : *(const double *)beta != 0.0;
+  if (plan->side == MERBIT_SIDE_CPU) {
+    mbi_many_cpu(plan, workspace->carries, alpha, x, x_layout->leading, beta, y,
+                 y_layout->leading);
+    return MERBIT_OK;
+  }
+  return mbi_spmm_cuda(plan, workspace, alpha, x, x_layout, beta, y, y_layout, reads_y, stream);
+}
+
+MERBIT_API merbit_status merbit_spmm(merbit_plan *plan, merbit_workspace *workspace,
+                                     const void *alpha, const void *x, int64_t ldx,
+                                     const void *beta, void *y, int64_t ldy, void *stream) {
+  mbi_many_layout x_layout, y_layout;
+  merbit_status status;
+  if (plan == NULL) {
+    return MERBIT_INVALID_ARGUMENT;
+  }
+  if (workspace == NULL) {
+    workspace = plan->workspace;
+  }
+  x_layout = mbi_many_layout_of(plan, plan->csr.cols, ldx);
+  y_layout = mbi_many_layout_of(plan, plan->csr.rows, ldy);
+  status = mbi_spmm_check(plan, workspace, x, &x_layout, y, &y_layout);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  if (mbi_plan_vectors(plan) > 1) {
+    return mbi_spmm_run(plan, workspace, alpha, x, &x_layout, beta, y, &y_layout, stream);
+  }
+  if (plan->desc.vector_order == MERBIT_VECTORS_ROW_MAJOR && (ldx != 1 || ldy != 1)) {
+    return mbi_fail(plan->context, MERBIT_NOT_SUPPORTED,
+                    "merbit_spmm: ldx is %" PRId64 " and ldy %" PRId64
+                    "; row-major, a plan of one vector takes 1",
+                    ldx, ldy);
+  }
+  return merbit_spmv(plan, workspace, alpha, x, beta, y, stream);
 }
 
 /* ==== >>spmv/vectors.c  vectors into the order of a plan and back ========================= */

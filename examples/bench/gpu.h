@@ -4,6 +4,7 @@
 #define BENCH_GPU_H
 #include "back.h"
 #include "block_plans.h"
+#include "many.h"
 #include "semirings.h"
 #include "study_plans.h"
 #include "summary.h"
@@ -161,6 +162,7 @@ static void bench_describe_orders(const bench_bench *b) {
 
 static void bench_gpu_problem(bench_lab *lab, bench_problem *p, bench_summary *sum) {
   bench_bench *b = (bench_bench *)calloc(1, sizeof *b);
+  bench_several several;
   void *y = bench_allocate(p->m->rows > p->m->cols ? p->m->rows : p->m->cols, p->size);
   int i;
   if (b == NULL) {
@@ -176,9 +178,12 @@ static void bench_gpu_problem(bench_lab *lab, bench_problem *p, bench_summary *s
   bench_add_semirings(b);
   bench_add_block_plans(b);
   bench_add_study_plans(b);
+  bench_add_several(b, &several);
   bench_json_close(lab->json, ']');
   for (i = 0; i < b->case_count; i++) {
-    if (b->cases[i].kind != BENCH_TILE) {
+    if (b->cases[i].kind == BENCH_SEVERAL) {
+      bench_many_verify(b, &b->cases[i], y);
+    } else if (b->cases[i].kind != BENCH_TILE) {
       bench_verify(b, &b->cases[i], y);
     }
   }
@@ -188,6 +193,7 @@ static void bench_gpu_problem(bench_lab *lab, bench_problem *p, bench_summary *s
   bench_describe_auto(b);
   bench_describe_orders(b);
   bench_describe_back(b);
+  bench_describe_several(b);
   bench_json_close(lab->json, '}');
   bench_typed_all(lab, &b->arrays);
   bench_sum_up(sum, p, b->cases, b->case_count);
@@ -200,6 +206,7 @@ static void bench_gpu_problem(bench_lab *lab, bench_problem *p, bench_summary *s
     bench_rival_destroy(&b->rivals[i]);
   }
   bench_back_destroy(b);
+  bench_several_close(b, &several);
   bench_arrays_destroy(&b->arrays, &lab->gpu);
   free(b);
   free(y);

@@ -11,6 +11,7 @@ typedef struct bench_options {
   int single, full; /* precisions asked for */
   int sigmas[BENCH_SIGMAS], sigma_count;
   int values;        /* what they become: one of bench_value_kinds */
+  int vectors;       /* of products of several */
   int block_threads; /* of merbit's products; 0: the library's choice */
   int rounds, threads;
   merbit_side side;
@@ -66,6 +67,9 @@ static void bench_help(void) {
       "                    as the user's own);\n"
       "                    by name transpose: auto with MERBIT_OPERATION_T, beside cuSPARSE's\n"
       "                    CSR with its own (cusparse-csr-alg1-t, cusparse-csr-alg2-t);\n"
+      "                    by name many-N (several vectors by rows; --vectors says how many),\n"
+      "                    many-N-columns, variants -u8, -s2, -t128, -t512, -u8-t128, beside\n"
+      "                    cusparse-spmm-N, cusparse-spmm-N-alg2, cusparse-spmm-N-columns;\n"
       "                    merbit-sN, merbit-dual-sN (N is sigma; with the dual-buffer "
       "commit);\n"
       "                    every cuSPARSE is measured, unless some are named: "
@@ -79,6 +83,7 @@ static void bench_help(void) {
       "  --values KIND     general (default), or values made anew: equal (all 1), row or "
       "column\n"
       "                    (one for each), few (200 different ones), half (exact in f16)\n"
+      "  --vectors N       of products of several, 2 to 64; 8 by default\n"
       "  --sigma LIST      of steps per lane; 7,14,28 by default\n"
       "  --block-threads N of merbit's products; the library's choice by default\n"
       "  --repeat N        rounds of measuring, 3 to 101; 15 by default\n"
@@ -165,6 +170,8 @@ static void bench_option(bench_options *o, const char *option, const char *value
     bench_option_values(o, value);
   } else if (strcmp(option, "--block-threads") == 0) {
     o->block_threads = bench_option_integer(option, value, 32, 1024);
+  } else if (strcmp(option, "--vectors") == 0) {
+    o->vectors = bench_option_integer(option, value, 2, 64);
   } else if (strcmp(option, "--repeat") == 0) {
     o->rounds = bench_option_integer(option, value, 3, BENCH_MOST_ROUNDS);
   } else if (strcmp(option, "--side") == 0) {
@@ -192,6 +199,7 @@ static void bench_parse(bench_options *o, int argc, char **argv) {
   o->sigmas[1] = 14;
   o->sigmas[2] = 28;
   o->sigma_count = 3;
+  o->vectors = 8;
   o->rounds = 15;
   for (i = 1; i < argc; i++) {
     if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {

@@ -23,6 +23,7 @@ static const char *bench_kind_name(bench_kind kind) {
   return kind == BENCH_PLAIN     ? "A x"
          : kind == BENCH_GENERAL ? "alpha A x + beta y"
          : kind == BENCH_TILE    ? "tile build"
+         : kind == BENCH_SEVERAL ? "A X"
                                  : "A' x";
 }
 

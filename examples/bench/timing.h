@@ -14,7 +14,8 @@ typedef enum bench_kind {
   BENCH_PLAIN,     /* y = A x */
   BENCH_GENERAL,   /* y = alpha A x + beta y */
   BENCH_TILE,      /* what a plan costs on the GPU */
-  BENCH_TRANSPOSED /* y = A' x */
+  BENCH_TRANSPOSED, /* y = A' x */
+  BENCH_SEVERAL     /* Y = A X */
 } bench_kind;
 
 typedef struct bench_case {

@@ -17,6 +17,10 @@
 #error "define MBK_CROSSING: 1 if rows that lie in one tile are committed already"
 #endif
 
+#ifndef MBK_LEADING
+#define MBK_LEADING 0 // 1: rows of y are `rows` elements apart, not MBK_PARTS
+#endif
+
 // A row over many tiles is added up by a warp, over very many by the thread block.
 #define MBK_FIXUP_THREADS 512
 // Blocks that a multiprocessor should hold; 0: as NVRTC likes, which for semirings and complex
@@ -40,7 +44,9 @@ MBK_DEVICE MBK_COMPUTE mbk_fixup_tails(const MBK_COMPUTE *tails, mbk_u64 from, m
 // The last block of rows may reach beyond the matrix.
 MBK_DEVICE void mbk_fixup_commit(MBK_VECTOR *y, mbk_u64 row, mbk_u32 part, mbk_u64 rows,
                                  MBK_COMPUTE sum, MBK_SCALAR alpha, MBK_SCALAR beta) {
-  if (MBK_PARTS == 1) {
+  if (MBK_LEADING) {
+    MBK_COMMIT(row * rows + part, sum);
+  } else if (MBK_PARTS == 1) {
     MBK_COMMIT(row, sum);
   } else if (row * MBK_PARTS + part < rows) {
     MBK_COMMIT(row * MBK_PARTS + part, sum);
@@ -49,7 +55,7 @@ MBK_DEVICE void mbk_fixup_commit(MBK_VECTOR *y, mbk_u64 row, mbk_u32 part, mbk_u
 
 // The first row that ends in each tile: what the tiles before it hold of it, in their order,
 // then the tile's own part; and the rows that hold nothing. `rows` is needed where MBK_PARTS is
-// not 1. Launch: MBK_FIXUP_THREADS parts of tiles per block. Shared:
+// not 1, or with MBK_LEADING. Launch: MBK_FIXUP_THREADS parts of tiles per block. Shared:
 // MBK_COMPUTE[MBK_FIXUP_THREADS / 32], then mbk_u32[MBK_FIXUP_THREADS / 32].
 MBK_DEVICE void mbk_fixup(const MBK_ROW_PTR *row_start, const MBK_RANK *tile_row,
                           const mbk_u32 *row_id, const mbk_u32 *empty_id,

@@ -238,6 +238,28 @@ static merbit_status plan_create_by_degree(world *w) {
   return merbit_plan_create(w->context, &w->view, &desc, (merbit_plan **)&w->out);
 }
 
+static merbit_status plan_create_many(world *w) {
+  merbit_plan_desc desc;
+  memset(&desc, 0, sizeof desc);
+  desc.vectors = 3;
+  return merbit_plan_create(w->context, &w->view, &desc, (merbit_plan **)&w->out);
+}
+
+static void many_made(world *w) {
+  world_expect_many(w, (merbit_plan *)w->out);
+  merbit_plan_destroy((merbit_plan *)w->out);
+}
+
+static void with_many_plan(world *w) {
+  assert_int_equal(plan_create_many(w), MERBIT_OK);
+  w->plan = (merbit_plan *)w->out;
+}
+
+static merbit_status spmm(world *w) {
+  world_expect_many(w, w->plan);
+  return MERBIT_OK;
+}
+
 static merbit_status plan_create_transposed(world *w) {
   merbit_plan_desc desc;
   memset(&desc, 0, sizeof desc);

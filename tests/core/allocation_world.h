@@ -176,6 +176,29 @@ static void world_expect_product(const world *w, merbit_plan *plan, merbit_works
   free(right);
 }
 
+/* The same of three vectors, each the double of the one before. */
+static void world_expect_many(const world *w, merbit_plan *plan) {
+  const fixture *f = w->f;
+  double *x = (double *)test_allocate(3 * f->n, 8), *y = (double *)test_allocate(3 * f->n, 8);
+  double *right = (double *)test_allocate(3 * f->n, 8);
+  int64_t k, v;
+  for (k = 0; k < 3 * f->n; k++) {
+    x[k] = (double)((k % f->n % 7 + 1) << k / f->n);
+    y[k] = (double)NAN;
+  }
+  for (v = 0; v < 3; v++) {
+    for (k = 0; k < f->nnz; k++) {
+      right[v * f->n + f->row_ind[k]] +=
+          (w->form == PATTERN_COO ? 1 : f->values[k]) * x[v * f->n + f->col_ind[k]];
+    }
+  }
+  assert_int_equal(merbit_spmm(plan, NULL, NULL, x, f->n, NULL, y, f->n, NULL), MERBIT_OK);
+  assert_memory_equal(y, right, (size_t)(3 * f->n) * 8);
+  free(x);
+  free(y);
+  free(right);
+}
+
 /* The same by way of the order of a reordered plan. */
 static void world_expect_reordered(const world *w, merbit_plan *plan, double factor) {
   const fixture *f = w->f;

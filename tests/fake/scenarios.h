@@ -6,6 +6,7 @@
 #include "fake/block_scenarios.h"
 #include "fake/choice_scenarios.h"
 #include "fake/device_scenarios.h"
+#include "fake/many_scenarios.h"
 #include "fake/order_scenarios.h"
 #include "fake/semiring_scenarios.h"
 #include "fake/transpose_scenarios.h"
@@ -281,6 +282,9 @@ TEST_UNUSED static const struct {
     {"transposed and reordered", transposed_and_reordered, MERBIT_SIDE_CUDA, 0},
     {"transposed blocks", transposed_blocks, MERBIT_SIDE_CUDA, 0},
     {"transposed, host vectors, AUTO", transposed_host_vectors, MERBIT_SIDE_AUTO, 0},
+    {"several vectors by rows", vectors_by_rows, MERBIT_SIDE_CUDA, 0},
+    {"several vectors by columns", vectors_by_columns, MERBIT_SIDE_CUDA, 0},
+    {"several host vectors, AUTO", several_host_vectors, MERBIT_SIDE_AUTO, 0},
     {"conjugate transpose, AUTO", complex_products, MERBIT_SIDE_AUTO, 0},
     {"complex by MERGE", complex_merge, MERBIT_SIDE_CUDA, 0},
     {"custom operators, AUTO", custom_products, MERBIT_SIDE_AUTO, 0},

@@ -142,6 +142,21 @@ static void hubs_preamble(merbit_type type, int form, int steps, int threads,
   mbi_hubs_preamble(&plan, preamble);
 }
 
+/* Several vectors, by rows where form & 64; with eight gathers in flight where form & 128. */
+static void many_preamble(merbit_type type, int form, int vectors, int threads,
+                          mbi_preamble *preamble) {
+  merbit_plan plan;
+  plan_make(type, form & ~10, 0, form & 128 ? 8 : 0, threads, &plan);
+  plan.device.col_ind = (form & 6) == 2 ? 4 : 0;
+  plan.device.offset_type = form & 2 ? MERBIT_INDEX_64 : MERBIT_INDEX_32;
+  plan.once = form >> 3 & 1;
+  plan.ranks.count = form & 32 ? 999 : 1000;
+  plan.desc.vectors = vectors;
+  plan.desc.vector_order = form & 64 ? MERBIT_VECTORS_ROW_MAJOR : MERBIT_VECTORS_COLUMN_MAJOR;
+  assert_int_equal(mbi_many_size(&plan), MERBIT_OK);
+  mbi_many_preamble(&plan, preamble);
+}
+
 /* The preamble that a plan of this form writes. */
 static void merbit_preamble(merbit_type type, int form, int sigma, int omega, int threads,
                             mbi_preamble *preamble) {

@@ -120,47 +120,7 @@ static void compile_blocks(int capability) {
   }
 }
 
-/* The kernels that are there for comparison. */
-static void compile_studies(int capability) {
-  mbi_preamble preamble;
-  int study;
-  for (study = 0; study < 8; study++) {
-    const int high = study >= 4;
-    merbit_plan plan;
-    plan_make(high ? MERBIT_F32 : MERBIT_F64, high ? 2 + 16 : 0, 0, 0, 0, &plan);
-    plan.method = (merbit_method)(MERBIT_METHOD_BSR_ROW_MAJOR + study % 4);
-    plan.bsr.view = merbit_bsr(1000, 1001, 1000, high ? 13 : 5, 5, NULL, NULL, NULL);
-    plan.bsr.view.block_order = high ? MERBIT_BLOCK_COLUMN_MAJOR : MERBIT_BLOCK_ROW_MAJOR;
-    host->device.multiprocessors = 132;
-    assert_int_equal(mbi_bsr_study_size(&plan), MERBIT_OK);
-    host->device.multiprocessors = 0; /* the other sizes are those of any GPU */
-    mbi_bsr_study_preamble(&plan, &preamble);
-    compile("spmv/bsr_study.cu", &preamble, capability);
-  }
-}
-
-/* And those of CSR: each in its own size, and in another. */
-static void compile_csr_studies(int capability) {
-  static const int shapes[4][3] = {{8, 4, 512}, {4096, 4, 1024}, {16, 0, 256}, {4, 0, 1024}};
-  mbi_preamble preamble;
-  int study;
-  for (study = 0; study < 8; study++) {
-    const int *shape = shapes[study % 4], other = study >= 4;
-    merbit_plan plan;
-    plan_make(study % 2 == other ? MERBIT_F32 : MERBIT_F64, other ? 2 + 4 + 16 : 8,
-              other ? shape[0] : 0, other ? shape[1] : 0, other ? shape[2] : 0, &plan);
-    plan.method = (merbit_method)(MERBIT_METHOD_WARP_LOOP + study % 4);
-    if (study % 4 < 2) {
-      assert_int_equal(mbi_row_study_size(&plan), MERBIT_OK);
-      mbi_row_study_preamble(&plan, &preamble);
-      compile("spmv/row_study.cu", &preamble, capability);
-    } else {
-      assert_int_equal(mbi_split_size(&plan), MERBIT_OK);
-      mbi_split_preamble(&plan, &preamble);
-      compile("spmv/split_study.cu", &preamble, capability);
-    }
-  }
-}
+#include "jit/studies.h"
 
 /* Products by every method that takes the other forms of values. In quick effort each form in
  * one type, in the other on the next architecture. */
@@ -203,6 +163,29 @@ static void compile_values(int capability) {
   plan_values = MBI_VALUES_GENERAL;
 }
 
+/* Several vectors, by rows and by columns; in quick effort each number in a few of the forms,
+ * on the next architecture in others. */
+static void compile_many(int capability) {
+  static const int counts[] = {8, 2, 64, 5, 16, 3, 33, 4, 32, 7, 17};
+  const int all = test_effort(0, 1);
+  mbi_preamble preamble;
+  int c, turn = capability == 90 ? 0 : 1;
+  for (c = 0; c < (int)(sizeof counts / sizeof counts[0]); c++) {
+    int form;
+    for (form = 0; form < 256; form += 8) {
+      const int spread = (form ^ (form >> 3 & 31) ^ turn) & 255;
+      if (all || (turn++ % 29 == 0 && capability == 90) || turn % 53 == 0) {
+        many_preamble(turn % 2 ? MERBIT_F32 : MERBIT_F64, spread, counts[c], 0, &preamble);
+        compile("spmv/many.cu", &preamble, capability);
+      }
+    }
+  }
+  for (c = 0; c < 4; c++) { /* what most will take */
+    many_preamble(c % 2 ? MERBIT_F32 : MERBIT_F64, c / 2 * 64, 8, 0, &preamble);
+    compile("spmv/many.cu", &preamble, capability);
+  }
+}
+
 /* Complex, short and mixed values by the methods that take them; what plans take, and more in
  * flight. */
 static void compile_types(int capability) {
@@ -234,29 +217,6 @@ static void compile_types(int capability) {
     }
   }
   plan_sums = MERBIT_TYPE_DEFAULT;
-}
-
-static void compile_methods(int form, int capability) {
-  const merbit_type type = (form ^ form >> 1 ^ form >> 4) & 1 ? MERBIT_F32 : MERBIT_F64;
-  mbi_preamble preamble;
-  scan_preamble(type, form, 0, form & 4 ? 512 : 0, form & 8 ? 32 : 5, &preamble);
-  compile("spmv/scan.cu", &preamble, capability);
-  whole_preamble(type, form, form & 4 ? 8 : 4, form & 4 ? 1024 : 512, &preamble);
-  compile("spmv/scan_whole.cu", &preamble, capability);
-  if (form % 2 == 0) {
-    rows_preamble(type, form, 0, 1 << form % 6, 0, &preamble);
-    compile("spmv/rows.cu", &preamble, capability);
-    sliced_preamble(type, form, 0, 0, &preamble);
-    compile("spmv/sliced.cu", &preamble, capability);
-  }
-  merge_preamble(type, form, 0, form & 4 ? 4 : 1, form & 8 ? 512 : 0, &preamble);
-  compile("spmv/merge_path.cu", &preamble, capability);
-  cb_preamble(type, form, form & 4 ? 512 : 0, &preamble);
-  compile("spmv/cb.cu", &preamble, capability);
-  binned_preamble(type, form | (form & 2) << 5, 0, 0, &preamble);
-  compile("spmv/binned.cu", &preamble, capability);
-  hubs_preamble(type, form, 0, form & 4 ? 512 : 0, &preamble);
-  compile("spmv/hubs.cu", &preamble, capability);
 }
 
 /* Plans over semirings. In quick effort each semiring in one type, in the other on the next
@@ -357,6 +317,8 @@ static void every_architecture_takes_every_file(void **state) {
     compile("spmv/bsr.cu", &preamble, archs[i]);
     hubs_preamble(MERBIT_F32, 0, 0, 0, &preamble);
     compile("spmv/hubs.cu", &preamble, archs[i]);
+    many_preamble(MERBIT_F64, 64, 8, 0, &preamble);
+    compile("spmv/many.cu", &preamble, archs[i]);
     arrays_preamble(0, &preamble);
     compile("spmv/arrays.cu", &preamble, archs[i]);
     carve_preamble(0, &preamble);
@@ -430,6 +392,7 @@ static void every_form_compiles_without_spills(void **state) {
     }
     compile_blocks(capabilities[c]);
     compile_values(capabilities[c]);
+    compile_many(capabilities[c]);
     compile_types(capabilities[c]);
     compile_semirings(capabilities[c]);
     if (capabilities[c] == 90) {

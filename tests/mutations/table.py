@@ -7,6 +7,7 @@ BINNED = "simt_binned|simt_races"
 BLOCKS = "spmv_blocks|spmv_rules"
 HUBS = "simt_hubs|simt_races"
 PATH = "simt_merge_path|simt_races"
+MANY = "simt_many|fake_gpu_many"
 MERGE = "spmv_rules|spmv_merge.*"
 SORTED = "spmv_sorted|spmv_rules"
 READER = "matrix_mm_read.*|hostile_.*"
@@ -199,6 +200,41 @@ MUTATIONS = [
      "a part's sums are not handed on", "spmv_cb|simt_cb"),
     ("spmv/cb.c.j2", "there && plan->workspace == NULL && csr->form", "there && csr->form",
      "new values are looked for in the old array", "fake_gpu_values"),
+    # ---- spmv/: several vectors ------------------------------------------------------------------
+    ("spmv/many_run.cuh", "walk.rank < to ? MBK_ROW_OF(walk.rank) : 0", "MBK_ROW_OF(walk.rank)",
+     "the number of a row behind the last is read", MANY),
+    ("spmv/many_run.cuh", "return column < MBK_WIDTH ? column : 0;", "return column;",
+     "lanes beyond the last column read what lies behind a row of X", MANY),
+    ("spmv/many.cu", "if ((int)team - last >= d) {", "if ((int)team >= d) {", "sums run over row ends", MANY),
+    ("spmv/many.cu", "team > 0 ? MBK_ADD(earlier, walk.head[c][j]) : walk.head[c][j];",
+     "team > 1 ? MBK_ADD(earlier, walk.head[c][j]) : walk.head[c][j];",
+     "a row that began in the first run of a tile loses that part", MANY),
+    ("spmv/many.cu", "pack.at[j] = c + j < MBK_VECTORS ?", "pack.at[j] = c + j < MBK_WIDTH ?",
+     "what fills up a copy's rows is read behind X", MANY),
+    ("spmv/many.cu", "        if (c + j < MBK_VECTORS) {", "        if (c + j < MBK_WIDTH) {",
+     "what fills up a copy's rows is written behind Y", MANY),
+    ("spmv/many.cu", "  if (MBK_ALPHA == (MBK_COMPUTE)0) {\n    return;\n  }\n", "", "alpha 0 reads X", MANY),
+    ("spmv/many.cu", "alpha != (MBK_COMPUTE)0 && (tile + 1)", "(tile + 1)", "alpha 0 reads the matrix and X", MANY),
+    ("spmv/many_run.cuh", "if (at + MBK_UNROLL < MBK_RUN) {", "if (at + MBK_UNROLL <= MBK_RUN) {",
+     "a batch behind the tile is read", MANY),
+    ("spmv/many.cu", "  mbk_await_for(copy);\n", "", "early: Y is written before its sums are there", MANY),
+    ("spmv/many.cu", "#define MBK_LEADING 1", "#define MBK_LEADING 0",
+     "rows over several tiles are written as if rows of Y had no gaps", MANY),
+    ("spmv/many.c.j2", "ldx % span == 0 && ldy % span == 0)", "ldx % span == 0)",
+     "rows of Y off a multiple of what a lane stores at once are taken for aligned", "fake_gpu_many"),
+    ("spmv/many_cpu.c.j2", "      sums[v] += carry[v];", "      sums[v] = carry[v];",
+     "a row over three tasks loses the first one's part", "spmv_many"),
+    ("spmv/many_cpu.c.j2", "for (; vector + 8 <= call->vectors; vector += 8) {\n      if (together)",
+     "for (; vector < call->vectors; vector += 8) {\n      if (together)", "eight columns are taken where fewer are left",
+     "spmv_many"),
+    ("spmv/many_cpu.c.j2", "if (together && vector + 4 <= call->vectors) {", "if (together && vector < call->vectors) {",
+     "four columns are taken where fewer are left", "spmv_many"),
+    ("spmv/many_cpu.c.j2", "call->y_steps.apart == 1;", "call->y_steps.apart >= 1;",
+     "vectors of Y are written as if it were row-major", "spmv_many"),
+    ("spmv/many_product.c.j2", "from + (size_t)i * gap, piece);", "from + (size_t)i * piece, piece);",
+     "gaps of host vectors are uploaded", "fake_gpu_many"),
+    ("spmv/many_product.c.j2", "layout->leading < layout->length", "layout->leading < layout->length - 1",
+     "rows or vectors may overlap", "spmv_many"),
     # ---- spmv/: whole rows -----------------------------------------------------------------------
     ("spmv/scan_whole.cu", "      rank += skipped_rows;\n", "", "a block's rows are named as if none came before",
      "simt_scan_whole"),
@@ -741,7 +777,7 @@ MUTATIONS = [
      "rows from 2^31 on look like marked tiles", "spmv_sizes|spmv_large|simt_merbit_sizes"),
     ("spmv/plan_types.h.j2", "  if (plan->desc.unchecked) {", "  if (1) {",
      "the arrays of a plan are not checked", "spmv_plan.*"),
-    ("spmv/plan_types.h.j2", "status != MERBIT_INVALID_MATRIX &&\n         status != MERBIT_OUT_OF_MEMORY;",
+    ("spmv/transpose.c.j2", "status != MERBIT_INVALID_MATRIX && status != MERBIT_OUT_OF_MEMORY;",
      "status != MERBIT_INVALID_MATRIX;", "without memory the CPU is tried, and the shortage hidden",
      "fake_failures"),
     ("spmv/workspace.c.j2", "    plan->references++;\n", "", "a plan is released under its workspace",

@@ -148,3 +148,11 @@
 #undef MBK_WIDTH
 #undef MBK_NOTHING
 #undef MBK_CUT_THREADS
+#undef MBK_VECTORS
+#undef MBK_SPAN
+#undef MBK_TEAM
+#undef MBK_WORDS
+#undef MBK_COLUMNS
+#undef MBK_RUN
+#undef MBK_CHUNKS
+#undef MBK_LEADING

@@ -95,7 +95,7 @@ typedef struct long_matrix { /* 6 rows, some of them very long; the columns repe
   int64_t ptr64[7];
   int32_t ptr32[7];
   sparse_array col_ind, values;
-  float sample[PERIOD]; /* values of f32; each lane of four adds what it then takes away */
+  float sample[PERIOD]; /* values of f32; each lane of eight adds what it then takes away */
   int32_t columns[PERIOD];
   merbit_view view;
 } long_matrix;
@@ -105,11 +105,11 @@ static int long_make(long_matrix *m, int64_t nnz, merbit_index_type type, int ba
   const int64_t ends[7] = {0, 3, 3, TWO(30) + 1, nnz - 107, nnz - 95, nnz};
   int i;
   for (i = 0; i < PERIOD; i++) {
-    m->columns[i] = (i / 8 * 4 + i % 4) % COLS + base;
-    m->sample[i] = (float)((i / 8 % 5 + 1) * (i % 8 < 4 ? 1 : -1));
+    m->columns[i] = (i / 16 * 8 + i % 8) % COLS + base;
+    m->sample[i] = (float)((i / 16 % 5 + 1) * (i % 16 < 8 ? 1 : -1));
   }
-  m->columns[1] += 3; /* period 8 would hide a shift by eight */
-  m->columns[5] += 3;
+  m->columns[1] += 3; /* period 16 would hide a shift by sixteen */
+  m->columns[9] += 3;
   for (i = 0; i < 7; i++) {
     m->ptr64[i] = ends[i] + base;
     m->ptr32[i] = (int32_t)m->ptr64[i];

@@ -1,0 +1,75 @@
+// One specialisation of spmv/many.cu. No include guard:
+//
+//   #define SIMT_FORM name, value, offset, base, ones, device, vectors, width, span, team, words,
+//     unroll, columns, empty, once, threads
+//   #include "simt/many_form.h"
+//
+// puts it into namespace `name` and on the list many_forms. `value` is a type, `offset` the bits
+// of row_start; `ones` says that no values are stored, `device` that alpha and beta are on the
+// device, `columns` that X and Y come column by column, `empty` that some rows are empty. Forms
+// of 128 threads get their columns and values where a vector load would be misaligned.
+#include "simt/plan_form.h"
+#include "simt/many_bed.h"
+
+#define MBK_VECTORS SIMT_ARG(6, SIMT_FORM)
+#define MBK_WIDTH SIMT_ARG(7, SIMT_FORM)
+#define MBK_SPAN SIMT_ARG(8, SIMT_FORM)
+#define MBK_TEAM SIMT_ARG(9, SIMT_FORM)
+#define MBK_WORDS SIMT_ARG(10, SIMT_FORM)
+#define MBK_UNROLL SIMT_ARG(11, SIMT_FORM)
+#define MBK_COLUMNS SIMT_ARG(12, SIMT_FORM)
+#define MBK_EMPTY_ROWS SIMT_ARG(13, SIMT_FORM)
+#define MBK_ONCE SIMT_ARG(14, SIMT_FORM)
+#define MBK_THREADS SIMT_ARG(15, SIMT_FORM)
+#define MBK_BLOCKS 1
+#define MBK_ALIGNED (MBK_THREADS != 128)
+
+#pragma GCC diagnostic push // parameters of other forms; slots beyond the run's count
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#ifndef __clang__
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
+// clang-format off
+namespace SIMT_ARG(0, SIMT_FORM) {
+#include "spmv/many.cu"
+
+static const many_form form = {
+  {
+    SIMT_CSR_FORM,
+    MBK_STEPS,
+    MBK_DEPTH,
+    MBK_PACK,
+    MBK_EMPTY_ROWS,
+    MBK_ALIGNED,
+    MBK_THREADS,
+    SIMT_KERNEL(mbk_scan_build),
+    SIMT_KERNEL(mbk_many_product),
+    {},
+    SIMT_KERNEL(mbk_many_fixup),
+    {},
+    false
+  },
+  MBK_VECTORS,
+  MBK_WIDTH,
+  MBK_SPAN,
+  MBK_COLUMNS,
+#if MBK_SPAN > 1 && !MBK_COLUMNS
+  SIMT_KERNEL(mbk_many_loose),
+#else
+  {},
+#endif
+#if MBK_COLUMNS
+  SIMT_KERNEL(mbk_many_collect),
+  SIMT_KERNEL(mbk_many_spread)
+#else
+  {},
+  {}
+#endif
+};
+[[maybe_unused]] static const bool listed = (many_forms.push_back(&form), true);
+} // of the form
+// clang-format on
+#pragma GCC diagnostic pop
+
+#undef SIMT_FORM
+#include "undefine.h"
