@@ -26203,8 +26203,8 @@ static merbit_status mbi_row_study_sizes_fit(const merbit_plan *plan) {
   const mbi_csr_study *s = &plan->csr_study;
   const int tiled = mbi_row_study_tiled(plan);
   if (s->threads < 32 || s->threads > 1024 || s->threads % 32 != 0 || s->lanes < 1 ||
-      s->lanes > 32 || (s->lanes & (s->lanes - 1)) != 0 || s->rows < 1 || s->rows > (tiled ? 4 : 16) ||
-      s->width < 32 || s->width > MBI_TILED_COLUMNS) {
+      s->lanes > 32 || (s->lanes & (s->lanes - 1)) != 0 || s->rows < 1 ||
+      s->rows > (tiled ? 4 : 16) || s->width < 32 || s->width > MBI_TILED_COLUMNS) {
     return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
                     "plan_desc.sigma is %d, omega %d and block_threads %d; method %s takes %s, "
                     "and multiples "

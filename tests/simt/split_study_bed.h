@@ -17,7 +17,7 @@ struct split_study_form : csr_form {
 
 inline std::vector<const split_study_form *> split_study_forms;
 
-// Computed apart from the launcher's; test_split_study compares the two.
+// Computed apart from the launcher's mbi_split_shared.
 inline unsigned split_study_shared(const split_study_form &f) {
   const unsigned warps = f.threads / 32;
   return f.value_bytes * (f.steps * f.threads + 1 + warps) + 4 * warps;
