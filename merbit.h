@@ -464,7 +464,7 @@ typedef enum merbit_method {
   MERBIT_METHOD_SORTED = 11,   /* CPU: rows sorted by length within windows, equal values once */
   MERBIT_METHOD_MANY = 12,     /* CUDA: several vectors at once, see plan_desc.vectors */
   MERBIT_METHOD_HALF = 13      /* CPU: one triangle of a symmetric matrix, without the other */
-#ifdef MERBIT_STUDY_METHODS /* for comparison: spmv/block_study.c, spmv/bsr_study.c */
+#ifdef MERBIT_STUDY_METHODS /* for comparison: spmv/block_study.c and the other studies there */
   ,
   MERBIT_METHOD_BSR_ROWS = 32,
   MERBIT_METHOD_BSR_NAIVE = 33,
@@ -474,7 +474,11 @@ typedef enum merbit_method {
   MERBIT_METHOD_BSR_ROW_MAJOR = 40, /* CUDA from here on */
   MERBIT_METHOD_BSR_PRIVATE = 41,
   MERBIT_METHOD_BSR_TEAM = 42,
-  MERBIT_METHOD_BSR_VECTOR = 43
+  MERBIT_METHOD_BSR_VECTOR = 43,
+  MERBIT_METHOD_WARP_LOOP = 48, /* and of CSR; his warp per row is ROWS with 32 lanes (Marconi) */
+  MERBIT_METHOD_WARP_TILED = 49,
+  MERBIT_METHOD_NONZERO_SPLIT = 50,
+  MERBIT_METHOD_PATH_WALK = 51
 #endif
 } merbit_method;
 
@@ -9481,6 +9485,623 @@ static const char *const mbi_source_spmv_bsr_study_cu[] = {
   "}\n",
   NULL};
 
+static const char *const mbi_source_spmv_row_study_cu[] = {
+  "// Warps that sum whole rows: two kernels of Marconi (Optimization for SpMV, report, Trento\n"
+  "// 2025, section IV), for comparison. His first, a warp per row, is spmv/rows.cu with 32 lanes.\n"
+  "// MBK_STUDY says which this is:\n"
+  "//   0  warp loop (Algorithm 1): as many warps as the GPU holds take their next rows from a\n"
+  "//      counter, until there are none\n"
+  "//   1  warp tiled (Algorithm 2): a thread block takes MBK_ROWS rows for each of its warps and\n"
+  "//      goes through tiles of columns, whose part of x it has in shared memory\n"
+  "// Unlike there, a row passes one warp only, so that nothing is added to y atomically, and each\n"
+  "// row's sum has one order: which warp takes a row makes no difference to the bits. Kernels ask\n"
+  "// for one resident block: left to itself a compiler keeps to the registers of as many as\n"
+  "// possible, and spills.\n"
+  "#include \"jit/device.cuh\"\n"
+  "#include \"spmv/algebra.cuh\"\n"
+  "#ifndef MBK_STUDY\n"
+  "#error \"define MBK_STUDY: 0 or 1\"\n"
+  "#endif\n"
+  "#ifndef MBK_LANES\n"
+  "#error \"define MBK_LANES: lanes per row of the warp loop, a power of two up to 32\"\n"
+  "#endif\n"
+  "#ifndef MBK_ROWS\n"
+  "#error \"define MBK_ROWS: rows that a group of lanes, or a warp, takes at once\"\n"
+  "#endif\n"
+  "#ifndef MBK_WIDTH\n"
+  "#error \"define MBK_WIDTH: columns of a tile\"\n"
+  "#endif\n"
+  "#ifndef MBK_THREADS\n"
+  "#error \"define MBK_THREADS: threads per block, a multiple of 32\"\n"
+  "#endif\n"
+  "\n"
+  "#define MBK_ALL 0xffffffffu\n"
+  "#define MBK_WARPS (MBK_THREADS / 32)\n"
+  "\n"
+  "// Where the nonzeros of a row begin, and those of the row before end.\n"
+  "MBK_DEVICE mbk_u64 mbk_study_start(const MBK_ROW_PTR *row_ptr, mbk_u64 row) {\n"
+  "  return (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE);\n"
+  "}\n"
+  "\n"
+  "// What the nonzero number `at` adds.\n",
+  "MBK_DEVICE MBK_COMPUTE mbk_study_term(const MBK_VALUE *values, mbk_u64 at, MBK_VECTOR factor) {\n"
+  "#if MBK_PATTERN\n"
+  "  (void)at;\n"
+  "  return MBK_UNIT(values, factor);\n"
+  "#else\n"
+  "  return MBK_MUL(mbk_value(mbk_load(values + at)), factor);\n"
+  "#endif\n"
+  "}\n"
+  "\n"
+  "// The sum over `lanes` neighbours, in the first.\n"
+  "MBK_DEVICE MBK_COMPUTE mbk_study_reduce(MBK_COMPUTE sum, int lanes) {\n"
+  "#pragma unroll\n"
+  "  for (int d = lanes / 2; d > 0; d >>= 1) {\n"
+  "    sum = MBK_ADD(sum, mbk_shuffle_down(MBK_ALL, sum, d, lanes));\n"
+  "  }\n"
+  "  return sum;\n"
+  "}\n"
+  "\n"
+  "#if MBK_STUDY == 0\n"
+  "\n"
+  "// Rows that a warp takes at once.\n"
+  "#define MBK_TAKEN (MBK_ROWS * (32 / MBK_LANES))\n"
+  "\n"
+  "// Launch: one thread, before each product.\n"
+  "MBK_KERNEL MBK_BOUNDS(1) mbk_loop_reset(mbk_u64 *counter) {\n"
+  "  mbk_release();\n"
+  "  mbk_await(); // a product before counts on it\n"
+  "  *counter = 0;\n"
+  "}\n"
+  "\n"
+  "MBK_DEVICE MBK_COMPUTE mbk_loop_sum(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,\n"
+  "                                    const MBK_VALUE *values, const MBK_VECTOR *x, mbk_u64 row) {\n"
+  "  const mbk_u64 end = mbk_study_start(row_ptr, row + 1);\n"
+  "  MBK_COMPUTE sum = MBK_ZERO;\n"
+  "#pragma unroll 4\n"
+  "  for (mbk_u64 at = mbk_study_start(row_ptr, row) + mbk_lane() % MBK_LANES; at < end;\n"
+  "       at += MBK_LANES) {\n"
+  "    sum = MBK_ADD(\n"
+  "        sum, mbk_study_term(values, at, mbk_load(x + (mbk_load(col_ind + at) - MBK_BASE))));\n"
+  "  }\n"
+  "  return sum;\n"
+  "}\n"
+  "\n"
+  "// Launch: any number of blocks, behind mbk_loop_reset.\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1)\n"
+  "    mbk_loop_product(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,\n"
+  "                     const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,\n"
+  "                     mbk_u64 *counter, mbk_u64 rows, MBK_SCALAR_PARAMETERS) {\n",
+  "  mbk_release();\n"
+  "  mbk_await_for(x);\n"
+  "  MBK_SCALARS_LOAD;\n"
+  "  for (;;) {\n"
+  "    mbk_u64 first = 0;\n"
+  "    if (mbk_lane() == 0) {\n"
+  "      first = mbk_atomic_add(counter, (mbk_u64)MBK_TAKEN);\n"
+  "    }\n"
+  "    first = mbk_shuffle(MBK_ALL, first, 0, 32);\n"
+  "    if (first >= rows) {\n"
+  "      break;\n"
+  "    }\n"
+  "    for (mbk_u32 i = 0; i < MBK_ROWS; i++) {\n"
+  "      const mbk_u64 row = first + i * (32 / MBK_LANES) + mbk_lane() / MBK_LANES;\n"
+  "      MBK_COMPUTE sum = MBK_ZERO;\n"
+  "      if (row < rows && !MBK_VANISHES(alpha)) {\n"
+  "        sum = mbk_loop_sum(row_ptr, col_ind, values, x, row);\n"
+  "      }\n"
+  "      sum = mbk_study_reduce(sum, MBK_LANES);\n"
+  "      if (row < rows && mbk_lane() % MBK_LANES == 0) {\n"
+  "        MBK_COMMIT(row, sum);\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "#else\n"
+  "\n"
+  "#define MBK_NOTHING 0xffffffffu // no column\n"
+  "\n"
+  "// The nonzeros of a warp's rows that a lane has: of row i those from at[i] on, every 32nd.\n"
+  "struct mbk_tiled_rows {\n"
+  "  mbk_u64 at[MBK_ROWS], end[MBK_ROWS];\n"
+  "};\n"
+  "\n"
+  "// Rows beyond the last hold nothing.\n"
+  "MBK_DEVICE mbk_tiled_rows mbk_tiled_begin(const MBK_ROW_PTR *row_ptr, mbk_u64 first,\n"
+  "                                          mbk_u64 rows) {\n"
+  "  mbk_tiled_rows own;\n"
+  "#pragma unroll\n"
+  "  for (mbk_u32 i = 0; i < MBK_ROWS; i++) {\n"
+  "    const mbk_u64 row = first + i;\n"
+  "    own.at[i] = own.end[i] = 0;\n"
+  "    if (row < rows) {\n"
+  "      own.at[i] = mbk_study_start(row_ptr, row) + mbk_lane();\n"
+  "      own.end[i] = mbk_study_start(row_ptr, row + 1);\n"
+  "    }\n"
+  "  }\n"
+  "  return own;\n"
+  "}\n"
+  "\n"
+  "MBK_DEVICE mbk_u64 mbk_tiled_first_row() {\n"
+  "  return ((mbk_u64)mbk_block() * MBK_WARPS + mbk_thread() / 32) * MBK_ROWS;\n"
+  "}\n"
+  "\n"
+  "MBK_DEVICE mbk_u32 mbk_tiled_column(const mbk_i32 *col_ind, mbk_u64 at) {\n",
+  "  return (mbk_u32)(mbk_load(col_ind + at) - MBK_BASE);\n"
+  "}\n"
+  "\n"
+  "// The least, over the thread block, in every thread. Shared: mbk_u32[MBK_WARPS].\n"
+  "MBK_DEVICE mbk_u32 mbk_tiled_least(mbk_u32 own, mbk_u32 *least) {\n"
+  "#pragma unroll\n"
+  "  for (int d = 16; d > 0; d >>= 1) {\n"
+  "    const mbk_u32 other = mbk_shuffle_xor(MBK_ALL, own, d, 32);\n"
+  "    own = other < own ? other : own;\n"
+  "  }\n"
+  "  mbk_block_sync(); // what is there has been read\n"
+  "  if (mbk_lane() == 0) {\n"
+  "    least[mbk_thread() / 32] = own;\n"
+  "  }\n"
+  "  mbk_block_sync();\n"
+  "  for (mbk_u32 w = 0; w < MBK_WARPS; w++) {\n"
+  "    own = least[w] < own ? least[w] : own;\n"
+  "  }\n"
+  "  return own;\n"
+  "}\n"
+  "\n"
+  "// Tiles of columns: each begins with the least column that the ones before do not cover, so\n"
+  "// that every one holds a nonzero of the block's rows. Without tile_col counts them, to\n"
+  "// tile_first[block], and finds out whether the columns of each row ascend; with it writes where\n"
+  "// they begin, from number tile_first[block] on. Launch: a block for each MBK_WARPS * MBK_ROWS\n"
+  "// rows. Shared: mbk_u32[MBK_WARPS].\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1)\n"
+  "    mbk_tiled_cut(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, mbk_u64 rows,\n"
+  "                  mbk_u64 *tile_first, mbk_u32 *mixed, mbk_u32 *tile_col) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  mbk_tiled_rows own = mbk_tiled_begin(row_ptr, mbk_tiled_first_row(), rows);\n"
+  "  bool ascend = true;\n"
+  "#pragma unroll\n"
+  "  for (mbk_u32 i = 0; i < MBK_ROWS; i++) {\n"
+  "    for (mbk_u64 at = own.at[i]; at + 1 < own.end[i]; at += 32) {\n"
+  "      ascend = ascend && mbk_tiled_column(col_ind, at) <= mbk_tiled_column(col_ind, at + 1);\n"
+  "    }\n"
+  "  }\n"
+  "  ascend = mbk_tiled_least(ascend, (mbk_u32 *)shared) != 0;\n"
+  "  mbk_u64 count = 0;\n"
+  "  mbk_u32 next = 0;\n",
+  "  for (;;) {\n"
+  "    mbk_u32 least = MBK_NOTHING;\n"
+  "#pragma unroll\n"
+  "    for (mbk_u32 i = 0; i < MBK_ROWS; i++) {\n"
+  "      mbk_u64 at = own.at[i];\n"
+  "      for (; at < own.end[i]; at += 32) {\n"
+  "        const mbk_u32 column = mbk_tiled_column(col_ind, at);\n"
+  "        if (column >= next) {\n"
+  "          least = column < least ? column : least;\n"
+  "          if (ascend) {\n"
+  "            break;\n"
+  "          }\n"
+  "        }\n"
+  "      }\n"
+  "      own.at[i] = ascend ? at : own.at[i];\n"
+  "    }\n"
+  "    least = mbk_tiled_least(least, (mbk_u32 *)shared);\n"
+  "    if (least == MBK_NOTHING) {\n"
+  "      break;\n"
+  "    }\n"
+  "    if (tile_col != (mbk_u32 *)0 && mbk_thread() == 0) {\n"
+  "      tile_col[tile_first[mbk_block()] + count] = least;\n"
+  "    }\n"
+  "    next = least + MBK_WIDTH;\n"
+  "    count++;\n"
+  "  }\n"
+  "  if (tile_col == (mbk_u32 *)0 && mbk_thread() == 0) {\n"
+  "    tile_first[mbk_block()] = count;\n"
+  "    mixed[mbk_block()] = !ascend;\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// A tile's part of the lane's sums. Rows that ascend go on where the tile before ended; others\n"
+  "// are looked through for each tile, as in the report.\n"
+  "MBK_DEVICE void mbk_tiled_add(const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
+  "                              const MBK_VECTOR *part, mbk_u32 start, bool ascend,\n"
+  "                              mbk_tiled_rows &own, MBK_COMPUTE (&sum)[MBK_ROWS]) {\n"
+  "#pragma unroll\n"
+  "  for (mbk_u32 i = 0; i < MBK_ROWS; i++) {\n"
+  "    mbk_u64 at = own.at[i];\n"
+  "    for (; at < own.end[i]; at += 32) {\n"
+  "      const mbk_u32 place = mbk_tiled_column(col_ind, at) - start; // huge if before the tile\n"
+  "      if (place < MBK_WIDTH) {\n"
+  "        sum[i] = MBK_ADD(sum[i], mbk_study_term(values, at, part[place]));\n"
+  "      } else if (ascend) {\n"
+  "        break;\n"
+  "      }\n"
+  "    }\n",
+  "    own.at[i] = ascend ? at : own.at[i];\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Launch: as mbk_tiled_cut. No thread leaves before the last barrier. Shared:\n"
+  "// MBK_VECTOR[MBK_WIDTH].\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1)\n"
+  "    mbk_tiled_product(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,\n"
+  "                      const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,\n"
+  "                      const mbk_u64 *tile_first, const mbk_u32 *mixed, const mbk_u32 *tile_col,\n"
+  "                      mbk_u64 rows, mbk_u64 cols, MBK_SCALAR_PARAMETERS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  MBK_VECTOR *const part = (MBK_VECTOR *)shared;\n"
+  "  mbk_release();\n"
+  "  const mbk_u64 first = mbk_tiled_first_row();\n"
+  "  mbk_tiled_rows own = mbk_tiled_begin(row_ptr, first, rows);\n"
+  "  const bool ascend = mbk_load(mixed + mbk_block()) == 0;\n"
+  "  MBK_COMPUTE sum[MBK_ROWS];\n"
+  "#pragma unroll\n"
+  "  for (mbk_u32 i = 0; i < MBK_ROWS; i++) {\n"
+  "    sum[i] = MBK_ZERO;\n"
+  "  }\n"
+  "  mbk_await_for(x);\n"
+  "  MBK_SCALARS_LOAD;\n"
+  "  mbk_u64 tile = mbk_load(tile_first + mbk_block());\n"
+  "  const mbk_u64 last = !MBK_VANISHES(alpha) ? mbk_load(tile_first + mbk_block() + 1) : tile;\n"
+  "  for (; tile < last; tile++) {\n"
+  "    const mbk_u32 start = mbk_load(tile_col + tile);\n"
+  "    mbk_block_sync(); // the tile before has been multiplied\n"
+  "    for (mbk_u32 c = mbk_thread(); c < MBK_WIDTH && start + c < cols; c += MBK_THREADS) {\n"
+  "      part[c] = mbk_load(x + start + c);\n"
+  "    }\n"
+  "    mbk_block_sync();\n"
+  "    mbk_tiled_add(col_ind, values, part, start, ascend, own, sum);\n"
+  "  }\n"
+  "#pragma unroll\n"
+  "  for (mbk_u32 i = 0; i < MBK_ROWS; i++) {\n"
+  "    const MBK_COMPUTE whole = mbk_study_reduce(sum[i], 32);\n"
+  "    if (mbk_lane() == 0 && first + i < rows) {\n"
+  "      MBK_COMMIT(first + i, whole);\n"
+  "    }\n"
+  "  }\n",
+  "}\n"
+  "\n"
+  "#endif\n",
+  NULL};
+
+static const char *const mbi_source_spmv_split_study_cu[] = {
+  "// Threads that walk equal parts of a matrix: two kernels of Marconi (Optimization for SpMV,\n"
+  "// report, Trento 2025, section IV), for comparison. MBK_STUDY says what is equal:\n"
+  "//   0  nonzero split (\"merge based\"): nonzeros; rows are found by search\n"
+  "//   1  three-kernel merge path (Algorithm 3): steps of the path of row ends and nonzeros, as in\n"
+  "//      spmv/merge_path.cu, where threads do not walk\n"
+  "// A kernel cuts the matrix into chunks, a thread block multiplies each and lets its threads\n"
+  "// walk through the products in shared memory, and a third kernel puts rows over several chunks\n"
+  "// together. Unlike there, nothing is added to y atomically: what threads hold of a row is\n"
+  "// summed in their order, so that products are repeatable to the bit. Kernels ask for one\n"
+  "// resident block: left to itself a compiler keeps to the registers of as many as possible, and\n"
+  "// spills.\n"
+  "#include \"jit/device.cuh\"\n"
+  "#include \"spmv/algebra.cuh\"\n"
+  "#ifndef MBK_STUDY\n"
+  "#error \"define MBK_STUDY: 0 or 1\"\n"
+  "#endif\n"
+  "\n"
+  "#define MBK_PACK 1\n"
+  "#define MBK_ROUNDS 1\n"
+  "#define MBK_BLOCKS 1\n"
+  "#define MBK_DEPTH 5\n"
+  "#define MBK_EMPTY_ROWS 0\n"
+  "\n"
+  "#include \"spmv/scan_tile.cuh\"\n"
+  "\n"
+  "#include \"spmv/merge_path.cuh\"\n"
+  "\n"
+  "#define MBK_CUT_THREADS 128\n"
+  "\n"
+  "// ---- Chunks\n"
+  "// ---------------------------------------------------------------------------------\n"
+  "\n"
+  "#if MBK_STUDY == 0\n"
+  "\n"
+  "// How many rows of [low, high) end at nonzero `at` or before it; that is the row that holds it.\n"
+  "MBK_DEVICE mbk_u64 mbk_split_search(const MBK_ROW_PTR *row_ptr, mbk_u64 low, mbk_u64 high,\n"
+  "                                    mbk_u64 at) {\n"
+  "  while (low < high) {\n"
+  "    const mbk_u64 middle = low + (high - low) / 2;\n",
+  "    if (mbk_merge_end(row_ptr, middle) <= at) {\n"
+  "      low = middle + 1;\n"
+  "    } else {\n"
+  "      high = middle;\n"
+  "    }\n"
+  "  }\n"
+  "  return low;\n"
+  "}\n"
+  "\n"
+  "// Twice the row of a chunk's first nonzero, as mbk_merge_begin; rows that end where a chunk\n"
+  "// does are the chunk's own, with the empty ones behind them.\n"
+  "MBK_DEVICE mbk_u64 mbk_split_begin(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mbk_u64 nnz,\n"
+  "                                   mbk_u64 chunk) {\n"
+  "  const mbk_u64 at = chunk * MBK_CHUNK;\n"
+  "  return chunk == 0 ? 0 : at < nnz ? 2 * mbk_split_search(row_ptr, 0, rows, at) : 2 * rows;\n"
+  "}\n"
+  "\n"
+  "MBK_DEVICE mbk_u64 mbk_split_diagonal(mbk_u64 chunk, mbk_u64 nnz) {\n"
+  "  return chunk * MBK_CHUNK < nnz ? chunk * MBK_CHUNK : nnz;\n"
+  "}\n"
+  "\n"
+  "#else\n"
+  "\n"
+  "MBK_DEVICE mbk_u64 mbk_split_begin(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mbk_u64 nnz,\n"
+  "                                   mbk_u64 chunk) {\n"
+  "  return mbk_merge_begin(row_ptr, rows, nnz, chunk);\n"
+  "}\n"
+  "\n"
+  "#endif\n"
+  "\n"
+  "// The rows [row, last_row) end in a chunk, the nonzeros [first, first + nonzeros) are its own.\n"
+  "struct mbk_split_chunk {\n"
+  "  mbk_u64 row, last_row, first;\n"
+  "  mbk_u32 nonzeros;\n"
+  "};\n"
+  "\n"
+  "MBK_DEVICE mbk_split_chunk mbk_split_take(mbk_u64 chunk, mbk_u64 rows, mbk_u64 nnz,\n"
+  "                                          const mbk_u64 *chunk_row) {\n"
+  "  const mbk_u64 begin = chunk_row[chunk], end = chunk_row[chunk + 1];\n"
+  "#if MBK_STUDY == 0\n"
+  "  const mbk_u64 first = mbk_split_diagonal(chunk, nnz);\n"
+  "  (void)rows;\n"
+  "  return {begin / 2, end / 2, first, (mbk_u32)(mbk_split_diagonal(chunk + 1, nnz) - first)};\n"
+  "#else\n"
+  "  const mbk_merge_chunk at = mbk_merge_between(chunk, rows, nnz, begin, end);\n"
+  "  return {at.row, at.row + at.rows, at.first, at.nonzeros};\n"
+  "#endif\n"
+  "}\n"
+  "\n",
+  "// Launch: a thread for each chunk and one more.\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_CUT_THREADS)\n"
+  "    mbk_split_cut(const MBK_ROW_PTR *row_ptr, mbk_u64 *chunk_row, mbk_u64 rows, mbk_u64 nnz,\n"
+  "                  mbk_u64 chunks) {\n"
+  "  const mbk_u64 chunk = (mbk_u64)mbk_block() * MBK_CUT_THREADS + mbk_thread();\n"
+  "  mbk_release();\n"
+  "  const mbk_u64 begin = chunk > chunks    ? 0\n"
+  "                        : chunk == chunks ? 2 * rows\n"
+  "                                          : mbk_split_begin(row_ptr, rows, nnz, chunk);\n"
+  "  mbk_await(); // the fix-up of a product before reads chunk_row\n"
+  "  if (chunk <= chunks) {\n"
+  "    chunk_row[chunk] = begin;\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// ---- Threads\n"
+  "// --------------------------------------------------------------------------------\n"
+  "\n"
+  "// What a thread has walked: the first row that ended, of which threads before may hold some,\n"
+  "// and what it holds of the row that is open at its end. Rows between have been committed.\n"
+  "struct mbk_split_walk {\n"
+  "  bool ended;\n"
+  "  mbk_u64 row;\n"
+  "  MBK_COMPUTE head, tail;\n"
+  "};\n"
+  "\n"
+  "MBK_DEVICE void mbk_split_end(mbk_split_walk &w, mbk_u64 row, MBK_VECTOR *y, MBK_SCALAR alpha,\n"
+  "                              MBK_SCALAR beta) {\n"
+  "  if (w.ended) {\n"
+  "    MBK_COMMIT(row, w.tail);\n"
+  "  } else {\n"
+  "    w.ended = true;\n"
+  "    w.row = row;\n"
+  "    w.head = w.tail;\n"
+  "  }\n"
+  "  w.tail = MBK_ZERO;\n"
+  "}\n"
+  "\n"
+  "#if MBK_STUDY == 0\n"
+  "\n"
+  "// MBK_STEPS nonzeros. Empty rows are passed over by another search, and committed by all\n"
+  "// threads.\n"
+  "MBK_DEVICE mbk_split_walk mbk_split_thread(const mbk_split_chunk &c, const MBK_ROW_PTR *row_ptr,\n"
+  "                                           const MBK_COMPUTE *product, mbk_u32 *, MBK_VECTOR *y,\n",
+  "                                           MBK_SCALAR alpha, MBK_SCALAR beta) {\n"
+  "  mbk_split_walk w = {false, 0, MBK_ZERO, MBK_ZERO};\n"
+  "  const mbk_u32 begin = mbk_thread() * MBK_STEPS;\n"
+  "  const mbk_u32 end = begin + MBK_STEPS < c.nonzeros ? begin + MBK_STEPS : c.nonzeros;\n"
+  "  for (mbk_u64 row = c.row + mbk_thread(); row < c.last_row; row += MBK_THREADS) {\n"
+  "    if (mbk_load(row_ptr + row) == mbk_load(row_ptr + row + 1)) {\n"
+  "      MBK_COMMIT(row, MBK_ZERO);\n"
+  "    }\n"
+  "  }\n"
+  "  if (begin < end) {\n"
+  "    mbk_u64 row = mbk_split_search(row_ptr, c.row, c.last_row, c.first + begin);\n"
+  "    // The chunk's last row may stay open: then it is none of [c.row, c.last_row).\n"
+  "    mbk_u64 stop = row < c.last_row ? mbk_merge_end(row_ptr, row) - c.first : c.nonzeros + 1;\n"
+  "    for (mbk_u32 k = begin; k < end; k++) {\n"
+  "      w.tail = MBK_ADD(w.tail, product[k]);\n"
+  "      if (k + 1 == stop) {\n"
+  "        mbk_split_end(w, row, y, alpha, beta);\n"
+  "        row++;\n"
+  "        stop = row < c.last_row ? mbk_merge_end(row_ptr, row) - c.first : c.nonzeros + 1;\n"
+  "        if (stop == k + 1) {\n"
+  "          row = mbk_split_search(row_ptr, row, c.last_row, c.first + k + 1);\n"
+  "          stop = row < c.last_row ? mbk_merge_end(row_ptr, row) - c.first : c.nonzeros + 1;\n"
+  "        }\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "  return w;\n"
+  "}\n"
+  "\n"
+  "#else\n"
+  "\n"
+  "// MBK_STEPS steps of the chunk's path: where a row ends at `k` its end comes first. The last\n"
+  "// thread takes the step more that a chunk may have. stop[i]: where row c.row + i ends.\n"
+  "MBK_DEVICE mbk_split_walk mbk_split_thread(const mbk_split_chunk &c, const MBK_ROW_PTR *,\n"
+  "                                           const MBK_COMPUTE *product, const mbk_u32 *stop,\n",
+  "                                           MBK_VECTOR *y, MBK_SCALAR alpha, MBK_SCALAR beta) {\n"
+  "  mbk_split_walk w = {false, 0, MBK_ZERO, MBK_ZERO};\n"
+  "  const mbk_u32 rows = (mbk_u32)(c.last_row - c.row), steps = rows + c.nonzeros;\n"
+  "  const mbk_u32 begin = mbk_thread() * MBK_STEPS;\n"
+  "  const mbk_u32 end =\n"
+  "      mbk_thread() == MBK_THREADS - 1 || begin + MBK_STEPS > steps ? steps : begin + MBK_STEPS;\n"
+  "  if (begin < end) {\n"
+  "    mbk_u32 low = begin > c.nonzeros ? begin - c.nonzeros : 0,\n"
+  "            high = begin < rows ? begin : rows;\n"
+  "    while (low < high) {\n"
+  "      const mbk_u32 middle = (low + high) / 2;\n"
+  "      if (stop[middle] + middle < begin) {\n"
+  "        low = middle + 1;\n"
+  "      } else {\n"
+  "        high = middle;\n"
+  "      }\n"
+  "    }\n"
+  "    mbk_u32 row = low, k = begin - low;\n"
+  "    for (mbk_u32 step = begin; step < end; step++) {\n"
+  "      if (row < rows && stop[row] == k) {\n"
+  "        mbk_split_end(w, c.row + row, y, alpha, beta);\n"
+  "        row++;\n"
+  "      } else {\n"
+  "        w.tail = MBK_ADD(w.tail, product[k]);\n"
+  "        k++;\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "  return w;\n"
+  "}\n"
+  "\n"
+  "#endif\n"
+  "\n"
+  "// The products of a chunk to shared memory; without `multiply` zeros, and nothing is read.\n"
+  "MBK_DEVICE void mbk_split_multiply(const mbk_split_chunk &c, const mbk_i32 *col_ind,\n"
+  "                                   const MBK_VALUE *values, const MBK_VECTOR *x, bool multiply,\n"
+  "                                   MBK_COMPUTE *product) {\n"
+  "  col_ind += c.first;\n"
+  "  values += MBK_PATTERN ? 0 : c.first;\n"
+  "#pragma unroll\n"
+  "  for (mbk_u32 i = 0; i < MBK_STEPS; i++) {\n"
+  "    const mbk_u32 k = i * MBK_THREADS + mbk_thread();\n"
+  "    if (k < c.nonzeros && !multiply) {\n"
+  "      product[k] = MBK_ZERO;\n"
+  "    } else if (k < c.nonzeros) {\n",
+  "      const MBK_VECTOR factor = mbk_load(x + (MBK_MATRIX_LOAD(col_ind + k) - MBK_BASE));\n"
+  "#if MBK_PATTERN\n"
+  "      product[k] = MBK_UNIT(values, factor);\n"
+  "#else\n"
+  "      product[k] = MBK_MUL(mbk_value(MBK_MATRIX_LOAD(values + k)), factor);\n"
+  "#endif\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// ---- Thread blocks\n"
+  "// --------------------------------------------------------------------------\n"
+  "\n"
+  "// What warp number `warp` finds open: the tails of those before it, back to one in which a row\n"
+  "// ended, in their order.\n"
+  "MBK_DEVICE MBK_COMPUTE mbk_split_before(const MBK_COMPUTE *tails, const mbk_u32 *ended,\n"
+  "                                        mbk_u32 warp) {\n"
+  "  MBK_COMPUTE sum = MBK_ZERO;\n"
+  "  mbk_u32 from = warp;\n"
+  "  while (from > 0 && (from == warp || ended[from] == 0)) {\n"
+  "    from--;\n"
+  "  }\n"
+  "  for (; from < warp; from++) {\n"
+  "    sum = MBK_ADD(sum, tails[from]);\n"
+  "  }\n"
+  "  return sum;\n"
+  "}\n"
+  "\n"
+  "// The threads' first rows, with what the threads before hold of them, and what follows the\n"
+  "// chunk's last row end. A first row that an earlier chunk began goes to *first.\n"
+  "MBK_DEVICE void mbk_split_join(const mbk_split_chunk &c, const mbk_split_walk &w, bool crossing,\n"
+  "                               MBK_COMPUTE *tails, mbk_u32 *ended, MBK_VECTOR *y,\n"
+  "                               MBK_COMPUTE *first, MBK_COMPUTE *tail, MBK_SCALAR alpha,\n"
+  "                               MBK_SCALAR beta) {\n"
+  "  const mbk_u32 lane = mbk_lane(), warp = mbk_thread() / 32;\n"
+  "  const mbk_u32 closed = mbk_ballot(MBK_ALL, w.ended);\n"
+  "  const mbk_u32 until = closed & (MBK_ALL >> (31 - lane));\n"
+  "  const int distance = (int)lane - (until != 0 ? 31 - mbk_leading_zeros(until) : 0);\n"
+  "  MBK_COMPUTE sum = w.tail;\n"
+  "#pragma unroll\n"
+  "  for (int d = 1; d < 32; d <<= 1) {\n",
+  "    const MBK_COMPUTE other = mbk_shuffle_up(MBK_ALL, sum, d, 32);\n"
+  "    if (distance >= d) {\n"
+  "      sum = MBK_ADD(other, sum);\n"
+  "    }\n"
+  "  }\n"
+  "  MBK_COMPUTE open = mbk_shuffle_up(MBK_ALL, sum, 1, 32);\n"
+  "  open = lane > 0 ? open : MBK_ZERO;\n"
+  "  if (lane == 31) {\n"
+  "    tails[warp] = sum;\n"
+  "    ended[warp] = closed;\n"
+  "  }\n"
+  "  mbk_block_sync();\n"
+  "  if (w.ended) {\n"
+  "    if ((closed & ((1u << lane) - 1)) == 0) {\n"
+  "      open = MBK_ADD(mbk_split_before(tails, ended, warp), open);\n"
+  "    }\n"
+  "    const MBK_COMPUTE whole = MBK_ADD(open, w.head);\n"
+  "    if (crossing && w.row == c.row) {\n"
+  "      *first = whole;\n"
+  "    } else {\n"
+  "      MBK_COMMIT(w.row, whole);\n"
+  "    }\n"
+  "  }\n"
+  "  if (mbk_thread() == 0) {\n"
+  "    *tail = mbk_split_before(tails, ended, MBK_WARPS);\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Launch: a block for each chunk, behind mbk_split_cut; mbk_split_fixup follows. Shared:\n"
+  "// MBK_COMPUTE[MBK_SLOTS + 1 + MBK_WARPS], then mbk_u32[MBK_WARPS]. Row ends lie behind the\n"
+  "// products: a chunk has MBK_SLOTS + 1 of both at most, and an end is no longer than a product.\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1)\n"
+  "    mbk_split_product(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,\n"
+  "                      const MBK_VALUE *values, const MBK_VECTOR *x, MBK_VECTOR *y,\n"
+  "                      const mbk_u64 *chunk_row, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,\n"
+  "                      mbk_u64 rows, mbk_u64 nnz, MBK_SCALAR_PARAMETERS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  MBK_COMPUTE *const product = (MBK_COMPUTE *)shared;\n"
+  "  MBK_COMPUTE *const warp_tails = product + MBK_SLOTS + 1;\n"
+  "  mbk_u32 *const warp_ended = (mbk_u32 *)(warp_tails + MBK_WARPS);\n"
+  "  mbk_release();\n"
+  "  mbk_await_for(x); // and chunk_row is mbk_split_cut's\n"
+  "  MBK_SCALARS_LOAD;\n",
+  "  const mbk_split_chunk c = mbk_split_take(mbk_block(), rows, nnz, chunk_row);\n"
+  "  mbk_u32 *const stop = (mbk_u32 *)(product + c.nonzeros);\n"
+  "#if MBK_STUDY == 1\n"
+  "  for (mbk_u32 i = mbk_thread(); i < c.last_row - c.row; i += MBK_THREADS) {\n"
+  "    stop[i] = (mbk_u32)(mbk_merge_end(row_ptr, c.row + i) - c.first);\n"
+  "  }\n"
+  "#endif\n"
+  "  mbk_split_multiply(c, col_ind, values, x, !MBK_VANISHES(alpha), product);\n"
+  "  mbk_block_sync();\n"
+  "  const mbk_split_walk w = mbk_split_thread(c, row_ptr, product, stop, y, alpha, beta);\n"
+  "  const bool crossing =\n"
+  "      c.row < c.last_row && (mbk_u64)(mbk_load(row_ptr + c.row) - MBK_BASE) < c.first;\n"
+  "  mbk_split_join(c, w, crossing, warp_tails, warp_ended, y, firsts + mbk_block(),\n"
+  "                 tails + mbk_block(), alpha, beta);\n"
+  "}\n"
+  "\n"
+  "// ---- Rows over several chunks\n"
+  "// ----------------------------------------------------------------\n"
+  "\n"
+  "#define MBK_PARTS 1\n"
+  "#define MBK_RANK mbk_u64\n"
+  "#define MBK_CROSSING 1\n"
+  "#define MBK_TILE_RANK(chunk) (tile_row[chunk] / 2)\n"
+  "// Nonzero k of row r is step k + r of the path.\n"
+  "#define MBK_TILE_OF(row)                                                                       \\\n"
+  "  (((mbk_u64)(mbk_load(row_start + (row)) - MBK_BASE) + MBK_STUDY * (row)) / MBK_CHUNK)\n"
+  "#include \"spmv/fixup.cuh\"\n"
+  "\n"
+  "// Launch: MBK_FIXUP_THREADS chunks per block. Shared: as mbk_fixup.\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 1)\n"
+  "    mbk_split_fixup(const MBK_ROW_PTR *row_ptr, const mbk_u64 *chunk_row,\n"
+  "                    const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,\n"
+  "                    mbk_u64 chunks, MBK_SCALAR_PARAMETERS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  mbk_release();\n"
+  "  mbk_await(); // chunk_row is mbk_split_cut's\n",
+  "  mbk_fixup(row_ptr, chunk_row, (const mbk_u32 *)0, (const mbk_u32 *)0, firsts, tails, y,\n"
+  "            chunks, 0, 0, (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);\n"
+  "}\n",
+  NULL};
+
 #endif
 static const struct {
   const char *name; /* as kernels include it */
@@ -9527,11 +10148,13 @@ static const struct {
     {"solve/pagerank.cu", mbi_source_solve_pagerank_cu},
 #ifdef MERBIT_STUDY_METHODS
     {"spmv/bsr_study.cu", mbi_source_spmv_bsr_study_cu},
+    {"spmv/row_study.cu", mbi_source_spmv_row_study_cu},
+    {"spmv/split_study.cu", mbi_source_spmv_split_study_cu},
 #endif
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "58f0e17cfbe1999e63081a134e7c2755f2b83958635c5324c5e15eba791b46f8"
+#define MBI_KERNEL_HASH "0963ef1ec2b6bf343071e67e2abdac880f0bffe6b88475d7328f6871c2afc214"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -17253,6 +17876,48 @@ typedef struct mbi_half {
                      begin, and its scratch: tasks + 1 each */
 } mbi_half;
 
+/* ==== >>spmv/study_types.h  methods for comparison: what plans hold, names ================ */
+#ifdef MERBIT_STUDY_METHODS
+
+/* Chunks of blocks as they come: spmv/bsr_study.c. */
+typedef struct mbi_bsr_study {
+  int threads;
+  uint64_t chunk_blocks, chunks;
+  mbi_devptr chunk_row;
+  void *kernels[3]; /* CUfunction: cut, scale, product */
+} mbi_bsr_study;
+
+/* Rows or chunks of a CSR: spmv/row_study.c, spmv/split_study.c. */
+typedef struct mbi_csr_study {
+  int threads;
+  int lanes, rows, width; /* of spmv/row_study.cu */
+  int steps;              /* of spmv/split_study.cu */
+  uint64_t blocks, tiles; /* of the product, there the chunks; of columns */
+  mbi_devptr tile_first, mixed, tile_col;
+  void *kernels[3]; /* CUfunction: before the product, the product, behind it */
+} mbi_csr_study;
+
+/* Of blocks, on CUDA. */
+static int mbi_cuda_study_method(merbit_method method) {
+  return method >= MERBIT_METHOD_BSR_ROW_MAJOR && method <= MERBIT_METHOD_BSR_VECTOR;
+}
+
+static int mbi_csr_study_method(merbit_method method) {
+  return method >= MERBIT_METHOD_WARP_LOOP && method <= MERBIT_METHOD_PATH_WALK;
+}
+
+static const char *mbi_study_name(merbit_method method) {
+  static const char *const cpu[] = {"bsr-rows", "bsr-naive", "bsr-split", "bsr-maximum",
+                                    "bsr-fixed"};
+  static const char *const cuda[] = {"bsr-rowmajor", "bsr-private", "bsr-team", "bsr-vector"};
+  static const char *const csr[] = {"warp-loop", "warp-tiled", "nonzero-split", "path-walk"};
+  return mbi_csr_study_method(method)    ? csr[method - MERBIT_METHOD_WARP_LOOP]
+         : mbi_cuda_study_method(method) ? cuda[method - MERBIT_METHOD_BSR_ROW_MAJOR]
+                                         : cpu[method - MERBIT_METHOD_BSR_ROWS];
+}
+
+#endif /* MERBIT_STUDY_METHODS */
+
 /* ==== >>spmv/plan_types.h  plans and workspaces =========================================== */
 /* How values are stored: spmv/values.c. Kernels know the numbers: spmv/values.cuh. */
 typedef enum mbi_value_form {
@@ -17387,16 +18052,6 @@ typedef struct mbi_full {
   int carved;       /* by spmv/carve.c */
 } mbi_full;
 
-#ifdef MERBIT_STUDY_METHODS
-/* Chunks of blocks as they come: spmv/bsr_study.c. */
-typedef struct mbi_bsr_study {
-  int threads;
-  uint64_t chunk_blocks, chunks;
-  mbi_devptr chunk_row;
-  void *kernels[3]; /* CUfunction: cut, scale, product */
-} mbi_bsr_study;
-#endif
-
 /* The scan with hubs, beside plan->scan: spmv/hubs.c. */
 typedef struct mbi_hubs {
   uint64_t room;  /* for this many hubs */
@@ -17507,6 +18162,7 @@ struct merbit_plan {
   mbi_full full;
 #ifdef MERBIT_STUDY_METHODS
   mbi_bsr_study bsr_study;
+  mbi_csr_study csr_study;
 #endif
   mbi_hubs hubs;
   mbi_cb cb;
@@ -17541,6 +18197,7 @@ static void mbi_plan_forget(merbit_plan *plan) {
   memset(&plan->bsr_tiles, 0, sizeof plan->bsr_tiles);
 #ifdef MERBIT_STUDY_METHODS
   memset(&plan->bsr_study, 0, sizeof plan->bsr_study);
+  memset(&plan->csr_study, 0, sizeof plan->csr_study);
 #endif
 }
 
@@ -17599,25 +18256,13 @@ static int mbi_plan_has_blocks(const merbit_plan *plan) {
   return plan->bsr.view.block_rows > 0;
 }
 
-#ifdef MERBIT_STUDY_METHODS
-static int mbi_cuda_study_method(merbit_method method) {
-  return method >= MERBIT_METHOD_BSR_ROW_MAJOR && method <= MERBIT_METHOD_BSR_VECTOR;
-}
-#endif
-
 static const char *mbi_method_name(merbit_method method) {
   static const char *const names[] = {"auto", "reference", "merge",  "merbit",
                                       "scan", "rows",      "sliced", "binned",
                                       "bsr",  "cb",        "hubs",   "sorted", "many", "half"};
 #ifdef MERBIT_STUDY_METHODS
-  static const char *const studies[] = {"bsr-rows", "bsr-naive", "bsr-split", "bsr-maximum",
-                                        "bsr-fixed"};
-  static const char *const cuda[] = {"bsr-rowmajor", "bsr-private", "bsr-team", "bsr-vector"};
-  if (method >= MERBIT_METHOD_BSR_ROW_MAJOR) {
-    return cuda[method - MERBIT_METHOD_BSR_ROW_MAJOR];
-  }
   if (method >= MERBIT_METHOD_BSR_ROWS) {
-    return studies[method - MERBIT_METHOD_BSR_ROWS];
+    return mbi_study_name(method);
   }
 #endif
   return names[method];
@@ -26235,6 +26880,459 @@ static const mbi_cuda_method mbi_bsr_study_method = {mbi_bsr_study_create,
 
 #endif /* MERBIT_STUDY_METHODS */
 
+/* ==== >>spmv/row_study.c  CUDA: other products by warps that sum rows, for comparison ===== */
+/* The kernels of spmv/row_study.cu. plan_desc.omega: the warp loop's lanes per row, 32 as in
+ * the report where it is 0; the rows of a warp of the tiled one, 0: 1. plan_desc.sigma: rows
+ * that lanes take at once, 0: 1; columns of a tile, 0: 2024. */
+#ifdef MERBIT_STUDY_METHODS
+
+#define MBI_TILED_COLUMNS 4096 /* at most: shared memory then needs no asking */
+
+/* ---- Encode: sizes; tiles of columns for each block of rows ------------------------------ */
+
+static int mbi_row_study_tiled(const merbit_plan *plan) {
+  return plan->method == MERBIT_METHOD_WARP_TILED;
+}
+
+static merbit_status mbi_row_study_sizes_fit(const merbit_plan *plan) {
+  const mbi_csr_study *s = &plan->csr_study;
+  const int tiled = mbi_row_study_tiled(plan);
+  if (s->threads < 32 || s->threads > 1024 || s->threads % 32 != 0 || s->lanes < 1 ||
+      s->lanes > 32 || (s->lanes & (s->lanes - 1)) != 0 || s->rows < 1 ||
+      s->rows > (tiled ? 4 : 16) || s->width < 32 || s->width > MBI_TILED_COLUMNS) {
+    return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
+                    "plan_desc.sigma is %d, omega %d and block_threads %d; method %s takes %s, "
+                    "and multiples "
+                    "of 32 up to 1024",
+                    plan->desc.sigma, plan->desc.omega, plan->desc.block_threads,
+                    mbi_method_name(plan->method),
+                    tiled ? "32 to 4096 columns, 1 to 4 rows a warp"
+                          : "1 to 16 rows at once, a power of two up to 32 of lanes");
+  }
+  return MERBIT_OK;
+}
+
+static merbit_status mbi_row_study_size(merbit_plan *plan) {
+  mbi_csr_study *s = &plan->csr_study;
+  const merbit_plan_desc *wish = &plan->desc;
+  const int tiled = mbi_row_study_tiled(plan);
+  uint64_t block_rows, resident;
+  merbit_status status;
+  s->threads = wish->block_threads != 0 ? wish->block_threads : 256;
+  s->lanes = !tiled && wish->omega != 0 ? wish->omega : 32;
+  s->rows = tiled ? wish->omega : wish->sigma;
+  s->rows = s->rows != 0 ? s->rows : 1;
+  s->width = tiled && wish->sigma != 0 ? wish->sigma : 2024;
+  status = mbi_row_study_sizes_fit(plan);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  block_rows = (uint64_t)(s->threads / s->lanes * s->rows);
+  s->blocks = plan->device.rows / block_rows + (plan->device.rows % block_rows != 0);
+  resident = (uint64_t)plan->context->device.multiprocessors * (uint64_t)(2048 / s->threads);
+  if (!tiled && s->blocks > resident && resident > 0) {
+    s->blocks = resident;
+  }
+  if (s->blocks > (uint64_t)INT32_MAX) {
+    return mbi_fail(plan->context, MERBIT_TOO_LARGE,
+                    "%" PRIu64 " rows are too many for method %s", plan->device.rows,
+                    mbi_method_name(plan->method));
+  }
+  return MERBIT_OK;
+}
+
+static merbit_status mbi_tiled_cut(merbit_plan *plan) {
+  mbi_csr_study *s = &plan->csr_study;
+  void *arguments[6];
+  arguments[0] = &plan->device.row_ptr;
+  arguments[1] = &plan->device.col_ind;
+  arguments[2] = &plan->device.rows;
+  arguments[3] = &s->tile_first;
+  arguments[4] = &s->mixed;
+  arguments[5] = &s->tile_col;
+  return mbi_device_launch(plan->context, s->kernels[0], "mbk_tiled_cut", (int64_t)s->blocks,
+                           s->threads, (unsigned)(s->threads / 32 * (int)sizeof(uint32_t)),
+                           NULL, arguments);
+}
+
+/* Numbers of tiles at s->tile_first become the number of each block's first. */
+static merbit_status mbi_tiled_sum(merbit_plan *plan) {
+  mbi_csr_study *s = &plan->csr_study;
+  merbit_context *context = plan->context;
+  const size_t bytes = (size_t)s->blocks * sizeof(uint64_t);
+  void *memory = NULL;
+  uint64_t block;
+  merbit_status status = mbi_allocate_array(context, (int64_t)s->blocks + 1, sizeof(uint64_t),
+                                            "numbers of tiles", &memory);
+  if (status == MERBIT_OK) {
+    status = mbi_device_download(context, memory, s->tile_first, bytes);
+  }
+  if (status == MERBIT_OK) {
+    uint64_t *first = (uint64_t *)memory;
+    for (block = 0; block < s->blocks; block++) {
+      const uint64_t count = first[block];
+      first[block] = s->tiles;
+      s->tiles += count;
+    }
+    first[s->blocks] = s->tiles;
+    status = mbi_device_upload(context, s->tile_first, memory, bytes + sizeof(uint64_t));
+  }
+  mbi_release(context, memory);
+  return status;
+}
+
+static merbit_status mbi_tiled_encode(merbit_plan *plan) {
+  mbi_csr_study *s = &plan->csr_study;
+  merbit_context *context = plan->context;
+  merbit_status status = mbi_device_allocate(context, (s->blocks + 1) * sizeof(uint64_t),
+                                             "first tiles", &s->tile_first);
+  if (status == MERBIT_OK) {
+    status = mbi_device_allocate(context, s->blocks * sizeof(uint32_t), "blocks of mixed rows",
+                                 &s->mixed);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_tiled_cut(plan);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_tiled_sum(plan);
+  }
+  if (status == MERBIT_OK && s->tiles > 0) {
+    status = mbi_device_allocate(context, s->tiles * sizeof(uint32_t), "tiles of columns",
+                                 &s->tile_col);
+    if (status == MERBIT_OK) {
+      status = mbi_tiled_cut(plan);
+    }
+    if (status == MERBIT_OK) {
+      status = mbi_device_synchronize(context, NULL);
+    }
+  }
+  plan->schedule_bytes =
+      (s->blocks + 1) * sizeof(uint64_t) + (s->blocks + s->tiles) * sizeof(uint32_t);
+  plan->stream_bytes += plan->schedule_bytes;
+  return status;
+}
+
+/* ---- Specialise -------------------------------------------------------------------------- */
+
+static void mbi_row_study_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+  const mbi_csr_study *s = &plan->csr_study;
+  mbi_plan_preamble(plan, preamble);
+  mbi_preamble_define_int(preamble, "MBK_STUDY", mbi_row_study_tiled(plan));
+  mbi_preamble_define_int(preamble, "MBK_LANES", s->lanes);
+  mbi_preamble_define_int(preamble, "MBK_ROWS", s->rows);
+  mbi_preamble_define_int(preamble, "MBK_WIDTH", s->width);
+  mbi_preamble_define_int(preamble, "MBK_THREADS", s->threads);
+}
+
+/* After a failure mbi_csr_study_destroy cleans up. */
+static merbit_status mbi_row_study_create(merbit_plan *plan) {
+  static const char *const names[4] = {"mbk_loop_reset", "mbk_loop_product", "mbk_tiled_cut",
+                                       "mbk_tiled_product"};
+  mbi_csr_study *s = &plan->csr_study;
+  const int tiled = mbi_row_study_tiled(plan);
+  mbi_preamble preamble;
+  merbit_status status = mbi_row_study_size(plan);
+  int i;
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  plan->stream_bytes =
+      mbi_device_csr_stream_bytes(plan) +
+      (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type);
+  mbi_row_study_preamble(plan, &preamble);
+  status = mbi_program_create(plan->context, "spmv/row_study.cu", &preamble, &plan->program);
+  for (i = 0; i < 2 && status == MERBIT_OK; i++) {
+    status =
+        mbi_program_kernel(plan->context, &plan->program, names[2 * tiled + i], &s->kernels[i]);
+  }
+  return status == MERBIT_OK && tiled && s->blocks > 0 ? mbi_tiled_encode(plan) : status;
+}
+
+static void mbi_csr_study_destroy(merbit_plan *plan) {
+  mbi_device_release(plan->context, plan->csr_study.tile_first);
+  mbi_device_release(plan->context, plan->csr_study.mixed);
+  mbi_device_release(plan->context, plan->csr_study.tile_col);
+  mbi_program_destroy(plan->context, &plan->program);
+}
+
+/* The loop's counter of rows: a product in flight has its own. */
+static uint64_t mbi_row_study_carry_bytes(const merbit_plan *plan) {
+  return mbi_row_study_tiled(plan) || plan->csr_study.blocks == 0 ? 0 : sizeof(uint64_t);
+}
+
+/* ---- Launch ------------------------------------------------------------------------------ */
+
+static merbit_status mbi_warp_loop_multiply(merbit_plan *plan, mbi_devptr carries,
+                                            const void *alpha, mbi_devptr x, const void *beta,
+                                            mbi_devptr y, void *stream) {
+  mbi_csr_study *s = &plan->csr_study;
+  void *reset[1], *arguments[9];
+  merbit_status status;
+  if (s->blocks == 0) {
+    return MERBIT_OK;
+  }
+  reset[0] = &carries;
+  status = mbi_device_launch_early(plan->context, s->kernels[0], "mbk_loop_reset", 1, 1, 0,
+                                   stream, reset);
+  arguments[0] = &plan->device.row_ptr;
+  arguments[1] = &plan->device.col_ind;
+  arguments[2] = &plan->device.values;
+  arguments[3] = &x;
+  arguments[4] = &y;
+  arguments[5] = &carries;
+  arguments[6] = &plan->device.rows;
+  arguments[7] = (void *)(uintptr_t)alpha;
+  arguments[8] = (void *)(uintptr_t)beta;
+  return status == MERBIT_OK
+             ? mbi_device_launch_early(plan->context, s->kernels[1], "mbk_loop_product",
+                                       (int64_t)s->blocks, s->threads, 0, stream, arguments)
+             : status;
+}
+
+static merbit_status mbi_warp_tiled_multiply(merbit_plan *plan, mbi_devptr carries,
+                                             const void *alpha, mbi_devptr x, const void *beta,
+                                             mbi_devptr y, void *stream) {
+  mbi_csr_study *s = &plan->csr_study;
+  void *arguments[12];
+  (void)carries;
+  arguments[0] = &plan->device.row_ptr;
+  arguments[1] = &plan->device.col_ind;
+  arguments[2] = &plan->device.values;
+  arguments[3] = &x;
+  arguments[4] = &y;
+  arguments[5] = &s->tile_first;
+  arguments[6] = &s->mixed;
+  arguments[7] = &s->tile_col;
+  arguments[8] = &plan->device.rows;
+  arguments[9] = &plan->device.cols;
+  arguments[10] = (void *)(uintptr_t)alpha;
+  arguments[11] = (void *)(uintptr_t)beta;
+  return mbi_device_launch_early(
+      plan->context, s->kernels[1], "mbk_tiled_product", (int64_t)s->blocks, s->threads,
+      (unsigned)(s->width * (int)mbi_type_size(plan->type)), stream, arguments);
+}
+
+/* ---- Describe ---------------------------------------------------------------------------- */
+
+static void mbi_row_study_info(const merbit_plan *plan, merbit_plan_info *info) {
+  const mbi_csr_study *s = &plan->csr_study;
+  const int tiled = mbi_row_study_tiled(plan);
+  info->sigma = tiled ? s->width : s->rows;
+  info->omega = tiled ? s->rows : s->lanes;
+  info->block_threads = s->threads;
+  info->tiles = (int64_t)s->tiles;
+}
+
+static int mbi_row_study_describe(const merbit_plan *plan, char *text, size_t size) {
+  const mbi_csr_study *s = &plan->csr_study;
+  if (mbi_row_study_tiled(plan)) {
+    return snprintf(text, size,
+                    "%" PRIu64 " tiles of %d columns for %" PRIu64 " blocks of %d rows",
+                    s->tiles, s->width, s->blocks, s->threads / 32 * s->rows);
+  }
+  return snprintf(text, size, "%" PRIu64 " blocks of %d threads, %d lanes a row, %d at once",
+                  s->blocks, s->threads, s->lanes, s->rows);
+}
+
+static const mbi_cuda_method mbi_warp_loop_method = {mbi_row_study_create,
+                                                     mbi_csr_study_destroy,
+                                                     mbi_row_study_carry_bytes,
+                                                     mbi_warp_loop_multiply,
+                                                     mbi_row_study_info,
+                                                     mbi_row_study_describe,
+                                                     NULL};
+static const mbi_cuda_method mbi_warp_tiled_method = {mbi_row_study_create,
+                                                      mbi_csr_study_destroy,
+                                                      mbi_row_study_carry_bytes,
+                                                      mbi_warp_tiled_multiply,
+                                                      mbi_row_study_info,
+                                                      mbi_row_study_describe,
+                                                      NULL};
+
+#endif /* MERBIT_STUDY_METHODS */
+
+/* ==== >>spmv/split_study.c  CUDA: other products by threads that walk, for comparison ===== */
+/* The kernels of spmv/split_study.cu. plan_desc.sigma: what a thread takes, 0: 7 (odd, so that
+ * a warp's threads walk through different banks). */
+#ifdef MERBIT_STUDY_METHODS
+
+#define MBI_SPLIT_CUT_THREADS 128
+
+/* ---- Encode: sizes ----------------------------------------------------------------------- */
+
+/* Chunks of equal nonzeros, or of equal steps of the merge path. */
+static merbit_status mbi_split_size(merbit_plan *plan) {
+  mbi_csr_study *s = &plan->csr_study;
+  const merbit_plan_desc *wish = &plan->desc;
+  const int path = plan->method == MERBIT_METHOD_PATH_WALK;
+  const uint64_t items = plan->device.nnz + (path ? plan->device.rows : 0);
+  uint64_t chunk;
+  s->steps = wish->sigma != 0 ? wish->sigma : 7;
+  s->threads = wish->block_threads != 0 ? wish->block_threads : 256;
+  if (s->steps < 1 || s->steps > 16 || s->threads < 32 || s->threads > 1024 ||
+      s->threads % 32 != 0 || s->steps * s->threads > 4096) {
+    return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
+                    "plan_desc.sigma is %d and block_threads %d; method %s takes 1 to 16, and "
+                    "multiples of 32 up to 1024, together up to 4096",
+                    s->steps, s->threads, mbi_method_name(plan->method));
+  }
+  chunk = (uint64_t)(s->steps * s->threads);
+  /* Without rows there is nothing to write; without nonzeros there still is. */
+  s->blocks = plan->device.rows == 0 ? 0 : items == 0 ? 1 : (items - 1) / chunk + 1;
+  if (s->blocks > (uint64_t)INT32_MAX) {
+    return mbi_fail(plan->context, MERBIT_TOO_LARGE,
+                    "%" PRIu64 " rows and %" PRIu64 " nonzeros make %" PRIu64
+                    " chunks; raise plan_desc.sigma or block_threads",
+                    plan->device.rows, plan->device.nnz, s->blocks);
+  }
+  return MERBIT_OK;
+}
+
+/* Of one block: see mbk_split_product. */
+static unsigned mbi_split_shared(const merbit_plan *plan) {
+  const mbi_csr_study *s = &plan->csr_study;
+  const unsigned warps = (unsigned)s->threads / 32;
+  return ((unsigned)(s->steps * s->threads) + 1 + warps) * (unsigned)mbi_type_size(plan->type) +
+         warps * (unsigned)sizeof(uint32_t);
+}
+
+/* ---- Specialise -------------------------------------------------------------------------- */
+
+static void mbi_split_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
+  const mbi_csr_study *s = &plan->csr_study;
+  mbi_plan_preamble(plan, preamble);
+  mbi_preamble_define_int(preamble, "MBK_STUDY", plan->method == MERBIT_METHOD_PATH_WALK);
+  mbi_preamble_define_int(preamble, "MBK_STEPS", s->steps);
+  mbi_preamble_define_int(preamble, "MBK_ONCE", plan->once);
+  mbi_preamble_define_int(preamble, "MBK_THREADS", s->threads);
+}
+
+static merbit_status mbi_split_create(merbit_plan *plan) {
+  static const char *const names[3] = {"mbk_split_cut", "mbk_split_product", "mbk_split_fixup"};
+  mbi_preamble preamble;
+  merbit_status status = mbi_split_size(plan);
+  int i;
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  plan->stream_bytes =
+      mbi_device_csr_stream_bytes(plan) +
+      (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type) +
+      4 * plan->csr_study.blocks * (sizeof(uint64_t) + mbi_type_size(plan->type));
+  mbi_split_preamble(plan, &preamble);
+  status = mbi_program_create(plan->context, "spmv/split_study.cu", &preamble, &plan->program);
+  for (i = 0; i < 3 && status == MERBIT_OK; i++) {
+    status = mbi_program_kernel(plan->context, &plan->program, names[i],
+                                &plan->csr_study.kernels[i]);
+  }
+  return status;
+}
+
+/* Where chunks begin, then what each holds of its first row and of the one open at its end. */
+static uint64_t mbi_split_carry_bytes(const merbit_plan *plan) {
+  const uint64_t chunks = plan->csr_study.blocks;
+  return chunks > 0 ? (chunks + 1) * sizeof(uint64_t) + 2 * chunks * mbi_type_size(plan->type)
+                    : 0;
+}
+
+/* ---- Launch: cut, multiply, put together ------------------------------------------------- */
+
+static merbit_status mbi_split_product(merbit_plan *plan, mbi_devptr chunk_row,
+                                       mbi_devptr firsts, mbi_devptr tails, const void *alpha,
+                                       mbi_devptr x, const void *beta, mbi_devptr y,
+                                       void *stream) {
+  mbi_csr_study *s = &plan->csr_study;
+  void *arguments[12];
+  arguments[0] = &plan->device.row_ptr;
+  arguments[1] = &plan->device.col_ind;
+  arguments[2] = &plan->device.values;
+  arguments[3] = &x;
+  arguments[4] = &y;
+  arguments[5] = &chunk_row;
+  arguments[6] = &firsts;
+  arguments[7] = &tails;
+  arguments[8] = &plan->device.rows;
+  arguments[9] = &plan->device.nnz;
+  arguments[10] = (void *)(uintptr_t)alpha;
+  arguments[11] = (void *)(uintptr_t)beta;
+  return mbi_device_launch_early(plan->context, s->kernels[1], "mbk_split_product",
+                                 (int64_t)s->blocks, s->threads, mbi_split_shared(plan), stream,
+                                 arguments);
+}
+
+static merbit_status mbi_split_fixup(merbit_plan *plan, mbi_devptr chunk_row, mbi_devptr firsts,
+                                     mbi_devptr tails, const void *alpha, const void *beta,
+                                     mbi_devptr y, void *stream) {
+  mbi_csr_study *s = &plan->csr_study;
+  const size_t size = mbi_type_size(plan->type);
+  void *arguments[8];
+  arguments[0] = &plan->device.row_ptr;
+  arguments[1] = &chunk_row;
+  arguments[2] = &firsts;
+  arguments[3] = &tails;
+  arguments[4] = &y;
+  arguments[5] = &s->blocks;
+  arguments[6] = (void *)(uintptr_t)alpha;
+  arguments[7] = (void *)(uintptr_t)beta;
+  return mbi_device_launch_early(
+      plan->context, s->kernels[2], "mbk_split_fixup",
+      (int64_t)((s->blocks + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS),
+      MBI_SCAN_FIXUP_THREADS,
+      (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (size + sizeof(uint32_t))), stream, arguments);
+}
+
+static merbit_status mbi_split_multiply(merbit_plan *plan, mbi_devptr carries,
+                                        const void *alpha, mbi_devptr x, const void *beta,
+                                        mbi_devptr y, void *stream) {
+  mbi_csr_study *s = &plan->csr_study;
+  const mbi_devptr firsts = carries + (s->blocks + 1) * sizeof(uint64_t);
+  const mbi_devptr tails = firsts + s->blocks * mbi_type_size(plan->type);
+  void *arguments[5];
+  merbit_status status;
+  if (s->blocks == 0) {
+    return MERBIT_OK;
+  }
+  arguments[0] = &plan->device.row_ptr;
+  arguments[1] = &carries;
+  arguments[2] = &plan->device.rows;
+  arguments[3] = &plan->device.nnz;
+  arguments[4] = &s->blocks;
+  status = mbi_device_launch_early(plan->context, s->kernels[0], "mbk_split_cut",
+                                   (int64_t)(s->blocks / MBI_SPLIT_CUT_THREADS + 1),
+                                   MBI_SPLIT_CUT_THREADS, 0, stream, arguments);
+  if (status == MERBIT_OK) {
+    status = mbi_split_product(plan, carries, firsts, tails, alpha, x, beta, y, stream);
+  }
+  return status == MERBIT_OK && s->blocks > 1 /* else no row crosses chunks */
+             ? mbi_split_fixup(plan, carries, firsts, tails, alpha, beta, y, stream)
+             : status;
+}
+
+/* ---- Describe ---------------------------------------------------------------------------- */
+
+static void mbi_split_info(const merbit_plan *plan, merbit_plan_info *info) {
+  info->sigma = plan->csr_study.steps;
+  info->block_threads = plan->csr_study.threads;
+  info->tiles = (int64_t)plan->csr_study.blocks;
+}
+
+static int mbi_split_describe(const merbit_plan *plan, char *text, size_t size) {
+  const mbi_csr_study *s = &plan->csr_study;
+  return snprintf(text, size, "%" PRIu64 " chunks of %d x %d %s", s->blocks, s->threads,
+                  s->steps,
+                  plan->method == MERBIT_METHOD_PATH_WALK ? "steps of the path" : "nonzeros");
+}
+
+static const mbi_cuda_method mbi_split_method = {mbi_split_create,
+                                                 mbi_csr_study_destroy,
+                                                 mbi_split_carry_bytes,
+                                                 mbi_split_multiply,
+                                                 mbi_split_info,
+                                                 mbi_split_describe,
+                                                 NULL};
+
+#endif /* MERBIT_STUDY_METHODS */
+
 /* ==== >>spmv/many_cpu.c  CPU: several vectors at once ===================================== */
 /* Y = alpha A X + beta Y for several vectors: the matrix is read once for all of them. Cut as
  * spmv/merge.c cuts it, with what a row holds of every vector where that has one sum. */
@@ -29066,7 +30164,7 @@ static merbit_status mbi_many_size(merbit_plan *plan) {
   uint64_t tile, warps, parts;
   mbi_many_shape(plan, m);
   m->words = wish->sigma != 0 ? wish->sigma : m->words;
-  m->unroll = wish->omega != 0 ? wish->omega : 4;
+  m->unroll = wish->omega != 0 ? wish->omega : m->width <= m->span * m->team ? 8 : 4;
   m->threads = wish->block_threads != 0 ? wish->block_threads : 256;
   if (m->words < 1 || m->words > m->team || (m->unroll != 4 && m->unroll != 8) ||
       m->threads < 32 || m->threads > 1024 || m->threads % 32 != 0) {
@@ -29953,6 +31051,13 @@ static const mbi_cuda_method *mbi_cuda_method_of(const merbit_plan *plan,
   case MERBIT_METHOD_BSR_TEAM:
   case MERBIT_METHOD_BSR_VECTOR:
     return &mbi_bsr_study_method;
+  case MERBIT_METHOD_WARP_LOOP:
+    return &mbi_warp_loop_method;
+  case MERBIT_METHOD_WARP_TILED:
+    return &mbi_warp_tiled_method;
+  case MERBIT_METHOD_NONZERO_SPLIT:
+  case MERBIT_METHOD_PATH_WALK:
+    return &mbi_split_method;
 #endif
   default:
     return &mbi_merbit_method;
@@ -30593,7 +31698,7 @@ static merbit_status mbi_reorder_check(merbit_context *context, const merbit_vie
                     (int)desc->reordering);
   }
   if (view->format == MERBIT_BSR || desc->method == MERBIT_METHOD_BSR ||
-      desc->method > MERBIT_METHOD_HALF) { /* those for study are of blocks */
+      desc->method > MERBIT_METHOD_HALF) { /* and those for study */
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
                     "plan_desc.reordering moves single rows and columns, which would break %s "
                     "apart; use a CSR or COO view and a method of single entries",
@@ -32284,7 +33389,8 @@ MERBIT_API void merbit_workspace_destroy(merbit_workspace *workspace) {
 
 static int mbi_method_known(merbit_method method) {
 #ifdef MERBIT_STUDY_METHODS
-  if (mbi_study_method(method) || mbi_cuda_study_method(method)) {
+  if (mbi_study_method(method) || mbi_cuda_study_method(method) ||
+      mbi_csr_study_method(method)) {
     return 1;
   }
 #endif
@@ -32340,7 +33446,7 @@ static int mbi_method_runs(merbit_method method, int cuda) {
   if (mbi_study_method(method)) {
     return !cuda;
   }
-  if (mbi_cuda_study_method(method)) {
+  if (mbi_cuda_study_method(method) || mbi_csr_study_method(method)) {
     return cuda;
   }
 #endif

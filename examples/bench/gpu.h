@@ -6,6 +6,7 @@
 #include "block_plans.h"
 #include "many.h"
 #include "semirings.h"
+#include "study_plans.h"
 #include "summary.h"
 #include "types.h"
 
@@ -176,6 +177,7 @@ static void bench_gpu_problem(bench_lab *lab, bench_problem *p, bench_summary *s
   bench_add_plans(b);
   bench_add_semirings(b);
   bench_add_block_plans(b);
+  bench_add_study_plans(b);
   bench_add_several(b, &several);
   bench_json_close(lab->json, ']');
   for (i = 0; i < b->case_count; i++) {

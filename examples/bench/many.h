@@ -320,11 +320,11 @@ static void bench_add_several(bench_bench *b, bench_several *s) {
   }
   bench_many_add(b, s, "", 1, 0, 0, 0);
   bench_many_add(b, s, "-columns", 0, 0, 0, 0);
-  bench_many_add(b, s, "-u8", 1, 0, 8, 0);
+  bench_many_add(b, s, "-u4", 1, 0, 4, 0);
   bench_many_add(b, s, "-s2", 1, 2, 0, 0);
   bench_many_add(b, s, "-t128", 1, 0, 0, 128);
   bench_many_add(b, s, "-t512", 1, 0, 0, 512);
-  bench_many_add(b, s, "-u8-t128", 1, 0, 8, 128);
+  bench_many_add(b, s, "-u4-t128", 1, 0, 4, 128);
   bench_many_add_rival(b, s, "", 1, 0);
   bench_many_add_rival(b, s, "-alg2", 1, 6);
   bench_many_add_rival(b, s, "-columns", 0, 0);

@@ -1,5 +1,6 @@
 /* The methods other than MERBIT on the GPU, and AUTO: every generated matrix in every form and
  * specialisation, the data files, what a plan tells of its choice. */
+#define MERBIT_STUDY_METHODS
 #define MERBIT_IMPLEMENTATION
 #include "merbit.h"
 #include <setjmp.h>
@@ -14,8 +15,10 @@
 static merbit_context *gpu;
 
 static const merbit_method methods[] = {
-    MERBIT_METHOD_AUTO,   MERBIT_METHOD_SCAN, MERBIT_METHOD_ROWS, MERBIT_METHOD_SLICED,
-    MERBIT_METHOD_BINNED, MERBIT_METHOD_HUBS, MERBIT_METHOD_CB,   MERBIT_METHOD_MERGE};
+    MERBIT_METHOD_AUTO,       MERBIT_METHOD_SCAN,          MERBIT_METHOD_ROWS,
+    MERBIT_METHOD_SLICED,     MERBIT_METHOD_BINNED,        MERBIT_METHOD_HUBS,
+    MERBIT_METHOD_CB,         MERBIT_METHOD_MERGE,         MERBIT_METHOD_WARP_LOOP,
+    MERBIT_METHOD_WARP_TILED, MERBIT_METHOD_NONZERO_SPLIT, MERBIT_METHOD_PATH_WALK};
 enum { METHODS = sizeof methods / sizeof methods[0] };
 
 /* Of each method: the default first. What a number means is in merbit_plan_desc. */
@@ -30,7 +33,11 @@ static const shape shapes[METHODS][6] = {
     {{0, 0, 0}, {1, 1, 32}, {4, 8, 64}, {28, 2, 1024}, {5, 3, 96}, {12, 8, 256}},
     {{0, 0, 0}, {4, 1, 32}, {8, 2, 64}, {16, 220, 1024}, {4, 16, 96}, {32, 1, 256}},
     {{0, 0, 0}, {20, 0, 32}, {40, 0, 64}, {65536, 0, 512}, {21, 0, 96}, {0, 0, 128}},
-    {{0, 0, 0}, {4, 1, 32}, {8, 3, 64}, {12, 32, 1024}, {4, 2, 96}, {16, 4, 256}}};
+    {{0, 0, 0}, {4, 1, 32}, {8, 3, 64}, {12, 32, 1024}, {4, 2, 96}, {16, 4, 256}},
+    {{0, 0, 0}, {4, 1, 32}, {1, 8, 64}, {16, 32, 1024}, {3, 2, 96}, {2, 4, 128}},
+    {{0, 0, 0}, {32, 1, 32}, {100, 4, 64}, {4096, 2, 1024}, {50, 3, 96}, {999, 1, 128}},
+    {{0, 0, 0}, {1, 0, 32}, {16, 0, 64}, {4, 0, 1024}, {3, 0, 96}, {8, 0, 512}},
+    {{0, 0, 0}, {1, 0, 32}, {16, 0, 64}, {4, 0, 1024}, {3, 0, 96}, {8, 0, 512}}};
 /* Of CB: all COO, all dense, all CSR, columns aggregated always and never. */
 static const struct {
   double aggregate;
@@ -110,6 +117,14 @@ static void blocks_meet_the_bound(void **state) {
 static void merge_meets_the_bound(void **state) {
   (void)state;
   every_matrix_meets_the_bound(7);
+}
+
+static void studies_meet_the_bound(void **state) {
+  int method;
+  (void)state;
+  for (method = 8; method < METHODS; method++) {
+    every_matrix_meets_the_bound(method);
+  }
 }
 
 /* Blocks of every density. */
@@ -243,6 +258,16 @@ static void a_plan_tells_its_choice(void **state) {
   assert_int_equal(chosen(30, 0, 0, MERBIT_METHOD_MERGE, line), MERBIT_METHOD_MERGE);
   assert_non_null(strstr(line, "merge on "));
   assert_non_null(strstr(line, "1 chunks of 256 x 8 steps, 1 to a block, matrix past the"));
+  assert_int_equal(chosen(9, 0, 0, MERBIT_METHOD_WARP_LOOP, line), MERBIT_METHOD_WARP_LOOP);
+  assert_non_null(strstr(line, "8 blocks of 256 threads, 32 lanes a row, 1 at once"));
+  assert_int_equal(chosen(9, 0, 0, MERBIT_METHOD_WARP_TILED, line), MERBIT_METHOD_WARP_TILED);
+  assert_non_null(strstr(line, "8 tiles of 2024 columns for 8 blocks of 8 rows"));
+  assert_int_equal(chosen(9, 0, 0, MERBIT_METHOD_NONZERO_SPLIT, line),
+                   MERBIT_METHOD_NONZERO_SPLIT);
+  assert_non_null(strstr(line, "nonzero-split on "));
+  assert_non_null(strstr(line, "1 chunks of 256 x 7 nonzeros"));
+  assert_int_equal(chosen(29, 0, 0, MERBIT_METHOD_PATH_WALK, line), MERBIT_METHOD_PATH_WALK);
+  assert_non_null(strstr(line, "2 chunks of 256 x 7 steps of the path"));
   assert_int_equal(chosen(9, 0, 0, MERBIT_METHOD_CB, line), MERBIT_METHOD_CB);
   assert_non_null(
       strstr(line, "0 COO, 4 CSR and 0 dense blocks of 16 x 16, columns as they are, "));
@@ -261,6 +286,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(hubs_meet_the_bound),
       cmocka_unit_test(blocks_meet_the_bound),
       cmocka_unit_test(merge_meets_the_bound),
+      cmocka_unit_test(studies_meet_the_bound),
       cmocka_unit_test(blocks_of_all_forms_meet_the_bound),
       cmocka_unit_test(data_files_meet_the_bound),
       cmocka_unit_test(pattern_is_a_matrix_of_ones),

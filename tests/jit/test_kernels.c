@@ -120,24 +120,7 @@ static void compile_blocks(int capability) {
   }
 }
 
-/* The kernels that are there for comparison. */
-static void compile_studies(int capability) {
-  mbi_preamble preamble;
-  int study;
-  for (study = 0; study < 8; study++) {
-    const int high = study >= 4;
-    merbit_plan plan;
-    plan_make(high ? MERBIT_F32 : MERBIT_F64, high ? 2 + 16 : 0, 0, 0, 0, &plan);
-    plan.method = (merbit_method)(MERBIT_METHOD_BSR_ROW_MAJOR + study % 4);
-    plan.bsr.view = merbit_bsr(1000, 1001, 1000, high ? 13 : 5, 5, NULL, NULL, NULL);
-    plan.bsr.view.block_order = high ? MERBIT_BLOCK_COLUMN_MAJOR : MERBIT_BLOCK_ROW_MAJOR;
-    host->device.multiprocessors = 132;
-    assert_int_equal(mbi_bsr_study_size(&plan), MERBIT_OK);
-    host->device.multiprocessors = 0; /* the other sizes are those of any GPU */
-    mbi_bsr_study_preamble(&plan, &preamble);
-    compile("spmv/bsr_study.cu", &preamble, capability);
-  }
-}
+#include "jit/studies.h"
 
 /* Products by every method that takes the other forms of values. In quick effort each form in
  * one type, in the other on the next architecture. */
@@ -414,6 +397,7 @@ static void every_form_compiles_without_spills(void **state) {
     compile_semirings(capabilities[c]);
     if (capabilities[c] == 90) {
       compile_studies(capabilities[c]);
+      compile_csr_studies(capabilities[c]);
     }
     for (form = 0; form < 8; form++) {
       arrays_preamble(form, &preamble);

@@ -52,6 +52,16 @@
 #define SIMT_FORM merge_f64, double, 64, 1, 0, 1, 2, 2, 0, 32
 #include "simt/merge_form.h"
 
+#include "simt/row_study_bed.h"
+#define SIMT_FORM tiled_f64, double, 32, 0, 0, 0, 1, 32, 2, 50, 96
+#include "simt/row_study_form.h"
+
+#include "simt/split_study_bed.h"
+#define SIMT_FORM split_f32, float, 32, 0, 0, 0, 0, 3, 1, 64
+#include "simt/split_study_form.h"
+#define SIMT_FORM path_f64, double, 64, 1, 0, 1, 1, 2, 0, 96
+#include "simt/split_study_form.h"
+
 #include "simt/sliced_bed.h"
 #define SIMT_FORM sliced_f32, float, 32, 0, 0, 0, 1, 4, 0, 64
 #include "simt/sliced_form.h"
@@ -247,6 +257,14 @@ static void test_sliced(void **) {
   });
 }
 
+static void test_studies(void **) {
+  each_small([](int index, test_matrix &m) {
+    row_study_check_matrix<double>(tiled_f64::form, index, m, simt_seeds[2], false);
+    split_study_check_matrix<float>(split_f32::form, index, m, simt_seeds[2], false);
+    split_study_check_matrix<double>(path_f64::form, index, m, simt_seeds[2], false);
+  });
+}
+
 static void test_ranks(void **) {
   const uint64_t rows = 5000, blocks = 5;
   std::vector<mbk_i32> row_ptr(rows + 1), row_start(rows + 1);
@@ -296,7 +314,8 @@ int main() {
       cmocka_unit_test(test_scan),        cmocka_unit_test(test_scan_long),
       cmocka_unit_test(test_binned),      cmocka_unit_test(test_hubs),
       cmocka_unit_test(test_sliced),      cmocka_unit_test(test_cb),
-      cmocka_unit_test(test_merge),       cmocka_unit_test(test_ranks),
+      cmocka_unit_test(test_merge),       cmocka_unit_test(test_studies),
+      cmocka_unit_test(test_ranks),
   };
   for (const merbit_form *form : merbit_forms) {
     tests.push_back({form->name, test_merbit, nullptr, nullptr, (void *)form});

@@ -120,6 +120,12 @@ SIMT_PLAIN inline __attribute__((used)) long __tsan_atomic64_fetch_sub(volatile 
                                                                        long value, int) {
   return __tsan_atomic64_fetch_add(address, -value, 0);
 }
+SIMT_PLAIN inline __attribute__((used)) long __tsan_atomic64_fetch_or(volatile long *address,
+                                                                      long value, int) {
+  const long old = *address;
+  *address = old | value;
+  return old;
+}
 SIMT_PLAIN inline __attribute__((used)) int
 __tsan_atomic32_compare_exchange_strong(volatile int *address, int *expected, int value, int,
                                         int) {

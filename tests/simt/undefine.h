@@ -143,8 +143,12 @@
 #undef MBK_PLACE
 #undef MBK_CHUNK
 #undef MBK_CARVE_END
-#undef MBK_VECTORS
+#undef MBK_TAKEN
+#undef MBK_ROWS
 #undef MBK_WIDTH
+#undef MBK_NOTHING
+#undef MBK_CUT_THREADS
+#undef MBK_VECTORS
 #undef MBK_SPAN
 #undef MBK_TEAM
 #undef MBK_WORDS

@@ -5,11 +5,16 @@
 
 #define TEST_SKIPPED 77
 
-/* The methods of plans on the GPU. */
+/* The methods of plans on the GPU; those for study where a program has them. */
 TEST_UNUSED static const merbit_method gpu_methods[] = {
     MERBIT_METHOD_AUTO,   MERBIT_METHOD_MERBIT, MERBIT_METHOD_SCAN, MERBIT_METHOD_ROWS,
     MERBIT_METHOD_SLICED, MERBIT_METHOD_BINNED, MERBIT_METHOD_HUBS, MERBIT_METHOD_CB,
-    MERBIT_METHOD_MERGE};
+    MERBIT_METHOD_MERGE,
+#ifdef MERBIT_STUDY_METHODS
+    MERBIT_METHOD_WARP_LOOP, MERBIT_METHOD_WARP_TILED, MERBIT_METHOD_NONZERO_SPLIT,
+    MERBIT_METHOD_PATH_WALK
+#endif
+};
 enum { GPU_METHODS = sizeof gpu_methods / sizeof gpu_methods[0] };
 
 /* A fresh cubin cache for each program, so that tests neither see nor leave anything. */
