@@ -219,7 +219,7 @@
  *     merbit_context_destroy(context);
  *
  * On the CPU method HALF multiplies by the triangle as it is, which streams half the bytes; AUTO takes it where
- * rows reach to columns near by, or products are few. Other methods, other types and the GPU have a plan make both
+ * long rows reach to columns near by, or products are few. Other methods, other types and the GPU have a plan make both
  * triangles, on the CPU (device arrays are downloaded; plan_info.expand_seconds). A transpose costs nothing more. New
  * values come in the order of the triangle. All else that takes a view (merbit_matrix_create and the like,
  * merbit_pagerank) works on both triangles too; merbit_matrix_write_file writes one. read_desc.keep_half keeps a
@@ -32542,6 +32542,17 @@ static int mbi_half_fits(merbit_context *context, const mbi_half *half) {
 #define MBI_HALF_APART 8       /* rows to each sum that tasks keep apart, at least */
 #define MBI_HALF_WINDOW 524288 /* bytes of x between a row and its first column, on average */
 #define MBI_HALF_SAMPLE 1024   /* rows that are looked at */
+#define MBI_HALF_LONG                                                                          \
+  12 /* entries of the triangle's rows, on average: SORTED does not wait for                   \
+        the ends of shorter ones */
+
+/* All are, or there are none: SORTED stores one. */
+static int mbi_half_equal(const merbit_view *lower) {
+  const size_t size = mbi_type_size(mbi_view_type(lower));
+  const char *values = (const char *)lower->values;
+  return values == NULL || lower->nnz < 2 ||
+         memcmp(values, values + size, (size_t)(lower->nnz - 1) * size) == 0;
+}
 
 /* Elements between a row of the triangle and its first column, on average. */
 static int64_t mbi_half_window(const merbit_view *lower) {
@@ -32559,7 +32570,8 @@ static int mbi_half_pays(const merbit_plan *plan, const merbit_view *lower) {
   const int64_t size = (int64_t)mbi_type_size(plan->type);
   return plan->desc.method == MERBIT_METHOD_HALF ||
          plan->desc.expected_calls < MBI_HALF_FEW_CALLS ||
-         (mbi_half_window(lower) <= MBI_HALF_WINDOW / size &&
+         (lower->nnz / MBI_HALF_LONG >= lower->rows && !mbi_half_equal(lower) &&
+          mbi_half_window(lower) <= MBI_HALF_WINDOW / size &&
           mbi_half_apart(lower, tasks) <= lower->rows / MBI_HALF_APART);
 }
 

@@ -1,12 +1,13 @@
 /* The CPU's methods against an OpenMP loop over rows with schedule(static). */
 #ifndef BENCH_CPU_H
 #define BENCH_CPU_H
+#include "half.h"
 #include "report.h"
 #include "summary.h"
 /* merbit.h with its implementation is included by bench.c */
 
 #define BENCH_CPU_SECONDS 0.05
-#define BENCH_CPU_CASES 8
+#define BENCH_CPU_CASES 9
 
 typedef struct bench_cpu { /* one case */
   bench_problem *problem;
@@ -15,6 +16,7 @@ typedef struct bench_cpu { /* one case */
   int threads;
   void *y;
   void *px; /* x in the order of a reordered plan; else NULL */
+  bench_half half;
 } bench_cpu;
 
 /* The inner loop of merbit's methods, alpha and beta included. */
@@ -73,6 +75,13 @@ static int bench_cpu_plan(bench_cpu *c, merbit_method method, merbit_reordering 
   merbit_plan_desc desc;
   merbit_plan_info info;
   char message[MERBIT_MESSAGE_SIZE];
+  if (method == MERBIT_METHOD_HALF) {
+    view = bench_half_view(p, &c->half);
+    if (view.rows == 0) {
+      (void)printf("%s is left out: the matrix is not symmetric\n", entry->name);
+      return 0;
+    }
+  }
   memset(&desc, 0, sizeof desc);
   desc.side = MERBIT_SIDE_CPU;
   desc.method = method;
@@ -137,10 +146,11 @@ static void bench_cpu_problem(merbit_context *context, const char *methods, int 
     const char *name;
     int rival;
     merbit_method method;
-    merbit_reordering reordering; /* then only where it is asked for by name */
+    merbit_reordering reordering; /* with one, and half: only where it is asked for by name */
   } list[BENCH_CPU_CASES] = {{"auto", 0, MERBIT_METHOD_AUTO, MERBIT_REORDERING_NONE},
                              {"merge", 0, MERBIT_METHOD_MERGE, MERBIT_REORDERING_NONE},
                              {"sorted", 0, MERBIT_METHOD_SORTED, MERBIT_REORDERING_NONE},
+                             {"half", 0, MERBIT_METHOD_HALF, MERBIT_REORDERING_NONE},
                              {"bsr", 0, MERBIT_METHOD_BSR, MERBIT_REORDERING_NONE},
                              {"static", 1, MERBIT_METHOD_AUTO, MERBIT_REORDERING_NONE},
                              {"reference", 0, MERBIT_METHOD_REFERENCE, MERBIT_REORDERING_NONE},
@@ -156,8 +166,9 @@ static void bench_cpu_problem(merbit_context *context, const char *methods, int 
   (void)merbit_context_get_info(context, &info);
   bench_report_head(p, json);
   for (i = 0; i < BENCH_CPU_CASES; i++) {
-    const int named =
-        list[i].reordering == MERBIT_REORDERING_NONE || strcmp(methods, "all") != 0;
+    const int named = (list[i].reordering == MERBIT_REORDERING_NONE &&
+                       list[i].method != MERBIT_METHOD_HALF) ||
+                      strcmp(methods, "all") != 0;
     if (list[i].rival || (named && bench_chosen(methods, list[i].name))) {
       objects[count].problem = p;
       objects[count].context = context;
@@ -174,6 +185,7 @@ static void bench_cpu_problem(merbit_context *context, const char *methods, int 
   (void)fflush(stdout);
   for (i = 0; i < count; i++) {
     free(objects[i].px);
+    bench_half_free(&objects[i].half);
     merbit_plan_destroy(objects[i].plan);
   }
   free(y);

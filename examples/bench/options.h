@@ -78,7 +78,7 @@ static void bench_help(void) {
       "cusparse-bsrmv\n"
       "                    (blocks that move the fewest bytes), cusparse-bsr-4, ... of 2, 4, 8 "
       "and 16\n"
-      "                    CPU: auto, merge, bsr, reference, by name rcm and degree, beside\n"
+      "                    CPU: auto, merge, bsr, reference, by name rcm, degree and half, beside\n"
       "                    static (OpenMP loop over rows)\n"
       "  --values KIND     general (default), or values made anew: equal (all 1), row or "
       "column\n"

@@ -213,6 +213,7 @@ static void told(void **state) {
   char line[1024];
   (void)state;
   memset(&desc, 0, sizeof desc);
+  desc.expected_calls = 1;
   view.symmetry = MERBIT_SYMMETRY_SYMMETRIC;
   assert_int_equal(merbit_plan_create(context, &view, &desc, &plan), MERBIT_OK);
   assert_int_equal(merbit_plan_get_info(plan, &info), MERBIT_OK);
@@ -257,28 +258,31 @@ static void told(void **state) {
   merbit_context_destroy(context);
 }
 
-/* Halves where tasks stay apart or products are few. */
+/* Halves where rows are long, values differ and tasks stay apart, or products are few. */
 static void chosen(void **state) {
   merbit_context *context = cpu_open(NULL, 4);
   int way;
   (void)state;
-  for (way = 0; way < 6; way++) {
+  for (way = 0; way < 10; way++) {
     const int scattered = way & 1, few = way / 2 == 1, unsorted = way / 2 == 2;
+    const int equal = way / 2 == 3, length = way / 2 == 4 ? 11 : 13;
     const int32_t n = 20000;
     int32_t *ptr = (int32_t *)test_allocate(n + 1, 4),
-            *col = (int32_t *)test_allocate(4 * n, 4);
-    merbit_view view = merbit_csr(n, n, 0, ptr, col, NULL);
+            *col = (int32_t *)test_allocate(13 * n, 4);
+    double *numbers = (double *)test_allocate(13 * n, 8);
+    merbit_view view = merbit_csr(n, n, 0, ptr, col, numbers);
     merbit_plan_desc desc;
     merbit_plan_info info;
     merbit_plan *plan;
     uint64_t random = 5;
     int32_t i, k, at = 0;
     for (i = 0; i < n; i++) {
-      for (k = 0; k < 4 && k <= i; k++) {
+      for (k = 0; k < length; k++) {
+        numbers[at] = equal ? 2 : at;
         col[at++] = scattered  ? (int32_t)test_below(&random, i + 1)
+                    : i < 12   ? 0
                     : unsorted ? i - k
-                    : i < 3    ? k
-                               : i - 3 + k;
+                               : i - 12 + k;
       }
       ptr[i + 1] = at;
     }
@@ -288,10 +292,12 @@ static void chosen(void **state) {
     desc.expected_calls = few ? 49 : 50;
     assert_int_equal(merbit_plan_create(context, &view, &desc, &plan), MERBIT_OK);
     assert_int_equal(merbit_plan_get_info(plan, &info), MERBIT_OK);
-    assert_int_equal(info.method == MERBIT_METHOD_HALF, !scattered || few);
+    assert_int_equal(info.method == MERBIT_METHOD_HALF,
+                     few || (!scattered && !equal && length == 13));
     merbit_plan_destroy(plan);
     free(ptr);
     free(col);
+    free(numbers);
   }
   merbit_context_destroy(context);
 }
