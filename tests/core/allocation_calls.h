@@ -351,6 +351,7 @@ static void with_plan_of_blocks(world *w) {
 static void with_unchecked_plan(world *w) {
   merbit_plan_desc desc;
   memset(&desc, 0, sizeof desc);
+  desc.method = MERBIT_METHOD_MERGE; /* made without workers */
   desc.unchecked = 1;
   assert_int_equal(merbit_plan_create(w->context, &w->view, &desc, &w->plan), MERBIT_OK);
 }
