@@ -9,47 +9,25 @@ template <class T> MBK_DEVICE T mbk_max(T a, T b) {
   return a > b || a != a ? a : b;
 }
 
-MBK_DEVICE float mbk_abs(float a) {
-  return fabsf(a);
-}
-MBK_DEVICE double mbk_abs(double a) {
-  return fabs(a);
-}
-MBK_DEVICE float mbk_sqrt(float a) {
-  return sqrtf(a);
-}
-MBK_DEVICE double mbk_sqrt(double a) {
-  return sqrt(a);
-}
-MBK_DEVICE float mbk_exp(float a) {
-  return expf(a);
-}
-MBK_DEVICE double mbk_exp(double a) {
-  return exp(a);
-}
-MBK_DEVICE float mbk_log(float a) {
-  return logf(a);
-}
-MBK_DEVICE double mbk_log(double a) {
-  return log(a);
-}
+// A function of C for both types.
+#define MBK_BOTH(name, single, twice)                                                          \
+  MBK_DEVICE float name(float a) {                                                             \
+    return single(a);                                                                          \
+  }                                                                                            \
+  MBK_DEVICE double name(double a) {                                                           \
+    return twice(a);                                                                           \
+  }
+MBK_BOTH(mbk_abs, fabsf, fabs)
+MBK_BOTH(mbk_sqrt, sqrtf, sqrt)
+MBK_BOTH(mbk_exp, expf, exp)
+MBK_BOTH(mbk_log, logf, log)
+MBK_BOTH(mbk_floor, floorf, floor)
+MBK_BOTH(mbk_ceil, ceilf, ceil)
 MBK_DEVICE float mbk_pow(float a, float b) {
   return powf(a, b);
 }
 MBK_DEVICE double mbk_pow(double a, double b) {
   return pow(a, b);
-}
-MBK_DEVICE float mbk_floor(float a) {
-  return floorf(a);
-}
-MBK_DEVICE double mbk_floor(double a) {
-  return floor(a);
-}
-MBK_DEVICE float mbk_ceil(float a) {
-  return ceilf(a);
-}
-MBK_DEVICE double mbk_ceil(double a) {
-  return ceil(a);
 }
 
 // A comparison as a number, and a number as a condition.

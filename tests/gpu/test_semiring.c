@@ -1,8 +1,9 @@
 /* Products over semirings on the GPU, bit for bit: every method that takes them, every form of
  * arrays, scalars and vectors; the user's operators; what is refused there. */
 #define MERBIT_IMPLEMENTATION
-#define MBI_CHOOSE_UNSEEN 1u /* little matrices count as large where one product is expected   \
-                              */
+#define MBI_CHOOSE_UNSEEN                                                                      \
+  1u /* little matrices count as large where one product is expected                           \
+      */
 #include "merbit.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -130,14 +131,6 @@ static void choices(void **state) {
   choice(0, 1, MERBIT_METHOD_MERGE, "for 1 product without a look");
 }
 
-static void refuse(merbit_context *context, const merbit_view *view,
-                   const merbit_plan_desc *desc, merbit_status status, const char *piece) {
-  merbit_plan *plan = (merbit_plan *)1;
-  assert_int_equal(merbit_plan_create(context, view, desc, &plan), status);
-  assert_null(plan);
-  cpu_expect(context, status, piece);
-}
-
 static void refusals(void **state) {
   static const int32_t row_ptr[] = {0, 1}, col_ind[] = {0};
   static const double values[] = {2};
@@ -153,23 +146,24 @@ static void refusals(void **state) {
   desc.semiring = MERBIT_SEMIRING_MIN_PLUS;
   for (i = 0; i < sizeof others / sizeof others[0]; i++) {
     desc.method = others[i];
-    refuse(gpu, &view, &desc, MERBIT_NOT_SUPPORTED, "MERGE, on CUDA also by SCAN and ROWS");
+    cpu_refuses_plan(gpu, &view, &desc, MERBIT_NOT_SUPPORTED,
+                     "MERGE, on CUDA also by SCAN and ROWS");
   }
   desc.method = MERBIT_METHOD_REFERENCE;
   desc.side = MERBIT_SIDE_CUDA;
-  refuse(gpu, &view, &desc, MERBIT_INVALID_ARGUMENT, "reference runs on the CPU");
+  cpu_refuses_plan(gpu, &view, &desc, MERBIT_INVALID_ARGUMENT, "reference runs on the CPU");
   desc.method = MERBIT_METHOD_AUTO;
   desc.semiring = MERBIT_SEMIRING_CUSTOM;
   desc.operators = &o;
   o.add = NULL;
-  refuse(gpu, &view, &desc, MERBIT_NOT_SUPPORTED, "needs both expressions");
+  cpu_refuses_plan(gpu, &view, &desc, MERBIT_NOT_SUPPORTED, "needs both expressions");
   o = good;
   o.multiply = NULL;
   desc.side = MERBIT_SIDE_AUTO;
-  refuse(gpu, &view, &desc, MERBIT_NOT_SUPPORTED, "needs both expressions");
+  cpu_refuses_plan(gpu, &view, &desc, MERBIT_NOT_SUPPORTED, "needs both expressions");
   o = good;
   o.multiply = "a * x;";
-  refuse(gpu, &view, &desc, MERBIT_INVALID_ARGUMENT, "\";\" at position 6");
+  cpu_refuses_plan(gpu, &view, &desc, MERBIT_INVALID_ARGUMENT, "\";\" at position 6");
 }
 
 /* Equal programs are compiled once, however the user spells them; others are others. */

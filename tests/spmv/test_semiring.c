@@ -136,14 +136,6 @@ static void what_the_manual_says(void **state) {
 /* ---- Refusals ------------------------------------------------------------------------------
  */
 
-static void refuse(merbit_context *context, const merbit_view *view,
-                   const merbit_plan_desc *desc, merbit_status status, const char *piece) {
-  merbit_plan *plan = (merbit_plan *)1;
-  assert_int_equal(merbit_plan_create(context, view, desc, &plan), status);
-  assert_null(plan);
-  cpu_expect(context, status, piece);
-}
-
 static void refusals(void **state) {
   static const int32_t row_ptr[] = {0, 1}, col_ind[] = {0};
   static const double values[] = {2};
@@ -156,55 +148,60 @@ static void refusals(void **state) {
   (void)state;
   memset(&desc, 0, sizeof desc);
   desc.semiring = (merbit_semiring)5;
-  refuse(context, &view, &desc, MERBIT_INVALID_ARGUMENT, "semiring is 5");
+  cpu_refuses_plan(context, &view, &desc, MERBIT_INVALID_ARGUMENT, "semiring is 5");
   desc.semiring = (merbit_semiring)-1;
-  refuse(context, &view, &desc, MERBIT_INVALID_ARGUMENT, "semiring is -1");
+  cpu_refuses_plan(context, &view, &desc, MERBIT_INVALID_ARGUMENT, "semiring is -1");
   desc.semiring = MERBIT_SEMIRING_CUSTOM;
-  refuse(context, &view, &desc, MERBIT_INVALID_ARGUMENT, "custom, but operators is NULL");
+  cpu_refuses_plan(context, &view, &desc, MERBIT_INVALID_ARGUMENT,
+                   "custom, but operators is NULL");
   desc.operators = &o;
   desc.semiring = MERBIT_SEMIRING_PLUS_TIMES;
-  refuse(context, &view, &desc, MERBIT_INVALID_ARGUMENT, "plus-times, but operators is set");
+  cpu_refuses_plan(context, &view, &desc, MERBIT_INVALID_ARGUMENT,
+                   "plus-times, but operators is set");
   desc.semiring = MERBIT_SEMIRING_CUSTOM;
-  refuse(context, &blocks, &desc, MERBIT_NOT_SUPPORTED, "custom takes CSR and COO");
+  cpu_refuses_plan(context, &blocks, &desc, MERBIT_NOT_SUPPORTED, "custom takes CSR and COO");
   blocks = view;
   blocks.value_type = MERBIT_C128;
-  refuse(context, &blocks, &desc, MERBIT_NOT_SUPPORTED, "of F64 or of F32, not for c128");
+  cpu_refuses_plan(context, &blocks, &desc, MERBIT_NOT_SUPPORTED,
+                   "of F64 or of F32, not for c128");
   blocks.value_type = MERBIT_F32;
   desc.vector_type = MERBIT_F64;
-  refuse(context, &blocks, &desc, MERBIT_NOT_SUPPORTED, "not for f32 values with f64 vectors");
+  cpu_refuses_plan(context, &blocks, &desc, MERBIT_NOT_SUPPORTED,
+                   "not for f32 values with f64 vectors");
   desc.vector_type = MERBIT_TYPE_DEFAULT;
   desc.method = MERBIT_METHOD_BSR;
-  refuse(context, &view, &desc, MERBIT_NOT_SUPPORTED, "MERGE, on CUDA also by SCAN and ROWS");
+  cpu_refuses_plan(context, &view, &desc, MERBIT_NOT_SUPPORTED,
+                   "MERGE, on CUDA also by SCAN and ROWS");
   desc.method = MERBIT_METHOD_SLICED;
-  refuse(context, &view, &desc, MERBIT_NOT_SUPPORTED, "not by the method asked for");
+  cpu_refuses_plan(context, &view, &desc, MERBIT_NOT_SUPPORTED, "not by the method asked for");
   desc.method = MERBIT_METHOD_SCAN; /* which is CUDA's */
-  refuse(context, &view, &desc, MERBIT_NO_DEVICE, "scan runs on CUDA");
+  cpu_refuses_plan(context, &view, &desc, MERBIT_NO_DEVICE, "scan runs on CUDA");
   desc.method = MERBIT_METHOD_AUTO;
   o.add_f64 = NULL;
-  refuse(context, &view, &desc, MERBIT_NOT_SUPPORTED, "add_f64 and multiply_f64");
+  cpu_refuses_plan(context, &view, &desc, MERBIT_NOT_SUPPORTED, "add_f64 and multiply_f64");
   o = good;
   o.multiply_f64 = NULL;
-  refuse(context, &view, &desc, MERBIT_NOT_SUPPORTED, "add_f64 and multiply_f64");
+  cpu_refuses_plan(context, &view, &desc, MERBIT_NOT_SUPPORTED, "add_f64 and multiply_f64");
   o = good;
   o.zero = (double)NAN;
-  refuse(context, &view, &desc, MERBIT_INVALID_ARGUMENT, "operators.zero is nan");
+  cpu_refuses_plan(context, &view, &desc, MERBIT_INVALID_ARGUMENT, "operators.zero is nan");
   o = good;
   o.add = "a + c";
-  refuse(context, &view, &desc, MERBIT_INVALID_ARGUMENT,
-         "operators.add: \"c\" at position 5 is no name known here");
+  cpu_refuses_plan(context, &view, &desc, MERBIT_INVALID_ARGUMENT,
+                   "operators.add: \"c\" at position 5 is no name known here");
   o = good;
   o.multiply = "a * b"; /* b is add's */
-  refuse(context, &view, &desc, MERBIT_INVALID_ARGUMENT,
-         "operators.multiply: \"b\" at position 5");
+  cpu_refuses_plan(context, &view, &desc, MERBIT_INVALID_ARGUMENT,
+                   "operators.multiply: \"b\" at position 5");
   view.value_type = MERBIT_F32;
   o = good;
   o.multiply_f32 = NULL;
-  refuse(context, &view, &desc, MERBIT_NOT_SUPPORTED, "add_f32 and multiply_f32");
+  cpu_refuses_plan(context, &view, &desc, MERBIT_NOT_SUPPORTED, "add_f32 and multiply_f32");
   o = good;
   o.zero = 1e300;
-  refuse(context, &view, &desc, MERBIT_INVALID_ARGUMENT, "which is no f32");
+  cpu_refuses_plan(context, &view, &desc, MERBIT_INVALID_ARGUMENT, "which is no f32");
   o.zero = 0.1;
-  refuse(context, &view, &desc, MERBIT_INVALID_ARGUMENT, "which is no f32");
+  cpu_refuses_plan(context, &view, &desc, MERBIT_INVALID_ARGUMENT, "which is no f32");
   merbit_context_destroy(context);
   assert_int_equal(memory.live, 0);
 }

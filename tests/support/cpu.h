@@ -60,4 +60,13 @@ TEST_UNUSED static void cpu_expect(merbit_context *context, merbit_status status
   }
 }
 
+/* A plan is refused, and the sentence has `piece`. */
+TEST_UNUSED static void cpu_refuses_plan(merbit_context *context, const merbit_view *view,
+                                         const merbit_plan_desc *desc, merbit_status status,
+                                         const char *piece) {
+  merbit_plan *plan = (merbit_plan *)1;
+  assert_int_equal(merbit_plan_create(context, view, desc, &plan), status);
+  assert_null(plan);
+  cpu_expect(context, status, piece);
+}
 #endif /* TEST_SUPPORT_CPU_H */
