@@ -542,6 +542,8 @@ typedef struct merbit_matrix merbit_matrix;
 typedef struct merbit_plan merbit_plan;
 /* The scratch of one product in flight. */
 typedef struct merbit_workspace merbit_workspace;
+/* A linear system whose right-hand sides change. One solve at a time; different solvers do not meet. */
+typedef struct merbit_solver merbit_solver;
 
 #define MERBIT_MESSAGE_SIZE 512 /* bytes of an error sentence, its terminating zero included */
 
@@ -562,7 +564,8 @@ typedef struct merbit_allocator {
 typedef void (*merbit_log_callback)(void *user, const char *line);
 /* Bytes read so far, and the total or 0 where it is not known. Nonzero cancels the read. */
 typedef int (*merbit_read_progress)(void *user, int64_t bytes_done, int64_t bytes_total);
-/* Iterations done, L1 change of the last one, seconds since the first. Nonzero cancels. */
+/* Iterations done, L1 change of the last one (solvers: their residual), seconds since the first. Nonzero
+ * cancels. */
 typedef int (*merbit_solve_progress)(void *user, int iteration, double change, double seconds);
 /* Fill up to `size` bytes: returns how many, 0 at the end, negative on failure. */
 typedef int64_t (*merbit_read_callback)(void *user, void *data, size_t size);
@@ -722,7 +725,9 @@ typedef enum merbit_stop { /* why an iteration ended */
   MERBIT_STOP_CONVERGED = 0,
   MERBIT_STOP_CAP = 1,       /* max_iterations reached */
   MERBIT_STOP_CANCELLED = 2, /* by the progress callback */
-  MERBIT_STOP_NOT_FINITE = 3
+  MERBIT_STOP_NOT_FINITE = 3,
+  MERBIT_STOP_STAGNATED = 4, /* the true residual has stopped falling above the tolerance */
+  MERBIT_STOP_BREAKDOWN = 5  /* the method divides by what is zero, or of the wrong sign */
 } merbit_stop;
 
 typedef struct merbit_pagerank_result {
@@ -735,6 +740,61 @@ typedef struct merbit_pagerank_result {
   merbit_plan_info plan;
   char description[512];    /* of the plan, as merbit_plan_describe gives it */
 } merbit_pagerank_result;
+
+typedef enum merbit_solver_method { /* of A x = b; 0 is none: a method has to be named */
+  MERBIT_SOLVER_CG = 1,       /* A symmetric positive definite: Hestenes, Stiefel 1952 */
+  MERBIT_SOLVER_BICGSTAB = 2, /* any A: van der Vorst 1992 */
+  MERBIT_SOLVER_GMRES = 3     /* any A, restarted: Saad, Schultz 1986 */
+} merbit_solver_method;
+
+typedef enum merbit_preconditioner {
+  MERBIT_PRECONDITIONER_NONE = 0,
+  MERBIT_PRECONDITIONER_JACOBI = 1,       /* M is the diagonal of A, which must have no zero */
+  MERBIT_PRECONDITIONER_BLOCK_JACOBI = 2, /* blocks of rows along the diagonal, inverted once */
+  MERBIT_PRECONDITIONER_CALLBACK = 3
+} merbit_preconditioner;
+
+/* z = M^-1 r for vectors of the solver's type on its side; on CUDA enqueued on `stream`. Called by the
+ * thread that solves, for every iteration. Nonzero ends the solve with MERBIT_CANCELLED. */
+typedef int (*merbit_precondition_callback)(void *user, const void *r, void *z, int64_t n,
+                                            void *stream);
+
+typedef struct merbit_solver_desc {
+  merbit_solver_method method;
+  merbit_side side;            /* AUTO: the context's */
+  merbit_memory vector_memory; /* of b and x; DEFAULT: the solver's side. With HOST, AUTO takes the CPU
+                                  for a matrix in host memory where the GPU fails */
+  double tolerance;            /* on ||b - A x|| / ||b||; 0: 1e-10 in f64, 1e-5 in f32 */
+  int max_iterations;          /* 0: 20000 */
+  int restart;                 /* GMRES: iterations between restarts; 0: 30 */
+  merbit_preconditioner preconditioner;
+  int block_size;              /* BLOCK_JACOBI: rows of a block, up to 32; 0: 4 */
+  merbit_precondition_callback apply; /* CALLBACK */
+  void *apply_user;
+  int refine;                  /* nonzero, f64: iterations in f32, corrected by residuals in f64 */
+  int deterministic;           /* nonzero: as plan_desc.deterministic: equal bits in every run */
+  int reorder;                 /* 0: where it pays; 1: always; -1: never. The caller never sees it */
+  int64_t expected_solves;     /* with this solver; 0: 1. The more, the longer the plan may take */
+  merbit_solve_progress progress; /* iteration, estimated residual, seconds: at every look of the host,
+                                     about ten a second */
+  void *progress_user;
+} merbit_solver_desc;
+
+typedef struct merbit_solver_result {
+  merbit_stop stop;
+  int iterations;
+  int restarts;              /* from the true residual, after breakdowns or where the two residuals differed */
+  double residual;           /* ||b - A x|| / ||b||, in the 2-norm, computed anew from x */
+  double estimated_residual; /* the same as the iteration had it */
+  double backward_error;     /* ||b - A x|| / (||A|| ||x|| + ||b||), in the infinity norm */
+  double prepare_seconds;    /* of merbit_solver_create */
+  double iterate_seconds;    /* of this solve, copies of b and x included */
+  int synchronizations;      /* waits of the host for the GPU; 0 on the CPU */
+  int64_t device_bytes;      /* GPU memory that the solver holds, its plan included */
+  merbit_plan_info plan;
+  char plan_description[512]; /* as merbit_plan_describe gives it */
+  char description[384];      /* why it stopped, in words */
+} merbit_solver_result;
 
 /* ---- Library ------------------------------------------------------------------------------- */
 
@@ -900,6 +960,28 @@ MERBIT_API merbit_status merbit_spmm(merbit_plan *plan, merbit_workspace *worksp
 MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_view *graph,
                                          const merbit_pagerank_desc *desc, void *ranks,
                                          merbit_pagerank_result *result);
+
+/* A solver of A x = b for the square matrix `view` of F64 or F32: its plan, vectors, kernels and, on
+ * CUDA, its recorded iterations are made once. The arrays of the view are borrowed as
+ * merbit_plan_create borrows them; for merbit_solver_update_values all of them must stay. The diagonal
+ * and the norm of a matrix in device memory are found on the CPU. INVALID_MATRIX names a zero on the
+ * diagonal that JACOBI would divide by. desc->method has to be named. */
+MERBIT_API merbit_status merbit_solver_create(merbit_context *context, const merbit_view *view,
+                                              const merbit_solver_desc *desc,
+                                              merbit_solver **solver);
+/* Solve for b, from zero or, with start_from_x, from the x that comes; complete on return, and ordered
+ * behind work on the default stream. b and x must not overlap; where the caller's vectors lie is said by
+ * vector_memory. MERBIT_OK however the iteration ended: result->stop says it, and x is the last one
+ * (zero for b = 0). history[k], where there is room, becomes the estimated residual after k iterations.
+ * `history` and `result` may be NULL. On CUDA no number passes through the host while it iterates. One
+ * thread at a time. */
+MERBIT_API merbit_status merbit_solver_solve(merbit_solver *solver, const void *b, void *x,
+                                             int start_from_x, double *history, int history_size,
+                                             merbit_solver_result *result);
+/* New values for the same structure: as merbit_plan_update_values; the preconditioner follows. */
+MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, const void *values,
+                                                     merbit_memory memory);
+MERBIT_API void merbit_solver_destroy(merbit_solver *solver); /* NULL is accepted */
 
 #ifdef __cplusplus
 }
@@ -3283,6 +3365,16 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "  return __ldcs(address);\n"
   "}\n"
   "\n"
+  "// What another block of the same launch has stored, past the cache that may hold what was there\n"
+  "// before.\n"
+  "template <class T> MBK_DEVICE T mbk_load_fresh(const T *address) {\n"
+  "  return __ldcg(address);\n"
+  "}\n"
+  "// What this thread has stored and seen before comes before what follows, for all blocks.\n"
+  "MBK_DEVICE void mbk_fence() {\n"
+  "  __threadfence();\n"
+  "}\n"
+  "\n"
   "// N neighbours that move together, at an address that is a multiple of their size: 2, 4, 8\n"
   "// or 16 bytes.\n"
   "template <class T, int N> struct __align__(sizeof(T) * N) mbk_pack {\n"
@@ -3300,7 +3392,7 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "// As mbk_load.\n"
   "template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack(const T *address) {\n"
   "  mbk_pack_bits<T, N> bits;\n"
-  "  if (sizeof(T) * N == 16) {\n"
+  "  if (sizeof(T) * N == 16) {\n",
   "    bits.four = __ldg((const uint4 *)address);\n"
   "  } else if (sizeof(T) * N == 8) {\n"
   "    bits.two = __ldg((const uint2 *)address);\n"
@@ -3312,7 +3404,7 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "  return bits.pack;\n"
   "}\n"
   "\n"
-  "// As mbk_load_once.\n",
+  "// As mbk_load_once.\n"
   "template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_once(const T *address) {\n"
   "  mbk_pack_bits<T, N> bits;\n"
   "  if (sizeof(T) * N == 16) {\n"
@@ -3349,13 +3441,13 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "#endif\n"
   "}\n"
   "\n"
-  "// Kernels that the host launches early (mbi_device_launch_early) start while what comes before\n"
+  "// Kernels that the host launches early (mbi_device_launch_early) start while what comes before\n",
   "// them in the stream still runs. Until mbk_await they may read what only a plan's making\n"
   "// writes; nothing else, and they may write nothing. Every kernel of them waits, so that what is\n"
   "// complete behind one kernel is so behind all after it.\n"
   "MBK_DEVICE void mbk_await() {\n"
   "#if __CUDA_ARCH__ >= 900\n"
-  "  asm volatile(\"griddepcontrol.wait;\" : : : \"memory\");\n",
+  "  asm volatile(\"griddepcontrol.wait;\" : : : \"memory\");\n"
   "#endif\n"
   "}\n"
   "// The same; `data`, which earlier work may have written, can then be loaded as what nobody\n"
@@ -9195,6 +9287,704 @@ static const char *const mbi_source_solve_pagerank_cu[] = {
   "}\n",
   NULL};
 
+static const char *const mbi_source_solve_state_cuh[] = {
+  "// What the steps of a solver share, for the CPU and the GPU: one text is compiled by either\n"
+  "// compiler. Scalars live in memory of the side that computes; steps read and write them there,\n"
+  "// so that no number passes through the host. Whoever includes this defines MBS_FUNCTION.\n"
+  "\n"
+  "#define MBI_SOLVE_VECTORS 12\n"
+  "#define MBI_SOLVE_SCALARS 12\n"
+  "#define MBI_SOLVE_SUMS 5    // of a step, the greatest values it looks for included\n"
+  "#define MBI_SOLVE_RING 2048 // iterations whose residuals are kept; more never pass between two looks\n"
+  "\n"
+  "// state.stop: a merbit_stop that a step can tell, or one of these.\n"
+  "#define MBI_SOLVE_RUNNING (-1)\n"
+  "#define MBI_SOLVE_CAP 1\n"
+  "#define MBI_SOLVE_NOT_FINITE 3\n"
+  "#define MBI_SOLVE_BREAKDOWN 5\n"
+  "#define MBI_SOLVE_CANDIDATE 100 // the recurrence is below the goal: b - A x decides\n"
+  "\n"
+  "// state.why: what broke down; state.value is the number at fault.\n"
+  "#define MBI_WHY_NOTHING 0\n"
+  "#define MBI_WHY_CURVATURE 1      // CG: p'Ap is not positive\n"
+  "#define MBI_WHY_PRECONDITIONER 2 // CG: r'M^-1 r is not positive\n"
+  "#define MBI_WHY_SHADOW 3         // BiCGSTAB: the shadow residual is orthogonal to r, or to v\n"
+  "#define MBI_WHY_OMEGA 4          // BiCGSTAB: A s is orthogonal to s\n"
+  "// A method adds its own from 16 on.\n"
+  "\n"
+  "// Places in mbi_solve_vectors that every method has; its own begin at MBI_AT_OWN.\n"
+  "#define MBI_AT_X 0\n"
+  "#define MBI_AT_B 1\n"
+  "#define MBI_AT_W 2       // scratch: products, and b - A x at a look\n"
+  "#define MBI_AT_INVERSE 3 // of the diagonal, or of its blocks, row by row\n"
+  "#define MBI_AT_OWN 4\n"
+  "\n"
+  "// How z = M^-1 r is found: within a step, or between steps, by a step or a callback.\n"
+  "#define MBI_PRE_NONE 0\n"
+  "#define MBI_PRE_DIAGONAL 1\n"
+  "#define MBI_PRE_APART 2\n"
+  "\n",
+  "typedef struct mbi_solve_vectors {\n"
+  "  void *at[MBI_SOLVE_VECTORS];\n"
+  "  int pre;   // a MBI_PRE\n"
+  "  int block; // rows of a block of the preconditioner\n"
+  "} mbi_solve_vectors;\n"
+  "\n"
+  "typedef struct mbi_solve_state {\n"
+  "  double scalar[MBI_SOLVE_SCALARS]; // the method's own\n"
+  "  double product_sums[2];           // what a product with an epilogue added up\n"
+  "  double rr;                        // ||r||^2 of the recurrence\n"
+  "  double goal;                      // the recurrence stops at or below it\n"
+  "  double tolerance, shrink;         // goal = (shrink * tolerance * ||b||)^2\n"
+  "  double epsilon;                   // distance from 1 to the next number of the vectors' type\n"
+  "  double ww, bb;                    // ||b - A x||^2 and ||b||^2, at the last look\n"
+  "  double w_most, x_most, b_most;    // and the largest entries, without sign\n"
+  "  double value;\n"
+  "  int stop;\n"
+  "  int closed; // the iteration that set `stop` is complete: later ones leave vectors alone\n"
+  "  int iterations, cap;\n"
+  "  int look; // the loop is left at this iteration\n"
+  "  int why;\n"
+  "  unsigned ticket; // blocks of a step that are done\n"
+  "  int padding;\n"
+  "} mbi_solve_state;\n"
+  "\n"
+  "typedef struct mbi_solve_memory {\n"
+  "  mbi_solve_state state;\n"
+  "  double ring[MBI_SOLVE_RING]; // ring[k % MBI_SOLVE_RING]: ||r||^2 after iteration k\n"
+  "} mbi_solve_memory;\n"
+  "\n"
+  "// How mbi_solve_open prepares a batch of iterations.\n"
+  "#define MBI_OPEN_BEGIN 0  // a new solve\n"
+  "#define MBI_OPEN_GO_ON 1  // the next batch\n"
+  "#define MBI_OPEN_TIGHTER 2 // the same recurrence, to a lower goal\n"
+  "\n"
+  "MBS_FUNCTION void mbi_solve_open(mbi_solve_memory *m, int how, int span, int cap,\n"
+  "                                 double tolerance, double shrink, double epsilon) {\n"
+  "  mbi_solve_state *s = &m->state;\n",
+  "  if (how == MBI_OPEN_BEGIN) {\n"
+  "    s->iterations = 0;\n"
+  "    s->cap = cap;\n"
+  "    s->tolerance = tolerance;\n"
+  "    s->epsilon = epsilon;\n"
+  "    s->ticket = 0;\n"
+  "    s->why = MBI_WHY_NOTHING;\n"
+  "    s->value = 0;\n"
+  "    s->stop = MBI_SOLVE_RUNNING;\n"
+  "    s->closed = 0;\n"
+  "  }\n"
+  "  s->shrink = shrink;\n"
+  "  s->goal = shrink * tolerance * shrink * tolerance * s->bb; // after BEGIN a look sets bb\n"
+  "  if (how == MBI_OPEN_TIGHTER) {\n"
+  "    s->stop = MBI_SOLVE_RUNNING;\n"
+  "    s->closed = 0;\n"
+  "  }\n"
+  "  s->look = s->iterations + span;\n"
+  "}\n"
+  "\n"
+  "// After an iteration, or a start: is ||r||^2 low enough, and may there be another iteration?\n"
+  "MBS_FUNCTION void mbi_solve_judge(mbi_solve_memory *m, double rr) {\n"
+  "  mbi_solve_state *s = &m->state;\n"
+  "  s->rr = rr;\n"
+  "  m->ring[s->iterations % MBI_SOLVE_RING] = rr;\n"
+  "  if (!(rr - rr == 0)) { // NaN or Inf\n"
+  "    s->stop = MBI_SOLVE_NOT_FINITE;\n"
+  "  } else if (rr <= s->goal) {\n"
+  "    s->stop = MBI_SOLVE_CANDIDATE;\n"
+  "  } else if (s->iterations >= s->cap) {\n"
+  "    s->stop = MBI_SOLVE_CAP;\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// At the end of an iteration.\n"
+  "MBS_FUNCTION void mbi_solve_count(mbi_solve_memory *m, double rr) {\n"
+  "  m->state.iterations++;\n"
+  "  mbi_solve_judge(m, rr);\n"
+  "}\n"
+  "\n"
+  "// At the start of a recurrence from b - A x, whose square the look has left in ww.\n"
+  "MBS_FUNCTION void mbi_solve_restart(mbi_solve_memory *m) {\n"
+  "  m->state.stop = MBI_SOLVE_RUNNING;\n"
+  "  m->state.closed = 0;\n"
+  "  m->state.why = MBI_WHY_NOTHING;\n"
+  "  mbi_solve_judge(m, m->state.ww);\n"
+  "}\n"
+  "\n"
+  "// For MBS_BEFORE: a number that cannot be right stops the solver before vectors change.\n"
+  "MBS_FUNCTION int mbi_solve_broken(mbi_solve_state *c, int why, double value) {\n"
+  "  c->why = why;\n"
+  "  c->value = value;\n",
+  "  return value - value == 0 ? MBI_SOLVE_BREAKDOWN : MBI_SOLVE_NOT_FINITE;\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_solve_step_cuh[] = {
+  "// A step of a solver on the GPU: elementwise work over vectors with deterministic sums, and the\n"
+  "// scalar part behind it, in one launch. Steps are written in solve/*_steps.cuh, which the CPU\n"
+  "// compiles too (solve/steps.c): what a step is made of is said there.\n"
+  "//\n"
+  "// Sums are taken by a tree of fixed shape in each block of a grid that depends on n alone; the\n"
+  "// block that is done last adds the blocks' parts in the order of the blocks and runs the scalar\n"
+  "// part: equal bits run to run, and no launch of its own.\n"
+  "#ifndef MBK_STEP_CUH\n"
+  "#define MBK_STEP_CUH\n"
+  "#ifndef MBK_VECTOR\n"
+  "#error \"define MBK_VECTOR: the type of vectors in memory\"\n"
+  "#endif\n"
+  "#include \"jit/device.cuh\"\n"
+  "\n"
+  "#define MBS_FUNCTION MBK_DEVICE\n"
+  "#include \"solve/state.cuh\"\n"
+  "\n"
+  "#define MBK_STEP_THREADS 256\n"
+  "#define MBK_STEP_WARPS (MBK_STEP_THREADS / 32)\n"
+  "#define MBK_STEP_FULL 0xffffffffu\n"
+  "\n"
+  "#define MBS_VECTOR MBK_VECTOR\n"
+  "#define MBS_INDEX mbk_i64\n"
+  "#define MBS_ALWAYS 0\n"
+  "#define MBS_RUNNING 1\n"
+  "#define MBS_LATE 2\n"
+  "\n"
+  "#define MBS_BEFORE(name) MBK_DEVICE int name##_before(mbi_solve_state *c)\n"
+  "#define MBS_ELEMENT(name)                                                                      \\\n"
+  "  MBK_DEVICE void name##_element(MBS_INDEX i, const mbi_solve_vectors *v,                      \\\n"
+  "                                 const mbi_solve_state *c, double *sums)\n"
+  "#define MBS_AFTER(name)                                                                        \\\n"
+  "  MBK_DEVICE void name##_after(mbi_solve_memory *m, const mbi_solve_state *c,                  \\\n"
+  "                               const double *sums)\n"
+  "#define MBS_STEP(name, adds, maxes, when)                                                      \\\n",
+  "  MBK_DEVICE void name##_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,      \\\n"
+  "                              double *partials, double *shared) {                              \\\n"
+  "    mbk_step<name##_before, name##_element, name##_after, adds, maxes, when>(                  \\\n"
+  "        v, n, m, partials, shared);                                                            \\\n"
+  "  }\n"
+  "\n"
+  "// Of every kernel of a step. Launch: a grid that depends on n alone, MBK_STEP_THREADS threads,\n"
+  "// early. Shared: MBI_STEP_SHARED bytes. partials: MBI_SOLVE_SUMS doubles for each block.\n"
+  "#define MBK_STEP_ARGUMENTS                                                                     \\\n"
+  "  mbi_solve_vectors v, mbk_i64 n, mbi_solve_memory *m, double *partials\n"
+  "\n"
+  "// The sums and greatest values over the block, complete in thread 0.\n"
+  "template <int ADDS, int MAXES> MBK_DEVICE void mbk_step_reduce(double *sums, double *shared) {\n"
+  "  const int COUNT = ADDS + MAXES;\n"
+  "  const mbk_u32 warp = mbk_thread() / 32;\n"
+  "#pragma unroll\n"
+  "  for (int k = 0; k < COUNT; k++) {\n"
+  "    for (int delta = 16; delta > 0; delta /= 2) {\n"
+  "      const double other = mbk_shuffle_down(MBK_STEP_FULL, sums[k], delta, 32);\n"
+  "      sums[k] = k < ADDS ? sums[k] + other : other > sums[k] ? other : sums[k];\n"
+  "    }\n"
+  "    if (mbk_lane() == 0) {\n"
+  "      shared[warp * COUNT + k] = sums[k];\n"
+  "    }\n"
+  "  }\n"
+  "  mbk_block_sync();\n"
+  "  if (mbk_thread() == 0) {\n"
+  "#pragma unroll\n"
+  "    for (int k = 0; k < COUNT; k++) {\n"
+  "      for (mbk_u32 w = 1; w < MBK_STEP_WARPS; w++) {\n"
+  "        const double other = shared[w * COUNT + k];\n"
+  "        sums[k] = k < ADDS ? sums[k] + other : other > sums[k] ? other : sums[k];\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "  mbk_block_sync();\n"
+  "}\n"
+  "\n",
+  "// Whether this block is the last to be done; then all parts of the others are visible.\n"
+  "template <int COUNT>\n"
+  "MBK_DEVICE bool mbk_step_last(mbi_solve_memory *m, const double *sums, double *partials,\n"
+  "                              double *shared) {\n"
+  "  mbk_u32 *const last = (mbk_u32 *)(shared + MBK_STEP_WARPS * COUNT);\n"
+  "  if (mbk_thread() == 0) {\n"
+  "#pragma unroll\n"
+  "    for (int k = 0; k < COUNT; k++) {\n"
+  "      partials[COUNT * mbk_block() + k] = sums[k];\n"
+  "    }\n"
+  "    mbk_fence();\n"
+  "    *last = mbk_atomic_add(&m->state.ticket, 1u) == mbk_grid() - 1;\n"
+  "  }\n"
+  "  mbk_block_sync();\n"
+  "  const bool answer = *last != 0;\n"
+  "  mbk_fence();\n"
+  "  return answer;\n"
+  "}\n"
+  "\n"
+  "template <int (*BEFORE)(mbi_solve_state *),\n"
+  "          void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, double *),\n"
+  "          void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *), int ADDS,\n"
+  "          int MAXES, int WHEN>\n"
+  "MBK_DEVICE void mbk_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,\n"
+  "                         double *partials, double *shared) {\n"
+  "  const int COUNT = ADDS + MAXES;\n"
+  "  const bool first = mbk_block() == 0 && mbk_thread() == 0;\n"
+  "  double sums[COUNT > 0 ? COUNT : 1] = {};\n"
+  "  mbk_await();\n"
+  "  mbk_release();\n"
+  "  mbi_solve_state c = m->state;\n"
+  "  if (WHEN == MBS_RUNNING && c.stop != MBI_SOLVE_RUNNING) {\n"
+  "    if (first) {\n"
+  "      m->state.closed = 1;\n"
+  "    }\n"
+  "    return;\n"
+  "  }\n"
+  "  if (WHEN == MBS_LATE && c.closed) {\n"
+  "    return;\n"
+  "  }\n"
+  "  const int wrong = BEFORE(&c);\n"
+  "  if (wrong != 0) { // every block finds out\n"
+  "    if (first) {\n"
+  "      m->state.why = c.why;\n"
+  "      m->state.value = c.value;\n"
+  "      m->state.closed = 1;\n"
+  "      m->state.stop = wrong;\n"
+  "    }\n",
+  "    return;\n"
+  "  }\n"
+  "  for (mbk_i64 i = (mbk_i64)mbk_block() * MBK_STEP_THREADS + mbk_thread(); i < n;\n"
+  "       i += (mbk_i64)mbk_grid() * MBK_STEP_THREADS) {\n"
+  "    ELEMENT(i, &v, &c, sums);\n"
+  "  }\n"
+  "  if (COUNT == 0) {\n"
+  "    return;\n"
+  "  }\n"
+  "  mbk_step_reduce<ADDS, MAXES>(sums, shared);\n"
+  "  if (mbk_grid() > 1) {\n"
+  "    if (!mbk_step_last<COUNT>(m, sums, partials, shared)) {\n"
+  "      return;\n"
+  "    }\n"
+  "#pragma unroll\n"
+  "    for (int k = 0; k < COUNT; k++) {\n"
+  "      sums[k] = 0;\n"
+  "      for (mbk_u32 b = mbk_thread(); b < mbk_grid(); b += MBK_STEP_THREADS) {\n"
+  "        const double part = mbk_load_fresh(&partials[COUNT * b + k]);\n"
+  "        sums[k] = k < ADDS ? sums[k] + part : part > sums[k] ? part : sums[k];\n"
+  "      }\n"
+  "    }\n"
+  "    mbk_step_reduce<ADDS, MAXES>(sums, shared);\n"
+  "  }\n"
+  "  if (mbk_thread() == 0) {\n"
+  "    AFTER(m, &c, sums);\n"
+  "    m->state.ticket = 0;\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Before a batch of iterations: mbi_solve_open. Launch: one thread.\n"
+  "MBK_KERNEL mbk_solve_open(mbi_solve_memory *m, int how, int span, int cap, double tolerance,\n"
+  "                          double shrink, double epsilon) {\n"
+  "  mbi_solve_open(m, how, span, cap, tolerance, shrink, epsilon);\n"
+  "}\n"
+  "\n"
+  "#endif\n",
+  NULL};
+
+static const char *const mbi_source_solve_look_steps_cuh[] = {
+  "// The steps that every solver has. How steps are written, here and in the other files of this\n"
+  "// name:\n"
+  "//   MBS_BEFORE(name)   looks at the scalars c, a copy that it may add to, and returns 0, or a\n"
+  "//                      stop where the step must not be taken (mbi_solve_broken)\n"
+  "//   MBS_ELEMENT(name)  does row i: adds to sums[0], ..., then takes greatest values of what is\n"
+  "//                      not negative in sums[adds], ...\n"
+  "//   MBS_AFTER(name)    takes the complete sums into the state m->state; not called without sums\n"
+  "//   MBS_STEP(name, adds, maxes, when)  when: MBS_RUNNING, not once a stop is set; MBS_LATE,\n"
+  "//                      also in the iteration that sets it; MBS_ALWAYS\n"
+  "// Rows of other vectors may be read at will, but not of those that the step writes.\n"
+  "\n"
+  "#define MBS_AT(slot) ((MBS_VECTOR *)v->at[slot])\n"
+  "#define MBS_LOAD(slot) ((double)MBS_AT(slot)[i])\n"
+  "#define MBS_STORE(slot, value) (MBS_AT(slot)[i] = (MBS_VECTOR)(value))\n"
+  "#define MBS_SIZE(value) ((value) < 0 ? -(value) : (value))\n"
+  "#define MBS_GREATER(sum, value) ((sum) = (value) > (sum) ? (value) : (sum))\n"
+  "#define MBS_NOTHING_BEFORE(name)                                                               \\\n"
+  "  MBS_BEFORE(name) {                                                                           \\\n"
+  "    (void)c;                                                                                   \\\n"
+  "    return 0;                                                                                  \\\n"
+  "  }\n"
+  "#define MBS_NOTHING_AFTER(name)                                                                \\\n"
+  "  MBS_AFTER(name) {                                                                            \\\n",
+  "    (void)m;                                                                                   \\\n"
+  "    (void)c;                                                                                   \\\n"
+  "    (void)sums;                                                                                \\\n"
+  "  }\n"
+  "\n"
+  "// w = b - w, where w = A x: the true residual, and what the backward error needs.\n"
+  "MBS_NOTHING_BEFORE(solve_look)\n"
+  "MBS_ELEMENT(solve_look) {\n"
+  "  const double b = MBS_LOAD(MBI_AT_B), x = MBS_LOAD(MBI_AT_X), w = b - MBS_LOAD(MBI_AT_W);\n"
+  "  (void)c;\n"
+  "  MBS_STORE(MBI_AT_W, w);\n"
+  "  sums[0] += w * w;\n"
+  "  sums[1] += b * b;\n"
+  "  MBS_GREATER(sums[2], MBS_SIZE(w));\n"
+  "  MBS_GREATER(sums[3], MBS_SIZE(x));\n"
+  "  MBS_GREATER(sums[4], MBS_SIZE(b));\n"
+  "}\n"
+  "MBS_AFTER(solve_look) {\n"
+  "  mbi_solve_state *s = &m->state;\n"
+  "  (void)c;\n"
+  "  s->ww = sums[0];\n"
+  "  s->bb = sums[1];\n"
+  "  s->w_most = sums[2];\n"
+  "  s->x_most = sums[3];\n"
+  "  s->b_most = sums[4];\n"
+  "  s->goal = s->shrink * s->tolerance * s->shrink * s->tolerance * s->bb;\n"
+  "}\n"
+  "MBS_STEP(solve_look, 2, 3, MBS_ALWAYS)\n",
+  NULL};
+
+static const char *const mbi_source_solve_cg_steps_cuh[] = {
+  "// The conjugate gradient method with a preconditioner: Hestenes, Stiefel, \"Methods of Conjugate\n"
+  "// Gradients for Solving Linear Systems\" (1952); Saad, \"Iterative Methods for Sparse Linear\n"
+  "// Systems\", 2nd ed. (2003), algorithm 9.1. q = A p lies in MBI_AT_W.\n"
+  "\n"
+  "#define MBI_CG_R 4\n"
+  "#define MBI_CG_P 5\n"
+  "#define MBI_CG_Z 6 // MBI_PRE_APART only\n"
+  "\n"
+  "#define MBI_CG_RZ 0     // scalars: r'z\n"
+  "#define MBI_CG_RZ_OLD 1 // of the iteration before\n"
+  "#define MBI_CG_ALPHA 2\n"
+  "\n"
+  "// r = b - A x, and where z needs no step of its own p = z.\n"
+  "MBS_NOTHING_BEFORE(cg_start)\n"
+  "MBS_ELEMENT(cg_start) {\n"
+  "  const double r = MBS_LOAD(MBI_AT_W);\n"
+  "  (void)c;\n"
+  "  MBS_STORE(MBI_CG_R, r);\n"
+  "  if (v->pre != MBI_PRE_APART) {\n"
+  "    const double z = v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * r : r;\n"
+  "    MBS_STORE(MBI_CG_P, z);\n"
+  "    sums[0] += r * z;\n"
+  "  }\n"
+  "}\n"
+  "MBS_AFTER(cg_start) {\n"
+  "  (void)c;\n"
+  "  m->state.scalar[MBI_CG_RZ] = sums[0];\n"
+  "  mbi_solve_restart(m);\n"
+  "}\n"
+  "MBS_STEP(cg_start, 1, 0, MBS_ALWAYS)\n"
+  "\n"
+  "// p = z, behind z = M^-1 r.\n"
+  "MBS_NOTHING_BEFORE(cg_direct)\n"
+  "MBS_ELEMENT(cg_direct) {\n"
+  "  const double z = MBS_LOAD(MBI_CG_Z);\n"
+  "  (void)c;\n"
+  "  MBS_STORE(MBI_CG_P, z);\n"
+  "  sums[0] += MBS_LOAD(MBI_CG_R) * z;\n"
+  "}\n"
+  "MBS_AFTER(cg_direct) {\n"
+  "  (void)c;\n"
+  "  m->state.scalar[MBI_CG_RZ] = sums[0];\n"
+  "}\n"
+  "MBS_STEP(cg_direct, 1, 0, MBS_RUNNING)\n"
+  "\n"
+  "// p'A p\n"
+  "MBS_NOTHING_BEFORE(cg_project)\n"
+  "MBS_ELEMENT(cg_project) {\n"
+  "  (void)c;\n"
+  "  sums[0] += MBS_LOAD(MBI_CG_P) * MBS_LOAD(MBI_AT_W);\n"
+  "}\n"
+  "MBS_AFTER(cg_project) {\n"
+  "  (void)c;\n"
+  "  m->state.product_sums[0] = sums[0];\n"
+  "}\n"
+  "MBS_STEP(cg_project, 1, 0, MBS_RUNNING)\n"
+  "\n"
+  "// r -= alpha A p, ||r||^2 and, where z needs no step of its own, r'z\n"
+  "MBS_BEFORE(cg_descend) {\n",
+  "  const double rz = c->scalar[MBI_CG_RZ], pq = c->product_sums[0];\n"
+  "  if (!(rz > 0)) {\n"
+  "    return mbi_solve_broken(c, MBI_WHY_PRECONDITIONER, rz);\n"
+  "  }\n"
+  "  if (!(pq > 0)) {\n"
+  "    return mbi_solve_broken(c, MBI_WHY_CURVATURE, pq);\n"
+  "  }\n"
+  "  c->scalar[MBI_CG_ALPHA] = rz / pq;\n"
+  "  return 0;\n"
+  "}\n"
+  "MBS_ELEMENT(cg_descend) {\n"
+  "  const double updated = MBS_LOAD(MBI_CG_R) - c->scalar[MBI_CG_ALPHA] * MBS_LOAD(MBI_AT_W);\n"
+  "  const double r = (double)(MBS_VECTOR)updated;\n"
+  "  MBS_STORE(MBI_CG_R, r);\n"
+  "  sums[0] += r * r;\n"
+  "  sums[1] += v->pre == MBI_PRE_DIAGONAL ? r * r * MBS_LOAD(MBI_AT_INVERSE) : r * r;\n"
+  "}\n"
+  "MBS_AFTER(cg_descend) {\n"
+  "  double *scalar = m->state.scalar;\n"
+  "  scalar[MBI_CG_ALPHA] = c->scalar[MBI_CG_ALPHA];\n"
+  "  scalar[MBI_CG_RZ_OLD] = c->scalar[MBI_CG_RZ];\n"
+  "  scalar[MBI_CG_RZ] = sums[1];\n"
+  "  mbi_solve_count(m, sums[0]);\n"
+  "}\n"
+  "MBS_STEP(cg_descend, 2, 0, MBS_RUNNING)\n"
+  "\n"
+  "// r'z, behind z = M^-1 r\n"
+  "MBS_NOTHING_BEFORE(cg_correct)\n"
+  "MBS_ELEMENT(cg_correct) {\n"
+  "  (void)c;\n"
+  "  sums[0] += MBS_LOAD(MBI_CG_R) * MBS_LOAD(MBI_CG_Z);\n"
+  "}\n"
+  "MBS_AFTER(cg_correct) {\n"
+  "  (void)c;\n"
+  "  m->state.scalar[MBI_CG_RZ] = sums[0];\n"
+  "}\n"
+  "MBS_STEP(cg_correct, 1, 0, MBS_LATE)\n"
+  "\n"
+  "// x += alpha p, p = z + beta p\n"
+  "MBS_NOTHING_BEFORE(cg_advance)\n"
+  "MBS_ELEMENT(cg_advance) {\n"
+  "  const double beta = c->scalar[MBI_CG_RZ] / c->scalar[MBI_CG_RZ_OLD];\n"
+  "  const double p = MBS_LOAD(MBI_CG_P);\n"
+  "  const double z = v->pre == MBI_PRE_APART      ? MBS_LOAD(MBI_CG_Z)\n"
+  "                   : v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * MBS_LOAD(MBI_CG_R)\n"
+  "                                                : MBS_LOAD(MBI_CG_R);\n"
+  "  (void)sums;\n"
+  "  MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + c->scalar[MBI_CG_ALPHA] * p);\n",
+  "  MBS_STORE(MBI_CG_P, z + beta * p);\n"
+  "}\n"
+  "MBS_NOTHING_AFTER(cg_advance)\n"
+  "MBS_STEP(cg_advance, 0, 0, MBS_LATE)\n",
+  NULL};
+
+static const char *const mbi_source_solve_cg_cu[] = {
+  "// The conjugate gradient method between two products. A row of vectors in f64 without a\n"
+  "// preconditioner moves: descend 24 bytes, advance 40, and project 16 where the product does not\n"
+  "// add up p'A p itself; 8 more in either for a diagonal.\n"
+  "#include \"solve/step.cuh\"\n"
+  "#include \"solve/look_steps.cuh\"\n"
+  "#include \"solve/cg_steps.cuh\"\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_solve_look(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  solve_look_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_cg_start(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  cg_start_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_cg_direct(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  cg_direct_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_cg_project(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  cg_project_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_cg_descend(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  cg_descend_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_cg_correct(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  cg_correct_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_cg_advance(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  cg_advance_step(v, n, m, partials, (double *)shared);\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_solve_bicgstab_steps_cuh[] = {
+  "// BiCGSTAB with a preconditioner on the right: van der Vorst, \"Bi-CGSTAB: A Fast and Smoothly\n"
+  "// Converging Variant of Bi-CG\" (1992); Saad, \"Iterative Methods for Sparse Linear Systems\", 2nd\n"
+  "// ed. (2003), section 7.4.2. t = A s lies in MBI_AT_W. s takes the place of r between the two\n"
+  "// products; without a preconditioner p^ = M^-1 p and s^ = M^-1 s are p and s themselves.\n"
+  "\n"
+  "#define MBI_BICG_R 4\n"
+  "#define MBI_BICG_P 5\n"
+  "#define MBI_BICG_V 6\n"
+  "#define MBI_BICG_SHADOW 7\n"
+  "#define MBI_BICG_P_HAT 8\n"
+  "#define MBI_BICG_S_HAT 9\n"
+  "\n"
+  "#define MBI_BICG_RHO 0 // scalars: shadow'r\n"
+  "#define MBI_BICG_ALPHA 1\n"
+  "#define MBI_BICG_BETA 2\n"
+  "#define MBI_BICG_OMEGA 3\n"
+  "#define MBI_BICG_SS 4     // ||s||^2\n"
+  "#define MBI_BICG_SHADOW_2 5 // ||shadow||^2\n"
+  "\n"
+  "// r = shadow = p = b - A x\n"
+  "MBS_NOTHING_BEFORE(bicgstab_start)\n"
+  "MBS_ELEMENT(bicgstab_start) {\n"
+  "  const double r = MBS_LOAD(MBI_AT_W);\n"
+  "  (void)c;\n"
+  "  MBS_STORE(MBI_BICG_R, r);\n"
+  "  MBS_STORE(MBI_BICG_SHADOW, r);\n"
+  "  MBS_STORE(MBI_BICG_P, r);\n"
+  "  if (v->pre == MBI_PRE_DIAGONAL) {\n"
+  "    MBS_STORE(MBI_BICG_P_HAT, MBS_LOAD(MBI_AT_INVERSE) * r);\n"
+  "  }\n"
+  "  sums[0] += r * r;\n"
+  "}\n"
+  "MBS_AFTER(bicgstab_start) {\n"
+  "  (void)c;\n"
+  "  m->state.scalar[MBI_BICG_RHO] = sums[0];\n"
+  "  m->state.scalar[MBI_BICG_SHADOW_2] = sums[0];\n"
+  "  mbi_solve_restart(m);\n"
+  "}\n"
+  "MBS_STEP(bicgstab_start, 1, 0, MBS_ALWAYS)\n"
+  "\n"
+  "// shadow'v, where v = A p^\n"
+  "MBS_NOTHING_BEFORE(bicgstab_project)\n"
+  "MBS_ELEMENT(bicgstab_project) {\n"
+  "  (void)c;\n"
+  "  sums[0] += MBS_LOAD(MBI_BICG_SHADOW) * MBS_LOAD(MBI_BICG_V);\n"
+  "}\n"
+  "MBS_AFTER(bicgstab_project) {\n"
+  "  (void)c;\n"
+  "  m->state.product_sums[0] = sums[0];\n"
+  "}\n"
+  "MBS_STEP(bicgstab_project, 1, 0, MBS_RUNNING)\n"
+  "\n"
+  "// s = r - alpha v\n"
+  "MBS_BEFORE(bicgstab_half) {\n",
+  "  const double sigma = c->product_sums[0], alpha = c->scalar[MBI_BICG_RHO] / sigma;\n"
+  "  if (sigma == 0 || !(alpha - alpha == 0)) {\n"
+  "    return mbi_solve_broken(c, MBI_WHY_SHADOW, sigma);\n"
+  "  }\n"
+  "  c->scalar[MBI_BICG_ALPHA] = alpha;\n"
+  "  return 0;\n"
+  "}\n"
+  "MBS_ELEMENT(bicgstab_half) {\n"
+  "  const double exact = MBS_LOAD(MBI_BICG_R) - c->scalar[MBI_BICG_ALPHA] * MBS_LOAD(MBI_BICG_V);\n"
+  "  const double s = (double)(MBS_VECTOR)exact;\n"
+  "  MBS_STORE(MBI_BICG_R, s);\n"
+  "  if (v->pre == MBI_PRE_DIAGONAL) {\n"
+  "    MBS_STORE(MBI_BICG_S_HAT, MBS_LOAD(MBI_AT_INVERSE) * s);\n"
+  "  }\n"
+  "  sums[0] += s * s;\n"
+  "}\n"
+  "MBS_AFTER(bicgstab_half) {\n"
+  "  m->state.scalar[MBI_BICG_ALPHA] = c->scalar[MBI_BICG_ALPHA];\n"
+  "  m->state.scalar[MBI_BICG_SS] = sums[0];\n"
+  "}\n"
+  "MBS_STEP(bicgstab_half, 1, 0, MBS_RUNNING)\n"
+  "\n"
+  "// t's and ||t||^2, where t = A s^\n"
+  "MBS_NOTHING_BEFORE(bicgstab_stabilise)\n"
+  "MBS_ELEMENT(bicgstab_stabilise) {\n"
+  "  const double t = MBS_LOAD(MBI_AT_W);\n"
+  "  (void)c;\n"
+  "  sums[0] += t * MBS_LOAD(MBI_BICG_R);\n"
+  "  sums[1] += t * t;\n"
+  "}\n"
+  "MBS_AFTER(bicgstab_stabilise) {\n"
+  "  (void)c;\n"
+  "  m->state.product_sums[0] = sums[0];\n"
+  "  m->state.product_sums[1] = sums[1];\n"
+  "}\n"
+  "MBS_STEP(bicgstab_stabilise, 2, 0, MBS_RUNNING)\n"
+  "\n"
+  "// x += alpha p^ + omega s^, r = s - omega t, ||r||^2 and shadow'r. Where A s is zero, omega is.\n"
+  "MBS_BEFORE(bicgstab_update) {\n"
+  "  const double ts = c->product_sums[0], tt = c->product_sums[1];\n"
+  "  c->scalar[MBI_BICG_OMEGA] = tt > 0 ? ts / tt : tt;\n"
+  "  return 0;\n"
+  "}\n"
+  "MBS_ELEMENT(bicgstab_update) {\n"
+  "  const double alpha = c->scalar[MBI_BICG_ALPHA], omega = c->scalar[MBI_BICG_OMEGA];\n"
+  "  const double s = MBS_LOAD(MBI_BICG_R);\n"
+  "  const double s_hat = v->pre == MBI_PRE_NONE ? s : MBS_LOAD(MBI_BICG_S_HAT);\n"
+  "  const double p_hat =\n",
+  "      v->pre == MBI_PRE_NONE ? MBS_LOAD(MBI_BICG_P) : MBS_LOAD(MBI_BICG_P_HAT);\n"
+  "  const double exact = s - omega * MBS_LOAD(MBI_AT_W);\n"
+  "  const double r = (double)(MBS_VECTOR)exact;\n"
+  "  MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + (alpha * p_hat + omega * s_hat));\n"
+  "  MBS_STORE(MBI_BICG_R, r);\n"
+  "  sums[0] += r * r;\n"
+  "  sums[1] += r * MBS_LOAD(MBI_BICG_SHADOW);\n"
+  "}\n"
+  "MBS_AFTER(bicgstab_update) {\n"
+  "  mbi_solve_state *s = &m->state;\n"
+  "  const double rho = s->scalar[MBI_BICG_RHO], alpha = s->scalar[MBI_BICG_ALPHA];\n"
+  "  const double omega = c->scalar[MBI_BICG_OMEGA];\n"
+  "  s->scalar[MBI_BICG_OMEGA] = omega;\n"
+  "  s->scalar[MBI_BICG_BETA] = sums[1] / rho * (alpha / omega);\n"
+  "  s->scalar[MBI_BICG_RHO] = sums[1];\n"
+  "  mbi_solve_count(m, sums[0]);\n"
+  "  if (s->stop == MBI_SOLVE_RUNNING) { // and could not go on with what is only rounding errors\n"
+  "    const double ts = sqrt(s->product_sums[1]) * sqrt(s->scalar[MBI_BICG_SS]);\n"
+  "    const double sr = sqrt(sums[0]) * sqrt(s->scalar[MBI_BICG_SHADOW_2]);\n"
+  "    if (!(MBS_SIZE(s->product_sums[0]) > s->epsilon * ts)) {\n"
+  "      s->why = MBI_WHY_OMEGA;\n"
+  "      s->value = omega;\n"
+  "      s->stop = MBI_SOLVE_BREAKDOWN;\n"
+  "    } else if (!(MBS_SIZE(sums[1]) > s->epsilon * sr)) {\n"
+  "      s->why = MBI_WHY_SHADOW;\n"
+  "      s->value = sums[1];\n"
+  "      s->stop = MBI_SOLVE_BREAKDOWN;\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "MBS_STEP(bicgstab_update, 2, 0, MBS_RUNNING)\n"
+  "\n"
+  "// p = r + beta (p - omega v)\n"
+  "MBS_NOTHING_BEFORE(bicgstab_direct)\n"
+  "MBS_ELEMENT(bicgstab_direct) {\n"
+  "  const double last = MBS_LOAD(MBI_BICG_P) - c->scalar[MBI_BICG_OMEGA] * MBS_LOAD(MBI_BICG_V);\n"
+  "  const double p = MBS_LOAD(MBI_BICG_R) + c->scalar[MBI_BICG_BETA] * last;\n"
+  "  (void)sums;\n"
+  "  MBS_STORE(MBI_BICG_P, p);\n"
+  "  if (v->pre == MBI_PRE_DIAGONAL) {\n",
+  "    MBS_STORE(MBI_BICG_P_HAT, MBS_LOAD(MBI_AT_INVERSE) * p);\n"
+  "  }\n"
+  "}\n"
+  "MBS_NOTHING_AFTER(bicgstab_direct)\n"
+  "MBS_STEP(bicgstab_direct, 0, 0, MBS_LATE)\n",
+  NULL};
+
+static const char *const mbi_source_solve_bicgstab_cu[] = {
+  "// BiCGSTAB between products. A row of vectors in f64 without a preconditioner moves: half 24\n"
+  "// bytes, update 56, direct 32, and where the products do not add up their sums themselves 16\n"
+  "// for project and 16 for stabilise.\n"
+  "#include \"solve/step.cuh\"\n"
+  "#include \"solve/look_steps.cuh\"\n"
+  "#include \"solve/bicgstab_steps.cuh\"\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_solve_look(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  solve_look_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_bicgstab_start(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  bicgstab_start_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_bicgstab_project(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  bicgstab_project_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_bicgstab_half(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  bicgstab_half_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_bicgstab_stabilise(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  bicgstab_stabilise_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_bicgstab_update(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  bicgstab_update_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_bicgstab_direct(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  bicgstab_direct_step(v, n, m, partials, (double *)shared);\n"
+  "}\n",
+  NULL};
+
 #ifdef MERBIT_STUDY_METHODS
 static const char *const mbi_source_spmv_bsr_study_cu[] = {
   "// Blocks as they come: the four kernels of Chirila (Architectural-Aware Optimization of SpMV on\n"
@@ -10124,6 +10914,13 @@ static const struct {
     {"spmv/reorder.cu", mbi_source_spmv_reorder_cu},
     {"spmv/transpose.cu", mbi_source_spmv_transpose_cu},
     {"solve/pagerank.cu", mbi_source_solve_pagerank_cu},
+    {"solve/state.cuh", mbi_source_solve_state_cuh},
+    {"solve/step.cuh", mbi_source_solve_step_cuh},
+    {"solve/look_steps.cuh", mbi_source_solve_look_steps_cuh},
+    {"solve/cg_steps.cuh", mbi_source_solve_cg_steps_cuh},
+    {"solve/cg.cu", mbi_source_solve_cg_cu},
+    {"solve/bicgstab_steps.cuh", mbi_source_solve_bicgstab_steps_cuh},
+    {"solve/bicgstab.cu", mbi_source_solve_bicgstab_cu},
 #ifdef MERBIT_STUDY_METHODS
     {"spmv/bsr_study.cu", mbi_source_spmv_bsr_study_cu},
     {"spmv/row_study.cu", mbi_source_spmv_row_study_cu},
@@ -10132,7 +10929,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "3636f7ae7b194da6b2a8a83b3390bcb90419def08b12fb4b97e67a49f2245e70"
+#define MBI_KERNEL_HASH "48b6ffa803a48f9de2648e5d4696e9337db5f71c9f96d81d50669e13de80048b"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -35453,6 +36250,2110 @@ MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_v
   return status;
 }
 
+
+/* ==== >>solve/solver_types.h  solvers: what their rooms share ============================= */
+/* Solvers: solve/solver.c. What every room of theirs shares. */
+
+#define MBS_FUNCTION static
+// What the steps of a solver share, for the CPU and the GPU: one text is compiled by either
+// compiler. Scalars live in memory of the side that computes; steps read and write them there,
+// so that no number passes through the host. Whoever includes this defines MBS_FUNCTION.
+
+#define MBI_SOLVE_VECTORS 12
+#define MBI_SOLVE_SCALARS 12
+#define MBI_SOLVE_SUMS 5    // of a step, the greatest values it looks for included
+#define MBI_SOLVE_RING 2048 // iterations whose residuals are kept; more never pass between two looks
+
+// state.stop: a merbit_stop that a step can tell, or one of these.
+#define MBI_SOLVE_RUNNING (-1)
+#define MBI_SOLVE_CAP 1
+#define MBI_SOLVE_NOT_FINITE 3
+#define MBI_SOLVE_BREAKDOWN 5
+#define MBI_SOLVE_CANDIDATE 100 // the recurrence is below the goal: b - A x decides
+
+// state.why: what broke down; state.value is the number at fault.
+#define MBI_WHY_NOTHING 0
+#define MBI_WHY_CURVATURE 1      // CG: p'Ap is not positive
+#define MBI_WHY_PRECONDITIONER 2 // CG: r'M^-1 r is not positive
+#define MBI_WHY_SHADOW 3         // BiCGSTAB: the shadow residual is orthogonal to r, or to v
+#define MBI_WHY_OMEGA 4          // BiCGSTAB: A s is orthogonal to s
+// A method adds its own from 16 on.
+
+// Places in mbi_solve_vectors that every method has; its own begin at MBI_AT_OWN.
+#define MBI_AT_X 0
+#define MBI_AT_B 1
+#define MBI_AT_W 2       // scratch: products, and b - A x at a look
+#define MBI_AT_INVERSE 3 // of the diagonal, or of its blocks, row by row
+#define MBI_AT_OWN 4
+
+// How z = M^-1 r is found: within a step, or between steps, by a step or a callback.
+#define MBI_PRE_NONE 0
+#define MBI_PRE_DIAGONAL 1
+#define MBI_PRE_APART 2
+
+typedef struct mbi_solve_vectors {
+  void *at[MBI_SOLVE_VECTORS];
+  int pre;   // a MBI_PRE
+  int block; // rows of a block of the preconditioner
+} mbi_solve_vectors;
+
+typedef struct mbi_solve_state {
+  double scalar[MBI_SOLVE_SCALARS]; // the method's own
+  double product_sums[2];           // what a product with an epilogue added up
+  double rr;                        // ||r||^2 of the recurrence
+  double goal;                      // the recurrence stops at or below it
+  double tolerance, shrink;         // goal = (shrink * tolerance * ||b||)^2
+  double epsilon;                   // distance from 1 to the next number of the vectors' type
+  double ww, bb;                    // ||b - A x||^2 and ||b||^2, at the last look
+  double w_most, x_most, b_most;    // and the largest entries, without sign
+  double value;
+  int stop;
+  int closed; // the iteration that set `stop` is complete: later ones leave vectors alone
+  int iterations, cap;
+  int look; // the loop is left at this iteration
+  int why;
+  unsigned ticket; // blocks of a step that are done
+  int padding;
+} mbi_solve_state;
+
+typedef struct mbi_solve_memory {
+  mbi_solve_state state;
+  double ring[MBI_SOLVE_RING]; // ring[k % MBI_SOLVE_RING]: ||r||^2 after iteration k
+} mbi_solve_memory;
+
+// How mbi_solve_open prepares a batch of iterations.
+#define MBI_OPEN_BEGIN 0  // a new solve
+#define MBI_OPEN_GO_ON 1  // the next batch
+#define MBI_OPEN_TIGHTER 2 // the same recurrence, to a lower goal
+
+MBS_FUNCTION void mbi_solve_open(mbi_solve_memory *m, int how, int span, int cap,
+                                 double tolerance, double shrink, double epsilon) {
+  mbi_solve_state *s = &m->state;
+  if (how == MBI_OPEN_BEGIN) {
+    s->iterations = 0;
+    s->cap = cap;
+    s->tolerance = tolerance;
+    s->epsilon = epsilon;
+    s->ticket = 0;
+    s->why = MBI_WHY_NOTHING;
+    s->value = 0;
+    s->stop = MBI_SOLVE_RUNNING;
+    s->closed = 0;
+  }
+  s->shrink = shrink;
+  s->goal = shrink * tolerance * shrink * tolerance * s->bb; // after BEGIN a look sets bb
+  if (how == MBI_OPEN_TIGHTER) {
+    s->stop = MBI_SOLVE_RUNNING;
+    s->closed = 0;
+  }
+  s->look = s->iterations + span;
+}
+
+// After an iteration, or a start: is ||r||^2 low enough, and may there be another iteration?
+MBS_FUNCTION void mbi_solve_judge(mbi_solve_memory *m, double rr) {
+  mbi_solve_state *s = &m->state;
+  s->rr = rr;
+  m->ring[s->iterations % MBI_SOLVE_RING] = rr;
+  if (!(rr - rr == 0)) { // NaN or Inf
+    s->stop = MBI_SOLVE_NOT_FINITE;
+  } else if (rr <= s->goal) {
+    s->stop = MBI_SOLVE_CANDIDATE;
+  } else if (s->iterations >= s->cap) {
+    s->stop = MBI_SOLVE_CAP;
+  }
+}
+
+// At the end of an iteration.
+MBS_FUNCTION void mbi_solve_count(mbi_solve_memory *m, double rr) {
+  m->state.iterations++;
+  mbi_solve_judge(m, rr);
+}
+
+// At the start of a recurrence from b - A x, whose square the look has left in ww.
+MBS_FUNCTION void mbi_solve_restart(mbi_solve_memory *m) {
+  m->state.stop = MBI_SOLVE_RUNNING;
+  m->state.closed = 0;
+  m->state.why = MBI_WHY_NOTHING;
+  mbi_solve_judge(m, m->state.ww);
+}
+
+// For MBS_BEFORE: a number that cannot be right stops the solver before vectors change.
+MBS_FUNCTION int mbi_solve_broken(mbi_solve_state *c, int why, double value) {
+  c->why = why;
+  c->value = value;
+  return value - value == 0 ? MBI_SOLVE_BREAKDOWN : MBI_SOLVE_NOT_FINITE;
+}
+
+#undef MBS_FUNCTION
+
+enum { MBI_STEP_ALWAYS, MBI_STEP_RUNNING, MBI_STEP_LATE }; /* MBS_ALWAYS and so on */
+
+/* A step as the CPU runs it: solve/steps.c. `chunk` takes a mbi_step_call. */
+typedef struct mbi_step_code {
+  int (*before)(mbi_solve_state *scalars);
+  mbi_task chunk;
+  void (*after)(mbi_solve_memory *memory, const mbi_solve_state *scalars, const double *sums);
+  int adds, maxes, when;
+} mbi_step_code;
+
+/* A step on both sides: its kernel in the method's program, and its code in f64 and f32. */
+typedef struct mbi_step {
+  const char *kernel;
+  const mbi_step_code *code[2];
+} mbi_step;
+
+#define MBI_SOLVE_STEPS 16 /* of a method, at most */
+#define MBI_STEP_THREADS 256 /* of a block of the GPU, as solve/step.cuh has it, and the most blocks */
+#define MBI_STEP_BLOCKS 1024
+#define MBI_STEP_SHARED 512  /* bytes */
+#define MBI_SOLVER_PRODUCTS 1000 /* that a plan is made for, per solve expected */
+#define MBI_SOLVE_NONE (-1)  /* in solver->alias: no such vector, or one with memory of its own */
+#define MBI_SOLVE_OWN (-2)
+
+/* What a method of solving is made of. `start` and `iterate` enqueue steps and products
+ * (mbi_solve_step, mbi_solve_product, mbi_solve_apply); the same calls compute at once on the
+ * CPU. They must enqueue the same each time, for iterations are recorded once and replayed. */
+typedef struct mbi_solve_method {
+  const char *name;
+  const char *file; /* of the kernels; NULL ends a list of methods */
+  const mbi_step *steps; /* of which step 0 is mbk_solve_look */
+  int step_count;
+  int restarts; /* breakdowns after which it begins again from b - A x */
+  /* Says in solver->alias which vectors it wants from MBI_AT_OWN on: MBI_SOLVE_OWN, or the place
+   * of another, below, whose memory it shares. */
+  void (*layout)(struct merbit_solver *solver);
+  merbit_status (*start)(struct merbit_solver *solver);   /* from b - A x in MBI_AT_W */
+  merbit_status (*iterate)(struct merbit_solver *solver); /* mbi_solve_count in the last sums */
+} mbi_solve_method;
+
+typedef struct mbi_solve_gpu {
+  mbi_program program;
+  void *kernels[MBI_SOLVE_STEPS]; /* CUfunction: steps */
+  void *open;                     /* CUfunction: mbk_solve_open */
+  void *stream;                   /* CUstream; NULL: the default stream */
+  struct mbi_batch *batch;
+} mbi_solve_gpu;
+
+struct merbit_solver {
+  merbit_context *context;
+  merbit_solver_desc desc; /* defaults filled in */
+  const mbi_solve_method *method;
+  merbit_view view; /* borrowed; values NULL after an update by others */
+  merbit_type type; /* of vectors */
+  int64_t n;
+  merbit_plan *plan;
+  merbit_side side;
+  double norm; /* of A, in the infinity norm */
+  mbi_solve_vectors v;
+  int alias[MBI_SOLVE_VECTORS]; /* whose memory a vector has: see mbi_solve_method.layout */
+  mbi_solve_memory *memory;     /* on the solver's side */
+  double *partials;             /* on it too */
+  mbi_solve_gpu gpu;
+  uint64_t bytes; /* of vectors and scalars on the solver's side */
+  double prepare_seconds;
+  char reason[384]; /* why the CPU was taken */
+  /* Of the solve that runs: */
+  mbi_solve_memory seen; /* CUDA: what the last look found */
+  double *history;
+  int history_size, history_known; /* entries; iterations whose residuals have been seen */
+  int restarts, synchronizations;
+  int breakdowns, tightenings; /* of `restarts`; of the goal since the last one */
+  int restarted;               /* in this iteration */
+  double shrink, worst; /* as in the state; ||b - A x||^2 where the last restart began */
+  double started;
+};
+
+/* ==== >>solve/steps.c  solvers: steps on the CPU ========================================== */
+/* Steps on the CPU: the same text as the GPU's, once for each type, in chunks of rows for the
+ * threads. Sums depend on the number of rows alone. */
+#define MBI_SOLVE_CHUNK 8192
+
+typedef struct mbi_step_call {
+  const mbi_solve_vectors *v;
+  const mbi_solve_state *scalars;
+  double *partials;
+  int64_t n;
+} mbi_step_call;
+
+#define MBS_INDEX int64_t
+#define MBS_ALWAYS MBI_STEP_ALWAYS
+#define MBS_RUNNING MBI_STEP_RUNNING
+#define MBS_LATE MBI_STEP_LATE
+#define MBS_BEFORE(name) static int MBS_NAME(name, _before)(mbi_solve_state * c)
+#define MBS_ELEMENT(name)                                                                      \
+  static void MBS_NAME(name, _element)(MBS_INDEX i, const mbi_solve_vectors *v,                \
+                                       const mbi_solve_state *c, double *sums)
+#define MBS_AFTER(name)                                                                        \
+  static void MBS_NAME(name, _after)(mbi_solve_memory * m, const mbi_solve_state *c,           \
+                                     const double *sums)
+#define MBS_STEP(name, adds, maxes, when)                                                      \
+  static void MBS_NAME(name, _chunk)(void *argument, int chunk) {                              \
+    const mbi_step_call *call = (const mbi_step_call *)argument;                               \
+    const mbi_solve_vectors v = *call->v; /* copies, which no store can change */              \
+    const mbi_solve_state c = *call->scalars;                                                  \
+    double sums[MBI_SOLVE_SUMS] = {0};                                                         \
+    const int64_t begin = (int64_t)chunk * MBI_SOLVE_CHUNK;                                    \
+    const int64_t end = begin + MBI_SOLVE_CHUNK < call->n ? begin + MBI_SOLVE_CHUNK : call->n; \
+    int64_t i;                                                                                 \
+    for (i = begin; i < end; i++) {                                                            \
+      MBS_NAME(name, _element)(i, &v, &c, sums);                                               \
+    }                                                                                          \
+    memcpy(call->partials + (size_t)chunk * MBI_SOLVE_SUMS, sums, sizeof sums);                \
+  }                                                                                            \
+  static const mbi_step_code MBS_NAME(name, _code) = {                                         \
+      MBS_NAME(name, _before), MBS_NAME(name, _chunk), MBS_NAME(name, _after), adds, maxes,    \
+      when};
+
+/* ---- f64 ------------------------------------------------------------------------- */
+#define MBS_VECTOR double
+#define MBS_NAME(name, part) mbi_##name##part##_f64
+// The steps that every solver has. How steps are written, here and in the other files of this
+// name:
+//   MBS_BEFORE(name)   looks at the scalars c, a copy that it may add to, and returns 0, or a
+//                      stop where the step must not be taken (mbi_solve_broken)
+//   MBS_ELEMENT(name)  does row i: adds to sums[0], ..., then takes greatest values of what is
+//                      not negative in sums[adds], ...
+//   MBS_AFTER(name)    takes the complete sums into the state m->state; not called without sums
+//   MBS_STEP(name, adds, maxes, when)  when: MBS_RUNNING, not once a stop is set; MBS_LATE,
+//                      also in the iteration that sets it; MBS_ALWAYS
+// Rows of other vectors may be read at will, but not of those that the step writes.
+
+#define MBS_AT(slot) ((MBS_VECTOR *)v->at[slot])
+#define MBS_LOAD(slot) ((double)MBS_AT(slot)[i])
+#define MBS_STORE(slot, value) (MBS_AT(slot)[i] = (MBS_VECTOR)(value))
+#define MBS_SIZE(value) ((value) < 0 ? -(value) : (value))
+#define MBS_GREATER(sum, value) ((sum) = (value) > (sum) ? (value) : (sum))
+#define MBS_NOTHING_BEFORE(name)                                                               \
+  MBS_BEFORE(name) {                                                                           \
+    (void)c;                                                                                   \
+    return 0;                                                                                  \
+  }
+#define MBS_NOTHING_AFTER(name)                                                                \
+  MBS_AFTER(name) {                                                                            \
+    (void)m;                                                                                   \
+    (void)c;                                                                                   \
+    (void)sums;                                                                                \
+  }
+
+// w = b - w, where w = A x: the true residual, and what the backward error needs.
+MBS_NOTHING_BEFORE(solve_look)
+MBS_ELEMENT(solve_look) {
+  const double b = MBS_LOAD(MBI_AT_B), x = MBS_LOAD(MBI_AT_X), w = b - MBS_LOAD(MBI_AT_W);
+  (void)c;
+  MBS_STORE(MBI_AT_W, w);
+  sums[0] += w * w;
+  sums[1] += b * b;
+  MBS_GREATER(sums[2], MBS_SIZE(w));
+  MBS_GREATER(sums[3], MBS_SIZE(x));
+  MBS_GREATER(sums[4], MBS_SIZE(b));
+}
+MBS_AFTER(solve_look) {
+  mbi_solve_state *s = &m->state;
+  (void)c;
+  s->ww = sums[0];
+  s->bb = sums[1];
+  s->w_most = sums[2];
+  s->x_most = sums[3];
+  s->b_most = sums[4];
+  s->goal = s->shrink * s->tolerance * s->shrink * s->tolerance * s->bb;
+}
+MBS_STEP(solve_look, 2, 3, MBS_ALWAYS)
+
+// The conjugate gradient method with a preconditioner: Hestenes, Stiefel, "Methods of Conjugate
+// Gradients for Solving Linear Systems" (1952); Saad, "Iterative Methods for Sparse Linear
+// Systems", 2nd ed. (2003), algorithm 9.1. q = A p lies in MBI_AT_W.
+
+#define MBI_CG_R 4
+#define MBI_CG_P 5
+#define MBI_CG_Z 6 // MBI_PRE_APART only
+
+#define MBI_CG_RZ 0     // scalars: r'z
+#define MBI_CG_RZ_OLD 1 // of the iteration before
+#define MBI_CG_ALPHA 2
+
+// r = b - A x, and where z needs no step of its own p = z.
+MBS_NOTHING_BEFORE(cg_start)
+MBS_ELEMENT(cg_start) {
+  const double r = MBS_LOAD(MBI_AT_W);
+  (void)c;
+  MBS_STORE(MBI_CG_R, r);
+  if (v->pre != MBI_PRE_APART) {
+    const double z = v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * r : r;
+    MBS_STORE(MBI_CG_P, z);
+    sums[0] += r * z;
+  }
+}
+MBS_AFTER(cg_start) {
+  (void)c;
+  m->state.scalar[MBI_CG_RZ] = sums[0];
+  mbi_solve_restart(m);
+}
+MBS_STEP(cg_start, 1, 0, MBS_ALWAYS)
+
+// p = z, behind z = M^-1 r.
+MBS_NOTHING_BEFORE(cg_direct)
+MBS_ELEMENT(cg_direct) {
+  const double z = MBS_LOAD(MBI_CG_Z);
+  (void)c;
+  MBS_STORE(MBI_CG_P, z);
+  sums[0] += MBS_LOAD(MBI_CG_R) * z;
+}
+MBS_AFTER(cg_direct) {
+  (void)c;
+  m->state.scalar[MBI_CG_RZ] = sums[0];
+}
+MBS_STEP(cg_direct, 1, 0, MBS_RUNNING)
+
+// p'A p
+MBS_NOTHING_BEFORE(cg_project)
+MBS_ELEMENT(cg_project) {
+  (void)c;
+  sums[0] += MBS_LOAD(MBI_CG_P) * MBS_LOAD(MBI_AT_W);
+}
+MBS_AFTER(cg_project) {
+  (void)c;
+  m->state.product_sums[0] = sums[0];
+}
+MBS_STEP(cg_project, 1, 0, MBS_RUNNING)
+
+// r -= alpha A p, ||r||^2 and, where z needs no step of its own, r'z
+MBS_BEFORE(cg_descend) {
+  const double rz = c->scalar[MBI_CG_RZ], pq = c->product_sums[0];
+  if (!(rz > 0)) {
+    return mbi_solve_broken(c, MBI_WHY_PRECONDITIONER, rz);
+  }
+  if (!(pq > 0)) {
+    return mbi_solve_broken(c, MBI_WHY_CURVATURE, pq);
+  }
+  c->scalar[MBI_CG_ALPHA] = rz / pq;
+  return 0;
+}
+MBS_ELEMENT(cg_descend) {
+  const double updated = MBS_LOAD(MBI_CG_R) - c->scalar[MBI_CG_ALPHA] * MBS_LOAD(MBI_AT_W);
+  const double r = (double)(MBS_VECTOR)updated;
+  MBS_STORE(MBI_CG_R, r);
+  sums[0] += r * r;
+  sums[1] += v->pre == MBI_PRE_DIAGONAL ? r * r * MBS_LOAD(MBI_AT_INVERSE) : r * r;
+}
+MBS_AFTER(cg_descend) {
+  double *scalar = m->state.scalar;
+  scalar[MBI_CG_ALPHA] = c->scalar[MBI_CG_ALPHA];
+  scalar[MBI_CG_RZ_OLD] = c->scalar[MBI_CG_RZ];
+  scalar[MBI_CG_RZ] = sums[1];
+  mbi_solve_count(m, sums[0]);
+}
+MBS_STEP(cg_descend, 2, 0, MBS_RUNNING)
+
+// r'z, behind z = M^-1 r
+MBS_NOTHING_BEFORE(cg_correct)
+MBS_ELEMENT(cg_correct) {
+  (void)c;
+  sums[0] += MBS_LOAD(MBI_CG_R) * MBS_LOAD(MBI_CG_Z);
+}
+MBS_AFTER(cg_correct) {
+  (void)c;
+  m->state.scalar[MBI_CG_RZ] = sums[0];
+}
+MBS_STEP(cg_correct, 1, 0, MBS_LATE)
+
+// x += alpha p, p = z + beta p
+MBS_NOTHING_BEFORE(cg_advance)
+MBS_ELEMENT(cg_advance) {
+  const double beta = c->scalar[MBI_CG_RZ] / c->scalar[MBI_CG_RZ_OLD];
+  const double p = MBS_LOAD(MBI_CG_P);
+  const double z = v->pre == MBI_PRE_APART      ? MBS_LOAD(MBI_CG_Z)
+                   : v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * MBS_LOAD(MBI_CG_R)
+                                                : MBS_LOAD(MBI_CG_R);
+  (void)sums;
+  MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + c->scalar[MBI_CG_ALPHA] * p);
+  MBS_STORE(MBI_CG_P, z + beta * p);
+}
+MBS_NOTHING_AFTER(cg_advance)
+MBS_STEP(cg_advance, 0, 0, MBS_LATE)
+
+// BiCGSTAB with a preconditioner on the right: van der Vorst, "Bi-CGSTAB: A Fast and Smoothly
+// Converging Variant of Bi-CG" (1992); Saad, "Iterative Methods for Sparse Linear Systems", 2nd
+// ed. (2003), section 7.4.2. t = A s lies in MBI_AT_W. s takes the place of r between the two
+// products; without a preconditioner p^ = M^-1 p and s^ = M^-1 s are p and s themselves.
+
+#define MBI_BICG_R 4
+#define MBI_BICG_P 5
+#define MBI_BICG_V 6
+#define MBI_BICG_SHADOW 7
+#define MBI_BICG_P_HAT 8
+#define MBI_BICG_S_HAT 9
+
+#define MBI_BICG_RHO 0 // scalars: shadow'r
+#define MBI_BICG_ALPHA 1
+#define MBI_BICG_BETA 2
+#define MBI_BICG_OMEGA 3
+#define MBI_BICG_SS 4     // ||s||^2
+#define MBI_BICG_SHADOW_2 5 // ||shadow||^2
+
+// r = shadow = p = b - A x
+MBS_NOTHING_BEFORE(bicgstab_start)
+MBS_ELEMENT(bicgstab_start) {
+  const double r = MBS_LOAD(MBI_AT_W);
+  (void)c;
+  MBS_STORE(MBI_BICG_R, r);
+  MBS_STORE(MBI_BICG_SHADOW, r);
+  MBS_STORE(MBI_BICG_P, r);
+  if (v->pre == MBI_PRE_DIAGONAL) {
+    MBS_STORE(MBI_BICG_P_HAT, MBS_LOAD(MBI_AT_INVERSE) * r);
+  }
+  sums[0] += r * r;
+}
+MBS_AFTER(bicgstab_start) {
+  (void)c;
+  m->state.scalar[MBI_BICG_RHO] = sums[0];
+  m->state.scalar[MBI_BICG_SHADOW_2] = sums[0];
+  mbi_solve_restart(m);
+}
+MBS_STEP(bicgstab_start, 1, 0, MBS_ALWAYS)
+
+// shadow'v, where v = A p^
+MBS_NOTHING_BEFORE(bicgstab_project)
+MBS_ELEMENT(bicgstab_project) {
+  (void)c;
+  sums[0] += MBS_LOAD(MBI_BICG_SHADOW) * MBS_LOAD(MBI_BICG_V);
+}
+MBS_AFTER(bicgstab_project) {
+  (void)c;
+  m->state.product_sums[0] = sums[0];
+}
+MBS_STEP(bicgstab_project, 1, 0, MBS_RUNNING)
+
+// s = r - alpha v
+MBS_BEFORE(bicgstab_half) {
+  const double sigma = c->product_sums[0], alpha = c->scalar[MBI_BICG_RHO] / sigma;
+  if (sigma == 0 || !(alpha - alpha == 0)) {
+    return mbi_solve_broken(c, MBI_WHY_SHADOW, sigma);
+  }
+  c->scalar[MBI_BICG_ALPHA] = alpha;
+  return 0;
+}
+MBS_ELEMENT(bicgstab_half) {
+  const double exact = MBS_LOAD(MBI_BICG_R) - c->scalar[MBI_BICG_ALPHA] * MBS_LOAD(MBI_BICG_V);
+  const double s = (double)(MBS_VECTOR)exact;
+  MBS_STORE(MBI_BICG_R, s);
+  if (v->pre == MBI_PRE_DIAGONAL) {
+    MBS_STORE(MBI_BICG_S_HAT, MBS_LOAD(MBI_AT_INVERSE) * s);
+  }
+  sums[0] += s * s;
+}
+MBS_AFTER(bicgstab_half) {
+  m->state.scalar[MBI_BICG_ALPHA] = c->scalar[MBI_BICG_ALPHA];
+  m->state.scalar[MBI_BICG_SS] = sums[0];
+}
+MBS_STEP(bicgstab_half, 1, 0, MBS_RUNNING)
+
+// t's and ||t||^2, where t = A s^
+MBS_NOTHING_BEFORE(bicgstab_stabilise)
+MBS_ELEMENT(bicgstab_stabilise) {
+  const double t = MBS_LOAD(MBI_AT_W);
+  (void)c;
+  sums[0] += t * MBS_LOAD(MBI_BICG_R);
+  sums[1] += t * t;
+}
+MBS_AFTER(bicgstab_stabilise) {
+  (void)c;
+  m->state.product_sums[0] = sums[0];
+  m->state.product_sums[1] = sums[1];
+}
+MBS_STEP(bicgstab_stabilise, 2, 0, MBS_RUNNING)
+
+// x += alpha p^ + omega s^, r = s - omega t, ||r||^2 and shadow'r. Where A s is zero, omega is.
+MBS_BEFORE(bicgstab_update) {
+  const double ts = c->product_sums[0], tt = c->product_sums[1];
+  c->scalar[MBI_BICG_OMEGA] = tt > 0 ? ts / tt : tt;
+  return 0;
+}
+MBS_ELEMENT(bicgstab_update) {
+  const double alpha = c->scalar[MBI_BICG_ALPHA], omega = c->scalar[MBI_BICG_OMEGA];
+  const double s = MBS_LOAD(MBI_BICG_R);
+  const double s_hat = v->pre == MBI_PRE_NONE ? s : MBS_LOAD(MBI_BICG_S_HAT);
+  const double p_hat =
+      v->pre == MBI_PRE_NONE ? MBS_LOAD(MBI_BICG_P) : MBS_LOAD(MBI_BICG_P_HAT);
+  const double exact = s - omega * MBS_LOAD(MBI_AT_W);
+  const double r = (double)(MBS_VECTOR)exact;
+  MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + (alpha * p_hat + omega * s_hat));
+  MBS_STORE(MBI_BICG_R, r);
+  sums[0] += r * r;
+  sums[1] += r * MBS_LOAD(MBI_BICG_SHADOW);
+}
+MBS_AFTER(bicgstab_update) {
+  mbi_solve_state *s = &m->state;
+  const double rho = s->scalar[MBI_BICG_RHO], alpha = s->scalar[MBI_BICG_ALPHA];
+  const double omega = c->scalar[MBI_BICG_OMEGA];
+  s->scalar[MBI_BICG_OMEGA] = omega;
+  s->scalar[MBI_BICG_BETA] = sums[1] / rho * (alpha / omega);
+  s->scalar[MBI_BICG_RHO] = sums[1];
+  mbi_solve_count(m, sums[0]);
+  if (s->stop == MBI_SOLVE_RUNNING) { // and could not go on with what is only rounding errors
+    const double ts = sqrt(s->product_sums[1]) * sqrt(s->scalar[MBI_BICG_SS]);
+    const double sr = sqrt(sums[0]) * sqrt(s->scalar[MBI_BICG_SHADOW_2]);
+    if (!(MBS_SIZE(s->product_sums[0]) > s->epsilon * ts)) {
+      s->why = MBI_WHY_OMEGA;
+      s->value = omega;
+      s->stop = MBI_SOLVE_BREAKDOWN;
+    } else if (!(MBS_SIZE(sums[1]) > s->epsilon * sr)) {
+      s->why = MBI_WHY_SHADOW;
+      s->value = sums[1];
+      s->stop = MBI_SOLVE_BREAKDOWN;
+    }
+  }
+}
+MBS_STEP(bicgstab_update, 2, 0, MBS_RUNNING)
+
+// p = r + beta (p - omega v)
+MBS_NOTHING_BEFORE(bicgstab_direct)
+MBS_ELEMENT(bicgstab_direct) {
+  const double last = MBS_LOAD(MBI_BICG_P) - c->scalar[MBI_BICG_OMEGA] * MBS_LOAD(MBI_BICG_V);
+  const double p = MBS_LOAD(MBI_BICG_R) + c->scalar[MBI_BICG_BETA] * last;
+  (void)sums;
+  MBS_STORE(MBI_BICG_P, p);
+  if (v->pre == MBI_PRE_DIAGONAL) {
+    MBS_STORE(MBI_BICG_P_HAT, MBS_LOAD(MBI_AT_INVERSE) * p);
+  }
+}
+MBS_NOTHING_AFTER(bicgstab_direct)
+MBS_STEP(bicgstab_direct, 0, 0, MBS_LATE)
+
+#undef MBS_VECTOR
+#undef MBS_NAME
+/* ---- f32 ------------------------------------------------------------------------- */
+#define MBS_VECTOR float
+#define MBS_NAME(name, part) mbi_##name##part##_f32
+// The steps that every solver has. How steps are written, here and in the other files of this
+// name:
+//   MBS_BEFORE(name)   looks at the scalars c, a copy that it may add to, and returns 0, or a
+//                      stop where the step must not be taken (mbi_solve_broken)
+//   MBS_ELEMENT(name)  does row i: adds to sums[0], ..., then takes greatest values of what is
+//                      not negative in sums[adds], ...
+//   MBS_AFTER(name)    takes the complete sums into the state m->state; not called without sums
+//   MBS_STEP(name, adds, maxes, when)  when: MBS_RUNNING, not once a stop is set; MBS_LATE,
+//                      also in the iteration that sets it; MBS_ALWAYS
+// Rows of other vectors may be read at will, but not of those that the step writes.
+
+#define MBS_AT(slot) ((MBS_VECTOR *)v->at[slot])
+#define MBS_LOAD(slot) ((double)MBS_AT(slot)[i])
+#define MBS_STORE(slot, value) (MBS_AT(slot)[i] = (MBS_VECTOR)(value))
+#define MBS_SIZE(value) ((value) < 0 ? -(value) : (value))
+#define MBS_GREATER(sum, value) ((sum) = (value) > (sum) ? (value) : (sum))
+#define MBS_NOTHING_BEFORE(name)                                                               \
+  MBS_BEFORE(name) {                                                                           \
+    (void)c;                                                                                   \
+    return 0;                                                                                  \
+  }
+#define MBS_NOTHING_AFTER(name)                                                                \
+  MBS_AFTER(name) {                                                                            \
+    (void)m;                                                                                   \
+    (void)c;                                                                                   \
+    (void)sums;                                                                                \
+  }
+
+// w = b - w, where w = A x: the true residual, and what the backward error needs.
+MBS_NOTHING_BEFORE(solve_look)
+MBS_ELEMENT(solve_look) {
+  const double b = MBS_LOAD(MBI_AT_B), x = MBS_LOAD(MBI_AT_X), w = b - MBS_LOAD(MBI_AT_W);
+  (void)c;
+  MBS_STORE(MBI_AT_W, w);
+  sums[0] += w * w;
+  sums[1] += b * b;
+  MBS_GREATER(sums[2], MBS_SIZE(w));
+  MBS_GREATER(sums[3], MBS_SIZE(x));
+  MBS_GREATER(sums[4], MBS_SIZE(b));
+}
+MBS_AFTER(solve_look) {
+  mbi_solve_state *s = &m->state;
+  (void)c;
+  s->ww = sums[0];
+  s->bb = sums[1];
+  s->w_most = sums[2];
+  s->x_most = sums[3];
+  s->b_most = sums[4];
+  s->goal = s->shrink * s->tolerance * s->shrink * s->tolerance * s->bb;
+}
+MBS_STEP(solve_look, 2, 3, MBS_ALWAYS)
+
+// The conjugate gradient method with a preconditioner: Hestenes, Stiefel, "Methods of Conjugate
+// Gradients for Solving Linear Systems" (1952); Saad, "Iterative Methods for Sparse Linear
+// Systems", 2nd ed. (2003), algorithm 9.1. q = A p lies in MBI_AT_W.
+
+#define MBI_CG_R 4
+#define MBI_CG_P 5
+#define MBI_CG_Z 6 // MBI_PRE_APART only
+
+#define MBI_CG_RZ 0     // scalars: r'z
+#define MBI_CG_RZ_OLD 1 // of the iteration before
+#define MBI_CG_ALPHA 2
+
+// r = b - A x, and where z needs no step of its own p = z.
+MBS_NOTHING_BEFORE(cg_start)
+MBS_ELEMENT(cg_start) {
+  const double r = MBS_LOAD(MBI_AT_W);
+  (void)c;
+  MBS_STORE(MBI_CG_R, r);
+  if (v->pre != MBI_PRE_APART) {
+    const double z = v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * r : r;
+    MBS_STORE(MBI_CG_P, z);
+    sums[0] += r * z;
+  }
+}
+MBS_AFTER(cg_start) {
+  (void)c;
+  m->state.scalar[MBI_CG_RZ] = sums[0];
+  mbi_solve_restart(m);
+}
+MBS_STEP(cg_start, 1, 0, MBS_ALWAYS)
+
+// p = z, behind z = M^-1 r.
+MBS_NOTHING_BEFORE(cg_direct)
+MBS_ELEMENT(cg_direct) {
+  const double z = MBS_LOAD(MBI_CG_Z);
+  (void)c;
+  MBS_STORE(MBI_CG_P, z);
+  sums[0] += MBS_LOAD(MBI_CG_R) * z;
+}
+MBS_AFTER(cg_direct) {
+  (void)c;
+  m->state.scalar[MBI_CG_RZ] = sums[0];
+}
+MBS_STEP(cg_direct, 1, 0, MBS_RUNNING)
+
+// p'A p
+MBS_NOTHING_BEFORE(cg_project)
+MBS_ELEMENT(cg_project) {
+  (void)c;
+  sums[0] += MBS_LOAD(MBI_CG_P) * MBS_LOAD(MBI_AT_W);
+}
+MBS_AFTER(cg_project) {
+  (void)c;
+  m->state.product_sums[0] = sums[0];
+}
+MBS_STEP(cg_project, 1, 0, MBS_RUNNING)
+
+// r -= alpha A p, ||r||^2 and, where z needs no step of its own, r'z
+MBS_BEFORE(cg_descend) {
+  const double rz = c->scalar[MBI_CG_RZ], pq = c->product_sums[0];
+  if (!(rz > 0)) {
+    return mbi_solve_broken(c, MBI_WHY_PRECONDITIONER, rz);
+  }
+  if (!(pq > 0)) {
+    return mbi_solve_broken(c, MBI_WHY_CURVATURE, pq);
+  }
+  c->scalar[MBI_CG_ALPHA] = rz / pq;
+  return 0;
+}
+MBS_ELEMENT(cg_descend) {
+  const double updated = MBS_LOAD(MBI_CG_R) - c->scalar[MBI_CG_ALPHA] * MBS_LOAD(MBI_AT_W);
+  const double r = (double)(MBS_VECTOR)updated;
+  MBS_STORE(MBI_CG_R, r);
+  sums[0] += r * r;
+  sums[1] += v->pre == MBI_PRE_DIAGONAL ? r * r * MBS_LOAD(MBI_AT_INVERSE) : r * r;
+}
+MBS_AFTER(cg_descend) {
+  double *scalar = m->state.scalar;
+  scalar[MBI_CG_ALPHA] = c->scalar[MBI_CG_ALPHA];
+  scalar[MBI_CG_RZ_OLD] = c->scalar[MBI_CG_RZ];
+  scalar[MBI_CG_RZ] = sums[1];
+  mbi_solve_count(m, sums[0]);
+}
+MBS_STEP(cg_descend, 2, 0, MBS_RUNNING)
+
+// r'z, behind z = M^-1 r
+MBS_NOTHING_BEFORE(cg_correct)
+MBS_ELEMENT(cg_correct) {
+  (void)c;
+  sums[0] += MBS_LOAD(MBI_CG_R) * MBS_LOAD(MBI_CG_Z);
+}
+MBS_AFTER(cg_correct) {
+  (void)c;
+  m->state.scalar[MBI_CG_RZ] = sums[0];
+}
+MBS_STEP(cg_correct, 1, 0, MBS_LATE)
+
+// x += alpha p, p = z + beta p
+MBS_NOTHING_BEFORE(cg_advance)
+MBS_ELEMENT(cg_advance) {
+  const double beta = c->scalar[MBI_CG_RZ] / c->scalar[MBI_CG_RZ_OLD];
+  const double p = MBS_LOAD(MBI_CG_P);
+  const double z = v->pre == MBI_PRE_APART      ? MBS_LOAD(MBI_CG_Z)
+                   : v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * MBS_LOAD(MBI_CG_R)
+                                                : MBS_LOAD(MBI_CG_R);
+  (void)sums;
+  MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + c->scalar[MBI_CG_ALPHA] * p);
+  MBS_STORE(MBI_CG_P, z + beta * p);
+}
+MBS_NOTHING_AFTER(cg_advance)
+MBS_STEP(cg_advance, 0, 0, MBS_LATE)
+
+// BiCGSTAB with a preconditioner on the right: van der Vorst, "Bi-CGSTAB: A Fast and Smoothly
+// Converging Variant of Bi-CG" (1992); Saad, "Iterative Methods for Sparse Linear Systems", 2nd
+// ed. (2003), section 7.4.2. t = A s lies in MBI_AT_W. s takes the place of r between the two
+// products; without a preconditioner p^ = M^-1 p and s^ = M^-1 s are p and s themselves.
+
+#define MBI_BICG_R 4
+#define MBI_BICG_P 5
+#define MBI_BICG_V 6
+#define MBI_BICG_SHADOW 7
+#define MBI_BICG_P_HAT 8
+#define MBI_BICG_S_HAT 9
+
+#define MBI_BICG_RHO 0 // scalars: shadow'r
+#define MBI_BICG_ALPHA 1
+#define MBI_BICG_BETA 2
+#define MBI_BICG_OMEGA 3
+#define MBI_BICG_SS 4     // ||s||^2
+#define MBI_BICG_SHADOW_2 5 // ||shadow||^2
+
+// r = shadow = p = b - A x
+MBS_NOTHING_BEFORE(bicgstab_start)
+MBS_ELEMENT(bicgstab_start) {
+  const double r = MBS_LOAD(MBI_AT_W);
+  (void)c;
+  MBS_STORE(MBI_BICG_R, r);
+  MBS_STORE(MBI_BICG_SHADOW, r);
+  MBS_STORE(MBI_BICG_P, r);
+  if (v->pre == MBI_PRE_DIAGONAL) {
+    MBS_STORE(MBI_BICG_P_HAT, MBS_LOAD(MBI_AT_INVERSE) * r);
+  }
+  sums[0] += r * r;
+}
+MBS_AFTER(bicgstab_start) {
+  (void)c;
+  m->state.scalar[MBI_BICG_RHO] = sums[0];
+  m->state.scalar[MBI_BICG_SHADOW_2] = sums[0];
+  mbi_solve_restart(m);
+}
+MBS_STEP(bicgstab_start, 1, 0, MBS_ALWAYS)
+
+// shadow'v, where v = A p^
+MBS_NOTHING_BEFORE(bicgstab_project)
+MBS_ELEMENT(bicgstab_project) {
+  (void)c;
+  sums[0] += MBS_LOAD(MBI_BICG_SHADOW) * MBS_LOAD(MBI_BICG_V);
+}
+MBS_AFTER(bicgstab_project) {
+  (void)c;
+  m->state.product_sums[0] = sums[0];
+}
+MBS_STEP(bicgstab_project, 1, 0, MBS_RUNNING)
+
+// s = r - alpha v
+MBS_BEFORE(bicgstab_half) {
+  const double sigma = c->product_sums[0], alpha = c->scalar[MBI_BICG_RHO] / sigma;
+  if (sigma == 0 || !(alpha - alpha == 0)) {
+    return mbi_solve_broken(c, MBI_WHY_SHADOW, sigma);
+  }
+  c->scalar[MBI_BICG_ALPHA] = alpha;
+  return 0;
+}
+MBS_ELEMENT(bicgstab_half) {
+  const double exact = MBS_LOAD(MBI_BICG_R) - c->scalar[MBI_BICG_ALPHA] * MBS_LOAD(MBI_BICG_V);
+  const double s = (double)(MBS_VECTOR)exact;
+  MBS_STORE(MBI_BICG_R, s);
+  if (v->pre == MBI_PRE_DIAGONAL) {
+    MBS_STORE(MBI_BICG_S_HAT, MBS_LOAD(MBI_AT_INVERSE) * s);
+  }
+  sums[0] += s * s;
+}
+MBS_AFTER(bicgstab_half) {
+  m->state.scalar[MBI_BICG_ALPHA] = c->scalar[MBI_BICG_ALPHA];
+  m->state.scalar[MBI_BICG_SS] = sums[0];
+}
+MBS_STEP(bicgstab_half, 1, 0, MBS_RUNNING)
+
+// t's and ||t||^2, where t = A s^
+MBS_NOTHING_BEFORE(bicgstab_stabilise)
+MBS_ELEMENT(bicgstab_stabilise) {
+  const double t = MBS_LOAD(MBI_AT_W);
+  (void)c;
+  sums[0] += t * MBS_LOAD(MBI_BICG_R);
+  sums[1] += t * t;
+}
+MBS_AFTER(bicgstab_stabilise) {
+  (void)c;
+  m->state.product_sums[0] = sums[0];
+  m->state.product_sums[1] = sums[1];
+}
+MBS_STEP(bicgstab_stabilise, 2, 0, MBS_RUNNING)
+
+// x += alpha p^ + omega s^, r = s - omega t, ||r||^2 and shadow'r. Where A s is zero, omega is.
+MBS_BEFORE(bicgstab_update) {
+  const double ts = c->product_sums[0], tt = c->product_sums[1];
+  c->scalar[MBI_BICG_OMEGA] = tt > 0 ? ts / tt : tt;
+  return 0;
+}
+MBS_ELEMENT(bicgstab_update) {
+  const double alpha = c->scalar[MBI_BICG_ALPHA], omega = c->scalar[MBI_BICG_OMEGA];
+  const double s = MBS_LOAD(MBI_BICG_R);
+  const double s_hat = v->pre == MBI_PRE_NONE ? s : MBS_LOAD(MBI_BICG_S_HAT);
+  const double p_hat =
+      v->pre == MBI_PRE_NONE ? MBS_LOAD(MBI_BICG_P) : MBS_LOAD(MBI_BICG_P_HAT);
+  const double exact = s - omega * MBS_LOAD(MBI_AT_W);
+  const double r = (double)(MBS_VECTOR)exact;
+  MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + (alpha * p_hat + omega * s_hat));
+  MBS_STORE(MBI_BICG_R, r);
+  sums[0] += r * r;
+  sums[1] += r * MBS_LOAD(MBI_BICG_SHADOW);
+}
+MBS_AFTER(bicgstab_update) {
+  mbi_solve_state *s = &m->state;
+  const double rho = s->scalar[MBI_BICG_RHO], alpha = s->scalar[MBI_BICG_ALPHA];
+  const double omega = c->scalar[MBI_BICG_OMEGA];
+  s->scalar[MBI_BICG_OMEGA] = omega;
+  s->scalar[MBI_BICG_BETA] = sums[1] / rho * (alpha / omega);
+  s->scalar[MBI_BICG_RHO] = sums[1];
+  mbi_solve_count(m, sums[0]);
+  if (s->stop == MBI_SOLVE_RUNNING) { // and could not go on with what is only rounding errors
+    const double ts = sqrt(s->product_sums[1]) * sqrt(s->scalar[MBI_BICG_SS]);
+    const double sr = sqrt(sums[0]) * sqrt(s->scalar[MBI_BICG_SHADOW_2]);
+    if (!(MBS_SIZE(s->product_sums[0]) > s->epsilon * ts)) {
+      s->why = MBI_WHY_OMEGA;
+      s->value = omega;
+      s->stop = MBI_SOLVE_BREAKDOWN;
+    } else if (!(MBS_SIZE(sums[1]) > s->epsilon * sr)) {
+      s->why = MBI_WHY_SHADOW;
+      s->value = sums[1];
+      s->stop = MBI_SOLVE_BREAKDOWN;
+    }
+  }
+}
+MBS_STEP(bicgstab_update, 2, 0, MBS_RUNNING)
+
+// p = r + beta (p - omega v)
+MBS_NOTHING_BEFORE(bicgstab_direct)
+MBS_ELEMENT(bicgstab_direct) {
+  const double last = MBS_LOAD(MBI_BICG_P) - c->scalar[MBI_BICG_OMEGA] * MBS_LOAD(MBI_BICG_V);
+  const double p = MBS_LOAD(MBI_BICG_R) + c->scalar[MBI_BICG_BETA] * last;
+  (void)sums;
+  MBS_STORE(MBI_BICG_P, p);
+  if (v->pre == MBI_PRE_DIAGONAL) {
+    MBS_STORE(MBI_BICG_P_HAT, MBS_LOAD(MBI_AT_INVERSE) * p);
+  }
+}
+MBS_NOTHING_AFTER(bicgstab_direct)
+MBS_STEP(bicgstab_direct, 0, 0, MBS_LATE)
+
+#undef MBS_VECTOR
+#undef MBS_NAME
+
+static int64_t mbi_step_chunks(int64_t n) {
+  return (n + MBI_SOLVE_CHUNK - 1) / MBI_SOLVE_CHUNK;
+}
+
+/* The sums of all chunks, in their order. */
+static void mbi_step_total(const mbi_step_code *code, const double *partials, int64_t chunks,
+                           double *sums) {
+  int64_t chunk;
+  int k;
+  for (chunk = 0; chunk < chunks; chunk++) {
+    for (k = 0; k < code->adds + code->maxes; k++) {
+      const double part = partials[(size_t)chunk * MBI_SOLVE_SUMS + (size_t)k];
+      sums[k] = k < code->adds ? sums[k] + part : part > sums[k] ? part : sums[k];
+    }
+  }
+}
+
+/* What mbk_step of solve/step.cuh does. */
+static void mbi_step_run(merbit_context *context, const mbi_step_code *code,
+                         const mbi_solve_vectors *v, int64_t n, mbi_solve_memory *memory,
+                         double *partials) {
+  mbi_solve_state *state = &memory->state, scalars = memory->state;
+  double sums[MBI_SOLVE_SUMS] = {0};
+  mbi_step_call call;
+  int wrong;
+  if (code->when == MBI_STEP_RUNNING && state->stop != MBI_SOLVE_RUNNING) {
+    state->closed = 1;
+    return;
+  }
+  if (code->when == MBI_STEP_LATE && state->closed) {
+    return;
+  }
+  wrong = code->before(&scalars);
+  if (wrong != 0) {
+    state->why = scalars.why;
+    state->value = scalars.value;
+    state->closed = 1;
+    state->stop = wrong;
+    return;
+  }
+  call.v = v;
+  call.scalars = &scalars;
+  call.partials = partials;
+  call.n = n;
+  mbi_parallel(context, (int)mbi_step_chunks(n), code->chunk, &call);
+  if (code->adds + code->maxes > 0) {
+    mbi_step_total(code, partials, mbi_step_chunks(n), sums);
+    code->after(memory, &scalars, sums);
+  }
+}
+
+/* ==== >>solve/space.c  solvers: memory on either side ===================================== */
+/* Memory of a solver on its side: vectors, scalars, copies. On CUDA all calls need an entered
+ * context, addresses are those of the GPU, and what is enqueued goes to solver->gpu.stream. */
+
+static int mbi_solve_on_gpu(const merbit_solver *solver) {
+  return solver->side == MERBIT_SIDE_CUDA;
+}
+
+static merbit_status mbi_solve_allocate(merbit_solver *solver, int64_t count, size_t size,
+                                        const char *what, void **memory) {
+  merbit_context *context = solver->context;
+  mbi_devptr address = 0;
+  merbit_status status;
+  *memory = NULL;
+  if (mbi_solve_on_gpu(solver)) {
+    status = mbi_device_allocate(context, (uint64_t)count * size, what, &address);
+    *memory = mbi_device_pointer(address);
+  } else {
+    status = mbi_allocate_array(context, count, size, what, memory);
+  }
+  solver->bytes += status == MERBIT_OK ? (uint64_t)count * size : 0;
+  return status;
+}
+
+static void mbi_solve_free(merbit_solver *solver, void *memory) {
+  if (mbi_solve_on_gpu(solver)) {
+    mbi_device_release(solver->context, mbi_device_address(memory));
+  } else {
+    mbi_release(solver->context, memory);
+  }
+}
+
+static merbit_status mbi_solve_zero(merbit_solver *solver, void *memory, size_t bytes) {
+  if (mbi_solve_on_gpu(solver)) {
+    return mbi_device_zero(solver->context, mbi_device_address(memory), bytes,
+                           solver->gpu.stream);
+  }
+  memset(memory, 0, bytes);
+  return MERBIT_OK;
+}
+
+/* Of n elements of the solver's type. */
+static size_t mbi_solve_bytes(const merbit_solver *solver) {
+  return (size_t)solver->n * mbi_type_size(solver->type);
+}
+
+/* From host memory to the solver's side, complete on return. */
+static merbit_status mbi_solve_upload(merbit_solver *solver, void *target, const void *source,
+                                      size_t bytes) {
+  if (mbi_solve_on_gpu(solver)) {
+    solver->synchronizations++;
+    return mbi_device_upload(solver->context, mbi_device_address(target), source, bytes);
+  }
+  memcpy(target, source, bytes);
+  return MERBIT_OK;
+}
+
+/* And back, behind all that was enqueued. */
+static merbit_status mbi_solve_download(merbit_solver *solver, void *target, const void *source,
+                                        size_t bytes) {
+  if (mbi_solve_on_gpu(solver)) {
+    solver->synchronizations++;
+    return mbi_device_download(solver->context, target, mbi_device_address(source), bytes);
+  }
+  memcpy(target, source, bytes);
+  return MERBIT_OK;
+}
+
+/* Whether the caller's vectors lie in host memory. */
+static int mbi_solve_host_vectors(const merbit_solver *solver) {
+  return !mbi_solve_on_gpu(solver) || solver->desc.vector_memory == MERBIT_MEMORY_HOST;
+}
+
+/* A vector of the caller's into one of the solver's. */
+static merbit_status mbi_solve_take(merbit_solver *solver, int slot, const void *source) {
+  void *target = solver->v.at[slot];
+  if (mbi_solve_host_vectors(solver)) {
+    return mbi_solve_upload(solver, target, source, mbi_solve_bytes(solver));
+  }
+  return mbi_device_copy_async(solver->context, mbi_device_address(target),
+                               mbi_device_address(source), mbi_solve_bytes(solver),
+                               solver->gpu.stream);
+}
+
+/* And back; complete on return. */
+static merbit_status mbi_solve_give(merbit_solver *solver, int slot, void *target) {
+  const void *source = solver->v.at[slot];
+  merbit_status status;
+  if (mbi_solve_host_vectors(solver)) {
+    return mbi_solve_download(solver, target, source, mbi_solve_bytes(solver));
+  }
+  status = mbi_device_copy_async(solver->context, mbi_device_address(target),
+                                 mbi_device_address(source), mbi_solve_bytes(solver),
+                                 solver->gpu.stream);
+  solver->synchronizations++;
+  return status == MERBIT_OK ? mbi_device_synchronize(solver->context, solver->gpu.stream)
+                             : status;
+}
+
+static int mbi_solve_blocks(const merbit_solver *solver) {
+  const int64_t blocks = (solver->n + MBI_STEP_THREADS - 1) / MBI_STEP_THREADS;
+  return blocks < MBI_STEP_BLOCKS ? (int)blocks : MBI_STEP_BLOCKS;
+}
+
+/* Where the method and the preconditioner want a vector. */
+static merbit_status mbi_solve_allocate_vectors(merbit_solver *solver) {
+  const size_t size = mbi_type_size(solver->type);
+  merbit_status status = MERBIT_OK;
+  int slot;
+  for (slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {
+    solver->alias[slot] = slot <= MBI_AT_W ? MBI_SOLVE_OWN : MBI_SOLVE_NONE;
+  }
+  if (solver->v.block > 0) {
+    solver->alias[MBI_AT_INVERSE] = MBI_SOLVE_OWN;
+  }
+  solver->method->layout(solver);
+  for (slot = 0; slot < MBI_SOLVE_VECTORS && status == MERBIT_OK; slot++) {
+    const int64_t width = slot == MBI_AT_INVERSE ? solver->v.block : 1;
+    if (solver->alias[slot] == MBI_SOLVE_OWN) {
+      status = mbi_solve_allocate(solver, solver->n * width, size, "a vector of a solver",
+                                  &solver->v.at[slot]);
+    } else if (solver->alias[slot] >= 0) {
+      solver->v.at[slot] = solver->v.at[solver->alias[slot]];
+    }
+  }
+  return status;
+}
+
+/* After a failure mbi_solve_release_memory cleans up. */
+static merbit_status mbi_solve_allocate_memory(merbit_solver *solver) {
+  const int64_t parts =
+      mbi_solve_on_gpu(solver) ? mbi_solve_blocks(solver) : mbi_step_chunks(solver->n);
+  void *memory = NULL;
+  merbit_status status = mbi_solve_allocate_vectors(solver);
+  if (status == MERBIT_OK) {
+    status = mbi_solve_allocate(solver, 1, sizeof *solver->memory, "the scalars of a solver",
+                                &memory);
+    solver->memory = (mbi_solve_memory *)memory;
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_solve_zero(solver, memory, sizeof *solver->memory);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_solve_allocate(solver, parts, MBI_SOLVE_SUMS * sizeof(double), "partial sums",
+                                &memory);
+    solver->partials = (double *)memory;
+  }
+  return status;
+}
+
+static void mbi_solve_release_memory(merbit_solver *solver) {
+  int slot;
+  for (slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {
+    if (solver->alias[slot] == MBI_SOLVE_OWN) {
+      mbi_solve_free(solver, solver->v.at[slot]);
+    }
+    solver->v.at[slot] = NULL;
+  }
+  mbi_solve_free(solver, solver->memory);
+  mbi_solve_free(solver, solver->partials);
+  solver->memory = NULL;
+  solver->partials = NULL;
+  solver->bytes = 0;
+}
+
+/* ==== >>solve/matrix.c  solvers: norm and diagonal of a matrix ============================ */
+/* What a solver wants to know of A beside products: its norm, and for preconditioners its
+ * diagonal. */
+
+typedef struct mbi_examine {
+  const merbit_view *csr; /* host */
+  double *diagonal, *norms; /* of each row (NULL: not wanted); of each task */
+  int tasks;
+} mbi_examine;
+
+static double mbi_examine_value(const merbit_view *csr, int64_t k) {
+  return csr->values == NULL                 ? 1.0
+         : mbi_view_type(csr) == MERBIT_F32 ? (double)((const float *)csr->values)[k]
+                                            : ((const double *)csr->values)[k];
+}
+
+static void mbi_examine_rows(void *argument, int task) {
+  const mbi_examine *e = (const mbi_examine *)argument;
+  const merbit_view *csr = e->csr;
+  const int64_t first = mbi_share(csr->rows, e->tasks, task);
+  const int64_t last = mbi_share(csr->rows, e->tasks, task + 1);
+  double most = 0;
+  int64_t row, k;
+  for (row = first; row < last; row++) {
+    const int64_t end = mbi_index_at(csr->row_ptr, csr->offset_type, row + 1) - csr->base;
+    double sum = 0, diagonal = 0;
+    for (k = mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base; k < end; k++) {
+      const double value = mbi_examine_value(csr, k);
+      sum += fabs(value);
+      if (mbi_index_at(csr->col_ind, csr->index_type, k) - csr->base == row) {
+        diagonal += value;
+      }
+    }
+    most = sum > most ? sum : most;
+    if (e->diagonal != NULL) {
+      e->diagonal[row] = diagonal;
+    }
+  }
+  e->norms[task] = most;
+}
+
+/* A host CSR: the view itself, or a copy, to be destroyed. */
+static merbit_status mbi_examine_csr(merbit_context *context, const merbit_view *view,
+                                     merbit_matrix **copy, merbit_view *csr) {
+  merbit_status status = MERBIT_OK;
+  *copy = NULL;
+  *csr = *view;
+  if (view->format != MERBIT_CSR || view->memory == MERBIT_MEMORY_DEVICE ||
+      mbi_view_is_half(view)) {
+    status = merbit_matrix_create(context, view, copy);
+    *csr = status == MERBIT_OK ? (*copy)->view : *csr;
+  }
+  return status;
+}
+
+/* The norm of A, and its diagonal where that is not NULL. The arrays of `csr` are sound. */
+static merbit_status mbi_examine_run(merbit_solver *solver, const merbit_view *csr,
+                                     double *diagonal) {
+  mbi_examine e;
+  void *norms = NULL;
+  merbit_status status;
+  int task;
+  e.csr = csr;
+  e.diagonal = diagonal;
+  e.tasks = mbi_share_tasks(solver->context, csr->nnz + csr->rows);
+  status = mbi_allocate_array(solver->context, e.tasks, sizeof(double), "norms of parts of A",
+                              &norms);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  e.norms = (double *)norms;
+  mbi_parallel(solver->context, e.tasks, mbi_examine_rows, &e);
+  solver->norm = 0;
+  for (task = 0; task < e.tasks; task++) {
+    solver->norm = e.norms[task] > solver->norm ? e.norms[task] : solver->norm;
+  }
+  mbi_release(solver->context, norms);
+  return MERBIT_OK;
+}
+
+/* The inverse of the diagonal, in the solver's type, in place. */
+static merbit_status mbi_examine_invert(merbit_solver *solver, double *diagonal) {
+  int64_t row;
+  for (row = 0; row < solver->n; row++) {
+    const double inverse = 1 / diagonal[row];
+    if (!(inverse - inverse == 0) || inverse == 0) {
+      return mbi_fail(solver->context, MERBIT_INVALID_MATRIX,
+                      "A(%" PRId64 ", %" PRId64
+                      "), counted from 0, is %g: MERBIT_PRECONDITIONER_JACOBI divides by the "
+                      "diagonal; take another preconditioner, or none",
+                      row, row, diagonal[row]);
+    }
+    if (solver->type == MERBIT_F32) {
+      ((float *)diagonal)[row] = (float)inverse; /* behind what is still to be read */
+    } else {
+      diagonal[row] = inverse;
+    }
+  }
+  return MERBIT_OK;
+}
+
+/* ==== >>solve/run.c  solvers: steps and products on either side =========================== */
+/* Steps, products and preconditioners of a solver: enqueued on the GPU, done at once on the CPU.
+ */
+
+/* `index` in the method's table of steps. */
+static merbit_status mbi_solve_step(merbit_solver *solver, int index) {
+  const mbi_step *step = &solver->method->steps[index];
+  int64_t n = solver->n;
+  void *arguments[4];
+  if (!mbi_solve_on_gpu(solver)) {
+    mbi_step_run(solver->context, step->code[solver->type == MERBIT_F32], &solver->v, n,
+                 solver->memory, solver->partials);
+    return MERBIT_OK;
+  }
+  arguments[0] = &solver->v;
+  arguments[1] = &n;
+  arguments[2] = &solver->memory;
+  arguments[3] = &solver->partials;
+  return mbi_device_launch_early(solver->context, solver->gpu.kernels[index], step->kernel,
+                                 mbi_solve_blocks(solver), MBI_STEP_THREADS, MBI_STEP_SHARED,
+                                 solver->gpu.stream, arguments);
+}
+
+/* The vector at `to` = A times the one at `from`. */
+static merbit_status mbi_solve_product(merbit_solver *solver, int from, int to) {
+  return merbit_spmv(solver->plan, NULL, NULL, solver->v.at[from], NULL, solver->v.at[to],
+                     solver->gpu.stream);
+}
+
+/* mbi_solve_open on the solver's side: `how` is a MBI_OPEN, `span` iterations may follow. */
+static merbit_status mbi_solve_prepare_batch(merbit_solver *solver, int how, int span) {
+  double tolerance = solver->desc.tolerance;
+  double epsilon = solver->type == MERBIT_F32 ? FLT_EPSILON : DBL_EPSILON;
+  int cap = solver->desc.max_iterations;
+  void *arguments[7];
+  if (!mbi_solve_on_gpu(solver)) {
+    mbi_solve_open(solver->memory, how, span, cap, tolerance, solver->shrink, epsilon);
+    return MERBIT_OK;
+  }
+  arguments[0] = &solver->memory;
+  arguments[1] = &how;
+  arguments[2] = &span;
+  arguments[3] = &cap;
+  arguments[4] = &tolerance;
+  arguments[5] = &solver->shrink;
+  arguments[6] = &epsilon;
+  return mbi_device_launch(solver->context, solver->gpu.open, "mbk_solve_open", 1, 1, 0,
+                           solver->gpu.stream, arguments);
+}
+
+/* b - A x into MBI_AT_W and what a look wants to know; `x_zero`: A x need not be computed. */
+static merbit_status mbi_solve_residual(merbit_solver *solver, int x_zero) {
+  const merbit_status status =
+      x_zero ? mbi_solve_zero(solver, solver->v.at[MBI_AT_W], mbi_solve_bytes(solver))
+             : mbi_solve_product(solver, MBI_AT_X, MBI_AT_W);
+  return status == MERBIT_OK ? mbi_solve_step(solver, 0) : status;
+}
+
+/* Iterations up to state.look, or until the solver stops. */
+static merbit_status mbi_solve_batch(merbit_solver *solver, int span) {
+  merbit_status status = MERBIT_OK;
+  int i;
+  for (i = 0; i < span && status == MERBIT_OK; i++) {
+    if (!mbi_solve_on_gpu(solver) && solver->memory->state.stop != MBI_SOLVE_RUNNING) {
+      break;
+    }
+    status = solver->method->iterate(solver);
+  }
+  return status;
+}
+
+/* ---- The GPU's program ------------------------------------------------------------------- */
+
+static void mbi_solve_preamble(merbit_type type, mbi_preamble *preamble) {
+  memset(preamble, 0, sizeof *preamble);
+  mbi_preamble_define(preamble, "MBK_VECTOR", type == MERBIT_F32 ? "float" : "double");
+}
+
+static merbit_status mbi_solve_specialise(merbit_solver *solver) {
+  merbit_context *context = solver->context;
+  const mbi_solve_method *method = solver->method;
+  mbi_preamble preamble;
+  merbit_status status;
+  int i;
+  mbi_solve_preamble(solver->type, &preamble);
+  status = mbi_program_create(context, method->file, &preamble, &solver->gpu.program);
+  for (i = 0; i < method->step_count && status == MERBIT_OK; i++) {
+    status = mbi_program_kernel(context, &solver->gpu.program, method->steps[i].kernel,
+                                &solver->gpu.kernels[i]);
+  }
+  return status == MERBIT_OK ? mbi_program_kernel(context, &solver->gpu.program,
+                                                  "mbk_solve_open", &solver->gpu.open)
+                             : status;
+}
+
+/* ==== >>solve/methods.c  solvers: the methods ============================================= */
+/* The methods of solving: which steps and products make a start and an iteration. */
+
+/* z = M^-1 r between steps; nothing where a step does it on its way. */
+static merbit_status mbi_solve_apply(merbit_solver *solver, int r, int z) {
+  (void)solver;
+  (void)r;
+  (void)z;
+  return MERBIT_OK;
+}
+
+static int mbi_solve_apart(const merbit_solver *solver) {
+  return solver->v.pre == MBI_PRE_APART;
+}
+
+/* ---- CG ---------------------------------------------------------------------------------- */
+
+static const mbi_step mbi_cg_steps[] = {
+    {"mbk_solve_look", {&mbi_solve_look_code_f64, &mbi_solve_look_code_f32}},
+    {"mbk_cg_start", {&mbi_cg_start_code_f64, &mbi_cg_start_code_f32}},
+    {"mbk_cg_direct", {&mbi_cg_direct_code_f64, &mbi_cg_direct_code_f32}},
+    {"mbk_cg_project", {&mbi_cg_project_code_f64, &mbi_cg_project_code_f32}},
+    {"mbk_cg_descend", {&mbi_cg_descend_code_f64, &mbi_cg_descend_code_f32}},
+    {"mbk_cg_correct", {&mbi_cg_correct_code_f64, &mbi_cg_correct_code_f32}},
+    {"mbk_cg_advance", {&mbi_cg_advance_code_f64, &mbi_cg_advance_code_f32}},
+};
+enum {
+  MBI_SOLVE_LOOK_IN_CG = 0,
+  MBI_CG_START_IN_CG,
+  MBI_CG_DIRECT_IN_CG,
+  MBI_CG_PROJECT_IN_CG,
+  MBI_CG_DESCEND_IN_CG,
+  MBI_CG_CORRECT_IN_CG,
+  MBI_CG_ADVANCE_IN_CG
+};
+
+static void mbi_cg_layout(merbit_solver *solver) {
+  solver->alias[MBI_CG_R] = MBI_SOLVE_OWN;
+  solver->alias[MBI_CG_P] = MBI_SOLVE_OWN;
+  solver->alias[MBI_CG_Z] = mbi_solve_apart(solver) ? MBI_SOLVE_OWN : MBI_SOLVE_NONE;
+}
+
+static merbit_status mbi_cg_start(merbit_solver *solver) {
+  merbit_status status = mbi_solve_step(solver, MBI_CG_START_IN_CG);
+  if (status == MERBIT_OK && mbi_solve_apart(solver)) {
+    status = mbi_solve_apply(solver, MBI_CG_R, MBI_CG_Z);
+    if (status == MERBIT_OK) {
+      status = mbi_solve_step(solver, MBI_CG_DIRECT_IN_CG);
+    }
+  }
+  return status;
+}
+
+static merbit_status mbi_cg_iterate(merbit_solver *solver) {
+  merbit_status status = mbi_solve_product(solver, MBI_CG_P, MBI_AT_W);
+  if (status == MERBIT_OK) {
+    status = mbi_solve_step(solver, MBI_CG_PROJECT_IN_CG);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_solve_step(solver, MBI_CG_DESCEND_IN_CG);
+  }
+  if (status == MERBIT_OK && mbi_solve_apart(solver)) {
+    status = mbi_solve_apply(solver, MBI_CG_R, MBI_CG_Z);
+    if (status == MERBIT_OK) {
+      status = mbi_solve_step(solver, MBI_CG_CORRECT_IN_CG);
+    }
+  }
+  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_CG_ADVANCE_IN_CG) : status;
+}
+
+/* ---- BiCGSTAB ---------------------------------------------------------------------------- */
+
+static const mbi_step mbi_bicgstab_steps[] = {
+    {"mbk_solve_look", {&mbi_solve_look_code_f64, &mbi_solve_look_code_f32}},
+    {"mbk_bicgstab_start", {&mbi_bicgstab_start_code_f64, &mbi_bicgstab_start_code_f32}},
+    {"mbk_bicgstab_project", {&mbi_bicgstab_project_code_f64, &mbi_bicgstab_project_code_f32}},
+    {"mbk_bicgstab_half", {&mbi_bicgstab_half_code_f64, &mbi_bicgstab_half_code_f32}},
+    {"mbk_bicgstab_stabilise", {&mbi_bicgstab_stabilise_code_f64, &mbi_bicgstab_stabilise_code_f32}},
+    {"mbk_bicgstab_update", {&mbi_bicgstab_update_code_f64, &mbi_bicgstab_update_code_f32}},
+    {"mbk_bicgstab_direct", {&mbi_bicgstab_direct_code_f64, &mbi_bicgstab_direct_code_f32}},
+};
+enum {
+  MBI_SOLVE_LOOK_IN_BICGSTAB = 0,
+  MBI_BICGSTAB_START_IN_BICGSTAB,
+  MBI_BICGSTAB_PROJECT_IN_BICGSTAB,
+  MBI_BICGSTAB_HALF_IN_BICGSTAB,
+  MBI_BICGSTAB_STABILISE_IN_BICGSTAB,
+  MBI_BICGSTAB_UPDATE_IN_BICGSTAB,
+  MBI_BICGSTAB_DIRECT_IN_BICGSTAB
+};
+
+static void mbi_bicgstab_layout(merbit_solver *solver) {
+  const int plain = solver->v.pre == MBI_PRE_NONE;
+  int slot;
+  for (slot = MBI_BICG_R; slot <= MBI_BICG_SHADOW; slot++) {
+    solver->alias[slot] = MBI_SOLVE_OWN;
+  }
+  solver->alias[MBI_BICG_P_HAT] = plain ? MBI_BICG_P : MBI_SOLVE_OWN;
+  solver->alias[MBI_BICG_S_HAT] = plain ? MBI_BICG_R : MBI_SOLVE_OWN;
+}
+
+static merbit_status mbi_bicgstab_start(merbit_solver *solver) {
+  return mbi_solve_step(solver, MBI_BICGSTAB_START_IN_BICGSTAB);
+}
+
+/* A step behind a product with M^-1 `from`, which is in `hat`. */
+static merbit_status mbi_bicgstab_multiply(merbit_solver *solver, int from, int hat, int to,
+                                           int step) {
+  merbit_status status = MERBIT_OK;
+  if (mbi_solve_apart(solver)) {
+    status = mbi_solve_apply(solver, from, hat);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_solve_product(solver, hat, to);
+  }
+  return status == MERBIT_OK ? mbi_solve_step(solver, step) : status;
+}
+
+static merbit_status mbi_bicgstab_iterate(merbit_solver *solver) {
+  merbit_status status = mbi_bicgstab_multiply(solver, MBI_BICG_P, MBI_BICG_P_HAT, MBI_BICG_V,
+                                               MBI_BICGSTAB_PROJECT_IN_BICGSTAB);
+  if (status == MERBIT_OK) {
+    status = mbi_solve_step(solver, MBI_BICGSTAB_HALF_IN_BICGSTAB);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_bicgstab_multiply(solver, MBI_BICG_R, MBI_BICG_S_HAT, MBI_AT_W,
+                                   MBI_BICGSTAB_STABILISE_IN_BICGSTAB);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_solve_step(solver, MBI_BICGSTAB_UPDATE_IN_BICGSTAB);
+  }
+  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_BICGSTAB_DIRECT_IN_BICGSTAB) : status;
+}
+
+/* By merbit_solver_method; NULL: none. */
+static const mbi_solve_method *mbi_solve_method_of(merbit_solver_method method) {
+  static const mbi_solve_method cg = {"CG",
+                                      "solve/cg.cu",
+                                      mbi_cg_steps,
+                                      (int)(sizeof mbi_cg_steps / sizeof mbi_cg_steps[0]),
+                                      0,
+                                      mbi_cg_layout,
+                                      mbi_cg_start,
+                                      mbi_cg_iterate};
+  static const mbi_solve_method bicgstab = {
+      "BiCGSTAB",
+      "solve/bicgstab.cu",
+      mbi_bicgstab_steps,
+      (int)(sizeof mbi_bicgstab_steps / sizeof mbi_bicgstab_steps[0]),
+      10,
+      mbi_bicgstab_layout,
+      mbi_bicgstab_start,
+      mbi_bicgstab_iterate};
+  switch (method) {
+  case MERBIT_SOLVER_CG:
+    return &cg;
+  case MERBIT_SOLVER_BICGSTAB:
+    return &bicgstab;
+  default:
+    return NULL;
+  }
+}
+
+/* ==== >>solve/look.c  solvers: batches, looks, how they end =============================== */
+/* The loop of every solver: batches of iterations, and between them a look, at which the host
+ * learns how far it is, tells the caller, and decides how to go on. */
+#define MBI_SOLVE_SPAN 100  /* iterations of the first batch */
+#define MBI_SOLVE_LEAST 50  /* and of any */
+#define MBI_SOLVE_BATCH 0.1 /* seconds that one should take */
+#define MBI_SOLVE_TIGHTENINGS 6
+
+static const mbi_solve_memory *mbi_solve_seen(const merbit_solver *solver) {
+  return mbi_solve_on_gpu(solver) ? &solver->seen : solver->memory;
+}
+
+/* ||r|| / ||b||, from squares. */
+static double mbi_solve_ratio(const mbi_solve_state *state, double square) {
+  return state->bb > 0 ? sqrt(square) / sqrt(state->bb) : 0;
+}
+
+static void mbi_solve_note_history(merbit_solver *solver) {
+  const mbi_solve_memory *seen = mbi_solve_seen(solver);
+  const int last = seen->state.iterations;
+  int k = solver->history_known + 1;
+  k = k > last - (MBI_SOLVE_RING - 1) ? k : last - (MBI_SOLVE_RING - 1);
+  for (; k <= last && k < solver->history_size; k++) {
+    solver->history[k] = mbi_solve_ratio(&seen->state, seen->ring[k % MBI_SOLVE_RING]);
+  }
+  solver->history_known = last;
+}
+
+/* On the GPU b - A x was enqueued behind the batch; on the CPU it is only wanted at an end. */
+static merbit_status mbi_solve_look(merbit_solver *solver) {
+  merbit_status status;
+  if (mbi_solve_on_gpu(solver)) {
+    status = mbi_solve_residual(solver, 0);
+    if (status == MERBIT_OK) {
+      status = mbi_solve_download(solver, &solver->seen, solver->memory, sizeof solver->seen);
+    }
+  } else {
+    status = solver->memory->state.stop != MBI_SOLVE_RUNNING ? mbi_solve_residual(solver, 0)
+                                                             : MERBIT_OK;
+  }
+  if (status == MERBIT_OK) {
+    mbi_solve_note_history(solver);
+  }
+  return status;
+}
+
+/* Iterations for the next batch, after `done` in `seconds`. */
+static int mbi_solve_next_span(int done, double seconds) {
+  const double span = seconds > 0 ? done * (MBI_SOLVE_BATCH / seconds) : MBI_SOLVE_RING;
+  return span >= MBI_SOLVE_RING     ? MBI_SOLVE_RING
+         : span <= MBI_SOLVE_LEAST ? MBI_SOLVE_LEAST
+                                   : (int)span;
+}
+
+/* The recurrence has come to its goal, but b - A x is not there. While the two residuals agree,
+ * a lower goal for the recurrence will do; else rounding errors are what is left of it, and it
+ * begins again from b - A x: for as long as that helps. */
+static int mbi_solve_not_there(merbit_solver *solver, const mbi_solve_state *state, int *how) {
+  const double wanted = solver->desc.tolerance * sqrt(state->bb), found = sqrt(state->ww);
+  if (state->ww <= 4 * state->rr && solver->tightenings < MBI_SOLVE_TIGHTENINGS) {
+    solver->tightenings++;
+    solver->shrink *= 0.9 * wanted / found;
+    *how = MBI_OPEN_TIGHTER;
+    return MBI_SOLVE_RUNNING;
+  }
+  if (solver->restarts > 0 && state->ww > 0.25 * solver->worst) {
+    return MERBIT_STOP_STAGNATED;
+  }
+  *how = MBI_OPEN_BEGIN;
+  return MBI_SOLVE_RUNNING;
+}
+
+/* A merbit_stop, or MBI_SOLVE_RUNNING and in *how the MBI_OPEN by which it goes on; BEGIN means
+ * a restart here. */
+static int mbi_solve_decide(merbit_solver *solver, int *how) {
+  const mbi_solve_state *state = &mbi_solve_seen(solver)->state;
+  const int stop = state->stop;
+  const double goal = solver->desc.tolerance * solver->desc.tolerance * state->bb;
+  *how = MBI_OPEN_GO_ON;
+  if (stop == MBI_SOLVE_RUNNING) {
+    return stop;
+  }
+  if (!(state->bb - state->bb == 0) || (state->bb < DBL_MIN && state->b_most > 0)) {
+    return MERBIT_STOP_NOT_FINITE;
+  }
+  if (state->bb == 0 || state->ww <= goal) {
+    return MERBIT_STOP_CONVERGED;
+  }
+  if (stop == MBI_SOLVE_CANDIDATE && state->iterations < state->cap) {
+    return mbi_solve_not_there(solver, state, how);
+  }
+  if (stop == MBI_SOLVE_BREAKDOWN && state->ww - state->ww == 0 &&
+      solver->breakdowns < solver->method->restarts &&
+      state->iterations > solver->restarted) {
+    solver->breakdowns++;
+    *how = MBI_OPEN_BEGIN;
+    return MBI_SOLVE_RUNNING;
+  }
+  return stop == MBI_SOLVE_CANDIDATE ? MERBIT_STOP_CAP : stop;
+}
+
+/* Enqueue what comes before the next batch. */
+static merbit_status mbi_solve_go_on(merbit_solver *solver, int how, int span) {
+  const mbi_solve_state *state = &mbi_solve_seen(solver)->state;
+  merbit_status status;
+  if (how != MBI_OPEN_BEGIN) {
+    return mbi_solve_prepare_batch(solver, how, span);
+  }
+  solver->restarts++;
+  solver->restarted = state->iterations;
+  solver->worst = state->ww;
+  solver->tightenings = 0;
+  solver->shrink = 1;
+  status = mbi_solve_prepare_batch(solver, MBI_OPEN_GO_ON, span);
+  return status == MERBIT_OK ? solver->method->start(solver) : status;
+}
+
+/* From the vectors in place to the end, the reason of which is in *stop. */
+static merbit_status mbi_solve_loop(merbit_solver *solver, int x_zero, int *stop) {
+  double before = mbi_seconds();
+  int span = MBI_SOLVE_SPAN, how;
+  merbit_status status;
+  *stop = MBI_SOLVE_RUNNING;
+  status = mbi_solve_prepare_batch(solver, MBI_OPEN_BEGIN, span);
+  if (status == MERBIT_OK) {
+    status = mbi_solve_residual(solver, x_zero);
+  }
+  if (status == MERBIT_OK) {
+    status = solver->method->start(solver);
+  }
+  while (status == MERBIT_OK && *stop == MBI_SOLVE_RUNNING) {
+    const int known = solver->history_known;
+    const mbi_solve_state *state;
+    double now;
+    status = mbi_solve_batch(solver, span);
+    if (status == MERBIT_OK) {
+      status = mbi_solve_look(solver);
+    }
+    if (status != MERBIT_OK) {
+      break;
+    }
+    state = &mbi_solve_seen(solver)->state;
+    now = mbi_seconds();
+    span = mbi_solve_next_span(state->iterations - (known > 0 ? known : 0), now - before);
+    before = now;
+    *stop = mbi_solve_decide(solver, &how);
+    if (solver->desc.progress != NULL &&
+        solver->desc.progress(solver->desc.progress_user, state->iterations,
+                              mbi_solve_ratio(state, state->rr), now - solver->started) != 0 &&
+        *stop == MBI_SOLVE_RUNNING) {
+      *stop = MERBIT_STOP_CANCELLED;
+    } else if (*stop == MBI_SOLVE_RUNNING) {
+      status = mbi_solve_go_on(solver, how, span);
+    }
+  }
+  if (status == MERBIT_OK && *stop == MERBIT_STOP_CANCELLED && !mbi_solve_on_gpu(solver)) {
+    status = mbi_solve_residual(solver, 0);
+  }
+  return status;
+}
+
+/* ---- Why it ended, in words -------------------------------------------------------------- */
+
+static void mbi_solve_tell_breakdown(const mbi_solve_state *state, char *text, size_t size) {
+  const int at = state->iterations + 1;
+  switch (state->why) {
+  case MBI_WHY_CURVATURE:
+    (void)snprintf(text, size,
+                   "p'Ap = %.3g in iteration %d, which is not positive: the matrix is not "
+                   "symmetric positive definite; take MERBIT_SOLVER_BICGSTAB",
+                   state->value, at);
+    break;
+  case MBI_WHY_PRECONDITIONER:
+    (void)snprintf(text, size,
+                   "r'z = %.3g with the preconditioned residual z in iteration %d, which is not "
+                   "positive: the preconditioner is not symmetric positive definite",
+                   state->value, at);
+    break;
+  case MBI_WHY_SHADOW:
+    (void)snprintf(text, size,
+                   "the shadow residual became orthogonal (its product is %.3g) in iteration %d",
+                   state->value, at);
+    break;
+  default:
+    (void)snprintf(text, size, "omega became %.3g in iteration %d: A s is orthogonal to s",
+                   state->value, at);
+    break;
+  }
+}
+
+static void mbi_solve_tell(const merbit_solver *solver, const merbit_solver_result *result,
+                           char *text, size_t size) {
+  const mbi_solve_state *state = &mbi_solve_seen(solver)->state;
+  char broken[240] = "";
+  switch (result->stop) {
+  case MERBIT_STOP_CONVERGED:
+    if (state->b_most == 0) {
+      (void)snprintf(text, size, "b is zero, and so is x");
+      return;
+    }
+    (void)snprintf(text, size, "||b - A x|| / ||b|| = %.3g is at most the tolerance %.3g",
+                   result->residual, solver->desc.tolerance);
+    return;
+  case MERBIT_STOP_CAP:
+    (void)snprintf(text, size, "max_iterations = %d came before the tolerance %.3g",
+                   solver->desc.max_iterations, solver->desc.tolerance);
+    return;
+  case MERBIT_STOP_CANCELLED:
+    (void)snprintf(text, size, "the progress callback asked to stop after iteration %d",
+                   result->iterations);
+    return;
+  case MERBIT_STOP_STAGNATED:
+    (void)snprintf(text, size,
+                   "||b - A x|| / ||b|| stays at %.3g through %d restart%s: rounding errors in "
+                   "%s allow no more, or the matrix is singular",
+                   result->residual, result->restarts, result->restarts == 1 ? "" : "s",
+                   mbi_type_names[solver->type]);
+    return;
+  case MERBIT_STOP_BREAKDOWN:
+    mbi_solve_tell_breakdown(state, broken, sizeof broken);
+    (void)snprintf(text, size, "%s%s", broken,
+                   result->restarts > 0 ? "; restarts did not help" : "");
+    return;
+  default:
+    (void)snprintf(text, size,
+                   state->bb > 0 && state->bb < DBL_MIN
+                       ? "||b||^2 is too small for a double: scale b"
+                       : "a number overflowed or was not finite by iteration %d: look at A, b "
+                         "and the first x",
+                   result->iterations);
+    return;
+  }
+}
+
+/* ==== >>solve/solver.c  solvers =========================================================== */
+/* Solvers: what was asked, what is made once, and a solve. */
+
+static merbit_status mbi_solver_check_numbers(merbit_context *context,
+                                              const merbit_solver_desc *desc) {
+  if (desc->tolerance != 0 && !(desc->tolerance > 0 && desc->tolerance < 1)) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "solver_desc.tolerance is %g; use a number between 0 and 1, or 0 for the "
+                    "default",
+                    desc->tolerance);
+  }
+  if (desc->max_iterations < 0) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "solver_desc.max_iterations is %d; use 0 for the default",
+                    desc->max_iterations);
+  }
+  if ((int)desc->side < MERBIT_SIDE_AUTO || (int)desc->side > MERBIT_SIDE_CUDA) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "solver_desc.side is %d; use a MERBIT_SIDE", (int)desc->side);
+  }
+  if ((int)desc->vector_memory < MERBIT_MEMORY_DEFAULT ||
+      (int)desc->vector_memory > MERBIT_MEMORY_DEVICE) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "solver_desc.vector_memory is %d; use a MERBIT_MEMORY",
+                    (int)desc->vector_memory);
+  }
+  return MERBIT_OK;
+}
+
+static merbit_status mbi_solver_check_method(merbit_context *context,
+                                             const merbit_solver_desc *desc) {
+  if ((int)desc->method < MERBIT_SOLVER_CG || (int)desc->method > MERBIT_SOLVER_GMRES) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "solver_desc.method is %d; choose MERBIT_SOLVER_CG for a symmetric positive "
+                    "definite matrix, else MERBIT_SOLVER_BICGSTAB",
+                    (int)desc->method);
+  }
+  if (mbi_solve_method_of(desc->method) == NULL) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "solver_desc.method %d is not in this version yet; take "
+                    "MERBIT_SOLVER_BICGSTAB",
+                    (int)desc->method);
+  }
+  if ((int)desc->preconditioner < MERBIT_PRECONDITIONER_NONE ||
+      (int)desc->preconditioner > MERBIT_PRECONDITIONER_CALLBACK) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "solver_desc.preconditioner is %d; use a MERBIT_PRECONDITIONER",
+                    (int)desc->preconditioner);
+  }
+  if (desc->preconditioner > MERBIT_PRECONDITIONER_JACOBI) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "solver_desc.preconditioner %d is not in this version yet; take "
+                    "MERBIT_PRECONDITIONER_JACOBI",
+                    (int)desc->preconditioner);
+  }
+  if (desc->refine) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "solver_desc.refine is not in this version yet; use 0");
+  }
+  return MERBIT_OK;
+}
+
+static merbit_status mbi_solver_check(merbit_context *context, const merbit_view *view,
+                                      const merbit_solver_desc *desc) {
+  merbit_status status = mbi_view_check_header(context, view);
+  if (status == MERBIT_OK && !mbi_type_plain(mbi_view_type(view))) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "the matrix's value_type is %s; solvers take MERBIT_F64 and MERBIT_F32",
+                    mbi_type_names[mbi_view_type(view)]);
+  }
+  if (status == MERBIT_OK && view->rows != view->cols) {
+    return mbi_fail(context, MERBIT_INVALID_MATRIX,
+                    "the matrix is %" PRId64 " x %" PRId64 "; a solver takes square ones",
+                    view->rows, view->cols);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_solver_check_method(context, desc);
+  }
+  return status == MERBIT_OK ? mbi_solver_check_numbers(context, desc) : status;
+}
+
+/* ---- What is made once ------------------------------------------------------------------- */
+
+/* The norm of A and the preconditioner, from the arrays of `view`. In an entered context. */
+static merbit_status mbi_solver_examine(merbit_solver *solver, const merbit_view *view) {
+  merbit_context *context = solver->context;
+  const int jacobi = solver->desc.preconditioner == MERBIT_PRECONDITIONER_JACOBI;
+  merbit_matrix *copy;
+  merbit_view csr;
+  void *diagonal = NULL;
+  merbit_status status = mbi_examine_csr(context, view, &copy, &csr);
+  if (status == MERBIT_OK && jacobi) {
+    status = mbi_allocate_array(context, solver->n, sizeof(double), "a diagonal", &diagonal);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_examine_run(solver, &csr, (double *)diagonal);
+  }
+  if (status == MERBIT_OK && jacobi) {
+    status = mbi_examine_invert(solver, (double *)diagonal);
+  }
+  if (status == MERBIT_OK && jacobi) {
+    status =
+        mbi_solve_upload(solver, solver->v.at[MBI_AT_INVERSE], diagonal, mbi_solve_bytes(solver));
+  }
+  mbi_release(context, diagonal);
+  merbit_matrix_destroy(copy);
+  return status;
+}
+
+static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
+  const int64_t products = solver->desc.expected_solves > 0
+                               ? solver->desc.expected_solves * MBI_SOLVER_PRODUCTS
+                               : MBI_SOLVER_PRODUCTS;
+  merbit_plan_desc desc;
+  memset(&desc, 0, sizeof desc);
+  desc.side = solver->side;
+  desc.deterministic = solver->desc.deterministic;
+  desc.expected_calls = products < INT32_MAX ? (int)products : INT32_MAX;
+  return merbit_plan_create(solver->context, &solver->view, &desc, &solver->plan);
+}
+
+static void mbi_solver_forget(merbit_solver *solver) {
+  merbit_context *context = solver->context;
+  if (!mbi_solve_on_gpu(solver)) {
+    mbi_solve_release_memory(solver);
+  } else if (mbi_device_enter_alive(context)) {
+    mbi_solve_release_memory(solver);
+    mbi_program_destroy(context, &solver->gpu.program);
+    mbi_device_leave(context);
+  }
+  memset(&solver->gpu, 0, sizeof solver->gpu);
+  merbit_plan_destroy(solver->plan);
+  solver->plan = NULL;
+}
+
+/* Enter the context of a solver on the GPU; leave it. */
+static merbit_status mbi_solver_enter(merbit_solver *solver) {
+  return mbi_solve_on_gpu(solver) ? mbi_device_enter(solver->context) : MERBIT_OK;
+}
+
+static void mbi_solver_leave(merbit_solver *solver) {
+  if (mbi_solve_on_gpu(solver)) {
+    mbi_device_leave(solver->context);
+  }
+}
+
+/* On solver->side. After a failure mbi_solver_forget cleans up. */
+static merbit_status mbi_solver_make(merbit_solver *solver) {
+  merbit_status status = mbi_solver_make_plan(solver);
+  if (status == MERBIT_OK) {
+    status = mbi_solver_enter(solver);
+  }
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  if (mbi_solve_on_gpu(solver)) {
+    status = mbi_solve_specialise(solver);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_solve_allocate_memory(solver);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_solver_examine(solver, &solver->view);
+  }
+  mbi_solver_leave(solver);
+  return status;
+}
+
+/* AUTO may take the CPU for host arrays where the GPU fails. */
+static merbit_status mbi_solver_build(merbit_solver *solver) {
+  merbit_context *context = solver->context;
+  const merbit_solver_desc *desc = &solver->desc;
+  merbit_status status;
+  solver->side = desc->side != MERBIT_SIDE_AUTO ? desc->side : context->side;
+  if (solver->side == MERBIT_SIDE_CPU && desc->vector_memory == MERBIT_MEMORY_DEVICE) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "solver_desc.vector_memory is device memory, but the solver is for the CPU");
+  }
+  status = mbi_solver_make(solver);
+  if (status == MERBIT_OK || solver->side == MERBIT_SIDE_CPU ||
+      desc->side != MERBIT_SIDE_AUTO || solver->view.memory == MERBIT_MEMORY_DEVICE ||
+      desc->vector_memory != MERBIT_MEMORY_HOST || status == MERBIT_OUT_OF_MEMORY ||
+      status == MERBIT_INVALID_ARGUMENT || status == MERBIT_INVALID_MATRIX) {
+    return status;
+  }
+  mbi_solver_forget(solver);
+  mbi_forgive(context, solver->reason, sizeof solver->reason);
+  mbi_log(context, "this solver computes on the CPU: %s", solver->reason);
+  solver->side = MERBIT_SIDE_CPU;
+  return mbi_solver_make(solver);
+}
+
+static void mbi_solver_free(merbit_solver *solver) {
+  merbit_context *context = solver->context;
+  mbi_solver_forget(solver);
+  mbi_release(context, solver);
+  mbi_context_unref(context);
+}
+
+static void mbi_solver_take_desc(merbit_solver *solver, const merbit_solver_desc *desc) {
+  merbit_solver_desc *own = &solver->desc;
+  *own = *desc;
+  if (own->tolerance == 0) {
+    own->tolerance = solver->type == MERBIT_F32 ? 1e-5 : 1e-10;
+  }
+  own->max_iterations = own->max_iterations != 0 ? own->max_iterations : 20000;
+  solver->method = mbi_solve_method_of(own->method);
+  if (own->preconditioner == MERBIT_PRECONDITIONER_JACOBI) {
+    solver->v.pre = MBI_PRE_DIAGONAL;
+    solver->v.block = 1;
+  }
+}
+
+MERBIT_API merbit_status merbit_solver_create(merbit_context *context, const merbit_view *view,
+                                              const merbit_solver_desc *desc,
+                                              merbit_solver **solver) {
+  const double start = mbi_seconds();
+  merbit_solver_desc none;
+  merbit_solver *made;
+  merbit_status status;
+  if (solver != NULL) {
+    *solver = NULL;
+  }
+  if (context == NULL) {
+    return MERBIT_INVALID_ARGUMENT;
+  }
+  if (solver == NULL || view == NULL) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "merbit_solver_create: `%s` is NULL",
+                    solver == NULL ? "solver" : "view");
+  }
+  memset(&none, 0, sizeof none);
+  desc = desc != NULL ? desc : &none;
+  status = mbi_solver_check(context, view, desc);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  made = (merbit_solver *)mbi_allocate(context, sizeof *made);
+  if (made == NULL) {
+    return mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no memory for a solver's record");
+  }
+  memset(made, 0, sizeof *made);
+  mbi_context_retain(context);
+  made->context = context;
+  made->view = *view;
+  made->type = mbi_view_type(view);
+  made->n = view->rows;
+  mbi_solver_take_desc(made, desc);
+  status = mbi_solver_build(made);
+  if (status != MERBIT_OK) {
+    mbi_solver_free(made);
+    return status;
+  }
+  made->prepare_seconds = mbi_seconds() - start;
+  *solver = made;
+  return MERBIT_OK;
+}
+
+MERBIT_API void merbit_solver_destroy(merbit_solver *solver) {
+  if (solver != NULL) {
+    mbi_solver_free(solver);
+  }
+}
+
+MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, const void *values,
+                                                     merbit_memory memory) {
+  merbit_view view;
+  merbit_status status;
+  if (solver == NULL) {
+    return MERBIT_INVALID_ARGUMENT;
+  }
+  status = merbit_plan_update_values(solver->plan, values, memory);
+  if (status == MERBIT_OK) {
+    status = mbi_solver_enter(solver);
+  }
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  view = solver->view;
+  view.values = values;
+  status = mbi_solver_examine(solver, &view);
+  mbi_solver_leave(solver);
+  return status;
+}
+
+/* ---- A solve ----------------------------------------------------------------------------- */
+
+static merbit_status mbi_solver_check_vectors(merbit_solver *solver, const void *b,
+                                              const void *x) {
+  merbit_context *context = solver->context;
+  if (solver->n > 0 && (b == NULL || x == NULL)) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "merbit_solver_solve: `%s` is NULL",
+                    b == NULL ? "b" : "x");
+  }
+  if (mbi_overlap(b, mbi_solve_bytes(solver), x, mbi_solve_bytes(solver))) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "merbit_solver_solve: b and x overlap; use two vectors of %" PRId64
+                    " elements",
+                    solver->n);
+  }
+  if (!mbi_solve_host_vectors(solver) && solver->n > 0 &&
+      (!mbi_device_owns(context, b) || !mbi_device_owns(context, x))) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "merbit_solver_solve: %s is host memory, but the solver computes on CUDA; "
+                    "use a merbit_buffer, or solver_desc.vector_memory = MERBIT_MEMORY_HOST",
+                    mbi_device_owns(context, b) ? "x" : "b");
+  }
+  return MERBIT_OK;
+}
+
+/* b and the first x into the solver's vectors. */
+static merbit_status mbi_solver_load(merbit_solver *solver, const void *b, const void *x,
+                                     int start_from_x) {
+  merbit_status status = mbi_solve_take(solver, MBI_AT_B, b);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  return start_from_x
+             ? mbi_solve_take(solver, MBI_AT_X, x)
+             : mbi_solve_zero(solver, solver->v.at[MBI_AT_X], mbi_solve_bytes(solver));
+}
+
+static void mbi_solver_reset(merbit_solver *solver, double *history, int history_size) {
+  solver->history = history;
+  solver->history_size = history != NULL ? history_size : 0;
+  solver->history_known = -1;
+  solver->restarts = solver->synchronizations = 0;
+  solver->breakdowns = solver->tightenings = solver->restarted = 0;
+  solver->shrink = 1;
+  solver->worst = 0;
+  solver->started = mbi_seconds();
+}
+
+static void mbi_solver_report(merbit_solver *solver, int stop, merbit_solver_result *result) {
+  const mbi_solve_state *state = &mbi_solve_seen(solver)->state;
+  const double scale = solver->norm * state->x_most + state->b_most;
+  result->stop = (merbit_stop)stop;
+  result->iterations = state->iterations;
+  result->restarts = solver->restarts;
+  result->residual = mbi_solve_ratio(state, state->ww);
+  result->estimated_residual = mbi_solve_ratio(state, state->rr);
+  result->backward_error = scale > 0 ? state->w_most / scale : 0;
+  if (state->b_most == 0 && stop == MERBIT_STOP_CONVERGED) {
+    result->iterations = 0;
+    result->residual = result->estimated_residual = result->backward_error = 0;
+  }
+}
+
+/* In an entered context. */
+static merbit_status mbi_solver_run(merbit_solver *solver, const void *b, void *x,
+                                    int start_from_x, merbit_solver_result *result) {
+  int stop = MBI_SOLVE_RUNNING;
+  merbit_status status = mbi_solver_load(solver, b, x, start_from_x);
+  if (status == MERBIT_OK) {
+    status = mbi_solve_loop(solver, !start_from_x, &stop);
+  }
+  if (status == MERBIT_OK) {
+    mbi_solver_report(solver, stop, result);
+    if (mbi_solve_seen(solver)->state.b_most == 0 && stop == MERBIT_STOP_CONVERGED) {
+      status = mbi_solve_zero(solver, solver->v.at[MBI_AT_X], mbi_solve_bytes(solver));
+    }
+  }
+  return status == MERBIT_OK ? mbi_solve_give(solver, MBI_AT_X, x) : status;
+}
+
+static void mbi_solver_finish(merbit_solver *solver, merbit_solver_result *result) {
+  result->prepare_seconds = solver->prepare_seconds;
+  result->iterate_seconds = mbi_seconds() - solver->started;
+  result->synchronizations = solver->synchronizations;
+  (void)merbit_plan_get_info(solver->plan, &result->plan);
+  (void)merbit_plan_describe(solver->plan, result->plan_description,
+                             sizeof result->plan_description);
+  result->device_bytes =
+      mbi_solve_on_gpu(solver) ? (int64_t)solver->bytes + result->plan.device_bytes : 0;
+  if (solver->n > 0) {
+    mbi_solve_tell(solver, result, result->description, sizeof result->description);
+  }
+}
+
+MERBIT_API merbit_status merbit_solver_solve(merbit_solver *solver, const void *b, void *x,
+                                             int start_from_x, double *history, int history_size,
+                                             merbit_solver_result *result) {
+  merbit_solver_result answer;
+  merbit_status status;
+  memset(&answer, 0, sizeof answer);
+  if (result != NULL) {
+    *result = answer;
+  }
+  if (solver == NULL) {
+    return MERBIT_INVALID_ARGUMENT;
+  }
+  mbi_solver_reset(solver, history, history_size);
+  status = mbi_solver_enter(solver);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  status = mbi_solver_check_vectors(solver, b, x);
+  if (status == MERBIT_OK && solver->n > 0) {
+    status = mbi_solver_run(solver, b, x, start_from_x, &answer);
+  }
+  mbi_solver_leave(solver);
+  if (status == MERBIT_OK && result != NULL) {
+    mbi_solver_finish(solver, &answer);
+    *result = answer;
+  }
+  return status;
+}
 
 #endif /* MERBIT_IMPLEMENTATION */
 
