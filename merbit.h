@@ -789,7 +789,8 @@ typedef struct merbit_solver_result {
   double backward_error;     /* ||b - A x|| / (||A|| ||x|| + ||b||), in the infinity norm */
   double prepare_seconds;    /* of merbit_solver_create */
   double iterate_seconds;    /* of this solve, copies of b and x included */
-  int synchronizations;      /* waits of the host for the GPU; 0 on the CPU */
+  int synchronizations;      /* waits of the host for the GPU while it iterated; 0 on the CPU */
+  int recorded;              /* CUDA: 2: the loop runs on the GPU, 1: as recorded graphs, 0: single launches */
   int64_t device_bytes;      /* GPU memory that the solver holds, its plan included */
   merbit_plan_info plan;
   char plan_description[512]; /* as merbit_plan_describe gives it */
@@ -1087,6 +1088,16 @@ typedef struct mbi_launch_config { /* CUlaunchConfig */
   unsigned attribute_count;
 } mbi_launch_config;
 
+typedef struct mbi_graph_node { /* CUgraphNodeParams of a conditional node */
+  int type, reserved[3];
+  uint64_t handle;
+  int kind;
+  unsigned size;
+  void **graphs;
+  void *context;
+  int64_t padding[26];
+} mbi_graph_node;
+
 typedef struct mbi_driver { /* jit/driver.c */
   void *library;
   mbi_curesult (*init)(unsigned flags); /* cuInit */
@@ -1117,6 +1128,18 @@ typedef struct mbi_driver { /* jit/driver.c */
   mbi_curesult (*func_set_attribute)(void *function, int attribute, int value); /* cuFuncSetAttribute */
   mbi_curesult (*launch_kernel)(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes, void *stream, void **arguments, void **extra); /* cuLaunchKernel */
   mbi_curesult (*launch_kernel_ex)(const mbi_launch_config *config, void *function, void **arguments, void **extra); /* cuLaunchKernelEx */
+  mbi_curesult (*stream_create)(void **stream, unsigned flags); /* cuStreamCreate */
+  mbi_curesult (*stream_destroy)(void *stream); /* cuStreamDestroy_v2 */
+  mbi_curesult (*stream_begin_capture)(void *stream, int mode); /* cuStreamBeginCapture_v2 */
+  mbi_curesult (*stream_begin_capture_to_graph)(void *stream, void *graph, void *const *dependencies, const void *edges, size_t count, int mode); /* cuStreamBeginCaptureToGraph */
+  mbi_curesult (*stream_end_capture)(void *stream, void **graph); /* cuStreamEndCapture */
+  mbi_curesult (*graph_create)(void **graph, unsigned flags); /* cuGraphCreate */
+  mbi_curesult (*graph_conditional_create)(uint64_t *handle, void *graph, void *context, unsigned value, unsigned flags); /* cuGraphConditionalHandleCreate */
+  mbi_curesult (*graph_add_node)(void **node, void *graph, void *const *dependencies, const void *edges, size_t count, mbi_graph_node *parameters); /* cuGraphAddNode_v2 */
+  mbi_curesult (*graph_instantiate)(void **executable, void *graph, unsigned long long flags); /* cuGraphInstantiateWithFlags */
+  mbi_curesult (*graph_launch)(void *executable, void *stream); /* cuGraphLaunch */
+  mbi_curesult (*graph_destroy)(void *graph); /* cuGraphDestroy */
+  mbi_curesult (*graph_exec_destroy)(void *executable); /* cuGraphExecDestroy */
 } mbi_driver;
 
 typedef struct mbi_nvrtc { /* jit/nvrtc.c */
@@ -2432,6 +2455,30 @@ static const char *mbi_driver_load(mbi_driver *driver) {
   }
   (void)mbi_library_function(driver->library, "cuLaunchKernelEx", &driver->launch_kernel_ex,
                              sizeof driver->launch_kernel_ex);
+  (void)mbi_library_function(driver->library, "cuStreamCreate", &driver->stream_create,
+                             sizeof driver->stream_create);
+  (void)mbi_library_function(driver->library, "cuStreamDestroy_v2", &driver->stream_destroy,
+                             sizeof driver->stream_destroy);
+  (void)mbi_library_function(driver->library, "cuStreamBeginCapture_v2", &driver->stream_begin_capture,
+                             sizeof driver->stream_begin_capture);
+  (void)mbi_library_function(driver->library, "cuStreamBeginCaptureToGraph", &driver->stream_begin_capture_to_graph,
+                             sizeof driver->stream_begin_capture_to_graph);
+  (void)mbi_library_function(driver->library, "cuStreamEndCapture", &driver->stream_end_capture,
+                             sizeof driver->stream_end_capture);
+  (void)mbi_library_function(driver->library, "cuGraphCreate", &driver->graph_create,
+                             sizeof driver->graph_create);
+  (void)mbi_library_function(driver->library, "cuGraphConditionalHandleCreate", &driver->graph_conditional_create,
+                             sizeof driver->graph_conditional_create);
+  (void)mbi_library_function(driver->library, "cuGraphAddNode_v2", &driver->graph_add_node,
+                             sizeof driver->graph_add_node);
+  (void)mbi_library_function(driver->library, "cuGraphInstantiateWithFlags", &driver->graph_instantiate,
+                             sizeof driver->graph_instantiate);
+  (void)mbi_library_function(driver->library, "cuGraphLaunch", &driver->graph_launch,
+                             sizeof driver->graph_launch);
+  (void)mbi_library_function(driver->library, "cuGraphDestroy", &driver->graph_destroy,
+                             sizeof driver->graph_destroy);
+  (void)mbi_library_function(driver->library, "cuGraphExecDestroy", &driver->graph_exec_destroy,
+                             sizeof driver->graph_exec_destroy);
   return NULL;
 }
 
@@ -3479,6 +3526,12 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "#if __CUDA_ARCH__ >= 900\n"
   "  asm volatile(\"griddepcontrol.launch_dependents;\" : : :);\n"
   "#endif\n"
+  "}\n"
+  "\n"
+  "// Of a conditional node in a graph: whether its body runs again. The driver has the function.\n"
+  "extern \"C\" __device__ void cudaGraphSetConditional(mbk_u64 handle, mbk_u32 value);\n"
+  "MBK_DEVICE void mbk_graph_go_on(mbk_u64 handle, bool go_on) {\n",
+  "  cudaGraphSetConditional(handle, go_on ? 1u : 0u);\n"
   "}\n"
   "\n"
   "// Start to bring the line of `address` into L2.\n"
@@ -9633,6 +9686,19 @@ static const char *const mbi_source_solve_look_steps_cuh[] = {
   "MBS_STEP(solve_look, 2, 3, MBS_ALWAYS)\n",
   NULL};
 
+static const char *const mbi_source_solve_loop_cu[] = {
+  "// Whether the loop of a solver goes on, which runs on the GPU: a conditional node of a graph.\n"
+  "#include \"jit/device.cuh\"\n"
+  "\n"
+  "#define MBS_FUNCTION MBK_DEVICE\n"
+  "#include \"solve/state.cuh\"\n"
+  "\n"
+  "// The last of the loop's body. Launch: one thread.\n"
+  "MBK_KERNEL mbk_solve_loop(mbk_u64 handle, const mbi_solve_memory *m) {\n"
+  "  mbk_graph_go_on(handle, m->state.stop == MBI_SOLVE_RUNNING && m->state.iterations < m->state.look);\n"
+  "}\n",
+  NULL};
+
 static const char *const mbi_source_solve_cg_steps_cuh[] = {
   "// The conjugate gradient method with a preconditioner: Hestenes, Stiefel, \"Methods of Conjugate\n"
   "// Gradients for Solving Linear Systems\" (1952); Saad, \"Iterative Methods for Sparse Linear\n"
@@ -10917,6 +10983,7 @@ static const struct {
     {"solve/state.cuh", mbi_source_solve_state_cuh},
     {"solve/step.cuh", mbi_source_solve_step_cuh},
     {"solve/look_steps.cuh", mbi_source_solve_look_steps_cuh},
+    {"solve/loop.cu", mbi_source_solve_loop_cu},
     {"solve/cg_steps.cuh", mbi_source_solve_cg_steps_cuh},
     {"solve/cg.cu", mbi_source_solve_cg_cu},
     {"solve/bicgstab_steps.cuh", mbi_source_solve_bicgstab_steps_cuh},
@@ -10929,7 +10996,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "48b6ffa803a48f9de2648e5d4696e9337db5f71c9f96d81d50669e13de80048b"
+#define MBI_KERNEL_HASH "852f8b307eb1b0477bb596937cf2733e0f31ec1de9bbcc0bac438ff8116c2d69"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -36407,6 +36474,7 @@ typedef struct mbi_step {
 #define MBI_STEP_BLOCKS 1024
 #define MBI_STEP_SHARED 512  /* bytes */
 #define MBI_SOLVER_PRODUCTS 1000 /* that a plan is made for, per solve expected */
+#define MBI_SOLVE_BATCH 0.1      /* seconds that a batch of iterations should take */
 #define MBI_SOLVE_NONE (-1)  /* in solver->alias: no such vector, or one with memory of its own */
 #define MBI_SOLVE_OWN (-2)
 
@@ -36431,7 +36499,11 @@ typedef struct mbi_solve_gpu {
   void *kernels[MBI_SOLVE_STEPS]; /* CUfunction: steps */
   void *open;                     /* CUfunction: mbk_solve_open */
   void *stream;                   /* CUstream; NULL: the default stream */
-  struct mbi_batch *batch;
+  mbi_program loop_program;
+  void *loop;    /* CUfunction: mbk_solve_loop */
+  void *graph;   /* CUgraphExec: solve/batch.c; NULL: nothing is recorded */
+  int loops;     /* and it loops by itself */
+  char why[384]; /* why not, where a call failed */
 } mbi_solve_gpu;
 
 struct merbit_solver {
@@ -37240,7 +37312,6 @@ static size_t mbi_solve_bytes(const merbit_solver *solver) {
 static merbit_status mbi_solve_upload(merbit_solver *solver, void *target, const void *source,
                                       size_t bytes) {
   if (mbi_solve_on_gpu(solver)) {
-    solver->synchronizations++;
     return mbi_device_upload(solver->context, mbi_device_address(target), source, bytes);
   }
   memcpy(target, source, bytes);
@@ -37251,7 +37322,6 @@ static merbit_status mbi_solve_upload(merbit_solver *solver, void *target, const
 static merbit_status mbi_solve_download(merbit_solver *solver, void *target, const void *source,
                                         size_t bytes) {
   if (mbi_solve_on_gpu(solver)) {
-    solver->synchronizations++;
     return mbi_device_download(solver->context, target, mbi_device_address(source), bytes);
   }
   memcpy(target, source, bytes);
@@ -37284,7 +37354,6 @@ static merbit_status mbi_solve_give(merbit_solver *solver, int slot, void *targe
   status = mbi_device_copy_async(solver->context, mbi_device_address(target),
                                  mbi_device_address(source), mbi_solve_bytes(solver),
                                  solver->gpu.stream);
-  solver->synchronizations++;
   return status == MERBIT_OK ? mbi_device_synchronize(solver->context, solver->gpu.stream)
                              : status;
 }
@@ -37514,19 +37583,6 @@ static merbit_status mbi_solve_residual(merbit_solver *solver, int x_zero) {
   return status == MERBIT_OK ? mbi_solve_step(solver, 0) : status;
 }
 
-/* Iterations up to state.look, or until the solver stops. */
-static merbit_status mbi_solve_batch(merbit_solver *solver, int span) {
-  merbit_status status = MERBIT_OK;
-  int i;
-  for (i = 0; i < span && status == MERBIT_OK; i++) {
-    if (!mbi_solve_on_gpu(solver) && solver->memory->state.stop != MBI_SOLVE_RUNNING) {
-      break;
-    }
-    status = solver->method->iterate(solver);
-  }
-  return status;
-}
-
 /* ---- The GPU's program ------------------------------------------------------------------- */
 
 static void mbi_solve_preamble(merbit_type type, mbi_preamble *preamble) {
@@ -37714,12 +37770,226 @@ static const mbi_solve_method *mbi_solve_method_of(merbit_solver_method method) 
   }
 }
 
+/* ==== >>solve/batch.c  solvers: recorded iterations ======================================= */
+/* Iterations recorded once, as a CUDA graph, and replayed: launches then cost what the GPU needs
+ * for them, not what the host does. With conditional nodes (CUDA 12.4) the loop itself runs on
+ * the GPU, until the solver stops or the host wants to look; else the host launches as many
+ * graphs as it likes to have iterations. Where a driver does neither, single launches do. */
+#define MBI_BATCH_LOOP 4   /* iterations recorded for a loop on the GPU */
+#define MBI_BATCH_PLAIN 10 /* and for a graph that the host launches again and again */
+#define MBI_CUDA_DRIVER_LOOPS 12040
+#define MBI_CAPTURE_RELAXED 2      /* CUstreamCaptureMode: other threads may do as they like */
+#define MBI_GRAPH_NODE_CONDITIONAL 13 /* CUgraphNodeType */
+#define MBI_GRAPH_WHILE 1          /* CUgraphConditionalNodeType */
+#define MBI_GRAPH_ASSIGN_DEFAULT 1 /* CU_GRAPH_COND_ASSIGN_DEFAULT: at each launch of the graph */
+
+/* A stream of its own, which waits for the default stream and the other way round. The default
+ * one, where that fails: then nothing is recorded. */
+static void mbi_batch_stream(merbit_solver *solver) {
+  const mbi_driver *driver = &solver->context->device.driver;
+  void *stream = NULL;
+  if (driver->stream_create != NULL && driver->stream_destroy != NULL) {
+    const mbi_curesult result = driver->stream_create(&stream, 0);
+    (void)mbi_device_bury(solver->context, result);
+    solver->gpu.stream = result == 0 ? stream : NULL;
+  }
+}
+
+static int mbi_batch_can_record(const mbi_driver *driver) {
+  return driver->stream_begin_capture != NULL && driver->stream_end_capture != NULL &&
+         driver->graph_instantiate != NULL && driver->graph_launch != NULL &&
+         driver->graph_destroy != NULL && driver->graph_exec_destroy != NULL;
+}
+
+static int mbi_batch_can_loop(const mbi_device *device) {
+  const mbi_driver *driver = &device->driver;
+  return device->driver_version >= MBI_CUDA_DRIVER_LOOPS && driver->graph_create != NULL &&
+         driver->graph_add_node != NULL && driver->graph_conditional_create != NULL &&
+         driver->stream_begin_capture_to_graph != NULL;
+}
+
+/* The driver's answer, as a status without a sentence: there is another way. */
+static merbit_status mbi_batch_answer(merbit_solver *solver, mbi_curesult result) {
+  return result == 0                                  ? MERBIT_OK
+         : mbi_device_bury(solver->context, result) ? MERBIT_DEVICE_LOST
+                                                      : MERBIT_DEVICE_ERROR;
+}
+
+/* What is enqueued between these two goes to a graph. */
+static merbit_status mbi_batch_record(merbit_solver *solver, int iterations, void *loop_handle) {
+  merbit_status status = MERBIT_OK;
+  int i;
+  for (i = 0; i < iterations && status == MERBIT_OK; i++) {
+    status = solver->method->iterate(solver);
+  }
+  if (status == MERBIT_OK && loop_handle != NULL) {
+    void *arguments[2];
+    arguments[0] = loop_handle;
+    arguments[1] = &solver->memory;
+    status = mbi_device_launch(solver->context, solver->gpu.loop, "mbk_solve_loop", 1, 1, 0,
+                               solver->gpu.stream, arguments);
+  }
+  if (status != MERBIT_OK) {
+    mbi_forgive(solver->context, solver->gpu.why, sizeof solver->gpu.why);
+  }
+  return status;
+}
+
+/* The loop as a graph that the caller destroys, after a failure too. */
+static merbit_status mbi_batch_make_loop(merbit_solver *solver, void **graph) {
+  merbit_context *context = solver->context;
+  const mbi_driver *driver = &context->device.driver;
+  mbi_preamble preamble;
+  mbi_graph_node node;
+  uint64_t handle = 0;
+  void *added = NULL, *body = NULL, *ended = NULL;
+  merbit_status status;
+  memset(&preamble, 0, sizeof preamble);
+  status = mbi_program_create(context, "solve/loop.cu", &preamble, &solver->gpu.loop_program);
+  if (status == MERBIT_OK) {
+    status = mbi_program_kernel(context, &solver->gpu.loop_program, "mbk_solve_loop",
+                                &solver->gpu.loop);
+  }
+  if (status != MERBIT_OK) {
+    mbi_forgive(context, solver->gpu.why, sizeof solver->gpu.why);
+    return status;
+  }
+  status = mbi_batch_answer(solver, driver->graph_create(graph, 0));
+  if (status != MERBIT_OK) {
+    *graph = NULL;
+    return status;
+  }
+  status = mbi_batch_answer(
+      solver, driver->graph_conditional_create(&handle, *graph, context->device.cuda_context, 1,
+                                               MBI_GRAPH_ASSIGN_DEFAULT));
+  memset(&node, 0, sizeof node);
+  node.type = MBI_GRAPH_NODE_CONDITIONAL;
+  node.handle = handle;
+  node.kind = MBI_GRAPH_WHILE;
+  node.size = 1;
+  node.context = context->device.cuda_context;
+  if (status == MERBIT_OK) {
+    status = mbi_batch_answer(solver,
+                              driver->graph_add_node(&added, *graph, NULL, NULL, 0, &node));
+  }
+  if (status == MERBIT_OK) {
+    body = node.graphs[0]; /* the driver's */
+    status = mbi_batch_answer(
+        solver, driver->stream_begin_capture_to_graph(solver->gpu.stream, body, NULL, NULL, 0,
+                                                      MBI_CAPTURE_RELAXED));
+  }
+  if (status == MERBIT_OK) {
+    merbit_status end;
+    status = mbi_batch_record(solver, MBI_BATCH_LOOP, &handle);
+    end = mbi_batch_answer(solver, driver->stream_end_capture(solver->gpu.stream, &ended));
+    status = status == MERBIT_OK ? end : status;
+  }
+  return status;
+}
+
+static merbit_status mbi_batch_make_plain(merbit_solver *solver, void **graph) {
+  const mbi_driver *driver = &solver->context->device.driver;
+  merbit_status end, status = mbi_batch_answer(
+                         solver, driver->stream_begin_capture(solver->gpu.stream,
+                                                              MBI_CAPTURE_RELAXED));
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  status = mbi_batch_record(solver, MBI_BATCH_PLAIN, NULL);
+  end = mbi_batch_answer(solver, driver->stream_end_capture(solver->gpu.stream, graph));
+  if (end != MERBIT_OK) {
+    *graph = NULL;
+  }
+  return status == MERBIT_OK ? end : status;
+}
+
+static merbit_status mbi_batch_make(merbit_solver *solver, int loop) {
+  const mbi_driver *driver = &solver->context->device.driver;
+  void *graph = NULL, *executable = NULL;
+  merbit_status status =
+      loop ? mbi_batch_make_loop(solver, &graph) : mbi_batch_make_plain(solver, &graph);
+  if (status == MERBIT_OK) {
+    status = mbi_batch_answer(solver, driver->graph_instantiate(&executable, graph, 0));
+    solver->gpu.graph = status == MERBIT_OK ? executable : NULL;
+  }
+  if (graph != NULL) {
+    (void)mbi_device_bury(solver->context, driver->graph_destroy(graph));
+  }
+  return status;
+}
+
+/* Record the method's iterations. Nothing recorded is no error, a dead device is. */
+static merbit_status mbi_batch_create(merbit_solver *solver) {
+  merbit_context *context = solver->context;
+  merbit_status status = MERBIT_NOT_SUPPORTED;
+  if (solver->gpu.stream == NULL || !mbi_batch_can_record(&context->device.driver) ||
+      solver->desc.preconditioner == MERBIT_PRECONDITIONER_CALLBACK) {
+    return MERBIT_OK;
+  }
+  status = mbi_device_synchronize(context, solver->gpu.stream);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  if (mbi_batch_can_loop(&context->device)) {
+    status = mbi_batch_make(solver, 1);
+    solver->gpu.loops = status == MERBIT_OK;
+  }
+  if (!solver->gpu.loops && mbi_device_lost(context) == 0) {
+    status = mbi_batch_make(solver, 0);
+  }
+  if (status != MERBIT_OK && mbi_device_lost(context) == 0) {
+    mbi_log(context, "a solver's iterations are launched one by one: they cannot be recorded%s%s",
+            solver->gpu.why[0] != '\0' ? ": " : "", solver->gpu.why);
+  }
+  return mbi_device_alive(context);
+}
+
+static void mbi_batch_destroy(merbit_solver *solver) {
+  merbit_context *context = solver->context;
+  const mbi_driver *driver = &context->device.driver;
+  if (solver->gpu.graph != NULL) {
+    (void)mbi_device_bury(context, driver->graph_exec_destroy(solver->gpu.graph));
+  }
+  mbi_program_destroy(context, &solver->gpu.loop_program);
+  if (solver->gpu.stream != NULL) {
+    (void)mbi_device_bury(context, driver->stream_destroy(solver->gpu.stream));
+  }
+}
+
+/* Enqueue iterations up to state.look, or until the solver stops; on the CPU take them. */
+static merbit_status mbi_batch_run(merbit_solver *solver, int span) {
+  merbit_context *context = solver->context;
+  const double start = mbi_seconds();
+  merbit_status status = MERBIT_OK;
+  int i;
+  if (mbi_solve_on_gpu(solver) && solver->gpu.graph != NULL) {
+    for (i = 0; i < span && status == MERBIT_OK; i += MBI_BATCH_PLAIN) {
+      status = mbi_device_check(
+          context,
+          context->device.driver.graph_launch(solver->gpu.graph, solver->gpu.stream),
+          "cuGraphLaunch", "launching recorded iterations");
+      if (solver->gpu.loops) {
+        break;
+      }
+    }
+    return status;
+  }
+  for (i = 0; i < span && status == MERBIT_OK; i++) {
+    if (!mbi_solve_on_gpu(solver) &&
+        (solver->memory->state.stop != MBI_SOLVE_RUNNING ||
+         (i > 0 && mbi_seconds() - start > MBI_SOLVE_BATCH))) {
+      break;
+    }
+    status = solver->method->iterate(solver);
+  }
+  return status;
+}
+
 /* ==== >>solve/look.c  solvers: batches, looks, how they end =============================== */
 /* The loop of every solver: batches of iterations, and between them a look, at which the host
  * learns how far it is, tells the caller, and decides how to go on. */
-#define MBI_SOLVE_SPAN 100  /* iterations of the first batch */
+#define MBI_SOLVE_SPAN 100  /* iterations of the first batch; of a loop that ends by itself twice that */
 #define MBI_SOLVE_LEAST 50  /* and of any */
-#define MBI_SOLVE_BATCH 0.1 /* seconds that one should take */
 #define MBI_SOLVE_TIGHTENINGS 6
 
 static const mbi_solve_memory *mbi_solve_seen(const merbit_solver *solver) {
@@ -37747,6 +38017,7 @@ static merbit_status mbi_solve_look(merbit_solver *solver) {
   merbit_status status;
   if (mbi_solve_on_gpu(solver)) {
     status = mbi_solve_residual(solver, 0);
+    solver->synchronizations++;
     if (status == MERBIT_OK) {
       status = mbi_solve_download(solver, &solver->seen, solver->memory, sizeof solver->seen);
     }
@@ -37762,8 +38033,9 @@ static merbit_status mbi_solve_look(merbit_solver *solver) {
 
 /* Iterations for the next batch, after `done` in `seconds`. */
 static int mbi_solve_next_span(int done, double seconds) {
-  const double span = seconds > 0 ? done * (MBI_SOLVE_BATCH / seconds) : MBI_SOLVE_RING;
-  return span >= MBI_SOLVE_RING     ? MBI_SOLVE_RING
+  const int most = MBI_SOLVE_RING - MBI_BATCH_PLAIN; /* recorded ones overshoot */
+  const double span = seconds > 0 ? done * (MBI_SOLVE_BATCH / seconds) : most;
+  return span >= most               ? most
          : span <= MBI_SOLVE_LEAST ? MBI_SOLVE_LEAST
                                    : (int)span;
 }
@@ -37834,7 +38106,7 @@ static merbit_status mbi_solve_go_on(merbit_solver *solver, int how, int span) {
 /* From the vectors in place to the end, the reason of which is in *stop. */
 static merbit_status mbi_solve_loop(merbit_solver *solver, int x_zero, int *stop) {
   double before = mbi_seconds();
-  int span = MBI_SOLVE_SPAN, how;
+  int span = solver->gpu.loops ? 2 * MBI_SOLVE_SPAN : MBI_SOLVE_SPAN, how;
   merbit_status status;
   *stop = MBI_SOLVE_RUNNING;
   status = mbi_solve_prepare_batch(solver, MBI_OPEN_BEGIN, span);
@@ -37848,7 +38120,7 @@ static merbit_status mbi_solve_loop(merbit_solver *solver, int x_zero, int *stop
     const int known = solver->history_known;
     const mbi_solve_state *state;
     double now;
-    status = mbi_solve_batch(solver, span);
+    status = mbi_batch_run(solver, span);
     if (status == MERBIT_OK) {
       status = mbi_solve_look(solver);
     }
@@ -38074,6 +38346,7 @@ static void mbi_solver_forget(merbit_solver *solver) {
   if (!mbi_solve_on_gpu(solver)) {
     mbi_solve_release_memory(solver);
   } else if (mbi_device_enter_alive(context)) {
+    mbi_batch_destroy(solver);
     mbi_solve_release_memory(solver);
     mbi_program_destroy(context, &solver->gpu.program);
     mbi_device_leave(context);
@@ -38104,6 +38377,7 @@ static merbit_status mbi_solver_make(merbit_solver *solver) {
     return status;
   }
   if (mbi_solve_on_gpu(solver)) {
+    mbi_batch_stream(solver);
     status = mbi_solve_specialise(solver);
   }
   if (status == MERBIT_OK) {
@@ -38111,6 +38385,9 @@ static merbit_status mbi_solver_make(merbit_solver *solver) {
   }
   if (status == MERBIT_OK) {
     status = mbi_solver_examine(solver, &solver->view);
+  }
+  if (status == MERBIT_OK && mbi_solve_on_gpu(solver)) {
+    status = mbi_batch_create(solver);
   }
   mbi_solver_leave(solver);
   return status;
@@ -38319,6 +38596,7 @@ static void mbi_solver_finish(merbit_solver *solver, merbit_solver_result *resul
   (void)merbit_plan_get_info(solver->plan, &result->plan);
   (void)merbit_plan_describe(solver->plan, result->plan_description,
                              sizeof result->plan_description);
+  result->recorded = solver->gpu.graph == NULL ? 0 : solver->gpu.loops ? 2 : 1;
   result->device_bytes =
       mbi_solve_on_gpu(solver) ? (int64_t)solver->bytes + result->plan.device_bytes : 0;
   if (solver->n > 0) {

@@ -236,6 +236,12 @@ MBK_DEVICE void mbk_release() {
 #endif
 }
 
+// Of a conditional node in a graph: whether its body runs again. The driver has the function.
+extern "C" __device__ void cudaGraphSetConditional(mbk_u64 handle, mbk_u32 value);
+MBK_DEVICE void mbk_graph_go_on(mbk_u64 handle, bool go_on) {
+  cudaGraphSetConditional(handle, go_on ? 1u : 0u);
+}
+
 // Start to bring the line of `address` into L2.
 template <class T> MBK_DEVICE void mbk_prefetch(const T *address) {
   asm volatile("prefetch.global.L2 [%0];" : : "l"(address));

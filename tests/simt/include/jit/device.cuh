@@ -213,6 +213,10 @@ template <class T> MBK_DEVICE T mbk_load_once(const T *address) {
 template <class T> MBK_DEVICE T mbk_load_fresh(const T *address) {
   return *address;
 }
+// The handle of a conditional node is where its value lies.
+MBK_DEVICE void mbk_graph_go_on(mbk_u64 handle, bool go_on) {
+  *(unsigned *)handle = go_on;
+}
 MBK_DEVICE void mbk_fence() { // blocks run one after the other
 }
 template <class T, int N> struct alignas(sizeof(T) * N) mbk_pack { T at[N]; };
