@@ -531,6 +531,26 @@ typedef struct merbit_operators {
   void *user;
 } merbit_operators;
 
+/* The CPU's part of an epilogue: make of y[row], which holds the row of op(A) x, the result, for the rows
+ * from `begin` up to `end`, and add what the sums take to sums[0] and sums[1], which begin at 0. y and the
+ * vectors are of the plan's vector type. Several threads call it at once, for other rows. */
+typedef void (*merbit_epilogue_rows)(void *user, int64_t begin, int64_t end, void *y,
+                                     const void *const *vectors, const double *scalars,
+                                     double sums[2]);
+
+/* What a plan's products make of each row of op(A) x on its way to y, and two sums over all rows: see
+ * EPILOGUES in the manual. Expressions for CUDA, a function for the CPU; what a plan's side does not use may
+ * be NULL. */
+typedef struct merbit_epilogue {
+  const char *result;       /* y[row], in ax (the row of op(A) x), row, v0, ..., s0, ...; NULL: ax */
+  const char *sums[2];      /* added up over rows, in the same names and y, the result; NULL: none */
+  int vectors;              /* v0, ... up to v5: of the plan's vector type, each taken at [row] */
+  int scalars;              /* s0, ... up to s7: doubles, read by each product */
+  int apart;                /* nonzero: never inside the product's own kernels, for comparison */
+  merbit_epilogue_rows cpu; /* all of it on the CPU */
+  void *cpu_user;
+} merbit_epilogue;
+
 /* One context is one device, or the CPU. Made by merbit_context_create. Reference-counted: what was
  * made from it keeps it alive after merbit_context_destroy. Threads may share it. */
 typedef struct merbit_context merbit_context;
@@ -685,6 +705,7 @@ typedef struct merbit_plan_desc {
   int vectors;                 /* that merbit_spmm multiplies at once, up to 64; 0: one. MANY: sigma is the
                                   nonzeros of a run by 32, omega how many gathers are in flight, 4 or 8 */
   merbit_vector_order vector_order; /* of several */
+  const merbit_epilogue *epilogue; /* for merbit_spmv_epilogue; read while the plan is made, and no more */
 } merbit_plan_desc;
 
 typedef struct merbit_plan_info {
@@ -890,6 +911,18 @@ MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *worksp
 MERBIT_API merbit_status merbit_spmm(merbit_plan *plan, merbit_workspace *workspace,
                                      const void *alpha, const void *x, int64_t ldx,
                                      const void *beta, void *y, int64_t ldy, void *stream);
+
+/* The product of a plan with plan_desc.epilogue: each row of op(A) x becomes a row of y by the epilogue's
+ * `result`, and sums[0] and sums[1] become its sums over all rows (0 where it has none), which have the same
+ * bits from run to run. All arrays lie where the plan computes: vectors[] (the array itself is the caller's,
+ * in host memory) as long as y, `scalars`, and the two doubles at `sums`, which may be NULL. They are read and written
+ * when the product runs, not when it is enqueued. `skip` NULL, or an int there: unless it is 0 the product does nothing at all. y must not overlap x, nor a vector;
+ * a vector may be x. Else as merbit_spmv, with alpha 1 and beta 0. */
+MERBIT_API merbit_status merbit_spmv_epilogue(merbit_plan *plan, merbit_workspace *workspace,
+                                              const void *x, void *y,
+                                              const void *const *vectors,
+                                              const double *scalars, double *sums,
+                                              const int *skip, void *stream);
 
 /* ---- Solvers ----------------------------------------------------------------------------------- */
 
@@ -3283,6 +3316,16 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "  return __ldcs(address);\n"
   "}\n"
   "\n"
+  "// What another block of the same launch has stored, past the cache that may hold what was there\n"
+  "// before.\n"
+  "template <class T> MBK_DEVICE T mbk_load_fresh(const T *address) {\n"
+  "  return __ldcg(address);\n"
+  "}\n"
+  "// What this thread has stored and seen before comes before what follows, for all blocks.\n"
+  "MBK_DEVICE void mbk_fence() {\n"
+  "  __threadfence();\n"
+  "}\n"
+  "\n"
   "// N neighbours that move together, at an address that is a multiple of their size: 2, 4, 8\n"
   "// or 16 bytes.\n"
   "template <class T, int N> struct __align__(sizeof(T) * N) mbk_pack {\n"
@@ -3300,7 +3343,7 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "// As mbk_load.\n"
   "template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack(const T *address) {\n"
   "  mbk_pack_bits<T, N> bits;\n"
-  "  if (sizeof(T) * N == 16) {\n"
+  "  if (sizeof(T) * N == 16) {\n",
   "    bits.four = __ldg((const uint4 *)address);\n"
   "  } else if (sizeof(T) * N == 8) {\n"
   "    bits.two = __ldg((const uint2 *)address);\n"
@@ -3312,7 +3355,7 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "  return bits.pack;\n"
   "}\n"
   "\n"
-  "// As mbk_load_once.\n",
+  "// As mbk_load_once.\n"
   "template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_once(const T *address) {\n"
   "  mbk_pack_bits<T, N> bits;\n"
   "  if (sizeof(T) * N == 16) {\n"
@@ -3349,13 +3392,13 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "#endif\n"
   "}\n"
   "\n"
-  "// Kernels that the host launches early (mbi_device_launch_early) start while what comes before\n"
+  "// Kernels that the host launches early (mbi_device_launch_early) start while what comes before\n",
   "// them in the stream still runs. Until mbk_await they may read what only a plan's making\n"
   "// writes; nothing else, and they may write nothing. Every kernel of them waits, so that what is\n"
   "// complete behind one kernel is so behind all after it.\n"
   "MBK_DEVICE void mbk_await() {\n"
   "#if __CUDA_ARCH__ >= 900\n"
-  "  asm volatile(\"griddepcontrol.wait;\" : : : \"memory\");\n",
+  "  asm volatile(\"griddepcontrol.wait;\" : : : \"memory\");\n"
   "#endif\n"
   "}\n"
   "// The same; `data`, which earlier work may have written, can then be loaded as what nobody\n"
@@ -3791,6 +3834,279 @@ static const char *const mbi_source_spmv_values_cuh[] = {
   "  }\n"
   "}\n"
   "#endif\n",
+  NULL};
+
+static const char *const mbi_source_spmv_epilogue_cuh[] = {
+  "// What a plan's epilogue makes of each row of op(A) x on its way to y, and its two sums over\n"
+  "// all rows: part of spmv/algebra.cuh, where the product's own kernels do it, and of\n"
+  "// spmv/epilogue.cu.\n"
+  "//\n"
+  "// Threads add up in registers what they commit, blocks in a tree of fixed shape. Kernels before\n"
+  "// a product's last one leave each block's sums; the last one's blocks add these to theirs, and\n"
+  "// who comes last of a group of blocks, then of the groups, adds up in the order of the blocks:\n"
+  "// sums have the same bits from run to run. Source of the ticket: the sample\n"
+  "// threadFenceReduction of CUDA.\n"
+  "#ifndef MBK_EPILOGUE_RESULT\n"
+  "#error                                                                                         \\\n"
+  "    \"define MBK_EPILOGUE_RESULT: y[row], an expression in in_ax, in_row, in_v0, ..., in_s0, ...\"\n"
+  "#endif\n"
+  "#ifndef MBK_EPILOGUE_VECTORS\n"
+  "#error \"define MBK_EPILOGUE_VECTORS: how many vectors there are, up to 6\"\n"
+  "#endif\n"
+  "#ifndef MBK_EPILOGUE_SCALARS\n"
+  "#error \"define MBK_EPILOGUE_SCALARS: how many scalars, up to 8\"\n"
+  "#endif\n"
+  "// And where there is such a sum MBK_EPILOGUE_SUM0 and MBK_EPILOGUE_SUM1, in double, in in_y\n"
+  "// too.\n"
+  "#include \"jit/functions.cuh\"\n"
+  "\n"
+  "#define MBK_EPILOGUE_GROUP 128 // blocks whose sums one of them adds up; as MBI_EPILOGUE_GROUP\n"
+  "\n"
+  "#ifdef MBK_EPILOGUE_SUM0\n"
+  "#define MBK_EPILOGUE_HAS0 1\n"
+  "#else\n"
+  "#define MBK_EPILOGUE_HAS0 0\n"
+  "#define MBK_EPILOGUE_SUM0 0.0\n"
+  "#endif\n"
+  "#ifdef MBK_EPILOGUE_SUM1\n"
+  "#define MBK_EPILOGUE_HAS1 1\n"
+  "#else\n"
+  "#define MBK_EPILOGUE_HAS1 0\n"
+  "#define MBK_EPILOGUE_SUM1 0.0\n"
+  "#endif\n"
+  "#define MBK_EPILOGUE_HAS(k) ((k) == 0 ? MBK_EPILOGUE_HAS0 : MBK_EPILOGUE_HAS1)\n"
+  "#define MBK_EPILOGUE_SUMS (MBK_EPILOGUE_HAS0 || MBK_EPILOGUE_HAS1)\n"
+  "\n",
+  "struct mbk_epilogue { // mbi_epilogue_call of the host\n"
+  "  const MBK_VECTOR *vectors[6];\n"
+  "  const double *scalars;\n"
+  "  double *sums;        // what comes out; or null\n"
+  "  const mbk_i32 *skip; // unless what is there is 0 nothing is done; or null\n"
+  "  double *left;        // two of each block of the kernels before the last\n"
+  "  double *parts;       // of each block of the last one, then of each group\n"
+  "  mbk_u32 *tickets;    // of each group, then of the groups; all zero between products\n"
+  "  mbk_u64 left_count;\n"
+  "};\n"
+  "\n"
+  "// One thread's.\n"
+  "struct mbk_epilogue_run {\n"
+  "  mbk_epilogue call;\n"
+  "  double sums[2];\n"
+  "};\n"
+  "\n"
+  "// Behind mbk_release; waits where it has to look. The same in all threads.\n"
+  "MBK_DEVICE bool mbk_epilogue_skips(const mbk_epilogue &call) {\n"
+  "  if (call.skip == (const mbk_i32 *)0) {\n"
+  "    return false;\n"
+  "  }\n"
+  "  mbk_await();\n"
+  "  return *call.skip != 0;\n"
+  "}\n"
+  "\n"
+  "#define MBK_EPILOGUE_NAMES(T)                                                                  \\\n"
+  "  const T in_ax, const T in_y, const T in_row, const T in_v0, const T in_v1, const T in_v2,    \\\n"
+  "      const T in_v3, const T in_v4, const T in_v5, const T in_s0, const T in_s1,               \\\n"
+  "      const T in_s2, const T in_s3, const T in_s4, const T in_s5, const T in_s6, const T in_s7\n"
+  "#define MBK_EPILOGUE_VALUES(T, y)                                                              \\\n"
+  "  (T) ax, (T)(y), (T)row, (T)beside, (T)v[1], (T)v[2], (T)v[3], (T)v[4], (T)v[5], (T)s[0],     \\\n"
+  "      (T)s[1], (T)s[2], (T)s[3], (T)s[4], (T)s[5], (T)s[6], (T)s[7]\n"
+  "\n"
+  "MBK_DEVICE MBK_COMPUTE mbk_epilogue_result(MBK_EPILOGUE_NAMES(MBK_COMPUTE)) {\n"
+  "  return MBK_EPILOGUE_RESULT;\n"
+  "}\n"
+  "MBK_DEVICE double mbk_epilogue_sum0(MBK_EPILOGUE_NAMES(double)) {\n",
+  "  return MBK_EPILOGUE_SUM0;\n"
+  "}\n"
+  "MBK_DEVICE double mbk_epilogue_sum1(MBK_EPILOGUE_NAMES(double)) {\n"
+  "  return MBK_EPILOGUE_SUM1;\n"
+  "}\n"
+  "\n"
+  "// y[row]; `beside` is the first vector's. Behind mbk_await, once for each row.\n"
+  "MBK_DEVICE MBK_VECTOR mbk_epilogue_row(mbk_epilogue_run &run, mbk_u64 row, MBK_COMPUTE ax,\n"
+  "                                       MBK_VECTOR beside) {\n"
+  "  MBK_VECTOR v[6];\n"
+  "  double s[8];\n"
+  "#pragma unroll\n"
+  "  for (int i = 1; i < 6; i++) {\n"
+  "    v[i] = i < MBK_EPILOGUE_VECTORS ? run.call.vectors[i][row] : (MBK_VECTOR)0;\n"
+  "  }\n"
+  "#pragma unroll\n"
+  "  for (int i = 0; i < 8; i++) {\n"
+  "    s[i] = i < MBK_EPILOGUE_SCALARS ? run.call.scalars[i] : 0.0;\n"
+  "  }\n"
+  "  const MBK_VECTOR y = (MBK_VECTOR)mbk_epilogue_result(MBK_EPILOGUE_VALUES(MBK_COMPUTE, 0));\n"
+  "#if MBK_EPILOGUE_HAS0\n"
+  "  run.sums[0] += mbk_epilogue_sum0(MBK_EPILOGUE_VALUES(double, y));\n"
+  "#endif\n"
+  "#if MBK_EPILOGUE_HAS1\n"
+  "  run.sums[1] += mbk_epilogue_sum1(MBK_EPILOGUE_VALUES(double, y));\n"
+  "#endif\n"
+  "  return y;\n"
+  "}\n"
+  "\n"
+  "// ---- Sums ---------------------------------------------------------------------------------\n"
+  "\n"
+  "// Over the lanes, complete in the first.\n"
+  "MBK_DEVICE void mbk_epilogue_lanes(double (&sums)[2]) {\n"
+  "#pragma unroll\n"
+  "  for (int k = 0; k < 2; k++) {\n"
+  "#pragma unroll\n"
+  "    for (int d = 16; d > 0 && MBK_EPILOGUE_HAS(k); d >>= 1) {\n"
+  "      sums[k] += mbk_shuffle_down(0xffffffffu, sums[k], d, 32);\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Over a block of `threads`, complete in thread 0. Whatever the block kept at `shared`,\n"
+  "// double[threads / 16], is gone.\n"
+  "MBK_DEVICE void mbk_epilogue_block(double (&sums)[2], mbk_u32 threads, double *shared) {\n"
+  "  const mbk_u32 thread = mbk_thread();\n"
+  "  mbk_epilogue_lanes(sums);\n"
+  "  mbk_block_sync();\n"
+  "#pragma unroll\n",
+  "  for (int k = 0; k < 2; k++) {\n"
+  "    if (MBK_EPILOGUE_HAS(k) && thread % 32 == 0) {\n"
+  "      shared[thread / 16 + k] = sums[k];\n"
+  "    }\n"
+  "  }\n"
+  "  mbk_block_sync();\n"
+  "  if (thread < 32) {\n"
+  "#pragma unroll\n"
+  "    for (int k = 0; k < 2; k++) {\n"
+  "      sums[k] = MBK_EPILOGUE_HAS(k) && thread < threads / 32 ? shared[2 * thread + k] : 0.0;\n"
+  "    }\n"
+  "    mbk_epilogue_lanes(sums);\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "MBK_DEVICE void mbk_epilogue_store(double *place, const double (&sums)[2]) {\n"
+  "  if (mbk_thread() == 0) {\n"
+  "    place[0] = sums[0];\n"
+  "    place[1] = sums[1];\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Those of `count` blocks or groups, dealt to the threads in their order.\n"
+  "MBK_DEVICE void mbk_epilogue_take(double (&sums)[2], const double *places, mbk_u32 count,\n"
+  "                                  mbk_u32 threads) {\n"
+  "  sums[0] = sums[1] = 0.0;\n"
+  "  for (mbk_u32 i = mbk_thread(); i < count; i += threads) {\n"
+  "#pragma unroll\n"
+  "    for (int k = 0; k < 2; k++) {\n"
+  "      sums[k] += MBK_EPILOGUE_HAS(k) ? mbk_load_fresh(places + 2 * i + k) : 0.0;\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Whether the block comes last of `count`, after thread 0 has stored; the ticket is then as\n"
+  "// before. Only thread 0 has read what lies at `shared`.\n"
+  "MBK_DEVICE bool mbk_epilogue_last(mbk_u32 *ticket, mbk_u32 count, double *shared) {\n"
+  "  mbk_u32 *const flag = (mbk_u32 *)shared;\n"
+  "  if (mbk_thread() == 0) {\n"
+  "    mbk_fence();\n"
+  "    const bool last = mbk_atomic_add(ticket, (mbk_u32)1) == count - 1;\n"
+  "    if (last) {\n"
+  "      *ticket = 0;\n"
+  "      mbk_fence();\n"
+  "    }\n"
+  "    *flag = last;\n"
+  "  }\n"
+  "  mbk_block_sync();\n"
+  "  return *flag != 0;\n"
+  "}\n"
+  "\n"
+  "// At the end of a kernel before the last one, by all threads.\n"
+  "MBK_DEVICE void mbk_epilogue_leave(mbk_epilogue_run &run, mbk_u32 threads, double *shared) {\n",
+  "#if MBK_EPILOGUE_SUMS\n"
+  "  mbk_await();\n"
+  "  mbk_epilogue_block(run.sums, threads, shared);\n"
+  "  mbk_epilogue_store(run.call.left + 2 * (mbk_u64)mbk_block(), run.sums);\n"
+  "#else\n"
+  "  (void)run;\n"
+  "  (void)threads;\n"
+  "  (void)shared;\n"
+  "#endif\n"
+  "}\n"
+  "\n"
+  "// At the end of the last one.\n"
+  "MBK_DEVICE void mbk_epilogue_finish(mbk_epilogue_run &run, mbk_u32 threads, double *shared) {\n"
+  "  const mbk_epilogue &call = run.call;\n"
+  "  mbk_await();\n"
+  "#if MBK_EPILOGUE_SUMS\n"
+  "  const mbk_u32 grid = mbk_grid(), block = mbk_block();\n"
+  "  const mbk_u32 groups = (grid + MBK_EPILOGUE_GROUP - 1) / MBK_EPILOGUE_GROUP;\n"
+  "  const mbk_u32 group = block / MBK_EPILOGUE_GROUP, first = group * MBK_EPILOGUE_GROUP;\n"
+  "  const mbk_u32 count = grid - first < MBK_EPILOGUE_GROUP ? grid - first : MBK_EPILOGUE_GROUP;\n"
+  "  double *const of_groups = call.parts + 2 * (mbk_u64)grid;\n"
+  "  for (mbk_u64 i = (mbk_u64)block * threads + mbk_thread(); i < call.left_count;\n"
+  "       i += (mbk_u64)grid * threads) {\n"
+  "#pragma unroll\n"
+  "    for (int k = 0; k < 2; k++) {\n"
+  "      run.sums[k] += MBK_EPILOGUE_HAS(k) ? call.left[2 * i + k] : 0.0;\n"
+  "    }\n"
+  "  }\n"
+  "  mbk_epilogue_block(run.sums, threads, shared);\n"
+  "  mbk_epilogue_store(call.parts + 2 * (mbk_u64)block, run.sums);\n"
+  "  if (!mbk_epilogue_last(call.tickets + group, count, shared)) {\n"
+  "    return;\n"
+  "  }\n"
+  "  mbk_epilogue_take(run.sums, call.parts + 2 * (mbk_u64)first, count, threads);\n"
+  "  mbk_epilogue_block(run.sums, threads, shared);\n"
+  "  if (groups > 1) {\n"
+  "    mbk_epilogue_store(of_groups + 2 * (mbk_u64)group, run.sums);\n"
+  "    if (!mbk_epilogue_last(call.tickets + groups, groups, shared)) {\n"
+  "      return;\n"
+  "    }\n"
+  "    mbk_epilogue_take(run.sums, of_groups, groups, threads);\n"
+  "    mbk_epilogue_block(run.sums, threads, shared);\n"
+  "  }\n",
+  "  if (call.sums != (double *)0) {\n"
+  "    mbk_epilogue_store(call.sums, run.sums);\n"
+  "  }\n"
+  "#else\n"
+  "  (void)threads;\n"
+  "  (void)shared;\n"
+  "  if (mbk_block() == 0 && call.sums != (double *)0) {\n"
+  "    mbk_epilogue_store(call.sums, run.sums);\n"
+  "  }\n"
+  "#endif\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_spmv_epilogue_cu[] = {
+  "// An epilogue behind a product whose kernels know nothing of it.\n"
+  "#ifndef MBK_VECTOR\n"
+  "#error \"define MBK_VECTOR: the type of y and of the vectors in memory\"\n"
+  "#endif\n"
+  "#ifndef MBK_COMPUTE\n"
+  "#error \"define MBK_COMPUTE: the type of sums\"\n"
+  "#endif\n"
+  "#include \"jit/device.cuh\"\n"
+  "\n"
+  "#include \"spmv/epilogue.cuh\"\n"
+  "\n"
+  "#define MBK_EPILOGUE_THREADS 256\n"
+  "\n"
+  "// y[row] of product[row], which may be y itself. Launch: any grid, the same for each product of\n"
+  "// a plan, of MBK_EPILOGUE_THREADS threads. Shared: double[MBK_EPILOGUE_THREADS / 16].\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_EPILOGUE_THREADS)\n"
+  "    mbk_epilogue_apart(const MBK_VECTOR *product, MBK_VECTOR *y, mbk_u64 rows,\n"
+  "                       const mbk_epilogue epilogue) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  mbk_epilogue_run run = {epilogue, {0.0, 0.0}};\n"
+  "  mbk_release();\n"
+  "  mbk_await();\n"
+  "  if (mbk_epilogue_skips(epilogue)) {\n"
+  "    return;\n"
+  "  }\n"
+  "  for (mbk_u64 row = (mbk_u64)mbk_block() * MBK_EPILOGUE_THREADS + mbk_thread(); row < rows;\n"
+  "       row += (mbk_u64)mbk_grid() * MBK_EPILOGUE_THREADS) {\n"
+  "    y[row] =\n"
+  "        mbk_epilogue_row(run, row, (MBK_COMPUTE)product[row],\n"
+  "                         MBK_EPILOGUE_VECTORS > 0 ? epilogue.vectors[0][row] : (MBK_VECTOR)0);\n"
+  "  }\n"
+  "  mbk_epilogue_finish(run, MBK_EPILOGUE_THREADS, (double *)shared);\n"
+  "}\n",
   NULL};
 
 static const char *const mbi_source_spmv_forms_cuh[] = {
@@ -10091,6 +10407,8 @@ static const struct {
     {"spmv/algebra.cuh", mbi_source_spmv_algebra_cuh},
     {"spmv/semiring.cuh", mbi_source_spmv_semiring_cuh},
     {"spmv/values.cuh", mbi_source_spmv_values_cuh},
+    {"spmv/epilogue.cuh", mbi_source_spmv_epilogue_cuh},
+    {"spmv/epilogue.cu", mbi_source_spmv_epilogue_cu},
     {"spmv/forms.cuh", mbi_source_spmv_forms_cuh},
     {"spmv/arrays.cu", mbi_source_spmv_arrays_cu},
     {"spmv/merbit_tile.cuh", mbi_source_spmv_merbit_tile_cuh},
@@ -10132,7 +10450,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "3636f7ae7b194da6b2a8a83b3390bcb90419def08b12fb4b97e67a49f2245e70"
+#define MBI_KERNEL_HASH "93795a1dd7ef7e2d178e4650aef00a421522a4413c32700e80e1bdce045bc0ec"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -15993,6 +16311,7 @@ typedef struct mbi_expression { /* one that is being read */
   const char *what;         /* as messages call it */
   const char *const *names; /* ended by NULL */
   merbit_type type;
+  const char *number; /* what kernels call that type */
   const char *source;
   const char *at; /* the token in hand; of `length` characters, 0 at the end */
   size_t length;
@@ -16118,13 +16437,14 @@ static merbit_status mbi_expression_wrap(mbi_expression *e, size_t from, const c
 /* The operand written from `from` on as a number or a truth, whichever is `wanted`. */
 static merbit_status mbi_expression_want(mbi_expression *e, size_t from, int wanted) {
   const int have = e->operand;
+  char head[48];
   e->operand = wanted;
-  return have == wanted
-             ? MERBIT_OK
-             : mbi_expression_wrap(e, from,
-                                   wanted == MBI_OPERAND_TRUTH ? "mbk_truth_of("
-                                                               : "mbk_number_of<MBK_COMPUTE>(",
-                                   ")");
+  if (have == wanted) {
+    return MERBIT_OK;
+  }
+  (void)snprintf(head, sizeof head, "mbk_number_of<%s>(", e->number);
+  return mbi_expression_wrap(e, from, wanted == MBI_OPERAND_TRUTH ? "mbk_truth_of(" : head,
+                             ")");
 }
 
 /* ==== >>jit/expression.c  expressions of users, checked and written anew for kernels ====== */
@@ -16183,7 +16503,7 @@ static merbit_status mbi_expression_number(mbi_expression *e) {
     }
   }
   memcpy(&bits, &value, sizeof bits);
-  (void)snprintf(text, sizeof text, "((MBK_COMPUTE)mbk_number(0x%016" PRIx64 "ull))", bits);
+  (void)snprintf(text, sizeof text, "((%s)mbk_number(0x%016" PRIx64 "ull))", e->number, bits);
   mbi_expression_next(e);
   if (e->length > 0 && (mbi_is_letter(*e->at) || *e->at == '.' || mbi_is_digit(*e->at))) {
     return mbi_expression_refuse(e, "cannot follow a number");
@@ -16388,12 +16708,12 @@ static merbit_status mbi_expression_choice(mbi_expression *e) {
 }
 
 /* `source`, which messages call `what`, checked: text[MBI_EXPRESSION_SIZE] becomes the same
- * expression for kernels, of type MBK_COMPUTE, which is `type`. `names`, ended by NULL, are
+ * expression for kernels, which call its type, `type`, `number`. `names`, ended by NULL, are
  * what it may use; kernels know them behind MBI_EXPRESSION_MARK. After a failure the text is
  * empty. */
-static merbit_status mbi_expression_check(merbit_context *context, const char *what,
+static merbit_status mbi_expression_write(merbit_context *context, const char *what,
                                           const char *source, const char *const *names,
-                                          merbit_type type, char *text) {
+                                          merbit_type type, const char *number, char *text) {
   mbi_expression e;
   merbit_status status;
   memset(&e, 0, sizeof e);
@@ -16401,6 +16721,7 @@ static merbit_status mbi_expression_check(merbit_context *context, const char *w
   e.what = what;
   e.names = names;
   e.type = type;
+  e.number = number;
   e.source = e.at = source;
   e.text = text;
   text[0] = '\0';
@@ -16420,6 +16741,13 @@ static merbit_status mbi_expression_check(merbit_context *context, const char *w
     text[0] = '\0';
   }
   return status;
+}
+
+/* The same of type MBK_COMPUTE. */
+static merbit_status mbi_expression_check(merbit_context *context, const char *what,
+                                          const char *source, const char *const *names,
+                                          merbit_type type, char *text) {
+  return mbi_expression_write(context, what, source, names, type, "MBK_COMPUTE", text);
 }
 
 /* ==== >>matrix/mm_input.c  Matrix Market: lines from a path, memory or a callback ========= */
@@ -18080,6 +18408,7 @@ typedef struct mbi_many {
   void *loose, *collect, *spread; /* CUfunction */
 } mbi_many;
 typedef struct mbi_operators mbi_operators;
+typedef struct mbi_epilogue mbi_epilogue;
 
 /* What a method on CUDA provides. create: for the matrix in plan->device, in an entered
  * context; after a failure destroy cleans up. describe: its part of the plan's line. */
@@ -18146,6 +18475,7 @@ struct merbit_plan {
   mbi_cb cb;
   mbi_many many;
   mbi_operators *operators;    /* MERBIT_SEMIRING_CUSTOM: spmv/semiring.c */
+  mbi_epilogue *epilogue;      /* spmv/epilogue.c; or NULL */
   int once;                    /* the matrix is loaded past the caches */
   merbit_workspace *workspace; /* the plan's own; holds no reference */
 };
@@ -18157,6 +18487,8 @@ struct merbit_workspace {
   mbi_devptr device_carries;     /* CUDA: carry_first[blocks], carry_out[blocks] */
   mbi_devptr staged_x, staged_y; /* CUDA with host vectors */
   const void *known_x, *known_y; /* pointers already found to be the GPU's */
+  double *sums;                  /* CPU: of each chunk of an epilogue */
+  mbi_devptr sums_scratch;       /* CUDA: spmv/epilogue_product.c */
 };
 
 /* What a method made of the matrix is gone, or belongs to another plan. */
@@ -18274,6 +18606,9 @@ static merbit_status mbi_plan_check_arrays(const merbit_plan *plan, const merbit
 
 /* Whether a plan's operators have what a side needs: spmv/semiring.c. */
 static int mbi_semiring_runs(const merbit_plan *plan, merbit_side side);
+
+/* And its epilogue: spmv/epilogue.c. */
+static int mbi_epilogue_runs(const merbit_plan *plan, merbit_side side);
 
 /* Drop one reference; the last one frees the plan: spmv/plan.c. */
 static void mbi_plan_unref(merbit_plan *plan);
@@ -18612,6 +18947,244 @@ static int mbi_semiring_adds(const merbit_plan *plan, const void *beta) {
   return plan->type == MERBIT_F32
              ? scalar->f32.given != 0 && (double)scalar->f32.value != mbi_semiring_zero(plan)
              : scalar->f64.given != 0 && scalar->f64.value != mbi_semiring_zero(plan);
+}
+
+/* ==== >>spmv/epilogue.c  epilogues: checks, what kernels are told, room for sums ========== */
+/* Epilogues: what a plan's products make of each row of op(A) x on its way to y, and two sums
+ * over all rows. Kernels: spmv/epilogue.cuh, in the product's own or in spmv/epilogue.cu behind
+ * it; the CPU: spmv/epilogue_cpu.c; products: spmv/epilogue_product.c. */
+
+#define MBI_EPILOGUE_VECTORS 6
+#define MBI_EPILOGUE_SCALARS 8
+#define MBI_EPILOGUE_CHUNK 8192  /* rows that one task takes on the CPU */
+#define MBI_EPILOGUE_GROUP 128   /* blocks whose sums one of them adds up */
+#define MBI_EPILOGUE_THREADS 256 /* of a block of a kernel of its own */
+
+struct mbi_epilogue {                                             /* a copy of the user's */
+  merbit_epilogue given;                                          /* without its expressions */
+  char result[MBI_EXPRESSION_SIZE], sums[2][MBI_EXPRESSION_SIZE]; /* for kernels; empty: none */
+  int fused;           /* in the product's own kernels */
+  mbi_program program; /* else */
+  void *kernel;        /* CUfunction */
+};
+
+/* What kernels are given of a product: mbk_epilogue of spmv/epilogue.cuh. It takes alpha's
+ * place in their arguments. */
+typedef struct mbi_epilogue_call {
+  mbi_devptr vectors[MBI_EPILOGUE_VECTORS];
+  mbi_devptr scalars, sums, skip;
+  mbi_devptr left, parts, tickets;
+  uint64_t left_count;
+} mbi_epilogue_call;
+
+static int mbi_plan_has_epilogue(const merbit_plan *plan) {
+  return plan->epilogue != NULL;
+}
+
+/* Whether the product's own kernels take it; known once the method is. */
+static int mbi_epilogue_fused(const merbit_plan *plan) {
+  return plan->epilogue != NULL && plan->epilogue->fused;
+}
+
+/* ---- Checks -------------------------------------------------------------------------------
+ */
+
+/* After the checks of types, semirings and of several vectors. */
+static merbit_status mbi_epilogue_check(merbit_context *context, const merbit_plan_desc *desc) {
+  const merbit_epilogue *e = desc->epilogue;
+  if (e == NULL) {
+    return MERBIT_OK;
+  }
+  if (e->vectors < 0 || e->vectors > MBI_EPILOGUE_VECTORS || e->scalars < 0 ||
+      e->scalars > MBI_EPILOGUE_SCALARS) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "epilogue.vectors is %d and scalars %d; use up to %d and up to %d",
+                    e->vectors, e->scalars, MBI_EPILOGUE_VECTORS, MBI_EPILOGUE_SCALARS);
+  }
+  if (!mbi_type_plain(desc->vector_type) || desc->semiring != MERBIT_SEMIRING_PLUS_TIMES ||
+      desc->vectors > 1) {
+    return mbi_fail(
+        context, MERBIT_NOT_SUPPORTED,
+        "plan_desc.epilogue is for one vector of F64 or F32, and for plus and times");
+  }
+  return MERBIT_OK;
+}
+
+static int mbi_epilogue_runs(const merbit_plan *plan, merbit_side side) {
+  return plan->epilogue == NULL || side == MERBIT_SIDE_CUDA ||
+         plan->epilogue->given.cpu != NULL;
+}
+
+/* One expression; the result is of the plan's type, sums are double. */
+static merbit_status mbi_epilogue_take_one(const merbit_plan *plan, int sum, const char *what,
+                                           const char *source, char *text) {
+  static const char *const vectors[] = {"v0", "v1", "v2", "v3", "v4", "v5"};
+  static const char *const scalars[] = {"s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7"};
+  const merbit_epilogue *given = &plan->epilogue->given;
+  const char *names[3 + MBI_EPILOGUE_VECTORS + MBI_EPILOGUE_SCALARS + 1];
+  int count = 0, i;
+  if (source == NULL) {
+    return MERBIT_OK;
+  }
+  names[count++] = "ax";
+  names[count++] = "row";
+  for (i = 0; i < given->vectors; i++) {
+    names[count++] = vectors[i];
+  }
+  for (i = 0; i < given->scalars; i++) {
+    names[count++] = scalars[i];
+  }
+  if (sum) {
+    names[count++] = "y";
+  }
+  names[count] = NULL;
+  return mbi_expression_write(plan->context, what, source, names,
+                              sum ? MERBIT_F64 : mbi_plan_sums(plan),
+                              sum ? "double" : "MBK_COMPUTE", text);
+}
+
+/* plan->epilogue: a copy of the user's, checked. mbi_plan_free releases it. */
+static merbit_status mbi_epilogue_take(merbit_plan *plan) {
+  const merbit_epilogue *given = plan->desc.epilogue;
+  merbit_context *context = plan->context;
+  merbit_status status;
+  mbi_epilogue *e;
+  plan->desc.epilogue = NULL; /* the user's from here on */
+  if (given == NULL) {
+    return MERBIT_OK;
+  }
+  plan->desc.scalar_memory = MERBIT_MEMORY_DEFAULT; /* of alpha and beta, which do not come */
+  e = (mbi_epilogue *)mbi_allocate(context, sizeof *e);
+  if (e == NULL) {
+    return mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no memory for a plan's epilogue");
+  }
+  memset(e, 0, sizeof *e);
+  plan->epilogue = e;
+  e->given = *given;
+  e->given.result = e->given.sums[0] = e->given.sums[1] = NULL;
+  status = mbi_epilogue_take_one(plan, 0, "epilogue.result", given->result, e->result);
+  if (status == MERBIT_OK) {
+    status = mbi_epilogue_take_one(plan, 1, "epilogue.sums[0]", given->sums[0], e->sums[0]);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_epilogue_take_one(plan, 1, "epilogue.sums[1]", given->sums[1], e->sums[1]);
+  }
+  if (status == MERBIT_OK && !mbi_epilogue_runs(plan, plan->side)) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "the plan is for the CPU, which needs epilogue.cpu, a function");
+  }
+  if (status == MERBIT_OK && plan->side == MERBIT_SIDE_CUDA &&
+      plan->desc.vector_memory == MERBIT_MEMORY_HOST) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "a plan on CUDA with an epilogue takes vectors in GPU memory, not those of "
+                    "plan_desc.vector_memory HOST");
+  }
+  return status;
+}
+
+/* ---- What kernels are told -----------------------------------------------------------------
+ */
+
+static void mbi_epilogue_preamble(const mbi_epilogue *e, mbi_preamble *preamble) {
+  mbi_preamble_define_int(preamble, "MBK_EPILOGUE_VECTORS", e->given.vectors);
+  mbi_preamble_define_int(preamble, "MBK_EPILOGUE_SCALARS", e->given.scalars);
+  mbi_preamble_define(preamble, "MBK_EPILOGUE_RESULT",
+                      e->result[0] != '\0' ? e->result : MBI_EXPRESSION_MARK "ax");
+  if (e->sums[0][0] != '\0') {
+    mbi_preamble_define(preamble, "MBK_EPILOGUE_SUM0", e->sums[0]);
+  }
+  if (e->sums[1][0] != '\0') {
+    mbi_preamble_define(preamble, "MBK_EPILOGUE_SUM1", e->sums[1]);
+  }
+}
+
+/* A kernel behind the product, where the method's own do not take the epilogue. Needs an
+ * entered context. */
+static merbit_status mbi_epilogue_specialise(merbit_plan *plan) {
+  mbi_epilogue *e = plan->epilogue;
+  const char *type = mbi_type_device(mbi_plan_sums(plan));
+  mbi_preamble preamble;
+  merbit_status status;
+  memset(&preamble, 0, sizeof preamble);
+  mbi_preamble_define(&preamble, "MBK_VECTOR", type);
+  mbi_preamble_define(&preamble, "MBK_COMPUTE", type);
+  mbi_epilogue_preamble(e, &preamble);
+  status = mbi_program_create(plan->context, "spmv/epilogue.cu", &preamble, &e->program);
+  return status == MERBIT_OK
+             ? mbi_program_kernel(plan->context, &e->program, "mbk_epilogue_apart", &e->kernel)
+             : status;
+}
+
+/* Needs an entered context. */
+static void mbi_epilogue_release_cuda(merbit_plan *plan) {
+  if (plan->epilogue != NULL) {
+    mbi_program_destroy(plan->context, &plan->epilogue->program);
+  }
+}
+
+/* ---- Room ----------------------------------------------------------------------------------
+ */
+
+/* Blocks of a kernel behind the product, for a plan the same each time. */
+static uint64_t mbi_epilogue_apart_blocks(const merbit_plan *plan) {
+  const uint64_t rows = (uint64_t)plan->csr.rows;
+  const uint64_t blocks = rows / MBI_EPILOGUE_THREADS + 1;
+  const uint64_t most = 8 * (uint64_t)plan->context->device.multiprocessors;
+  return blocks < most ? blocks : most;
+}
+
+/* Where each part of a product's scratch begins: the sums that kernels before the last one
+ * leave, those of the last one and of its groups, tickets; and, for a kernel apart, the
+ * product. */
+typedef struct mbi_epilogue_room {
+  uint64_t left_count, parts, groups; /* of blocks, and of groups of them */
+  uint64_t at_parts, at_tickets, at_product, bytes;
+} mbi_epilogue_room;
+
+static mbi_epilogue_room mbi_epilogue_room_of(const merbit_plan *plan) {
+  mbi_epilogue_room room;
+  memset(&room, 0, sizeof room);
+  room.parts = mbi_epilogue_apart_blocks(plan);
+  room.groups = (room.parts + MBI_EPILOGUE_GROUP - 1) / MBI_EPILOGUE_GROUP;
+  room.at_parts = 2 * room.left_count * sizeof(double);
+  room.at_tickets = room.at_parts + 2 * (room.parts + room.groups) * sizeof(double);
+  room.at_product = (room.at_tickets + (room.groups + 1) * sizeof(uint32_t) + 255) / 256 * 256;
+  room.bytes = room.at_product;
+  if (!mbi_epilogue_fused(plan)) {
+    room.bytes += (uint64_t)plan->csr.rows * mbi_type_size(mbi_plan_sums(plan));
+  }
+  return room;
+}
+
+static int64_t mbi_epilogue_chunks(const merbit_plan *plan) {
+  return (plan->csr.rows + MBI_EPILOGUE_CHUNK - 1) / MBI_EPILOGUE_CHUNK;
+}
+
+/* What a workspace needs beside, on CUDA in an entered context. mbi_workspace_free releases it.
+ */
+static merbit_status mbi_epilogue_workspace(merbit_workspace *workspace) {
+  const merbit_plan *plan = workspace->plan;
+  merbit_context *context = plan->context;
+  merbit_status status;
+  if (plan->epilogue == NULL) {
+    return MERBIT_OK;
+  }
+  if (plan->side == MERBIT_SIDE_CPU) {
+    void *sums = NULL;
+    status = mbi_allocate_array(context, mbi_epilogue_chunks(plan) + 1, 2 * sizeof(double),
+                                "an epilogue's sums", &sums);
+    workspace->sums = (double *)sums;
+    return status;
+  }
+  {
+    const mbi_epilogue_room room = mbi_epilogue_room_of(plan);
+    status = mbi_device_allocate(context, room.bytes, "an epilogue's sums",
+                                 &workspace->sums_scratch);
+    if (status == MERBIT_OK) { /* tickets */
+      status = mbi_device_zero(context, workspace->sums_scratch, (size_t)room.at_product, NULL);
+    }
+    return status == MERBIT_OK ? mbi_device_synchronize(context, NULL) : status;
+  }
 }
 
 /* ==== >>spmv/reference.c  CPU: the sequential row loop ==================================== */
@@ -24066,6 +24639,9 @@ static void mbi_plan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   mbi_semiring_preamble(plan, preamble);
   mbi_preamble_define_int(preamble, "MBK_SCALARS_DEVICE",
                           plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE);
+  if (mbi_epilogue_fused(plan)) {
+    mbi_epilogue_preamble(plan->epilogue, preamble);
+  }
 }
 
 /* ==== >>spmv/merbit.c  CUDA: merge-path tiles with packed lanes =========================== */
@@ -33048,7 +33624,8 @@ static int mbi_plan_may_fall_back(const merbit_plan *plan, merbit_status status)
          plan->half.view.memory != MERBIT_MEMORY_DEVICE &&
          plan->desc.vector_memory == MERBIT_MEMORY_HOST &&
          plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE &&
-         mbi_semiring_runs(plan, MERBIT_SIDE_CPU) && status != MERBIT_INVALID_ARGUMENT &&
+         mbi_semiring_runs(plan, MERBIT_SIDE_CPU) &&
+         mbi_epilogue_runs(plan, MERBIT_SIDE_CPU) && status != MERBIT_INVALID_ARGUMENT &&
          status != MERBIT_INVALID_MATRIX && status != MERBIT_OUT_OF_MEMORY;
 }
 
@@ -33282,10 +33859,12 @@ static void mbi_workspace_free(merbit_workspace *workspace) {
     mbi_device_release(context, workspace->device_carries);
     mbi_device_release(context, workspace->staged_x);
     mbi_device_release(context, workspace->staged_y);
+    mbi_device_release(context, workspace->sums_scratch);
     mbi_device_leave(context);
   }
   mbi_release(context, workspace->carries);
   mbi_release(context, workspace->bounce);
+  mbi_release(context, workspace->sums);
   mbi_release(context, workspace);
 }
 
@@ -33306,6 +33885,9 @@ static merbit_status mbi_workspace_fill_cuda(merbit_workspace *workspace) {
       status = mbi_device_allocate(context, (uint64_t)plan->csr.rows * size, "a staged y",
                                    &workspace->staged_y);
     }
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_epilogue_workspace(workspace);
   }
   mbi_device_leave(context);
   return status;
@@ -33334,6 +33916,7 @@ static merbit_status mbi_workspace_make(merbit_plan *plan, merbit_workspace **wo
                              : mbi_mixed_scratch_bytes(plan);
     status = mbi_allocate_array(context, (int64_t)bytes, 1, "the carries of a workspace",
                                 &made->carries);
+    status = status == MERBIT_OK ? mbi_epilogue_workspace(made) : status;
   }
   if (status != MERBIT_OK) {
     mbi_workspace_free(made);
@@ -33528,6 +34111,7 @@ static void mbi_plan_release_cuda(merbit_plan *plan) {
     mbi_ranks_destroy(plan->context, &plan->ranks);
     mbi_device_csr_destroy(plan->context, &plan->device);
     mbi_reorder_release_cuda(plan);
+    mbi_epilogue_release_cuda(plan);
     mbi_device_leave(plan->context);
   }
   plan->cuda = NULL;
@@ -33553,6 +34137,7 @@ static void mbi_plan_free(merbit_plan *plan) {
   merbit_matrix_destroy(plan->transpose.matrix);
   mbi_release(context, plan->own_values);
   mbi_release(context, plan->operators);
+  mbi_release(context, plan->epilogue);
   mbi_release(context, plan);
   mbi_context_unref(context);
 }
@@ -33581,6 +34166,9 @@ static merbit_status mbi_plan_build_cuda(merbit_plan *plan, int dual) {
   if (status == MERBIT_OK) {
     plan->merbit.dual = dual;
     status = mbi_choose(plan);
+  }
+  if (status == MERBIT_OK && mbi_plan_has_epilogue(plan) && !mbi_epilogue_fused(plan)) {
+    status = mbi_epilogue_specialise(plan);
   }
   if (status == MERBIT_OK && mbi_reorder_on_gpu(plan)) {
     status = mbi_reorder_upload(plan);
@@ -33641,6 +34229,9 @@ static merbit_status mbi_plan_build(merbit_plan *plan, int dual) {
     status = mbi_semiring_take(plan);
   }
   if (status == MERBIT_OK) {
+    status = mbi_epilogue_take(plan);
+  }
+  if (status == MERBIT_OK) {
     status = mbi_plan_take(plan);
   }
   if (status != MERBIT_OK) {
@@ -33688,6 +34279,9 @@ static merbit_status mbi_plan_create(merbit_context *context, const merbit_view 
   }
   if (status == MERBIT_OK) {
     status = mbi_many_check(context, mbi_view_type(view), &taken);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_epilogue_check(context, &taken);
   }
   if (status == MERBIT_OK) {
     status = mbi_half_check(context, view, desc);
@@ -34356,6 +34950,10 @@ MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *worksp
     workspace = plan->workspace;
   }
   status = mbi_spmv_check(plan, workspace, x, y);
+  if (status == MERBIT_OK && mbi_plan_has_epilogue(plan)) {
+    status = mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
+                      "merbit_spmv: the plan has an epilogue; use merbit_spmv_epilogue");
+  }
   if (status != MERBIT_OK) {
     return status;
   }
@@ -34383,6 +34981,207 @@ MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *worksp
   }
   return mbi_spmv_cuda(plan, workspace, alpha, x, beta, y, !mbi_scalar_zero(type, beta),
                        stream);
+}
+
+/* ==== >>spmv/epilogue_product.c  products with an epilogue ================================ */
+/* Products of plans with an epilogue. On CUDA an epilogue goes into the product's own kernels
+ * where the method takes it, else into one behind them. On the CPU it is a function, over
+ * chunks of rows behind the product. */
+
+/* ---- CPU ------------------------------------------------------------------------------------
+ */
+
+typedef struct mbi_epilogue_task {
+  const mbi_epilogue *epilogue;
+  void *y;
+  const void *const *vectors;
+  const double *scalars;
+  double *sums;
+  int64_t rows;
+} mbi_epilogue_task;
+
+static void mbi_epilogue_chunk(void *argument, int chunk) {
+  const mbi_epilogue_task *t = (const mbi_epilogue_task *)argument;
+  const int64_t begin = (int64_t)chunk * MBI_EPILOGUE_CHUNK;
+  const int64_t end =
+      begin + MBI_EPILOGUE_CHUNK < t->rows ? begin + MBI_EPILOGUE_CHUNK : t->rows;
+  double sums[2];
+  sums[0] = sums[1] = 0;
+  t->epilogue->given.cpu(t->epilogue->given.cpu_user, begin, end, t->y, t->vectors, t->scalars,
+                         sums);
+  t->sums[2 * (size_t)chunk] = sums[0];
+  t->sums[2 * (size_t)chunk + 1] = sums[1];
+}
+
+/* alpha or beta. */
+static const void *mbi_epilogue_factor(const merbit_plan *plan, int one) {
+  static const float f32[2] = {0, 1};
+  static const double f64[2] = {0, 1};
+  return mbi_plan_sums(plan) == MERBIT_F32 ? (const void *)&f32[one] : (const void *)&f64[one];
+}
+
+static void mbi_epilogue_cpu(merbit_plan *plan, merbit_workspace *workspace, const void *x,
+                             void *y, const void *const *vectors, const double *scalars,
+                             double *sums) {
+  const int64_t chunks = mbi_epilogue_chunks(plan);
+  double total[2];
+  mbi_epilogue_task task;
+  int64_t i;
+  mbi_spmv_cpu(plan, workspace, mbi_epilogue_factor(plan, 1), x, mbi_epilogue_factor(plan, 0),
+               y);
+  task.epilogue = plan->epilogue;
+  task.y = y;
+  task.vectors = vectors;
+  task.scalars = scalars;
+  task.sums = workspace->sums;
+  task.rows = plan->csr.rows;
+  mbi_parallel(plan->context, (int)chunks, mbi_epilogue_chunk, &task);
+  total[0] = total[1] = 0;
+  for (i = 0; i < chunks; i++) {
+    total[0] += workspace->sums[2 * i];
+    total[1] += workspace->sums[2 * i + 1];
+  }
+  if (sums != NULL) {
+    sums[0] = total[0];
+    sums[1] = total[1];
+  }
+}
+
+/* ---- CUDA -----------------------------------------------------------------------------------
+ */
+
+/* The product, and a kernel behind it. With `skip` the product goes to the workspace, for
+ * kernels that know nothing of it write y. */
+static merbit_status mbi_epilogue_apart(merbit_plan *plan, merbit_workspace *workspace,
+                                        mbi_devptr x, mbi_devptr y, mbi_epilogue_call *call,
+                                        uint64_t at_product, void *stream) {
+  uint64_t rows = (uint64_t)plan->csr.rows;
+  mbi_devptr product = call->skip != 0 ? workspace->sums_scratch + at_product : y;
+  void *arguments[4];
+  merbit_status status =
+      mbi_method_multiply(plan, workspace->device_carries, mbi_epilogue_factor(plan, 1), x,
+                          mbi_epilogue_factor(plan, 0), product, stream);
+  if (rows == 0) { /* then they point nowhere */
+    product = y = 0;
+  }
+  arguments[0] = &product;
+  arguments[1] = &y;
+  arguments[2] = &rows;
+  arguments[3] = call;
+  return status == MERBIT_OK
+             ? mbi_device_launch_early(
+                   plan->context, plan->epilogue->kernel, "mbk_epilogue_apart",
+                   (int64_t)mbi_epilogue_apart_blocks(plan), MBI_EPILOGUE_THREADS,
+                   MBI_EPILOGUE_THREADS / 16 * 8, stream, arguments)
+             : status;
+}
+
+/* In an entered context. */
+static merbit_status mbi_epilogue_cuda(merbit_plan *plan, merbit_workspace *workspace,
+                                       const void *x, void *y, const void *const *vectors,
+                                       const double *scalars, double *sums, const int *skip,
+                                       void *stream) {
+  const mbi_epilogue_room room = mbi_epilogue_room_of(plan);
+  mbi_epilogue_call call;
+  int i;
+  memset(&call, 0, sizeof call);
+  for (i = 0; i < plan->epilogue->given.vectors; i++) {
+    call.vectors[i] = mbi_device_address(vectors[i]);
+  }
+  call.scalars = mbi_device_address(scalars);
+  call.sums = mbi_device_address(sums);
+  call.skip = mbi_device_address(skip);
+  call.left = workspace->sums_scratch;
+  call.left_count = room.left_count;
+  call.parts = workspace->sums_scratch + room.at_parts;
+  call.tickets = workspace->sums_scratch + room.at_tickets;
+  return mbi_epilogue_apart(plan, workspace, mbi_device_address(x), mbi_device_address(y),
+                            &call, room.at_product, stream);
+}
+
+/* ---- Either side ----------------------------------------------------------------------------
+ */
+
+/* merbit_spmv_epilogue without its checks, for the library's own iterations: arguments as in
+ * the public header. On CUDA it enters the context, only launches kernels (one to three), and
+ * may be captured; the caller's `vectors` array is read at once, all else when the product
+ * runs. workspace NULL: the plan's own. */
+static merbit_status mbi_spmv_epilogue(merbit_plan *plan, merbit_workspace *workspace,
+                                       const void *x, void *y, const void *const *vectors,
+                                       const double *scalars, double *sums, const int *skip,
+                                       void *stream) {
+  merbit_status status;
+  workspace = workspace != NULL ? workspace : plan->workspace;
+  if (plan->side == MERBIT_SIDE_CPU) {
+    if (skip == NULL || *skip == 0) {
+      mbi_epilogue_cpu(plan, workspace, x, y, vectors, scalars, sums);
+    }
+    return MERBIT_OK;
+  }
+  status = mbi_device_enter(plan->context);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  status = mbi_epilogue_cuda(plan, workspace, x, y, vectors, scalars, sums, skip, stream);
+  mbi_device_leave(plan->context);
+  return status;
+}
+
+static merbit_status mbi_epilogue_check_call(merbit_plan *plan, const void *y,
+                                             const void *const *vectors,
+                                             const double *scalars) {
+  merbit_context *context = plan->context;
+  const mbi_epilogue *e = plan->epilogue;
+  const uint64_t bytes = (uint64_t)plan->csr.rows * mbi_type_size(mbi_plan_sums(plan));
+  int i;
+  if ((e->given.vectors > 0 && vectors == NULL) || (e->given.scalars > 0 && scalars == NULL)) {
+    return mbi_fail(
+        context, MERBIT_INVALID_ARGUMENT,
+        "merbit_spmv_epilogue: `%s` is NULL; the plan's epilogue has %d vectors and "
+        "%d scalars",
+        e->given.vectors > 0 && vectors == NULL ? "vectors" : "scalars", e->given.vectors,
+        e->given.scalars);
+  }
+  for (i = 0; i < e->given.vectors && plan->csr.rows > 0; i++) {
+    merbit_status status;
+    if (vectors[i] == NULL) {
+      return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                      "merbit_spmv_epilogue: vectors[%d] is NULL", i);
+    }
+    if (mbi_overlap(vectors[i], bytes, y, bytes)) {
+      return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                      "merbit_spmv_epilogue: vectors[%d] at %p and y at %p, of %" PRId64
+                      " elements each, overlap; use two vectors",
+                      i, vectors[i], y, plan->csr.rows);
+    }
+    status = mbi_types_check_address(context, "a vector", mbi_plan_sums(plan), vectors[i]);
+    if (status != MERBIT_OK) {
+      return status;
+    }
+  }
+  return MERBIT_OK;
+}
+
+MERBIT_API merbit_status merbit_spmv_epilogue(merbit_plan *plan, merbit_workspace *workspace,
+                                              const void *x, void *y,
+                                              const void *const *vectors, const double *scalars,
+                                              double *sums, const int *skip, void *stream) {
+  merbit_status status;
+  if (plan == NULL) {
+    return MERBIT_INVALID_ARGUMENT;
+  }
+  if (plan->epilogue == NULL) {
+    return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
+                    "merbit_spmv_epilogue: the plan has none; set plan_desc.epilogue");
+  }
+  workspace = workspace != NULL ? workspace : plan->workspace;
+  status = mbi_spmv_check(plan, workspace, x, y);
+  if (status == MERBIT_OK) {
+    status = mbi_epilogue_check_call(plan, y, vectors, scalars);
+  }
+  return status == MERBIT_OK
+             ? mbi_spmv_epilogue(plan, workspace, x, y, vectors, scalars, sums, skip, stream)
+             : status;
 }
 
 /* ==== >>spmv/many_product.c  products of several vectors ================================== */
