@@ -18949,6 +18949,282 @@ static int mbi_semiring_adds(const merbit_plan *plan, const void *beta) {
              : scalar->f64.given != 0 && scalar->f64.value != mbi_semiring_zero(plan);
 }
 
+/* ==== >>spmv/epilogue_table.c  CPU: epilogues that need no function of the user =========== */
+/* On the CPU an epilogue is a function. For these expressions neither the user nor the library's
+ * solvers need give one: it is made of the same text that kernels get. */
+
+static double mbi_epilogue_dot_sum0(
+    double ax, double y, double v0) {
+  (void)y;
+  return v0 * ax;
+}
+
+static void mbi_epilogue_dot_f64(void *user, int64_t begin, int64_t end, void *y,
+                                         const void *const *vectors, const double *scalars,
+                                         double sums[2]) {
+  double *rows = (double *)y;
+  int64_t i;
+  (void)user;
+  (void)scalars;
+  for (i = begin; i < end; i++) {
+    const double ax = rows[i];
+    sums[0] += mbi_epilogue_dot_sum0(
+        (double)ax, (double)rows[i],
+        (double)((const double *)vectors[0])[i]);
+  }
+}
+
+static void mbi_epilogue_dot_f32(void *user, int64_t begin, int64_t end, void *y,
+                                         const void *const *vectors, const double *scalars,
+                                         double sums[2]) {
+  float *rows = (float *)y;
+  int64_t i;
+  (void)user;
+  (void)scalars;
+  for (i = begin; i < end; i++) {
+    const float ax = rows[i];
+    sums[0] += mbi_epilogue_dot_sum0(
+        (double)ax, (double)rows[i],
+        (double)((const float *)vectors[0])[i]);
+  }
+}
+
+static double mbi_epilogue_dots_sum0(
+    double ax, double y, double v0) {
+  (void)y;
+  return v0 * ax;
+}
+
+static double mbi_epilogue_dots_sum1(
+    double ax, double y, double v0) {
+  (void)y;
+  (void)v0;
+  return ax * ax;
+}
+
+static void mbi_epilogue_dots_f64(void *user, int64_t begin, int64_t end, void *y,
+                                         const void *const *vectors, const double *scalars,
+                                         double sums[2]) {
+  double *rows = (double *)y;
+  int64_t i;
+  (void)user;
+  (void)scalars;
+  for (i = begin; i < end; i++) {
+    const double ax = rows[i];
+    sums[0] += mbi_epilogue_dots_sum0(
+        (double)ax, (double)rows[i],
+        (double)((const double *)vectors[0])[i]);
+    sums[1] += mbi_epilogue_dots_sum1(
+        (double)ax, (double)rows[i],
+        (double)((const double *)vectors[0])[i]);
+  }
+}
+
+static void mbi_epilogue_dots_f32(void *user, int64_t begin, int64_t end, void *y,
+                                         const void *const *vectors, const double *scalars,
+                                         double sums[2]) {
+  float *rows = (float *)y;
+  int64_t i;
+  (void)user;
+  (void)scalars;
+  for (i = begin; i < end; i++) {
+    const float ax = rows[i];
+    sums[0] += mbi_epilogue_dots_sum0(
+        (double)ax, (double)rows[i],
+        (double)((const float *)vectors[0])[i]);
+    sums[1] += mbi_epilogue_dots_sum1(
+        (double)ax, (double)rows[i],
+        (double)((const float *)vectors[0])[i]);
+  }
+}
+
+static double mbi_epilogue_residual_sum0(
+    double ax, double y, double v0) {
+  (void)ax;
+  (void)v0;
+  return y * y;
+}
+
+static double mbi_epilogue_residual_result_f64(
+    double ax, double y, double v0) {
+  (void)y;
+  return v0 - ax;
+}
+
+static void mbi_epilogue_residual_f64(void *user, int64_t begin, int64_t end, void *y,
+                                         const void *const *vectors, const double *scalars,
+                                         double sums[2]) {
+  double *rows = (double *)y;
+  int64_t i;
+  (void)user;
+  (void)scalars;
+  for (i = begin; i < end; i++) {
+    const double ax = rows[i];
+    rows[i] = mbi_epilogue_residual_result_f64(
+        (double)ax, (double)0,
+        (double)((const double *)vectors[0])[i]);
+    sums[0] += mbi_epilogue_residual_sum0(
+        (double)ax, (double)rows[i],
+        (double)((const double *)vectors[0])[i]);
+  }
+}
+
+static float mbi_epilogue_residual_result_f32(
+    float ax, float y, float v0) {
+  (void)y;
+  return v0 - ax;
+}
+
+static void mbi_epilogue_residual_f32(void *user, int64_t begin, int64_t end, void *y,
+                                         const void *const *vectors, const double *scalars,
+                                         double sums[2]) {
+  float *rows = (float *)y;
+  int64_t i;
+  (void)user;
+  (void)scalars;
+  for (i = begin; i < end; i++) {
+    const float ax = rows[i];
+    rows[i] = mbi_epilogue_residual_result_f32(
+        (float)ax, (float)0,
+        (float)((const float *)vectors[0])[i]);
+    sums[0] += mbi_epilogue_residual_sum0(
+        (double)ax, (double)rows[i],
+        (double)((const float *)vectors[0])[i]);
+  }
+}
+
+static double mbi_epilogue_rank_sum0(
+    double ax, double y, double v0, double v1, double s0, double s1) {
+  (void)y;
+  return fabs(s0 * ax + s1 - v0 * fabs(v1));
+}
+
+static double mbi_epilogue_rank_sum1(
+    double ax, double y, double v0, double v1, double s0, double s1) {
+  (void)ax;
+  (void)v0;
+  (void)s0;
+  (void)s1;
+  return v1 < 0 ? y : 0;
+}
+
+static double mbi_epilogue_rank_result_f64(
+    double ax, double y, double v0, double v1, double s0, double s1) {
+  (void)y;
+  (void)v0;
+  return (s0 * ax + s1) / fabs(v1);
+}
+
+static void mbi_epilogue_rank_f64(void *user, int64_t begin, int64_t end, void *y,
+                                         const void *const *vectors, const double *scalars,
+                                         double sums[2]) {
+  double *rows = (double *)y;
+  int64_t i;
+  (void)user;
+  for (i = begin; i < end; i++) {
+    const double ax = rows[i];
+    rows[i] = mbi_epilogue_rank_result_f64(
+        (double)ax, (double)0,
+        (double)((const double *)vectors[0])[i],
+        (double)((const double *)vectors[1])[i],
+        (double)scalars[0], (double)scalars[1]);
+    sums[0] += mbi_epilogue_rank_sum0(
+        (double)ax, (double)rows[i],
+        (double)((const double *)vectors[0])[i],
+        (double)((const double *)vectors[1])[i],
+        (double)scalars[0], (double)scalars[1]);
+    sums[1] += mbi_epilogue_rank_sum1(
+        (double)ax, (double)rows[i],
+        (double)((const double *)vectors[0])[i],
+        (double)((const double *)vectors[1])[i],
+        (double)scalars[0], (double)scalars[1]);
+  }
+}
+
+static float mbi_epilogue_rank_result_f32(
+    float ax, float y, float v0, float v1, float s0, float s1) {
+  (void)y;
+  (void)v0;
+  return (s0 * ax + s1) / fabsf(v1);
+}
+
+static void mbi_epilogue_rank_f32(void *user, int64_t begin, int64_t end, void *y,
+                                         const void *const *vectors, const double *scalars,
+                                         double sums[2]) {
+  float *rows = (float *)y;
+  int64_t i;
+  (void)user;
+  for (i = begin; i < end; i++) {
+    const float ax = rows[i];
+    rows[i] = mbi_epilogue_rank_result_f32(
+        (float)ax, (float)0,
+        (float)((const float *)vectors[0])[i],
+        (float)((const float *)vectors[1])[i],
+        (float)scalars[0], (float)scalars[1]);
+    sums[0] += mbi_epilogue_rank_sum0(
+        (double)ax, (double)rows[i],
+        (double)((const float *)vectors[0])[i],
+        (double)((const float *)vectors[1])[i],
+        (double)scalars[0], (double)scalars[1]);
+    sums[1] += mbi_epilogue_rank_sum1(
+        (double)ax, (double)rows[i],
+        (double)((const float *)vectors[0])[i],
+        (double)((const float *)vectors[1])[i],
+        (double)scalars[0], (double)scalars[1]);
+  }
+}
+
+static const struct {
+  const char *texts[3]; /* of the result and of the sums; NULL as the user's */
+  merbit_epilogue_rows f64, f32;
+} mbi_epilogues[] = {
+    {{NULL, "v0 * ax", NULL},
+     mbi_epilogue_dot_f64,
+     mbi_epilogue_dot_f32},
+    {{NULL, "v0 * ax", "ax * ax"},
+     mbi_epilogue_dots_f64,
+     mbi_epilogue_dots_f32},
+    {{"v0 - ax", "y * y", NULL},
+     mbi_epilogue_residual_f64,
+     mbi_epilogue_residual_f32},
+    {{"(s0 * ax + s1) / abs(v1)", "abs(s0 * ax + s1 - v0 * abs(v1))", "v1 < 0 ? y : 0"},
+     mbi_epilogue_rank_f64,
+     mbi_epilogue_rank_f32},
+};
+
+/* But for spaces. */
+static int mbi_epilogue_same(const char *a, const char *b) {
+  if (a == NULL || b == NULL) {
+    return a == b;
+  }
+  for (;;) {
+    while (*a == ' ') {
+      a++;
+    }
+    while (*b == ' ') {
+      b++;
+    }
+    if (*a != *b || *a == '\0') {
+      return *a == *b;
+    }
+    a++;
+    b++;
+  }
+}
+
+/* The function for an epilogue of these expressions, or NULL. */
+static merbit_epilogue_rows mbi_epilogue_known(const merbit_epilogue *given, merbit_type type) {
+  size_t i;
+  for (i = 0; i < sizeof mbi_epilogues / sizeof mbi_epilogues[0]; i++) {
+    if (mbi_epilogue_same(given->result, mbi_epilogues[i].texts[0]) &&
+        mbi_epilogue_same(given->sums[0], mbi_epilogues[i].texts[1]) &&
+        mbi_epilogue_same(given->sums[1], mbi_epilogues[i].texts[2])) {
+      return type == MERBIT_F32 ? mbi_epilogues[i].f32 : mbi_epilogues[i].f64;
+    }
+  }
+  return NULL;
+}
+
 /* ==== >>spmv/epilogue.c  epilogues: checks, what kernels are told, room for sums ========== */
 /* Epilogues: what a plan's products make of each row of op(A) x on its way to y, and two sums
  * over all rows. Kernels: spmv/epilogue.cuh, in the product's own or in spmv/epilogue.cu behind
@@ -19061,6 +19337,9 @@ static merbit_status mbi_epilogue_take(merbit_plan *plan) {
   memset(e, 0, sizeof *e);
   plan->epilogue = e;
   e->given = *given;
+  if (given->cpu == NULL) {
+    e->given.cpu = mbi_epilogue_known(given, mbi_plan_sums(plan));
+  }
   e->given.result = e->given.sums[0] = e->given.sums[1] = NULL;
   status = mbi_epilogue_take_one(plan, 0, "epilogue.result", given->result, e->result);
   if (status == MERBIT_OK) {
@@ -19071,7 +19350,8 @@ static merbit_status mbi_epilogue_take(merbit_plan *plan) {
   }
   if (status == MERBIT_OK && !mbi_epilogue_runs(plan, plan->side)) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
-                    "the plan is for the CPU, which needs epilogue.cpu, a function");
+                    "the plan is for the CPU, which needs epilogue.cpu, a function: the "
+                    "expressions are none of those that go without");
   }
   if (status == MERBIT_OK && plan->side == MERBIT_SIDE_CUDA &&
       plan->desc.vector_memory == MERBIT_MEMORY_HOST) {
