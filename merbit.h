@@ -3617,41 +3617,53 @@ static const char *const mbi_source_spmv_algebra_cuh[] = {
   "#include \"spmv/semiring.cuh\"\n"
   "#else\n"
   "// Plus-times. Every sum starts at MBK_ZERO, so that a sum that is zero is +0 in any order.\n"
-  "#define MBK_SCALAR MBK_COMPUTE\n"
-  "#define MBK_ABSENT ((MBK_COMPUTE)0)\n"
-  "#define MBK_VANISHES(alpha) ((alpha) == (MBK_COMPUTE)0)\n",
-  "#define MBK_SCALAR_AT(address, absent) ((address) ? *(address) : (MBK_COMPUTE)(absent))\n"
   "#define MBK_ZERO ((MBK_COMPUTE)0)\n"
   "#define MBK_ADD(a, b) ((a) + (b))\n"
   "#define MBK_MUL(a, x) mbk_multiply((MBK_COMPUTE)(a), (MBK_COMPUTE)(x))\n"
+  "#ifdef MBK_EPILOGUE_RESULT\n",
+  "#include \"spmv/epilogue_commit.cuh\"\n"
+  "#else\n"
+  "#define MBK_SCALAR MBK_COMPUTE\n"
+  "#define MBK_ABSENT ((MBK_COMPUTE)0)\n"
+  "#define MBK_VANISHES(alpha) ((alpha) == (MBK_COMPUTE)0)\n"
+  "#define MBK_SCALAR_AT(address, absent) ((address) ? *(address) : (MBK_COMPUTE)(absent))\n"
   "// What becomes of a row's final sum. With alpha 0 the sum is zero because nothing was read;\n"
   "// with beta 0 the old y is not read, else it is `old`, a place in memory.\n"
   "#define MBK_RESULT(sum, old)                                                                   \\\n"
   "  ((MBK_VECTOR)(beta == (MBK_COMPUTE)0 ? MBK_MUL(alpha, sum)                                   \\\n"
   "                                       : MBK_ADD(MBK_MUL(alpha, sum), MBK_MUL(beta, old))))\n"
   "#endif\n"
+  "#endif\n"
+  "\n"
+  "#ifndef MBK_EPILOGUE_RESULT\n"
+  "#define MBK_BESIDE(y) (y)\n"
+  "#define MBK_BEGIN\n"
+  "#define MBK_LEAVE(threads)\n"
+  "#define MBK_FINISH(threads)\n"
+  "#endif\n"
   "\n"
   "// alpha and beta as kernel parameters, and as what one function passes on to another. A null\n"
   "// device pointer stands for the default. MBK_SCALARS_LOAD goes where MBK_COMMIT follows: held\n"
   "// from a kernel's start, the two would cost registers.\n"
-  "#if MBK_SCALARS_DEVICE\n"
+  "#ifdef MBK_EPILOGUE_RESULT // spmv/epilogue_commit.cuh\n"
+  "#elif MBK_SCALARS_DEVICE\n"
   "#define MBK_SCALAR_PARAMETERS const MBK_COMPUTE *alpha_at, const MBK_COMPUTE *beta_at\n"
   "#define MBK_SCALAR_ARGUMENTS alpha_at, beta_at\n"
   "#define MBK_ALPHA (mbk_await(), MBK_SCALAR_AT(alpha_at, 1))\n"
   "#define MBK_SCALARS_LOAD                                                                       \\\n"
   "  const MBK_SCALAR alpha = MBK_ALPHA;                                                          \\\n"
   "  const MBK_SCALAR beta = MBK_SCALAR_AT(beta_at, 0)\n"
-  "#else\n"
+  "#else\n",
   "#define MBK_SCALAR_PARAMETERS const MBK_SCALAR alpha, const MBK_SCALAR beta\n"
   "#define MBK_SCALAR_ARGUMENTS alpha, beta\n"
   "#define MBK_ALPHA alpha\n"
   "#define MBK_SCALARS_LOAD\n"
   "#endif\n"
   "\n"
-  "// Every row passes here, or through MBK_RESULT, exactly once.\n",
+  "// Every row passes here, or through MBK_RESULT, exactly once.\n"
   "MBK_DEVICE void mbk_commit(MBK_VECTOR *y, mbk_u64 row, MBK_COMPUTE sum, MBK_SCALAR alpha,\n"
   "                           MBK_SCALAR beta) {\n"
-  "  y[row] = MBK_RESULT(sum, y[row]);\n"
+  "  y[row] = MBK_RESULT(sum, MBK_BESIDE(y)[row]);\n"
   "}\n"
   "#define MBK_COMMIT(row, sum) mbk_commit(y, (row), (sum), alpha, beta)\n"
   "\n"
@@ -3823,6 +3835,7 @@ static const char *const mbi_source_spmv_values_cuh[] = {
   "    mbk_values_scale(const MBK_VALUE *by_column, const MBK_VECTOR *x, mbk_u64 cols,\n"
   "                     MBK_VECTOR *scaled, MBK_SCALAR_PARAMETERS) {\n"
   "  mbk_release();\n"
+  "  MBK_BEGIN;\n"
   "  mbk_await_for(x);\n"
   "  if (MBK_VANISHES(MBK_ALPHA)) {\n"
   "    return;\n"
@@ -4016,23 +4029,25 @@ static const char *const mbi_source_spmv_epilogue_cuh[] = {
   "}\n"
   "\n"
   "// At the end of a kernel before the last one, by all threads.\n"
-  "MBK_DEVICE void mbk_epilogue_leave(mbk_epilogue_run &run, mbk_u32 threads, double *shared) {\n",
+  "MBK_DEVICE void mbk_epilogue_leave(mbk_epilogue_run &run, mbk_u32 threads) {\n",
   "#if MBK_EPILOGUE_SUMS\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
   "  mbk_await();\n"
-  "  mbk_epilogue_block(run.sums, threads, shared);\n"
+  "  mbk_epilogue_block(run.sums, threads, (double *)shared);\n"
   "  mbk_epilogue_store(run.call.left + 2 * (mbk_u64)mbk_block(), run.sums);\n"
   "#else\n"
   "  (void)run;\n"
   "  (void)threads;\n"
-  "  (void)shared;\n"
   "#endif\n"
   "}\n"
   "\n"
   "// At the end of the last one.\n"
-  "MBK_DEVICE void mbk_epilogue_finish(mbk_epilogue_run &run, mbk_u32 threads, double *shared) {\n"
+  "MBK_DEVICE void mbk_epilogue_finish(mbk_epilogue_run &run, mbk_u32 threads) {\n"
   "  const mbk_epilogue &call = run.call;\n"
   "  mbk_await();\n"
   "#if MBK_EPILOGUE_SUMS\n"
+  "  MBK_SHARED_MEMORY(memory);\n"
+  "  double *const shared = (double *)memory;\n"
   "  const mbk_u32 grid = mbk_grid(), block = mbk_block();\n"
   "  const mbk_u32 groups = (grid + MBK_EPILOGUE_GROUP - 1) / MBK_EPILOGUE_GROUP;\n"
   "  const mbk_u32 group = block / MBK_EPILOGUE_GROUP, first = group * MBK_EPILOGUE_GROUP;\n"
@@ -4056,21 +4071,55 @@ static const char *const mbi_source_spmv_epilogue_cuh[] = {
   "    mbk_epilogue_store(of_groups + 2 * (mbk_u64)group, run.sums);\n"
   "    if (!mbk_epilogue_last(call.tickets + groups, groups, shared)) {\n"
   "      return;\n"
-  "    }\n"
+  "    }\n",
   "    mbk_epilogue_take(run.sums, of_groups, groups, threads);\n"
   "    mbk_epilogue_block(run.sums, threads, shared);\n"
-  "  }\n",
+  "  }\n"
   "  if (call.sums != (double *)0) {\n"
   "    mbk_epilogue_store(call.sums, run.sums);\n"
   "  }\n"
   "#else\n"
   "  (void)threads;\n"
-  "  (void)shared;\n"
   "  if (mbk_block() == 0 && call.sums != (double *)0) {\n"
   "    mbk_epilogue_store(call.sums, run.sums);\n"
   "  }\n"
   "#endif\n"
   "}\n",
+  NULL};
+
+static const char *const mbi_source_spmv_epilogue_commit_cuh[] = {
+  "// A plan's epilogue inside the product's own kernels: part of spmv/algebra.cuh. alpha is 1 and\n"
+  "// beta 0, and does not come; in their place kernels are given the epilogue, and functions pass\n"
+  "// on what a thread has added up. Where there are vectors, what a kernel has ready of the old y\n"
+  "// where it wants that, MBK_BESIDE, is of the first of them.\n"
+  "#include \"spmv/epilogue.cuh\"\n"
+  "\n"
+  "typedef mbk_epilogue_run &mbk_epilogue_scalar;\n"
+  "#define MBK_SCALAR mbk_epilogue_scalar\n"
+  "#define MBK_ABSENT run\n"
+  "#define MBK_VANISHES(alpha) ((void)(alpha), false)\n"
+  "#define MBK_RESULT(sum, old)                                                                   \\\n"
+  "  mbk_epilogue_row(alpha, row, (sum), MBK_EPILOGUE_VECTORS > 0 ? (old) : (MBK_VECTOR)0)\n"
+  "#define MBK_BESIDE(y) ((alpha).call.vectors[0])\n"
+  "\n"
+  "#define MBK_SCALAR_PARAMETERS const mbk_epilogue epilogue\n"
+  "#define MBK_SCALAR_ARGUMENTS epilogue\n"
+  "#define MBK_ALPHA run\n"
+  "#define MBK_SCALARS_LOAD                                                                       \\\n"
+  "  mbk_epilogue_scalar alpha = run;                                                             \\\n"
+  "  mbk_epilogue_scalar beta = run;                                                              \\\n"
+  "  (void)alpha;                                                                                 \\\n"
+  "  (void)beta\n"
+  "\n"
+  "// Behind mbk_release in every kernel of a product; and where it ends, by all threads of a\n"
+  "// block, of which `threads` are: before the last kernel, and in it.\n"
+  "#define MBK_BEGIN                                                                              \\\n"
+  "  mbk_epilogue_run run = {epilogue, {0.0, 0.0}};                                               \\\n",
+  "  if (mbk_epilogue_skips(epilogue)) {                                                          \\\n"
+  "    return;                                                                                    \\\n"
+  "  }\n"
+  "#define MBK_LEAVE(threads) mbk_epilogue_leave(run, threads)\n"
+  "#define MBK_FINISH(threads) mbk_epilogue_finish(run, threads)\n",
   NULL};
 
 static const char *const mbi_source_spmv_epilogue_cu[] = {
@@ -4092,7 +4141,6 @@ static const char *const mbi_source_spmv_epilogue_cu[] = {
   "MBK_KERNEL MBK_BOUNDS(MBK_EPILOGUE_THREADS)\n"
   "    mbk_epilogue_apart(const MBK_VECTOR *product, MBK_VECTOR *y, mbk_u64 rows,\n"
   "                       const mbk_epilogue epilogue) {\n"
-  "  MBK_SHARED_MEMORY(shared);\n"
   "  mbk_epilogue_run run = {epilogue, {0.0, 0.0}};\n"
   "  mbk_release();\n"
   "  mbk_await();\n"
@@ -4105,7 +4153,7 @@ static const char *const mbi_source_spmv_epilogue_cu[] = {
   "        mbk_epilogue_row(run, row, (MBK_COMPUTE)product[row],\n"
   "                         MBK_EPILOGUE_VECTORS > 0 ? epilogue.vectors[0][row] : (MBK_VECTOR)0);\n"
   "  }\n"
-  "  mbk_epilogue_finish(run, MBK_EPILOGUE_THREADS, (double *)shared);\n"
+  "  mbk_epilogue_finish(run, MBK_EPILOGUE_THREADS);\n"
   "}\n",
   NULL};
 
@@ -5347,6 +5395,7 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "  bool ending = false;\n"
   "  MBK_COMPUTE own = MBK_ZERO;\n"
   "  mbk_release();\n"
+  "  MBK_BEGIN;\n"
   "  if (at < tiles) {\n"
   "    rank = MBK_TILE_RANK(at);\n"
   "    ending = MBK_TILE_RANK(at + 1) > rank;\n"
@@ -5413,6 +5462,7 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "      mbk_block_sync();\n"
   "    }\n"
   "  }\n"
+  "  MBK_FINISH(MBK_FIXUP_THREADS);\n"
   "}\n",
   NULL};
 
@@ -5458,7 +5508,7 @@ static const char *const mbi_source_spmv_scan_tile_cuh[] = {
   "                                    MBK_SCALAR beta, const MBK_VECTOR *old, mbk_u32 held) {\n"
   "  const mbk_u32 row = MBK_ROW_OF(rank + ended);\n"
   "  const MBK_COMPUTE final = MBK_ADD(MBK_ZERO, sum);\n",
-  "  y[row] = MBK_RESULT(final, (ended < held ? old[ended] : y[row]));\n"
+  "  y[row] = MBK_RESULT(final, (ended < held ? old[ended] : MBK_BESIDE(y)[row]));\n"
   "}\n"
   "\n"
   "// A lane's word of row ends: how many row ends the words before it hold.\n"
@@ -5720,7 +5770,8 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "  const mbk_u32 ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;\n"
   "  const mbk_u32 rank = mbk_load(tile_row + tile);\n"
   "  MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];\n"
-  "  const mbk_scan_rows rows = {row_id, y, rank, adds ? mbk_load(tile_row + tile + 1) : 0, ends};\n"
+  "  const mbk_scan_rows rows = {row_id, MBK_BESIDE(y), rank,\n"
+  "                              adds ? mbk_load(tile_row + tile + 1) : 0, ends};\n"
   "  const MBK_VECTOR held = mbk_scan_multiply<adds>(col_ind, values, x, tile * MBK_TILE_NONZEROS,\n"
   "                                                  nnz, rows, alpha, product);\n"
   "  if (adds) {\n"
@@ -5845,10 +5896,12 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "                     const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts,\n"
   "                     MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
   "  mbk_release();\n"
+  "  MBK_BEGIN;\n"
   "  const MBK_SCALAR factor = MBK_ALPHA;\n"
   "  mbk_table_take(table, factor, MBK_THREADS);\n"
   "  mbk_scan_run<false>(row_ends, tile_row, row_id, col_ind, values, x, y, firsts, tails, nnz,\n"
   "                      tiles, factor, MBK_ABSENT, (MBK_VECTOR *)0);\n"
+  "  MBK_LEAVE(MBK_THREADS);\n"
   "}\n"
   "\n"
   "// Blocks that a multiprocessor should hold of the kernel that adds the old y: with scalars on\n"
@@ -5863,13 +5916,15 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "    mbk_scan_sum(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
   "                 const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_COMPUTE *table,\n"
   "                 const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,\n"
-  "                 mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
+  "                 mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n",
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  mbk_release();\n",
+  "  mbk_release();\n"
+  "  MBK_BEGIN;\n"
   "  MBK_SCALARS_LOAD;\n"
   "  mbk_table_take(table, alpha, MBK_THREADS);\n"
   "  mbk_scan_run<true>(row_ends, tile_row, row_id, col_ind, values, x, y, firsts, tails, nnz,\n"
   "                     tiles, alpha, beta, (MBK_VECTOR *)shared + MBK_TABLE);\n"
+  "  MBK_LEAVE(MBK_THREADS);\n"
   "}\n",
   NULL};
 
@@ -5955,8 +6010,8 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "      MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];\n"
   "      ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;\n"
   "      rank = mbk_load(tile_row + tile);\n"
-  "      const mbk_scan_rows rows = {row_id, y, rank, adds ? mbk_load(tile_row + tile + 1) : 0,\n"
-  "                                  ends};\n"
+  "      const mbk_scan_rows rows = {row_id, MBK_BESIDE(y), rank,\n"
+  "                                  adds ? mbk_load(tile_row + tile + 1) : 0, ends};\n"
   "      mbk_u32 skipped_rows = 0;\n"
   "      const MBK_VECTOR held =\n"
   "          mbk_scan_multiply<adds>(col_ind, values, x, start, nnz, rows, alpha, product);\n"
@@ -5981,8 +6036,8 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "              product[g][j] = MBK_ZERO;\n"
   "            }\n"
   "          }\n"
-  "        }\n"
-  "      }\n",
+  "        }\n",
+  "      }\n"
   "      ends &= mbk_scan_below(end > start ? end - start : 0);\n"
   "      rank += skipped_rows;\n"
   "      mbk_scan_commit(product, ends, rank, slot, row_id, y, firsts, tails, alpha, beta,\n"
@@ -6032,11 +6087,13 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "                   MBK_SCALAR_PARAMETERS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  mbk_release();\n"
+  "  MBK_BEGIN;\n"
   "  const MBK_SCALAR factor = MBK_ALPHA;\n"
   "  mbk_table_take(table, factor, MBK_THREADS);\n"
   "  mbk_scan_run<false>(row_ends, tile_row, row_id, empty_id, block_start, col_ind, values, x, y,\n"
   "                      nnz, tiles, empty_rows, factor, MBK_ABSENT,\n"
   "                      (char *)((MBK_COMPUTE *)shared + MBK_TABLE));\n"
+  "  MBK_FINISH(MBK_THREADS);\n"
   "}\n"
   "\n"
   "// Fewer blocks to a multiprocessor than without the old y: it takes registers.\n"
@@ -6049,13 +6106,15 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "                       const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
   "                       const MBK_COMPUTE *table, const MBK_VECTOR *x, MBK_VECTOR *y,\n"
   "                       mbk_u64 nnz, mbk_u64 tiles, mbk_u64 empty_rows, MBK_SCALAR_PARAMETERS) {\n"
-  "  MBK_SHARED_MEMORY(shared);\n"
+  "  MBK_SHARED_MEMORY(shared);\n",
   "  mbk_release();\n"
-  "  MBK_SCALARS_LOAD;\n",
+  "  MBK_BEGIN;\n"
+  "  MBK_SCALARS_LOAD;\n"
   "  mbk_table_take(table, alpha, MBK_THREADS);\n"
   "  mbk_scan_run<true>(row_ends, tile_row, row_id, empty_id, block_start, col_ind, values, x, y,\n"
   "                     nnz, tiles, empty_rows, alpha, beta,\n"
   "                     (char *)((MBK_COMPUTE *)shared + MBK_TABLE));\n"
+  "  MBK_FINISH(MBK_THREADS);\n"
   "}\n",
   NULL};
 
@@ -6726,9 +6785,10 @@ static const char *const mbi_source_spmv_binned_cu[] = {
   "  const mbk_u64 first = (mbk_u64)mbk_load(item) * MBK_STRIP;\n"
   "  const mbk_u32 width = (mbk_u32)(cols - first < MBK_STRIP ? cols - first : MBK_STRIP);\n"
   "  const mbk_u32 group = mbk_load(item + 1), packs = 2 * (mbk_load(item + 2) - group);\n"
+  "  MBK_BEGIN;\n"
   "  mbk_await_for(x);\n"
-  "  const MBK_COMPUTE factor = MBK_ALPHA;\n"
-  "  if (factor == (MBK_COMPUTE)0) {\n"
+  "  const MBK_SCALAR factor = MBK_ALPHA;\n"
+  "  if (MBK_VANISHES(factor)) {\n"
   "    return;\n"
   "  }\n"
   "  mbk_table_take(table, factor, MBK_THREADS);\n"
@@ -6784,15 +6844,15 @@ static const char *const mbi_source_spmv_binned_cu[] = {
   "MBK_DEVICE void mbk_binned_commit(const MBK_COMPUTE (&product)[MBK_STEPS], mbk_u32 ends,\n"
   "                                  mbk_u32 rank, mbk_u64 tile, const mbk_u32 *row_id,\n"
   "                                  MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,\n"
-  "                                  MBK_COMPUTE *sums, MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
+  "                                  MBK_COMPUTE *sums, MBK_SCALAR alpha, MBK_SCALAR beta) {\n"
   "  const mbk_u32 lane = mbk_lane(), own = (mbk_u32)mbk_popcount(ends);\n"
   "  mbk_u32 ended = own; // row ends up to this lane\n"
   "#pragma unroll\n"
   "  for (int d = 1; d < 32; d <<= 1) {\n"
   "    const mbk_u32 other = mbk_shuffle_up(MBK_ALL, ended, d, 32);\n"
   "    ended += (int)lane >= d ? other : 0;\n"
-  "  }\n",
-  "  const mbk_u32 count = mbk_shuffle(MBK_ALL, ended, 31, 32);\n"
+  "  }\n"
+  "  const mbk_u32 count = mbk_shuffle(MBK_ALL, ended, 31, 32);\n",
   "  mbk_u32 at = ended - own;\n"
   "  MBK_COMPUTE sum = MBK_ZERO, head = MBK_ZERO;\n"
   "#pragma unroll\n"
@@ -6841,10 +6901,10 @@ static const char *const mbi_source_spmv_binned_cu[] = {
   "// The first `left` of a lane's products, times the value of their rows. As mbk_binned_commit.\n"
   "MBK_DEVICE void mbk_binned_by_row(MBK_COMPUTE (&product)[MBK_STEPS], mbk_u32 ends, mbk_u32 rank,\n"
   "                                  const mbk_u32 *row_id, const MBK_VALUE *by_row,\n"
-  "                                  mbk_u64 left) {\n",
+  "                                  mbk_u64 left) {\n"
   "  const mbk_u32 own = (mbk_u32)mbk_popcount(ends);\n"
   "  mbk_u32 ended = own;\n"
-  "#pragma unroll\n"
+  "#pragma unroll\n",
   "  for (int d = 1; d < 32; d <<= 1) {\n"
   "    const mbk_u32 other = mbk_shuffle_up(MBK_ALL, ended, d, 32);\n"
   "    ended += (int)mbk_lane() >= d ? other : 0;\n"
@@ -6878,11 +6938,12 @@ static const char *const mbi_source_spmv_binned_cu[] = {
   "  const mbk_u32 from = mbk_load(part_start + mbk_block());\n"
   "  const mbk_u32 packs = 2 * (mbk_load(part_start + mbk_block() + 1) - from);\n"
   "  mbk_release();\n"
+  "  MBK_BEGIN;\n"
   "  mbk_await();\n"
   "  MBK_SCALARS_LOAD;\n"
-  "  if (alpha != (MBK_COMPUTE)0) {\n"
-  "    products += (mbk_u64)from * MBK_GROUP;\n",
-  "    for (mbk_u32 i = mbk_thread(); i < packs; i += MBK_THREADS) {\n"
+  "  if (!MBK_VANISHES(alpha)) {\n"
+  "    products += (mbk_u64)from * MBK_GROUP;\n"
+  "    for (mbk_u32 i = mbk_thread(); i < packs; i += MBK_THREADS) {\n",
   "      mbk_copy_ahead(slots + i * MBK_PACK, products + i * MBK_PACK);\n"
   "    }\n"
   "  }\n"
@@ -6909,17 +6970,17 @@ static const char *const mbi_source_spmv_binned_cu[] = {
   "      MBK_COMPUTE product[MBK_STEPS];\n"
   "#pragma unroll\n"
   "      for (int i = 0; i < MBK_STEPS; i++) {\n"
-  "        product[i] =\n"
-  "            first + i < nnz && alpha != (MBK_COMPUTE)0 ? slots[place[t].at[i]] : MBK_ZERO;\n"
+  "        product[i] = first + i < nnz && !MBK_VANISHES(alpha) ? slots[place[t].at[i]] : MBK_ZERO;\n"
   "      }\n"
   "      const mbk_u32 own = ends[t] >> lane * MBK_STEPS % 32 & ((1u << MBK_STEPS) - 1);\n"
   "#if MBK_BY_ROW\n"
   "      mbk_binned_by_row(product, own, rank[t], row_id, by_row,\n"
-  "                        first < nnz && alpha != (MBK_COMPUTE)0 ? nnz - first : 0);\n"
+  "                        first < nnz && !MBK_VANISHES(alpha) ? nnz - first : 0);\n"
   "#endif\n"
   "      mbk_binned_commit(product, own, rank[t], at, row_id, y, firsts, tails, sums, alpha, beta);\n"
   "    }\n"
   "  }\n"
+  "  MBK_LEAVE(MBK_THREADS);\n"
   "}\n",
   NULL};
 
@@ -7030,11 +7091,13 @@ static const char *const mbi_source_spmv_hubs_cu[] = {
   "                     mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  mbk_release();\n"
+  "  MBK_BEGIN;\n"
   "  const MBK_SCALAR factor = MBK_ALPHA;\n"
   "  mbk_table_take(table, factor, MBK_THREADS);\n",
   "  mbk_hubs_run<false>(row_ends, tile_row, row_id, codes, values, hub_col, hub_count, x, y,\n"
   "                      firsts, tails, nnz, tiles, factor, MBK_ABSENT,\n"
   "                      (MBK_VECTOR *)shared + MBK_TABLE);\n"
+  "  MBK_LEAVE(MBK_THREADS);\n"
   "}\n"
   "\n"
   "// The same with any beta. Shared: MBK_VECTOR[MBK_TABLE + MBK_HUBS +\n"
@@ -7047,10 +7110,12 @@ static const char *const mbi_source_spmv_hubs_cu[] = {
   "                 MBK_SCALAR_PARAMETERS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  mbk_release();\n"
+  "  MBK_BEGIN;\n"
   "  MBK_SCALARS_LOAD;\n"
   "  mbk_table_take(table, alpha, MBK_THREADS);\n"
   "  mbk_hubs_run<true>(row_ends, tile_row, row_id, codes, values, hub_col, hub_count, x, y,\n"
   "                     firsts, tails, nnz, tiles, alpha, beta, (MBK_VECTOR *)shared + MBK_TABLE);\n"
+  "  MBK_LEAVE(MBK_THREADS);\n"
   "}\n",
   NULL};
 
@@ -7502,6 +7567,7 @@ static const char *const mbi_source_spmv_rows_cu[] = {
   "                     const MBK_VALUE *values, const MBK_COMPUTE *table, const MBK_VECTOR *x,\n"
   "                     MBK_VECTOR *y, mbk_u64 rows, MBK_SCALAR_PARAMETERS) {\n"
   "  mbk_release();\n"
+  "  MBK_BEGIN;\n"
   "  MBK_SCALARS_LOAD;\n"
   "  mbk_table_take(table, alpha, MBK_THREADS);\n"
   "  const mbk_u64 row = ((mbk_u64)mbk_block() * MBK_THREADS + mbk_thread()) / MBK_LANES;\n"
@@ -7558,6 +7624,7 @@ static const char *const mbi_source_spmv_rows_cu[] = {
   "    mbk_await();\n"
   "    MBK_COMMIT(row, sum);\n"
   "  }\n"
+  "  MBK_FINISH(MBK_THREADS);\n"
   "}\n",
   NULL};
 
@@ -8300,34 +8367,35 @@ static const char *const mbi_source_spmv_sliced_cu[] = {
   "  const mbk_u64 thread = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread();\n"
   "  const mbk_u64 slice = thread / 32;\n"
   "  mbk_release();\n"
-  "  const MBK_COMPUTE factor = MBK_ALPHA;\n"
+  "  MBK_BEGIN;\n"
+  "  const MBK_SCALAR factor = MBK_ALPHA;\n"
   "  mbk_table_take(table, factor, MBK_THREADS);\n"
-  "  if (slice * 32 >= rows) {\n"
-  "    return;\n"
-  "  }\n"
-  "  const mbk_u32 count = factor != (MBK_COMPUTE)0 ? mbk_load(length + thread) : 0;\n"
-  "  const mbk_u32 base = mbk_load(slice_base + slice);\n"
-  "  columns += (mbk_u64)mbk_load(column_start + slice) * 32;\n"
+  "  if (slice * 32 < rows) {\n"
+  "    const mbk_u32 count = !MBK_VANISHES(factor) ? mbk_load(length + thread) : 0;\n"
+  "    const mbk_u32 base = mbk_load(slice_base + slice);\n"
+  "    columns += (mbk_u64)mbk_load(column_start + slice) * 32;\n"
   "#if !MBK_PATTERN\n"
-  "  values += (mbk_u64)mbk_load(slice_start + slice) * 32 + mbk_lane() * MBK_PACK;\n"
+  "    values += (mbk_u64)mbk_load(slice_start + slice) * 32 + mbk_lane() * MBK_PACK;\n"
   "#endif\n"
   "#if MBK_BY_ROW\n"
-  "  values += MBK_SORTED ? mbk_load(row_id + thread) : thread; // which is there where count > 0\n"
+  "    values += MBK_SORTED ? mbk_load(row_id + thread) : thread; // which is there where count > 0\n"
   "#endif\n"
-  "  mbk_await_for(x);\n"
-  "  const MBK_COMPUTE sum =\n"
-  "      base == MBK_WIDE\n"
-  "          ? mbk_sliced_sum((const mbk_i32 *)columns + mbk_lane() * MBK_PACK, values, x, count)\n"
-  "          : mbk_sliced_sum(columns + mbk_lane() * MBK_PACK, values, x + base, count);\n"
+  "    mbk_await_for(x);\n"
+  "    const MBK_COMPUTE sum =\n"
+  "        base == MBK_WIDE\n"
+  "            ? mbk_sliced_sum((const mbk_i32 *)columns + mbk_lane() * MBK_PACK, values, x, count)\n"
+  "            : mbk_sliced_sum(columns + mbk_lane() * MBK_PACK, values, x + base, count);\n"
   "#if MBK_SORTED\n"
-  "  const mbk_u32 row = mbk_load(row_id + thread);\n"
+  "    const mbk_u32 row = mbk_load(row_id + thread);\n"
   "#else\n"
-  "  const mbk_u64 row = thread;\n"
+  "    const mbk_u64 row = thread;\n"
   "#endif\n"
-  "  if (row < rows) {\n"
-  "    MBK_SCALARS_LOAD;\n"
-  "    MBK_COMMIT(row, sum);\n"
+  "    if (row < rows) {\n"
+  "      MBK_SCALARS_LOAD;\n"
+  "      MBK_COMMIT(row, sum);\n"
+  "    }\n"
   "  }\n"
+  "  MBK_FINISH(MBK_THREADS);\n"
   "}\n",
   NULL};
 
@@ -10408,6 +10476,7 @@ static const struct {
     {"spmv/semiring.cuh", mbi_source_spmv_semiring_cuh},
     {"spmv/values.cuh", mbi_source_spmv_values_cuh},
     {"spmv/epilogue.cuh", mbi_source_spmv_epilogue_cuh},
+    {"spmv/epilogue_commit.cuh", mbi_source_spmv_epilogue_commit_cuh},
     {"spmv/epilogue.cu", mbi_source_spmv_epilogue_cu},
     {"spmv/forms.cuh", mbi_source_spmv_forms_cuh},
     {"spmv/arrays.cu", mbi_source_spmv_arrays_cu},
@@ -10450,7 +10519,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "93795a1dd7ef7e2d178e4650aef00a421522a4413c32700e80e1bdce045bc0ec"
+#define MBI_KERNEL_HASH "4feeb80e2a9fcf2977064f6afc26ec3701e0c44d04c6c6c4ba48c7e6dc22db8c"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -10799,7 +10868,7 @@ static void mbi_loaded_close(merbit_context *context) {
 /* ---- Preamble: the #defines of one specialisation --------------------------------------- */
 
 typedef struct mbi_preamble { /* all zero is empty */
-  char text[4096];
+  char text[8192];
   size_t length;
   int overflow; /* a line did not fit; mbi_program_create refuses */
 } mbi_preamble;
@@ -18950,8 +19019,8 @@ static int mbi_semiring_adds(const merbit_plan *plan, const void *beta) {
 }
 
 /* ==== >>spmv/epilogue_table.c  CPU: epilogues that need no function of the user =========== */
-/* On the CPU an epilogue is a function. For these expressions neither the user nor the library's
- * solvers need give one: it is made of the same text that kernels get. */
+/* On the CPU an epilogue is a function. For these expressions nobody need give one: it is made of
+ * the same text that kernels get. */
 
 static double mbi_epilogue_dot_sum0(
     double ax, double y, double v0) {
@@ -19262,6 +19331,22 @@ static int mbi_epilogue_fused(const merbit_plan *plan) {
   return plan->epilogue != NULL && plan->epilogue->fused;
 }
 
+/* Before plan->cuda->create, by which method. */
+static void mbi_epilogue_settle(merbit_plan *plan, merbit_method method) {
+  if (plan->epilogue != NULL) {
+    plan->epilogue->fused =
+        !plan->epilogue->given.apart && plan->device.rows > 0 &&
+        (method == MERBIT_METHOD_SCAN || method == MERBIT_METHOD_ROWS ||
+         method == MERBIT_METHOD_SLICED);
+  }
+}
+
+/* Shared memory of a kernel that needs `bytes` by itself: sums take its place at the end. */
+static unsigned mbi_epilogue_shared(const merbit_plan *plan, int threads, unsigned bytes) {
+  const unsigned sums = (unsigned)threads / 16 * (unsigned)sizeof(double);
+  return mbi_epilogue_fused(plan) && bytes < sums ? sums : bytes;
+}
+
 /* ---- Checks -------------------------------------------------------------------------------
  */
 
@@ -19413,22 +19498,31 @@ static uint64_t mbi_epilogue_apart_blocks(const merbit_plan *plan) {
   return blocks < most ? blocks : most;
 }
 
-/* Where each part of a product's scratch begins: the sums that kernels before the last one
- * leave, those of the last one and of its groups, tickets; and, for a kernel apart, the
- * product. */
+/* Where each part of a product's scratch begins: tickets, which are zero between products even
+ * where the plan is made again; sums that the kernels before the last one leave; those of the
+ * last one and of its groups; and, for a kernel apart, the product. */
 typedef struct mbi_epilogue_room {
   uint64_t left_count, parts, groups; /* of blocks, and of groups of them */
-  uint64_t at_parts, at_tickets, at_product, bytes;
+  uint64_t at_left, at_parts, at_product, bytes;
 } mbi_epilogue_room;
 
 static mbi_epilogue_room mbi_epilogue_room_of(const merbit_plan *plan) {
   mbi_epilogue_room room;
   memset(&room, 0, sizeof room);
   room.parts = mbi_epilogue_apart_blocks(plan);
+  if (mbi_epilogue_fused(plan)) {
+    const int crossing = plan->method == MERBIT_METHOD_SCAN && !plan->scan.whole;
+    room.left_count = crossing ? plan->scan.blocks : 0;
+    room.parts = plan->method == MERBIT_METHOD_ROWS     ? plan->rows.blocks
+                 : plan->method == MERBIT_METHOD_SLICED ? plan->sliced.blocks
+                 : crossing                             ? plan->scan.fixup_blocks
+                                                        : plan->scan.blocks;
+  }
   room.groups = (room.parts + MBI_EPILOGUE_GROUP - 1) / MBI_EPILOGUE_GROUP;
-  room.at_parts = 2 * room.left_count * sizeof(double);
-  room.at_tickets = room.at_parts + 2 * (room.parts + room.groups) * sizeof(double);
-  room.at_product = (room.at_tickets + (room.groups + 1) * sizeof(uint32_t) + 255) / 256 * 256;
+  room.at_left = ((room.groups + 1) * sizeof(uint32_t) + 255) / 256 * 256;
+  room.at_parts = room.at_left + 2 * room.left_count * sizeof(double);
+  room.at_product =
+      (room.at_parts + 2 * (room.parts + room.groups) * sizeof(double) + 255) / 256 * 256;
   room.bytes = room.at_product;
   if (!mbi_epilogue_fused(plan)) {
     room.bytes += (uint64_t)plan->csr.rows * mbi_type_size(mbi_plan_sums(plan));
@@ -25720,8 +25814,10 @@ static merbit_status mbi_scan_size(merbit_plan *plan) {
 static unsigned mbi_scan_whole_shared(const merbit_plan *plan, int adds) {
   const unsigned size = (unsigned)mbi_type_size(mbi_plan_sums(plan));
   const unsigned threads = (unsigned)plan->scan.threads;
-  return mbi_value_shared(plan) + threads / 32 * 2 * (2 * size + (unsigned)sizeof(uint32_t)) +
-         (adds ? threads * size : 0);
+  return mbi_epilogue_shared(
+      plan, plan->scan.threads,
+      mbi_value_shared(plan) + threads / 32 * 2 * (2 * size + (unsigned)sizeof(uint32_t)) +
+          (adds ? threads * size : 0));
 }
 
 /* ==== >>spmv/scan.c  CUDA: tiles of nonzeros, segmented sums by shuffles ================== */
@@ -25912,13 +26008,18 @@ static merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr carries
   return mbi_device_launch_some(
       plan->context, s->fixup, "mbk_scan_fixup", (int64_t)s->fixup_blocks,
       MBI_SCAN_FIXUP_THREADS,
-      (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 *
-                 (mbi_type_size(mbi_plan_sums(plan)) + sizeof(uint32_t))),
+      mbi_epilogue_shared(plan, MBI_SCAN_FIXUP_THREADS,
+                          (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 *
+                                     (mbi_type_size(mbi_plan_sums(plan)) + sizeof(uint32_t)))),
       stream, arguments, early);
 }
 
-/* Whether the old y is wanted, for all that the host knows of beta, a kernel's argument. */
+/* Whether the old y is wanted, for all that the host knows of beta, a kernel's argument; or an
+ * epilogue's first vector in its place. */
 static int mbi_scan_adds(const merbit_plan *plan, const void *beta) {
+  if (mbi_epilogue_fused(plan)) {
+    return plan->epilogue->given.vectors > 0;
+  }
   if (mbi_plan_has_semiring(plan)) {
     return mbi_semiring_adds(plan, beta);
   }
@@ -25982,7 +26083,9 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
     status = mbi_device_launch_early(
         plan->context, adds ? s->sum : s->product, adds ? "mbk_scan_sum" : "mbk_scan_product",
         (int64_t)s->blocks, s->threads,
-        mbi_value_shared(plan) + (adds ? (unsigned)s->threads * size : 0), stream, arguments);
+        mbi_epilogue_shared(plan, s->threads,
+                            mbi_value_shared(plan) + (adds ? (unsigned)s->threads * size : 0)),
+        stream, arguments);
   }
   return status == MERBIT_OK ? mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream, 1)
                              : status;
@@ -27017,8 +27120,9 @@ static merbit_status mbi_rows_multiply(merbit_plan *plan, mbi_devptr carries, co
   arguments[7] = (void *)(uintptr_t)alpha;
   arguments[8] = (void *)(uintptr_t)beta;
   return mbi_device_launch_early(plan->context, r->product, "mbk_rows_product",
-                                 (int64_t)r->blocks, r->threads, mbi_value_shared(plan), stream,
-                                 arguments);
+                                 (int64_t)r->blocks, r->threads,
+                                 mbi_epilogue_shared(plan, r->threads, mbi_value_shared(plan)),
+                                 stream, arguments);
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */
@@ -29506,8 +29610,9 @@ static merbit_status mbi_sliced_multiply(merbit_plan *plan, mbi_devptr carries,
   arguments[11] = (void *)(uintptr_t)alpha;
   arguments[12] = (void *)(uintptr_t)beta;
   return mbi_device_launch_early(plan->context, s->kernels[3], "mbk_sliced_product",
-                                 (int64_t)s->blocks, s->threads, mbi_value_shared(plan), stream,
-                                 arguments);
+                                 (int64_t)s->blocks, s->threads,
+                                 mbi_epilogue_shared(plan, s->threads, mbi_value_shared(plan)),
+                                 stream, arguments);
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */
@@ -30913,9 +31018,10 @@ static merbit_status mbi_method_create(merbit_plan *plan) {
              : status;
 }
 
-/* Whether alpha is zero, for all that the host knows of it. */
+/* Whether alpha is zero, for all that the host knows of it. With a fused epilogue it is 1, and
+ * what comes in its place the epilogue's. */
 static int mbi_alpha_zero(const merbit_plan *plan, const void *alpha) {
-  return plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE &&
+  return !mbi_epilogue_fused(plan) && plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE &&
          mbi_scalar_zero(mbi_plan_sums(plan), alpha);
 }
 
@@ -32455,6 +32561,7 @@ static merbit_status mbi_choose(merbit_plan *plan) {
   char reason[384];
   merbit_status status = MERBIT_OK;
   plan->once = plan->device.nnz >= 4 * plan->device.rows;
+  mbi_epilogue_settle(plan, MERBIT_METHOD_AUTO); /* products are measured without */
   if (mbi_plan_vectors(plan) > 1) {
     return mbi_choose_many(plan);
   }
@@ -32489,6 +32596,7 @@ static merbit_status mbi_choose(merbit_plan *plan) {
     }
   }
   plan->cuda = mbi_cuda_method_of(plan, plan->method);
+  mbi_epilogue_settle(plan, plan->method);
   status = mbi_method_create(plan);
   if (any && plan->method != MERBIT_METHOD_SCAN &&
       (status == MERBIT_DEVICE_OUT_OF_MEMORY || status == MERBIT_TOO_LARGE)) {
@@ -32499,6 +32607,7 @@ static merbit_status mbi_choose(merbit_plan *plan) {
     (void)snprintf(plan->why, sizeof plan->why, "the first choice failed: %.60s", reason);
     plan->method = MERBIT_METHOD_SCAN;
     plan->cuda = mbi_cuda_method_of(plan, plan->method);
+    mbi_epilogue_settle(plan, plan->method);
     status = mbi_method_create(plan);
   }
   if (status == MERBIT_OK && plan->full.csr.rows > 0) {
@@ -35371,10 +35480,14 @@ static merbit_status mbi_epilogue_cuda(merbit_plan *plan, merbit_workspace *work
   call.scalars = mbi_device_address(scalars);
   call.sums = mbi_device_address(sums);
   call.skip = mbi_device_address(skip);
-  call.left = workspace->sums_scratch;
+  call.tickets = workspace->sums_scratch;
+  call.left = workspace->sums_scratch + room.at_left;
   call.left_count = room.left_count;
   call.parts = workspace->sums_scratch + room.at_parts;
-  call.tickets = workspace->sums_scratch + room.at_tickets;
+  if (plan->epilogue->fused) {
+    return mbi_method_multiply(plan, workspace->device_carries, &call, mbi_device_address(x),
+                               mbi_epilogue_factor(plan, 0), mbi_device_address(y), stream);
+  }
   return mbi_epilogue_apart(plan, workspace, mbi_device_address(x), mbi_device_address(y),
                             &call, room.at_product, stream);
 }

@@ -16,7 +16,6 @@
 MBK_KERNEL MBK_BOUNDS(MBK_EPILOGUE_THREADS)
     mbk_epilogue_apart(const MBK_VECTOR *product, MBK_VECTOR *y, mbk_u64 rows,
                        const mbk_epilogue epilogue) {
-  MBK_SHARED_MEMORY(shared);
   mbk_epilogue_run run = {epilogue, {0.0, 0.0}};
   mbk_release();
   mbk_await();
@@ -29,5 +28,5 @@ MBK_KERNEL MBK_BOUNDS(MBK_EPILOGUE_THREADS)
         mbk_epilogue_row(run, row, (MBK_COMPUTE)product[row],
                          MBK_EPILOGUE_VECTORS > 0 ? epilogue.vectors[0][row] : (MBK_VECTOR)0);
   }
-  mbk_epilogue_finish(run, MBK_EPILOGUE_THREADS, (double *)shared);
+  mbk_epilogue_finish(run, MBK_EPILOGUE_THREADS);
 }

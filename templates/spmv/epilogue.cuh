@@ -177,23 +177,25 @@ MBK_DEVICE bool mbk_epilogue_last(mbk_u32 *ticket, mbk_u32 count, double *shared
 }
 
 // At the end of a kernel before the last one, by all threads.
-MBK_DEVICE void mbk_epilogue_leave(mbk_epilogue_run &run, mbk_u32 threads, double *shared) {
+MBK_DEVICE void mbk_epilogue_leave(mbk_epilogue_run &run, mbk_u32 threads) {
 #if MBK_EPILOGUE_SUMS
+  MBK_SHARED_MEMORY(shared);
   mbk_await();
-  mbk_epilogue_block(run.sums, threads, shared);
+  mbk_epilogue_block(run.sums, threads, (double *)shared);
   mbk_epilogue_store(run.call.left + 2 * (mbk_u64)mbk_block(), run.sums);
 #else
   (void)run;
   (void)threads;
-  (void)shared;
 #endif
 }
 
 // At the end of the last one.
-MBK_DEVICE void mbk_epilogue_finish(mbk_epilogue_run &run, mbk_u32 threads, double *shared) {
+MBK_DEVICE void mbk_epilogue_finish(mbk_epilogue_run &run, mbk_u32 threads) {
   const mbk_epilogue &call = run.call;
   mbk_await();
 #if MBK_EPILOGUE_SUMS
+  MBK_SHARED_MEMORY(memory);
+  double *const shared = (double *)memory;
   const mbk_u32 grid = mbk_grid(), block = mbk_block();
   const mbk_u32 groups = (grid + MBK_EPILOGUE_GROUP - 1) / MBK_EPILOGUE_GROUP;
   const mbk_u32 group = block / MBK_EPILOGUE_GROUP, first = group * MBK_EPILOGUE_GROUP;
@@ -226,7 +228,6 @@ MBK_DEVICE void mbk_epilogue_finish(mbk_epilogue_run &run, mbk_u32 threads, doub
   }
 #else
   (void)threads;
-  (void)shared;
   if (mbk_block() == 0 && call.sums != (double *)0) {
     mbk_epilogue_store(call.sums, run.sums);
   }
