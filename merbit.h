@@ -531,6 +531,26 @@ typedef struct merbit_operators {
   void *user;
 } merbit_operators;
 
+/* The CPU's part of an epilogue: make of y[row], which holds the row of op(A) x, the result, for the rows
+ * from `begin` up to `end`, and add what the sums take to sums[0] and sums[1], which begin at 0. y and the
+ * vectors are of the plan's vector type. Several threads call it at once, for other rows. */
+typedef void (*merbit_epilogue_rows)(void *user, int64_t begin, int64_t end, void *y,
+                                     const void *const *vectors, const double *scalars,
+                                     double sums[2]);
+
+/* What a plan's products make of each row of op(A) x on its way to y, and two sums over all rows: see
+ * EPILOGUES in the manual. Expressions for CUDA, a function for the CPU; what a plan's side does not use may
+ * be NULL. */
+typedef struct merbit_epilogue {
+  const char *result;       /* y[row], in ax (the row of op(A) x), row, v0, ..., s0, ...; NULL: ax */
+  const char *sums[2];      /* added up over rows, in the same names and y, the result; NULL: none */
+  int vectors;              /* v0, ... up to v5: of the plan's vector type, each taken at [row] */
+  int scalars;              /* s0, ... up to s7: doubles, read by each product */
+  int apart;                /* nonzero: never inside the product's own kernels, for comparison */
+  merbit_epilogue_rows cpu; /* all of it on the CPU */
+  void *cpu_user;
+} merbit_epilogue;
+
 /* One context is one device, or the CPU. Made by merbit_context_create. Reference-counted: what was
  * made from it keeps it alive after merbit_context_destroy. Threads may share it. */
 typedef struct merbit_context merbit_context;
@@ -688,6 +708,7 @@ typedef struct merbit_plan_desc {
   int vectors;                 /* that merbit_spmm multiplies at once, up to 64; 0: one. MANY: sigma is the
                                   nonzeros of a run by 32, omega how many gathers are in flight, 4 or 8 */
   merbit_vector_order vector_order; /* of several */
+  const merbit_epilogue *epilogue; /* for merbit_spmv_epilogue; read while the plan is made, and no more */
 } merbit_plan_desc;
 
 typedef struct merbit_plan_info {
@@ -951,6 +972,18 @@ MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *worksp
 MERBIT_API merbit_status merbit_spmm(merbit_plan *plan, merbit_workspace *workspace,
                                      const void *alpha, const void *x, int64_t ldx,
                                      const void *beta, void *y, int64_t ldy, void *stream);
+
+/* The product of a plan with plan_desc.epilogue: each row of op(A) x becomes a row of y by the epilogue's
+ * `result`, and sums[0] and sums[1] become its sums over all rows (0 where it has none), which have the same
+ * bits from run to run. All arrays lie where the plan computes: vectors[] (the array itself is the caller's,
+ * in host memory) as long as y, `scalars`, and the two doubles at `sums`, which may be NULL. They are read and written
+ * when the product runs, not when it is enqueued. `skip` NULL, or an int there: unless it is 0 the product does nothing at all. y must not overlap x, nor a vector;
+ * a vector may be x. Else as merbit_spmv, with alpha 1 and beta 0. */
+MERBIT_API merbit_status merbit_spmv_epilogue(merbit_plan *plan, merbit_workspace *workspace,
+                                              const void *x, void *y,
+                                              const void *const *vectors,
+                                              const double *scalars, double *sums,
+                                              const int *skip, void *stream);
 
 /* ---- Solvers ----------------------------------------------------------------------------------- */
 
@@ -3719,41 +3752,53 @@ static const char *const mbi_source_spmv_algebra_cuh[] = {
   "#include \"spmv/semiring.cuh\"\n"
   "#else\n"
   "// Plus-times. Every sum starts at MBK_ZERO, so that a sum that is zero is +0 in any order.\n"
-  "#define MBK_SCALAR MBK_COMPUTE\n"
-  "#define MBK_ABSENT ((MBK_COMPUTE)0)\n"
-  "#define MBK_VANISHES(alpha) ((alpha) == (MBK_COMPUTE)0)\n",
-  "#define MBK_SCALAR_AT(address, absent) ((address) ? *(address) : (MBK_COMPUTE)(absent))\n"
   "#define MBK_ZERO ((MBK_COMPUTE)0)\n"
   "#define MBK_ADD(a, b) ((a) + (b))\n"
   "#define MBK_MUL(a, x) mbk_multiply((MBK_COMPUTE)(a), (MBK_COMPUTE)(x))\n"
+  "#ifdef MBK_EPILOGUE_RESULT\n",
+  "#include \"spmv/epilogue_commit.cuh\"\n"
+  "#else\n"
+  "#define MBK_SCALAR MBK_COMPUTE\n"
+  "#define MBK_ABSENT ((MBK_COMPUTE)0)\n"
+  "#define MBK_VANISHES(alpha) ((alpha) == (MBK_COMPUTE)0)\n"
+  "#define MBK_SCALAR_AT(address, absent) ((address) ? *(address) : (MBK_COMPUTE)(absent))\n"
   "// What becomes of a row's final sum. With alpha 0 the sum is zero because nothing was read;\n"
   "// with beta 0 the old y is not read, else it is `old`, a place in memory.\n"
   "#define MBK_RESULT(sum, old)                                                                   \\\n"
   "  ((MBK_VECTOR)(beta == (MBK_COMPUTE)0 ? MBK_MUL(alpha, sum)                                   \\\n"
   "                                       : MBK_ADD(MBK_MUL(alpha, sum), MBK_MUL(beta, old))))\n"
   "#endif\n"
+  "#endif\n"
+  "\n"
+  "#ifndef MBK_EPILOGUE_RESULT\n"
+  "#define MBK_BESIDE(y) (y)\n"
+  "#define MBK_BEGIN\n"
+  "#define MBK_LEAVE(threads)\n"
+  "#define MBK_FINISH(threads)\n"
+  "#endif\n"
   "\n"
   "// alpha and beta as kernel parameters, and as what one function passes on to another. A null\n"
   "// device pointer stands for the default. MBK_SCALARS_LOAD goes where MBK_COMMIT follows: held\n"
   "// from a kernel's start, the two would cost registers.\n"
-  "#if MBK_SCALARS_DEVICE\n"
+  "#ifdef MBK_EPILOGUE_RESULT // spmv/epilogue_commit.cuh\n"
+  "#elif MBK_SCALARS_DEVICE\n"
   "#define MBK_SCALAR_PARAMETERS const MBK_COMPUTE *alpha_at, const MBK_COMPUTE *beta_at\n"
   "#define MBK_SCALAR_ARGUMENTS alpha_at, beta_at\n"
   "#define MBK_ALPHA (mbk_await(), MBK_SCALAR_AT(alpha_at, 1))\n"
   "#define MBK_SCALARS_LOAD                                                                       \\\n"
   "  const MBK_SCALAR alpha = MBK_ALPHA;                                                          \\\n"
   "  const MBK_SCALAR beta = MBK_SCALAR_AT(beta_at, 0)\n"
-  "#else\n"
+  "#else\n",
   "#define MBK_SCALAR_PARAMETERS const MBK_SCALAR alpha, const MBK_SCALAR beta\n"
   "#define MBK_SCALAR_ARGUMENTS alpha, beta\n"
   "#define MBK_ALPHA alpha\n"
   "#define MBK_SCALARS_LOAD\n"
   "#endif\n"
   "\n"
-  "// Every row passes here, or through MBK_RESULT, exactly once.\n",
+  "// Every row passes here, or through MBK_RESULT, exactly once.\n"
   "MBK_DEVICE void mbk_commit(MBK_VECTOR *y, mbk_u64 row, MBK_COMPUTE sum, MBK_SCALAR alpha,\n"
   "                           MBK_SCALAR beta) {\n"
-  "  y[row] = MBK_RESULT(sum, y[row]);\n"
+  "  y[row] = MBK_RESULT(sum, MBK_BESIDE(y)[row]);\n"
   "}\n"
   "#define MBK_COMMIT(row, sum) mbk_commit(y, (row), (sum), alpha, beta)\n"
   "\n"
@@ -3925,6 +3970,7 @@ static const char *const mbi_source_spmv_values_cuh[] = {
   "    mbk_values_scale(const MBK_VALUE *by_column, const MBK_VECTOR *x, mbk_u64 cols,\n"
   "                     MBK_VECTOR *scaled, MBK_SCALAR_PARAMETERS) {\n"
   "  mbk_release();\n"
+  "  MBK_BEGIN;\n"
   "  mbk_await_for(x);\n"
   "  if (MBK_VANISHES(MBK_ALPHA)) {\n"
   "    return;\n"
@@ -3936,6 +3982,314 @@ static const char *const mbi_source_spmv_values_cuh[] = {
   "  }\n"
   "}\n"
   "#endif\n",
+  NULL};
+
+static const char *const mbi_source_spmv_epilogue_cuh[] = {
+  "// What a plan's epilogue makes of each row of op(A) x on its way to y, and its two sums over\n"
+  "// all rows: part of spmv/algebra.cuh, where the product's own kernels do it, and of\n"
+  "// spmv/epilogue.cu.\n"
+  "//\n"
+  "// Threads add up in registers what they commit, blocks in a tree of fixed shape. Kernels before\n"
+  "// a product's last one leave each block's sums; the last one's blocks add these to theirs, and\n"
+  "// who comes last of a group of blocks, then of the groups, adds up in the order of the blocks:\n"
+  "// sums have the same bits from run to run. Source of the ticket: the sample\n"
+  "// threadFenceReduction of CUDA.\n"
+  "#ifndef MBK_EPILOGUE_RESULT\n"
+  "#error                                                                                         \\\n"
+  "    \"define MBK_EPILOGUE_RESULT: y[row], an expression in in_ax, in_row, in_v0, ..., in_s0, ...\"\n"
+  "#endif\n"
+  "#ifndef MBK_EPILOGUE_VECTORS\n"
+  "#error \"define MBK_EPILOGUE_VECTORS: how many vectors there are, up to 6\"\n"
+  "#endif\n"
+  "#ifndef MBK_EPILOGUE_SCALARS\n"
+  "#error \"define MBK_EPILOGUE_SCALARS: how many scalars, up to 8\"\n"
+  "#endif\n"
+  "// And where there is such a sum MBK_EPILOGUE_SUM0 and MBK_EPILOGUE_SUM1, in double, in in_y\n"
+  "// too.\n"
+  "#include \"jit/functions.cuh\"\n"
+  "\n"
+  "#define MBK_EPILOGUE_GROUP 128 // blocks whose sums one of them adds up; as MBI_EPILOGUE_GROUP\n"
+  "\n"
+  "#ifdef MBK_EPILOGUE_SUM0\n"
+  "#define MBK_EPILOGUE_HAS0 1\n"
+  "#else\n"
+  "#define MBK_EPILOGUE_HAS0 0\n"
+  "#define MBK_EPILOGUE_SUM0 0.0\n"
+  "#endif\n"
+  "#ifdef MBK_EPILOGUE_SUM1\n"
+  "#define MBK_EPILOGUE_HAS1 1\n"
+  "#else\n"
+  "#define MBK_EPILOGUE_HAS1 0\n"
+  "#define MBK_EPILOGUE_SUM1 0.0\n"
+  "#endif\n"
+  "#define MBK_EPILOGUE_HAS(k) ((k) == 0 ? MBK_EPILOGUE_HAS0 : MBK_EPILOGUE_HAS1)\n"
+  "#define MBK_EPILOGUE_SUMS (MBK_EPILOGUE_HAS0 || MBK_EPILOGUE_HAS1)\n"
+  "\n",
+  "struct mbk_epilogue { // mbi_epilogue_call of the host\n"
+  "  const MBK_VECTOR *vectors[6];\n"
+  "  const double *scalars;\n"
+  "  double *sums;        // what comes out; or null\n"
+  "  const mbk_i32 *skip; // unless what is there is 0 nothing is done; or null\n"
+  "  double *left;        // two of each block of the kernels before the last\n"
+  "  double *parts;       // of each block of the last one, then of each group\n"
+  "  mbk_u32 *tickets;    // of each group, then of the groups; all zero between products\n"
+  "  mbk_u64 left_count;\n"
+  "};\n"
+  "\n"
+  "// One thread's.\n"
+  "struct mbk_epilogue_run {\n"
+  "  mbk_epilogue call;\n"
+  "  double sums[2];\n"
+  "};\n"
+  "\n"
+  "// Behind mbk_release; waits where it has to look. The same in all threads.\n"
+  "MBK_DEVICE bool mbk_epilogue_skips(const mbk_epilogue &call) {\n"
+  "  if (call.skip == (const mbk_i32 *)0) {\n"
+  "    return false;\n"
+  "  }\n"
+  "  mbk_await();\n"
+  "  return *call.skip != 0;\n"
+  "}\n"
+  "\n"
+  "#define MBK_EPILOGUE_NAMES(T)                                                                  \\\n"
+  "  const T in_ax, const T in_y, const T in_row, const T in_v0, const T in_v1, const T in_v2,    \\\n"
+  "      const T in_v3, const T in_v4, const T in_v5, const T in_s0, const T in_s1,               \\\n"
+  "      const T in_s2, const T in_s3, const T in_s4, const T in_s5, const T in_s6, const T in_s7\n"
+  "#define MBK_EPILOGUE_VALUES(T, y)                                                              \\\n"
+  "  (T) ax, (T)(y), (T)row, (T)beside, (T)v[1], (T)v[2], (T)v[3], (T)v[4], (T)v[5], (T)s[0],     \\\n"
+  "      (T)s[1], (T)s[2], (T)s[3], (T)s[4], (T)s[5], (T)s[6], (T)s[7]\n"
+  "\n"
+  "MBK_DEVICE MBK_COMPUTE mbk_epilogue_result(MBK_EPILOGUE_NAMES(MBK_COMPUTE)) {\n"
+  "  return MBK_EPILOGUE_RESULT;\n"
+  "}\n"
+  "MBK_DEVICE double mbk_epilogue_sum0(MBK_EPILOGUE_NAMES(double)) {\n",
+  "  return MBK_EPILOGUE_SUM0;\n"
+  "}\n"
+  "MBK_DEVICE double mbk_epilogue_sum1(MBK_EPILOGUE_NAMES(double)) {\n"
+  "  return MBK_EPILOGUE_SUM1;\n"
+  "}\n"
+  "\n"
+  "// y[row]; `beside` is the first vector's. Behind mbk_await, once for each row.\n"
+  "MBK_DEVICE MBK_VECTOR mbk_epilogue_row(mbk_epilogue_run &run, mbk_u64 row, MBK_COMPUTE ax,\n"
+  "                                       MBK_VECTOR beside) {\n"
+  "  MBK_VECTOR v[6];\n"
+  "  double s[8];\n"
+  "#pragma unroll\n"
+  "  for (int i = 1; i < 6; i++) {\n"
+  "    v[i] = i < MBK_EPILOGUE_VECTORS ? run.call.vectors[i][row] : (MBK_VECTOR)0;\n"
+  "  }\n"
+  "#pragma unroll\n"
+  "  for (int i = 0; i < 8; i++) {\n"
+  "    s[i] = i < MBK_EPILOGUE_SCALARS ? run.call.scalars[i] : 0.0;\n"
+  "  }\n"
+  "  const MBK_VECTOR y = (MBK_VECTOR)mbk_epilogue_result(MBK_EPILOGUE_VALUES(MBK_COMPUTE, 0));\n"
+  "#if MBK_EPILOGUE_HAS0\n"
+  "  run.sums[0] += mbk_epilogue_sum0(MBK_EPILOGUE_VALUES(double, y));\n"
+  "#endif\n"
+  "#if MBK_EPILOGUE_HAS1\n"
+  "  run.sums[1] += mbk_epilogue_sum1(MBK_EPILOGUE_VALUES(double, y));\n"
+  "#endif\n"
+  "  return y;\n"
+  "}\n"
+  "\n"
+  "// ---- Sums ---------------------------------------------------------------------------------\n"
+  "\n"
+  "// Over the lanes, complete in the first.\n"
+  "MBK_DEVICE void mbk_epilogue_lanes(double (&sums)[2]) {\n"
+  "#pragma unroll\n"
+  "  for (int k = 0; k < 2; k++) {\n"
+  "#pragma unroll\n"
+  "    for (int d = 16; d > 0 && MBK_EPILOGUE_HAS(k); d >>= 1) {\n"
+  "      sums[k] += mbk_shuffle_down(0xffffffffu, sums[k], d, 32);\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Over a block of `threads`, complete in thread 0. Whatever the block kept at `shared`,\n"
+  "// double[threads / 16], is gone.\n"
+  "MBK_DEVICE void mbk_epilogue_block(double (&sums)[2], mbk_u32 threads, double *shared) {\n"
+  "  const mbk_u32 thread = mbk_thread();\n"
+  "  mbk_epilogue_lanes(sums);\n"
+  "  mbk_block_sync();\n"
+  "#pragma unroll\n",
+  "  for (int k = 0; k < 2; k++) {\n"
+  "    if (MBK_EPILOGUE_HAS(k) && thread % 32 == 0) {\n"
+  "      shared[thread / 16 + k] = sums[k];\n"
+  "    }\n"
+  "  }\n"
+  "  mbk_block_sync();\n"
+  "  if (thread < 32) {\n"
+  "#pragma unroll\n"
+  "    for (int k = 0; k < 2; k++) {\n"
+  "      sums[k] = MBK_EPILOGUE_HAS(k) && thread < threads / 32 ? shared[2 * thread + k] : 0.0;\n"
+  "    }\n"
+  "    mbk_epilogue_lanes(sums);\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "MBK_DEVICE void mbk_epilogue_store(double *place, const double (&sums)[2]) {\n"
+  "  if (mbk_thread() == 0) {\n"
+  "    place[0] = sums[0];\n"
+  "    place[1] = sums[1];\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Those of `count` blocks or groups, dealt to the threads in their order.\n"
+  "MBK_DEVICE void mbk_epilogue_take(double (&sums)[2], const double *places, mbk_u32 count,\n"
+  "                                  mbk_u32 threads) {\n"
+  "  sums[0] = sums[1] = 0.0;\n"
+  "  for (mbk_u32 i = mbk_thread(); i < count; i += threads) {\n"
+  "#pragma unroll\n"
+  "    for (int k = 0; k < 2; k++) {\n"
+  "      sums[k] += MBK_EPILOGUE_HAS(k) ? mbk_load_fresh(places + 2 * i + k) : 0.0;\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Whether the block comes last of `count`, after thread 0 has stored; the ticket is then as\n"
+  "// before. Only thread 0 has read what lies at `shared`.\n"
+  "MBK_DEVICE bool mbk_epilogue_last(mbk_u32 *ticket, mbk_u32 count, double *shared) {\n"
+  "  mbk_u32 *const flag = (mbk_u32 *)shared;\n"
+  "  if (mbk_thread() == 0) {\n"
+  "    mbk_fence();\n"
+  "    const bool last = mbk_atomic_add(ticket, (mbk_u32)1) == count - 1;\n"
+  "    if (last) {\n"
+  "      *ticket = 0;\n"
+  "      mbk_fence();\n"
+  "    }\n"
+  "    *flag = last;\n"
+  "  }\n"
+  "  mbk_block_sync();\n"
+  "  return *flag != 0;\n"
+  "}\n"
+  "\n"
+  "// At the end of a kernel before the last one, by all threads.\n"
+  "MBK_DEVICE void mbk_epilogue_leave(mbk_epilogue_run &run, mbk_u32 threads) {\n",
+  "#if MBK_EPILOGUE_SUMS\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  mbk_await();\n"
+  "  mbk_epilogue_block(run.sums, threads, (double *)shared);\n"
+  "  mbk_epilogue_store(run.call.left + 2 * (mbk_u64)mbk_block(), run.sums);\n"
+  "#else\n"
+  "  (void)run;\n"
+  "  (void)threads;\n"
+  "#endif\n"
+  "}\n"
+  "\n"
+  "// At the end of the last one.\n"
+  "MBK_DEVICE void mbk_epilogue_finish(mbk_epilogue_run &run, mbk_u32 threads) {\n"
+  "  const mbk_epilogue &call = run.call;\n"
+  "  mbk_await();\n"
+  "#if MBK_EPILOGUE_SUMS\n"
+  "  MBK_SHARED_MEMORY(memory);\n"
+  "  double *const shared = (double *)memory;\n"
+  "  const mbk_u32 grid = mbk_grid(), block = mbk_block();\n"
+  "  const mbk_u32 groups = (grid + MBK_EPILOGUE_GROUP - 1) / MBK_EPILOGUE_GROUP;\n"
+  "  const mbk_u32 group = block / MBK_EPILOGUE_GROUP, first = group * MBK_EPILOGUE_GROUP;\n"
+  "  const mbk_u32 count = grid - first < MBK_EPILOGUE_GROUP ? grid - first : MBK_EPILOGUE_GROUP;\n"
+  "  double *const of_groups = call.parts + 2 * (mbk_u64)grid;\n"
+  "  for (mbk_u64 i = (mbk_u64)block * threads + mbk_thread(); i < call.left_count;\n"
+  "       i += (mbk_u64)grid * threads) {\n"
+  "#pragma unroll\n"
+  "    for (int k = 0; k < 2; k++) {\n"
+  "      run.sums[k] += MBK_EPILOGUE_HAS(k) ? call.left[2 * i + k] : 0.0;\n"
+  "    }\n"
+  "  }\n"
+  "  mbk_epilogue_block(run.sums, threads, shared);\n"
+  "  mbk_epilogue_store(call.parts + 2 * (mbk_u64)block, run.sums);\n"
+  "  if (!mbk_epilogue_last(call.tickets + group, count, shared)) {\n"
+  "    return;\n"
+  "  }\n"
+  "  mbk_epilogue_take(run.sums, call.parts + 2 * (mbk_u64)first, count, threads);\n"
+  "  mbk_epilogue_block(run.sums, threads, shared);\n"
+  "  if (groups > 1) {\n"
+  "    mbk_epilogue_store(of_groups + 2 * (mbk_u64)group, run.sums);\n"
+  "    if (!mbk_epilogue_last(call.tickets + groups, groups, shared)) {\n"
+  "      return;\n"
+  "    }\n",
+  "    mbk_epilogue_take(run.sums, of_groups, groups, threads);\n"
+  "    mbk_epilogue_block(run.sums, threads, shared);\n"
+  "  }\n"
+  "  if (call.sums != (double *)0) {\n"
+  "    mbk_epilogue_store(call.sums, run.sums);\n"
+  "  }\n"
+  "#else\n"
+  "  (void)threads;\n"
+  "  if (mbk_block() == 0 && call.sums != (double *)0) {\n"
+  "    mbk_epilogue_store(call.sums, run.sums);\n"
+  "  }\n"
+  "#endif\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_spmv_epilogue_commit_cuh[] = {
+  "// A plan's epilogue inside the product's own kernels: part of spmv/algebra.cuh. alpha is 1 and\n"
+  "// beta 0, and does not come; in their place kernels are given the epilogue, and functions pass\n"
+  "// on what a thread has added up. Where there are vectors, what a kernel has ready of the old y\n"
+  "// where it wants that, MBK_BESIDE, is of the first of them.\n"
+  "#include \"spmv/epilogue.cuh\"\n"
+  "\n"
+  "typedef mbk_epilogue_run &mbk_epilogue_scalar;\n"
+  "#define MBK_SCALAR mbk_epilogue_scalar\n"
+  "#define MBK_ABSENT run\n"
+  "#define MBK_VANISHES(alpha) ((void)(alpha), false)\n"
+  "#define MBK_RESULT(sum, old)                                                                   \\\n"
+  "  mbk_epilogue_row(alpha, row, (sum), MBK_EPILOGUE_VECTORS > 0 ? (old) : (MBK_VECTOR)0)\n"
+  "#define MBK_BESIDE(y) ((alpha).call.vectors[0])\n"
+  "\n"
+  "#define MBK_SCALAR_PARAMETERS const mbk_epilogue epilogue\n"
+  "#define MBK_SCALAR_ARGUMENTS epilogue\n"
+  "#define MBK_ALPHA run\n"
+  "#define MBK_SCALARS_LOAD                                                                       \\\n"
+  "  mbk_epilogue_scalar alpha = run;                                                             \\\n"
+  "  mbk_epilogue_scalar beta = run;                                                              \\\n"
+  "  (void)alpha;                                                                                 \\\n"
+  "  (void)beta\n"
+  "\n"
+  "// Behind mbk_release in every kernel of a product; and where it ends, by all threads of a\n"
+  "// block, of which `threads` are: before the last kernel, and in it.\n"
+  "#define MBK_BEGIN                                                                              \\\n"
+  "  mbk_epilogue_run run = {epilogue, {0.0, 0.0}};                                               \\\n",
+  "  if (mbk_epilogue_skips(epilogue)) {                                                          \\\n"
+  "    return;                                                                                    \\\n"
+  "  }\n"
+  "#define MBK_LEAVE(threads) mbk_epilogue_leave(run, threads)\n"
+  "#define MBK_FINISH(threads) mbk_epilogue_finish(run, threads)\n",
+  NULL};
+
+static const char *const mbi_source_spmv_epilogue_cu[] = {
+  "// An epilogue behind a product whose kernels know nothing of it.\n"
+  "#ifndef MBK_VECTOR\n"
+  "#error \"define MBK_VECTOR: the type of y and of the vectors in memory\"\n"
+  "#endif\n"
+  "#ifndef MBK_COMPUTE\n"
+  "#error \"define MBK_COMPUTE: the type of sums\"\n"
+  "#endif\n"
+  "#include \"jit/device.cuh\"\n"
+  "\n"
+  "#include \"spmv/epilogue.cuh\"\n"
+  "\n"
+  "#define MBK_EPILOGUE_THREADS 256\n"
+  "\n"
+  "// y[row] of product[row], which may be y itself. Launch: any grid, the same for each product of\n"
+  "// a plan, of MBK_EPILOGUE_THREADS threads. Shared: double[MBK_EPILOGUE_THREADS / 16].\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_EPILOGUE_THREADS)\n"
+  "    mbk_epilogue_apart(const MBK_VECTOR *product, MBK_VECTOR *y, mbk_u64 rows,\n"
+  "                       const mbk_epilogue epilogue) {\n"
+  "  mbk_epilogue_run run = {epilogue, {0.0, 0.0}};\n"
+  "  mbk_release();\n"
+  "  mbk_await();\n"
+  "  if (mbk_epilogue_skips(epilogue)) {\n"
+  "    return;\n"
+  "  }\n"
+  "  for (mbk_u64 row = (mbk_u64)mbk_block() * MBK_EPILOGUE_THREADS + mbk_thread(); row < rows;\n"
+  "       row += (mbk_u64)mbk_grid() * MBK_EPILOGUE_THREADS) {\n"
+  "    y[row] =\n"
+  "        mbk_epilogue_row(run, row, (MBK_COMPUTE)product[row],\n"
+  "                         MBK_EPILOGUE_VECTORS > 0 ? epilogue.vectors[0][row] : (MBK_VECTOR)0);\n"
+  "  }\n"
+  "  mbk_epilogue_finish(run, MBK_EPILOGUE_THREADS);\n"
+  "}\n",
   NULL};
 
 static const char *const mbi_source_spmv_forms_cuh[] = {
@@ -5176,6 +5530,7 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "  bool ending = false;\n"
   "  MBK_COMPUTE own = MBK_ZERO;\n"
   "  mbk_release();\n"
+  "  MBK_BEGIN;\n"
   "  if (at < tiles) {\n"
   "    rank = MBK_TILE_RANK(at);\n"
   "    ending = MBK_TILE_RANK(at + 1) > rank;\n"
@@ -5242,6 +5597,7 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "      mbk_block_sync();\n"
   "    }\n"
   "  }\n"
+  "  MBK_FINISH(MBK_FIXUP_THREADS);\n"
   "}\n",
   NULL};
 
@@ -5287,7 +5643,7 @@ static const char *const mbi_source_spmv_scan_tile_cuh[] = {
   "                                    MBK_SCALAR beta, const MBK_VECTOR *old, mbk_u32 held) {\n"
   "  const mbk_u32 row = MBK_ROW_OF(rank + ended);\n"
   "  const MBK_COMPUTE final = MBK_ADD(MBK_ZERO, sum);\n",
-  "  y[row] = MBK_RESULT(final, (ended < held ? old[ended] : y[row]));\n"
+  "  y[row] = MBK_RESULT(final, (ended < held ? old[ended] : MBK_BESIDE(y)[row]));\n"
   "}\n"
   "\n"
   "// A lane's word of row ends: how many row ends the words before it hold.\n"
@@ -5549,7 +5905,8 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "  const mbk_u32 ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;\n"
   "  const mbk_u32 rank = mbk_load(tile_row + tile);\n"
   "  MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];\n"
-  "  const mbk_scan_rows rows = {row_id, y, rank, adds ? mbk_load(tile_row + tile + 1) : 0, ends};\n"
+  "  const mbk_scan_rows rows = {row_id, MBK_BESIDE(y), rank,\n"
+  "                              adds ? mbk_load(tile_row + tile + 1) : 0, ends};\n"
   "  const MBK_VECTOR held = mbk_scan_multiply<adds>(col_ind, values, x, tile * MBK_TILE_NONZEROS,\n"
   "                                                  nnz, rows, alpha, product);\n"
   "  if (adds) {\n"
@@ -5674,10 +6031,12 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "                     const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts,\n"
   "                     MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
   "  mbk_release();\n"
+  "  MBK_BEGIN;\n"
   "  const MBK_SCALAR factor = MBK_ALPHA;\n"
   "  mbk_table_take(table, factor, MBK_THREADS);\n"
   "  mbk_scan_run<false>(row_ends, tile_row, row_id, col_ind, values, x, y, firsts, tails, nnz,\n"
   "                      tiles, factor, MBK_ABSENT, (MBK_VECTOR *)0);\n"
+  "  MBK_LEAVE(MBK_THREADS);\n"
   "}\n"
   "\n"
   "// Blocks that a multiprocessor should hold of the kernel that adds the old y: with scalars on\n"
@@ -5692,13 +6051,15 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "    mbk_scan_sum(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
   "                 const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_COMPUTE *table,\n"
   "                 const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,\n"
-  "                 mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
+  "                 mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n",
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  mbk_release();\n",
+  "  mbk_release();\n"
+  "  MBK_BEGIN;\n"
   "  MBK_SCALARS_LOAD;\n"
   "  mbk_table_take(table, alpha, MBK_THREADS);\n"
   "  mbk_scan_run<true>(row_ends, tile_row, row_id, col_ind, values, x, y, firsts, tails, nnz,\n"
   "                     tiles, alpha, beta, (MBK_VECTOR *)shared + MBK_TABLE);\n"
+  "  MBK_LEAVE(MBK_THREADS);\n"
   "}\n",
   NULL};
 
@@ -5784,8 +6145,8 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "      MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];\n"
   "      ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;\n"
   "      rank = mbk_load(tile_row + tile);\n"
-  "      const mbk_scan_rows rows = {row_id, y, rank, adds ? mbk_load(tile_row + tile + 1) : 0,\n"
-  "                                  ends};\n"
+  "      const mbk_scan_rows rows = {row_id, MBK_BESIDE(y), rank,\n"
+  "                                  adds ? mbk_load(tile_row + tile + 1) : 0, ends};\n"
   "      mbk_u32 skipped_rows = 0;\n"
   "      const MBK_VECTOR held =\n"
   "          mbk_scan_multiply<adds>(col_ind, values, x, start, nnz, rows, alpha, product);\n"
@@ -5810,8 +6171,8 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "              product[g][j] = MBK_ZERO;\n"
   "            }\n"
   "          }\n"
-  "        }\n"
-  "      }\n",
+  "        }\n",
+  "      }\n"
   "      ends &= mbk_scan_below(end > start ? end - start : 0);\n"
   "      rank += skipped_rows;\n"
   "      mbk_scan_commit(product, ends, rank, slot, row_id, y, firsts, tails, alpha, beta,\n"
@@ -5861,11 +6222,13 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "                   MBK_SCALAR_PARAMETERS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  mbk_release();\n"
+  "  MBK_BEGIN;\n"
   "  const MBK_SCALAR factor = MBK_ALPHA;\n"
   "  mbk_table_take(table, factor, MBK_THREADS);\n"
   "  mbk_scan_run<false>(row_ends, tile_row, row_id, empty_id, block_start, col_ind, values, x, y,\n"
   "                      nnz, tiles, empty_rows, factor, MBK_ABSENT,\n"
   "                      (char *)((MBK_COMPUTE *)shared + MBK_TABLE));\n"
+  "  MBK_FINISH(MBK_THREADS);\n"
   "}\n"
   "\n"
   "// Fewer blocks to a multiprocessor than without the old y: it takes registers.\n"
@@ -5878,13 +6241,15 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "                       const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
   "                       const MBK_COMPUTE *table, const MBK_VECTOR *x, MBK_VECTOR *y,\n"
   "                       mbk_u64 nnz, mbk_u64 tiles, mbk_u64 empty_rows, MBK_SCALAR_PARAMETERS) {\n"
-  "  MBK_SHARED_MEMORY(shared);\n"
+  "  MBK_SHARED_MEMORY(shared);\n",
   "  mbk_release();\n"
-  "  MBK_SCALARS_LOAD;\n",
+  "  MBK_BEGIN;\n"
+  "  MBK_SCALARS_LOAD;\n"
   "  mbk_table_take(table, alpha, MBK_THREADS);\n"
   "  mbk_scan_run<true>(row_ends, tile_row, row_id, empty_id, block_start, col_ind, values, x, y,\n"
   "                     nnz, tiles, empty_rows, alpha, beta,\n"
   "                     (char *)((MBK_COMPUTE *)shared + MBK_TABLE));\n"
+  "  MBK_FINISH(MBK_THREADS);\n"
   "}\n",
   NULL};
 
@@ -6555,9 +6920,10 @@ static const char *const mbi_source_spmv_binned_cu[] = {
   "  const mbk_u64 first = (mbk_u64)mbk_load(item) * MBK_STRIP;\n"
   "  const mbk_u32 width = (mbk_u32)(cols - first < MBK_STRIP ? cols - first : MBK_STRIP);\n"
   "  const mbk_u32 group = mbk_load(item + 1), packs = 2 * (mbk_load(item + 2) - group);\n"
+  "  MBK_BEGIN;\n"
   "  mbk_await_for(x);\n"
-  "  const MBK_COMPUTE factor = MBK_ALPHA;\n"
-  "  if (factor == (MBK_COMPUTE)0) {\n"
+  "  const MBK_SCALAR factor = MBK_ALPHA;\n"
+  "  if (MBK_VANISHES(factor)) {\n"
   "    return;\n"
   "  }\n"
   "  mbk_table_take(table, factor, MBK_THREADS);\n"
@@ -6613,15 +6979,15 @@ static const char *const mbi_source_spmv_binned_cu[] = {
   "MBK_DEVICE void mbk_binned_commit(const MBK_COMPUTE (&product)[MBK_STEPS], mbk_u32 ends,\n"
   "                                  mbk_u32 rank, mbk_u64 tile, const mbk_u32 *row_id,\n"
   "                                  MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,\n"
-  "                                  MBK_COMPUTE *sums, MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
+  "                                  MBK_COMPUTE *sums, MBK_SCALAR alpha, MBK_SCALAR beta) {\n"
   "  const mbk_u32 lane = mbk_lane(), own = (mbk_u32)mbk_popcount(ends);\n"
   "  mbk_u32 ended = own; // row ends up to this lane\n"
   "#pragma unroll\n"
   "  for (int d = 1; d < 32; d <<= 1) {\n"
   "    const mbk_u32 other = mbk_shuffle_up(MBK_ALL, ended, d, 32);\n"
   "    ended += (int)lane >= d ? other : 0;\n"
-  "  }\n",
-  "  const mbk_u32 count = mbk_shuffle(MBK_ALL, ended, 31, 32);\n"
+  "  }\n"
+  "  const mbk_u32 count = mbk_shuffle(MBK_ALL, ended, 31, 32);\n",
   "  mbk_u32 at = ended - own;\n"
   "  MBK_COMPUTE sum = MBK_ZERO, head = MBK_ZERO;\n"
   "#pragma unroll\n"
@@ -6670,10 +7036,10 @@ static const char *const mbi_source_spmv_binned_cu[] = {
   "// The first `left` of a lane's products, times the value of their rows. As mbk_binned_commit.\n"
   "MBK_DEVICE void mbk_binned_by_row(MBK_COMPUTE (&product)[MBK_STEPS], mbk_u32 ends, mbk_u32 rank,\n"
   "                                  const mbk_u32 *row_id, const MBK_VALUE *by_row,\n"
-  "                                  mbk_u64 left) {\n",
+  "                                  mbk_u64 left) {\n"
   "  const mbk_u32 own = (mbk_u32)mbk_popcount(ends);\n"
   "  mbk_u32 ended = own;\n"
-  "#pragma unroll\n"
+  "#pragma unroll\n",
   "  for (int d = 1; d < 32; d <<= 1) {\n"
   "    const mbk_u32 other = mbk_shuffle_up(MBK_ALL, ended, d, 32);\n"
   "    ended += (int)mbk_lane() >= d ? other : 0;\n"
@@ -6707,11 +7073,12 @@ static const char *const mbi_source_spmv_binned_cu[] = {
   "  const mbk_u32 from = mbk_load(part_start + mbk_block());\n"
   "  const mbk_u32 packs = 2 * (mbk_load(part_start + mbk_block() + 1) - from);\n"
   "  mbk_release();\n"
+  "  MBK_BEGIN;\n"
   "  mbk_await();\n"
   "  MBK_SCALARS_LOAD;\n"
-  "  if (alpha != (MBK_COMPUTE)0) {\n"
-  "    products += (mbk_u64)from * MBK_GROUP;\n",
-  "    for (mbk_u32 i = mbk_thread(); i < packs; i += MBK_THREADS) {\n"
+  "  if (!MBK_VANISHES(alpha)) {\n"
+  "    products += (mbk_u64)from * MBK_GROUP;\n"
+  "    for (mbk_u32 i = mbk_thread(); i < packs; i += MBK_THREADS) {\n",
   "      mbk_copy_ahead(slots + i * MBK_PACK, products + i * MBK_PACK);\n"
   "    }\n"
   "  }\n"
@@ -6738,17 +7105,17 @@ static const char *const mbi_source_spmv_binned_cu[] = {
   "      MBK_COMPUTE product[MBK_STEPS];\n"
   "#pragma unroll\n"
   "      for (int i = 0; i < MBK_STEPS; i++) {\n"
-  "        product[i] =\n"
-  "            first + i < nnz && alpha != (MBK_COMPUTE)0 ? slots[place[t].at[i]] : MBK_ZERO;\n"
+  "        product[i] = first + i < nnz && !MBK_VANISHES(alpha) ? slots[place[t].at[i]] : MBK_ZERO;\n"
   "      }\n"
   "      const mbk_u32 own = ends[t] >> lane * MBK_STEPS % 32 & ((1u << MBK_STEPS) - 1);\n"
   "#if MBK_BY_ROW\n"
   "      mbk_binned_by_row(product, own, rank[t], row_id, by_row,\n"
-  "                        first < nnz && alpha != (MBK_COMPUTE)0 ? nnz - first : 0);\n"
+  "                        first < nnz && !MBK_VANISHES(alpha) ? nnz - first : 0);\n"
   "#endif\n"
   "      mbk_binned_commit(product, own, rank[t], at, row_id, y, firsts, tails, sums, alpha, beta);\n"
   "    }\n"
   "  }\n"
+  "  MBK_LEAVE(MBK_THREADS);\n"
   "}\n",
   NULL};
 
@@ -6859,11 +7226,13 @@ static const char *const mbi_source_spmv_hubs_cu[] = {
   "                     mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  mbk_release();\n"
+  "  MBK_BEGIN;\n"
   "  const MBK_SCALAR factor = MBK_ALPHA;\n"
   "  mbk_table_take(table, factor, MBK_THREADS);\n",
   "  mbk_hubs_run<false>(row_ends, tile_row, row_id, codes, values, hub_col, hub_count, x, y,\n"
   "                      firsts, tails, nnz, tiles, factor, MBK_ABSENT,\n"
   "                      (MBK_VECTOR *)shared + MBK_TABLE);\n"
+  "  MBK_LEAVE(MBK_THREADS);\n"
   "}\n"
   "\n"
   "// The same with any beta. Shared: MBK_VECTOR[MBK_TABLE + MBK_HUBS +\n"
@@ -6876,10 +7245,12 @@ static const char *const mbi_source_spmv_hubs_cu[] = {
   "                 MBK_SCALAR_PARAMETERS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  mbk_release();\n"
+  "  MBK_BEGIN;\n"
   "  MBK_SCALARS_LOAD;\n"
   "  mbk_table_take(table, alpha, MBK_THREADS);\n"
   "  mbk_hubs_run<true>(row_ends, tile_row, row_id, codes, values, hub_col, hub_count, x, y,\n"
   "                     firsts, tails, nnz, tiles, alpha, beta, (MBK_VECTOR *)shared + MBK_TABLE);\n"
+  "  MBK_LEAVE(MBK_THREADS);\n"
   "}\n",
   NULL};
 
@@ -7331,6 +7702,7 @@ static const char *const mbi_source_spmv_rows_cu[] = {
   "                     const MBK_VALUE *values, const MBK_COMPUTE *table, const MBK_VECTOR *x,\n"
   "                     MBK_VECTOR *y, mbk_u64 rows, MBK_SCALAR_PARAMETERS) {\n"
   "  mbk_release();\n"
+  "  MBK_BEGIN;\n"
   "  MBK_SCALARS_LOAD;\n"
   "  mbk_table_take(table, alpha, MBK_THREADS);\n"
   "  const mbk_u64 row = ((mbk_u64)mbk_block() * MBK_THREADS + mbk_thread()) / MBK_LANES;\n"
@@ -7387,6 +7759,7 @@ static const char *const mbi_source_spmv_rows_cu[] = {
   "    mbk_await();\n"
   "    MBK_COMMIT(row, sum);\n"
   "  }\n"
+  "  MBK_FINISH(MBK_THREADS);\n"
   "}\n",
   NULL};
 
@@ -8129,34 +8502,35 @@ static const char *const mbi_source_spmv_sliced_cu[] = {
   "  const mbk_u64 thread = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread();\n"
   "  const mbk_u64 slice = thread / 32;\n"
   "  mbk_release();\n"
-  "  const MBK_COMPUTE factor = MBK_ALPHA;\n"
+  "  MBK_BEGIN;\n"
+  "  const MBK_SCALAR factor = MBK_ALPHA;\n"
   "  mbk_table_take(table, factor, MBK_THREADS);\n"
-  "  if (slice * 32 >= rows) {\n"
-  "    return;\n"
-  "  }\n"
-  "  const mbk_u32 count = factor != (MBK_COMPUTE)0 ? mbk_load(length + thread) : 0;\n"
-  "  const mbk_u32 base = mbk_load(slice_base + slice);\n"
-  "  columns += (mbk_u64)mbk_load(column_start + slice) * 32;\n"
+  "  if (slice * 32 < rows) {\n"
+  "    const mbk_u32 count = !MBK_VANISHES(factor) ? mbk_load(length + thread) : 0;\n"
+  "    const mbk_u32 base = mbk_load(slice_base + slice);\n"
+  "    columns += (mbk_u64)mbk_load(column_start + slice) * 32;\n"
   "#if !MBK_PATTERN\n"
-  "  values += (mbk_u64)mbk_load(slice_start + slice) * 32 + mbk_lane() * MBK_PACK;\n"
+  "    values += (mbk_u64)mbk_load(slice_start + slice) * 32 + mbk_lane() * MBK_PACK;\n"
   "#endif\n"
   "#if MBK_BY_ROW\n"
-  "  values += MBK_SORTED ? mbk_load(row_id + thread) : thread; // which is there where count > 0\n"
+  "    values += MBK_SORTED ? mbk_load(row_id + thread) : thread; // which is there where count > 0\n"
   "#endif\n"
-  "  mbk_await_for(x);\n"
-  "  const MBK_COMPUTE sum =\n"
-  "      base == MBK_WIDE\n"
-  "          ? mbk_sliced_sum((const mbk_i32 *)columns + mbk_lane() * MBK_PACK, values, x, count)\n"
-  "          : mbk_sliced_sum(columns + mbk_lane() * MBK_PACK, values, x + base, count);\n"
+  "    mbk_await_for(x);\n"
+  "    const MBK_COMPUTE sum =\n"
+  "        base == MBK_WIDE\n"
+  "            ? mbk_sliced_sum((const mbk_i32 *)columns + mbk_lane() * MBK_PACK, values, x, count)\n"
+  "            : mbk_sliced_sum(columns + mbk_lane() * MBK_PACK, values, x + base, count);\n"
   "#if MBK_SORTED\n"
-  "  const mbk_u32 row = mbk_load(row_id + thread);\n"
+  "    const mbk_u32 row = mbk_load(row_id + thread);\n"
   "#else\n"
-  "  const mbk_u64 row = thread;\n"
+  "    const mbk_u64 row = thread;\n"
   "#endif\n"
-  "  if (row < rows) {\n"
-  "    MBK_SCALARS_LOAD;\n"
-  "    MBK_COMMIT(row, sum);\n"
+  "    if (row < rows) {\n"
+  "      MBK_SCALARS_LOAD;\n"
+  "      MBK_COMMIT(row, sum);\n"
+  "    }\n"
   "  }\n"
+  "  MBK_FINISH(MBK_THREADS);\n"
   "}\n",
   NULL};
 
@@ -10947,6 +11321,9 @@ static const struct {
     {"spmv/algebra.cuh", mbi_source_spmv_algebra_cuh},
     {"spmv/semiring.cuh", mbi_source_spmv_semiring_cuh},
     {"spmv/values.cuh", mbi_source_spmv_values_cuh},
+    {"spmv/epilogue.cuh", mbi_source_spmv_epilogue_cuh},
+    {"spmv/epilogue_commit.cuh", mbi_source_spmv_epilogue_commit_cuh},
+    {"spmv/epilogue.cu", mbi_source_spmv_epilogue_cu},
     {"spmv/forms.cuh", mbi_source_spmv_forms_cuh},
     {"spmv/arrays.cu", mbi_source_spmv_arrays_cu},
     {"spmv/merbit_tile.cuh", mbi_source_spmv_merbit_tile_cuh},
@@ -10996,7 +11373,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "852f8b307eb1b0477bb596937cf2733e0f31ec1de9bbcc0bac438ff8116c2d69"
+#define MBI_KERNEL_HASH "971060a9ec1e09e9369e2484239b8bd3c7a9e0ec5028e89b33612d68373c5ef4"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -11345,7 +11722,7 @@ static void mbi_loaded_close(merbit_context *context) {
 /* ---- Preamble: the #defines of one specialisation --------------------------------------- */
 
 typedef struct mbi_preamble { /* all zero is empty */
-  char text[4096];
+  char text[8192];
   size_t length;
   int overflow; /* a line did not fit; mbi_program_create refuses */
 } mbi_preamble;
@@ -16857,6 +17234,7 @@ typedef struct mbi_expression { /* one that is being read */
   const char *what;         /* as messages call it */
   const char *const *names; /* ended by NULL */
   merbit_type type;
+  const char *number; /* what kernels call that type */
   const char *source;
   const char *at; /* the token in hand; of `length` characters, 0 at the end */
   size_t length;
@@ -16982,13 +17360,14 @@ static merbit_status mbi_expression_wrap(mbi_expression *e, size_t from, const c
 /* The operand written from `from` on as a number or a truth, whichever is `wanted`. */
 static merbit_status mbi_expression_want(mbi_expression *e, size_t from, int wanted) {
   const int have = e->operand;
+  char head[48];
   e->operand = wanted;
-  return have == wanted
-             ? MERBIT_OK
-             : mbi_expression_wrap(e, from,
-                                   wanted == MBI_OPERAND_TRUTH ? "mbk_truth_of("
-                                                               : "mbk_number_of<MBK_COMPUTE>(",
-                                   ")");
+  if (have == wanted) {
+    return MERBIT_OK;
+  }
+  (void)snprintf(head, sizeof head, "mbk_number_of<%s>(", e->number);
+  return mbi_expression_wrap(e, from, wanted == MBI_OPERAND_TRUTH ? "mbk_truth_of(" : head,
+                             ")");
 }
 
 /* ==== >>jit/expression.c  expressions of users, checked and written anew for kernels ====== */
@@ -17047,7 +17426,7 @@ static merbit_status mbi_expression_number(mbi_expression *e) {
     }
   }
   memcpy(&bits, &value, sizeof bits);
-  (void)snprintf(text, sizeof text, "((MBK_COMPUTE)mbk_number(0x%016" PRIx64 "ull))", bits);
+  (void)snprintf(text, sizeof text, "((%s)mbk_number(0x%016" PRIx64 "ull))", e->number, bits);
   mbi_expression_next(e);
   if (e->length > 0 && (mbi_is_letter(*e->at) || *e->at == '.' || mbi_is_digit(*e->at))) {
     return mbi_expression_refuse(e, "cannot follow a number");
@@ -17252,12 +17631,12 @@ static merbit_status mbi_expression_choice(mbi_expression *e) {
 }
 
 /* `source`, which messages call `what`, checked: text[MBI_EXPRESSION_SIZE] becomes the same
- * expression for kernels, of type MBK_COMPUTE, which is `type`. `names`, ended by NULL, are
+ * expression for kernels, which call its type, `type`, `number`. `names`, ended by NULL, are
  * what it may use; kernels know them behind MBI_EXPRESSION_MARK. After a failure the text is
  * empty. */
-static merbit_status mbi_expression_check(merbit_context *context, const char *what,
+static merbit_status mbi_expression_write(merbit_context *context, const char *what,
                                           const char *source, const char *const *names,
-                                          merbit_type type, char *text) {
+                                          merbit_type type, const char *number, char *text) {
   mbi_expression e;
   merbit_status status;
   memset(&e, 0, sizeof e);
@@ -17265,6 +17644,7 @@ static merbit_status mbi_expression_check(merbit_context *context, const char *w
   e.what = what;
   e.names = names;
   e.type = type;
+  e.number = number;
   e.source = e.at = source;
   e.text = text;
   text[0] = '\0';
@@ -17284,6 +17664,13 @@ static merbit_status mbi_expression_check(merbit_context *context, const char *w
     text[0] = '\0';
   }
   return status;
+}
+
+/* The same of type MBK_COMPUTE. */
+static merbit_status mbi_expression_check(merbit_context *context, const char *what,
+                                          const char *source, const char *const *names,
+                                          merbit_type type, char *text) {
+  return mbi_expression_write(context, what, source, names, type, "MBK_COMPUTE", text);
 }
 
 /* ==== >>matrix/mm_input.c  Matrix Market: lines from a path, memory or a callback ========= */
@@ -18944,6 +19331,7 @@ typedef struct mbi_many {
   void *loose, *collect, *spread; /* CUfunction */
 } mbi_many;
 typedef struct mbi_operators mbi_operators;
+typedef struct mbi_epilogue mbi_epilogue;
 
 /* What a method on CUDA provides. create: for the matrix in plan->device, in an entered
  * context; after a failure destroy cleans up. describe: its part of the plan's line. */
@@ -19010,6 +19398,7 @@ struct merbit_plan {
   mbi_cb cb;
   mbi_many many;
   mbi_operators *operators;    /* MERBIT_SEMIRING_CUSTOM: spmv/semiring.c */
+  mbi_epilogue *epilogue;      /* spmv/epilogue.c; or NULL */
   int once;                    /* the matrix is loaded past the caches */
   merbit_workspace *workspace; /* the plan's own; holds no reference */
 };
@@ -19021,6 +19410,8 @@ struct merbit_workspace {
   mbi_devptr device_carries;     /* CUDA: carry_first[blocks], carry_out[blocks] */
   mbi_devptr staged_x, staged_y; /* CUDA with host vectors */
   const void *known_x, *known_y; /* pointers already found to be the GPU's */
+  double *sums;                  /* CPU: of each chunk of an epilogue */
+  mbi_devptr sums_scratch;       /* CUDA: spmv/epilogue_product.c */
 };
 
 /* What a method made of the matrix is gone, or belongs to another plan. */
@@ -19138,6 +19529,9 @@ static merbit_status mbi_plan_check_arrays(const merbit_plan *plan, const merbit
 
 /* Whether a plan's operators have what a side needs: spmv/semiring.c. */
 static int mbi_semiring_runs(const merbit_plan *plan, merbit_side side);
+
+/* And its epilogue: spmv/epilogue.c. */
+static int mbi_epilogue_runs(const merbit_plan *plan, merbit_side side);
 
 /* Drop one reference; the last one frees the plan: spmv/plan.c. */
 static void mbi_plan_unref(merbit_plan *plan);
@@ -19476,6 +19870,549 @@ static int mbi_semiring_adds(const merbit_plan *plan, const void *beta) {
   return plan->type == MERBIT_F32
              ? scalar->f32.given != 0 && (double)scalar->f32.value != mbi_semiring_zero(plan)
              : scalar->f64.given != 0 && scalar->f64.value != mbi_semiring_zero(plan);
+}
+
+/* ==== >>spmv/epilogue_table.c  CPU: epilogues that need no function of the user =========== */
+/* On the CPU an epilogue is a function. For these expressions nobody need give one: it is made of
+ * the same text that kernels get. */
+
+static double mbi_epilogue_dot_sum0(
+    double ax, double y, double v0) {
+  (void)y;
+  return v0 * ax;
+}
+
+static void mbi_epilogue_dot_f64(void *user, int64_t begin, int64_t end, void *y,
+                                         const void *const *vectors, const double *scalars,
+                                         double sums[2]) {
+  double *rows = (double *)y;
+  int64_t i;
+  (void)user;
+  (void)scalars;
+  for (i = begin; i < end; i++) {
+    const double ax = rows[i];
+    sums[0] += mbi_epilogue_dot_sum0(
+        (double)ax, (double)rows[i],
+        (double)((const double *)vectors[0])[i]);
+  }
+}
+
+static void mbi_epilogue_dot_f32(void *user, int64_t begin, int64_t end, void *y,
+                                         const void *const *vectors, const double *scalars,
+                                         double sums[2]) {
+  float *rows = (float *)y;
+  int64_t i;
+  (void)user;
+  (void)scalars;
+  for (i = begin; i < end; i++) {
+    const float ax = rows[i];
+    sums[0] += mbi_epilogue_dot_sum0(
+        (double)ax, (double)rows[i],
+        (double)((const float *)vectors[0])[i]);
+  }
+}
+
+static double mbi_epilogue_dots_sum0(
+    double ax, double y, double v0) {
+  (void)y;
+  return v0 * ax;
+}
+
+static double mbi_epilogue_dots_sum1(
+    double ax, double y, double v0) {
+  (void)y;
+  (void)v0;
+  return ax * ax;
+}
+
+static void mbi_epilogue_dots_f64(void *user, int64_t begin, int64_t end, void *y,
+                                         const void *const *vectors, const double *scalars,
+                                         double sums[2]) {
+  double *rows = (double *)y;
+  int64_t i;
+  (void)user;
+  (void)scalars;
+  for (i = begin; i < end; i++) {
+    const double ax = rows[i];
+    sums[0] += mbi_epilogue_dots_sum0(
+        (double)ax, (double)rows[i],
+        (double)((const double *)vectors[0])[i]);
+    sums[1] += mbi_epilogue_dots_sum1(
+        (double)ax, (double)rows[i],
+        (double)((const double *)vectors[0])[i]);
+  }
+}
+
+static void mbi_epilogue_dots_f32(void *user, int64_t begin, int64_t end, void *y,
+                                         const void *const *vectors, const double *scalars,
+                                         double sums[2]) {
+  float *rows = (float *)y;
+  int64_t i;
+  (void)user;
+  (void)scalars;
+  for (i = begin; i < end; i++) {
+    const float ax = rows[i];
+    sums[0] += mbi_epilogue_dots_sum0(
+        (double)ax, (double)rows[i],
+        (double)((const float *)vectors[0])[i]);
+    sums[1] += mbi_epilogue_dots_sum1(
+        (double)ax, (double)rows[i],
+        (double)((const float *)vectors[0])[i]);
+  }
+}
+
+static double mbi_epilogue_residual_sum0(
+    double ax, double y, double v0) {
+  (void)ax;
+  (void)v0;
+  return y * y;
+}
+
+static double mbi_epilogue_residual_result_f64(
+    double ax, double y, double v0) {
+  (void)y;
+  return v0 - ax;
+}
+
+static void mbi_epilogue_residual_f64(void *user, int64_t begin, int64_t end, void *y,
+                                         const void *const *vectors, const double *scalars,
+                                         double sums[2]) {
+  double *rows = (double *)y;
+  int64_t i;
+  (void)user;
+  (void)scalars;
+  for (i = begin; i < end; i++) {
+    const double ax = rows[i];
+    rows[i] = mbi_epilogue_residual_result_f64(
+        (double)ax, (double)0,
+        (double)((const double *)vectors[0])[i]);
+    sums[0] += mbi_epilogue_residual_sum0(
+        (double)ax, (double)rows[i],
+        (double)((const double *)vectors[0])[i]);
+  }
+}
+
+static float mbi_epilogue_residual_result_f32(
+    float ax, float y, float v0) {
+  (void)y;
+  return v0 - ax;
+}
+
+static void mbi_epilogue_residual_f32(void *user, int64_t begin, int64_t end, void *y,
+                                         const void *const *vectors, const double *scalars,
+                                         double sums[2]) {
+  float *rows = (float *)y;
+  int64_t i;
+  (void)user;
+  (void)scalars;
+  for (i = begin; i < end; i++) {
+    const float ax = rows[i];
+    rows[i] = mbi_epilogue_residual_result_f32(
+        (float)ax, (float)0,
+        (float)((const float *)vectors[0])[i]);
+    sums[0] += mbi_epilogue_residual_sum0(
+        (double)ax, (double)rows[i],
+        (double)((const float *)vectors[0])[i]);
+  }
+}
+
+static double mbi_epilogue_rank_sum0(
+    double ax, double y, double v0, double v1, double s0, double s1) {
+  (void)y;
+  return fabs(s0 * ax + s1 - v0 * fabs(v1));
+}
+
+static double mbi_epilogue_rank_sum1(
+    double ax, double y, double v0, double v1, double s0, double s1) {
+  (void)ax;
+  (void)v0;
+  (void)s0;
+  (void)s1;
+  return v1 < 0 ? y : 0;
+}
+
+static double mbi_epilogue_rank_result_f64(
+    double ax, double y, double v0, double v1, double s0, double s1) {
+  (void)y;
+  (void)v0;
+  return (s0 * ax + s1) / fabs(v1);
+}
+
+static void mbi_epilogue_rank_f64(void *user, int64_t begin, int64_t end, void *y,
+                                         const void *const *vectors, const double *scalars,
+                                         double sums[2]) {
+  double *rows = (double *)y;
+  int64_t i;
+  (void)user;
+  for (i = begin; i < end; i++) {
+    const double ax = rows[i];
+    rows[i] = mbi_epilogue_rank_result_f64(
+        (double)ax, (double)0,
+        (double)((const double *)vectors[0])[i],
+        (double)((const double *)vectors[1])[i],
+        (double)scalars[0], (double)scalars[1]);
+    sums[0] += mbi_epilogue_rank_sum0(
+        (double)ax, (double)rows[i],
+        (double)((const double *)vectors[0])[i],
+        (double)((const double *)vectors[1])[i],
+        (double)scalars[0], (double)scalars[1]);
+    sums[1] += mbi_epilogue_rank_sum1(
+        (double)ax, (double)rows[i],
+        (double)((const double *)vectors[0])[i],
+        (double)((const double *)vectors[1])[i],
+        (double)scalars[0], (double)scalars[1]);
+  }
+}
+
+static float mbi_epilogue_rank_result_f32(
+    float ax, float y, float v0, float v1, float s0, float s1) {
+  (void)y;
+  (void)v0;
+  return (s0 * ax + s1) / fabsf(v1);
+}
+
+static void mbi_epilogue_rank_f32(void *user, int64_t begin, int64_t end, void *y,
+                                         const void *const *vectors, const double *scalars,
+                                         double sums[2]) {
+  float *rows = (float *)y;
+  int64_t i;
+  (void)user;
+  for (i = begin; i < end; i++) {
+    const float ax = rows[i];
+    rows[i] = mbi_epilogue_rank_result_f32(
+        (float)ax, (float)0,
+        (float)((const float *)vectors[0])[i],
+        (float)((const float *)vectors[1])[i],
+        (float)scalars[0], (float)scalars[1]);
+    sums[0] += mbi_epilogue_rank_sum0(
+        (double)ax, (double)rows[i],
+        (double)((const float *)vectors[0])[i],
+        (double)((const float *)vectors[1])[i],
+        (double)scalars[0], (double)scalars[1]);
+    sums[1] += mbi_epilogue_rank_sum1(
+        (double)ax, (double)rows[i],
+        (double)((const float *)vectors[0])[i],
+        (double)((const float *)vectors[1])[i],
+        (double)scalars[0], (double)scalars[1]);
+  }
+}
+
+static const struct {
+  const char *texts[3]; /* of the result and of the sums; NULL as the user's */
+  merbit_epilogue_rows f64, f32;
+} mbi_epilogues[] = {
+    {{NULL, "v0 * ax", NULL},
+     mbi_epilogue_dot_f64,
+     mbi_epilogue_dot_f32},
+    {{NULL, "v0 * ax", "ax * ax"},
+     mbi_epilogue_dots_f64,
+     mbi_epilogue_dots_f32},
+    {{"v0 - ax", "y * y", NULL},
+     mbi_epilogue_residual_f64,
+     mbi_epilogue_residual_f32},
+    {{"(s0 * ax + s1) / abs(v1)", "abs(s0 * ax + s1 - v0 * abs(v1))", "v1 < 0 ? y : 0"},
+     mbi_epilogue_rank_f64,
+     mbi_epilogue_rank_f32},
+};
+
+/* But for spaces. */
+static int mbi_epilogue_same(const char *a, const char *b) {
+  if (a == NULL || b == NULL) {
+    return a == b;
+  }
+  for (;;) {
+    while (*a == ' ') {
+      a++;
+    }
+    while (*b == ' ') {
+      b++;
+    }
+    if (*a != *b || *a == '\0') {
+      return *a == *b;
+    }
+    a++;
+    b++;
+  }
+}
+
+/* The function for an epilogue of these expressions, or NULL. */
+static merbit_epilogue_rows mbi_epilogue_known(const merbit_epilogue *given, merbit_type type) {
+  size_t i;
+  for (i = 0; i < sizeof mbi_epilogues / sizeof mbi_epilogues[0]; i++) {
+    if (mbi_epilogue_same(given->result, mbi_epilogues[i].texts[0]) &&
+        mbi_epilogue_same(given->sums[0], mbi_epilogues[i].texts[1]) &&
+        mbi_epilogue_same(given->sums[1], mbi_epilogues[i].texts[2])) {
+      return type == MERBIT_F32 ? mbi_epilogues[i].f32 : mbi_epilogues[i].f64;
+    }
+  }
+  return NULL;
+}
+
+/* ==== >>spmv/epilogue.c  epilogues: checks, what kernels are told, room for sums ========== */
+/* Epilogues: what a plan's products make of each row of op(A) x on its way to y, and two sums
+ * over all rows. Kernels: spmv/epilogue.cuh, in the product's own or in spmv/epilogue.cu behind
+ * it; the CPU: spmv/epilogue_cpu.c; products: spmv/epilogue_product.c. */
+
+#define MBI_EPILOGUE_VECTORS 6
+#define MBI_EPILOGUE_SCALARS 8
+#define MBI_EPILOGUE_CHUNK 8192  /* rows that one task takes on the CPU */
+#define MBI_EPILOGUE_GROUP 128   /* blocks whose sums one of them adds up */
+#define MBI_EPILOGUE_THREADS 256 /* of a block of a kernel of its own */
+
+struct mbi_epilogue {                                             /* a copy of the user's */
+  merbit_epilogue given;                                          /* without its expressions */
+  char result[MBI_EXPRESSION_SIZE], sums[2][MBI_EXPRESSION_SIZE]; /* for kernels; empty: none */
+  int fused;           /* in the product's own kernels */
+  mbi_program program; /* else */
+  void *kernel;        /* CUfunction */
+};
+
+/* What kernels are given of a product: mbk_epilogue of spmv/epilogue.cuh. It takes alpha's
+ * place in their arguments. */
+typedef struct mbi_epilogue_call {
+  mbi_devptr vectors[MBI_EPILOGUE_VECTORS];
+  mbi_devptr scalars, sums, skip;
+  mbi_devptr left, parts, tickets;
+  uint64_t left_count;
+} mbi_epilogue_call;
+
+static int mbi_plan_has_epilogue(const merbit_plan *plan) {
+  return plan->epilogue != NULL;
+}
+
+/* Whether the product's own kernels take it; known once the method is. */
+static int mbi_epilogue_fused(const merbit_plan *plan) {
+  return plan->epilogue != NULL && plan->epilogue->fused;
+}
+
+/* Before plan->cuda->create, by which method. */
+static void mbi_epilogue_settle(merbit_plan *plan, merbit_method method) {
+  if (plan->epilogue != NULL) {
+    plan->epilogue->fused =
+        !plan->epilogue->given.apart && plan->device.rows > 0 &&
+        (method == MERBIT_METHOD_SCAN || method == MERBIT_METHOD_ROWS ||
+         method == MERBIT_METHOD_SLICED);
+  }
+}
+
+/* Shared memory of a kernel that needs `bytes` by itself: sums take its place at the end. */
+static unsigned mbi_epilogue_shared(const merbit_plan *plan, int threads, unsigned bytes) {
+  const unsigned sums = (unsigned)threads / 16 * (unsigned)sizeof(double);
+  return mbi_epilogue_fused(plan) && bytes < sums ? sums : bytes;
+}
+
+/* ---- Checks -------------------------------------------------------------------------------
+ */
+
+/* After the checks of types, semirings and of several vectors. */
+static merbit_status mbi_epilogue_check(merbit_context *context, const merbit_plan_desc *desc) {
+  const merbit_epilogue *e = desc->epilogue;
+  if (e == NULL) {
+    return MERBIT_OK;
+  }
+  if (e->vectors < 0 || e->vectors > MBI_EPILOGUE_VECTORS || e->scalars < 0 ||
+      e->scalars > MBI_EPILOGUE_SCALARS) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "epilogue.vectors is %d and scalars %d; use up to %d and up to %d",
+                    e->vectors, e->scalars, MBI_EPILOGUE_VECTORS, MBI_EPILOGUE_SCALARS);
+  }
+  if (!mbi_type_plain(desc->vector_type) || desc->semiring != MERBIT_SEMIRING_PLUS_TIMES ||
+      desc->vectors > 1) {
+    return mbi_fail(
+        context, MERBIT_NOT_SUPPORTED,
+        "plan_desc.epilogue is for one vector of F64 or F32, and for plus and times");
+  }
+  return MERBIT_OK;
+}
+
+static int mbi_epilogue_runs(const merbit_plan *plan, merbit_side side) {
+  return plan->epilogue == NULL || side == MERBIT_SIDE_CUDA ||
+         plan->epilogue->given.cpu != NULL;
+}
+
+/* One expression; the result is of the plan's type, sums are double. */
+static merbit_status mbi_epilogue_take_one(const merbit_plan *plan, int sum, const char *what,
+                                           const char *source, char *text) {
+  static const char *const vectors[] = {"v0", "v1", "v2", "v3", "v4", "v5"};
+  static const char *const scalars[] = {"s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7"};
+  const merbit_epilogue *given = &plan->epilogue->given;
+  const char *names[3 + MBI_EPILOGUE_VECTORS + MBI_EPILOGUE_SCALARS + 1];
+  int count = 0, i;
+  if (source == NULL) {
+    return MERBIT_OK;
+  }
+  names[count++] = "ax";
+  names[count++] = "row";
+  for (i = 0; i < given->vectors; i++) {
+    names[count++] = vectors[i];
+  }
+  for (i = 0; i < given->scalars; i++) {
+    names[count++] = scalars[i];
+  }
+  if (sum) {
+    names[count++] = "y";
+  }
+  names[count] = NULL;
+  return mbi_expression_write(plan->context, what, source, names,
+                              sum ? MERBIT_F64 : mbi_plan_sums(plan),
+                              sum ? "double" : "MBK_COMPUTE", text);
+}
+
+/* plan->epilogue: a copy of the user's, checked. mbi_plan_free releases it. */
+static merbit_status mbi_epilogue_take(merbit_plan *plan) {
+  const merbit_epilogue *given = plan->desc.epilogue;
+  merbit_context *context = plan->context;
+  merbit_status status;
+  mbi_epilogue *e;
+  plan->desc.epilogue = NULL; /* the user's from here on */
+  if (given == NULL) {
+    return MERBIT_OK;
+  }
+  plan->desc.scalar_memory = MERBIT_MEMORY_DEFAULT; /* of alpha and beta, which do not come */
+  e = (mbi_epilogue *)mbi_allocate(context, sizeof *e);
+  if (e == NULL) {
+    return mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no memory for a plan's epilogue");
+  }
+  memset(e, 0, sizeof *e);
+  plan->epilogue = e;
+  e->given = *given;
+  if (given->cpu == NULL) {
+    e->given.cpu = mbi_epilogue_known(given, mbi_plan_sums(plan));
+  }
+  e->given.result = e->given.sums[0] = e->given.sums[1] = NULL;
+  status = mbi_epilogue_take_one(plan, 0, "epilogue.result", given->result, e->result);
+  if (status == MERBIT_OK) {
+    status = mbi_epilogue_take_one(plan, 1, "epilogue.sums[0]", given->sums[0], e->sums[0]);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_epilogue_take_one(plan, 1, "epilogue.sums[1]", given->sums[1], e->sums[1]);
+  }
+  if (status == MERBIT_OK && !mbi_epilogue_runs(plan, plan->side)) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "the plan is for the CPU, which needs epilogue.cpu, a function: the "
+                    "expressions are none of those that go without");
+  }
+  if (status == MERBIT_OK && plan->side == MERBIT_SIDE_CUDA &&
+      plan->desc.vector_memory == MERBIT_MEMORY_HOST) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "a plan on CUDA with an epilogue takes vectors in GPU memory, not those of "
+                    "plan_desc.vector_memory HOST");
+  }
+  return status;
+}
+
+/* ---- What kernels are told -----------------------------------------------------------------
+ */
+
+static void mbi_epilogue_preamble(const mbi_epilogue *e, mbi_preamble *preamble) {
+  mbi_preamble_define_int(preamble, "MBK_EPILOGUE_VECTORS", e->given.vectors);
+  mbi_preamble_define_int(preamble, "MBK_EPILOGUE_SCALARS", e->given.scalars);
+  mbi_preamble_define(preamble, "MBK_EPILOGUE_RESULT",
+                      e->result[0] != '\0' ? e->result : MBI_EXPRESSION_MARK "ax");
+  if (e->sums[0][0] != '\0') {
+    mbi_preamble_define(preamble, "MBK_EPILOGUE_SUM0", e->sums[0]);
+  }
+  if (e->sums[1][0] != '\0') {
+    mbi_preamble_define(preamble, "MBK_EPILOGUE_SUM1", e->sums[1]);
+  }
+}
+
+/* A kernel behind the product, where the method's own do not take the epilogue. Needs an
+ * entered context. */
+static merbit_status mbi_epilogue_specialise(merbit_plan *plan) {
+  mbi_epilogue *e = plan->epilogue;
+  const char *type = mbi_type_device(mbi_plan_sums(plan));
+  mbi_preamble preamble;
+  merbit_status status;
+  memset(&preamble, 0, sizeof preamble);
+  mbi_preamble_define(&preamble, "MBK_VECTOR", type);
+  mbi_preamble_define(&preamble, "MBK_COMPUTE", type);
+  mbi_epilogue_preamble(e, &preamble);
+  status = mbi_program_create(plan->context, "spmv/epilogue.cu", &preamble, &e->program);
+  return status == MERBIT_OK
+             ? mbi_program_kernel(plan->context, &e->program, "mbk_epilogue_apart", &e->kernel)
+             : status;
+}
+
+/* Needs an entered context. */
+static void mbi_epilogue_release_cuda(merbit_plan *plan) {
+  if (plan->epilogue != NULL) {
+    mbi_program_destroy(plan->context, &plan->epilogue->program);
+  }
+}
+
+/* ---- Room ----------------------------------------------------------------------------------
+ */
+
+/* Blocks of a kernel behind the product, for a plan the same each time. */
+static uint64_t mbi_epilogue_apart_blocks(const merbit_plan *plan) {
+  const uint64_t rows = (uint64_t)plan->csr.rows;
+  const uint64_t blocks = rows / MBI_EPILOGUE_THREADS + 1;
+  const uint64_t most = 8 * (uint64_t)plan->context->device.multiprocessors;
+  return blocks < most ? blocks : most;
+}
+
+/* Where each part of a product's scratch begins: tickets, which are zero between products even
+ * where the plan is made again; sums that the kernels before the last one leave; those of the
+ * last one and of its groups; and, for a kernel apart, the product. */
+typedef struct mbi_epilogue_room {
+  uint64_t left_count, parts, groups; /* of blocks, and of groups of them */
+  uint64_t at_left, at_parts, at_product, bytes;
+} mbi_epilogue_room;
+
+static mbi_epilogue_room mbi_epilogue_room_of(const merbit_plan *plan) {
+  mbi_epilogue_room room;
+  memset(&room, 0, sizeof room);
+  room.parts = mbi_epilogue_apart_blocks(plan);
+  if (mbi_epilogue_fused(plan)) {
+    const int crossing = plan->method == MERBIT_METHOD_SCAN && !plan->scan.whole;
+    room.left_count = crossing ? plan->scan.blocks : 0;
+    room.parts = plan->method == MERBIT_METHOD_ROWS     ? plan->rows.blocks
+                 : plan->method == MERBIT_METHOD_SLICED ? plan->sliced.blocks
+                 : crossing                             ? plan->scan.fixup_blocks
+                                                        : plan->scan.blocks;
+  }
+  room.groups = (room.parts + MBI_EPILOGUE_GROUP - 1) / MBI_EPILOGUE_GROUP;
+  room.at_left = ((room.groups + 1) * sizeof(uint32_t) + 255) / 256 * 256;
+  room.at_parts = room.at_left + 2 * room.left_count * sizeof(double);
+  room.at_product =
+      (room.at_parts + 2 * (room.parts + room.groups) * sizeof(double) + 255) / 256 * 256;
+  room.bytes = room.at_product;
+  if (!mbi_epilogue_fused(plan)) {
+    room.bytes += (uint64_t)plan->csr.rows * mbi_type_size(mbi_plan_sums(plan));
+  }
+  return room;
+}
+
+static int64_t mbi_epilogue_chunks(const merbit_plan *plan) {
+  return (plan->csr.rows + MBI_EPILOGUE_CHUNK - 1) / MBI_EPILOGUE_CHUNK;
+}
+
+/* What a workspace needs beside, on CUDA in an entered context. mbi_workspace_free releases it.
+ */
+static merbit_status mbi_epilogue_workspace(merbit_workspace *workspace) {
+  const merbit_plan *plan = workspace->plan;
+  merbit_context *context = plan->context;
+  merbit_status status;
+  if (plan->epilogue == NULL) {
+    return MERBIT_OK;
+  }
+  if (plan->side == MERBIT_SIDE_CPU) {
+    void *sums = NULL;
+    status = mbi_allocate_array(context, mbi_epilogue_chunks(plan) + 1, 2 * sizeof(double),
+                                "an epilogue's sums", &sums);
+    workspace->sums = (double *)sums;
+    return status;
+  }
+  {
+    const mbi_epilogue_room room = mbi_epilogue_room_of(plan);
+    status = mbi_device_allocate(context, room.bytes, "an epilogue's sums",
+                                 &workspace->sums_scratch);
+    if (status == MERBIT_OK) { /* tickets */
+      status = mbi_device_zero(context, workspace->sums_scratch, (size_t)room.at_product, NULL);
+    }
+    return status == MERBIT_OK ? mbi_device_synchronize(context, NULL) : status;
+  }
 }
 
 /* ==== >>spmv/reference.c  CPU: the sequential row loop ==================================== */
@@ -24930,6 +25867,9 @@ static void mbi_plan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   mbi_semiring_preamble(plan, preamble);
   mbi_preamble_define_int(preamble, "MBK_SCALARS_DEVICE",
                           plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE);
+  if (mbi_epilogue_fused(plan)) {
+    mbi_epilogue_preamble(plan->epilogue, preamble);
+  }
 }
 
 /* ==== >>spmv/merbit.c  CUDA: merge-path tiles with packed lanes =========================== */
@@ -25728,8 +26668,10 @@ static merbit_status mbi_scan_size(merbit_plan *plan) {
 static unsigned mbi_scan_whole_shared(const merbit_plan *plan, int adds) {
   const unsigned size = (unsigned)mbi_type_size(mbi_plan_sums(plan));
   const unsigned threads = (unsigned)plan->scan.threads;
-  return mbi_value_shared(plan) + threads / 32 * 2 * (2 * size + (unsigned)sizeof(uint32_t)) +
-         (adds ? threads * size : 0);
+  return mbi_epilogue_shared(
+      plan, plan->scan.threads,
+      mbi_value_shared(plan) + threads / 32 * 2 * (2 * size + (unsigned)sizeof(uint32_t)) +
+          (adds ? threads * size : 0));
 }
 
 /* ==== >>spmv/scan.c  CUDA: tiles of nonzeros, segmented sums by shuffles ================== */
@@ -25920,13 +26862,18 @@ static merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr carries
   return mbi_device_launch_some(
       plan->context, s->fixup, "mbk_scan_fixup", (int64_t)s->fixup_blocks,
       MBI_SCAN_FIXUP_THREADS,
-      (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 *
-                 (mbi_type_size(mbi_plan_sums(plan)) + sizeof(uint32_t))),
+      mbi_epilogue_shared(plan, MBI_SCAN_FIXUP_THREADS,
+                          (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 *
+                                     (mbi_type_size(mbi_plan_sums(plan)) + sizeof(uint32_t)))),
       stream, arguments, early);
 }
 
-/* Whether the old y is wanted, for all that the host knows of beta, a kernel's argument. */
+/* Whether the old y is wanted, for all that the host knows of beta, a kernel's argument; or an
+ * epilogue's first vector in its place. */
 static int mbi_scan_adds(const merbit_plan *plan, const void *beta) {
+  if (mbi_epilogue_fused(plan)) {
+    return plan->epilogue->given.vectors > 0;
+  }
   if (mbi_plan_has_semiring(plan)) {
     return mbi_semiring_adds(plan, beta);
   }
@@ -25990,7 +26937,9 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
     status = mbi_device_launch_early(
         plan->context, adds ? s->sum : s->product, adds ? "mbk_scan_sum" : "mbk_scan_product",
         (int64_t)s->blocks, s->threads,
-        mbi_value_shared(plan) + (adds ? (unsigned)s->threads * size : 0), stream, arguments);
+        mbi_epilogue_shared(plan, s->threads,
+                            mbi_value_shared(plan) + (adds ? (unsigned)s->threads * size : 0)),
+        stream, arguments);
   }
   return status == MERBIT_OK ? mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream, 1)
                              : status;
@@ -27025,8 +27974,9 @@ static merbit_status mbi_rows_multiply(merbit_plan *plan, mbi_devptr carries, co
   arguments[7] = (void *)(uintptr_t)alpha;
   arguments[8] = (void *)(uintptr_t)beta;
   return mbi_device_launch_early(plan->context, r->product, "mbk_rows_product",
-                                 (int64_t)r->blocks, r->threads, mbi_value_shared(plan), stream,
-                                 arguments);
+                                 (int64_t)r->blocks, r->threads,
+                                 mbi_epilogue_shared(plan, r->threads, mbi_value_shared(plan)),
+                                 stream, arguments);
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */
@@ -29514,8 +30464,9 @@ static merbit_status mbi_sliced_multiply(merbit_plan *plan, mbi_devptr carries,
   arguments[11] = (void *)(uintptr_t)alpha;
   arguments[12] = (void *)(uintptr_t)beta;
   return mbi_device_launch_early(plan->context, s->kernels[3], "mbk_sliced_product",
-                                 (int64_t)s->blocks, s->threads, mbi_value_shared(plan), stream,
-                                 arguments);
+                                 (int64_t)s->blocks, s->threads,
+                                 mbi_epilogue_shared(plan, s->threads, mbi_value_shared(plan)),
+                                 stream, arguments);
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */
@@ -30921,9 +31872,10 @@ static merbit_status mbi_method_create(merbit_plan *plan) {
              : status;
 }
 
-/* Whether alpha is zero, for all that the host knows of it. */
+/* Whether alpha is zero, for all that the host knows of it. With a fused epilogue it is 1, and
+ * what comes in its place the epilogue's. */
 static int mbi_alpha_zero(const merbit_plan *plan, const void *alpha) {
-  return plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE &&
+  return !mbi_epilogue_fused(plan) && plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE &&
          mbi_scalar_zero(mbi_plan_sums(plan), alpha);
 }
 
@@ -32463,6 +33415,7 @@ static merbit_status mbi_choose(merbit_plan *plan) {
   char reason[384];
   merbit_status status = MERBIT_OK;
   plan->once = plan->device.nnz >= 4 * plan->device.rows;
+  mbi_epilogue_settle(plan, MERBIT_METHOD_AUTO); /* products are measured without */
   if (mbi_plan_vectors(plan) > 1) {
     return mbi_choose_many(plan);
   }
@@ -32497,6 +33450,7 @@ static merbit_status mbi_choose(merbit_plan *plan) {
     }
   }
   plan->cuda = mbi_cuda_method_of(plan, plan->method);
+  mbi_epilogue_settle(plan, plan->method);
   status = mbi_method_create(plan);
   if (any && plan->method != MERBIT_METHOD_SCAN &&
       (status == MERBIT_DEVICE_OUT_OF_MEMORY || status == MERBIT_TOO_LARGE)) {
@@ -32507,6 +33461,7 @@ static merbit_status mbi_choose(merbit_plan *plan) {
     (void)snprintf(plan->why, sizeof plan->why, "the first choice failed: %.60s", reason);
     plan->method = MERBIT_METHOD_SCAN;
     plan->cuda = mbi_cuda_method_of(plan, plan->method);
+    mbi_epilogue_settle(plan, plan->method);
     status = mbi_method_create(plan);
   }
   if (status == MERBIT_OK && plan->full.csr.rows > 0) {
@@ -33912,7 +34867,8 @@ static int mbi_plan_may_fall_back(const merbit_plan *plan, merbit_status status)
          plan->half.view.memory != MERBIT_MEMORY_DEVICE &&
          plan->desc.vector_memory == MERBIT_MEMORY_HOST &&
          plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE &&
-         mbi_semiring_runs(plan, MERBIT_SIDE_CPU) && status != MERBIT_INVALID_ARGUMENT &&
+         mbi_semiring_runs(plan, MERBIT_SIDE_CPU) &&
+         mbi_epilogue_runs(plan, MERBIT_SIDE_CPU) && status != MERBIT_INVALID_ARGUMENT &&
          status != MERBIT_INVALID_MATRIX && status != MERBIT_OUT_OF_MEMORY;
 }
 
@@ -34146,10 +35102,12 @@ static void mbi_workspace_free(merbit_workspace *workspace) {
     mbi_device_release(context, workspace->device_carries);
     mbi_device_release(context, workspace->staged_x);
     mbi_device_release(context, workspace->staged_y);
+    mbi_device_release(context, workspace->sums_scratch);
     mbi_device_leave(context);
   }
   mbi_release(context, workspace->carries);
   mbi_release(context, workspace->bounce);
+  mbi_release(context, workspace->sums);
   mbi_release(context, workspace);
 }
 
@@ -34170,6 +35128,9 @@ static merbit_status mbi_workspace_fill_cuda(merbit_workspace *workspace) {
       status = mbi_device_allocate(context, (uint64_t)plan->csr.rows * size, "a staged y",
                                    &workspace->staged_y);
     }
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_epilogue_workspace(workspace);
   }
   mbi_device_leave(context);
   return status;
@@ -34198,6 +35159,7 @@ static merbit_status mbi_workspace_make(merbit_plan *plan, merbit_workspace **wo
                              : mbi_mixed_scratch_bytes(plan);
     status = mbi_allocate_array(context, (int64_t)bytes, 1, "the carries of a workspace",
                                 &made->carries);
+    status = status == MERBIT_OK ? mbi_epilogue_workspace(made) : status;
   }
   if (status != MERBIT_OK) {
     mbi_workspace_free(made);
@@ -34392,6 +35354,7 @@ static void mbi_plan_release_cuda(merbit_plan *plan) {
     mbi_ranks_destroy(plan->context, &plan->ranks);
     mbi_device_csr_destroy(plan->context, &plan->device);
     mbi_reorder_release_cuda(plan);
+    mbi_epilogue_release_cuda(plan);
     mbi_device_leave(plan->context);
   }
   plan->cuda = NULL;
@@ -34417,6 +35380,7 @@ static void mbi_plan_free(merbit_plan *plan) {
   merbit_matrix_destroy(plan->transpose.matrix);
   mbi_release(context, plan->own_values);
   mbi_release(context, plan->operators);
+  mbi_release(context, plan->epilogue);
   mbi_release(context, plan);
   mbi_context_unref(context);
 }
@@ -34445,6 +35409,9 @@ static merbit_status mbi_plan_build_cuda(merbit_plan *plan, int dual) {
   if (status == MERBIT_OK) {
     plan->merbit.dual = dual;
     status = mbi_choose(plan);
+  }
+  if (status == MERBIT_OK && mbi_plan_has_epilogue(plan) && !mbi_epilogue_fused(plan)) {
+    status = mbi_epilogue_specialise(plan);
   }
   if (status == MERBIT_OK && mbi_reorder_on_gpu(plan)) {
     status = mbi_reorder_upload(plan);
@@ -34505,6 +35472,9 @@ static merbit_status mbi_plan_build(merbit_plan *plan, int dual) {
     status = mbi_semiring_take(plan);
   }
   if (status == MERBIT_OK) {
+    status = mbi_epilogue_take(plan);
+  }
+  if (status == MERBIT_OK) {
     status = mbi_plan_take(plan);
   }
   if (status != MERBIT_OK) {
@@ -34552,6 +35522,9 @@ static merbit_status mbi_plan_create(merbit_context *context, const merbit_view 
   }
   if (status == MERBIT_OK) {
     status = mbi_many_check(context, mbi_view_type(view), &taken);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_epilogue_check(context, &taken);
   }
   if (status == MERBIT_OK) {
     status = mbi_half_check(context, view, desc);
@@ -35220,6 +36193,10 @@ MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *worksp
     workspace = plan->workspace;
   }
   status = mbi_spmv_check(plan, workspace, x, y);
+  if (status == MERBIT_OK && mbi_plan_has_epilogue(plan)) {
+    status = mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
+                      "merbit_spmv: the plan has an epilogue; use merbit_spmv_epilogue");
+  }
   if (status != MERBIT_OK) {
     return status;
   }
@@ -35247,6 +36224,211 @@ MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *worksp
   }
   return mbi_spmv_cuda(plan, workspace, alpha, x, beta, y, !mbi_scalar_zero(type, beta),
                        stream);
+}
+
+/* ==== >>spmv/epilogue_product.c  products with an epilogue ================================ */
+/* Products of plans with an epilogue. On CUDA an epilogue goes into the product's own kernels
+ * where the method takes it, else into one behind them. On the CPU it is a function, over
+ * chunks of rows behind the product. */
+
+/* ---- CPU ------------------------------------------------------------------------------------
+ */
+
+typedef struct mbi_epilogue_task {
+  const mbi_epilogue *epilogue;
+  void *y;
+  const void *const *vectors;
+  const double *scalars;
+  double *sums;
+  int64_t rows;
+} mbi_epilogue_task;
+
+static void mbi_epilogue_chunk(void *argument, int chunk) {
+  const mbi_epilogue_task *t = (const mbi_epilogue_task *)argument;
+  const int64_t begin = (int64_t)chunk * MBI_EPILOGUE_CHUNK;
+  const int64_t end =
+      begin + MBI_EPILOGUE_CHUNK < t->rows ? begin + MBI_EPILOGUE_CHUNK : t->rows;
+  double sums[2];
+  sums[0] = sums[1] = 0;
+  t->epilogue->given.cpu(t->epilogue->given.cpu_user, begin, end, t->y, t->vectors, t->scalars,
+                         sums);
+  t->sums[2 * (size_t)chunk] = sums[0];
+  t->sums[2 * (size_t)chunk + 1] = sums[1];
+}
+
+/* alpha or beta. */
+static const void *mbi_epilogue_factor(const merbit_plan *plan, int one) {
+  static const float f32[2] = {0, 1};
+  static const double f64[2] = {0, 1};
+  return mbi_plan_sums(plan) == MERBIT_F32 ? (const void *)&f32[one] : (const void *)&f64[one];
+}
+
+static void mbi_epilogue_cpu(merbit_plan *plan, merbit_workspace *workspace, const void *x,
+                             void *y, const void *const *vectors, const double *scalars,
+                             double *sums) {
+  const int64_t chunks = mbi_epilogue_chunks(plan);
+  double total[2];
+  mbi_epilogue_task task;
+  int64_t i;
+  mbi_spmv_cpu(plan, workspace, mbi_epilogue_factor(plan, 1), x, mbi_epilogue_factor(plan, 0),
+               y);
+  task.epilogue = plan->epilogue;
+  task.y = y;
+  task.vectors = vectors;
+  task.scalars = scalars;
+  task.sums = workspace->sums;
+  task.rows = plan->csr.rows;
+  mbi_parallel(plan->context, (int)chunks, mbi_epilogue_chunk, &task);
+  total[0] = total[1] = 0;
+  for (i = 0; i < chunks; i++) {
+    total[0] += workspace->sums[2 * i];
+    total[1] += workspace->sums[2 * i + 1];
+  }
+  if (sums != NULL) {
+    sums[0] = total[0];
+    sums[1] = total[1];
+  }
+}
+
+/* ---- CUDA -----------------------------------------------------------------------------------
+ */
+
+/* The product, and a kernel behind it. With `skip` the product goes to the workspace, for
+ * kernels that know nothing of it write y. */
+static merbit_status mbi_epilogue_apart(merbit_plan *plan, merbit_workspace *workspace,
+                                        mbi_devptr x, mbi_devptr y, mbi_epilogue_call *call,
+                                        uint64_t at_product, void *stream) {
+  uint64_t rows = (uint64_t)plan->csr.rows;
+  mbi_devptr product = call->skip != 0 ? workspace->sums_scratch + at_product : y;
+  void *arguments[4];
+  merbit_status status =
+      mbi_method_multiply(plan, workspace->device_carries, mbi_epilogue_factor(plan, 1), x,
+                          mbi_epilogue_factor(plan, 0), product, stream);
+  if (rows == 0) { /* then they point nowhere */
+    product = y = 0;
+  }
+  arguments[0] = &product;
+  arguments[1] = &y;
+  arguments[2] = &rows;
+  arguments[3] = call;
+  return status == MERBIT_OK
+             ? mbi_device_launch_early(
+                   plan->context, plan->epilogue->kernel, "mbk_epilogue_apart",
+                   (int64_t)mbi_epilogue_apart_blocks(plan), MBI_EPILOGUE_THREADS,
+                   MBI_EPILOGUE_THREADS / 16 * 8, stream, arguments)
+             : status;
+}
+
+/* In an entered context. */
+static merbit_status mbi_epilogue_cuda(merbit_plan *plan, merbit_workspace *workspace,
+                                       const void *x, void *y, const void *const *vectors,
+                                       const double *scalars, double *sums, const int *skip,
+                                       void *stream) {
+  const mbi_epilogue_room room = mbi_epilogue_room_of(plan);
+  mbi_epilogue_call call;
+  int i;
+  memset(&call, 0, sizeof call);
+  for (i = 0; i < plan->epilogue->given.vectors; i++) {
+    call.vectors[i] = mbi_device_address(vectors[i]);
+  }
+  call.scalars = mbi_device_address(scalars);
+  call.sums = mbi_device_address(sums);
+  call.skip = mbi_device_address(skip);
+  call.tickets = workspace->sums_scratch;
+  call.left = workspace->sums_scratch + room.at_left;
+  call.left_count = room.left_count;
+  call.parts = workspace->sums_scratch + room.at_parts;
+  if (plan->epilogue->fused) {
+    return mbi_method_multiply(plan, workspace->device_carries, &call, mbi_device_address(x),
+                               mbi_epilogue_factor(plan, 0), mbi_device_address(y), stream);
+  }
+  return mbi_epilogue_apart(plan, workspace, mbi_device_address(x), mbi_device_address(y),
+                            &call, room.at_product, stream);
+}
+
+/* ---- Either side ----------------------------------------------------------------------------
+ */
+
+/* merbit_spmv_epilogue without its checks, for the library's own iterations: arguments as in
+ * the public header. On CUDA it enters the context, only launches kernels (one to three), and
+ * may be captured; the caller's `vectors` array is read at once, all else when the product
+ * runs. workspace NULL: the plan's own. */
+static merbit_status mbi_spmv_epilogue(merbit_plan *plan, merbit_workspace *workspace,
+                                       const void *x, void *y, const void *const *vectors,
+                                       const double *scalars, double *sums, const int *skip,
+                                       void *stream) {
+  merbit_status status;
+  workspace = workspace != NULL ? workspace : plan->workspace;
+  if (plan->side == MERBIT_SIDE_CPU) {
+    if (skip == NULL || *skip == 0) {
+      mbi_epilogue_cpu(plan, workspace, x, y, vectors, scalars, sums);
+    }
+    return MERBIT_OK;
+  }
+  status = mbi_device_enter(plan->context);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  status = mbi_epilogue_cuda(plan, workspace, x, y, vectors, scalars, sums, skip, stream);
+  mbi_device_leave(plan->context);
+  return status;
+}
+
+static merbit_status mbi_epilogue_check_call(merbit_plan *plan, const void *y,
+                                             const void *const *vectors,
+                                             const double *scalars) {
+  merbit_context *context = plan->context;
+  const mbi_epilogue *e = plan->epilogue;
+  const uint64_t bytes = (uint64_t)plan->csr.rows * mbi_type_size(mbi_plan_sums(plan));
+  int i;
+  if ((e->given.vectors > 0 && vectors == NULL) || (e->given.scalars > 0 && scalars == NULL)) {
+    return mbi_fail(
+        context, MERBIT_INVALID_ARGUMENT,
+        "merbit_spmv_epilogue: `%s` is NULL; the plan's epilogue has %d vectors and "
+        "%d scalars",
+        e->given.vectors > 0 && vectors == NULL ? "vectors" : "scalars", e->given.vectors,
+        e->given.scalars);
+  }
+  for (i = 0; i < e->given.vectors && plan->csr.rows > 0; i++) {
+    merbit_status status;
+    if (vectors[i] == NULL) {
+      return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                      "merbit_spmv_epilogue: vectors[%d] is NULL", i);
+    }
+    if (mbi_overlap(vectors[i], bytes, y, bytes)) {
+      return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                      "merbit_spmv_epilogue: vectors[%d] at %p and y at %p, of %" PRId64
+                      " elements each, overlap; use two vectors",
+                      i, vectors[i], y, plan->csr.rows);
+    }
+    status = mbi_types_check_address(context, "a vector", mbi_plan_sums(plan), vectors[i]);
+    if (status != MERBIT_OK) {
+      return status;
+    }
+  }
+  return MERBIT_OK;
+}
+
+MERBIT_API merbit_status merbit_spmv_epilogue(merbit_plan *plan, merbit_workspace *workspace,
+                                              const void *x, void *y,
+                                              const void *const *vectors, const double *scalars,
+                                              double *sums, const int *skip, void *stream) {
+  merbit_status status;
+  if (plan == NULL) {
+    return MERBIT_INVALID_ARGUMENT;
+  }
+  if (plan->epilogue == NULL) {
+    return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
+                    "merbit_spmv_epilogue: the plan has none; set plan_desc.epilogue");
+  }
+  workspace = workspace != NULL ? workspace : plan->workspace;
+  status = mbi_spmv_check(plan, workspace, x, y);
+  if (status == MERBIT_OK) {
+    status = mbi_epilogue_check_call(plan, y, vectors, scalars);
+  }
+  return status == MERBIT_OK
+             ? mbi_spmv_epilogue(plan, workspace, x, y, vectors, scalars, sums, skip, stream)
+             : status;
 }
 
 /* ==== >>spmv/many_product.c  products of several vectors ================================== */

@@ -1,4 +1,5 @@
 """The enumerations that Jinja2 expands when merbit.h is generated."""
+import re
 
 VERSION = (0, 1, 0)
 
@@ -156,6 +157,44 @@ NVRTC_FUNCTIONS = [
 ]
 
 
+# Epilogues that need no function of the user on the CPU: (name, result, sums), in the text of users'
+# expressions. The library's solvers name them by their text, as anybody may.
+EPILOGUES = [
+    ("dot", None, ("v0 * ax", None)),
+    ("dots", None, ("v0 * ax", "ax * ax")),
+    ("residual", "v0 - ax", ("y * y", None)),
+    # A link matrix without its weights: x and v0 are ranks over weights, |v1| a vertex's weight, which
+    # is below 0 where it is dangling; sums are the L1 change and the dangling mass.
+    ("rank", "(s0 * ax + s1) / abs(v1)", ("abs(s0 * ax + s1 - v0 * abs(v1))", "v1 < 0 ? y : 0")),
+]
+
+
+def epilogues():
+    """What templates need of EPILOGUES: each expression as C, with the names that it has."""
+
+    def expression(text, function):
+        return text and dict(
+            text=re.sub(r"\babs\b", function, text),
+            names=[n for n in re.findall(r"[a-z]+[0-9]*", text) if n not in ("abs",)],
+        )
+
+    def names(texts, letter):
+        found = re.findall(rf"\b{letter}([0-9])", " ".join(t or "" for t in texts))
+        return 1 + max(map(int, found), default=-1)
+
+    return [
+        dict(
+            name=name,
+            given=(result, *sums),
+            vectors=names((result, *sums), "v"),
+            scalars=names((result, *sums), "s"),
+            result={t["suffix"]: expression(result, "fabsf" if t["c"] == "float" else "fabs") for t in FLOAT_TYPES},
+            sums=[expression(s, "fabs") for s in sums],
+        )
+        for name, result, sums in EPILOGUES
+    ]
+
+
 def statuses():
     return [dict(name=n, value=i, text=t) for i, (n, t) in enumerate(STATUSES)]
 
@@ -212,4 +251,5 @@ def context():
         complex_types=COMPLEX_TYPES,
         stored_types=STORED_TYPES,
         mixed_types=MIXED_TYPES,
+        epilogues=epilogues(),
     )
