@@ -38918,7 +38918,9 @@ static merbit_status mbi_batch_make_loop(merbit_solver *solver, void **graph) {
                                 &solver->gpu.loop);
   }
   if (status != MERBIT_OK) {
-    mbi_forgive(context, solver->gpu.why, sizeof solver->gpu.why);
+    if (status != MERBIT_OUT_OF_MEMORY) {
+      mbi_forgive(context, solver->gpu.why, sizeof solver->gpu.why);
+    }
     return status;
   }
   status = mbi_batch_answer(solver, driver->graph_create(graph, 0));
@@ -39000,6 +39002,9 @@ static merbit_status mbi_batch_create(merbit_solver *solver) {
   if (mbi_batch_can_loop(&context->device)) {
     status = mbi_batch_make(solver, 1);
     solver->gpu.loops = status == MERBIT_OK;
+  }
+  if (status == MERBIT_OUT_OF_MEMORY) { /* of the host: nothing will do */
+    return status;
   }
   if (!solver->gpu.loops && mbi_device_lost(context) == 0) {
     status = mbi_batch_make(solver, 0);
@@ -39269,7 +39274,7 @@ static void mbi_solve_tell(const merbit_solver *solver, const merbit_solver_resu
                    "||b - A x|| / ||b|| stays at %.3g through %d restart%s: rounding errors in "
                    "%s allow no more, or the matrix is singular",
                    result->residual, result->restarts, result->restarts == 1 ? "" : "s",
-                   mbi_type_names[solver->type]);
+                   solver->type == MERBIT_F32 ? "f32" : "f64");
     return;
   case MERBIT_STOP_BREAKDOWN:
     mbi_solve_tell_breakdown(state, broken, sizeof broken);
