@@ -10399,6 +10399,66 @@ static const char *const mbi_source_solve_bicgstab_cu[] = {
   "}\n",
   NULL};
 
+static const char *const mbi_source_solve_refine_steps_cuh[] = {
+  "// Iterative refinement: Wilkinson, \"Rounding Errors in Algebraic Processes\" (1963). Residuals are\n"
+  "// taken in the solver's type, corrections found by a solver in f32, whose vectors these are.\n"
+  "\n"
+  "#define MBI_REFINE_B 4\n"
+  "#define MBI_REFINE_X 5\n"
+  "\n"
+  "// b' = (b - A x) / ||b - A x||, so that f32 has room for it\n"
+  "MBS_BEFORE(refine_down) {\n"
+  "  c->scalar[0] = sqrt(c->ww);\n"
+  "  return 0;\n"
+  "}\n"
+  "MBS_ELEMENT(refine_down) {\n"
+  "  (void)sums;\n"
+  "  ((float *)v->at[MBI_REFINE_B])[i] = (float)(MBS_LOAD(MBI_AT_W) / c->scalar[0]);\n"
+  "}\n"
+  "MBS_NOTHING_AFTER(refine_down)\n"
+  "MBS_STEP(refine_down, 0, 0, MBS_ALWAYS)\n"
+  "\n"
+  "// x += ||b - A x|| x'\n"
+  "MBS_BEFORE(refine_up) {\n"
+  "  c->scalar[0] = sqrt(c->ww);\n"
+  "  return 0;\n"
+  "}\n"
+  "MBS_ELEMENT(refine_up) {\n"
+  "  (void)sums;\n"
+  "  MBS_STORE(MBI_AT_X,\n"
+  "            MBS_LOAD(MBI_AT_X) + c->scalar[0] * (double)((const float *)v->at[MBI_REFINE_X])[i]);\n"
+  "}\n"
+  "MBS_NOTHING_AFTER(refine_up)\n"
+  "MBS_STEP(refine_up, 0, 0, MBS_ALWAYS)\n",
+  NULL};
+
+static const char *const mbi_source_solve_refine_cu[] = {
+  "// What a solver in f64 does between corrections by one in f32: refine_steps.cuh.\n"
+  "#include \"solve/step.cuh\"\n"
+  "#include \"solve/look_steps.cuh\"\n"
+  "#include \"solve/refine_steps.cuh\"\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_solve_look(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  solve_look_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_solve_blocks(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  solve_blocks_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_refine_down(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  refine_down_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_refine_up(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  refine_up_step(v, n, m, partials, (double *)shared);\n"
+  "}\n",
+  NULL};
+
 #ifdef MERBIT_STUDY_METHODS
 static const char *const mbi_source_spmv_bsr_study_cu[] = {
   "// Blocks as they come: the four kernels of Chirila (Architectural-Aware Optimization of SpMV on\n"
@@ -11339,6 +11399,8 @@ static const struct {
     {"solve/cg.cu", mbi_source_solve_cg_cu},
     {"solve/bicgstab_steps.cuh", mbi_source_solve_bicgstab_steps_cuh},
     {"solve/bicgstab.cu", mbi_source_solve_bicgstab_cu},
+    {"solve/refine_steps.cuh", mbi_source_solve_refine_steps_cuh},
+    {"solve/refine.cu", mbi_source_solve_refine_cu},
 #ifdef MERBIT_STUDY_METHODS
     {"spmv/bsr_study.cu", mbi_source_spmv_bsr_study_cu},
     {"spmv/row_study.cu", mbi_source_spmv_row_study_cu},
@@ -11347,7 +11409,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "1e4ea3f2ff3fac30e8d4b82d856655d719c68847e0a1eeea7370cf1018f6d4dd"
+#define MBI_KERNEL_HASH "e157023a1999c5d2fb6ddd63b4dba89cbb01a92bf9e9bf6ad0bf949dfb87e262"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -37687,6 +37749,8 @@ struct merbit_solver {
   mbi_solve_memory *memory;     /* on the solver's side */
   double *partials;             /* on it too */
   mbi_solve_gpu gpu;
+  struct merbit_solver *inner;  /* of corrections in f32: solve/refine.c; NULL: none */
+  void *single_values;          /* of its matrix */
   uint64_t bytes; /* of vectors and scalars on the solver's side */
   double prepare_seconds;
   char reason[384]; /* why the CPU was taken */
@@ -37699,6 +37763,7 @@ struct merbit_solver {
   int restarted;               /* in this iteration */
   double shrink, worst; /* as in the state; ||b - A x||^2 where the last restart began */
   double started;
+  int inner_iterations;
 };
 
 /* ==== >>solve/steps.c  solvers: steps on the CPU ========================================== */
@@ -38037,6 +38102,37 @@ MBS_ELEMENT(bicgstab_direct) {
 MBS_NOTHING_AFTER(bicgstab_direct)
 MBS_STEP(bicgstab_direct, 0, 0, MBS_LATE)
 
+// Iterative refinement: Wilkinson, "Rounding Errors in Algebraic Processes" (1963). Residuals are
+// taken in the solver's type, corrections found by a solver in f32, whose vectors these are.
+
+#define MBI_REFINE_B 4
+#define MBI_REFINE_X 5
+
+// b' = (b - A x) / ||b - A x||, so that f32 has room for it
+MBS_BEFORE(refine_down) {
+  c->scalar[0] = sqrt(c->ww);
+  return 0;
+}
+MBS_ELEMENT(refine_down) {
+  (void)sums;
+  ((float *)v->at[MBI_REFINE_B])[i] = (float)(MBS_LOAD(MBI_AT_W) / c->scalar[0]);
+}
+MBS_NOTHING_AFTER(refine_down)
+MBS_STEP(refine_down, 0, 0, MBS_ALWAYS)
+
+// x += ||b - A x|| x'
+MBS_BEFORE(refine_up) {
+  c->scalar[0] = sqrt(c->ww);
+  return 0;
+}
+MBS_ELEMENT(refine_up) {
+  (void)sums;
+  MBS_STORE(MBI_AT_X,
+            MBS_LOAD(MBI_AT_X) + c->scalar[0] * (double)((const float *)v->at[MBI_REFINE_X])[i]);
+}
+MBS_NOTHING_AFTER(refine_up)
+MBS_STEP(refine_up, 0, 0, MBS_ALWAYS)
+
 #undef MBS_VECTOR
 #undef MBS_NAME
 /* ---- f32 ------------------------------------------------------------------------- */
@@ -38333,6 +38429,37 @@ MBS_ELEMENT(bicgstab_direct) {
 }
 MBS_NOTHING_AFTER(bicgstab_direct)
 MBS_STEP(bicgstab_direct, 0, 0, MBS_LATE)
+
+// Iterative refinement: Wilkinson, "Rounding Errors in Algebraic Processes" (1963). Residuals are
+// taken in the solver's type, corrections found by a solver in f32, whose vectors these are.
+
+#define MBI_REFINE_B 4
+#define MBI_REFINE_X 5
+
+// b' = (b - A x) / ||b - A x||, so that f32 has room for it
+MBS_BEFORE(refine_down) {
+  c->scalar[0] = sqrt(c->ww);
+  return 0;
+}
+MBS_ELEMENT(refine_down) {
+  (void)sums;
+  ((float *)v->at[MBI_REFINE_B])[i] = (float)(MBS_LOAD(MBI_AT_W) / c->scalar[0]);
+}
+MBS_NOTHING_AFTER(refine_down)
+MBS_STEP(refine_down, 0, 0, MBS_ALWAYS)
+
+// x += ||b - A x|| x'
+MBS_BEFORE(refine_up) {
+  c->scalar[0] = sqrt(c->ww);
+  return 0;
+}
+MBS_ELEMENT(refine_up) {
+  (void)sums;
+  MBS_STORE(MBI_AT_X,
+            MBS_LOAD(MBI_AT_X) + c->scalar[0] * (double)((const float *)v->at[MBI_REFINE_X])[i]);
+}
+MBS_NOTHING_AFTER(refine_up)
+MBS_STEP(refine_up, 0, 0, MBS_ALWAYS)
 
 #undef MBS_VECTOR
 #undef MBS_NAME
@@ -38997,6 +39124,24 @@ static merbit_status mbi_bicgstab_iterate(merbit_solver *solver) {
   return status == MERBIT_OK ? mbi_solve_step(solver, MBI_BICGSTAB_DIRECT_IN_BICGSTAB) : status;
 }
 
+/* ---- Refinement -------------------------------------------------------------------------- */
+
+static const mbi_step mbi_refine_steps[] = {
+    {"mbk_solve_look", {&mbi_solve_look_code_f64, &mbi_solve_look_code_f32}},
+    {"mbk_solve_blocks", {&mbi_solve_blocks_code_f64, &mbi_solve_blocks_code_f32}},
+    {"mbk_refine_down", {&mbi_refine_down_code_f64, &mbi_refine_down_code_f32}},
+    {"mbk_refine_up", {&mbi_refine_up_code_f64, &mbi_refine_up_code_f32}},
+};
+enum {
+  MBI_SOLVE_LOOK_IN_REFINE = 0,
+  MBI_SOLVE_BLOCKS_IN_REFINE,
+  MBI_REFINE_DOWN_IN_REFINE,
+  MBI_REFINE_UP_IN_REFINE
+};
+
+/* Its vectors are those of the solver of corrections: solve/refine.c. */
+static void mbi_refine_layout(merbit_solver *solver);
+
 /* By merbit_solver_method; NULL: none. */
 static const mbi_solve_method *mbi_solve_method_of(merbit_solver_method method) {
   static const mbi_solve_method cg = {"CG",
@@ -39026,6 +39171,21 @@ static const mbi_solve_method *mbi_solve_method_of(merbit_solver_method method) 
   default:
     return NULL;
   }
+}
+
+/* What is between corrections in f32: it has no iterations of its own. */
+static const mbi_solve_method *mbi_refine_method(void) {
+  static const mbi_solve_method refine = {
+      "refinement",
+      "solve/refine.cu",
+      mbi_refine_steps,
+      (int)(sizeof mbi_refine_steps / sizeof mbi_refine_steps[0]),
+      0,
+      0,
+      mbi_refine_layout,
+      NULL,
+      NULL};
+  return &refine;
 }
 
 /* ==== >>solve/batch.c  solvers: recorded iterations ======================================= */
@@ -39182,7 +39342,8 @@ static merbit_status mbi_batch_make(merbit_solver *solver, int loop) {
 static merbit_status mbi_batch_create(merbit_solver *solver) {
   merbit_context *context = solver->context;
   merbit_status status = MERBIT_NOT_SUPPORTED;
-  if (solver->gpu.stream == NULL || !mbi_batch_can_record(&context->device.driver) ||
+  if (solver->gpu.stream == NULL || solver->inner != NULL ||
+      !mbi_batch_can_record(&context->device.driver) ||
       solver->desc.preconditioner == MERBIT_PRECONDITIONER_CALLBACK) {
     return MERBIT_OK;
   }
@@ -39214,7 +39375,7 @@ static void mbi_batch_destroy(merbit_solver *solver) {
     (void)mbi_device_bury(context, driver->graph_exec_destroy(solver->gpu.graph));
   }
   mbi_program_destroy(context, &solver->gpu.loop_program);
-  if (solver->gpu.stream != NULL) {
+  if (solver->gpu.stream != NULL && solver->inner == NULL) {
     (void)mbi_device_bury(context, driver->stream_destroy(solver->gpu.stream));
   }
 }
@@ -39366,6 +39527,18 @@ static merbit_status mbi_solve_go_on(merbit_solver *solver, int how, int span) {
   return status == MERBIT_OK ? solver->method->start(solver) : status;
 }
 
+/* Before a solve. */
+static void mbi_solver_reset(merbit_solver *solver, double *history, int history_size) {
+  solver->history = history;
+  solver->history_size = history != NULL ? history_size : 0;
+  solver->history_known = -1;
+  solver->restarts = solver->synchronizations = 0;
+  solver->breakdowns = solver->tightenings = solver->restarted = 0;
+  solver->shrink = 1;
+  solver->worst = 0;
+  solver->started = mbi_seconds();
+}
+
 /* From the vectors in place to the end, the reason of which is in *stop. */
 static merbit_status mbi_solve_loop(merbit_solver *solver, int x_zero, int *stop) {
   double before = mbi_seconds();
@@ -39468,6 +39641,7 @@ static void mbi_solve_tell(const merbit_solver *solver, const merbit_solver_resu
                    solver->type == MERBIT_F32 ? "f32" : "f64");
     return;
   case MERBIT_STOP_BREAKDOWN:
+    state = &mbi_solve_seen(solver->inner != NULL ? solver->inner : solver)->state;
     mbi_solve_tell_breakdown(state, broken, sizeof broken);
     (void)snprintf(text, size, "%s%s", broken,
                    result->restarts > 0 ? "; restarts did not help" : "");
@@ -39481,6 +39655,163 @@ static void mbi_solve_tell(const merbit_solver *solver, const merbit_solver_resu
                    result->iterations);
     return;
   }
+}
+
+/* ==== >>solve/refine.c  solvers: corrections in f32 ======================================= */
+/* Refinement: residuals in f64, corrections by a solver of the same method in f32, whose products
+ * and vectors move half the bytes. */
+#define MBI_REFINE_TOLERANCE 1e-4 /* of a correction: f32 gets there for all but wild matrices */
+
+/* The values of a host view in f32; *values stays NULL for a pattern. */
+static merbit_status mbi_refine_round(merbit_solver *solver, const void *values) {
+  const double *from = (const double *)values;
+  const int64_t count = mbi_view_values(&solver->view);
+  void *memory = solver->single_values;
+  merbit_status status = MERBIT_OK;
+  int64_t k;
+  if (values == NULL) {
+    return MERBIT_OK;
+  }
+  if (memory == NULL) {
+    status = mbi_allocate_array(solver->context, count, sizeof(float), "values in f32", &memory);
+    solver->single_values = memory;
+  }
+  for (k = 0; k < count && status == MERBIT_OK; k++) {
+    ((float *)memory)[k] = (float)from[k];
+    if (fabs(from[k]) > FLT_MAX) {
+      return mbi_fail(solver->context, MERBIT_NOT_SUPPORTED,
+                      "values[%" PRId64 "] is %g, which f32 does not hold; use "
+                      "solver_desc.refine 0",
+                      k, from[k]);
+    }
+  }
+  return status;
+}
+
+/* The solver of corrections, on the side of `solver`. */
+static merbit_status mbi_refine_create(merbit_solver *solver) {
+  merbit_solver_desc desc = solver->desc;
+  merbit_view view = solver->view;
+  merbit_status status = mbi_refine_round(solver, view.values);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  view.value_type = MERBIT_F32;
+  view.values = solver->single_values;
+  desc.refine = 0;
+  desc.side = solver->side;
+  desc.reorder = -1;
+  desc.progress = NULL;
+  desc.tolerance = MBI_REFINE_TOLERANCE;
+  status = merbit_solver_create(solver->context, &view, &desc, &solver->inner);
+  if (status == MERBIT_OK) {
+    solver->gpu.stream = solver->inner->gpu.stream;
+  }
+  return status;
+}
+
+static void mbi_refine_layout(merbit_solver *solver) {
+  solver->v.at[MBI_REFINE_B] = solver->inner->v.at[MBI_AT_B];
+  solver->v.at[MBI_REFINE_X] = solver->inner->v.at[MBI_AT_X];
+}
+
+/* b - A x, and what the host wants to know of it. */
+static merbit_status mbi_refine_look(merbit_solver *solver, int x_zero) {
+  const merbit_status status = mbi_solve_residual(solver, x_zero);
+  if (status != MERBIT_OK || !mbi_solve_on_gpu(solver)) {
+    return status;
+  }
+  solver->synchronizations++;
+  return mbi_solve_download(solver, &solver->seen, solver->memory, sizeof solver->seen);
+}
+
+/* As mbi_solve_decide; `last`: ||b - A x||^2 before the last correction, or 0. */
+static int mbi_refine_decide(merbit_solver *solver, double last) {
+  const mbi_solve_state *state = &mbi_solve_seen(solver)->state;
+  const double goal = solver->desc.tolerance * solver->desc.tolerance * state->bb;
+  if (!(state->ww - state->ww == 0) || !(state->bb - state->bb == 0) ||
+      (state->bb < DBL_MIN && state->b_most > 0)) {
+    return MERBIT_STOP_NOT_FINITE;
+  }
+  if (state->bb == 0 || state->ww <= goal) {
+    return MERBIT_STOP_CONVERGED;
+  }
+  if (last > 0 && state->ww > 0.25 * last) {
+    return MERBIT_STOP_STAGNATED;
+  }
+  return solver->inner_iterations >= solver->desc.max_iterations ? MERBIT_STOP_CAP
+                                                                 : MBI_SOLVE_ON;
+}
+
+/* One correction of x; *stop where there can be none. */
+static merbit_status mbi_refine_correct(merbit_solver *solver, int *stop) {
+  merbit_solver *inner = solver->inner;
+  const mbi_solve_state *state = &mbi_solve_seen(solver)->state;
+  const double ratio = mbi_solve_ratio(state, state->ww);
+  const double left = 0.5 * solver->desc.tolerance / ratio;
+  const int first = solver->inner_iterations;
+  const int room = solver->history_size > first ? solver->history_size - first : 0;
+  int ended = MBI_SOLVE_ON, done, k;
+  merbit_status status = mbi_solve_step(solver, MBI_REFINE_DOWN_IN_REFINE);
+  mbi_solver_reset(inner, room > 0 ? solver->history + first : NULL, room);
+  inner->desc.tolerance = left > MBI_REFINE_TOLERANCE ? left : MBI_REFINE_TOLERANCE;
+  inner->desc.max_iterations = solver->desc.max_iterations - first;
+  if (status == MERBIT_OK) {
+    status = mbi_solve_zero(inner, inner->v.at[MBI_AT_X], mbi_solve_bytes(inner));
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_solve_loop(inner, 1, &ended);
+  }
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  done = mbi_solve_seen(inner)->state.iterations;
+  for (k = 0; k <= done && k < room; k++) {
+    solver->history[first + k] *= ratio;
+  }
+  solver->inner_iterations += done;
+  solver->synchronizations += inner->synchronizations;
+  if (ended == MERBIT_STOP_NOT_FINITE || (ended == MERBIT_STOP_BREAKDOWN && done == 0)) {
+    *stop = ended;
+    return MERBIT_OK;
+  }
+  return mbi_solve_step(solver, MBI_REFINE_UP_IN_REFINE);
+}
+
+/* mbi_solve_loop for a solver that refines. */
+static merbit_status mbi_refine_loop(merbit_solver *solver, int x_zero, int *stop) {
+  const merbit_solver_desc *desc = &solver->desc;
+  double last = 0;
+  merbit_status status = mbi_solve_prepare_batch(solver, MBI_OPEN_BEGIN, 0);
+  solver->inner_iterations = 0;
+  *stop = MBI_SOLVE_ON;
+  if (status == MERBIT_OK) {
+    status = mbi_refine_look(solver, x_zero);
+  }
+  while (status == MERBIT_OK) {
+    const mbi_solve_state *state = &mbi_solve_seen(solver)->state;
+    *stop = mbi_refine_decide(solver, last);
+    if (desc->progress != NULL &&
+        desc->progress(desc->progress_user, solver->inner_iterations,
+                       mbi_solve_ratio(state, state->ww), mbi_seconds() - solver->started) != 0 &&
+        *stop == MBI_SOLVE_ON) {
+      *stop = MERBIT_STOP_CANCELLED;
+    }
+    if (*stop != MBI_SOLVE_ON) {
+      break;
+    }
+    solver->restarts += last > 0;
+    last = state->ww;
+    status = mbi_refine_correct(solver, stop);
+    if (status == MERBIT_OK) {
+      const int ended = *stop;
+      status = mbi_refine_look(solver, 0);
+      if (ended != MBI_SOLVE_ON) {
+        break;
+      }
+    }
+  }
+  return status;
 }
 
 /* ==== >>solve/solver.c  solvers =========================================================== */
@@ -39546,9 +39877,10 @@ static merbit_status mbi_solver_check_method(merbit_context *context,
                     "solver_desc.reorder moves rows, which blocks and callbacks know by their "
                     "numbers; use -1, or another preconditioner");
   }
-  if (desc->refine) {
+  if (desc->refine && (desc->preconditioner == MERBIT_PRECONDITIONER_CALLBACK ||
+                       desc->reorder > 0)) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
-                    "solver_desc.refine is not in this version yet; use 0");
+                    "solver_desc.refine goes with neither a callback nor solver_desc.reorder 1");
   }
   return MERBIT_OK;
 }
@@ -39565,6 +39897,11 @@ static merbit_status mbi_solver_check(merbit_context *context, const merbit_view
     return mbi_fail(context, MERBIT_INVALID_MATRIX,
                     "the matrix is %" PRId64 " x %" PRId64 "; a solver takes square ones",
                     view->rows, view->cols);
+  }
+  if (status == MERBIT_OK && desc->refine &&
+      (mbi_view_type(view) != MERBIT_F64 || view->memory == MERBIT_MEMORY_DEVICE)) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "solver_desc.refine is for matrices of MERBIT_F64 in host memory");
   }
   if (status == MERBIT_OK) {
     status = mbi_solver_check_method(context, desc);
@@ -39663,6 +40000,10 @@ static void mbi_solver_forget(merbit_solver *solver) {
   memset(&solver->gpu, 0, sizeof solver->gpu);
   merbit_plan_destroy(solver->plan);
   solver->plan = NULL;
+  merbit_solver_destroy(solver->inner);
+  solver->inner = NULL;
+  mbi_release(context, solver->single_values);
+  solver->single_values = NULL;
 }
 
 /* Enter the context of a solver on the GPU; leave it. */
@@ -39679,6 +40020,9 @@ static void mbi_solver_leave(merbit_solver *solver) {
 /* On solver->side. After a failure mbi_solver_forget cleans up. */
 static merbit_status mbi_solver_make(merbit_solver *solver) {
   merbit_status status = mbi_solver_make_plan(solver);
+  if (status == MERBIT_OK && solver->desc.refine) {
+    status = mbi_refine_create(solver);
+  }
   if (status == MERBIT_OK) {
     status = mbi_solver_enter(solver);
   }
@@ -39686,7 +40030,9 @@ static merbit_status mbi_solver_make(merbit_solver *solver) {
     return status;
   }
   if (mbi_solve_on_gpu(solver)) {
-    mbi_batch_stream(solver);
+    if (solver->inner == NULL) {
+      mbi_batch_stream(solver);
+    }
     status = mbi_solve_specialise(solver);
   }
   if (status == MERBIT_OK) {
@@ -39751,6 +40097,12 @@ static void mbi_solver_take_desc(merbit_solver *solver, const merbit_solver_desc
     solver->v.pre = MBI_PRE_APART;
   }
   solver->v.n = solver->n;
+  if (own->refine) {
+    solver->method = mbi_refine_method();
+    solver->v.pre = MBI_PRE_NONE;
+    solver->v.block = 0;
+    own->reorder = -1;
+  }
 }
 
 MERBIT_API merbit_status merbit_solver_create(merbit_context *context, const merbit_view *view,
@@ -39810,7 +40162,17 @@ MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, cons
   if (solver == NULL) {
     return MERBIT_INVALID_ARGUMENT;
   }
+  if (solver->inner != NULL && memory == MERBIT_MEMORY_DEVICE) {
+    return mbi_fail(solver->context, MERBIT_NOT_SUPPORTED,
+                    "a solver with solver_desc.refine takes new values in host memory");
+  }
   status = merbit_plan_update_values(solver->plan, values, memory);
+  if (status == MERBIT_OK && solver->inner != NULL) {
+    status = mbi_refine_round(solver, values);
+    if (status == MERBIT_OK) {
+      status = merbit_solver_update_values(solver->inner, solver->single_values, memory);
+    }
+  }
   if (status == MERBIT_OK) {
     status = mbi_solver_enter(solver);
   }
@@ -39861,25 +40223,15 @@ static merbit_status mbi_solver_load(merbit_solver *solver, const void *b, const
              : mbi_solve_zero(solver, solver->v.at[MBI_AT_X], mbi_solve_bytes(solver));
 }
 
-static void mbi_solver_reset(merbit_solver *solver, double *history, int history_size) {
-  solver->history = history;
-  solver->history_size = history != NULL ? history_size : 0;
-  solver->history_known = -1;
-  solver->restarts = solver->synchronizations = 0;
-  solver->breakdowns = solver->tightenings = solver->restarted = 0;
-  solver->shrink = 1;
-  solver->worst = 0;
-  solver->started = mbi_seconds();
-}
-
 static void mbi_solver_report(merbit_solver *solver, int stop, merbit_solver_result *result) {
   const mbi_solve_state *state = &mbi_solve_seen(solver)->state;
   const double scale = solver->norm * state->x_most + state->b_most;
   result->stop = (merbit_stop)stop;
-  result->iterations = state->iterations;
+  result->iterations = solver->inner != NULL ? solver->inner_iterations : state->iterations;
   result->restarts = solver->restarts;
   result->residual = mbi_solve_ratio(state, state->ww);
-  result->estimated_residual = mbi_solve_ratio(state, state->rr);
+  result->estimated_residual =
+      mbi_solve_ratio(state, solver->inner != NULL ? state->ww : state->rr);
   result->backward_error = scale > 0 ? state->w_most / scale : 0;
   if (state->b_most == 0 && stop == MERBIT_STOP_CONVERGED) {
     result->iterations = 0;
@@ -39893,7 +40245,8 @@ static merbit_status mbi_solver_run(merbit_solver *solver, const void *b, void *
   int stop = MBI_SOLVE_ON;
   merbit_status status = mbi_solver_load(solver, b, x, start_from_x);
   if (status == MERBIT_OK) {
-    status = mbi_solve_loop(solver, !start_from_x, &stop);
+    status = solver->inner != NULL ? mbi_refine_loop(solver, !start_from_x, &stop)
+                                   : mbi_solve_loop(solver, !start_from_x, &stop);
   }
   if (status == MERBIT_OK) {
     mbi_solver_report(solver, stop, result);
@@ -39905,15 +40258,21 @@ static merbit_status mbi_solver_run(merbit_solver *solver, const void *b, void *
 }
 
 static void mbi_solver_finish(merbit_solver *solver, merbit_solver_result *result) {
+  const merbit_solver *iterating = solver->inner != NULL ? solver->inner : solver;
+  merbit_plan_info inner_plan;
   result->prepare_seconds = solver->prepare_seconds;
   result->iterate_seconds = mbi_seconds() - solver->started;
   result->synchronizations = solver->synchronizations;
   (void)merbit_plan_get_info(solver->plan, &result->plan);
   (void)merbit_plan_describe(solver->plan, result->plan_description,
                              sizeof result->plan_description);
-  result->recorded = solver->gpu.graph == NULL ? 0 : solver->gpu.loops ? 2 : 1;
+  result->recorded = iterating->gpu.graph == NULL ? 0 : iterating->gpu.loops ? 2 : 1;
   result->device_bytes =
       mbi_solve_on_gpu(solver) ? (int64_t)solver->bytes + result->plan.device_bytes : 0;
+  if (mbi_solve_on_gpu(solver) && solver->inner != NULL) {
+    (void)merbit_plan_get_info(iterating->plan, &inner_plan);
+    result->device_bytes += (int64_t)iterating->bytes + inner_plan.device_bytes;
+  }
   if (solver->n > 0) {
     mbi_solve_tell(solver, result, result->description, sizeof result->description);
   }
