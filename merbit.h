@@ -19344,7 +19344,8 @@ static void mbi_epilogue_settle(merbit_plan *plan, merbit_method method) {
     plan->epilogue->fused =
         !plan->epilogue->given.apart && plan->device.rows > 0 &&
         (method == MERBIT_METHOD_SCAN || method == MERBIT_METHOD_ROWS ||
-         method == MERBIT_METHOD_SLICED);
+         method == MERBIT_METHOD_SLICED || method == MERBIT_METHOD_HUBS ||
+         method == MERBIT_METHOD_BINNED);
   }
 }
 
@@ -19536,12 +19537,15 @@ static mbi_epilogue_room mbi_epilogue_room_of(const merbit_plan *plan) {
   memset(&room, 0, sizeof room);
   room.parts = mbi_epilogue_apart_blocks(plan);
   if (mbi_epilogue_fused(plan)) {
-    const int crossing = plan->method == MERBIT_METHOD_SCAN && !plan->scan.whole;
-    room.left_count = crossing ? plan->scan.blocks : 0;
+    const int one = plan->method == MERBIT_METHOD_ROWS ||
+                    plan->method == MERBIT_METHOD_SLICED || plan->scan.whole;
+    room.left_count = one                                    ? 0
+                      : plan->method == MERBIT_METHOD_BINNED ? plan->binned.parts
+                                                             : plan->scan.blocks;
     room.parts = plan->method == MERBIT_METHOD_ROWS     ? plan->rows.blocks
                  : plan->method == MERBIT_METHOD_SLICED ? plan->sliced.blocks
-                 : crossing                             ? plan->scan.fixup_blocks
-                                                        : plan->scan.blocks;
+                 : one                                  ? plan->scan.blocks
+                                                        : plan->scan.fixup_blocks;
   }
   room.groups = (room.parts + MBI_EPILOGUE_GROUP - 1) / MBI_EPILOGUE_GROUP;
   room.at_left = ((room.groups + 1) * sizeof(uint32_t) + 255) / 256 * 256;
@@ -26893,7 +26897,9 @@ static merbit_status mbi_hubs_specialise(merbit_plan *plan) {
 /* Bytes of shared memory of a product. */
 static unsigned mbi_hubs_shared(const merbit_plan *plan, int adds) {
   const uint64_t count = plan->hubs.room + (adds ? (uint64_t)plan->scan.threads : 0);
-  return mbi_value_shared(plan) + (unsigned)(count * mbi_type_size(plan->type));
+  return mbi_epilogue_shared(
+      plan, plan->scan.threads,
+      mbi_value_shared(plan) + (unsigned)(count * mbi_type_size(plan->type)));
 }
 
 /* ---- Launch: codes, products ------------------------------------------------------------- */

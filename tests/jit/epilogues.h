@@ -34,19 +34,19 @@ static void epilogue_make(int kind, merbit_type type, mbi_epilogue *epilogue) {
   plan.epilogue = epilogue;
   epilogue->given = epilogue_texts[kind];
   epilogue->fused = 1;
-  assert_int_equal(mbi_epilogue_take_one(&plan, 0, "result", epilogue->given.result,
-                                         epilogue->result),
-                   MERBIT_OK);
-  assert_int_equal(mbi_epilogue_take_one(&plan, 1, "sums[0]", epilogue->given.sums[0],
-                                         epilogue->sums[0]),
-                   MERBIT_OK);
-  assert_int_equal(mbi_epilogue_take_one(&plan, 1, "sums[1]", epilogue->given.sums[1],
-                                         epilogue->sums[1]),
-                   MERBIT_OK);
+  assert_int_equal(
+      mbi_epilogue_take_one(&plan, 0, "result", epilogue->given.result, epilogue->result),
+      MERBIT_OK);
+  assert_int_equal(
+      mbi_epilogue_take_one(&plan, 1, "sums[0]", epilogue->given.sums[0], epilogue->sums[0]),
+      MERBIT_OK);
+  assert_int_equal(
+      mbi_epilogue_take_one(&plan, 1, "sums[1]", epilogue->given.sums[1], epilogue->sums[1]),
+      MERBIT_OK);
 }
 
-/* Each epilogue by each method that takes it and in a kernel of its own. In quick effort in one type, in the other on
- * the next architecture, by each method in one form that turns. */
+/* Each epilogue by each method that takes it and in a kernel of its own. In quick effort in one
+ * type, in the other on the next architecture, by each method in one form that turns. */
 static void compile_epilogues(int capability) {
   static const int forms[] = {0, 8, 1 + 4, 3 + 4 + 32, 2 + 8 + 32, 3 + 8, 1 + 2};
   const int all = test_effort(0, 1), count = (int)(sizeof forms / sizeof forms[0]);
