@@ -6084,9 +6084,13 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "#endif\n"
   "}\n"
   "\n",
+  "// Fewer blocks to a multiprocessor with the old y, or an epilogue, than without: it takes\n"
+  "// registers.\n"
+  "#define MBK_SUM_BLOCKS ((2 * MBK_BLOCKS + 1) / 3)\n"
+  "\n"
   "// Launch: MBK_THREADS per block, of at least 64. Shared: MBK_COMPUTE[MBK_TABLE + 4 *\n"
   "// MBK_WARPS], mbk_u32[2 * MBK_WARPS]. beta must be zero.\n"
-  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_FUSED ? MBK_SUM_BLOCKS : MBK_BLOCKS)\n"
   "    mbk_scan_whole(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
   "                   const mbk_u32 *empty_id, const mbk_u64 *block_start, const mbk_i32 *col_ind,\n"
   "                   const MBK_VALUE *values, const MBK_COMPUTE *table, const MBK_VECTOR *x,\n"
@@ -6103,17 +6107,14 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "  MBK_FINISH(MBK_THREADS);\n"
   "}\n"
   "\n"
-  "// Fewer blocks to a multiprocessor than without the old y: it takes registers.\n"
-  "#define MBK_SUM_BLOCKS ((2 * MBK_BLOCKS + 1) / 3)\n"
-  "\n"
   "// The same with any beta. Shared: also MBK_VECTOR[MBK_THREADS].\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
   "    mbk_scan_whole_sum(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
   "                       const mbk_u32 *empty_id, const mbk_u64 *block_start,\n"
   "                       const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
-  "                       const MBK_COMPUTE *table, const MBK_VECTOR *x, MBK_VECTOR *y,\n"
+  "                       const MBK_COMPUTE *table, const MBK_VECTOR *x, MBK_VECTOR *y,\n",
   "                       mbk_u64 nnz, mbk_u64 tiles, mbk_u64 empty_rows, MBK_SCALAR_PARAMETERS) {\n"
-  "  MBK_SHARED_MEMORY(shared);\n",
+  "  MBK_SHARED_MEMORY(shared);\n"
   "  mbk_release();\n"
   "  MBK_BEGIN;\n"
   "  MBK_SCALARS_LOAD;\n"
@@ -10526,7 +10527,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "9d45f85c229a0aecd60919359fc4b9cf46f42d33fa101e015d62d18b2fa48a09"
+#define MBI_KERNEL_HASH "ad3d3177d6d9b9b9ff3ad612f1693110adeefbb7e543fcffc0d7885ddd20722b"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -18565,6 +18566,7 @@ struct merbit_workspace {
   const void *known_x, *known_y; /* pointers already found to be the GPU's */
   double *sums;                  /* CPU: of each chunk of an epilogue */
   mbi_devptr sums_scratch;       /* CUDA: spmv/epilogue_product.c */
+  const void *known_epilogue[9]; /* as known_x: vectors, scalars, sums, skip */
 };
 
 /* What a method made of the matrix is gone, or belongs to another plan. */
@@ -19341,11 +19343,10 @@ static int mbi_epilogue_fused(const merbit_plan *plan) {
 /* Before plan->cuda->create, by which method. */
 static void mbi_epilogue_settle(merbit_plan *plan, merbit_method method) {
   if (plan->epilogue != NULL) {
-    plan->epilogue->fused =
-        !plan->epilogue->given.apart && plan->device.rows > 0 &&
-        (method == MERBIT_METHOD_SCAN || method == MERBIT_METHOD_ROWS ||
-         method == MERBIT_METHOD_SLICED || method == MERBIT_METHOD_HUBS ||
-         method == MERBIT_METHOD_BINNED);
+    plan->epilogue->fused = !plan->epilogue->given.apart && plan->device.rows > 0 &&
+                            (method == MERBIT_METHOD_SCAN || method == MERBIT_METHOD_ROWS ||
+                             method == MERBIT_METHOD_SLICED || method == MERBIT_METHOD_HUBS ||
+                             method == MERBIT_METHOD_BINNED);
   }
 }
 
@@ -19366,6 +19367,14 @@ static int mbi_epilogue_heavy(const mbi_epilogue *e) {
 static unsigned mbi_epilogue_shared(const merbit_plan *plan, int threads, unsigned bytes) {
   const unsigned sums = (unsigned)threads / 16 * (unsigned)sizeof(double);
   return mbi_epilogue_fused(plan) && bytes < sums ? sums : bytes;
+}
+
+/* That a product moves of the epilogue's vectors, and of y once more where it is behind. */
+static int64_t mbi_epilogue_stream_bytes(const merbit_plan *plan) {
+  const int64_t bytes = plan->csr.rows * (int64_t)mbi_type_size(mbi_plan_sums(plan));
+  return plan->epilogue == NULL
+             ? 0
+             : bytes * (plan->epilogue->given.vectors + (plan->epilogue->fused ? 0 : 2));
 }
 
 /* ---- Checks -------------------------------------------------------------------------------
@@ -35057,7 +35066,8 @@ static int64_t mbi_plan_product_bytes(const merbit_plan *plan) {
   const int64_t nnz = plan->csr.nnz, rows = plan->csr.rows, cols = plan->csr.cols;
   const int64_t values = plan->csr.values != NULL ? nnz * size : 0;
   const int64_t vectors =
-      (rows + cols) * (int64_t)mbi_type_size(mbi_plan_sums(plan)) * mbi_plan_vectors(plan);
+      (rows + cols) * (int64_t)mbi_type_size(mbi_plan_sums(plan)) * mbi_plan_vectors(plan) +
+      mbi_epilogue_stream_bytes(plan);
   const int64_t columns = nnz * (int64_t)sizeof(int32_t);
   const merbit_view *bsr = &plan->bsr.view;
   if (plan->side == MERBIT_SIDE_CUDA) {
@@ -35160,6 +35170,14 @@ static int mbi_describe_vectors(const merbit_plan *plan, char *text, size_t size
                   plan->desc.vector_order == MERBIT_VECTORS_ROW_MAJOR ? "row" : "column");
 }
 
+static int mbi_describe_epilogue(const merbit_plan *plan, char *text, size_t size) {
+  const mbi_epilogue *e = plan->epilogue;
+  return snprintf(text, size, "; epilogue of %d vector%s and %d scalar%s %s", e->given.vectors,
+                  e->given.vectors == 1 ? "" : "s", e->given.scalars,
+                  e->given.scalars == 1 ? "" : "s",
+                  e->fused ? "inside the product" : "behind the product");
+}
+
 MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size_t size) {
   char line[1024];
   int length;
@@ -35201,6 +35219,10 @@ MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size
                       : one ? "; runner-up merge"
                             : "; runner-up reference",
                       reason[0] != '\0' ? "; not on CUDA: " : "", reason);
+  }
+  if (plan != NULL && mbi_plan_has_epilogue(plan) && length > 0 &&
+      (size_t)length < sizeof line) {
+    length += mbi_describe_epilogue(plan, line + length, sizeof line - (size_t)length);
   }
   if (plan != NULL && mbi_plan_is_half(plan) && length > 0 && (size_t)length < sizeof line) {
     length += mbi_describe_half(plan, line + length, sizeof line - (size_t)length);
@@ -35557,23 +35579,45 @@ static merbit_status mbi_spmv_epilogue(merbit_plan *plan, merbit_workspace *work
   return status;
 }
 
-static merbit_status mbi_epilogue_check_call(merbit_plan *plan, const void *y,
-                                             const void *const *vectors,
-                                             const double *scalars) {
+/* One pointer of a call on CUDA, to elements of `bytes`. The driver is asked once per address,
+ * in an entered context. */
+static merbit_status mbi_epilogue_check_pointer(merbit_plan *plan, const void *pointer,
+                                                size_t bytes, const void **known,
+                                                const char *name) {
+  if (pointer == *known || pointer == NULL) {
+    return MERBIT_OK;
+  }
+  if (!mbi_device_owns(plan->context, pointer)) {
+    return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
+                    "merbit_spmv_epilogue: %s at %p is host memory, but the plan computes on "
+                    "CUDA; use a merbit_buffer",
+                    name, pointer);
+  }
+  if ((uintptr_t)pointer % bytes != 0) {
+    return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
+                    "merbit_spmv_epilogue: %s at %p does not begin at a multiple of %zu bytes",
+                    name, pointer, bytes);
+  }
+  *known = pointer;
+  return MERBIT_OK;
+}
+
+/* What a call gives beside x and y. */
+static merbit_status mbi_epilogue_check_vectors(const merbit_plan *plan, const void *y,
+                                                const void *const *vectors,
+                                                const double *scalars) {
   merbit_context *context = plan->context;
-  const mbi_epilogue *e = plan->epilogue;
+  const merbit_epilogue *e = &plan->epilogue->given;
   const uint64_t bytes = (uint64_t)plan->csr.rows * mbi_type_size(mbi_plan_sums(plan));
   int i;
-  if ((e->given.vectors > 0 && vectors == NULL) || (e->given.scalars > 0 && scalars == NULL)) {
+  if ((e->vectors > 0 && vectors == NULL) || (e->scalars > 0 && scalars == NULL)) {
     return mbi_fail(
         context, MERBIT_INVALID_ARGUMENT,
         "merbit_spmv_epilogue: `%s` is NULL; the plan's epilogue has %d vectors and "
         "%d scalars",
-        e->given.vectors > 0 && vectors == NULL ? "vectors" : "scalars", e->given.vectors,
-        e->given.scalars);
+        e->vectors > 0 && vectors == NULL ? "vectors" : "scalars", e->vectors, e->scalars);
   }
-  for (i = 0; i < e->given.vectors && plan->csr.rows > 0; i++) {
-    merbit_status status;
+  for (i = 0; i < e->vectors && plan->csr.rows > 0; i++) {
     if (vectors[i] == NULL) {
       return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
                       "merbit_spmv_epilogue: vectors[%d] is NULL", i);
@@ -35584,12 +35628,39 @@ static merbit_status mbi_epilogue_check_call(merbit_plan *plan, const void *y,
                       " elements each, overlap; use two vectors",
                       i, vectors[i], y, plan->csr.rows);
     }
-    status = mbi_types_check_address(context, "a vector", mbi_plan_sums(plan), vectors[i]);
-    if (status != MERBIT_OK) {
-      return status;
-    }
   }
   return MERBIT_OK;
+}
+
+static merbit_status mbi_epilogue_check_pointers(merbit_plan *plan, merbit_workspace *workspace,
+                                                 const void *x, const void *y,
+                                                 const void *const *vectors,
+                                                 const double *scalars, const double *sums,
+                                                 const int *skip) {
+  const size_t size = mbi_type_size(mbi_plan_sums(plan));
+  const void **known = workspace->known_epilogue;
+  merbit_status status = MERBIT_OK;
+  int i;
+  if (plan->csr.cols > 0) {
+    status = mbi_epilogue_check_pointer(plan, x, size, &workspace->known_x, "x");
+  }
+  if (status == MERBIT_OK && plan->csr.rows > 0) {
+    status = mbi_epilogue_check_pointer(plan, y, size, &workspace->known_y, "y");
+  }
+  for (i = 0; i < plan->epilogue->given.vectors && plan->csr.rows > 0; i++) {
+    if (status == MERBIT_OK) {
+      status = mbi_epilogue_check_pointer(plan, vectors[i], size, &known[i], "a vector");
+    }
+  }
+  if (status == MERBIT_OK && plan->epilogue->given.scalars > 0) {
+    status = mbi_epilogue_check_pointer(plan, scalars, sizeof(double), &known[6], "scalars");
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_epilogue_check_pointer(plan, sums, sizeof(double), &known[7], "sums");
+  }
+  return status == MERBIT_OK
+             ? mbi_epilogue_check_pointer(plan, skip, sizeof(int), &known[8], "skip")
+             : status;
 }
 
 MERBIT_API merbit_status merbit_spmv_epilogue(merbit_plan *plan, merbit_workspace *workspace,
@@ -35607,7 +35678,14 @@ MERBIT_API merbit_status merbit_spmv_epilogue(merbit_plan *plan, merbit_workspac
   workspace = workspace != NULL ? workspace : plan->workspace;
   status = mbi_spmv_check(plan, workspace, x, y);
   if (status == MERBIT_OK) {
-    status = mbi_epilogue_check_call(plan, y, vectors, scalars);
+    status = mbi_epilogue_check_vectors(plan, y, vectors, scalars);
+  }
+  if (status == MERBIT_OK && plan->side == MERBIT_SIDE_CUDA) {
+    status = mbi_device_enter(plan->context);
+    if (status == MERBIT_OK) {
+      status = mbi_epilogue_check_pointers(plan, workspace, x, y, vectors, scalars, sums, skip);
+      mbi_device_leave(plan->context);
+    }
   }
   return status == MERBIT_OK
              ? mbi_spmv_epilogue(plan, workspace, x, y, vectors, scalars, sums, skip, stream)
