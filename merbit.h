@@ -19317,6 +19317,7 @@ static merbit_epilogue_rows mbi_epilogue_known(const merbit_epilogue *given, mer
 struct mbi_epilogue {                                             /* a copy of the user's */
   merbit_epilogue given;                                          /* without its expressions */
   char result[MBI_EXPRESSION_SIZE], sums[2][MBI_EXPRESSION_SIZE]; /* for kernels; empty: none */
+  int late;            /* SCAN reads the first vector where rows end, for comparison */
   int fused;           /* in the product's own kernels */
   mbi_program program; /* else */
   void *kernel;        /* CUfunction */
@@ -26062,7 +26063,7 @@ static merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr carries
  * epilogue's first vector in its place. */
 static int mbi_scan_adds(const merbit_plan *plan, const void *beta) {
   if (mbi_epilogue_fused(plan)) {
-    return plan->epilogue->given.vectors > 0;
+    return plan->epilogue->given.vectors > 0 && !plan->epilogue->late;
   }
   if (mbi_plan_has_semiring(plan)) {
     return mbi_semiring_adds(plan, beta);

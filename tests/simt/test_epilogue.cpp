@@ -31,12 +31,15 @@
 #include "simt/scan_form.h"
 #undef SIMT_WHOLE
 
+#pragma GCC diagnostic push // what the epilogue does not name
+#pragma GCC diagnostic ignored "-Wunused-parameter"
 namespace apart {
 #define MBK_VECTOR double
 #define MBK_COMPUTE double
 #include "spmv/epilogue.cu"
 static const simt_kernel kernel = SIMT_KERNEL(mbk_epilogue_apart);
 } // namespace apart
+#pragma GCC diagnostic pop
 
 struct call_of { // mbk_epilogue
   const void *vectors[6], *scalars, *sums, *skip, *left, *parts, *tickets;
