@@ -296,6 +296,37 @@
  * commutative, but for plans on the CPU and for ROWS with one lane a row (omega 1), where entries come in their order
  * and it need not commute.
  *
+ * EPILOGUES. A plan may carry work on each row of op(A) x on its way to y, and up to two sums over all rows
+ * (plan_desc.epilogue), so that one pass gives y and a dot product, a norm or a difference: merbit_spmv_epilogue.
+ *
+ * Example: epilogues
+ *     int row_ptr[] = {0, 2, 3}, col_ind[] = {0, 1, 1};
+ *     double values[] = {2, 1, 4}, x[] = {1, 10}, b[] = {10, 41}, r[2], norm[2]; // r = b - A x and ||r||^2
+ *     merbit_view A = merbit_csr(2, 2, 3, row_ptr, col_ind, values);
+ *     merbit_plan_desc desc = {MERBIT_SIDE_AUTO};
+ *     merbit_epilogue epilogue = {"v0 - ax", {"y * y"}, 1};
+ *     const void *vectors[1];
+ *     merbit_context *context = NULL;
+ *     merbit_plan *plan = NULL;
+ *     desc.side = MERBIT_SIDE_CPU;
+ *     desc.epilogue = &epilogue;
+ *     vectors[0] = b;
+ *     if (merbit_context_create(NULL, &context, NULL) == MERBIT_OK &&
+ *         merbit_plan_create(context, &A, &desc, &plan) == MERBIT_OK) {
+ *       merbit_spmv_epilogue(plan, NULL, x, r, vectors, NULL, norm, NULL, NULL); // -2, 1; 5
+ *     }
+ *     merbit_plan_destroy(plan);
+ *     merbit_context_destroy(context);
+ *
+ * Expressions know ax, the row of op(A) x, row, its number in the plan, and the vectors' v0[row], ... and scalars s0,
+ * ... as v0 and s0; sums know y too, the result. The result is of the plan's type, to which scalars are rounded; sums
+ * and all in them are double, in f32 too. Each row passes once, an empty one with ax 0. For plus and times, one vector, F64 and F32
+ * (and narrower values with these). SCAN, ROWS, SLICED, HUBS and BINNED do it inside their own kernels, the others in
+ * one behind them; merbit_plan_describe tells. Sums of a plan on CUDA have the same bits from run to run, on the CPU
+ * for one number of threads. On the CPU an epilogue is a function (merbit_epilogue.cpu), over chunks of rows behind the product; the expressions
+ * of the example and these need none: (NULL; "v0 * ax"), (NULL; "v0 * ax", "ax * ax"), ("(s0 * ax + s1) / abs(v1)";
+ * "abs(s0 * ax + s1 - v0 * abs(v1))", "v1 < 0 ? y : 0").
+ *
  * EXPRESSIONS have + - * / and parentheses, < <= > >= == != (which do not chain), && || !, c ? a : b, decimal
  * numbers, inf, the names said where one is given, and min max abs sqrt exp log pow floor ceil. All are of the plan's
  * type; comparisons are 1 or 0 where a number is wanted, numbers are true unless zero. Each operation is rounded by
