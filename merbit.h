@@ -296,6 +296,37 @@
  * commutative, but for plans on the CPU and for ROWS with one lane a row (omega 1), where entries come in their order
  * and it need not commute.
  *
+ * EPILOGUES. A plan may carry work on each row of op(A) x on its way to y, and up to two sums over all rows
+ * (plan_desc.epilogue), so that one pass gives y and a dot product, a norm or a difference: merbit_spmv_epilogue.
+ *
+ * Example: epilogues
+ *     int row_ptr[] = {0, 2, 3}, col_ind[] = {0, 1, 1};
+ *     double values[] = {2, 1, 4}, x[] = {1, 10}, b[] = {10, 41}, r[2], norm[2]; // r = b - A x and ||r||^2
+ *     merbit_view A = merbit_csr(2, 2, 3, row_ptr, col_ind, values);
+ *     merbit_plan_desc desc = {MERBIT_SIDE_AUTO};
+ *     merbit_epilogue epilogue = {"v0 - ax", {"y * y"}, 1};
+ *     const void *vectors[1];
+ *     merbit_context *context = NULL;
+ *     merbit_plan *plan = NULL;
+ *     desc.side = MERBIT_SIDE_CPU;
+ *     desc.epilogue = &epilogue;
+ *     vectors[0] = b;
+ *     if (merbit_context_create(NULL, &context, NULL) == MERBIT_OK &&
+ *         merbit_plan_create(context, &A, &desc, &plan) == MERBIT_OK) {
+ *       merbit_spmv_epilogue(plan, NULL, x, r, vectors, NULL, norm, NULL, NULL); // -2, 1; 5
+ *     }
+ *     merbit_plan_destroy(plan);
+ *     merbit_context_destroy(context);
+ *
+ * Expressions know ax, the row of op(A) x, row, its number in the plan, and the vectors' v0[row], ... and scalars s0,
+ * ... as v0 and s0; sums know y too, the result. The result is of the plan's type, to which scalars are rounded; sums
+ * and all in them are double, in f32 too. Each row passes once, an empty one with ax 0. For plus and times, one vector, F64 and F32
+ * (and narrower values with these). SCAN, ROWS, SLICED, HUBS and BINNED do it inside their own kernels, the others in
+ * one behind them; merbit_plan_describe tells. Sums of a plan on CUDA have the same bits from run to run, on the CPU
+ * for one number of threads. On the CPU an epilogue is a function (merbit_epilogue.cpu), over chunks of rows behind the product; the expressions
+ * of the example and these need none: (NULL; "v0 * ax"), (NULL; "v0 * ax", "ax * ax"), ("(s0 * ax + s1) / abs(v1)";
+ * "abs(s0 * ax + s1 - v0 * abs(v1))", "v1 < 0 ? y : 0").
+ *
  * EXPRESSIONS have + - * / and parentheses, < <= > >= == != (which do not chain), && || !, c ? a : b, decimal
  * numbers, inf, the names said where one is given, and min max abs sqrt exp log pow floor ceil. All are of the plan's
  * type; comparisons are 1 or 0 where a number is wanted, numbers are true unless zero. Each operation is rounded by
@@ -3770,7 +3801,11 @@ static const char *const mbi_source_spmv_algebra_cuh[] = {
   "#endif\n"
   "#endif\n"
   "\n"
-  "#ifndef MBK_EPILOGUE_RESULT\n"
+  "#ifdef MBK_EPILOGUE_RESULT\n"
+  "#define MBK_FUSED 1\n"
+  "#else\n"
+  "#define MBK_FUSED 0\n"
+  "#define MBK_HEAVY 0\n"
   "#define MBK_BESIDE(y) (y)\n"
   "#define MBK_BEGIN\n"
   "#define MBK_LEAVE(threads)\n"
@@ -3787,8 +3822,8 @@ static const char *const mbi_source_spmv_algebra_cuh[] = {
   "#define MBK_ALPHA (mbk_await(), MBK_SCALAR_AT(alpha_at, 1))\n"
   "#define MBK_SCALARS_LOAD                                                                       \\\n"
   "  const MBK_SCALAR alpha = MBK_ALPHA;                                                          \\\n"
-  "  const MBK_SCALAR beta = MBK_SCALAR_AT(beta_at, 0)\n"
-  "#else\n",
+  "  const MBK_SCALAR beta = MBK_SCALAR_AT(beta_at, 0)\n",
+  "#else\n"
   "#define MBK_SCALAR_PARAMETERS const MBK_SCALAR alpha, const MBK_SCALAR beta\n"
   "#define MBK_SCALAR_ARGUMENTS alpha, beta\n"
   "#define MBK_ALPHA alpha\n"
@@ -5480,18 +5515,19 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "\n"
   "// A row over many tiles is added up by a warp, over very many by the thread block.\n"
   "#define MBK_FIXUP_THREADS 512\n"
-  "// Blocks that a multiprocessor should hold; 0: as NVRTC likes, which for semirings and complex\n"
-  "// sums aims at so many that some spill.\n"
-  "#define MBK_FIXUP_BLOCKS (MBK_SEMIRING || mbk_parts<MBK_COMPUTE>::count > 1 ? 2 : 0)\n"
+  "// Blocks that a multiprocessor should hold; 0: as NVRTC likes, which for semirings, epilogues\n"
+  "// and complex sums aims at so many that some spill.\n"
+  "#define MBK_FIXUP_BLOCKS                                                                       \\\n"
+  "  (MBK_SEMIRING || MBK_FUSED || mbk_parts<MBK_COMPUTE>::count > 1 ? 2 : 0)\n"
   "#define MBK_FIXUP_LONG 8         // tiles beyond which the warp helps\n"
   "#define MBK_FIXUP_VERY_LONG 1024 // and the thread block\n"
   "\n"
   "// tails[from..to) of one part of a row, dealt to `threads` threads of which this is number\n"
   "// `thread`.\n"
-  "MBK_DEVICE MBK_COMPUTE mbk_fixup_tails(const MBK_COMPUTE *tails, mbk_u64 from, mbk_u64 to,\n"
+  "MBK_DEVICE MBK_COMPUTE mbk_fixup_tails(const MBK_COMPUTE *tails, mbk_u64 from, mbk_u64 to,\n",
   "                                       mbk_u32 thread, mbk_u32 threads) {\n"
   "  MBK_COMPUTE sum = MBK_ZERO;\n"
-  "#pragma unroll 4\n",
+  "#pragma unroll 4\n"
   "  for (from += thread; from < to; from += threads) {\n"
   "    sum = MBK_ADD(sum, tails[from * MBK_PARTS]);\n"
   "  }\n"
@@ -5522,10 +5558,10 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "  mbk_u32 *const very_long = (mbk_u32 *)(partial + MBK_FIXUP_THREADS / 32);\n"
   "  const mbk_u64 block_first = (mbk_u64)mbk_block() * MBK_FIXUP_THREADS;\n"
   "  const mbk_u64 item = block_first + mbk_thread();\n"
-  "  const mbk_u64 at = item / MBK_PARTS;\n"
+  "  const mbk_u64 at = item / MBK_PARTS;\n",
   "  const mbk_u32 part = (mbk_u32)(item % MBK_PARTS), warp = mbk_thread() / 32;\n"
   "  mbk_u64 from = 0;\n"
-  "  MBK_RANK rank = 0;\n",
+  "  MBK_RANK rank = 0;\n"
   "  mbk_u32 length = 0; // of the row before this tile, in tiles\n"
   "  bool ending = false;\n"
   "  MBK_COMPUTE own = MBK_ZERO;\n"
@@ -5566,11 +5602,11 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "    const mbk_u64 end = mbk_shuffle(MBK_ALL, at, leader, 32);\n"
   "    const mbk_u32 column = (mbk_u32)mbk_shuffle(MBK_ALL, part, leader, 32);\n"
   "    const MBK_COMPUTE sum =\n"
-  "        mbk_scan_reduce(mbk_fixup_tails(tails + column, begin, end, mbk_lane(), 32));\n"
+  "        mbk_scan_reduce(mbk_fixup_tails(tails + column, begin, end, mbk_lane(), 32));\n",
   "    if ((int)mbk_lane() == leader) {\n"
   "      mbk_fixup_commit(y, MBK_ROW_OF(rank), part, rows, MBK_ADD(sum, own), alpha, beta);\n"
   "    }\n"
-  "  }\n",
+  "  }\n"
   "  const mbk_u32 ballot = mbk_ballot(MBK_ALL, length > MBK_FIXUP_VERY_LONG);\n"
   "  if (mbk_lane() == 0) {\n"
   "    very_long[warp] = ballot;\n"
@@ -6023,9 +6059,18 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "  }\n"
   "}\n"
   "\n"
+  "// Blocks that a multiprocessor should hold of the kernel that adds the old y: with scalars on\n",
+  "// the device, rows by their numbers, or packs of two, it would spill where the other does not.\n"
+  "// With an epilogue both would.\n"
+  "#define MBK_SUM_BLOCKS                                                                         \\\n"
+  "  (MBK_BLOCKS > 1 && MBK_HEAVY ? MBK_BLOCKS / 2                                                \\\n"
+  "   : MBK_BLOCKS > 1 && (MBK_PACK < 4 || MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS || MBK_FUSED)     \\\n"
+  "       ? 5 * MBK_BLOCKS / 6                                                                    \\\n"
+  "       : MBK_BLOCKS)\n"
+  "\n"
   "// Launch: one warp per tile. mbk_scan_fixup follows. beta must be zero. Shared:\n"
-  "// MBK_COMPUTE[MBK_TABLE].\n",
-  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+  "// MBK_COMPUTE[MBK_TABLE].\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_FUSED ? MBK_SUM_BLOCKS : MBK_BLOCKS)\n"
   "    mbk_scan_product(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
   "                     const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_COMPUTE *table,\n"
   "                     const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts,\n"
@@ -6039,19 +6084,12 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "  MBK_LEAVE(MBK_THREADS);\n"
   "}\n"
   "\n"
-  "// Blocks that a multiprocessor should hold of the kernel that adds the old y: with scalars on\n"
-  "// the device, rows by their numbers, or packs of two, it would spill where the other does not.\n"
-  "#define MBK_SUM_BLOCKS                                                                         \\\n"
-  "  (MBK_BLOCKS > 1 && (MBK_PACK < 4 || MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS)                    \\\n"
-  "       ? 5 * MBK_BLOCKS / 6                                                                    \\\n"
-  "       : MBK_BLOCKS)\n"
-  "\n"
   "// The same with any beta. Shared: MBK_COMPUTE[MBK_TABLE], MBK_VECTOR[MBK_THREADS].\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
   "    mbk_scan_sum(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
-  "                 const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_COMPUTE *table,\n"
+  "                 const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_COMPUTE *table,\n",
   "                 const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,\n"
-  "                 mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n",
+  "                 mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  mbk_release();\n"
   "  MBK_BEGIN;\n"
@@ -6212,9 +6250,13 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "#endif\n"
   "}\n"
   "\n",
+  "// Fewer blocks to a multiprocessor with the old y, or an epilogue, than without: it takes\n"
+  "// registers.\n"
+  "#define MBK_SUM_BLOCKS ((2 * MBK_BLOCKS + 1) / 3)\n"
+  "\n"
   "// Launch: MBK_THREADS per block, of at least 64. Shared: MBK_COMPUTE[MBK_TABLE + 4 *\n"
   "// MBK_WARPS], mbk_u32[2 * MBK_WARPS]. beta must be zero.\n"
-  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_FUSED ? MBK_SUM_BLOCKS : MBK_BLOCKS)\n"
   "    mbk_scan_whole(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
   "                   const mbk_u32 *empty_id, const mbk_u64 *block_start, const mbk_i32 *col_ind,\n"
   "                   const MBK_VALUE *values, const MBK_COMPUTE *table, const MBK_VECTOR *x,\n"
@@ -6231,17 +6273,14 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "  MBK_FINISH(MBK_THREADS);\n"
   "}\n"
   "\n"
-  "// Fewer blocks to a multiprocessor than without the old y: it takes registers.\n"
-  "#define MBK_SUM_BLOCKS ((2 * MBK_BLOCKS + 1) / 3)\n"
-  "\n"
   "// The same with any beta. Shared: also MBK_VECTOR[MBK_THREADS].\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
   "    mbk_scan_whole_sum(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
   "                       const mbk_u32 *empty_id, const mbk_u64 *block_start,\n"
   "                       const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
-  "                       const MBK_COMPUTE *table, const MBK_VECTOR *x, MBK_VECTOR *y,\n"
+  "                       const MBK_COMPUTE *table, const MBK_VECTOR *x, MBK_VECTOR *y,\n",
   "                       mbk_u64 nnz, mbk_u64 tiles, mbk_u64 empty_rows, MBK_SCALAR_PARAMETERS) {\n"
-  "  MBK_SHARED_MEMORY(shared);\n",
+  "  MBK_SHARED_MEMORY(shared);\n"
   "  mbk_release();\n"
   "  MBK_BEGIN;\n"
   "  MBK_SCALARS_LOAD;\n"
@@ -11409,7 +11448,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "e157023a1999c5d2fb6ddd63b4dba89cbb01a92bf9e9bf6ad0bf949dfb87e262"
+#define MBI_KERNEL_HASH "373516fae7498d47d85d64429371b8aca1a0422285ae29046aec6cd8d2b8ad77"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -19448,6 +19487,7 @@ struct merbit_workspace {
   const void *known_x, *known_y; /* pointers already found to be the GPU's */
   double *sums;                  /* CPU: of each chunk of an epilogue */
   mbi_devptr sums_scratch;       /* CUDA: spmv/epilogue_product.c */
+  const void *known_epilogue[9]; /* as known_x: vectors, scalars, sums, skip */
 };
 
 /* What a method made of the matrix is gone, or belongs to another plan. */
@@ -20198,6 +20238,7 @@ static merbit_epilogue_rows mbi_epilogue_known(const merbit_epilogue *given, mer
 struct mbi_epilogue {                                             /* a copy of the user's */
   merbit_epilogue given;                                          /* without its expressions */
   char result[MBI_EXPRESSION_SIZE], sums[2][MBI_EXPRESSION_SIZE]; /* for kernels; empty: none */
+  int late;            /* SCAN reads the first vector where rows end, for comparison */
   int fused;           /* in the product's own kernels */
   mbi_program program; /* else */
   void *kernel;        /* CUfunction */
@@ -20224,17 +20265,38 @@ static int mbi_epilogue_fused(const merbit_plan *plan) {
 /* Before plan->cuda->create, by which method. */
 static void mbi_epilogue_settle(merbit_plan *plan, merbit_method method) {
   if (plan->epilogue != NULL) {
-    plan->epilogue->fused =
-        !plan->epilogue->given.apart && plan->device.rows > 0 &&
-        (method == MERBIT_METHOD_SCAN || method == MERBIT_METHOD_ROWS ||
-         method == MERBIT_METHOD_SLICED);
+    plan->epilogue->fused = !plan->epilogue->given.apart && plan->device.rows > 0 &&
+                            (method == MERBIT_METHOD_SCAN || method == MERBIT_METHOD_ROWS ||
+                             method == MERBIT_METHOD_SLICED || method == MERBIT_METHOD_HUBS ||
+                             method == MERBIT_METHOD_BINNED);
   }
+}
+
+/* Whether what takes registers is in an expression. */
+static int mbi_epilogue_heavy(const mbi_epilogue *e) {
+  static const char *const signs[] = {" / ", "mbk_sqrt(", "mbk_exp(", "mbk_log(", "mbk_pow("};
+  size_t i;
+  for (i = 0; i < sizeof signs / sizeof signs[0]; i++) {
+    if (strstr(e->result, signs[i]) != NULL || strstr(e->sums[0], signs[i]) != NULL ||
+        strstr(e->sums[1], signs[i]) != NULL) {
+      return 1;
+    }
+  }
+  return 0;
 }
 
 /* Shared memory of a kernel that needs `bytes` by itself: sums take its place at the end. */
 static unsigned mbi_epilogue_shared(const merbit_plan *plan, int threads, unsigned bytes) {
   const unsigned sums = (unsigned)threads / 16 * (unsigned)sizeof(double);
   return mbi_epilogue_fused(plan) && bytes < sums ? sums : bytes;
+}
+
+/* That a product moves of the epilogue's vectors, and of y once more where it is behind. */
+static int64_t mbi_epilogue_stream_bytes(const merbit_plan *plan) {
+  const int64_t bytes = plan->csr.rows * (int64_t)mbi_type_size(mbi_plan_sums(plan));
+  return plan->epilogue == NULL
+             ? 0
+             : bytes * (plan->epilogue->given.vectors + (plan->epilogue->fused ? 0 : 2));
 }
 
 /* ---- Checks -------------------------------------------------------------------------------
@@ -20343,6 +20405,7 @@ static merbit_status mbi_epilogue_take(merbit_plan *plan) {
 static void mbi_epilogue_preamble(const mbi_epilogue *e, mbi_preamble *preamble) {
   mbi_preamble_define_int(preamble, "MBK_EPILOGUE_VECTORS", e->given.vectors);
   mbi_preamble_define_int(preamble, "MBK_EPILOGUE_SCALARS", e->given.scalars);
+  mbi_preamble_define_int(preamble, "MBK_HEAVY", mbi_epilogue_heavy(e));
   mbi_preamble_define(preamble, "MBK_EPILOGUE_RESULT",
                       e->result[0] != '\0' ? e->result : MBI_EXPRESSION_MARK "ax");
   if (e->sums[0][0] != '\0') {
@@ -20353,17 +20416,21 @@ static void mbi_epilogue_preamble(const mbi_epilogue *e, mbi_preamble *preamble)
   }
 }
 
+static void mbi_epilogue_apart_preamble(const mbi_epilogue *e, merbit_type type,
+                                        mbi_preamble *preamble) {
+  memset(preamble, 0, sizeof *preamble);
+  mbi_preamble_define(preamble, "MBK_VECTOR", mbi_type_device(type));
+  mbi_preamble_define(preamble, "MBK_COMPUTE", mbi_type_device(type));
+  mbi_epilogue_preamble(e, preamble);
+}
+
 /* A kernel behind the product, where the method's own do not take the epilogue. Needs an
  * entered context. */
 static merbit_status mbi_epilogue_specialise(merbit_plan *plan) {
   mbi_epilogue *e = plan->epilogue;
-  const char *type = mbi_type_device(mbi_plan_sums(plan));
   mbi_preamble preamble;
   merbit_status status;
-  memset(&preamble, 0, sizeof preamble);
-  mbi_preamble_define(&preamble, "MBK_VECTOR", type);
-  mbi_preamble_define(&preamble, "MBK_COMPUTE", type);
-  mbi_epilogue_preamble(e, &preamble);
+  mbi_epilogue_apart_preamble(e, mbi_plan_sums(plan), &preamble);
   status = mbi_program_create(plan->context, "spmv/epilogue.cu", &preamble, &e->program);
   return status == MERBIT_OK
              ? mbi_program_kernel(plan->context, &e->program, "mbk_epilogue_apart", &e->kernel)
@@ -20401,12 +20468,15 @@ static mbi_epilogue_room mbi_epilogue_room_of(const merbit_plan *plan) {
   memset(&room, 0, sizeof room);
   room.parts = mbi_epilogue_apart_blocks(plan);
   if (mbi_epilogue_fused(plan)) {
-    const int crossing = plan->method == MERBIT_METHOD_SCAN && !plan->scan.whole;
-    room.left_count = crossing ? plan->scan.blocks : 0;
+    const int one = plan->method == MERBIT_METHOD_ROWS ||
+                    plan->method == MERBIT_METHOD_SLICED || plan->scan.whole;
+    room.left_count = one                                    ? 0
+                      : plan->method == MERBIT_METHOD_BINNED ? plan->binned.parts
+                                                             : plan->scan.blocks;
     room.parts = plan->method == MERBIT_METHOD_ROWS     ? plan->rows.blocks
                  : plan->method == MERBIT_METHOD_SLICED ? plan->sliced.blocks
-                 : crossing                             ? plan->scan.fixup_blocks
-                                                        : plan->scan.blocks;
+                 : one                                  ? plan->scan.blocks
+                                                        : plan->scan.fixup_blocks;
   }
   room.groups = (room.parts + MBI_EPILOGUE_GROUP - 1) / MBI_EPILOGUE_GROUP;
   room.at_left = ((room.groups + 1) * sizeof(uint32_t) + 255) / 256 * 256;
@@ -26659,6 +26729,12 @@ static void mbi_scan_defaults(merbit_plan *plan) {
     /* More would spill; blocks take another round instead. */
     const int fits = plan->context->device.compute_capability < 100 ? 8 : 4;
     s->steps = s->steps > fits ? fits : s->steps;
+  } else if (wish->sigma == 0 && mbi_epilogue_fused(plan)) {
+    const int fits = !single && plan->context->device.compute_capability >= 100 &&
+                             mbi_epilogue_heavy(plan->epilogue)
+                         ? 4
+                         : 8;
+    s->steps = s->steps > fits ? fits : s->steps;
   }
 }
 
@@ -26908,7 +26984,7 @@ static merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr carries
  * epilogue's first vector in its place. */
 static int mbi_scan_adds(const merbit_plan *plan, const void *beta) {
   if (mbi_epilogue_fused(plan)) {
-    return plan->epilogue->given.vectors > 0;
+    return plan->epilogue->given.vectors > 0 && !plan->epilogue->late;
   }
   if (mbi_plan_has_semiring(plan)) {
     return mbi_semiring_adds(plan, beta);
@@ -27752,7 +27828,9 @@ static merbit_status mbi_hubs_specialise(merbit_plan *plan) {
 /* Bytes of shared memory of a product. */
 static unsigned mbi_hubs_shared(const merbit_plan *plan, int adds) {
   const uint64_t count = plan->hubs.room + (adds ? (uint64_t)plan->scan.threads : 0);
-  return mbi_value_shared(plan) + (unsigned)(count * mbi_type_size(plan->type));
+  return mbi_epilogue_shared(
+      plan, plan->scan.threads,
+      mbi_value_shared(plan) + (unsigned)(count * mbi_type_size(plan->type)));
 }
 
 /* ---- Launch: codes, products ------------------------------------------------------------- */
@@ -35941,7 +36019,8 @@ static int64_t mbi_plan_product_bytes(const merbit_plan *plan) {
   const int64_t nnz = plan->csr.nnz, rows = plan->csr.rows, cols = plan->csr.cols;
   const int64_t values = plan->csr.values != NULL ? nnz * size : 0;
   const int64_t vectors =
-      (rows + cols) * (int64_t)mbi_type_size(mbi_plan_sums(plan)) * mbi_plan_vectors(plan);
+      (rows + cols) * (int64_t)mbi_type_size(mbi_plan_sums(plan)) * mbi_plan_vectors(plan) +
+      mbi_epilogue_stream_bytes(plan);
   const int64_t columns = nnz * (int64_t)sizeof(int32_t);
   const merbit_view *bsr = &plan->bsr.view;
   if (plan->side == MERBIT_SIDE_CUDA) {
@@ -36044,6 +36123,14 @@ static int mbi_describe_vectors(const merbit_plan *plan, char *text, size_t size
                   plan->desc.vector_order == MERBIT_VECTORS_ROW_MAJOR ? "row" : "column");
 }
 
+static int mbi_describe_epilogue(const merbit_plan *plan, char *text, size_t size) {
+  const mbi_epilogue *e = plan->epilogue;
+  return snprintf(text, size, "; epilogue of %d vector%s and %d scalar%s %s", e->given.vectors,
+                  e->given.vectors == 1 ? "" : "s", e->given.scalars,
+                  e->given.scalars == 1 ? "" : "s",
+                  e->fused ? "inside the product" : "behind the product");
+}
+
 MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size_t size) {
   char line[1024];
   int length;
@@ -36085,6 +36172,10 @@ MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size
                       : one ? "; runner-up merge"
                             : "; runner-up reference",
                       reason[0] != '\0' ? "; not on CUDA: " : "", reason);
+  }
+  if (plan != NULL && mbi_plan_has_epilogue(plan) && length > 0 &&
+      (size_t)length < sizeof line) {
+    length += mbi_describe_epilogue(plan, line + length, sizeof line - (size_t)length);
   }
   if (plan != NULL && mbi_plan_is_half(plan) && length > 0 && (size_t)length < sizeof line) {
     length += mbi_describe_half(plan, line + length, sizeof line - (size_t)length);
@@ -36441,23 +36532,45 @@ static merbit_status mbi_spmv_epilogue(merbit_plan *plan, merbit_workspace *work
   return status;
 }
 
-static merbit_status mbi_epilogue_check_call(merbit_plan *plan, const void *y,
-                                             const void *const *vectors,
-                                             const double *scalars) {
+/* One pointer of a call on CUDA, to elements of `bytes`. The driver is asked once per address,
+ * in an entered context. */
+static merbit_status mbi_epilogue_check_pointer(merbit_plan *plan, const void *pointer,
+                                                size_t bytes, const void **known,
+                                                const char *name) {
+  if (pointer == *known || pointer == NULL) {
+    return MERBIT_OK;
+  }
+  if (!mbi_device_owns(plan->context, pointer)) {
+    return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
+                    "merbit_spmv_epilogue: %s at %p is host memory, but the plan computes on "
+                    "CUDA; use a merbit_buffer",
+                    name, pointer);
+  }
+  if ((uintptr_t)pointer % bytes != 0) {
+    return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
+                    "merbit_spmv_epilogue: %s at %p does not begin at a multiple of %zu bytes",
+                    name, pointer, bytes);
+  }
+  *known = pointer;
+  return MERBIT_OK;
+}
+
+/* What a call gives beside x and y. */
+static merbit_status mbi_epilogue_check_vectors(const merbit_plan *plan, const void *y,
+                                                const void *const *vectors,
+                                                const double *scalars) {
   merbit_context *context = plan->context;
-  const mbi_epilogue *e = plan->epilogue;
+  const merbit_epilogue *e = &plan->epilogue->given;
   const uint64_t bytes = (uint64_t)plan->csr.rows * mbi_type_size(mbi_plan_sums(plan));
   int i;
-  if ((e->given.vectors > 0 && vectors == NULL) || (e->given.scalars > 0 && scalars == NULL)) {
+  if ((e->vectors > 0 && vectors == NULL) || (e->scalars > 0 && scalars == NULL)) {
     return mbi_fail(
         context, MERBIT_INVALID_ARGUMENT,
         "merbit_spmv_epilogue: `%s` is NULL; the plan's epilogue has %d vectors and "
         "%d scalars",
-        e->given.vectors > 0 && vectors == NULL ? "vectors" : "scalars", e->given.vectors,
-        e->given.scalars);
+        e->vectors > 0 && vectors == NULL ? "vectors" : "scalars", e->vectors, e->scalars);
   }
-  for (i = 0; i < e->given.vectors && plan->csr.rows > 0; i++) {
-    merbit_status status;
+  for (i = 0; i < e->vectors && plan->csr.rows > 0; i++) {
     if (vectors[i] == NULL) {
       return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
                       "merbit_spmv_epilogue: vectors[%d] is NULL", i);
@@ -36468,12 +36581,39 @@ static merbit_status mbi_epilogue_check_call(merbit_plan *plan, const void *y,
                       " elements each, overlap; use two vectors",
                       i, vectors[i], y, plan->csr.rows);
     }
-    status = mbi_types_check_address(context, "a vector", mbi_plan_sums(plan), vectors[i]);
-    if (status != MERBIT_OK) {
-      return status;
-    }
   }
   return MERBIT_OK;
+}
+
+static merbit_status mbi_epilogue_check_pointers(merbit_plan *plan, merbit_workspace *workspace,
+                                                 const void *x, const void *y,
+                                                 const void *const *vectors,
+                                                 const double *scalars, const double *sums,
+                                                 const int *skip) {
+  const size_t size = mbi_type_size(mbi_plan_sums(plan));
+  const void **known = workspace->known_epilogue;
+  merbit_status status = MERBIT_OK;
+  int i;
+  if (plan->csr.cols > 0) {
+    status = mbi_epilogue_check_pointer(plan, x, size, &workspace->known_x, "x");
+  }
+  if (status == MERBIT_OK && plan->csr.rows > 0) {
+    status = mbi_epilogue_check_pointer(plan, y, size, &workspace->known_y, "y");
+  }
+  for (i = 0; i < plan->epilogue->given.vectors && plan->csr.rows > 0; i++) {
+    if (status == MERBIT_OK) {
+      status = mbi_epilogue_check_pointer(plan, vectors[i], size, &known[i], "a vector");
+    }
+  }
+  if (status == MERBIT_OK && plan->epilogue->given.scalars > 0) {
+    status = mbi_epilogue_check_pointer(plan, scalars, sizeof(double), &known[6], "scalars");
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_epilogue_check_pointer(plan, sums, sizeof(double), &known[7], "sums");
+  }
+  return status == MERBIT_OK
+             ? mbi_epilogue_check_pointer(plan, skip, sizeof(int), &known[8], "skip")
+             : status;
 }
 
 MERBIT_API merbit_status merbit_spmv_epilogue(merbit_plan *plan, merbit_workspace *workspace,
@@ -36491,7 +36631,14 @@ MERBIT_API merbit_status merbit_spmv_epilogue(merbit_plan *plan, merbit_workspac
   workspace = workspace != NULL ? workspace : plan->workspace;
   status = mbi_spmv_check(plan, workspace, x, y);
   if (status == MERBIT_OK) {
-    status = mbi_epilogue_check_call(plan, y, vectors, scalars);
+    status = mbi_epilogue_check_vectors(plan, y, vectors, scalars);
+  }
+  if (status == MERBIT_OK && plan->side == MERBIT_SIDE_CUDA) {
+    status = mbi_device_enter(plan->context);
+    if (status == MERBIT_OK) {
+      status = mbi_epilogue_check_pointers(plan, workspace, x, y, vectors, scalars, sums, skip);
+      mbi_device_leave(plan->context);
+    }
   }
   return status == MERBIT_OK
              ? mbi_spmv_epilogue(plan, workspace, x, y, vectors, scalars, sums, skip, stream)
