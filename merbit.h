@@ -10128,6 +10128,113 @@ static const char *const mbi_source_solve_loop_cu[] = {
   "}\n",
   NULL};
 
+static const char *const mbi_source_solve_examine_cu[] = {
+  "// What a solver wants to know of A beside products, from a CSR in GPU memory: the greatest sum\n"
+  "// of a row's absolute values, the entries of the blocks along the diagonal, and a diagonal's\n"
+  "// inverse.\n"
+  "#ifndef MBK_VALUE\n"
+  "#error \"define MBK_VALUE: the type of the matrix's values\"\n"
+  "#endif\n"
+  "#ifndef MBK_PATTERN\n"
+  "#error \"define MBK_PATTERN: 1 if there are none, and all are 1\"\n"
+  "#endif\n"
+  "#ifndef MBK_ROW_PTR\n"
+  "#error \"define MBK_ROW_PTR: the type of row_ptr\"\n"
+  "#endif\n"
+  "#ifndef MBK_COLUMN\n"
+  "#error \"define MBK_COLUMN: the type of col_ind\"\n"
+  "#endif\n"
+  "#ifndef MBK_BASE\n"
+  "#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n"
+  "#endif\n"
+  "#include \"jit/device.cuh\"\n"
+  "\n"
+  "#define MBK_EXAMINE_THREADS 256\n"
+  "#define MBK_EXAMINE_LANES 8 // of a row\n"
+  "\n"
+  "// Over the lanes of a row, in all of them.\n"
+  "MBK_DEVICE double mbk_examine_sum(double share) {\n"
+  "#pragma unroll\n"
+  "  for (int d = MBK_EXAMINE_LANES / 2; d > 0; d >>= 1) {\n"
+  "    share += mbk_shuffle_xor(0xffffffffu, share, d, MBK_EXAMINE_LANES);\n"
+  "  }\n"
+  "  return share;\n"
+  "}\n"
+  "\n"
+  "// norms[b]: of the rows of block b. blocks: `width` entries for each row, those of its block on\n"
+  "// the diagonal, duplicates added up; none where width is 0.\n"
+  "// Launch: any grid of MBK_EXAMINE_THREADS threads. Shared: double[MBK_EXAMINE_THREADS].\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_EXAMINE_THREADS)\n"
+  "    mbk_examine_rows(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind,\n"
+  "                     const MBK_VALUE *values, mbk_u64 n, mbk_u32 width, double *blocks,\n"
+  "                     double *norms) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  double *const most_of = (double *)shared;\n"
+  "  const mbk_u32 rows = MBK_EXAMINE_THREADS / MBK_EXAMINE_LANES; // of a thread block at once\n",
+  "  const mbk_u32 lane = mbk_thread() % MBK_EXAMINE_LANES;\n"
+  "  double most = 0;\n"
+  "  for (mbk_u64 first = (mbk_u64)mbk_block() * rows; first < n;\n"
+  "       first += (mbk_u64)mbk_grid() * rows) {\n"
+  "    const mbk_u64 row = first + mbk_thread() / MBK_EXAMINE_LANES;\n"
+  "    const bool inside = row < n;\n"
+  "    const mbk_i64 begin = inside ? (mbk_i64)row_ptr[row] - MBK_BASE : 0;\n"
+  "    const mbk_i64 end = inside ? (mbk_i64)row_ptr[row + 1] - MBK_BASE : 0;\n"
+  "    double sum = 0;\n"
+  "    for (mbk_i64 k = begin + lane; k < end; k += MBK_EXAMINE_LANES) {\n"
+  "      const double value = MBK_PATTERN ? 1.0 : (double)values[k];\n"
+  "      sum += value < 0 ? -value : value;\n"
+  "    }\n"
+  "    sum = mbk_examine_sum(sum);\n"
+  "    most = sum > most ? sum : most;\n"
+  "    for (mbk_u32 j = 0; j < width; j++) {\n"
+  "      const mbk_i64 column = (mbk_i64)(row - row % width + j);\n"
+  "      double entry = 0;\n"
+  "      for (mbk_i64 k = begin + lane; k < end; k += MBK_EXAMINE_LANES) {\n"
+  "        if ((mbk_i64)col_ind[k] - MBK_BASE == column) {\n"
+  "          entry += MBK_PATTERN ? 1.0 : (double)values[k];\n"
+  "        }\n"
+  "      }\n"
+  "      entry = mbk_examine_sum(entry);\n"
+  "      if (inside && lane == 0) {\n"
+  "        blocks[row * width + j] = entry;\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "  most_of[mbk_thread()] = most;\n"
+  "  mbk_block_sync();\n"
+  "  for (mbk_u32 half = MBK_EXAMINE_THREADS / 2; half > 0; half /= 2) {\n"
+  "    if (mbk_thread() < half && most_of[mbk_thread() + half] > most_of[mbk_thread()]) {\n"
+  "      most_of[mbk_thread()] = most_of[mbk_thread() + half];\n"
+  "    }\n"
+  "    mbk_block_sync();\n"
+  "  }\n"
+  "  if (mbk_thread() == 0) {\n"
+  "    norms[mbk_block()] = most_of[0];\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// inverse[i] = 1 / diagonal[i]. *bad becomes the least i that has none, if that is below it.\n",
+  "// Launch: any grid of MBK_EXAMINE_THREADS threads. Shared: none.\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_EXAMINE_THREADS)\n"
+  "    mbk_examine_invert(const double *diagonal, MBK_VALUE *inverse, mbk_u64 n, mbk_u64 *bad) {\n"
+  "  for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_EXAMINE_THREADS + mbk_thread(); i < n;\n"
+  "       i += (mbk_u64)mbk_grid() * MBK_EXAMINE_THREADS) {\n"
+  "    const double scale = 1.0 / diagonal[i];\n"
+  "    inverse[i] = (MBK_VALUE)scale;\n"
+  "    if (!(scale - scale == 0) || scale == 0) {\n"
+  "      mbk_u64 least = ~(mbk_u64)0;\n"
+  "      while (i < least) {\n"
+  "        const mbk_u64 seen = mbk_atomic_swap_if(bad, least, i);\n"
+  "        if (seen == least) {\n"
+  "          break;\n"
+  "        }\n"
+  "        least = seen;\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "}\n",
+  NULL};
+
 static const char *const mbi_source_solve_cg_steps_cuh[] = {
   "// The conjugate gradient method with a preconditioner: Hestenes, Stiefel, \"Methods of Conjugate\n"
   "// Gradients for Solving Linear Systems\" (1952); Saad, \"Iterative Methods for Sparse Linear\n"
@@ -11434,6 +11541,7 @@ static const struct {
     {"solve/step.cuh", mbi_source_solve_step_cuh},
     {"solve/look_steps.cuh", mbi_source_solve_look_steps_cuh},
     {"solve/loop.cu", mbi_source_solve_loop_cu},
+    {"solve/examine.cu", mbi_source_solve_examine_cu},
     {"solve/cg_steps.cuh", mbi_source_solve_cg_steps_cuh},
     {"solve/cg.cu", mbi_source_solve_cg_cu},
     {"solve/bicgstab_steps.cuh", mbi_source_solve_bicgstab_steps_cuh},
@@ -11448,7 +11556,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "373516fae7498d47d85d64429371b8aca1a0422285ae29046aec6cd8d2b8ad77"
+#define MBI_KERNEL_HASH "b2d81d4f4f4980b7cfe71359eafc8a675dd4a1fae4ae9ba079e8f01cf67fa815"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -39042,6 +39150,15 @@ static void mbi_invert_task(void *argument, int task) {
   }
 }
 
+static merbit_status mbi_examine_refuse(const merbit_solver *solver, int64_t row,
+                                        double value) {
+  return mbi_fail(solver->context, MERBIT_INVALID_MATRIX,
+                  "A(%" PRId64 ", %" PRId64
+                  "), counted from 0, is %g: MERBIT_PRECONDITIONER_JACOBI divides by the "
+                  "diagonal; take another preconditioner, or none",
+                  row, row, value);
+}
+
 /* To `inverse`, which is zero. */
 static merbit_status mbi_examine_invert(merbit_solver *solver, const double *blocks,
                                         void *inverse) {
@@ -39054,11 +39171,7 @@ static merbit_status mbi_examine_invert(merbit_solver *solver, const double *blo
   t.tasks = mbi_share_tasks(solver->context, solver->n * width);
   mbi_parallel(solver->context, t.tasks, mbi_invert_task, &t);
   if (t.bad >= 0 && width == 1) {
-    return mbi_fail(solver->context, MERBIT_INVALID_MATRIX,
-                    "A(%" PRId64 ", %" PRId64
-                    "), counted from 0, is %g: MERBIT_PRECONDITIONER_JACOBI divides by the "
-                    "diagonal; take another preconditioner, or none",
-                    t.bad, t.bad, blocks[t.bad]);
+    return mbi_examine_refuse(solver, t.bad, blocks[t.bad]);
   }
   if (t.bad >= 0) {
     return mbi_fail(solver->context, MERBIT_INVALID_MATRIX,
@@ -39992,6 +40105,263 @@ static merbit_status mbi_refine_loop(merbit_solver *solver, int x_zero, int *sto
   return status;
 }
 
+/* ==== >>solve/examine.c  solvers: norm and preconditioner on either side ================== */
+/* What a solver wants to know of A, to where it is wanted: on the GPU from arrays that lie there,
+ * else by CPU threads (solve/matrix.c). */
+
+/* Where a preconditioner is put: a diagonal of a reordered plan first in the view's order. */
+static void *mbi_solver_inverse_place(const merbit_solver *solver) {
+  const int ordered = solver->plan->reorder.order != NULL;
+  return solver->v.at[ordered ? MBI_AT_W : MBI_AT_INVERSE];
+}
+
+/* From there to the plan's order. */
+static merbit_status mbi_solver_order_inverse(merbit_solver *solver) {
+  return solver->plan->reorder.order == NULL
+             ? MERBIT_OK
+             : merbit_plan_reorder(solver->plan, solver->v.at[MBI_AT_W],
+                                   solver->v.at[MBI_AT_INVERSE], solver->gpu.stream);
+}
+
+/* The inverses of host blocks to the solver's side. */
+static merbit_status mbi_solver_invert(merbit_solver *solver, const double *blocks) {
+  const int64_t entries = solver->n * solver->v.block;
+  const size_t size = mbi_type_size(solver->type), bytes = (size_t)entries * size;
+  void *inverse = NULL;
+  merbit_status status =
+      mbi_allocate_array(solver->context, entries, size, "inverses of blocks of A", &inverse);
+  if (status == MERBIT_OK) {
+    memset(inverse, 0, bytes);
+    status = mbi_examine_invert(solver, blocks, inverse);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_solve_upload(solver, mbi_solver_inverse_place(solver), inverse, bytes);
+  }
+  mbi_release(solver->context, inverse);
+  return status == MERBIT_OK ? mbi_solver_order_inverse(solver) : status;
+}
+
+/* The same from a CSR in GPU memory, which stays there; only blocks wider than one row are
+ * inverted by CPU threads. */
+#define MBI_EXAMINE_THREADS 256 /* of a block, and the most blocks: solve/examine.cu */
+#define MBI_EXAMINE_BLOCKS 1024
+
+typedef struct mbi_examine_gpu {
+  mbi_program program;
+  void *rows, *invert; /* CUfunction */
+  mbi_devptr blocks, norms, bad;
+} mbi_examine_gpu;
+
+static int mbi_examine_there(const merbit_solver *solver, const merbit_view *view) {
+  return mbi_solve_on_gpu(solver) && view->memory == MERBIT_MEMORY_DEVICE &&
+         view->format == MERBIT_CSR && !mbi_view_is_half(view);
+}
+
+static void mbi_examine_preamble(const merbit_view *view, mbi_preamble *preamble) {
+  memset(preamble, 0, sizeof *preamble);
+  mbi_preamble_define(preamble, "MBK_VALUE",
+                      mbi_view_type(view) == MERBIT_F32 ? "float" : "double");
+  mbi_preamble_define_int(preamble, "MBK_PATTERN", view->values == NULL);
+  mbi_preamble_define(preamble, "MBK_ROW_PTR",
+                      view->offset_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
+  mbi_preamble_define(preamble, "MBK_COLUMN",
+                      view->index_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
+  mbi_preamble_define_int(preamble, "MBK_BASE", view->base);
+}
+
+static merbit_status mbi_examine_specialise(merbit_context *context, const merbit_view *view,
+                                            mbi_examine_gpu *gpu) {
+  mbi_preamble preamble;
+  merbit_status status;
+  mbi_examine_preamble(view, &preamble);
+  status = mbi_program_create(context, "solve/examine.cu", &preamble, &gpu->program);
+  if (status == MERBIT_OK) {
+    status = mbi_program_kernel(context, &gpu->program, "mbk_examine_rows", &gpu->rows);
+  }
+  return status != MERBIT_OK
+             ? status
+             : mbi_program_kernel(context, &gpu->program, "mbk_examine_invert", &gpu->invert);
+}
+
+/* solver->norm, and gpu->blocks where they are wanted. */
+static merbit_status mbi_examine_launch_rows(merbit_solver *solver, const merbit_view *view,
+                                             mbi_examine_gpu *gpu) {
+  merbit_context *context = solver->context;
+  const int64_t rows = MBI_EXAMINE_THREADS / 8, wanted = (solver->n + rows - 1) / rows;
+  const int64_t grid = wanted < MBI_EXAMINE_BLOCKS ? wanted : MBI_EXAMINE_BLOCKS;
+  double norms[MBI_EXAMINE_BLOCKS];
+  uint64_t n = (uint64_t)solver->n;
+  uint32_t width = (uint32_t)solver->v.block;
+  void *arguments[7];
+  int64_t i;
+  merbit_status status;
+  arguments[0] = (void *)(uintptr_t)&view->row_ptr;
+  arguments[1] = (void *)(uintptr_t)&view->col_ind;
+  arguments[2] = (void *)(uintptr_t)&view->values;
+  arguments[3] = &n;
+  arguments[4] = &width;
+  arguments[5] = &gpu->blocks;
+  arguments[6] = &gpu->norms;
+  status = mbi_device_launch(context, gpu->rows, "mbk_examine_rows", grid, MBI_EXAMINE_THREADS,
+                             MBI_EXAMINE_THREADS * sizeof(double), NULL, arguments);
+  if (status == MERBIT_OK) {
+    status = mbi_device_download(context, norms, gpu->norms, (size_t)grid * sizeof norms[0]);
+  }
+  solver->norm = 0;
+  for (i = 0; i < grid && status == MERBIT_OK; i++) {
+    solver->norm = norms[i] > solver->norm ? norms[i] : solver->norm;
+  }
+  return status;
+}
+
+/* JACOBI: 1 / a diagonal to `target`. */
+static merbit_status mbi_examine_launch_invert(merbit_solver *solver, mbi_examine_gpu *gpu,
+                                               void *target) {
+  merbit_context *context = solver->context;
+  const int64_t wanted = (solver->n + MBI_EXAMINE_THREADS - 1) / MBI_EXAMINE_THREADS;
+  const uint64_t none = UINT64_MAX;
+  uint64_t n = (uint64_t)solver->n, bad = 0;
+  void *arguments[4];
+  merbit_status status = mbi_device_upload(context, gpu->bad, &none, sizeof none);
+  arguments[0] = &gpu->blocks;
+  arguments[1] = &target;
+  arguments[2] = &n;
+  arguments[3] = &gpu->bad;
+  if (status == MERBIT_OK) {
+    status = mbi_device_launch(context, gpu->invert, "mbk_examine_invert",
+                               wanted < MBI_EXAMINE_BLOCKS ? wanted : MBI_EXAMINE_BLOCKS,
+                               MBI_EXAMINE_THREADS, 0, NULL, arguments);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_download(context, &bad, gpu->bad, sizeof bad);
+  }
+  if (status == MERBIT_OK && bad != none) {
+    double value = 0;
+    status =
+        mbi_device_download(context, &value, gpu->blocks + bad * sizeof value, sizeof value);
+    return status == MERBIT_OK ? mbi_examine_refuse(solver, (int64_t)bad, value) : status;
+  }
+  return status;
+}
+
+static merbit_status mbi_examine_allocate(merbit_solver *solver, mbi_examine_gpu *gpu) {
+  merbit_context *context = solver->context;
+  const uint64_t entries = (uint64_t)solver->n * (uint64_t)solver->v.block;
+  merbit_status status = mbi_device_allocate(context, MBI_EXAMINE_BLOCKS * sizeof(double),
+                                             "norms of parts of A", &gpu->norms);
+  if (status == MERBIT_OK && entries > 0) {
+    status =
+        mbi_device_allocate(context, entries * sizeof(double), "blocks of A", &gpu->blocks);
+  }
+  return status == MERBIT_OK && entries > 0
+             ? mbi_device_allocate(context, sizeof(uint64_t), "a row's number", &gpu->bad)
+             : status;
+}
+
+/* All of it: the norm, and the preconditioner in the solver's vector. `view` is there. */
+static merbit_status mbi_examine_cuda(merbit_solver *solver, const merbit_view *view) {
+  merbit_context *context = solver->context;
+  const int64_t entries = solver->n * solver->v.block;
+  void *blocks = NULL;
+  mbi_examine_gpu gpu;
+  merbit_status status;
+  memset(&gpu, 0, sizeof gpu);
+  status = mbi_examine_specialise(context, view, &gpu);
+  if (status == MERBIT_OK) {
+    status = mbi_examine_allocate(solver, &gpu);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_examine_launch_rows(solver, view, &gpu);
+  }
+  if (status == MERBIT_OK && solver->v.block == 1) {
+    status = mbi_examine_launch_invert(solver, &gpu, mbi_solver_inverse_place(solver));
+    if (status == MERBIT_OK) {
+      status = mbi_solver_order_inverse(solver);
+    }
+  } else if (status == MERBIT_OK && solver->v.block > 1) {
+    status = mbi_allocate_array(context, entries, sizeof(double), "blocks of A", &blocks);
+    if (status == MERBIT_OK) {
+      status =
+          mbi_device_download(context, blocks, gpu.blocks, (size_t)entries * sizeof(double));
+    }
+    if (status == MERBIT_OK) {
+      status = mbi_solver_invert(solver, (const double *)blocks);
+    }
+    mbi_release(context, blocks);
+  }
+  mbi_device_release(context, gpu.norms);
+  mbi_device_release(context, gpu.blocks);
+  mbi_device_release(context, gpu.bad);
+  mbi_program_destroy(context, &gpu.program);
+  return status;
+}
+
+
+/* The norm of A and the preconditioner, from the arrays of `view`. In an entered context. */
+static merbit_status mbi_solver_examine(merbit_solver *solver, const merbit_view *view) {
+  merbit_context *context = solver->context;
+  const int64_t entries = solver->n * solver->v.block;
+  merbit_matrix *copy;
+  merbit_view csr;
+  void *blocks = NULL;
+  merbit_status status;
+  if (mbi_examine_there(solver, view)) {
+    return mbi_examine_cuda(solver, view);
+  }
+  status = mbi_examine_csr(context, view, &copy, &csr);
+  if (status == MERBIT_OK && entries > 0) {
+    status = mbi_allocate_array(context, entries, sizeof(double), "blocks of A", &blocks);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_examine_run(solver, &csr, (double *)blocks);
+  }
+  if (status == MERBIT_OK && entries > 0) {
+    status = mbi_solver_invert(solver, (const double *)blocks);
+  }
+  mbi_release(context, blocks);
+  merbit_matrix_destroy(copy);
+  return status;
+}
+
+/* New values that do not lie where the structure does are brought there; the caller lets go of
+ * them (mbi_examine_let_go). `memory` DEFAULT: they do. */
+static merbit_status mbi_examine_bring(merbit_solver *solver, merbit_memory memory,
+                                       merbit_view *view, void **own) {
+  merbit_context *context = solver->context;
+  const int64_t count = mbi_view_values(view);
+  const size_t size = mbi_type_size(mbi_view_type(view));
+  const int device = view->memory == MERBIT_MEMORY_DEVICE;
+  mbi_devptr there = 0;
+  merbit_status status;
+  *own = NULL;
+  if (memory == MERBIT_MEMORY_DEFAULT || (memory == MERBIT_MEMORY_DEVICE) == device) {
+    return MERBIT_OK;
+  }
+  if (device) {
+    status = mbi_device_allocate(context, (uint64_t)count * size, "new values", &there);
+    *own = mbi_device_pointer(there);
+    if (status == MERBIT_OK) {
+      status = mbi_device_upload(context, there, view->values, (size_t)count * size);
+    }
+  } else {
+    status = mbi_allocate_array(context, count, size, "new values", own);
+    if (status == MERBIT_OK) {
+      status = mbi_device_download(context, *own, mbi_device_address(view->values),
+                                   (size_t)count * size);
+    }
+  }
+  view->values = *own;
+  return status;
+}
+
+static void mbi_examine_let_go(merbit_solver *solver, const merbit_view *view, void *own) {
+  if (view->memory == MERBIT_MEMORY_DEVICE) {
+    mbi_device_release(solver->context, mbi_device_address(own));
+  } else {
+    mbi_release(solver->context, own);
+  }
+}
+
 /* ==== >>solve/solver.c  solvers =========================================================== */
 /* Solvers: what was asked, what is made once, and a solve. */
 
@@ -40088,50 +40458,6 @@ static merbit_status mbi_solver_check(merbit_context *context, const merbit_view
 }
 
 /* ---- What is made once ------------------------------------------------------------------- */
-
-/* To the solver's side, and a diagonal in the plan's order. */
-static merbit_status mbi_solver_store_inverse(merbit_solver *solver, const void *inverse,
-                                              size_t bytes) {
-  void *target = solver->v.at[MBI_AT_INVERSE];
-  const int ordered = solver->plan->reorder.order != NULL;
-  const merbit_status status =
-      mbi_solve_upload(solver, ordered ? solver->v.at[MBI_AT_W] : target, inverse, bytes);
-  return status == MERBIT_OK && ordered
-             ? merbit_plan_reorder(solver->plan, solver->v.at[MBI_AT_W], target,
-                                   solver->gpu.stream)
-             : status;
-}
-
-/* The norm of A and the preconditioner, from the arrays of `view`. In an entered context. */
-static merbit_status mbi_solver_examine(merbit_solver *solver, const merbit_view *view) {
-  merbit_context *context = solver->context;
-  const int64_t entries = solver->n * solver->v.block;
-  const size_t size = mbi_type_size(solver->type);
-  merbit_matrix *copy;
-  merbit_view csr;
-  void *blocks = NULL, *inverse = NULL;
-  merbit_status status = mbi_examine_csr(context, view, &copy, &csr);
-  if (status == MERBIT_OK && solver->v.block > 0) {
-    status = mbi_allocate_array(context, entries, sizeof(double), "blocks of A", &blocks);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_examine_run(solver, &csr, (double *)blocks);
-  }
-  if (status == MERBIT_OK && solver->v.block > 0) {
-    status = mbi_allocate_array(context, entries, size, "their inverses", &inverse);
-    if (status == MERBIT_OK) {
-      memset(inverse, 0, (size_t)entries * size);
-      status = mbi_examine_invert(solver, (const double *)blocks, inverse);
-    }
-    if (status == MERBIT_OK) {
-      status = mbi_solver_store_inverse(solver, inverse, (size_t)entries * size);
-    }
-  }
-  mbi_release(context, blocks);
-  mbi_release(context, inverse);
-  merbit_matrix_destroy(copy);
-  return status;
-}
 
 /* Whether to multiply in the order of reverse Cuthill-McKee, where vectors are permuted once for
  * a solve. Finding it takes as long as some thousands of products: only many solves pay, and only
@@ -40336,6 +40662,7 @@ MERBIT_API void merbit_solver_destroy(merbit_solver *solver) {
 MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, const void *values,
                                                      merbit_memory memory) {
   merbit_view view;
+  void *own;
   merbit_status status;
   if (solver == NULL) {
     return MERBIT_INVALID_ARGUMENT;
@@ -40359,7 +40686,11 @@ MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, cons
   }
   view = solver->view;
   view.values = values;
-  status = mbi_solver_examine(solver, &view);
+  status = mbi_examine_bring(solver, memory, &view, &own);
+  if (status == MERBIT_OK) {
+    status = mbi_solver_examine(solver, &view);
+  }
+  mbi_examine_let_go(solver, &view, own);
   mbi_solver_leave(solver);
   return status;
 }
