@@ -80,6 +80,7 @@ static const allocation_case cases[] = {
     {"plan_create", MEMORY, 0, PLAIN_CSR, NULL, plan_create_custom, NULL, plan_made},
     {"plan_create", MEMORY, 0, COO, NULL, plan_create_custom, NULL, plan_made},
     {"plan_create", THREADS, 1, COO, NULL, plan_create_custom, NULL, plan_made},
+    {"plan_create", MEMORY, 0, PLAIN_CSR, NULL, plan_create_epilogue, NULL, epilogue_made},
     {"plan_update_values", MEMORY, 0, BLOCKS, with_plan, update_values, plan_unharmed,
      values_updated},
     {"plan_update_values", MEMORY, 0, COO, with_plan_of_blocks, update_values, plan_unharmed,
