@@ -93,8 +93,7 @@ static merbit_status plan_create_epilogue(world *w) {
 }
 
 /* The vector is of ones, so that the first sum is that of y. */
-static void epilogue_made(world *w) {
-  merbit_plan *plan = (merbit_plan *)w->out;
+static void expect_epilogue(world *w, merbit_plan *plan) {
   double *x = (double *)test_allocate(w->view.cols, 8),
          *y = (double *)test_allocate(w->view.rows, 8);
   double *ones = (double *)test_allocate(w->view.rows, 8), sums[2], sum = 0, size = 0;
@@ -117,7 +116,21 @@ static void epilogue_made(world *w) {
   free(x);
   free(y);
   free(ones);
-  merbit_plan_destroy(plan);
+}
+
+static void epilogue_made(world *w) {
+  expect_epilogue(w, (merbit_plan *)w->out);
+  merbit_plan_destroy((merbit_plan *)w->out);
+}
+
+static void with_epilogue_plan(world *w) {
+  assert_int_equal(plan_create_epilogue(w), MERBIT_OK);
+  w->plan = (merbit_plan *)w->out;
+}
+
+static merbit_status spmv_epilogue(world *w) {
+  expect_epilogue(w, w->plan);
+  return MERBIT_OK;
 }
 
 static void transposed_made(world *w) {

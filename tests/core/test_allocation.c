@@ -120,6 +120,7 @@ static const allocation_case cases[] = {
     {"plan_create", MEMORY, 0, PLAIN_CSR, NULL, plan_create_many, NULL, many_made},
     {"plan_create", MEMORY, 0, BLOCKS, NULL, plan_create_many, NULL, many_made},
     {"spmm", NOTHING, 0, COO, with_many_plan, spmm, NULL, NULL},
+    {"spmv_epilogue", NOTHING, 0, PLAIN_CSR, with_epilogue_plan, spmv_epilogue, NULL, NULL},
     {"pagerank", MEMORY, 0, COO, with_ranks, pagerank, no_result, ranks_right},
     {"pagerank", MEMORY, 0, PATTERN_COO, with_ranks, pagerank, no_result, ranks_right},
     {"pagerank", MEMORY, 0, COO, with_distinct_edges, pagerank, no_result, ranks_right},
