@@ -19641,9 +19641,6 @@ static merbit_status mbi_plan_check_arrays(const merbit_plan *plan, const merbit
 /* Whether a plan's operators have what a side needs: spmv/semiring.c. */
 static int mbi_semiring_runs(const merbit_plan *plan, merbit_side side);
 
-/* And its epilogue: spmv/epilogue.c. */
-static int mbi_epilogue_runs(const merbit_plan *plan, merbit_side side);
-
 /* Drop one reference; the last one frees the plan: spmv/plan.c. */
 static void mbi_plan_unref(merbit_plan *plan);
 
@@ -20358,11 +20355,6 @@ static merbit_status mbi_epilogue_check(merbit_context *context, const merbit_pl
   return MERBIT_OK;
 }
 
-static int mbi_epilogue_runs(const merbit_plan *plan, merbit_side side) {
-  return plan->epilogue == NULL || side == MERBIT_SIDE_CUDA ||
-         plan->epilogue->given.cpu != NULL;
-}
-
 /* One expression; the result is of the plan's type, sums are double. */
 static merbit_status mbi_epilogue_take_one(const merbit_plan *plan, int sum, const char *what,
                                            const char *source, char *text) {
@@ -20420,7 +20412,7 @@ static merbit_status mbi_epilogue_take(merbit_plan *plan) {
   if (status == MERBIT_OK) {
     status = mbi_epilogue_take_one(plan, 1, "epilogue.sums[1]", given->sums[1], e->sums[1]);
   }
-  if (status == MERBIT_OK && !mbi_epilogue_runs(plan, plan->side)) {
+  if (status == MERBIT_OK && plan->side == MERBIT_SIDE_CPU && e->given.cpu == NULL) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
                     "the plan is for the CPU, which needs epilogue.cpu, a function: the "
                     "expressions are none of those that go without");
@@ -35047,8 +35039,7 @@ static int mbi_plan_may_fall_back(const merbit_plan *plan, merbit_status status)
          plan->half.view.memory != MERBIT_MEMORY_DEVICE &&
          plan->desc.vector_memory == MERBIT_MEMORY_HOST &&
          plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE &&
-         mbi_semiring_runs(plan, MERBIT_SIDE_CPU) &&
-         mbi_epilogue_runs(plan, MERBIT_SIDE_CPU) && status != MERBIT_INVALID_ARGUMENT &&
+         mbi_semiring_runs(plan, MERBIT_SIDE_CPU) && status != MERBIT_INVALID_ARGUMENT &&
          status != MERBIT_INVALID_MATRIX && status != MERBIT_OUT_OF_MEMORY;
 }
 
