@@ -97,6 +97,26 @@
  *     merbit_matrix_destroy(graph);
  *     merbit_context_destroy(context);
  *
+ * A SYSTEM. merbit_solver_solve finds x with A x = b, on either side; see SOLVERS.
+ *
+ * Example: solver
+ *     int row_ptr[] = {0, 2, 5, 7}, col_ind[] = {0, 1, 0, 1, 2, 1, 2};
+ *     double values[] = {4, -1, -1, 4, -1, -1, 4}, b[] = {3, 2, 3}, x[3];
+ *     merbit_view A = merbit_csr(3, 3, 7, row_ptr, col_ind, values);
+ *     merbit_solver_desc desc = {MERBIT_SOLVER_CG};
+ *     merbit_solver_result result;
+ *     merbit_context *context = NULL;
+ *     merbit_solver *solver = NULL;
+ *     desc.vector_memory = MERBIT_MEMORY_HOST;
+ *     desc.preconditioner = MERBIT_PRECONDITIONER_JACOBI;
+ *     if (merbit_context_create(NULL, &context, NULL) == MERBIT_OK &&
+ *         merbit_solver_create(context, &A, &desc, &solver) == MERBIT_OK &&
+ *         merbit_solver_solve(solver, b, x, 0, NULL, 0, &result) == MERBIT_OK) {
+ *       puts(result.description); // x is 1, 1, 1 if result.stop is MERBIT_STOP_CONVERGED
+ *     }
+ *     merbit_solver_destroy(solver);
+ *     merbit_context_destroy(context);
+ *
  * BLOCKS. Where entries come in small dense blocks, as in finite elements with several unknowns to a node,
  * BSR stores one index for a block. Such a view is multiplied in blocks on the CPU; merbit_matrix_create_bsr
  * makes one from any other, in the shape you give or in the one that moves the fewest bytes.
@@ -295,6 +315,17 @@
  * the CPU; a plan needs both for its side, AUTO's fall-back to the CPU too. `add` must be associative and
  * commutative, but for plans on the CPU and for ROWS with one lane a row (omega 1), where entries come in their order
  * and it need not commute.
+ *
+ * SOLVERS. A solver (merbit_solver_create) holds the plan of a square matrix, its vectors and, on CUDA, its
+ * iterations recorded as a graph, so that solves for many right-hand sides repeat nothing. CG is for symmetric
+ * positive definite matrices, BICGSTAB for any. Scalars stay on the device: with CUDA 12.4 or later the loop
+ * itself runs there (result.recorded 2), and the host looks about ten times a second, at most once for 50
+ * iterations; there the progress callback is called and may cancel. Dot products are added up by the products'
+ * own kernels, in double, in an order that depends on the matrix alone: one plan gives equal bits in every solve.
+ * A solve has converged when ||b - A x|| / ||b||, computed anew from x, is at most the tolerance; where only the
+ * recurrence says so it goes on, first to a lower goal, then from the true residual, and ends as STAGNATED if
+ * that does not help. A breakdown of BICGSTAB is restarted from the true residual up to ten times. refine solves
+ * for corrections in f32 and takes residuals in f64. result.description says in words why it ended.
  *
  * EPILOGUES. A plan may carry work on each row of op(A) x on its way to y, and up to two sums over all rows
  * (plan_desc.epilogue), so that one pass gives y and a dot product, a norm or a difference: merbit_spmv_epilogue.
@@ -825,7 +856,8 @@ typedef struct merbit_solver_desc {
   void *apply_user;
   int refine;                  /* nonzero, f64: iterations in f32, corrected by residuals in f64 */
   int deterministic;           /* nonzero: as plan_desc.deterministic: equal bits in every run */
-  int reorder;                 /* 0: where it pays; 1: always; -1: never. The caller never sees it */
+  int reorder;                 /* 0: where it pays: 60 expected solves of four million rows; 1: always; -1: never. The
+                                  caller never sees it */
   int64_t expected_solves;     /* with this solver; 0: 1. The more, the longer the plan may take */
   merbit_solve_progress progress; /* iteration, estimated residual, seconds: at every look of the host,
                                      about ten a second */
@@ -37981,7 +38013,7 @@ typedef struct mbi_step {
 #define MBI_SOLVE_BATCH 0.1      /* seconds that a batch of iterations should take */
 #define MBI_SOLVE_BLOCK_MOST 32  /* rows of a block of BLOCK_JACOBI */
 #define MBI_SOLVER_REORDER_ROWS (1 << 22)
-#define MBI_SOLVER_REORDER_SOLVES 20
+#define MBI_SOLVER_REORDER_SOLVES 60
 #define MBI_SOLVE_ON (-1)        /* of a solve: there is no merbit_stop yet */
 #define MBI_SOLVE_NONE (-1)  /* in solver->alias: no such vector, or one with memory of its own */
 #define MBI_SOLVE_OWN (-2)
