@@ -346,8 +346,8 @@
  * Inf stay in the rows whose nonzeros meet them. A sum that is zero is +0, as every sum is where alpha is 0; what
  * follows, alpha * sum + beta * y, is IEEE 754's: -1 times an empty row is -0, Inf times one is NaN. Subnormal
  * numbers are kept. Products are bitwise repeatable for one plan: GPU products whatever the launch, CPU products
- * for one number of threads. merbit_pagerank on the GPU adds atomically where a row spans thread blocks, and is
- * not.
+ * for one number of threads. So is merbit_pagerank, but with MERBIT_METHOD_MERBIT, which adds atomically where a
+ * row spans thread blocks.
  *
  * LIMITS. cols < 2^31. Rows and nonzeros are counted in 64 bits.
  *
@@ -710,19 +710,27 @@ typedef struct merbit_plan_info {
 
 typedef struct merbit_pagerank_desc {
   double damping;      /* in (0, 1); 0: 0.85 */
-  double tolerance;    /* on the L1 change of one iteration; 0: 1e-10 in f64, 1e-6 in f32 */
+  double tolerance;    /* on the L1 change of one iteration; 0: 1e-10 in f64, 2^-22 in f32 */
   int max_iterations;  /* 0: 1000 */
   int unweighted;      /* nonzero: ignore the values, every edge counts one */
   merbit_side side;    /* AUTO: the context's */
-  merbit_solve_progress progress;
+  merbit_solve_progress progress; /* on the CPU after each iteration; on CUDA where the host looks */
   void *progress_user;
+  const void *personalisation; /* host, graph->rows weights of the graph's type, >= 0 and not all zero: where
+                                  teleports go, in proportion; NULL: everywhere alike */
+  const void *start;   /* the same: what the first ranks are in proportion to, earlier ranks for one; may be
+                          `ranks`. NULL: all equal */
+  merbit_method method; /* of the product with A^T; MERBIT on CUDA commits into two buffers by turns */
+  double *history;     /* host: the changes of the first history_size iterations, at the end; or NULL */
+  int history_size;
 } merbit_pagerank_desc;
 
 typedef enum merbit_stop { /* why an iteration ended */
   MERBIT_STOP_CONVERGED = 0,
   MERBIT_STOP_CAP = 1,       /* max_iterations reached */
   MERBIT_STOP_CANCELLED = 2, /* by the progress callback */
-  MERBIT_STOP_NOT_FINITE = 3
+  MERBIT_STOP_NOT_FINITE = 3,
+  MERBIT_STOP_STAGNATED = 4  /* rounding errors are all that is left of its progress */
 } merbit_stop;
 
 typedef struct merbit_pagerank_result {
@@ -730,10 +738,12 @@ typedef struct merbit_pagerank_result {
   int iterations;
   double change;            /* L1 change of the last iteration */
   int64_t dangling;         /* vertices without outgoing weight */
-  double prepare_seconds;   /* transposing, normalising, planning */
+  double prepare_seconds;   /* weighing, transposing, planning */
   double iterate_seconds;
   merbit_plan_info plan;
   char description[512];    /* of the plan, as merbit_plan_describe gives it */
+  int64_t synchronizations; /* CUDA: how often the host waited for the GPU between first and last iteration */
+  int64_t device_bytes;     /* GPU memory held, the plan's included */
 } merbit_pagerank_result;
 
 /* ---- Library ------------------------------------------------------------------------------- */
@@ -894,7 +904,7 @@ MERBIT_API merbit_status merbit_spmm(merbit_plan *plan, merbit_workspace *worksp
 /* ---- Solvers ----------------------------------------------------------------------------------- */
 
 /* PageRank of a link graph: entry (i, j) is an edge from i to j, its value (1 in a pattern) the weight.
- * Vertices without outgoing weight spread theirs evenly. `ranks` is a host array of graph->rows
+ * Vertices without outgoing weight spread theirs where teleports go, as NetworkX has it. `ranks` is a host array of graph->rows
  * elements of the graph's value type; they add up to 1. A run that stops early still returns its
  * last ranks. `desc` and `result` may be NULL. Power method: the MERBIT paper, section 5.5.1. */
 MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_view *graph,
@@ -9094,10 +9104,61 @@ static const char *const mbi_source_spmv_transpose_cu[] = {
   "}\n",
   NULL};
 
+static const char *const mbi_source_solve_pagerank_steps_cuh[] = {
+  "/* PageRank's scalars between two iterations: what C and CUDA C++ have in common, compiled for\n"
+  " * the CPU and for the GPU. MBK_STEP says how a function is declared there. */\n"
+  "typedef struct mbk_pagerank_state {\n"
+  "  double damping, tolerance; /* constant */\n"
+  "  double sum;       /* of the teleport distribution as it is stored: 1, or n where all are 1 */\n"
+  "  double base;      /* what each unit of it receives in the next iteration */\n"
+  "  double change;    /* L1, of the last iteration */\n"
+  "  double least;     /* change so far */\n"
+  "  double dangling;  /* vertices that nothing leaves */\n"
+  "  int iterations, cap;\n"
+  "  int stale;        /* iterations since the change was least */\n"
+  "  int stop;         /* MBK_PAGERANK_RUNNING, or a merbit_stop */\n"
+  "} mbk_pagerank_state;\n"
+  "\n"
+  "#define MBK_PAGERANK_RUNNING (-1)\n"
+  "#define MBK_PAGERANK_CONVERGED 0 /* as merbit_stop */\n"
+  "#define MBK_PAGERANK_CAP 1\n"
+  "#define MBK_PAGERANK_NOT_FINITE 3\n"
+  "#define MBK_PAGERANK_STAGNATED 4\n"
+  "/* Without rounding an iteration takes the change down by the damping at least. */\n"
+  "#define MBK_PAGERANK_PATIENCE 16\n"
+  "\n"
+  "/* The mass of dangling vertices goes where all teleports go. */\n"
+  "MBK_STEP void mbk_pagerank_spread(mbk_pagerank_state *state, double mass) {\n"
+  "  state->base = (1.0 - state->damping + state->damping * mass) / state->sum;\n"
+  "}\n"
+  "\n"
+  "MBK_STEP void mbk_pagerank_decide(mbk_pagerank_state *state, double change, double mass) {\n"
+  "  mbk_pagerank_spread(state, mass);\n"
+  "  state->change = change;\n"
+  "  state->iterations++;\n"
+  "  if (change < state->least) {\n"
+  "    state->least = change;\n"
+  "    state->stale = 0;\n"
+  "  } else {\n"
+  "    state->stale++;\n"
+  "  }\n"
+  "  if (change - change != 0) { /* NaN or Inf */\n"
+  "    state->stop = MBK_PAGERANK_NOT_FINITE;\n",
+  "  } else if (change < state->tolerance) {\n"
+  "    state->stop = MBK_PAGERANK_CONVERGED;\n"
+  "  } else if (state->stale >= MBK_PAGERANK_PATIENCE) {\n"
+  "    state->stop = MBK_PAGERANK_STAGNATED;\n"
+  "  } else if (state->iterations >= state->cap) {\n"
+  "    state->stop = MBK_PAGERANK_CAP;\n"
+  "  }\n"
+  "}\n",
+  NULL};
+
 static const char *const mbi_source_solve_pagerank_cu[] = {
   "// PageRank between two products: new ranks, their L1 change and the mass of dangling vertices.\n"
   "// Source: the power method of Zhang, Yao, Jiang, Zhang, \"MERBIT: A GPU-Based SpMV Method for\n"
-  "// Iterative Workloads\", section 5.5.1.\n"
+  "// Iterative Workloads\", section 5.5.1, on z = rank / W, where W is the weight of all edges that\n"
+  "// leave a vertex, -1 where none does.\n"
   "//\n"
   "// The host enqueues iterations ahead of the answer. Once mbk_pagerank_finish has set `stop`,\n"
   "// later updates leave ranks and state alone, so that both are those of the iteration that\n"
@@ -9107,90 +9168,136 @@ static const char *const mbi_source_solve_pagerank_cu[] = {
   "#endif\n"
   "#include \"jit/device.cuh\"\n"
   "\n"
+  "#define MBK_STEP MBK_DEVICE\n"
+  "#include \"solve/pagerank_steps.cuh\"\n"
+  "\n"
   "#define MBK_PAGERANK_THREADS 256\n"
-  "#define MBK_RUNNING (-1)\n"
-  "#define MBK_STOP_CONVERGED 0 // as merbit_stop\n"
-  "#define MBK_STOP_NOT_FINITE 3\n"
   "\n"
-  "struct mbk_pagerank_state { // mbi_pagerank_state of the host\n"
-  "  double base;              // what every vertex receives in the next iteration\n"
-  "  double change;            // L1, of the last iteration\n"
-  "  mbk_i32 iterations;\n"
-  "  mbk_i32 stop;\n"
-  "};\n"
+  "MBK_DEVICE mbk_u64 mbk_pagerank_place() {\n"
+  "  return (mbk_u64)mbk_block() * MBK_PAGERANK_THREADS + mbk_thread();\n"
+  "}\n"
   "\n"
-  "// The sums of `change` and `mass` over the block, complete in thread 0: a tree of fixed shape.\n"
-  "MBK_DEVICE void mbk_pagerank_sum(double *shared, double &change, double &mass) {\n"
-  "  double *const changes = shared, *const masses = shared + MBK_PAGERANK_THREADS;\n"
+  "MBK_DEVICE mbk_u64 mbk_pagerank_stride() {\n"
+  "  return (mbk_u64)mbk_grid() * MBK_PAGERANK_THREADS;\n"
+  "}\n"
+  "\n"
+  "// The two sums over the block, complete in thread 0: a tree of fixed shape.\n"
+  "MBK_DEVICE void mbk_pagerank_sum(double *shared, double &first, double &second) {\n"
+  "  double *const firsts = shared, *const seconds = shared + MBK_PAGERANK_THREADS;\n"
   "  const mbk_u32 thread = mbk_thread();\n"
-  "  changes[thread] = change;\n"
-  "  masses[thread] = mass;\n"
+  "  firsts[thread] = first;\n"
+  "  seconds[thread] = second;\n"
   "  mbk_block_sync();\n"
   "  for (mbk_u32 half = MBK_PAGERANK_THREADS / 2; half > 0; half /= 2) {\n"
   "    if (thread < half) {\n"
-  "      changes[thread] += changes[thread + half];\n"
-  "      masses[thread] += masses[thread + half];\n"
+  "      firsts[thread] += firsts[thread + half];\n"
+  "      seconds[thread] += seconds[thread + half];\n"
   "    }\n"
   "    mbk_block_sync();\n"
   "  }\n"
-  "  change = changes[0];\n"
-  "  mass = masses[0];\n"
+  "  first = firsts[0];\n"
+  "  second = seconds[0];\n"
   "}\n"
   "\n"
-  "// x = damping * y + base. Block b leaves its parts of the change and of the dangling mass in\n",
-  "// partials[2 b] and partials[2 b + 1].\n"
+  "// Block b leaves its parts of the two sums in partials[2 b] and partials[2 b + 1].\n",
+  "MBK_DEVICE void mbk_pagerank_leave(double *shared, double first, double second,\n"
+  "                                   double *partials) {\n"
+  "  mbk_pagerank_sum(shared, first, second);\n"
+  "  if (mbk_thread() == 0) {\n"
+  "    partials[2 * mbk_block()] = first;\n"
+  "    partials[2 * mbk_block() + 1] = second;\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Adds up the parts of `blocks` blocks in a fixed order, complete in thread 0.\n"
+  "MBK_DEVICE void mbk_pagerank_gather(double *shared, const double *partials, mbk_u32 blocks,\n"
+  "                                    double &first, double &second) {\n"
+  "  first = second = 0;\n"
+  "  for (mbk_u32 b = mbk_thread(); b < blocks; b += MBK_PAGERANK_THREADS) {\n"
+  "    first += partials[2 * b];\n"
+  "    second += partials[2 * b + 1];\n"
+  "  }\n"
+  "  mbk_pagerank_sum(shared, first, second);\n"
+  "}\n"
+  "\n"
+  "// z holds ranks; becomes those by W. Sums: vertices that dangle, and their mass.\n"
   "// Launch: a grid that depends on n alone, MBK_PAGERANK_THREADS threads.\n"
   "// Shared: double[2 * MBK_PAGERANK_THREADS].\n"
   "MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
-  "    mbk_pagerank_update(MBK_VECTOR *x, const MBK_VECTOR *y, const unsigned char *dangling,\n"
-  "                        mbk_u64 n, double damping, const mbk_pagerank_state *state,\n"
-  "                        double *partials) {\n"
+  "    mbk_pagerank_begin(MBK_VECTOR *z, const MBK_VECTOR *weights, mbk_u64 n, double *partials) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  if (state->stop != MBK_RUNNING) {\n"
-  "    return;\n"
+  "  double count = 0, mass = 0;\n"
+  "  for (mbk_u64 i = mbk_pagerank_place(); i < n; i += mbk_pagerank_stride()) {\n"
+  "    const double weight = (double)weights[i];\n"
+  "    const MBK_VECTOR share = (MBK_VECTOR)((double)z[i] / (weight < 0 ? 1.0 : weight));\n"
+  "    count += weight < 0 ? 1.0 : 0.0;\n"
+  "    mass += weight < 0 ? (double)share : 0.0;\n"
+  "    z[i] = share;\n"
   "  }\n"
-  "  const double base = state->base;\n"
-  "  double change = 0, mass = 0;\n"
-  "  for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_PAGERANK_THREADS + mbk_thread(); i < n;\n"
-  "       i += (mbk_u64)mbk_grid() * MBK_PAGERANK_THREADS) {\n"
-  "    const MBK_VECTOR rank = (MBK_VECTOR)(damping * (double)y[i] + base);\n"
-  "    const double difference = (double)rank - (double)x[i];\n"
-  "    change += difference < 0 ? -difference : difference;\n"
-  "    mass += dangling[i] ? (double)rank : 0.0;\n"
-  "    x[i] = rank;\n"
-  "  }\n"
-  "  mbk_pagerank_sum((double *)shared, change, mass);\n"
+  "  mbk_pagerank_leave((double *)shared, count, mass, partials);\n"
+  "}\n"
+  "\n"
+  "// What the first iteration starts from.\n"
+  "// Launch: one block of MBK_PAGERANK_THREADS threads. Shared: double[2 * MBK_PAGERANK_THREADS].\n",
+  "MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
+  "    mbk_pagerank_first(const double *partials, mbk_u32 blocks, mbk_pagerank_state *state) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  double count, mass;\n"
+  "  mbk_pagerank_gather((double *)shared, partials, blocks, count, mass);\n"
   "  if (mbk_thread() == 0) {\n"
-  "    partials[2 * mbk_block()] = change;\n"
-  "    partials[2 * mbk_block() + 1] = mass;\n"
+  "    state->dangling = count;\n"
+  "    mbk_pagerank_spread(state, mass);\n"
   "  }\n"
   "}\n"
   "\n"
-  "// Adds up the parts of `blocks` blocks in a fixed order and decides.\n"
-  "// Launch: one block of MBK_PAGERANK_THREADS threads. Shared: double[2 * MBK_PAGERANK_THREADS].\n"
+  "// z = (damping * y + base * teleport) / W; teleport null: ones. Sums: the change and the mass\n"
+  "// of dangling vertices. Launch and shared memory as mbk_pagerank_begin.\n"
   "MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
-  "    mbk_pagerank_finish(const double *partials, mbk_u32 blocks, mbk_u64 n, double damping,\n"
-  "                        double tolerance, mbk_pagerank_state *state) {\n"
+  "    mbk_pagerank_update(MBK_VECTOR *z, const MBK_VECTOR *y, const MBK_VECTOR *weights,\n"
+  "                        const MBK_VECTOR *teleport, mbk_u64 n, const mbk_pagerank_state *state,\n"
+  "                        double *partials) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  if (state->stop != MBK_RUNNING) {\n"
+  "  if (state->stop != MBK_PAGERANK_RUNNING) {\n"
   "    return;\n"
   "  }\n"
-  "  double change = 0, mass = 0;\n",
-  "  for (mbk_u32 b = mbk_thread(); b < blocks; b += MBK_PAGERANK_THREADS) {\n"
-  "    change += partials[2 * b];\n"
-  "    mass += partials[2 * b + 1];\n"
+  "  const double damping = state->damping, base = state->base;\n"
+  "  double change = 0, mass = 0;\n"
+  "  for (mbk_u64 i = mbk_pagerank_place(); i < n; i += mbk_pagerank_stride()) {\n"
+  "    const double given = (double)weights[i], weight = given < 0 ? 1.0 : given;\n"
+  "    const double share = teleport != nullptr ? base * (double)teleport[i] : base;\n"
+  "    const MBK_VECTOR next = (MBK_VECTOR)((damping * (double)y[i] + share) / weight);\n"
+  "    const double difference = ((double)next - (double)z[i]) * weight;\n"
+  "    change += difference < 0 ? -difference : difference;\n"
+  "    mass += given < 0 ? (double)next : 0.0;\n"
+  "    z[i] = next;\n"
   "  }\n"
-  "  mbk_pagerank_sum((double *)shared, change,\n"
-  "                   mass); // ends behind a barrier: all have read `stop`\n"
-  "  if (mbk_thread() == 0) {\n"
-  "    state->base = (1.0 - damping + damping * mass) / (double)n;\n"
-  "    state->change = change;\n"
-  "    state->iterations++;\n"
-  "    if (change - change != 0) { // NaN or Inf\n"
-  "      state->stop = MBK_STOP_NOT_FINITE;\n"
-  "    } else if (change < tolerance) {\n"
-  "      state->stop = MBK_STOP_CONVERGED;\n"
+  "  mbk_pagerank_leave((double *)shared, change, mass, partials);\n"
+  "}\n"
+  "\n"
+  "// Adds up and decides; notes the change of one of the first history_size iterations.\n",
+  "// Launch: one block of MBK_PAGERANK_THREADS threads. Shared: double[2 * MBK_PAGERANK_THREADS].\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
+  "    mbk_pagerank_finish(const double *partials, mbk_u32 blocks, mbk_pagerank_state *state,\n"
+  "                        double *history, mbk_i32 history_size) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  if (state->stop != MBK_PAGERANK_RUNNING) {\n"
+  "    return;\n"
+  "  }\n"
+  "  double change, mass;\n"
+  "  mbk_pagerank_gather((double *)shared, partials, blocks, change, mass);\n"
+  "  if (mbk_thread() == 0) { // behind a barrier: all have read `stop`\n"
+  "    mbk_pagerank_decide(state, change, mass);\n"
+  "    if (state->iterations <= history_size) {\n"
+  "      history[state->iterations - 1] = change;\n"
   "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Ranks again. Launch: any grid of MBK_PAGERANK_THREADS threads. Shared: none.\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
+  "    mbk_pagerank_end(MBK_VECTOR *z, const MBK_VECTOR *weights, mbk_u64 n) {\n"
+  "  for (mbk_u64 i = mbk_pagerank_place(); i < n; i += mbk_pagerank_stride()) {\n"
+  "    z[i] = weights[i] < 0 ? z[i] : z[i] * weights[i];\n"
   "  }\n"
   "}\n",
   NULL};
@@ -10123,6 +10230,7 @@ static const struct {
     {"spmv/many.cu", mbi_source_spmv_many_cu},
     {"spmv/reorder.cu", mbi_source_spmv_reorder_cu},
     {"spmv/transpose.cu", mbi_source_spmv_transpose_cu},
+    {"solve/pagerank_steps.cuh", mbi_source_solve_pagerank_steps_cuh},
     {"solve/pagerank.cu", mbi_source_solve_pagerank_cu},
 #ifdef MERBIT_STUDY_METHODS
     {"spmv/bsr_study.cu", mbi_source_spmv_bsr_study_cu},
@@ -10132,7 +10240,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "3636f7ae7b194da6b2a8a83b3390bcb90419def08b12fb4b97e67a49f2245e70"
+#define MBI_KERNEL_HASH "115030d96da91d11b72f0a2af5376870a4d93003ed5215e680d041548c9dd691"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -34766,22 +34874,28 @@ MERBIT_API merbit_status merbit_plan_get_order(const merbit_plan *plan, int64_t 
   return MERBIT_OK;
 }
 
-/* ==== >>solve/pagerank.c  PageRank ======================================================== */
-/* The transition matrix of a link graph, transposed: with w(i, j) the weight of the edge i ->
- * j, P(i, j) = w(i, j) / sum over j of w(i, j), and rows of P without weight are empty
- * ("dangling"). */
-#define MBI_TRANSITION_CHUNK 65536 /* entries that one task scales */
+/* ==== >>solve/weights.c  PageRank: weights of vertices ==================================== */
+/* What leaves each vertex of a link graph: W(i) = sum over j of w(i, j), the weights of the
+ * edges i -> j. The iteration is on z = x / W, so that the product is A^T z with the weights as
+ * they were given, of a pattern none. A vertex that nothing leaves ("dangling") has -1: its
+ * column of A^T is zero, and any divisor will do. */
+#define MBI_WEIGHTS_CHUNK 65536 /* vertices or entries that one task takes */
 
-typedef struct mbi_transition {
-  merbit_matrix *matrix; /* the transposed graph */
-  merbit_view view;      /* P^T: the matrix with scaled values */
-  void *own_values;      /* of view, where the matrix had none */
-  double *weights;       /* of all edges that leave a vertex; only while building */
-  unsigned char *dangling;
-  int64_t dangling_count;
-} mbi_transition;
+/* W within 2^-n and 2^n keeps z and its products far from the ends of the type. */
+#define MBI_WEIGHTS_POWER_F64 300
+#define MBI_WEIGHTS_POWER_F32 40
 
-static double mbi_transition_weight(const merbit_view *graph, int64_t k) {
+typedef struct mbi_weights {
+  merbit_context *context;
+  const merbit_view *graph; /* a host CSR or COO whose arrays have been checked */
+  double *sums;             /* W, and 0 where nothing leaves */
+  void *totals;             /* of the graph's type: W, and -1 */
+  void *scaled;             /* values: of row i divided by the power of two in W(i); or NULL */
+  int tasks;
+  int64_t bad[MBI_MAX_THREADS]; /* of each task: the first entry that is no weight, or -1 */
+} mbi_weights;
+
+static double mbi_weights_at(const merbit_view *graph, int64_t k) {
   if (graph->values == NULL) {
     return 1.0;
   }
@@ -34789,41 +34903,82 @@ static double mbi_transition_weight(const merbit_view *graph, int64_t k) {
                                             : ((const double *)graph->values)[k];
 }
 
-/* `graph` is a host view whose arrays have been checked. */
-static merbit_status mbi_transition_check(merbit_context *context, const merbit_view *graph) {
+/* ---- Weights must be finite and not negative --------------------------------------------- */
+
+static void mbi_weights_check_task(void *argument, int task) {
+  mbi_weights *w = (mbi_weights *)argument;
+  const int64_t end = mbi_share(w->graph->nnz, w->tasks, task + 1);
   int64_t k;
-  for (k = 0; k < graph->nnz && graph->values != NULL; k++) {
-    const double weight = mbi_transition_weight(graph, k);
+  w->bad[task] = -1;
+  for (k = mbi_share(w->graph->nnz, w->tasks, task); k < end; k++) {
+    const double weight = mbi_weights_at(w->graph, k);
     if (!(weight >= 0 && weight <= DBL_MAX)) {
-      const int64_t column = mbi_index_at(graph->col_ind, graph->index_type, k) - graph->base;
-      const int64_t row = graph->format == MERBIT_COO
-                              ? mbi_index_at(graph->row_ind, graph->index_type, k) - graph->base
-                              : mbi_row_of(graph, k);
+      w->bad[task] = k;
+      return;
+    }
+  }
+}
+
+/* `graph` is a host view whose arrays have been checked. */
+static merbit_status mbi_weights_check(merbit_context *context, const merbit_view *graph) {
+  mbi_weights w;
+  int task;
+  if (graph->values == NULL || graph->nnz == 0) {
+    return MERBIT_OK;
+  }
+  w.graph = graph;
+  w.tasks = mbi_share_tasks(context, graph->nnz);
+  mbi_parallel(context, w.tasks, mbi_weights_check_task, &w);
+  for (task = 0; task < w.tasks; task++) {
+    const int64_t k = w.bad[task];
+    if (k >= 0) {
       return mbi_fail(context, MERBIT_INVALID_MATRIX,
                       "values[%" PRId64 "] is %g, the weight of edge (%" PRId64 ", %" PRId64
                       "), counted from 0; weights must be finite and not negative",
-                      k, weight, row, column);
+                      k, mbi_weights_at(graph, k),
+                      graph->format == MERBIT_COO
+                          ? mbi_index_at(graph->row_ind, graph->index_type, k) - graph->base
+                          : mbi_row_of(graph, k),
+                      mbi_index_at(graph->col_ind, graph->index_type, k) - graph->base);
     }
   }
   return MERBIT_OK;
 }
 
-/* What leaves each vertex, edges in the order of their targets. */
-static merbit_status mbi_transition_weigh(merbit_context *context, mbi_transition *p) {
-  const merbit_view *graph = &p->matrix->view;
-  const int32_t *source = (const int32_t *)graph->col_ind;
+/* ---- Sums in double, in the order of the entries ------------------------------------------ */
+
+static void mbi_weights_rows_task(void *argument, int task) {
+  mbi_weights *w = (mbi_weights *)argument;
+  const merbit_view *graph = w->graph;
+  const int64_t last = mbi_share_rows(graph, w->tasks, task + 1);
+  int64_t row = mbi_share_rows(graph, w->tasks, task);
+  for (; row < last; row++) {
+    int64_t k = mbi_index_at(graph->row_ptr, graph->offset_type, row) - graph->base;
+    const int64_t end =
+        mbi_index_at(graph->row_ptr, graph->offset_type, row + 1) - graph->base;
+    double sum = graph->values == NULL ? (double)(end - k) : 0;
+    for (; k < end && graph->values != NULL; k++) {
+      sum += mbi_weights_at(graph, k);
+    }
+    w->sums[row] = sum;
+  }
+}
+
+static merbit_status mbi_weights_add(mbi_weights *w) {
+  const merbit_view *graph = w->graph;
   int64_t i, k;
-  for (i = 0; i < graph->cols; i++) {
-    p->weights[i] = 0;
+  memset(w->sums, 0, (size_t)graph->rows * sizeof *w->sums);
+  if (graph->format == MERBIT_CSR && graph->nnz > 0) {
+    w->tasks = mbi_share_tasks(w->context, graph->rows + graph->nnz);
+    mbi_parallel(w->context, w->tasks, mbi_weights_rows_task, w);
   }
-  for (k = 0; k < graph->nnz; k++) {
-    p->weights[source[k]] += mbi_transition_weight(graph, k);
+  for (k = 0; graph->format == MERBIT_COO && k < graph->nnz; k++) {
+    w->sums[mbi_index_at(graph->row_ind, graph->index_type, k) - graph->base] +=
+        mbi_weights_at(graph, k);
   }
-  for (i = 0; i < graph->cols; i++) {
-    p->dangling[i] = p->weights[i] == 0;
-    p->dangling_count += p->dangling[i];
-    if (p->weights[i] > DBL_MAX) {
-      return mbi_fail(context, MERBIT_INVALID_MATRIX,
+  for (i = 0; i < graph->rows; i++) {
+    if (w->sums[i] > DBL_MAX) {
+      return mbi_fail(w->context, MERBIT_INVALID_MATRIX,
                       "the weights of the edges from vertex %" PRId64
                       ", counted from 0, add up to infinity; scale them down",
                       i);
@@ -34832,110 +34987,185 @@ static merbit_status mbi_transition_weigh(merbit_context *context, mbi_transitio
   return MERBIT_OK;
 }
 
-static void mbi_transition_scale_f64(void *argument, int task) {
-  const mbi_transition *p = (const mbi_transition *)argument;
-  const merbit_view *graph = &p->matrix->view;
-  const int32_t *source = (const int32_t *)graph->col_ind;
-  double *value = (double *)(uintptr_t)p->view.values;
-  const int64_t begin = (int64_t)task * MBI_TRANSITION_CHUNK;
-  const int64_t left = graph->nnz - begin;
-  const int64_t end = begin + (left < MBI_TRANSITION_CHUNK ? left : MBI_TRANSITION_CHUNK);
-  int64_t k;
-  for (k = begin; k < end; k++) {
-    const double total = p->weights[source[k]];
-    value[k] = total > 0 ? (double)(mbi_transition_weight(graph, k) / total) : 0;
+/* ---- Sums far from 1: rows by powers of two ----------------------------------------------- */
+
+/* Whether z = x / W could leave the type, or lose bits. */
+static int mbi_weights_far(const mbi_weights *w) {
+  const double most = ldexp(1, mbi_view_type(w->graph) == MERBIT_F32 ? MBI_WEIGHTS_POWER_F32
+                                                                    : MBI_WEIGHTS_POWER_F64);
+  int64_t i;
+  for (i = 0; i < w->graph->rows; i++) {
+    if (w->sums[i] > most || (w->sums[i] < 1 / most && w->sums[i] != 0)) {
+      return 1;
+    }
+  }
+  return 0;
+}
+
+/* What divides the values of a row, so that they add up to something in [1/2, 1). */
+static int mbi_weights_power(double sum) {
+  int power = 0;
+  (void)frexp(sum, &power);
+  return power;
+}
+
+static void mbi_weights_scale_task(void *argument, int task) {
+  const mbi_weights *w = (const mbi_weights *)argument;
+  const merbit_view *graph = w->graph;
+  const int64_t end = mbi_share(graph->nnz, w->tasks, task + 1);
+  int64_t k = mbi_share(graph->nnz, w->tasks, task);
+  int64_t row = graph->format == MERBIT_CSR && k < end ? mbi_row_of(graph, k) : 0;
+  for (; k < end; k++) {
+    double value;
+    if (graph->format == MERBIT_COO) {
+      row = mbi_index_at(graph->row_ind, graph->index_type, k) - graph->base;
+    }
+    while (graph->format == MERBIT_CSR &&
+           mbi_index_at(graph->row_ptr, graph->offset_type, row + 1) - graph->base <= k) {
+      row++;
+    }
+    value = ldexp(mbi_weights_at(graph, k), -mbi_weights_power(w->sums[row]));
+    if (mbi_view_type(graph) == MERBIT_F32) {
+      ((float *)w->scaled)[k] = (float)value;
+    } else {
+      ((double *)w->scaled)[k] = value;
+    }
   }
 }
 
-static void mbi_transition_scale_f32(void *argument, int task) {
-  const mbi_transition *p = (const mbi_transition *)argument;
-  const merbit_view *graph = &p->matrix->view;
-  const int32_t *source = (const int32_t *)graph->col_ind;
-  float *value = (float *)(uintptr_t)p->view.values;
-  const int64_t begin = (int64_t)task * MBI_TRANSITION_CHUNK;
-  const int64_t left = graph->nnz - begin;
-  const int64_t end = begin + (left < MBI_TRANSITION_CHUNK ? left : MBI_TRANSITION_CHUNK);
-  int64_t k;
-  for (k = begin; k < end; k++) {
-    const double total = p->weights[source[k]];
-    value[k] = total > 0 ? (float)(mbi_transition_weight(graph, k) / total) : 0;
-  }
-}
-
-static void mbi_transition_scale(merbit_context *context, mbi_transition *p) {
-  const int64_t tasks = (p->view.nnz + MBI_TRANSITION_CHUNK - 1) / MBI_TRANSITION_CHUNK;
-  p->view.values = p->own_values != NULL ? p->own_values : p->matrix->view.values;
-  mbi_parallel(context, (int)tasks,
-               mbi_view_type(&p->view) == MERBIT_F32 ? mbi_transition_scale_f32
-                                                     : mbi_transition_scale_f64,
-               p);
-}
-
-/* `graph` is a square host view whose header has been checked; its arrays and weights are
- * checked here. After a failure mbi_transition_destroy cleans up. */
-static merbit_status mbi_transition_create(merbit_context *context, const merbit_view *graph,
-                                           mbi_transition *p) {
-  void *memory = NULL;
-  merbit_status status = mbi_view_check_arrays(context, graph);
-  memset(p, 0, sizeof *p);
+static merbit_status mbi_weights_scale(mbi_weights *w) {
+  int64_t i;
+  const merbit_status status =
+      mbi_allocate_array(w->context, w->graph->nnz, mbi_type_size(mbi_view_type(w->graph)),
+                         "the values of a graph, scaled", &w->scaled);
   if (status == MERBIT_OK) {
-    status = mbi_transition_check(context, graph);
+    w->tasks = mbi_share_tasks(w->context, w->graph->nnz);
+    mbi_parallel(w->context, w->tasks, mbi_weights_scale_task, w);
+    for (i = 0; i < w->graph->rows; i++) {
+      w->sums[i] = ldexp(w->sums[i], -mbi_weights_power(w->sums[i]));
+    }
   }
-  if (status == MERBIT_OK) {
-    status = mbi_matrix_from_view(context, graph, MBI_BUILD_TRANSPOSE, &p->matrix);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  p->view = p->matrix->view;
-  status = mbi_allocate_array(context, graph->rows, sizeof(double), "the weight of each vertex",
-                              &memory);
-  p->weights = (double *)memory;
-  if (status == MERBIT_OK) {
-    status = mbi_allocate_array(context, graph->rows, 1, "the mark of each vertex", &memory);
-    p->dangling = (unsigned char *)memory;
-  }
-  if (status == MERBIT_OK && p->view.values == NULL) {
-    status = mbi_allocate_array(context, p->view.nnz, mbi_type_size(mbi_view_type(graph)),
-                                "the values of the transition matrix", &p->own_values);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_transition_weigh(context, p);
-  }
-  if (status == MERBIT_OK) {
-    mbi_transition_scale(context, p);
-  }
-  mbi_release(context, p->weights);
-  p->weights = NULL;
   return status;
 }
 
-static void mbi_transition_destroy(merbit_context *context, mbi_transition *p) {
-  merbit_matrix_destroy(p->matrix);
-  mbi_release(context, p->own_values);
-  mbi_release(context, p->dangling);
+/* ---- All of it ---------------------------------------------------------------------------- */
+
+static merbit_status mbi_weights_store(mbi_weights *w) {
+  const int64_t n = w->graph->rows;
+  int64_t i;
+  merbit_status status;
+  if (mbi_view_type(w->graph) == MERBIT_F64) {
+    w->totals = w->sums;
+    w->sums = NULL;
+    for (i = 0; i < n; i++) {
+      ((double *)w->totals)[i] = ((double *)w->totals)[i] > 0 ? ((double *)w->totals)[i] : -1;
+    }
+    return MERBIT_OK;
+  }
+  status = mbi_allocate_array(w->context, n, sizeof(float), "the weight of each vertex",
+                              &w->totals);
+  for (i = 0; i < n && status == MERBIT_OK; i++) {
+    ((float *)w->totals)[i] = w->sums[i] > 0 ? (float)w->sums[i] : -1;
+  }
+  return status;
 }
 
-/* PageRank by the power method: Zhang, Yao, Jiang, Zhang, "MERBIT: A GPU-Based SpMV Method for
- * Iterative Workloads", section 5.5.1. With P(i, j) = w(i, j) / sum over j of w(i, j), an
- * iteration is x' = d P^T x + (1 - d + d * (mass of dangling vertices)) / n. P^T is built once.
- * Sums over vertices are in double and in an order that depends on n alone. */
-#define MBI_PAGERANK_THREADS 256 /* of a block, and the most blocks, on the GPU */
-#define MBI_PAGERANK_BLOCKS 1024
-#define MBI_PAGERANK_BATCH 8 /* iterations that the GPU runs between two looks of the host */
-#define MBI_PAGERANK_RUNNING (-1)
+/* `graph` is a host CSR or COO, square, whose arrays have been checked and stay while `w` does.
+ * Weights that are none are named. After a failure too, mbi_weights_destroy cleans up. */
+static merbit_status mbi_weights_create(merbit_context *context, const merbit_view *graph,
+                                        mbi_weights *w) {
+  void *memory = NULL;
+  merbit_status status;
+  memset(w, 0, sizeof *w);
+  w->context = context;
+  w->graph = graph;
+  status = mbi_weights_check(context, graph);
+  if (status == MERBIT_OK) {
+    status = mbi_allocate_array(context, graph->rows, sizeof(double),
+                                "the sum of each vertex's weights", &memory);
+    w->sums = (double *)memory;
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_weights_add(w);
+  }
+  if (status == MERBIT_OK && graph->values != NULL && mbi_weights_far(w)) {
+    status = mbi_weights_scale(w);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_weights_store(w);
+  }
+  mbi_release(context, w->sums);
+  w->sums = NULL;
+  return status;
+}
 
-typedef struct mbi_pagerank_state { /* mbk_pagerank_state of pagerank.cu */
-  double base;                      /* what every vertex receives in the next iteration */
-  double change;
-  int32_t iterations;
-  int32_t stop; /* MBI_PAGERANK_RUNNING, or a merbit_stop */
-} mbi_pagerank_state;
+static void mbi_weights_destroy(merbit_context *context, mbi_weights *w) {
+  mbi_release(context, w->totals);
+  mbi_release(context, w->scaled);
+}
+
+/* ==== >>solve/pagerank.c  PageRank: what was asked, and its plan ========================== */
+/* PageRank by the power method: Zhang, Yao, Jiang, Zhang, "MERBIT: A GPU-Based SpMV Method for
+ * Iterative Workloads", section 5.5.1. With P(i, j) = w(i, j) / W(i), an iteration is x' =
+ * d P^T x + (1 - d + d * (mass of dangling vertices)) t. Here it is on z = x / W, for P^T x is
+ * A^T z: no value is scaled, and a pattern stays one. Sums over vertices are in double and in an
+ * order that depends on their number alone. */
+#define MBK_STEP static
+/* PageRank's scalars between two iterations: what C and CUDA C++ have in common, compiled for
+ * the CPU and for the GPU. MBK_STEP says how a function is declared there. */
+typedef struct mbk_pagerank_state {
+  double damping, tolerance; /* constant */
+  double sum;       /* of the teleport distribution as it is stored: 1, or n where all are 1 */
+  double base;      /* what each unit of it receives in the next iteration */
+  double change;    /* L1, of the last iteration */
+  double least;     /* change so far */
+  double dangling;  /* vertices that nothing leaves */
+  int iterations, cap;
+  int stale;        /* iterations since the change was least */
+  int stop;         /* MBK_PAGERANK_RUNNING, or a merbit_stop */
+} mbk_pagerank_state;
+
+#define MBK_PAGERANK_RUNNING (-1)
+#define MBK_PAGERANK_CONVERGED 0 /* as merbit_stop */
+#define MBK_PAGERANK_CAP 1
+#define MBK_PAGERANK_NOT_FINITE 3
+#define MBK_PAGERANK_STAGNATED 4
+/* Without rounding an iteration takes the change down by the damping at least. */
+#define MBK_PAGERANK_PATIENCE 16
+
+/* The mass of dangling vertices goes where all teleports go. */
+MBK_STEP void mbk_pagerank_spread(mbk_pagerank_state *state, double mass) {
+  state->base = (1.0 - state->damping + state->damping * mass) / state->sum;
+}
+
+MBK_STEP void mbk_pagerank_decide(mbk_pagerank_state *state, double change, double mass) {
+  mbk_pagerank_spread(state, mass);
+  state->change = change;
+  state->iterations++;
+  if (change < state->least) {
+    state->least = change;
+    state->stale = 0;
+  } else {
+    state->stale++;
+  }
+  if (change - change != 0) { /* NaN or Inf */
+    state->stop = MBK_PAGERANK_NOT_FINITE;
+  } else if (change < state->tolerance) {
+    state->stop = MBK_PAGERANK_CONVERGED;
+  } else if (state->stale >= MBK_PAGERANK_PATIENCE) {
+    state->stop = MBK_PAGERANK_STAGNATED;
+  } else if (state->iterations >= state->cap) {
+    state->stop = MBK_PAGERANK_CAP;
+  }
+}
+
+#undef MBK_STEP
 
 typedef struct mbi_pagerank_gpu {
   mbi_program program;
-  void *update, *finish; /* CUfunction */
-  mbi_devptr x, y[2], dangling, partials, state;
+  void *begin, *first, *update, *finish, *end; /* CUfunction */
+  mbi_devptr z, y[2], weights, teleport, partials, state, history;
+  uint64_t bytes; /* of all these */
 } mbi_pagerank_gpu;
 
 typedef struct mbi_pagerank {
@@ -34943,191 +35173,22 @@ typedef struct mbi_pagerank {
   merbit_pagerank_desc desc; /* defaults filled in */
   merbit_type type;
   int64_t n;
-  mbi_transition p;
-  merbit_plan *plan; /* of P^T */
-  void *x;           /* the caller's ranks */
-  mbi_pagerank_state state;
+  merbit_view links;          /* the graph that the plan takes: the caller's, or of */
+  merbit_view copy, expanded; /* a device graph's copy; of a triangle: both */
+  merbit_matrix *entries;     /* of blocks */
+  merbit_operation operation; /* that makes A^T of links */
+  mbi_weights weights;
+  void *teleport;    /* the distribution, where it is the caller's */
+  merbit_plan *plan; /* of A^T */
+  void *ranks;       /* the caller's; on the CPU they hold z until the end */
+  mbk_pagerank_state state;
+  int64_t looks;
   void *y;          /* CPU: the product */
   double *partials; /* CPU: change and dangling mass of each chunk */
   mbi_pagerank_gpu gpu;
 } mbi_pagerank;
 
-/* ---- Encode: P^T as a plan, vectors ------------------------------------------------------ */
-
-static merbit_status mbi_pagerank_plan(mbi_pagerank *run, merbit_side side) {
-  merbit_plan_desc desc;
-  memset(&desc, 0, sizeof desc);
-  desc.side = side;
-  desc.unchecked = 1;
-  return mbi_plan_create(run->context, &run->p.view, &desc, side == MERBIT_SIDE_CUDA,
-                         &run->plan);
-}
-
-static int64_t mbi_pagerank_blocks(const mbi_pagerank *run) {
-  const int64_t blocks = (run->n + MBI_PAGERANK_THREADS - 1) / MBI_PAGERANK_THREADS;
-  return blocks < MBI_PAGERANK_BLOCKS ? blocks : MBI_PAGERANK_BLOCKS;
-}
-
-/* Vectors on the GPU; run->x already holds the first ranks. */
-static merbit_status mbi_pagerank_upload(mbi_pagerank *run) {
-  merbit_context *context = run->context;
-  const size_t n = (size_t)run->n, bytes = n * mbi_type_size(run->type);
-  int i;
-  merbit_status status = mbi_device_allocate(context, bytes, "ranks", &run->gpu.x);
-  for (i = 0; i < 2 && status == MERBIT_OK; i++) {
-    status = mbi_device_allocate(context, bytes, "products", &run->gpu.y[i]);
-    if (status == MERBIT_OK) {
-      status = mbi_device_zero(context, run->gpu.y[i], bytes, NULL);
-    }
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, n, "vertex marks", &run->gpu.dangling);
-  }
-  if (status == MERBIT_OK) {
-    status =
-        mbi_device_allocate(context, (uint64_t)mbi_pagerank_blocks(run) * 2 * sizeof(double),
-                            "partial sums", &run->gpu.partials);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, sizeof run->state, "the state", &run->gpu.state);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_upload(context, run->gpu.x, run->x, bytes);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_upload(context, run->gpu.dangling, run->p.dangling, n);
-  }
-  return status == MERBIT_OK
-             ? mbi_device_upload(context, run->gpu.state, &run->state, sizeof run->state)
-             : status;
-}
-
-/* ---- Specialise: one program with the two kernels ---------------------------------------- */
-
-static void mbi_pagerank_preamble(merbit_type type, mbi_preamble *preamble) {
-  memset(preamble, 0, sizeof *preamble);
-  mbi_preamble_define(preamble, "MBK_VECTOR", type == MERBIT_F32 ? "float" : "double");
-}
-
-static merbit_status mbi_pagerank_specialise(mbi_pagerank *run) {
-  mbi_preamble preamble;
-  merbit_status status;
-  mbi_pagerank_preamble(run->type, &preamble);
-  status = mbi_program_create(run->context, "solve/pagerank.cu", &preamble, &run->gpu.program);
-  if (status == MERBIT_OK) {
-    status = mbi_program_kernel(run->context, &run->gpu.program, "mbk_pagerank_update",
-                                &run->gpu.update);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_program_kernel(run->context, &run->gpu.program, "mbk_pagerank_finish",
-                                &run->gpu.finish);
-  }
-  return status;
-}
-
-static merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run) {
-  merbit_status status = mbi_pagerank_plan(run, MERBIT_SIDE_CUDA);
-  if (status == MERBIT_OK) {
-    status = mbi_device_enter(run->context);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  status = mbi_pagerank_specialise(run);
-  if (status == MERBIT_OK) {
-    status = mbi_pagerank_upload(run);
-  }
-  mbi_device_leave(run->context);
-  return status;
-}
-
-/* What a dead device held is gone with it. Leaves `gpu` empty, so that the CPU may follow. */
-static void mbi_pagerank_release_cuda(mbi_pagerank *run) {
-  merbit_context *context = run->context;
-  mbi_pagerank_gpu *gpu = &run->gpu;
-  if (context->side == MERBIT_SIDE_CUDA && mbi_device_enter_alive(context)) {
-    mbi_device_release(context, gpu->x);
-    mbi_device_release(context, gpu->y[0]);
-    mbi_device_release(context, gpu->y[1]);
-    mbi_device_release(context, gpu->dangling);
-    mbi_device_release(context, gpu->partials);
-    mbi_device_release(context, gpu->state);
-    mbi_program_destroy(context, &gpu->program);
-    mbi_device_leave(context);
-  }
-  memset(gpu, 0, sizeof *gpu);
-  merbit_plan_destroy(run->plan);
-  run->plan = NULL;
-}
-
-/* ---- Launch: a batch of iterations, then one look ---------------------------------------- */
-
-/* Enqueue one iteration; the two products alternate, as the dual-buffer commit wants it. */
-static merbit_status mbi_pagerank_launch(mbi_pagerank *run, int iteration) {
-  merbit_context *context = run->context;
-  mbi_devptr y = run->gpu.y[iteration % 2], z = run->gpu.y[1 - iteration % 2];
-  const unsigned shared = 2 * MBI_PAGERANK_THREADS * sizeof(double);
-  uint64_t n = (uint64_t)run->n;
-  uint32_t blocks = (uint32_t)mbi_pagerank_blocks(run);
-  void *update[7], *finish[6];
-  merbit_status status = mbi_merbit_multiply_dual(run->plan, run->gpu.x, y, z, NULL);
-  update[0] = &run->gpu.x;
-  update[1] = &y;
-  update[2] = &run->gpu.dangling;
-  update[3] = &n;
-  update[4] = &run->desc.damping;
-  update[5] = &run->gpu.state;
-  update[6] = &run->gpu.partials;
-  finish[0] = &run->gpu.partials;
-  finish[1] = &blocks;
-  finish[2] = &n;
-  finish[3] = &run->desc.damping;
-  finish[4] = &run->desc.tolerance;
-  finish[5] = &run->gpu.state;
-  if (status == MERBIT_OK) {
-    status = mbi_device_launch(context, run->gpu.update, "mbk_pagerank_update", blocks,
-                               MBI_PAGERANK_THREADS, shared, NULL, update);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_launch(context, run->gpu.finish, "mbk_pagerank_finish", 1,
-                               MBI_PAGERANK_THREADS, shared, NULL, finish);
-  }
-  return status;
-}
-
-/* A batch of iterations, then one look. */
-static merbit_status mbi_pagerank_iterate_cuda(mbi_pagerank *run) {
-  merbit_context *context = run->context;
-  const int left = run->desc.max_iterations - run->state.iterations;
-  const int first = run->state.iterations; /* exact while running: none was skipped */
-  int i;
-  merbit_status status = mbi_device_enter(context);
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  for (i = 0; i < MBI_PAGERANK_BATCH && i < left && status == MERBIT_OK; i++) {
-    status = mbi_pagerank_launch(run, first + i);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_download(context, &run->state, run->gpu.state, sizeof run->state);
-  }
-  mbi_device_leave(context);
-  return status;
-}
-
-static merbit_status mbi_pagerank_fetch(mbi_pagerank *run) {
-  merbit_status status = mbi_device_enter(run->context);
-  if (status == MERBIT_OK) {
-    status = mbi_device_download(run->context, run->x, run->gpu.x,
-                                 (size_t)run->n * mbi_type_size(run->type));
-    mbi_device_leave(run->context);
-  }
-  return status;
-}
-
-/* PageRank: what was asked, who computes, and the loop. Sums over vertices are in double and in
- * an order that depends on their number alone. */
-#define MBI_PAGERANK_CHUNK 8192 /* vertices that one task updates */
+/* ---- What was asked ---------------------------------------------------------------------- */
 
 static merbit_status mbi_pagerank_check_desc(mbi_pagerank *run) {
   merbit_context *context = run->context;
@@ -35151,243 +35212,21 @@ static merbit_status mbi_pagerank_check_desc(mbi_pagerank *run) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
                     "pagerank_desc.side is %d; use a MERBIT_SIDE", (int)desc->side);
   }
+  if (!mbi_method_known(desc->method)) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "pagerank_desc.method is %d; use a MERBIT_METHOD", (int)desc->method);
+  }
+  if (desc->history_size < 0 || (desc->history_size > 0 && desc->history == NULL)) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "pagerank_desc.history_size is %d%s", desc->history_size,
+                    desc->history_size < 0 ? "; use 0 for none" : ", but `history` is NULL");
+  }
   desc->damping = desc->damping != 0 ? desc->damping : 0.85;
   desc->max_iterations = desc->max_iterations != 0 ? desc->max_iterations : 1000;
   if (desc->tolerance == 0) {
-    desc->tolerance = run->type == MERBIT_F32 ? 1e-6 : 1e-10;
+    desc->tolerance = run->type == MERBIT_F32 ? 2.384185791015625e-7 : 1e-10; /* 2^-22 */
   }
   return MERBIT_OK;
-}
-
-static merbit_status mbi_pagerank_encode(mbi_pagerank *run, const merbit_view *graph) {
-  merbit_context *context = run->context;
-  merbit_view host = *graph;
-  merbit_status status = MERBIT_OK;
-  const int device = graph->memory == MERBIT_MEMORY_DEVICE;
-  if (run->desc.unweighted) {
-    host.values = NULL;
-  }
-  if (device) {
-    const merbit_view there = host;
-    status = mbi_view_download(context, &there, &host);
-  }
-  if (status == MERBIT_OK && host.format == MERBIT_BSR) {
-    merbit_matrix *entries = NULL;
-    status = mbi_view_check_arrays(context, &host);
-    if (status == MERBIT_OK) {
-      status = mbi_matrix_from_view(context, &host, 0, &entries);
-    }
-    if (status == MERBIT_OK) {
-      status = mbi_transition_create(context, &entries->view, &run->p);
-    }
-    merbit_matrix_destroy(entries);
-  } else if (status == MERBIT_OK && mbi_view_is_half(&host)) {
-    merbit_view full;
-    status = mbi_view_check_arrays(context, &host);
-    if (status == MERBIT_OK) {
-      status = mbi_transition_check(context, &host); /* names weights as they were given */
-    }
-    if (status == MERBIT_OK) {
-      status = mbi_half_expand(context, &host, MERBIT_OPERATION_N, 0, &full, NULL);
-    }
-    if (status == MERBIT_OK) {
-      status = mbi_transition_create(context, &full, &run->p);
-      mbi_host_view_release(context, &full);
-    }
-  } else if (status == MERBIT_OK) {
-    status = mbi_transition_create(context, &host, &run->p);
-  }
-  if (device) {
-    mbi_host_view_release(context, &host);
-  }
-  return status;
-}
-
-/* ---- CPU --------------------------------------------------------------------------------- */
-
-/* One chunk of x = d * y + base. */
-static void mbi_pagerank_update_f64(void *argument, int chunk) {
-  const mbi_pagerank *run = (const mbi_pagerank *)argument;
-  const double *y = (const double *)run->y;
-  double *x = (double *)run->x;
-  const double damping = run->desc.damping, base = run->state.base;
-  const int64_t begin = (int64_t)chunk * MBI_PAGERANK_CHUNK;
-  const int64_t end = begin + MBI_PAGERANK_CHUNK < run->n ? begin + MBI_PAGERANK_CHUNK : run->n;
-  double change = 0, mass = 0;
-  int64_t i;
-  for (i = begin; i < end; i++) {
-    const double rank = (double)(damping * (double)y[i] + base);
-    change += fabs((double)rank - (double)x[i]);
-    mass += run->p.dangling[i] ? (double)rank : 0;
-    x[i] = rank;
-  }
-  run->partials[2 * (size_t)chunk] = change;
-  run->partials[2 * (size_t)chunk + 1] = mass;
-}
-
-/* One chunk of x = d * y + base. */
-static void mbi_pagerank_update_f32(void *argument, int chunk) {
-  const mbi_pagerank *run = (const mbi_pagerank *)argument;
-  const float *y = (const float *)run->y;
-  float *x = (float *)run->x;
-  const double damping = run->desc.damping, base = run->state.base;
-  const int64_t begin = (int64_t)chunk * MBI_PAGERANK_CHUNK;
-  const int64_t end = begin + MBI_PAGERANK_CHUNK < run->n ? begin + MBI_PAGERANK_CHUNK : run->n;
-  double change = 0, mass = 0;
-  int64_t i;
-  for (i = begin; i < end; i++) {
-    const float rank = (float)(damping * (double)y[i] + base);
-    change += fabs((double)rank - (double)x[i]);
-    mass += run->p.dangling[i] ? (double)rank : 0;
-    x[i] = rank;
-  }
-  run->partials[2 * (size_t)chunk] = change;
-  run->partials[2 * (size_t)chunk + 1] = mass;
-}
-
-static int64_t mbi_pagerank_chunks(int64_t count) {
-  return (count + MBI_PAGERANK_CHUNK - 1) / MBI_PAGERANK_CHUNK;
-}
-
-static merbit_status mbi_pagerank_prepare_cpu(mbi_pagerank *run) {
-  void *partials = NULL;
-  merbit_status status = mbi_pagerank_plan(run, MERBIT_SIDE_CPU);
-  if (status == MERBIT_OK) {
-    status = mbi_allocate_array(run->context, run->n, mbi_type_size(run->type),
-                                "a vector of ranks", &run->y);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_allocate_array(run->context, mbi_pagerank_chunks(run->n), 2 * sizeof(double),
-                                "partial sums", &partials);
-  }
-  run->partials = (double *)partials;
-  return status;
-}
-
-static merbit_status mbi_pagerank_iterate_cpu(mbi_pagerank *run) {
-  const double damping = run->desc.damping;
-  const int64_t chunks = mbi_pagerank_chunks(run->n);
-  mbi_pagerank_state *state = &run->state;
-  double mass = 0;
-  int64_t chunk;
-  const merbit_status status = merbit_spmv(run->plan, NULL, NULL, run->x, NULL, run->y, NULL);
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  mbi_parallel(run->context, (int)chunks,
-               run->type == MERBIT_F32 ? mbi_pagerank_update_f32 : mbi_pagerank_update_f64,
-               run);
-  state->change = 0;
-  for (chunk = 0; chunk < chunks; chunk++) {
-    state->change += run->partials[2 * chunk];
-    mass += run->partials[2 * chunk + 1];
-  }
-  state->base = (1 - damping + damping * mass) / (double)run->n;
-  state->iterations++;
-  if (!(state->change <= DBL_MAX)) {
-    state->stop = MERBIT_STOP_NOT_FINITE;
-  } else if (state->change < run->desc.tolerance) {
-    state->stop = MERBIT_STOP_CONVERGED;
-  }
-  return MERBIT_OK;
-}
-
-/* ---- Either side ------------------------------------------------------------------------- */
-
-static void mbi_pagerank_release(mbi_pagerank *run) {
-  mbi_pagerank_release_cuda(run);
-  mbi_release(run->context, run->partials);
-  mbi_release(run->context, run->y);
-  mbi_transition_destroy(run->context, &run->p);
-}
-
-/* AUTO may take the CPU when the GPU fails now and the graph came in host memory. */
-static merbit_status mbi_pagerank_prepare(mbi_pagerank *run, merbit_memory memory) {
-  merbit_context *context = run->context;
-  const merbit_side wish = run->desc.side;
-  char reason[sizeof run->plan->reason];
-  merbit_status status;
-  if (wish == MERBIT_SIDE_CPU ||
-      (wish == MERBIT_SIDE_AUTO && context->side == MERBIT_SIDE_CPU)) {
-    return mbi_pagerank_prepare_cpu(run);
-  }
-  status = mbi_pagerank_prepare_cuda(run);
-  if (status == MERBIT_OK || wish == MERBIT_SIDE_CUDA || memory == MERBIT_MEMORY_DEVICE ||
-      status == MERBIT_OUT_OF_MEMORY) {
-    return status;
-  }
-  mbi_pagerank_release_cuda(run);
-  mbi_forgive(context, reason, sizeof reason);
-  mbi_log(context, "this PageRank computes on the CPU: %s", reason);
-  status = mbi_pagerank_prepare_cpu(run);
-  if (status == MERBIT_OK) {
-    memcpy(run->plan->reason, reason, sizeof reason);
-  }
-  return status;
-}
-
-static merbit_status mbi_pagerank_iterate(mbi_pagerank *run) {
-  const int cuda = run->plan->side == MERBIT_SIDE_CUDA;
-  const double start = mbi_seconds();
-  const merbit_pagerank_desc *desc = &run->desc;
-  mbi_pagerank_state *state = &run->state;
-  while (state->stop == MBI_PAGERANK_RUNNING) {
-    const merbit_status status =
-        cuda ? mbi_pagerank_iterate_cuda(run) : mbi_pagerank_iterate_cpu(run);
-    if (status != MERBIT_OK) {
-      return status;
-    }
-    if (state->stop == MBI_PAGERANK_RUNNING && state->iterations >= desc->max_iterations) {
-      state->stop = MERBIT_STOP_CAP;
-    }
-    if (desc->progress != NULL &&
-        desc->progress(desc->progress_user, state->iterations, state->change,
-                       mbi_seconds() - start) != 0 &&
-        state->stop == MBI_PAGERANK_RUNNING) {
-      state->stop = MERBIT_STOP_CANCELLED;
-    }
-  }
-  return cuda ? mbi_pagerank_fetch(run) : MERBIT_OK;
-}
-
-static void mbi_pagerank_start(mbi_pagerank *run) {
-  const double n = (double)run->n, damping = run->desc.damping;
-  int64_t i;
-  for (i = 0; i < run->n; i++) {
-    if (run->type == MERBIT_F32) {
-      ((float *)run->x)[i] = (float)(1 / n);
-    } else {
-      ((double *)run->x)[i] = 1 / n;
-    }
-  }
-  run->state.stop = MBI_PAGERANK_RUNNING;
-  run->state.base = (1 - damping + damping * (double)run->p.dangling_count / n) / n;
-}
-
-/* `graph` is a square view, not empty, whose header has been checked. */
-static merbit_status mbi_pagerank_run(mbi_pagerank *run, const merbit_view *graph,
-                                      merbit_pagerank_result *result) {
-  const double start = mbi_seconds();
-  merbit_status status = mbi_pagerank_encode(run, graph);
-  if (status == MERBIT_OK) {
-    mbi_pagerank_start(run);
-    status = mbi_pagerank_prepare(run, graph->memory);
-  }
-  result->prepare_seconds = mbi_seconds() - start;
-  if (status == MERBIT_OK) {
-    status = mbi_pagerank_iterate(run);
-  }
-  if (status == MERBIT_OK) {
-    result->iterate_seconds = mbi_seconds() - start - result->prepare_seconds;
-    result->stop = (merbit_stop)run->state.stop;
-    result->iterations = run->state.iterations;
-    result->change = run->state.change;
-    result->dangling = run->p.dangling_count;
-    (void)merbit_plan_get_info(run->plan, &result->plan);
-    (void)merbit_plan_describe(run->plan, result->description, sizeof result->description);
-  }
-  mbi_pagerank_release(run);
-  return status;
 }
 
 static merbit_status mbi_pagerank_check(mbi_pagerank *run, const merbit_view *graph,
@@ -35424,6 +35263,654 @@ static merbit_status mbi_pagerank_check(mbi_pagerank *run, const merbit_view *gr
   return mbi_pagerank_check_desc(run);
 }
 
+/* ---- Distributions of the caller --------------------------------------------------------- */
+
+static double mbi_pagerank_at(merbit_type type, const void *vector, int64_t i) {
+  return type == MERBIT_F32 ? (double)((const float *)vector)[i] : ((const double *)vector)[i];
+}
+
+/* target[i] = given[i] / (the sum of all); may be the same array. First by the greatest, for
+ * what is far from 1 would overflow or vanish in a sum. */
+static merbit_status mbi_pagerank_distribution(const mbi_pagerank *run, const char *name,
+                                               const void *given, void *target) {
+  double most = 0, sum = 0;
+  int64_t i;
+  for (i = 0; i < run->n; i++) {
+    const double weight = mbi_pagerank_at(run->type, given, i);
+    if (!(weight >= 0 && weight <= DBL_MAX)) {
+      return mbi_fail(run->context, MERBIT_INVALID_ARGUMENT,
+                      "pagerank_desc.%s[%" PRId64
+                      "] is %g; weights must be finite and not negative",
+                      name, i, weight);
+    }
+    most = weight > most ? weight : most;
+  }
+  if (most == 0) {
+    return mbi_fail(run->context, MERBIT_INVALID_ARGUMENT,
+                    "pagerank_desc.%s has %" PRId64
+                    " weights, all zero; at least one must be above",
+                    name, run->n);
+  }
+  for (i = 0; i < run->n; i++) {
+    sum += mbi_pagerank_at(run->type, given, i) / most;
+  }
+  for (i = 0; i < run->n; i++) {
+    const double share = mbi_pagerank_at(run->type, given, i) / most / sum;
+    if (run->type == MERBIT_F32) {
+      ((float *)target)[i] = (float)share;
+    } else {
+      ((double *)target)[i] = share;
+    }
+  }
+  return MERBIT_OK;
+}
+
+/* The teleport distribution, and the first ranks in the caller's array. */
+static merbit_status mbi_pagerank_distribute(mbi_pagerank *run) {
+  const merbit_pagerank_desc *desc = &run->desc;
+  merbit_status status = MERBIT_OK;
+  int64_t i;
+  if (desc->personalisation != NULL) {
+    status = mbi_allocate_array(run->context, run->n, mbi_type_size(run->type),
+                                "the teleport distribution", &run->teleport);
+    if (status == MERBIT_OK) {
+      status = mbi_pagerank_distribution(run, "personalisation", desc->personalisation,
+                                         run->teleport);
+    }
+  }
+  if (status == MERBIT_OK && desc->start != NULL) {
+    return mbi_pagerank_distribution(run, "start", desc->start, run->ranks);
+  }
+  for (i = 0; i < run->n && status == MERBIT_OK; i++) {
+    if (run->type == MERBIT_F32) {
+      ((float *)run->ranks)[i] = (float)(1 / (double)run->n);
+    } else {
+      ((double *)run->ranks)[i] = 1 / (double)run->n;
+    }
+  }
+  return status;
+}
+
+/* ---- Encode: A and its weights, A^T as a plan -------------------------------------------- */
+
+/* run->links: all entries of `host`, whose header has been checked. */
+static merbit_status mbi_pagerank_take(mbi_pagerank *run, const merbit_view *host) {
+  merbit_context *context = run->context;
+  merbit_status status = mbi_view_check_arrays(context, host);
+  run->links = *host;
+  run->operation = MERBIT_OPERATION_T;
+  if (status == MERBIT_OK && host->format == MERBIT_BSR) {
+    status = mbi_matrix_from_view(context, host, 0, &run->entries);
+    if (status == MERBIT_OK) {
+      run->links = run->entries->view;
+    }
+  } else if (status == MERBIT_OK && mbi_view_is_half(host)) {
+    status = mbi_weights_check(context, host); /* names weights as they were given */
+    if (status == MERBIT_OK) {
+      status =
+          mbi_half_expand(context, host, MERBIT_OPERATION_N, 0, &run->expanded, NULL);
+      run->links = run->expanded;
+      run->operation = MERBIT_OPERATION_N; /* its own transpose */
+    }
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_weights_create(context, &run->links, &run->weights);
+  }
+  if (status == MERBIT_OK && run->weights.scaled != NULL) {
+    run->links.values = run->weights.scaled;
+  }
+  return status;
+}
+
+static merbit_status mbi_pagerank_encode(mbi_pagerank *run, const merbit_view *graph) {
+  merbit_view view = *graph;
+  merbit_status status = MERBIT_OK;
+  if (run->desc.unweighted) {
+    view.values = NULL;
+  }
+  if (graph->memory == MERBIT_MEMORY_DEVICE) {
+    status = mbi_view_download(run->context, &view, &run->copy);
+    view = run->copy;
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_pagerank_take(run, &view);
+  }
+  return status == MERBIT_OK ? mbi_pagerank_distribute(run) : status;
+}
+
+/* Products until the change, at most 2, has fallen below the tolerance by the damping alone. */
+static int mbi_pagerank_calls(const merbit_pagerank_desc *desc) {
+  const double most = desc->max_iterations < 1000 ? desc->max_iterations : 1000;
+  const double calls = ceil(log(desc->tolerance / 2) / log(desc->damping));
+  return calls < 1 ? 1 : (int)(calls < most ? calls : most);
+}
+
+static merbit_status mbi_pagerank_plan(mbi_pagerank *run, merbit_side side) {
+  merbit_plan_desc desc;
+  memset(&desc, 0, sizeof desc);
+  desc.side = side;
+  desc.operation = run->operation;
+  desc.method = run->desc.method;
+  desc.expected_calls = mbi_pagerank_calls(&run->desc);
+  desc.unchecked = 1;
+  desc.deterministic = 1;
+  return mbi_plan_create(run->context, &run->links, &desc,
+                         side == MERBIT_SIDE_CUDA && run->desc.method == MERBIT_METHOD_MERBIT,
+                         &run->plan);
+}
+
+/* Of the first ranks, which the state is made for. */
+static void mbi_pagerank_start(mbi_pagerank *run) {
+  mbk_pagerank_state *state = &run->state;
+  state->damping = run->desc.damping;
+  state->tolerance = run->desc.tolerance;
+  state->sum = run->teleport != NULL ? 1 : (double)run->n;
+  state->least = DBL_MAX;
+  state->cap = run->desc.max_iterations;
+  state->stop = MBK_PAGERANK_RUNNING;
+}
+
+/* ==== >>solve/pagerank_cuda.c  PageRank on the GPU ======================================== */
+/* PageRank on the GPU: vectors and scalars stay there while batches of iterations run ahead of
+ * the host. */
+#define MBI_PAGERANK_THREADS 256 /* of a block, and the most blocks */
+#define MBI_PAGERANK_BLOCKS 1024
+#define MBI_PAGERANK_BATCH 50 /* iterations between two looks of the host */
+
+/* ---- Specialise: one program with the kernels -------------------------------------------- */
+
+static void mbi_pagerank_preamble(merbit_type type, mbi_preamble *preamble) {
+  memset(preamble, 0, sizeof *preamble);
+  mbi_preamble_define(preamble, "MBK_VECTOR", type == MERBIT_F32 ? "float" : "double");
+}
+
+static merbit_status mbi_pagerank_specialise(mbi_pagerank *run) {
+  const struct {
+    const char *name;
+    void **function;
+  } kernels[] = {
+      {"mbk_pagerank_begin", &run->gpu.begin},   {"mbk_pagerank_first", &run->gpu.first},
+      {"mbk_pagerank_update", &run->gpu.update}, {"mbk_pagerank_finish", &run->gpu.finish},
+      {"mbk_pagerank_end", &run->gpu.end},
+  };
+  mbi_preamble preamble;
+  merbit_status status;
+  size_t i;
+  mbi_pagerank_preamble(run->type, &preamble);
+  status = mbi_program_create(run->context, "solve/pagerank.cu", &preamble, &run->gpu.program);
+  for (i = 0; i < sizeof kernels / sizeof *kernels && status == MERBIT_OK; i++) {
+    status = mbi_program_kernel(run->context, &run->gpu.program, kernels[i].name,
+                                kernels[i].function);
+  }
+  return status;
+}
+
+/* ---- Vectors ----------------------------------------------------------------------------- */
+
+static int64_t mbi_pagerank_blocks(const mbi_pagerank *run) {
+  const int64_t blocks = (run->n + MBI_PAGERANK_THREADS - 1) / MBI_PAGERANK_THREADS;
+  return blocks < MBI_PAGERANK_BLOCKS ? blocks : MBI_PAGERANK_BLOCKS;
+}
+
+/* `source`, in host memory, is copied there; NULL: zero. */
+static merbit_status mbi_pagerank_place(mbi_pagerank *run, const void *source, size_t bytes,
+                                        const char *what, mbi_devptr *target) {
+  merbit_status status = mbi_device_allocate(run->context, bytes, what, target);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  run->gpu.bytes += bytes;
+  return source != NULL ? mbi_device_upload(run->context, *target, source, bytes)
+                        : mbi_device_zero(run->context, *target, bytes, NULL);
+}
+
+/* run->ranks already hold the first ranks. */
+static merbit_status mbi_pagerank_upload(mbi_pagerank *run) {
+  mbi_pagerank_gpu *gpu = &run->gpu;
+  const size_t bytes = (size_t)run->n * mbi_type_size(run->type);
+  merbit_status status = mbi_pagerank_place(run, run->ranks, bytes, "ranks", &gpu->z);
+  if (status == MERBIT_OK) {
+    status = mbi_pagerank_place(run, NULL, bytes, "products", &gpu->y[0]);
+  }
+  if (status == MERBIT_OK && run->plan->merbit.dual) {
+    status = mbi_pagerank_place(run, NULL, bytes, "products", &gpu->y[1]);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_pagerank_place(run, run->weights.totals, bytes, "vertex weights",
+                                &gpu->weights);
+  }
+  if (status == MERBIT_OK && run->teleport != NULL) {
+    status = mbi_pagerank_place(run, run->teleport, bytes, "the teleport distribution",
+                                &gpu->teleport);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_pagerank_place(run, NULL, (size_t)mbi_pagerank_blocks(run) * 2 * sizeof(double),
+                                "partial sums", &gpu->partials);
+  }
+  if (status == MERBIT_OK && run->desc.history_size > 0) {
+    status = mbi_pagerank_place(run, NULL, (size_t)run->desc.history_size * sizeof(double),
+                                "the history", &gpu->history);
+  }
+  return status == MERBIT_OK ? mbi_pagerank_place(run, &run->state, sizeof run->state,
+                                                  "the state", &gpu->state)
+                             : status;
+}
+
+/* z of the first ranks, and the state that the first iteration starts from. */
+static merbit_status mbi_pagerank_begin(mbi_pagerank *run) {
+  const unsigned shared = 2 * MBI_PAGERANK_THREADS * sizeof(double);
+  uint64_t n = (uint64_t)run->n;
+  uint32_t blocks = (uint32_t)mbi_pagerank_blocks(run);
+  void *begin[4], *first[3];
+  merbit_status status;
+  begin[0] = &run->gpu.z;
+  begin[1] = &run->gpu.weights;
+  begin[2] = &n;
+  begin[3] = &run->gpu.partials;
+  first[0] = &run->gpu.partials;
+  first[1] = &blocks;
+  first[2] = &run->gpu.state;
+  status = mbi_device_launch(run->context, run->gpu.begin, "mbk_pagerank_begin", blocks,
+                             MBI_PAGERANK_THREADS, shared, NULL, begin);
+  return status == MERBIT_OK
+             ? mbi_device_launch(run->context, run->gpu.first, "mbk_pagerank_first", 1,
+                                 MBI_PAGERANK_THREADS, shared, NULL, first)
+             : status;
+}
+
+static merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run) {
+  merbit_status status = mbi_pagerank_plan(run, MERBIT_SIDE_CUDA);
+  if (status == MERBIT_OK) {
+    status = mbi_device_enter(run->context);
+  }
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  status = mbi_pagerank_specialise(run);
+  if (status == MERBIT_OK) {
+    status = mbi_pagerank_upload(run);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_pagerank_begin(run);
+  }
+  mbi_device_leave(run->context);
+  return status;
+}
+
+/* What a dead device held is gone with it. Leaves `gpu` empty, so that the CPU may follow. */
+static void mbi_pagerank_release_cuda(mbi_pagerank *run) {
+  merbit_context *context = run->context;
+  mbi_pagerank_gpu *gpu = &run->gpu;
+  if (context->side == MERBIT_SIDE_CUDA && mbi_device_enter_alive(context)) {
+    mbi_device_release(context, gpu->z);
+    mbi_device_release(context, gpu->y[0]);
+    mbi_device_release(context, gpu->y[1]);
+    mbi_device_release(context, gpu->weights);
+    mbi_device_release(context, gpu->teleport);
+    mbi_device_release(context, gpu->partials);
+    mbi_device_release(context, gpu->history);
+    mbi_device_release(context, gpu->state);
+    mbi_program_destroy(context, &gpu->program);
+    mbi_device_leave(context);
+  }
+  memset(gpu, 0, sizeof *gpu);
+  merbit_plan_destroy(run->plan);
+  run->plan = NULL;
+}
+
+/* ---- Launch: a batch of iterations, then one look ---------------------------------------- */
+
+/* y = A^T z. Method MERBIT: with two products that alternate, as the dual-buffer commit wants
+ * it. */
+static merbit_status mbi_pagerank_multiply(mbi_pagerank *run, mbi_devptr y, mbi_devptr other) {
+  return run->plan->merbit.dual
+             ? mbi_merbit_multiply_dual(run->plan, run->gpu.z, y, other, NULL)
+             : merbit_spmv(run->plan, NULL, NULL, mbi_device_pointer(run->gpu.z), NULL,
+                           mbi_device_pointer(y), NULL);
+}
+
+/* Enqueue one iteration. */
+static merbit_status mbi_pagerank_launch(mbi_pagerank *run, int iteration) {
+  merbit_context *context = run->context;
+  const int turn = run->plan->merbit.dual ? iteration % 2 : 0;
+  mbi_devptr y = run->gpu.y[turn];
+  const unsigned shared = 2 * MBI_PAGERANK_THREADS * sizeof(double);
+  uint64_t n = (uint64_t)run->n;
+  uint32_t blocks = (uint32_t)mbi_pagerank_blocks(run);
+  void *update[7], *finish[5];
+  merbit_status status = mbi_pagerank_multiply(run, y, run->gpu.y[1 - turn]);
+  update[0] = &run->gpu.z;
+  update[1] = &y;
+  update[2] = &run->gpu.weights;
+  update[3] = &run->gpu.teleport;
+  update[4] = &n;
+  update[5] = &run->gpu.state;
+  update[6] = &run->gpu.partials;
+  finish[0] = &run->gpu.partials;
+  finish[1] = &blocks;
+  finish[2] = &run->gpu.state;
+  finish[3] = &run->gpu.history;
+  finish[4] = &run->desc.history_size;
+  if (status == MERBIT_OK) {
+    status = mbi_device_launch(context, run->gpu.update, "mbk_pagerank_update", blocks,
+                               MBI_PAGERANK_THREADS, shared, NULL, update);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_launch(context, run->gpu.finish, "mbk_pagerank_finish", 1,
+                               MBI_PAGERANK_THREADS, shared, NULL, finish);
+  }
+  return status;
+}
+
+/* A batch of iterations, then one look. */
+static merbit_status mbi_pagerank_iterate_cuda(mbi_pagerank *run) {
+  merbit_context *context = run->context;
+  const int left = run->desc.max_iterations - run->state.iterations;
+  const int first = run->state.iterations; /* exact while running: none was skipped */
+  int i;
+  merbit_status status = mbi_device_enter(context);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  for (i = 0; i < MBI_PAGERANK_BATCH && i < left && status == MERBIT_OK; i++) {
+    status = mbi_pagerank_launch(run, first + i);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_download(context, &run->state, run->gpu.state, sizeof run->state);
+  }
+  mbi_device_leave(context);
+  return status;
+}
+
+/* Ranks and history, at the end. */
+static merbit_status mbi_pagerank_fetch(mbi_pagerank *run) {
+  merbit_context *context = run->context;
+  const int kept = run->state.iterations < run->desc.history_size ? run->state.iterations
+                                                                  : run->desc.history_size;
+  uint64_t n = (uint64_t)run->n;
+  void *end[3];
+  merbit_status status = mbi_device_enter(context);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  end[0] = &run->gpu.z;
+  end[1] = &run->gpu.weights;
+  end[2] = &n;
+  status = mbi_device_launch(context, run->gpu.end, "mbk_pagerank_end",
+                             mbi_pagerank_blocks(run), MBI_PAGERANK_THREADS, 0, NULL, end);
+  if (status == MERBIT_OK) {
+    status = mbi_device_download(context, run->ranks, run->gpu.z,
+                                 (size_t)run->n * mbi_type_size(run->type));
+  }
+  if (status == MERBIT_OK && kept > 0) {
+    status = mbi_device_download(context, run->desc.history, run->gpu.history,
+                                 (size_t)kept * sizeof(double));
+  }
+  mbi_device_leave(context);
+  return status;
+}
+
+/* ==== >>solve/power.c  PageRank on the CPU, and its loop ================================== */
+/* PageRank: the CPU's iterations, who computes, and the loop. */
+#define MBI_PAGERANK_CHUNK 8192 /* vertices that one task updates */
+
+/* ---- CPU --------------------------------------------------------------------------------- */
+
+static int64_t mbi_pagerank_chunk_end(const mbi_pagerank *run, int64_t begin) {
+  return begin + MBI_PAGERANK_CHUNK < run->n ? begin + MBI_PAGERANK_CHUNK : run->n;
+}
+
+static void mbi_pagerank_note(const mbi_pagerank *run, int chunk, double change, double mass) {
+  run->partials[2 * (size_t)chunk] = change;
+  run->partials[2 * (size_t)chunk + 1] = mass;
+}
+
+/* One chunk: z of the first ranks, and the vertices that dangle. */
+static void mbi_pagerank_begin_f64(void *argument, int chunk) {
+  const mbi_pagerank *run = (const mbi_pagerank *)argument;
+  const double *weights = (const double *)run->weights.totals;
+  double *z = (double *)run->ranks;
+  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
+  const int64_t end = mbi_pagerank_chunk_end(run, i);
+  double dangling = 0, mass = 0;
+  for (; i < end; i++) {
+    z[i] = (double)((double)z[i] / fabs((double)weights[i]));
+    dangling += weights[i] < 0 ? 1 : 0;
+    mass += weights[i] < 0 ? (double)z[i] : 0;
+  }
+  mbi_pagerank_note(run, chunk, dangling, mass);
+}
+
+/* One chunk of z' = (d * y + base * t) / W. */
+static void mbi_pagerank_update_f64(void *argument, int chunk) {
+  const mbi_pagerank *run = (const mbi_pagerank *)argument;
+  const double *y = (const double *)run->y;
+  const double *weights = (const double *)run->weights.totals;
+  const double *teleport = (const double *)run->teleport;
+  double *z = (double *)run->ranks;
+  const double damping = run->state.damping, base = run->state.base;
+  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
+  const int64_t end = mbi_pagerank_chunk_end(run, i);
+  double change = 0, mass = 0;
+  for (; i < end; i++) {
+    const double weight = fabs((double)weights[i]);
+    const double share = teleport != NULL ? base * (double)teleport[i] : base;
+    const double next = (double)((damping * (double)y[i] + share) / weight);
+    change += fabs((double)next - (double)z[i]) * weight;
+    mass += weights[i] < 0 ? (double)next : 0;
+    z[i] = next;
+  }
+  mbi_pagerank_note(run, chunk, change, mass);
+}
+
+static void mbi_pagerank_end_f64(void *argument, int chunk) {
+  const mbi_pagerank *run = (const mbi_pagerank *)argument;
+  const double *weights = (const double *)run->weights.totals;
+  double *z = (double *)run->ranks;
+  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
+  const int64_t end = mbi_pagerank_chunk_end(run, i);
+  for (; i < end; i++) {
+    z[i] = weights[i] < 0 ? z[i] : z[i] * weights[i];
+  }
+}
+
+/* One chunk: z of the first ranks, and the vertices that dangle. */
+static void mbi_pagerank_begin_f32(void *argument, int chunk) {
+  const mbi_pagerank *run = (const mbi_pagerank *)argument;
+  const float *weights = (const float *)run->weights.totals;
+  float *z = (float *)run->ranks;
+  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
+  const int64_t end = mbi_pagerank_chunk_end(run, i);
+  double dangling = 0, mass = 0;
+  for (; i < end; i++) {
+    z[i] = (float)((double)z[i] / fabs((double)weights[i]));
+    dangling += weights[i] < 0 ? 1 : 0;
+    mass += weights[i] < 0 ? (double)z[i] : 0;
+  }
+  mbi_pagerank_note(run, chunk, dangling, mass);
+}
+
+/* One chunk of z' = (d * y + base * t) / W. */
+static void mbi_pagerank_update_f32(void *argument, int chunk) {
+  const mbi_pagerank *run = (const mbi_pagerank *)argument;
+  const float *y = (const float *)run->y;
+  const float *weights = (const float *)run->weights.totals;
+  const float *teleport = (const float *)run->teleport;
+  float *z = (float *)run->ranks;
+  const double damping = run->state.damping, base = run->state.base;
+  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
+  const int64_t end = mbi_pagerank_chunk_end(run, i);
+  double change = 0, mass = 0;
+  for (; i < end; i++) {
+    const double weight = fabs((double)weights[i]);
+    const double share = teleport != NULL ? base * (double)teleport[i] : base;
+    const float next = (float)((damping * (double)y[i] + share) / weight);
+    change += fabs((double)next - (double)z[i]) * weight;
+    mass += weights[i] < 0 ? (double)next : 0;
+    z[i] = next;
+  }
+  mbi_pagerank_note(run, chunk, change, mass);
+}
+
+static void mbi_pagerank_end_f32(void *argument, int chunk) {
+  const mbi_pagerank *run = (const mbi_pagerank *)argument;
+  const float *weights = (const float *)run->weights.totals;
+  float *z = (float *)run->ranks;
+  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
+  const int64_t end = mbi_pagerank_chunk_end(run, i);
+  for (; i < end; i++) {
+    z[i] = weights[i] < 0 ? z[i] : z[i] * weights[i];
+  }
+}
+
+/* Over all chunks; the two sums are in the order of the chunks. */
+static void mbi_pagerank_chunks(mbi_pagerank *run, mbi_task single, mbi_task twice,
+                                double sums[2]) {
+  const int64_t chunks = (run->n + MBI_PAGERANK_CHUNK - 1) / MBI_PAGERANK_CHUNK;
+  int64_t chunk;
+  mbi_parallel(run->context, (int)chunks, run->type == MERBIT_F32 ? single : twice, run);
+  sums[0] = sums[1] = 0;
+  for (chunk = 0; chunk < chunks; chunk++) {
+    sums[0] += run->partials[2 * chunk];
+    sums[1] += run->partials[2 * chunk + 1];
+  }
+}
+
+static merbit_status mbi_pagerank_prepare_cpu(mbi_pagerank *run) {
+  void *partials = NULL;
+  double sums[2];
+  merbit_status status = mbi_pagerank_plan(run, MERBIT_SIDE_CPU);
+  if (status == MERBIT_OK) {
+    status = mbi_allocate_array(run->context, run->n, mbi_type_size(run->type),
+                                "a vector of ranks", &run->y);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_allocate_array(run->context, run->n / MBI_PAGERANK_CHUNK + 1,
+                                2 * sizeof(double), "partial sums", &partials);
+  }
+  run->partials = (double *)partials;
+  if (status == MERBIT_OK) {
+    mbi_pagerank_chunks(run, mbi_pagerank_begin_f32, mbi_pagerank_begin_f64, sums);
+    run->state.dangling = sums[0];
+    mbk_pagerank_spread(&run->state, sums[1]);
+  }
+  return status;
+}
+
+static merbit_status mbi_pagerank_iterate_cpu(mbi_pagerank *run) {
+  mbk_pagerank_state *state = &run->state;
+  double sums[2];
+  const merbit_status status =
+      merbit_spmv(run->plan, NULL, NULL, run->ranks, NULL, run->y, NULL);
+  if (status == MERBIT_OK) {
+    mbi_pagerank_chunks(run, mbi_pagerank_update_f32, mbi_pagerank_update_f64, sums);
+    mbk_pagerank_decide(state, sums[0], sums[1]);
+    if (state->iterations <= run->desc.history_size) {
+      run->desc.history[state->iterations - 1] = state->change;
+    }
+  }
+  return status;
+}
+
+/* ---- Either side ------------------------------------------------------------------------- */
+
+static void mbi_pagerank_release(mbi_pagerank *run) {
+  merbit_context *context = run->context;
+  mbi_pagerank_release_cuda(run);
+  mbi_release(context, run->partials);
+  mbi_release(context, run->y);
+  mbi_release(context, run->teleport);
+  mbi_weights_destroy(context, &run->weights);
+  mbi_host_view_release(context, &run->expanded);
+  mbi_host_view_release(context, &run->copy);
+  merbit_matrix_destroy(run->entries);
+}
+
+/* AUTO may take the CPU when the GPU fails now and the graph came in host memory. */
+static merbit_status mbi_pagerank_prepare(mbi_pagerank *run, merbit_memory memory) {
+  merbit_context *context = run->context;
+  const merbit_side wish = run->desc.side;
+  char reason[sizeof run->plan->reason];
+  merbit_status status;
+  if (wish == MERBIT_SIDE_CPU ||
+      (wish == MERBIT_SIDE_AUTO &&
+       (context->side == MERBIT_SIDE_CPU || !mbi_method_runs(run->desc.method, 1)))) {
+    return mbi_pagerank_prepare_cpu(run);
+  }
+  status = mbi_pagerank_prepare_cuda(run);
+  if (status == MERBIT_OK || wish == MERBIT_SIDE_CUDA || memory == MERBIT_MEMORY_DEVICE ||
+      run->desc.method != MERBIT_METHOD_AUTO || status == MERBIT_OUT_OF_MEMORY) {
+    return status;
+  }
+  mbi_pagerank_release_cuda(run);
+  mbi_forgive(context, reason, sizeof reason);
+  mbi_log(context, "this PageRank computes on the CPU: %s", reason);
+  status = mbi_pagerank_prepare_cpu(run);
+  if (status == MERBIT_OK) {
+    memcpy(run->plan->reason, reason, sizeof reason);
+  }
+  return status;
+}
+
+static merbit_status mbi_pagerank_iterate(mbi_pagerank *run) {
+  const int cuda = run->plan->side == MERBIT_SIDE_CUDA;
+  const double start = mbi_seconds();
+  const merbit_pagerank_desc *desc = &run->desc;
+  mbk_pagerank_state *state = &run->state;
+  double sums[2];
+  while (state->stop == MBK_PAGERANK_RUNNING) {
+    const merbit_status status =
+        cuda ? mbi_pagerank_iterate_cuda(run) : mbi_pagerank_iterate_cpu(run);
+    if (status != MERBIT_OK) {
+      return status;
+    }
+    run->looks += cuda;
+    if (desc->progress != NULL &&
+        desc->progress(desc->progress_user, state->iterations, state->change,
+                       mbi_seconds() - start) != 0 &&
+        state->stop == MBK_PAGERANK_RUNNING) {
+      state->stop = MERBIT_STOP_CANCELLED;
+    }
+  }
+  if (cuda) {
+    return mbi_pagerank_fetch(run);
+  }
+  mbi_pagerank_chunks(run, mbi_pagerank_end_f32, mbi_pagerank_end_f64, sums);
+  return MERBIT_OK;
+}
+
+static void mbi_pagerank_report(const mbi_pagerank *run, merbit_pagerank_result *result) {
+  result->stop = (merbit_stop)run->state.stop;
+  result->iterations = run->state.iterations;
+  result->change = run->state.change;
+  result->dangling = (int64_t)run->state.dangling;
+  (void)merbit_plan_get_info(run->plan, &result->plan);
+  (void)merbit_plan_describe(run->plan, result->description, sizeof result->description);
+  result->synchronizations = run->looks;
+  result->device_bytes = result->plan.device_bytes + (int64_t)run->gpu.bytes;
+}
+
+/* `graph` is a square view, not empty, whose header has been checked. */
+static merbit_status mbi_pagerank_run(mbi_pagerank *run, const merbit_view *graph,
+                                      merbit_pagerank_result *result) {
+  const double start = mbi_seconds();
+  merbit_status status = mbi_pagerank_encode(run, graph);
+  if (status == MERBIT_OK) {
+    mbi_pagerank_start(run);
+    status = mbi_pagerank_prepare(run, graph->memory);
+  }
+  result->prepare_seconds = mbi_seconds() - start;
+  if (status == MERBIT_OK) {
+    status = mbi_pagerank_iterate(run);
+  }
+  if (status == MERBIT_OK) {
+    result->iterate_seconds = mbi_seconds() - start - result->prepare_seconds;
+    mbi_pagerank_report(run, result);
+  }
+  mbi_pagerank_release(run);
+  return status;
+}
+
 MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_view *graph,
                                          const merbit_pagerank_desc *desc, void *ranks,
                                          merbit_pagerank_result *result) {
@@ -35439,7 +35926,7 @@ MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_v
     return MERBIT_INVALID_ARGUMENT;
   }
   run.context = context;
-  run.x = ranks;
+  run.ranks = ranks;
   if (desc != NULL) {
     run.desc = *desc;
   }
@@ -35452,7 +35939,6 @@ MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_v
   }
   return status;
 }
-
 
 #endif /* MERBIT_IMPLEMENTATION */
 
