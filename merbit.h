@@ -9109,14 +9109,14 @@ static const char *const mbi_source_solve_pagerank_steps_cuh[] = {
   " * the CPU and for the GPU. MBK_STEP says how a function is declared there. */\n"
   "typedef struct mbk_pagerank_state {\n"
   "  double damping, tolerance; /* constant */\n"
-  "  double sum;       /* of the teleport distribution as it is stored: 1, or n where all are 1 */\n"
-  "  double base;      /* what each unit of it receives in the next iteration */\n"
-  "  double change;    /* L1, of the last iteration */\n"
-  "  double least;     /* change so far */\n"
-  "  double dangling;  /* vertices that nothing leaves */\n"
+  "  double sum;      /* of the teleport distribution as it is stored: 1, or n where all are 1 */\n"
+  "  double base;     /* what each unit of it receives in the next iteration */\n"
+  "  double change;   /* L1, of the last iteration */\n"
+  "  double least;    /* change so far */\n"
+  "  double dangling; /* vertices that nothing leaves */\n"
   "  int iterations, cap;\n"
-  "  int stale;        /* iterations since the change was least */\n"
-  "  int stop;         /* MBK_PAGERANK_RUNNING, or a merbit_stop */\n"
+  "  int stale; /* iterations since the change was least */\n"
+  "  int stop;  /* MBK_PAGERANK_RUNNING, or a merbit_stop */\n"
   "} mbk_pagerank_state;\n"
   "\n"
   "#define MBK_PAGERANK_RUNNING (-1)\n"
@@ -9143,8 +9143,8 @@ static const char *const mbi_source_solve_pagerank_steps_cuh[] = {
   "    state->stale++;\n"
   "  }\n"
   "  if (change - change != 0) { /* NaN or Inf */\n"
-  "    state->stop = MBK_PAGERANK_NOT_FINITE;\n",
-  "  } else if (change < state->tolerance) {\n"
+  "    state->stop = MBK_PAGERANK_NOT_FINITE;\n"
+  "  } else if (change < state->tolerance) {\n",
   "    state->stop = MBK_PAGERANK_CONVERGED;\n"
   "  } else if (state->stale >= MBK_PAGERANK_PATIENCE) {\n"
   "    state->stop = MBK_PAGERANK_STAGNATED;\n"
@@ -10240,7 +10240,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "115030d96da91d11b72f0a2af5376870a4d93003ed5215e680d041548c9dd691"
+#define MBI_KERNEL_HASH "e50c5bc4b02dc434dd95f54663974d95afabddbd0e5b9d5f75cfe0b0bd38f713"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -35115,14 +35115,14 @@ static void mbi_weights_destroy(merbit_context *context, mbi_weights *w) {
  * the CPU and for the GPU. MBK_STEP says how a function is declared there. */
 typedef struct mbk_pagerank_state {
   double damping, tolerance; /* constant */
-  double sum;       /* of the teleport distribution as it is stored: 1, or n where all are 1 */
-  double base;      /* what each unit of it receives in the next iteration */
-  double change;    /* L1, of the last iteration */
-  double least;     /* change so far */
-  double dangling;  /* vertices that nothing leaves */
+  double sum;      /* of the teleport distribution as it is stored: 1, or n where all are 1 */
+  double base;     /* what each unit of it receives in the next iteration */
+  double change;   /* L1, of the last iteration */
+  double least;    /* change so far */
+  double dangling; /* vertices that nothing leaves */
   int iterations, cap;
-  int stale;        /* iterations since the change was least */
-  int stop;         /* MBK_PAGERANK_RUNNING, or a merbit_stop */
+  int stale; /* iterations since the change was least */
+  int stop;  /* MBK_PAGERANK_RUNNING, or a merbit_stop */
 } mbk_pagerank_state;
 
 #define MBK_PAGERANK_RUNNING (-1)
@@ -35476,24 +35476,25 @@ static merbit_status mbi_pagerank_upload(mbi_pagerank *run) {
     status = mbi_pagerank_place(run, NULL, bytes, "products", &gpu->y[1]);
   }
   if (status == MERBIT_OK) {
-    status = mbi_pagerank_place(run, run->weights.totals, bytes, "vertex weights",
-                                &gpu->weights);
+    status =
+        mbi_pagerank_place(run, run->weights.totals, bytes, "vertex weights", &gpu->weights);
   }
   if (status == MERBIT_OK && run->teleport != NULL) {
     status = mbi_pagerank_place(run, run->teleport, bytes, "the teleport distribution",
                                 &gpu->teleport);
   }
   if (status == MERBIT_OK) {
-    status = mbi_pagerank_place(run, NULL, (size_t)mbi_pagerank_blocks(run) * 2 * sizeof(double),
-                                "partial sums", &gpu->partials);
+    status =
+        mbi_pagerank_place(run, NULL, (size_t)mbi_pagerank_blocks(run) * 2 * sizeof(double),
+                           "partial sums", &gpu->partials);
   }
   if (status == MERBIT_OK && run->desc.history_size > 0) {
     status = mbi_pagerank_place(run, NULL, (size_t)run->desc.history_size * sizeof(double),
                                 "the history", &gpu->history);
   }
-  return status == MERBIT_OK ? mbi_pagerank_place(run, &run->state, sizeof run->state,
-                                                  "the state", &gpu->state)
-                             : status;
+  return status == MERBIT_OK
+             ? mbi_pagerank_place(run, &run->state, sizeof run->state, "the state", &gpu->state)
+             : status;
 }
 
 /* z of the first ranks, and the state that the first iteration starts from. */
@@ -35681,8 +35682,41 @@ static void mbi_pagerank_begin_f64(void *argument, int chunk) {
   mbi_pagerank_note(run, chunk, dangling, mass);
 }
 
+/* One chunk of z' = (d * y + base) / W. */
+static void mbi_pagerank_uniform_f64(void *argument, int chunk) {
+  const mbi_pagerank *run = (const mbi_pagerank *)argument;
+  const double *y = (const double *)run->y;
+  const double *weights = (const double *)run->weights.totals;
+  double *z = (double *)run->ranks;
+  const double damping = run->state.damping, base = run->state.base;
+  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
+  const int64_t end = mbi_pagerank_chunk_end(run, i);
+  double change[4] = {0, 0, 0, 0}, mass[4] = {0, 0, 0, 0};
+  for (; i + 4 <= end; i += 4) {
+    int lane;
+    for (lane = 0; lane < 4; lane++) {
+      const double weight = fabs((double)weights[i + lane]);
+      const double share = base;
+      const double next = (double)((damping * (double)y[i + lane] + share) / weight);
+      change[lane] += fabs((double)next - (double)z[i + lane]) * weight;
+      mass[lane] += (double)next * (weight - (double)weights[i + lane]); /* of those that dangle: 2 */
+      z[i + lane] = next;
+    }
+  }
+  for (; i < end; i++) {
+      const double weight = fabs((double)weights[i + 0]);
+      const double share = base;
+      const double next = (double)((damping * (double)y[i + 0] + share) / weight);
+      change[0] += fabs((double)next - (double)z[i + 0]) * weight;
+      mass[0] += (double)next * (weight - (double)weights[i + 0]); /* of those that dangle: 2 */
+      z[i + 0] = next;
+  }
+  mbi_pagerank_note(run, chunk, change[0] + change[1] + change[2] + change[3],
+                    (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
+}
+
 /* One chunk of z' = (d * y + base * t) / W. */
-static void mbi_pagerank_update_f64(void *argument, int chunk) {
+static void mbi_pagerank_personal_f64(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const double *y = (const double *)run->y;
   const double *weights = (const double *)run->weights.totals;
@@ -35691,16 +35725,28 @@ static void mbi_pagerank_update_f64(void *argument, int chunk) {
   const double damping = run->state.damping, base = run->state.base;
   int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
   const int64_t end = mbi_pagerank_chunk_end(run, i);
-  double change = 0, mass = 0;
-  for (; i < end; i++) {
-    const double weight = fabs((double)weights[i]);
-    const double share = teleport != NULL ? base * (double)teleport[i] : base;
-    const double next = (double)((damping * (double)y[i] + share) / weight);
-    change += fabs((double)next - (double)z[i]) * weight;
-    mass += weights[i] < 0 ? (double)next : 0;
-    z[i] = next;
+  double change[4] = {0, 0, 0, 0}, mass[4] = {0, 0, 0, 0};
+  for (; i + 4 <= end; i += 4) {
+    int lane;
+    for (lane = 0; lane < 4; lane++) {
+      const double weight = fabs((double)weights[i + lane]);
+      const double share = base * (double)teleport[i + lane];
+      const double next = (double)((damping * (double)y[i + lane] + share) / weight);
+      change[lane] += fabs((double)next - (double)z[i + lane]) * weight;
+      mass[lane] += (double)next * (weight - (double)weights[i + lane]); /* of those that dangle: 2 */
+      z[i + lane] = next;
+    }
   }
-  mbi_pagerank_note(run, chunk, change, mass);
+  for (; i < end; i++) {
+      const double weight = fabs((double)weights[i + 0]);
+      const double share = base * (double)teleport[i + 0];
+      const double next = (double)((damping * (double)y[i + 0] + share) / weight);
+      change[0] += fabs((double)next - (double)z[i + 0]) * weight;
+      mass[0] += (double)next * (weight - (double)weights[i + 0]); /* of those that dangle: 2 */
+      z[i + 0] = next;
+  }
+  mbi_pagerank_note(run, chunk, change[0] + change[1] + change[2] + change[3],
+                    (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
 }
 
 static void mbi_pagerank_end_f64(void *argument, int chunk) {
@@ -35730,8 +35776,41 @@ static void mbi_pagerank_begin_f32(void *argument, int chunk) {
   mbi_pagerank_note(run, chunk, dangling, mass);
 }
 
+/* One chunk of z' = (d * y + base) / W. */
+static void mbi_pagerank_uniform_f32(void *argument, int chunk) {
+  const mbi_pagerank *run = (const mbi_pagerank *)argument;
+  const float *y = (const float *)run->y;
+  const float *weights = (const float *)run->weights.totals;
+  float *z = (float *)run->ranks;
+  const double damping = run->state.damping, base = run->state.base;
+  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
+  const int64_t end = mbi_pagerank_chunk_end(run, i);
+  double change[4] = {0, 0, 0, 0}, mass[4] = {0, 0, 0, 0};
+  for (; i + 4 <= end; i += 4) {
+    int lane;
+    for (lane = 0; lane < 4; lane++) {
+      const double weight = fabs((double)weights[i + lane]);
+      const double share = base;
+      const float next = (float)((damping * (double)y[i + lane] + share) / weight);
+      change[lane] += fabs((double)next - (double)z[i + lane]) * weight;
+      mass[lane] += (double)next * (weight - (double)weights[i + lane]); /* of those that dangle: 2 */
+      z[i + lane] = next;
+    }
+  }
+  for (; i < end; i++) {
+      const double weight = fabs((double)weights[i + 0]);
+      const double share = base;
+      const float next = (float)((damping * (double)y[i + 0] + share) / weight);
+      change[0] += fabs((double)next - (double)z[i + 0]) * weight;
+      mass[0] += (double)next * (weight - (double)weights[i + 0]); /* of those that dangle: 2 */
+      z[i + 0] = next;
+  }
+  mbi_pagerank_note(run, chunk, change[0] + change[1] + change[2] + change[3],
+                    (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
+}
+
 /* One chunk of z' = (d * y + base * t) / W. */
-static void mbi_pagerank_update_f32(void *argument, int chunk) {
+static void mbi_pagerank_personal_f32(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const float *y = (const float *)run->y;
   const float *weights = (const float *)run->weights.totals;
@@ -35740,16 +35819,28 @@ static void mbi_pagerank_update_f32(void *argument, int chunk) {
   const double damping = run->state.damping, base = run->state.base;
   int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
   const int64_t end = mbi_pagerank_chunk_end(run, i);
-  double change = 0, mass = 0;
-  for (; i < end; i++) {
-    const double weight = fabs((double)weights[i]);
-    const double share = teleport != NULL ? base * (double)teleport[i] : base;
-    const float next = (float)((damping * (double)y[i] + share) / weight);
-    change += fabs((double)next - (double)z[i]) * weight;
-    mass += weights[i] < 0 ? (double)next : 0;
-    z[i] = next;
+  double change[4] = {0, 0, 0, 0}, mass[4] = {0, 0, 0, 0};
+  for (; i + 4 <= end; i += 4) {
+    int lane;
+    for (lane = 0; lane < 4; lane++) {
+      const double weight = fabs((double)weights[i + lane]);
+      const double share = base * (double)teleport[i + lane];
+      const float next = (float)((damping * (double)y[i + lane] + share) / weight);
+      change[lane] += fabs((double)next - (double)z[i + lane]) * weight;
+      mass[lane] += (double)next * (weight - (double)weights[i + lane]); /* of those that dangle: 2 */
+      z[i + lane] = next;
+    }
   }
-  mbi_pagerank_note(run, chunk, change, mass);
+  for (; i < end; i++) {
+      const double weight = fabs((double)weights[i + 0]);
+      const double share = base * (double)teleport[i + 0];
+      const float next = (float)((damping * (double)y[i + 0] + share) / weight);
+      change[0] += fabs((double)next - (double)z[i + 0]) * weight;
+      mass[0] += (double)next * (weight - (double)weights[i + 0]); /* of those that dangle: 2 */
+      z[i + 0] = next;
+  }
+  mbi_pagerank_note(run, chunk, change[0] + change[1] + change[2] + change[3],
+                    (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
 }
 
 static void mbi_pagerank_end_f32(void *argument, int chunk) {
@@ -35803,7 +35894,11 @@ static merbit_status mbi_pagerank_iterate_cpu(mbi_pagerank *run) {
   const merbit_status status =
       merbit_spmv(run->plan, NULL, NULL, run->ranks, NULL, run->y, NULL);
   if (status == MERBIT_OK) {
-    mbi_pagerank_chunks(run, mbi_pagerank_update_f32, mbi_pagerank_update_f64, sums);
+    if (run->teleport != NULL) {
+      mbi_pagerank_chunks(run, mbi_pagerank_personal_f32, mbi_pagerank_personal_f64, sums);
+    } else {
+      mbi_pagerank_chunks(run, mbi_pagerank_uniform_f32, mbi_pagerank_uniform_f64, sums);
+    }
     mbk_pagerank_decide(state, sums[0], sums[1]);
     if (state->iterations <= run->desc.history_size) {
       run->desc.history[state->iterations - 1] = state->change;
