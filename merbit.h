@@ -531,6 +531,26 @@ typedef struct merbit_operators {
   void *user;
 } merbit_operators;
 
+/* The CPU's part of an epilogue: make of y[row], which holds the row of op(A) x, the result, for the rows
+ * from `begin` up to `end`, and add what the sums take to sums[0] and sums[1], which begin at 0. y and the
+ * vectors are of the plan's vector type. Several threads call it at once, for other rows. */
+typedef void (*merbit_epilogue_rows)(void *user, int64_t begin, int64_t end, void *y,
+                                     const void *const *vectors, const double *scalars,
+                                     double sums[2]);
+
+/* What a plan's products make of each row of op(A) x on its way to y, and two sums over all rows: see
+ * EPILOGUES in the manual. Expressions for CUDA, a function for the CPU; what a plan's side does not use may
+ * be NULL. */
+typedef struct merbit_epilogue {
+  const char *result;       /* y[row], in ax (the row of op(A) x), row, v0, ..., s0, ...; NULL: ax */
+  const char *sums[2];      /* added up over rows, in the same names and y, the result; NULL: none */
+  int vectors;              /* v0, ... up to v5: of the plan's vector type, each taken at [row] */
+  int scalars;              /* s0, ... up to s7: doubles, read by each product */
+  int apart;                /* nonzero: never inside the product's own kernels, for comparison */
+  merbit_epilogue_rows cpu; /* all of it on the CPU */
+  void *cpu_user;
+} merbit_epilogue;
+
 /* One context is one device, or the CPU. Made by merbit_context_create. Reference-counted: what was
  * made from it keeps it alive after merbit_context_destroy. Threads may share it. */
 typedef struct merbit_context merbit_context;
@@ -542,6 +562,8 @@ typedef struct merbit_matrix merbit_matrix;
 typedef struct merbit_plan merbit_plan;
 /* The scratch of one product in flight. */
 typedef struct merbit_workspace merbit_workspace;
+/* A linear system whose right-hand sides change. One solve at a time; different solvers do not meet. */
+typedef struct merbit_solver merbit_solver;
 
 #define MERBIT_MESSAGE_SIZE 512 /* bytes of an error sentence, its terminating zero included */
 
@@ -562,7 +584,8 @@ typedef struct merbit_allocator {
 typedef void (*merbit_log_callback)(void *user, const char *line);
 /* Bytes read so far, and the total or 0 where it is not known. Nonzero cancels the read. */
 typedef int (*merbit_read_progress)(void *user, int64_t bytes_done, int64_t bytes_total);
-/* Iterations done, L1 change of the last one, seconds since the first. Nonzero cancels. */
+/* Iterations done, L1 change of the last one (solvers: their residual), seconds since the first. Nonzero
+ * cancels. */
 typedef int (*merbit_solve_progress)(void *user, int iteration, double change, double seconds);
 /* Fill up to `size` bytes: returns how many, 0 at the end, negative on failure. */
 typedef int64_t (*merbit_read_callback)(void *user, void *data, size_t size);
@@ -685,6 +708,7 @@ typedef struct merbit_plan_desc {
   int vectors;                 /* that merbit_spmm multiplies at once, up to 64; 0: one. MANY: sigma is the
                                   nonzeros of a run by 32, omega how many gathers are in flight, 4 or 8 */
   merbit_vector_order vector_order; /* of several */
+  const merbit_epilogue *epilogue; /* for merbit_spmv_epilogue; read while the plan is made, and no more */
 } merbit_plan_desc;
 
 typedef struct merbit_plan_info {
@@ -730,7 +754,8 @@ typedef enum merbit_stop { /* why an iteration ended */
   MERBIT_STOP_CAP = 1,       /* max_iterations reached */
   MERBIT_STOP_CANCELLED = 2, /* by the progress callback */
   MERBIT_STOP_NOT_FINITE = 3,
-  MERBIT_STOP_STAGNATED = 4  /* rounding errors are all that is left of its progress */
+  MERBIT_STOP_STAGNATED = 4, /* rounding errors allow no more progress, above the tolerance */
+  MERBIT_STOP_BREAKDOWN = 5  /* the method divides by what is zero, or of the wrong sign */
 } merbit_stop;
 
 typedef struct merbit_pagerank_result {
@@ -745,6 +770,62 @@ typedef struct merbit_pagerank_result {
   int64_t synchronizations; /* CUDA: how often the host waited for the GPU between first and last iteration */
   int64_t device_bytes;     /* GPU memory held, the plan's included */
 } merbit_pagerank_result;
+
+typedef enum merbit_solver_method { /* of A x = b; 0 is none: a method has to be named */
+  MERBIT_SOLVER_CG = 1,       /* A symmetric positive definite: Hestenes, Stiefel 1952 */
+  MERBIT_SOLVER_BICGSTAB = 2, /* any A: van der Vorst 1992 */
+  MERBIT_SOLVER_GMRES = 3     /* any A, restarted: Saad, Schultz 1986 */
+} merbit_solver_method;
+
+typedef enum merbit_preconditioner {
+  MERBIT_PRECONDITIONER_NONE = 0,
+  MERBIT_PRECONDITIONER_JACOBI = 1,       /* M is the diagonal of A, which must have no zero */
+  MERBIT_PRECONDITIONER_BLOCK_JACOBI = 2, /* blocks of rows along the diagonal, inverted once */
+  MERBIT_PRECONDITIONER_CALLBACK = 3
+} merbit_preconditioner;
+
+/* z = M^-1 r for vectors of the solver's type on its side; on CUDA enqueued on `stream`. Called by the
+ * thread that solves, for every iteration. Nonzero ends the solve with MERBIT_CANCELLED. */
+typedef int (*merbit_precondition_callback)(void *user, const void *r, void *z, int64_t n,
+                                            void *stream);
+
+typedef struct merbit_solver_desc {
+  merbit_solver_method method;
+  merbit_side side;            /* AUTO: the context's */
+  merbit_memory vector_memory; /* of b and x; DEFAULT: the solver's side. With HOST, AUTO takes the CPU
+                                  for a matrix in host memory where the GPU fails */
+  double tolerance;            /* on ||b - A x|| / ||b||; 0: 1e-10 in f64, 1e-5 in f32 */
+  int max_iterations;          /* 0: 20000 */
+  int restart;                 /* GMRES: iterations between restarts; 0: 30 */
+  merbit_preconditioner preconditioner;
+  int block_size;              /* BLOCK_JACOBI: rows of a block, up to 32; 0: 4 */
+  merbit_precondition_callback apply; /* CALLBACK */
+  void *apply_user;
+  int refine;                  /* nonzero, f64: iterations in f32, corrected by residuals in f64 */
+  int deterministic;           /* nonzero: as plan_desc.deterministic: equal bits in every run */
+  int reorder;                 /* 0: where it pays; 1: always; -1: never. The caller never sees it */
+  int64_t expected_solves;     /* with this solver; 0: 1. The more, the longer the plan may take */
+  merbit_solve_progress progress; /* iteration, estimated residual, seconds: at every look of the host,
+                                     about ten a second */
+  void *progress_user;
+} merbit_solver_desc;
+
+typedef struct merbit_solver_result {
+  merbit_stop stop;
+  int iterations;
+  int restarts;              /* from the true residual, after breakdowns or where the two residuals differed */
+  double residual;           /* ||b - A x|| / ||b||, in the 2-norm, computed anew from x */
+  double estimated_residual; /* the same as the iteration had it */
+  double backward_error;     /* ||b - A x|| / (||A|| ||x|| + ||b||), in the infinity norm */
+  double prepare_seconds;    /* of merbit_solver_create */
+  double iterate_seconds;    /* of this solve, copies of b and x included */
+  int synchronizations;      /* waits of the host for the GPU while it iterated; 0 on the CPU */
+  int recorded;              /* CUDA: 2: the loop runs on the GPU, 1: as recorded graphs, 0: single launches */
+  int64_t device_bytes;      /* GPU memory that the solver holds, its plan included */
+  merbit_plan_info plan;
+  char plan_description[512]; /* as merbit_plan_describe gives it */
+  char description[384];      /* why it stopped, in words */
+} merbit_solver_result;
 
 /* ---- Library ------------------------------------------------------------------------------- */
 
@@ -901,6 +982,18 @@ MERBIT_API merbit_status merbit_spmm(merbit_plan *plan, merbit_workspace *worksp
                                      const void *alpha, const void *x, int64_t ldx,
                                      const void *beta, void *y, int64_t ldy, void *stream);
 
+/* The product of a plan with plan_desc.epilogue: each row of op(A) x becomes a row of y by the epilogue's
+ * `result`, and sums[0] and sums[1] become its sums over all rows (0 where it has none), which have the same
+ * bits from run to run. All arrays lie where the plan computes: vectors[] (the array itself is the caller's,
+ * in host memory) as long as y, `scalars`, and the two doubles at `sums`, which may be NULL. They are read and written
+ * when the product runs, not when it is enqueued. `skip` NULL, or an int there: unless it is 0 the product does nothing at all. y must not overlap x, nor a vector;
+ * a vector may be x. Else as merbit_spmv, with alpha 1 and beta 0. */
+MERBIT_API merbit_status merbit_spmv_epilogue(merbit_plan *plan, merbit_workspace *workspace,
+                                              const void *x, void *y,
+                                              const void *const *vectors,
+                                              const double *scalars, double *sums,
+                                              const int *skip, void *stream);
+
 /* ---- Solvers ----------------------------------------------------------------------------------- */
 
 /* PageRank of a link graph: entry (i, j) is an edge from i to j, its value (1 in a pattern) the weight.
@@ -910,6 +1003,28 @@ MERBIT_API merbit_status merbit_spmm(merbit_plan *plan, merbit_workspace *worksp
 MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_view *graph,
                                          const merbit_pagerank_desc *desc, void *ranks,
                                          merbit_pagerank_result *result);
+
+/* A solver of A x = b for the square matrix `view` of F64 or F32: its plan, vectors, kernels and, on
+ * CUDA, its recorded iterations are made once. The arrays of the view are borrowed as
+ * merbit_plan_create borrows them; for merbit_solver_update_values all of them must stay. The diagonal
+ * and the norm of a matrix in device memory are found on the CPU. INVALID_MATRIX names a zero on the
+ * diagonal that JACOBI would divide by. desc->method has to be named. */
+MERBIT_API merbit_status merbit_solver_create(merbit_context *context, const merbit_view *view,
+                                              const merbit_solver_desc *desc,
+                                              merbit_solver **solver);
+/* Solve for b, from zero or, with start_from_x, from the x that comes; complete on return, and ordered
+ * behind work on the default stream. b and x must not overlap; where the caller's vectors lie is said by
+ * vector_memory. MERBIT_OK however the iteration ended: result->stop says it, and x is the last one
+ * (zero for b = 0). history[k], where there is room, becomes the estimated residual after k iterations.
+ * `history` and `result` may be NULL. On CUDA no number passes through the host while it iterates. One
+ * thread at a time. */
+MERBIT_API merbit_status merbit_solver_solve(merbit_solver *solver, const void *b, void *x,
+                                             int start_from_x, double *history, int history_size,
+                                             merbit_solver_result *result);
+/* New values for the same structure: as merbit_plan_update_values; the preconditioner follows. */
+MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, const void *values,
+                                                     merbit_memory memory);
+MERBIT_API void merbit_solver_destroy(merbit_solver *solver); /* NULL is accepted */
 
 #ifdef __cplusplus
 }
@@ -1015,6 +1130,16 @@ typedef struct mbi_launch_config { /* CUlaunchConfig */
   unsigned attribute_count;
 } mbi_launch_config;
 
+typedef struct mbi_graph_node { /* CUgraphNodeParams of a conditional node */
+  int type, reserved[3];
+  uint64_t handle;
+  int kind;
+  unsigned size;
+  void **graphs;
+  void *context;
+  int64_t padding[26];
+} mbi_graph_node;
+
 typedef struct mbi_driver { /* jit/driver.c */
   void *library;
   mbi_curesult (*init)(unsigned flags); /* cuInit */
@@ -1045,6 +1170,18 @@ typedef struct mbi_driver { /* jit/driver.c */
   mbi_curesult (*func_set_attribute)(void *function, int attribute, int value); /* cuFuncSetAttribute */
   mbi_curesult (*launch_kernel)(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes, void *stream, void **arguments, void **extra); /* cuLaunchKernel */
   mbi_curesult (*launch_kernel_ex)(const mbi_launch_config *config, void *function, void **arguments, void **extra); /* cuLaunchKernelEx */
+  mbi_curesult (*stream_create)(void **stream, unsigned flags); /* cuStreamCreate */
+  mbi_curesult (*stream_destroy)(void *stream); /* cuStreamDestroy_v2 */
+  mbi_curesult (*stream_begin_capture)(void *stream, int mode); /* cuStreamBeginCapture_v2 */
+  mbi_curesult (*stream_begin_capture_to_graph)(void *stream, void *graph, void *const *dependencies, const void *edges, size_t count, int mode); /* cuStreamBeginCaptureToGraph */
+  mbi_curesult (*stream_end_capture)(void *stream, void **graph); /* cuStreamEndCapture */
+  mbi_curesult (*graph_create)(void **graph, unsigned flags); /* cuGraphCreate */
+  mbi_curesult (*graph_conditional_create)(uint64_t *handle, void *graph, void *context, unsigned value, unsigned flags); /* cuGraphConditionalHandleCreate */
+  mbi_curesult (*graph_add_node)(void **node, void *graph, void *const *dependencies, const void *edges, size_t count, mbi_graph_node *parameters); /* cuGraphAddNode_v2 */
+  mbi_curesult (*graph_instantiate)(void **executable, void *graph, unsigned long long flags); /* cuGraphInstantiateWithFlags */
+  mbi_curesult (*graph_launch)(void *executable, void *stream); /* cuGraphLaunch */
+  mbi_curesult (*graph_destroy)(void *graph); /* cuGraphDestroy */
+  mbi_curesult (*graph_exec_destroy)(void *executable); /* cuGraphExecDestroy */
 } mbi_driver;
 
 typedef struct mbi_nvrtc { /* jit/nvrtc.c */
@@ -2360,6 +2497,30 @@ static const char *mbi_driver_load(mbi_driver *driver) {
   }
   (void)mbi_library_function(driver->library, "cuLaunchKernelEx", &driver->launch_kernel_ex,
                              sizeof driver->launch_kernel_ex);
+  (void)mbi_library_function(driver->library, "cuStreamCreate", &driver->stream_create,
+                             sizeof driver->stream_create);
+  (void)mbi_library_function(driver->library, "cuStreamDestroy_v2", &driver->stream_destroy,
+                             sizeof driver->stream_destroy);
+  (void)mbi_library_function(driver->library, "cuStreamBeginCapture_v2", &driver->stream_begin_capture,
+                             sizeof driver->stream_begin_capture);
+  (void)mbi_library_function(driver->library, "cuStreamBeginCaptureToGraph", &driver->stream_begin_capture_to_graph,
+                             sizeof driver->stream_begin_capture_to_graph);
+  (void)mbi_library_function(driver->library, "cuStreamEndCapture", &driver->stream_end_capture,
+                             sizeof driver->stream_end_capture);
+  (void)mbi_library_function(driver->library, "cuGraphCreate", &driver->graph_create,
+                             sizeof driver->graph_create);
+  (void)mbi_library_function(driver->library, "cuGraphConditionalHandleCreate", &driver->graph_conditional_create,
+                             sizeof driver->graph_conditional_create);
+  (void)mbi_library_function(driver->library, "cuGraphAddNode_v2", &driver->graph_add_node,
+                             sizeof driver->graph_add_node);
+  (void)mbi_library_function(driver->library, "cuGraphInstantiateWithFlags", &driver->graph_instantiate,
+                             sizeof driver->graph_instantiate);
+  (void)mbi_library_function(driver->library, "cuGraphLaunch", &driver->graph_launch,
+                             sizeof driver->graph_launch);
+  (void)mbi_library_function(driver->library, "cuGraphDestroy", &driver->graph_destroy,
+                             sizeof driver->graph_destroy);
+  (void)mbi_library_function(driver->library, "cuGraphExecDestroy", &driver->graph_exec_destroy,
+                             sizeof driver->graph_exec_destroy);
   return NULL;
 }
 
@@ -3293,6 +3454,16 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "  return __ldcs(address);\n"
   "}\n"
   "\n"
+  "// What another block of the same launch has stored, past the cache that may hold what was there\n"
+  "// before.\n"
+  "template <class T> MBK_DEVICE T mbk_load_fresh(const T *address) {\n"
+  "  return __ldcg(address);\n"
+  "}\n"
+  "// What this thread has stored and seen before comes before what follows, for all blocks.\n"
+  "MBK_DEVICE void mbk_fence() {\n"
+  "  __threadfence();\n"
+  "}\n"
+  "\n"
   "// N neighbours that move together, at an address that is a multiple of their size: 2, 4, 8\n"
   "// or 16 bytes.\n"
   "template <class T, int N> struct __align__(sizeof(T) * N) mbk_pack {\n"
@@ -3310,7 +3481,7 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "// As mbk_load.\n"
   "template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack(const T *address) {\n"
   "  mbk_pack_bits<T, N> bits;\n"
-  "  if (sizeof(T) * N == 16) {\n"
+  "  if (sizeof(T) * N == 16) {\n",
   "    bits.four = __ldg((const uint4 *)address);\n"
   "  } else if (sizeof(T) * N == 8) {\n"
   "    bits.two = __ldg((const uint2 *)address);\n"
@@ -3322,7 +3493,7 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "  return bits.pack;\n"
   "}\n"
   "\n"
-  "// As mbk_load_once.\n",
+  "// As mbk_load_once.\n"
   "template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_once(const T *address) {\n"
   "  mbk_pack_bits<T, N> bits;\n"
   "  if (sizeof(T) * N == 16) {\n"
@@ -3359,13 +3530,13 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "#endif\n"
   "}\n"
   "\n"
-  "// Kernels that the host launches early (mbi_device_launch_early) start while what comes before\n"
+  "// Kernels that the host launches early (mbi_device_launch_early) start while what comes before\n",
   "// them in the stream still runs. Until mbk_await they may read what only a plan's making\n"
   "// writes; nothing else, and they may write nothing. Every kernel of them waits, so that what is\n"
   "// complete behind one kernel is so behind all after it.\n"
   "MBK_DEVICE void mbk_await() {\n"
   "#if __CUDA_ARCH__ >= 900\n"
-  "  asm volatile(\"griddepcontrol.wait;\" : : : \"memory\");\n",
+  "  asm volatile(\"griddepcontrol.wait;\" : : : \"memory\");\n"
   "#endif\n"
   "}\n"
   "// The same; `data`, which earlier work may have written, can then be loaded as what nobody\n"
@@ -3397,6 +3568,12 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "#if __CUDA_ARCH__ >= 900\n"
   "  asm volatile(\"griddepcontrol.launch_dependents;\" : : :);\n"
   "#endif\n"
+  "}\n"
+  "\n"
+  "// Of a conditional node in a graph: whether its body runs again. The driver has the function.\n"
+  "extern \"C\" __device__ void cudaGraphSetConditional(mbk_u64 handle, mbk_u32 value);\n"
+  "MBK_DEVICE void mbk_graph_go_on(mbk_u64 handle, bool go_on) {\n",
+  "  cudaGraphSetConditional(handle, go_on ? 1u : 0u);\n"
   "}\n"
   "\n"
   "// Start to bring the line of `address` into L2.\n"
@@ -3584,41 +3761,53 @@ static const char *const mbi_source_spmv_algebra_cuh[] = {
   "#include \"spmv/semiring.cuh\"\n"
   "#else\n"
   "// Plus-times. Every sum starts at MBK_ZERO, so that a sum that is zero is +0 in any order.\n"
-  "#define MBK_SCALAR MBK_COMPUTE\n"
-  "#define MBK_ABSENT ((MBK_COMPUTE)0)\n"
-  "#define MBK_VANISHES(alpha) ((alpha) == (MBK_COMPUTE)0)\n",
-  "#define MBK_SCALAR_AT(address, absent) ((address) ? *(address) : (MBK_COMPUTE)(absent))\n"
   "#define MBK_ZERO ((MBK_COMPUTE)0)\n"
   "#define MBK_ADD(a, b) ((a) + (b))\n"
   "#define MBK_MUL(a, x) mbk_multiply((MBK_COMPUTE)(a), (MBK_COMPUTE)(x))\n"
+  "#ifdef MBK_EPILOGUE_RESULT\n",
+  "#include \"spmv/epilogue_commit.cuh\"\n"
+  "#else\n"
+  "#define MBK_SCALAR MBK_COMPUTE\n"
+  "#define MBK_ABSENT ((MBK_COMPUTE)0)\n"
+  "#define MBK_VANISHES(alpha) ((alpha) == (MBK_COMPUTE)0)\n"
+  "#define MBK_SCALAR_AT(address, absent) ((address) ? *(address) : (MBK_COMPUTE)(absent))\n"
   "// What becomes of a row's final sum. With alpha 0 the sum is zero because nothing was read;\n"
   "// with beta 0 the old y is not read, else it is `old`, a place in memory.\n"
   "#define MBK_RESULT(sum, old)                                                                   \\\n"
   "  ((MBK_VECTOR)(beta == (MBK_COMPUTE)0 ? MBK_MUL(alpha, sum)                                   \\\n"
   "                                       : MBK_ADD(MBK_MUL(alpha, sum), MBK_MUL(beta, old))))\n"
   "#endif\n"
+  "#endif\n"
+  "\n"
+  "#ifndef MBK_EPILOGUE_RESULT\n"
+  "#define MBK_BESIDE(y) (y)\n"
+  "#define MBK_BEGIN\n"
+  "#define MBK_LEAVE(threads)\n"
+  "#define MBK_FINISH(threads)\n"
+  "#endif\n"
   "\n"
   "// alpha and beta as kernel parameters, and as what one function passes on to another. A null\n"
   "// device pointer stands for the default. MBK_SCALARS_LOAD goes where MBK_COMMIT follows: held\n"
   "// from a kernel's start, the two would cost registers.\n"
-  "#if MBK_SCALARS_DEVICE\n"
+  "#ifdef MBK_EPILOGUE_RESULT // spmv/epilogue_commit.cuh\n"
+  "#elif MBK_SCALARS_DEVICE\n"
   "#define MBK_SCALAR_PARAMETERS const MBK_COMPUTE *alpha_at, const MBK_COMPUTE *beta_at\n"
   "#define MBK_SCALAR_ARGUMENTS alpha_at, beta_at\n"
   "#define MBK_ALPHA (mbk_await(), MBK_SCALAR_AT(alpha_at, 1))\n"
   "#define MBK_SCALARS_LOAD                                                                       \\\n"
   "  const MBK_SCALAR alpha = MBK_ALPHA;                                                          \\\n"
   "  const MBK_SCALAR beta = MBK_SCALAR_AT(beta_at, 0)\n"
-  "#else\n"
+  "#else\n",
   "#define MBK_SCALAR_PARAMETERS const MBK_SCALAR alpha, const MBK_SCALAR beta\n"
   "#define MBK_SCALAR_ARGUMENTS alpha, beta\n"
   "#define MBK_ALPHA alpha\n"
   "#define MBK_SCALARS_LOAD\n"
   "#endif\n"
   "\n"
-  "// Every row passes here, or through MBK_RESULT, exactly once.\n",
+  "// Every row passes here, or through MBK_RESULT, exactly once.\n"
   "MBK_DEVICE void mbk_commit(MBK_VECTOR *y, mbk_u64 row, MBK_COMPUTE sum, MBK_SCALAR alpha,\n"
   "                           MBK_SCALAR beta) {\n"
-  "  y[row] = MBK_RESULT(sum, y[row]);\n"
+  "  y[row] = MBK_RESULT(sum, MBK_BESIDE(y)[row]);\n"
   "}\n"
   "#define MBK_COMMIT(row, sum) mbk_commit(y, (row), (sum), alpha, beta)\n"
   "\n"
@@ -3790,6 +3979,7 @@ static const char *const mbi_source_spmv_values_cuh[] = {
   "    mbk_values_scale(const MBK_VALUE *by_column, const MBK_VECTOR *x, mbk_u64 cols,\n"
   "                     MBK_VECTOR *scaled, MBK_SCALAR_PARAMETERS) {\n"
   "  mbk_release();\n"
+  "  MBK_BEGIN;\n"
   "  mbk_await_for(x);\n"
   "  if (MBK_VANISHES(MBK_ALPHA)) {\n"
   "    return;\n"
@@ -3801,6 +3991,314 @@ static const char *const mbi_source_spmv_values_cuh[] = {
   "  }\n"
   "}\n"
   "#endif\n",
+  NULL};
+
+static const char *const mbi_source_spmv_epilogue_cuh[] = {
+  "// What a plan's epilogue makes of each row of op(A) x on its way to y, and its two sums over\n"
+  "// all rows: part of spmv/algebra.cuh, where the product's own kernels do it, and of\n"
+  "// spmv/epilogue.cu.\n"
+  "//\n"
+  "// Threads add up in registers what they commit, blocks in a tree of fixed shape. Kernels before\n"
+  "// a product's last one leave each block's sums; the last one's blocks add these to theirs, and\n"
+  "// who comes last of a group of blocks, then of the groups, adds up in the order of the blocks:\n"
+  "// sums have the same bits from run to run. Source of the ticket: the sample\n"
+  "// threadFenceReduction of CUDA.\n"
+  "#ifndef MBK_EPILOGUE_RESULT\n"
+  "#error                                                                                         \\\n"
+  "    \"define MBK_EPILOGUE_RESULT: y[row], an expression in in_ax, in_row, in_v0, ..., in_s0, ...\"\n"
+  "#endif\n"
+  "#ifndef MBK_EPILOGUE_VECTORS\n"
+  "#error \"define MBK_EPILOGUE_VECTORS: how many vectors there are, up to 6\"\n"
+  "#endif\n"
+  "#ifndef MBK_EPILOGUE_SCALARS\n"
+  "#error \"define MBK_EPILOGUE_SCALARS: how many scalars, up to 8\"\n"
+  "#endif\n"
+  "// And where there is such a sum MBK_EPILOGUE_SUM0 and MBK_EPILOGUE_SUM1, in double, in in_y\n"
+  "// too.\n"
+  "#include \"jit/functions.cuh\"\n"
+  "\n"
+  "#define MBK_EPILOGUE_GROUP 128 // blocks whose sums one of them adds up; as MBI_EPILOGUE_GROUP\n"
+  "\n"
+  "#ifdef MBK_EPILOGUE_SUM0\n"
+  "#define MBK_EPILOGUE_HAS0 1\n"
+  "#else\n"
+  "#define MBK_EPILOGUE_HAS0 0\n"
+  "#define MBK_EPILOGUE_SUM0 0.0\n"
+  "#endif\n"
+  "#ifdef MBK_EPILOGUE_SUM1\n"
+  "#define MBK_EPILOGUE_HAS1 1\n"
+  "#else\n"
+  "#define MBK_EPILOGUE_HAS1 0\n"
+  "#define MBK_EPILOGUE_SUM1 0.0\n"
+  "#endif\n"
+  "#define MBK_EPILOGUE_HAS(k) ((k) == 0 ? MBK_EPILOGUE_HAS0 : MBK_EPILOGUE_HAS1)\n"
+  "#define MBK_EPILOGUE_SUMS (MBK_EPILOGUE_HAS0 || MBK_EPILOGUE_HAS1)\n"
+  "\n",
+  "struct mbk_epilogue { // mbi_epilogue_call of the host\n"
+  "  const MBK_VECTOR *vectors[6];\n"
+  "  const double *scalars;\n"
+  "  double *sums;        // what comes out; or null\n"
+  "  const mbk_i32 *skip; // unless what is there is 0 nothing is done; or null\n"
+  "  double *left;        // two of each block of the kernels before the last\n"
+  "  double *parts;       // of each block of the last one, then of each group\n"
+  "  mbk_u32 *tickets;    // of each group, then of the groups; all zero between products\n"
+  "  mbk_u64 left_count;\n"
+  "};\n"
+  "\n"
+  "// One thread's.\n"
+  "struct mbk_epilogue_run {\n"
+  "  mbk_epilogue call;\n"
+  "  double sums[2];\n"
+  "};\n"
+  "\n"
+  "// Behind mbk_release; waits where it has to look. The same in all threads.\n"
+  "MBK_DEVICE bool mbk_epilogue_skips(const mbk_epilogue &call) {\n"
+  "  if (call.skip == (const mbk_i32 *)0) {\n"
+  "    return false;\n"
+  "  }\n"
+  "  mbk_await();\n"
+  "  return *call.skip != 0;\n"
+  "}\n"
+  "\n"
+  "#define MBK_EPILOGUE_NAMES(T)                                                                  \\\n"
+  "  const T in_ax, const T in_y, const T in_row, const T in_v0, const T in_v1, const T in_v2,    \\\n"
+  "      const T in_v3, const T in_v4, const T in_v5, const T in_s0, const T in_s1,               \\\n"
+  "      const T in_s2, const T in_s3, const T in_s4, const T in_s5, const T in_s6, const T in_s7\n"
+  "#define MBK_EPILOGUE_VALUES(T, y)                                                              \\\n"
+  "  (T) ax, (T)(y), (T)row, (T)beside, (T)v[1], (T)v[2], (T)v[3], (T)v[4], (T)v[5], (T)s[0],     \\\n"
+  "      (T)s[1], (T)s[2], (T)s[3], (T)s[4], (T)s[5], (T)s[6], (T)s[7]\n"
+  "\n"
+  "MBK_DEVICE MBK_COMPUTE mbk_epilogue_result(MBK_EPILOGUE_NAMES(MBK_COMPUTE)) {\n"
+  "  return MBK_EPILOGUE_RESULT;\n"
+  "}\n"
+  "MBK_DEVICE double mbk_epilogue_sum0(MBK_EPILOGUE_NAMES(double)) {\n",
+  "  return MBK_EPILOGUE_SUM0;\n"
+  "}\n"
+  "MBK_DEVICE double mbk_epilogue_sum1(MBK_EPILOGUE_NAMES(double)) {\n"
+  "  return MBK_EPILOGUE_SUM1;\n"
+  "}\n"
+  "\n"
+  "// y[row]; `beside` is the first vector's. Behind mbk_await, once for each row.\n"
+  "MBK_DEVICE MBK_VECTOR mbk_epilogue_row(mbk_epilogue_run &run, mbk_u64 row, MBK_COMPUTE ax,\n"
+  "                                       MBK_VECTOR beside) {\n"
+  "  MBK_VECTOR v[6];\n"
+  "  double s[8];\n"
+  "#pragma unroll\n"
+  "  for (int i = 1; i < 6; i++) {\n"
+  "    v[i] = i < MBK_EPILOGUE_VECTORS ? run.call.vectors[i][row] : (MBK_VECTOR)0;\n"
+  "  }\n"
+  "#pragma unroll\n"
+  "  for (int i = 0; i < 8; i++) {\n"
+  "    s[i] = i < MBK_EPILOGUE_SCALARS ? run.call.scalars[i] : 0.0;\n"
+  "  }\n"
+  "  const MBK_VECTOR y = (MBK_VECTOR)mbk_epilogue_result(MBK_EPILOGUE_VALUES(MBK_COMPUTE, 0));\n"
+  "#if MBK_EPILOGUE_HAS0\n"
+  "  run.sums[0] += mbk_epilogue_sum0(MBK_EPILOGUE_VALUES(double, y));\n"
+  "#endif\n"
+  "#if MBK_EPILOGUE_HAS1\n"
+  "  run.sums[1] += mbk_epilogue_sum1(MBK_EPILOGUE_VALUES(double, y));\n"
+  "#endif\n"
+  "  return y;\n"
+  "}\n"
+  "\n"
+  "// ---- Sums ---------------------------------------------------------------------------------\n"
+  "\n"
+  "// Over the lanes, complete in the first.\n"
+  "MBK_DEVICE void mbk_epilogue_lanes(double (&sums)[2]) {\n"
+  "#pragma unroll\n"
+  "  for (int k = 0; k < 2; k++) {\n"
+  "#pragma unroll\n"
+  "    for (int d = 16; d > 0 && MBK_EPILOGUE_HAS(k); d >>= 1) {\n"
+  "      sums[k] += mbk_shuffle_down(0xffffffffu, sums[k], d, 32);\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Over a block of `threads`, complete in thread 0. Whatever the block kept at `shared`,\n"
+  "// double[threads / 16], is gone.\n"
+  "MBK_DEVICE void mbk_epilogue_block(double (&sums)[2], mbk_u32 threads, double *shared) {\n"
+  "  const mbk_u32 thread = mbk_thread();\n"
+  "  mbk_epilogue_lanes(sums);\n"
+  "  mbk_block_sync();\n"
+  "#pragma unroll\n",
+  "  for (int k = 0; k < 2; k++) {\n"
+  "    if (MBK_EPILOGUE_HAS(k) && thread % 32 == 0) {\n"
+  "      shared[thread / 16 + k] = sums[k];\n"
+  "    }\n"
+  "  }\n"
+  "  mbk_block_sync();\n"
+  "  if (thread < 32) {\n"
+  "#pragma unroll\n"
+  "    for (int k = 0; k < 2; k++) {\n"
+  "      sums[k] = MBK_EPILOGUE_HAS(k) && thread < threads / 32 ? shared[2 * thread + k] : 0.0;\n"
+  "    }\n"
+  "    mbk_epilogue_lanes(sums);\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "MBK_DEVICE void mbk_epilogue_store(double *place, const double (&sums)[2]) {\n"
+  "  if (mbk_thread() == 0) {\n"
+  "    place[0] = sums[0];\n"
+  "    place[1] = sums[1];\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Those of `count` blocks or groups, dealt to the threads in their order.\n"
+  "MBK_DEVICE void mbk_epilogue_take(double (&sums)[2], const double *places, mbk_u32 count,\n"
+  "                                  mbk_u32 threads) {\n"
+  "  sums[0] = sums[1] = 0.0;\n"
+  "  for (mbk_u32 i = mbk_thread(); i < count; i += threads) {\n"
+  "#pragma unroll\n"
+  "    for (int k = 0; k < 2; k++) {\n"
+  "      sums[k] += MBK_EPILOGUE_HAS(k) ? mbk_load_fresh(places + 2 * i + k) : 0.0;\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Whether the block comes last of `count`, after thread 0 has stored; the ticket is then as\n"
+  "// before. Only thread 0 has read what lies at `shared`.\n"
+  "MBK_DEVICE bool mbk_epilogue_last(mbk_u32 *ticket, mbk_u32 count, double *shared) {\n"
+  "  mbk_u32 *const flag = (mbk_u32 *)shared;\n"
+  "  if (mbk_thread() == 0) {\n"
+  "    mbk_fence();\n"
+  "    const bool last = mbk_atomic_add(ticket, (mbk_u32)1) == count - 1;\n"
+  "    if (last) {\n"
+  "      *ticket = 0;\n"
+  "      mbk_fence();\n"
+  "    }\n"
+  "    *flag = last;\n"
+  "  }\n"
+  "  mbk_block_sync();\n"
+  "  return *flag != 0;\n"
+  "}\n"
+  "\n"
+  "// At the end of a kernel before the last one, by all threads.\n"
+  "MBK_DEVICE void mbk_epilogue_leave(mbk_epilogue_run &run, mbk_u32 threads) {\n",
+  "#if MBK_EPILOGUE_SUMS\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  mbk_await();\n"
+  "  mbk_epilogue_block(run.sums, threads, (double *)shared);\n"
+  "  mbk_epilogue_store(run.call.left + 2 * (mbk_u64)mbk_block(), run.sums);\n"
+  "#else\n"
+  "  (void)run;\n"
+  "  (void)threads;\n"
+  "#endif\n"
+  "}\n"
+  "\n"
+  "// At the end of the last one.\n"
+  "MBK_DEVICE void mbk_epilogue_finish(mbk_epilogue_run &run, mbk_u32 threads) {\n"
+  "  const mbk_epilogue &call = run.call;\n"
+  "  mbk_await();\n"
+  "#if MBK_EPILOGUE_SUMS\n"
+  "  MBK_SHARED_MEMORY(memory);\n"
+  "  double *const shared = (double *)memory;\n"
+  "  const mbk_u32 grid = mbk_grid(), block = mbk_block();\n"
+  "  const mbk_u32 groups = (grid + MBK_EPILOGUE_GROUP - 1) / MBK_EPILOGUE_GROUP;\n"
+  "  const mbk_u32 group = block / MBK_EPILOGUE_GROUP, first = group * MBK_EPILOGUE_GROUP;\n"
+  "  const mbk_u32 count = grid - first < MBK_EPILOGUE_GROUP ? grid - first : MBK_EPILOGUE_GROUP;\n"
+  "  double *const of_groups = call.parts + 2 * (mbk_u64)grid;\n"
+  "  for (mbk_u64 i = (mbk_u64)block * threads + mbk_thread(); i < call.left_count;\n"
+  "       i += (mbk_u64)grid * threads) {\n"
+  "#pragma unroll\n"
+  "    for (int k = 0; k < 2; k++) {\n"
+  "      run.sums[k] += MBK_EPILOGUE_HAS(k) ? call.left[2 * i + k] : 0.0;\n"
+  "    }\n"
+  "  }\n"
+  "  mbk_epilogue_block(run.sums, threads, shared);\n"
+  "  mbk_epilogue_store(call.parts + 2 * (mbk_u64)block, run.sums);\n"
+  "  if (!mbk_epilogue_last(call.tickets + group, count, shared)) {\n"
+  "    return;\n"
+  "  }\n"
+  "  mbk_epilogue_take(run.sums, call.parts + 2 * (mbk_u64)first, count, threads);\n"
+  "  mbk_epilogue_block(run.sums, threads, shared);\n"
+  "  if (groups > 1) {\n"
+  "    mbk_epilogue_store(of_groups + 2 * (mbk_u64)group, run.sums);\n"
+  "    if (!mbk_epilogue_last(call.tickets + groups, groups, shared)) {\n"
+  "      return;\n"
+  "    }\n",
+  "    mbk_epilogue_take(run.sums, of_groups, groups, threads);\n"
+  "    mbk_epilogue_block(run.sums, threads, shared);\n"
+  "  }\n"
+  "  if (call.sums != (double *)0) {\n"
+  "    mbk_epilogue_store(call.sums, run.sums);\n"
+  "  }\n"
+  "#else\n"
+  "  (void)threads;\n"
+  "  if (mbk_block() == 0 && call.sums != (double *)0) {\n"
+  "    mbk_epilogue_store(call.sums, run.sums);\n"
+  "  }\n"
+  "#endif\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_spmv_epilogue_commit_cuh[] = {
+  "// A plan's epilogue inside the product's own kernels: part of spmv/algebra.cuh. alpha is 1 and\n"
+  "// beta 0, and does not come; in their place kernels are given the epilogue, and functions pass\n"
+  "// on what a thread has added up. Where there are vectors, what a kernel has ready of the old y\n"
+  "// where it wants that, MBK_BESIDE, is of the first of them.\n"
+  "#include \"spmv/epilogue.cuh\"\n"
+  "\n"
+  "typedef mbk_epilogue_run &mbk_epilogue_scalar;\n"
+  "#define MBK_SCALAR mbk_epilogue_scalar\n"
+  "#define MBK_ABSENT run\n"
+  "#define MBK_VANISHES(alpha) ((void)(alpha), false)\n"
+  "#define MBK_RESULT(sum, old)                                                                   \\\n"
+  "  mbk_epilogue_row(alpha, row, (sum), MBK_EPILOGUE_VECTORS > 0 ? (old) : (MBK_VECTOR)0)\n"
+  "#define MBK_BESIDE(y) ((alpha).call.vectors[0])\n"
+  "\n"
+  "#define MBK_SCALAR_PARAMETERS const mbk_epilogue epilogue\n"
+  "#define MBK_SCALAR_ARGUMENTS epilogue\n"
+  "#define MBK_ALPHA run\n"
+  "#define MBK_SCALARS_LOAD                                                                       \\\n"
+  "  mbk_epilogue_scalar alpha = run;                                                             \\\n"
+  "  mbk_epilogue_scalar beta = run;                                                              \\\n"
+  "  (void)alpha;                                                                                 \\\n"
+  "  (void)beta\n"
+  "\n"
+  "// Behind mbk_release in every kernel of a product; and where it ends, by all threads of a\n"
+  "// block, of which `threads` are: before the last kernel, and in it.\n"
+  "#define MBK_BEGIN                                                                              \\\n"
+  "  mbk_epilogue_run run = {epilogue, {0.0, 0.0}};                                               \\\n",
+  "  if (mbk_epilogue_skips(epilogue)) {                                                          \\\n"
+  "    return;                                                                                    \\\n"
+  "  }\n"
+  "#define MBK_LEAVE(threads) mbk_epilogue_leave(run, threads)\n"
+  "#define MBK_FINISH(threads) mbk_epilogue_finish(run, threads)\n",
+  NULL};
+
+static const char *const mbi_source_spmv_epilogue_cu[] = {
+  "// An epilogue behind a product whose kernels know nothing of it.\n"
+  "#ifndef MBK_VECTOR\n"
+  "#error \"define MBK_VECTOR: the type of y and of the vectors in memory\"\n"
+  "#endif\n"
+  "#ifndef MBK_COMPUTE\n"
+  "#error \"define MBK_COMPUTE: the type of sums\"\n"
+  "#endif\n"
+  "#include \"jit/device.cuh\"\n"
+  "\n"
+  "#include \"spmv/epilogue.cuh\"\n"
+  "\n"
+  "#define MBK_EPILOGUE_THREADS 256\n"
+  "\n"
+  "// y[row] of product[row], which may be y itself. Launch: any grid, the same for each product of\n"
+  "// a plan, of MBK_EPILOGUE_THREADS threads. Shared: double[MBK_EPILOGUE_THREADS / 16].\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_EPILOGUE_THREADS)\n"
+  "    mbk_epilogue_apart(const MBK_VECTOR *product, MBK_VECTOR *y, mbk_u64 rows,\n"
+  "                       const mbk_epilogue epilogue) {\n"
+  "  mbk_epilogue_run run = {epilogue, {0.0, 0.0}};\n"
+  "  mbk_release();\n"
+  "  mbk_await();\n"
+  "  if (mbk_epilogue_skips(epilogue)) {\n"
+  "    return;\n"
+  "  }\n"
+  "  for (mbk_u64 row = (mbk_u64)mbk_block() * MBK_EPILOGUE_THREADS + mbk_thread(); row < rows;\n"
+  "       row += (mbk_u64)mbk_grid() * MBK_EPILOGUE_THREADS) {\n"
+  "    y[row] =\n"
+  "        mbk_epilogue_row(run, row, (MBK_COMPUTE)product[row],\n"
+  "                         MBK_EPILOGUE_VECTORS > 0 ? epilogue.vectors[0][row] : (MBK_VECTOR)0);\n"
+  "  }\n"
+  "  mbk_epilogue_finish(run, MBK_EPILOGUE_THREADS);\n"
+  "}\n",
   NULL};
 
 static const char *const mbi_source_spmv_forms_cuh[] = {
@@ -5041,6 +5539,7 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "  bool ending = false;\n"
   "  MBK_COMPUTE own = MBK_ZERO;\n"
   "  mbk_release();\n"
+  "  MBK_BEGIN;\n"
   "  if (at < tiles) {\n"
   "    rank = MBK_TILE_RANK(at);\n"
   "    ending = MBK_TILE_RANK(at + 1) > rank;\n"
@@ -5107,6 +5606,7 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "      mbk_block_sync();\n"
   "    }\n"
   "  }\n"
+  "  MBK_FINISH(MBK_FIXUP_THREADS);\n"
   "}\n",
   NULL};
 
@@ -5152,7 +5652,7 @@ static const char *const mbi_source_spmv_scan_tile_cuh[] = {
   "                                    MBK_SCALAR beta, const MBK_VECTOR *old, mbk_u32 held) {\n"
   "  const mbk_u32 row = MBK_ROW_OF(rank + ended);\n"
   "  const MBK_COMPUTE final = MBK_ADD(MBK_ZERO, sum);\n",
-  "  y[row] = MBK_RESULT(final, (ended < held ? old[ended] : y[row]));\n"
+  "  y[row] = MBK_RESULT(final, (ended < held ? old[ended] : MBK_BESIDE(y)[row]));\n"
   "}\n"
   "\n"
   "// A lane's word of row ends: how many row ends the words before it hold.\n"
@@ -5414,7 +5914,8 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "  const mbk_u32 ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;\n"
   "  const mbk_u32 rank = mbk_load(tile_row + tile);\n"
   "  MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];\n"
-  "  const mbk_scan_rows rows = {row_id, y, rank, adds ? mbk_load(tile_row + tile + 1) : 0, ends};\n"
+  "  const mbk_scan_rows rows = {row_id, MBK_BESIDE(y), rank,\n"
+  "                              adds ? mbk_load(tile_row + tile + 1) : 0, ends};\n"
   "  const MBK_VECTOR held = mbk_scan_multiply<adds>(col_ind, values, x, tile * MBK_TILE_NONZEROS,\n"
   "                                                  nnz, rows, alpha, product);\n"
   "  if (adds) {\n"
@@ -5539,10 +6040,12 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "                     const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts,\n"
   "                     MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
   "  mbk_release();\n"
+  "  MBK_BEGIN;\n"
   "  const MBK_SCALAR factor = MBK_ALPHA;\n"
   "  mbk_table_take(table, factor, MBK_THREADS);\n"
   "  mbk_scan_run<false>(row_ends, tile_row, row_id, col_ind, values, x, y, firsts, tails, nnz,\n"
   "                      tiles, factor, MBK_ABSENT, (MBK_VECTOR *)0);\n"
+  "  MBK_LEAVE(MBK_THREADS);\n"
   "}\n"
   "\n"
   "// Blocks that a multiprocessor should hold of the kernel that adds the old y: with scalars on\n"
@@ -5557,13 +6060,15 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "    mbk_scan_sum(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
   "                 const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_COMPUTE *table,\n"
   "                 const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,\n"
-  "                 mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
+  "                 mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n",
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  mbk_release();\n",
+  "  mbk_release();\n"
+  "  MBK_BEGIN;\n"
   "  MBK_SCALARS_LOAD;\n"
   "  mbk_table_take(table, alpha, MBK_THREADS);\n"
   "  mbk_scan_run<true>(row_ends, tile_row, row_id, col_ind, values, x, y, firsts, tails, nnz,\n"
   "                     tiles, alpha, beta, (MBK_VECTOR *)shared + MBK_TABLE);\n"
+  "  MBK_LEAVE(MBK_THREADS);\n"
   "}\n",
   NULL};
 
@@ -5649,8 +6154,8 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "      MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];\n"
   "      ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;\n"
   "      rank = mbk_load(tile_row + tile);\n"
-  "      const mbk_scan_rows rows = {row_id, y, rank, adds ? mbk_load(tile_row + tile + 1) : 0,\n"
-  "                                  ends};\n"
+  "      const mbk_scan_rows rows = {row_id, MBK_BESIDE(y), rank,\n"
+  "                                  adds ? mbk_load(tile_row + tile + 1) : 0, ends};\n"
   "      mbk_u32 skipped_rows = 0;\n"
   "      const MBK_VECTOR held =\n"
   "          mbk_scan_multiply<adds>(col_ind, values, x, start, nnz, rows, alpha, product);\n"
@@ -5675,8 +6180,8 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "              product[g][j] = MBK_ZERO;\n"
   "            }\n"
   "          }\n"
-  "        }\n"
-  "      }\n",
+  "        }\n",
+  "      }\n"
   "      ends &= mbk_scan_below(end > start ? end - start : 0);\n"
   "      rank += skipped_rows;\n"
   "      mbk_scan_commit(product, ends, rank, slot, row_id, y, firsts, tails, alpha, beta,\n"
@@ -5726,11 +6231,13 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "                   MBK_SCALAR_PARAMETERS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  mbk_release();\n"
+  "  MBK_BEGIN;\n"
   "  const MBK_SCALAR factor = MBK_ALPHA;\n"
   "  mbk_table_take(table, factor, MBK_THREADS);\n"
   "  mbk_scan_run<false>(row_ends, tile_row, row_id, empty_id, block_start, col_ind, values, x, y,\n"
   "                      nnz, tiles, empty_rows, factor, MBK_ABSENT,\n"
   "                      (char *)((MBK_COMPUTE *)shared + MBK_TABLE));\n"
+  "  MBK_FINISH(MBK_THREADS);\n"
   "}\n"
   "\n"
   "// Fewer blocks to a multiprocessor than without the old y: it takes registers.\n"
@@ -5743,13 +6250,15 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "                       const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
   "                       const MBK_COMPUTE *table, const MBK_VECTOR *x, MBK_VECTOR *y,\n"
   "                       mbk_u64 nnz, mbk_u64 tiles, mbk_u64 empty_rows, MBK_SCALAR_PARAMETERS) {\n"
-  "  MBK_SHARED_MEMORY(shared);\n"
+  "  MBK_SHARED_MEMORY(shared);\n",
   "  mbk_release();\n"
-  "  MBK_SCALARS_LOAD;\n",
+  "  MBK_BEGIN;\n"
+  "  MBK_SCALARS_LOAD;\n"
   "  mbk_table_take(table, alpha, MBK_THREADS);\n"
   "  mbk_scan_run<true>(row_ends, tile_row, row_id, empty_id, block_start, col_ind, values, x, y,\n"
   "                     nnz, tiles, empty_rows, alpha, beta,\n"
   "                     (char *)((MBK_COMPUTE *)shared + MBK_TABLE));\n"
+  "  MBK_FINISH(MBK_THREADS);\n"
   "}\n",
   NULL};
 
@@ -6420,9 +6929,10 @@ static const char *const mbi_source_spmv_binned_cu[] = {
   "  const mbk_u64 first = (mbk_u64)mbk_load(item) * MBK_STRIP;\n"
   "  const mbk_u32 width = (mbk_u32)(cols - first < MBK_STRIP ? cols - first : MBK_STRIP);\n"
   "  const mbk_u32 group = mbk_load(item + 1), packs = 2 * (mbk_load(item + 2) - group);\n"
+  "  MBK_BEGIN;\n"
   "  mbk_await_for(x);\n"
-  "  const MBK_COMPUTE factor = MBK_ALPHA;\n"
-  "  if (factor == (MBK_COMPUTE)0) {\n"
+  "  const MBK_SCALAR factor = MBK_ALPHA;\n"
+  "  if (MBK_VANISHES(factor)) {\n"
   "    return;\n"
   "  }\n"
   "  mbk_table_take(table, factor, MBK_THREADS);\n"
@@ -6478,15 +6988,15 @@ static const char *const mbi_source_spmv_binned_cu[] = {
   "MBK_DEVICE void mbk_binned_commit(const MBK_COMPUTE (&product)[MBK_STEPS], mbk_u32 ends,\n"
   "                                  mbk_u32 rank, mbk_u64 tile, const mbk_u32 *row_id,\n"
   "                                  MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,\n"
-  "                                  MBK_COMPUTE *sums, MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
+  "                                  MBK_COMPUTE *sums, MBK_SCALAR alpha, MBK_SCALAR beta) {\n"
   "  const mbk_u32 lane = mbk_lane(), own = (mbk_u32)mbk_popcount(ends);\n"
   "  mbk_u32 ended = own; // row ends up to this lane\n"
   "#pragma unroll\n"
   "  for (int d = 1; d < 32; d <<= 1) {\n"
   "    const mbk_u32 other = mbk_shuffle_up(MBK_ALL, ended, d, 32);\n"
   "    ended += (int)lane >= d ? other : 0;\n"
-  "  }\n",
-  "  const mbk_u32 count = mbk_shuffle(MBK_ALL, ended, 31, 32);\n"
+  "  }\n"
+  "  const mbk_u32 count = mbk_shuffle(MBK_ALL, ended, 31, 32);\n",
   "  mbk_u32 at = ended - own;\n"
   "  MBK_COMPUTE sum = MBK_ZERO, head = MBK_ZERO;\n"
   "#pragma unroll\n"
@@ -6535,10 +7045,10 @@ static const char *const mbi_source_spmv_binned_cu[] = {
   "// The first `left` of a lane's products, times the value of their rows. As mbk_binned_commit.\n"
   "MBK_DEVICE void mbk_binned_by_row(MBK_COMPUTE (&product)[MBK_STEPS], mbk_u32 ends, mbk_u32 rank,\n"
   "                                  const mbk_u32 *row_id, const MBK_VALUE *by_row,\n"
-  "                                  mbk_u64 left) {\n",
+  "                                  mbk_u64 left) {\n"
   "  const mbk_u32 own = (mbk_u32)mbk_popcount(ends);\n"
   "  mbk_u32 ended = own;\n"
-  "#pragma unroll\n"
+  "#pragma unroll\n",
   "  for (int d = 1; d < 32; d <<= 1) {\n"
   "    const mbk_u32 other = mbk_shuffle_up(MBK_ALL, ended, d, 32);\n"
   "    ended += (int)mbk_lane() >= d ? other : 0;\n"
@@ -6572,11 +7082,12 @@ static const char *const mbi_source_spmv_binned_cu[] = {
   "  const mbk_u32 from = mbk_load(part_start + mbk_block());\n"
   "  const mbk_u32 packs = 2 * (mbk_load(part_start + mbk_block() + 1) - from);\n"
   "  mbk_release();\n"
+  "  MBK_BEGIN;\n"
   "  mbk_await();\n"
   "  MBK_SCALARS_LOAD;\n"
-  "  if (alpha != (MBK_COMPUTE)0) {\n"
-  "    products += (mbk_u64)from * MBK_GROUP;\n",
-  "    for (mbk_u32 i = mbk_thread(); i < packs; i += MBK_THREADS) {\n"
+  "  if (!MBK_VANISHES(alpha)) {\n"
+  "    products += (mbk_u64)from * MBK_GROUP;\n"
+  "    for (mbk_u32 i = mbk_thread(); i < packs; i += MBK_THREADS) {\n",
   "      mbk_copy_ahead(slots + i * MBK_PACK, products + i * MBK_PACK);\n"
   "    }\n"
   "  }\n"
@@ -6603,17 +7114,17 @@ static const char *const mbi_source_spmv_binned_cu[] = {
   "      MBK_COMPUTE product[MBK_STEPS];\n"
   "#pragma unroll\n"
   "      for (int i = 0; i < MBK_STEPS; i++) {\n"
-  "        product[i] =\n"
-  "            first + i < nnz && alpha != (MBK_COMPUTE)0 ? slots[place[t].at[i]] : MBK_ZERO;\n"
+  "        product[i] = first + i < nnz && !MBK_VANISHES(alpha) ? slots[place[t].at[i]] : MBK_ZERO;\n"
   "      }\n"
   "      const mbk_u32 own = ends[t] >> lane * MBK_STEPS % 32 & ((1u << MBK_STEPS) - 1);\n"
   "#if MBK_BY_ROW\n"
   "      mbk_binned_by_row(product, own, rank[t], row_id, by_row,\n"
-  "                        first < nnz && alpha != (MBK_COMPUTE)0 ? nnz - first : 0);\n"
+  "                        first < nnz && !MBK_VANISHES(alpha) ? nnz - first : 0);\n"
   "#endif\n"
   "      mbk_binned_commit(product, own, rank[t], at, row_id, y, firsts, tails, sums, alpha, beta);\n"
   "    }\n"
   "  }\n"
+  "  MBK_LEAVE(MBK_THREADS);\n"
   "}\n",
   NULL};
 
@@ -6724,11 +7235,13 @@ static const char *const mbi_source_spmv_hubs_cu[] = {
   "                     mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  mbk_release();\n"
+  "  MBK_BEGIN;\n"
   "  const MBK_SCALAR factor = MBK_ALPHA;\n"
   "  mbk_table_take(table, factor, MBK_THREADS);\n",
   "  mbk_hubs_run<false>(row_ends, tile_row, row_id, codes, values, hub_col, hub_count, x, y,\n"
   "                      firsts, tails, nnz, tiles, factor, MBK_ABSENT,\n"
   "                      (MBK_VECTOR *)shared + MBK_TABLE);\n"
+  "  MBK_LEAVE(MBK_THREADS);\n"
   "}\n"
   "\n"
   "// The same with any beta. Shared: MBK_VECTOR[MBK_TABLE + MBK_HUBS +\n"
@@ -6741,10 +7254,12 @@ static const char *const mbi_source_spmv_hubs_cu[] = {
   "                 MBK_SCALAR_PARAMETERS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  mbk_release();\n"
+  "  MBK_BEGIN;\n"
   "  MBK_SCALARS_LOAD;\n"
   "  mbk_table_take(table, alpha, MBK_THREADS);\n"
   "  mbk_hubs_run<true>(row_ends, tile_row, row_id, codes, values, hub_col, hub_count, x, y,\n"
   "                     firsts, tails, nnz, tiles, alpha, beta, (MBK_VECTOR *)shared + MBK_TABLE);\n"
+  "  MBK_LEAVE(MBK_THREADS);\n"
   "}\n",
   NULL};
 
@@ -7196,6 +7711,7 @@ static const char *const mbi_source_spmv_rows_cu[] = {
   "                     const MBK_VALUE *values, const MBK_COMPUTE *table, const MBK_VECTOR *x,\n"
   "                     MBK_VECTOR *y, mbk_u64 rows, MBK_SCALAR_PARAMETERS) {\n"
   "  mbk_release();\n"
+  "  MBK_BEGIN;\n"
   "  MBK_SCALARS_LOAD;\n"
   "  mbk_table_take(table, alpha, MBK_THREADS);\n"
   "  const mbk_u64 row = ((mbk_u64)mbk_block() * MBK_THREADS + mbk_thread()) / MBK_LANES;\n"
@@ -7252,6 +7768,7 @@ static const char *const mbi_source_spmv_rows_cu[] = {
   "    mbk_await();\n"
   "    MBK_COMMIT(row, sum);\n"
   "  }\n"
+  "  MBK_FINISH(MBK_THREADS);\n"
   "}\n",
   NULL};
 
@@ -7994,34 +8511,35 @@ static const char *const mbi_source_spmv_sliced_cu[] = {
   "  const mbk_u64 thread = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread();\n"
   "  const mbk_u64 slice = thread / 32;\n"
   "  mbk_release();\n"
-  "  const MBK_COMPUTE factor = MBK_ALPHA;\n"
+  "  MBK_BEGIN;\n"
+  "  const MBK_SCALAR factor = MBK_ALPHA;\n"
   "  mbk_table_take(table, factor, MBK_THREADS);\n"
-  "  if (slice * 32 >= rows) {\n"
-  "    return;\n"
-  "  }\n"
-  "  const mbk_u32 count = factor != (MBK_COMPUTE)0 ? mbk_load(length + thread) : 0;\n"
-  "  const mbk_u32 base = mbk_load(slice_base + slice);\n"
-  "  columns += (mbk_u64)mbk_load(column_start + slice) * 32;\n"
+  "  if (slice * 32 < rows) {\n"
+  "    const mbk_u32 count = !MBK_VANISHES(factor) ? mbk_load(length + thread) : 0;\n"
+  "    const mbk_u32 base = mbk_load(slice_base + slice);\n"
+  "    columns += (mbk_u64)mbk_load(column_start + slice) * 32;\n"
   "#if !MBK_PATTERN\n"
-  "  values += (mbk_u64)mbk_load(slice_start + slice) * 32 + mbk_lane() * MBK_PACK;\n"
+  "    values += (mbk_u64)mbk_load(slice_start + slice) * 32 + mbk_lane() * MBK_PACK;\n"
   "#endif\n"
   "#if MBK_BY_ROW\n"
-  "  values += MBK_SORTED ? mbk_load(row_id + thread) : thread; // which is there where count > 0\n"
+  "    values += MBK_SORTED ? mbk_load(row_id + thread) : thread; // which is there where count > 0\n"
   "#endif\n"
-  "  mbk_await_for(x);\n"
-  "  const MBK_COMPUTE sum =\n"
-  "      base == MBK_WIDE\n"
-  "          ? mbk_sliced_sum((const mbk_i32 *)columns + mbk_lane() * MBK_PACK, values, x, count)\n"
-  "          : mbk_sliced_sum(columns + mbk_lane() * MBK_PACK, values, x + base, count);\n"
+  "    mbk_await_for(x);\n"
+  "    const MBK_COMPUTE sum =\n"
+  "        base == MBK_WIDE\n"
+  "            ? mbk_sliced_sum((const mbk_i32 *)columns + mbk_lane() * MBK_PACK, values, x, count)\n"
+  "            : mbk_sliced_sum(columns + mbk_lane() * MBK_PACK, values, x + base, count);\n"
   "#if MBK_SORTED\n"
-  "  const mbk_u32 row = mbk_load(row_id + thread);\n"
+  "    const mbk_u32 row = mbk_load(row_id + thread);\n"
   "#else\n"
-  "  const mbk_u64 row = thread;\n"
+  "    const mbk_u64 row = thread;\n"
   "#endif\n"
-  "  if (row < rows) {\n"
-  "    MBK_SCALARS_LOAD;\n"
-  "    MBK_COMMIT(row, sum);\n"
+  "    if (row < rows) {\n"
+  "      MBK_SCALARS_LOAD;\n"
+  "      MBK_COMMIT(row, sum);\n"
+  "    }\n"
   "  }\n"
+  "  MBK_FINISH(MBK_THREADS);\n"
   "}\n",
   NULL};
 
@@ -9104,71 +9622,208 @@ static const char *const mbi_source_spmv_transpose_cu[] = {
   "}\n",
   NULL};
 
-static const char *const mbi_source_solve_pagerank_steps_cuh[] = {
-  "/* PageRank's scalars between two iterations: what C and CUDA C++ have in common, compiled for\n"
-  " * the CPU and for the GPU. MBK_STEP says how a function is declared there. */\n"
-  "typedef struct mbk_pagerank_state {\n"
-  "  double damping, tolerance; /* constant */\n"
-  "  double sum;      /* of the teleport distribution as it is stored: 1, or n where all are 1 */\n"
-  "  double base;     /* what each unit of it receives in the next iteration */\n"
-  "  double change;   /* L1, of the last iteration */\n"
-  "  double least;    /* change so far */\n"
-  "  double dangling; /* vertices that nothing leaves */\n"
+static const char *const mbi_source_solve_state_cuh[] = {
+  "// What the steps of a solver share, for the CPU and the GPU: one text is compiled by either\n"
+  "// compiler. Scalars live in memory of the side that computes; steps read and write them there,\n"
+  "// so that no number passes through the host. Whoever includes this defines MBS_FUNCTION.\n"
+  "\n"
+  "#define MBI_SOLVE_VECTORS 12\n"
+  "#define MBI_SOLVE_SCALARS 12\n"
+  "#define MBI_SOLVE_SUMS 5    // of a step, the greatest values it looks for included\n"
+  "#define MBI_SOLVE_RING 2048 // iterations whose residuals are kept; more never pass between two looks\n"
+  "\n"
+  "// state.stop: a merbit_stop that a step can tell, or one of these.\n"
+  "#define MBI_SOLVE_RUNNING (-1)\n"
+  "#define MBI_SOLVE_CAP 1\n"
+  "#define MBI_SOLVE_NOT_FINITE 3\n"
+  "#define MBI_SOLVE_BREAKDOWN 5\n"
+  "#define MBI_SOLVE_CANDIDATE 100 // the recurrence is below the goal: b - A x decides\n"
+  "\n"
+  "// state.why: what broke down; state.value is the number at fault.\n"
+  "#define MBI_WHY_NOTHING 0\n"
+  "#define MBI_WHY_CURVATURE 1      // CG: p'Ap is not positive\n"
+  "#define MBI_WHY_PRECONDITIONER 2 // CG: r'M^-1 r is not positive\n"
+  "#define MBI_WHY_SHADOW 3         // BiCGSTAB: the shadow residual is orthogonal to r, or to v\n"
+  "#define MBI_WHY_OMEGA 4          // BiCGSTAB: A s is orthogonal to s\n"
+  "// A method adds its own from 16 on.\n"
+  "\n"
+  "// Places in mbi_solve_vectors that every method has; its own begin at MBI_AT_OWN.\n"
+  "#define MBI_AT_X 0\n"
+  "#define MBI_AT_B 1\n"
+  "#define MBI_AT_W 2       // scratch: products, and b - A x at a look\n"
+  "#define MBI_AT_INVERSE 3 // of the diagonal, or of its blocks, row by row\n"
+  "#define MBI_AT_OWN 4\n"
+  "\n"
+  "// How z = M^-1 r is found: within a step, or between steps, by a step or a callback.\n"
+  "#define MBI_PRE_NONE 0\n"
+  "#define MBI_PRE_DIAGONAL 1\n"
+  "#define MBI_PRE_APART 2\n"
+  "\n",
+  "typedef struct mbi_solve_vectors {\n"
+  "  void *at[MBI_SOLVE_VECTORS];\n"
+  "  int pre;   // a MBI_PRE\n"
+  "  int block; // rows of a block of the preconditioner\n"
+  "} mbi_solve_vectors;\n"
+  "\n"
+  "typedef struct mbi_solve_state {\n"
+  "  double scalar[MBI_SOLVE_SCALARS]; // the method's own\n"
+  "  double product_sums[2];           // what a product with an epilogue added up\n"
+  "  double rr;                        // ||r||^2 of the recurrence\n"
+  "  double goal;                      // the recurrence stops at or below it\n"
+  "  double tolerance, shrink;         // goal = (shrink * tolerance * ||b||)^2\n"
+  "  double epsilon;                   // distance from 1 to the next number of the vectors' type\n"
+  "  double ww, bb;                    // ||b - A x||^2 and ||b||^2, at the last look\n"
+  "  double w_most, x_most, b_most;    // and the largest entries, without sign\n"
+  "  double value;\n"
+  "  int stop;\n"
+  "  int closed; // the iteration that set `stop` is complete: later ones leave vectors alone\n"
   "  int iterations, cap;\n"
-  "  int stale; /* iterations since the change was least */\n"
-  "  int stop;  /* MBK_PAGERANK_RUNNING, or a merbit_stop */\n"
-  "} mbk_pagerank_state;\n"
+  "  int look; // the loop is left at this iteration\n"
+  "  int why;\n"
+  "  unsigned ticket; // blocks of a step that are done\n"
+  "  int padding;\n"
+  "} mbi_solve_state;\n"
   "\n"
-  "#define MBK_PAGERANK_RUNNING (-1)\n"
-  "#define MBK_PAGERANK_CONVERGED 0 /* as merbit_stop */\n"
-  "#define MBK_PAGERANK_CAP 1\n"
-  "#define MBK_PAGERANK_NOT_FINITE 3\n"
-  "#define MBK_PAGERANK_STAGNATED 4\n"
-  "/* Without rounding an iteration takes the change down by the damping at least. */\n"
-  "#define MBK_PAGERANK_PATIENCE 16\n"
+  "typedef struct mbi_solve_memory {\n"
+  "  mbi_solve_state state;\n"
+  "  double ring[MBI_SOLVE_RING]; // ring[k % MBI_SOLVE_RING]: ||r||^2 after iteration k\n"
+  "} mbi_solve_memory;\n"
   "\n"
-  "/* The mass of dangling vertices goes where all teleports go. */\n"
-  "MBK_STEP void mbk_pagerank_spread(mbk_pagerank_state *state, double mass) {\n"
-  "  state->base = (1.0 - state->damping + state->damping * mass) / state->sum;\n"
+  "// How mbi_solve_open prepares a batch of iterations.\n"
+  "#define MBI_OPEN_BEGIN 0  // a new solve\n"
+  "#define MBI_OPEN_GO_ON 1  // the next batch\n"
+  "#define MBI_OPEN_TIGHTER 2 // the same recurrence, to a lower goal\n"
+  "\n"
+  "MBS_FUNCTION void mbi_solve_open(mbi_solve_memory *m, int how, int span, int cap,\n"
+  "                                 double tolerance, double shrink, double epsilon) {\n"
+  "  mbi_solve_state *s = &m->state;\n",
+  "  if (how == MBI_OPEN_BEGIN) {\n"
+  "    s->iterations = 0;\n"
+  "    s->cap = cap;\n"
+  "    s->tolerance = tolerance;\n"
+  "    s->epsilon = epsilon;\n"
+  "    s->ticket = 0;\n"
+  "    s->why = MBI_WHY_NOTHING;\n"
+  "    s->value = 0;\n"
+  "    s->stop = MBI_SOLVE_RUNNING;\n"
+  "    s->closed = 0;\n"
+  "  }\n"
+  "  s->shrink = shrink;\n"
+  "  s->goal = shrink * tolerance * shrink * tolerance * s->bb; // after BEGIN a look sets bb\n"
+  "  if (how == MBI_OPEN_TIGHTER) {\n"
+  "    s->stop = MBI_SOLVE_RUNNING;\n"
+  "    s->closed = 0;\n"
+  "  }\n"
+  "  s->look = s->iterations + span;\n"
   "}\n"
   "\n"
-  "MBK_STEP void mbk_pagerank_decide(mbk_pagerank_state *state, double change, double mass) {\n"
-  "  mbk_pagerank_spread(state, mass);\n"
-  "  state->change = change;\n"
-  "  state->iterations++;\n"
-  "  if (change < state->least) {\n"
-  "    state->least = change;\n"
-  "    state->stale = 0;\n"
+  "// After an iteration, or a start: is ||r||^2 low enough, and may there be another iteration?\n"
+  "MBS_FUNCTION void mbi_solve_judge(mbi_solve_memory *m, double rr) {\n"
+  "  mbi_solve_state *s = &m->state;\n"
+  "  s->rr = rr;\n"
+  "  m->ring[s->iterations % MBI_SOLVE_RING] = rr;\n"
+  "  if (!(rr - rr == 0)) { // NaN or Inf\n"
+  "    s->stop = MBI_SOLVE_NOT_FINITE;\n"
+  "  } else if (rr <= s->goal) {\n"
+  "    s->stop = MBI_SOLVE_CANDIDATE;\n"
+  "  } else if (s->iterations >= s->cap) {\n"
+  "    s->stop = MBI_SOLVE_CAP;\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// At the end of an iteration.\n"
+  "MBS_FUNCTION void mbi_solve_count(mbi_solve_memory *m, double rr) {\n"
+  "  m->state.iterations++;\n"
+  "  mbi_solve_judge(m, rr);\n"
+  "}\n"
+  "\n"
+  "// At the start of a recurrence from b - A x, whose square the look has left in ww.\n"
+  "MBS_FUNCTION void mbi_solve_restart(mbi_solve_memory *m) {\n"
+  "  m->state.stop = MBI_SOLVE_RUNNING;\n"
+  "  m->state.closed = 0;\n"
+  "  m->state.why = MBI_WHY_NOTHING;\n"
+  "  mbi_solve_judge(m, m->state.ww);\n"
+  "}\n"
+  "\n"
+  "// For MBS_BEFORE: a number that cannot be right stops the solver before vectors change.\n"
+  "MBS_FUNCTION int mbi_solve_broken(mbi_solve_state *c, int why, double value) {\n"
+  "  c->why = why;\n"
+  "  c->value = value;\n",
+  "  return value - value == 0 ? MBI_SOLVE_BREAKDOWN : MBI_SOLVE_NOT_FINITE;\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_solve_pagerank_steps_cuh[] = {
+  "// PageRank's scalars between two iterations, in the state that solvers have: one text for the\n"
+  "// CPU and the GPU. state.rr and the ring hold the L1 change of an iteration; state.closed is\n"
+  "// not 0 once it has stopped.\n"
+  "\n"
+  "// In state.scalar; the first two are s0 and s1 of the product's epilogue.\n"
+  "#define MBI_PAGERANK_DAMPING 0\n"
+  "#define MBI_PAGERANK_BASE 1     // what each unit of the teleport distribution receives next\n"
+  "#define MBI_PAGERANK_SUM 2      // of the distribution as it is stored: 1, or n where all are 1\n"
+  "#define MBI_PAGERANK_LEAST 3    // change so far\n"
+  "#define MBI_PAGERANK_STALE 4    // iterations since\n"
+  "#define MBI_PAGERANK_DANGLING 5 // vertices that nothing leaves\n"
+  "\n"
+  "#define MBI_PAGERANK_CONVERGED 0 // as merbit_stop\n"
+  "#define MBI_PAGERANK_STAGNATED 4\n"
+  "// But for rounding each iteration takes the change down, by the damping at least.\n"
+  "#define MBI_PAGERANK_PATIENCE 16\n"
+  "\n"
+  "// The mass of dangling vertices goes where all teleports go.\n"
+  "MBS_FUNCTION void mbi_pagerank_spread(mbi_solve_state *s, double mass) {\n"
+  "  const double damping = s->scalar[MBI_PAGERANK_DAMPING];\n"
+  "  s->scalar[MBI_PAGERANK_BASE] = (1.0 - damping + damping * mass) / s->scalar[MBI_PAGERANK_SUM];\n"
+  "}\n"
+  "\n"
+  "// At the end of an iteration.\n"
+  "MBS_FUNCTION void mbi_pagerank_decide(mbi_solve_memory *m, double change, double mass) {\n"
+  "  mbi_solve_state *s = &m->state;\n"
+  "  mbi_pagerank_spread(s, mass);\n"
+  "  s->iterations++;\n"
+  "  s->rr = change;\n"
+  "  m->ring[s->iterations % MBI_SOLVE_RING] = change;\n"
+  "  if (change < s->scalar[MBI_PAGERANK_LEAST]) {\n"
+  "    s->scalar[MBI_PAGERANK_LEAST] = change;\n"
+  "    s->scalar[MBI_PAGERANK_STALE] = 0;\n"
   "  } else {\n"
-  "    state->stale++;\n"
+  "    s->scalar[MBI_PAGERANK_STALE] += 1;\n"
   "  }\n"
-  "  if (change - change != 0) { /* NaN or Inf */\n"
-  "    state->stop = MBK_PAGERANK_NOT_FINITE;\n"
-  "  } else if (change < state->tolerance) {\n",
-  "    state->stop = MBK_PAGERANK_CONVERGED;\n"
-  "  } else if (state->stale >= MBK_PAGERANK_PATIENCE) {\n"
-  "    state->stop = MBK_PAGERANK_STAGNATED;\n"
-  "  } else if (state->iterations >= state->cap) {\n"
-  "    state->stop = MBK_PAGERANK_CAP;\n"
+  "  if (!(change - change == 0)) { // NaN or Inf\n",
+  "    s->stop = MBI_SOLVE_NOT_FINITE;\n"
+  "  } else if (change < s->tolerance) {\n"
+  "    s->stop = MBI_PAGERANK_CONVERGED;\n"
+  "  } else if (s->scalar[MBI_PAGERANK_STALE] >= MBI_PAGERANK_PATIENCE) {\n"
+  "    s->stop = MBI_PAGERANK_STAGNATED;\n"
+  "  } else if (s->iterations >= s->cap) {\n"
+  "    s->stop = MBI_SOLVE_CAP;\n"
   "  }\n"
+  "  s->closed = s->stop != MBI_SOLVE_RUNNING;\n"
   "}\n",
   NULL};
 
 static const char *const mbi_source_solve_pagerank_cu[] = {
-  "// PageRank between two products: new ranks, their L1 change and the mass of dangling vertices.\n"
-  "// Source: the power method of Zhang, Yao, Jiang, Zhang, \"MERBIT: A GPU-Based SpMV Method for\n"
-  "// Iterative Workloads\", section 5.5.1, on z = rank / W, where W is the weight of all edges that\n"
-  "// leave a vertex, -1 where none does.\n"
+  "// PageRank around its products: weights of vertices, first ranks, the scalar part of an\n"
+  "// iteration, ranks at the end. Source: the power method of Zhang, Yao, Jiang, Zhang, \"MERBIT: A\n"
+  "// GPU-Based SpMV Method for Iterative Workloads\", section 5.5.1, on z = rank / W, where W is\n"
+  "// the weight of all edges that leave a vertex, -1 where none does. New z, their L1 change and\n"
+  "// the mass of dangling vertices come with the product, by its epilogue; where that is MERBIT's\n"
+  "// with two buffers, from mbk_pagerank_update.\n"
   "//\n"
-  "// The host enqueues iterations ahead of the answer. Once mbk_pagerank_finish has set `stop`,\n"
-  "// later updates leave ranks and state alone, so that both are those of the iteration that\n"
-  "// stopped.\n"
+  "// Iterations run ahead of the host. Once state.closed is set, later ones leave ranks and state\n"
+  "// alone, so that both are those of the iteration that stopped.\n"
   "#ifndef MBK_VECTOR\n"
   "#error \"define MBK_VECTOR: the type of ranks in memory\"\n"
   "#endif\n"
+  "#ifndef MBK_ROW_PTR\n"
+  "#error \"define MBK_ROW_PTR: the type of the graph's row_ptr\"\n"
+  "#endif\n"
   "#include \"jit/device.cuh\"\n"
   "\n"
-  "#define MBK_STEP MBK_DEVICE\n"
+  "#define MBS_FUNCTION MBK_DEVICE\n"
+  "#include \"solve/state.cuh\"\n"
+  "\n"
   "#include \"solve/pagerank_steps.cuh\"\n"
   "\n"
   "#define MBK_PAGERANK_THREADS 256\n"
@@ -9188,7 +9843,7 @@ static const char *const mbi_source_solve_pagerank_cu[] = {
   "  firsts[thread] = first;\n"
   "  seconds[thread] = second;\n"
   "  mbk_block_sync();\n"
-  "  for (mbk_u32 half = MBK_PAGERANK_THREADS / 2; half > 0; half /= 2) {\n"
+  "  for (mbk_u32 half = MBK_PAGERANK_THREADS / 2; half > 0; half /= 2) {\n",
   "    if (thread < half) {\n"
   "      firsts[thread] += firsts[thread + half];\n"
   "      seconds[thread] += seconds[thread + half];\n"
@@ -9199,7 +9854,7 @@ static const char *const mbi_source_solve_pagerank_cu[] = {
   "  second = seconds[0];\n"
   "}\n"
   "\n"
-  "// Block b leaves its parts of the two sums in partials[2 b] and partials[2 b + 1].\n",
+  "// Block b leaves its parts of the two sums in partials[2 b] and partials[2 b + 1].\n"
   "MBK_DEVICE void mbk_pagerank_leave(double *shared, double first, double second,\n"
   "                                   double *partials) {\n"
   "  mbk_pagerank_sum(shared, first, second);\n"
@@ -9220,16 +9875,29 @@ static const char *const mbi_source_solve_pagerank_cu[] = {
   "  mbk_pagerank_sum(shared, first, second);\n"
   "}\n"
   "\n"
-  "// z holds ranks; becomes those by W. Sums: vertices that dangle, and their mass.\n"
+  "// W of a pattern: the lengths of its rows.\n"
+  "// Launch: any grid of MBK_PAGERANK_THREADS threads. Shared: none.\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
+  "    mbk_pagerank_weigh(MBK_VECTOR *weights, const MBK_ROW_PTR *row_ptr, mbk_u64 n) {\n"
+  "  for (mbk_u64 i = mbk_pagerank_place(); i < n; i += mbk_pagerank_stride()) {\n"
+  "    const MBK_ROW_PTR length = row_ptr[i + 1] - row_ptr[i];\n"
+  "    weights[i] = length > 0 ? (MBK_VECTOR)length : (MBK_VECTOR)-1;\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// z holds ranks, or where not `given` nothing, and all are 1 / n; becomes those by W. Sums:\n"
+  "// vertices that dangle, and their mass.\n",
   "// Launch: a grid that depends on n alone, MBK_PAGERANK_THREADS threads.\n"
   "// Shared: double[2 * MBK_PAGERANK_THREADS].\n"
   "MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
-  "    mbk_pagerank_begin(MBK_VECTOR *z, const MBK_VECTOR *weights, mbk_u64 n, double *partials) {\n"
+  "    mbk_pagerank_begin(MBK_VECTOR *z, const MBK_VECTOR *weights, mbk_i32 given, mbk_u64 n,\n"
+  "                       double *partials) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  double count = 0, mass = 0;\n"
   "  for (mbk_u64 i = mbk_pagerank_place(); i < n; i += mbk_pagerank_stride()) {\n"
   "    const double weight = (double)weights[i];\n"
-  "    const MBK_VECTOR share = (MBK_VECTOR)((double)z[i] / (weight < 0 ? 1.0 : weight));\n"
+  "    const MBK_VECTOR rank = given ? z[i] : (MBK_VECTOR)(1.0 / (double)n);\n"
+  "    const MBK_VECTOR share = (MBK_VECTOR)((double)rank / (weight < 0 ? 1.0 : weight));\n"
   "    count += weight < 0 ? 1.0 : 0.0;\n"
   "    mass += weight < 0 ? (double)share : 0.0;\n"
   "    z[i] = share;\n"
@@ -9238,29 +9906,40 @@ static const char *const mbi_source_solve_pagerank_cu[] = {
   "}\n"
   "\n"
   "// What the first iteration starts from.\n"
-  "// Launch: one block of MBK_PAGERANK_THREADS threads. Shared: double[2 * MBK_PAGERANK_THREADS].\n",
+  "// Launch: one block of MBK_PAGERANK_THREADS threads. Shared: double[2 * MBK_PAGERANK_THREADS].\n"
   "MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
-  "    mbk_pagerank_first(const double *partials, mbk_u32 blocks, mbk_pagerank_state *state) {\n"
+  "    mbk_pagerank_first(const double *partials, mbk_u32 blocks, mbi_solve_memory *m) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  double count, mass;\n"
   "  mbk_pagerank_gather((double *)shared, partials, blocks, count, mass);\n"
   "  if (mbk_thread() == 0) {\n"
-  "    state->dangling = count;\n"
-  "    mbk_pagerank_spread(state, mass);\n"
+  "    m->state.scalar[MBI_PAGERANK_DANGLING] = count;\n"
+  "    mbi_pagerank_spread(&m->state, mass);\n"
   "  }\n"
   "}\n"
   "\n"
+  "// Behind a product that has left the change and the mass of dangling vertices in\n"
+  "// state.product_sums. Launch: one thread, early.\n"
+  "MBK_KERNEL mbk_pagerank_decide(mbi_solve_memory *m) {\n"
+  "  mbk_await();\n"
+  "  mbk_release();\n"
+  "  if (!m->state.closed) {\n"
+  "    mbi_pagerank_decide(m, m->state.product_sums[0], m->state.product_sums[1]);\n"
+  "  }\n"
+  "}\n"
+  "\n",
   "// z = (damping * y + base * teleport) / W; teleport null: ones. Sums: the change and the mass\n"
   "// of dangling vertices. Launch and shared memory as mbk_pagerank_begin.\n"
   "MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
   "    mbk_pagerank_update(MBK_VECTOR *z, const MBK_VECTOR *y, const MBK_VECTOR *weights,\n"
-  "                        const MBK_VECTOR *teleport, mbk_u64 n, const mbk_pagerank_state *state,\n"
+  "                        const MBK_VECTOR *teleport, mbk_u64 n, const mbi_solve_memory *m,\n"
   "                        double *partials) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  if (state->stop != MBK_PAGERANK_RUNNING) {\n"
+  "  if (m->state.closed) {\n"
   "    return;\n"
   "  }\n"
-  "  const double damping = state->damping, base = state->base;\n"
+  "  const double damping = m->state.scalar[MBI_PAGERANK_DAMPING];\n"
+  "  const double base = m->state.scalar[MBI_PAGERANK_BASE];\n"
   "  double change = 0, mass = 0;\n"
   "  for (mbk_u64 i = mbk_pagerank_place(); i < n; i += mbk_pagerank_stride()) {\n"
   "    const double given = (double)weights[i], weight = given < 0 ? 1.0 : given;\n"
@@ -9274,22 +9953,18 @@ static const char *const mbi_source_solve_pagerank_cu[] = {
   "  mbk_pagerank_leave((double *)shared, change, mass, partials);\n"
   "}\n"
   "\n"
-  "// Adds up and decides; notes the change of one of the first history_size iterations.\n",
+  "// Adds up what mbk_pagerank_update has left, and decides.\n"
   "// Launch: one block of MBK_PAGERANK_THREADS threads. Shared: double[2 * MBK_PAGERANK_THREADS].\n"
   "MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
-  "    mbk_pagerank_finish(const double *partials, mbk_u32 blocks, mbk_pagerank_state *state,\n"
-  "                        double *history, mbk_i32 history_size) {\n"
+  "    mbk_pagerank_finish(const double *partials, mbk_u32 blocks, mbi_solve_memory *m) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  if (state->stop != MBK_PAGERANK_RUNNING) {\n"
+  "  if (m->state.closed) {\n"
   "    return;\n"
   "  }\n"
   "  double change, mass;\n"
-  "  mbk_pagerank_gather((double *)shared, partials, blocks, change, mass);\n"
-  "  if (mbk_thread() == 0) { // behind a barrier: all have read `stop`\n"
-  "    mbk_pagerank_decide(state, change, mass);\n"
-  "    if (state->iterations <= history_size) {\n"
-  "      history[state->iterations - 1] = change;\n"
-  "    }\n"
+  "  mbk_pagerank_gather((double *)shared, partials, blocks, change, mass);\n",
+  "  if (mbk_thread() == 0) { // behind a barrier: all have read `closed`\n"
+  "    mbi_pagerank_decide(m, change, mass);\n"
   "  }\n"
   "}\n"
   "\n"
@@ -9299,6 +9974,586 @@ static const char *const mbi_source_solve_pagerank_cu[] = {
   "  for (mbk_u64 i = mbk_pagerank_place(); i < n; i += mbk_pagerank_stride()) {\n"
   "    z[i] = weights[i] < 0 ? z[i] : z[i] * weights[i];\n"
   "  }\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_solve_step_cuh[] = {
+  "// A step of a solver on the GPU: elementwise work over vectors with deterministic sums, and the\n"
+  "// scalar part behind it, in one launch. Steps are written in solve/*_steps.cuh, which the CPU\n"
+  "// compiles too (solve/steps.c): what a step is made of is said there.\n"
+  "//\n"
+  "// Sums are taken by a tree of fixed shape in each block of a grid that depends on n alone; the\n"
+  "// block that is done last adds the blocks' parts in the order of the blocks and runs the scalar\n"
+  "// part: equal bits run to run, and no launch of its own.\n"
+  "#ifndef MBK_STEP_CUH\n"
+  "#define MBK_STEP_CUH\n"
+  "#ifndef MBK_VECTOR\n"
+  "#error \"define MBK_VECTOR: the type of vectors in memory\"\n"
+  "#endif\n"
+  "#include \"jit/device.cuh\"\n"
+  "\n"
+  "#define MBS_FUNCTION MBK_DEVICE\n"
+  "#include \"solve/state.cuh\"\n"
+  "\n"
+  "#define MBK_STEP_THREADS 256\n"
+  "#define MBK_STEP_WARPS (MBK_STEP_THREADS / 32)\n"
+  "#define MBK_STEP_FULL 0xffffffffu\n"
+  "\n"
+  "#define MBS_VECTOR MBK_VECTOR\n"
+  "#define MBS_INDEX mbk_i64\n"
+  "#define MBS_ALWAYS 0\n"
+  "#define MBS_RUNNING 1\n"
+  "#define MBS_LATE 2\n"
+  "\n"
+  "#define MBS_BEFORE(name) MBK_DEVICE int name##_before(mbi_solve_state *c)\n"
+  "#define MBS_ELEMENT(name)                                                                      \\\n"
+  "  MBK_DEVICE void name##_element(MBS_INDEX i, const mbi_solve_vectors *v,                      \\\n"
+  "                                 const mbi_solve_state *c, double *sums)\n"
+  "#define MBS_AFTER(name)                                                                        \\\n"
+  "  MBK_DEVICE void name##_after(mbi_solve_memory *m, const mbi_solve_state *c,                  \\\n"
+  "                               const double *sums)\n"
+  "#define MBS_STEP(name, adds, maxes, when)                                                      \\\n",
+  "  MBK_DEVICE void name##_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,      \\\n"
+  "                              double *partials, double *shared) {                              \\\n"
+  "    mbk_step<name##_before, name##_element, name##_after, adds, maxes, when>(                  \\\n"
+  "        v, n, m, partials, shared);                                                            \\\n"
+  "  }\n"
+  "\n"
+  "// Of every kernel of a step. Launch: a grid that depends on n alone, MBK_STEP_THREADS threads,\n"
+  "// early. Shared: MBI_STEP_SHARED bytes. partials: MBI_SOLVE_SUMS doubles for each block.\n"
+  "#define MBK_STEP_ARGUMENTS                                                                     \\\n"
+  "  mbi_solve_vectors v, mbk_i64 n, mbi_solve_memory *m, double *partials\n"
+  "\n"
+  "// The sums and greatest values over the block, complete in thread 0.\n"
+  "template <int ADDS, int MAXES> MBK_DEVICE void mbk_step_reduce(double *sums, double *shared) {\n"
+  "  const int COUNT = ADDS + MAXES;\n"
+  "  const mbk_u32 warp = mbk_thread() / 32;\n"
+  "#pragma unroll\n"
+  "  for (int k = 0; k < COUNT; k++) {\n"
+  "    for (int delta = 16; delta > 0; delta /= 2) {\n"
+  "      const double other = mbk_shuffle_down(MBK_STEP_FULL, sums[k], delta, 32);\n"
+  "      sums[k] = k < ADDS ? sums[k] + other : other > sums[k] ? other : sums[k];\n"
+  "    }\n"
+  "    if (mbk_lane() == 0) {\n"
+  "      shared[warp * COUNT + k] = sums[k];\n"
+  "    }\n"
+  "  }\n"
+  "  mbk_block_sync();\n"
+  "  if (mbk_thread() == 0) {\n"
+  "#pragma unroll\n"
+  "    for (int k = 0; k < COUNT; k++) {\n"
+  "      for (mbk_u32 w = 1; w < MBK_STEP_WARPS; w++) {\n"
+  "        const double other = shared[w * COUNT + k];\n"
+  "        sums[k] = k < ADDS ? sums[k] + other : other > sums[k] ? other : sums[k];\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "  mbk_block_sync();\n"
+  "}\n"
+  "\n",
+  "// Whether this block is the last to be done; then all parts of the others are visible.\n"
+  "template <int COUNT>\n"
+  "MBK_DEVICE bool mbk_step_last(mbi_solve_memory *m, const double *sums, double *partials,\n"
+  "                              double *shared) {\n"
+  "  mbk_u32 *const last = (mbk_u32 *)(shared + MBK_STEP_WARPS * COUNT);\n"
+  "  if (mbk_thread() == 0) {\n"
+  "#pragma unroll\n"
+  "    for (int k = 0; k < COUNT; k++) {\n"
+  "      partials[COUNT * mbk_block() + k] = sums[k];\n"
+  "    }\n"
+  "    mbk_fence();\n"
+  "    *last = mbk_atomic_add(&m->state.ticket, 1u) == mbk_grid() - 1;\n"
+  "  }\n"
+  "  mbk_block_sync();\n"
+  "  const bool answer = *last != 0;\n"
+  "  mbk_fence();\n"
+  "  return answer;\n"
+  "}\n"
+  "\n"
+  "template <int (*BEFORE)(mbi_solve_state *),\n"
+  "          void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, double *),\n"
+  "          void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *), int ADDS,\n"
+  "          int MAXES, int WHEN>\n"
+  "MBK_DEVICE void mbk_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,\n"
+  "                         double *partials, double *shared) {\n"
+  "  const int COUNT = ADDS + MAXES;\n"
+  "  const bool first = mbk_block() == 0 && mbk_thread() == 0;\n"
+  "  double sums[COUNT > 0 ? COUNT : 1] = {};\n"
+  "  mbk_await();\n"
+  "  mbk_release();\n"
+  "  mbi_solve_state c = m->state;\n"
+  "  if (WHEN == MBS_RUNNING && c.stop != MBI_SOLVE_RUNNING) {\n"
+  "    if (first) {\n"
+  "      m->state.closed = 1;\n"
+  "    }\n"
+  "    return;\n"
+  "  }\n"
+  "  if (WHEN == MBS_LATE && c.closed) {\n"
+  "    return;\n"
+  "  }\n"
+  "  const int wrong = BEFORE(&c);\n"
+  "  if (wrong != 0) { // every block finds out\n"
+  "    if (first) {\n"
+  "      m->state.why = c.why;\n"
+  "      m->state.value = c.value;\n"
+  "      m->state.closed = 1;\n"
+  "      m->state.stop = wrong;\n"
+  "    }\n",
+  "    return;\n"
+  "  }\n"
+  "  for (mbk_i64 i = (mbk_i64)mbk_block() * MBK_STEP_THREADS + mbk_thread(); i < n;\n"
+  "       i += (mbk_i64)mbk_grid() * MBK_STEP_THREADS) {\n"
+  "    ELEMENT(i, &v, &c, sums);\n"
+  "  }\n"
+  "  if (COUNT == 0) {\n"
+  "    return;\n"
+  "  }\n"
+  "  mbk_step_reduce<ADDS, MAXES>(sums, shared);\n"
+  "  if (mbk_grid() > 1) {\n"
+  "    if (!mbk_step_last<COUNT>(m, sums, partials, shared)) {\n"
+  "      return;\n"
+  "    }\n"
+  "#pragma unroll\n"
+  "    for (int k = 0; k < COUNT; k++) {\n"
+  "      sums[k] = 0;\n"
+  "      for (mbk_u32 b = mbk_thread(); b < mbk_grid(); b += MBK_STEP_THREADS) {\n"
+  "        const double part = mbk_load_fresh(&partials[COUNT * b + k]);\n"
+  "        sums[k] = k < ADDS ? sums[k] + part : part > sums[k] ? part : sums[k];\n"
+  "      }\n"
+  "    }\n"
+  "    mbk_step_reduce<ADDS, MAXES>(sums, shared);\n"
+  "  }\n"
+  "  if (mbk_thread() == 0) {\n"
+  "    AFTER(m, &c, sums);\n"
+  "    m->state.ticket = 0;\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Before a batch of iterations: mbi_solve_open. Launch: one thread.\n"
+  "MBK_KERNEL mbk_solve_open(mbi_solve_memory *m, int how, int span, int cap, double tolerance,\n"
+  "                          double shrink, double epsilon) {\n"
+  "  mbi_solve_open(m, how, span, cap, tolerance, shrink, epsilon);\n"
+  "}\n"
+  "\n"
+  "#endif\n",
+  NULL};
+
+static const char *const mbi_source_solve_look_steps_cuh[] = {
+  "// The steps that every solver has. How steps are written, here and in the other files of this\n"
+  "// name:\n"
+  "//   MBS_BEFORE(name)   looks at the scalars c, a copy that it may add to, and returns 0, or a\n"
+  "//                      stop where the step must not be taken (mbi_solve_broken)\n"
+  "//   MBS_ELEMENT(name)  does row i: adds to sums[0], ..., then takes greatest values of what is\n"
+  "//                      not negative in sums[adds], ...\n"
+  "//   MBS_AFTER(name)    takes the complete sums into the state m->state; not called without sums\n"
+  "//   MBS_STEP(name, adds, maxes, when)  when: MBS_RUNNING, not once a stop is set; MBS_LATE,\n"
+  "//                      also in the iteration that sets it; MBS_ALWAYS\n"
+  "// Rows of other vectors may be read at will, but not of those that the step writes.\n"
+  "\n"
+  "#define MBS_AT(slot) ((MBS_VECTOR *)v->at[slot])\n"
+  "#define MBS_LOAD(slot) ((double)MBS_AT(slot)[i])\n"
+  "#define MBS_STORE(slot, value) (MBS_AT(slot)[i] = (MBS_VECTOR)(value))\n"
+  "#define MBS_SIZE(value) ((value) < 0 ? -(value) : (value))\n"
+  "#define MBS_GREATER(sum, value) ((sum) = (value) > (sum) ? (value) : (sum))\n"
+  "#define MBS_NOTHING_BEFORE(name)                                                               \\\n"
+  "  MBS_BEFORE(name) {                                                                           \\\n"
+  "    (void)c;                                                                                   \\\n"
+  "    return 0;                                                                                  \\\n"
+  "  }\n"
+  "#define MBS_NOTHING_AFTER(name)                                                                \\\n"
+  "  MBS_AFTER(name) {                                                                            \\\n",
+  "    (void)m;                                                                                   \\\n"
+  "    (void)c;                                                                                   \\\n"
+  "    (void)sums;                                                                                \\\n"
+  "  }\n"
+  "\n"
+  "// w = b - w, where w = A x: the true residual, and what the backward error needs.\n"
+  "MBS_NOTHING_BEFORE(solve_look)\n"
+  "MBS_ELEMENT(solve_look) {\n"
+  "  const double b = MBS_LOAD(MBI_AT_B), x = MBS_LOAD(MBI_AT_X), w = b - MBS_LOAD(MBI_AT_W);\n"
+  "  (void)c;\n"
+  "  MBS_STORE(MBI_AT_W, w);\n"
+  "  sums[0] += w * w;\n"
+  "  sums[1] += b * b;\n"
+  "  MBS_GREATER(sums[2], MBS_SIZE(w));\n"
+  "  MBS_GREATER(sums[3], MBS_SIZE(x));\n"
+  "  MBS_GREATER(sums[4], MBS_SIZE(b));\n"
+  "}\n"
+  "MBS_AFTER(solve_look) {\n"
+  "  mbi_solve_state *s = &m->state;\n"
+  "  (void)c;\n"
+  "  s->ww = sums[0];\n"
+  "  s->bb = sums[1];\n"
+  "  s->w_most = sums[2];\n"
+  "  s->x_most = sums[3];\n"
+  "  s->b_most = sums[4];\n"
+  "  s->goal = s->shrink * s->tolerance * s->shrink * s->tolerance * s->bb;\n"
+  "}\n"
+  "MBS_STEP(solve_look, 2, 3, MBS_ALWAYS)\n",
+  NULL};
+
+static const char *const mbi_source_solve_loop_cu[] = {
+  "// Whether the loop of a solver goes on, which runs on the GPU: a conditional node of a graph.\n"
+  "#include \"jit/device.cuh\"\n"
+  "\n"
+  "#define MBS_FUNCTION MBK_DEVICE\n"
+  "#include \"solve/state.cuh\"\n"
+  "\n"
+  "// The last of the loop's body. Launch: one thread.\n"
+  "MBK_KERNEL mbk_solve_loop(mbk_u64 handle, const mbi_solve_memory *m) {\n"
+  "  mbk_graph_go_on(handle, m->state.stop == MBI_SOLVE_RUNNING && m->state.iterations < m->state.look);\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_solve_cg_steps_cuh[] = {
+  "// The conjugate gradient method with a preconditioner: Hestenes, Stiefel, \"Methods of Conjugate\n"
+  "// Gradients for Solving Linear Systems\" (1952); Saad, \"Iterative Methods for Sparse Linear\n"
+  "// Systems\", 2nd ed. (2003), algorithm 9.1. q = A p lies in MBI_AT_W.\n"
+  "\n"
+  "#define MBI_CG_R 4\n"
+  "#define MBI_CG_P 5\n"
+  "#define MBI_CG_Z 6 // MBI_PRE_APART only\n"
+  "\n"
+  "#define MBI_CG_RZ 0     // scalars: r'z\n"
+  "#define MBI_CG_RZ_OLD 1 // of the iteration before\n"
+  "#define MBI_CG_ALPHA 2\n"
+  "\n"
+  "// r = b - A x, and where z needs no step of its own p = z.\n"
+  "MBS_NOTHING_BEFORE(cg_start)\n"
+  "MBS_ELEMENT(cg_start) {\n"
+  "  const double r = MBS_LOAD(MBI_AT_W);\n"
+  "  (void)c;\n"
+  "  MBS_STORE(MBI_CG_R, r);\n"
+  "  if (v->pre != MBI_PRE_APART) {\n"
+  "    const double z = v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * r : r;\n"
+  "    MBS_STORE(MBI_CG_P, z);\n"
+  "    sums[0] += r * z;\n"
+  "  }\n"
+  "}\n"
+  "MBS_AFTER(cg_start) {\n"
+  "  (void)c;\n"
+  "  m->state.scalar[MBI_CG_RZ] = sums[0];\n"
+  "  mbi_solve_restart(m);\n"
+  "}\n"
+  "MBS_STEP(cg_start, 1, 0, MBS_ALWAYS)\n"
+  "\n"
+  "// p = z, behind z = M^-1 r.\n"
+  "MBS_NOTHING_BEFORE(cg_direct)\n"
+  "MBS_ELEMENT(cg_direct) {\n"
+  "  const double z = MBS_LOAD(MBI_CG_Z);\n"
+  "  (void)c;\n"
+  "  MBS_STORE(MBI_CG_P, z);\n"
+  "  sums[0] += MBS_LOAD(MBI_CG_R) * z;\n"
+  "}\n"
+  "MBS_AFTER(cg_direct) {\n"
+  "  (void)c;\n"
+  "  m->state.scalar[MBI_CG_RZ] = sums[0];\n"
+  "}\n"
+  "MBS_STEP(cg_direct, 1, 0, MBS_RUNNING)\n"
+  "\n"
+  "// p'A p\n"
+  "MBS_NOTHING_BEFORE(cg_project)\n"
+  "MBS_ELEMENT(cg_project) {\n"
+  "  (void)c;\n"
+  "  sums[0] += MBS_LOAD(MBI_CG_P) * MBS_LOAD(MBI_AT_W);\n"
+  "}\n"
+  "MBS_AFTER(cg_project) {\n"
+  "  (void)c;\n"
+  "  m->state.product_sums[0] = sums[0];\n"
+  "}\n"
+  "MBS_STEP(cg_project, 1, 0, MBS_RUNNING)\n"
+  "\n"
+  "// r -= alpha A p, ||r||^2 and, where z needs no step of its own, r'z\n"
+  "MBS_BEFORE(cg_descend) {\n",
+  "  const double rz = c->scalar[MBI_CG_RZ], pq = c->product_sums[0];\n"
+  "  if (!(rz > 0)) {\n"
+  "    return mbi_solve_broken(c, MBI_WHY_PRECONDITIONER, rz);\n"
+  "  }\n"
+  "  if (!(pq > 0)) {\n"
+  "    return mbi_solve_broken(c, MBI_WHY_CURVATURE, pq);\n"
+  "  }\n"
+  "  c->scalar[MBI_CG_ALPHA] = rz / pq;\n"
+  "  return 0;\n"
+  "}\n"
+  "MBS_ELEMENT(cg_descend) {\n"
+  "  const double updated = MBS_LOAD(MBI_CG_R) - c->scalar[MBI_CG_ALPHA] * MBS_LOAD(MBI_AT_W);\n"
+  "  const double r = (double)(MBS_VECTOR)updated;\n"
+  "  MBS_STORE(MBI_CG_R, r);\n"
+  "  sums[0] += r * r;\n"
+  "  sums[1] += v->pre == MBI_PRE_DIAGONAL ? r * r * MBS_LOAD(MBI_AT_INVERSE) : r * r;\n"
+  "}\n"
+  "MBS_AFTER(cg_descend) {\n"
+  "  double *scalar = m->state.scalar;\n"
+  "  scalar[MBI_CG_ALPHA] = c->scalar[MBI_CG_ALPHA];\n"
+  "  scalar[MBI_CG_RZ_OLD] = c->scalar[MBI_CG_RZ];\n"
+  "  scalar[MBI_CG_RZ] = sums[1];\n"
+  "  mbi_solve_count(m, sums[0]);\n"
+  "}\n"
+  "MBS_STEP(cg_descend, 2, 0, MBS_RUNNING)\n"
+  "\n"
+  "// r'z, behind z = M^-1 r\n"
+  "MBS_NOTHING_BEFORE(cg_correct)\n"
+  "MBS_ELEMENT(cg_correct) {\n"
+  "  (void)c;\n"
+  "  sums[0] += MBS_LOAD(MBI_CG_R) * MBS_LOAD(MBI_CG_Z);\n"
+  "}\n"
+  "MBS_AFTER(cg_correct) {\n"
+  "  (void)c;\n"
+  "  m->state.scalar[MBI_CG_RZ] = sums[0];\n"
+  "}\n"
+  "MBS_STEP(cg_correct, 1, 0, MBS_LATE)\n"
+  "\n"
+  "// x += alpha p, p = z + beta p\n"
+  "MBS_NOTHING_BEFORE(cg_advance)\n"
+  "MBS_ELEMENT(cg_advance) {\n"
+  "  const double beta = c->scalar[MBI_CG_RZ] / c->scalar[MBI_CG_RZ_OLD];\n"
+  "  const double p = MBS_LOAD(MBI_CG_P);\n"
+  "  const double z = v->pre == MBI_PRE_APART      ? MBS_LOAD(MBI_CG_Z)\n"
+  "                   : v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * MBS_LOAD(MBI_CG_R)\n"
+  "                                                : MBS_LOAD(MBI_CG_R);\n"
+  "  (void)sums;\n"
+  "  MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + c->scalar[MBI_CG_ALPHA] * p);\n",
+  "  MBS_STORE(MBI_CG_P, z + beta * p);\n"
+  "}\n"
+  "MBS_NOTHING_AFTER(cg_advance)\n"
+  "MBS_STEP(cg_advance, 0, 0, MBS_LATE)\n",
+  NULL};
+
+static const char *const mbi_source_solve_cg_cu[] = {
+  "// The conjugate gradient method between two products. A row of vectors in f64 without a\n"
+  "// preconditioner moves: descend 24 bytes, advance 40, and project 16 where the product does not\n"
+  "// add up p'A p itself; 8 more in either for a diagonal.\n"
+  "#include \"solve/step.cuh\"\n"
+  "#include \"solve/look_steps.cuh\"\n"
+  "#include \"solve/cg_steps.cuh\"\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_solve_look(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  solve_look_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_cg_start(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  cg_start_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_cg_direct(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  cg_direct_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_cg_project(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  cg_project_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_cg_descend(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  cg_descend_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_cg_correct(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  cg_correct_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_cg_advance(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  cg_advance_step(v, n, m, partials, (double *)shared);\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_solve_bicgstab_steps_cuh[] = {
+  "// BiCGSTAB with a preconditioner on the right: van der Vorst, \"Bi-CGSTAB: A Fast and Smoothly\n"
+  "// Converging Variant of Bi-CG\" (1992); Saad, \"Iterative Methods for Sparse Linear Systems\", 2nd\n"
+  "// ed. (2003), section 7.4.2. t = A s lies in MBI_AT_W. s takes the place of r between the two\n"
+  "// products; without a preconditioner p^ = M^-1 p and s^ = M^-1 s are p and s themselves.\n"
+  "\n"
+  "#define MBI_BICG_R 4\n"
+  "#define MBI_BICG_P 5\n"
+  "#define MBI_BICG_V 6\n"
+  "#define MBI_BICG_SHADOW 7\n"
+  "#define MBI_BICG_P_HAT 8\n"
+  "#define MBI_BICG_S_HAT 9\n"
+  "\n"
+  "#define MBI_BICG_RHO 0 // scalars: shadow'r\n"
+  "#define MBI_BICG_ALPHA 1\n"
+  "#define MBI_BICG_BETA 2\n"
+  "#define MBI_BICG_OMEGA 3\n"
+  "#define MBI_BICG_SS 4     // ||s||^2\n"
+  "#define MBI_BICG_SHADOW_2 5 // ||shadow||^2\n"
+  "\n"
+  "// r = shadow = p = b - A x\n"
+  "MBS_NOTHING_BEFORE(bicgstab_start)\n"
+  "MBS_ELEMENT(bicgstab_start) {\n"
+  "  const double r = MBS_LOAD(MBI_AT_W);\n"
+  "  (void)c;\n"
+  "  MBS_STORE(MBI_BICG_R, r);\n"
+  "  MBS_STORE(MBI_BICG_SHADOW, r);\n"
+  "  MBS_STORE(MBI_BICG_P, r);\n"
+  "  if (v->pre == MBI_PRE_DIAGONAL) {\n"
+  "    MBS_STORE(MBI_BICG_P_HAT, MBS_LOAD(MBI_AT_INVERSE) * r);\n"
+  "  }\n"
+  "  sums[0] += r * r;\n"
+  "}\n"
+  "MBS_AFTER(bicgstab_start) {\n"
+  "  (void)c;\n"
+  "  m->state.scalar[MBI_BICG_RHO] = sums[0];\n"
+  "  m->state.scalar[MBI_BICG_SHADOW_2] = sums[0];\n"
+  "  mbi_solve_restart(m);\n"
+  "}\n"
+  "MBS_STEP(bicgstab_start, 1, 0, MBS_ALWAYS)\n"
+  "\n"
+  "// shadow'v, where v = A p^\n"
+  "MBS_NOTHING_BEFORE(bicgstab_project)\n"
+  "MBS_ELEMENT(bicgstab_project) {\n"
+  "  (void)c;\n"
+  "  sums[0] += MBS_LOAD(MBI_BICG_SHADOW) * MBS_LOAD(MBI_BICG_V);\n"
+  "}\n"
+  "MBS_AFTER(bicgstab_project) {\n"
+  "  (void)c;\n"
+  "  m->state.product_sums[0] = sums[0];\n"
+  "}\n"
+  "MBS_STEP(bicgstab_project, 1, 0, MBS_RUNNING)\n"
+  "\n"
+  "// s = r - alpha v\n"
+  "MBS_BEFORE(bicgstab_half) {\n",
+  "  const double sigma = c->product_sums[0], alpha = c->scalar[MBI_BICG_RHO] / sigma;\n"
+  "  if (sigma == 0 || !(alpha - alpha == 0)) {\n"
+  "    return mbi_solve_broken(c, MBI_WHY_SHADOW, sigma);\n"
+  "  }\n"
+  "  c->scalar[MBI_BICG_ALPHA] = alpha;\n"
+  "  return 0;\n"
+  "}\n"
+  "MBS_ELEMENT(bicgstab_half) {\n"
+  "  const double exact = MBS_LOAD(MBI_BICG_R) - c->scalar[MBI_BICG_ALPHA] * MBS_LOAD(MBI_BICG_V);\n"
+  "  const double s = (double)(MBS_VECTOR)exact;\n"
+  "  MBS_STORE(MBI_BICG_R, s);\n"
+  "  if (v->pre == MBI_PRE_DIAGONAL) {\n"
+  "    MBS_STORE(MBI_BICG_S_HAT, MBS_LOAD(MBI_AT_INVERSE) * s);\n"
+  "  }\n"
+  "  sums[0] += s * s;\n"
+  "}\n"
+  "MBS_AFTER(bicgstab_half) {\n"
+  "  m->state.scalar[MBI_BICG_ALPHA] = c->scalar[MBI_BICG_ALPHA];\n"
+  "  m->state.scalar[MBI_BICG_SS] = sums[0];\n"
+  "}\n"
+  "MBS_STEP(bicgstab_half, 1, 0, MBS_RUNNING)\n"
+  "\n"
+  "// t's and ||t||^2, where t = A s^\n"
+  "MBS_NOTHING_BEFORE(bicgstab_stabilise)\n"
+  "MBS_ELEMENT(bicgstab_stabilise) {\n"
+  "  const double t = MBS_LOAD(MBI_AT_W);\n"
+  "  (void)c;\n"
+  "  sums[0] += t * MBS_LOAD(MBI_BICG_R);\n"
+  "  sums[1] += t * t;\n"
+  "}\n"
+  "MBS_AFTER(bicgstab_stabilise) {\n"
+  "  (void)c;\n"
+  "  m->state.product_sums[0] = sums[0];\n"
+  "  m->state.product_sums[1] = sums[1];\n"
+  "}\n"
+  "MBS_STEP(bicgstab_stabilise, 2, 0, MBS_RUNNING)\n"
+  "\n"
+  "// x += alpha p^ + omega s^, r = s - omega t, ||r||^2 and shadow'r. Where A s is zero, omega is.\n"
+  "MBS_BEFORE(bicgstab_update) {\n"
+  "  const double ts = c->product_sums[0], tt = c->product_sums[1];\n"
+  "  c->scalar[MBI_BICG_OMEGA] = tt > 0 ? ts / tt : tt;\n"
+  "  return 0;\n"
+  "}\n"
+  "MBS_ELEMENT(bicgstab_update) {\n"
+  "  const double alpha = c->scalar[MBI_BICG_ALPHA], omega = c->scalar[MBI_BICG_OMEGA];\n"
+  "  const double s = MBS_LOAD(MBI_BICG_R);\n"
+  "  const double s_hat = v->pre == MBI_PRE_NONE ? s : MBS_LOAD(MBI_BICG_S_HAT);\n"
+  "  const double p_hat =\n",
+  "      v->pre == MBI_PRE_NONE ? MBS_LOAD(MBI_BICG_P) : MBS_LOAD(MBI_BICG_P_HAT);\n"
+  "  const double exact = s - omega * MBS_LOAD(MBI_AT_W);\n"
+  "  const double r = (double)(MBS_VECTOR)exact;\n"
+  "  MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + (alpha * p_hat + omega * s_hat));\n"
+  "  MBS_STORE(MBI_BICG_R, r);\n"
+  "  sums[0] += r * r;\n"
+  "  sums[1] += r * MBS_LOAD(MBI_BICG_SHADOW);\n"
+  "}\n"
+  "MBS_AFTER(bicgstab_update) {\n"
+  "  mbi_solve_state *s = &m->state;\n"
+  "  const double rho = s->scalar[MBI_BICG_RHO], alpha = s->scalar[MBI_BICG_ALPHA];\n"
+  "  const double omega = c->scalar[MBI_BICG_OMEGA];\n"
+  "  s->scalar[MBI_BICG_OMEGA] = omega;\n"
+  "  s->scalar[MBI_BICG_BETA] = sums[1] / rho * (alpha / omega);\n"
+  "  s->scalar[MBI_BICG_RHO] = sums[1];\n"
+  "  mbi_solve_count(m, sums[0]);\n"
+  "  if (s->stop == MBI_SOLVE_RUNNING) { // and could not go on with what is only rounding errors\n"
+  "    const double ts = sqrt(s->product_sums[1]) * sqrt(s->scalar[MBI_BICG_SS]);\n"
+  "    const double sr = sqrt(sums[0]) * sqrt(s->scalar[MBI_BICG_SHADOW_2]);\n"
+  "    if (!(MBS_SIZE(s->product_sums[0]) > s->epsilon * ts)) {\n"
+  "      s->why = MBI_WHY_OMEGA;\n"
+  "      s->value = omega;\n"
+  "      s->stop = MBI_SOLVE_BREAKDOWN;\n"
+  "    } else if (!(MBS_SIZE(sums[1]) > s->epsilon * sr)) {\n"
+  "      s->why = MBI_WHY_SHADOW;\n"
+  "      s->value = sums[1];\n"
+  "      s->stop = MBI_SOLVE_BREAKDOWN;\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "MBS_STEP(bicgstab_update, 2, 0, MBS_RUNNING)\n"
+  "\n"
+  "// p = r + beta (p - omega v)\n"
+  "MBS_NOTHING_BEFORE(bicgstab_direct)\n"
+  "MBS_ELEMENT(bicgstab_direct) {\n"
+  "  const double last = MBS_LOAD(MBI_BICG_P) - c->scalar[MBI_BICG_OMEGA] * MBS_LOAD(MBI_BICG_V);\n"
+  "  const double p = MBS_LOAD(MBI_BICG_R) + c->scalar[MBI_BICG_BETA] * last;\n"
+  "  (void)sums;\n"
+  "  MBS_STORE(MBI_BICG_P, p);\n"
+  "  if (v->pre == MBI_PRE_DIAGONAL) {\n",
+  "    MBS_STORE(MBI_BICG_P_HAT, MBS_LOAD(MBI_AT_INVERSE) * p);\n"
+  "  }\n"
+  "}\n"
+  "MBS_NOTHING_AFTER(bicgstab_direct)\n"
+  "MBS_STEP(bicgstab_direct, 0, 0, MBS_LATE)\n",
+  NULL};
+
+static const char *const mbi_source_solve_bicgstab_cu[] = {
+  "// BiCGSTAB between products. A row of vectors in f64 without a preconditioner moves: half 24\n"
+  "// bytes, update 56, direct 32, and where the products do not add up their sums themselves 16\n"
+  "// for project and 16 for stabilise.\n"
+  "#include \"solve/step.cuh\"\n"
+  "#include \"solve/look_steps.cuh\"\n"
+  "#include \"solve/bicgstab_steps.cuh\"\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_solve_look(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  solve_look_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_bicgstab_start(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  bicgstab_start_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_bicgstab_project(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  bicgstab_project_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_bicgstab_half(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  bicgstab_half_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_bicgstab_stabilise(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  bicgstab_stabilise_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_bicgstab_update(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  bicgstab_update_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_bicgstab_direct(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  bicgstab_direct_step(v, n, m, partials, (double *)shared);\n"
   "}\n",
   NULL};
 
@@ -10198,6 +11453,9 @@ static const struct {
     {"spmv/algebra.cuh", mbi_source_spmv_algebra_cuh},
     {"spmv/semiring.cuh", mbi_source_spmv_semiring_cuh},
     {"spmv/values.cuh", mbi_source_spmv_values_cuh},
+    {"spmv/epilogue.cuh", mbi_source_spmv_epilogue_cuh},
+    {"spmv/epilogue_commit.cuh", mbi_source_spmv_epilogue_commit_cuh},
+    {"spmv/epilogue.cu", mbi_source_spmv_epilogue_cu},
     {"spmv/forms.cuh", mbi_source_spmv_forms_cuh},
     {"spmv/arrays.cu", mbi_source_spmv_arrays_cu},
     {"spmv/merbit_tile.cuh", mbi_source_spmv_merbit_tile_cuh},
@@ -10230,8 +11488,16 @@ static const struct {
     {"spmv/many.cu", mbi_source_spmv_many_cu},
     {"spmv/reorder.cu", mbi_source_spmv_reorder_cu},
     {"spmv/transpose.cu", mbi_source_spmv_transpose_cu},
+    {"solve/state.cuh", mbi_source_solve_state_cuh},
     {"solve/pagerank_steps.cuh", mbi_source_solve_pagerank_steps_cuh},
     {"solve/pagerank.cu", mbi_source_solve_pagerank_cu},
+    {"solve/step.cuh", mbi_source_solve_step_cuh},
+    {"solve/look_steps.cuh", mbi_source_solve_look_steps_cuh},
+    {"solve/loop.cu", mbi_source_solve_loop_cu},
+    {"solve/cg_steps.cuh", mbi_source_solve_cg_steps_cuh},
+    {"solve/cg.cu", mbi_source_solve_cg_cu},
+    {"solve/bicgstab_steps.cuh", mbi_source_solve_bicgstab_steps_cuh},
+    {"solve/bicgstab.cu", mbi_source_solve_bicgstab_cu},
 #ifdef MERBIT_STUDY_METHODS
     {"spmv/bsr_study.cu", mbi_source_spmv_bsr_study_cu},
     {"spmv/row_study.cu", mbi_source_spmv_row_study_cu},
@@ -10240,7 +11506,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "e50c5bc4b02dc434dd95f54663974d95afabddbd0e5b9d5f75cfe0b0bd38f713"
+#define MBI_KERNEL_HASH "efdd417409fd2035a8ee910d5c7473477d8504d85b5c7daa21fede592418cfc7"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -10589,7 +11855,7 @@ static void mbi_loaded_close(merbit_context *context) {
 /* ---- Preamble: the #defines of one specialisation --------------------------------------- */
 
 typedef struct mbi_preamble { /* all zero is empty */
-  char text[4096];
+  char text[8192];
   size_t length;
   int overflow; /* a line did not fit; mbi_program_create refuses */
 } mbi_preamble;
@@ -16101,6 +17367,7 @@ typedef struct mbi_expression { /* one that is being read */
   const char *what;         /* as messages call it */
   const char *const *names; /* ended by NULL */
   merbit_type type;
+  const char *number; /* what kernels call that type */
   const char *source;
   const char *at; /* the token in hand; of `length` characters, 0 at the end */
   size_t length;
@@ -16226,13 +17493,14 @@ static merbit_status mbi_expression_wrap(mbi_expression *e, size_t from, const c
 /* The operand written from `from` on as a number or a truth, whichever is `wanted`. */
 static merbit_status mbi_expression_want(mbi_expression *e, size_t from, int wanted) {
   const int have = e->operand;
+  char head[48];
   e->operand = wanted;
-  return have == wanted
-             ? MERBIT_OK
-             : mbi_expression_wrap(e, from,
-                                   wanted == MBI_OPERAND_TRUTH ? "mbk_truth_of("
-                                                               : "mbk_number_of<MBK_COMPUTE>(",
-                                   ")");
+  if (have == wanted) {
+    return MERBIT_OK;
+  }
+  (void)snprintf(head, sizeof head, "mbk_number_of<%s>(", e->number);
+  return mbi_expression_wrap(e, from, wanted == MBI_OPERAND_TRUTH ? "mbk_truth_of(" : head,
+                             ")");
 }
 
 /* ==== >>jit/expression.c  expressions of users, checked and written anew for kernels ====== */
@@ -16291,7 +17559,7 @@ static merbit_status mbi_expression_number(mbi_expression *e) {
     }
   }
   memcpy(&bits, &value, sizeof bits);
-  (void)snprintf(text, sizeof text, "((MBK_COMPUTE)mbk_number(0x%016" PRIx64 "ull))", bits);
+  (void)snprintf(text, sizeof text, "((%s)mbk_number(0x%016" PRIx64 "ull))", e->number, bits);
   mbi_expression_next(e);
   if (e->length > 0 && (mbi_is_letter(*e->at) || *e->at == '.' || mbi_is_digit(*e->at))) {
     return mbi_expression_refuse(e, "cannot follow a number");
@@ -16496,12 +17764,12 @@ static merbit_status mbi_expression_choice(mbi_expression *e) {
 }
 
 /* `source`, which messages call `what`, checked: text[MBI_EXPRESSION_SIZE] becomes the same
- * expression for kernels, of type MBK_COMPUTE, which is `type`. `names`, ended by NULL, are
+ * expression for kernels, which call its type, `type`, `number`. `names`, ended by NULL, are
  * what it may use; kernels know them behind MBI_EXPRESSION_MARK. After a failure the text is
  * empty. */
-static merbit_status mbi_expression_check(merbit_context *context, const char *what,
+static merbit_status mbi_expression_write(merbit_context *context, const char *what,
                                           const char *source, const char *const *names,
-                                          merbit_type type, char *text) {
+                                          merbit_type type, const char *number, char *text) {
   mbi_expression e;
   merbit_status status;
   memset(&e, 0, sizeof e);
@@ -16509,6 +17777,7 @@ static merbit_status mbi_expression_check(merbit_context *context, const char *w
   e.what = what;
   e.names = names;
   e.type = type;
+  e.number = number;
   e.source = e.at = source;
   e.text = text;
   text[0] = '\0';
@@ -16528,6 +17797,13 @@ static merbit_status mbi_expression_check(merbit_context *context, const char *w
     text[0] = '\0';
   }
   return status;
+}
+
+/* The same of type MBK_COMPUTE. */
+static merbit_status mbi_expression_check(merbit_context *context, const char *what,
+                                          const char *source, const char *const *names,
+                                          merbit_type type, char *text) {
+  return mbi_expression_write(context, what, source, names, type, "MBK_COMPUTE", text);
 }
 
 /* ==== >>matrix/mm_input.c  Matrix Market: lines from a path, memory or a callback ========= */
@@ -18188,6 +19464,7 @@ typedef struct mbi_many {
   void *loose, *collect, *spread; /* CUfunction */
 } mbi_many;
 typedef struct mbi_operators mbi_operators;
+typedef struct mbi_epilogue mbi_epilogue;
 
 /* What a method on CUDA provides. create: for the matrix in plan->device, in an entered
  * context; after a failure destroy cleans up. describe: its part of the plan's line. */
@@ -18254,6 +19531,7 @@ struct merbit_plan {
   mbi_cb cb;
   mbi_many many;
   mbi_operators *operators;    /* MERBIT_SEMIRING_CUSTOM: spmv/semiring.c */
+  mbi_epilogue *epilogue;      /* spmv/epilogue.c; or NULL */
   int once;                    /* the matrix is loaded past the caches */
   merbit_workspace *workspace; /* the plan's own; holds no reference */
 };
@@ -18265,6 +19543,8 @@ struct merbit_workspace {
   mbi_devptr device_carries;     /* CUDA: carry_first[blocks], carry_out[blocks] */
   mbi_devptr staged_x, staged_y; /* CUDA with host vectors */
   const void *known_x, *known_y; /* pointers already found to be the GPU's */
+  double *sums;                  /* CPU: of each chunk of an epilogue */
+  mbi_devptr sums_scratch;       /* CUDA: spmv/epilogue_product.c */
 };
 
 /* What a method made of the matrix is gone, or belongs to another plan. */
@@ -18382,6 +19662,9 @@ static merbit_status mbi_plan_check_arrays(const merbit_plan *plan, const merbit
 
 /* Whether a plan's operators have what a side needs: spmv/semiring.c. */
 static int mbi_semiring_runs(const merbit_plan *plan, merbit_side side);
+
+/* And its epilogue: spmv/epilogue.c. */
+static int mbi_epilogue_runs(const merbit_plan *plan, merbit_side side);
 
 /* Drop one reference; the last one frees the plan: spmv/plan.c. */
 static void mbi_plan_unref(merbit_plan *plan);
@@ -18720,6 +20003,549 @@ static int mbi_semiring_adds(const merbit_plan *plan, const void *beta) {
   return plan->type == MERBIT_F32
              ? scalar->f32.given != 0 && (double)scalar->f32.value != mbi_semiring_zero(plan)
              : scalar->f64.given != 0 && scalar->f64.value != mbi_semiring_zero(plan);
+}
+
+/* ==== >>spmv/epilogue_table.c  CPU: epilogues that need no function of the user =========== */
+/* On the CPU an epilogue is a function. For these expressions nobody need give one: it is made of
+ * the same text that kernels get. */
+
+static double mbi_epilogue_dot_sum0(
+    double ax, double y, double v0) {
+  (void)y;
+  return v0 * ax;
+}
+
+static void mbi_epilogue_dot_f64(void *user, int64_t begin, int64_t end, void *y,
+                                         const void *const *vectors, const double *scalars,
+                                         double sums[2]) {
+  double *rows = (double *)y;
+  int64_t i;
+  (void)user;
+  (void)scalars;
+  for (i = begin; i < end; i++) {
+    const double ax = rows[i];
+    sums[0] += mbi_epilogue_dot_sum0(
+        (double)ax, (double)rows[i],
+        (double)((const double *)vectors[0])[i]);
+  }
+}
+
+static void mbi_epilogue_dot_f32(void *user, int64_t begin, int64_t end, void *y,
+                                         const void *const *vectors, const double *scalars,
+                                         double sums[2]) {
+  float *rows = (float *)y;
+  int64_t i;
+  (void)user;
+  (void)scalars;
+  for (i = begin; i < end; i++) {
+    const float ax = rows[i];
+    sums[0] += mbi_epilogue_dot_sum0(
+        (double)ax, (double)rows[i],
+        (double)((const float *)vectors[0])[i]);
+  }
+}
+
+static double mbi_epilogue_dots_sum0(
+    double ax, double y, double v0) {
+  (void)y;
+  return v0 * ax;
+}
+
+static double mbi_epilogue_dots_sum1(
+    double ax, double y, double v0) {
+  (void)y;
+  (void)v0;
+  return ax * ax;
+}
+
+static void mbi_epilogue_dots_f64(void *user, int64_t begin, int64_t end, void *y,
+                                         const void *const *vectors, const double *scalars,
+                                         double sums[2]) {
+  double *rows = (double *)y;
+  int64_t i;
+  (void)user;
+  (void)scalars;
+  for (i = begin; i < end; i++) {
+    const double ax = rows[i];
+    sums[0] += mbi_epilogue_dots_sum0(
+        (double)ax, (double)rows[i],
+        (double)((const double *)vectors[0])[i]);
+    sums[1] += mbi_epilogue_dots_sum1(
+        (double)ax, (double)rows[i],
+        (double)((const double *)vectors[0])[i]);
+  }
+}
+
+static void mbi_epilogue_dots_f32(void *user, int64_t begin, int64_t end, void *y,
+                                         const void *const *vectors, const double *scalars,
+                                         double sums[2]) {
+  float *rows = (float *)y;
+  int64_t i;
+  (void)user;
+  (void)scalars;
+  for (i = begin; i < end; i++) {
+    const float ax = rows[i];
+    sums[0] += mbi_epilogue_dots_sum0(
+        (double)ax, (double)rows[i],
+        (double)((const float *)vectors[0])[i]);
+    sums[1] += mbi_epilogue_dots_sum1(
+        (double)ax, (double)rows[i],
+        (double)((const float *)vectors[0])[i]);
+  }
+}
+
+static double mbi_epilogue_residual_sum0(
+    double ax, double y, double v0) {
+  (void)ax;
+  (void)v0;
+  return y * y;
+}
+
+static double mbi_epilogue_residual_result_f64(
+    double ax, double y, double v0) {
+  (void)y;
+  return v0 - ax;
+}
+
+static void mbi_epilogue_residual_f64(void *user, int64_t begin, int64_t end, void *y,
+                                         const void *const *vectors, const double *scalars,
+                                         double sums[2]) {
+  double *rows = (double *)y;
+  int64_t i;
+  (void)user;
+  (void)scalars;
+  for (i = begin; i < end; i++) {
+    const double ax = rows[i];
+    rows[i] = mbi_epilogue_residual_result_f64(
+        (double)ax, (double)0,
+        (double)((const double *)vectors[0])[i]);
+    sums[0] += mbi_epilogue_residual_sum0(
+        (double)ax, (double)rows[i],
+        (double)((const double *)vectors[0])[i]);
+  }
+}
+
+static float mbi_epilogue_residual_result_f32(
+    float ax, float y, float v0) {
+  (void)y;
+  return v0 - ax;
+}
+
+static void mbi_epilogue_residual_f32(void *user, int64_t begin, int64_t end, void *y,
+                                         const void *const *vectors, const double *scalars,
+                                         double sums[2]) {
+  float *rows = (float *)y;
+  int64_t i;
+  (void)user;
+  (void)scalars;
+  for (i = begin; i < end; i++) {
+    const float ax = rows[i];
+    rows[i] = mbi_epilogue_residual_result_f32(
+        (float)ax, (float)0,
+        (float)((const float *)vectors[0])[i]);
+    sums[0] += mbi_epilogue_residual_sum0(
+        (double)ax, (double)rows[i],
+        (double)((const float *)vectors[0])[i]);
+  }
+}
+
+static double mbi_epilogue_rank_sum0(
+    double ax, double y, double v0, double v1, double s0, double s1) {
+  (void)y;
+  return fabs(s0 * ax + s1 - v0 * fabs(v1));
+}
+
+static double mbi_epilogue_rank_sum1(
+    double ax, double y, double v0, double v1, double s0, double s1) {
+  (void)ax;
+  (void)v0;
+  (void)s0;
+  (void)s1;
+  return v1 < 0 ? y : 0;
+}
+
+static double mbi_epilogue_rank_result_f64(
+    double ax, double y, double v0, double v1, double s0, double s1) {
+  (void)y;
+  (void)v0;
+  return (s0 * ax + s1) / fabs(v1);
+}
+
+static void mbi_epilogue_rank_f64(void *user, int64_t begin, int64_t end, void *y,
+                                         const void *const *vectors, const double *scalars,
+                                         double sums[2]) {
+  double *rows = (double *)y;
+  int64_t i;
+  (void)user;
+  for (i = begin; i < end; i++) {
+    const double ax = rows[i];
+    rows[i] = mbi_epilogue_rank_result_f64(
+        (double)ax, (double)0,
+        (double)((const double *)vectors[0])[i],
+        (double)((const double *)vectors[1])[i],
+        (double)scalars[0], (double)scalars[1]);
+    sums[0] += mbi_epilogue_rank_sum0(
+        (double)ax, (double)rows[i],
+        (double)((const double *)vectors[0])[i],
+        (double)((const double *)vectors[1])[i],
+        (double)scalars[0], (double)scalars[1]);
+    sums[1] += mbi_epilogue_rank_sum1(
+        (double)ax, (double)rows[i],
+        (double)((const double *)vectors[0])[i],
+        (double)((const double *)vectors[1])[i],
+        (double)scalars[0], (double)scalars[1]);
+  }
+}
+
+static float mbi_epilogue_rank_result_f32(
+    float ax, float y, float v0, float v1, float s0, float s1) {
+  (void)y;
+  (void)v0;
+  return (s0 * ax + s1) / fabsf(v1);
+}
+
+static void mbi_epilogue_rank_f32(void *user, int64_t begin, int64_t end, void *y,
+                                         const void *const *vectors, const double *scalars,
+                                         double sums[2]) {
+  float *rows = (float *)y;
+  int64_t i;
+  (void)user;
+  for (i = begin; i < end; i++) {
+    const float ax = rows[i];
+    rows[i] = mbi_epilogue_rank_result_f32(
+        (float)ax, (float)0,
+        (float)((const float *)vectors[0])[i],
+        (float)((const float *)vectors[1])[i],
+        (float)scalars[0], (float)scalars[1]);
+    sums[0] += mbi_epilogue_rank_sum0(
+        (double)ax, (double)rows[i],
+        (double)((const float *)vectors[0])[i],
+        (double)((const float *)vectors[1])[i],
+        (double)scalars[0], (double)scalars[1]);
+    sums[1] += mbi_epilogue_rank_sum1(
+        (double)ax, (double)rows[i],
+        (double)((const float *)vectors[0])[i],
+        (double)((const float *)vectors[1])[i],
+        (double)scalars[0], (double)scalars[1]);
+  }
+}
+
+static const struct {
+  const char *texts[3]; /* of the result and of the sums; NULL as the user's */
+  merbit_epilogue_rows f64, f32;
+} mbi_epilogues[] = {
+    {{NULL, "v0 * ax", NULL},
+     mbi_epilogue_dot_f64,
+     mbi_epilogue_dot_f32},
+    {{NULL, "v0 * ax", "ax * ax"},
+     mbi_epilogue_dots_f64,
+     mbi_epilogue_dots_f32},
+    {{"v0 - ax", "y * y", NULL},
+     mbi_epilogue_residual_f64,
+     mbi_epilogue_residual_f32},
+    {{"(s0 * ax + s1) / abs(v1)", "abs(s0 * ax + s1 - v0 * abs(v1))", "v1 < 0 ? y : 0"},
+     mbi_epilogue_rank_f64,
+     mbi_epilogue_rank_f32},
+};
+
+/* But for spaces. */
+static int mbi_epilogue_same(const char *a, const char *b) {
+  if (a == NULL || b == NULL) {
+    return a == b;
+  }
+  for (;;) {
+    while (*a == ' ') {
+      a++;
+    }
+    while (*b == ' ') {
+      b++;
+    }
+    if (*a != *b || *a == '\0') {
+      return *a == *b;
+    }
+    a++;
+    b++;
+  }
+}
+
+/* The function for an epilogue of these expressions, or NULL. */
+static merbit_epilogue_rows mbi_epilogue_known(const merbit_epilogue *given, merbit_type type) {
+  size_t i;
+  for (i = 0; i < sizeof mbi_epilogues / sizeof mbi_epilogues[0]; i++) {
+    if (mbi_epilogue_same(given->result, mbi_epilogues[i].texts[0]) &&
+        mbi_epilogue_same(given->sums[0], mbi_epilogues[i].texts[1]) &&
+        mbi_epilogue_same(given->sums[1], mbi_epilogues[i].texts[2])) {
+      return type == MERBIT_F32 ? mbi_epilogues[i].f32 : mbi_epilogues[i].f64;
+    }
+  }
+  return NULL;
+}
+
+/* ==== >>spmv/epilogue.c  epilogues: checks, what kernels are told, room for sums ========== */
+/* Epilogues: what a plan's products make of each row of op(A) x on its way to y, and two sums
+ * over all rows. Kernels: spmv/epilogue.cuh, in the product's own or in spmv/epilogue.cu behind
+ * it; the CPU: spmv/epilogue_cpu.c; products: spmv/epilogue_product.c. */
+
+#define MBI_EPILOGUE_VECTORS 6
+#define MBI_EPILOGUE_SCALARS 8
+#define MBI_EPILOGUE_CHUNK 8192  /* rows that one task takes on the CPU */
+#define MBI_EPILOGUE_GROUP 128   /* blocks whose sums one of them adds up */
+#define MBI_EPILOGUE_THREADS 256 /* of a block of a kernel of its own */
+
+struct mbi_epilogue {                                             /* a copy of the user's */
+  merbit_epilogue given;                                          /* without its expressions */
+  char result[MBI_EXPRESSION_SIZE], sums[2][MBI_EXPRESSION_SIZE]; /* for kernels; empty: none */
+  int fused;           /* in the product's own kernels */
+  mbi_program program; /* else */
+  void *kernel;        /* CUfunction */
+};
+
+/* What kernels are given of a product: mbk_epilogue of spmv/epilogue.cuh. It takes alpha's
+ * place in their arguments. */
+typedef struct mbi_epilogue_call {
+  mbi_devptr vectors[MBI_EPILOGUE_VECTORS];
+  mbi_devptr scalars, sums, skip;
+  mbi_devptr left, parts, tickets;
+  uint64_t left_count;
+} mbi_epilogue_call;
+
+static int mbi_plan_has_epilogue(const merbit_plan *plan) {
+  return plan->epilogue != NULL;
+}
+
+/* Whether the product's own kernels take it; known once the method is. */
+static int mbi_epilogue_fused(const merbit_plan *plan) {
+  return plan->epilogue != NULL && plan->epilogue->fused;
+}
+
+/* Before plan->cuda->create, by which method. */
+static void mbi_epilogue_settle(merbit_plan *plan, merbit_method method) {
+  if (plan->epilogue != NULL) {
+    plan->epilogue->fused =
+        !plan->epilogue->given.apart && plan->device.rows > 0 &&
+        (method == MERBIT_METHOD_SCAN || method == MERBIT_METHOD_ROWS ||
+         method == MERBIT_METHOD_SLICED);
+  }
+}
+
+/* Shared memory of a kernel that needs `bytes` by itself: sums take its place at the end. */
+static unsigned mbi_epilogue_shared(const merbit_plan *plan, int threads, unsigned bytes) {
+  const unsigned sums = (unsigned)threads / 16 * (unsigned)sizeof(double);
+  return mbi_epilogue_fused(plan) && bytes < sums ? sums : bytes;
+}
+
+/* ---- Checks -------------------------------------------------------------------------------
+ */
+
+/* After the checks of types, semirings and of several vectors. */
+static merbit_status mbi_epilogue_check(merbit_context *context, const merbit_plan_desc *desc) {
+  const merbit_epilogue *e = desc->epilogue;
+  if (e == NULL) {
+    return MERBIT_OK;
+  }
+  if (e->vectors < 0 || e->vectors > MBI_EPILOGUE_VECTORS || e->scalars < 0 ||
+      e->scalars > MBI_EPILOGUE_SCALARS) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "epilogue.vectors is %d and scalars %d; use up to %d and up to %d",
+                    e->vectors, e->scalars, MBI_EPILOGUE_VECTORS, MBI_EPILOGUE_SCALARS);
+  }
+  if (!mbi_type_plain(desc->vector_type) || desc->semiring != MERBIT_SEMIRING_PLUS_TIMES ||
+      desc->vectors > 1) {
+    return mbi_fail(
+        context, MERBIT_NOT_SUPPORTED,
+        "plan_desc.epilogue is for one vector of F64 or F32, and for plus and times");
+  }
+  return MERBIT_OK;
+}
+
+static int mbi_epilogue_runs(const merbit_plan *plan, merbit_side side) {
+  return plan->epilogue == NULL || side == MERBIT_SIDE_CUDA ||
+         plan->epilogue->given.cpu != NULL;
+}
+
+/* One expression; the result is of the plan's type, sums are double. */
+static merbit_status mbi_epilogue_take_one(const merbit_plan *plan, int sum, const char *what,
+                                           const char *source, char *text) {
+  static const char *const vectors[] = {"v0", "v1", "v2", "v3", "v4", "v5"};
+  static const char *const scalars[] = {"s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7"};
+  const merbit_epilogue *given = &plan->epilogue->given;
+  const char *names[3 + MBI_EPILOGUE_VECTORS + MBI_EPILOGUE_SCALARS + 1];
+  int count = 0, i;
+  if (source == NULL) {
+    return MERBIT_OK;
+  }
+  names[count++] = "ax";
+  names[count++] = "row";
+  for (i = 0; i < given->vectors; i++) {
+    names[count++] = vectors[i];
+  }
+  for (i = 0; i < given->scalars; i++) {
+    names[count++] = scalars[i];
+  }
+  if (sum) {
+    names[count++] = "y";
+  }
+  names[count] = NULL;
+  return mbi_expression_write(plan->context, what, source, names,
+                              sum ? MERBIT_F64 : mbi_plan_sums(plan),
+                              sum ? "double" : "MBK_COMPUTE", text);
+}
+
+/* plan->epilogue: a copy of the user's, checked. mbi_plan_free releases it. */
+static merbit_status mbi_epilogue_take(merbit_plan *plan) {
+  const merbit_epilogue *given = plan->desc.epilogue;
+  merbit_context *context = plan->context;
+  merbit_status status;
+  mbi_epilogue *e;
+  plan->desc.epilogue = NULL; /* the user's from here on */
+  if (given == NULL) {
+    return MERBIT_OK;
+  }
+  plan->desc.scalar_memory = MERBIT_MEMORY_DEFAULT; /* of alpha and beta, which do not come */
+  e = (mbi_epilogue *)mbi_allocate(context, sizeof *e);
+  if (e == NULL) {
+    return mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no memory for a plan's epilogue");
+  }
+  memset(e, 0, sizeof *e);
+  plan->epilogue = e;
+  e->given = *given;
+  if (given->cpu == NULL) {
+    e->given.cpu = mbi_epilogue_known(given, mbi_plan_sums(plan));
+  }
+  e->given.result = e->given.sums[0] = e->given.sums[1] = NULL;
+  status = mbi_epilogue_take_one(plan, 0, "epilogue.result", given->result, e->result);
+  if (status == MERBIT_OK) {
+    status = mbi_epilogue_take_one(plan, 1, "epilogue.sums[0]", given->sums[0], e->sums[0]);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_epilogue_take_one(plan, 1, "epilogue.sums[1]", given->sums[1], e->sums[1]);
+  }
+  if (status == MERBIT_OK && !mbi_epilogue_runs(plan, plan->side)) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "the plan is for the CPU, which needs epilogue.cpu, a function: the "
+                    "expressions are none of those that go without");
+  }
+  if (status == MERBIT_OK && plan->side == MERBIT_SIDE_CUDA &&
+      plan->desc.vector_memory == MERBIT_MEMORY_HOST) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "a plan on CUDA with an epilogue takes vectors in GPU memory, not those of "
+                    "plan_desc.vector_memory HOST");
+  }
+  return status;
+}
+
+/* ---- What kernels are told -----------------------------------------------------------------
+ */
+
+static void mbi_epilogue_preamble(const mbi_epilogue *e, mbi_preamble *preamble) {
+  mbi_preamble_define_int(preamble, "MBK_EPILOGUE_VECTORS", e->given.vectors);
+  mbi_preamble_define_int(preamble, "MBK_EPILOGUE_SCALARS", e->given.scalars);
+  mbi_preamble_define(preamble, "MBK_EPILOGUE_RESULT",
+                      e->result[0] != '\0' ? e->result : MBI_EXPRESSION_MARK "ax");
+  if (e->sums[0][0] != '\0') {
+    mbi_preamble_define(preamble, "MBK_EPILOGUE_SUM0", e->sums[0]);
+  }
+  if (e->sums[1][0] != '\0') {
+    mbi_preamble_define(preamble, "MBK_EPILOGUE_SUM1", e->sums[1]);
+  }
+}
+
+/* A kernel behind the product, where the method's own do not take the epilogue. Needs an
+ * entered context. */
+static merbit_status mbi_epilogue_specialise(merbit_plan *plan) {
+  mbi_epilogue *e = plan->epilogue;
+  const char *type = mbi_type_device(mbi_plan_sums(plan));
+  mbi_preamble preamble;
+  merbit_status status;
+  memset(&preamble, 0, sizeof preamble);
+  mbi_preamble_define(&preamble, "MBK_VECTOR", type);
+  mbi_preamble_define(&preamble, "MBK_COMPUTE", type);
+  mbi_epilogue_preamble(e, &preamble);
+  status = mbi_program_create(plan->context, "spmv/epilogue.cu", &preamble, &e->program);
+  return status == MERBIT_OK
+             ? mbi_program_kernel(plan->context, &e->program, "mbk_epilogue_apart", &e->kernel)
+             : status;
+}
+
+/* Needs an entered context. */
+static void mbi_epilogue_release_cuda(merbit_plan *plan) {
+  if (plan->epilogue != NULL) {
+    mbi_program_destroy(plan->context, &plan->epilogue->program);
+  }
+}
+
+/* ---- Room ----------------------------------------------------------------------------------
+ */
+
+/* Blocks of a kernel behind the product, for a plan the same each time. */
+static uint64_t mbi_epilogue_apart_blocks(const merbit_plan *plan) {
+  const uint64_t rows = (uint64_t)plan->csr.rows;
+  const uint64_t blocks = rows / MBI_EPILOGUE_THREADS + 1;
+  const uint64_t most = 8 * (uint64_t)plan->context->device.multiprocessors;
+  return blocks < most ? blocks : most;
+}
+
+/* Where each part of a product's scratch begins: tickets, which are zero between products even
+ * where the plan is made again; sums that the kernels before the last one leave; those of the
+ * last one and of its groups; and, for a kernel apart, the product. */
+typedef struct mbi_epilogue_room {
+  uint64_t left_count, parts, groups; /* of blocks, and of groups of them */
+  uint64_t at_left, at_parts, at_product, bytes;
+} mbi_epilogue_room;
+
+static mbi_epilogue_room mbi_epilogue_room_of(const merbit_plan *plan) {
+  mbi_epilogue_room room;
+  memset(&room, 0, sizeof room);
+  room.parts = mbi_epilogue_apart_blocks(plan);
+  if (mbi_epilogue_fused(plan)) {
+    const int crossing = plan->method == MERBIT_METHOD_SCAN && !plan->scan.whole;
+    room.left_count = crossing ? plan->scan.blocks : 0;
+    room.parts = plan->method == MERBIT_METHOD_ROWS     ? plan->rows.blocks
+                 : plan->method == MERBIT_METHOD_SLICED ? plan->sliced.blocks
+                 : crossing                             ? plan->scan.fixup_blocks
+                                                        : plan->scan.blocks;
+  }
+  room.groups = (room.parts + MBI_EPILOGUE_GROUP - 1) / MBI_EPILOGUE_GROUP;
+  room.at_left = ((room.groups + 1) * sizeof(uint32_t) + 255) / 256 * 256;
+  room.at_parts = room.at_left + 2 * room.left_count * sizeof(double);
+  room.at_product =
+      (room.at_parts + 2 * (room.parts + room.groups) * sizeof(double) + 255) / 256 * 256;
+  room.bytes = room.at_product;
+  if (!mbi_epilogue_fused(plan)) {
+    room.bytes += (uint64_t)plan->csr.rows * mbi_type_size(mbi_plan_sums(plan));
+  }
+  return room;
+}
+
+static int64_t mbi_epilogue_chunks(const merbit_plan *plan) {
+  return (plan->csr.rows + MBI_EPILOGUE_CHUNK - 1) / MBI_EPILOGUE_CHUNK;
+}
+
+/* What a workspace needs beside, on CUDA in an entered context. mbi_workspace_free releases it.
+ */
+static merbit_status mbi_epilogue_workspace(merbit_workspace *workspace) {
+  const merbit_plan *plan = workspace->plan;
+  merbit_context *context = plan->context;
+  merbit_status status;
+  if (plan->epilogue == NULL) {
+    return MERBIT_OK;
+  }
+  if (plan->side == MERBIT_SIDE_CPU) {
+    void *sums = NULL;
+    status = mbi_allocate_array(context, mbi_epilogue_chunks(plan) + 1, 2 * sizeof(double),
+                                "an epilogue's sums", &sums);
+    workspace->sums = (double *)sums;
+    return status;
+  }
+  {
+    const mbi_epilogue_room room = mbi_epilogue_room_of(plan);
+    status = mbi_device_allocate(context, room.bytes, "an epilogue's sums",
+                                 &workspace->sums_scratch);
+    if (status == MERBIT_OK) { /* tickets */
+      status = mbi_device_zero(context, workspace->sums_scratch, (size_t)room.at_product, NULL);
+    }
+    return status == MERBIT_OK ? mbi_device_synchronize(context, NULL) : status;
+  }
 }
 
 /* ==== >>spmv/reference.c  CPU: the sequential row loop ==================================== */
@@ -24174,6 +26000,9 @@ static void mbi_plan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   mbi_semiring_preamble(plan, preamble);
   mbi_preamble_define_int(preamble, "MBK_SCALARS_DEVICE",
                           plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE);
+  if (mbi_epilogue_fused(plan)) {
+    mbi_epilogue_preamble(plan->epilogue, preamble);
+  }
 }
 
 /* ==== >>spmv/merbit.c  CUDA: merge-path tiles with packed lanes =========================== */
@@ -24972,8 +26801,10 @@ static merbit_status mbi_scan_size(merbit_plan *plan) {
 static unsigned mbi_scan_whole_shared(const merbit_plan *plan, int adds) {
   const unsigned size = (unsigned)mbi_type_size(mbi_plan_sums(plan));
   const unsigned threads = (unsigned)plan->scan.threads;
-  return mbi_value_shared(plan) + threads / 32 * 2 * (2 * size + (unsigned)sizeof(uint32_t)) +
-         (adds ? threads * size : 0);
+  return mbi_epilogue_shared(
+      plan, plan->scan.threads,
+      mbi_value_shared(plan) + threads / 32 * 2 * (2 * size + (unsigned)sizeof(uint32_t)) +
+          (adds ? threads * size : 0));
 }
 
 /* ==== >>spmv/scan.c  CUDA: tiles of nonzeros, segmented sums by shuffles ================== */
@@ -25164,13 +26995,18 @@ static merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr carries
   return mbi_device_launch_some(
       plan->context, s->fixup, "mbk_scan_fixup", (int64_t)s->fixup_blocks,
       MBI_SCAN_FIXUP_THREADS,
-      (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 *
-                 (mbi_type_size(mbi_plan_sums(plan)) + sizeof(uint32_t))),
+      mbi_epilogue_shared(plan, MBI_SCAN_FIXUP_THREADS,
+                          (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 *
+                                     (mbi_type_size(mbi_plan_sums(plan)) + sizeof(uint32_t)))),
       stream, arguments, early);
 }
 
-/* Whether the old y is wanted, for all that the host knows of beta, a kernel's argument. */
+/* Whether the old y is wanted, for all that the host knows of beta, a kernel's argument; or an
+ * epilogue's first vector in its place. */
 static int mbi_scan_adds(const merbit_plan *plan, const void *beta) {
+  if (mbi_epilogue_fused(plan)) {
+    return plan->epilogue->given.vectors > 0;
+  }
   if (mbi_plan_has_semiring(plan)) {
     return mbi_semiring_adds(plan, beta);
   }
@@ -25234,7 +27070,9 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
     status = mbi_device_launch_early(
         plan->context, adds ? s->sum : s->product, adds ? "mbk_scan_sum" : "mbk_scan_product",
         (int64_t)s->blocks, s->threads,
-        mbi_value_shared(plan) + (adds ? (unsigned)s->threads * size : 0), stream, arguments);
+        mbi_epilogue_shared(plan, s->threads,
+                            mbi_value_shared(plan) + (adds ? (unsigned)s->threads * size : 0)),
+        stream, arguments);
   }
   return status == MERBIT_OK ? mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream, 1)
                              : status;
@@ -26269,8 +28107,9 @@ static merbit_status mbi_rows_multiply(merbit_plan *plan, mbi_devptr carries, co
   arguments[7] = (void *)(uintptr_t)alpha;
   arguments[8] = (void *)(uintptr_t)beta;
   return mbi_device_launch_early(plan->context, r->product, "mbk_rows_product",
-                                 (int64_t)r->blocks, r->threads, mbi_value_shared(plan), stream,
-                                 arguments);
+                                 (int64_t)r->blocks, r->threads,
+                                 mbi_epilogue_shared(plan, r->threads, mbi_value_shared(plan)),
+                                 stream, arguments);
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */
@@ -28758,8 +30597,9 @@ static merbit_status mbi_sliced_multiply(merbit_plan *plan, mbi_devptr carries,
   arguments[11] = (void *)(uintptr_t)alpha;
   arguments[12] = (void *)(uintptr_t)beta;
   return mbi_device_launch_early(plan->context, s->kernels[3], "mbk_sliced_product",
-                                 (int64_t)s->blocks, s->threads, mbi_value_shared(plan), stream,
-                                 arguments);
+                                 (int64_t)s->blocks, s->threads,
+                                 mbi_epilogue_shared(plan, s->threads, mbi_value_shared(plan)),
+                                 stream, arguments);
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */
@@ -30165,9 +32005,10 @@ static merbit_status mbi_method_create(merbit_plan *plan) {
              : status;
 }
 
-/* Whether alpha is zero, for all that the host knows of it. */
+/* Whether alpha is zero, for all that the host knows of it. With a fused epilogue it is 1, and
+ * what comes in its place the epilogue's. */
 static int mbi_alpha_zero(const merbit_plan *plan, const void *alpha) {
-  return plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE &&
+  return !mbi_epilogue_fused(plan) && plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE &&
          mbi_scalar_zero(mbi_plan_sums(plan), alpha);
 }
 
@@ -31707,6 +33548,7 @@ static merbit_status mbi_choose(merbit_plan *plan) {
   char reason[384];
   merbit_status status = MERBIT_OK;
   plan->once = plan->device.nnz >= 4 * plan->device.rows;
+  mbi_epilogue_settle(plan, MERBIT_METHOD_AUTO); /* products are measured without */
   if (mbi_plan_vectors(plan) > 1) {
     return mbi_choose_many(plan);
   }
@@ -31741,6 +33583,7 @@ static merbit_status mbi_choose(merbit_plan *plan) {
     }
   }
   plan->cuda = mbi_cuda_method_of(plan, plan->method);
+  mbi_epilogue_settle(plan, plan->method);
   status = mbi_method_create(plan);
   if (any && plan->method != MERBIT_METHOD_SCAN &&
       (status == MERBIT_DEVICE_OUT_OF_MEMORY || status == MERBIT_TOO_LARGE)) {
@@ -31751,6 +33594,7 @@ static merbit_status mbi_choose(merbit_plan *plan) {
     (void)snprintf(plan->why, sizeof plan->why, "the first choice failed: %.60s", reason);
     plan->method = MERBIT_METHOD_SCAN;
     plan->cuda = mbi_cuda_method_of(plan, plan->method);
+    mbi_epilogue_settle(plan, plan->method);
     status = mbi_method_create(plan);
   }
   if (status == MERBIT_OK && plan->full.csr.rows > 0) {
@@ -33156,7 +35000,8 @@ static int mbi_plan_may_fall_back(const merbit_plan *plan, merbit_status status)
          plan->half.view.memory != MERBIT_MEMORY_DEVICE &&
          plan->desc.vector_memory == MERBIT_MEMORY_HOST &&
          plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE &&
-         mbi_semiring_runs(plan, MERBIT_SIDE_CPU) && status != MERBIT_INVALID_ARGUMENT &&
+         mbi_semiring_runs(plan, MERBIT_SIDE_CPU) &&
+         mbi_epilogue_runs(plan, MERBIT_SIDE_CPU) && status != MERBIT_INVALID_ARGUMENT &&
          status != MERBIT_INVALID_MATRIX && status != MERBIT_OUT_OF_MEMORY;
 }
 
@@ -33390,10 +35235,12 @@ static void mbi_workspace_free(merbit_workspace *workspace) {
     mbi_device_release(context, workspace->device_carries);
     mbi_device_release(context, workspace->staged_x);
     mbi_device_release(context, workspace->staged_y);
+    mbi_device_release(context, workspace->sums_scratch);
     mbi_device_leave(context);
   }
   mbi_release(context, workspace->carries);
   mbi_release(context, workspace->bounce);
+  mbi_release(context, workspace->sums);
   mbi_release(context, workspace);
 }
 
@@ -33414,6 +35261,9 @@ static merbit_status mbi_workspace_fill_cuda(merbit_workspace *workspace) {
       status = mbi_device_allocate(context, (uint64_t)plan->csr.rows * size, "a staged y",
                                    &workspace->staged_y);
     }
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_epilogue_workspace(workspace);
   }
   mbi_device_leave(context);
   return status;
@@ -33442,6 +35292,7 @@ static merbit_status mbi_workspace_make(merbit_plan *plan, merbit_workspace **wo
                              : mbi_mixed_scratch_bytes(plan);
     status = mbi_allocate_array(context, (int64_t)bytes, 1, "the carries of a workspace",
                                 &made->carries);
+    status = status == MERBIT_OK ? mbi_epilogue_workspace(made) : status;
   }
   if (status != MERBIT_OK) {
     mbi_workspace_free(made);
@@ -33636,6 +35487,7 @@ static void mbi_plan_release_cuda(merbit_plan *plan) {
     mbi_ranks_destroy(plan->context, &plan->ranks);
     mbi_device_csr_destroy(plan->context, &plan->device);
     mbi_reorder_release_cuda(plan);
+    mbi_epilogue_release_cuda(plan);
     mbi_device_leave(plan->context);
   }
   plan->cuda = NULL;
@@ -33661,6 +35513,7 @@ static void mbi_plan_free(merbit_plan *plan) {
   merbit_matrix_destroy(plan->transpose.matrix);
   mbi_release(context, plan->own_values);
   mbi_release(context, plan->operators);
+  mbi_release(context, plan->epilogue);
   mbi_release(context, plan);
   mbi_context_unref(context);
 }
@@ -33689,6 +35542,9 @@ static merbit_status mbi_plan_build_cuda(merbit_plan *plan, int dual) {
   if (status == MERBIT_OK) {
     plan->merbit.dual = dual;
     status = mbi_choose(plan);
+  }
+  if (status == MERBIT_OK && mbi_plan_has_epilogue(plan) && !mbi_epilogue_fused(plan)) {
+    status = mbi_epilogue_specialise(plan);
   }
   if (status == MERBIT_OK && mbi_reorder_on_gpu(plan)) {
     status = mbi_reorder_upload(plan);
@@ -33749,6 +35605,9 @@ static merbit_status mbi_plan_build(merbit_plan *plan, int dual) {
     status = mbi_semiring_take(plan);
   }
   if (status == MERBIT_OK) {
+    status = mbi_epilogue_take(plan);
+  }
+  if (status == MERBIT_OK) {
     status = mbi_plan_take(plan);
   }
   if (status != MERBIT_OK) {
@@ -33796,6 +35655,9 @@ static merbit_status mbi_plan_create(merbit_context *context, const merbit_view 
   }
   if (status == MERBIT_OK) {
     status = mbi_many_check(context, mbi_view_type(view), &taken);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_epilogue_check(context, &taken);
   }
   if (status == MERBIT_OK) {
     status = mbi_half_check(context, view, desc);
@@ -34464,6 +36326,10 @@ MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *worksp
     workspace = plan->workspace;
   }
   status = mbi_spmv_check(plan, workspace, x, y);
+  if (status == MERBIT_OK && mbi_plan_has_epilogue(plan)) {
+    status = mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
+                      "merbit_spmv: the plan has an epilogue; use merbit_spmv_epilogue");
+  }
   if (status != MERBIT_OK) {
     return status;
   }
@@ -34491,6 +36357,211 @@ MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *worksp
   }
   return mbi_spmv_cuda(plan, workspace, alpha, x, beta, y, !mbi_scalar_zero(type, beta),
                        stream);
+}
+
+/* ==== >>spmv/epilogue_product.c  products with an epilogue ================================ */
+/* Products of plans with an epilogue. On CUDA an epilogue goes into the product's own kernels
+ * where the method takes it, else into one behind them. On the CPU it is a function, over
+ * chunks of rows behind the product. */
+
+/* ---- CPU ------------------------------------------------------------------------------------
+ */
+
+typedef struct mbi_epilogue_task {
+  const mbi_epilogue *epilogue;
+  void *y;
+  const void *const *vectors;
+  const double *scalars;
+  double *sums;
+  int64_t rows;
+} mbi_epilogue_task;
+
+static void mbi_epilogue_chunk(void *argument, int chunk) {
+  const mbi_epilogue_task *t = (const mbi_epilogue_task *)argument;
+  const int64_t begin = (int64_t)chunk * MBI_EPILOGUE_CHUNK;
+  const int64_t end =
+      begin + MBI_EPILOGUE_CHUNK < t->rows ? begin + MBI_EPILOGUE_CHUNK : t->rows;
+  double sums[2];
+  sums[0] = sums[1] = 0;
+  t->epilogue->given.cpu(t->epilogue->given.cpu_user, begin, end, t->y, t->vectors, t->scalars,
+                         sums);
+  t->sums[2 * (size_t)chunk] = sums[0];
+  t->sums[2 * (size_t)chunk + 1] = sums[1];
+}
+
+/* alpha or beta. */
+static const void *mbi_epilogue_factor(const merbit_plan *plan, int one) {
+  static const float f32[2] = {0, 1};
+  static const double f64[2] = {0, 1};
+  return mbi_plan_sums(plan) == MERBIT_F32 ? (const void *)&f32[one] : (const void *)&f64[one];
+}
+
+static void mbi_epilogue_cpu(merbit_plan *plan, merbit_workspace *workspace, const void *x,
+                             void *y, const void *const *vectors, const double *scalars,
+                             double *sums) {
+  const int64_t chunks = mbi_epilogue_chunks(plan);
+  double total[2];
+  mbi_epilogue_task task;
+  int64_t i;
+  mbi_spmv_cpu(plan, workspace, mbi_epilogue_factor(plan, 1), x, mbi_epilogue_factor(plan, 0),
+               y);
+  task.epilogue = plan->epilogue;
+  task.y = y;
+  task.vectors = vectors;
+  task.scalars = scalars;
+  task.sums = workspace->sums;
+  task.rows = plan->csr.rows;
+  mbi_parallel(plan->context, (int)chunks, mbi_epilogue_chunk, &task);
+  total[0] = total[1] = 0;
+  for (i = 0; i < chunks; i++) {
+    total[0] += workspace->sums[2 * i];
+    total[1] += workspace->sums[2 * i + 1];
+  }
+  if (sums != NULL) {
+    sums[0] = total[0];
+    sums[1] = total[1];
+  }
+}
+
+/* ---- CUDA -----------------------------------------------------------------------------------
+ */
+
+/* The product, and a kernel behind it. With `skip` the product goes to the workspace, for
+ * kernels that know nothing of it write y. */
+static merbit_status mbi_epilogue_apart(merbit_plan *plan, merbit_workspace *workspace,
+                                        mbi_devptr x, mbi_devptr y, mbi_epilogue_call *call,
+                                        uint64_t at_product, void *stream) {
+  uint64_t rows = (uint64_t)plan->csr.rows;
+  mbi_devptr product = call->skip != 0 ? workspace->sums_scratch + at_product : y;
+  void *arguments[4];
+  merbit_status status =
+      mbi_method_multiply(plan, workspace->device_carries, mbi_epilogue_factor(plan, 1), x,
+                          mbi_epilogue_factor(plan, 0), product, stream);
+  if (rows == 0) { /* then they point nowhere */
+    product = y = 0;
+  }
+  arguments[0] = &product;
+  arguments[1] = &y;
+  arguments[2] = &rows;
+  arguments[3] = call;
+  return status == MERBIT_OK
+             ? mbi_device_launch_early(
+                   plan->context, plan->epilogue->kernel, "mbk_epilogue_apart",
+                   (int64_t)mbi_epilogue_apart_blocks(plan), MBI_EPILOGUE_THREADS,
+                   MBI_EPILOGUE_THREADS / 16 * 8, stream, arguments)
+             : status;
+}
+
+/* In an entered context. */
+static merbit_status mbi_epilogue_cuda(merbit_plan *plan, merbit_workspace *workspace,
+                                       const void *x, void *y, const void *const *vectors,
+                                       const double *scalars, double *sums, const int *skip,
+                                       void *stream) {
+  const mbi_epilogue_room room = mbi_epilogue_room_of(plan);
+  mbi_epilogue_call call;
+  int i;
+  memset(&call, 0, sizeof call);
+  for (i = 0; i < plan->epilogue->given.vectors; i++) {
+    call.vectors[i] = mbi_device_address(vectors[i]);
+  }
+  call.scalars = mbi_device_address(scalars);
+  call.sums = mbi_device_address(sums);
+  call.skip = mbi_device_address(skip);
+  call.tickets = workspace->sums_scratch;
+  call.left = workspace->sums_scratch + room.at_left;
+  call.left_count = room.left_count;
+  call.parts = workspace->sums_scratch + room.at_parts;
+  if (plan->epilogue->fused) {
+    return mbi_method_multiply(plan, workspace->device_carries, &call, mbi_device_address(x),
+                               mbi_epilogue_factor(plan, 0), mbi_device_address(y), stream);
+  }
+  return mbi_epilogue_apart(plan, workspace, mbi_device_address(x), mbi_device_address(y),
+                            &call, room.at_product, stream);
+}
+
+/* ---- Either side ----------------------------------------------------------------------------
+ */
+
+/* merbit_spmv_epilogue without its checks, for the library's own iterations: arguments as in
+ * the public header. On CUDA it enters the context, only launches kernels (one to three), and
+ * may be captured; the caller's `vectors` array is read at once, all else when the product
+ * runs. workspace NULL: the plan's own. */
+static merbit_status mbi_spmv_epilogue(merbit_plan *plan, merbit_workspace *workspace,
+                                       const void *x, void *y, const void *const *vectors,
+                                       const double *scalars, double *sums, const int *skip,
+                                       void *stream) {
+  merbit_status status;
+  workspace = workspace != NULL ? workspace : plan->workspace;
+  if (plan->side == MERBIT_SIDE_CPU) {
+    if (skip == NULL || *skip == 0) {
+      mbi_epilogue_cpu(plan, workspace, x, y, vectors, scalars, sums);
+    }
+    return MERBIT_OK;
+  }
+  status = mbi_device_enter(plan->context);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  status = mbi_epilogue_cuda(plan, workspace, x, y, vectors, scalars, sums, skip, stream);
+  mbi_device_leave(plan->context);
+  return status;
+}
+
+static merbit_status mbi_epilogue_check_call(merbit_plan *plan, const void *y,
+                                             const void *const *vectors,
+                                             const double *scalars) {
+  merbit_context *context = plan->context;
+  const mbi_epilogue *e = plan->epilogue;
+  const uint64_t bytes = (uint64_t)plan->csr.rows * mbi_type_size(mbi_plan_sums(plan));
+  int i;
+  if ((e->given.vectors > 0 && vectors == NULL) || (e->given.scalars > 0 && scalars == NULL)) {
+    return mbi_fail(
+        context, MERBIT_INVALID_ARGUMENT,
+        "merbit_spmv_epilogue: `%s` is NULL; the plan's epilogue has %d vectors and "
+        "%d scalars",
+        e->given.vectors > 0 && vectors == NULL ? "vectors" : "scalars", e->given.vectors,
+        e->given.scalars);
+  }
+  for (i = 0; i < e->given.vectors && plan->csr.rows > 0; i++) {
+    merbit_status status;
+    if (vectors[i] == NULL) {
+      return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                      "merbit_spmv_epilogue: vectors[%d] is NULL", i);
+    }
+    if (mbi_overlap(vectors[i], bytes, y, bytes)) {
+      return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                      "merbit_spmv_epilogue: vectors[%d] at %p and y at %p, of %" PRId64
+                      " elements each, overlap; use two vectors",
+                      i, vectors[i], y, plan->csr.rows);
+    }
+    status = mbi_types_check_address(context, "a vector", mbi_plan_sums(plan), vectors[i]);
+    if (status != MERBIT_OK) {
+      return status;
+    }
+  }
+  return MERBIT_OK;
+}
+
+MERBIT_API merbit_status merbit_spmv_epilogue(merbit_plan *plan, merbit_workspace *workspace,
+                                              const void *x, void *y,
+                                              const void *const *vectors, const double *scalars,
+                                              double *sums, const int *skip, void *stream) {
+  merbit_status status;
+  if (plan == NULL) {
+    return MERBIT_INVALID_ARGUMENT;
+  }
+  if (plan->epilogue == NULL) {
+    return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
+                    "merbit_spmv_epilogue: the plan has none; set plan_desc.epilogue");
+  }
+  workspace = workspace != NULL ? workspace : plan->workspace;
+  status = mbi_spmv_check(plan, workspace, x, y);
+  if (status == MERBIT_OK) {
+    status = mbi_epilogue_check_call(plan, y, vectors, scalars);
+  }
+  return status == MERBIT_OK
+             ? mbi_spmv_epilogue(plan, workspace, x, y, vectors, scalars, sums, skip, stream)
+             : status;
 }
 
 /* ==== >>spmv/many_product.c  products of several vectors ================================== */
@@ -34874,6 +36945,2321 @@ MERBIT_API merbit_status merbit_plan_get_order(const merbit_plan *plan, int64_t 
   return MERBIT_OK;
 }
 
+/* ==== >>solve/solver_types.h  solvers: what their rooms share ============================= */
+/* Solvers: solve/solver.c. What every room of theirs shares. */
+
+#define MBS_FUNCTION static
+// What the steps of a solver share, for the CPU and the GPU: one text is compiled by either
+// compiler. Scalars live in memory of the side that computes; steps read and write them there,
+// so that no number passes through the host. Whoever includes this defines MBS_FUNCTION.
+
+#define MBI_SOLVE_VECTORS 12
+#define MBI_SOLVE_SCALARS 12
+#define MBI_SOLVE_SUMS 5    // of a step, the greatest values it looks for included
+#define MBI_SOLVE_RING 2048 // iterations whose residuals are kept; more never pass between two looks
+
+// state.stop: a merbit_stop that a step can tell, or one of these.
+#define MBI_SOLVE_RUNNING (-1)
+#define MBI_SOLVE_CAP 1
+#define MBI_SOLVE_NOT_FINITE 3
+#define MBI_SOLVE_BREAKDOWN 5
+#define MBI_SOLVE_CANDIDATE 100 // the recurrence is below the goal: b - A x decides
+
+// state.why: what broke down; state.value is the number at fault.
+#define MBI_WHY_NOTHING 0
+#define MBI_WHY_CURVATURE 1      // CG: p'Ap is not positive
+#define MBI_WHY_PRECONDITIONER 2 // CG: r'M^-1 r is not positive
+#define MBI_WHY_SHADOW 3         // BiCGSTAB: the shadow residual is orthogonal to r, or to v
+#define MBI_WHY_OMEGA 4          // BiCGSTAB: A s is orthogonal to s
+// A method adds its own from 16 on.
+
+// Places in mbi_solve_vectors that every method has; its own begin at MBI_AT_OWN.
+#define MBI_AT_X 0
+#define MBI_AT_B 1
+#define MBI_AT_W 2       // scratch: products, and b - A x at a look
+#define MBI_AT_INVERSE 3 // of the diagonal, or of its blocks, row by row
+#define MBI_AT_OWN 4
+
+// How z = M^-1 r is found: within a step, or between steps, by a step or a callback.
+#define MBI_PRE_NONE 0
+#define MBI_PRE_DIAGONAL 1
+#define MBI_PRE_APART 2
+
+typedef struct mbi_solve_vectors {
+  void *at[MBI_SOLVE_VECTORS];
+  int pre;   // a MBI_PRE
+  int block; // rows of a block of the preconditioner
+} mbi_solve_vectors;
+
+typedef struct mbi_solve_state {
+  double scalar[MBI_SOLVE_SCALARS]; // the method's own
+  double product_sums[2];           // what a product with an epilogue added up
+  double rr;                        // ||r||^2 of the recurrence
+  double goal;                      // the recurrence stops at or below it
+  double tolerance, shrink;         // goal = (shrink * tolerance * ||b||)^2
+  double epsilon;                   // distance from 1 to the next number of the vectors' type
+  double ww, bb;                    // ||b - A x||^2 and ||b||^2, at the last look
+  double w_most, x_most, b_most;    // and the largest entries, without sign
+  double value;
+  int stop;
+  int closed; // the iteration that set `stop` is complete: later ones leave vectors alone
+  int iterations, cap;
+  int look; // the loop is left at this iteration
+  int why;
+  unsigned ticket; // blocks of a step that are done
+  int padding;
+} mbi_solve_state;
+
+typedef struct mbi_solve_memory {
+  mbi_solve_state state;
+  double ring[MBI_SOLVE_RING]; // ring[k % MBI_SOLVE_RING]: ||r||^2 after iteration k
+} mbi_solve_memory;
+
+// How mbi_solve_open prepares a batch of iterations.
+#define MBI_OPEN_BEGIN 0  // a new solve
+#define MBI_OPEN_GO_ON 1  // the next batch
+#define MBI_OPEN_TIGHTER 2 // the same recurrence, to a lower goal
+
+MBS_FUNCTION void mbi_solve_open(mbi_solve_memory *m, int how, int span, int cap,
+                                 double tolerance, double shrink, double epsilon) {
+  mbi_solve_state *s = &m->state;
+  if (how == MBI_OPEN_BEGIN) {
+    s->iterations = 0;
+    s->cap = cap;
+    s->tolerance = tolerance;
+    s->epsilon = epsilon;
+    s->ticket = 0;
+    s->why = MBI_WHY_NOTHING;
+    s->value = 0;
+    s->stop = MBI_SOLVE_RUNNING;
+    s->closed = 0;
+  }
+  s->shrink = shrink;
+  s->goal = shrink * tolerance * shrink * tolerance * s->bb; // after BEGIN a look sets bb
+  if (how == MBI_OPEN_TIGHTER) {
+    s->stop = MBI_SOLVE_RUNNING;
+    s->closed = 0;
+  }
+  s->look = s->iterations + span;
+}
+
+// After an iteration, or a start: is ||r||^2 low enough, and may there be another iteration?
+MBS_FUNCTION void mbi_solve_judge(mbi_solve_memory *m, double rr) {
+  mbi_solve_state *s = &m->state;
+  s->rr = rr;
+  m->ring[s->iterations % MBI_SOLVE_RING] = rr;
+  if (!(rr - rr == 0)) { // NaN or Inf
+    s->stop = MBI_SOLVE_NOT_FINITE;
+  } else if (rr <= s->goal) {
+    s->stop = MBI_SOLVE_CANDIDATE;
+  } else if (s->iterations >= s->cap) {
+    s->stop = MBI_SOLVE_CAP;
+  }
+}
+
+// At the end of an iteration.
+MBS_FUNCTION void mbi_solve_count(mbi_solve_memory *m, double rr) {
+  m->state.iterations++;
+  mbi_solve_judge(m, rr);
+}
+
+// At the start of a recurrence from b - A x, whose square the look has left in ww.
+MBS_FUNCTION void mbi_solve_restart(mbi_solve_memory *m) {
+  m->state.stop = MBI_SOLVE_RUNNING;
+  m->state.closed = 0;
+  m->state.why = MBI_WHY_NOTHING;
+  mbi_solve_judge(m, m->state.ww);
+}
+
+// For MBS_BEFORE: a number that cannot be right stops the solver before vectors change.
+MBS_FUNCTION int mbi_solve_broken(mbi_solve_state *c, int why, double value) {
+  c->why = why;
+  c->value = value;
+  return value - value == 0 ? MBI_SOLVE_BREAKDOWN : MBI_SOLVE_NOT_FINITE;
+}
+
+#undef MBS_FUNCTION
+
+enum { MBI_STEP_ALWAYS, MBI_STEP_RUNNING, MBI_STEP_LATE }; /* MBS_ALWAYS and so on */
+
+/* A step as the CPU runs it: solve/steps.c. `chunk` takes a mbi_step_call. */
+typedef struct mbi_step_code {
+  int (*before)(mbi_solve_state *scalars);
+  mbi_task chunk;
+  void (*after)(mbi_solve_memory *memory, const mbi_solve_state *scalars, const double *sums);
+  int adds, maxes, when;
+} mbi_step_code;
+
+/* A step on both sides: its kernel in the method's program, and its code in f64 and f32. */
+typedef struct mbi_step {
+  const char *kernel;
+  const mbi_step_code *code[2];
+} mbi_step;
+
+#define MBI_SOLVE_STEPS 16 /* of a method, at most */
+#define MBI_STEP_THREADS 256 /* of a block of the GPU, as solve/step.cuh has it, and the most blocks */
+#define MBI_STEP_BLOCKS 1024
+#define MBI_STEP_SHARED 512  /* bytes */
+#define MBI_SOLVER_PRODUCTS 1000 /* that a plan is made for, per solve expected */
+#define MBI_SOLVE_BATCH 0.1      /* seconds that a batch of iterations should take */
+#define MBI_SOLVE_NONE (-1)  /* in solver->alias: no such vector, or one with memory of its own */
+#define MBI_SOLVE_OWN (-2)
+
+/* What a method of solving is made of. `start` and `iterate` enqueue steps and products
+ * (mbi_solve_step, mbi_solve_product, mbi_solve_apply); the same calls compute at once on the
+ * CPU. They must enqueue the same each time, for iterations are recorded once and replayed. */
+typedef struct mbi_solve_method {
+  const char *name;
+  const char *file; /* of the kernels; NULL ends a list of methods */
+  const mbi_step *steps; /* of which step 0 is mbk_solve_look */
+  int step_count;
+  int restarts; /* breakdowns after which it begins again from b - A x */
+  /* Says in solver->alias which vectors it wants from MBI_AT_OWN on: MBI_SOLVE_OWN, or the place
+   * of another, below, whose memory it shares. */
+  void (*layout)(struct merbit_solver *solver);
+  merbit_status (*start)(struct merbit_solver *solver);   /* from b - A x in MBI_AT_W */
+  merbit_status (*iterate)(struct merbit_solver *solver); /* mbi_solve_count in the last sums */
+} mbi_solve_method;
+
+typedef struct mbi_solve_gpu {
+  mbi_program program;
+  void *kernels[MBI_SOLVE_STEPS]; /* CUfunction: steps */
+  void *open;                     /* CUfunction: mbk_solve_open */
+  void *stream;                   /* CUstream; NULL: the default stream */
+  mbi_program loop_program;
+  void *loop;    /* CUfunction: mbk_solve_loop */
+  void *graph;   /* CUgraphExec: solve/batch.c; NULL: nothing is recorded */
+  int loops;     /* and it loops by itself */
+  char why[384]; /* why not, where a call failed */
+} mbi_solve_gpu;
+
+struct merbit_solver {
+  merbit_context *context;
+  merbit_solver_desc desc; /* defaults filled in */
+  const mbi_solve_method *method;
+  merbit_view view; /* borrowed; values NULL after an update by others */
+  merbit_type type; /* of vectors */
+  int64_t n;
+  merbit_plan *plan;
+  merbit_side side;
+  double norm; /* of A, in the infinity norm */
+  mbi_solve_vectors v;
+  int alias[MBI_SOLVE_VECTORS]; /* whose memory a vector has: see mbi_solve_method.layout */
+  mbi_solve_memory *memory;     /* on the solver's side */
+  double *partials;             /* on it too */
+  mbi_solve_gpu gpu;
+  uint64_t bytes; /* of vectors and scalars on the solver's side */
+  double prepare_seconds;
+  char reason[384]; /* why the CPU was taken */
+  /* Of the solve that runs: */
+  mbi_solve_memory seen; /* CUDA: what the last look found */
+  double *history;
+  int history_size, history_known; /* entries; iterations whose residuals have been seen */
+  int restarts, synchronizations;
+  int breakdowns, tightenings; /* of `restarts`; of the goal since the last one */
+  int restarted;               /* in this iteration */
+  double shrink, worst; /* as in the state; ||b - A x||^2 where the last restart began */
+  double started;
+};
+
+/* ==== >>solve/steps.c  solvers: steps on the CPU ========================================== */
+/* Steps on the CPU: the same text as the GPU's, once for each type, in chunks of rows for the
+ * threads. Sums depend on the number of rows alone. */
+#define MBI_SOLVE_CHUNK 8192
+
+typedef struct mbi_step_call {
+  const mbi_solve_vectors *v;
+  const mbi_solve_state *scalars;
+  double *partials;
+  int64_t n;
+} mbi_step_call;
+
+#define MBS_INDEX int64_t
+#define MBS_ALWAYS MBI_STEP_ALWAYS
+#define MBS_RUNNING MBI_STEP_RUNNING
+#define MBS_LATE MBI_STEP_LATE
+#define MBS_BEFORE(name) static int MBS_NAME(name, _before)(mbi_solve_state * c)
+#define MBS_ELEMENT(name)                                                                      \
+  static void MBS_NAME(name, _element)(MBS_INDEX i, const mbi_solve_vectors *v,                \
+                                       const mbi_solve_state *c, double *sums)
+#define MBS_AFTER(name)                                                                        \
+  static void MBS_NAME(name, _after)(mbi_solve_memory * m, const mbi_solve_state *c,           \
+                                     const double *sums)
+#define MBS_STEP(name, adds, maxes, when)                                                      \
+  static void MBS_NAME(name, _chunk)(void *argument, int chunk) {                              \
+    const mbi_step_call *call = (const mbi_step_call *)argument;                               \
+    const mbi_solve_vectors v = *call->v; /* copies, which no store can change */              \
+    const mbi_solve_state c = *call->scalars;                                                  \
+    double sums[MBI_SOLVE_SUMS] = {0};                                                         \
+    const int64_t begin = (int64_t)chunk * MBI_SOLVE_CHUNK;                                    \
+    const int64_t end = begin + MBI_SOLVE_CHUNK < call->n ? begin + MBI_SOLVE_CHUNK : call->n; \
+    int64_t i;                                                                                 \
+    for (i = begin; i < end; i++) {                                                            \
+      MBS_NAME(name, _element)(i, &v, &c, sums);                                               \
+    }                                                                                          \
+    memcpy(call->partials + (size_t)chunk * MBI_SOLVE_SUMS, sums, sizeof sums);                \
+  }                                                                                            \
+  static const mbi_step_code MBS_NAME(name, _code) = {                                         \
+      MBS_NAME(name, _before), MBS_NAME(name, _chunk), MBS_NAME(name, _after), adds, maxes,    \
+      when};
+
+/* ---- f64 ------------------------------------------------------------------------- */
+#define MBS_VECTOR double
+#define MBS_NAME(name, part) mbi_##name##part##_f64
+// The steps that every solver has. How steps are written, here and in the other files of this
+// name:
+//   MBS_BEFORE(name)   looks at the scalars c, a copy that it may add to, and returns 0, or a
+//                      stop where the step must not be taken (mbi_solve_broken)
+//   MBS_ELEMENT(name)  does row i: adds to sums[0], ..., then takes greatest values of what is
+//                      not negative in sums[adds], ...
+//   MBS_AFTER(name)    takes the complete sums into the state m->state; not called without sums
+//   MBS_STEP(name, adds, maxes, when)  when: MBS_RUNNING, not once a stop is set; MBS_LATE,
+//                      also in the iteration that sets it; MBS_ALWAYS
+// Rows of other vectors may be read at will, but not of those that the step writes.
+
+#define MBS_AT(slot) ((MBS_VECTOR *)v->at[slot])
+#define MBS_LOAD(slot) ((double)MBS_AT(slot)[i])
+#define MBS_STORE(slot, value) (MBS_AT(slot)[i] = (MBS_VECTOR)(value))
+#define MBS_SIZE(value) ((value) < 0 ? -(value) : (value))
+#define MBS_GREATER(sum, value) ((sum) = (value) > (sum) ? (value) : (sum))
+#define MBS_NOTHING_BEFORE(name)                                                               \
+  MBS_BEFORE(name) {                                                                           \
+    (void)c;                                                                                   \
+    return 0;                                                                                  \
+  }
+#define MBS_NOTHING_AFTER(name)                                                                \
+  MBS_AFTER(name) {                                                                            \
+    (void)m;                                                                                   \
+    (void)c;                                                                                   \
+    (void)sums;                                                                                \
+  }
+
+// w = b - w, where w = A x: the true residual, and what the backward error needs.
+MBS_NOTHING_BEFORE(solve_look)
+MBS_ELEMENT(solve_look) {
+  const double b = MBS_LOAD(MBI_AT_B), x = MBS_LOAD(MBI_AT_X), w = b - MBS_LOAD(MBI_AT_W);
+  (void)c;
+  MBS_STORE(MBI_AT_W, w);
+  sums[0] += w * w;
+  sums[1] += b * b;
+  MBS_GREATER(sums[2], MBS_SIZE(w));
+  MBS_GREATER(sums[3], MBS_SIZE(x));
+  MBS_GREATER(sums[4], MBS_SIZE(b));
+}
+MBS_AFTER(solve_look) {
+  mbi_solve_state *s = &m->state;
+  (void)c;
+  s->ww = sums[0];
+  s->bb = sums[1];
+  s->w_most = sums[2];
+  s->x_most = sums[3];
+  s->b_most = sums[4];
+  s->goal = s->shrink * s->tolerance * s->shrink * s->tolerance * s->bb;
+}
+MBS_STEP(solve_look, 2, 3, MBS_ALWAYS)
+
+// The conjugate gradient method with a preconditioner: Hestenes, Stiefel, "Methods of Conjugate
+// Gradients for Solving Linear Systems" (1952); Saad, "Iterative Methods for Sparse Linear
+// Systems", 2nd ed. (2003), algorithm 9.1. q = A p lies in MBI_AT_W.
+
+#define MBI_CG_R 4
+#define MBI_CG_P 5
+#define MBI_CG_Z 6 // MBI_PRE_APART only
+
+#define MBI_CG_RZ 0     // scalars: r'z
+#define MBI_CG_RZ_OLD 1 // of the iteration before
+#define MBI_CG_ALPHA 2
+
+// r = b - A x, and where z needs no step of its own p = z.
+MBS_NOTHING_BEFORE(cg_start)
+MBS_ELEMENT(cg_start) {
+  const double r = MBS_LOAD(MBI_AT_W);
+  (void)c;
+  MBS_STORE(MBI_CG_R, r);
+  if (v->pre != MBI_PRE_APART) {
+    const double z = v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * r : r;
+    MBS_STORE(MBI_CG_P, z);
+    sums[0] += r * z;
+  }
+}
+MBS_AFTER(cg_start) {
+  (void)c;
+  m->state.scalar[MBI_CG_RZ] = sums[0];
+  mbi_solve_restart(m);
+}
+MBS_STEP(cg_start, 1, 0, MBS_ALWAYS)
+
+// p = z, behind z = M^-1 r.
+MBS_NOTHING_BEFORE(cg_direct)
+MBS_ELEMENT(cg_direct) {
+  const double z = MBS_LOAD(MBI_CG_Z);
+  (void)c;
+  MBS_STORE(MBI_CG_P, z);
+  sums[0] += MBS_LOAD(MBI_CG_R) * z;
+}
+MBS_AFTER(cg_direct) {
+  (void)c;
+  m->state.scalar[MBI_CG_RZ] = sums[0];
+}
+MBS_STEP(cg_direct, 1, 0, MBS_RUNNING)
+
+// p'A p
+MBS_NOTHING_BEFORE(cg_project)
+MBS_ELEMENT(cg_project) {
+  (void)c;
+  sums[0] += MBS_LOAD(MBI_CG_P) * MBS_LOAD(MBI_AT_W);
+}
+MBS_AFTER(cg_project) {
+  (void)c;
+  m->state.product_sums[0] = sums[0];
+}
+MBS_STEP(cg_project, 1, 0, MBS_RUNNING)
+
+// r -= alpha A p, ||r||^2 and, where z needs no step of its own, r'z
+MBS_BEFORE(cg_descend) {
+  const double rz = c->scalar[MBI_CG_RZ], pq = c->product_sums[0];
+  if (!(rz > 0)) {
+    return mbi_solve_broken(c, MBI_WHY_PRECONDITIONER, rz);
+  }
+  if (!(pq > 0)) {
+    return mbi_solve_broken(c, MBI_WHY_CURVATURE, pq);
+  }
+  c->scalar[MBI_CG_ALPHA] = rz / pq;
+  return 0;
+}
+MBS_ELEMENT(cg_descend) {
+  const double updated = MBS_LOAD(MBI_CG_R) - c->scalar[MBI_CG_ALPHA] * MBS_LOAD(MBI_AT_W);
+  const double r = (double)(MBS_VECTOR)updated;
+  MBS_STORE(MBI_CG_R, r);
+  sums[0] += r * r;
+  sums[1] += v->pre == MBI_PRE_DIAGONAL ? r * r * MBS_LOAD(MBI_AT_INVERSE) : r * r;
+}
+MBS_AFTER(cg_descend) {
+  double *scalar = m->state.scalar;
+  scalar[MBI_CG_ALPHA] = c->scalar[MBI_CG_ALPHA];
+  scalar[MBI_CG_RZ_OLD] = c->scalar[MBI_CG_RZ];
+  scalar[MBI_CG_RZ] = sums[1];
+  mbi_solve_count(m, sums[0]);
+}
+MBS_STEP(cg_descend, 2, 0, MBS_RUNNING)
+
+// r'z, behind z = M^-1 r
+MBS_NOTHING_BEFORE(cg_correct)
+MBS_ELEMENT(cg_correct) {
+  (void)c;
+  sums[0] += MBS_LOAD(MBI_CG_R) * MBS_LOAD(MBI_CG_Z);
+}
+MBS_AFTER(cg_correct) {
+  (void)c;
+  m->state.scalar[MBI_CG_RZ] = sums[0];
+}
+MBS_STEP(cg_correct, 1, 0, MBS_LATE)
+
+// x += alpha p, p = z + beta p
+MBS_NOTHING_BEFORE(cg_advance)
+MBS_ELEMENT(cg_advance) {
+  const double beta = c->scalar[MBI_CG_RZ] / c->scalar[MBI_CG_RZ_OLD];
+  const double p = MBS_LOAD(MBI_CG_P);
+  const double z = v->pre == MBI_PRE_APART      ? MBS_LOAD(MBI_CG_Z)
+                   : v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * MBS_LOAD(MBI_CG_R)
+                                                : MBS_LOAD(MBI_CG_R);
+  (void)sums;
+  MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + c->scalar[MBI_CG_ALPHA] * p);
+  MBS_STORE(MBI_CG_P, z + beta * p);
+}
+MBS_NOTHING_AFTER(cg_advance)
+MBS_STEP(cg_advance, 0, 0, MBS_LATE)
+
+// BiCGSTAB with a preconditioner on the right: van der Vorst, "Bi-CGSTAB: A Fast and Smoothly
+// Converging Variant of Bi-CG" (1992); Saad, "Iterative Methods for Sparse Linear Systems", 2nd
+// ed. (2003), section 7.4.2. t = A s lies in MBI_AT_W. s takes the place of r between the two
+// products; without a preconditioner p^ = M^-1 p and s^ = M^-1 s are p and s themselves.
+
+#define MBI_BICG_R 4
+#define MBI_BICG_P 5
+#define MBI_BICG_V 6
+#define MBI_BICG_SHADOW 7
+#define MBI_BICG_P_HAT 8
+#define MBI_BICG_S_HAT 9
+
+#define MBI_BICG_RHO 0 // scalars: shadow'r
+#define MBI_BICG_ALPHA 1
+#define MBI_BICG_BETA 2
+#define MBI_BICG_OMEGA 3
+#define MBI_BICG_SS 4     // ||s||^2
+#define MBI_BICG_SHADOW_2 5 // ||shadow||^2
+
+// r = shadow = p = b - A x
+MBS_NOTHING_BEFORE(bicgstab_start)
+MBS_ELEMENT(bicgstab_start) {
+  const double r = MBS_LOAD(MBI_AT_W);
+  (void)c;
+  MBS_STORE(MBI_BICG_R, r);
+  MBS_STORE(MBI_BICG_SHADOW, r);
+  MBS_STORE(MBI_BICG_P, r);
+  if (v->pre == MBI_PRE_DIAGONAL) {
+    MBS_STORE(MBI_BICG_P_HAT, MBS_LOAD(MBI_AT_INVERSE) * r);
+  }
+  sums[0] += r * r;
+}
+MBS_AFTER(bicgstab_start) {
+  (void)c;
+  m->state.scalar[MBI_BICG_RHO] = sums[0];
+  m->state.scalar[MBI_BICG_SHADOW_2] = sums[0];
+  mbi_solve_restart(m);
+}
+MBS_STEP(bicgstab_start, 1, 0, MBS_ALWAYS)
+
+// shadow'v, where v = A p^
+MBS_NOTHING_BEFORE(bicgstab_project)
+MBS_ELEMENT(bicgstab_project) {
+  (void)c;
+  sums[0] += MBS_LOAD(MBI_BICG_SHADOW) * MBS_LOAD(MBI_BICG_V);
+}
+MBS_AFTER(bicgstab_project) {
+  (void)c;
+  m->state.product_sums[0] = sums[0];
+}
+MBS_STEP(bicgstab_project, 1, 0, MBS_RUNNING)
+
+// s = r - alpha v
+MBS_BEFORE(bicgstab_half) {
+  const double sigma = c->product_sums[0], alpha = c->scalar[MBI_BICG_RHO] / sigma;
+  if (sigma == 0 || !(alpha - alpha == 0)) {
+    return mbi_solve_broken(c, MBI_WHY_SHADOW, sigma);
+  }
+  c->scalar[MBI_BICG_ALPHA] = alpha;
+  return 0;
+}
+MBS_ELEMENT(bicgstab_half) {
+  const double exact = MBS_LOAD(MBI_BICG_R) - c->scalar[MBI_BICG_ALPHA] * MBS_LOAD(MBI_BICG_V);
+  const double s = (double)(MBS_VECTOR)exact;
+  MBS_STORE(MBI_BICG_R, s);
+  if (v->pre == MBI_PRE_DIAGONAL) {
+    MBS_STORE(MBI_BICG_S_HAT, MBS_LOAD(MBI_AT_INVERSE) * s);
+  }
+  sums[0] += s * s;
+}
+MBS_AFTER(bicgstab_half) {
+  m->state.scalar[MBI_BICG_ALPHA] = c->scalar[MBI_BICG_ALPHA];
+  m->state.scalar[MBI_BICG_SS] = sums[0];
+}
+MBS_STEP(bicgstab_half, 1, 0, MBS_RUNNING)
+
+// t's and ||t||^2, where t = A s^
+MBS_NOTHING_BEFORE(bicgstab_stabilise)
+MBS_ELEMENT(bicgstab_stabilise) {
+  const double t = MBS_LOAD(MBI_AT_W);
+  (void)c;
+  sums[0] += t * MBS_LOAD(MBI_BICG_R);
+  sums[1] += t * t;
+}
+MBS_AFTER(bicgstab_stabilise) {
+  (void)c;
+  m->state.product_sums[0] = sums[0];
+  m->state.product_sums[1] = sums[1];
+}
+MBS_STEP(bicgstab_stabilise, 2, 0, MBS_RUNNING)
+
+// x += alpha p^ + omega s^, r = s - omega t, ||r||^2 and shadow'r. Where A s is zero, omega is.
+MBS_BEFORE(bicgstab_update) {
+  const double ts = c->product_sums[0], tt = c->product_sums[1];
+  c->scalar[MBI_BICG_OMEGA] = tt > 0 ? ts / tt : tt;
+  return 0;
+}
+MBS_ELEMENT(bicgstab_update) {
+  const double alpha = c->scalar[MBI_BICG_ALPHA], omega = c->scalar[MBI_BICG_OMEGA];
+  const double s = MBS_LOAD(MBI_BICG_R);
+  const double s_hat = v->pre == MBI_PRE_NONE ? s : MBS_LOAD(MBI_BICG_S_HAT);
+  const double p_hat =
+      v->pre == MBI_PRE_NONE ? MBS_LOAD(MBI_BICG_P) : MBS_LOAD(MBI_BICG_P_HAT);
+  const double exact = s - omega * MBS_LOAD(MBI_AT_W);
+  const double r = (double)(MBS_VECTOR)exact;
+  MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + (alpha * p_hat + omega * s_hat));
+  MBS_STORE(MBI_BICG_R, r);
+  sums[0] += r * r;
+  sums[1] += r * MBS_LOAD(MBI_BICG_SHADOW);
+}
+MBS_AFTER(bicgstab_update) {
+  mbi_solve_state *s = &m->state;
+  const double rho = s->scalar[MBI_BICG_RHO], alpha = s->scalar[MBI_BICG_ALPHA];
+  const double omega = c->scalar[MBI_BICG_OMEGA];
+  s->scalar[MBI_BICG_OMEGA] = omega;
+  s->scalar[MBI_BICG_BETA] = sums[1] / rho * (alpha / omega);
+  s->scalar[MBI_BICG_RHO] = sums[1];
+  mbi_solve_count(m, sums[0]);
+  if (s->stop == MBI_SOLVE_RUNNING) { // and could not go on with what is only rounding errors
+    const double ts = sqrt(s->product_sums[1]) * sqrt(s->scalar[MBI_BICG_SS]);
+    const double sr = sqrt(sums[0]) * sqrt(s->scalar[MBI_BICG_SHADOW_2]);
+    if (!(MBS_SIZE(s->product_sums[0]) > s->epsilon * ts)) {
+      s->why = MBI_WHY_OMEGA;
+      s->value = omega;
+      s->stop = MBI_SOLVE_BREAKDOWN;
+    } else if (!(MBS_SIZE(sums[1]) > s->epsilon * sr)) {
+      s->why = MBI_WHY_SHADOW;
+      s->value = sums[1];
+      s->stop = MBI_SOLVE_BREAKDOWN;
+    }
+  }
+}
+MBS_STEP(bicgstab_update, 2, 0, MBS_RUNNING)
+
+// p = r + beta (p - omega v)
+MBS_NOTHING_BEFORE(bicgstab_direct)
+MBS_ELEMENT(bicgstab_direct) {
+  const double last = MBS_LOAD(MBI_BICG_P) - c->scalar[MBI_BICG_OMEGA] * MBS_LOAD(MBI_BICG_V);
+  const double p = MBS_LOAD(MBI_BICG_R) + c->scalar[MBI_BICG_BETA] * last;
+  (void)sums;
+  MBS_STORE(MBI_BICG_P, p);
+  if (v->pre == MBI_PRE_DIAGONAL) {
+    MBS_STORE(MBI_BICG_P_HAT, MBS_LOAD(MBI_AT_INVERSE) * p);
+  }
+}
+MBS_NOTHING_AFTER(bicgstab_direct)
+MBS_STEP(bicgstab_direct, 0, 0, MBS_LATE)
+
+#undef MBS_VECTOR
+#undef MBS_NAME
+/* ---- f32 ------------------------------------------------------------------------- */
+#define MBS_VECTOR float
+#define MBS_NAME(name, part) mbi_##name##part##_f32
+// The steps that every solver has. How steps are written, here and in the other files of this
+// name:
+//   MBS_BEFORE(name)   looks at the scalars c, a copy that it may add to, and returns 0, or a
+//                      stop where the step must not be taken (mbi_solve_broken)
+//   MBS_ELEMENT(name)  does row i: adds to sums[0], ..., then takes greatest values of what is
+//                      not negative in sums[adds], ...
+//   MBS_AFTER(name)    takes the complete sums into the state m->state; not called without sums
+//   MBS_STEP(name, adds, maxes, when)  when: MBS_RUNNING, not once a stop is set; MBS_LATE,
+//                      also in the iteration that sets it; MBS_ALWAYS
+// Rows of other vectors may be read at will, but not of those that the step writes.
+
+#define MBS_AT(slot) ((MBS_VECTOR *)v->at[slot])
+#define MBS_LOAD(slot) ((double)MBS_AT(slot)[i])
+#define MBS_STORE(slot, value) (MBS_AT(slot)[i] = (MBS_VECTOR)(value))
+#define MBS_SIZE(value) ((value) < 0 ? -(value) : (value))
+#define MBS_GREATER(sum, value) ((sum) = (value) > (sum) ? (value) : (sum))
+#define MBS_NOTHING_BEFORE(name)                                                               \
+  MBS_BEFORE(name) {                                                                           \
+    (void)c;                                                                                   \
+    return 0;                                                                                  \
+  }
+#define MBS_NOTHING_AFTER(name)                                                                \
+  MBS_AFTER(name) {                                                                            \
+    (void)m;                                                                                   \
+    (void)c;                                                                                   \
+    (void)sums;                                                                                \
+  }
+
+// w = b - w, where w = A x: the true residual, and what the backward error needs.
+MBS_NOTHING_BEFORE(solve_look)
+MBS_ELEMENT(solve_look) {
+  const double b = MBS_LOAD(MBI_AT_B), x = MBS_LOAD(MBI_AT_X), w = b - MBS_LOAD(MBI_AT_W);
+  (void)c;
+  MBS_STORE(MBI_AT_W, w);
+  sums[0] += w * w;
+  sums[1] += b * b;
+  MBS_GREATER(sums[2], MBS_SIZE(w));
+  MBS_GREATER(sums[3], MBS_SIZE(x));
+  MBS_GREATER(sums[4], MBS_SIZE(b));
+}
+MBS_AFTER(solve_look) {
+  mbi_solve_state *s = &m->state;
+  (void)c;
+  s->ww = sums[0];
+  s->bb = sums[1];
+  s->w_most = sums[2];
+  s->x_most = sums[3];
+  s->b_most = sums[4];
+  s->goal = s->shrink * s->tolerance * s->shrink * s->tolerance * s->bb;
+}
+MBS_STEP(solve_look, 2, 3, MBS_ALWAYS)
+
+// The conjugate gradient method with a preconditioner: Hestenes, Stiefel, "Methods of Conjugate
+// Gradients for Solving Linear Systems" (1952); Saad, "Iterative Methods for Sparse Linear
+// Systems", 2nd ed. (2003), algorithm 9.1. q = A p lies in MBI_AT_W.
+
+#define MBI_CG_R 4
+#define MBI_CG_P 5
+#define MBI_CG_Z 6 // MBI_PRE_APART only
+
+#define MBI_CG_RZ 0     // scalars: r'z
+#define MBI_CG_RZ_OLD 1 // of the iteration before
+#define MBI_CG_ALPHA 2
+
+// r = b - A x, and where z needs no step of its own p = z.
+MBS_NOTHING_BEFORE(cg_start)
+MBS_ELEMENT(cg_start) {
+  const double r = MBS_LOAD(MBI_AT_W);
+  (void)c;
+  MBS_STORE(MBI_CG_R, r);
+  if (v->pre != MBI_PRE_APART) {
+    const double z = v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * r : r;
+    MBS_STORE(MBI_CG_P, z);
+    sums[0] += r * z;
+  }
+}
+MBS_AFTER(cg_start) {
+  (void)c;
+  m->state.scalar[MBI_CG_RZ] = sums[0];
+  mbi_solve_restart(m);
+}
+MBS_STEP(cg_start, 1, 0, MBS_ALWAYS)
+
+// p = z, behind z = M^-1 r.
+MBS_NOTHING_BEFORE(cg_direct)
+MBS_ELEMENT(cg_direct) {
+  const double z = MBS_LOAD(MBI_CG_Z);
+  (void)c;
+  MBS_STORE(MBI_CG_P, z);
+  sums[0] += MBS_LOAD(MBI_CG_R) * z;
+}
+MBS_AFTER(cg_direct) {
+  (void)c;
+  m->state.scalar[MBI_CG_RZ] = sums[0];
+}
+MBS_STEP(cg_direct, 1, 0, MBS_RUNNING)
+
+// p'A p
+MBS_NOTHING_BEFORE(cg_project)
+MBS_ELEMENT(cg_project) {
+  (void)c;
+  sums[0] += MBS_LOAD(MBI_CG_P) * MBS_LOAD(MBI_AT_W);
+}
+MBS_AFTER(cg_project) {
+  (void)c;
+  m->state.product_sums[0] = sums[0];
+}
+MBS_STEP(cg_project, 1, 0, MBS_RUNNING)
+
+// r -= alpha A p, ||r||^2 and, where z needs no step of its own, r'z
+MBS_BEFORE(cg_descend) {
+  const double rz = c->scalar[MBI_CG_RZ], pq = c->product_sums[0];
+  if (!(rz > 0)) {
+    return mbi_solve_broken(c, MBI_WHY_PRECONDITIONER, rz);
+  }
+  if (!(pq > 0)) {
+    return mbi_solve_broken(c, MBI_WHY_CURVATURE, pq);
+  }
+  c->scalar[MBI_CG_ALPHA] = rz / pq;
+  return 0;
+}
+MBS_ELEMENT(cg_descend) {
+  const double updated = MBS_LOAD(MBI_CG_R) - c->scalar[MBI_CG_ALPHA] * MBS_LOAD(MBI_AT_W);
+  const double r = (double)(MBS_VECTOR)updated;
+  MBS_STORE(MBI_CG_R, r);
+  sums[0] += r * r;
+  sums[1] += v->pre == MBI_PRE_DIAGONAL ? r * r * MBS_LOAD(MBI_AT_INVERSE) : r * r;
+}
+MBS_AFTER(cg_descend) {
+  double *scalar = m->state.scalar;
+  scalar[MBI_CG_ALPHA] = c->scalar[MBI_CG_ALPHA];
+  scalar[MBI_CG_RZ_OLD] = c->scalar[MBI_CG_RZ];
+  scalar[MBI_CG_RZ] = sums[1];
+  mbi_solve_count(m, sums[0]);
+}
+MBS_STEP(cg_descend, 2, 0, MBS_RUNNING)
+
+// r'z, behind z = M^-1 r
+MBS_NOTHING_BEFORE(cg_correct)
+MBS_ELEMENT(cg_correct) {
+  (void)c;
+  sums[0] += MBS_LOAD(MBI_CG_R) * MBS_LOAD(MBI_CG_Z);
+}
+MBS_AFTER(cg_correct) {
+  (void)c;
+  m->state.scalar[MBI_CG_RZ] = sums[0];
+}
+MBS_STEP(cg_correct, 1, 0, MBS_LATE)
+
+// x += alpha p, p = z + beta p
+MBS_NOTHING_BEFORE(cg_advance)
+MBS_ELEMENT(cg_advance) {
+  const double beta = c->scalar[MBI_CG_RZ] / c->scalar[MBI_CG_RZ_OLD];
+  const double p = MBS_LOAD(MBI_CG_P);
+  const double z = v->pre == MBI_PRE_APART      ? MBS_LOAD(MBI_CG_Z)
+                   : v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * MBS_LOAD(MBI_CG_R)
+                                                : MBS_LOAD(MBI_CG_R);
+  (void)sums;
+  MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + c->scalar[MBI_CG_ALPHA] * p);
+  MBS_STORE(MBI_CG_P, z + beta * p);
+}
+MBS_NOTHING_AFTER(cg_advance)
+MBS_STEP(cg_advance, 0, 0, MBS_LATE)
+
+// BiCGSTAB with a preconditioner on the right: van der Vorst, "Bi-CGSTAB: A Fast and Smoothly
+// Converging Variant of Bi-CG" (1992); Saad, "Iterative Methods for Sparse Linear Systems", 2nd
+// ed. (2003), section 7.4.2. t = A s lies in MBI_AT_W. s takes the place of r between the two
+// products; without a preconditioner p^ = M^-1 p and s^ = M^-1 s are p and s themselves.
+
+#define MBI_BICG_R 4
+#define MBI_BICG_P 5
+#define MBI_BICG_V 6
+#define MBI_BICG_SHADOW 7
+#define MBI_BICG_P_HAT 8
+#define MBI_BICG_S_HAT 9
+
+#define MBI_BICG_RHO 0 // scalars: shadow'r
+#define MBI_BICG_ALPHA 1
+#define MBI_BICG_BETA 2
+#define MBI_BICG_OMEGA 3
+#define MBI_BICG_SS 4     // ||s||^2
+#define MBI_BICG_SHADOW_2 5 // ||shadow||^2
+
+// r = shadow = p = b - A x
+MBS_NOTHING_BEFORE(bicgstab_start)
+MBS_ELEMENT(bicgstab_start) {
+  const double r = MBS_LOAD(MBI_AT_W);
+  (void)c;
+  MBS_STORE(MBI_BICG_R, r);
+  MBS_STORE(MBI_BICG_SHADOW, r);
+  MBS_STORE(MBI_BICG_P, r);
+  if (v->pre == MBI_PRE_DIAGONAL) {
+    MBS_STORE(MBI_BICG_P_HAT, MBS_LOAD(MBI_AT_INVERSE) * r);
+  }
+  sums[0] += r * r;
+}
+MBS_AFTER(bicgstab_start) {
+  (void)c;
+  m->state.scalar[MBI_BICG_RHO] = sums[0];
+  m->state.scalar[MBI_BICG_SHADOW_2] = sums[0];
+  mbi_solve_restart(m);
+}
+MBS_STEP(bicgstab_start, 1, 0, MBS_ALWAYS)
+
+// shadow'v, where v = A p^
+MBS_NOTHING_BEFORE(bicgstab_project)
+MBS_ELEMENT(bicgstab_project) {
+  (void)c;
+  sums[0] += MBS_LOAD(MBI_BICG_SHADOW) * MBS_LOAD(MBI_BICG_V);
+}
+MBS_AFTER(bicgstab_project) {
+  (void)c;
+  m->state.product_sums[0] = sums[0];
+}
+MBS_STEP(bicgstab_project, 1, 0, MBS_RUNNING)
+
+// s = r - alpha v
+MBS_BEFORE(bicgstab_half) {
+  const double sigma = c->product_sums[0], alpha = c->scalar[MBI_BICG_RHO] / sigma;
+  if (sigma == 0 || !(alpha - alpha == 0)) {
+    return mbi_solve_broken(c, MBI_WHY_SHADOW, sigma);
+  }
+  c->scalar[MBI_BICG_ALPHA] = alpha;
+  return 0;
+}
+MBS_ELEMENT(bicgstab_half) {
+  const double exact = MBS_LOAD(MBI_BICG_R) - c->scalar[MBI_BICG_ALPHA] * MBS_LOAD(MBI_BICG_V);
+  const double s = (double)(MBS_VECTOR)exact;
+  MBS_STORE(MBI_BICG_R, s);
+  if (v->pre == MBI_PRE_DIAGONAL) {
+    MBS_STORE(MBI_BICG_S_HAT, MBS_LOAD(MBI_AT_INVERSE) * s);
+  }
+  sums[0] += s * s;
+}
+MBS_AFTER(bicgstab_half) {
+  m->state.scalar[MBI_BICG_ALPHA] = c->scalar[MBI_BICG_ALPHA];
+  m->state.scalar[MBI_BICG_SS] = sums[0];
+}
+MBS_STEP(bicgstab_half, 1, 0, MBS_RUNNING)
+
+// t's and ||t||^2, where t = A s^
+MBS_NOTHING_BEFORE(bicgstab_stabilise)
+MBS_ELEMENT(bicgstab_stabilise) {
+  const double t = MBS_LOAD(MBI_AT_W);
+  (void)c;
+  sums[0] += t * MBS_LOAD(MBI_BICG_R);
+  sums[1] += t * t;
+}
+MBS_AFTER(bicgstab_stabilise) {
+  (void)c;
+  m->state.product_sums[0] = sums[0];
+  m->state.product_sums[1] = sums[1];
+}
+MBS_STEP(bicgstab_stabilise, 2, 0, MBS_RUNNING)
+
+// x += alpha p^ + omega s^, r = s - omega t, ||r||^2 and shadow'r. Where A s is zero, omega is.
+MBS_BEFORE(bicgstab_update) {
+  const double ts = c->product_sums[0], tt = c->product_sums[1];
+  c->scalar[MBI_BICG_OMEGA] = tt > 0 ? ts / tt : tt;
+  return 0;
+}
+MBS_ELEMENT(bicgstab_update) {
+  const double alpha = c->scalar[MBI_BICG_ALPHA], omega = c->scalar[MBI_BICG_OMEGA];
+  const double s = MBS_LOAD(MBI_BICG_R);
+  const double s_hat = v->pre == MBI_PRE_NONE ? s : MBS_LOAD(MBI_BICG_S_HAT);
+  const double p_hat =
+      v->pre == MBI_PRE_NONE ? MBS_LOAD(MBI_BICG_P) : MBS_LOAD(MBI_BICG_P_HAT);
+  const double exact = s - omega * MBS_LOAD(MBI_AT_W);
+  const double r = (double)(MBS_VECTOR)exact;
+  MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + (alpha * p_hat + omega * s_hat));
+  MBS_STORE(MBI_BICG_R, r);
+  sums[0] += r * r;
+  sums[1] += r * MBS_LOAD(MBI_BICG_SHADOW);
+}
+MBS_AFTER(bicgstab_update) {
+  mbi_solve_state *s = &m->state;
+  const double rho = s->scalar[MBI_BICG_RHO], alpha = s->scalar[MBI_BICG_ALPHA];
+  const double omega = c->scalar[MBI_BICG_OMEGA];
+  s->scalar[MBI_BICG_OMEGA] = omega;
+  s->scalar[MBI_BICG_BETA] = sums[1] / rho * (alpha / omega);
+  s->scalar[MBI_BICG_RHO] = sums[1];
+  mbi_solve_count(m, sums[0]);
+  if (s->stop == MBI_SOLVE_RUNNING) { // and could not go on with what is only rounding errors
+    const double ts = sqrt(s->product_sums[1]) * sqrt(s->scalar[MBI_BICG_SS]);
+    const double sr = sqrt(sums[0]) * sqrt(s->scalar[MBI_BICG_SHADOW_2]);
+    if (!(MBS_SIZE(s->product_sums[0]) > s->epsilon * ts)) {
+      s->why = MBI_WHY_OMEGA;
+      s->value = omega;
+      s->stop = MBI_SOLVE_BREAKDOWN;
+    } else if (!(MBS_SIZE(sums[1]) > s->epsilon * sr)) {
+      s->why = MBI_WHY_SHADOW;
+      s->value = sums[1];
+      s->stop = MBI_SOLVE_BREAKDOWN;
+    }
+  }
+}
+MBS_STEP(bicgstab_update, 2, 0, MBS_RUNNING)
+
+// p = r + beta (p - omega v)
+MBS_NOTHING_BEFORE(bicgstab_direct)
+MBS_ELEMENT(bicgstab_direct) {
+  const double last = MBS_LOAD(MBI_BICG_P) - c->scalar[MBI_BICG_OMEGA] * MBS_LOAD(MBI_BICG_V);
+  const double p = MBS_LOAD(MBI_BICG_R) + c->scalar[MBI_BICG_BETA] * last;
+  (void)sums;
+  MBS_STORE(MBI_BICG_P, p);
+  if (v->pre == MBI_PRE_DIAGONAL) {
+    MBS_STORE(MBI_BICG_P_HAT, MBS_LOAD(MBI_AT_INVERSE) * p);
+  }
+}
+MBS_NOTHING_AFTER(bicgstab_direct)
+MBS_STEP(bicgstab_direct, 0, 0, MBS_LATE)
+
+#undef MBS_VECTOR
+#undef MBS_NAME
+
+static int64_t mbi_step_chunks(int64_t n) {
+  return (n + MBI_SOLVE_CHUNK - 1) / MBI_SOLVE_CHUNK;
+}
+
+/* The sums of all chunks, in their order. */
+static void mbi_step_total(const mbi_step_code *code, const double *partials, int64_t chunks,
+                           double *sums) {
+  int64_t chunk;
+  int k;
+  for (chunk = 0; chunk < chunks; chunk++) {
+    for (k = 0; k < code->adds + code->maxes; k++) {
+      const double part = partials[(size_t)chunk * MBI_SOLVE_SUMS + (size_t)k];
+      sums[k] = k < code->adds ? sums[k] + part : part > sums[k] ? part : sums[k];
+    }
+  }
+}
+
+/* What mbk_step of solve/step.cuh does. */
+static void mbi_step_run(merbit_context *context, const mbi_step_code *code,
+                         const mbi_solve_vectors *v, int64_t n, mbi_solve_memory *memory,
+                         double *partials) {
+  mbi_solve_state *state = &memory->state, scalars = memory->state;
+  double sums[MBI_SOLVE_SUMS] = {0};
+  mbi_step_call call;
+  int wrong;
+  if (code->when == MBI_STEP_RUNNING && state->stop != MBI_SOLVE_RUNNING) {
+    state->closed = 1;
+    return;
+  }
+  if (code->when == MBI_STEP_LATE && state->closed) {
+    return;
+  }
+  wrong = code->before(&scalars);
+  if (wrong != 0) {
+    state->why = scalars.why;
+    state->value = scalars.value;
+    state->closed = 1;
+    state->stop = wrong;
+    return;
+  }
+  call.v = v;
+  call.scalars = &scalars;
+  call.partials = partials;
+  call.n = n;
+  mbi_parallel(context, (int)mbi_step_chunks(n), code->chunk, &call);
+  if (code->adds + code->maxes > 0) {
+    mbi_step_total(code, partials, mbi_step_chunks(n), sums);
+    code->after(memory, &scalars, sums);
+  }
+}
+
+/* ==== >>solve/space.c  solvers: memory on either side ===================================== */
+/* Memory of a solver on its side: vectors, scalars, copies. On CUDA all calls need an entered
+ * context, addresses are those of the GPU, and what is enqueued goes to solver->gpu.stream. */
+
+static int mbi_solve_on_gpu(const merbit_solver *solver) {
+  return solver->side == MERBIT_SIDE_CUDA;
+}
+
+static merbit_status mbi_solve_allocate(merbit_solver *solver, int64_t count, size_t size,
+                                        const char *what, void **memory) {
+  merbit_context *context = solver->context;
+  mbi_devptr address = 0;
+  merbit_status status;
+  *memory = NULL;
+  if (mbi_solve_on_gpu(solver)) {
+    status = mbi_device_allocate(context, (uint64_t)count * size, what, &address);
+    *memory = mbi_device_pointer(address);
+  } else {
+    status = mbi_allocate_array(context, count, size, what, memory);
+  }
+  solver->bytes += status == MERBIT_OK ? (uint64_t)count * size : 0;
+  return status;
+}
+
+static void mbi_solve_free(merbit_solver *solver, void *memory) {
+  if (mbi_solve_on_gpu(solver)) {
+    mbi_device_release(solver->context, mbi_device_address(memory));
+  } else {
+    mbi_release(solver->context, memory);
+  }
+}
+
+static merbit_status mbi_solve_zero(merbit_solver *solver, void *memory, size_t bytes) {
+  if (mbi_solve_on_gpu(solver)) {
+    return mbi_device_zero(solver->context, mbi_device_address(memory), bytes,
+                           solver->gpu.stream);
+  }
+  memset(memory, 0, bytes);
+  return MERBIT_OK;
+}
+
+/* Of n elements of the solver's type. */
+static size_t mbi_solve_bytes(const merbit_solver *solver) {
+  return (size_t)solver->n * mbi_type_size(solver->type);
+}
+
+/* From host memory to the solver's side, complete on return. */
+static merbit_status mbi_solve_upload(merbit_solver *solver, void *target, const void *source,
+                                      size_t bytes) {
+  if (mbi_solve_on_gpu(solver)) {
+    return mbi_device_upload(solver->context, mbi_device_address(target), source, bytes);
+  }
+  memcpy(target, source, bytes);
+  return MERBIT_OK;
+}
+
+/* And back, behind all that was enqueued. */
+static merbit_status mbi_solve_download(merbit_solver *solver, void *target, const void *source,
+                                        size_t bytes) {
+  if (mbi_solve_on_gpu(solver)) {
+    return mbi_device_download(solver->context, target, mbi_device_address(source), bytes);
+  }
+  memcpy(target, source, bytes);
+  return MERBIT_OK;
+}
+
+/* Whether the caller's vectors lie in host memory. */
+static int mbi_solve_host_vectors(const merbit_solver *solver) {
+  return !mbi_solve_on_gpu(solver) || solver->desc.vector_memory == MERBIT_MEMORY_HOST;
+}
+
+/* A vector of the caller's into one of the solver's. */
+static merbit_status mbi_solve_take(merbit_solver *solver, int slot, const void *source) {
+  void *target = solver->v.at[slot];
+  if (mbi_solve_host_vectors(solver)) {
+    return mbi_solve_upload(solver, target, source, mbi_solve_bytes(solver));
+  }
+  return mbi_device_copy_async(solver->context, mbi_device_address(target),
+                               mbi_device_address(source), mbi_solve_bytes(solver),
+                               solver->gpu.stream);
+}
+
+/* And back; complete on return. */
+static merbit_status mbi_solve_give(merbit_solver *solver, int slot, void *target) {
+  const void *source = solver->v.at[slot];
+  merbit_status status;
+  if (mbi_solve_host_vectors(solver)) {
+    return mbi_solve_download(solver, target, source, mbi_solve_bytes(solver));
+  }
+  status = mbi_device_copy_async(solver->context, mbi_device_address(target),
+                                 mbi_device_address(source), mbi_solve_bytes(solver),
+                                 solver->gpu.stream);
+  return status == MERBIT_OK ? mbi_device_synchronize(solver->context, solver->gpu.stream)
+                             : status;
+}
+
+static int mbi_solve_blocks(const merbit_solver *solver) {
+  const int64_t blocks = (solver->n + MBI_STEP_THREADS - 1) / MBI_STEP_THREADS;
+  return blocks < MBI_STEP_BLOCKS ? (int)blocks : MBI_STEP_BLOCKS;
+}
+
+/* Where the method and the preconditioner want a vector. */
+static merbit_status mbi_solve_allocate_vectors(merbit_solver *solver) {
+  const size_t size = mbi_type_size(solver->type);
+  merbit_status status = MERBIT_OK;
+  int slot;
+  for (slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {
+    solver->alias[slot] = slot <= MBI_AT_W ? MBI_SOLVE_OWN : MBI_SOLVE_NONE;
+  }
+  if (solver->v.block > 0) {
+    solver->alias[MBI_AT_INVERSE] = MBI_SOLVE_OWN;
+  }
+  solver->method->layout(solver);
+  for (slot = 0; slot < MBI_SOLVE_VECTORS && status == MERBIT_OK; slot++) {
+    const int64_t width = slot == MBI_AT_INVERSE ? solver->v.block : 1;
+    if (solver->alias[slot] == MBI_SOLVE_OWN) {
+      status = mbi_solve_allocate(solver, solver->n * width, size, "a vector of a solver",
+                                  &solver->v.at[slot]);
+    } else if (solver->alias[slot] >= 0) {
+      solver->v.at[slot] = solver->v.at[solver->alias[slot]];
+    }
+  }
+  return status;
+}
+
+/* After a failure mbi_solve_release_memory cleans up. */
+static merbit_status mbi_solve_allocate_memory(merbit_solver *solver) {
+  const int64_t parts =
+      mbi_solve_on_gpu(solver) ? mbi_solve_blocks(solver) : mbi_step_chunks(solver->n);
+  void *memory = NULL;
+  merbit_status status = mbi_solve_allocate_vectors(solver);
+  if (status == MERBIT_OK) {
+    status = mbi_solve_allocate(solver, 1, sizeof *solver->memory, "the scalars of a solver",
+                                &memory);
+    solver->memory = (mbi_solve_memory *)memory;
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_solve_zero(solver, memory, sizeof *solver->memory);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_solve_allocate(solver, parts, MBI_SOLVE_SUMS * sizeof(double), "partial sums",
+                                &memory);
+    solver->partials = (double *)memory;
+  }
+  return status;
+}
+
+static void mbi_solve_release_memory(merbit_solver *solver) {
+  int slot;
+  for (slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {
+    if (solver->alias[slot] == MBI_SOLVE_OWN) {
+      mbi_solve_free(solver, solver->v.at[slot]);
+    }
+    solver->v.at[slot] = NULL;
+  }
+  mbi_solve_free(solver, solver->memory);
+  mbi_solve_free(solver, solver->partials);
+  solver->memory = NULL;
+  solver->partials = NULL;
+  solver->bytes = 0;
+}
+
+/* ==== >>solve/matrix.c  solvers: norm and diagonal of a matrix ============================ */
+/* What a solver wants to know of A beside products: its norm, and for preconditioners its
+ * diagonal. */
+
+typedef struct mbi_examine {
+  const merbit_view *csr; /* host */
+  double *diagonal, *norms; /* of each row (NULL: not wanted); of each task */
+  int tasks;
+} mbi_examine;
+
+static double mbi_examine_value(const merbit_view *csr, int64_t k) {
+  return csr->values == NULL                 ? 1.0
+         : mbi_view_type(csr) == MERBIT_F32 ? (double)((const float *)csr->values)[k]
+                                            : ((const double *)csr->values)[k];
+}
+
+static void mbi_examine_rows(void *argument, int task) {
+  const mbi_examine *e = (const mbi_examine *)argument;
+  const merbit_view *csr = e->csr;
+  const int64_t first = mbi_share(csr->rows, e->tasks, task);
+  const int64_t last = mbi_share(csr->rows, e->tasks, task + 1);
+  double most = 0;
+  int64_t row, k;
+  for (row = first; row < last; row++) {
+    const int64_t end = mbi_index_at(csr->row_ptr, csr->offset_type, row + 1) - csr->base;
+    double sum = 0, diagonal = 0;
+    for (k = mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base; k < end; k++) {
+      const double value = mbi_examine_value(csr, k);
+      sum += fabs(value);
+      if (mbi_index_at(csr->col_ind, csr->index_type, k) - csr->base == row) {
+        diagonal += value;
+      }
+    }
+    most = sum > most ? sum : most;
+    if (e->diagonal != NULL) {
+      e->diagonal[row] = diagonal;
+    }
+  }
+  e->norms[task] = most;
+}
+
+/* A host CSR: the view itself, or a copy, to be destroyed. */
+static merbit_status mbi_examine_csr(merbit_context *context, const merbit_view *view,
+                                     merbit_matrix **copy, merbit_view *csr) {
+  merbit_status status = MERBIT_OK;
+  *copy = NULL;
+  *csr = *view;
+  if (view->format != MERBIT_CSR || view->memory == MERBIT_MEMORY_DEVICE ||
+      mbi_view_is_half(view)) {
+    status = merbit_matrix_create(context, view, copy);
+    *csr = status == MERBIT_OK ? (*copy)->view : *csr;
+  }
+  return status;
+}
+
+/* The norm of A, and its diagonal where that is not NULL. The arrays of `csr` are sound. */
+static merbit_status mbi_examine_run(merbit_solver *solver, const merbit_view *csr,
+                                     double *diagonal) {
+  mbi_examine e;
+  void *norms = NULL;
+  merbit_status status;
+  int task;
+  e.csr = csr;
+  e.diagonal = diagonal;
+  e.tasks = mbi_share_tasks(solver->context, csr->nnz + csr->rows);
+  status = mbi_allocate_array(solver->context, e.tasks, sizeof(double), "norms of parts of A",
+                              &norms);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  e.norms = (double *)norms;
+  mbi_parallel(solver->context, e.tasks, mbi_examine_rows, &e);
+  solver->norm = 0;
+  for (task = 0; task < e.tasks; task++) {
+    solver->norm = e.norms[task] > solver->norm ? e.norms[task] : solver->norm;
+  }
+  mbi_release(solver->context, norms);
+  return MERBIT_OK;
+}
+
+/* The inverse of the diagonal, in the solver's type, in place. */
+static merbit_status mbi_examine_invert(merbit_solver *solver, double *diagonal) {
+  int64_t row;
+  for (row = 0; row < solver->n; row++) {
+    const double inverse = 1 / diagonal[row];
+    if (!(inverse - inverse == 0) || inverse == 0) {
+      return mbi_fail(solver->context, MERBIT_INVALID_MATRIX,
+                      "A(%" PRId64 ", %" PRId64
+                      "), counted from 0, is %g: MERBIT_PRECONDITIONER_JACOBI divides by the "
+                      "diagonal; take another preconditioner, or none",
+                      row, row, diagonal[row]);
+    }
+    if (solver->type == MERBIT_F32) {
+      ((float *)diagonal)[row] = (float)inverse; /* behind what is still to be read */
+    } else {
+      diagonal[row] = inverse;
+    }
+  }
+  return MERBIT_OK;
+}
+
+/* ==== >>solve/run.c  solvers: steps and products on either side =========================== */
+/* Steps, products and preconditioners of a solver: enqueued on the GPU, done at once on the CPU.
+ */
+
+/* `index` in the method's table of steps. */
+static merbit_status mbi_solve_step(merbit_solver *solver, int index) {
+  const mbi_step *step = &solver->method->steps[index];
+  int64_t n = solver->n;
+  void *arguments[4];
+  if (!mbi_solve_on_gpu(solver)) {
+    mbi_step_run(solver->context, step->code[solver->type == MERBIT_F32], &solver->v, n,
+                 solver->memory, solver->partials);
+    return MERBIT_OK;
+  }
+  arguments[0] = &solver->v;
+  arguments[1] = &n;
+  arguments[2] = &solver->memory;
+  arguments[3] = &solver->partials;
+  return mbi_device_launch_early(solver->context, solver->gpu.kernels[index], step->kernel,
+                                 mbi_solve_blocks(solver), MBI_STEP_THREADS, MBI_STEP_SHARED,
+                                 solver->gpu.stream, arguments);
+}
+
+/* The vector at `to` = A times the one at `from`. */
+static merbit_status mbi_solve_product(merbit_solver *solver, int from, int to) {
+  return merbit_spmv(solver->plan, NULL, NULL, solver->v.at[from], NULL, solver->v.at[to],
+                     solver->gpu.stream);
+}
+
+/* mbi_solve_open on the solver's side: `how` is a MBI_OPEN, `span` iterations may follow. */
+static merbit_status mbi_solve_prepare_batch(merbit_solver *solver, int how, int span) {
+  double tolerance = solver->desc.tolerance;
+  double epsilon = solver->type == MERBIT_F32 ? FLT_EPSILON : DBL_EPSILON;
+  int cap = solver->desc.max_iterations;
+  void *arguments[7];
+  if (!mbi_solve_on_gpu(solver)) {
+    mbi_solve_open(solver->memory, how, span, cap, tolerance, solver->shrink, epsilon);
+    return MERBIT_OK;
+  }
+  arguments[0] = &solver->memory;
+  arguments[1] = &how;
+  arguments[2] = &span;
+  arguments[3] = &cap;
+  arguments[4] = &tolerance;
+  arguments[5] = &solver->shrink;
+  arguments[6] = &epsilon;
+  return mbi_device_launch(solver->context, solver->gpu.open, "mbk_solve_open", 1, 1, 0,
+                           solver->gpu.stream, arguments);
+}
+
+/* b - A x into MBI_AT_W and what a look wants to know; `x_zero`: A x need not be computed. */
+static merbit_status mbi_solve_residual(merbit_solver *solver, int x_zero) {
+  const merbit_status status =
+      x_zero ? mbi_solve_zero(solver, solver->v.at[MBI_AT_W], mbi_solve_bytes(solver))
+             : mbi_solve_product(solver, MBI_AT_X, MBI_AT_W);
+  return status == MERBIT_OK ? mbi_solve_step(solver, 0) : status;
+}
+
+/* ---- The GPU's program ------------------------------------------------------------------- */
+
+static void mbi_solve_preamble(merbit_type type, mbi_preamble *preamble) {
+  memset(preamble, 0, sizeof *preamble);
+  mbi_preamble_define(preamble, "MBK_VECTOR", type == MERBIT_F32 ? "float" : "double");
+}
+
+static merbit_status mbi_solve_specialise(merbit_solver *solver) {
+  merbit_context *context = solver->context;
+  const mbi_solve_method *method = solver->method;
+  mbi_preamble preamble;
+  merbit_status status;
+  int i;
+  mbi_solve_preamble(solver->type, &preamble);
+  status = mbi_program_create(context, method->file, &preamble, &solver->gpu.program);
+  for (i = 0; i < method->step_count && status == MERBIT_OK; i++) {
+    status = mbi_program_kernel(context, &solver->gpu.program, method->steps[i].kernel,
+                                &solver->gpu.kernels[i]);
+  }
+  return status == MERBIT_OK ? mbi_program_kernel(context, &solver->gpu.program,
+                                                  "mbk_solve_open", &solver->gpu.open)
+                             : status;
+}
+
+/* ==== >>solve/methods.c  solvers: the methods ============================================= */
+/* The methods of solving: which steps and products make a start and an iteration. */
+
+/* z = M^-1 r between steps; nothing where a step does it on its way. */
+static merbit_status mbi_solve_apply(merbit_solver *solver, int r, int z) {
+  (void)solver;
+  (void)r;
+  (void)z;
+  return MERBIT_OK;
+}
+
+static int mbi_solve_apart(const merbit_solver *solver) {
+  return solver->v.pre == MBI_PRE_APART;
+}
+
+/* ---- CG ---------------------------------------------------------------------------------- */
+
+static const mbi_step mbi_cg_steps[] = {
+    {"mbk_solve_look", {&mbi_solve_look_code_f64, &mbi_solve_look_code_f32}},
+    {"mbk_cg_start", {&mbi_cg_start_code_f64, &mbi_cg_start_code_f32}},
+    {"mbk_cg_direct", {&mbi_cg_direct_code_f64, &mbi_cg_direct_code_f32}},
+    {"mbk_cg_project", {&mbi_cg_project_code_f64, &mbi_cg_project_code_f32}},
+    {"mbk_cg_descend", {&mbi_cg_descend_code_f64, &mbi_cg_descend_code_f32}},
+    {"mbk_cg_correct", {&mbi_cg_correct_code_f64, &mbi_cg_correct_code_f32}},
+    {"mbk_cg_advance", {&mbi_cg_advance_code_f64, &mbi_cg_advance_code_f32}},
+};
+enum {
+  MBI_SOLVE_LOOK_IN_CG = 0,
+  MBI_CG_START_IN_CG,
+  MBI_CG_DIRECT_IN_CG,
+  MBI_CG_PROJECT_IN_CG,
+  MBI_CG_DESCEND_IN_CG,
+  MBI_CG_CORRECT_IN_CG,
+  MBI_CG_ADVANCE_IN_CG
+};
+
+static void mbi_cg_layout(merbit_solver *solver) {
+  solver->alias[MBI_CG_R] = MBI_SOLVE_OWN;
+  solver->alias[MBI_CG_P] = MBI_SOLVE_OWN;
+  solver->alias[MBI_CG_Z] = mbi_solve_apart(solver) ? MBI_SOLVE_OWN : MBI_SOLVE_NONE;
+}
+
+static merbit_status mbi_cg_start(merbit_solver *solver) {
+  merbit_status status = mbi_solve_step(solver, MBI_CG_START_IN_CG);
+  if (status == MERBIT_OK && mbi_solve_apart(solver)) {
+    status = mbi_solve_apply(solver, MBI_CG_R, MBI_CG_Z);
+    if (status == MERBIT_OK) {
+      status = mbi_solve_step(solver, MBI_CG_DIRECT_IN_CG);
+    }
+  }
+  return status;
+}
+
+static merbit_status mbi_cg_iterate(merbit_solver *solver) {
+  merbit_status status = mbi_solve_product(solver, MBI_CG_P, MBI_AT_W);
+  if (status == MERBIT_OK) {
+    status = mbi_solve_step(solver, MBI_CG_PROJECT_IN_CG);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_solve_step(solver, MBI_CG_DESCEND_IN_CG);
+  }
+  if (status == MERBIT_OK && mbi_solve_apart(solver)) {
+    status = mbi_solve_apply(solver, MBI_CG_R, MBI_CG_Z);
+    if (status == MERBIT_OK) {
+      status = mbi_solve_step(solver, MBI_CG_CORRECT_IN_CG);
+    }
+  }
+  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_CG_ADVANCE_IN_CG) : status;
+}
+
+/* ---- BiCGSTAB ---------------------------------------------------------------------------- */
+
+static const mbi_step mbi_bicgstab_steps[] = {
+    {"mbk_solve_look", {&mbi_solve_look_code_f64, &mbi_solve_look_code_f32}},
+    {"mbk_bicgstab_start", {&mbi_bicgstab_start_code_f64, &mbi_bicgstab_start_code_f32}},
+    {"mbk_bicgstab_project", {&mbi_bicgstab_project_code_f64, &mbi_bicgstab_project_code_f32}},
+    {"mbk_bicgstab_half", {&mbi_bicgstab_half_code_f64, &mbi_bicgstab_half_code_f32}},
+    {"mbk_bicgstab_stabilise", {&mbi_bicgstab_stabilise_code_f64, &mbi_bicgstab_stabilise_code_f32}},
+    {"mbk_bicgstab_update", {&mbi_bicgstab_update_code_f64, &mbi_bicgstab_update_code_f32}},
+    {"mbk_bicgstab_direct", {&mbi_bicgstab_direct_code_f64, &mbi_bicgstab_direct_code_f32}},
+};
+enum {
+  MBI_SOLVE_LOOK_IN_BICGSTAB = 0,
+  MBI_BICGSTAB_START_IN_BICGSTAB,
+  MBI_BICGSTAB_PROJECT_IN_BICGSTAB,
+  MBI_BICGSTAB_HALF_IN_BICGSTAB,
+  MBI_BICGSTAB_STABILISE_IN_BICGSTAB,
+  MBI_BICGSTAB_UPDATE_IN_BICGSTAB,
+  MBI_BICGSTAB_DIRECT_IN_BICGSTAB
+};
+
+static void mbi_bicgstab_layout(merbit_solver *solver) {
+  const int plain = solver->v.pre == MBI_PRE_NONE;
+  int slot;
+  for (slot = MBI_BICG_R; slot <= MBI_BICG_SHADOW; slot++) {
+    solver->alias[slot] = MBI_SOLVE_OWN;
+  }
+  solver->alias[MBI_BICG_P_HAT] = plain ? MBI_BICG_P : MBI_SOLVE_OWN;
+  solver->alias[MBI_BICG_S_HAT] = plain ? MBI_BICG_R : MBI_SOLVE_OWN;
+}
+
+static merbit_status mbi_bicgstab_start(merbit_solver *solver) {
+  return mbi_solve_step(solver, MBI_BICGSTAB_START_IN_BICGSTAB);
+}
+
+/* A step behind a product with M^-1 `from`, which is in `hat`. */
+static merbit_status mbi_bicgstab_multiply(merbit_solver *solver, int from, int hat, int to,
+                                           int step) {
+  merbit_status status = MERBIT_OK;
+  if (mbi_solve_apart(solver)) {
+    status = mbi_solve_apply(solver, from, hat);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_solve_product(solver, hat, to);
+  }
+  return status == MERBIT_OK ? mbi_solve_step(solver, step) : status;
+}
+
+static merbit_status mbi_bicgstab_iterate(merbit_solver *solver) {
+  merbit_status status = mbi_bicgstab_multiply(solver, MBI_BICG_P, MBI_BICG_P_HAT, MBI_BICG_V,
+                                               MBI_BICGSTAB_PROJECT_IN_BICGSTAB);
+  if (status == MERBIT_OK) {
+    status = mbi_solve_step(solver, MBI_BICGSTAB_HALF_IN_BICGSTAB);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_bicgstab_multiply(solver, MBI_BICG_R, MBI_BICG_S_HAT, MBI_AT_W,
+                                   MBI_BICGSTAB_STABILISE_IN_BICGSTAB);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_solve_step(solver, MBI_BICGSTAB_UPDATE_IN_BICGSTAB);
+  }
+  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_BICGSTAB_DIRECT_IN_BICGSTAB) : status;
+}
+
+/* By merbit_solver_method; NULL: none. */
+static const mbi_solve_method *mbi_solve_method_of(merbit_solver_method method) {
+  static const mbi_solve_method cg = {"CG",
+                                      "solve/cg.cu",
+                                      mbi_cg_steps,
+                                      (int)(sizeof mbi_cg_steps / sizeof mbi_cg_steps[0]),
+                                      0,
+                                      mbi_cg_layout,
+                                      mbi_cg_start,
+                                      mbi_cg_iterate};
+  static const mbi_solve_method bicgstab = {
+      "BiCGSTAB",
+      "solve/bicgstab.cu",
+      mbi_bicgstab_steps,
+      (int)(sizeof mbi_bicgstab_steps / sizeof mbi_bicgstab_steps[0]),
+      10,
+      mbi_bicgstab_layout,
+      mbi_bicgstab_start,
+      mbi_bicgstab_iterate};
+  switch (method) {
+  case MERBIT_SOLVER_CG:
+    return &cg;
+  case MERBIT_SOLVER_BICGSTAB:
+    return &bicgstab;
+  default:
+    return NULL;
+  }
+}
+
+/* ==== >>solve/batch.c  solvers: recorded iterations ======================================= */
+/* Iterations recorded once, as a CUDA graph, and replayed: launches then cost what the GPU needs
+ * for them, not what the host does. With conditional nodes (CUDA 12.4) the loop itself runs on
+ * the GPU, until the solver stops or the host wants to look; else the host launches as many
+ * graphs as it likes to have iterations. Where a driver does neither, single launches do. */
+#define MBI_BATCH_LOOP 4   /* iterations recorded for a loop on the GPU */
+#define MBI_BATCH_PLAIN 10 /* and for a graph that the host launches again and again */
+#define MBI_CUDA_DRIVER_LOOPS 12040
+#define MBI_CAPTURE_RELAXED 2      /* CUstreamCaptureMode: other threads may do as they like */
+#define MBI_GRAPH_NODE_CONDITIONAL 13 /* CUgraphNodeType */
+#define MBI_GRAPH_WHILE 1          /* CUgraphConditionalNodeType */
+#define MBI_GRAPH_ASSIGN_DEFAULT 1 /* CU_GRAPH_COND_ASSIGN_DEFAULT: at each launch of the graph */
+
+/* A stream of its own, which waits for the default stream and the other way round. The default
+ * one, where that fails: then nothing is recorded. */
+static void mbi_batch_stream(merbit_solver *solver) {
+  const mbi_driver *driver = &solver->context->device.driver;
+  void *stream = NULL;
+  if (driver->stream_create != NULL && driver->stream_destroy != NULL) {
+    const mbi_curesult result = driver->stream_create(&stream, 0);
+    (void)mbi_device_bury(solver->context, result);
+    solver->gpu.stream = result == 0 ? stream : NULL;
+  }
+}
+
+static int mbi_batch_can_record(const mbi_driver *driver) {
+  return driver->stream_begin_capture != NULL && driver->stream_end_capture != NULL &&
+         driver->graph_instantiate != NULL && driver->graph_launch != NULL &&
+         driver->graph_destroy != NULL && driver->graph_exec_destroy != NULL;
+}
+
+static int mbi_batch_can_loop(const mbi_device *device) {
+  const mbi_driver *driver = &device->driver;
+  return device->driver_version >= MBI_CUDA_DRIVER_LOOPS && driver->graph_create != NULL &&
+         driver->graph_add_node != NULL && driver->graph_conditional_create != NULL &&
+         driver->stream_begin_capture_to_graph != NULL;
+}
+
+/* The driver's answer, as a status without a sentence: there is another way. */
+static merbit_status mbi_batch_answer(merbit_solver *solver, mbi_curesult result) {
+  return result == 0                                  ? MERBIT_OK
+         : mbi_device_bury(solver->context, result) ? MERBIT_DEVICE_LOST
+                                                      : MERBIT_DEVICE_ERROR;
+}
+
+/* What is enqueued between these two goes to a graph. */
+static merbit_status mbi_batch_record(merbit_solver *solver, int iterations, void *loop_handle) {
+  merbit_status status = MERBIT_OK;
+  int i;
+  for (i = 0; i < iterations && status == MERBIT_OK; i++) {
+    status = solver->method->iterate(solver);
+  }
+  if (status == MERBIT_OK && loop_handle != NULL) {
+    void *arguments[2];
+    arguments[0] = loop_handle;
+    arguments[1] = &solver->memory;
+    status = mbi_device_launch(solver->context, solver->gpu.loop, "mbk_solve_loop", 1, 1, 0,
+                               solver->gpu.stream, arguments);
+  }
+  if (status != MERBIT_OK) {
+    mbi_forgive(solver->context, solver->gpu.why, sizeof solver->gpu.why);
+  }
+  return status;
+}
+
+/* The loop as a graph that the caller destroys, after a failure too. */
+static merbit_status mbi_batch_make_loop(merbit_solver *solver, void **graph) {
+  merbit_context *context = solver->context;
+  const mbi_driver *driver = &context->device.driver;
+  mbi_preamble preamble;
+  mbi_graph_node node;
+  uint64_t handle = 0;
+  void *added = NULL, *body = NULL, *ended = NULL;
+  merbit_status status;
+  memset(&preamble, 0, sizeof preamble);
+  status = mbi_program_create(context, "solve/loop.cu", &preamble, &solver->gpu.loop_program);
+  if (status == MERBIT_OK) {
+    status = mbi_program_kernel(context, &solver->gpu.loop_program, "mbk_solve_loop",
+                                &solver->gpu.loop);
+  }
+  if (status != MERBIT_OK) {
+    mbi_forgive(context, solver->gpu.why, sizeof solver->gpu.why);
+    return status;
+  }
+  status = mbi_batch_answer(solver, driver->graph_create(graph, 0));
+  if (status != MERBIT_OK) {
+    *graph = NULL;
+    return status;
+  }
+  status = mbi_batch_answer(
+      solver, driver->graph_conditional_create(&handle, *graph, context->device.cuda_context, 1,
+                                               MBI_GRAPH_ASSIGN_DEFAULT));
+  memset(&node, 0, sizeof node);
+  node.type = MBI_GRAPH_NODE_CONDITIONAL;
+  node.handle = handle;
+  node.kind = MBI_GRAPH_WHILE;
+  node.size = 1;
+  node.context = context->device.cuda_context;
+  if (status == MERBIT_OK) {
+    status = mbi_batch_answer(solver,
+                              driver->graph_add_node(&added, *graph, NULL, NULL, 0, &node));
+  }
+  if (status == MERBIT_OK) {
+    body = node.graphs[0]; /* the driver's */
+    status = mbi_batch_answer(
+        solver, driver->stream_begin_capture_to_graph(solver->gpu.stream, body, NULL, NULL, 0,
+                                                      MBI_CAPTURE_RELAXED));
+  }
+  if (status == MERBIT_OK) {
+    merbit_status end;
+    status = mbi_batch_record(solver, MBI_BATCH_LOOP, &handle);
+    end = mbi_batch_answer(solver, driver->stream_end_capture(solver->gpu.stream, &ended));
+    status = status == MERBIT_OK ? end : status;
+  }
+  return status;
+}
+
+static merbit_status mbi_batch_make_plain(merbit_solver *solver, void **graph) {
+  const mbi_driver *driver = &solver->context->device.driver;
+  merbit_status end, status = mbi_batch_answer(
+                         solver, driver->stream_begin_capture(solver->gpu.stream,
+                                                              MBI_CAPTURE_RELAXED));
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  status = mbi_batch_record(solver, MBI_BATCH_PLAIN, NULL);
+  end = mbi_batch_answer(solver, driver->stream_end_capture(solver->gpu.stream, graph));
+  if (end != MERBIT_OK) {
+    *graph = NULL;
+  }
+  return status == MERBIT_OK ? end : status;
+}
+
+static merbit_status mbi_batch_make(merbit_solver *solver, int loop) {
+  const mbi_driver *driver = &solver->context->device.driver;
+  void *graph = NULL, *executable = NULL;
+  merbit_status status =
+      loop ? mbi_batch_make_loop(solver, &graph) : mbi_batch_make_plain(solver, &graph);
+  if (status == MERBIT_OK) {
+    status = mbi_batch_answer(solver, driver->graph_instantiate(&executable, graph, 0));
+    solver->gpu.graph = status == MERBIT_OK ? executable : NULL;
+  }
+  if (graph != NULL) {
+    (void)mbi_device_bury(solver->context, driver->graph_destroy(graph));
+  }
+  return status;
+}
+
+/* Record the method's iterations. Nothing recorded is no error, a dead device is. */
+static merbit_status mbi_batch_create(merbit_solver *solver) {
+  merbit_context *context = solver->context;
+  merbit_status status = MERBIT_NOT_SUPPORTED;
+  if (solver->gpu.stream == NULL || !mbi_batch_can_record(&context->device.driver) ||
+      solver->desc.preconditioner == MERBIT_PRECONDITIONER_CALLBACK) {
+    return MERBIT_OK;
+  }
+  status = mbi_device_synchronize(context, solver->gpu.stream);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  if (mbi_batch_can_loop(&context->device)) {
+    status = mbi_batch_make(solver, 1);
+    solver->gpu.loops = status == MERBIT_OK;
+  }
+  if (!solver->gpu.loops && mbi_device_lost(context) == 0) {
+    status = mbi_batch_make(solver, 0);
+  }
+  if (status != MERBIT_OK && mbi_device_lost(context) == 0) {
+    mbi_log(context, "a solver's iterations are launched one by one: they cannot be recorded%s%s",
+            solver->gpu.why[0] != '\0' ? ": " : "", solver->gpu.why);
+  }
+  return mbi_device_alive(context);
+}
+
+static void mbi_batch_destroy(merbit_solver *solver) {
+  merbit_context *context = solver->context;
+  const mbi_driver *driver = &context->device.driver;
+  if (solver->gpu.graph != NULL) {
+    (void)mbi_device_bury(context, driver->graph_exec_destroy(solver->gpu.graph));
+  }
+  mbi_program_destroy(context, &solver->gpu.loop_program);
+  if (solver->gpu.stream != NULL) {
+    (void)mbi_device_bury(context, driver->stream_destroy(solver->gpu.stream));
+  }
+}
+
+/* Enqueue iterations up to state.look, or until the solver stops; on the CPU take them. */
+static merbit_status mbi_batch_run(merbit_solver *solver, int span) {
+  merbit_context *context = solver->context;
+  const double start = mbi_seconds();
+  merbit_status status = MERBIT_OK;
+  int i;
+  if (mbi_solve_on_gpu(solver) && solver->gpu.graph != NULL) {
+    for (i = 0; i < span && status == MERBIT_OK; i += MBI_BATCH_PLAIN) {
+      status = mbi_device_check(
+          context,
+          context->device.driver.graph_launch(solver->gpu.graph, solver->gpu.stream),
+          "cuGraphLaunch", "launching recorded iterations");
+      if (solver->gpu.loops) {
+        break;
+      }
+    }
+    return status;
+  }
+  for (i = 0; i < span && status == MERBIT_OK; i++) {
+    if (!mbi_solve_on_gpu(solver) &&
+        (solver->memory->state.stop != MBI_SOLVE_RUNNING ||
+         (i > 0 && mbi_seconds() - start > MBI_SOLVE_BATCH))) {
+      break;
+    }
+    status = solver->method->iterate(solver);
+  }
+  return status;
+}
+
+/* ==== >>solve/look.c  solvers: batches, looks, how they end =============================== */
+/* The loop of every solver: batches of iterations, and between them a look, at which the host
+ * learns how far it is, tells the caller, and decides how to go on. */
+#define MBI_SOLVE_SPAN 100  /* iterations of the first batch; of a loop that ends by itself twice that */
+#define MBI_SOLVE_LEAST 50  /* and of any */
+#define MBI_SOLVE_TIGHTENINGS 6
+
+static const mbi_solve_memory *mbi_solve_seen(const merbit_solver *solver) {
+  return mbi_solve_on_gpu(solver) ? &solver->seen : solver->memory;
+}
+
+/* ||r|| / ||b||, from squares. */
+static double mbi_solve_ratio(const mbi_solve_state *state, double square) {
+  return state->bb > 0 ? sqrt(square) / sqrt(state->bb) : 0;
+}
+
+static void mbi_solve_note_history(merbit_solver *solver) {
+  const mbi_solve_memory *seen = mbi_solve_seen(solver);
+  const int last = seen->state.iterations;
+  int k = solver->history_known + 1;
+  k = k > last - (MBI_SOLVE_RING - 1) ? k : last - (MBI_SOLVE_RING - 1);
+  for (; k <= last && k < solver->history_size; k++) {
+    solver->history[k] = mbi_solve_ratio(&seen->state, seen->ring[k % MBI_SOLVE_RING]);
+  }
+  solver->history_known = last;
+}
+
+/* On the GPU b - A x was enqueued behind the batch; on the CPU it is only wanted at an end. */
+static merbit_status mbi_solve_look(merbit_solver *solver) {
+  merbit_status status;
+  if (mbi_solve_on_gpu(solver)) {
+    status = mbi_solve_residual(solver, 0);
+    solver->synchronizations++;
+    if (status == MERBIT_OK) {
+      status = mbi_solve_download(solver, &solver->seen, solver->memory, sizeof solver->seen);
+    }
+  } else {
+    status = solver->memory->state.stop != MBI_SOLVE_RUNNING ? mbi_solve_residual(solver, 0)
+                                                             : MERBIT_OK;
+  }
+  if (status == MERBIT_OK) {
+    mbi_solve_note_history(solver);
+  }
+  return status;
+}
+
+/* Iterations for the next batch, after `done` in `seconds`. */
+static int mbi_solve_next_span(int done, double seconds) {
+  const int most = MBI_SOLVE_RING - MBI_BATCH_PLAIN; /* recorded ones overshoot */
+  const double span = seconds > 0 ? done * (MBI_SOLVE_BATCH / seconds) : most;
+  return span >= most               ? most
+         : span <= MBI_SOLVE_LEAST ? MBI_SOLVE_LEAST
+                                   : (int)span;
+}
+
+/* The recurrence has come to its goal, but b - A x is not there. While the two residuals agree,
+ * a lower goal for the recurrence will do; else rounding errors are what is left of it, and it
+ * begins again from b - A x: for as long as that helps. */
+static int mbi_solve_not_there(merbit_solver *solver, const mbi_solve_state *state, int *how) {
+  const double wanted = solver->desc.tolerance * sqrt(state->bb), found = sqrt(state->ww);
+  if (state->ww <= 4 * state->rr && solver->tightenings < MBI_SOLVE_TIGHTENINGS) {
+    solver->tightenings++;
+    solver->shrink *= 0.9 * wanted / found;
+    *how = MBI_OPEN_TIGHTER;
+    return MBI_SOLVE_RUNNING;
+  }
+  if (solver->restarts > 0 && state->ww > 0.25 * solver->worst) {
+    return MERBIT_STOP_STAGNATED;
+  }
+  *how = MBI_OPEN_BEGIN;
+  return MBI_SOLVE_RUNNING;
+}
+
+/* A merbit_stop, or MBI_SOLVE_RUNNING and in *how the MBI_OPEN by which it goes on; BEGIN means
+ * a restart here. */
+static int mbi_solve_decide(merbit_solver *solver, int *how) {
+  const mbi_solve_state *state = &mbi_solve_seen(solver)->state;
+  const int stop = state->stop;
+  const double goal = solver->desc.tolerance * solver->desc.tolerance * state->bb;
+  *how = MBI_OPEN_GO_ON;
+  if (stop == MBI_SOLVE_RUNNING) {
+    return stop;
+  }
+  if (!(state->bb - state->bb == 0) || (state->bb < DBL_MIN && state->b_most > 0)) {
+    return MERBIT_STOP_NOT_FINITE;
+  }
+  if (state->bb == 0 || state->ww <= goal) {
+    return MERBIT_STOP_CONVERGED;
+  }
+  if (stop == MBI_SOLVE_CANDIDATE && state->iterations < state->cap) {
+    return mbi_solve_not_there(solver, state, how);
+  }
+  if (stop == MBI_SOLVE_BREAKDOWN && state->ww - state->ww == 0 &&
+      solver->breakdowns < solver->method->restarts &&
+      state->iterations > solver->restarted) {
+    solver->breakdowns++;
+    *how = MBI_OPEN_BEGIN;
+    return MBI_SOLVE_RUNNING;
+  }
+  return stop == MBI_SOLVE_CANDIDATE ? MERBIT_STOP_CAP : stop;
+}
+
+/* Enqueue what comes before the next batch. */
+static merbit_status mbi_solve_go_on(merbit_solver *solver, int how, int span) {
+  const mbi_solve_state *state = &mbi_solve_seen(solver)->state;
+  merbit_status status;
+  if (how != MBI_OPEN_BEGIN) {
+    return mbi_solve_prepare_batch(solver, how, span);
+  }
+  solver->restarts++;
+  solver->restarted = state->iterations;
+  solver->worst = state->ww;
+  solver->tightenings = 0;
+  solver->shrink = 1;
+  status = mbi_solve_prepare_batch(solver, MBI_OPEN_GO_ON, span);
+  return status == MERBIT_OK ? solver->method->start(solver) : status;
+}
+
+/* From the vectors in place to the end, the reason of which is in *stop. */
+static merbit_status mbi_solve_loop(merbit_solver *solver, int x_zero, int *stop) {
+  double before = mbi_seconds();
+  int span = solver->gpu.loops ? 2 * MBI_SOLVE_SPAN : MBI_SOLVE_SPAN, how;
+  merbit_status status;
+  *stop = MBI_SOLVE_RUNNING;
+  status = mbi_solve_prepare_batch(solver, MBI_OPEN_BEGIN, span);
+  if (status == MERBIT_OK) {
+    status = mbi_solve_residual(solver, x_zero);
+  }
+  if (status == MERBIT_OK) {
+    status = solver->method->start(solver);
+  }
+  while (status == MERBIT_OK && *stop == MBI_SOLVE_RUNNING) {
+    const int known = solver->history_known;
+    const mbi_solve_state *state;
+    double now;
+    status = mbi_batch_run(solver, span);
+    if (status == MERBIT_OK) {
+      status = mbi_solve_look(solver);
+    }
+    if (status != MERBIT_OK) {
+      break;
+    }
+    state = &mbi_solve_seen(solver)->state;
+    now = mbi_seconds();
+    span = mbi_solve_next_span(state->iterations - (known > 0 ? known : 0), now - before);
+    before = now;
+    *stop = mbi_solve_decide(solver, &how);
+    if (solver->desc.progress != NULL &&
+        solver->desc.progress(solver->desc.progress_user, state->iterations,
+                              mbi_solve_ratio(state, state->rr), now - solver->started) != 0 &&
+        *stop == MBI_SOLVE_RUNNING) {
+      *stop = MERBIT_STOP_CANCELLED;
+    } else if (*stop == MBI_SOLVE_RUNNING) {
+      status = mbi_solve_go_on(solver, how, span);
+    }
+  }
+  if (status == MERBIT_OK && *stop == MERBIT_STOP_CANCELLED && !mbi_solve_on_gpu(solver)) {
+    status = mbi_solve_residual(solver, 0);
+  }
+  return status;
+}
+
+/* ---- Why it ended, in words -------------------------------------------------------------- */
+
+static void mbi_solve_tell_breakdown(const mbi_solve_state *state, char *text, size_t size) {
+  const int at = state->iterations + 1;
+  switch (state->why) {
+  case MBI_WHY_CURVATURE:
+    (void)snprintf(text, size,
+                   "p'Ap = %.3g in iteration %d, which is not positive: the matrix is not "
+                   "symmetric positive definite; take MERBIT_SOLVER_BICGSTAB",
+                   state->value, at);
+    break;
+  case MBI_WHY_PRECONDITIONER:
+    (void)snprintf(text, size,
+                   "r'z = %.3g with the preconditioned residual z in iteration %d, which is not "
+                   "positive: the preconditioner is not symmetric positive definite",
+                   state->value, at);
+    break;
+  case MBI_WHY_SHADOW:
+    (void)snprintf(text, size,
+                   "the shadow residual became orthogonal (its product is %.3g) in iteration %d",
+                   state->value, at);
+    break;
+  default:
+    (void)snprintf(text, size, "omega became %.3g in iteration %d: A s is orthogonal to s",
+                   state->value, at);
+    break;
+  }
+}
+
+static void mbi_solve_tell(const merbit_solver *solver, const merbit_solver_result *result,
+                           char *text, size_t size) {
+  const mbi_solve_state *state = &mbi_solve_seen(solver)->state;
+  char broken[240] = "";
+  switch (result->stop) {
+  case MERBIT_STOP_CONVERGED:
+    if (state->b_most == 0) {
+      (void)snprintf(text, size, "b is zero, and so is x");
+      return;
+    }
+    (void)snprintf(text, size, "||b - A x|| / ||b|| = %.3g is at most the tolerance %.3g",
+                   result->residual, solver->desc.tolerance);
+    return;
+  case MERBIT_STOP_CAP:
+    (void)snprintf(text, size, "max_iterations = %d came before the tolerance %.3g",
+                   solver->desc.max_iterations, solver->desc.tolerance);
+    return;
+  case MERBIT_STOP_CANCELLED:
+    (void)snprintf(text, size, "the progress callback asked to stop after iteration %d",
+                   result->iterations);
+    return;
+  case MERBIT_STOP_STAGNATED:
+    (void)snprintf(text, size,
+                   "||b - A x|| / ||b|| stays at %.3g through %d restart%s: rounding errors in "
+                   "%s allow no more, or the matrix is singular",
+                   result->residual, result->restarts, result->restarts == 1 ? "" : "s",
+                   mbi_type_names[solver->type]);
+    return;
+  case MERBIT_STOP_BREAKDOWN:
+    mbi_solve_tell_breakdown(state, broken, sizeof broken);
+    (void)snprintf(text, size, "%s%s", broken,
+                   result->restarts > 0 ? "; restarts did not help" : "");
+    return;
+  default:
+    (void)snprintf(text, size,
+                   state->bb > 0 && state->bb < DBL_MIN
+                       ? "||b||^2 is too small for a double: scale b"
+                       : "a number overflowed or was not finite by iteration %d: look at A, b "
+                         "and the first x",
+                   result->iterations);
+    return;
+  }
+}
+
+/* ==== >>solve/solver.c  solvers =========================================================== */
+/* Solvers: what was asked, what is made once, and a solve. */
+
+static merbit_status mbi_solver_check_numbers(merbit_context *context,
+                                              const merbit_solver_desc *desc) {
+  if (desc->tolerance != 0 && !(desc->tolerance > 0 && desc->tolerance < 1)) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "solver_desc.tolerance is %g; use a number between 0 and 1, or 0 for the "
+                    "default",
+                    desc->tolerance);
+  }
+  if (desc->max_iterations < 0) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "solver_desc.max_iterations is %d; use 0 for the default",
+                    desc->max_iterations);
+  }
+  if ((int)desc->side < MERBIT_SIDE_AUTO || (int)desc->side > MERBIT_SIDE_CUDA) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "solver_desc.side is %d; use a MERBIT_SIDE", (int)desc->side);
+  }
+  if ((int)desc->vector_memory < MERBIT_MEMORY_DEFAULT ||
+      (int)desc->vector_memory > MERBIT_MEMORY_DEVICE) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "solver_desc.vector_memory is %d; use a MERBIT_MEMORY",
+                    (int)desc->vector_memory);
+  }
+  return MERBIT_OK;
+}
+
+static merbit_status mbi_solver_check_method(merbit_context *context,
+                                             const merbit_solver_desc *desc) {
+  if ((int)desc->method < MERBIT_SOLVER_CG || (int)desc->method > MERBIT_SOLVER_GMRES) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "solver_desc.method is %d; choose MERBIT_SOLVER_CG for a symmetric positive "
+                    "definite matrix, else MERBIT_SOLVER_BICGSTAB",
+                    (int)desc->method);
+  }
+  if (mbi_solve_method_of(desc->method) == NULL) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "solver_desc.method %d is not in this version yet; take "
+                    "MERBIT_SOLVER_BICGSTAB",
+                    (int)desc->method);
+  }
+  if ((int)desc->preconditioner < MERBIT_PRECONDITIONER_NONE ||
+      (int)desc->preconditioner > MERBIT_PRECONDITIONER_CALLBACK) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "solver_desc.preconditioner is %d; use a MERBIT_PRECONDITIONER",
+                    (int)desc->preconditioner);
+  }
+  if (desc->preconditioner > MERBIT_PRECONDITIONER_JACOBI) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "solver_desc.preconditioner %d is not in this version yet; take "
+                    "MERBIT_PRECONDITIONER_JACOBI",
+                    (int)desc->preconditioner);
+  }
+  if (desc->refine) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "solver_desc.refine is not in this version yet; use 0");
+  }
+  return MERBIT_OK;
+}
+
+static merbit_status mbi_solver_check(merbit_context *context, const merbit_view *view,
+                                      const merbit_solver_desc *desc) {
+  merbit_status status = mbi_view_check_header(context, view);
+  if (status == MERBIT_OK && !mbi_type_plain(mbi_view_type(view))) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "the matrix's value_type is %s; solvers take MERBIT_F64 and MERBIT_F32",
+                    mbi_type_names[mbi_view_type(view)]);
+  }
+  if (status == MERBIT_OK && view->rows != view->cols) {
+    return mbi_fail(context, MERBIT_INVALID_MATRIX,
+                    "the matrix is %" PRId64 " x %" PRId64 "; a solver takes square ones",
+                    view->rows, view->cols);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_solver_check_method(context, desc);
+  }
+  return status == MERBIT_OK ? mbi_solver_check_numbers(context, desc) : status;
+}
+
+/* ---- What is made once ------------------------------------------------------------------- */
+
+/* The norm of A and the preconditioner, from the arrays of `view`. In an entered context. */
+static merbit_status mbi_solver_examine(merbit_solver *solver, const merbit_view *view) {
+  merbit_context *context = solver->context;
+  const int jacobi = solver->desc.preconditioner == MERBIT_PRECONDITIONER_JACOBI;
+  merbit_matrix *copy;
+  merbit_view csr;
+  void *diagonal = NULL;
+  merbit_status status = mbi_examine_csr(context, view, &copy, &csr);
+  if (status == MERBIT_OK && jacobi) {
+    status = mbi_allocate_array(context, solver->n, sizeof(double), "a diagonal", &diagonal);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_examine_run(solver, &csr, (double *)diagonal);
+  }
+  if (status == MERBIT_OK && jacobi) {
+    status = mbi_examine_invert(solver, (double *)diagonal);
+  }
+  if (status == MERBIT_OK && jacobi) {
+    status =
+        mbi_solve_upload(solver, solver->v.at[MBI_AT_INVERSE], diagonal, mbi_solve_bytes(solver));
+  }
+  mbi_release(context, diagonal);
+  merbit_matrix_destroy(copy);
+  return status;
+}
+
+static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
+  const int64_t products = solver->desc.expected_solves > 0
+                               ? solver->desc.expected_solves * MBI_SOLVER_PRODUCTS
+                               : MBI_SOLVER_PRODUCTS;
+  merbit_plan_desc desc;
+  memset(&desc, 0, sizeof desc);
+  desc.side = solver->side;
+  desc.deterministic = solver->desc.deterministic;
+  desc.expected_calls = products < INT32_MAX ? (int)products : INT32_MAX;
+  return merbit_plan_create(solver->context, &solver->view, &desc, &solver->plan);
+}
+
+static void mbi_solver_forget(merbit_solver *solver) {
+  merbit_context *context = solver->context;
+  if (!mbi_solve_on_gpu(solver)) {
+    mbi_solve_release_memory(solver);
+  } else if (mbi_device_enter_alive(context)) {
+    mbi_batch_destroy(solver);
+    mbi_solve_release_memory(solver);
+    mbi_program_destroy(context, &solver->gpu.program);
+    mbi_device_leave(context);
+  }
+  memset(&solver->gpu, 0, sizeof solver->gpu);
+  merbit_plan_destroy(solver->plan);
+  solver->plan = NULL;
+}
+
+/* Enter the context of a solver on the GPU; leave it. */
+static merbit_status mbi_solver_enter(merbit_solver *solver) {
+  return mbi_solve_on_gpu(solver) ? mbi_device_enter(solver->context) : MERBIT_OK;
+}
+
+static void mbi_solver_leave(merbit_solver *solver) {
+  if (mbi_solve_on_gpu(solver)) {
+    mbi_device_leave(solver->context);
+  }
+}
+
+/* On solver->side. After a failure mbi_solver_forget cleans up. */
+static merbit_status mbi_solver_make(merbit_solver *solver) {
+  merbit_status status = mbi_solver_make_plan(solver);
+  if (status == MERBIT_OK) {
+    status = mbi_solver_enter(solver);
+  }
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  if (mbi_solve_on_gpu(solver)) {
+    mbi_batch_stream(solver);
+    status = mbi_solve_specialise(solver);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_solve_allocate_memory(solver);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_solver_examine(solver, &solver->view);
+  }
+  if (status == MERBIT_OK && mbi_solve_on_gpu(solver)) {
+    status = mbi_batch_create(solver);
+  }
+  mbi_solver_leave(solver);
+  return status;
+}
+
+/* AUTO may take the CPU for host arrays where the GPU fails. */
+static merbit_status mbi_solver_build(merbit_solver *solver) {
+  merbit_context *context = solver->context;
+  const merbit_solver_desc *desc = &solver->desc;
+  merbit_status status;
+  solver->side = desc->side != MERBIT_SIDE_AUTO ? desc->side : context->side;
+  if (solver->side == MERBIT_SIDE_CPU && desc->vector_memory == MERBIT_MEMORY_DEVICE) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "solver_desc.vector_memory is device memory, but the solver is for the CPU");
+  }
+  status = mbi_solver_make(solver);
+  if (status == MERBIT_OK || solver->side == MERBIT_SIDE_CPU ||
+      desc->side != MERBIT_SIDE_AUTO || solver->view.memory == MERBIT_MEMORY_DEVICE ||
+      desc->vector_memory != MERBIT_MEMORY_HOST || status == MERBIT_OUT_OF_MEMORY ||
+      status == MERBIT_INVALID_ARGUMENT || status == MERBIT_INVALID_MATRIX) {
+    return status;
+  }
+  mbi_solver_forget(solver);
+  mbi_forgive(context, solver->reason, sizeof solver->reason);
+  mbi_log(context, "this solver computes on the CPU: %s", solver->reason);
+  solver->side = MERBIT_SIDE_CPU;
+  return mbi_solver_make(solver);
+}
+
+static void mbi_solver_free(merbit_solver *solver) {
+  merbit_context *context = solver->context;
+  mbi_solver_forget(solver);
+  mbi_release(context, solver);
+  mbi_context_unref(context);
+}
+
+static void mbi_solver_take_desc(merbit_solver *solver, const merbit_solver_desc *desc) {
+  merbit_solver_desc *own = &solver->desc;
+  *own = *desc;
+  if (own->tolerance == 0) {
+    own->tolerance = solver->type == MERBIT_F32 ? 1e-5 : 1e-10;
+  }
+  own->max_iterations = own->max_iterations != 0 ? own->max_iterations : 20000;
+  solver->method = mbi_solve_method_of(own->method);
+  if (own->preconditioner == MERBIT_PRECONDITIONER_JACOBI) {
+    solver->v.pre = MBI_PRE_DIAGONAL;
+    solver->v.block = 1;
+  }
+}
+
+MERBIT_API merbit_status merbit_solver_create(merbit_context *context, const merbit_view *view,
+                                              const merbit_solver_desc *desc,
+                                              merbit_solver **solver) {
+  const double start = mbi_seconds();
+  merbit_solver_desc none;
+  merbit_solver *made;
+  merbit_status status;
+  if (solver != NULL) {
+    *solver = NULL;
+  }
+  if (context == NULL) {
+    return MERBIT_INVALID_ARGUMENT;
+  }
+  if (solver == NULL || view == NULL) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "merbit_solver_create: `%s` is NULL",
+                    solver == NULL ? "solver" : "view");
+  }
+  memset(&none, 0, sizeof none);
+  desc = desc != NULL ? desc : &none;
+  status = mbi_solver_check(context, view, desc);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  made = (merbit_solver *)mbi_allocate(context, sizeof *made);
+  if (made == NULL) {
+    return mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no memory for a solver's record");
+  }
+  memset(made, 0, sizeof *made);
+  mbi_context_retain(context);
+  made->context = context;
+  made->view = *view;
+  made->type = mbi_view_type(view);
+  made->n = view->rows;
+  mbi_solver_take_desc(made, desc);
+  status = mbi_solver_build(made);
+  if (status != MERBIT_OK) {
+    mbi_solver_free(made);
+    return status;
+  }
+  made->prepare_seconds = mbi_seconds() - start;
+  *solver = made;
+  return MERBIT_OK;
+}
+
+MERBIT_API void merbit_solver_destroy(merbit_solver *solver) {
+  if (solver != NULL) {
+    mbi_solver_free(solver);
+  }
+}
+
+MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, const void *values,
+                                                     merbit_memory memory) {
+  merbit_view view;
+  merbit_status status;
+  if (solver == NULL) {
+    return MERBIT_INVALID_ARGUMENT;
+  }
+  status = merbit_plan_update_values(solver->plan, values, memory);
+  if (status == MERBIT_OK) {
+    status = mbi_solver_enter(solver);
+  }
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  view = solver->view;
+  view.values = values;
+  status = mbi_solver_examine(solver, &view);
+  mbi_solver_leave(solver);
+  return status;
+}
+
+/* ---- A solve ----------------------------------------------------------------------------- */
+
+static merbit_status mbi_solver_check_vectors(merbit_solver *solver, const void *b,
+                                              const void *x) {
+  merbit_context *context = solver->context;
+  if (solver->n > 0 && (b == NULL || x == NULL)) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "merbit_solver_solve: `%s` is NULL",
+                    b == NULL ? "b" : "x");
+  }
+  if (mbi_overlap(b, mbi_solve_bytes(solver), x, mbi_solve_bytes(solver))) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "merbit_solver_solve: b and x overlap; use two vectors of %" PRId64
+                    " elements",
+                    solver->n);
+  }
+  if (!mbi_solve_host_vectors(solver) && solver->n > 0 &&
+      (!mbi_device_owns(context, b) || !mbi_device_owns(context, x))) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "merbit_solver_solve: %s is host memory, but the solver computes on CUDA; "
+                    "use a merbit_buffer, or solver_desc.vector_memory = MERBIT_MEMORY_HOST",
+                    mbi_device_owns(context, b) ? "x" : "b");
+  }
+  return MERBIT_OK;
+}
+
+/* b and the first x into the solver's vectors. */
+static merbit_status mbi_solver_load(merbit_solver *solver, const void *b, const void *x,
+                                     int start_from_x) {
+  merbit_status status = mbi_solve_take(solver, MBI_AT_B, b);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  return start_from_x
+             ? mbi_solve_take(solver, MBI_AT_X, x)
+             : mbi_solve_zero(solver, solver->v.at[MBI_AT_X], mbi_solve_bytes(solver));
+}
+
+static void mbi_solver_reset(merbit_solver *solver, double *history, int history_size) {
+  solver->history = history;
+  solver->history_size = history != NULL ? history_size : 0;
+  solver->history_known = -1;
+  solver->restarts = solver->synchronizations = 0;
+  solver->breakdowns = solver->tightenings = solver->restarted = 0;
+  solver->shrink = 1;
+  solver->worst = 0;
+  solver->started = mbi_seconds();
+}
+
+static void mbi_solver_report(merbit_solver *solver, int stop, merbit_solver_result *result) {
+  const mbi_solve_state *state = &mbi_solve_seen(solver)->state;
+  const double scale = solver->norm * state->x_most + state->b_most;
+  result->stop = (merbit_stop)stop;
+  result->iterations = state->iterations;
+  result->restarts = solver->restarts;
+  result->residual = mbi_solve_ratio(state, state->ww);
+  result->estimated_residual = mbi_solve_ratio(state, state->rr);
+  result->backward_error = scale > 0 ? state->w_most / scale : 0;
+  if (state->b_most == 0 && stop == MERBIT_STOP_CONVERGED) {
+    result->iterations = 0;
+    result->residual = result->estimated_residual = result->backward_error = 0;
+  }
+}
+
+/* In an entered context. */
+static merbit_status mbi_solver_run(merbit_solver *solver, const void *b, void *x,
+                                    int start_from_x, merbit_solver_result *result) {
+  int stop = MBI_SOLVE_RUNNING;
+  merbit_status status = mbi_solver_load(solver, b, x, start_from_x);
+  if (status == MERBIT_OK) {
+    status = mbi_solve_loop(solver, !start_from_x, &stop);
+  }
+  if (status == MERBIT_OK) {
+    mbi_solver_report(solver, stop, result);
+    if (mbi_solve_seen(solver)->state.b_most == 0 && stop == MERBIT_STOP_CONVERGED) {
+      status = mbi_solve_zero(solver, solver->v.at[MBI_AT_X], mbi_solve_bytes(solver));
+    }
+  }
+  return status == MERBIT_OK ? mbi_solve_give(solver, MBI_AT_X, x) : status;
+}
+
+static void mbi_solver_finish(merbit_solver *solver, merbit_solver_result *result) {
+  result->prepare_seconds = solver->prepare_seconds;
+  result->iterate_seconds = mbi_seconds() - solver->started;
+  result->synchronizations = solver->synchronizations;
+  (void)merbit_plan_get_info(solver->plan, &result->plan);
+  (void)merbit_plan_describe(solver->plan, result->plan_description,
+                             sizeof result->plan_description);
+  result->recorded = solver->gpu.graph == NULL ? 0 : solver->gpu.loops ? 2 : 1;
+  result->device_bytes =
+      mbi_solve_on_gpu(solver) ? (int64_t)solver->bytes + result->plan.device_bytes : 0;
+  if (solver->n > 0) {
+    mbi_solve_tell(solver, result, result->description, sizeof result->description);
+  }
+}
+
+MERBIT_API merbit_status merbit_solver_solve(merbit_solver *solver, const void *b, void *x,
+                                             int start_from_x, double *history, int history_size,
+                                             merbit_solver_result *result) {
+  merbit_solver_result answer;
+  merbit_status status;
+  memset(&answer, 0, sizeof answer);
+  if (result != NULL) {
+    *result = answer;
+  }
+  if (solver == NULL) {
+    return MERBIT_INVALID_ARGUMENT;
+  }
+  mbi_solver_reset(solver, history, history_size);
+  status = mbi_solver_enter(solver);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  status = mbi_solver_check_vectors(solver, b, x);
+  if (status == MERBIT_OK && solver->n > 0) {
+    status = mbi_solver_run(solver, b, x, start_from_x, &answer);
+  }
+  mbi_solver_leave(solver);
+  if (status == MERBIT_OK && result != NULL) {
+    mbi_solver_finish(solver, &answer);
+    *result = answer;
+  }
+  return status;
+}
+
 /* ==== >>solve/weights.c  PageRank: weights of vertices ==================================== */
 /* What leaves each vertex of a link graph: W(i) = sum over j of w(i, j), the weights of the
  * edges i -> j. The iteration is on z = x / W, so that the product is A^T z with the weights as
@@ -34945,7 +39331,8 @@ static merbit_status mbi_weights_check(merbit_context *context, const merbit_vie
   return MERBIT_OK;
 }
 
-/* ---- Sums in double, in the order of the entries ------------------------------------------ */
+/* ---- Sums in double, in the order of the entries ------------------------------------------
+ */
 
 static void mbi_weights_rows_task(void *argument, int task) {
   mbi_weights *w = (mbi_weights *)argument;
@@ -34954,8 +39341,7 @@ static void mbi_weights_rows_task(void *argument, int task) {
   int64_t row = mbi_share_rows(graph, w->tasks, task);
   for (; row < last; row++) {
     int64_t k = mbi_index_at(graph->row_ptr, graph->offset_type, row) - graph->base;
-    const int64_t end =
-        mbi_index_at(graph->row_ptr, graph->offset_type, row + 1) - graph->base;
+    const int64_t end = mbi_index_at(graph->row_ptr, graph->offset_type, row + 1) - graph->base;
     double sum = graph->values == NULL ? (double)(end - k) : 0;
     for (; k < end && graph->values != NULL; k++) {
       sum += mbi_weights_at(graph, k);
@@ -34987,12 +39373,13 @@ static merbit_status mbi_weights_add(mbi_weights *w) {
   return MERBIT_OK;
 }
 
-/* ---- Sums far from 1: rows by powers of two ----------------------------------------------- */
+/* ---- Sums far from 1: rows by powers of two -----------------------------------------------
+ */
 
 /* Whether z = x / W could leave the type, or lose bits. */
 static int mbi_weights_far(const mbi_weights *w) {
   const double most = ldexp(1, mbi_view_type(w->graph) == MERBIT_F32 ? MBI_WEIGHTS_POWER_F32
-                                                                    : MBI_WEIGHTS_POWER_F64);
+                                                                     : MBI_WEIGHTS_POWER_F64);
   int64_t i;
   for (i = 0; i < w->graph->rows; i++) {
     if (w->sums[i] > most || (w->sums[i] < 1 / most && w->sums[i] != 0)) {
@@ -35048,7 +39435,8 @@ static merbit_status mbi_weights_scale(mbi_weights *w) {
   return status;
 }
 
-/* ---- All of it ---------------------------------------------------------------------------- */
+/* ---- All of it ----------------------------------------------------------------------------
+ */
 
 static merbit_status mbi_weights_store(mbi_weights *w) {
   const int64_t n = w->graph->rows;
@@ -35062,8 +39450,8 @@ static merbit_status mbi_weights_store(mbi_weights *w) {
     }
     return MERBIT_OK;
   }
-  status = mbi_allocate_array(w->context, n, sizeof(float), "the weight of each vertex",
-                              &w->totals);
+  status =
+      mbi_allocate_array(w->context, n, sizeof(float), "the weight of each vertex", &w->totals);
   for (i = 0; i < n && status == MERBIT_OK; i++) {
     ((float *)w->totals)[i] = w->sums[i] > 0 ? (float)w->sums[i] : -1;
   }
@@ -35110,65 +39498,68 @@ static void mbi_weights_destroy(merbit_context *context, mbi_weights *w) {
  * d P^T x + (1 - d + d * (mass of dangling vertices)) t. Here it is on z = x / W, for P^T x is
  * A^T z: no value is scaled, and a pattern stays one. Sums over vertices are in double and in an
  * order that depends on their number alone. */
-#define MBK_STEP static
-/* PageRank's scalars between two iterations: what C and CUDA C++ have in common, compiled for
- * the CPU and for the GPU. MBK_STEP says how a function is declared there. */
-typedef struct mbk_pagerank_state {
-  double damping, tolerance; /* constant */
-  double sum;      /* of the teleport distribution as it is stored: 1, or n where all are 1 */
-  double base;     /* what each unit of it receives in the next iteration */
-  double change;   /* L1, of the last iteration */
-  double least;    /* change so far */
-  double dangling; /* vertices that nothing leaves */
-  int iterations, cap;
-  int stale; /* iterations since the change was least */
-  int stop;  /* MBK_PAGERANK_RUNNING, or a merbit_stop */
-} mbk_pagerank_state;
+#define MBS_FUNCTION static
+// PageRank's scalars between two iterations, in the state that solvers have: one text for the
+// CPU and the GPU. state.rr and the ring hold the L1 change of an iteration; state.closed is
+// not 0 once it has stopped.
 
-#define MBK_PAGERANK_RUNNING (-1)
-#define MBK_PAGERANK_CONVERGED 0 /* as merbit_stop */
-#define MBK_PAGERANK_CAP 1
-#define MBK_PAGERANK_NOT_FINITE 3
-#define MBK_PAGERANK_STAGNATED 4
-/* Without rounding an iteration takes the change down by the damping at least. */
-#define MBK_PAGERANK_PATIENCE 16
+// In state.scalar; the first two are s0 and s1 of the product's epilogue.
+#define MBI_PAGERANK_DAMPING 0
+#define MBI_PAGERANK_BASE 1     // what each unit of the teleport distribution receives next
+#define MBI_PAGERANK_SUM 2      // of the distribution as it is stored: 1, or n where all are 1
+#define MBI_PAGERANK_LEAST 3    // change so far
+#define MBI_PAGERANK_STALE 4    // iterations since
+#define MBI_PAGERANK_DANGLING 5 // vertices that nothing leaves
 
-/* The mass of dangling vertices goes where all teleports go. */
-MBK_STEP void mbk_pagerank_spread(mbk_pagerank_state *state, double mass) {
-  state->base = (1.0 - state->damping + state->damping * mass) / state->sum;
+#define MBI_PAGERANK_CONVERGED 0 // as merbit_stop
+#define MBI_PAGERANK_STAGNATED 4
+// But for rounding each iteration takes the change down, by the damping at least.
+#define MBI_PAGERANK_PATIENCE 16
+
+// The mass of dangling vertices goes where all teleports go.
+MBS_FUNCTION void mbi_pagerank_spread(mbi_solve_state *s, double mass) {
+  const double damping = s->scalar[MBI_PAGERANK_DAMPING];
+  s->scalar[MBI_PAGERANK_BASE] = (1.0 - damping + damping * mass) / s->scalar[MBI_PAGERANK_SUM];
 }
 
-MBK_STEP void mbk_pagerank_decide(mbk_pagerank_state *state, double change, double mass) {
-  mbk_pagerank_spread(state, mass);
-  state->change = change;
-  state->iterations++;
-  if (change < state->least) {
-    state->least = change;
-    state->stale = 0;
+// At the end of an iteration.
+MBS_FUNCTION void mbi_pagerank_decide(mbi_solve_memory *m, double change, double mass) {
+  mbi_solve_state *s = &m->state;
+  mbi_pagerank_spread(s, mass);
+  s->iterations++;
+  s->rr = change;
+  m->ring[s->iterations % MBI_SOLVE_RING] = change;
+  if (change < s->scalar[MBI_PAGERANK_LEAST]) {
+    s->scalar[MBI_PAGERANK_LEAST] = change;
+    s->scalar[MBI_PAGERANK_STALE] = 0;
   } else {
-    state->stale++;
+    s->scalar[MBI_PAGERANK_STALE] += 1;
   }
-  if (change - change != 0) { /* NaN or Inf */
-    state->stop = MBK_PAGERANK_NOT_FINITE;
-  } else if (change < state->tolerance) {
-    state->stop = MBK_PAGERANK_CONVERGED;
-  } else if (state->stale >= MBK_PAGERANK_PATIENCE) {
-    state->stop = MBK_PAGERANK_STAGNATED;
-  } else if (state->iterations >= state->cap) {
-    state->stop = MBK_PAGERANK_CAP;
+  if (!(change - change == 0)) { // NaN or Inf
+    s->stop = MBI_SOLVE_NOT_FINITE;
+  } else if (change < s->tolerance) {
+    s->stop = MBI_PAGERANK_CONVERGED;
+  } else if (s->scalar[MBI_PAGERANK_STALE] >= MBI_PAGERANK_PATIENCE) {
+    s->stop = MBI_PAGERANK_STAGNATED;
+  } else if (s->iterations >= s->cap) {
+    s->stop = MBI_SOLVE_CAP;
   }
+  s->closed = s->stop != MBI_SOLVE_RUNNING;
 }
 
-#undef MBK_STEP
+#undef MBS_FUNCTION
+
+#define MBI_PAGERANK_KERNELS 7
 
 typedef struct mbi_pagerank_gpu {
-  mbi_program program;
-  void *begin, *first, *update, *finish, *end; /* CUfunction */
-  mbi_devptr z, y[2], weights, teleport, partials, state, history;
-  uint64_t bytes; /* of all these */
+  void *kernels[MBI_PAGERANK_KERNELS]; /* CUfunction */
+  void *z[3]; /* by turns; with two products that alternate z[0], and those */
+  void *weights, *teleport, *partials;
+  int turn; /* of z: which one the next iteration starts from */
 } mbi_pagerank_gpu;
 
 typedef struct mbi_pagerank {
+  merbit_solver engine; /* CUDA: what solve/batch.c needs of a solver; bytes, stream, scalars */
   merbit_context *context;
   merbit_pagerank_desc desc; /* defaults filled in */
   merbit_type type;
@@ -35177,12 +39568,13 @@ typedef struct mbi_pagerank {
   merbit_view copy, expanded; /* a device graph's copy; of a triangle: both */
   merbit_matrix *entries;     /* of blocks */
   merbit_operation operation; /* that makes A^T of links */
-  mbi_weights weights;
-  void *teleport;    /* the distribution, where it is the caller's */
-  merbit_plan *plan; /* of A^T */
-  void *ranks;       /* the caller's; on the CPU they hold z until the end */
-  mbk_pagerank_state state;
+  mbi_weights weights; /* none where CUDA counts those of a pattern */
+  void *teleport;      /* the distribution, where it is the caller's */
+  merbit_plan *plan;   /* of A^T */
+  void *ranks;         /* the caller's; on the CPU they hold z until the end */
+  mbi_solve_memory memory; /* scalars, CUDA: as the last look found them */
   int64_t looks;
+  int known;        /* iterations whose changes are in the history */
   void *y;          /* CPU: the product */
   double *partials; /* CPU: change and dangling mass of each chunk */
   mbi_pagerank_gpu gpu;
@@ -35305,11 +39697,11 @@ static merbit_status mbi_pagerank_distribution(const mbi_pagerank *run, const ch
   return MERBIT_OK;
 }
 
-/* The teleport distribution, and the first ranks in the caller's array. */
+/* The teleport distribution, and the first ranks, in the caller's array, where they are given.
+ */
 static merbit_status mbi_pagerank_distribute(mbi_pagerank *run) {
   const merbit_pagerank_desc *desc = &run->desc;
   merbit_status status = MERBIT_OK;
-  int64_t i;
   if (desc->personalisation != NULL) {
     status = mbi_allocate_array(run->context, run->n, mbi_type_size(run->type),
                                 "the teleport distribution", &run->teleport);
@@ -35318,17 +39710,9 @@ static merbit_status mbi_pagerank_distribute(mbi_pagerank *run) {
                                          run->teleport);
     }
   }
-  if (status == MERBIT_OK && desc->start != NULL) {
-    return mbi_pagerank_distribution(run, "start", desc->start, run->ranks);
-  }
-  for (i = 0; i < run->n && status == MERBIT_OK; i++) {
-    if (run->type == MERBIT_F32) {
-      ((float *)run->ranks)[i] = (float)(1 / (double)run->n);
-    } else {
-      ((double *)run->ranks)[i] = 1 / (double)run->n;
-    }
-  }
-  return status;
+  return status == MERBIT_OK && desc->start != NULL
+             ? mbi_pagerank_distribution(run, "start", desc->start, run->ranks)
+             : status;
 }
 
 /* ---- Encode: A and its weights, A^T as a plan -------------------------------------------- */
@@ -35362,18 +39746,39 @@ static merbit_status mbi_pagerank_take(mbi_pagerank *run, const merbit_view *hos
   return status;
 }
 
+/* The side, before a failure of the GPU. */
+static merbit_side mbi_pagerank_side(const mbi_pagerank *run) {
+  return run->desc.side != MERBIT_SIDE_AUTO          ? run->desc.side
+         : mbi_method_runs(run->desc.method, 1) ? run->context->side
+                                                     : MERBIT_SIDE_CPU;
+}
+
+/* A pattern's weights are counted on the GPU, which has row_ptr or gets it. */
+static int mbi_pagerank_counts(const mbi_pagerank *run, const merbit_view *view) {
+  return mbi_pagerank_side(run) == MERBIT_SIDE_CUDA &&
+         run->context->side == MERBIT_SIDE_CUDA && view->format == MERBIT_CSR &&
+         view->values == NULL && !mbi_view_is_half(view);
+}
+
 static merbit_status mbi_pagerank_encode(mbi_pagerank *run, const merbit_view *graph) {
+  const int device = graph->memory == MERBIT_MEMORY_DEVICE;
   merbit_view view = *graph;
   merbit_status status = MERBIT_OK;
   if (run->desc.unweighted) {
     view.values = NULL;
   }
-  if (graph->memory == MERBIT_MEMORY_DEVICE) {
-    status = mbi_view_download(run->context, &view, &run->copy);
-    view = run->copy;
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_pagerank_take(run, &view);
+  if (mbi_pagerank_counts(run, &view)) {
+    status = device ? MERBIT_OK : mbi_view_check_arrays(run->context, &view);
+    run->links = view;
+    run->operation = MERBIT_OPERATION_T;
+  } else {
+    if (device) {
+      status = mbi_view_download(run->context, &view, &run->copy);
+      view = run->copy;
+    }
+    if (status == MERBIT_OK) {
+      status = mbi_pagerank_take(run, &view);
+    }
   }
   return status == MERBIT_OK ? mbi_pagerank_distribute(run) : status;
 }
@@ -35385,141 +39790,270 @@ static int mbi_pagerank_calls(const merbit_pagerank_desc *desc) {
   return calls < 1 ? 1 : (int)(calls < most ? calls : most);
 }
 
+static void mbi_pagerank_epilogue(const mbi_pagerank *run, merbit_epilogue *epilogue);
+
 static merbit_status mbi_pagerank_plan(mbi_pagerank *run, merbit_side side) {
+  const int dual = side == MERBIT_SIDE_CUDA && run->desc.method == MERBIT_METHOD_MERBIT;
   merbit_plan_desc desc;
+  merbit_epilogue epilogue;
   memset(&desc, 0, sizeof desc);
   desc.side = side;
   desc.operation = run->operation;
   desc.method = run->desc.method;
   desc.expected_calls = mbi_pagerank_calls(&run->desc);
-  desc.unchecked = 1;
+  desc.unchecked = run->links.memory != MERBIT_MEMORY_DEVICE;
   desc.deterministic = 1;
-  return mbi_plan_create(run->context, &run->links, &desc,
-                         side == MERBIT_SIDE_CUDA && run->desc.method == MERBIT_METHOD_MERBIT,
-                         &run->plan);
+  mbi_pagerank_epilogue(run, &epilogue);
+  if (side == MERBIT_SIDE_CUDA && !dual) {
+    desc.epilogue = &epilogue;
+  }
+  return mbi_plan_create(run->context, &run->links, &desc, dual, &run->plan);
 }
 
-/* Of the first ranks, which the state is made for. */
+/* What either side starts from, but for the base. */
 static void mbi_pagerank_start(mbi_pagerank *run) {
-  mbk_pagerank_state *state = &run->state;
-  state->damping = run->desc.damping;
+  mbi_solve_state *state = &run->memory.state;
+  state->scalar[MBI_PAGERANK_DAMPING] = run->desc.damping;
+  state->scalar[MBI_PAGERANK_SUM] = run->teleport != NULL ? 1 : (double)run->n;
+  state->scalar[MBI_PAGERANK_LEAST] = DBL_MAX;
   state->tolerance = run->desc.tolerance;
-  state->sum = run->teleport != NULL ? 1 : (double)run->n;
-  state->least = DBL_MAX;
   state->cap = run->desc.max_iterations;
-  state->stop = MBK_PAGERANK_RUNNING;
+  state->stop = MBI_SOLVE_RUNNING;
 }
 
 /* ==== >>solve/pagerank_cuda.c  PageRank on the GPU ======================================== */
-/* PageRank on the GPU: vectors and scalars stay there while batches of iterations run ahead of
- * the host. */
+/* PageRank on the GPU: vectors and scalars stay there. An iteration is one product, whose
+ * epilogue makes the new z and two sums, and a kernel of one thread; iterations are recorded
+ * and run as those of solvers (solve/batch.c). */
 #define MBI_PAGERANK_THREADS 256 /* of a block, and the most blocks */
 #define MBI_PAGERANK_BLOCKS 1024
-#define MBI_PAGERANK_BATCH 50 /* iterations between two looks of the host */
+#define MBI_PAGERANK_SHARED (2 * MBI_PAGERANK_THREADS * sizeof(double))
+
+/* v0 is z, v1 is W with its sign, v2 the teleport distribution. */
+static const char *const mbi_pagerank_result[2] = {"(s0 * ax + s1) / abs(v1)",
+                                                   "(s0 * ax + s1 * v2) / abs(v1)"};
+static const char mbi_pagerank_change[] = "abs(y - v0) * abs(v1)";
+static const char mbi_pagerank_mass[] = "v1 < 0 ? y : 0";
+
+static void mbi_pagerank_epilogue(const mbi_pagerank *run, merbit_epilogue *epilogue) {
+  memset(epilogue, 0, sizeof *epilogue);
+  epilogue->result = mbi_pagerank_result[run->teleport != NULL];
+  epilogue->sums[0] = mbi_pagerank_change;
+  epilogue->sums[1] = mbi_pagerank_mass;
+  epilogue->vectors = run->teleport != NULL ? 3 : 2;
+  epilogue->scalars = 2;
+}
 
 /* ---- Specialise: one program with the kernels -------------------------------------------- */
 
-static void mbi_pagerank_preamble(merbit_type type, mbi_preamble *preamble) {
+enum {
+  MBI_PAGERANK_WEIGH,
+  MBI_PAGERANK_BEGIN,
+  MBI_PAGERANK_FIRST,
+  MBI_PAGERANK_DECIDE,
+  MBI_PAGERANK_UPDATE,
+  MBI_PAGERANK_FINISH,
+  MBI_PAGERANK_END
+};
+
+static const char *const mbi_pagerank_kernels[MBI_PAGERANK_KERNELS] = {
+    "mbk_pagerank_weigh",  "mbk_pagerank_begin",  "mbk_pagerank_first", "mbk_pagerank_decide",
+    "mbk_pagerank_update", "mbk_pagerank_finish", "mbk_pagerank_end"};
+
+static void mbi_pagerank_preamble(merbit_type type, merbit_index_type offset_type,
+                                  mbi_preamble *preamble) {
   memset(preamble, 0, sizeof *preamble);
   mbi_preamble_define(preamble, "MBK_VECTOR", type == MERBIT_F32 ? "float" : "double");
+  mbi_preamble_define(preamble, "MBK_ROW_PTR",
+                      offset_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
 }
 
 static merbit_status mbi_pagerank_specialise(mbi_pagerank *run) {
-  const struct {
-    const char *name;
-    void **function;
-  } kernels[] = {
-      {"mbk_pagerank_begin", &run->gpu.begin},   {"mbk_pagerank_first", &run->gpu.first},
-      {"mbk_pagerank_update", &run->gpu.update}, {"mbk_pagerank_finish", &run->gpu.finish},
-      {"mbk_pagerank_end", &run->gpu.end},
-  };
   mbi_preamble preamble;
   merbit_status status;
-  size_t i;
-  mbi_pagerank_preamble(run->type, &preamble);
-  status = mbi_program_create(run->context, "solve/pagerank.cu", &preamble, &run->gpu.program);
-  for (i = 0; i < sizeof kernels / sizeof *kernels && status == MERBIT_OK; i++) {
-    status = mbi_program_kernel(run->context, &run->gpu.program, kernels[i].name,
-                                kernels[i].function);
+  int i;
+  mbi_pagerank_preamble(run->type, run->links.offset_type, &preamble);
+  status = mbi_program_create(run->context, "solve/pagerank.cu", &preamble,
+                              &run->engine.gpu.program);
+  for (i = 0; i < MBI_PAGERANK_KERNELS && status == MERBIT_OK; i++) {
+    status = mbi_program_kernel(run->context, &run->engine.gpu.program, mbi_pagerank_kernels[i],
+                                &run->gpu.kernels[i]);
   }
   return status;
 }
-
-/* ---- Vectors ----------------------------------------------------------------------------- */
 
 static int64_t mbi_pagerank_blocks(const mbi_pagerank *run) {
   const int64_t blocks = (run->n + MBI_PAGERANK_THREADS - 1) / MBI_PAGERANK_THREADS;
   return blocks < MBI_PAGERANK_BLOCKS ? blocks : MBI_PAGERANK_BLOCKS;
 }
 
-/* `source`, in host memory, is copied there; NULL: zero. */
-static merbit_status mbi_pagerank_place(mbi_pagerank *run, const void *source, size_t bytes,
-                                        const char *what, mbi_devptr *target) {
-  merbit_status status = mbi_device_allocate(run->context, bytes, what, target);
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  run->gpu.bytes += bytes;
-  return source != NULL ? mbi_device_upload(run->context, *target, source, bytes)
-                        : mbi_device_zero(run->context, *target, bytes, NULL);
+/* Of `blocks` blocks; 0: as many as the vertices take. */
+static merbit_status mbi_pagerank_launch(mbi_pagerank *run, int kernel, int64_t blocks,
+                                         void **arguments) {
+  return mbi_device_launch(run->context, run->gpu.kernels[kernel], mbi_pagerank_kernels[kernel],
+                           blocks > 0 ? blocks : mbi_pagerank_blocks(run), MBI_PAGERANK_THREADS,
+                           MBI_PAGERANK_SHARED, run->engine.gpu.stream, arguments);
 }
 
-/* run->ranks already hold the first ranks. */
+/* ---- Vectors ----------------------------------------------------------------------------- */
+
+/* `source`, in host memory, is copied there; NULL: nothing is. */
+static merbit_status mbi_pagerank_place(mbi_pagerank *run, const void *source, int64_t count,
+                                        size_t size, const char *what, void **target) {
+  const merbit_status status = mbi_solve_allocate(&run->engine, count, size, what, target);
+  return status != MERBIT_OK || source == NULL
+             ? status
+             : mbi_solve_upload(&run->engine, *target, source, (size_t)count * size);
+}
+
+/* W of a pattern from its row_ptr, so that no host vector of it is made and moved. */
+static merbit_status mbi_pagerank_weigh(mbi_pagerank *run) {
+  const merbit_view *links = &run->links;
+  void *own = NULL, *arguments[3];
+  const void *row_ptr = links->row_ptr;
+  uint64_t n = (uint64_t)run->n;
+  merbit_status status = MERBIT_OK;
+  if (links->memory != MERBIT_MEMORY_DEVICE) {
+    status = mbi_pagerank_place(run, row_ptr, run->n + 1, mbi_index_bytes(links->offset_type),
+                                "row_ptr", &own);
+    row_ptr = own;
+  }
+  arguments[0] = &run->gpu.weights;
+  arguments[1] = &row_ptr;
+  arguments[2] = &n;
+  if (status == MERBIT_OK) {
+    status = mbi_pagerank_launch(run, MBI_PAGERANK_WEIGH, 0, arguments);
+  }
+  if (own != NULL) {
+    if (status == MERBIT_OK) {
+      status = mbi_device_synchronize(run->context, run->engine.gpu.stream);
+    }
+    mbi_solve_free(&run->engine, own);
+    run->engine.bytes -= ((uint64_t)run->n + 1) * mbi_index_bytes(links->offset_type);
+  }
+  return status;
+}
+
 static merbit_status mbi_pagerank_upload(mbi_pagerank *run) {
+  const size_t size = mbi_type_size(run->type), bytes = (size_t)run->n * size;
   mbi_pagerank_gpu *gpu = &run->gpu;
-  const size_t bytes = (size_t)run->n * mbi_type_size(run->type);
-  merbit_status status = mbi_pagerank_place(run, run->ranks, bytes, "ranks", &gpu->z);
-  if (status == MERBIT_OK) {
-    status = mbi_pagerank_place(run, NULL, bytes, "products", &gpu->y[0]);
+  void *memory = NULL;
+  int i;
+  merbit_status status = mbi_pagerank_place(run, run->desc.start != NULL ? run->ranks : NULL,
+                                            run->n, size, "ranks", &gpu->z[0]);
+  for (i = 1; i < (run->plan->merbit.dual ? 3 : 2) && status == MERBIT_OK; i++) {
+    status = mbi_pagerank_place(run, NULL, run->n, size, "products", &gpu->z[i]);
+    if (status == MERBIT_OK) {
+      status = mbi_solve_zero(&run->engine, gpu->z[i], bytes);
+    }
   }
-  if (status == MERBIT_OK && run->plan->merbit.dual) {
-    status = mbi_pagerank_place(run, NULL, bytes, "products", &gpu->y[1]);
-  }
   if (status == MERBIT_OK) {
-    status =
-        mbi_pagerank_place(run, run->weights.totals, bytes, "vertex weights", &gpu->weights);
+    status = mbi_pagerank_place(run, run->weights.totals, run->n, size, "vertex weights",
+                                &gpu->weights);
+  }
+  if (status == MERBIT_OK && run->weights.totals == NULL) {
+    status = mbi_pagerank_weigh(run);
   }
   if (status == MERBIT_OK && run->teleport != NULL) {
-    status = mbi_pagerank_place(run, run->teleport, bytes, "the teleport distribution",
+    status = mbi_pagerank_place(run, run->teleport, run->n, size, "the teleport distribution",
                                 &gpu->teleport);
   }
   if (status == MERBIT_OK) {
-    status =
-        mbi_pagerank_place(run, NULL, (size_t)mbi_pagerank_blocks(run) * 2 * sizeof(double),
-                           "partial sums", &gpu->partials);
+    status = mbi_pagerank_place(run, NULL, mbi_pagerank_blocks(run), 2 * sizeof(double),
+                                "partial sums", &gpu->partials);
   }
-  if (status == MERBIT_OK && run->desc.history_size > 0) {
-    status = mbi_pagerank_place(run, NULL, (size_t)run->desc.history_size * sizeof(double),
-                                "the history", &gpu->history);
+  if (status == MERBIT_OK) {
+    status = mbi_pagerank_place(run, &run->memory, 1, sizeof run->memory, "the state", &memory);
+    run->engine.memory = (mbi_solve_memory *)memory;
   }
-  return status == MERBIT_OK
-             ? mbi_pagerank_place(run, &run->state, sizeof run->state, "the state", &gpu->state)
-             : status;
+  return status;
 }
 
-/* z of the first ranks, and the state that the first iteration starts from. */
+/* z of the first ranks, and what the first iteration starts from. */
 static merbit_status mbi_pagerank_begin(mbi_pagerank *run) {
-  const unsigned shared = 2 * MBI_PAGERANK_THREADS * sizeof(double);
+  int32_t given = run->desc.start != NULL;
   uint64_t n = (uint64_t)run->n;
   uint32_t blocks = (uint32_t)mbi_pagerank_blocks(run);
-  void *begin[4], *first[3];
+  void *begin[5], *first[3];
   merbit_status status;
-  begin[0] = &run->gpu.z;
+  begin[0] = &run->gpu.z[0];
   begin[1] = &run->gpu.weights;
-  begin[2] = &n;
-  begin[3] = &run->gpu.partials;
+  begin[2] = &given;
+  begin[3] = &n;
+  begin[4] = &run->gpu.partials;
   first[0] = &run->gpu.partials;
   first[1] = &blocks;
-  first[2] = &run->gpu.state;
-  status = mbi_device_launch(run->context, run->gpu.begin, "mbk_pagerank_begin", blocks,
-                             MBI_PAGERANK_THREADS, shared, NULL, begin);
+  first[2] = &run->engine.memory;
+  status = mbi_pagerank_launch(run, MBI_PAGERANK_BEGIN, 0, begin);
+  return status == MERBIT_OK ? mbi_pagerank_launch(run, MBI_PAGERANK_FIRST, 1, first) : status;
+}
+
+/* ---- An iteration, as it is recorded ----------------------------------------------------- */
+
+/* One product; z and its successor swap. */
+static merbit_status mbi_pagerank_fused(mbi_pagerank *run) {
+  mbi_solve_memory *m = run->engine.memory;
+  void *stream = run->engine.gpu.stream;
+  const void *vectors[3];
+  void *arguments[1];
+  merbit_status status;
+  vectors[0] = run->gpu.z[run->gpu.turn];
+  vectors[1] = run->gpu.weights;
+  vectors[2] = run->gpu.teleport;
+  status =
+      mbi_spmv_epilogue(run->plan, NULL, vectors[0], run->gpu.z[1 - run->gpu.turn], vectors,
+                        m->state.scalar, m->state.product_sums, &m->state.closed, stream);
+  arguments[0] = &run->engine.memory;
   return status == MERBIT_OK
-             ? mbi_device_launch(run->context, run->gpu.first, "mbk_pagerank_first", 1,
-                                 MBI_PAGERANK_THREADS, shared, NULL, first)
+             ? mbi_device_launch_early(run->context, run->gpu.kernels[MBI_PAGERANK_DECIDE],
+                                       mbi_pagerank_kernels[MBI_PAGERANK_DECIDE], 1, 1, 0,
+                                       stream, arguments)
              : status;
 }
 
+/* Method MERBIT: two products that alternate, as the paper's dual-buffer commit wants it. */
+static merbit_status mbi_pagerank_dual(mbi_pagerank *run) {
+  mbi_devptr z = mbi_device_address(run->gpu.z[0]);
+  mbi_devptr y = mbi_device_address(run->gpu.z[1 + run->gpu.turn]);
+  mbi_devptr other = mbi_device_address(run->gpu.z[2 - run->gpu.turn]);
+  uint64_t n = (uint64_t)run->n;
+  uint32_t blocks = (uint32_t)mbi_pagerank_blocks(run);
+  void *update[7], *finish[3];
+  merbit_status status =
+      mbi_merbit_multiply_dual(run->plan, z, y, other, run->engine.gpu.stream);
+  update[0] = &z;
+  update[1] = &y;
+  update[2] = &run->gpu.weights;
+  update[3] = &run->gpu.teleport;
+  update[4] = &n;
+  update[5] = &run->engine.memory;
+  update[6] = &run->gpu.partials;
+  finish[0] = &run->gpu.partials;
+  finish[1] = &blocks;
+  finish[2] = &run->engine.memory;
+  if (status == MERBIT_OK) {
+    status = mbi_pagerank_launch(run, MBI_PAGERANK_UPDATE, 0, update);
+  }
+  return status == MERBIT_OK ? mbi_pagerank_launch(run, MBI_PAGERANK_FINISH, 1, finish)
+                             : status;
+}
+
+/* An even number is recorded, so that each recording begins as the first one did. */
+static merbit_status mbi_pagerank_enqueue(merbit_solver *engine) {
+  mbi_pagerank *run = (mbi_pagerank *)(void *)engine; /* its first member */
+  const merbit_status status =
+      run->plan->merbit.dual ? mbi_pagerank_dual(run) : mbi_pagerank_fused(run);
+  run->gpu.turn = 1 - run->gpu.turn;
+  return status;
+}
+
+static const mbi_solve_method mbi_pagerank_method = {
+    "PageRank", "solve/pagerank.cu", NULL, 0, 0, NULL, NULL, mbi_pagerank_enqueue};
+
+/* ---- Life -------------------------------------------------------------------------------- */
+
 static merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run) {
+  merbit_solver *engine = &run->engine;
   merbit_status status = mbi_pagerank_plan(run, MERBIT_SIDE_CUDA);
   if (status == MERBIT_OK) {
     status = mbi_device_enter(run->context);
@@ -35527,12 +40061,20 @@ static merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run) {
   if (status != MERBIT_OK) {
     return status;
   }
+  engine->side = MERBIT_SIDE_CUDA;
+  engine->context = run->context;
+  engine->method = &mbi_pagerank_method;
+  mbi_batch_stream(engine);
   status = mbi_pagerank_specialise(run);
   if (status == MERBIT_OK) {
     status = mbi_pagerank_upload(run);
   }
   if (status == MERBIT_OK) {
     status = mbi_pagerank_begin(run);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_batch_create(engine);
+    run->gpu.turn = 0; /* wherever a recording ended */
   }
   mbi_device_leave(run->context);
   return status;
@@ -35541,113 +40083,67 @@ static merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run) {
 /* What a dead device held is gone with it. Leaves `gpu` empty, so that the CPU may follow. */
 static void mbi_pagerank_release_cuda(mbi_pagerank *run) {
   merbit_context *context = run->context;
+  merbit_solver *engine = &run->engine;
   mbi_pagerank_gpu *gpu = &run->gpu;
-  if (context->side == MERBIT_SIDE_CUDA && mbi_device_enter_alive(context)) {
-    mbi_device_release(context, gpu->z);
-    mbi_device_release(context, gpu->y[0]);
-    mbi_device_release(context, gpu->y[1]);
-    mbi_device_release(context, gpu->weights);
-    mbi_device_release(context, gpu->teleport);
-    mbi_device_release(context, gpu->partials);
-    mbi_device_release(context, gpu->history);
-    mbi_device_release(context, gpu->state);
-    mbi_program_destroy(context, &gpu->program);
+  int i;
+  if (engine->side == MERBIT_SIDE_CUDA && mbi_device_enter_alive(context)) {
+    mbi_batch_destroy(engine);
+    for (i = 0; i < 3; i++) {
+      mbi_solve_free(engine, gpu->z[i]);
+    }
+    mbi_solve_free(engine, gpu->weights);
+    mbi_solve_free(engine, gpu->teleport);
+    mbi_solve_free(engine, gpu->partials);
+    mbi_solve_free(engine, engine->memory);
+    mbi_program_destroy(context, &engine->gpu.program);
     mbi_device_leave(context);
   }
   memset(gpu, 0, sizeof *gpu);
+  memset(engine, 0, sizeof *engine);
   merbit_plan_destroy(run->plan);
   run->plan = NULL;
 }
 
-/* ---- Launch: a batch of iterations, then one look ---------------------------------------- */
+/* ---- Batches, and one look after each ---------------------------------------------------- */
 
-/* y = A^T z. Method MERBIT: with two products that alternate, as the dual-buffer commit wants
- * it. */
-static merbit_status mbi_pagerank_multiply(mbi_pagerank *run, mbi_devptr y, mbi_devptr other) {
-  return run->plan->merbit.dual
-             ? mbi_merbit_multiply_dual(run->plan, run->gpu.z, y, other, NULL)
-             : merbit_spmv(run->plan, NULL, NULL, mbi_device_pointer(run->gpu.z), NULL,
-                           mbi_device_pointer(y), NULL);
-}
-
-/* Enqueue one iteration. */
-static merbit_status mbi_pagerank_launch(mbi_pagerank *run, int iteration) {
-  merbit_context *context = run->context;
-  const int turn = run->plan->merbit.dual ? iteration % 2 : 0;
-  mbi_devptr y = run->gpu.y[turn];
-  const unsigned shared = 2 * MBI_PAGERANK_THREADS * sizeof(double);
-  uint64_t n = (uint64_t)run->n;
-  uint32_t blocks = (uint32_t)mbi_pagerank_blocks(run);
-  void *update[7], *finish[5];
-  merbit_status status = mbi_pagerank_multiply(run, y, run->gpu.y[1 - turn]);
-  update[0] = &run->gpu.z;
-  update[1] = &y;
-  update[2] = &run->gpu.weights;
-  update[3] = &run->gpu.teleport;
-  update[4] = &n;
-  update[5] = &run->gpu.state;
-  update[6] = &run->gpu.partials;
-  finish[0] = &run->gpu.partials;
-  finish[1] = &blocks;
-  finish[2] = &run->gpu.state;
-  finish[3] = &run->gpu.history;
-  finish[4] = &run->desc.history_size;
-  if (status == MERBIT_OK) {
-    status = mbi_device_launch(context, run->gpu.update, "mbk_pagerank_update", blocks,
-                               MBI_PAGERANK_THREADS, shared, NULL, update);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_launch(context, run->gpu.finish, "mbk_pagerank_finish", 1,
-                               MBI_PAGERANK_THREADS, shared, NULL, finish);
-  }
-  return status;
-}
-
-/* A batch of iterations, then one look. */
-static merbit_status mbi_pagerank_iterate_cuda(mbi_pagerank *run) {
-  merbit_context *context = run->context;
-  const int left = run->desc.max_iterations - run->state.iterations;
-  const int first = run->state.iterations; /* exact while running: none was skipped */
-  int i;
-  merbit_status status = mbi_device_enter(context);
+/* The next batch ends `span` iterations on. */
+static merbit_status mbi_pagerank_iterate_cuda(mbi_pagerank *run, int span) {
+  mbi_solve_memory *m = run->engine.memory;
+  const int look = run->memory.state.iterations + span;
+  merbit_status status = mbi_device_enter(run->context);
   if (status != MERBIT_OK) {
     return status;
   }
-  for (i = 0; i < MBI_PAGERANK_BATCH && i < left && status == MERBIT_OK; i++) {
-    status = mbi_pagerank_launch(run, first + i);
+  status = mbi_solve_upload(&run->engine, &m->state.look, &look, sizeof look);
+  if (status == MERBIT_OK) {
+    status = mbi_batch_run(&run->engine, span);
   }
   if (status == MERBIT_OK) {
-    status = mbi_device_download(context, &run->state, run->gpu.state, sizeof run->state);
+    status = mbi_solve_download(&run->engine, &run->memory, m, sizeof *m);
+    run->looks++;
   }
-  mbi_device_leave(context);
+  mbi_device_leave(run->context);
   return status;
 }
 
-/* Ranks and history, at the end. */
+/* Ranks, at the end. */
 static merbit_status mbi_pagerank_fetch(mbi_pagerank *run) {
-  merbit_context *context = run->context;
-  const int kept = run->state.iterations < run->desc.history_size ? run->state.iterations
-                                                                  : run->desc.history_size;
+  void *z = run->gpu.z[run->plan->merbit.dual ? 0 : run->memory.state.iterations % 2];
   uint64_t n = (uint64_t)run->n;
   void *end[3];
-  merbit_status status = mbi_device_enter(context);
+  merbit_status status = mbi_device_enter(run->context);
   if (status != MERBIT_OK) {
     return status;
   }
-  end[0] = &run->gpu.z;
+  end[0] = &z;
   end[1] = &run->gpu.weights;
   end[2] = &n;
-  status = mbi_device_launch(context, run->gpu.end, "mbk_pagerank_end",
-                             mbi_pagerank_blocks(run), MBI_PAGERANK_THREADS, 0, NULL, end);
+  status = mbi_pagerank_launch(run, MBI_PAGERANK_END, 0, end);
   if (status == MERBIT_OK) {
-    status = mbi_device_download(context, run->ranks, run->gpu.z,
-                                 (size_t)run->n * mbi_type_size(run->type));
+    status = mbi_solve_download(&run->engine, run->ranks, z,
+                                (size_t)run->n * mbi_type_size(run->type));
   }
-  if (status == MERBIT_OK && kept > 0) {
-    status = mbi_device_download(context, run->desc.history, run->gpu.history,
-                                 (size_t)kept * sizeof(double));
-  }
-  mbi_device_leave(context);
+  mbi_device_leave(run->context);
   return status;
 }
 
@@ -35666,16 +40162,19 @@ static void mbi_pagerank_note(const mbi_pagerank *run, int chunk, double change,
   run->partials[2 * (size_t)chunk + 1] = mass;
 }
 
-/* One chunk: z of the first ranks, and the vertices that dangle. */
+/* One chunk: z of the first ranks, which are all equal unless given, and the vertices that
+ * dangle. */
 static void mbi_pagerank_begin_f64(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const double *weights = (const double *)run->weights.totals;
+  const double even = (double)(1 / (double)run->n);
   double *z = (double *)run->ranks;
   int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
   const int64_t end = mbi_pagerank_chunk_end(run, i);
   double dangling = 0, mass = 0;
   for (; i < end; i++) {
-    z[i] = (double)((double)z[i] / fabs((double)weights[i]));
+    const double rank = run->desc.start != NULL ? z[i] : even;
+    z[i] = (double)((double)rank / fabs((double)weights[i]));
     dangling += weights[i] < 0 ? 1 : 0;
     mass += weights[i] < 0 ? (double)z[i] : 0;
   }
@@ -35688,7 +40187,8 @@ static void mbi_pagerank_uniform_f64(void *argument, int chunk) {
   const double *y = (const double *)run->y;
   const double *weights = (const double *)run->weights.totals;
   double *z = (double *)run->ranks;
-  const double damping = run->state.damping, base = run->state.base;
+  const double damping = run->memory.state.scalar[MBI_PAGERANK_DAMPING];
+  const double base = run->memory.state.scalar[MBI_PAGERANK_BASE];
   int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
   const int64_t end = mbi_pagerank_chunk_end(run, i);
   double change[4] = {0, 0, 0, 0}, mass[4] = {0, 0, 0, 0};
@@ -35722,7 +40222,8 @@ static void mbi_pagerank_personal_f64(void *argument, int chunk) {
   const double *weights = (const double *)run->weights.totals;
   const double *teleport = (const double *)run->teleport;
   double *z = (double *)run->ranks;
-  const double damping = run->state.damping, base = run->state.base;
+  const double damping = run->memory.state.scalar[MBI_PAGERANK_DAMPING];
+  const double base = run->memory.state.scalar[MBI_PAGERANK_BASE];
   int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
   const int64_t end = mbi_pagerank_chunk_end(run, i);
   double change[4] = {0, 0, 0, 0}, mass[4] = {0, 0, 0, 0};
@@ -35760,16 +40261,19 @@ static void mbi_pagerank_end_f64(void *argument, int chunk) {
   }
 }
 
-/* One chunk: z of the first ranks, and the vertices that dangle. */
+/* One chunk: z of the first ranks, which are all equal unless given, and the vertices that
+ * dangle. */
 static void mbi_pagerank_begin_f32(void *argument, int chunk) {
   const mbi_pagerank *run = (const mbi_pagerank *)argument;
   const float *weights = (const float *)run->weights.totals;
+  const float even = (float)(1 / (double)run->n);
   float *z = (float *)run->ranks;
   int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
   const int64_t end = mbi_pagerank_chunk_end(run, i);
   double dangling = 0, mass = 0;
   for (; i < end; i++) {
-    z[i] = (float)((double)z[i] / fabs((double)weights[i]));
+    const float rank = run->desc.start != NULL ? z[i] : even;
+    z[i] = (float)((double)rank / fabs((double)weights[i]));
     dangling += weights[i] < 0 ? 1 : 0;
     mass += weights[i] < 0 ? (double)z[i] : 0;
   }
@@ -35782,7 +40286,8 @@ static void mbi_pagerank_uniform_f32(void *argument, int chunk) {
   const float *y = (const float *)run->y;
   const float *weights = (const float *)run->weights.totals;
   float *z = (float *)run->ranks;
-  const double damping = run->state.damping, base = run->state.base;
+  const double damping = run->memory.state.scalar[MBI_PAGERANK_DAMPING];
+  const double base = run->memory.state.scalar[MBI_PAGERANK_BASE];
   int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
   const int64_t end = mbi_pagerank_chunk_end(run, i);
   double change[4] = {0, 0, 0, 0}, mass[4] = {0, 0, 0, 0};
@@ -35816,7 +40321,8 @@ static void mbi_pagerank_personal_f32(void *argument, int chunk) {
   const float *weights = (const float *)run->weights.totals;
   const float *teleport = (const float *)run->teleport;
   float *z = (float *)run->ranks;
-  const double damping = run->state.damping, base = run->state.base;
+  const double damping = run->memory.state.scalar[MBI_PAGERANK_DAMPING];
+  const double base = run->memory.state.scalar[MBI_PAGERANK_BASE];
   int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
   const int64_t end = mbi_pagerank_chunk_end(run, i);
   double change[4] = {0, 0, 0, 0}, mass[4] = {0, 0, 0, 0};
@@ -35868,9 +40374,16 @@ static void mbi_pagerank_chunks(mbi_pagerank *run, mbi_task single, mbi_task twi
 }
 
 static merbit_status mbi_pagerank_prepare_cpu(mbi_pagerank *run) {
+  mbi_solve_state *state = &run->memory.state;
   void *partials = NULL;
   double sums[2];
-  merbit_status status = mbi_pagerank_plan(run, MERBIT_SIDE_CPU);
+  merbit_status status = MERBIT_OK;
+  if (run->weights.totals == NULL) { /* the GPU was to count them */
+    status = mbi_weights_create(run->context, &run->links, &run->weights);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_pagerank_plan(run, MERBIT_SIDE_CPU);
+  }
   if (status == MERBIT_OK) {
     status = mbi_allocate_array(run->context, run->n, mbi_type_size(run->type),
                                 "a vector of ranks", &run->y);
@@ -35882,14 +40395,13 @@ static merbit_status mbi_pagerank_prepare_cpu(mbi_pagerank *run) {
   run->partials = (double *)partials;
   if (status == MERBIT_OK) {
     mbi_pagerank_chunks(run, mbi_pagerank_begin_f32, mbi_pagerank_begin_f64, sums);
-    run->state.dangling = sums[0];
-    mbk_pagerank_spread(&run->state, sums[1]);
+    state->scalar[MBI_PAGERANK_DANGLING] = sums[0];
+    mbi_pagerank_spread(state, sums[1]);
   }
   return status;
 }
 
 static merbit_status mbi_pagerank_iterate_cpu(mbi_pagerank *run) {
-  mbk_pagerank_state *state = &run->state;
   double sums[2];
   const merbit_status status =
       merbit_spmv(run->plan, NULL, NULL, run->ranks, NULL, run->y, NULL);
@@ -35899,10 +40411,7 @@ static merbit_status mbi_pagerank_iterate_cpu(mbi_pagerank *run) {
     } else {
       mbi_pagerank_chunks(run, mbi_pagerank_uniform_f32, mbi_pagerank_uniform_f64, sums);
     }
-    mbk_pagerank_decide(state, sums[0], sums[1]);
-    if (state->iterations <= run->desc.history_size) {
-      run->desc.history[state->iterations - 1] = state->change;
-    }
+    mbi_pagerank_decide(&run->memory, sums[0], sums[1]);
   }
   return status;
 }
@@ -35924,16 +40433,13 @@ static void mbi_pagerank_release(mbi_pagerank *run) {
 /* AUTO may take the CPU when the GPU fails now and the graph came in host memory. */
 static merbit_status mbi_pagerank_prepare(mbi_pagerank *run, merbit_memory memory) {
   merbit_context *context = run->context;
-  const merbit_side wish = run->desc.side;
   char reason[sizeof run->plan->reason];
   merbit_status status;
-  if (wish == MERBIT_SIDE_CPU ||
-      (wish == MERBIT_SIDE_AUTO &&
-       (context->side == MERBIT_SIDE_CPU || !mbi_method_runs(run->desc.method, 1)))) {
+  if (mbi_pagerank_side(run) == MERBIT_SIDE_CPU) {
     return mbi_pagerank_prepare_cpu(run);
   }
   status = mbi_pagerank_prepare_cuda(run);
-  if (status == MERBIT_OK || wish == MERBIT_SIDE_CUDA || memory == MERBIT_MEMORY_DEVICE ||
+  if (status == MERBIT_OK || run->desc.side == MERBIT_SIDE_CUDA || memory == MERBIT_MEMORY_DEVICE ||
       run->desc.method != MERBIT_METHOD_AUTO || status == MERBIT_OUT_OF_MEMORY) {
     return status;
   }
@@ -35947,23 +40453,36 @@ static merbit_status mbi_pagerank_prepare(mbi_pagerank *run, merbit_memory memor
   return status;
 }
 
+static void mbi_pagerank_note_history(mbi_pagerank *run) {
+  const int last = run->memory.state.iterations;
+  const int size = run->desc.history_size;
+  int k = run->known;
+  for (; k < last && k < size; k++) {
+    run->desc.history[k] = run->memory.ring[(k + 1) % MBI_SOLVE_RING];
+  }
+  run->known = last;
+}
+
 static merbit_status mbi_pagerank_iterate(mbi_pagerank *run) {
   const int cuda = run->plan->side == MERBIT_SIDE_CUDA;
   const double start = mbi_seconds();
   const merbit_pagerank_desc *desc = &run->desc;
-  mbk_pagerank_state *state = &run->state;
-  double sums[2];
-  while (state->stop == MBK_PAGERANK_RUNNING) {
+  mbi_solve_state *state = &run->memory.state;
+  int span = run->engine.gpu.loops ? 2 * MBI_SOLVE_SPAN : MBI_SOLVE_SPAN;
+  double sums[2], before = start;
+  while (state->stop == MBI_SOLVE_RUNNING) {
     const merbit_status status =
-        cuda ? mbi_pagerank_iterate_cuda(run) : mbi_pagerank_iterate_cpu(run);
+        cuda ? mbi_pagerank_iterate_cuda(run, span) : mbi_pagerank_iterate_cpu(run);
+    const double now = mbi_seconds();
     if (status != MERBIT_OK) {
       return status;
     }
-    run->looks += cuda;
+    span = mbi_solve_next_span(state->iterations - run->known, now - before);
+    before = now;
+    mbi_pagerank_note_history(run);
     if (desc->progress != NULL &&
-        desc->progress(desc->progress_user, state->iterations, state->change,
-                       mbi_seconds() - start) != 0 &&
-        state->stop == MBK_PAGERANK_RUNNING) {
+        desc->progress(desc->progress_user, state->iterations, state->rr, now - start) != 0 &&
+        state->stop == MBI_SOLVE_RUNNING) {
       state->stop = MERBIT_STOP_CANCELLED;
     }
   }
@@ -35975,14 +40494,15 @@ static merbit_status mbi_pagerank_iterate(mbi_pagerank *run) {
 }
 
 static void mbi_pagerank_report(const mbi_pagerank *run, merbit_pagerank_result *result) {
-  result->stop = (merbit_stop)run->state.stop;
-  result->iterations = run->state.iterations;
-  result->change = run->state.change;
-  result->dangling = (int64_t)run->state.dangling;
+  const mbi_solve_state *state = &run->memory.state;
+  result->stop = (merbit_stop)state->stop;
+  result->iterations = state->iterations;
+  result->change = state->rr;
+  result->dangling = (int64_t)state->scalar[MBI_PAGERANK_DANGLING];
   (void)merbit_plan_get_info(run->plan, &result->plan);
   (void)merbit_plan_describe(run->plan, result->description, sizeof result->description);
   result->synchronizations = run->looks;
-  result->device_bytes = result->plan.device_bytes + (int64_t)run->gpu.bytes;
+  result->device_bytes = result->plan.device_bytes + (int64_t)run->engine.bytes;
 }
 
 /* `graph` is a square view, not empty, whose header has been checked. */

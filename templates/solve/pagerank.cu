@@ -1,17 +1,23 @@
-// PageRank between two products: new ranks, their L1 change and the mass of dangling vertices.
-// Source: the power method of Zhang, Yao, Jiang, Zhang, "MERBIT: A GPU-Based SpMV Method for
-// Iterative Workloads", section 5.5.1, on z = rank / W, where W is the weight of all edges that
-// leave a vertex, -1 where none does.
+// PageRank around its products: weights of vertices, first ranks, the scalar part of an
+// iteration, ranks at the end. Source: the power method of Zhang, Yao, Jiang, Zhang, "MERBIT: A
+// GPU-Based SpMV Method for Iterative Workloads", section 5.5.1, on z = rank / W, where W is
+// the weight of all edges that leave a vertex, -1 where none does. New z, their L1 change and
+// the mass of dangling vertices come with the product, by its epilogue; where that is MERBIT's
+// with two buffers, from mbk_pagerank_update.
 //
-// The host enqueues iterations ahead of the answer. Once mbk_pagerank_finish has set `stop`,
-// later updates leave ranks and state alone, so that both are those of the iteration that
-// stopped.
+// Iterations run ahead of the host. Once state.closed is set, later ones leave ranks and state
+// alone, so that both are those of the iteration that stopped.
 #ifndef MBK_VECTOR
 #error "define MBK_VECTOR: the type of ranks in memory"
 #endif
+#ifndef MBK_ROW_PTR
+#error "define MBK_ROW_PTR: the type of the graph's row_ptr"
+#endif
 #include "jit/device.cuh"
 
-#define MBK_STEP MBK_DEVICE
+#define MBS_FUNCTION MBK_DEVICE
+#include "solve/state.cuh"
+
 #include "solve/pagerank_steps.cuh"
 
 #define MBK_PAGERANK_THREADS 256
@@ -63,16 +69,29 @@ MBK_DEVICE void mbk_pagerank_gather(double *shared, const double *partials, mbk_
   mbk_pagerank_sum(shared, first, second);
 }
 
-// z holds ranks; becomes those by W. Sums: vertices that dangle, and their mass.
+// W of a pattern: the lengths of its rows.
+// Launch: any grid of MBK_PAGERANK_THREADS threads. Shared: none.
+MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
+    mbk_pagerank_weigh(MBK_VECTOR *weights, const MBK_ROW_PTR *row_ptr, mbk_u64 n) {
+  for (mbk_u64 i = mbk_pagerank_place(); i < n; i += mbk_pagerank_stride()) {
+    const MBK_ROW_PTR length = row_ptr[i + 1] - row_ptr[i];
+    weights[i] = length > 0 ? (MBK_VECTOR)length : (MBK_VECTOR)-1;
+  }
+}
+
+// z holds ranks, or where not `given` nothing, and all are 1 / n; becomes those by W. Sums:
+// vertices that dangle, and their mass.
 // Launch: a grid that depends on n alone, MBK_PAGERANK_THREADS threads.
 // Shared: double[2 * MBK_PAGERANK_THREADS].
 MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
-    mbk_pagerank_begin(MBK_VECTOR *z, const MBK_VECTOR *weights, mbk_u64 n, double *partials) {
+    mbk_pagerank_begin(MBK_VECTOR *z, const MBK_VECTOR *weights, mbk_i32 given, mbk_u64 n,
+                       double *partials) {
   MBK_SHARED_MEMORY(shared);
   double count = 0, mass = 0;
   for (mbk_u64 i = mbk_pagerank_place(); i < n; i += mbk_pagerank_stride()) {
     const double weight = (double)weights[i];
-    const MBK_VECTOR share = (MBK_VECTOR)((double)z[i] / (weight < 0 ? 1.0 : weight));
+    const MBK_VECTOR rank = given ? z[i] : (MBK_VECTOR)(1.0 / (double)n);
+    const MBK_VECTOR share = (MBK_VECTOR)((double)rank / (weight < 0 ? 1.0 : weight));
     count += weight < 0 ? 1.0 : 0.0;
     mass += weight < 0 ? (double)share : 0.0;
     z[i] = share;
@@ -83,13 +102,23 @@ MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
 // What the first iteration starts from.
 // Launch: one block of MBK_PAGERANK_THREADS threads. Shared: double[2 * MBK_PAGERANK_THREADS].
 MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
-    mbk_pagerank_first(const double *partials, mbk_u32 blocks, mbk_pagerank_state *state) {
+    mbk_pagerank_first(const double *partials, mbk_u32 blocks, mbi_solve_memory *m) {
   MBK_SHARED_MEMORY(shared);
   double count, mass;
   mbk_pagerank_gather((double *)shared, partials, blocks, count, mass);
   if (mbk_thread() == 0) {
-    state->dangling = count;
-    mbk_pagerank_spread(state, mass);
+    m->state.scalar[MBI_PAGERANK_DANGLING] = count;
+    mbi_pagerank_spread(&m->state, mass);
+  }
+}
+
+// Behind a product that has left the change and the mass of dangling vertices in
+// state.product_sums. Launch: one thread, early.
+MBK_KERNEL mbk_pagerank_decide(mbi_solve_memory *m) {
+  mbk_await();
+  mbk_release();
+  if (!m->state.closed) {
+    mbi_pagerank_decide(m, m->state.product_sums[0], m->state.product_sums[1]);
   }
 }
 
@@ -97,13 +126,14 @@ MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
 // of dangling vertices. Launch and shared memory as mbk_pagerank_begin.
 MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
     mbk_pagerank_update(MBK_VECTOR *z, const MBK_VECTOR *y, const MBK_VECTOR *weights,
-                        const MBK_VECTOR *teleport, mbk_u64 n, const mbk_pagerank_state *state,
+                        const MBK_VECTOR *teleport, mbk_u64 n, const mbi_solve_memory *m,
                         double *partials) {
   MBK_SHARED_MEMORY(shared);
-  if (state->stop != MBK_PAGERANK_RUNNING) {
+  if (m->state.closed) {
     return;
   }
-  const double damping = state->damping, base = state->base;
+  const double damping = m->state.scalar[MBI_PAGERANK_DAMPING];
+  const double base = m->state.scalar[MBI_PAGERANK_BASE];
   double change = 0, mass = 0;
   for (mbk_u64 i = mbk_pagerank_place(); i < n; i += mbk_pagerank_stride()) {
     const double given = (double)weights[i], weight = given < 0 ? 1.0 : given;
@@ -117,22 +147,18 @@ MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
   mbk_pagerank_leave((double *)shared, change, mass, partials);
 }
 
-// Adds up and decides; notes the change of one of the first history_size iterations.
+// Adds up what mbk_pagerank_update has left, and decides.
 // Launch: one block of MBK_PAGERANK_THREADS threads. Shared: double[2 * MBK_PAGERANK_THREADS].
 MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
-    mbk_pagerank_finish(const double *partials, mbk_u32 blocks, mbk_pagerank_state *state,
-                        double *history, mbk_i32 history_size) {
+    mbk_pagerank_finish(const double *partials, mbk_u32 blocks, mbi_solve_memory *m) {
   MBK_SHARED_MEMORY(shared);
-  if (state->stop != MBK_PAGERANK_RUNNING) {
+  if (m->state.closed) {
     return;
   }
   double change, mass;
   mbk_pagerank_gather((double *)shared, partials, blocks, change, mass);
-  if (mbk_thread() == 0) { // behind a barrier: all have read `stop`
-    mbk_pagerank_decide(state, change, mass);
-    if (state->iterations <= history_size) {
-      history[state->iterations - 1] = change;
-    }
+  if (mbk_thread() == 0) { // behind a barrier: all have read `closed`
+    mbi_pagerank_decide(m, change, mass);
   }
 }
 

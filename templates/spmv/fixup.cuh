@@ -73,6 +73,7 @@ MBK_DEVICE void mbk_fixup(const MBK_ROW_PTR *row_start, const MBK_RANK *tile_row
   bool ending = false;
   MBK_COMPUTE own = MBK_ZERO;
   mbk_release();
+  MBK_BEGIN;
   if (at < tiles) {
     rank = MBK_TILE_RANK(at);
     ending = MBK_TILE_RANK(at + 1) > rank;
@@ -139,4 +140,5 @@ MBK_DEVICE void mbk_fixup(const MBK_ROW_PTR *row_start, const MBK_RANK *tile_row
       mbk_block_sync();
     }
   }
+  MBK_FINISH(MBK_FIXUP_THREADS);
 }

@@ -39,10 +39,12 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
                      const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts,
                      MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {
   mbk_release();
+  MBK_BEGIN;
   const MBK_SCALAR factor = MBK_ALPHA;
   mbk_table_take(table, factor, MBK_THREADS);
   mbk_scan_run<false>(row_ends, tile_row, row_id, col_ind, values, x, y, firsts, tails, nnz,
                       tiles, factor, MBK_ABSENT, (MBK_VECTOR *)0);
+  MBK_LEAVE(MBK_THREADS);
 }
 
 // Blocks that a multiprocessor should hold of the kernel that adds the old y: with scalars on
@@ -60,8 +62,10 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)
                  mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {
   MBK_SHARED_MEMORY(shared);
   mbk_release();
+  MBK_BEGIN;
   MBK_SCALARS_LOAD;
   mbk_table_take(table, alpha, MBK_THREADS);
   mbk_scan_run<true>(row_ends, tile_row, row_id, col_ind, values, x, y, firsts, tails, nnz,
                      tiles, alpha, beta, (MBK_VECTOR *)shared + MBK_TABLE);
+  MBK_LEAVE(MBK_THREADS);
 }

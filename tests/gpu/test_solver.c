@@ -1,0 +1,24 @@
+/* Solvers on the GPU: solve/solver_cases.h, and what only the GPU has. */
+#define MERBIT_IMPLEMENTATION
+#include "merbit.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "support/cpu.h"
+#include "support/gpu.h"
+#include "solve/solver_cases.h"
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_iteration_counts),
+  };
+  int failed;
+  context = gpu_context();
+  failed = cmocka_run_group_tests(tests, NULL, NULL);
+  merbit_context_destroy(context);
+  gpu_clean();
+  return failed;
+}
