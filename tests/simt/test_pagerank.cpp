@@ -163,6 +163,23 @@ static void check_iteration(const ranks<K> &before, const char *matrix, uint64_t
   assert_int_equal(memory.state.closed, 0);
 }
 
+// An iteration on weights as the matrix has them, and one whose sums come with the product.
+template <class K> static void check_middle(const test_matrix &m, uint64_t seed) {
+  ranks<K> r((size_t)m.rows, blocks_of((size_t)m.rows, seed % 3 == 0 ? 2 : 256));
+  solve_memory *const memory = r.memory.get();
+  fill(r, seed);
+  for (size_t i = 0; i < r.n; i++) {
+    const int64_t degree = m.row_ptr[i + 1] - m.row_ptr[i];
+    r.at(r.weights)[i] = (typename K::value)(degree > 0 ? degree : -1);
+  }
+  check_iteration(r, m.name, seed);
+  memory->state.product_sums[0] = 0.5;
+  memory->state.product_sums[1] = 0.25;
+  simt_run(K::decide, {K::name, m.name, seed}, {1, 1, 0}, memory);
+  assert_int_equal(memory->state.iterations, 8);
+  assert_true(memory->ring[8] == 0.5);
+}
+
 // Weights of a pattern, first ranks by them, ranks again.
 template <class K> static void check_ends(const test_matrix &m, uint64_t seed) {
   typedef typename K::value value;
@@ -215,6 +232,7 @@ template <class K> static void test_matrices(void **) {
       test_matrix_make(index, simt_seeds[s], &m);
       if (m.rows > 0) {
         check_ends<K>(m, simt_seeds[s] + (uint64_t)index);
+        check_middle<K>(m, simt_seeds[s] + (uint64_t)index);
       }
       test_matrix_free(&m);
     }
