@@ -3779,7 +3779,11 @@ static const char *const mbi_source_spmv_algebra_cuh[] = {
   "#endif\n"
   "#endif\n"
   "\n"
-  "#ifndef MBK_EPILOGUE_RESULT\n"
+  "#ifdef MBK_EPILOGUE_RESULT\n"
+  "#define MBK_FUSED 1\n"
+  "#else\n"
+  "#define MBK_FUSED 0\n"
+  "#define MBK_HEAVY 0\n"
   "#define MBK_BESIDE(y) (y)\n"
   "#define MBK_BEGIN\n"
   "#define MBK_LEAVE(threads)\n"
@@ -3796,8 +3800,8 @@ static const char *const mbi_source_spmv_algebra_cuh[] = {
   "#define MBK_ALPHA (mbk_await(), MBK_SCALAR_AT(alpha_at, 1))\n"
   "#define MBK_SCALARS_LOAD                                                                       \\\n"
   "  const MBK_SCALAR alpha = MBK_ALPHA;                                                          \\\n"
-  "  const MBK_SCALAR beta = MBK_SCALAR_AT(beta_at, 0)\n"
-  "#else\n",
+  "  const MBK_SCALAR beta = MBK_SCALAR_AT(beta_at, 0)\n",
+  "#else\n"
   "#define MBK_SCALAR_PARAMETERS const MBK_SCALAR alpha, const MBK_SCALAR beta\n"
   "#define MBK_SCALAR_ARGUMENTS alpha, beta\n"
   "#define MBK_ALPHA alpha\n"
@@ -5489,18 +5493,19 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "\n"
   "// A row over many tiles is added up by a warp, over very many by the thread block.\n"
   "#define MBK_FIXUP_THREADS 512\n"
-  "// Blocks that a multiprocessor should hold; 0: as NVRTC likes, which for semirings and complex\n"
-  "// sums aims at so many that some spill.\n"
-  "#define MBK_FIXUP_BLOCKS (MBK_SEMIRING || mbk_parts<MBK_COMPUTE>::count > 1 ? 2 : 0)\n"
+  "// Blocks that a multiprocessor should hold; 0: as NVRTC likes, which for semirings, epilogues\n"
+  "// and complex sums aims at so many that some spill.\n"
+  "#define MBK_FIXUP_BLOCKS                                                                       \\\n"
+  "  (MBK_SEMIRING || MBK_FUSED || mbk_parts<MBK_COMPUTE>::count > 1 ? 2 : 0)\n"
   "#define MBK_FIXUP_LONG 8         // tiles beyond which the warp helps\n"
   "#define MBK_FIXUP_VERY_LONG 1024 // and the thread block\n"
   "\n"
   "// tails[from..to) of one part of a row, dealt to `threads` threads of which this is number\n"
   "// `thread`.\n"
-  "MBK_DEVICE MBK_COMPUTE mbk_fixup_tails(const MBK_COMPUTE *tails, mbk_u64 from, mbk_u64 to,\n"
+  "MBK_DEVICE MBK_COMPUTE mbk_fixup_tails(const MBK_COMPUTE *tails, mbk_u64 from, mbk_u64 to,\n",
   "                                       mbk_u32 thread, mbk_u32 threads) {\n"
   "  MBK_COMPUTE sum = MBK_ZERO;\n"
-  "#pragma unroll 4\n",
+  "#pragma unroll 4\n"
   "  for (from += thread; from < to; from += threads) {\n"
   "    sum = MBK_ADD(sum, tails[from * MBK_PARTS]);\n"
   "  }\n"
@@ -5531,10 +5536,10 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "  mbk_u32 *const very_long = (mbk_u32 *)(partial + MBK_FIXUP_THREADS / 32);\n"
   "  const mbk_u64 block_first = (mbk_u64)mbk_block() * MBK_FIXUP_THREADS;\n"
   "  const mbk_u64 item = block_first + mbk_thread();\n"
-  "  const mbk_u64 at = item / MBK_PARTS;\n"
+  "  const mbk_u64 at = item / MBK_PARTS;\n",
   "  const mbk_u32 part = (mbk_u32)(item % MBK_PARTS), warp = mbk_thread() / 32;\n"
   "  mbk_u64 from = 0;\n"
-  "  MBK_RANK rank = 0;\n",
+  "  MBK_RANK rank = 0;\n"
   "  mbk_u32 length = 0; // of the row before this tile, in tiles\n"
   "  bool ending = false;\n"
   "  MBK_COMPUTE own = MBK_ZERO;\n"
@@ -5575,11 +5580,11 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "    const mbk_u64 end = mbk_shuffle(MBK_ALL, at, leader, 32);\n"
   "    const mbk_u32 column = (mbk_u32)mbk_shuffle(MBK_ALL, part, leader, 32);\n"
   "    const MBK_COMPUTE sum =\n"
-  "        mbk_scan_reduce(mbk_fixup_tails(tails + column, begin, end, mbk_lane(), 32));\n"
+  "        mbk_scan_reduce(mbk_fixup_tails(tails + column, begin, end, mbk_lane(), 32));\n",
   "    if ((int)mbk_lane() == leader) {\n"
   "      mbk_fixup_commit(y, MBK_ROW_OF(rank), part, rows, MBK_ADD(sum, own), alpha, beta);\n"
   "    }\n"
-  "  }\n",
+  "  }\n"
   "  const mbk_u32 ballot = mbk_ballot(MBK_ALL, length > MBK_FIXUP_VERY_LONG);\n"
   "  if (mbk_lane() == 0) {\n"
   "    very_long[warp] = ballot;\n"
@@ -6032,9 +6037,18 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "  }\n"
   "}\n"
   "\n"
+  "// Blocks that a multiprocessor should hold of the kernel that adds the old y: with scalars on\n",
+  "// the device, rows by their numbers, or packs of two, it would spill where the other does not.\n"
+  "// With an epilogue both would.\n"
+  "#define MBK_SUM_BLOCKS                                                                         \\\n"
+  "  (MBK_BLOCKS > 1 && MBK_HEAVY ? MBK_BLOCKS / 2                                                \\\n"
+  "   : MBK_BLOCKS > 1 && (MBK_PACK < 4 || MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS || MBK_FUSED)     \\\n"
+  "       ? 5 * MBK_BLOCKS / 6                                                                    \\\n"
+  "       : MBK_BLOCKS)\n"
+  "\n"
   "// Launch: one warp per tile. mbk_scan_fixup follows. beta must be zero. Shared:\n"
-  "// MBK_COMPUTE[MBK_TABLE].\n",
-  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+  "// MBK_COMPUTE[MBK_TABLE].\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_FUSED ? MBK_SUM_BLOCKS : MBK_BLOCKS)\n"
   "    mbk_scan_product(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
   "                     const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_COMPUTE *table,\n"
   "                     const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts,\n"
@@ -6048,19 +6062,12 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "  MBK_LEAVE(MBK_THREADS);\n"
   "}\n"
   "\n"
-  "// Blocks that a multiprocessor should hold of the kernel that adds the old y: with scalars on\n"
-  "// the device, rows by their numbers, or packs of two, it would spill where the other does not.\n"
-  "#define MBK_SUM_BLOCKS                                                                         \\\n"
-  "  (MBK_BLOCKS > 1 && (MBK_PACK < 4 || MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS)                    \\\n"
-  "       ? 5 * MBK_BLOCKS / 6                                                                    \\\n"
-  "       : MBK_BLOCKS)\n"
-  "\n"
   "// The same with any beta. Shared: MBK_COMPUTE[MBK_TABLE], MBK_VECTOR[MBK_THREADS].\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
   "    mbk_scan_sum(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
-  "                 const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_COMPUTE *table,\n"
+  "                 const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_COMPUTE *table,\n",
   "                 const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,\n"
-  "                 mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n",
+  "                 mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  mbk_release();\n"
   "  MBK_BEGIN;\n"
@@ -11506,7 +11513,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "efdd417409fd2035a8ee910d5c7473477d8504d85b5c7daa21fede592418cfc7"
+#define MBI_KERNEL_HASH "3e91929c322a0bacee63ff0818eeb2319b2d4bd0be19d20cba1407dfe93a98c2"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -20324,8 +20331,22 @@ static void mbi_epilogue_settle(merbit_plan *plan, merbit_method method) {
     plan->epilogue->fused =
         !plan->epilogue->given.apart && plan->device.rows > 0 &&
         (method == MERBIT_METHOD_SCAN || method == MERBIT_METHOD_ROWS ||
-         method == MERBIT_METHOD_SLICED);
+         method == MERBIT_METHOD_SLICED || method == MERBIT_METHOD_HUBS ||
+         method == MERBIT_METHOD_BINNED);
   }
+}
+
+/* Whether what takes registers is in an expression. */
+static int mbi_epilogue_heavy(const mbi_epilogue *e) {
+  static const char *const signs[] = {" / ", "mbk_sqrt(", "mbk_exp(", "mbk_log(", "mbk_pow("};
+  size_t i;
+  for (i = 0; i < sizeof signs / sizeof signs[0]; i++) {
+    if (strstr(e->result, signs[i]) != NULL || strstr(e->sums[0], signs[i]) != NULL ||
+        strstr(e->sums[1], signs[i]) != NULL) {
+      return 1;
+    }
+  }
+  return 0;
 }
 
 /* Shared memory of a kernel that needs `bytes` by itself: sums take its place at the end. */
@@ -20440,6 +20461,7 @@ static merbit_status mbi_epilogue_take(merbit_plan *plan) {
 static void mbi_epilogue_preamble(const mbi_epilogue *e, mbi_preamble *preamble) {
   mbi_preamble_define_int(preamble, "MBK_EPILOGUE_VECTORS", e->given.vectors);
   mbi_preamble_define_int(preamble, "MBK_EPILOGUE_SCALARS", e->given.scalars);
+  mbi_preamble_define_int(preamble, "MBK_HEAVY", mbi_epilogue_heavy(e));
   mbi_preamble_define(preamble, "MBK_EPILOGUE_RESULT",
                       e->result[0] != '\0' ? e->result : MBI_EXPRESSION_MARK "ax");
   if (e->sums[0][0] != '\0') {
@@ -20450,17 +20472,21 @@ static void mbi_epilogue_preamble(const mbi_epilogue *e, mbi_preamble *preamble)
   }
 }
 
+static void mbi_epilogue_apart_preamble(const mbi_epilogue *e, merbit_type type,
+                                        mbi_preamble *preamble) {
+  memset(preamble, 0, sizeof *preamble);
+  mbi_preamble_define(preamble, "MBK_VECTOR", mbi_type_device(type));
+  mbi_preamble_define(preamble, "MBK_COMPUTE", mbi_type_device(type));
+  mbi_epilogue_preamble(e, preamble);
+}
+
 /* A kernel behind the product, where the method's own do not take the epilogue. Needs an
  * entered context. */
 static merbit_status mbi_epilogue_specialise(merbit_plan *plan) {
   mbi_epilogue *e = plan->epilogue;
-  const char *type = mbi_type_device(mbi_plan_sums(plan));
   mbi_preamble preamble;
   merbit_status status;
-  memset(&preamble, 0, sizeof preamble);
-  mbi_preamble_define(&preamble, "MBK_VECTOR", type);
-  mbi_preamble_define(&preamble, "MBK_COMPUTE", type);
-  mbi_epilogue_preamble(e, &preamble);
+  mbi_epilogue_apart_preamble(e, mbi_plan_sums(plan), &preamble);
   status = mbi_program_create(plan->context, "spmv/epilogue.cu", &preamble, &e->program);
   return status == MERBIT_OK
              ? mbi_program_kernel(plan->context, &e->program, "mbk_epilogue_apart", &e->kernel)
@@ -20498,12 +20524,15 @@ static mbi_epilogue_room mbi_epilogue_room_of(const merbit_plan *plan) {
   memset(&room, 0, sizeof room);
   room.parts = mbi_epilogue_apart_blocks(plan);
   if (mbi_epilogue_fused(plan)) {
-    const int crossing = plan->method == MERBIT_METHOD_SCAN && !plan->scan.whole;
-    room.left_count = crossing ? plan->scan.blocks : 0;
+    const int one = plan->method == MERBIT_METHOD_ROWS ||
+                    plan->method == MERBIT_METHOD_SLICED || plan->scan.whole;
+    room.left_count = one                                    ? 0
+                      : plan->method == MERBIT_METHOD_BINNED ? plan->binned.parts
+                                                             : plan->scan.blocks;
     room.parts = plan->method == MERBIT_METHOD_ROWS     ? plan->rows.blocks
                  : plan->method == MERBIT_METHOD_SLICED ? plan->sliced.blocks
-                 : crossing                             ? plan->scan.fixup_blocks
-                                                        : plan->scan.blocks;
+                 : one                                  ? plan->scan.blocks
+                                                        : plan->scan.fixup_blocks;
   }
   room.groups = (room.parts + MBI_EPILOGUE_GROUP - 1) / MBI_EPILOGUE_GROUP;
   room.at_left = ((room.groups + 1) * sizeof(uint32_t) + 255) / 256 * 256;
@@ -26756,6 +26785,12 @@ static void mbi_scan_defaults(merbit_plan *plan) {
     /* More would spill; blocks take another round instead. */
     const int fits = plan->context->device.compute_capability < 100 ? 8 : 4;
     s->steps = s->steps > fits ? fits : s->steps;
+  } else if (wish->sigma == 0 && mbi_epilogue_fused(plan)) {
+    const int fits = !single && plan->context->device.compute_capability >= 100 &&
+                             mbi_epilogue_heavy(plan->epilogue)
+                         ? 4
+                         : 8;
+    s->steps = s->steps > fits ? fits : s->steps;
   }
 }
 
@@ -27849,7 +27884,9 @@ static merbit_status mbi_hubs_specialise(merbit_plan *plan) {
 /* Bytes of shared memory of a product. */
 static unsigned mbi_hubs_shared(const merbit_plan *plan, int adds) {
   const uint64_t count = plan->hubs.room + (adds ? (uint64_t)plan->scan.threads : 0);
-  return mbi_value_shared(plan) + (unsigned)(count * mbi_type_size(plan->type));
+  return mbi_epilogue_shared(
+      plan, plan->scan.threads,
+      mbi_value_shared(plan) + (unsigned)(count * mbi_type_size(plan->type)));
 }
 
 /* ---- Launch: codes, products ------------------------------------------------------------- */
