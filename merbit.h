@@ -9639,8 +9639,9 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "#define MBI_SOLVE_SUMS 5    // of a step, the greatest values it looks for included\n"
   "#define MBI_SOLVE_RING 2048 // iterations whose residuals are kept; more never pass between two looks\n"
   "\n"
-  "// state.stop: a merbit_stop that a step can tell, or one of these.\n"
-  "#define MBI_SOLVE_RUNNING (-1)\n"
+  "// state.stop: a merbit_stop that a step can tell, or one of these. Products look at it too, and\n"
+  "// do nothing unless it is 0.\n"
+  "#define MBI_SOLVE_RUNNING 0\n"
   "#define MBI_SOLVE_CAP 1\n"
   "#define MBI_SOLVE_NOT_FINITE 3\n"
   "#define MBI_SOLVE_BREAKDOWN 5\n"
@@ -9658,23 +9659,25 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "#define MBI_AT_X 0\n"
   "#define MBI_AT_B 1\n"
   "#define MBI_AT_W 2       // scratch: products, and b - A x at a look\n"
-  "#define MBI_AT_INVERSE 3 // of the diagonal, or of its blocks, row by row\n"
+  "#define MBI_AT_INVERSE 3 // of the diagonal, or of its blocks: column j of row i at j * n + i\n"
   "#define MBI_AT_OWN 4\n"
   "\n"
   "// How z = M^-1 r is found: within a step, or between steps, by a step or a callback.\n"
-  "#define MBI_PRE_NONE 0\n"
+  "#define MBI_PRE_NONE 0\n",
   "#define MBI_PRE_DIAGONAL 1\n"
   "#define MBI_PRE_APART 2\n"
-  "\n",
+  "\n"
   "typedef struct mbi_solve_vectors {\n"
   "  void *at[MBI_SOLVE_VECTORS];\n"
-  "  int pre;   // a MBI_PRE\n"
-  "  int block; // rows of a block of the preconditioner\n"
+  "  long long n;  // rows\n"
+  "  int pre;      // a MBI_PRE\n"
+  "  int block;    // rows of a block of the preconditioner; 0: it has no blocks\n"
+  "  int from, to; // of solve_blocks\n"
   "} mbi_solve_vectors;\n"
   "\n"
   "typedef struct mbi_solve_state {\n"
   "  double scalar[MBI_SOLVE_SCALARS]; // the method's own\n"
-  "  double product_sums[2];           // what a product with an epilogue added up\n"
+  "  double product_sums[2];           // of the last mbi_solve_product_sums\n"
   "  double rr;                        // ||r||^2 of the recurrence\n"
   "  double goal;                      // the recurrence stops at or below it\n"
   "  double tolerance, shrink;         // goal = (shrink * tolerance * ||b||)^2\n"
@@ -9700,10 +9703,10 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "#define MBI_OPEN_BEGIN 0  // a new solve\n"
   "#define MBI_OPEN_GO_ON 1  // the next batch\n"
   "#define MBI_OPEN_TIGHTER 2 // the same recurrence, to a lower goal\n"
-  "\n"
+  "\n",
   "MBS_FUNCTION void mbi_solve_open(mbi_solve_memory *m, int how, int span, int cap,\n"
   "                                 double tolerance, double shrink, double epsilon) {\n"
-  "  mbi_solve_state *s = &m->state;\n",
+  "  mbi_solve_state *s = &m->state;\n"
   "  if (how == MBI_OPEN_BEGIN) {\n"
   "    s->iterations = 0;\n"
   "    s->cap = cap;\n"
@@ -9751,11 +9754,11 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "  m->state.why = MBI_WHY_NOTHING;\n"
   "  mbi_solve_judge(m, m->state.ww);\n"
   "}\n"
-  "\n"
+  "\n",
   "// For MBS_BEFORE: a number that cannot be right stops the solver before vectors change.\n"
   "MBS_FUNCTION int mbi_solve_broken(mbi_solve_state *c, int why, double value) {\n"
   "  c->why = why;\n"
-  "  c->value = value;\n",
+  "  c->value = value;\n"
   "  return value - value == 0 ? MBI_SOLVE_BREAKDOWN : MBI_SOLVE_NOT_FINITE;\n"
   "}\n",
   NULL};
@@ -10196,7 +10199,24 @@ static const char *const mbi_source_solve_look_steps_cuh[] = {
   "  s->b_most = sums[4];\n"
   "  s->goal = s->shrink * s->tolerance * s->shrink * s->tolerance * s->bb;\n"
   "}\n"
-  "MBS_STEP(solve_look, 2, 3, MBS_ALWAYS)\n",
+  "MBS_STEP(solve_look, 2, 3, MBS_ALWAYS)\n"
+  "\n"
+  "// z = M^-1 r for blocks along the diagonal, r and z being the vectors `from` and `to`.\n"
+  "MBS_NOTHING_BEFORE(solve_blocks)\n"
+  "MBS_ELEMENT(solve_blocks) {\n"
+  "  const MBS_VECTOR *r = MBS_AT(v->from), *inverse = MBS_AT(MBI_AT_INVERSE);\n"
+  "  const MBS_INDEX first = i - i % v->block;\n"
+  "  const MBS_INDEX last = first + v->block < v->n ? first + v->block : v->n;\n"
+  "  double z = 0;\n"
+  "  (void)c;\n"
+  "  (void)sums;\n"
+  "  for (MBS_INDEX j = first; j < last; j++) {\n"
+  "    z += (double)inverse[(j - first) * v->n + i] * (double)r[j];\n"
+  "  }\n"
+  "  MBS_STORE(v->to, z);\n"
+  "}\n"
+  "MBS_NOTHING_AFTER(solve_blocks)\n"
+  "MBS_STEP(solve_blocks, 0, 0, MBS_LATE)\n",
   NULL};
 
 static const char *const mbi_source_solve_loop_cu[] = {
@@ -10215,7 +10235,8 @@ static const char *const mbi_source_solve_loop_cu[] = {
 static const char *const mbi_source_solve_cg_steps_cuh[] = {
   "// The conjugate gradient method with a preconditioner: Hestenes, Stiefel, \"Methods of Conjugate\n"
   "// Gradients for Solving Linear Systems\" (1952); Saad, \"Iterative Methods for Sparse Linear\n"
-  "// Systems\", 2nd ed. (2003), algorithm 9.1. q = A p lies in MBI_AT_W.\n"
+  "// Systems\", 2nd ed. (2003), algorithm 9.1. A p lies in MBI_AT_W, p'A p in\n"
+  "// product_sums[0]: the product adds it up.\n"
   "\n"
   "#define MBI_CG_R 4\n"
   "#define MBI_CG_P 5\n"
@@ -10258,25 +10279,13 @@ static const char *const mbi_source_solve_cg_steps_cuh[] = {
   "}\n"
   "MBS_STEP(cg_direct, 1, 0, MBS_RUNNING)\n"
   "\n"
-  "// p'A p\n"
-  "MBS_NOTHING_BEFORE(cg_project)\n"
-  "MBS_ELEMENT(cg_project) {\n"
-  "  (void)c;\n"
-  "  sums[0] += MBS_LOAD(MBI_CG_P) * MBS_LOAD(MBI_AT_W);\n"
-  "}\n"
-  "MBS_AFTER(cg_project) {\n"
-  "  (void)c;\n"
-  "  m->state.product_sums[0] = sums[0];\n"
-  "}\n"
-  "MBS_STEP(cg_project, 1, 0, MBS_RUNNING)\n"
-  "\n"
   "// r -= alpha A p, ||r||^2 and, where z needs no step of its own, r'z\n"
-  "MBS_BEFORE(cg_descend) {\n",
+  "MBS_BEFORE(cg_descend) {\n"
   "  const double rz = c->scalar[MBI_CG_RZ], pq = c->product_sums[0];\n"
   "  if (!(rz > 0)) {\n"
   "    return mbi_solve_broken(c, MBI_WHY_PRECONDITIONER, rz);\n"
   "  }\n"
-  "  if (!(pq > 0)) {\n"
+  "  if (!(pq > 0)) {\n",
   "    return mbi_solve_broken(c, MBI_WHY_CURVATURE, pq);\n"
   "  }\n"
   "  c->scalar[MBI_CG_ALPHA] = rz / pq;\n"
@@ -10319,7 +10328,7 @@ static const char *const mbi_source_solve_cg_steps_cuh[] = {
   "                   : v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * MBS_LOAD(MBI_CG_R)\n"
   "                                                : MBS_LOAD(MBI_CG_R);\n"
   "  (void)sums;\n"
-  "  MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + c->scalar[MBI_CG_ALPHA] * p);\n",
+  "  MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + c->scalar[MBI_CG_ALPHA] * p);\n"
   "  MBS_STORE(MBI_CG_P, z + beta * p);\n"
   "}\n"
   "MBS_NOTHING_AFTER(cg_advance)\n"
@@ -10328,8 +10337,8 @@ static const char *const mbi_source_solve_cg_steps_cuh[] = {
 
 static const char *const mbi_source_solve_cg_cu[] = {
   "// The conjugate gradient method between two products. A row of vectors in f64 without a\n"
-  "// preconditioner moves: descend 24 bytes, advance 40, and project 16 where the product does not\n"
-  "// add up p'A p itself; 8 more in either for a diagonal.\n"
+  "// preconditioner moves: descend 24 bytes and advance 40, 8 more in either for a diagonal, beside\n"
+  "// the product: 16, for p'A p costs it nothing where p is what it multiplies.\n"
   "#include \"solve/step.cuh\"\n"
   "#include \"solve/look_steps.cuh\"\n"
   "#include \"solve/cg_steps.cuh\"\n"
@@ -10337,6 +10346,11 @@ static const char *const mbi_source_solve_cg_cu[] = {
   "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_solve_look(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  solve_look_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_solve_blocks(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  solve_blocks_step(v, n, m, partials, (double *)shared);\n"
   "}\n"
   "\n"
   "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_cg_start(MBK_STEP_ARGUMENTS) {\n"
@@ -10347,11 +10361,6 @@ static const char *const mbi_source_solve_cg_cu[] = {
   "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_cg_direct(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  cg_direct_step(v, n, m, partials, (double *)shared);\n"
-  "}\n"
-  "\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_cg_project(MBK_STEP_ARGUMENTS) {\n"
-  "  MBK_SHARED_MEMORY(shared);\n"
-  "  cg_project_step(v, n, m, partials, (double *)shared);\n"
   "}\n"
   "\n"
   "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_cg_descend(MBK_STEP_ARGUMENTS) {\n"
@@ -10373,7 +10382,8 @@ static const char *const mbi_source_solve_cg_cu[] = {
 static const char *const mbi_source_solve_bicgstab_steps_cuh[] = {
   "// BiCGSTAB with a preconditioner on the right: van der Vorst, \"Bi-CGSTAB: A Fast and Smoothly\n"
   "// Converging Variant of Bi-CG\" (1992); Saad, \"Iterative Methods for Sparse Linear Systems\", 2nd\n"
-  "// ed. (2003), section 7.4.2. t = A s lies in MBI_AT_W. s takes the place of r between the two\n"
+  "// ed. (2003), section 7.4.2. v = A p^ and shadow'v, t = A s^ (in\n"
+  "// MBI_AT_W), t's and ||t||^2 come from products, the sums in product_sums. s takes the place of r between the two\n"
   "// products; without a preconditioner p^ = M^-1 p and s^ = M^-1 s are p and s themselves.\n"
   "\n"
   "#define MBI_BICG_R 4\n"
@@ -10411,27 +10421,15 @@ static const char *const mbi_source_solve_bicgstab_steps_cuh[] = {
   "}\n"
   "MBS_STEP(bicgstab_start, 1, 0, MBS_ALWAYS)\n"
   "\n"
-  "// shadow'v, where v = A p^\n"
-  "MBS_NOTHING_BEFORE(bicgstab_project)\n"
-  "MBS_ELEMENT(bicgstab_project) {\n"
-  "  (void)c;\n"
-  "  sums[0] += MBS_LOAD(MBI_BICG_SHADOW) * MBS_LOAD(MBI_BICG_V);\n"
-  "}\n"
-  "MBS_AFTER(bicgstab_project) {\n"
-  "  (void)c;\n"
-  "  m->state.product_sums[0] = sums[0];\n"
-  "}\n"
-  "MBS_STEP(bicgstab_project, 1, 0, MBS_RUNNING)\n"
-  "\n"
   "// s = r - alpha v\n"
-  "MBS_BEFORE(bicgstab_half) {\n",
+  "MBS_BEFORE(bicgstab_half) {\n"
   "  const double sigma = c->product_sums[0], alpha = c->scalar[MBI_BICG_RHO] / sigma;\n"
   "  if (sigma == 0 || !(alpha - alpha == 0)) {\n"
   "    return mbi_solve_broken(c, MBI_WHY_SHADOW, sigma);\n"
   "  }\n"
   "  c->scalar[MBI_BICG_ALPHA] = alpha;\n"
   "  return 0;\n"
-  "}\n"
+  "}\n",
   "MBS_ELEMENT(bicgstab_half) {\n"
   "  const double exact = MBS_LOAD(MBI_BICG_R) - c->scalar[MBI_BICG_ALPHA] * MBS_LOAD(MBI_BICG_V);\n"
   "  const double s = (double)(MBS_VECTOR)exact;\n"
@@ -10447,21 +10445,6 @@ static const char *const mbi_source_solve_bicgstab_steps_cuh[] = {
   "}\n"
   "MBS_STEP(bicgstab_half, 1, 0, MBS_RUNNING)\n"
   "\n"
-  "// t's and ||t||^2, where t = A s^\n"
-  "MBS_NOTHING_BEFORE(bicgstab_stabilise)\n"
-  "MBS_ELEMENT(bicgstab_stabilise) {\n"
-  "  const double t = MBS_LOAD(MBI_AT_W);\n"
-  "  (void)c;\n"
-  "  sums[0] += t * MBS_LOAD(MBI_BICG_R);\n"
-  "  sums[1] += t * t;\n"
-  "}\n"
-  "MBS_AFTER(bicgstab_stabilise) {\n"
-  "  (void)c;\n"
-  "  m->state.product_sums[0] = sums[0];\n"
-  "  m->state.product_sums[1] = sums[1];\n"
-  "}\n"
-  "MBS_STEP(bicgstab_stabilise, 2, 0, MBS_RUNNING)\n"
-  "\n"
   "// x += alpha p^ + omega s^, r = s - omega t, ||r||^2 and shadow'r. Where A s is zero, omega is.\n"
   "MBS_BEFORE(bicgstab_update) {\n"
   "  const double ts = c->product_sums[0], tt = c->product_sums[1];\n"
@@ -10472,7 +10455,7 @@ static const char *const mbi_source_solve_bicgstab_steps_cuh[] = {
   "  const double alpha = c->scalar[MBI_BICG_ALPHA], omega = c->scalar[MBI_BICG_OMEGA];\n"
   "  const double s = MBS_LOAD(MBI_BICG_R);\n"
   "  const double s_hat = v->pre == MBI_PRE_NONE ? s : MBS_LOAD(MBI_BICG_S_HAT);\n"
-  "  const double p_hat =\n",
+  "  const double p_hat =\n"
   "      v->pre == MBI_PRE_NONE ? MBS_LOAD(MBI_BICG_P) : MBS_LOAD(MBI_BICG_P_HAT);\n"
   "  const double exact = s - omega * MBS_LOAD(MBI_AT_W);\n"
   "  const double r = (double)(MBS_VECTOR)exact;\n"
@@ -10486,7 +10469,7 @@ static const char *const mbi_source_solve_bicgstab_steps_cuh[] = {
   "  const double rho = s->scalar[MBI_BICG_RHO], alpha = s->scalar[MBI_BICG_ALPHA];\n"
   "  const double omega = c->scalar[MBI_BICG_OMEGA];\n"
   "  s->scalar[MBI_BICG_OMEGA] = omega;\n"
-  "  s->scalar[MBI_BICG_BETA] = sums[1] / rho * (alpha / omega);\n"
+  "  s->scalar[MBI_BICG_BETA] = sums[1] / rho * (alpha / omega);\n",
   "  s->scalar[MBI_BICG_RHO] = sums[1];\n"
   "  mbi_solve_count(m, sums[0]);\n"
   "  if (s->stop == MBI_SOLVE_RUNNING) { // and could not go on with what is only rounding errors\n"
@@ -10512,7 +10495,7 @@ static const char *const mbi_source_solve_bicgstab_steps_cuh[] = {
   "  const double p = MBS_LOAD(MBI_BICG_R) + c->scalar[MBI_BICG_BETA] * last;\n"
   "  (void)sums;\n"
   "  MBS_STORE(MBI_BICG_P, p);\n"
-  "  if (v->pre == MBI_PRE_DIAGONAL) {\n",
+  "  if (v->pre == MBI_PRE_DIAGONAL) {\n"
   "    MBS_STORE(MBI_BICG_P_HAT, MBS_LOAD(MBI_AT_INVERSE) * p);\n"
   "  }\n"
   "}\n"
@@ -10522,8 +10505,8 @@ static const char *const mbi_source_solve_bicgstab_steps_cuh[] = {
 
 static const char *const mbi_source_solve_bicgstab_cu[] = {
   "// BiCGSTAB between products. A row of vectors in f64 without a preconditioner moves: half 24\n"
-  "// bytes, update 56, direct 32, and where the products do not add up their sums themselves 16\n"
-  "// for project and 16 for stabilise.\n"
+  "// bytes, update 56 and direct 32, beside two products: 16 each, and 8 for the vector whose\n"
+  "// product with theirs they add up.\n"
   "#include \"solve/step.cuh\"\n"
   "#include \"solve/look_steps.cuh\"\n"
   "#include \"solve/bicgstab_steps.cuh\"\n"
@@ -10533,24 +10516,19 @@ static const char *const mbi_source_solve_bicgstab_cu[] = {
   "  solve_look_step(v, n, m, partials, (double *)shared);\n"
   "}\n"
   "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_solve_blocks(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  solve_blocks_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
   "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_bicgstab_start(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  bicgstab_start_step(v, n, m, partials, (double *)shared);\n"
   "}\n"
   "\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_bicgstab_project(MBK_STEP_ARGUMENTS) {\n"
-  "  MBK_SHARED_MEMORY(shared);\n"
-  "  bicgstab_project_step(v, n, m, partials, (double *)shared);\n"
-  "}\n"
-  "\n"
   "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_bicgstab_half(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  bicgstab_half_step(v, n, m, partials, (double *)shared);\n"
-  "}\n"
-  "\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_bicgstab_stabilise(MBK_STEP_ARGUMENTS) {\n"
-  "  MBK_SHARED_MEMORY(shared);\n"
-  "  bicgstab_stabilise_step(v, n, m, partials, (double *)shared);\n"
   "}\n"
   "\n"
   "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_bicgstab_update(MBK_STEP_ARGUMENTS) {\n"
@@ -11513,7 +11491,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "3e91929c322a0bacee63ff0818eeb2319b2d4bd0be19d20cba1407dfe93a98c2"
+#define MBI_KERNEL_HASH "42458e29e9d8733218c51ff2b4180088809c9d2f01254185ec0b50a03a60e408"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -36995,8 +36973,9 @@ MERBIT_API merbit_status merbit_plan_get_order(const merbit_plan *plan, int64_t 
 #define MBI_SOLVE_SUMS 5    // of a step, the greatest values it looks for included
 #define MBI_SOLVE_RING 2048 // iterations whose residuals are kept; more never pass between two looks
 
-// state.stop: a merbit_stop that a step can tell, or one of these.
-#define MBI_SOLVE_RUNNING (-1)
+// state.stop: a merbit_stop that a step can tell, or one of these. Products look at it too, and
+// do nothing unless it is 0.
+#define MBI_SOLVE_RUNNING 0
 #define MBI_SOLVE_CAP 1
 #define MBI_SOLVE_NOT_FINITE 3
 #define MBI_SOLVE_BREAKDOWN 5
@@ -37014,7 +36993,7 @@ MERBIT_API merbit_status merbit_plan_get_order(const merbit_plan *plan, int64_t 
 #define MBI_AT_X 0
 #define MBI_AT_B 1
 #define MBI_AT_W 2       // scratch: products, and b - A x at a look
-#define MBI_AT_INVERSE 3 // of the diagonal, or of its blocks, row by row
+#define MBI_AT_INVERSE 3 // of the diagonal, or of its blocks: column j of row i at j * n + i
 #define MBI_AT_OWN 4
 
 // How z = M^-1 r is found: within a step, or between steps, by a step or a callback.
@@ -37024,13 +37003,15 @@ MERBIT_API merbit_status merbit_plan_get_order(const merbit_plan *plan, int64_t 
 
 typedef struct mbi_solve_vectors {
   void *at[MBI_SOLVE_VECTORS];
-  int pre;   // a MBI_PRE
-  int block; // rows of a block of the preconditioner
+  long long n;  // rows
+  int pre;      // a MBI_PRE
+  int block;    // rows of a block of the preconditioner; 0: it has no blocks
+  int from, to; // of solve_blocks
 } mbi_solve_vectors;
 
 typedef struct mbi_solve_state {
   double scalar[MBI_SOLVE_SCALARS]; // the method's own
-  double product_sums[2];           // what a product with an epilogue added up
+  double product_sums[2];           // of the last mbi_solve_product_sums
   double rr;                        // ||r||^2 of the recurrence
   double goal;                      // the recurrence stops at or below it
   double tolerance, shrink;         // goal = (shrink * tolerance * ||b||)^2
@@ -37133,12 +37114,16 @@ typedef struct mbi_step {
   const mbi_step_code *code[2];
 } mbi_step;
 
-#define MBI_SOLVE_STEPS 16 /* of a method, at most */
+#define MBI_SOLVE_STEPS 16 /* of a method, at most; every one has these: */
+#define MBI_STEP_LOOK 0
+#define MBI_STEP_BLOCKS 1
 #define MBI_STEP_THREADS 256 /* of a block of the GPU, as solve/step.cuh has it, and the most blocks */
-#define MBI_STEP_BLOCKS 1024
+#define MBI_STEP_GRID 1024
 #define MBI_STEP_SHARED 512  /* bytes */
 #define MBI_SOLVER_PRODUCTS 1000 /* that a plan is made for, per solve expected */
 #define MBI_SOLVE_BATCH 0.1      /* seconds that a batch of iterations should take */
+#define MBI_SOLVE_BLOCK_MOST 32  /* rows of a block of BLOCK_JACOBI */
+#define MBI_SOLVE_ON (-1)        /* of a solve: there is no merbit_stop yet */
 #define MBI_SOLVE_NONE (-1)  /* in solver->alias: no such vector, or one with memory of its own */
 #define MBI_SOLVE_OWN (-2)
 
@@ -37148,8 +37133,9 @@ typedef struct mbi_step {
 typedef struct mbi_solve_method {
   const char *name;
   const char *file; /* of the kernels; NULL ends a list of methods */
-  const mbi_step *steps; /* of which step 0 is mbk_solve_look */
+  const mbi_step *steps; /* beginning with mbk_solve_look and mbk_solve_blocks */
   int step_count;
+  int sums;     /* that its products add up: 1: v'A u; 2: and ||A u||^2; see mbi_solve_product_sums */
   int restarts; /* breakdowns after which it begins again from b - A x */
   /* Says in solver->alias which vectors it wants from MBI_AT_OWN on: MBI_SOLVE_OWN, or the place
    * of another, below, whose memory it shares. */
@@ -37295,9 +37281,27 @@ MBS_AFTER(solve_look) {
 }
 MBS_STEP(solve_look, 2, 3, MBS_ALWAYS)
 
+// z = M^-1 r for blocks along the diagonal, r and z being the vectors `from` and `to`.
+MBS_NOTHING_BEFORE(solve_blocks)
+MBS_ELEMENT(solve_blocks) {
+  const MBS_VECTOR *r = MBS_AT(v->from), *inverse = MBS_AT(MBI_AT_INVERSE);
+  const MBS_INDEX first = i - i % v->block;
+  const MBS_INDEX last = first + v->block < v->n ? first + v->block : v->n;
+  double z = 0;
+  (void)c;
+  (void)sums;
+  for (MBS_INDEX j = first; j < last; j++) {
+    z += (double)inverse[(j - first) * v->n + i] * (double)r[j];
+  }
+  MBS_STORE(v->to, z);
+}
+MBS_NOTHING_AFTER(solve_blocks)
+MBS_STEP(solve_blocks, 0, 0, MBS_LATE)
+
 // The conjugate gradient method with a preconditioner: Hestenes, Stiefel, "Methods of Conjugate
 // Gradients for Solving Linear Systems" (1952); Saad, "Iterative Methods for Sparse Linear
-// Systems", 2nd ed. (2003), algorithm 9.1. q = A p lies in MBI_AT_W.
+// Systems", 2nd ed. (2003), algorithm 9.1. A p lies in MBI_AT_W, p'A p in
+// product_sums[0]: the product adds it up.
 
 #define MBI_CG_R 4
 #define MBI_CG_P 5
@@ -37339,18 +37343,6 @@ MBS_AFTER(cg_direct) {
   m->state.scalar[MBI_CG_RZ] = sums[0];
 }
 MBS_STEP(cg_direct, 1, 0, MBS_RUNNING)
-
-// p'A p
-MBS_NOTHING_BEFORE(cg_project)
-MBS_ELEMENT(cg_project) {
-  (void)c;
-  sums[0] += MBS_LOAD(MBI_CG_P) * MBS_LOAD(MBI_AT_W);
-}
-MBS_AFTER(cg_project) {
-  (void)c;
-  m->state.product_sums[0] = sums[0];
-}
-MBS_STEP(cg_project, 1, 0, MBS_RUNNING)
 
 // r -= alpha A p, ||r||^2 and, where z needs no step of its own, r'z
 MBS_BEFORE(cg_descend) {
@@ -37409,7 +37401,8 @@ MBS_STEP(cg_advance, 0, 0, MBS_LATE)
 
 // BiCGSTAB with a preconditioner on the right: van der Vorst, "Bi-CGSTAB: A Fast and Smoothly
 // Converging Variant of Bi-CG" (1992); Saad, "Iterative Methods for Sparse Linear Systems", 2nd
-// ed. (2003), section 7.4.2. t = A s lies in MBI_AT_W. s takes the place of r between the two
+// ed. (2003), section 7.4.2. v = A p^ and shadow'v, t = A s^ (in
+// MBI_AT_W), t's and ||t||^2 come from products, the sums in product_sums. s takes the place of r between the two
 // products; without a preconditioner p^ = M^-1 p and s^ = M^-1 s are p and s themselves.
 
 #define MBI_BICG_R 4
@@ -37447,18 +37440,6 @@ MBS_AFTER(bicgstab_start) {
 }
 MBS_STEP(bicgstab_start, 1, 0, MBS_ALWAYS)
 
-// shadow'v, where v = A p^
-MBS_NOTHING_BEFORE(bicgstab_project)
-MBS_ELEMENT(bicgstab_project) {
-  (void)c;
-  sums[0] += MBS_LOAD(MBI_BICG_SHADOW) * MBS_LOAD(MBI_BICG_V);
-}
-MBS_AFTER(bicgstab_project) {
-  (void)c;
-  m->state.product_sums[0] = sums[0];
-}
-MBS_STEP(bicgstab_project, 1, 0, MBS_RUNNING)
-
 // s = r - alpha v
 MBS_BEFORE(bicgstab_half) {
   const double sigma = c->product_sums[0], alpha = c->scalar[MBI_BICG_RHO] / sigma;
@@ -37482,21 +37463,6 @@ MBS_AFTER(bicgstab_half) {
   m->state.scalar[MBI_BICG_SS] = sums[0];
 }
 MBS_STEP(bicgstab_half, 1, 0, MBS_RUNNING)
-
-// t's and ||t||^2, where t = A s^
-MBS_NOTHING_BEFORE(bicgstab_stabilise)
-MBS_ELEMENT(bicgstab_stabilise) {
-  const double t = MBS_LOAD(MBI_AT_W);
-  (void)c;
-  sums[0] += t * MBS_LOAD(MBI_BICG_R);
-  sums[1] += t * t;
-}
-MBS_AFTER(bicgstab_stabilise) {
-  (void)c;
-  m->state.product_sums[0] = sums[0];
-  m->state.product_sums[1] = sums[1];
-}
-MBS_STEP(bicgstab_stabilise, 2, 0, MBS_RUNNING)
 
 // x += alpha p^ + omega s^, r = s - omega t, ||r||^2 and shadow'r. Where A s is zero, omega is.
 MBS_BEFORE(bicgstab_update) {
@@ -37612,9 +37578,27 @@ MBS_AFTER(solve_look) {
 }
 MBS_STEP(solve_look, 2, 3, MBS_ALWAYS)
 
+// z = M^-1 r for blocks along the diagonal, r and z being the vectors `from` and `to`.
+MBS_NOTHING_BEFORE(solve_blocks)
+MBS_ELEMENT(solve_blocks) {
+  const MBS_VECTOR *r = MBS_AT(v->from), *inverse = MBS_AT(MBI_AT_INVERSE);
+  const MBS_INDEX first = i - i % v->block;
+  const MBS_INDEX last = first + v->block < v->n ? first + v->block : v->n;
+  double z = 0;
+  (void)c;
+  (void)sums;
+  for (MBS_INDEX j = first; j < last; j++) {
+    z += (double)inverse[(j - first) * v->n + i] * (double)r[j];
+  }
+  MBS_STORE(v->to, z);
+}
+MBS_NOTHING_AFTER(solve_blocks)
+MBS_STEP(solve_blocks, 0, 0, MBS_LATE)
+
 // The conjugate gradient method with a preconditioner: Hestenes, Stiefel, "Methods of Conjugate
 // Gradients for Solving Linear Systems" (1952); Saad, "Iterative Methods for Sparse Linear
-// Systems", 2nd ed. (2003), algorithm 9.1. q = A p lies in MBI_AT_W.
+// Systems", 2nd ed. (2003), algorithm 9.1. A p lies in MBI_AT_W, p'A p in
+// product_sums[0]: the product adds it up.
 
 #define MBI_CG_R 4
 #define MBI_CG_P 5
@@ -37656,18 +37640,6 @@ MBS_AFTER(cg_direct) {
   m->state.scalar[MBI_CG_RZ] = sums[0];
 }
 MBS_STEP(cg_direct, 1, 0, MBS_RUNNING)
-
-// p'A p
-MBS_NOTHING_BEFORE(cg_project)
-MBS_ELEMENT(cg_project) {
-  (void)c;
-  sums[0] += MBS_LOAD(MBI_CG_P) * MBS_LOAD(MBI_AT_W);
-}
-MBS_AFTER(cg_project) {
-  (void)c;
-  m->state.product_sums[0] = sums[0];
-}
-MBS_STEP(cg_project, 1, 0, MBS_RUNNING)
 
 // r -= alpha A p, ||r||^2 and, where z needs no step of its own, r'z
 MBS_BEFORE(cg_descend) {
@@ -37726,7 +37698,8 @@ MBS_STEP(cg_advance, 0, 0, MBS_LATE)
 
 // BiCGSTAB with a preconditioner on the right: van der Vorst, "Bi-CGSTAB: A Fast and Smoothly
 // Converging Variant of Bi-CG" (1992); Saad, "Iterative Methods for Sparse Linear Systems", 2nd
-// ed. (2003), section 7.4.2. t = A s lies in MBI_AT_W. s takes the place of r between the two
+// ed. (2003), section 7.4.2. v = A p^ and shadow'v, t = A s^ (in
+// MBI_AT_W), t's and ||t||^2 come from products, the sums in product_sums. s takes the place of r between the two
 // products; without a preconditioner p^ = M^-1 p and s^ = M^-1 s are p and s themselves.
 
 #define MBI_BICG_R 4
@@ -37764,18 +37737,6 @@ MBS_AFTER(bicgstab_start) {
 }
 MBS_STEP(bicgstab_start, 1, 0, MBS_ALWAYS)
 
-// shadow'v, where v = A p^
-MBS_NOTHING_BEFORE(bicgstab_project)
-MBS_ELEMENT(bicgstab_project) {
-  (void)c;
-  sums[0] += MBS_LOAD(MBI_BICG_SHADOW) * MBS_LOAD(MBI_BICG_V);
-}
-MBS_AFTER(bicgstab_project) {
-  (void)c;
-  m->state.product_sums[0] = sums[0];
-}
-MBS_STEP(bicgstab_project, 1, 0, MBS_RUNNING)
-
 // s = r - alpha v
 MBS_BEFORE(bicgstab_half) {
   const double sigma = c->product_sums[0], alpha = c->scalar[MBI_BICG_RHO] / sigma;
@@ -37799,21 +37760,6 @@ MBS_AFTER(bicgstab_half) {
   m->state.scalar[MBI_BICG_SS] = sums[0];
 }
 MBS_STEP(bicgstab_half, 1, 0, MBS_RUNNING)
-
-// t's and ||t||^2, where t = A s^
-MBS_NOTHING_BEFORE(bicgstab_stabilise)
-MBS_ELEMENT(bicgstab_stabilise) {
-  const double t = MBS_LOAD(MBI_AT_W);
-  (void)c;
-  sums[0] += t * MBS_LOAD(MBI_BICG_R);
-  sums[1] += t * t;
-}
-MBS_AFTER(bicgstab_stabilise) {
-  (void)c;
-  m->state.product_sums[0] = sums[0];
-  m->state.product_sums[1] = sums[1];
-}
-MBS_STEP(bicgstab_stabilise, 2, 0, MBS_RUNNING)
 
 // x += alpha p^ + omega s^, r = s - omega t, ||r||^2 and shadow'r. Where A s is zero, omega is.
 MBS_BEFORE(bicgstab_update) {
@@ -38024,7 +37970,7 @@ static merbit_status mbi_solve_give(merbit_solver *solver, int slot, void *targe
 
 static int mbi_solve_blocks(const merbit_solver *solver) {
   const int64_t blocks = (solver->n + MBI_STEP_THREADS - 1) / MBI_STEP_THREADS;
-  return blocks < MBI_STEP_BLOCKS ? (int)blocks : MBI_STEP_BLOCKS;
+  return blocks < MBI_STEP_GRID ? (int)blocks : MBI_STEP_GRID;
 }
 
 /* Where the method and the preconditioner want a vector. */
@@ -38089,13 +38035,14 @@ static void mbi_solve_release_memory(merbit_solver *solver) {
 }
 
 /* ==== >>solve/matrix.c  solvers: norm and diagonal of a matrix ============================ */
-/* What a solver wants to know of A beside products: its norm, and for preconditioners its
- * diagonal. */
+/* What a solver wants to know of A beside products: its norm, and for preconditioners the blocks
+ * along its diagonal (JACOBI: of one row each), inverted. */
 
 typedef struct mbi_examine {
   const merbit_view *csr; /* host */
-  double *diagonal, *norms; /* of each row (NULL: not wanted); of each task */
-  int tasks;
+  double *blocks; /* row by row, each as wide as a block; NULL: not wanted */
+  double *norms;  /* of each task's rows */
+  int width, tasks;
 } mbi_examine;
 
 static double mbi_examine_value(const merbit_view *csr, int64_t k) {
@@ -38113,18 +38060,24 @@ static void mbi_examine_rows(void *argument, int task) {
   int64_t row, k;
   for (row = first; row < last; row++) {
     const int64_t end = mbi_index_at(csr->row_ptr, csr->offset_type, row + 1) - csr->base;
-    double sum = 0, diagonal = 0;
+    const int64_t block = e->width > 0 ? row - row % e->width : 0;
+    double *entries = e->blocks != NULL ? e->blocks + row * e->width : NULL;
+    double sum = 0;
+    int j;
+    for (j = 0; j < e->width; j++) {
+      entries[j] = 0;
+    }
     for (k = mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base; k < end; k++) {
       const double value = mbi_examine_value(csr, k);
       sum += fabs(value);
-      if (mbi_index_at(csr->col_ind, csr->index_type, k) - csr->base == row) {
-        diagonal += value;
+      if (entries != NULL) {
+        const int64_t at = mbi_index_at(csr->col_ind, csr->index_type, k) - csr->base - block;
+        if (at >= 0 && at < e->width) {
+          entries[at] += value;
+        }
       }
     }
     most = sum > most ? sum : most;
-    if (e->diagonal != NULL) {
-      e->diagonal[row] = diagonal;
-    }
   }
   e->norms[task] = most;
 }
@@ -38143,15 +38096,16 @@ static merbit_status mbi_examine_csr(merbit_context *context, const merbit_view 
   return status;
 }
 
-/* The norm of A, and its diagonal where that is not NULL. The arrays of `csr` are sound. */
+/* The norm of A, and the blocks where they are not NULL. The arrays of `csr` are sound. */
 static merbit_status mbi_examine_run(merbit_solver *solver, const merbit_view *csr,
-                                     double *diagonal) {
+                                     double *blocks) {
   mbi_examine e;
   void *norms = NULL;
   merbit_status status;
   int task;
   e.csr = csr;
-  e.diagonal = diagonal;
+  e.blocks = blocks;
+  e.width = blocks != NULL ? solver->v.block : 0;
   e.tasks = mbi_share_tasks(solver->context, csr->nnz + csr->rows);
   status = mbi_allocate_array(solver->context, e.tasks, sizeof(double), "norms of parts of A",
                               &norms);
@@ -38168,23 +38122,123 @@ static merbit_status mbi_examine_run(merbit_solver *solver, const merbit_view *c
   return MERBIT_OK;
 }
 
-/* The inverse of the diagonal, in the solver's type, in place. */
-static merbit_status mbi_examine_invert(merbit_solver *solver, double *diagonal) {
-  int64_t row;
-  for (row = 0; row < solver->n; row++) {
-    const double inverse = 1 / diagonal[row];
-    if (!(inverse - inverse == 0) || inverse == 0) {
-      return mbi_fail(solver->context, MERBIT_INVALID_MATRIX,
-                      "A(%" PRId64 ", %" PRId64
-                      "), counted from 0, is %g: MERBIT_PRECONDITIONER_JACOBI divides by the "
-                      "diagonal; take another preconditioner, or none",
-                      row, row, diagonal[row]);
+/* ---- Inverses ---------------------------------------------------------------------------- */
+
+typedef struct mbi_invert {
+  const merbit_solver *solver;
+  const double *blocks;
+  void *inverse; /* in the solver's type, column by column: see MBI_AT_INVERSE */
+  int64_t bad;   /* the first row of a block without an inverse, or -1 */
+  int tasks;
+} mbi_invert;
+
+static void mbi_invert_swap(double *a, double *b, int count) {
+  int j;
+  for (j = 0; j < count; j++) {
+    const double kept = a[j];
+    a[j] = b[j];
+    b[j] = kept;
+  }
+}
+
+/* By Gauss and Jordan with pivots from the column: `a` of size x size, `stride` to a row,
+ * becomes the unit matrix and `b` its inverse. 0 where it has none. */
+static int mbi_invert_block(double *a, double *b, int size, int stride) {
+  int i, j, k;
+  for (i = 0; i < size; i++) {
+    for (j = 0; j < size; j++) {
+      b[i * stride + j] = i == j;
     }
-    if (solver->type == MERBIT_F32) {
-      ((float *)diagonal)[row] = (float)inverse; /* behind what is still to be read */
-    } else {
-      diagonal[row] = inverse;
+  }
+  for (k = 0; k < size; k++) {
+    int pivot = k;
+    double scale;
+    for (i = k + 1; i < size; i++) {
+      pivot = fabs(a[i * stride + k]) > fabs(a[pivot * stride + k]) ? i : pivot;
     }
+    scale = 1 / a[pivot * stride + k];
+    if (!(scale - scale == 0) || scale == 0) {
+      return 0;
+    }
+    mbi_invert_swap(a + k * stride, a + pivot * stride, size);
+    mbi_invert_swap(b + k * stride, b + pivot * stride, size);
+    for (j = 0; j < size; j++) {
+      a[k * stride + j] *= scale;
+      b[k * stride + j] *= scale;
+    }
+    for (i = 0; i < size; i++) {
+      const double factor = a[i * stride + k];
+      for (j = 0; j < size && i != k && factor != 0; j++) {
+        a[i * stride + j] -= factor * a[k * stride + j];
+        b[i * stride + j] -= factor * b[k * stride + j];
+      }
+    }
+  }
+  return 1;
+}
+
+static void mbi_invert_store(const mbi_invert *t, int64_t first, const double *b, int size) {
+  const int64_t n = t->solver->n;
+  const int width = t->solver->v.block;
+  int i, j;
+  for (i = 0; i < size; i++) {
+    for (j = 0; j < size; j++) {
+      const double value = b[i * width + j];
+      if (t->solver->type == MERBIT_F32) {
+        ((float *)t->inverse)[j * n + first + i] = (float)value;
+      } else {
+        ((double *)t->inverse)[j * n + first + i] = value;
+      }
+    }
+  }
+}
+
+static void mbi_invert_task(void *argument, int task) {
+  mbi_invert *t = (mbi_invert *)argument;
+  const int width = t->solver->v.block;
+  const int64_t n = t->solver->n, blocks = mbi_block_count(n, width);
+  double a[MBI_SOLVE_BLOCK_MOST * MBI_SOLVE_BLOCK_MOST];
+  double b[MBI_SOLVE_BLOCK_MOST * MBI_SOLVE_BLOCK_MOST];
+  int64_t block;
+  for (block = mbi_share(blocks, t->tasks, task); block < mbi_share(blocks, t->tasks, task + 1);
+       block++) {
+    const int64_t first = block * width;
+    const int size = (int)(n - first < width ? n - first : width);
+    memcpy(a, t->blocks + first * width, (size_t)size * (size_t)width * sizeof(double));
+    if (!mbi_invert_block(a, b, size, width)) {
+      mbi_mutex_lock(&t->solver->context->lock);
+      t->bad = t->bad < 0 || first < t->bad ? first : t->bad;
+      mbi_mutex_unlock(&t->solver->context->lock);
+      return;
+    }
+    mbi_invert_store(t, first, b, size);
+  }
+}
+
+/* To `inverse`, which is zero. */
+static merbit_status mbi_examine_invert(merbit_solver *solver, const double *blocks,
+                                        void *inverse) {
+  const int width = solver->v.block;
+  mbi_invert t;
+  t.solver = solver;
+  t.blocks = blocks;
+  t.inverse = inverse;
+  t.bad = -1;
+  t.tasks = mbi_share_tasks(solver->context, solver->n * width);
+  mbi_parallel(solver->context, t.tasks, mbi_invert_task, &t);
+  if (t.bad >= 0 && width == 1) {
+    return mbi_fail(solver->context, MERBIT_INVALID_MATRIX,
+                    "A(%" PRId64 ", %" PRId64
+                    "), counted from 0, is %g: MERBIT_PRECONDITIONER_JACOBI divides by the "
+                    "diagonal; take another preconditioner, or none",
+                    t.bad, t.bad, blocks[t.bad]);
+  }
+  if (t.bad >= 0) {
+    return mbi_fail(solver->context, MERBIT_INVALID_MATRIX,
+                    "the block of A from row %" PRId64
+                    " on, counted from 0, of %d rows, has no inverse; take another "
+                    "solver_desc.block_size or preconditioner",
+                    t.bad, width);
   }
   return MERBIT_OK;
 }
@@ -38212,10 +38266,28 @@ static merbit_status mbi_solve_step(merbit_solver *solver, int index) {
                                  solver->gpu.stream, arguments);
 }
 
-/* The vector at `to` = A times the one at `from`. */
+/* The vector at `to` = A times the one at `from`, whatever the state. */
 static merbit_status mbi_solve_product(merbit_solver *solver, int from, int to) {
-  return merbit_spmv(solver->plan, NULL, NULL, solver->v.at[from], NULL, solver->v.at[to],
-                     solver->gpu.stream);
+  const void *vectors[1];
+  vectors[0] = solver->v.at[from];
+  return solver->method->sums == 0
+             ? merbit_spmv(solver->plan, NULL, NULL, solver->v.at[from], NULL,
+                           solver->v.at[to], solver->gpu.stream)
+             : mbi_spmv_epilogue(solver->plan, NULL, solver->v.at[from], solver->v.at[to],
+                                 vectors, NULL, NULL, NULL, solver->gpu.stream);
+}
+
+/* The same in an iteration, unless the solver has stopped; the sums of method->sums, v being the
+ * vector at `with` and u the one at `from`, go to state.product_sums. A product whose kernels do
+ * not take an epilogue computes on: what it writes is not looked at. */
+static merbit_status mbi_solve_product_sums(merbit_solver *solver, int from, int to, int with) {
+  mbi_solve_state *state = &solver->memory->state;
+  const int skips = !mbi_solve_on_gpu(solver) || mbi_epilogue_fused(solver->plan);
+  const void *vectors[1];
+  vectors[0] = solver->v.at[with];
+  return mbi_spmv_epilogue(solver->plan, NULL, solver->v.at[from], solver->v.at[to], vectors,
+                           NULL, state->product_sums, skips ? &state->stop : NULL,
+                           solver->gpu.stream);
 }
 
 /* mbi_solve_open on the solver's side: `how` is a MBI_OPEN, `span` iterations may follow. */
@@ -38244,7 +38316,7 @@ static merbit_status mbi_solve_residual(merbit_solver *solver, int x_zero) {
   const merbit_status status =
       x_zero ? mbi_solve_zero(solver, solver->v.at[MBI_AT_W], mbi_solve_bytes(solver))
              : mbi_solve_product(solver, MBI_AT_X, MBI_AT_W);
-  return status == MERBIT_OK ? mbi_solve_step(solver, 0) : status;
+  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_STEP_LOOK) : status;
 }
 
 /* ---- The GPU's program ------------------------------------------------------------------- */
@@ -38274,12 +38346,19 @@ static merbit_status mbi_solve_specialise(merbit_solver *solver) {
 /* ==== >>solve/methods.c  solvers: the methods ============================================= */
 /* The methods of solving: which steps and products make a start and an iteration. */
 
-/* z = M^-1 r between steps; nothing where a step does it on its way. */
+/* z = M^-1 r between steps: only for MBI_PRE_APART. */
 static merbit_status mbi_solve_apply(merbit_solver *solver, int r, int z) {
-  (void)solver;
-  (void)r;
-  (void)z;
-  return MERBIT_OK;
+  const merbit_solver_desc *desc = &solver->desc;
+  if (desc->preconditioner != MERBIT_PRECONDITIONER_CALLBACK) {
+    solver->v.from = r;
+    solver->v.to = z;
+    return mbi_solve_step(solver, MBI_STEP_BLOCKS);
+  }
+  return desc->apply(desc->apply_user, solver->v.at[r], solver->v.at[z], solver->n,
+                     solver->gpu.stream) == 0
+             ? MERBIT_OK
+             : mbi_fail(solver->context, MERBIT_CANCELLED,
+                        "solver_desc.apply, the preconditioner, asked to stop");
 }
 
 static int mbi_solve_apart(const merbit_solver *solver) {
@@ -38290,18 +38369,18 @@ static int mbi_solve_apart(const merbit_solver *solver) {
 
 static const mbi_step mbi_cg_steps[] = {
     {"mbk_solve_look", {&mbi_solve_look_code_f64, &mbi_solve_look_code_f32}},
+    {"mbk_solve_blocks", {&mbi_solve_blocks_code_f64, &mbi_solve_blocks_code_f32}},
     {"mbk_cg_start", {&mbi_cg_start_code_f64, &mbi_cg_start_code_f32}},
     {"mbk_cg_direct", {&mbi_cg_direct_code_f64, &mbi_cg_direct_code_f32}},
-    {"mbk_cg_project", {&mbi_cg_project_code_f64, &mbi_cg_project_code_f32}},
     {"mbk_cg_descend", {&mbi_cg_descend_code_f64, &mbi_cg_descend_code_f32}},
     {"mbk_cg_correct", {&mbi_cg_correct_code_f64, &mbi_cg_correct_code_f32}},
     {"mbk_cg_advance", {&mbi_cg_advance_code_f64, &mbi_cg_advance_code_f32}},
 };
 enum {
   MBI_SOLVE_LOOK_IN_CG = 0,
+  MBI_SOLVE_BLOCKS_IN_CG,
   MBI_CG_START_IN_CG,
   MBI_CG_DIRECT_IN_CG,
-  MBI_CG_PROJECT_IN_CG,
   MBI_CG_DESCEND_IN_CG,
   MBI_CG_CORRECT_IN_CG,
   MBI_CG_ADVANCE_IN_CG
@@ -38325,10 +38404,7 @@ static merbit_status mbi_cg_start(merbit_solver *solver) {
 }
 
 static merbit_status mbi_cg_iterate(merbit_solver *solver) {
-  merbit_status status = mbi_solve_product(solver, MBI_CG_P, MBI_AT_W);
-  if (status == MERBIT_OK) {
-    status = mbi_solve_step(solver, MBI_CG_PROJECT_IN_CG);
-  }
+  merbit_status status = mbi_solve_product_sums(solver, MBI_CG_P, MBI_AT_W, MBI_CG_P);
   if (status == MERBIT_OK) {
     status = mbi_solve_step(solver, MBI_CG_DESCEND_IN_CG);
   }
@@ -38345,19 +38421,17 @@ static merbit_status mbi_cg_iterate(merbit_solver *solver) {
 
 static const mbi_step mbi_bicgstab_steps[] = {
     {"mbk_solve_look", {&mbi_solve_look_code_f64, &mbi_solve_look_code_f32}},
+    {"mbk_solve_blocks", {&mbi_solve_blocks_code_f64, &mbi_solve_blocks_code_f32}},
     {"mbk_bicgstab_start", {&mbi_bicgstab_start_code_f64, &mbi_bicgstab_start_code_f32}},
-    {"mbk_bicgstab_project", {&mbi_bicgstab_project_code_f64, &mbi_bicgstab_project_code_f32}},
     {"mbk_bicgstab_half", {&mbi_bicgstab_half_code_f64, &mbi_bicgstab_half_code_f32}},
-    {"mbk_bicgstab_stabilise", {&mbi_bicgstab_stabilise_code_f64, &mbi_bicgstab_stabilise_code_f32}},
     {"mbk_bicgstab_update", {&mbi_bicgstab_update_code_f64, &mbi_bicgstab_update_code_f32}},
     {"mbk_bicgstab_direct", {&mbi_bicgstab_direct_code_f64, &mbi_bicgstab_direct_code_f32}},
 };
 enum {
   MBI_SOLVE_LOOK_IN_BICGSTAB = 0,
+  MBI_SOLVE_BLOCKS_IN_BICGSTAB,
   MBI_BICGSTAB_START_IN_BICGSTAB,
-  MBI_BICGSTAB_PROJECT_IN_BICGSTAB,
   MBI_BICGSTAB_HALF_IN_BICGSTAB,
-  MBI_BICGSTAB_STABILISE_IN_BICGSTAB,
   MBI_BICGSTAB_UPDATE_IN_BICGSTAB,
   MBI_BICGSTAB_DIRECT_IN_BICGSTAB
 };
@@ -38376,28 +38450,24 @@ static merbit_status mbi_bicgstab_start(merbit_solver *solver) {
   return mbi_solve_step(solver, MBI_BICGSTAB_START_IN_BICGSTAB);
 }
 
-/* A step behind a product with M^-1 `from`, which is in `hat`. */
+/* A M^-1 `from`, where M^-1 `from` is in `hat`, and its product with `with`. */
 static merbit_status mbi_bicgstab_multiply(merbit_solver *solver, int from, int hat, int to,
-                                           int step) {
+                                           int with) {
   merbit_status status = MERBIT_OK;
   if (mbi_solve_apart(solver)) {
     status = mbi_solve_apply(solver, from, hat);
   }
-  if (status == MERBIT_OK) {
-    status = mbi_solve_product(solver, hat, to);
-  }
-  return status == MERBIT_OK ? mbi_solve_step(solver, step) : status;
+  return status == MERBIT_OK ? mbi_solve_product_sums(solver, hat, to, with) : status;
 }
 
 static merbit_status mbi_bicgstab_iterate(merbit_solver *solver) {
   merbit_status status = mbi_bicgstab_multiply(solver, MBI_BICG_P, MBI_BICG_P_HAT, MBI_BICG_V,
-                                               MBI_BICGSTAB_PROJECT_IN_BICGSTAB);
+                                               MBI_BICG_SHADOW);
   if (status == MERBIT_OK) {
     status = mbi_solve_step(solver, MBI_BICGSTAB_HALF_IN_BICGSTAB);
   }
   if (status == MERBIT_OK) {
-    status = mbi_bicgstab_multiply(solver, MBI_BICG_R, MBI_BICG_S_HAT, MBI_AT_W,
-                                   MBI_BICGSTAB_STABILISE_IN_BICGSTAB);
+    status = mbi_bicgstab_multiply(solver, MBI_BICG_R, MBI_BICG_S_HAT, MBI_AT_W, MBI_BICG_R);
   }
   if (status == MERBIT_OK) {
     status = mbi_solve_step(solver, MBI_BICGSTAB_UPDATE_IN_BICGSTAB);
@@ -38411,6 +38481,7 @@ static const mbi_solve_method *mbi_solve_method_of(merbit_solver_method method) 
                                       "solve/cg.cu",
                                       mbi_cg_steps,
                                       (int)(sizeof mbi_cg_steps / sizeof mbi_cg_steps[0]),
+                                      1,
                                       0,
                                       mbi_cg_layout,
                                       mbi_cg_start,
@@ -38420,6 +38491,7 @@ static const mbi_solve_method *mbi_solve_method_of(merbit_solver_method method) 
       "solve/bicgstab.cu",
       mbi_bicgstab_steps,
       (int)(sizeof mbi_bicgstab_steps / sizeof mbi_bicgstab_steps[0]),
+      2,
       10,
       mbi_bicgstab_layout,
       mbi_bicgstab_start,
@@ -38515,7 +38587,9 @@ static merbit_status mbi_batch_make_loop(merbit_solver *solver, void **graph) {
                                 &solver->gpu.loop);
   }
   if (status != MERBIT_OK) {
-    mbi_forgive(context, solver->gpu.why, sizeof solver->gpu.why);
+    if (status != MERBIT_OUT_OF_MEMORY) {
+      mbi_forgive(context, solver->gpu.why, sizeof solver->gpu.why);
+    }
     return status;
   }
   status = mbi_batch_answer(solver, driver->graph_create(graph, 0));
@@ -38597,6 +38671,9 @@ static merbit_status mbi_batch_create(merbit_solver *solver) {
   if (mbi_batch_can_loop(&context->device)) {
     status = mbi_batch_make(solver, 1);
     solver->gpu.loops = status == MERBIT_OK;
+  }
+  if (status == MERBIT_OUT_OF_MEMORY) { /* of the host: nothing will do */
+    return status;
   }
   if (!solver->gpu.loops && mbi_device_lost(context) == 0) {
     status = mbi_batch_make(solver, 0);
@@ -38713,16 +38790,16 @@ static int mbi_solve_not_there(merbit_solver *solver, const mbi_solve_state *sta
     solver->tightenings++;
     solver->shrink *= 0.9 * wanted / found;
     *how = MBI_OPEN_TIGHTER;
-    return MBI_SOLVE_RUNNING;
+    return MBI_SOLVE_ON;
   }
   if (solver->restarts > 0 && state->ww > 0.25 * solver->worst) {
     return MERBIT_STOP_STAGNATED;
   }
   *how = MBI_OPEN_BEGIN;
-  return MBI_SOLVE_RUNNING;
+  return MBI_SOLVE_ON;
 }
 
-/* A merbit_stop, or MBI_SOLVE_RUNNING and in *how the MBI_OPEN by which it goes on; BEGIN means
+/* A merbit_stop, or MBI_SOLVE_ON and in *how the MBI_OPEN by which it goes on; BEGIN means
  * a restart here. */
 static int mbi_solve_decide(merbit_solver *solver, int *how) {
   const mbi_solve_state *state = &mbi_solve_seen(solver)->state;
@@ -38730,7 +38807,7 @@ static int mbi_solve_decide(merbit_solver *solver, int *how) {
   const double goal = solver->desc.tolerance * solver->desc.tolerance * state->bb;
   *how = MBI_OPEN_GO_ON;
   if (stop == MBI_SOLVE_RUNNING) {
-    return stop;
+    return MBI_SOLVE_ON;
   }
   if (!(state->bb - state->bb == 0) || (state->bb < DBL_MIN && state->b_most > 0)) {
     return MERBIT_STOP_NOT_FINITE;
@@ -38746,7 +38823,7 @@ static int mbi_solve_decide(merbit_solver *solver, int *how) {
       state->iterations > solver->restarted) {
     solver->breakdowns++;
     *how = MBI_OPEN_BEGIN;
-    return MBI_SOLVE_RUNNING;
+    return MBI_SOLVE_ON;
   }
   return stop == MBI_SOLVE_CANDIDATE ? MERBIT_STOP_CAP : stop;
 }
@@ -38772,7 +38849,7 @@ static merbit_status mbi_solve_loop(merbit_solver *solver, int x_zero, int *stop
   double before = mbi_seconds();
   int span = solver->gpu.loops ? 2 * MBI_SOLVE_SPAN : MBI_SOLVE_SPAN, how;
   merbit_status status;
-  *stop = MBI_SOLVE_RUNNING;
+  *stop = MBI_SOLVE_ON;
   status = mbi_solve_prepare_batch(solver, MBI_OPEN_BEGIN, span);
   if (status == MERBIT_OK) {
     status = mbi_solve_residual(solver, x_zero);
@@ -38780,7 +38857,7 @@ static merbit_status mbi_solve_loop(merbit_solver *solver, int x_zero, int *stop
   if (status == MERBIT_OK) {
     status = solver->method->start(solver);
   }
-  while (status == MERBIT_OK && *stop == MBI_SOLVE_RUNNING) {
+  while (status == MERBIT_OK && *stop == MBI_SOLVE_ON) {
     const int known = solver->history_known;
     const mbi_solve_state *state;
     double now;
@@ -38799,9 +38876,9 @@ static merbit_status mbi_solve_loop(merbit_solver *solver, int x_zero, int *stop
     if (solver->desc.progress != NULL &&
         solver->desc.progress(solver->desc.progress_user, state->iterations,
                               mbi_solve_ratio(state, state->rr), now - solver->started) != 0 &&
-        *stop == MBI_SOLVE_RUNNING) {
+        *stop == MBI_SOLVE_ON) {
       *stop = MERBIT_STOP_CANCELLED;
-    } else if (*stop == MBI_SOLVE_RUNNING) {
+    } else if (*stop == MBI_SOLVE_ON) {
       status = mbi_solve_go_on(solver, how, span);
     }
   }
@@ -38866,7 +38943,7 @@ static void mbi_solve_tell(const merbit_solver *solver, const merbit_solver_resu
                    "||b - A x|| / ||b|| stays at %.3g through %d restart%s: rounding errors in "
                    "%s allow no more, or the matrix is singular",
                    result->residual, result->restarts, result->restarts == 1 ? "" : "s",
-                   mbi_type_names[solver->type]);
+                   solver->type == MERBIT_F32 ? "f32" : "f64");
     return;
   case MERBIT_STOP_BREAKDOWN:
     mbi_solve_tell_breakdown(state, broken, sizeof broken);
@@ -38933,11 +39010,14 @@ static merbit_status mbi_solver_check_method(merbit_context *context,
                     "solver_desc.preconditioner is %d; use a MERBIT_PRECONDITIONER",
                     (int)desc->preconditioner);
   }
-  if (desc->preconditioner > MERBIT_PRECONDITIONER_JACOBI) {
-    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
-                    "solver_desc.preconditioner %d is not in this version yet; take "
-                    "MERBIT_PRECONDITIONER_JACOBI",
-                    (int)desc->preconditioner);
+  if (desc->preconditioner == MERBIT_PRECONDITIONER_CALLBACK && desc->apply == NULL) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "solver_desc.preconditioner is CALLBACK, but solver_desc.apply is NULL");
+  }
+  if (desc->block_size < 0 || desc->block_size > MBI_SOLVE_BLOCK_MOST) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "solver_desc.block_size is %d; use 1 to %d, or 0 for 4", desc->block_size,
+                    MBI_SOLVE_BLOCK_MOST);
   }
   if (desc->refine) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
@@ -38970,25 +39050,31 @@ static merbit_status mbi_solver_check(merbit_context *context, const merbit_view
 /* The norm of A and the preconditioner, from the arrays of `view`. In an entered context. */
 static merbit_status mbi_solver_examine(merbit_solver *solver, const merbit_view *view) {
   merbit_context *context = solver->context;
-  const int jacobi = solver->desc.preconditioner == MERBIT_PRECONDITIONER_JACOBI;
+  const int64_t entries = solver->n * solver->v.block;
+  const size_t size = mbi_type_size(solver->type);
   merbit_matrix *copy;
   merbit_view csr;
-  void *diagonal = NULL;
+  void *blocks = NULL, *inverse = NULL;
   merbit_status status = mbi_examine_csr(context, view, &copy, &csr);
-  if (status == MERBIT_OK && jacobi) {
-    status = mbi_allocate_array(context, solver->n, sizeof(double), "a diagonal", &diagonal);
+  if (status == MERBIT_OK && solver->v.block > 0) {
+    status = mbi_allocate_array(context, entries, sizeof(double), "blocks of A", &blocks);
   }
   if (status == MERBIT_OK) {
-    status = mbi_examine_run(solver, &csr, (double *)diagonal);
+    status = mbi_examine_run(solver, &csr, (double *)blocks);
   }
-  if (status == MERBIT_OK && jacobi) {
-    status = mbi_examine_invert(solver, (double *)diagonal);
+  if (status == MERBIT_OK && solver->v.block > 0) {
+    status = mbi_allocate_array(context, entries, size, "their inverses", &inverse);
+    if (status == MERBIT_OK) {
+      memset(inverse, 0, (size_t)entries * size);
+      status = mbi_examine_invert(solver, (const double *)blocks, inverse);
+    }
+    if (status == MERBIT_OK) {
+      status = mbi_solve_upload(solver, solver->v.at[MBI_AT_INVERSE], inverse,
+                                (size_t)entries * size);
+    }
   }
-  if (status == MERBIT_OK && jacobi) {
-    status =
-        mbi_solve_upload(solver, solver->v.at[MBI_AT_INVERSE], diagonal, mbi_solve_bytes(solver));
-  }
-  mbi_release(context, diagonal);
+  mbi_release(context, blocks);
+  mbi_release(context, inverse);
   merbit_matrix_destroy(copy);
   return status;
 }
@@ -38998,7 +39084,13 @@ static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
                                ? solver->desc.expected_solves * MBI_SOLVER_PRODUCTS
                                : MBI_SOLVER_PRODUCTS;
   merbit_plan_desc desc;
+  merbit_epilogue sums;
   memset(&desc, 0, sizeof desc);
+  memset(&sums, 0, sizeof sums);
+  sums.sums[0] = "v0 * ax";
+  sums.sums[1] = solver->method->sums > 1 ? "ax * ax" : NULL;
+  sums.vectors = 1;
+  desc.epilogue = solver->method->sums > 0 ? &sums : NULL;
   desc.side = solver->side;
   desc.deterministic = solver->desc.deterministic;
   desc.expected_calls = products < INT32_MAX ? (int)products : INT32_MAX;
@@ -39099,7 +39191,13 @@ static void mbi_solver_take_desc(merbit_solver *solver, const merbit_solver_desc
   if (own->preconditioner == MERBIT_PRECONDITIONER_JACOBI) {
     solver->v.pre = MBI_PRE_DIAGONAL;
     solver->v.block = 1;
+  } else if (own->preconditioner == MERBIT_PRECONDITIONER_BLOCK_JACOBI) {
+    solver->v.pre = MBI_PRE_APART;
+    solver->v.block = own->block_size > 0 ? own->block_size : 4;
+  } else if (own->preconditioner == MERBIT_PRECONDITIONER_CALLBACK) {
+    solver->v.pre = MBI_PRE_APART;
   }
+  solver->v.n = solver->n;
 }
 
 MERBIT_API merbit_status merbit_solver_create(merbit_context *context, const merbit_view *view,
@@ -39239,7 +39337,7 @@ static void mbi_solver_report(merbit_solver *solver, int stop, merbit_solver_res
 /* In an entered context. */
 static merbit_status mbi_solver_run(merbit_solver *solver, const void *b, void *x,
                                     int start_from_x, merbit_solver_result *result) {
-  int stop = MBI_SOLVE_RUNNING;
+  int stop = MBI_SOLVE_ON;
   merbit_status status = mbi_solver_load(solver, b, x, start_from_x);
   if (status == MERBIT_OK) {
     status = mbi_solve_loop(solver, !start_from_x, &stop);
