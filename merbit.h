@@ -40228,7 +40228,6 @@ typedef struct mbi_pagerank_gpu {
   void *kernels[MBI_PAGERANK_KERNELS]; /* CUfunction */
   void *z[3]; /* by turns; with two products that alternate z[0], and those */
   void *weights, *teleport, *partials;
-  int turn; /* of z: which one the next iteration starts from */
 } mbi_pagerank_gpu;
 
 typedef struct mbi_pagerank {
@@ -40596,11 +40595,14 @@ static merbit_status mbi_pagerank_weigh(mbi_pagerank *run) {
   arguments[1] = &row_ptr;
   arguments[2] = &n;
   if (status == MERBIT_OK) {
-    status = mbi_pagerank_launch(run, MBI_PAGERANK_WEIGH, 0, arguments);
+    status =
+        mbi_device_launch(run->context, run->gpu.kernels[MBI_PAGERANK_WEIGH],
+                          mbi_pagerank_kernels[MBI_PAGERANK_WEIGH], mbi_pagerank_blocks(run),
+                          MBI_PAGERANK_THREADS, 0, NULL, arguments);
   }
   if (own != NULL) {
     if (status == MERBIT_OK) {
-      status = mbi_device_synchronize(run->context, run->engine.gpu.stream);
+      status = mbi_device_synchronize(run->context, NULL);
     }
     mbi_solve_free(&run->engine, own);
     run->engine.bytes -= ((uint64_t)run->n + 1) * mbi_index_bytes(links->offset_type);
@@ -40664,19 +40666,18 @@ static merbit_status mbi_pagerank_begin(mbi_pagerank *run) {
 
 /* ---- An iteration, as it is recorded ----------------------------------------------------- */
 
-/* One product; z and its successor swap. */
-static merbit_status mbi_pagerank_fused(mbi_pagerank *run) {
+/* One product, from z[turn] to the other. */
+static merbit_status mbi_pagerank_fused(mbi_pagerank *run, int turn) {
   mbi_solve_memory *m = run->engine.memory;
   void *stream = run->engine.gpu.stream;
   const void *vectors[3];
   void *arguments[1];
   merbit_status status;
-  vectors[0] = run->gpu.z[run->gpu.turn];
+  vectors[0] = run->gpu.z[turn];
   vectors[1] = run->gpu.weights;
   vectors[2] = run->gpu.teleport;
-  status =
-      mbi_spmv_epilogue(run->plan, NULL, vectors[0], run->gpu.z[1 - run->gpu.turn], vectors,
-                        m->state.scalar, m->state.product_sums, &m->state.closed, stream);
+  status = mbi_spmv_epilogue(run->plan, NULL, vectors[0], run->gpu.z[1 - turn], vectors,
+                             m->state.scalar, m->state.product_sums, &m->state.closed, stream);
   arguments[0] = &run->engine.memory;
   return status == MERBIT_OK
              ? mbi_device_launch_early(run->context, run->gpu.kernels[MBI_PAGERANK_DECIDE],
@@ -40686,10 +40687,10 @@ static merbit_status mbi_pagerank_fused(mbi_pagerank *run) {
 }
 
 /* Method MERBIT: two products that alternate, as the paper's dual-buffer commit wants it. */
-static merbit_status mbi_pagerank_dual(mbi_pagerank *run) {
+static merbit_status mbi_pagerank_dual(mbi_pagerank *run, int turn) {
   mbi_devptr z = mbi_device_address(run->gpu.z[0]);
-  mbi_devptr y = mbi_device_address(run->gpu.z[1 + run->gpu.turn]);
-  mbi_devptr other = mbi_device_address(run->gpu.z[2 - run->gpu.turn]);
+  mbi_devptr y = mbi_device_address(run->gpu.z[1 + turn]);
+  mbi_devptr other = mbi_device_address(run->gpu.z[2 - turn]);
   uint64_t n = (uint64_t)run->n;
   uint32_t blocks = (uint32_t)mbi_pagerank_blocks(run);
   void *update[7], *finish[3];
@@ -40712,12 +40713,16 @@ static merbit_status mbi_pagerank_dual(mbi_pagerank *run) {
                              : status;
 }
 
-/* An even number is recorded, so that each recording begins as the first one did. */
+/* Two iterations, so that whatever was enqueued before, or failed while it was, the next ones
+ * begin with z[0]. */
 static merbit_status mbi_pagerank_enqueue(merbit_solver *engine) {
   mbi_pagerank *run = (mbi_pagerank *)(void *)engine; /* its first member */
-  const merbit_status status =
-      run->plan->merbit.dual ? mbi_pagerank_dual(run) : mbi_pagerank_fused(run);
-  run->gpu.turn = 1 - run->gpu.turn;
+  merbit_status status = MERBIT_OK;
+  int turn;
+  for (turn = 0; turn < 2 && status == MERBIT_OK; turn++) {
+    status =
+        run->plan->merbit.dual ? mbi_pagerank_dual(run, turn) : mbi_pagerank_fused(run, turn);
+  }
   return status;
 }
 
@@ -40747,7 +40752,6 @@ static merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run) {
   }
   if (status == MERBIT_OK) {
     status = mbi_batch_create(engine);
-    run->gpu.turn = 0; /* wherever a recording ended */
   }
   mbi_device_leave(run->context);
   return status;
@@ -40789,7 +40793,7 @@ static merbit_status mbi_pagerank_iterate_cuda(mbi_pagerank *run, int span) {
   }
   status = mbi_solve_upload(&run->engine, &m->state.look, &look, sizeof look);
   if (status == MERBIT_OK) {
-    status = mbi_batch_run(&run->engine, span);
+    status = mbi_batch_run(&run->engine, (span + 1) / 2);
   }
   if (status == MERBIT_OK) {
     status = mbi_solve_download(&run->engine, &run->memory, m, sizeof *m);

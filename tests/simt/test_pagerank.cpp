@@ -328,6 +328,7 @@ static void test_decide(void **) {
     assert_int_equal(state.stop, c.stop);
     assert_int_equal(state.closed, c.stop != MBI_SOLVE_RUNNING);
     assert_int_equal(state.iterations, c.iterations + 1);
+    assert_true(state.scalar[MBI_PAGERANK_STALE] == (c.change < c.least ? 0 : c.stale + 1));
     assert_true(fabs(state.scalar[MBI_PAGERANK_BASE] - (0.15 + 0.85 * 0.25) / 10) < 1e-16);
     const solve_memory before = *memory;
     state.product_sums[1] = before.state.product_sums[1];
