@@ -11,6 +11,7 @@
 #define MBI_SOLVE_RUNNING (-1)
 #define MBI_SOLVE_CAP 1
 #define MBI_SOLVE_NOT_FINITE 3
+#define MBI_SOLVE_STAGNATED 4
 #define MBI_SOLVE_BREAKDOWN 5
 #define MBI_SOLVE_CANDIDATE 100 // the recurrence is below the goal: b - A x decides
 
@@ -38,6 +39,8 @@ typedef struct mbi_solve_vectors {
   void *at[MBI_SOLVE_VECTORS];
   int pre;   // a MBI_PRE
   int block; // rows of a block of the preconditioner
+  int basis;        // GMRES and Lanczos: vectors of a cycle
+  long long stride; // and elements from one to the next
 } mbi_solve_vectors;
 
 typedef struct mbi_solve_state {
