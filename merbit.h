@@ -9724,8 +9724,9 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "#define MBI_SOLVE_SUMS 5    // of a step, the greatest values it looks for included\n"
   "#define MBI_SOLVE_RING 2048 // iterations whose residuals are kept; more never pass between two looks\n"
   "\n"
-  "// state.stop: a merbit_stop that a step can tell, or one of these.\n"
-  "#define MBI_SOLVE_RUNNING (-1)\n"
+  "// state.stop: a merbit_stop that a step can tell, or one of these. Products look at it too, and\n"
+  "// do nothing unless it is 0.\n"
+  "#define MBI_SOLVE_RUNNING 0\n"
   "#define MBI_SOLVE_CAP 1\n"
   "#define MBI_SOLVE_NOT_FINITE 3\n"
   "#define MBI_SOLVE_BREAKDOWN 5\n"
@@ -9748,9 +9749,9 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "\n"
   "// How z = M^-1 r is found: within a step, or between steps, by a step or a callback.\n"
   "#define MBI_PRE_NONE 0\n"
-  "#define MBI_PRE_DIAGONAL 1\n"
+  "#define MBI_PRE_DIAGONAL 1\n",
   "#define MBI_PRE_APART 2\n"
-  "\n",
+  "\n"
   "typedef struct mbi_solve_vectors {\n"
   "  void *at[MBI_SOLVE_VECTORS];\n"
   "  int pre;   // a MBI_PRE\n"
@@ -9759,7 +9760,7 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "\n"
   "typedef struct mbi_solve_state {\n"
   "  double scalar[MBI_SOLVE_SCALARS]; // the method's own\n"
-  "  double product_sums[2];           // what a product with an epilogue added up\n"
+  "  double product_sums[2];           // of the last mbi_solve_product_sums\n"
   "  double rr;                        // ||r||^2 of the recurrence\n"
   "  double goal;                      // the recurrence stops at or below it\n"
   "  double tolerance, shrink;         // goal = (shrink * tolerance * ||b||)^2\n"
@@ -9787,8 +9788,8 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "#define MBI_OPEN_TIGHTER 2 // the same recurrence, to a lower goal\n"
   "\n"
   "MBS_FUNCTION void mbi_solve_open(mbi_solve_memory *m, int how, int span, int cap,\n"
-  "                                 double tolerance, double shrink, double epsilon) {\n"
-  "  mbi_solve_state *s = &m->state;\n",
+  "                                 double tolerance, double shrink, double epsilon) {\n",
+  "  mbi_solve_state *s = &m->state;\n"
   "  if (how == MBI_OPEN_BEGIN) {\n"
   "    s->iterations = 0;\n"
   "    s->cap = cap;\n"
@@ -10076,7 +10077,8 @@ static const char *const mbi_source_solve_loop_cu[] = {
 static const char *const mbi_source_solve_cg_steps_cuh[] = {
   "// The conjugate gradient method with a preconditioner: Hestenes, Stiefel, \"Methods of Conjugate\n"
   "// Gradients for Solving Linear Systems\" (1952); Saad, \"Iterative Methods for Sparse Linear\n"
-  "// Systems\", 2nd ed. (2003), algorithm 9.1. q = A p lies in MBI_AT_W.\n"
+  "// Systems\", 2nd ed. (2003), algorithm 9.1. A p lies in MBI_AT_W, p'A p in\n"
+  "// product_sums[0]: the product adds it up.\n"
   "\n"
   "#define MBI_CG_R 4\n"
   "#define MBI_CG_P 5\n"
@@ -10119,25 +10121,13 @@ static const char *const mbi_source_solve_cg_steps_cuh[] = {
   "}\n"
   "MBS_STEP(cg_direct, 1, 0, MBS_RUNNING)\n"
   "\n"
-  "// p'A p\n"
-  "MBS_NOTHING_BEFORE(cg_project)\n"
-  "MBS_ELEMENT(cg_project) {\n"
-  "  (void)c;\n"
-  "  sums[0] += MBS_LOAD(MBI_CG_P) * MBS_LOAD(MBI_AT_W);\n"
-  "}\n"
-  "MBS_AFTER(cg_project) {\n"
-  "  (void)c;\n"
-  "  m->state.product_sums[0] = sums[0];\n"
-  "}\n"
-  "MBS_STEP(cg_project, 1, 0, MBS_RUNNING)\n"
-  "\n"
   "// r -= alpha A p, ||r||^2 and, where z needs no step of its own, r'z\n"
-  "MBS_BEFORE(cg_descend) {\n",
+  "MBS_BEFORE(cg_descend) {\n"
   "  const double rz = c->scalar[MBI_CG_RZ], pq = c->product_sums[0];\n"
   "  if (!(rz > 0)) {\n"
   "    return mbi_solve_broken(c, MBI_WHY_PRECONDITIONER, rz);\n"
   "  }\n"
-  "  if (!(pq > 0)) {\n"
+  "  if (!(pq > 0)) {\n",
   "    return mbi_solve_broken(c, MBI_WHY_CURVATURE, pq);\n"
   "  }\n"
   "  c->scalar[MBI_CG_ALPHA] = rz / pq;\n"
@@ -10180,7 +10170,7 @@ static const char *const mbi_source_solve_cg_steps_cuh[] = {
   "                   : v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * MBS_LOAD(MBI_CG_R)\n"
   "                                                : MBS_LOAD(MBI_CG_R);\n"
   "  (void)sums;\n"
-  "  MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + c->scalar[MBI_CG_ALPHA] * p);\n",
+  "  MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + c->scalar[MBI_CG_ALPHA] * p);\n"
   "  MBS_STORE(MBI_CG_P, z + beta * p);\n"
   "}\n"
   "MBS_NOTHING_AFTER(cg_advance)\n"
@@ -10189,8 +10179,8 @@ static const char *const mbi_source_solve_cg_steps_cuh[] = {
 
 static const char *const mbi_source_solve_cg_cu[] = {
   "// The conjugate gradient method between two products. A row of vectors in f64 without a\n"
-  "// preconditioner moves: descend 24 bytes, advance 40, and project 16 where the product does not\n"
-  "// add up p'A p itself; 8 more in either for a diagonal.\n"
+  "// preconditioner moves: descend 24 bytes and advance 40, 8 more in either for a diagonal, beside\n"
+  "// the product: 16, for p'A p costs it nothing where p is what it multiplies.\n"
   "#include \"solve/step.cuh\"\n"
   "#include \"solve/look_steps.cuh\"\n"
   "#include \"solve/cg_steps.cuh\"\n"
@@ -10208,11 +10198,6 @@ static const char *const mbi_source_solve_cg_cu[] = {
   "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_cg_direct(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  cg_direct_step(v, n, m, partials, (double *)shared);\n"
-  "}\n"
-  "\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_cg_project(MBK_STEP_ARGUMENTS) {\n"
-  "  MBK_SHARED_MEMORY(shared);\n"
-  "  cg_project_step(v, n, m, partials, (double *)shared);\n"
   "}\n"
   "\n"
   "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_cg_descend(MBK_STEP_ARGUMENTS) {\n"
@@ -10234,7 +10219,8 @@ static const char *const mbi_source_solve_cg_cu[] = {
 static const char *const mbi_source_solve_bicgstab_steps_cuh[] = {
   "// BiCGSTAB with a preconditioner on the right: van der Vorst, \"Bi-CGSTAB: A Fast and Smoothly\n"
   "// Converging Variant of Bi-CG\" (1992); Saad, \"Iterative Methods for Sparse Linear Systems\", 2nd\n"
-  "// ed. (2003), section 7.4.2. t = A s lies in MBI_AT_W. s takes the place of r between the two\n"
+  "// ed. (2003), section 7.4.2. v = A p^ and shadow'v, t = A s^ (in\n"
+  "// MBI_AT_W), t's and ||t||^2 come from products, the sums in product_sums. s takes the place of r between the two\n"
   "// products; without a preconditioner p^ = M^-1 p and s^ = M^-1 s are p and s themselves.\n"
   "\n"
   "#define MBI_BICG_R 4\n"
@@ -10272,27 +10258,15 @@ static const char *const mbi_source_solve_bicgstab_steps_cuh[] = {
   "}\n"
   "MBS_STEP(bicgstab_start, 1, 0, MBS_ALWAYS)\n"
   "\n"
-  "// shadow'v, where v = A p^\n"
-  "MBS_NOTHING_BEFORE(bicgstab_project)\n"
-  "MBS_ELEMENT(bicgstab_project) {\n"
-  "  (void)c;\n"
-  "  sums[0] += MBS_LOAD(MBI_BICG_SHADOW) * MBS_LOAD(MBI_BICG_V);\n"
-  "}\n"
-  "MBS_AFTER(bicgstab_project) {\n"
-  "  (void)c;\n"
-  "  m->state.product_sums[0] = sums[0];\n"
-  "}\n"
-  "MBS_STEP(bicgstab_project, 1, 0, MBS_RUNNING)\n"
-  "\n"
   "// s = r - alpha v\n"
-  "MBS_BEFORE(bicgstab_half) {\n",
+  "MBS_BEFORE(bicgstab_half) {\n"
   "  const double sigma = c->product_sums[0], alpha = c->scalar[MBI_BICG_RHO] / sigma;\n"
   "  if (sigma == 0 || !(alpha - alpha == 0)) {\n"
   "    return mbi_solve_broken(c, MBI_WHY_SHADOW, sigma);\n"
   "  }\n"
   "  c->scalar[MBI_BICG_ALPHA] = alpha;\n"
   "  return 0;\n"
-  "}\n"
+  "}\n",
   "MBS_ELEMENT(bicgstab_half) {\n"
   "  const double exact = MBS_LOAD(MBI_BICG_R) - c->scalar[MBI_BICG_ALPHA] * MBS_LOAD(MBI_BICG_V);\n"
   "  const double s = (double)(MBS_VECTOR)exact;\n"
@@ -10308,21 +10282,6 @@ static const char *const mbi_source_solve_bicgstab_steps_cuh[] = {
   "}\n"
   "MBS_STEP(bicgstab_half, 1, 0, MBS_RUNNING)\n"
   "\n"
-  "// t's and ||t||^2, where t = A s^\n"
-  "MBS_NOTHING_BEFORE(bicgstab_stabilise)\n"
-  "MBS_ELEMENT(bicgstab_stabilise) {\n"
-  "  const double t = MBS_LOAD(MBI_AT_W);\n"
-  "  (void)c;\n"
-  "  sums[0] += t * MBS_LOAD(MBI_BICG_R);\n"
-  "  sums[1] += t * t;\n"
-  "}\n"
-  "MBS_AFTER(bicgstab_stabilise) {\n"
-  "  (void)c;\n"
-  "  m->state.product_sums[0] = sums[0];\n"
-  "  m->state.product_sums[1] = sums[1];\n"
-  "}\n"
-  "MBS_STEP(bicgstab_stabilise, 2, 0, MBS_RUNNING)\n"
-  "\n"
   "// x += alpha p^ + omega s^, r = s - omega t, ||r||^2 and shadow'r. Where A s is zero, omega is.\n"
   "MBS_BEFORE(bicgstab_update) {\n"
   "  const double ts = c->product_sums[0], tt = c->product_sums[1];\n"
@@ -10333,7 +10292,7 @@ static const char *const mbi_source_solve_bicgstab_steps_cuh[] = {
   "  const double alpha = c->scalar[MBI_BICG_ALPHA], omega = c->scalar[MBI_BICG_OMEGA];\n"
   "  const double s = MBS_LOAD(MBI_BICG_R);\n"
   "  const double s_hat = v->pre == MBI_PRE_NONE ? s : MBS_LOAD(MBI_BICG_S_HAT);\n"
-  "  const double p_hat =\n",
+  "  const double p_hat =\n"
   "      v->pre == MBI_PRE_NONE ? MBS_LOAD(MBI_BICG_P) : MBS_LOAD(MBI_BICG_P_HAT);\n"
   "  const double exact = s - omega * MBS_LOAD(MBI_AT_W);\n"
   "  const double r = (double)(MBS_VECTOR)exact;\n"
@@ -10347,7 +10306,7 @@ static const char *const mbi_source_solve_bicgstab_steps_cuh[] = {
   "  const double rho = s->scalar[MBI_BICG_RHO], alpha = s->scalar[MBI_BICG_ALPHA];\n"
   "  const double omega = c->scalar[MBI_BICG_OMEGA];\n"
   "  s->scalar[MBI_BICG_OMEGA] = omega;\n"
-  "  s->scalar[MBI_BICG_BETA] = sums[1] / rho * (alpha / omega);\n"
+  "  s->scalar[MBI_BICG_BETA] = sums[1] / rho * (alpha / omega);\n",
   "  s->scalar[MBI_BICG_RHO] = sums[1];\n"
   "  mbi_solve_count(m, sums[0]);\n"
   "  if (s->stop == MBI_SOLVE_RUNNING) { // and could not go on with what is only rounding errors\n"
@@ -10373,7 +10332,7 @@ static const char *const mbi_source_solve_bicgstab_steps_cuh[] = {
   "  const double p = MBS_LOAD(MBI_BICG_R) + c->scalar[MBI_BICG_BETA] * last;\n"
   "  (void)sums;\n"
   "  MBS_STORE(MBI_BICG_P, p);\n"
-  "  if (v->pre == MBI_PRE_DIAGONAL) {\n",
+  "  if (v->pre == MBI_PRE_DIAGONAL) {\n"
   "    MBS_STORE(MBI_BICG_P_HAT, MBS_LOAD(MBI_AT_INVERSE) * p);\n"
   "  }\n"
   "}\n"
@@ -10383,8 +10342,8 @@ static const char *const mbi_source_solve_bicgstab_steps_cuh[] = {
 
 static const char *const mbi_source_solve_bicgstab_cu[] = {
   "// BiCGSTAB between products. A row of vectors in f64 without a preconditioner moves: half 24\n"
-  "// bytes, update 56, direct 32, and where the products do not add up their sums themselves 16\n"
-  "// for project and 16 for stabilise.\n"
+  "// bytes, update 56 and direct 32, beside two products: 16 each, and 8 for the vector whose\n"
+  "// product with theirs they add up.\n"
   "#include \"solve/step.cuh\"\n"
   "#include \"solve/look_steps.cuh\"\n"
   "#include \"solve/bicgstab_steps.cuh\"\n"
@@ -10399,19 +10358,9 @@ static const char *const mbi_source_solve_bicgstab_cu[] = {
   "  bicgstab_start_step(v, n, m, partials, (double *)shared);\n"
   "}\n"
   "\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_bicgstab_project(MBK_STEP_ARGUMENTS) {\n"
-  "  MBK_SHARED_MEMORY(shared);\n"
-  "  bicgstab_project_step(v, n, m, partials, (double *)shared);\n"
-  "}\n"
-  "\n"
   "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_bicgstab_half(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  bicgstab_half_step(v, n, m, partials, (double *)shared);\n"
-  "}\n"
-  "\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_bicgstab_stabilise(MBK_STEP_ARGUMENTS) {\n"
-  "  MBK_SHARED_MEMORY(shared);\n"
-  "  bicgstab_stabilise_step(v, n, m, partials, (double *)shared);\n"
   "}\n"
   "\n"
   "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_bicgstab_update(MBK_STEP_ARGUMENTS) {\n"
@@ -11373,7 +11322,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "971060a9ec1e09e9369e2484239b8bd3c7a9e0ec5028e89b33612d68373c5ef4"
+#define MBI_KERNEL_HASH "c6c4998e2e052316f4f4f1903a40d065f17795d5d808c0c8aa5f494b5b2de60b"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -37513,8 +37462,9 @@ MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_v
 #define MBI_SOLVE_SUMS 5    // of a step, the greatest values it looks for included
 #define MBI_SOLVE_RING 2048 // iterations whose residuals are kept; more never pass between two looks
 
-// state.stop: a merbit_stop that a step can tell, or one of these.
-#define MBI_SOLVE_RUNNING (-1)
+// state.stop: a merbit_stop that a step can tell, or one of these. Products look at it too, and
+// do nothing unless it is 0.
+#define MBI_SOLVE_RUNNING 0
 #define MBI_SOLVE_CAP 1
 #define MBI_SOLVE_NOT_FINITE 3
 #define MBI_SOLVE_BREAKDOWN 5
@@ -37548,7 +37498,7 @@ typedef struct mbi_solve_vectors {
 
 typedef struct mbi_solve_state {
   double scalar[MBI_SOLVE_SCALARS]; // the method's own
-  double product_sums[2];           // what a product with an epilogue added up
+  double product_sums[2];           // of the last mbi_solve_product_sums
   double rr;                        // ||r||^2 of the recurrence
   double goal;                      // the recurrence stops at or below it
   double tolerance, shrink;         // goal = (shrink * tolerance * ||b||)^2
@@ -37657,6 +37607,7 @@ typedef struct mbi_step {
 #define MBI_STEP_SHARED 512  /* bytes */
 #define MBI_SOLVER_PRODUCTS 1000 /* that a plan is made for, per solve expected */
 #define MBI_SOLVE_BATCH 0.1      /* seconds that a batch of iterations should take */
+#define MBI_SOLVE_ON (-1)        /* of a solve: there is no merbit_stop yet */
 #define MBI_SOLVE_NONE (-1)  /* in solver->alias: no such vector, or one with memory of its own */
 #define MBI_SOLVE_OWN (-2)
 
@@ -37668,6 +37619,7 @@ typedef struct mbi_solve_method {
   const char *file; /* of the kernels; NULL ends a list of methods */
   const mbi_step *steps; /* of which step 0 is mbk_solve_look */
   int step_count;
+  int sums;     /* that its products add up: 1: v'A u; 2: and ||A u||^2; see mbi_solve_product_sums */
   int restarts; /* breakdowns after which it begins again from b - A x */
   /* Says in solver->alias which vectors it wants from MBI_AT_OWN on: MBI_SOLVE_OWN, or the place
    * of another, below, whose memory it shares. */
@@ -37815,7 +37767,8 @@ MBS_STEP(solve_look, 2, 3, MBS_ALWAYS)
 
 // The conjugate gradient method with a preconditioner: Hestenes, Stiefel, "Methods of Conjugate
 // Gradients for Solving Linear Systems" (1952); Saad, "Iterative Methods for Sparse Linear
-// Systems", 2nd ed. (2003), algorithm 9.1. q = A p lies in MBI_AT_W.
+// Systems", 2nd ed. (2003), algorithm 9.1. A p lies in MBI_AT_W, p'A p in
+// product_sums[0]: the product adds it up.
 
 #define MBI_CG_R 4
 #define MBI_CG_P 5
@@ -37857,18 +37810,6 @@ MBS_AFTER(cg_direct) {
   m->state.scalar[MBI_CG_RZ] = sums[0];
 }
 MBS_STEP(cg_direct, 1, 0, MBS_RUNNING)
-
-// p'A p
-MBS_NOTHING_BEFORE(cg_project)
-MBS_ELEMENT(cg_project) {
-  (void)c;
-  sums[0] += MBS_LOAD(MBI_CG_P) * MBS_LOAD(MBI_AT_W);
-}
-MBS_AFTER(cg_project) {
-  (void)c;
-  m->state.product_sums[0] = sums[0];
-}
-MBS_STEP(cg_project, 1, 0, MBS_RUNNING)
 
 // r -= alpha A p, ||r||^2 and, where z needs no step of its own, r'z
 MBS_BEFORE(cg_descend) {
@@ -37927,7 +37868,8 @@ MBS_STEP(cg_advance, 0, 0, MBS_LATE)
 
 // BiCGSTAB with a preconditioner on the right: van der Vorst, "Bi-CGSTAB: A Fast and Smoothly
 // Converging Variant of Bi-CG" (1992); Saad, "Iterative Methods for Sparse Linear Systems", 2nd
-// ed. (2003), section 7.4.2. t = A s lies in MBI_AT_W. s takes the place of r between the two
+// ed. (2003), section 7.4.2. v = A p^ and shadow'v, t = A s^ (in
+// MBI_AT_W), t's and ||t||^2 come from products, the sums in product_sums. s takes the place of r between the two
 // products; without a preconditioner p^ = M^-1 p and s^ = M^-1 s are p and s themselves.
 
 #define MBI_BICG_R 4
@@ -37965,18 +37907,6 @@ MBS_AFTER(bicgstab_start) {
 }
 MBS_STEP(bicgstab_start, 1, 0, MBS_ALWAYS)
 
-// shadow'v, where v = A p^
-MBS_NOTHING_BEFORE(bicgstab_project)
-MBS_ELEMENT(bicgstab_project) {
-  (void)c;
-  sums[0] += MBS_LOAD(MBI_BICG_SHADOW) * MBS_LOAD(MBI_BICG_V);
-}
-MBS_AFTER(bicgstab_project) {
-  (void)c;
-  m->state.product_sums[0] = sums[0];
-}
-MBS_STEP(bicgstab_project, 1, 0, MBS_RUNNING)
-
 // s = r - alpha v
 MBS_BEFORE(bicgstab_half) {
   const double sigma = c->product_sums[0], alpha = c->scalar[MBI_BICG_RHO] / sigma;
@@ -38000,21 +37930,6 @@ MBS_AFTER(bicgstab_half) {
   m->state.scalar[MBI_BICG_SS] = sums[0];
 }
 MBS_STEP(bicgstab_half, 1, 0, MBS_RUNNING)
-
-// t's and ||t||^2, where t = A s^
-MBS_NOTHING_BEFORE(bicgstab_stabilise)
-MBS_ELEMENT(bicgstab_stabilise) {
-  const double t = MBS_LOAD(MBI_AT_W);
-  (void)c;
-  sums[0] += t * MBS_LOAD(MBI_BICG_R);
-  sums[1] += t * t;
-}
-MBS_AFTER(bicgstab_stabilise) {
-  (void)c;
-  m->state.product_sums[0] = sums[0];
-  m->state.product_sums[1] = sums[1];
-}
-MBS_STEP(bicgstab_stabilise, 2, 0, MBS_RUNNING)
 
 // x += alpha p^ + omega s^, r = s - omega t, ||r||^2 and shadow'r. Where A s is zero, omega is.
 MBS_BEFORE(bicgstab_update) {
@@ -38132,7 +38047,8 @@ MBS_STEP(solve_look, 2, 3, MBS_ALWAYS)
 
 // The conjugate gradient method with a preconditioner: Hestenes, Stiefel, "Methods of Conjugate
 // Gradients for Solving Linear Systems" (1952); Saad, "Iterative Methods for Sparse Linear
-// Systems", 2nd ed. (2003), algorithm 9.1. q = A p lies in MBI_AT_W.
+// Systems", 2nd ed. (2003), algorithm 9.1. A p lies in MBI_AT_W, p'A p in
+// product_sums[0]: the product adds it up.
 
 #define MBI_CG_R 4
 #define MBI_CG_P 5
@@ -38174,18 +38090,6 @@ MBS_AFTER(cg_direct) {
   m->state.scalar[MBI_CG_RZ] = sums[0];
 }
 MBS_STEP(cg_direct, 1, 0, MBS_RUNNING)
-
-// p'A p
-MBS_NOTHING_BEFORE(cg_project)
-MBS_ELEMENT(cg_project) {
-  (void)c;
-  sums[0] += MBS_LOAD(MBI_CG_P) * MBS_LOAD(MBI_AT_W);
-}
-MBS_AFTER(cg_project) {
-  (void)c;
-  m->state.product_sums[0] = sums[0];
-}
-MBS_STEP(cg_project, 1, 0, MBS_RUNNING)
 
 // r -= alpha A p, ||r||^2 and, where z needs no step of its own, r'z
 MBS_BEFORE(cg_descend) {
@@ -38244,7 +38148,8 @@ MBS_STEP(cg_advance, 0, 0, MBS_LATE)
 
 // BiCGSTAB with a preconditioner on the right: van der Vorst, "Bi-CGSTAB: A Fast and Smoothly
 // Converging Variant of Bi-CG" (1992); Saad, "Iterative Methods for Sparse Linear Systems", 2nd
-// ed. (2003), section 7.4.2. t = A s lies in MBI_AT_W. s takes the place of r between the two
+// ed. (2003), section 7.4.2. v = A p^ and shadow'v, t = A s^ (in
+// MBI_AT_W), t's and ||t||^2 come from products, the sums in product_sums. s takes the place of r between the two
 // products; without a preconditioner p^ = M^-1 p and s^ = M^-1 s are p and s themselves.
 
 #define MBI_BICG_R 4
@@ -38282,18 +38187,6 @@ MBS_AFTER(bicgstab_start) {
 }
 MBS_STEP(bicgstab_start, 1, 0, MBS_ALWAYS)
 
-// shadow'v, where v = A p^
-MBS_NOTHING_BEFORE(bicgstab_project)
-MBS_ELEMENT(bicgstab_project) {
-  (void)c;
-  sums[0] += MBS_LOAD(MBI_BICG_SHADOW) * MBS_LOAD(MBI_BICG_V);
-}
-MBS_AFTER(bicgstab_project) {
-  (void)c;
-  m->state.product_sums[0] = sums[0];
-}
-MBS_STEP(bicgstab_project, 1, 0, MBS_RUNNING)
-
 // s = r - alpha v
 MBS_BEFORE(bicgstab_half) {
   const double sigma = c->product_sums[0], alpha = c->scalar[MBI_BICG_RHO] / sigma;
@@ -38317,21 +38210,6 @@ MBS_AFTER(bicgstab_half) {
   m->state.scalar[MBI_BICG_SS] = sums[0];
 }
 MBS_STEP(bicgstab_half, 1, 0, MBS_RUNNING)
-
-// t's and ||t||^2, where t = A s^
-MBS_NOTHING_BEFORE(bicgstab_stabilise)
-MBS_ELEMENT(bicgstab_stabilise) {
-  const double t = MBS_LOAD(MBI_AT_W);
-  (void)c;
-  sums[0] += t * MBS_LOAD(MBI_BICG_R);
-  sums[1] += t * t;
-}
-MBS_AFTER(bicgstab_stabilise) {
-  (void)c;
-  m->state.product_sums[0] = sums[0];
-  m->state.product_sums[1] = sums[1];
-}
-MBS_STEP(bicgstab_stabilise, 2, 0, MBS_RUNNING)
 
 // x += alpha p^ + omega s^, r = s - omega t, ||r||^2 and shadow'r. Where A s is zero, omega is.
 MBS_BEFORE(bicgstab_update) {
@@ -38730,10 +38608,28 @@ static merbit_status mbi_solve_step(merbit_solver *solver, int index) {
                                  solver->gpu.stream, arguments);
 }
 
-/* The vector at `to` = A times the one at `from`. */
+/* The vector at `to` = A times the one at `from`, whatever the state. */
 static merbit_status mbi_solve_product(merbit_solver *solver, int from, int to) {
-  return merbit_spmv(solver->plan, NULL, NULL, solver->v.at[from], NULL, solver->v.at[to],
-                     solver->gpu.stream);
+  const void *vectors[1];
+  vectors[0] = solver->v.at[from];
+  return solver->method->sums == 0
+             ? merbit_spmv(solver->plan, NULL, NULL, solver->v.at[from], NULL,
+                           solver->v.at[to], solver->gpu.stream)
+             : mbi_spmv_epilogue(solver->plan, NULL, solver->v.at[from], solver->v.at[to],
+                                 vectors, NULL, NULL, NULL, solver->gpu.stream);
+}
+
+/* The same in an iteration, unless the solver has stopped; the sums of method->sums, v being the
+ * vector at `with` and u the one at `from`, go to state.product_sums. A product whose kernels do
+ * not take an epilogue computes on: what it writes is not looked at. */
+static merbit_status mbi_solve_product_sums(merbit_solver *solver, int from, int to, int with) {
+  mbi_solve_state *state = &solver->memory->state;
+  const int skips = !mbi_solve_on_gpu(solver) || mbi_epilogue_fused(solver->plan);
+  const void *vectors[1];
+  vectors[0] = solver->v.at[with];
+  return mbi_spmv_epilogue(solver->plan, NULL, solver->v.at[from], solver->v.at[to], vectors,
+                           NULL, state->product_sums, skips ? &state->stop : NULL,
+                           solver->gpu.stream);
 }
 
 /* mbi_solve_open on the solver's side: `how` is a MBI_OPEN, `span` iterations may follow. */
@@ -38810,7 +38706,6 @@ static const mbi_step mbi_cg_steps[] = {
     {"mbk_solve_look", {&mbi_solve_look_code_f64, &mbi_solve_look_code_f32}},
     {"mbk_cg_start", {&mbi_cg_start_code_f64, &mbi_cg_start_code_f32}},
     {"mbk_cg_direct", {&mbi_cg_direct_code_f64, &mbi_cg_direct_code_f32}},
-    {"mbk_cg_project", {&mbi_cg_project_code_f64, &mbi_cg_project_code_f32}},
     {"mbk_cg_descend", {&mbi_cg_descend_code_f64, &mbi_cg_descend_code_f32}},
     {"mbk_cg_correct", {&mbi_cg_correct_code_f64, &mbi_cg_correct_code_f32}},
     {"mbk_cg_advance", {&mbi_cg_advance_code_f64, &mbi_cg_advance_code_f32}},
@@ -38819,7 +38714,6 @@ enum {
   MBI_SOLVE_LOOK_IN_CG = 0,
   MBI_CG_START_IN_CG,
   MBI_CG_DIRECT_IN_CG,
-  MBI_CG_PROJECT_IN_CG,
   MBI_CG_DESCEND_IN_CG,
   MBI_CG_CORRECT_IN_CG,
   MBI_CG_ADVANCE_IN_CG
@@ -38843,10 +38737,7 @@ static merbit_status mbi_cg_start(merbit_solver *solver) {
 }
 
 static merbit_status mbi_cg_iterate(merbit_solver *solver) {
-  merbit_status status = mbi_solve_product(solver, MBI_CG_P, MBI_AT_W);
-  if (status == MERBIT_OK) {
-    status = mbi_solve_step(solver, MBI_CG_PROJECT_IN_CG);
-  }
+  merbit_status status = mbi_solve_product_sums(solver, MBI_CG_P, MBI_AT_W, MBI_CG_P);
   if (status == MERBIT_OK) {
     status = mbi_solve_step(solver, MBI_CG_DESCEND_IN_CG);
   }
@@ -38864,18 +38755,14 @@ static merbit_status mbi_cg_iterate(merbit_solver *solver) {
 static const mbi_step mbi_bicgstab_steps[] = {
     {"mbk_solve_look", {&mbi_solve_look_code_f64, &mbi_solve_look_code_f32}},
     {"mbk_bicgstab_start", {&mbi_bicgstab_start_code_f64, &mbi_bicgstab_start_code_f32}},
-    {"mbk_bicgstab_project", {&mbi_bicgstab_project_code_f64, &mbi_bicgstab_project_code_f32}},
     {"mbk_bicgstab_half", {&mbi_bicgstab_half_code_f64, &mbi_bicgstab_half_code_f32}},
-    {"mbk_bicgstab_stabilise", {&mbi_bicgstab_stabilise_code_f64, &mbi_bicgstab_stabilise_code_f32}},
     {"mbk_bicgstab_update", {&mbi_bicgstab_update_code_f64, &mbi_bicgstab_update_code_f32}},
     {"mbk_bicgstab_direct", {&mbi_bicgstab_direct_code_f64, &mbi_bicgstab_direct_code_f32}},
 };
 enum {
   MBI_SOLVE_LOOK_IN_BICGSTAB = 0,
   MBI_BICGSTAB_START_IN_BICGSTAB,
-  MBI_BICGSTAB_PROJECT_IN_BICGSTAB,
   MBI_BICGSTAB_HALF_IN_BICGSTAB,
-  MBI_BICGSTAB_STABILISE_IN_BICGSTAB,
   MBI_BICGSTAB_UPDATE_IN_BICGSTAB,
   MBI_BICGSTAB_DIRECT_IN_BICGSTAB
 };
@@ -38894,28 +38781,24 @@ static merbit_status mbi_bicgstab_start(merbit_solver *solver) {
   return mbi_solve_step(solver, MBI_BICGSTAB_START_IN_BICGSTAB);
 }
 
-/* A step behind a product with M^-1 `from`, which is in `hat`. */
+/* A M^-1 `from`, where M^-1 `from` is in `hat`, and its product with `with`. */
 static merbit_status mbi_bicgstab_multiply(merbit_solver *solver, int from, int hat, int to,
-                                           int step) {
+                                           int with) {
   merbit_status status = MERBIT_OK;
   if (mbi_solve_apart(solver)) {
     status = mbi_solve_apply(solver, from, hat);
   }
-  if (status == MERBIT_OK) {
-    status = mbi_solve_product(solver, hat, to);
-  }
-  return status == MERBIT_OK ? mbi_solve_step(solver, step) : status;
+  return status == MERBIT_OK ? mbi_solve_product_sums(solver, hat, to, with) : status;
 }
 
 static merbit_status mbi_bicgstab_iterate(merbit_solver *solver) {
   merbit_status status = mbi_bicgstab_multiply(solver, MBI_BICG_P, MBI_BICG_P_HAT, MBI_BICG_V,
-                                               MBI_BICGSTAB_PROJECT_IN_BICGSTAB);
+                                               MBI_BICG_SHADOW);
   if (status == MERBIT_OK) {
     status = mbi_solve_step(solver, MBI_BICGSTAB_HALF_IN_BICGSTAB);
   }
   if (status == MERBIT_OK) {
-    status = mbi_bicgstab_multiply(solver, MBI_BICG_R, MBI_BICG_S_HAT, MBI_AT_W,
-                                   MBI_BICGSTAB_STABILISE_IN_BICGSTAB);
+    status = mbi_bicgstab_multiply(solver, MBI_BICG_R, MBI_BICG_S_HAT, MBI_AT_W, MBI_BICG_R);
   }
   if (status == MERBIT_OK) {
     status = mbi_solve_step(solver, MBI_BICGSTAB_UPDATE_IN_BICGSTAB);
@@ -38929,6 +38812,7 @@ static const mbi_solve_method *mbi_solve_method_of(merbit_solver_method method) 
                                       "solve/cg.cu",
                                       mbi_cg_steps,
                                       (int)(sizeof mbi_cg_steps / sizeof mbi_cg_steps[0]),
+                                      1,
                                       0,
                                       mbi_cg_layout,
                                       mbi_cg_start,
@@ -38938,6 +38822,7 @@ static const mbi_solve_method *mbi_solve_method_of(merbit_solver_method method) 
       "solve/bicgstab.cu",
       mbi_bicgstab_steps,
       (int)(sizeof mbi_bicgstab_steps / sizeof mbi_bicgstab_steps[0]),
+      2,
       10,
       mbi_bicgstab_layout,
       mbi_bicgstab_start,
@@ -39033,7 +38918,9 @@ static merbit_status mbi_batch_make_loop(merbit_solver *solver, void **graph) {
                                 &solver->gpu.loop);
   }
   if (status != MERBIT_OK) {
-    mbi_forgive(context, solver->gpu.why, sizeof solver->gpu.why);
+    if (status != MERBIT_OUT_OF_MEMORY) {
+      mbi_forgive(context, solver->gpu.why, sizeof solver->gpu.why);
+    }
     return status;
   }
   status = mbi_batch_answer(solver, driver->graph_create(graph, 0));
@@ -39115,6 +39002,9 @@ static merbit_status mbi_batch_create(merbit_solver *solver) {
   if (mbi_batch_can_loop(&context->device)) {
     status = mbi_batch_make(solver, 1);
     solver->gpu.loops = status == MERBIT_OK;
+  }
+  if (status == MERBIT_OUT_OF_MEMORY) { /* of the host: nothing will do */
+    return status;
   }
   if (!solver->gpu.loops && mbi_device_lost(context) == 0) {
     status = mbi_batch_make(solver, 0);
@@ -39231,16 +39121,16 @@ static int mbi_solve_not_there(merbit_solver *solver, const mbi_solve_state *sta
     solver->tightenings++;
     solver->shrink *= 0.9 * wanted / found;
     *how = MBI_OPEN_TIGHTER;
-    return MBI_SOLVE_RUNNING;
+    return MBI_SOLVE_ON;
   }
   if (solver->restarts > 0 && state->ww > 0.25 * solver->worst) {
     return MERBIT_STOP_STAGNATED;
   }
   *how = MBI_OPEN_BEGIN;
-  return MBI_SOLVE_RUNNING;
+  return MBI_SOLVE_ON;
 }
 
-/* A merbit_stop, or MBI_SOLVE_RUNNING and in *how the MBI_OPEN by which it goes on; BEGIN means
+/* A merbit_stop, or MBI_SOLVE_ON and in *how the MBI_OPEN by which it goes on; BEGIN means
  * a restart here. */
 static int mbi_solve_decide(merbit_solver *solver, int *how) {
   const mbi_solve_state *state = &mbi_solve_seen(solver)->state;
@@ -39248,7 +39138,7 @@ static int mbi_solve_decide(merbit_solver *solver, int *how) {
   const double goal = solver->desc.tolerance * solver->desc.tolerance * state->bb;
   *how = MBI_OPEN_GO_ON;
   if (stop == MBI_SOLVE_RUNNING) {
-    return stop;
+    return MBI_SOLVE_ON;
   }
   if (!(state->bb - state->bb == 0) || (state->bb < DBL_MIN && state->b_most > 0)) {
     return MERBIT_STOP_NOT_FINITE;
@@ -39264,7 +39154,7 @@ static int mbi_solve_decide(merbit_solver *solver, int *how) {
       state->iterations > solver->restarted) {
     solver->breakdowns++;
     *how = MBI_OPEN_BEGIN;
-    return MBI_SOLVE_RUNNING;
+    return MBI_SOLVE_ON;
   }
   return stop == MBI_SOLVE_CANDIDATE ? MERBIT_STOP_CAP : stop;
 }
@@ -39290,7 +39180,7 @@ static merbit_status mbi_solve_loop(merbit_solver *solver, int x_zero, int *stop
   double before = mbi_seconds();
   int span = solver->gpu.loops ? 2 * MBI_SOLVE_SPAN : MBI_SOLVE_SPAN, how;
   merbit_status status;
-  *stop = MBI_SOLVE_RUNNING;
+  *stop = MBI_SOLVE_ON;
   status = mbi_solve_prepare_batch(solver, MBI_OPEN_BEGIN, span);
   if (status == MERBIT_OK) {
     status = mbi_solve_residual(solver, x_zero);
@@ -39298,7 +39188,7 @@ static merbit_status mbi_solve_loop(merbit_solver *solver, int x_zero, int *stop
   if (status == MERBIT_OK) {
     status = solver->method->start(solver);
   }
-  while (status == MERBIT_OK && *stop == MBI_SOLVE_RUNNING) {
+  while (status == MERBIT_OK && *stop == MBI_SOLVE_ON) {
     const int known = solver->history_known;
     const mbi_solve_state *state;
     double now;
@@ -39317,9 +39207,9 @@ static merbit_status mbi_solve_loop(merbit_solver *solver, int x_zero, int *stop
     if (solver->desc.progress != NULL &&
         solver->desc.progress(solver->desc.progress_user, state->iterations,
                               mbi_solve_ratio(state, state->rr), now - solver->started) != 0 &&
-        *stop == MBI_SOLVE_RUNNING) {
+        *stop == MBI_SOLVE_ON) {
       *stop = MERBIT_STOP_CANCELLED;
-    } else if (*stop == MBI_SOLVE_RUNNING) {
+    } else if (*stop == MBI_SOLVE_ON) {
       status = mbi_solve_go_on(solver, how, span);
     }
   }
@@ -39384,7 +39274,7 @@ static void mbi_solve_tell(const merbit_solver *solver, const merbit_solver_resu
                    "||b - A x|| / ||b|| stays at %.3g through %d restart%s: rounding errors in "
                    "%s allow no more, or the matrix is singular",
                    result->residual, result->restarts, result->restarts == 1 ? "" : "s",
-                   mbi_type_names[solver->type]);
+                   solver->type == MERBIT_F32 ? "f32" : "f64");
     return;
   case MERBIT_STOP_BREAKDOWN:
     mbi_solve_tell_breakdown(state, broken, sizeof broken);
@@ -39516,7 +39406,13 @@ static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
                                ? solver->desc.expected_solves * MBI_SOLVER_PRODUCTS
                                : MBI_SOLVER_PRODUCTS;
   merbit_plan_desc desc;
+  merbit_epilogue sums;
   memset(&desc, 0, sizeof desc);
+  memset(&sums, 0, sizeof sums);
+  sums.sums[0] = "v0 * ax";
+  sums.sums[1] = solver->method->sums > 1 ? "ax * ax" : NULL;
+  sums.vectors = 1;
+  desc.epilogue = solver->method->sums > 0 ? &sums : NULL;
   desc.side = solver->side;
   desc.deterministic = solver->desc.deterministic;
   desc.expected_calls = products < INT32_MAX ? (int)products : INT32_MAX;
@@ -39757,7 +39653,7 @@ static void mbi_solver_report(merbit_solver *solver, int stop, merbit_solver_res
 /* In an entered context. */
 static merbit_status mbi_solver_run(merbit_solver *solver, const void *b, void *x,
                                     int start_from_x, merbit_solver_result *result) {
-  int stop = MBI_SOLVE_RUNNING;
+  int stop = MBI_SOLVE_ON;
   merbit_status status = mbi_solver_load(solver, b, x, start_from_x);
   if (status == MERBIT_OK) {
     status = mbi_solve_loop(solver, !start_from_x, &stop);

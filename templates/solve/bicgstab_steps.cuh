@@ -1,6 +1,7 @@
 // BiCGSTAB with a preconditioner on the right: van der Vorst, "Bi-CGSTAB: A Fast and Smoothly
 // Converging Variant of Bi-CG" (1992); Saad, "Iterative Methods for Sparse Linear Systems", 2nd
-// ed. (2003), section 7.4.2. t = A s lies in MBI_AT_W. s takes the place of r between the two
+// ed. (2003), section 7.4.2. v = A p^ and shadow'v, t = A s^ (in
+// MBI_AT_W), t's and ||t||^2 come from products, the sums in product_sums. s takes the place of r between the two
 // products; without a preconditioner p^ = M^-1 p and s^ = M^-1 s are p and s themselves.
 
 #define MBI_BICG_R 4
@@ -38,18 +39,6 @@ MBS_AFTER(bicgstab_start) {
 }
 MBS_STEP(bicgstab_start, 1, 0, MBS_ALWAYS)
 
-// shadow'v, where v = A p^
-MBS_NOTHING_BEFORE(bicgstab_project)
-MBS_ELEMENT(bicgstab_project) {
-  (void)c;
-  sums[0] += MBS_LOAD(MBI_BICG_SHADOW) * MBS_LOAD(MBI_BICG_V);
-}
-MBS_AFTER(bicgstab_project) {
-  (void)c;
-  m->state.product_sums[0] = sums[0];
-}
-MBS_STEP(bicgstab_project, 1, 0, MBS_RUNNING)
-
 // s = r - alpha v
 MBS_BEFORE(bicgstab_half) {
   const double sigma = c->product_sums[0], alpha = c->scalar[MBI_BICG_RHO] / sigma;
@@ -73,21 +62,6 @@ MBS_AFTER(bicgstab_half) {
   m->state.scalar[MBI_BICG_SS] = sums[0];
 }
 MBS_STEP(bicgstab_half, 1, 0, MBS_RUNNING)
-
-// t's and ||t||^2, where t = A s^
-MBS_NOTHING_BEFORE(bicgstab_stabilise)
-MBS_ELEMENT(bicgstab_stabilise) {
-  const double t = MBS_LOAD(MBI_AT_W);
-  (void)c;
-  sums[0] += t * MBS_LOAD(MBI_BICG_R);
-  sums[1] += t * t;
-}
-MBS_AFTER(bicgstab_stabilise) {
-  (void)c;
-  m->state.product_sums[0] = sums[0];
-  m->state.product_sums[1] = sums[1];
-}
-MBS_STEP(bicgstab_stabilise, 2, 0, MBS_RUNNING)
 
 // x += alpha p^ + omega s^, r = s - omega t, ||r||^2 and shadow'r. Where A s is zero, omega is.
 MBS_BEFORE(bicgstab_update) {

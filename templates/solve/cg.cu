@@ -1,6 +1,6 @@
 // The conjugate gradient method between two products. A row of vectors in f64 without a
-// preconditioner moves: descend 24 bytes, advance 40, and project 16 where the product does not
-// add up p'A p itself; 8 more in either for a diagonal.
+// preconditioner moves: descend 24 bytes and advance 40, 8 more in either for a diagonal, beside
+// the product: 16, for p'A p costs it nothing where p is what it multiplies.
 #include "solve/step.cuh"
 #include "solve/look_steps.cuh"
 #include "solve/cg_steps.cuh"
@@ -18,11 +18,6 @@ MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_cg_start(MBK_STEP_ARGUMENTS) {
 MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_cg_direct(MBK_STEP_ARGUMENTS) {
   MBK_SHARED_MEMORY(shared);
   cg_direct_step(v, n, m, partials, (double *)shared);
-}
-
-MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_cg_project(MBK_STEP_ARGUMENTS) {
-  MBK_SHARED_MEMORY(shared);
-  cg_project_step(v, n, m, partials, (double *)shared);
 }
 
 MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_cg_descend(MBK_STEP_ARGUMENTS) {

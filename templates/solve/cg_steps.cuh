@@ -1,6 +1,7 @@
 // The conjugate gradient method with a preconditioner: Hestenes, Stiefel, "Methods of Conjugate
 // Gradients for Solving Linear Systems" (1952); Saad, "Iterative Methods for Sparse Linear
-// Systems", 2nd ed. (2003), algorithm 9.1. q = A p lies in MBI_AT_W.
+// Systems", 2nd ed. (2003), algorithm 9.1. A p lies in MBI_AT_W, p'A p in
+// product_sums[0]: the product adds it up.
 
 #define MBI_CG_R 4
 #define MBI_CG_P 5
@@ -42,18 +43,6 @@ MBS_AFTER(cg_direct) {
   m->state.scalar[MBI_CG_RZ] = sums[0];
 }
 MBS_STEP(cg_direct, 1, 0, MBS_RUNNING)
-
-// p'A p
-MBS_NOTHING_BEFORE(cg_project)
-MBS_ELEMENT(cg_project) {
-  (void)c;
-  sums[0] += MBS_LOAD(MBI_CG_P) * MBS_LOAD(MBI_AT_W);
-}
-MBS_AFTER(cg_project) {
-  (void)c;
-  m->state.product_sums[0] = sums[0];
-}
-MBS_STEP(cg_project, 1, 0, MBS_RUNNING)
 
 // r -= alpha A p, ||r||^2 and, where z needs no step of its own, r'z
 MBS_BEFORE(cg_descend) {

@@ -7,8 +7,9 @@
 #define MBI_SOLVE_SUMS 5    // of a step, the greatest values it looks for included
 #define MBI_SOLVE_RING 2048 // iterations whose residuals are kept; more never pass between two looks
 
-// state.stop: a merbit_stop that a step can tell, or one of these.
-#define MBI_SOLVE_RUNNING (-1)
+// state.stop: a merbit_stop that a step can tell, or one of these. Products look at it too, and
+// do nothing unless it is 0.
+#define MBI_SOLVE_RUNNING 0
 #define MBI_SOLVE_CAP 1
 #define MBI_SOLVE_NOT_FINITE 3
 #define MBI_SOLVE_STAGNATED 4
@@ -45,7 +46,7 @@ typedef struct mbi_solve_vectors {
 
 typedef struct mbi_solve_state {
   double scalar[MBI_SOLVE_SCALARS]; // the method's own
-  double product_sums[2];           // what a product with an epilogue added up
+  double product_sums[2];           // of the last mbi_solve_product_sums
   double rr;                        // ||r||^2 of the recurrence
   double goal;                      // the recurrence stops at or below it
   double tolerance, shrink;         // goal = (shrink * tolerance * ||b||)^2

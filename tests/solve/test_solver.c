@@ -12,7 +12,7 @@
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_iteration_counts),
+      SOLVER_CASES,
   };
   cpu_memory memory;
   int failed;
