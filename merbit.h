@@ -787,7 +787,8 @@ typedef struct merbit_solver_desc {
                                   for a matrix in host memory where the GPU fails */
   double tolerance;            /* on ||b - A x|| / ||b||; 0: 1e-10 in f64, 1e-5 in f32 */
   int max_iterations;          /* 0: 20000 */
-  int restart;                 /* GMRES: iterations between restarts; 0: 30 */
+  int restart;                 /* GMRES: iterations of a cycle, up to 512; 0: 30. It keeps restart + 1 vectors,
+                                  twice as many with BLOCK_JACOBI and CALLBACK: M may then change */
   merbit_preconditioner preconditioner;
   int block_size;              /* BLOCK_JACOBI: rows of a block, up to 32; 0: 4 */
   merbit_precondition_callback apply; /* CALLBACK */
@@ -804,7 +805,8 @@ typedef struct merbit_solver_desc {
 typedef struct merbit_solver_result {
   merbit_stop stop;
   int iterations;
-  int restarts;              /* from the true residual, after breakdowns or where the two residuals differed */
+  int restarts;              /* from the true residual, after breakdowns or where the two residuals differed;
+                                and GMRES's own */
   double residual;           /* ||b - A x|| / ||b||, in the 2-norm, computed anew from x */
   double estimated_residual; /* the same as the iteration had it */
   double backward_error;     /* ||b - A x|| / (||A|| ||x|| + ||b||), in the infinity norm */
@@ -9729,6 +9731,7 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "#define MBI_SOLVE_RUNNING 0\n"
   "#define MBI_SOLVE_CAP 1\n"
   "#define MBI_SOLVE_NOT_FINITE 3\n"
+  "#define MBI_SOLVE_STAGNATED 4\n"
   "#define MBI_SOLVE_BREAKDOWN 5\n"
   "#define MBI_SOLVE_CANDIDATE 100 // the recurrence is below the goal: b - A x decides\n"
   "\n"
@@ -9747,15 +9750,17 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "#define MBI_AT_INVERSE 3 // of the diagonal, or of its blocks, row by row\n"
   "#define MBI_AT_OWN 4\n"
   "\n"
-  "// How z = M^-1 r is found: within a step, or between steps, by a step or a callback.\n"
+  "// How z = M^-1 r is found: within a step, or between steps, by a step or a callback.\n",
   "#define MBI_PRE_NONE 0\n"
-  "#define MBI_PRE_DIAGONAL 1\n",
+  "#define MBI_PRE_DIAGONAL 1\n"
   "#define MBI_PRE_APART 2\n"
   "\n"
   "typedef struct mbi_solve_vectors {\n"
   "  void *at[MBI_SOLVE_VECTORS];\n"
   "  int pre;   // a MBI_PRE\n"
   "  int block; // rows of a block of the preconditioner\n"
+  "  int basis;        // GMRES and Lanczos: vectors of a cycle\n"
+  "  long long stride; // and elements from one to the next\n"
   "} mbi_solve_vectors;\n"
   "\n"
   "typedef struct mbi_solve_state {\n"
@@ -9786,9 +9791,9 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "#define MBI_OPEN_BEGIN 0  // a new solve\n"
   "#define MBI_OPEN_GO_ON 1  // the next batch\n"
   "#define MBI_OPEN_TIGHTER 2 // the same recurrence, to a lower goal\n"
-  "\n"
+  "\n",
   "MBS_FUNCTION void mbi_solve_open(mbi_solve_memory *m, int how, int span, int cap,\n"
-  "                                 double tolerance, double shrink, double epsilon) {\n",
+  "                                 double tolerance, double shrink, double epsilon) {\n"
   "  mbi_solve_state *s = &m->state;\n"
   "  if (how == MBI_OPEN_BEGIN) {\n"
   "    s->iterations = 0;\n"
@@ -9837,11 +9842,11 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "  m->state.why = MBI_WHY_NOTHING;\n"
   "  mbi_solve_judge(m, m->state.ww);\n"
   "}\n"
-  "\n"
+  "\n",
   "// For MBS_BEFORE: a number that cannot be right stops the solver before vectors change.\n"
   "MBS_FUNCTION int mbi_solve_broken(mbi_solve_state *c, int why, double value) {\n"
   "  c->why = why;\n"
-  "  c->value = value;\n",
+  "  c->value = value;\n"
   "  return value - value == 0 ? MBI_SOLVE_BREAKDOWN : MBI_SOLVE_NOT_FINITE;\n"
   "}\n",
   NULL};
@@ -10371,6 +10376,465 @@ static const char *const mbi_source_solve_bicgstab_cu[] = {
   "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_bicgstab_direct(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  bicgstab_direct_step(v, n, m, partials, (double *)shared);\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_solve_wide_steps_cuh[] = {
+  "// Steps with as many sums as the solver comes to need, taken in groups of rows' products, so that\n"
+  "// a thread holds MBI_WIDE_GROUP sums at most. How they are written:\n"
+  "//   MBS_WIDE_COUNT(name)    how many sums\n"
+  "//   MBS_WIDE_ELEMENT(name)  does row i for the sums first, first + 1, ...: adds to sums[0], ...;\n"
+  "//                           called with first = 0, MBI_WIDE_GROUP, ... by the same thread\n"
+  "//   MBS_WIDE_AFTER(name)    takes the complete sums into the state\n"
+  "//   MBS_WIDE_STEP(name)     which is not taken once a stop is set\n"
+  "\n"
+  "// Vector `at` of a basis, at row i.\n"
+  "#define MBS_BASIS(slot, k) (MBS_AT(slot)[(MBS_INDEX)(k) * v->stride + i])\n",
+  NULL};
+
+static const char *const mbi_source_solve_wide_cuh[] = {
+  "// Steps with many sums on the GPU: solve/wide_steps.cuh says what they are made of. As in\n"
+  "// solve/step.cuh sums are deterministic; those of a group are reduced before the next group's\n"
+  "// begin. partials: (sums + 1) doubles for each block, and as many again.\n"
+  "#ifndef MBK_WIDE_CUH\n"
+  "#define MBK_WIDE_CUH\n"
+  "#include \"solve/step.cuh\"\n"
+  "\n"
+  "#define MBS_WIDE_COUNT(name) MBK_DEVICE int name##_count(const mbi_solve_state *c)\n"
+  "#define MBS_WIDE_ELEMENT(name)                                                                 \\\n"
+  "  MBK_DEVICE void name##_element(MBS_INDEX i, const mbi_solve_vectors *v,                      \\\n"
+  "                                 const mbi_solve_state *c, int first, double *sums)\n"
+  "#define MBS_WIDE_AFTER(name)                                                                   \\\n"
+  "  MBK_DEVICE void name##_after(mbi_solve_memory *m, const mbi_solve_vectors *v,                \\\n"
+  "                               const double *sums)\n"
+  "#define MBS_WIDE_STEP(name)                                                                    \\\n"
+  "  MBK_DEVICE void name##_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,      \\\n"
+  "                              double *partials, double *shared) {                              \\\n"
+  "    mbk_wide_step<name##_count, name##_element, name##_after>(v, n, m, partials, shared);      \\\n"
+  "  }\n"
+  "\n"
+  "// The blocks' parts of a group, added by the last block, to `totals`.\n"
+  "MBK_DEVICE void mbk_wide_total(int count, int first, const double *partials, double *totals,\n"
+  "                               double *shared) {\n"
+  "  double sums[MBI_WIDE_GROUP] = {};\n"
+  "#pragma unroll\n"
+  "  for (int k = 0; k < MBI_WIDE_GROUP; k++) {\n",
+  "    for (mbk_u32 b = mbk_thread(); b < mbk_grid() && first + k < count; b += MBK_STEP_THREADS) {\n"
+  "      sums[k] += mbk_load_fresh(&partials[(mbk_i64)(first + k) * mbk_grid() + b]);\n"
+  "    }\n"
+  "  }\n"
+  "  mbk_step_reduce<MBI_WIDE_GROUP, 0>(sums, shared);\n"
+  "  if (mbk_thread() == 0) {\n"
+  "#pragma unroll\n"
+  "    for (int k = 0; k < MBI_WIDE_GROUP; k++) {\n"
+  "      if (first + k < count) {\n"
+  "        totals[first + k] = sums[k];\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "template <int (*COUNT)(const mbi_solve_state *),\n"
+  "          void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, int,\n"
+  "                          double *),\n"
+  "          void (*AFTER)(mbi_solve_memory *, const mbi_solve_vectors *, const double *)>\n"
+  "MBK_DEVICE void mbk_wide_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,\n"
+  "                              double *partials, double *shared) {\n"
+  "  mbk_await();\n"
+  "  mbk_release();\n"
+  "  const mbi_solve_state c = m->state;\n"
+  "  if (c.stop != MBI_SOLVE_RUNNING) {\n"
+  "    if (mbk_block() == 0 && mbk_thread() == 0) {\n"
+  "      m->state.closed = 1;\n"
+  "    }\n"
+  "    return;\n"
+  "  }\n"
+  "  const int count = COUNT(&c);\n"
+  "  for (int first = 0; first < count; first += MBI_WIDE_GROUP) {\n"
+  "    double sums[MBI_WIDE_GROUP] = {};\n"
+  "    for (mbk_i64 i = (mbk_i64)mbk_block() * MBK_STEP_THREADS + mbk_thread(); i < n;\n"
+  "         i += (mbk_i64)mbk_grid() * MBK_STEP_THREADS) {\n"
+  "      ELEMENT(i, &v, &c, first, sums);\n"
+  "    }\n"
+  "    mbk_step_reduce<MBI_WIDE_GROUP, 0>(sums, shared);\n"
+  "    if (mbk_thread() == 0) {\n"
+  "#pragma unroll\n"
+  "      for (int k = 0; k < MBI_WIDE_GROUP; k++) {\n"
+  "        if (first + k < count) {\n"
+  "          partials[(mbk_i64)(first + k) * mbk_grid() + mbk_block()] = sums[k];\n"
+  "        }\n"
+  "      }\n"
+  "    }\n"
+  "  }\n",
+  "  if (!mbk_step_last<0>(m, nullptr, nullptr, shared)) {\n"
+  "    return;\n"
+  "  }\n"
+  "  double *const totals = partials + (mbk_i64)count * mbk_grid();\n"
+  "  for (int first = 0; first < count; first += MBI_WIDE_GROUP) {\n"
+  "    mbk_wide_total(count, first, partials, totals, shared);\n"
+  "  }\n"
+  "  if (mbk_thread() == 0) {\n"
+  "    AFTER(m, &v, totals);\n"
+  "    m->state.ticket = 0;\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "#endif\n",
+  NULL};
+
+static const char *const mbi_source_solve_arnoldi_cuh[] = {
+  "// The scalar part of GMRES and Lanczos: columns of the Hessenberg matrix, plane rotations, the\n"
+  "// small triangular system. Saad, Schultz, \"GMRES\" (1986); Saad, \"Iterative Methods for Sparse\n"
+  "// Linear Systems\", 2nd ed. (2003), section 6.5.3. For the CPU and the GPU, as solve/state.cuh.\n"
+  "\n"
+  "#define MBI_WIDE_GROUP 8 // sums that a thread holds at a time\n"
+  "\n"
+  "// Vectors. Without a preconditioner apart from steps, Z and ZS do not exist.\n"
+  "#define MBI_ARNOLDI_V 4     // the basis: v->basis + 1 vectors, v->stride elements apart\n"
+  "#define MBI_ARNOLDI_U 5     // the newest one, where products read it; times MBI_AT_INVERSE\n"
+  "#define MBI_ARNOLDI_Z 6     // M^-1 u\n"
+  "#define MBI_ARNOLDI_ZS 7    // M^-1 v of the whole basis: flexible GMRES (Saad 1993)\n"
+  "#define MBI_ARNOLDI_SMALL 8 // doubles: the parts below\n"
+  "\n"
+  "#define MBI_ARNOLDI_SIZE 0  // scalars: vectors of the basis\n"
+  "#define MBI_ARNOLDI_WIDTH 1 // of which the new one is made\n"
+  "#define MBI_ARNOLDI_CLOSE 2 // the cycle is complete: x, and the next one's first vector\n"
+  "#define MBI_ARNOLDI_WW 3    // ||A u||^2\n"
+  "#define MBI_ARNOLDI_Q 4     // w's part in the new vector\n"
+  "#define MBI_ARNOLDI_BETA 5  // its length before it was made one\n"
+  "#define MBI_GMRES_BEGAN 6   // ||r|| where the cycle began\n"
+  "#define MBI_GMRES_STALLS 7  // cycles in a row that gained nothing\n"
+  "#define MBI_GMRES_RESTARTS 8 // in this solve\n"
+  "\n"
+  "// Parts of v->basis + 1 doubles each.\n"
+  "#define MBI_SMALL_FIRST 0   // products with the basis, first pass\n"
+  "#define MBI_SMALL_SECOND 1  // and what they had left\n"
+  "#define MBI_SMALL_COMBINE 2 // the basis' parts in the new vector\n"
+  "#define MBI_SMALL_Y 3\n"
+  "#define MBI_SMALL_COSINE 4\n"
+  "#define MBI_SMALL_SINE 5\n",
+  "#define MBI_SMALL_G 6       // the right-hand side of the small system; its last entry is ||r||\n"
+  "#define MBI_SMALL_COLUMN 7  // and more: columns of the Hessenberg matrix, or of its factor R\n"
+  "\n"
+  "#define MBI_GMRES_STALLED 0.9999 // of ||r||^2 left by a cycle: that is no gain\n"
+  "#define MBI_GMRES_PATIENCE 3     // such cycles\n"
+  "\n"
+  "#define MBI_WHY_SINGULAR 16 // GMRES: A maps the whole basis into its own span, and R is singular\n"
+  "#define MBI_WHY_STALLED 17  // GMRES: cycles gain nothing\n"
+  "\n"
+  "MBS_FUNCTION double *mbi_small(const mbi_solve_vectors *v, int part) {\n"
+  "  return (double *)v->at[MBI_ARNOLDI_SMALL] + (long long)part * (v->basis + 1);\n"
+  "}\n"
+  "\n"
+  "// A basis of one vector.\n"
+  "MBS_FUNCTION void mbi_arnoldi_begin(mbi_solve_state *s, double length) {\n"
+  "  s->scalar[MBI_ARNOLDI_SIZE] = 1;\n"
+  "  s->scalar[MBI_GMRES_BEGAN] = length;\n"
+  "}\n"
+  "\n"
+  "// The last column of H into `column`; returns the entry below it, the new vector's length. By\n"
+  "// Pythagoras from what the second pass had left, which is little: Smoktunowicz, Barlow, Langou,\n"
+  "// \"A note on the error analysis of classical Gram-Schmidt\" (2006). Rounding errors of A u are 0.\n"
+  "MBS_FUNCTION double mbi_arnoldi_column(const mbi_solve_state *s, const mbi_solve_vectors *v,\n"
+  "                                       const double *sums, double *column) {\n"
+  "  const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];\n"
+  "  const double *first = mbi_small(v, MBI_SMALL_FIRST);\n"
+  "  double *second = mbi_small(v, MBI_SMALL_SECOND), left = sums[size];\n"
+  "  const double least = 4 * s->epsilon, whole = s->scalar[MBI_ARNOLDI_WW];\n"
+  "  int k;\n"
+  "  for (k = 0; k < size; k++) {\n"
+  "    second[k] = sums[k];\n"
+  "    column[k] = first[k] + sums[k];\n"
+  "    left -= sums[k] * sums[k];\n"
+  "  }\n",
+  "  return left <= least * least * whole ? 0 : sqrt(left); // NaN goes on\n"
+  "}\n"
+  "\n"
+  "// The new vector is q w + sum of combine[k] v_k.\n"
+  "MBS_FUNCTION void mbi_arnoldi_extend(mbi_solve_state *s, const mbi_solve_vectors *v,\n"
+  "                                     double below) {\n"
+  "  const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];\n"
+  "  const double *second = mbi_small(v, MBI_SMALL_SECOND);\n"
+  "  const double q = below > 0 ? 1 / below : below;\n"
+  "  double *combine = mbi_small(v, MBI_SMALL_COMBINE);\n"
+  "  int k;\n"
+  "  for (k = 0; k < size; k++) {\n"
+  "    combine[k] = -q * second[k];\n"
+  "  }\n"
+  "  s->scalar[MBI_ARNOLDI_Q] = q;\n"
+  "  s->scalar[MBI_ARNOLDI_BETA] = below;\n"
+  "  s->scalar[MBI_ARNOLDI_WIDTH] = size;\n"
+  "  s->scalar[MBI_ARNOLDI_CLOSE] = 0;\n"
+  "  s->scalar[MBI_ARNOLDI_SIZE] = size + 1;\n"
+  "}\n"
+  "\n"
+  "// Rotates a new column like those before it and then its own last entry away; returns R's\n"
+  "// diagonal, 0 where it is nothing but rounding errors: then the column does not count.\n"
+  "MBS_FUNCTION double mbi_gmres_rotate(const mbi_solve_state *s, const mbi_solve_vectors *v,\n"
+  "                                     double *column, double below) {\n"
+  "  const int last = (int)s->scalar[MBI_ARNOLDI_SIZE] - 1;\n"
+  "  double *c = mbi_small(v, MBI_SMALL_COSINE), *d = mbi_small(v, MBI_SMALL_SINE);\n"
+  "  double *g = mbi_small(v, MBI_SMALL_G), length;\n"
+  "  int k;\n"
+  "  for (k = 0; k < last; k++) {\n"
+  "    const double upper = column[k], lower = column[k + 1];\n"
+  "    column[k] = c[k] * upper + d[k] * lower;\n"
+  "    column[k + 1] = c[k] * lower - d[k] * upper;\n"
+  "  }\n"
+  "  length = sqrt(column[last] * column[last] + below * below);\n"
+  "  if (length <= 4 * s->epsilon * sqrt(s->scalar[MBI_ARNOLDI_WW])) {\n"
+  "    return 0;\n"
+  "  }\n"
+  "  c[last] = column[last] / length;\n"
+  "  d[last] = below / length;\n",
+  "  column[last] = length;\n"
+  "  g[last + 1] = -d[last] * g[last];\n"
+  "  g[last] = c[last] * g[last];\n"
+  "  return length;\n"
+  "}\n"
+  "\n"
+  "// R y = g for the first `used` columns.\n"
+  "MBS_FUNCTION void mbi_gmres_solve(const mbi_solve_vectors *v, int used) {\n"
+  "  const double *g = mbi_small(v, MBI_SMALL_G);\n"
+  "  double *y = mbi_small(v, MBI_SMALL_Y);\n"
+  "  int k, row;\n"
+  "  for (k = 0; k < used; k++) {\n"
+  "    y[k] = g[k];\n"
+  "  }\n"
+  "  for (k = used - 1; k >= 0; k--) {\n"
+  "    const double *column = mbi_small(v, MBI_SMALL_COLUMN + k);\n"
+  "    y[k] /= column[k];\n"
+  "    for (row = 0; row < k; row++) {\n"
+  "      y[row] -= column[row] * y[k];\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// The cycle ends with `used` columns: y, and the residual in the basis and w, which becomes the\n"
+  "// first vector of the next cycle: no product is needed for it. r = V Q'(g_used e_used). Behind\n"
+  "// mbi_arnoldi_extend.\n"
+  "MBS_FUNCTION void mbi_gmres_close(mbi_solve_state *s, const mbi_solve_vectors *v, int used) {\n"
+  "  const int width = (int)s->scalar[MBI_ARNOLDI_WIDTH];\n"
+  "  const double *c = mbi_small(v, MBI_SMALL_COSINE), *d = mbi_small(v, MBI_SMALL_SINE);\n"
+  "  const double length = mbi_small(v, MBI_SMALL_G)[used];\n"
+  "  double *combine = mbi_small(v, MBI_SMALL_COMBINE), *r = mbi_small(v, MBI_SMALL_FIRST);\n"
+  "  double below = length < 0 ? -1 : length > 0 ? 1 : 0, q; // of r made one long\n"
+  "  int k;\n"
+  "  mbi_gmres_solve(v, used);\n"
+  "  for (k = used - 1; k >= 0; k--) {\n"
+  "    r[k + 1] = c[k] * below;\n"
+  "    below *= -d[k];\n"
+  "  }\n"
+  "  r[0] = below;\n"
+  "  q = used == width ? r[width] : 0; // of the vector that is still q w + sum of combine[k] v_k\n"
+  "  for (k = 0; k < width; k++) {\n"
+  "    combine[k] = q * combine[k] + (k <= used ? r[k] : 0);\n"
+  "  }\n"
+  "  for (k = used; k < width; k++) {\n",
+  "    mbi_small(v, MBI_SMALL_Y)[k] = 0;\n"
+  "  }\n"
+  "  s->scalar[MBI_ARNOLDI_Q] *= q;\n"
+  "  s->scalar[MBI_ARNOLDI_CLOSE] = 1;\n"
+  "  s->scalar[MBI_GMRES_RESTARTS] += s->stop == MBI_SOLVE_RUNNING;\n"
+  "  mbi_arnoldi_begin(s, length < 0 ? -length : length);\n"
+  "}\n"
+  "\n"
+  "// Whether cycles have stopped to gain anything, at the end of one.\n"
+  "MBS_FUNCTION int mbi_gmres_stalls(mbi_solve_state *s) {\n"
+  "  const double began = s->scalar[MBI_GMRES_BEGAN];\n"
+  "  const int gain = s->rr <= MBI_GMRES_STALLED * began * began;\n"
+  "  s->scalar[MBI_GMRES_STALLS] = gain ? 0 : s->scalar[MBI_GMRES_STALLS] + 1;\n"
+  "  return s->scalar[MBI_GMRES_STALLS] >= MBI_GMRES_PATIENCE;\n"
+  "}\n"
+  "\n"
+  "// GMRES behind the second pass, whose sums these are.\n"
+  "MBS_FUNCTION void mbi_gmres_count(mbi_solve_memory *m, const mbi_solve_vectors *v,\n"
+  "                                  const double *sums) {\n"
+  "  mbi_solve_state *s = &m->state;\n"
+  "  const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];\n"
+  "  double *column = mbi_small(v, MBI_SMALL_COLUMN + size - 1);\n"
+  "  const double below = mbi_arnoldi_column(s, v, sums, column);\n"
+  "  double *g = mbi_small(v, MBI_SMALL_G), left;\n"
+  "  int singular, used;\n"
+  "  if (size == 1) {\n"
+  "    g[0] = s->scalar[MBI_GMRES_BEGAN];\n"
+  "  }\n"
+  "  singular = mbi_gmres_rotate(s, v, column, below) == 0;\n"
+  "  used = singular ? size - 1 : size;\n"
+  "  left = g[used];\n"
+  "  mbi_arnoldi_extend(s, v, below);\n"
+  "  mbi_solve_count(m, left * left);\n"
+  "  if (s->stop == MBI_SOLVE_NOT_FINITE) {\n"
+  "    return; // x stays what it was\n"
+  "  }\n"
+  "  if (singular && s->stop != MBI_SOLVE_CANDIDATE) {\n"
+  "    s->why = MBI_WHY_SINGULAR;\n"
+  "    s->value = size;\n"
+  "    s->stop = MBI_SOLVE_BREAKDOWN;\n"
+  "  }\n"
+  "  if (s->stop == MBI_SOLVE_RUNNING && size == v->basis && mbi_gmres_stalls(s)) {\n"
+  "    s->why = MBI_WHY_STALLED;\n",
+  "    s->value = size;\n"
+  "    s->stop = MBI_SOLVE_STAGNATED;\n"
+  "  }\n"
+  "  if (s->stop != MBI_SOLVE_RUNNING || size == v->basis) {\n"
+  "    mbi_gmres_close(s, v, used);\n"
+  "  }\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_solve_arnoldi_steps_cuh[] = {
+  "// Arnoldi's process: Saad, Schultz, \"GMRES: A Generalized Minimal Residual Algorithm for Solving\n"
+  "// Nonsymmetric Linear Systems\" (1986); Saad, \"Iterative Methods for Sparse Linear Systems\", 2nd\n"
+  "// ed. (2003), algorithms 6.9 and 9.5. Classical Gram-Schmidt twice, in three passes over the\n"
+  "// basis: the second pass subtracts what the first has found and finds what is left, the third,\n"
+  "// which makes the new vector, subtracts that too. w = A u lies in MBI_AT_W. solve/arnoldi.cuh\n"
+  "// has the scalar part.\n"
+  "\n"
+  "// v_0 = w / ||w||, where w = b - A x\n"
+  "MBS_BEFORE(arnoldi_start) {\n"
+  "  c->scalar[MBI_ARNOLDI_Q] = c->ww > 0 ? 1 / sqrt(c->ww) : c->ww;\n"
+  "  return 0;\n"
+  "}\n"
+  "MBS_ELEMENT(arnoldi_start) {\n"
+  "  const double first = c->scalar[MBI_ARNOLDI_Q] * MBS_LOAD(MBI_AT_W);\n"
+  "  MBS_BASIS(MBI_ARNOLDI_V, 0) = (MBS_VECTOR)first;\n"
+  "  MBS_STORE(MBI_ARNOLDI_U,\n"
+  "            v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * first : first);\n"
+  "  sums[0] += first * first;\n"
+  "}\n"
+  "MBS_AFTER(arnoldi_start) {\n"
+  "  mbi_solve_state *s = &m->state;\n"
+  "  (void)sums;\n"
+  "  if (s->iterations == 0) {\n"
+  "    s->scalar[MBI_GMRES_RESTARTS] = 0;\n"
+  "  }\n"
+  "  s->scalar[MBI_GMRES_STALLS] = 0;\n"
+  "  mbi_arnoldi_begin(s, sqrt(c->ww));\n"
+  "  mbi_solve_restart(m);\n"
+  "}\n"
+  "MBS_STEP(arnoldi_start, 1, 0, MBS_ALWAYS)\n"
+  "\n"
+  "// h_k = v_k'w and ||w||^2\n"
+  "MBS_WIDE_COUNT(arnoldi_project) {\n"
+  "  return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;\n"
+  "}\n"
+  "MBS_WIDE_ELEMENT(arnoldi_project) {\n"
+  "  const int size = (int)c->scalar[MBI_ARNOLDI_SIZE];\n"
+  "  const double w = MBS_LOAD(MBI_AT_W);\n"
+  "  int k;\n"
+  "  if (first == 0 && v->pre == MBI_PRE_APART) {\n"
+  "    MBS_BASIS(MBI_ARNOLDI_ZS, size - 1) = MBS_AT(MBI_ARNOLDI_Z)[i];\n"
+  "  }\n"
+  "  for (k = 0; k < MBI_WIDE_GROUP; k++) {\n"
+  "    if (first + k < size) {\n",
+  "      sums[k] += (double)MBS_BASIS(MBI_ARNOLDI_V, first + k) * w;\n"
+  "    } else if (first + k == size) {\n"
+  "      sums[k] += w * w;\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "MBS_WIDE_AFTER(arnoldi_project) {\n"
+  "  const int size = (int)m->state.scalar[MBI_ARNOLDI_SIZE];\n"
+  "  int k;\n"
+  "  for (k = 0; k < size; k++) {\n"
+  "    mbi_small(v, MBI_SMALL_FIRST)[k] = sums[k];\n"
+  "  }\n"
+  "  m->state.scalar[MBI_ARNOLDI_WW] = sums[size];\n"
+  "}\n"
+  "MBS_WIDE_STEP(arnoldi_project)\n"
+  "\n"
+  "// w -= sum of h_k v_k; what v_k'w still is, and ||w||^2\n"
+  "MBS_WIDE_COUNT(arnoldi_again) {\n"
+  "  return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;\n"
+  "}\n"
+  "MBS_WIDE_ELEMENT(arnoldi_again) {\n"
+  "  const int size = (int)c->scalar[MBI_ARNOLDI_SIZE];\n"
+  "  double w = MBS_LOAD(MBI_AT_W);\n"
+  "  int k;\n"
+  "  if (first == 0) {\n"
+  "    const double *h = mbi_small(v, MBI_SMALL_FIRST);\n"
+  "    for (k = 0; k < size; k++) {\n"
+  "      w -= h[k] * (double)MBS_BASIS(MBI_ARNOLDI_V, k);\n"
+  "    }\n"
+  "    MBS_STORE(MBI_AT_W, w);\n"
+  "    w = MBS_LOAD(MBI_AT_W);\n"
+  "  }\n"
+  "  for (k = 0; k < MBI_WIDE_GROUP; k++) {\n"
+  "    if (first + k < size) {\n"
+  "      sums[k] += (double)MBS_BASIS(MBI_ARNOLDI_V, first + k) * w;\n"
+  "    } else if (first + k == size) {\n"
+  "      sums[k] += w * w;\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "MBS_WIDE_AFTER(arnoldi_again) {\n"
+  "  mbi_gmres_count(m, v, sums);\n"
+  "}\n"
+  "MBS_WIDE_STEP(arnoldi_again)\n"
+  "\n"
+  "// The new vector; where a cycle ends, x += M^-1 V y.\n"
+  "MBS_NOTHING_BEFORE(arnoldi_extend)\n"
+  "MBS_ELEMENT(arnoldi_extend) {\n"
+  "  const int width = (int)c->scalar[MBI_ARNOLDI_WIDTH];\n"
+  "  const int close = c->scalar[MBI_ARNOLDI_CLOSE] != 0;\n"
+  "  const double *combine = mbi_small(v, MBI_SMALL_COMBINE);\n"
+  "  double made = c->scalar[MBI_ARNOLDI_Q] * MBS_LOAD(MBI_AT_W);\n"
+  "  int k;\n"
+  "  (void)sums;\n"
+  "  if (close) {\n",
+  "    const double *y = mbi_small(v, MBI_SMALL_Y);\n"
+  "    const int from = v->pre == MBI_PRE_APART ? MBI_ARNOLDI_ZS : MBI_ARNOLDI_V;\n"
+  "    double change = 0;\n"
+  "    for (k = 0; k < width; k++) {\n"
+  "      change += y[k] * (double)MBS_BASIS(from, k);\n"
+  "    }\n"
+  "    change = v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * change : change;\n"
+  "    MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + change);\n"
+  "  }\n"
+  "  for (k = 0; k < width; k++) {\n"
+  "    made += combine[k] * (double)MBS_BASIS(MBI_ARNOLDI_V, k);\n"
+  "  }\n"
+  "  MBS_BASIS(MBI_ARNOLDI_V, close ? 0 : width) = (MBS_VECTOR)made;\n"
+  "  MBS_STORE(MBI_ARNOLDI_U, v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * made : made);\n"
+  "}\n"
+  "MBS_NOTHING_AFTER(arnoldi_extend)\n"
+  "MBS_STEP(arnoldi_extend, 0, 0, MBS_LATE)\n",
+  NULL};
+
+static const char *const mbi_source_solve_arnoldi_cu[] = {
+  "// Arnoldi's process between products: GMRES and Lanczos. A row of vectors in f64 moves, with j\n"
+  "// vectors in the basis: project 8 (j + 1) bytes, again 8 (j + 2) and, where j is above 8, what\n"
+  "// its caches do not keep of as much again, extend 8 (j + 3).\n"
+  "#include \"solve/wide.cuh\"\n"
+  "#include \"solve/arnoldi.cuh\"\n"
+  "#include \"solve/look_steps.cuh\"\n"
+  "#include \"solve/wide_steps.cuh\"\n"
+  "#include \"solve/arnoldi_steps.cuh\"\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_solve_look(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  solve_look_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_arnoldi_start(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  arnoldi_start_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_arnoldi_project(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  arnoldi_project_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_arnoldi_again(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  arnoldi_again_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_arnoldi_extend(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  arnoldi_extend_step(v, n, m, partials, (double *)shared);\n"
   "}\n",
   NULL};
 
@@ -11314,6 +11778,11 @@ static const struct {
     {"solve/cg.cu", mbi_source_solve_cg_cu},
     {"solve/bicgstab_steps.cuh", mbi_source_solve_bicgstab_steps_cuh},
     {"solve/bicgstab.cu", mbi_source_solve_bicgstab_cu},
+    {"solve/wide_steps.cuh", mbi_source_solve_wide_steps_cuh},
+    {"solve/wide.cuh", mbi_source_solve_wide_cuh},
+    {"solve/arnoldi.cuh", mbi_source_solve_arnoldi_cuh},
+    {"solve/arnoldi_steps.cuh", mbi_source_solve_arnoldi_steps_cuh},
+    {"solve/arnoldi.cu", mbi_source_solve_arnoldi_cu},
 #ifdef MERBIT_STUDY_METHODS
     {"spmv/bsr_study.cu", mbi_source_spmv_bsr_study_cu},
     {"spmv/row_study.cu", mbi_source_spmv_row_study_cu},
@@ -11322,7 +11791,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "c6c4998e2e052316f4f4f1903a40d065f17795d5d808c0c8aa5f494b5b2de60b"
+#define MBI_KERNEL_HASH "7653dd6ec0c000bbeac66c879e4d8a3fa4e34142223a398e31f08abc0df0006e"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -37467,6 +37936,7 @@ MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_v
 #define MBI_SOLVE_RUNNING 0
 #define MBI_SOLVE_CAP 1
 #define MBI_SOLVE_NOT_FINITE 3
+#define MBI_SOLVE_STAGNATED 4
 #define MBI_SOLVE_BREAKDOWN 5
 #define MBI_SOLVE_CANDIDATE 100 // the recurrence is below the goal: b - A x decides
 
@@ -37494,6 +37964,8 @@ typedef struct mbi_solve_vectors {
   void *at[MBI_SOLVE_VECTORS];
   int pre;   // a MBI_PRE
   int block; // rows of a block of the preconditioner
+  int basis;        // GMRES and Lanczos: vectors of a cycle
+  long long stride; // and elements from one to the next
 } mbi_solve_vectors;
 
 typedef struct mbi_solve_state {
@@ -37583,6 +38055,205 @@ MBS_FUNCTION int mbi_solve_broken(mbi_solve_state *c, int why, double value) {
   return value - value == 0 ? MBI_SOLVE_BREAKDOWN : MBI_SOLVE_NOT_FINITE;
 }
 
+// The scalar part of GMRES and Lanczos: columns of the Hessenberg matrix, plane rotations, the
+// small triangular system. Saad, Schultz, "GMRES" (1986); Saad, "Iterative Methods for Sparse
+// Linear Systems", 2nd ed. (2003), section 6.5.3. For the CPU and the GPU, as solve/state.cuh.
+
+#define MBI_WIDE_GROUP 8 // sums that a thread holds at a time
+
+// Vectors. Without a preconditioner apart from steps, Z and ZS do not exist.
+#define MBI_ARNOLDI_V 4     // the basis: v->basis + 1 vectors, v->stride elements apart
+#define MBI_ARNOLDI_U 5     // the newest one, where products read it; times MBI_AT_INVERSE
+#define MBI_ARNOLDI_Z 6     // M^-1 u
+#define MBI_ARNOLDI_ZS 7    // M^-1 v of the whole basis: flexible GMRES (Saad 1993)
+#define MBI_ARNOLDI_SMALL 8 // doubles: the parts below
+
+#define MBI_ARNOLDI_SIZE 0  // scalars: vectors of the basis
+#define MBI_ARNOLDI_WIDTH 1 // of which the new one is made
+#define MBI_ARNOLDI_CLOSE 2 // the cycle is complete: x, and the next one's first vector
+#define MBI_ARNOLDI_WW 3    // ||A u||^2
+#define MBI_ARNOLDI_Q 4     // w's part in the new vector
+#define MBI_ARNOLDI_BETA 5  // its length before it was made one
+#define MBI_GMRES_BEGAN 6   // ||r|| where the cycle began
+#define MBI_GMRES_STALLS 7  // cycles in a row that gained nothing
+#define MBI_GMRES_RESTARTS 8 // in this solve
+
+// Parts of v->basis + 1 doubles each.
+#define MBI_SMALL_FIRST 0   // products with the basis, first pass
+#define MBI_SMALL_SECOND 1  // and what they had left
+#define MBI_SMALL_COMBINE 2 // the basis' parts in the new vector
+#define MBI_SMALL_Y 3
+#define MBI_SMALL_COSINE 4
+#define MBI_SMALL_SINE 5
+#define MBI_SMALL_G 6       // the right-hand side of the small system; its last entry is ||r||
+#define MBI_SMALL_COLUMN 7  // and more: columns of the Hessenberg matrix, or of its factor R
+
+#define MBI_GMRES_STALLED 0.9999 // of ||r||^2 left by a cycle: that is no gain
+#define MBI_GMRES_PATIENCE 3     // such cycles
+
+#define MBI_WHY_SINGULAR 16 // GMRES: A maps the whole basis into its own span, and R is singular
+#define MBI_WHY_STALLED 17  // GMRES: cycles gain nothing
+
+MBS_FUNCTION double *mbi_small(const mbi_solve_vectors *v, int part) {
+  return (double *)v->at[MBI_ARNOLDI_SMALL] + (long long)part * (v->basis + 1);
+}
+
+// A basis of one vector.
+MBS_FUNCTION void mbi_arnoldi_begin(mbi_solve_state *s, double length) {
+  s->scalar[MBI_ARNOLDI_SIZE] = 1;
+  s->scalar[MBI_GMRES_BEGAN] = length;
+}
+
+// The last column of H into `column`; returns the entry below it, the new vector's length. By
+// Pythagoras from what the second pass had left, which is little: Smoktunowicz, Barlow, Langou,
+// "A note on the error analysis of classical Gram-Schmidt" (2006). Rounding errors of A u are 0.
+MBS_FUNCTION double mbi_arnoldi_column(const mbi_solve_state *s, const mbi_solve_vectors *v,
+                                       const double *sums, double *column) {
+  const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];
+  const double *first = mbi_small(v, MBI_SMALL_FIRST);
+  double *second = mbi_small(v, MBI_SMALL_SECOND), left = sums[size];
+  const double least = 4 * s->epsilon, whole = s->scalar[MBI_ARNOLDI_WW];
+  int k;
+  for (k = 0; k < size; k++) {
+    second[k] = sums[k];
+    column[k] = first[k] + sums[k];
+    left -= sums[k] * sums[k];
+  }
+  return left <= least * least * whole ? 0 : sqrt(left); // NaN goes on
+}
+
+// The new vector is q w + sum of combine[k] v_k.
+MBS_FUNCTION void mbi_arnoldi_extend(mbi_solve_state *s, const mbi_solve_vectors *v,
+                                     double below) {
+  const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];
+  const double *second = mbi_small(v, MBI_SMALL_SECOND);
+  const double q = below > 0 ? 1 / below : below;
+  double *combine = mbi_small(v, MBI_SMALL_COMBINE);
+  int k;
+  for (k = 0; k < size; k++) {
+    combine[k] = -q * second[k];
+  }
+  s->scalar[MBI_ARNOLDI_Q] = q;
+  s->scalar[MBI_ARNOLDI_BETA] = below;
+  s->scalar[MBI_ARNOLDI_WIDTH] = size;
+  s->scalar[MBI_ARNOLDI_CLOSE] = 0;
+  s->scalar[MBI_ARNOLDI_SIZE] = size + 1;
+}
+
+// Rotates a new column like those before it and then its own last entry away; returns R's
+// diagonal, 0 where it is nothing but rounding errors: then the column does not count.
+MBS_FUNCTION double mbi_gmres_rotate(const mbi_solve_state *s, const mbi_solve_vectors *v,
+                                     double *column, double below) {
+  const int last = (int)s->scalar[MBI_ARNOLDI_SIZE] - 1;
+  double *c = mbi_small(v, MBI_SMALL_COSINE), *d = mbi_small(v, MBI_SMALL_SINE);
+  double *g = mbi_small(v, MBI_SMALL_G), length;
+  int k;
+  for (k = 0; k < last; k++) {
+    const double upper = column[k], lower = column[k + 1];
+    column[k] = c[k] * upper + d[k] * lower;
+    column[k + 1] = c[k] * lower - d[k] * upper;
+  }
+  length = sqrt(column[last] * column[last] + below * below);
+  if (length <= 4 * s->epsilon * sqrt(s->scalar[MBI_ARNOLDI_WW])) {
+    return 0;
+  }
+  c[last] = column[last] / length;
+  d[last] = below / length;
+  column[last] = length;
+  g[last + 1] = -d[last] * g[last];
+  g[last] = c[last] * g[last];
+  return length;
+}
+
+// R y = g for the first `used` columns.
+MBS_FUNCTION void mbi_gmres_solve(const mbi_solve_vectors *v, int used) {
+  const double *g = mbi_small(v, MBI_SMALL_G);
+  double *y = mbi_small(v, MBI_SMALL_Y);
+  int k, row;
+  for (k = 0; k < used; k++) {
+    y[k] = g[k];
+  }
+  for (k = used - 1; k >= 0; k--) {
+    const double *column = mbi_small(v, MBI_SMALL_COLUMN + k);
+    y[k] /= column[k];
+    for (row = 0; row < k; row++) {
+      y[row] -= column[row] * y[k];
+    }
+  }
+}
+
+// The cycle ends with `used` columns: y, and the residual in the basis and w, which becomes the
+// first vector of the next cycle: no product is needed for it. r = V Q'(g_used e_used). Behind
+// mbi_arnoldi_extend.
+MBS_FUNCTION void mbi_gmres_close(mbi_solve_state *s, const mbi_solve_vectors *v, int used) {
+  const int width = (int)s->scalar[MBI_ARNOLDI_WIDTH];
+  const double *c = mbi_small(v, MBI_SMALL_COSINE), *d = mbi_small(v, MBI_SMALL_SINE);
+  const double length = mbi_small(v, MBI_SMALL_G)[used];
+  double *combine = mbi_small(v, MBI_SMALL_COMBINE), *r = mbi_small(v, MBI_SMALL_FIRST);
+  double below = length < 0 ? -1 : length > 0 ? 1 : 0, q; // of r made one long
+  int k;
+  mbi_gmres_solve(v, used);
+  for (k = used - 1; k >= 0; k--) {
+    r[k + 1] = c[k] * below;
+    below *= -d[k];
+  }
+  r[0] = below;
+  q = used == width ? r[width] : 0; // of the vector that is still q w + sum of combine[k] v_k
+  for (k = 0; k < width; k++) {
+    combine[k] = q * combine[k] + (k <= used ? r[k] : 0);
+  }
+  for (k = used; k < width; k++) {
+    mbi_small(v, MBI_SMALL_Y)[k] = 0;
+  }
+  s->scalar[MBI_ARNOLDI_Q] *= q;
+  s->scalar[MBI_ARNOLDI_CLOSE] = 1;
+  s->scalar[MBI_GMRES_RESTARTS] += s->stop == MBI_SOLVE_RUNNING;
+  mbi_arnoldi_begin(s, length < 0 ? -length : length);
+}
+
+// Whether cycles have stopped to gain anything, at the end of one.
+MBS_FUNCTION int mbi_gmres_stalls(mbi_solve_state *s) {
+  const double began = s->scalar[MBI_GMRES_BEGAN];
+  const int gain = s->rr <= MBI_GMRES_STALLED * began * began;
+  s->scalar[MBI_GMRES_STALLS] = gain ? 0 : s->scalar[MBI_GMRES_STALLS] + 1;
+  return s->scalar[MBI_GMRES_STALLS] >= MBI_GMRES_PATIENCE;
+}
+
+// GMRES behind the second pass, whose sums these are.
+MBS_FUNCTION void mbi_gmres_count(mbi_solve_memory *m, const mbi_solve_vectors *v,
+                                  const double *sums) {
+  mbi_solve_state *s = &m->state;
+  const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];
+  double *column = mbi_small(v, MBI_SMALL_COLUMN + size - 1);
+  const double below = mbi_arnoldi_column(s, v, sums, column);
+  double *g = mbi_small(v, MBI_SMALL_G), left;
+  int singular, used;
+  if (size == 1) {
+    g[0] = s->scalar[MBI_GMRES_BEGAN];
+  }
+  singular = mbi_gmres_rotate(s, v, column, below) == 0;
+  used = singular ? size - 1 : size;
+  left = g[used];
+  mbi_arnoldi_extend(s, v, below);
+  mbi_solve_count(m, left * left);
+  if (s->stop == MBI_SOLVE_NOT_FINITE) {
+    return; // x stays what it was
+  }
+  if (singular && s->stop != MBI_SOLVE_CANDIDATE) {
+    s->why = MBI_WHY_SINGULAR;
+    s->value = size;
+    s->stop = MBI_SOLVE_BREAKDOWN;
+  }
+  if (s->stop == MBI_SOLVE_RUNNING && size == v->basis && mbi_gmres_stalls(s)) {
+    s->why = MBI_WHY_STALLED;
+    s->value = size;
+    s->stop = MBI_SOLVE_STAGNATED;
+  }
+  if (s->stop != MBI_SOLVE_RUNNING || size == v->basis) {
+    mbi_gmres_close(s, v, used);
+  }
+}
+
 #undef MBS_FUNCTION
 
 enum { MBI_STEP_ALWAYS, MBI_STEP_RUNNING, MBI_STEP_LATE }; /* MBS_ALWAYS and so on */
@@ -37593,6 +38264,7 @@ typedef struct mbi_step_code {
   mbi_task chunk;
   void (*after)(mbi_solve_memory *memory, const mbi_solve_state *scalars, const double *sums);
   int adds, maxes, when;
+  const struct mbi_wide_code *wide; /* of a step with many sums: solve/wide.c */
 } mbi_step_code;
 
 /* A step on both sides: its kernel in the method's program, and its code in f64 and f32. */
@@ -37604,7 +38276,7 @@ typedef struct mbi_step {
 #define MBI_SOLVE_STEPS 16 /* of a method, at most */
 #define MBI_STEP_THREADS 256 /* of a block of the GPU, as solve/step.cuh has it, and the most blocks */
 #define MBI_STEP_BLOCKS 1024
-#define MBI_STEP_SHARED 512  /* bytes */
+#define MBI_STEP_SHARED 1024  /* bytes */
 #define MBI_SOLVER_PRODUCTS 1000 /* that a plan is made for, per solve expected */
 #define MBI_SOLVE_BATCH 0.1      /* seconds that a batch of iterations should take */
 #define MBI_SOLVE_ON (-1)        /* of a solve: there is no merbit_stop yet */
@@ -37651,6 +38323,7 @@ struct merbit_solver {
   merbit_side side;
   double norm; /* of A, in the infinity norm */
   mbi_solve_vectors v;
+  int64_t bytes_at[MBI_SOLVE_VECTORS]; /* of a vector that is not one of n elements; else 0 */
   int alias[MBI_SOLVE_VECTORS]; /* whose memory a vector has: see mbi_solve_method.layout */
   mbi_solve_memory *memory;     /* on the solver's side */
   double *partials;             /* on it too */
@@ -37708,7 +38381,71 @@ typedef struct mbi_step_call {
   }                                                                                            \
   static const mbi_step_code MBS_NAME(name, _code) = {                                         \
       MBS_NAME(name, _before), MBS_NAME(name, _chunk), MBS_NAME(name, _after), adds, maxes,    \
-      when};
+      when,                      NULL};
+
+/* Steps with many sums (solve/wide_steps.cuh) as the CPU runs them. */
+typedef struct mbi_wide_code {
+  int (*count)(const mbi_solve_state *scalars);
+  mbi_task chunk; /* takes a mbi_step_call */
+  void (*after)(mbi_solve_memory *memory, const mbi_solve_vectors *v, const double *sums);
+} mbi_wide_code;
+
+#define MBS_WIDE_COUNT(name) static int MBS_NAME(name, _count)(const mbi_solve_state *c)
+#define MBS_WIDE_ELEMENT(name)                                                                 \
+  static void MBS_NAME(name, _element)(MBS_INDEX i, const mbi_solve_vectors *v,                \
+                                       const mbi_solve_state *c, int first, double *sums)
+#define MBS_WIDE_AFTER(name)                                                                   \
+  static void MBS_NAME(name, _after)(mbi_solve_memory * m, const mbi_solve_vectors *v,         \
+                                     const double *sums)
+#define MBS_WIDE_STEP(name)                                                                    \
+  static void MBS_NAME(name, _chunk)(void *argument, int chunk) {                              \
+    const mbi_step_call *call = (const mbi_step_call *)argument;                               \
+    const mbi_solve_vectors v = *call->v;                                                      \
+    const mbi_solve_state c = *call->scalars;                                                  \
+    const int count = MBS_NAME(name, _count)(&c);                                              \
+    const int64_t begin = (int64_t)chunk * MBI_SOLVE_CHUNK;                                    \
+    const int64_t end = begin + MBI_SOLVE_CHUNK < call->n ? begin + MBI_SOLVE_CHUNK : call->n; \
+    int first, k;                                                                              \
+    for (first = 0; first < count; first += MBI_WIDE_GROUP) {                                  \
+      double sums[MBI_WIDE_GROUP] = {0};                                                       \
+      int64_t i;                                                                               \
+      for (i = begin; i < end; i++) {                                                          \
+        MBS_NAME(name, _element)(i, &v, &c, first, sums);                                      \
+      }                                                                                        \
+      for (k = 0; k < MBI_WIDE_GROUP && first + k < count; k++) {                              \
+        call->partials[(size_t)chunk * (size_t)count + (size_t)(first + k)] = sums[k];         \
+      }                                                                                        \
+    }                                                                                          \
+  }                                                                                            \
+  static const mbi_wide_code MBS_NAME(name, _wide) = {                                         \
+      MBS_NAME(name, _count), MBS_NAME(name, _chunk), MBS_NAME(name, _after)};                 \
+  static const mbi_step_code MBS_NAME(name, _code) = {                                         \
+      NULL, NULL, NULL, 0, 0, MBI_STEP_RUNNING, &MBS_NAME(name, _wide)};
+
+/* What mbk_wide_step of solve/wide.cuh does, in a solver that runs. */
+static void mbi_wide_run(merbit_context *context, const mbi_wide_code *code,
+                         const mbi_solve_vectors *v, int64_t n, mbi_solve_memory *memory,
+                         double *partials) {
+  const mbi_solve_state scalars = memory->state;
+  const int count = code->count(&scalars);
+  const int64_t chunks = (n + MBI_SOLVE_CHUNK - 1) / MBI_SOLVE_CHUNK;
+  double *sums = partials + chunks * count;
+  mbi_step_call call;
+  int64_t chunk;
+  int k;
+  call.v = v;
+  call.scalars = &scalars;
+  call.partials = partials;
+  call.n = n;
+  mbi_parallel(context, (int)chunks, code->chunk, &call);
+  for (k = 0; k < count; k++) {
+    sums[k] = 0;
+    for (chunk = 0; chunk < chunks; chunk++) {
+      sums[k] += partials[chunk * count + k];
+    }
+  }
+  code->after(memory, v, sums);
+}
 
 /* ---- f64 ------------------------------------------------------------------------- */
 #define MBS_VECTOR double
@@ -37987,6 +38724,134 @@ MBS_ELEMENT(bicgstab_direct) {
 }
 MBS_NOTHING_AFTER(bicgstab_direct)
 MBS_STEP(bicgstab_direct, 0, 0, MBS_LATE)
+
+// Steps with as many sums as the solver comes to need, taken in groups of rows' products, so that
+// a thread holds MBI_WIDE_GROUP sums at most. How they are written:
+//   MBS_WIDE_COUNT(name)    how many sums
+//   MBS_WIDE_ELEMENT(name)  does row i for the sums first, first + 1, ...: adds to sums[0], ...;
+//                           called with first = 0, MBI_WIDE_GROUP, ... by the same thread
+//   MBS_WIDE_AFTER(name)    takes the complete sums into the state
+//   MBS_WIDE_STEP(name)     which is not taken once a stop is set
+
+// Vector `at` of a basis, at row i.
+#define MBS_BASIS(slot, k) (MBS_AT(slot)[(MBS_INDEX)(k) * v->stride + i])
+
+// Arnoldi's process: Saad, Schultz, "GMRES: A Generalized Minimal Residual Algorithm for Solving
+// Nonsymmetric Linear Systems" (1986); Saad, "Iterative Methods for Sparse Linear Systems", 2nd
+// ed. (2003), algorithms 6.9 and 9.5. Classical Gram-Schmidt twice, in three passes over the
+// basis: the second pass subtracts what the first has found and finds what is left, the third,
+// which makes the new vector, subtracts that too. w = A u lies in MBI_AT_W. solve/arnoldi.cuh
+// has the scalar part.
+
+// v_0 = w / ||w||, where w = b - A x
+MBS_BEFORE(arnoldi_start) {
+  c->scalar[MBI_ARNOLDI_Q] = c->ww > 0 ? 1 / sqrt(c->ww) : c->ww;
+  return 0;
+}
+MBS_ELEMENT(arnoldi_start) {
+  const double first = c->scalar[MBI_ARNOLDI_Q] * MBS_LOAD(MBI_AT_W);
+  MBS_BASIS(MBI_ARNOLDI_V, 0) = (MBS_VECTOR)first;
+  MBS_STORE(MBI_ARNOLDI_U,
+            v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * first : first);
+  sums[0] += first * first;
+}
+MBS_AFTER(arnoldi_start) {
+  mbi_solve_state *s = &m->state;
+  (void)sums;
+  if (s->iterations == 0) {
+    s->scalar[MBI_GMRES_RESTARTS] = 0;
+  }
+  s->scalar[MBI_GMRES_STALLS] = 0;
+  mbi_arnoldi_begin(s, sqrt(c->ww));
+  mbi_solve_restart(m);
+}
+MBS_STEP(arnoldi_start, 1, 0, MBS_ALWAYS)
+
+// h_k = v_k'w and ||w||^2
+MBS_WIDE_COUNT(arnoldi_project) {
+  return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;
+}
+MBS_WIDE_ELEMENT(arnoldi_project) {
+  const int size = (int)c->scalar[MBI_ARNOLDI_SIZE];
+  const double w = MBS_LOAD(MBI_AT_W);
+  int k;
+  if (first == 0 && v->pre == MBI_PRE_APART) {
+    MBS_BASIS(MBI_ARNOLDI_ZS, size - 1) = MBS_AT(MBI_ARNOLDI_Z)[i];
+  }
+  for (k = 0; k < MBI_WIDE_GROUP; k++) {
+    if (first + k < size) {
+      sums[k] += (double)MBS_BASIS(MBI_ARNOLDI_V, first + k) * w;
+    } else if (first + k == size) {
+      sums[k] += w * w;
+    }
+  }
+}
+MBS_WIDE_AFTER(arnoldi_project) {
+  const int size = (int)m->state.scalar[MBI_ARNOLDI_SIZE];
+  int k;
+  for (k = 0; k < size; k++) {
+    mbi_small(v, MBI_SMALL_FIRST)[k] = sums[k];
+  }
+  m->state.scalar[MBI_ARNOLDI_WW] = sums[size];
+}
+MBS_WIDE_STEP(arnoldi_project)
+
+// w -= sum of h_k v_k; what v_k'w still is, and ||w||^2
+MBS_WIDE_COUNT(arnoldi_again) {
+  return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;
+}
+MBS_WIDE_ELEMENT(arnoldi_again) {
+  const int size = (int)c->scalar[MBI_ARNOLDI_SIZE];
+  double w = MBS_LOAD(MBI_AT_W);
+  int k;
+  if (first == 0) {
+    const double *h = mbi_small(v, MBI_SMALL_FIRST);
+    for (k = 0; k < size; k++) {
+      w -= h[k] * (double)MBS_BASIS(MBI_ARNOLDI_V, k);
+    }
+    MBS_STORE(MBI_AT_W, w);
+    w = MBS_LOAD(MBI_AT_W);
+  }
+  for (k = 0; k < MBI_WIDE_GROUP; k++) {
+    if (first + k < size) {
+      sums[k] += (double)MBS_BASIS(MBI_ARNOLDI_V, first + k) * w;
+    } else if (first + k == size) {
+      sums[k] += w * w;
+    }
+  }
+}
+MBS_WIDE_AFTER(arnoldi_again) {
+  mbi_gmres_count(m, v, sums);
+}
+MBS_WIDE_STEP(arnoldi_again)
+
+// The new vector; where a cycle ends, x += M^-1 V y.
+MBS_NOTHING_BEFORE(arnoldi_extend)
+MBS_ELEMENT(arnoldi_extend) {
+  const int width = (int)c->scalar[MBI_ARNOLDI_WIDTH];
+  const int close = c->scalar[MBI_ARNOLDI_CLOSE] != 0;
+  const double *combine = mbi_small(v, MBI_SMALL_COMBINE);
+  double made = c->scalar[MBI_ARNOLDI_Q] * MBS_LOAD(MBI_AT_W);
+  int k;
+  (void)sums;
+  if (close) {
+    const double *y = mbi_small(v, MBI_SMALL_Y);
+    const int from = v->pre == MBI_PRE_APART ? MBI_ARNOLDI_ZS : MBI_ARNOLDI_V;
+    double change = 0;
+    for (k = 0; k < width; k++) {
+      change += y[k] * (double)MBS_BASIS(from, k);
+    }
+    change = v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * change : change;
+    MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + change);
+  }
+  for (k = 0; k < width; k++) {
+    made += combine[k] * (double)MBS_BASIS(MBI_ARNOLDI_V, k);
+  }
+  MBS_BASIS(MBI_ARNOLDI_V, close ? 0 : width) = (MBS_VECTOR)made;
+  MBS_STORE(MBI_ARNOLDI_U, v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * made : made);
+}
+MBS_NOTHING_AFTER(arnoldi_extend)
+MBS_STEP(arnoldi_extend, 0, 0, MBS_LATE)
 
 #undef MBS_VECTOR
 #undef MBS_NAME
@@ -38268,6 +39133,134 @@ MBS_ELEMENT(bicgstab_direct) {
 MBS_NOTHING_AFTER(bicgstab_direct)
 MBS_STEP(bicgstab_direct, 0, 0, MBS_LATE)
 
+// Steps with as many sums as the solver comes to need, taken in groups of rows' products, so that
+// a thread holds MBI_WIDE_GROUP sums at most. How they are written:
+//   MBS_WIDE_COUNT(name)    how many sums
+//   MBS_WIDE_ELEMENT(name)  does row i for the sums first, first + 1, ...: adds to sums[0], ...;
+//                           called with first = 0, MBI_WIDE_GROUP, ... by the same thread
+//   MBS_WIDE_AFTER(name)    takes the complete sums into the state
+//   MBS_WIDE_STEP(name)     which is not taken once a stop is set
+
+// Vector `at` of a basis, at row i.
+#define MBS_BASIS(slot, k) (MBS_AT(slot)[(MBS_INDEX)(k) * v->stride + i])
+
+// Arnoldi's process: Saad, Schultz, "GMRES: A Generalized Minimal Residual Algorithm for Solving
+// Nonsymmetric Linear Systems" (1986); Saad, "Iterative Methods for Sparse Linear Systems", 2nd
+// ed. (2003), algorithms 6.9 and 9.5. Classical Gram-Schmidt twice, in three passes over the
+// basis: the second pass subtracts what the first has found and finds what is left, the third,
+// which makes the new vector, subtracts that too. w = A u lies in MBI_AT_W. solve/arnoldi.cuh
+// has the scalar part.
+
+// v_0 = w / ||w||, where w = b - A x
+MBS_BEFORE(arnoldi_start) {
+  c->scalar[MBI_ARNOLDI_Q] = c->ww > 0 ? 1 / sqrt(c->ww) : c->ww;
+  return 0;
+}
+MBS_ELEMENT(arnoldi_start) {
+  const double first = c->scalar[MBI_ARNOLDI_Q] * MBS_LOAD(MBI_AT_W);
+  MBS_BASIS(MBI_ARNOLDI_V, 0) = (MBS_VECTOR)first;
+  MBS_STORE(MBI_ARNOLDI_U,
+            v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * first : first);
+  sums[0] += first * first;
+}
+MBS_AFTER(arnoldi_start) {
+  mbi_solve_state *s = &m->state;
+  (void)sums;
+  if (s->iterations == 0) {
+    s->scalar[MBI_GMRES_RESTARTS] = 0;
+  }
+  s->scalar[MBI_GMRES_STALLS] = 0;
+  mbi_arnoldi_begin(s, sqrt(c->ww));
+  mbi_solve_restart(m);
+}
+MBS_STEP(arnoldi_start, 1, 0, MBS_ALWAYS)
+
+// h_k = v_k'w and ||w||^2
+MBS_WIDE_COUNT(arnoldi_project) {
+  return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;
+}
+MBS_WIDE_ELEMENT(arnoldi_project) {
+  const int size = (int)c->scalar[MBI_ARNOLDI_SIZE];
+  const double w = MBS_LOAD(MBI_AT_W);
+  int k;
+  if (first == 0 && v->pre == MBI_PRE_APART) {
+    MBS_BASIS(MBI_ARNOLDI_ZS, size - 1) = MBS_AT(MBI_ARNOLDI_Z)[i];
+  }
+  for (k = 0; k < MBI_WIDE_GROUP; k++) {
+    if (first + k < size) {
+      sums[k] += (double)MBS_BASIS(MBI_ARNOLDI_V, first + k) * w;
+    } else if (first + k == size) {
+      sums[k] += w * w;
+    }
+  }
+}
+MBS_WIDE_AFTER(arnoldi_project) {
+  const int size = (int)m->state.scalar[MBI_ARNOLDI_SIZE];
+  int k;
+  for (k = 0; k < size; k++) {
+    mbi_small(v, MBI_SMALL_FIRST)[k] = sums[k];
+  }
+  m->state.scalar[MBI_ARNOLDI_WW] = sums[size];
+}
+MBS_WIDE_STEP(arnoldi_project)
+
+// w -= sum of h_k v_k; what v_k'w still is, and ||w||^2
+MBS_WIDE_COUNT(arnoldi_again) {
+  return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;
+}
+MBS_WIDE_ELEMENT(arnoldi_again) {
+  const int size = (int)c->scalar[MBI_ARNOLDI_SIZE];
+  double w = MBS_LOAD(MBI_AT_W);
+  int k;
+  if (first == 0) {
+    const double *h = mbi_small(v, MBI_SMALL_FIRST);
+    for (k = 0; k < size; k++) {
+      w -= h[k] * (double)MBS_BASIS(MBI_ARNOLDI_V, k);
+    }
+    MBS_STORE(MBI_AT_W, w);
+    w = MBS_LOAD(MBI_AT_W);
+  }
+  for (k = 0; k < MBI_WIDE_GROUP; k++) {
+    if (first + k < size) {
+      sums[k] += (double)MBS_BASIS(MBI_ARNOLDI_V, first + k) * w;
+    } else if (first + k == size) {
+      sums[k] += w * w;
+    }
+  }
+}
+MBS_WIDE_AFTER(arnoldi_again) {
+  mbi_gmres_count(m, v, sums);
+}
+MBS_WIDE_STEP(arnoldi_again)
+
+// The new vector; where a cycle ends, x += M^-1 V y.
+MBS_NOTHING_BEFORE(arnoldi_extend)
+MBS_ELEMENT(arnoldi_extend) {
+  const int width = (int)c->scalar[MBI_ARNOLDI_WIDTH];
+  const int close = c->scalar[MBI_ARNOLDI_CLOSE] != 0;
+  const double *combine = mbi_small(v, MBI_SMALL_COMBINE);
+  double made = c->scalar[MBI_ARNOLDI_Q] * MBS_LOAD(MBI_AT_W);
+  int k;
+  (void)sums;
+  if (close) {
+    const double *y = mbi_small(v, MBI_SMALL_Y);
+    const int from = v->pre == MBI_PRE_APART ? MBI_ARNOLDI_ZS : MBI_ARNOLDI_V;
+    double change = 0;
+    for (k = 0; k < width; k++) {
+      change += y[k] * (double)MBS_BASIS(from, k);
+    }
+    change = v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * change : change;
+    MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + change);
+  }
+  for (k = 0; k < width; k++) {
+    made += combine[k] * (double)MBS_BASIS(MBI_ARNOLDI_V, k);
+  }
+  MBS_BASIS(MBI_ARNOLDI_V, close ? 0 : width) = (MBS_VECTOR)made;
+  MBS_STORE(MBI_ARNOLDI_U, v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * made : made);
+}
+MBS_NOTHING_AFTER(arnoldi_extend)
+MBS_STEP(arnoldi_extend, 0, 0, MBS_LATE)
+
 #undef MBS_VECTOR
 #undef MBS_NAME
 
@@ -38298,6 +39291,10 @@ static void mbi_step_run(merbit_context *context, const mbi_step_code *code,
   int wrong;
   if (code->when == MBI_STEP_RUNNING && state->stop != MBI_SOLVE_RUNNING) {
     state->closed = 1;
+    return;
+  }
+  if (code->wide != NULL) {
+    mbi_wide_run(context, code->wide, v, n, memory, partials);
     return;
   }
   if (code->when == MBI_STEP_LATE && state->closed) {
@@ -38437,7 +39434,10 @@ static merbit_status mbi_solve_allocate_vectors(merbit_solver *solver) {
   solver->method->layout(solver);
   for (slot = 0; slot < MBI_SOLVE_VECTORS && status == MERBIT_OK; slot++) {
     const int64_t width = slot == MBI_AT_INVERSE ? solver->v.block : 1;
-    if (solver->alias[slot] == MBI_SOLVE_OWN) {
+    if (solver->alias[slot] == MBI_SOLVE_OWN && solver->bytes_at[slot] > 0) {
+      status = mbi_solve_allocate(solver, solver->bytes_at[slot], 1, "vectors of a solver",
+                                  &solver->v.at[slot]);
+    } else if (solver->alias[slot] == MBI_SOLVE_OWN) {
       status = mbi_solve_allocate(solver, solver->n * width, size, "a vector of a solver",
                                   &solver->v.at[slot]);
     } else if (solver->alias[slot] >= 0) {
@@ -38451,8 +39451,10 @@ static merbit_status mbi_solve_allocate_vectors(merbit_solver *solver) {
 static merbit_status mbi_solve_allocate_memory(merbit_solver *solver) {
   const int64_t parts =
       mbi_solve_on_gpu(solver) ? mbi_solve_blocks(solver) : mbi_step_chunks(solver->n);
+  int64_t most;
   void *memory = NULL;
   merbit_status status = mbi_solve_allocate_vectors(solver);
+  most = solver->v.basis + 1 > MBI_SOLVE_SUMS ? solver->v.basis + 1 : MBI_SOLVE_SUMS;
   if (status == MERBIT_OK) {
     status = mbi_solve_allocate(solver, 1, sizeof *solver->memory, "the scalars of a solver",
                                 &memory);
@@ -38462,7 +39464,7 @@ static merbit_status mbi_solve_allocate_memory(merbit_solver *solver) {
     status = mbi_solve_zero(solver, memory, sizeof *solver->memory);
   }
   if (status == MERBIT_OK) {
-    status = mbi_solve_allocate(solver, parts, MBI_SOLVE_SUMS * sizeof(double), "partial sums",
+    status = mbi_solve_allocate(solver, parts + 1, (size_t)most * sizeof(double), "partial sums",
                                 &memory);
     solver->partials = (double *)memory;
   }
@@ -38685,6 +39687,107 @@ static merbit_status mbi_solve_specialise(merbit_solver *solver) {
                              : status;
 }
 
+/* ==== >>solve/gmres.c  solvers: GMRES ===================================================== */
+/* GMRES as a method of the engine: solve/arnoldi.cuh. An iteration is one more vector of the
+ * basis; cycles begin anew on the side that computes, without a product. */
+#define MBI_GMRES_RESTART 30     /* where the caller says nothing */
+#define MBI_GMRES_RESTART_MOST 512 /* for scalars of a cycle are computed by one thread */
+#define MBI_BASIS_ALIGNED 32     /* elements from one vector of a basis to the next */
+
+static const mbi_step mbi_gmres_steps[] = {
+    {"mbk_solve_look", {&mbi_solve_look_code_f64, &mbi_solve_look_code_f32}},
+    {"mbk_arnoldi_start", {&mbi_arnoldi_start_code_f64, &mbi_arnoldi_start_code_f32}},
+    {"mbk_arnoldi_project", {&mbi_arnoldi_project_code_f64, &mbi_arnoldi_project_code_f32}},
+    {"mbk_arnoldi_again", {&mbi_arnoldi_again_code_f64, &mbi_arnoldi_again_code_f32}},
+    {"mbk_arnoldi_extend", {&mbi_arnoldi_extend_code_f64, &mbi_arnoldi_extend_code_f32}},
+};
+enum {
+  MBI_SOLVE_LOOK_IN_GMRES = 0,
+  MBI_ARNOLDI_START_IN_GMRES,
+  MBI_ARNOLDI_PROJECT_IN_GMRES,
+  MBI_ARNOLDI_AGAIN_IN_GMRES,
+  MBI_ARNOLDI_EXTEND_IN_GMRES
+};
+
+static merbit_status mbi_solve_apply(merbit_solver *solver, int r, int z);
+
+/* A basis of `columns` + 1 vectors and what its scalars need. */
+static void mbi_arnoldi_layout(merbit_solver *solver, int columns) {
+  const int apart = solver->v.pre == MBI_PRE_APART;
+  const int64_t stride =
+      (solver->n + MBI_BASIS_ALIGNED - 1) / MBI_BASIS_ALIGNED * MBI_BASIS_ALIGNED;
+  const int64_t bytes = stride * (int64_t)mbi_type_size(solver->type);
+  solver->v.basis = columns;
+  solver->v.stride = stride;
+  solver->bytes_at[MBI_ARNOLDI_V] = bytes * (columns + 1);
+  solver->bytes_at[MBI_ARNOLDI_ZS] = bytes * columns;
+  solver->bytes_at[MBI_ARNOLDI_SMALL] =
+      (int64_t)sizeof(double) * (MBI_SMALL_COLUMN + columns) * (columns + 1);
+  solver->alias[MBI_ARNOLDI_V] = MBI_SOLVE_OWN;
+  solver->alias[MBI_ARNOLDI_U] = MBI_SOLVE_OWN;
+  solver->alias[MBI_ARNOLDI_SMALL] = MBI_SOLVE_OWN;
+  solver->alias[MBI_ARNOLDI_Z] = apart ? MBI_SOLVE_OWN : MBI_SOLVE_NONE;
+  solver->alias[MBI_ARNOLDI_ZS] = apart ? MBI_SOLVE_OWN : MBI_SOLVE_NONE;
+}
+
+static void mbi_gmres_layout(merbit_solver *solver) {
+  const int wanted = solver->desc.restart > 0 ? solver->desc.restart : MBI_GMRES_RESTART;
+  mbi_arnoldi_layout(solver, solver->n < wanted && solver->n > 0 ? (int)solver->n : wanted);
+}
+
+static merbit_status mbi_gmres_start(merbit_solver *solver) {
+  return mbi_solve_step(solver, MBI_ARNOLDI_START_IN_GMRES);
+}
+
+static merbit_status mbi_gmres_iterate(merbit_solver *solver) {
+  const int apart = solver->v.pre == MBI_PRE_APART;
+  merbit_status status =
+      apart ? mbi_solve_apply(solver, MBI_ARNOLDI_U, MBI_ARNOLDI_Z) : MERBIT_OK;
+  if (status == MERBIT_OK) {
+    status = mbi_solve_product(solver, apart ? MBI_ARNOLDI_Z : MBI_ARNOLDI_U, MBI_AT_W);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_solve_step(solver, MBI_ARNOLDI_PROJECT_IN_GMRES);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_solve_step(solver, MBI_ARNOLDI_AGAIN_IN_GMRES);
+  }
+  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_ARNOLDI_EXTEND_IN_GMRES) : status;
+}
+
+static merbit_status mbi_gmres_check(merbit_context *context, const merbit_solver_desc *desc) {
+  if (desc->restart < 0 || desc->restart > MBI_GMRES_RESTART_MOST) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "solver_desc.restart is %d; use up to %d iterations, for each of which a "
+                    "vector is kept, or 0 for %d",
+                    desc->restart, MBI_GMRES_RESTART_MOST, MBI_GMRES_RESTART);
+  }
+  return MERBIT_OK;
+}
+
+/* Of its cycles, in this solve. */
+static int mbi_gmres_restarts(const merbit_solver *solver, const mbi_solve_state *state) {
+  return solver->desc.method == MERBIT_SOLVER_GMRES ? (int)state->scalar[MBI_GMRES_RESTARTS] : 0;
+}
+
+static int mbi_gmres_ended(const mbi_solve_state *state) {
+  return state->why == MBI_WHY_SINGULAR || state->why == MBI_WHY_STALLED;
+}
+
+static void mbi_gmres_tell(const mbi_solve_state *state, char *text, size_t size) {
+  if (state->why == MBI_WHY_SINGULAR) {
+    (void)snprintf(text, size,
+                   "A maps the %d vectors of iteration %d's basis into their own span, and no "
+                   "combination of them solves the system: the matrix is singular",
+                   (int)state->value, state->iterations);
+  } else {
+    (void)snprintf(text, size,
+                   "||r|| did not fall in the last %d cycles of %d iterations: raise "
+                   "solver_desc.restart, or take a preconditioner",
+                   MBI_GMRES_PATIENCE, (int)state->value);
+  }
+}
+
 /* ==== >>solve/methods.c  solvers: the methods ============================================= */
 /* The methods of solving: which steps and products make a start and an iteration. */
 
@@ -38827,11 +39930,23 @@ static const mbi_solve_method *mbi_solve_method_of(merbit_solver_method method) 
       mbi_bicgstab_layout,
       mbi_bicgstab_start,
       mbi_bicgstab_iterate};
+  static const mbi_solve_method gmres = {
+      "GMRES",
+      "solve/arnoldi.cu",
+      mbi_gmres_steps,
+      (int)(sizeof mbi_gmres_steps / sizeof mbi_gmres_steps[0]),
+      0,
+      0,
+      mbi_gmres_layout,
+      mbi_gmres_start,
+      mbi_gmres_iterate};
   switch (method) {
   case MERBIT_SOLVER_CG:
     return &cg;
   case MERBIT_SOLVER_BICGSTAB:
     return &bicgstab;
+  case MERBIT_SOLVER_GMRES:
+    return &gmres;
   default:
     return NULL;
   }
@@ -39252,6 +40367,11 @@ static void mbi_solve_tell(const merbit_solver *solver, const merbit_solver_resu
                            char *text, size_t size) {
   const mbi_solve_state *state = &mbi_solve_seen(solver)->state;
   char broken[240] = "";
+  if (mbi_gmres_ended(state) &&
+      (result->stop == MERBIT_STOP_STAGNATED || result->stop == MERBIT_STOP_BREAKDOWN)) {
+    mbi_gmres_tell(state, text, size);
+    return;
+  }
   switch (result->stop) {
   case MERBIT_STOP_CONVERGED:
     if (state->b_most == 0) {
@@ -39326,13 +40446,7 @@ static merbit_status mbi_solver_check_method(merbit_context *context,
   if ((int)desc->method < MERBIT_SOLVER_CG || (int)desc->method > MERBIT_SOLVER_GMRES) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
                     "solver_desc.method is %d; choose MERBIT_SOLVER_CG for a symmetric positive "
-                    "definite matrix, else MERBIT_SOLVER_BICGSTAB",
-                    (int)desc->method);
-  }
-  if (mbi_solve_method_of(desc->method) == NULL) {
-    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
-                    "solver_desc.method %d is not in this version yet; take "
-                    "MERBIT_SOLVER_BICGSTAB",
+                    "definite matrix, else MERBIT_SOLVER_BICGSTAB or MERBIT_SOLVER_GMRES",
                     (int)desc->method);
   }
   if ((int)desc->preconditioner < MERBIT_PRECONDITIONER_NONE ||
@@ -39351,7 +40465,7 @@ static merbit_status mbi_solver_check_method(merbit_context *context,
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
                     "solver_desc.refine is not in this version yet; use 0");
   }
-  return MERBIT_OK;
+  return mbi_gmres_check(context, desc);
 }
 
 static merbit_status mbi_solver_check(merbit_context *context, const merbit_view *view,
@@ -39640,7 +40754,7 @@ static void mbi_solver_report(merbit_solver *solver, int stop, merbit_solver_res
   const double scale = solver->norm * state->x_most + state->b_most;
   result->stop = (merbit_stop)stop;
   result->iterations = state->iterations;
-  result->restarts = solver->restarts;
+  result->restarts = solver->restarts + mbi_gmres_restarts(solver, state);
   result->residual = mbi_solve_ratio(state, state->ww);
   result->estimated_residual = mbi_solve_ratio(state, state->rr);
   result->backward_error = scale > 0 ? state->w_most / scale : 0;

@@ -19,7 +19,7 @@
 #define MBI_ARNOLDI_BETA 5  // its length before it was made one
 #define MBI_GMRES_BEGAN 6   // ||r|| where the cycle began
 #define MBI_GMRES_STALLS 7  // cycles in a row that gained nothing
-#define MBI_GMRES_CYCLES 8  // that are complete
+#define MBI_GMRES_RESTARTS 8 // in this solve
 
 // Parts of v->basis + 1 doubles each.
 #define MBI_SMALL_FIRST 0   // products with the basis, first pass
@@ -150,7 +150,7 @@ MBS_FUNCTION void mbi_gmres_close(mbi_solve_state *s, const mbi_solve_vectors *v
   }
   s->scalar[MBI_ARNOLDI_Q] *= q;
   s->scalar[MBI_ARNOLDI_CLOSE] = 1;
-  s->scalar[MBI_GMRES_CYCLES] += 1;
+  s->scalar[MBI_GMRES_RESTARTS] += s->stop == MBI_SOLVE_RUNNING;
   mbi_arnoldi_begin(s, length < 0 ? -length : length);
 }
 

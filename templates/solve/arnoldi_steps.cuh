@@ -21,7 +21,7 @@ MBS_AFTER(arnoldi_start) {
   mbi_solve_state *s = &m->state;
   (void)sums;
   if (s->iterations == 0) {
-    s->scalar[MBI_GMRES_CYCLES] = 0;
+    s->scalar[MBI_GMRES_RESTARTS] = 0;
   }
   s->scalar[MBI_GMRES_STALLS] = 0;
   mbi_arnoldi_begin(s, sqrt(c->ww));

@@ -8,11 +8,12 @@
 #include <cmocka.h>
 
 #include "support/cpu.h"
-#include "solve/solver_cases.h"
+#include "solve/gmres_cases.h"
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       SOLVER_CASES,
+      GMRES_CASES,
   };
   cpu_memory memory;
   int failed;
