@@ -9747,7 +9747,7 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "#define MBI_AT_X 0\n"
   "#define MBI_AT_B 1\n"
   "#define MBI_AT_W 2       // scratch: products, and b - A x at a look\n"
-  "#define MBI_AT_INVERSE 3 // of the diagonal, or of its blocks, row by row\n"
+  "#define MBI_AT_INVERSE 3 // of the diagonal, or of its blocks: column j of row i at j * n + i\n"
   "#define MBI_AT_OWN 4\n"
   "\n"
   "// How z = M^-1 r is found: within a step, or between steps, by a step or a callback.\n",
@@ -9757,10 +9757,13 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "\n"
   "typedef struct mbi_solve_vectors {\n"
   "  void *at[MBI_SOLVE_VECTORS];\n"
-  "  int pre;   // a MBI_PRE\n"
-  "  int block; // rows of a block of the preconditioner\n"
-  "  int basis;        // GMRES and Lanczos: vectors of a cycle\n"
-  "  long long stride; // and elements from one to the next\n"
+  "  long long n;  // rows\n"
+  "  int pre;      // a MBI_PRE\n"
+  "  int block;    // rows of a block of the preconditioner; 0: it has no blocks\n"
+  "  int from, to; // of solve_blocks\n"
+  "  int basis;    // GMRES and Lanczos: vectors of a cycle\n"
+  "  int lanczos;  // the latter\n"
+  "  long long stride; // elements from one vector of the basis to the next\n"
   "} mbi_solve_vectors;\n"
   "\n"
   "typedef struct mbi_solve_state {\n"
@@ -9788,10 +9791,10 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "} mbi_solve_memory;\n"
   "\n"
   "// How mbi_solve_open prepares a batch of iterations.\n"
-  "#define MBI_OPEN_BEGIN 0  // a new solve\n"
+  "#define MBI_OPEN_BEGIN 0  // a new solve\n",
   "#define MBI_OPEN_GO_ON 1  // the next batch\n"
   "#define MBI_OPEN_TIGHTER 2 // the same recurrence, to a lower goal\n"
-  "\n",
+  "\n"
   "MBS_FUNCTION void mbi_solve_open(mbi_solve_memory *m, int how, int span, int cap,\n"
   "                                 double tolerance, double shrink, double epsilon) {\n"
   "  mbi_solve_state *s = &m->state;\n"
@@ -9838,11 +9841,11 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "// At the start of a recurrence from b - A x, whose square the look has left in ww.\n"
   "MBS_FUNCTION void mbi_solve_restart(mbi_solve_memory *m) {\n"
   "  m->state.stop = MBI_SOLVE_RUNNING;\n"
-  "  m->state.closed = 0;\n"
+  "  m->state.closed = 0;\n",
   "  m->state.why = MBI_WHY_NOTHING;\n"
   "  mbi_solve_judge(m, m->state.ww);\n"
   "}\n"
-  "\n",
+  "\n"
   "// For MBS_BEFORE: a number that cannot be right stops the solver before vectors change.\n"
   "MBS_FUNCTION int mbi_solve_broken(mbi_solve_state *c, int why, double value) {\n"
   "  c->why = why;\n"
@@ -10063,7 +10066,24 @@ static const char *const mbi_source_solve_look_steps_cuh[] = {
   "  s->b_most = sums[4];\n"
   "  s->goal = s->shrink * s->tolerance * s->shrink * s->tolerance * s->bb;\n"
   "}\n"
-  "MBS_STEP(solve_look, 2, 3, MBS_ALWAYS)\n",
+  "MBS_STEP(solve_look, 2, 3, MBS_ALWAYS)\n"
+  "\n"
+  "// z = M^-1 r for blocks along the diagonal, r and z being the vectors `from` and `to`.\n"
+  "MBS_NOTHING_BEFORE(solve_blocks)\n"
+  "MBS_ELEMENT(solve_blocks) {\n"
+  "  const MBS_VECTOR *r = MBS_AT(v->from), *inverse = MBS_AT(MBI_AT_INVERSE);\n"
+  "  const MBS_INDEX first = i - i % v->block;\n"
+  "  const MBS_INDEX last = first + v->block < v->n ? first + v->block : v->n;\n"
+  "  double z = 0;\n"
+  "  (void)c;\n"
+  "  (void)sums;\n"
+  "  for (MBS_INDEX j = first; j < last; j++) {\n"
+  "    z += (double)inverse[(j - first) * v->n + i] * (double)r[j];\n"
+  "  }\n"
+  "  MBS_STORE(v->to, z);\n"
+  "}\n"
+  "MBS_NOTHING_AFTER(solve_blocks)\n"
+  "MBS_STEP(solve_blocks, 0, 0, MBS_LATE)\n",
   NULL};
 
 static const char *const mbi_source_solve_loop_cu[] = {
@@ -10193,6 +10213,11 @@ static const char *const mbi_source_solve_cg_cu[] = {
   "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_solve_look(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  solve_look_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_solve_blocks(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  solve_blocks_step(v, n, m, partials, (double *)shared);\n"
   "}\n"
   "\n"
   "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_cg_start(MBK_STEP_ARGUMENTS) {\n"
@@ -10356,6 +10381,11 @@ static const char *const mbi_source_solve_bicgstab_cu[] = {
   "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_solve_look(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  solve_look_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_solve_blocks(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  solve_blocks_step(v, n, m, partials, (double *)shared);\n"
   "}\n"
   "\n"
   "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_bicgstab_start(MBK_STEP_ARGUMENTS) {\n"
@@ -10815,6 +10845,11 @@ static const char *const mbi_source_solve_arnoldi_cu[] = {
   "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_solve_look(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  solve_look_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_solve_blocks(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  solve_blocks_step(v, n, m, partials, (double *)shared);\n"
   "}\n"
   "\n"
   "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_arnoldi_start(MBK_STEP_ARGUMENTS) {\n"
@@ -11791,7 +11826,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "7653dd6ec0c000bbeac66c879e4d8a3fa4e34142223a398e31f08abc0df0006e"
+#define MBI_KERNEL_HASH "4e01b7f9e64876c07a8aa432ae4f00a61f706ea662a65c50f5ce94ff2fab122b"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -37952,7 +37987,7 @@ MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_v
 #define MBI_AT_X 0
 #define MBI_AT_B 1
 #define MBI_AT_W 2       // scratch: products, and b - A x at a look
-#define MBI_AT_INVERSE 3 // of the diagonal, or of its blocks, row by row
+#define MBI_AT_INVERSE 3 // of the diagonal, or of its blocks: column j of row i at j * n + i
 #define MBI_AT_OWN 4
 
 // How z = M^-1 r is found: within a step, or between steps, by a step or a callback.
@@ -37962,10 +37997,13 @@ MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_v
 
 typedef struct mbi_solve_vectors {
   void *at[MBI_SOLVE_VECTORS];
-  int pre;   // a MBI_PRE
-  int block; // rows of a block of the preconditioner
-  int basis;        // GMRES and Lanczos: vectors of a cycle
-  long long stride; // and elements from one to the next
+  long long n;  // rows
+  int pre;      // a MBI_PRE
+  int block;    // rows of a block of the preconditioner; 0: it has no blocks
+  int from, to; // of solve_blocks
+  int basis;    // GMRES and Lanczos: vectors of a cycle
+  int lanczos;  // the latter
+  long long stride; // elements from one vector of the basis to the next
 } mbi_solve_vectors;
 
 typedef struct mbi_solve_state {
@@ -38273,12 +38311,15 @@ typedef struct mbi_step {
   const mbi_step_code *code[2];
 } mbi_step;
 
-#define MBI_SOLVE_STEPS 16 /* of a method, at most */
+#define MBI_SOLVE_STEPS 16 /* of a method, at most; every one has these: */
+#define MBI_STEP_LOOK 0
+#define MBI_STEP_BLOCKS 1
 #define MBI_STEP_THREADS 256 /* of a block of the GPU, as solve/step.cuh has it, and the most blocks */
-#define MBI_STEP_BLOCKS 1024
+#define MBI_STEP_GRID 1024
 #define MBI_STEP_SHARED 1024  /* bytes */
 #define MBI_SOLVER_PRODUCTS 1000 /* that a plan is made for, per solve expected */
 #define MBI_SOLVE_BATCH 0.1      /* seconds that a batch of iterations should take */
+#define MBI_SOLVE_BLOCK_MOST 32  /* rows of a block of BLOCK_JACOBI */
 #define MBI_SOLVE_ON (-1)        /* of a solve: there is no merbit_stop yet */
 #define MBI_SOLVE_NONE (-1)  /* in solver->alias: no such vector, or one with memory of its own */
 #define MBI_SOLVE_OWN (-2)
@@ -38289,7 +38330,7 @@ typedef struct mbi_step {
 typedef struct mbi_solve_method {
   const char *name;
   const char *file; /* of the kernels; NULL ends a list of methods */
-  const mbi_step *steps; /* of which step 0 is mbk_solve_look */
+  const mbi_step *steps; /* beginning with mbk_solve_look and mbk_solve_blocks */
   int step_count;
   int sums;     /* that its products add up: 1: v'A u; 2: and ||A u||^2; see mbi_solve_product_sums */
   int restarts; /* breakdowns after which it begins again from b - A x */
@@ -38501,6 +38542,23 @@ MBS_AFTER(solve_look) {
   s->goal = s->shrink * s->tolerance * s->shrink * s->tolerance * s->bb;
 }
 MBS_STEP(solve_look, 2, 3, MBS_ALWAYS)
+
+// z = M^-1 r for blocks along the diagonal, r and z being the vectors `from` and `to`.
+MBS_NOTHING_BEFORE(solve_blocks)
+MBS_ELEMENT(solve_blocks) {
+  const MBS_VECTOR *r = MBS_AT(v->from), *inverse = MBS_AT(MBI_AT_INVERSE);
+  const MBS_INDEX first = i - i % v->block;
+  const MBS_INDEX last = first + v->block < v->n ? first + v->block : v->n;
+  double z = 0;
+  (void)c;
+  (void)sums;
+  for (MBS_INDEX j = first; j < last; j++) {
+    z += (double)inverse[(j - first) * v->n + i] * (double)r[j];
+  }
+  MBS_STORE(v->to, z);
+}
+MBS_NOTHING_AFTER(solve_blocks)
+MBS_STEP(solve_blocks, 0, 0, MBS_LATE)
 
 // The conjugate gradient method with a preconditioner: Hestenes, Stiefel, "Methods of Conjugate
 // Gradients for Solving Linear Systems" (1952); Saad, "Iterative Methods for Sparse Linear
@@ -38909,6 +38967,23 @@ MBS_AFTER(solve_look) {
   s->goal = s->shrink * s->tolerance * s->shrink * s->tolerance * s->bb;
 }
 MBS_STEP(solve_look, 2, 3, MBS_ALWAYS)
+
+// z = M^-1 r for blocks along the diagonal, r and z being the vectors `from` and `to`.
+MBS_NOTHING_BEFORE(solve_blocks)
+MBS_ELEMENT(solve_blocks) {
+  const MBS_VECTOR *r = MBS_AT(v->from), *inverse = MBS_AT(MBI_AT_INVERSE);
+  const MBS_INDEX first = i - i % v->block;
+  const MBS_INDEX last = first + v->block < v->n ? first + v->block : v->n;
+  double z = 0;
+  (void)c;
+  (void)sums;
+  for (MBS_INDEX j = first; j < last; j++) {
+    z += (double)inverse[(j - first) * v->n + i] * (double)r[j];
+  }
+  MBS_STORE(v->to, z);
+}
+MBS_NOTHING_AFTER(solve_blocks)
+MBS_STEP(solve_blocks, 0, 0, MBS_LATE)
 
 // The conjugate gradient method with a preconditioner: Hestenes, Stiefel, "Methods of Conjugate
 // Gradients for Solving Linear Systems" (1952); Saad, "Iterative Methods for Sparse Linear
@@ -39417,7 +39492,7 @@ static merbit_status mbi_solve_give(merbit_solver *solver, int slot, void *targe
 
 static int mbi_solve_blocks(const merbit_solver *solver) {
   const int64_t blocks = (solver->n + MBI_STEP_THREADS - 1) / MBI_STEP_THREADS;
-  return blocks < MBI_STEP_BLOCKS ? (int)blocks : MBI_STEP_BLOCKS;
+  return blocks < MBI_STEP_GRID ? (int)blocks : MBI_STEP_GRID;
 }
 
 /* Where the method and the preconditioner want a vector. */
@@ -39487,13 +39562,14 @@ static void mbi_solve_release_memory(merbit_solver *solver) {
 }
 
 /* ==== >>solve/matrix.c  solvers: norm and diagonal of a matrix ============================ */
-/* What a solver wants to know of A beside products: its norm, and for preconditioners its
- * diagonal. */
+/* What a solver wants to know of A beside products: its norm, and for preconditioners the blocks
+ * along its diagonal (JACOBI: of one row each), inverted. */
 
 typedef struct mbi_examine {
   const merbit_view *csr; /* host */
-  double *diagonal, *norms; /* of each row (NULL: not wanted); of each task */
-  int tasks;
+  double *blocks; /* row by row, each as wide as a block; NULL: not wanted */
+  double *norms;  /* of each task's rows */
+  int width, tasks;
 } mbi_examine;
 
 static double mbi_examine_value(const merbit_view *csr, int64_t k) {
@@ -39511,18 +39587,24 @@ static void mbi_examine_rows(void *argument, int task) {
   int64_t row, k;
   for (row = first; row < last; row++) {
     const int64_t end = mbi_index_at(csr->row_ptr, csr->offset_type, row + 1) - csr->base;
-    double sum = 0, diagonal = 0;
+    const int64_t block = e->width > 0 ? row - row % e->width : 0;
+    double *entries = e->blocks != NULL ? e->blocks + row * e->width : NULL;
+    double sum = 0;
+    int j;
+    for (j = 0; j < e->width; j++) {
+      entries[j] = 0;
+    }
     for (k = mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base; k < end; k++) {
       const double value = mbi_examine_value(csr, k);
       sum += fabs(value);
-      if (mbi_index_at(csr->col_ind, csr->index_type, k) - csr->base == row) {
-        diagonal += value;
+      if (entries != NULL) {
+        const int64_t at = mbi_index_at(csr->col_ind, csr->index_type, k) - csr->base - block;
+        if (at >= 0 && at < e->width) {
+          entries[at] += value;
+        }
       }
     }
     most = sum > most ? sum : most;
-    if (e->diagonal != NULL) {
-      e->diagonal[row] = diagonal;
-    }
   }
   e->norms[task] = most;
 }
@@ -39541,15 +39623,16 @@ static merbit_status mbi_examine_csr(merbit_context *context, const merbit_view 
   return status;
 }
 
-/* The norm of A, and its diagonal where that is not NULL. The arrays of `csr` are sound. */
+/* The norm of A, and the blocks where they are not NULL. The arrays of `csr` are sound. */
 static merbit_status mbi_examine_run(merbit_solver *solver, const merbit_view *csr,
-                                     double *diagonal) {
+                                     double *blocks) {
   mbi_examine e;
   void *norms = NULL;
   merbit_status status;
   int task;
   e.csr = csr;
-  e.diagonal = diagonal;
+  e.blocks = blocks;
+  e.width = blocks != NULL ? solver->v.block : 0;
   e.tasks = mbi_share_tasks(solver->context, csr->nnz + csr->rows);
   status = mbi_allocate_array(solver->context, e.tasks, sizeof(double), "norms of parts of A",
                               &norms);
@@ -39566,23 +39649,123 @@ static merbit_status mbi_examine_run(merbit_solver *solver, const merbit_view *c
   return MERBIT_OK;
 }
 
-/* The inverse of the diagonal, in the solver's type, in place. */
-static merbit_status mbi_examine_invert(merbit_solver *solver, double *diagonal) {
-  int64_t row;
-  for (row = 0; row < solver->n; row++) {
-    const double inverse = 1 / diagonal[row];
-    if (!(inverse - inverse == 0) || inverse == 0) {
-      return mbi_fail(solver->context, MERBIT_INVALID_MATRIX,
-                      "A(%" PRId64 ", %" PRId64
-                      "), counted from 0, is %g: MERBIT_PRECONDITIONER_JACOBI divides by the "
-                      "diagonal; take another preconditioner, or none",
-                      row, row, diagonal[row]);
+/* ---- Inverses ---------------------------------------------------------------------------- */
+
+typedef struct mbi_invert {
+  const merbit_solver *solver;
+  const double *blocks;
+  void *inverse; /* in the solver's type, column by column: see MBI_AT_INVERSE */
+  int64_t bad;   /* the first row of a block without an inverse, or -1 */
+  int tasks;
+} mbi_invert;
+
+static void mbi_invert_swap(double *a, double *b, int count) {
+  int j;
+  for (j = 0; j < count; j++) {
+    const double kept = a[j];
+    a[j] = b[j];
+    b[j] = kept;
+  }
+}
+
+/* By Gauss and Jordan with pivots from the column: `a` of size x size, `stride` to a row,
+ * becomes the unit matrix and `b` its inverse. 0 where it has none. */
+static int mbi_invert_block(double *a, double *b, int size, int stride) {
+  int i, j, k;
+  for (i = 0; i < size; i++) {
+    for (j = 0; j < size; j++) {
+      b[i * stride + j] = i == j;
     }
-    if (solver->type == MERBIT_F32) {
-      ((float *)diagonal)[row] = (float)inverse; /* behind what is still to be read */
-    } else {
-      diagonal[row] = inverse;
+  }
+  for (k = 0; k < size; k++) {
+    int pivot = k;
+    double scale;
+    for (i = k + 1; i < size; i++) {
+      pivot = fabs(a[i * stride + k]) > fabs(a[pivot * stride + k]) ? i : pivot;
     }
+    scale = 1 / a[pivot * stride + k];
+    if (!(scale - scale == 0) || scale == 0) {
+      return 0;
+    }
+    mbi_invert_swap(a + k * stride, a + pivot * stride, size);
+    mbi_invert_swap(b + k * stride, b + pivot * stride, size);
+    for (j = 0; j < size; j++) {
+      a[k * stride + j] *= scale;
+      b[k * stride + j] *= scale;
+    }
+    for (i = 0; i < size; i++) {
+      const double factor = a[i * stride + k];
+      for (j = 0; j < size && i != k && factor != 0; j++) {
+        a[i * stride + j] -= factor * a[k * stride + j];
+        b[i * stride + j] -= factor * b[k * stride + j];
+      }
+    }
+  }
+  return 1;
+}
+
+static void mbi_invert_store(const mbi_invert *t, int64_t first, const double *b, int size) {
+  const int64_t n = t->solver->n;
+  const int width = t->solver->v.block;
+  int i, j;
+  for (i = 0; i < size; i++) {
+    for (j = 0; j < size; j++) {
+      const double value = b[i * width + j];
+      if (t->solver->type == MERBIT_F32) {
+        ((float *)t->inverse)[j * n + first + i] = (float)value;
+      } else {
+        ((double *)t->inverse)[j * n + first + i] = value;
+      }
+    }
+  }
+}
+
+static void mbi_invert_task(void *argument, int task) {
+  mbi_invert *t = (mbi_invert *)argument;
+  const int width = t->solver->v.block;
+  const int64_t n = t->solver->n, blocks = mbi_block_count(n, width);
+  double a[MBI_SOLVE_BLOCK_MOST * MBI_SOLVE_BLOCK_MOST];
+  double b[MBI_SOLVE_BLOCK_MOST * MBI_SOLVE_BLOCK_MOST];
+  int64_t block;
+  for (block = mbi_share(blocks, t->tasks, task); block < mbi_share(blocks, t->tasks, task + 1);
+       block++) {
+    const int64_t first = block * width;
+    const int size = (int)(n - first < width ? n - first : width);
+    memcpy(a, t->blocks + first * width, (size_t)size * (size_t)width * sizeof(double));
+    if (!mbi_invert_block(a, b, size, width)) {
+      mbi_mutex_lock(&t->solver->context->lock);
+      t->bad = t->bad < 0 || first < t->bad ? first : t->bad;
+      mbi_mutex_unlock(&t->solver->context->lock);
+      return;
+    }
+    mbi_invert_store(t, first, b, size);
+  }
+}
+
+/* To `inverse`, which is zero. */
+static merbit_status mbi_examine_invert(merbit_solver *solver, const double *blocks,
+                                        void *inverse) {
+  const int width = solver->v.block;
+  mbi_invert t;
+  t.solver = solver;
+  t.blocks = blocks;
+  t.inverse = inverse;
+  t.bad = -1;
+  t.tasks = mbi_share_tasks(solver->context, solver->n * width);
+  mbi_parallel(solver->context, t.tasks, mbi_invert_task, &t);
+  if (t.bad >= 0 && width == 1) {
+    return mbi_fail(solver->context, MERBIT_INVALID_MATRIX,
+                    "A(%" PRId64 ", %" PRId64
+                    "), counted from 0, is %g: MERBIT_PRECONDITIONER_JACOBI divides by the "
+                    "diagonal; take another preconditioner, or none",
+                    t.bad, t.bad, blocks[t.bad]);
+  }
+  if (t.bad >= 0) {
+    return mbi_fail(solver->context, MERBIT_INVALID_MATRIX,
+                    "the block of A from row %" PRId64
+                    " on, counted from 0, of %d rows, has no inverse; take another "
+                    "solver_desc.block_size or preconditioner",
+                    t.bad, width);
   }
   return MERBIT_OK;
 }
@@ -39660,7 +39843,7 @@ static merbit_status mbi_solve_residual(merbit_solver *solver, int x_zero) {
   const merbit_status status =
       x_zero ? mbi_solve_zero(solver, solver->v.at[MBI_AT_W], mbi_solve_bytes(solver))
              : mbi_solve_product(solver, MBI_AT_X, MBI_AT_W);
-  return status == MERBIT_OK ? mbi_solve_step(solver, 0) : status;
+  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_STEP_LOOK) : status;
 }
 
 /* ---- The GPU's program ------------------------------------------------------------------- */
@@ -39696,6 +39879,7 @@ static merbit_status mbi_solve_specialise(merbit_solver *solver) {
 
 static const mbi_step mbi_gmres_steps[] = {
     {"mbk_solve_look", {&mbi_solve_look_code_f64, &mbi_solve_look_code_f32}},
+    {"mbk_solve_blocks", {&mbi_solve_blocks_code_f64, &mbi_solve_blocks_code_f32}},
     {"mbk_arnoldi_start", {&mbi_arnoldi_start_code_f64, &mbi_arnoldi_start_code_f32}},
     {"mbk_arnoldi_project", {&mbi_arnoldi_project_code_f64, &mbi_arnoldi_project_code_f32}},
     {"mbk_arnoldi_again", {&mbi_arnoldi_again_code_f64, &mbi_arnoldi_again_code_f32}},
@@ -39703,6 +39887,7 @@ static const mbi_step mbi_gmres_steps[] = {
 };
 enum {
   MBI_SOLVE_LOOK_IN_GMRES = 0,
+  MBI_SOLVE_BLOCKS_IN_GMRES,
   MBI_ARNOLDI_START_IN_GMRES,
   MBI_ARNOLDI_PROJECT_IN_GMRES,
   MBI_ARNOLDI_AGAIN_IN_GMRES,
@@ -39791,12 +39976,19 @@ static void mbi_gmres_tell(const mbi_solve_state *state, char *text, size_t size
 /* ==== >>solve/methods.c  solvers: the methods ============================================= */
 /* The methods of solving: which steps and products make a start and an iteration. */
 
-/* z = M^-1 r between steps; nothing where a step does it on its way. */
+/* z = M^-1 r between steps: only for MBI_PRE_APART. */
 static merbit_status mbi_solve_apply(merbit_solver *solver, int r, int z) {
-  (void)solver;
-  (void)r;
-  (void)z;
-  return MERBIT_OK;
+  const merbit_solver_desc *desc = &solver->desc;
+  if (desc->preconditioner != MERBIT_PRECONDITIONER_CALLBACK) {
+    solver->v.from = r;
+    solver->v.to = z;
+    return mbi_solve_step(solver, MBI_STEP_BLOCKS);
+  }
+  return desc->apply(desc->apply_user, solver->v.at[r], solver->v.at[z], solver->n,
+                     solver->gpu.stream) == 0
+             ? MERBIT_OK
+             : mbi_fail(solver->context, MERBIT_CANCELLED,
+                        "solver_desc.apply, the preconditioner, asked to stop");
 }
 
 static int mbi_solve_apart(const merbit_solver *solver) {
@@ -39807,6 +39999,7 @@ static int mbi_solve_apart(const merbit_solver *solver) {
 
 static const mbi_step mbi_cg_steps[] = {
     {"mbk_solve_look", {&mbi_solve_look_code_f64, &mbi_solve_look_code_f32}},
+    {"mbk_solve_blocks", {&mbi_solve_blocks_code_f64, &mbi_solve_blocks_code_f32}},
     {"mbk_cg_start", {&mbi_cg_start_code_f64, &mbi_cg_start_code_f32}},
     {"mbk_cg_direct", {&mbi_cg_direct_code_f64, &mbi_cg_direct_code_f32}},
     {"mbk_cg_descend", {&mbi_cg_descend_code_f64, &mbi_cg_descend_code_f32}},
@@ -39815,6 +40008,7 @@ static const mbi_step mbi_cg_steps[] = {
 };
 enum {
   MBI_SOLVE_LOOK_IN_CG = 0,
+  MBI_SOLVE_BLOCKS_IN_CG,
   MBI_CG_START_IN_CG,
   MBI_CG_DIRECT_IN_CG,
   MBI_CG_DESCEND_IN_CG,
@@ -39857,6 +40051,7 @@ static merbit_status mbi_cg_iterate(merbit_solver *solver) {
 
 static const mbi_step mbi_bicgstab_steps[] = {
     {"mbk_solve_look", {&mbi_solve_look_code_f64, &mbi_solve_look_code_f32}},
+    {"mbk_solve_blocks", {&mbi_solve_blocks_code_f64, &mbi_solve_blocks_code_f32}},
     {"mbk_bicgstab_start", {&mbi_bicgstab_start_code_f64, &mbi_bicgstab_start_code_f32}},
     {"mbk_bicgstab_half", {&mbi_bicgstab_half_code_f64, &mbi_bicgstab_half_code_f32}},
     {"mbk_bicgstab_update", {&mbi_bicgstab_update_code_f64, &mbi_bicgstab_update_code_f32}},
@@ -39864,6 +40059,7 @@ static const mbi_step mbi_bicgstab_steps[] = {
 };
 enum {
   MBI_SOLVE_LOOK_IN_BICGSTAB = 0,
+  MBI_SOLVE_BLOCKS_IN_BICGSTAB,
   MBI_BICGSTAB_START_IN_BICGSTAB,
   MBI_BICGSTAB_HALF_IN_BICGSTAB,
   MBI_BICGSTAB_UPDATE_IN_BICGSTAB,
@@ -40455,11 +40651,14 @@ static merbit_status mbi_solver_check_method(merbit_context *context,
                     "solver_desc.preconditioner is %d; use a MERBIT_PRECONDITIONER",
                     (int)desc->preconditioner);
   }
-  if (desc->preconditioner > MERBIT_PRECONDITIONER_JACOBI) {
-    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
-                    "solver_desc.preconditioner %d is not in this version yet; take "
-                    "MERBIT_PRECONDITIONER_JACOBI",
-                    (int)desc->preconditioner);
+  if (desc->preconditioner == MERBIT_PRECONDITIONER_CALLBACK && desc->apply == NULL) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "solver_desc.preconditioner is CALLBACK, but solver_desc.apply is NULL");
+  }
+  if (desc->block_size < 0 || desc->block_size > MBI_SOLVE_BLOCK_MOST) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "solver_desc.block_size is %d; use 1 to %d, or 0 for 4", desc->block_size,
+                    MBI_SOLVE_BLOCK_MOST);
   }
   if (desc->refine) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
@@ -40492,25 +40691,31 @@ static merbit_status mbi_solver_check(merbit_context *context, const merbit_view
 /* The norm of A and the preconditioner, from the arrays of `view`. In an entered context. */
 static merbit_status mbi_solver_examine(merbit_solver *solver, const merbit_view *view) {
   merbit_context *context = solver->context;
-  const int jacobi = solver->desc.preconditioner == MERBIT_PRECONDITIONER_JACOBI;
+  const int64_t entries = solver->n * solver->v.block;
+  const size_t size = mbi_type_size(solver->type);
   merbit_matrix *copy;
   merbit_view csr;
-  void *diagonal = NULL;
+  void *blocks = NULL, *inverse = NULL;
   merbit_status status = mbi_examine_csr(context, view, &copy, &csr);
-  if (status == MERBIT_OK && jacobi) {
-    status = mbi_allocate_array(context, solver->n, sizeof(double), "a diagonal", &diagonal);
+  if (status == MERBIT_OK && solver->v.block > 0) {
+    status = mbi_allocate_array(context, entries, sizeof(double), "blocks of A", &blocks);
   }
   if (status == MERBIT_OK) {
-    status = mbi_examine_run(solver, &csr, (double *)diagonal);
+    status = mbi_examine_run(solver, &csr, (double *)blocks);
   }
-  if (status == MERBIT_OK && jacobi) {
-    status = mbi_examine_invert(solver, (double *)diagonal);
+  if (status == MERBIT_OK && solver->v.block > 0) {
+    status = mbi_allocate_array(context, entries, size, "their inverses", &inverse);
+    if (status == MERBIT_OK) {
+      memset(inverse, 0, (size_t)entries * size);
+      status = mbi_examine_invert(solver, (const double *)blocks, inverse);
+    }
+    if (status == MERBIT_OK) {
+      status = mbi_solve_upload(solver, solver->v.at[MBI_AT_INVERSE], inverse,
+                                (size_t)entries * size);
+    }
   }
-  if (status == MERBIT_OK && jacobi) {
-    status =
-        mbi_solve_upload(solver, solver->v.at[MBI_AT_INVERSE], diagonal, mbi_solve_bytes(solver));
-  }
-  mbi_release(context, diagonal);
+  mbi_release(context, blocks);
+  mbi_release(context, inverse);
   merbit_matrix_destroy(copy);
   return status;
 }
@@ -40627,7 +40832,13 @@ static void mbi_solver_take_desc(merbit_solver *solver, const merbit_solver_desc
   if (own->preconditioner == MERBIT_PRECONDITIONER_JACOBI) {
     solver->v.pre = MBI_PRE_DIAGONAL;
     solver->v.block = 1;
+  } else if (own->preconditioner == MERBIT_PRECONDITIONER_BLOCK_JACOBI) {
+    solver->v.pre = MBI_PRE_APART;
+    solver->v.block = own->block_size > 0 ? own->block_size : 4;
+  } else if (own->preconditioner == MERBIT_PRECONDITIONER_CALLBACK) {
+    solver->v.pre = MBI_PRE_APART;
   }
+  solver->v.n = solver->n;
 }
 
 MERBIT_API merbit_status merbit_solver_create(merbit_context *context, const merbit_view *view,

@@ -28,7 +28,7 @@
 #define MBI_AT_X 0
 #define MBI_AT_B 1
 #define MBI_AT_W 2       // scratch: products, and b - A x at a look
-#define MBI_AT_INVERSE 3 // of the diagonal, or of its blocks, row by row
+#define MBI_AT_INVERSE 3 // of the diagonal, or of its blocks: column j of row i at j * n + i
 #define MBI_AT_OWN 4
 
 // How z = M^-1 r is found: within a step, or between steps, by a step or a callback.
@@ -38,10 +38,13 @@
 
 typedef struct mbi_solve_vectors {
   void *at[MBI_SOLVE_VECTORS];
-  int pre;   // a MBI_PRE
-  int block; // rows of a block of the preconditioner
-  int basis;        // GMRES and Lanczos: vectors of a cycle
-  long long stride; // and elements from one to the next
+  long long n;  // rows
+  int pre;      // a MBI_PRE
+  int block;    // rows of a block of the preconditioner; 0: it has no blocks
+  int from, to; // of solve_blocks
+  int basis;    // GMRES and Lanczos: vectors of a cycle
+  int lanczos;  // the latter
+  long long stride; // elements from one vector of the basis to the next
 } mbi_solve_vectors;
 
 typedef struct mbi_solve_state {

@@ -39,6 +39,14 @@ static solved solve_once(const linear *l, const merbit_solver_desc *desc, double
   return s;
 }
 
+static void expect_stop(const solved *s, merbit_stop stop, const char *piece) {
+  assert_int_equal(s->status, MERBIT_OK);
+  if (s->result.stop != stop || strstr(s->result.description, piece) == NULL) {
+    fail_msg("stop %d after %d iterations: %s", (int)s->result.stop, s->result.iterations,
+             s->result.description);
+  }
+}
+
 /* Of a solve that was to converge. */
 static void check_converged(const linear *l, const solved *s, double tolerance, int expected,
                             const double *x) {
@@ -92,6 +100,63 @@ static void test_iteration_counts(void **state) {
   linear_free(&windy);
 }
 
+/* Blocks along the diagonal: of one row they are the diagonal, of all rows A itself; the same by a
+ * callback. */
+typedef struct applied {
+  const linear *l;
+  int calls, stop_at;
+} applied;
+
+static int apply_diagonal(void *user, const void *r, void *z, int64_t n, void *stream) {
+  applied *a = (applied *)user;
+  int64_t i;
+  int32_t k;
+  (void)stream;
+  assert_int_equal(n, a->l->n);
+  for (i = 0; i < n; i++) {
+    for (k = a->l->row_ptr[i]; k < a->l->row_ptr[i + 1]; k++) {
+      if (a->l->col_ind[k] == i) {
+        ((double *)z)[i] = ((const double *)r)[i] / a->l->values[k];
+      }
+    }
+  }
+  return ++a->calls == a->stop_at;
+}
+
+static void test_blocks(void **state) {
+  linear symmetric = linear_grid(9, 0, 3, 0), windy = linear_grid(9, 0.3, 2, 0);
+  linear small = linear_grid(5, 0, 2, 0);
+  double x[81];
+  int method;
+  (void)state;
+  for (method = MERBIT_SOLVER_CG; method <= MERBIT_SOLVER_BICGSTAB; method++) {
+    const linear *l = method == MERBIT_SOLVER_CG ? &symmetric : &windy;
+    const int jacobi = method == MERBIT_SOLVER_CG ? reference_cg(l, 1, 1e-9, 1000)
+                                                  : reference_bicgstab(l, 1, 1e-9, 1000);
+    merbit_solver_desc desc = solver_desc((merbit_solver_method)method, 1e-9);
+    solved s;
+    desc.preconditioner = MERBIT_PRECONDITIONER_BLOCK_JACOBI;
+    desc.block_size = 1;
+    s = solve_once(l, &desc, x);
+    check_converged(l, &s, 1e-9, jacobi, x);
+    desc.block_size = 0;
+    s = solve_once(l, &desc, x);
+    expect_stop(&s, MERBIT_STOP_CONVERGED, "");
+    assert_true(s.result.iterations < jacobi + 2 && linear_residual(l, x, 0) <= 1.001e-9);
+    desc.block_size = 9; /* a row of the grid */
+    s = solve_once(l, &desc, x);
+    expect_stop(&s, MERBIT_STOP_CONVERGED, "");
+    assert_true(s.result.iterations < jacobi && linear_residual(l, x, 0) <= 1.001e-9);
+    desc.block_size = 32; /* all of it */
+    s = solve_once(&small, &desc, x);
+    expect_stop(&s, MERBIT_STOP_CONVERGED, "");
+    assert_true(s.result.iterations == 1 && linear_residual(&small, x, 0) <= 1e-12);
+  }
+  linear_free(&symmetric);
+  linear_free(&windy);
+  linear_free(&small);
+}
+
 /* ---- Small systems ----------------------------------------------------------------------- */
 
 typedef struct dense { /* n x n with n up to 3; zeros are no entries */
@@ -125,14 +190,6 @@ static solved solve_dense(const dense *d, const merbit_solver_desc *desc, double
   const solved s = solve_once(&l, desc, x);
   linear_free(&l);
   return s;
-}
-
-static void expect_stop(const solved *s, merbit_stop stop, const char *piece) {
-  assert_int_equal(s->status, MERBIT_OK);
-  if (s->result.stop != stop || strstr(s->result.description, piece) == NULL) {
-    fail_msg("stop %d after %d iterations: %s", (int)s->result.stop, s->result.iterations,
-             s->result.description);
-  }
 }
 
 static void test_zero_right_hand_side(void **state) {
@@ -241,6 +298,24 @@ static void test_diagonal(void **state) {
   desc.preconditioner = MERBIT_PRECONDITIONER_NONE;
   s = solve_dense(&missing, &desc, x);
   expect_stop(&s, MERBIT_STOP_CONVERGED, "");
+}
+
+static void test_singular_block(void **state) {
+  static const dense d = {3, {1, 0, 0, 0, 1, 2, 0, 2, 4}, {1, 2, 3}};
+  static const dense pivots = {3, {0, 1, 0, 1, 0, 0, 0, 0, 4}, {1, 2, 3}};
+  merbit_solver_desc desc = solver_desc(MERBIT_SOLVER_BICGSTAB, 0);
+  double x[3];
+  solved s;
+  (void)state;
+  desc.preconditioner = MERBIT_PRECONDITIONER_BLOCK_JACOBI;
+  desc.block_size = 3;
+  s = solve_dense(&d, &desc, x);
+  assert_int_equal(s.status, MERBIT_INVALID_MATRIX);
+  cpu_expect(context, MERBIT_INVALID_MATRIX, "from row 0 on, counted from 0, of 3 rows");
+  desc.block_size = 2;
+  s = solve_dense(&pivots, &desc, x); /* no zero is in the way of whole blocks */
+  expect_stop(&s, MERBIT_STOP_CONVERGED, "");
+  assert_true(x[0] == 2 && x[1] == 1 && x[2] == 0.75 && s.result.iterations == 1);
 }
 
 static void test_empty(void **state) {
@@ -499,6 +574,7 @@ static void test_views(void **state) {
       cmocka_unit_test(test_empty), cmocka_unit_test(test_cap_and_cancel),                     \
       cmocka_unit_test(test_stagnation), cmocka_unit_test(test_limit),                         \
       cmocka_unit_test(test_repeats), cmocka_unit_test(test_buffers),                          \
-      cmocka_unit_test(test_views)
+      cmocka_unit_test(test_views), cmocka_unit_test(test_blocks),                             \
+      cmocka_unit_test(test_singular_block)
 
 #endif /* TEST_SOLVE_SOLVER_CASES_H */
