@@ -820,6 +820,49 @@ typedef struct merbit_solver_result {
   char description[384];      /* why it stopped, in words */
 } merbit_solver_result;
 
+typedef enum merbit_eigen_method {
+  MERBIT_EIGEN_LANCZOS = 0, /* symmetric A: Lanczos with full reorthogonalisation, thick restarts */
+  MERBIT_EIGEN_POWER = 1    /* any real A: the one eigenvalue that is largest in size, if it is real */
+} merbit_eigen_method;
+
+typedef enum merbit_eigen_which {
+  MERBIT_EIGEN_LARGEST_MAGNITUDE = 0,
+  MERBIT_EIGEN_LARGEST = 1,  /* the rightmost */
+  MERBIT_EIGEN_SMALLEST = 2, /* the leftmost, not those next to zero */
+  MERBIT_EIGEN_BOTH_ENDS = 3 /* rightmost, leftmost, second from the right, and so on */
+} merbit_eigen_which;
+
+#define MERBIT_EIGEN_MOST 32 /* eigenpairs of a call */
+
+typedef struct merbit_eigen_desc {
+  merbit_eigen_method method;
+  merbit_eigen_which which; /* POWER: LARGEST_MAGNITUDE */
+  int count;                /* eigenpairs, up to MERBIT_EIGEN_MOST; 0: 1. POWER: 1 */
+  int basis;                /* LANCZOS: vectors kept, above count + 1, up to 256; 0: 2 count + 16 */
+  merbit_side side;         /* AUTO: the context's */
+  double tolerance;         /* on ||A v - lambda v|| / s, where v has length 1 and s is the size of the
+                               largest eigenvalue seen; 0: 1e-10 in f64, 1e-5 in f32 */
+  int max_iterations;       /* products with A; 0: 10000 */
+  uint64_t seed;            /* of the first vector */
+  int deterministic;        /* nonzero: as plan_desc.deterministic: equal bits in every run */
+  merbit_solve_progress progress; /* products, the largest estimate of the above, seconds */
+  void *progress_user;
+} merbit_eigen_desc;
+
+typedef struct merbit_eigen_result {
+  merbit_stop stop;
+  int iterations;            /* products with A */
+  int restarts;              /* of Lanczos */
+  int converged;             /* eigenpairs whose residual is at most the tolerance */
+  double residuals[MERBIT_EIGEN_MOST]; /* ||A v - lambda v|| / s of each, computed anew */
+  double prepare_seconds, iterate_seconds;
+  int synchronizations;      /* waits of the host for the GPU; 0 on the CPU */
+  int64_t device_bytes;      /* GPU memory that was held, the plan included */
+  merbit_plan_info plan;
+  char plan_description[512];
+  char description[384];     /* why it stopped, in words */
+} merbit_eigen_result;
+
 /* ---- Library ------------------------------------------------------------------------------- */
 
 /* "MAJOR.MINOR.PATCH" of the implementation. Static storage. */
@@ -1018,6 +1061,18 @@ MERBIT_API merbit_status merbit_solver_solve(merbit_solver *solver, const void *
 MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, const void *values,
                                                      merbit_memory memory);
 MERBIT_API void merbit_solver_destroy(merbit_solver *solver); /* NULL is accepted */
+
+/* Eigenvalues at the ends of the spectrum of the square matrix `view` of F64 or F32, and their vectors.
+ * `values` takes desc->count doubles in the order of desc->which; `vectors`, which may be NULL, as many
+ * vectors of length 1 one after the other, view->rows elements of the matrix' type each; both are host
+ * memory. MERBIT_OK however the iteration ended: result->stop says it, and how far each pair has come
+ * result->residuals; pairs that were not reached are NaN. Copies of a multiple eigenvalue come one after the
+ * other, and some may be missed, as by every method that begins with one vector. LANCZOS finds out where A is
+ * not symmetric (BREAKDOWN), POWER where no eigenvalue is larger than all others (STAGNATED). `desc` and
+ * `result` may be NULL. */
+MERBIT_API merbit_status merbit_eigen(merbit_context *context, const merbit_view *view,
+                                      const merbit_eigen_desc *desc, double *values, void *vectors,
+                                      merbit_eigen_result *result);
 
 #ifdef __cplusplus
 }
@@ -10546,6 +10601,18 @@ static const char *const mbi_source_solve_arnoldi_cuh[] = {
   "#define MBI_SMALL_G 6       // the right-hand side of the small system; its last entry is ||r||\n"
   "#define MBI_SMALL_COLUMN 7  // and more: columns of the Hessenberg matrix, or of its factor R\n"
   "\n"
+  "// Of eigenpairs. Vectors: what a basis is rotated into, and by what.\n"
+  "#define MBI_EIGEN_KEEP 9\n"
+  "#define MBI_EIGEN_S 10      // doubles: row q makes vector q; the eigenvalues, while they are checked\n"
+  "#define MBI_LANCZOS_FRESH 10 // scalars: w is no product: a vector of the host's joins the basis\n"
+  "#define MBI_EIGEN_FROM 6    // vectors that are rotated,\n"
+  "#define MBI_EIGEN_TO 7      // into so many\n"
+  "#define MBI_EIGEN_NEXT 8    // and vector MBI_EIGEN_FROM comes behind them\n"
+  "#define MBI_EIGEN_CHECK 9   // the next vector to be checked\n"
+  "#define MBI_POWER_VALUE 0   // u'A u\n"
+  "#define MBI_POWER_LENGTH 1  // ||A u||\n"
+  "#define MBI_WHY_ZERO 18     // power method: A u is zero\n"
+  "\n"
   "#define MBI_GMRES_STALLED 0.9999 // of ||r||^2 left by a cycle: that is no gain\n"
   "#define MBI_GMRES_PATIENCE 3     // such cycles\n"
   "\n"
@@ -10563,7 +10630,7 @@ static const char *const mbi_source_solve_arnoldi_cuh[] = {
   "}\n"
   "\n"
   "// The last column of H into `column`; returns the entry below it, the new vector's length. By\n"
-  "// Pythagoras from what the second pass had left, which is little: Smoktunowicz, Barlow, Langou,\n"
+  "// Pythagoras from what the second pass had left, which is little: Smoktunowicz, Barlow, Langou,\n",
   "// \"A note on the error analysis of classical Gram-Schmidt\" (2006). Rounding errors of A u are 0.\n"
   "MBS_FUNCTION double mbi_arnoldi_column(const mbi_solve_state *s, const mbi_solve_vectors *v,\n"
   "                                       const double *sums, double *column) {\n"
@@ -10572,11 +10639,14 @@ static const char *const mbi_source_solve_arnoldi_cuh[] = {
   "  double *second = mbi_small(v, MBI_SMALL_SECOND), left = sums[size];\n"
   "  const double least = 4 * s->epsilon, whole = s->scalar[MBI_ARNOLDI_WW];\n"
   "  int k;\n"
+  "  if (!(whole - whole == 0)) {\n"
+  "    return whole - whole;\n"
+  "  }\n"
   "  for (k = 0; k < size; k++) {\n"
   "    second[k] = sums[k];\n"
   "    column[k] = first[k] + sums[k];\n"
   "    left -= sums[k] * sums[k];\n"
-  "  }\n",
+  "  }\n"
   "  return left <= least * least * whole ? 0 : sqrt(left); // NaN goes on\n"
   "}\n"
   "\n"
@@ -10599,7 +10669,7 @@ static const char *const mbi_source_solve_arnoldi_cuh[] = {
   "}\n"
   "\n"
   "// Rotates a new column like those before it and then its own last entry away; returns R's\n"
-  "// diagonal, 0 where it is nothing but rounding errors: then the column does not count.\n"
+  "// diagonal, 0 where it is nothing but rounding errors: then the column does not count.\n",
   "MBS_FUNCTION double mbi_gmres_rotate(const mbi_solve_state *s, const mbi_solve_vectors *v,\n"
   "                                     double *column, double below) {\n"
   "  const int last = (int)s->scalar[MBI_ARNOLDI_SIZE] - 1;\n"
@@ -10616,7 +10686,7 @@ static const char *const mbi_source_solve_arnoldi_cuh[] = {
   "    return 0;\n"
   "  }\n"
   "  c[last] = column[last] / length;\n"
-  "  d[last] = below / length;\n",
+  "  d[last] = below / length;\n"
   "  column[last] = length;\n"
   "  g[last + 1] = -d[last] * g[last];\n"
   "  g[last] = c[last] * g[last];\n"
@@ -10643,7 +10713,7 @@ static const char *const mbi_source_solve_arnoldi_cuh[] = {
   "// The cycle ends with `used` columns: y, and the residual in the basis and w, which becomes the\n"
   "// first vector of the next cycle: no product is needed for it. r = V Q'(g_used e_used). Behind\n"
   "// mbi_arnoldi_extend.\n"
-  "MBS_FUNCTION void mbi_gmres_close(mbi_solve_state *s, const mbi_solve_vectors *v, int used) {\n"
+  "MBS_FUNCTION void mbi_gmres_close(mbi_solve_state *s, const mbi_solve_vectors *v, int used) {\n",
   "  const int width = (int)s->scalar[MBI_ARNOLDI_WIDTH];\n"
   "  const double *c = mbi_small(v, MBI_SMALL_COSINE), *d = mbi_small(v, MBI_SMALL_SINE);\n"
   "  const double length = mbi_small(v, MBI_SMALL_G)[used];\n"
@@ -10660,7 +10730,7 @@ static const char *const mbi_source_solve_arnoldi_cuh[] = {
   "  for (k = 0; k < width; k++) {\n"
   "    combine[k] = q * combine[k] + (k <= used ? r[k] : 0);\n"
   "  }\n"
-  "  for (k = used; k < width; k++) {\n",
+  "  for (k = used; k < width; k++) {\n"
   "    mbi_small(v, MBI_SMALL_Y)[k] = 0;\n"
   "  }\n"
   "  s->scalar[MBI_ARNOLDI_Q] *= q;\n"
@@ -10681,7 +10751,7 @@ static const char *const mbi_source_solve_arnoldi_cuh[] = {
   "MBS_FUNCTION void mbi_gmres_count(mbi_solve_memory *m, const mbi_solve_vectors *v,\n"
   "                                  const double *sums) {\n"
   "  mbi_solve_state *s = &m->state;\n"
-  "  const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];\n"
+  "  const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];\n",
   "  double *column = mbi_small(v, MBI_SMALL_COLUMN + size - 1);\n"
   "  const double below = mbi_arnoldi_column(s, v, sums, column);\n"
   "  double *g = mbi_small(v, MBI_SMALL_G), left;\n"
@@ -10703,12 +10773,38 @@ static const char *const mbi_source_solve_arnoldi_cuh[] = {
   "    s->stop = MBI_SOLVE_BREAKDOWN;\n"
   "  }\n"
   "  if (s->stop == MBI_SOLVE_RUNNING && size == v->basis && mbi_gmres_stalls(s)) {\n"
-  "    s->why = MBI_WHY_STALLED;\n",
+  "    s->why = MBI_WHY_STALLED;\n"
   "    s->value = size;\n"
   "    s->stop = MBI_SOLVE_STAGNATED;\n"
   "  }\n"
   "  if (s->stop != MBI_SOLVE_RUNNING || size == v->basis) {\n"
   "    mbi_gmres_close(s, v, used);\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Lanczos behind the second pass: of a symmetric matrix H is too, and all of it is kept, so that\n"
+  "// no orthogonality is taken for granted.\n"
+  "MBS_FUNCTION void mbi_lanczos_count(mbi_solve_memory *m, const mbi_solve_vectors *v,\n"
+  "                                    const double *sums) {\n"
+  "  mbi_solve_state *s = &m->state;\n"
+  "  const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];\n"
+  "  const int fresh = s->scalar[MBI_LANCZOS_FRESH] != 0;\n"
+  "  double *column = mbi_small(v, fresh ? MBI_SMALL_Y : MBI_SMALL_COLUMN + size - 1);\n"
+  "  const double below = mbi_arnoldi_column(s, v, sums, column);\n"
+  "  if (!(below - below == 0)) {\n"
+  "    s->stop = MBI_SOLVE_NOT_FINITE;\n"
+  "    return;\n"
+  "  }\n"
+  "  mbi_arnoldi_extend(s, v, below);\n"
+  "  s->scalar[MBI_LANCZOS_FRESH] = 0;\n",
+  "  if (!fresh) {\n"
+  "    column[size] = below;\n"
+  "    s->iterations++;\n"
+  "    if (below == 0 || size == v->basis) {\n"
+  "      s->stop = MBI_SOLVE_CANDIDATE;\n"
+  "    } else if (s->iterations >= s->cap) {\n"
+  "      s->stop = MBI_SOLVE_CAP;\n"
+  "    }\n"
   "  }\n"
   "}\n",
   NULL};
@@ -10799,7 +10895,11 @@ static const char *const mbi_source_solve_arnoldi_steps_cuh[] = {
   "  }\n"
   "}\n"
   "MBS_WIDE_AFTER(arnoldi_again) {\n"
-  "  mbi_gmres_count(m, v, sums);\n"
+  "  if (v->lanczos) {\n"
+  "    mbi_lanczos_count(m, v, sums);\n"
+  "  } else {\n"
+  "    mbi_gmres_count(m, v, sums);\n"
+  "  }\n"
   "}\n"
   "MBS_WIDE_STEP(arnoldi_again)\n"
   "\n"
@@ -10809,10 +10909,10 @@ static const char *const mbi_source_solve_arnoldi_steps_cuh[] = {
   "  const int width = (int)c->scalar[MBI_ARNOLDI_WIDTH];\n"
   "  const int close = c->scalar[MBI_ARNOLDI_CLOSE] != 0;\n"
   "  const double *combine = mbi_small(v, MBI_SMALL_COMBINE);\n"
-  "  double made = c->scalar[MBI_ARNOLDI_Q] * MBS_LOAD(MBI_AT_W);\n"
+  "  double made = c->scalar[MBI_ARNOLDI_Q] * MBS_LOAD(MBI_AT_W);\n",
   "  int k;\n"
   "  (void)sums;\n"
-  "  if (close) {\n",
+  "  if (close) {\n"
   "    const double *y = mbi_small(v, MBI_SMALL_Y);\n"
   "    const int from = v->pre == MBI_PRE_APART ? MBI_ARNOLDI_ZS : MBI_ARNOLDI_V;\n"
   "    double change = 0;\n"
@@ -10870,6 +10970,136 @@ static const char *const mbi_source_solve_arnoldi_cu[] = {
   "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_arnoldi_extend(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  arnoldi_extend_step(v, n, m, partials, (double *)shared);\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_solve_eigen_steps_cuh[] = {
+  "// Eigenpairs. Lanczos takes its basis from solve/arnoldi_steps.cuh and rotates it: Wu, Simon,\n"
+  "// \"Thick-Restart Lanczos Method for Large Symmetric Eigenvalue Problems\" (2000). The power\n"
+  "// method: Saad, \"Numerical Methods for Large Eigenvalue Problems\", 2nd ed. (2011), section 4.1.\n"
+  "\n"
+  "// The first vectors become sums of all by the rows of S; the last one follows behind them.\n"
+  "MBS_NOTHING_BEFORE(eigen_rotate)\n"
+  "MBS_ELEMENT(eigen_rotate) {\n"
+  "  const int from = (int)c->scalar[MBI_EIGEN_FROM], to = (int)c->scalar[MBI_EIGEN_TO];\n"
+  "  const double *s = (const double *)v->at[MBI_EIGEN_S];\n"
+  "  int k, q;\n"
+  "  (void)sums;\n"
+  "  for (q = 0; q < to; q++) {\n"
+  "    double made = 0;\n"
+  "    for (k = 0; k < from; k++) {\n"
+  "      made += s[q * v->basis + k] * (double)MBS_BASIS(MBI_ARNOLDI_V, k);\n"
+  "    }\n"
+  "    MBS_BASIS(MBI_EIGEN_KEEP, q) = (MBS_VECTOR)made;\n"
+  "  }\n"
+  "  for (q = 0; q < to; q++) {\n"
+  "    MBS_BASIS(MBI_ARNOLDI_V, q) = MBS_BASIS(MBI_EIGEN_KEEP, q);\n"
+  "  }\n"
+  "  if (c->scalar[MBI_EIGEN_NEXT] != 0) {\n"
+  "    MBS_BASIS(MBI_ARNOLDI_V, to) = MBS_BASIS(MBI_ARNOLDI_V, from);\n"
+  "  }\n"
+  "}\n"
+  "MBS_NOTHING_AFTER(eigen_rotate)\n"
+  "MBS_STEP(eigen_rotate, 0, 0, MBS_ALWAYS)\n"
+  "\n"
+  "// ||w - value v||^2, ||v||^2 and v'w of one pair after the other, where w = A v; to the ring.\n"
+  "MBS_NOTHING_BEFORE(eigen_check)\n"
+  "MBS_ELEMENT(eigen_check) {\n"
+  "  const int at = (int)c->scalar[MBI_EIGEN_CHECK];\n"
+  "  const double value = ((const double *)v->at[MBI_EIGEN_S])[at], w = MBS_LOAD(MBI_AT_W);\n"
+  "  const double x = (double)MBS_BASIS(MBI_ARNOLDI_V, at), r = w - value * x;\n"
+  "  sums[0] += r * r;\n"
+  "  sums[1] += x * x;\n"
+  "  sums[2] += x * w;\n"
+  "}\n"
+  "MBS_AFTER(eigen_check) {\n"
+  "  const int at = (int)c->scalar[MBI_EIGEN_CHECK];\n"
+  "  m->ring[3 * at] = sums[0];\n",
+  "  m->ring[3 * at + 1] = sums[1];\n"
+  "  m->ring[3 * at + 2] = sums[2];\n"
+  "  m->state.scalar[MBI_EIGEN_CHECK] += 1;\n"
+  "}\n"
+  "MBS_STEP(eigen_check, 3, 0, MBS_ALWAYS)\n"
+  "\n"
+  "// u'w and ||w||, where w = A u\n"
+  "MBS_NOTHING_BEFORE(power_measure)\n"
+  "MBS_ELEMENT(power_measure) {\n"
+  "  const double w = MBS_LOAD(MBI_AT_W);\n"
+  "  (void)c;\n"
+  "  sums[0] += MBS_LOAD(MBI_ARNOLDI_U) * w;\n"
+  "  sums[1] += w * w;\n"
+  "}\n"
+  "MBS_AFTER(power_measure) {\n"
+  "  mbi_solve_state *s = &m->state;\n"
+  "  (void)c;\n"
+  "  s->scalar[MBI_POWER_VALUE] = sums[0];\n"
+  "  s->scalar[MBI_POWER_LENGTH] = sqrt(sums[1]);\n"
+  "  s->goal = s->tolerance * s->tolerance * sums[0] * sums[0];\n"
+  "}\n"
+  "MBS_STEP(power_measure, 2, 0, MBS_RUNNING)\n"
+  "\n"
+  "// ||w - value u||^2, and u = w / ||w||\n"
+  "MBS_BEFORE(power_turn) {\n"
+  "  const double length = c->scalar[MBI_POWER_LENGTH];\n"
+  "  return length > 0 && length - length == 0 ? 0 : mbi_solve_broken(c, MBI_WHY_ZERO, length);\n"
+  "}\n"
+  "MBS_ELEMENT(power_turn) {\n"
+  "  const double w = MBS_LOAD(MBI_AT_W);\n"
+  "  const double r = w - c->scalar[MBI_POWER_VALUE] * MBS_LOAD(MBI_ARNOLDI_U);\n"
+  "  sums[0] += r * r;\n"
+  "  MBS_STORE(MBI_ARNOLDI_U, w / c->scalar[MBI_POWER_LENGTH]);\n"
+  "}\n"
+  "MBS_AFTER(power_turn) {\n"
+  "  (void)c;\n"
+  "  mbi_solve_count(m, sums[0]);\n"
+  "}\n"
+  "MBS_STEP(power_turn, 1, 0, MBS_RUNNING)\n",
+  NULL};
+
+static const char *const mbi_source_solve_eigen_cu[] = {
+  "// Eigenpairs between products: Lanczos, and the power method. A row of vectors in f64 moves, with\n"
+  "// j vectors in the basis, what solve/arnoldi.cu says; rotate 8 (j + 3 k) bytes for k vectors that\n"
+  "// are kept, while its caches keep the row; measure 16 and turn 24.\n"
+  "#include \"solve/wide.cuh\"\n"
+  "#include \"solve/arnoldi.cuh\"\n"
+  "#include \"solve/look_steps.cuh\"\n"
+  "#include \"solve/wide_steps.cuh\"\n"
+  "#include \"solve/arnoldi_steps.cuh\"\n"
+  "#include \"solve/eigen_steps.cuh\"\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_arnoldi_project(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  arnoldi_project_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_arnoldi_again(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  arnoldi_again_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_arnoldi_extend(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  arnoldi_extend_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_eigen_rotate(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  eigen_rotate_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_eigen_check(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  eigen_check_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_power_measure(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  power_measure_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_power_turn(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  power_turn_step(v, n, m, partials, (double *)shared);\n"
   "}\n",
   NULL};
 
@@ -11818,6 +12048,8 @@ static const struct {
     {"solve/arnoldi.cuh", mbi_source_solve_arnoldi_cuh},
     {"solve/arnoldi_steps.cuh", mbi_source_solve_arnoldi_steps_cuh},
     {"solve/arnoldi.cu", mbi_source_solve_arnoldi_cu},
+    {"solve/eigen_steps.cuh", mbi_source_solve_eigen_steps_cuh},
+    {"solve/eigen.cu", mbi_source_solve_eigen_cu},
 #ifdef MERBIT_STUDY_METHODS
     {"spmv/bsr_study.cu", mbi_source_spmv_bsr_study_cu},
     {"spmv/row_study.cu", mbi_source_spmv_row_study_cu},
@@ -11826,7 +12058,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "4e01b7f9e64876c07a8aa432ae4f00a61f706ea662a65c50f5ce94ff2fab122b"
+#define MBI_KERNEL_HASH "0e7489e3c0b014e36dbc5518d9243e45d0f171c1ea9fd8956af8b0b9fef5dd65"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -38126,6 +38358,18 @@ MBS_FUNCTION int mbi_solve_broken(mbi_solve_state *c, int why, double value) {
 #define MBI_SMALL_G 6       // the right-hand side of the small system; its last entry is ||r||
 #define MBI_SMALL_COLUMN 7  // and more: columns of the Hessenberg matrix, or of its factor R
 
+// Of eigenpairs. Vectors: what a basis is rotated into, and by what.
+#define MBI_EIGEN_KEEP 9
+#define MBI_EIGEN_S 10      // doubles: row q makes vector q; the eigenvalues, while they are checked
+#define MBI_LANCZOS_FRESH 10 // scalars: w is no product: a vector of the host's joins the basis
+#define MBI_EIGEN_FROM 6    // vectors that are rotated,
+#define MBI_EIGEN_TO 7      // into so many
+#define MBI_EIGEN_NEXT 8    // and vector MBI_EIGEN_FROM comes behind them
+#define MBI_EIGEN_CHECK 9   // the next vector to be checked
+#define MBI_POWER_VALUE 0   // u'A u
+#define MBI_POWER_LENGTH 1  // ||A u||
+#define MBI_WHY_ZERO 18     // power method: A u is zero
+
 #define MBI_GMRES_STALLED 0.9999 // of ||r||^2 left by a cycle: that is no gain
 #define MBI_GMRES_PATIENCE 3     // such cycles
 
@@ -38152,6 +38396,9 @@ MBS_FUNCTION double mbi_arnoldi_column(const mbi_solve_state *s, const mbi_solve
   double *second = mbi_small(v, MBI_SMALL_SECOND), left = sums[size];
   const double least = 4 * s->epsilon, whole = s->scalar[MBI_ARNOLDI_WW];
   int k;
+  if (!(whole - whole == 0)) {
+    return whole - whole;
+  }
   for (k = 0; k < size; k++) {
     second[k] = sums[k];
     column[k] = first[k] + sums[k];
@@ -38292,6 +38539,32 @@ MBS_FUNCTION void mbi_gmres_count(mbi_solve_memory *m, const mbi_solve_vectors *
   }
 }
 
+// Lanczos behind the second pass: of a symmetric matrix H is too, and all of it is kept, so that
+// no orthogonality is taken for granted.
+MBS_FUNCTION void mbi_lanczos_count(mbi_solve_memory *m, const mbi_solve_vectors *v,
+                                    const double *sums) {
+  mbi_solve_state *s = &m->state;
+  const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];
+  const int fresh = s->scalar[MBI_LANCZOS_FRESH] != 0;
+  double *column = mbi_small(v, fresh ? MBI_SMALL_Y : MBI_SMALL_COLUMN + size - 1);
+  const double below = mbi_arnoldi_column(s, v, sums, column);
+  if (!(below - below == 0)) {
+    s->stop = MBI_SOLVE_NOT_FINITE;
+    return;
+  }
+  mbi_arnoldi_extend(s, v, below);
+  s->scalar[MBI_LANCZOS_FRESH] = 0;
+  if (!fresh) {
+    column[size] = below;
+    s->iterations++;
+    if (below == 0 || size == v->basis) {
+      s->stop = MBI_SOLVE_CANDIDATE;
+    } else if (s->iterations >= s->cap) {
+      s->stop = MBI_SOLVE_CAP;
+    }
+  }
+}
+
 #undef MBS_FUNCTION
 
 enum { MBI_STEP_ALWAYS, MBI_STEP_RUNNING, MBI_STEP_LATE }; /* MBS_ALWAYS and so on */
@@ -38365,6 +38638,7 @@ struct merbit_solver {
   double norm; /* of A, in the infinity norm */
   mbi_solve_vectors v;
   int64_t bytes_at[MBI_SOLVE_VECTORS]; /* of a vector that is not one of n elements; else 0 */
+  int kept; /* Lanczos: vectors that a rotation of the basis makes, at most */
   int alias[MBI_SOLVE_VECTORS]; /* whose memory a vector has: see mbi_solve_method.layout */
   mbi_solve_memory *memory;     /* on the solver's side */
   double *partials;             /* on it too */
@@ -38879,7 +39153,11 @@ MBS_WIDE_ELEMENT(arnoldi_again) {
   }
 }
 MBS_WIDE_AFTER(arnoldi_again) {
-  mbi_gmres_count(m, v, sums);
+  if (v->lanczos) {
+    mbi_lanczos_count(m, v, sums);
+  } else {
+    mbi_gmres_count(m, v, sums);
+  }
 }
 MBS_WIDE_STEP(arnoldi_again)
 
@@ -38910,6 +39188,87 @@ MBS_ELEMENT(arnoldi_extend) {
 }
 MBS_NOTHING_AFTER(arnoldi_extend)
 MBS_STEP(arnoldi_extend, 0, 0, MBS_LATE)
+
+// Eigenpairs. Lanczos takes its basis from solve/arnoldi_steps.cuh and rotates it: Wu, Simon,
+// "Thick-Restart Lanczos Method for Large Symmetric Eigenvalue Problems" (2000). The power
+// method: Saad, "Numerical Methods for Large Eigenvalue Problems", 2nd ed. (2011), section 4.1.
+
+// The first vectors become sums of all by the rows of S; the last one follows behind them.
+MBS_NOTHING_BEFORE(eigen_rotate)
+MBS_ELEMENT(eigen_rotate) {
+  const int from = (int)c->scalar[MBI_EIGEN_FROM], to = (int)c->scalar[MBI_EIGEN_TO];
+  const double *s = (const double *)v->at[MBI_EIGEN_S];
+  int k, q;
+  (void)sums;
+  for (q = 0; q < to; q++) {
+    double made = 0;
+    for (k = 0; k < from; k++) {
+      made += s[q * v->basis + k] * (double)MBS_BASIS(MBI_ARNOLDI_V, k);
+    }
+    MBS_BASIS(MBI_EIGEN_KEEP, q) = (MBS_VECTOR)made;
+  }
+  for (q = 0; q < to; q++) {
+    MBS_BASIS(MBI_ARNOLDI_V, q) = MBS_BASIS(MBI_EIGEN_KEEP, q);
+  }
+  if (c->scalar[MBI_EIGEN_NEXT] != 0) {
+    MBS_BASIS(MBI_ARNOLDI_V, to) = MBS_BASIS(MBI_ARNOLDI_V, from);
+  }
+}
+MBS_NOTHING_AFTER(eigen_rotate)
+MBS_STEP(eigen_rotate, 0, 0, MBS_ALWAYS)
+
+// ||w - value v||^2, ||v||^2 and v'w of one pair after the other, where w = A v; to the ring.
+MBS_NOTHING_BEFORE(eigen_check)
+MBS_ELEMENT(eigen_check) {
+  const int at = (int)c->scalar[MBI_EIGEN_CHECK];
+  const double value = ((const double *)v->at[MBI_EIGEN_S])[at], w = MBS_LOAD(MBI_AT_W);
+  const double x = (double)MBS_BASIS(MBI_ARNOLDI_V, at), r = w - value * x;
+  sums[0] += r * r;
+  sums[1] += x * x;
+  sums[2] += x * w;
+}
+MBS_AFTER(eigen_check) {
+  const int at = (int)c->scalar[MBI_EIGEN_CHECK];
+  m->ring[3 * at] = sums[0];
+  m->ring[3 * at + 1] = sums[1];
+  m->ring[3 * at + 2] = sums[2];
+  m->state.scalar[MBI_EIGEN_CHECK] += 1;
+}
+MBS_STEP(eigen_check, 3, 0, MBS_ALWAYS)
+
+// u'w and ||w||, where w = A u
+MBS_NOTHING_BEFORE(power_measure)
+MBS_ELEMENT(power_measure) {
+  const double w = MBS_LOAD(MBI_AT_W);
+  (void)c;
+  sums[0] += MBS_LOAD(MBI_ARNOLDI_U) * w;
+  sums[1] += w * w;
+}
+MBS_AFTER(power_measure) {
+  mbi_solve_state *s = &m->state;
+  (void)c;
+  s->scalar[MBI_POWER_VALUE] = sums[0];
+  s->scalar[MBI_POWER_LENGTH] = sqrt(sums[1]);
+  s->goal = s->tolerance * s->tolerance * sums[0] * sums[0];
+}
+MBS_STEP(power_measure, 2, 0, MBS_RUNNING)
+
+// ||w - value u||^2, and u = w / ||w||
+MBS_BEFORE(power_turn) {
+  const double length = c->scalar[MBI_POWER_LENGTH];
+  return length > 0 && length - length == 0 ? 0 : mbi_solve_broken(c, MBI_WHY_ZERO, length);
+}
+MBS_ELEMENT(power_turn) {
+  const double w = MBS_LOAD(MBI_AT_W);
+  const double r = w - c->scalar[MBI_POWER_VALUE] * MBS_LOAD(MBI_ARNOLDI_U);
+  sums[0] += r * r;
+  MBS_STORE(MBI_ARNOLDI_U, w / c->scalar[MBI_POWER_LENGTH]);
+}
+MBS_AFTER(power_turn) {
+  (void)c;
+  mbi_solve_count(m, sums[0]);
+}
+MBS_STEP(power_turn, 1, 0, MBS_RUNNING)
 
 #undef MBS_VECTOR
 #undef MBS_NAME
@@ -39304,7 +39663,11 @@ MBS_WIDE_ELEMENT(arnoldi_again) {
   }
 }
 MBS_WIDE_AFTER(arnoldi_again) {
-  mbi_gmres_count(m, v, sums);
+  if (v->lanczos) {
+    mbi_lanczos_count(m, v, sums);
+  } else {
+    mbi_gmres_count(m, v, sums);
+  }
 }
 MBS_WIDE_STEP(arnoldi_again)
 
@@ -39335,6 +39698,87 @@ MBS_ELEMENT(arnoldi_extend) {
 }
 MBS_NOTHING_AFTER(arnoldi_extend)
 MBS_STEP(arnoldi_extend, 0, 0, MBS_LATE)
+
+// Eigenpairs. Lanczos takes its basis from solve/arnoldi_steps.cuh and rotates it: Wu, Simon,
+// "Thick-Restart Lanczos Method for Large Symmetric Eigenvalue Problems" (2000). The power
+// method: Saad, "Numerical Methods for Large Eigenvalue Problems", 2nd ed. (2011), section 4.1.
+
+// The first vectors become sums of all by the rows of S; the last one follows behind them.
+MBS_NOTHING_BEFORE(eigen_rotate)
+MBS_ELEMENT(eigen_rotate) {
+  const int from = (int)c->scalar[MBI_EIGEN_FROM], to = (int)c->scalar[MBI_EIGEN_TO];
+  const double *s = (const double *)v->at[MBI_EIGEN_S];
+  int k, q;
+  (void)sums;
+  for (q = 0; q < to; q++) {
+    double made = 0;
+    for (k = 0; k < from; k++) {
+      made += s[q * v->basis + k] * (double)MBS_BASIS(MBI_ARNOLDI_V, k);
+    }
+    MBS_BASIS(MBI_EIGEN_KEEP, q) = (MBS_VECTOR)made;
+  }
+  for (q = 0; q < to; q++) {
+    MBS_BASIS(MBI_ARNOLDI_V, q) = MBS_BASIS(MBI_EIGEN_KEEP, q);
+  }
+  if (c->scalar[MBI_EIGEN_NEXT] != 0) {
+    MBS_BASIS(MBI_ARNOLDI_V, to) = MBS_BASIS(MBI_ARNOLDI_V, from);
+  }
+}
+MBS_NOTHING_AFTER(eigen_rotate)
+MBS_STEP(eigen_rotate, 0, 0, MBS_ALWAYS)
+
+// ||w - value v||^2, ||v||^2 and v'w of one pair after the other, where w = A v; to the ring.
+MBS_NOTHING_BEFORE(eigen_check)
+MBS_ELEMENT(eigen_check) {
+  const int at = (int)c->scalar[MBI_EIGEN_CHECK];
+  const double value = ((const double *)v->at[MBI_EIGEN_S])[at], w = MBS_LOAD(MBI_AT_W);
+  const double x = (double)MBS_BASIS(MBI_ARNOLDI_V, at), r = w - value * x;
+  sums[0] += r * r;
+  sums[1] += x * x;
+  sums[2] += x * w;
+}
+MBS_AFTER(eigen_check) {
+  const int at = (int)c->scalar[MBI_EIGEN_CHECK];
+  m->ring[3 * at] = sums[0];
+  m->ring[3 * at + 1] = sums[1];
+  m->ring[3 * at + 2] = sums[2];
+  m->state.scalar[MBI_EIGEN_CHECK] += 1;
+}
+MBS_STEP(eigen_check, 3, 0, MBS_ALWAYS)
+
+// u'w and ||w||, where w = A u
+MBS_NOTHING_BEFORE(power_measure)
+MBS_ELEMENT(power_measure) {
+  const double w = MBS_LOAD(MBI_AT_W);
+  (void)c;
+  sums[0] += MBS_LOAD(MBI_ARNOLDI_U) * w;
+  sums[1] += w * w;
+}
+MBS_AFTER(power_measure) {
+  mbi_solve_state *s = &m->state;
+  (void)c;
+  s->scalar[MBI_POWER_VALUE] = sums[0];
+  s->scalar[MBI_POWER_LENGTH] = sqrt(sums[1]);
+  s->goal = s->tolerance * s->tolerance * sums[0] * sums[0];
+}
+MBS_STEP(power_measure, 2, 0, MBS_RUNNING)
+
+// ||w - value u||^2, and u = w / ||w||
+MBS_BEFORE(power_turn) {
+  const double length = c->scalar[MBI_POWER_LENGTH];
+  return length > 0 && length - length == 0 ? 0 : mbi_solve_broken(c, MBI_WHY_ZERO, length);
+}
+MBS_ELEMENT(power_turn) {
+  const double w = MBS_LOAD(MBI_AT_W);
+  const double r = w - c->scalar[MBI_POWER_VALUE] * MBS_LOAD(MBI_ARNOLDI_U);
+  sums[0] += r * r;
+  MBS_STORE(MBI_ARNOLDI_U, w / c->scalar[MBI_POWER_LENGTH]);
+}
+MBS_AFTER(power_turn) {
+  (void)c;
+  mbi_solve_count(m, sums[0]);
+}
+MBS_STEP(power_turn, 1, 0, MBS_RUNNING)
 
 #undef MBS_VECTOR
 #undef MBS_NAME
@@ -41031,6 +41475,818 @@ MERBIT_API merbit_status merbit_solver_solve(merbit_solver *solver, const void *
   mbi_solver_leave(solver);
   if (status == MERBIT_OK && result != NULL) {
     mbi_solver_finish(solver, &answer);
+    *result = answer;
+  }
+  return status;
+}
+
+/* ==== >>solve/jacobi.c  eigenvalues of a small symmetric matrix =========================== */
+/* Eigenvalues and vectors of a small dense symmetric matrix by Jacobi's rotations, which find small
+ * ones as accurately as large ones: Golub, Van Loan, "Matrix Computations", section 8.5. */
+#define MBI_JACOBI_SWEEPS 40
+
+/* The rotation of rows and columns p and q that makes a(p, q) zero. */
+static void mbi_jacobi_angle(const double *a, int n, int p, int q, double *c, double *s) {
+  const double half = (a[q * n + q] - a[p * n + p]) / (2 * a[p * n + q]);
+  const double t = (half >= 0 ? 1 : -1) / (fabs(half) + sqrt(1 + half * half));
+  *c = 1 / sqrt(1 + t * t);
+  *s = t * *c;
+}
+
+/* (x, y) becomes (c x - s y, s x + c y), for n pairs `stride` apart. */
+static void mbi_jacobi_turn(double *x, double *y, int n, int stride, double c, double s) {
+  int k;
+  for (k = 0; k < n; k++) {
+    const double old = x[k * stride];
+    x[k * stride] = c * old - s * y[k * stride];
+    y[k * stride] = s * old + c * y[k * stride];
+  }
+}
+
+/* One rotation of each pair; returns how many were needed. */
+static int mbi_jacobi_sweep(double *a, double *vectors, int n, double least) {
+  int p, q, turned = 0;
+  for (p = 0; p < n; p++) {
+    for (q = p + 1; q < n; q++) {
+      double c, s;
+      if (fabs(a[p * n + q]) <= least) {
+        continue;
+      }
+      mbi_jacobi_angle(a, n, p, q, &c, &s);
+      mbi_jacobi_turn(a + p * n, a + q * n, n, 1, c, s);
+      mbi_jacobi_turn(a + p, a + q, n, n, c, s);
+      mbi_jacobi_turn(vectors + p * n, vectors + q * n, n, 1, c, s);
+      a[p * n + q] = a[q * n + p] = 0;
+      turned++;
+    }
+  }
+  return turned;
+}
+
+/* a, n x n, loses everything but its diagonal: the eigenvalues. Row q of `vectors` is the one that
+ * belongs to a(q, q). The numbers are finite. */
+static void mbi_jacobi(double *a, double *vectors, int n) {
+  double most = 0;
+  int i, sweep;
+  for (i = 0; i < n * n; i++) {
+    most = fabs(a[i]) > most ? fabs(a[i]) : most;
+    vectors[i] = i % (n + 1) == 0 ? 1 : 0;
+  }
+  for (sweep = 0; sweep < MBI_JACOBI_SWEEPS; sweep++) {
+    if (mbi_jacobi_sweep(a, vectors, n, 0.25 * DBL_EPSILON * most / n) == 0) {
+      break;
+    }
+  }
+}
+
+/* ==== >>solve/eigen_types.h  eigenpairs: what their rooms share =========================== */
+/* Eigenpairs: solve/eigen.c. The vectors are those of a solver, whose engine multiplies. */
+static const mbi_step mbi_eigen_steps[] = {
+    {"mbk_arnoldi_project", {&mbi_arnoldi_project_code_f64, &mbi_arnoldi_project_code_f32}},
+    {"mbk_arnoldi_again", {&mbi_arnoldi_again_code_f64, &mbi_arnoldi_again_code_f32}},
+    {"mbk_arnoldi_extend", {&mbi_arnoldi_extend_code_f64, &mbi_arnoldi_extend_code_f32}},
+    {"mbk_eigen_rotate", {&mbi_eigen_rotate_code_f64, &mbi_eigen_rotate_code_f32}},
+    {"mbk_eigen_check", {&mbi_eigen_check_code_f64, &mbi_eigen_check_code_f32}},
+    {"mbk_power_measure", {&mbi_power_measure_code_f64, &mbi_power_measure_code_f32}},
+    {"mbk_power_turn", {&mbi_power_turn_code_f64, &mbi_power_turn_code_f32}},
+};
+enum {
+  MBI_ARNOLDI_PROJECT_IN_EIGEN = 0,
+  MBI_ARNOLDI_AGAIN_IN_EIGEN,
+  MBI_ARNOLDI_EXTEND_IN_EIGEN,
+  MBI_EIGEN_ROTATE_IN_EIGEN,
+  MBI_EIGEN_CHECK_IN_EIGEN,
+  MBI_POWER_MEASURE_IN_EIGEN,
+  MBI_POWER_TURN_IN_EIGEN
+};
+#define MBI_EIGEN_STEPS ((int)(sizeof mbi_eigen_steps / sizeof mbi_eigen_steps[0]))
+
+typedef struct mbi_eigen {
+  merbit_solver *solver;
+  merbit_eigen_desc desc; /* defaults filled in */
+  mbi_solve_state state;  /* as the last look found it, or as it will go on */
+  uint64_t random;
+  int stop;     /* a merbit_stop, or MBI_SOLVE_ON */
+  int found;    /* pairs to be checked and returned */
+  double best;  /* residual or estimate at the last gain, */
+  int since;    /* and when that was: restarts, for the power method iterations */
+  double scale; /* the size of the largest eigenvalue seen */
+  /* Lanczos; matrices are m x m for a basis of m vectors: */
+  double *memory;
+  double *t;        /* v_i'A v_j */
+  double *work;     /* its diagonal: eigenvalues */
+  double *s;        /* rows: eigenvectors of t */
+  double *columns;  /* as they come from the solver: m + 1 numbers each */
+  double *couple;   /* of vectors behind a rotation with the next one */
+  double *estimate; /* ||A v - lambda v|| by Lanczos, in the order of `order` */
+  int *order;       /* rows of s, the wanted ones first */
+  int done, size;   /* columns of t: before this cycle, and complete */
+  int restarts;
+  int row, column; /* where t is not symmetric */
+  double value;    /* and what t(row, column) should have been zero apart from */
+} mbi_eigen;
+
+/* The next of numbers in [-1, 1) that depend on the seed alone: Steele, Lea, Flood,
+ * "Fast splittable pseudorandom number generators" (2014). */
+static double mbi_eigen_random(mbi_eigen *e) {
+  uint64_t z = e->random += 0x9e3779b97f4a7c15u;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  z ^= z >> 31;
+  return (double)(z >> 11) / 4503599627370496.0 - 1;
+}
+
+/* A random vector of length 1 at `slot`. */
+static merbit_status mbi_eigen_throw(mbi_eigen *e, int slot) {
+  merbit_solver *solver = e->solver;
+  const int64_t n = solver->n;
+  void *host = NULL;
+  double *numbers, square = 0;
+  int64_t i;
+  merbit_status status =
+      mbi_allocate_array(solver->context, n, sizeof(double), "a random vector", &host);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  numbers = (double *)host;
+  for (i = 0; i < n; i++) {
+    numbers[i] = mbi_eigen_random(e);
+    square += numbers[i] * numbers[i];
+  }
+  for (i = 0; i < n; i++) {
+    const double number = numbers[i] / sqrt(square);
+    if (solver->type == MERBIT_F32) {
+      ((float *)host)[i] = (float)number; /* behind what is still to be read */
+    } else {
+      numbers[i] = number;
+    }
+  }
+  status = mbi_solve_upload(solver, solver->v.at[slot], host, mbi_solve_bytes(solver));
+  mbi_release(solver->context, host);
+  return status;
+}
+
+static merbit_status mbi_eigen_look(mbi_eigen *e) {
+  e->solver->synchronizations += mbi_solve_on_gpu(e->solver);
+  return mbi_solve_download(e->solver, &e->state, &e->solver->memory->state, sizeof e->state);
+}
+
+/* What the host has changed in e->state. The solver may go on. */
+static merbit_status mbi_eigen_tell(mbi_eigen *e) {
+  e->state.stop = MBI_SOLVE_RUNNING;
+  e->state.closed = 0;
+  return mbi_solve_upload(e->solver, &e->solver->memory->state, &e->state, sizeof e->state);
+}
+
+/* After a look: the caller is told, and may ask to stop. */
+static void mbi_eigen_progress(mbi_eigen *e, double estimate) {
+  if (e->desc.progress != NULL &&
+      e->desc.progress(e->desc.progress_user, e->state.iterations, estimate,
+                       mbi_seconds() - e->solver->started) != 0 &&
+      e->stop == MBI_SOLVE_ON) {
+    e->stop = MERBIT_STOP_CANCELLED;
+  }
+}
+
+/* Whether `now` comes without a gain of a tenth for `patience`. */
+static int mbi_eigen_stagnates(mbi_eigen *e, double estimate, int now, int patience) {
+  if (!(estimate > 0.9 * e->best)) {
+    e->best = estimate;
+    e->since = now;
+  }
+  return now - e->since >= patience;
+}
+
+/* ==== >>solve/lanczos.c  eigenpairs: Lanczos ============================================== */
+/* Lanczos with full reorthogonalisation and thick restarts: Wu, Simon (2000); Saad, "Numerical
+ * Methods for Large Eigenvalue Problems", 2nd ed. (2011), section 6.3. The host looks once a cycle, when
+ * the basis is full, and computes the eigenvalues of the small matrix. */
+#define MBI_LANCZOS_PATIENCE 50 /* restarts in which the largest estimate has to fall by a tenth */
+#define MBI_LANCZOS_SYMMETRY 1e4 /* roundings of ||A|| by which t may differ from a symmetric one */
+
+static void mbi_lanczos_layout(merbit_solver *solver) {
+  const int columns = solver->desc.restart;
+  mbi_arnoldi_layout(solver, columns);
+  solver->v.lanczos = 1;
+  solver->bytes_at[MBI_AT_X] = solver->bytes_at[MBI_AT_B] = (int64_t)sizeof(double);
+  solver->bytes_at[MBI_EIGEN_KEEP] =
+      solver->v.stride * (int64_t)mbi_type_size(solver->type) * solver->kept;
+  solver->bytes_at[MBI_EIGEN_S] = (int64_t)sizeof(double) * columns * columns;
+  solver->alias[MBI_EIGEN_KEEP] = MBI_SOLVE_OWN;
+  solver->alias[MBI_EIGEN_S] = MBI_SOLVE_OWN;
+}
+
+/* w joins the basis. */
+static merbit_status mbi_lanczos_join(merbit_solver *solver) {
+  merbit_status status = mbi_solve_step(solver, MBI_ARNOLDI_PROJECT_IN_EIGEN);
+  if (status == MERBIT_OK) {
+    status = mbi_solve_step(solver, MBI_ARNOLDI_AGAIN_IN_EIGEN);
+  }
+  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_ARNOLDI_EXTEND_IN_EIGEN) : status;
+}
+
+static merbit_status mbi_lanczos_iterate(merbit_solver *solver) {
+  const merbit_status status = mbi_solve_product(solver, MBI_ARNOLDI_U, MBI_AT_W);
+  return status == MERBIT_OK ? mbi_lanczos_join(solver) : status;
+}
+
+/* A random vector behind `size` others: at the start, and where these span all that products reach. */
+static merbit_status mbi_lanczos_fresh(mbi_eigen *e, int size) {
+  merbit_status status = mbi_eigen_throw(e, MBI_AT_W);
+  e->state.scalar[MBI_ARNOLDI_SIZE] = size;
+  e->state.scalar[MBI_LANCZOS_FRESH] = 1;
+  if (status == MERBIT_OK) {
+    status = mbi_eigen_tell(e);
+  }
+  return status == MERBIT_OK ? mbi_lanczos_join(e->solver) : status;
+}
+
+/* Products until the basis is full or spans all that they reach. */
+static merbit_status mbi_lanczos_fill(mbi_eigen *e) {
+  merbit_solver *solver = e->solver;
+  merbit_status status;
+  do {
+    const int span = solver->v.basis + 1 - (int)e->state.scalar[MBI_ARNOLDI_SIZE];
+    status = mbi_solve_prepare_batch(solver, MBI_OPEN_GO_ON, span > 0 ? span : 1);
+    if (status == MERBIT_OK) {
+      status = mbi_batch_run(solver, span > 0 ? span : 1);
+    }
+    if (status == MERBIT_OK) {
+      status = mbi_eigen_look(e);
+    }
+  } while (status == MERBIT_OK && e->state.stop == MBI_SOLVE_RUNNING);
+  e->size = (int)e->state.scalar[MBI_ARNOLDI_SIZE] - 1;
+  return status;
+}
+
+/* New columns into t; what contradicts symmetry is remembered. */
+static merbit_status mbi_lanczos_take(mbi_eigen *e) {
+  const int m = e->solver->v.basis;
+  const double limit = MBI_LANCZOS_SYMMETRY * e->state.epsilon * e->solver->norm;
+  const merbit_status status =
+      mbi_solve_download(e->solver, e->columns, mbi_small(&e->solver->v, MBI_SMALL_COLUMN),
+                         sizeof(double) * (size_t)m * (size_t)(m + 1));
+  int i, j;
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  for (j = e->done; j < e->size; j++) {
+    for (i = 0; i <= j; i++) {
+      const double found = e->columns[j * (m + 1) + i];
+      const double wanted = i == j                  ? found
+                            : j == e->done          ? e->couple[i]
+                            : i == j - 1            ? e->columns[i * (m + 1) + j]
+                                                    : 0;
+      if (!(fabs(found - wanted) <= limit) && e->row < 0) {
+        e->row = i;
+        e->column = j;
+        e->value = found - wanted;
+      }
+      e->t[i * m + j] = e->t[j * m + i] = found;
+    }
+  }
+  return MERBIT_OK;
+}
+
+/* Whether eigenvalue a comes before b, where `place` of the order is to be filled. */
+static int mbi_lanczos_before(const mbi_eigen *e, double a, double b, int place) {
+  switch (e->desc.which) {
+  case MERBIT_EIGEN_LARGEST:
+    return a > b;
+  case MERBIT_EIGEN_SMALLEST:
+    return a < b;
+  case MERBIT_EIGEN_BOTH_ENDS:
+    return place % 2 == 0 ? a > b : a < b;
+  default:
+    return fabs(a) > fabs(b);
+  }
+}
+
+/* Eigenvalues of t, in order, and how far each pair still is from one of A. */
+static void mbi_lanczos_solve(mbi_eigen *e) {
+  const int m = e->solver->v.basis, size = e->size;
+  const double beta = e->state.scalar[MBI_ARNOLDI_BETA];
+  int i, j;
+  for (i = 0; i < size; i++) {
+    for (j = 0; j < size; j++) {
+      e->work[i * size + j] = e->t[i * m + j];
+    }
+  }
+  mbi_jacobi(e->work, e->s, size);
+  for (i = 0; i < size; i++) {
+    e->order[i] = i;
+  }
+  for (i = 0; i < size; i++) {
+    for (j = i + 1; j < size; j++) {
+      const int first = e->order[i], other = e->order[j];
+      if (mbi_lanczos_before(e, e->work[other * (size + 1)], e->work[first * (size + 1)], i)) {
+        e->order[i] = other;
+        e->order[j] = first;
+      }
+    }
+  }
+  for (i = 0; i < size; i++) {
+    const double value = fabs(e->work[e->order[i] * (size + 1)]);
+    e->scale = value > e->scale ? value : e->scale;
+    e->estimate[i] = fabs(beta * e->s[e->order[i] * size + size - 1]);
+  }
+}
+
+/* The first `to` eigenvectors of t make vectors of the basis; with `next` the newest one stays behind
+ * them, and the basis can grow again. */
+static merbit_status mbi_lanczos_rotate(mbi_eigen *e, int to, int next) {
+  merbit_solver *solver = e->solver;
+  const int m = solver->v.basis, size = e->size;
+  merbit_status status;
+  int q, k;
+  for (q = 0; q < to; q++) {
+    const double *row = e->s + e->order[q] * size;
+    for (k = 0; k < m; k++) {
+      e->columns[q * m + k] = k < size ? row[k] : 0;
+      e->t[q * m + k] = k == q ? e->work[e->order[q] * (size + 1)] : 0;
+    }
+    e->couple[q] = e->state.scalar[MBI_ARNOLDI_BETA] * row[size - 1];
+  }
+  e->state.scalar[MBI_EIGEN_FROM] = size;
+  e->state.scalar[MBI_EIGEN_TO] = to;
+  e->state.scalar[MBI_EIGEN_NEXT] = next;
+  e->state.scalar[MBI_EIGEN_CHECK] = 0;
+  e->state.scalar[MBI_ARNOLDI_SIZE] = to + 1;
+  e->done = to;
+  status = mbi_eigen_tell(e);
+  if (status == MERBIT_OK) {
+    status = mbi_solve_upload(solver, solver->v.at[MBI_EIGEN_S], e->columns,
+                              sizeof(double) * (size_t)m * (size_t)to);
+  }
+  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_EIGEN_ROTATE_IN_EIGEN) : status;
+}
+
+/* After a cycle: e->stop, with half of the tolerance left for roundings. */
+static void mbi_lanczos_decide(mbi_eigen *e) {
+  const int wanted = e->desc.count;
+  double worst = 0;
+  int i, there = 0;
+  mbi_lanczos_solve(e);
+  e->found = wanted < e->size ? wanted : e->size;
+  for (i = 0; i < e->found; i++) {
+    there += e->estimate[i] <= 0.5 * e->desc.tolerance * e->scale;
+    worst = e->estimate[i] > worst ? e->estimate[i] : worst;
+  }
+  if (e->row >= 0) {
+    e->stop = MERBIT_STOP_BREAKDOWN;
+  } else if (there == wanted || e->size == e->solver->n) {
+    e->stop = MERBIT_STOP_CONVERGED;
+  } else if (e->state.iterations >= e->desc.max_iterations) {
+    e->stop = MERBIT_STOP_CAP;
+  }
+  worst = e->scale > 0 ? worst / e->scale : 0;
+  if (e->stop == MBI_SOLVE_ON &&
+      mbi_eigen_stagnates(e, worst, e->restarts, MBI_LANCZOS_PATIENCE)) {
+    e->stop = MERBIT_STOP_STAGNATED;
+  }
+  mbi_eigen_progress(e, worst);
+}
+
+/* Vectors kept through a restart: the wanted ones, and some on their way. */
+static int mbi_lanczos_kept(const merbit_eigen_desc *desc, int basis) {
+  const int kept = desc->count + (basis - desc->count) / 3;
+  return kept < basis ? kept : basis;
+}
+
+/* To the end: e->stop, and the pairs found as the first vectors of the basis. */
+static merbit_status mbi_lanczos_run(mbi_eigen *e) {
+  const int basis = e->solver->v.basis;
+  merbit_status status = mbi_lanczos_fresh(e, 0);
+  e->state.scalar[MBI_ARNOLDI_SIZE] = 1;
+  while (status == MERBIT_OK) {
+    status = mbi_lanczos_fill(e);
+    if (status == MERBIT_OK && e->state.stop == MBI_SOLVE_NOT_FINITE) {
+      e->stop = MERBIT_STOP_NOT_FINITE;
+      return MERBIT_OK;
+    }
+    if (status == MERBIT_OK) {
+      status = mbi_lanczos_take(e);
+    }
+    if (status != MERBIT_OK) {
+      break;
+    }
+    if (e->state.scalar[MBI_ARNOLDI_BETA] == 0 && e->size < basis &&
+        e->state.iterations < e->desc.max_iterations) {
+      e->done = e->size; /* t has no entries that couple what follows */
+      memset(e->couple, 0, sizeof(double) * (size_t)basis);
+      status = mbi_lanczos_fresh(e, e->size);
+      e->state.scalar[MBI_ARNOLDI_SIZE] = e->size + 1;
+      continue;
+    }
+    mbi_lanczos_decide(e);
+    if (e->stop != MBI_SOLVE_ON) {
+      return mbi_lanczos_rotate(e, e->found, 0);
+    }
+    e->restarts++;
+    status = mbi_lanczos_rotate(e, mbi_lanczos_kept(&e->desc, basis), 1);
+  }
+  return status;
+}
+
+/* ==== >>solve/dominant.c  eigenpairs: the power method ==================================== */
+/* The power method: the eigenvalue that is largest in size, where there is one. */
+#define MBI_POWER_PATIENCE 1000 /* iterations in which the residual has to fall by a tenth */
+
+static void mbi_power_layout(merbit_solver *solver) {
+  solver->v.basis = 1;
+  solver->v.stride = 0;
+  solver->bytes_at[MBI_AT_X] = solver->bytes_at[MBI_AT_B] = (int64_t)sizeof(double);
+  solver->bytes_at[MBI_EIGEN_S] = (int64_t)sizeof(double);
+  solver->alias[MBI_ARNOLDI_V] = MBI_SOLVE_OWN;
+  solver->alias[MBI_ARNOLDI_U] = MBI_ARNOLDI_V;
+  solver->alias[MBI_EIGEN_S] = MBI_SOLVE_OWN;
+}
+
+static merbit_status mbi_power_iterate(merbit_solver *solver) {
+  merbit_status status = mbi_solve_product(solver, MBI_ARNOLDI_U, MBI_AT_W);
+  if (status == MERBIT_OK) {
+    status = mbi_solve_step(solver, MBI_POWER_MEASURE_IN_EIGEN);
+  }
+  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_POWER_TURN_IN_EIGEN) : status;
+}
+
+/* e->stop after a look. */
+static void mbi_power_decide(mbi_eigen *e) {
+  const mbi_solve_state *s = &e->state;
+  const double value = fabs(s->scalar[MBI_POWER_VALUE]);
+  const double residual = value > 0 ? sqrt(s->rr) / value : sqrt(s->rr);
+  if (s->stop == MBI_SOLVE_CANDIDATE || (s->stop == MBI_SOLVE_BREAKDOWN && s->value == 0)) {
+    e->stop = MERBIT_STOP_CONVERGED;
+  } else if (s->stop != MBI_SOLVE_RUNNING) {
+    e->stop = s->stop == MBI_SOLVE_CAP ? MERBIT_STOP_CAP : MERBIT_STOP_NOT_FINITE;
+  } else if (mbi_eigen_stagnates(e, residual, s->iterations, MBI_POWER_PATIENCE)) {
+    e->stop = MERBIT_STOP_STAGNATED;
+  }
+  mbi_eigen_progress(e, residual);
+}
+
+/* To the end: e->stop, and the vector in the basis. */
+static merbit_status mbi_power_run(mbi_eigen *e) {
+  double before = mbi_seconds();
+  int span = MBI_SOLVE_SPAN;
+  merbit_status status = mbi_eigen_throw(e, MBI_ARNOLDI_U);
+  while (status == MERBIT_OK && e->stop == MBI_SOLVE_ON) {
+    const int known = e->state.iterations;
+    double now;
+    status = mbi_solve_prepare_batch(e->solver, MBI_OPEN_GO_ON, span);
+    if (status == MERBIT_OK) {
+      status = mbi_batch_run(e->solver, span);
+    }
+    if (status == MERBIT_OK) {
+      status = mbi_eigen_look(e);
+    }
+    if (status == MERBIT_OK) {
+      now = mbi_seconds();
+      span = mbi_solve_next_span(e->state.iterations - known, now - before);
+      before = now;
+      mbi_power_decide(e);
+    }
+  }
+  e->found = e->stop != MERBIT_STOP_NOT_FINITE;
+  e->scale = fabs(e->state.scalar[MBI_POWER_VALUE]);
+  return status;
+}
+
+/* ==== >>solve/eigen.c  eigenpairs ========================================================= */
+/* Eigenpairs: what was asked, a solver's vectors to compute with, residuals, and what is told. */
+#define MBI_EIGEN_BASIS 16 /* vectors beside two for each pair wanted, by default */
+#define MBI_EIGEN_BASIS_MOST 256
+
+static merbit_status mbi_eigen_refuse(merbit_context *context, const char *what, int value,
+                                      const char *instead) {
+  return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "eigen_desc.%s is %d; use %s", what, value,
+                  instead);
+}
+
+/* `desc` has its defaults. */
+static merbit_status mbi_eigen_check_desc(merbit_context *context, const merbit_eigen_desc *desc,
+                                          int64_t n) {
+  const int lanczos = desc->method == MERBIT_EIGEN_LANCZOS;
+  if ((int)desc->method < MERBIT_EIGEN_LANCZOS || (int)desc->method > MERBIT_EIGEN_POWER) {
+    return mbi_eigen_refuse(context, "method", (int)desc->method, "a MERBIT_EIGEN method");
+  }
+  if ((int)desc->which < MERBIT_EIGEN_LARGEST_MAGNITUDE ||
+      (int)desc->which > MERBIT_EIGEN_BOTH_ENDS ||
+      (!lanczos && desc->which != MERBIT_EIGEN_LARGEST_MAGNITUDE)) {
+    return mbi_eigen_refuse(context, "which", (int)desc->which,
+                            lanczos ? "a merbit_eigen_which"
+                                    : "MERBIT_EIGEN_LARGEST_MAGNITUDE with the power method");
+  }
+  if (desc->count < 1 || desc->count > (lanczos ? MERBIT_EIGEN_MOST : 1)) {
+    return mbi_eigen_refuse(context, "count", desc->count,
+                            lanczos ? "1 to 32 pairs" : "1 with the power method");
+  }
+  if (desc->count > n) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "eigen_desc.count is %d, but the matrix has %" PRId64 " rows", desc->count, n);
+  }
+  if (desc->basis <= desc->count + 1 || desc->basis > MBI_EIGEN_BASIS_MOST) {
+    return mbi_eigen_refuse(context, "basis", desc->basis,
+                            "more than count + 1 and up to 256 vectors, or 0");
+  }
+  if (desc->max_iterations < 0) {
+    return mbi_eigen_refuse(context, "max_iterations", desc->max_iterations, "0 for the default");
+  }
+  if ((int)desc->side < MERBIT_SIDE_AUTO || (int)desc->side > MERBIT_SIDE_CUDA) {
+    return mbi_eigen_refuse(context, "side", (int)desc->side, "a MERBIT_SIDE");
+  }
+  if (!(desc->tolerance > 0 && desc->tolerance < 1)) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "eigen_desc.tolerance is %g; use a number between 0 and 1, or 0 for the "
+                    "default",
+                    desc->tolerance);
+  }
+  return MERBIT_OK;
+}
+
+static void mbi_eigen_take_desc(merbit_eigen_desc *own, const merbit_view *view) {
+  if (own->tolerance == 0) {
+    own->tolerance = mbi_view_type(view) == MERBIT_F32 ? 1e-5 : 1e-10;
+  }
+  own->count = own->count != 0 ? own->count : 1;
+  own->basis = own->basis != 0 ? own->basis : 2 * own->count + MBI_EIGEN_BASIS;
+  own->max_iterations = own->max_iterations != 0 ? own->max_iterations : 10000;
+}
+
+/* The solver whose vectors and products are used. */
+static merbit_status mbi_eigen_make_solver(mbi_eigen *e, merbit_context *context,
+                                           const merbit_view *view) {
+  static const mbi_solve_method lanczos = {
+      "Lanczos", "solve/eigen.cu", mbi_eigen_steps, MBI_EIGEN_STEPS, 0, 0, mbi_lanczos_layout,
+      NULL,      mbi_lanczos_iterate};
+  static const mbi_solve_method power = {
+      "power method", "solve/eigen.cu", mbi_eigen_steps,  MBI_EIGEN_STEPS, 0, 0,
+      mbi_power_layout, NULL,           mbi_power_iterate};
+  const merbit_eigen_desc *desc = &e->desc;
+  merbit_solver *solver = (merbit_solver *)mbi_allocate(context, sizeof *solver);
+  if (solver == NULL) {
+    return mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no memory for a solver's record");
+  }
+  memset(solver, 0, sizeof *solver);
+  mbi_context_retain(context);
+  solver->context = context;
+  solver->view = *view;
+  solver->type = mbi_view_type(view);
+  solver->n = solver->v.n = view->rows;
+  solver->method = desc->method == MERBIT_EIGEN_LANCZOS ? &lanczos : &power;
+  solver->desc.side = desc->side;
+  solver->desc.vector_memory = MERBIT_MEMORY_HOST;
+  solver->desc.tolerance = desc->tolerance;
+  solver->desc.max_iterations = desc->max_iterations;
+  solver->desc.deterministic = desc->deterministic;
+  solver->desc.restart = desc->basis < view->rows ? desc->basis : (int)view->rows;
+  solver->kept = mbi_lanczos_kept(desc, solver->desc.restart);
+  solver->shrink = 1;
+  e->solver = solver;
+  return mbi_solver_build(solver);
+}
+
+/* What the host computes with. */
+static merbit_status mbi_eigen_allocate(mbi_eigen *e) {
+  const int64_t m = e->solver->desc.restart;
+  void *memory = NULL;
+  merbit_status status = mbi_allocate_array(e->solver->context, 4 * m * (m + 1) + 3 * m,
+                                            sizeof(double), "small matrices", &memory);
+  if (status == MERBIT_OK) {
+    memset(memory, 0, (size_t)(4 * m * (m + 1) + 3 * m) * sizeof(double));
+    e->memory = (double *)memory;
+    e->t = e->memory;
+    e->work = e->t + m * (m + 1);
+    e->s = e->work + m * (m + 1);
+    e->columns = e->s + m * (m + 1);
+    e->couple = e->columns + m * (m + 1);
+    e->estimate = e->couple + m;
+    e->order = (int *)(void *)(e->estimate + m);
+  }
+  return status;
+}
+
+/* Values, residuals and vectors of the pairs found. */
+static merbit_status mbi_eigen_check(mbi_eigen *e, double *values, char *vectors,
+                                     merbit_eigen_result *result) {
+  merbit_solver *solver = e->solver;
+  const size_t bytes = mbi_solve_bytes(solver);
+  const size_t apart = (size_t)solver->v.stride * mbi_type_size(solver->type);
+  const int lanczos = solver->v.lanczos;
+  double value[MERBIT_EIGEN_MOST];
+  merbit_status status = MERBIT_OK;
+  int q;
+  for (q = 0; q < e->found; q++) {
+    value[q] = lanczos ? e->t[q * solver->v.basis + q] : e->state.scalar[MBI_POWER_VALUE];
+  }
+  e->state.scalar[MBI_EIGEN_CHECK] = 0;
+  if (status == MERBIT_OK) {
+    status = mbi_eigen_tell(e);
+  }
+  if (status == MERBIT_OK && e->found > 0) {
+    status = mbi_solve_upload(solver, solver->v.at[MBI_EIGEN_S], value,
+                              sizeof(double) * (size_t)e->found);
+  }
+  for (q = 0; q < e->found && status == MERBIT_OK; q++) {
+    char *vector = (char *)solver->v.at[MBI_ARNOLDI_V] + (size_t)q * apart;
+    status = merbit_spmv(solver->plan, NULL, NULL, vector, NULL, solver->v.at[MBI_AT_W],
+                         solver->gpu.stream);
+    if (status == MERBIT_OK) {
+      status = mbi_solve_step(solver, MBI_EIGEN_CHECK_IN_EIGEN);
+    }
+    if (status == MERBIT_OK && vectors != NULL) {
+      status = mbi_solve_download(solver, vectors + (size_t)q * bytes, vector, bytes);
+    }
+  }
+  solver->synchronizations += mbi_solve_on_gpu(solver);
+  if (status == MERBIT_OK) {
+    status = mbi_solve_download(solver, &solver->seen, solver->memory, sizeof solver->seen);
+  }
+  for (q = 0; q < e->found && status == MERBIT_OK; q++) {
+    const double *sums = solver->seen.ring + 3 * q;
+    const double residual = sqrt(sums[0] / sums[1]);
+    values[q] = lanczos ? value[q] : sums[2] / sums[1];
+    result->residuals[q] = e->scale > 0 ? residual / e->scale : residual;
+    result->converged += result->residuals[q] <= e->desc.tolerance;
+  }
+  return status;
+}
+
+static void mbi_eigen_describe(const mbi_eigen *e, merbit_eigen_result *result) {
+  char *text = result->description;
+  const size_t size = sizeof result->description;
+  const int count = e->desc.count;
+  switch (result->stop) {
+  case MERBIT_STOP_CONVERGED:
+    (void)snprintf(text, size, "||A v - lambda v|| of %d eigenpair%s is at most %.3g of %.6g",
+                   count, count == 1 ? "" : "s", e->desc.tolerance, e->scale);
+    break;
+  case MERBIT_STOP_CAP:
+    (void)snprintf(text, size,
+                   "max_iterations = %d came before the tolerance %.3g: %d of %d eigenpairs are "
+                   "there",
+                   e->desc.max_iterations, e->desc.tolerance, result->converged, count);
+    break;
+  case MERBIT_STOP_CANCELLED:
+    (void)snprintf(text, size, "the progress callback asked to stop after %d products",
+                   result->iterations);
+    break;
+  case MERBIT_STOP_BREAKDOWN:
+    (void)snprintf(text, size,
+                   "the matrix is not symmetric: v%d'A v%d and v%d'A v%d of orthonormal vectors "
+                   "differ by %.3g; take MERBIT_EIGEN_POWER",
+                   e->row, e->column, e->column, e->row, e->value);
+    break;
+  case MERBIT_STOP_STAGNATED:
+    (void)snprintf(text, size, "%s",
+                   e->solver->v.lanczos
+                       ? "rounding errors leave residuals above the tolerance, or they fall "
+                         "too slowly: raise eigen_desc.tolerance, or basis"
+                       : "the residual stays where it is: no real eigenvalue is larger in size "
+                         "than all others (there are plus and minus one, a complex pair, or "
+                         "some of nearly the same size)");
+    break;
+  default:
+    (void)snprintf(text, size, "a number overflowed or was not finite: look at A");
+    break;
+  }
+}
+
+/* In an entered context, with everything made. */
+static merbit_status mbi_eigen_run(mbi_eigen *e, double *values, void *vectors,
+                                   merbit_eigen_result *result) {
+  merbit_status status = mbi_solve_prepare_batch(e->solver, MBI_OPEN_BEGIN, 1);
+  int lacking;
+  if (status == MERBIT_OK) {
+    status = mbi_eigen_look(e);
+  }
+  if (status == MERBIT_OK) {
+    status = e->solver->v.lanczos ? mbi_lanczos_run(e) : mbi_power_run(e);
+  }
+  result->iterations = e->state.iterations;
+  if (status == MERBIT_OK) {
+    status = mbi_eigen_check(e, values, (char *)vectors, result);
+  }
+  lacking = result->converged < e->desc.count;
+  result->stop = e->stop == MERBIT_STOP_CONVERGED && lacking ? MERBIT_STOP_STAGNATED
+                                                             : (merbit_stop)e->stop;
+  return status;
+}
+
+static void mbi_eigen_finish(mbi_eigen *e, merbit_eigen_result *result) {
+  merbit_solver *solver = e->solver;
+  result->restarts = e->restarts;
+  result->iterate_seconds = mbi_seconds() - solver->started;
+  result->synchronizations = solver->synchronizations;
+  (void)merbit_plan_get_info(solver->plan, &result->plan);
+  (void)merbit_plan_describe(solver->plan, result->plan_description,
+                             sizeof result->plan_description);
+  result->device_bytes =
+      mbi_solve_on_gpu(solver) ? (int64_t)solver->bytes + result->plan.device_bytes : 0;
+  mbi_eigen_describe(e, result);
+}
+
+/* Pairs that are not found. */
+static void mbi_eigen_clear(const merbit_eigen_desc *desc, const merbit_view *view,
+                            double *values, void *vectors, merbit_eigen_result *result) {
+  const int64_t n = view->rows * desc->count;
+  int64_t i;
+  int q;
+  memset(result, 0, sizeof *result);
+  for (q = 0; q < desc->count; q++) {
+    values[q] = result->residuals[q] = (double)NAN;
+  }
+  for (i = 0; i < n && vectors != NULL; i++) {
+    if (mbi_view_type(view) == MERBIT_F32) {
+      ((float *)vectors)[i] = (float)NAN;
+    } else {
+      ((double *)vectors)[i] = (double)NAN;
+    }
+  }
+}
+
+static merbit_status mbi_eigen_compute(merbit_context *context, const merbit_view *view,
+                                       const merbit_eigen_desc *desc, double *values,
+                                       void *vectors, merbit_eigen_result *result) {
+  const double start = mbi_seconds();
+  mbi_eigen e;
+  merbit_status status;
+  memset(&e, 0, sizeof e);
+  e.desc = *desc;
+  e.random = desc->seed;
+  e.stop = MBI_SOLVE_ON;
+  e.row = -1;
+  e.best = HUGE_VAL;
+  status = mbi_eigen_make_solver(&e, context, view);
+  if (status == MERBIT_OK) {
+    status = mbi_eigen_allocate(&e);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_solver_enter(e.solver);
+  }
+  if (status == MERBIT_OK) {
+    result->prepare_seconds = mbi_seconds() - start;
+    e.solver->started = mbi_seconds();
+    status = mbi_eigen_run(&e, values, vectors, result);
+    mbi_solver_leave(e.solver);
+  }
+  if (status == MERBIT_OK) {
+    mbi_eigen_finish(&e, result);
+  }
+  if (e.solver != NULL) {
+    mbi_release(context, e.memory);
+    mbi_solver_free(e.solver);
+  }
+  return status;
+}
+
+static merbit_status mbi_eigen_check_view(merbit_context *context, const merbit_view *view) {
+  merbit_status status = mbi_view_check_header(context, view);
+  if (status == MERBIT_OK && !mbi_type_plain(mbi_view_type(view))) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "the matrix's value_type is %s; merbit_eigen takes MERBIT_F64 and MERBIT_F32",
+                    mbi_type_names[mbi_view_type(view)]);
+  }
+  if (status == MERBIT_OK && view->rows != view->cols) {
+    return mbi_fail(context, MERBIT_INVALID_MATRIX,
+                    "the matrix is %" PRId64 " x %" PRId64 "; only square ones have eigenvalues",
+                    view->rows, view->cols);
+  }
+  return status;
+}
+
+MERBIT_API merbit_status merbit_eigen(merbit_context *context, const merbit_view *view,
+                                      const merbit_eigen_desc *desc, double *values, void *vectors,
+                                      merbit_eigen_result *result) {
+  merbit_eigen_result answer;
+  merbit_eigen_desc own;
+  merbit_status status;
+  if (result != NULL) {
+    memset(result, 0, sizeof *result);
+  }
+  if (context == NULL) {
+    return MERBIT_INVALID_ARGUMENT;
+  }
+  if (view == NULL || values == NULL) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "merbit_eigen: `%s` is NULL",
+                    view == NULL ? "view" : "values");
+  }
+  status = mbi_eigen_check_view(context, view);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  memset(&own, 0, sizeof own);
+  if (desc != NULL) {
+    own = *desc;
+  }
+  mbi_eigen_take_desc(&own, view);
+  status = mbi_eigen_check_desc(context, &own, view->rows);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  mbi_eigen_clear(&own, view, values, vectors, &answer);
+  status = mbi_eigen_compute(context, view, &own, values, vectors, &answer);
+  if (status == MERBIT_OK && result != NULL) {
     *result = answer;
   }
   return status;

@@ -31,6 +31,18 @@
 #define MBI_SMALL_G 6       // the right-hand side of the small system; its last entry is ||r||
 #define MBI_SMALL_COLUMN 7  // and more: columns of the Hessenberg matrix, or of its factor R
 
+// Of eigenpairs. Vectors: what a basis is rotated into, and by what.
+#define MBI_EIGEN_KEEP 9
+#define MBI_EIGEN_S 10      // doubles: row q makes vector q; the eigenvalues, while they are checked
+#define MBI_LANCZOS_FRESH 10 // scalars: w is no product: a vector of the host's joins the basis
+#define MBI_EIGEN_FROM 6    // vectors that are rotated,
+#define MBI_EIGEN_TO 7      // into so many
+#define MBI_EIGEN_NEXT 8    // and vector MBI_EIGEN_FROM comes behind them
+#define MBI_EIGEN_CHECK 9   // the next vector to be checked
+#define MBI_POWER_VALUE 0   // u'A u
+#define MBI_POWER_LENGTH 1  // ||A u||
+#define MBI_WHY_ZERO 18     // power method: A u is zero
+
 #define MBI_GMRES_STALLED 0.9999 // of ||r||^2 left by a cycle: that is no gain
 #define MBI_GMRES_PATIENCE 3     // such cycles
 
@@ -57,6 +69,9 @@ MBS_FUNCTION double mbi_arnoldi_column(const mbi_solve_state *s, const mbi_solve
   double *second = mbi_small(v, MBI_SMALL_SECOND), left = sums[size];
   const double least = 4 * s->epsilon, whole = s->scalar[MBI_ARNOLDI_WW];
   int k;
+  if (!(whole - whole == 0)) {
+    return whole - whole;
+  }
   for (k = 0; k < size; k++) {
     second[k] = sums[k];
     column[k] = first[k] + sums[k];
@@ -194,5 +209,31 @@ MBS_FUNCTION void mbi_gmres_count(mbi_solve_memory *m, const mbi_solve_vectors *
   }
   if (s->stop != MBI_SOLVE_RUNNING || size == v->basis) {
     mbi_gmres_close(s, v, used);
+  }
+}
+
+// Lanczos behind the second pass: of a symmetric matrix H is too, and all of it is kept, so that
+// no orthogonality is taken for granted.
+MBS_FUNCTION void mbi_lanczos_count(mbi_solve_memory *m, const mbi_solve_vectors *v,
+                                    const double *sums) {
+  mbi_solve_state *s = &m->state;
+  const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];
+  const int fresh = s->scalar[MBI_LANCZOS_FRESH] != 0;
+  double *column = mbi_small(v, fresh ? MBI_SMALL_Y : MBI_SMALL_COLUMN + size - 1);
+  const double below = mbi_arnoldi_column(s, v, sums, column);
+  if (!(below - below == 0)) {
+    s->stop = MBI_SOLVE_NOT_FINITE;
+    return;
+  }
+  mbi_arnoldi_extend(s, v, below);
+  s->scalar[MBI_LANCZOS_FRESH] = 0;
+  if (!fresh) {
+    column[size] = below;
+    s->iterations++;
+    if (below == 0 || size == v->basis) {
+      s->stop = MBI_SOLVE_CANDIDATE;
+    } else if (s->iterations >= s->cap) {
+      s->stop = MBI_SOLVE_CAP;
+    }
   }
 }

@@ -83,7 +83,11 @@ MBS_WIDE_ELEMENT(arnoldi_again) {
   }
 }
 MBS_WIDE_AFTER(arnoldi_again) {
-  mbi_gmres_count(m, v, sums);
+  if (v->lanczos) {
+    mbi_lanczos_count(m, v, sums);
+  } else {
+    mbi_gmres_count(m, v, sums);
+  }
 }
 MBS_WIDE_STEP(arnoldi_again)
 

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "support/cpu.h"
+#include "solve/eigen_cases.h"
 #include "solve/gmres_cases.h"
 
 static void test_callback(void **state) {
@@ -42,6 +43,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       SOLVER_CASES,
       GMRES_CASES,
+      EIGEN_CASES,
       cmocka_unit_test(test_callback),
   };
   cpu_memory memory;
