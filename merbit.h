@@ -9917,8 +9917,6 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "// Sums are taken by a tree of fixed shape in each block of a grid that depends on n alone; the\n"
   "// block that is done last adds the blocks' parts in the order of the blocks and runs the scalar\n"
   "// part: equal bits run to run, and no launch of its own.\n"
-  "#ifndef MBK_STEP_CUH\n"
-  "#define MBK_STEP_CUH\n"
   "#ifndef MBK_VECTOR\n"
   "#error \"define MBK_VECTOR: the type of vectors in memory\"\n"
   "#endif\n"
@@ -10065,9 +10063,7 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "MBK_KERNEL mbk_solve_open(mbi_solve_memory *m, int how, int span, int cap, double tolerance,\n"
   "                          double shrink, double epsilon) {\n"
   "  mbi_solve_open(m, how, span, cap, tolerance, shrink, epsilon);\n"
-  "}\n"
-  "\n"
-  "#endif\n",
+  "}\n",
   NULL};
 
 static const char *const mbi_source_solve_look_steps_cuh[] = {
@@ -12058,7 +12054,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "0e7489e3c0b014e36dbc5518d9243e45d0f171c1ea9fd8956af8b0b9fef5dd65"
+#define MBI_KERNEL_HASH "48fc5789c67dcbb0cb63a457d40a3f1d05c8567bef9411ecaa4e4176e9bb6e8d"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -38593,6 +38589,8 @@ typedef struct mbi_step {
 #define MBI_SOLVER_PRODUCTS 1000 /* that a plan is made for, per solve expected */
 #define MBI_SOLVE_BATCH 0.1      /* seconds that a batch of iterations should take */
 #define MBI_SOLVE_BLOCK_MOST 32  /* rows of a block of BLOCK_JACOBI */
+#define MBI_SOLVER_REORDER_ROWS (1 << 22)
+#define MBI_SOLVER_REORDER_SOLVES 20
 #define MBI_SOLVE_ON (-1)        /* of a solve: there is no merbit_stop yet */
 #define MBI_SOLVE_NONE (-1)  /* in solver->alias: no such vector, or one with memory of its own */
 #define MBI_SOLVE_OWN (-2)
@@ -39909,27 +39907,33 @@ static int mbi_solve_host_vectors(const merbit_solver *solver) {
   return !mbi_solve_on_gpu(solver) || solver->desc.vector_memory == MERBIT_MEMORY_HOST;
 }
 
-/* A vector of the caller's into one of the solver's. */
+/* A vector of the caller's into one of the solver's, in the plan's order. MBI_AT_W is scratch. */
 static merbit_status mbi_solve_take(merbit_solver *solver, int slot, const void *source) {
-  void *target = solver->v.at[slot];
+  void *target = solver->v.at[slot], *stage = target;
+  merbit_status status = MERBIT_OK;
   if (mbi_solve_host_vectors(solver)) {
-    return mbi_solve_upload(solver, target, source, mbi_solve_bytes(solver));
+    stage = solver->plan->reorder.order != NULL ? solver->v.at[MBI_AT_W] : target;
+    status = mbi_solve_upload(solver, stage, source, mbi_solve_bytes(solver));
+    source = stage;
   }
-  return mbi_device_copy_async(solver->context, mbi_device_address(target),
-                               mbi_device_address(source), mbi_solve_bytes(solver),
-                               solver->gpu.stream);
+  return status == MERBIT_OK && source != target
+             ? merbit_plan_reorder(solver->plan, source, target, solver->gpu.stream)
+             : status;
 }
 
 /* And back; complete on return. */
 static merbit_status mbi_solve_give(merbit_solver *solver, int slot, void *target) {
+  const int host = mbi_solve_host_vectors(solver);
   const void *source = solver->v.at[slot];
-  merbit_status status;
-  if (mbi_solve_host_vectors(solver)) {
+  merbit_status status = MERBIT_OK;
+  if (!host || solver->plan->reorder.order != NULL) {
+    void *stage = host ? solver->v.at[MBI_AT_W] : target;
+    status = merbit_plan_restore(solver->plan, source, stage, solver->gpu.stream);
+    source = stage;
+  }
+  if (status == MERBIT_OK && host) {
     return mbi_solve_download(solver, target, source, mbi_solve_bytes(solver));
   }
-  status = mbi_device_copy_async(solver->context, mbi_device_address(target),
-                                 mbi_device_address(source), mbi_solve_bytes(solver),
-                                 solver->gpu.stream);
   return status == MERBIT_OK ? mbi_device_synchronize(solver->context, solver->gpu.stream)
                              : status;
 }
@@ -41104,6 +41108,11 @@ static merbit_status mbi_solver_check_method(merbit_context *context,
                     "solver_desc.block_size is %d; use 1 to %d, or 0 for 4", desc->block_size,
                     MBI_SOLVE_BLOCK_MOST);
   }
+  if (desc->reorder > 0 && desc->preconditioner > MERBIT_PRECONDITIONER_JACOBI) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "solver_desc.reorder moves rows, which blocks and callbacks know by their "
+                    "numbers; use -1, or another preconditioner");
+  }
   if (desc->refine) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
                     "solver_desc.refine is not in this version yet; use 0");
@@ -41132,6 +41141,19 @@ static merbit_status mbi_solver_check(merbit_context *context, const merbit_view
 
 /* ---- What is made once ------------------------------------------------------------------- */
 
+/* To the solver's side, and a diagonal in the plan's order. */
+static merbit_status mbi_solver_store_inverse(merbit_solver *solver, const void *inverse,
+                                              size_t bytes) {
+  void *target = solver->v.at[MBI_AT_INVERSE];
+  const int ordered = solver->plan->reorder.order != NULL;
+  const merbit_status status =
+      mbi_solve_upload(solver, ordered ? solver->v.at[MBI_AT_W] : target, inverse, bytes);
+  return status == MERBIT_OK && ordered
+             ? merbit_plan_reorder(solver->plan, solver->v.at[MBI_AT_W], target,
+                                   solver->gpu.stream)
+             : status;
+}
+
 /* The norm of A and the preconditioner, from the arrays of `view`. In an entered context. */
 static merbit_status mbi_solver_examine(merbit_solver *solver, const merbit_view *view) {
   merbit_context *context = solver->context;
@@ -41154,14 +41176,26 @@ static merbit_status mbi_solver_examine(merbit_solver *solver, const merbit_view
       status = mbi_examine_invert(solver, (const double *)blocks, inverse);
     }
     if (status == MERBIT_OK) {
-      status = mbi_solve_upload(solver, solver->v.at[MBI_AT_INVERSE], inverse,
-                                (size_t)entries * size);
+      status = mbi_solver_store_inverse(solver, inverse, (size_t)entries * size);
     }
   }
   mbi_release(context, blocks);
   mbi_release(context, inverse);
   merbit_matrix_destroy(copy);
   return status;
+}
+
+/* Whether to multiply in the order of reverse Cuthill-McKee, where vectors are permuted once for
+ * a solve. Finding it takes as long as some thousands of products: only many solves pay, and only
+ * where x is too large for caches. Blocks and callbacks know the rows by their own numbers. */
+static int mbi_solver_reorders(const merbit_solver *solver) {
+  const merbit_solver_desc *desc = &solver->desc;
+  if (desc->reorder == 0) {
+    return solver->n >= MBI_SOLVER_REORDER_ROWS &&
+           desc->expected_solves >= MBI_SOLVER_REORDER_SOLVES &&
+           solver->view.format != MERBIT_BSR && solver->v.pre != MBI_PRE_APART;
+  }
+  return desc->reorder > 0;
 }
 
 static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
@@ -41178,6 +41212,7 @@ static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
   desc.epilogue = solver->method->sums > 0 ? &sums : NULL;
   desc.side = solver->side;
   desc.deterministic = solver->desc.deterministic;
+  desc.reordering = mbi_solver_reorders(solver) ? MERBIT_REORDERING_RCM : MERBIT_REORDERING_NONE;
   desc.expected_calls = products < INT32_MAX ? (int)products : INT32_MAX;
   return merbit_plan_create(solver->context, &solver->view, &desc, &solver->plan);
 }

@@ -152,6 +152,30 @@ static void test_gmres_cap(void **state) {
   linear_free(&l);
 }
 
+/* Blocks along the diagonal help, in cycles that keep M^-1 v beside v. */
+static void test_gmres_blocks(void **state) {
+  linear l = linear_grid(15, 0.4, 3, 0);
+  merbit_solver_desc desc = gmres_desc(8, 1e-9);
+  double x[225];
+  int k;
+  solved plain, s;
+  (void)state;
+  desc.preconditioner = MERBIT_PRECONDITIONER_BLOCK_JACOBI;
+  desc.block_size = 1;
+  s = solve_once(&l, &desc, x);
+  check_converged(&l, &s, 1e-9, reference_gmres(&l, 1, 8, 1e-9, 1000), x);
+  plain = s;
+  desc.block_size = 15;
+  s = solve_once(&l, &desc, x);
+  expect_stop(&s, MERBIT_STOP_CONVERGED, "");
+  assert_true(s.result.iterations < plain.result.iterations);
+  assert_true(linear_residual(&l, x, 0) <= 1.001e-9);
+  for (k = 1; k <= s.result.iterations; k++) {
+    assert_true(s.history[k] <= s.history[k - 1] * (1 + 1e-12));
+  }
+  linear_free(&l);
+}
+
 static void test_gmres_refusals(void **state) {
   linear l = linear_grid(3, 0, 1, 0);
   merbit_solver_desc desc = gmres_desc(-1, 0);
@@ -198,6 +222,7 @@ static void test_gmres_repeats(void **state) {
   cmocka_unit_test(test_gmres_counts), cmocka_unit_test(test_gmres_nonsymmetric),              \
       cmocka_unit_test(test_gmres_happy), cmocka_unit_test(test_gmres_singular),               \
       cmocka_unit_test(test_gmres_stalls), cmocka_unit_test(test_gmres_cap),                   \
+      cmocka_unit_test(test_gmres_blocks),                    \
       cmocka_unit_test(test_gmres_refusals), cmocka_unit_test(test_gmres_repeats)
 
 #endif /* TEST_SOLVE_GMRES_CASES_H */

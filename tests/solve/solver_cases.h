@@ -567,6 +567,25 @@ static void test_views(void **state) {
   linear_free(&l);
 }
 
+/* In another order inside: the caller's vectors stay in theirs. */
+static void test_reorder(void **state) {
+  linear l = linear_grid(9, 0.2, 3, 0);
+  const int expected = reference_bicgstab(&l, 1, 1e-9, 1000);
+  merbit_solver_desc desc = solver_desc(MERBIT_SOLVER_BICGSTAB, 1e-9);
+  double x[81];
+  solved s;
+  (void)state;
+  desc.preconditioner = MERBIT_PRECONDITIONER_JACOBI;
+  desc.reorder = 1;
+  s = solve_once(&l, &desc, x);
+  check_converged(&l, &s, 1e-9, expected, x);
+  assert_non_null(strstr(s.result.plan_description, "Cuthill-McKee"));
+  desc.preconditioner = MERBIT_PRECONDITIONER_BLOCK_JACOBI;
+  s = solve_once(&l, &desc, x);
+  assert_int_equal(s.status, MERBIT_NOT_SUPPORTED);
+  linear_free(&l);
+}
+
 #define SOLVER_CASES                                                                           \
   cmocka_unit_test(test_iteration_counts), cmocka_unit_test(test_zero_right_hand_side),        \
       cmocka_unit_test(test_indefinite), cmocka_unit_test(test_breakdown),                     \
@@ -575,6 +594,6 @@ static void test_views(void **state) {
       cmocka_unit_test(test_stagnation), cmocka_unit_test(test_limit),                         \
       cmocka_unit_test(test_repeats), cmocka_unit_test(test_buffers),                          \
       cmocka_unit_test(test_views), cmocka_unit_test(test_blocks),                             \
-      cmocka_unit_test(test_singular_block)
+      cmocka_unit_test(test_singular_block), cmocka_unit_test(test_reorder)
 
 #endif /* TEST_SOLVE_SOLVER_CASES_H */
