@@ -3390,6 +3390,7 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "\n"
   "#define MBK_KERNEL extern \"C\" __global__ void\n"
   "#define MBK_DEVICE static __device__ __forceinline__\n"
+  "#define MBK_CALLED static __device__ __noinline__ // what one thread does, in registers of its own\n"
   "#define MBK_MEMBER __device__ __forceinline__ // of a struct\n"
   "#define MBK_BOUNDS(threads) __launch_bounds__(threads)\n"
   "#define MBK_RESIDENT(threads, blocks) __launch_bounds__(threads, blocks)\n"
@@ -3425,9 +3426,9 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "template <class T> MBK_DEVICE T mbk_shuffle(mbk_u32 mask, T value, int lane, int width) {\n"
   "  return __shfl_sync(mask, value, lane, width);\n"
   "}\n"
-  "template <class T> MBK_DEVICE T mbk_shuffle_up(mbk_u32 mask, T value, int delta, int width) {\n"
+  "template <class T> MBK_DEVICE T mbk_shuffle_up(mbk_u32 mask, T value, int delta, int width) {\n",
   "  return __shfl_up_sync(mask, value, delta, width);\n"
-  "}\n",
+  "}\n"
   "template <class T> MBK_DEVICE T mbk_shuffle_down(mbk_u32 mask, T value, int delta, int width) {\n"
   "  return __shfl_down_sync(mask, value, delta, width);\n"
   "}\n"
@@ -3477,8 +3478,8 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "// The old value.\n"
   "template <class T> MBK_DEVICE T mbk_atomic_add(T *address, T value) {\n"
   "  return atomicAdd(address, value);\n"
-  "}\n"
-  "// `value` if it was `expected`; the old value.\n",
+  "}\n",
+  "// `value` if it was `expected`; the old value.\n"
   "MBK_DEVICE mbk_u32 mbk_atomic_swap_if(mbk_u32 *address, mbk_u32 expected, mbk_u32 value) {\n"
   "  return atomicCAS(address, expected, value);\n"
   "}\n"
@@ -3528,8 +3529,8 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "\n"
   "// As mbk_load.\n"
   "template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack(const T *address) {\n"
-  "  mbk_pack_bits<T, N> bits;\n"
-  "  if (sizeof(T) * N == 16) {\n",
+  "  mbk_pack_bits<T, N> bits;\n",
+  "  if (sizeof(T) * N == 16) {\n"
   "    bits.four = __ldg((const uint4 *)address);\n"
   "  } else if (sizeof(T) * N == 8) {\n"
   "    bits.two = __ldg((const uint2 *)address);\n"
@@ -3577,8 +3578,8 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "  asm volatile(\"cp.async.wait_all;\" : : : \"memory\");\n"
   "#endif\n"
   "}\n"
-  "\n"
-  "// Kernels that the host launches early (mbi_device_launch_early) start while what comes before\n",
+  "\n",
+  "// Kernels that the host launches early (mbi_device_launch_early) start while what comes before\n"
   "// them in the stream still runs. Until mbk_await they may read what only a plan's making\n"
   "// writes; nothing else, and they may write nothing. Every kernel of them waits, so that what is\n"
   "// complete behind one kernel is so behind all after it.\n"
@@ -3618,9 +3619,9 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "#endif\n"
   "}\n"
   "\n"
-  "// Of a conditional node in a graph: whether its body runs again. The driver has the function.\n"
+  "// Of a conditional node in a graph: whether its body runs again. The driver has the function.\n",
   "extern \"C\" __device__ void cudaGraphSetConditional(mbk_u64 handle, mbk_u32 value);\n"
-  "MBK_DEVICE void mbk_graph_go_on(mbk_u64 handle, bool go_on) {\n",
+  "MBK_DEVICE void mbk_graph_go_on(mbk_u64 handle, bool go_on) {\n"
   "  cudaGraphSetConditional(handle, go_on ? 1u : 0u);\n"
   "}\n"
   "\n"
@@ -9779,6 +9780,7 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "#define MBI_SOLVE_VECTORS 12\n"
   "#define MBI_SOLVE_SCALARS 12\n"
   "#define MBI_SOLVE_SUMS 5    // of a step, the greatest values it looks for included\n"
+  "#define MBI_WIDE_GROUP 8    // sums of a step with many that a thread holds at a time\n"
   "#define MBI_SOLVE_RING 2048 // iterations whose residuals are kept; more never pass between two looks\n"
   "\n"
   "// state.stop: a merbit_stop that a step can tell, or one of these. Products look at it too, and\n"
@@ -9804,8 +9806,8 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "#define MBI_AT_W 2       // scratch: products, and b - A x at a look\n"
   "#define MBI_AT_INVERSE 3 // of the diagonal, or of its blocks: column j of row i at j * n + i\n"
   "#define MBI_AT_OWN 4\n"
-  "\n"
-  "// How z = M^-1 r is found: within a step, or between steps, by a step or a callback.\n",
+  "\n",
+  "// How z = M^-1 r is found: within a step, or between steps, by a step or a callback.\n"
   "#define MBI_PRE_NONE 0\n"
   "#define MBI_PRE_DIAGONAL 1\n"
   "#define MBI_PRE_APART 2\n"
@@ -9844,9 +9846,9 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "  mbi_solve_state state;\n"
   "  double ring[MBI_SOLVE_RING]; // ring[k % MBI_SOLVE_RING]: ||r||^2 after iteration k\n"
   "} mbi_solve_memory;\n"
-  "\n"
+  "\n",
   "// How mbi_solve_open prepares a batch of iterations.\n"
-  "#define MBI_OPEN_BEGIN 0  // a new solve\n",
+  "#define MBI_OPEN_BEGIN 0  // a new solve\n"
   "#define MBI_OPEN_GO_ON 1  // the next batch\n"
   "#define MBI_OPEN_TIGHTER 2 // the same recurrence, to a lower goal\n"
   "\n"
@@ -9893,10 +9895,10 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "  mbi_solve_judge(m, rr);\n"
   "}\n"
   "\n"
-  "// At the start of a recurrence from b - A x, whose square the look has left in ww.\n"
+  "// At the start of a recurrence from b - A x, whose square the look has left in ww.\n",
   "MBS_FUNCTION void mbi_solve_restart(mbi_solve_memory *m) {\n"
   "  m->state.stop = MBI_SOLVE_RUNNING;\n"
-  "  m->state.closed = 0;\n",
+  "  m->state.closed = 0;\n"
   "  m->state.why = MBI_WHY_NOTHING;\n"
   "  mbi_solve_judge(m, m->state.ww);\n"
   "}\n"
@@ -10477,10 +10479,9 @@ static const char *const mbi_source_solve_wide_cuh[] = {
   "// Steps with many sums on the GPU: solve/wide_steps.cuh says what they are made of. As in\n"
   "// solve/step.cuh sums are deterministic; those of a group are reduced before the next group's\n"
   "// begin. partials: (sums + 1) doubles for each block, and as many again.\n"
-  "#ifndef MBK_WIDE_CUH\n"
-  "#define MBK_WIDE_CUH\n"
   "#include \"solve/step.cuh\"\n"
   "\n"
+  "#define MBS_CALLED MBK_CALLED\n"
   "#define MBS_WIDE_COUNT(name) MBK_DEVICE int name##_count(const mbi_solve_state *c)\n"
   "#define MBS_WIDE_ELEMENT(name)                                                                 \\\n"
   "  MBK_DEVICE void name##_element(MBS_INDEX i, const mbi_solve_vectors *v,                      \\\n"
@@ -10559,16 +10560,13 @@ static const char *const mbi_source_solve_wide_cuh[] = {
   "    m->state.ticket = 0;\n"
   "  }\n"
   "}\n"
-  "\n"
-  "#endif\n",
+  "\n",
   NULL};
 
 static const char *const mbi_source_solve_arnoldi_cuh[] = {
   "// The scalar part of GMRES and Lanczos: columns of the Hessenberg matrix, plane rotations, the\n"
   "// small triangular system. Saad, Schultz, \"GMRES\" (1986); Saad, \"Iterative Methods for Sparse\n"
   "// Linear Systems\", 2nd ed. (2003), section 6.5.3. For the CPU and the GPU, as solve/state.cuh.\n"
-  "\n"
-  "#define MBI_WIDE_GROUP 8 // sums that a thread holds at a time\n"
   "\n"
   "// Vectors. Without a preconditioner apart from steps, Z and ZS do not exist.\n"
   "#define MBI_ARNOLDI_V 4     // the basis: v->basis + 1 vectors, v->stride elements apart\n"
@@ -10593,8 +10591,8 @@ static const char *const mbi_source_solve_arnoldi_cuh[] = {
   "#define MBI_SMALL_COMBINE 2 // the basis' parts in the new vector\n"
   "#define MBI_SMALL_Y 3\n"
   "#define MBI_SMALL_COSINE 4\n"
-  "#define MBI_SMALL_SINE 5\n",
-  "#define MBI_SMALL_G 6       // the right-hand side of the small system; its last entry is ||r||\n"
+  "#define MBI_SMALL_SINE 5\n"
+  "#define MBI_SMALL_G 6       // the right-hand side of the small system; its last entry is ||r||\n",
   "#define MBI_SMALL_COLUMN 7  // and more: columns of the Hessenberg matrix, or of its factor R\n"
   "\n"
   "// Of eigenpairs. Vectors: what a basis is rotated into, and by what.\n"
@@ -10626,8 +10624,8 @@ static const char *const mbi_source_solve_arnoldi_cuh[] = {
   "}\n"
   "\n"
   "// The last column of H into `column`; returns the entry below it, the new vector's length. By\n"
-  "// Pythagoras from what the second pass had left, which is little: Smoktunowicz, Barlow, Langou,\n",
-  "// \"A note on the error analysis of classical Gram-Schmidt\" (2006). Rounding errors of A u are 0.\n"
+  "// Pythagoras from what the second pass had left, which is little: Smoktunowicz, Barlow, Langou,\n"
+  "// \"A note on the error analysis of classical Gram-Schmidt\" (2006). Rounding errors of A u are 0.\n",
   "MBS_FUNCTION double mbi_arnoldi_column(const mbi_solve_state *s, const mbi_solve_vectors *v,\n"
   "                                       const double *sums, double *column) {\n"
   "  const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];\n"
@@ -10665,8 +10663,8 @@ static const char *const mbi_source_solve_arnoldi_cuh[] = {
   "}\n"
   "\n"
   "// Rotates a new column like those before it and then its own last entry away; returns R's\n"
-  "// diagonal, 0 where it is nothing but rounding errors: then the column does not count.\n",
-  "MBS_FUNCTION double mbi_gmres_rotate(const mbi_solve_state *s, const mbi_solve_vectors *v,\n"
+  "// diagonal, 0 where it is nothing but rounding errors: then the column does not count.\n"
+  "MBS_FUNCTION double mbi_gmres_rotate(const mbi_solve_state *s, const mbi_solve_vectors *v,\n",
   "                                     double *column, double below) {\n"
   "  const int last = (int)s->scalar[MBI_ARNOLDI_SIZE] - 1;\n"
   "  double *c = mbi_small(v, MBI_SMALL_COSINE), *d = mbi_small(v, MBI_SMALL_SINE);\n"
@@ -10709,8 +10707,8 @@ static const char *const mbi_source_solve_arnoldi_cuh[] = {
   "// The cycle ends with `used` columns: y, and the residual in the basis and w, which becomes the\n"
   "// first vector of the next cycle: no product is needed for it. r = V Q'(g_used e_used). Behind\n"
   "// mbi_arnoldi_extend.\n"
-  "MBS_FUNCTION void mbi_gmres_close(mbi_solve_state *s, const mbi_solve_vectors *v, int used) {\n",
-  "  const int width = (int)s->scalar[MBI_ARNOLDI_WIDTH];\n"
+  "MBS_FUNCTION void mbi_gmres_close(mbi_solve_state *s, const mbi_solve_vectors *v, int used) {\n"
+  "  const int width = (int)s->scalar[MBI_ARNOLDI_WIDTH];\n",
   "  const double *c = mbi_small(v, MBI_SMALL_COSINE), *d = mbi_small(v, MBI_SMALL_SINE);\n"
   "  const double length = mbi_small(v, MBI_SMALL_G)[used];\n"
   "  double *combine = mbi_small(v, MBI_SMALL_COMBINE), *r = mbi_small(v, MBI_SMALL_FIRST);\n"
@@ -10744,11 +10742,11 @@ static const char *const mbi_source_solve_arnoldi_cuh[] = {
   "}\n"
   "\n"
   "// GMRES behind the second pass, whose sums these are.\n"
-  "MBS_FUNCTION void mbi_gmres_count(mbi_solve_memory *m, const mbi_solve_vectors *v,\n"
+  "MBS_CALLED void mbi_gmres_count(mbi_solve_memory *m, const mbi_solve_vectors *v,\n"
   "                                  const double *sums) {\n"
   "  mbi_solve_state *s = &m->state;\n"
-  "  const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];\n",
-  "  double *column = mbi_small(v, MBI_SMALL_COLUMN + size - 1);\n"
+  "  const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];\n"
+  "  double *column = mbi_small(v, MBI_SMALL_COLUMN + size - 1);\n",
   "  const double below = mbi_arnoldi_column(s, v, sums, column);\n"
   "  double *g = mbi_small(v, MBI_SMALL_G), left;\n"
   "  int singular, used;\n"
@@ -10780,7 +10778,7 @@ static const char *const mbi_source_solve_arnoldi_cuh[] = {
   "\n"
   "// Lanczos behind the second pass: of a symmetric matrix H is too, and all of it is kept, so that\n"
   "// no orthogonality is taken for granted.\n"
-  "MBS_FUNCTION void mbi_lanczos_count(mbi_solve_memory *m, const mbi_solve_vectors *v,\n"
+  "MBS_CALLED void mbi_lanczos_count(mbi_solve_memory *m, const mbi_solve_vectors *v,\n"
   "                                    const double *sums) {\n"
   "  mbi_solve_state *s = &m->state;\n"
   "  const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];\n"
@@ -10792,10 +10790,10 @@ static const char *const mbi_source_solve_arnoldi_cuh[] = {
   "    return;\n"
   "  }\n"
   "  mbi_arnoldi_extend(s, v, below);\n"
-  "  s->scalar[MBI_LANCZOS_FRESH] = 0;\n",
+  "  s->scalar[MBI_LANCZOS_FRESH] = 0;\n"
   "  if (!fresh) {\n"
   "    column[size] = below;\n"
-  "    s->iterations++;\n"
+  "    s->iterations++;\n",
   "    if (below == 0 || size == v->basis) {\n"
   "      s->stop = MBI_SOLVE_CANDIDATE;\n"
   "    } else if (s->iterations >= s->cap) {\n"
@@ -12054,7 +12052,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "48fc5789c67dcbb0cb63a457d40a3f1d05c8567bef9411ecaa4e4176e9bb6e8d"
+#define MBI_KERNEL_HASH "c57eca0e670d96a810f6a50cc67a8a7cc2c7e93328fcb1b1c02a293d50d2ec45"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -38185,6 +38183,7 @@ MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_v
 /* Solvers: solve/solver.c. What every room of theirs shares. */
 
 #define MBS_FUNCTION static
+#define MBS_CALLED static
 // What the steps of a solver share, for the CPU and the GPU: one text is compiled by either
 // compiler. Scalars live in memory of the side that computes; steps read and write them there,
 // so that no number passes through the host. Whoever includes this defines MBS_FUNCTION.
@@ -38192,6 +38191,7 @@ MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_v
 #define MBI_SOLVE_VECTORS 12
 #define MBI_SOLVE_SCALARS 12
 #define MBI_SOLVE_SUMS 5    // of a step, the greatest values it looks for included
+#define MBI_WIDE_GROUP 8    // sums of a step with many that a thread holds at a time
 #define MBI_SOLVE_RING 2048 // iterations whose residuals are kept; more never pass between two looks
 
 // state.stop: a merbit_stop that a step can tell, or one of these. Products look at it too, and
@@ -38324,8 +38324,6 @@ MBS_FUNCTION int mbi_solve_broken(mbi_solve_state *c, int why, double value) {
 // The scalar part of GMRES and Lanczos: columns of the Hessenberg matrix, plane rotations, the
 // small triangular system. Saad, Schultz, "GMRES" (1986); Saad, "Iterative Methods for Sparse
 // Linear Systems", 2nd ed. (2003), section 6.5.3. For the CPU and the GPU, as solve/state.cuh.
-
-#define MBI_WIDE_GROUP 8 // sums that a thread holds at a time
 
 // Vectors. Without a preconditioner apart from steps, Z and ZS do not exist.
 #define MBI_ARNOLDI_V 4     // the basis: v->basis + 1 vectors, v->stride elements apart
@@ -38501,7 +38499,7 @@ MBS_FUNCTION int mbi_gmres_stalls(mbi_solve_state *s) {
 }
 
 // GMRES behind the second pass, whose sums these are.
-MBS_FUNCTION void mbi_gmres_count(mbi_solve_memory *m, const mbi_solve_vectors *v,
+MBS_CALLED void mbi_gmres_count(mbi_solve_memory *m, const mbi_solve_vectors *v,
                                   const double *sums) {
   mbi_solve_state *s = &m->state;
   const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];
@@ -38537,7 +38535,7 @@ MBS_FUNCTION void mbi_gmres_count(mbi_solve_memory *m, const mbi_solve_vectors *
 
 // Lanczos behind the second pass: of a symmetric matrix H is too, and all of it is kept, so that
 // no orthogonality is taken for granted.
-MBS_FUNCTION void mbi_lanczos_count(mbi_solve_memory *m, const mbi_solve_vectors *v,
+MBS_CALLED void mbi_lanczos_count(mbi_solve_memory *m, const mbi_solve_vectors *v,
                                     const double *sums) {
   mbi_solve_state *s = &m->state;
   const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];
@@ -38562,6 +38560,7 @@ MBS_FUNCTION void mbi_lanczos_count(mbi_solve_memory *m, const mbi_solve_vectors
 }
 
 #undef MBS_FUNCTION
+#undef MBS_CALLED
 
 enum { MBI_STEP_ALWAYS, MBI_STEP_RUNNING, MBI_STEP_LATE }; /* MBS_ALWAYS and so on */
 

@@ -2,8 +2,6 @@
 // small triangular system. Saad, Schultz, "GMRES" (1986); Saad, "Iterative Methods for Sparse
 // Linear Systems", 2nd ed. (2003), section 6.5.3. For the CPU and the GPU, as solve/state.cuh.
 
-#define MBI_WIDE_GROUP 8 // sums that a thread holds at a time
-
 // Vectors. Without a preconditioner apart from steps, Z and ZS do not exist.
 #define MBI_ARNOLDI_V 4     // the basis: v->basis + 1 vectors, v->stride elements apart
 #define MBI_ARNOLDI_U 5     // the newest one, where products read it; times MBI_AT_INVERSE
@@ -178,7 +176,7 @@ MBS_FUNCTION int mbi_gmres_stalls(mbi_solve_state *s) {
 }
 
 // GMRES behind the second pass, whose sums these are.
-MBS_FUNCTION void mbi_gmres_count(mbi_solve_memory *m, const mbi_solve_vectors *v,
+MBS_CALLED void mbi_gmres_count(mbi_solve_memory *m, const mbi_solve_vectors *v,
                                   const double *sums) {
   mbi_solve_state *s = &m->state;
   const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];
@@ -214,7 +212,7 @@ MBS_FUNCTION void mbi_gmres_count(mbi_solve_memory *m, const mbi_solve_vectors *
 
 // Lanczos behind the second pass: of a symmetric matrix H is too, and all of it is kept, so that
 // no orthogonality is taken for granted.
-MBS_FUNCTION void mbi_lanczos_count(mbi_solve_memory *m, const mbi_solve_vectors *v,
+MBS_CALLED void mbi_lanczos_count(mbi_solve_memory *m, const mbi_solve_vectors *v,
                                     const double *sums) {
   mbi_solve_state *s = &m->state;
   const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];

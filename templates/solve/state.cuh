@@ -5,6 +5,7 @@
 #define MBI_SOLVE_VECTORS 12
 #define MBI_SOLVE_SCALARS 12
 #define MBI_SOLVE_SUMS 5    // of a step, the greatest values it looks for included
+#define MBI_WIDE_GROUP 8    // sums of a step with many that a thread holds at a time
 #define MBI_SOLVE_RING 2048 // iterations whose residuals are kept; more never pass between two looks
 
 // state.stop: a merbit_stop that a step can tell, or one of these. Products look at it too, and

@@ -1,10 +1,9 @@
 // Steps with many sums on the GPU: solve/wide_steps.cuh says what they are made of. As in
 // solve/step.cuh sums are deterministic; those of a group are reduced before the next group's
 // begin. partials: (sums + 1) doubles for each block, and as many again.
-#ifndef MBK_WIDE_CUH
-#define MBK_WIDE_CUH
 #include "solve/step.cuh"
 
+#define MBS_CALLED MBK_CALLED
 #define MBS_WIDE_COUNT(name) MBK_DEVICE int name##_count(const mbi_solve_state *c)
 #define MBS_WIDE_ELEMENT(name)                                                                 \
   MBK_DEVICE void name##_element(MBS_INDEX i, const mbi_solve_vectors *v,                      \
@@ -84,4 +83,3 @@ MBK_DEVICE void mbk_wide_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_m
   }
 }
 
-#endif

@@ -15,6 +15,7 @@ typedef struct pairs { /* of up to 400 rows */
 static merbit_eigen_desc eigen_desc(merbit_eigen_which which, int count, double tolerance) {
   merbit_eigen_desc desc;
   memset(&desc, 0, sizeof desc);
+  desc.side = context->side; /* and no other */
   desc.which = which;
   desc.count = count;
   desc.tolerance = tolerance;
