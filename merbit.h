@@ -10495,12 +10495,26 @@ static const char *const mbi_source_solve_wide_cuh[] = {
   "    mbk_wide_step<name##_count, name##_element, name##_after>(v, n, m, partials, shared);      \\\n"
   "  }\n"
   "\n"
+  "// Whether this block is the last to be done; then all parts of the others are visible. The answer\n"
+  "// lies behind what a reduction uses, which may begin while a thread still reads it.\n"
+  "MBK_DEVICE bool mbk_wide_last(mbi_solve_memory *m, double *shared) {\n"
+  "  mbk_u32 *const last = (mbk_u32 *)(shared + MBK_STEP_WARPS * MBI_WIDE_GROUP);\n"
+  "  if (mbk_thread() == 0) {\n"
+  "    mbk_fence();\n",
+  "    *last = mbk_atomic_add(&m->state.ticket, 1u) == mbk_grid() - 1;\n"
+  "  }\n"
+  "  mbk_block_sync();\n"
+  "  const bool answer = *last != 0;\n"
+  "  mbk_fence();\n"
+  "  return answer;\n"
+  "}\n"
+  "\n"
   "// The blocks' parts of a group, added by the last block, to `totals`.\n"
   "MBK_DEVICE void mbk_wide_total(int count, int first, const double *partials, double *totals,\n"
   "                               double *shared) {\n"
   "  double sums[MBI_WIDE_GROUP] = {};\n"
   "#pragma unroll\n"
-  "  for (int k = 0; k < MBI_WIDE_GROUP; k++) {\n",
+  "  for (int k = 0; k < MBI_WIDE_GROUP; k++) {\n"
   "    for (mbk_u32 b = mbk_thread(); b < mbk_grid() && first + k < count; b += MBK_STEP_THREADS) {\n"
   "      sums[k] += mbk_load_fresh(&partials[(mbk_i64)(first + k) * mbk_grid() + b]);\n"
   "    }\n"
@@ -10533,7 +10547,7 @@ static const char *const mbi_source_solve_wide_cuh[] = {
   "  }\n"
   "  const int count = COUNT(&c);\n"
   "  for (int first = 0; first < count; first += MBI_WIDE_GROUP) {\n"
-  "    double sums[MBI_WIDE_GROUP] = {};\n"
+  "    double sums[MBI_WIDE_GROUP] = {};\n",
   "    for (mbk_i64 i = (mbk_i64)mbk_block() * MBK_STEP_THREADS + mbk_thread(); i < n;\n"
   "         i += (mbk_i64)mbk_grid() * MBK_STEP_THREADS) {\n"
   "      ELEMENT(i, &v, &c, first, sums);\n"
@@ -10547,8 +10561,8 @@ static const char *const mbi_source_solve_wide_cuh[] = {
   "        }\n"
   "      }\n"
   "    }\n"
-  "  }\n",
-  "  if (!mbk_step_last<0>(m, nullptr, nullptr, shared)) {\n"
+  "  }\n"
+  "  if (!mbk_wide_last(m, shared)) {\n"
   "    return;\n"
   "  }\n"
   "  double *const totals = partials + (mbk_i64)count * mbk_grid();\n"
@@ -12052,7 +12066,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "c57eca0e670d96a810f6a50cc67a8a7cc2c7e93328fcb1b1c02a293d50d2ec45"
+#define MBI_KERNEL_HASH "aa4d157ec18390e5e38a4d6be81d4a6c9ba969dd304110156a653cedf83397dd"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name

@@ -17,6 +17,20 @@
     mbk_wide_step<name##_count, name##_element, name##_after>(v, n, m, partials, shared);      \
   }
 
+// Whether this block is the last to be done; then all parts of the others are visible. The answer
+// lies behind what a reduction uses, which may begin while a thread still reads it.
+MBK_DEVICE bool mbk_wide_last(mbi_solve_memory *m, double *shared) {
+  mbk_u32 *const last = (mbk_u32 *)(shared + MBK_STEP_WARPS * MBI_WIDE_GROUP);
+  if (mbk_thread() == 0) {
+    mbk_fence();
+    *last = mbk_atomic_add(&m->state.ticket, 1u) == mbk_grid() - 1;
+  }
+  mbk_block_sync();
+  const bool answer = *last != 0;
+  mbk_fence();
+  return answer;
+}
+
 // The blocks' parts of a group, added by the last block, to `totals`.
 MBK_DEVICE void mbk_wide_total(int count, int first, const double *partials, double *totals,
                                double *shared) {
@@ -70,7 +84,7 @@ MBK_DEVICE void mbk_wide_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_m
       }
     }
   }
-  if (!mbk_step_last<0>(m, nullptr, nullptr, shared)) {
+  if (!mbk_wide_last(m, shared)) {
     return;
   }
   double *const totals = partials + (mbk_i64)count * mbk_grid();
