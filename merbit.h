@@ -296,6 +296,37 @@
  * commutative, but for plans on the CPU and for ROWS with one lane a row (omega 1), where entries come in their order
  * and it need not commute.
  *
+ * EPILOGUES. A plan may carry work on each row of op(A) x on its way to y, and up to two sums over all rows
+ * (plan_desc.epilogue), so that one pass gives y and a dot product, a norm or a difference: merbit_spmv_epilogue.
+ *
+ * Example: epilogues
+ *     int row_ptr[] = {0, 2, 3}, col_ind[] = {0, 1, 1};
+ *     double values[] = {2, 1, 4}, x[] = {1, 10}, b[] = {10, 41}, r[2], norm[2]; // r = b - A x and ||r||^2
+ *     merbit_view A = merbit_csr(2, 2, 3, row_ptr, col_ind, values);
+ *     merbit_plan_desc desc = {MERBIT_SIDE_AUTO};
+ *     merbit_epilogue epilogue = {"v0 - ax", {"y * y"}, 1};
+ *     const void *vectors[1];
+ *     merbit_context *context = NULL;
+ *     merbit_plan *plan = NULL;
+ *     desc.side = MERBIT_SIDE_CPU;
+ *     desc.epilogue = &epilogue;
+ *     vectors[0] = b;
+ *     if (merbit_context_create(NULL, &context, NULL) == MERBIT_OK &&
+ *         merbit_plan_create(context, &A, &desc, &plan) == MERBIT_OK) {
+ *       merbit_spmv_epilogue(plan, NULL, x, r, vectors, NULL, norm, NULL, NULL); // -2, 1; 5
+ *     }
+ *     merbit_plan_destroy(plan);
+ *     merbit_context_destroy(context);
+ *
+ * Expressions know ax, the row of op(A) x, row, its number in the plan, and the vectors' v0[row], ... and scalars s0,
+ * ... as v0 and s0; sums know y too, the result. The result is of the plan's type, to which scalars are rounded; sums
+ * and all in them are double, in f32 too. Each row passes once, an empty one with ax 0. For plus and times, one vector, F64 and F32
+ * (and narrower values with these). SCAN, ROWS, SLICED, HUBS and BINNED do it inside their own kernels, the others in
+ * one behind them; merbit_plan_describe tells. Sums of a plan on CUDA have the same bits from run to run, on the CPU
+ * for one number of threads. On the CPU an epilogue is a function (merbit_epilogue.cpu), over chunks of rows behind the product; the expressions
+ * of the example and these need none: (NULL; "v0 * ax"), (NULL; "v0 * ax", "ax * ax"), ("(s0 * ax + s1) / abs(v1)";
+ * "abs(s0 * ax + s1 - v0 * abs(v1))", "v1 < 0 ? y : 0").
+ *
  * EXPRESSIONS have + - * / and parentheses, < <= > >= == != (which do not chain), && || !, c ? a : b, decimal
  * numbers, inf, the names said where one is given, and min max abs sqrt exp log pow floor ceil. All are of the plan's
  * type; comparisons are 1 or 0 where a number is wanted, numbers are true unless zero. Each operation is rounded by
@@ -3828,7 +3859,11 @@ static const char *const mbi_source_spmv_algebra_cuh[] = {
   "#endif\n"
   "#endif\n"
   "\n"
-  "#ifndef MBK_EPILOGUE_RESULT\n"
+  "#ifdef MBK_EPILOGUE_RESULT\n"
+  "#define MBK_FUSED 1\n"
+  "#else\n"
+  "#define MBK_FUSED 0\n"
+  "#define MBK_HEAVY 0\n"
   "#define MBK_BESIDE(y) (y)\n"
   "#define MBK_BEGIN\n"
   "#define MBK_LEAVE(threads)\n"
@@ -3845,8 +3880,8 @@ static const char *const mbi_source_spmv_algebra_cuh[] = {
   "#define MBK_ALPHA (mbk_await(), MBK_SCALAR_AT(alpha_at, 1))\n"
   "#define MBK_SCALARS_LOAD                                                                       \\\n"
   "  const MBK_SCALAR alpha = MBK_ALPHA;                                                          \\\n"
-  "  const MBK_SCALAR beta = MBK_SCALAR_AT(beta_at, 0)\n"
-  "#else\n",
+  "  const MBK_SCALAR beta = MBK_SCALAR_AT(beta_at, 0)\n",
+  "#else\n"
   "#define MBK_SCALAR_PARAMETERS const MBK_SCALAR alpha, const MBK_SCALAR beta\n"
   "#define MBK_SCALAR_ARGUMENTS alpha, beta\n"
   "#define MBK_ALPHA alpha\n"
@@ -5538,18 +5573,19 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "\n"
   "// A row over many tiles is added up by a warp, over very many by the thread block.\n"
   "#define MBK_FIXUP_THREADS 512\n"
-  "// Blocks that a multiprocessor should hold; 0: as NVRTC likes, which for semirings and complex\n"
-  "// sums aims at so many that some spill.\n"
-  "#define MBK_FIXUP_BLOCKS (MBK_SEMIRING || mbk_parts<MBK_COMPUTE>::count > 1 ? 2 : 0)\n"
+  "// Blocks that a multiprocessor should hold; 0: as NVRTC likes, which for semirings, epilogues\n"
+  "// and complex sums aims at so many that some spill.\n"
+  "#define MBK_FIXUP_BLOCKS                                                                       \\\n"
+  "  (MBK_SEMIRING || MBK_FUSED || mbk_parts<MBK_COMPUTE>::count > 1 ? 2 : 0)\n"
   "#define MBK_FIXUP_LONG 8         // tiles beyond which the warp helps\n"
   "#define MBK_FIXUP_VERY_LONG 1024 // and the thread block\n"
   "\n"
   "// tails[from..to) of one part of a row, dealt to `threads` threads of which this is number\n"
   "// `thread`.\n"
-  "MBK_DEVICE MBK_COMPUTE mbk_fixup_tails(const MBK_COMPUTE *tails, mbk_u64 from, mbk_u64 to,\n"
+  "MBK_DEVICE MBK_COMPUTE mbk_fixup_tails(const MBK_COMPUTE *tails, mbk_u64 from, mbk_u64 to,\n",
   "                                       mbk_u32 thread, mbk_u32 threads) {\n"
   "  MBK_COMPUTE sum = MBK_ZERO;\n"
-  "#pragma unroll 4\n",
+  "#pragma unroll 4\n"
   "  for (from += thread; from < to; from += threads) {\n"
   "    sum = MBK_ADD(sum, tails[from * MBK_PARTS]);\n"
   "  }\n"
@@ -5580,10 +5616,10 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "  mbk_u32 *const very_long = (mbk_u32 *)(partial + MBK_FIXUP_THREADS / 32);\n"
   "  const mbk_u64 block_first = (mbk_u64)mbk_block() * MBK_FIXUP_THREADS;\n"
   "  const mbk_u64 item = block_first + mbk_thread();\n"
-  "  const mbk_u64 at = item / MBK_PARTS;\n"
+  "  const mbk_u64 at = item / MBK_PARTS;\n",
   "  const mbk_u32 part = (mbk_u32)(item % MBK_PARTS), warp = mbk_thread() / 32;\n"
   "  mbk_u64 from = 0;\n"
-  "  MBK_RANK rank = 0;\n",
+  "  MBK_RANK rank = 0;\n"
   "  mbk_u32 length = 0; // of the row before this tile, in tiles\n"
   "  bool ending = false;\n"
   "  MBK_COMPUTE own = MBK_ZERO;\n"
@@ -5624,11 +5660,11 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "    const mbk_u64 end = mbk_shuffle(MBK_ALL, at, leader, 32);\n"
   "    const mbk_u32 column = (mbk_u32)mbk_shuffle(MBK_ALL, part, leader, 32);\n"
   "    const MBK_COMPUTE sum =\n"
-  "        mbk_scan_reduce(mbk_fixup_tails(tails + column, begin, end, mbk_lane(), 32));\n"
+  "        mbk_scan_reduce(mbk_fixup_tails(tails + column, begin, end, mbk_lane(), 32));\n",
   "    if ((int)mbk_lane() == leader) {\n"
   "      mbk_fixup_commit(y, MBK_ROW_OF(rank), part, rows, MBK_ADD(sum, own), alpha, beta);\n"
   "    }\n"
-  "  }\n",
+  "  }\n"
   "  const mbk_u32 ballot = mbk_ballot(MBK_ALL, length > MBK_FIXUP_VERY_LONG);\n"
   "  if (mbk_lane() == 0) {\n"
   "    very_long[warp] = ballot;\n"
@@ -6081,9 +6117,18 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "  }\n"
   "}\n"
   "\n"
+  "// Blocks that a multiprocessor should hold of the kernel that adds the old y: with scalars on\n",
+  "// the device, rows by their numbers, or packs of two, it would spill where the other does not.\n"
+  "// With an epilogue both would.\n"
+  "#define MBK_SUM_BLOCKS                                                                         \\\n"
+  "  (MBK_BLOCKS > 1 && MBK_HEAVY ? MBK_BLOCKS / 2                                                \\\n"
+  "   : MBK_BLOCKS > 1 && (MBK_PACK < 4 || MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS || MBK_FUSED)     \\\n"
+  "       ? 5 * MBK_BLOCKS / 6                                                                    \\\n"
+  "       : MBK_BLOCKS)\n"
+  "\n"
   "// Launch: one warp per tile. mbk_scan_fixup follows. beta must be zero. Shared:\n"
-  "// MBK_COMPUTE[MBK_TABLE].\n",
-  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+  "// MBK_COMPUTE[MBK_TABLE].\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_FUSED ? MBK_SUM_BLOCKS : MBK_BLOCKS)\n"
   "    mbk_scan_product(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
   "                     const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_COMPUTE *table,\n"
   "                     const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts,\n"
@@ -6097,19 +6142,12 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "  MBK_LEAVE(MBK_THREADS);\n"
   "}\n"
   "\n"
-  "// Blocks that a multiprocessor should hold of the kernel that adds the old y: with scalars on\n"
-  "// the device, rows by their numbers, or packs of two, it would spill where the other does not.\n"
-  "#define MBK_SUM_BLOCKS                                                                         \\\n"
-  "  (MBK_BLOCKS > 1 && (MBK_PACK < 4 || MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS)                    \\\n"
-  "       ? 5 * MBK_BLOCKS / 6                                                                    \\\n"
-  "       : MBK_BLOCKS)\n"
-  "\n"
   "// The same with any beta. Shared: MBK_COMPUTE[MBK_TABLE], MBK_VECTOR[MBK_THREADS].\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
   "    mbk_scan_sum(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
-  "                 const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_COMPUTE *table,\n"
+  "                 const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_COMPUTE *table,\n",
   "                 const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,\n"
-  "                 mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n",
+  "                 mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  mbk_release();\n"
   "  MBK_BEGIN;\n"
@@ -6270,9 +6308,13 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "#endif\n"
   "}\n"
   "\n",
+  "// Fewer blocks to a multiprocessor with the old y, or an epilogue, than without: it takes\n"
+  "// registers.\n"
+  "#define MBK_SUM_BLOCKS ((2 * MBK_BLOCKS + 1) / 3)\n"
+  "\n"
   "// Launch: MBK_THREADS per block, of at least 64. Shared: MBK_COMPUTE[MBK_TABLE + 4 *\n"
   "// MBK_WARPS], mbk_u32[2 * MBK_WARPS]. beta must be zero.\n"
-  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_FUSED ? MBK_SUM_BLOCKS : MBK_BLOCKS)\n"
   "    mbk_scan_whole(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
   "                   const mbk_u32 *empty_id, const mbk_u64 *block_start, const mbk_i32 *col_ind,\n"
   "                   const MBK_VALUE *values, const MBK_COMPUTE *table, const MBK_VECTOR *x,\n"
@@ -6289,17 +6331,14 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "  MBK_FINISH(MBK_THREADS);\n"
   "}\n"
   "\n"
-  "// Fewer blocks to a multiprocessor than without the old y: it takes registers.\n"
-  "#define MBK_SUM_BLOCKS ((2 * MBK_BLOCKS + 1) / 3)\n"
-  "\n"
   "// The same with any beta. Shared: also MBK_VECTOR[MBK_THREADS].\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
   "    mbk_scan_whole_sum(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
   "                       const mbk_u32 *empty_id, const mbk_u64 *block_start,\n"
   "                       const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
-  "                       const MBK_COMPUTE *table, const MBK_VECTOR *x, MBK_VECTOR *y,\n"
+  "                       const MBK_COMPUTE *table, const MBK_VECTOR *x, MBK_VECTOR *y,\n",
   "                       mbk_u64 nnz, mbk_u64 tiles, mbk_u64 empty_rows, MBK_SCALAR_PARAMETERS) {\n"
-  "  MBK_SHARED_MEMORY(shared);\n",
+  "  MBK_SHARED_MEMORY(shared);\n"
   "  mbk_release();\n"
   "  MBK_BEGIN;\n"
   "  MBK_SCALARS_LOAD;\n"
@@ -11111,6 +11150,66 @@ static const char *const mbi_source_solve_eigen_cu[] = {
   "}\n",
   NULL};
 
+static const char *const mbi_source_solve_refine_steps_cuh[] = {
+  "// Iterative refinement: Wilkinson, \"Rounding Errors in Algebraic Processes\" (1963). Residuals are\n"
+  "// taken in the solver's type, corrections found by a solver in f32, whose vectors these are.\n"
+  "\n"
+  "#define MBI_REFINE_B 4\n"
+  "#define MBI_REFINE_X 5\n"
+  "\n"
+  "// b' = (b - A x) / ||b - A x||, so that f32 has room for it\n"
+  "MBS_BEFORE(refine_down) {\n"
+  "  c->scalar[0] = sqrt(c->ww);\n"
+  "  return 0;\n"
+  "}\n"
+  "MBS_ELEMENT(refine_down) {\n"
+  "  (void)sums;\n"
+  "  ((float *)v->at[MBI_REFINE_B])[i] = (float)(MBS_LOAD(MBI_AT_W) / c->scalar[0]);\n"
+  "}\n"
+  "MBS_NOTHING_AFTER(refine_down)\n"
+  "MBS_STEP(refine_down, 0, 0, MBS_ALWAYS)\n"
+  "\n"
+  "// x += ||b - A x|| x'\n"
+  "MBS_BEFORE(refine_up) {\n"
+  "  c->scalar[0] = sqrt(c->ww);\n"
+  "  return 0;\n"
+  "}\n"
+  "MBS_ELEMENT(refine_up) {\n"
+  "  (void)sums;\n"
+  "  MBS_STORE(MBI_AT_X,\n"
+  "            MBS_LOAD(MBI_AT_X) + c->scalar[0] * (double)((const float *)v->at[MBI_REFINE_X])[i]);\n"
+  "}\n"
+  "MBS_NOTHING_AFTER(refine_up)\n"
+  "MBS_STEP(refine_up, 0, 0, MBS_ALWAYS)\n",
+  NULL};
+
+static const char *const mbi_source_solve_refine_cu[] = {
+  "// What a solver in f64 does between corrections by one in f32: refine_steps.cuh.\n"
+  "#include \"solve/step.cuh\"\n"
+  "#include \"solve/look_steps.cuh\"\n"
+  "#include \"solve/refine_steps.cuh\"\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_solve_look(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  solve_look_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_solve_blocks(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  solve_blocks_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_refine_down(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  refine_down_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_refine_up(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  refine_up_step(v, n, m, partials, (double *)shared);\n"
+  "}\n",
+  NULL};
+
 #ifdef MERBIT_STUDY_METHODS
 static const char *const mbi_source_spmv_bsr_study_cu[] = {
   "// Blocks as they come: the four kernels of Chirila (Architectural-Aware Optimization of SpMV on\n"
@@ -12058,6 +12157,8 @@ static const struct {
     {"solve/arnoldi.cu", mbi_source_solve_arnoldi_cu},
     {"solve/eigen_steps.cuh", mbi_source_solve_eigen_steps_cuh},
     {"solve/eigen.cu", mbi_source_solve_eigen_cu},
+    {"solve/refine_steps.cuh", mbi_source_solve_refine_steps_cuh},
+    {"solve/refine.cu", mbi_source_solve_refine_cu},
 #ifdef MERBIT_STUDY_METHODS
     {"spmv/bsr_study.cu", mbi_source_spmv_bsr_study_cu},
     {"spmv/row_study.cu", mbi_source_spmv_row_study_cu},
@@ -12066,7 +12167,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "aa4d157ec18390e5e38a4d6be81d4a6c9ba969dd304110156a653cedf83397dd"
+#define MBI_KERNEL_HASH "1b91c10aecd44e00179c2ea4b8734e2738bbb5784ecf41ef967f7073dcefc09b"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -20105,6 +20206,7 @@ struct merbit_workspace {
   const void *known_x, *known_y; /* pointers already found to be the GPU's */
   double *sums;                  /* CPU: of each chunk of an epilogue */
   mbi_devptr sums_scratch;       /* CUDA: spmv/epilogue_product.c */
+  const void *known_epilogue[9]; /* as known_x: vectors, scalars, sums, skip */
 };
 
 /* What a method made of the matrix is gone, or belongs to another plan. */
@@ -20855,6 +20957,7 @@ static merbit_epilogue_rows mbi_epilogue_known(const merbit_epilogue *given, mer
 struct mbi_epilogue {                                             /* a copy of the user's */
   merbit_epilogue given;                                          /* without its expressions */
   char result[MBI_EXPRESSION_SIZE], sums[2][MBI_EXPRESSION_SIZE]; /* for kernels; empty: none */
+  int late;            /* SCAN reads the first vector where rows end, for comparison */
   int fused;           /* in the product's own kernels */
   mbi_program program; /* else */
   void *kernel;        /* CUfunction */
@@ -20881,17 +20984,38 @@ static int mbi_epilogue_fused(const merbit_plan *plan) {
 /* Before plan->cuda->create, by which method. */
 static void mbi_epilogue_settle(merbit_plan *plan, merbit_method method) {
   if (plan->epilogue != NULL) {
-    plan->epilogue->fused =
-        !plan->epilogue->given.apart && plan->device.rows > 0 &&
-        (method == MERBIT_METHOD_SCAN || method == MERBIT_METHOD_ROWS ||
-         method == MERBIT_METHOD_SLICED);
+    plan->epilogue->fused = !plan->epilogue->given.apart && plan->device.rows > 0 &&
+                            (method == MERBIT_METHOD_SCAN || method == MERBIT_METHOD_ROWS ||
+                             method == MERBIT_METHOD_SLICED || method == MERBIT_METHOD_HUBS ||
+                             method == MERBIT_METHOD_BINNED);
   }
+}
+
+/* Whether what takes registers is in an expression. */
+static int mbi_epilogue_heavy(const mbi_epilogue *e) {
+  static const char *const signs[] = {" / ", "mbk_sqrt(", "mbk_exp(", "mbk_log(", "mbk_pow("};
+  size_t i;
+  for (i = 0; i < sizeof signs / sizeof signs[0]; i++) {
+    if (strstr(e->result, signs[i]) != NULL || strstr(e->sums[0], signs[i]) != NULL ||
+        strstr(e->sums[1], signs[i]) != NULL) {
+      return 1;
+    }
+  }
+  return 0;
 }
 
 /* Shared memory of a kernel that needs `bytes` by itself: sums take its place at the end. */
 static unsigned mbi_epilogue_shared(const merbit_plan *plan, int threads, unsigned bytes) {
   const unsigned sums = (unsigned)threads / 16 * (unsigned)sizeof(double);
   return mbi_epilogue_fused(plan) && bytes < sums ? sums : bytes;
+}
+
+/* That a product moves of the epilogue's vectors, and of y once more where it is behind. */
+static int64_t mbi_epilogue_stream_bytes(const merbit_plan *plan) {
+  const int64_t bytes = plan->csr.rows * (int64_t)mbi_type_size(mbi_plan_sums(plan));
+  return plan->epilogue == NULL
+             ? 0
+             : bytes * (plan->epilogue->given.vectors + (plan->epilogue->fused ? 0 : 2));
 }
 
 /* ---- Checks -------------------------------------------------------------------------------
@@ -21000,6 +21124,7 @@ static merbit_status mbi_epilogue_take(merbit_plan *plan) {
 static void mbi_epilogue_preamble(const mbi_epilogue *e, mbi_preamble *preamble) {
   mbi_preamble_define_int(preamble, "MBK_EPILOGUE_VECTORS", e->given.vectors);
   mbi_preamble_define_int(preamble, "MBK_EPILOGUE_SCALARS", e->given.scalars);
+  mbi_preamble_define_int(preamble, "MBK_HEAVY", mbi_epilogue_heavy(e));
   mbi_preamble_define(preamble, "MBK_EPILOGUE_RESULT",
                       e->result[0] != '\0' ? e->result : MBI_EXPRESSION_MARK "ax");
   if (e->sums[0][0] != '\0') {
@@ -21010,17 +21135,21 @@ static void mbi_epilogue_preamble(const mbi_epilogue *e, mbi_preamble *preamble)
   }
 }
 
+static void mbi_epilogue_apart_preamble(const mbi_epilogue *e, merbit_type type,
+                                        mbi_preamble *preamble) {
+  memset(preamble, 0, sizeof *preamble);
+  mbi_preamble_define(preamble, "MBK_VECTOR", mbi_type_device(type));
+  mbi_preamble_define(preamble, "MBK_COMPUTE", mbi_type_device(type));
+  mbi_epilogue_preamble(e, preamble);
+}
+
 /* A kernel behind the product, where the method's own do not take the epilogue. Needs an
  * entered context. */
 static merbit_status mbi_epilogue_specialise(merbit_plan *plan) {
   mbi_epilogue *e = plan->epilogue;
-  const char *type = mbi_type_device(mbi_plan_sums(plan));
   mbi_preamble preamble;
   merbit_status status;
-  memset(&preamble, 0, sizeof preamble);
-  mbi_preamble_define(&preamble, "MBK_VECTOR", type);
-  mbi_preamble_define(&preamble, "MBK_COMPUTE", type);
-  mbi_epilogue_preamble(e, &preamble);
+  mbi_epilogue_apart_preamble(e, mbi_plan_sums(plan), &preamble);
   status = mbi_program_create(plan->context, "spmv/epilogue.cu", &preamble, &e->program);
   return status == MERBIT_OK
              ? mbi_program_kernel(plan->context, &e->program, "mbk_epilogue_apart", &e->kernel)
@@ -21058,12 +21187,15 @@ static mbi_epilogue_room mbi_epilogue_room_of(const merbit_plan *plan) {
   memset(&room, 0, sizeof room);
   room.parts = mbi_epilogue_apart_blocks(plan);
   if (mbi_epilogue_fused(plan)) {
-    const int crossing = plan->method == MERBIT_METHOD_SCAN && !plan->scan.whole;
-    room.left_count = crossing ? plan->scan.blocks : 0;
+    const int one = plan->method == MERBIT_METHOD_ROWS ||
+                    plan->method == MERBIT_METHOD_SLICED || plan->scan.whole;
+    room.left_count = one                                    ? 0
+                      : plan->method == MERBIT_METHOD_BINNED ? plan->binned.parts
+                                                             : plan->scan.blocks;
     room.parts = plan->method == MERBIT_METHOD_ROWS     ? plan->rows.blocks
                  : plan->method == MERBIT_METHOD_SLICED ? plan->sliced.blocks
-                 : crossing                             ? plan->scan.fixup_blocks
-                                                        : plan->scan.blocks;
+                 : one                                  ? plan->scan.blocks
+                                                        : plan->scan.fixup_blocks;
   }
   room.groups = (room.parts + MBI_EPILOGUE_GROUP - 1) / MBI_EPILOGUE_GROUP;
   room.at_left = ((room.groups + 1) * sizeof(uint32_t) + 255) / 256 * 256;
@@ -27316,6 +27448,12 @@ static void mbi_scan_defaults(merbit_plan *plan) {
     /* More would spill; blocks take another round instead. */
     const int fits = plan->context->device.compute_capability < 100 ? 8 : 4;
     s->steps = s->steps > fits ? fits : s->steps;
+  } else if (wish->sigma == 0 && mbi_epilogue_fused(plan)) {
+    const int fits = !single && plan->context->device.compute_capability >= 100 &&
+                             mbi_epilogue_heavy(plan->epilogue)
+                         ? 4
+                         : 8;
+    s->steps = s->steps > fits ? fits : s->steps;
   }
 }
 
@@ -27565,7 +27703,7 @@ static merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr carries
  * epilogue's first vector in its place. */
 static int mbi_scan_adds(const merbit_plan *plan, const void *beta) {
   if (mbi_epilogue_fused(plan)) {
-    return plan->epilogue->given.vectors > 0;
+    return plan->epilogue->given.vectors > 0 && !plan->epilogue->late;
   }
   if (mbi_plan_has_semiring(plan)) {
     return mbi_semiring_adds(plan, beta);
@@ -28409,7 +28547,9 @@ static merbit_status mbi_hubs_specialise(merbit_plan *plan) {
 /* Bytes of shared memory of a product. */
 static unsigned mbi_hubs_shared(const merbit_plan *plan, int adds) {
   const uint64_t count = plan->hubs.room + (adds ? (uint64_t)plan->scan.threads : 0);
-  return mbi_value_shared(plan) + (unsigned)(count * mbi_type_size(plan->type));
+  return mbi_epilogue_shared(
+      plan, plan->scan.threads,
+      mbi_value_shared(plan) + (unsigned)(count * mbi_type_size(plan->type)));
 }
 
 /* ---- Launch: codes, products ------------------------------------------------------------- */
@@ -33576,6 +33716,12 @@ typedef struct mbi_forecast {
   double scan, sliced, binned, hubs, blocks;
 } mbi_forecast;
 
+/* Whether the matrix was found to consist of full blocks, and stores a value for each nonzero. */
+static int mbi_choose_full(const merbit_plan *plan) {
+  return mbi_full_blocks(&plan->ranks) && plan->device.form == MBI_VALUES_GENERAL &&
+         plan->device.values != 0;
+}
+
 static mbi_forecast mbi_choose_forecast(const merbit_plan *plan) {
   const double size = (double)mbi_type_size(plan->type), nnz = (double)plan->device.nnz;
   const double rows = (double)plan->device.rows, cols = (double)plan->device.cols;
@@ -33602,7 +33748,7 @@ static mbi_forecast mbi_choose_forecast(const merbit_plan *plan) {
   /* Products are written and read; reads and writes mixed reach three quarters of the rate. */
   f.binned = vectors + nnz * 1.1 * (4.5 + values + 2.0 * size) * MBI_CHOOSE_STREAM * 1.35;
   f.blocks = f.scan;
-  if (mbi_full_blocks(&plan->ranks) && plan->device.form == MBI_VALUES_GENERAL && values > 0) {
+  if (mbi_choose_full(plan)) {
     const double column = 4.0 / (plan->ranks.block_rows * plan->ranks.block_cols);
     f.blocks = vectors + gathers + nnz * (column + values) * MBI_CHOOSE_STREAM * 1.08;
   }
@@ -33620,6 +33766,14 @@ static mbi_forecast mbi_choose_forecast(const merbit_plan *plan) {
 #define MBI_CHOOSE_UNSEEN 1000000u
 #endif
 #define MBI_CHOOSE_UNSEEN_CALLS 1
+
+/* A small matrix is looked at for full blocks where so many products will follow that making
+ * them pays (0.4 ms, for 3 us a product), and from so many bytes on that what blocks save is
+ * more than a launch. */
+#define MBI_CHOOSE_BLOCKS_CALLS 300
+#ifndef MBI_CHOOSE_BLOCKS
+#define MBI_CHOOSE_BLOCKS 16000000u
+#endif
 
 static int mbi_choose_unseen(const merbit_plan *plan) {
   return plan->desc.expected_calls <= MBI_CHOOSE_UNSEEN_CALLS &&
@@ -33672,14 +33826,21 @@ static int mbi_measure_add(mbi_candidate *candidates, int count, merbit_method m
   return count < MBI_MEASURE_MOST ? count + 1 : count;
 }
 
-/* Small: launches and latency decide, which no forecast knows. Else what the forecasts put
+/* Small: launches and latency decide, which no forecast knows; one of full blocks is large
+ * enough for rows that cross thread blocks. Else what the forecasts put
  * within half as much again of the best. */
 static int mbi_measure_candidates(const merbit_plan *plan, mbi_candidate *candidates) {
   const mbi_ranks *ranks = &plan->ranks;
   const int even = ranks->slots / 2 <= plan->device.nnz;
   int count = 0;
   if (mbi_choose_small(plan)) {
+    if (mbi_choose_full(plan)) {
+      count = mbi_measure_add(candidates, count, MERBIT_METHOD_BSR, 0, 0);
+    }
     count = mbi_measure_add(candidates, count, MERBIT_METHOD_SCAN, 1, 0);
+    if (count > 1 && even) {
+      return mbi_measure_add(candidates, count, MERBIT_METHOD_ROWS, 0, 0);
+    }
     count = mbi_measure_add(candidates, count, MERBIT_METHOD_SCAN, 2, 0);
     return even ? mbi_measure_add(candidates, count, MERBIT_METHOD_ROWS, 0, 0) : count;
   } else {
@@ -33928,6 +34089,11 @@ static merbit_method mbi_choose_method(merbit_plan *plan) {
   const mbi_forecast f = mbi_choose_forecast(plan);
   merbit_method method = MERBIT_METHOD_SCAN;
   double best = f.scan;
+  if (mbi_choose_small(plan) && mbi_choose_full(plan)) {
+    (void)snprintf(plan->why, sizeof plan->why, "small, of full blocks; runner-up %s",
+                   even ? "rows" : "scan");
+    return MERBIT_METHOD_BSR;
+  }
   if (mbi_choose_small(plan)) {
     const int rows = ranks->slots / 8 <= csr->nnz / 5;
     (void)snprintf(plan->why, sizeof plan->why, "small, with %s rows; runner-up %s",
@@ -33988,6 +34154,11 @@ static merbit_status mbi_choose_semiring(merbit_plan *plan) {
 static merbit_status mbi_choose_look(merbit_plan *plan) {
   const double cols = (double)plan->device.cols * (double)mbi_type_size(plan->type);
   merbit_status status;
+  if (plan->device.nnz > 0 && mbi_choose_small(plan) &&
+      plan->desc.expected_calls >= MBI_CHOOSE_BLOCKS_CALLS &&
+      mbi_device_csr_stream_bytes(plan) >= MBI_CHOOSE_BLOCKS) {
+    return mbi_ranks_blocks(plan);
+  }
   if (plan->device.nnz == 0 || mbi_choose_small(plan)) {
     return MERBIT_OK;
   }
@@ -33998,7 +34169,7 @@ static merbit_status mbi_choose_look(merbit_plan *plan) {
   if (status == MERBIT_OK && plan->desc.expected_calls > MBI_CHOOSE_MAKING) {
     const double gathers =
         (double)plan->device.nnz * plan->ranks.sectors * mbi_choose_gather(cols);
-    if (plan->ranks.sectors > 0.6 && 3 * gathers > mbi_choose_forecast(plan).scan) {
+    if (plan->ranks.sectors > 0.5 && 3 * gathers > mbi_choose_forecast(plan).scan) {
       status = mbi_ranks_columns(plan, mbi_hubs_room(plan));
     }
     if (status == MERBIT_DEVICE_OUT_OF_MEMORY) { /* then no hubs */
@@ -36567,7 +36738,8 @@ static int64_t mbi_plan_product_bytes(const merbit_plan *plan) {
   const int64_t nnz = plan->csr.nnz, rows = plan->csr.rows, cols = plan->csr.cols;
   const int64_t values = plan->csr.values != NULL ? nnz * size : 0;
   const int64_t vectors =
-      (rows + cols) * (int64_t)mbi_type_size(mbi_plan_sums(plan)) * mbi_plan_vectors(plan);
+      (rows + cols) * (int64_t)mbi_type_size(mbi_plan_sums(plan)) * mbi_plan_vectors(plan) +
+      mbi_epilogue_stream_bytes(plan);
   const int64_t columns = nnz * (int64_t)sizeof(int32_t);
   const merbit_view *bsr = &plan->bsr.view;
   if (plan->side == MERBIT_SIDE_CUDA) {
@@ -36670,6 +36842,14 @@ static int mbi_describe_vectors(const merbit_plan *plan, char *text, size_t size
                   plan->desc.vector_order == MERBIT_VECTORS_ROW_MAJOR ? "row" : "column");
 }
 
+static int mbi_describe_epilogue(const merbit_plan *plan, char *text, size_t size) {
+  const mbi_epilogue *e = plan->epilogue;
+  return snprintf(text, size, "; epilogue of %d vector%s and %d scalar%s %s", e->given.vectors,
+                  e->given.vectors == 1 ? "" : "s", e->given.scalars,
+                  e->given.scalars == 1 ? "" : "s",
+                  e->fused ? "inside the product" : "behind the product");
+}
+
 MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size_t size) {
   char line[1024];
   int length;
@@ -36711,6 +36891,10 @@ MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size
                       : one ? "; runner-up merge"
                             : "; runner-up reference",
                       reason[0] != '\0' ? "; not on CUDA: " : "", reason);
+  }
+  if (plan != NULL && mbi_plan_has_epilogue(plan) && length > 0 &&
+      (size_t)length < sizeof line) {
+    length += mbi_describe_epilogue(plan, line + length, sizeof line - (size_t)length);
   }
   if (plan != NULL && mbi_plan_is_half(plan) && length > 0 && (size_t)length < sizeof line) {
     length += mbi_describe_half(plan, line + length, sizeof line - (size_t)length);
@@ -37067,23 +37251,45 @@ static merbit_status mbi_spmv_epilogue(merbit_plan *plan, merbit_workspace *work
   return status;
 }
 
-static merbit_status mbi_epilogue_check_call(merbit_plan *plan, const void *y,
-                                             const void *const *vectors,
-                                             const double *scalars) {
+/* One pointer of a call on CUDA, to elements of `bytes`. The driver is asked once per address,
+ * in an entered context. */
+static merbit_status mbi_epilogue_check_pointer(merbit_plan *plan, const void *pointer,
+                                                size_t bytes, const void **known,
+                                                const char *name) {
+  if (pointer == *known || pointer == NULL) {
+    return MERBIT_OK;
+  }
+  if (!mbi_device_owns(plan->context, pointer)) {
+    return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
+                    "merbit_spmv_epilogue: %s at %p is host memory, but the plan computes on "
+                    "CUDA; use a merbit_buffer",
+                    name, pointer);
+  }
+  if ((uintptr_t)pointer % bytes != 0) {
+    return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
+                    "merbit_spmv_epilogue: %s at %p does not begin at a multiple of %zu bytes",
+                    name, pointer, bytes);
+  }
+  *known = pointer;
+  return MERBIT_OK;
+}
+
+/* What a call gives beside x and y. */
+static merbit_status mbi_epilogue_check_vectors(const merbit_plan *plan, const void *y,
+                                                const void *const *vectors,
+                                                const double *scalars) {
   merbit_context *context = plan->context;
-  const mbi_epilogue *e = plan->epilogue;
+  const merbit_epilogue *e = &plan->epilogue->given;
   const uint64_t bytes = (uint64_t)plan->csr.rows * mbi_type_size(mbi_plan_sums(plan));
   int i;
-  if ((e->given.vectors > 0 && vectors == NULL) || (e->given.scalars > 0 && scalars == NULL)) {
+  if ((e->vectors > 0 && vectors == NULL) || (e->scalars > 0 && scalars == NULL)) {
     return mbi_fail(
         context, MERBIT_INVALID_ARGUMENT,
         "merbit_spmv_epilogue: `%s` is NULL; the plan's epilogue has %d vectors and "
         "%d scalars",
-        e->given.vectors > 0 && vectors == NULL ? "vectors" : "scalars", e->given.vectors,
-        e->given.scalars);
+        e->vectors > 0 && vectors == NULL ? "vectors" : "scalars", e->vectors, e->scalars);
   }
-  for (i = 0; i < e->given.vectors && plan->csr.rows > 0; i++) {
-    merbit_status status;
+  for (i = 0; i < e->vectors && plan->csr.rows > 0; i++) {
     if (vectors[i] == NULL) {
       return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
                       "merbit_spmv_epilogue: vectors[%d] is NULL", i);
@@ -37094,12 +37300,39 @@ static merbit_status mbi_epilogue_check_call(merbit_plan *plan, const void *y,
                       " elements each, overlap; use two vectors",
                       i, vectors[i], y, plan->csr.rows);
     }
-    status = mbi_types_check_address(context, "a vector", mbi_plan_sums(plan), vectors[i]);
-    if (status != MERBIT_OK) {
-      return status;
-    }
   }
   return MERBIT_OK;
+}
+
+static merbit_status mbi_epilogue_check_pointers(merbit_plan *plan, merbit_workspace *workspace,
+                                                 const void *x, const void *y,
+                                                 const void *const *vectors,
+                                                 const double *scalars, const double *sums,
+                                                 const int *skip) {
+  const size_t size = mbi_type_size(mbi_plan_sums(plan));
+  const void **known = workspace->known_epilogue;
+  merbit_status status = MERBIT_OK;
+  int i;
+  if (plan->csr.cols > 0) {
+    status = mbi_epilogue_check_pointer(plan, x, size, &workspace->known_x, "x");
+  }
+  if (status == MERBIT_OK && plan->csr.rows > 0) {
+    status = mbi_epilogue_check_pointer(plan, y, size, &workspace->known_y, "y");
+  }
+  for (i = 0; i < plan->epilogue->given.vectors && plan->csr.rows > 0; i++) {
+    if (status == MERBIT_OK) {
+      status = mbi_epilogue_check_pointer(plan, vectors[i], size, &known[i], "a vector");
+    }
+  }
+  if (status == MERBIT_OK && plan->epilogue->given.scalars > 0) {
+    status = mbi_epilogue_check_pointer(plan, scalars, sizeof(double), &known[6], "scalars");
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_epilogue_check_pointer(plan, sums, sizeof(double), &known[7], "sums");
+  }
+  return status == MERBIT_OK
+             ? mbi_epilogue_check_pointer(plan, skip, sizeof(int), &known[8], "skip")
+             : status;
 }
 
 MERBIT_API merbit_status merbit_spmv_epilogue(merbit_plan *plan, merbit_workspace *workspace,
@@ -37117,7 +37350,14 @@ MERBIT_API merbit_status merbit_spmv_epilogue(merbit_plan *plan, merbit_workspac
   workspace = workspace != NULL ? workspace : plan->workspace;
   status = mbi_spmv_check(plan, workspace, x, y);
   if (status == MERBIT_OK) {
-    status = mbi_epilogue_check_call(plan, y, vectors, scalars);
+    status = mbi_epilogue_check_vectors(plan, y, vectors, scalars);
+  }
+  if (status == MERBIT_OK && plan->side == MERBIT_SIDE_CUDA) {
+    status = mbi_device_enter(plan->context);
+    if (status == MERBIT_OK) {
+      status = mbi_epilogue_check_pointers(plan, workspace, x, y, vectors, scalars, sums, skip);
+      mbi_device_leave(plan->context);
+    }
   }
   return status == MERBIT_OK
              ? mbi_spmv_epilogue(plan, workspace, x, y, vectors, scalars, sums, skip, stream)
@@ -38654,6 +38894,8 @@ struct merbit_solver {
   mbi_solve_memory *memory;     /* on the solver's side */
   double *partials;             /* on it too */
   mbi_solve_gpu gpu;
+  struct merbit_solver *inner;  /* of corrections in f32: solve/refine.c; NULL: none */
+  void *single_values;          /* of its matrix */
   uint64_t bytes; /* of vectors and scalars on the solver's side */
   double prepare_seconds;
   char reason[384]; /* why the CPU was taken */
@@ -38666,6 +38908,7 @@ struct merbit_solver {
   int restarted;               /* in this iteration */
   double shrink, worst; /* as in the state; ||b - A x||^2 where the last restart began */
   double started;
+  int inner_iterations;
 };
 
 /* ==== >>solve/steps.c  solvers: steps on the CPU ========================================== */
@@ -39281,6 +39524,37 @@ MBS_AFTER(power_turn) {
 }
 MBS_STEP(power_turn, 1, 0, MBS_RUNNING)
 
+// Iterative refinement: Wilkinson, "Rounding Errors in Algebraic Processes" (1963). Residuals are
+// taken in the solver's type, corrections found by a solver in f32, whose vectors these are.
+
+#define MBI_REFINE_B 4
+#define MBI_REFINE_X 5
+
+// b' = (b - A x) / ||b - A x||, so that f32 has room for it
+MBS_BEFORE(refine_down) {
+  c->scalar[0] = sqrt(c->ww);
+  return 0;
+}
+MBS_ELEMENT(refine_down) {
+  (void)sums;
+  ((float *)v->at[MBI_REFINE_B])[i] = (float)(MBS_LOAD(MBI_AT_W) / c->scalar[0]);
+}
+MBS_NOTHING_AFTER(refine_down)
+MBS_STEP(refine_down, 0, 0, MBS_ALWAYS)
+
+// x += ||b - A x|| x'
+MBS_BEFORE(refine_up) {
+  c->scalar[0] = sqrt(c->ww);
+  return 0;
+}
+MBS_ELEMENT(refine_up) {
+  (void)sums;
+  MBS_STORE(MBI_AT_X,
+            MBS_LOAD(MBI_AT_X) + c->scalar[0] * (double)((const float *)v->at[MBI_REFINE_X])[i]);
+}
+MBS_NOTHING_AFTER(refine_up)
+MBS_STEP(refine_up, 0, 0, MBS_ALWAYS)
+
 #undef MBS_VECTOR
 #undef MBS_NAME
 /* ---- f32 ------------------------------------------------------------------------- */
@@ -39790,6 +40064,37 @@ MBS_AFTER(power_turn) {
   mbi_solve_count(m, sums[0]);
 }
 MBS_STEP(power_turn, 1, 0, MBS_RUNNING)
+
+// Iterative refinement: Wilkinson, "Rounding Errors in Algebraic Processes" (1963). Residuals are
+// taken in the solver's type, corrections found by a solver in f32, whose vectors these are.
+
+#define MBI_REFINE_B 4
+#define MBI_REFINE_X 5
+
+// b' = (b - A x) / ||b - A x||, so that f32 has room for it
+MBS_BEFORE(refine_down) {
+  c->scalar[0] = sqrt(c->ww);
+  return 0;
+}
+MBS_ELEMENT(refine_down) {
+  (void)sums;
+  ((float *)v->at[MBI_REFINE_B])[i] = (float)(MBS_LOAD(MBI_AT_W) / c->scalar[0]);
+}
+MBS_NOTHING_AFTER(refine_down)
+MBS_STEP(refine_down, 0, 0, MBS_ALWAYS)
+
+// x += ||b - A x|| x'
+MBS_BEFORE(refine_up) {
+  c->scalar[0] = sqrt(c->ww);
+  return 0;
+}
+MBS_ELEMENT(refine_up) {
+  (void)sums;
+  MBS_STORE(MBI_AT_X,
+            MBS_LOAD(MBI_AT_X) + c->scalar[0] * (double)((const float *)v->at[MBI_REFINE_X])[i]);
+}
+MBS_NOTHING_AFTER(refine_up)
+MBS_STEP(refine_up, 0, 0, MBS_ALWAYS)
 
 #undef MBS_VECTOR
 #undef MBS_NAME
@@ -40566,6 +40871,24 @@ static merbit_status mbi_bicgstab_iterate(merbit_solver *solver) {
   return status == MERBIT_OK ? mbi_solve_step(solver, MBI_BICGSTAB_DIRECT_IN_BICGSTAB) : status;
 }
 
+/* ---- Refinement -------------------------------------------------------------------------- */
+
+static const mbi_step mbi_refine_steps[] = {
+    {"mbk_solve_look", {&mbi_solve_look_code_f64, &mbi_solve_look_code_f32}},
+    {"mbk_solve_blocks", {&mbi_solve_blocks_code_f64, &mbi_solve_blocks_code_f32}},
+    {"mbk_refine_down", {&mbi_refine_down_code_f64, &mbi_refine_down_code_f32}},
+    {"mbk_refine_up", {&mbi_refine_up_code_f64, &mbi_refine_up_code_f32}},
+};
+enum {
+  MBI_SOLVE_LOOK_IN_REFINE = 0,
+  MBI_SOLVE_BLOCKS_IN_REFINE,
+  MBI_REFINE_DOWN_IN_REFINE,
+  MBI_REFINE_UP_IN_REFINE
+};
+
+/* Its vectors are those of the solver of corrections: solve/refine.c. */
+static void mbi_refine_layout(merbit_solver *solver);
+
 /* By merbit_solver_method; NULL: none. */
 static const mbi_solve_method *mbi_solve_method_of(merbit_solver_method method) {
   static const mbi_solve_method cg = {"CG",
@@ -40607,6 +40930,21 @@ static const mbi_solve_method *mbi_solve_method_of(merbit_solver_method method) 
   default:
     return NULL;
   }
+}
+
+/* What is between corrections in f32: it has no iterations of its own. */
+static const mbi_solve_method *mbi_refine_method(void) {
+  static const mbi_solve_method refine = {
+      "refinement",
+      "solve/refine.cu",
+      mbi_refine_steps,
+      (int)(sizeof mbi_refine_steps / sizeof mbi_refine_steps[0]),
+      0,
+      0,
+      mbi_refine_layout,
+      NULL,
+      NULL};
+  return &refine;
 }
 
 /* ==== >>solve/batch.c  solvers: recorded iterations ======================================= */
@@ -40763,7 +41101,8 @@ static merbit_status mbi_batch_make(merbit_solver *solver, int loop) {
 static merbit_status mbi_batch_create(merbit_solver *solver) {
   merbit_context *context = solver->context;
   merbit_status status = MERBIT_NOT_SUPPORTED;
-  if (solver->gpu.stream == NULL || !mbi_batch_can_record(&context->device.driver) ||
+  if (solver->gpu.stream == NULL || solver->inner != NULL ||
+      !mbi_batch_can_record(&context->device.driver) ||
       solver->desc.preconditioner == MERBIT_PRECONDITIONER_CALLBACK) {
     return MERBIT_OK;
   }
@@ -40795,7 +41134,7 @@ static void mbi_batch_destroy(merbit_solver *solver) {
     (void)mbi_device_bury(context, driver->graph_exec_destroy(solver->gpu.graph));
   }
   mbi_program_destroy(context, &solver->gpu.loop_program);
-  if (solver->gpu.stream != NULL) {
+  if (solver->gpu.stream != NULL && solver->inner == NULL) {
     (void)mbi_device_bury(context, driver->stream_destroy(solver->gpu.stream));
   }
 }
@@ -40947,6 +41286,18 @@ static merbit_status mbi_solve_go_on(merbit_solver *solver, int how, int span) {
   return status == MERBIT_OK ? solver->method->start(solver) : status;
 }
 
+/* Before a solve. */
+static void mbi_solver_reset(merbit_solver *solver, double *history, int history_size) {
+  solver->history = history;
+  solver->history_size = history != NULL ? history_size : 0;
+  solver->history_known = -1;
+  solver->restarts = solver->synchronizations = 0;
+  solver->breakdowns = solver->tightenings = solver->restarted = 0;
+  solver->shrink = 1;
+  solver->worst = 0;
+  solver->started = mbi_seconds();
+}
+
 /* From the vectors in place to the end, the reason of which is in *stop. */
 static merbit_status mbi_solve_loop(merbit_solver *solver, int x_zero, int *stop) {
   double before = mbi_seconds();
@@ -41054,6 +41405,7 @@ static void mbi_solve_tell(const merbit_solver *solver, const merbit_solver_resu
                    solver->type == MERBIT_F32 ? "f32" : "f64");
     return;
   case MERBIT_STOP_BREAKDOWN:
+    state = &mbi_solve_seen(solver->inner != NULL ? solver->inner : solver)->state;
     mbi_solve_tell_breakdown(state, broken, sizeof broken);
     (void)snprintf(text, size, "%s%s", broken,
                    result->restarts > 0 ? "; restarts did not help" : "");
@@ -41067,6 +41419,163 @@ static void mbi_solve_tell(const merbit_solver *solver, const merbit_solver_resu
                    result->iterations);
     return;
   }
+}
+
+/* ==== >>solve/refine.c  solvers: corrections in f32 ======================================= */
+/* Refinement: residuals in f64, corrections by a solver of the same method in f32, whose products
+ * and vectors move half the bytes. */
+#define MBI_REFINE_TOLERANCE 1e-4 /* of a correction: f32 gets there for all but wild matrices */
+
+/* The values of a host view in f32; *values stays NULL for a pattern. */
+static merbit_status mbi_refine_round(merbit_solver *solver, const void *values) {
+  const double *from = (const double *)values;
+  const int64_t count = mbi_view_values(&solver->view);
+  void *memory = solver->single_values;
+  merbit_status status = MERBIT_OK;
+  int64_t k;
+  if (values == NULL) {
+    return MERBIT_OK;
+  }
+  if (memory == NULL) {
+    status = mbi_allocate_array(solver->context, count, sizeof(float), "values in f32", &memory);
+    solver->single_values = memory;
+  }
+  for (k = 0; k < count && status == MERBIT_OK; k++) {
+    ((float *)memory)[k] = (float)from[k];
+    if (fabs(from[k]) > FLT_MAX) {
+      return mbi_fail(solver->context, MERBIT_NOT_SUPPORTED,
+                      "values[%" PRId64 "] is %g, which f32 does not hold; use "
+                      "solver_desc.refine 0",
+                      k, from[k]);
+    }
+  }
+  return status;
+}
+
+/* The solver of corrections, on the side of `solver`. */
+static merbit_status mbi_refine_create(merbit_solver *solver) {
+  merbit_solver_desc desc = solver->desc;
+  merbit_view view = solver->view;
+  merbit_status status = mbi_refine_round(solver, view.values);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  view.value_type = MERBIT_F32;
+  view.values = solver->single_values;
+  desc.refine = 0;
+  desc.side = solver->side;
+  desc.reorder = -1;
+  desc.progress = NULL;
+  desc.tolerance = MBI_REFINE_TOLERANCE;
+  status = merbit_solver_create(solver->context, &view, &desc, &solver->inner);
+  if (status == MERBIT_OK) {
+    solver->gpu.stream = solver->inner->gpu.stream;
+  }
+  return status;
+}
+
+static void mbi_refine_layout(merbit_solver *solver) {
+  solver->v.at[MBI_REFINE_B] = solver->inner->v.at[MBI_AT_B];
+  solver->v.at[MBI_REFINE_X] = solver->inner->v.at[MBI_AT_X];
+}
+
+/* b - A x, and what the host wants to know of it. */
+static merbit_status mbi_refine_look(merbit_solver *solver, int x_zero) {
+  const merbit_status status = mbi_solve_residual(solver, x_zero);
+  if (status != MERBIT_OK || !mbi_solve_on_gpu(solver)) {
+    return status;
+  }
+  solver->synchronizations++;
+  return mbi_solve_download(solver, &solver->seen, solver->memory, sizeof solver->seen);
+}
+
+/* As mbi_solve_decide; `last`: ||b - A x||^2 before the last correction, or 0. */
+static int mbi_refine_decide(merbit_solver *solver, double last) {
+  const mbi_solve_state *state = &mbi_solve_seen(solver)->state;
+  const double goal = solver->desc.tolerance * solver->desc.tolerance * state->bb;
+  if (!(state->ww - state->ww == 0) || !(state->bb - state->bb == 0) ||
+      (state->bb < DBL_MIN && state->b_most > 0)) {
+    return MERBIT_STOP_NOT_FINITE;
+  }
+  if (state->bb == 0 || state->ww <= goal) {
+    return MERBIT_STOP_CONVERGED;
+  }
+  if (last > 0 && state->ww > 0.25 * last) {
+    return MERBIT_STOP_STAGNATED;
+  }
+  return solver->inner_iterations >= solver->desc.max_iterations ? MERBIT_STOP_CAP
+                                                                 : MBI_SOLVE_ON;
+}
+
+/* One correction of x; *stop where there can be none. */
+static merbit_status mbi_refine_correct(merbit_solver *solver, int *stop) {
+  merbit_solver *inner = solver->inner;
+  const mbi_solve_state *state = &mbi_solve_seen(solver)->state;
+  const double ratio = mbi_solve_ratio(state, state->ww);
+  const double left = 0.5 * solver->desc.tolerance / ratio;
+  const int first = solver->inner_iterations;
+  const int room = solver->history_size > first ? solver->history_size - first : 0;
+  int ended = MBI_SOLVE_ON, done, k;
+  merbit_status status = mbi_solve_step(solver, MBI_REFINE_DOWN_IN_REFINE);
+  mbi_solver_reset(inner, room > 0 ? solver->history + first : NULL, room);
+  inner->desc.tolerance = left > MBI_REFINE_TOLERANCE ? left : MBI_REFINE_TOLERANCE;
+  inner->desc.max_iterations = solver->desc.max_iterations - first;
+  if (status == MERBIT_OK) {
+    status = mbi_solve_zero(inner, inner->v.at[MBI_AT_X], mbi_solve_bytes(inner));
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_solve_loop(inner, 1, &ended);
+  }
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  done = mbi_solve_seen(inner)->state.iterations;
+  for (k = 0; k <= done && k < room; k++) {
+    solver->history[first + k] *= ratio;
+  }
+  solver->inner_iterations += done;
+  solver->synchronizations += inner->synchronizations;
+  if (ended == MERBIT_STOP_NOT_FINITE || (ended == MERBIT_STOP_BREAKDOWN && done == 0)) {
+    *stop = ended;
+    return MERBIT_OK;
+  }
+  return mbi_solve_step(solver, MBI_REFINE_UP_IN_REFINE);
+}
+
+/* mbi_solve_loop for a solver that refines. */
+static merbit_status mbi_refine_loop(merbit_solver *solver, int x_zero, int *stop) {
+  const merbit_solver_desc *desc = &solver->desc;
+  double last = 0;
+  merbit_status status = mbi_solve_prepare_batch(solver, MBI_OPEN_BEGIN, 0);
+  solver->inner_iterations = 0;
+  *stop = MBI_SOLVE_ON;
+  if (status == MERBIT_OK) {
+    status = mbi_refine_look(solver, x_zero);
+  }
+  while (status == MERBIT_OK) {
+    const mbi_solve_state *state = &mbi_solve_seen(solver)->state;
+    *stop = mbi_refine_decide(solver, last);
+    if (desc->progress != NULL &&
+        desc->progress(desc->progress_user, solver->inner_iterations,
+                       mbi_solve_ratio(state, state->ww), mbi_seconds() - solver->started) != 0 &&
+        *stop == MBI_SOLVE_ON) {
+      *stop = MERBIT_STOP_CANCELLED;
+    }
+    if (*stop != MBI_SOLVE_ON) {
+      break;
+    }
+    solver->restarts += last > 0;
+    last = state->ww;
+    status = mbi_refine_correct(solver, stop);
+    if (status == MERBIT_OK) {
+      const int ended = *stop;
+      status = mbi_refine_look(solver, 0);
+      if (ended != MBI_SOLVE_ON) {
+        break;
+      }
+    }
+  }
+  return status;
 }
 
 /* ==== >>solve/solver.c  solvers =========================================================== */
@@ -41126,9 +41635,10 @@ static merbit_status mbi_solver_check_method(merbit_context *context,
                     "solver_desc.reorder moves rows, which blocks and callbacks know by their "
                     "numbers; use -1, or another preconditioner");
   }
-  if (desc->refine) {
+  if (desc->refine && (desc->preconditioner == MERBIT_PRECONDITIONER_CALLBACK ||
+                       desc->reorder > 0)) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
-                    "solver_desc.refine is not in this version yet; use 0");
+                    "solver_desc.refine goes with neither a callback nor solver_desc.reorder 1");
   }
   return mbi_gmres_check(context, desc);
 }
@@ -41145,6 +41655,11 @@ static merbit_status mbi_solver_check(merbit_context *context, const merbit_view
     return mbi_fail(context, MERBIT_INVALID_MATRIX,
                     "the matrix is %" PRId64 " x %" PRId64 "; a solver takes square ones",
                     view->rows, view->cols);
+  }
+  if (status == MERBIT_OK && desc->refine &&
+      (mbi_view_type(view) != MERBIT_F64 || view->memory == MERBIT_MEMORY_DEVICE)) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "solver_desc.refine is for matrices of MERBIT_F64 in host memory");
   }
   if (status == MERBIT_OK) {
     status = mbi_solver_check_method(context, desc);
@@ -41243,6 +41758,10 @@ static void mbi_solver_forget(merbit_solver *solver) {
   memset(&solver->gpu, 0, sizeof solver->gpu);
   merbit_plan_destroy(solver->plan);
   solver->plan = NULL;
+  merbit_solver_destroy(solver->inner);
+  solver->inner = NULL;
+  mbi_release(context, solver->single_values);
+  solver->single_values = NULL;
 }
 
 /* Enter the context of a solver on the GPU; leave it. */
@@ -41259,6 +41778,9 @@ static void mbi_solver_leave(merbit_solver *solver) {
 /* On solver->side. After a failure mbi_solver_forget cleans up. */
 static merbit_status mbi_solver_make(merbit_solver *solver) {
   merbit_status status = mbi_solver_make_plan(solver);
+  if (status == MERBIT_OK && solver->desc.refine) {
+    status = mbi_refine_create(solver);
+  }
   if (status == MERBIT_OK) {
     status = mbi_solver_enter(solver);
   }
@@ -41266,7 +41788,9 @@ static merbit_status mbi_solver_make(merbit_solver *solver) {
     return status;
   }
   if (mbi_solve_on_gpu(solver)) {
-    mbi_batch_stream(solver);
+    if (solver->inner == NULL) {
+      mbi_batch_stream(solver);
+    }
     status = mbi_solve_specialise(solver);
   }
   if (status == MERBIT_OK) {
@@ -41331,6 +41855,12 @@ static void mbi_solver_take_desc(merbit_solver *solver, const merbit_solver_desc
     solver->v.pre = MBI_PRE_APART;
   }
   solver->v.n = solver->n;
+  if (own->refine) {
+    solver->method = mbi_refine_method();
+    solver->v.pre = MBI_PRE_NONE;
+    solver->v.block = 0;
+    own->reorder = -1;
+  }
 }
 
 MERBIT_API merbit_status merbit_solver_create(merbit_context *context, const merbit_view *view,
@@ -41390,7 +41920,17 @@ MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, cons
   if (solver == NULL) {
     return MERBIT_INVALID_ARGUMENT;
   }
+  if (solver->inner != NULL && memory == MERBIT_MEMORY_DEVICE) {
+    return mbi_fail(solver->context, MERBIT_NOT_SUPPORTED,
+                    "a solver with solver_desc.refine takes new values in host memory");
+  }
   status = merbit_plan_update_values(solver->plan, values, memory);
+  if (status == MERBIT_OK && solver->inner != NULL) {
+    status = mbi_refine_round(solver, values);
+    if (status == MERBIT_OK) {
+      status = merbit_solver_update_values(solver->inner, solver->single_values, memory);
+    }
+  }
   if (status == MERBIT_OK) {
     status = mbi_solver_enter(solver);
   }
@@ -41441,25 +41981,15 @@ static merbit_status mbi_solver_load(merbit_solver *solver, const void *b, const
              : mbi_solve_zero(solver, solver->v.at[MBI_AT_X], mbi_solve_bytes(solver));
 }
 
-static void mbi_solver_reset(merbit_solver *solver, double *history, int history_size) {
-  solver->history = history;
-  solver->history_size = history != NULL ? history_size : 0;
-  solver->history_known = -1;
-  solver->restarts = solver->synchronizations = 0;
-  solver->breakdowns = solver->tightenings = solver->restarted = 0;
-  solver->shrink = 1;
-  solver->worst = 0;
-  solver->started = mbi_seconds();
-}
-
 static void mbi_solver_report(merbit_solver *solver, int stop, merbit_solver_result *result) {
   const mbi_solve_state *state = &mbi_solve_seen(solver)->state;
   const double scale = solver->norm * state->x_most + state->b_most;
   result->stop = (merbit_stop)stop;
-  result->iterations = state->iterations;
+  result->iterations = solver->inner != NULL ? solver->inner_iterations : state->iterations;
   result->restarts = solver->restarts + mbi_gmres_restarts(solver, state);
   result->residual = mbi_solve_ratio(state, state->ww);
-  result->estimated_residual = mbi_solve_ratio(state, state->rr);
+  result->estimated_residual =
+      mbi_solve_ratio(state, solver->inner != NULL ? state->ww : state->rr);
   result->backward_error = scale > 0 ? state->w_most / scale : 0;
   if (state->b_most == 0 && stop == MERBIT_STOP_CONVERGED) {
     result->iterations = 0;
@@ -41473,7 +42003,8 @@ static merbit_status mbi_solver_run(merbit_solver *solver, const void *b, void *
   int stop = MBI_SOLVE_ON;
   merbit_status status = mbi_solver_load(solver, b, x, start_from_x);
   if (status == MERBIT_OK) {
-    status = mbi_solve_loop(solver, !start_from_x, &stop);
+    status = solver->inner != NULL ? mbi_refine_loop(solver, !start_from_x, &stop)
+                                   : mbi_solve_loop(solver, !start_from_x, &stop);
   }
   if (status == MERBIT_OK) {
     mbi_solver_report(solver, stop, result);
@@ -41485,15 +42016,21 @@ static merbit_status mbi_solver_run(merbit_solver *solver, const void *b, void *
 }
 
 static void mbi_solver_finish(merbit_solver *solver, merbit_solver_result *result) {
+  const merbit_solver *iterating = solver->inner != NULL ? solver->inner : solver;
+  merbit_plan_info inner_plan;
   result->prepare_seconds = solver->prepare_seconds;
   result->iterate_seconds = mbi_seconds() - solver->started;
   result->synchronizations = solver->synchronizations;
   (void)merbit_plan_get_info(solver->plan, &result->plan);
   (void)merbit_plan_describe(solver->plan, result->plan_description,
                              sizeof result->plan_description);
-  result->recorded = solver->gpu.graph == NULL ? 0 : solver->gpu.loops ? 2 : 1;
+  result->recorded = iterating->gpu.graph == NULL ? 0 : iterating->gpu.loops ? 2 : 1;
   result->device_bytes =
       mbi_solve_on_gpu(solver) ? (int64_t)solver->bytes + result->plan.device_bytes : 0;
+  if (mbi_solve_on_gpu(solver) && solver->inner != NULL) {
+    (void)merbit_plan_get_info(iterating->plan, &inner_plan);
+    result->device_bytes += (int64_t)iterating->bytes + inner_plan.device_bytes;
+  }
   if (solver->n > 0) {
     mbi_solve_tell(solver, result, result->description, sizeof result->description);
   }
@@ -42087,6 +42624,7 @@ static merbit_status mbi_eigen_make_solver(mbi_eigen *e, merbit_context *context
   solver->desc.tolerance = desc->tolerance;
   solver->desc.max_iterations = desc->max_iterations;
   solver->desc.deterministic = desc->deterministic;
+  solver->desc.reorder = -1; /* vectors come out as they are */
   solver->desc.restart = desc->basis < view->rows ? desc->basis : (int)view->rows;
   solver->kept = mbi_lanczos_kept(desc, solver->desc.restart);
   solver->shrink = 1;

@@ -142,6 +142,7 @@ static void compile_solvers(merbit_type type, int capability) {
   compile("solve/loop.cu", &preamble, capability);
 }
 
+#include "jit/epilogues.h"
 #include "jit/studies.h"
 
 /* Products by every method that takes the other forms of values. In quick effort each form in
@@ -419,6 +420,7 @@ static void every_form_compiles_without_spills(void **state) {
     compile_many(capabilities[c]);
     compile_types(capabilities[c]);
     compile_semirings(capabilities[c]);
+    compile_epilogues(capabilities[c]);
     if (capabilities[c] == 90) {
       compile_studies(capabilities[c]);
       compile_csr_studies(capabilities[c]);

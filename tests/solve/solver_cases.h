@@ -587,6 +587,65 @@ static void test_reorder(void **state) {
   linear_free(&l);
 }
 
+/* Corrections in f32: the answer of f64, and its ends. */
+static void test_refine(void **state) {
+  static const dense indefinite = {2, {1, 0, 0, -1}, {1, 2}};
+  linear l = linear_grid(10, 0, 2, 0);
+  const merbit_view view = linear_view(&l);
+  merbit_solver_desc desc = solver_desc(MERBIT_SOLVER_CG, 1e-11);
+  merbit_solver *solver;
+  watch w;
+  double x[100];
+  int i;
+  solved s;
+  (void)state;
+  memset(&w, 0, sizeof w);
+  desc.refine = 1;
+  desc.preconditioner = MERBIT_PRECONDITIONER_JACOBI;
+  desc.progress = watch_progress;
+  desc.progress_user = &w;
+  s = solve_once(&l, &desc, x);
+  expect_stop(&s, MERBIT_STOP_CONVERGED, "1e-11");
+  assert_true(s.result.restarts >= 1 && linear_residual(&l, x, 0) <= 1.01e-11);
+  assert_true(w.last_iteration == s.result.iterations && w.calls == s.result.restarts + 2);
+  assert_true(s.history[0] == 1 && s.history[s.result.iterations] < 1e-10);
+  assert_true(s.history[s.result.iterations] > 0 && s.history[s.result.iterations + 1] == 0);
+  memset(&w, 0, sizeof w);
+  desc.tolerance = 1e-18;
+  s = solve_once(&l, &desc, x);
+  expect_stop(&s, MERBIT_STOP_STAGNATED, "rounding errors in f64");
+  assert_true(s.result.residual < 1e-14);
+  memset(&w, 0, sizeof w);
+  desc.tolerance = 1e-11;
+  desc.max_iterations = 40;
+  s = solve_once(&l, &desc, x);
+  expect_stop(&s, MERBIT_STOP_CAP, "max_iterations = 40");
+  assert_int_equal(s.result.iterations, 40);
+  desc.max_iterations = 0;
+  memset(&w, 0, sizeof w);
+  w.cancel_at = 2;
+  s = solve_once(&l, &desc, x);
+  expect_stop(&s, MERBIT_STOP_CANCELLED, "");
+  desc.progress = NULL;
+  assert_int_equal(merbit_solver_create(context, &view, &desc, &solver), MERBIT_OK);
+  for (i = 0; i < l.nnz; i++) {
+    l.values[i] *= 3;
+  }
+  assert_int_equal(merbit_solver_update_values(solver, l.values, MERBIT_MEMORY_HOST), MERBIT_OK);
+  assert_int_equal(merbit_solver_solve(solver, l.b, x, 0, NULL, 0, &s.result), MERBIT_OK);
+  expect_stop(&s, MERBIT_STOP_CONVERGED, "");
+  assert_true(linear_residual(&l, x, 0) <= 1.01e-11);
+  merbit_solver_destroy(solver);
+  desc.preconditioner = MERBIT_PRECONDITIONER_NONE;
+  s = solve_dense(&indefinite, &desc, x);
+  expect_stop(&s, MERBIT_STOP_BREAKDOWN, "p'Ap");
+  l.values[7] = 1e200;
+  s = solve_once(&l, &desc, x);
+  assert_int_equal(s.status, MERBIT_NOT_SUPPORTED);
+  cpu_expect(context, MERBIT_NOT_SUPPORTED, "values[7]");
+  linear_free(&l);
+}
+
 #define SOLVER_CASES                                                                           \
   cmocka_unit_test(test_iteration_counts), cmocka_unit_test(test_zero_right_hand_side),        \
       cmocka_unit_test(test_indefinite), cmocka_unit_test(test_breakdown),                     \
@@ -595,6 +654,7 @@ static void test_reorder(void **state) {
       cmocka_unit_test(test_stagnation), cmocka_unit_test(test_limit),                         \
       cmocka_unit_test(test_repeats), cmocka_unit_test(test_buffers),                          \
       cmocka_unit_test(test_views), cmocka_unit_test(test_blocks),                             \
-      cmocka_unit_test(test_singular_block), cmocka_unit_test(test_reorder)
+      cmocka_unit_test(test_singular_block), cmocka_unit_test(test_reorder),              \
+      cmocka_unit_test(test_refine)
 
 #endif /* TEST_SOLVE_SOLVER_CASES_H */
