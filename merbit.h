@@ -178,6 +178,22 @@
  * other way round. New values come in the order of the view as ever. plan_desc.block_rows and block_cols, and
  * what plan_info tells, are of the transpose.
  *
+ * EIGENPAIRS. merbit_eigen finds eigenvalues at the ends of a spectrum: of a symmetric matrix by Lanczos, the one
+ * that is largest in size by the power method.
+ *
+ * Example: eigen
+ *     int row_ptr[] = {0, 2, 5, 7}, col_ind[] = {0, 1, 0, 1, 2, 1, 2};
+ *     double values[] = {2, -1, -1, 2, -1, -1, 2}, largest[2], vectors[6];
+ *     merbit_view A = merbit_csr(3, 3, 7, row_ptr, col_ind, values);
+ *     merbit_eigen_desc desc = {MERBIT_EIGEN_LANCZOS};
+ *     merbit_context *context = NULL;
+ *     desc.which = MERBIT_EIGEN_LARGEST;
+ *     desc.count = 2;
+ *     if (merbit_context_create(NULL, &context, NULL) == MERBIT_OK) {
+ *       merbit_eigen(context, &A, &desc, largest, vectors, NULL); // 3.41421, 2
+ *     }
+ *     merbit_context_destroy(context);
+ *
  * VECTORS. A plan for several vectors (plan_desc.vectors, up to 64) multiplies them all while it reads the
  * matrix once. They stand in one array, row-major or column-major; row-major is the faster one on the GPU.
  *
@@ -9818,9 +9834,10 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "\n"
   "#define MBI_SOLVE_VECTORS 12\n"
   "#define MBI_SOLVE_SCALARS 12\n"
-  "#define MBI_SOLVE_SUMS 5    // of a step, the greatest values it looks for included\n"
-  "#define MBI_WIDE_GROUP 8    // sums of a step with many that a thread holds at a time\n"
-  "#define MBI_SOLVE_RING 2048 // iterations whose residuals are kept; more never pass between two looks\n"
+  "#define MBI_SOLVE_SUMS 5 // of a step, the greatest values it looks for included\n"
+  "#define MBI_WIDE_GROUP 8 // sums of a step with many that a thread holds at a time\n"
+  "#define MBI_SOLVE_RING                                                                         \\\n"
+  "  2048 // iterations whose residuals are kept; more never pass between two looks\n"
   "\n"
   "// state.stop: a merbit_stop that a step can tell, or one of these. Products look at it too, and\n"
   "// do nothing unless it is 0.\n"
@@ -9842,10 +9859,10 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "// Places in mbi_solve_vectors that every method has; its own begin at MBI_AT_OWN.\n"
   "#define MBI_AT_X 0\n"
   "#define MBI_AT_B 1\n"
-  "#define MBI_AT_W 2       // scratch: products, and b - A x at a look\n"
+  "#define MBI_AT_W 2       // scratch: products, and b - A x at a look\n",
   "#define MBI_AT_INVERSE 3 // of the diagonal, or of its blocks: column j of row i at j * n + i\n"
   "#define MBI_AT_OWN 4\n"
-  "\n",
+  "\n"
   "// How z = M^-1 r is found: within a step, or between steps, by a step or a callback.\n"
   "#define MBI_PRE_NONE 0\n"
   "#define MBI_PRE_DIAGONAL 1\n"
@@ -9853,12 +9870,12 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "\n"
   "typedef struct mbi_solve_vectors {\n"
   "  void *at[MBI_SOLVE_VECTORS];\n"
-  "  long long n;  // rows\n"
-  "  int pre;      // a MBI_PRE\n"
-  "  int block;    // rows of a block of the preconditioner; 0: it has no blocks\n"
-  "  int from, to; // of solve_blocks\n"
-  "  int basis;    // GMRES and Lanczos: vectors of a cycle\n"
-  "  int lanczos;  // the latter\n"
+  "  long long n;      // rows\n"
+  "  int pre;          // a MBI_PRE\n"
+  "  int block;        // rows of a block of the preconditioner; 0: it has no blocks\n"
+  "  int from, to;     // of solve_blocks\n"
+  "  int basis;        // GMRES and Lanczos: vectors of a cycle\n"
+  "  int lanczos;      // the latter\n"
   "  long long stride; // elements from one vector of the basis to the next\n"
   "} mbi_solve_vectors;\n"
   "\n"
@@ -9881,14 +9898,14 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "  int padding;\n"
   "} mbi_solve_state;\n"
   "\n"
-  "typedef struct mbi_solve_memory {\n"
+  "typedef struct mbi_solve_memory {\n",
   "  mbi_solve_state state;\n"
   "  double ring[MBI_SOLVE_RING]; // ring[k % MBI_SOLVE_RING]: ||r||^2 after iteration k\n"
   "} mbi_solve_memory;\n"
-  "\n",
+  "\n"
   "// How mbi_solve_open prepares a batch of iterations.\n"
-  "#define MBI_OPEN_BEGIN 0  // a new solve\n"
-  "#define MBI_OPEN_GO_ON 1  // the next batch\n"
+  "#define MBI_OPEN_BEGIN 0   // a new solve\n"
+  "#define MBI_OPEN_GO_ON 1   // the next batch\n"
   "#define MBI_OPEN_TIGHTER 2 // the same recurrence, to a lower goal\n"
   "\n"
   "MBS_FUNCTION void mbi_solve_open(mbi_solve_memory *m, int how, int span, int cap,\n"
@@ -9930,11 +9947,11 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "\n"
   "// At the end of an iteration.\n"
   "MBS_FUNCTION void mbi_solve_count(mbi_solve_memory *m, double rr) {\n"
-  "  m->state.iterations++;\n"
+  "  m->state.iterations++;\n",
   "  mbi_solve_judge(m, rr);\n"
   "}\n"
   "\n"
-  "// At the start of a recurrence from b - A x, whose square the look has left in ww.\n",
+  "// At the start of a recurrence from b - A x, whose square the look has left in ww.\n"
   "MBS_FUNCTION void mbi_solve_restart(mbi_solve_memory *m) {\n"
   "  m->state.stop = MBI_SOLVE_RUNNING;\n"
   "  m->state.closed = 0;\n"
@@ -10502,16 +10519,17 @@ static const char *const mbi_source_solve_bicgstab_cu[] = {
   NULL};
 
 static const char *const mbi_source_solve_wide_steps_cuh[] = {
-  "// Steps with as many sums as the solver comes to need, taken in groups of rows' products, so that\n"
-  "// a thread holds MBI_WIDE_GROUP sums at most. How they are written:\n"
+  "// Steps with as many sums as the solver comes to need, taken in groups of rows' products, so\n"
+  "// that a thread holds MBI_WIDE_GROUP sums at most. How they are written:\n"
   "//   MBS_WIDE_COUNT(name)    how many sums\n"
-  "//   MBS_WIDE_ELEMENT(name)  does row i for the sums first, first + 1, ...: adds to sums[0], ...;\n"
+  "//   MBS_WIDE_ELEMENT(name)  does row i for the sums first, first + 1, ...: adds to sums[0],\n"
+  "//   ...;\n"
   "//                           called with first = 0, MBI_WIDE_GROUP, ... by the same thread\n"
   "//   MBS_WIDE_AFTER(name)    takes the complete sums into the state\n"
   "//   MBS_WIDE_STEP(name)     which is not taken once a stop is set\n"
   "\n"
   "// Vector `at` of a basis, at row i.\n"
-  "#define MBS_BASIS(slot, k) (MBS_AT(slot)[(MBS_INDEX)(k) * v->stride + i])\n",
+  "#define MBS_BASIS(slot, k) (MBS_AT(slot)[(MBS_INDEX)(k)*v->stride + i])\n",
   NULL};
 
 static const char *const mbi_source_solve_wide_cuh[] = {
@@ -10534,8 +10552,8 @@ static const char *const mbi_source_solve_wide_cuh[] = {
   "    mbk_wide_step<name##_count, name##_element, name##_after>(v, n, m, partials, shared);      \\\n"
   "  }\n"
   "\n"
-  "// Whether this block is the last to be done; then all parts of the others are visible. The answer\n"
-  "// lies behind what a reduction uses, which may begin while a thread still reads it.\n"
+  "// Whether this block is the last to be done; then all parts of the others are visible. The\n"
+  "// answer lies behind what a reduction uses, which may begin while a thread still reads it.\n"
   "MBK_DEVICE bool mbk_wide_last(mbi_solve_memory *m, double *shared) {\n"
   "  mbk_u32 *const last = (mbk_u32 *)(shared + MBK_STEP_WARPS * MBI_WIDE_GROUP);\n"
   "  if (mbk_thread() == 0) {\n"
@@ -10612,8 +10630,7 @@ static const char *const mbi_source_solve_wide_cuh[] = {
   "    AFTER(m, &v, totals);\n"
   "    m->state.ticket = 0;\n"
   "  }\n"
-  "}\n"
-  "\n",
+  "}\n",
   NULL};
 
 static const char *const mbi_source_solve_arnoldi_cuh[] = {
@@ -10628,14 +10645,14 @@ static const char *const mbi_source_solve_arnoldi_cuh[] = {
   "#define MBI_ARNOLDI_ZS 7    // M^-1 v of the whole basis: flexible GMRES (Saad 1993)\n"
   "#define MBI_ARNOLDI_SMALL 8 // doubles: the parts below\n"
   "\n"
-  "#define MBI_ARNOLDI_SIZE 0  // scalars: vectors of the basis\n"
-  "#define MBI_ARNOLDI_WIDTH 1 // of which the new one is made\n"
-  "#define MBI_ARNOLDI_CLOSE 2 // the cycle is complete: x, and the next one's first vector\n"
-  "#define MBI_ARNOLDI_WW 3    // ||A u||^2\n"
-  "#define MBI_ARNOLDI_Q 4     // w's part in the new vector\n"
-  "#define MBI_ARNOLDI_BETA 5  // its length before it was made one\n"
-  "#define MBI_GMRES_BEGAN 6   // ||r|| where the cycle began\n"
-  "#define MBI_GMRES_STALLS 7  // cycles in a row that gained nothing\n"
+  "#define MBI_ARNOLDI_SIZE 0   // scalars: vectors of the basis\n"
+  "#define MBI_ARNOLDI_WIDTH 1  // of which the new one is made\n"
+  "#define MBI_ARNOLDI_CLOSE 2  // the cycle is complete: x, and the next one's first vector\n"
+  "#define MBI_ARNOLDI_WW 3     // ||A u||^2\n"
+  "#define MBI_ARNOLDI_Q 4      // w's part in the new vector\n"
+  "#define MBI_ARNOLDI_BETA 5   // its length before it was made one\n"
+  "#define MBI_GMRES_BEGAN 6    // ||r|| where the cycle began\n"
+  "#define MBI_GMRES_STALLS 7   // cycles in a row that gained nothing\n"
   "#define MBI_GMRES_RESTARTS 8 // in this solve\n"
   "\n"
   "// Parts of v->basis + 1 doubles each.\n"
@@ -10645,26 +10662,27 @@ static const char *const mbi_source_solve_arnoldi_cuh[] = {
   "#define MBI_SMALL_Y 3\n"
   "#define MBI_SMALL_COSINE 4\n"
   "#define MBI_SMALL_SINE 5\n"
-  "#define MBI_SMALL_G 6       // the right-hand side of the small system; its last entry is ||r||\n",
-  "#define MBI_SMALL_COLUMN 7  // and more: columns of the Hessenberg matrix, or of its factor R\n"
+  "#define MBI_SMALL_G 6      // the right-hand side of the small system; its last entry is ||r||\n",
+  "#define MBI_SMALL_COLUMN 7 // and more: columns of the Hessenberg matrix, or of its factor R\n"
   "\n"
   "// Of eigenpairs. Vectors: what a basis is rotated into, and by what.\n"
   "#define MBI_EIGEN_KEEP 9\n"
-  "#define MBI_EIGEN_S 10      // doubles: row q makes vector q; the eigenvalues, while they are checked\n"
+  "#define MBI_EIGEN_S 10 // doubles: row q makes vector q; the eigenvalues, while they are checked\n"
   "#define MBI_LANCZOS_FRESH 10 // scalars: w is no product: a vector of the host's joins the basis\n"
-  "#define MBI_EIGEN_FROM 6    // vectors that are rotated,\n"
-  "#define MBI_EIGEN_TO 7      // into so many\n"
-  "#define MBI_EIGEN_NEXT 8    // and vector MBI_EIGEN_FROM comes behind them\n"
-  "#define MBI_EIGEN_CHECK 9   // the next vector to be checked\n"
-  "#define MBI_POWER_VALUE 0   // u'A u\n"
-  "#define MBI_POWER_LENGTH 1  // ||A u||\n"
-  "#define MBI_WHY_ZERO 18     // power method: A u is zero\n"
+  "#define MBI_EIGEN_FROM 6     // vectors that are rotated,\n"
+  "#define MBI_EIGEN_TO 7       // into so many\n"
+  "#define MBI_EIGEN_NEXT 8     // and vector MBI_EIGEN_FROM comes behind them\n"
+  "#define MBI_EIGEN_CHECK 9    // the next vector to be checked\n"
+  "#define MBI_POWER_VALUE 0    // u'A u\n"
+  "#define MBI_POWER_LENGTH 1   // ||A u||\n"
+  "#define MBI_WHY_ZERO 18      // power method: A u is zero\n"
   "\n"
   "#define MBI_GMRES_STALLED 0.9999 // of ||r||^2 left by a cycle: that is no gain\n"
   "#define MBI_GMRES_PATIENCE 3     // such cycles\n"
   "\n"
-  "#define MBI_WHY_SINGULAR 16 // GMRES: A maps the whole basis into its own span, and R is singular\n"
-  "#define MBI_WHY_STALLED 17  // GMRES: cycles gain nothing\n"
+  "#define MBI_WHY_SINGULAR                                                                       \\\n"
+  "  16                       // GMRES: A maps the whole basis into its own span, and R is singular\n"
+  "#define MBI_WHY_STALLED 17 // GMRES: cycles gain nothing\n"
   "\n"
   "MBS_FUNCTION double *mbi_small(const mbi_solve_vectors *v, int part) {\n"
   "  return (double *)v->at[MBI_ARNOLDI_SMALL] + (long long)part * (v->basis + 1);\n"
@@ -10677,8 +10695,9 @@ static const char *const mbi_source_solve_arnoldi_cuh[] = {
   "}\n"
   "\n"
   "// The last column of H into `column`; returns the entry below it, the new vector's length. By\n"
-  "// Pythagoras from what the second pass had left, which is little: Smoktunowicz, Barlow, Langou,\n"
-  "// \"A note on the error analysis of classical Gram-Schmidt\" (2006). Rounding errors of A u are 0.\n",
+  "// Pythagoras from what the second pass had left, which is little: Smoktunowicz, Barlow, Langou,\n",
+  "// \"A note on the error analysis of classical Gram-Schmidt\" (2006). Rounding errors of A u are\n"
+  "// 0.\n"
   "MBS_FUNCTION double mbi_arnoldi_column(const mbi_solve_state *s, const mbi_solve_vectors *v,\n"
   "                                       const double *sums, double *column) {\n"
   "  const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];\n"
@@ -10716,8 +10735,8 @@ static const char *const mbi_source_solve_arnoldi_cuh[] = {
   "}\n"
   "\n"
   "// Rotates a new column like those before it and then its own last entry away; returns R's\n"
-  "// diagonal, 0 where it is nothing but rounding errors: then the column does not count.\n"
-  "MBS_FUNCTION double mbi_gmres_rotate(const mbi_solve_state *s, const mbi_solve_vectors *v,\n",
+  "// diagonal, 0 where it is nothing but rounding errors: then the column does not count.\n",
+  "MBS_FUNCTION double mbi_gmres_rotate(const mbi_solve_state *s, const mbi_solve_vectors *v,\n"
   "                                     double *column, double below) {\n"
   "  const int last = (int)s->scalar[MBI_ARNOLDI_SIZE] - 1;\n"
   "  double *c = mbi_small(v, MBI_SMALL_COSINE), *d = mbi_small(v, MBI_SMALL_SINE);\n"
@@ -10760,8 +10779,8 @@ static const char *const mbi_source_solve_arnoldi_cuh[] = {
   "// The cycle ends with `used` columns: y, and the residual in the basis and w, which becomes the\n"
   "// first vector of the next cycle: no product is needed for it. r = V Q'(g_used e_used). Behind\n"
   "// mbi_arnoldi_extend.\n"
-  "MBS_FUNCTION void mbi_gmres_close(mbi_solve_state *s, const mbi_solve_vectors *v, int used) {\n"
-  "  const int width = (int)s->scalar[MBI_ARNOLDI_WIDTH];\n",
+  "MBS_FUNCTION void mbi_gmres_close(mbi_solve_state *s, const mbi_solve_vectors *v, int used) {\n",
+  "  const int width = (int)s->scalar[MBI_ARNOLDI_WIDTH];\n"
   "  const double *c = mbi_small(v, MBI_SMALL_COSINE), *d = mbi_small(v, MBI_SMALL_SINE);\n"
   "  const double length = mbi_small(v, MBI_SMALL_G)[used];\n"
   "  double *combine = mbi_small(v, MBI_SMALL_COMBINE), *r = mbi_small(v, MBI_SMALL_FIRST);\n"
@@ -10796,10 +10815,10 @@ static const char *const mbi_source_solve_arnoldi_cuh[] = {
   "\n"
   "// GMRES behind the second pass, whose sums these are.\n"
   "MBS_CALLED void mbi_gmres_count(mbi_solve_memory *m, const mbi_solve_vectors *v,\n"
-  "                                  const double *sums) {\n"
+  "                                const double *sums) {\n"
   "  mbi_solve_state *s = &m->state;\n"
-  "  const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];\n"
-  "  double *column = mbi_small(v, MBI_SMALL_COLUMN + size - 1);\n",
+  "  const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];\n",
+  "  double *column = mbi_small(v, MBI_SMALL_COLUMN + size - 1);\n"
   "  const double below = mbi_arnoldi_column(s, v, sums, column);\n"
   "  double *g = mbi_small(v, MBI_SMALL_G), left;\n"
   "  int singular, used;\n"
@@ -10829,10 +10848,10 @@ static const char *const mbi_source_solve_arnoldi_cuh[] = {
   "  }\n"
   "}\n"
   "\n"
-  "// Lanczos behind the second pass: of a symmetric matrix H is too, and all of it is kept, so that\n"
-  "// no orthogonality is taken for granted.\n"
+  "// Lanczos behind the second pass: of a symmetric matrix H is too, and all of it is kept, so\n"
+  "// that no orthogonality is taken for granted.\n"
   "MBS_CALLED void mbi_lanczos_count(mbi_solve_memory *m, const mbi_solve_vectors *v,\n"
-  "                                    const double *sums) {\n"
+  "                                  const double *sums) {\n"
   "  mbi_solve_state *s = &m->state;\n"
   "  const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];\n"
   "  const int fresh = s->scalar[MBI_LANCZOS_FRESH] != 0;\n"
@@ -10843,10 +10862,10 @@ static const char *const mbi_source_solve_arnoldi_cuh[] = {
   "    return;\n"
   "  }\n"
   "  mbi_arnoldi_extend(s, v, below);\n"
-  "  s->scalar[MBI_LANCZOS_FRESH] = 0;\n"
+  "  s->scalar[MBI_LANCZOS_FRESH] = 0;\n",
   "  if (!fresh) {\n"
   "    column[size] = below;\n"
-  "    s->iterations++;\n",
+  "    s->iterations++;\n"
   "    if (below == 0 || size == v->basis) {\n"
   "      s->stop = MBI_SOLVE_CANDIDATE;\n"
   "    } else if (s->iterations >= s->cap) {\n"
@@ -10857,12 +10876,12 @@ static const char *const mbi_source_solve_arnoldi_cuh[] = {
   NULL};
 
 static const char *const mbi_source_solve_arnoldi_steps_cuh[] = {
-  "// Arnoldi's process: Saad, Schultz, \"GMRES: A Generalized Minimal Residual Algorithm for Solving\n"
-  "// Nonsymmetric Linear Systems\" (1986); Saad, \"Iterative Methods for Sparse Linear Systems\", 2nd\n"
-  "// ed. (2003), algorithms 6.9 and 9.5. Classical Gram-Schmidt twice, in three passes over the\n"
-  "// basis: the second pass subtracts what the first has found and finds what is left, the third,\n"
-  "// which makes the new vector, subtracts that too. w = A u lies in MBI_AT_W. solve/arnoldi.cuh\n"
-  "// has the scalar part.\n"
+  "// Arnoldi's process: Saad, Schultz, \"GMRES: A Generalized Minimal Residual Algorithm for\n"
+  "// Solving Nonsymmetric Linear Systems\" (1986); Saad, \"Iterative Methods for Sparse Linear\n"
+  "// Systems\", 2nd ed. (2003), algorithms 6.9 and 9.5. Classical Gram-Schmidt twice, in three\n"
+  "// passes over the basis: the second pass subtracts what the first has found and finds what is\n"
+  "// left, the third, which makes the new vector, subtracts that too. w = A u lies in MBI_AT_W.\n"
+  "// solve/arnoldi.cuh has the scalar part.\n"
   "\n"
   "// v_0 = w / ||w||, where w = b - A x\n"
   "MBS_BEFORE(arnoldi_start) {\n"
@@ -11104,9 +11123,9 @@ static const char *const mbi_source_solve_eigen_steps_cuh[] = {
   NULL};
 
 static const char *const mbi_source_solve_eigen_cu[] = {
-  "// Eigenpairs between products: Lanczos, and the power method. A row of vectors in f64 moves, with\n"
-  "// j vectors in the basis, what solve/arnoldi.cu says; rotate 8 (j + 3 k) bytes for k vectors that\n"
-  "// are kept, while its caches keep the row; measure 16 and turn 24.\n"
+  "// Eigenpairs between products: Lanczos, and the power method. A row of vectors in f64 moves,\n"
+  "// with j vectors in the basis, what solve/arnoldi.cu says; rotate 8 (j + 3 k) bytes for k\n"
+  "// vectors that are kept, while its caches keep the row; measure 16 and turn 24.\n"
   "#include \"solve/wide.cuh\"\n"
   "#include \"solve/arnoldi.cuh\"\n"
   "#include \"solve/look_steps.cuh\"\n"
@@ -12167,7 +12186,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "1b91c10aecd44e00179c2ea4b8734e2738bbb5784ecf41ef967f7073dcefc09b"
+#define MBI_KERNEL_HASH "cb119d4e647f582c442ae3997c0c07964af0c68b6abaf3de5e86e5130592b382"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -38444,9 +38463,10 @@ MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_v
 
 #define MBI_SOLVE_VECTORS 12
 #define MBI_SOLVE_SCALARS 12
-#define MBI_SOLVE_SUMS 5    // of a step, the greatest values it looks for included
-#define MBI_WIDE_GROUP 8    // sums of a step with many that a thread holds at a time
-#define MBI_SOLVE_RING 2048 // iterations whose residuals are kept; more never pass between two looks
+#define MBI_SOLVE_SUMS 5 // of a step, the greatest values it looks for included
+#define MBI_WIDE_GROUP 8 // sums of a step with many that a thread holds at a time
+#define MBI_SOLVE_RING                                                                         \
+  2048 // iterations whose residuals are kept; more never pass between two looks
 
 // state.stop: a merbit_stop that a step can tell, or one of these. Products look at it too, and
 // do nothing unless it is 0.
@@ -38479,12 +38499,12 @@ MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_v
 
 typedef struct mbi_solve_vectors {
   void *at[MBI_SOLVE_VECTORS];
-  long long n;  // rows
-  int pre;      // a MBI_PRE
-  int block;    // rows of a block of the preconditioner; 0: it has no blocks
-  int from, to; // of solve_blocks
-  int basis;    // GMRES and Lanczos: vectors of a cycle
-  int lanczos;  // the latter
+  long long n;      // rows
+  int pre;          // a MBI_PRE
+  int block;        // rows of a block of the preconditioner; 0: it has no blocks
+  int from, to;     // of solve_blocks
+  int basis;        // GMRES and Lanczos: vectors of a cycle
+  int lanczos;      // the latter
   long long stride; // elements from one vector of the basis to the next
 } mbi_solve_vectors;
 
@@ -38513,8 +38533,8 @@ typedef struct mbi_solve_memory {
 } mbi_solve_memory;
 
 // How mbi_solve_open prepares a batch of iterations.
-#define MBI_OPEN_BEGIN 0  // a new solve
-#define MBI_OPEN_GO_ON 1  // the next batch
+#define MBI_OPEN_BEGIN 0   // a new solve
+#define MBI_OPEN_GO_ON 1   // the next batch
 #define MBI_OPEN_TIGHTER 2 // the same recurrence, to a lower goal
 
 MBS_FUNCTION void mbi_solve_open(mbi_solve_memory *m, int how, int span, int cap,
@@ -38586,14 +38606,14 @@ MBS_FUNCTION int mbi_solve_broken(mbi_solve_state *c, int why, double value) {
 #define MBI_ARNOLDI_ZS 7    // M^-1 v of the whole basis: flexible GMRES (Saad 1993)
 #define MBI_ARNOLDI_SMALL 8 // doubles: the parts below
 
-#define MBI_ARNOLDI_SIZE 0  // scalars: vectors of the basis
-#define MBI_ARNOLDI_WIDTH 1 // of which the new one is made
-#define MBI_ARNOLDI_CLOSE 2 // the cycle is complete: x, and the next one's first vector
-#define MBI_ARNOLDI_WW 3    // ||A u||^2
-#define MBI_ARNOLDI_Q 4     // w's part in the new vector
-#define MBI_ARNOLDI_BETA 5  // its length before it was made one
-#define MBI_GMRES_BEGAN 6   // ||r|| where the cycle began
-#define MBI_GMRES_STALLS 7  // cycles in a row that gained nothing
+#define MBI_ARNOLDI_SIZE 0   // scalars: vectors of the basis
+#define MBI_ARNOLDI_WIDTH 1  // of which the new one is made
+#define MBI_ARNOLDI_CLOSE 2  // the cycle is complete: x, and the next one's first vector
+#define MBI_ARNOLDI_WW 3     // ||A u||^2
+#define MBI_ARNOLDI_Q 4      // w's part in the new vector
+#define MBI_ARNOLDI_BETA 5   // its length before it was made one
+#define MBI_GMRES_BEGAN 6    // ||r|| where the cycle began
+#define MBI_GMRES_STALLS 7   // cycles in a row that gained nothing
 #define MBI_GMRES_RESTARTS 8 // in this solve
 
 // Parts of v->basis + 1 doubles each.
@@ -38603,26 +38623,27 @@ MBS_FUNCTION int mbi_solve_broken(mbi_solve_state *c, int why, double value) {
 #define MBI_SMALL_Y 3
 #define MBI_SMALL_COSINE 4
 #define MBI_SMALL_SINE 5
-#define MBI_SMALL_G 6       // the right-hand side of the small system; its last entry is ||r||
-#define MBI_SMALL_COLUMN 7  // and more: columns of the Hessenberg matrix, or of its factor R
+#define MBI_SMALL_G 6      // the right-hand side of the small system; its last entry is ||r||
+#define MBI_SMALL_COLUMN 7 // and more: columns of the Hessenberg matrix, or of its factor R
 
 // Of eigenpairs. Vectors: what a basis is rotated into, and by what.
 #define MBI_EIGEN_KEEP 9
-#define MBI_EIGEN_S 10      // doubles: row q makes vector q; the eigenvalues, while they are checked
+#define MBI_EIGEN_S 10 // doubles: row q makes vector q; the eigenvalues, while they are checked
 #define MBI_LANCZOS_FRESH 10 // scalars: w is no product: a vector of the host's joins the basis
-#define MBI_EIGEN_FROM 6    // vectors that are rotated,
-#define MBI_EIGEN_TO 7      // into so many
-#define MBI_EIGEN_NEXT 8    // and vector MBI_EIGEN_FROM comes behind them
-#define MBI_EIGEN_CHECK 9   // the next vector to be checked
-#define MBI_POWER_VALUE 0   // u'A u
-#define MBI_POWER_LENGTH 1  // ||A u||
-#define MBI_WHY_ZERO 18     // power method: A u is zero
+#define MBI_EIGEN_FROM 6     // vectors that are rotated,
+#define MBI_EIGEN_TO 7       // into so many
+#define MBI_EIGEN_NEXT 8     // and vector MBI_EIGEN_FROM comes behind them
+#define MBI_EIGEN_CHECK 9    // the next vector to be checked
+#define MBI_POWER_VALUE 0    // u'A u
+#define MBI_POWER_LENGTH 1   // ||A u||
+#define MBI_WHY_ZERO 18      // power method: A u is zero
 
 #define MBI_GMRES_STALLED 0.9999 // of ||r||^2 left by a cycle: that is no gain
 #define MBI_GMRES_PATIENCE 3     // such cycles
 
-#define MBI_WHY_SINGULAR 16 // GMRES: A maps the whole basis into its own span, and R is singular
-#define MBI_WHY_STALLED 17  // GMRES: cycles gain nothing
+#define MBI_WHY_SINGULAR                                                                       \
+  16                       // GMRES: A maps the whole basis into its own span, and R is singular
+#define MBI_WHY_STALLED 17 // GMRES: cycles gain nothing
 
 MBS_FUNCTION double *mbi_small(const mbi_solve_vectors *v, int part) {
   return (double *)v->at[MBI_ARNOLDI_SMALL] + (long long)part * (v->basis + 1);
@@ -38636,7 +38657,8 @@ MBS_FUNCTION void mbi_arnoldi_begin(mbi_solve_state *s, double length) {
 
 // The last column of H into `column`; returns the entry below it, the new vector's length. By
 // Pythagoras from what the second pass had left, which is little: Smoktunowicz, Barlow, Langou,
-// "A note on the error analysis of classical Gram-Schmidt" (2006). Rounding errors of A u are 0.
+// "A note on the error analysis of classical Gram-Schmidt" (2006). Rounding errors of A u are
+// 0.
 MBS_FUNCTION double mbi_arnoldi_column(const mbi_solve_state *s, const mbi_solve_vectors *v,
                                        const double *sums, double *column) {
   const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];
@@ -38754,7 +38776,7 @@ MBS_FUNCTION int mbi_gmres_stalls(mbi_solve_state *s) {
 
 // GMRES behind the second pass, whose sums these are.
 MBS_CALLED void mbi_gmres_count(mbi_solve_memory *m, const mbi_solve_vectors *v,
-                                  const double *sums) {
+                                const double *sums) {
   mbi_solve_state *s = &m->state;
   const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];
   double *column = mbi_small(v, MBI_SMALL_COLUMN + size - 1);
@@ -38787,10 +38809,10 @@ MBS_CALLED void mbi_gmres_count(mbi_solve_memory *m, const mbi_solve_vectors *v,
   }
 }
 
-// Lanczos behind the second pass: of a symmetric matrix H is too, and all of it is kept, so that
-// no orthogonality is taken for granted.
+// Lanczos behind the second pass: of a symmetric matrix H is too, and all of it is kept, so
+// that no orthogonality is taken for granted.
 MBS_CALLED void mbi_lanczos_count(mbi_solve_memory *m, const mbi_solve_vectors *v,
-                                    const double *sums) {
+                                  const double *sums) {
   mbi_solve_state *s = &m->state;
   const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];
   const int fresh = s->scalar[MBI_LANCZOS_FRESH] != 0;
@@ -39311,23 +39333,24 @@ MBS_ELEMENT(bicgstab_direct) {
 MBS_NOTHING_AFTER(bicgstab_direct)
 MBS_STEP(bicgstab_direct, 0, 0, MBS_LATE)
 
-// Steps with as many sums as the solver comes to need, taken in groups of rows' products, so that
-// a thread holds MBI_WIDE_GROUP sums at most. How they are written:
+// Steps with as many sums as the solver comes to need, taken in groups of rows' products, so
+// that a thread holds MBI_WIDE_GROUP sums at most. How they are written:
 //   MBS_WIDE_COUNT(name)    how many sums
-//   MBS_WIDE_ELEMENT(name)  does row i for the sums first, first + 1, ...: adds to sums[0], ...;
+//   MBS_WIDE_ELEMENT(name)  does row i for the sums first, first + 1, ...: adds to sums[0],
+//   ...;
 //                           called with first = 0, MBI_WIDE_GROUP, ... by the same thread
 //   MBS_WIDE_AFTER(name)    takes the complete sums into the state
 //   MBS_WIDE_STEP(name)     which is not taken once a stop is set
 
 // Vector `at` of a basis, at row i.
-#define MBS_BASIS(slot, k) (MBS_AT(slot)[(MBS_INDEX)(k) * v->stride + i])
+#define MBS_BASIS(slot, k) (MBS_AT(slot)[(MBS_INDEX)(k)*v->stride + i])
 
-// Arnoldi's process: Saad, Schultz, "GMRES: A Generalized Minimal Residual Algorithm for Solving
-// Nonsymmetric Linear Systems" (1986); Saad, "Iterative Methods for Sparse Linear Systems", 2nd
-// ed. (2003), algorithms 6.9 and 9.5. Classical Gram-Schmidt twice, in three passes over the
-// basis: the second pass subtracts what the first has found and finds what is left, the third,
-// which makes the new vector, subtracts that too. w = A u lies in MBI_AT_W. solve/arnoldi.cuh
-// has the scalar part.
+// Arnoldi's process: Saad, Schultz, "GMRES: A Generalized Minimal Residual Algorithm for
+// Solving Nonsymmetric Linear Systems" (1986); Saad, "Iterative Methods for Sparse Linear
+// Systems", 2nd ed. (2003), algorithms 6.9 and 9.5. Classical Gram-Schmidt twice, in three
+// passes over the basis: the second pass subtracts what the first has found and finds what is
+// left, the third, which makes the new vector, subtracts that too. w = A u lies in MBI_AT_W.
+// solve/arnoldi.cuh has the scalar part.
 
 // v_0 = w / ||w||, where w = b - A x
 MBS_BEFORE(arnoldi_start) {
@@ -39852,23 +39875,24 @@ MBS_ELEMENT(bicgstab_direct) {
 MBS_NOTHING_AFTER(bicgstab_direct)
 MBS_STEP(bicgstab_direct, 0, 0, MBS_LATE)
 
-// Steps with as many sums as the solver comes to need, taken in groups of rows' products, so that
-// a thread holds MBI_WIDE_GROUP sums at most. How they are written:
+// Steps with as many sums as the solver comes to need, taken in groups of rows' products, so
+// that a thread holds MBI_WIDE_GROUP sums at most. How they are written:
 //   MBS_WIDE_COUNT(name)    how many sums
-//   MBS_WIDE_ELEMENT(name)  does row i for the sums first, first + 1, ...: adds to sums[0], ...;
+//   MBS_WIDE_ELEMENT(name)  does row i for the sums first, first + 1, ...: adds to sums[0],
+//   ...;
 //                           called with first = 0, MBI_WIDE_GROUP, ... by the same thread
 //   MBS_WIDE_AFTER(name)    takes the complete sums into the state
 //   MBS_WIDE_STEP(name)     which is not taken once a stop is set
 
 // Vector `at` of a basis, at row i.
-#define MBS_BASIS(slot, k) (MBS_AT(slot)[(MBS_INDEX)(k) * v->stride + i])
+#define MBS_BASIS(slot, k) (MBS_AT(slot)[(MBS_INDEX)(k)*v->stride + i])
 
-// Arnoldi's process: Saad, Schultz, "GMRES: A Generalized Minimal Residual Algorithm for Solving
-// Nonsymmetric Linear Systems" (1986); Saad, "Iterative Methods for Sparse Linear Systems", 2nd
-// ed. (2003), algorithms 6.9 and 9.5. Classical Gram-Schmidt twice, in three passes over the
-// basis: the second pass subtracts what the first has found and finds what is left, the third,
-// which makes the new vector, subtracts that too. w = A u lies in MBI_AT_W. solve/arnoldi.cuh
-// has the scalar part.
+// Arnoldi's process: Saad, Schultz, "GMRES: A Generalized Minimal Residual Algorithm for
+// Solving Nonsymmetric Linear Systems" (1986); Saad, "Iterative Methods for Sparse Linear
+// Systems", 2nd ed. (2003), algorithms 6.9 and 9.5. Classical Gram-Schmidt twice, in three
+// passes over the basis: the second pass subtracts what the first has found and finds what is
+// left, the third, which makes the new vector, subtracts that too. w = A u lies in MBI_AT_W.
+// solve/arnoldi.cuh has the scalar part.
 
 // v_0 = w / ||w||, where w = b - A x
 MBS_BEFORE(arnoldi_start) {
@@ -42066,8 +42090,9 @@ MERBIT_API merbit_status merbit_solver_solve(merbit_solver *solver, const void *
 }
 
 /* ==== >>solve/jacobi.c  eigenvalues of a small symmetric matrix =========================== */
-/* Eigenvalues and vectors of a small dense symmetric matrix by Jacobi's rotations, which find small
- * ones as accurately as large ones: Golub, Van Loan, "Matrix Computations", section 8.5. */
+/* Eigenvalues and vectors of a small dense symmetric matrix by Jacobi's rotations, which find
+ * small ones as accurately as large ones: Golub, Van Loan, "Matrix Computations", section 8.5.
+ */
 #define MBI_JACOBI_SWEEPS 40
 
 /* The rotation of rows and columns p and q that makes a(p, q) zero. */
@@ -42108,8 +42133,8 @@ static int mbi_jacobi_sweep(double *a, double *vectors, int n, double least) {
   return turned;
 }
 
-/* a, n x n, loses everything but its diagonal: the eigenvalues. Row q of `vectors` is the one that
- * belongs to a(q, q). The numbers are finite. */
+/* a, n x n, loses everything but its diagonal: the eigenvalues. Row q of `vectors` is the one
+ * that belongs to a(q, q). The numbers are finite. */
 static void mbi_jacobi(double *a, double *vectors, int n) {
   double most = 0;
   int i, sweep;
@@ -42244,10 +42269,12 @@ static int mbi_eigen_stagnates(mbi_eigen *e, double estimate, int now, int patie
 
 /* ==== >>solve/lanczos.c  eigenpairs: Lanczos ============================================== */
 /* Lanczos with full reorthogonalisation and thick restarts: Wu, Simon (2000); Saad, "Numerical
- * Methods for Large Eigenvalue Problems", 2nd ed. (2011), section 6.3. The host looks once a cycle, when
- * the basis is full, and computes the eigenvalues of the small matrix. */
-#define MBI_LANCZOS_PATIENCE 50 /* restarts in which the largest estimate has to fall by a tenth */
-#define MBI_LANCZOS_SYMMETRY 1e4 /* roundings of ||A|| by which t may differ from a symmetric one */
+ * Methods for Large Eigenvalue Problems", 2nd ed. (2011), section 6.3. The host looks once a
+ * cycle, when the basis is full, and computes the eigenvalues of the small matrix. */
+#define MBI_LANCZOS_PATIENCE                                                                   \
+  50 /* restarts in which the largest estimate has to fall by a tenth */
+#define MBI_LANCZOS_SYMMETRY                                                                   \
+  1e4 /* roundings of ||A|| by which t may differ from a symmetric one */
 
 static void mbi_lanczos_layout(merbit_solver *solver) {
   const int columns = solver->desc.restart;
@@ -42275,7 +42302,8 @@ static merbit_status mbi_lanczos_iterate(merbit_solver *solver) {
   return status == MERBIT_OK ? mbi_lanczos_join(solver) : status;
 }
 
-/* A random vector behind `size` others: at the start, and where these span all that products reach. */
+/* A random vector behind `size` others: at the start, and where these span all that products
+ * reach. */
 static merbit_status mbi_lanczos_fresh(mbi_eigen *e, int size) {
   merbit_status status = mbi_eigen_throw(e, MBI_AT_W);
   e->state.scalar[MBI_ARNOLDI_SIZE] = size;
@@ -42318,10 +42346,10 @@ static merbit_status mbi_lanczos_take(mbi_eigen *e) {
   for (j = e->done; j < e->size; j++) {
     for (i = 0; i <= j; i++) {
       const double found = e->columns[j * (m + 1) + i];
-      const double wanted = i == j                  ? found
-                            : j == e->done          ? e->couple[i]
-                            : i == j - 1            ? e->columns[i * (m + 1) + j]
-                                                    : 0;
+      const double wanted = i == j         ? found
+                            : j == e->done ? e->couple[i]
+                            : i == j - 1   ? e->columns[i * (m + 1) + j]
+                                           : 0;
       if (!(fabs(found - wanted) <= limit) && e->row < 0) {
         e->row = i;
         e->column = j;
@@ -42377,8 +42405,8 @@ static void mbi_lanczos_solve(mbi_eigen *e) {
   }
 }
 
-/* The first `to` eigenvectors of t make vectors of the basis; with `next` the newest one stays behind
- * them, and the basis can grow again. */
+/* The first `to` eigenvectors of t make vectors of the basis; with `next` the newest one stays
+ * behind them, and the basis can grow again. */
 static merbit_status mbi_lanczos_rotate(mbi_eigen *e, int to, int next) {
   merbit_solver *solver = e->solver;
   const int m = solver->v.basis, size = e->size;
@@ -42538,7 +42566,8 @@ static merbit_status mbi_power_run(mbi_eigen *e) {
 }
 
 /* ==== >>solve/eigen.c  eigenpairs ========================================================= */
-/* Eigenpairs: what was asked, a solver's vectors to compute with, residuals, and what is told. */
+/* Eigenpairs: what was asked, a solver's vectors to compute with, residuals, and what is told.
+ */
 #define MBI_EIGEN_BASIS 16 /* vectors beside two for each pair wanted, by default */
 #define MBI_EIGEN_BASIS_MOST 256
 
@@ -42549,8 +42578,8 @@ static merbit_status mbi_eigen_refuse(merbit_context *context, const char *what,
 }
 
 /* `desc` has its defaults. */
-static merbit_status mbi_eigen_check_desc(merbit_context *context, const merbit_eigen_desc *desc,
-                                          int64_t n) {
+static merbit_status mbi_eigen_check_desc(merbit_context *context,
+                                          const merbit_eigen_desc *desc, int64_t n) {
   const int lanczos = desc->method == MERBIT_EIGEN_LANCZOS;
   if ((int)desc->method < MERBIT_EIGEN_LANCZOS || (int)desc->method > MERBIT_EIGEN_POWER) {
     return mbi_eigen_refuse(context, "method", (int)desc->method, "a MERBIT_EIGEN method");
@@ -42568,14 +42597,16 @@ static merbit_status mbi_eigen_check_desc(merbit_context *context, const merbit_
   }
   if (desc->count > n) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "eigen_desc.count is %d, but the matrix has %" PRId64 " rows", desc->count, n);
+                    "eigen_desc.count is %d, but the matrix has %" PRId64 " rows", desc->count,
+                    n);
   }
   if (desc->basis <= desc->count + 1 || desc->basis > MBI_EIGEN_BASIS_MOST) {
     return mbi_eigen_refuse(context, "basis", desc->basis,
                             "more than count + 1 and up to 256 vectors, or 0");
   }
   if (desc->max_iterations < 0) {
-    return mbi_eigen_refuse(context, "max_iterations", desc->max_iterations, "0 for the default");
+    return mbi_eigen_refuse(context, "max_iterations", desc->max_iterations,
+                            "0 for the default");
   }
   if ((int)desc->side < MERBIT_SIDE_AUTO || (int)desc->side > MERBIT_SIDE_CUDA) {
     return mbi_eigen_refuse(context, "side", (int)desc->side, "a MERBIT_SIDE");
@@ -42602,11 +42633,17 @@ static void mbi_eigen_take_desc(merbit_eigen_desc *own, const merbit_view *view)
 static merbit_status mbi_eigen_make_solver(mbi_eigen *e, merbit_context *context,
                                            const merbit_view *view) {
   static const mbi_solve_method lanczos = {
-      "Lanczos", "solve/eigen.cu", mbi_eigen_steps, MBI_EIGEN_STEPS, 0, 0, mbi_lanczos_layout,
+      "Lanczos", "solve/eigen.cu",   mbi_eigen_steps, MBI_EIGEN_STEPS, 0, 0, mbi_lanczos_layout,
       NULL,      mbi_lanczos_iterate};
-  static const mbi_solve_method power = {
-      "power method", "solve/eigen.cu", mbi_eigen_steps,  MBI_EIGEN_STEPS, 0, 0,
-      mbi_power_layout, NULL,           mbi_power_iterate};
+  static const mbi_solve_method power = {"power method",
+                                         "solve/eigen.cu",
+                                         mbi_eigen_steps,
+                                         MBI_EIGEN_STEPS,
+                                         0,
+                                         0,
+                                         mbi_power_layout,
+                                         NULL,
+                                         mbi_power_iterate};
   const merbit_eigen_desc *desc = &e->desc;
   merbit_solver *solver = (merbit_solver *)mbi_allocate(context, sizeof *solver);
   if (solver == NULL) {
@@ -42708,20 +42745,22 @@ static void mbi_eigen_describe(const mbi_eigen *e, merbit_eigen_result *result) 
                    count, count == 1 ? "" : "s", e->desc.tolerance, e->scale);
     break;
   case MERBIT_STOP_CAP:
-    (void)snprintf(text, size,
-                   "max_iterations = %d came before the tolerance %.3g: %d of %d eigenpairs are "
-                   "there",
-                   e->desc.max_iterations, e->desc.tolerance, result->converged, count);
+    (void)snprintf(
+        text, size,
+        "max_iterations = %d came before the tolerance %.3g: %d of %d eigenpairs are "
+        "there",
+        e->desc.max_iterations, e->desc.tolerance, result->converged, count);
     break;
   case MERBIT_STOP_CANCELLED:
     (void)snprintf(text, size, "the progress callback asked to stop after %d products",
                    result->iterations);
     break;
   case MERBIT_STOP_BREAKDOWN:
-    (void)snprintf(text, size,
-                   "the matrix is not symmetric: v%d'A v%d and v%d'A v%d of orthonormal vectors "
-                   "differ by %.3g; take MERBIT_EIGEN_POWER",
-                   e->row, e->column, e->column, e->row, e->value);
+    (void)snprintf(
+        text, size,
+        "the matrix is not symmetric: v%d'A v%d and v%d'A v%d of orthonormal vectors "
+        "differ by %.3g; take MERBIT_EIGEN_POWER",
+        e->row, e->column, e->column, e->row, e->value);
     break;
   case MERBIT_STOP_STAGNATED:
     (void)snprintf(text, size, "%s",
@@ -42829,21 +42868,23 @@ static merbit_status mbi_eigen_compute(merbit_context *context, const merbit_vie
 static merbit_status mbi_eigen_check_view(merbit_context *context, const merbit_view *view) {
   merbit_status status = mbi_view_check_header(context, view);
   if (status == MERBIT_OK && !mbi_type_plain(mbi_view_type(view))) {
-    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
-                    "the matrix's value_type is %s; merbit_eigen takes MERBIT_F64 and MERBIT_F32",
-                    mbi_type_names[mbi_view_type(view)]);
+    return mbi_fail(
+        context, MERBIT_NOT_SUPPORTED,
+        "the matrix's value_type is %s; merbit_eigen takes MERBIT_F64 and MERBIT_F32",
+        mbi_type_names[mbi_view_type(view)]);
   }
   if (status == MERBIT_OK && view->rows != view->cols) {
     return mbi_fail(context, MERBIT_INVALID_MATRIX,
-                    "the matrix is %" PRId64 " x %" PRId64 "; only square ones have eigenvalues",
+                    "the matrix is %" PRId64 " x %" PRId64
+                    "; only square ones have eigenvalues",
                     view->rows, view->cols);
   }
   return status;
 }
 
 MERBIT_API merbit_status merbit_eigen(merbit_context *context, const merbit_view *view,
-                                      const merbit_eigen_desc *desc, double *values, void *vectors,
-                                      merbit_eigen_result *result) {
+                                      const merbit_eigen_desc *desc, double *values,
+                                      void *vectors, merbit_eigen_result *result) {
   merbit_eigen_result answer;
   merbit_eigen_desc own;
   merbit_status status;

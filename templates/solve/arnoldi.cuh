@@ -9,14 +9,14 @@
 #define MBI_ARNOLDI_ZS 7    // M^-1 v of the whole basis: flexible GMRES (Saad 1993)
 #define MBI_ARNOLDI_SMALL 8 // doubles: the parts below
 
-#define MBI_ARNOLDI_SIZE 0  // scalars: vectors of the basis
-#define MBI_ARNOLDI_WIDTH 1 // of which the new one is made
-#define MBI_ARNOLDI_CLOSE 2 // the cycle is complete: x, and the next one's first vector
-#define MBI_ARNOLDI_WW 3    // ||A u||^2
-#define MBI_ARNOLDI_Q 4     // w's part in the new vector
-#define MBI_ARNOLDI_BETA 5  // its length before it was made one
-#define MBI_GMRES_BEGAN 6   // ||r|| where the cycle began
-#define MBI_GMRES_STALLS 7  // cycles in a row that gained nothing
+#define MBI_ARNOLDI_SIZE 0   // scalars: vectors of the basis
+#define MBI_ARNOLDI_WIDTH 1  // of which the new one is made
+#define MBI_ARNOLDI_CLOSE 2  // the cycle is complete: x, and the next one's first vector
+#define MBI_ARNOLDI_WW 3     // ||A u||^2
+#define MBI_ARNOLDI_Q 4      // w's part in the new vector
+#define MBI_ARNOLDI_BETA 5   // its length before it was made one
+#define MBI_GMRES_BEGAN 6    // ||r|| where the cycle began
+#define MBI_GMRES_STALLS 7   // cycles in a row that gained nothing
 #define MBI_GMRES_RESTARTS 8 // in this solve
 
 // Parts of v->basis + 1 doubles each.
@@ -26,26 +26,27 @@
 #define MBI_SMALL_Y 3
 #define MBI_SMALL_COSINE 4
 #define MBI_SMALL_SINE 5
-#define MBI_SMALL_G 6       // the right-hand side of the small system; its last entry is ||r||
-#define MBI_SMALL_COLUMN 7  // and more: columns of the Hessenberg matrix, or of its factor R
+#define MBI_SMALL_G 6      // the right-hand side of the small system; its last entry is ||r||
+#define MBI_SMALL_COLUMN 7 // and more: columns of the Hessenberg matrix, or of its factor R
 
 // Of eigenpairs. Vectors: what a basis is rotated into, and by what.
 #define MBI_EIGEN_KEEP 9
-#define MBI_EIGEN_S 10      // doubles: row q makes vector q; the eigenvalues, while they are checked
+#define MBI_EIGEN_S 10 // doubles: row q makes vector q; the eigenvalues, while they are checked
 #define MBI_LANCZOS_FRESH 10 // scalars: w is no product: a vector of the host's joins the basis
-#define MBI_EIGEN_FROM 6    // vectors that are rotated,
-#define MBI_EIGEN_TO 7      // into so many
-#define MBI_EIGEN_NEXT 8    // and vector MBI_EIGEN_FROM comes behind them
-#define MBI_EIGEN_CHECK 9   // the next vector to be checked
-#define MBI_POWER_VALUE 0   // u'A u
-#define MBI_POWER_LENGTH 1  // ||A u||
-#define MBI_WHY_ZERO 18     // power method: A u is zero
+#define MBI_EIGEN_FROM 6     // vectors that are rotated,
+#define MBI_EIGEN_TO 7       // into so many
+#define MBI_EIGEN_NEXT 8     // and vector MBI_EIGEN_FROM comes behind them
+#define MBI_EIGEN_CHECK 9    // the next vector to be checked
+#define MBI_POWER_VALUE 0    // u'A u
+#define MBI_POWER_LENGTH 1   // ||A u||
+#define MBI_WHY_ZERO 18      // power method: A u is zero
 
 #define MBI_GMRES_STALLED 0.9999 // of ||r||^2 left by a cycle: that is no gain
 #define MBI_GMRES_PATIENCE 3     // such cycles
 
-#define MBI_WHY_SINGULAR 16 // GMRES: A maps the whole basis into its own span, and R is singular
-#define MBI_WHY_STALLED 17  // GMRES: cycles gain nothing
+#define MBI_WHY_SINGULAR                                                                       \
+  16                       // GMRES: A maps the whole basis into its own span, and R is singular
+#define MBI_WHY_STALLED 17 // GMRES: cycles gain nothing
 
 MBS_FUNCTION double *mbi_small(const mbi_solve_vectors *v, int part) {
   return (double *)v->at[MBI_ARNOLDI_SMALL] + (long long)part * (v->basis + 1);
@@ -59,7 +60,8 @@ MBS_FUNCTION void mbi_arnoldi_begin(mbi_solve_state *s, double length) {
 
 // The last column of H into `column`; returns the entry below it, the new vector's length. By
 // Pythagoras from what the second pass had left, which is little: Smoktunowicz, Barlow, Langou,
-// "A note on the error analysis of classical Gram-Schmidt" (2006). Rounding errors of A u are 0.
+// "A note on the error analysis of classical Gram-Schmidt" (2006). Rounding errors of A u are
+// 0.
 MBS_FUNCTION double mbi_arnoldi_column(const mbi_solve_state *s, const mbi_solve_vectors *v,
                                        const double *sums, double *column) {
   const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];
@@ -177,7 +179,7 @@ MBS_FUNCTION int mbi_gmres_stalls(mbi_solve_state *s) {
 
 // GMRES behind the second pass, whose sums these are.
 MBS_CALLED void mbi_gmres_count(mbi_solve_memory *m, const mbi_solve_vectors *v,
-                                  const double *sums) {
+                                const double *sums) {
   mbi_solve_state *s = &m->state;
   const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];
   double *column = mbi_small(v, MBI_SMALL_COLUMN + size - 1);
@@ -210,10 +212,10 @@ MBS_CALLED void mbi_gmres_count(mbi_solve_memory *m, const mbi_solve_vectors *v,
   }
 }
 
-// Lanczos behind the second pass: of a symmetric matrix H is too, and all of it is kept, so that
-// no orthogonality is taken for granted.
+// Lanczos behind the second pass: of a symmetric matrix H is too, and all of it is kept, so
+// that no orthogonality is taken for granted.
 MBS_CALLED void mbi_lanczos_count(mbi_solve_memory *m, const mbi_solve_vectors *v,
-                                    const double *sums) {
+                                  const double *sums) {
   mbi_solve_state *s = &m->state;
   const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];
   const int fresh = s->scalar[MBI_LANCZOS_FRESH] != 0;

@@ -1,9 +1,9 @@
-// Arnoldi's process: Saad, Schultz, "GMRES: A Generalized Minimal Residual Algorithm for Solving
-// Nonsymmetric Linear Systems" (1986); Saad, "Iterative Methods for Sparse Linear Systems", 2nd
-// ed. (2003), algorithms 6.9 and 9.5. Classical Gram-Schmidt twice, in three passes over the
-// basis: the second pass subtracts what the first has found and finds what is left, the third,
-// which makes the new vector, subtracts that too. w = A u lies in MBI_AT_W. solve/arnoldi.cuh
-// has the scalar part.
+// Arnoldi's process: Saad, Schultz, "GMRES: A Generalized Minimal Residual Algorithm for
+// Solving Nonsymmetric Linear Systems" (1986); Saad, "Iterative Methods for Sparse Linear
+// Systems", 2nd ed. (2003), algorithms 6.9 and 9.5. Classical Gram-Schmidt twice, in three
+// passes over the basis: the second pass subtracts what the first has found and finds what is
+// left, the third, which makes the new vector, subtracts that too. w = A u lies in MBI_AT_W.
+// solve/arnoldi.cuh has the scalar part.
 
 // v_0 = w / ||w||, where w = b - A x
 MBS_BEFORE(arnoldi_start) {

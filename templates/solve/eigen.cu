@@ -1,6 +1,6 @@
-// Eigenpairs between products: Lanczos, and the power method. A row of vectors in f64 moves, with
-// j vectors in the basis, what solve/arnoldi.cu says; rotate 8 (j + 3 k) bytes for k vectors that
-// are kept, while its caches keep the row; measure 16 and turn 24.
+// Eigenpairs between products: Lanczos, and the power method. A row of vectors in f64 moves,
+// with j vectors in the basis, what solve/arnoldi.cu says; rotate 8 (j + 3 k) bytes for k
+// vectors that are kept, while its caches keep the row; measure 16 and turn 24.
 #include "solve/wide.cuh"
 #include "solve/arnoldi.cuh"
 #include "solve/look_steps.cuh"

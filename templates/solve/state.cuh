@@ -4,9 +4,10 @@
 
 #define MBI_SOLVE_VECTORS 12
 #define MBI_SOLVE_SCALARS 12
-#define MBI_SOLVE_SUMS 5    // of a step, the greatest values it looks for included
-#define MBI_WIDE_GROUP 8    // sums of a step with many that a thread holds at a time
-#define MBI_SOLVE_RING 2048 // iterations whose residuals are kept; more never pass between two looks
+#define MBI_SOLVE_SUMS 5 // of a step, the greatest values it looks for included
+#define MBI_WIDE_GROUP 8 // sums of a step with many that a thread holds at a time
+#define MBI_SOLVE_RING                                                                         \
+  2048 // iterations whose residuals are kept; more never pass between two looks
 
 // state.stop: a merbit_stop that a step can tell, or one of these. Products look at it too, and
 // do nothing unless it is 0.
@@ -39,12 +40,12 @@
 
 typedef struct mbi_solve_vectors {
   void *at[MBI_SOLVE_VECTORS];
-  long long n;  // rows
-  int pre;      // a MBI_PRE
-  int block;    // rows of a block of the preconditioner; 0: it has no blocks
-  int from, to; // of solve_blocks
-  int basis;    // GMRES and Lanczos: vectors of a cycle
-  int lanczos;  // the latter
+  long long n;      // rows
+  int pre;          // a MBI_PRE
+  int block;        // rows of a block of the preconditioner; 0: it has no blocks
+  int from, to;     // of solve_blocks
+  int basis;        // GMRES and Lanczos: vectors of a cycle
+  int lanczos;      // the latter
   long long stride; // elements from one vector of the basis to the next
 } mbi_solve_vectors;
 
@@ -73,8 +74,8 @@ typedef struct mbi_solve_memory {
 } mbi_solve_memory;
 
 // How mbi_solve_open prepares a batch of iterations.
-#define MBI_OPEN_BEGIN 0  // a new solve
-#define MBI_OPEN_GO_ON 1  // the next batch
+#define MBI_OPEN_BEGIN 0   // a new solve
+#define MBI_OPEN_GO_ON 1   // the next batch
 #define MBI_OPEN_TIGHTER 2 // the same recurrence, to a lower goal
 
 MBS_FUNCTION void mbi_solve_open(mbi_solve_memory *m, int how, int span, int cap,

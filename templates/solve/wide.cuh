@@ -17,8 +17,8 @@
     mbk_wide_step<name##_count, name##_element, name##_after>(v, n, m, partials, shared);      \
   }
 
-// Whether this block is the last to be done; then all parts of the others are visible. The answer
-// lies behind what a reduction uses, which may begin while a thread still reads it.
+// Whether this block is the last to be done; then all parts of the others are visible. The
+// answer lies behind what a reduction uses, which may begin while a thread still reads it.
 MBK_DEVICE bool mbk_wide_last(mbi_solve_memory *m, double *shared) {
   mbk_u32 *const last = (mbk_u32 *)(shared + MBK_STEP_WARPS * MBI_WIDE_GROUP);
   if (mbk_thread() == 0) {
@@ -96,4 +96,3 @@ MBK_DEVICE void mbk_wide_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_m
     m->state.ticket = 0;
   }
 }
-

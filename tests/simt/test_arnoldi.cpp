@@ -1,5 +1,6 @@
-// The steps of GMRES, Lanczos and the power method as kernels: each against the same text run row
-// by row, with equal bits under every schedule, and without an effect once a solver has stopped.
+// The steps of GMRES, Lanczos and the power method as kernels: each against the same text run
+// row by row, with equal bits under every schedule, and without an effect once a solver has
+// stopped.
 #include "jit/device.cuh"
 #include "simt/runs.h"
 #include "support/matrices.h"
@@ -9,7 +10,8 @@
 #include <algorithm>
 #include <functional>
 
-// ---- Row by row --------------------------------------------------------------------------------
+// ---- Row by row
+// --------------------------------------------------------------------------------
 
 #define MBS_FUNCTION [[maybe_unused]] static
 #define MBS_CALLED MBS_FUNCTION
@@ -94,7 +96,8 @@ namespace plain_f32 {
 #undef MBS_WIDE_AFTER
 #undef MBS_WIDE_STEP
 
-// ---- Kernels -----------------------------------------------------------------------------------
+// ---- Kernels
+// -----------------------------------------------------------------------------------
 
 #define MBK_VECTOR double
 namespace arnoldi_f64 {
@@ -129,14 +132,16 @@ static const std::vector<simt_kernel> kernels[2] = {{KERNELS(arnoldi_f64, eigen_
 
 enum { THREADS = 256, SHARED = 1024, COLUMNS = 19 };
 
-// ---- A solver in the middle of it --------------------------------------------------------------
+// ---- A solver in the middle of it
+// --------------------------------------------------------------
 
 struct bed {
   bed(long long n, int single, unsigned blocks)
       : n(n), single(single), blocks(blocks),
         partials((size_t)(blocks + 1) * (COLUMNS + 1), sizeof(double), 0xff) {
     for (int slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {
-      const bool basis = slot == MBI_ARNOLDI_V || slot == MBI_ARNOLDI_ZS || slot == MBI_EIGEN_KEEP;
+      const bool basis =
+          slot == MBI_ARNOLDI_V || slot == MBI_ARNOLDI_ZS || slot == MBI_EIGEN_KEEP;
       const bool small = slot == MBI_ARNOLDI_SMALL || slot == MBI_EIGEN_S;
       const size_t count = basis   ? (size_t)(n + 3) * (COLUMNS + 1)
                            : small ? (COLUMNS + 1) * (COLUMNS + MBI_SMALL_COLUMN)

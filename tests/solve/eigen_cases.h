@@ -29,7 +29,8 @@ static void eigen_once(const linear *l, const merbit_eigen_desc *desc, pairs *p)
 }
 
 /* ||A v - value v||, ||v|| and how far from orthogonal to the vectors before. */
-static void check_pair(const linear *l, const pairs *p, int at, double scale, double tolerance) {
+static void check_pair(const linear *l, const pairs *p, int at, double scale,
+                       double tolerance) {
   wide *x = (wide *)test_allocate(l->n, sizeof *x), left = 0, length = 0;
   int32_t i;
   int q;
@@ -174,8 +175,8 @@ static void test_eigen_small(void **state) {
   linear_free(&l);
 }
 
-/* Restarts of a basis that is hardly larger than what is wanted, in f32 and by callers who want no more
- * than values. */
+/* Restarts of a basis that is hardly larger than what is wanted, in f32 and by callers who want
+ * no more than values. */
 static void test_eigen_f32(void **state) {
   enum { N = 60 };
   linear l = eigen_path(N, 1);
@@ -209,7 +210,8 @@ static void test_eigen_f32(void **state) {
   linear_free(&l);
 }
 
-/* One look of the host for each cycle, equal bits, seeds that matter to the vectors' signs alone. */
+/* One look of the host for each cycle, equal bits, seeds that matter to the vectors' signs
+ * alone. */
 static void test_eigen_repeats(void **state) {
   linear l = eigen_path(90, 1);
   merbit_eigen_desc desc = eigen_desc(MERBIT_EIGEN_LARGEST, 2, 1e-10);
@@ -323,8 +325,8 @@ static void test_power(void **state) {
 
 /* ---- Refusals ---------------------------------------------------------------------------- */
 
-static void refuse(const merbit_view *view, const merbit_eigen_desc *desc,
-                   merbit_status status, const char *piece) {
+static void refuse(const merbit_view *view, const merbit_eigen_desc *desc, merbit_status status,
+                   const char *piece) {
   double values[MERBIT_EIGEN_MOST];
   assert_int_equal(merbit_eigen(context, view, desc, values, NULL, NULL), status);
   cpu_expect(context, status, piece);
@@ -337,7 +339,8 @@ static void test_eigen_refusals(void **state) {
   merbit_eigen_desc desc = good;
   double value;
   (void)state;
-  assert_int_equal(merbit_eigen(NULL, &view, NULL, &value, NULL, NULL), MERBIT_INVALID_ARGUMENT);
+  assert_int_equal(merbit_eigen(NULL, &view, NULL, &value, NULL, NULL),
+                   MERBIT_INVALID_ARGUMENT);
   assert_int_equal(merbit_eigen(context, NULL, NULL, &value, NULL, NULL),
                    MERBIT_INVALID_ARGUMENT);
   cpu_expect(context, MERBIT_INVALID_ARGUMENT, "`view` is NULL");

@@ -50,7 +50,8 @@ static int apply_other(void *user, const void *r, void *z, int64_t n, void *stre
   (void)stream;
   o->calls++;
   for (i = 0; i < n; i++) {
-    ((double *)z)[i] = ((const double *)r)[i] * (o->calls % 2 == 0 ? 0.2 : 0.3 + 0.1 * (double)(i % 3));
+    ((double *)z)[i] =
+        ((const double *)r)[i] * (o->calls % 2 == 0 ? 0.2 : 0.3 + 0.1 * (double)(i % 3));
   }
   return 0;
 }
@@ -73,6 +74,42 @@ static void test_flexible_callback(void **state) {
   linear_free(&l);
 }
 
+static cpu_memory memory;
+
+/* Whatever cannot be allocated is said, or done without, and nothing stays behind. */
+static void test_allocation(void **state) {
+  linear l = eigen_path(30, 1);
+  const merbit_eigen_desc desc = eigen_desc(MERBIT_EIGEN_LARGEST, 2, 1e-6);
+  const merbit_solver_desc gmres = gmres_desc(5, 1e-3);
+  const long live = memory.live;
+  double x[30];
+  int solves, at, refused = 0;
+  (void)state;
+  l.b = (double *)test_allocate(30, sizeof *l.b);
+  l.b[3] = 1;
+  for (solves = 0; solves <= 1; solves++) {
+    at = 0;
+    do {
+      static pairs p;
+      merbit_status status;
+      memory.fail_at = memory.made + ++at;
+      if (solves) {
+        status = solve_once(&l, &gmres, x).status;
+      } else {
+        eigen_once(&l, &desc, &p);
+        status = p.status;
+      }
+      assert_true(status == MERBIT_OK || status == MERBIT_OUT_OF_MEMORY);
+      assert_int_equal(memory.live, live);
+      refused += status != MERBIT_OK;
+    } while (memory.made >= memory.fail_at);
+    assert_true(at > 8);
+  }
+  assert_true(refused > 16);
+  memory.fail_at = 0;
+  linear_free(&l);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       SOLVER_CASES,
@@ -80,8 +117,8 @@ int main(void) {
       EIGEN_CASES,
       cmocka_unit_test(test_callback),
       cmocka_unit_test(test_flexible_callback),
+      cmocka_unit_test(test_allocation),
   };
-  cpu_memory memory;
   int failed;
   context = cpu_open(&memory, 2);
   failed = cmocka_run_group_tests(tests, NULL, NULL);
