@@ -148,6 +148,8 @@ static void compile_solvers(merbit_type type, int capability) {
       compile(of->file, &preamble, capability);
     }
   }
+  mbi_solve_preamble(type, &preamble);
+  compile("solve/eigen.cu", &preamble, capability);
   memset(&preamble, 0, sizeof preamble);
   compile("solve/loop.cu", &preamble, capability);
   compile_examine(type, capability);
