@@ -346,8 +346,8 @@
  * Inf stay in the rows whose nonzeros meet them. A sum that is zero is +0, as every sum is where alpha is 0; what
  * follows, alpha * sum + beta * y, is IEEE 754's: -1 times an empty row is -0, Inf times one is NaN. Subnormal
  * numbers are kept. Products are bitwise repeatable for one plan: GPU products whatever the launch, CPU products
- * for one number of threads. merbit_pagerank on the GPU adds atomically where a row spans thread blocks, and is
- * not.
+ * for one number of threads. So is merbit_pagerank, but with MERBIT_METHOD_MERBIT, which adds atomically where a
+ * row spans thread blocks.
  *
  * LIMITS. cols < 2^31. Rows and nonzeros are counted in 64 bits.
  *
@@ -734,12 +734,19 @@ typedef struct merbit_plan_info {
 
 typedef struct merbit_pagerank_desc {
   double damping;      /* in (0, 1); 0: 0.85 */
-  double tolerance;    /* on the L1 change of one iteration; 0: 1e-10 in f64, 1e-6 in f32 */
+  double tolerance;    /* on the L1 change of one iteration; 0: 1e-10 in f64, 2^-22 in f32 */
   int max_iterations;  /* 0: 1000 */
   int unweighted;      /* nonzero: ignore the values, every edge counts one */
   merbit_side side;    /* AUTO: the context's */
-  merbit_solve_progress progress;
+  merbit_solve_progress progress; /* on the CPU after each iteration; on CUDA where the host looks */
   void *progress_user;
+  const void *personalisation; /* host, graph->rows weights of the graph's type, >= 0 and not all zero: where
+                                  teleports go, in proportion; NULL: everywhere alike */
+  const void *start;   /* the same: what the first ranks are in proportion to, earlier ranks for one; may be
+                          `ranks`. NULL: all equal */
+  merbit_method method; /* of the product with A^T; MERBIT on CUDA commits into two buffers by turns */
+  double *history;     /* host: the changes of the first history_size iterations, at the end; or NULL */
+  int history_size;
 } merbit_pagerank_desc;
 
 typedef enum merbit_stop { /* why an iteration ended */
@@ -747,7 +754,7 @@ typedef enum merbit_stop { /* why an iteration ended */
   MERBIT_STOP_CAP = 1,       /* max_iterations reached */
   MERBIT_STOP_CANCELLED = 2, /* by the progress callback */
   MERBIT_STOP_NOT_FINITE = 3,
-  MERBIT_STOP_STAGNATED = 4, /* the true residual has stopped falling above the tolerance */
+  MERBIT_STOP_STAGNATED = 4, /* rounding errors allow no more progress, above the tolerance */
   MERBIT_STOP_BREAKDOWN = 5  /* the method divides by what is zero, or of the wrong sign */
 } merbit_stop;
 
@@ -756,10 +763,12 @@ typedef struct merbit_pagerank_result {
   int iterations;
   double change;            /* L1 change of the last iteration */
   int64_t dangling;         /* vertices without outgoing weight */
-  double prepare_seconds;   /* transposing, normalising, planning */
+  double prepare_seconds;   /* weighing, transposing, planning */
   double iterate_seconds;
   merbit_plan_info plan;
   char description[512];    /* of the plan, as merbit_plan_describe gives it */
+  int64_t synchronizations; /* CUDA: how often the host waited for the GPU between first and last iteration */
+  int64_t device_bytes;     /* GPU memory held, the plan's included */
 } merbit_pagerank_result;
 
 typedef enum merbit_solver_method { /* of A x = b; 0 is none: a method has to be named */
@@ -988,7 +997,7 @@ MERBIT_API merbit_status merbit_spmv_epilogue(merbit_plan *plan, merbit_workspac
 /* ---- Solvers ----------------------------------------------------------------------------------- */
 
 /* PageRank of a link graph: entry (i, j) is an edge from i to j, its value (1 in a pattern) the weight.
- * Vertices without outgoing weight spread theirs evenly. `ranks` is a host array of graph->rows
+ * Vertices without outgoing weight spread theirs where teleports go, as NetworkX has it. `ranks` is a host array of graph->rows
  * elements of the graph's value type; they add up to 1. A run that stops early still returns its
  * last ranks. `desc` and `result` may be NULL. Power method: the MERBIT paper, section 5.5.1. */
 MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_view *graph,
@@ -9613,107 +9622,6 @@ static const char *const mbi_source_spmv_transpose_cu[] = {
   "}\n",
   NULL};
 
-static const char *const mbi_source_solve_pagerank_cu[] = {
-  "// PageRank between two products: new ranks, their L1 change and the mass of dangling vertices.\n"
-  "// Source: the power method of Zhang, Yao, Jiang, Zhang, \"MERBIT: A GPU-Based SpMV Method for\n"
-  "// Iterative Workloads\", section 5.5.1.\n"
-  "//\n"
-  "// The host enqueues iterations ahead of the answer. Once mbk_pagerank_finish has set `stop`,\n"
-  "// later updates leave ranks and state alone, so that both are those of the iteration that\n"
-  "// stopped.\n"
-  "#ifndef MBK_VECTOR\n"
-  "#error \"define MBK_VECTOR: the type of ranks in memory\"\n"
-  "#endif\n"
-  "#include \"jit/device.cuh\"\n"
-  "\n"
-  "#define MBK_PAGERANK_THREADS 256\n"
-  "#define MBK_RUNNING (-1)\n"
-  "#define MBK_STOP_CONVERGED 0 // as merbit_stop\n"
-  "#define MBK_STOP_NOT_FINITE 3\n"
-  "\n"
-  "struct mbk_pagerank_state { // mbi_pagerank_state of the host\n"
-  "  double base;              // what every vertex receives in the next iteration\n"
-  "  double change;            // L1, of the last iteration\n"
-  "  mbk_i32 iterations;\n"
-  "  mbk_i32 stop;\n"
-  "};\n"
-  "\n"
-  "// The sums of `change` and `mass` over the block, complete in thread 0: a tree of fixed shape.\n"
-  "MBK_DEVICE void mbk_pagerank_sum(double *shared, double &change, double &mass) {\n"
-  "  double *const changes = shared, *const masses = shared + MBK_PAGERANK_THREADS;\n"
-  "  const mbk_u32 thread = mbk_thread();\n"
-  "  changes[thread] = change;\n"
-  "  masses[thread] = mass;\n"
-  "  mbk_block_sync();\n"
-  "  for (mbk_u32 half = MBK_PAGERANK_THREADS / 2; half > 0; half /= 2) {\n"
-  "    if (thread < half) {\n"
-  "      changes[thread] += changes[thread + half];\n"
-  "      masses[thread] += masses[thread + half];\n"
-  "    }\n"
-  "    mbk_block_sync();\n"
-  "  }\n"
-  "  change = changes[0];\n"
-  "  mass = masses[0];\n"
-  "}\n"
-  "\n"
-  "// x = damping * y + base. Block b leaves its parts of the change and of the dangling mass in\n",
-  "// partials[2 b] and partials[2 b + 1].\n"
-  "// Launch: a grid that depends on n alone, MBK_PAGERANK_THREADS threads.\n"
-  "// Shared: double[2 * MBK_PAGERANK_THREADS].\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
-  "    mbk_pagerank_update(MBK_VECTOR *x, const MBK_VECTOR *y, const unsigned char *dangling,\n"
-  "                        mbk_u64 n, double damping, const mbk_pagerank_state *state,\n"
-  "                        double *partials) {\n"
-  "  MBK_SHARED_MEMORY(shared);\n"
-  "  if (state->stop != MBK_RUNNING) {\n"
-  "    return;\n"
-  "  }\n"
-  "  const double base = state->base;\n"
-  "  double change = 0, mass = 0;\n"
-  "  for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_PAGERANK_THREADS + mbk_thread(); i < n;\n"
-  "       i += (mbk_u64)mbk_grid() * MBK_PAGERANK_THREADS) {\n"
-  "    const MBK_VECTOR rank = (MBK_VECTOR)(damping * (double)y[i] + base);\n"
-  "    const double difference = (double)rank - (double)x[i];\n"
-  "    change += difference < 0 ? -difference : difference;\n"
-  "    mass += dangling[i] ? (double)rank : 0.0;\n"
-  "    x[i] = rank;\n"
-  "  }\n"
-  "  mbk_pagerank_sum((double *)shared, change, mass);\n"
-  "  if (mbk_thread() == 0) {\n"
-  "    partials[2 * mbk_block()] = change;\n"
-  "    partials[2 * mbk_block() + 1] = mass;\n"
-  "  }\n"
-  "}\n"
-  "\n"
-  "// Adds up the parts of `blocks` blocks in a fixed order and decides.\n"
-  "// Launch: one block of MBK_PAGERANK_THREADS threads. Shared: double[2 * MBK_PAGERANK_THREADS].\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
-  "    mbk_pagerank_finish(const double *partials, mbk_u32 blocks, mbk_u64 n, double damping,\n"
-  "                        double tolerance, mbk_pagerank_state *state) {\n"
-  "  MBK_SHARED_MEMORY(shared);\n"
-  "  if (state->stop != MBK_RUNNING) {\n"
-  "    return;\n"
-  "  }\n"
-  "  double change = 0, mass = 0;\n",
-  "  for (mbk_u32 b = mbk_thread(); b < blocks; b += MBK_PAGERANK_THREADS) {\n"
-  "    change += partials[2 * b];\n"
-  "    mass += partials[2 * b + 1];\n"
-  "  }\n"
-  "  mbk_pagerank_sum((double *)shared, change,\n"
-  "                   mass); // ends behind a barrier: all have read `stop`\n"
-  "  if (mbk_thread() == 0) {\n"
-  "    state->base = (1.0 - damping + damping * mass) / (double)n;\n"
-  "    state->change = change;\n"
-  "    state->iterations++;\n"
-  "    if (change - change != 0) { // NaN or Inf\n"
-  "      state->stop = MBK_STOP_NOT_FINITE;\n"
-  "    } else if (change < tolerance) {\n"
-  "      state->stop = MBK_STOP_CONVERGED;\n"
-  "    }\n"
-  "  }\n"
-  "}\n",
-  NULL};
-
 static const char *const mbi_source_solve_state_cuh[] = {
   "// What the steps of a solver share, for the CPU and the GPU: one text is compiled by either\n"
   "// compiler. Scalars live in memory of the side that computes; steps read and write them there,\n"
@@ -9843,6 +9751,230 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "  c->why = why;\n"
   "  c->value = value;\n",
   "  return value - value == 0 ? MBI_SOLVE_BREAKDOWN : MBI_SOLVE_NOT_FINITE;\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_solve_pagerank_steps_cuh[] = {
+  "// PageRank's scalars between two iterations, in the state that solvers have: one text for the\n"
+  "// CPU and the GPU. state.rr and the ring hold the L1 change of an iteration; state.closed is\n"
+  "// not 0 once it has stopped.\n"
+  "\n"
+  "// In state.scalar; the first two are s0 and s1 of the product's epilogue.\n"
+  "#define MBI_PAGERANK_DAMPING 0\n"
+  "#define MBI_PAGERANK_BASE 1     // what each unit of the teleport distribution receives next\n"
+  "#define MBI_PAGERANK_SUM 2      // of the distribution as it is stored: 1, or n where all are 1\n"
+  "#define MBI_PAGERANK_LEAST 3    // change so far\n"
+  "#define MBI_PAGERANK_STALE 4    // iterations since\n"
+  "#define MBI_PAGERANK_DANGLING 5 // vertices that nothing leaves\n"
+  "\n"
+  "#define MBI_PAGERANK_CONVERGED 0 // as merbit_stop\n"
+  "#define MBI_PAGERANK_STAGNATED 4\n"
+  "// But for rounding each iteration takes the change down, by the damping at least.\n"
+  "#define MBI_PAGERANK_PATIENCE 16\n"
+  "\n"
+  "// The mass of dangling vertices goes where all teleports go.\n"
+  "MBS_FUNCTION void mbi_pagerank_spread(mbi_solve_state *s, double mass) {\n"
+  "  const double damping = s->scalar[MBI_PAGERANK_DAMPING];\n"
+  "  s->scalar[MBI_PAGERANK_BASE] = (1.0 - damping + damping * mass) / s->scalar[MBI_PAGERANK_SUM];\n"
+  "}\n"
+  "\n"
+  "// At the end of an iteration.\n"
+  "MBS_FUNCTION void mbi_pagerank_decide(mbi_solve_memory *m, double change, double mass) {\n"
+  "  mbi_solve_state *s = &m->state;\n"
+  "  mbi_pagerank_spread(s, mass);\n"
+  "  s->iterations++;\n"
+  "  s->rr = change;\n"
+  "  m->ring[s->iterations % MBI_SOLVE_RING] = change;\n"
+  "  if (change < s->scalar[MBI_PAGERANK_LEAST]) {\n"
+  "    s->scalar[MBI_PAGERANK_LEAST] = change;\n"
+  "    s->scalar[MBI_PAGERANK_STALE] = 0;\n"
+  "  } else {\n"
+  "    s->scalar[MBI_PAGERANK_STALE] += 1;\n"
+  "  }\n"
+  "  if (!(change - change == 0)) { // NaN or Inf\n",
+  "    s->stop = MBI_SOLVE_NOT_FINITE;\n"
+  "  } else if (change < s->tolerance) {\n"
+  "    s->stop = MBI_PAGERANK_CONVERGED;\n"
+  "  } else if (s->scalar[MBI_PAGERANK_STALE] >= MBI_PAGERANK_PATIENCE) {\n"
+  "    s->stop = MBI_PAGERANK_STAGNATED;\n"
+  "  } else if (s->iterations >= s->cap) {\n"
+  "    s->stop = MBI_SOLVE_CAP;\n"
+  "  }\n"
+  "  s->closed = s->stop != MBI_SOLVE_RUNNING;\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_solve_pagerank_cu[] = {
+  "// PageRank around its products: weights of vertices, first ranks, the scalar part of an\n"
+  "// iteration, ranks at the end. Source: the power method of Zhang, Yao, Jiang, Zhang, \"MERBIT: A\n"
+  "// GPU-Based SpMV Method for Iterative Workloads\", section 5.5.1, on z = rank / W, where W is\n"
+  "// the weight of all edges that leave a vertex, -1 where none does. New z, their L1 change and\n"
+  "// the mass of dangling vertices come with the product, by its epilogue; where that is MERBIT's\n"
+  "// with two buffers, from mbk_pagerank_update.\n"
+  "//\n"
+  "// Iterations run ahead of the host. Once state.closed is set, later ones leave ranks and state\n"
+  "// alone, so that both are those of the iteration that stopped.\n"
+  "#ifndef MBK_VECTOR\n"
+  "#error \"define MBK_VECTOR: the type of ranks in memory\"\n"
+  "#endif\n"
+  "#ifndef MBK_ROW_PTR\n"
+  "#error \"define MBK_ROW_PTR: the type of the graph's row_ptr\"\n"
+  "#endif\n"
+  "#include \"jit/device.cuh\"\n"
+  "\n"
+  "#define MBS_FUNCTION MBK_DEVICE\n"
+  "#include \"solve/state.cuh\"\n"
+  "\n"
+  "#include \"solve/pagerank_steps.cuh\"\n"
+  "\n"
+  "#define MBK_PAGERANK_THREADS 256\n"
+  "\n"
+  "MBK_DEVICE mbk_u64 mbk_pagerank_place() {\n"
+  "  return (mbk_u64)mbk_block() * MBK_PAGERANK_THREADS + mbk_thread();\n"
+  "}\n"
+  "\n"
+  "MBK_DEVICE mbk_u64 mbk_pagerank_stride() {\n"
+  "  return (mbk_u64)mbk_grid() * MBK_PAGERANK_THREADS;\n"
+  "}\n"
+  "\n"
+  "// The two sums over the block, complete in thread 0: a tree of fixed shape.\n"
+  "MBK_DEVICE void mbk_pagerank_sum(double *shared, double &first, double &second) {\n"
+  "  double *const firsts = shared, *const seconds = shared + MBK_PAGERANK_THREADS;\n"
+  "  const mbk_u32 thread = mbk_thread();\n"
+  "  firsts[thread] = first;\n"
+  "  seconds[thread] = second;\n"
+  "  mbk_block_sync();\n"
+  "  for (mbk_u32 half = MBK_PAGERANK_THREADS / 2; half > 0; half /= 2) {\n",
+  "    if (thread < half) {\n"
+  "      firsts[thread] += firsts[thread + half];\n"
+  "      seconds[thread] += seconds[thread + half];\n"
+  "    }\n"
+  "    mbk_block_sync();\n"
+  "  }\n"
+  "  first = firsts[0];\n"
+  "  second = seconds[0];\n"
+  "}\n"
+  "\n"
+  "// Block b leaves its parts of the two sums in partials[2 b] and partials[2 b + 1].\n"
+  "MBK_DEVICE void mbk_pagerank_leave(double *shared, double first, double second,\n"
+  "                                   double *partials) {\n"
+  "  mbk_pagerank_sum(shared, first, second);\n"
+  "  if (mbk_thread() == 0) {\n"
+  "    partials[2 * mbk_block()] = first;\n"
+  "    partials[2 * mbk_block() + 1] = second;\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Adds up the parts of `blocks` blocks in a fixed order, complete in thread 0.\n"
+  "MBK_DEVICE void mbk_pagerank_gather(double *shared, const double *partials, mbk_u32 blocks,\n"
+  "                                    double &first, double &second) {\n"
+  "  first = second = 0;\n"
+  "  for (mbk_u32 b = mbk_thread(); b < blocks; b += MBK_PAGERANK_THREADS) {\n"
+  "    first += partials[2 * b];\n"
+  "    second += partials[2 * b + 1];\n"
+  "  }\n"
+  "  mbk_pagerank_sum(shared, first, second);\n"
+  "}\n"
+  "\n"
+  "// W of a pattern: the lengths of its rows.\n"
+  "// Launch: any grid of MBK_PAGERANK_THREADS threads. Shared: none.\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
+  "    mbk_pagerank_weigh(MBK_VECTOR *weights, const MBK_ROW_PTR *row_ptr, mbk_u64 n) {\n"
+  "  for (mbk_u64 i = mbk_pagerank_place(); i < n; i += mbk_pagerank_stride()) {\n"
+  "    const MBK_ROW_PTR length = row_ptr[i + 1] - row_ptr[i];\n"
+  "    weights[i] = length > 0 ? (MBK_VECTOR)length : (MBK_VECTOR)-1;\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// z holds ranks, or where not `given` nothing, and all are 1 / n; becomes those by W. Sums:\n"
+  "// vertices that dangle, and their mass.\n",
+  "// Launch: a grid that depends on n alone, MBK_PAGERANK_THREADS threads.\n"
+  "// Shared: double[2 * MBK_PAGERANK_THREADS].\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
+  "    mbk_pagerank_begin(MBK_VECTOR *z, const MBK_VECTOR *weights, mbk_i32 given, mbk_u64 n,\n"
+  "                       double *partials) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  double count = 0, mass = 0;\n"
+  "  for (mbk_u64 i = mbk_pagerank_place(); i < n; i += mbk_pagerank_stride()) {\n"
+  "    const double weight = (double)weights[i];\n"
+  "    const MBK_VECTOR rank = given ? z[i] : (MBK_VECTOR)(1.0 / (double)n);\n"
+  "    const MBK_VECTOR share = (MBK_VECTOR)((double)rank / (weight < 0 ? 1.0 : weight));\n"
+  "    count += weight < 0 ? 1.0 : 0.0;\n"
+  "    mass += weight < 0 ? (double)share : 0.0;\n"
+  "    z[i] = share;\n"
+  "  }\n"
+  "  mbk_pagerank_leave((double *)shared, count, mass, partials);\n"
+  "}\n"
+  "\n"
+  "// What the first iteration starts from.\n"
+  "// Launch: one block of MBK_PAGERANK_THREADS threads. Shared: double[2 * MBK_PAGERANK_THREADS].\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
+  "    mbk_pagerank_first(const double *partials, mbk_u32 blocks, mbi_solve_memory *m) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  double count, mass;\n"
+  "  mbk_pagerank_gather((double *)shared, partials, blocks, count, mass);\n"
+  "  if (mbk_thread() == 0) {\n"
+  "    m->state.scalar[MBI_PAGERANK_DANGLING] = count;\n"
+  "    mbi_pagerank_spread(&m->state, mass);\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Behind a product that has left the change and the mass of dangling vertices in\n"
+  "// state.product_sums. Launch: one thread, early.\n"
+  "MBK_KERNEL mbk_pagerank_decide(mbi_solve_memory *m) {\n"
+  "  mbk_await();\n"
+  "  mbk_release();\n"
+  "  if (!m->state.closed) {\n"
+  "    mbi_pagerank_decide(m, m->state.product_sums[0], m->state.product_sums[1]);\n"
+  "  }\n"
+  "}\n"
+  "\n",
+  "// z = (damping * y + base * teleport) / W; teleport null: ones. Sums: the change and the mass\n"
+  "// of dangling vertices. Launch and shared memory as mbk_pagerank_begin.\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
+  "    mbk_pagerank_update(MBK_VECTOR *z, const MBK_VECTOR *y, const MBK_VECTOR *weights,\n"
+  "                        const MBK_VECTOR *teleport, mbk_u64 n, const mbi_solve_memory *m,\n"
+  "                        double *partials) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  if (m->state.closed) {\n"
+  "    return;\n"
+  "  }\n"
+  "  const double damping = m->state.scalar[MBI_PAGERANK_DAMPING];\n"
+  "  const double base = m->state.scalar[MBI_PAGERANK_BASE];\n"
+  "  double change = 0, mass = 0;\n"
+  "  for (mbk_u64 i = mbk_pagerank_place(); i < n; i += mbk_pagerank_stride()) {\n"
+  "    const double given = (double)weights[i], weight = given < 0 ? 1.0 : given;\n"
+  "    const double share = teleport != nullptr ? base * (double)teleport[i] : base;\n"
+  "    const MBK_VECTOR next = (MBK_VECTOR)((damping * (double)y[i] + share) / weight);\n"
+  "    const double difference = ((double)next - (double)z[i]) * weight;\n"
+  "    change += difference < 0 ? -difference : difference;\n"
+  "    mass += given < 0 ? (double)next : 0.0;\n"
+  "    z[i] = next;\n"
+  "  }\n"
+  "  mbk_pagerank_leave((double *)shared, change, mass, partials);\n"
+  "}\n"
+  "\n"
+  "// Adds up what mbk_pagerank_update has left, and decides.\n"
+  "// Launch: one block of MBK_PAGERANK_THREADS threads. Shared: double[2 * MBK_PAGERANK_THREADS].\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
+  "    mbk_pagerank_finish(const double *partials, mbk_u32 blocks, mbi_solve_memory *m) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  if (m->state.closed) {\n"
+  "    return;\n"
+  "  }\n"
+  "  double change, mass;\n"
+  "  mbk_pagerank_gather((double *)shared, partials, blocks, change, mass);\n",
+  "  if (mbk_thread() == 0) { // behind a barrier: all have read `closed`\n"
+  "    mbi_pagerank_decide(m, change, mass);\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Ranks again. Launch: any grid of MBK_PAGERANK_THREADS threads. Shared: none.\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
+  "    mbk_pagerank_end(MBK_VECTOR *z, const MBK_VECTOR *weights, mbk_u64 n) {\n"
+  "  for (mbk_u64 i = mbk_pagerank_place(); i < n; i += mbk_pagerank_stride()) {\n"
+  "    z[i] = weights[i] < 0 ? z[i] : z[i] * weights[i];\n"
+  "  }\n"
   "}\n",
   NULL};
 
@@ -11305,8 +11437,9 @@ static const struct {
     {"spmv/many.cu", mbi_source_spmv_many_cu},
     {"spmv/reorder.cu", mbi_source_spmv_reorder_cu},
     {"spmv/transpose.cu", mbi_source_spmv_transpose_cu},
-    {"solve/pagerank.cu", mbi_source_solve_pagerank_cu},
     {"solve/state.cuh", mbi_source_solve_state_cuh},
+    {"solve/pagerank_steps.cuh", mbi_source_solve_pagerank_steps_cuh},
+    {"solve/pagerank.cu", mbi_source_solve_pagerank_cu},
     {"solve/step.cuh", mbi_source_solve_step_cuh},
     {"solve/look_steps.cuh", mbi_source_solve_look_steps_cuh},
     {"solve/loop.cu", mbi_source_solve_loop_cu},
@@ -11322,7 +11455,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "c6c4998e2e052316f4f4f1903a40d065f17795d5d808c0c8aa5f494b5b2de60b"
+#define MBI_KERNEL_HASH "4d213672b996d36b118694516aa71a2e9601f1bf3a4d022ceb932f085ff3e449"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -36761,694 +36894,6 @@ MERBIT_API merbit_status merbit_plan_get_order(const merbit_plan *plan, int64_t 
   return MERBIT_OK;
 }
 
-/* ==== >>solve/pagerank.c  PageRank ======================================================== */
-/* The transition matrix of a link graph, transposed: with w(i, j) the weight of the edge i ->
- * j, P(i, j) = w(i, j) / sum over j of w(i, j), and rows of P without weight are empty
- * ("dangling"). */
-#define MBI_TRANSITION_CHUNK 65536 /* entries that one task scales */
-
-typedef struct mbi_transition {
-  merbit_matrix *matrix; /* the transposed graph */
-  merbit_view view;      /* P^T: the matrix with scaled values */
-  void *own_values;      /* of view, where the matrix had none */
-  double *weights;       /* of all edges that leave a vertex; only while building */
-  unsigned char *dangling;
-  int64_t dangling_count;
-} mbi_transition;
-
-static double mbi_transition_weight(const merbit_view *graph, int64_t k) {
-  if (graph->values == NULL) {
-    return 1.0;
-  }
-  return mbi_view_type(graph) == MERBIT_F32 ? (double)((const float *)graph->values)[k]
-                                            : ((const double *)graph->values)[k];
-}
-
-/* `graph` is a host view whose arrays have been checked. */
-static merbit_status mbi_transition_check(merbit_context *context, const merbit_view *graph) {
-  int64_t k;
-  for (k = 0; k < graph->nnz && graph->values != NULL; k++) {
-    const double weight = mbi_transition_weight(graph, k);
-    if (!(weight >= 0 && weight <= DBL_MAX)) {
-      const int64_t column = mbi_index_at(graph->col_ind, graph->index_type, k) - graph->base;
-      const int64_t row = graph->format == MERBIT_COO
-                              ? mbi_index_at(graph->row_ind, graph->index_type, k) - graph->base
-                              : mbi_row_of(graph, k);
-      return mbi_fail(context, MERBIT_INVALID_MATRIX,
-                      "values[%" PRId64 "] is %g, the weight of edge (%" PRId64 ", %" PRId64
-                      "), counted from 0; weights must be finite and not negative",
-                      k, weight, row, column);
-    }
-  }
-  return MERBIT_OK;
-}
-
-/* What leaves each vertex, edges in the order of their targets. */
-static merbit_status mbi_transition_weigh(merbit_context *context, mbi_transition *p) {
-  const merbit_view *graph = &p->matrix->view;
-  const int32_t *source = (const int32_t *)graph->col_ind;
-  int64_t i, k;
-  for (i = 0; i < graph->cols; i++) {
-    p->weights[i] = 0;
-  }
-  for (k = 0; k < graph->nnz; k++) {
-    p->weights[source[k]] += mbi_transition_weight(graph, k);
-  }
-  for (i = 0; i < graph->cols; i++) {
-    p->dangling[i] = p->weights[i] == 0;
-    p->dangling_count += p->dangling[i];
-    if (p->weights[i] > DBL_MAX) {
-      return mbi_fail(context, MERBIT_INVALID_MATRIX,
-                      "the weights of the edges from vertex %" PRId64
-                      ", counted from 0, add up to infinity; scale them down",
-                      i);
-    }
-  }
-  return MERBIT_OK;
-}
-
-static void mbi_transition_scale_f64(void *argument, int task) {
-  const mbi_transition *p = (const mbi_transition *)argument;
-  const merbit_view *graph = &p->matrix->view;
-  const int32_t *source = (const int32_t *)graph->col_ind;
-  double *value = (double *)(uintptr_t)p->view.values;
-  const int64_t begin = (int64_t)task * MBI_TRANSITION_CHUNK;
-  const int64_t left = graph->nnz - begin;
-  const int64_t end = begin + (left < MBI_TRANSITION_CHUNK ? left : MBI_TRANSITION_CHUNK);
-  int64_t k;
-  for (k = begin; k < end; k++) {
-    const double total = p->weights[source[k]];
-    value[k] = total > 0 ? (double)(mbi_transition_weight(graph, k) / total) : 0;
-  }
-}
-
-static void mbi_transition_scale_f32(void *argument, int task) {
-  const mbi_transition *p = (const mbi_transition *)argument;
-  const merbit_view *graph = &p->matrix->view;
-  const int32_t *source = (const int32_t *)graph->col_ind;
-  float *value = (float *)(uintptr_t)p->view.values;
-  const int64_t begin = (int64_t)task * MBI_TRANSITION_CHUNK;
-  const int64_t left = graph->nnz - begin;
-  const int64_t end = begin + (left < MBI_TRANSITION_CHUNK ? left : MBI_TRANSITION_CHUNK);
-  int64_t k;
-  for (k = begin; k < end; k++) {
-    const double total = p->weights[source[k]];
-    value[k] = total > 0 ? (float)(mbi_transition_weight(graph, k) / total) : 0;
-  }
-}
-
-static void mbi_transition_scale(merbit_context *context, mbi_transition *p) {
-  const int64_t tasks = (p->view.nnz + MBI_TRANSITION_CHUNK - 1) / MBI_TRANSITION_CHUNK;
-  p->view.values = p->own_values != NULL ? p->own_values : p->matrix->view.values;
-  mbi_parallel(context, (int)tasks,
-               mbi_view_type(&p->view) == MERBIT_F32 ? mbi_transition_scale_f32
-                                                     : mbi_transition_scale_f64,
-               p);
-}
-
-/* `graph` is a square host view whose header has been checked; its arrays and weights are
- * checked here. After a failure mbi_transition_destroy cleans up. */
-static merbit_status mbi_transition_create(merbit_context *context, const merbit_view *graph,
-                                           mbi_transition *p) {
-  void *memory = NULL;
-  merbit_status status = mbi_view_check_arrays(context, graph);
-  memset(p, 0, sizeof *p);
-  if (status == MERBIT_OK) {
-    status = mbi_transition_check(context, graph);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_matrix_from_view(context, graph, MBI_BUILD_TRANSPOSE, &p->matrix);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  p->view = p->matrix->view;
-  status = mbi_allocate_array(context, graph->rows, sizeof(double), "the weight of each vertex",
-                              &memory);
-  p->weights = (double *)memory;
-  if (status == MERBIT_OK) {
-    status = mbi_allocate_array(context, graph->rows, 1, "the mark of each vertex", &memory);
-    p->dangling = (unsigned char *)memory;
-  }
-  if (status == MERBIT_OK && p->view.values == NULL) {
-    status = mbi_allocate_array(context, p->view.nnz, mbi_type_size(mbi_view_type(graph)),
-                                "the values of the transition matrix", &p->own_values);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_transition_weigh(context, p);
-  }
-  if (status == MERBIT_OK) {
-    mbi_transition_scale(context, p);
-  }
-  mbi_release(context, p->weights);
-  p->weights = NULL;
-  return status;
-}
-
-static void mbi_transition_destroy(merbit_context *context, mbi_transition *p) {
-  merbit_matrix_destroy(p->matrix);
-  mbi_release(context, p->own_values);
-  mbi_release(context, p->dangling);
-}
-
-/* PageRank by the power method: Zhang, Yao, Jiang, Zhang, "MERBIT: A GPU-Based SpMV Method for
- * Iterative Workloads", section 5.5.1. With P(i, j) = w(i, j) / sum over j of w(i, j), an
- * iteration is x' = d P^T x + (1 - d + d * (mass of dangling vertices)) / n. P^T is built once.
- * Sums over vertices are in double and in an order that depends on n alone. */
-#define MBI_PAGERANK_THREADS 256 /* of a block, and the most blocks, on the GPU */
-#define MBI_PAGERANK_BLOCKS 1024
-#define MBI_PAGERANK_BATCH 8 /* iterations that the GPU runs between two looks of the host */
-#define MBI_PAGERANK_RUNNING (-1)
-
-typedef struct mbi_pagerank_state { /* mbk_pagerank_state of pagerank.cu */
-  double base;                      /* what every vertex receives in the next iteration */
-  double change;
-  int32_t iterations;
-  int32_t stop; /* MBI_PAGERANK_RUNNING, or a merbit_stop */
-} mbi_pagerank_state;
-
-typedef struct mbi_pagerank_gpu {
-  mbi_program program;
-  void *update, *finish; /* CUfunction */
-  mbi_devptr x, y[2], dangling, partials, state;
-} mbi_pagerank_gpu;
-
-typedef struct mbi_pagerank {
-  merbit_context *context;
-  merbit_pagerank_desc desc; /* defaults filled in */
-  merbit_type type;
-  int64_t n;
-  mbi_transition p;
-  merbit_plan *plan; /* of P^T */
-  void *x;           /* the caller's ranks */
-  mbi_pagerank_state state;
-  void *y;          /* CPU: the product */
-  double *partials; /* CPU: change and dangling mass of each chunk */
-  mbi_pagerank_gpu gpu;
-} mbi_pagerank;
-
-/* ---- Encode: P^T as a plan, vectors ------------------------------------------------------ */
-
-static merbit_status mbi_pagerank_plan(mbi_pagerank *run, merbit_side side) {
-  merbit_plan_desc desc;
-  memset(&desc, 0, sizeof desc);
-  desc.side = side;
-  desc.unchecked = 1;
-  return mbi_plan_create(run->context, &run->p.view, &desc, side == MERBIT_SIDE_CUDA,
-                         &run->plan);
-}
-
-static int64_t mbi_pagerank_blocks(const mbi_pagerank *run) {
-  const int64_t blocks = (run->n + MBI_PAGERANK_THREADS - 1) / MBI_PAGERANK_THREADS;
-  return blocks < MBI_PAGERANK_BLOCKS ? blocks : MBI_PAGERANK_BLOCKS;
-}
-
-/* Vectors on the GPU; run->x already holds the first ranks. */
-static merbit_status mbi_pagerank_upload(mbi_pagerank *run) {
-  merbit_context *context = run->context;
-  const size_t n = (size_t)run->n, bytes = n * mbi_type_size(run->type);
-  int i;
-  merbit_status status = mbi_device_allocate(context, bytes, "ranks", &run->gpu.x);
-  for (i = 0; i < 2 && status == MERBIT_OK; i++) {
-    status = mbi_device_allocate(context, bytes, "products", &run->gpu.y[i]);
-    if (status == MERBIT_OK) {
-      status = mbi_device_zero(context, run->gpu.y[i], bytes, NULL);
-    }
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, n, "vertex marks", &run->gpu.dangling);
-  }
-  if (status == MERBIT_OK) {
-    status =
-        mbi_device_allocate(context, (uint64_t)mbi_pagerank_blocks(run) * 2 * sizeof(double),
-                            "partial sums", &run->gpu.partials);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, sizeof run->state, "the state", &run->gpu.state);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_upload(context, run->gpu.x, run->x, bytes);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_upload(context, run->gpu.dangling, run->p.dangling, n);
-  }
-  return status == MERBIT_OK
-             ? mbi_device_upload(context, run->gpu.state, &run->state, sizeof run->state)
-             : status;
-}
-
-/* ---- Specialise: one program with the two kernels ---------------------------------------- */
-
-static void mbi_pagerank_preamble(merbit_type type, mbi_preamble *preamble) {
-  memset(preamble, 0, sizeof *preamble);
-  mbi_preamble_define(preamble, "MBK_VECTOR", type == MERBIT_F32 ? "float" : "double");
-}
-
-static merbit_status mbi_pagerank_specialise(mbi_pagerank *run) {
-  mbi_preamble preamble;
-  merbit_status status;
-  mbi_pagerank_preamble(run->type, &preamble);
-  status = mbi_program_create(run->context, "solve/pagerank.cu", &preamble, &run->gpu.program);
-  if (status == MERBIT_OK) {
-    status = mbi_program_kernel(run->context, &run->gpu.program, "mbk_pagerank_update",
-                                &run->gpu.update);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_program_kernel(run->context, &run->gpu.program, "mbk_pagerank_finish",
-                                &run->gpu.finish);
-  }
-  return status;
-}
-
-static merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run) {
-  merbit_status status = mbi_pagerank_plan(run, MERBIT_SIDE_CUDA);
-  if (status == MERBIT_OK) {
-    status = mbi_device_enter(run->context);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  status = mbi_pagerank_specialise(run);
-  if (status == MERBIT_OK) {
-    status = mbi_pagerank_upload(run);
-  }
-  mbi_device_leave(run->context);
-  return status;
-}
-
-/* What a dead device held is gone with it. Leaves `gpu` empty, so that the CPU may follow. */
-static void mbi_pagerank_release_cuda(mbi_pagerank *run) {
-  merbit_context *context = run->context;
-  mbi_pagerank_gpu *gpu = &run->gpu;
-  if (context->side == MERBIT_SIDE_CUDA && mbi_device_enter_alive(context)) {
-    mbi_device_release(context, gpu->x);
-    mbi_device_release(context, gpu->y[0]);
-    mbi_device_release(context, gpu->y[1]);
-    mbi_device_release(context, gpu->dangling);
-    mbi_device_release(context, gpu->partials);
-    mbi_device_release(context, gpu->state);
-    mbi_program_destroy(context, &gpu->program);
-    mbi_device_leave(context);
-  }
-  memset(gpu, 0, sizeof *gpu);
-  merbit_plan_destroy(run->plan);
-  run->plan = NULL;
-}
-
-/* ---- Launch: a batch of iterations, then one look ---------------------------------------- */
-
-/* Enqueue one iteration; the two products alternate, as the dual-buffer commit wants it. */
-static merbit_status mbi_pagerank_launch(mbi_pagerank *run, int iteration) {
-  merbit_context *context = run->context;
-  mbi_devptr y = run->gpu.y[iteration % 2], z = run->gpu.y[1 - iteration % 2];
-  const unsigned shared = 2 * MBI_PAGERANK_THREADS * sizeof(double);
-  uint64_t n = (uint64_t)run->n;
-  uint32_t blocks = (uint32_t)mbi_pagerank_blocks(run);
-  void *update[7], *finish[6];
-  merbit_status status = mbi_merbit_multiply_dual(run->plan, run->gpu.x, y, z, NULL);
-  update[0] = &run->gpu.x;
-  update[1] = &y;
-  update[2] = &run->gpu.dangling;
-  update[3] = &n;
-  update[4] = &run->desc.damping;
-  update[5] = &run->gpu.state;
-  update[6] = &run->gpu.partials;
-  finish[0] = &run->gpu.partials;
-  finish[1] = &blocks;
-  finish[2] = &n;
-  finish[3] = &run->desc.damping;
-  finish[4] = &run->desc.tolerance;
-  finish[5] = &run->gpu.state;
-  if (status == MERBIT_OK) {
-    status = mbi_device_launch(context, run->gpu.update, "mbk_pagerank_update", blocks,
-                               MBI_PAGERANK_THREADS, shared, NULL, update);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_launch(context, run->gpu.finish, "mbk_pagerank_finish", 1,
-                               MBI_PAGERANK_THREADS, shared, NULL, finish);
-  }
-  return status;
-}
-
-/* A batch of iterations, then one look. */
-static merbit_status mbi_pagerank_iterate_cuda(mbi_pagerank *run) {
-  merbit_context *context = run->context;
-  const int left = run->desc.max_iterations - run->state.iterations;
-  const int first = run->state.iterations; /* exact while running: none was skipped */
-  int i;
-  merbit_status status = mbi_device_enter(context);
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  for (i = 0; i < MBI_PAGERANK_BATCH && i < left && status == MERBIT_OK; i++) {
-    status = mbi_pagerank_launch(run, first + i);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_download(context, &run->state, run->gpu.state, sizeof run->state);
-  }
-  mbi_device_leave(context);
-  return status;
-}
-
-static merbit_status mbi_pagerank_fetch(mbi_pagerank *run) {
-  merbit_status status = mbi_device_enter(run->context);
-  if (status == MERBIT_OK) {
-    status = mbi_device_download(run->context, run->x, run->gpu.x,
-                                 (size_t)run->n * mbi_type_size(run->type));
-    mbi_device_leave(run->context);
-  }
-  return status;
-}
-
-/* PageRank: what was asked, who computes, and the loop. Sums over vertices are in double and in
- * an order that depends on their number alone. */
-#define MBI_PAGERANK_CHUNK 8192 /* vertices that one task updates */
-
-static merbit_status mbi_pagerank_check_desc(mbi_pagerank *run) {
-  merbit_context *context = run->context;
-  merbit_pagerank_desc *desc = &run->desc;
-  if (desc->damping != 0 && !(desc->damping > 0 && desc->damping < 1)) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "pagerank_desc.damping is %g; use a number between 0 and 1, or 0 for 0.85",
-                    desc->damping);
-  }
-  if (desc->tolerance != 0 && !(desc->tolerance > 0 && desc->tolerance <= DBL_MAX)) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "pagerank_desc.tolerance is %g; use a number above 0, or 0 for the default",
-                    desc->tolerance);
-  }
-  if (desc->max_iterations < 0) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "pagerank_desc.max_iterations is %d; use 0 for the default",
-                    desc->max_iterations);
-  }
-  if ((int)desc->side < MERBIT_SIDE_AUTO || (int)desc->side > MERBIT_SIDE_CUDA) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "pagerank_desc.side is %d; use a MERBIT_SIDE", (int)desc->side);
-  }
-  desc->damping = desc->damping != 0 ? desc->damping : 0.85;
-  desc->max_iterations = desc->max_iterations != 0 ? desc->max_iterations : 1000;
-  if (desc->tolerance == 0) {
-    desc->tolerance = run->type == MERBIT_F32 ? 1e-6 : 1e-10;
-  }
-  return MERBIT_OK;
-}
-
-static merbit_status mbi_pagerank_encode(mbi_pagerank *run, const merbit_view *graph) {
-  merbit_context *context = run->context;
-  merbit_view host = *graph;
-  merbit_status status = MERBIT_OK;
-  const int device = graph->memory == MERBIT_MEMORY_DEVICE;
-  if (run->desc.unweighted) {
-    host.values = NULL;
-  }
-  if (device) {
-    const merbit_view there = host;
-    status = mbi_view_download(context, &there, &host);
-  }
-  if (status == MERBIT_OK && host.format == MERBIT_BSR) {
-    merbit_matrix *entries = NULL;
-    status = mbi_view_check_arrays(context, &host);
-    if (status == MERBIT_OK) {
-      status = mbi_matrix_from_view(context, &host, 0, &entries);
-    }
-    if (status == MERBIT_OK) {
-      status = mbi_transition_create(context, &entries->view, &run->p);
-    }
-    merbit_matrix_destroy(entries);
-  } else if (status == MERBIT_OK && mbi_view_is_half(&host)) {
-    merbit_view full;
-    status = mbi_view_check_arrays(context, &host);
-    if (status == MERBIT_OK) {
-      status = mbi_transition_check(context, &host); /* names weights as they were given */
-    }
-    if (status == MERBIT_OK) {
-      status = mbi_half_expand(context, &host, MERBIT_OPERATION_N, 0, &full, NULL);
-    }
-    if (status == MERBIT_OK) {
-      status = mbi_transition_create(context, &full, &run->p);
-      mbi_host_view_release(context, &full);
-    }
-  } else if (status == MERBIT_OK) {
-    status = mbi_transition_create(context, &host, &run->p);
-  }
-  if (device) {
-    mbi_host_view_release(context, &host);
-  }
-  return status;
-}
-
-/* ---- CPU --------------------------------------------------------------------------------- */
-
-/* One chunk of x = d * y + base. */
-static void mbi_pagerank_update_f64(void *argument, int chunk) {
-  const mbi_pagerank *run = (const mbi_pagerank *)argument;
-  const double *y = (const double *)run->y;
-  double *x = (double *)run->x;
-  const double damping = run->desc.damping, base = run->state.base;
-  const int64_t begin = (int64_t)chunk * MBI_PAGERANK_CHUNK;
-  const int64_t end = begin + MBI_PAGERANK_CHUNK < run->n ? begin + MBI_PAGERANK_CHUNK : run->n;
-  double change = 0, mass = 0;
-  int64_t i;
-  for (i = begin; i < end; i++) {
-    const double rank = (double)(damping * (double)y[i] + base);
-    change += fabs((double)rank - (double)x[i]);
-    mass += run->p.dangling[i] ? (double)rank : 0;
-    x[i] = rank;
-  }
-  run->partials[2 * (size_t)chunk] = change;
-  run->partials[2 * (size_t)chunk + 1] = mass;
-}
-
-/* One chunk of x = d * y + base. */
-static void mbi_pagerank_update_f32(void *argument, int chunk) {
-  const mbi_pagerank *run = (const mbi_pagerank *)argument;
-  const float *y = (const float *)run->y;
-  float *x = (float *)run->x;
-  const double damping = run->desc.damping, base = run->state.base;
-  const int64_t begin = (int64_t)chunk * MBI_PAGERANK_CHUNK;
-  const int64_t end = begin + MBI_PAGERANK_CHUNK < run->n ? begin + MBI_PAGERANK_CHUNK : run->n;
-  double change = 0, mass = 0;
-  int64_t i;
-  for (i = begin; i < end; i++) {
-    const float rank = (float)(damping * (double)y[i] + base);
-    change += fabs((double)rank - (double)x[i]);
-    mass += run->p.dangling[i] ? (double)rank : 0;
-    x[i] = rank;
-  }
-  run->partials[2 * (size_t)chunk] = change;
-  run->partials[2 * (size_t)chunk + 1] = mass;
-}
-
-static int64_t mbi_pagerank_chunks(int64_t count) {
-  return (count + MBI_PAGERANK_CHUNK - 1) / MBI_PAGERANK_CHUNK;
-}
-
-static merbit_status mbi_pagerank_prepare_cpu(mbi_pagerank *run) {
-  void *partials = NULL;
-  merbit_status status = mbi_pagerank_plan(run, MERBIT_SIDE_CPU);
-  if (status == MERBIT_OK) {
-    status = mbi_allocate_array(run->context, run->n, mbi_type_size(run->type),
-                                "a vector of ranks", &run->y);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_allocate_array(run->context, mbi_pagerank_chunks(run->n), 2 * sizeof(double),
-                                "partial sums", &partials);
-  }
-  run->partials = (double *)partials;
-  return status;
-}
-
-static merbit_status mbi_pagerank_iterate_cpu(mbi_pagerank *run) {
-  const double damping = run->desc.damping;
-  const int64_t chunks = mbi_pagerank_chunks(run->n);
-  mbi_pagerank_state *state = &run->state;
-  double mass = 0;
-  int64_t chunk;
-  const merbit_status status = merbit_spmv(run->plan, NULL, NULL, run->x, NULL, run->y, NULL);
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  mbi_parallel(run->context, (int)chunks,
-               run->type == MERBIT_F32 ? mbi_pagerank_update_f32 : mbi_pagerank_update_f64,
-               run);
-  state->change = 0;
-  for (chunk = 0; chunk < chunks; chunk++) {
-    state->change += run->partials[2 * chunk];
-    mass += run->partials[2 * chunk + 1];
-  }
-  state->base = (1 - damping + damping * mass) / (double)run->n;
-  state->iterations++;
-  if (!(state->change <= DBL_MAX)) {
-    state->stop = MERBIT_STOP_NOT_FINITE;
-  } else if (state->change < run->desc.tolerance) {
-    state->stop = MERBIT_STOP_CONVERGED;
-  }
-  return MERBIT_OK;
-}
-
-/* ---- Either side ------------------------------------------------------------------------- */
-
-static void mbi_pagerank_release(mbi_pagerank *run) {
-  mbi_pagerank_release_cuda(run);
-  mbi_release(run->context, run->partials);
-  mbi_release(run->context, run->y);
-  mbi_transition_destroy(run->context, &run->p);
-}
-
-/* AUTO may take the CPU when the GPU fails now and the graph came in host memory. */
-static merbit_status mbi_pagerank_prepare(mbi_pagerank *run, merbit_memory memory) {
-  merbit_context *context = run->context;
-  const merbit_side wish = run->desc.side;
-  char reason[sizeof run->plan->reason];
-  merbit_status status;
-  if (wish == MERBIT_SIDE_CPU ||
-      (wish == MERBIT_SIDE_AUTO && context->side == MERBIT_SIDE_CPU)) {
-    return mbi_pagerank_prepare_cpu(run);
-  }
-  status = mbi_pagerank_prepare_cuda(run);
-  if (status == MERBIT_OK || wish == MERBIT_SIDE_CUDA || memory == MERBIT_MEMORY_DEVICE ||
-      status == MERBIT_OUT_OF_MEMORY) {
-    return status;
-  }
-  mbi_pagerank_release_cuda(run);
-  mbi_forgive(context, reason, sizeof reason);
-  mbi_log(context, "this PageRank computes on the CPU: %s", reason);
-  status = mbi_pagerank_prepare_cpu(run);
-  if (status == MERBIT_OK) {
-    memcpy(run->plan->reason, reason, sizeof reason);
-  }
-  return status;
-}
-
-static merbit_status mbi_pagerank_iterate(mbi_pagerank *run) {
-  const int cuda = run->plan->side == MERBIT_SIDE_CUDA;
-  const double start = mbi_seconds();
-  const merbit_pagerank_desc *desc = &run->desc;
-  mbi_pagerank_state *state = &run->state;
-  while (state->stop == MBI_PAGERANK_RUNNING) {
-    const merbit_status status =
-        cuda ? mbi_pagerank_iterate_cuda(run) : mbi_pagerank_iterate_cpu(run);
-    if (status != MERBIT_OK) {
-      return status;
-    }
-    if (state->stop == MBI_PAGERANK_RUNNING && state->iterations >= desc->max_iterations) {
-      state->stop = MERBIT_STOP_CAP;
-    }
-    if (desc->progress != NULL &&
-        desc->progress(desc->progress_user, state->iterations, state->change,
-                       mbi_seconds() - start) != 0 &&
-        state->stop == MBI_PAGERANK_RUNNING) {
-      state->stop = MERBIT_STOP_CANCELLED;
-    }
-  }
-  return cuda ? mbi_pagerank_fetch(run) : MERBIT_OK;
-}
-
-static void mbi_pagerank_start(mbi_pagerank *run) {
-  const double n = (double)run->n, damping = run->desc.damping;
-  int64_t i;
-  for (i = 0; i < run->n; i++) {
-    if (run->type == MERBIT_F32) {
-      ((float *)run->x)[i] = (float)(1 / n);
-    } else {
-      ((double *)run->x)[i] = 1 / n;
-    }
-  }
-  run->state.stop = MBI_PAGERANK_RUNNING;
-  run->state.base = (1 - damping + damping * (double)run->p.dangling_count / n) / n;
-}
-
-/* `graph` is a square view, not empty, whose header has been checked. */
-static merbit_status mbi_pagerank_run(mbi_pagerank *run, const merbit_view *graph,
-                                      merbit_pagerank_result *result) {
-  const double start = mbi_seconds();
-  merbit_status status = mbi_pagerank_encode(run, graph);
-  if (status == MERBIT_OK) {
-    mbi_pagerank_start(run);
-    status = mbi_pagerank_prepare(run, graph->memory);
-  }
-  result->prepare_seconds = mbi_seconds() - start;
-  if (status == MERBIT_OK) {
-    status = mbi_pagerank_iterate(run);
-  }
-  if (status == MERBIT_OK) {
-    result->iterate_seconds = mbi_seconds() - start - result->prepare_seconds;
-    result->stop = (merbit_stop)run->state.stop;
-    result->iterations = run->state.iterations;
-    result->change = run->state.change;
-    result->dangling = run->p.dangling_count;
-    (void)merbit_plan_get_info(run->plan, &result->plan);
-    (void)merbit_plan_describe(run->plan, result->description, sizeof result->description);
-  }
-  mbi_pagerank_release(run);
-  return status;
-}
-
-static merbit_status mbi_pagerank_check(mbi_pagerank *run, const merbit_view *graph,
-                                        const void *ranks) {
-  merbit_context *context = run->context;
-  const merbit_status status = mbi_view_check_header(context, graph);
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  if (!mbi_type_plain(mbi_view_type(graph))) {
-    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
-                    "the graph's value_type is %s; merbit_pagerank takes MERBIT_F64 and "
-                    "MERBIT_F32",
-                    mbi_type_names[mbi_view_type(graph)]);
-  }
-  if (graph->rows != graph->cols) {
-    return mbi_fail(context, MERBIT_INVALID_MATRIX,
-                    "the graph is a matrix of %" PRId64 " x %" PRId64
-                    "; a link graph has as many rows as columns",
-                    graph->rows, graph->cols);
-  }
-  if (graph->symmetry == MERBIT_SYMMETRY_SKEW && !run->desc.unweighted) {
-    return mbi_fail(context, MERBIT_INVALID_MATRIX,
-                    "view.symmetry is MERBIT_SYMMETRY_SKEW: half of the weights would be "
-                    "negative; weights must be finite and not negative");
-  }
-  if (ranks == NULL && graph->rows > 0) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "merbit_pagerank: `ranks` is NULL; give room for %" PRId64 " values",
-                    graph->rows);
-  }
-  run->type = mbi_view_type(graph);
-  run->n = graph->rows;
-  return mbi_pagerank_check_desc(run);
-}
-
-MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_view *graph,
-                                         const merbit_pagerank_desc *desc, void *ranks,
-                                         merbit_pagerank_result *result) {
-  merbit_pagerank_result answer;
-  mbi_pagerank run;
-  merbit_status status;
-  memset(&answer, 0, sizeof answer);
-  memset(&run, 0, sizeof run);
-  if (result != NULL) {
-    *result = answer;
-  }
-  if (context == NULL) {
-    return MERBIT_INVALID_ARGUMENT;
-  }
-  run.context = context;
-  run.x = ranks;
-  if (desc != NULL) {
-    run.desc = *desc;
-  }
-  status = mbi_pagerank_check(&run, graph, ranks);
-  if (status == MERBIT_OK && run.n > 0) {
-    status = mbi_pagerank_run(&run, graph, &answer);
-  }
-  if (status == MERBIT_OK && result != NULL) {
-    *result = answer;
-  }
-  return status;
-}
-
-
 /* ==== >>solve/solver_types.h  solvers: what their rooms share ============================= */
 /* Solvers: solve/solver.c. What every room of theirs shares. */
 
@@ -39701,6 +39146,1301 @@ MERBIT_API merbit_status merbit_solver_solve(merbit_solver *solver, const void *
   mbi_solver_leave(solver);
   if (status == MERBIT_OK && result != NULL) {
     mbi_solver_finish(solver, &answer);
+    *result = answer;
+  }
+  return status;
+}
+
+/* ==== >>solve/weights.c  PageRank: weights of vertices ==================================== */
+/* What leaves each vertex of a link graph: W(i) = sum over j of w(i, j), the weights of the
+ * edges i -> j. The iteration is on z = x / W, so that the product is A^T z with the weights as
+ * they were given, of a pattern none. A vertex that nothing leaves ("dangling") has -1: its
+ * column of A^T is zero, and any divisor will do. */
+#define MBI_WEIGHTS_CHUNK 65536 /* vertices or entries that one task takes */
+
+/* W within 2^-n and 2^n keeps z and its products far from the ends of the type. */
+#define MBI_WEIGHTS_POWER_F64 300
+#define MBI_WEIGHTS_POWER_F32 40
+
+typedef struct mbi_weights {
+  merbit_context *context;
+  const merbit_view *graph; /* a host CSR or COO whose arrays have been checked */
+  double *sums;             /* W, and 0 where nothing leaves */
+  void *totals;             /* of the graph's type: W, and -1 */
+  void *scaled;             /* values: of row i divided by the power of two in W(i); or NULL */
+  int tasks;
+  int64_t bad[MBI_MAX_THREADS]; /* of each task: the first entry that is no weight, or -1 */
+} mbi_weights;
+
+static double mbi_weights_at(const merbit_view *graph, int64_t k) {
+  if (graph->values == NULL) {
+    return 1.0;
+  }
+  return mbi_view_type(graph) == MERBIT_F32 ? (double)((const float *)graph->values)[k]
+                                            : ((const double *)graph->values)[k];
+}
+
+/* ---- Weights must be finite and not negative --------------------------------------------- */
+
+static void mbi_weights_check_task(void *argument, int task) {
+  mbi_weights *w = (mbi_weights *)argument;
+  const int64_t end = mbi_share(w->graph->nnz, w->tasks, task + 1);
+  int64_t k;
+  w->bad[task] = -1;
+  for (k = mbi_share(w->graph->nnz, w->tasks, task); k < end; k++) {
+    const double weight = mbi_weights_at(w->graph, k);
+    if (!(weight >= 0 && weight <= DBL_MAX)) {
+      w->bad[task] = k;
+      return;
+    }
+  }
+}
+
+/* `graph` is a host view whose arrays have been checked. */
+static merbit_status mbi_weights_check(merbit_context *context, const merbit_view *graph) {
+  mbi_weights w;
+  int task;
+  if (graph->values == NULL || graph->nnz == 0) {
+    return MERBIT_OK;
+  }
+  w.graph = graph;
+  w.tasks = mbi_share_tasks(context, graph->nnz);
+  mbi_parallel(context, w.tasks, mbi_weights_check_task, &w);
+  for (task = 0; task < w.tasks; task++) {
+    const int64_t k = w.bad[task];
+    if (k >= 0) {
+      return mbi_fail(context, MERBIT_INVALID_MATRIX,
+                      "values[%" PRId64 "] is %g, the weight of edge (%" PRId64 ", %" PRId64
+                      "), counted from 0; weights must be finite and not negative",
+                      k, mbi_weights_at(graph, k),
+                      graph->format == MERBIT_COO
+                          ? mbi_index_at(graph->row_ind, graph->index_type, k) - graph->base
+                          : mbi_row_of(graph, k),
+                      mbi_index_at(graph->col_ind, graph->index_type, k) - graph->base);
+    }
+  }
+  return MERBIT_OK;
+}
+
+/* ---- Sums in double, in the order of the entries ------------------------------------------
+ */
+
+static void mbi_weights_rows_task(void *argument, int task) {
+  mbi_weights *w = (mbi_weights *)argument;
+  const merbit_view *graph = w->graph;
+  const int64_t last = mbi_share_rows(graph, w->tasks, task + 1);
+  int64_t row = mbi_share_rows(graph, w->tasks, task);
+  for (; row < last; row++) {
+    int64_t k = mbi_index_at(graph->row_ptr, graph->offset_type, row) - graph->base;
+    const int64_t end = mbi_index_at(graph->row_ptr, graph->offset_type, row + 1) - graph->base;
+    double sum = graph->values == NULL ? (double)(end - k) : 0;
+    for (; k < end && graph->values != NULL; k++) {
+      sum += mbi_weights_at(graph, k);
+    }
+    w->sums[row] = sum;
+  }
+}
+
+static merbit_status mbi_weights_add(mbi_weights *w) {
+  const merbit_view *graph = w->graph;
+  int64_t i, k;
+  memset(w->sums, 0, (size_t)graph->rows * sizeof *w->sums);
+  if (graph->format == MERBIT_CSR && graph->nnz > 0) {
+    w->tasks = mbi_share_tasks(w->context, graph->rows + graph->nnz);
+    mbi_parallel(w->context, w->tasks, mbi_weights_rows_task, w);
+  }
+  for (k = 0; graph->format == MERBIT_COO && k < graph->nnz; k++) {
+    w->sums[mbi_index_at(graph->row_ind, graph->index_type, k) - graph->base] +=
+        mbi_weights_at(graph, k);
+  }
+  for (i = 0; i < graph->rows; i++) {
+    if (w->sums[i] > DBL_MAX) {
+      return mbi_fail(w->context, MERBIT_INVALID_MATRIX,
+                      "the weights of the edges from vertex %" PRId64
+                      ", counted from 0, add up to infinity; scale them down",
+                      i);
+    }
+  }
+  return MERBIT_OK;
+}
+
+/* ---- Sums far from 1: rows by powers of two -----------------------------------------------
+ */
+
+/* Whether z = x / W could leave the type, or lose bits. */
+static int mbi_weights_far(const mbi_weights *w) {
+  const double most = ldexp(1, mbi_view_type(w->graph) == MERBIT_F32 ? MBI_WEIGHTS_POWER_F32
+                                                                     : MBI_WEIGHTS_POWER_F64);
+  int64_t i;
+  for (i = 0; i < w->graph->rows; i++) {
+    if (w->sums[i] > most || (w->sums[i] < 1 / most && w->sums[i] != 0)) {
+      return 1;
+    }
+  }
+  return 0;
+}
+
+/* What divides the values of a row, so that they add up to something in [1/2, 1). */
+static int mbi_weights_power(double sum) {
+  int power = 0;
+  (void)frexp(sum, &power);
+  return power;
+}
+
+static void mbi_weights_scale_task(void *argument, int task) {
+  const mbi_weights *w = (const mbi_weights *)argument;
+  const merbit_view *graph = w->graph;
+  const int64_t end = mbi_share(graph->nnz, w->tasks, task + 1);
+  int64_t k = mbi_share(graph->nnz, w->tasks, task);
+  int64_t row = graph->format == MERBIT_CSR && k < end ? mbi_row_of(graph, k) : 0;
+  for (; k < end; k++) {
+    double value;
+    if (graph->format == MERBIT_COO) {
+      row = mbi_index_at(graph->row_ind, graph->index_type, k) - graph->base;
+    }
+    while (graph->format == MERBIT_CSR &&
+           mbi_index_at(graph->row_ptr, graph->offset_type, row + 1) - graph->base <= k) {
+      row++;
+    }
+    value = ldexp(mbi_weights_at(graph, k), -mbi_weights_power(w->sums[row]));
+    if (mbi_view_type(graph) == MERBIT_F32) {
+      ((float *)w->scaled)[k] = (float)value;
+    } else {
+      ((double *)w->scaled)[k] = value;
+    }
+  }
+}
+
+static merbit_status mbi_weights_scale(mbi_weights *w) {
+  int64_t i;
+  const merbit_status status =
+      mbi_allocate_array(w->context, w->graph->nnz, mbi_type_size(mbi_view_type(w->graph)),
+                         "the values of a graph, scaled", &w->scaled);
+  if (status == MERBIT_OK) {
+    w->tasks = mbi_share_tasks(w->context, w->graph->nnz);
+    mbi_parallel(w->context, w->tasks, mbi_weights_scale_task, w);
+    for (i = 0; i < w->graph->rows; i++) {
+      w->sums[i] = ldexp(w->sums[i], -mbi_weights_power(w->sums[i]));
+    }
+  }
+  return status;
+}
+
+/* ---- All of it ----------------------------------------------------------------------------
+ */
+
+static merbit_status mbi_weights_store(mbi_weights *w) {
+  const int64_t n = w->graph->rows;
+  int64_t i;
+  merbit_status status;
+  if (mbi_view_type(w->graph) == MERBIT_F64) {
+    w->totals = w->sums;
+    w->sums = NULL;
+    for (i = 0; i < n; i++) {
+      ((double *)w->totals)[i] = ((double *)w->totals)[i] > 0 ? ((double *)w->totals)[i] : -1;
+    }
+    return MERBIT_OK;
+  }
+  status =
+      mbi_allocate_array(w->context, n, sizeof(float), "the weight of each vertex", &w->totals);
+  for (i = 0; i < n && status == MERBIT_OK; i++) {
+    ((float *)w->totals)[i] = w->sums[i] > 0 ? (float)w->sums[i] : -1;
+  }
+  return status;
+}
+
+/* `graph` is a host CSR or COO, square, whose arrays have been checked and stay while `w` does.
+ * Weights that are none are named. After a failure too, mbi_weights_destroy cleans up. */
+static merbit_status mbi_weights_create(merbit_context *context, const merbit_view *graph,
+                                        mbi_weights *w) {
+  void *memory = NULL;
+  merbit_status status;
+  memset(w, 0, sizeof *w);
+  w->context = context;
+  w->graph = graph;
+  status = mbi_weights_check(context, graph);
+  if (status == MERBIT_OK) {
+    status = mbi_allocate_array(context, graph->rows, sizeof(double),
+                                "the sum of each vertex's weights", &memory);
+    w->sums = (double *)memory;
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_weights_add(w);
+  }
+  if (status == MERBIT_OK && graph->values != NULL && mbi_weights_far(w)) {
+    status = mbi_weights_scale(w);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_weights_store(w);
+  }
+  mbi_release(context, w->sums);
+  w->sums = NULL;
+  return status;
+}
+
+static void mbi_weights_destroy(merbit_context *context, mbi_weights *w) {
+  mbi_release(context, w->totals);
+  mbi_release(context, w->scaled);
+}
+
+/* ==== >>solve/pagerank.c  PageRank: what was asked, and its plan ========================== */
+/* PageRank by the power method: Zhang, Yao, Jiang, Zhang, "MERBIT: A GPU-Based SpMV Method for
+ * Iterative Workloads", section 5.5.1. With P(i, j) = w(i, j) / W(i), an iteration is x' =
+ * d P^T x + (1 - d + d * (mass of dangling vertices)) t. Here it is on z = x / W, for P^T x is
+ * A^T z: no value is scaled, and a pattern stays one. Sums over vertices are in double and in an
+ * order that depends on their number alone. */
+#define MBS_FUNCTION static
+// PageRank's scalars between two iterations, in the state that solvers have: one text for the
+// CPU and the GPU. state.rr and the ring hold the L1 change of an iteration; state.closed is
+// not 0 once it has stopped.
+
+// In state.scalar; the first two are s0 and s1 of the product's epilogue.
+#define MBI_PAGERANK_DAMPING 0
+#define MBI_PAGERANK_BASE 1     // what each unit of the teleport distribution receives next
+#define MBI_PAGERANK_SUM 2      // of the distribution as it is stored: 1, or n where all are 1
+#define MBI_PAGERANK_LEAST 3    // change so far
+#define MBI_PAGERANK_STALE 4    // iterations since
+#define MBI_PAGERANK_DANGLING 5 // vertices that nothing leaves
+
+#define MBI_PAGERANK_CONVERGED 0 // as merbit_stop
+#define MBI_PAGERANK_STAGNATED 4
+// But for rounding each iteration takes the change down, by the damping at least.
+#define MBI_PAGERANK_PATIENCE 16
+
+// The mass of dangling vertices goes where all teleports go.
+MBS_FUNCTION void mbi_pagerank_spread(mbi_solve_state *s, double mass) {
+  const double damping = s->scalar[MBI_PAGERANK_DAMPING];
+  s->scalar[MBI_PAGERANK_BASE] = (1.0 - damping + damping * mass) / s->scalar[MBI_PAGERANK_SUM];
+}
+
+// At the end of an iteration.
+MBS_FUNCTION void mbi_pagerank_decide(mbi_solve_memory *m, double change, double mass) {
+  mbi_solve_state *s = &m->state;
+  mbi_pagerank_spread(s, mass);
+  s->iterations++;
+  s->rr = change;
+  m->ring[s->iterations % MBI_SOLVE_RING] = change;
+  if (change < s->scalar[MBI_PAGERANK_LEAST]) {
+    s->scalar[MBI_PAGERANK_LEAST] = change;
+    s->scalar[MBI_PAGERANK_STALE] = 0;
+  } else {
+    s->scalar[MBI_PAGERANK_STALE] += 1;
+  }
+  if (!(change - change == 0)) { // NaN or Inf
+    s->stop = MBI_SOLVE_NOT_FINITE;
+  } else if (change < s->tolerance) {
+    s->stop = MBI_PAGERANK_CONVERGED;
+  } else if (s->scalar[MBI_PAGERANK_STALE] >= MBI_PAGERANK_PATIENCE) {
+    s->stop = MBI_PAGERANK_STAGNATED;
+  } else if (s->iterations >= s->cap) {
+    s->stop = MBI_SOLVE_CAP;
+  }
+  s->closed = s->stop != MBI_SOLVE_RUNNING;
+}
+
+#undef MBS_FUNCTION
+
+#define MBI_PAGERANK_KERNELS 7
+
+typedef struct mbi_pagerank_gpu {
+  void *kernels[MBI_PAGERANK_KERNELS]; /* CUfunction */
+  void *z[3]; /* by turns; with two products that alternate z[0], and those */
+  void *weights, *teleport, *partials;
+  int turn; /* of z: which one the next iteration starts from */
+} mbi_pagerank_gpu;
+
+typedef struct mbi_pagerank {
+  merbit_solver engine; /* CUDA: what solve/batch.c needs of a solver; bytes, stream, scalars */
+  merbit_context *context;
+  merbit_pagerank_desc desc; /* defaults filled in */
+  merbit_type type;
+  int64_t n;
+  merbit_view links;          /* the graph that the plan takes: the caller's, or of */
+  merbit_view copy, expanded; /* a device graph's copy; of a triangle: both */
+  merbit_matrix *entries;     /* of blocks */
+  merbit_operation operation; /* that makes A^T of links */
+  mbi_weights weights; /* none where CUDA counts those of a pattern */
+  void *teleport;      /* the distribution, where it is the caller's */
+  merbit_plan *plan;   /* of A^T */
+  void *ranks;         /* the caller's; on the CPU they hold z until the end */
+  mbi_solve_memory memory; /* scalars, CUDA: as the last look found them */
+  int64_t looks;
+  int known;        /* iterations whose changes are in the history */
+  void *y;          /* CPU: the product */
+  double *partials; /* CPU: change and dangling mass of each chunk */
+  mbi_pagerank_gpu gpu;
+} mbi_pagerank;
+
+/* ---- What was asked ---------------------------------------------------------------------- */
+
+static merbit_status mbi_pagerank_check_desc(mbi_pagerank *run) {
+  merbit_context *context = run->context;
+  merbit_pagerank_desc *desc = &run->desc;
+  if (desc->damping != 0 && !(desc->damping > 0 && desc->damping < 1)) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "pagerank_desc.damping is %g; use a number between 0 and 1, or 0 for 0.85",
+                    desc->damping);
+  }
+  if (desc->tolerance != 0 && !(desc->tolerance > 0 && desc->tolerance <= DBL_MAX)) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "pagerank_desc.tolerance is %g; use a number above 0, or 0 for the default",
+                    desc->tolerance);
+  }
+  if (desc->max_iterations < 0) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "pagerank_desc.max_iterations is %d; use 0 for the default",
+                    desc->max_iterations);
+  }
+  if ((int)desc->side < MERBIT_SIDE_AUTO || (int)desc->side > MERBIT_SIDE_CUDA) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "pagerank_desc.side is %d; use a MERBIT_SIDE", (int)desc->side);
+  }
+  if (!mbi_method_known(desc->method)) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "pagerank_desc.method is %d; use a MERBIT_METHOD", (int)desc->method);
+  }
+  if (desc->history_size < 0 || (desc->history_size > 0 && desc->history == NULL)) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "pagerank_desc.history_size is %d%s", desc->history_size,
+                    desc->history_size < 0 ? "; use 0 for none" : ", but `history` is NULL");
+  }
+  desc->damping = desc->damping != 0 ? desc->damping : 0.85;
+  desc->max_iterations = desc->max_iterations != 0 ? desc->max_iterations : 1000;
+  if (desc->tolerance == 0) {
+    desc->tolerance = run->type == MERBIT_F32 ? 2.384185791015625e-7 : 1e-10; /* 2^-22 */
+  }
+  return MERBIT_OK;
+}
+
+static merbit_status mbi_pagerank_check(mbi_pagerank *run, const merbit_view *graph,
+                                        const void *ranks) {
+  merbit_context *context = run->context;
+  const merbit_status status = mbi_view_check_header(context, graph);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  if (!mbi_type_plain(mbi_view_type(graph))) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "the graph's value_type is %s; merbit_pagerank takes MERBIT_F64 and "
+                    "MERBIT_F32",
+                    mbi_type_names[mbi_view_type(graph)]);
+  }
+  if (graph->rows != graph->cols) {
+    return mbi_fail(context, MERBIT_INVALID_MATRIX,
+                    "the graph is a matrix of %" PRId64 " x %" PRId64
+                    "; a link graph has as many rows as columns",
+                    graph->rows, graph->cols);
+  }
+  if (graph->symmetry == MERBIT_SYMMETRY_SKEW && !run->desc.unweighted) {
+    return mbi_fail(context, MERBIT_INVALID_MATRIX,
+                    "view.symmetry is MERBIT_SYMMETRY_SKEW: half of the weights would be "
+                    "negative; weights must be finite and not negative");
+  }
+  if (ranks == NULL && graph->rows > 0) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "merbit_pagerank: `ranks` is NULL; give room for %" PRId64 " values",
+                    graph->rows);
+  }
+  run->type = mbi_view_type(graph);
+  run->n = graph->rows;
+  return mbi_pagerank_check_desc(run);
+}
+
+/* ---- Distributions of the caller --------------------------------------------------------- */
+
+static double mbi_pagerank_at(merbit_type type, const void *vector, int64_t i) {
+  return type == MERBIT_F32 ? (double)((const float *)vector)[i] : ((const double *)vector)[i];
+}
+
+/* target[i] = given[i] / (the sum of all); may be the same array. First by the greatest, for
+ * what is far from 1 would overflow or vanish in a sum. */
+static merbit_status mbi_pagerank_distribution(const mbi_pagerank *run, const char *name,
+                                               const void *given, void *target) {
+  double most = 0, sum = 0;
+  int64_t i;
+  for (i = 0; i < run->n; i++) {
+    const double weight = mbi_pagerank_at(run->type, given, i);
+    if (!(weight >= 0 && weight <= DBL_MAX)) {
+      return mbi_fail(run->context, MERBIT_INVALID_ARGUMENT,
+                      "pagerank_desc.%s[%" PRId64
+                      "] is %g; weights must be finite and not negative",
+                      name, i, weight);
+    }
+    most = weight > most ? weight : most;
+  }
+  if (most == 0) {
+    return mbi_fail(run->context, MERBIT_INVALID_ARGUMENT,
+                    "pagerank_desc.%s has %" PRId64
+                    " weights, all zero; at least one must be above",
+                    name, run->n);
+  }
+  for (i = 0; i < run->n; i++) {
+    sum += mbi_pagerank_at(run->type, given, i) / most;
+  }
+  for (i = 0; i < run->n; i++) {
+    const double share = mbi_pagerank_at(run->type, given, i) / most / sum;
+    if (run->type == MERBIT_F32) {
+      ((float *)target)[i] = (float)share;
+    } else {
+      ((double *)target)[i] = share;
+    }
+  }
+  return MERBIT_OK;
+}
+
+/* The teleport distribution, and the first ranks, in the caller's array, where they are given.
+ */
+static merbit_status mbi_pagerank_distribute(mbi_pagerank *run) {
+  const merbit_pagerank_desc *desc = &run->desc;
+  merbit_status status = MERBIT_OK;
+  if (desc->personalisation != NULL) {
+    status = mbi_allocate_array(run->context, run->n, mbi_type_size(run->type),
+                                "the teleport distribution", &run->teleport);
+    if (status == MERBIT_OK) {
+      status = mbi_pagerank_distribution(run, "personalisation", desc->personalisation,
+                                         run->teleport);
+    }
+  }
+  return status == MERBIT_OK && desc->start != NULL
+             ? mbi_pagerank_distribution(run, "start", desc->start, run->ranks)
+             : status;
+}
+
+/* ---- Encode: A and its weights, A^T as a plan -------------------------------------------- */
+
+/* run->links: all entries of `host`, whose header has been checked. */
+static merbit_status mbi_pagerank_take(mbi_pagerank *run, const merbit_view *host) {
+  merbit_context *context = run->context;
+  merbit_status status = mbi_view_check_arrays(context, host);
+  run->links = *host;
+  run->operation = MERBIT_OPERATION_T;
+  if (status == MERBIT_OK && host->format == MERBIT_BSR) {
+    status = mbi_matrix_from_view(context, host, 0, &run->entries);
+    if (status == MERBIT_OK) {
+      run->links = run->entries->view;
+    }
+  } else if (status == MERBIT_OK && mbi_view_is_half(host)) {
+    status = mbi_weights_check(context, host); /* names weights as they were given */
+    if (status == MERBIT_OK) {
+      status =
+          mbi_half_expand(context, host, MERBIT_OPERATION_N, 0, &run->expanded, NULL);
+      run->links = run->expanded;
+      run->operation = MERBIT_OPERATION_N; /* its own transpose */
+    }
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_weights_create(context, &run->links, &run->weights);
+  }
+  if (status == MERBIT_OK && run->weights.scaled != NULL) {
+    run->links.values = run->weights.scaled;
+  }
+  return status;
+}
+
+/* The side, before a failure of the GPU. */
+static merbit_side mbi_pagerank_side(const mbi_pagerank *run) {
+  return run->desc.side != MERBIT_SIDE_AUTO          ? run->desc.side
+         : mbi_method_runs(run->desc.method, 1) ? run->context->side
+                                                     : MERBIT_SIDE_CPU;
+}
+
+/* A pattern's weights are counted on the GPU, which has row_ptr or gets it. */
+static int mbi_pagerank_counts(const mbi_pagerank *run, const merbit_view *view) {
+  return mbi_pagerank_side(run) == MERBIT_SIDE_CUDA &&
+         run->context->side == MERBIT_SIDE_CUDA && view->format == MERBIT_CSR &&
+         view->values == NULL && !mbi_view_is_half(view);
+}
+
+static merbit_status mbi_pagerank_encode(mbi_pagerank *run, const merbit_view *graph) {
+  const int device = graph->memory == MERBIT_MEMORY_DEVICE;
+  merbit_view view = *graph;
+  merbit_status status = MERBIT_OK;
+  if (run->desc.unweighted) {
+    view.values = NULL;
+  }
+  if (mbi_pagerank_counts(run, &view)) {
+    status = device ? MERBIT_OK : mbi_view_check_arrays(run->context, &view);
+    run->links = view;
+    run->operation = MERBIT_OPERATION_T;
+  } else {
+    if (device) {
+      status = mbi_view_download(run->context, &view, &run->copy);
+      view = run->copy;
+    }
+    if (status == MERBIT_OK) {
+      status = mbi_pagerank_take(run, &view);
+    }
+  }
+  return status == MERBIT_OK ? mbi_pagerank_distribute(run) : status;
+}
+
+/* Products until the change, at most 2, has fallen below the tolerance by the damping alone. */
+static int mbi_pagerank_calls(const merbit_pagerank_desc *desc) {
+  const double most = desc->max_iterations < 1000 ? desc->max_iterations : 1000;
+  const double calls = ceil(log(desc->tolerance / 2) / log(desc->damping));
+  return calls < 1 ? 1 : (int)(calls < most ? calls : most);
+}
+
+static void mbi_pagerank_epilogue(const mbi_pagerank *run, merbit_epilogue *epilogue);
+
+static merbit_status mbi_pagerank_plan(mbi_pagerank *run, merbit_side side) {
+  const int dual = side == MERBIT_SIDE_CUDA && run->desc.method == MERBIT_METHOD_MERBIT;
+  merbit_plan_desc desc;
+  merbit_epilogue epilogue;
+  memset(&desc, 0, sizeof desc);
+  desc.side = side;
+  desc.operation = run->operation;
+  desc.method = run->desc.method;
+  desc.expected_calls = mbi_pagerank_calls(&run->desc);
+  desc.unchecked = run->links.memory != MERBIT_MEMORY_DEVICE;
+  desc.deterministic = 1;
+  mbi_pagerank_epilogue(run, &epilogue);
+  if (side == MERBIT_SIDE_CUDA && !dual) {
+    desc.epilogue = &epilogue;
+  }
+  return mbi_plan_create(run->context, &run->links, &desc, dual, &run->plan);
+}
+
+/* What either side starts from, but for the base. */
+static void mbi_pagerank_start(mbi_pagerank *run) {
+  mbi_solve_state *state = &run->memory.state;
+  state->scalar[MBI_PAGERANK_DAMPING] = run->desc.damping;
+  state->scalar[MBI_PAGERANK_SUM] = run->teleport != NULL ? 1 : (double)run->n;
+  state->scalar[MBI_PAGERANK_LEAST] = DBL_MAX;
+  state->tolerance = run->desc.tolerance;
+  state->cap = run->desc.max_iterations;
+  state->stop = MBI_SOLVE_RUNNING;
+}
+
+/* ==== >>solve/pagerank_cuda.c  PageRank on the GPU ======================================== */
+/* PageRank on the GPU: vectors and scalars stay there. An iteration is one product, whose
+ * epilogue makes the new z and two sums, and a kernel of one thread; iterations are recorded
+ * and run as those of solvers (solve/batch.c). */
+#define MBI_PAGERANK_THREADS 256 /* of a block, and the most blocks */
+#define MBI_PAGERANK_BLOCKS 1024
+#define MBI_PAGERANK_SHARED (2 * MBI_PAGERANK_THREADS * sizeof(double))
+
+/* v0 is z, v1 is W with its sign, v2 the teleport distribution. */
+static const char *const mbi_pagerank_result[2] = {"(s0 * ax + s1) / abs(v1)",
+                                                   "(s0 * ax + s1 * v2) / abs(v1)"};
+static const char mbi_pagerank_change[] = "abs(y - v0) * abs(v1)";
+static const char mbi_pagerank_mass[] = "v1 < 0 ? y : 0";
+
+static void mbi_pagerank_epilogue(const mbi_pagerank *run, merbit_epilogue *epilogue) {
+  memset(epilogue, 0, sizeof *epilogue);
+  epilogue->result = mbi_pagerank_result[run->teleport != NULL];
+  epilogue->sums[0] = mbi_pagerank_change;
+  epilogue->sums[1] = mbi_pagerank_mass;
+  epilogue->vectors = run->teleport != NULL ? 3 : 2;
+  epilogue->scalars = 2;
+}
+
+/* ---- Specialise: one program with the kernels -------------------------------------------- */
+
+enum {
+  MBI_PAGERANK_WEIGH,
+  MBI_PAGERANK_BEGIN,
+  MBI_PAGERANK_FIRST,
+  MBI_PAGERANK_DECIDE,
+  MBI_PAGERANK_UPDATE,
+  MBI_PAGERANK_FINISH,
+  MBI_PAGERANK_END
+};
+
+static const char *const mbi_pagerank_kernels[MBI_PAGERANK_KERNELS] = {
+    "mbk_pagerank_weigh",  "mbk_pagerank_begin",  "mbk_pagerank_first", "mbk_pagerank_decide",
+    "mbk_pagerank_update", "mbk_pagerank_finish", "mbk_pagerank_end"};
+
+static void mbi_pagerank_preamble(merbit_type type, merbit_index_type offset_type,
+                                  mbi_preamble *preamble) {
+  memset(preamble, 0, sizeof *preamble);
+  mbi_preamble_define(preamble, "MBK_VECTOR", type == MERBIT_F32 ? "float" : "double");
+  mbi_preamble_define(preamble, "MBK_ROW_PTR",
+                      offset_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
+}
+
+static merbit_status mbi_pagerank_specialise(mbi_pagerank *run) {
+  mbi_preamble preamble;
+  merbit_status status;
+  int i;
+  mbi_pagerank_preamble(run->type, run->links.offset_type, &preamble);
+  status = mbi_program_create(run->context, "solve/pagerank.cu", &preamble,
+                              &run->engine.gpu.program);
+  for (i = 0; i < MBI_PAGERANK_KERNELS && status == MERBIT_OK; i++) {
+    status = mbi_program_kernel(run->context, &run->engine.gpu.program, mbi_pagerank_kernels[i],
+                                &run->gpu.kernels[i]);
+  }
+  return status;
+}
+
+static int64_t mbi_pagerank_blocks(const mbi_pagerank *run) {
+  const int64_t blocks = (run->n + MBI_PAGERANK_THREADS - 1) / MBI_PAGERANK_THREADS;
+  return blocks < MBI_PAGERANK_BLOCKS ? blocks : MBI_PAGERANK_BLOCKS;
+}
+
+/* Of `blocks` blocks; 0: as many as the vertices take. */
+static merbit_status mbi_pagerank_launch(mbi_pagerank *run, int kernel, int64_t blocks,
+                                         void **arguments) {
+  return mbi_device_launch(run->context, run->gpu.kernels[kernel], mbi_pagerank_kernels[kernel],
+                           blocks > 0 ? blocks : mbi_pagerank_blocks(run), MBI_PAGERANK_THREADS,
+                           MBI_PAGERANK_SHARED, run->engine.gpu.stream, arguments);
+}
+
+/* ---- Vectors ----------------------------------------------------------------------------- */
+
+/* `source`, in host memory, is copied there; NULL: nothing is. */
+static merbit_status mbi_pagerank_place(mbi_pagerank *run, const void *source, int64_t count,
+                                        size_t size, const char *what, void **target) {
+  const merbit_status status = mbi_solve_allocate(&run->engine, count, size, what, target);
+  return status != MERBIT_OK || source == NULL
+             ? status
+             : mbi_solve_upload(&run->engine, *target, source, (size_t)count * size);
+}
+
+/* W of a pattern from its row_ptr, so that no host vector of it is made and moved. */
+static merbit_status mbi_pagerank_weigh(mbi_pagerank *run) {
+  const merbit_view *links = &run->links;
+  void *own = NULL, *arguments[3];
+  const void *row_ptr = links->row_ptr;
+  uint64_t n = (uint64_t)run->n;
+  merbit_status status = MERBIT_OK;
+  if (links->memory != MERBIT_MEMORY_DEVICE) {
+    status = mbi_pagerank_place(run, row_ptr, run->n + 1, mbi_index_bytes(links->offset_type),
+                                "row_ptr", &own);
+    row_ptr = own;
+  }
+  arguments[0] = &run->gpu.weights;
+  arguments[1] = &row_ptr;
+  arguments[2] = &n;
+  if (status == MERBIT_OK) {
+    status = mbi_pagerank_launch(run, MBI_PAGERANK_WEIGH, 0, arguments);
+  }
+  if (own != NULL) {
+    if (status == MERBIT_OK) {
+      status = mbi_device_synchronize(run->context, run->engine.gpu.stream);
+    }
+    mbi_solve_free(&run->engine, own);
+    run->engine.bytes -= ((uint64_t)run->n + 1) * mbi_index_bytes(links->offset_type);
+  }
+  return status;
+}
+
+static merbit_status mbi_pagerank_upload(mbi_pagerank *run) {
+  const size_t size = mbi_type_size(run->type), bytes = (size_t)run->n * size;
+  mbi_pagerank_gpu *gpu = &run->gpu;
+  void *memory = NULL;
+  int i;
+  merbit_status status = mbi_pagerank_place(run, run->desc.start != NULL ? run->ranks : NULL,
+                                            run->n, size, "ranks", &gpu->z[0]);
+  for (i = 1; i < (run->plan->merbit.dual ? 3 : 2) && status == MERBIT_OK; i++) {
+    status = mbi_pagerank_place(run, NULL, run->n, size, "products", &gpu->z[i]);
+    if (status == MERBIT_OK) {
+      status = mbi_solve_zero(&run->engine, gpu->z[i], bytes);
+    }
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_pagerank_place(run, run->weights.totals, run->n, size, "vertex weights",
+                                &gpu->weights);
+  }
+  if (status == MERBIT_OK && run->weights.totals == NULL) {
+    status = mbi_pagerank_weigh(run);
+  }
+  if (status == MERBIT_OK && run->teleport != NULL) {
+    status = mbi_pagerank_place(run, run->teleport, run->n, size, "the teleport distribution",
+                                &gpu->teleport);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_pagerank_place(run, NULL, mbi_pagerank_blocks(run), 2 * sizeof(double),
+                                "partial sums", &gpu->partials);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_pagerank_place(run, &run->memory, 1, sizeof run->memory, "the state", &memory);
+    run->engine.memory = (mbi_solve_memory *)memory;
+  }
+  return status;
+}
+
+/* z of the first ranks, and what the first iteration starts from. */
+static merbit_status mbi_pagerank_begin(mbi_pagerank *run) {
+  int32_t given = run->desc.start != NULL;
+  uint64_t n = (uint64_t)run->n;
+  uint32_t blocks = (uint32_t)mbi_pagerank_blocks(run);
+  void *begin[5], *first[3];
+  merbit_status status;
+  begin[0] = &run->gpu.z[0];
+  begin[1] = &run->gpu.weights;
+  begin[2] = &given;
+  begin[3] = &n;
+  begin[4] = &run->gpu.partials;
+  first[0] = &run->gpu.partials;
+  first[1] = &blocks;
+  first[2] = &run->engine.memory;
+  status = mbi_pagerank_launch(run, MBI_PAGERANK_BEGIN, 0, begin);
+  return status == MERBIT_OK ? mbi_pagerank_launch(run, MBI_PAGERANK_FIRST, 1, first) : status;
+}
+
+/* ---- An iteration, as it is recorded ----------------------------------------------------- */
+
+/* One product; z and its successor swap. */
+static merbit_status mbi_pagerank_fused(mbi_pagerank *run) {
+  mbi_solve_memory *m = run->engine.memory;
+  void *stream = run->engine.gpu.stream;
+  const void *vectors[3];
+  void *arguments[1];
+  merbit_status status;
+  vectors[0] = run->gpu.z[run->gpu.turn];
+  vectors[1] = run->gpu.weights;
+  vectors[2] = run->gpu.teleport;
+  status =
+      mbi_spmv_epilogue(run->plan, NULL, vectors[0], run->gpu.z[1 - run->gpu.turn], vectors,
+                        m->state.scalar, m->state.product_sums, &m->state.closed, stream);
+  arguments[0] = &run->engine.memory;
+  return status == MERBIT_OK
+             ? mbi_device_launch_early(run->context, run->gpu.kernels[MBI_PAGERANK_DECIDE],
+                                       mbi_pagerank_kernels[MBI_PAGERANK_DECIDE], 1, 1, 0,
+                                       stream, arguments)
+             : status;
+}
+
+/* Method MERBIT: two products that alternate, as the paper's dual-buffer commit wants it. */
+static merbit_status mbi_pagerank_dual(mbi_pagerank *run) {
+  mbi_devptr z = mbi_device_address(run->gpu.z[0]);
+  mbi_devptr y = mbi_device_address(run->gpu.z[1 + run->gpu.turn]);
+  mbi_devptr other = mbi_device_address(run->gpu.z[2 - run->gpu.turn]);
+  uint64_t n = (uint64_t)run->n;
+  uint32_t blocks = (uint32_t)mbi_pagerank_blocks(run);
+  void *update[7], *finish[3];
+  merbit_status status =
+      mbi_merbit_multiply_dual(run->plan, z, y, other, run->engine.gpu.stream);
+  update[0] = &z;
+  update[1] = &y;
+  update[2] = &run->gpu.weights;
+  update[3] = &run->gpu.teleport;
+  update[4] = &n;
+  update[5] = &run->engine.memory;
+  update[6] = &run->gpu.partials;
+  finish[0] = &run->gpu.partials;
+  finish[1] = &blocks;
+  finish[2] = &run->engine.memory;
+  if (status == MERBIT_OK) {
+    status = mbi_pagerank_launch(run, MBI_PAGERANK_UPDATE, 0, update);
+  }
+  return status == MERBIT_OK ? mbi_pagerank_launch(run, MBI_PAGERANK_FINISH, 1, finish)
+                             : status;
+}
+
+/* An even number is recorded, so that each recording begins as the first one did. */
+static merbit_status mbi_pagerank_enqueue(merbit_solver *engine) {
+  mbi_pagerank *run = (mbi_pagerank *)(void *)engine; /* its first member */
+  const merbit_status status =
+      run->plan->merbit.dual ? mbi_pagerank_dual(run) : mbi_pagerank_fused(run);
+  run->gpu.turn = 1 - run->gpu.turn;
+  return status;
+}
+
+static const mbi_solve_method mbi_pagerank_method = {
+    "PageRank", "solve/pagerank.cu", NULL, 0, 0, NULL, NULL, mbi_pagerank_enqueue};
+
+/* ---- Life -------------------------------------------------------------------------------- */
+
+static merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run) {
+  merbit_solver *engine = &run->engine;
+  merbit_status status = mbi_pagerank_plan(run, MERBIT_SIDE_CUDA);
+  if (status == MERBIT_OK) {
+    status = mbi_device_enter(run->context);
+  }
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  engine->side = MERBIT_SIDE_CUDA;
+  engine->context = run->context;
+  engine->method = &mbi_pagerank_method;
+  mbi_batch_stream(engine);
+  status = mbi_pagerank_specialise(run);
+  if (status == MERBIT_OK) {
+    status = mbi_pagerank_upload(run);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_pagerank_begin(run);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_batch_create(engine);
+    run->gpu.turn = 0; /* wherever a recording ended */
+  }
+  mbi_device_leave(run->context);
+  return status;
+}
+
+/* What a dead device held is gone with it. Leaves `gpu` empty, so that the CPU may follow. */
+static void mbi_pagerank_release_cuda(mbi_pagerank *run) {
+  merbit_context *context = run->context;
+  merbit_solver *engine = &run->engine;
+  mbi_pagerank_gpu *gpu = &run->gpu;
+  int i;
+  if (engine->side == MERBIT_SIDE_CUDA && mbi_device_enter_alive(context)) {
+    mbi_batch_destroy(engine);
+    for (i = 0; i < 3; i++) {
+      mbi_solve_free(engine, gpu->z[i]);
+    }
+    mbi_solve_free(engine, gpu->weights);
+    mbi_solve_free(engine, gpu->teleport);
+    mbi_solve_free(engine, gpu->partials);
+    mbi_solve_free(engine, engine->memory);
+    mbi_program_destroy(context, &engine->gpu.program);
+    mbi_device_leave(context);
+  }
+  memset(gpu, 0, sizeof *gpu);
+  memset(engine, 0, sizeof *engine);
+  merbit_plan_destroy(run->plan);
+  run->plan = NULL;
+}
+
+/* ---- Batches, and one look after each ---------------------------------------------------- */
+
+/* The next batch ends `span` iterations on. */
+static merbit_status mbi_pagerank_iterate_cuda(mbi_pagerank *run, int span) {
+  mbi_solve_memory *m = run->engine.memory;
+  const int look = run->memory.state.iterations + span;
+  merbit_status status = mbi_device_enter(run->context);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  status = mbi_solve_upload(&run->engine, &m->state.look, &look, sizeof look);
+  if (status == MERBIT_OK) {
+    status = mbi_batch_run(&run->engine, span);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_solve_download(&run->engine, &run->memory, m, sizeof *m);
+    run->looks++;
+  }
+  mbi_device_leave(run->context);
+  return status;
+}
+
+/* Ranks, at the end. */
+static merbit_status mbi_pagerank_fetch(mbi_pagerank *run) {
+  void *z = run->gpu.z[run->plan->merbit.dual ? 0 : run->memory.state.iterations % 2];
+  uint64_t n = (uint64_t)run->n;
+  void *end[3];
+  merbit_status status = mbi_device_enter(run->context);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  end[0] = &z;
+  end[1] = &run->gpu.weights;
+  end[2] = &n;
+  status = mbi_pagerank_launch(run, MBI_PAGERANK_END, 0, end);
+  if (status == MERBIT_OK) {
+    status = mbi_solve_download(&run->engine, run->ranks, z,
+                                (size_t)run->n * mbi_type_size(run->type));
+  }
+  mbi_device_leave(run->context);
+  return status;
+}
+
+/* ==== >>solve/power.c  PageRank on the CPU, and its loop ================================== */
+/* PageRank: the CPU's iterations, who computes, and the loop. */
+#define MBI_PAGERANK_CHUNK 8192 /* vertices that one task updates */
+
+/* ---- CPU --------------------------------------------------------------------------------- */
+
+static int64_t mbi_pagerank_chunk_end(const mbi_pagerank *run, int64_t begin) {
+  return begin + MBI_PAGERANK_CHUNK < run->n ? begin + MBI_PAGERANK_CHUNK : run->n;
+}
+
+static void mbi_pagerank_note(const mbi_pagerank *run, int chunk, double change, double mass) {
+  run->partials[2 * (size_t)chunk] = change;
+  run->partials[2 * (size_t)chunk + 1] = mass;
+}
+
+/* One chunk: z of the first ranks, which are all equal unless given, and the vertices that
+ * dangle. */
+static void mbi_pagerank_begin_f64(void *argument, int chunk) {
+  const mbi_pagerank *run = (const mbi_pagerank *)argument;
+  const double *weights = (const double *)run->weights.totals;
+  const double even = (double)(1 / (double)run->n);
+  double *z = (double *)run->ranks;
+  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
+  const int64_t end = mbi_pagerank_chunk_end(run, i);
+  double dangling = 0, mass = 0;
+  for (; i < end; i++) {
+    const double rank = run->desc.start != NULL ? z[i] : even;
+    z[i] = (double)((double)rank / fabs((double)weights[i]));
+    dangling += weights[i] < 0 ? 1 : 0;
+    mass += weights[i] < 0 ? (double)z[i] : 0;
+  }
+  mbi_pagerank_note(run, chunk, dangling, mass);
+}
+
+/* One chunk of z' = (d * y + base) / W. */
+static void mbi_pagerank_uniform_f64(void *argument, int chunk) {
+  const mbi_pagerank *run = (const mbi_pagerank *)argument;
+  const double *y = (const double *)run->y;
+  const double *weights = (const double *)run->weights.totals;
+  double *z = (double *)run->ranks;
+  const double damping = run->memory.state.scalar[MBI_PAGERANK_DAMPING];
+  const double base = run->memory.state.scalar[MBI_PAGERANK_BASE];
+  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
+  const int64_t end = mbi_pagerank_chunk_end(run, i);
+  double change[4] = {0, 0, 0, 0}, mass[4] = {0, 0, 0, 0};
+  for (; i + 4 <= end; i += 4) {
+    int lane;
+    for (lane = 0; lane < 4; lane++) {
+      const double weight = fabs((double)weights[i + lane]);
+      const double share = base;
+      const double next = (double)((damping * (double)y[i + lane] + share) / weight);
+      change[lane] += fabs((double)next - (double)z[i + lane]) * weight;
+      mass[lane] += (double)next * (weight - (double)weights[i + lane]); /* of those that dangle: 2 */
+      z[i + lane] = next;
+    }
+  }
+  for (; i < end; i++) {
+      const double weight = fabs((double)weights[i + 0]);
+      const double share = base;
+      const double next = (double)((damping * (double)y[i + 0] + share) / weight);
+      change[0] += fabs((double)next - (double)z[i + 0]) * weight;
+      mass[0] += (double)next * (weight - (double)weights[i + 0]); /* of those that dangle: 2 */
+      z[i + 0] = next;
+  }
+  mbi_pagerank_note(run, chunk, change[0] + change[1] + change[2] + change[3],
+                    (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
+}
+
+/* One chunk of z' = (d * y + base * t) / W. */
+static void mbi_pagerank_personal_f64(void *argument, int chunk) {
+  const mbi_pagerank *run = (const mbi_pagerank *)argument;
+  const double *y = (const double *)run->y;
+  const double *weights = (const double *)run->weights.totals;
+  const double *teleport = (const double *)run->teleport;
+  double *z = (double *)run->ranks;
+  const double damping = run->memory.state.scalar[MBI_PAGERANK_DAMPING];
+  const double base = run->memory.state.scalar[MBI_PAGERANK_BASE];
+  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
+  const int64_t end = mbi_pagerank_chunk_end(run, i);
+  double change[4] = {0, 0, 0, 0}, mass[4] = {0, 0, 0, 0};
+  for (; i + 4 <= end; i += 4) {
+    int lane;
+    for (lane = 0; lane < 4; lane++) {
+      const double weight = fabs((double)weights[i + lane]);
+      const double share = base * (double)teleport[i + lane];
+      const double next = (double)((damping * (double)y[i + lane] + share) / weight);
+      change[lane] += fabs((double)next - (double)z[i + lane]) * weight;
+      mass[lane] += (double)next * (weight - (double)weights[i + lane]); /* of those that dangle: 2 */
+      z[i + lane] = next;
+    }
+  }
+  for (; i < end; i++) {
+      const double weight = fabs((double)weights[i + 0]);
+      const double share = base * (double)teleport[i + 0];
+      const double next = (double)((damping * (double)y[i + 0] + share) / weight);
+      change[0] += fabs((double)next - (double)z[i + 0]) * weight;
+      mass[0] += (double)next * (weight - (double)weights[i + 0]); /* of those that dangle: 2 */
+      z[i + 0] = next;
+  }
+  mbi_pagerank_note(run, chunk, change[0] + change[1] + change[2] + change[3],
+                    (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
+}
+
+static void mbi_pagerank_end_f64(void *argument, int chunk) {
+  const mbi_pagerank *run = (const mbi_pagerank *)argument;
+  const double *weights = (const double *)run->weights.totals;
+  double *z = (double *)run->ranks;
+  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
+  const int64_t end = mbi_pagerank_chunk_end(run, i);
+  for (; i < end; i++) {
+    z[i] = weights[i] < 0 ? z[i] : z[i] * weights[i];
+  }
+}
+
+/* One chunk: z of the first ranks, which are all equal unless given, and the vertices that
+ * dangle. */
+static void mbi_pagerank_begin_f32(void *argument, int chunk) {
+  const mbi_pagerank *run = (const mbi_pagerank *)argument;
+  const float *weights = (const float *)run->weights.totals;
+  const float even = (float)(1 / (double)run->n);
+  float *z = (float *)run->ranks;
+  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
+  const int64_t end = mbi_pagerank_chunk_end(run, i);
+  double dangling = 0, mass = 0;
+  for (; i < end; i++) {
+    const float rank = run->desc.start != NULL ? z[i] : even;
+    z[i] = (float)((double)rank / fabs((double)weights[i]));
+    dangling += weights[i] < 0 ? 1 : 0;
+    mass += weights[i] < 0 ? (double)z[i] : 0;
+  }
+  mbi_pagerank_note(run, chunk, dangling, mass);
+}
+
+/* One chunk of z' = (d * y + base) / W. */
+static void mbi_pagerank_uniform_f32(void *argument, int chunk) {
+  const mbi_pagerank *run = (const mbi_pagerank *)argument;
+  const float *y = (const float *)run->y;
+  const float *weights = (const float *)run->weights.totals;
+  float *z = (float *)run->ranks;
+  const double damping = run->memory.state.scalar[MBI_PAGERANK_DAMPING];
+  const double base = run->memory.state.scalar[MBI_PAGERANK_BASE];
+  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
+  const int64_t end = mbi_pagerank_chunk_end(run, i);
+  double change[4] = {0, 0, 0, 0}, mass[4] = {0, 0, 0, 0};
+  for (; i + 4 <= end; i += 4) {
+    int lane;
+    for (lane = 0; lane < 4; lane++) {
+      const double weight = fabs((double)weights[i + lane]);
+      const double share = base;
+      const float next = (float)((damping * (double)y[i + lane] + share) / weight);
+      change[lane] += fabs((double)next - (double)z[i + lane]) * weight;
+      mass[lane] += (double)next * (weight - (double)weights[i + lane]); /* of those that dangle: 2 */
+      z[i + lane] = next;
+    }
+  }
+  for (; i < end; i++) {
+      const double weight = fabs((double)weights[i + 0]);
+      const double share = base;
+      const float next = (float)((damping * (double)y[i + 0] + share) / weight);
+      change[0] += fabs((double)next - (double)z[i + 0]) * weight;
+      mass[0] += (double)next * (weight - (double)weights[i + 0]); /* of those that dangle: 2 */
+      z[i + 0] = next;
+  }
+  mbi_pagerank_note(run, chunk, change[0] + change[1] + change[2] + change[3],
+                    (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
+}
+
+/* One chunk of z' = (d * y + base * t) / W. */
+static void mbi_pagerank_personal_f32(void *argument, int chunk) {
+  const mbi_pagerank *run = (const mbi_pagerank *)argument;
+  const float *y = (const float *)run->y;
+  const float *weights = (const float *)run->weights.totals;
+  const float *teleport = (const float *)run->teleport;
+  float *z = (float *)run->ranks;
+  const double damping = run->memory.state.scalar[MBI_PAGERANK_DAMPING];
+  const double base = run->memory.state.scalar[MBI_PAGERANK_BASE];
+  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
+  const int64_t end = mbi_pagerank_chunk_end(run, i);
+  double change[4] = {0, 0, 0, 0}, mass[4] = {0, 0, 0, 0};
+  for (; i + 4 <= end; i += 4) {
+    int lane;
+    for (lane = 0; lane < 4; lane++) {
+      const double weight = fabs((double)weights[i + lane]);
+      const double share = base * (double)teleport[i + lane];
+      const float next = (float)((damping * (double)y[i + lane] + share) / weight);
+      change[lane] += fabs((double)next - (double)z[i + lane]) * weight;
+      mass[lane] += (double)next * (weight - (double)weights[i + lane]); /* of those that dangle: 2 */
+      z[i + lane] = next;
+    }
+  }
+  for (; i < end; i++) {
+      const double weight = fabs((double)weights[i + 0]);
+      const double share = base * (double)teleport[i + 0];
+      const float next = (float)((damping * (double)y[i + 0] + share) / weight);
+      change[0] += fabs((double)next - (double)z[i + 0]) * weight;
+      mass[0] += (double)next * (weight - (double)weights[i + 0]); /* of those that dangle: 2 */
+      z[i + 0] = next;
+  }
+  mbi_pagerank_note(run, chunk, change[0] + change[1] + change[2] + change[3],
+                    (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
+}
+
+static void mbi_pagerank_end_f32(void *argument, int chunk) {
+  const mbi_pagerank *run = (const mbi_pagerank *)argument;
+  const float *weights = (const float *)run->weights.totals;
+  float *z = (float *)run->ranks;
+  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
+  const int64_t end = mbi_pagerank_chunk_end(run, i);
+  for (; i < end; i++) {
+    z[i] = weights[i] < 0 ? z[i] : z[i] * weights[i];
+  }
+}
+
+/* Over all chunks; the two sums are in the order of the chunks. */
+static void mbi_pagerank_chunks(mbi_pagerank *run, mbi_task single, mbi_task twice,
+                                double sums[2]) {
+  const int64_t chunks = (run->n + MBI_PAGERANK_CHUNK - 1) / MBI_PAGERANK_CHUNK;
+  int64_t chunk;
+  mbi_parallel(run->context, (int)chunks, run->type == MERBIT_F32 ? single : twice, run);
+  sums[0] = sums[1] = 0;
+  for (chunk = 0; chunk < chunks; chunk++) {
+    sums[0] += run->partials[2 * chunk];
+    sums[1] += run->partials[2 * chunk + 1];
+  }
+}
+
+static merbit_status mbi_pagerank_prepare_cpu(mbi_pagerank *run) {
+  mbi_solve_state *state = &run->memory.state;
+  void *partials = NULL;
+  double sums[2];
+  merbit_status status = MERBIT_OK;
+  if (run->weights.totals == NULL) { /* the GPU was to count them */
+    status = mbi_weights_create(run->context, &run->links, &run->weights);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_pagerank_plan(run, MERBIT_SIDE_CPU);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_allocate_array(run->context, run->n, mbi_type_size(run->type),
+                                "a vector of ranks", &run->y);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_allocate_array(run->context, run->n / MBI_PAGERANK_CHUNK + 1,
+                                2 * sizeof(double), "partial sums", &partials);
+  }
+  run->partials = (double *)partials;
+  if (status == MERBIT_OK) {
+    mbi_pagerank_chunks(run, mbi_pagerank_begin_f32, mbi_pagerank_begin_f64, sums);
+    state->scalar[MBI_PAGERANK_DANGLING] = sums[0];
+    mbi_pagerank_spread(state, sums[1]);
+  }
+  return status;
+}
+
+static merbit_status mbi_pagerank_iterate_cpu(mbi_pagerank *run) {
+  double sums[2];
+  const merbit_status status =
+      merbit_spmv(run->plan, NULL, NULL, run->ranks, NULL, run->y, NULL);
+  if (status == MERBIT_OK) {
+    if (run->teleport != NULL) {
+      mbi_pagerank_chunks(run, mbi_pagerank_personal_f32, mbi_pagerank_personal_f64, sums);
+    } else {
+      mbi_pagerank_chunks(run, mbi_pagerank_uniform_f32, mbi_pagerank_uniform_f64, sums);
+    }
+    mbi_pagerank_decide(&run->memory, sums[0], sums[1]);
+  }
+  return status;
+}
+
+/* ---- Either side ------------------------------------------------------------------------- */
+
+static void mbi_pagerank_release(mbi_pagerank *run) {
+  merbit_context *context = run->context;
+  mbi_pagerank_release_cuda(run);
+  mbi_release(context, run->partials);
+  mbi_release(context, run->y);
+  mbi_release(context, run->teleport);
+  mbi_weights_destroy(context, &run->weights);
+  mbi_host_view_release(context, &run->expanded);
+  mbi_host_view_release(context, &run->copy);
+  merbit_matrix_destroy(run->entries);
+}
+
+/* AUTO may take the CPU when the GPU fails now and the graph came in host memory. */
+static merbit_status mbi_pagerank_prepare(mbi_pagerank *run, merbit_memory memory) {
+  merbit_context *context = run->context;
+  char reason[sizeof run->plan->reason];
+  merbit_status status;
+  if (mbi_pagerank_side(run) == MERBIT_SIDE_CPU) {
+    return mbi_pagerank_prepare_cpu(run);
+  }
+  status = mbi_pagerank_prepare_cuda(run);
+  if (status == MERBIT_OK || run->desc.side == MERBIT_SIDE_CUDA || memory == MERBIT_MEMORY_DEVICE ||
+      run->desc.method != MERBIT_METHOD_AUTO || status == MERBIT_OUT_OF_MEMORY) {
+    return status;
+  }
+  mbi_pagerank_release_cuda(run);
+  mbi_forgive(context, reason, sizeof reason);
+  mbi_log(context, "this PageRank computes on the CPU: %s", reason);
+  status = mbi_pagerank_prepare_cpu(run);
+  if (status == MERBIT_OK) {
+    memcpy(run->plan->reason, reason, sizeof reason);
+  }
+  return status;
+}
+
+static void mbi_pagerank_note_history(mbi_pagerank *run) {
+  const int last = run->memory.state.iterations;
+  const int size = run->desc.history_size;
+  int k = run->known;
+  for (; k < last && k < size; k++) {
+    run->desc.history[k] = run->memory.ring[(k + 1) % MBI_SOLVE_RING];
+  }
+  run->known = last;
+}
+
+static merbit_status mbi_pagerank_iterate(mbi_pagerank *run) {
+  const int cuda = run->plan->side == MERBIT_SIDE_CUDA;
+  const double start = mbi_seconds();
+  const merbit_pagerank_desc *desc = &run->desc;
+  mbi_solve_state *state = &run->memory.state;
+  int span = run->engine.gpu.loops ? 2 * MBI_SOLVE_SPAN : MBI_SOLVE_SPAN;
+  double sums[2], before = start;
+  while (state->stop == MBI_SOLVE_RUNNING) {
+    const merbit_status status =
+        cuda ? mbi_pagerank_iterate_cuda(run, span) : mbi_pagerank_iterate_cpu(run);
+    const double now = mbi_seconds();
+    if (status != MERBIT_OK) {
+      return status;
+    }
+    span = mbi_solve_next_span(state->iterations - run->known, now - before);
+    before = now;
+    mbi_pagerank_note_history(run);
+    if (desc->progress != NULL &&
+        desc->progress(desc->progress_user, state->iterations, state->rr, now - start) != 0 &&
+        state->stop == MBI_SOLVE_RUNNING) {
+      state->stop = MERBIT_STOP_CANCELLED;
+    }
+  }
+  if (cuda) {
+    return mbi_pagerank_fetch(run);
+  }
+  mbi_pagerank_chunks(run, mbi_pagerank_end_f32, mbi_pagerank_end_f64, sums);
+  return MERBIT_OK;
+}
+
+static void mbi_pagerank_report(const mbi_pagerank *run, merbit_pagerank_result *result) {
+  const mbi_solve_state *state = &run->memory.state;
+  result->stop = (merbit_stop)state->stop;
+  result->iterations = state->iterations;
+  result->change = state->rr;
+  result->dangling = (int64_t)state->scalar[MBI_PAGERANK_DANGLING];
+  (void)merbit_plan_get_info(run->plan, &result->plan);
+  (void)merbit_plan_describe(run->plan, result->description, sizeof result->description);
+  result->synchronizations = run->looks;
+  result->device_bytes = result->plan.device_bytes + (int64_t)run->engine.bytes;
+}
+
+/* `graph` is a square view, not empty, whose header has been checked. */
+static merbit_status mbi_pagerank_run(mbi_pagerank *run, const merbit_view *graph,
+                                      merbit_pagerank_result *result) {
+  const double start = mbi_seconds();
+  merbit_status status = mbi_pagerank_encode(run, graph);
+  if (status == MERBIT_OK) {
+    mbi_pagerank_start(run);
+    status = mbi_pagerank_prepare(run, graph->memory);
+  }
+  result->prepare_seconds = mbi_seconds() - start;
+  if (status == MERBIT_OK) {
+    status = mbi_pagerank_iterate(run);
+  }
+  if (status == MERBIT_OK) {
+    result->iterate_seconds = mbi_seconds() - start - result->prepare_seconds;
+    mbi_pagerank_report(run, result);
+  }
+  mbi_pagerank_release(run);
+  return status;
+}
+
+MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_view *graph,
+                                         const merbit_pagerank_desc *desc, void *ranks,
+                                         merbit_pagerank_result *result) {
+  merbit_pagerank_result answer;
+  mbi_pagerank run;
+  merbit_status status;
+  memset(&answer, 0, sizeof answer);
+  memset(&run, 0, sizeof run);
+  if (result != NULL) {
+    *result = answer;
+  }
+  if (context == NULL) {
+    return MERBIT_INVALID_ARGUMENT;
+  }
+  run.context = context;
+  run.ranks = ranks;
+  if (desc != NULL) {
+    run.desc = *desc;
+  }
+  status = mbi_pagerank_check(&run, graph, ranks);
+  if (status == MERBIT_OK && run.n > 0) {
+    status = mbi_pagerank_run(&run, graph, &answer);
+  }
+  if (status == MERBIT_OK && result != NULL) {
     *result = answer;
   }
   return status;
