@@ -54,7 +54,7 @@ typedef struct bench_loop {
   void *graphs[2];    /* executables: one iteration, BENCH_LOOP_CHUNK of them; NULL: none */
   uint64_t n;
   int blocks;
-  int64_t looks, launches; /* of the last run */
+  int64_t looks;           /* of the last run */
   int failed;              /* of cuSPARSE, while enqueuing */
 } bench_loop;
 
@@ -374,7 +374,6 @@ static void bench_loop_enqueue(bench_loop *l, int count) {
     } else {
       bench_loop_iteration(l);
     }
-    l->launches++;
     count -= many ? BENCH_LOOP_CHUNK : 1;
   }
 }
@@ -392,7 +391,7 @@ static void bench_loop_run(bench_loop *l, bench_loop_state *state, int known) {
   merbit_context *context = l->gpu->context;
   int restarts = 0;
   state->stop = BENCH_LOOP_RUNNING;
-  l->looks = l->launches = 0;
+  l->looks = 0;
   bench_merbit_check(context, mbi_device_upload(context, l->state, state, sizeof *state));
   bench_loop_start(l, 0);
   do {
@@ -411,12 +410,13 @@ static void bench_loop_run(bench_loop *l, bench_loop_state *state, int known) {
 }
 
 /* GPU memory that the loop works in, the matrix included. */
-static double bench_loop_memory(const bench_loop *l, size_t buffer) {
+static double bench_loop_memory(const bench_loop *l) {
+  static const int vectors[BENCH_TASKS] = {2, 4, 6};
   const bench_problem *p = l->arrays.problem;
   const int coo = bench_rival_format(&l->rival) == BENCH_FORMAT_COO;
-  static const int vectors[BENCH_TASKS] = {2, 4, 6};
   const double matrix = coo ? (double)p->m->nnz * (8.0 + (double)p->size) : bench_csr_memory(p);
-  return matrix + (double)buffer + (double)vectors[l->task] * (double)l->n * (double)p->size;
+  return matrix + (double)l->rival.buffer_bytes +
+         ((double)vectors[l->task] * (double)p->size + (l->dangling != 0 ? 1 : 0)) * (double)l->n;
 }
 
 #endif

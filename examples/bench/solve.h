@@ -45,6 +45,8 @@ typedef struct bench_solve { /* one task on one system in one precision */
   int64_t dangling_count;
   double *reference; /* ranks */
   double *b_host;
+  mbi_devptr first;       /* ranks to begin with */
+  double fetch_seconds;   /* of ranks to the host, which is in merbit_pagerank's seconds */
   double tolerance, transpose_seconds;
   int cap;
   bench_solve_case cases[BENCH_SOLVE_CASES];
@@ -106,9 +108,9 @@ static int bench_run_pagerank(bench_solve *s, bench_solve_case *c, void *ranks,
     bench_fail_ours(s, c);
     return 0;
   }
-  end->whole = mbi_seconds() - start;
+  end->whole = mbi_seconds() - start - s->fetch_seconds;
   end->prepare = result.plan.plan_seconds - result.plan.transpose_seconds;
-  end->iterate = result.iterate_seconds;
+  end->iterate = result.iterate_seconds - s->fetch_seconds;
   end->iterations = result.iterations;
   end->stop = (int)result.stop;
   end->estimate = result.change;
@@ -178,33 +180,27 @@ static void bench_loop_begin(const bench_solve *s, bench_loop_state *state) {
   state->base = (1 - BENCH_DAMPING + BENCH_DAMPING * (double)s->dangling_count / n) / n;
 }
 
-/* All ranks 1 / n, from the host: `first` holds them. */
-static void bench_loop_ranks(bench_solve *s, bench_loop *l, const void *first) {
-  if (s->task == BENCH_PAGERANK) {
-    bench_merbit_check(s->lab->gpu.context,
-                       mbi_device_upload(s->lab->gpu.context, l->vectors[BENCH_X], first,
-                                         (size_t)l->n * s->problem.size));
-  }
-}
-
-/* One run of an opened loop; `answer`, where there is one, gets x. */
-static void bench_run_loop(bench_solve *s, bench_loop *l, const void *first, int known,
-                           bench_loop_state *state, void *answer) {
+/* One run of an opened loop. */
+static void bench_run_loop(bench_solve *s, bench_loop *l, int known, bench_loop_state *state) {
   bench_loop_begin(s, state);
-  bench_loop_ranks(s, l, first);
-  bench_gpu_wait(l->gpu);
-  bench_loop_run(l, state, known);
-  if (answer != NULL) {
-    bench_merbit_check(l->gpu->context,
-                       mbi_device_download(l->gpu->context, answer, l->vectors[BENCH_X],
-                                           (size_t)l->n * s->problem.size));
+  if (s->task == BENCH_PAGERANK) {
+    bench_gpu_check(l->gpu,
+                    l->gpu->driver.copy_async(l->vectors[BENCH_X], s->first,
+                                              (size_t)l->n * s->problem.size, l->gpu->stream),
+                    "cuMemcpyDtoDAsync");
   }
+  bench_loop_run(l, state, known);
 }
 
-/* A loop with everything from the start. Ranks end on the host, as merbit's do; solutions stay.
- */
-static int bench_run_rival(bench_solve *s, bench_loop *l, bench_solve_case *c,
-                           const void *first, int known, void *answer, bench_end *end) {
+static void bench_loop_fetch(const bench_solve *s, bench_loop *l, void *answer) {
+  bench_merbit_check(l->gpu->context,
+                     mbi_device_download(l->gpu->context, answer, l->vectors[BENCH_X],
+                                         (size_t)l->n * s->problem.size));
+}
+
+/* A loop with everything from the start. */
+static int bench_run_rival(bench_solve *s, bench_loop *l, bench_solve_case *c, int known,
+                           void *answer, bench_end *end) {
   bench_loop_state state;
   double start, middle;
   bench_gpu_wait(l->gpu);
@@ -216,25 +212,22 @@ static int bench_run_rival(bench_solve *s, bench_loop *l, bench_solve_case *c,
     return 0;
   }
   middle = mbi_seconds();
-  bench_run_loop(s, l, first, known, &state, s->task == BENCH_PAGERANK ? answer : NULL);
+  bench_run_loop(s, l, known, &state);
   end->iterate = mbi_seconds() - middle;
   end->prepare = middle - start;
   end->whole = end->prepare + end->iterate + s->transpose_seconds;
   end->iterations = state.iterations;
   end->stop = state.stop;
-  end->estimate = s->task == BENCH_PAGERANK ? state.change
-                                            : sqrt(state.rr / (state.norm > 0 ? state.norm : 1));
+  end->estimate = s->task == BENCH_PAGERANK
+                      ? state.change
+                      : sqrt(state.rr / (state.norm > 0 ? state.norm : 1));
   end->looks = (double)l->looks;
-  end->memory = bench_loop_memory(l, 0);
-  if (s->task != BENCH_PAGERANK) {
-    bench_merbit_check(l->gpu->context,
-                       mbi_device_download(l->gpu->context, answer, l->vectors[BENCH_X],
-                                           (size_t)l->n * s->problem.size));
-  }
+  end->memory = bench_loop_memory(l);
+  bench_loop_fetch(s, l, answer);
   (void)snprintf(c->about, sizeof c->about, "%s",
-                 l->failed               ? "a product failed"
+                 l->failed              ? "a product failed"
                  : l->graphs[0] != NULL ? "recorded as CUDA graphs"
-                                         : "launched plainly: not to be recorded");
+                                        : "launched plainly: not to be recorded");
   c->skipped = l->failed;
   bench_loop_close(l);
   return !c->skipped;
@@ -304,7 +297,7 @@ static void bench_solve_ours(bench_solve *s, int rounds) {
   free(answer);
 }
 
-static void bench_solve_rival(bench_solve *s, int algorithm, const void *first, int rounds) {
+static void bench_solve_rival(bench_solve *s, int algorithm, int rounds) {
   bench_solve_case *c = bench_solve_new(s, bench_cusparse_algorithms[algorithm].name, 1);
   void *answer = bench_allocate(s->problem.m->rows, s->problem.size);
   bench_end ends[BENCH_ROUNDS];
@@ -314,7 +307,7 @@ static void bench_solve_rival(bench_solve *s, int algorithm, const void *first, 
   l.b = s->b;
   l.dangling = s->dangling_count > 0 ? s->dangling : 0;
   for (i = -1; i < rounds && good; i++) { /* the first one loads code and counts iterations */
-    good = bench_run_rival(s, &l, c, first, i < 0 ? 0 : ends[0].iterations, answer,
+    good = bench_run_rival(s, &l, c, i < 0 ? 0 : ends[0].iterations, answer,
                            &ends[i < 0 ? 0 : i]);
   }
   if (good) {
