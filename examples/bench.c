@@ -106,7 +106,9 @@ static void bench_lab_open(bench_lab *lab, merbit_context *context, const bench_
   }
   bench_cusparse_open(&lab->cusparse, &lab->gpu);
   bench_copy_measure(&lab->gpu, &lab->ceilings);
-  bench_gather_measure(&lab->gpu, &lab->ceilings);
+  if (o->solve == NULL) {
+    bench_gather_measure(&lab->gpu, &lab->ceilings);
+  }
 }
 
 static void bench_lab_describe(const bench_lab *lab) {
