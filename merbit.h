@@ -3779,7 +3779,11 @@ static const char *const mbi_source_spmv_algebra_cuh[] = {
   "#endif\n"
   "#endif\n"
   "\n"
-  "#ifndef MBK_EPILOGUE_RESULT\n"
+  "#ifdef MBK_EPILOGUE_RESULT\n"
+  "#define MBK_FUSED 1\n"
+  "#else\n"
+  "#define MBK_FUSED 0\n"
+  "#define MBK_HEAVY 0\n"
   "#define MBK_BESIDE(y) (y)\n"
   "#define MBK_BEGIN\n"
   "#define MBK_LEAVE(threads)\n"
@@ -3796,8 +3800,8 @@ static const char *const mbi_source_spmv_algebra_cuh[] = {
   "#define MBK_ALPHA (mbk_await(), MBK_SCALAR_AT(alpha_at, 1))\n"
   "#define MBK_SCALARS_LOAD                                                                       \\\n"
   "  const MBK_SCALAR alpha = MBK_ALPHA;                                                          \\\n"
-  "  const MBK_SCALAR beta = MBK_SCALAR_AT(beta_at, 0)\n"
-  "#else\n",
+  "  const MBK_SCALAR beta = MBK_SCALAR_AT(beta_at, 0)\n",
+  "#else\n"
   "#define MBK_SCALAR_PARAMETERS const MBK_SCALAR alpha, const MBK_SCALAR beta\n"
   "#define MBK_SCALAR_ARGUMENTS alpha, beta\n"
   "#define MBK_ALPHA alpha\n"
@@ -5489,18 +5493,19 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "\n"
   "// A row over many tiles is added up by a warp, over very many by the thread block.\n"
   "#define MBK_FIXUP_THREADS 512\n"
-  "// Blocks that a multiprocessor should hold; 0: as NVRTC likes, which for semirings and complex\n"
-  "// sums aims at so many that some spill.\n"
-  "#define MBK_FIXUP_BLOCKS (MBK_SEMIRING || mbk_parts<MBK_COMPUTE>::count > 1 ? 2 : 0)\n"
+  "// Blocks that a multiprocessor should hold; 0: as NVRTC likes, which for semirings, epilogues\n"
+  "// and complex sums aims at so many that some spill.\n"
+  "#define MBK_FIXUP_BLOCKS                                                                       \\\n"
+  "  (MBK_SEMIRING || MBK_FUSED || mbk_parts<MBK_COMPUTE>::count > 1 ? 2 : 0)\n"
   "#define MBK_FIXUP_LONG 8         // tiles beyond which the warp helps\n"
   "#define MBK_FIXUP_VERY_LONG 1024 // and the thread block\n"
   "\n"
   "// tails[from..to) of one part of a row, dealt to `threads` threads of which this is number\n"
   "// `thread`.\n"
-  "MBK_DEVICE MBK_COMPUTE mbk_fixup_tails(const MBK_COMPUTE *tails, mbk_u64 from, mbk_u64 to,\n"
+  "MBK_DEVICE MBK_COMPUTE mbk_fixup_tails(const MBK_COMPUTE *tails, mbk_u64 from, mbk_u64 to,\n",
   "                                       mbk_u32 thread, mbk_u32 threads) {\n"
   "  MBK_COMPUTE sum = MBK_ZERO;\n"
-  "#pragma unroll 4\n",
+  "#pragma unroll 4\n"
   "  for (from += thread; from < to; from += threads) {\n"
   "    sum = MBK_ADD(sum, tails[from * MBK_PARTS]);\n"
   "  }\n"
@@ -5531,10 +5536,10 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "  mbk_u32 *const very_long = (mbk_u32 *)(partial + MBK_FIXUP_THREADS / 32);\n"
   "  const mbk_u64 block_first = (mbk_u64)mbk_block() * MBK_FIXUP_THREADS;\n"
   "  const mbk_u64 item = block_first + mbk_thread();\n"
-  "  const mbk_u64 at = item / MBK_PARTS;\n"
+  "  const mbk_u64 at = item / MBK_PARTS;\n",
   "  const mbk_u32 part = (mbk_u32)(item % MBK_PARTS), warp = mbk_thread() / 32;\n"
   "  mbk_u64 from = 0;\n"
-  "  MBK_RANK rank = 0;\n",
+  "  MBK_RANK rank = 0;\n"
   "  mbk_u32 length = 0; // of the row before this tile, in tiles\n"
   "  bool ending = false;\n"
   "  MBK_COMPUTE own = MBK_ZERO;\n"
@@ -5575,11 +5580,11 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "    const mbk_u64 end = mbk_shuffle(MBK_ALL, at, leader, 32);\n"
   "    const mbk_u32 column = (mbk_u32)mbk_shuffle(MBK_ALL, part, leader, 32);\n"
   "    const MBK_COMPUTE sum =\n"
-  "        mbk_scan_reduce(mbk_fixup_tails(tails + column, begin, end, mbk_lane(), 32));\n"
+  "        mbk_scan_reduce(mbk_fixup_tails(tails + column, begin, end, mbk_lane(), 32));\n",
   "    if ((int)mbk_lane() == leader) {\n"
   "      mbk_fixup_commit(y, MBK_ROW_OF(rank), part, rows, MBK_ADD(sum, own), alpha, beta);\n"
   "    }\n"
-  "  }\n",
+  "  }\n"
   "  const mbk_u32 ballot = mbk_ballot(MBK_ALL, length > MBK_FIXUP_VERY_LONG);\n"
   "  if (mbk_lane() == 0) {\n"
   "    very_long[warp] = ballot;\n"
@@ -6032,9 +6037,18 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "  }\n"
   "}\n"
   "\n"
+  "// Blocks that a multiprocessor should hold of the kernel that adds the old y: with scalars on\n",
+  "// the device, rows by their numbers, or packs of two, it would spill where the other does not.\n"
+  "// With an epilogue both would.\n"
+  "#define MBK_SUM_BLOCKS                                                                         \\\n"
+  "  (MBK_BLOCKS > 1 && MBK_HEAVY ? MBK_BLOCKS / 2                                                \\\n"
+  "   : MBK_BLOCKS > 1 && (MBK_PACK < 4 || MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS || MBK_FUSED)     \\\n"
+  "       ? 5 * MBK_BLOCKS / 6                                                                    \\\n"
+  "       : MBK_BLOCKS)\n"
+  "\n"
   "// Launch: one warp per tile. mbk_scan_fixup follows. beta must be zero. Shared:\n"
-  "// MBK_COMPUTE[MBK_TABLE].\n",
-  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+  "// MBK_COMPUTE[MBK_TABLE].\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_FUSED ? MBK_SUM_BLOCKS : MBK_BLOCKS)\n"
   "    mbk_scan_product(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
   "                     const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_COMPUTE *table,\n"
   "                     const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts,\n"
@@ -6048,19 +6062,12 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "  MBK_LEAVE(MBK_THREADS);\n"
   "}\n"
   "\n"
-  "// Blocks that a multiprocessor should hold of the kernel that adds the old y: with scalars on\n"
-  "// the device, rows by their numbers, or packs of two, it would spill where the other does not.\n"
-  "#define MBK_SUM_BLOCKS                                                                         \\\n"
-  "  (MBK_BLOCKS > 1 && (MBK_PACK < 4 || MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS)                    \\\n"
-  "       ? 5 * MBK_BLOCKS / 6                                                                    \\\n"
-  "       : MBK_BLOCKS)\n"
-  "\n"
   "// The same with any beta. Shared: MBK_COMPUTE[MBK_TABLE], MBK_VECTOR[MBK_THREADS].\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
   "    mbk_scan_sum(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
-  "                 const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_COMPUTE *table,\n"
+  "                 const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_COMPUTE *table,\n",
   "                 const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,\n"
-  "                 mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n",
+  "                 mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  mbk_release();\n"
   "  MBK_BEGIN;\n"
@@ -9652,18 +9659,20 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "#define MBI_AT_X 0\n"
   "#define MBI_AT_B 1\n"
   "#define MBI_AT_W 2       // scratch: products, and b - A x at a look\n"
-  "#define MBI_AT_INVERSE 3 // of the diagonal, or of its blocks, row by row\n"
+  "#define MBI_AT_INVERSE 3 // of the diagonal, or of its blocks: column j of row i at j * n + i\n"
   "#define MBI_AT_OWN 4\n"
   "\n"
   "// How z = M^-1 r is found: within a step, or between steps, by a step or a callback.\n"
-  "#define MBI_PRE_NONE 0\n"
-  "#define MBI_PRE_DIAGONAL 1\n",
+  "#define MBI_PRE_NONE 0\n",
+  "#define MBI_PRE_DIAGONAL 1\n"
   "#define MBI_PRE_APART 2\n"
   "\n"
   "typedef struct mbi_solve_vectors {\n"
   "  void *at[MBI_SOLVE_VECTORS];\n"
-  "  int pre;   // a MBI_PRE\n"
-  "  int block; // rows of a block of the preconditioner\n"
+  "  long long n;  // rows\n"
+  "  int pre;      // a MBI_PRE\n"
+  "  int block;    // rows of a block of the preconditioner; 0: it has no blocks\n"
+  "  int from, to; // of solve_blocks\n"
   "} mbi_solve_vectors;\n"
   "\n"
   "typedef struct mbi_solve_state {\n"
@@ -9694,9 +9703,9 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "#define MBI_OPEN_BEGIN 0  // a new solve\n"
   "#define MBI_OPEN_GO_ON 1  // the next batch\n"
   "#define MBI_OPEN_TIGHTER 2 // the same recurrence, to a lower goal\n"
-  "\n"
+  "\n",
   "MBS_FUNCTION void mbi_solve_open(mbi_solve_memory *m, int how, int span, int cap,\n"
-  "                                 double tolerance, double shrink, double epsilon) {\n",
+  "                                 double tolerance, double shrink, double epsilon) {\n"
   "  mbi_solve_state *s = &m->state;\n"
   "  if (how == MBI_OPEN_BEGIN) {\n"
   "    s->iterations = 0;\n"
@@ -9745,11 +9754,11 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "  m->state.why = MBI_WHY_NOTHING;\n"
   "  mbi_solve_judge(m, m->state.ww);\n"
   "}\n"
-  "\n"
+  "\n",
   "// For MBS_BEFORE: a number that cannot be right stops the solver before vectors change.\n"
   "MBS_FUNCTION int mbi_solve_broken(mbi_solve_state *c, int why, double value) {\n"
   "  c->why = why;\n"
-  "  c->value = value;\n",
+  "  c->value = value;\n"
   "  return value - value == 0 ? MBI_SOLVE_BREAKDOWN : MBI_SOLVE_NOT_FINITE;\n"
   "}\n",
   NULL};
@@ -10190,7 +10199,24 @@ static const char *const mbi_source_solve_look_steps_cuh[] = {
   "  s->b_most = sums[4];\n"
   "  s->goal = s->shrink * s->tolerance * s->shrink * s->tolerance * s->bb;\n"
   "}\n"
-  "MBS_STEP(solve_look, 2, 3, MBS_ALWAYS)\n",
+  "MBS_STEP(solve_look, 2, 3, MBS_ALWAYS)\n"
+  "\n"
+  "// z = M^-1 r for blocks along the diagonal, r and z being the vectors `from` and `to`.\n"
+  "MBS_NOTHING_BEFORE(solve_blocks)\n"
+  "MBS_ELEMENT(solve_blocks) {\n"
+  "  const MBS_VECTOR *r = MBS_AT(v->from), *inverse = MBS_AT(MBI_AT_INVERSE);\n"
+  "  const MBS_INDEX first = i - i % v->block;\n"
+  "  const MBS_INDEX last = first + v->block < v->n ? first + v->block : v->n;\n"
+  "  double z = 0;\n"
+  "  (void)c;\n"
+  "  (void)sums;\n"
+  "  for (MBS_INDEX j = first; j < last; j++) {\n"
+  "    z += (double)inverse[(j - first) * v->n + i] * (double)r[j];\n"
+  "  }\n"
+  "  MBS_STORE(v->to, z);\n"
+  "}\n"
+  "MBS_NOTHING_AFTER(solve_blocks)\n"
+  "MBS_STEP(solve_blocks, 0, 0, MBS_LATE)\n",
   NULL};
 
 static const char *const mbi_source_solve_loop_cu[] = {
@@ -10320,6 +10346,11 @@ static const char *const mbi_source_solve_cg_cu[] = {
   "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_solve_look(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  solve_look_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_solve_blocks(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  solve_blocks_step(v, n, m, partials, (double *)shared);\n"
   "}\n"
   "\n"
   "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_cg_start(MBK_STEP_ARGUMENTS) {\n"
@@ -10483,6 +10514,11 @@ static const char *const mbi_source_solve_bicgstab_cu[] = {
   "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_solve_look(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  solve_look_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_solve_blocks(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  solve_blocks_step(v, n, m, partials, (double *)shared);\n"
   "}\n"
   "\n"
   "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_bicgstab_start(MBK_STEP_ARGUMENTS) {\n"
@@ -11455,7 +11491,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "4d213672b996d36b118694516aa71a2e9601f1bf3a4d022ceb932f085ff3e449"
+#define MBI_KERNEL_HASH "42458e29e9d8733218c51ff2b4180088809c9d2f01254185ec0b50a03a60e408"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -20273,8 +20309,22 @@ static void mbi_epilogue_settle(merbit_plan *plan, merbit_method method) {
     plan->epilogue->fused =
         !plan->epilogue->given.apart && plan->device.rows > 0 &&
         (method == MERBIT_METHOD_SCAN || method == MERBIT_METHOD_ROWS ||
-         method == MERBIT_METHOD_SLICED);
+         method == MERBIT_METHOD_SLICED || method == MERBIT_METHOD_HUBS ||
+         method == MERBIT_METHOD_BINNED);
   }
+}
+
+/* Whether what takes registers is in an expression. */
+static int mbi_epilogue_heavy(const mbi_epilogue *e) {
+  static const char *const signs[] = {" / ", "mbk_sqrt(", "mbk_exp(", "mbk_log(", "mbk_pow("};
+  size_t i;
+  for (i = 0; i < sizeof signs / sizeof signs[0]; i++) {
+    if (strstr(e->result, signs[i]) != NULL || strstr(e->sums[0], signs[i]) != NULL ||
+        strstr(e->sums[1], signs[i]) != NULL) {
+      return 1;
+    }
+  }
+  return 0;
 }
 
 /* Shared memory of a kernel that needs `bytes` by itself: sums take its place at the end. */
@@ -20389,6 +20439,7 @@ static merbit_status mbi_epilogue_take(merbit_plan *plan) {
 static void mbi_epilogue_preamble(const mbi_epilogue *e, mbi_preamble *preamble) {
   mbi_preamble_define_int(preamble, "MBK_EPILOGUE_VECTORS", e->given.vectors);
   mbi_preamble_define_int(preamble, "MBK_EPILOGUE_SCALARS", e->given.scalars);
+  mbi_preamble_define_int(preamble, "MBK_HEAVY", mbi_epilogue_heavy(e));
   mbi_preamble_define(preamble, "MBK_EPILOGUE_RESULT",
                       e->result[0] != '\0' ? e->result : MBI_EXPRESSION_MARK "ax");
   if (e->sums[0][0] != '\0') {
@@ -20399,17 +20450,21 @@ static void mbi_epilogue_preamble(const mbi_epilogue *e, mbi_preamble *preamble)
   }
 }
 
+static void mbi_epilogue_apart_preamble(const mbi_epilogue *e, merbit_type type,
+                                        mbi_preamble *preamble) {
+  memset(preamble, 0, sizeof *preamble);
+  mbi_preamble_define(preamble, "MBK_VECTOR", mbi_type_device(type));
+  mbi_preamble_define(preamble, "MBK_COMPUTE", mbi_type_device(type));
+  mbi_epilogue_preamble(e, preamble);
+}
+
 /* A kernel behind the product, where the method's own do not take the epilogue. Needs an
  * entered context. */
 static merbit_status mbi_epilogue_specialise(merbit_plan *plan) {
   mbi_epilogue *e = plan->epilogue;
-  const char *type = mbi_type_device(mbi_plan_sums(plan));
   mbi_preamble preamble;
   merbit_status status;
-  memset(&preamble, 0, sizeof preamble);
-  mbi_preamble_define(&preamble, "MBK_VECTOR", type);
-  mbi_preamble_define(&preamble, "MBK_COMPUTE", type);
-  mbi_epilogue_preamble(e, &preamble);
+  mbi_epilogue_apart_preamble(e, mbi_plan_sums(plan), &preamble);
   status = mbi_program_create(plan->context, "spmv/epilogue.cu", &preamble, &e->program);
   return status == MERBIT_OK
              ? mbi_program_kernel(plan->context, &e->program, "mbk_epilogue_apart", &e->kernel)
@@ -20447,12 +20502,15 @@ static mbi_epilogue_room mbi_epilogue_room_of(const merbit_plan *plan) {
   memset(&room, 0, sizeof room);
   room.parts = mbi_epilogue_apart_blocks(plan);
   if (mbi_epilogue_fused(plan)) {
-    const int crossing = plan->method == MERBIT_METHOD_SCAN && !plan->scan.whole;
-    room.left_count = crossing ? plan->scan.blocks : 0;
+    const int one = plan->method == MERBIT_METHOD_ROWS ||
+                    plan->method == MERBIT_METHOD_SLICED || plan->scan.whole;
+    room.left_count = one                                    ? 0
+                      : plan->method == MERBIT_METHOD_BINNED ? plan->binned.parts
+                                                             : plan->scan.blocks;
     room.parts = plan->method == MERBIT_METHOD_ROWS     ? plan->rows.blocks
                  : plan->method == MERBIT_METHOD_SLICED ? plan->sliced.blocks
-                 : crossing                             ? plan->scan.fixup_blocks
-                                                        : plan->scan.blocks;
+                 : one                                  ? plan->scan.blocks
+                                                        : plan->scan.fixup_blocks;
   }
   room.groups = (room.parts + MBI_EPILOGUE_GROUP - 1) / MBI_EPILOGUE_GROUP;
   room.at_left = ((room.groups + 1) * sizeof(uint32_t) + 255) / 256 * 256;
@@ -26705,6 +26763,12 @@ static void mbi_scan_defaults(merbit_plan *plan) {
     /* More would spill; blocks take another round instead. */
     const int fits = plan->context->device.compute_capability < 100 ? 8 : 4;
     s->steps = s->steps > fits ? fits : s->steps;
+  } else if (wish->sigma == 0 && mbi_epilogue_fused(plan)) {
+    const int fits = !single && plan->context->device.compute_capability >= 100 &&
+                             mbi_epilogue_heavy(plan->epilogue)
+                         ? 4
+                         : 8;
+    s->steps = s->steps > fits ? fits : s->steps;
   }
 }
 
@@ -27798,7 +27862,9 @@ static merbit_status mbi_hubs_specialise(merbit_plan *plan) {
 /* Bytes of shared memory of a product. */
 static unsigned mbi_hubs_shared(const merbit_plan *plan, int adds) {
   const uint64_t count = plan->hubs.room + (adds ? (uint64_t)plan->scan.threads : 0);
-  return mbi_value_shared(plan) + (unsigned)(count * mbi_type_size(plan->type));
+  return mbi_epilogue_shared(
+      plan, plan->scan.threads,
+      mbi_value_shared(plan) + (unsigned)(count * mbi_type_size(plan->type)));
 }
 
 /* ---- Launch: codes, products ------------------------------------------------------------- */
@@ -32965,6 +33031,12 @@ typedef struct mbi_forecast {
   double scan, sliced, binned, hubs, blocks;
 } mbi_forecast;
 
+/* Whether the matrix was found to consist of full blocks, and stores a value for each nonzero. */
+static int mbi_choose_full(const merbit_plan *plan) {
+  return mbi_full_blocks(&plan->ranks) && plan->device.form == MBI_VALUES_GENERAL &&
+         plan->device.values != 0;
+}
+
 static mbi_forecast mbi_choose_forecast(const merbit_plan *plan) {
   const double size = (double)mbi_type_size(plan->type), nnz = (double)plan->device.nnz;
   const double rows = (double)plan->device.rows, cols = (double)plan->device.cols;
@@ -32991,7 +33063,7 @@ static mbi_forecast mbi_choose_forecast(const merbit_plan *plan) {
   /* Products are written and read; reads and writes mixed reach three quarters of the rate. */
   f.binned = vectors + nnz * 1.1 * (4.5 + values + 2.0 * size) * MBI_CHOOSE_STREAM * 1.35;
   f.blocks = f.scan;
-  if (mbi_full_blocks(&plan->ranks) && plan->device.form == MBI_VALUES_GENERAL && values > 0) {
+  if (mbi_choose_full(plan)) {
     const double column = 4.0 / (plan->ranks.block_rows * plan->ranks.block_cols);
     f.blocks = vectors + gathers + nnz * (column + values) * MBI_CHOOSE_STREAM * 1.08;
   }
@@ -33009,6 +33081,14 @@ static mbi_forecast mbi_choose_forecast(const merbit_plan *plan) {
 #define MBI_CHOOSE_UNSEEN 1000000u
 #endif
 #define MBI_CHOOSE_UNSEEN_CALLS 1
+
+/* A small matrix is looked at for full blocks where so many products will follow that making
+ * them pays (0.4 ms, for 3 us a product), and from so many bytes on that what blocks save is
+ * more than a launch. */
+#define MBI_CHOOSE_BLOCKS_CALLS 300
+#ifndef MBI_CHOOSE_BLOCKS
+#define MBI_CHOOSE_BLOCKS 16000000u
+#endif
 
 static int mbi_choose_unseen(const merbit_plan *plan) {
   return plan->desc.expected_calls <= MBI_CHOOSE_UNSEEN_CALLS &&
@@ -33061,14 +33141,21 @@ static int mbi_measure_add(mbi_candidate *candidates, int count, merbit_method m
   return count < MBI_MEASURE_MOST ? count + 1 : count;
 }
 
-/* Small: launches and latency decide, which no forecast knows. Else what the forecasts put
+/* Small: launches and latency decide, which no forecast knows; one of full blocks is large
+ * enough for rows that cross thread blocks. Else what the forecasts put
  * within half as much again of the best. */
 static int mbi_measure_candidates(const merbit_plan *plan, mbi_candidate *candidates) {
   const mbi_ranks *ranks = &plan->ranks;
   const int even = ranks->slots / 2 <= plan->device.nnz;
   int count = 0;
   if (mbi_choose_small(plan)) {
+    if (mbi_choose_full(plan)) {
+      count = mbi_measure_add(candidates, count, MERBIT_METHOD_BSR, 0, 0);
+    }
     count = mbi_measure_add(candidates, count, MERBIT_METHOD_SCAN, 1, 0);
+    if (count > 1 && even) {
+      return mbi_measure_add(candidates, count, MERBIT_METHOD_ROWS, 0, 0);
+    }
     count = mbi_measure_add(candidates, count, MERBIT_METHOD_SCAN, 2, 0);
     return even ? mbi_measure_add(candidates, count, MERBIT_METHOD_ROWS, 0, 0) : count;
   } else {
@@ -33317,6 +33404,11 @@ static merbit_method mbi_choose_method(merbit_plan *plan) {
   const mbi_forecast f = mbi_choose_forecast(plan);
   merbit_method method = MERBIT_METHOD_SCAN;
   double best = f.scan;
+  if (mbi_choose_small(plan) && mbi_choose_full(plan)) {
+    (void)snprintf(plan->why, sizeof plan->why, "small, of full blocks; runner-up %s",
+                   even ? "rows" : "scan");
+    return MERBIT_METHOD_BSR;
+  }
   if (mbi_choose_small(plan)) {
     const int rows = ranks->slots / 8 <= csr->nnz / 5;
     (void)snprintf(plan->why, sizeof plan->why, "small, with %s rows; runner-up %s",
@@ -33377,6 +33469,11 @@ static merbit_status mbi_choose_semiring(merbit_plan *plan) {
 static merbit_status mbi_choose_look(merbit_plan *plan) {
   const double cols = (double)plan->device.cols * (double)mbi_type_size(plan->type);
   merbit_status status;
+  if (plan->device.nnz > 0 && mbi_choose_small(plan) &&
+      plan->desc.expected_calls >= MBI_CHOOSE_BLOCKS_CALLS &&
+      mbi_device_csr_stream_bytes(plan) >= MBI_CHOOSE_BLOCKS) {
+    return mbi_ranks_blocks(plan);
+  }
   if (plan->device.nnz == 0 || mbi_choose_small(plan)) {
     return MERBIT_OK;
   }
@@ -33387,7 +33484,7 @@ static merbit_status mbi_choose_look(merbit_plan *plan) {
   if (status == MERBIT_OK && plan->desc.expected_calls > MBI_CHOOSE_MAKING) {
     const double gathers =
         (double)plan->device.nnz * plan->ranks.sectors * mbi_choose_gather(cols);
-    if (plan->ranks.sectors > 0.6 && 3 * gathers > mbi_choose_forecast(plan).scan) {
+    if (plan->ranks.sectors > 0.5 && 3 * gathers > mbi_choose_forecast(plan).scan) {
       status = mbi_ranks_columns(plan, mbi_hubs_room(plan));
     }
     if (status == MERBIT_DEVICE_OUT_OF_MEMORY) { /* then no hubs */
@@ -36927,7 +37024,7 @@ MERBIT_API merbit_status merbit_plan_get_order(const merbit_plan *plan, int64_t 
 #define MBI_AT_X 0
 #define MBI_AT_B 1
 #define MBI_AT_W 2       // scratch: products, and b - A x at a look
-#define MBI_AT_INVERSE 3 // of the diagonal, or of its blocks, row by row
+#define MBI_AT_INVERSE 3 // of the diagonal, or of its blocks: column j of row i at j * n + i
 #define MBI_AT_OWN 4
 
 // How z = M^-1 r is found: within a step, or between steps, by a step or a callback.
@@ -36937,8 +37034,10 @@ MERBIT_API merbit_status merbit_plan_get_order(const merbit_plan *plan, int64_t 
 
 typedef struct mbi_solve_vectors {
   void *at[MBI_SOLVE_VECTORS];
-  int pre;   // a MBI_PRE
-  int block; // rows of a block of the preconditioner
+  long long n;  // rows
+  int pre;      // a MBI_PRE
+  int block;    // rows of a block of the preconditioner; 0: it has no blocks
+  int from, to; // of solve_blocks
 } mbi_solve_vectors;
 
 typedef struct mbi_solve_state {
@@ -37046,12 +37145,15 @@ typedef struct mbi_step {
   const mbi_step_code *code[2];
 } mbi_step;
 
-#define MBI_SOLVE_STEPS 16 /* of a method, at most */
+#define MBI_SOLVE_STEPS 16 /* of a method, at most; every one has these: */
+#define MBI_STEP_LOOK 0
+#define MBI_STEP_BLOCKS 1
 #define MBI_STEP_THREADS 256 /* of a block of the GPU, as solve/step.cuh has it, and the most blocks */
-#define MBI_STEP_BLOCKS 1024
+#define MBI_STEP_GRID 1024
 #define MBI_STEP_SHARED 512  /* bytes */
 #define MBI_SOLVER_PRODUCTS 1000 /* that a plan is made for, per solve expected */
 #define MBI_SOLVE_BATCH 0.1      /* seconds that a batch of iterations should take */
+#define MBI_SOLVE_BLOCK_MOST 32  /* rows of a block of BLOCK_JACOBI */
 #define MBI_SOLVE_ON (-1)        /* of a solve: there is no merbit_stop yet */
 #define MBI_SOLVE_NONE (-1)  /* in solver->alias: no such vector, or one with memory of its own */
 #define MBI_SOLVE_OWN (-2)
@@ -37062,7 +37164,7 @@ typedef struct mbi_step {
 typedef struct mbi_solve_method {
   const char *name;
   const char *file; /* of the kernels; NULL ends a list of methods */
-  const mbi_step *steps; /* of which step 0 is mbk_solve_look */
+  const mbi_step *steps; /* beginning with mbk_solve_look and mbk_solve_blocks */
   int step_count;
   int sums;     /* that its products add up: 1: v'A u; 2: and ||A u||^2; see mbi_solve_product_sums */
   int restarts; /* breakdowns after which it begins again from b - A x */
@@ -37209,6 +37311,23 @@ MBS_AFTER(solve_look) {
   s->goal = s->shrink * s->tolerance * s->shrink * s->tolerance * s->bb;
 }
 MBS_STEP(solve_look, 2, 3, MBS_ALWAYS)
+
+// z = M^-1 r for blocks along the diagonal, r and z being the vectors `from` and `to`.
+MBS_NOTHING_BEFORE(solve_blocks)
+MBS_ELEMENT(solve_blocks) {
+  const MBS_VECTOR *r = MBS_AT(v->from), *inverse = MBS_AT(MBI_AT_INVERSE);
+  const MBS_INDEX first = i - i % v->block;
+  const MBS_INDEX last = first + v->block < v->n ? first + v->block : v->n;
+  double z = 0;
+  (void)c;
+  (void)sums;
+  for (MBS_INDEX j = first; j < last; j++) {
+    z += (double)inverse[(j - first) * v->n + i] * (double)r[j];
+  }
+  MBS_STORE(v->to, z);
+}
+MBS_NOTHING_AFTER(solve_blocks)
+MBS_STEP(solve_blocks, 0, 0, MBS_LATE)
 
 // The conjugate gradient method with a preconditioner: Hestenes, Stiefel, "Methods of Conjugate
 // Gradients for Solving Linear Systems" (1952); Saad, "Iterative Methods for Sparse Linear
@@ -37489,6 +37608,23 @@ MBS_AFTER(solve_look) {
   s->goal = s->shrink * s->tolerance * s->shrink * s->tolerance * s->bb;
 }
 MBS_STEP(solve_look, 2, 3, MBS_ALWAYS)
+
+// z = M^-1 r for blocks along the diagonal, r and z being the vectors `from` and `to`.
+MBS_NOTHING_BEFORE(solve_blocks)
+MBS_ELEMENT(solve_blocks) {
+  const MBS_VECTOR *r = MBS_AT(v->from), *inverse = MBS_AT(MBI_AT_INVERSE);
+  const MBS_INDEX first = i - i % v->block;
+  const MBS_INDEX last = first + v->block < v->n ? first + v->block : v->n;
+  double z = 0;
+  (void)c;
+  (void)sums;
+  for (MBS_INDEX j = first; j < last; j++) {
+    z += (double)inverse[(j - first) * v->n + i] * (double)r[j];
+  }
+  MBS_STORE(v->to, z);
+}
+MBS_NOTHING_AFTER(solve_blocks)
+MBS_STEP(solve_blocks, 0, 0, MBS_LATE)
 
 // The conjugate gradient method with a preconditioner: Hestenes, Stiefel, "Methods of Conjugate
 // Gradients for Solving Linear Systems" (1952); Saad, "Iterative Methods for Sparse Linear
@@ -37865,7 +38001,7 @@ static merbit_status mbi_solve_give(merbit_solver *solver, int slot, void *targe
 
 static int mbi_solve_blocks(const merbit_solver *solver) {
   const int64_t blocks = (solver->n + MBI_STEP_THREADS - 1) / MBI_STEP_THREADS;
-  return blocks < MBI_STEP_BLOCKS ? (int)blocks : MBI_STEP_BLOCKS;
+  return blocks < MBI_STEP_GRID ? (int)blocks : MBI_STEP_GRID;
 }
 
 /* Where the method and the preconditioner want a vector. */
@@ -37930,13 +38066,14 @@ static void mbi_solve_release_memory(merbit_solver *solver) {
 }
 
 /* ==== >>solve/matrix.c  solvers: norm and diagonal of a matrix ============================ */
-/* What a solver wants to know of A beside products: its norm, and for preconditioners its
- * diagonal. */
+/* What a solver wants to know of A beside products: its norm, and for preconditioners the blocks
+ * along its diagonal (JACOBI: of one row each), inverted. */
 
 typedef struct mbi_examine {
   const merbit_view *csr; /* host */
-  double *diagonal, *norms; /* of each row (NULL: not wanted); of each task */
-  int tasks;
+  double *blocks; /* row by row, each as wide as a block; NULL: not wanted */
+  double *norms;  /* of each task's rows */
+  int width, tasks;
 } mbi_examine;
 
 static double mbi_examine_value(const merbit_view *csr, int64_t k) {
@@ -37954,18 +38091,24 @@ static void mbi_examine_rows(void *argument, int task) {
   int64_t row, k;
   for (row = first; row < last; row++) {
     const int64_t end = mbi_index_at(csr->row_ptr, csr->offset_type, row + 1) - csr->base;
-    double sum = 0, diagonal = 0;
+    const int64_t block = e->width > 0 ? row - row % e->width : 0;
+    double *entries = e->blocks != NULL ? e->blocks + row * e->width : NULL;
+    double sum = 0;
+    int j;
+    for (j = 0; j < e->width; j++) {
+      entries[j] = 0;
+    }
     for (k = mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base; k < end; k++) {
       const double value = mbi_examine_value(csr, k);
       sum += fabs(value);
-      if (mbi_index_at(csr->col_ind, csr->index_type, k) - csr->base == row) {
-        diagonal += value;
+      if (entries != NULL) {
+        const int64_t at = mbi_index_at(csr->col_ind, csr->index_type, k) - csr->base - block;
+        if (at >= 0 && at < e->width) {
+          entries[at] += value;
+        }
       }
     }
     most = sum > most ? sum : most;
-    if (e->diagonal != NULL) {
-      e->diagonal[row] = diagonal;
-    }
   }
   e->norms[task] = most;
 }
@@ -37984,15 +38127,16 @@ static merbit_status mbi_examine_csr(merbit_context *context, const merbit_view 
   return status;
 }
 
-/* The norm of A, and its diagonal where that is not NULL. The arrays of `csr` are sound. */
+/* The norm of A, and the blocks where they are not NULL. The arrays of `csr` are sound. */
 static merbit_status mbi_examine_run(merbit_solver *solver, const merbit_view *csr,
-                                     double *diagonal) {
+                                     double *blocks) {
   mbi_examine e;
   void *norms = NULL;
   merbit_status status;
   int task;
   e.csr = csr;
-  e.diagonal = diagonal;
+  e.blocks = blocks;
+  e.width = blocks != NULL ? solver->v.block : 0;
   e.tasks = mbi_share_tasks(solver->context, csr->nnz + csr->rows);
   status = mbi_allocate_array(solver->context, e.tasks, sizeof(double), "norms of parts of A",
                               &norms);
@@ -38009,23 +38153,123 @@ static merbit_status mbi_examine_run(merbit_solver *solver, const merbit_view *c
   return MERBIT_OK;
 }
 
-/* The inverse of the diagonal, in the solver's type, in place. */
-static merbit_status mbi_examine_invert(merbit_solver *solver, double *diagonal) {
-  int64_t row;
-  for (row = 0; row < solver->n; row++) {
-    const double inverse = 1 / diagonal[row];
-    if (!(inverse - inverse == 0) || inverse == 0) {
-      return mbi_fail(solver->context, MERBIT_INVALID_MATRIX,
-                      "A(%" PRId64 ", %" PRId64
-                      "), counted from 0, is %g: MERBIT_PRECONDITIONER_JACOBI divides by the "
-                      "diagonal; take another preconditioner, or none",
-                      row, row, diagonal[row]);
+/* ---- Inverses ---------------------------------------------------------------------------- */
+
+typedef struct mbi_invert {
+  const merbit_solver *solver;
+  const double *blocks;
+  void *inverse; /* in the solver's type, column by column: see MBI_AT_INVERSE */
+  int64_t bad;   /* the first row of a block without an inverse, or -1 */
+  int tasks;
+} mbi_invert;
+
+static void mbi_invert_swap(double *a, double *b, int count) {
+  int j;
+  for (j = 0; j < count; j++) {
+    const double kept = a[j];
+    a[j] = b[j];
+    b[j] = kept;
+  }
+}
+
+/* By Gauss and Jordan with pivots from the column: `a` of size x size, `stride` to a row,
+ * becomes the unit matrix and `b` its inverse. 0 where it has none. */
+static int mbi_invert_block(double *a, double *b, int size, int stride) {
+  int i, j, k;
+  for (i = 0; i < size; i++) {
+    for (j = 0; j < size; j++) {
+      b[i * stride + j] = i == j;
     }
-    if (solver->type == MERBIT_F32) {
-      ((float *)diagonal)[row] = (float)inverse; /* behind what is still to be read */
-    } else {
-      diagonal[row] = inverse;
+  }
+  for (k = 0; k < size; k++) {
+    int pivot = k;
+    double scale;
+    for (i = k + 1; i < size; i++) {
+      pivot = fabs(a[i * stride + k]) > fabs(a[pivot * stride + k]) ? i : pivot;
     }
+    scale = 1 / a[pivot * stride + k];
+    if (!(scale - scale == 0) || scale == 0) {
+      return 0;
+    }
+    mbi_invert_swap(a + k * stride, a + pivot * stride, size);
+    mbi_invert_swap(b + k * stride, b + pivot * stride, size);
+    for (j = 0; j < size; j++) {
+      a[k * stride + j] *= scale;
+      b[k * stride + j] *= scale;
+    }
+    for (i = 0; i < size; i++) {
+      const double factor = a[i * stride + k];
+      for (j = 0; j < size && i != k && factor != 0; j++) {
+        a[i * stride + j] -= factor * a[k * stride + j];
+        b[i * stride + j] -= factor * b[k * stride + j];
+      }
+    }
+  }
+  return 1;
+}
+
+static void mbi_invert_store(const mbi_invert *t, int64_t first, const double *b, int size) {
+  const int64_t n = t->solver->n;
+  const int width = t->solver->v.block;
+  int i, j;
+  for (i = 0; i < size; i++) {
+    for (j = 0; j < size; j++) {
+      const double value = b[i * width + j];
+      if (t->solver->type == MERBIT_F32) {
+        ((float *)t->inverse)[j * n + first + i] = (float)value;
+      } else {
+        ((double *)t->inverse)[j * n + first + i] = value;
+      }
+    }
+  }
+}
+
+static void mbi_invert_task(void *argument, int task) {
+  mbi_invert *t = (mbi_invert *)argument;
+  const int width = t->solver->v.block;
+  const int64_t n = t->solver->n, blocks = mbi_block_count(n, width);
+  double a[MBI_SOLVE_BLOCK_MOST * MBI_SOLVE_BLOCK_MOST];
+  double b[MBI_SOLVE_BLOCK_MOST * MBI_SOLVE_BLOCK_MOST];
+  int64_t block;
+  for (block = mbi_share(blocks, t->tasks, task); block < mbi_share(blocks, t->tasks, task + 1);
+       block++) {
+    const int64_t first = block * width;
+    const int size = (int)(n - first < width ? n - first : width);
+    memcpy(a, t->blocks + first * width, (size_t)size * (size_t)width * sizeof(double));
+    if (!mbi_invert_block(a, b, size, width)) {
+      mbi_mutex_lock(&t->solver->context->lock);
+      t->bad = t->bad < 0 || first < t->bad ? first : t->bad;
+      mbi_mutex_unlock(&t->solver->context->lock);
+      return;
+    }
+    mbi_invert_store(t, first, b, size);
+  }
+}
+
+/* To `inverse`, which is zero. */
+static merbit_status mbi_examine_invert(merbit_solver *solver, const double *blocks,
+                                        void *inverse) {
+  const int width = solver->v.block;
+  mbi_invert t;
+  t.solver = solver;
+  t.blocks = blocks;
+  t.inverse = inverse;
+  t.bad = -1;
+  t.tasks = mbi_share_tasks(solver->context, solver->n * width);
+  mbi_parallel(solver->context, t.tasks, mbi_invert_task, &t);
+  if (t.bad >= 0 && width == 1) {
+    return mbi_fail(solver->context, MERBIT_INVALID_MATRIX,
+                    "A(%" PRId64 ", %" PRId64
+                    "), counted from 0, is %g: MERBIT_PRECONDITIONER_JACOBI divides by the "
+                    "diagonal; take another preconditioner, or none",
+                    t.bad, t.bad, blocks[t.bad]);
+  }
+  if (t.bad >= 0) {
+    return mbi_fail(solver->context, MERBIT_INVALID_MATRIX,
+                    "the block of A from row %" PRId64
+                    " on, counted from 0, of %d rows, has no inverse; take another "
+                    "solver_desc.block_size or preconditioner",
+                    t.bad, width);
   }
   return MERBIT_OK;
 }
@@ -38103,7 +38347,7 @@ static merbit_status mbi_solve_residual(merbit_solver *solver, int x_zero) {
   const merbit_status status =
       x_zero ? mbi_solve_zero(solver, solver->v.at[MBI_AT_W], mbi_solve_bytes(solver))
              : mbi_solve_product(solver, MBI_AT_X, MBI_AT_W);
-  return status == MERBIT_OK ? mbi_solve_step(solver, 0) : status;
+  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_STEP_LOOK) : status;
 }
 
 /* ---- The GPU's program ------------------------------------------------------------------- */
@@ -38133,12 +38377,19 @@ static merbit_status mbi_solve_specialise(merbit_solver *solver) {
 /* ==== >>solve/methods.c  solvers: the methods ============================================= */
 /* The methods of solving: which steps and products make a start and an iteration. */
 
-/* z = M^-1 r between steps; nothing where a step does it on its way. */
+/* z = M^-1 r between steps: only for MBI_PRE_APART. */
 static merbit_status mbi_solve_apply(merbit_solver *solver, int r, int z) {
-  (void)solver;
-  (void)r;
-  (void)z;
-  return MERBIT_OK;
+  const merbit_solver_desc *desc = &solver->desc;
+  if (desc->preconditioner != MERBIT_PRECONDITIONER_CALLBACK) {
+    solver->v.from = r;
+    solver->v.to = z;
+    return mbi_solve_step(solver, MBI_STEP_BLOCKS);
+  }
+  return desc->apply(desc->apply_user, solver->v.at[r], solver->v.at[z], solver->n,
+                     solver->gpu.stream) == 0
+             ? MERBIT_OK
+             : mbi_fail(solver->context, MERBIT_CANCELLED,
+                        "solver_desc.apply, the preconditioner, asked to stop");
 }
 
 static int mbi_solve_apart(const merbit_solver *solver) {
@@ -38149,6 +38400,7 @@ static int mbi_solve_apart(const merbit_solver *solver) {
 
 static const mbi_step mbi_cg_steps[] = {
     {"mbk_solve_look", {&mbi_solve_look_code_f64, &mbi_solve_look_code_f32}},
+    {"mbk_solve_blocks", {&mbi_solve_blocks_code_f64, &mbi_solve_blocks_code_f32}},
     {"mbk_cg_start", {&mbi_cg_start_code_f64, &mbi_cg_start_code_f32}},
     {"mbk_cg_direct", {&mbi_cg_direct_code_f64, &mbi_cg_direct_code_f32}},
     {"mbk_cg_descend", {&mbi_cg_descend_code_f64, &mbi_cg_descend_code_f32}},
@@ -38157,6 +38409,7 @@ static const mbi_step mbi_cg_steps[] = {
 };
 enum {
   MBI_SOLVE_LOOK_IN_CG = 0,
+  MBI_SOLVE_BLOCKS_IN_CG,
   MBI_CG_START_IN_CG,
   MBI_CG_DIRECT_IN_CG,
   MBI_CG_DESCEND_IN_CG,
@@ -38199,6 +38452,7 @@ static merbit_status mbi_cg_iterate(merbit_solver *solver) {
 
 static const mbi_step mbi_bicgstab_steps[] = {
     {"mbk_solve_look", {&mbi_solve_look_code_f64, &mbi_solve_look_code_f32}},
+    {"mbk_solve_blocks", {&mbi_solve_blocks_code_f64, &mbi_solve_blocks_code_f32}},
     {"mbk_bicgstab_start", {&mbi_bicgstab_start_code_f64, &mbi_bicgstab_start_code_f32}},
     {"mbk_bicgstab_half", {&mbi_bicgstab_half_code_f64, &mbi_bicgstab_half_code_f32}},
     {"mbk_bicgstab_update", {&mbi_bicgstab_update_code_f64, &mbi_bicgstab_update_code_f32}},
@@ -38206,6 +38460,7 @@ static const mbi_step mbi_bicgstab_steps[] = {
 };
 enum {
   MBI_SOLVE_LOOK_IN_BICGSTAB = 0,
+  MBI_SOLVE_BLOCKS_IN_BICGSTAB,
   MBI_BICGSTAB_START_IN_BICGSTAB,
   MBI_BICGSTAB_HALF_IN_BICGSTAB,
   MBI_BICGSTAB_UPDATE_IN_BICGSTAB,
@@ -38363,7 +38618,9 @@ static merbit_status mbi_batch_make_loop(merbit_solver *solver, void **graph) {
                                 &solver->gpu.loop);
   }
   if (status != MERBIT_OK) {
-    mbi_forgive(context, solver->gpu.why, sizeof solver->gpu.why);
+    if (status != MERBIT_OUT_OF_MEMORY) {
+      mbi_forgive(context, solver->gpu.why, sizeof solver->gpu.why);
+    }
     return status;
   }
   status = mbi_batch_answer(solver, driver->graph_create(graph, 0));
@@ -38445,6 +38702,9 @@ static merbit_status mbi_batch_create(merbit_solver *solver) {
   if (mbi_batch_can_loop(&context->device)) {
     status = mbi_batch_make(solver, 1);
     solver->gpu.loops = status == MERBIT_OK;
+  }
+  if (status == MERBIT_OUT_OF_MEMORY) { /* of the host: nothing will do */
+    return status;
   }
   if (!solver->gpu.loops && mbi_device_lost(context) == 0) {
     status = mbi_batch_make(solver, 0);
@@ -38714,7 +38974,7 @@ static void mbi_solve_tell(const merbit_solver *solver, const merbit_solver_resu
                    "||b - A x|| / ||b|| stays at %.3g through %d restart%s: rounding errors in "
                    "%s allow no more, or the matrix is singular",
                    result->residual, result->restarts, result->restarts == 1 ? "" : "s",
-                   mbi_type_names[solver->type]);
+                   solver->type == MERBIT_F32 ? "f32" : "f64");
     return;
   case MERBIT_STOP_BREAKDOWN:
     mbi_solve_tell_breakdown(state, broken, sizeof broken);
@@ -38781,11 +39041,14 @@ static merbit_status mbi_solver_check_method(merbit_context *context,
                     "solver_desc.preconditioner is %d; use a MERBIT_PRECONDITIONER",
                     (int)desc->preconditioner);
   }
-  if (desc->preconditioner > MERBIT_PRECONDITIONER_JACOBI) {
-    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
-                    "solver_desc.preconditioner %d is not in this version yet; take "
-                    "MERBIT_PRECONDITIONER_JACOBI",
-                    (int)desc->preconditioner);
+  if (desc->preconditioner == MERBIT_PRECONDITIONER_CALLBACK && desc->apply == NULL) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "solver_desc.preconditioner is CALLBACK, but solver_desc.apply is NULL");
+  }
+  if (desc->block_size < 0 || desc->block_size > MBI_SOLVE_BLOCK_MOST) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "solver_desc.block_size is %d; use 1 to %d, or 0 for 4", desc->block_size,
+                    MBI_SOLVE_BLOCK_MOST);
   }
   if (desc->refine) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
@@ -38818,25 +39081,31 @@ static merbit_status mbi_solver_check(merbit_context *context, const merbit_view
 /* The norm of A and the preconditioner, from the arrays of `view`. In an entered context. */
 static merbit_status mbi_solver_examine(merbit_solver *solver, const merbit_view *view) {
   merbit_context *context = solver->context;
-  const int jacobi = solver->desc.preconditioner == MERBIT_PRECONDITIONER_JACOBI;
+  const int64_t entries = solver->n * solver->v.block;
+  const size_t size = mbi_type_size(solver->type);
   merbit_matrix *copy;
   merbit_view csr;
-  void *diagonal = NULL;
+  void *blocks = NULL, *inverse = NULL;
   merbit_status status = mbi_examine_csr(context, view, &copy, &csr);
-  if (status == MERBIT_OK && jacobi) {
-    status = mbi_allocate_array(context, solver->n, sizeof(double), "a diagonal", &diagonal);
+  if (status == MERBIT_OK && solver->v.block > 0) {
+    status = mbi_allocate_array(context, entries, sizeof(double), "blocks of A", &blocks);
   }
   if (status == MERBIT_OK) {
-    status = mbi_examine_run(solver, &csr, (double *)diagonal);
+    status = mbi_examine_run(solver, &csr, (double *)blocks);
   }
-  if (status == MERBIT_OK && jacobi) {
-    status = mbi_examine_invert(solver, (double *)diagonal);
+  if (status == MERBIT_OK && solver->v.block > 0) {
+    status = mbi_allocate_array(context, entries, size, "their inverses", &inverse);
+    if (status == MERBIT_OK) {
+      memset(inverse, 0, (size_t)entries * size);
+      status = mbi_examine_invert(solver, (const double *)blocks, inverse);
+    }
+    if (status == MERBIT_OK) {
+      status = mbi_solve_upload(solver, solver->v.at[MBI_AT_INVERSE], inverse,
+                                (size_t)entries * size);
+    }
   }
-  if (status == MERBIT_OK && jacobi) {
-    status =
-        mbi_solve_upload(solver, solver->v.at[MBI_AT_INVERSE], diagonal, mbi_solve_bytes(solver));
-  }
-  mbi_release(context, diagonal);
+  mbi_release(context, blocks);
+  mbi_release(context, inverse);
   merbit_matrix_destroy(copy);
   return status;
 }
@@ -38953,7 +39222,13 @@ static void mbi_solver_take_desc(merbit_solver *solver, const merbit_solver_desc
   if (own->preconditioner == MERBIT_PRECONDITIONER_JACOBI) {
     solver->v.pre = MBI_PRE_DIAGONAL;
     solver->v.block = 1;
+  } else if (own->preconditioner == MERBIT_PRECONDITIONER_BLOCK_JACOBI) {
+    solver->v.pre = MBI_PRE_APART;
+    solver->v.block = own->block_size > 0 ? own->block_size : 4;
+  } else if (own->preconditioner == MERBIT_PRECONDITIONER_CALLBACK) {
+    solver->v.pre = MBI_PRE_APART;
   }
+  solver->v.n = solver->n;
 }
 
 MERBIT_API merbit_status merbit_solver_create(merbit_context *context, const merbit_view *view,

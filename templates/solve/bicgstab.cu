@@ -10,6 +10,11 @@ MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_solve_look(MBK_STEP_ARGUMENTS) {
   solve_look_step(v, n, m, partials, (double *)shared);
 }
 
+MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_solve_blocks(MBK_STEP_ARGUMENTS) {
+  MBK_SHARED_MEMORY(shared);
+  solve_blocks_step(v, n, m, partials, (double *)shared);
+}
+
 MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_bicgstab_start(MBK_STEP_ARGUMENTS) {
   MBK_SHARED_MEMORY(shared);
   bicgstab_start_step(v, n, m, partials, (double *)shared);

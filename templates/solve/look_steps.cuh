@@ -49,3 +49,20 @@ MBS_AFTER(solve_look) {
   s->goal = s->shrink * s->tolerance * s->shrink * s->tolerance * s->bb;
 }
 MBS_STEP(solve_look, 2, 3, MBS_ALWAYS)
+
+// z = M^-1 r for blocks along the diagonal, r and z being the vectors `from` and `to`.
+MBS_NOTHING_BEFORE(solve_blocks)
+MBS_ELEMENT(solve_blocks) {
+  const MBS_VECTOR *r = MBS_AT(v->from), *inverse = MBS_AT(MBI_AT_INVERSE);
+  const MBS_INDEX first = i - i % v->block;
+  const MBS_INDEX last = first + v->block < v->n ? first + v->block : v->n;
+  double z = 0;
+  (void)c;
+  (void)sums;
+  for (MBS_INDEX j = first; j < last; j++) {
+    z += (double)inverse[(j - first) * v->n + i] * (double)r[j];
+  }
+  MBS_STORE(v->to, z);
+}
+MBS_NOTHING_AFTER(solve_blocks)
+MBS_STEP(solve_blocks, 0, 0, MBS_LATE)

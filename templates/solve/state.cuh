@@ -27,7 +27,7 @@
 #define MBI_AT_X 0
 #define MBI_AT_B 1
 #define MBI_AT_W 2       // scratch: products, and b - A x at a look
-#define MBI_AT_INVERSE 3 // of the diagonal, or of its blocks, row by row
+#define MBI_AT_INVERSE 3 // of the diagonal, or of its blocks: column j of row i at j * n + i
 #define MBI_AT_OWN 4
 
 // How z = M^-1 r is found: within a step, or between steps, by a step or a callback.
@@ -37,8 +37,10 @@
 
 typedef struct mbi_solve_vectors {
   void *at[MBI_SOLVE_VECTORS];
-  int pre;   // a MBI_PRE
-  int block; // rows of a block of the preconditioner
+  long long n;  // rows
+  int pre;      // a MBI_PRE
+  int block;    // rows of a block of the preconditioner; 0: it has no blocks
+  int from, to; // of solve_blocks
 } mbi_solve_vectors;
 
 typedef struct mbi_solve_state {

@@ -54,7 +54,11 @@
 #endif
 #endif
 
-#ifndef MBK_EPILOGUE_RESULT
+#ifdef MBK_EPILOGUE_RESULT
+#define MBK_FUSED 1
+#else
+#define MBK_FUSED 0
+#define MBK_HEAVY 0
 #define MBK_BESIDE(y) (y)
 #define MBK_BEGIN
 #define MBK_LEAVE(threads)

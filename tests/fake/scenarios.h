@@ -10,6 +10,7 @@
 #include "fake/many_scenarios.h"
 #include "fake/order_scenarios.h"
 #include "fake/semiring_scenarios.h"
+#include "fake/solver_scenarios.h"
 #include "fake/transpose_scenarios.h"
 #include "fake/type_scenarios.h"
 #include "support/gpu.h"
@@ -291,6 +292,8 @@ TEST_UNUSED static const struct {
     {"conjugate transpose, AUTO", complex_products, MERBIT_SIDE_AUTO, 0},
     {"complex by MERGE", complex_merge, MERBIT_SIDE_CUDA, 0},
     {"custom operators, AUTO", custom_products, MERBIT_SIDE_AUTO, 0},
+    {"solver, buffers", solves_in_buffers, MERBIT_SIDE_CUDA, 0},
+    {"solver, AUTO", solves, MERBIT_SIDE_AUTO, 0},
     {"PageRank", ranks, MERBIT_SIDE_CUDA, 1},
     {"PageRank, AUTO", ranks, MERBIT_SIDE_AUTO, 1},
 };

@@ -13,7 +13,7 @@
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_iteration_counts),
+      SOLVER_CASES,
   };
   int failed;
   context = gpu_context();

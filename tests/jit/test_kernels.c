@@ -125,6 +125,7 @@ static void compile_blocks(int capability) {
   }
 }
 
+#include "jit/epilogues.h"
 #include "jit/studies.h"
 
 /* Products by every method that takes the other forms of values. In quick effort each form in
@@ -333,7 +334,7 @@ static void every_architecture_takes_every_file(void **state) {
     transpose_preamble(0, &preamble);
     compile("spmv/transpose.cu", &preamble, archs[i]);
     memset(&preamble, 0, sizeof preamble);
-    mbi_pagerank_preamble(MERBIT_F64, &preamble);
+    mbi_pagerank_preamble(MERBIT_F64, MERBIT_INDEX_32, &preamble);
     compile("solve/pagerank.cu", &preamble, archs[i]);
   }
 }
@@ -401,6 +402,7 @@ static void every_form_compiles_without_spills(void **state) {
     compile_many(capabilities[c]);
     compile_types(capabilities[c]);
     compile_semirings(capabilities[c]);
+    compile_epilogues(capabilities[c]);
     if (capabilities[c] == 90) {
       compile_studies(capabilities[c]);
       compile_csr_studies(capabilities[c]);
@@ -418,7 +420,7 @@ static void every_form_compiles_without_spills(void **state) {
       compile("spmv/transpose.cu", &preamble, capabilities[c]);
     }
     memset(&preamble, 0, sizeof preamble);
-    mbi_pagerank_preamble(MERBIT_F32, &preamble);
+    mbi_pagerank_preamble(MERBIT_F32, MERBIT_INDEX_64, &preamble);
     compile("solve/pagerank.cu", &preamble, capabilities[c]);
   }
 }

@@ -39,6 +39,14 @@ static solved solve_once(const linear *l, const merbit_solver_desc *desc, double
   return s;
 }
 
+static void expect_stop(const solved *s, merbit_stop stop, const char *piece) {
+  assert_int_equal(s->status, MERBIT_OK);
+  if (s->result.stop != stop || strstr(s->result.description, piece) == NULL) {
+    fail_msg("stop %d after %d iterations: %s", (int)s->result.stop, s->result.iterations,
+             s->result.description);
+  }
+}
+
 /* Of a solve that was to converge. */
 static void check_converged(const linear *l, const solved *s, double tolerance, int expected,
                             const double *x) {
@@ -91,5 +99,482 @@ static void test_iteration_counts(void **state) {
   linear_free(&uneven);
   linear_free(&windy);
 }
+
+/* Blocks along the diagonal: of one row they are the diagonal, of all rows A itself; the same by a
+ * callback. */
+typedef struct applied {
+  const linear *l;
+  int calls, stop_at;
+} applied;
+
+static int apply_diagonal(void *user, const void *r, void *z, int64_t n, void *stream) {
+  applied *a = (applied *)user;
+  int64_t i;
+  int32_t k;
+  (void)stream;
+  assert_int_equal(n, a->l->n);
+  for (i = 0; i < n; i++) {
+    for (k = a->l->row_ptr[i]; k < a->l->row_ptr[i + 1]; k++) {
+      if (a->l->col_ind[k] == i) {
+        ((double *)z)[i] = ((const double *)r)[i] / a->l->values[k];
+      }
+    }
+  }
+  return ++a->calls == a->stop_at;
+}
+
+static void test_blocks(void **state) {
+  linear symmetric = linear_grid(9, 0, 3, 0), windy = linear_grid(9, 0.3, 2, 0);
+  linear small = linear_grid(5, 0, 2, 0);
+  double x[81];
+  int method;
+  (void)state;
+  for (method = MERBIT_SOLVER_CG; method <= MERBIT_SOLVER_BICGSTAB; method++) {
+    const linear *l = method == MERBIT_SOLVER_CG ? &symmetric : &windy;
+    const int jacobi = method == MERBIT_SOLVER_CG ? reference_cg(l, 1, 1e-9, 1000)
+                                                  : reference_bicgstab(l, 1, 1e-9, 1000);
+    merbit_solver_desc desc = solver_desc((merbit_solver_method)method, 1e-9);
+    solved s;
+    desc.preconditioner = MERBIT_PRECONDITIONER_BLOCK_JACOBI;
+    desc.block_size = 1;
+    s = solve_once(l, &desc, x);
+    check_converged(l, &s, 1e-9, jacobi, x);
+    desc.block_size = 0;
+    s = solve_once(l, &desc, x);
+    expect_stop(&s, MERBIT_STOP_CONVERGED, "");
+    assert_true(s.result.iterations < jacobi + 2 && linear_residual(l, x, 0) <= 1.001e-9);
+    desc.block_size = 9; /* a row of the grid */
+    s = solve_once(l, &desc, x);
+    expect_stop(&s, MERBIT_STOP_CONVERGED, "");
+    assert_true(s.result.iterations < jacobi && linear_residual(l, x, 0) <= 1.001e-9);
+    desc.block_size = 32; /* all of it */
+    s = solve_once(&small, &desc, x);
+    expect_stop(&s, MERBIT_STOP_CONVERGED, "");
+    assert_true(s.result.iterations == 1 && linear_residual(&small, x, 0) <= 1e-12);
+  }
+  linear_free(&symmetric);
+  linear_free(&windy);
+  linear_free(&small);
+}
+
+/* ---- Small systems ----------------------------------------------------------------------- */
+
+typedef struct dense { /* n x n with n up to 3; zeros are no entries */
+  int32_t n;
+  double a[9], b[3];
+} dense;
+
+static linear linear_dense(const dense *d) {
+  linear l;
+  int32_t i, j;
+  memset(&l, 0, sizeof l);
+  l.n = d->n;
+  l.row_ptr = (int32_t *)test_allocate(l.n + 1, sizeof *l.row_ptr);
+  l.col_ind = (int32_t *)test_allocate(9, sizeof *l.col_ind);
+  l.values = (double *)test_allocate(9, sizeof *l.values);
+  l.b = (double *)test_allocate(l.n, sizeof *l.b);
+  for (i = 0; i < l.n; i++) {
+    l.b[i] = d->b[i];
+    for (j = 0; j < l.n; j++) {
+      if (d->a[i * l.n + j] != 0) {
+        linear_put(&l, j, d->a[i * l.n + j]);
+      }
+    }
+    l.row_ptr[i + 1] = l.nnz;
+  }
+  return l;
+}
+
+static solved solve_dense(const dense *d, const merbit_solver_desc *desc, double *x) {
+  linear l = linear_dense(d);
+  const solved s = solve_once(&l, desc, x);
+  linear_free(&l);
+  return s;
+}
+
+static void test_zero_right_hand_side(void **state) {
+  static const dense d = {2, {4, 1, 1, 3}, {0, 0}};
+  int method, from_x;
+  (void)state;
+  for (method = MERBIT_SOLVER_CG; method <= MERBIT_SOLVER_BICGSTAB; method++) {
+    for (from_x = 0; from_x <= 1; from_x++) {
+      const merbit_solver_desc desc = solver_desc((merbit_solver_method)method, 0);
+      linear l = linear_dense(&d);
+      const merbit_view view = linear_view(&l);
+      merbit_solver *solver;
+      double x[2] = {5, -7};
+      solved s;
+      assert_int_equal(merbit_solver_create(context, &view, &desc, &solver), MERBIT_OK);
+      s.status = merbit_solver_solve(solver, l.b, x, from_x, NULL, 0, &s.result);
+      expect_stop(&s, MERBIT_STOP_CONVERGED, "b is zero");
+      assert_true(x[0] == 0 && x[1] == 0 && s.result.iterations == 0);
+      assert_true(s.result.residual == 0 && s.result.backward_error == 0);
+      merbit_solver_destroy(solver);
+      linear_free(&l);
+    }
+  }
+}
+
+static void test_indefinite(void **state) {
+  static const dense indefinite = {2, {1, 0, 0, -1}, {1, 2}};
+  static const dense negative = {2, {-4, 1, 1, -3}, {1, 2}};
+  static const dense skew = {2, {0, 1, -1, 0}, {1, 2}};
+  merbit_solver_desc desc = solver_desc(MERBIT_SOLVER_CG, 0);
+  double x[2];
+  solved s = solve_dense(&indefinite, &desc, x);
+  (void)state;
+  expect_stop(&s, MERBIT_STOP_BREAKDOWN, "p'Ap = -3 in iteration 1");
+  assert_true(x[0] == 0 && x[1] == 0 && s.result.residual == 1 && s.result.restarts == 0);
+  s = solve_dense(&skew, &desc, x);
+  expect_stop(&s, MERBIT_STOP_BREAKDOWN, "p'Ap = 0 in iteration 1");
+  desc.preconditioner = MERBIT_PRECONDITIONER_JACOBI;
+  s = solve_dense(&negative, &desc, x);
+  expect_stop(&s, MERBIT_STOP_BREAKDOWN, "the preconditioner is not");
+  desc.method = MERBIT_SOLVER_BICGSTAB;
+  s = solve_dense(&negative, &desc, x);
+  expect_stop(&s, MERBIT_STOP_CONVERGED, "");
+  assert_true(fabs(x[0] + 5.0 / 11) <= 1e-9 && fabs(x[1] + 9.0 / 11) <= 1e-9);
+}
+
+/* Numbers are so small that breakdowns are exact. */
+static void test_breakdown(void **state) {
+  static const dense skew = {2, {0, 1, -1, 0}, {1, 0}};
+  static const dense sigma = {3, {2, 1, 0, -1, -1, -1, -1, 1, -1}, {1, 1, 0}};
+  static const dense rho = {3, {2, 0, 0, 0, 1, 1, -1, 0, 1}, {2, 0, 2}};
+  static const dense omega = {2, {1, 1, -1, 0}, {1, 0}};
+  const merbit_solver_desc desc = solver_desc(MERBIT_SOLVER_BICGSTAB, 0);
+  double x[3];
+  solved s = solve_dense(&skew, &desc, x);
+  (void)state;
+  expect_stop(&s, MERBIT_STOP_BREAKDOWN, "shadow residual became orthogonal");
+  assert_true(s.result.iterations == 0 && s.result.residual == 1);
+  s = solve_dense(&sigma, &desc, x);
+  expect_stop(&s, MERBIT_STOP_CONVERGED, "");
+  assert_int_equal(s.result.restarts, 1);
+  assert_true(fabs(x[0] - 0.75) <= 1e-9 && fabs(x[1] + 0.5) <= 1e-9 &&
+              fabs(x[2] + 1.25) <= 1e-9);
+  s = solve_dense(&rho, &desc, x);
+  expect_stop(&s, MERBIT_STOP_CONVERGED, "");
+  assert_true(s.result.restarts == 1 && s.result.iterations == 2);
+  assert_true(x[0] == 1 && x[1] == -3 && x[2] == 3);
+  s = solve_dense(&omega, &desc, x);
+  expect_stop(&s, s.result.stop, "");
+  assert_true(s.result.stop == MERBIT_STOP_CONVERGED || s.result.stop == MERBIT_STOP_BREAKDOWN);
+}
+
+static void test_not_finite(void **state) {
+  static const double bad[] = {(double)NAN, (double)INFINITY, 1e300};
+  size_t i;
+  int method;
+  (void)state;
+  for (i = 0; i < 3; i++) {
+    for (method = MERBIT_SOLVER_CG; method <= MERBIT_SOLVER_BICGSTAB; method++) {
+      const merbit_solver_desc desc = solver_desc((merbit_solver_method)method, 0);
+      dense b = {2, {4, 1, 1, 3}, {1, 2}}, a = {2, {4, 1, 1, 3}, {1, 2}};
+      double x[2];
+      solved s;
+      b.b[1] = bad[i];
+      s = solve_dense(&b, &desc, x);
+      expect_stop(&s, MERBIT_STOP_NOT_FINITE, "not finite by iteration 0");
+      a.a[1] = bad[i];
+      s = solve_dense(&a, &desc, x);
+      if (i < 2) { /* a large entry is none of an ill-natured matrix */
+        expect_stop(&s, MERBIT_STOP_NOT_FINITE, "not finite");
+      }
+    }
+  }
+}
+
+static void test_diagonal(void **state) {
+  static const dense missing = {3, {4, 1, 0, 1, 0, 2, 0, 2, 5}, {1, 2, 3}};
+  merbit_solver_desc desc = solver_desc(MERBIT_SOLVER_BICGSTAB, 0);
+  double x[3];
+  solved s;
+  (void)state;
+  desc.preconditioner = MERBIT_PRECONDITIONER_JACOBI;
+  s = solve_dense(&missing, &desc, x);
+  assert_int_equal(s.status, MERBIT_INVALID_MATRIX);
+  cpu_expect(context, MERBIT_INVALID_MATRIX, "A(1, 1), counted from 0, is 0");
+  desc.preconditioner = MERBIT_PRECONDITIONER_NONE;
+  s = solve_dense(&missing, &desc, x);
+  expect_stop(&s, MERBIT_STOP_CONVERGED, "");
+}
+
+static void test_singular_block(void **state) {
+  static const dense d = {3, {1, 0, 0, 0, 1, 2, 0, 2, 4}, {1, 2, 3}};
+  static const dense pivots = {3, {0, 1, 0, 1, 0, 0, 0, 0, 4}, {1, 2, 3}};
+  merbit_solver_desc desc = solver_desc(MERBIT_SOLVER_BICGSTAB, 0);
+  double x[3];
+  solved s;
+  (void)state;
+  desc.preconditioner = MERBIT_PRECONDITIONER_BLOCK_JACOBI;
+  desc.block_size = 3;
+  s = solve_dense(&d, &desc, x);
+  assert_int_equal(s.status, MERBIT_INVALID_MATRIX);
+  cpu_expect(context, MERBIT_INVALID_MATRIX, "from row 0 on, counted from 0, of 3 rows");
+  desc.block_size = 2;
+  s = solve_dense(&pivots, &desc, x); /* no zero is in the way of whole blocks */
+  expect_stop(&s, MERBIT_STOP_CONVERGED, "");
+  assert_true(x[0] == 2 && x[1] == 1 && x[2] == 0.75 && s.result.iterations == 1);
+}
+
+static void test_empty(void **state) {
+  const merbit_solver_desc desc = solver_desc(MERBIT_SOLVER_CG, 0);
+  static const int32_t row_ptr[] = {0};
+  const merbit_view view = merbit_csr(0, 0, 0, row_ptr, NULL, NULL);
+  merbit_solver *solver;
+  merbit_solver_result result;
+  (void)state;
+  assert_int_equal(merbit_solver_create(context, &view, &desc, &solver), MERBIT_OK);
+  assert_int_equal(merbit_solver_solve(solver, NULL, NULL, 0, NULL, 0, &result), MERBIT_OK);
+  assert_int_equal(result.stop, MERBIT_STOP_CONVERGED);
+  assert_int_equal(result.iterations, 0);
+  merbit_solver_destroy(solver);
+}
+
+/* ---- What stops it ----------------------------------------------------------------------- */
+
+typedef struct watch {
+  int calls, last_iteration, cancel_at;
+  double last;
+} watch;
+
+static int watch_progress(void *user, int iteration, double residual, double seconds) {
+  watch *w = (watch *)user;
+  assert_true(iteration >= w->last_iteration && residual > 0 && seconds >= 0);
+  w->last_iteration = iteration;
+  w->last = residual;
+  w->calls++;
+  return w->calls == w->cancel_at;
+}
+
+static void test_cap_and_cancel(void **state) {
+  linear l = linear_grid(20, 0, 4, 0);
+  merbit_solver_desc desc = solver_desc(MERBIT_SOLVER_CG, 1e-12);
+  watch w;
+  double x[400];
+  solved s;
+  (void)state;
+  memset(&w, 0, sizeof w);
+  desc.max_iterations = 37;
+  desc.progress = watch_progress;
+  desc.progress_user = &w;
+  s = solve_once(&l, &desc, x);
+  expect_stop(&s, MERBIT_STOP_CAP, "max_iterations = 37");
+  assert_true(s.result.iterations == 37 && w.last_iteration == 37 && w.calls == 1);
+  assert_true(s.result.residual > 1e-12 &&
+              fabs(s.result.residual - linear_residual(&l, x, 0)) <= 1e-10);
+  assert_true(s.history[37] > 0 && s.history[38] == 0);
+  memset(&w, 0, sizeof w);
+  w.cancel_at = 1;
+  desc.max_iterations = 0;
+  s = solve_once(&l, &desc, x);
+  expect_stop(&s, MERBIT_STOP_CANCELLED, "the progress callback");
+  assert_int_equal(s.result.iterations, w.last_iteration);
+  assert_true(fabs(s.result.residual - linear_residual(&l, x, 0)) <= 1e-10);
+  assert_true(fabs(w.last - s.result.estimated_residual) <= 1e-12 * w.last);
+  linear_free(&l);
+}
+
+/* The recurrence goes on falling where f32 allows no more. */
+static void test_stagnation(void **state) {
+  linear l = linear_grid(10, 0, 2, 0);
+  float values[500], b[100], x[100];
+  merbit_view view = linear_view(&l);
+  int method, i;
+  (void)state;
+  for (i = 0; i < l.nnz; i++) {
+    values[i] = (float)l.values[i];
+    l.values[i] = (double)values[i];
+  }
+  for (i = 0; i < l.n; i++) {
+    b[i] = (float)l.b[i];
+    l.b[i] = (double)b[i];
+  }
+  view.value_type = MERBIT_F32;
+  view.values = values;
+  for (method = MERBIT_SOLVER_CG; method <= MERBIT_SOLVER_BICGSTAB; method++) {
+    merbit_solver_desc desc = solver_desc((merbit_solver_method)method, 1e-12);
+    merbit_solver *solver;
+    solved s;
+    assert_int_equal(merbit_solver_create(context, &view, &desc, &solver), MERBIT_OK);
+    s.status = merbit_solver_solve(solver, b, x, 0, NULL, 0, &s.result);
+    expect_stop(&s, MERBIT_STOP_STAGNATED, "rounding errors in f32");
+    assert_true(s.result.restarts >= 1 && s.result.residual < 1e-4 &&
+                s.result.residual > 1e-12);
+    merbit_solver_destroy(solver);
+    desc.tolerance = 0;
+    assert_int_equal(merbit_solver_create(context, &view, &desc, &solver), MERBIT_OK);
+    s.status = merbit_solver_solve(solver, b, x, 0, NULL, 0, &s.result);
+    expect_stop(&s, MERBIT_STOP_CONVERGED, "tolerance 1e-05");
+    assert_true(linear_residual(&l, x, 1) <= 1.2e-5);
+    merbit_solver_destroy(solver);
+  }
+  linear_free(&l);
+}
+
+/* At the limit of f64 the answer is honest, whichever it is. */
+static void test_limit(void **state) {
+  linear l = linear_grid(12, 0, 6, 0);
+  double x[144];
+  int method;
+  (void)state;
+  for (method = MERBIT_SOLVER_CG; method <= MERBIT_SOLVER_BICGSTAB; method++) {
+    static const double tolerances[] = {1e-13, 1e-15, 1e-17};
+    size_t t;
+    for (t = 0; t < 3; t++) {
+      const merbit_solver_desc desc = solver_desc((merbit_solver_method)method, tolerances[t]);
+      const solved s = solve_once(&l, &desc, x);
+      const double residual = linear_residual(&l, x, 0);
+      assert_int_equal(s.status, MERBIT_OK);
+      if (s.result.stop == MERBIT_STOP_CONVERGED) {
+        assert_true(s.result.residual <= tolerances[t] && residual <= tolerances[t] + 2e-15);
+      } else {
+        expect_stop(&s, MERBIT_STOP_STAGNATED, "rounding errors in f64");
+        assert_true(s.result.residual > tolerances[t] && residual < 1e-11);
+      }
+    }
+  }
+  linear_free(&l);
+}
+
+/* ---- Life -------------------------------------------------------------------------------- */
+
+/* The same solver twice, another one, a start from the answer, new values. */
+static void test_repeats(void **state) {
+  linear l = linear_grid(13, 0.2, 2, 0);
+  const merbit_view view = linear_view(&l);
+  merbit_solver_desc desc = solver_desc(MERBIT_SOLVER_BICGSTAB, 1e-9);
+  merbit_solver *solver, *other;
+  merbit_solver_result first, again;
+  double x[169], y[169], z[169], history[3] = {-1, -1, -1};
+  int i;
+  (void)state;
+  desc.preconditioner = MERBIT_PRECONDITIONER_JACOBI;
+  desc.deterministic = 1;
+  assert_int_equal(merbit_solver_create(context, &view, &desc, &solver), MERBIT_OK);
+  assert_int_equal(merbit_solver_create(context, &view, &desc, &other), MERBIT_OK);
+  assert_int_equal(merbit_solver_solve(solver, l.b, x, 0, history, 2, &first), MERBIT_OK);
+  assert_true(history[0] == 1 && history[1] > 0 && history[2] == -1);
+  assert_int_equal(merbit_solver_solve(other, l.b, z, 0, NULL, 7, NULL), MERBIT_OK);
+  memcpy(y, x, sizeof x);
+  assert_int_equal(merbit_solver_solve(solver, l.b, y, 1, NULL, 0, &again), MERBIT_OK);
+  assert_true(again.iterations == 0 && again.stop == MERBIT_STOP_CONVERGED);
+  assert_memory_equal(x, y, sizeof x);
+  y[0] += 1e-3;
+  assert_int_equal(merbit_solver_solve(solver, l.b, y, 1, NULL, 0, &again), MERBIT_OK);
+  assert_true(again.iterations > 0 && again.stop == MERBIT_STOP_CONVERGED);
+  assert_int_equal(merbit_solver_solve(solver, l.b, y, 0, NULL, 0, &again), MERBIT_OK);
+  assert_memory_equal(x, y, sizeof x);
+  assert_memory_equal(x, z, sizeof x);
+  assert_true(again.iterations == first.iterations && again.residual == first.residual);
+  for (i = 0; i < l.nnz; i++) {
+    l.values[i] *= 4;
+  }
+  assert_int_equal(merbit_solver_update_values(solver, l.values, MERBIT_MEMORY_DEFAULT),
+                   MERBIT_OK);
+  assert_int_equal(merbit_solver_solve(solver, l.b, y, 0, NULL, 0, &again), MERBIT_OK);
+  for (i = 0; i < l.n; i++) {
+    assert_true(4 * y[i] == x[i]); /* powers of two round alike */
+  }
+  assert_true(again.backward_error == first.backward_error);
+  merbit_solver_destroy(solver);
+  merbit_solver_destroy(other);
+  linear_free(&l);
+}
+
+/* b and x where the context computes. */
+static void test_buffers(void **state) {
+  linear l = linear_grid(8, 0, 1, 0);
+  const merbit_view view = linear_view(&l);
+  merbit_solver_desc desc = solver_desc(MERBIT_SOLVER_CG, 1e-9);
+  merbit_buffer *b, *x;
+  merbit_solver *solver;
+  merbit_solver_result result;
+  double answer[64];
+  (void)state;
+  desc.vector_memory = MERBIT_MEMORY_DEFAULT;
+  assert_int_equal(merbit_buffer_create(context, sizeof answer, &b), MERBIT_OK);
+  assert_int_equal(merbit_buffer_create(context, sizeof answer, &x), MERBIT_OK);
+  assert_int_equal(merbit_buffer_upload(b, 0, l.b, sizeof answer), MERBIT_OK);
+  assert_int_equal(merbit_solver_create(context, &view, &desc, &solver), MERBIT_OK);
+  assert_int_equal(merbit_solver_solve(solver, merbit_buffer_pointer(b),
+                                       merbit_buffer_pointer(x), 0, NULL, 0, &result),
+                   MERBIT_OK);
+  assert_int_equal(merbit_buffer_download(x, 0, answer, sizeof answer), MERBIT_OK);
+  assert_int_equal(result.stop, MERBIT_STOP_CONVERGED);
+  assert_true(linear_residual(&l, answer, 0) <= 1.001e-9);
+  merbit_solver_destroy(solver);
+  merbit_buffer_destroy(b);
+  merbit_buffer_destroy(x);
+  linear_free(&l);
+}
+
+/* The same matrix in other clothes. */
+static void test_views(void **state) {
+  linear l = linear_grid(7, 0, 2, 0);
+  merbit_solver_desc desc = solver_desc(MERBIT_SOLVER_CG, 1e-9);
+  merbit_view views[3];
+  int64_t row_ind[300], col_ind[300], half_row[300], half_col[300];
+  int32_t from_one[50], cols_one[300];
+  double half[300], x[49], expected[49];
+  int32_t i, k, halves = 0;
+  size_t v;
+  solved s;
+  (void)state;
+  for (i = 0; i < l.n; i++) {
+    for (k = l.row_ptr[i]; k < l.row_ptr[i + 1]; k++) {
+      row_ind[k] = i;
+      col_ind[k] = l.col_ind[k];
+      cols_one[k] = l.col_ind[k] + 1;
+      if (col_ind[k] <= i) {
+        half_row[halves] = i;
+        half_col[halves] = col_ind[k];
+        half[halves++] = l.values[k];
+      }
+    }
+    from_one[i] = l.row_ptr[i] + 1;
+  }
+  from_one[l.n] = l.nnz + 1;
+  memset(views, 0, sizeof views);
+  views[0].format = views[1].format = MERBIT_COO;
+  views[0].index_type = views[1].index_type = MERBIT_INDEX_64;
+  views[0].rows = views[0].cols = views[1].rows = views[1].cols = l.n;
+  views[0].nnz = l.nnz;
+  views[0].row_ind = row_ind;
+  views[0].col_ind = col_ind;
+  views[0].values = l.values;
+  views[1].nnz = halves;
+  views[1].row_ind = half_row;
+  views[1].col_ind = half_col;
+  views[1].values = half;
+  views[1].symmetry = MERBIT_SYMMETRY_SYMMETRIC;
+  views[2] = merbit_csr(l.n, l.n, l.nnz, from_one, cols_one, l.values);
+  views[2].base = 1;
+  desc.preconditioner = MERBIT_PRECONDITIONER_JACOBI;
+  s = solve_once(&l, &desc, expected);
+  expect_stop(&s, MERBIT_STOP_CONVERGED, "");
+  for (v = 0; v < 3; v++) {
+    merbit_solver *solver;
+    merbit_solver_result result;
+    assert_int_equal(merbit_solver_create(context, &views[v], &desc, &solver), MERBIT_OK);
+    assert_int_equal(merbit_solver_solve(solver, l.b, x, 0, NULL, 0, &result), MERBIT_OK);
+    assert_int_equal(result.stop, MERBIT_STOP_CONVERGED);
+    assert_true(linear_residual(&l, x, 0) <= 1.001e-9);
+    assert_true(fabs(result.backward_error - s.result.backward_error) <= 1e-12);
+    merbit_solver_destroy(solver);
+  }
+  linear_free(&l);
+}
+
+#define SOLVER_CASES                                                                           \
+  cmocka_unit_test(test_iteration_counts), cmocka_unit_test(test_zero_right_hand_side),        \
+      cmocka_unit_test(test_indefinite), cmocka_unit_test(test_breakdown),                     \
+      cmocka_unit_test(test_not_finite), cmocka_unit_test(test_diagonal),                      \
+      cmocka_unit_test(test_empty), cmocka_unit_test(test_cap_and_cancel),                     \
+      cmocka_unit_test(test_stagnation), cmocka_unit_test(test_limit),                         \
+      cmocka_unit_test(test_repeats), cmocka_unit_test(test_buffers),                          \
+      cmocka_unit_test(test_views), cmocka_unit_test(test_blocks),                             \
+      cmocka_unit_test(test_singular_block)
 
 #endif /* TEST_SOLVE_SOLVER_CASES_H */

@@ -10,9 +10,38 @@
 #include "support/cpu.h"
 #include "solve/solver_cases.h"
 
+static void test_callback(void **state) {
+  linear l = linear_grid(9, 0, 3, 0), windy = linear_grid(9, 0.3, 2, 0);
+  merbit_solver_desc desc = solver_desc(MERBIT_SOLVER_CG, 1e-9);
+  applied a;
+  double x[81];
+  solved s;
+  (void)state;
+  memset(&a, 0, sizeof a);
+  a.l = &l;
+  desc.preconditioner = MERBIT_PRECONDITIONER_CALLBACK;
+  desc.apply = apply_diagonal;
+  desc.apply_user = &a;
+  s = solve_once(&l, &desc, x);
+  check_converged(&l, &s, 1e-9, reference_cg(&l, 1, 1e-9, 1000), x);
+  assert_int_equal(a.calls, s.result.iterations + 1);
+  a.stop_at = a.calls + 5;
+  s = solve_once(&l, &desc, x);
+  assert_int_equal(s.status, MERBIT_CANCELLED);
+  cpu_expect(context, MERBIT_CANCELLED, "solver_desc.apply");
+  a.l = &windy;
+  a.calls = a.stop_at = 0;
+  desc.method = MERBIT_SOLVER_BICGSTAB;
+  s = solve_once(&windy, &desc, x);
+  check_converged(&windy, &s, 1e-9, reference_bicgstab(&windy, 1, 1e-9, 1000), x);
+  linear_free(&l);
+  linear_free(&windy);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_iteration_counts),
+      SOLVER_CASES,
+      cmocka_unit_test(test_callback),
   };
   cpu_memory memory;
   int failed;
