@@ -40214,7 +40214,7 @@ static merbit_status mbi_pagerank_enqueue(merbit_solver *engine) {
 }
 
 static const mbi_solve_method mbi_pagerank_method = {
-    "PageRank", "solve/pagerank.cu", NULL, 0, 0, NULL, NULL, mbi_pagerank_enqueue};
+    "PageRank", "solve/pagerank.cu", NULL, 0, 0, 0, NULL, NULL, mbi_pagerank_enqueue};
 
 /* ---- Life -------------------------------------------------------------------------------- */
 
