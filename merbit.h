@@ -9776,7 +9776,8 @@ static const char *const mbi_source_solve_pagerank_steps_cuh[] = {
   "#define MBI_PAGERANK_STALE 4    // iterations since\n"
   "#define MBI_PAGERANK_DANGLING 5 // vertices that nothing leaves\n"
   "\n"
-  "#define MBI_PAGERANK_CONVERGED 0 // as merbit_stop\n"
+  "// In state.stop, which else is a merbit_stop.\n"
+  "#define MBI_PAGERANK_CONVERGED 100\n"
   "#define MBI_PAGERANK_STAGNATED 4\n"
   "// But for rounding each iteration takes the change down, by the damping at least.\n"
   "#define MBI_PAGERANK_PATIENCE 16\n"
@@ -9799,8 +9800,8 @@ static const char *const mbi_source_solve_pagerank_steps_cuh[] = {
   "    s->scalar[MBI_PAGERANK_STALE] = 0;\n"
   "  } else {\n"
   "    s->scalar[MBI_PAGERANK_STALE] += 1;\n"
-  "  }\n"
-  "  if (!(change - change == 0)) { // NaN or Inf\n",
+  "  }\n",
+  "  if (!(change - change == 0)) { // NaN or Inf\n"
   "    s->stop = MBI_SOLVE_NOT_FINITE;\n"
   "  } else if (change < s->tolerance) {\n"
   "    s->stop = MBI_PAGERANK_CONVERGED;\n"
@@ -11491,7 +11492,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "42458e29e9d8733218c51ff2b4180088809c9d2f01254185ec0b50a03a60e408"
+#define MBI_KERNEL_HASH "58c82bc16aed740d9578ffffc983023cf68e89abe843a3710f878cbb03de597f"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -39677,7 +39678,8 @@ static void mbi_weights_destroy(merbit_context *context, mbi_weights *w) {
 #define MBI_PAGERANK_STALE 4    // iterations since
 #define MBI_PAGERANK_DANGLING 5 // vertices that nothing leaves
 
-#define MBI_PAGERANK_CONVERGED 0 // as merbit_stop
+// In state.stop, which else is a merbit_stop.
+#define MBI_PAGERANK_CONVERGED 100
 #define MBI_PAGERANK_STAGNATED 4
 // But for rounding each iteration takes the change down, by the damping at least.
 #define MBI_PAGERANK_PATIENCE 16
@@ -39726,6 +39728,7 @@ typedef struct mbi_pagerank_gpu {
 
 typedef struct mbi_pagerank {
   merbit_solver engine; /* CUDA: what solve/batch.c needs of a solver; bytes, stream, scalars */
+  mbi_solve_method method;
   merbit_context *context;
   merbit_pagerank_desc desc; /* defaults filled in */
   merbit_type type;
@@ -40213,9 +40216,6 @@ static merbit_status mbi_pagerank_enqueue(merbit_solver *engine) {
   return status;
 }
 
-static const mbi_solve_method mbi_pagerank_method = {
-    "PageRank", "solve/pagerank.cu", NULL, 0, 0, 0, NULL, NULL, mbi_pagerank_enqueue};
-
 /* ---- Life -------------------------------------------------------------------------------- */
 
 static merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run) {
@@ -40229,7 +40229,9 @@ static merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run) {
   }
   engine->side = MERBIT_SIDE_CUDA;
   engine->context = run->context;
-  engine->method = &mbi_pagerank_method;
+  run->method.name = "PageRank";
+  run->method.iterate = mbi_pagerank_enqueue;
+  engine->method = &run->method;
   mbi_batch_stream(engine);
   status = mbi_pagerank_specialise(run);
   if (status == MERBIT_OK) {
@@ -40661,7 +40663,8 @@ static merbit_status mbi_pagerank_iterate(mbi_pagerank *run) {
 
 static void mbi_pagerank_report(const mbi_pagerank *run, merbit_pagerank_result *result) {
   const mbi_solve_state *state = &run->memory.state;
-  result->stop = (merbit_stop)state->stop;
+  result->stop = state->stop == MBI_PAGERANK_CONVERGED ? MERBIT_STOP_CONVERGED
+                                                       : (merbit_stop)state->stop;
   result->iterations = state->iterations;
   result->change = state->rr;
   result->dangling = (int64_t)state->scalar[MBI_PAGERANK_DANGLING];

@@ -10,7 +10,8 @@
 #define MBI_PAGERANK_STALE 4    // iterations since
 #define MBI_PAGERANK_DANGLING 5 // vertices that nothing leaves
 
-#define MBI_PAGERANK_CONVERGED 0 // as merbit_stop
+// In state.stop, which else is a merbit_stop.
+#define MBI_PAGERANK_CONVERGED 100
 #define MBI_PAGERANK_STAGNATED 4
 // But for rounding each iteration takes the change down, by the damping at least.
 #define MBI_PAGERANK_PATIENCE 16
