@@ -1,10 +1,10 @@
-/* A x = b from a Matrix Market file: solve [--method cg|bicgstab|gmres] [--plain] [--picture FILE.svg]
- * [matrix.mtx]
+/* A x = b from a Matrix Market file: solve [--method cg|bicgstab|gmres] [--plain] [--picture
+ * FILE.svg] matrix.mtx
  *
  * b is A times a vector of ones, so that the answer is known. Jacobi preconditions where the
- * diagonal has no zero (--plain: never). Without a file: the stiffness matrix that ships in
- * examples/data. CG is the default for symmetric files, BiCGSTAB for others. Runs on the GPU if
- * there is one, else on the CPU's threads. */
+ * diagonal has no zero (--plain: never). CG is the default for symmetric matrices, BiCGSTAB for
+ * others. examples/data/1138_bus.mtx ships with this program. Runs on the GPU if there is one,
+ * else on the CPU's threads. */
 #define MERBIT_IMPLEMENTATION
 #include "merbit.h"
 
@@ -123,8 +123,8 @@ static void tell(const job *j, const merbit_solver_result *r, int64_t n) {
   }
   (void)printf("%d iterations in %.3f s after %.3f s of preparing: %s\n", r->iterations,
                r->iterate_seconds, r->prepare_seconds, r->description);
-  (void)printf("the residual ||b - A x|| is %.1e of ||b||; x solves exactly a system that differs from "
-               "this one by %.1e (backward error); x is off by at most %.1e\n",
+  (void)printf("the residual ||b - A x|| is %.1e of ||b||; x solves exactly a system that "
+               "differs from this one by %.1e (backward error); x is off by at most %.1e\n",
                r->residual, r->backward_error, error);
   (void)printf("plan: %s\n", r->plan_description);
 }
@@ -190,9 +190,8 @@ static int run(job *j) {
   desc.preconditioner = !j->plain && full_diagonal(&view) ? MERBIT_PRECONDITIONER_JACOBI
                                                           : MERBIT_PRECONDITIONER_NONE;
   desc.progress = progress;
-  (void)printf("%s: %lld unknowns, %lld nonzeros, %s; %s, %s\n", j->path,
-               (long long)view.rows, (long long)view.nnz,
-               alike ? "symmetric" : "not symmetric", names[desc.method],
+  (void)printf("%s: %lld unknowns, %lld nonzeros, %s; %s, %s\n", j->path, (long long)view.rows,
+               (long long)view.nnz, alike ? "symmetric" : "not symmetric", names[desc.method],
                desc.preconditioner == MERBIT_PRECONDITIONER_JACOBI ? "preconditioned by Jacobi"
                                                                    : "not preconditioned");
   if (merbit_solver_create(j->context, &view, &desc, &j->solver) != MERBIT_OK ||
@@ -204,13 +203,14 @@ static int run(job *j) {
     (void)fputs("\r\033[K", stderr);
   }
   tell(j, &result, view.rows);
-  return j->picture != NULL ? draw(j, names[desc.method], &result)
-                            : result.stop != MERBIT_STOP_CONVERGED;
+  return (j->picture != NULL && draw(j, names[desc.method], &result) != 0) ||
+         result.stop != MERBIT_STOP_CONVERGED;
 }
 
 static int usage(void) {
-  (void)fputs("usage: solve [--method cg|bicgstab|gmres] [--plain] [--picture FILE.svg] matrix.mtx\n",
-              stderr);
+  (void)fputs(
+      "usage: solve [--method cg|bicgstab|gmres] [--plain] [--picture FILE.svg] matrix.mtx\n",
+      stderr);
   return 2;
 }
 

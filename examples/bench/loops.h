@@ -54,8 +54,8 @@ typedef struct bench_loop {
   void *graphs[2];    /* executables: one iteration, BENCH_LOOP_CHUNK of them; NULL: none */
   uint64_t n;
   int blocks;
-  int64_t looks;           /* of the last run */
-  int failed;              /* of cuSPARSE, while enqueuing */
+  int64_t looks; /* of the last run */
+  int failed;    /* of cuSPARSE, while enqueuing */
 } bench_loop;
 
 /* ---- The program ------------------------------------------------------------------------- */
@@ -135,12 +135,11 @@ static void bench_loop_launch(bench_loop *l, bench_loop_kernel kernel, void **ar
 static void bench_loop_multiply(bench_loop *l, void *x, void *y) {
   const bench_rival *r = &l->rival;
   const int single = l->arrays.problem->single;
-  l->failed |=
-      r->cusparse->spmv(r->cusparse->handle, CUSPARSE_OPERATION_NON_TRANSPOSE,
-                        bench_alpha(&bench_plain_scalars, single), r->matrix, x,
-                        bench_beta(&bench_plain_scalars, single), y, r->type,
-                        bench_cusparse_algorithms[r->algorithm].algorithm,
-                        mbi_device_pointer(r->buffer)) != 0;
+  l->failed |= r->cusparse->spmv(r->cusparse->handle, CUSPARSE_OPERATION_NON_TRANSPOSE,
+                                 bench_alpha(&bench_plain_scalars, single), r->matrix, x,
+                                 bench_beta(&bench_plain_scalars, single), y, r->type,
+                                 bench_cusparse_algorithms[r->algorithm].algorithm,
+                                 mbi_device_pointer(r->buffer)) != 0;
 }
 
 static void bench_loop_rank_iteration(bench_loop *l) {
@@ -289,21 +288,18 @@ static int bench_loop_open(bench_loop *l) {
   bench_loop_vectors(l);
   bench_rival_open(r);
   if (l->task == BENCH_BICGSTAB && r->failure[0] == '\0') {
-    (void)(bench_rival_try(
-               r,
-               s->create_vector(&l->second[0], n, mbi_device_pointer(l->vectors[BENCH_R]),
-                                r->type),
-               "cusparseCreateDnVec") &&
-           bench_rival_try(
-               r,
-               s->create_vector(&l->second[1], n, mbi_device_pointer(l->vectors[BENCH_T]),
-                                r->type),
-               "cusparseCreateDnVec") &&
-           bench_rival_try(
-               r,
-               s->create_vector(&l->descriptor_x, n, mbi_device_pointer(l->vectors[BENCH_X]),
-                                r->type),
-               "cusparseCreateDnVec"));
+    (void)(bench_rival_try(r,
+                           s->create_vector(&l->second[0], n,
+                                            mbi_device_pointer(l->vectors[BENCH_R]), r->type),
+                           "cusparseCreateDnVec") &&
+           bench_rival_try(r,
+                           s->create_vector(&l->second[1], n,
+                                            mbi_device_pointer(l->vectors[BENCH_T]), r->type),
+                           "cusparseCreateDnVec") &&
+           bench_rival_try(r,
+                           s->create_vector(&l->descriptor_x, n,
+                                            mbi_device_pointer(l->vectors[BENCH_X]), r->type),
+                           "cusparseCreateDnVec"));
   }
   if (r->failure[0] == '\0') {
     bench_gpu_wait(l->gpu);
@@ -344,10 +340,8 @@ static void bench_loop_close(bench_loop *l) {
 static void bench_loop_create(bench_loop *l, bench_lab *lab, bench_loop_program *program,
                               bench_task task, int algorithm, const bench_arrays *matrix) {
   const int64_t n = matrix->problem->m->rows, pack = 16 / (int64_t)matrix->problem->size;
-  const int64_t most =
-      (int64_t)lab->gpu.context->device.multiprocessors * BENCH_LOOP_RESIDENT;
-  const int64_t blocks =
-      (n + pack * BENCH_LOOP_THREADS - 1) / (pack * BENCH_LOOP_THREADS);
+  const int64_t most = (int64_t)lab->gpu.context->device.multiprocessors * BENCH_LOOP_RESIDENT;
+  const int64_t blocks = (n + pack * BENCH_LOOP_THREADS - 1) / (pack * BENCH_LOOP_THREADS);
   memset(l, 0, sizeof *l);
   l->gpu = &lab->gpu;
   l->program = program;
@@ -416,7 +410,8 @@ static double bench_loop_memory(const bench_loop *l) {
   const int coo = bench_rival_format(&l->rival) == BENCH_FORMAT_COO;
   const double matrix = coo ? (double)p->m->nnz * (8.0 + (double)p->size) : bench_csr_memory(p);
   return matrix + (double)l->rival.buffer_bytes +
-         ((double)vectors[l->task] * (double)p->size + (l->dangling != 0 ? 1 : 0)) * (double)l->n;
+         ((double)vectors[l->task] * (double)p->size + (l->dangling != 0 ? 1 : 0)) *
+             (double)l->n;
 }
 
 #endif

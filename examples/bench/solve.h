@@ -7,8 +7,8 @@
 #include "systems.h"
 
 #define BENCH_DAMPING 0.85
-#define BENCH_ERR 1e-10      /* of ranks in f64: the MERBIT paper, 5.5.1 */
-#define BENCH_ERR_MOST 210   /* iterations of its reference */
+#define BENCH_ERR 1e-10         /* of ranks in f64: the MERBIT paper, 5.5.1 */
+#define BENCH_ERR_MOST 210      /* iterations of its reference */
 #define BENCH_RANKS_SINGLE 1e-6 /* L1 change at which ranks in f32 end */
 #define BENCH_SOLVE_CASES 8
 
@@ -24,11 +24,11 @@ typedef struct bench_end { /* of one run */
 typedef struct bench_solve_case {
   char name[64];
   int rival, good, skipped;
-  bench_end end;        /* medians of seconds */
-  double limit;         /* seconds an iteration takes at least; ours only */
-  double residual;      /* by the host in double: ||b - A x|| / ||b||, or ERR */
+  bench_end end;   /* medians of seconds */
+  double limit;    /* seconds an iteration takes at least; ours only */
+  double residual; /* by the host in double: ||b - A x|| / ||b||, or ERR */
   double backward;
-  double total, step;   /* seconds: prepare and iterate; an iteration */
+  double total, step; /* seconds: prepare and iterate; an iteration */
   char about[1100];
 } bench_solve_case;
 
@@ -45,8 +45,8 @@ typedef struct bench_solve { /* one task on one system in one precision */
   int64_t dangling_count;
   double *reference; /* ranks */
   double *b_host;
-  mbi_devptr first;       /* ranks to begin with */
-  double fetch_seconds;   /* of ranks to the host, which is in merbit_pagerank's seconds */
+  mbi_devptr first;     /* ranks to begin with */
+  double fetch_seconds; /* of ranks to the host, which is in merbit_pagerank's seconds */
   double tolerance, transpose_seconds;
   int cap;
   bench_solve_case cases[BENCH_SOLVE_CASES];
@@ -76,9 +76,9 @@ static void bench_fail_ours(bench_solve *s, bench_solve_case *c) {
 /* Bytes of an iteration: products with their x and y, and the vectors that steps between them
  * move beside: p of the sum p'q, then r, q and r, then x, p, r and x, p; for BiCGSTAB rhat with
  * the first product, r, v and r, then s and rhat with the second, then x, r, p, t, v and x, r,
- * p. Ranks: read and written with their marks, where the product is not the step itself. */
+ * p. Ranks: the old ones and the weights that the product's epilogue reads. */
 static double bench_ours_bytes(const bench_solve *s, const merbit_plan_info *info) {
-  static const double vectors[BENCH_TASKS] = {1, 9, 14};
+  static const double vectors[BENCH_TASKS] = {2, 9, 14};
   const double products = s->task == BENCH_BICGSTAB ? 2 : 1;
   return products * (double)info->bytes_per_product +
          vectors[s->task] * (double)s->problem.m->rows * (double)s->problem.size;
@@ -123,8 +123,7 @@ static int bench_run_pagerank(bench_solve *s, bench_solve_case *c, void *ranks,
   return 1;
 }
 
-static int bench_run_solver(bench_solve *s, bench_solve_case *c, mbi_devptr x,
-                            bench_end *end) {
+static int bench_run_solver(bench_solve *s, bench_solve_case *c, mbi_devptr x, bench_end *end) {
   merbit_context *context = s->lab->gpu.context;
   const merbit_view view = bench_device_view(&s->arrays);
   merbit_solver *solver = NULL;
@@ -307,8 +306,8 @@ static void bench_solve_rival(bench_solve *s, int algorithm, int rounds) {
   l.b = s->b;
   l.dangling = s->dangling_count > 0 ? s->dangling : 0;
   for (i = -1; i < rounds && good; i++) { /* the first one loads code and counts iterations */
-    good = bench_run_rival(s, &l, c, i < 0 ? 0 : ends[0].iterations, answer,
-                           &ends[i < 0 ? 0 : i]);
+    good =
+        bench_run_rival(s, &l, c, i < 0 ? 0 : ends[0].iterations, answer, &ends[i < 0 ? 0 : i]);
   }
   if (good) {
     bench_solve_finish(s, c, ends, rounds, answer);

@@ -14,7 +14,7 @@ typedef struct bench_solve_sum {
 } bench_solve_sum;
 
 static const char *bench_stop_name(int stop) {
-  static const char *const names[] = {"converged",  "cap",        "cancelled",
+  static const char *const names[] = {"converged",  "cap",       "cancelled",
                                       "not finite", "stagnated", "breakdown"};
   return stop >= 0 && stop < (int)(sizeof names / sizeof names[0]) ? names[stop] : "running";
 }
@@ -45,17 +45,17 @@ static void bench_solve_row(const bench_solve *s, const bench_solve_case *c, int
     (void)printf("%-18s left out: %s\n", c->name, c->about);
     return;
   }
-  (void)printf("%-18s %5d %9.2f %9.2f %9.1f %8s %6s %9.2f %9.2f %7s %7s %7.0f %5.1f %9.2e  %s%s\n",
-               c->name, c->end.iterations, 1e3 * c->end.prepare, 1e3 * c->end.iterate,
-               1e6 * c->step, bench_cell(cells[0], size, 1, 1e6 * c->limit),
-               bench_cell(cells[1], size, 0, 100 * c->limit / c->step), 1e3 * c->total,
-               1e3 * c->end.whole,
-               bench_cell(cells[2], size, 3,
-                          c->rival || best < 0 ? 0 : s->cases[best].total / c->total),
-               bench_cell(cells[3], size, 3,
-                          c->rival || best_step < 0 ? 0 : s->cases[best_step].step / c->step),
-               1e-6 * c->end.memory, bench_looks(c), c->residual,
-               c->good ? "" : "WRONG, ", bench_stop_name(c->end.stop));
+  (void)printf(
+      "%-18s %5d %9.2f %9.2f %9.1f %8s %6s %9.2f %9.2f %7s %7s %7.0f %5.1f %9.2e  %s%s\n",
+      c->name, c->end.iterations, 1e3 * c->end.prepare, 1e3 * c->end.iterate, 1e6 * c->step,
+      bench_cell(cells[0], size, 1, 1e6 * c->limit),
+      bench_cell(cells[1], size, 0, 100 * c->limit / c->step), 1e3 * c->total,
+      1e3 * c->end.whole,
+      bench_cell(cells[2], size, 3, c->rival || best < 0 ? 0 : s->cases[best].total / c->total),
+      bench_cell(cells[3], size, 3,
+                 c->rival || best_step < 0 ? 0 : s->cases[best_step].step / c->step),
+      1e-6 * c->end.memory, bench_looks(c), c->residual, c->good ? "" : "WRONG, ",
+      bench_stop_name(c->end.stop));
 }
 
 static void bench_solve_json(const bench_solve *s, const bench_solve_case *c, int best,
@@ -142,11 +142,12 @@ static int bench_solve_summary(const bench_solve_sum *sum, bench_json *json) {
       const double n = t->count > 0 ? t->count : 1;
       wrong += t->wrong;
       if (t->count > 0) {
-        (void)printf("  %-8s %s: total %.3f, an iteration %.3f, with the transpose %.3f over %d "
-                     "systems, %d below 1.05, worst %.3f (%s)\n",
-                     bench_task_names[task], single ? "f32" : "f64", exp(t->log_total / n),
-                     exp(t->log_step / n), exp(t->log_whole / n), t->count, t->below, t->worst,
-                     t->worst_input);
+        (void)printf(
+            "  %-8s %s: total %.3f, an iteration %.3f, with the transpose %.3f over %d "
+            "systems, %d below 1.05, worst %.3f (%s)\n",
+            bench_task_names[task], single ? "f32" : "f64", exp(t->log_total / n),
+            exp(t->log_step / n), exp(t->log_whole / n), t->count, t->below, t->worst,
+            t->worst_input);
         bench_json_open(json, NULL, '{');
         bench_json_text(json, "task", bench_task_names[task]);
         bench_json_text(json, "precision", single ? "f32" : "f64");

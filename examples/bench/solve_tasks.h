@@ -237,12 +237,13 @@ static void bench_solve_ranks(bench_solve *s, const bench_matrix *m, int single,
   s->transpose_seconds = s->lab->cusparse.handle != NULL ? bench_transpose_time(s) : 0;
   bench_rank_tolerance(s);
   s->cap = cap > 0 ? cap : 1000;
-  (void)snprintf(title, sizeof title, "PageRank of %.300s, %lld vertices, %lld edges",
-                 m->name, (long long)n, (long long)m->nnz);
+  (void)snprintf(title, sizeof title, "PageRank of %.300s, %lld vertices, %lld edges", m->name,
+                 (long long)n, (long long)m->nnz);
   bench_solve_all(s, title, sum);
-  (void)printf("whole: with the transpose, cuSPARSE's %.2f ms; ranks' way to the host, %.2f ms, "
-               "is in no figure\n",
-               1e3 * s->transpose_seconds, 1e3 * s->fetch_seconds);
+  (void)printf(
+      "whole: with the transpose, cuSPARSE's %.2f ms; ranks' way to the host, %.2f ms, "
+      "is in no figure\n",
+      1e3 * s->transpose_seconds, 1e3 * s->fetch_seconds);
   bench_solve_free(s);
   bench_matrix_free(&transition);
 }
@@ -296,7 +297,9 @@ static void bench_solve_input(bench_lab *lab, bench_loop_program *programs, cons
   for (task = 0; task < BENCH_TASKS; task++) {
     for (kind = 0; kind < BENCH_SYSTEMS && bench_chosen(o->solve, bench_task_names[task]);
          kind++) {
-      const char *usual = task == BENCH_PAGERANK ? "spd" : task == BENCH_CG ? "spd" : "ones,flow";
+      const char *usual = task == BENCH_PAGERANK ? "spd"
+                          : task == BENCH_CG     ? "spd"
+                                                 : "ones,flow";
       const char *kinds = o->system != NULL && task != BENCH_PAGERANK ? o->system : usual;
       bench_matrix a;
       if (!bench_chosen(kinds, bench_system_names[kind])) {

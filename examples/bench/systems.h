@@ -1,4 +1,5 @@
-/* Systems of equations made from the structure of any square matrix, and what checks answers. */
+/* Systems of equations made from the structure of any square matrix, and what checks answers.
+ */
 #ifndef BENCH_SYSTEMS_H
 #define BENCH_SYSTEMS_H
 #include "builders.h"
@@ -7,9 +8,9 @@
 #define BENCH_SHIFT 0.01 /* what diagonals are larger than the sum of their rows */
 
 typedef enum bench_system {
-  BENCH_SYSTEM_SPD,   /* symmetrised: random values, all -1 with equal ones; dominant diagonal */
-  BENCH_SYSTEM_ONES,  /* the undirected graph with ones: BiCGSTAB's in the MERBIT paper, 5.5.2 */
-  BENCH_SYSTEM_FLOW,  /* convection and diffusion: as SPD, but stronger against the current */
+  BENCH_SYSTEM_SPD,  /* symmetrised: random values, all -1 with equal ones; dominant diagonal */
+  BENCH_SYSTEM_ONES, /* the undirected graph with ones: BiCGSTAB's in the MERBIT paper, 5.5.2 */
+  BENCH_SYSTEM_FLOW, /* convection and diffusion: as SPD, but stronger against the current */
   BENCH_SYSTEM_GIVEN, /* the matrix as it is */
   BENCH_SYSTEMS
 } bench_system;
@@ -45,8 +46,7 @@ static void bench_transposed_edge(const void *parameters, int64_t edge, int32_t 
  * lower numbers, three times as strong. */
 static double bench_coupling(int64_t row, int64_t column, bench_system system, int equal) {
   const int64_t low = row < column ? row : column, high = row < column ? column : row;
-  const double u =
-      equal ? 0.5 : bench_uniform(bench_key((uint64_t)low, 40), (uint64_t)high);
+  const double u = equal ? 0.5 : bench_uniform(bench_key((uint64_t)low, 40), (uint64_t)high);
   return -(0.5 + u) * (system == BENCH_SYSTEM_FLOW ? (row < column ? 0.5 : 1.5) : 1.0);
 }
 
@@ -194,8 +194,7 @@ static bench_rank_error bench_rank_compare(const double *reference, const void *
   int64_t i;
   BENCH_OMP(parallel for schedule(static) reduction(+ : sum) reduction(max : relative))
   for (i = 0; i < n; i++) {
-    const double rank =
-        single ? (double)((const float *)ranks)[i] : ((const double *)ranks)[i];
+    const double rank = single ? (double)((const float *)ranks)[i] : ((const double *)ranks)[i];
     const double off = fabs(rank - reference[i]);
     sum += off;
     relative = !(off / reference[i] <= relative) ? off / reference[i] : relative;
