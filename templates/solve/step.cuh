@@ -5,8 +5,6 @@
 // Sums are taken by a tree of fixed shape in each block of a grid that depends on n alone; the
 // block that is done last adds the blocks' parts in the order of the blocks and runs the scalar
 // part: equal bits run to run, and no launch of its own.
-#ifndef MBK_STEP_CUH
-#define MBK_STEP_CUH
 #ifndef MBK_VECTOR
 #error "define MBK_VECTOR: the type of vectors in memory"
 #endif
@@ -154,5 +152,3 @@ MBK_KERNEL mbk_solve_open(mbi_solve_memory *m, int how, int span, int cap, doubl
                           double shrink, double epsilon) {
   mbi_solve_open(m, how, span, cap, tolerance, shrink, epsilon);
 }
-
-#endif

@@ -146,9 +146,13 @@ MBK_DEVICE void mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
 #endif
 }
 
+// Fewer blocks to a multiprocessor with the old y, or an epilogue, than without: it takes
+// registers.
+#define MBK_SUM_BLOCKS ((2 * MBK_BLOCKS + 1) / 3)
+
 // Launch: MBK_THREADS per block, of at least 64. Shared: MBK_COMPUTE[MBK_TABLE + 4 *
 // MBK_WARPS], mbk_u32[2 * MBK_WARPS]. beta must be zero.
-MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
+MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_FUSED ? MBK_SUM_BLOCKS : MBK_BLOCKS)
     mbk_scan_whole(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,
                    const mbk_u32 *empty_id, const mbk_u64 *block_start, const mbk_i32 *col_ind,
                    const MBK_VALUE *values, const MBK_COMPUTE *table, const MBK_VECTOR *x,
@@ -164,9 +168,6 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
                       (char *)((MBK_COMPUTE *)shared + MBK_TABLE));
   MBK_FINISH(MBK_THREADS);
 }
-
-// Fewer blocks to a multiprocessor than without the old y: it takes registers.
-#define MBK_SUM_BLOCKS ((2 * MBK_BLOCKS + 1) / 3)
 
 // The same with any beta. Shared: also MBK_VECTOR[MBK_THREADS].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)

@@ -9,11 +9,14 @@
 
 #include "support/cpu.h"
 #include "support/gpu.h"
-#include "solve/solver_cases.h"
+#include "solve/eigen_cases.h"
+#include "solve/gmres_cases.h"
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       SOLVER_CASES,
+      GMRES_CASES,
+      EIGEN_CASES,
   };
   int failed;
   context = gpu_context();

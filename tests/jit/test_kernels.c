@@ -125,6 +125,23 @@ static void compile_blocks(int capability) {
   }
 }
 
+/* Of a solver: its steps, and its loop. */
+static void compile_solvers(merbit_type type, int capability) {
+  int method;
+  mbi_preamble preamble;
+  for (method = MERBIT_SOLVER_CG; method <= MERBIT_SOLVER_GMRES; method++) {
+    const mbi_solve_method *of = mbi_solve_method_of((merbit_solver_method)method);
+    if (of != NULL) {
+      mbi_solve_preamble(type, &preamble);
+      compile(of->file, &preamble, capability);
+    }
+  }
+  mbi_solve_preamble(type, &preamble);
+  compile("solve/eigen.cu", &preamble, capability);
+  memset(&preamble, 0, sizeof preamble);
+  compile("solve/loop.cu", &preamble, capability);
+}
+
 #include "jit/epilogues.h"
 #include "jit/studies.h"
 
@@ -336,6 +353,7 @@ static void every_architecture_takes_every_file(void **state) {
     memset(&preamble, 0, sizeof preamble);
     mbi_pagerank_preamble(MERBIT_F64, MERBIT_INDEX_32, &preamble);
     compile("solve/pagerank.cu", &preamble, archs[i]);
+    compile_solvers(MERBIT_F64, archs[i]);
   }
 }
 
@@ -422,6 +440,7 @@ static void every_form_compiles_without_spills(void **state) {
     memset(&preamble, 0, sizeof preamble);
     mbi_pagerank_preamble(MERBIT_F32, MERBIT_INDEX_64, &preamble);
     compile("solve/pagerank.cu", &preamble, capabilities[c]);
+    compile_solvers(MERBIT_F32, capabilities[c]);
   }
 }
 

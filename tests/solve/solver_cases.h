@@ -16,6 +16,7 @@ static merbit_solver_desc solver_desc(merbit_solver_method method, double tolera
   merbit_solver_desc desc;
   memset(&desc, 0, sizeof desc);
   desc.method = method;
+  desc.side = context->side; /* and no other */
   desc.vector_memory = MERBIT_MEMORY_HOST;
   desc.tolerance = tolerance;
   return desc;
@@ -196,7 +197,7 @@ static void test_zero_right_hand_side(void **state) {
   static const dense d = {2, {4, 1, 1, 3}, {0, 0}};
   int method, from_x;
   (void)state;
-  for (method = MERBIT_SOLVER_CG; method <= MERBIT_SOLVER_BICGSTAB; method++) {
+  for (method = MERBIT_SOLVER_CG; method <= MERBIT_SOLVER_GMRES; method++) {
     for (from_x = 0; from_x <= 1; from_x++) {
       const merbit_solver_desc desc = solver_desc((merbit_solver_method)method, 0);
       linear l = linear_dense(&d);
@@ -268,7 +269,7 @@ static void test_not_finite(void **state) {
   int method;
   (void)state;
   for (i = 0; i < 3; i++) {
-    for (method = MERBIT_SOLVER_CG; method <= MERBIT_SOLVER_BICGSTAB; method++) {
+    for (method = MERBIT_SOLVER_CG; method <= MERBIT_SOLVER_GMRES; method++) {
       const merbit_solver_desc desc = solver_desc((merbit_solver_method)method, 0);
       dense b = {2, {4, 1, 1, 3}, {1, 2}}, a = {2, {4, 1, 1, 3}, {1, 2}};
       double x[2];
@@ -393,7 +394,7 @@ static void test_stagnation(void **state) {
   }
   view.value_type = MERBIT_F32;
   view.values = values;
-  for (method = MERBIT_SOLVER_CG; method <= MERBIT_SOLVER_BICGSTAB; method++) {
+  for (method = MERBIT_SOLVER_CG; method <= MERBIT_SOLVER_GMRES; method++) {
     merbit_solver_desc desc = solver_desc((merbit_solver_method)method, 1e-12);
     merbit_solver *solver;
     solved s;
@@ -419,7 +420,7 @@ static void test_limit(void **state) {
   double x[144];
   int method;
   (void)state;
-  for (method = MERBIT_SOLVER_CG; method <= MERBIT_SOLVER_BICGSTAB; method++) {
+  for (method = MERBIT_SOLVER_CG; method <= MERBIT_SOLVER_GMRES; method++) {
     static const double tolerances[] = {1e-13, 1e-15, 1e-17};
     size_t t;
     for (t = 0; t < 3; t++) {
@@ -567,6 +568,84 @@ static void test_views(void **state) {
   linear_free(&l);
 }
 
+/* In another order inside: the caller's vectors stay in theirs. */
+static void test_reorder(void **state) {
+  linear l = linear_grid(9, 0.2, 3, 0);
+  const int expected = reference_bicgstab(&l, 1, 1e-9, 1000);
+  merbit_solver_desc desc = solver_desc(MERBIT_SOLVER_BICGSTAB, 1e-9);
+  double x[81];
+  solved s;
+  (void)state;
+  desc.preconditioner = MERBIT_PRECONDITIONER_JACOBI;
+  desc.reorder = 1;
+  s = solve_once(&l, &desc, x);
+  check_converged(&l, &s, 1e-9, expected, x);
+  assert_non_null(strstr(s.result.plan_description, "Cuthill-McKee"));
+  desc.preconditioner = MERBIT_PRECONDITIONER_BLOCK_JACOBI;
+  s = solve_once(&l, &desc, x);
+  assert_int_equal(s.status, MERBIT_NOT_SUPPORTED);
+  linear_free(&l);
+}
+
+/* Corrections in f32: the answer of f64, and its ends. */
+static void test_refine(void **state) {
+  static const dense indefinite = {2, {1, 0, 0, -1}, {1, 2}};
+  linear l = linear_grid(10, 0, 2, 0);
+  const merbit_view view = linear_view(&l);
+  merbit_solver_desc desc = solver_desc(MERBIT_SOLVER_CG, 1e-11);
+  merbit_solver *solver;
+  watch w;
+  double x[100];
+  int i;
+  solved s;
+  (void)state;
+  memset(&w, 0, sizeof w);
+  desc.refine = 1;
+  desc.preconditioner = MERBIT_PRECONDITIONER_JACOBI;
+  desc.progress = watch_progress;
+  desc.progress_user = &w;
+  s = solve_once(&l, &desc, x);
+  expect_stop(&s, MERBIT_STOP_CONVERGED, "1e-11");
+  assert_true(s.result.restarts >= 1 && linear_residual(&l, x, 0) <= 1.01e-11);
+  assert_true(w.last_iteration == s.result.iterations && w.calls == s.result.restarts + 2);
+  assert_true(s.history[0] == 1 && s.history[s.result.iterations] < 1e-10);
+  assert_true(s.history[s.result.iterations] > 0 && s.history[s.result.iterations + 1] == 0);
+  memset(&w, 0, sizeof w);
+  desc.tolerance = 1e-18;
+  s = solve_once(&l, &desc, x);
+  expect_stop(&s, MERBIT_STOP_STAGNATED, "rounding errors in f64");
+  assert_true(s.result.residual < 1e-14);
+  memset(&w, 0, sizeof w);
+  desc.tolerance = 1e-11;
+  desc.max_iterations = 40;
+  s = solve_once(&l, &desc, x);
+  expect_stop(&s, MERBIT_STOP_CAP, "max_iterations = 40");
+  assert_int_equal(s.result.iterations, 40);
+  desc.max_iterations = 0;
+  memset(&w, 0, sizeof w);
+  w.cancel_at = 2;
+  s = solve_once(&l, &desc, x);
+  expect_stop(&s, MERBIT_STOP_CANCELLED, "");
+  desc.progress = NULL;
+  assert_int_equal(merbit_solver_create(context, &view, &desc, &solver), MERBIT_OK);
+  for (i = 0; i < l.nnz; i++) {
+    l.values[i] *= 3;
+  }
+  assert_int_equal(merbit_solver_update_values(solver, l.values, MERBIT_MEMORY_HOST), MERBIT_OK);
+  assert_int_equal(merbit_solver_solve(solver, l.b, x, 0, NULL, 0, &s.result), MERBIT_OK);
+  expect_stop(&s, MERBIT_STOP_CONVERGED, "");
+  assert_true(linear_residual(&l, x, 0) <= 1.01e-11);
+  merbit_solver_destroy(solver);
+  desc.preconditioner = MERBIT_PRECONDITIONER_NONE;
+  s = solve_dense(&indefinite, &desc, x);
+  expect_stop(&s, MERBIT_STOP_BREAKDOWN, "p'Ap");
+  l.values[7] = 1e200;
+  s = solve_once(&l, &desc, x);
+  assert_int_equal(s.status, MERBIT_NOT_SUPPORTED);
+  cpu_expect(context, MERBIT_NOT_SUPPORTED, "values[7]");
+  linear_free(&l);
+}
+
 #define SOLVER_CASES                                                                           \
   cmocka_unit_test(test_iteration_counts), cmocka_unit_test(test_zero_right_hand_side),        \
       cmocka_unit_test(test_indefinite), cmocka_unit_test(test_breakdown),                     \
@@ -575,6 +654,7 @@ static void test_views(void **state) {
       cmocka_unit_test(test_stagnation), cmocka_unit_test(test_limit),                         \
       cmocka_unit_test(test_repeats), cmocka_unit_test(test_buffers),                          \
       cmocka_unit_test(test_views), cmocka_unit_test(test_blocks),                             \
-      cmocka_unit_test(test_singular_block)
+      cmocka_unit_test(test_singular_block), cmocka_unit_test(test_reorder),              \
+      cmocka_unit_test(test_refine)
 
 #endif /* TEST_SOLVE_SOLVER_CASES_H */

@@ -8,7 +8,8 @@
 #include <cmocka.h>
 
 #include "support/cpu.h"
-#include "solve/solver_cases.h"
+#include "solve/eigen_cases.h"
+#include "solve/gmres_cases.h"
 
 static void test_callback(void **state) {
   linear l = linear_grid(9, 0, 3, 0), windy = linear_grid(9, 0.3, 2, 0);
@@ -38,10 +39,47 @@ static void test_callback(void **state) {
   linear_free(&windy);
 }
 
+typedef struct other_each_time { /* a diagonal that is not the same twice: GMRES bears that */
+  const linear *l;
+  int calls;
+} other_each_time;
+
+static int apply_other(void *user, const void *r, void *z, int64_t n, void *stream) {
+  other_each_time *o = (other_each_time *)user;
+  int64_t i;
+  (void)stream;
+  o->calls++;
+  for (i = 0; i < n; i++) {
+    ((double *)z)[i] = ((const double *)r)[i] * (o->calls % 2 == 0 ? 0.2 : 0.3 + 0.1 * (double)(i % 3));
+  }
+  return 0;
+}
+
+static void test_flexible_callback(void **state) {
+  linear l = linear_grid(9, 0.3, 1, 0);
+  merbit_solver_desc desc = gmres_desc(12, 1e-9);
+  other_each_time o = {&l, 0};
+  double x[81];
+  solved s;
+  (void)state;
+  desc.preconditioner = MERBIT_PRECONDITIONER_CALLBACK;
+  desc.apply = apply_other;
+  desc.apply_user = &o;
+  s = solve_once(&l, &desc, x);
+  expect_stop(&s, MERBIT_STOP_CONVERGED, "");
+  assert_true(o.calls == s.result.iterations && s.result.restarts > 0);
+  assert_true(linear_residual(&l, x, 0) <= 1.001e-9);
+  assert_true(fabs(s.result.residual - s.result.estimated_residual) <= 1e-12);
+  linear_free(&l);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       SOLVER_CASES,
+      GMRES_CASES,
+      EIGEN_CASES,
       cmocka_unit_test(test_callback),
+      cmocka_unit_test(test_flexible_callback),
   };
   cpu_memory memory;
   int failed;
