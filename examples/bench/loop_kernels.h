@@ -8,7 +8,7 @@
 #include "matrix.h"
 
 #define BENCH_LOOP_THREADS 256
-#define BENCH_LOOP_RESIDENT 6 /* blocks on a multiprocessor */
+#define BENCH_LOOP_RESIDENT 5 /* blocks on a multiprocessor */
 #define BENCH_LOOP_RUNNING (-1)
 #define BENCH_LOOP_CONVERGED 0
 #define BENCH_LOOP_CAP 1
@@ -36,7 +36,7 @@ static const char bench_loop_head[] = "#include \"jit/device.cuh\"\n"
 
 /* clang-format off */
 static const char bench_loop_common[] = BENCH_TEXT(
-enum { THREADS = 256, RESIDENT = 6, RUNNING = -1, CONVERGED = 0, CAP = 1, BREAKDOWN = 5 };
+enum { THREADS = 256, RESIDENT = 5, RUNNING = -1, CONVERGED = 0, CAP = 1, BREAKDOWN = 5 };
 
 struct loop_state {
   double alpha, beta, omega, rho, rr, norm, tolerance, damping, base, change, vertices;
