@@ -97,6 +97,26 @@
  *     merbit_matrix_destroy(graph);
  *     merbit_context_destroy(context);
  *
+ * A SYSTEM. merbit_solver_solve finds x with A x = b, on either side; see SOLVERS.
+ *
+ * Example: solver
+ *     int row_ptr[] = {0, 2, 5, 7}, col_ind[] = {0, 1, 0, 1, 2, 1, 2};
+ *     double values[] = {4, -1, -1, 4, -1, -1, 4}, b[] = {3, 2, 3}, x[3];
+ *     merbit_view A = merbit_csr(3, 3, 7, row_ptr, col_ind, values);
+ *     merbit_solver_desc desc = {MERBIT_SOLVER_CG};
+ *     merbit_solver_result result;
+ *     merbit_context *context = NULL;
+ *     merbit_solver *solver = NULL;
+ *     desc.vector_memory = MERBIT_MEMORY_HOST;
+ *     desc.preconditioner = MERBIT_PRECONDITIONER_JACOBI;
+ *     if (merbit_context_create(NULL, &context, NULL) == MERBIT_OK &&
+ *         merbit_solver_create(context, &A, &desc, &solver) == MERBIT_OK &&
+ *         merbit_solver_solve(solver, b, x, 0, NULL, 0, &result) == MERBIT_OK) {
+ *       puts(result.description); // x is 1, 1, 1 if result.stop is MERBIT_STOP_CONVERGED
+ *     }
+ *     merbit_solver_destroy(solver);
+ *     merbit_context_destroy(context);
+ *
  * BLOCKS. Where entries come in small dense blocks, as in finite elements with several unknowns to a node,
  * BSR stores one index for a block. Such a view is multiplied in blocks on the CPU; merbit_matrix_create_bsr
  * makes one from any other, in the shape you give or in the one that moves the fewest bytes.
@@ -177,6 +197,22 @@
  * on the GPU from a CSR, by CPU threads from blocks, for a reordered plan and for the CPU; a COO is read the
  * other way round. New values come in the order of the view as ever. plan_desc.block_rows and block_cols, and
  * what plan_info tells, are of the transpose.
+ *
+ * EIGENPAIRS. merbit_eigen finds eigenvalues at the ends of a spectrum: of a symmetric matrix by Lanczos, the one
+ * that is largest in size by the power method.
+ *
+ * Example: eigen
+ *     int row_ptr[] = {0, 2, 5, 7}, col_ind[] = {0, 1, 0, 1, 2, 1, 2};
+ *     double values[] = {2, -1, -1, 2, -1, -1, 2}, largest[2], vectors[6];
+ *     merbit_view A = merbit_csr(3, 3, 7, row_ptr, col_ind, values);
+ *     merbit_eigen_desc desc = {MERBIT_EIGEN_LANCZOS};
+ *     merbit_context *context = NULL;
+ *     desc.which = MERBIT_EIGEN_LARGEST;
+ *     desc.count = 2;
+ *     if (merbit_context_create(NULL, &context, NULL) == MERBIT_OK) {
+ *       merbit_eigen(context, &A, &desc, largest, vectors, NULL); // 3.41421, 2
+ *     }
+ *     merbit_context_destroy(context);
  *
  * VECTORS. A plan for several vectors (plan_desc.vectors, up to 64) multiplies them all while it reads the
  * matrix once. They stand in one array, row-major or column-major; row-major is the faster one on the GPU.
@@ -296,6 +332,17 @@
  * commutative, but for plans on the CPU and for ROWS with one lane a row (omega 1), where entries come in their order
  * and it need not commute.
  *
+ * SOLVERS. A solver (merbit_solver_create) holds the plan of a square matrix, its vectors and, on CUDA, its
+ * iterations recorded as a graph, so that solves for many right-hand sides repeat nothing. CG is for symmetric
+ * positive definite matrices, BICGSTAB for any. Scalars stay on the device: with CUDA 12.4 or later the loop
+ * itself runs there (result.recorded 2), and the host looks about ten times a second, at most once for 50
+ * iterations; there the progress callback is called and may cancel. Dot products are added up by the products'
+ * own kernels, in double, in an order that depends on the matrix alone: one plan gives equal bits in every solve.
+ * A solve has converged when ||b - A x|| / ||b||, computed anew from x, is at most the tolerance; where only the
+ * recurrence says so it goes on, first to a lower goal, then from the true residual, and ends as STAGNATED if
+ * that does not help. A breakdown of BICGSTAB is restarted from the true residual up to ten times. refine solves
+ * for corrections in f32 and takes residuals in f64. result.description says in words why it ended.
+ *
  * EPILOGUES. A plan may carry work on each row of op(A) x on its way to y, and up to two sums over all rows
  * (plan_desc.epilogue), so that one pass gives y and a dot product, a norm or a difference: merbit_spmv_epilogue.
  *
@@ -377,8 +424,8 @@
  * Inf stay in the rows whose nonzeros meet them. A sum that is zero is +0, as every sum is where alpha is 0; what
  * follows, alpha * sum + beta * y, is IEEE 754's: -1 times an empty row is -0, Inf times one is NaN. Subnormal
  * numbers are kept. Products are bitwise repeatable for one plan: GPU products whatever the launch, CPU products
- * for one number of threads. merbit_pagerank on the GPU adds atomically where a row spans thread blocks, and is
- * not.
+ * for one number of threads. So is merbit_pagerank, but with MERBIT_METHOD_MERBIT, which adds atomically where a
+ * row spans thread blocks.
  *
  * LIMITS. cols < 2^31. Rows and nonzeros are counted in 64 bits.
  *
@@ -765,12 +812,19 @@ typedef struct merbit_plan_info {
 
 typedef struct merbit_pagerank_desc {
   double damping;      /* in (0, 1); 0: 0.85 */
-  double tolerance;    /* on the L1 change of one iteration; 0: 1e-10 in f64, 1e-6 in f32 */
+  double tolerance;    /* on the L1 change of one iteration; 0: 1e-10 in f64, 2^-22 in f32 */
   int max_iterations;  /* 0: 1000 */
   int unweighted;      /* nonzero: ignore the values, every edge counts one */
   merbit_side side;    /* AUTO: the context's */
-  merbit_solve_progress progress;
+  merbit_solve_progress progress; /* on the CPU after each iteration; on CUDA where the host looks */
   void *progress_user;
+  const void *personalisation; /* host, graph->rows weights of the graph's type, >= 0 and not all zero: where
+                                  teleports go, in proportion; NULL: everywhere alike */
+  const void *start;   /* the same: what the first ranks are in proportion to, earlier ranks for one; may be
+                          `ranks`. NULL: all equal */
+  merbit_method method; /* of the product with A^T; MERBIT on CUDA commits into two buffers by turns */
+  double *history;     /* host: the changes of the first history_size iterations, at the end; or NULL */
+  int history_size;
 } merbit_pagerank_desc;
 
 typedef enum merbit_stop { /* why an iteration ended */
@@ -778,7 +832,7 @@ typedef enum merbit_stop { /* why an iteration ended */
   MERBIT_STOP_CAP = 1,       /* max_iterations reached */
   MERBIT_STOP_CANCELLED = 2, /* by the progress callback */
   MERBIT_STOP_NOT_FINITE = 3,
-  MERBIT_STOP_STAGNATED = 4, /* the true residual has stopped falling above the tolerance */
+  MERBIT_STOP_STAGNATED = 4, /* rounding errors allow no more progress, above the tolerance */
   MERBIT_STOP_BREAKDOWN = 5  /* the method divides by what is zero, or of the wrong sign */
 } merbit_stop;
 
@@ -787,10 +841,13 @@ typedef struct merbit_pagerank_result {
   int iterations;
   double change;            /* L1 change of the last iteration */
   int64_t dangling;         /* vertices without outgoing weight */
-  double prepare_seconds;   /* transposing, normalising, planning */
+  double prepare_seconds;   /* weighing, transposing, planning */
   double iterate_seconds;
   merbit_plan_info plan;
   char description[512];    /* of the plan, as merbit_plan_describe gives it */
+  int64_t synchronizations; /* CUDA: how often the host waited for the GPU between first and last iteration */
+  int recorded;             /* CUDA: 2: the loop runs on the GPU, 1: as recorded graphs, 0: single launches */
+  int64_t device_bytes;     /* GPU memory held, the plan's included */
 } merbit_pagerank_result;
 
 typedef enum merbit_solver_method { /* of A x = b; 0 is none: a method has to be named */
@@ -818,14 +875,16 @@ typedef struct merbit_solver_desc {
                                   for a matrix in host memory where the GPU fails */
   double tolerance;            /* on ||b - A x|| / ||b||; 0: 1e-10 in f64, 1e-5 in f32 */
   int max_iterations;          /* 0: 20000 */
-  int restart;                 /* GMRES: iterations between restarts; 0: 30 */
+  int restart;                 /* GMRES: iterations of a cycle, up to 512; 0: 30. It keeps restart + 1 vectors,
+                                  twice as many with BLOCK_JACOBI and CALLBACK: M may then change */
   merbit_preconditioner preconditioner;
   int block_size;              /* BLOCK_JACOBI: rows of a block, up to 32; 0: 4 */
   merbit_precondition_callback apply; /* CALLBACK */
   void *apply_user;
   int refine;                  /* nonzero, f64: iterations in f32, corrected by residuals in f64 */
   int deterministic;           /* nonzero: as plan_desc.deterministic: equal bits in every run */
-  int reorder;                 /* 0: where it pays; 1: always; -1: never. The caller never sees it */
+  int reorder;                 /* 0: where it pays: 60 expected solves of four million rows; 1: always; -1: never. The
+                                  caller never sees it */
   int64_t expected_solves;     /* with this solver; 0: 1. The more, the longer the plan may take */
   merbit_solve_progress progress; /* iteration, estimated residual, seconds: at every look of the host,
                                      about ten a second */
@@ -835,7 +894,8 @@ typedef struct merbit_solver_desc {
 typedef struct merbit_solver_result {
   merbit_stop stop;
   int iterations;
-  int restarts;              /* from the true residual, after breakdowns or where the two residuals differed */
+  int restarts;              /* from the true residual, after breakdowns or where the two residuals differed;
+                                and GMRES's own */
   double residual;           /* ||b - A x|| / ||b||, in the 2-norm, computed anew from x */
   double estimated_residual; /* the same as the iteration had it */
   double backward_error;     /* ||b - A x|| / (||A|| ||x|| + ||b||), in the infinity norm */
@@ -848,6 +908,49 @@ typedef struct merbit_solver_result {
   char plan_description[512]; /* as merbit_plan_describe gives it */
   char description[384];      /* why it stopped, in words */
 } merbit_solver_result;
+
+typedef enum merbit_eigen_method {
+  MERBIT_EIGEN_LANCZOS = 0, /* symmetric A: Lanczos with full reorthogonalisation, thick restarts */
+  MERBIT_EIGEN_POWER = 1    /* any real A: the one eigenvalue that is largest in size, if it is real */
+} merbit_eigen_method;
+
+typedef enum merbit_eigen_which {
+  MERBIT_EIGEN_LARGEST_MAGNITUDE = 0,
+  MERBIT_EIGEN_LARGEST = 1,  /* the rightmost */
+  MERBIT_EIGEN_SMALLEST = 2, /* the leftmost, not those next to zero */
+  MERBIT_EIGEN_BOTH_ENDS = 3 /* rightmost, leftmost, second from the right, and so on */
+} merbit_eigen_which;
+
+#define MERBIT_EIGEN_MOST 32 /* eigenpairs of a call */
+
+typedef struct merbit_eigen_desc {
+  merbit_eigen_method method;
+  merbit_eigen_which which; /* POWER: LARGEST_MAGNITUDE */
+  int count;                /* eigenpairs, up to MERBIT_EIGEN_MOST; 0: 1. POWER: 1 */
+  int basis;                /* LANCZOS: vectors kept, above count + 1, up to 256; 0: 2 count + 16 */
+  merbit_side side;         /* AUTO: the context's */
+  double tolerance;         /* on ||A v - lambda v|| / s, where v has length 1 and s is the size of the
+                               largest eigenvalue seen; 0: 1e-10 in f64, 1e-5 in f32 */
+  int max_iterations;       /* products with A; 0: 10000 */
+  uint64_t seed;            /* of the first vector */
+  int deterministic;        /* nonzero: as plan_desc.deterministic: equal bits in every run */
+  merbit_solve_progress progress; /* products, the largest estimate of the above, seconds */
+  void *progress_user;
+} merbit_eigen_desc;
+
+typedef struct merbit_eigen_result {
+  merbit_stop stop;
+  int iterations;            /* products with A */
+  int restarts;              /* of Lanczos */
+  int converged;             /* eigenpairs whose residual is at most the tolerance */
+  double residuals[MERBIT_EIGEN_MOST]; /* ||A v - lambda v|| / s of each, computed anew */
+  double prepare_seconds, iterate_seconds;
+  int synchronizations;      /* waits of the host for the GPU; 0 on the CPU */
+  int64_t device_bytes;      /* GPU memory that was held, the plan included */
+  merbit_plan_info plan;
+  char plan_description[512];
+  char description[384];     /* why it stopped, in words */
+} merbit_eigen_result;
 
 /* ---- Library ------------------------------------------------------------------------------- */
 
@@ -1019,7 +1122,7 @@ MERBIT_API merbit_status merbit_spmv_epilogue(merbit_plan *plan, merbit_workspac
 /* ---- Solvers ----------------------------------------------------------------------------------- */
 
 /* PageRank of a link graph: entry (i, j) is an edge from i to j, its value (1 in a pattern) the weight.
- * Vertices without outgoing weight spread theirs evenly. `ranks` is a host array of graph->rows
+ * Vertices without outgoing weight spread theirs where teleports go, as NetworkX has it. `ranks` is a host array of graph->rows
  * elements of the graph's value type; they add up to 1. A run that stops early still returns its
  * last ranks. `desc` and `result` may be NULL. Power method: the MERBIT paper, section 5.5.1. */
 MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_view *graph,
@@ -1047,6 +1150,18 @@ MERBIT_API merbit_status merbit_solver_solve(merbit_solver *solver, const void *
 MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, const void *values,
                                                      merbit_memory memory);
 MERBIT_API void merbit_solver_destroy(merbit_solver *solver); /* NULL is accepted */
+
+/* Eigenvalues at the ends of the spectrum of the square matrix `view` of F64 or F32, and their vectors.
+ * `values` takes desc->count doubles in the order of desc->which; `vectors`, which may be NULL, as many
+ * vectors of length 1 one after the other, view->rows elements of the matrix' type each; both are host
+ * memory. MERBIT_OK however the iteration ended: result->stop says it, and how far each pair has come
+ * result->residuals; pairs that were not reached are NaN. Copies of a multiple eigenvalue come one after the
+ * other, and some may be missed, as by every method that begins with one vector. LANCZOS finds out where A is
+ * not symmetric (BREAKDOWN), POWER where no eigenvalue is larger than all others (STAGNATED). `desc` and
+ * `result` may be NULL. */
+MERBIT_API merbit_status merbit_eigen(merbit_context *context, const merbit_view *view,
+                                      const merbit_eigen_desc *desc, double *values, void *vectors,
+                                      merbit_eigen_result *result);
 
 #ifdef __cplusplus
 }
@@ -3364,6 +3479,7 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "\n"
   "#define MBK_KERNEL extern \"C\" __global__ void\n"
   "#define MBK_DEVICE static __device__ __forceinline__\n"
+  "#define MBK_CALLED static __device__ __noinline__ // what one thread does, in registers of its own\n"
   "#define MBK_MEMBER __device__ __forceinline__ // of a struct\n"
   "#define MBK_BOUNDS(threads) __launch_bounds__(threads)\n"
   "#define MBK_RESIDENT(threads, blocks) __launch_bounds__(threads, blocks)\n"
@@ -3399,9 +3515,9 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "template <class T> MBK_DEVICE T mbk_shuffle(mbk_u32 mask, T value, int lane, int width) {\n"
   "  return __shfl_sync(mask, value, lane, width);\n"
   "}\n"
-  "template <class T> MBK_DEVICE T mbk_shuffle_up(mbk_u32 mask, T value, int delta, int width) {\n"
+  "template <class T> MBK_DEVICE T mbk_shuffle_up(mbk_u32 mask, T value, int delta, int width) {\n",
   "  return __shfl_up_sync(mask, value, delta, width);\n"
-  "}\n",
+  "}\n"
   "template <class T> MBK_DEVICE T mbk_shuffle_down(mbk_u32 mask, T value, int delta, int width) {\n"
   "  return __shfl_down_sync(mask, value, delta, width);\n"
   "}\n"
@@ -3451,8 +3567,8 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "// The old value.\n"
   "template <class T> MBK_DEVICE T mbk_atomic_add(T *address, T value) {\n"
   "  return atomicAdd(address, value);\n"
-  "}\n"
-  "// `value` if it was `expected`; the old value.\n",
+  "}\n",
+  "// `value` if it was `expected`; the old value.\n"
   "MBK_DEVICE mbk_u32 mbk_atomic_swap_if(mbk_u32 *address, mbk_u32 expected, mbk_u32 value) {\n"
   "  return atomicCAS(address, expected, value);\n"
   "}\n"
@@ -3502,8 +3618,8 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "\n"
   "// As mbk_load.\n"
   "template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack(const T *address) {\n"
-  "  mbk_pack_bits<T, N> bits;\n"
-  "  if (sizeof(T) * N == 16) {\n",
+  "  mbk_pack_bits<T, N> bits;\n",
+  "  if (sizeof(T) * N == 16) {\n"
   "    bits.four = __ldg((const uint4 *)address);\n"
   "  } else if (sizeof(T) * N == 8) {\n"
   "    bits.two = __ldg((const uint2 *)address);\n"
@@ -3551,8 +3667,8 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "  asm volatile(\"cp.async.wait_all;\" : : : \"memory\");\n"
   "#endif\n"
   "}\n"
-  "\n"
-  "// Kernels that the host launches early (mbi_device_launch_early) start while what comes before\n",
+  "\n",
+  "// Kernels that the host launches early (mbi_device_launch_early) start while what comes before\n"
   "// them in the stream still runs. Until mbk_await they may read what only a plan's making\n"
   "// writes; nothing else, and they may write nothing. Every kernel of them waits, so that what is\n"
   "// complete behind one kernel is so behind all after it.\n"
@@ -3592,9 +3708,9 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "#endif\n"
   "}\n"
   "\n"
-  "// Of a conditional node in a graph: whether its body runs again. The driver has the function.\n"
+  "// Of a conditional node in a graph: whether its body runs again. The driver has the function.\n",
   "extern \"C\" __device__ void cudaGraphSetConditional(mbk_u64 handle, mbk_u32 value);\n"
-  "MBK_DEVICE void mbk_graph_go_on(mbk_u64 handle, bool go_on) {\n",
+  "MBK_DEVICE void mbk_graph_go_on(mbk_u64 handle, bool go_on) {\n"
   "  cudaGraphSetConditional(handle, go_on ? 1u : 0u);\n"
   "}\n"
   "\n"
@@ -9652,107 +9768,6 @@ static const char *const mbi_source_spmv_transpose_cu[] = {
   "}\n",
   NULL};
 
-static const char *const mbi_source_solve_pagerank_cu[] = {
-  "// PageRank between two products: new ranks, their L1 change and the mass of dangling vertices.\n"
-  "// Source: the power method of Zhang, Yao, Jiang, Zhang, \"MERBIT: A GPU-Based SpMV Method for\n"
-  "// Iterative Workloads\", section 5.5.1.\n"
-  "//\n"
-  "// The host enqueues iterations ahead of the answer. Once mbk_pagerank_finish has set `stop`,\n"
-  "// later updates leave ranks and state alone, so that both are those of the iteration that\n"
-  "// stopped.\n"
-  "#ifndef MBK_VECTOR\n"
-  "#error \"define MBK_VECTOR: the type of ranks in memory\"\n"
-  "#endif\n"
-  "#include \"jit/device.cuh\"\n"
-  "\n"
-  "#define MBK_PAGERANK_THREADS 256\n"
-  "#define MBK_RUNNING (-1)\n"
-  "#define MBK_STOP_CONVERGED 0 // as merbit_stop\n"
-  "#define MBK_STOP_NOT_FINITE 3\n"
-  "\n"
-  "struct mbk_pagerank_state { // mbi_pagerank_state of the host\n"
-  "  double base;              // what every vertex receives in the next iteration\n"
-  "  double change;            // L1, of the last iteration\n"
-  "  mbk_i32 iterations;\n"
-  "  mbk_i32 stop;\n"
-  "};\n"
-  "\n"
-  "// The sums of `change` and `mass` over the block, complete in thread 0: a tree of fixed shape.\n"
-  "MBK_DEVICE void mbk_pagerank_sum(double *shared, double &change, double &mass) {\n"
-  "  double *const changes = shared, *const masses = shared + MBK_PAGERANK_THREADS;\n"
-  "  const mbk_u32 thread = mbk_thread();\n"
-  "  changes[thread] = change;\n"
-  "  masses[thread] = mass;\n"
-  "  mbk_block_sync();\n"
-  "  for (mbk_u32 half = MBK_PAGERANK_THREADS / 2; half > 0; half /= 2) {\n"
-  "    if (thread < half) {\n"
-  "      changes[thread] += changes[thread + half];\n"
-  "      masses[thread] += masses[thread + half];\n"
-  "    }\n"
-  "    mbk_block_sync();\n"
-  "  }\n"
-  "  change = changes[0];\n"
-  "  mass = masses[0];\n"
-  "}\n"
-  "\n"
-  "// x = damping * y + base. Block b leaves its parts of the change and of the dangling mass in\n",
-  "// partials[2 b] and partials[2 b + 1].\n"
-  "// Launch: a grid that depends on n alone, MBK_PAGERANK_THREADS threads.\n"
-  "// Shared: double[2 * MBK_PAGERANK_THREADS].\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
-  "    mbk_pagerank_update(MBK_VECTOR *x, const MBK_VECTOR *y, const unsigned char *dangling,\n"
-  "                        mbk_u64 n, double damping, const mbk_pagerank_state *state,\n"
-  "                        double *partials) {\n"
-  "  MBK_SHARED_MEMORY(shared);\n"
-  "  if (state->stop != MBK_RUNNING) {\n"
-  "    return;\n"
-  "  }\n"
-  "  const double base = state->base;\n"
-  "  double change = 0, mass = 0;\n"
-  "  for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_PAGERANK_THREADS + mbk_thread(); i < n;\n"
-  "       i += (mbk_u64)mbk_grid() * MBK_PAGERANK_THREADS) {\n"
-  "    const MBK_VECTOR rank = (MBK_VECTOR)(damping * (double)y[i] + base);\n"
-  "    const double difference = (double)rank - (double)x[i];\n"
-  "    change += difference < 0 ? -difference : difference;\n"
-  "    mass += dangling[i] ? (double)rank : 0.0;\n"
-  "    x[i] = rank;\n"
-  "  }\n"
-  "  mbk_pagerank_sum((double *)shared, change, mass);\n"
-  "  if (mbk_thread() == 0) {\n"
-  "    partials[2 * mbk_block()] = change;\n"
-  "    partials[2 * mbk_block() + 1] = mass;\n"
-  "  }\n"
-  "}\n"
-  "\n"
-  "// Adds up the parts of `blocks` blocks in a fixed order and decides.\n"
-  "// Launch: one block of MBK_PAGERANK_THREADS threads. Shared: double[2 * MBK_PAGERANK_THREADS].\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
-  "    mbk_pagerank_finish(const double *partials, mbk_u32 blocks, mbk_u64 n, double damping,\n"
-  "                        double tolerance, mbk_pagerank_state *state) {\n"
-  "  MBK_SHARED_MEMORY(shared);\n"
-  "  if (state->stop != MBK_RUNNING) {\n"
-  "    return;\n"
-  "  }\n"
-  "  double change = 0, mass = 0;\n",
-  "  for (mbk_u32 b = mbk_thread(); b < blocks; b += MBK_PAGERANK_THREADS) {\n"
-  "    change += partials[2 * b];\n"
-  "    mass += partials[2 * b + 1];\n"
-  "  }\n"
-  "  mbk_pagerank_sum((double *)shared, change,\n"
-  "                   mass); // ends behind a barrier: all have read `stop`\n"
-  "  if (mbk_thread() == 0) {\n"
-  "    state->base = (1.0 - damping + damping * mass) / (double)n;\n"
-  "    state->change = change;\n"
-  "    state->iterations++;\n"
-  "    if (change - change != 0) { // NaN or Inf\n"
-  "      state->stop = MBK_STOP_NOT_FINITE;\n"
-  "    } else if (change < tolerance) {\n"
-  "      state->stop = MBK_STOP_CONVERGED;\n"
-  "    }\n"
-  "  }\n"
-  "}\n",
-  NULL};
-
 static const char *const mbi_source_solve_state_cuh[] = {
   "// What the steps of a solver share, for the CPU and the GPU: one text is compiled by either\n"
   "// compiler. Scalars live in memory of the side that computes; steps read and write them there,\n"
@@ -9761,6 +9776,7 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "#define MBI_SOLVE_VECTORS 12\n"
   "#define MBI_SOLVE_SCALARS 12\n"
   "#define MBI_SOLVE_SUMS 5 // of a step, the greatest values it looks for included\n"
+  "#define MBI_WIDE_GROUP 8 // sums of a step with many that a thread holds at a time\n"
   "#define MBI_SOLVE_RING                                                                         \\\n"
   "  2048 // iterations whose residuals are kept; more never pass between two looks\n"
   "\n"
@@ -9769,6 +9785,7 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "#define MBI_SOLVE_RUNNING 0\n"
   "#define MBI_SOLVE_CAP 1\n"
   "#define MBI_SOLVE_NOT_FINITE 3\n"
+  "#define MBI_SOLVE_STAGNATED 4\n"
   "#define MBI_SOLVE_BREAKDOWN 5\n"
   "#define MBI_SOLVE_CANDIDATE 100 // the recurrence is below the goal: b - A x decides\n"
   "\n"
@@ -9783,10 +9800,10 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "// Places in mbi_solve_vectors that every method has; its own begin at MBI_AT_OWN.\n"
   "#define MBI_AT_X 0\n"
   "#define MBI_AT_B 1\n"
-  "#define MBI_AT_W 2       // scratch: products, and b - A x at a look\n"
+  "#define MBI_AT_W 2       // scratch: products, and b - A x at a look\n",
   "#define MBI_AT_INVERSE 3 // of the diagonal, or of its blocks: column j of row i at j * n + i\n"
   "#define MBI_AT_OWN 4\n"
-  "\n",
+  "\n"
   "// How z = M^-1 r is found: within a step, or between steps, by a step or a callback.\n"
   "#define MBI_PRE_NONE 0\n"
   "#define MBI_PRE_DIAGONAL 1\n"
@@ -9794,10 +9811,13 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "\n"
   "typedef struct mbi_solve_vectors {\n"
   "  void *at[MBI_SOLVE_VECTORS];\n"
-  "  long long n;  // rows\n"
-  "  int pre;      // a MBI_PRE\n"
-  "  int block;    // rows of a block of the preconditioner; 0: it has no blocks\n"
-  "  int from, to; // of solve_blocks\n"
+  "  long long n;      // rows\n"
+  "  int pre;          // a MBI_PRE\n"
+  "  int block;        // rows of a block of the preconditioner; 0: it has no blocks\n"
+  "  int from, to;     // of solve_blocks\n"
+  "  int basis;        // GMRES and Lanczos: vectors of a cycle\n"
+  "  int lanczos;      // the latter\n"
+  "  long long stride; // elements from one vector of the basis to the next\n"
   "} mbi_solve_vectors;\n"
   "\n"
   "typedef struct mbi_solve_state {\n"
@@ -9819,14 +9839,14 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "  int padding;\n"
   "} mbi_solve_state;\n"
   "\n"
-  "typedef struct mbi_solve_memory {\n"
+  "typedef struct mbi_solve_memory {\n",
   "  mbi_solve_state state;\n"
   "  double ring[MBI_SOLVE_RING]; // ring[k % MBI_SOLVE_RING]: ||r||^2 after iteration k\n"
   "} mbi_solve_memory;\n"
   "\n"
   "// How mbi_solve_open prepares a batch of iterations.\n"
   "#define MBI_OPEN_BEGIN 0   // a new solve\n"
-  "#define MBI_OPEN_GO_ON 1   // the next batch\n",
+  "#define MBI_OPEN_GO_ON 1   // the next batch\n"
   "#define MBI_OPEN_TIGHTER 2 // the same recurrence, to a lower goal\n"
   "\n"
   "MBS_FUNCTION void mbi_solve_open(mbi_solve_memory *m, int how, int span, int cap,\n"
@@ -9868,7 +9888,7 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "\n"
   "// At the end of an iteration.\n"
   "MBS_FUNCTION void mbi_solve_count(mbi_solve_memory *m, double rr) {\n"
-  "  m->state.iterations++;\n"
+  "  m->state.iterations++;\n",
   "  mbi_solve_judge(m, rr);\n"
   "}\n"
   "\n"
@@ -9876,7 +9896,7 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "MBS_FUNCTION void mbi_solve_restart(mbi_solve_memory *m) {\n"
   "  m->state.stop = MBI_SOLVE_RUNNING;\n"
   "  m->state.closed = 0;\n"
-  "  m->state.why = MBI_WHY_NOTHING;\n",
+  "  m->state.why = MBI_WHY_NOTHING;\n"
   "  mbi_solve_judge(m, m->state.ww);\n"
   "}\n"
   "\n"
@@ -9885,6 +9905,231 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "  c->why = why;\n"
   "  c->value = value;\n"
   "  return value - value == 0 ? MBI_SOLVE_BREAKDOWN : MBI_SOLVE_NOT_FINITE;\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_solve_pagerank_steps_cuh[] = {
+  "// PageRank's scalars between two iterations, in the state that solvers have: one text for the\n"
+  "// CPU and the GPU. state.rr and the ring hold the L1 change of an iteration; state.closed is\n"
+  "// not 0 once it has stopped.\n"
+  "\n"
+  "// In state.scalar; the first two are s0 and s1 of the product's epilogue.\n"
+  "#define MBI_PAGERANK_DAMPING 0\n"
+  "#define MBI_PAGERANK_BASE 1     // what each unit of the teleport distribution receives next\n"
+  "#define MBI_PAGERANK_SUM 2      // of the distribution as it is stored: 1, or n where all are 1\n"
+  "#define MBI_PAGERANK_LEAST 3    // change so far\n"
+  "#define MBI_PAGERANK_STALE 4    // iterations since\n"
+  "#define MBI_PAGERANK_DANGLING 5 // vertices that nothing leaves\n"
+  "\n"
+  "// In state.stop, which else is a merbit_stop.\n"
+  "#define MBI_PAGERANK_CONVERGED 100\n"
+  "#define MBI_PAGERANK_STAGNATED 4\n"
+  "// But for rounding each iteration takes the change down, by the damping at least.\n"
+  "#define MBI_PAGERANK_PATIENCE 16\n"
+  "\n"
+  "// The mass of dangling vertices goes where all teleports go.\n"
+  "MBS_FUNCTION void mbi_pagerank_spread(mbi_solve_state *s, double mass) {\n"
+  "  const double damping = s->scalar[MBI_PAGERANK_DAMPING];\n"
+  "  s->scalar[MBI_PAGERANK_BASE] = (1.0 - damping + damping * mass) / s->scalar[MBI_PAGERANK_SUM];\n"
+  "}\n"
+  "\n"
+  "// At the end of an iteration.\n"
+  "MBS_FUNCTION void mbi_pagerank_decide(mbi_solve_memory *m, double change, double mass) {\n"
+  "  mbi_solve_state *s = &m->state;\n"
+  "  mbi_pagerank_spread(s, mass);\n"
+  "  s->iterations++;\n"
+  "  s->rr = change;\n"
+  "  m->ring[s->iterations % MBI_SOLVE_RING] = change;\n"
+  "  if (change < s->scalar[MBI_PAGERANK_LEAST]) {\n"
+  "    s->scalar[MBI_PAGERANK_LEAST] = change;\n"
+  "    s->scalar[MBI_PAGERANK_STALE] = 0;\n"
+  "  } else {\n"
+  "    s->scalar[MBI_PAGERANK_STALE] += 1;\n"
+  "  }\n",
+  "  if (!(change - change == 0)) { // NaN or Inf\n"
+  "    s->stop = MBI_SOLVE_NOT_FINITE;\n"
+  "  } else if (change < s->tolerance) {\n"
+  "    s->stop = MBI_PAGERANK_CONVERGED;\n"
+  "  } else if (s->scalar[MBI_PAGERANK_STALE] >= MBI_PAGERANK_PATIENCE) {\n"
+  "    s->stop = MBI_PAGERANK_STAGNATED;\n"
+  "  } else if (s->iterations >= s->cap) {\n"
+  "    s->stop = MBI_SOLVE_CAP;\n"
+  "  }\n"
+  "  s->closed = s->stop != MBI_SOLVE_RUNNING;\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_solve_pagerank_cu[] = {
+  "// PageRank around its products: weights of vertices, first ranks, the scalar part of an\n"
+  "// iteration, ranks at the end. Source: the power method of Zhang, Yao, Jiang, Zhang, \"MERBIT: A\n"
+  "// GPU-Based SpMV Method for Iterative Workloads\", section 5.5.1, on z = rank / W, where W is\n"
+  "// the weight of all edges that leave a vertex, -1 where none does. New z, their L1 change and\n"
+  "// the mass of dangling vertices come with the product, by its epilogue; where that is MERBIT's\n"
+  "// with two buffers, from mbk_pagerank_update.\n"
+  "//\n"
+  "// Iterations run ahead of the host. Once state.closed is set, later ones leave ranks and state\n"
+  "// alone, so that both are those of the iteration that stopped.\n"
+  "#ifndef MBK_VECTOR\n"
+  "#error \"define MBK_VECTOR: the type of ranks in memory\"\n"
+  "#endif\n"
+  "#ifndef MBK_ROW_PTR\n"
+  "#error \"define MBK_ROW_PTR: the type of the graph's row_ptr\"\n"
+  "#endif\n"
+  "#include \"jit/device.cuh\"\n"
+  "\n"
+  "#define MBS_FUNCTION MBK_DEVICE\n"
+  "#include \"solve/state.cuh\"\n"
+  "\n"
+  "#include \"solve/pagerank_steps.cuh\"\n"
+  "\n"
+  "#define MBK_PAGERANK_THREADS 256\n"
+  "\n"
+  "MBK_DEVICE mbk_u64 mbk_pagerank_place() {\n"
+  "  return (mbk_u64)mbk_block() * MBK_PAGERANK_THREADS + mbk_thread();\n"
+  "}\n"
+  "\n"
+  "MBK_DEVICE mbk_u64 mbk_pagerank_stride() {\n"
+  "  return (mbk_u64)mbk_grid() * MBK_PAGERANK_THREADS;\n"
+  "}\n"
+  "\n"
+  "// The two sums over the block, complete in thread 0: a tree of fixed shape.\n"
+  "MBK_DEVICE void mbk_pagerank_sum(double *shared, double &first, double &second) {\n"
+  "  double *const firsts = shared, *const seconds = shared + MBK_PAGERANK_THREADS;\n"
+  "  const mbk_u32 thread = mbk_thread();\n"
+  "  firsts[thread] = first;\n"
+  "  seconds[thread] = second;\n"
+  "  mbk_block_sync();\n"
+  "  for (mbk_u32 half = MBK_PAGERANK_THREADS / 2; half > 0; half /= 2) {\n",
+  "    if (thread < half) {\n"
+  "      firsts[thread] += firsts[thread + half];\n"
+  "      seconds[thread] += seconds[thread + half];\n"
+  "    }\n"
+  "    mbk_block_sync();\n"
+  "  }\n"
+  "  first = firsts[0];\n"
+  "  second = seconds[0];\n"
+  "}\n"
+  "\n"
+  "// Block b leaves its parts of the two sums in partials[2 b] and partials[2 b + 1].\n"
+  "MBK_DEVICE void mbk_pagerank_leave(double *shared, double first, double second,\n"
+  "                                   double *partials) {\n"
+  "  mbk_pagerank_sum(shared, first, second);\n"
+  "  if (mbk_thread() == 0) {\n"
+  "    partials[2 * mbk_block()] = first;\n"
+  "    partials[2 * mbk_block() + 1] = second;\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Adds up the parts of `blocks` blocks in a fixed order, complete in thread 0.\n"
+  "MBK_DEVICE void mbk_pagerank_gather(double *shared, const double *partials, mbk_u32 blocks,\n"
+  "                                    double &first, double &second) {\n"
+  "  first = second = 0;\n"
+  "  for (mbk_u32 b = mbk_thread(); b < blocks; b += MBK_PAGERANK_THREADS) {\n"
+  "    first += partials[2 * b];\n"
+  "    second += partials[2 * b + 1];\n"
+  "  }\n"
+  "  mbk_pagerank_sum(shared, first, second);\n"
+  "}\n"
+  "\n"
+  "// W of a pattern: the lengths of its rows.\n"
+  "// Launch: any grid of MBK_PAGERANK_THREADS threads. Shared: none.\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
+  "    mbk_pagerank_weigh(MBK_VECTOR *weights, const MBK_ROW_PTR *row_ptr, mbk_u64 n) {\n"
+  "  for (mbk_u64 i = mbk_pagerank_place(); i < n; i += mbk_pagerank_stride()) {\n"
+  "    const MBK_ROW_PTR length = row_ptr[i + 1] - row_ptr[i];\n"
+  "    weights[i] = length > 0 ? (MBK_VECTOR)length : (MBK_VECTOR)-1;\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// z holds ranks, or where not `given` nothing, and all are 1 / n; becomes those by W. Sums:\n"
+  "// vertices that dangle, and their mass.\n",
+  "// Launch: a grid that depends on n alone, MBK_PAGERANK_THREADS threads.\n"
+  "// Shared: double[2 * MBK_PAGERANK_THREADS].\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
+  "    mbk_pagerank_begin(MBK_VECTOR *z, const MBK_VECTOR *weights, mbk_i32 given, mbk_u64 n,\n"
+  "                       double *partials) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  double count = 0, mass = 0;\n"
+  "  for (mbk_u64 i = mbk_pagerank_place(); i < n; i += mbk_pagerank_stride()) {\n"
+  "    const double weight = (double)weights[i];\n"
+  "    const MBK_VECTOR rank = given ? z[i] : (MBK_VECTOR)(1.0 / (double)n);\n"
+  "    const MBK_VECTOR share = (MBK_VECTOR)((double)rank / (weight < 0 ? 1.0 : weight));\n"
+  "    count += weight < 0 ? 1.0 : 0.0;\n"
+  "    mass += weight < 0 ? (double)share : 0.0;\n"
+  "    z[i] = share;\n"
+  "  }\n"
+  "  mbk_pagerank_leave((double *)shared, count, mass, partials);\n"
+  "}\n"
+  "\n"
+  "// What the first iteration starts from.\n"
+  "// Launch: one block of MBK_PAGERANK_THREADS threads. Shared: double[2 * MBK_PAGERANK_THREADS].\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
+  "    mbk_pagerank_first(const double *partials, mbk_u32 blocks, mbi_solve_memory *m) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  double count, mass;\n"
+  "  mbk_pagerank_gather((double *)shared, partials, blocks, count, mass);\n"
+  "  if (mbk_thread() == 0) {\n"
+  "    m->state.scalar[MBI_PAGERANK_DANGLING] = count;\n"
+  "    mbi_pagerank_spread(&m->state, mass);\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Behind a product that has left the change and the mass of dangling vertices in\n"
+  "// state.product_sums. Launch: one thread, early.\n"
+  "MBK_KERNEL mbk_pagerank_decide(mbi_solve_memory *m) {\n"
+  "  mbk_await();\n"
+  "  mbk_release();\n"
+  "  if (!m->state.closed) {\n"
+  "    mbi_pagerank_decide(m, m->state.product_sums[0], m->state.product_sums[1]);\n"
+  "  }\n"
+  "}\n"
+  "\n",
+  "// z = (damping * y + base * teleport) / W; teleport null: ones. Sums: the change and the mass\n"
+  "// of dangling vertices. Launch and shared memory as mbk_pagerank_begin.\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
+  "    mbk_pagerank_update(MBK_VECTOR *z, const MBK_VECTOR *y, const MBK_VECTOR *weights,\n"
+  "                        const MBK_VECTOR *teleport, mbk_u64 n, const mbi_solve_memory *m,\n"
+  "                        double *partials) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  if (m->state.closed) {\n"
+  "    return;\n"
+  "  }\n"
+  "  const double damping = m->state.scalar[MBI_PAGERANK_DAMPING];\n"
+  "  const double base = m->state.scalar[MBI_PAGERANK_BASE];\n"
+  "  double change = 0, mass = 0;\n"
+  "  for (mbk_u64 i = mbk_pagerank_place(); i < n; i += mbk_pagerank_stride()) {\n"
+  "    const double given = (double)weights[i], weight = given < 0 ? 1.0 : given;\n"
+  "    const double share = teleport != nullptr ? base * (double)teleport[i] : base;\n"
+  "    const MBK_VECTOR next = (MBK_VECTOR)((damping * (double)y[i] + share) / weight);\n"
+  "    const double difference = ((double)next - (double)z[i]) * weight;\n"
+  "    change += difference < 0 ? -difference : difference;\n"
+  "    mass += given < 0 ? (double)next : 0.0;\n"
+  "    z[i] = next;\n"
+  "  }\n"
+  "  mbk_pagerank_leave((double *)shared, change, mass, partials);\n"
+  "}\n"
+  "\n"
+  "// Adds up what mbk_pagerank_update has left, and decides.\n"
+  "// Launch: one block of MBK_PAGERANK_THREADS threads. Shared: double[2 * MBK_PAGERANK_THREADS].\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
+  "    mbk_pagerank_finish(const double *partials, mbk_u32 blocks, mbi_solve_memory *m) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  if (m->state.closed) {\n"
+  "    return;\n"
+  "  }\n"
+  "  double change, mass;\n"
+  "  mbk_pagerank_gather((double *)shared, partials, blocks, change, mass);\n",
+  "  if (mbk_thread() == 0) { // behind a barrier: all have read `closed`\n"
+  "    mbi_pagerank_decide(m, change, mass);\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Ranks again. Launch: any grid of MBK_PAGERANK_THREADS threads. Shared: none.\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
+  "    mbk_pagerank_end(MBK_VECTOR *z, const MBK_VECTOR *weights, mbk_u64 n) {\n"
+  "  for (mbk_u64 i = mbk_pagerank_place(); i < n; i += mbk_pagerank_stride()) {\n"
+  "    z[i] = weights[i] < 0 ? z[i] : z[i] * weights[i];\n"
+  "  }\n"
   "}\n",
   NULL};
 
@@ -10544,6 +10789,657 @@ static const char *const mbi_source_solve_bicgstab_cu[] = {
   "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_bicgstab_direct(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  bicgstab_direct_step(v, n, m, partials, (double *)shared);\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_solve_wide_steps_cuh[] = {
+  "// Steps with as many sums as the solver comes to need, taken in groups of rows' products, so\n"
+  "// that a thread holds MBI_WIDE_GROUP sums at most. How they are written:\n"
+  "//   MBS_WIDE_COUNT(name)    how many sums\n"
+  "//   MBS_WIDE_ELEMENT(name)  does row i for the sums first, first + 1, ...: adds to sums[0],\n"
+  "//   ...;\n"
+  "//                           called with first = 0, MBI_WIDE_GROUP, ... by the same thread\n"
+  "//   MBS_WIDE_AFTER(name)    takes the complete sums into the state\n"
+  "//   MBS_WIDE_STEP(name)     which is not taken once a stop is set\n"
+  "\n"
+  "// Vector `at` of a basis, at row i.\n"
+  "#define MBS_BASIS(slot, k) (MBS_AT(slot)[(MBS_INDEX)(k)*v->stride + i])\n",
+  NULL};
+
+static const char *const mbi_source_solve_wide_cuh[] = {
+  "// Steps with many sums on the GPU: solve/wide_steps.cuh says what they are made of. As in\n"
+  "// solve/step.cuh sums are deterministic; those of a group are reduced before the next group's\n"
+  "// begin. partials: (sums + 1) doubles for each block, and as many again.\n"
+  "#include \"solve/step.cuh\"\n"
+  "\n"
+  "#define MBS_CALLED MBK_CALLED\n"
+  "#define MBS_WIDE_COUNT(name) MBK_DEVICE int name##_count(const mbi_solve_state *c)\n"
+  "#define MBS_WIDE_ELEMENT(name)                                                                 \\\n"
+  "  MBK_DEVICE void name##_element(MBS_INDEX i, const mbi_solve_vectors *v,                      \\\n"
+  "                                 const mbi_solve_state *c, int first, double *sums)\n"
+  "#define MBS_WIDE_AFTER(name)                                                                   \\\n"
+  "  MBK_DEVICE void name##_after(mbi_solve_memory *m, const mbi_solve_vectors *v,                \\\n"
+  "                               const double *sums)\n"
+  "#define MBS_WIDE_STEP(name)                                                                    \\\n"
+  "  MBK_DEVICE void name##_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,      \\\n"
+  "                              double *partials, double *shared) {                              \\\n"
+  "    mbk_wide_step<name##_count, name##_element, name##_after>(v, n, m, partials, shared);      \\\n"
+  "  }\n"
+  "\n"
+  "// Whether this block is the last to be done; then all parts of the others are visible. The\n"
+  "// answer lies behind what a reduction uses, which may begin while a thread still reads it.\n"
+  "MBK_DEVICE bool mbk_wide_last(mbi_solve_memory *m, double *shared) {\n"
+  "  mbk_u32 *const last = (mbk_u32 *)(shared + MBK_STEP_WARPS * MBI_WIDE_GROUP);\n"
+  "  if (mbk_thread() == 0) {\n"
+  "    mbk_fence();\n",
+  "    *last = mbk_atomic_add(&m->state.ticket, 1u) == mbk_grid() - 1;\n"
+  "  }\n"
+  "  mbk_block_sync();\n"
+  "  const bool answer = *last != 0;\n"
+  "  mbk_fence();\n"
+  "  return answer;\n"
+  "}\n"
+  "\n"
+  "// The blocks' parts of a group, added by the last block, to `totals`.\n"
+  "MBK_DEVICE void mbk_wide_total(int count, int first, const double *partials, double *totals,\n"
+  "                               double *shared) {\n"
+  "  double sums[MBI_WIDE_GROUP] = {};\n"
+  "#pragma unroll\n"
+  "  for (int k = 0; k < MBI_WIDE_GROUP; k++) {\n"
+  "    for (mbk_u32 b = mbk_thread(); b < mbk_grid() && first + k < count; b += MBK_STEP_THREADS) {\n"
+  "      sums[k] += mbk_load_fresh(&partials[(mbk_i64)(first + k) * mbk_grid() + b]);\n"
+  "    }\n"
+  "  }\n"
+  "  mbk_step_reduce<MBI_WIDE_GROUP, 0>(sums, shared);\n"
+  "  if (mbk_thread() == 0) {\n"
+  "#pragma unroll\n"
+  "    for (int k = 0; k < MBI_WIDE_GROUP; k++) {\n"
+  "      if (first + k < count) {\n"
+  "        totals[first + k] = sums[k];\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "template <int (*COUNT)(const mbi_solve_state *),\n"
+  "          void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, int,\n"
+  "                          double *),\n"
+  "          void (*AFTER)(mbi_solve_memory *, const mbi_solve_vectors *, const double *)>\n"
+  "MBK_DEVICE void mbk_wide_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,\n"
+  "                              double *partials, double *shared) {\n"
+  "  mbk_await();\n"
+  "  mbk_release();\n"
+  "  const mbi_solve_state c = m->state;\n"
+  "  if (c.stop != MBI_SOLVE_RUNNING) {\n"
+  "    if (mbk_block() == 0 && mbk_thread() == 0) {\n"
+  "      m->state.closed = 1;\n"
+  "    }\n"
+  "    return;\n"
+  "  }\n"
+  "  const int count = COUNT(&c);\n"
+  "  for (int first = 0; first < count; first += MBI_WIDE_GROUP) {\n"
+  "    double sums[MBI_WIDE_GROUP] = {};\n",
+  "    for (mbk_i64 i = (mbk_i64)mbk_block() * MBK_STEP_THREADS + mbk_thread(); i < n;\n"
+  "         i += (mbk_i64)mbk_grid() * MBK_STEP_THREADS) {\n"
+  "      ELEMENT(i, &v, &c, first, sums);\n"
+  "    }\n"
+  "    mbk_step_reduce<MBI_WIDE_GROUP, 0>(sums, shared);\n"
+  "    if (mbk_thread() == 0) {\n"
+  "#pragma unroll\n"
+  "      for (int k = 0; k < MBI_WIDE_GROUP; k++) {\n"
+  "        if (first + k < count) {\n"
+  "          partials[(mbk_i64)(first + k) * mbk_grid() + mbk_block()] = sums[k];\n"
+  "        }\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "  if (!mbk_wide_last(m, shared)) {\n"
+  "    return;\n"
+  "  }\n"
+  "  double *const totals = partials + (mbk_i64)count * mbk_grid();\n"
+  "  for (int first = 0; first < count; first += MBI_WIDE_GROUP) {\n"
+  "    mbk_wide_total(count, first, partials, totals, shared);\n"
+  "  }\n"
+  "  if (mbk_thread() == 0) {\n"
+  "    AFTER(m, &v, totals);\n"
+  "    m->state.ticket = 0;\n"
+  "  }\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_solve_arnoldi_cuh[] = {
+  "// The scalar part of GMRES and Lanczos: columns of the Hessenberg matrix, plane rotations, the\n"
+  "// small triangular system. Saad, Schultz, \"GMRES\" (1986); Saad, \"Iterative Methods for Sparse\n"
+  "// Linear Systems\", 2nd ed. (2003), section 6.5.3. For the CPU and the GPU, as solve/state.cuh.\n"
+  "\n"
+  "// Vectors. Without a preconditioner apart from steps, Z and ZS do not exist.\n"
+  "#define MBI_ARNOLDI_V 4     // the basis: v->basis + 1 vectors, v->stride elements apart\n"
+  "#define MBI_ARNOLDI_U 5     // the newest one, where products read it; times MBI_AT_INVERSE\n"
+  "#define MBI_ARNOLDI_Z 6     // M^-1 u\n"
+  "#define MBI_ARNOLDI_ZS 7    // M^-1 v of the whole basis: flexible GMRES (Saad 1993)\n"
+  "#define MBI_ARNOLDI_SMALL 8 // doubles: the parts below\n"
+  "\n"
+  "#define MBI_ARNOLDI_SIZE 0   // scalars: vectors of the basis\n"
+  "#define MBI_ARNOLDI_WIDTH 1  // of which the new one is made\n"
+  "#define MBI_ARNOLDI_CLOSE 2  // the cycle is complete: x, and the next one's first vector\n"
+  "#define MBI_ARNOLDI_WW 3     // ||A u||^2\n"
+  "#define MBI_ARNOLDI_Q 4      // w's part in the new vector\n"
+  "#define MBI_ARNOLDI_BETA 5   // its length before it was made one\n"
+  "#define MBI_GMRES_BEGAN 6    // ||r|| where the cycle began\n"
+  "#define MBI_GMRES_STALLS 7   // cycles in a row that gained nothing\n"
+  "#define MBI_GMRES_RESTARTS 8 // in this solve\n"
+  "\n"
+  "// Parts of v->basis + 1 doubles each.\n"
+  "#define MBI_SMALL_FIRST 0   // products with the basis, first pass\n"
+  "#define MBI_SMALL_SECOND 1  // and what they had left\n"
+  "#define MBI_SMALL_COMBINE 2 // the basis' parts in the new vector\n"
+  "#define MBI_SMALL_Y 3\n"
+  "#define MBI_SMALL_COSINE 4\n"
+  "#define MBI_SMALL_SINE 5\n"
+  "#define MBI_SMALL_G 6      // the right-hand side of the small system; its last entry is ||r||\n",
+  "#define MBI_SMALL_COLUMN 7 // and more: columns of the Hessenberg matrix, or of its factor R\n"
+  "\n"
+  "// Of eigenpairs. Vectors: what a basis is rotated into, and by what.\n"
+  "#define MBI_EIGEN_KEEP 9\n"
+  "#define MBI_EIGEN_S 10 // doubles: row q makes vector q; the eigenvalues, while they are checked\n"
+  "#define MBI_LANCZOS_FRESH 10 // scalars: w is no product: a vector of the host's joins the basis\n"
+  "#define MBI_EIGEN_FROM 6     // vectors that are rotated,\n"
+  "#define MBI_EIGEN_TO 7       // into so many\n"
+  "#define MBI_EIGEN_NEXT 8     // and vector MBI_EIGEN_FROM comes behind them\n"
+  "#define MBI_EIGEN_CHECK 9    // the next vector to be checked\n"
+  "#define MBI_POWER_VALUE 0    // u'A u\n"
+  "#define MBI_POWER_LENGTH 1   // ||A u||\n"
+  "#define MBI_WHY_ZERO 18      // power method: A u is zero\n"
+  "\n"
+  "#define MBI_GMRES_STALLED 0.9999 // of ||r||^2 left by a cycle: that is no gain\n"
+  "#define MBI_GMRES_PATIENCE 3     // such cycles\n"
+  "\n"
+  "#define MBI_WHY_SINGULAR                                                                       \\\n"
+  "  16                       // GMRES: A maps the whole basis into its own span, and R is singular\n"
+  "#define MBI_WHY_STALLED 17 // GMRES: cycles gain nothing\n"
+  "\n"
+  "MBS_FUNCTION double *mbi_small(const mbi_solve_vectors *v, int part) {\n"
+  "  return (double *)v->at[MBI_ARNOLDI_SMALL] + (long long)part * (v->basis + 1);\n"
+  "}\n"
+  "\n"
+  "// A basis of one vector.\n"
+  "MBS_FUNCTION void mbi_arnoldi_begin(mbi_solve_state *s, double length) {\n"
+  "  s->scalar[MBI_ARNOLDI_SIZE] = 1;\n"
+  "  s->scalar[MBI_GMRES_BEGAN] = length;\n"
+  "}\n"
+  "\n"
+  "// The last column of H into `column`; returns the entry below it, the new vector's length. By\n"
+  "// Pythagoras from what the second pass had left, which is little: Smoktunowicz, Barlow, Langou,\n",
+  "// \"A note on the error analysis of classical Gram-Schmidt\" (2006). Rounding errors of A u are\n"
+  "// 0.\n"
+  "MBS_FUNCTION double mbi_arnoldi_column(const mbi_solve_state *s, const mbi_solve_vectors *v,\n"
+  "                                       const double *sums, double *column) {\n"
+  "  const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];\n"
+  "  const double *first = mbi_small(v, MBI_SMALL_FIRST);\n"
+  "  double *second = mbi_small(v, MBI_SMALL_SECOND), left = sums[size];\n"
+  "  const double least = 4 * s->epsilon, whole = s->scalar[MBI_ARNOLDI_WW];\n"
+  "  int k;\n"
+  "  if (!(whole - whole == 0)) {\n"
+  "    return whole - whole;\n"
+  "  }\n"
+  "  for (k = 0; k < size; k++) {\n"
+  "    second[k] = sums[k];\n"
+  "    column[k] = first[k] + sums[k];\n"
+  "    left -= sums[k] * sums[k];\n"
+  "  }\n"
+  "  return left <= least * least * whole ? 0 : sqrt(left); // NaN goes on\n"
+  "}\n"
+  "\n"
+  "// The new vector is q w + sum of combine[k] v_k.\n"
+  "MBS_FUNCTION void mbi_arnoldi_extend(mbi_solve_state *s, const mbi_solve_vectors *v,\n"
+  "                                     double below) {\n"
+  "  const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];\n"
+  "  const double *second = mbi_small(v, MBI_SMALL_SECOND);\n"
+  "  const double q = below > 0 ? 1 / below : below;\n"
+  "  double *combine = mbi_small(v, MBI_SMALL_COMBINE);\n"
+  "  int k;\n"
+  "  for (k = 0; k < size; k++) {\n"
+  "    combine[k] = -q * second[k];\n"
+  "  }\n"
+  "  s->scalar[MBI_ARNOLDI_Q] = q;\n"
+  "  s->scalar[MBI_ARNOLDI_BETA] = below;\n"
+  "  s->scalar[MBI_ARNOLDI_WIDTH] = size;\n"
+  "  s->scalar[MBI_ARNOLDI_CLOSE] = 0;\n"
+  "  s->scalar[MBI_ARNOLDI_SIZE] = size + 1;\n"
+  "}\n"
+  "\n"
+  "// Rotates a new column like those before it and then its own last entry away; returns R's\n"
+  "// diagonal, 0 where it is nothing but rounding errors: then the column does not count.\n",
+  "MBS_FUNCTION double mbi_gmres_rotate(const mbi_solve_state *s, const mbi_solve_vectors *v,\n"
+  "                                     double *column, double below) {\n"
+  "  const int last = (int)s->scalar[MBI_ARNOLDI_SIZE] - 1;\n"
+  "  double *c = mbi_small(v, MBI_SMALL_COSINE), *d = mbi_small(v, MBI_SMALL_SINE);\n"
+  "  double *g = mbi_small(v, MBI_SMALL_G), length;\n"
+  "  int k;\n"
+  "  for (k = 0; k < last; k++) {\n"
+  "    const double upper = column[k], lower = column[k + 1];\n"
+  "    column[k] = c[k] * upper + d[k] * lower;\n"
+  "    column[k + 1] = c[k] * lower - d[k] * upper;\n"
+  "  }\n"
+  "  length = sqrt(column[last] * column[last] + below * below);\n"
+  "  if (length <= 4 * s->epsilon * sqrt(s->scalar[MBI_ARNOLDI_WW])) {\n"
+  "    return 0;\n"
+  "  }\n"
+  "  c[last] = column[last] / length;\n"
+  "  d[last] = below / length;\n"
+  "  column[last] = length;\n"
+  "  g[last + 1] = -d[last] * g[last];\n"
+  "  g[last] = c[last] * g[last];\n"
+  "  return length;\n"
+  "}\n"
+  "\n"
+  "// R y = g for the first `used` columns.\n"
+  "MBS_FUNCTION void mbi_gmres_solve(const mbi_solve_vectors *v, int used) {\n"
+  "  const double *g = mbi_small(v, MBI_SMALL_G);\n"
+  "  double *y = mbi_small(v, MBI_SMALL_Y);\n"
+  "  int k, row;\n"
+  "  for (k = 0; k < used; k++) {\n"
+  "    y[k] = g[k];\n"
+  "  }\n"
+  "  for (k = used - 1; k >= 0; k--) {\n"
+  "    const double *column = mbi_small(v, MBI_SMALL_COLUMN + k);\n"
+  "    y[k] /= column[k];\n"
+  "    for (row = 0; row < k; row++) {\n"
+  "      y[row] -= column[row] * y[k];\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// The cycle ends with `used` columns: y, and the residual in the basis and w, which becomes the\n"
+  "// first vector of the next cycle: no product is needed for it. r = V Q'(g_used e_used). Behind\n"
+  "// mbi_arnoldi_extend.\n"
+  "MBS_FUNCTION void mbi_gmres_close(mbi_solve_state *s, const mbi_solve_vectors *v, int used) {\n",
+  "  const int width = (int)s->scalar[MBI_ARNOLDI_WIDTH];\n"
+  "  const double *c = mbi_small(v, MBI_SMALL_COSINE), *d = mbi_small(v, MBI_SMALL_SINE);\n"
+  "  const double length = mbi_small(v, MBI_SMALL_G)[used];\n"
+  "  double *combine = mbi_small(v, MBI_SMALL_COMBINE), *r = mbi_small(v, MBI_SMALL_FIRST);\n"
+  "  double below = length < 0 ? -1 : length > 0 ? 1 : 0, q; // of r made one long\n"
+  "  int k;\n"
+  "  mbi_gmres_solve(v, used);\n"
+  "  for (k = used - 1; k >= 0; k--) {\n"
+  "    r[k + 1] = c[k] * below;\n"
+  "    below *= -d[k];\n"
+  "  }\n"
+  "  r[0] = below;\n"
+  "  q = used == width ? r[width] : 0; // of the vector that is still q w + sum of combine[k] v_k\n"
+  "  for (k = 0; k < width; k++) {\n"
+  "    combine[k] = q * combine[k] + (k <= used ? r[k] : 0);\n"
+  "  }\n"
+  "  for (k = used; k < width; k++) {\n"
+  "    mbi_small(v, MBI_SMALL_Y)[k] = 0;\n"
+  "  }\n"
+  "  s->scalar[MBI_ARNOLDI_Q] *= q;\n"
+  "  s->scalar[MBI_ARNOLDI_CLOSE] = 1;\n"
+  "  s->scalar[MBI_GMRES_RESTARTS] += s->stop == MBI_SOLVE_RUNNING;\n"
+  "  mbi_arnoldi_begin(s, length < 0 ? -length : length);\n"
+  "}\n"
+  "\n"
+  "// Whether cycles have stopped to gain anything, at the end of one.\n"
+  "MBS_FUNCTION int mbi_gmres_stalls(mbi_solve_state *s) {\n"
+  "  const double began = s->scalar[MBI_GMRES_BEGAN];\n"
+  "  const int gain = s->rr <= MBI_GMRES_STALLED * began * began;\n"
+  "  s->scalar[MBI_GMRES_STALLS] = gain ? 0 : s->scalar[MBI_GMRES_STALLS] + 1;\n"
+  "  return s->scalar[MBI_GMRES_STALLS] >= MBI_GMRES_PATIENCE;\n"
+  "}\n"
+  "\n"
+  "// GMRES behind the second pass, whose sums these are.\n"
+  "MBS_CALLED void mbi_gmres_count(mbi_solve_memory *m, const mbi_solve_vectors *v,\n"
+  "                                const double *sums) {\n"
+  "  mbi_solve_state *s = &m->state;\n"
+  "  const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];\n",
+  "  double *column = mbi_small(v, MBI_SMALL_COLUMN + size - 1);\n"
+  "  const double below = mbi_arnoldi_column(s, v, sums, column);\n"
+  "  double *g = mbi_small(v, MBI_SMALL_G), left;\n"
+  "  int singular, used;\n"
+  "  if (size == 1) {\n"
+  "    g[0] = s->scalar[MBI_GMRES_BEGAN];\n"
+  "  }\n"
+  "  singular = mbi_gmres_rotate(s, v, column, below) == 0;\n"
+  "  used = singular ? size - 1 : size;\n"
+  "  left = g[used];\n"
+  "  mbi_arnoldi_extend(s, v, below);\n"
+  "  mbi_solve_count(m, left * left);\n"
+  "  if (s->stop == MBI_SOLVE_NOT_FINITE) {\n"
+  "    return; // x stays what it was\n"
+  "  }\n"
+  "  if (singular && s->stop != MBI_SOLVE_CANDIDATE) {\n"
+  "    s->why = MBI_WHY_SINGULAR;\n"
+  "    s->value = size;\n"
+  "    s->stop = MBI_SOLVE_BREAKDOWN;\n"
+  "  }\n"
+  "  if (s->stop == MBI_SOLVE_RUNNING && size == v->basis && mbi_gmres_stalls(s)) {\n"
+  "    s->why = MBI_WHY_STALLED;\n"
+  "    s->value = size;\n"
+  "    s->stop = MBI_SOLVE_STAGNATED;\n"
+  "  }\n"
+  "  if (s->stop != MBI_SOLVE_RUNNING || size == v->basis) {\n"
+  "    mbi_gmres_close(s, v, used);\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Lanczos behind the second pass: of a symmetric matrix H is too, and all of it is kept, so\n"
+  "// that no orthogonality is taken for granted.\n"
+  "MBS_CALLED void mbi_lanczos_count(mbi_solve_memory *m, const mbi_solve_vectors *v,\n"
+  "                                  const double *sums) {\n"
+  "  mbi_solve_state *s = &m->state;\n"
+  "  const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];\n"
+  "  const int fresh = s->scalar[MBI_LANCZOS_FRESH] != 0;\n"
+  "  double *column = mbi_small(v, fresh ? MBI_SMALL_Y : MBI_SMALL_COLUMN + size - 1);\n"
+  "  const double below = mbi_arnoldi_column(s, v, sums, column);\n"
+  "  if (!(below - below == 0)) {\n"
+  "    s->stop = MBI_SOLVE_NOT_FINITE;\n"
+  "    return;\n"
+  "  }\n"
+  "  mbi_arnoldi_extend(s, v, below);\n"
+  "  s->scalar[MBI_LANCZOS_FRESH] = 0;\n",
+  "  if (!fresh) {\n"
+  "    column[size] = below;\n"
+  "    s->iterations++;\n"
+  "    if (below == 0 || size == v->basis) {\n"
+  "      s->stop = MBI_SOLVE_CANDIDATE;\n"
+  "    } else if (s->iterations >= s->cap) {\n"
+  "      s->stop = MBI_SOLVE_CAP;\n"
+  "    }\n"
+  "  }\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_solve_arnoldi_steps_cuh[] = {
+  "// Arnoldi's process: Saad, Schultz, \"GMRES: A Generalized Minimal Residual Algorithm for\n"
+  "// Solving Nonsymmetric Linear Systems\" (1986); Saad, \"Iterative Methods for Sparse Linear\n"
+  "// Systems\", 2nd ed. (2003), algorithms 6.9 and 9.5. Classical Gram-Schmidt twice, in three\n"
+  "// passes over the basis: the second pass subtracts what the first has found and finds what is\n"
+  "// left, the third, which makes the new vector, subtracts that too. w = A u lies in MBI_AT_W.\n"
+  "// solve/arnoldi.cuh has the scalar part.\n"
+  "\n"
+  "// v_0 = w / ||w||, where w = b - A x\n"
+  "MBS_BEFORE(arnoldi_start) {\n"
+  "  c->scalar[MBI_ARNOLDI_Q] = c->ww > 0 ? 1 / sqrt(c->ww) : c->ww;\n"
+  "  return 0;\n"
+  "}\n"
+  "MBS_ELEMENT(arnoldi_start) {\n"
+  "  const double first = c->scalar[MBI_ARNOLDI_Q] * MBS_LOAD(MBI_AT_W);\n"
+  "  MBS_BASIS(MBI_ARNOLDI_V, 0) = (MBS_VECTOR)first;\n"
+  "  MBS_STORE(MBI_ARNOLDI_U,\n"
+  "            v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * first : first);\n"
+  "  sums[0] += first * first;\n"
+  "}\n"
+  "MBS_AFTER(arnoldi_start) {\n"
+  "  mbi_solve_state *s = &m->state;\n"
+  "  (void)sums;\n"
+  "  if (s->iterations == 0) {\n"
+  "    s->scalar[MBI_GMRES_RESTARTS] = 0;\n"
+  "  }\n"
+  "  s->scalar[MBI_GMRES_STALLS] = 0;\n"
+  "  mbi_arnoldi_begin(s, sqrt(c->ww));\n"
+  "  mbi_solve_restart(m);\n"
+  "}\n"
+  "MBS_STEP(arnoldi_start, 1, 0, MBS_ALWAYS)\n"
+  "\n"
+  "// h_k = v_k'w and ||w||^2\n"
+  "MBS_WIDE_COUNT(arnoldi_project) {\n"
+  "  return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;\n"
+  "}\n"
+  "MBS_WIDE_ELEMENT(arnoldi_project) {\n"
+  "  const int size = (int)c->scalar[MBI_ARNOLDI_SIZE];\n"
+  "  const double w = MBS_LOAD(MBI_AT_W);\n"
+  "  int k;\n"
+  "  if (first == 0 && v->pre == MBI_PRE_APART) {\n"
+  "    MBS_BASIS(MBI_ARNOLDI_ZS, size - 1) = MBS_AT(MBI_ARNOLDI_Z)[i];\n"
+  "  }\n"
+  "  for (k = 0; k < MBI_WIDE_GROUP; k++) {\n"
+  "    if (first + k < size) {\n",
+  "      sums[k] += (double)MBS_BASIS(MBI_ARNOLDI_V, first + k) * w;\n"
+  "    } else if (first + k == size) {\n"
+  "      sums[k] += w * w;\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "MBS_WIDE_AFTER(arnoldi_project) {\n"
+  "  const int size = (int)m->state.scalar[MBI_ARNOLDI_SIZE];\n"
+  "  int k;\n"
+  "  for (k = 0; k < size; k++) {\n"
+  "    mbi_small(v, MBI_SMALL_FIRST)[k] = sums[k];\n"
+  "  }\n"
+  "  m->state.scalar[MBI_ARNOLDI_WW] = sums[size];\n"
+  "}\n"
+  "MBS_WIDE_STEP(arnoldi_project)\n"
+  "\n"
+  "// w -= sum of h_k v_k; what v_k'w still is, and ||w||^2\n"
+  "MBS_WIDE_COUNT(arnoldi_again) {\n"
+  "  return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;\n"
+  "}\n"
+  "MBS_WIDE_ELEMENT(arnoldi_again) {\n"
+  "  const int size = (int)c->scalar[MBI_ARNOLDI_SIZE];\n"
+  "  double w = MBS_LOAD(MBI_AT_W);\n"
+  "  int k;\n"
+  "  if (first == 0) {\n"
+  "    const double *h = mbi_small(v, MBI_SMALL_FIRST);\n"
+  "    for (k = 0; k < size; k++) {\n"
+  "      w -= h[k] * (double)MBS_BASIS(MBI_ARNOLDI_V, k);\n"
+  "    }\n"
+  "    MBS_STORE(MBI_AT_W, w);\n"
+  "    w = MBS_LOAD(MBI_AT_W);\n"
+  "  }\n"
+  "  for (k = 0; k < MBI_WIDE_GROUP; k++) {\n"
+  "    if (first + k < size) {\n"
+  "      sums[k] += (double)MBS_BASIS(MBI_ARNOLDI_V, first + k) * w;\n"
+  "    } else if (first + k == size) {\n"
+  "      sums[k] += w * w;\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "MBS_WIDE_AFTER(arnoldi_again) {\n"
+  "  if (v->lanczos) {\n"
+  "    mbi_lanczos_count(m, v, sums);\n"
+  "  } else {\n"
+  "    mbi_gmres_count(m, v, sums);\n"
+  "  }\n"
+  "}\n"
+  "MBS_WIDE_STEP(arnoldi_again)\n"
+  "\n"
+  "// The new vector; where a cycle ends, x += M^-1 V y.\n"
+  "MBS_NOTHING_BEFORE(arnoldi_extend)\n"
+  "MBS_ELEMENT(arnoldi_extend) {\n"
+  "  const int width = (int)c->scalar[MBI_ARNOLDI_WIDTH];\n"
+  "  const int close = c->scalar[MBI_ARNOLDI_CLOSE] != 0;\n"
+  "  const double *combine = mbi_small(v, MBI_SMALL_COMBINE);\n"
+  "  double made = c->scalar[MBI_ARNOLDI_Q] * MBS_LOAD(MBI_AT_W);\n",
+  "  int k;\n"
+  "  (void)sums;\n"
+  "  if (close) {\n"
+  "    const double *y = mbi_small(v, MBI_SMALL_Y);\n"
+  "    const int from = v->pre == MBI_PRE_APART ? MBI_ARNOLDI_ZS : MBI_ARNOLDI_V;\n"
+  "    double change = 0;\n"
+  "    for (k = 0; k < width; k++) {\n"
+  "      change += y[k] * (double)MBS_BASIS(from, k);\n"
+  "    }\n"
+  "    change = v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * change : change;\n"
+  "    MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + change);\n"
+  "  }\n"
+  "  for (k = 0; k < width; k++) {\n"
+  "    made += combine[k] * (double)MBS_BASIS(MBI_ARNOLDI_V, k);\n"
+  "  }\n"
+  "  MBS_BASIS(MBI_ARNOLDI_V, close ? 0 : width) = (MBS_VECTOR)made;\n"
+  "  MBS_STORE(MBI_ARNOLDI_U, v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * made : made);\n"
+  "}\n"
+  "MBS_NOTHING_AFTER(arnoldi_extend)\n"
+  "MBS_STEP(arnoldi_extend, 0, 0, MBS_LATE)\n",
+  NULL};
+
+static const char *const mbi_source_solve_arnoldi_cu[] = {
+  "// Arnoldi's process between products: GMRES and Lanczos. A row of vectors in f64 moves, with j\n"
+  "// vectors in the basis: project 8 (j + 1) bytes, again 8 (j + 2) and, where j is above 8, what\n"
+  "// its caches do not keep of as much again, extend 8 (j + 3).\n"
+  "#include \"solve/wide.cuh\"\n"
+  "#include \"solve/arnoldi.cuh\"\n"
+  "#include \"solve/look_steps.cuh\"\n"
+  "#include \"solve/wide_steps.cuh\"\n"
+  "#include \"solve/arnoldi_steps.cuh\"\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_solve_look(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  solve_look_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_solve_blocks(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  solve_blocks_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_arnoldi_start(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  arnoldi_start_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_arnoldi_project(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  arnoldi_project_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_arnoldi_again(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  arnoldi_again_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_arnoldi_extend(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  arnoldi_extend_step(v, n, m, partials, (double *)shared);\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_solve_eigen_steps_cuh[] = {
+  "// Eigenpairs. Lanczos takes its basis from solve/arnoldi_steps.cuh and rotates it: Wu, Simon,\n"
+  "// \"Thick-Restart Lanczos Method for Large Symmetric Eigenvalue Problems\" (2000). The power\n"
+  "// method: Saad, \"Numerical Methods for Large Eigenvalue Problems\", 2nd ed. (2011), section 4.1.\n"
+  "\n"
+  "// The first vectors become sums of all by the rows of S; the last one follows behind them.\n"
+  "MBS_NOTHING_BEFORE(eigen_rotate)\n"
+  "MBS_ELEMENT(eigen_rotate) {\n"
+  "  const int from = (int)c->scalar[MBI_EIGEN_FROM], to = (int)c->scalar[MBI_EIGEN_TO];\n"
+  "  const double *s = (const double *)v->at[MBI_EIGEN_S];\n"
+  "  int k, q;\n"
+  "  (void)sums;\n"
+  "  for (q = 0; q < to; q++) {\n"
+  "    double made = 0;\n"
+  "    for (k = 0; k < from; k++) {\n"
+  "      made += s[q * v->basis + k] * (double)MBS_BASIS(MBI_ARNOLDI_V, k);\n"
+  "    }\n"
+  "    MBS_BASIS(MBI_EIGEN_KEEP, q) = (MBS_VECTOR)made;\n"
+  "  }\n"
+  "  for (q = 0; q < to; q++) {\n"
+  "    MBS_BASIS(MBI_ARNOLDI_V, q) = MBS_BASIS(MBI_EIGEN_KEEP, q);\n"
+  "  }\n"
+  "  if (c->scalar[MBI_EIGEN_NEXT] != 0) {\n"
+  "    MBS_BASIS(MBI_ARNOLDI_V, to) = MBS_BASIS(MBI_ARNOLDI_V, from);\n"
+  "  }\n"
+  "}\n"
+  "MBS_NOTHING_AFTER(eigen_rotate)\n"
+  "MBS_STEP(eigen_rotate, 0, 0, MBS_ALWAYS)\n"
+  "\n"
+  "// ||w - value v||^2, ||v||^2 and v'w of one pair after the other, where w = A v; to the ring.\n"
+  "MBS_NOTHING_BEFORE(eigen_check)\n"
+  "MBS_ELEMENT(eigen_check) {\n"
+  "  const int at = (int)c->scalar[MBI_EIGEN_CHECK];\n"
+  "  const double value = ((const double *)v->at[MBI_EIGEN_S])[at], w = MBS_LOAD(MBI_AT_W);\n"
+  "  const double x = (double)MBS_BASIS(MBI_ARNOLDI_V, at), r = w - value * x;\n"
+  "  sums[0] += r * r;\n"
+  "  sums[1] += x * x;\n"
+  "  sums[2] += x * w;\n"
+  "}\n"
+  "MBS_AFTER(eigen_check) {\n"
+  "  const int at = (int)c->scalar[MBI_EIGEN_CHECK];\n"
+  "  m->ring[3 * at] = sums[0];\n",
+  "  m->ring[3 * at + 1] = sums[1];\n"
+  "  m->ring[3 * at + 2] = sums[2];\n"
+  "  m->state.scalar[MBI_EIGEN_CHECK] += 1;\n"
+  "}\n"
+  "MBS_STEP(eigen_check, 3, 0, MBS_ALWAYS)\n"
+  "\n"
+  "// u'w and ||w||, where w = A u\n"
+  "MBS_NOTHING_BEFORE(power_measure)\n"
+  "MBS_ELEMENT(power_measure) {\n"
+  "  const double w = MBS_LOAD(MBI_AT_W);\n"
+  "  (void)c;\n"
+  "  sums[0] += MBS_LOAD(MBI_ARNOLDI_U) * w;\n"
+  "  sums[1] += w * w;\n"
+  "}\n"
+  "MBS_AFTER(power_measure) {\n"
+  "  mbi_solve_state *s = &m->state;\n"
+  "  (void)c;\n"
+  "  s->scalar[MBI_POWER_VALUE] = sums[0];\n"
+  "  s->scalar[MBI_POWER_LENGTH] = sqrt(sums[1]);\n"
+  "  s->goal = s->tolerance * s->tolerance * sums[0] * sums[0];\n"
+  "}\n"
+  "MBS_STEP(power_measure, 2, 0, MBS_RUNNING)\n"
+  "\n"
+  "// ||w - value u||^2, and u = w / ||w||\n"
+  "MBS_BEFORE(power_turn) {\n"
+  "  const double length = c->scalar[MBI_POWER_LENGTH];\n"
+  "  return length > 0 && length - length == 0 ? 0 : mbi_solve_broken(c, MBI_WHY_ZERO, length);\n"
+  "}\n"
+  "MBS_ELEMENT(power_turn) {\n"
+  "  const double w = MBS_LOAD(MBI_AT_W);\n"
+  "  const double r = w - c->scalar[MBI_POWER_VALUE] * MBS_LOAD(MBI_ARNOLDI_U);\n"
+  "  sums[0] += r * r;\n"
+  "  MBS_STORE(MBI_ARNOLDI_U, w / c->scalar[MBI_POWER_LENGTH]);\n"
+  "}\n"
+  "MBS_AFTER(power_turn) {\n"
+  "  (void)c;\n"
+  "  mbi_solve_count(m, sums[0]);\n"
+  "}\n"
+  "MBS_STEP(power_turn, 1, 0, MBS_RUNNING)\n",
+  NULL};
+
+static const char *const mbi_source_solve_eigen_cu[] = {
+  "// Eigenpairs between products: Lanczos, and the power method. A row of vectors in f64 moves,\n"
+  "// with j vectors in the basis, what solve/arnoldi.cu says; rotate 8 (j + 3 k) bytes for k\n"
+  "// vectors that are kept, while its caches keep the row; measure 16 and turn 24.\n"
+  "#include \"solve/wide.cuh\"\n"
+  "#include \"solve/arnoldi.cuh\"\n"
+  "#include \"solve/look_steps.cuh\"\n"
+  "#include \"solve/wide_steps.cuh\"\n"
+  "#include \"solve/arnoldi_steps.cuh\"\n"
+  "#include \"solve/eigen_steps.cuh\"\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_arnoldi_project(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  arnoldi_project_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_arnoldi_again(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  arnoldi_again_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_arnoldi_extend(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  arnoldi_extend_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_eigen_rotate(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  eigen_rotate_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_eigen_check(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  eigen_check_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_power_measure(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  power_measure_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_power_turn(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  power_turn_step(v, n, m, partials, (double *)shared);\n"
   "}\n",
   NULL};
 
@@ -11539,8 +12435,9 @@ static const struct {
     {"spmv/many.cu", mbi_source_spmv_many_cu},
     {"spmv/reorder.cu", mbi_source_spmv_reorder_cu},
     {"spmv/transpose.cu", mbi_source_spmv_transpose_cu},
-    {"solve/pagerank.cu", mbi_source_solve_pagerank_cu},
     {"solve/state.cuh", mbi_source_solve_state_cuh},
+    {"solve/pagerank_steps.cuh", mbi_source_solve_pagerank_steps_cuh},
+    {"solve/pagerank.cu", mbi_source_solve_pagerank_cu},
     {"solve/step.cuh", mbi_source_solve_step_cuh},
     {"solve/look_steps.cuh", mbi_source_solve_look_steps_cuh},
     {"solve/loop.cu", mbi_source_solve_loop_cu},
@@ -11549,6 +12446,13 @@ static const struct {
     {"solve/cg.cu", mbi_source_solve_cg_cu},
     {"solve/bicgstab_steps.cuh", mbi_source_solve_bicgstab_steps_cuh},
     {"solve/bicgstab.cu", mbi_source_solve_bicgstab_cu},
+    {"solve/wide_steps.cuh", mbi_source_solve_wide_steps_cuh},
+    {"solve/wide.cuh", mbi_source_solve_wide_cuh},
+    {"solve/arnoldi.cuh", mbi_source_solve_arnoldi_cuh},
+    {"solve/arnoldi_steps.cuh", mbi_source_solve_arnoldi_steps_cuh},
+    {"solve/arnoldi.cu", mbi_source_solve_arnoldi_cu},
+    {"solve/eigen_steps.cuh", mbi_source_solve_eigen_steps_cuh},
+    {"solve/eigen.cu", mbi_source_solve_eigen_cu},
     {"solve/refine_steps.cuh", mbi_source_solve_refine_steps_cuh},
     {"solve/refine.cu", mbi_source_solve_refine_cu},
 #ifdef MERBIT_STUDY_METHODS
@@ -11559,7 +12463,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "f68eb31d131f2c0e0c0284e18e100cf8572cff695cf97272e9fbd70f672addb7"
+#define MBI_KERNEL_HASH "c0910aabaad668d9b91d5267dd1bb18438549778fd234687f943cd8a50e4bb1f"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -19717,9 +20621,6 @@ static merbit_status mbi_plan_check_arrays(const merbit_plan *plan, const merbit
 /* Whether a plan's operators have what a side needs: spmv/semiring.c. */
 static int mbi_semiring_runs(const merbit_plan *plan, merbit_side side);
 
-/* And its epilogue: spmv/epilogue.c. */
-static int mbi_epilogue_runs(const merbit_plan *plan, merbit_side side);
-
 /* Drop one reference; the last one frees the plan: spmv/plan.c. */
 static void mbi_plan_unref(merbit_plan *plan);
 
@@ -20434,11 +21335,6 @@ static merbit_status mbi_epilogue_check(merbit_context *context, const merbit_pl
   return MERBIT_OK;
 }
 
-static int mbi_epilogue_runs(const merbit_plan *plan, merbit_side side) {
-  return plan->epilogue == NULL || side == MERBIT_SIDE_CUDA ||
-         plan->epilogue->given.cpu != NULL;
-}
-
 /* One expression; the result is of the plan's type, sums are double. */
 static merbit_status mbi_epilogue_take_one(const merbit_plan *plan, int sum, const char *what,
                                            const char *source, char *text) {
@@ -20496,7 +21392,7 @@ static merbit_status mbi_epilogue_take(merbit_plan *plan) {
   if (status == MERBIT_OK) {
     status = mbi_epilogue_take_one(plan, 1, "epilogue.sums[1]", given->sums[1], e->sums[1]);
   }
-  if (status == MERBIT_OK && !mbi_epilogue_runs(plan, plan->side)) {
+  if (status == MERBIT_OK && plan->side == MERBIT_SIDE_CPU && e->given.cpu == NULL) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
                     "the plan is for the CPU, which needs epilogue.cpu, a function: the "
                     "expressions are none of those that go without");
@@ -35123,8 +36019,7 @@ static int mbi_plan_may_fall_back(const merbit_plan *plan, merbit_status status)
          plan->half.view.memory != MERBIT_MEMORY_DEVICE &&
          plan->desc.vector_memory == MERBIT_MEMORY_HOST &&
          plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE &&
-         mbi_semiring_runs(plan, MERBIT_SIDE_CPU) &&
-         mbi_epilogue_runs(plan, MERBIT_SIDE_CPU) && status != MERBIT_INVALID_ARGUMENT &&
+         mbi_semiring_runs(plan, MERBIT_SIDE_CPU) && status != MERBIT_INVALID_ARGUMENT &&
          status != MERBIT_INVALID_MATRIX && status != MERBIT_OUT_OF_MEMORY;
 }
 
@@ -37137,698 +38032,11 @@ MERBIT_API merbit_status merbit_plan_get_order(const merbit_plan *plan, int64_t 
   return MERBIT_OK;
 }
 
-/* ==== >>solve/pagerank.c  PageRank ======================================================== */
-/* The transition matrix of a link graph, transposed: with w(i, j) the weight of the edge i ->
- * j, P(i, j) = w(i, j) / sum over j of w(i, j), and rows of P without weight are empty
- * ("dangling"). */
-#define MBI_TRANSITION_CHUNK 65536 /* entries that one task scales */
-
-typedef struct mbi_transition {
-  merbit_matrix *matrix; /* the transposed graph */
-  merbit_view view;      /* P^T: the matrix with scaled values */
-  void *own_values;      /* of view, where the matrix had none */
-  double *weights;       /* of all edges that leave a vertex; only while building */
-  unsigned char *dangling;
-  int64_t dangling_count;
-} mbi_transition;
-
-static double mbi_transition_weight(const merbit_view *graph, int64_t k) {
-  if (graph->values == NULL) {
-    return 1.0;
-  }
-  return mbi_view_type(graph) == MERBIT_F32 ? (double)((const float *)graph->values)[k]
-                                            : ((const double *)graph->values)[k];
-}
-
-/* `graph` is a host view whose arrays have been checked. */
-static merbit_status mbi_transition_check(merbit_context *context, const merbit_view *graph) {
-  int64_t k;
-  for (k = 0; k < graph->nnz && graph->values != NULL; k++) {
-    const double weight = mbi_transition_weight(graph, k);
-    if (!(weight >= 0 && weight <= DBL_MAX)) {
-      const int64_t column = mbi_index_at(graph->col_ind, graph->index_type, k) - graph->base;
-      const int64_t row = graph->format == MERBIT_COO
-                              ? mbi_index_at(graph->row_ind, graph->index_type, k) - graph->base
-                              : mbi_row_of(graph, k);
-      return mbi_fail(context, MERBIT_INVALID_MATRIX,
-                      "values[%" PRId64 "] is %g, the weight of edge (%" PRId64 ", %" PRId64
-                      "), counted from 0; weights must be finite and not negative",
-                      k, weight, row, column);
-    }
-  }
-  return MERBIT_OK;
-}
-
-/* What leaves each vertex, edges in the order of their targets. */
-static merbit_status mbi_transition_weigh(merbit_context *context, mbi_transition *p) {
-  const merbit_view *graph = &p->matrix->view;
-  const int32_t *source = (const int32_t *)graph->col_ind;
-  int64_t i, k;
-  for (i = 0; i < graph->cols; i++) {
-    p->weights[i] = 0;
-  }
-  for (k = 0; k < graph->nnz; k++) {
-    p->weights[source[k]] += mbi_transition_weight(graph, k);
-  }
-  for (i = 0; i < graph->cols; i++) {
-    p->dangling[i] = p->weights[i] == 0;
-    p->dangling_count += p->dangling[i];
-    if (p->weights[i] > DBL_MAX) {
-      return mbi_fail(context, MERBIT_INVALID_MATRIX,
-                      "the weights of the edges from vertex %" PRId64
-                      ", counted from 0, add up to infinity; scale them down",
-                      i);
-    }
-  }
-  return MERBIT_OK;
-}
-
-static void mbi_transition_scale_f64(void *argument, int task) {
-  const mbi_transition *p = (const mbi_transition *)argument;
-  const merbit_view *graph = &p->matrix->view;
-  const int32_t *source = (const int32_t *)graph->col_ind;
-  double *value = (double *)(uintptr_t)p->view.values;
-  const int64_t begin = (int64_t)task * MBI_TRANSITION_CHUNK;
-  const int64_t left = graph->nnz - begin;
-  const int64_t end = begin + (left < MBI_TRANSITION_CHUNK ? left : MBI_TRANSITION_CHUNK);
-  int64_t k;
-  for (k = begin; k < end; k++) {
-    const double total = p->weights[source[k]];
-    value[k] = total > 0 ? (double)(mbi_transition_weight(graph, k) / total) : 0;
-  }
-}
-
-static void mbi_transition_scale_f32(void *argument, int task) {
-  const mbi_transition *p = (const mbi_transition *)argument;
-  const merbit_view *graph = &p->matrix->view;
-  const int32_t *source = (const int32_t *)graph->col_ind;
-  float *value = (float *)(uintptr_t)p->view.values;
-  const int64_t begin = (int64_t)task * MBI_TRANSITION_CHUNK;
-  const int64_t left = graph->nnz - begin;
-  const int64_t end = begin + (left < MBI_TRANSITION_CHUNK ? left : MBI_TRANSITION_CHUNK);
-  int64_t k;
-  for (k = begin; k < end; k++) {
-    const double total = p->weights[source[k]];
-    value[k] = total > 0 ? (float)(mbi_transition_weight(graph, k) / total) : 0;
-  }
-}
-
-static void mbi_transition_scale(merbit_context *context, mbi_transition *p) {
-  const int64_t tasks = (p->view.nnz + MBI_TRANSITION_CHUNK - 1) / MBI_TRANSITION_CHUNK;
-  p->view.values = p->own_values != NULL ? p->own_values : p->matrix->view.values;
-  mbi_parallel(context, (int)tasks,
-               mbi_view_type(&p->view) == MERBIT_F32 ? mbi_transition_scale_f32
-                                                     : mbi_transition_scale_f64,
-               p);
-}
-
-/* `graph` is a square host view whose header has been checked; its arrays and weights are
- * checked here. After a failure mbi_transition_destroy cleans up. */
-static merbit_status mbi_transition_create(merbit_context *context, const merbit_view *graph,
-                                           mbi_transition *p) {
-  void *memory = NULL;
-  merbit_status status = mbi_view_check_arrays(context, graph);
-  memset(p, 0, sizeof *p);
-  if (status == MERBIT_OK) {
-    status = mbi_transition_check(context, graph);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_matrix_from_view(context, graph, MBI_BUILD_TRANSPOSE, &p->matrix);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  p->view = p->matrix->view;
-  status = mbi_allocate_array(context, graph->rows, sizeof(double), "the weight of each vertex",
-                              &memory);
-  p->weights = (double *)memory;
-  if (status == MERBIT_OK) {
-    status = mbi_allocate_array(context, graph->rows, 1, "the mark of each vertex", &memory);
-    p->dangling = (unsigned char *)memory;
-  }
-  if (status == MERBIT_OK && p->view.values == NULL) {
-    status = mbi_allocate_array(context, p->view.nnz, mbi_type_size(mbi_view_type(graph)),
-                                "the values of the transition matrix", &p->own_values);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_transition_weigh(context, p);
-  }
-  if (status == MERBIT_OK) {
-    mbi_transition_scale(context, p);
-  }
-  mbi_release(context, p->weights);
-  p->weights = NULL;
-  return status;
-}
-
-static void mbi_transition_destroy(merbit_context *context, mbi_transition *p) {
-  merbit_matrix_destroy(p->matrix);
-  mbi_release(context, p->own_values);
-  mbi_release(context, p->dangling);
-}
-
-/* PageRank by the power method: Zhang, Yao, Jiang, Zhang, "MERBIT: A GPU-Based SpMV Method for
- * Iterative Workloads", section 5.5.1. With P(i, j) = w(i, j) / sum over j of w(i, j), an
- * iteration is x' = d P^T x + (1 - d + d * (mass of dangling vertices)) / n. P^T is built once.
- * Sums over vertices are in double and in an order that depends on n alone. */
-#define MBI_PAGERANK_THREADS 256 /* of a block, and the most blocks, on the GPU */
-#define MBI_PAGERANK_BLOCKS 1024
-#define MBI_PAGERANK_BATCH 8 /* iterations that the GPU runs between two looks of the host */
-#define MBI_PAGERANK_RUNNING (-1)
-
-typedef struct mbi_pagerank_state { /* mbk_pagerank_state of pagerank.cu */
-  double base;                      /* what every vertex receives in the next iteration */
-  double change;
-  int32_t iterations;
-  int32_t stop; /* MBI_PAGERANK_RUNNING, or a merbit_stop */
-} mbi_pagerank_state;
-
-typedef struct mbi_pagerank_gpu {
-  mbi_program program;
-  void *update, *finish; /* CUfunction */
-  mbi_devptr x, y[2], dangling, partials, state;
-} mbi_pagerank_gpu;
-
-typedef struct mbi_pagerank {
-  merbit_context *context;
-  merbit_pagerank_desc desc; /* defaults filled in */
-  merbit_type type;
-  int64_t n;
-  mbi_transition p;
-  merbit_plan *plan; /* of P^T */
-  void *x;           /* the caller's ranks */
-  mbi_pagerank_state state;
-  void *y;          /* CPU: the product */
-  double *partials; /* CPU: change and dangling mass of each chunk */
-  mbi_pagerank_gpu gpu;
-} mbi_pagerank;
-
-/* ---- Encode: P^T as a plan, vectors ------------------------------------------------------ */
-
-static merbit_status mbi_pagerank_plan(mbi_pagerank *run, merbit_side side) {
-  merbit_plan_desc desc;
-  memset(&desc, 0, sizeof desc);
-  desc.side = side;
-  desc.unchecked = 1;
-  return mbi_plan_create(run->context, &run->p.view, &desc, side == MERBIT_SIDE_CUDA,
-                         &run->plan);
-}
-
-static int64_t mbi_pagerank_blocks(const mbi_pagerank *run) {
-  const int64_t blocks = (run->n + MBI_PAGERANK_THREADS - 1) / MBI_PAGERANK_THREADS;
-  return blocks < MBI_PAGERANK_BLOCKS ? blocks : MBI_PAGERANK_BLOCKS;
-}
-
-/* Vectors on the GPU; run->x already holds the first ranks. */
-static merbit_status mbi_pagerank_upload(mbi_pagerank *run) {
-  merbit_context *context = run->context;
-  const size_t n = (size_t)run->n, bytes = n * mbi_type_size(run->type);
-  int i;
-  merbit_status status = mbi_device_allocate(context, bytes, "ranks", &run->gpu.x);
-  for (i = 0; i < 2 && status == MERBIT_OK; i++) {
-    status = mbi_device_allocate(context, bytes, "products", &run->gpu.y[i]);
-    if (status == MERBIT_OK) {
-      status = mbi_device_zero(context, run->gpu.y[i], bytes, NULL);
-    }
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, n, "vertex marks", &run->gpu.dangling);
-  }
-  if (status == MERBIT_OK) {
-    status =
-        mbi_device_allocate(context, (uint64_t)mbi_pagerank_blocks(run) * 2 * sizeof(double),
-                            "partial sums", &run->gpu.partials);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, sizeof run->state, "the state", &run->gpu.state);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_upload(context, run->gpu.x, run->x, bytes);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_upload(context, run->gpu.dangling, run->p.dangling, n);
-  }
-  return status == MERBIT_OK
-             ? mbi_device_upload(context, run->gpu.state, &run->state, sizeof run->state)
-             : status;
-}
-
-/* ---- Specialise: one program with the two kernels ---------------------------------------- */
-
-static void mbi_pagerank_preamble(merbit_type type, mbi_preamble *preamble) {
-  memset(preamble, 0, sizeof *preamble);
-  mbi_preamble_define(preamble, "MBK_VECTOR", type == MERBIT_F32 ? "float" : "double");
-}
-
-static merbit_status mbi_pagerank_specialise(mbi_pagerank *run) {
-  mbi_preamble preamble;
-  merbit_status status;
-  mbi_pagerank_preamble(run->type, &preamble);
-  status = mbi_program_create(run->context, "solve/pagerank.cu", &preamble, &run->gpu.program);
-  if (status == MERBIT_OK) {
-    status = mbi_program_kernel(run->context, &run->gpu.program, "mbk_pagerank_update",
-                                &run->gpu.update);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_program_kernel(run->context, &run->gpu.program, "mbk_pagerank_finish",
-                                &run->gpu.finish);
-  }
-  return status;
-}
-
-static merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run) {
-  merbit_status status = mbi_pagerank_plan(run, MERBIT_SIDE_CUDA);
-  if (status == MERBIT_OK) {
-    status = mbi_device_enter(run->context);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  status = mbi_pagerank_specialise(run);
-  if (status == MERBIT_OK) {
-    status = mbi_pagerank_upload(run);
-  }
-  mbi_device_leave(run->context);
-  return status;
-}
-
-/* What a dead device held is gone with it. Leaves `gpu` empty, so that the CPU may follow. */
-static void mbi_pagerank_release_cuda(mbi_pagerank *run) {
-  merbit_context *context = run->context;
-  mbi_pagerank_gpu *gpu = &run->gpu;
-  if (context->side == MERBIT_SIDE_CUDA && mbi_device_enter_alive(context)) {
-    mbi_device_release(context, gpu->x);
-    mbi_device_release(context, gpu->y[0]);
-    mbi_device_release(context, gpu->y[1]);
-    mbi_device_release(context, gpu->dangling);
-    mbi_device_release(context, gpu->partials);
-    mbi_device_release(context, gpu->state);
-    mbi_program_destroy(context, &gpu->program);
-    mbi_device_leave(context);
-  }
-  memset(gpu, 0, sizeof *gpu);
-  merbit_plan_destroy(run->plan);
-  run->plan = NULL;
-}
-
-/* ---- Launch: a batch of iterations, then one look ---------------------------------------- */
-
-/* Enqueue one iteration; the two products alternate, as the dual-buffer commit wants it. */
-static merbit_status mbi_pagerank_launch(mbi_pagerank *run, int iteration) {
-  merbit_context *context = run->context;
-  mbi_devptr y = run->gpu.y[iteration % 2], z = run->gpu.y[1 - iteration % 2];
-  const unsigned shared = 2 * MBI_PAGERANK_THREADS * sizeof(double);
-  uint64_t n = (uint64_t)run->n;
-  uint32_t blocks = (uint32_t)mbi_pagerank_blocks(run);
-  void *update[7], *finish[6];
-  merbit_status status = mbi_merbit_multiply_dual(run->plan, run->gpu.x, y, z, NULL);
-  update[0] = &run->gpu.x;
-  update[1] = &y;
-  update[2] = &run->gpu.dangling;
-  update[3] = &n;
-  update[4] = &run->desc.damping;
-  update[5] = &run->gpu.state;
-  update[6] = &run->gpu.partials;
-  finish[0] = &run->gpu.partials;
-  finish[1] = &blocks;
-  finish[2] = &n;
-  finish[3] = &run->desc.damping;
-  finish[4] = &run->desc.tolerance;
-  finish[5] = &run->gpu.state;
-  if (status == MERBIT_OK) {
-    status = mbi_device_launch(context, run->gpu.update, "mbk_pagerank_update", blocks,
-                               MBI_PAGERANK_THREADS, shared, NULL, update);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_launch(context, run->gpu.finish, "mbk_pagerank_finish", 1,
-                               MBI_PAGERANK_THREADS, shared, NULL, finish);
-  }
-  return status;
-}
-
-/* A batch of iterations, then one look. */
-static merbit_status mbi_pagerank_iterate_cuda(mbi_pagerank *run) {
-  merbit_context *context = run->context;
-  const int left = run->desc.max_iterations - run->state.iterations;
-  const int first = run->state.iterations; /* exact while running: none was skipped */
-  int i;
-  merbit_status status = mbi_device_enter(context);
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  for (i = 0; i < MBI_PAGERANK_BATCH && i < left && status == MERBIT_OK; i++) {
-    status = mbi_pagerank_launch(run, first + i);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_download(context, &run->state, run->gpu.state, sizeof run->state);
-  }
-  mbi_device_leave(context);
-  return status;
-}
-
-static merbit_status mbi_pagerank_fetch(mbi_pagerank *run) {
-  merbit_status status = mbi_device_enter(run->context);
-  if (status == MERBIT_OK) {
-    status = mbi_device_download(run->context, run->x, run->gpu.x,
-                                 (size_t)run->n * mbi_type_size(run->type));
-    mbi_device_leave(run->context);
-  }
-  return status;
-}
-
-/* PageRank: what was asked, who computes, and the loop. Sums over vertices are in double and in
- * an order that depends on their number alone. */
-#define MBI_PAGERANK_CHUNK 8192 /* vertices that one task updates */
-
-static merbit_status mbi_pagerank_check_desc(mbi_pagerank *run) {
-  merbit_context *context = run->context;
-  merbit_pagerank_desc *desc = &run->desc;
-  if (desc->damping != 0 && !(desc->damping > 0 && desc->damping < 1)) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "pagerank_desc.damping is %g; use a number between 0 and 1, or 0 for 0.85",
-                    desc->damping);
-  }
-  if (desc->tolerance != 0 && !(desc->tolerance > 0 && desc->tolerance <= DBL_MAX)) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "pagerank_desc.tolerance is %g; use a number above 0, or 0 for the default",
-                    desc->tolerance);
-  }
-  if (desc->max_iterations < 0) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "pagerank_desc.max_iterations is %d; use 0 for the default",
-                    desc->max_iterations);
-  }
-  if ((int)desc->side < MERBIT_SIDE_AUTO || (int)desc->side > MERBIT_SIDE_CUDA) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "pagerank_desc.side is %d; use a MERBIT_SIDE", (int)desc->side);
-  }
-  desc->damping = desc->damping != 0 ? desc->damping : 0.85;
-  desc->max_iterations = desc->max_iterations != 0 ? desc->max_iterations : 1000;
-  if (desc->tolerance == 0) {
-    desc->tolerance = run->type == MERBIT_F32 ? 1e-6 : 1e-10;
-  }
-  return MERBIT_OK;
-}
-
-static merbit_status mbi_pagerank_encode(mbi_pagerank *run, const merbit_view *graph) {
-  merbit_context *context = run->context;
-  merbit_view host = *graph;
-  merbit_status status = MERBIT_OK;
-  const int device = graph->memory == MERBIT_MEMORY_DEVICE;
-  if (run->desc.unweighted) {
-    host.values = NULL;
-  }
-  if (device) {
-    const merbit_view there = host;
-    status = mbi_view_download(context, &there, &host);
-  }
-  if (status == MERBIT_OK && host.format == MERBIT_BSR) {
-    merbit_matrix *entries = NULL;
-    status = mbi_view_check_arrays(context, &host);
-    if (status == MERBIT_OK) {
-      status = mbi_matrix_from_view(context, &host, 0, &entries);
-    }
-    if (status == MERBIT_OK) {
-      status = mbi_transition_create(context, &entries->view, &run->p);
-    }
-    merbit_matrix_destroy(entries);
-  } else if (status == MERBIT_OK && mbi_view_is_half(&host)) {
-    merbit_view full;
-    status = mbi_view_check_arrays(context, &host);
-    if (status == MERBIT_OK) {
-      status = mbi_transition_check(context, &host); /* names weights as they were given */
-    }
-    if (status == MERBIT_OK) {
-      status = mbi_half_expand(context, &host, MERBIT_OPERATION_N, 0, &full, NULL);
-    }
-    if (status == MERBIT_OK) {
-      status = mbi_transition_create(context, &full, &run->p);
-      mbi_host_view_release(context, &full);
-    }
-  } else if (status == MERBIT_OK) {
-    status = mbi_transition_create(context, &host, &run->p);
-  }
-  if (device) {
-    mbi_host_view_release(context, &host);
-  }
-  return status;
-}
-
-/* ---- CPU --------------------------------------------------------------------------------- */
-
-/* One chunk of x = d * y + base. */
-static void mbi_pagerank_update_f64(void *argument, int chunk) {
-  const mbi_pagerank *run = (const mbi_pagerank *)argument;
-  const double *y = (const double *)run->y;
-  double *x = (double *)run->x;
-  const double damping = run->desc.damping, base = run->state.base;
-  const int64_t begin = (int64_t)chunk * MBI_PAGERANK_CHUNK;
-  const int64_t end = begin + MBI_PAGERANK_CHUNK < run->n ? begin + MBI_PAGERANK_CHUNK : run->n;
-  double change = 0, mass = 0;
-  int64_t i;
-  for (i = begin; i < end; i++) {
-    const double rank = (double)(damping * (double)y[i] + base);
-    change += fabs((double)rank - (double)x[i]);
-    mass += run->p.dangling[i] ? (double)rank : 0;
-    x[i] = rank;
-  }
-  run->partials[2 * (size_t)chunk] = change;
-  run->partials[2 * (size_t)chunk + 1] = mass;
-}
-
-/* One chunk of x = d * y + base. */
-static void mbi_pagerank_update_f32(void *argument, int chunk) {
-  const mbi_pagerank *run = (const mbi_pagerank *)argument;
-  const float *y = (const float *)run->y;
-  float *x = (float *)run->x;
-  const double damping = run->desc.damping, base = run->state.base;
-  const int64_t begin = (int64_t)chunk * MBI_PAGERANK_CHUNK;
-  const int64_t end = begin + MBI_PAGERANK_CHUNK < run->n ? begin + MBI_PAGERANK_CHUNK : run->n;
-  double change = 0, mass = 0;
-  int64_t i;
-  for (i = begin; i < end; i++) {
-    const float rank = (float)(damping * (double)y[i] + base);
-    change += fabs((double)rank - (double)x[i]);
-    mass += run->p.dangling[i] ? (double)rank : 0;
-    x[i] = rank;
-  }
-  run->partials[2 * (size_t)chunk] = change;
-  run->partials[2 * (size_t)chunk + 1] = mass;
-}
-
-static int64_t mbi_pagerank_chunks(int64_t count) {
-  return (count + MBI_PAGERANK_CHUNK - 1) / MBI_PAGERANK_CHUNK;
-}
-
-static merbit_status mbi_pagerank_prepare_cpu(mbi_pagerank *run) {
-  void *partials = NULL;
-  merbit_status status = mbi_pagerank_plan(run, MERBIT_SIDE_CPU);
-  if (status == MERBIT_OK) {
-    status = mbi_allocate_array(run->context, run->n, mbi_type_size(run->type),
-                                "a vector of ranks", &run->y);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_allocate_array(run->context, mbi_pagerank_chunks(run->n), 2 * sizeof(double),
-                                "partial sums", &partials);
-  }
-  run->partials = (double *)partials;
-  return status;
-}
-
-static merbit_status mbi_pagerank_iterate_cpu(mbi_pagerank *run) {
-  const double damping = run->desc.damping;
-  const int64_t chunks = mbi_pagerank_chunks(run->n);
-  mbi_pagerank_state *state = &run->state;
-  double mass = 0;
-  int64_t chunk;
-  const merbit_status status = merbit_spmv(run->plan, NULL, NULL, run->x, NULL, run->y, NULL);
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  mbi_parallel(run->context, (int)chunks,
-               run->type == MERBIT_F32 ? mbi_pagerank_update_f32 : mbi_pagerank_update_f64,
-               run);
-  state->change = 0;
-  for (chunk = 0; chunk < chunks; chunk++) {
-    state->change += run->partials[2 * chunk];
-    mass += run->partials[2 * chunk + 1];
-  }
-  state->base = (1 - damping + damping * mass) / (double)run->n;
-  state->iterations++;
-  if (!(state->change <= DBL_MAX)) {
-    state->stop = MERBIT_STOP_NOT_FINITE;
-  } else if (state->change < run->desc.tolerance) {
-    state->stop = MERBIT_STOP_CONVERGED;
-  }
-  return MERBIT_OK;
-}
-
-/* ---- Either side ------------------------------------------------------------------------- */
-
-static void mbi_pagerank_release(mbi_pagerank *run) {
-  mbi_pagerank_release_cuda(run);
-  mbi_release(run->context, run->partials);
-  mbi_release(run->context, run->y);
-  mbi_transition_destroy(run->context, &run->p);
-}
-
-/* AUTO may take the CPU when the GPU fails now and the graph came in host memory. */
-static merbit_status mbi_pagerank_prepare(mbi_pagerank *run, merbit_memory memory) {
-  merbit_context *context = run->context;
-  const merbit_side wish = run->desc.side;
-  char reason[sizeof run->plan->reason];
-  merbit_status status;
-  if (wish == MERBIT_SIDE_CPU ||
-      (wish == MERBIT_SIDE_AUTO && context->side == MERBIT_SIDE_CPU)) {
-    return mbi_pagerank_prepare_cpu(run);
-  }
-  status = mbi_pagerank_prepare_cuda(run);
-  if (status == MERBIT_OK || wish == MERBIT_SIDE_CUDA || memory == MERBIT_MEMORY_DEVICE ||
-      status == MERBIT_OUT_OF_MEMORY) {
-    return status;
-  }
-  mbi_pagerank_release_cuda(run);
-  mbi_forgive(context, reason, sizeof reason);
-  mbi_log(context, "this PageRank computes on the CPU: %s", reason);
-  status = mbi_pagerank_prepare_cpu(run);
-  if (status == MERBIT_OK) {
-    memcpy(run->plan->reason, reason, sizeof reason);
-  }
-  return status;
-}
-
-static merbit_status mbi_pagerank_iterate(mbi_pagerank *run) {
-  const int cuda = run->plan->side == MERBIT_SIDE_CUDA;
-  const double start = mbi_seconds();
-  const merbit_pagerank_desc *desc = &run->desc;
-  mbi_pagerank_state *state = &run->state;
-  while (state->stop == MBI_PAGERANK_RUNNING) {
-    const merbit_status status =
-        cuda ? mbi_pagerank_iterate_cuda(run) : mbi_pagerank_iterate_cpu(run);
-    if (status != MERBIT_OK) {
-      return status;
-    }
-    if (state->stop == MBI_PAGERANK_RUNNING && state->iterations >= desc->max_iterations) {
-      state->stop = MERBIT_STOP_CAP;
-    }
-    if (desc->progress != NULL &&
-        desc->progress(desc->progress_user, state->iterations, state->change,
-                       mbi_seconds() - start) != 0 &&
-        state->stop == MBI_PAGERANK_RUNNING) {
-      state->stop = MERBIT_STOP_CANCELLED;
-    }
-  }
-  return cuda ? mbi_pagerank_fetch(run) : MERBIT_OK;
-}
-
-static void mbi_pagerank_start(mbi_pagerank *run) {
-  const double n = (double)run->n, damping = run->desc.damping;
-  int64_t i;
-  for (i = 0; i < run->n; i++) {
-    if (run->type == MERBIT_F32) {
-      ((float *)run->x)[i] = (float)(1 / n);
-    } else {
-      ((double *)run->x)[i] = 1 / n;
-    }
-  }
-  run->state.stop = MBI_PAGERANK_RUNNING;
-  run->state.base = (1 - damping + damping * (double)run->p.dangling_count / n) / n;
-}
-
-/* `graph` is a square view, not empty, whose header has been checked. */
-static merbit_status mbi_pagerank_run(mbi_pagerank *run, const merbit_view *graph,
-                                      merbit_pagerank_result *result) {
-  const double start = mbi_seconds();
-  merbit_status status = mbi_pagerank_encode(run, graph);
-  if (status == MERBIT_OK) {
-    mbi_pagerank_start(run);
-    status = mbi_pagerank_prepare(run, graph->memory);
-  }
-  result->prepare_seconds = mbi_seconds() - start;
-  if (status == MERBIT_OK) {
-    status = mbi_pagerank_iterate(run);
-  }
-  if (status == MERBIT_OK) {
-    result->iterate_seconds = mbi_seconds() - start - result->prepare_seconds;
-    result->stop = (merbit_stop)run->state.stop;
-    result->iterations = run->state.iterations;
-    result->change = run->state.change;
-    result->dangling = run->p.dangling_count;
-    (void)merbit_plan_get_info(run->plan, &result->plan);
-    (void)merbit_plan_describe(run->plan, result->description, sizeof result->description);
-  }
-  mbi_pagerank_release(run);
-  return status;
-}
-
-static merbit_status mbi_pagerank_check(mbi_pagerank *run, const merbit_view *graph,
-                                        const void *ranks) {
-  merbit_context *context = run->context;
-  const merbit_status status = mbi_view_check_header(context, graph);
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  if (!mbi_type_plain(mbi_view_type(graph))) {
-    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
-                    "the graph's value_type is %s; merbit_pagerank takes MERBIT_F64 and "
-                    "MERBIT_F32",
-                    mbi_type_names[mbi_view_type(graph)]);
-  }
-  if (graph->rows != graph->cols) {
-    return mbi_fail(context, MERBIT_INVALID_MATRIX,
-                    "the graph is a matrix of %" PRId64 " x %" PRId64
-                    "; a link graph has as many rows as columns",
-                    graph->rows, graph->cols);
-  }
-  if (graph->symmetry == MERBIT_SYMMETRY_SKEW && !run->desc.unweighted) {
-    return mbi_fail(context, MERBIT_INVALID_MATRIX,
-                    "view.symmetry is MERBIT_SYMMETRY_SKEW: half of the weights would be "
-                    "negative; weights must be finite and not negative");
-  }
-  if (ranks == NULL && graph->rows > 0) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "merbit_pagerank: `ranks` is NULL; give room for %" PRId64 " values",
-                    graph->rows);
-  }
-  run->type = mbi_view_type(graph);
-  run->n = graph->rows;
-  return mbi_pagerank_check_desc(run);
-}
-
-MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_view *graph,
-                                         const merbit_pagerank_desc *desc, void *ranks,
-                                         merbit_pagerank_result *result) {
-  merbit_pagerank_result answer;
-  mbi_pagerank run;
-  merbit_status status;
-  memset(&answer, 0, sizeof answer);
-  memset(&run, 0, sizeof run);
-  if (result != NULL) {
-    *result = answer;
-  }
-  if (context == NULL) {
-    return MERBIT_INVALID_ARGUMENT;
-  }
-  run.context = context;
-  run.x = ranks;
-  if (desc != NULL) {
-    run.desc = *desc;
-  }
-  status = mbi_pagerank_check(&run, graph, ranks);
-  if (status == MERBIT_OK && run.n > 0) {
-    status = mbi_pagerank_run(&run, graph, &answer);
-  }
-  if (status == MERBIT_OK && result != NULL) {
-    *result = answer;
-  }
-  return status;
-}
-
-
 /* ==== >>solve/solver_types.h  solvers: what their rooms share ============================= */
 /* Solvers: solve/solver.c. What every room of theirs shares. */
 
 #define MBS_FUNCTION static
+#define MBS_CALLED static
 // What the steps of a solver share, for the CPU and the GPU: one text is compiled by either
 // compiler. Scalars live in memory of the side that computes; steps read and write them there,
 // so that no number passes through the host. Whoever includes this defines MBS_FUNCTION.
@@ -37836,6 +38044,7 @@ MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_v
 #define MBI_SOLVE_VECTORS 12
 #define MBI_SOLVE_SCALARS 12
 #define MBI_SOLVE_SUMS 5 // of a step, the greatest values it looks for included
+#define MBI_WIDE_GROUP 8 // sums of a step with many that a thread holds at a time
 #define MBI_SOLVE_RING                                                                         \
   2048 // iterations whose residuals are kept; more never pass between two looks
 
@@ -37844,6 +38053,7 @@ MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_v
 #define MBI_SOLVE_RUNNING 0
 #define MBI_SOLVE_CAP 1
 #define MBI_SOLVE_NOT_FINITE 3
+#define MBI_SOLVE_STAGNATED 4
 #define MBI_SOLVE_BREAKDOWN 5
 #define MBI_SOLVE_CANDIDATE 100 // the recurrence is below the goal: b - A x decides
 
@@ -37869,10 +38079,13 @@ MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_v
 
 typedef struct mbi_solve_vectors {
   void *at[MBI_SOLVE_VECTORS];
-  long long n;  // rows
-  int pre;      // a MBI_PRE
-  int block;    // rows of a block of the preconditioner; 0: it has no blocks
-  int from, to; // of solve_blocks
+  long long n;      // rows
+  int pre;          // a MBI_PRE
+  int block;        // rows of a block of the preconditioner; 0: it has no blocks
+  int from, to;     // of solve_blocks
+  int basis;        // GMRES and Lanczos: vectors of a cycle
+  int lanczos;      // the latter
+  long long stride; // elements from one vector of the basis to the next
 } mbi_solve_vectors;
 
 typedef struct mbi_solve_state {
@@ -37962,7 +38175,248 @@ MBS_FUNCTION int mbi_solve_broken(mbi_solve_state *c, int why, double value) {
   return value - value == 0 ? MBI_SOLVE_BREAKDOWN : MBI_SOLVE_NOT_FINITE;
 }
 
+// The scalar part of GMRES and Lanczos: columns of the Hessenberg matrix, plane rotations, the
+// small triangular system. Saad, Schultz, "GMRES" (1986); Saad, "Iterative Methods for Sparse
+// Linear Systems", 2nd ed. (2003), section 6.5.3. For the CPU and the GPU, as solve/state.cuh.
+
+// Vectors. Without a preconditioner apart from steps, Z and ZS do not exist.
+#define MBI_ARNOLDI_V 4     // the basis: v->basis + 1 vectors, v->stride elements apart
+#define MBI_ARNOLDI_U 5     // the newest one, where products read it; times MBI_AT_INVERSE
+#define MBI_ARNOLDI_Z 6     // M^-1 u
+#define MBI_ARNOLDI_ZS 7    // M^-1 v of the whole basis: flexible GMRES (Saad 1993)
+#define MBI_ARNOLDI_SMALL 8 // doubles: the parts below
+
+#define MBI_ARNOLDI_SIZE 0   // scalars: vectors of the basis
+#define MBI_ARNOLDI_WIDTH 1  // of which the new one is made
+#define MBI_ARNOLDI_CLOSE 2  // the cycle is complete: x, and the next one's first vector
+#define MBI_ARNOLDI_WW 3     // ||A u||^2
+#define MBI_ARNOLDI_Q 4      // w's part in the new vector
+#define MBI_ARNOLDI_BETA 5   // its length before it was made one
+#define MBI_GMRES_BEGAN 6    // ||r|| where the cycle began
+#define MBI_GMRES_STALLS 7   // cycles in a row that gained nothing
+#define MBI_GMRES_RESTARTS 8 // in this solve
+
+// Parts of v->basis + 1 doubles each.
+#define MBI_SMALL_FIRST 0   // products with the basis, first pass
+#define MBI_SMALL_SECOND 1  // and what they had left
+#define MBI_SMALL_COMBINE 2 // the basis' parts in the new vector
+#define MBI_SMALL_Y 3
+#define MBI_SMALL_COSINE 4
+#define MBI_SMALL_SINE 5
+#define MBI_SMALL_G 6      // the right-hand side of the small system; its last entry is ||r||
+#define MBI_SMALL_COLUMN 7 // and more: columns of the Hessenberg matrix, or of its factor R
+
+// Of eigenpairs. Vectors: what a basis is rotated into, and by what.
+#define MBI_EIGEN_KEEP 9
+#define MBI_EIGEN_S 10 // doubles: row q makes vector q; the eigenvalues, while they are checked
+#define MBI_LANCZOS_FRESH 10 // scalars: w is no product: a vector of the host's joins the basis
+#define MBI_EIGEN_FROM 6     // vectors that are rotated,
+#define MBI_EIGEN_TO 7       // into so many
+#define MBI_EIGEN_NEXT 8     // and vector MBI_EIGEN_FROM comes behind them
+#define MBI_EIGEN_CHECK 9    // the next vector to be checked
+#define MBI_POWER_VALUE 0    // u'A u
+#define MBI_POWER_LENGTH 1   // ||A u||
+#define MBI_WHY_ZERO 18      // power method: A u is zero
+
+#define MBI_GMRES_STALLED 0.9999 // of ||r||^2 left by a cycle: that is no gain
+#define MBI_GMRES_PATIENCE 3     // such cycles
+
+#define MBI_WHY_SINGULAR                                                                       \
+  16                       // GMRES: A maps the whole basis into its own span, and R is singular
+#define MBI_WHY_STALLED 17 // GMRES: cycles gain nothing
+
+MBS_FUNCTION double *mbi_small(const mbi_solve_vectors *v, int part) {
+  return (double *)v->at[MBI_ARNOLDI_SMALL] + (long long)part * (v->basis + 1);
+}
+
+// A basis of one vector.
+MBS_FUNCTION void mbi_arnoldi_begin(mbi_solve_state *s, double length) {
+  s->scalar[MBI_ARNOLDI_SIZE] = 1;
+  s->scalar[MBI_GMRES_BEGAN] = length;
+}
+
+// The last column of H into `column`; returns the entry below it, the new vector's length. By
+// Pythagoras from what the second pass had left, which is little: Smoktunowicz, Barlow, Langou,
+// "A note on the error analysis of classical Gram-Schmidt" (2006). Rounding errors of A u are
+// 0.
+MBS_FUNCTION double mbi_arnoldi_column(const mbi_solve_state *s, const mbi_solve_vectors *v,
+                                       const double *sums, double *column) {
+  const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];
+  const double *first = mbi_small(v, MBI_SMALL_FIRST);
+  double *second = mbi_small(v, MBI_SMALL_SECOND), left = sums[size];
+  const double least = 4 * s->epsilon, whole = s->scalar[MBI_ARNOLDI_WW];
+  int k;
+  if (!(whole - whole == 0)) {
+    return whole - whole;
+  }
+  for (k = 0; k < size; k++) {
+    second[k] = sums[k];
+    column[k] = first[k] + sums[k];
+    left -= sums[k] * sums[k];
+  }
+  return left <= least * least * whole ? 0 : sqrt(left); // NaN goes on
+}
+
+// The new vector is q w + sum of combine[k] v_k.
+MBS_FUNCTION void mbi_arnoldi_extend(mbi_solve_state *s, const mbi_solve_vectors *v,
+                                     double below) {
+  const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];
+  const double *second = mbi_small(v, MBI_SMALL_SECOND);
+  const double q = below > 0 ? 1 / below : below;
+  double *combine = mbi_small(v, MBI_SMALL_COMBINE);
+  int k;
+  for (k = 0; k < size; k++) {
+    combine[k] = -q * second[k];
+  }
+  s->scalar[MBI_ARNOLDI_Q] = q;
+  s->scalar[MBI_ARNOLDI_BETA] = below;
+  s->scalar[MBI_ARNOLDI_WIDTH] = size;
+  s->scalar[MBI_ARNOLDI_CLOSE] = 0;
+  s->scalar[MBI_ARNOLDI_SIZE] = size + 1;
+}
+
+// Rotates a new column like those before it and then its own last entry away; returns R's
+// diagonal, 0 where it is nothing but rounding errors: then the column does not count.
+MBS_FUNCTION double mbi_gmres_rotate(const mbi_solve_state *s, const mbi_solve_vectors *v,
+                                     double *column, double below) {
+  const int last = (int)s->scalar[MBI_ARNOLDI_SIZE] - 1;
+  double *c = mbi_small(v, MBI_SMALL_COSINE), *d = mbi_small(v, MBI_SMALL_SINE);
+  double *g = mbi_small(v, MBI_SMALL_G), length;
+  int k;
+  for (k = 0; k < last; k++) {
+    const double upper = column[k], lower = column[k + 1];
+    column[k] = c[k] * upper + d[k] * lower;
+    column[k + 1] = c[k] * lower - d[k] * upper;
+  }
+  length = sqrt(column[last] * column[last] + below * below);
+  if (length <= 4 * s->epsilon * sqrt(s->scalar[MBI_ARNOLDI_WW])) {
+    return 0;
+  }
+  c[last] = column[last] / length;
+  d[last] = below / length;
+  column[last] = length;
+  g[last + 1] = -d[last] * g[last];
+  g[last] = c[last] * g[last];
+  return length;
+}
+
+// R y = g for the first `used` columns.
+MBS_FUNCTION void mbi_gmres_solve(const mbi_solve_vectors *v, int used) {
+  const double *g = mbi_small(v, MBI_SMALL_G);
+  double *y = mbi_small(v, MBI_SMALL_Y);
+  int k, row;
+  for (k = 0; k < used; k++) {
+    y[k] = g[k];
+  }
+  for (k = used - 1; k >= 0; k--) {
+    const double *column = mbi_small(v, MBI_SMALL_COLUMN + k);
+    y[k] /= column[k];
+    for (row = 0; row < k; row++) {
+      y[row] -= column[row] * y[k];
+    }
+  }
+}
+
+// The cycle ends with `used` columns: y, and the residual in the basis and w, which becomes the
+// first vector of the next cycle: no product is needed for it. r = V Q'(g_used e_used). Behind
+// mbi_arnoldi_extend.
+MBS_FUNCTION void mbi_gmres_close(mbi_solve_state *s, const mbi_solve_vectors *v, int used) {
+  const int width = (int)s->scalar[MBI_ARNOLDI_WIDTH];
+  const double *c = mbi_small(v, MBI_SMALL_COSINE), *d = mbi_small(v, MBI_SMALL_SINE);
+  const double length = mbi_small(v, MBI_SMALL_G)[used];
+  double *combine = mbi_small(v, MBI_SMALL_COMBINE), *r = mbi_small(v, MBI_SMALL_FIRST);
+  double below = length < 0 ? -1 : length > 0 ? 1 : 0, q; // of r made one long
+  int k;
+  mbi_gmres_solve(v, used);
+  for (k = used - 1; k >= 0; k--) {
+    r[k + 1] = c[k] * below;
+    below *= -d[k];
+  }
+  r[0] = below;
+  q = used == width ? r[width] : 0; // of the vector that is still q w + sum of combine[k] v_k
+  for (k = 0; k < width; k++) {
+    combine[k] = q * combine[k] + (k <= used ? r[k] : 0);
+  }
+  for (k = used; k < width; k++) {
+    mbi_small(v, MBI_SMALL_Y)[k] = 0;
+  }
+  s->scalar[MBI_ARNOLDI_Q] *= q;
+  s->scalar[MBI_ARNOLDI_CLOSE] = 1;
+  s->scalar[MBI_GMRES_RESTARTS] += s->stop == MBI_SOLVE_RUNNING;
+  mbi_arnoldi_begin(s, length < 0 ? -length : length);
+}
+
+// Whether cycles have stopped to gain anything, at the end of one.
+MBS_FUNCTION int mbi_gmres_stalls(mbi_solve_state *s) {
+  const double began = s->scalar[MBI_GMRES_BEGAN];
+  const int gain = s->rr <= MBI_GMRES_STALLED * began * began;
+  s->scalar[MBI_GMRES_STALLS] = gain ? 0 : s->scalar[MBI_GMRES_STALLS] + 1;
+  return s->scalar[MBI_GMRES_STALLS] >= MBI_GMRES_PATIENCE;
+}
+
+// GMRES behind the second pass, whose sums these are.
+MBS_CALLED void mbi_gmres_count(mbi_solve_memory *m, const mbi_solve_vectors *v,
+                                const double *sums) {
+  mbi_solve_state *s = &m->state;
+  const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];
+  double *column = mbi_small(v, MBI_SMALL_COLUMN + size - 1);
+  const double below = mbi_arnoldi_column(s, v, sums, column);
+  double *g = mbi_small(v, MBI_SMALL_G), left;
+  int singular, used;
+  if (size == 1) {
+    g[0] = s->scalar[MBI_GMRES_BEGAN];
+  }
+  singular = mbi_gmres_rotate(s, v, column, below) == 0;
+  used = singular ? size - 1 : size;
+  left = g[used];
+  mbi_arnoldi_extend(s, v, below);
+  mbi_solve_count(m, left * left);
+  if (s->stop == MBI_SOLVE_NOT_FINITE) {
+    return; // x stays what it was
+  }
+  if (singular && s->stop != MBI_SOLVE_CANDIDATE) {
+    s->why = MBI_WHY_SINGULAR;
+    s->value = size;
+    s->stop = MBI_SOLVE_BREAKDOWN;
+  }
+  if (s->stop == MBI_SOLVE_RUNNING && size == v->basis && mbi_gmres_stalls(s)) {
+    s->why = MBI_WHY_STALLED;
+    s->value = size;
+    s->stop = MBI_SOLVE_STAGNATED;
+  }
+  if (s->stop != MBI_SOLVE_RUNNING || size == v->basis) {
+    mbi_gmres_close(s, v, used);
+  }
+}
+
+// Lanczos behind the second pass: of a symmetric matrix H is too, and all of it is kept, so
+// that no orthogonality is taken for granted.
+MBS_CALLED void mbi_lanczos_count(mbi_solve_memory *m, const mbi_solve_vectors *v,
+                                  const double *sums) {
+  mbi_solve_state *s = &m->state;
+  const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];
+  const int fresh = s->scalar[MBI_LANCZOS_FRESH] != 0;
+  double *column = mbi_small(v, fresh ? MBI_SMALL_Y : MBI_SMALL_COLUMN + size - 1);
+  const double below = mbi_arnoldi_column(s, v, sums, column);
+  if (!(below - below == 0)) {
+    s->stop = MBI_SOLVE_NOT_FINITE;
+    return;
+  }
+  mbi_arnoldi_extend(s, v, below);
+  s->scalar[MBI_LANCZOS_FRESH] = 0;
+  if (!fresh) {
+    column[size] = below;
+    s->iterations++;
+    if (below == 0 || size == v->basis) {
+      s->stop = MBI_SOLVE_CANDIDATE;
+    } else if (s->iterations >= s->cap) {
+      s->stop = MBI_SOLVE_CAP;
+    }
+  }
+}
+
 #undef MBS_FUNCTION
+#undef MBS_CALLED
 
 enum { MBI_STEP_ALWAYS, MBI_STEP_RUNNING, MBI_STEP_LATE }; /* MBS_ALWAYS and so on */
 
@@ -37972,6 +38426,7 @@ typedef struct mbi_step_code {
   mbi_task chunk;
   void (*after)(mbi_solve_memory *memory, const mbi_solve_state *scalars, const double *sums);
   int adds, maxes, when;
+  const struct mbi_wide_code *wide; /* of a step with many sums: solve/wide.c */
 } mbi_step_code;
 
 /* A step on both sides: its kernel in the method's program, and its code in f64 and f32. */
@@ -37985,12 +38440,12 @@ typedef struct mbi_step {
 #define MBI_STEP_BLOCKS 1
 #define MBI_STEP_THREADS 256 /* of a block of the GPU, as solve/step.cuh has it, and the most blocks */
 #define MBI_STEP_GRID 1024
-#define MBI_STEP_SHARED 512  /* bytes */
+#define MBI_STEP_SHARED 1024  /* bytes */
 #define MBI_SOLVER_PRODUCTS 1000 /* that a plan is made for, per solve expected */
 #define MBI_SOLVE_BATCH 0.1      /* seconds that a batch of iterations should take */
 #define MBI_SOLVE_BLOCK_MOST 32  /* rows of a block of BLOCK_JACOBI */
 #define MBI_SOLVER_REORDER_ROWS (1 << 22)
-#define MBI_SOLVER_REORDER_SOLVES 20
+#define MBI_SOLVER_REORDER_SOLVES 60
 #define MBI_SOLVE_ON (-1)        /* of a solve: there is no merbit_stop yet */
 #define MBI_SOLVE_NONE (-1)  /* in solver->alias: no such vector, or one with memory of its own */
 #define MBI_SOLVE_OWN (-2)
@@ -38035,6 +38490,8 @@ struct merbit_solver {
   merbit_side side;
   double norm; /* of A, in the infinity norm */
   mbi_solve_vectors v;
+  int64_t bytes_at[MBI_SOLVE_VECTORS]; /* of a vector that is not one of n elements; else 0 */
+  int kept; /* Lanczos: vectors that a rotation of the basis makes, at most */
   int alias[MBI_SOLVE_VECTORS]; /* whose memory a vector has: see mbi_solve_method.layout */
   mbi_solve_memory *memory;     /* on the solver's side */
   double *partials;             /* on it too */
@@ -38095,7 +38552,71 @@ typedef struct mbi_step_call {
   }                                                                                            \
   static const mbi_step_code MBS_NAME(name, _code) = {                                         \
       MBS_NAME(name, _before), MBS_NAME(name, _chunk), MBS_NAME(name, _after), adds, maxes,    \
-      when};
+      when,                      NULL};
+
+/* Steps with many sums (solve/wide_steps.cuh) as the CPU runs them. */
+typedef struct mbi_wide_code {
+  int (*count)(const mbi_solve_state *scalars);
+  mbi_task chunk; /* takes a mbi_step_call */
+  void (*after)(mbi_solve_memory *memory, const mbi_solve_vectors *v, const double *sums);
+} mbi_wide_code;
+
+#define MBS_WIDE_COUNT(name) static int MBS_NAME(name, _count)(const mbi_solve_state *c)
+#define MBS_WIDE_ELEMENT(name)                                                                 \
+  static void MBS_NAME(name, _element)(MBS_INDEX i, const mbi_solve_vectors *v,                \
+                                       const mbi_solve_state *c, int first, double *sums)
+#define MBS_WIDE_AFTER(name)                                                                   \
+  static void MBS_NAME(name, _after)(mbi_solve_memory * m, const mbi_solve_vectors *v,         \
+                                     const double *sums)
+#define MBS_WIDE_STEP(name)                                                                    \
+  static void MBS_NAME(name, _chunk)(void *argument, int chunk) {                              \
+    const mbi_step_call *call = (const mbi_step_call *)argument;                               \
+    const mbi_solve_vectors v = *call->v;                                                      \
+    const mbi_solve_state c = *call->scalars;                                                  \
+    const int count = MBS_NAME(name, _count)(&c);                                              \
+    const int64_t begin = (int64_t)chunk * MBI_SOLVE_CHUNK;                                    \
+    const int64_t end = begin + MBI_SOLVE_CHUNK < call->n ? begin + MBI_SOLVE_CHUNK : call->n; \
+    int first, k;                                                                              \
+    for (first = 0; first < count; first += MBI_WIDE_GROUP) {                                  \
+      double sums[MBI_WIDE_GROUP] = {0};                                                       \
+      int64_t i;                                                                               \
+      for (i = begin; i < end; i++) {                                                          \
+        MBS_NAME(name, _element)(i, &v, &c, first, sums);                                      \
+      }                                                                                        \
+      for (k = 0; k < MBI_WIDE_GROUP && first + k < count; k++) {                              \
+        call->partials[(size_t)chunk * (size_t)count + (size_t)(first + k)] = sums[k];         \
+      }                                                                                        \
+    }                                                                                          \
+  }                                                                                            \
+  static const mbi_wide_code MBS_NAME(name, _wide) = {                                         \
+      MBS_NAME(name, _count), MBS_NAME(name, _chunk), MBS_NAME(name, _after)};                 \
+  static const mbi_step_code MBS_NAME(name, _code) = {                                         \
+      NULL, NULL, NULL, 0, 0, MBI_STEP_RUNNING, &MBS_NAME(name, _wide)};
+
+/* What mbk_wide_step of solve/wide.cuh does, in a solver that runs. */
+static void mbi_wide_run(merbit_context *context, const mbi_wide_code *code,
+                         const mbi_solve_vectors *v, int64_t n, mbi_solve_memory *memory,
+                         double *partials) {
+  const mbi_solve_state scalars = memory->state;
+  const int count = code->count(&scalars);
+  const int64_t chunks = (n + MBI_SOLVE_CHUNK - 1) / MBI_SOLVE_CHUNK;
+  double *sums = partials + chunks * count;
+  mbi_step_call call;
+  int64_t chunk;
+  int k;
+  call.v = v;
+  call.scalars = &scalars;
+  call.partials = partials;
+  call.n = n;
+  mbi_parallel(context, (int)chunks, code->chunk, &call);
+  for (k = 0; k < count; k++) {
+    sums[k] = 0;
+    for (chunk = 0; chunk < chunks; chunk++) {
+      sums[k] += partials[chunk * count + k];
+    }
+  }
+  code->after(memory, v, sums);
+}
 
 /* ---- f64 ------------------------------------------------------------------------- */
 #define MBS_VECTOR double
@@ -38391,6 +38912,220 @@ MBS_ELEMENT(bicgstab_direct) {
 }
 MBS_NOTHING_AFTER(bicgstab_direct)
 MBS_STEP(bicgstab_direct, 0, 0, MBS_LATE)
+
+// Steps with as many sums as the solver comes to need, taken in groups of rows' products, so
+// that a thread holds MBI_WIDE_GROUP sums at most. How they are written:
+//   MBS_WIDE_COUNT(name)    how many sums
+//   MBS_WIDE_ELEMENT(name)  does row i for the sums first, first + 1, ...: adds to sums[0],
+//   ...;
+//                           called with first = 0, MBI_WIDE_GROUP, ... by the same thread
+//   MBS_WIDE_AFTER(name)    takes the complete sums into the state
+//   MBS_WIDE_STEP(name)     which is not taken once a stop is set
+
+// Vector `at` of a basis, at row i.
+#define MBS_BASIS(slot, k) (MBS_AT(slot)[(MBS_INDEX)(k)*v->stride + i])
+
+// Arnoldi's process: Saad, Schultz, "GMRES: A Generalized Minimal Residual Algorithm for
+// Solving Nonsymmetric Linear Systems" (1986); Saad, "Iterative Methods for Sparse Linear
+// Systems", 2nd ed. (2003), algorithms 6.9 and 9.5. Classical Gram-Schmidt twice, in three
+// passes over the basis: the second pass subtracts what the first has found and finds what is
+// left, the third, which makes the new vector, subtracts that too. w = A u lies in MBI_AT_W.
+// solve/arnoldi.cuh has the scalar part.
+
+// v_0 = w / ||w||, where w = b - A x
+MBS_BEFORE(arnoldi_start) {
+  c->scalar[MBI_ARNOLDI_Q] = c->ww > 0 ? 1 / sqrt(c->ww) : c->ww;
+  return 0;
+}
+MBS_ELEMENT(arnoldi_start) {
+  const double first = c->scalar[MBI_ARNOLDI_Q] * MBS_LOAD(MBI_AT_W);
+  MBS_BASIS(MBI_ARNOLDI_V, 0) = (MBS_VECTOR)first;
+  MBS_STORE(MBI_ARNOLDI_U,
+            v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * first : first);
+  sums[0] += first * first;
+}
+MBS_AFTER(arnoldi_start) {
+  mbi_solve_state *s = &m->state;
+  (void)sums;
+  if (s->iterations == 0) {
+    s->scalar[MBI_GMRES_RESTARTS] = 0;
+  }
+  s->scalar[MBI_GMRES_STALLS] = 0;
+  mbi_arnoldi_begin(s, sqrt(c->ww));
+  mbi_solve_restart(m);
+}
+MBS_STEP(arnoldi_start, 1, 0, MBS_ALWAYS)
+
+// h_k = v_k'w and ||w||^2
+MBS_WIDE_COUNT(arnoldi_project) {
+  return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;
+}
+MBS_WIDE_ELEMENT(arnoldi_project) {
+  const int size = (int)c->scalar[MBI_ARNOLDI_SIZE];
+  const double w = MBS_LOAD(MBI_AT_W);
+  int k;
+  if (first == 0 && v->pre == MBI_PRE_APART) {
+    MBS_BASIS(MBI_ARNOLDI_ZS, size - 1) = MBS_AT(MBI_ARNOLDI_Z)[i];
+  }
+  for (k = 0; k < MBI_WIDE_GROUP; k++) {
+    if (first + k < size) {
+      sums[k] += (double)MBS_BASIS(MBI_ARNOLDI_V, first + k) * w;
+    } else if (first + k == size) {
+      sums[k] += w * w;
+    }
+  }
+}
+MBS_WIDE_AFTER(arnoldi_project) {
+  const int size = (int)m->state.scalar[MBI_ARNOLDI_SIZE];
+  int k;
+  for (k = 0; k < size; k++) {
+    mbi_small(v, MBI_SMALL_FIRST)[k] = sums[k];
+  }
+  m->state.scalar[MBI_ARNOLDI_WW] = sums[size];
+}
+MBS_WIDE_STEP(arnoldi_project)
+
+// w -= sum of h_k v_k; what v_k'w still is, and ||w||^2
+MBS_WIDE_COUNT(arnoldi_again) {
+  return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;
+}
+MBS_WIDE_ELEMENT(arnoldi_again) {
+  const int size = (int)c->scalar[MBI_ARNOLDI_SIZE];
+  double w = MBS_LOAD(MBI_AT_W);
+  int k;
+  if (first == 0) {
+    const double *h = mbi_small(v, MBI_SMALL_FIRST);
+    for (k = 0; k < size; k++) {
+      w -= h[k] * (double)MBS_BASIS(MBI_ARNOLDI_V, k);
+    }
+    MBS_STORE(MBI_AT_W, w);
+    w = MBS_LOAD(MBI_AT_W);
+  }
+  for (k = 0; k < MBI_WIDE_GROUP; k++) {
+    if (first + k < size) {
+      sums[k] += (double)MBS_BASIS(MBI_ARNOLDI_V, first + k) * w;
+    } else if (first + k == size) {
+      sums[k] += w * w;
+    }
+  }
+}
+MBS_WIDE_AFTER(arnoldi_again) {
+  if (v->lanczos) {
+    mbi_lanczos_count(m, v, sums);
+  } else {
+    mbi_gmres_count(m, v, sums);
+  }
+}
+MBS_WIDE_STEP(arnoldi_again)
+
+// The new vector; where a cycle ends, x += M^-1 V y.
+MBS_NOTHING_BEFORE(arnoldi_extend)
+MBS_ELEMENT(arnoldi_extend) {
+  const int width = (int)c->scalar[MBI_ARNOLDI_WIDTH];
+  const int close = c->scalar[MBI_ARNOLDI_CLOSE] != 0;
+  const double *combine = mbi_small(v, MBI_SMALL_COMBINE);
+  double made = c->scalar[MBI_ARNOLDI_Q] * MBS_LOAD(MBI_AT_W);
+  int k;
+  (void)sums;
+  if (close) {
+    const double *y = mbi_small(v, MBI_SMALL_Y);
+    const int from = v->pre == MBI_PRE_APART ? MBI_ARNOLDI_ZS : MBI_ARNOLDI_V;
+    double change = 0;
+    for (k = 0; k < width; k++) {
+      change += y[k] * (double)MBS_BASIS(from, k);
+    }
+    change = v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * change : change;
+    MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + change);
+  }
+  for (k = 0; k < width; k++) {
+    made += combine[k] * (double)MBS_BASIS(MBI_ARNOLDI_V, k);
+  }
+  MBS_BASIS(MBI_ARNOLDI_V, close ? 0 : width) = (MBS_VECTOR)made;
+  MBS_STORE(MBI_ARNOLDI_U, v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * made : made);
+}
+MBS_NOTHING_AFTER(arnoldi_extend)
+MBS_STEP(arnoldi_extend, 0, 0, MBS_LATE)
+
+// Eigenpairs. Lanczos takes its basis from solve/arnoldi_steps.cuh and rotates it: Wu, Simon,
+// "Thick-Restart Lanczos Method for Large Symmetric Eigenvalue Problems" (2000). The power
+// method: Saad, "Numerical Methods for Large Eigenvalue Problems", 2nd ed. (2011), section 4.1.
+
+// The first vectors become sums of all by the rows of S; the last one follows behind them.
+MBS_NOTHING_BEFORE(eigen_rotate)
+MBS_ELEMENT(eigen_rotate) {
+  const int from = (int)c->scalar[MBI_EIGEN_FROM], to = (int)c->scalar[MBI_EIGEN_TO];
+  const double *s = (const double *)v->at[MBI_EIGEN_S];
+  int k, q;
+  (void)sums;
+  for (q = 0; q < to; q++) {
+    double made = 0;
+    for (k = 0; k < from; k++) {
+      made += s[q * v->basis + k] * (double)MBS_BASIS(MBI_ARNOLDI_V, k);
+    }
+    MBS_BASIS(MBI_EIGEN_KEEP, q) = (MBS_VECTOR)made;
+  }
+  for (q = 0; q < to; q++) {
+    MBS_BASIS(MBI_ARNOLDI_V, q) = MBS_BASIS(MBI_EIGEN_KEEP, q);
+  }
+  if (c->scalar[MBI_EIGEN_NEXT] != 0) {
+    MBS_BASIS(MBI_ARNOLDI_V, to) = MBS_BASIS(MBI_ARNOLDI_V, from);
+  }
+}
+MBS_NOTHING_AFTER(eigen_rotate)
+MBS_STEP(eigen_rotate, 0, 0, MBS_ALWAYS)
+
+// ||w - value v||^2, ||v||^2 and v'w of one pair after the other, where w = A v; to the ring.
+MBS_NOTHING_BEFORE(eigen_check)
+MBS_ELEMENT(eigen_check) {
+  const int at = (int)c->scalar[MBI_EIGEN_CHECK];
+  const double value = ((const double *)v->at[MBI_EIGEN_S])[at], w = MBS_LOAD(MBI_AT_W);
+  const double x = (double)MBS_BASIS(MBI_ARNOLDI_V, at), r = w - value * x;
+  sums[0] += r * r;
+  sums[1] += x * x;
+  sums[2] += x * w;
+}
+MBS_AFTER(eigen_check) {
+  const int at = (int)c->scalar[MBI_EIGEN_CHECK];
+  m->ring[3 * at] = sums[0];
+  m->ring[3 * at + 1] = sums[1];
+  m->ring[3 * at + 2] = sums[2];
+  m->state.scalar[MBI_EIGEN_CHECK] += 1;
+}
+MBS_STEP(eigen_check, 3, 0, MBS_ALWAYS)
+
+// u'w and ||w||, where w = A u
+MBS_NOTHING_BEFORE(power_measure)
+MBS_ELEMENT(power_measure) {
+  const double w = MBS_LOAD(MBI_AT_W);
+  (void)c;
+  sums[0] += MBS_LOAD(MBI_ARNOLDI_U) * w;
+  sums[1] += w * w;
+}
+MBS_AFTER(power_measure) {
+  mbi_solve_state *s = &m->state;
+  (void)c;
+  s->scalar[MBI_POWER_VALUE] = sums[0];
+  s->scalar[MBI_POWER_LENGTH] = sqrt(sums[1]);
+  s->goal = s->tolerance * s->tolerance * sums[0] * sums[0];
+}
+MBS_STEP(power_measure, 2, 0, MBS_RUNNING)
+
+// ||w - value u||^2, and u = w / ||w||
+MBS_BEFORE(power_turn) {
+  const double length = c->scalar[MBI_POWER_LENGTH];
+  return length > 0 && length - length == 0 ? 0 : mbi_solve_broken(c, MBI_WHY_ZERO, length);
+}
+MBS_ELEMENT(power_turn) {
+  const double w = MBS_LOAD(MBI_AT_W);
+  const double r = w - c->scalar[MBI_POWER_VALUE] * MBS_LOAD(MBI_ARNOLDI_U);
+  sums[0] += r * r;
+  MBS_STORE(MBI_ARNOLDI_U, w / c->scalar[MBI_POWER_LENGTH]);
+}
+MBS_AFTER(power_turn) {
+  (void)c;
+  mbi_solve_count(m, sums[0]);
+}
+MBS_STEP(power_turn, 1, 0, MBS_RUNNING)
 
 // Iterative refinement: Wilkinson, "Rounding Errors in Algebraic Processes" (1963). Residuals
 // are taken in the solver's type, corrections found by a solver in f32, whose vectors these
@@ -38721,6 +39456,220 @@ MBS_ELEMENT(bicgstab_direct) {
 MBS_NOTHING_AFTER(bicgstab_direct)
 MBS_STEP(bicgstab_direct, 0, 0, MBS_LATE)
 
+// Steps with as many sums as the solver comes to need, taken in groups of rows' products, so
+// that a thread holds MBI_WIDE_GROUP sums at most. How they are written:
+//   MBS_WIDE_COUNT(name)    how many sums
+//   MBS_WIDE_ELEMENT(name)  does row i for the sums first, first + 1, ...: adds to sums[0],
+//   ...;
+//                           called with first = 0, MBI_WIDE_GROUP, ... by the same thread
+//   MBS_WIDE_AFTER(name)    takes the complete sums into the state
+//   MBS_WIDE_STEP(name)     which is not taken once a stop is set
+
+// Vector `at` of a basis, at row i.
+#define MBS_BASIS(slot, k) (MBS_AT(slot)[(MBS_INDEX)(k)*v->stride + i])
+
+// Arnoldi's process: Saad, Schultz, "GMRES: A Generalized Minimal Residual Algorithm for
+// Solving Nonsymmetric Linear Systems" (1986); Saad, "Iterative Methods for Sparse Linear
+// Systems", 2nd ed. (2003), algorithms 6.9 and 9.5. Classical Gram-Schmidt twice, in three
+// passes over the basis: the second pass subtracts what the first has found and finds what is
+// left, the third, which makes the new vector, subtracts that too. w = A u lies in MBI_AT_W.
+// solve/arnoldi.cuh has the scalar part.
+
+// v_0 = w / ||w||, where w = b - A x
+MBS_BEFORE(arnoldi_start) {
+  c->scalar[MBI_ARNOLDI_Q] = c->ww > 0 ? 1 / sqrt(c->ww) : c->ww;
+  return 0;
+}
+MBS_ELEMENT(arnoldi_start) {
+  const double first = c->scalar[MBI_ARNOLDI_Q] * MBS_LOAD(MBI_AT_W);
+  MBS_BASIS(MBI_ARNOLDI_V, 0) = (MBS_VECTOR)first;
+  MBS_STORE(MBI_ARNOLDI_U,
+            v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * first : first);
+  sums[0] += first * first;
+}
+MBS_AFTER(arnoldi_start) {
+  mbi_solve_state *s = &m->state;
+  (void)sums;
+  if (s->iterations == 0) {
+    s->scalar[MBI_GMRES_RESTARTS] = 0;
+  }
+  s->scalar[MBI_GMRES_STALLS] = 0;
+  mbi_arnoldi_begin(s, sqrt(c->ww));
+  mbi_solve_restart(m);
+}
+MBS_STEP(arnoldi_start, 1, 0, MBS_ALWAYS)
+
+// h_k = v_k'w and ||w||^2
+MBS_WIDE_COUNT(arnoldi_project) {
+  return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;
+}
+MBS_WIDE_ELEMENT(arnoldi_project) {
+  const int size = (int)c->scalar[MBI_ARNOLDI_SIZE];
+  const double w = MBS_LOAD(MBI_AT_W);
+  int k;
+  if (first == 0 && v->pre == MBI_PRE_APART) {
+    MBS_BASIS(MBI_ARNOLDI_ZS, size - 1) = MBS_AT(MBI_ARNOLDI_Z)[i];
+  }
+  for (k = 0; k < MBI_WIDE_GROUP; k++) {
+    if (first + k < size) {
+      sums[k] += (double)MBS_BASIS(MBI_ARNOLDI_V, first + k) * w;
+    } else if (first + k == size) {
+      sums[k] += w * w;
+    }
+  }
+}
+MBS_WIDE_AFTER(arnoldi_project) {
+  const int size = (int)m->state.scalar[MBI_ARNOLDI_SIZE];
+  int k;
+  for (k = 0; k < size; k++) {
+    mbi_small(v, MBI_SMALL_FIRST)[k] = sums[k];
+  }
+  m->state.scalar[MBI_ARNOLDI_WW] = sums[size];
+}
+MBS_WIDE_STEP(arnoldi_project)
+
+// w -= sum of h_k v_k; what v_k'w still is, and ||w||^2
+MBS_WIDE_COUNT(arnoldi_again) {
+  return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;
+}
+MBS_WIDE_ELEMENT(arnoldi_again) {
+  const int size = (int)c->scalar[MBI_ARNOLDI_SIZE];
+  double w = MBS_LOAD(MBI_AT_W);
+  int k;
+  if (first == 0) {
+    const double *h = mbi_small(v, MBI_SMALL_FIRST);
+    for (k = 0; k < size; k++) {
+      w -= h[k] * (double)MBS_BASIS(MBI_ARNOLDI_V, k);
+    }
+    MBS_STORE(MBI_AT_W, w);
+    w = MBS_LOAD(MBI_AT_W);
+  }
+  for (k = 0; k < MBI_WIDE_GROUP; k++) {
+    if (first + k < size) {
+      sums[k] += (double)MBS_BASIS(MBI_ARNOLDI_V, first + k) * w;
+    } else if (first + k == size) {
+      sums[k] += w * w;
+    }
+  }
+}
+MBS_WIDE_AFTER(arnoldi_again) {
+  if (v->lanczos) {
+    mbi_lanczos_count(m, v, sums);
+  } else {
+    mbi_gmres_count(m, v, sums);
+  }
+}
+MBS_WIDE_STEP(arnoldi_again)
+
+// The new vector; where a cycle ends, x += M^-1 V y.
+MBS_NOTHING_BEFORE(arnoldi_extend)
+MBS_ELEMENT(arnoldi_extend) {
+  const int width = (int)c->scalar[MBI_ARNOLDI_WIDTH];
+  const int close = c->scalar[MBI_ARNOLDI_CLOSE] != 0;
+  const double *combine = mbi_small(v, MBI_SMALL_COMBINE);
+  double made = c->scalar[MBI_ARNOLDI_Q] * MBS_LOAD(MBI_AT_W);
+  int k;
+  (void)sums;
+  if (close) {
+    const double *y = mbi_small(v, MBI_SMALL_Y);
+    const int from = v->pre == MBI_PRE_APART ? MBI_ARNOLDI_ZS : MBI_ARNOLDI_V;
+    double change = 0;
+    for (k = 0; k < width; k++) {
+      change += y[k] * (double)MBS_BASIS(from, k);
+    }
+    change = v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * change : change;
+    MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + change);
+  }
+  for (k = 0; k < width; k++) {
+    made += combine[k] * (double)MBS_BASIS(MBI_ARNOLDI_V, k);
+  }
+  MBS_BASIS(MBI_ARNOLDI_V, close ? 0 : width) = (MBS_VECTOR)made;
+  MBS_STORE(MBI_ARNOLDI_U, v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * made : made);
+}
+MBS_NOTHING_AFTER(arnoldi_extend)
+MBS_STEP(arnoldi_extend, 0, 0, MBS_LATE)
+
+// Eigenpairs. Lanczos takes its basis from solve/arnoldi_steps.cuh and rotates it: Wu, Simon,
+// "Thick-Restart Lanczos Method for Large Symmetric Eigenvalue Problems" (2000). The power
+// method: Saad, "Numerical Methods for Large Eigenvalue Problems", 2nd ed. (2011), section 4.1.
+
+// The first vectors become sums of all by the rows of S; the last one follows behind them.
+MBS_NOTHING_BEFORE(eigen_rotate)
+MBS_ELEMENT(eigen_rotate) {
+  const int from = (int)c->scalar[MBI_EIGEN_FROM], to = (int)c->scalar[MBI_EIGEN_TO];
+  const double *s = (const double *)v->at[MBI_EIGEN_S];
+  int k, q;
+  (void)sums;
+  for (q = 0; q < to; q++) {
+    double made = 0;
+    for (k = 0; k < from; k++) {
+      made += s[q * v->basis + k] * (double)MBS_BASIS(MBI_ARNOLDI_V, k);
+    }
+    MBS_BASIS(MBI_EIGEN_KEEP, q) = (MBS_VECTOR)made;
+  }
+  for (q = 0; q < to; q++) {
+    MBS_BASIS(MBI_ARNOLDI_V, q) = MBS_BASIS(MBI_EIGEN_KEEP, q);
+  }
+  if (c->scalar[MBI_EIGEN_NEXT] != 0) {
+    MBS_BASIS(MBI_ARNOLDI_V, to) = MBS_BASIS(MBI_ARNOLDI_V, from);
+  }
+}
+MBS_NOTHING_AFTER(eigen_rotate)
+MBS_STEP(eigen_rotate, 0, 0, MBS_ALWAYS)
+
+// ||w - value v||^2, ||v||^2 and v'w of one pair after the other, where w = A v; to the ring.
+MBS_NOTHING_BEFORE(eigen_check)
+MBS_ELEMENT(eigen_check) {
+  const int at = (int)c->scalar[MBI_EIGEN_CHECK];
+  const double value = ((const double *)v->at[MBI_EIGEN_S])[at], w = MBS_LOAD(MBI_AT_W);
+  const double x = (double)MBS_BASIS(MBI_ARNOLDI_V, at), r = w - value * x;
+  sums[0] += r * r;
+  sums[1] += x * x;
+  sums[2] += x * w;
+}
+MBS_AFTER(eigen_check) {
+  const int at = (int)c->scalar[MBI_EIGEN_CHECK];
+  m->ring[3 * at] = sums[0];
+  m->ring[3 * at + 1] = sums[1];
+  m->ring[3 * at + 2] = sums[2];
+  m->state.scalar[MBI_EIGEN_CHECK] += 1;
+}
+MBS_STEP(eigen_check, 3, 0, MBS_ALWAYS)
+
+// u'w and ||w||, where w = A u
+MBS_NOTHING_BEFORE(power_measure)
+MBS_ELEMENT(power_measure) {
+  const double w = MBS_LOAD(MBI_AT_W);
+  (void)c;
+  sums[0] += MBS_LOAD(MBI_ARNOLDI_U) * w;
+  sums[1] += w * w;
+}
+MBS_AFTER(power_measure) {
+  mbi_solve_state *s = &m->state;
+  (void)c;
+  s->scalar[MBI_POWER_VALUE] = sums[0];
+  s->scalar[MBI_POWER_LENGTH] = sqrt(sums[1]);
+  s->goal = s->tolerance * s->tolerance * sums[0] * sums[0];
+}
+MBS_STEP(power_measure, 2, 0, MBS_RUNNING)
+
+// ||w - value u||^2, and u = w / ||w||
+MBS_BEFORE(power_turn) {
+  const double length = c->scalar[MBI_POWER_LENGTH];
+  return length > 0 && length - length == 0 ? 0 : mbi_solve_broken(c, MBI_WHY_ZERO, length);
+}
+MBS_ELEMENT(power_turn) {
+  const double w = MBS_LOAD(MBI_AT_W);
+  const double r = w - c->scalar[MBI_POWER_VALUE] * MBS_LOAD(MBI_ARNOLDI_U);
+  sums[0] += r * r;
+  MBS_STORE(MBI_ARNOLDI_U, w / c->scalar[MBI_POWER_LENGTH]);
+}
+MBS_AFTER(power_turn) {
+  (void)c;
+  mbi_solve_count(m, sums[0]);
+}
+MBS_STEP(power_turn, 1, 0, MBS_RUNNING)
+
 // Iterative refinement: Wilkinson, "Rounding Errors in Algebraic Processes" (1963). Residuals
 // are taken in the solver's type, corrections found by a solver in f32, whose vectors these
 // are.
@@ -38783,6 +39732,10 @@ static void mbi_step_run(merbit_context *context, const mbi_step_code *code,
   int wrong;
   if (code->when == MBI_STEP_RUNNING && state->stop != MBI_SOLVE_RUNNING) {
     state->closed = 1;
+    return;
+  }
+  if (code->wide != NULL) {
+    mbi_wide_run(context, code->wide, v, n, memory, partials);
     return;
   }
   if (code->when == MBI_STEP_LATE && state->closed) {
@@ -38929,7 +39882,10 @@ static merbit_status mbi_solve_allocate_vectors(merbit_solver *solver) {
   solver->method->layout(solver);
   for (slot = 0; slot < MBI_SOLVE_VECTORS && status == MERBIT_OK; slot++) {
     const int64_t width = slot == MBI_AT_INVERSE ? solver->v.block : 1;
-    if (solver->alias[slot] == MBI_SOLVE_OWN) {
+    if (solver->alias[slot] == MBI_SOLVE_OWN && solver->bytes_at[slot] > 0) {
+      status = mbi_solve_allocate(solver, solver->bytes_at[slot], 1, "vectors of a solver",
+                                  &solver->v.at[slot]);
+    } else if (solver->alias[slot] == MBI_SOLVE_OWN) {
       status = mbi_solve_allocate(solver, solver->n * width, size, "a vector of a solver",
                                   &solver->v.at[slot]);
     } else if (solver->alias[slot] >= 0) {
@@ -38943,8 +39899,10 @@ static merbit_status mbi_solve_allocate_vectors(merbit_solver *solver) {
 static merbit_status mbi_solve_allocate_memory(merbit_solver *solver) {
   const int64_t parts =
       mbi_solve_on_gpu(solver) ? mbi_solve_blocks(solver) : mbi_step_chunks(solver->n);
+  int64_t most;
   void *memory = NULL;
   merbit_status status = mbi_solve_allocate_vectors(solver);
+  most = solver->v.basis + 1 > MBI_SOLVE_SUMS ? solver->v.basis + 1 : MBI_SOLVE_SUMS;
   if (status == MERBIT_OK) {
     status = mbi_solve_allocate(solver, 1, sizeof *solver->memory, "the scalars of a solver",
                                 &memory);
@@ -38954,7 +39912,7 @@ static merbit_status mbi_solve_allocate_memory(merbit_solver *solver) {
     status = mbi_solve_zero(solver, memory, sizeof *solver->memory);
   }
   if (status == MERBIT_OK) {
-    status = mbi_solve_allocate(solver, parts, MBI_SOLVE_SUMS * sizeof(double), "partial sums",
+    status = mbi_solve_allocate(solver, parts + 1, (size_t)most * sizeof(double), "partial sums",
                                 &memory);
     solver->partials = (double *)memory;
   }
@@ -39291,6 +40249,109 @@ static merbit_status mbi_solve_specialise(merbit_solver *solver) {
                              : status;
 }
 
+/* ==== >>solve/gmres.c  solvers: GMRES ===================================================== */
+/* GMRES as a method of the engine: solve/arnoldi.cuh. An iteration is one more vector of the
+ * basis; cycles begin anew on the side that computes, without a product. */
+#define MBI_GMRES_RESTART 30     /* where the caller says nothing */
+#define MBI_GMRES_RESTART_MOST 512 /* for scalars of a cycle are computed by one thread */
+#define MBI_BASIS_ALIGNED 32     /* elements from one vector of a basis to the next */
+
+static const mbi_step mbi_gmres_steps[] = {
+    {"mbk_solve_look", {&mbi_solve_look_code_f64, &mbi_solve_look_code_f32}},
+    {"mbk_solve_blocks", {&mbi_solve_blocks_code_f64, &mbi_solve_blocks_code_f32}},
+    {"mbk_arnoldi_start", {&mbi_arnoldi_start_code_f64, &mbi_arnoldi_start_code_f32}},
+    {"mbk_arnoldi_project", {&mbi_arnoldi_project_code_f64, &mbi_arnoldi_project_code_f32}},
+    {"mbk_arnoldi_again", {&mbi_arnoldi_again_code_f64, &mbi_arnoldi_again_code_f32}},
+    {"mbk_arnoldi_extend", {&mbi_arnoldi_extend_code_f64, &mbi_arnoldi_extend_code_f32}},
+};
+enum {
+  MBI_SOLVE_LOOK_IN_GMRES = 0,
+  MBI_SOLVE_BLOCKS_IN_GMRES,
+  MBI_ARNOLDI_START_IN_GMRES,
+  MBI_ARNOLDI_PROJECT_IN_GMRES,
+  MBI_ARNOLDI_AGAIN_IN_GMRES,
+  MBI_ARNOLDI_EXTEND_IN_GMRES
+};
+
+static merbit_status mbi_solve_apply(merbit_solver *solver, int r, int z);
+
+/* A basis of `columns` + 1 vectors and what its scalars need. */
+static void mbi_arnoldi_layout(merbit_solver *solver, int columns) {
+  const int apart = solver->v.pre == MBI_PRE_APART;
+  const int64_t stride =
+      (solver->n + MBI_BASIS_ALIGNED - 1) / MBI_BASIS_ALIGNED * MBI_BASIS_ALIGNED;
+  const int64_t bytes = stride * (int64_t)mbi_type_size(solver->type);
+  solver->v.basis = columns;
+  solver->v.stride = stride;
+  solver->bytes_at[MBI_ARNOLDI_V] = bytes * (columns + 1);
+  solver->bytes_at[MBI_ARNOLDI_ZS] = bytes * columns;
+  solver->bytes_at[MBI_ARNOLDI_SMALL] =
+      (int64_t)sizeof(double) * (MBI_SMALL_COLUMN + columns) * (columns + 1);
+  solver->alias[MBI_ARNOLDI_V] = MBI_SOLVE_OWN;
+  solver->alias[MBI_ARNOLDI_U] = MBI_SOLVE_OWN;
+  solver->alias[MBI_ARNOLDI_SMALL] = MBI_SOLVE_OWN;
+  solver->alias[MBI_ARNOLDI_Z] = apart ? MBI_SOLVE_OWN : MBI_SOLVE_NONE;
+  solver->alias[MBI_ARNOLDI_ZS] = apart ? MBI_SOLVE_OWN : MBI_SOLVE_NONE;
+}
+
+static void mbi_gmres_layout(merbit_solver *solver) {
+  const int wanted = solver->desc.restart > 0 ? solver->desc.restart : MBI_GMRES_RESTART;
+  mbi_arnoldi_layout(solver, solver->n < wanted && solver->n > 0 ? (int)solver->n : wanted);
+}
+
+static merbit_status mbi_gmres_start(merbit_solver *solver) {
+  return mbi_solve_step(solver, MBI_ARNOLDI_START_IN_GMRES);
+}
+
+static merbit_status mbi_gmres_iterate(merbit_solver *solver) {
+  const int apart = solver->v.pre == MBI_PRE_APART;
+  merbit_status status =
+      apart ? mbi_solve_apply(solver, MBI_ARNOLDI_U, MBI_ARNOLDI_Z) : MERBIT_OK;
+  if (status == MERBIT_OK) {
+    status = mbi_solve_product(solver, apart ? MBI_ARNOLDI_Z : MBI_ARNOLDI_U, MBI_AT_W);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_solve_step(solver, MBI_ARNOLDI_PROJECT_IN_GMRES);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_solve_step(solver, MBI_ARNOLDI_AGAIN_IN_GMRES);
+  }
+  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_ARNOLDI_EXTEND_IN_GMRES) : status;
+}
+
+static merbit_status mbi_gmres_check(merbit_context *context, const merbit_solver_desc *desc) {
+  if (desc->restart < 0 || desc->restart > MBI_GMRES_RESTART_MOST) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "solver_desc.restart is %d; use up to %d iterations, for each of which a "
+                    "vector is kept, or 0 for %d",
+                    desc->restart, MBI_GMRES_RESTART_MOST, MBI_GMRES_RESTART);
+  }
+  return MERBIT_OK;
+}
+
+/* Of its cycles, in this solve. */
+static int mbi_gmres_restarts(const merbit_solver *solver, const mbi_solve_state *state) {
+  return solver->desc.method == MERBIT_SOLVER_GMRES ? (int)state->scalar[MBI_GMRES_RESTARTS] : 0;
+}
+
+static int mbi_gmres_ended(const mbi_solve_state *state) {
+  return state->why == MBI_WHY_SINGULAR || state->why == MBI_WHY_STALLED;
+}
+
+static void mbi_gmres_tell(const mbi_solve_state *state, char *text, size_t size) {
+  if (state->why == MBI_WHY_SINGULAR) {
+    (void)snprintf(text, size,
+                   "A maps the %d vectors of iteration %d's basis into their own span, and no "
+                   "combination of them solves the system: the matrix is singular",
+                   (int)state->value, state->iterations);
+  } else {
+    (void)snprintf(text, size,
+                   "||r|| did not fall in the last %d cycles of %d iterations: raise "
+                   "solver_desc.restart, or take a preconditioner",
+                   MBI_GMRES_PATIENCE, (int)state->value);
+  }
+}
+
 /* ==== >>solve/methods.c  solvers: the methods ============================================= */
 /* The methods of solving: which steps and products make a start and an iteration. */
 
@@ -39462,11 +40523,23 @@ static const mbi_solve_method *mbi_solve_method_of(merbit_solver_method method) 
       mbi_bicgstab_layout,
       mbi_bicgstab_start,
       mbi_bicgstab_iterate};
+  static const mbi_solve_method gmres = {
+      "GMRES",
+      "solve/arnoldi.cu",
+      mbi_gmres_steps,
+      (int)(sizeof mbi_gmres_steps / sizeof mbi_gmres_steps[0]),
+      0,
+      0,
+      mbi_gmres_layout,
+      mbi_gmres_start,
+      mbi_gmres_iterate};
   switch (method) {
   case MERBIT_SOLVER_CG:
     return &cg;
   case MERBIT_SOLVER_BICGSTAB:
     return &bicgstab;
+  case MERBIT_SOLVER_GMRES:
+    return &gmres;
   default:
     return NULL;
   }
@@ -39927,6 +41000,11 @@ static void mbi_solve_tell(const merbit_solver *solver, const merbit_solver_resu
                            char *text, size_t size) {
   const mbi_solve_state *state = &mbi_solve_seen(solver)->state;
   char broken[240] = "";
+  if (mbi_gmres_ended(state) &&
+      (result->stop == MERBIT_STOP_STAGNATED || result->stop == MERBIT_STOP_BREAKDOWN)) {
+    mbi_gmres_tell(state, text, size);
+    return;
+  }
   switch (result->stop) {
   case MERBIT_STOP_CONVERGED:
     if (state->b_most == 0) {
@@ -40420,13 +41498,7 @@ static merbit_status mbi_solver_check_method(merbit_context *context,
     return mbi_fail(
         context, MERBIT_INVALID_ARGUMENT,
         "solver_desc.method is %d; choose MERBIT_SOLVER_CG for a symmetric positive "
-        "definite matrix, else MERBIT_SOLVER_BICGSTAB",
-        (int)desc->method);
-  }
-  if (mbi_solve_method_of(desc->method) == NULL) {
-    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
-                    "solver_desc.method %d is not in this version yet; take "
-                    "MERBIT_SOLVER_BICGSTAB",
+        "definite matrix, else MERBIT_SOLVER_BICGSTAB or MERBIT_SOLVER_GMRES",
                     (int)desc->method);
   }
   if ((int)desc->preconditioner < MERBIT_PRECONDITIONER_NONE ||
@@ -40455,7 +41527,7 @@ static merbit_status mbi_solver_check_method(merbit_context *context,
         context, MERBIT_NOT_SUPPORTED,
         "solver_desc.refine goes with neither a callback nor solver_desc.reorder 1");
   }
-  return MERBIT_OK;
+  return mbi_gmres_check(context, desc);
 }
 
 static merbit_status mbi_solver_check(merbit_context *context, const merbit_view *view,
@@ -40776,7 +41848,7 @@ static void mbi_solver_report(merbit_solver *solver, int stop, merbit_solver_res
   const double scale = solver->norm * state->x_most + state->b_most;
   result->stop = (merbit_stop)stop;
   result->iterations = solver->inner != NULL ? solver->inner_iterations : state->iterations;
-  result->restarts = solver->restarts;
+  result->restarts = solver->restarts + mbi_gmres_restarts(solver, state);
   result->residual = mbi_solve_ratio(state, state->ww);
   result->estimated_residual =
       mbi_solve_ratio(state, solver->inner != NULL ? state->ww : state->rr);
@@ -40850,6 +41922,2138 @@ MERBIT_API merbit_status merbit_solver_solve(merbit_solver *solver, const void *
   mbi_solver_leave(solver);
   if (status == MERBIT_OK && result != NULL) {
     mbi_solver_finish(solver, &answer);
+    *result = answer;
+  }
+  return status;
+}
+
+/* ==== >>solve/weights.c  PageRank: weights of vertices ==================================== */
+/* What leaves each vertex of a link graph: W(i) = sum over j of w(i, j), the weights of the
+ * edges i -> j. The iteration is on z = x / W, so that the product is A^T z with the weights as
+ * they were given, of a pattern none. A vertex that nothing leaves ("dangling") has -1: its
+ * column of A^T is zero, and any divisor will do. */
+#define MBI_WEIGHTS_CHUNK 65536 /* vertices or entries that one task takes */
+
+/* W within 2^-n and 2^n keeps z and its products far from the ends of the type. */
+#define MBI_WEIGHTS_POWER_F64 300
+#define MBI_WEIGHTS_POWER_F32 40
+
+typedef struct mbi_weights {
+  merbit_context *context;
+  const merbit_view *graph; /* a host CSR or COO whose arrays have been checked */
+  double *sums;             /* W, and 0 where nothing leaves */
+  void *totals;             /* of the graph's type: W, and -1 */
+  void *scaled;             /* values: of row i divided by the power of two in W(i); or NULL */
+  int tasks;
+  int64_t bad[MBI_MAX_THREADS]; /* of each task: the first entry that is no weight, or -1 */
+} mbi_weights;
+
+static double mbi_weights_at(const merbit_view *graph, int64_t k) {
+  if (graph->values == NULL) {
+    return 1.0;
+  }
+  return mbi_view_type(graph) == MERBIT_F32 ? (double)((const float *)graph->values)[k]
+                                            : ((const double *)graph->values)[k];
+}
+
+/* ---- Weights must be finite and not negative --------------------------------------------- */
+
+static void mbi_weights_check_task(void *argument, int task) {
+  mbi_weights *w = (mbi_weights *)argument;
+  const int64_t end = mbi_share(w->graph->nnz, w->tasks, task + 1);
+  int64_t k;
+  w->bad[task] = -1;
+  for (k = mbi_share(w->graph->nnz, w->tasks, task); k < end; k++) {
+    const double weight = mbi_weights_at(w->graph, k);
+    if (!(weight >= 0 && weight <= DBL_MAX)) {
+      w->bad[task] = k;
+      return;
+    }
+  }
+}
+
+/* `graph` is a host view whose arrays have been checked. */
+static merbit_status mbi_weights_check(merbit_context *context, const merbit_view *graph) {
+  mbi_weights w;
+  int task;
+  if (graph->values == NULL || graph->nnz == 0) {
+    return MERBIT_OK;
+  }
+  w.graph = graph;
+  w.tasks = mbi_share_tasks(context, graph->nnz);
+  mbi_parallel(context, w.tasks, mbi_weights_check_task, &w);
+  for (task = 0; task < w.tasks; task++) {
+    const int64_t k = w.bad[task];
+    if (k >= 0) {
+      return mbi_fail(context, MERBIT_INVALID_MATRIX,
+                      "values[%" PRId64 "] is %g, the weight of edge (%" PRId64 ", %" PRId64
+                      "), counted from 0; weights must be finite and not negative",
+                      k, mbi_weights_at(graph, k),
+                      graph->format == MERBIT_COO
+                          ? mbi_index_at(graph->row_ind, graph->index_type, k) - graph->base
+                          : mbi_row_of(graph, k),
+                      mbi_index_at(graph->col_ind, graph->index_type, k) - graph->base);
+    }
+  }
+  return MERBIT_OK;
+}
+
+/* ---- Sums in double, in the order of the entries ------------------------------------------
+ */
+
+static void mbi_weights_rows_task(void *argument, int task) {
+  mbi_weights *w = (mbi_weights *)argument;
+  const merbit_view *graph = w->graph;
+  const int64_t last = mbi_share_rows(graph, w->tasks, task + 1);
+  int64_t row = mbi_share_rows(graph, w->tasks, task);
+  for (; row < last; row++) {
+    int64_t k = mbi_index_at(graph->row_ptr, graph->offset_type, row) - graph->base;
+    const int64_t end = mbi_index_at(graph->row_ptr, graph->offset_type, row + 1) - graph->base;
+    double sum = graph->values == NULL ? (double)(end - k) : 0;
+    for (; k < end && graph->values != NULL; k++) {
+      sum += mbi_weights_at(graph, k);
+    }
+    w->sums[row] = sum;
+  }
+}
+
+static merbit_status mbi_weights_add(mbi_weights *w) {
+  const merbit_view *graph = w->graph;
+  int64_t i, k;
+  memset(w->sums, 0, (size_t)graph->rows * sizeof *w->sums);
+  if (graph->format == MERBIT_CSR && graph->nnz > 0) {
+    w->tasks = mbi_share_tasks(w->context, graph->rows + graph->nnz);
+    mbi_parallel(w->context, w->tasks, mbi_weights_rows_task, w);
+  }
+  for (k = 0; graph->format == MERBIT_COO && k < graph->nnz; k++) {
+    w->sums[mbi_index_at(graph->row_ind, graph->index_type, k) - graph->base] +=
+        mbi_weights_at(graph, k);
+  }
+  for (i = 0; i < graph->rows; i++) {
+    if (w->sums[i] > DBL_MAX) {
+      return mbi_fail(w->context, MERBIT_INVALID_MATRIX,
+                      "the weights of the edges from vertex %" PRId64
+                      ", counted from 0, add up to infinity; scale them down",
+                      i);
+    }
+  }
+  return MERBIT_OK;
+}
+
+/* ---- Sums far from 1: rows by powers of two -----------------------------------------------
+ */
+
+/* Whether z = x / W could leave the type, or lose bits. */
+static int mbi_weights_far(const mbi_weights *w) {
+  const double most = ldexp(1, mbi_view_type(w->graph) == MERBIT_F32 ? MBI_WEIGHTS_POWER_F32
+                                                                     : MBI_WEIGHTS_POWER_F64);
+  int64_t i;
+  for (i = 0; i < w->graph->rows; i++) {
+    if (w->sums[i] > most || (w->sums[i] < 1 / most && w->sums[i] != 0)) {
+      return 1;
+    }
+  }
+  return 0;
+}
+
+/* What divides the values of a row, so that they add up to something in [1/2, 1). */
+static int mbi_weights_power(double sum) {
+  int power = 0;
+  (void)frexp(sum, &power);
+  return power;
+}
+
+static void mbi_weights_scale_task(void *argument, int task) {
+  const mbi_weights *w = (const mbi_weights *)argument;
+  const merbit_view *graph = w->graph;
+  const int64_t end = mbi_share(graph->nnz, w->tasks, task + 1);
+  int64_t k = mbi_share(graph->nnz, w->tasks, task);
+  int64_t row = graph->format == MERBIT_CSR && k < end ? mbi_row_of(graph, k) : 0;
+  for (; k < end; k++) {
+    double value;
+    if (graph->format == MERBIT_COO) {
+      row = mbi_index_at(graph->row_ind, graph->index_type, k) - graph->base;
+    }
+    while (graph->format == MERBIT_CSR &&
+           mbi_index_at(graph->row_ptr, graph->offset_type, row + 1) - graph->base <= k) {
+      row++;
+    }
+    value = ldexp(mbi_weights_at(graph, k), -mbi_weights_power(w->sums[row]));
+    if (mbi_view_type(graph) == MERBIT_F32) {
+      ((float *)w->scaled)[k] = (float)value;
+    } else {
+      ((double *)w->scaled)[k] = value;
+    }
+  }
+}
+
+static merbit_status mbi_weights_scale(mbi_weights *w) {
+  int64_t i;
+  const merbit_status status =
+      mbi_allocate_array(w->context, w->graph->nnz, mbi_type_size(mbi_view_type(w->graph)),
+                         "the values of a graph, scaled", &w->scaled);
+  if (status == MERBIT_OK) {
+    w->tasks = mbi_share_tasks(w->context, w->graph->nnz);
+    mbi_parallel(w->context, w->tasks, mbi_weights_scale_task, w);
+    for (i = 0; i < w->graph->rows; i++) {
+      w->sums[i] = ldexp(w->sums[i], -mbi_weights_power(w->sums[i]));
+    }
+  }
+  return status;
+}
+
+/* ---- All of it ----------------------------------------------------------------------------
+ */
+
+static merbit_status mbi_weights_store(mbi_weights *w) {
+  const int64_t n = w->graph->rows;
+  int64_t i;
+  merbit_status status;
+  if (mbi_view_type(w->graph) == MERBIT_F64) {
+    w->totals = w->sums;
+    w->sums = NULL;
+    for (i = 0; i < n; i++) {
+      ((double *)w->totals)[i] = ((double *)w->totals)[i] > 0 ? ((double *)w->totals)[i] : -1;
+    }
+    return MERBIT_OK;
+  }
+  status =
+      mbi_allocate_array(w->context, n, sizeof(float), "the weight of each vertex", &w->totals);
+  for (i = 0; i < n && status == MERBIT_OK; i++) {
+    ((float *)w->totals)[i] = w->sums[i] > 0 ? (float)w->sums[i] : -1;
+  }
+  return status;
+}
+
+/* `graph` is a host CSR or COO, square, whose arrays have been checked and stay while `w` does.
+ * Weights that are none are named. After a failure too, mbi_weights_destroy cleans up. */
+static merbit_status mbi_weights_create(merbit_context *context, const merbit_view *graph,
+                                        mbi_weights *w) {
+  void *memory = NULL;
+  merbit_status status;
+  memset(w, 0, sizeof *w);
+  w->context = context;
+  w->graph = graph;
+  status = mbi_weights_check(context, graph);
+  if (status == MERBIT_OK) {
+    status = mbi_allocate_array(context, graph->rows, sizeof(double),
+                                "the sum of each vertex's weights", &memory);
+    w->sums = (double *)memory;
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_weights_add(w);
+  }
+  if (status == MERBIT_OK && graph->values != NULL && mbi_weights_far(w)) {
+    status = mbi_weights_scale(w);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_weights_store(w);
+  }
+  mbi_release(context, w->sums);
+  w->sums = NULL;
+  return status;
+}
+
+static void mbi_weights_destroy(merbit_context *context, mbi_weights *w) {
+  mbi_release(context, w->totals);
+  mbi_release(context, w->scaled);
+}
+
+/* ==== >>solve/pagerank.c  PageRank: what was asked, and its plan ========================== */
+/* PageRank by the power method: Zhang, Yao, Jiang, Zhang, "MERBIT: A GPU-Based SpMV Method for
+ * Iterative Workloads", section 5.5.1. With P(i, j) = w(i, j) / W(i), an iteration is x' =
+ * d P^T x + (1 - d + d * (mass of dangling vertices)) t. Here it is on z = x / W, for P^T x is
+ * A^T z: no value is scaled, and a pattern stays one. Sums over vertices are in double and in an
+ * order that depends on their number alone. */
+#define MBS_FUNCTION static
+// PageRank's scalars between two iterations, in the state that solvers have: one text for the
+// CPU and the GPU. state.rr and the ring hold the L1 change of an iteration; state.closed is
+// not 0 once it has stopped.
+
+// In state.scalar; the first two are s0 and s1 of the product's epilogue.
+#define MBI_PAGERANK_DAMPING 0
+#define MBI_PAGERANK_BASE 1     // what each unit of the teleport distribution receives next
+#define MBI_PAGERANK_SUM 2      // of the distribution as it is stored: 1, or n where all are 1
+#define MBI_PAGERANK_LEAST 3    // change so far
+#define MBI_PAGERANK_STALE 4    // iterations since
+#define MBI_PAGERANK_DANGLING 5 // vertices that nothing leaves
+
+// In state.stop, which else is a merbit_stop.
+#define MBI_PAGERANK_CONVERGED 100
+#define MBI_PAGERANK_STAGNATED 4
+// But for rounding each iteration takes the change down, by the damping at least.
+#define MBI_PAGERANK_PATIENCE 16
+
+// The mass of dangling vertices goes where all teleports go.
+MBS_FUNCTION void mbi_pagerank_spread(mbi_solve_state *s, double mass) {
+  const double damping = s->scalar[MBI_PAGERANK_DAMPING];
+  s->scalar[MBI_PAGERANK_BASE] = (1.0 - damping + damping * mass) / s->scalar[MBI_PAGERANK_SUM];
+}
+
+// At the end of an iteration.
+MBS_FUNCTION void mbi_pagerank_decide(mbi_solve_memory *m, double change, double mass) {
+  mbi_solve_state *s = &m->state;
+  mbi_pagerank_spread(s, mass);
+  s->iterations++;
+  s->rr = change;
+  m->ring[s->iterations % MBI_SOLVE_RING] = change;
+  if (change < s->scalar[MBI_PAGERANK_LEAST]) {
+    s->scalar[MBI_PAGERANK_LEAST] = change;
+    s->scalar[MBI_PAGERANK_STALE] = 0;
+  } else {
+    s->scalar[MBI_PAGERANK_STALE] += 1;
+  }
+  if (!(change - change == 0)) { // NaN or Inf
+    s->stop = MBI_SOLVE_NOT_FINITE;
+  } else if (change < s->tolerance) {
+    s->stop = MBI_PAGERANK_CONVERGED;
+  } else if (s->scalar[MBI_PAGERANK_STALE] >= MBI_PAGERANK_PATIENCE) {
+    s->stop = MBI_PAGERANK_STAGNATED;
+  } else if (s->iterations >= s->cap) {
+    s->stop = MBI_SOLVE_CAP;
+  }
+  s->closed = s->stop != MBI_SOLVE_RUNNING;
+}
+
+#undef MBS_FUNCTION
+
+#define MBI_PAGERANK_KERNELS 7
+
+typedef struct mbi_pagerank_gpu {
+  void *kernels[MBI_PAGERANK_KERNELS]; /* CUfunction */
+  void *z[3]; /* by turns; with two products that alternate z[0], and those */
+  void *weights, *teleport, *partials;
+} mbi_pagerank_gpu;
+
+typedef struct mbi_pagerank {
+  merbit_solver engine; /* CUDA: what solve/batch.c needs of a solver; bytes, stream, scalars */
+  mbi_solve_method method;
+  merbit_context *context;
+  merbit_pagerank_desc desc; /* defaults filled in */
+  merbit_type type;
+  int64_t n;
+  merbit_view links;          /* the graph that the plan takes: the caller's, or of */
+  merbit_view copy, expanded; /* a device graph's copy; of a triangle: both */
+  merbit_matrix *entries;     /* of blocks */
+  merbit_operation operation; /* that makes A^T of links */
+  mbi_weights weights; /* none where CUDA counts those of a pattern */
+  void *teleport;      /* the distribution, where it is the caller's */
+  merbit_plan *plan;   /* of A^T */
+  void *ranks;         /* the caller's; on the CPU they hold z until the end */
+  mbi_solve_memory memory; /* scalars, CUDA: as the last look found them */
+  int64_t looks;
+  int known;        /* iterations whose changes are in the history */
+  void *y;          /* CPU: the product */
+  double *partials; /* CPU: change and dangling mass of each chunk */
+  mbi_pagerank_gpu gpu;
+} mbi_pagerank;
+
+/* ---- What was asked ---------------------------------------------------------------------- */
+
+static merbit_status mbi_pagerank_check_desc(mbi_pagerank *run) {
+  merbit_context *context = run->context;
+  merbit_pagerank_desc *desc = &run->desc;
+  if (desc->damping != 0 && !(desc->damping > 0 && desc->damping < 1)) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "pagerank_desc.damping is %g; use a number between 0 and 1, or 0 for 0.85",
+                    desc->damping);
+  }
+  if (desc->tolerance != 0 && !(desc->tolerance > 0 && desc->tolerance <= DBL_MAX)) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "pagerank_desc.tolerance is %g; use a number above 0, or 0 for the default",
+                    desc->tolerance);
+  }
+  if (desc->max_iterations < 0) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "pagerank_desc.max_iterations is %d; use 0 for the default",
+                    desc->max_iterations);
+  }
+  if ((int)desc->side < MERBIT_SIDE_AUTO || (int)desc->side > MERBIT_SIDE_CUDA) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "pagerank_desc.side is %d; use a MERBIT_SIDE", (int)desc->side);
+  }
+  if (!mbi_method_known(desc->method)) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "pagerank_desc.method is %d; use a MERBIT_METHOD", (int)desc->method);
+  }
+  if (desc->history_size < 0 || (desc->history_size > 0 && desc->history == NULL)) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "pagerank_desc.history_size is %d%s", desc->history_size,
+                    desc->history_size < 0 ? "; use 0 for none" : ", but `history` is NULL");
+  }
+  desc->damping = desc->damping != 0 ? desc->damping : 0.85;
+  desc->max_iterations = desc->max_iterations != 0 ? desc->max_iterations : 1000;
+  if (desc->tolerance == 0) {
+    desc->tolerance = run->type == MERBIT_F32 ? 2.384185791015625e-7 : 1e-10; /* 2^-22 */
+  }
+  return MERBIT_OK;
+}
+
+static merbit_status mbi_pagerank_check(mbi_pagerank *run, const merbit_view *graph,
+                                        const void *ranks) {
+  merbit_context *context = run->context;
+  const merbit_status status = mbi_view_check_header(context, graph);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  if (!mbi_type_plain(mbi_view_type(graph))) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "the graph's value_type is %s; merbit_pagerank takes MERBIT_F64 and "
+                    "MERBIT_F32",
+                    mbi_type_names[mbi_view_type(graph)]);
+  }
+  if (graph->rows != graph->cols) {
+    return mbi_fail(context, MERBIT_INVALID_MATRIX,
+                    "the graph is a matrix of %" PRId64 " x %" PRId64
+                    "; a link graph has as many rows as columns",
+                    graph->rows, graph->cols);
+  }
+  if (graph->symmetry == MERBIT_SYMMETRY_SKEW && !run->desc.unweighted) {
+    return mbi_fail(context, MERBIT_INVALID_MATRIX,
+                    "view.symmetry is MERBIT_SYMMETRY_SKEW: half of the weights would be "
+                    "negative; weights must be finite and not negative");
+  }
+  if (ranks == NULL && graph->rows > 0) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "merbit_pagerank: `ranks` is NULL; give room for %" PRId64 " values",
+                    graph->rows);
+  }
+  run->type = mbi_view_type(graph);
+  run->n = graph->rows;
+  return mbi_pagerank_check_desc(run);
+}
+
+/* ---- Distributions of the caller --------------------------------------------------------- */
+
+static double mbi_pagerank_at(merbit_type type, const void *vector, int64_t i) {
+  return type == MERBIT_F32 ? (double)((const float *)vector)[i] : ((const double *)vector)[i];
+}
+
+/* target[i] = given[i] / (the sum of all); may be the same array. First by the greatest, for
+ * what is far from 1 would overflow or vanish in a sum. */
+static merbit_status mbi_pagerank_distribution(const mbi_pagerank *run, const char *name,
+                                               const void *given, void *target) {
+  double most = 0, sum = 0;
+  int64_t i;
+  for (i = 0; i < run->n; i++) {
+    const double weight = mbi_pagerank_at(run->type, given, i);
+    if (!(weight >= 0 && weight <= DBL_MAX)) {
+      return mbi_fail(run->context, MERBIT_INVALID_ARGUMENT,
+                      "pagerank_desc.%s[%" PRId64
+                      "] is %g; weights must be finite and not negative",
+                      name, i, weight);
+    }
+    most = weight > most ? weight : most;
+  }
+  if (most == 0) {
+    return mbi_fail(run->context, MERBIT_INVALID_ARGUMENT,
+                    "pagerank_desc.%s has %" PRId64
+                    " weights, all zero; at least one must be above",
+                    name, run->n);
+  }
+  for (i = 0; i < run->n; i++) {
+    sum += mbi_pagerank_at(run->type, given, i) / most;
+  }
+  for (i = 0; i < run->n; i++) {
+    const double share = mbi_pagerank_at(run->type, given, i) / most / sum;
+    if (run->type == MERBIT_F32) {
+      ((float *)target)[i] = (float)share;
+    } else {
+      ((double *)target)[i] = share;
+    }
+  }
+  return MERBIT_OK;
+}
+
+/* The teleport distribution, and the first ranks, in the caller's array, where they are given.
+ */
+static merbit_status mbi_pagerank_distribute(mbi_pagerank *run) {
+  const merbit_pagerank_desc *desc = &run->desc;
+  merbit_status status = MERBIT_OK;
+  if (desc->personalisation != NULL) {
+    status = mbi_allocate_array(run->context, run->n, mbi_type_size(run->type),
+                                "the teleport distribution", &run->teleport);
+    if (status == MERBIT_OK) {
+      status = mbi_pagerank_distribution(run, "personalisation", desc->personalisation,
+                                         run->teleport);
+    }
+  }
+  return status == MERBIT_OK && desc->start != NULL
+             ? mbi_pagerank_distribution(run, "start", desc->start, run->ranks)
+             : status;
+}
+
+/* ---- Encode: A and its weights, A^T as a plan -------------------------------------------- */
+
+/* run->links: all entries of `host`, whose header has been checked. */
+static merbit_status mbi_pagerank_take(mbi_pagerank *run, const merbit_view *host) {
+  merbit_context *context = run->context;
+  merbit_status status = mbi_view_check_arrays(context, host);
+  run->links = *host;
+  run->operation = MERBIT_OPERATION_T;
+  if (status == MERBIT_OK && host->format == MERBIT_BSR) {
+    status = mbi_matrix_from_view(context, host, 0, &run->entries);
+    if (status == MERBIT_OK) {
+      run->links = run->entries->view;
+    }
+  } else if (status == MERBIT_OK && mbi_view_is_half(host)) {
+    status = mbi_weights_check(context, host); /* names weights as they were given */
+    if (status == MERBIT_OK) {
+      status =
+          mbi_half_expand(context, host, MERBIT_OPERATION_N, 0, &run->expanded, NULL);
+      run->links = run->expanded;
+      run->operation = MERBIT_OPERATION_N; /* its own transpose */
+    }
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_weights_create(context, &run->links, &run->weights);
+  }
+  if (status == MERBIT_OK && run->weights.scaled != NULL) {
+    run->links.values = run->weights.scaled;
+  }
+  return status;
+}
+
+/* The side, before a failure of the GPU. */
+static merbit_side mbi_pagerank_side(const mbi_pagerank *run) {
+  return run->desc.side != MERBIT_SIDE_AUTO          ? run->desc.side
+         : mbi_method_runs(run->desc.method, 1) ? run->context->side
+                                                     : MERBIT_SIDE_CPU;
+}
+
+/* A pattern's weights are counted on the GPU, which has row_ptr or gets it. */
+static int mbi_pagerank_counts(const mbi_pagerank *run, const merbit_view *view) {
+  return mbi_pagerank_side(run) == MERBIT_SIDE_CUDA &&
+         run->context->side == MERBIT_SIDE_CUDA && view->format == MERBIT_CSR &&
+         view->values == NULL && !mbi_view_is_half(view);
+}
+
+static merbit_status mbi_pagerank_encode(mbi_pagerank *run, const merbit_view *graph) {
+  const int device = graph->memory == MERBIT_MEMORY_DEVICE;
+  merbit_view view = *graph;
+  merbit_status status = MERBIT_OK;
+  if (run->desc.unweighted) {
+    view.values = NULL;
+  }
+  if (mbi_pagerank_counts(run, &view)) {
+    status = device ? MERBIT_OK : mbi_view_check_arrays(run->context, &view);
+    run->links = view;
+    run->operation = MERBIT_OPERATION_T;
+  } else {
+    if (device) {
+      status = mbi_view_download(run->context, &view, &run->copy);
+      view = run->copy;
+    }
+    if (status == MERBIT_OK) {
+      status = mbi_pagerank_take(run, &view);
+    }
+  }
+  return status == MERBIT_OK ? mbi_pagerank_distribute(run) : status;
+}
+
+/* Products until the change, at most 2, has fallen below the tolerance by the damping alone. */
+static int mbi_pagerank_calls(const merbit_pagerank_desc *desc) {
+  const double most = desc->max_iterations < 1000 ? desc->max_iterations : 1000;
+  const double calls = ceil(log(desc->tolerance / 2) / log(desc->damping));
+  return calls < 1 ? 1 : (int)(calls < most ? calls : most);
+}
+
+static void mbi_pagerank_epilogue(const mbi_pagerank *run, merbit_epilogue *epilogue);
+
+static merbit_status mbi_pagerank_plan(mbi_pagerank *run, merbit_side side) {
+  const int dual = side == MERBIT_SIDE_CUDA && run->desc.method == MERBIT_METHOD_MERBIT;
+  merbit_plan_desc desc;
+  merbit_epilogue epilogue;
+  memset(&desc, 0, sizeof desc);
+  desc.side = side;
+  desc.operation = run->operation;
+  desc.method = run->desc.method;
+  desc.expected_calls = mbi_pagerank_calls(&run->desc);
+  desc.unchecked = run->links.memory != MERBIT_MEMORY_DEVICE;
+  desc.deterministic = 1;
+  mbi_pagerank_epilogue(run, &epilogue);
+  if (side == MERBIT_SIDE_CUDA && !dual) {
+    desc.epilogue = &epilogue;
+  }
+  return mbi_plan_create(run->context, &run->links, &desc, dual, &run->plan);
+}
+
+/* What either side starts from, but for the base. */
+static void mbi_pagerank_start(mbi_pagerank *run) {
+  mbi_solve_state *state = &run->memory.state;
+  state->scalar[MBI_PAGERANK_DAMPING] = run->desc.damping;
+  state->scalar[MBI_PAGERANK_SUM] = run->teleport != NULL ? 1 : (double)run->n;
+  state->scalar[MBI_PAGERANK_LEAST] = DBL_MAX;
+  state->tolerance = run->desc.tolerance;
+  state->cap = run->desc.max_iterations;
+  state->stop = MBI_SOLVE_RUNNING;
+}
+
+/* ==== >>solve/pagerank_cuda.c  PageRank on the GPU ======================================== */
+/* PageRank on the GPU: vectors and scalars stay there. An iteration is one product, whose
+ * epilogue makes the new z and two sums, and a kernel of one thread; iterations are recorded
+ * and run as those of solvers (solve/batch.c). */
+#define MBI_PAGERANK_THREADS 256 /* of a block, and the most blocks */
+#define MBI_PAGERANK_BLOCKS 1024
+#define MBI_PAGERANK_SHARED (2 * MBI_PAGERANK_THREADS * sizeof(double))
+
+/* v0 is z, v1 is W with its sign, v2 the teleport distribution. */
+static const char *const mbi_pagerank_result[2] = {"(s0 * ax + s1) / abs(v1)",
+                                                   "(s0 * ax + s1 * v2) / abs(v1)"};
+static const char mbi_pagerank_change[] = "abs(y - v0) * abs(v1)";
+static const char mbi_pagerank_mass[] = "v1 < 0 ? y : 0";
+
+static void mbi_pagerank_epilogue(const mbi_pagerank *run, merbit_epilogue *epilogue) {
+  memset(epilogue, 0, sizeof *epilogue);
+  epilogue->result = mbi_pagerank_result[run->teleport != NULL];
+  epilogue->sums[0] = mbi_pagerank_change;
+  epilogue->sums[1] = mbi_pagerank_mass;
+  epilogue->vectors = run->teleport != NULL ? 3 : 2;
+  epilogue->scalars = 2;
+}
+
+/* ---- Specialise: one program with the kernels -------------------------------------------- */
+
+enum {
+  MBI_PAGERANK_WEIGH,
+  MBI_PAGERANK_BEGIN,
+  MBI_PAGERANK_FIRST,
+  MBI_PAGERANK_DECIDE,
+  MBI_PAGERANK_UPDATE,
+  MBI_PAGERANK_FINISH,
+  MBI_PAGERANK_END
+};
+
+static const char *const mbi_pagerank_kernels[MBI_PAGERANK_KERNELS] = {
+    "mbk_pagerank_weigh",  "mbk_pagerank_begin",  "mbk_pagerank_first", "mbk_pagerank_decide",
+    "mbk_pagerank_update", "mbk_pagerank_finish", "mbk_pagerank_end"};
+
+static void mbi_pagerank_preamble(merbit_type type, merbit_index_type offset_type,
+                                  mbi_preamble *preamble) {
+  memset(preamble, 0, sizeof *preamble);
+  mbi_preamble_define(preamble, "MBK_VECTOR", type == MERBIT_F32 ? "float" : "double");
+  mbi_preamble_define(preamble, "MBK_ROW_PTR",
+                      offset_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
+}
+
+static merbit_status mbi_pagerank_specialise(mbi_pagerank *run) {
+  mbi_preamble preamble;
+  merbit_status status;
+  int i;
+  mbi_pagerank_preamble(run->type, run->links.offset_type, &preamble);
+  status = mbi_program_create(run->context, "solve/pagerank.cu", &preamble,
+                              &run->engine.gpu.program);
+  for (i = 0; i < MBI_PAGERANK_KERNELS && status == MERBIT_OK; i++) {
+    status = mbi_program_kernel(run->context, &run->engine.gpu.program, mbi_pagerank_kernels[i],
+                                &run->gpu.kernels[i]);
+  }
+  return status;
+}
+
+static int64_t mbi_pagerank_blocks(const mbi_pagerank *run) {
+  const int64_t blocks = (run->n + MBI_PAGERANK_THREADS - 1) / MBI_PAGERANK_THREADS;
+  return blocks < MBI_PAGERANK_BLOCKS ? blocks : MBI_PAGERANK_BLOCKS;
+}
+
+/* Of `blocks` blocks; 0: as many as the vertices take. */
+static merbit_status mbi_pagerank_launch(mbi_pagerank *run, int kernel, int64_t blocks,
+                                         void **arguments) {
+  return mbi_device_launch(run->context, run->gpu.kernels[kernel], mbi_pagerank_kernels[kernel],
+                           blocks > 0 ? blocks : mbi_pagerank_blocks(run), MBI_PAGERANK_THREADS,
+                           MBI_PAGERANK_SHARED, run->engine.gpu.stream, arguments);
+}
+
+/* ---- Vectors ----------------------------------------------------------------------------- */
+
+/* `source`, in host memory, is copied there; NULL: nothing is. */
+static merbit_status mbi_pagerank_place(mbi_pagerank *run, const void *source, int64_t count,
+                                        size_t size, const char *what, void **target) {
+  const merbit_status status = mbi_solve_allocate(&run->engine, count, size, what, target);
+  return status != MERBIT_OK || source == NULL
+             ? status
+             : mbi_solve_upload(&run->engine, *target, source, (size_t)count * size);
+}
+
+/* W of a pattern from its row_ptr, so that no host vector of it is made and moved. */
+static merbit_status mbi_pagerank_weigh(mbi_pagerank *run) {
+  const merbit_view *links = &run->links;
+  void *own = NULL, *arguments[3];
+  const void *row_ptr = links->row_ptr;
+  uint64_t n = (uint64_t)run->n;
+  merbit_status status = MERBIT_OK;
+  if (links->memory != MERBIT_MEMORY_DEVICE) {
+    status = mbi_pagerank_place(run, row_ptr, run->n + 1, mbi_index_bytes(links->offset_type),
+                                "row_ptr", &own);
+    row_ptr = own;
+  }
+  arguments[0] = &run->gpu.weights;
+  arguments[1] = &row_ptr;
+  arguments[2] = &n;
+  if (status == MERBIT_OK) {
+    status =
+        mbi_device_launch(run->context, run->gpu.kernels[MBI_PAGERANK_WEIGH],
+                          mbi_pagerank_kernels[MBI_PAGERANK_WEIGH], mbi_pagerank_blocks(run),
+                          MBI_PAGERANK_THREADS, 0, NULL, arguments);
+  }
+  if (own != NULL) {
+    if (status == MERBIT_OK) {
+      status = mbi_device_synchronize(run->context, NULL);
+    }
+    mbi_solve_free(&run->engine, own);
+    run->engine.bytes -= ((uint64_t)run->n + 1) * mbi_index_bytes(links->offset_type);
+  }
+  return status;
+}
+
+static merbit_status mbi_pagerank_upload(mbi_pagerank *run) {
+  const size_t size = mbi_type_size(run->type), bytes = (size_t)run->n * size;
+  mbi_pagerank_gpu *gpu = &run->gpu;
+  void *memory = NULL;
+  int i;
+  merbit_status status = mbi_pagerank_place(run, run->desc.start != NULL ? run->ranks : NULL,
+                                            run->n, size, "ranks", &gpu->z[0]);
+  for (i = 1; i < (run->plan->merbit.dual ? 3 : 2) && status == MERBIT_OK; i++) {
+    status = mbi_pagerank_place(run, NULL, run->n, size, "products", &gpu->z[i]);
+    if (status == MERBIT_OK) {
+      status = mbi_solve_zero(&run->engine, gpu->z[i], bytes);
+    }
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_pagerank_place(run, run->weights.totals, run->n, size, "vertex weights",
+                                &gpu->weights);
+  }
+  if (status == MERBIT_OK && run->weights.totals == NULL) {
+    status = mbi_pagerank_weigh(run);
+  }
+  if (status == MERBIT_OK && run->teleport != NULL) {
+    status = mbi_pagerank_place(run, run->teleport, run->n, size, "the teleport distribution",
+                                &gpu->teleport);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_pagerank_place(run, NULL, mbi_pagerank_blocks(run), 2 * sizeof(double),
+                                "partial sums", &gpu->partials);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_pagerank_place(run, &run->memory, 1, sizeof run->memory, "the state", &memory);
+    run->engine.memory = (mbi_solve_memory *)memory;
+  }
+  return status;
+}
+
+/* z of the first ranks, and what the first iteration starts from. */
+static merbit_status mbi_pagerank_begin(mbi_pagerank *run) {
+  int32_t given = run->desc.start != NULL;
+  uint64_t n = (uint64_t)run->n;
+  uint32_t blocks = (uint32_t)mbi_pagerank_blocks(run);
+  void *begin[5], *first[3];
+  merbit_status status;
+  begin[0] = &run->gpu.z[0];
+  begin[1] = &run->gpu.weights;
+  begin[2] = &given;
+  begin[3] = &n;
+  begin[4] = &run->gpu.partials;
+  first[0] = &run->gpu.partials;
+  first[1] = &blocks;
+  first[2] = &run->engine.memory;
+  status = mbi_pagerank_launch(run, MBI_PAGERANK_BEGIN, 0, begin);
+  return status == MERBIT_OK ? mbi_pagerank_launch(run, MBI_PAGERANK_FIRST, 1, first) : status;
+}
+
+/* ---- An iteration, as it is recorded ----------------------------------------------------- */
+
+/* One product, from z[turn] to the other. */
+static merbit_status mbi_pagerank_fused(mbi_pagerank *run, int turn) {
+  mbi_solve_memory *m = run->engine.memory;
+  void *stream = run->engine.gpu.stream;
+  const void *vectors[3];
+  void *arguments[1];
+  merbit_status status;
+  vectors[0] = run->gpu.z[turn];
+  vectors[1] = run->gpu.weights;
+  vectors[2] = run->gpu.teleport;
+  status = mbi_spmv_epilogue(run->plan, NULL, vectors[0], run->gpu.z[1 - turn], vectors,
+                             m->state.scalar, m->state.product_sums, &m->state.closed, stream);
+  arguments[0] = &run->engine.memory;
+  return status == MERBIT_OK
+             ? mbi_device_launch_early(run->context, run->gpu.kernels[MBI_PAGERANK_DECIDE],
+                                       mbi_pagerank_kernels[MBI_PAGERANK_DECIDE], 1, 1, 0,
+                                       stream, arguments)
+             : status;
+}
+
+/* Method MERBIT: two products that alternate, as the paper's dual-buffer commit wants it. */
+static merbit_status mbi_pagerank_dual(mbi_pagerank *run, int turn) {
+  mbi_devptr z = mbi_device_address(run->gpu.z[0]);
+  mbi_devptr y = mbi_device_address(run->gpu.z[1 + turn]);
+  mbi_devptr other = mbi_device_address(run->gpu.z[2 - turn]);
+  uint64_t n = (uint64_t)run->n;
+  uint32_t blocks = (uint32_t)mbi_pagerank_blocks(run);
+  void *update[7], *finish[3];
+  merbit_status status =
+      mbi_merbit_multiply_dual(run->plan, z, y, other, run->engine.gpu.stream);
+  update[0] = &z;
+  update[1] = &y;
+  update[2] = &run->gpu.weights;
+  update[3] = &run->gpu.teleport;
+  update[4] = &n;
+  update[5] = &run->engine.memory;
+  update[6] = &run->gpu.partials;
+  finish[0] = &run->gpu.partials;
+  finish[1] = &blocks;
+  finish[2] = &run->engine.memory;
+  if (status == MERBIT_OK) {
+    status = mbi_pagerank_launch(run, MBI_PAGERANK_UPDATE, 0, update);
+  }
+  return status == MERBIT_OK ? mbi_pagerank_launch(run, MBI_PAGERANK_FINISH, 1, finish)
+                             : status;
+}
+
+/* Two iterations, so that whatever was enqueued before, or failed while it was, the next ones
+ * begin with z[0]. */
+static merbit_status mbi_pagerank_enqueue(merbit_solver *engine) {
+  mbi_pagerank *run = (mbi_pagerank *)(void *)engine; /* its first member */
+  merbit_status status = MERBIT_OK;
+  int turn;
+  for (turn = 0; turn < 2 && status == MERBIT_OK; turn++) {
+    status =
+        run->plan->merbit.dual ? mbi_pagerank_dual(run, turn) : mbi_pagerank_fused(run, turn);
+  }
+  return status;
+}
+
+/* ---- Life -------------------------------------------------------------------------------- */
+
+static merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run) {
+  merbit_solver *engine = &run->engine;
+  merbit_status status = mbi_pagerank_plan(run, MERBIT_SIDE_CUDA);
+  if (status == MERBIT_OK) {
+    status = mbi_device_enter(run->context);
+  }
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  engine->side = MERBIT_SIDE_CUDA;
+  engine->context = run->context;
+  run->method.name = "PageRank";
+  run->method.iterate = mbi_pagerank_enqueue;
+  engine->method = &run->method;
+  mbi_batch_stream(engine);
+  status = mbi_pagerank_specialise(run);
+  if (status == MERBIT_OK) {
+    status = mbi_pagerank_upload(run);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_pagerank_begin(run);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_batch_create(engine);
+  }
+  mbi_device_leave(run->context);
+  return status;
+}
+
+/* What a dead device held is gone with it. Leaves `gpu` empty, so that the CPU may follow. */
+static void mbi_pagerank_release_cuda(mbi_pagerank *run) {
+  merbit_context *context = run->context;
+  merbit_solver *engine = &run->engine;
+  mbi_pagerank_gpu *gpu = &run->gpu;
+  int i;
+  if (engine->side == MERBIT_SIDE_CUDA && mbi_device_enter_alive(context)) {
+    mbi_batch_destroy(engine);
+    for (i = 0; i < 3; i++) {
+      mbi_solve_free(engine, gpu->z[i]);
+    }
+    mbi_solve_free(engine, gpu->weights);
+    mbi_solve_free(engine, gpu->teleport);
+    mbi_solve_free(engine, gpu->partials);
+    mbi_solve_free(engine, engine->memory);
+    mbi_program_destroy(context, &engine->gpu.program);
+    mbi_device_leave(context);
+  }
+  memset(gpu, 0, sizeof *gpu);
+  memset(engine, 0, sizeof *engine);
+  merbit_plan_destroy(run->plan);
+  run->plan = NULL;
+}
+
+/* ---- Batches, and one look after each ---------------------------------------------------- */
+
+/* The next batch ends `span` iterations on. */
+static merbit_status mbi_pagerank_iterate_cuda(mbi_pagerank *run, int span) {
+  mbi_solve_memory *m = run->engine.memory;
+  const int look = run->memory.state.iterations + span;
+  merbit_status status = mbi_device_enter(run->context);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  status = mbi_solve_upload(&run->engine, &m->state.look, &look, sizeof look);
+  if (status == MERBIT_OK) {
+    status = mbi_batch_run(&run->engine, (span + 1) / 2);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_solve_download(&run->engine, &run->memory, m, sizeof *m);
+    run->looks++;
+  }
+  mbi_device_leave(run->context);
+  return status;
+}
+
+/* Ranks, at the end. */
+static merbit_status mbi_pagerank_fetch(mbi_pagerank *run) {
+  void *z = run->gpu.z[run->plan->merbit.dual ? 0 : run->memory.state.iterations % 2];
+  uint64_t n = (uint64_t)run->n;
+  void *end[3];
+  merbit_status status = mbi_device_enter(run->context);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  end[0] = &z;
+  end[1] = &run->gpu.weights;
+  end[2] = &n;
+  status = mbi_pagerank_launch(run, MBI_PAGERANK_END, 0, end);
+  if (status == MERBIT_OK) {
+    status = mbi_solve_download(&run->engine, run->ranks, z,
+                                (size_t)run->n * mbi_type_size(run->type));
+  }
+  mbi_device_leave(run->context);
+  return status;
+}
+
+/* ==== >>solve/power.c  PageRank on the CPU, and its loop ================================== */
+/* PageRank: the CPU's iterations, who computes, and the loop. */
+#define MBI_PAGERANK_CHUNK 8192 /* vertices that one task updates */
+
+/* ---- CPU --------------------------------------------------------------------------------- */
+
+static int64_t mbi_pagerank_chunk_end(const mbi_pagerank *run, int64_t begin) {
+  return begin + MBI_PAGERANK_CHUNK < run->n ? begin + MBI_PAGERANK_CHUNK : run->n;
+}
+
+static void mbi_pagerank_note(const mbi_pagerank *run, int chunk, double change, double mass) {
+  run->partials[2 * (size_t)chunk] = change;
+  run->partials[2 * (size_t)chunk + 1] = mass;
+}
+
+/* One chunk: z of the first ranks, which are all equal unless given, and the vertices that
+ * dangle. */
+static void mbi_pagerank_begin_f64(void *argument, int chunk) {
+  const mbi_pagerank *run = (const mbi_pagerank *)argument;
+  const double *weights = (const double *)run->weights.totals;
+  const double even = (double)(1 / (double)run->n);
+  double *z = (double *)run->ranks;
+  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
+  const int64_t end = mbi_pagerank_chunk_end(run, i);
+  double dangling = 0, mass = 0;
+  for (; i < end; i++) {
+    const double rank = run->desc.start != NULL ? z[i] : even;
+    z[i] = (double)((double)rank / fabs((double)weights[i]));
+    dangling += weights[i] < 0 ? 1 : 0;
+    mass += weights[i] < 0 ? (double)z[i] : 0;
+  }
+  mbi_pagerank_note(run, chunk, dangling, mass);
+}
+
+/* One chunk of z' = (d * y + base) / W. */
+static void mbi_pagerank_uniform_f64(void *argument, int chunk) {
+  const mbi_pagerank *run = (const mbi_pagerank *)argument;
+  const double *y = (const double *)run->y;
+  const double *weights = (const double *)run->weights.totals;
+  double *z = (double *)run->ranks;
+  const double damping = run->memory.state.scalar[MBI_PAGERANK_DAMPING];
+  const double base = run->memory.state.scalar[MBI_PAGERANK_BASE];
+  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
+  const int64_t end = mbi_pagerank_chunk_end(run, i);
+  double change[4] = {0, 0, 0, 0}, mass[4] = {0, 0, 0, 0};
+  for (; i + 4 <= end; i += 4) {
+    int lane;
+    for (lane = 0; lane < 4; lane++) {
+      const double weight = fabs((double)weights[i + lane]);
+      const double share = base;
+      const double next = (double)((damping * (double)y[i + lane] + share) / weight);
+      change[lane] += fabs((double)next - (double)z[i + lane]) * weight;
+      mass[lane] += (double)next * (weight - (double)weights[i + lane]); /* of those that dangle: 2 */
+      z[i + lane] = next;
+    }
+  }
+  for (; i < end; i++) {
+      const double weight = fabs((double)weights[i + 0]);
+      const double share = base;
+      const double next = (double)((damping * (double)y[i + 0] + share) / weight);
+      change[0] += fabs((double)next - (double)z[i + 0]) * weight;
+      mass[0] += (double)next * (weight - (double)weights[i + 0]); /* of those that dangle: 2 */
+      z[i + 0] = next;
+  }
+  mbi_pagerank_note(run, chunk, change[0] + change[1] + change[2] + change[3],
+                    (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
+}
+
+/* One chunk of z' = (d * y + base * t) / W. */
+static void mbi_pagerank_personal_f64(void *argument, int chunk) {
+  const mbi_pagerank *run = (const mbi_pagerank *)argument;
+  const double *y = (const double *)run->y;
+  const double *weights = (const double *)run->weights.totals;
+  const double *teleport = (const double *)run->teleport;
+  double *z = (double *)run->ranks;
+  const double damping = run->memory.state.scalar[MBI_PAGERANK_DAMPING];
+  const double base = run->memory.state.scalar[MBI_PAGERANK_BASE];
+  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
+  const int64_t end = mbi_pagerank_chunk_end(run, i);
+  double change[4] = {0, 0, 0, 0}, mass[4] = {0, 0, 0, 0};
+  for (; i + 4 <= end; i += 4) {
+    int lane;
+    for (lane = 0; lane < 4; lane++) {
+      const double weight = fabs((double)weights[i + lane]);
+      const double share = base * (double)teleport[i + lane];
+      const double next = (double)((damping * (double)y[i + lane] + share) / weight);
+      change[lane] += fabs((double)next - (double)z[i + lane]) * weight;
+      mass[lane] += (double)next * (weight - (double)weights[i + lane]); /* of those that dangle: 2 */
+      z[i + lane] = next;
+    }
+  }
+  for (; i < end; i++) {
+      const double weight = fabs((double)weights[i + 0]);
+      const double share = base * (double)teleport[i + 0];
+      const double next = (double)((damping * (double)y[i + 0] + share) / weight);
+      change[0] += fabs((double)next - (double)z[i + 0]) * weight;
+      mass[0] += (double)next * (weight - (double)weights[i + 0]); /* of those that dangle: 2 */
+      z[i + 0] = next;
+  }
+  mbi_pagerank_note(run, chunk, change[0] + change[1] + change[2] + change[3],
+                    (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
+}
+
+static void mbi_pagerank_end_f64(void *argument, int chunk) {
+  const mbi_pagerank *run = (const mbi_pagerank *)argument;
+  const double *weights = (const double *)run->weights.totals;
+  double *z = (double *)run->ranks;
+  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
+  const int64_t end = mbi_pagerank_chunk_end(run, i);
+  for (; i < end; i++) {
+    z[i] = weights[i] < 0 ? z[i] : z[i] * weights[i];
+  }
+}
+
+/* One chunk: z of the first ranks, which are all equal unless given, and the vertices that
+ * dangle. */
+static void mbi_pagerank_begin_f32(void *argument, int chunk) {
+  const mbi_pagerank *run = (const mbi_pagerank *)argument;
+  const float *weights = (const float *)run->weights.totals;
+  const float even = (float)(1 / (double)run->n);
+  float *z = (float *)run->ranks;
+  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
+  const int64_t end = mbi_pagerank_chunk_end(run, i);
+  double dangling = 0, mass = 0;
+  for (; i < end; i++) {
+    const float rank = run->desc.start != NULL ? z[i] : even;
+    z[i] = (float)((double)rank / fabs((double)weights[i]));
+    dangling += weights[i] < 0 ? 1 : 0;
+    mass += weights[i] < 0 ? (double)z[i] : 0;
+  }
+  mbi_pagerank_note(run, chunk, dangling, mass);
+}
+
+/* One chunk of z' = (d * y + base) / W. */
+static void mbi_pagerank_uniform_f32(void *argument, int chunk) {
+  const mbi_pagerank *run = (const mbi_pagerank *)argument;
+  const float *y = (const float *)run->y;
+  const float *weights = (const float *)run->weights.totals;
+  float *z = (float *)run->ranks;
+  const double damping = run->memory.state.scalar[MBI_PAGERANK_DAMPING];
+  const double base = run->memory.state.scalar[MBI_PAGERANK_BASE];
+  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
+  const int64_t end = mbi_pagerank_chunk_end(run, i);
+  double change[4] = {0, 0, 0, 0}, mass[4] = {0, 0, 0, 0};
+  for (; i + 4 <= end; i += 4) {
+    int lane;
+    for (lane = 0; lane < 4; lane++) {
+      const double weight = fabs((double)weights[i + lane]);
+      const double share = base;
+      const float next = (float)((damping * (double)y[i + lane] + share) / weight);
+      change[lane] += fabs((double)next - (double)z[i + lane]) * weight;
+      mass[lane] += (double)next * (weight - (double)weights[i + lane]); /* of those that dangle: 2 */
+      z[i + lane] = next;
+    }
+  }
+  for (; i < end; i++) {
+      const double weight = fabs((double)weights[i + 0]);
+      const double share = base;
+      const float next = (float)((damping * (double)y[i + 0] + share) / weight);
+      change[0] += fabs((double)next - (double)z[i + 0]) * weight;
+      mass[0] += (double)next * (weight - (double)weights[i + 0]); /* of those that dangle: 2 */
+      z[i + 0] = next;
+  }
+  mbi_pagerank_note(run, chunk, change[0] + change[1] + change[2] + change[3],
+                    (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
+}
+
+/* One chunk of z' = (d * y + base * t) / W. */
+static void mbi_pagerank_personal_f32(void *argument, int chunk) {
+  const mbi_pagerank *run = (const mbi_pagerank *)argument;
+  const float *y = (const float *)run->y;
+  const float *weights = (const float *)run->weights.totals;
+  const float *teleport = (const float *)run->teleport;
+  float *z = (float *)run->ranks;
+  const double damping = run->memory.state.scalar[MBI_PAGERANK_DAMPING];
+  const double base = run->memory.state.scalar[MBI_PAGERANK_BASE];
+  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
+  const int64_t end = mbi_pagerank_chunk_end(run, i);
+  double change[4] = {0, 0, 0, 0}, mass[4] = {0, 0, 0, 0};
+  for (; i + 4 <= end; i += 4) {
+    int lane;
+    for (lane = 0; lane < 4; lane++) {
+      const double weight = fabs((double)weights[i + lane]);
+      const double share = base * (double)teleport[i + lane];
+      const float next = (float)((damping * (double)y[i + lane] + share) / weight);
+      change[lane] += fabs((double)next - (double)z[i + lane]) * weight;
+      mass[lane] += (double)next * (weight - (double)weights[i + lane]); /* of those that dangle: 2 */
+      z[i + lane] = next;
+    }
+  }
+  for (; i < end; i++) {
+      const double weight = fabs((double)weights[i + 0]);
+      const double share = base * (double)teleport[i + 0];
+      const float next = (float)((damping * (double)y[i + 0] + share) / weight);
+      change[0] += fabs((double)next - (double)z[i + 0]) * weight;
+      mass[0] += (double)next * (weight - (double)weights[i + 0]); /* of those that dangle: 2 */
+      z[i + 0] = next;
+  }
+  mbi_pagerank_note(run, chunk, change[0] + change[1] + change[2] + change[3],
+                    (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
+}
+
+static void mbi_pagerank_end_f32(void *argument, int chunk) {
+  const mbi_pagerank *run = (const mbi_pagerank *)argument;
+  const float *weights = (const float *)run->weights.totals;
+  float *z = (float *)run->ranks;
+  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
+  const int64_t end = mbi_pagerank_chunk_end(run, i);
+  for (; i < end; i++) {
+    z[i] = weights[i] < 0 ? z[i] : z[i] * weights[i];
+  }
+}
+
+/* Over all chunks; the two sums are in the order of the chunks. */
+static void mbi_pagerank_chunks(mbi_pagerank *run, mbi_task single, mbi_task twice,
+                                double sums[2]) {
+  const int64_t chunks = (run->n + MBI_PAGERANK_CHUNK - 1) / MBI_PAGERANK_CHUNK;
+  int64_t chunk;
+  mbi_parallel(run->context, (int)chunks, run->type == MERBIT_F32 ? single : twice, run);
+  sums[0] = sums[1] = 0;
+  for (chunk = 0; chunk < chunks; chunk++) {
+    sums[0] += run->partials[2 * chunk];
+    sums[1] += run->partials[2 * chunk + 1];
+  }
+}
+
+static merbit_status mbi_pagerank_prepare_cpu(mbi_pagerank *run) {
+  mbi_solve_state *state = &run->memory.state;
+  void *partials = NULL;
+  double sums[2];
+  merbit_status status = MERBIT_OK;
+  if (run->weights.totals == NULL) { /* the GPU was to count them */
+    status = mbi_weights_create(run->context, &run->links, &run->weights);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_pagerank_plan(run, MERBIT_SIDE_CPU);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_allocate_array(run->context, run->n, mbi_type_size(run->type),
+                                "a vector of ranks", &run->y);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_allocate_array(run->context, run->n / MBI_PAGERANK_CHUNK + 1,
+                                2 * sizeof(double), "partial sums", &partials);
+  }
+  run->partials = (double *)partials;
+  if (status == MERBIT_OK) {
+    mbi_pagerank_chunks(run, mbi_pagerank_begin_f32, mbi_pagerank_begin_f64, sums);
+    state->scalar[MBI_PAGERANK_DANGLING] = sums[0];
+    mbi_pagerank_spread(state, sums[1]);
+  }
+  return status;
+}
+
+static merbit_status mbi_pagerank_iterate_cpu(mbi_pagerank *run) {
+  double sums[2];
+  const merbit_status status =
+      merbit_spmv(run->plan, NULL, NULL, run->ranks, NULL, run->y, NULL);
+  if (status == MERBIT_OK) {
+    if (run->teleport != NULL) {
+      mbi_pagerank_chunks(run, mbi_pagerank_personal_f32, mbi_pagerank_personal_f64, sums);
+    } else {
+      mbi_pagerank_chunks(run, mbi_pagerank_uniform_f32, mbi_pagerank_uniform_f64, sums);
+    }
+    mbi_pagerank_decide(&run->memory, sums[0], sums[1]);
+  }
+  return status;
+}
+
+/* ---- Either side ------------------------------------------------------------------------- */
+
+static void mbi_pagerank_release(mbi_pagerank *run) {
+  merbit_context *context = run->context;
+  mbi_pagerank_release_cuda(run);
+  mbi_release(context, run->partials);
+  mbi_release(context, run->y);
+  mbi_release(context, run->teleport);
+  mbi_weights_destroy(context, &run->weights);
+  mbi_host_view_release(context, &run->expanded);
+  mbi_host_view_release(context, &run->copy);
+  merbit_matrix_destroy(run->entries);
+}
+
+/* AUTO may take the CPU when the GPU fails now and the graph came in host memory. */
+static merbit_status mbi_pagerank_prepare(mbi_pagerank *run, merbit_memory memory) {
+  merbit_context *context = run->context;
+  char reason[sizeof run->plan->reason];
+  merbit_status status;
+  if (mbi_pagerank_side(run) == MERBIT_SIDE_CPU) {
+    return mbi_pagerank_prepare_cpu(run);
+  }
+  status = mbi_pagerank_prepare_cuda(run);
+  if (status == MERBIT_OK || run->desc.side == MERBIT_SIDE_CUDA || memory == MERBIT_MEMORY_DEVICE ||
+      run->desc.method != MERBIT_METHOD_AUTO || status == MERBIT_OUT_OF_MEMORY) {
+    return status;
+  }
+  mbi_pagerank_release_cuda(run);
+  mbi_forgive(context, reason, sizeof reason);
+  mbi_log(context, "this PageRank computes on the CPU: %s", reason);
+  status = mbi_pagerank_prepare_cpu(run);
+  if (status == MERBIT_OK) {
+    memcpy(run->plan->reason, reason, sizeof reason);
+  }
+  return status;
+}
+
+static void mbi_pagerank_note_history(mbi_pagerank *run) {
+  const int last = run->memory.state.iterations;
+  const int size = run->desc.history_size;
+  int k = run->known;
+  for (; k < last && k < size; k++) {
+    run->desc.history[k] = run->memory.ring[(k + 1) % MBI_SOLVE_RING];
+  }
+  run->known = last;
+}
+
+static merbit_status mbi_pagerank_iterate(mbi_pagerank *run) {
+  const int cuda = run->plan->side == MERBIT_SIDE_CUDA;
+  const double start = mbi_seconds();
+  const merbit_pagerank_desc *desc = &run->desc;
+  mbi_solve_state *state = &run->memory.state;
+  int span = run->engine.gpu.loops ? 2 * MBI_SOLVE_SPAN : MBI_SOLVE_SPAN;
+  double sums[2], before = start;
+  while (state->stop == MBI_SOLVE_RUNNING) {
+    const merbit_status status =
+        cuda ? mbi_pagerank_iterate_cuda(run, span) : mbi_pagerank_iterate_cpu(run);
+    const double now = mbi_seconds();
+    if (status != MERBIT_OK) {
+      return status;
+    }
+    span = mbi_solve_next_span(state->iterations - run->known, now - before);
+    before = now;
+    mbi_pagerank_note_history(run);
+    if (desc->progress != NULL &&
+        desc->progress(desc->progress_user, state->iterations, state->rr, now - start) != 0 &&
+        state->stop == MBI_SOLVE_RUNNING) {
+      state->stop = MERBIT_STOP_CANCELLED;
+    }
+  }
+  if (cuda) {
+    return mbi_pagerank_fetch(run);
+  }
+  mbi_pagerank_chunks(run, mbi_pagerank_end_f32, mbi_pagerank_end_f64, sums);
+  return MERBIT_OK;
+}
+
+static void mbi_pagerank_report(const mbi_pagerank *run, merbit_pagerank_result *result) {
+  const mbi_solve_state *state = &run->memory.state;
+  result->stop = state->stop == MBI_PAGERANK_CONVERGED ? MERBIT_STOP_CONVERGED
+                                                       : (merbit_stop)state->stop;
+  result->iterations = state->iterations;
+  result->change = state->rr;
+  result->dangling = (int64_t)state->scalar[MBI_PAGERANK_DANGLING];
+  (void)merbit_plan_get_info(run->plan, &result->plan);
+  (void)merbit_plan_describe(run->plan, result->description, sizeof result->description);
+  result->synchronizations = run->looks;
+  result->recorded = run->engine.gpu.graph != NULL ? 1 + run->engine.gpu.loops : 0;
+  result->device_bytes = result->plan.device_bytes + (int64_t)run->engine.bytes;
+}
+
+/* `graph` is a square view, not empty, whose header has been checked. */
+static merbit_status mbi_pagerank_run(mbi_pagerank *run, const merbit_view *graph,
+                                      merbit_pagerank_result *result) {
+  const double start = mbi_seconds();
+  merbit_status status = mbi_pagerank_encode(run, graph);
+  if (status == MERBIT_OK) {
+    mbi_pagerank_start(run);
+    status = mbi_pagerank_prepare(run, graph->memory);
+  }
+  result->prepare_seconds = mbi_seconds() - start;
+  if (status == MERBIT_OK) {
+    status = mbi_pagerank_iterate(run);
+  }
+  if (status == MERBIT_OK) {
+    result->iterate_seconds = mbi_seconds() - start - result->prepare_seconds;
+    mbi_pagerank_report(run, result);
+  }
+  mbi_pagerank_release(run);
+  return status;
+}
+
+MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_view *graph,
+                                         const merbit_pagerank_desc *desc, void *ranks,
+                                         merbit_pagerank_result *result) {
+  merbit_pagerank_result answer;
+  mbi_pagerank run;
+  merbit_status status;
+  memset(&answer, 0, sizeof answer);
+  memset(&run, 0, sizeof run);
+  if (result != NULL) {
+    *result = answer;
+  }
+  if (context == NULL) {
+    return MERBIT_INVALID_ARGUMENT;
+  }
+  run.context = context;
+  run.ranks = ranks;
+  if (desc != NULL) {
+    run.desc = *desc;
+  }
+  status = mbi_pagerank_check(&run, graph, ranks);
+  if (status == MERBIT_OK && run.n > 0) {
+    status = mbi_pagerank_run(&run, graph, &answer);
+  }
+  if (status == MERBIT_OK && result != NULL) {
+    *result = answer;
+  }
+  return status;
+}
+
+/* ==== >>solve/jacobi.c  eigenvalues of a small symmetric matrix =========================== */
+/* Eigenvalues and vectors of a small dense symmetric matrix by Jacobi's rotations, which find
+ * small ones as accurately as large ones: Golub, Van Loan, "Matrix Computations", section 8.5.
+ */
+#define MBI_JACOBI_SWEEPS 40
+
+/* The rotation of rows and columns p and q that makes a(p, q) zero. */
+static void mbi_jacobi_angle(const double *a, int n, int p, int q, double *c, double *s) {
+  const double half = (a[q * n + q] - a[p * n + p]) / (2 * a[p * n + q]);
+  const double t = (half >= 0 ? 1 : -1) / (fabs(half) + sqrt(1 + half * half));
+  *c = 1 / sqrt(1 + t * t);
+  *s = t * *c;
+}
+
+/* (x, y) becomes (c x - s y, s x + c y), for n pairs `stride` apart. */
+static void mbi_jacobi_turn(double *x, double *y, int n, int stride, double c, double s) {
+  int k;
+  for (k = 0; k < n; k++) {
+    const double old = x[k * stride];
+    x[k * stride] = c * old - s * y[k * stride];
+    y[k * stride] = s * old + c * y[k * stride];
+  }
+}
+
+/* One rotation of each pair; returns how many were needed. */
+static int mbi_jacobi_sweep(double *a, double *vectors, int n, double least) {
+  int p, q, turned = 0;
+  for (p = 0; p < n; p++) {
+    for (q = p + 1; q < n; q++) {
+      double c, s;
+      if (fabs(a[p * n + q]) <= least) {
+        continue;
+      }
+      mbi_jacobi_angle(a, n, p, q, &c, &s);
+      mbi_jacobi_turn(a + p * n, a + q * n, n, 1, c, s);
+      mbi_jacobi_turn(a + p, a + q, n, n, c, s);
+      mbi_jacobi_turn(vectors + p * n, vectors + q * n, n, 1, c, s);
+      a[p * n + q] = a[q * n + p] = 0;
+      turned++;
+    }
+  }
+  return turned;
+}
+
+/* a, n x n, loses everything but its diagonal: the eigenvalues. Row q of `vectors` is the one
+ * that belongs to a(q, q). The numbers are finite. */
+static void mbi_jacobi(double *a, double *vectors, int n) {
+  double most = 0;
+  int i, sweep;
+  for (i = 0; i < n * n; i++) {
+    most = fabs(a[i]) > most ? fabs(a[i]) : most;
+    vectors[i] = i % (n + 1) == 0 ? 1 : 0;
+  }
+  for (sweep = 0; sweep < MBI_JACOBI_SWEEPS; sweep++) {
+    if (mbi_jacobi_sweep(a, vectors, n, 0.25 * DBL_EPSILON * most / n) == 0) {
+      break;
+    }
+  }
+}
+
+/* ==== >>solve/eigen_types.h  eigenpairs: what their rooms share =========================== */
+/* Eigenpairs: solve/eigen.c. The vectors are those of a solver, whose engine multiplies. */
+static const mbi_step mbi_eigen_steps[] = {
+    {"mbk_arnoldi_project", {&mbi_arnoldi_project_code_f64, &mbi_arnoldi_project_code_f32}},
+    {"mbk_arnoldi_again", {&mbi_arnoldi_again_code_f64, &mbi_arnoldi_again_code_f32}},
+    {"mbk_arnoldi_extend", {&mbi_arnoldi_extend_code_f64, &mbi_arnoldi_extend_code_f32}},
+    {"mbk_eigen_rotate", {&mbi_eigen_rotate_code_f64, &mbi_eigen_rotate_code_f32}},
+    {"mbk_eigen_check", {&mbi_eigen_check_code_f64, &mbi_eigen_check_code_f32}},
+    {"mbk_power_measure", {&mbi_power_measure_code_f64, &mbi_power_measure_code_f32}},
+    {"mbk_power_turn", {&mbi_power_turn_code_f64, &mbi_power_turn_code_f32}},
+};
+enum {
+  MBI_ARNOLDI_PROJECT_IN_EIGEN = 0,
+  MBI_ARNOLDI_AGAIN_IN_EIGEN,
+  MBI_ARNOLDI_EXTEND_IN_EIGEN,
+  MBI_EIGEN_ROTATE_IN_EIGEN,
+  MBI_EIGEN_CHECK_IN_EIGEN,
+  MBI_POWER_MEASURE_IN_EIGEN,
+  MBI_POWER_TURN_IN_EIGEN
+};
+#define MBI_EIGEN_STEPS ((int)(sizeof mbi_eigen_steps / sizeof mbi_eigen_steps[0]))
+
+typedef struct mbi_eigen {
+  merbit_solver *solver;
+  merbit_eigen_desc desc; /* defaults filled in */
+  mbi_solve_state state;  /* as the last look found it, or as it will go on */
+  uint64_t random;
+  int stop;     /* a merbit_stop, or MBI_SOLVE_ON */
+  int found;    /* pairs to be checked and returned */
+  double best;  /* residual or estimate at the last gain, */
+  int since;    /* and when that was: restarts, for the power method iterations */
+  double scale; /* the size of the largest eigenvalue seen */
+  /* Lanczos; matrices are m x m for a basis of m vectors: */
+  double *memory;
+  double *t;        /* v_i'A v_j */
+  double *work;     /* its diagonal: eigenvalues */
+  double *s;        /* rows: eigenvectors of t */
+  double *columns;  /* as they come from the solver: m + 1 numbers each */
+  double *couple;   /* of vectors behind a rotation with the next one */
+  double *estimate; /* ||A v - lambda v|| by Lanczos, in the order of `order` */
+  int *order;       /* rows of s, the wanted ones first */
+  int done, size;   /* columns of t: before this cycle, and complete */
+  int restarts;
+  int row, column; /* where t is not symmetric */
+  double value;    /* and what t(row, column) should have been zero apart from */
+} mbi_eigen;
+
+/* The next of numbers in [-1, 1) that depend on the seed alone: Steele, Lea, Flood,
+ * "Fast splittable pseudorandom number generators" (2014). */
+static double mbi_eigen_random(mbi_eigen *e) {
+  uint64_t z = e->random += 0x9e3779b97f4a7c15u;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  z ^= z >> 31;
+  return (double)(z >> 11) / 4503599627370496.0 - 1;
+}
+
+/* A random vector of length 1 at `slot`. */
+static merbit_status mbi_eigen_throw(mbi_eigen *e, int slot) {
+  merbit_solver *solver = e->solver;
+  const int64_t n = solver->n;
+  void *host = NULL;
+  double *numbers, square = 0;
+  int64_t i;
+  merbit_status status =
+      mbi_allocate_array(solver->context, n, sizeof(double), "a random vector", &host);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  numbers = (double *)host;
+  for (i = 0; i < n; i++) {
+    numbers[i] = mbi_eigen_random(e);
+    square += numbers[i] * numbers[i];
+  }
+  for (i = 0; i < n; i++) {
+    const double number = numbers[i] / sqrt(square);
+    if (solver->type == MERBIT_F32) {
+      ((float *)host)[i] = (float)number; /* behind what is still to be read */
+    } else {
+      numbers[i] = number;
+    }
+  }
+  status = mbi_solve_upload(solver, solver->v.at[slot], host, mbi_solve_bytes(solver));
+  mbi_release(solver->context, host);
+  return status;
+}
+
+static merbit_status mbi_eigen_look(mbi_eigen *e) {
+  e->solver->synchronizations += mbi_solve_on_gpu(e->solver);
+  return mbi_solve_download(e->solver, &e->state, &e->solver->memory->state, sizeof e->state);
+}
+
+/* What the host has changed in e->state. The solver may go on. */
+static merbit_status mbi_eigen_tell(mbi_eigen *e) {
+  e->state.stop = MBI_SOLVE_RUNNING;
+  e->state.closed = 0;
+  return mbi_solve_upload(e->solver, &e->solver->memory->state, &e->state, sizeof e->state);
+}
+
+/* After a look: the caller is told, and may ask to stop. */
+static void mbi_eigen_progress(mbi_eigen *e, double estimate) {
+  if (e->desc.progress != NULL &&
+      e->desc.progress(e->desc.progress_user, e->state.iterations, estimate,
+                       mbi_seconds() - e->solver->started) != 0 &&
+      e->stop == MBI_SOLVE_ON) {
+    e->stop = MERBIT_STOP_CANCELLED;
+  }
+}
+
+/* Whether `now` comes without a gain of a tenth for `patience`. */
+static int mbi_eigen_stagnates(mbi_eigen *e, double estimate, int now, int patience) {
+  if (!(estimate > 0.9 * e->best)) {
+    e->best = estimate;
+    e->since = now;
+  }
+  return now - e->since >= patience;
+}
+
+/* ==== >>solve/lanczos.c  eigenpairs: Lanczos ============================================== */
+/* Lanczos with full reorthogonalisation and thick restarts: Wu, Simon (2000); Saad, "Numerical
+ * Methods for Large Eigenvalue Problems", 2nd ed. (2011), section 6.3. The host looks once a
+ * cycle, when the basis is full, and computes the eigenvalues of the small matrix. */
+#define MBI_LANCZOS_PATIENCE                                                                   \
+  50 /* restarts in which the largest estimate has to fall by a tenth */
+#define MBI_LANCZOS_SYMMETRY                                                                   \
+  1e4 /* roundings of ||A|| by which t may differ from a symmetric one */
+
+static void mbi_lanczos_layout(merbit_solver *solver) {
+  const int columns = solver->desc.restart;
+  mbi_arnoldi_layout(solver, columns);
+  solver->v.lanczos = 1;
+  solver->bytes_at[MBI_AT_X] = solver->bytes_at[MBI_AT_B] = (int64_t)sizeof(double);
+  solver->bytes_at[MBI_EIGEN_KEEP] =
+      solver->v.stride * (int64_t)mbi_type_size(solver->type) * solver->kept;
+  solver->bytes_at[MBI_EIGEN_S] = (int64_t)sizeof(double) * columns * columns;
+  solver->alias[MBI_EIGEN_KEEP] = MBI_SOLVE_OWN;
+  solver->alias[MBI_EIGEN_S] = MBI_SOLVE_OWN;
+}
+
+/* w joins the basis. */
+static merbit_status mbi_lanczos_join(merbit_solver *solver) {
+  merbit_status status = mbi_solve_step(solver, MBI_ARNOLDI_PROJECT_IN_EIGEN);
+  if (status == MERBIT_OK) {
+    status = mbi_solve_step(solver, MBI_ARNOLDI_AGAIN_IN_EIGEN);
+  }
+  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_ARNOLDI_EXTEND_IN_EIGEN) : status;
+}
+
+static merbit_status mbi_lanczos_iterate(merbit_solver *solver) {
+  const merbit_status status = mbi_solve_product(solver, MBI_ARNOLDI_U, MBI_AT_W);
+  return status == MERBIT_OK ? mbi_lanczos_join(solver) : status;
+}
+
+/* A random vector behind `size` others: at the start, and where these span all that products
+ * reach. */
+static merbit_status mbi_lanczos_fresh(mbi_eigen *e, int size) {
+  merbit_status status = mbi_eigen_throw(e, MBI_AT_W);
+  e->state.scalar[MBI_ARNOLDI_SIZE] = size;
+  e->state.scalar[MBI_LANCZOS_FRESH] = 1;
+  if (status == MERBIT_OK) {
+    status = mbi_eigen_tell(e);
+  }
+  return status == MERBIT_OK ? mbi_lanczos_join(e->solver) : status;
+}
+
+/* Products until the basis is full or spans all that they reach. */
+static merbit_status mbi_lanczos_fill(mbi_eigen *e) {
+  merbit_solver *solver = e->solver;
+  merbit_status status;
+  do {
+    const int span = solver->v.basis + 1 - (int)e->state.scalar[MBI_ARNOLDI_SIZE];
+    status = mbi_solve_prepare_batch(solver, MBI_OPEN_GO_ON, span > 0 ? span : 1);
+    if (status == MERBIT_OK) {
+      status = mbi_batch_run(solver, span > 0 ? span : 1);
+    }
+    if (status == MERBIT_OK) {
+      status = mbi_eigen_look(e);
+    }
+  } while (status == MERBIT_OK && e->state.stop == MBI_SOLVE_RUNNING);
+  e->size = (int)e->state.scalar[MBI_ARNOLDI_SIZE] - 1;
+  return status;
+}
+
+/* New columns into t; what contradicts symmetry is remembered. */
+static merbit_status mbi_lanczos_take(mbi_eigen *e) {
+  const int m = e->solver->v.basis;
+  const double limit = MBI_LANCZOS_SYMMETRY * e->state.epsilon * e->solver->norm;
+  const merbit_status status =
+      mbi_solve_download(e->solver, e->columns, mbi_small(&e->solver->v, MBI_SMALL_COLUMN),
+                         sizeof(double) * (size_t)m * (size_t)(m + 1));
+  int i, j;
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  for (j = e->done; j < e->size; j++) {
+    for (i = 0; i <= j; i++) {
+      const double found = e->columns[j * (m + 1) + i];
+      const double wanted = i == j         ? found
+                            : j == e->done ? e->couple[i]
+                            : i == j - 1   ? e->columns[i * (m + 1) + j]
+                                           : 0;
+      if (!(fabs(found - wanted) <= limit) && e->row < 0) {
+        e->row = i;
+        e->column = j;
+        e->value = found - wanted;
+      }
+      e->t[i * m + j] = e->t[j * m + i] = found;
+    }
+  }
+  return MERBIT_OK;
+}
+
+/* Whether eigenvalue a comes before b, where `place` of the order is to be filled. */
+static int mbi_lanczos_before(const mbi_eigen *e, double a, double b, int place) {
+  switch (e->desc.which) {
+  case MERBIT_EIGEN_LARGEST:
+    return a > b;
+  case MERBIT_EIGEN_SMALLEST:
+    return a < b;
+  case MERBIT_EIGEN_BOTH_ENDS:
+    return place % 2 == 0 ? a > b : a < b;
+  default:
+    return fabs(a) > fabs(b);
+  }
+}
+
+/* Eigenvalues of t, in order, and how far each pair still is from one of A. */
+static void mbi_lanczos_solve(mbi_eigen *e) {
+  const int m = e->solver->v.basis, size = e->size;
+  const double beta = e->state.scalar[MBI_ARNOLDI_BETA];
+  int i, j;
+  for (i = 0; i < size; i++) {
+    for (j = 0; j < size; j++) {
+      e->work[i * size + j] = e->t[i * m + j];
+    }
+  }
+  mbi_jacobi(e->work, e->s, size);
+  for (i = 0; i < size; i++) {
+    e->order[i] = i;
+  }
+  for (i = 0; i < size; i++) {
+    for (j = i + 1; j < size; j++) {
+      const int first = e->order[i], other = e->order[j];
+      if (mbi_lanczos_before(e, e->work[other * (size + 1)], e->work[first * (size + 1)], i)) {
+        e->order[i] = other;
+        e->order[j] = first;
+      }
+    }
+  }
+  for (i = 0; i < size; i++) {
+    const double value = fabs(e->work[e->order[i] * (size + 1)]);
+    e->scale = value > e->scale ? value : e->scale;
+    e->estimate[i] = fabs(beta * e->s[e->order[i] * size + size - 1]);
+  }
+}
+
+/* The first `to` eigenvectors of t make vectors of the basis; with `next` the newest one stays
+ * behind them, and the basis can grow again. */
+static merbit_status mbi_lanczos_rotate(mbi_eigen *e, int to, int next) {
+  merbit_solver *solver = e->solver;
+  const int m = solver->v.basis, size = e->size;
+  merbit_status status;
+  int q, k;
+  for (q = 0; q < to; q++) {
+    const double *row = e->s + e->order[q] * size;
+    for (k = 0; k < m; k++) {
+      e->columns[q * m + k] = k < size ? row[k] : 0;
+      e->t[q * m + k] = k == q ? e->work[e->order[q] * (size + 1)] : 0;
+    }
+    e->couple[q] = e->state.scalar[MBI_ARNOLDI_BETA] * row[size - 1];
+  }
+  e->state.scalar[MBI_EIGEN_FROM] = size;
+  e->state.scalar[MBI_EIGEN_TO] = to;
+  e->state.scalar[MBI_EIGEN_NEXT] = next;
+  e->state.scalar[MBI_EIGEN_CHECK] = 0;
+  e->state.scalar[MBI_ARNOLDI_SIZE] = to + 1;
+  e->done = to;
+  status = mbi_eigen_tell(e);
+  if (status == MERBIT_OK) {
+    status = mbi_solve_upload(solver, solver->v.at[MBI_EIGEN_S], e->columns,
+                              sizeof(double) * (size_t)m * (size_t)to);
+  }
+  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_EIGEN_ROTATE_IN_EIGEN) : status;
+}
+
+/* After a cycle: e->stop, with half of the tolerance left for roundings. */
+static void mbi_lanczos_decide(mbi_eigen *e) {
+  const int wanted = e->desc.count;
+  double worst = 0;
+  int i, there = 0;
+  mbi_lanczos_solve(e);
+  e->found = wanted < e->size ? wanted : e->size;
+  for (i = 0; i < e->found; i++) {
+    there += e->estimate[i] <= 0.5 * e->desc.tolerance * e->scale;
+    worst = e->estimate[i] > worst ? e->estimate[i] : worst;
+  }
+  if (e->row >= 0) {
+    e->stop = MERBIT_STOP_BREAKDOWN;
+  } else if (there == wanted || e->size == e->solver->n) {
+    e->stop = MERBIT_STOP_CONVERGED;
+  } else if (e->state.iterations >= e->desc.max_iterations) {
+    e->stop = MERBIT_STOP_CAP;
+  }
+  worst = e->scale > 0 ? worst / e->scale : 0;
+  if (e->stop == MBI_SOLVE_ON &&
+      mbi_eigen_stagnates(e, worst, e->restarts, MBI_LANCZOS_PATIENCE)) {
+    e->stop = MERBIT_STOP_STAGNATED;
+  }
+  mbi_eigen_progress(e, worst);
+}
+
+/* Vectors kept through a restart: the wanted ones, and some on their way. */
+static int mbi_lanczos_kept(const merbit_eigen_desc *desc, int basis) {
+  const int kept = desc->count + (basis - desc->count) / 3;
+  return kept < basis ? kept : basis;
+}
+
+/* To the end: e->stop, and the pairs found as the first vectors of the basis. */
+static merbit_status mbi_lanczos_run(mbi_eigen *e) {
+  const int basis = e->solver->v.basis;
+  merbit_status status = mbi_lanczos_fresh(e, 0);
+  e->state.scalar[MBI_ARNOLDI_SIZE] = 1;
+  while (status == MERBIT_OK) {
+    status = mbi_lanczos_fill(e);
+    if (status == MERBIT_OK && e->state.stop == MBI_SOLVE_NOT_FINITE) {
+      e->stop = MERBIT_STOP_NOT_FINITE;
+      return MERBIT_OK;
+    }
+    if (status == MERBIT_OK) {
+      status = mbi_lanczos_take(e);
+    }
+    if (status != MERBIT_OK) {
+      break;
+    }
+    if (e->state.scalar[MBI_ARNOLDI_BETA] == 0 && e->size < basis &&
+        e->state.iterations < e->desc.max_iterations) {
+      e->done = e->size; /* t has no entries that couple what follows */
+      memset(e->couple, 0, sizeof(double) * (size_t)basis);
+      status = mbi_lanczos_fresh(e, e->size);
+      e->state.scalar[MBI_ARNOLDI_SIZE] = e->size + 1;
+      continue;
+    }
+    mbi_lanczos_decide(e);
+    if (e->stop != MBI_SOLVE_ON) {
+      return mbi_lanczos_rotate(e, e->found, 0);
+    }
+    e->restarts++;
+    status = mbi_lanczos_rotate(e, mbi_lanczos_kept(&e->desc, basis), 1);
+  }
+  return status;
+}
+
+/* ==== >>solve/dominant.c  eigenpairs: the power method ==================================== */
+/* The power method: the eigenvalue that is largest in size, where there is one. */
+#define MBI_POWER_PATIENCE 1000 /* iterations in which the residual has to fall by a tenth */
+
+static void mbi_power_layout(merbit_solver *solver) {
+  solver->v.basis = 1;
+  solver->v.stride = 0;
+  solver->bytes_at[MBI_AT_X] = solver->bytes_at[MBI_AT_B] = (int64_t)sizeof(double);
+  solver->bytes_at[MBI_EIGEN_S] = (int64_t)sizeof(double);
+  solver->alias[MBI_ARNOLDI_V] = MBI_SOLVE_OWN;
+  solver->alias[MBI_ARNOLDI_U] = MBI_ARNOLDI_V;
+  solver->alias[MBI_EIGEN_S] = MBI_SOLVE_OWN;
+}
+
+static merbit_status mbi_power_iterate(merbit_solver *solver) {
+  merbit_status status = mbi_solve_product(solver, MBI_ARNOLDI_U, MBI_AT_W);
+  if (status == MERBIT_OK) {
+    status = mbi_solve_step(solver, MBI_POWER_MEASURE_IN_EIGEN);
+  }
+  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_POWER_TURN_IN_EIGEN) : status;
+}
+
+/* e->stop after a look. */
+static void mbi_power_decide(mbi_eigen *e) {
+  const mbi_solve_state *s = &e->state;
+  const double value = fabs(s->scalar[MBI_POWER_VALUE]);
+  const double residual = value > 0 ? sqrt(s->rr) / value : sqrt(s->rr);
+  if (s->stop == MBI_SOLVE_CANDIDATE || (s->stop == MBI_SOLVE_BREAKDOWN && s->value == 0)) {
+    e->stop = MERBIT_STOP_CONVERGED;
+  } else if (s->stop != MBI_SOLVE_RUNNING) {
+    e->stop = s->stop == MBI_SOLVE_CAP ? MERBIT_STOP_CAP : MERBIT_STOP_NOT_FINITE;
+  } else if (mbi_eigen_stagnates(e, residual, s->iterations, MBI_POWER_PATIENCE)) {
+    e->stop = MERBIT_STOP_STAGNATED;
+  }
+  mbi_eigen_progress(e, residual);
+}
+
+/* To the end: e->stop, and the vector in the basis. */
+static merbit_status mbi_power_run(mbi_eigen *e) {
+  double before = mbi_seconds();
+  int span = MBI_SOLVE_SPAN;
+  merbit_status status = mbi_eigen_throw(e, MBI_ARNOLDI_U);
+  while (status == MERBIT_OK && e->stop == MBI_SOLVE_ON) {
+    const int known = e->state.iterations;
+    double now;
+    status = mbi_solve_prepare_batch(e->solver, MBI_OPEN_GO_ON, span);
+    if (status == MERBIT_OK) {
+      status = mbi_batch_run(e->solver, span);
+    }
+    if (status == MERBIT_OK) {
+      status = mbi_eigen_look(e);
+    }
+    if (status == MERBIT_OK) {
+      now = mbi_seconds();
+      span = mbi_solve_next_span(e->state.iterations - known, now - before);
+      before = now;
+      mbi_power_decide(e);
+    }
+  }
+  e->found = e->stop != MERBIT_STOP_NOT_FINITE;
+  e->scale = fabs(e->state.scalar[MBI_POWER_VALUE]);
+  return status;
+}
+
+/* ==== >>solve/eigen.c  eigenpairs ========================================================= */
+/* Eigenpairs: what was asked, a solver's vectors to compute with, residuals, and what is told.
+ */
+#define MBI_EIGEN_BASIS 16 /* vectors beside two for each pair wanted, by default */
+#define MBI_EIGEN_BASIS_MOST 256
+
+static merbit_status mbi_eigen_refuse(merbit_context *context, const char *what, int value,
+                                      const char *instead) {
+  return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "eigen_desc.%s is %d; use %s", what, value,
+                  instead);
+}
+
+/* `desc` has its defaults. */
+static merbit_status mbi_eigen_check_desc(merbit_context *context,
+                                          const merbit_eigen_desc *desc, int64_t n) {
+  const int lanczos = desc->method == MERBIT_EIGEN_LANCZOS;
+  if ((int)desc->method < MERBIT_EIGEN_LANCZOS || (int)desc->method > MERBIT_EIGEN_POWER) {
+    return mbi_eigen_refuse(context, "method", (int)desc->method, "a MERBIT_EIGEN method");
+  }
+  if ((int)desc->which < MERBIT_EIGEN_LARGEST_MAGNITUDE ||
+      (int)desc->which > MERBIT_EIGEN_BOTH_ENDS ||
+      (!lanczos && desc->which != MERBIT_EIGEN_LARGEST_MAGNITUDE)) {
+    return mbi_eigen_refuse(context, "which", (int)desc->which,
+                            lanczos ? "a merbit_eigen_which"
+                                    : "MERBIT_EIGEN_LARGEST_MAGNITUDE with the power method");
+  }
+  if (desc->count < 1 || desc->count > (lanczos ? MERBIT_EIGEN_MOST : 1)) {
+    return mbi_eigen_refuse(context, "count", desc->count,
+                            lanczos ? "1 to 32 pairs" : "1 with the power method");
+  }
+  if (desc->count > n) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "eigen_desc.count is %d, but the matrix has %" PRId64 " rows", desc->count,
+                    n);
+  }
+  if (desc->basis <= desc->count + 1 || desc->basis > MBI_EIGEN_BASIS_MOST) {
+    return mbi_eigen_refuse(context, "basis", desc->basis,
+                            "more than count + 1 and up to 256 vectors, or 0");
+  }
+  if (desc->max_iterations < 0) {
+    return mbi_eigen_refuse(context, "max_iterations", desc->max_iterations,
+                            "0 for the default");
+  }
+  if ((int)desc->side < MERBIT_SIDE_AUTO || (int)desc->side > MERBIT_SIDE_CUDA) {
+    return mbi_eigen_refuse(context, "side", (int)desc->side, "a MERBIT_SIDE");
+  }
+  if (!(desc->tolerance > 0 && desc->tolerance < 1)) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "eigen_desc.tolerance is %g; use a number between 0 and 1, or 0 for the "
+                    "default",
+                    desc->tolerance);
+  }
+  return MERBIT_OK;
+}
+
+static void mbi_eigen_take_desc(merbit_eigen_desc *own, const merbit_view *view) {
+  if (own->tolerance == 0) {
+    own->tolerance = mbi_view_type(view) == MERBIT_F32 ? 1e-5 : 1e-10;
+  }
+  own->count = own->count != 0 ? own->count : 1;
+  own->basis = own->basis != 0 ? own->basis : 2 * own->count + MBI_EIGEN_BASIS;
+  own->max_iterations = own->max_iterations != 0 ? own->max_iterations : 10000;
+}
+
+/* The solver whose vectors and products are used. */
+static merbit_status mbi_eigen_make_solver(mbi_eigen *e, merbit_context *context,
+                                           const merbit_view *view) {
+  static const mbi_solve_method lanczos = {
+      "Lanczos", "solve/eigen.cu",   mbi_eigen_steps, MBI_EIGEN_STEPS, 0, 0, mbi_lanczos_layout,
+      NULL,      mbi_lanczos_iterate};
+  static const mbi_solve_method power = {"power method",
+                                         "solve/eigen.cu",
+                                         mbi_eigen_steps,
+                                         MBI_EIGEN_STEPS,
+                                         0,
+                                         0,
+                                         mbi_power_layout,
+                                         NULL,
+                                         mbi_power_iterate};
+  const merbit_eigen_desc *desc = &e->desc;
+  merbit_solver *solver = (merbit_solver *)mbi_allocate(context, sizeof *solver);
+  if (solver == NULL) {
+    return mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no memory for a solver's record");
+  }
+  memset(solver, 0, sizeof *solver);
+  mbi_context_retain(context);
+  solver->context = context;
+  solver->view = *view;
+  solver->type = mbi_view_type(view);
+  solver->n = solver->v.n = view->rows;
+  solver->method = desc->method == MERBIT_EIGEN_LANCZOS ? &lanczos : &power;
+  solver->desc.side = desc->side;
+  solver->desc.vector_memory = MERBIT_MEMORY_HOST;
+  solver->desc.tolerance = desc->tolerance;
+  solver->desc.max_iterations = desc->max_iterations;
+  solver->desc.deterministic = desc->deterministic;
+  solver->desc.reorder = -1; /* vectors come out as they are */
+  solver->desc.restart = desc->basis < view->rows ? desc->basis : (int)view->rows;
+  solver->kept = mbi_lanczos_kept(desc, solver->desc.restart);
+  solver->shrink = 1;
+  e->solver = solver;
+  return mbi_solver_build(solver);
+}
+
+/* What the host computes with. */
+static merbit_status mbi_eigen_allocate(mbi_eigen *e) {
+  const int64_t m = e->solver->desc.restart;
+  void *memory = NULL;
+  merbit_status status = mbi_allocate_array(e->solver->context, 4 * m * (m + 1) + 3 * m,
+                                            sizeof(double), "small matrices", &memory);
+  if (status == MERBIT_OK) {
+    memset(memory, 0, (size_t)(4 * m * (m + 1) + 3 * m) * sizeof(double));
+    e->memory = (double *)memory;
+    e->t = e->memory;
+    e->work = e->t + m * (m + 1);
+    e->s = e->work + m * (m + 1);
+    e->columns = e->s + m * (m + 1);
+    e->couple = e->columns + m * (m + 1);
+    e->estimate = e->couple + m;
+    e->order = (int *)(void *)(e->estimate + m);
+  }
+  return status;
+}
+
+/* Values, residuals and vectors of the pairs found. */
+static merbit_status mbi_eigen_check(mbi_eigen *e, double *values, char *vectors,
+                                     merbit_eigen_result *result) {
+  merbit_solver *solver = e->solver;
+  const size_t bytes = mbi_solve_bytes(solver);
+  const size_t apart = (size_t)solver->v.stride * mbi_type_size(solver->type);
+  const int lanczos = solver->v.lanczos;
+  double value[MERBIT_EIGEN_MOST];
+  merbit_status status = MERBIT_OK;
+  int q;
+  for (q = 0; q < e->found; q++) {
+    value[q] = lanczos ? e->t[q * solver->v.basis + q] : e->state.scalar[MBI_POWER_VALUE];
+  }
+  e->state.scalar[MBI_EIGEN_CHECK] = 0;
+  if (status == MERBIT_OK) {
+    status = mbi_eigen_tell(e);
+  }
+  if (status == MERBIT_OK && e->found > 0) {
+    status = mbi_solve_upload(solver, solver->v.at[MBI_EIGEN_S], value,
+                              sizeof(double) * (size_t)e->found);
+  }
+  for (q = 0; q < e->found && status == MERBIT_OK; q++) {
+    char *vector = (char *)solver->v.at[MBI_ARNOLDI_V] + (size_t)q * apart;
+    status = merbit_spmv(solver->plan, NULL, NULL, vector, NULL, solver->v.at[MBI_AT_W],
+                         solver->gpu.stream);
+    if (status == MERBIT_OK) {
+      status = mbi_solve_step(solver, MBI_EIGEN_CHECK_IN_EIGEN);
+    }
+    if (status == MERBIT_OK && vectors != NULL) {
+      status = mbi_solve_download(solver, vectors + (size_t)q * bytes, vector, bytes);
+    }
+  }
+  solver->synchronizations += mbi_solve_on_gpu(solver);
+  if (status == MERBIT_OK) {
+    status = mbi_solve_download(solver, &solver->seen, solver->memory, sizeof solver->seen);
+  }
+  for (q = 0; q < e->found && status == MERBIT_OK; q++) {
+    const double *sums = solver->seen.ring + 3 * q;
+    const double residual = sqrt(sums[0] / sums[1]);
+    values[q] = lanczos ? value[q] : sums[2] / sums[1];
+    result->residuals[q] = e->scale > 0 ? residual / e->scale : residual;
+    result->converged += result->residuals[q] <= e->desc.tolerance;
+  }
+  return status;
+}
+
+static void mbi_eigen_describe(const mbi_eigen *e, merbit_eigen_result *result) {
+  char *text = result->description;
+  const size_t size = sizeof result->description;
+  const int count = e->desc.count;
+  switch (result->stop) {
+  case MERBIT_STOP_CONVERGED:
+    (void)snprintf(text, size, "||A v - lambda v|| of %d eigenpair%s is at most %.3g of %.6g",
+                   count, count == 1 ? "" : "s", e->desc.tolerance, e->scale);
+    break;
+  case MERBIT_STOP_CAP:
+    (void)snprintf(
+        text, size,
+        "max_iterations = %d came before the tolerance %.3g: %d of %d eigenpairs are "
+        "there",
+        e->desc.max_iterations, e->desc.tolerance, result->converged, count);
+    break;
+  case MERBIT_STOP_CANCELLED:
+    (void)snprintf(text, size, "the progress callback asked to stop after %d products",
+                   result->iterations);
+    break;
+  case MERBIT_STOP_BREAKDOWN:
+    (void)snprintf(
+        text, size,
+        "the matrix is not symmetric: v%d'A v%d and v%d'A v%d of orthonormal vectors "
+        "differ by %.3g; take MERBIT_EIGEN_POWER",
+        e->row, e->column, e->column, e->row, e->value);
+    break;
+  case MERBIT_STOP_STAGNATED:
+    (void)snprintf(text, size, "%s",
+                   e->solver->v.lanczos
+                       ? "rounding errors leave residuals above the tolerance, or they fall "
+                         "too slowly: raise eigen_desc.tolerance, or basis"
+                       : "the residual stays where it is: no real eigenvalue is larger in size "
+                         "than all others (there are plus and minus one, a complex pair, or "
+                         "some of nearly the same size)");
+    break;
+  default:
+    (void)snprintf(text, size, "a number overflowed or was not finite: look at A");
+    break;
+  }
+}
+
+/* In an entered context, with everything made. */
+static merbit_status mbi_eigen_run(mbi_eigen *e, double *values, void *vectors,
+                                   merbit_eigen_result *result) {
+  merbit_status status = mbi_solve_prepare_batch(e->solver, MBI_OPEN_BEGIN, 1);
+  int lacking;
+  if (status == MERBIT_OK) {
+    status = mbi_eigen_look(e);
+  }
+  if (status == MERBIT_OK) {
+    status = e->solver->v.lanczos ? mbi_lanczos_run(e) : mbi_power_run(e);
+  }
+  result->iterations = e->state.iterations;
+  if (status == MERBIT_OK) {
+    status = mbi_eigen_check(e, values, (char *)vectors, result);
+  }
+  lacking = result->converged < e->desc.count;
+  result->stop = e->stop == MERBIT_STOP_CONVERGED && lacking ? MERBIT_STOP_STAGNATED
+                                                             : (merbit_stop)e->stop;
+  return status;
+}
+
+static void mbi_eigen_finish(mbi_eigen *e, merbit_eigen_result *result) {
+  merbit_solver *solver = e->solver;
+  result->restarts = e->restarts;
+  result->iterate_seconds = mbi_seconds() - solver->started;
+  result->synchronizations = solver->synchronizations;
+  (void)merbit_plan_get_info(solver->plan, &result->plan);
+  (void)merbit_plan_describe(solver->plan, result->plan_description,
+                             sizeof result->plan_description);
+  result->device_bytes =
+      mbi_solve_on_gpu(solver) ? (int64_t)solver->bytes + result->plan.device_bytes : 0;
+  mbi_eigen_describe(e, result);
+}
+
+/* Pairs that are not found. */
+static void mbi_eigen_clear(const merbit_eigen_desc *desc, const merbit_view *view,
+                            double *values, void *vectors, merbit_eigen_result *result) {
+  const int64_t n = view->rows * desc->count;
+  int64_t i;
+  int q;
+  memset(result, 0, sizeof *result);
+  for (q = 0; q < desc->count; q++) {
+    values[q] = result->residuals[q] = (double)NAN;
+  }
+  for (i = 0; i < n && vectors != NULL; i++) {
+    if (mbi_view_type(view) == MERBIT_F32) {
+      ((float *)vectors)[i] = (float)NAN;
+    } else {
+      ((double *)vectors)[i] = (double)NAN;
+    }
+  }
+}
+
+static merbit_status mbi_eigen_compute(merbit_context *context, const merbit_view *view,
+                                       const merbit_eigen_desc *desc, double *values,
+                                       void *vectors, merbit_eigen_result *result) {
+  const double start = mbi_seconds();
+  mbi_eigen e;
+  merbit_status status;
+  memset(&e, 0, sizeof e);
+  e.desc = *desc;
+  e.random = desc->seed;
+  e.stop = MBI_SOLVE_ON;
+  e.row = -1;
+  e.best = HUGE_VAL;
+  status = mbi_eigen_make_solver(&e, context, view);
+  if (status == MERBIT_OK) {
+    status = mbi_eigen_allocate(&e);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_solver_enter(e.solver);
+  }
+  if (status == MERBIT_OK) {
+    result->prepare_seconds = mbi_seconds() - start;
+    e.solver->started = mbi_seconds();
+    status = mbi_eigen_run(&e, values, vectors, result);
+    mbi_solver_leave(e.solver);
+  }
+  if (status == MERBIT_OK) {
+    mbi_eigen_finish(&e, result);
+  }
+  if (e.solver != NULL) {
+    mbi_release(context, e.memory);
+    mbi_solver_free(e.solver);
+  }
+  return status;
+}
+
+static merbit_status mbi_eigen_check_view(merbit_context *context, const merbit_view *view) {
+  merbit_status status = mbi_view_check_header(context, view);
+  if (status == MERBIT_OK && !mbi_type_plain(mbi_view_type(view))) {
+    return mbi_fail(
+        context, MERBIT_NOT_SUPPORTED,
+        "the matrix's value_type is %s; merbit_eigen takes MERBIT_F64 and MERBIT_F32",
+        mbi_type_names[mbi_view_type(view)]);
+  }
+  if (status == MERBIT_OK && view->rows != view->cols) {
+    return mbi_fail(context, MERBIT_INVALID_MATRIX,
+                    "the matrix is %" PRId64 " x %" PRId64
+                    "; only square ones have eigenvalues",
+                    view->rows, view->cols);
+  }
+  return status;
+}
+
+MERBIT_API merbit_status merbit_eigen(merbit_context *context, const merbit_view *view,
+                                      const merbit_eigen_desc *desc, double *values,
+                                      void *vectors, merbit_eigen_result *result) {
+  merbit_eigen_result answer;
+  merbit_eigen_desc own;
+  merbit_status status;
+  if (result != NULL) {
+    memset(result, 0, sizeof *result);
+  }
+  if (context == NULL) {
+    return MERBIT_INVALID_ARGUMENT;
+  }
+  if (view == NULL || values == NULL) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "merbit_eigen: `%s` is NULL",
+                    view == NULL ? "view" : "values");
+  }
+  status = mbi_eigen_check_view(context, view);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  memset(&own, 0, sizeof own);
+  if (desc != NULL) {
+    own = *desc;
+  }
+  mbi_eigen_take_desc(&own, view);
+  status = mbi_eigen_check_desc(context, &own, view->rows);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  mbi_eigen_clear(&own, view, values, vectors, &answer);
+  status = mbi_eigen_compute(context, view, &own, values, vectors, &answer);
+  if (status == MERBIT_OK && result != NULL) {
     *result = answer;
   }
   return status;

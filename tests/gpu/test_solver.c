@@ -9,7 +9,8 @@
 
 #include "support/cpu.h"
 #include "support/gpu.h"
-#include "solve/solver_cases.h"
+#include "solve/eigen_cases.h"
+#include "solve/gmres_cases.h"
 
 /* A host matrix in GPU memory, with the widest or the narrowest indices. */
 typedef struct placed {
@@ -162,6 +163,8 @@ int main(void) {
       cmocka_unit_test(test_matrix_in_gpu_memory),
       cmocka_unit_test(test_values_in_gpu_memory),
       cmocka_unit_test(test_zero_diagonal_there),
+      GMRES_CASES,
+      EIGEN_CASES,
   };
   int failed;
   context = gpu_context();

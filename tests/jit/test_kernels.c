@@ -148,6 +148,8 @@ static void compile_solvers(merbit_type type, int capability) {
       compile(of->file, &preamble, capability);
     }
   }
+  mbi_solve_preamble(type, &preamble);
+  compile("solve/eigen.cu", &preamble, capability);
   memset(&preamble, 0, sizeof preamble);
   compile("solve/loop.cu", &preamble, capability);
   compile_examine(type, capability);
@@ -362,7 +364,7 @@ static void every_architecture_takes_every_file(void **state) {
     transpose_preamble(0, &preamble);
     compile("spmv/transpose.cu", &preamble, archs[i]);
     memset(&preamble, 0, sizeof preamble);
-    mbi_pagerank_preamble(MERBIT_F64, &preamble);
+    mbi_pagerank_preamble(MERBIT_F64, MERBIT_INDEX_32, &preamble);
     compile("solve/pagerank.cu", &preamble, archs[i]);
     compile_solvers(MERBIT_F64, archs[i]);
   }
@@ -449,7 +451,7 @@ static void every_form_compiles_without_spills(void **state) {
       compile("spmv/transpose.cu", &preamble, capabilities[c]);
     }
     memset(&preamble, 0, sizeof preamble);
-    mbi_pagerank_preamble(MERBIT_F32, &preamble);
+    mbi_pagerank_preamble(MERBIT_F32, MERBIT_INDEX_64, &preamble);
     compile("solve/pagerank.cu", &preamble, capabilities[c]);
     compile_solvers(MERBIT_F32, capabilities[c]);
   }
