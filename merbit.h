@@ -9669,8 +9669,9 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "\n"
   "#define MBI_SOLVE_VECTORS 12\n"
   "#define MBI_SOLVE_SCALARS 12\n"
-  "#define MBI_SOLVE_SUMS 5    // of a step, the greatest values it looks for included\n"
-  "#define MBI_SOLVE_RING 2048 // iterations whose residuals are kept; more never pass between two looks\n"
+  "#define MBI_SOLVE_SUMS 5 // of a step, the greatest values it looks for included\n"
+  "#define MBI_SOLVE_RING                                                                         \\\n"
+  "  2048 // iterations whose residuals are kept; more never pass between two looks\n"
   "\n"
   "// state.stop: a merbit_stop that a step can tell, or one of these. Products look at it too, and\n"
   "// do nothing unless it is 0.\n"
@@ -9694,9 +9695,9 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "#define MBI_AT_W 2       // scratch: products, and b - A x at a look\n"
   "#define MBI_AT_INVERSE 3 // of the diagonal, or of its blocks: column j of row i at j * n + i\n"
   "#define MBI_AT_OWN 4\n"
-  "\n"
+  "\n",
   "// How z = M^-1 r is found: within a step, or between steps, by a step or a callback.\n"
-  "#define MBI_PRE_NONE 0\n",
+  "#define MBI_PRE_NONE 0\n"
   "#define MBI_PRE_DIAGONAL 1\n"
   "#define MBI_PRE_APART 2\n"
   "\n"
@@ -9733,10 +9734,10 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "} mbi_solve_memory;\n"
   "\n"
   "// How mbi_solve_open prepares a batch of iterations.\n"
-  "#define MBI_OPEN_BEGIN 0  // a new solve\n"
-  "#define MBI_OPEN_GO_ON 1  // the next batch\n"
+  "#define MBI_OPEN_BEGIN 0   // a new solve\n"
+  "#define MBI_OPEN_GO_ON 1   // the next batch\n",
   "#define MBI_OPEN_TIGHTER 2 // the same recurrence, to a lower goal\n"
-  "\n",
+  "\n"
   "MBS_FUNCTION void mbi_solve_open(mbi_solve_memory *m, int how, int span, int cap,\n"
   "                                 double tolerance, double shrink, double epsilon) {\n"
   "  mbi_solve_state *s = &m->state;\n"
@@ -9784,10 +9785,10 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "MBS_FUNCTION void mbi_solve_restart(mbi_solve_memory *m) {\n"
   "  m->state.stop = MBI_SOLVE_RUNNING;\n"
   "  m->state.closed = 0;\n"
-  "  m->state.why = MBI_WHY_NOTHING;\n"
+  "  m->state.why = MBI_WHY_NOTHING;\n",
   "  mbi_solve_judge(m, m->state.ww);\n"
   "}\n"
-  "\n",
+  "\n"
   "// For MBS_BEFORE: a number that cannot be right stops the solver before vectors change.\n"
   "MBS_FUNCTION int mbi_solve_broken(mbi_solve_state *c, int why, double value) {\n"
   "  c->why = why;\n"
@@ -10063,8 +10064,7 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "\n"
   "// Of every kernel of a step. Launch: a grid that depends on n alone, MBK_STEP_THREADS threads,\n"
   "// early. Shared: MBI_STEP_SHARED bytes. partials: MBI_SOLVE_SUMS doubles for each block.\n"
-  "#define MBK_STEP_ARGUMENTS                                                                     \\\n"
-  "  mbi_solve_vectors v, mbk_i64 n, mbi_solve_memory *m, double *partials\n"
+  "#define MBK_STEP_ARGUMENTS mbi_solve_vectors v, mbk_i64 n, mbi_solve_memory *m, double *partials\n"
   "\n"
   "// The sums and greatest values over the block, complete in thread 0.\n"
   "template <int ADDS, int MAXES> MBK_DEVICE void mbk_step_reduce(double *sums, double *shared) {\n"
@@ -10092,8 +10092,8 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "  }\n"
   "  mbk_block_sync();\n"
   "}\n"
-  "\n",
-  "// Whether this block is the last to be done; then all parts of the others are visible.\n"
+  "\n"
+  "// Whether this block is the last to be done; then all parts of the others are visible.\n",
   "template <int COUNT>\n"
   "MBK_DEVICE bool mbk_step_last(mbi_solve_memory *m, const double *sums, double *partials,\n"
   "                              double *shared) {\n"
@@ -10113,7 +10113,8 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "}\n"
   "\n"
   "template <int (*BEFORE)(mbi_solve_state *),\n"
-  "          void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, double *),\n"
+  "          void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *,\n"
+  "                          double *),\n"
   "          void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *), int ADDS,\n"
   "          int MAXES, int WHEN>\n"
   "MBK_DEVICE void mbk_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,\n"
@@ -10140,9 +10141,9 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "      m->state.value = c.value;\n"
   "      m->state.closed = 1;\n"
   "      m->state.stop = wrong;\n"
-  "    }\n",
+  "    }\n"
   "    return;\n"
-  "  }\n"
+  "  }\n",
   "  for (mbk_i64 i = (mbk_i64)mbk_block() * MBK_STEP_THREADS + mbk_thread(); i < n;\n"
   "       i += (mbk_i64)mbk_grid() * MBK_STEP_THREADS) {\n"
   "    ELEMENT(i, &v, &c, sums);\n"
@@ -10258,7 +10259,8 @@ static const char *const mbi_source_solve_loop_cu[] = {
   "\n"
   "// The last of the loop's body. Launch: one thread.\n"
   "MBK_KERNEL mbk_solve_loop(mbk_u64 handle, const mbi_solve_memory *m) {\n"
-  "  mbk_graph_go_on(handle, m->state.stop == MBI_SOLVE_RUNNING && m->state.iterations < m->state.look);\n"
+  "  mbk_graph_go_on(handle,\n"
+  "                  m->state.stop == MBI_SOLVE_RUNNING && m->state.iterations < m->state.look);\n"
   "}\n",
   NULL};
 
@@ -10367,8 +10369,8 @@ static const char *const mbi_source_solve_cg_steps_cuh[] = {
 
 static const char *const mbi_source_solve_cg_cu[] = {
   "// The conjugate gradient method between two products. A row of vectors in f64 without a\n"
-  "// preconditioner moves: descend 24 bytes and advance 40, 8 more in either for a diagonal, beside\n"
-  "// the product: 16, for p'A p costs it nothing where p is what it multiplies.\n"
+  "// preconditioner moves: descend 24 bytes and advance 40, 8 more in either for a diagonal,\n"
+  "// beside the product: 16, for p'A p costs it nothing where p is what it multiplies.\n"
   "#include \"solve/step.cuh\"\n"
   "#include \"solve/look_steps.cuh\"\n"
   "#include \"solve/cg_steps.cuh\"\n"
@@ -10413,8 +10415,9 @@ static const char *const mbi_source_solve_bicgstab_steps_cuh[] = {
   "// BiCGSTAB with a preconditioner on the right: van der Vorst, \"Bi-CGSTAB: A Fast and Smoothly\n"
   "// Converging Variant of Bi-CG\" (1992); Saad, \"Iterative Methods for Sparse Linear Systems\", 2nd\n"
   "// ed. (2003), section 7.4.2. v = A p^ and shadow'v, t = A s^ (in\n"
-  "// MBI_AT_W), t's and ||t||^2 come from products, the sums in product_sums. s takes the place of r between the two\n"
-  "// products; without a preconditioner p^ = M^-1 p and s^ = M^-1 s are p and s themselves.\n"
+  "// MBI_AT_W), t's and ||t||^2 come from products, the sums in product_sums. s takes the place of\n"
+  "// r between the two products; without a preconditioner p^ = M^-1 p and s^ = M^-1 s are p and s\n"
+  "// themselves.\n"
   "\n"
   "#define MBI_BICG_R 4\n"
   "#define MBI_BICG_P 5\n"
@@ -10427,7 +10430,7 @@ static const char *const mbi_source_solve_bicgstab_steps_cuh[] = {
   "#define MBI_BICG_ALPHA 1\n"
   "#define MBI_BICG_BETA 2\n"
   "#define MBI_BICG_OMEGA 3\n"
-  "#define MBI_BICG_SS 4     // ||s||^2\n"
+  "#define MBI_BICG_SS 4       // ||s||^2\n"
   "#define MBI_BICG_SHADOW_2 5 // ||shadow||^2\n"
   "\n"
   "// r = shadow = p = b - A x\n"
@@ -10457,9 +10460,9 @@ static const char *const mbi_source_solve_bicgstab_steps_cuh[] = {
   "  if (sigma == 0 || !(alpha - alpha == 0)) {\n"
   "    return mbi_solve_broken(c, MBI_WHY_SHADOW, sigma);\n"
   "  }\n"
-  "  c->scalar[MBI_BICG_ALPHA] = alpha;\n"
+  "  c->scalar[MBI_BICG_ALPHA] = alpha;\n",
   "  return 0;\n"
-  "}\n",
+  "}\n"
   "MBS_ELEMENT(bicgstab_half) {\n"
   "  const double exact = MBS_LOAD(MBI_BICG_R) - c->scalar[MBI_BICG_ALPHA] * MBS_LOAD(MBI_BICG_V);\n"
   "  const double s = (double)(MBS_VECTOR)exact;\n"
@@ -10485,8 +10488,7 @@ static const char *const mbi_source_solve_bicgstab_steps_cuh[] = {
   "  const double alpha = c->scalar[MBI_BICG_ALPHA], omega = c->scalar[MBI_BICG_OMEGA];\n"
   "  const double s = MBS_LOAD(MBI_BICG_R);\n"
   "  const double s_hat = v->pre == MBI_PRE_NONE ? s : MBS_LOAD(MBI_BICG_S_HAT);\n"
-  "  const double p_hat =\n"
-  "      v->pre == MBI_PRE_NONE ? MBS_LOAD(MBI_BICG_P) : MBS_LOAD(MBI_BICG_P_HAT);\n"
+  "  const double p_hat = v->pre == MBI_PRE_NONE ? MBS_LOAD(MBI_BICG_P) : MBS_LOAD(MBI_BICG_P_HAT);\n"
   "  const double exact = s - omega * MBS_LOAD(MBI_AT_W);\n"
   "  const double r = (double)(MBS_VECTOR)exact;\n"
   "  MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + (alpha * p_hat + omega * s_hat));\n"
@@ -10573,8 +10575,9 @@ static const char *const mbi_source_solve_bicgstab_cu[] = {
   NULL};
 
 static const char *const mbi_source_solve_refine_steps_cuh[] = {
-  "// Iterative refinement: Wilkinson, \"Rounding Errors in Algebraic Processes\" (1963). Residuals are\n"
-  "// taken in the solver's type, corrections found by a solver in f32, whose vectors these are.\n"
+  "// Iterative refinement: Wilkinson, \"Rounding Errors in Algebraic Processes\" (1963). Residuals\n"
+  "// are taken in the solver's type, corrections found by a solver in f32, whose vectors these\n"
+  "// are.\n"
   "\n"
   "#define MBI_REFINE_B 4\n"
   "#define MBI_REFINE_X 5\n"
@@ -10598,8 +10601,8 @@ static const char *const mbi_source_solve_refine_steps_cuh[] = {
   "}\n"
   "MBS_ELEMENT(refine_up) {\n"
   "  (void)sums;\n"
-  "  MBS_STORE(MBI_AT_X,\n"
-  "            MBS_LOAD(MBI_AT_X) + c->scalar[0] * (double)((const float *)v->at[MBI_REFINE_X])[i]);\n"
+  "  MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) +\n"
+  "                          c->scalar[0] * (double)((const float *)v->at[MBI_REFINE_X])[i]);\n"
   "}\n"
   "MBS_NOTHING_AFTER(refine_up)\n"
   "MBS_STEP(refine_up, 0, 0, MBS_ALWAYS)\n",
@@ -11583,7 +11586,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "2d901c90f8c4fa127d4dd2e6e1846d5e12fe6668621afb25dc919a2c5be15eef"
+#define MBI_KERNEL_HASH "0d3ebaa7dc846c76ed7ed57c458663aa98e11bb04897f30c2e77747804a0f684"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -37171,8 +37174,9 @@ MERBIT_API merbit_status merbit_plan_get_order(const merbit_plan *plan, int64_t 
 
 #define MBI_SOLVE_VECTORS 12
 #define MBI_SOLVE_SCALARS 12
-#define MBI_SOLVE_SUMS 5    // of a step, the greatest values it looks for included
-#define MBI_SOLVE_RING 2048 // iterations whose residuals are kept; more never pass between two looks
+#define MBI_SOLVE_SUMS 5 // of a step, the greatest values it looks for included
+#define MBI_SOLVE_RING                                                                         \
+  2048 // iterations whose residuals are kept; more never pass between two looks
 
 // state.stop: a merbit_stop that a step can tell, or one of these. Products look at it too, and
 // do nothing unless it is 0.
@@ -37235,8 +37239,8 @@ typedef struct mbi_solve_memory {
 } mbi_solve_memory;
 
 // How mbi_solve_open prepares a batch of iterations.
-#define MBI_OPEN_BEGIN 0  // a new solve
-#define MBI_OPEN_GO_ON 1  // the next batch
+#define MBI_OPEN_BEGIN 0   // a new solve
+#define MBI_OPEN_GO_ON 1   // the next batch
 #define MBI_OPEN_TIGHTER 2 // the same recurrence, to a lower goal
 
 MBS_FUNCTION void mbi_solve_open(mbi_solve_memory *m, int how, int span, int cap,
@@ -37608,8 +37612,9 @@ MBS_STEP(cg_advance, 0, 0, MBS_LATE)
 // BiCGSTAB with a preconditioner on the right: van der Vorst, "Bi-CGSTAB: A Fast and Smoothly
 // Converging Variant of Bi-CG" (1992); Saad, "Iterative Methods for Sparse Linear Systems", 2nd
 // ed. (2003), section 7.4.2. v = A p^ and shadow'v, t = A s^ (in
-// MBI_AT_W), t's and ||t||^2 come from products, the sums in product_sums. s takes the place of r between the two
-// products; without a preconditioner p^ = M^-1 p and s^ = M^-1 s are p and s themselves.
+// MBI_AT_W), t's and ||t||^2 come from products, the sums in product_sums. s takes the place of
+// r between the two products; without a preconditioner p^ = M^-1 p and s^ = M^-1 s are p and s
+// themselves.
 
 #define MBI_BICG_R 4
 #define MBI_BICG_P 5
@@ -37622,7 +37627,7 @@ MBS_STEP(cg_advance, 0, 0, MBS_LATE)
 #define MBI_BICG_ALPHA 1
 #define MBI_BICG_BETA 2
 #define MBI_BICG_OMEGA 3
-#define MBI_BICG_SS 4     // ||s||^2
+#define MBI_BICG_SS 4       // ||s||^2
 #define MBI_BICG_SHADOW_2 5 // ||shadow||^2
 
 // r = shadow = p = b - A x
@@ -37680,8 +37685,7 @@ MBS_ELEMENT(bicgstab_update) {
   const double alpha = c->scalar[MBI_BICG_ALPHA], omega = c->scalar[MBI_BICG_OMEGA];
   const double s = MBS_LOAD(MBI_BICG_R);
   const double s_hat = v->pre == MBI_PRE_NONE ? s : MBS_LOAD(MBI_BICG_S_HAT);
-  const double p_hat =
-      v->pre == MBI_PRE_NONE ? MBS_LOAD(MBI_BICG_P) : MBS_LOAD(MBI_BICG_P_HAT);
+  const double p_hat = v->pre == MBI_PRE_NONE ? MBS_LOAD(MBI_BICG_P) : MBS_LOAD(MBI_BICG_P_HAT);
   const double exact = s - omega * MBS_LOAD(MBI_AT_W);
   const double r = (double)(MBS_VECTOR)exact;
   MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + (alpha * p_hat + omega * s_hat));
@@ -37727,8 +37731,9 @@ MBS_ELEMENT(bicgstab_direct) {
 MBS_NOTHING_AFTER(bicgstab_direct)
 MBS_STEP(bicgstab_direct, 0, 0, MBS_LATE)
 
-// Iterative refinement: Wilkinson, "Rounding Errors in Algebraic Processes" (1963). Residuals are
-// taken in the solver's type, corrections found by a solver in f32, whose vectors these are.
+// Iterative refinement: Wilkinson, "Rounding Errors in Algebraic Processes" (1963). Residuals
+// are taken in the solver's type, corrections found by a solver in f32, whose vectors these
+// are.
 
 #define MBI_REFINE_B 4
 #define MBI_REFINE_X 5
@@ -37752,8 +37757,8 @@ MBS_BEFORE(refine_up) {
 }
 MBS_ELEMENT(refine_up) {
   (void)sums;
-  MBS_STORE(MBI_AT_X,
-            MBS_LOAD(MBI_AT_X) + c->scalar[0] * (double)((const float *)v->at[MBI_REFINE_X])[i]);
+  MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) +
+                          c->scalar[0] * (double)((const float *)v->at[MBI_REFINE_X])[i]);
 }
 MBS_NOTHING_AFTER(refine_up)
 MBS_STEP(refine_up, 0, 0, MBS_ALWAYS)
@@ -37936,8 +37941,9 @@ MBS_STEP(cg_advance, 0, 0, MBS_LATE)
 // BiCGSTAB with a preconditioner on the right: van der Vorst, "Bi-CGSTAB: A Fast and Smoothly
 // Converging Variant of Bi-CG" (1992); Saad, "Iterative Methods for Sparse Linear Systems", 2nd
 // ed. (2003), section 7.4.2. v = A p^ and shadow'v, t = A s^ (in
-// MBI_AT_W), t's and ||t||^2 come from products, the sums in product_sums. s takes the place of r between the two
-// products; without a preconditioner p^ = M^-1 p and s^ = M^-1 s are p and s themselves.
+// MBI_AT_W), t's and ||t||^2 come from products, the sums in product_sums. s takes the place of
+// r between the two products; without a preconditioner p^ = M^-1 p and s^ = M^-1 s are p and s
+// themselves.
 
 #define MBI_BICG_R 4
 #define MBI_BICG_P 5
@@ -37950,7 +37956,7 @@ MBS_STEP(cg_advance, 0, 0, MBS_LATE)
 #define MBI_BICG_ALPHA 1
 #define MBI_BICG_BETA 2
 #define MBI_BICG_OMEGA 3
-#define MBI_BICG_SS 4     // ||s||^2
+#define MBI_BICG_SS 4       // ||s||^2
 #define MBI_BICG_SHADOW_2 5 // ||shadow||^2
 
 // r = shadow = p = b - A x
@@ -38008,8 +38014,7 @@ MBS_ELEMENT(bicgstab_update) {
   const double alpha = c->scalar[MBI_BICG_ALPHA], omega = c->scalar[MBI_BICG_OMEGA];
   const double s = MBS_LOAD(MBI_BICG_R);
   const double s_hat = v->pre == MBI_PRE_NONE ? s : MBS_LOAD(MBI_BICG_S_HAT);
-  const double p_hat =
-      v->pre == MBI_PRE_NONE ? MBS_LOAD(MBI_BICG_P) : MBS_LOAD(MBI_BICG_P_HAT);
+  const double p_hat = v->pre == MBI_PRE_NONE ? MBS_LOAD(MBI_BICG_P) : MBS_LOAD(MBI_BICG_P_HAT);
   const double exact = s - omega * MBS_LOAD(MBI_AT_W);
   const double r = (double)(MBS_VECTOR)exact;
   MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + (alpha * p_hat + omega * s_hat));
@@ -38055,8 +38060,9 @@ MBS_ELEMENT(bicgstab_direct) {
 MBS_NOTHING_AFTER(bicgstab_direct)
 MBS_STEP(bicgstab_direct, 0, 0, MBS_LATE)
 
-// Iterative refinement: Wilkinson, "Rounding Errors in Algebraic Processes" (1963). Residuals are
-// taken in the solver's type, corrections found by a solver in f32, whose vectors these are.
+// Iterative refinement: Wilkinson, "Rounding Errors in Algebraic Processes" (1963). Residuals
+// are taken in the solver's type, corrections found by a solver in f32, whose vectors these
+// are.
 
 #define MBI_REFINE_B 4
 #define MBI_REFINE_X 5
@@ -38080,8 +38086,8 @@ MBS_BEFORE(refine_up) {
 }
 MBS_ELEMENT(refine_up) {
   (void)sums;
-  MBS_STORE(MBI_AT_X,
-            MBS_LOAD(MBI_AT_X) + c->scalar[0] * (double)((const float *)v->at[MBI_REFINE_X])[i]);
+  MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) +
+                          c->scalar[0] * (double)((const float *)v->at[MBI_REFINE_X])[i]);
 }
 MBS_NOTHING_AFTER(refine_up)
 MBS_STEP(refine_up, 0, 0, MBS_ALWAYS)
@@ -38211,7 +38217,8 @@ static int mbi_solve_host_vectors(const merbit_solver *solver) {
   return !mbi_solve_on_gpu(solver) || solver->desc.vector_memory == MERBIT_MEMORY_HOST;
 }
 
-/* A vector of the caller's into one of the solver's, in the plan's order. MBI_AT_W is scratch. */
+/* A vector of the caller's into one of the solver's, in the plan's order. MBI_AT_W is scratch.
+ */
 static merbit_status mbi_solve_take(merbit_solver *solver, int slot, const void *source) {
   void *target = solver->v.at[slot], *stage = target;
   merbit_status status = MERBIT_OK;
@@ -38309,18 +38316,18 @@ static void mbi_solve_release_memory(merbit_solver *solver) {
 }
 
 /* ==== >>solve/matrix.c  solvers: norm and diagonal of a matrix ============================ */
-/* What a solver wants to know of A beside products: its norm, and for preconditioners the blocks
- * along its diagonal (JACOBI: of one row each), inverted. */
+/* What a solver wants to know of A beside products: its norm, and for preconditioners the
+ * blocks along its diagonal (JACOBI: of one row each), inverted. */
 
 typedef struct mbi_examine {
   const merbit_view *csr; /* host */
-  double *blocks; /* row by row, each as wide as a block; NULL: not wanted */
-  double *norms;  /* of each task's rows */
+  double *blocks;         /* row by row, each as wide as a block; NULL: not wanted */
+  double *norms;          /* of each task's rows */
   int width, tasks;
 } mbi_examine;
 
 static double mbi_examine_value(const merbit_view *csr, int64_t k) {
-  return csr->values == NULL                 ? 1.0
+  return csr->values == NULL                ? 1.0
          : mbi_view_type(csr) == MERBIT_F32 ? (double)((const float *)csr->values)[k]
                                             : ((const double *)csr->values)[k];
 }
@@ -38518,7 +38525,8 @@ static merbit_status mbi_examine_invert(merbit_solver *solver, const double *blo
 }
 
 /* ==== >>solve/run.c  solvers: steps and products on either side =========================== */
-/* Steps, products and preconditioners of a solver: enqueued on the GPU, done at once on the CPU.
+/* Steps, products and preconditioners of a solver: enqueued on the GPU, done at once on the
+ * CPU.
  */
 
 /* `index` in the method's table of steps. */
@@ -38545,15 +38553,15 @@ static merbit_status mbi_solve_product(merbit_solver *solver, int from, int to) 
   const void *vectors[1];
   vectors[0] = solver->v.at[from];
   return solver->method->sums == 0
-             ? merbit_spmv(solver->plan, NULL, NULL, solver->v.at[from], NULL,
-                           solver->v.at[to], solver->gpu.stream)
+             ? merbit_spmv(solver->plan, NULL, NULL, solver->v.at[from], NULL, solver->v.at[to],
+                           solver->gpu.stream)
              : mbi_spmv_epilogue(solver->plan, NULL, solver->v.at[from], solver->v.at[to],
                                  vectors, NULL, NULL, NULL, solver->gpu.stream);
 }
 
-/* The same in an iteration, unless the solver has stopped; the sums of method->sums, v being the
- * vector at `with` and u the one at `from`, go to state.product_sums. A product whose kernels do
- * not take an epilogue computes on: what it writes is not looked at. */
+/* The same in an iteration, unless the solver has stopped; the sums of method->sums, v being
+ * the vector at `with` and u the one at `from`, go to state.product_sums. A product whose
+ * kernels do not take an epilogue computes on: what it writes is not looked at. */
 static merbit_status mbi_solve_product_sums(merbit_solver *solver, int from, int to, int with) {
   mbi_solve_state *state = &solver->memory->state;
   const int skips = !mbi_solve_on_gpu(solver) || mbi_epilogue_fused(solver->plan);
@@ -38814,17 +38822,19 @@ static const mbi_solve_method *mbi_refine_method(void) {
 }
 
 /* ==== >>solve/batch.c  solvers: recorded iterations ======================================= */
-/* Iterations recorded once, as a CUDA graph, and replayed: launches then cost what the GPU needs
- * for them, not what the host does. With conditional nodes (CUDA 12.4) the loop itself runs on
- * the GPU, until the solver stops or the host wants to look; else the host launches as many
- * graphs as it likes to have iterations. Where a driver does neither, single launches do. */
+/* Iterations recorded once, as a CUDA graph, and replayed: launches then cost what the GPU
+ * needs for them, not what the host does. With conditional nodes (CUDA 12.4) the loop itself
+ * runs on the GPU, until the solver stops or the host wants to look; else the host launches as
+ * many graphs as it likes to have iterations. Where a driver does neither, single launches do.
+ */
 #define MBI_BATCH_LOOP 4   /* iterations recorded for a loop on the GPU */
 #define MBI_BATCH_PLAIN 10 /* and for a graph that the host launches again and again */
 #define MBI_CUDA_DRIVER_LOOPS 12040
-#define MBI_CAPTURE_RELAXED 2      /* CUstreamCaptureMode: other threads may do as they like */
+#define MBI_CAPTURE_RELAXED 2 /* CUstreamCaptureMode: other threads may do as they like */
 #define MBI_GRAPH_NODE_CONDITIONAL 13 /* CUgraphNodeType */
-#define MBI_GRAPH_WHILE 1          /* CUgraphConditionalNodeType */
-#define MBI_GRAPH_ASSIGN_DEFAULT 1 /* CU_GRAPH_COND_ASSIGN_DEFAULT: at each launch of the graph */
+#define MBI_GRAPH_WHILE 1             /* CUgraphConditionalNodeType */
+#define MBI_GRAPH_ASSIGN_DEFAULT                                                               \
+  1 /* CU_GRAPH_COND_ASSIGN_DEFAULT: at each launch of the graph */
 
 /* A stream of its own, which waits for the default stream and the other way round. The default
  * one, where that fails: then nothing is recorded. */
@@ -38853,13 +38863,14 @@ static int mbi_batch_can_loop(const mbi_device *device) {
 
 /* The driver's answer, as a status without a sentence: there is another way. */
 static merbit_status mbi_batch_answer(merbit_solver *solver, mbi_curesult result) {
-  return result == 0                                  ? MERBIT_OK
+  return result == 0                                ? MERBIT_OK
          : mbi_device_bury(solver->context, result) ? MERBIT_DEVICE_LOST
-                                                      : MERBIT_DEVICE_ERROR;
+                                                    : MERBIT_DEVICE_ERROR;
 }
 
 /* What is enqueued between these two goes to a graph. */
-static merbit_status mbi_batch_record(merbit_solver *solver, int iterations, void *loop_handle) {
+static merbit_status mbi_batch_record(merbit_solver *solver, int iterations,
+                                      void *loop_handle) {
   merbit_status status = MERBIT_OK;
   int i;
   for (i = 0; i < iterations && status == MERBIT_OK; i++) {
@@ -38914,8 +38925,8 @@ static merbit_status mbi_batch_make_loop(merbit_solver *solver, void **graph) {
   node.size = 1;
   node.context = context->device.cuda_context;
   if (status == MERBIT_OK) {
-    status = mbi_batch_answer(solver,
-                              driver->graph_add_node(&added, *graph, NULL, NULL, 0, &node));
+    status =
+        mbi_batch_answer(solver, driver->graph_add_node(&added, *graph, NULL, NULL, 0, &node));
   }
   if (status == MERBIT_OK) {
     body = node.graphs[0]; /* the driver's */
@@ -38934,9 +38945,9 @@ static merbit_status mbi_batch_make_loop(merbit_solver *solver, void **graph) {
 
 static merbit_status mbi_batch_make_plain(merbit_solver *solver, void **graph) {
   const mbi_driver *driver = &solver->context->device.driver;
-  merbit_status end, status = mbi_batch_answer(
-                         solver, driver->stream_begin_capture(solver->gpu.stream,
-                                                              MBI_CAPTURE_RELAXED));
+  merbit_status end,
+      status = mbi_batch_answer(
+          solver, driver->stream_begin_capture(solver->gpu.stream, MBI_CAPTURE_RELAXED));
   if (status != MERBIT_OK) {
     return status;
   }
@@ -38987,7 +38998,8 @@ static merbit_status mbi_batch_create(merbit_solver *solver) {
     status = mbi_batch_make(solver, 0);
   }
   if (status != MERBIT_OK && mbi_device_lost(context) == 0) {
-    mbi_log(context, "a solver's iterations are launched one by one: they cannot be recorded%s%s",
+    mbi_log(context,
+            "a solver's iterations are launched one by one: they cannot be recorded%s%s",
             solver->gpu.why[0] != '\0' ? ": " : "", solver->gpu.why);
   }
   return mbi_device_alive(context);
@@ -39014,8 +39026,7 @@ static merbit_status mbi_batch_run(merbit_solver *solver, int span) {
   if (mbi_solve_on_gpu(solver) && solver->gpu.graph != NULL) {
     for (i = 0; i < span && status == MERBIT_OK; i += MBI_BATCH_PLAIN) {
       status = mbi_device_check(
-          context,
-          context->device.driver.graph_launch(solver->gpu.graph, solver->gpu.stream),
+          context, context->device.driver.graph_launch(solver->gpu.graph, solver->gpu.stream),
           "cuGraphLaunch", "launching recorded iterations");
       if (solver->gpu.loops) {
         break;
@@ -39024,9 +39035,8 @@ static merbit_status mbi_batch_run(merbit_solver *solver, int span) {
     return status;
   }
   for (i = 0; i < span && status == MERBIT_OK; i++) {
-    if (!mbi_solve_on_gpu(solver) &&
-        (solver->memory->state.stop != MBI_SOLVE_RUNNING ||
-         (i > 0 && mbi_seconds() - start > MBI_SOLVE_BATCH))) {
+    if (!mbi_solve_on_gpu(solver) && (solver->memory->state.stop != MBI_SOLVE_RUNNING ||
+                                      (i > 0 && mbi_seconds() - start > MBI_SOLVE_BATCH))) {
       break;
     }
     status = solver->method->iterate(solver);
@@ -39037,8 +39047,9 @@ static merbit_status mbi_batch_run(merbit_solver *solver, int span) {
 /* ==== >>solve/look.c  solvers: batches, looks, how they end =============================== */
 /* The loop of every solver: batches of iterations, and between them a look, at which the host
  * learns how far it is, tells the caller, and decides how to go on. */
-#define MBI_SOLVE_SPAN 100  /* iterations of the first batch; of a loop that ends by itself twice that */
-#define MBI_SOLVE_LEAST 50  /* and of any */
+#define MBI_SOLVE_SPAN                                                                         \
+  100 /* iterations of the first batch; of a loop that ends by itself twice that */
+#define MBI_SOLVE_LEAST 50 /* and of any */
 #define MBI_SOLVE_TIGHTENINGS 6
 
 static const mbi_solve_memory *mbi_solve_seen(const merbit_solver *solver) {
@@ -39084,9 +39095,7 @@ static merbit_status mbi_solve_look(merbit_solver *solver) {
 static int mbi_solve_next_span(int done, double seconds) {
   const int most = MBI_SOLVE_RING - MBI_BATCH_PLAIN; /* recorded ones overshoot */
   const double span = seconds > 0 ? done * (MBI_SOLVE_BATCH / seconds) : most;
-  return span >= most               ? most
-         : span <= MBI_SOLVE_LEAST ? MBI_SOLVE_LEAST
-                                   : (int)span;
+  return span >= most ? most : span <= MBI_SOLVE_LEAST ? MBI_SOLVE_LEAST : (int)span;
 }
 
 /* The recurrence has come to its goal, but b - A x is not there. While the two residuals agree,
@@ -39127,8 +39136,7 @@ static int mbi_solve_decide(merbit_solver *solver, int *how) {
     return mbi_solve_not_there(solver, state, how);
   }
   if (stop == MBI_SOLVE_BREAKDOWN && state->ww - state->ww == 0 &&
-      solver->breakdowns < solver->method->restarts &&
-      state->iterations > solver->restarted) {
+      solver->breakdowns < solver->method->restarts && state->iterations > solver->restarted) {
     solver->breakdowns++;
     *how = MBI_OPEN_BEGIN;
     return MBI_SOLVE_ON;
@@ -39220,15 +39228,17 @@ static void mbi_solve_tell_breakdown(const mbi_solve_state *state, char *text, s
                    state->value, at);
     break;
   case MBI_WHY_PRECONDITIONER:
-    (void)snprintf(text, size,
-                   "r'z = %.3g with the preconditioned residual z in iteration %d, which is not "
-                   "positive: the preconditioner is not symmetric positive definite",
-                   state->value, at);
+    (void)snprintf(
+        text, size,
+        "r'z = %.3g with the preconditioned residual z in iteration %d, which is not "
+        "positive: the preconditioner is not symmetric positive definite",
+        state->value, at);
     break;
   case MBI_WHY_SHADOW:
-    (void)snprintf(text, size,
-                   "the shadow residual became orthogonal (its product is %.3g) in iteration %d",
-                   state->value, at);
+    (void)snprintf(
+        text, size,
+        "the shadow residual became orthogonal (its product is %.3g) in iteration %d",
+        state->value, at);
     break;
   default:
     (void)snprintf(text, size, "omega became %.3g in iteration %d: A s is orthogonal to s",
@@ -39283,9 +39293,10 @@ static void mbi_solve_tell(const merbit_solver *solver, const merbit_solver_resu
 }
 
 /* ==== >>solve/refine.c  solvers: corrections in f32 ======================================= */
-/* Refinement: residuals in f64, corrections by a solver of the same method in f32, whose products
- * and vectors move half the bytes. */
-#define MBI_REFINE_TOLERANCE 1e-4 /* of a correction: f32 gets there for all but wild matrices */
+/* Refinement: residuals in f64, corrections by a solver of the same method in f32, whose
+ * products and vectors move half the bytes. */
+#define MBI_REFINE_TOLERANCE                                                                   \
+  1e-4 /* of a correction: f32 gets there for all but wild matrices */
 
 /* The values of a host view in f32; *values stays NULL for a pattern. */
 static merbit_status mbi_refine_round(merbit_solver *solver, const void *values) {
@@ -39298,7 +39309,8 @@ static merbit_status mbi_refine_round(merbit_solver *solver, const void *values)
     return MERBIT_OK;
   }
   if (memory == NULL) {
-    status = mbi_allocate_array(solver->context, count, sizeof(float), "values in f32", &memory);
+    status =
+        mbi_allocate_array(solver->context, count, sizeof(float), "values in f32", &memory);
     solver->single_values = memory;
   }
   for (k = 0; k < count && status == MERBIT_OK; k++) {
@@ -39418,7 +39430,8 @@ static merbit_status mbi_refine_loop(merbit_solver *solver, int x_zero, int *sto
     *stop = mbi_refine_decide(solver, last);
     if (desc->progress != NULL &&
         desc->progress(desc->progress_user, solver->inner_iterations,
-                       mbi_solve_ratio(state, state->ww), mbi_seconds() - solver->started) != 0 &&
+                       mbi_solve_ratio(state, state->ww),
+                       mbi_seconds() - solver->started) != 0 &&
         *stop == MBI_SOLVE_ON) {
       *stop = MERBIT_STOP_CANCELLED;
     }
@@ -39439,8 +39452,8 @@ static merbit_status mbi_refine_loop(merbit_solver *solver, int x_zero, int *sto
   return status;
 }
 
-/* ==== >>solve/solver.c  solvers =========================================================== */
-/* Solvers: what was asked, what is made once, and a solve. */
+/* ==== >>solve/solver.c  solvers: what is made once ======================================== */
+/* Solvers: what was asked, and what is made once. */
 
 static merbit_status mbi_solver_check_numbers(merbit_context *context,
                                               const merbit_solver_desc *desc) {
@@ -39471,10 +39484,11 @@ static merbit_status mbi_solver_check_numbers(merbit_context *context,
 static merbit_status mbi_solver_check_method(merbit_context *context,
                                              const merbit_solver_desc *desc) {
   if ((int)desc->method < MERBIT_SOLVER_CG || (int)desc->method > MERBIT_SOLVER_GMRES) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "solver_desc.method is %d; choose MERBIT_SOLVER_CG for a symmetric positive "
-                    "definite matrix, else MERBIT_SOLVER_BICGSTAB",
-                    (int)desc->method);
+    return mbi_fail(
+        context, MERBIT_INVALID_ARGUMENT,
+        "solver_desc.method is %d; choose MERBIT_SOLVER_CG for a symmetric positive "
+        "definite matrix, else MERBIT_SOLVER_BICGSTAB",
+        (int)desc->method);
   }
   if (mbi_solve_method_of(desc->method) == NULL) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
@@ -39502,10 +39516,11 @@ static merbit_status mbi_solver_check_method(merbit_context *context,
                     "solver_desc.reorder moves rows, which blocks and callbacks know by their "
                     "numbers; use -1, or another preconditioner");
   }
-  if (desc->refine && (desc->preconditioner == MERBIT_PRECONDITIONER_CALLBACK ||
-                       desc->reorder > 0)) {
-    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
-                    "solver_desc.refine goes with neither a callback nor solver_desc.reorder 1");
+  if (desc->refine &&
+      (desc->preconditioner == MERBIT_PRECONDITIONER_CALLBACK || desc->reorder > 0)) {
+    return mbi_fail(
+        context, MERBIT_NOT_SUPPORTED,
+        "solver_desc.refine goes with neither a callback nor solver_desc.reorder 1");
   }
   return MERBIT_OK;
 }
@@ -39580,9 +39595,10 @@ static merbit_status mbi_solver_examine(merbit_solver *solver, const merbit_view
   return status;
 }
 
-/* Whether to multiply in the order of reverse Cuthill-McKee, where vectors are permuted once for
- * a solve. Finding it takes as long as some thousands of products: only many solves pay, and only
- * where x is too large for caches. Blocks and callbacks know the rows by their own numbers. */
+/* Whether to multiply in the order of reverse Cuthill-McKee, where vectors are permuted once
+ * for a solve. Finding it takes as long as some thousands of products: only many solves pay,
+ * and only where x is too large for caches. Blocks and callbacks know the rows by their own
+ * numbers. */
 static int mbi_solver_reorders(const merbit_solver *solver) {
   const merbit_solver_desc *desc = &solver->desc;
   if (desc->reorder == 0) {
@@ -39607,7 +39623,8 @@ static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
   desc.epilogue = solver->method->sums > 0 ? &sums : NULL;
   desc.side = solver->side;
   desc.deterministic = solver->desc.deterministic;
-  desc.reordering = mbi_solver_reorders(solver) ? MERBIT_REORDERING_RCM : MERBIT_REORDERING_NONE;
+  desc.reordering =
+      mbi_solver_reorders(solver) ? MERBIT_REORDERING_RCM : MERBIT_REORDERING_NONE;
   desc.expected_calls = products < INT32_MAX ? (int)products : INT32_MAX;
   return merbit_plan_create(solver->context, &solver->view, &desc, &solver->plan);
 }
@@ -39679,9 +39696,17 @@ static merbit_status mbi_solver_build(merbit_solver *solver) {
   const merbit_solver_desc *desc = &solver->desc;
   merbit_status status;
   solver->side = desc->side != MERBIT_SIDE_AUTO ? desc->side : context->side;
+  if (solver->side == MERBIT_SIDE_CUDA && context->side != MERBIT_SIDE_CUDA) {
+    solver->side = MERBIT_SIDE_CPU; /* nothing is made */
+    return mbi_fail(context, MERBIT_NO_DEVICE,
+                    "solver_desc.side is CUDA, but the context computes on the CPU%s%s",
+                    context->reason[0] != '\0' ? ": " : "; make one with MERBIT_SIDE_CUDA",
+                    context->reason);
+  }
   if (solver->side == MERBIT_SIDE_CPU && desc->vector_memory == MERBIT_MEMORY_DEVICE) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "solver_desc.vector_memory is device memory, but the solver is for the CPU");
+    return mbi_fail(
+        context, MERBIT_INVALID_ARGUMENT,
+        "solver_desc.vector_memory is device memory, but the solver is for the CPU");
   }
   status = mbi_solver_make(solver);
   if (status == MERBIT_OK || solver->side == MERBIT_SIDE_CPU ||
@@ -39811,7 +39836,8 @@ MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, cons
   return status;
 }
 
-/* ---- A solve ----------------------------------------------------------------------------- */
+/* ==== >>solve/solve.c  solvers: a solve =================================================== */
+/* A solve: vectors in, the loop, vectors out, the report. */
 
 static merbit_status mbi_solver_check_vectors(merbit_solver *solver, const void *b,
                                               const void *x) {
@@ -39843,9 +39869,8 @@ static merbit_status mbi_solver_load(merbit_solver *solver, const void *b, const
   if (status != MERBIT_OK) {
     return status;
   }
-  return start_from_x
-             ? mbi_solve_take(solver, MBI_AT_X, x)
-             : mbi_solve_zero(solver, solver->v.at[MBI_AT_X], mbi_solve_bytes(solver));
+  return start_from_x ? mbi_solve_take(solver, MBI_AT_X, x)
+                      : mbi_solve_zero(solver, solver->v.at[MBI_AT_X], mbi_solve_bytes(solver));
 }
 
 static void mbi_solver_report(merbit_solver *solver, int stop, merbit_solver_result *result) {
@@ -39904,8 +39929,8 @@ static void mbi_solver_finish(merbit_solver *solver, merbit_solver_result *resul
 }
 
 MERBIT_API merbit_status merbit_solver_solve(merbit_solver *solver, const void *b, void *x,
-                                             int start_from_x, double *history, int history_size,
-                                             merbit_solver_result *result) {
+                                             int start_from_x, double *history,
+                                             int history_size, merbit_solver_result *result) {
   merbit_solver_result answer;
   merbit_status status;
   memset(&answer, 0, sizeof answer);

@@ -1,8 +1,9 @@
 // BiCGSTAB with a preconditioner on the right: van der Vorst, "Bi-CGSTAB: A Fast and Smoothly
 // Converging Variant of Bi-CG" (1992); Saad, "Iterative Methods for Sparse Linear Systems", 2nd
 // ed. (2003), section 7.4.2. v = A p^ and shadow'v, t = A s^ (in
-// MBI_AT_W), t's and ||t||^2 come from products, the sums in product_sums. s takes the place of r between the two
-// products; without a preconditioner p^ = M^-1 p and s^ = M^-1 s are p and s themselves.
+// MBI_AT_W), t's and ||t||^2 come from products, the sums in product_sums. s takes the place of
+// r between the two products; without a preconditioner p^ = M^-1 p and s^ = M^-1 s are p and s
+// themselves.
 
 #define MBI_BICG_R 4
 #define MBI_BICG_P 5
@@ -15,7 +16,7 @@
 #define MBI_BICG_ALPHA 1
 #define MBI_BICG_BETA 2
 #define MBI_BICG_OMEGA 3
-#define MBI_BICG_SS 4     // ||s||^2
+#define MBI_BICG_SS 4       // ||s||^2
 #define MBI_BICG_SHADOW_2 5 // ||shadow||^2
 
 // r = shadow = p = b - A x
@@ -73,8 +74,7 @@ MBS_ELEMENT(bicgstab_update) {
   const double alpha = c->scalar[MBI_BICG_ALPHA], omega = c->scalar[MBI_BICG_OMEGA];
   const double s = MBS_LOAD(MBI_BICG_R);
   const double s_hat = v->pre == MBI_PRE_NONE ? s : MBS_LOAD(MBI_BICG_S_HAT);
-  const double p_hat =
-      v->pre == MBI_PRE_NONE ? MBS_LOAD(MBI_BICG_P) : MBS_LOAD(MBI_BICG_P_HAT);
+  const double p_hat = v->pre == MBI_PRE_NONE ? MBS_LOAD(MBI_BICG_P) : MBS_LOAD(MBI_BICG_P_HAT);
   const double exact = s - omega * MBS_LOAD(MBI_AT_W);
   const double r = (double)(MBS_VECTOR)exact;
   MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + (alpha * p_hat + omega * s_hat));

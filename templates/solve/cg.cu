@@ -1,6 +1,6 @@
 // The conjugate gradient method between two products. A row of vectors in f64 without a
-// preconditioner moves: descend 24 bytes and advance 40, 8 more in either for a diagonal, beside
-// the product: 16, for p'A p costs it nothing where p is what it multiplies.
+// preconditioner moves: descend 24 bytes and advance 40, 8 more in either for a diagonal,
+// beside the product: 16, for p'A p costs it nothing where p is what it multiplies.
 #include "solve/step.cuh"
 #include "solve/look_steps.cuh"
 #include "solve/cg_steps.cuh"

@@ -1,5 +1,6 @@
-// Iterative refinement: Wilkinson, "Rounding Errors in Algebraic Processes" (1963). Residuals are
-// taken in the solver's type, corrections found by a solver in f32, whose vectors these are.
+// Iterative refinement: Wilkinson, "Rounding Errors in Algebraic Processes" (1963). Residuals
+// are taken in the solver's type, corrections found by a solver in f32, whose vectors these
+// are.
 
 #define MBI_REFINE_B 4
 #define MBI_REFINE_X 5
@@ -23,8 +24,8 @@ MBS_BEFORE(refine_up) {
 }
 MBS_ELEMENT(refine_up) {
   (void)sums;
-  MBS_STORE(MBI_AT_X,
-            MBS_LOAD(MBI_AT_X) + c->scalar[0] * (double)((const float *)v->at[MBI_REFINE_X])[i]);
+  MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) +
+                          c->scalar[0] * (double)((const float *)v->at[MBI_REFINE_X])[i]);
 }
 MBS_NOTHING_AFTER(refine_up)
 MBS_STEP(refine_up, 0, 0, MBS_ALWAYS)

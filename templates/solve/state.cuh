@@ -4,8 +4,9 @@
 
 #define MBI_SOLVE_VECTORS 12
 #define MBI_SOLVE_SCALARS 12
-#define MBI_SOLVE_SUMS 5    // of a step, the greatest values it looks for included
-#define MBI_SOLVE_RING 2048 // iterations whose residuals are kept; more never pass between two looks
+#define MBI_SOLVE_SUMS 5 // of a step, the greatest values it looks for included
+#define MBI_SOLVE_RING                                                                         \
+  2048 // iterations whose residuals are kept; more never pass between two looks
 
 // state.stop: a merbit_stop that a step can tell, or one of these. Products look at it too, and
 // do nothing unless it is 0.
@@ -68,8 +69,8 @@ typedef struct mbi_solve_memory {
 } mbi_solve_memory;
 
 // How mbi_solve_open prepares a batch of iterations.
-#define MBI_OPEN_BEGIN 0  // a new solve
-#define MBI_OPEN_GO_ON 1  // the next batch
+#define MBI_OPEN_BEGIN 0   // a new solve
+#define MBI_OPEN_GO_ON 1   // the next batch
 #define MBI_OPEN_TIGHTER 2 // the same recurrence, to a lower goal
 
 MBS_FUNCTION void mbi_solve_open(mbi_solve_memory *m, int how, int span, int cap,

@@ -39,8 +39,7 @@
 
 // Of every kernel of a step. Launch: a grid that depends on n alone, MBK_STEP_THREADS threads,
 // early. Shared: MBI_STEP_SHARED bytes. partials: MBI_SOLVE_SUMS doubles for each block.
-#define MBK_STEP_ARGUMENTS                                                                     \
-  mbi_solve_vectors v, mbk_i64 n, mbi_solve_memory *m, double *partials
+#define MBK_STEP_ARGUMENTS mbi_solve_vectors v, mbk_i64 n, mbi_solve_memory *m, double *partials
 
 // The sums and greatest values over the block, complete in thread 0.
 template <int ADDS, int MAXES> MBK_DEVICE void mbk_step_reduce(double *sums, double *shared) {
@@ -89,7 +88,8 @@ MBK_DEVICE bool mbk_step_last(mbi_solve_memory *m, const double *sums, double *p
 }
 
 template <int (*BEFORE)(mbi_solve_state *),
-          void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, double *),
+          void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *,
+                          double *),
           void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *), int ADDS,
           int MAXES, int WHEN>
 MBK_DEVICE void mbk_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,

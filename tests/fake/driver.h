@@ -50,7 +50,7 @@ struct graph;
 struct job { // of a stream or a graph
   std::string what;
   fake_work work;
-  bool kernel; // sees all memory
+  bool kernel;                     // sees all memory
   const graph *repeated = nullptr; // a conditional node: this, while the condition is not zero
   unsigned *condition = nullptr;
 };

@@ -103,4 +103,64 @@ TEST_UNUSED static merbit_status solves_in_buffers(merbit_context *context) {
   return status;
 }
 
+/* ---- A test
+ * ----------------------------------------------------------------------------------- */
+
+/* A solver's iterations are launched by one call, and the host waits once for more than a
+ * hundred of them; they are what the driver without conditional nodes, and the one without
+ * graphs, compute. */
+TEST_UNUSED static void solver_without_the_host(void **state) {
+  static const int drivers[] = {12040, 12030, 11000};
+  int32_t row_ptr[202], col_ind[603];
+  double values[603], b[201], x[3][201];
+  merbit_view view;
+  int row, col, k = 0, d;
+  (void)state;
+  row_ptr[0] = 0;
+  for (row = 0; row < 201; row++) {
+    for (col = row > 0 ? row - 1 : 0; col <= row + 1 && col < 201; col++, k++) {
+      col_ind[k] = col;
+      values[k] = col == row ? 2.0001 : -1;
+    }
+    row_ptr[row + 1] = k;
+    b[row] = row % 7 - 2.5;
+  }
+  view = merbit_csr(201, 201, k, row_ptr, col_ind, values);
+  for (d = 0; d < 3; d++) {
+    merbit_solver_desc desc;
+    merbit_solver *solver;
+    merbit_solver_result result;
+    merbit_context *context;
+    long waits, launches;
+    fake_reset();
+    cuda->driver_version = drivers[d];
+    context = fake_context(NULL);
+    memset(&desc, 0, sizeof desc);
+    desc.method = MERBIT_SOLVER_CG;
+    desc.vector_memory = MERBIT_MEMORY_HOST;
+    desc.tolerance = 1e-6;
+    assert_int_equal(merbit_solver_create(context, &view, &desc, &solver), MERBIT_OK);
+    if (d == 2) { /* as if it could not record */
+      mbi_device_enter(context);
+      (void)context->device.driver.graph_exec_destroy(solver->gpu.graph);
+      mbi_device_leave(context);
+      solver->gpu.graph = NULL;
+    }
+    waits = cuda->waits;
+    launches = cuda->launches;
+    assert_int_equal(merbit_solver_solve(solver, b, x[d], 0, NULL, 0, &result), MERBIT_OK);
+    assert_int_equal(result.stop, MERBIT_STOP_CONVERGED);
+    assert_int_equal(result.recorded, 2 - d);
+    assert_true(result.iterations >= 100);
+    assert_true(100 * (long)result.synchronizations <= 2 * (long)result.iterations);
+    assert_true(cuda->waits - waits <= result.synchronizations + 2); /* b in, x out */
+    assert_true(d == 2 || cuda->launches - launches < 20);
+    assert_int_equal(cuda->graph_launches > 0, d < 2);
+    assert_memory_equal(x[d], x[0], sizeof x[0]);
+    merbit_solver_destroy(solver);
+    merbit_context_destroy(context);
+    fake_expect_clean();
+  }
+}
+
 #endif /* TEST_FAKE_SOLVER_SCENARIOS_H */

@@ -426,6 +426,7 @@ static void threads(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(info),
+      cmocka_unit_test(solver_without_the_host),
       cmocka_unit_test(every_scenario),
       cmocka_unit_test(what_a_plan_keeps),
       cmocka_unit_test(slices_give_way),

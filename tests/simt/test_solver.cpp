@@ -8,7 +8,8 @@
 
 #include <algorithm>
 
-// ---- Row by row --------------------------------------------------------------------------------
+// ---- Row by row
+// --------------------------------------------------------------------------------
 
 #define MBS_FUNCTION [[maybe_unused]] static
 #include "solve/state.cuh"
@@ -35,7 +36,7 @@ static std::map<std::string, plain_step> plain[2]; // by kernel: f64, f32
 #define MBS_STEP(name, adds, maxes, when)                                                      \
   [[maybe_unused]] static const bool name##_known =                                            \
       (plain[sizeof(MBS_VECTOR) == 4]["mbk_" #name] = {name##_before, name##_element,          \
-                                                       name##_after,  adds, maxes, when},      \
+                                                       name##_after, adds, maxes, when},       \
        true);
 namespace plain_f64 {
 #define MBS_VECTOR double
@@ -60,7 +61,8 @@ namespace plain_f32 {
 #undef MBS_AFTER
 #undef MBS_STEP
 
-// ---- Kernels -----------------------------------------------------------------------------------
+// ---- Kernels
+// -----------------------------------------------------------------------------------
 
 #define MBK_VECTOR double
 namespace cg_f64 {
@@ -102,7 +104,8 @@ static const std::vector<simt_kernel> kernels[2] = {{CG(cg_f64), BICGSTAB(bicgst
 
 enum { THREADS = 256, SHARED = 512 };
 
-// ---- A solver in the middle of it --------------------------------------------------------------
+// ---- A solver in the middle of it
+// --------------------------------------------------------------
 
 struct bed {
   bed(long long n, int single, unsigned blocks)
@@ -270,7 +273,8 @@ static void test_broken(void **) {
     b.run(descend, 0, "broken", 5);
     b.run(advance, 0, "broken", 6);
     assert_true(b.same_vectors(before));
-    assert_int_equal(b.memory.state.stop, pq == pq ? MBI_SOLVE_BREAKDOWN : MBI_SOLVE_NOT_FINITE);
+    assert_int_equal(b.memory.state.stop,
+                     pq == pq ? MBI_SOLVE_BREAKDOWN : MBI_SOLVE_NOT_FINITE);
     assert_int_equal(b.memory.state.why, MBI_WHY_CURVATURE);
     assert_true(b.memory.state.value == pq || pq != pq);
   }

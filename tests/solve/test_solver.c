@@ -38,10 +38,120 @@ static void test_callback(void **state) {
   linear_free(&windy);
 }
 
+static merbit_status try_create(const merbit_solver_desc *desc, const merbit_view *view) {
+  merbit_solver *solver = (merbit_solver *)context;
+  const merbit_status status = merbit_solver_create(context, view, desc, &solver);
+  assert_true((status == MERBIT_OK) == (solver != NULL));
+  merbit_solver_destroy(solver);
+  return status;
+}
+
+#define REFUSED(change, status, piece)                                                         \
+  {                                                                                            \
+    merbit_solver_desc d = good;                                                               \
+    merbit_view v = view;                                                                      \
+    change;                                                                                    \
+    assert_int_equal(try_create(&d, &v), status);                                              \
+    cpu_expect(context, status, piece);                                                        \
+  }
+
+static void test_refusals(void **state) {
+  linear l = linear_grid(3, 0, 1, 0);
+  const merbit_view view = linear_view(&l);
+  const merbit_solver_desc good = solver_desc(MERBIT_SOLVER_CG, 0);
+  merbit_solver_result result;
+  merbit_solver *solver;
+  double x[9];
+  (void)state;
+  REFUSED(d.method = (merbit_solver_method)0, MERBIT_INVALID_ARGUMENT,
+          "choose MERBIT_SOLVER_CG")
+  REFUSED(d.method = (merbit_solver_method)4, MERBIT_INVALID_ARGUMENT, "method is 4")
+  REFUSED(d.tolerance = -1, MERBIT_INVALID_ARGUMENT, "tolerance is -1")
+  REFUSED(d.tolerance = 1, MERBIT_INVALID_ARGUMENT, "tolerance is 1")
+  REFUSED(d.tolerance = (double)NAN, MERBIT_INVALID_ARGUMENT, "tolerance is")
+  REFUSED(d.max_iterations = -2, MERBIT_INVALID_ARGUMENT, "max_iterations is -2")
+  REFUSED(d.side = (merbit_side)7, MERBIT_INVALID_ARGUMENT, "side is 7")
+  REFUSED(d.side = MERBIT_SIDE_CUDA, MERBIT_NO_DEVICE, "CUDA")
+  REFUSED(d.vector_memory = (merbit_memory)9, MERBIT_INVALID_ARGUMENT, "vector_memory is 9")
+  REFUSED(d.vector_memory = MERBIT_MEMORY_DEVICE, MERBIT_INVALID_ARGUMENT, "for the CPU")
+  REFUSED(d.preconditioner = (merbit_preconditioner)8, MERBIT_INVALID_ARGUMENT, "is 8")
+  REFUSED(d.preconditioner = MERBIT_PRECONDITIONER_CALLBACK, MERBIT_INVALID_ARGUMENT, "NULL")
+  REFUSED(d.block_size = 33, MERBIT_INVALID_ARGUMENT, "block_size is 33")
+  REFUSED(v.cols = 10, MERBIT_INVALID_MATRIX, "9 x 10")
+  REFUSED(v.value_type = MERBIT_C128, MERBIT_NOT_SUPPORTED, "solvers take")
+  REFUSED(d.refine = 1; v.value_type = MERBIT_F32, MERBIT_NOT_SUPPORTED, "refine is for")
+  REFUSED(d.refine = 1; d.reorder = 1, MERBIT_NOT_SUPPORTED, "refine goes with")
+  assert_int_equal(merbit_solver_create(NULL, &view, &good, &solver), MERBIT_INVALID_ARGUMENT);
+  assert_int_equal(merbit_solver_create(context, NULL, &good, &solver),
+                   MERBIT_INVALID_ARGUMENT);
+  assert_int_equal(merbit_solver_create(context, &view, &good, NULL), MERBIT_INVALID_ARGUMENT);
+  assert_int_equal(merbit_solver_create(context, &view, NULL, &solver),
+                   MERBIT_INVALID_ARGUMENT);
+  assert_null(solver);
+  assert_int_equal(merbit_solver_create(context, &view, &good, &solver), MERBIT_OK);
+  assert_int_equal(merbit_solver_solve(NULL, l.b, x, 0, NULL, 0, NULL),
+                   MERBIT_INVALID_ARGUMENT);
+  assert_int_equal(merbit_solver_solve(solver, NULL, x, 0, NULL, 0, &result),
+                   MERBIT_INVALID_ARGUMENT);
+  cpu_expect(context, MERBIT_INVALID_ARGUMENT, "`b` is NULL");
+  assert_int_equal(merbit_solver_solve(solver, l.b, l.b + 4, 0, NULL, 0, &result),
+                   MERBIT_INVALID_ARGUMENT);
+  cpu_expect(context, MERBIT_INVALID_ARGUMENT, "b and x overlap");
+  assert_int_equal(merbit_solver_update_values(NULL, l.values, MERBIT_MEMORY_HOST),
+                   MERBIT_INVALID_ARGUMENT);
+  merbit_solver_destroy(solver);
+  merbit_solver_destroy(NULL);
+  linear_free(&l);
+}
+
+/* Each allocation fails, once: a clean answer, and nothing leaks. */
+static void test_allocations(void **state) {
+  linear l = linear_grid(4, 0, 1, 0);
+  const merbit_view view = linear_view(&l);
+  merbit_solver_desc desc = solver_desc(MERBIT_SOLVER_CG, 0);
+  merbit_context *kept = context;
+  long at, failed = 0;
+  (void)state;
+  desc.preconditioner = MERBIT_PRECONDITIONER_BLOCK_JACOBI;
+  for (at = 1; at < 200; at++) {
+    cpu_memory memory;
+    merbit_solver *solver;
+    double x[16];
+    merbit_status status;
+    int done;
+    context = cpu_open(&memory, 1);
+    memory.fail_at = memory.made + at;
+    desc.refine = at % 2;
+    status = merbit_solver_create(context, &view, &desc, &solver);
+    if (status == MERBIT_OK) {
+      status = merbit_solver_solve(solver, l.b, x, 0, NULL, 0, NULL);
+    }
+    done = memory.made < memory.fail_at;
+    if (status != MERBIT_OK) {
+      assert_int_equal(status, MERBIT_OUT_OF_MEMORY);
+      cpu_expect(context, MERBIT_OUT_OF_MEMORY, "memory");
+      failed++;
+    } else {
+      assert_true(linear_residual(&l, x, 0) <= 1.001e-10);
+    }
+    merbit_solver_destroy(solver);
+    merbit_context_destroy(context);
+    assert_int_equal(memory.live, 0);
+    if (done && at > 60) {
+      break;
+    }
+  }
+  assert_true(failed > 20);
+  context = kept;
+  linear_free(&l);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       SOLVER_CASES,
       cmocka_unit_test(test_callback),
+      cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_allocations),
   };
   cpu_memory memory;
   int failed;
