@@ -97,6 +97,26 @@
  *     merbit_matrix_destroy(graph);
  *     merbit_context_destroy(context);
  *
+ * A SYSTEM. merbit_solver_solve finds x with A x = b, on either side; see SOLVERS.
+ *
+ * Example: solver
+ *     int row_ptr[] = {0, 2, 5, 7}, col_ind[] = {0, 1, 0, 1, 2, 1, 2};
+ *     double values[] = {4, -1, -1, 4, -1, -1, 4}, b[] = {3, 2, 3}, x[3];
+ *     merbit_view A = merbit_csr(3, 3, 7, row_ptr, col_ind, values);
+ *     merbit_solver_desc desc = {MERBIT_SOLVER_CG};
+ *     merbit_solver_result result;
+ *     merbit_context *context = NULL;
+ *     merbit_solver *solver = NULL;
+ *     desc.vector_memory = MERBIT_MEMORY_HOST;
+ *     desc.preconditioner = MERBIT_PRECONDITIONER_JACOBI;
+ *     if (merbit_context_create(NULL, &context, NULL) == MERBIT_OK &&
+ *         merbit_solver_create(context, &A, &desc, &solver) == MERBIT_OK &&
+ *         merbit_solver_solve(solver, b, x, 0, NULL, 0, &result) == MERBIT_OK) {
+ *       puts(result.description); // x is 1, 1, 1 if result.stop is MERBIT_STOP_CONVERGED
+ *     }
+ *     merbit_solver_destroy(solver);
+ *     merbit_context_destroy(context);
+ *
  * BLOCKS. Where entries come in small dense blocks, as in finite elements with several unknowns to a node,
  * BSR stores one index for a block. Such a view is multiplied in blocks on the CPU; merbit_matrix_create_bsr
  * makes one from any other, in the shape you give or in the one that moves the fewest bytes.
@@ -177,6 +197,22 @@
  * on the GPU from a CSR, by CPU threads from blocks, for a reordered plan and for the CPU; a COO is read the
  * other way round. New values come in the order of the view as ever. plan_desc.block_rows and block_cols, and
  * what plan_info tells, are of the transpose.
+ *
+ * EIGENPAIRS. merbit_eigen finds eigenvalues at the ends of a spectrum: of a symmetric matrix by Lanczos, the one
+ * that is largest in size by the power method.
+ *
+ * Example: eigen
+ *     int row_ptr[] = {0, 2, 5, 7}, col_ind[] = {0, 1, 0, 1, 2, 1, 2};
+ *     double values[] = {2, -1, -1, 2, -1, -1, 2}, largest[2], vectors[6];
+ *     merbit_view A = merbit_csr(3, 3, 7, row_ptr, col_ind, values);
+ *     merbit_eigen_desc desc = {MERBIT_EIGEN_LANCZOS};
+ *     merbit_context *context = NULL;
+ *     desc.which = MERBIT_EIGEN_LARGEST;
+ *     desc.count = 2;
+ *     if (merbit_context_create(NULL, &context, NULL) == MERBIT_OK) {
+ *       merbit_eigen(context, &A, &desc, largest, vectors, NULL); // 3.41421, 2
+ *     }
+ *     merbit_context_destroy(context);
  *
  * VECTORS. A plan for several vectors (plan_desc.vectors, up to 64) multiplies them all while it reads the
  * matrix once. They stand in one array, row-major or column-major; row-major is the faster one on the GPU.
@@ -295,6 +331,17 @@
  * the CPU; a plan needs both for its side, AUTO's fall-back to the CPU too. `add` must be associative and
  * commutative, but for plans on the CPU and for ROWS with one lane a row (omega 1), where entries come in their order
  * and it need not commute.
+ *
+ * SOLVERS. A solver (merbit_solver_create) holds the plan of a square matrix, its vectors and, on CUDA, its
+ * iterations recorded as a graph, so that solves for many right-hand sides repeat nothing. CG is for symmetric
+ * positive definite matrices, BICGSTAB for any. Scalars stay on the device: with CUDA 12.4 or later the loop
+ * itself runs there (result.recorded 2), and the host looks about ten times a second, at most once for 50
+ * iterations; there the progress callback is called and may cancel. Dot products are added up by the products'
+ * own kernels, in double, in an order that depends on the matrix alone: one plan gives equal bits in every solve.
+ * A solve has converged when ||b - A x|| / ||b||, computed anew from x, is at most the tolerance; where only the
+ * recurrence says so it goes on, first to a lower goal, then from the true residual, and ends as STAGNATED if
+ * that does not help. A breakdown of BICGSTAB is restarted from the true residual up to ten times. refine solves
+ * for corrections in f32 and takes residuals in f64. result.description says in words why it ended.
  *
  * EPILOGUES. A plan may carry work on each row of op(A) x on its way to y, and up to two sums over all rows
  * (plan_desc.epilogue), so that one pass gives y and a dot product, a norm or a difference: merbit_spmv_epilogue.
@@ -828,14 +875,16 @@ typedef struct merbit_solver_desc {
                                   for a matrix in host memory where the GPU fails */
   double tolerance;            /* on ||b - A x|| / ||b||; 0: 1e-10 in f64, 1e-5 in f32 */
   int max_iterations;          /* 0: 20000 */
-  int restart;                 /* GMRES: iterations between restarts; 0: 30 */
+  int restart;                 /* GMRES: iterations of a cycle, up to 512; 0: 30. It keeps restart + 1 vectors,
+                                  twice as many with BLOCK_JACOBI and CALLBACK: M may then change */
   merbit_preconditioner preconditioner;
   int block_size;              /* BLOCK_JACOBI: rows of a block, up to 32; 0: 4 */
   merbit_precondition_callback apply; /* CALLBACK */
   void *apply_user;
   int refine;                  /* nonzero, f64: iterations in f32, corrected by residuals in f64 */
   int deterministic;           /* nonzero: as plan_desc.deterministic: equal bits in every run */
-  int reorder;                 /* 0: where it pays; 1: always; -1: never. The caller never sees it */
+  int reorder;                 /* 0: where it pays: 60 expected solves of four million rows; 1: always; -1: never. The
+                                  caller never sees it */
   int64_t expected_solves;     /* with this solver; 0: 1. The more, the longer the plan may take */
   merbit_solve_progress progress; /* iteration, estimated residual, seconds: at every look of the host,
                                      about ten a second */
@@ -845,7 +894,8 @@ typedef struct merbit_solver_desc {
 typedef struct merbit_solver_result {
   merbit_stop stop;
   int iterations;
-  int restarts;              /* from the true residual, after breakdowns or where the two residuals differed */
+  int restarts;              /* from the true residual, after breakdowns or where the two residuals differed;
+                                and GMRES's own */
   double residual;           /* ||b - A x|| / ||b||, in the 2-norm, computed anew from x */
   double estimated_residual; /* the same as the iteration had it */
   double backward_error;     /* ||b - A x|| / (||A|| ||x|| + ||b||), in the infinity norm */
@@ -858,6 +908,49 @@ typedef struct merbit_solver_result {
   char plan_description[512]; /* as merbit_plan_describe gives it */
   char description[384];      /* why it stopped, in words */
 } merbit_solver_result;
+
+typedef enum merbit_eigen_method {
+  MERBIT_EIGEN_LANCZOS = 0, /* symmetric A: Lanczos with full reorthogonalisation, thick restarts */
+  MERBIT_EIGEN_POWER = 1    /* any real A: the one eigenvalue that is largest in size, if it is real */
+} merbit_eigen_method;
+
+typedef enum merbit_eigen_which {
+  MERBIT_EIGEN_LARGEST_MAGNITUDE = 0,
+  MERBIT_EIGEN_LARGEST = 1,  /* the rightmost */
+  MERBIT_EIGEN_SMALLEST = 2, /* the leftmost, not those next to zero */
+  MERBIT_EIGEN_BOTH_ENDS = 3 /* rightmost, leftmost, second from the right, and so on */
+} merbit_eigen_which;
+
+#define MERBIT_EIGEN_MOST 32 /* eigenpairs of a call */
+
+typedef struct merbit_eigen_desc {
+  merbit_eigen_method method;
+  merbit_eigen_which which; /* POWER: LARGEST_MAGNITUDE */
+  int count;                /* eigenpairs, up to MERBIT_EIGEN_MOST; 0: 1. POWER: 1 */
+  int basis;                /* LANCZOS: vectors kept, above count + 1, up to 256; 0: 2 count + 16 */
+  merbit_side side;         /* AUTO: the context's */
+  double tolerance;         /* on ||A v - lambda v|| / s, where v has length 1 and s is the size of the
+                               largest eigenvalue seen; 0: 1e-10 in f64, 1e-5 in f32 */
+  int max_iterations;       /* products with A; 0: 10000 */
+  uint64_t seed;            /* of the first vector */
+  int deterministic;        /* nonzero: as plan_desc.deterministic: equal bits in every run */
+  merbit_solve_progress progress; /* products, the largest estimate of the above, seconds */
+  void *progress_user;
+} merbit_eigen_desc;
+
+typedef struct merbit_eigen_result {
+  merbit_stop stop;
+  int iterations;            /* products with A */
+  int restarts;              /* of Lanczos */
+  int converged;             /* eigenpairs whose residual is at most the tolerance */
+  double residuals[MERBIT_EIGEN_MOST]; /* ||A v - lambda v|| / s of each, computed anew */
+  double prepare_seconds, iterate_seconds;
+  int synchronizations;      /* waits of the host for the GPU; 0 on the CPU */
+  int64_t device_bytes;      /* GPU memory that was held, the plan included */
+  merbit_plan_info plan;
+  char plan_description[512];
+  char description[384];     /* why it stopped, in words */
+} merbit_eigen_result;
 
 /* ---- Library ------------------------------------------------------------------------------- */
 
@@ -1057,6 +1150,18 @@ MERBIT_API merbit_status merbit_solver_solve(merbit_solver *solver, const void *
 MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, const void *values,
                                                      merbit_memory memory);
 MERBIT_API void merbit_solver_destroy(merbit_solver *solver); /* NULL is accepted */
+
+/* Eigenvalues at the ends of the spectrum of the square matrix `view` of F64 or F32, and their vectors.
+ * `values` takes desc->count doubles in the order of desc->which; `vectors`, which may be NULL, as many
+ * vectors of length 1 one after the other, view->rows elements of the matrix' type each; both are host
+ * memory. MERBIT_OK however the iteration ended: result->stop says it, and how far each pair has come
+ * result->residuals; pairs that were not reached are NaN. Copies of a multiple eigenvalue come one after the
+ * other, and some may be missed, as by every method that begins with one vector. LANCZOS finds out where A is
+ * not symmetric (BREAKDOWN), POWER where no eigenvalue is larger than all others (STAGNATED). `desc` and
+ * `result` may be NULL. */
+MERBIT_API merbit_status merbit_eigen(merbit_context *context, const merbit_view *view,
+                                      const merbit_eigen_desc *desc, double *values, void *vectors,
+                                      merbit_eigen_result *result);
 
 #ifdef __cplusplus
 }
@@ -3374,6 +3479,7 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "\n"
   "#define MBK_KERNEL extern \"C\" __global__ void\n"
   "#define MBK_DEVICE static __device__ __forceinline__\n"
+  "#define MBK_CALLED static __device__ __noinline__ // what one thread does, in registers of its own\n"
   "#define MBK_MEMBER __device__ __forceinline__ // of a struct\n"
   "#define MBK_BOUNDS(threads) __launch_bounds__(threads)\n"
   "#define MBK_RESIDENT(threads, blocks) __launch_bounds__(threads, blocks)\n"
@@ -3409,9 +3515,9 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "template <class T> MBK_DEVICE T mbk_shuffle(mbk_u32 mask, T value, int lane, int width) {\n"
   "  return __shfl_sync(mask, value, lane, width);\n"
   "}\n"
-  "template <class T> MBK_DEVICE T mbk_shuffle_up(mbk_u32 mask, T value, int delta, int width) {\n"
+  "template <class T> MBK_DEVICE T mbk_shuffle_up(mbk_u32 mask, T value, int delta, int width) {\n",
   "  return __shfl_up_sync(mask, value, delta, width);\n"
-  "}\n",
+  "}\n"
   "template <class T> MBK_DEVICE T mbk_shuffle_down(mbk_u32 mask, T value, int delta, int width) {\n"
   "  return __shfl_down_sync(mask, value, delta, width);\n"
   "}\n"
@@ -3461,8 +3567,8 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "// The old value.\n"
   "template <class T> MBK_DEVICE T mbk_atomic_add(T *address, T value) {\n"
   "  return atomicAdd(address, value);\n"
-  "}\n"
-  "// `value` if it was `expected`; the old value.\n",
+  "}\n",
+  "// `value` if it was `expected`; the old value.\n"
   "MBK_DEVICE mbk_u32 mbk_atomic_swap_if(mbk_u32 *address, mbk_u32 expected, mbk_u32 value) {\n"
   "  return atomicCAS(address, expected, value);\n"
   "}\n"
@@ -3512,8 +3618,8 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "\n"
   "// As mbk_load.\n"
   "template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack(const T *address) {\n"
-  "  mbk_pack_bits<T, N> bits;\n"
-  "  if (sizeof(T) * N == 16) {\n",
+  "  mbk_pack_bits<T, N> bits;\n",
+  "  if (sizeof(T) * N == 16) {\n"
   "    bits.four = __ldg((const uint4 *)address);\n"
   "  } else if (sizeof(T) * N == 8) {\n"
   "    bits.two = __ldg((const uint2 *)address);\n"
@@ -3561,8 +3667,8 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "  asm volatile(\"cp.async.wait_all;\" : : : \"memory\");\n"
   "#endif\n"
   "}\n"
-  "\n"
-  "// Kernels that the host launches early (mbi_device_launch_early) start while what comes before\n",
+  "\n",
+  "// Kernels that the host launches early (mbi_device_launch_early) start while what comes before\n"
   "// them in the stream still runs. Until mbk_await they may read what only a plan's making\n"
   "// writes; nothing else, and they may write nothing. Every kernel of them waits, so that what is\n"
   "// complete behind one kernel is so behind all after it.\n"
@@ -3602,9 +3708,9 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "#endif\n"
   "}\n"
   "\n"
-  "// Of a conditional node in a graph: whether its body runs again. The driver has the function.\n"
+  "// Of a conditional node in a graph: whether its body runs again. The driver has the function.\n",
   "extern \"C\" __device__ void cudaGraphSetConditional(mbk_u64 handle, mbk_u32 value);\n"
-  "MBK_DEVICE void mbk_graph_go_on(mbk_u64 handle, bool go_on) {\n",
+  "MBK_DEVICE void mbk_graph_go_on(mbk_u64 handle, bool go_on) {\n"
   "  cudaGraphSetConditional(handle, go_on ? 1u : 0u);\n"
   "}\n"
   "\n"
@@ -9670,6 +9776,7 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "#define MBI_SOLVE_VECTORS 12\n"
   "#define MBI_SOLVE_SCALARS 12\n"
   "#define MBI_SOLVE_SUMS 5 // of a step, the greatest values it looks for included\n"
+  "#define MBI_WIDE_GROUP 8 // sums of a step with many that a thread holds at a time\n"
   "#define MBI_SOLVE_RING                                                                         \\\n"
   "  2048 // iterations whose residuals are kept; more never pass between two looks\n"
   "\n"
@@ -9678,6 +9785,7 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "#define MBI_SOLVE_RUNNING 0\n"
   "#define MBI_SOLVE_CAP 1\n"
   "#define MBI_SOLVE_NOT_FINITE 3\n"
+  "#define MBI_SOLVE_STAGNATED 4\n"
   "#define MBI_SOLVE_BREAKDOWN 5\n"
   "#define MBI_SOLVE_CANDIDATE 100 // the recurrence is below the goal: b - A x decides\n"
   "\n"
@@ -9692,10 +9800,10 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "// Places in mbi_solve_vectors that every method has; its own begin at MBI_AT_OWN.\n"
   "#define MBI_AT_X 0\n"
   "#define MBI_AT_B 1\n"
-  "#define MBI_AT_W 2       // scratch: products, and b - A x at a look\n"
+  "#define MBI_AT_W 2       // scratch: products, and b - A x at a look\n",
   "#define MBI_AT_INVERSE 3 // of the diagonal, or of its blocks: column j of row i at j * n + i\n"
   "#define MBI_AT_OWN 4\n"
-  "\n",
+  "\n"
   "// How z = M^-1 r is found: within a step, or between steps, by a step or a callback.\n"
   "#define MBI_PRE_NONE 0\n"
   "#define MBI_PRE_DIAGONAL 1\n"
@@ -9703,10 +9811,13 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "\n"
   "typedef struct mbi_solve_vectors {\n"
   "  void *at[MBI_SOLVE_VECTORS];\n"
-  "  long long n;  // rows\n"
-  "  int pre;      // a MBI_PRE\n"
-  "  int block;    // rows of a block of the preconditioner; 0: it has no blocks\n"
-  "  int from, to; // of solve_blocks\n"
+  "  long long n;      // rows\n"
+  "  int pre;          // a MBI_PRE\n"
+  "  int block;        // rows of a block of the preconditioner; 0: it has no blocks\n"
+  "  int from, to;     // of solve_blocks\n"
+  "  int basis;        // GMRES and Lanczos: vectors of a cycle\n"
+  "  int lanczos;      // the latter\n"
+  "  long long stride; // elements from one vector of the basis to the next\n"
   "} mbi_solve_vectors;\n"
   "\n"
   "typedef struct mbi_solve_state {\n"
@@ -9728,14 +9839,14 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "  int padding;\n"
   "} mbi_solve_state;\n"
   "\n"
-  "typedef struct mbi_solve_memory {\n"
+  "typedef struct mbi_solve_memory {\n",
   "  mbi_solve_state state;\n"
   "  double ring[MBI_SOLVE_RING]; // ring[k % MBI_SOLVE_RING]: ||r||^2 after iteration k\n"
   "} mbi_solve_memory;\n"
   "\n"
   "// How mbi_solve_open prepares a batch of iterations.\n"
   "#define MBI_OPEN_BEGIN 0   // a new solve\n"
-  "#define MBI_OPEN_GO_ON 1   // the next batch\n",
+  "#define MBI_OPEN_GO_ON 1   // the next batch\n"
   "#define MBI_OPEN_TIGHTER 2 // the same recurrence, to a lower goal\n"
   "\n"
   "MBS_FUNCTION void mbi_solve_open(mbi_solve_memory *m, int how, int span, int cap,\n"
@@ -9777,7 +9888,7 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "\n"
   "// At the end of an iteration.\n"
   "MBS_FUNCTION void mbi_solve_count(mbi_solve_memory *m, double rr) {\n"
-  "  m->state.iterations++;\n"
+  "  m->state.iterations++;\n",
   "  mbi_solve_judge(m, rr);\n"
   "}\n"
   "\n"
@@ -9785,7 +9896,7 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "MBS_FUNCTION void mbi_solve_restart(mbi_solve_memory *m) {\n"
   "  m->state.stop = MBI_SOLVE_RUNNING;\n"
   "  m->state.closed = 0;\n"
-  "  m->state.why = MBI_WHY_NOTHING;\n",
+  "  m->state.why = MBI_WHY_NOTHING;\n"
   "  mbi_solve_judge(m, m->state.ww);\n"
   "}\n"
   "\n"
@@ -10264,6 +10375,113 @@ static const char *const mbi_source_solve_loop_cu[] = {
   "}\n",
   NULL};
 
+static const char *const mbi_source_solve_examine_cu[] = {
+  "// What a solver wants to know of A beside products, from a CSR in GPU memory: the greatest sum\n"
+  "// of a row's absolute values, the entries of the blocks along the diagonal, and a diagonal's\n"
+  "// inverse.\n"
+  "#ifndef MBK_VALUE\n"
+  "#error \"define MBK_VALUE: the type of the matrix's values\"\n"
+  "#endif\n"
+  "#ifndef MBK_PATTERN\n"
+  "#error \"define MBK_PATTERN: 1 if there are none, and all are 1\"\n"
+  "#endif\n"
+  "#ifndef MBK_ROW_PTR\n"
+  "#error \"define MBK_ROW_PTR: the type of row_ptr\"\n"
+  "#endif\n"
+  "#ifndef MBK_COLUMN\n"
+  "#error \"define MBK_COLUMN: the type of col_ind\"\n"
+  "#endif\n"
+  "#ifndef MBK_BASE\n"
+  "#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n"
+  "#endif\n"
+  "#include \"jit/device.cuh\"\n"
+  "\n"
+  "#define MBK_EXAMINE_THREADS 256\n"
+  "#define MBK_EXAMINE_LANES 8 // of a row\n"
+  "\n"
+  "// Over the lanes of a row, in all of them.\n"
+  "MBK_DEVICE double mbk_examine_sum(double share) {\n"
+  "#pragma unroll\n"
+  "  for (int d = MBK_EXAMINE_LANES / 2; d > 0; d >>= 1) {\n"
+  "    share += mbk_shuffle_xor(0xffffffffu, share, d, MBK_EXAMINE_LANES);\n"
+  "  }\n"
+  "  return share;\n"
+  "}\n"
+  "\n"
+  "// norms[b]: of the rows of block b. blocks: `width` entries for each row, those of its block on\n"
+  "// the diagonal, duplicates added up; none where width is 0.\n"
+  "// Launch: any grid of MBK_EXAMINE_THREADS threads. Shared: double[MBK_EXAMINE_THREADS].\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_EXAMINE_THREADS)\n"
+  "    mbk_examine_rows(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind,\n"
+  "                     const MBK_VALUE *values, mbk_u64 n, mbk_u32 width, double *blocks,\n"
+  "                     double *norms) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  double *const most_of = (double *)shared;\n"
+  "  const mbk_u32 rows = MBK_EXAMINE_THREADS / MBK_EXAMINE_LANES; // of a thread block at once\n",
+  "  const mbk_u32 lane = mbk_thread() % MBK_EXAMINE_LANES;\n"
+  "  double most = 0;\n"
+  "  for (mbk_u64 first = (mbk_u64)mbk_block() * rows; first < n;\n"
+  "       first += (mbk_u64)mbk_grid() * rows) {\n"
+  "    const mbk_u64 row = first + mbk_thread() / MBK_EXAMINE_LANES;\n"
+  "    const bool inside = row < n;\n"
+  "    const mbk_i64 begin = inside ? (mbk_i64)row_ptr[row] - MBK_BASE : 0;\n"
+  "    const mbk_i64 end = inside ? (mbk_i64)row_ptr[row + 1] - MBK_BASE : 0;\n"
+  "    double sum = 0;\n"
+  "    for (mbk_i64 k = begin + lane; k < end; k += MBK_EXAMINE_LANES) {\n"
+  "      const double value = MBK_PATTERN ? 1.0 : (double)values[k];\n"
+  "      sum += value < 0 ? -value : value;\n"
+  "    }\n"
+  "    sum = mbk_examine_sum(sum);\n"
+  "    most = sum > most ? sum : most;\n"
+  "    for (mbk_u32 j = 0; j < width; j++) {\n"
+  "      const mbk_i64 column = (mbk_i64)(row - row % width + j);\n"
+  "      double entry = 0;\n"
+  "      for (mbk_i64 k = begin + lane; k < end; k += MBK_EXAMINE_LANES) {\n"
+  "        if ((mbk_i64)col_ind[k] - MBK_BASE == column) {\n"
+  "          entry += MBK_PATTERN ? 1.0 : (double)values[k];\n"
+  "        }\n"
+  "      }\n"
+  "      entry = mbk_examine_sum(entry);\n"
+  "      if (inside && lane == 0) {\n"
+  "        blocks[row * width + j] = entry;\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "  most_of[mbk_thread()] = most;\n"
+  "  mbk_block_sync();\n"
+  "  for (mbk_u32 half = MBK_EXAMINE_THREADS / 2; half > 0; half /= 2) {\n"
+  "    if (mbk_thread() < half && most_of[mbk_thread() + half] > most_of[mbk_thread()]) {\n"
+  "      most_of[mbk_thread()] = most_of[mbk_thread() + half];\n"
+  "    }\n"
+  "    mbk_block_sync();\n"
+  "  }\n"
+  "  if (mbk_thread() == 0) {\n"
+  "    norms[mbk_block()] = most_of[0];\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// inverse[i] = 1 / diagonal[i]. *bad becomes the least i that has none, if that is below it.\n",
+  "// Launch: any grid of MBK_EXAMINE_THREADS threads. Shared: none.\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_EXAMINE_THREADS)\n"
+  "    mbk_examine_invert(const double *diagonal, MBK_VALUE *inverse, mbk_u64 n, mbk_u64 *bad) {\n"
+  "  for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_EXAMINE_THREADS + mbk_thread(); i < n;\n"
+  "       i += (mbk_u64)mbk_grid() * MBK_EXAMINE_THREADS) {\n"
+  "    const double scale = 1.0 / diagonal[i];\n"
+  "    inverse[i] = (MBK_VALUE)scale;\n"
+  "    if (!(scale - scale == 0) || scale == 0) {\n"
+  "      mbk_u64 least = ~(mbk_u64)0;\n"
+  "      while (i < least) {\n"
+  "        const mbk_u64 seen = mbk_atomic_swap_if(bad, least, i);\n"
+  "        if (seen == least) {\n"
+  "          break;\n"
+  "        }\n"
+  "        least = seen;\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "}\n",
+  NULL};
+
 static const char *const mbi_source_solve_cg_steps_cuh[] = {
   "// The conjugate gradient method with a preconditioner: Hestenes, Stiefel, \"Methods of Conjugate\n"
   "// Gradients for Solving Linear Systems\" (1952); Saad, \"Iterative Methods for Sparse Linear\n"
@@ -10571,6 +10789,657 @@ static const char *const mbi_source_solve_bicgstab_cu[] = {
   "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_bicgstab_direct(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  bicgstab_direct_step(v, n, m, partials, (double *)shared);\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_solve_wide_steps_cuh[] = {
+  "// Steps with as many sums as the solver comes to need, taken in groups of rows' products, so\n"
+  "// that a thread holds MBI_WIDE_GROUP sums at most. How they are written:\n"
+  "//   MBS_WIDE_COUNT(name)    how many sums\n"
+  "//   MBS_WIDE_ELEMENT(name)  does row i for the sums first, first + 1, ...: adds to sums[0],\n"
+  "//   ...;\n"
+  "//                           called with first = 0, MBI_WIDE_GROUP, ... by the same thread\n"
+  "//   MBS_WIDE_AFTER(name)    takes the complete sums into the state\n"
+  "//   MBS_WIDE_STEP(name)     which is not taken once a stop is set\n"
+  "\n"
+  "// Vector `at` of a basis, at row i.\n"
+  "#define MBS_BASIS(slot, k) (MBS_AT(slot)[(MBS_INDEX)(k)*v->stride + i])\n",
+  NULL};
+
+static const char *const mbi_source_solve_wide_cuh[] = {
+  "// Steps with many sums on the GPU: solve/wide_steps.cuh says what they are made of. As in\n"
+  "// solve/step.cuh sums are deterministic; those of a group are reduced before the next group's\n"
+  "// begin. partials: (sums + 1) doubles for each block, and as many again.\n"
+  "#include \"solve/step.cuh\"\n"
+  "\n"
+  "#define MBS_CALLED MBK_CALLED\n"
+  "#define MBS_WIDE_COUNT(name) MBK_DEVICE int name##_count(const mbi_solve_state *c)\n"
+  "#define MBS_WIDE_ELEMENT(name)                                                                 \\\n"
+  "  MBK_DEVICE void name##_element(MBS_INDEX i, const mbi_solve_vectors *v,                      \\\n"
+  "                                 const mbi_solve_state *c, int first, double *sums)\n"
+  "#define MBS_WIDE_AFTER(name)                                                                   \\\n"
+  "  MBK_DEVICE void name##_after(mbi_solve_memory *m, const mbi_solve_vectors *v,                \\\n"
+  "                               const double *sums)\n"
+  "#define MBS_WIDE_STEP(name)                                                                    \\\n"
+  "  MBK_DEVICE void name##_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,      \\\n"
+  "                              double *partials, double *shared) {                              \\\n"
+  "    mbk_wide_step<name##_count, name##_element, name##_after>(v, n, m, partials, shared);      \\\n"
+  "  }\n"
+  "\n"
+  "// Whether this block is the last to be done; then all parts of the others are visible. The\n"
+  "// answer lies behind what a reduction uses, which may begin while a thread still reads it.\n"
+  "MBK_DEVICE bool mbk_wide_last(mbi_solve_memory *m, double *shared) {\n"
+  "  mbk_u32 *const last = (mbk_u32 *)(shared + MBK_STEP_WARPS * MBI_WIDE_GROUP);\n"
+  "  if (mbk_thread() == 0) {\n"
+  "    mbk_fence();\n",
+  "    *last = mbk_atomic_add(&m->state.ticket, 1u) == mbk_grid() - 1;\n"
+  "  }\n"
+  "  mbk_block_sync();\n"
+  "  const bool answer = *last != 0;\n"
+  "  mbk_fence();\n"
+  "  return answer;\n"
+  "}\n"
+  "\n"
+  "// The blocks' parts of a group, added by the last block, to `totals`.\n"
+  "MBK_DEVICE void mbk_wide_total(int count, int first, const double *partials, double *totals,\n"
+  "                               double *shared) {\n"
+  "  double sums[MBI_WIDE_GROUP] = {};\n"
+  "#pragma unroll\n"
+  "  for (int k = 0; k < MBI_WIDE_GROUP; k++) {\n"
+  "    for (mbk_u32 b = mbk_thread(); b < mbk_grid() && first + k < count; b += MBK_STEP_THREADS) {\n"
+  "      sums[k] += mbk_load_fresh(&partials[(mbk_i64)(first + k) * mbk_grid() + b]);\n"
+  "    }\n"
+  "  }\n"
+  "  mbk_step_reduce<MBI_WIDE_GROUP, 0>(sums, shared);\n"
+  "  if (mbk_thread() == 0) {\n"
+  "#pragma unroll\n"
+  "    for (int k = 0; k < MBI_WIDE_GROUP; k++) {\n"
+  "      if (first + k < count) {\n"
+  "        totals[first + k] = sums[k];\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "template <int (*COUNT)(const mbi_solve_state *),\n"
+  "          void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, int,\n"
+  "                          double *),\n"
+  "          void (*AFTER)(mbi_solve_memory *, const mbi_solve_vectors *, const double *)>\n"
+  "MBK_DEVICE void mbk_wide_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,\n"
+  "                              double *partials, double *shared) {\n"
+  "  mbk_await();\n"
+  "  mbk_release();\n"
+  "  const mbi_solve_state c = m->state;\n"
+  "  if (c.stop != MBI_SOLVE_RUNNING) {\n"
+  "    if (mbk_block() == 0 && mbk_thread() == 0) {\n"
+  "      m->state.closed = 1;\n"
+  "    }\n"
+  "    return;\n"
+  "  }\n"
+  "  const int count = COUNT(&c);\n"
+  "  for (int first = 0; first < count; first += MBI_WIDE_GROUP) {\n"
+  "    double sums[MBI_WIDE_GROUP] = {};\n",
+  "    for (mbk_i64 i = (mbk_i64)mbk_block() * MBK_STEP_THREADS + mbk_thread(); i < n;\n"
+  "         i += (mbk_i64)mbk_grid() * MBK_STEP_THREADS) {\n"
+  "      ELEMENT(i, &v, &c, first, sums);\n"
+  "    }\n"
+  "    mbk_step_reduce<MBI_WIDE_GROUP, 0>(sums, shared);\n"
+  "    if (mbk_thread() == 0) {\n"
+  "#pragma unroll\n"
+  "      for (int k = 0; k < MBI_WIDE_GROUP; k++) {\n"
+  "        if (first + k < count) {\n"
+  "          partials[(mbk_i64)(first + k) * mbk_grid() + mbk_block()] = sums[k];\n"
+  "        }\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "  if (!mbk_wide_last(m, shared)) {\n"
+  "    return;\n"
+  "  }\n"
+  "  double *const totals = partials + (mbk_i64)count * mbk_grid();\n"
+  "  for (int first = 0; first < count; first += MBI_WIDE_GROUP) {\n"
+  "    mbk_wide_total(count, first, partials, totals, shared);\n"
+  "  }\n"
+  "  if (mbk_thread() == 0) {\n"
+  "    AFTER(m, &v, totals);\n"
+  "    m->state.ticket = 0;\n"
+  "  }\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_solve_arnoldi_cuh[] = {
+  "// The scalar part of GMRES and Lanczos: columns of the Hessenberg matrix, plane rotations, the\n"
+  "// small triangular system. Saad, Schultz, \"GMRES\" (1986); Saad, \"Iterative Methods for Sparse\n"
+  "// Linear Systems\", 2nd ed. (2003), section 6.5.3. For the CPU and the GPU, as solve/state.cuh.\n"
+  "\n"
+  "// Vectors. Without a preconditioner apart from steps, Z and ZS do not exist.\n"
+  "#define MBI_ARNOLDI_V 4     // the basis: v->basis + 1 vectors, v->stride elements apart\n"
+  "#define MBI_ARNOLDI_U 5     // the newest one, where products read it; times MBI_AT_INVERSE\n"
+  "#define MBI_ARNOLDI_Z 6     // M^-1 u\n"
+  "#define MBI_ARNOLDI_ZS 7    // M^-1 v of the whole basis: flexible GMRES (Saad 1993)\n"
+  "#define MBI_ARNOLDI_SMALL 8 // doubles: the parts below\n"
+  "\n"
+  "#define MBI_ARNOLDI_SIZE 0   // scalars: vectors of the basis\n"
+  "#define MBI_ARNOLDI_WIDTH 1  // of which the new one is made\n"
+  "#define MBI_ARNOLDI_CLOSE 2  // the cycle is complete: x, and the next one's first vector\n"
+  "#define MBI_ARNOLDI_WW 3     // ||A u||^2\n"
+  "#define MBI_ARNOLDI_Q 4      // w's part in the new vector\n"
+  "#define MBI_ARNOLDI_BETA 5   // its length before it was made one\n"
+  "#define MBI_GMRES_BEGAN 6    // ||r|| where the cycle began\n"
+  "#define MBI_GMRES_STALLS 7   // cycles in a row that gained nothing\n"
+  "#define MBI_GMRES_RESTARTS 8 // in this solve\n"
+  "\n"
+  "// Parts of v->basis + 1 doubles each.\n"
+  "#define MBI_SMALL_FIRST 0   // products with the basis, first pass\n"
+  "#define MBI_SMALL_SECOND 1  // and what they had left\n"
+  "#define MBI_SMALL_COMBINE 2 // the basis' parts in the new vector\n"
+  "#define MBI_SMALL_Y 3\n"
+  "#define MBI_SMALL_COSINE 4\n"
+  "#define MBI_SMALL_SINE 5\n"
+  "#define MBI_SMALL_G 6      // the right-hand side of the small system; its last entry is ||r||\n",
+  "#define MBI_SMALL_COLUMN 7 // and more: columns of the Hessenberg matrix, or of its factor R\n"
+  "\n"
+  "// Of eigenpairs. Vectors: what a basis is rotated into, and by what.\n"
+  "#define MBI_EIGEN_KEEP 9\n"
+  "#define MBI_EIGEN_S 10 // doubles: row q makes vector q; the eigenvalues, while they are checked\n"
+  "#define MBI_LANCZOS_FRESH 10 // scalars: w is no product: a vector of the host's joins the basis\n"
+  "#define MBI_EIGEN_FROM 6     // vectors that are rotated,\n"
+  "#define MBI_EIGEN_TO 7       // into so many\n"
+  "#define MBI_EIGEN_NEXT 8     // and vector MBI_EIGEN_FROM comes behind them\n"
+  "#define MBI_EIGEN_CHECK 9    // the next vector to be checked\n"
+  "#define MBI_POWER_VALUE 0    // u'A u\n"
+  "#define MBI_POWER_LENGTH 1   // ||A u||\n"
+  "#define MBI_WHY_ZERO 18      // power method: A u is zero\n"
+  "\n"
+  "#define MBI_GMRES_STALLED 0.9999 // of ||r||^2 left by a cycle: that is no gain\n"
+  "#define MBI_GMRES_PATIENCE 3     // such cycles\n"
+  "\n"
+  "#define MBI_WHY_SINGULAR                                                                       \\\n"
+  "  16                       // GMRES: A maps the whole basis into its own span, and R is singular\n"
+  "#define MBI_WHY_STALLED 17 // GMRES: cycles gain nothing\n"
+  "\n"
+  "MBS_FUNCTION double *mbi_small(const mbi_solve_vectors *v, int part) {\n"
+  "  return (double *)v->at[MBI_ARNOLDI_SMALL] + (long long)part * (v->basis + 1);\n"
+  "}\n"
+  "\n"
+  "// A basis of one vector.\n"
+  "MBS_FUNCTION void mbi_arnoldi_begin(mbi_solve_state *s, double length) {\n"
+  "  s->scalar[MBI_ARNOLDI_SIZE] = 1;\n"
+  "  s->scalar[MBI_GMRES_BEGAN] = length;\n"
+  "}\n"
+  "\n"
+  "// The last column of H into `column`; returns the entry below it, the new vector's length. By\n"
+  "// Pythagoras from what the second pass had left, which is little: Smoktunowicz, Barlow, Langou,\n",
+  "// \"A note on the error analysis of classical Gram-Schmidt\" (2006). Rounding errors of A u are\n"
+  "// 0.\n"
+  "MBS_FUNCTION double mbi_arnoldi_column(const mbi_solve_state *s, const mbi_solve_vectors *v,\n"
+  "                                       const double *sums, double *column) {\n"
+  "  const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];\n"
+  "  const double *first = mbi_small(v, MBI_SMALL_FIRST);\n"
+  "  double *second = mbi_small(v, MBI_SMALL_SECOND), left = sums[size];\n"
+  "  const double least = 4 * s->epsilon, whole = s->scalar[MBI_ARNOLDI_WW];\n"
+  "  int k;\n"
+  "  if (!(whole - whole == 0)) {\n"
+  "    return whole - whole;\n"
+  "  }\n"
+  "  for (k = 0; k < size; k++) {\n"
+  "    second[k] = sums[k];\n"
+  "    column[k] = first[k] + sums[k];\n"
+  "    left -= sums[k] * sums[k];\n"
+  "  }\n"
+  "  return left <= least * least * whole ? 0 : sqrt(left); // NaN goes on\n"
+  "}\n"
+  "\n"
+  "// The new vector is q w + sum of combine[k] v_k.\n"
+  "MBS_FUNCTION void mbi_arnoldi_extend(mbi_solve_state *s, const mbi_solve_vectors *v,\n"
+  "                                     double below) {\n"
+  "  const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];\n"
+  "  const double *second = mbi_small(v, MBI_SMALL_SECOND);\n"
+  "  const double q = below > 0 ? 1 / below : below;\n"
+  "  double *combine = mbi_small(v, MBI_SMALL_COMBINE);\n"
+  "  int k;\n"
+  "  for (k = 0; k < size; k++) {\n"
+  "    combine[k] = -q * second[k];\n"
+  "  }\n"
+  "  s->scalar[MBI_ARNOLDI_Q] = q;\n"
+  "  s->scalar[MBI_ARNOLDI_BETA] = below;\n"
+  "  s->scalar[MBI_ARNOLDI_WIDTH] = size;\n"
+  "  s->scalar[MBI_ARNOLDI_CLOSE] = 0;\n"
+  "  s->scalar[MBI_ARNOLDI_SIZE] = size + 1;\n"
+  "}\n"
+  "\n"
+  "// Rotates a new column like those before it and then its own last entry away; returns R's\n"
+  "// diagonal, 0 where it is nothing but rounding errors: then the column does not count.\n",
+  "MBS_FUNCTION double mbi_gmres_rotate(const mbi_solve_state *s, const mbi_solve_vectors *v,\n"
+  "                                     double *column, double below) {\n"
+  "  const int last = (int)s->scalar[MBI_ARNOLDI_SIZE] - 1;\n"
+  "  double *c = mbi_small(v, MBI_SMALL_COSINE), *d = mbi_small(v, MBI_SMALL_SINE);\n"
+  "  double *g = mbi_small(v, MBI_SMALL_G), length;\n"
+  "  int k;\n"
+  "  for (k = 0; k < last; k++) {\n"
+  "    const double upper = column[k], lower = column[k + 1];\n"
+  "    column[k] = c[k] * upper + d[k] * lower;\n"
+  "    column[k + 1] = c[k] * lower - d[k] * upper;\n"
+  "  }\n"
+  "  length = sqrt(column[last] * column[last] + below * below);\n"
+  "  if (length <= 4 * s->epsilon * sqrt(s->scalar[MBI_ARNOLDI_WW])) {\n"
+  "    return 0;\n"
+  "  }\n"
+  "  c[last] = column[last] / length;\n"
+  "  d[last] = below / length;\n"
+  "  column[last] = length;\n"
+  "  g[last + 1] = -d[last] * g[last];\n"
+  "  g[last] = c[last] * g[last];\n"
+  "  return length;\n"
+  "}\n"
+  "\n"
+  "// R y = g for the first `used` columns.\n"
+  "MBS_FUNCTION void mbi_gmres_solve(const mbi_solve_vectors *v, int used) {\n"
+  "  const double *g = mbi_small(v, MBI_SMALL_G);\n"
+  "  double *y = mbi_small(v, MBI_SMALL_Y);\n"
+  "  int k, row;\n"
+  "  for (k = 0; k < used; k++) {\n"
+  "    y[k] = g[k];\n"
+  "  }\n"
+  "  for (k = used - 1; k >= 0; k--) {\n"
+  "    const double *column = mbi_small(v, MBI_SMALL_COLUMN + k);\n"
+  "    y[k] /= column[k];\n"
+  "    for (row = 0; row < k; row++) {\n"
+  "      y[row] -= column[row] * y[k];\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// The cycle ends with `used` columns: y, and the residual in the basis and w, which becomes the\n"
+  "// first vector of the next cycle: no product is needed for it. r = V Q'(g_used e_used). Behind\n"
+  "// mbi_arnoldi_extend.\n"
+  "MBS_FUNCTION void mbi_gmres_close(mbi_solve_state *s, const mbi_solve_vectors *v, int used) {\n",
+  "  const int width = (int)s->scalar[MBI_ARNOLDI_WIDTH];\n"
+  "  const double *c = mbi_small(v, MBI_SMALL_COSINE), *d = mbi_small(v, MBI_SMALL_SINE);\n"
+  "  const double length = mbi_small(v, MBI_SMALL_G)[used];\n"
+  "  double *combine = mbi_small(v, MBI_SMALL_COMBINE), *r = mbi_small(v, MBI_SMALL_FIRST);\n"
+  "  double below = length < 0 ? -1 : length > 0 ? 1 : 0, q; // of r made one long\n"
+  "  int k;\n"
+  "  mbi_gmres_solve(v, used);\n"
+  "  for (k = used - 1; k >= 0; k--) {\n"
+  "    r[k + 1] = c[k] * below;\n"
+  "    below *= -d[k];\n"
+  "  }\n"
+  "  r[0] = below;\n"
+  "  q = used == width ? r[width] : 0; // of the vector that is still q w + sum of combine[k] v_k\n"
+  "  for (k = 0; k < width; k++) {\n"
+  "    combine[k] = q * combine[k] + (k <= used ? r[k] : 0);\n"
+  "  }\n"
+  "  for (k = used; k < width; k++) {\n"
+  "    mbi_small(v, MBI_SMALL_Y)[k] = 0;\n"
+  "  }\n"
+  "  s->scalar[MBI_ARNOLDI_Q] *= q;\n"
+  "  s->scalar[MBI_ARNOLDI_CLOSE] = 1;\n"
+  "  s->scalar[MBI_GMRES_RESTARTS] += s->stop == MBI_SOLVE_RUNNING;\n"
+  "  mbi_arnoldi_begin(s, length < 0 ? -length : length);\n"
+  "}\n"
+  "\n"
+  "// Whether cycles have stopped to gain anything, at the end of one.\n"
+  "MBS_FUNCTION int mbi_gmres_stalls(mbi_solve_state *s) {\n"
+  "  const double began = s->scalar[MBI_GMRES_BEGAN];\n"
+  "  const int gain = s->rr <= MBI_GMRES_STALLED * began * began;\n"
+  "  s->scalar[MBI_GMRES_STALLS] = gain ? 0 : s->scalar[MBI_GMRES_STALLS] + 1;\n"
+  "  return s->scalar[MBI_GMRES_STALLS] >= MBI_GMRES_PATIENCE;\n"
+  "}\n"
+  "\n"
+  "// GMRES behind the second pass, whose sums these are.\n"
+  "MBS_CALLED void mbi_gmres_count(mbi_solve_memory *m, const mbi_solve_vectors *v,\n"
+  "                                const double *sums) {\n"
+  "  mbi_solve_state *s = &m->state;\n"
+  "  const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];\n",
+  "  double *column = mbi_small(v, MBI_SMALL_COLUMN + size - 1);\n"
+  "  const double below = mbi_arnoldi_column(s, v, sums, column);\n"
+  "  double *g = mbi_small(v, MBI_SMALL_G), left;\n"
+  "  int singular, used;\n"
+  "  if (size == 1) {\n"
+  "    g[0] = s->scalar[MBI_GMRES_BEGAN];\n"
+  "  }\n"
+  "  singular = mbi_gmres_rotate(s, v, column, below) == 0;\n"
+  "  used = singular ? size - 1 : size;\n"
+  "  left = g[used];\n"
+  "  mbi_arnoldi_extend(s, v, below);\n"
+  "  mbi_solve_count(m, left * left);\n"
+  "  if (s->stop == MBI_SOLVE_NOT_FINITE) {\n"
+  "    return; // x stays what it was\n"
+  "  }\n"
+  "  if (singular && s->stop != MBI_SOLVE_CANDIDATE) {\n"
+  "    s->why = MBI_WHY_SINGULAR;\n"
+  "    s->value = size;\n"
+  "    s->stop = MBI_SOLVE_BREAKDOWN;\n"
+  "  }\n"
+  "  if (s->stop == MBI_SOLVE_RUNNING && size == v->basis && mbi_gmres_stalls(s)) {\n"
+  "    s->why = MBI_WHY_STALLED;\n"
+  "    s->value = size;\n"
+  "    s->stop = MBI_SOLVE_STAGNATED;\n"
+  "  }\n"
+  "  if (s->stop != MBI_SOLVE_RUNNING || size == v->basis) {\n"
+  "    mbi_gmres_close(s, v, used);\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Lanczos behind the second pass: of a symmetric matrix H is too, and all of it is kept, so\n"
+  "// that no orthogonality is taken for granted.\n"
+  "MBS_CALLED void mbi_lanczos_count(mbi_solve_memory *m, const mbi_solve_vectors *v,\n"
+  "                                  const double *sums) {\n"
+  "  mbi_solve_state *s = &m->state;\n"
+  "  const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];\n"
+  "  const int fresh = s->scalar[MBI_LANCZOS_FRESH] != 0;\n"
+  "  double *column = mbi_small(v, fresh ? MBI_SMALL_Y : MBI_SMALL_COLUMN + size - 1);\n"
+  "  const double below = mbi_arnoldi_column(s, v, sums, column);\n"
+  "  if (!(below - below == 0)) {\n"
+  "    s->stop = MBI_SOLVE_NOT_FINITE;\n"
+  "    return;\n"
+  "  }\n"
+  "  mbi_arnoldi_extend(s, v, below);\n"
+  "  s->scalar[MBI_LANCZOS_FRESH] = 0;\n",
+  "  if (!fresh) {\n"
+  "    column[size] = below;\n"
+  "    s->iterations++;\n"
+  "    if (below == 0 || size == v->basis) {\n"
+  "      s->stop = MBI_SOLVE_CANDIDATE;\n"
+  "    } else if (s->iterations >= s->cap) {\n"
+  "      s->stop = MBI_SOLVE_CAP;\n"
+  "    }\n"
+  "  }\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_solve_arnoldi_steps_cuh[] = {
+  "// Arnoldi's process: Saad, Schultz, \"GMRES: A Generalized Minimal Residual Algorithm for\n"
+  "// Solving Nonsymmetric Linear Systems\" (1986); Saad, \"Iterative Methods for Sparse Linear\n"
+  "// Systems\", 2nd ed. (2003), algorithms 6.9 and 9.5. Classical Gram-Schmidt twice, in three\n"
+  "// passes over the basis: the second pass subtracts what the first has found and finds what is\n"
+  "// left, the third, which makes the new vector, subtracts that too. w = A u lies in MBI_AT_W.\n"
+  "// solve/arnoldi.cuh has the scalar part.\n"
+  "\n"
+  "// v_0 = w / ||w||, where w = b - A x\n"
+  "MBS_BEFORE(arnoldi_start) {\n"
+  "  c->scalar[MBI_ARNOLDI_Q] = c->ww > 0 ? 1 / sqrt(c->ww) : c->ww;\n"
+  "  return 0;\n"
+  "}\n"
+  "MBS_ELEMENT(arnoldi_start) {\n"
+  "  const double first = c->scalar[MBI_ARNOLDI_Q] * MBS_LOAD(MBI_AT_W);\n"
+  "  MBS_BASIS(MBI_ARNOLDI_V, 0) = (MBS_VECTOR)first;\n"
+  "  MBS_STORE(MBI_ARNOLDI_U,\n"
+  "            v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * first : first);\n"
+  "  sums[0] += first * first;\n"
+  "}\n"
+  "MBS_AFTER(arnoldi_start) {\n"
+  "  mbi_solve_state *s = &m->state;\n"
+  "  (void)sums;\n"
+  "  if (s->iterations == 0) {\n"
+  "    s->scalar[MBI_GMRES_RESTARTS] = 0;\n"
+  "  }\n"
+  "  s->scalar[MBI_GMRES_STALLS] = 0;\n"
+  "  mbi_arnoldi_begin(s, sqrt(c->ww));\n"
+  "  mbi_solve_restart(m);\n"
+  "}\n"
+  "MBS_STEP(arnoldi_start, 1, 0, MBS_ALWAYS)\n"
+  "\n"
+  "// h_k = v_k'w and ||w||^2\n"
+  "MBS_WIDE_COUNT(arnoldi_project) {\n"
+  "  return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;\n"
+  "}\n"
+  "MBS_WIDE_ELEMENT(arnoldi_project) {\n"
+  "  const int size = (int)c->scalar[MBI_ARNOLDI_SIZE];\n"
+  "  const double w = MBS_LOAD(MBI_AT_W);\n"
+  "  int k;\n"
+  "  if (first == 0 && v->pre == MBI_PRE_APART) {\n"
+  "    MBS_BASIS(MBI_ARNOLDI_ZS, size - 1) = MBS_AT(MBI_ARNOLDI_Z)[i];\n"
+  "  }\n"
+  "  for (k = 0; k < MBI_WIDE_GROUP; k++) {\n"
+  "    if (first + k < size) {\n",
+  "      sums[k] += (double)MBS_BASIS(MBI_ARNOLDI_V, first + k) * w;\n"
+  "    } else if (first + k == size) {\n"
+  "      sums[k] += w * w;\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "MBS_WIDE_AFTER(arnoldi_project) {\n"
+  "  const int size = (int)m->state.scalar[MBI_ARNOLDI_SIZE];\n"
+  "  int k;\n"
+  "  for (k = 0; k < size; k++) {\n"
+  "    mbi_small(v, MBI_SMALL_FIRST)[k] = sums[k];\n"
+  "  }\n"
+  "  m->state.scalar[MBI_ARNOLDI_WW] = sums[size];\n"
+  "}\n"
+  "MBS_WIDE_STEP(arnoldi_project)\n"
+  "\n"
+  "// w -= sum of h_k v_k; what v_k'w still is, and ||w||^2\n"
+  "MBS_WIDE_COUNT(arnoldi_again) {\n"
+  "  return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;\n"
+  "}\n"
+  "MBS_WIDE_ELEMENT(arnoldi_again) {\n"
+  "  const int size = (int)c->scalar[MBI_ARNOLDI_SIZE];\n"
+  "  double w = MBS_LOAD(MBI_AT_W);\n"
+  "  int k;\n"
+  "  if (first == 0) {\n"
+  "    const double *h = mbi_small(v, MBI_SMALL_FIRST);\n"
+  "    for (k = 0; k < size; k++) {\n"
+  "      w -= h[k] * (double)MBS_BASIS(MBI_ARNOLDI_V, k);\n"
+  "    }\n"
+  "    MBS_STORE(MBI_AT_W, w);\n"
+  "    w = MBS_LOAD(MBI_AT_W);\n"
+  "  }\n"
+  "  for (k = 0; k < MBI_WIDE_GROUP; k++) {\n"
+  "    if (first + k < size) {\n"
+  "      sums[k] += (double)MBS_BASIS(MBI_ARNOLDI_V, first + k) * w;\n"
+  "    } else if (first + k == size) {\n"
+  "      sums[k] += w * w;\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "MBS_WIDE_AFTER(arnoldi_again) {\n"
+  "  if (v->lanczos) {\n"
+  "    mbi_lanczos_count(m, v, sums);\n"
+  "  } else {\n"
+  "    mbi_gmres_count(m, v, sums);\n"
+  "  }\n"
+  "}\n"
+  "MBS_WIDE_STEP(arnoldi_again)\n"
+  "\n"
+  "// The new vector; where a cycle ends, x += M^-1 V y.\n"
+  "MBS_NOTHING_BEFORE(arnoldi_extend)\n"
+  "MBS_ELEMENT(arnoldi_extend) {\n"
+  "  const int width = (int)c->scalar[MBI_ARNOLDI_WIDTH];\n"
+  "  const int close = c->scalar[MBI_ARNOLDI_CLOSE] != 0;\n"
+  "  const double *combine = mbi_small(v, MBI_SMALL_COMBINE);\n"
+  "  double made = c->scalar[MBI_ARNOLDI_Q] * MBS_LOAD(MBI_AT_W);\n",
+  "  int k;\n"
+  "  (void)sums;\n"
+  "  if (close) {\n"
+  "    const double *y = mbi_small(v, MBI_SMALL_Y);\n"
+  "    const int from = v->pre == MBI_PRE_APART ? MBI_ARNOLDI_ZS : MBI_ARNOLDI_V;\n"
+  "    double change = 0;\n"
+  "    for (k = 0; k < width; k++) {\n"
+  "      change += y[k] * (double)MBS_BASIS(from, k);\n"
+  "    }\n"
+  "    change = v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * change : change;\n"
+  "    MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + change);\n"
+  "  }\n"
+  "  for (k = 0; k < width; k++) {\n"
+  "    made += combine[k] * (double)MBS_BASIS(MBI_ARNOLDI_V, k);\n"
+  "  }\n"
+  "  MBS_BASIS(MBI_ARNOLDI_V, close ? 0 : width) = (MBS_VECTOR)made;\n"
+  "  MBS_STORE(MBI_ARNOLDI_U, v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * made : made);\n"
+  "}\n"
+  "MBS_NOTHING_AFTER(arnoldi_extend)\n"
+  "MBS_STEP(arnoldi_extend, 0, 0, MBS_LATE)\n",
+  NULL};
+
+static const char *const mbi_source_solve_arnoldi_cu[] = {
+  "// Arnoldi's process between products: GMRES and Lanczos. A row of vectors in f64 moves, with j\n"
+  "// vectors in the basis: project 8 (j + 1) bytes, again 8 (j + 2) and, where j is above 8, what\n"
+  "// its caches do not keep of as much again, extend 8 (j + 3).\n"
+  "#include \"solve/wide.cuh\"\n"
+  "#include \"solve/arnoldi.cuh\"\n"
+  "#include \"solve/look_steps.cuh\"\n"
+  "#include \"solve/wide_steps.cuh\"\n"
+  "#include \"solve/arnoldi_steps.cuh\"\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_solve_look(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  solve_look_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_solve_blocks(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  solve_blocks_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_arnoldi_start(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  arnoldi_start_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_arnoldi_project(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  arnoldi_project_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_arnoldi_again(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  arnoldi_again_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_arnoldi_extend(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  arnoldi_extend_step(v, n, m, partials, (double *)shared);\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_solve_eigen_steps_cuh[] = {
+  "// Eigenpairs. Lanczos takes its basis from solve/arnoldi_steps.cuh and rotates it: Wu, Simon,\n"
+  "// \"Thick-Restart Lanczos Method for Large Symmetric Eigenvalue Problems\" (2000). The power\n"
+  "// method: Saad, \"Numerical Methods for Large Eigenvalue Problems\", 2nd ed. (2011), section 4.1.\n"
+  "\n"
+  "// The first vectors become sums of all by the rows of S; the last one follows behind them.\n"
+  "MBS_NOTHING_BEFORE(eigen_rotate)\n"
+  "MBS_ELEMENT(eigen_rotate) {\n"
+  "  const int from = (int)c->scalar[MBI_EIGEN_FROM], to = (int)c->scalar[MBI_EIGEN_TO];\n"
+  "  const double *s = (const double *)v->at[MBI_EIGEN_S];\n"
+  "  int k, q;\n"
+  "  (void)sums;\n"
+  "  for (q = 0; q < to; q++) {\n"
+  "    double made = 0;\n"
+  "    for (k = 0; k < from; k++) {\n"
+  "      made += s[q * v->basis + k] * (double)MBS_BASIS(MBI_ARNOLDI_V, k);\n"
+  "    }\n"
+  "    MBS_BASIS(MBI_EIGEN_KEEP, q) = (MBS_VECTOR)made;\n"
+  "  }\n"
+  "  for (q = 0; q < to; q++) {\n"
+  "    MBS_BASIS(MBI_ARNOLDI_V, q) = MBS_BASIS(MBI_EIGEN_KEEP, q);\n"
+  "  }\n"
+  "  if (c->scalar[MBI_EIGEN_NEXT] != 0) {\n"
+  "    MBS_BASIS(MBI_ARNOLDI_V, to) = MBS_BASIS(MBI_ARNOLDI_V, from);\n"
+  "  }\n"
+  "}\n"
+  "MBS_NOTHING_AFTER(eigen_rotate)\n"
+  "MBS_STEP(eigen_rotate, 0, 0, MBS_ALWAYS)\n"
+  "\n"
+  "// ||w - value v||^2, ||v||^2 and v'w of one pair after the other, where w = A v; to the ring.\n"
+  "MBS_NOTHING_BEFORE(eigen_check)\n"
+  "MBS_ELEMENT(eigen_check) {\n"
+  "  const int at = (int)c->scalar[MBI_EIGEN_CHECK];\n"
+  "  const double value = ((const double *)v->at[MBI_EIGEN_S])[at], w = MBS_LOAD(MBI_AT_W);\n"
+  "  const double x = (double)MBS_BASIS(MBI_ARNOLDI_V, at), r = w - value * x;\n"
+  "  sums[0] += r * r;\n"
+  "  sums[1] += x * x;\n"
+  "  sums[2] += x * w;\n"
+  "}\n"
+  "MBS_AFTER(eigen_check) {\n"
+  "  const int at = (int)c->scalar[MBI_EIGEN_CHECK];\n"
+  "  m->ring[3 * at] = sums[0];\n",
+  "  m->ring[3 * at + 1] = sums[1];\n"
+  "  m->ring[3 * at + 2] = sums[2];\n"
+  "  m->state.scalar[MBI_EIGEN_CHECK] += 1;\n"
+  "}\n"
+  "MBS_STEP(eigen_check, 3, 0, MBS_ALWAYS)\n"
+  "\n"
+  "// u'w and ||w||, where w = A u\n"
+  "MBS_NOTHING_BEFORE(power_measure)\n"
+  "MBS_ELEMENT(power_measure) {\n"
+  "  const double w = MBS_LOAD(MBI_AT_W);\n"
+  "  (void)c;\n"
+  "  sums[0] += MBS_LOAD(MBI_ARNOLDI_U) * w;\n"
+  "  sums[1] += w * w;\n"
+  "}\n"
+  "MBS_AFTER(power_measure) {\n"
+  "  mbi_solve_state *s = &m->state;\n"
+  "  (void)c;\n"
+  "  s->scalar[MBI_POWER_VALUE] = sums[0];\n"
+  "  s->scalar[MBI_POWER_LENGTH] = sqrt(sums[1]);\n"
+  "  s->goal = s->tolerance * s->tolerance * sums[0] * sums[0];\n"
+  "}\n"
+  "MBS_STEP(power_measure, 2, 0, MBS_RUNNING)\n"
+  "\n"
+  "// ||w - value u||^2, and u = w / ||w||\n"
+  "MBS_BEFORE(power_turn) {\n"
+  "  const double length = c->scalar[MBI_POWER_LENGTH];\n"
+  "  return length > 0 && length - length == 0 ? 0 : mbi_solve_broken(c, MBI_WHY_ZERO, length);\n"
+  "}\n"
+  "MBS_ELEMENT(power_turn) {\n"
+  "  const double w = MBS_LOAD(MBI_AT_W);\n"
+  "  const double r = w - c->scalar[MBI_POWER_VALUE] * MBS_LOAD(MBI_ARNOLDI_U);\n"
+  "  sums[0] += r * r;\n"
+  "  MBS_STORE(MBI_ARNOLDI_U, w / c->scalar[MBI_POWER_LENGTH]);\n"
+  "}\n"
+  "MBS_AFTER(power_turn) {\n"
+  "  (void)c;\n"
+  "  mbi_solve_count(m, sums[0]);\n"
+  "}\n"
+  "MBS_STEP(power_turn, 1, 0, MBS_RUNNING)\n",
+  NULL};
+
+static const char *const mbi_source_solve_eigen_cu[] = {
+  "// Eigenpairs between products: Lanczos, and the power method. A row of vectors in f64 moves,\n"
+  "// with j vectors in the basis, what solve/arnoldi.cu says; rotate 8 (j + 3 k) bytes for k\n"
+  "// vectors that are kept, while its caches keep the row; measure 16 and turn 24.\n"
+  "#include \"solve/wide.cuh\"\n"
+  "#include \"solve/arnoldi.cuh\"\n"
+  "#include \"solve/look_steps.cuh\"\n"
+  "#include \"solve/wide_steps.cuh\"\n"
+  "#include \"solve/arnoldi_steps.cuh\"\n"
+  "#include \"solve/eigen_steps.cuh\"\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_arnoldi_project(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  arnoldi_project_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_arnoldi_again(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  arnoldi_again_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_arnoldi_extend(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  arnoldi_extend_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_eigen_rotate(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  eigen_rotate_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_eigen_check(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  eigen_check_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_power_measure(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  power_measure_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_power_turn(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  power_turn_step(v, n, m, partials, (double *)shared);\n"
   "}\n",
   NULL};
 
@@ -11572,10 +12441,18 @@ static const struct {
     {"solve/step.cuh", mbi_source_solve_step_cuh},
     {"solve/look_steps.cuh", mbi_source_solve_look_steps_cuh},
     {"solve/loop.cu", mbi_source_solve_loop_cu},
+    {"solve/examine.cu", mbi_source_solve_examine_cu},
     {"solve/cg_steps.cuh", mbi_source_solve_cg_steps_cuh},
     {"solve/cg.cu", mbi_source_solve_cg_cu},
     {"solve/bicgstab_steps.cuh", mbi_source_solve_bicgstab_steps_cuh},
     {"solve/bicgstab.cu", mbi_source_solve_bicgstab_cu},
+    {"solve/wide_steps.cuh", mbi_source_solve_wide_steps_cuh},
+    {"solve/wide.cuh", mbi_source_solve_wide_cuh},
+    {"solve/arnoldi.cuh", mbi_source_solve_arnoldi_cuh},
+    {"solve/arnoldi_steps.cuh", mbi_source_solve_arnoldi_steps_cuh},
+    {"solve/arnoldi.cu", mbi_source_solve_arnoldi_cu},
+    {"solve/eigen_steps.cuh", mbi_source_solve_eigen_steps_cuh},
+    {"solve/eigen.cu", mbi_source_solve_eigen_cu},
     {"solve/refine_steps.cuh", mbi_source_solve_refine_steps_cuh},
     {"solve/refine.cu", mbi_source_solve_refine_cu},
 #ifdef MERBIT_STUDY_METHODS
@@ -11586,7 +12463,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "0d3ebaa7dc846c76ed7ed57c458663aa98e11bb04897f30c2e77747804a0f684"
+#define MBI_KERNEL_HASH "c0910aabaad668d9b91d5267dd1bb18438549778fd234687f943cd8a50e4bb1f"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -19744,9 +20621,6 @@ static merbit_status mbi_plan_check_arrays(const merbit_plan *plan, const merbit
 /* Whether a plan's operators have what a side needs: spmv/semiring.c. */
 static int mbi_semiring_runs(const merbit_plan *plan, merbit_side side);
 
-/* And its epilogue: spmv/epilogue.c. */
-static int mbi_epilogue_runs(const merbit_plan *plan, merbit_side side);
-
 /* Drop one reference; the last one frees the plan: spmv/plan.c. */
 static void mbi_plan_unref(merbit_plan *plan);
 
@@ -20461,11 +21335,6 @@ static merbit_status mbi_epilogue_check(merbit_context *context, const merbit_pl
   return MERBIT_OK;
 }
 
-static int mbi_epilogue_runs(const merbit_plan *plan, merbit_side side) {
-  return plan->epilogue == NULL || side == MERBIT_SIDE_CUDA ||
-         plan->epilogue->given.cpu != NULL;
-}
-
 /* One expression; the result is of the plan's type, sums are double. */
 static merbit_status mbi_epilogue_take_one(const merbit_plan *plan, int sum, const char *what,
                                            const char *source, char *text) {
@@ -20523,7 +21392,7 @@ static merbit_status mbi_epilogue_take(merbit_plan *plan) {
   if (status == MERBIT_OK) {
     status = mbi_epilogue_take_one(plan, 1, "epilogue.sums[1]", given->sums[1], e->sums[1]);
   }
-  if (status == MERBIT_OK && !mbi_epilogue_runs(plan, plan->side)) {
+  if (status == MERBIT_OK && plan->side == MERBIT_SIDE_CPU && e->given.cpu == NULL) {
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
                     "the plan is for the CPU, which needs epilogue.cpu, a function: the "
                     "expressions are none of those that go without");
@@ -35150,8 +36019,7 @@ static int mbi_plan_may_fall_back(const merbit_plan *plan, merbit_status status)
          plan->half.view.memory != MERBIT_MEMORY_DEVICE &&
          plan->desc.vector_memory == MERBIT_MEMORY_HOST &&
          plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE &&
-         mbi_semiring_runs(plan, MERBIT_SIDE_CPU) &&
-         mbi_epilogue_runs(plan, MERBIT_SIDE_CPU) && status != MERBIT_INVALID_ARGUMENT &&
+         mbi_semiring_runs(plan, MERBIT_SIDE_CPU) && status != MERBIT_INVALID_ARGUMENT &&
          status != MERBIT_INVALID_MATRIX && status != MERBIT_OUT_OF_MEMORY;
 }
 
@@ -37168,6 +38036,7 @@ MERBIT_API merbit_status merbit_plan_get_order(const merbit_plan *plan, int64_t 
 /* Solvers: solve/solver.c. What every room of theirs shares. */
 
 #define MBS_FUNCTION static
+#define MBS_CALLED static
 // What the steps of a solver share, for the CPU and the GPU: one text is compiled by either
 // compiler. Scalars live in memory of the side that computes; steps read and write them there,
 // so that no number passes through the host. Whoever includes this defines MBS_FUNCTION.
@@ -37175,6 +38044,7 @@ MERBIT_API merbit_status merbit_plan_get_order(const merbit_plan *plan, int64_t 
 #define MBI_SOLVE_VECTORS 12
 #define MBI_SOLVE_SCALARS 12
 #define MBI_SOLVE_SUMS 5 // of a step, the greatest values it looks for included
+#define MBI_WIDE_GROUP 8 // sums of a step with many that a thread holds at a time
 #define MBI_SOLVE_RING                                                                         \
   2048 // iterations whose residuals are kept; more never pass between two looks
 
@@ -37183,6 +38053,7 @@ MERBIT_API merbit_status merbit_plan_get_order(const merbit_plan *plan, int64_t 
 #define MBI_SOLVE_RUNNING 0
 #define MBI_SOLVE_CAP 1
 #define MBI_SOLVE_NOT_FINITE 3
+#define MBI_SOLVE_STAGNATED 4
 #define MBI_SOLVE_BREAKDOWN 5
 #define MBI_SOLVE_CANDIDATE 100 // the recurrence is below the goal: b - A x decides
 
@@ -37208,10 +38079,13 @@ MERBIT_API merbit_status merbit_plan_get_order(const merbit_plan *plan, int64_t 
 
 typedef struct mbi_solve_vectors {
   void *at[MBI_SOLVE_VECTORS];
-  long long n;  // rows
-  int pre;      // a MBI_PRE
-  int block;    // rows of a block of the preconditioner; 0: it has no blocks
-  int from, to; // of solve_blocks
+  long long n;      // rows
+  int pre;          // a MBI_PRE
+  int block;        // rows of a block of the preconditioner; 0: it has no blocks
+  int from, to;     // of solve_blocks
+  int basis;        // GMRES and Lanczos: vectors of a cycle
+  int lanczos;      // the latter
+  long long stride; // elements from one vector of the basis to the next
 } mbi_solve_vectors;
 
 typedef struct mbi_solve_state {
@@ -37301,7 +38175,248 @@ MBS_FUNCTION int mbi_solve_broken(mbi_solve_state *c, int why, double value) {
   return value - value == 0 ? MBI_SOLVE_BREAKDOWN : MBI_SOLVE_NOT_FINITE;
 }
 
+// The scalar part of GMRES and Lanczos: columns of the Hessenberg matrix, plane rotations, the
+// small triangular system. Saad, Schultz, "GMRES" (1986); Saad, "Iterative Methods for Sparse
+// Linear Systems", 2nd ed. (2003), section 6.5.3. For the CPU and the GPU, as solve/state.cuh.
+
+// Vectors. Without a preconditioner apart from steps, Z and ZS do not exist.
+#define MBI_ARNOLDI_V 4     // the basis: v->basis + 1 vectors, v->stride elements apart
+#define MBI_ARNOLDI_U 5     // the newest one, where products read it; times MBI_AT_INVERSE
+#define MBI_ARNOLDI_Z 6     // M^-1 u
+#define MBI_ARNOLDI_ZS 7    // M^-1 v of the whole basis: flexible GMRES (Saad 1993)
+#define MBI_ARNOLDI_SMALL 8 // doubles: the parts below
+
+#define MBI_ARNOLDI_SIZE 0   // scalars: vectors of the basis
+#define MBI_ARNOLDI_WIDTH 1  // of which the new one is made
+#define MBI_ARNOLDI_CLOSE 2  // the cycle is complete: x, and the next one's first vector
+#define MBI_ARNOLDI_WW 3     // ||A u||^2
+#define MBI_ARNOLDI_Q 4      // w's part in the new vector
+#define MBI_ARNOLDI_BETA 5   // its length before it was made one
+#define MBI_GMRES_BEGAN 6    // ||r|| where the cycle began
+#define MBI_GMRES_STALLS 7   // cycles in a row that gained nothing
+#define MBI_GMRES_RESTARTS 8 // in this solve
+
+// Parts of v->basis + 1 doubles each.
+#define MBI_SMALL_FIRST 0   // products with the basis, first pass
+#define MBI_SMALL_SECOND 1  // and what they had left
+#define MBI_SMALL_COMBINE 2 // the basis' parts in the new vector
+#define MBI_SMALL_Y 3
+#define MBI_SMALL_COSINE 4
+#define MBI_SMALL_SINE 5
+#define MBI_SMALL_G 6      // the right-hand side of the small system; its last entry is ||r||
+#define MBI_SMALL_COLUMN 7 // and more: columns of the Hessenberg matrix, or of its factor R
+
+// Of eigenpairs. Vectors: what a basis is rotated into, and by what.
+#define MBI_EIGEN_KEEP 9
+#define MBI_EIGEN_S 10 // doubles: row q makes vector q; the eigenvalues, while they are checked
+#define MBI_LANCZOS_FRESH 10 // scalars: w is no product: a vector of the host's joins the basis
+#define MBI_EIGEN_FROM 6     // vectors that are rotated,
+#define MBI_EIGEN_TO 7       // into so many
+#define MBI_EIGEN_NEXT 8     // and vector MBI_EIGEN_FROM comes behind them
+#define MBI_EIGEN_CHECK 9    // the next vector to be checked
+#define MBI_POWER_VALUE 0    // u'A u
+#define MBI_POWER_LENGTH 1   // ||A u||
+#define MBI_WHY_ZERO 18      // power method: A u is zero
+
+#define MBI_GMRES_STALLED 0.9999 // of ||r||^2 left by a cycle: that is no gain
+#define MBI_GMRES_PATIENCE 3     // such cycles
+
+#define MBI_WHY_SINGULAR                                                                       \
+  16                       // GMRES: A maps the whole basis into its own span, and R is singular
+#define MBI_WHY_STALLED 17 // GMRES: cycles gain nothing
+
+MBS_FUNCTION double *mbi_small(const mbi_solve_vectors *v, int part) {
+  return (double *)v->at[MBI_ARNOLDI_SMALL] + (long long)part * (v->basis + 1);
+}
+
+// A basis of one vector.
+MBS_FUNCTION void mbi_arnoldi_begin(mbi_solve_state *s, double length) {
+  s->scalar[MBI_ARNOLDI_SIZE] = 1;
+  s->scalar[MBI_GMRES_BEGAN] = length;
+}
+
+// The last column of H into `column`; returns the entry below it, the new vector's length. By
+// Pythagoras from what the second pass had left, which is little: Smoktunowicz, Barlow, Langou,
+// "A note on the error analysis of classical Gram-Schmidt" (2006). Rounding errors of A u are
+// 0.
+MBS_FUNCTION double mbi_arnoldi_column(const mbi_solve_state *s, const mbi_solve_vectors *v,
+                                       const double *sums, double *column) {
+  const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];
+  const double *first = mbi_small(v, MBI_SMALL_FIRST);
+  double *second = mbi_small(v, MBI_SMALL_SECOND), left = sums[size];
+  const double least = 4 * s->epsilon, whole = s->scalar[MBI_ARNOLDI_WW];
+  int k;
+  if (!(whole - whole == 0)) {
+    return whole - whole;
+  }
+  for (k = 0; k < size; k++) {
+    second[k] = sums[k];
+    column[k] = first[k] + sums[k];
+    left -= sums[k] * sums[k];
+  }
+  return left <= least * least * whole ? 0 : sqrt(left); // NaN goes on
+}
+
+// The new vector is q w + sum of combine[k] v_k.
+MBS_FUNCTION void mbi_arnoldi_extend(mbi_solve_state *s, const mbi_solve_vectors *v,
+                                     double below) {
+  const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];
+  const double *second = mbi_small(v, MBI_SMALL_SECOND);
+  const double q = below > 0 ? 1 / below : below;
+  double *combine = mbi_small(v, MBI_SMALL_COMBINE);
+  int k;
+  for (k = 0; k < size; k++) {
+    combine[k] = -q * second[k];
+  }
+  s->scalar[MBI_ARNOLDI_Q] = q;
+  s->scalar[MBI_ARNOLDI_BETA] = below;
+  s->scalar[MBI_ARNOLDI_WIDTH] = size;
+  s->scalar[MBI_ARNOLDI_CLOSE] = 0;
+  s->scalar[MBI_ARNOLDI_SIZE] = size + 1;
+}
+
+// Rotates a new column like those before it and then its own last entry away; returns R's
+// diagonal, 0 where it is nothing but rounding errors: then the column does not count.
+MBS_FUNCTION double mbi_gmres_rotate(const mbi_solve_state *s, const mbi_solve_vectors *v,
+                                     double *column, double below) {
+  const int last = (int)s->scalar[MBI_ARNOLDI_SIZE] - 1;
+  double *c = mbi_small(v, MBI_SMALL_COSINE), *d = mbi_small(v, MBI_SMALL_SINE);
+  double *g = mbi_small(v, MBI_SMALL_G), length;
+  int k;
+  for (k = 0; k < last; k++) {
+    const double upper = column[k], lower = column[k + 1];
+    column[k] = c[k] * upper + d[k] * lower;
+    column[k + 1] = c[k] * lower - d[k] * upper;
+  }
+  length = sqrt(column[last] * column[last] + below * below);
+  if (length <= 4 * s->epsilon * sqrt(s->scalar[MBI_ARNOLDI_WW])) {
+    return 0;
+  }
+  c[last] = column[last] / length;
+  d[last] = below / length;
+  column[last] = length;
+  g[last + 1] = -d[last] * g[last];
+  g[last] = c[last] * g[last];
+  return length;
+}
+
+// R y = g for the first `used` columns.
+MBS_FUNCTION void mbi_gmres_solve(const mbi_solve_vectors *v, int used) {
+  const double *g = mbi_small(v, MBI_SMALL_G);
+  double *y = mbi_small(v, MBI_SMALL_Y);
+  int k, row;
+  for (k = 0; k < used; k++) {
+    y[k] = g[k];
+  }
+  for (k = used - 1; k >= 0; k--) {
+    const double *column = mbi_small(v, MBI_SMALL_COLUMN + k);
+    y[k] /= column[k];
+    for (row = 0; row < k; row++) {
+      y[row] -= column[row] * y[k];
+    }
+  }
+}
+
+// The cycle ends with `used` columns: y, and the residual in the basis and w, which becomes the
+// first vector of the next cycle: no product is needed for it. r = V Q'(g_used e_used). Behind
+// mbi_arnoldi_extend.
+MBS_FUNCTION void mbi_gmres_close(mbi_solve_state *s, const mbi_solve_vectors *v, int used) {
+  const int width = (int)s->scalar[MBI_ARNOLDI_WIDTH];
+  const double *c = mbi_small(v, MBI_SMALL_COSINE), *d = mbi_small(v, MBI_SMALL_SINE);
+  const double length = mbi_small(v, MBI_SMALL_G)[used];
+  double *combine = mbi_small(v, MBI_SMALL_COMBINE), *r = mbi_small(v, MBI_SMALL_FIRST);
+  double below = length < 0 ? -1 : length > 0 ? 1 : 0, q; // of r made one long
+  int k;
+  mbi_gmres_solve(v, used);
+  for (k = used - 1; k >= 0; k--) {
+    r[k + 1] = c[k] * below;
+    below *= -d[k];
+  }
+  r[0] = below;
+  q = used == width ? r[width] : 0; // of the vector that is still q w + sum of combine[k] v_k
+  for (k = 0; k < width; k++) {
+    combine[k] = q * combine[k] + (k <= used ? r[k] : 0);
+  }
+  for (k = used; k < width; k++) {
+    mbi_small(v, MBI_SMALL_Y)[k] = 0;
+  }
+  s->scalar[MBI_ARNOLDI_Q] *= q;
+  s->scalar[MBI_ARNOLDI_CLOSE] = 1;
+  s->scalar[MBI_GMRES_RESTARTS] += s->stop == MBI_SOLVE_RUNNING;
+  mbi_arnoldi_begin(s, length < 0 ? -length : length);
+}
+
+// Whether cycles have stopped to gain anything, at the end of one.
+MBS_FUNCTION int mbi_gmres_stalls(mbi_solve_state *s) {
+  const double began = s->scalar[MBI_GMRES_BEGAN];
+  const int gain = s->rr <= MBI_GMRES_STALLED * began * began;
+  s->scalar[MBI_GMRES_STALLS] = gain ? 0 : s->scalar[MBI_GMRES_STALLS] + 1;
+  return s->scalar[MBI_GMRES_STALLS] >= MBI_GMRES_PATIENCE;
+}
+
+// GMRES behind the second pass, whose sums these are.
+MBS_CALLED void mbi_gmres_count(mbi_solve_memory *m, const mbi_solve_vectors *v,
+                                const double *sums) {
+  mbi_solve_state *s = &m->state;
+  const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];
+  double *column = mbi_small(v, MBI_SMALL_COLUMN + size - 1);
+  const double below = mbi_arnoldi_column(s, v, sums, column);
+  double *g = mbi_small(v, MBI_SMALL_G), left;
+  int singular, used;
+  if (size == 1) {
+    g[0] = s->scalar[MBI_GMRES_BEGAN];
+  }
+  singular = mbi_gmres_rotate(s, v, column, below) == 0;
+  used = singular ? size - 1 : size;
+  left = g[used];
+  mbi_arnoldi_extend(s, v, below);
+  mbi_solve_count(m, left * left);
+  if (s->stop == MBI_SOLVE_NOT_FINITE) {
+    return; // x stays what it was
+  }
+  if (singular && s->stop != MBI_SOLVE_CANDIDATE) {
+    s->why = MBI_WHY_SINGULAR;
+    s->value = size;
+    s->stop = MBI_SOLVE_BREAKDOWN;
+  }
+  if (s->stop == MBI_SOLVE_RUNNING && size == v->basis && mbi_gmres_stalls(s)) {
+    s->why = MBI_WHY_STALLED;
+    s->value = size;
+    s->stop = MBI_SOLVE_STAGNATED;
+  }
+  if (s->stop != MBI_SOLVE_RUNNING || size == v->basis) {
+    mbi_gmres_close(s, v, used);
+  }
+}
+
+// Lanczos behind the second pass: of a symmetric matrix H is too, and all of it is kept, so
+// that no orthogonality is taken for granted.
+MBS_CALLED void mbi_lanczos_count(mbi_solve_memory *m, const mbi_solve_vectors *v,
+                                  const double *sums) {
+  mbi_solve_state *s = &m->state;
+  const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];
+  const int fresh = s->scalar[MBI_LANCZOS_FRESH] != 0;
+  double *column = mbi_small(v, fresh ? MBI_SMALL_Y : MBI_SMALL_COLUMN + size - 1);
+  const double below = mbi_arnoldi_column(s, v, sums, column);
+  if (!(below - below == 0)) {
+    s->stop = MBI_SOLVE_NOT_FINITE;
+    return;
+  }
+  mbi_arnoldi_extend(s, v, below);
+  s->scalar[MBI_LANCZOS_FRESH] = 0;
+  if (!fresh) {
+    column[size] = below;
+    s->iterations++;
+    if (below == 0 || size == v->basis) {
+      s->stop = MBI_SOLVE_CANDIDATE;
+    } else if (s->iterations >= s->cap) {
+      s->stop = MBI_SOLVE_CAP;
+    }
+  }
+}
+
 #undef MBS_FUNCTION
+#undef MBS_CALLED
 
 enum { MBI_STEP_ALWAYS, MBI_STEP_RUNNING, MBI_STEP_LATE }; /* MBS_ALWAYS and so on */
 
@@ -37311,6 +38426,7 @@ typedef struct mbi_step_code {
   mbi_task chunk;
   void (*after)(mbi_solve_memory *memory, const mbi_solve_state *scalars, const double *sums);
   int adds, maxes, when;
+  const struct mbi_wide_code *wide; /* of a step with many sums: solve/wide.c */
 } mbi_step_code;
 
 /* A step on both sides: its kernel in the method's program, and its code in f64 and f32. */
@@ -37324,12 +38440,12 @@ typedef struct mbi_step {
 #define MBI_STEP_BLOCKS 1
 #define MBI_STEP_THREADS 256 /* of a block of the GPU, as solve/step.cuh has it, and the most blocks */
 #define MBI_STEP_GRID 1024
-#define MBI_STEP_SHARED 512  /* bytes */
+#define MBI_STEP_SHARED 1024  /* bytes */
 #define MBI_SOLVER_PRODUCTS 1000 /* that a plan is made for, per solve expected */
 #define MBI_SOLVE_BATCH 0.1      /* seconds that a batch of iterations should take */
 #define MBI_SOLVE_BLOCK_MOST 32  /* rows of a block of BLOCK_JACOBI */
 #define MBI_SOLVER_REORDER_ROWS (1 << 22)
-#define MBI_SOLVER_REORDER_SOLVES 20
+#define MBI_SOLVER_REORDER_SOLVES 60
 #define MBI_SOLVE_ON (-1)        /* of a solve: there is no merbit_stop yet */
 #define MBI_SOLVE_NONE (-1)  /* in solver->alias: no such vector, or one with memory of its own */
 #define MBI_SOLVE_OWN (-2)
@@ -37374,6 +38490,8 @@ struct merbit_solver {
   merbit_side side;
   double norm; /* of A, in the infinity norm */
   mbi_solve_vectors v;
+  int64_t bytes_at[MBI_SOLVE_VECTORS]; /* of a vector that is not one of n elements; else 0 */
+  int kept; /* Lanczos: vectors that a rotation of the basis makes, at most */
   int alias[MBI_SOLVE_VECTORS]; /* whose memory a vector has: see mbi_solve_method.layout */
   mbi_solve_memory *memory;     /* on the solver's side */
   double *partials;             /* on it too */
@@ -37434,7 +38552,71 @@ typedef struct mbi_step_call {
   }                                                                                            \
   static const mbi_step_code MBS_NAME(name, _code) = {                                         \
       MBS_NAME(name, _before), MBS_NAME(name, _chunk), MBS_NAME(name, _after), adds, maxes,    \
-      when};
+      when,                      NULL};
+
+/* Steps with many sums (solve/wide_steps.cuh) as the CPU runs them. */
+typedef struct mbi_wide_code {
+  int (*count)(const mbi_solve_state *scalars);
+  mbi_task chunk; /* takes a mbi_step_call */
+  void (*after)(mbi_solve_memory *memory, const mbi_solve_vectors *v, const double *sums);
+} mbi_wide_code;
+
+#define MBS_WIDE_COUNT(name) static int MBS_NAME(name, _count)(const mbi_solve_state *c)
+#define MBS_WIDE_ELEMENT(name)                                                                 \
+  static void MBS_NAME(name, _element)(MBS_INDEX i, const mbi_solve_vectors *v,                \
+                                       const mbi_solve_state *c, int first, double *sums)
+#define MBS_WIDE_AFTER(name)                                                                   \
+  static void MBS_NAME(name, _after)(mbi_solve_memory * m, const mbi_solve_vectors *v,         \
+                                     const double *sums)
+#define MBS_WIDE_STEP(name)                                                                    \
+  static void MBS_NAME(name, _chunk)(void *argument, int chunk) {                              \
+    const mbi_step_call *call = (const mbi_step_call *)argument;                               \
+    const mbi_solve_vectors v = *call->v;                                                      \
+    const mbi_solve_state c = *call->scalars;                                                  \
+    const int count = MBS_NAME(name, _count)(&c);                                              \
+    const int64_t begin = (int64_t)chunk * MBI_SOLVE_CHUNK;                                    \
+    const int64_t end = begin + MBI_SOLVE_CHUNK < call->n ? begin + MBI_SOLVE_CHUNK : call->n; \
+    int first, k;                                                                              \
+    for (first = 0; first < count; first += MBI_WIDE_GROUP) {                                  \
+      double sums[MBI_WIDE_GROUP] = {0};                                                       \
+      int64_t i;                                                                               \
+      for (i = begin; i < end; i++) {                                                          \
+        MBS_NAME(name, _element)(i, &v, &c, first, sums);                                      \
+      }                                                                                        \
+      for (k = 0; k < MBI_WIDE_GROUP && first + k < count; k++) {                              \
+        call->partials[(size_t)chunk * (size_t)count + (size_t)(first + k)] = sums[k];         \
+      }                                                                                        \
+    }                                                                                          \
+  }                                                                                            \
+  static const mbi_wide_code MBS_NAME(name, _wide) = {                                         \
+      MBS_NAME(name, _count), MBS_NAME(name, _chunk), MBS_NAME(name, _after)};                 \
+  static const mbi_step_code MBS_NAME(name, _code) = {                                         \
+      NULL, NULL, NULL, 0, 0, MBI_STEP_RUNNING, &MBS_NAME(name, _wide)};
+
+/* What mbk_wide_step of solve/wide.cuh does, in a solver that runs. */
+static void mbi_wide_run(merbit_context *context, const mbi_wide_code *code,
+                         const mbi_solve_vectors *v, int64_t n, mbi_solve_memory *memory,
+                         double *partials) {
+  const mbi_solve_state scalars = memory->state;
+  const int count = code->count(&scalars);
+  const int64_t chunks = (n + MBI_SOLVE_CHUNK - 1) / MBI_SOLVE_CHUNK;
+  double *sums = partials + chunks * count;
+  mbi_step_call call;
+  int64_t chunk;
+  int k;
+  call.v = v;
+  call.scalars = &scalars;
+  call.partials = partials;
+  call.n = n;
+  mbi_parallel(context, (int)chunks, code->chunk, &call);
+  for (k = 0; k < count; k++) {
+    sums[k] = 0;
+    for (chunk = 0; chunk < chunks; chunk++) {
+      sums[k] += partials[chunk * count + k];
+    }
+  }
+  code->after(memory, v, sums);
+}
 
 /* ---- f64 ------------------------------------------------------------------------- */
 #define MBS_VECTOR double
@@ -37730,6 +38912,220 @@ MBS_ELEMENT(bicgstab_direct) {
 }
 MBS_NOTHING_AFTER(bicgstab_direct)
 MBS_STEP(bicgstab_direct, 0, 0, MBS_LATE)
+
+// Steps with as many sums as the solver comes to need, taken in groups of rows' products, so
+// that a thread holds MBI_WIDE_GROUP sums at most. How they are written:
+//   MBS_WIDE_COUNT(name)    how many sums
+//   MBS_WIDE_ELEMENT(name)  does row i for the sums first, first + 1, ...: adds to sums[0],
+//   ...;
+//                           called with first = 0, MBI_WIDE_GROUP, ... by the same thread
+//   MBS_WIDE_AFTER(name)    takes the complete sums into the state
+//   MBS_WIDE_STEP(name)     which is not taken once a stop is set
+
+// Vector `at` of a basis, at row i.
+#define MBS_BASIS(slot, k) (MBS_AT(slot)[(MBS_INDEX)(k)*v->stride + i])
+
+// Arnoldi's process: Saad, Schultz, "GMRES: A Generalized Minimal Residual Algorithm for
+// Solving Nonsymmetric Linear Systems" (1986); Saad, "Iterative Methods for Sparse Linear
+// Systems", 2nd ed. (2003), algorithms 6.9 and 9.5. Classical Gram-Schmidt twice, in three
+// passes over the basis: the second pass subtracts what the first has found and finds what is
+// left, the third, which makes the new vector, subtracts that too. w = A u lies in MBI_AT_W.
+// solve/arnoldi.cuh has the scalar part.
+
+// v_0 = w / ||w||, where w = b - A x
+MBS_BEFORE(arnoldi_start) {
+  c->scalar[MBI_ARNOLDI_Q] = c->ww > 0 ? 1 / sqrt(c->ww) : c->ww;
+  return 0;
+}
+MBS_ELEMENT(arnoldi_start) {
+  const double first = c->scalar[MBI_ARNOLDI_Q] * MBS_LOAD(MBI_AT_W);
+  MBS_BASIS(MBI_ARNOLDI_V, 0) = (MBS_VECTOR)first;
+  MBS_STORE(MBI_ARNOLDI_U,
+            v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * first : first);
+  sums[0] += first * first;
+}
+MBS_AFTER(arnoldi_start) {
+  mbi_solve_state *s = &m->state;
+  (void)sums;
+  if (s->iterations == 0) {
+    s->scalar[MBI_GMRES_RESTARTS] = 0;
+  }
+  s->scalar[MBI_GMRES_STALLS] = 0;
+  mbi_arnoldi_begin(s, sqrt(c->ww));
+  mbi_solve_restart(m);
+}
+MBS_STEP(arnoldi_start, 1, 0, MBS_ALWAYS)
+
+// h_k = v_k'w and ||w||^2
+MBS_WIDE_COUNT(arnoldi_project) {
+  return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;
+}
+MBS_WIDE_ELEMENT(arnoldi_project) {
+  const int size = (int)c->scalar[MBI_ARNOLDI_SIZE];
+  const double w = MBS_LOAD(MBI_AT_W);
+  int k;
+  if (first == 0 && v->pre == MBI_PRE_APART) {
+    MBS_BASIS(MBI_ARNOLDI_ZS, size - 1) = MBS_AT(MBI_ARNOLDI_Z)[i];
+  }
+  for (k = 0; k < MBI_WIDE_GROUP; k++) {
+    if (first + k < size) {
+      sums[k] += (double)MBS_BASIS(MBI_ARNOLDI_V, first + k) * w;
+    } else if (first + k == size) {
+      sums[k] += w * w;
+    }
+  }
+}
+MBS_WIDE_AFTER(arnoldi_project) {
+  const int size = (int)m->state.scalar[MBI_ARNOLDI_SIZE];
+  int k;
+  for (k = 0; k < size; k++) {
+    mbi_small(v, MBI_SMALL_FIRST)[k] = sums[k];
+  }
+  m->state.scalar[MBI_ARNOLDI_WW] = sums[size];
+}
+MBS_WIDE_STEP(arnoldi_project)
+
+// w -= sum of h_k v_k; what v_k'w still is, and ||w||^2
+MBS_WIDE_COUNT(arnoldi_again) {
+  return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;
+}
+MBS_WIDE_ELEMENT(arnoldi_again) {
+  const int size = (int)c->scalar[MBI_ARNOLDI_SIZE];
+  double w = MBS_LOAD(MBI_AT_W);
+  int k;
+  if (first == 0) {
+    const double *h = mbi_small(v, MBI_SMALL_FIRST);
+    for (k = 0; k < size; k++) {
+      w -= h[k] * (double)MBS_BASIS(MBI_ARNOLDI_V, k);
+    }
+    MBS_STORE(MBI_AT_W, w);
+    w = MBS_LOAD(MBI_AT_W);
+  }
+  for (k = 0; k < MBI_WIDE_GROUP; k++) {
+    if (first + k < size) {
+      sums[k] += (double)MBS_BASIS(MBI_ARNOLDI_V, first + k) * w;
+    } else if (first + k == size) {
+      sums[k] += w * w;
+    }
+  }
+}
+MBS_WIDE_AFTER(arnoldi_again) {
+  if (v->lanczos) {
+    mbi_lanczos_count(m, v, sums);
+  } else {
+    mbi_gmres_count(m, v, sums);
+  }
+}
+MBS_WIDE_STEP(arnoldi_again)
+
+// The new vector; where a cycle ends, x += M^-1 V y.
+MBS_NOTHING_BEFORE(arnoldi_extend)
+MBS_ELEMENT(arnoldi_extend) {
+  const int width = (int)c->scalar[MBI_ARNOLDI_WIDTH];
+  const int close = c->scalar[MBI_ARNOLDI_CLOSE] != 0;
+  const double *combine = mbi_small(v, MBI_SMALL_COMBINE);
+  double made = c->scalar[MBI_ARNOLDI_Q] * MBS_LOAD(MBI_AT_W);
+  int k;
+  (void)sums;
+  if (close) {
+    const double *y = mbi_small(v, MBI_SMALL_Y);
+    const int from = v->pre == MBI_PRE_APART ? MBI_ARNOLDI_ZS : MBI_ARNOLDI_V;
+    double change = 0;
+    for (k = 0; k < width; k++) {
+      change += y[k] * (double)MBS_BASIS(from, k);
+    }
+    change = v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * change : change;
+    MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + change);
+  }
+  for (k = 0; k < width; k++) {
+    made += combine[k] * (double)MBS_BASIS(MBI_ARNOLDI_V, k);
+  }
+  MBS_BASIS(MBI_ARNOLDI_V, close ? 0 : width) = (MBS_VECTOR)made;
+  MBS_STORE(MBI_ARNOLDI_U, v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * made : made);
+}
+MBS_NOTHING_AFTER(arnoldi_extend)
+MBS_STEP(arnoldi_extend, 0, 0, MBS_LATE)
+
+// Eigenpairs. Lanczos takes its basis from solve/arnoldi_steps.cuh and rotates it: Wu, Simon,
+// "Thick-Restart Lanczos Method for Large Symmetric Eigenvalue Problems" (2000). The power
+// method: Saad, "Numerical Methods for Large Eigenvalue Problems", 2nd ed. (2011), section 4.1.
+
+// The first vectors become sums of all by the rows of S; the last one follows behind them.
+MBS_NOTHING_BEFORE(eigen_rotate)
+MBS_ELEMENT(eigen_rotate) {
+  const int from = (int)c->scalar[MBI_EIGEN_FROM], to = (int)c->scalar[MBI_EIGEN_TO];
+  const double *s = (const double *)v->at[MBI_EIGEN_S];
+  int k, q;
+  (void)sums;
+  for (q = 0; q < to; q++) {
+    double made = 0;
+    for (k = 0; k < from; k++) {
+      made += s[q * v->basis + k] * (double)MBS_BASIS(MBI_ARNOLDI_V, k);
+    }
+    MBS_BASIS(MBI_EIGEN_KEEP, q) = (MBS_VECTOR)made;
+  }
+  for (q = 0; q < to; q++) {
+    MBS_BASIS(MBI_ARNOLDI_V, q) = MBS_BASIS(MBI_EIGEN_KEEP, q);
+  }
+  if (c->scalar[MBI_EIGEN_NEXT] != 0) {
+    MBS_BASIS(MBI_ARNOLDI_V, to) = MBS_BASIS(MBI_ARNOLDI_V, from);
+  }
+}
+MBS_NOTHING_AFTER(eigen_rotate)
+MBS_STEP(eigen_rotate, 0, 0, MBS_ALWAYS)
+
+// ||w - value v||^2, ||v||^2 and v'w of one pair after the other, where w = A v; to the ring.
+MBS_NOTHING_BEFORE(eigen_check)
+MBS_ELEMENT(eigen_check) {
+  const int at = (int)c->scalar[MBI_EIGEN_CHECK];
+  const double value = ((const double *)v->at[MBI_EIGEN_S])[at], w = MBS_LOAD(MBI_AT_W);
+  const double x = (double)MBS_BASIS(MBI_ARNOLDI_V, at), r = w - value * x;
+  sums[0] += r * r;
+  sums[1] += x * x;
+  sums[2] += x * w;
+}
+MBS_AFTER(eigen_check) {
+  const int at = (int)c->scalar[MBI_EIGEN_CHECK];
+  m->ring[3 * at] = sums[0];
+  m->ring[3 * at + 1] = sums[1];
+  m->ring[3 * at + 2] = sums[2];
+  m->state.scalar[MBI_EIGEN_CHECK] += 1;
+}
+MBS_STEP(eigen_check, 3, 0, MBS_ALWAYS)
+
+// u'w and ||w||, where w = A u
+MBS_NOTHING_BEFORE(power_measure)
+MBS_ELEMENT(power_measure) {
+  const double w = MBS_LOAD(MBI_AT_W);
+  (void)c;
+  sums[0] += MBS_LOAD(MBI_ARNOLDI_U) * w;
+  sums[1] += w * w;
+}
+MBS_AFTER(power_measure) {
+  mbi_solve_state *s = &m->state;
+  (void)c;
+  s->scalar[MBI_POWER_VALUE] = sums[0];
+  s->scalar[MBI_POWER_LENGTH] = sqrt(sums[1]);
+  s->goal = s->tolerance * s->tolerance * sums[0] * sums[0];
+}
+MBS_STEP(power_measure, 2, 0, MBS_RUNNING)
+
+// ||w - value u||^2, and u = w / ||w||
+MBS_BEFORE(power_turn) {
+  const double length = c->scalar[MBI_POWER_LENGTH];
+  return length > 0 && length - length == 0 ? 0 : mbi_solve_broken(c, MBI_WHY_ZERO, length);
+}
+MBS_ELEMENT(power_turn) {
+  const double w = MBS_LOAD(MBI_AT_W);
+  const double r = w - c->scalar[MBI_POWER_VALUE] * MBS_LOAD(MBI_ARNOLDI_U);
+  sums[0] += r * r;
+  MBS_STORE(MBI_ARNOLDI_U, w / c->scalar[MBI_POWER_LENGTH]);
+}
+MBS_AFTER(power_turn) {
+  (void)c;
+  mbi_solve_count(m, sums[0]);
+}
+MBS_STEP(power_turn, 1, 0, MBS_RUNNING)
 
 // Iterative refinement: Wilkinson, "Rounding Errors in Algebraic Processes" (1963). Residuals
 // are taken in the solver's type, corrections found by a solver in f32, whose vectors these
@@ -38060,6 +39456,220 @@ MBS_ELEMENT(bicgstab_direct) {
 MBS_NOTHING_AFTER(bicgstab_direct)
 MBS_STEP(bicgstab_direct, 0, 0, MBS_LATE)
 
+// Steps with as many sums as the solver comes to need, taken in groups of rows' products, so
+// that a thread holds MBI_WIDE_GROUP sums at most. How they are written:
+//   MBS_WIDE_COUNT(name)    how many sums
+//   MBS_WIDE_ELEMENT(name)  does row i for the sums first, first + 1, ...: adds to sums[0],
+//   ...;
+//                           called with first = 0, MBI_WIDE_GROUP, ... by the same thread
+//   MBS_WIDE_AFTER(name)    takes the complete sums into the state
+//   MBS_WIDE_STEP(name)     which is not taken once a stop is set
+
+// Vector `at` of a basis, at row i.
+#define MBS_BASIS(slot, k) (MBS_AT(slot)[(MBS_INDEX)(k)*v->stride + i])
+
+// Arnoldi's process: Saad, Schultz, "GMRES: A Generalized Minimal Residual Algorithm for
+// Solving Nonsymmetric Linear Systems" (1986); Saad, "Iterative Methods for Sparse Linear
+// Systems", 2nd ed. (2003), algorithms 6.9 and 9.5. Classical Gram-Schmidt twice, in three
+// passes over the basis: the second pass subtracts what the first has found and finds what is
+// left, the third, which makes the new vector, subtracts that too. w = A u lies in MBI_AT_W.
+// solve/arnoldi.cuh has the scalar part.
+
+// v_0 = w / ||w||, where w = b - A x
+MBS_BEFORE(arnoldi_start) {
+  c->scalar[MBI_ARNOLDI_Q] = c->ww > 0 ? 1 / sqrt(c->ww) : c->ww;
+  return 0;
+}
+MBS_ELEMENT(arnoldi_start) {
+  const double first = c->scalar[MBI_ARNOLDI_Q] * MBS_LOAD(MBI_AT_W);
+  MBS_BASIS(MBI_ARNOLDI_V, 0) = (MBS_VECTOR)first;
+  MBS_STORE(MBI_ARNOLDI_U,
+            v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * first : first);
+  sums[0] += first * first;
+}
+MBS_AFTER(arnoldi_start) {
+  mbi_solve_state *s = &m->state;
+  (void)sums;
+  if (s->iterations == 0) {
+    s->scalar[MBI_GMRES_RESTARTS] = 0;
+  }
+  s->scalar[MBI_GMRES_STALLS] = 0;
+  mbi_arnoldi_begin(s, sqrt(c->ww));
+  mbi_solve_restart(m);
+}
+MBS_STEP(arnoldi_start, 1, 0, MBS_ALWAYS)
+
+// h_k = v_k'w and ||w||^2
+MBS_WIDE_COUNT(arnoldi_project) {
+  return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;
+}
+MBS_WIDE_ELEMENT(arnoldi_project) {
+  const int size = (int)c->scalar[MBI_ARNOLDI_SIZE];
+  const double w = MBS_LOAD(MBI_AT_W);
+  int k;
+  if (first == 0 && v->pre == MBI_PRE_APART) {
+    MBS_BASIS(MBI_ARNOLDI_ZS, size - 1) = MBS_AT(MBI_ARNOLDI_Z)[i];
+  }
+  for (k = 0; k < MBI_WIDE_GROUP; k++) {
+    if (first + k < size) {
+      sums[k] += (double)MBS_BASIS(MBI_ARNOLDI_V, first + k) * w;
+    } else if (first + k == size) {
+      sums[k] += w * w;
+    }
+  }
+}
+MBS_WIDE_AFTER(arnoldi_project) {
+  const int size = (int)m->state.scalar[MBI_ARNOLDI_SIZE];
+  int k;
+  for (k = 0; k < size; k++) {
+    mbi_small(v, MBI_SMALL_FIRST)[k] = sums[k];
+  }
+  m->state.scalar[MBI_ARNOLDI_WW] = sums[size];
+}
+MBS_WIDE_STEP(arnoldi_project)
+
+// w -= sum of h_k v_k; what v_k'w still is, and ||w||^2
+MBS_WIDE_COUNT(arnoldi_again) {
+  return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;
+}
+MBS_WIDE_ELEMENT(arnoldi_again) {
+  const int size = (int)c->scalar[MBI_ARNOLDI_SIZE];
+  double w = MBS_LOAD(MBI_AT_W);
+  int k;
+  if (first == 0) {
+    const double *h = mbi_small(v, MBI_SMALL_FIRST);
+    for (k = 0; k < size; k++) {
+      w -= h[k] * (double)MBS_BASIS(MBI_ARNOLDI_V, k);
+    }
+    MBS_STORE(MBI_AT_W, w);
+    w = MBS_LOAD(MBI_AT_W);
+  }
+  for (k = 0; k < MBI_WIDE_GROUP; k++) {
+    if (first + k < size) {
+      sums[k] += (double)MBS_BASIS(MBI_ARNOLDI_V, first + k) * w;
+    } else if (first + k == size) {
+      sums[k] += w * w;
+    }
+  }
+}
+MBS_WIDE_AFTER(arnoldi_again) {
+  if (v->lanczos) {
+    mbi_lanczos_count(m, v, sums);
+  } else {
+    mbi_gmres_count(m, v, sums);
+  }
+}
+MBS_WIDE_STEP(arnoldi_again)
+
+// The new vector; where a cycle ends, x += M^-1 V y.
+MBS_NOTHING_BEFORE(arnoldi_extend)
+MBS_ELEMENT(arnoldi_extend) {
+  const int width = (int)c->scalar[MBI_ARNOLDI_WIDTH];
+  const int close = c->scalar[MBI_ARNOLDI_CLOSE] != 0;
+  const double *combine = mbi_small(v, MBI_SMALL_COMBINE);
+  double made = c->scalar[MBI_ARNOLDI_Q] * MBS_LOAD(MBI_AT_W);
+  int k;
+  (void)sums;
+  if (close) {
+    const double *y = mbi_small(v, MBI_SMALL_Y);
+    const int from = v->pre == MBI_PRE_APART ? MBI_ARNOLDI_ZS : MBI_ARNOLDI_V;
+    double change = 0;
+    for (k = 0; k < width; k++) {
+      change += y[k] * (double)MBS_BASIS(from, k);
+    }
+    change = v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * change : change;
+    MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + change);
+  }
+  for (k = 0; k < width; k++) {
+    made += combine[k] * (double)MBS_BASIS(MBI_ARNOLDI_V, k);
+  }
+  MBS_BASIS(MBI_ARNOLDI_V, close ? 0 : width) = (MBS_VECTOR)made;
+  MBS_STORE(MBI_ARNOLDI_U, v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * made : made);
+}
+MBS_NOTHING_AFTER(arnoldi_extend)
+MBS_STEP(arnoldi_extend, 0, 0, MBS_LATE)
+
+// Eigenpairs. Lanczos takes its basis from solve/arnoldi_steps.cuh and rotates it: Wu, Simon,
+// "Thick-Restart Lanczos Method for Large Symmetric Eigenvalue Problems" (2000). The power
+// method: Saad, "Numerical Methods for Large Eigenvalue Problems", 2nd ed. (2011), section 4.1.
+
+// The first vectors become sums of all by the rows of S; the last one follows behind them.
+MBS_NOTHING_BEFORE(eigen_rotate)
+MBS_ELEMENT(eigen_rotate) {
+  const int from = (int)c->scalar[MBI_EIGEN_FROM], to = (int)c->scalar[MBI_EIGEN_TO];
+  const double *s = (const double *)v->at[MBI_EIGEN_S];
+  int k, q;
+  (void)sums;
+  for (q = 0; q < to; q++) {
+    double made = 0;
+    for (k = 0; k < from; k++) {
+      made += s[q * v->basis + k] * (double)MBS_BASIS(MBI_ARNOLDI_V, k);
+    }
+    MBS_BASIS(MBI_EIGEN_KEEP, q) = (MBS_VECTOR)made;
+  }
+  for (q = 0; q < to; q++) {
+    MBS_BASIS(MBI_ARNOLDI_V, q) = MBS_BASIS(MBI_EIGEN_KEEP, q);
+  }
+  if (c->scalar[MBI_EIGEN_NEXT] != 0) {
+    MBS_BASIS(MBI_ARNOLDI_V, to) = MBS_BASIS(MBI_ARNOLDI_V, from);
+  }
+}
+MBS_NOTHING_AFTER(eigen_rotate)
+MBS_STEP(eigen_rotate, 0, 0, MBS_ALWAYS)
+
+// ||w - value v||^2, ||v||^2 and v'w of one pair after the other, where w = A v; to the ring.
+MBS_NOTHING_BEFORE(eigen_check)
+MBS_ELEMENT(eigen_check) {
+  const int at = (int)c->scalar[MBI_EIGEN_CHECK];
+  const double value = ((const double *)v->at[MBI_EIGEN_S])[at], w = MBS_LOAD(MBI_AT_W);
+  const double x = (double)MBS_BASIS(MBI_ARNOLDI_V, at), r = w - value * x;
+  sums[0] += r * r;
+  sums[1] += x * x;
+  sums[2] += x * w;
+}
+MBS_AFTER(eigen_check) {
+  const int at = (int)c->scalar[MBI_EIGEN_CHECK];
+  m->ring[3 * at] = sums[0];
+  m->ring[3 * at + 1] = sums[1];
+  m->ring[3 * at + 2] = sums[2];
+  m->state.scalar[MBI_EIGEN_CHECK] += 1;
+}
+MBS_STEP(eigen_check, 3, 0, MBS_ALWAYS)
+
+// u'w and ||w||, where w = A u
+MBS_NOTHING_BEFORE(power_measure)
+MBS_ELEMENT(power_measure) {
+  const double w = MBS_LOAD(MBI_AT_W);
+  (void)c;
+  sums[0] += MBS_LOAD(MBI_ARNOLDI_U) * w;
+  sums[1] += w * w;
+}
+MBS_AFTER(power_measure) {
+  mbi_solve_state *s = &m->state;
+  (void)c;
+  s->scalar[MBI_POWER_VALUE] = sums[0];
+  s->scalar[MBI_POWER_LENGTH] = sqrt(sums[1]);
+  s->goal = s->tolerance * s->tolerance * sums[0] * sums[0];
+}
+MBS_STEP(power_measure, 2, 0, MBS_RUNNING)
+
+// ||w - value u||^2, and u = w / ||w||
+MBS_BEFORE(power_turn) {
+  const double length = c->scalar[MBI_POWER_LENGTH];
+  return length > 0 && length - length == 0 ? 0 : mbi_solve_broken(c, MBI_WHY_ZERO, length);
+}
+MBS_ELEMENT(power_turn) {
+  const double w = MBS_LOAD(MBI_AT_W);
+  const double r = w - c->scalar[MBI_POWER_VALUE] * MBS_LOAD(MBI_ARNOLDI_U);
+  sums[0] += r * r;
+  MBS_STORE(MBI_ARNOLDI_U, w / c->scalar[MBI_POWER_LENGTH]);
+}
+MBS_AFTER(power_turn) {
+  (void)c;
+  mbi_solve_count(m, sums[0]);
+}
+MBS_STEP(power_turn, 1, 0, MBS_RUNNING)
+
 // Iterative refinement: Wilkinson, "Rounding Errors in Algebraic Processes" (1963). Residuals
 // are taken in the solver's type, corrections found by a solver in f32, whose vectors these
 // are.
@@ -38122,6 +39732,10 @@ static void mbi_step_run(merbit_context *context, const mbi_step_code *code,
   int wrong;
   if (code->when == MBI_STEP_RUNNING && state->stop != MBI_SOLVE_RUNNING) {
     state->closed = 1;
+    return;
+  }
+  if (code->wide != NULL) {
+    mbi_wide_run(context, code->wide, v, n, memory, partials);
     return;
   }
   if (code->when == MBI_STEP_LATE && state->closed) {
@@ -38268,7 +39882,10 @@ static merbit_status mbi_solve_allocate_vectors(merbit_solver *solver) {
   solver->method->layout(solver);
   for (slot = 0; slot < MBI_SOLVE_VECTORS && status == MERBIT_OK; slot++) {
     const int64_t width = slot == MBI_AT_INVERSE ? solver->v.block : 1;
-    if (solver->alias[slot] == MBI_SOLVE_OWN) {
+    if (solver->alias[slot] == MBI_SOLVE_OWN && solver->bytes_at[slot] > 0) {
+      status = mbi_solve_allocate(solver, solver->bytes_at[slot], 1, "vectors of a solver",
+                                  &solver->v.at[slot]);
+    } else if (solver->alias[slot] == MBI_SOLVE_OWN) {
       status = mbi_solve_allocate(solver, solver->n * width, size, "a vector of a solver",
                                   &solver->v.at[slot]);
     } else if (solver->alias[slot] >= 0) {
@@ -38282,8 +39899,10 @@ static merbit_status mbi_solve_allocate_vectors(merbit_solver *solver) {
 static merbit_status mbi_solve_allocate_memory(merbit_solver *solver) {
   const int64_t parts =
       mbi_solve_on_gpu(solver) ? mbi_solve_blocks(solver) : mbi_step_chunks(solver->n);
+  int64_t most;
   void *memory = NULL;
   merbit_status status = mbi_solve_allocate_vectors(solver);
+  most = solver->v.basis + 1 > MBI_SOLVE_SUMS ? solver->v.basis + 1 : MBI_SOLVE_SUMS;
   if (status == MERBIT_OK) {
     status = mbi_solve_allocate(solver, 1, sizeof *solver->memory, "the scalars of a solver",
                                 &memory);
@@ -38293,7 +39912,7 @@ static merbit_status mbi_solve_allocate_memory(merbit_solver *solver) {
     status = mbi_solve_zero(solver, memory, sizeof *solver->memory);
   }
   if (status == MERBIT_OK) {
-    status = mbi_solve_allocate(solver, parts, MBI_SOLVE_SUMS * sizeof(double), "partial sums",
+    status = mbi_solve_allocate(solver, parts + 1, (size_t)most * sizeof(double), "partial sums",
                                 &memory);
     solver->partials = (double *)memory;
   }
@@ -38496,6 +40115,15 @@ static void mbi_invert_task(void *argument, int task) {
   }
 }
 
+static merbit_status mbi_examine_refuse(const merbit_solver *solver, int64_t row,
+                                        double value) {
+  return mbi_fail(solver->context, MERBIT_INVALID_MATRIX,
+                  "A(%" PRId64 ", %" PRId64
+                  "), counted from 0, is %g: MERBIT_PRECONDITIONER_JACOBI divides by the "
+                  "diagonal; take another preconditioner, or none",
+                  row, row, value);
+}
+
 /* To `inverse`, which is zero. */
 static merbit_status mbi_examine_invert(merbit_solver *solver, const double *blocks,
                                         void *inverse) {
@@ -38508,11 +40136,7 @@ static merbit_status mbi_examine_invert(merbit_solver *solver, const double *blo
   t.tasks = mbi_share_tasks(solver->context, solver->n * width);
   mbi_parallel(solver->context, t.tasks, mbi_invert_task, &t);
   if (t.bad >= 0 && width == 1) {
-    return mbi_fail(solver->context, MERBIT_INVALID_MATRIX,
-                    "A(%" PRId64 ", %" PRId64
-                    "), counted from 0, is %g: MERBIT_PRECONDITIONER_JACOBI divides by the "
-                    "diagonal; take another preconditioner, or none",
-                    t.bad, t.bad, blocks[t.bad]);
+    return mbi_examine_refuse(solver, t.bad, blocks[t.bad]);
   }
   if (t.bad >= 0) {
     return mbi_fail(solver->context, MERBIT_INVALID_MATRIX,
@@ -38623,6 +40247,109 @@ static merbit_status mbi_solve_specialise(merbit_solver *solver) {
   return status == MERBIT_OK ? mbi_program_kernel(context, &solver->gpu.program,
                                                   "mbk_solve_open", &solver->gpu.open)
                              : status;
+}
+
+/* ==== >>solve/gmres.c  solvers: GMRES ===================================================== */
+/* GMRES as a method of the engine: solve/arnoldi.cuh. An iteration is one more vector of the
+ * basis; cycles begin anew on the side that computes, without a product. */
+#define MBI_GMRES_RESTART 30     /* where the caller says nothing */
+#define MBI_GMRES_RESTART_MOST 512 /* for scalars of a cycle are computed by one thread */
+#define MBI_BASIS_ALIGNED 32     /* elements from one vector of a basis to the next */
+
+static const mbi_step mbi_gmres_steps[] = {
+    {"mbk_solve_look", {&mbi_solve_look_code_f64, &mbi_solve_look_code_f32}},
+    {"mbk_solve_blocks", {&mbi_solve_blocks_code_f64, &mbi_solve_blocks_code_f32}},
+    {"mbk_arnoldi_start", {&mbi_arnoldi_start_code_f64, &mbi_arnoldi_start_code_f32}},
+    {"mbk_arnoldi_project", {&mbi_arnoldi_project_code_f64, &mbi_arnoldi_project_code_f32}},
+    {"mbk_arnoldi_again", {&mbi_arnoldi_again_code_f64, &mbi_arnoldi_again_code_f32}},
+    {"mbk_arnoldi_extend", {&mbi_arnoldi_extend_code_f64, &mbi_arnoldi_extend_code_f32}},
+};
+enum {
+  MBI_SOLVE_LOOK_IN_GMRES = 0,
+  MBI_SOLVE_BLOCKS_IN_GMRES,
+  MBI_ARNOLDI_START_IN_GMRES,
+  MBI_ARNOLDI_PROJECT_IN_GMRES,
+  MBI_ARNOLDI_AGAIN_IN_GMRES,
+  MBI_ARNOLDI_EXTEND_IN_GMRES
+};
+
+static merbit_status mbi_solve_apply(merbit_solver *solver, int r, int z);
+
+/* A basis of `columns` + 1 vectors and what its scalars need. */
+static void mbi_arnoldi_layout(merbit_solver *solver, int columns) {
+  const int apart = solver->v.pre == MBI_PRE_APART;
+  const int64_t stride =
+      (solver->n + MBI_BASIS_ALIGNED - 1) / MBI_BASIS_ALIGNED * MBI_BASIS_ALIGNED;
+  const int64_t bytes = stride * (int64_t)mbi_type_size(solver->type);
+  solver->v.basis = columns;
+  solver->v.stride = stride;
+  solver->bytes_at[MBI_ARNOLDI_V] = bytes * (columns + 1);
+  solver->bytes_at[MBI_ARNOLDI_ZS] = bytes * columns;
+  solver->bytes_at[MBI_ARNOLDI_SMALL] =
+      (int64_t)sizeof(double) * (MBI_SMALL_COLUMN + columns) * (columns + 1);
+  solver->alias[MBI_ARNOLDI_V] = MBI_SOLVE_OWN;
+  solver->alias[MBI_ARNOLDI_U] = MBI_SOLVE_OWN;
+  solver->alias[MBI_ARNOLDI_SMALL] = MBI_SOLVE_OWN;
+  solver->alias[MBI_ARNOLDI_Z] = apart ? MBI_SOLVE_OWN : MBI_SOLVE_NONE;
+  solver->alias[MBI_ARNOLDI_ZS] = apart ? MBI_SOLVE_OWN : MBI_SOLVE_NONE;
+}
+
+static void mbi_gmres_layout(merbit_solver *solver) {
+  const int wanted = solver->desc.restart > 0 ? solver->desc.restart : MBI_GMRES_RESTART;
+  mbi_arnoldi_layout(solver, solver->n < wanted && solver->n > 0 ? (int)solver->n : wanted);
+}
+
+static merbit_status mbi_gmres_start(merbit_solver *solver) {
+  return mbi_solve_step(solver, MBI_ARNOLDI_START_IN_GMRES);
+}
+
+static merbit_status mbi_gmres_iterate(merbit_solver *solver) {
+  const int apart = solver->v.pre == MBI_PRE_APART;
+  merbit_status status =
+      apart ? mbi_solve_apply(solver, MBI_ARNOLDI_U, MBI_ARNOLDI_Z) : MERBIT_OK;
+  if (status == MERBIT_OK) {
+    status = mbi_solve_product(solver, apart ? MBI_ARNOLDI_Z : MBI_ARNOLDI_U, MBI_AT_W);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_solve_step(solver, MBI_ARNOLDI_PROJECT_IN_GMRES);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_solve_step(solver, MBI_ARNOLDI_AGAIN_IN_GMRES);
+  }
+  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_ARNOLDI_EXTEND_IN_GMRES) : status;
+}
+
+static merbit_status mbi_gmres_check(merbit_context *context, const merbit_solver_desc *desc) {
+  if (desc->restart < 0 || desc->restart > MBI_GMRES_RESTART_MOST) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "solver_desc.restart is %d; use up to %d iterations, for each of which a "
+                    "vector is kept, or 0 for %d",
+                    desc->restart, MBI_GMRES_RESTART_MOST, MBI_GMRES_RESTART);
+  }
+  return MERBIT_OK;
+}
+
+/* Of its cycles, in this solve. */
+static int mbi_gmres_restarts(const merbit_solver *solver, const mbi_solve_state *state) {
+  return solver->desc.method == MERBIT_SOLVER_GMRES ? (int)state->scalar[MBI_GMRES_RESTARTS] : 0;
+}
+
+static int mbi_gmres_ended(const mbi_solve_state *state) {
+  return state->why == MBI_WHY_SINGULAR || state->why == MBI_WHY_STALLED;
+}
+
+static void mbi_gmres_tell(const mbi_solve_state *state, char *text, size_t size) {
+  if (state->why == MBI_WHY_SINGULAR) {
+    (void)snprintf(text, size,
+                   "A maps the %d vectors of iteration %d's basis into their own span, and no "
+                   "combination of them solves the system: the matrix is singular",
+                   (int)state->value, state->iterations);
+  } else {
+    (void)snprintf(text, size,
+                   "||r|| did not fall in the last %d cycles of %d iterations: raise "
+                   "solver_desc.restart, or take a preconditioner",
+                   MBI_GMRES_PATIENCE, (int)state->value);
+  }
 }
 
 /* ==== >>solve/methods.c  solvers: the methods ============================================= */
@@ -38796,11 +40523,23 @@ static const mbi_solve_method *mbi_solve_method_of(merbit_solver_method method) 
       mbi_bicgstab_layout,
       mbi_bicgstab_start,
       mbi_bicgstab_iterate};
+  static const mbi_solve_method gmres = {
+      "GMRES",
+      "solve/arnoldi.cu",
+      mbi_gmres_steps,
+      (int)(sizeof mbi_gmres_steps / sizeof mbi_gmres_steps[0]),
+      0,
+      0,
+      mbi_gmres_layout,
+      mbi_gmres_start,
+      mbi_gmres_iterate};
   switch (method) {
   case MERBIT_SOLVER_CG:
     return &cg;
   case MERBIT_SOLVER_BICGSTAB:
     return &bicgstab;
+  case MERBIT_SOLVER_GMRES:
+    return &gmres;
   default:
     return NULL;
   }
@@ -39005,13 +40744,23 @@ static merbit_status mbi_batch_create(merbit_solver *solver) {
   return mbi_device_alive(context);
 }
 
+/* What was recorded; it holds the addresses of the plan's arrays, which new values may move. */
+static void mbi_batch_forget(merbit_solver *solver) {
+  merbit_context *context = solver->context;
+  if (solver->gpu.graph != NULL) {
+    (void)mbi_device_bury(context,
+                          context->device.driver.graph_exec_destroy(solver->gpu.graph));
+  }
+  solver->gpu.graph = NULL;
+  solver->gpu.loops = 0;
+  mbi_program_destroy(context, &solver->gpu.loop_program);
+  memset(&solver->gpu.loop_program, 0, sizeof solver->gpu.loop_program);
+}
+
 static void mbi_batch_destroy(merbit_solver *solver) {
   merbit_context *context = solver->context;
   const mbi_driver *driver = &context->device.driver;
-  if (solver->gpu.graph != NULL) {
-    (void)mbi_device_bury(context, driver->graph_exec_destroy(solver->gpu.graph));
-  }
-  mbi_program_destroy(context, &solver->gpu.loop_program);
+  mbi_batch_forget(solver);
   if (solver->gpu.stream != NULL && solver->inner == NULL) {
     (void)mbi_device_bury(context, driver->stream_destroy(solver->gpu.stream));
   }
@@ -39251,6 +41000,11 @@ static void mbi_solve_tell(const merbit_solver *solver, const merbit_solver_resu
                            char *text, size_t size) {
   const mbi_solve_state *state = &mbi_solve_seen(solver)->state;
   char broken[240] = "";
+  if (mbi_gmres_ended(state) &&
+      (result->stop == MERBIT_STOP_STAGNATED || result->stop == MERBIT_STOP_BREAKDOWN)) {
+    mbi_gmres_tell(state, text, size);
+    return;
+  }
   switch (result->stop) {
   case MERBIT_STOP_CONVERGED:
     if (state->b_most == 0) {
@@ -39452,6 +41206,263 @@ static merbit_status mbi_refine_loop(merbit_solver *solver, int x_zero, int *sto
   return status;
 }
 
+/* ==== >>solve/examine.c  solvers: norm and preconditioner on either side ================== */
+/* What a solver wants to know of A, to where it is wanted: on the GPU from arrays that lie there,
+ * else by CPU threads (solve/matrix.c). */
+
+/* Where a preconditioner is put: a diagonal of a reordered plan first in the view's order. */
+static void *mbi_solver_inverse_place(const merbit_solver *solver) {
+  const int ordered = solver->plan->reorder.order != NULL;
+  return solver->v.at[ordered ? MBI_AT_W : MBI_AT_INVERSE];
+}
+
+/* From there to the plan's order. */
+static merbit_status mbi_solver_order_inverse(merbit_solver *solver) {
+  return solver->plan->reorder.order == NULL
+             ? MERBIT_OK
+             : merbit_plan_reorder(solver->plan, solver->v.at[MBI_AT_W],
+                                   solver->v.at[MBI_AT_INVERSE], solver->gpu.stream);
+}
+
+/* The inverses of host blocks to the solver's side. */
+static merbit_status mbi_solver_invert(merbit_solver *solver, const double *blocks) {
+  const int64_t entries = solver->n * solver->v.block;
+  const size_t size = mbi_type_size(solver->type), bytes = (size_t)entries * size;
+  void *inverse = NULL;
+  merbit_status status =
+      mbi_allocate_array(solver->context, entries, size, "inverses of blocks of A", &inverse);
+  if (status == MERBIT_OK) {
+    memset(inverse, 0, bytes);
+    status = mbi_examine_invert(solver, blocks, inverse);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_solve_upload(solver, mbi_solver_inverse_place(solver), inverse, bytes);
+  }
+  mbi_release(solver->context, inverse);
+  return status == MERBIT_OK ? mbi_solver_order_inverse(solver) : status;
+}
+
+/* The same from a CSR in GPU memory, which stays there; only blocks wider than one row are
+ * inverted by CPU threads. */
+#define MBI_EXAMINE_THREADS 256 /* of a block, and the most blocks: solve/examine.cu */
+#define MBI_EXAMINE_BLOCKS 1024
+
+typedef struct mbi_examine_gpu {
+  mbi_program program;
+  void *rows, *invert; /* CUfunction */
+  mbi_devptr blocks, norms, bad;
+} mbi_examine_gpu;
+
+static int mbi_examine_there(const merbit_solver *solver, const merbit_view *view) {
+  return mbi_solve_on_gpu(solver) && view->memory == MERBIT_MEMORY_DEVICE &&
+         view->format == MERBIT_CSR && !mbi_view_is_half(view);
+}
+
+static void mbi_examine_preamble(const merbit_view *view, mbi_preamble *preamble) {
+  memset(preamble, 0, sizeof *preamble);
+  mbi_preamble_define(preamble, "MBK_VALUE",
+                      mbi_view_type(view) == MERBIT_F32 ? "float" : "double");
+  mbi_preamble_define_int(preamble, "MBK_PATTERN", view->values == NULL);
+  mbi_preamble_define(preamble, "MBK_ROW_PTR",
+                      view->offset_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
+  mbi_preamble_define(preamble, "MBK_COLUMN",
+                      view->index_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
+  mbi_preamble_define_int(preamble, "MBK_BASE", view->base);
+}
+
+static merbit_status mbi_examine_specialise(merbit_context *context, const merbit_view *view,
+                                            mbi_examine_gpu *gpu) {
+  mbi_preamble preamble;
+  merbit_status status;
+  mbi_examine_preamble(view, &preamble);
+  status = mbi_program_create(context, "solve/examine.cu", &preamble, &gpu->program);
+  if (status == MERBIT_OK) {
+    status = mbi_program_kernel(context, &gpu->program, "mbk_examine_rows", &gpu->rows);
+  }
+  return status != MERBIT_OK
+             ? status
+             : mbi_program_kernel(context, &gpu->program, "mbk_examine_invert", &gpu->invert);
+}
+
+/* solver->norm, and gpu->blocks where they are wanted. */
+static merbit_status mbi_examine_launch_rows(merbit_solver *solver, const merbit_view *view,
+                                             mbi_examine_gpu *gpu) {
+  merbit_context *context = solver->context;
+  const int64_t rows = MBI_EXAMINE_THREADS / 8, wanted = (solver->n + rows - 1) / rows;
+  const int64_t grid = wanted < MBI_EXAMINE_BLOCKS ? wanted : MBI_EXAMINE_BLOCKS;
+  double norms[MBI_EXAMINE_BLOCKS];
+  uint64_t n = (uint64_t)solver->n;
+  uint32_t width = (uint32_t)solver->v.block;
+  void *arguments[7];
+  int64_t i;
+  merbit_status status;
+  arguments[0] = (void *)(uintptr_t)&view->row_ptr;
+  arguments[1] = (void *)(uintptr_t)&view->col_ind;
+  arguments[2] = (void *)(uintptr_t)&view->values;
+  arguments[3] = &n;
+  arguments[4] = &width;
+  arguments[5] = &gpu->blocks;
+  arguments[6] = &gpu->norms;
+  status = mbi_device_launch(context, gpu->rows, "mbk_examine_rows", grid, MBI_EXAMINE_THREADS,
+                             MBI_EXAMINE_THREADS * sizeof(double), NULL, arguments);
+  if (status == MERBIT_OK) {
+    status = mbi_device_download(context, norms, gpu->norms, (size_t)grid * sizeof norms[0]);
+  }
+  solver->norm = 0;
+  for (i = 0; i < grid && status == MERBIT_OK; i++) {
+    solver->norm = norms[i] > solver->norm ? norms[i] : solver->norm;
+  }
+  return status;
+}
+
+/* JACOBI: 1 / a diagonal to `target`. */
+static merbit_status mbi_examine_launch_invert(merbit_solver *solver, mbi_examine_gpu *gpu,
+                                               void *target) {
+  merbit_context *context = solver->context;
+  const int64_t wanted = (solver->n + MBI_EXAMINE_THREADS - 1) / MBI_EXAMINE_THREADS;
+  const uint64_t none = UINT64_MAX;
+  uint64_t n = (uint64_t)solver->n, bad = 0;
+  void *arguments[4];
+  merbit_status status = mbi_device_upload(context, gpu->bad, &none, sizeof none);
+  arguments[0] = &gpu->blocks;
+  arguments[1] = &target;
+  arguments[2] = &n;
+  arguments[3] = &gpu->bad;
+  if (status == MERBIT_OK) {
+    status = mbi_device_launch(context, gpu->invert, "mbk_examine_invert",
+                               wanted < MBI_EXAMINE_BLOCKS ? wanted : MBI_EXAMINE_BLOCKS,
+                               MBI_EXAMINE_THREADS, 0, NULL, arguments);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_download(context, &bad, gpu->bad, sizeof bad);
+  }
+  if (status == MERBIT_OK && bad != none) {
+    double value = 0;
+    status =
+        mbi_device_download(context, &value, gpu->blocks + bad * sizeof value, sizeof value);
+    return status == MERBIT_OK ? mbi_examine_refuse(solver, (int64_t)bad, value) : status;
+  }
+  return status;
+}
+
+static merbit_status mbi_examine_allocate(merbit_solver *solver, mbi_examine_gpu *gpu) {
+  merbit_context *context = solver->context;
+  const uint64_t entries = (uint64_t)solver->n * (uint64_t)solver->v.block;
+  merbit_status status = mbi_device_allocate(context, MBI_EXAMINE_BLOCKS * sizeof(double),
+                                             "norms of parts of A", &gpu->norms);
+  if (status == MERBIT_OK && entries > 0) {
+    status =
+        mbi_device_allocate(context, entries * sizeof(double), "blocks of A", &gpu->blocks);
+  }
+  return status == MERBIT_OK && entries > 0
+             ? mbi_device_allocate(context, sizeof(uint64_t), "a row's number", &gpu->bad)
+             : status;
+}
+
+/* All of it: the norm, and the preconditioner in the solver's vector. `view` is there. */
+static merbit_status mbi_examine_cuda(merbit_solver *solver, const merbit_view *view) {
+  merbit_context *context = solver->context;
+  const int64_t entries = solver->n * solver->v.block;
+  void *blocks = NULL;
+  mbi_examine_gpu gpu;
+  merbit_status status;
+  memset(&gpu, 0, sizeof gpu);
+  status = mbi_examine_specialise(context, view, &gpu);
+  if (status == MERBIT_OK) {
+    status = mbi_examine_allocate(solver, &gpu);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_examine_launch_rows(solver, view, &gpu);
+  }
+  if (status == MERBIT_OK && solver->v.block == 1) {
+    status = mbi_examine_launch_invert(solver, &gpu, mbi_solver_inverse_place(solver));
+    if (status == MERBIT_OK) {
+      status = mbi_solver_order_inverse(solver);
+    }
+  } else if (status == MERBIT_OK && solver->v.block > 1) {
+    status = mbi_allocate_array(context, entries, sizeof(double), "blocks of A", &blocks);
+    if (status == MERBIT_OK) {
+      status =
+          mbi_device_download(context, blocks, gpu.blocks, (size_t)entries * sizeof(double));
+    }
+    if (status == MERBIT_OK) {
+      status = mbi_solver_invert(solver, (const double *)blocks);
+    }
+    mbi_release(context, blocks);
+  }
+  mbi_device_release(context, gpu.norms);
+  mbi_device_release(context, gpu.blocks);
+  mbi_device_release(context, gpu.bad);
+  mbi_program_destroy(context, &gpu.program);
+  return status;
+}
+
+
+/* The norm of A and the preconditioner, from the arrays of `view`. In an entered context. */
+static merbit_status mbi_solver_examine(merbit_solver *solver, const merbit_view *view) {
+  merbit_context *context = solver->context;
+  const int64_t entries = solver->n * solver->v.block;
+  merbit_matrix *copy;
+  merbit_view csr;
+  void *blocks = NULL;
+  merbit_status status;
+  if (mbi_examine_there(solver, view)) {
+    return mbi_examine_cuda(solver, view);
+  }
+  status = mbi_examine_csr(context, view, &copy, &csr);
+  if (status == MERBIT_OK && entries > 0) {
+    status = mbi_allocate_array(context, entries, sizeof(double), "blocks of A", &blocks);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_examine_run(solver, &csr, (double *)blocks);
+  }
+  if (status == MERBIT_OK && entries > 0) {
+    status = mbi_solver_invert(solver, (const double *)blocks);
+  }
+  mbi_release(context, blocks);
+  merbit_matrix_destroy(copy);
+  return status;
+}
+
+/* New values that do not lie where the structure does are brought there; the caller lets go of
+ * them (mbi_examine_let_go). `memory` DEFAULT: they do. */
+static merbit_status mbi_examine_bring(merbit_solver *solver, merbit_memory memory,
+                                       merbit_view *view, void **own) {
+  merbit_context *context = solver->context;
+  const int64_t count = mbi_view_values(view);
+  const size_t size = mbi_type_size(mbi_view_type(view));
+  const int device = view->memory == MERBIT_MEMORY_DEVICE;
+  mbi_devptr there = 0;
+  merbit_status status;
+  *own = NULL;
+  if (memory == MERBIT_MEMORY_DEFAULT || (memory == MERBIT_MEMORY_DEVICE) == device) {
+    return MERBIT_OK;
+  }
+  if (device) {
+    status = mbi_device_allocate(context, (uint64_t)count * size, "new values", &there);
+    *own = mbi_device_pointer(there);
+    if (status == MERBIT_OK) {
+      status = mbi_device_upload(context, there, view->values, (size_t)count * size);
+    }
+  } else {
+    status = mbi_allocate_array(context, count, size, "new values", own);
+    if (status == MERBIT_OK) {
+      status = mbi_device_download(context, *own, mbi_device_address(view->values),
+                                   (size_t)count * size);
+    }
+  }
+  view->values = *own;
+  return status;
+}
+
+static void mbi_examine_let_go(merbit_solver *solver, const merbit_view *view, void *own) {
+  if (view->memory == MERBIT_MEMORY_DEVICE) {
+    mbi_device_release(solver->context, mbi_device_address(own));
+  } else {
+    mbi_release(solver->context, own);
+  }
+}
+
 /* ==== >>solve/solver.c  solvers: what is made once ======================================== */
 /* Solvers: what was asked, and what is made once. */
 
@@ -39487,13 +41498,7 @@ static merbit_status mbi_solver_check_method(merbit_context *context,
     return mbi_fail(
         context, MERBIT_INVALID_ARGUMENT,
         "solver_desc.method is %d; choose MERBIT_SOLVER_CG for a symmetric positive "
-        "definite matrix, else MERBIT_SOLVER_BICGSTAB",
-        (int)desc->method);
-  }
-  if (mbi_solve_method_of(desc->method) == NULL) {
-    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
-                    "solver_desc.method %d is not in this version yet; take "
-                    "MERBIT_SOLVER_BICGSTAB",
+        "definite matrix, else MERBIT_SOLVER_BICGSTAB or MERBIT_SOLVER_GMRES",
                     (int)desc->method);
   }
   if ((int)desc->preconditioner < MERBIT_PRECONDITIONER_NONE ||
@@ -39522,7 +41527,7 @@ static merbit_status mbi_solver_check_method(merbit_context *context,
         context, MERBIT_NOT_SUPPORTED,
         "solver_desc.refine goes with neither a callback nor solver_desc.reorder 1");
   }
-  return MERBIT_OK;
+  return mbi_gmres_check(context, desc);
 }
 
 static merbit_status mbi_solver_check(merbit_context *context, const merbit_view *view,
@@ -39550,50 +41555,6 @@ static merbit_status mbi_solver_check(merbit_context *context, const merbit_view
 }
 
 /* ---- What is made once ------------------------------------------------------------------- */
-
-/* To the solver's side, and a diagonal in the plan's order. */
-static merbit_status mbi_solver_store_inverse(merbit_solver *solver, const void *inverse,
-                                              size_t bytes) {
-  void *target = solver->v.at[MBI_AT_INVERSE];
-  const int ordered = solver->plan->reorder.order != NULL;
-  const merbit_status status =
-      mbi_solve_upload(solver, ordered ? solver->v.at[MBI_AT_W] : target, inverse, bytes);
-  return status == MERBIT_OK && ordered
-             ? merbit_plan_reorder(solver->plan, solver->v.at[MBI_AT_W], target,
-                                   solver->gpu.stream)
-             : status;
-}
-
-/* The norm of A and the preconditioner, from the arrays of `view`. In an entered context. */
-static merbit_status mbi_solver_examine(merbit_solver *solver, const merbit_view *view) {
-  merbit_context *context = solver->context;
-  const int64_t entries = solver->n * solver->v.block;
-  const size_t size = mbi_type_size(solver->type);
-  merbit_matrix *copy;
-  merbit_view csr;
-  void *blocks = NULL, *inverse = NULL;
-  merbit_status status = mbi_examine_csr(context, view, &copy, &csr);
-  if (status == MERBIT_OK && solver->v.block > 0) {
-    status = mbi_allocate_array(context, entries, sizeof(double), "blocks of A", &blocks);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_examine_run(solver, &csr, (double *)blocks);
-  }
-  if (status == MERBIT_OK && solver->v.block > 0) {
-    status = mbi_allocate_array(context, entries, size, "their inverses", &inverse);
-    if (status == MERBIT_OK) {
-      memset(inverse, 0, (size_t)entries * size);
-      status = mbi_examine_invert(solver, (const double *)blocks, inverse);
-    }
-    if (status == MERBIT_OK) {
-      status = mbi_solver_store_inverse(solver, inverse, (size_t)entries * size);
-    }
-  }
-  mbi_release(context, blocks);
-  mbi_release(context, inverse);
-  merbit_matrix_destroy(copy);
-  return status;
-}
 
 /* Whether to multiply in the order of reverse Cuthill-McKee, where vectors are permuted once
  * for a solve. Finding it takes as long as some thousands of products: only many solves pay,
@@ -39808,6 +41769,7 @@ MERBIT_API void merbit_solver_destroy(merbit_solver *solver) {
 MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, const void *values,
                                                      merbit_memory memory) {
   merbit_view view;
+  void *own;
   merbit_status status;
   if (solver == NULL) {
     return MERBIT_INVALID_ARGUMENT;
@@ -39831,7 +41793,15 @@ MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, cons
   }
   view = solver->view;
   view.values = values;
-  status = mbi_solver_examine(solver, &view);
+  status = mbi_examine_bring(solver, memory, &view, &own);
+  if (status == MERBIT_OK) {
+    status = mbi_solver_examine(solver, &view);
+  }
+  mbi_examine_let_go(solver, &view, own);
+  if (status == MERBIT_OK && mbi_solve_on_gpu(solver)) {
+    mbi_batch_forget(solver);
+    status = mbi_batch_create(solver);
+  }
   mbi_solver_leave(solver);
   return status;
 }
@@ -39878,7 +41848,7 @@ static void mbi_solver_report(merbit_solver *solver, int stop, merbit_solver_res
   const double scale = solver->norm * state->x_most + state->b_most;
   result->stop = (merbit_stop)stop;
   result->iterations = solver->inner != NULL ? solver->inner_iterations : state->iterations;
-  result->restarts = solver->restarts;
+  result->restarts = solver->restarts + mbi_gmres_restarts(solver, state);
   result->residual = mbi_solve_ratio(state, state->ww);
   result->estimated_residual =
       mbi_solve_ratio(state, solver->inner != NULL ? state->ww : state->rr);
@@ -41253,6 +43223,836 @@ MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_v
   if (status == MERBIT_OK && run.n > 0) {
     status = mbi_pagerank_run(&run, graph, &answer);
   }
+  if (status == MERBIT_OK && result != NULL) {
+    *result = answer;
+  }
+  return status;
+}
+
+/* ==== >>solve/jacobi.c  eigenvalues of a small symmetric matrix =========================== */
+/* Eigenvalues and vectors of a small dense symmetric matrix by Jacobi's rotations, which find
+ * small ones as accurately as large ones: Golub, Van Loan, "Matrix Computations", section 8.5.
+ */
+#define MBI_JACOBI_SWEEPS 40
+
+/* The rotation of rows and columns p and q that makes a(p, q) zero. */
+static void mbi_jacobi_angle(const double *a, int n, int p, int q, double *c, double *s) {
+  const double half = (a[q * n + q] - a[p * n + p]) / (2 * a[p * n + q]);
+  const double t = (half >= 0 ? 1 : -1) / (fabs(half) + sqrt(1 + half * half));
+  *c = 1 / sqrt(1 + t * t);
+  *s = t * *c;
+}
+
+/* (x, y) becomes (c x - s y, s x + c y), for n pairs `stride` apart. */
+static void mbi_jacobi_turn(double *x, double *y, int n, int stride, double c, double s) {
+  int k;
+  for (k = 0; k < n; k++) {
+    const double old = x[k * stride];
+    x[k * stride] = c * old - s * y[k * stride];
+    y[k * stride] = s * old + c * y[k * stride];
+  }
+}
+
+/* One rotation of each pair; returns how many were needed. */
+static int mbi_jacobi_sweep(double *a, double *vectors, int n, double least) {
+  int p, q, turned = 0;
+  for (p = 0; p < n; p++) {
+    for (q = p + 1; q < n; q++) {
+      double c, s;
+      if (fabs(a[p * n + q]) <= least) {
+        continue;
+      }
+      mbi_jacobi_angle(a, n, p, q, &c, &s);
+      mbi_jacobi_turn(a + p * n, a + q * n, n, 1, c, s);
+      mbi_jacobi_turn(a + p, a + q, n, n, c, s);
+      mbi_jacobi_turn(vectors + p * n, vectors + q * n, n, 1, c, s);
+      a[p * n + q] = a[q * n + p] = 0;
+      turned++;
+    }
+  }
+  return turned;
+}
+
+/* a, n x n, loses everything but its diagonal: the eigenvalues. Row q of `vectors` is the one
+ * that belongs to a(q, q). The numbers are finite. */
+static void mbi_jacobi(double *a, double *vectors, int n) {
+  double most = 0;
+  int i, sweep;
+  for (i = 0; i < n * n; i++) {
+    most = fabs(a[i]) > most ? fabs(a[i]) : most;
+    vectors[i] = i % (n + 1) == 0 ? 1 : 0;
+  }
+  for (sweep = 0; sweep < MBI_JACOBI_SWEEPS; sweep++) {
+    if (mbi_jacobi_sweep(a, vectors, n, 0.25 * DBL_EPSILON * most / n) == 0) {
+      break;
+    }
+  }
+}
+
+/* ==== >>solve/eigen_types.h  eigenpairs: what their rooms share =========================== */
+/* Eigenpairs: solve/eigen.c. The vectors are those of a solver, whose engine multiplies. */
+static const mbi_step mbi_eigen_steps[] = {
+    {"mbk_arnoldi_project", {&mbi_arnoldi_project_code_f64, &mbi_arnoldi_project_code_f32}},
+    {"mbk_arnoldi_again", {&mbi_arnoldi_again_code_f64, &mbi_arnoldi_again_code_f32}},
+    {"mbk_arnoldi_extend", {&mbi_arnoldi_extend_code_f64, &mbi_arnoldi_extend_code_f32}},
+    {"mbk_eigen_rotate", {&mbi_eigen_rotate_code_f64, &mbi_eigen_rotate_code_f32}},
+    {"mbk_eigen_check", {&mbi_eigen_check_code_f64, &mbi_eigen_check_code_f32}},
+    {"mbk_power_measure", {&mbi_power_measure_code_f64, &mbi_power_measure_code_f32}},
+    {"mbk_power_turn", {&mbi_power_turn_code_f64, &mbi_power_turn_code_f32}},
+};
+enum {
+  MBI_ARNOLDI_PROJECT_IN_EIGEN = 0,
+  MBI_ARNOLDI_AGAIN_IN_EIGEN,
+  MBI_ARNOLDI_EXTEND_IN_EIGEN,
+  MBI_EIGEN_ROTATE_IN_EIGEN,
+  MBI_EIGEN_CHECK_IN_EIGEN,
+  MBI_POWER_MEASURE_IN_EIGEN,
+  MBI_POWER_TURN_IN_EIGEN
+};
+#define MBI_EIGEN_STEPS ((int)(sizeof mbi_eigen_steps / sizeof mbi_eigen_steps[0]))
+
+typedef struct mbi_eigen {
+  merbit_solver *solver;
+  merbit_eigen_desc desc; /* defaults filled in */
+  mbi_solve_state state;  /* as the last look found it, or as it will go on */
+  uint64_t random;
+  int stop;     /* a merbit_stop, or MBI_SOLVE_ON */
+  int found;    /* pairs to be checked and returned */
+  double best;  /* residual or estimate at the last gain, */
+  int since;    /* and when that was: restarts, for the power method iterations */
+  double scale; /* the size of the largest eigenvalue seen */
+  /* Lanczos; matrices are m x m for a basis of m vectors: */
+  double *memory;
+  double *t;        /* v_i'A v_j */
+  double *work;     /* its diagonal: eigenvalues */
+  double *s;        /* rows: eigenvectors of t */
+  double *columns;  /* as they come from the solver: m + 1 numbers each */
+  double *couple;   /* of vectors behind a rotation with the next one */
+  double *estimate; /* ||A v - lambda v|| by Lanczos, in the order of `order` */
+  int *order;       /* rows of s, the wanted ones first */
+  int done, size;   /* columns of t: before this cycle, and complete */
+  int restarts;
+  int row, column; /* where t is not symmetric */
+  double value;    /* and what t(row, column) should have been zero apart from */
+} mbi_eigen;
+
+/* The next of numbers in [-1, 1) that depend on the seed alone: Steele, Lea, Flood,
+ * "Fast splittable pseudorandom number generators" (2014). */
+static double mbi_eigen_random(mbi_eigen *e) {
+  uint64_t z = e->random += 0x9e3779b97f4a7c15u;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  z ^= z >> 31;
+  return (double)(z >> 11) / 4503599627370496.0 - 1;
+}
+
+/* A random vector of length 1 at `slot`. */
+static merbit_status mbi_eigen_throw(mbi_eigen *e, int slot) {
+  merbit_solver *solver = e->solver;
+  const int64_t n = solver->n;
+  void *host = NULL;
+  double *numbers, square = 0;
+  int64_t i;
+  merbit_status status =
+      mbi_allocate_array(solver->context, n, sizeof(double), "a random vector", &host);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  numbers = (double *)host;
+  for (i = 0; i < n; i++) {
+    numbers[i] = mbi_eigen_random(e);
+    square += numbers[i] * numbers[i];
+  }
+  for (i = 0; i < n; i++) {
+    const double number = numbers[i] / sqrt(square);
+    if (solver->type == MERBIT_F32) {
+      ((float *)host)[i] = (float)number; /* behind what is still to be read */
+    } else {
+      numbers[i] = number;
+    }
+  }
+  status = mbi_solve_upload(solver, solver->v.at[slot], host, mbi_solve_bytes(solver));
+  mbi_release(solver->context, host);
+  return status;
+}
+
+static merbit_status mbi_eigen_look(mbi_eigen *e) {
+  e->solver->synchronizations += mbi_solve_on_gpu(e->solver);
+  return mbi_solve_download(e->solver, &e->state, &e->solver->memory->state, sizeof e->state);
+}
+
+/* What the host has changed in e->state. The solver may go on. */
+static merbit_status mbi_eigen_tell(mbi_eigen *e) {
+  e->state.stop = MBI_SOLVE_RUNNING;
+  e->state.closed = 0;
+  return mbi_solve_upload(e->solver, &e->solver->memory->state, &e->state, sizeof e->state);
+}
+
+/* After a look: the caller is told, and may ask to stop. */
+static void mbi_eigen_progress(mbi_eigen *e, double estimate) {
+  if (e->desc.progress != NULL &&
+      e->desc.progress(e->desc.progress_user, e->state.iterations, estimate,
+                       mbi_seconds() - e->solver->started) != 0 &&
+      e->stop == MBI_SOLVE_ON) {
+    e->stop = MERBIT_STOP_CANCELLED;
+  }
+}
+
+/* Whether `now` comes without a gain of a tenth for `patience`. */
+static int mbi_eigen_stagnates(mbi_eigen *e, double estimate, int now, int patience) {
+  if (!(estimate > 0.9 * e->best)) {
+    e->best = estimate;
+    e->since = now;
+  }
+  return now - e->since >= patience;
+}
+
+/* ==== >>solve/lanczos.c  eigenpairs: Lanczos ============================================== */
+/* Lanczos with full reorthogonalisation and thick restarts: Wu, Simon (2000); Saad, "Numerical
+ * Methods for Large Eigenvalue Problems", 2nd ed. (2011), section 6.3. The host looks once a
+ * cycle, when the basis is full, and computes the eigenvalues of the small matrix. */
+#define MBI_LANCZOS_PATIENCE                                                                   \
+  50 /* restarts in which the largest estimate has to fall by a tenth */
+#define MBI_LANCZOS_SYMMETRY                                                                   \
+  1e4 /* roundings of ||A|| by which t may differ from a symmetric one */
+
+static void mbi_lanczos_layout(merbit_solver *solver) {
+  const int columns = solver->desc.restart;
+  mbi_arnoldi_layout(solver, columns);
+  solver->v.lanczos = 1;
+  solver->bytes_at[MBI_AT_X] = solver->bytes_at[MBI_AT_B] = (int64_t)sizeof(double);
+  solver->bytes_at[MBI_EIGEN_KEEP] =
+      solver->v.stride * (int64_t)mbi_type_size(solver->type) * solver->kept;
+  solver->bytes_at[MBI_EIGEN_S] = (int64_t)sizeof(double) * columns * columns;
+  solver->alias[MBI_EIGEN_KEEP] = MBI_SOLVE_OWN;
+  solver->alias[MBI_EIGEN_S] = MBI_SOLVE_OWN;
+}
+
+/* w joins the basis. */
+static merbit_status mbi_lanczos_join(merbit_solver *solver) {
+  merbit_status status = mbi_solve_step(solver, MBI_ARNOLDI_PROJECT_IN_EIGEN);
+  if (status == MERBIT_OK) {
+    status = mbi_solve_step(solver, MBI_ARNOLDI_AGAIN_IN_EIGEN);
+  }
+  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_ARNOLDI_EXTEND_IN_EIGEN) : status;
+}
+
+static merbit_status mbi_lanczos_iterate(merbit_solver *solver) {
+  const merbit_status status = mbi_solve_product(solver, MBI_ARNOLDI_U, MBI_AT_W);
+  return status == MERBIT_OK ? mbi_lanczos_join(solver) : status;
+}
+
+/* A random vector behind `size` others: at the start, and where these span all that products
+ * reach. */
+static merbit_status mbi_lanczos_fresh(mbi_eigen *e, int size) {
+  merbit_status status = mbi_eigen_throw(e, MBI_AT_W);
+  e->state.scalar[MBI_ARNOLDI_SIZE] = size;
+  e->state.scalar[MBI_LANCZOS_FRESH] = 1;
+  if (status == MERBIT_OK) {
+    status = mbi_eigen_tell(e);
+  }
+  return status == MERBIT_OK ? mbi_lanczos_join(e->solver) : status;
+}
+
+/* Products until the basis is full or spans all that they reach. */
+static merbit_status mbi_lanczos_fill(mbi_eigen *e) {
+  merbit_solver *solver = e->solver;
+  merbit_status status;
+  do {
+    const int span = solver->v.basis + 1 - (int)e->state.scalar[MBI_ARNOLDI_SIZE];
+    status = mbi_solve_prepare_batch(solver, MBI_OPEN_GO_ON, span > 0 ? span : 1);
+    if (status == MERBIT_OK) {
+      status = mbi_batch_run(solver, span > 0 ? span : 1);
+    }
+    if (status == MERBIT_OK) {
+      status = mbi_eigen_look(e);
+    }
+  } while (status == MERBIT_OK && e->state.stop == MBI_SOLVE_RUNNING);
+  e->size = (int)e->state.scalar[MBI_ARNOLDI_SIZE] - 1;
+  return status;
+}
+
+/* New columns into t; what contradicts symmetry is remembered. */
+static merbit_status mbi_lanczos_take(mbi_eigen *e) {
+  const int m = e->solver->v.basis;
+  const double limit = MBI_LANCZOS_SYMMETRY * e->state.epsilon * e->solver->norm;
+  const merbit_status status =
+      mbi_solve_download(e->solver, e->columns, mbi_small(&e->solver->v, MBI_SMALL_COLUMN),
+                         sizeof(double) * (size_t)m * (size_t)(m + 1));
+  int i, j;
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  for (j = e->done; j < e->size; j++) {
+    for (i = 0; i <= j; i++) {
+      const double found = e->columns[j * (m + 1) + i];
+      const double wanted = i == j         ? found
+                            : j == e->done ? e->couple[i]
+                            : i == j - 1   ? e->columns[i * (m + 1) + j]
+                                           : 0;
+      if (!(fabs(found - wanted) <= limit) && e->row < 0) {
+        e->row = i;
+        e->column = j;
+        e->value = found - wanted;
+      }
+      e->t[i * m + j] = e->t[j * m + i] = found;
+    }
+  }
+  return MERBIT_OK;
+}
+
+/* Whether eigenvalue a comes before b, where `place` of the order is to be filled. */
+static int mbi_lanczos_before(const mbi_eigen *e, double a, double b, int place) {
+  switch (e->desc.which) {
+  case MERBIT_EIGEN_LARGEST:
+    return a > b;
+  case MERBIT_EIGEN_SMALLEST:
+    return a < b;
+  case MERBIT_EIGEN_BOTH_ENDS:
+    return place % 2 == 0 ? a > b : a < b;
+  default:
+    return fabs(a) > fabs(b);
+  }
+}
+
+/* Eigenvalues of t, in order, and how far each pair still is from one of A. */
+static void mbi_lanczos_solve(mbi_eigen *e) {
+  const int m = e->solver->v.basis, size = e->size;
+  const double beta = e->state.scalar[MBI_ARNOLDI_BETA];
+  int i, j;
+  for (i = 0; i < size; i++) {
+    for (j = 0; j < size; j++) {
+      e->work[i * size + j] = e->t[i * m + j];
+    }
+  }
+  mbi_jacobi(e->work, e->s, size);
+  for (i = 0; i < size; i++) {
+    e->order[i] = i;
+  }
+  for (i = 0; i < size; i++) {
+    for (j = i + 1; j < size; j++) {
+      const int first = e->order[i], other = e->order[j];
+      if (mbi_lanczos_before(e, e->work[other * (size + 1)], e->work[first * (size + 1)], i)) {
+        e->order[i] = other;
+        e->order[j] = first;
+      }
+    }
+  }
+  for (i = 0; i < size; i++) {
+    const double value = fabs(e->work[e->order[i] * (size + 1)]);
+    e->scale = value > e->scale ? value : e->scale;
+    e->estimate[i] = fabs(beta * e->s[e->order[i] * size + size - 1]);
+  }
+}
+
+/* The first `to` eigenvectors of t make vectors of the basis; with `next` the newest one stays
+ * behind them, and the basis can grow again. */
+static merbit_status mbi_lanczos_rotate(mbi_eigen *e, int to, int next) {
+  merbit_solver *solver = e->solver;
+  const int m = solver->v.basis, size = e->size;
+  merbit_status status;
+  int q, k;
+  for (q = 0; q < to; q++) {
+    const double *row = e->s + e->order[q] * size;
+    for (k = 0; k < m; k++) {
+      e->columns[q * m + k] = k < size ? row[k] : 0;
+      e->t[q * m + k] = k == q ? e->work[e->order[q] * (size + 1)] : 0;
+    }
+    e->couple[q] = e->state.scalar[MBI_ARNOLDI_BETA] * row[size - 1];
+  }
+  e->state.scalar[MBI_EIGEN_FROM] = size;
+  e->state.scalar[MBI_EIGEN_TO] = to;
+  e->state.scalar[MBI_EIGEN_NEXT] = next;
+  e->state.scalar[MBI_EIGEN_CHECK] = 0;
+  e->state.scalar[MBI_ARNOLDI_SIZE] = to + 1;
+  e->done = to;
+  status = mbi_eigen_tell(e);
+  if (status == MERBIT_OK) {
+    status = mbi_solve_upload(solver, solver->v.at[MBI_EIGEN_S], e->columns,
+                              sizeof(double) * (size_t)m * (size_t)to);
+  }
+  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_EIGEN_ROTATE_IN_EIGEN) : status;
+}
+
+/* After a cycle: e->stop, with half of the tolerance left for roundings. */
+static void mbi_lanczos_decide(mbi_eigen *e) {
+  const int wanted = e->desc.count;
+  double worst = 0;
+  int i, there = 0;
+  mbi_lanczos_solve(e);
+  e->found = wanted < e->size ? wanted : e->size;
+  for (i = 0; i < e->found; i++) {
+    there += e->estimate[i] <= 0.5 * e->desc.tolerance * e->scale;
+    worst = e->estimate[i] > worst ? e->estimate[i] : worst;
+  }
+  if (e->row >= 0) {
+    e->stop = MERBIT_STOP_BREAKDOWN;
+  } else if (there == wanted || e->size == e->solver->n) {
+    e->stop = MERBIT_STOP_CONVERGED;
+  } else if (e->state.iterations >= e->desc.max_iterations) {
+    e->stop = MERBIT_STOP_CAP;
+  }
+  worst = e->scale > 0 ? worst / e->scale : 0;
+  if (e->stop == MBI_SOLVE_ON &&
+      mbi_eigen_stagnates(e, worst, e->restarts, MBI_LANCZOS_PATIENCE)) {
+    e->stop = MERBIT_STOP_STAGNATED;
+  }
+  mbi_eigen_progress(e, worst);
+}
+
+/* Vectors kept through a restart: the wanted ones, and some on their way. */
+static int mbi_lanczos_kept(const merbit_eigen_desc *desc, int basis) {
+  const int kept = desc->count + (basis - desc->count) / 3;
+  return kept < basis ? kept : basis;
+}
+
+/* To the end: e->stop, and the pairs found as the first vectors of the basis. */
+static merbit_status mbi_lanczos_run(mbi_eigen *e) {
+  const int basis = e->solver->v.basis;
+  merbit_status status = mbi_lanczos_fresh(e, 0);
+  e->state.scalar[MBI_ARNOLDI_SIZE] = 1;
+  while (status == MERBIT_OK) {
+    status = mbi_lanczos_fill(e);
+    if (status == MERBIT_OK && e->state.stop == MBI_SOLVE_NOT_FINITE) {
+      e->stop = MERBIT_STOP_NOT_FINITE;
+      return MERBIT_OK;
+    }
+    if (status == MERBIT_OK) {
+      status = mbi_lanczos_take(e);
+    }
+    if (status != MERBIT_OK) {
+      break;
+    }
+    if (e->state.scalar[MBI_ARNOLDI_BETA] == 0 && e->size < basis &&
+        e->state.iterations < e->desc.max_iterations) {
+      e->done = e->size; /* t has no entries that couple what follows */
+      memset(e->couple, 0, sizeof(double) * (size_t)basis);
+      status = mbi_lanczos_fresh(e, e->size);
+      e->state.scalar[MBI_ARNOLDI_SIZE] = e->size + 1;
+      continue;
+    }
+    mbi_lanczos_decide(e);
+    if (e->stop != MBI_SOLVE_ON) {
+      return mbi_lanczos_rotate(e, e->found, 0);
+    }
+    e->restarts++;
+    status = mbi_lanczos_rotate(e, mbi_lanczos_kept(&e->desc, basis), 1);
+  }
+  return status;
+}
+
+/* ==== >>solve/dominant.c  eigenpairs: the power method ==================================== */
+/* The power method: the eigenvalue that is largest in size, where there is one. */
+#define MBI_POWER_PATIENCE 1000 /* iterations in which the residual has to fall by a tenth */
+
+static void mbi_power_layout(merbit_solver *solver) {
+  solver->v.basis = 1;
+  solver->v.stride = 0;
+  solver->bytes_at[MBI_AT_X] = solver->bytes_at[MBI_AT_B] = (int64_t)sizeof(double);
+  solver->bytes_at[MBI_EIGEN_S] = (int64_t)sizeof(double);
+  solver->alias[MBI_ARNOLDI_V] = MBI_SOLVE_OWN;
+  solver->alias[MBI_ARNOLDI_U] = MBI_ARNOLDI_V;
+  solver->alias[MBI_EIGEN_S] = MBI_SOLVE_OWN;
+}
+
+static merbit_status mbi_power_iterate(merbit_solver *solver) {
+  merbit_status status = mbi_solve_product(solver, MBI_ARNOLDI_U, MBI_AT_W);
+  if (status == MERBIT_OK) {
+    status = mbi_solve_step(solver, MBI_POWER_MEASURE_IN_EIGEN);
+  }
+  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_POWER_TURN_IN_EIGEN) : status;
+}
+
+/* e->stop after a look. */
+static void mbi_power_decide(mbi_eigen *e) {
+  const mbi_solve_state *s = &e->state;
+  const double value = fabs(s->scalar[MBI_POWER_VALUE]);
+  const double residual = value > 0 ? sqrt(s->rr) / value : sqrt(s->rr);
+  if (s->stop == MBI_SOLVE_CANDIDATE || (s->stop == MBI_SOLVE_BREAKDOWN && s->value == 0)) {
+    e->stop = MERBIT_STOP_CONVERGED;
+  } else if (s->stop != MBI_SOLVE_RUNNING) {
+    e->stop = s->stop == MBI_SOLVE_CAP ? MERBIT_STOP_CAP : MERBIT_STOP_NOT_FINITE;
+  } else if (mbi_eigen_stagnates(e, residual, s->iterations, MBI_POWER_PATIENCE)) {
+    e->stop = MERBIT_STOP_STAGNATED;
+  }
+  mbi_eigen_progress(e, residual);
+}
+
+/* To the end: e->stop, and the vector in the basis. */
+static merbit_status mbi_power_run(mbi_eigen *e) {
+  double before = mbi_seconds();
+  int span = MBI_SOLVE_SPAN;
+  merbit_status status = mbi_eigen_throw(e, MBI_ARNOLDI_U);
+  while (status == MERBIT_OK && e->stop == MBI_SOLVE_ON) {
+    const int known = e->state.iterations;
+    double now;
+    status = mbi_solve_prepare_batch(e->solver, MBI_OPEN_GO_ON, span);
+    if (status == MERBIT_OK) {
+      status = mbi_batch_run(e->solver, span);
+    }
+    if (status == MERBIT_OK) {
+      status = mbi_eigen_look(e);
+    }
+    if (status == MERBIT_OK) {
+      now = mbi_seconds();
+      span = mbi_solve_next_span(e->state.iterations - known, now - before);
+      before = now;
+      mbi_power_decide(e);
+    }
+  }
+  e->found = e->stop != MERBIT_STOP_NOT_FINITE;
+  e->scale = fabs(e->state.scalar[MBI_POWER_VALUE]);
+  return status;
+}
+
+/* ==== >>solve/eigen.c  eigenpairs ========================================================= */
+/* Eigenpairs: what was asked, a solver's vectors to compute with, residuals, and what is told.
+ */
+#define MBI_EIGEN_BASIS 16 /* vectors beside two for each pair wanted, by default */
+#define MBI_EIGEN_BASIS_MOST 256
+
+static merbit_status mbi_eigen_refuse(merbit_context *context, const char *what, int value,
+                                      const char *instead) {
+  return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "eigen_desc.%s is %d; use %s", what, value,
+                  instead);
+}
+
+/* `desc` has its defaults. */
+static merbit_status mbi_eigen_check_desc(merbit_context *context,
+                                          const merbit_eigen_desc *desc, int64_t n) {
+  const int lanczos = desc->method == MERBIT_EIGEN_LANCZOS;
+  if ((int)desc->method < MERBIT_EIGEN_LANCZOS || (int)desc->method > MERBIT_EIGEN_POWER) {
+    return mbi_eigen_refuse(context, "method", (int)desc->method, "a MERBIT_EIGEN method");
+  }
+  if ((int)desc->which < MERBIT_EIGEN_LARGEST_MAGNITUDE ||
+      (int)desc->which > MERBIT_EIGEN_BOTH_ENDS ||
+      (!lanczos && desc->which != MERBIT_EIGEN_LARGEST_MAGNITUDE)) {
+    return mbi_eigen_refuse(context, "which", (int)desc->which,
+                            lanczos ? "a merbit_eigen_which"
+                                    : "MERBIT_EIGEN_LARGEST_MAGNITUDE with the power method");
+  }
+  if (desc->count < 1 || desc->count > (lanczos ? MERBIT_EIGEN_MOST : 1)) {
+    return mbi_eigen_refuse(context, "count", desc->count,
+                            lanczos ? "1 to 32 pairs" : "1 with the power method");
+  }
+  if (desc->count > n) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "eigen_desc.count is %d, but the matrix has %" PRId64 " rows", desc->count,
+                    n);
+  }
+  if (desc->basis <= desc->count + 1 || desc->basis > MBI_EIGEN_BASIS_MOST) {
+    return mbi_eigen_refuse(context, "basis", desc->basis,
+                            "more than count + 1 and up to 256 vectors, or 0");
+  }
+  if (desc->max_iterations < 0) {
+    return mbi_eigen_refuse(context, "max_iterations", desc->max_iterations,
+                            "0 for the default");
+  }
+  if ((int)desc->side < MERBIT_SIDE_AUTO || (int)desc->side > MERBIT_SIDE_CUDA) {
+    return mbi_eigen_refuse(context, "side", (int)desc->side, "a MERBIT_SIDE");
+  }
+  if (!(desc->tolerance > 0 && desc->tolerance < 1)) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "eigen_desc.tolerance is %g; use a number between 0 and 1, or 0 for the "
+                    "default",
+                    desc->tolerance);
+  }
+  return MERBIT_OK;
+}
+
+static void mbi_eigen_take_desc(merbit_eigen_desc *own, const merbit_view *view) {
+  if (own->tolerance == 0) {
+    own->tolerance = mbi_view_type(view) == MERBIT_F32 ? 1e-5 : 1e-10;
+  }
+  own->count = own->count != 0 ? own->count : 1;
+  own->basis = own->basis != 0 ? own->basis : 2 * own->count + MBI_EIGEN_BASIS;
+  own->max_iterations = own->max_iterations != 0 ? own->max_iterations : 10000;
+}
+
+/* The solver whose vectors and products are used. */
+static merbit_status mbi_eigen_make_solver(mbi_eigen *e, merbit_context *context,
+                                           const merbit_view *view) {
+  static const mbi_solve_method lanczos = {
+      "Lanczos", "solve/eigen.cu",   mbi_eigen_steps, MBI_EIGEN_STEPS, 0, 0, mbi_lanczos_layout,
+      NULL,      mbi_lanczos_iterate};
+  static const mbi_solve_method power = {"power method",
+                                         "solve/eigen.cu",
+                                         mbi_eigen_steps,
+                                         MBI_EIGEN_STEPS,
+                                         0,
+                                         0,
+                                         mbi_power_layout,
+                                         NULL,
+                                         mbi_power_iterate};
+  const merbit_eigen_desc *desc = &e->desc;
+  merbit_solver *solver = (merbit_solver *)mbi_allocate(context, sizeof *solver);
+  if (solver == NULL) {
+    return mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no memory for a solver's record");
+  }
+  memset(solver, 0, sizeof *solver);
+  mbi_context_retain(context);
+  solver->context = context;
+  solver->view = *view;
+  solver->type = mbi_view_type(view);
+  solver->n = solver->v.n = view->rows;
+  solver->method = desc->method == MERBIT_EIGEN_LANCZOS ? &lanczos : &power;
+  solver->desc.side = desc->side;
+  solver->desc.vector_memory = MERBIT_MEMORY_HOST;
+  solver->desc.tolerance = desc->tolerance;
+  solver->desc.max_iterations = desc->max_iterations;
+  solver->desc.deterministic = desc->deterministic;
+  solver->desc.reorder = -1; /* vectors come out as they are */
+  solver->desc.restart = desc->basis < view->rows ? desc->basis : (int)view->rows;
+  solver->kept = mbi_lanczos_kept(desc, solver->desc.restart);
+  solver->shrink = 1;
+  e->solver = solver;
+  return mbi_solver_build(solver);
+}
+
+/* What the host computes with. */
+static merbit_status mbi_eigen_allocate(mbi_eigen *e) {
+  const int64_t m = e->solver->desc.restart;
+  void *memory = NULL;
+  merbit_status status = mbi_allocate_array(e->solver->context, 4 * m * (m + 1) + 3 * m,
+                                            sizeof(double), "small matrices", &memory);
+  if (status == MERBIT_OK) {
+    memset(memory, 0, (size_t)(4 * m * (m + 1) + 3 * m) * sizeof(double));
+    e->memory = (double *)memory;
+    e->t = e->memory;
+    e->work = e->t + m * (m + 1);
+    e->s = e->work + m * (m + 1);
+    e->columns = e->s + m * (m + 1);
+    e->couple = e->columns + m * (m + 1);
+    e->estimate = e->couple + m;
+    e->order = (int *)(void *)(e->estimate + m);
+  }
+  return status;
+}
+
+/* Values, residuals and vectors of the pairs found. */
+static merbit_status mbi_eigen_check(mbi_eigen *e, double *values, char *vectors,
+                                     merbit_eigen_result *result) {
+  merbit_solver *solver = e->solver;
+  const size_t bytes = mbi_solve_bytes(solver);
+  const size_t apart = (size_t)solver->v.stride * mbi_type_size(solver->type);
+  const int lanczos = solver->v.lanczos;
+  double value[MERBIT_EIGEN_MOST];
+  merbit_status status = MERBIT_OK;
+  int q;
+  for (q = 0; q < e->found; q++) {
+    value[q] = lanczos ? e->t[q * solver->v.basis + q] : e->state.scalar[MBI_POWER_VALUE];
+  }
+  e->state.scalar[MBI_EIGEN_CHECK] = 0;
+  if (status == MERBIT_OK) {
+    status = mbi_eigen_tell(e);
+  }
+  if (status == MERBIT_OK && e->found > 0) {
+    status = mbi_solve_upload(solver, solver->v.at[MBI_EIGEN_S], value,
+                              sizeof(double) * (size_t)e->found);
+  }
+  for (q = 0; q < e->found && status == MERBIT_OK; q++) {
+    char *vector = (char *)solver->v.at[MBI_ARNOLDI_V] + (size_t)q * apart;
+    status = merbit_spmv(solver->plan, NULL, NULL, vector, NULL, solver->v.at[MBI_AT_W],
+                         solver->gpu.stream);
+    if (status == MERBIT_OK) {
+      status = mbi_solve_step(solver, MBI_EIGEN_CHECK_IN_EIGEN);
+    }
+    if (status == MERBIT_OK && vectors != NULL) {
+      status = mbi_solve_download(solver, vectors + (size_t)q * bytes, vector, bytes);
+    }
+  }
+  solver->synchronizations += mbi_solve_on_gpu(solver);
+  if (status == MERBIT_OK) {
+    status = mbi_solve_download(solver, &solver->seen, solver->memory, sizeof solver->seen);
+  }
+  for (q = 0; q < e->found && status == MERBIT_OK; q++) {
+    const double *sums = solver->seen.ring + 3 * q;
+    const double residual = sqrt(sums[0] / sums[1]);
+    values[q] = lanczos ? value[q] : sums[2] / sums[1];
+    result->residuals[q] = e->scale > 0 ? residual / e->scale : residual;
+    result->converged += result->residuals[q] <= e->desc.tolerance;
+  }
+  return status;
+}
+
+static void mbi_eigen_describe(const mbi_eigen *e, merbit_eigen_result *result) {
+  char *text = result->description;
+  const size_t size = sizeof result->description;
+  const int count = e->desc.count;
+  switch (result->stop) {
+  case MERBIT_STOP_CONVERGED:
+    (void)snprintf(text, size, "||A v - lambda v|| of %d eigenpair%s is at most %.3g of %.6g",
+                   count, count == 1 ? "" : "s", e->desc.tolerance, e->scale);
+    break;
+  case MERBIT_STOP_CAP:
+    (void)snprintf(
+        text, size,
+        "max_iterations = %d came before the tolerance %.3g: %d of %d eigenpairs are "
+        "there",
+        e->desc.max_iterations, e->desc.tolerance, result->converged, count);
+    break;
+  case MERBIT_STOP_CANCELLED:
+    (void)snprintf(text, size, "the progress callback asked to stop after %d products",
+                   result->iterations);
+    break;
+  case MERBIT_STOP_BREAKDOWN:
+    (void)snprintf(
+        text, size,
+        "the matrix is not symmetric: v%d'A v%d and v%d'A v%d of orthonormal vectors "
+        "differ by %.3g; take MERBIT_EIGEN_POWER",
+        e->row, e->column, e->column, e->row, e->value);
+    break;
+  case MERBIT_STOP_STAGNATED:
+    (void)snprintf(text, size, "%s",
+                   e->solver->v.lanczos
+                       ? "rounding errors leave residuals above the tolerance, or they fall "
+                         "too slowly: raise eigen_desc.tolerance, or basis"
+                       : "the residual stays where it is: no real eigenvalue is larger in size "
+                         "than all others (there are plus and minus one, a complex pair, or "
+                         "some of nearly the same size)");
+    break;
+  default:
+    (void)snprintf(text, size, "a number overflowed or was not finite: look at A");
+    break;
+  }
+}
+
+/* In an entered context, with everything made. */
+static merbit_status mbi_eigen_run(mbi_eigen *e, double *values, void *vectors,
+                                   merbit_eigen_result *result) {
+  merbit_status status = mbi_solve_prepare_batch(e->solver, MBI_OPEN_BEGIN, 1);
+  int lacking;
+  if (status == MERBIT_OK) {
+    status = mbi_eigen_look(e);
+  }
+  if (status == MERBIT_OK) {
+    status = e->solver->v.lanczos ? mbi_lanczos_run(e) : mbi_power_run(e);
+  }
+  result->iterations = e->state.iterations;
+  if (status == MERBIT_OK) {
+    status = mbi_eigen_check(e, values, (char *)vectors, result);
+  }
+  lacking = result->converged < e->desc.count;
+  result->stop = e->stop == MERBIT_STOP_CONVERGED && lacking ? MERBIT_STOP_STAGNATED
+                                                             : (merbit_stop)e->stop;
+  return status;
+}
+
+static void mbi_eigen_finish(mbi_eigen *e, merbit_eigen_result *result) {
+  merbit_solver *solver = e->solver;
+  result->restarts = e->restarts;
+  result->iterate_seconds = mbi_seconds() - solver->started;
+  result->synchronizations = solver->synchronizations;
+  (void)merbit_plan_get_info(solver->plan, &result->plan);
+  (void)merbit_plan_describe(solver->plan, result->plan_description,
+                             sizeof result->plan_description);
+  result->device_bytes =
+      mbi_solve_on_gpu(solver) ? (int64_t)solver->bytes + result->plan.device_bytes : 0;
+  mbi_eigen_describe(e, result);
+}
+
+/* Pairs that are not found. */
+static void mbi_eigen_clear(const merbit_eigen_desc *desc, const merbit_view *view,
+                            double *values, void *vectors, merbit_eigen_result *result) {
+  const int64_t n = view->rows * desc->count;
+  int64_t i;
+  int q;
+  memset(result, 0, sizeof *result);
+  for (q = 0; q < desc->count; q++) {
+    values[q] = result->residuals[q] = (double)NAN;
+  }
+  for (i = 0; i < n && vectors != NULL; i++) {
+    if (mbi_view_type(view) == MERBIT_F32) {
+      ((float *)vectors)[i] = (float)NAN;
+    } else {
+      ((double *)vectors)[i] = (double)NAN;
+    }
+  }
+}
+
+static merbit_status mbi_eigen_compute(merbit_context *context, const merbit_view *view,
+                                       const merbit_eigen_desc *desc, double *values,
+                                       void *vectors, merbit_eigen_result *result) {
+  const double start = mbi_seconds();
+  mbi_eigen e;
+  merbit_status status;
+  memset(&e, 0, sizeof e);
+  e.desc = *desc;
+  e.random = desc->seed;
+  e.stop = MBI_SOLVE_ON;
+  e.row = -1;
+  e.best = HUGE_VAL;
+  status = mbi_eigen_make_solver(&e, context, view);
+  if (status == MERBIT_OK) {
+    status = mbi_eigen_allocate(&e);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_solver_enter(e.solver);
+  }
+  if (status == MERBIT_OK) {
+    result->prepare_seconds = mbi_seconds() - start;
+    e.solver->started = mbi_seconds();
+    status = mbi_eigen_run(&e, values, vectors, result);
+    mbi_solver_leave(e.solver);
+  }
+  if (status == MERBIT_OK) {
+    mbi_eigen_finish(&e, result);
+  }
+  if (e.solver != NULL) {
+    mbi_release(context, e.memory);
+    mbi_solver_free(e.solver);
+  }
+  return status;
+}
+
+static merbit_status mbi_eigen_check_view(merbit_context *context, const merbit_view *view) {
+  merbit_status status = mbi_view_check_header(context, view);
+  if (status == MERBIT_OK && !mbi_type_plain(mbi_view_type(view))) {
+    return mbi_fail(
+        context, MERBIT_NOT_SUPPORTED,
+        "the matrix's value_type is %s; merbit_eigen takes MERBIT_F64 and MERBIT_F32",
+        mbi_type_names[mbi_view_type(view)]);
+  }
+  if (status == MERBIT_OK && view->rows != view->cols) {
+    return mbi_fail(context, MERBIT_INVALID_MATRIX,
+                    "the matrix is %" PRId64 " x %" PRId64
+                    "; only square ones have eigenvalues",
+                    view->rows, view->cols);
+  }
+  return status;
+}
+
+MERBIT_API merbit_status merbit_eigen(merbit_context *context, const merbit_view *view,
+                                      const merbit_eigen_desc *desc, double *values,
+                                      void *vectors, merbit_eigen_result *result) {
+  merbit_eigen_result answer;
+  merbit_eigen_desc own;
+  merbit_status status;
+  if (result != NULL) {
+    memset(result, 0, sizeof *result);
+  }
+  if (context == NULL) {
+    return MERBIT_INVALID_ARGUMENT;
+  }
+  if (view == NULL || values == NULL) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "merbit_eigen: `%s` is NULL",
+                    view == NULL ? "view" : "values");
+  }
+  status = mbi_eigen_check_view(context, view);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  memset(&own, 0, sizeof own);
+  if (desc != NULL) {
+    own = *desc;
+  }
+  mbi_eigen_take_desc(&own, view);
+  status = mbi_eigen_check_desc(context, &own, view->rows);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  mbi_eigen_clear(&own, view, values, vectors, &answer);
+  status = mbi_eigen_compute(context, view, &own, values, vectors, &answer);
   if (status == MERBIT_OK && result != NULL) {
     *result = answer;
   }

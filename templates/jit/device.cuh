@@ -8,6 +8,7 @@
 
 #define MBK_KERNEL extern "C" __global__ void
 #define MBK_DEVICE static __device__ __forceinline__
+#define MBK_CALLED static __device__ __noinline__ // what one thread does, in registers of its own
 #define MBK_MEMBER __device__ __forceinline__ // of a struct
 #define MBK_BOUNDS(threads) __launch_bounds__(threads)
 #define MBK_RESIDENT(threads, blocks) __launch_bounds__(threads, blocks)

@@ -5,6 +5,7 @@
 #define MBI_SOLVE_VECTORS 12
 #define MBI_SOLVE_SCALARS 12
 #define MBI_SOLVE_SUMS 5 // of a step, the greatest values it looks for included
+#define MBI_WIDE_GROUP 8 // sums of a step with many that a thread holds at a time
 #define MBI_SOLVE_RING                                                                         \
   2048 // iterations whose residuals are kept; more never pass between two looks
 
@@ -13,6 +14,7 @@
 #define MBI_SOLVE_RUNNING 0
 #define MBI_SOLVE_CAP 1
 #define MBI_SOLVE_NOT_FINITE 3
+#define MBI_SOLVE_STAGNATED 4
 #define MBI_SOLVE_BREAKDOWN 5
 #define MBI_SOLVE_CANDIDATE 100 // the recurrence is below the goal: b - A x decides
 
@@ -38,10 +40,13 @@
 
 typedef struct mbi_solve_vectors {
   void *at[MBI_SOLVE_VECTORS];
-  long long n;  // rows
-  int pre;      // a MBI_PRE
-  int block;    // rows of a block of the preconditioner; 0: it has no blocks
-  int from, to; // of solve_blocks
+  long long n;      // rows
+  int pre;          // a MBI_PRE
+  int block;        // rows of a block of the preconditioner; 0: it has no blocks
+  int from, to;     // of solve_blocks
+  int basis;        // GMRES and Lanczos: vectors of a cycle
+  int lanczos;      // the latter
+  long long stride; // elements from one vector of the basis to the next
 } mbi_solve_vectors;
 
 typedef struct mbi_solve_state {

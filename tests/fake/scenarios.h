@@ -9,6 +9,7 @@
 #include "fake/half_scenarios.h"
 #include "fake/many_scenarios.h"
 #include "fake/order_scenarios.h"
+#include "fake/epilogue_scenarios.h"
 #include "fake/semiring_scenarios.h"
 #include "fake/solver_scenarios.h"
 #include "fake/transpose_scenarios.h"
@@ -295,6 +296,7 @@ TEST_UNUSED static const struct {
     {"custom operators, AUTO", custom_products, MERBIT_SIDE_AUTO, 0},
     {"solver, buffers", solves_in_buffers, MERBIT_SIDE_CUDA, 0},
     {"solver, AUTO", solves, MERBIT_SIDE_AUTO, 0},
+    {"epilogues", epilogue_products, MERBIT_SIDE_CUDA, 0},
     {"PageRank", ranks, MERBIT_SIDE_CUDA, 1},
     {"PageRank, AUTO", ranks, MERBIT_SIDE_AUTO, 1},
 };

@@ -125,6 +125,18 @@ static void compile_blocks(int capability) {
   }
 }
 
+/* What a solver looks at: values with the widest, none with the narrowest indices. */
+static void compile_examine(merbit_type type, int capability) {
+  static const int32_t none[1];
+  merbit_view view = merbit_csr(1, 1, 0, none, none, type == MERBIT_F32 ? none : NULL);
+  mbi_preamble preamble;
+  view.value_type = type;
+  view.base = type == MERBIT_F32;
+  view.offset_type = view.index_type = type == MERBIT_F32 ? MERBIT_INDEX_64 : MERBIT_INDEX_32;
+  mbi_examine_preamble(&view, &preamble);
+  compile("solve/examine.cu", &preamble, capability);
+}
+
 /* Of a solver: its steps, and its loop. */
 static void compile_solvers(merbit_type type, int capability) {
   int method;
@@ -136,8 +148,11 @@ static void compile_solvers(merbit_type type, int capability) {
       compile(of->file, &preamble, capability);
     }
   }
+  mbi_solve_preamble(type, &preamble);
+  compile("solve/eigen.cu", &preamble, capability);
   memset(&preamble, 0, sizeof preamble);
   compile("solve/loop.cu", &preamble, capability);
+  compile_examine(type, capability);
 }
 
 #include "jit/epilogues.h"

@@ -1,6 +1,6 @@
 """Bugs of the host: the CPU, checks, files, plans, contexts, compilation and its cache. See table.py."""
 
-from groups import SHIM, MERGE, SORTED, READER, CACHE, FAKE, NVRTC, PAGERANK
+from groups import SHIM, MERGE, SORTED, READER, CACHE, FAKE, NVRTC, PAGERANK, ARNOLDI
 
 MUTATIONS = [
     # ---- jit/: loaded programs -------------------------------------------------------------------
@@ -36,6 +36,44 @@ MUTATIONS = [
      "ranks by weights far from 1 leave the type", "solve_pagerank.*"),
     ("solve/weights.c.j2", "(double *)w->totals)[i] > 0 ? ((double *)w->totals)[i] : -1", "(double *)w->totals)[i] >= 0 ? ((double *)w->totals)[i] : -1",
      "a vertex whose edges weigh nothing is not dangling", "solve_pagerank.*"),
+    ("solve/cg_steps.cuh", "if (!(pq > 0)) {", "if (pq == 0) {", "an indefinite matrix goes unnoticed",
+     "solve_solver|fake_gpu_solver"),
+    ("solve/cg_steps.cuh", "MBS_STEP(cg_advance, 0, 0, MBS_LATE)", "MBS_STEP(cg_advance, 0, 0, MBS_RUNNING)",
+     "x lacks the last iteration", "solve_solver|fake_gpu_solver"),
+    ("solve/step.cuh", "    m->state.ticket = 0;\n", "", "the next step finds no last block", "simt_solver"),
+    ("solve/step.cuh", "      m->state.closed = 1;\n      m->state.stop = wrong;", "      m->state.stop = wrong;",
+     "a step that was not taken is completed", "simt_solver"),
+    ("solve/loop.cu", "m->state.iterations < m->state.look", "m->state.iterations <= m->state.look",
+     "the loop goes on beyond the look", "simt_solver"),
+    ("solve/look.c.j2", "state->bb == 0 || state->ww <= goal", "state->bb == 0 || state->rr <= goal",
+     "the recurrence is believed", "solve_solver"),
+    ("solve/look.c.j2", "state->ww > 0.25 * solver->worst", "state->ww > 4 * solver->worst",
+     "restarts go on without progress", "solve_solver"),
+    ("solve/matrix.c.j2", "scale = 1 / a[pivot * stride + k];", "scale = 1 / a[k * stride + k];",
+     "a block is divided by what is no pivot", "solve_solver"),
+    ("solve/space.c.j2", "status = merbit_plan_restore(", "status = merbit_plan_reorder(",
+     "x comes back in the plan's order", "solve_solver"),
+    ("solve/refine.c.j2", "    solver->history[first + k] *= ratio;\n", "", "the history of corrections begins anew at 1",
+     "solve_solver"),
+    ("solve/batch.c.j2", "      if (solver->gpu.loops) {\n        break;\n      }\n", "",
+     "a loop that has ended is launched again", "fake_path"),
+    ("solve/arnoldi.cuh", "    second[k] = sums[k];", "    second[k] = 0;", "what the second pass finds is not subtracted", ARNOLDI),
+    ("solve/arnoldi.cuh", "return left <= least * least * whole ? 0 : sqrt(left);", "return sqrt(left > 0 ? left : 0);",
+     "rounding errors of a product become a vector", "solve_solver"),
+    ("solve/arnoldi.cuh", "    below *= -d[k];", "    below *= d[k];", "the next cycle begins from another residual", "solve_solver"),
+    ("solve/arnoldi.cuh", "  if (singular && s->stop != MBI_SOLVE_CANDIDATE) {", "  if (0) {", "a singular matrix is not told", "solve_solver"),
+    ("solve/arnoldi.cuh", "s->scalar[MBI_GMRES_STALLS] = gain ? 0 :", "s->scalar[MBI_GMRES_STALLS] = 1 ? 0 :",
+     "cycles that gain nothing go on", "solve_solver"),
+    ("solve/arnoldi.cuh", "  if (s->stop != MBI_SOLVE_RUNNING || size == v->basis) {", "  if (size == v->basis) {",
+     "what a cycle cut short has found is lost", "solve_solver"),
+    ("solve/arnoldi_steps.cuh", "MBS_BASIS(MBI_ARNOLDI_V, close ? 0 : width) = ", "MBS_BASIS(MBI_ARNOLDI_V, width) = ",
+     "the next cycle begins with the last one's first vector", "solve_solver"),
+    ("solve/wide.cuh", "(shared + MBK_STEP_WARPS * MBI_WIDE_GROUP)", "(shared)",
+     "the last block's flag lies where its sums begin", "fake_gpu_solver"),
+    ("solve/jacobi.c.j2", "(half >= 0 ? 1 : -1) / (fabs(half)", "(half >= 0 ? -1 : 1) / (fabs(half)", "rotations turn the wrong way", "solve_solver"),
+    ("solve/lanczos.c.j2", "e->row < 0) {", "0) {", "a matrix that is not symmetric is not told", "solve_solver"),
+    ("solve/eigen_steps.cuh", "  if (c->scalar[MBI_EIGEN_NEXT] != 0) {", "  if (0) {", "a restart forgets the newest vector", ARNOLDI),
+    ("solve/dominant.c.j2", "e->stop = MERBIT_STOP_STAGNATED;", "e->stop = MBI_SOLVE_ON;", "the power method goes on to its cap", "solve_solver"),
     # ---- spmv/ on the host -----------------------------------------------------------------------
     ("spmv/reference.c.j2", "y[row] = beta == 0 ? alpha : alpha + beta * y[row];",
      "y[row] = beta == 0 ? 0 : beta * y[row];", "alpha 0 loses the sign of zeros", "spmv_rules"),

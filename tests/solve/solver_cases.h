@@ -16,6 +16,7 @@ static merbit_solver_desc solver_desc(merbit_solver_method method, double tolera
   merbit_solver_desc desc;
   memset(&desc, 0, sizeof desc);
   desc.method = method;
+  desc.side = context->side; /* and no other */
   desc.vector_memory = MERBIT_MEMORY_HOST;
   desc.tolerance = tolerance;
   return desc;

@@ -42,7 +42,7 @@ static void test_zero_right_hand_side(void **state) {
   static const dense d = {2, {4, 1, 1, 3}, {0, 0}};
   int method, from_x;
   (void)state;
-  for (method = MERBIT_SOLVER_CG; method <= MERBIT_SOLVER_BICGSTAB; method++) {
+  for (method = MERBIT_SOLVER_CG; method <= MERBIT_SOLVER_GMRES; method++) {
     for (from_x = 0; from_x <= 1; from_x++) {
       const merbit_solver_desc desc = solver_desc((merbit_solver_method)method, 0);
       linear l = linear_dense(&d);
@@ -114,7 +114,7 @@ static void test_not_finite(void **state) {
   int method;
   (void)state;
   for (i = 0; i < 3; i++) {
-    for (method = MERBIT_SOLVER_CG; method <= MERBIT_SOLVER_BICGSTAB; method++) {
+    for (method = MERBIT_SOLVER_CG; method <= MERBIT_SOLVER_GMRES; method++) {
       const merbit_solver_desc desc = solver_desc((merbit_solver_method)method, 0);
       dense b = {2, {4, 1, 1, 3}, {1, 2}}, a = {2, {4, 1, 1, 3}, {1, 2}};
       double x[2];
@@ -239,7 +239,7 @@ static void test_stagnation(void **state) {
   }
   view.value_type = MERBIT_F32;
   view.values = values;
-  for (method = MERBIT_SOLVER_CG; method <= MERBIT_SOLVER_BICGSTAB; method++) {
+  for (method = MERBIT_SOLVER_CG; method <= MERBIT_SOLVER_GMRES; method++) {
     merbit_solver_desc desc = solver_desc((merbit_solver_method)method, 1e-12);
     merbit_solver *solver;
     solved s;
@@ -263,9 +263,12 @@ static void test_stagnation(void **state) {
 static void test_limit(void **state) {
   linear l = linear_grid(12, 0, 6, 0);
   double x[144];
+  /* cycles of GMRES are too many for a GPU that is only played */
+  const int last =
+      context->side == MERBIT_SIDE_CPU ? MERBIT_SOLVER_GMRES : MERBIT_SOLVER_BICGSTAB;
   int method;
   (void)state;
-  for (method = MERBIT_SOLVER_CG; method <= MERBIT_SOLVER_BICGSTAB; method++) {
+  for (method = MERBIT_SOLVER_CG; method <= last; method++) {
     static const double tolerances[] = {1e-13, 1e-15, 1e-17};
     size_t t;
     for (t = 0; t < 3; t++) {

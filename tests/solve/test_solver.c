@@ -8,7 +8,8 @@
 #include <cmocka.h>
 
 #include "support/cpu.h"
-#include "solve/solver_cases.h"
+#include "solve/eigen_cases.h"
+#include "solve/gmres_cases.h"
 
 static void test_callback(void **state) {
   linear l = linear_grid(9, 0, 3, 0), windy = linear_grid(9, 0.3, 2, 0);
@@ -36,6 +37,77 @@ static void test_callback(void **state) {
   check_converged(&windy, &s, 1e-9, reference_bicgstab(&windy, 1, 1e-9, 1000), x);
   linear_free(&l);
   linear_free(&windy);
+}
+
+typedef struct other_each_time { /* a diagonal that is not the same twice: GMRES bears that */
+  const linear *l;
+  int calls;
+} other_each_time;
+
+static int apply_other(void *user, const void *r, void *z, int64_t n, void *stream) {
+  other_each_time *o = (other_each_time *)user;
+  int64_t i;
+  (void)stream;
+  o->calls++;
+  for (i = 0; i < n; i++) {
+    ((double *)z)[i] =
+        ((const double *)r)[i] * (o->calls % 2 == 0 ? 0.2 : 0.3 + 0.1 * (double)(i % 3));
+  }
+  return 0;
+}
+
+static void test_flexible_callback(void **state) {
+  linear l = linear_grid(9, 0.3, 1, 0);
+  merbit_solver_desc desc = gmres_desc(12, 1e-9);
+  other_each_time o = {&l, 0};
+  double x[81];
+  solved s;
+  (void)state;
+  desc.preconditioner = MERBIT_PRECONDITIONER_CALLBACK;
+  desc.apply = apply_other;
+  desc.apply_user = &o;
+  s = solve_once(&l, &desc, x);
+  expect_stop(&s, MERBIT_STOP_CONVERGED, "");
+  assert_true(o.calls == s.result.iterations && s.result.restarts > 0);
+  assert_true(linear_residual(&l, x, 0) <= 1.001e-9);
+  assert_true(fabs(s.result.residual - s.result.estimated_residual) <= 1e-12);
+  linear_free(&l);
+}
+
+static cpu_memory memory;
+
+/* Whatever cannot be allocated is said, or done without, and nothing stays behind. */
+static void test_allocation(void **state) {
+  linear l = eigen_path(30, 1);
+  const merbit_eigen_desc desc = eigen_desc(MERBIT_EIGEN_LARGEST, 2, 1e-6);
+  const merbit_solver_desc gmres = gmres_desc(5, 1e-3);
+  const long live = memory.live;
+  double x[30];
+  int solves, at, refused = 0;
+  (void)state;
+  l.b = (double *)test_allocate(30, sizeof *l.b);
+  l.b[3] = 1;
+  for (solves = 0; solves <= 1; solves++) {
+    at = 0;
+    do {
+      static pairs p;
+      merbit_status status;
+      memory.fail_at = memory.made + ++at;
+      if (solves) {
+        status = solve_once(&l, &gmres, x).status;
+      } else {
+        eigen_once(&l, &desc, &p);
+        status = p.status;
+      }
+      assert_true(status == MERBIT_OK || status == MERBIT_OUT_OF_MEMORY);
+      assert_int_equal(memory.live, live);
+      refused += status != MERBIT_OK;
+    } while (memory.made >= memory.fail_at);
+    assert_true(at > 8);
+  }
+  assert_true(refused > 16);
+  memory.fail_at = 0;
+  linear_free(&l);
 }
 
 static merbit_status try_create(const merbit_solver_desc *desc, const merbit_view *view) {
@@ -149,11 +221,14 @@ static void test_allocations(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       SOLVER_CASES,
+      GMRES_CASES,
+      EIGEN_CASES,
       cmocka_unit_test(test_callback),
+      cmocka_unit_test(test_flexible_callback),
+      cmocka_unit_test(test_allocation),
       cmocka_unit_test(test_refusals),
       cmocka_unit_test(test_allocations),
   };
-  cpu_memory memory;
   int failed;
   context = cpu_open(&memory, 2);
   failed = cmocka_run_group_tests(tests, NULL, NULL);

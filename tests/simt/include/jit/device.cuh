@@ -14,6 +14,7 @@
 
 #define MBK_KERNEL [[maybe_unused]] static void
 #define MBK_DEVICE [[maybe_unused]] static inline
+#define MBK_CALLED MBK_DEVICE
 #define MBK_MEMBER
 #define MBK_BOUNDS(threads)
 #define MBK_RESIDENT(threads, blocks)
