@@ -206,9 +206,6 @@ TEST_UNUSED static void cases_stagnates(merbit_context *context, int seed) {
     assert_true(result.change < 1e-15 && result.iterations < 500);
     check_ranks(&e, 0.85, 1e-300, MERBIT_F64, ranks, &result);
     stagnated += result.stop == MERBIT_STOP_STAGNATED;
-      printf("seed %d stop %d change %g its %d\n", seed, result.stop, result.change,
-             result.iterations);
-    stagnated += result.stop == MERBIT_STOP_STAGNATED;
     free(ranks);
     edges_free(&e);
   }
