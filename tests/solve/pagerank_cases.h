@@ -188,8 +188,8 @@ TEST_UNUSED static void cases_far(merbit_context *context) {
   }
 }
 
-/* A tolerance below what rounding leaves is never reached, and the run says so, unless the ranks
- * stop changing at all, as most do: on either side those of `seed` do not. */
+/* A tolerance below what rounding leaves is never reached, and the run says so, unless the
+ * ranks stop changing at all, as most do: on either side those of `seed` do not. */
 TEST_UNUSED static void cases_stagnates(merbit_context *context, int seed) {
   merbit_pagerank_desc desc;
   merbit_pagerank_result result;
