@@ -1146,7 +1146,8 @@ MERBIT_API merbit_status merbit_solver_create(merbit_context *context, const mer
 MERBIT_API merbit_status merbit_solver_solve(merbit_solver *solver, const void *b, void *x,
                                              int start_from_x, double *history, int history_size,
                                              merbit_solver_result *result);
-/* New values for the same structure: as merbit_plan_update_values; the preconditioner follows. */
+/* New values for the same structure: as merbit_plan_update_values; the preconditioner follows. After a
+ * failure the solver may have some of them: give it values again before the next solve. */
 MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, const void *values,
                                                      merbit_memory memory);
 MERBIT_API void merbit_solver_destroy(merbit_solver *solver); /* NULL is accepted */
