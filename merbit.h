@@ -10536,7 +10536,7 @@ static const char *const mbi_source_solve_cg_steps_cuh[] = {
   "  if (!(rz > 0)) {\n"
   "    return mbi_solve_broken(c, MBI_WHY_PRECONDITIONER, rz);\n"
   "  }\n"
-  "  if (!(pq > 0)) {\n",
+  "  if (!(pq > 0) || !(pq - pq == 0)) {\n",
   "    return mbi_solve_broken(c, MBI_WHY_CURVATURE, pq);\n"
   "  }\n"
   "  c->scalar[MBI_CG_ALPHA] = rz / pq;\n"
@@ -10676,10 +10676,10 @@ static const char *const mbi_source_solve_bicgstab_steps_cuh[] = {
   "// s = r - alpha v\n"
   "MBS_BEFORE(bicgstab_half) {\n"
   "  const double sigma = c->product_sums[0], alpha = c->scalar[MBI_BICG_RHO] / sigma;\n"
-  "  if (sigma == 0 || !(alpha - alpha == 0)) {\n"
+  "  if (sigma == 0 || !(sigma - sigma == 0) || !(alpha - alpha == 0)) {\n"
   "    return mbi_solve_broken(c, MBI_WHY_SHADOW, sigma);\n"
-  "  }\n"
-  "  c->scalar[MBI_BICG_ALPHA] = alpha;\n",
+  "  }\n",
+  "  c->scalar[MBI_BICG_ALPHA] = alpha;\n"
   "  return 0;\n"
   "}\n"
   "MBS_ELEMENT(bicgstab_half) {\n"
@@ -10700,7 +10700,11 @@ static const char *const mbi_source_solve_bicgstab_steps_cuh[] = {
   "// x += alpha p^ + omega s^, r = s - omega t, ||r||^2 and shadow'r. Where A s is zero, omega is.\n"
   "MBS_BEFORE(bicgstab_update) {\n"
   "  const double ts = c->product_sums[0], tt = c->product_sums[1];\n"
-  "  c->scalar[MBI_BICG_OMEGA] = tt > 0 ? ts / tt : tt;\n"
+  "  const double omega = tt > 0 ? ts / tt : tt;\n"
+  "  if (!(tt - tt == 0) || !(omega - omega == 0)) { // x stays what it was\n"
+  "    return mbi_solve_broken(c, MBI_WHY_OMEGA, ts - ts == 0 ? tt : ts);\n"
+  "  }\n"
+  "  c->scalar[MBI_BICG_OMEGA] = omega;\n"
   "  return 0;\n"
   "}\n"
   "MBS_ELEMENT(bicgstab_update) {\n"
@@ -10716,11 +10720,11 @@ static const char *const mbi_source_solve_bicgstab_steps_cuh[] = {
   "  sums[1] += r * MBS_LOAD(MBI_BICG_SHADOW);\n"
   "}\n"
   "MBS_AFTER(bicgstab_update) {\n"
-  "  mbi_solve_state *s = &m->state;\n"
+  "  mbi_solve_state *s = &m->state;\n",
   "  const double rho = s->scalar[MBI_BICG_RHO], alpha = s->scalar[MBI_BICG_ALPHA];\n"
   "  const double omega = c->scalar[MBI_BICG_OMEGA];\n"
   "  s->scalar[MBI_BICG_OMEGA] = omega;\n"
-  "  s->scalar[MBI_BICG_BETA] = sums[1] / rho * (alpha / omega);\n",
+  "  s->scalar[MBI_BICG_BETA] = sums[1] / rho * (alpha / omega);\n"
   "  s->scalar[MBI_BICG_RHO] = sums[1];\n"
   "  mbi_solve_count(m, sums[0]);\n"
   "  if (s->stop == MBI_SOLVE_RUNNING) { // and could not go on with what is only rounding errors\n"
@@ -12464,7 +12468,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "c0910aabaad668d9b91d5267dd1bb18438549778fd234687f943cd8a50e4bb1f"
+#define MBI_KERNEL_HASH "81e33fbdc647340b29454a4d424b4bf38cc449b908bd06ab9198d616928ad2ec"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -38743,7 +38747,7 @@ MBS_BEFORE(cg_descend) {
   if (!(rz > 0)) {
     return mbi_solve_broken(c, MBI_WHY_PRECONDITIONER, rz);
   }
-  if (!(pq > 0)) {
+  if (!(pq > 0) || !(pq - pq == 0)) {
     return mbi_solve_broken(c, MBI_WHY_CURVATURE, pq);
   }
   c->scalar[MBI_CG_ALPHA] = rz / pq;
@@ -38837,7 +38841,7 @@ MBS_STEP(bicgstab_start, 1, 0, MBS_ALWAYS)
 // s = r - alpha v
 MBS_BEFORE(bicgstab_half) {
   const double sigma = c->product_sums[0], alpha = c->scalar[MBI_BICG_RHO] / sigma;
-  if (sigma == 0 || !(alpha - alpha == 0)) {
+  if (sigma == 0 || !(sigma - sigma == 0) || !(alpha - alpha == 0)) {
     return mbi_solve_broken(c, MBI_WHY_SHADOW, sigma);
   }
   c->scalar[MBI_BICG_ALPHA] = alpha;
@@ -38861,7 +38865,11 @@ MBS_STEP(bicgstab_half, 1, 0, MBS_RUNNING)
 // x += alpha p^ + omega s^, r = s - omega t, ||r||^2 and shadow'r. Where A s is zero, omega is.
 MBS_BEFORE(bicgstab_update) {
   const double ts = c->product_sums[0], tt = c->product_sums[1];
-  c->scalar[MBI_BICG_OMEGA] = tt > 0 ? ts / tt : tt;
+  const double omega = tt > 0 ? ts / tt : tt;
+  if (!(tt - tt == 0) || !(omega - omega == 0)) { // x stays what it was
+    return mbi_solve_broken(c, MBI_WHY_OMEGA, ts - ts == 0 ? tt : ts);
+  }
+  c->scalar[MBI_BICG_OMEGA] = omega;
   return 0;
 }
 MBS_ELEMENT(bicgstab_update) {
@@ -39286,7 +39294,7 @@ MBS_BEFORE(cg_descend) {
   if (!(rz > 0)) {
     return mbi_solve_broken(c, MBI_WHY_PRECONDITIONER, rz);
   }
-  if (!(pq > 0)) {
+  if (!(pq > 0) || !(pq - pq == 0)) {
     return mbi_solve_broken(c, MBI_WHY_CURVATURE, pq);
   }
   c->scalar[MBI_CG_ALPHA] = rz / pq;
@@ -39380,7 +39388,7 @@ MBS_STEP(bicgstab_start, 1, 0, MBS_ALWAYS)
 // s = r - alpha v
 MBS_BEFORE(bicgstab_half) {
   const double sigma = c->product_sums[0], alpha = c->scalar[MBI_BICG_RHO] / sigma;
-  if (sigma == 0 || !(alpha - alpha == 0)) {
+  if (sigma == 0 || !(sigma - sigma == 0) || !(alpha - alpha == 0)) {
     return mbi_solve_broken(c, MBI_WHY_SHADOW, sigma);
   }
   c->scalar[MBI_BICG_ALPHA] = alpha;
@@ -39404,7 +39412,11 @@ MBS_STEP(bicgstab_half, 1, 0, MBS_RUNNING)
 // x += alpha p^ + omega s^, r = s - omega t, ||r||^2 and shadow'r. Where A s is zero, omega is.
 MBS_BEFORE(bicgstab_update) {
   const double ts = c->product_sums[0], tt = c->product_sums[1];
-  c->scalar[MBI_BICG_OMEGA] = tt > 0 ? ts / tt : tt;
+  const double omega = tt > 0 ? ts / tt : tt;
+  if (!(tt - tt == 0) || !(omega - omega == 0)) { // x stays what it was
+    return mbi_solve_broken(c, MBI_WHY_OMEGA, ts - ts == 0 ? tt : ts);
+  }
+  c->scalar[MBI_BICG_OMEGA] = omega;
   return 0;
 }
 MBS_ELEMENT(bicgstab_update) {
