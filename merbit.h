@@ -10676,10 +10676,10 @@ static const char *const mbi_source_solve_bicgstab_steps_cuh[] = {
   "// s = r - alpha v\n"
   "MBS_BEFORE(bicgstab_half) {\n"
   "  const double sigma = c->product_sums[0], alpha = c->scalar[MBI_BICG_RHO] / sigma;\n"
-  "  if (sigma == 0 || !(sigma - sigma == 0) || !(alpha - alpha == 0)) {\n"
+  "  if (sigma == 0 || !(alpha - alpha == 0)) {\n"
   "    return mbi_solve_broken(c, MBI_WHY_SHADOW, sigma);\n"
-  "  }\n",
-  "  c->scalar[MBI_BICG_ALPHA] = alpha;\n"
+  "  }\n"
+  "  c->scalar[MBI_BICG_ALPHA] = alpha;\n",
   "  return 0;\n"
   "}\n"
   "MBS_ELEMENT(bicgstab_half) {\n"
@@ -12468,7 +12468,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "81e33fbdc647340b29454a4d424b4bf38cc449b908bd06ab9198d616928ad2ec"
+#define MBI_KERNEL_HASH "599815776039dc06007279acac92dd11b24a844de2642b2e6cc1e29516eefe46"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -38841,7 +38841,7 @@ MBS_STEP(bicgstab_start, 1, 0, MBS_ALWAYS)
 // s = r - alpha v
 MBS_BEFORE(bicgstab_half) {
   const double sigma = c->product_sums[0], alpha = c->scalar[MBI_BICG_RHO] / sigma;
-  if (sigma == 0 || !(sigma - sigma == 0) || !(alpha - alpha == 0)) {
+  if (sigma == 0 || !(alpha - alpha == 0)) {
     return mbi_solve_broken(c, MBI_WHY_SHADOW, sigma);
   }
   c->scalar[MBI_BICG_ALPHA] = alpha;
@@ -39388,7 +39388,7 @@ MBS_STEP(bicgstab_start, 1, 0, MBS_ALWAYS)
 // s = r - alpha v
 MBS_BEFORE(bicgstab_half) {
   const double sigma = c->product_sums[0], alpha = c->scalar[MBI_BICG_RHO] / sigma;
-  if (sigma == 0 || !(sigma - sigma == 0) || !(alpha - alpha == 0)) {
+  if (sigma == 0 || !(alpha - alpha == 0)) {
     return mbi_solve_broken(c, MBI_WHY_SHADOW, sigma);
   }
   c->scalar[MBI_BICG_ALPHA] = alpha;

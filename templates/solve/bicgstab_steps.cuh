@@ -43,7 +43,7 @@ MBS_STEP(bicgstab_start, 1, 0, MBS_ALWAYS)
 // s = r - alpha v
 MBS_BEFORE(bicgstab_half) {
   const double sigma = c->product_sums[0], alpha = c->scalar[MBI_BICG_RHO] / sigma;
-  if (sigma == 0 || !(sigma - sigma == 0) || !(alpha - alpha == 0)) {
+  if (sigma == 0 || !(alpha - alpha == 0)) {
     return mbi_solve_broken(c, MBI_WHY_SHADOW, sigma);
   }
   c->scalar[MBI_BICG_ALPHA] = alpha;

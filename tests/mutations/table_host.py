@@ -40,8 +40,6 @@ MUTATIONS = [
      "solve_solver|fake_gpu_solver"),
     ("solve/cg_steps.cuh", "!(pq > 0) || !(pq - pq == 0)", "!(pq > 0)", "a step by infinity leaves CG in its place",
      "solve_solver|fake_gpu_solver"),
-    ("solve/bicgstab_steps.cuh", "!(sigma - sigma == 0) || ", "", "a sum that overflowed is divided by",
-     "solve_solver|fake_gpu_solver"),
     ("solve/bicgstab_steps.cuh", "!(tt - tt == 0) || !(omega - omega == 0)", "0", "x becomes NaN where a sum overflows",
      "solve_solver|fake_gpu_solver"),
     ("solve/cg_steps.cuh", "MBS_STEP(cg_advance, 0, 0, MBS_LATE)", "MBS_STEP(cg_advance, 0, 0, MBS_RUNNING)",
