@@ -8394,7 +8394,7 @@ static const char *const mbi_source_spmv_many_run_cuh[] = {
   "// ---------------------------------------------------------------------\n"
   "\n"
   "// One row of Y, which begins at `y`, but for a copy whose elements are still to be scaled.\n"
-  "template <bool packed>\n"
+  "template <bool packed, bool fresh>\n"
   "MBK_DEVICE void mbk_many_commit(MBK_VECTOR *y, const mbk_many_row &sum, MBK_COMPUTE alpha,\n"
   "                                MBK_COMPUTE beta) {\n"
   "#pragma unroll\n"
@@ -8403,14 +8403,14 @@ static const char *const mbi_source_spmv_many_run_cuh[] = {
   "    if (MBK_CHUNKS * MBK_TEAM * MBK_SPAN == MBK_WIDTH || column < MBK_WIDTH) {\n"
   "      MBK_VECTOR *const to = y + column;\n"
   "      mbk_many_pack result = {};\n"
-  "      if (!MBK_COLUMNS && packed && beta != (MBK_COMPUTE)0) {\n"
+  "      if (!MBK_COLUMNS && packed && !fresh && beta != (MBK_COMPUTE)0) {\n"
   "        result = *(const mbk_many_pack *)to;\n"
   "      }\n"
   "#pragma unroll\n"
   "      for (int j = 0; j < MBK_SPAN; j++) {\n"
   "        const MBK_COMPUTE final = MBK_ADD(MBK_ZERO, sum[c][j]);\n"
   "        result.at[j] = MBK_COLUMNS ? (MBK_VECTOR) final\n"
-  "                       : packed    ? MBK_RESULT(final, result.at[j])\n"
+  "                       : fresh ? (MBK_VECTOR)(alpha * final) : packed    ? MBK_RESULT(final, result.at[j])\n"
   "                                   : MBK_RESULT(final, to[j]);\n"
   "      }\n"
   "      if (packed) {\n"
@@ -8450,8 +8450,8 @@ static const char *const mbi_source_spmv_many_run_cuh[] = {
   "};\n"
   "\n"
   "template <bool full, class T>\n"
-  "MBK_DEVICE void mbk_many_read(const T *from, mbk_u32 left, T (&some)[MBK_UNROLL]) {\n"
-  "  const int at_once = 16 / sizeof(T);\n",
+  "MBK_DEVICE void mbk_many_read(const T *from, mbk_u32 left, T (&some)[MBK_UNROLL]) {\n",
+  "  const int at_once = 16 / sizeof(T);\n"
   "  if (full && MBK_ALIGNED) {\n"
   "#pragma unroll\n"
   "    for (int u = 0; u < MBK_UNROLL; u += at_once) {\n"
@@ -8481,26 +8481,42 @@ static const char *const mbi_source_spmv_many_run_cuh[] = {
   "#endif\n"
   "}\n"
   "\n"
+  "#if MBK_STAGES\n"
+  "// The same from what a warp has staged.\n"
+  "template <class T>\n"
+  "MBK_DEVICE void mbk_many_read_staged(const T *from, T (&some)[MBK_UNROLL]) {\n"
+  "  const int at_once = 16 / sizeof(T);\n"
+  "#pragma unroll\n"
+  "  for (int u = 0; u < MBK_UNROLL; u += at_once) {\n"
+  "    const mbk_pack<T, at_once> pack = *(const mbk_pack<T, at_once> *)(from + u);\n"
+  "#pragma unroll\n"
+  "    for (int j = 0; j < at_once; j++) {\n"
+  "      some[u + j] = pack.at[j];\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "#endif\n"
+  "\n"
   "// Where a team is: what is open of the row `rank`, and what it had of the first row that ended.\n"
   "struct mbk_many_walk {\n"
   "  mbk_many_row sum, head;\n"
   "  mbk_u32 rank, first; // of the run\n"
   "  mbk_u32 row;         // that `rank` stands for\n"
   "};\n"
-  "\n"
+  "\n",
   "// A row ends. Row numbers are loaded one row ahead, for no commit is to wait for memory; `to`\n"
   "// is the rank behind the tile's last row end.\n"
-  "template <bool packed>\n"
+  "template <bool packed, bool fresh>\n"
   "MBK_DEVICE void mbk_many_end(mbk_many_walk &walk, const mbk_u32 *row_id, mbk_u32 to,\n"
   "                             MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
   "  const bool first = walk.rank == walk.first;\n"
   "  if (!first) {\n"
-  "    mbk_many_commit<packed>(y + walk.row * ldy, walk.sum, alpha, beta);\n"
+  "    mbk_many_commit<packed, fresh>(y + walk.row * ldy, walk.sum, alpha, beta);\n"
   "  }\n"
   "  walk.rank++;\n"
   "#if MBK_EMPTY_ROWS\n"
   "  walk.row = walk.rank < to ? MBK_ROW_OF(walk.rank) : 0;\n"
-  "#else\n",
+  "#else\n"
   "  walk.row = walk.rank;\n"
   "  (void)row_id;\n"
   "  (void)to;\n"
@@ -8516,24 +8532,72 @@ static const char *const mbi_source_spmv_many_run_cuh[] = {
   "}\n"
   "\n"
   "// The sums over a batch; bit u of `ends` says that a row ends with nonzero u.\n"
-  "template <bool packed, bool full>\n"
+  "template <bool packed, bool full, bool fresh>\n"
   "MBK_DEVICE void mbk_many_add(const mbk_many_batch &batch, mbk_u32 left, mbk_u32 ends,\n"
   "                             const MBK_VECTOR *x, mbk_u32 x_step, mbk_many_walk &walk,\n"
   "                             const mbk_u32 *row_id, mbk_u32 to, MBK_VECTOR *y, mbk_u64 ldy,\n"
   "                             MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
   "  mbk_many_pack factor[MBK_UNROLL][MBK_CHUNKS];\n"
   "#pragma unroll\n"
-  "  for (mbk_u32 u = 0; u < MBK_UNROLL; u++) {\n"
-  "    if (full || u < left) {\n"
-  "      const MBK_VECTOR *const row =\n"
-  "          (const MBK_VECTOR *)((const unsigned char *)x +\n"
-  "                               (mbk_u64)(mbk_u32)(batch.column[u] - MBK_BASE) * x_step);\n"
+  "  for (mbk_u32 c = 0; c < MBK_CHUNKS; c++) {\n"
+  "    const unsigned char *const from = (const unsigned char *)(x + mbk_many_source(c));\n"
   "#pragma unroll\n"
-  "      for (mbk_u32 c = 0; c < MBK_CHUNKS; c++) {\n"
-  "        factor[u][c] = mbk_many_load<packed>(row + mbk_many_source(c));\n"
+  "    for (mbk_u32 u = 0; u < MBK_UNROLL; u++) {\n",
+  "      const mbk_u32 k = (mbk_u32)(MBK_PROBE & 2 ? batch.column[u] & 1023 : MBK_PROBE & 16 ? batch.column[u] & 7 : batch.column[u] - MBK_BASE);\n"
+  "      const MBK_VECTOR *const at = (const MBK_VECTOR *)(from + (mbk_u64)k * x_step);\n"
+  "      if (full || u < left) {\n"
+  "        if (MBK_PROBE & 4) {\n"
+  "          for (int j = 0; j < MBK_SPAN; j++) factor[u][c].at[j] = (MBK_VECTOR)batch.column[u];\n"
+  "        } else\n"
+  "        factor[u][c] = mbk_many_load<packed>(at);\n"
   "      }\n"
   "    }\n"
   "  }\n"
+  "#if MBK_FAST\n"
+  "  const mbk_u32 own = ends & ((1u << MBK_UNROLL) - 1), until = own ^ (own - 1);\n"
+  "  if (mbk_ballot(MBK_ALL, (own & ~until) != 0) == 0) {\n"
+  "    mbk_many_row behind;\n"
+  "#pragma unroll\n"
+  "    for (int c = 0; c < MBK_CHUNKS; c++) {\n"
+  "#pragma unroll\n"
+  "      for (int j = 0; j < MBK_SPAN; j++) {\n"
+  "        behind[c][j] = MBK_ZERO;\n"
+  "      }\n"
+  "    }\n"
+  "#pragma unroll\n"
+  "    for (mbk_u32 u = 0; u < MBK_UNROLL; u++) {\n"
+  "#pragma unroll\n"
+  "      for (int c = 0; c < MBK_CHUNKS; c++) {\n"
+  "#pragma unroll\n"
+  "        for (int j = 0; j < MBK_SPAN; j++) {\n"
+  "#if MBK_PATTERN\n"
+  "          const MBK_COMPUTE product = (MBK_COMPUTE)factor[u][c].at[j];\n"
+  "#else\n"
+  "          const MBK_COMPUTE product = MBK_MUL(mbk_value(batch.value[u]), factor[u][c].at[j]);\n"
+  "#endif\n"
+  "          if (until >> u & 1) {\n"
+  "            if (full || u < left)\n"
+  "              walk.sum[c][j] = MBK_ADD(walk.sum[c][j], product);\n"
+  "          } else {\n"
+  "            if (full || u < left)\n"
+  "              behind[c][j] = MBK_ADD(behind[c][j], product);\n"
+  "          }\n"
+  "        }\n"
+  "      }\n"
+  "    }\n"
+  "    if (own != 0) {\n"
+  "      mbk_many_end<packed, fresh>(walk, row_id, to, y, ldy, alpha, beta);\n"
+  "#pragma unroll\n"
+  "      for (int c = 0; c < MBK_CHUNKS; c++) {\n"
+  "#pragma unroll\n",
+  "        for (int j = 0; j < MBK_SPAN; j++) {\n"
+  "          walk.sum[c][j] = behind[c][j];\n"
+  "        }\n"
+  "      }\n"
+  "    }\n"
+  "    return;\n"
+  "  }\n"
+  "#endif\n"
   "#pragma unroll\n"
   "  for (mbk_u32 u = 0; u < MBK_UNROLL; u++) {\n"
   "    if (full || u < left) {\n"
@@ -8545,20 +8609,20 @@ static const char *const mbi_source_spmv_many_run_cuh[] = {
   "          const MBK_COMPUTE product = (MBK_COMPUTE)factor[u][c].at[j];\n"
   "#else\n"
   "          const MBK_COMPUTE product = MBK_MUL(mbk_value(batch.value[u]), factor[u][c].at[j]);\n"
-  "#endif\n",
+  "#endif\n"
   "          walk.sum[c][j] = MBK_ADD(walk.sum[c][j], product);\n"
   "        }\n"
   "      }\n"
   "    }\n"
-  "    if (ends >> u & 1) {\n"
-  "      mbk_many_end<packed>(walk, row_id, to, y, ldy, alpha, beta);\n"
+  "    if (!(MBK_PROBE & 1) && (ends >> u & 1)) {\n"
+  "      mbk_many_end<packed, fresh>(walk, row_id, to, y, ldy, alpha, beta);\n"
   "    }\n"
   "  }\n"
   "}\n"
   "\n"
   "// A team's run, of which `count` nonzeros are there to multiply: col_ind and values begin with\n"
   "// it. `ends` are the tile's words, a lane each. Columns and values are loaded a batch ahead.\n"
-  "template <bool packed, bool full>\n"
+  "template <bool packed, bool full, bool fresh>\n"
   "MBK_DEVICE void mbk_many_run(const mbk_i32 *col_ind, const MBK_VALUE *values, mbk_u32 count,\n"
   "                             mbk_u32 ends, const MBK_VECTOR *x, mbk_u32 x_step,\n"
   "                             mbk_many_walk &walk, const mbk_u32 *row_id, mbk_u32 to,\n"
@@ -8570,18 +8634,43 @@ static const char *const mbi_source_spmv_many_run_cuh[] = {
   "  for (mbk_u32 w = 0; w < MBK_WORDS; w++) {\n"
   "    const mbk_u32 word =\n"
   "        mbk_shuffle(MBK_ALL, ends, (int)(mbk_lane() / MBK_TEAM * MBK_WORDS + w), 32);\n"
-  "#pragma unroll 1\n"
+  "#pragma unroll 1\n",
   "    for (mbk_u32 bit = 0; bit < 32; bit += MBK_UNROLL) {\n"
   "      const mbk_u32 at = 32 * w + bit;\n"
   "      batch = next;\n"
   "      if (at + MBK_UNROLL < MBK_RUN) {\n"
   "        mbk_many_take<full>(col_ind, values, at + MBK_UNROLL, count, next);\n"
   "      }\n"
-  "      mbk_many_add<packed, full>(batch, at < count ? count - at : 0, word >> bit, x, x_step,\n"
+  "      mbk_many_add<packed, full, fresh>(batch, at < count ? count - at : 0, word >> bit, x, x_step,\n"
   "                                 walk, row_id, to, y, ldy, alpha, beta);\n"
   "    }\n"
   "  }\n"
-  "}\n",
+  "}\n"
+  "\n"
+  "#if MBK_STAGES\n"
+  "template <bool fresh>\n"
+  "MBK_DEVICE void mbk_many_run_staged(const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
+  "                             mbk_u32 ends, const MBK_VECTOR *x, mbk_u32 x_step,\n"
+  "                             mbk_many_walk &walk, const mbk_u32 *row_id, mbk_u32 to,\n"
+  "                             MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
+  "  mbk_many_batch batch;\n"
+  "#pragma unroll 1\n"
+  "  for (mbk_u32 w = 0; w < MBK_WORDS; w++) {\n"
+  "    const mbk_u32 word =\n"
+  "        mbk_shuffle(MBK_ALL, ends, (int)(mbk_lane() / MBK_TEAM * MBK_WORDS + w), 32);\n"
+  "#pragma unroll 1\n"
+  "    for (mbk_u32 bit = 0; bit < 32; bit += MBK_UNROLL) {\n"
+  "      const mbk_u32 at = 32 * w + bit;\n"
+  "      mbk_many_read_staged(col_ind + at, batch.column);\n"
+  "#if !MBK_PATTERN\n"
+  "      mbk_many_read_staged(values + at, batch.value);\n"
+  "#endif\n"
+  "      mbk_many_add<true, true, fresh>(batch, MBK_UNROLL, word >> bit, x, x_step,\n"
+  "                                 walk, row_id, to, y, ldy, alpha, beta);\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "#endif\n",
   NULL};
 
 static const char *const mbi_source_spmv_many_cu[] = {
@@ -8621,7 +8710,15 @@ static const char *const mbi_source_spmv_many_cu[] = {
   "#include \"jit/device.cuh\"\n"
   "#include \"spmv/algebra.cuh\"\n"
   "\n"
-  "#define MBK_STEPS (32 / MBK_TEAM * MBK_WORDS)\n",
+  "#ifndef MBK_STAGES\n"
+  "#define MBK_STAGES 0\n"
+  "#define MBK_SPREAD 0\n",
+  "#define MBK_PROBE 0\n"
+  "#define MBK_OVER 1\n"
+  "#define MBK_ROWS 0\n"
+  "#define MBK_FAST 0\n"
+  "#endif\n"
+  "#define MBK_STEPS (32 / MBK_TEAM * MBK_WORDS)\n"
   "#define MBK_PACK 1  // what belongs to the scan's own products\n"
   "#define MBK_DEPTH 5 // likewise\n"
   "\n"
@@ -8639,7 +8736,7 @@ static const char *const mbi_source_spmv_many_cu[] = {
   "\n"
   "// The runs of a tile to its rows, as in mbk_scan_commit: those that end in it are committed but\n"
   "// for the first, whose part goes to firsts[tile]; what follows the last to tails[tile].\n"
-  "template <bool packed>\n"
+  "template <bool packed, bool fresh>\n"
   "MBK_DEVICE void mbk_many_join(mbk_many_walk &walk, const mbk_u32 *row_id, mbk_u64 tile,\n"
   "                              MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,\n"
   "                              MBK_COMPUTE *tails, MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
@@ -8655,12 +8752,12 @@ static const char *const mbi_source_spmv_many_cu[] = {
   "#pragma unroll\n"
   "    for (int c = 0; c < MBK_CHUNKS; c++) {\n"
   "#pragma unroll\n"
-  "      for (int j = 0; j < MBK_SPAN; j++) {\n"
+  "      for (int j = 0; j < MBK_SPAN; j++) {\n",
   "        const MBK_COMPUTE other = mbk_shuffle_up(MBK_ALL, walk.sum[c][j], d * MBK_TEAM, 32);\n"
   "        if ((int)team - last >= d) {\n"
   "          walk.sum[c][j] = MBK_ADD(other, walk.sum[c][j]);\n"
   "        }\n"
-  "      }\n",
+  "      }\n"
   "    }\n"
   "  }\n"
   "#if MBK_TEAM < 32\n"
@@ -8677,7 +8774,7 @@ static const char *const mbi_source_spmv_many_cu[] = {
   "    mbk_many_carry(firsts, tile, walk.head);\n"
   "  } else if (ended) {\n"
   "    const mbk_u64 row = MBK_ROW_OF(walk.first);\n"
-  "    mbk_many_commit<packed>(y + row * ldy, walk.head, alpha, beta);\n"
+  "    mbk_many_commit<packed, fresh>(y + row * ldy, walk.head, alpha, beta);\n"
   "  }\n"
   "  if (team == 32 / MBK_TEAM - 1) {\n"
   "    mbk_many_carry(tails, tile, walk.sum);\n"
@@ -8697,23 +8794,40 @@ static const char *const mbi_source_spmv_many_cu[] = {
   "  }\n"
   "}\n"
   "\n"
+  "#if MBK_STAGES\n"
+  "#define MBK_COLUMN_GAP (MBK_RUN + 4)\n"
+  "#define MBK_VALUE_GAP (MBK_RUN + 16 / (int)sizeof(MBK_VALUE))\n"
+  "#define MBK_STAGE_BYTES (32 / MBK_TEAM * (4 * MBK_COLUMN_GAP + (int)sizeof(MBK_VALUE) * MBK_VALUE_GAP))\n",
+  "MBK_DEVICE void mbk_many_stage(unsigned char *stage, const mbk_i32 *col_ind, const MBK_VALUE *values) {\n"
+  "  mbk_i32 *const columns = (mbk_i32 *)stage;\n"
+  "  MBK_VALUE *const v = (MBK_VALUE *)(stage + 32 / MBK_TEAM * 4 * MBK_COLUMN_GAP);\n"
+  "#pragma unroll\n"
+  "  for (mbk_u32 i = 0; i < MBK_TILE_NONZEROS / 4; i += 32) {\n"
+  "    const mbk_u32 k = 4 * (i + mbk_lane());\n"
+  "    mbk_copy_ahead(columns + k + k / MBK_RUN * 4, col_ind + k);\n"
+  "  }\n"
+  "  const int n = 16 / sizeof(MBK_VALUE);\n"
+  "#pragma unroll\n"
+  "  for (mbk_u32 i = 0; i < MBK_TILE_NONZEROS / n; i += 32) {\n"
+  "    const mbk_u32 k = n * (i + mbk_lane());\n"
+  "    mbk_copy_ahead(v + k + k / MBK_RUN * n, values + k);\n"
+  "  }\n"
+  "}\n"
+  "#endif\n"
+  "\n"
   "// A warp's tile. x_step: bytes from row to row of X; ldy: elements from row to row of Y.\n"
-  "template <bool packed>\n"
+  "template <bool packed, bool fresh>\n"
   "MBK_DEVICE void mbk_many_tile(const mbk_u32 *row_ends, const mbk_u32 *tile_row,\n"
   "                              const mbk_u32 *row_id, const mbk_i32 *col_ind,\n"
   "                              const MBK_VALUE *values, const MBK_VECTOR *x, mbk_u32 x_step,\n"
-  "                              MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,\n",
+  "                              MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,\n"
   "                              MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_COMPUTE alpha,\n"
-  "                              MBK_COMPUTE beta) {\n"
-  "  const mbk_u64 tile = (mbk_u64)mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;\n"
+  "                              MBK_COMPUTE beta, const mbk_u64 tile, unsigned char *stage, mbk_u64 ahead, unsigned char *stage_ahead) {\n"
   "  const mbk_u32 lane = mbk_lane(), team = lane / MBK_TEAM;\n"
-  "  if (tile >= tiles) {\n"
-  "    return;\n"
-  "  }\n"
   "  const mbk_u64 begin = tile * MBK_TILE_NONZEROS + team * MBK_RUN;\n"
   "  const mbk_u32 ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;\n"
   "  const mbk_u32 from = mbk_load(tile_row + tile), to = mbk_load(tile_row + tile + 1);\n"
-  "  const mbk_u32 before = mbk_scan_ends_before(ends);\n"
+  "  const mbk_u32 before = mbk_scan_ends_before(ends);\n",
   "  mbk_many_walk walk;\n"
   "#pragma unroll\n"
   "  for (int c = 0; c < MBK_CHUNKS; c++) {\n"
@@ -8724,32 +8838,111 @@ static const char *const mbi_source_spmv_many_cu[] = {
   "  }\n"
   "  walk.first = walk.rank = from + mbk_shuffle(MBK_ALL, before, (int)(team * MBK_WORDS), 32);\n"
   "  walk.row = 0; // is that of the first row end but one\n"
-  "  if (!MBK_COLUMNS && beta != (MBK_COMPUTE)0) {\n"
+  "  if (!MBK_COLUMNS && !fresh && beta != (MBK_COMPUTE)0) {\n"
   "    mbk_many_ahead(y, ldy, row_id, from, to);\n"
   "  }\n"
+  "#if MBK_STAGES\n"
+  "  if (packed && alpha != (MBK_COMPUTE)0 && (tile + 1) * MBK_TILE_NONZEROS <= nnz) {\n"
+  "#if MBK_STAGES == 1\n"
+  "    mbk_warp_sync(MBK_ALL);\n"
+  "    mbk_many_stage(stage, col_ind + tile * MBK_TILE_NONZEROS, values + tile * MBK_TILE_NONZEROS);\n"
+  "#endif\n"
+  "    mbk_copy_wait();\n"
+  "    mbk_warp_sync(MBK_ALL);\n"
+  "#if MBK_STAGES == 2\n"
+  "    if ((ahead + 1) * MBK_TILE_NONZEROS <= nnz) {\n"
+  "      mbk_many_stage(stage_ahead, col_ind + ahead * MBK_TILE_NONZEROS, values + ahead * MBK_TILE_NONZEROS);\n"
+  "    }\n"
+  "#endif\n"
+  "    mbk_await_for(x);\n"
+  "    mbk_many_run_staged<fresh>((const mbk_i32 *)stage + team * MBK_COLUMN_GAP, (const MBK_VALUE *)(stage + 32 / MBK_TEAM * 4 * MBK_COLUMN_GAP) + team * MBK_VALUE_GAP,\n"
+  "                               ends, x, x_step, walk, row_id, to, y, ldy, alpha, beta);\n"
+  "  } else\n"
+  "#endif\n"
   "  if (alpha != (MBK_COMPUTE)0 && (tile + 1) * MBK_TILE_NONZEROS <= nnz) {\n"
-  "    mbk_many_run<packed, true>(col_ind + begin, MBK_PATTERN ? values : values + begin, MBK_RUN,\n"
+  "    mbk_many_run<packed, true, fresh>(col_ind + begin, MBK_PATTERN ? values : values + begin, MBK_RUN,\n"
   "                               ends, x, x_step, walk, row_id, to, y, ldy, alpha, beta);\n"
   "  } else { // with alpha 0 nothing is read of the matrix or of X\n"
-  "    const mbk_u64 behind = begin < nnz && alpha != (MBK_COMPUTE)0 ? nnz - begin : 0;\n"
+  "    const mbk_u64 behind = begin < nnz && alpha != (MBK_COMPUTE)0 ? nnz - begin : 0;\n",
   "    const mbk_u32 count = behind < MBK_RUN ? (mbk_u32)behind : MBK_RUN;\n"
   "    const mbk_u64 at = count > 0 ? begin : 0;\n"
-  "    mbk_many_run<packed, false>(col_ind + at, MBK_PATTERN ? values : values + at, count, ends,\n",
+  "    mbk_many_run<packed, false, fresh>(col_ind + at, MBK_PATTERN ? values : values + at, count, ends,\n"
   "                                x, x_step, walk, row_id, to, y, ldy, alpha, beta);\n"
   "  }\n"
-  "  mbk_many_join<packed>(walk, row_id, tile, y, ldy, firsts, tails, alpha, beta);\n"
+  "  mbk_many_join<packed, fresh>(walk, row_id, tile, y, ldy, firsts, tails, alpha, beta);\n"
+  "}\n"
+  "\n"
+  "template <bool packed, bool fresh>\n"
+  "MBK_DEVICE void mbk_many_tiles(const mbk_u32 *row_ends, const mbk_u32 *tile_row,\n"
+  "                              const mbk_u32 *row_id, const mbk_i32 *col_ind,\n"
+  "                              const MBK_VALUE *values, const MBK_VECTOR *x, mbk_u32 x_step,\n"
+  "                              MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,\n"
+  "                              MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_COMPUTE alpha,\n"
+  "                              MBK_COMPUTE beta) {\n"
+  "  const mbk_u32 warps = MBK_THREADS / 32, warp = mbk_thread() / 32;\n"
+  "#if MBK_STAGES\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  unsigned char *const stage = shared + warp * MBK_STAGES * MBK_STAGE_BYTES;\n"
+  "#else\n"
+  "  unsigned char *const stage = nullptr;\n"
+  "#endif\n"
+  "#if MBK_SPREAD == 2\n"
+  "  const mbk_u32 each = ((mbk_u32)tiles + mbk_grid() - 1) / mbk_grid();\n"
+  "  const mbk_u64 behind = (mbk_u64)(mbk_block() + 1) * each, until = behind < tiles ? behind : tiles;\n"
+  "#if MBK_STAGES == 2\n"
+  "  {\n"
+  "  const mbk_u64 tile = (mbk_u64)mbk_block() * each + warp;\n"
+  "  if (packed && alpha != (MBK_COMPUTE)0 && tile < until && (tile + 1) * MBK_TILE_NONZEROS <= nnz)\n"
+  "    mbk_many_stage(stage, col_ind + tile * MBK_TILE_NONZEROS, values + tile * MBK_TILE_NONZEROS);\n"
+  "  }\n"
+  "  mbk_u32 turn = 0;\n"
+  "#endif\n"
+  "#pragma unroll 1\n",
+  "  for (mbk_u64 tile = (mbk_u64)mbk_block() * each + warp; tile < until; tile += warps) {\n"
+  "#if MBK_STAGES == 2\n"
+  "    mbk_many_tile<packed, fresh>(row_ends, tile_row, row_id, col_ind, values, x, x_step, y, ldy, firsts,\n"
+  "                      tails, nnz, tiles, alpha, beta, tile, stage + turn * MBK_STAGE_BYTES, tile + warps < until ? tile + warps : nnz, stage + (turn ^ 1) * MBK_STAGE_BYTES);\n"
+  "    turn ^= 1;\n"
+  "#else\n"
+  "    mbk_many_tile<packed, fresh>(row_ends, tile_row, row_id, col_ind, values, x, x_step, y, ldy, firsts,\n"
+  "                      tails, nnz, tiles, alpha, beta, tile, stage, 0, stage);\n"
+  "#endif\n"
+  "  }\n"
+  "#else\n"
+  "#if MBK_SPREAD == 1\n"
+  "  const mbk_u32 blocks = ((mbk_u32)tiles + warps - 1) / warps, each = (blocks + MBK_OVER - 1) / MBK_OVER;\n"
+  "  const mbk_u32 block = mbk_block() % MBK_OVER * each + mbk_block() / MBK_OVER;\n"
+  "#elif MBK_SPREAD == 3 // pieces of 16 blocks to a multiprocessor\n"
+  "  const mbk_u32 b = mbk_block(), wave = b / (MBK_OVER * 16), in = b % (MBK_OVER * 16);\n"
+  "  const mbk_u32 block = wave * (MBK_OVER * 16) + in % MBK_OVER * 16 + in / MBK_OVER;\n"
+  "#else\n"
+  "  const mbk_u32 block = mbk_block();\n"
+  "#endif\n"
+  "  const mbk_u64 tile = (mbk_u64)block * warps + warp;\n"
+  "  if (tile < tiles) {\n"
+  "    mbk_many_tile<packed, fresh>(row_ends, tile_row, row_id, col_ind, values, x, x_step, y, ldy, firsts,\n"
+  "                      tails, nnz, tiles, alpha, beta, tile, stage, 0, stage);\n"
+  "  }\n"
+  "#endif\n"
   "}\n"
   "\n"
   "// Launch: one warp per tile. mbk_many_fixup follows. Where MBK_COLUMNS, x and y are copies by\n"
   "// rows, and mbk_many_spread follows too.\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
-  "    mbk_many_product(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
+  "    mbk_many_product(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n",
   "                     const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,\n"
   "                     mbk_u32 x_step, MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,\n"
   "                     MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
   "  mbk_release();\n"
   "  MBK_SCALARS_LOAD;\n"
-  "  mbk_many_tile<true>(row_ends, tile_row, row_id, col_ind, values, x, x_step, y, ldy, firsts,\n"
+  "#if MBK_FAST\n"
+  "  if (!MBK_COLUMNS && beta == (MBK_COMPUTE)0) {\n"
+  "  mbk_many_tiles<true, true>(row_ends, tile_row, row_id, col_ind, values, x, x_step, y, ldy, firsts,\n"
+  "                      tails, nnz, tiles, alpha, beta);\n"
+  "  return;\n"
+  "  }\n"
+  "#endif\n"
+  "  mbk_many_tiles<true, false>(row_ends, tile_row, row_id, col_ind, values, x, x_step, y, ldy, firsts,\n"
   "                      tails, nnz, tiles, alpha, beta);\n"
   "}\n"
   "\n"
@@ -8762,12 +8955,138 @@ static const char *const mbi_source_spmv_many_cu[] = {
   "                   MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
   "  mbk_release();\n"
   "  MBK_SCALARS_LOAD;\n"
-  "  mbk_many_tile<false>(row_ends, tile_row, row_id, col_ind, values, x, x_step, y, ldy, firsts,\n"
+  "  mbk_many_tiles<false, false>(row_ends, tile_row, row_id, col_ind, values, x, x_step, y, ldy, firsts,\n"
   "                       tails, nnz, tiles, alpha, beta);\n"
   "}\n"
   "#endif\n"
   "\n"
-  "// ---- Copies by rows\n",
+  "#if MBK_ROWS\n"
+  "#define MBK_EACH (MBK_UNROLL / MBK_TEAM)\n"
+  "#define MBK_ROOM 512 // nonzeros that a warp stages\n"
+  "template <bool full> MBK_DEVICE void mbk_rows_add(const mbk_i32 *column, const MBK_VALUE *value, mbk_i32 left, const MBK_VECTOR *x, mbk_u32 x_step, mbk_many_row &sum) {\n",
+  "  mbk_many_pack factor[MBK_UNROLL][MBK_CHUNKS];\n"
+  "#pragma unroll\n"
+  "  for (mbk_u32 c = 0; c < MBK_CHUNKS; c++) {\n"
+  "    const unsigned char *const from = (const unsigned char *)(x + mbk_many_source(c));\n"
+  "#pragma unroll\n"
+  "    for (int u = 0; u < MBK_UNROLL; u++) {\n"
+  "      const MBK_VECTOR *const at = (const MBK_VECTOR *)(from + (mbk_u64)(mbk_u32)(column[u] - MBK_BASE) * x_step);\n"
+  "      factor[u][c] = mbk_many_load<true>(at);\n"
+  "    }\n"
+  "  }\n"
+  "#pragma unroll\n"
+  "  for (int u = 0; u < MBK_UNROLL; u++) {\n"
+  "    if (full || u < left) {\n"
+  "#pragma unroll\n"
+  "      for (int c = 0; c < MBK_CHUNKS; c++) {\n"
+  "#pragma unroll\n"
+  "        for (int j = 0; j < MBK_SPAN; j++) {\n"
+  "#if MBK_FAST\n"
+  "          sum[c][j] = sizeof(MBK_COMPUTE) == 4 ? (MBK_COMPUTE)__fmaf_rn(mbk_value(value[u]), factor[u][c].at[j], sum[c][j]) : (MBK_COMPUTE)__fma_rn(mbk_value(value[u]), factor[u][c].at[j], sum[c][j]);\n"
+  "#else\n"
+  "          sum[c][j] = MBK_ADD(sum[c][j], MBK_MUL(mbk_value(value[u]), factor[u][c].at[j]));\n"
+  "#endif\n"
+  "        }\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+  "    mbk_many_rows(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
+  "                  const MBK_VECTOR *x, mbk_u32 x_step, MBK_VECTOR *y, mbk_u64 ldy, mbk_u64 rows,\n"
+  "                  MBK_SCALAR_PARAMETERS) {\n"
+  "  mbk_release();\n"
+  "  MBK_SCALARS_LOAD;\n"
+  "  const mbk_u32 per = MBK_THREADS / MBK_TEAM, lane = mbk_lane(), l = lane % MBK_TEAM;\n"
+  "#if MBK_SPREAD == 1\n"
+  "  const mbk_u32 blocks = ((mbk_u32)rows + per - 1) / per, each = (blocks + MBK_OVER - 1) / MBK_OVER;\n"
+  "  const mbk_u32 block = mbk_block() % MBK_OVER * each + mbk_block() / MBK_OVER;\n"
+  "#elif MBK_SPREAD == 3\n",
+  "  const mbk_u32 b = mbk_block(), wave = b / (MBK_OVER * 16), in = b % (MBK_OVER * 16);\n"
+  "  const mbk_u32 block = wave * (MBK_OVER * 16) + in % MBK_OVER * 16 + in / MBK_OVER;\n"
+  "#else\n"
+  "  const mbk_u32 block = mbk_block();\n"
+  "#endif\n"
+  "  const mbk_u64 row = (mbk_u64)block * per + mbk_thread() / MBK_TEAM;\n"
+  "  const bool there = row < rows;\n"
+  "  const MBK_ROW_PTR start = mbk_load(row_ptr + (there ? row : rows)), end = there && alpha != (MBK_COMPUTE)0 ? mbk_load(row_ptr + row + 1) : start;\n"
+  "  mbk_i32 left = (mbk_i32)(end - start);\n"
+  "  mbk_many_row sum;\n"
+  "#pragma unroll\n"
+  "  for (int c = 0; c < MBK_CHUNKS; c++) {\n"
+  "#pragma unroll\n"
+  "    for (int j = 0; j < MBK_SPAN; j++) {\n"
+  "      sum[c][j] = MBK_ZERO;\n"
+  "    }\n"
+  "  }\n"
+  "#if MBK_ROWS == 2\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  mbk_i32 *const s_columns = (mbk_i32 *)(shared + mbk_thread() / 32 * MBK_ROOM * (4 + sizeof(MBK_VALUE)));\n"
+  "  MBK_VALUE *const s_values = (MBK_VALUE *)(s_columns + MBK_ROOM);\n"
+  "  const mbk_u32 first = ((mbk_u32)mbk_shuffle(MBK_ALL, start, 0, 32) - MBK_BASE) & ~3u;\n"
+  "  const mbk_u32 last = (mbk_u32)mbk_shuffle(MBK_ALL, end, 31, 32) - MBK_BASE;\n"
+  "  if (last - first <= MBK_ROOM) { // reads a little beyond the last\n"
+  "    for (mbk_u32 k = 4 * lane; k < last - first; k += 128) mbk_copy_ahead(s_columns + k, col_ind + first + k);\n"
+  "    const mbk_u32 n = 16 / sizeof(MBK_VALUE);\n"
+  "    for (mbk_u32 k = n * lane; k < last - first; k += 32 * n) mbk_copy_ahead(s_values + k, values + first + k);\n"
+  "    mbk_copy_wait();\n"
+  "    mbk_warp_sync(MBK_ALL);\n"
+  "    mbk_await_for(x);\n"
+  "    const mbk_i32 *column = s_columns + (start - MBK_BASE - first);\n"
+  "    const MBK_VALUE *value = s_values + (start - MBK_BASE - first);\n"
+  "    mbk_i32 c[MBK_UNROLL];\n"
+  "    MBK_VALUE v[MBK_UNROLL];\n"
+  "#pragma unroll\n",
+  "    for (int u = 0; u < MBK_UNROLL; u++) { c[u] = MBK_BASE; v[u] = (MBK_VALUE)0; }\n"
+  "#pragma unroll 1\n"
+  "    for (; left > 0; left -= MBK_UNROLL, column += MBK_UNROLL, value += MBK_UNROLL) {\n"
+  "#pragma unroll\n"
+  "      for (int u = 0; u < MBK_UNROLL; u++) {\n"
+  "        if (u < left) { c[u] = column[u]; v[u] = value[u]; }\n"
+  "      }\n"
+  "      mbk_rows_add<false>(c, v, left, x, x_step, sum);\n"
+  "    }\n"
+  "  } else\n"
+  "#endif\n"
+  "  {\n"
+  "    mbk_i32 own_column[MBK_EACH];\n"
+  "    MBK_VALUE own_value[MBK_EACH];\n"
+  "    const mbk_i32 *column = col_ind + (start - MBK_BASE) + l;\n"
+  "    const MBK_VALUE *value = values + (start - MBK_BASE) + l;\n"
+  "#pragma unroll\n"
+  "    for (int i = 0; i < MBK_EACH; i++) {\n"
+  "      own_column[i] = MBK_BASE;\n"
+  "      own_value[i] = (MBK_VALUE)0;\n"
+  "      if ((mbk_i32)l + i * MBK_TEAM < left) { own_column[i] = MBK_MATRIX_LOAD(column + i * MBK_TEAM); own_value[i] = MBK_MATRIX_LOAD(value + i * MBK_TEAM); }\n"
+  "    }\n"
+  "    mbk_await_for(x);\n"
+  "#pragma unroll 1\n"
+  "    while (mbk_ballot(MBK_ALL, left > 0) != 0) {\n"
+  "      mbk_i32 c[MBK_UNROLL];\n"
+  "      MBK_VALUE v[MBK_UNROLL];\n"
+  "#pragma unroll\n"
+  "      for (int u = 0; u < MBK_UNROLL; u++) {\n"
+  "        c[u] = mbk_shuffle(MBK_ALL, own_column[u / MBK_TEAM], u % MBK_TEAM, MBK_TEAM);\n"
+  "        v[u] = mbk_shuffle(MBK_ALL, own_value[u / MBK_TEAM], u % MBK_TEAM, MBK_TEAM);\n"
+  "      }\n"
+  "      column += MBK_UNROLL;\n"
+  "      value += MBK_UNROLL;\n"
+  "#pragma unroll\n"
+  "      for (int i = 0; i < MBK_EACH; i++) {\n"
+  "        if ((mbk_i32)l + i * MBK_TEAM + MBK_UNROLL < left) { own_column[i] = MBK_MATRIX_LOAD(column + i * MBK_TEAM); own_value[i] = MBK_MATRIX_LOAD(value + i * MBK_TEAM); }\n"
+  "      }\n"
+  "      mbk_rows_add<false>(c, v, left, x, x_step, sum);\n"
+  "      left -= MBK_UNROLL;\n"
+  "    }\n"
+  "  }\n"
+  "  if (there) {\n",
+  "    mbk_await();\n"
+  "    mbk_many_commit<true, false>(y + row * ldy, sum, alpha, beta);\n"
+  "  }\n"
+  "}\n"
+  "#endif\n"
+  "\n"
+  "// ---- Copies by rows\n"
   "// -------------------------------------------------------------------------------\n"
   "\n"
   "#if MBK_COLUMNS\n"
@@ -8805,10 +9124,10 @@ static const char *const mbi_source_spmv_many_cu[] = {
   "#pragma unroll 4\n"
   "    for (mbk_u32 c = 0; c < MBK_WIDTH; c += MBK_SPAN) {\n"
   "      const mbk_many_pack pack = mbk_load_pack<MBK_VECTOR, MBK_SPAN>(copy + i * MBK_WIDTH + c);\n"
-  "#pragma unroll\n"
+  "#pragma unroll\n",
   "      for (mbk_u32 j = 0; j < MBK_SPAN; j++) {\n"
   "        if (c + j < MBK_VECTORS) {\n"
-  "          MBK_COMMIT((c + j) * ldy + i, (MBK_COMPUTE)pack.at[j]);\n",
+  "          MBK_COMMIT((c + j) * ldy + i, (MBK_COMPUTE)pack.at[j]);\n"
   "        }\n"
   "      }\n"
   "    }\n"
@@ -10132,7 +10451,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "3636f7ae7b194da6b2a8a83b3390bcb90419def08b12fb4b97e67a49f2245e70"
+#define MBI_KERNEL_HASH "660d386b525ac6ea30350abf1feb00b1fc86260065c1af8919cb6f8f0fd748c3"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -18077,7 +18396,8 @@ typedef struct mbi_many {
   int team;  /* lanes to a nonzero */
   int words; /* nonzeros of a run by 32 */
   int unroll, threads, resident;
-  void *loose, *collect, *spread; /* CUfunction */
+  int stages, deal, probe, rows; unsigned shared;
+  void *loose, *collect, *spread, *by_rows; /* CUfunction */
 } mbi_many;
 typedef struct mbi_operators mbi_operators;
 
@@ -30141,8 +30461,13 @@ static merbit_status mbi_many_size(merbit_plan *plan) {
   mbi_scan_schedule *s = &plan->scan;
   uint64_t tile, warps, parts;
   mbi_many_shape(plan, m);
-  m->words = wish->sigma != 0 ? wish->sigma : m->words;
-  m->unroll = wish->omega != 0 ? wish->omega : m->width <= m->span * m->team ? 8 : 4;
+  /* sigma: words + 10 spread + 100 stages + 1000 rows + 10000 probe; omega: unroll + 100 resident */
+  m->deal = wish->sigma / 10 % 10;
+  m->stages = wish->sigma / 100 % 10;
+  m->rows = wish->sigma / 1000 % 10;
+  m->probe = wish->sigma / 10000;
+  m->words = wish->sigma % 10 != 0 ? wish->sigma % 10 : m->words;
+  m->unroll = wish->omega % 100 != 0 ? wish->omega % 100 : m->width <= m->span * m->team ? 8 : 4;
   m->threads = wish->block_threads != 0 ? wish->block_threads : 256;
   if (m->words < 1 || m->words > m->team || (m->unroll != 4 && m->unroll != 8) ||
       m->threads < 32 || m->threads > 1024 || m->threads % 32 != 0) {
@@ -30166,7 +30491,14 @@ static merbit_status mbi_many_size(merbit_plan *plan) {
   mbi_scan_size_rows(plan);
   parts = (s->tiles * (uint64_t)m->width + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS;
   s->fixup_blocks = s->fixup_blocks < parts ? parts : s->fixup_blocks;
-  m->resident = mbi_many_resident(plan);
+  m->resident = wish->omega / 100 != 0 ? wish->omega / 100 : mbi_many_resident(plan);
+  if (m->stages) {
+    const unsigned run = 32 * (unsigned)m->words, v = (unsigned)mbi_type_size(plan->type);
+    m->shared = (unsigned)(m->threads / 32 * m->stages) * (unsigned)(32 / m->team) * (4 * (run + 4) + v * (run + 16 / v));
+  }
+  if (m->rows == 2) {
+    m->shared = (unsigned)(m->threads / 32) * 512 * (4 + (unsigned)mbi_type_size(plan->type));
+  }
   return MERBIT_OK;
 }
 
@@ -30187,16 +30519,22 @@ static void mbi_many_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   mbi_preamble_define_int(preamble, "MBK_ONCE", plan->once);
   mbi_preamble_define_int(preamble, "MBK_THREADS", m->threads);
   mbi_preamble_define_int(preamble, "MBK_BLOCKS", m->resident);
+  mbi_preamble_define_int(preamble, "MBK_STAGES", m->stages);
+  mbi_preamble_define_int(preamble, "MBK_SPREAD", m->deal);
+  mbi_preamble_define_int(preamble, "MBK_PROBE", m->probe & 31);
+  mbi_preamble_define_int(preamble, "MBK_FAST", m->probe >> 5 & 1);
+  mbi_preamble_define_int(preamble, "MBK_ROWS", m->rows);
+  mbi_preamble_define_int(preamble, "MBK_OVER", plan->context->device.multiprocessors);
 }
 
 static merbit_status mbi_many_specialise(merbit_plan *plan) {
   mbi_many *m = &plan->many;
   const int copies = mbi_many_copies(plan), loose = m->span > 1 && !copies;
   const char *const names[] = {"mbk_scan_build", "mbk_many_product", "mbk_many_fixup",
-                               "mbk_many_loose", "mbk_many_collect", "mbk_many_spread"};
-  const int wanted[] = {1, 1, 1, loose, copies, copies};
+                               "mbk_many_loose", "mbk_many_collect", "mbk_many_spread", "mbk_many_rows"};
+  const int wanted[] = {1, 1, 1, loose, copies, copies, m->rows != 0};
   void **const places[] = {&plan->scan.build, &plan->scan.product, &plan->scan.fixup,
-                           &m->loose,         &m->collect,         &m->spread};
+                           &m->loose,         &m->collect,         &m->spread, &m->by_rows};
   mbi_preamble preamble;
   merbit_status status;
   size_t i;
@@ -30206,6 +30544,9 @@ static merbit_status mbi_many_specialise(merbit_plan *plan) {
     if (wanted[i]) {
       status = mbi_program_kernel(plan->context, &plan->program, names[i], places[i]);
     }
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_reserve_shared(plan->context, m->rows ? m->by_rows : plan->scan.product, "mbk_many_product", m->shared);
   }
   return status;
 }
@@ -30341,10 +30682,30 @@ static merbit_status mbi_many_launch_rows(merbit_plan *plan, mbi_devptr carries,
   arguments[12] = &s->tiles;
   arguments[13] = (void *)(uintptr_t)alpha;
   arguments[14] = (void *)(uintptr_t)beta;
+  if (m->rows) {
+    const uint64_t per = (uint64_t)(m->threads / m->team), processors = (uint64_t)plan->context->device.multiprocessors;
+    uint64_t blocks = (plan->device.rows + per - 1) / per;
+    const uint64_t unit = m->deal == 1 ? processors : m->deal == 3 ? 16 * processors : 1;
+    blocks = (blocks + unit - 1) / unit * unit;
+    arguments[0] = &plan->device.row_ptr;
+    arguments[1] = &plan->device.col_ind;
+    arguments[2] = &plan->device.values;
+    arguments[3] = &x;
+    arguments[4] = &x_step;
+    arguments[5] = &y;
+    arguments[6] = &ldy;
+    arguments[7] = &plan->device.rows;
+    arguments[8] = (void *)(uintptr_t)alpha;
+    arguments[9] = (void *)(uintptr_t)beta;
+    return mbi_device_launch_early(plan->context, m->by_rows, "mbk_many_rows", (int64_t)blocks, m->threads, m->shared, stream, arguments);
+  }
   if (s->blocks > 0) {
+    const uint64_t processors = (uint64_t)plan->context->device.multiprocessors;
+    const uint64_t unit = m->deal == 1 ? processors : m->deal == 3 ? 16 * processors : 1;
+    const uint64_t blocks = m->deal == 2 ? processors * (uint64_t)m->resident : (s->blocks + unit - 1) / unit * unit;
     status = mbi_device_launch_early(plan->context, packed ? s->product : m->loose,
                                      packed ? "mbk_many_product" : "mbk_many_loose",
-                                     (int64_t)s->blocks, m->threads, 0, stream, arguments);
+                                     (int64_t)blocks, m->threads, m->shared, stream, arguments);
   }
   if (status != MERBIT_OK || s->fixup_blocks == 0) {
     return status;

@@ -34,6 +34,14 @@
 #include "jit/device.cuh"
 #include "spmv/algebra.cuh"
 
+#ifndef MBK_STAGES
+#define MBK_STAGES 0
+#define MBK_SPREAD 0
+#define MBK_PROBE 0
+#define MBK_OVER 1
+#define MBK_ROWS 0
+#define MBK_FAST 0
+#endif
 #define MBK_STEPS (32 / MBK_TEAM * MBK_WORDS)
 #define MBK_PACK 1  // what belongs to the scan's own products
 #define MBK_DEPTH 5 // likewise
@@ -52,7 +60,7 @@
 
 // The runs of a tile to its rows, as in mbk_scan_commit: those that end in it are committed but
 // for the first, whose part goes to firsts[tile]; what follows the last to tails[tile].
-template <bool packed>
+template <bool packed, bool fresh>
 MBK_DEVICE void mbk_many_join(mbk_many_walk &walk, const mbk_u32 *row_id, mbk_u64 tile,
                               MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,
                               MBK_COMPUTE *tails, MBK_COMPUTE alpha, MBK_COMPUTE beta) {
@@ -90,7 +98,7 @@ MBK_DEVICE void mbk_many_join(mbk_many_walk &walk, const mbk_u32 *row_id, mbk_u6
     mbk_many_carry(firsts, tile, walk.head);
   } else if (ended) {
     const mbk_u64 row = MBK_ROW_OF(walk.first);
-    mbk_many_commit<packed>(y + row * ldy, walk.head, alpha, beta);
+    mbk_many_commit<packed, fresh>(y + row * ldy, walk.head, alpha, beta);
   }
   if (team == 32 / MBK_TEAM - 1) {
     mbk_many_carry(tails, tile, walk.sum);
@@ -110,19 +118,36 @@ MBK_DEVICE void mbk_many_ahead(const MBK_VECTOR *y, mbk_u64 ldy, const mbk_u32 *
   }
 }
 
+#if MBK_STAGES
+#define MBK_COLUMN_GAP (MBK_RUN + 4)
+#define MBK_VALUE_GAP (MBK_RUN + 16 / (int)sizeof(MBK_VALUE))
+#define MBK_STAGE_BYTES (32 / MBK_TEAM * (4 * MBK_COLUMN_GAP + (int)sizeof(MBK_VALUE) * MBK_VALUE_GAP))
+MBK_DEVICE void mbk_many_stage(unsigned char *stage, const mbk_i32 *col_ind, const MBK_VALUE *values) {
+  mbk_i32 *const columns = (mbk_i32 *)stage;
+  MBK_VALUE *const v = (MBK_VALUE *)(stage + 32 / MBK_TEAM * 4 * MBK_COLUMN_GAP);
+#pragma unroll
+  for (mbk_u32 i = 0; i < MBK_TILE_NONZEROS / 4; i += 32) {
+    const mbk_u32 k = 4 * (i + mbk_lane());
+    mbk_copy_ahead(columns + k + k / MBK_RUN * 4, col_ind + k);
+  }
+  const int n = 16 / sizeof(MBK_VALUE);
+#pragma unroll
+  for (mbk_u32 i = 0; i < MBK_TILE_NONZEROS / n; i += 32) {
+    const mbk_u32 k = n * (i + mbk_lane());
+    mbk_copy_ahead(v + k + k / MBK_RUN * n, values + k);
+  }
+}
+#endif
+
 // A warp's tile. x_step: bytes from row to row of X; ldy: elements from row to row of Y.
-template <bool packed>
+template <bool packed, bool fresh>
 MBK_DEVICE void mbk_many_tile(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
                               const mbk_u32 *row_id, const mbk_i32 *col_ind,
                               const MBK_VALUE *values, const MBK_VECTOR *x, mbk_u32 x_step,
                               MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,
                               MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_COMPUTE alpha,
-                              MBK_COMPUTE beta) {
-  const mbk_u64 tile = (mbk_u64)mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;
+                              MBK_COMPUTE beta, const mbk_u64 tile, unsigned char *stage, mbk_u64 ahead, unsigned char *stage_ahead) {
   const mbk_u32 lane = mbk_lane(), team = lane / MBK_TEAM;
-  if (tile >= tiles) {
-    return;
-  }
   const mbk_u64 begin = tile * MBK_TILE_NONZEROS + team * MBK_RUN;
   const mbk_u32 ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;
   const mbk_u32 from = mbk_load(tile_row + tile), to = mbk_load(tile_row + tile + 1);
@@ -137,20 +162,92 @@ MBK_DEVICE void mbk_many_tile(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
   }
   walk.first = walk.rank = from + mbk_shuffle(MBK_ALL, before, (int)(team * MBK_WORDS), 32);
   walk.row = 0; // is that of the first row end but one
-  if (!MBK_COLUMNS && beta != (MBK_COMPUTE)0) {
+  if (!MBK_COLUMNS && !fresh && beta != (MBK_COMPUTE)0) {
     mbk_many_ahead(y, ldy, row_id, from, to);
   }
+#if MBK_STAGES
+  if (packed && alpha != (MBK_COMPUTE)0 && (tile + 1) * MBK_TILE_NONZEROS <= nnz) {
+#if MBK_STAGES == 1
+    mbk_warp_sync(MBK_ALL);
+    mbk_many_stage(stage, col_ind + tile * MBK_TILE_NONZEROS, values + tile * MBK_TILE_NONZEROS);
+#endif
+    mbk_copy_wait();
+    mbk_warp_sync(MBK_ALL);
+#if MBK_STAGES == 2
+    if ((ahead + 1) * MBK_TILE_NONZEROS <= nnz) {
+      mbk_many_stage(stage_ahead, col_ind + ahead * MBK_TILE_NONZEROS, values + ahead * MBK_TILE_NONZEROS);
+    }
+#endif
+    mbk_await_for(x);
+    mbk_many_run_staged<fresh>((const mbk_i32 *)stage + team * MBK_COLUMN_GAP, (const MBK_VALUE *)(stage + 32 / MBK_TEAM * 4 * MBK_COLUMN_GAP) + team * MBK_VALUE_GAP,
+                               ends, x, x_step, walk, row_id, to, y, ldy, alpha, beta);
+  } else
+#endif
   if (alpha != (MBK_COMPUTE)0 && (tile + 1) * MBK_TILE_NONZEROS <= nnz) {
-    mbk_many_run<packed, true>(col_ind + begin, MBK_PATTERN ? values : values + begin, MBK_RUN,
+    mbk_many_run<packed, true, fresh>(col_ind + begin, MBK_PATTERN ? values : values + begin, MBK_RUN,
                                ends, x, x_step, walk, row_id, to, y, ldy, alpha, beta);
   } else { // with alpha 0 nothing is read of the matrix or of X
     const mbk_u64 behind = begin < nnz && alpha != (MBK_COMPUTE)0 ? nnz - begin : 0;
     const mbk_u32 count = behind < MBK_RUN ? (mbk_u32)behind : MBK_RUN;
     const mbk_u64 at = count > 0 ? begin : 0;
-    mbk_many_run<packed, false>(col_ind + at, MBK_PATTERN ? values : values + at, count, ends,
+    mbk_many_run<packed, false, fresh>(col_ind + at, MBK_PATTERN ? values : values + at, count, ends,
                                 x, x_step, walk, row_id, to, y, ldy, alpha, beta);
   }
-  mbk_many_join<packed>(walk, row_id, tile, y, ldy, firsts, tails, alpha, beta);
+  mbk_many_join<packed, fresh>(walk, row_id, tile, y, ldy, firsts, tails, alpha, beta);
+}
+
+template <bool packed, bool fresh>
+MBK_DEVICE void mbk_many_tiles(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
+                              const mbk_u32 *row_id, const mbk_i32 *col_ind,
+                              const MBK_VALUE *values, const MBK_VECTOR *x, mbk_u32 x_step,
+                              MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,
+                              MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_COMPUTE alpha,
+                              MBK_COMPUTE beta) {
+  const mbk_u32 warps = MBK_THREADS / 32, warp = mbk_thread() / 32;
+#if MBK_STAGES
+  MBK_SHARED_MEMORY(shared);
+  unsigned char *const stage = shared + warp * MBK_STAGES * MBK_STAGE_BYTES;
+#else
+  unsigned char *const stage = nullptr;
+#endif
+#if MBK_SPREAD == 2
+  const mbk_u32 each = ((mbk_u32)tiles + mbk_grid() - 1) / mbk_grid();
+  const mbk_u64 behind = (mbk_u64)(mbk_block() + 1) * each, until = behind < tiles ? behind : tiles;
+#if MBK_STAGES == 2
+  {
+  const mbk_u64 tile = (mbk_u64)mbk_block() * each + warp;
+  if (packed && alpha != (MBK_COMPUTE)0 && tile < until && (tile + 1) * MBK_TILE_NONZEROS <= nnz)
+    mbk_many_stage(stage, col_ind + tile * MBK_TILE_NONZEROS, values + tile * MBK_TILE_NONZEROS);
+  }
+  mbk_u32 turn = 0;
+#endif
+#pragma unroll 1
+  for (mbk_u64 tile = (mbk_u64)mbk_block() * each + warp; tile < until; tile += warps) {
+#if MBK_STAGES == 2
+    mbk_many_tile<packed, fresh>(row_ends, tile_row, row_id, col_ind, values, x, x_step, y, ldy, firsts,
+                      tails, nnz, tiles, alpha, beta, tile, stage + turn * MBK_STAGE_BYTES, tile + warps < until ? tile + warps : nnz, stage + (turn ^ 1) * MBK_STAGE_BYTES);
+    turn ^= 1;
+#else
+    mbk_many_tile<packed, fresh>(row_ends, tile_row, row_id, col_ind, values, x, x_step, y, ldy, firsts,
+                      tails, nnz, tiles, alpha, beta, tile, stage, 0, stage);
+#endif
+  }
+#else
+#if MBK_SPREAD == 1
+  const mbk_u32 blocks = ((mbk_u32)tiles + warps - 1) / warps, each = (blocks + MBK_OVER - 1) / MBK_OVER;
+  const mbk_u32 block = mbk_block() % MBK_OVER * each + mbk_block() / MBK_OVER;
+#elif MBK_SPREAD == 3 // pieces of 16 blocks to a multiprocessor
+  const mbk_u32 b = mbk_block(), wave = b / (MBK_OVER * 16), in = b % (MBK_OVER * 16);
+  const mbk_u32 block = wave * (MBK_OVER * 16) + in % MBK_OVER * 16 + in / MBK_OVER;
+#else
+  const mbk_u32 block = mbk_block();
+#endif
+  const mbk_u64 tile = (mbk_u64)block * warps + warp;
+  if (tile < tiles) {
+    mbk_many_tile<packed, fresh>(row_ends, tile_row, row_id, col_ind, values, x, x_step, y, ldy, firsts,
+                      tails, nnz, tiles, alpha, beta, tile, stage, 0, stage);
+  }
+#endif
 }
 
 // Launch: one warp per tile. mbk_many_fixup follows. Where MBK_COLUMNS, x and y are copies by
@@ -162,7 +259,14 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
                      MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {
   mbk_release();
   MBK_SCALARS_LOAD;
-  mbk_many_tile<true>(row_ends, tile_row, row_id, col_ind, values, x, x_step, y, ldy, firsts,
+#if MBK_FAST
+  if (!MBK_COLUMNS && beta == (MBK_COMPUTE)0) {
+  mbk_many_tiles<true, true>(row_ends, tile_row, row_id, col_ind, values, x, x_step, y, ldy, firsts,
+                      tails, nnz, tiles, alpha, beta);
+  return;
+  }
+#endif
+  mbk_many_tiles<true, false>(row_ends, tile_row, row_id, col_ind, values, x, x_step, y, ldy, firsts,
                       tails, nnz, tiles, alpha, beta);
 }
 
@@ -175,8 +279,134 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
                    MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {
   mbk_release();
   MBK_SCALARS_LOAD;
-  mbk_many_tile<false>(row_ends, tile_row, row_id, col_ind, values, x, x_step, y, ldy, firsts,
+  mbk_many_tiles<false, false>(row_ends, tile_row, row_id, col_ind, values, x, x_step, y, ldy, firsts,
                        tails, nnz, tiles, alpha, beta);
+}
+#endif
+
+#if MBK_ROWS
+#define MBK_EACH (MBK_UNROLL / MBK_TEAM)
+#define MBK_ROOM 512 // nonzeros that a warp stages
+template <bool full> MBK_DEVICE void mbk_rows_add(const mbk_i32 *column, const MBK_VALUE *value, mbk_i32 left, const MBK_VECTOR *x, mbk_u32 x_step, mbk_many_row &sum) {
+  mbk_many_pack factor[MBK_UNROLL][MBK_CHUNKS];
+#pragma unroll
+  for (mbk_u32 c = 0; c < MBK_CHUNKS; c++) {
+    const unsigned char *const from = (const unsigned char *)(x + mbk_many_source(c));
+#pragma unroll
+    for (int u = 0; u < MBK_UNROLL; u++) {
+      const MBK_VECTOR *const at = (const MBK_VECTOR *)(from + (mbk_u64)(mbk_u32)(column[u] - MBK_BASE) * x_step);
+      factor[u][c] = mbk_many_load<true>(at);
+    }
+  }
+#pragma unroll
+  for (int u = 0; u < MBK_UNROLL; u++) {
+    if (full || u < left) {
+#pragma unroll
+      for (int c = 0; c < MBK_CHUNKS; c++) {
+#pragma unroll
+        for (int j = 0; j < MBK_SPAN; j++) {
+#if MBK_FAST
+          sum[c][j] = sizeof(MBK_COMPUTE) == 4 ? (MBK_COMPUTE)__fmaf_rn(mbk_value(value[u]), factor[u][c].at[j], sum[c][j]) : (MBK_COMPUTE)__fma_rn(mbk_value(value[u]), factor[u][c].at[j], sum[c][j]);
+#else
+          sum[c][j] = MBK_ADD(sum[c][j], MBK_MUL(mbk_value(value[u]), factor[u][c].at[j]));
+#endif
+        }
+      }
+    }
+  }
+}
+MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
+    mbk_many_rows(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, const MBK_VALUE *values,
+                  const MBK_VECTOR *x, mbk_u32 x_step, MBK_VECTOR *y, mbk_u64 ldy, mbk_u64 rows,
+                  MBK_SCALAR_PARAMETERS) {
+  mbk_release();
+  MBK_SCALARS_LOAD;
+  const mbk_u32 per = MBK_THREADS / MBK_TEAM, lane = mbk_lane(), l = lane % MBK_TEAM;
+#if MBK_SPREAD == 1
+  const mbk_u32 blocks = ((mbk_u32)rows + per - 1) / per, each = (blocks + MBK_OVER - 1) / MBK_OVER;
+  const mbk_u32 block = mbk_block() % MBK_OVER * each + mbk_block() / MBK_OVER;
+#elif MBK_SPREAD == 3
+  const mbk_u32 b = mbk_block(), wave = b / (MBK_OVER * 16), in = b % (MBK_OVER * 16);
+  const mbk_u32 block = wave * (MBK_OVER * 16) + in % MBK_OVER * 16 + in / MBK_OVER;
+#else
+  const mbk_u32 block = mbk_block();
+#endif
+  const mbk_u64 row = (mbk_u64)block * per + mbk_thread() / MBK_TEAM;
+  const bool there = row < rows;
+  const MBK_ROW_PTR start = mbk_load(row_ptr + (there ? row : rows)), end = there && alpha != (MBK_COMPUTE)0 ? mbk_load(row_ptr + row + 1) : start;
+  mbk_i32 left = (mbk_i32)(end - start);
+  mbk_many_row sum;
+#pragma unroll
+  for (int c = 0; c < MBK_CHUNKS; c++) {
+#pragma unroll
+    for (int j = 0; j < MBK_SPAN; j++) {
+      sum[c][j] = MBK_ZERO;
+    }
+  }
+#if MBK_ROWS == 2
+  MBK_SHARED_MEMORY(shared);
+  mbk_i32 *const s_columns = (mbk_i32 *)(shared + mbk_thread() / 32 * MBK_ROOM * (4 + sizeof(MBK_VALUE)));
+  MBK_VALUE *const s_values = (MBK_VALUE *)(s_columns + MBK_ROOM);
+  const mbk_u32 first = ((mbk_u32)mbk_shuffle(MBK_ALL, start, 0, 32) - MBK_BASE) & ~3u;
+  const mbk_u32 last = (mbk_u32)mbk_shuffle(MBK_ALL, end, 31, 32) - MBK_BASE;
+  if (last - first <= MBK_ROOM) { // reads a little beyond the last
+    for (mbk_u32 k = 4 * lane; k < last - first; k += 128) mbk_copy_ahead(s_columns + k, col_ind + first + k);
+    const mbk_u32 n = 16 / sizeof(MBK_VALUE);
+    for (mbk_u32 k = n * lane; k < last - first; k += 32 * n) mbk_copy_ahead(s_values + k, values + first + k);
+    mbk_copy_wait();
+    mbk_warp_sync(MBK_ALL);
+    mbk_await_for(x);
+    const mbk_i32 *column = s_columns + (start - MBK_BASE - first);
+    const MBK_VALUE *value = s_values + (start - MBK_BASE - first);
+    mbk_i32 c[MBK_UNROLL];
+    MBK_VALUE v[MBK_UNROLL];
+#pragma unroll
+    for (int u = 0; u < MBK_UNROLL; u++) { c[u] = MBK_BASE; v[u] = (MBK_VALUE)0; }
+#pragma unroll 1
+    for (; left > 0; left -= MBK_UNROLL, column += MBK_UNROLL, value += MBK_UNROLL) {
+#pragma unroll
+      for (int u = 0; u < MBK_UNROLL; u++) {
+        if (u < left) { c[u] = column[u]; v[u] = value[u]; }
+      }
+      mbk_rows_add<false>(c, v, left, x, x_step, sum);
+    }
+  } else
+#endif
+  {
+    mbk_i32 own_column[MBK_EACH];
+    MBK_VALUE own_value[MBK_EACH];
+    const mbk_i32 *column = col_ind + (start - MBK_BASE) + l;
+    const MBK_VALUE *value = values + (start - MBK_BASE) + l;
+#pragma unroll
+    for (int i = 0; i < MBK_EACH; i++) {
+      own_column[i] = MBK_BASE;
+      own_value[i] = (MBK_VALUE)0;
+      if ((mbk_i32)l + i * MBK_TEAM < left) { own_column[i] = MBK_MATRIX_LOAD(column + i * MBK_TEAM); own_value[i] = MBK_MATRIX_LOAD(value + i * MBK_TEAM); }
+    }
+    mbk_await_for(x);
+#pragma unroll 1
+    while (mbk_ballot(MBK_ALL, left > 0) != 0) {
+      mbk_i32 c[MBK_UNROLL];
+      MBK_VALUE v[MBK_UNROLL];
+#pragma unroll
+      for (int u = 0; u < MBK_UNROLL; u++) {
+        c[u] = mbk_shuffle(MBK_ALL, own_column[u / MBK_TEAM], u % MBK_TEAM, MBK_TEAM);
+        v[u] = mbk_shuffle(MBK_ALL, own_value[u / MBK_TEAM], u % MBK_TEAM, MBK_TEAM);
+      }
+      column += MBK_UNROLL;
+      value += MBK_UNROLL;
+#pragma unroll
+      for (int i = 0; i < MBK_EACH; i++) {
+        if ((mbk_i32)l + i * MBK_TEAM + MBK_UNROLL < left) { own_column[i] = MBK_MATRIX_LOAD(column + i * MBK_TEAM); own_value[i] = MBK_MATRIX_LOAD(value + i * MBK_TEAM); }
+      }
+      mbk_rows_add<false>(c, v, left, x, x_step, sum);
+      left -= MBK_UNROLL;
+    }
+  }
+  if (there) {
+    mbk_await();
+    mbk_many_commit<true, false>(y + row * ldy, sum, alpha, beta);
+  }
 }
 #endif
 
