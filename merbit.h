@@ -3226,6 +3226,13 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "MBK_DEVICE double mbk_multiply(double a, double b) {\n"
   "  return __dmul_rn(a, b);\n"
   "}\n"
+  "// a b + c, rounded once.\n"
+  "MBK_DEVICE float mbk_fused(float a, float b, float c) {\n"
+  "  return __fmaf_rn(a, b, c);\n"
+  "}\n"
+  "MBK_DEVICE double mbk_fused(double a, double b, double c) {\n"
+  "  return __fma_rn(a, b, c);\n"
+  "}\n"
   "\n"
   "// The nearest half, as its bits, and what such bits stand for: without CUDA's header for\n"
   "// halves.\n"
@@ -3254,12 +3261,12 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "MBK_DEVICE int mbk_popcount(mbk_u64 bits) {\n"
   "  return __popcll(bits);\n"
   "}\n"
-  "\n"
+  "\n",
   "// The old value.\n"
   "template <class T> MBK_DEVICE T mbk_atomic_add(T *address, T value) {\n"
   "  return atomicAdd(address, value);\n"
   "}\n"
-  "// `value` if it was `expected`; the old value.\n",
+  "// `value` if it was `expected`; the old value.\n"
   "MBK_DEVICE mbk_u32 mbk_atomic_swap_if(mbk_u32 *address, mbk_u32 expected, mbk_u32 value) {\n"
   "  return atomicCAS(address, expected, value);\n"
   "}\n"
@@ -3304,7 +3311,7 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "    bits.four = __ldg((const uint4 *)address);\n"
   "  } else if (sizeof(T) * N == 8) {\n"
   "    bits.two = __ldg((const uint2 *)address);\n"
-  "  } else if (sizeof(T) * N == 2) {\n"
+  "  } else if (sizeof(T) * N == 2) {\n",
   "    bits.half = __ldg((const unsigned short *)address);\n"
   "  } else {\n"
   "    bits.one = __ldg((const unsigned *)address);\n"
@@ -3312,7 +3319,7 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "  return bits.pack;\n"
   "}\n"
   "\n"
-  "// As mbk_load_once.\n",
+  "// As mbk_load_once.\n"
   "template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_once(const T *address) {\n"
   "  mbk_pack_bits<T, N> bits;\n"
   "  if (sizeof(T) * N == 16) {\n"
@@ -3351,11 +3358,11 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "\n"
   "// Kernels that the host launches early (mbi_device_launch_early) start while what comes before\n"
   "// them in the stream still runs. Until mbk_await they may read what only a plan's making\n"
-  "// writes; nothing else, and they may write nothing. Every kernel of them waits, so that what is\n"
+  "// writes; nothing else, and they may write nothing. Every kernel of them waits, so that what is\n",
   "// complete behind one kernel is so behind all after it.\n"
   "MBK_DEVICE void mbk_await() {\n"
   "#if __CUDA_ARCH__ >= 900\n"
-  "  asm volatile(\"griddepcontrol.wait;\" : : : \"memory\");\n",
+  "  asm volatile(\"griddepcontrol.wait;\" : : : \"memory\");\n"
   "#endif\n"
   "}\n"
   "// The same; `data`, which earlier work may have written, can then be loaded as what nobody\n"
@@ -8356,738 +8363,12 @@ static const char *const mbi_source_spmv_cb_cu[] = {
   "}\n",
   NULL};
 
-static const char *const mbi_source_spmv_many_run_cuh[] = {
-  "// A team's run of nonzeros, and what a lane holds of rows of X and Y: part of spmv/many.cu,\n"
-  "// whose macros it uses.\n"
+static const char *const mbi_source_spmv_many_copies_cuh[] = {
+  "// X and Y that come column by column pass through copies by rows: part of spmv/many.cu and\n"
+  "// many_rows.cu.\n"
   "#ifndef MBK_CHUNKS\n"
-  "#error \"include spmv/many.cu, which opens with the list of macros\"\n"
+  "#error \"include spmv/many_lane.cuh before\"\n"
   "#endif\n"
-  "\n"
-  "// What a lane has of a row of X or Y.\n"
-  "typedef MBK_COMPUTE mbk_many_row[MBK_CHUNKS][MBK_SPAN];\n"
-  "typedef mbk_pack<MBK_VECTOR, MBK_SPAN> mbk_many_pack;\n"
-  "\n"
-  "// A lane's first column of a chunk. Lanes beyond the last column take the first ones, whose\n"
-  "// sums they do not write.\n"
-  "MBK_DEVICE mbk_u32 mbk_many_column(mbk_u32 chunk) {\n"
-  "  return (chunk * MBK_TEAM + mbk_lane() % MBK_TEAM) * MBK_SPAN;\n"
-  "}\n"
-  "MBK_DEVICE mbk_u32 mbk_many_source(mbk_u32 chunk) {\n"
-  "  const mbk_u32 column = mbk_many_column(chunk);\n"
-  "  return column < MBK_WIDTH ? column : 0;\n"
-  "}\n"
-  "\n"
-  "// `packed`: rows of X and Y start at multiples of what a lane loads at once.\n"
-  "template <bool packed> MBK_DEVICE mbk_many_pack mbk_many_load(const MBK_VECTOR *from) {\n"
-  "  mbk_many_pack pack;\n"
-  "  if (packed) {\n"
-  "    return mbk_load_pack<MBK_VECTOR, MBK_SPAN>(from);\n"
-  "  }\n"
-  "#pragma unroll\n"
-  "  for (int j = 0; j < MBK_SPAN; j++) {\n"
-  "    pack.at[j] = mbk_load(from + j);\n"
-  "  }\n"
-  "  return pack;\n"
-  "}\n"
-  "\n"
-  "// ---- From sums to rows of Y\n"
-  "// ---------------------------------------------------------------------\n"
-  "\n"
-  "// One row of Y, which begins at `y`, but for a copy whose elements are still to be scaled.\n"
-  "template <bool packed, bool fresh>\n"
-  "MBK_DEVICE void mbk_many_commit(MBK_VECTOR *y, const mbk_many_row &sum, MBK_COMPUTE alpha,\n"
-  "                                MBK_COMPUTE beta) {\n"
-  "#pragma unroll\n"
-  "  for (mbk_u32 c = 0; c < MBK_CHUNKS; c++) {\n"
-  "    const mbk_u32 column = mbk_many_column(c);\n",
-  "    if (MBK_CHUNKS * MBK_TEAM * MBK_SPAN == MBK_WIDTH || column < MBK_WIDTH) {\n"
-  "      MBK_VECTOR *const to = y + column;\n"
-  "      mbk_many_pack result = {};\n"
-  "      if (!MBK_COLUMNS && packed && !fresh && beta != (MBK_COMPUTE)0) {\n"
-  "        result = *(const mbk_many_pack *)to;\n"
-  "      }\n"
-  "#pragma unroll\n"
-  "      for (int j = 0; j < MBK_SPAN; j++) {\n"
-  "        const MBK_COMPUTE final = MBK_ADD(MBK_ZERO, sum[c][j]);\n"
-  "        result.at[j] = MBK_COLUMNS ? (MBK_VECTOR) final\n"
-  "                       : fresh ? (MBK_VECTOR)(alpha * final) : packed    ? MBK_RESULT(final, result.at[j])\n"
-  "                                   : MBK_RESULT(final, to[j]);\n"
-  "      }\n"
-  "      if (packed) {\n"
-  "        mbk_store_pack(to, result);\n"
-  "      } else {\n"
-  "#pragma unroll\n"
-  "        for (int j = 0; j < MBK_SPAN; j++) {\n"
-  "          to[j] = result.at[j];\n"
-  "        }\n"
-  "      }\n"
-  "    }\n"
-  "  }\n"
-  "}\n"
-  "\n"
-  "// What a tile leaves for mbk_many_fixup.\n"
-  "MBK_DEVICE void mbk_many_carry(MBK_COMPUTE *carries, mbk_u64 tile, const mbk_many_row &sum) {\n"
-  "#pragma unroll\n"
-  "  for (mbk_u32 c = 0; c < MBK_CHUNKS; c++) {\n"
-  "#pragma unroll\n"
-  "    for (mbk_u32 j = 0; j < MBK_SPAN; j++) {\n"
-  "      if (mbk_many_column(c) < MBK_WIDTH) {\n"
-  "        carries[tile * MBK_WIDTH + mbk_many_column(c) + j] = sum[c][j];\n"
-  "      }\n"
-  "    }\n"
-  "  }\n"
-  "}\n"
-  "\n"
-  "// ---- A run\n"
-  "// --------------------------------------------------------------------------------------\n"
-  "\n"
-  "// Columns and values of MBK_UNROLL neighbours, of which the first `left` are there.\n"
-  "struct mbk_many_batch {\n"
-  "  mbk_i32 column[MBK_UNROLL];\n"
-  "#if !MBK_PATTERN\n"
-  "  MBK_VALUE value[MBK_UNROLL];\n"
-  "#endif\n"
-  "};\n"
-  "\n"
-  "template <bool full, class T>\n"
-  "MBK_DEVICE void mbk_many_read(const T *from, mbk_u32 left, T (&some)[MBK_UNROLL]) {\n",
-  "  const int at_once = 16 / sizeof(T);\n"
-  "  if (full && MBK_ALIGNED) {\n"
-  "#pragma unroll\n"
-  "    for (int u = 0; u < MBK_UNROLL; u += at_once) {\n"
-  "      const mbk_pack<T, at_once> pack = MBK_PACK_LOAD<T, at_once>(from + u);\n"
-  "#pragma unroll\n"
-  "      for (int j = 0; j < at_once; j++) {\n"
-  "        some[u + j] = pack.at[j];\n"
-  "      }\n"
-  "    }\n"
-  "  } else {\n"
-  "#pragma unroll\n"
-  "    for (mbk_u32 u = 0; u < MBK_UNROLL; u++) {\n"
-  "      some[u] = full || u < left ? MBK_MATRIX_LOAD(from + u) : (T)0;\n"
-  "    }\n"
-  "  }\n"
-  "}\n"
-  "\n"
-  "template <bool full>\n"
-  "MBK_DEVICE void mbk_many_take(const mbk_i32 *col_ind, const MBK_VALUE *values, mbk_u32 at,\n"
-  "                              mbk_u32 count, mbk_many_batch &batch) {\n"
-  "  const mbk_u32 left = at < count ? count - at : 0;\n"
-  "  mbk_many_read<full>(col_ind + at, left, batch.column);\n"
-  "#if !MBK_PATTERN\n"
-  "  mbk_many_read<full>(values + at, left, batch.value);\n"
-  "#else\n"
-  "  (void)values;\n"
-  "#endif\n"
-  "}\n"
-  "\n"
-  "#if MBK_STAGES\n"
-  "// The same from what a warp has staged.\n"
-  "template <class T>\n"
-  "MBK_DEVICE void mbk_many_read_staged(const T *from, T (&some)[MBK_UNROLL]) {\n"
-  "  const int at_once = 16 / sizeof(T);\n"
-  "#pragma unroll\n"
-  "  for (int u = 0; u < MBK_UNROLL; u += at_once) {\n"
-  "    const mbk_pack<T, at_once> pack = *(const mbk_pack<T, at_once> *)(from + u);\n"
-  "#pragma unroll\n"
-  "    for (int j = 0; j < at_once; j++) {\n"
-  "      some[u + j] = pack.at[j];\n"
-  "    }\n"
-  "  }\n"
-  "}\n"
-  "#endif\n"
-  "\n"
-  "// Where a team is: what is open of the row `rank`, and what it had of the first row that ended.\n"
-  "struct mbk_many_walk {\n"
-  "  mbk_many_row sum, head;\n"
-  "  mbk_u32 rank, first; // of the run\n"
-  "  mbk_u32 row;         // that `rank` stands for\n"
-  "};\n"
-  "\n",
-  "// A row ends. Row numbers are loaded one row ahead, for no commit is to wait for memory; `to`\n"
-  "// is the rank behind the tile's last row end.\n"
-  "template <bool packed, bool fresh>\n"
-  "MBK_DEVICE void mbk_many_end(mbk_many_walk &walk, const mbk_u32 *row_id, mbk_u32 to,\n"
-  "                             MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
-  "  const bool first = walk.rank == walk.first;\n"
-  "  if (!first) {\n"
-  "    mbk_many_commit<packed, fresh>(y + walk.row * ldy, walk.sum, alpha, beta);\n"
-  "  }\n"
-  "  walk.rank++;\n"
-  "#if MBK_EMPTY_ROWS\n"
-  "  walk.row = walk.rank < to ? MBK_ROW_OF(walk.rank) : 0;\n"
-  "#else\n"
-  "  walk.row = walk.rank;\n"
-  "  (void)row_id;\n"
-  "  (void)to;\n"
-  "#endif\n"
-  "#pragma unroll\n"
-  "  for (int c = 0; c < MBK_CHUNKS; c++) {\n"
-  "#pragma unroll\n"
-  "    for (int j = 0; j < MBK_SPAN; j++) {\n"
-  "      walk.head[c][j] = first ? walk.sum[c][j] : walk.head[c][j];\n"
-  "      walk.sum[c][j] = MBK_ZERO;\n"
-  "    }\n"
-  "  }\n"
-  "}\n"
-  "\n"
-  "// The sums over a batch; bit u of `ends` says that a row ends with nonzero u.\n"
-  "template <bool packed, bool full, bool fresh>\n"
-  "MBK_DEVICE void mbk_many_add(const mbk_many_batch &batch, mbk_u32 left, mbk_u32 ends,\n"
-  "                             const MBK_VECTOR *x, mbk_u32 x_step, mbk_many_walk &walk,\n"
-  "                             const mbk_u32 *row_id, mbk_u32 to, MBK_VECTOR *y, mbk_u64 ldy,\n"
-  "                             MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
-  "  mbk_many_pack factor[MBK_UNROLL][MBK_CHUNKS];\n"
-  "#pragma unroll\n"
-  "  for (mbk_u32 c = 0; c < MBK_CHUNKS; c++) {\n"
-  "    const unsigned char *const from = (const unsigned char *)(x + mbk_many_source(c));\n"
-  "#pragma unroll\n"
-  "    for (mbk_u32 u = 0; u < MBK_UNROLL; u++) {\n",
-  "      const mbk_u32 k = (mbk_u32)(MBK_PROBE & 2 ? batch.column[u] & 1023 : MBK_PROBE & 16 ? batch.column[u] & 7 : batch.column[u] - MBK_BASE);\n"
-  "      const MBK_VECTOR *const at = (const MBK_VECTOR *)(from + (mbk_u64)k * x_step);\n"
-  "      if (full || u < left) {\n"
-  "        if (MBK_PROBE & 4) {\n"
-  "          for (int j = 0; j < MBK_SPAN; j++) factor[u][c].at[j] = (MBK_VECTOR)batch.column[u];\n"
-  "        } else\n"
-  "        factor[u][c] = mbk_many_load<packed>(at);\n"
-  "      }\n"
-  "    }\n"
-  "  }\n"
-  "#if MBK_FAST\n"
-  "  const mbk_u32 own = ends & ((1u << MBK_UNROLL) - 1), until = own ^ (own - 1);\n"
-  "  if (mbk_ballot(MBK_ALL, (own & ~until) != 0) == 0) {\n"
-  "    mbk_many_row behind;\n"
-  "#pragma unroll\n"
-  "    for (int c = 0; c < MBK_CHUNKS; c++) {\n"
-  "#pragma unroll\n"
-  "      for (int j = 0; j < MBK_SPAN; j++) {\n"
-  "        behind[c][j] = MBK_ZERO;\n"
-  "      }\n"
-  "    }\n"
-  "#pragma unroll\n"
-  "    for (mbk_u32 u = 0; u < MBK_UNROLL; u++) {\n"
-  "#pragma unroll\n"
-  "      for (int c = 0; c < MBK_CHUNKS; c++) {\n"
-  "#pragma unroll\n"
-  "        for (int j = 0; j < MBK_SPAN; j++) {\n"
-  "#if MBK_PATTERN\n"
-  "          const MBK_COMPUTE product = (MBK_COMPUTE)factor[u][c].at[j];\n"
-  "#else\n"
-  "          const MBK_COMPUTE product = MBK_MUL(mbk_value(batch.value[u]), factor[u][c].at[j]);\n"
-  "#endif\n"
-  "          if (until >> u & 1) {\n"
-  "            if (full || u < left)\n"
-  "              walk.sum[c][j] = MBK_ADD(walk.sum[c][j], product);\n"
-  "          } else {\n"
-  "            if (full || u < left)\n"
-  "              behind[c][j] = MBK_ADD(behind[c][j], product);\n"
-  "          }\n"
-  "        }\n"
-  "      }\n"
-  "    }\n"
-  "    if (own != 0) {\n"
-  "      mbk_many_end<packed, fresh>(walk, row_id, to, y, ldy, alpha, beta);\n"
-  "#pragma unroll\n"
-  "      for (int c = 0; c < MBK_CHUNKS; c++) {\n"
-  "#pragma unroll\n",
-  "        for (int j = 0; j < MBK_SPAN; j++) {\n"
-  "          walk.sum[c][j] = behind[c][j];\n"
-  "        }\n"
-  "      }\n"
-  "    }\n"
-  "    return;\n"
-  "  }\n"
-  "#endif\n"
-  "#pragma unroll\n"
-  "  for (mbk_u32 u = 0; u < MBK_UNROLL; u++) {\n"
-  "    if (full || u < left) {\n"
-  "#pragma unroll\n"
-  "      for (int c = 0; c < MBK_CHUNKS; c++) {\n"
-  "#pragma unroll\n"
-  "        for (int j = 0; j < MBK_SPAN; j++) {\n"
-  "#if MBK_PATTERN\n"
-  "          const MBK_COMPUTE product = (MBK_COMPUTE)factor[u][c].at[j];\n"
-  "#else\n"
-  "          const MBK_COMPUTE product = MBK_MUL(mbk_value(batch.value[u]), factor[u][c].at[j]);\n"
-  "#endif\n"
-  "          walk.sum[c][j] = MBK_ADD(walk.sum[c][j], product);\n"
-  "        }\n"
-  "      }\n"
-  "    }\n"
-  "    if (!(MBK_PROBE & 1) && (ends >> u & 1)) {\n"
-  "      mbk_many_end<packed, fresh>(walk, row_id, to, y, ldy, alpha, beta);\n"
-  "    }\n"
-  "  }\n"
-  "}\n"
-  "\n"
-  "// A team's run, of which `count` nonzeros are there to multiply: col_ind and values begin with\n"
-  "// it. `ends` are the tile's words, a lane each. Columns and values are loaded a batch ahead.\n"
-  "template <bool packed, bool full, bool fresh>\n"
-  "MBK_DEVICE void mbk_many_run(const mbk_i32 *col_ind, const MBK_VALUE *values, mbk_u32 count,\n"
-  "                             mbk_u32 ends, const MBK_VECTOR *x, mbk_u32 x_step,\n"
-  "                             mbk_many_walk &walk, const mbk_u32 *row_id, mbk_u32 to,\n"
-  "                             MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
-  "  mbk_many_batch batch, next;\n"
-  "  mbk_many_take<full>(col_ind, values, 0, count, next);\n"
-  "  mbk_await_for(x);\n"
-  "#pragma unroll 1\n"
-  "  for (mbk_u32 w = 0; w < MBK_WORDS; w++) {\n"
-  "    const mbk_u32 word =\n"
-  "        mbk_shuffle(MBK_ALL, ends, (int)(mbk_lane() / MBK_TEAM * MBK_WORDS + w), 32);\n"
-  "#pragma unroll 1\n",
-  "    for (mbk_u32 bit = 0; bit < 32; bit += MBK_UNROLL) {\n"
-  "      const mbk_u32 at = 32 * w + bit;\n"
-  "      batch = next;\n"
-  "      if (at + MBK_UNROLL < MBK_RUN) {\n"
-  "        mbk_many_take<full>(col_ind, values, at + MBK_UNROLL, count, next);\n"
-  "      }\n"
-  "      mbk_many_add<packed, full, fresh>(batch, at < count ? count - at : 0, word >> bit, x, x_step,\n"
-  "                                 walk, row_id, to, y, ldy, alpha, beta);\n"
-  "    }\n"
-  "  }\n"
-  "}\n"
-  "\n"
-  "#if MBK_STAGES\n"
-  "template <bool fresh>\n"
-  "MBK_DEVICE void mbk_many_run_staged(const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
-  "                             mbk_u32 ends, const MBK_VECTOR *x, mbk_u32 x_step,\n"
-  "                             mbk_many_walk &walk, const mbk_u32 *row_id, mbk_u32 to,\n"
-  "                             MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
-  "  mbk_many_batch batch;\n"
-  "#pragma unroll 1\n"
-  "  for (mbk_u32 w = 0; w < MBK_WORDS; w++) {\n"
-  "    const mbk_u32 word =\n"
-  "        mbk_shuffle(MBK_ALL, ends, (int)(mbk_lane() / MBK_TEAM * MBK_WORDS + w), 32);\n"
-  "#pragma unroll 1\n"
-  "    for (mbk_u32 bit = 0; bit < 32; bit += MBK_UNROLL) {\n"
-  "      const mbk_u32 at = 32 * w + bit;\n"
-  "      mbk_many_read_staged(col_ind + at, batch.column);\n"
-  "#if !MBK_PATTERN\n"
-  "      mbk_many_read_staged(values + at, batch.value);\n"
-  "#endif\n"
-  "      mbk_many_add<true, true, fresh>(batch, MBK_UNROLL, word >> bit, x, x_step,\n"
-  "                                 walk, row_id, to, y, ldy, alpha, beta);\n"
-  "    }\n"
-  "  }\n"
-  "}\n"
-  "#endif\n",
-  NULL};
-
-static const char *const mbi_source_spmv_many_cu[] = {
-  "// Several vectors at once: Y = alpha A X + beta Y, the matrix streamed once for all of them.\n"
-  "// Source: ours; the schedule is the register scan's (spmv/scan.cu), a bit per nonzero for \"ends\n"
-  "// its row\". X is taken by rows, so that one gather brings what a nonzero multiplies.\n"
-  "//\n"
-  "// A warp owns a tile and is cut into teams of MBK_TEAM lanes. A team walks a run of\n"
-  "// neighbouring nonzeros, one after the other; each of its lanes has MBK_SPAN neighbouring\n"
-  "// columns of X, or two times as many, and keeps their sums in registers. What runs hold of rows\n"
-  "// that cross them is put together by shuffles, what tiles do by mbk_many_fixup, always in the\n"
-  "// same order. Where X and Y come column by column, they pass through copies by rows.\n"
-  "#ifndef MBK_VECTORS\n"
-  "#error \"define MBK_VECTORS: columns of X and Y\"\n"
-  "#endif\n"
-  "#ifndef MBK_WIDTH\n"
-  "#error \"define MBK_WIDTH: MBK_VECTORS; in copies by rows what MBK_SPAN divides\"\n"
-  "#endif\n"
-  "#ifndef MBK_SPAN\n"
-  "#error \"define MBK_SPAN: columns that a lane loads at once, 16 bytes at most; divides MBK_WIDTH\"\n"
-  "#endif\n"
-  "#ifndef MBK_TEAM\n"
-  "#error \"define MBK_TEAM: lanes to a nonzero, a power of two up to 32\"\n"
-  "#endif\n"
-  "#ifndef MBK_WORDS\n"
-  "#error \"define MBK_WORDS: nonzeros of a run by 32, at most MBK_TEAM\"\n"
-  "#endif\n"
-  "#ifndef MBK_UNROLL\n"
-  "#error \"define MBK_UNROLL: gathers of X in flight, a multiple of 4 that divides 32\"\n"
-  "#endif\n"
-  "#ifndef MBK_COLUMNS\n"
-  "#error \"define MBK_COLUMNS: 1 if X and Y come column by column\"\n"
-  "#endif\n"
-  "#ifndef MBK_ALIGNED\n"
-  "#error \"define MBK_ALIGNED: 1 if col_ind and values start at multiples of 16 bytes\"\n"
-  "#endif\n"
-  "#include \"jit/device.cuh\"\n"
-  "#include \"spmv/algebra.cuh\"\n"
-  "\n"
-  "#ifndef MBK_STAGES\n"
-  "#define MBK_STAGES 0\n"
-  "#define MBK_SPREAD 0\n",
-  "#define MBK_PROBE 0\n"
-  "#define MBK_OVER 1\n"
-  "#define MBK_ROWS 0\n"
-  "#define MBK_FAST 0\n"
-  "#endif\n"
-  "#define MBK_STEPS (32 / MBK_TEAM * MBK_WORDS)\n"
-  "#define MBK_PACK 1  // what belongs to the scan's own products\n"
-  "#define MBK_DEPTH 5 // likewise\n"
-  "\n"
-  "#include \"spmv/scan_tile.cuh\"\n"
-  "\n"
-  "#include \"spmv/scan_build.cuh\"\n"
-  "\n"
-  "#define MBK_RUN (32 * MBK_WORDS)\n"
-  "#define MBK_CHUNKS ((MBK_WIDTH + MBK_SPAN * MBK_TEAM - 1) / (MBK_SPAN * MBK_TEAM))\n"
-  "\n"
-  "#include \"spmv/many_run.cuh\"\n"
-  "\n"
-  "// ---- A tile\n"
-  "// -------------------------------------------------------------------------------------\n"
-  "\n"
-  "// The runs of a tile to its rows, as in mbk_scan_commit: those that end in it are committed but\n"
-  "// for the first, whose part goes to firsts[tile]; what follows the last to tails[tile].\n"
-  "template <bool packed, bool fresh>\n"
-  "MBK_DEVICE void mbk_many_join(mbk_many_walk &walk, const mbk_u32 *row_id, mbk_u64 tile,\n"
-  "                              MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,\n"
-  "                              MBK_COMPUTE *tails, MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
-  "  const mbk_u32 lane = mbk_lane(), team = lane / MBK_TEAM;\n"
-  "  const bool ended = walk.rank != walk.first;\n"
-  "  const mbk_u32 closed = mbk_ballot(MBK_ALL, ended);\n"
-  "  // What the teams from the last one on in which a row ended hold of what is open behind each.\n"
-  "  const mbk_u32 until = closed & (0xffffffffu >> (31 - lane));\n"
-  "  const int last = until != 0 ? (31 - mbk_leading_zeros(until)) / MBK_TEAM : 0;\n"
-  "  (void)row_id;\n"
-  "#pragma unroll\n"
-  "  for (int d = 1; d < 32 / MBK_TEAM; d <<= 1) {\n"
-  "#pragma unroll\n"
-  "    for (int c = 0; c < MBK_CHUNKS; c++) {\n"
-  "#pragma unroll\n"
-  "      for (int j = 0; j < MBK_SPAN; j++) {\n",
-  "        const MBK_COMPUTE other = mbk_shuffle_up(MBK_ALL, walk.sum[c][j], d * MBK_TEAM, 32);\n"
-  "        if ((int)team - last >= d) {\n"
-  "          walk.sum[c][j] = MBK_ADD(other, walk.sum[c][j]);\n"
-  "        }\n"
-  "      }\n"
-  "    }\n"
-  "  }\n"
-  "#if MBK_TEAM < 32\n"
-  "#pragma unroll\n"
-  "  for (int c = 0; c < MBK_CHUNKS; c++) {\n"
-  "#pragma unroll\n"
-  "    for (int j = 0; j < MBK_SPAN; j++) {\n"
-  "      const MBK_COMPUTE earlier = mbk_shuffle_up(MBK_ALL, walk.sum[c][j], MBK_TEAM, 32);\n"
-  "      walk.head[c][j] = team > 0 ? MBK_ADD(earlier, walk.head[c][j]) : walk.head[c][j];\n"
-  "    }\n"
-  "  }\n"
-  "#endif\n"
-  "  if (ended && (closed & ((1u << team * MBK_TEAM) - 1)) == 0) {\n"
-  "    mbk_many_carry(firsts, tile, walk.head);\n"
-  "  } else if (ended) {\n"
-  "    const mbk_u64 row = MBK_ROW_OF(walk.first);\n"
-  "    mbk_many_commit<packed, fresh>(y + row * ldy, walk.head, alpha, beta);\n"
-  "  }\n"
-  "  if (team == 32 / MBK_TEAM - 1) {\n"
-  "    mbk_many_carry(tails, tile, walk.sum);\n"
-  "  }\n"
-  "}\n"
-  "\n"
-  "// Rows of Y whose old elements are wanted, closer to where their commits will meet them.\n"
-  "MBK_DEVICE void mbk_many_ahead(const MBK_VECTOR *y, mbk_u64 ldy, const mbk_u32 *row_id,\n"
-  "                               mbk_u32 from, mbk_u32 to) {\n"
-  "  (void)row_id;\n"
-  "  mbk_await();\n"
-  "  for (mbk_u32 rank = from + mbk_lane(); rank < to; rank += 32) {\n"
-  "    const mbk_u64 row = MBK_ROW_OF(rank);\n"
-  "    for (mbk_u32 c = 0; c < MBK_WIDTH; c += 64 / sizeof(MBK_VECTOR)) {\n"
-  "      mbk_prefetch(y + row * ldy + c);\n"
-  "    }\n"
-  "  }\n"
-  "}\n"
-  "\n"
-  "#if MBK_STAGES\n"
-  "#define MBK_COLUMN_GAP (MBK_RUN + 4)\n"
-  "#define MBK_VALUE_GAP (MBK_RUN + 16 / (int)sizeof(MBK_VALUE))\n"
-  "#define MBK_STAGE_BYTES (32 / MBK_TEAM * (4 * MBK_COLUMN_GAP + (int)sizeof(MBK_VALUE) * MBK_VALUE_GAP))\n",
-  "MBK_DEVICE void mbk_many_stage(unsigned char *stage, const mbk_i32 *col_ind, const MBK_VALUE *values) {\n"
-  "  mbk_i32 *const columns = (mbk_i32 *)stage;\n"
-  "  MBK_VALUE *const v = (MBK_VALUE *)(stage + 32 / MBK_TEAM * 4 * MBK_COLUMN_GAP);\n"
-  "#pragma unroll\n"
-  "  for (mbk_u32 i = 0; i < MBK_TILE_NONZEROS / 4; i += 32) {\n"
-  "    const mbk_u32 k = 4 * (i + mbk_lane());\n"
-  "    mbk_copy_ahead(columns + k + k / MBK_RUN * 4, col_ind + k);\n"
-  "  }\n"
-  "  const int n = 16 / sizeof(MBK_VALUE);\n"
-  "#pragma unroll\n"
-  "  for (mbk_u32 i = 0; i < MBK_TILE_NONZEROS / n; i += 32) {\n"
-  "    const mbk_u32 k = n * (i + mbk_lane());\n"
-  "    mbk_copy_ahead(v + k + k / MBK_RUN * n, values + k);\n"
-  "  }\n"
-  "}\n"
-  "#endif\n"
-  "\n"
-  "// A warp's tile. x_step: bytes from row to row of X; ldy: elements from row to row of Y.\n"
-  "template <bool packed, bool fresh>\n"
-  "MBK_DEVICE void mbk_many_tile(const mbk_u32 *row_ends, const mbk_u32 *tile_row,\n"
-  "                              const mbk_u32 *row_id, const mbk_i32 *col_ind,\n"
-  "                              const MBK_VALUE *values, const MBK_VECTOR *x, mbk_u32 x_step,\n"
-  "                              MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,\n"
-  "                              MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_COMPUTE alpha,\n"
-  "                              MBK_COMPUTE beta, const mbk_u64 tile, unsigned char *stage, mbk_u64 ahead, unsigned char *stage_ahead) {\n"
-  "  const mbk_u32 lane = mbk_lane(), team = lane / MBK_TEAM;\n"
-  "  const mbk_u64 begin = tile * MBK_TILE_NONZEROS + team * MBK_RUN;\n"
-  "  const mbk_u32 ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;\n"
-  "  const mbk_u32 from = mbk_load(tile_row + tile), to = mbk_load(tile_row + tile + 1);\n"
-  "  const mbk_u32 before = mbk_scan_ends_before(ends);\n",
-  "  mbk_many_walk walk;\n"
-  "#pragma unroll\n"
-  "  for (int c = 0; c < MBK_CHUNKS; c++) {\n"
-  "#pragma unroll\n"
-  "    for (int j = 0; j < MBK_SPAN; j++) {\n"
-  "      walk.sum[c][j] = walk.head[c][j] = MBK_ZERO;\n"
-  "    }\n"
-  "  }\n"
-  "  walk.first = walk.rank = from + mbk_shuffle(MBK_ALL, before, (int)(team * MBK_WORDS), 32);\n"
-  "  walk.row = 0; // is that of the first row end but one\n"
-  "  if (!MBK_COLUMNS && !fresh && beta != (MBK_COMPUTE)0) {\n"
-  "    mbk_many_ahead(y, ldy, row_id, from, to);\n"
-  "  }\n"
-  "#if MBK_STAGES\n"
-  "  if (packed && alpha != (MBK_COMPUTE)0 && (tile + 1) * MBK_TILE_NONZEROS <= nnz) {\n"
-  "#if MBK_STAGES == 1\n"
-  "    mbk_warp_sync(MBK_ALL);\n"
-  "    mbk_many_stage(stage, col_ind + tile * MBK_TILE_NONZEROS, values + tile * MBK_TILE_NONZEROS);\n"
-  "#endif\n"
-  "    mbk_copy_wait();\n"
-  "    mbk_warp_sync(MBK_ALL);\n"
-  "#if MBK_STAGES == 2\n"
-  "    if ((ahead + 1) * MBK_TILE_NONZEROS <= nnz) {\n"
-  "      mbk_many_stage(stage_ahead, col_ind + ahead * MBK_TILE_NONZEROS, values + ahead * MBK_TILE_NONZEROS);\n"
-  "    }\n"
-  "#endif\n"
-  "    mbk_await_for(x);\n"
-  "    mbk_many_run_staged<fresh>((const mbk_i32 *)stage + team * MBK_COLUMN_GAP, (const MBK_VALUE *)(stage + 32 / MBK_TEAM * 4 * MBK_COLUMN_GAP) + team * MBK_VALUE_GAP,\n"
-  "                               ends, x, x_step, walk, row_id, to, y, ldy, alpha, beta);\n"
-  "  } else\n"
-  "#endif\n"
-  "  if (alpha != (MBK_COMPUTE)0 && (tile + 1) * MBK_TILE_NONZEROS <= nnz) {\n"
-  "    mbk_many_run<packed, true, fresh>(col_ind + begin, MBK_PATTERN ? values : values + begin, MBK_RUN,\n"
-  "                               ends, x, x_step, walk, row_id, to, y, ldy, alpha, beta);\n"
-  "  } else { // with alpha 0 nothing is read of the matrix or of X\n"
-  "    const mbk_u64 behind = begin < nnz && alpha != (MBK_COMPUTE)0 ? nnz - begin : 0;\n",
-  "    const mbk_u32 count = behind < MBK_RUN ? (mbk_u32)behind : MBK_RUN;\n"
-  "    const mbk_u64 at = count > 0 ? begin : 0;\n"
-  "    mbk_many_run<packed, false, fresh>(col_ind + at, MBK_PATTERN ? values : values + at, count, ends,\n"
-  "                                x, x_step, walk, row_id, to, y, ldy, alpha, beta);\n"
-  "  }\n"
-  "  mbk_many_join<packed, fresh>(walk, row_id, tile, y, ldy, firsts, tails, alpha, beta);\n"
-  "}\n"
-  "\n"
-  "template <bool packed, bool fresh>\n"
-  "MBK_DEVICE void mbk_many_tiles(const mbk_u32 *row_ends, const mbk_u32 *tile_row,\n"
-  "                              const mbk_u32 *row_id, const mbk_i32 *col_ind,\n"
-  "                              const MBK_VALUE *values, const MBK_VECTOR *x, mbk_u32 x_step,\n"
-  "                              MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,\n"
-  "                              MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_COMPUTE alpha,\n"
-  "                              MBK_COMPUTE beta) {\n"
-  "  const mbk_u32 warps = MBK_THREADS / 32, warp = mbk_thread() / 32;\n"
-  "#if MBK_STAGES\n"
-  "  MBK_SHARED_MEMORY(shared);\n"
-  "  unsigned char *const stage = shared + warp * MBK_STAGES * MBK_STAGE_BYTES;\n"
-  "#else\n"
-  "  unsigned char *const stage = nullptr;\n"
-  "#endif\n"
-  "#if MBK_SPREAD == 2\n"
-  "  const mbk_u32 each = ((mbk_u32)tiles + mbk_grid() - 1) / mbk_grid();\n"
-  "  const mbk_u64 behind = (mbk_u64)(mbk_block() + 1) * each, until = behind < tiles ? behind : tiles;\n"
-  "#if MBK_STAGES == 2\n"
-  "  {\n"
-  "  const mbk_u64 tile = (mbk_u64)mbk_block() * each + warp;\n"
-  "  if (packed && alpha != (MBK_COMPUTE)0 && tile < until && (tile + 1) * MBK_TILE_NONZEROS <= nnz)\n"
-  "    mbk_many_stage(stage, col_ind + tile * MBK_TILE_NONZEROS, values + tile * MBK_TILE_NONZEROS);\n"
-  "  }\n"
-  "  mbk_u32 turn = 0;\n"
-  "#endif\n"
-  "#pragma unroll 1\n",
-  "  for (mbk_u64 tile = (mbk_u64)mbk_block() * each + warp; tile < until; tile += warps) {\n"
-  "#if MBK_STAGES == 2\n"
-  "    mbk_many_tile<packed, fresh>(row_ends, tile_row, row_id, col_ind, values, x, x_step, y, ldy, firsts,\n"
-  "                      tails, nnz, tiles, alpha, beta, tile, stage + turn * MBK_STAGE_BYTES, tile + warps < until ? tile + warps : nnz, stage + (turn ^ 1) * MBK_STAGE_BYTES);\n"
-  "    turn ^= 1;\n"
-  "#else\n"
-  "    mbk_many_tile<packed, fresh>(row_ends, tile_row, row_id, col_ind, values, x, x_step, y, ldy, firsts,\n"
-  "                      tails, nnz, tiles, alpha, beta, tile, stage, 0, stage);\n"
-  "#endif\n"
-  "  }\n"
-  "#else\n"
-  "#if MBK_SPREAD == 1\n"
-  "  const mbk_u32 blocks = ((mbk_u32)tiles + warps - 1) / warps, each = (blocks + MBK_OVER - 1) / MBK_OVER;\n"
-  "  const mbk_u32 block = mbk_block() % MBK_OVER * each + mbk_block() / MBK_OVER;\n"
-  "#elif MBK_SPREAD == 3 // pieces of 16 blocks to a multiprocessor\n"
-  "  const mbk_u32 b = mbk_block(), wave = b / (MBK_OVER * 16), in = b % (MBK_OVER * 16);\n"
-  "  const mbk_u32 block = wave * (MBK_OVER * 16) + in % MBK_OVER * 16 + in / MBK_OVER;\n"
-  "#else\n"
-  "  const mbk_u32 block = mbk_block();\n"
-  "#endif\n"
-  "  const mbk_u64 tile = (mbk_u64)block * warps + warp;\n"
-  "  if (tile < tiles) {\n"
-  "    mbk_many_tile<packed, fresh>(row_ends, tile_row, row_id, col_ind, values, x, x_step, y, ldy, firsts,\n"
-  "                      tails, nnz, tiles, alpha, beta, tile, stage, 0, stage);\n"
-  "  }\n"
-  "#endif\n"
-  "}\n"
-  "\n"
-  "// Launch: one warp per tile. mbk_many_fixup follows. Where MBK_COLUMNS, x and y are copies by\n"
-  "// rows, and mbk_many_spread follows too.\n"
-  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
-  "    mbk_many_product(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n",
-  "                     const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,\n"
-  "                     mbk_u32 x_step, MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,\n"
-  "                     MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
-  "  mbk_release();\n"
-  "  MBK_SCALARS_LOAD;\n"
-  "#if MBK_FAST\n"
-  "  if (!MBK_COLUMNS && beta == (MBK_COMPUTE)0) {\n"
-  "  mbk_many_tiles<true, true>(row_ends, tile_row, row_id, col_ind, values, x, x_step, y, ldy, firsts,\n"
-  "                      tails, nnz, tiles, alpha, beta);\n"
-  "  return;\n"
-  "  }\n"
-  "#endif\n"
-  "  mbk_many_tiles<true, false>(row_ends, tile_row, row_id, col_ind, values, x, x_step, y, ldy, firsts,\n"
-  "                      tails, nnz, tiles, alpha, beta);\n"
-  "}\n"
-  "\n"
-  "#if MBK_SPAN > 1 && !MBK_COLUMNS\n"
-  "// The same for X and Y whose rows start anywhere.\n"
-  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
-  "    mbk_many_loose(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
-  "                   const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,\n"
-  "                   mbk_u32 x_step, MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,\n"
-  "                   MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
-  "  mbk_release();\n"
-  "  MBK_SCALARS_LOAD;\n"
-  "  mbk_many_tiles<false, false>(row_ends, tile_row, row_id, col_ind, values, x, x_step, y, ldy, firsts,\n"
-  "                       tails, nnz, tiles, alpha, beta);\n"
-  "}\n"
-  "#endif\n"
-  "\n"
-  "#if MBK_ROWS\n"
-  "#define MBK_EACH (MBK_UNROLL / MBK_TEAM)\n"
-  "#define MBK_ROOM 512 // nonzeros that a warp stages\n"
-  "template <bool full> MBK_DEVICE void mbk_rows_add(const mbk_i32 *column, const MBK_VALUE *value, mbk_i32 left, const MBK_VECTOR *x, mbk_u32 x_step, mbk_many_row &sum) {\n",
-  "  mbk_many_pack factor[MBK_UNROLL][MBK_CHUNKS];\n"
-  "#pragma unroll\n"
-  "  for (mbk_u32 c = 0; c < MBK_CHUNKS; c++) {\n"
-  "    const unsigned char *const from = (const unsigned char *)(x + mbk_many_source(c));\n"
-  "#pragma unroll\n"
-  "    for (int u = 0; u < MBK_UNROLL; u++) {\n"
-  "      const MBK_VECTOR *const at = (const MBK_VECTOR *)(from + (mbk_u64)(mbk_u32)(column[u] - MBK_BASE) * x_step);\n"
-  "      factor[u][c] = mbk_many_load<true>(at);\n"
-  "    }\n"
-  "  }\n"
-  "#pragma unroll\n"
-  "  for (int u = 0; u < MBK_UNROLL; u++) {\n"
-  "    if (full || u < left) {\n"
-  "#pragma unroll\n"
-  "      for (int c = 0; c < MBK_CHUNKS; c++) {\n"
-  "#pragma unroll\n"
-  "        for (int j = 0; j < MBK_SPAN; j++) {\n"
-  "#if MBK_FAST\n"
-  "          sum[c][j] = sizeof(MBK_COMPUTE) == 4 ? (MBK_COMPUTE)__fmaf_rn(mbk_value(value[u]), factor[u][c].at[j], sum[c][j]) : (MBK_COMPUTE)__fma_rn(mbk_value(value[u]), factor[u][c].at[j], sum[c][j]);\n"
-  "#else\n"
-  "          sum[c][j] = MBK_ADD(sum[c][j], MBK_MUL(mbk_value(value[u]), factor[u][c].at[j]));\n"
-  "#endif\n"
-  "        }\n"
-  "      }\n"
-  "    }\n"
-  "  }\n"
-  "}\n"
-  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
-  "    mbk_many_rows(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
-  "                  const MBK_VECTOR *x, mbk_u32 x_step, MBK_VECTOR *y, mbk_u64 ldy, mbk_u64 rows,\n"
-  "                  MBK_SCALAR_PARAMETERS) {\n"
-  "  mbk_release();\n"
-  "  MBK_SCALARS_LOAD;\n"
-  "  const mbk_u32 per = MBK_THREADS / MBK_TEAM, lane = mbk_lane(), l = lane % MBK_TEAM;\n"
-  "#if MBK_SPREAD == 1\n"
-  "  const mbk_u32 blocks = ((mbk_u32)rows + per - 1) / per, each = (blocks + MBK_OVER - 1) / MBK_OVER;\n"
-  "  const mbk_u32 block = mbk_block() % MBK_OVER * each + mbk_block() / MBK_OVER;\n"
-  "#elif MBK_SPREAD == 3\n",
-  "  const mbk_u32 b = mbk_block(), wave = b / (MBK_OVER * 16), in = b % (MBK_OVER * 16);\n"
-  "  const mbk_u32 block = wave * (MBK_OVER * 16) + in % MBK_OVER * 16 + in / MBK_OVER;\n"
-  "#else\n"
-  "  const mbk_u32 block = mbk_block();\n"
-  "#endif\n"
-  "  const mbk_u64 row = (mbk_u64)block * per + mbk_thread() / MBK_TEAM;\n"
-  "  const bool there = row < rows;\n"
-  "  const MBK_ROW_PTR start = mbk_load(row_ptr + (there ? row : rows)), end = there && alpha != (MBK_COMPUTE)0 ? mbk_load(row_ptr + row + 1) : start;\n"
-  "  mbk_i32 left = (mbk_i32)(end - start);\n"
-  "  mbk_many_row sum;\n"
-  "#pragma unroll\n"
-  "  for (int c = 0; c < MBK_CHUNKS; c++) {\n"
-  "#pragma unroll\n"
-  "    for (int j = 0; j < MBK_SPAN; j++) {\n"
-  "      sum[c][j] = MBK_ZERO;\n"
-  "    }\n"
-  "  }\n"
-  "#if MBK_ROWS == 2\n"
-  "  MBK_SHARED_MEMORY(shared);\n"
-  "  mbk_i32 *const s_columns = (mbk_i32 *)(shared + mbk_thread() / 32 * MBK_ROOM * (4 + sizeof(MBK_VALUE)));\n"
-  "  MBK_VALUE *const s_values = (MBK_VALUE *)(s_columns + MBK_ROOM);\n"
-  "  const mbk_u32 first = ((mbk_u32)mbk_shuffle(MBK_ALL, start, 0, 32) - MBK_BASE) & ~3u;\n"
-  "  const mbk_u32 last = (mbk_u32)mbk_shuffle(MBK_ALL, end, 31, 32) - MBK_BASE;\n"
-  "  if (last - first <= MBK_ROOM) { // reads a little beyond the last\n"
-  "    for (mbk_u32 k = 4 * lane; k < last - first; k += 128) mbk_copy_ahead(s_columns + k, col_ind + first + k);\n"
-  "    const mbk_u32 n = 16 / sizeof(MBK_VALUE);\n"
-  "    for (mbk_u32 k = n * lane; k < last - first; k += 32 * n) mbk_copy_ahead(s_values + k, values + first + k);\n"
-  "    mbk_copy_wait();\n"
-  "    mbk_warp_sync(MBK_ALL);\n"
-  "    mbk_await_for(x);\n"
-  "    const mbk_i32 *column = s_columns + (start - MBK_BASE - first);\n"
-  "    const MBK_VALUE *value = s_values + (start - MBK_BASE - first);\n"
-  "    mbk_i32 c[MBK_UNROLL];\n"
-  "    MBK_VALUE v[MBK_UNROLL];\n"
-  "#pragma unroll\n",
-  "    for (int u = 0; u < MBK_UNROLL; u++) { c[u] = MBK_BASE; v[u] = (MBK_VALUE)0; }\n"
-  "#pragma unroll 1\n"
-  "    for (; left > 0; left -= MBK_UNROLL, column += MBK_UNROLL, value += MBK_UNROLL) {\n"
-  "#pragma unroll\n"
-  "      for (int u = 0; u < MBK_UNROLL; u++) {\n"
-  "        if (u < left) { c[u] = column[u]; v[u] = value[u]; }\n"
-  "      }\n"
-  "      mbk_rows_add<false>(c, v, left, x, x_step, sum);\n"
-  "    }\n"
-  "  } else\n"
-  "#endif\n"
-  "  {\n"
-  "    mbk_i32 own_column[MBK_EACH];\n"
-  "    MBK_VALUE own_value[MBK_EACH];\n"
-  "    const mbk_i32 *column = col_ind + (start - MBK_BASE) + l;\n"
-  "    const MBK_VALUE *value = values + (start - MBK_BASE) + l;\n"
-  "#pragma unroll\n"
-  "    for (int i = 0; i < MBK_EACH; i++) {\n"
-  "      own_column[i] = MBK_BASE;\n"
-  "      own_value[i] = (MBK_VALUE)0;\n"
-  "      if ((mbk_i32)l + i * MBK_TEAM < left) { own_column[i] = MBK_MATRIX_LOAD(column + i * MBK_TEAM); own_value[i] = MBK_MATRIX_LOAD(value + i * MBK_TEAM); }\n"
-  "    }\n"
-  "    mbk_await_for(x);\n"
-  "#pragma unroll 1\n"
-  "    while (mbk_ballot(MBK_ALL, left > 0) != 0) {\n"
-  "      mbk_i32 c[MBK_UNROLL];\n"
-  "      MBK_VALUE v[MBK_UNROLL];\n"
-  "#pragma unroll\n"
-  "      for (int u = 0; u < MBK_UNROLL; u++) {\n"
-  "        c[u] = mbk_shuffle(MBK_ALL, own_column[u / MBK_TEAM], u % MBK_TEAM, MBK_TEAM);\n"
-  "        v[u] = mbk_shuffle(MBK_ALL, own_value[u / MBK_TEAM], u % MBK_TEAM, MBK_TEAM);\n"
-  "      }\n"
-  "      column += MBK_UNROLL;\n"
-  "      value += MBK_UNROLL;\n"
-  "#pragma unroll\n"
-  "      for (int i = 0; i < MBK_EACH; i++) {\n"
-  "        if ((mbk_i32)l + i * MBK_TEAM + MBK_UNROLL < left) { own_column[i] = MBK_MATRIX_LOAD(column + i * MBK_TEAM); own_value[i] = MBK_MATRIX_LOAD(value + i * MBK_TEAM); }\n"
-  "      }\n"
-  "      mbk_rows_add<false>(c, v, left, x, x_step, sum);\n"
-  "      left -= MBK_UNROLL;\n"
-  "    }\n"
-  "  }\n"
-  "  if (there) {\n",
-  "    mbk_await();\n"
-  "    mbk_many_commit<true, false>(y + row * ldy, sum, alpha, beta);\n"
-  "  }\n"
-  "}\n"
-  "#endif\n"
-  "\n"
-  "// ---- Copies by rows\n"
-  "// -------------------------------------------------------------------------------\n"
   "\n"
   "#if MBK_COLUMNS\n"
   "// X, which comes column by column; what fills up a row is zero. Launch: any grid of 256\n"
@@ -9124,8 +8405,8 @@ static const char *const mbi_source_spmv_many_cu[] = {
   "#pragma unroll 4\n"
   "    for (mbk_u32 c = 0; c < MBK_WIDTH; c += MBK_SPAN) {\n"
   "      const mbk_many_pack pack = mbk_load_pack<MBK_VECTOR, MBK_SPAN>(copy + i * MBK_WIDTH + c);\n"
-  "#pragma unroll\n",
-  "      for (mbk_u32 j = 0; j < MBK_SPAN; j++) {\n"
+  "#pragma unroll\n"
+  "      for (mbk_u32 j = 0; j < MBK_SPAN; j++) {\n",
   "        if (c + j < MBK_VECTORS) {\n"
   "          MBK_COMMIT((c + j) * ldy + i, (MBK_COMPUTE)pack.at[j]);\n"
   "        }\n"
@@ -9133,7 +8414,545 @@ static const char *const mbi_source_spmv_many_cu[] = {
   "    }\n"
   "  }\n"
   "}\n"
+  "#endif\n",
+  NULL};
+
+static const char *const mbi_source_spmv_many_lane_cuh[] = {
+  "// What programs of several vectors share: what a lane holds of rows of X and Y, how rows leave,\n"
+  "// and how columns and values come through shared memory. Part of spmv/many.cu and many_rows.cu.\n"
+  "//\n"
+  "// A warp is cut into teams of MBK_TEAM lanes. A team multiplies one nonzero after the other by\n"
+  "// rows of X; each of its lanes has MBK_SPAN neighbouring columns of X, or two times as many.\n"
+  "#ifndef MBK_VECTORS\n"
+  "#error \"define MBK_VECTORS: columns of X and Y\"\n"
   "#endif\n"
+  "#ifndef MBK_WIDTH\n"
+  "#error \"define MBK_WIDTH: MBK_VECTORS; in copies by rows what MBK_SPAN divides\"\n"
+  "#endif\n"
+  "#ifndef MBK_SPAN\n"
+  "#error \"define MBK_SPAN: columns that a lane loads at once, 16 bytes at most; divides MBK_WIDTH\"\n"
+  "#endif\n"
+  "#ifndef MBK_TEAM\n"
+  "#error \"define MBK_TEAM: lanes to a nonzero, a power of two up to 32\"\n"
+  "#endif\n"
+  "#ifndef MBK_UNROLL\n"
+  "#error \"define MBK_UNROLL: gathers of X in flight, 4 or 8\"\n"
+  "#endif\n"
+  "#ifndef MBK_COLUMNS\n"
+  "#error \"define MBK_COLUMNS: 1 if X and Y come column by column\"\n"
+  "#endif\n"
+  "#ifndef MBK_ALIGNED\n"
+  "#error \"define MBK_ALIGNED: 1 if col_ind and values start at multiples of 16 bytes\"\n"
+  "#endif\n"
+  "#ifndef MBK_ONCE\n"
+  "#error \"define MBK_ONCE: 1 if the matrix is loaded past the caches\"\n"
+  "#endif\n"
+  "#ifndef MBK_THREADS\n"
+  "#error \"define MBK_THREADS: threads per block of the product, a multiple of 32\"\n"
+  "#endif\n"
+  "#ifndef MBK_BLOCKS\n"
+  "#error \"define MBK_BLOCKS: blocks of the product that a multiprocessor should hold\"\n"
+  "#endif\n"
+  "#include \"jit/device.cuh\"\n"
+  "#include \"spmv/algebra.cuh\"\n"
+  "\n"
+  "#define MBK_TEAMS (32 / MBK_TEAM)\n"
+  "#define MBK_CHUNKS ((MBK_WIDTH + MBK_SPAN * MBK_TEAM - 1) / (MBK_SPAN * MBK_TEAM))\n"
+  "\n"
+  "// What a lane has of a row of X or Y.\n"
+  "typedef MBK_COMPUTE mbk_many_row[MBK_CHUNKS][MBK_SPAN];\n",
+  "typedef mbk_pack<MBK_VECTOR, MBK_SPAN> mbk_many_pack;\n"
+  "typedef mbk_pack<MBK_COMPUTE, MBK_SPAN> mbk_many_sums;\n"
+  "\n"
+  "// A lane's first column of a chunk. Lanes beyond the last column take the first ones, whose\n"
+  "// sums they do not write.\n"
+  "MBK_DEVICE mbk_u32 mbk_many_column(mbk_u32 chunk) {\n"
+  "  return (chunk * MBK_TEAM + mbk_lane() % MBK_TEAM) * MBK_SPAN;\n"
+  "}\n"
+  "MBK_DEVICE mbk_u32 mbk_many_source(mbk_u32 chunk) {\n"
+  "  const mbk_u32 column = mbk_many_column(chunk);\n"
+  "  return column < MBK_WIDTH ? column : 0;\n"
+  "}\n"
+  "\n"
+  "// `packed`: rows of X and Y start at multiples of what a lane loads at once.\n"
+  "template <bool packed> MBK_DEVICE mbk_many_pack mbk_many_load(const MBK_VECTOR *from) {\n"
+  "  mbk_many_pack pack;\n"
+  "  if (packed) {\n"
+  "    return mbk_load_pack<MBK_VECTOR, MBK_SPAN>(from);\n"
+  "  }\n"
+  "#pragma unroll\n"
+  "  for (int j = 0; j < MBK_SPAN; j++) {\n"
+  "    pack.at[j] = mbk_load(from + j);\n"
+  "  }\n"
+  "  return pack;\n"
+  "}\n"
+  "\n"
+  "// ---- From sums to rows of Y\n"
+  "// ---------------------------------------------------------------------\n"
+  "\n"
+  "// One row of Y, which begins at `y`, but for a copy whose elements are still to be scaled.\n"
+  "template <bool packed>\n"
+  "MBK_DEVICE void mbk_many_commit(MBK_VECTOR *y, const mbk_many_row &sum, MBK_COMPUTE alpha,\n"
+  "                                MBK_COMPUTE beta) {\n"
+  "#pragma unroll\n"
+  "  for (mbk_u32 c = 0; c < MBK_CHUNKS; c++) {\n"
+  "    const mbk_u32 column = mbk_many_column(c);\n"
+  "    if (MBK_CHUNKS * MBK_TEAM * MBK_SPAN == MBK_WIDTH || column < MBK_WIDTH) {\n"
+  "      MBK_VECTOR *const to = y + column;\n"
+  "      mbk_many_pack result;\n"
+  "      if (MBK_COLUMNS || beta == (MBK_COMPUTE)0) {\n"
+  "#pragma unroll\n"
+  "        for (int j = 0; j < MBK_SPAN; j++) {\n",
+  "          const MBK_COMPUTE final = MBK_ADD(MBK_ZERO, sum[c][j]); // a tiny product leaves -0\n"
+  "          result.at[j] = (MBK_VECTOR)(MBK_COLUMNS ? final : MBK_MUL(alpha, final));\n"
+  "        }\n"
+  "      } else {\n"
+  "        if (packed) {\n"
+  "          result = *(const mbk_many_pack *)to;\n"
+  "        }\n"
+  "#pragma unroll\n"
+  "        for (int j = 0; j < MBK_SPAN; j++) {\n"
+  "          const MBK_COMPUTE final = MBK_ADD(MBK_ZERO, sum[c][j]);\n"
+  "          result.at[j] = MBK_RESULT(final, (packed ? result.at[j] : to[j]));\n"
+  "        }\n"
+  "      }\n"
+  "      if (packed) {\n"
+  "        mbk_store_pack(to, result);\n"
+  "      } else {\n"
+  "#pragma unroll\n"
+  "        for (int j = 0; j < MBK_SPAN; j++) {\n"
+  "          to[j] = result.at[j];\n"
+  "        }\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "MBK_DEVICE void mbk_many_clear(mbk_many_row &sum) {\n"
+  "#pragma unroll\n"
+  "  for (int c = 0; c < MBK_CHUNKS; c++) {\n"
+  "#pragma unroll\n"
+  "    for (int j = 0; j < MBK_SPAN; j++) {\n"
+  "      sum[c][j] = MBK_ZERO;\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// ---- Products\n"
+  "// -----------------------------------------------------------------------------------\n"
+  "\n"
+  "// Rows of X of MBK_UNROLL neighbours, of which `left` are there.\n"
+  "typedef mbk_many_pack mbk_many_factors[MBK_UNROLL][MBK_CHUNKS];\n"
+  "\n"
+  "template <bool packed, bool full>\n"
+  "MBK_DEVICE void mbk_many_gather(const mbk_i32 (&column)[MBK_UNROLL], mbk_u32 left,\n"
+  "                                const MBK_VECTOR *x, mbk_u32 x_step, mbk_many_factors &factor) {\n"
+  "#pragma unroll\n"
+  "  for (mbk_u32 c = 0; c < MBK_CHUNKS; c++) {\n"
+  "    const unsigned char *const from = (const unsigned char *)(x + mbk_many_source(c));\n"
+  "#pragma unroll\n"
+  "    for (mbk_u32 u = 0; u < MBK_UNROLL; u++) {\n"
+  "      if (full || u < left) {\n"
+  "        factor[u][c] = mbk_many_load<packed>(\n",
+  "            (const MBK_VECTOR *)(from + (mbk_u64)(mbk_u32)(column[u] - MBK_BASE) * x_step));\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// A nonzero's product, rounded once with the sum: in plus-times, which is all there is here.\n"
+  "MBK_DEVICE void mbk_many_add(const MBK_VALUE &value, const mbk_many_pack (&factor)[MBK_CHUNKS],\n"
+  "                             mbk_many_row &sum) {\n"
+  "#pragma unroll\n"
+  "  for (int c = 0; c < MBK_CHUNKS; c++) {\n"
+  "#pragma unroll\n"
+  "    for (int j = 0; j < MBK_SPAN; j++) {\n"
+  "#if MBK_PATTERN\n"
+  "      (void)value;\n"
+  "      sum[c][j] = MBK_ADD(sum[c][j], (MBK_COMPUTE)factor[c].at[j]);\n"
+  "#else\n"
+  "      sum[c][j] =\n"
+  "          mbk_fused((MBK_COMPUTE)mbk_value(value), (MBK_COMPUTE)factor[c].at[j], sum[c][j]);\n"
+  "#endif\n"
+  "    }\n"
+  "  }\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_spmv_many_run_cuh[] = {
+  "// A team's run of nonzeros: part of spmv/many.cu, whose macros it uses.\n"
+  "#ifndef MBK_RUN\n"
+  "#error \"include spmv/many.cu, which opens with the list of macros\"\n"
+  "#endif\n"
+  "\n"
+  "// What a tile leaves for mbk_many_fixup.\n"
+  "MBK_DEVICE void mbk_many_carry(MBK_COMPUTE *carries, mbk_u64 tile, const mbk_many_row &sum) {\n"
+  "#pragma unroll\n"
+  "  for (mbk_u32 c = 0; c < MBK_CHUNKS; c++) {\n"
+  "#pragma unroll\n"
+  "    for (mbk_u32 j = 0; j < MBK_SPAN; j++) {\n"
+  "      if (mbk_many_column(c) < MBK_WIDTH) {\n"
+  "        carries[tile * MBK_WIDTH + mbk_many_column(c) + j] = sum[c][j];\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// ---- Columns and values through shared memory\n"
+  "// ---------------------------------------------------\n"
+  "\n"
+  "// A run's piece begins so far behind the one before that teams meet no bank twice.\n"
+  "#define MBK_GAP(T) (MBK_PIECE + 16 / (int)sizeof(T))\n"
+  "#define MBK_STAGE_BYTES                                                                        \\\n"
+  "  (MBK_TEAMS *                                                                                 \\\n"
+  "   (4 * MBK_GAP(mbk_i32) + (MBK_PATTERN ? 0 : (int)sizeof(MBK_VALUE) * MBK_GAP(MBK_VALUE))))\n"
+  "\n"
+  "// Nonzeros `piece` and following of each run of a tile, which begins at `from` and of which\n"
+  "// `left` are there: neighbouring lanes load neighbours. They are there after mbk_copy_wait.\n"
+  "template <bool full, class T>\n"
+  "MBK_DEVICE void mbk_many_stage(T *stage, const T *from, mbk_u32 piece, mbk_u64 left) {\n"
+  "  const mbk_u32 all = MBK_TEAMS * MBK_PIECE, n = full && MBK_ALIGNED ? 16 / sizeof(T) : 1;\n"
+  "  constexpr int in_flight = full ? 32 : 2;\n"
+  "#pragma unroll in_flight\n"
+  "  for (mbk_u32 i = 0; i < all; i += 32 * n) {\n"
+  "    const mbk_u32 k = i + n * mbk_lane(), run = k / MBK_PIECE, in = k % MBK_PIECE;\n",
+  "    const mbk_u32 at = run * MBK_RUN + piece + in;\n"
+  "    T *const to = stage + run * MBK_GAP(T) + in;\n"
+  "    if (all % (32 * n) != 0 && k >= all) {\n"
+  "      continue;\n"
+  "    }\n"
+  "    if (full && MBK_ALIGNED) {\n"
+  "      mbk_copy_ahead(to, from + at);\n"
+  "    } else {\n"
+  "      *to = full || at < left ? MBK_MATRIX_LOAD(from + at) : (T)0;\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// N neighbours of what was staged.\n"
+  "template <class T, int N> MBK_DEVICE void mbk_many_take(const T *from, T (&some)[N]) {\n"
+  "  const int at_once = 16 / sizeof(T) < N ? 16 / sizeof(T) : N;\n"
+  "#pragma unroll\n"
+  "  for (int u = 0; u < N; u += at_once) {\n"
+  "    const mbk_pack<T, at_once> pack = *(const mbk_pack<T, at_once> *)(from + u);\n"
+  "#pragma unroll\n"
+  "    for (int j = 0; j < at_once; j++) {\n"
+  "      some[u + j] = pack.at[j];\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// ---- Rows that end\n"
+  "// ------------------------------------------------------------------------------\n"
+  "\n"
+  "// Where a team is. A row end in one team must not keep the others waiting: what a lane has of a\n"
+  "// row that ended goes to the lane's own place in shared memory, without a branch, and is\n"
+  "// committed when places run out. The first of them stays until the end, for the runs before may\n"
+  "// hold some.\n"
+  "struct mbk_many_walk {\n"
+  "  mbk_many_row sum;    // of the row that is open\n"
+  "  mbk_many_sums *held; // the lane's rows that ended: MBK_CHUNKS packs each, 32 packs apart\n"
+  "  mbk_u32 count;       // of these\n"
+  "  mbk_u32 rank;        // of the second\n"
+  "};\n"
+  "#define MBK_HELD_BYTES (MBK_HELD * MBK_CHUNKS * 32 * (int)sizeof(mbk_many_sums))\n"
+  "\n"
+  "MBK_DEVICE void mbk_many_held(const mbk_many_walk &walk, mbk_u32 which, mbk_many_row &sum) {\n"
+  "#pragma unroll\n"
+  "  for (int c = 0; c < MBK_CHUNKS; c++) {\n",
+  "    const mbk_many_sums pack = walk.held[(which * MBK_CHUNKS + c) * 32];\n"
+  "#pragma unroll\n"
+  "    for (int j = 0; j < MBK_SPAN; j++) {\n"
+  "      sum[c][j] = pack.at[j];\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// All but the first.\n"
+  "template <bool packed>\n"
+  "MBK_DEVICE void mbk_many_flush(mbk_many_walk &walk, const mbk_u32 *row_id, MBK_VECTOR *y,\n"
+  "                               mbk_u64 ldy, MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
+  "  (void)row_id;\n"
+  "#pragma unroll 1\n"
+  "  for (mbk_u32 i = 1; i < walk.count; i++) {\n"
+  "    const mbk_u64 row = MBK_ROW_OF(walk.rank);\n"
+  "    mbk_many_row sum;\n"
+  "    mbk_many_held(walk, i, sum);\n"
+  "    mbk_many_commit<packed>(y + row * ldy, sum, alpha, beta);\n"
+  "    walk.rank++;\n"
+  "  }\n"
+  "  walk.count = walk.count > 0 ? 1 : 0;\n"
+  "}\n"
+  "\n"
+  "MBK_DEVICE void mbk_many_end(mbk_many_walk &walk, bool ends) {\n"
+  "  if (ends) {\n"
+  "#pragma unroll\n"
+  "    for (int c = 0; c < MBK_CHUNKS; c++) {\n"
+  "      mbk_many_sums pack;\n"
+  "#pragma unroll\n"
+  "      for (int j = 0; j < MBK_SPAN; j++) {\n"
+  "        pack.at[j] = walk.sum[c][j];\n"
+  "      }\n"
+  "      walk.held[(walk.count * MBK_CHUNKS + c) * 32] = pack;\n"
+  "    }\n"
+  "  }\n"
+  "  walk.count += ends ? 1 : 0;\n"
+  "#pragma unroll\n"
+  "  for (int c = 0; c < MBK_CHUNKS; c++) {\n"
+  "#pragma unroll\n"
+  "    for (int j = 0; j < MBK_SPAN; j++) {\n"
+  "      walk.sum[c][j] = ends ? MBK_ZERO : walk.sum[c][j];\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// ---- A run\n"
+  "// --------------------------------------------------------------------------------------\n"
+  "\n"
+  "#define MBK_ROUND (MBK_UNROLL < MBK_HELD - 1 ? MBK_UNROLL : MBK_HELD - 1) // between flushes\n"
+  "\n"
+  "// Each team its run of a tile, which begins at col_ind and values and of which `left` nonzeros\n"
+  "// are there to multiply. `ends` are the tile's words of row ends, a lane each.\n",
+  "template <bool packed, bool full>\n"
+  "MBK_DEVICE void mbk_many_run(const mbk_i32 *col_ind, const MBK_VALUE *values, mbk_u64 left,\n"
+  "                             unsigned char *stage, mbk_u32 ends, const MBK_VECTOR *x,\n"
+  "                             mbk_u32 x_step, mbk_many_walk &walk, const mbk_u32 *row_id,\n"
+  "                             MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
+  "  const mbk_u32 team = mbk_lane() / MBK_TEAM;\n"
+  "  const mbk_u32 count = left > team * MBK_RUN ? (mbk_u32)(left - team * MBK_RUN) : 0;\n"
+  "  mbk_i32 *const columns = (mbk_i32 *)stage;\n"
+  "  MBK_VALUE *const factors = (MBK_VALUE *)(columns + MBK_TEAMS * MBK_GAP(mbk_i32));\n"
+  "#pragma unroll 1\n"
+  "  for (mbk_u32 piece = 0; piece < MBK_RUN; piece += MBK_PIECE) {\n"
+  "    mbk_warp_sync(MBK_ALL);\n"
+  "    mbk_many_stage<full>(columns, col_ind, piece, left);\n"
+  "    if (!MBK_PATTERN) {\n"
+  "      mbk_many_stage<full>(factors, values, piece, left);\n"
+  "    }\n"
+  "    mbk_copy_wait();\n"
+  "    mbk_warp_sync(MBK_ALL);\n"
+  "    mbk_await_for(x);\n"
+  "#pragma unroll 1\n"
+  "    for (mbk_u32 in = 0; in < MBK_PIECE; in += MBK_UNROLL) {\n"
+  "      const mbk_u32 at = piece + in, there = at < count ? count - at : 0;\n"
+  "      const mbk_u32 word =\n"
+  "          mbk_shuffle(MBK_ALL, ends, (int)(team * MBK_WORDS + at / 32), 32) >> at % 32;\n"
+  "      mbk_i32 column[MBK_UNROLL];\n"
+  "      mbk_many_factors factor;\n"
+  "      mbk_many_take(columns + team * MBK_GAP(mbk_i32) + in, column);\n"
+  "      mbk_many_gather<packed, full>(column, there, x, x_step, factor);\n"
+  "#pragma unroll\n"
+  "      for (int r = 0; r < MBK_UNROLL; r += MBK_ROUND) {\n"
+  "        MBK_VALUE value[MBK_ROUND] = {};\n"
+  "        const mbk_u32 more = (mbk_u32)mbk_popcount(word >> r & ((1u << MBK_ROUND) - 1));\n",
+  "        if (mbk_ballot(MBK_ALL, walk.count + more > MBK_HELD) != 0) {\n"
+  "          mbk_many_flush<packed>(walk, row_id, y, ldy, alpha, beta);\n"
+  "        }\n"
+  "        if (!MBK_PATTERN) {\n"
+  "          mbk_many_take(factors + team * MBK_GAP(MBK_VALUE) + in + r, value);\n"
+  "        }\n"
+  "#pragma unroll\n"
+  "        for (int u = 0; u < MBK_ROUND; u++) {\n"
+  "          if (full || (mbk_u32)(r + u) < there) {\n"
+  "            mbk_many_add(value[u], factor[r + u], walk.sum);\n"
+  "          }\n"
+  "          mbk_many_end(walk, (word >> (r + u) & 1) != 0);\n"
+  "        }\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_spmv_many_cu[] = {
+  "// Several vectors at once: Y = alpha A X + beta Y, the matrix streamed once for all of them.\n"
+  "// Source: ours; the schedule is the register scan's (spmv/scan.cu), a bit per nonzero for \"ends\n"
+  "// its row\". X is taken by rows, so that one gather brings what a nonzero multiplies.\n"
+  "//\n"
+  "// A warp owns a tile, and each of its teams (spmv/many_lane.cuh) walks a run of neighbouring\n"
+  "// nonzeros, one after the other, with its sums in registers. What runs hold of rows\n"
+  "// that cross them is put together by shuffles, what tiles do by mbk_many_fixup, always in the\n"
+  "// same order. Where X and Y come column by column, they pass through copies by rows.\n"
+  "#ifndef MBK_WORDS\n"
+  "#error \"define MBK_WORDS: nonzeros of a run by 32, at most MBK_TEAM\"\n"
+  "#endif\n"
+  "#ifndef MBK_PIECE\n"
+  "#error                                                                                         \\\n"
+  "    \"define MBK_PIECE: nonzeros of a run that are staged at once; divides it, and MBK_UNROLL it\"\n"
+  "#endif\n"
+  "#ifndef MBK_HELD\n"
+  "#error \"define MBK_HELD: rows that a lane holds before it commits them, 5 or 9\"\n"
+  "#endif\n"
+  "#include \"spmv/many_lane.cuh\"\n"
+  "\n"
+  "#define MBK_STEPS (MBK_TEAMS * MBK_WORDS)\n"
+  "#define MBK_PACK 1  // what belongs to the scan's own products\n"
+  "#define MBK_DEPTH 5 // likewise\n"
+  "\n"
+  "#include \"spmv/scan_tile.cuh\"\n"
+  "\n"
+  "#include \"spmv/scan_build.cuh\"\n"
+  "\n"
+  "#define MBK_RUN (32 * MBK_WORDS)\n"
+  "\n"
+  "#include \"spmv/many_run.cuh\"\n"
+  "\n"
+  "// ---- A tile\n"
+  "// -------------------------------------------------------------------------------------\n"
+  "\n"
+  "// The runs of a tile to its rows, as in mbk_scan_commit: those that end in it are committed but\n"
+  "// for the first, whose part goes to firsts[tile]; what follows the last to tails[tile].\n"
+  "template <bool packed>\n",
+  "MBK_DEVICE void mbk_many_join(mbk_many_walk &walk, mbk_u32 ends, const mbk_u32 *row_id,\n"
+  "                              mbk_u64 tile, MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,\n"
+  "                              MBK_COMPUTE *tails, MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
+  "  const mbk_u32 lane = mbk_lane(), team = lane / MBK_TEAM;\n"
+  "  const bool ended = walk.count > 0;\n"
+  "  mbk_many_row head;\n"
+  "  const mbk_u32 closed = mbk_ballot(MBK_ALL, ended);\n"
+  "  // What the teams from the last one on in which a row ended hold of what is open behind each.\n"
+  "  const mbk_u32 until = closed & (0xffffffffu >> (31 - lane));\n"
+  "  const int last = until != 0 ? (31 - mbk_leading_zeros(until)) / MBK_TEAM : 0;\n"
+  "  mbk_u32 rows = 0; // that ended in the run\n"
+  "#pragma unroll\n"
+  "  for (int w = 0; w < MBK_WORDS; w++) {\n"
+  "    rows += (mbk_u32)mbk_popcount(mbk_shuffle(MBK_ALL, ends, (int)(team * MBK_WORDS) + w, 32));\n"
+  "  }\n"
+  "  (void)row_id;\n"
+  "  mbk_many_clear(head);\n"
+  "  if (ended) {\n"
+  "    mbk_many_held(walk, 0, head);\n"
+  "  }\n"
+  "  mbk_many_flush<packed>(walk, row_id, y, ldy, alpha, beta);\n"
+  "#pragma unroll\n"
+  "  for (int d = 1; d < MBK_TEAMS; d <<= 1) {\n"
+  "#pragma unroll\n"
+  "    for (int c = 0; c < MBK_CHUNKS; c++) {\n"
+  "#pragma unroll\n"
+  "      for (int j = 0; j < MBK_SPAN; j++) {\n"
+  "        const MBK_COMPUTE other = mbk_shuffle_up(MBK_ALL, walk.sum[c][j], d * MBK_TEAM, 32);\n"
+  "        if ((int)team - last >= d) {\n"
+  "          walk.sum[c][j] = MBK_ADD(other, walk.sum[c][j]);\n"
+  "        }\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "#if MBK_TEAM < 32\n"
+  "#pragma unroll\n"
+  "  for (int c = 0; c < MBK_CHUNKS; c++) {\n"
+  "#pragma unroll\n"
+  "    for (int j = 0; j < MBK_SPAN; j++) {\n"
+  "      const MBK_COMPUTE earlier = mbk_shuffle_up(MBK_ALL, walk.sum[c][j], MBK_TEAM, 32);\n",
+  "      head[c][j] = team > 0 ? MBK_ADD(earlier, head[c][j]) : head[c][j];\n"
+  "    }\n"
+  "  }\n"
+  "#endif\n"
+  "  if (ended && (closed & ((1u << team * MBK_TEAM) - 1)) == 0) {\n"
+  "    mbk_many_carry(firsts, tile, head);\n"
+  "  } else if (ended) {\n"
+  "    const mbk_u64 row = MBK_ROW_OF(walk.rank - rows);\n"
+  "    mbk_many_commit<packed>(y + row * ldy, head, alpha, beta);\n"
+  "  }\n"
+  "  if (team == MBK_TEAMS - 1) {\n"
+  "    mbk_many_carry(tails, tile, walk.sum);\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Rows of Y whose old elements are wanted, closer to where their commits will meet them.\n"
+  "MBK_DEVICE void mbk_many_ahead(const MBK_VECTOR *y, mbk_u64 ldy, const mbk_u32 *row_id,\n"
+  "                               mbk_u32 from, mbk_u32 to) {\n"
+  "  (void)row_id;\n"
+  "  mbk_await();\n"
+  "  for (mbk_u32 rank = from + mbk_lane(); rank < to; rank += 32) {\n"
+  "    const mbk_u64 row = MBK_ROW_OF(rank);\n"
+  "    for (mbk_u32 c = 0; c < MBK_WIDTH; c += 64 / sizeof(MBK_VECTOR)) {\n"
+  "      mbk_prefetch(y + row * ldy + c);\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// A warp's tile. x_step: bytes from row to row of X; ldy: elements from row to row of Y.\n"
+  "template <bool packed>\n"
+  "MBK_DEVICE void mbk_many_tile(const mbk_u32 *row_ends, const mbk_u32 *tile_row,\n"
+  "                              const mbk_u32 *row_id, const mbk_i32 *col_ind,\n"
+  "                              const MBK_VALUE *values, const MBK_VECTOR *x, mbk_u32 x_step,\n"
+  "                              MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,\n"
+  "                              MBK_COMPUTE *tails, mbk_u64 nnz, MBK_COMPUTE alpha,\n"
+  "                              MBK_COMPUTE beta, mbk_u64 tile, unsigned char *stage) {\n"
+  "  const mbk_u32 lane = mbk_lane(), team = lane / MBK_TEAM;\n"
+  "  const mbk_u64 begin = tile * MBK_TILE_NONZEROS;\n",
+  "  const mbk_u32 ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;\n"
+  "  const mbk_u32 from = mbk_load(tile_row + tile), to = mbk_load(tile_row + tile + 1);\n"
+  "  const mbk_u32 before = mbk_scan_ends_before(ends);\n"
+  "  mbk_many_walk walk;\n"
+  "  mbk_many_clear(walk.sum);\n"
+  "  walk.held = (mbk_many_sums *)(stage + MBK_STAGE_BYTES) + lane;\n"
+  "  walk.count = 0;\n"
+  "  walk.rank = from + mbk_shuffle(MBK_ALL, before, (int)(team * MBK_WORDS), 32) + 1;\n"
+  "  if (!MBK_COLUMNS && beta != (MBK_COMPUTE)0) {\n"
+  "    mbk_many_ahead(y, ldy, row_id, from, to);\n"
+  "  }\n"
+  "  if (alpha != (MBK_COMPUTE)0 && begin + MBK_TILE_NONZEROS <= nnz) {\n"
+  "    mbk_many_run<packed, true>(col_ind + begin, MBK_PATTERN ? values : values + begin,\n"
+  "                               MBK_TILE_NONZEROS, stage, ends, x, x_step, walk, row_id, y, ldy,\n"
+  "                               alpha, beta);\n"
+  "  } else { // with alpha 0 nothing is read of the matrix or of X\n"
+  "    mbk_many_run<packed, false>(col_ind + begin, MBK_PATTERN ? values : values + begin,\n"
+  "                                alpha != (MBK_COMPUTE)0 ? nnz - begin : 0, stage, ends, x,\n"
+  "                                x_step, walk, row_id, y, ldy, alpha, beta);\n"
+  "  }\n"
+  "  mbk_many_join<packed>(walk, ends, row_id, tile, y, ldy, firsts, tails, alpha, beta);\n"
+  "}\n"
+  "\n"
+  "// A block's tiles: neighbours, in turn its warps'.\n"
+  "template <bool packed>\n"
+  "MBK_DEVICE void mbk_many_tiles(const mbk_u32 *row_ends, const mbk_u32 *tile_row,\n"
+  "                               const mbk_u32 *row_id, const mbk_i32 *col_ind,\n"
+  "                               const MBK_VALUE *values, const MBK_VECTOR *x, mbk_u32 x_step,\n"
+  "                               MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,\n",
+  "                               MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles,\n"
+  "                               MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  const mbk_u32 warp = mbk_thread() / 32;\n"
+  "  const mbk_u32 each = ((mbk_u32)tiles + mbk_grid() - 1) / mbk_grid();\n"
+  "  const mbk_u32 begin = mbk_block() * each;\n"
+  "#pragma unroll 1\n"
+  "  for (mbk_u32 i = warp; i < each && begin + i < tiles; i += MBK_THREADS / 32) {\n"
+  "    mbk_many_tile<packed>(row_ends, tile_row, row_id, col_ind, values, x, x_step, y, ldy,\n"
+  "                          firsts, tails, nnz, alpha, beta, begin + i,\n"
+  "                          shared + warp * (MBK_STAGE_BYTES + MBK_HELD_BYTES));\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Launch: a warp per tile, or fewer. Shared: MBK_STAGE_BYTES + MBK_HELD_BYTES for each.\n"
+  "// mbk_many_fixup follows. Where MBK_COLUMNS, x and y are copies by rows, and mbk_many_spread\n"
+  "// follows too.\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+  "    mbk_many_product(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
+  "                     const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,\n"
+  "                     mbk_u32 x_step, MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,\n"
+  "                     MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
+  "  mbk_release();\n"
+  "  MBK_SCALARS_LOAD;\n"
+  "  mbk_many_tiles<true>(row_ends, tile_row, row_id, col_ind, values, x, x_step, y, ldy, firsts,\n"
+  "                       tails, nnz, tiles, alpha, beta);\n"
+  "}\n"
+  "\n"
+  "#if MBK_SPAN > 1 && !MBK_COLUMNS\n"
+  "// The same for X and Y whose rows start anywhere.\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n",
+  "    mbk_many_loose(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
+  "                   const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,\n"
+  "                   mbk_u32 x_step, MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,\n"
+  "                   MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
+  "  mbk_release();\n"
+  "  MBK_SCALARS_LOAD;\n"
+  "  mbk_many_tiles<false>(row_ends, tile_row, row_id, col_ind, values, x, x_step, y, ldy, firsts,\n"
+  "                        tails, nnz, tiles, alpha, beta);\n"
+  "}\n"
+  "#endif\n"
+  "\n"
+  "#include \"spmv/many_copies.cuh\"\n"
   "\n"
   "// ---- Rows over several tiles\n"
   "// --------------------------------------------------------------------------\n"
@@ -9155,10 +8974,144 @@ static const char *const mbi_source_spmv_many_cu[] = {
   "                   const mbk_u32 *empty_id, const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails,\n"
   "                   MBK_VECTOR *y, mbk_u64 ldy, mbk_u64 tiles, mbk_u64 empty_rows,\n"
   "                   MBK_SCALAR_PARAMETERS) {\n"
-  "  MBK_SHARED_MEMORY(shared);\n"
+  "  MBK_SHARED_MEMORY(shared);\n",
   "  mbk_fixup(row_start, tile_row, row_id, empty_id, firsts, tails, y, tiles, empty_rows, ldy,\n"
   "            (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);\n"
   "}\n",
+  NULL};
+
+static const char *const mbi_source_spmv_many_rows_cu[] = {
+  "// Several vectors at once for rows of nearly equal length: Y = alpha A X + beta Y straight from\n"
+  "// the CSR. Source: ours.\n"
+  "//\n"
+  "// Each team (spmv/many_lane.cuh) has a row, a warp as many neighbours as it has teams. What a\n"
+  "// warp gathers at once are then nonzeros at the same place of neighbouring rows, which in grids\n"
+  "// stand in neighbouring columns, so that their rows of X share lines. A team with a short row\n"
+  "// waits.\n"
+  "#ifndef MBK_ROOM\n"
+  "#error \"define MBK_ROOM: nonzeros that a warp stages at once, a multiple of 128\"\n"
+  "#endif\n"
+  "#include \"spmv/many_lane.cuh\"\n"
+  "\n"
+  "#define MBK_ALL 0xffffffffu\n"
+  "#if MBK_ONCE\n"
+  "#define MBK_MATRIX_LOAD mbk_load_once\n"
+  "#else\n"
+  "#define MBK_MATRIX_LOAD mbk_load\n"
+  "#endif\n"
+  "\n"
+  "// Nonzeros [from, to) of the arrays, of which a plan has nnz; `from` is a multiple of 4. They\n"
+  "// are there after mbk_copy_wait.\n"
+  "template <class T>\n"
+  "MBK_DEVICE void mbk_rows_stage(T *room, const T *array, mbk_u64 from, mbk_u64 to, mbk_u64 nnz) {\n"
+  "  const mbk_u32 n = MBK_ALIGNED ? 16 / sizeof(T) : 1, count = (mbk_u32)(to - from);\n"
+  "#pragma unroll 4\n"
+  "  for (mbk_u32 k = n * mbk_lane(); k < count; k += 32 * n) {\n"
+  "    if (MBK_ALIGNED && from + k + n <= nnz) { // may go beyond `to`\n"
+  "      mbk_copy_ahead(room + k, array + from + k);\n"
+  "    } else {\n"
+  "#pragma unroll\n"
+  "      for (mbk_u32 j = 0; j < n; j++) {\n"
+  "        if (k + j < count) {\n"
+  "          room[k + j] = MBK_MATRIX_LOAD(array + from + k + j);\n"
+  "        }\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// MBK_UNROLL neighbours of a row, of which `left` are there.\n"
+  "template <bool packed>\n"
+  "MBK_DEVICE void mbk_rows_batch(const mbk_i32 *columns, const MBK_VALUE *values, mbk_u32 left,\n",
+  "                               const MBK_VECTOR *x, mbk_u32 x_step, mbk_many_row &sum) {\n"
+  "  mbk_i32 column[MBK_UNROLL];\n"
+  "  MBK_VALUE value[MBK_UNROLL] = {};\n"
+  "  mbk_many_factors factor;\n"
+  "#pragma unroll\n"
+  "  for (mbk_u32 u = 0; u < MBK_UNROLL; u++) {\n"
+  "    column[u] = u < left ? columns[u] : MBK_BASE;\n"
+  "    if (!MBK_PATTERN && u < left) {\n"
+  "      value[u] = values[u];\n"
+  "    }\n"
+  "  }\n"
+  "  mbk_many_gather<packed, false>(column, left, x, x_step, factor);\n"
+  "#pragma unroll\n"
+  "  for (mbk_u32 u = 0; u < MBK_UNROLL; u++) {\n"
+  "    if (u < left) {\n"
+  "      mbk_many_add(value[u], factor[u], sum);\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "template <bool packed>\n"
+  "MBK_DEVICE void mbk_rows_tile(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,\n"
+  "                              const MBK_VALUE *values, const MBK_VECTOR *x, mbk_u32 x_step,\n"
+  "                              MBK_VECTOR *y, mbk_u64 ldy, mbk_u64 rows, mbk_u64 nnz,\n"
+  "                              MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  mbk_i32 *const columns =\n"
+  "      (mbk_i32 *)(shared + mbk_thread() / 32 * MBK_ROOM *\n"
+  "                               (4 + (MBK_PATTERN ? 0 : (int)sizeof(MBK_VALUE))));\n"
+  "  MBK_VALUE *const factors = (MBK_VALUE *)(columns + MBK_ROOM);\n"
+  "  const mbk_u64 row = ((mbk_u64)mbk_block() * MBK_THREADS + mbk_thread()) / MBK_TEAM;\n"
+  "  mbk_u64 begin = 0, end = 0; // with alpha 0 nothing is read of the matrix or of X\n"
+  "  mbk_many_row sum;\n"
+  "  mbk_many_clear(sum);\n"
+  "  if (alpha != (MBK_COMPUTE)0) {\n"
+  "    begin = (mbk_u64)(mbk_load(row_ptr + (row < rows ? row : rows)) - MBK_BASE);\n"
+  "    end = row < rows ? (mbk_u64)(mbk_load(row_ptr + row + 1) - MBK_BASE) : begin;\n"
+  "  }\n"
+  "  const mbk_u64 last = mbk_shuffle(MBK_ALL, end, 31, 32);\n"
+  "#pragma unroll 1\n",
+  "  for (mbk_u64 piece = mbk_shuffle(MBK_ALL, begin, 0, 32) & ~(mbk_u64)3; piece < last;\n"
+  "       piece += MBK_ROOM) {\n"
+  "    const mbk_u64 behind = piece + MBK_ROOM < last ? piece + MBK_ROOM : last;\n"
+  "    mbk_warp_sync(MBK_ALL);\n"
+  "    mbk_rows_stage(columns, col_ind, piece, behind, nnz);\n"
+  "    if (!MBK_PATTERN) {\n"
+  "      mbk_rows_stage(factors, values, piece, behind, nnz);\n"
+  "    }\n"
+  "    mbk_copy_wait();\n"
+  "    mbk_warp_sync(MBK_ALL);\n"
+  "    mbk_await_for(x);\n"
+  "    const mbk_u32 to = end > piece ? (mbk_u32)((end < behind ? end : behind) - piece) : 0;\n"
+  "#pragma unroll 1\n"
+  "    for (mbk_u32 at = begin > piece ? (mbk_u32)(begin - piece < MBK_ROOM ? begin - piece : to)\n"
+  "                                    : 0;\n"
+  "         at < to; at += MBK_UNROLL) {\n"
+  "      mbk_rows_batch<packed>(columns + at, factors + at, to - at, x, x_step, sum);\n"
+  "    }\n"
+  "  }\n"
+  "  mbk_await();\n"
+  "  if (row < rows) {\n"
+  "    mbk_many_commit<packed>(y + row * ldy, sum, alpha, beta);\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Launch: a team per row. Shared: MBK_ROOM columns and values for each warp. Where MBK_COLUMNS,\n"
+  "// x and y are copies by rows, and mbk_many_spread follows.\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+  "    mbk_rows_many(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
+  "                  const MBK_VECTOR *x, mbk_u32 x_step, MBK_VECTOR *y, mbk_u64 ldy, mbk_u64 rows,\n"
+  "                  mbk_u64 nnz, MBK_SCALAR_PARAMETERS) {\n"
+  "  mbk_release();\n"
+  "  MBK_SCALARS_LOAD;\n"
+  "  mbk_rows_tile<true>(row_ptr, col_ind, values, x, x_step, y, ldy, rows, nnz, alpha, beta);\n"
+  "}\n"
+  "\n"
+  "#if MBK_SPAN > 1 && !MBK_COLUMNS\n"
+  "// The same for X and Y whose rows start anywhere.\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n",
+  "    mbk_rows_loose(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
+  "                   const MBK_VECTOR *x, mbk_u32 x_step, MBK_VECTOR *y, mbk_u64 ldy,\n"
+  "                   mbk_u64 rows, mbk_u64 nnz, MBK_SCALAR_PARAMETERS) {\n"
+  "  mbk_release();\n"
+  "  MBK_SCALARS_LOAD;\n"
+  "  mbk_rows_tile<false>(row_ptr, col_ind, values, x, x_step, y, ldy, rows, nnz, alpha, beta);\n"
+  "}\n"
+  "#endif\n"
+  "\n"
+  "#include \"spmv/many_copies.cuh\"\n",
   NULL};
 
 static const char *const mbi_source_spmv_reorder_cu[] = {
@@ -10438,8 +10391,11 @@ static const struct {
     {"spmv/sliced_build.cuh", mbi_source_spmv_sliced_build_cuh},
     {"spmv/sliced.cu", mbi_source_spmv_sliced_cu},
     {"spmv/cb.cu", mbi_source_spmv_cb_cu},
+    {"spmv/many_copies.cuh", mbi_source_spmv_many_copies_cuh},
+    {"spmv/many_lane.cuh", mbi_source_spmv_many_lane_cuh},
     {"spmv/many_run.cuh", mbi_source_spmv_many_run_cuh},
     {"spmv/many.cu", mbi_source_spmv_many_cu},
+    {"spmv/many_rows.cu", mbi_source_spmv_many_rows_cu},
     {"spmv/reorder.cu", mbi_source_spmv_reorder_cu},
     {"spmv/transpose.cu", mbi_source_spmv_transpose_cu},
     {"solve/pagerank.cu", mbi_source_solve_pagerank_cu},
@@ -10451,7 +10407,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "660d386b525ac6ea30350abf1feb00b1fc86260065c1af8919cb6f8f0fd748c3"
+#define MBI_KERNEL_HASH "52296d25323aa705cfd63b761f2fab06c66e752916ea5e8b1c9fb92759b4525d"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -18395,9 +18351,12 @@ typedef struct mbi_many {
   int span;  /* that a lane loads at once */
   int team;  /* lanes to a nonzero */
   int words; /* nonzeros of a run by 32 */
+  int piece; /* nonzeros of it that are staged at once */
+  int held;  /* rows that a lane holds before it commits them */
+  int room;  /* nonzeros that a warp stages where each team has a row; 0: in runs */
   int unroll, threads, resident;
-  int stages, deal, probe, rows; unsigned shared;
-  void *loose, *collect, *spread, *by_rows; /* CUfunction */
+  unsigned shared; /* bytes of a block */
+  void *loose, *collect, *spread; /* CUfunction */
 } mbi_many;
 typedef struct mbi_operators mbi_operators;
 
@@ -30406,7 +30365,7 @@ static merbit_status mbi_method_multiply(merbit_plan *plan, mbi_devptr scratch,
                              : status;
 }
 
-/* ==== >>spmv/many.c  CUDA: several vectors at once ======================================== */
+/* ==== >>spmv/many_sizes.c  CUDA: several vectors at once, sizes =========================== */
 /* ---- Encode: columns to lanes, from the number of vectors alone ---------------------------
  */
 
@@ -30436,22 +30395,58 @@ static void mbi_many_shape(const merbit_plan *plan, mbi_many *m) {
   m->words = m->team > 4 ? m->team / 4 : 1;
 }
 
-/* Blocks that leave registers for two batches of columns and values, for what is in flight and
- * for two rows of sums, without spilling. */
+/* Blocks that leave registers for a batch of columns and values, for what is in flight and for
+ * a row of sums, without spilling. */
 static int mbi_many_resident(const merbit_plan *plan) {
   const mbi_many *m = &plan->many;
   const int value = (int)mbi_type_size(plan->type) / 4;
   const int lane = (m->width + m->span * m->team - 1) / (m->span * m->team) * m->span;
-  const int words = 2 * m->unroll * (1 + value) + (m->unroll + 2) * lane * value;
-  const int known = plan->context->device.compute_capability == 90 &&
-                    plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE;
-  const int threads = words > 80 && !known       ? 384
-                      : words > 60               ? 512
-                      : words > 50               ? 640
-                      : words > 40 || value == 2 ? 768
-                                                 : 1024;
+  const int words = m->unroll * (1 + value) + (m->unroll + 1) * lane * value;
+  const int threads = words > 80 ? 384 : words > 60 ? 512 : words > 34 ? 768 : 1024;
   const int blocks = threads / m->threads;
   return blocks > 16 ? 16 : blocks < 1 ? 1 : blocks;
+}
+
+/* A warp's columns and values take about 4 KiB, and its rows that ended half as much: the
+ * caches need the rest. */
+static void mbi_many_size_shared(const merbit_plan *plan, mbi_many *m) {
+  const int value = (int)mbi_type_size(plan->type), teams = 32 / m->team;
+  const int lane = (m->width + m->span * m->team - 1) / (m->span * m->team) * m->span;
+  const int run = 32 * m->words, stored = mbi_value_bytes(plan);
+  m->held = 5;
+  m->piece = run;
+  while (m->piece % 16 == 0 && m->piece * teams * (4 + stored) > 6144) {
+    m->piece /= 2;
+  }
+  m->shared =
+      (unsigned)(m->threads / 32) *
+      (unsigned)(teams * (4 * m->piece + 16 + (stored > 0 ? stored * m->piece + 16 : 0)) +
+                 m->held * 32 * lane * value);
+}
+
+/* Rows of nearly equal length, as they stand; a sigma of the user's is that of runs. Staged are
+ * the nonzeros of a warp's rows, where each has 32. */
+static int mbi_many_room(const merbit_plan *plan) {
+  const int even = plan->ranks.slots <= plan->device.nnz + plan->device.nnz / 8;
+  const int room = 1024 / plan->many.team;
+  return !even || plan->device.nnz == 0 || plan->desc.sigma != 0 ? 0
+         : room > 512                                            ? 512
+         : room < 128                                            ? 128
+                                                                 : room;
+}
+
+static merbit_status mbi_many_size_rows(merbit_plan *plan) {
+  mbi_many *m = &plan->many;
+  const uint64_t teams = (uint64_t)(m->threads / m->team);
+  plan->scan.blocks = (plan->device.rows + teams - 1) / teams;
+  if (plan->scan.blocks > (uint64_t)INT32_MAX) {
+    return mbi_fail(plan->context, MERBIT_TOO_LARGE,
+                    "%" PRIu64 " rows are too many for %d vectors; take fewer at once",
+                    plan->device.rows, plan->desc.vectors);
+  }
+  m->resident = mbi_many_resident(plan);
+  m->shared = (unsigned)(m->threads / 32 * m->room) * (unsigned)(4 + mbi_value_bytes(plan));
+  return MERBIT_OK;
 }
 
 static merbit_status mbi_many_size(merbit_plan *plan) {
@@ -30461,20 +30456,22 @@ static merbit_status mbi_many_size(merbit_plan *plan) {
   mbi_scan_schedule *s = &plan->scan;
   uint64_t tile, warps, parts;
   mbi_many_shape(plan, m);
-  /* sigma: words + 10 spread + 100 stages + 1000 rows + 10000 probe; omega: unroll + 100 resident */
-  m->deal = wish->sigma / 10 % 10;
-  m->stages = wish->sigma / 100 % 10;
-  m->rows = wish->sigma / 1000 % 10;
-  m->probe = wish->sigma / 10000;
-  m->words = wish->sigma % 10 != 0 ? wish->sigma % 10 : m->words;
-  m->unroll = wish->omega % 100 != 0 ? wish->omega % 100 : m->width <= m->span * m->team ? 8 : 4;
+  m->words = wish->sigma != 0 ? wish->sigma : m->words;
+  m->unroll = wish->omega != 0 ? wish->omega : m->width <= m->span * m->team ? 8 : 4;
   m->threads = wish->block_threads != 0 ? wish->block_threads : 256;
+  m->room = mbi_many_room(plan);
+  if (m->room > 0 && wish->omega == 0) {
+    m->unroll = 4;
+  }
   if (m->words < 1 || m->words > m->team || (m->unroll != 4 && m->unroll != 8) ||
       m->threads < 32 || m->threads > 1024 || m->threads % 32 != 0) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
                     "plan_desc.sigma is %d, omega %d and block_threads %d; %d vectors take "
                     "sigma 1 to %d, omega 4 or 8, and a multiple of 32 up to 1024",
                     m->words, m->unroll, m->threads, wish->vectors, m->team);
+  }
+  if (m->room > 0) {
+    return mbi_many_size_rows(plan);
   }
   s->steps = 32 / m->team * m->words;
   s->pack = 1;
@@ -30491,18 +30488,10 @@ static merbit_status mbi_many_size(merbit_plan *plan) {
   mbi_scan_size_rows(plan);
   parts = (s->tiles * (uint64_t)m->width + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS;
   s->fixup_blocks = s->fixup_blocks < parts ? parts : s->fixup_blocks;
-  m->resident = wish->omega / 100 != 0 ? wish->omega / 100 : mbi_many_resident(plan);
-  if (m->stages) {
-    const unsigned run = 32 * (unsigned)m->words, v = (unsigned)mbi_type_size(plan->type);
-    m->shared = (unsigned)(m->threads / 32 * m->stages) * (unsigned)(32 / m->team) * (4 * (run + 4) + v * (run + 16 / v));
-  }
-  if (m->rows == 2) {
-    m->shared = (unsigned)(m->threads / 32) * 512 * (4 + (unsigned)mbi_type_size(plan->type));
-  }
+  m->resident = mbi_many_resident(plan);
+  mbi_many_size_shared(plan, m);
   return MERBIT_OK;
 }
-
-/* ---- Specialise -------------------------------------------------------------------------- */
 
 static void mbi_many_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   const mbi_many *m = &plan->many;
@@ -30511,42 +30500,51 @@ static void mbi_many_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   mbi_preamble_define_int(preamble, "MBK_WIDTH", m->width);
   mbi_preamble_define_int(preamble, "MBK_SPAN", m->span);
   mbi_preamble_define_int(preamble, "MBK_TEAM", m->team);
-  mbi_preamble_define_int(preamble, "MBK_WORDS", m->words);
+  if (m->room > 0) {
+    mbi_preamble_define_int(preamble, "MBK_ROOM", m->room);
+  } else {
+    mbi_preamble_define_int(preamble, "MBK_WORDS", m->words);
+    mbi_preamble_define_int(preamble, "MBK_PIECE", m->piece);
+    mbi_preamble_define_int(preamble, "MBK_HELD", m->held);
+    mbi_preamble_define_int(preamble, "MBK_EMPTY_ROWS", plan->scan.empty_rows > 0);
+  }
   mbi_preamble_define_int(preamble, "MBK_UNROLL", m->unroll);
   mbi_preamble_define_int(preamble, "MBK_COLUMNS", mbi_many_copies(plan));
-  mbi_preamble_define_int(preamble, "MBK_EMPTY_ROWS", plan->scan.empty_rows > 0);
   mbi_preamble_define_int(preamble, "MBK_ALIGNED", mbi_scan_aligned(plan));
   mbi_preamble_define_int(preamble, "MBK_ONCE", plan->once);
   mbi_preamble_define_int(preamble, "MBK_THREADS", m->threads);
   mbi_preamble_define_int(preamble, "MBK_BLOCKS", m->resident);
-  mbi_preamble_define_int(preamble, "MBK_STAGES", m->stages);
-  mbi_preamble_define_int(preamble, "MBK_SPREAD", m->deal);
-  mbi_preamble_define_int(preamble, "MBK_PROBE", m->probe & 31);
-  mbi_preamble_define_int(preamble, "MBK_FAST", m->probe >> 5 & 1);
-  mbi_preamble_define_int(preamble, "MBK_ROWS", m->rows);
-  mbi_preamble_define_int(preamble, "MBK_OVER", plan->context->device.multiprocessors);
 }
+
+/* ==== >>spmv/many.c  CUDA: several vectors at once ======================================== */
+/* ---- Specialise -------------------------------------------------------------------------- */
 
 static merbit_status mbi_many_specialise(merbit_plan *plan) {
   mbi_many *m = &plan->many;
   const int copies = mbi_many_copies(plan), loose = m->span > 1 && !copies;
-  const char *const names[] = {"mbk_scan_build", "mbk_many_product", "mbk_many_fixup",
-                               "mbk_many_loose", "mbk_many_collect", "mbk_many_spread", "mbk_many_rows"};
-  const int wanted[] = {1, 1, 1, loose, copies, copies, m->rows != 0};
+  const int runs = m->room == 0;
+  const char *const names[] = {"mbk_scan_build",   runs ? "mbk_many_product" : "mbk_rows_many",
+                               "mbk_many_fixup",   runs ? "mbk_many_loose" : "mbk_rows_loose",
+                               "mbk_many_collect", "mbk_many_spread"};
+  const int wanted[] = {runs, 1, runs, loose, copies, copies};
   void **const places[] = {&plan->scan.build, &plan->scan.product, &plan->scan.fixup,
-                           &m->loose,         &m->collect,         &m->spread, &m->by_rows};
+                           &m->loose,         &m->collect,         &m->spread};
   mbi_preamble preamble;
   merbit_status status;
   size_t i;
   mbi_many_preamble(plan, &preamble);
-  status = mbi_program_create(plan->context, "spmv/many.cu", &preamble, &plan->program);
+  status = mbi_program_create(plan->context, runs ? "spmv/many.cu" : "spmv/many_rows.cu",
+                              &preamble, &plan->program);
   for (i = 0; i < sizeof names / sizeof names[0] && status == MERBIT_OK; i++) {
     if (wanted[i]) {
       status = mbi_program_kernel(plan->context, &plan->program, names[i], places[i]);
     }
   }
   if (status == MERBIT_OK) {
-    status = mbi_device_reserve_shared(plan->context, m->rows ? m->by_rows : plan->scan.product, "mbk_many_product", m->shared);
+    status = mbi_device_reserve_shared(plan->context, plan->scan.product, names[1], m->shared);
+  }
+  if (status == MERBIT_OK && loose) {
+    status = mbi_device_reserve_shared(plan->context, m->loose, names[3], m->shared);
   }
   return status;
 }
@@ -30561,7 +30559,13 @@ static merbit_status mbi_many_create(merbit_plan *plan) {
     status = mbi_many_specialise(plan);
   }
   if (status == MERBIT_OK) {
-    status = mbi_scan_schedule_create(plan);
+    if (plan->many.room > 0) {
+      plan->schedule_bytes = plan->ranks.bytes;
+      plan->stream_bytes =
+          (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type);
+    } else {
+      status = mbi_scan_schedule_create(plan);
+    }
     plan->stream_bytes += mbi_device_csr_stream_bytes(plan) +
                           4 * plan->scan.tiles * (row - mbi_type_size(plan->type));
     if (mbi_many_copies(plan)) {
@@ -30648,6 +30652,29 @@ static merbit_status mbi_many_launch_spread(merbit_plan *plan, const void *alpha
                                  arguments);
 }
 
+/* The schedule of rows: X and Y by rows. */
+static merbit_status mbi_many_launch_teams(merbit_plan *plan, int packed, const void *alpha,
+                                           mbi_devptr x, uint32_t x_step, const void *beta,
+                                           mbi_devptr y, uint64_t ldy, void *stream) {
+  const mbi_many *m = &plan->many;
+  void *arguments[11];
+  arguments[0] = &plan->device.row_ptr;
+  arguments[1] = &plan->device.col_ind;
+  arguments[2] = &plan->device.values;
+  arguments[3] = &x;
+  arguments[4] = &x_step;
+  arguments[5] = &y;
+  arguments[6] = &ldy;
+  arguments[7] = &plan->device.rows;
+  arguments[8] = &plan->device.nnz;
+  arguments[9] = (void *)(uintptr_t)alpha;
+  arguments[10] = (void *)(uintptr_t)beta;
+  return mbi_device_launch_early(plan->context, packed ? plan->scan.product : m->loose,
+                                 packed ? "mbk_rows_many" : "mbk_rows_loose",
+                                 (int64_t)plan->scan.blocks, m->threads, m->shared, stream,
+                                 arguments);
+}
+
 /* X and Y by rows; to a copy all sums go unscaled. */
 static merbit_status mbi_many_launch_rows(merbit_plan *plan, mbi_devptr carries,
                                           const void *alpha, mbi_devptr x, uint64_t ldx,
@@ -30667,6 +30694,9 @@ static merbit_status mbi_many_launch_rows(merbit_plan *plan, mbi_devptr carries,
       m->span == 1 || ((x | y) % (span * size) == 0 && ldx % span == 0 && ldy % span == 0);
   merbit_status status = MERBIT_OK;
   void *arguments[15];
+  if (m->room > 0) {
+    return mbi_many_launch_teams(plan, packed, alpha, x, x_step, beta, y, ldy, stream);
+  }
   arguments[0] = &s->row_ends;
   arguments[1] = &s->tile_row;
   arguments[2] = &plan->ranks.row_id;
@@ -30682,30 +30712,11 @@ static merbit_status mbi_many_launch_rows(merbit_plan *plan, mbi_devptr carries,
   arguments[12] = &s->tiles;
   arguments[13] = (void *)(uintptr_t)alpha;
   arguments[14] = (void *)(uintptr_t)beta;
-  if (m->rows) {
-    const uint64_t per = (uint64_t)(m->threads / m->team), processors = (uint64_t)plan->context->device.multiprocessors;
-    uint64_t blocks = (plan->device.rows + per - 1) / per;
-    const uint64_t unit = m->deal == 1 ? processors : m->deal == 3 ? 16 * processors : 1;
-    blocks = (blocks + unit - 1) / unit * unit;
-    arguments[0] = &plan->device.row_ptr;
-    arguments[1] = &plan->device.col_ind;
-    arguments[2] = &plan->device.values;
-    arguments[3] = &x;
-    arguments[4] = &x_step;
-    arguments[5] = &y;
-    arguments[6] = &ldy;
-    arguments[7] = &plan->device.rows;
-    arguments[8] = (void *)(uintptr_t)alpha;
-    arguments[9] = (void *)(uintptr_t)beta;
-    return mbi_device_launch_early(plan->context, m->by_rows, "mbk_many_rows", (int64_t)blocks, m->threads, m->shared, stream, arguments);
-  }
   if (s->blocks > 0) {
-    const uint64_t processors = (uint64_t)plan->context->device.multiprocessors;
-    const uint64_t unit = m->deal == 1 ? processors : m->deal == 3 ? 16 * processors : 1;
-    const uint64_t blocks = m->deal == 2 ? processors * (uint64_t)m->resident : (s->blocks + unit - 1) / unit * unit;
-    status = mbi_device_launch_early(plan->context, packed ? s->product : m->loose,
-                                     packed ? "mbk_many_product" : "mbk_many_loose",
-                                     (int64_t)blocks, m->threads, m->shared, stream, arguments);
+    status =
+        mbi_device_launch_early(plan->context, packed ? s->product : m->loose,
+                                packed ? "mbk_many_product" : "mbk_many_loose",
+                                (int64_t)s->blocks, m->threads, m->shared, stream, arguments);
   }
   if (status != MERBIT_OK || s->fixup_blocks == 0) {
     return status;
@@ -30761,7 +30772,7 @@ static merbit_status mbi_many_multiply(merbit_plan *plan, mbi_devptr scratch, co
 /* ---- Describe ---------------------------------------------------------------------------- */
 
 static void mbi_many_info(const merbit_plan *plan, merbit_plan_info *info) {
-  info->sigma = plan->many.words;
+  info->sigma = plan->many.room > 0 ? 0 : plan->many.words;
   info->omega = plan->many.unroll;
   info->block_threads = plan->many.threads;
   info->tiles = (int64_t)plan->scan.tiles;
@@ -30770,6 +30781,12 @@ static void mbi_many_info(const merbit_plan *plan, merbit_plan_info *info) {
 static int mbi_many_describe(const merbit_plan *plan, char *text, size_t size) {
   const mbi_many *m = &plan->many;
   const mbi_scan_schedule *s = &plan->scan;
+  if (m->room > 0) {
+    return snprintf(text, size, "even rows, %d lane%s of %d columns to each, %d threads%s%s",
+                    m->team, m->team == 1 ? "" : "s", m->span, m->threads,
+                    mbi_many_copies(plan) ? ", copies by rows" : "",
+                    plan->once ? ", matrix past the caches" : "");
+  }
   return snprintf(text, size,
                   "%" PRIu64 " tiles of %d runs of %d, %d lane%s of %d columns to a nonzero, "
                   "%" PRIu64 " empty rows, %d threads%s%s",

@@ -142,7 +142,8 @@ static void hubs_preamble(merbit_type type, int form, int steps, int threads,
   mbi_hubs_preamble(&plan, preamble);
 }
 
-/* Several vectors, by rows where form & 64; with eight gathers in flight where form & 128. */
+/* Several vectors, by rows where form & 64; with eight gathers in flight where form & 128; for
+ * even rows where form & 256. */
 static void many_preamble(merbit_type type, int form, int vectors, int threads,
                           mbi_preamble *preamble) {
   merbit_plan plan;
@@ -151,6 +152,7 @@ static void many_preamble(merbit_type type, int form, int vectors, int threads,
   plan.device.offset_type = form & 2 ? MERBIT_INDEX_64 : MERBIT_INDEX_32;
   plan.once = form >> 3 & 1;
   plan.ranks.count = form & 32 ? 999 : 1000;
+  plan.ranks.slots = form & 256 ? 0 : UINT64_MAX;
   plan.desc.vectors = vectors;
   plan.desc.vector_order = form & 64 ? MERBIT_VECTORS_ROW_MAJOR : MERBIT_VECTORS_COLUMN_MAJOR;
   assert_int_equal(mbi_many_size(&plan), MERBIT_OK);
