@@ -8456,11 +8456,13 @@ static const char *const mbi_source_spmv_many_lane_cuh[] = {
   "#include \"jit/device.cuh\"\n"
   "#include \"spmv/algebra.cuh\"\n"
   "\n"
-  "#define MBK_TEAMS (32 / MBK_TEAM)\n"
+  "// For X and Y whose rows start anywhere a lane has more addresses to keep.\n"
+  "#define MBK_BLOCKS_LOOSE (MBK_BLOCKS > 2 ? MBK_BLOCKS - 1 : MBK_BLOCKS)\n"
+  "#define MBK_TEAMS (32 / MBK_TEAM)\n",
   "#define MBK_CHUNKS ((MBK_WIDTH + MBK_SPAN * MBK_TEAM - 1) / (MBK_SPAN * MBK_TEAM))\n"
   "\n"
   "// What a lane has of a row of X or Y.\n"
-  "typedef MBK_COMPUTE mbk_many_row[MBK_CHUNKS][MBK_SPAN];\n",
+  "typedef MBK_COMPUTE mbk_many_row[MBK_CHUNKS][MBK_SPAN];\n"
   "typedef mbk_pack<MBK_VECTOR, MBK_SPAN> mbk_many_pack;\n"
   "typedef mbk_pack<MBK_COMPUTE, MBK_SPAN> mbk_many_sums;\n"
   "\n"
@@ -8499,10 +8501,10 @@ static const char *const mbi_source_spmv_many_lane_cuh[] = {
   "    const mbk_u32 column = mbk_many_column(c);\n"
   "    if (MBK_CHUNKS * MBK_TEAM * MBK_SPAN == MBK_WIDTH || column < MBK_WIDTH) {\n"
   "      MBK_VECTOR *const to = y + column;\n"
-  "      mbk_many_pack result;\n"
+  "      mbk_many_pack result;\n",
   "      if (MBK_COLUMNS || beta == (MBK_COMPUTE)0) {\n"
   "#pragma unroll\n"
-  "        for (int j = 0; j < MBK_SPAN; j++) {\n",
+  "        for (int j = 0; j < MBK_SPAN; j++) {\n"
   "          const MBK_COMPUTE final = MBK_ADD(MBK_ZERO, sum[c][j]); // a tiny product leaves -0\n"
   "          result.at[j] = (MBK_VECTOR)(MBK_COLUMNS ? final : MBK_MUL(alpha, final));\n"
   "        }\n"
@@ -8550,10 +8552,10 @@ static const char *const mbi_source_spmv_many_lane_cuh[] = {
   "#pragma unroll\n"
   "  for (mbk_u32 c = 0; c < MBK_CHUNKS; c++) {\n"
   "    const unsigned char *const from = (const unsigned char *)(x + mbk_many_source(c));\n"
-  "#pragma unroll\n"
+  "#pragma unroll\n",
   "    for (mbk_u32 u = 0; u < MBK_UNROLL; u++) {\n"
   "      if (full || u < left) {\n"
-  "        factor[u][c] = mbk_many_load<packed>(\n",
+  "        factor[u][c] = mbk_many_load<packed>(\n"
   "            (const MBK_VECTOR *)(from + (mbk_u64)(mbk_u32)(column[u] - MBK_BASE) * x_step));\n"
   "      }\n"
   "    }\n"
@@ -8878,10 +8880,11 @@ static const char *const mbi_source_spmv_many_cu[] = {
   "                              const MBK_VALUE *values, const MBK_VECTOR *x, mbk_u32 x_step,\n"
   "                              MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,\n"
   "                              MBK_COMPUTE *tails, mbk_u64 nnz, MBK_COMPUTE alpha,\n"
-  "                              MBK_COMPUTE beta, mbk_u64 tile, unsigned char *stage) {\n"
+  "                              MBK_COMPUTE beta, mbk_u32 tile, unsigned char *stage) {\n"
   "  const mbk_u32 lane = mbk_lane(), team = lane / MBK_TEAM;\n"
-  "  const mbk_u64 begin = tile * MBK_TILE_NONZEROS;\n",
-  "  const mbk_u32 ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;\n"
+  "  const mbk_u64 begin = (mbk_u64)tile * MBK_TILE_NONZEROS;\n"
+  "  const mbk_u32 ends =\n",
+  "      lane < MBK_STEPS ? mbk_load(row_ends + (mbk_u64)tile * MBK_STEPS + lane) : 0;\n"
   "  const mbk_u32 from = mbk_load(tile_row + tile), to = mbk_load(tile_row + tile + 1);\n"
   "  const mbk_u32 before = mbk_scan_ends_before(ends);\n"
   "  mbk_many_walk walk;\n"
@@ -8916,10 +8919,11 @@ static const char *const mbi_source_spmv_many_cu[] = {
   "  const mbk_u32 warp = mbk_thread() / 32;\n"
   "  const mbk_u32 each = ((mbk_u32)tiles + mbk_grid() - 1) / mbk_grid();\n"
   "  const mbk_u32 begin = mbk_block() * each;\n"
+  "  const mbk_u32 end = begin + each < tiles ? begin + each : (mbk_u32)tiles;\n"
   "#pragma unroll 1\n"
-  "  for (mbk_u32 i = warp; i < each && begin + i < tiles; i += MBK_THREADS / 32) {\n"
+  "  for (mbk_u32 tile = begin + warp; tile < end; tile += MBK_THREADS / 32) {\n"
   "    mbk_many_tile<packed>(row_ends, tile_row, row_id, col_ind, values, x, x_step, y, ldy,\n"
-  "                          firsts, tails, nnz, alpha, beta, begin + i,\n"
+  "                          firsts, tails, nnz, alpha, beta, tile,\n"
   "                          shared + warp * (MBK_STAGE_BYTES + MBK_HELD_BYTES));\n"
   "  }\n"
   "}\n"
@@ -8940,7 +8944,7 @@ static const char *const mbi_source_spmv_many_cu[] = {
   "\n"
   "#if MBK_SPAN > 1 && !MBK_COLUMNS\n"
   "// The same for X and Y whose rows start anywhere.\n"
-  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n",
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_LOOSE)\n",
   "    mbk_many_loose(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
   "                   const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,\n"
   "                   mbk_u32 x_step, MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,\n"
@@ -9101,7 +9105,7 @@ static const char *const mbi_source_spmv_many_rows_cu[] = {
   "\n"
   "#if MBK_SPAN > 1 && !MBK_COLUMNS\n"
   "// The same for X and Y whose rows start anywhere.\n"
-  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n",
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_LOOSE)\n",
   "    mbk_rows_loose(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
   "                   const MBK_VECTOR *x, mbk_u32 x_step, MBK_VECTOR *y, mbk_u64 ldy,\n"
   "                   mbk_u64 rows, mbk_u64 nnz, MBK_SCALAR_PARAMETERS) {\n"
@@ -10407,7 +10411,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "52296d25323aa705cfd63b761f2fab06c66e752916ea5e8b1c9fb92759b4525d"
+#define MBI_KERNEL_HASH "f68affc0deb7fe160563d786ec66f11bf65a5cc12674bc91b8629cf958f6d02b"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -30401,7 +30405,9 @@ static int mbi_many_resident(const merbit_plan *plan) {
   const mbi_many *m = &plan->many;
   const int value = (int)mbi_type_size(plan->type) / 4;
   const int lane = (m->width + m->span * m->team - 1) / (m->span * m->team) * m->span;
-  const int words = m->unroll * (1 + value) + (m->unroll + 1) * lane * value;
+  const int scalars = plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE ? 2 * value : 0;
+  const int words = m->unroll * (1 + value) + (m->unroll + 1) * lane * value + scalars +
+                    (lane > m->span ? 4 : 0);
   const int threads = words > 80 ? 384 : words > 60 ? 512 : words > 34 ? 768 : 1024;
   const int blocks = threads / m->threads;
   return blocks > 16 ? 16 : blocks < 1 ? 1 : blocks;

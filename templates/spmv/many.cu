@@ -111,10 +111,11 @@ MBK_DEVICE void mbk_many_tile(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
                               const MBK_VALUE *values, const MBK_VECTOR *x, mbk_u32 x_step,
                               MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,
                               MBK_COMPUTE *tails, mbk_u64 nnz, MBK_COMPUTE alpha,
-                              MBK_COMPUTE beta, mbk_u64 tile, unsigned char *stage) {
+                              MBK_COMPUTE beta, mbk_u32 tile, unsigned char *stage) {
   const mbk_u32 lane = mbk_lane(), team = lane / MBK_TEAM;
-  const mbk_u64 begin = tile * MBK_TILE_NONZEROS;
-  const mbk_u32 ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;
+  const mbk_u64 begin = (mbk_u64)tile * MBK_TILE_NONZEROS;
+  const mbk_u32 ends =
+      lane < MBK_STEPS ? mbk_load(row_ends + (mbk_u64)tile * MBK_STEPS + lane) : 0;
   const mbk_u32 from = mbk_load(tile_row + tile), to = mbk_load(tile_row + tile + 1);
   const mbk_u32 before = mbk_scan_ends_before(ends);
   mbk_many_walk walk;
@@ -149,10 +150,11 @@ MBK_DEVICE void mbk_many_tiles(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
   const mbk_u32 warp = mbk_thread() / 32;
   const mbk_u32 each = ((mbk_u32)tiles + mbk_grid() - 1) / mbk_grid();
   const mbk_u32 begin = mbk_block() * each;
+  const mbk_u32 end = begin + each < tiles ? begin + each : (mbk_u32)tiles;
 #pragma unroll 1
-  for (mbk_u32 i = warp; i < each && begin + i < tiles; i += MBK_THREADS / 32) {
+  for (mbk_u32 tile = begin + warp; tile < end; tile += MBK_THREADS / 32) {
     mbk_many_tile<packed>(row_ends, tile_row, row_id, col_ind, values, x, x_step, y, ldy,
-                          firsts, tails, nnz, alpha, beta, begin + i,
+                          firsts, tails, nnz, alpha, beta, tile,
                           shared + warp * (MBK_STAGE_BYTES + MBK_HELD_BYTES));
   }
 }
@@ -173,7 +175,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
 
 #if MBK_SPAN > 1 && !MBK_COLUMNS
 // The same for X and Y whose rows start anywhere.
-MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
+MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_LOOSE)
     mbk_many_loose(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,
                    const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,
                    mbk_u32 x_step, MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,

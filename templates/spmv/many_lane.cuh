@@ -36,6 +36,8 @@
 #include "jit/device.cuh"
 #include "spmv/algebra.cuh"
 
+// For X and Y whose rows start anywhere a lane has more addresses to keep.
+#define MBK_BLOCKS_LOOSE (MBK_BLOCKS > 2 ? MBK_BLOCKS - 1 : MBK_BLOCKS)
 #define MBK_TEAMS (32 / MBK_TEAM)
 #define MBK_CHUNKS ((MBK_WIDTH + MBK_SPAN * MBK_TEAM - 1) / (MBK_SPAN * MBK_TEAM))
 

@@ -118,7 +118,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
 
 #if MBK_SPAN > 1 && !MBK_COLUMNS
 // The same for X and Y whose rows start anywhere.
-MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
+MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_LOOSE)
     mbk_rows_loose(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, const MBK_VALUE *values,
                    const MBK_VECTOR *x, mbk_u32 x_step, MBK_VECTOR *y, mbk_u64 ldy,
                    mbk_u64 rows, mbk_u64 nnz, MBK_SCALAR_PARAMETERS) {
