@@ -31451,6 +31451,12 @@ typedef struct mbi_forecast {
   double scan, sliced, binned, hubs, blocks;
 } mbi_forecast;
 
+/* Whether the matrix was found to consist of full blocks, and stores a value for each nonzero. */
+static int mbi_choose_full(const merbit_plan *plan) {
+  return mbi_full_blocks(&plan->ranks) && plan->device.form == MBI_VALUES_GENERAL &&
+         plan->device.values != 0;
+}
+
 static mbi_forecast mbi_choose_forecast(const merbit_plan *plan) {
   const double size = (double)mbi_type_size(plan->type), nnz = (double)plan->device.nnz;
   const double rows = (double)plan->device.rows, cols = (double)plan->device.cols;
@@ -31477,7 +31483,7 @@ static mbi_forecast mbi_choose_forecast(const merbit_plan *plan) {
   /* Products are written and read; reads and writes mixed reach three quarters of the rate. */
   f.binned = vectors + nnz * 1.1 * (4.5 + values + 2.0 * size) * MBI_CHOOSE_STREAM * 1.35;
   f.blocks = f.scan;
-  if (mbi_full_blocks(&plan->ranks) && plan->device.form == MBI_VALUES_GENERAL && values > 0) {
+  if (mbi_choose_full(plan)) {
     const double column = 4.0 / (plan->ranks.block_rows * plan->ranks.block_cols);
     f.blocks = vectors + gathers + nnz * (column + values) * MBI_CHOOSE_STREAM * 1.08;
   }
@@ -31495,6 +31501,14 @@ static mbi_forecast mbi_choose_forecast(const merbit_plan *plan) {
 #define MBI_CHOOSE_UNSEEN 1000000u
 #endif
 #define MBI_CHOOSE_UNSEEN_CALLS 1
+
+/* A small matrix is looked at for full blocks where so many products will follow that making
+ * them pays (0.4 ms, for 3 us a product), and from so many bytes on that what blocks save is
+ * more than a launch. */
+#define MBI_CHOOSE_BLOCKS_CALLS 300
+#ifndef MBI_CHOOSE_BLOCKS
+#define MBI_CHOOSE_BLOCKS 16000000u
+#endif
 
 static int mbi_choose_unseen(const merbit_plan *plan) {
   return plan->desc.expected_calls <= MBI_CHOOSE_UNSEEN_CALLS &&
@@ -31547,14 +31561,21 @@ static int mbi_measure_add(mbi_candidate *candidates, int count, merbit_method m
   return count < MBI_MEASURE_MOST ? count + 1 : count;
 }
 
-/* Small: launches and latency decide, which no forecast knows. Else what the forecasts put
+/* Small: launches and latency decide, which no forecast knows; one of full blocks is large
+ * enough for rows that cross thread blocks. Else what the forecasts put
  * within half as much again of the best. */
 static int mbi_measure_candidates(const merbit_plan *plan, mbi_candidate *candidates) {
   const mbi_ranks *ranks = &plan->ranks;
   const int even = ranks->slots / 2 <= plan->device.nnz;
   int count = 0;
   if (mbi_choose_small(plan)) {
+    if (mbi_choose_full(plan)) {
+      count = mbi_measure_add(candidates, count, MERBIT_METHOD_BSR, 0, 0);
+    }
     count = mbi_measure_add(candidates, count, MERBIT_METHOD_SCAN, 1, 0);
+    if (count > 1 && even) {
+      return mbi_measure_add(candidates, count, MERBIT_METHOD_ROWS, 0, 0);
+    }
     count = mbi_measure_add(candidates, count, MERBIT_METHOD_SCAN, 2, 0);
     return even ? mbi_measure_add(candidates, count, MERBIT_METHOD_ROWS, 0, 0) : count;
   } else {
@@ -31803,6 +31824,11 @@ static merbit_method mbi_choose_method(merbit_plan *plan) {
   const mbi_forecast f = mbi_choose_forecast(plan);
   merbit_method method = MERBIT_METHOD_SCAN;
   double best = f.scan;
+  if (mbi_choose_small(plan) && mbi_choose_full(plan)) {
+    (void)snprintf(plan->why, sizeof plan->why, "small, of full blocks; runner-up %s",
+                   even ? "rows" : "scan");
+    return MERBIT_METHOD_BSR;
+  }
   if (mbi_choose_small(plan)) {
     const int rows = ranks->slots / 8 <= csr->nnz / 5;
     (void)snprintf(plan->why, sizeof plan->why, "small, with %s rows; runner-up %s",
@@ -31863,6 +31889,11 @@ static merbit_status mbi_choose_semiring(merbit_plan *plan) {
 static merbit_status mbi_choose_look(merbit_plan *plan) {
   const double cols = (double)plan->device.cols * (double)mbi_type_size(plan->type);
   merbit_status status;
+  if (plan->device.nnz > 0 && mbi_choose_small(plan) &&
+      plan->desc.expected_calls >= MBI_CHOOSE_BLOCKS_CALLS &&
+      mbi_device_csr_stream_bytes(plan) >= MBI_CHOOSE_BLOCKS) {
+    return mbi_ranks_blocks(plan);
+  }
   if (plan->device.nnz == 0 || mbi_choose_small(plan)) {
     return MERBIT_OK;
   }
@@ -31873,7 +31904,7 @@ static merbit_status mbi_choose_look(merbit_plan *plan) {
   if (status == MERBIT_OK && plan->desc.expected_calls > MBI_CHOOSE_MAKING) {
     const double gathers =
         (double)plan->device.nnz * plan->ranks.sectors * mbi_choose_gather(cols);
-    if (plan->ranks.sectors > 0.6 && 3 * gathers > mbi_choose_forecast(plan).scan) {
+    if (plan->ranks.sectors > 0.5 && 3 * gathers > mbi_choose_forecast(plan).scan) {
       status = mbi_ranks_columns(plan, mbi_hubs_room(plan));
     }
     if (status == MERBIT_DEVICE_OUT_OF_MEMORY) { /* then no hubs */

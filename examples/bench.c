@@ -48,8 +48,14 @@ static void bench_describe_run(merbit_context *context, const char *command, ben
 
 static int bench_run_cpu(merbit_context *context, const bench_options *o, bench_json *json) {
   bench_summary sum;
+  merbit_context_info info;
+  double read_rate;
   int i, single;
   memset(&sum, 0, sizeof sum);
+  (void)merbit_context_get_info(context, &info);
+  read_rate = bench_read_rate(info.threads);
+  (void)printf("read bandwidth %.1f GB/s\n", 1e-9 * read_rate);
+  bench_json_number(json, "read_bytes_per_second", read_rate);
   bench_json_open(json, "results", '[');
   for (i = 0; i < o->input_count; i++) {
     bench_matrix m;
@@ -58,7 +64,7 @@ static int bench_run_cpu(merbit_context *context, const bench_options *o, bench_
     for (single = 1; single >= 0; single--) {
       if (single ? o->single : o->full) {
         bench_problem_create(&p, &m, single);
-        bench_cpu_problem(context, o->methods, o->rounds, &p, json, &sum);
+        bench_cpu_problem(context, o->methods, o->rounds, read_rate, &p, json, &sum);
         bench_problem_free(&p);
       }
     }

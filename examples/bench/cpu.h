@@ -19,6 +19,38 @@ typedef struct bench_cpu { /* one case */
   bench_half half;
 } bench_cpu;
 
+#define BENCH_READ_NUMBERS ((int64_t)1 << 26) /* 512 MB, beyond the caches */
+
+/* Bytes per second of a plain sum over a long vector by `threads`, the best of five: what a
+ * product of a matrix beyond the caches cannot beat. */
+static double bench_read_rate(int threads) {
+  double *numbers = (double *)bench_allocate(BENCH_READ_NUMBERS, sizeof *numbers);
+  double best = 0, sum = 0;
+  int64_t i;
+  int round;
+  (void)threads;
+  BENCH_OMP(parallel for schedule(static) num_threads(threads))
+  for (i = 0; i < BENCH_READ_NUMBERS; i++) {
+    numbers[i] = 1;
+  }
+  for (round = 0; round < 5; round++) {
+    const double start = mbi_seconds();
+    double parts[8] = {0}, rate;
+    BENCH_OMP(parallel for schedule(static) num_threads(threads) reduction(+ : parts[:8]))
+    for (i = 0; i < BENCH_READ_NUMBERS; i += 8) {
+      int j;
+      for (j = 0; j < 8; j++) {
+        parts[j] += numbers[i + j];
+      }
+    }
+    rate = (double)BENCH_READ_NUMBERS * sizeof *numbers / (mbi_seconds() - start);
+    best = rate > best ? rate : best;
+    sum += parts[0];
+  }
+  free(numbers);
+  return sum > 0 ? best : 0; /* without the sum a compiler would drop the loop */
+}
+
 /* The inner loop of merbit's methods, alpha and beta included. */
 #define BENCH_STATIC_LOOP(name, type)                                                          \
   static void name(const bench_problem *p, int threads, type alpha, type beta, type *y) {      \
@@ -139,9 +171,10 @@ static int bench_cpu_add(bench_cpu *object, bench_case *c, const char *name, int
   return 1;
 }
 
-/* All that --methods names, and what they are compared with. */
+/* All that --methods names, and what they are compared with; read_rate is the limit. */
 static void bench_cpu_problem(merbit_context *context, const char *methods, int rounds,
-                              bench_problem *p, bench_json *json, bench_summary *sum) {
+                              double read_rate, bench_problem *p, bench_json *json,
+                              bench_summary *sum) {
   static const struct {
     const char *name;
     int rival;
@@ -177,6 +210,9 @@ static void bench_cpu_problem(merbit_context *context, const char *methods, int 
       count += bench_cpu_add(&objects[count], &cases[count], list[i].name, list[i].rival,
                              list[i].method, list[i].reordering);
     }
+  }
+  for (i = 0; i < count; i++) {
+    cases[i].limit = cases[i].bytes / read_rate;
   }
   bench_time(cases, count, rounds, BENCH_CPU_SECONDS, bench_cpu_watch, NULL);
   bench_report_cases(cases, count, "speedup", json);

@@ -1,6 +1,9 @@
 /* AUTO takes a CSR that wholly consists of full blocks for blocks: products within the bound,
  * new values, and what the plan keeps. */
-#define MBI_CHOOSE_SMALL 0u /* even little matrices are large */
+static unsigned small_limit;      /* bytes of a matrix that counts as small: none does */
+static unsigned small_with_blocks; /* bytes from which on it is looked at for blocks */
+#define MBI_CHOOSE_SMALL small_limit
+#define MBI_CHOOSE_BLOCKS small_with_blocks
 #define MERBIT_IMPLEMENTATION
 #include "merbit.h"
 #include <setjmp.h>
@@ -118,6 +121,30 @@ static void others_are_not(void **state) {
   test_matrix_free(&m);
 }
 
+/* Of the small ones those that are large enough, where many products follow. */
+static void small_ones_where_it_pays(void **state) {
+  test_matrix m;
+  products_form form;
+  (void)state;
+  small_limit = 40000000u;
+  blow_up(test_matrix_largest(3000), 3, 3, &m);
+  form_make(0, &form);
+  form.plan.expected_calls = 300;
+  assert_int_equal(taken(&m, &form, "small, of full blocks"), MERBIT_METHOD_BSR);
+  products_check(gpu, &m, &form);
+  form.plan.expected_calls = 299;
+  assert_int_not_equal(taken(&m, &form, "small, with"), MERBIT_METHOD_BSR);
+  form.plan.expected_calls = 300;
+  small_with_blocks = 16000000u;
+  assert_int_not_equal(taken(&m, &form, "small, with"), MERBIT_METHOD_BSR);
+  small_with_blocks = 0;
+  form.plan.expected_calls = 2000;
+  (void)taken(&m, &form, "bsr ");
+  (void)taken(&m, &form, "measured ");
+  small_limit = 0;
+  test_matrix_free(&m);
+}
+
 /* In the order of the CSR, from either memory, again and again. */
 static void new_values(void **state) {
   int device;
@@ -167,6 +194,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(full_blocks_are_taken),
       cmocka_unit_test(others_are_not),
+      cmocka_unit_test(small_ones_where_it_pays),
       cmocka_unit_test(new_values),
   };
   int failed;
