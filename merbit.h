@@ -8657,11 +8657,12 @@ static const char *const mbi_source_spmv_many_run_cuh[] = {
   "  mbk_u32 count;       // of these\n"
   "  mbk_u32 rank;        // of the second\n"
   "};\n"
+  "#define MBK_HELD 5 // in mbi_many_size_shared too\n"
   "#define MBK_HELD_BYTES (MBK_HELD * MBK_CHUNKS * 32 * (int)sizeof(mbk_many_sums))\n"
   "\n"
   "MBK_DEVICE void mbk_many_held(const mbk_many_walk &walk, mbk_u32 which, mbk_many_row &sum) {\n"
-  "#pragma unroll\n"
-  "  for (int c = 0; c < MBK_CHUNKS; c++) {\n",
+  "#pragma unroll\n",
+  "  for (int c = 0; c < MBK_CHUNKS; c++) {\n"
   "    const mbk_many_sums pack = walk.held[(which * MBK_CHUNKS + c) * 32];\n"
   "#pragma unroll\n"
   "    for (int j = 0; j < MBK_SPAN; j++) {\n"
@@ -8711,7 +8712,7 @@ static const char *const mbi_source_spmv_many_run_cuh[] = {
   "// ---- A run\n"
   "// --------------------------------------------------------------------------------------\n"
   "\n"
-  "#define MBK_ROUND (MBK_UNROLL < MBK_HELD - 1 ? MBK_UNROLL : MBK_HELD - 1) // between flushes\n"
+  "#define MBK_ROUND (MBK_HELD - 1) // between flushes; divides MBK_UNROLL\n"
   "\n"
   "// Each team its run of a tile, which begins at col_ind and values and of which `left` nonzeros\n"
   "// are there to multiply. `ends` are the tile's words of row ends, a lane each.\n",
@@ -8782,9 +8783,6 @@ static const char *const mbi_source_spmv_many_cu[] = {
   "#error                                                                                         \\\n"
   "    \"define MBK_PIECE: nonzeros of a run that are staged at once; divides it, and MBK_UNROLL it\"\n"
   "#endif\n"
-  "#ifndef MBK_HELD\n"
-  "#error \"define MBK_HELD: rows that a lane holds before it commits them, 5 or 9\"\n"
-  "#endif\n"
   "#include \"spmv/many_lane.cuh\"\n"
   "\n"
   "#define MBK_STEPS (MBK_TEAMS * MBK_WORDS)\n"
@@ -8804,8 +8802,8 @@ static const char *const mbi_source_spmv_many_cu[] = {
   "\n"
   "// The runs of a tile to its rows, as in mbk_scan_commit: those that end in it are committed but\n"
   "// for the first, whose part goes to firsts[tile]; what follows the last to tails[tile].\n"
-  "template <bool packed>\n",
-  "MBK_DEVICE void mbk_many_join(mbk_many_walk &walk, mbk_u32 ends, const mbk_u32 *row_id,\n"
+  "template <bool packed>\n"
+  "MBK_DEVICE void mbk_many_join(mbk_many_walk &walk, mbk_u32 ends, const mbk_u32 *row_id,\n",
   "                              mbk_u64 tile, MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,\n"
   "                              MBK_COMPUTE *tails, MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
   "  const mbk_u32 lane = mbk_lane(), team = lane / MBK_TEAM;\n"
@@ -8844,11 +8842,11 @@ static const char *const mbi_source_spmv_many_cu[] = {
   "  for (int c = 0; c < MBK_CHUNKS; c++) {\n"
   "#pragma unroll\n"
   "    for (int j = 0; j < MBK_SPAN; j++) {\n"
-  "      const MBK_COMPUTE earlier = mbk_shuffle_up(MBK_ALL, walk.sum[c][j], MBK_TEAM, 32);\n",
+  "      const MBK_COMPUTE earlier = mbk_shuffle_up(MBK_ALL, walk.sum[c][j], MBK_TEAM, 32);\n"
   "      head[c][j] = team > 0 ? MBK_ADD(earlier, head[c][j]) : head[c][j];\n"
   "    }\n"
   "  }\n"
-  "#endif\n"
+  "#endif\n",
   "  if (ended && (closed & ((1u << team * MBK_TEAM) - 1)) == 0) {\n"
   "    mbk_many_carry(firsts, tile, head);\n"
   "  } else if (ended) {\n"
@@ -8879,11 +8877,17 @@ static const char *const mbi_source_spmv_many_cu[] = {
   "                              const mbk_u32 *row_id, const mbk_i32 *col_ind,\n"
   "                              const MBK_VALUE *values, const MBK_VECTOR *x, mbk_u32 x_step,\n"
   "                              MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,\n"
-  "                              MBK_COMPUTE *tails, mbk_u64 nnz, MBK_COMPUTE alpha,\n"
-  "                              MBK_COMPUTE beta, mbk_u32 tile, unsigned char *stage) {\n"
+  "                              MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_COMPUTE alpha,\n"
+  "                              MBK_COMPUTE beta) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  const mbk_u32 warp = mbk_thread() / 32, tile = mbk_block() * (MBK_THREADS / 32) + warp;\n"
+  "  unsigned char *const stage = shared + warp * (MBK_STAGE_BYTES + MBK_HELD_BYTES);\n"
+  "  if (tile >= tiles) {\n"
+  "    return;\n"
+  "  }\n",
   "  const mbk_u32 lane = mbk_lane(), team = lane / MBK_TEAM;\n"
   "  const mbk_u64 begin = (mbk_u64)tile * MBK_TILE_NONZEROS;\n"
-  "  const mbk_u32 ends =\n",
+  "  const mbk_u32 ends =\n"
   "      lane < MBK_STEPS ? mbk_load(row_ends + (mbk_u64)tile * MBK_STEPS + lane) : 0;\n"
   "  const mbk_u32 from = mbk_load(tile_row + tile), to = mbk_load(tile_row + tile + 1);\n"
   "  const mbk_u32 before = mbk_scan_ends_before(ends);\n"
@@ -8907,52 +8911,31 @@ static const char *const mbi_source_spmv_many_cu[] = {
   "  mbk_many_join<packed>(walk, ends, row_id, tile, y, ldy, firsts, tails, alpha, beta);\n"
   "}\n"
   "\n"
-  "// A block's tiles: neighbours, in turn its warps'.\n"
-  "template <bool packed>\n"
-  "MBK_DEVICE void mbk_many_tiles(const mbk_u32 *row_ends, const mbk_u32 *tile_row,\n"
-  "                               const mbk_u32 *row_id, const mbk_i32 *col_ind,\n"
-  "                               const MBK_VALUE *values, const MBK_VECTOR *x, mbk_u32 x_step,\n"
-  "                               MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,\n",
-  "                               MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles,\n"
-  "                               MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
-  "  MBK_SHARED_MEMORY(shared);\n"
-  "  const mbk_u32 warp = mbk_thread() / 32;\n"
-  "  const mbk_u32 each = ((mbk_u32)tiles + mbk_grid() - 1) / mbk_grid();\n"
-  "  const mbk_u32 begin = mbk_block() * each;\n"
-  "  const mbk_u32 end = begin + each < tiles ? begin + each : (mbk_u32)tiles;\n"
-  "#pragma unroll 1\n"
-  "  for (mbk_u32 tile = begin + warp; tile < end; tile += MBK_THREADS / 32) {\n"
-  "    mbk_many_tile<packed>(row_ends, tile_row, row_id, col_ind, values, x, x_step, y, ldy,\n"
-  "                          firsts, tails, nnz, alpha, beta, tile,\n"
-  "                          shared + warp * (MBK_STAGE_BYTES + MBK_HELD_BYTES));\n"
-  "  }\n"
-  "}\n"
-  "\n"
-  "// Launch: a warp per tile, or fewer. Shared: MBK_STAGE_BYTES + MBK_HELD_BYTES for each.\n"
+  "// Launch: a warp per tile. Shared: MBK_STAGE_BYTES + MBK_HELD_BYTES for each.\n"
   "// mbk_many_fixup follows. Where MBK_COLUMNS, x and y are copies by rows, and mbk_many_spread\n"
   "// follows too.\n"
-  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n",
   "    mbk_many_product(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
   "                     const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,\n"
   "                     mbk_u32 x_step, MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,\n"
   "                     MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
   "  mbk_release();\n"
   "  MBK_SCALARS_LOAD;\n"
-  "  mbk_many_tiles<true>(row_ends, tile_row, row_id, col_ind, values, x, x_step, y, ldy, firsts,\n"
-  "                       tails, nnz, tiles, alpha, beta);\n"
+  "  mbk_many_tile<true>(row_ends, tile_row, row_id, col_ind, values, x, x_step, y, ldy, firsts,\n"
+  "                      tails, nnz, tiles, alpha, beta);\n"
   "}\n"
   "\n"
   "#if MBK_SPAN > 1 && !MBK_COLUMNS\n"
   "// The same for X and Y whose rows start anywhere.\n"
-  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_LOOSE)\n",
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_LOOSE)\n"
   "    mbk_many_loose(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
   "                   const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,\n"
   "                   mbk_u32 x_step, MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,\n"
   "                   MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
   "  mbk_release();\n"
   "  MBK_SCALARS_LOAD;\n"
-  "  mbk_many_tiles<false>(row_ends, tile_row, row_id, col_ind, values, x, x_step, y, ldy, firsts,\n"
-  "                        tails, nnz, tiles, alpha, beta);\n"
+  "  mbk_many_tile<false>(row_ends, tile_row, row_id, col_ind, values, x, x_step, y, ldy, firsts,\n"
+  "                       tails, nnz, tiles, alpha, beta);\n"
   "}\n"
   "#endif\n"
   "\n"
@@ -8966,7 +8949,7 @@ static const char *const mbi_source_spmv_many_cu[] = {
   "#define MBK_RANK mbk_u32\n"
   "#define MBK_CROSSING 0\n"
   "#define MBK_TILE_OF(rank)                                                                      \\\n"
-  "  ((mbk_u64)(mbk_load(row_start + (rank)) - MBK_BASE) / MBK_TILE_NONZEROS)\n"
+  "  ((mbk_u64)(mbk_load(row_start + (rank)) - MBK_BASE) / MBK_TILE_NONZEROS)\n",
   "#define MBK_TILE_RANK(tile) mbk_load(tile_row + (tile))\n"
   "#include \"spmv/fixup.cuh\"\n"
   "\n"
@@ -8978,7 +8961,7 @@ static const char *const mbi_source_spmv_many_cu[] = {
   "                   const mbk_u32 *empty_id, const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails,\n"
   "                   MBK_VECTOR *y, mbk_u64 ldy, mbk_u64 tiles, mbk_u64 empty_rows,\n"
   "                   MBK_SCALAR_PARAMETERS) {\n"
-  "  MBK_SHARED_MEMORY(shared);\n",
+  "  MBK_SHARED_MEMORY(shared);\n"
   "  mbk_fixup(row_start, tile_row, row_id, empty_id, firsts, tails, y, tiles, empty_rows, ldy,\n"
   "            (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);\n"
   "}\n",
@@ -10411,7 +10394,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "f68affc0deb7fe160563d786ec66f11bf65a5cc12674bc91b8629cf958f6d02b"
+#define MBI_KERNEL_HASH "03ad02d7cceb9dbc21170451ab37b7b4a48c887b165480ac7c60f7bae7f119c0"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -18356,7 +18339,6 @@ typedef struct mbi_many {
   int team;  /* lanes to a nonzero */
   int words; /* nonzeros of a run by 32 */
   int piece; /* nonzeros of it that are staged at once */
-  int held;  /* rows that a lane holds before it commits them */
   int room;  /* nonzeros that a warp stages where each team has a row; 0: in runs */
   int unroll, threads, resident;
   unsigned shared; /* bytes of a block */
@@ -30399,8 +30381,15 @@ static void mbi_many_shape(const merbit_plan *plan, mbi_many *m) {
   m->words = m->team > 4 ? m->team / 4 : 1;
 }
 
+/* Gathers of X miss what caches there are. */
+static int mbi_many_far(const merbit_plan *plan) {
+  return plan->device.cols * (uint64_t)plan->many.width * mbi_type_size(plan->type) >
+         (uint64_t)64 << 20;
+}
+
 /* Blocks that leave registers for a batch of columns and values, for what is in flight and for
- * a row of sums, without spilling. */
+ * a row of sums, without spilling. Where gathers of f32 go far, fewer with more in flight each
+ * are better. */
 static int mbi_many_resident(const merbit_plan *plan) {
   const mbi_many *m = &plan->many;
   const int value = (int)mbi_type_size(plan->type) / 4;
@@ -30408,26 +30397,31 @@ static int mbi_many_resident(const merbit_plan *plan) {
   const int scalars = plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE ? 2 * value : 0;
   const int words = m->unroll * (1 + value) + (m->unroll + 1) * lane * value + scalars +
                     (lane > m->span ? 4 : 0);
-  const int threads = words > 80 ? 384 : words > 60 ? 512 : words > 34 ? 768 : 1024;
+  const int far = m->room == 0 && value == 1 && mbi_many_far(plan);
+  const int threads = words > 80 ? 384 : words > 60 || far ? 512 : words > 34 ? 768 : 1024;
   const int blocks = threads / m->threads;
   return blocks > 16 ? 16 : blocks < 1 ? 1 : blocks;
 }
 
-/* A warp's columns and values take about 4 KiB, and its rows that ended half as much: the
- * caches need the rest. */
+/* Of rows that ended a lane holds so many. */
+#define MBI_MANY_HELD 5
+
+/* A warp's columns and values take up to 6 KiB, and its rows that ended two or four: the caches
+ * need the rest. In f32, where gathers hit, 2 KiB are better still, at least 16 nonzeros of each
+ * run. */
 static void mbi_many_size_shared(const merbit_plan *plan, mbi_many *m) {
   const int value = (int)mbi_type_size(plan->type), teams = 32 / m->team;
   const int lane = (m->width + m->span * m->team - 1) / (m->span * m->team) * m->span;
-  const int run = 32 * m->words, stored = mbi_value_bytes(plan);
-  m->held = 5;
-  m->piece = run;
-  while (m->piece % 16 == 0 && m->piece * teams * (4 + stored) > 6144) {
+  const int stored = mbi_value_bytes(plan);
+  const int room = value == 4 && !mbi_many_far(plan) ? 2048 : 6144;
+  m->piece = 32 * m->words;
+  while (m->piece % 16 == 0 && m->piece > 16 && m->piece * teams * (4 + stored) > room) {
     m->piece /= 2;
   }
   m->shared =
       (unsigned)(m->threads / 32) *
       (unsigned)(teams * (4 * m->piece + 16 + (stored > 0 ? stored * m->piece + 16 : 0)) +
-                 m->held * 32 * lane * value);
+                 MBI_MANY_HELD * 32 * lane * value);
 }
 
 /* Rows of nearly equal length, as they stand; a sigma of the user's is that of runs. Staged are
@@ -30511,7 +30505,6 @@ static void mbi_many_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   } else {
     mbi_preamble_define_int(preamble, "MBK_WORDS", m->words);
     mbi_preamble_define_int(preamble, "MBK_PIECE", m->piece);
-    mbi_preamble_define_int(preamble, "MBK_HELD", m->held);
     mbi_preamble_define_int(preamble, "MBK_EMPTY_ROWS", plan->scan.empty_rows > 0);
   }
   mbi_preamble_define_int(preamble, "MBK_UNROLL", m->unroll);

@@ -13,9 +13,6 @@
 #error                                                                                         \
     "define MBK_PIECE: nonzeros of a run that are staged at once; divides it, and MBK_UNROLL it"
 #endif
-#ifndef MBK_HELD
-#error "define MBK_HELD: rows that a lane holds before it commits them, 5 or 9"
-#endif
 #include "spmv/many_lane.cuh"
 
 #define MBK_STEPS (MBK_TEAMS * MBK_WORDS)
@@ -110,8 +107,14 @@ MBK_DEVICE void mbk_many_tile(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
                               const mbk_u32 *row_id, const mbk_i32 *col_ind,
                               const MBK_VALUE *values, const MBK_VECTOR *x, mbk_u32 x_step,
                               MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,
-                              MBK_COMPUTE *tails, mbk_u64 nnz, MBK_COMPUTE alpha,
-                              MBK_COMPUTE beta, mbk_u32 tile, unsigned char *stage) {
+                              MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_COMPUTE alpha,
+                              MBK_COMPUTE beta) {
+  MBK_SHARED_MEMORY(shared);
+  const mbk_u32 warp = mbk_thread() / 32, tile = mbk_block() * (MBK_THREADS / 32) + warp;
+  unsigned char *const stage = shared + warp * (MBK_STAGE_BYTES + MBK_HELD_BYTES);
+  if (tile >= tiles) {
+    return;
+  }
   const mbk_u32 lane = mbk_lane(), team = lane / MBK_TEAM;
   const mbk_u64 begin = (mbk_u64)tile * MBK_TILE_NONZEROS;
   const mbk_u32 ends =
@@ -138,28 +141,7 @@ MBK_DEVICE void mbk_many_tile(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
   mbk_many_join<packed>(walk, ends, row_id, tile, y, ldy, firsts, tails, alpha, beta);
 }
 
-// A block's tiles: neighbours, in turn its warps'.
-template <bool packed>
-MBK_DEVICE void mbk_many_tiles(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
-                               const mbk_u32 *row_id, const mbk_i32 *col_ind,
-                               const MBK_VALUE *values, const MBK_VECTOR *x, mbk_u32 x_step,
-                               MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,
-                               MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles,
-                               MBK_COMPUTE alpha, MBK_COMPUTE beta) {
-  MBK_SHARED_MEMORY(shared);
-  const mbk_u32 warp = mbk_thread() / 32;
-  const mbk_u32 each = ((mbk_u32)tiles + mbk_grid() - 1) / mbk_grid();
-  const mbk_u32 begin = mbk_block() * each;
-  const mbk_u32 end = begin + each < tiles ? begin + each : (mbk_u32)tiles;
-#pragma unroll 1
-  for (mbk_u32 tile = begin + warp; tile < end; tile += MBK_THREADS / 32) {
-    mbk_many_tile<packed>(row_ends, tile_row, row_id, col_ind, values, x, x_step, y, ldy,
-                          firsts, tails, nnz, alpha, beta, tile,
-                          shared + warp * (MBK_STAGE_BYTES + MBK_HELD_BYTES));
-  }
-}
-
-// Launch: a warp per tile, or fewer. Shared: MBK_STAGE_BYTES + MBK_HELD_BYTES for each.
+// Launch: a warp per tile. Shared: MBK_STAGE_BYTES + MBK_HELD_BYTES for each.
 // mbk_many_fixup follows. Where MBK_COLUMNS, x and y are copies by rows, and mbk_many_spread
 // follows too.
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
@@ -169,8 +151,8 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
                      MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {
   mbk_release();
   MBK_SCALARS_LOAD;
-  mbk_many_tiles<true>(row_ends, tile_row, row_id, col_ind, values, x, x_step, y, ldy, firsts,
-                       tails, nnz, tiles, alpha, beta);
+  mbk_many_tile<true>(row_ends, tile_row, row_id, col_ind, values, x, x_step, y, ldy, firsts,
+                      tails, nnz, tiles, alpha, beta);
 }
 
 #if MBK_SPAN > 1 && !MBK_COLUMNS
@@ -182,8 +164,8 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_LOOSE)
                    MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {
   mbk_release();
   MBK_SCALARS_LOAD;
-  mbk_many_tiles<false>(row_ends, tile_row, row_id, col_ind, values, x, x_step, y, ldy, firsts,
-                        tails, nnz, tiles, alpha, beta);
+  mbk_many_tile<false>(row_ends, tile_row, row_id, col_ind, values, x, x_step, y, ldy, firsts,
+                       tails, nnz, tiles, alpha, beta);
 }
 #endif
 

@@ -73,6 +73,7 @@ struct mbk_many_walk {
   mbk_u32 count;       // of these
   mbk_u32 rank;        // of the second
 };
+#define MBK_HELD 5 // in mbi_many_size_shared too
 #define MBK_HELD_BYTES (MBK_HELD * MBK_CHUNKS * 32 * (int)sizeof(mbk_many_sums))
 
 MBK_DEVICE void mbk_many_held(const mbk_many_walk &walk, mbk_u32 which, mbk_many_row &sum) {
@@ -127,7 +128,7 @@ MBK_DEVICE void mbk_many_end(mbk_many_walk &walk, bool ends) {
 // ---- A run
 // --------------------------------------------------------------------------------------
 
-#define MBK_ROUND (MBK_UNROLL < MBK_HELD - 1 ? MBK_UNROLL : MBK_HELD - 1) // between flushes
+#define MBK_ROUND (MBK_HELD - 1) // between flushes; divides MBK_UNROLL
 
 // Each team its run of a tile, which begins at col_ind and values and of which `left` nonzeros
 // are there to multiply. `ends` are the tile's words of row ends, a lane each.

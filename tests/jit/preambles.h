@@ -151,11 +151,16 @@ static void many_preamble(merbit_type type, int form, int vectors, int threads,
   plan.device.col_ind = (form & 6) == 2 ? 4 : 0;
   plan.device.offset_type = form & 2 ? MERBIT_INDEX_64 : MERBIT_INDEX_32;
   plan.once = form >> 3 & 1;
+  plan.device.cols = form & 8 ? 1 << 30 : 1000; /* X is far, or near */
   plan.ranks.count = form & 32 ? 999 : 1000;
   plan.ranks.slots = form & 256 ? 0 : UINT64_MAX;
   plan.desc.vectors = vectors;
   plan.desc.vector_order = form & 64 ? MERBIT_VECTORS_ROW_MAJOR : MERBIT_VECTORS_COLUMN_MAJOR;
   assert_int_equal(mbi_many_size(&plan), MERBIT_OK);
+  if (type == MERBIT_F32 && vectors == 8 && (form & 257) == 0) {
+    assert_int_equal(plan.many.piece, form & 8 ? 32 : 16);
+    assert_in_range(plan.many.resident * plan.many.threads, 1, form & 8 ? 512 : 1024);
+  }
   mbi_many_preamble(&plan, preamble);
 }
 

@@ -27,7 +27,6 @@
 #define MBK_ROOM SIMT_ROOM
 #endif
 #define MBK_PIECE (MBK_THREADS % 64 == 0 ? 8 * MBK_WORDS : 32 * MBK_WORDS)
-#define MBK_HELD (MBK_UNROLL == 8 && MBK_EMPTY_ROWS ? 9 : 5)
 #define MBK_ALIGNED (MBK_THREADS != 128)
 
 #pragma GCC diagnostic push // parameters of other forms; slots beyond the run's count
