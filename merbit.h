@@ -30407,8 +30407,8 @@ static int mbi_many_resident(const merbit_plan *plan) {
 #define MBI_MANY_HELD 5
 
 /* A warp's columns and values take up to 6 KiB, and its rows that ended two or four: the caches
- * need the rest. In f32, where gathers hit, 2 KiB are better still, at least 16 nonzeros of each
- * run. */
+ * need the rest. In f32, where gathers hit, 2 KiB are better still, at least 16 nonzeros of
+ * each run. */
 static void mbi_many_size_shared(const merbit_plan *plan, mbi_many *m) {
   const int value = (int)mbi_type_size(plan->type), teams = 32 / m->team;
   const int lane = (m->width + m->span * m->team - 1) / (m->span * m->team) * m->span;

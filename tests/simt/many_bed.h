@@ -6,7 +6,7 @@
 
 struct many_form : scan_form {
   unsigned vectors, width, span;
-  bool columns; // X and Y come column by column
+  bool columns;       // X and Y come column by column
   unsigned rows_team; // lanes to a row, 0: in runs
   unsigned shared;
   simt_kernel loose, collect, spread;

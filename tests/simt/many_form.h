@@ -1,14 +1,14 @@
-// One specialisation of spmv/many.cu; of spmv/many_rows.cu, which stages SIMT_ROOM nonzeros, where
-// that is defined. No include guard:
+// One specialisation of spmv/many.cu; of spmv/many_rows.cu, which stages SIMT_ROOM nonzeros,
+// where that is defined. No include guard:
 //
-//   #define SIMT_FORM name, value, offset, base, ones, device, vectors, width, span, team, words,
-//     unroll, columns, empty, once, threads
+//   #define SIMT_FORM name, value, offset, base, ones, device, vectors, width, span, team,
+//     words, unroll, columns, empty, once, threads
 //   #include "simt/many_form.h"
 //
-// puts it into namespace `name` and on the list many_forms. `value` is a type, `offset` the bits
-// of row_start; `ones` says that no values are stored, `device` that alpha and beta are on the
-// device, `columns` that X and Y come column by column, `empty` that some rows are empty. Forms
-// of 128 threads get their columns and values where a vector load would be misaligned.
+// puts it into namespace `name` and on the list many_forms. `value` is a type, `offset` the
+// bits of row_start; `ones` says that no values are stored, `device` that alpha and beta are on
+// the device, `columns` that X and Y come column by column, `empty` that some rows are empty.
+// Forms of 128 threads get their columns and values where a vector load would be misaligned.
 #include "simt/plan_form.h"
 #include "simt/many_bed.h"
 
