@@ -1,4 +1,5 @@
 """The enumerations that Jinja2 expands when merbit.h is generated."""
+import re
 
 VERSION = (0, 1, 0)
 
@@ -101,6 +102,35 @@ DRIVER_OPTIONAL = [
         "cuLaunchKernelEx",
         "const mbi_launch_config *config, void *function, void **arguments, void **extra",
     ),
+    ("stream_create", "cuStreamCreate", "void **stream, unsigned flags"),
+    ("stream_destroy", "cuStreamDestroy_v2", "void *stream"),
+    ("stream_begin_capture", "cuStreamBeginCapture_v2", "void *stream, int mode"),
+    (
+        "stream_begin_capture_to_graph",
+        "cuStreamBeginCaptureToGraph",
+        "void *stream, void *graph, void *const *dependencies, const void *edges, size_t count, int mode",
+    ),
+    ("stream_end_capture", "cuStreamEndCapture", "void *stream, void **graph"),
+    ("graph_create", "cuGraphCreate", "void **graph, unsigned flags"),
+    (
+        "graph_conditional_create",
+        "cuGraphConditionalHandleCreate",
+        "uint64_t *handle, void *graph, void *context, unsigned value, unsigned flags",
+    ),
+    (
+        "graph_add_node",
+        "cuGraphAddNode_v2",
+        "void **node, void *graph, void *const *dependencies, const void *edges, size_t count, "
+        "mbi_graph_node *parameters",
+    ),
+    (
+        "graph_instantiate",
+        "cuGraphInstantiateWithFlags",
+        "void **executable, void *graph, unsigned long long flags",
+    ),
+    ("graph_launch", "cuGraphLaunch", "void *executable, void *stream"),
+    ("graph_destroy", "cuGraphDestroy", "void *graph"),
+    ("graph_exec_destroy", "cuGraphExecDestroy", "void *executable"),
 ]
 
 # The NVRTC calls: (field of mbi_nvrtc, symbol, result, arguments). nvrtcProgram is void *.
@@ -125,6 +155,44 @@ NVRTC_FUNCTIONS = [
     ("get_ptx_size", "nvrtcGetPTXSize", "int", "void *program, size_t *size"),
     ("get_ptx", "nvrtcGetPTX", "int", "void *program, char *ptx"),
 ]
+
+
+# Epilogues that need no function of the user on the CPU: (name, result, sums), in the text of users'
+# expressions. The library's solvers name them by their text, as anybody may.
+EPILOGUES = [
+    ("dot", None, ("v0 * ax", None)),
+    ("dots", None, ("v0 * ax", "ax * ax")),
+    ("residual", "v0 - ax", ("y * y", None)),
+    # A link matrix without its weights: x and v0 are ranks over weights, |v1| a vertex's weight, which
+    # is below 0 where it is dangling; sums are the L1 change and the dangling mass.
+    ("rank", "(s0 * ax + s1) / abs(v1)", ("abs(s0 * ax + s1 - v0 * abs(v1))", "v1 < 0 ? y : 0")),
+]
+
+
+def epilogues():
+    """What templates need of EPILOGUES: each expression as C, with the names that it has."""
+
+    def expression(text, function):
+        return text and dict(
+            text=re.sub(r"\babs\b", function, text),
+            names=[n for n in re.findall(r"[a-z]+[0-9]*", text) if n not in ("abs",)],
+        )
+
+    def names(texts, letter):
+        found = re.findall(rf"\b{letter}([0-9])", " ".join(t or "" for t in texts))
+        return 1 + max(map(int, found), default=-1)
+
+    return [
+        dict(
+            name=name,
+            given=(result, *sums),
+            vectors=names((result, *sums), "v"),
+            scalars=names((result, *sums), "s"),
+            result={t["suffix"]: expression(result, "fabsf" if t["c"] == "float" else "fabs") for t in FLOAT_TYPES},
+            sums=[expression(s, "fabs") for s in sums],
+        )
+        for name, result, sums in EPILOGUES
+    ]
 
 
 def statuses():
@@ -183,4 +251,5 @@ def context():
         complex_types=COMPLEX_TYPES,
         stored_types=STORED_TYPES,
         mixed_types=MIXED_TYPES,
+        epilogues=epilogues(),
     )

@@ -4,6 +4,7 @@
 #define BENCH_GPU_H
 #include "back.h"
 #include "block_plans.h"
+#include "epilogues.h"
 #include "many.h"
 #include "semirings.h"
 #include "study_plans.h"
@@ -176,6 +177,7 @@ static void bench_gpu_problem(bench_lab *lab, bench_problem *p, bench_summary *s
   bench_add_rivals(b);
   bench_add_plans(b);
   bench_add_semirings(b);
+  bench_add_epilogues(b);
   bench_add_block_plans(b);
   bench_add_study_plans(b);
   bench_add_several(b, &several);
@@ -207,6 +209,7 @@ static void bench_gpu_problem(bench_lab *lab, bench_problem *p, bench_summary *s
   }
   bench_back_destroy(b);
   bench_several_close(b, &several);
+  bench_beside_destroy(b);
   bench_arrays_destroy(&b->arrays, &lab->gpu);
   free(b);
   free(y);

@@ -84,6 +84,55 @@ static merbit_status plan_create_custom(world *w) {
   return merbit_plan_create(w->context, &w->view, &desc, (merbit_plan **)&w->out);
 }
 
+static merbit_status plan_create_epilogue(world *w) {
+  static const merbit_epilogue epilogue = {NULL, {"v0 * ax", "ax * ax"}, 1, 0, 0, NULL, NULL};
+  merbit_plan_desc desc;
+  memset(&desc, 0, sizeof desc);
+  desc.epilogue = &epilogue;
+  return merbit_plan_create(w->context, &w->view, &desc, (merbit_plan **)&w->out);
+}
+
+/* The vector is of ones, so that the first sum is that of y. */
+static void expect_epilogue(world *w, merbit_plan *plan) {
+  double *x = (double *)test_allocate(w->view.cols, 8),
+         *y = (double *)test_allocate(w->view.rows, 8);
+  double *ones = (double *)test_allocate(w->view.rows, 8), sums[2], sum = 0, size = 0;
+  const void *vectors[1];
+  int64_t i;
+  for (i = 0; i < w->view.cols; i++) {
+    x[i] = 1;
+  }
+  for (i = 0; i < w->view.rows; i++) {
+    ones[i] = 1;
+  }
+  vectors[0] = ones;
+  assert_int_equal(merbit_spmv_epilogue(plan, NULL, x, y, vectors, NULL, sums, NULL, NULL),
+                   MERBIT_OK);
+  for (i = 0; i < w->view.rows; i++) {
+    sum += y[i];
+    size += fabs(y[i]);
+  }
+  assert_true(fabs(sums[0] - sum) <= 1e-12 * size);
+  free(x);
+  free(y);
+  free(ones);
+}
+
+static void epilogue_made(world *w) {
+  expect_epilogue(w, (merbit_plan *)w->out);
+  merbit_plan_destroy((merbit_plan *)w->out);
+}
+
+static void with_epilogue_plan(world *w) {
+  assert_int_equal(plan_create_epilogue(w), MERBIT_OK);
+  w->plan = (merbit_plan *)w->out;
+}
+
+static merbit_status spmv_epilogue(world *w) {
+  expect_epilogue(w, w->plan);
+  return MERBIT_OK;
+}
+
 static void transposed_made(world *w) {
   world_expect_product(w, (merbit_plan *)w->out, NULL, 1, 1);
   merbit_plan_destroy((merbit_plan *)w->out);

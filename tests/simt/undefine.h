@@ -156,3 +156,8 @@
 #undef MBK_RUN
 #undef MBK_CHUNKS
 #undef MBK_LEADING
+#undef MBK_FUSED
+#undef MBK_BESIDE
+#undef MBK_BEGIN
+#undef MBK_LEAVE
+#undef MBK_FINISH
