@@ -33333,7 +33333,7 @@ static int mbi_many_resident(const merbit_plan *plan) {
   const int lane = (m->width + m->span * m->team - 1) / (m->span * m->team) * m->span;
   const int scalars = plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE ? 2 * value : 0;
   const int words = m->unroll * (1 + value) + (m->unroll + 1) * lane * value + scalars +
-                    (lane > m->span ? 4 : 0);
+                    (lane > m->span ? 4 : 0) + (m->room == 0 && m->words > 1 ? 4 : 0);
   const int far = m->room == 0 && value == 1 && mbi_many_far(plan);
   const int threads = words > 80 ? 384 : words > 60 || far ? 512 : words > 34 ? 768 : 1024;
   const int blocks = threads / m->threads;
@@ -33349,7 +33349,7 @@ static int mbi_many_resident(const merbit_plan *plan) {
 static void mbi_many_size_shared(const merbit_plan *plan, mbi_many *m) {
   const int value = (int)mbi_type_size(plan->type), teams = 32 / m->team;
   const int lane = (m->width + m->span * m->team - 1) / (m->span * m->team) * m->span;
-  const int stored = mbi_value_bytes(plan);
+  const int stored = (int)mbi_value_bytes(plan);
   const int room = value == 4 && !mbi_many_far(plan) ? 2048 : 6144;
   m->piece = 32 * m->words;
   while (m->piece % 16 == 0 && m->piece > 16 && m->piece * teams * (4 + stored) > room) {
