@@ -9131,8 +9131,14 @@ static const char *const mbi_source_spmv_many_lane_cuh[] = {
   "#include \"spmv/algebra.cuh\"\n"
   "\n"
   "// For X and Y whose rows start anywhere a lane has more addresses to keep.\n"
-  "#define MBK_BLOCKS_LOOSE (MBK_BLOCKS > 2 ? MBK_BLOCKS - 1 : MBK_BLOCKS)\n"
-  "#define MBK_TEAMS (32 / MBK_TEAM)\n",
+  "#define MBK_BLOCKS_LOOSE (MBK_BLOCKS > 2 ? MBK_BLOCKS - 1 : MBK_BLOCKS)\n",
+  "// For 12.0 and later compilers take a register more in doubles, and spill.\n"
+  "#if defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 1200\n"
+  "#define MBK_BLOCKS_PACKED (sizeof(MBK_COMPUTE) > 4 ? MBK_BLOCKS_LOOSE : MBK_BLOCKS)\n"
+  "#else\n"
+  "#define MBK_BLOCKS_PACKED MBK_BLOCKS\n"
+  "#endif\n"
+  "#define MBK_TEAMS (32 / MBK_TEAM)\n"
   "#define MBK_CHUNKS ((MBK_WIDTH + MBK_SPAN * MBK_TEAM - 1) / (MBK_SPAN * MBK_TEAM))\n"
   "\n"
   "// What a lane has of a row of X or Y.\n"
@@ -9168,14 +9174,14 @@ static const char *const mbi_source_spmv_many_lane_cuh[] = {
   "\n"
   "// One row of Y, which begins at `y`, but for a copy whose elements are still to be scaled.\n"
   "template <bool packed>\n"
-  "MBK_DEVICE void mbk_many_commit(MBK_VECTOR *y, const mbk_many_row &sum, MBK_COMPUTE alpha,\n"
+  "MBK_DEVICE void mbk_many_commit(MBK_VECTOR *y, const mbk_many_row &sum, MBK_COMPUTE alpha,\n",
   "                                MBK_COMPUTE beta) {\n"
   "#pragma unroll\n"
   "  for (mbk_u32 c = 0; c < MBK_CHUNKS; c++) {\n"
   "    const mbk_u32 column = mbk_many_column(c);\n"
   "    if (MBK_CHUNKS * MBK_TEAM * MBK_SPAN == MBK_WIDTH || column < MBK_WIDTH) {\n"
   "      MBK_VECTOR *const to = y + column;\n"
-  "      mbk_many_pack result;\n",
+  "      mbk_many_pack result;\n"
   "      if (MBK_COLUMNS || beta == (MBK_COMPUTE)0) {\n"
   "#pragma unroll\n"
   "        for (int j = 0; j < MBK_SPAN; j++) {\n"
@@ -9220,13 +9226,13 @@ static const char *const mbi_source_spmv_many_lane_cuh[] = {
   "// Rows of X of MBK_UNROLL neighbours, of which `left` are there.\n"
   "typedef mbk_many_pack mbk_many_factors[MBK_UNROLL][MBK_CHUNKS];\n"
   "\n"
-  "template <bool packed, bool full>\n"
+  "template <bool packed, bool full>\n",
   "MBK_DEVICE void mbk_many_gather(const mbk_i32 (&column)[MBK_UNROLL], mbk_u32 left,\n"
   "                                const MBK_VECTOR *x, mbk_u32 x_step, mbk_many_factors &factor) {\n"
   "#pragma unroll\n"
   "  for (mbk_u32 c = 0; c < MBK_CHUNKS; c++) {\n"
   "    const unsigned char *const from = (const unsigned char *)(x + mbk_many_source(c));\n"
-  "#pragma unroll\n",
+  "#pragma unroll\n"
   "    for (mbk_u32 u = 0; u < MBK_UNROLL; u++) {\n"
   "      if (full || u < left) {\n"
   "        factor[u][c] = mbk_many_load<packed>(\n"
@@ -9588,7 +9594,7 @@ static const char *const mbi_source_spmv_many_cu[] = {
   "// Launch: a warp per tile. Shared: MBK_STAGE_BYTES + MBK_HELD_BYTES for each.\n"
   "// mbk_many_fixup follows. Where MBK_COLUMNS, x and y are copies by rows, and mbk_many_spread\n"
   "// follows too.\n"
-  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n",
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_PACKED)\n",
   "    mbk_many_product(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
   "                     const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,\n"
   "                     mbk_u32 x_step, MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,\n"
@@ -9751,7 +9757,7 @@ static const char *const mbi_source_spmv_many_rows_cu[] = {
   "\n"
   "// Launch: a team per row. Shared: MBK_ROOM columns and values for each warp. Where MBK_COLUMNS,\n"
   "// x and y are copies by rows, and mbk_many_spread follows.\n"
-  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_PACKED)\n"
   "    mbk_rows_many(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
   "                  const MBK_VECTOR *x, mbk_u32 x_step, MBK_VECTOR *y, mbk_u64 ldy, mbk_u64 rows,\n"
   "                  mbk_u64 nnz, MBK_SCALAR_PARAMETERS) {\n"
@@ -12725,7 +12731,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "7935f91a6a64cc4d6ac747f917cbd950563733237a3ccdc9bf9a26ed5ffb9854"
+#define MBI_KERNEL_HASH "02706785a3640ce8e826f233c30c1a0968df91518d196497fda0b6ffbe23edfa"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name

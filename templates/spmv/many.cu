@@ -144,7 +144,7 @@ MBK_DEVICE void mbk_many_tile(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
 // Launch: a warp per tile. Shared: MBK_STAGE_BYTES + MBK_HELD_BYTES for each.
 // mbk_many_fixup follows. Where MBK_COLUMNS, x and y are copies by rows, and mbk_many_spread
 // follows too.
-MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
+MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_PACKED)
     mbk_many_product(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,
                      const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,
                      mbk_u32 x_step, MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,

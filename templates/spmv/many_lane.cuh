@@ -38,6 +38,12 @@
 
 // For X and Y whose rows start anywhere a lane has more addresses to keep.
 #define MBK_BLOCKS_LOOSE (MBK_BLOCKS > 2 ? MBK_BLOCKS - 1 : MBK_BLOCKS)
+// For 12.0 and later compilers take a register more in doubles, and spill.
+#if defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 1200
+#define MBK_BLOCKS_PACKED (sizeof(MBK_COMPUTE) > 4 ? MBK_BLOCKS_LOOSE : MBK_BLOCKS)
+#else
+#define MBK_BLOCKS_PACKED MBK_BLOCKS
+#endif
 #define MBK_TEAMS (32 / MBK_TEAM)
 #define MBK_CHUNKS ((MBK_WIDTH + MBK_SPAN * MBK_TEAM - 1) / (MBK_SPAN * MBK_TEAM))
 

@@ -107,7 +107,7 @@ MBK_DEVICE void mbk_rows_tile(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind
 
 // Launch: a team per row. Shared: MBK_ROOM columns and values for each warp. Where MBK_COLUMNS,
 // x and y are copies by rows, and mbk_many_spread follows.
-MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
+MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_PACKED)
     mbk_rows_many(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, const MBK_VALUE *values,
                   const MBK_VECTOR *x, mbk_u32 x_step, MBK_VECTOR *y, mbk_u64 ldy, mbk_u64 rows,
                   mbk_u64 nnz, MBK_SCALAR_PARAMETERS) {
