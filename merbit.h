@@ -9131,10 +9131,10 @@ static const char *const mbi_source_spmv_many_lane_cuh[] = {
   "#include \"spmv/algebra.cuh\"\n"
   "\n"
   "// For X and Y whose rows start anywhere a lane has more addresses to keep.\n"
-  "#define MBK_BLOCKS_LOOSE (MBK_BLOCKS > 2 ? MBK_BLOCKS - 1 : MBK_BLOCKS)\n",
-  "// For 12.0 and later compilers take a register more in doubles, and spill.\n"
+  "#define MBK_BLOCKS_LOOSE (MBK_BLOCKS > 2 ? MBK_BLOCKS - 1 : MBK_BLOCKS)\n"
+  "// For 12.0 and later compilers take a register or two more, and spill.\n",
   "#if defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 1200\n"
-  "#define MBK_BLOCKS_PACKED (sizeof(MBK_COMPUTE) > 4 ? MBK_BLOCKS_LOOSE : MBK_BLOCKS)\n"
+  "#define MBK_BLOCKS_PACKED MBK_BLOCKS_LOOSE\n"
   "#else\n"
   "#define MBK_BLOCKS_PACKED MBK_BLOCKS\n"
   "#endif\n"
@@ -9174,10 +9174,10 @@ static const char *const mbi_source_spmv_many_lane_cuh[] = {
   "\n"
   "// One row of Y, which begins at `y`, but for a copy whose elements are still to be scaled.\n"
   "template <bool packed>\n"
-  "MBK_DEVICE void mbk_many_commit(MBK_VECTOR *y, const mbk_many_row &sum, MBK_COMPUTE alpha,\n",
+  "MBK_DEVICE void mbk_many_commit(MBK_VECTOR *y, const mbk_many_row &sum, MBK_COMPUTE alpha,\n"
   "                                MBK_COMPUTE beta) {\n"
   "#pragma unroll\n"
-  "  for (mbk_u32 c = 0; c < MBK_CHUNKS; c++) {\n"
+  "  for (mbk_u32 c = 0; c < MBK_CHUNKS; c++) {\n",
   "    const mbk_u32 column = mbk_many_column(c);\n"
   "    if (MBK_CHUNKS * MBK_TEAM * MBK_SPAN == MBK_WIDTH || column < MBK_WIDTH) {\n"
   "      MBK_VECTOR *const to = y + column;\n"
@@ -9226,8 +9226,8 @@ static const char *const mbi_source_spmv_many_lane_cuh[] = {
   "// Rows of X of MBK_UNROLL neighbours, of which `left` are there.\n"
   "typedef mbk_many_pack mbk_many_factors[MBK_UNROLL][MBK_CHUNKS];\n"
   "\n"
-  "template <bool packed, bool full>\n",
-  "MBK_DEVICE void mbk_many_gather(const mbk_i32 (&column)[MBK_UNROLL], mbk_u32 left,\n"
+  "template <bool packed, bool full>\n"
+  "MBK_DEVICE void mbk_many_gather(const mbk_i32 (&column)[MBK_UNROLL], mbk_u32 left,\n",
   "                                const MBK_VECTOR *x, mbk_u32 x_step, mbk_many_factors &factor) {\n"
   "#pragma unroll\n"
   "  for (mbk_u32 c = 0; c < MBK_CHUNKS; c++) {\n"
@@ -9559,9 +9559,9 @@ static const char *const mbi_source_spmv_many_cu[] = {
   "                              MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,\n"
   "                              MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_COMPUTE alpha,\n"
   "                              MBK_COMPUTE beta) {\n"
-  "  MBK_SHARED_MEMORY(shared);\n"
+  "  MBK_SHARED_MEMORY(stages);\n"
   "  const mbk_u32 warp = mbk_thread() / 32, tile = mbk_block() * (MBK_THREADS / 32) + warp;\n"
-  "  unsigned char *const stage = shared + warp * (MBK_STAGE_BYTES + MBK_HELD_BYTES);\n"
+  "  unsigned char *const stage = stages + warp * (MBK_STAGE_BYTES + MBK_HELD_BYTES);\n"
   "  if (tile >= tiles) {\n"
   "    return;\n"
   "  }\n",
@@ -12731,7 +12731,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "02706785a3640ce8e826f233c30c1a0968df91518d196497fda0b6ffbe23edfa"
+#define MBI_KERNEL_HASH "46399eefe34527a048cc4bf2e7cc9dde510f1f2a7a5912498204f6d1531ecf19"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name

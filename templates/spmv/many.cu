@@ -109,9 +109,9 @@ MBK_DEVICE void mbk_many_tile(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
                               MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,
                               MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_COMPUTE alpha,
                               MBK_COMPUTE beta) {
-  MBK_SHARED_MEMORY(shared);
+  MBK_SHARED_MEMORY(stages);
   const mbk_u32 warp = mbk_thread() / 32, tile = mbk_block() * (MBK_THREADS / 32) + warp;
-  unsigned char *const stage = shared + warp * (MBK_STAGE_BYTES + MBK_HELD_BYTES);
+  unsigned char *const stage = stages + warp * (MBK_STAGE_BYTES + MBK_HELD_BYTES);
   if (tile >= tiles) {
     return;
   }

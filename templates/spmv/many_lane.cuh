@@ -38,9 +38,9 @@
 
 // For X and Y whose rows start anywhere a lane has more addresses to keep.
 #define MBK_BLOCKS_LOOSE (MBK_BLOCKS > 2 ? MBK_BLOCKS - 1 : MBK_BLOCKS)
-// For 12.0 and later compilers take a register more in doubles, and spill.
+// For 12.0 and later compilers take a register or two more, and spill.
 #if defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 1200
-#define MBK_BLOCKS_PACKED (sizeof(MBK_COMPUTE) > 4 ? MBK_BLOCKS_LOOSE : MBK_BLOCKS)
+#define MBK_BLOCKS_PACKED MBK_BLOCKS_LOOSE
 #else
 #define MBK_BLOCKS_PACKED MBK_BLOCKS
 #endif
