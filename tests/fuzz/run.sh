@@ -1,5 +1,5 @@
 #!/bin/sh
-# Fuzz one target for 40 seconds (expressions for 10), or for ten with MERBIT_TEST_FULL: run.sh TARGET PROGRAM PYTHON WORK_DIR
+# Fuzz one target for 40 seconds (expressions for 10), or for ten minutes with MERBIT_TEST_FULL: run.sh TARGET PROGRAM PYTHON WORK_DIR
 # An input that fails stays in WORK_DIR; FUZZ_TARGET=TARGET PROGRAM FILE repeats it.
 set -eu
 target=$1 program=$2 python=$3 work=$4

@@ -188,8 +188,8 @@ TEST_UNUSED static void cases_far(merbit_context *context) {
   }
 }
 
-/* A tolerance below what rounding leaves is never reached, and the run says so, unless the ranks
- * stop changing at all, as most do: on either side those of `seed` do not. */
+/* A tolerance below what rounding leaves is never reached, and the run says so, unless the
+ * ranks stop changing at all, as most do: on either side those of `seed` do not. */
 TEST_UNUSED static void cases_stagnates(merbit_context *context, int seed) {
   merbit_pagerank_desc desc;
   merbit_pagerank_result result;
@@ -205,9 +205,6 @@ TEST_UNUSED static void cases_stagnates(merbit_context *context, int seed) {
                 (result.stop == MERBIT_STOP_CONVERGED && result.change == 0));
     assert_true(result.change < 1e-15 && result.iterations < 500);
     check_ranks(&e, 0.85, 1e-300, MERBIT_F64, ranks, &result);
-    stagnated += result.stop == MERBIT_STOP_STAGNATED;
-      printf("seed %d stop %d change %g its %d\n", seed, result.stop, result.change,
-             result.iterations);
     stagnated += result.stop == MERBIT_STOP_STAGNATED;
     free(ranks);
     edges_free(&e);
