@@ -97,6 +97,26 @@
  *     merbit_matrix_destroy(graph);
  *     merbit_context_destroy(context);
  *
+ * A SYSTEM. merbit_solver_solve finds x with A x = b, on either side; see SOLVERS.
+ *
+ * Example: solver
+ *     int row_ptr[] = {0, 2, 5, 7}, col_ind[] = {0, 1, 0, 1, 2, 1, 2};
+ *     double values[] = {4, -1, -1, 4, -1, -1, 4}, b[] = {3, 2, 3}, x[3];
+ *     merbit_view A = merbit_csr(3, 3, 7, row_ptr, col_ind, values);
+ *     merbit_solver_desc desc = {MERBIT_SOLVER_CG};
+ *     merbit_solver_result result;
+ *     merbit_context *context = NULL;
+ *     merbit_solver *solver = NULL;
+ *     desc.vector_memory = MERBIT_MEMORY_HOST;
+ *     desc.preconditioner = MERBIT_PRECONDITIONER_JACOBI;
+ *     if (merbit_context_create(NULL, &context, NULL) == MERBIT_OK &&
+ *         merbit_solver_create(context, &A, &desc, &solver) == MERBIT_OK &&
+ *         merbit_solver_solve(solver, b, x, 0, NULL, 0, &result) == MERBIT_OK) {
+ *       puts(result.description); // x is 1, 1, 1 if result.stop is MERBIT_STOP_CONVERGED
+ *     }
+ *     merbit_solver_destroy(solver);
+ *     merbit_context_destroy(context);
+ *
  * BLOCKS. Where entries come in small dense blocks, as in finite elements with several unknowns to a node,
  * BSR stores one index for a block. Such a view is multiplied in blocks on the CPU; merbit_matrix_create_bsr
  * makes one from any other, in the shape you give or in the one that moves the fewest bytes.
@@ -177,6 +197,22 @@
  * on the GPU from a CSR, by CPU threads from blocks, for a reordered plan and for the CPU; a COO is read the
  * other way round. New values come in the order of the view as ever. plan_desc.block_rows and block_cols, and
  * what plan_info tells, are of the transpose.
+ *
+ * EIGENPAIRS. merbit_eigen finds eigenvalues at the ends of a spectrum: of a symmetric matrix by Lanczos, the one
+ * that is largest in size by the power method.
+ *
+ * Example: eigen
+ *     int row_ptr[] = {0, 2, 5, 7}, col_ind[] = {0, 1, 0, 1, 2, 1, 2};
+ *     double values[] = {2, -1, -1, 2, -1, -1, 2}, largest[2], vectors[6];
+ *     merbit_view A = merbit_csr(3, 3, 7, row_ptr, col_ind, values);
+ *     merbit_eigen_desc desc = {MERBIT_EIGEN_LANCZOS};
+ *     merbit_context *context = NULL;
+ *     desc.which = MERBIT_EIGEN_LARGEST;
+ *     desc.count = 2;
+ *     if (merbit_context_create(NULL, &context, NULL) == MERBIT_OK) {
+ *       merbit_eigen(context, &A, &desc, largest, vectors, NULL); // 3.41421, 2
+ *     }
+ *     merbit_context_destroy(context);
  *
  * VECTORS. A plan for several vectors (plan_desc.vectors, up to 64) multiplies them all while it reads the
  * matrix once. They stand in one array, row-major or column-major; row-major is the faster one on the GPU.
@@ -296,6 +332,17 @@
  * commutative, but for plans on the CPU and for ROWS with one lane a row (omega 1), where entries come in their order
  * and it need not commute.
  *
+ * SOLVERS. A solver (merbit_solver_create) holds the plan of a square matrix, its vectors and, on CUDA, its
+ * iterations recorded as a graph, so that solves for many right-hand sides repeat nothing. CG is for symmetric
+ * positive definite matrices, BICGSTAB for any. Scalars stay on the device: with CUDA 12.4 or later the loop
+ * itself runs there (result.recorded 2), and the host looks about ten times a second, at most once for 50
+ * iterations; there the progress callback is called and may cancel. Dot products are added up by the products'
+ * own kernels, in double, in an order that depends on the matrix alone: one plan gives equal bits in every solve.
+ * A solve has converged when ||b - A x|| / ||b||, computed anew from x, is at most the tolerance; where only the
+ * recurrence says so it goes on, first to a lower goal, then from the true residual, and ends as STAGNATED if
+ * that does not help. A breakdown of BICGSTAB is restarted from the true residual up to ten times. refine solves
+ * for corrections in f32 and takes residuals in f64. result.description says in words why it ended.
+ *
  * EPILOGUES. A plan may carry work on each row of op(A) x on its way to y, and up to two sums over all rows
  * (plan_desc.epilogue), so that one pass gives y and a dot product, a norm or a difference: merbit_spmv_epilogue.
  *
@@ -377,8 +424,8 @@
  * Inf stay in the rows whose nonzeros meet them. A sum that is zero is +0, as every sum is where alpha is 0; what
  * follows, alpha * sum + beta * y, is IEEE 754's: -1 times an empty row is -0, Inf times one is NaN. Subnormal
  * numbers are kept. Products are bitwise repeatable for one plan: GPU products whatever the launch, CPU products
- * for one number of threads. merbit_pagerank on the GPU adds atomically where a row spans thread blocks, and is
- * not.
+ * for one number of threads. So is merbit_pagerank, but with MERBIT_METHOD_MERBIT, which adds atomically where a
+ * row spans thread blocks.
  *
  * LIMITS. cols < 2^31. Rows and nonzeros are counted in 64 bits.
  *
@@ -593,6 +640,8 @@ typedef struct merbit_matrix merbit_matrix;
 typedef struct merbit_plan merbit_plan;
 /* The scratch of one product in flight. */
 typedef struct merbit_workspace merbit_workspace;
+/* A linear system whose right-hand sides change. One solve at a time; different solvers do not meet. */
+typedef struct merbit_solver merbit_solver;
 
 #define MERBIT_MESSAGE_SIZE 512 /* bytes of an error sentence, its terminating zero included */
 
@@ -613,7 +662,8 @@ typedef struct merbit_allocator {
 typedef void (*merbit_log_callback)(void *user, const char *line);
 /* Bytes read so far, and the total or 0 where it is not known. Nonzero cancels the read. */
 typedef int (*merbit_read_progress)(void *user, int64_t bytes_done, int64_t bytes_total);
-/* Iterations done, L1 change of the last one, seconds since the first. Nonzero cancels. */
+/* Iterations done, L1 change of the last one (solvers: their residual), seconds since the first. Nonzero
+ * cancels. */
 typedef int (*merbit_solve_progress)(void *user, int iteration, double change, double seconds);
 /* Fill up to `size` bytes: returns how many, 0 at the end, negative on failure. */
 typedef int64_t (*merbit_read_callback)(void *user, void *data, size_t size);
@@ -762,19 +812,28 @@ typedef struct merbit_plan_info {
 
 typedef struct merbit_pagerank_desc {
   double damping;      /* in (0, 1); 0: 0.85 */
-  double tolerance;    /* on the L1 change of one iteration; 0: 1e-10 in f64, 1e-6 in f32 */
+  double tolerance;    /* on the L1 change of one iteration; 0: 1e-10 in f64, 2^-22 in f32 */
   int max_iterations;  /* 0: 1000 */
   int unweighted;      /* nonzero: ignore the values, every edge counts one */
   merbit_side side;    /* AUTO: the context's */
-  merbit_solve_progress progress;
+  merbit_solve_progress progress; /* on the CPU after each iteration; on CUDA where the host looks */
   void *progress_user;
+  const void *personalisation; /* host, graph->rows weights of the graph's type, >= 0 and not all zero: where
+                                  teleports go, in proportion; NULL: everywhere alike */
+  const void *start;   /* the same: what the first ranks are in proportion to, earlier ranks for one; may be
+                          `ranks`. NULL: all equal */
+  merbit_method method; /* of the product with A^T; MERBIT on CUDA commits into two buffers by turns */
+  double *history;     /* host: the changes of the first history_size iterations, at the end; or NULL */
+  int history_size;
 } merbit_pagerank_desc;
 
 typedef enum merbit_stop { /* why an iteration ended */
   MERBIT_STOP_CONVERGED = 0,
   MERBIT_STOP_CAP = 1,       /* max_iterations reached */
   MERBIT_STOP_CANCELLED = 2, /* by the progress callback */
-  MERBIT_STOP_NOT_FINITE = 3
+  MERBIT_STOP_NOT_FINITE = 3,
+  MERBIT_STOP_STAGNATED = 4, /* rounding errors allow no more progress, above the tolerance */
+  MERBIT_STOP_BREAKDOWN = 5  /* the method divides by what is zero, or of the wrong sign */
 } merbit_stop;
 
 typedef struct merbit_pagerank_result {
@@ -782,11 +841,116 @@ typedef struct merbit_pagerank_result {
   int iterations;
   double change;            /* L1 change of the last iteration */
   int64_t dangling;         /* vertices without outgoing weight */
-  double prepare_seconds;   /* transposing, normalising, planning */
+  double prepare_seconds;   /* weighing, transposing, planning */
   double iterate_seconds;
   merbit_plan_info plan;
   char description[512];    /* of the plan, as merbit_plan_describe gives it */
+  int64_t synchronizations; /* CUDA: how often the host waited for the GPU between first and last iteration */
+  int recorded;             /* CUDA: 2: the loop runs on the GPU, 1: as recorded graphs, 0: single launches */
+  int64_t device_bytes;     /* GPU memory held, the plan's included */
 } merbit_pagerank_result;
+
+typedef enum merbit_solver_method { /* of A x = b; 0 is none: a method has to be named */
+  MERBIT_SOLVER_CG = 1,       /* A symmetric positive definite: Hestenes, Stiefel 1952 */
+  MERBIT_SOLVER_BICGSTAB = 2, /* any A: van der Vorst 1992 */
+  MERBIT_SOLVER_GMRES = 3     /* any A, restarted: Saad, Schultz 1986 */
+} merbit_solver_method;
+
+typedef enum merbit_preconditioner {
+  MERBIT_PRECONDITIONER_NONE = 0,
+  MERBIT_PRECONDITIONER_JACOBI = 1,       /* M is the diagonal of A, which must have no zero */
+  MERBIT_PRECONDITIONER_BLOCK_JACOBI = 2, /* blocks of rows along the diagonal, inverted once */
+  MERBIT_PRECONDITIONER_CALLBACK = 3
+} merbit_preconditioner;
+
+/* z = M^-1 r for vectors of the solver's type on its side; on CUDA enqueued on `stream`. Called by the
+ * thread that solves, for every iteration. Nonzero ends the solve with MERBIT_CANCELLED. */
+typedef int (*merbit_precondition_callback)(void *user, const void *r, void *z, int64_t n,
+                                            void *stream);
+
+typedef struct merbit_solver_desc {
+  merbit_solver_method method;
+  merbit_side side;            /* AUTO: the context's */
+  merbit_memory vector_memory; /* of b and x; DEFAULT: the solver's side. With HOST, AUTO takes the CPU
+                                  for a matrix in host memory where the GPU fails */
+  double tolerance;            /* on ||b - A x|| / ||b||; 0: 1e-10 in f64, 1e-5 in f32 */
+  int max_iterations;          /* 0: 20000 */
+  int restart;                 /* GMRES: iterations of a cycle, up to 512; 0: 30. It keeps restart + 1 vectors,
+                                  twice as many with BLOCK_JACOBI and CALLBACK: M may then change */
+  merbit_preconditioner preconditioner;
+  int block_size;              /* BLOCK_JACOBI: rows of a block, up to 32; 0: 4 */
+  merbit_precondition_callback apply; /* CALLBACK */
+  void *apply_user;
+  int refine;                  /* nonzero, f64: iterations in f32, corrected by residuals in f64 */
+  int deterministic;           /* nonzero: as plan_desc.deterministic: equal bits in every run */
+  int reorder;                 /* 0: where it pays: 60 expected solves of four million rows; 1: always; -1: never. The
+                                  caller never sees it */
+  int64_t expected_solves;     /* with this solver; 0: 1. The more, the longer the plan may take */
+  merbit_solve_progress progress; /* iteration, estimated residual, seconds: at every look of the host,
+                                     about ten a second */
+  void *progress_user;
+} merbit_solver_desc;
+
+typedef struct merbit_solver_result {
+  merbit_stop stop;
+  int iterations;
+  int restarts;              /* from the true residual, after breakdowns or where the two residuals differed;
+                                and GMRES's own */
+  double residual;           /* ||b - A x|| / ||b||, in the 2-norm, computed anew from x */
+  double estimated_residual; /* the same as the iteration had it */
+  double backward_error;     /* ||b - A x|| / (||A|| ||x|| + ||b||), in the infinity norm */
+  double prepare_seconds;    /* of merbit_solver_create */
+  double iterate_seconds;    /* of this solve, copies of b and x included */
+  int synchronizations;      /* waits of the host for the GPU while it iterated; 0 on the CPU */
+  int recorded;              /* CUDA: 2: the loop runs on the GPU, 1: as recorded graphs, 0: single launches */
+  int64_t device_bytes;      /* GPU memory that the solver holds, its plan included */
+  merbit_plan_info plan;
+  char plan_description[512]; /* as merbit_plan_describe gives it */
+  char description[384];      /* why it stopped, in words */
+} merbit_solver_result;
+
+typedef enum merbit_eigen_method {
+  MERBIT_EIGEN_LANCZOS = 0, /* symmetric A: Lanczos with full reorthogonalisation, thick restarts */
+  MERBIT_EIGEN_POWER = 1    /* any real A: the one eigenvalue that is largest in size, if it is real */
+} merbit_eigen_method;
+
+typedef enum merbit_eigen_which {
+  MERBIT_EIGEN_LARGEST_MAGNITUDE = 0,
+  MERBIT_EIGEN_LARGEST = 1,  /* the rightmost */
+  MERBIT_EIGEN_SMALLEST = 2, /* the leftmost, not those next to zero */
+  MERBIT_EIGEN_BOTH_ENDS = 3 /* rightmost, leftmost, second from the right, and so on */
+} merbit_eigen_which;
+
+#define MERBIT_EIGEN_MOST 32 /* eigenpairs of a call */
+
+typedef struct merbit_eigen_desc {
+  merbit_eigen_method method;
+  merbit_eigen_which which; /* POWER: LARGEST_MAGNITUDE */
+  int count;                /* eigenpairs, up to MERBIT_EIGEN_MOST; 0: 1. POWER: 1 */
+  int basis;                /* LANCZOS: vectors kept, above count + 1, up to 256; 0: 2 count + 16 */
+  merbit_side side;         /* AUTO: the context's */
+  double tolerance;         /* on ||A v - lambda v|| / s, where v has length 1 and s is the size of the
+                               largest eigenvalue seen; 0: 1e-10 in f64, 1e-5 in f32 */
+  int max_iterations;       /* products with A; 0: 10000 */
+  uint64_t seed;            /* of the first vector */
+  int deterministic;        /* nonzero: as plan_desc.deterministic: equal bits in every run */
+  merbit_solve_progress progress; /* products, the largest estimate of the above, seconds */
+  void *progress_user;
+} merbit_eigen_desc;
+
+typedef struct merbit_eigen_result {
+  merbit_stop stop;
+  int iterations;            /* products with A */
+  int restarts;              /* of Lanczos */
+  int converged;             /* eigenpairs whose residual is at most the tolerance */
+  double residuals[MERBIT_EIGEN_MOST]; /* ||A v - lambda v|| / s of each, computed anew */
+  double prepare_seconds, iterate_seconds;
+  int synchronizations;      /* waits of the host for the GPU; 0 on the CPU */
+  int64_t device_bytes;      /* GPU memory that was held, the plan included */
+  merbit_plan_info plan;
+  char plan_description[512];
+  char description[384];     /* why it stopped, in words */
+} merbit_eigen_result;
 
 /* ---- Library ------------------------------------------------------------------------------- */
 
@@ -958,12 +1122,46 @@ MERBIT_API merbit_status merbit_spmv_epilogue(merbit_plan *plan, merbit_workspac
 /* ---- Solvers ----------------------------------------------------------------------------------- */
 
 /* PageRank of a link graph: entry (i, j) is an edge from i to j, its value (1 in a pattern) the weight.
- * Vertices without outgoing weight spread theirs evenly. `ranks` is a host array of graph->rows
+ * Vertices without outgoing weight spread theirs where teleports go, as NetworkX has it. `ranks` is a host array of graph->rows
  * elements of the graph's value type; they add up to 1. A run that stops early still returns its
  * last ranks. `desc` and `result` may be NULL. Power method: the MERBIT paper, section 5.5.1. */
 MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_view *graph,
                                          const merbit_pagerank_desc *desc, void *ranks,
                                          merbit_pagerank_result *result);
+
+/* A solver of A x = b for the square matrix `view` of F64 or F32: its plan, vectors, kernels and, on
+ * CUDA, its recorded iterations are made once. The arrays of the view are borrowed as
+ * merbit_plan_create borrows them; for merbit_solver_update_values all of them must stay. The diagonal
+ * and the norm of a matrix in device memory are found on the CPU. INVALID_MATRIX names a zero on the
+ * diagonal that JACOBI would divide by. desc->method has to be named. */
+MERBIT_API merbit_status merbit_solver_create(merbit_context *context, const merbit_view *view,
+                                              const merbit_solver_desc *desc,
+                                              merbit_solver **solver);
+/* Solve for b, from zero or, with start_from_x, from the x that comes; complete on return, and ordered
+ * behind work on the default stream. b and x must not overlap; where the caller's vectors lie is said by
+ * vector_memory. MERBIT_OK however the iteration ended: result->stop says it, and x is the last one
+ * (zero for b = 0). history[k], where there is room, becomes the estimated residual after k iterations.
+ * `history` and `result` may be NULL. On CUDA no number passes through the host while it iterates. One
+ * thread at a time. */
+MERBIT_API merbit_status merbit_solver_solve(merbit_solver *solver, const void *b, void *x,
+                                             int start_from_x, double *history, int history_size,
+                                             merbit_solver_result *result);
+/* New values for the same structure: as merbit_plan_update_values; the preconditioner follows. */
+MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, const void *values,
+                                                     merbit_memory memory);
+MERBIT_API void merbit_solver_destroy(merbit_solver *solver); /* NULL is accepted */
+
+/* Eigenvalues at the ends of the spectrum of the square matrix `view` of F64 or F32, and their vectors.
+ * `values` takes desc->count doubles in the order of desc->which; `vectors`, which may be NULL, as many
+ * vectors of length 1 one after the other, view->rows elements of the matrix' type each; both are host
+ * memory. MERBIT_OK however the iteration ended: result->stop says it, and how far each pair has come
+ * result->residuals; pairs that were not reached are NaN. Copies of a multiple eigenvalue come one after the
+ * other, and some may be missed, as by every method that begins with one vector. LANCZOS finds out where A is
+ * not symmetric (BREAKDOWN), POWER where no eigenvalue is larger than all others (STAGNATED). `desc` and
+ * `result` may be NULL. */
+MERBIT_API merbit_status merbit_eigen(merbit_context *context, const merbit_view *view,
+                                      const merbit_eigen_desc *desc, double *values, void *vectors,
+                                      merbit_eigen_result *result);
 
 #ifdef __cplusplus
 }
@@ -1069,6 +1267,16 @@ typedef struct mbi_launch_config { /* CUlaunchConfig */
   unsigned attribute_count;
 } mbi_launch_config;
 
+typedef struct mbi_graph_node { /* CUgraphNodeParams of a conditional node */
+  int type, reserved[3];
+  uint64_t handle;
+  int kind;
+  unsigned size;
+  void **graphs;
+  void *context;
+  int64_t padding[26];
+} mbi_graph_node;
+
 typedef struct mbi_driver { /* jit/driver.c */
   void *library;
   mbi_curesult (*init)(unsigned flags); /* cuInit */
@@ -1099,6 +1307,18 @@ typedef struct mbi_driver { /* jit/driver.c */
   mbi_curesult (*func_set_attribute)(void *function, int attribute, int value); /* cuFuncSetAttribute */
   mbi_curesult (*launch_kernel)(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes, void *stream, void **arguments, void **extra); /* cuLaunchKernel */
   mbi_curesult (*launch_kernel_ex)(const mbi_launch_config *config, void *function, void **arguments, void **extra); /* cuLaunchKernelEx */
+  mbi_curesult (*stream_create)(void **stream, unsigned flags); /* cuStreamCreate */
+  mbi_curesult (*stream_destroy)(void *stream); /* cuStreamDestroy_v2 */
+  mbi_curesult (*stream_begin_capture)(void *stream, int mode); /* cuStreamBeginCapture_v2 */
+  mbi_curesult (*stream_begin_capture_to_graph)(void *stream, void *graph, void *const *dependencies, const void *edges, size_t count, int mode); /* cuStreamBeginCaptureToGraph */
+  mbi_curesult (*stream_end_capture)(void *stream, void **graph); /* cuStreamEndCapture */
+  mbi_curesult (*graph_create)(void **graph, unsigned flags); /* cuGraphCreate */
+  mbi_curesult (*graph_conditional_create)(uint64_t *handle, void *graph, void *context, unsigned value, unsigned flags); /* cuGraphConditionalHandleCreate */
+  mbi_curesult (*graph_add_node)(void **node, void *graph, void *const *dependencies, const void *edges, size_t count, mbi_graph_node *parameters); /* cuGraphAddNode_v2 */
+  mbi_curesult (*graph_instantiate)(void **executable, void *graph, unsigned long long flags); /* cuGraphInstantiateWithFlags */
+  mbi_curesult (*graph_launch)(void *executable, void *stream); /* cuGraphLaunch */
+  mbi_curesult (*graph_destroy)(void *graph); /* cuGraphDestroy */
+  mbi_curesult (*graph_exec_destroy)(void *executable); /* cuGraphExecDestroy */
 } mbi_driver;
 
 typedef struct mbi_nvrtc { /* jit/nvrtc.c */
@@ -2414,6 +2634,30 @@ static const char *mbi_driver_load(mbi_driver *driver) {
   }
   (void)mbi_library_function(driver->library, "cuLaunchKernelEx", &driver->launch_kernel_ex,
                              sizeof driver->launch_kernel_ex);
+  (void)mbi_library_function(driver->library, "cuStreamCreate", &driver->stream_create,
+                             sizeof driver->stream_create);
+  (void)mbi_library_function(driver->library, "cuStreamDestroy_v2", &driver->stream_destroy,
+                             sizeof driver->stream_destroy);
+  (void)mbi_library_function(driver->library, "cuStreamBeginCapture_v2", &driver->stream_begin_capture,
+                             sizeof driver->stream_begin_capture);
+  (void)mbi_library_function(driver->library, "cuStreamBeginCaptureToGraph", &driver->stream_begin_capture_to_graph,
+                             sizeof driver->stream_begin_capture_to_graph);
+  (void)mbi_library_function(driver->library, "cuStreamEndCapture", &driver->stream_end_capture,
+                             sizeof driver->stream_end_capture);
+  (void)mbi_library_function(driver->library, "cuGraphCreate", &driver->graph_create,
+                             sizeof driver->graph_create);
+  (void)mbi_library_function(driver->library, "cuGraphConditionalHandleCreate", &driver->graph_conditional_create,
+                             sizeof driver->graph_conditional_create);
+  (void)mbi_library_function(driver->library, "cuGraphAddNode_v2", &driver->graph_add_node,
+                             sizeof driver->graph_add_node);
+  (void)mbi_library_function(driver->library, "cuGraphInstantiateWithFlags", &driver->graph_instantiate,
+                             sizeof driver->graph_instantiate);
+  (void)mbi_library_function(driver->library, "cuGraphLaunch", &driver->graph_launch,
+                             sizeof driver->graph_launch);
+  (void)mbi_library_function(driver->library, "cuGraphDestroy", &driver->graph_destroy,
+                             sizeof driver->graph_destroy);
+  (void)mbi_library_function(driver->library, "cuGraphExecDestroy", &driver->graph_exec_destroy,
+                             sizeof driver->graph_exec_destroy);
   return NULL;
 }
 
@@ -3235,6 +3479,7 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "\n"
   "#define MBK_KERNEL extern \"C\" __global__ void\n"
   "#define MBK_DEVICE static __device__ __forceinline__\n"
+  "#define MBK_CALLED static __device__ __noinline__ // what one thread does, in registers of its own\n"
   "#define MBK_MEMBER __device__ __forceinline__ // of a struct\n"
   "#define MBK_BOUNDS(threads) __launch_bounds__(threads)\n"
   "#define MBK_RESIDENT(threads, blocks) __launch_bounds__(threads, blocks)\n"
@@ -3270,9 +3515,9 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "template <class T> MBK_DEVICE T mbk_shuffle(mbk_u32 mask, T value, int lane, int width) {\n"
   "  return __shfl_sync(mask, value, lane, width);\n"
   "}\n"
-  "template <class T> MBK_DEVICE T mbk_shuffle_up(mbk_u32 mask, T value, int delta, int width) {\n"
+  "template <class T> MBK_DEVICE T mbk_shuffle_up(mbk_u32 mask, T value, int delta, int width) {\n",
   "  return __shfl_up_sync(mask, value, delta, width);\n"
-  "}\n",
+  "}\n"
   "template <class T> MBK_DEVICE T mbk_shuffle_down(mbk_u32 mask, T value, int delta, int width) {\n"
   "  return __shfl_down_sync(mask, value, delta, width);\n"
   "}\n"
@@ -3322,8 +3567,8 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "// The old value.\n"
   "template <class T> MBK_DEVICE T mbk_atomic_add(T *address, T value) {\n"
   "  return atomicAdd(address, value);\n"
-  "}\n"
-  "// `value` if it was `expected`; the old value.\n",
+  "}\n",
+  "// `value` if it was `expected`; the old value.\n"
   "MBK_DEVICE mbk_u32 mbk_atomic_swap_if(mbk_u32 *address, mbk_u32 expected, mbk_u32 value) {\n"
   "  return atomicCAS(address, expected, value);\n"
   "}\n"
@@ -3373,8 +3618,8 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "\n"
   "// As mbk_load.\n"
   "template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack(const T *address) {\n"
-  "  mbk_pack_bits<T, N> bits;\n"
-  "  if (sizeof(T) * N == 16) {\n",
+  "  mbk_pack_bits<T, N> bits;\n",
+  "  if (sizeof(T) * N == 16) {\n"
   "    bits.four = __ldg((const uint4 *)address);\n"
   "  } else if (sizeof(T) * N == 8) {\n"
   "    bits.two = __ldg((const uint2 *)address);\n"
@@ -3422,8 +3667,8 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "  asm volatile(\"cp.async.wait_all;\" : : : \"memory\");\n"
   "#endif\n"
   "}\n"
-  "\n"
-  "// Kernels that the host launches early (mbi_device_launch_early) start while what comes before\n",
+  "\n",
+  "// Kernels that the host launches early (mbi_device_launch_early) start while what comes before\n"
   "// them in the stream still runs. Until mbk_await they may read what only a plan's making\n"
   "// writes; nothing else, and they may write nothing. Every kernel of them waits, so that what is\n"
   "// complete behind one kernel is so behind all after it.\n"
@@ -3461,6 +3706,12 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "#if __CUDA_ARCH__ >= 900\n"
   "  asm volatile(\"griddepcontrol.launch_dependents;\" : : :);\n"
   "#endif\n"
+  "}\n"
+  "\n"
+  "// Of a conditional node in a graph: whether its body runs again. The driver has the function.\n",
+  "extern \"C\" __device__ void cudaGraphSetConditional(mbk_u64 handle, mbk_u32 value);\n"
+  "MBK_DEVICE void mbk_graph_go_on(mbk_u64 handle, bool go_on) {\n"
+  "  cudaGraphSetConditional(handle, go_on ? 1u : 0u);\n"
   "}\n"
   "\n"
   "// Start to bring the line of `address` into L2.\n"
@@ -9517,104 +9768,1739 @@ static const char *const mbi_source_spmv_transpose_cu[] = {
   "}\n",
   NULL};
 
+static const char *const mbi_source_solve_state_cuh[] = {
+  "// What the steps of a solver share, for the CPU and the GPU: one text is compiled by either\n"
+  "// compiler. Scalars live in memory of the side that computes; steps read and write them there,\n"
+  "// so that no number passes through the host. Whoever includes this defines MBS_FUNCTION.\n"
+  "\n"
+  "#define MBI_SOLVE_VECTORS 12\n"
+  "#define MBI_SOLVE_SCALARS 12\n"
+  "#define MBI_SOLVE_SUMS 5 // of a step, the greatest values it looks for included\n"
+  "#define MBI_WIDE_GROUP 8 // sums of a step with many that a thread holds at a time\n"
+  "#define MBI_SOLVE_RING                                                                         \\\n"
+  "  2048 // iterations whose residuals are kept; more never pass between two looks\n"
+  "\n"
+  "// state.stop: a merbit_stop that a step can tell, or one of these. Products look at it too, and\n"
+  "// do nothing unless it is 0.\n"
+  "#define MBI_SOLVE_RUNNING 0\n"
+  "#define MBI_SOLVE_CAP 1\n"
+  "#define MBI_SOLVE_NOT_FINITE 3\n"
+  "#define MBI_SOLVE_STAGNATED 4\n"
+  "#define MBI_SOLVE_BREAKDOWN 5\n"
+  "#define MBI_SOLVE_CANDIDATE 100 // the recurrence is below the goal: b - A x decides\n"
+  "\n"
+  "// state.why: what broke down; state.value is the number at fault.\n"
+  "#define MBI_WHY_NOTHING 0\n"
+  "#define MBI_WHY_CURVATURE 1      // CG: p'Ap is not positive\n"
+  "#define MBI_WHY_PRECONDITIONER 2 // CG: r'M^-1 r is not positive\n"
+  "#define MBI_WHY_SHADOW 3         // BiCGSTAB: the shadow residual is orthogonal to r, or to v\n"
+  "#define MBI_WHY_OMEGA 4          // BiCGSTAB: A s is orthogonal to s\n"
+  "// A method adds its own from 16 on.\n"
+  "\n"
+  "// Places in mbi_solve_vectors that every method has; its own begin at MBI_AT_OWN.\n"
+  "#define MBI_AT_X 0\n"
+  "#define MBI_AT_B 1\n"
+  "#define MBI_AT_W 2       // scratch: products, and b - A x at a look\n",
+  "#define MBI_AT_INVERSE 3 // of the diagonal, or of its blocks: column j of row i at j * n + i\n"
+  "#define MBI_AT_OWN 4\n"
+  "\n"
+  "// How z = M^-1 r is found: within a step, or between steps, by a step or a callback.\n"
+  "#define MBI_PRE_NONE 0\n"
+  "#define MBI_PRE_DIAGONAL 1\n"
+  "#define MBI_PRE_APART 2\n"
+  "\n"
+  "typedef struct mbi_solve_vectors {\n"
+  "  void *at[MBI_SOLVE_VECTORS];\n"
+  "  long long n;      // rows\n"
+  "  int pre;          // a MBI_PRE\n"
+  "  int block;        // rows of a block of the preconditioner; 0: it has no blocks\n"
+  "  int from, to;     // of solve_blocks\n"
+  "  int basis;        // GMRES and Lanczos: vectors of a cycle\n"
+  "  int lanczos;      // the latter\n"
+  "  long long stride; // elements from one vector of the basis to the next\n"
+  "} mbi_solve_vectors;\n"
+  "\n"
+  "typedef struct mbi_solve_state {\n"
+  "  double scalar[MBI_SOLVE_SCALARS]; // the method's own\n"
+  "  double product_sums[2];           // of the last mbi_solve_product_sums\n"
+  "  double rr;                        // ||r||^2 of the recurrence\n"
+  "  double goal;                      // the recurrence stops at or below it\n"
+  "  double tolerance, shrink;         // goal = (shrink * tolerance * ||b||)^2\n"
+  "  double epsilon;                   // distance from 1 to the next number of the vectors' type\n"
+  "  double ww, bb;                    // ||b - A x||^2 and ||b||^2, at the last look\n"
+  "  double w_most, x_most, b_most;    // and the largest entries, without sign\n"
+  "  double value;\n"
+  "  int stop;\n"
+  "  int closed; // the iteration that set `stop` is complete: later ones leave vectors alone\n"
+  "  int iterations, cap;\n"
+  "  int look; // the loop is left at this iteration\n"
+  "  int why;\n"
+  "  unsigned ticket; // blocks of a step that are done\n"
+  "  int padding;\n"
+  "} mbi_solve_state;\n"
+  "\n"
+  "typedef struct mbi_solve_memory {\n",
+  "  mbi_solve_state state;\n"
+  "  double ring[MBI_SOLVE_RING]; // ring[k % MBI_SOLVE_RING]: ||r||^2 after iteration k\n"
+  "} mbi_solve_memory;\n"
+  "\n"
+  "// How mbi_solve_open prepares a batch of iterations.\n"
+  "#define MBI_OPEN_BEGIN 0   // a new solve\n"
+  "#define MBI_OPEN_GO_ON 1   // the next batch\n"
+  "#define MBI_OPEN_TIGHTER 2 // the same recurrence, to a lower goal\n"
+  "\n"
+  "MBS_FUNCTION void mbi_solve_open(mbi_solve_memory *m, int how, int span, int cap,\n"
+  "                                 double tolerance, double shrink, double epsilon) {\n"
+  "  mbi_solve_state *s = &m->state;\n"
+  "  if (how == MBI_OPEN_BEGIN) {\n"
+  "    s->iterations = 0;\n"
+  "    s->cap = cap;\n"
+  "    s->tolerance = tolerance;\n"
+  "    s->epsilon = epsilon;\n"
+  "    s->ticket = 0;\n"
+  "    s->why = MBI_WHY_NOTHING;\n"
+  "    s->value = 0;\n"
+  "    s->stop = MBI_SOLVE_RUNNING;\n"
+  "    s->closed = 0;\n"
+  "  }\n"
+  "  s->shrink = shrink;\n"
+  "  s->goal = shrink * tolerance * shrink * tolerance * s->bb; // after BEGIN a look sets bb\n"
+  "  if (how == MBI_OPEN_TIGHTER) {\n"
+  "    s->stop = MBI_SOLVE_RUNNING;\n"
+  "    s->closed = 0;\n"
+  "  }\n"
+  "  s->look = s->iterations + span;\n"
+  "}\n"
+  "\n"
+  "// After an iteration, or a start: is ||r||^2 low enough, and may there be another iteration?\n"
+  "MBS_FUNCTION void mbi_solve_judge(mbi_solve_memory *m, double rr) {\n"
+  "  mbi_solve_state *s = &m->state;\n"
+  "  s->rr = rr;\n"
+  "  m->ring[s->iterations % MBI_SOLVE_RING] = rr;\n"
+  "  if (!(rr - rr == 0)) { // NaN or Inf\n"
+  "    s->stop = MBI_SOLVE_NOT_FINITE;\n"
+  "  } else if (rr <= s->goal) {\n"
+  "    s->stop = MBI_SOLVE_CANDIDATE;\n"
+  "  } else if (s->iterations >= s->cap) {\n"
+  "    s->stop = MBI_SOLVE_CAP;\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// At the end of an iteration.\n"
+  "MBS_FUNCTION void mbi_solve_count(mbi_solve_memory *m, double rr) {\n"
+  "  m->state.iterations++;\n",
+  "  mbi_solve_judge(m, rr);\n"
+  "}\n"
+  "\n"
+  "// At the start of a recurrence from b - A x, whose square the look has left in ww.\n"
+  "MBS_FUNCTION void mbi_solve_restart(mbi_solve_memory *m) {\n"
+  "  m->state.stop = MBI_SOLVE_RUNNING;\n"
+  "  m->state.closed = 0;\n"
+  "  m->state.why = MBI_WHY_NOTHING;\n"
+  "  mbi_solve_judge(m, m->state.ww);\n"
+  "}\n"
+  "\n"
+  "// For MBS_BEFORE: a number that cannot be right stops the solver before vectors change.\n"
+  "MBS_FUNCTION int mbi_solve_broken(mbi_solve_state *c, int why, double value) {\n"
+  "  c->why = why;\n"
+  "  c->value = value;\n"
+  "  return value - value == 0 ? MBI_SOLVE_BREAKDOWN : MBI_SOLVE_NOT_FINITE;\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_solve_pagerank_steps_cuh[] = {
+  "// PageRank's scalars between two iterations, in the state that solvers have: one text for the\n"
+  "// CPU and the GPU. state.rr and the ring hold the L1 change of an iteration; state.closed is\n"
+  "// not 0 once it has stopped.\n"
+  "\n"
+  "// In state.scalar; the first two are s0 and s1 of the product's epilogue.\n"
+  "#define MBI_PAGERANK_DAMPING 0\n"
+  "#define MBI_PAGERANK_BASE 1     // what each unit of the teleport distribution receives next\n"
+  "#define MBI_PAGERANK_SUM 2      // of the distribution as it is stored: 1, or n where all are 1\n"
+  "#define MBI_PAGERANK_LEAST 3    // change so far\n"
+  "#define MBI_PAGERANK_STALE 4    // iterations since\n"
+  "#define MBI_PAGERANK_DANGLING 5 // vertices that nothing leaves\n"
+  "\n"
+  "// In state.stop, which else is a merbit_stop.\n"
+  "#define MBI_PAGERANK_CONVERGED 100\n"
+  "#define MBI_PAGERANK_STAGNATED 4\n"
+  "// But for rounding each iteration takes the change down, by the damping at least.\n"
+  "#define MBI_PAGERANK_PATIENCE 16\n"
+  "\n"
+  "// The mass of dangling vertices goes where all teleports go.\n"
+  "MBS_FUNCTION void mbi_pagerank_spread(mbi_solve_state *s, double mass) {\n"
+  "  const double damping = s->scalar[MBI_PAGERANK_DAMPING];\n"
+  "  s->scalar[MBI_PAGERANK_BASE] = (1.0 - damping + damping * mass) / s->scalar[MBI_PAGERANK_SUM];\n"
+  "}\n"
+  "\n"
+  "// At the end of an iteration.\n"
+  "MBS_FUNCTION void mbi_pagerank_decide(mbi_solve_memory *m, double change, double mass) {\n"
+  "  mbi_solve_state *s = &m->state;\n"
+  "  mbi_pagerank_spread(s, mass);\n"
+  "  s->iterations++;\n"
+  "  s->rr = change;\n"
+  "  m->ring[s->iterations % MBI_SOLVE_RING] = change;\n"
+  "  if (change < s->scalar[MBI_PAGERANK_LEAST]) {\n"
+  "    s->scalar[MBI_PAGERANK_LEAST] = change;\n"
+  "    s->scalar[MBI_PAGERANK_STALE] = 0;\n"
+  "  } else {\n"
+  "    s->scalar[MBI_PAGERANK_STALE] += 1;\n"
+  "  }\n",
+  "  if (!(change - change == 0)) { // NaN or Inf\n"
+  "    s->stop = MBI_SOLVE_NOT_FINITE;\n"
+  "  } else if (change < s->tolerance) {\n"
+  "    s->stop = MBI_PAGERANK_CONVERGED;\n"
+  "  } else if (s->scalar[MBI_PAGERANK_STALE] >= MBI_PAGERANK_PATIENCE) {\n"
+  "    s->stop = MBI_PAGERANK_STAGNATED;\n"
+  "  } else if (s->iterations >= s->cap) {\n"
+  "    s->stop = MBI_SOLVE_CAP;\n"
+  "  }\n"
+  "  s->closed = s->stop != MBI_SOLVE_RUNNING;\n"
+  "}\n",
+  NULL};
+
 static const char *const mbi_source_solve_pagerank_cu[] = {
-  "// PageRank between two products: new ranks, their L1 change and the mass of dangling vertices.\n"
-  "// Source: the power method of Zhang, Yao, Jiang, Zhang, \"MERBIT: A GPU-Based SpMV Method for\n"
-  "// Iterative Workloads\", section 5.5.1.\n"
+  "// PageRank around its products: weights of vertices, first ranks, the scalar part of an\n"
+  "// iteration, ranks at the end. Source: the power method of Zhang, Yao, Jiang, Zhang, \"MERBIT: A\n"
+  "// GPU-Based SpMV Method for Iterative Workloads\", section 5.5.1, on z = rank / W, where W is\n"
+  "// the weight of all edges that leave a vertex, -1 where none does. New z, their L1 change and\n"
+  "// the mass of dangling vertices come with the product, by its epilogue; where that is MERBIT's\n"
+  "// with two buffers, from mbk_pagerank_update.\n"
   "//\n"
-  "// The host enqueues iterations ahead of the answer. Once mbk_pagerank_finish has set `stop`,\n"
-  "// later updates leave ranks and state alone, so that both are those of the iteration that\n"
-  "// stopped.\n"
+  "// Iterations run ahead of the host. Once state.closed is set, later ones leave ranks and state\n"
+  "// alone, so that both are those of the iteration that stopped.\n"
   "#ifndef MBK_VECTOR\n"
   "#error \"define MBK_VECTOR: the type of ranks in memory\"\n"
   "#endif\n"
+  "#ifndef MBK_ROW_PTR\n"
+  "#error \"define MBK_ROW_PTR: the type of the graph's row_ptr\"\n"
+  "#endif\n"
   "#include \"jit/device.cuh\"\n"
   "\n"
+  "#define MBS_FUNCTION MBK_DEVICE\n"
+  "#include \"solve/state.cuh\"\n"
+  "\n"
+  "#include \"solve/pagerank_steps.cuh\"\n"
+  "\n"
   "#define MBK_PAGERANK_THREADS 256\n"
-  "#define MBK_RUNNING (-1)\n"
-  "#define MBK_STOP_CONVERGED 0 // as merbit_stop\n"
-  "#define MBK_STOP_NOT_FINITE 3\n"
   "\n"
-  "struct mbk_pagerank_state { // mbi_pagerank_state of the host\n"
-  "  double base;              // what every vertex receives in the next iteration\n"
-  "  double change;            // L1, of the last iteration\n"
-  "  mbk_i32 iterations;\n"
-  "  mbk_i32 stop;\n"
-  "};\n"
+  "MBK_DEVICE mbk_u64 mbk_pagerank_place() {\n"
+  "  return (mbk_u64)mbk_block() * MBK_PAGERANK_THREADS + mbk_thread();\n"
+  "}\n"
   "\n"
-  "// The sums of `change` and `mass` over the block, complete in thread 0: a tree of fixed shape.\n"
-  "MBK_DEVICE void mbk_pagerank_sum(double *shared, double &change, double &mass) {\n"
-  "  double *const changes = shared, *const masses = shared + MBK_PAGERANK_THREADS;\n"
+  "MBK_DEVICE mbk_u64 mbk_pagerank_stride() {\n"
+  "  return (mbk_u64)mbk_grid() * MBK_PAGERANK_THREADS;\n"
+  "}\n"
+  "\n"
+  "// The two sums over the block, complete in thread 0: a tree of fixed shape.\n"
+  "MBK_DEVICE void mbk_pagerank_sum(double *shared, double &first, double &second) {\n"
+  "  double *const firsts = shared, *const seconds = shared + MBK_PAGERANK_THREADS;\n"
   "  const mbk_u32 thread = mbk_thread();\n"
-  "  changes[thread] = change;\n"
-  "  masses[thread] = mass;\n"
+  "  firsts[thread] = first;\n"
+  "  seconds[thread] = second;\n"
   "  mbk_block_sync();\n"
-  "  for (mbk_u32 half = MBK_PAGERANK_THREADS / 2; half > 0; half /= 2) {\n"
+  "  for (mbk_u32 half = MBK_PAGERANK_THREADS / 2; half > 0; half /= 2) {\n",
   "    if (thread < half) {\n"
-  "      changes[thread] += changes[thread + half];\n"
-  "      masses[thread] += masses[thread + half];\n"
+  "      firsts[thread] += firsts[thread + half];\n"
+  "      seconds[thread] += seconds[thread + half];\n"
   "    }\n"
   "    mbk_block_sync();\n"
   "  }\n"
-  "  change = changes[0];\n"
-  "  mass = masses[0];\n"
+  "  first = firsts[0];\n"
+  "  second = seconds[0];\n"
   "}\n"
   "\n"
-  "// x = damping * y + base. Block b leaves its parts of the change and of the dangling mass in\n",
-  "// partials[2 b] and partials[2 b + 1].\n"
+  "// Block b leaves its parts of the two sums in partials[2 b] and partials[2 b + 1].\n"
+  "MBK_DEVICE void mbk_pagerank_leave(double *shared, double first, double second,\n"
+  "                                   double *partials) {\n"
+  "  mbk_pagerank_sum(shared, first, second);\n"
+  "  if (mbk_thread() == 0) {\n"
+  "    partials[2 * mbk_block()] = first;\n"
+  "    partials[2 * mbk_block() + 1] = second;\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Adds up the parts of `blocks` blocks in a fixed order, complete in thread 0.\n"
+  "MBK_DEVICE void mbk_pagerank_gather(double *shared, const double *partials, mbk_u32 blocks,\n"
+  "                                    double &first, double &second) {\n"
+  "  first = second = 0;\n"
+  "  for (mbk_u32 b = mbk_thread(); b < blocks; b += MBK_PAGERANK_THREADS) {\n"
+  "    first += partials[2 * b];\n"
+  "    second += partials[2 * b + 1];\n"
+  "  }\n"
+  "  mbk_pagerank_sum(shared, first, second);\n"
+  "}\n"
+  "\n"
+  "// W of a pattern: the lengths of its rows.\n"
+  "// Launch: any grid of MBK_PAGERANK_THREADS threads. Shared: none.\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
+  "    mbk_pagerank_weigh(MBK_VECTOR *weights, const MBK_ROW_PTR *row_ptr, mbk_u64 n) {\n"
+  "  for (mbk_u64 i = mbk_pagerank_place(); i < n; i += mbk_pagerank_stride()) {\n"
+  "    const MBK_ROW_PTR length = row_ptr[i + 1] - row_ptr[i];\n"
+  "    weights[i] = length > 0 ? (MBK_VECTOR)length : (MBK_VECTOR)-1;\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// z holds ranks, or where not `given` nothing, and all are 1 / n; becomes those by W. Sums:\n"
+  "// vertices that dangle, and their mass.\n",
   "// Launch: a grid that depends on n alone, MBK_PAGERANK_THREADS threads.\n"
   "// Shared: double[2 * MBK_PAGERANK_THREADS].\n"
   "MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
-  "    mbk_pagerank_update(MBK_VECTOR *x, const MBK_VECTOR *y, const unsigned char *dangling,\n"
-  "                        mbk_u64 n, double damping, const mbk_pagerank_state *state,\n"
-  "                        double *partials) {\n"
+  "    mbk_pagerank_begin(MBK_VECTOR *z, const MBK_VECTOR *weights, mbk_i32 given, mbk_u64 n,\n"
+  "                       double *partials) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  if (state->stop != MBK_RUNNING) {\n"
-  "    return;\n"
+  "  double count = 0, mass = 0;\n"
+  "  for (mbk_u64 i = mbk_pagerank_place(); i < n; i += mbk_pagerank_stride()) {\n"
+  "    const double weight = (double)weights[i];\n"
+  "    const MBK_VECTOR rank = given ? z[i] : (MBK_VECTOR)(1.0 / (double)n);\n"
+  "    const MBK_VECTOR share = (MBK_VECTOR)((double)rank / (weight < 0 ? 1.0 : weight));\n"
+  "    count += weight < 0 ? 1.0 : 0.0;\n"
+  "    mass += weight < 0 ? (double)share : 0.0;\n"
+  "    z[i] = share;\n"
   "  }\n"
-  "  const double base = state->base;\n"
-  "  double change = 0, mass = 0;\n"
-  "  for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_PAGERANK_THREADS + mbk_thread(); i < n;\n"
-  "       i += (mbk_u64)mbk_grid() * MBK_PAGERANK_THREADS) {\n"
-  "    const MBK_VECTOR rank = (MBK_VECTOR)(damping * (double)y[i] + base);\n"
-  "    const double difference = (double)rank - (double)x[i];\n"
-  "    change += difference < 0 ? -difference : difference;\n"
-  "    mass += dangling[i] ? (double)rank : 0.0;\n"
-  "    x[i] = rank;\n"
-  "  }\n"
-  "  mbk_pagerank_sum((double *)shared, change, mass);\n"
+  "  mbk_pagerank_leave((double *)shared, count, mass, partials);\n"
+  "}\n"
+  "\n"
+  "// What the first iteration starts from.\n"
+  "// Launch: one block of MBK_PAGERANK_THREADS threads. Shared: double[2 * MBK_PAGERANK_THREADS].\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
+  "    mbk_pagerank_first(const double *partials, mbk_u32 blocks, mbi_solve_memory *m) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  double count, mass;\n"
+  "  mbk_pagerank_gather((double *)shared, partials, blocks, count, mass);\n"
   "  if (mbk_thread() == 0) {\n"
-  "    partials[2 * mbk_block()] = change;\n"
-  "    partials[2 * mbk_block() + 1] = mass;\n"
+  "    m->state.scalar[MBI_PAGERANK_DANGLING] = count;\n"
+  "    mbi_pagerank_spread(&m->state, mass);\n"
   "  }\n"
   "}\n"
   "\n"
-  "// Adds up the parts of `blocks` blocks in a fixed order and decides.\n"
-  "// Launch: one block of MBK_PAGERANK_THREADS threads. Shared: double[2 * MBK_PAGERANK_THREADS].\n"
+  "// Behind a product that has left the change and the mass of dangling vertices in\n"
+  "// state.product_sums. Launch: one thread, early.\n"
+  "MBK_KERNEL mbk_pagerank_decide(mbi_solve_memory *m) {\n"
+  "  mbk_await();\n"
+  "  mbk_release();\n"
+  "  if (!m->state.closed) {\n"
+  "    mbi_pagerank_decide(m, m->state.product_sums[0], m->state.product_sums[1]);\n"
+  "  }\n"
+  "}\n"
+  "\n",
+  "// z = (damping * y + base * teleport) / W; teleport null: ones. Sums: the change and the mass\n"
+  "// of dangling vertices. Launch and shared memory as mbk_pagerank_begin.\n"
   "MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
-  "    mbk_pagerank_finish(const double *partials, mbk_u32 blocks, mbk_u64 n, double damping,\n"
-  "                        double tolerance, mbk_pagerank_state *state) {\n"
+  "    mbk_pagerank_update(MBK_VECTOR *z, const MBK_VECTOR *y, const MBK_VECTOR *weights,\n"
+  "                        const MBK_VECTOR *teleport, mbk_u64 n, const mbi_solve_memory *m,\n"
+  "                        double *partials) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  if (state->stop != MBK_RUNNING) {\n"
+  "  if (m->state.closed) {\n"
   "    return;\n"
   "  }\n"
-  "  double change = 0, mass = 0;\n",
-  "  for (mbk_u32 b = mbk_thread(); b < blocks; b += MBK_PAGERANK_THREADS) {\n"
-  "    change += partials[2 * b];\n"
-  "    mass += partials[2 * b + 1];\n"
+  "  const double damping = m->state.scalar[MBI_PAGERANK_DAMPING];\n"
+  "  const double base = m->state.scalar[MBI_PAGERANK_BASE];\n"
+  "  double change = 0, mass = 0;\n"
+  "  for (mbk_u64 i = mbk_pagerank_place(); i < n; i += mbk_pagerank_stride()) {\n"
+  "    const double given = (double)weights[i], weight = given < 0 ? 1.0 : given;\n"
+  "    const double share = teleport != nullptr ? base * (double)teleport[i] : base;\n"
+  "    const MBK_VECTOR next = (MBK_VECTOR)((damping * (double)y[i] + share) / weight);\n"
+  "    const double difference = ((double)next - (double)z[i]) * weight;\n"
+  "    change += difference < 0 ? -difference : difference;\n"
+  "    mass += given < 0 ? (double)next : 0.0;\n"
+  "    z[i] = next;\n"
   "  }\n"
-  "  mbk_pagerank_sum((double *)shared, change,\n"
-  "                   mass); // ends behind a barrier: all have read `stop`\n"
-  "  if (mbk_thread() == 0) {\n"
-  "    state->base = (1.0 - damping + damping * mass) / (double)n;\n"
-  "    state->change = change;\n"
-  "    state->iterations++;\n"
-  "    if (change - change != 0) { // NaN or Inf\n"
-  "      state->stop = MBK_STOP_NOT_FINITE;\n"
-  "    } else if (change < tolerance) {\n"
-  "      state->stop = MBK_STOP_CONVERGED;\n"
+  "  mbk_pagerank_leave((double *)shared, change, mass, partials);\n"
+  "}\n"
+  "\n"
+  "// Adds up what mbk_pagerank_update has left, and decides.\n"
+  "// Launch: one block of MBK_PAGERANK_THREADS threads. Shared: double[2 * MBK_PAGERANK_THREADS].\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
+  "    mbk_pagerank_finish(const double *partials, mbk_u32 blocks, mbi_solve_memory *m) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  if (m->state.closed) {\n"
+  "    return;\n"
+  "  }\n"
+  "  double change, mass;\n"
+  "  mbk_pagerank_gather((double *)shared, partials, blocks, change, mass);\n",
+  "  if (mbk_thread() == 0) { // behind a barrier: all have read `closed`\n"
+  "    mbi_pagerank_decide(m, change, mass);\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Ranks again. Launch: any grid of MBK_PAGERANK_THREADS threads. Shared: none.\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
+  "    mbk_pagerank_end(MBK_VECTOR *z, const MBK_VECTOR *weights, mbk_u64 n) {\n"
+  "  for (mbk_u64 i = mbk_pagerank_place(); i < n; i += mbk_pagerank_stride()) {\n"
+  "    z[i] = weights[i] < 0 ? z[i] : z[i] * weights[i];\n"
+  "  }\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_solve_step_cuh[] = {
+  "// A step of a solver on the GPU: elementwise work over vectors with deterministic sums, and the\n"
+  "// scalar part behind it, in one launch. Steps are written in solve/*_steps.cuh, which the CPU\n"
+  "// compiles too (solve/steps.c): what a step is made of is said there.\n"
+  "//\n"
+  "// Sums are taken by a tree of fixed shape in each block of a grid that depends on n alone; the\n"
+  "// block that is done last adds the blocks' parts in the order of the blocks and runs the scalar\n"
+  "// part: equal bits run to run, and no launch of its own.\n"
+  "#ifndef MBK_VECTOR\n"
+  "#error \"define MBK_VECTOR: the type of vectors in memory\"\n"
+  "#endif\n"
+  "#include \"jit/device.cuh\"\n"
+  "\n"
+  "#define MBS_FUNCTION MBK_DEVICE\n"
+  "#include \"solve/state.cuh\"\n"
+  "\n"
+  "#define MBK_STEP_THREADS 256\n"
+  "#define MBK_STEP_WARPS (MBK_STEP_THREADS / 32)\n"
+  "#define MBK_STEP_FULL 0xffffffffu\n"
+  "\n"
+  "#define MBS_VECTOR MBK_VECTOR\n"
+  "#define MBS_INDEX mbk_i64\n"
+  "#define MBS_ALWAYS 0\n"
+  "#define MBS_RUNNING 1\n"
+  "#define MBS_LATE 2\n"
+  "\n"
+  "#define MBS_BEFORE(name) MBK_DEVICE int name##_before(mbi_solve_state *c)\n"
+  "#define MBS_ELEMENT(name)                                                                      \\\n"
+  "  MBK_DEVICE void name##_element(MBS_INDEX i, const mbi_solve_vectors *v,                      \\\n"
+  "                                 const mbi_solve_state *c, double *sums)\n"
+  "#define MBS_AFTER(name)                                                                        \\\n"
+  "  MBK_DEVICE void name##_after(mbi_solve_memory *m, const mbi_solve_state *c,                  \\\n"
+  "                               const double *sums)\n"
+  "#define MBS_STEP(name, adds, maxes, when)                                                      \\\n",
+  "  MBK_DEVICE void name##_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,      \\\n"
+  "                              double *partials, double *shared) {                              \\\n"
+  "    mbk_step<name##_before, name##_element, name##_after, adds, maxes, when>(                  \\\n"
+  "        v, n, m, partials, shared);                                                            \\\n"
+  "  }\n"
+  "\n"
+  "// Of every kernel of a step. Launch: a grid that depends on n alone, MBK_STEP_THREADS threads,\n"
+  "// early. Shared: MBI_STEP_SHARED bytes. partials: MBI_SOLVE_SUMS doubles for each block.\n"
+  "#define MBK_STEP_ARGUMENTS mbi_solve_vectors v, mbk_i64 n, mbi_solve_memory *m, double *partials\n"
+  "\n"
+  "// The sums and greatest values over the block, complete in thread 0.\n"
+  "template <int ADDS, int MAXES> MBK_DEVICE void mbk_step_reduce(double *sums, double *shared) {\n"
+  "  const int COUNT = ADDS + MAXES;\n"
+  "  const mbk_u32 warp = mbk_thread() / 32;\n"
+  "#pragma unroll\n"
+  "  for (int k = 0; k < COUNT; k++) {\n"
+  "    for (int delta = 16; delta > 0; delta /= 2) {\n"
+  "      const double other = mbk_shuffle_down(MBK_STEP_FULL, sums[k], delta, 32);\n"
+  "      sums[k] = k < ADDS ? sums[k] + other : other > sums[k] ? other : sums[k];\n"
+  "    }\n"
+  "    if (mbk_lane() == 0) {\n"
+  "      shared[warp * COUNT + k] = sums[k];\n"
   "    }\n"
   "  }\n"
+  "  mbk_block_sync();\n"
+  "  if (mbk_thread() == 0) {\n"
+  "#pragma unroll\n"
+  "    for (int k = 0; k < COUNT; k++) {\n"
+  "      for (mbk_u32 w = 1; w < MBK_STEP_WARPS; w++) {\n"
+  "        const double other = shared[w * COUNT + k];\n"
+  "        sums[k] = k < ADDS ? sums[k] + other : other > sums[k] ? other : sums[k];\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "  mbk_block_sync();\n"
+  "}\n"
+  "\n"
+  "// Whether this block is the last to be done; then all parts of the others are visible.\n",
+  "template <int COUNT>\n"
+  "MBK_DEVICE bool mbk_step_last(mbi_solve_memory *m, const double *sums, double *partials,\n"
+  "                              double *shared) {\n"
+  "  mbk_u32 *const last = (mbk_u32 *)(shared + MBK_STEP_WARPS * COUNT);\n"
+  "  if (mbk_thread() == 0) {\n"
+  "#pragma unroll\n"
+  "    for (int k = 0; k < COUNT; k++) {\n"
+  "      partials[COUNT * mbk_block() + k] = sums[k];\n"
+  "    }\n"
+  "    mbk_fence();\n"
+  "    *last = mbk_atomic_add(&m->state.ticket, 1u) == mbk_grid() - 1;\n"
+  "  }\n"
+  "  mbk_block_sync();\n"
+  "  const bool answer = *last != 0;\n"
+  "  mbk_fence();\n"
+  "  return answer;\n"
+  "}\n"
+  "\n"
+  "template <int (*BEFORE)(mbi_solve_state *),\n"
+  "          void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *,\n"
+  "                          double *),\n"
+  "          void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *), int ADDS,\n"
+  "          int MAXES, int WHEN>\n"
+  "MBK_DEVICE void mbk_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,\n"
+  "                         double *partials, double *shared) {\n"
+  "  const int COUNT = ADDS + MAXES;\n"
+  "  const bool first = mbk_block() == 0 && mbk_thread() == 0;\n"
+  "  double sums[COUNT > 0 ? COUNT : 1] = {};\n"
+  "  mbk_await();\n"
+  "  mbk_release();\n"
+  "  mbi_solve_state c = m->state;\n"
+  "  if (WHEN == MBS_RUNNING && c.stop != MBI_SOLVE_RUNNING) {\n"
+  "    if (first) {\n"
+  "      m->state.closed = 1;\n"
+  "    }\n"
+  "    return;\n"
+  "  }\n"
+  "  if (WHEN == MBS_LATE && c.closed) {\n"
+  "    return;\n"
+  "  }\n"
+  "  const int wrong = BEFORE(&c);\n"
+  "  if (wrong != 0) { // every block finds out\n"
+  "    if (first) {\n"
+  "      m->state.why = c.why;\n"
+  "      m->state.value = c.value;\n"
+  "      m->state.closed = 1;\n"
+  "      m->state.stop = wrong;\n"
+  "    }\n"
+  "    return;\n"
+  "  }\n",
+  "  for (mbk_i64 i = (mbk_i64)mbk_block() * MBK_STEP_THREADS + mbk_thread(); i < n;\n"
+  "       i += (mbk_i64)mbk_grid() * MBK_STEP_THREADS) {\n"
+  "    ELEMENT(i, &v, &c, sums);\n"
+  "  }\n"
+  "  if (COUNT == 0) {\n"
+  "    return;\n"
+  "  }\n"
+  "  mbk_step_reduce<ADDS, MAXES>(sums, shared);\n"
+  "  if (mbk_grid() > 1) {\n"
+  "    if (!mbk_step_last<COUNT>(m, sums, partials, shared)) {\n"
+  "      return;\n"
+  "    }\n"
+  "#pragma unroll\n"
+  "    for (int k = 0; k < COUNT; k++) {\n"
+  "      sums[k] = 0;\n"
+  "      for (mbk_u32 b = mbk_thread(); b < mbk_grid(); b += MBK_STEP_THREADS) {\n"
+  "        const double part = mbk_load_fresh(&partials[COUNT * b + k]);\n"
+  "        sums[k] = k < ADDS ? sums[k] + part : part > sums[k] ? part : sums[k];\n"
+  "      }\n"
+  "    }\n"
+  "    mbk_step_reduce<ADDS, MAXES>(sums, shared);\n"
+  "  }\n"
+  "  if (mbk_thread() == 0) {\n"
+  "    AFTER(m, &c, sums);\n"
+  "    m->state.ticket = 0;\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Before a batch of iterations: mbi_solve_open. Launch: one thread.\n"
+  "MBK_KERNEL mbk_solve_open(mbi_solve_memory *m, int how, int span, int cap, double tolerance,\n"
+  "                          double shrink, double epsilon) {\n"
+  "  mbi_solve_open(m, how, span, cap, tolerance, shrink, epsilon);\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_solve_look_steps_cuh[] = {
+  "// The steps that every solver has. How steps are written, here and in the other files of this\n"
+  "// name:\n"
+  "//   MBS_BEFORE(name)   looks at the scalars c, a copy that it may add to, and returns 0, or a\n"
+  "//                      stop where the step must not be taken (mbi_solve_broken)\n"
+  "//   MBS_ELEMENT(name)  does row i: adds to sums[0], ..., then takes greatest values of what is\n"
+  "//                      not negative in sums[adds], ...\n"
+  "//   MBS_AFTER(name)    takes the complete sums into the state m->state; not called without sums\n"
+  "//   MBS_STEP(name, adds, maxes, when)  when: MBS_RUNNING, not once a stop is set; MBS_LATE,\n"
+  "//                      also in the iteration that sets it; MBS_ALWAYS\n"
+  "// Rows of other vectors may be read at will, but not of those that the step writes.\n"
+  "\n"
+  "#define MBS_AT(slot) ((MBS_VECTOR *)v->at[slot])\n"
+  "#define MBS_LOAD(slot) ((double)MBS_AT(slot)[i])\n"
+  "#define MBS_STORE(slot, value) (MBS_AT(slot)[i] = (MBS_VECTOR)(value))\n"
+  "#define MBS_SIZE(value) ((value) < 0 ? -(value) : (value))\n"
+  "#define MBS_GREATER(sum, value) ((sum) = (value) > (sum) ? (value) : (sum))\n"
+  "#define MBS_NOTHING_BEFORE(name)                                                               \\\n"
+  "  MBS_BEFORE(name) {                                                                           \\\n"
+  "    (void)c;                                                                                   \\\n"
+  "    return 0;                                                                                  \\\n"
+  "  }\n"
+  "#define MBS_NOTHING_AFTER(name)                                                                \\\n"
+  "  MBS_AFTER(name) {                                                                            \\\n",
+  "    (void)m;                                                                                   \\\n"
+  "    (void)c;                                                                                   \\\n"
+  "    (void)sums;                                                                                \\\n"
+  "  }\n"
+  "\n"
+  "// w = b - w, where w = A x: the true residual, and what the backward error needs.\n"
+  "MBS_NOTHING_BEFORE(solve_look)\n"
+  "MBS_ELEMENT(solve_look) {\n"
+  "  const double b = MBS_LOAD(MBI_AT_B), x = MBS_LOAD(MBI_AT_X), w = b - MBS_LOAD(MBI_AT_W);\n"
+  "  (void)c;\n"
+  "  MBS_STORE(MBI_AT_W, w);\n"
+  "  sums[0] += w * w;\n"
+  "  sums[1] += b * b;\n"
+  "  MBS_GREATER(sums[2], MBS_SIZE(w));\n"
+  "  MBS_GREATER(sums[3], MBS_SIZE(x));\n"
+  "  MBS_GREATER(sums[4], MBS_SIZE(b));\n"
+  "}\n"
+  "MBS_AFTER(solve_look) {\n"
+  "  mbi_solve_state *s = &m->state;\n"
+  "  (void)c;\n"
+  "  s->ww = sums[0];\n"
+  "  s->bb = sums[1];\n"
+  "  s->w_most = sums[2];\n"
+  "  s->x_most = sums[3];\n"
+  "  s->b_most = sums[4];\n"
+  "  s->goal = s->shrink * s->tolerance * s->shrink * s->tolerance * s->bb;\n"
+  "}\n"
+  "MBS_STEP(solve_look, 2, 3, MBS_ALWAYS)\n"
+  "\n"
+  "// z = M^-1 r for blocks along the diagonal, r and z being the vectors `from` and `to`.\n"
+  "MBS_NOTHING_BEFORE(solve_blocks)\n"
+  "MBS_ELEMENT(solve_blocks) {\n"
+  "  const MBS_VECTOR *r = MBS_AT(v->from), *inverse = MBS_AT(MBI_AT_INVERSE);\n"
+  "  const MBS_INDEX first = i - i % v->block;\n"
+  "  const MBS_INDEX last = first + v->block < v->n ? first + v->block : v->n;\n"
+  "  double z = 0;\n"
+  "  (void)c;\n"
+  "  (void)sums;\n"
+  "  for (MBS_INDEX j = first; j < last; j++) {\n"
+  "    z += (double)inverse[(j - first) * v->n + i] * (double)r[j];\n"
+  "  }\n"
+  "  MBS_STORE(v->to, z);\n"
+  "}\n"
+  "MBS_NOTHING_AFTER(solve_blocks)\n"
+  "MBS_STEP(solve_blocks, 0, 0, MBS_LATE)\n",
+  NULL};
+
+static const char *const mbi_source_solve_loop_cu[] = {
+  "// Whether the loop of a solver goes on, which runs on the GPU: a conditional node of a graph.\n"
+  "#include \"jit/device.cuh\"\n"
+  "\n"
+  "#define MBS_FUNCTION MBK_DEVICE\n"
+  "#include \"solve/state.cuh\"\n"
+  "\n"
+  "// The last of the loop's body. Launch: one thread.\n"
+  "MBK_KERNEL mbk_solve_loop(mbk_u64 handle, const mbi_solve_memory *m) {\n"
+  "  mbk_graph_go_on(handle,\n"
+  "                  m->state.stop == MBI_SOLVE_RUNNING && m->state.iterations < m->state.look);\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_solve_examine_cu[] = {
+  "// What a solver wants to know of A beside products, from a CSR in GPU memory: the greatest sum\n"
+  "// of a row's absolute values, the entries of the blocks along the diagonal, and a diagonal's\n"
+  "// inverse.\n"
+  "#ifndef MBK_VALUE\n"
+  "#error \"define MBK_VALUE: the type of the matrix's values\"\n"
+  "#endif\n"
+  "#ifndef MBK_PATTERN\n"
+  "#error \"define MBK_PATTERN: 1 if there are none, and all are 1\"\n"
+  "#endif\n"
+  "#ifndef MBK_ROW_PTR\n"
+  "#error \"define MBK_ROW_PTR: the type of row_ptr\"\n"
+  "#endif\n"
+  "#ifndef MBK_COLUMN\n"
+  "#error \"define MBK_COLUMN: the type of col_ind\"\n"
+  "#endif\n"
+  "#ifndef MBK_BASE\n"
+  "#error \"define MBK_BASE: the first index of the matrix's arrays, 0 or 1\"\n"
+  "#endif\n"
+  "#include \"jit/device.cuh\"\n"
+  "\n"
+  "#define MBK_EXAMINE_THREADS 256\n"
+  "#define MBK_EXAMINE_LANES 8 // of a row\n"
+  "\n"
+  "// Over the lanes of a row, in all of them.\n"
+  "MBK_DEVICE double mbk_examine_sum(double share) {\n"
+  "#pragma unroll\n"
+  "  for (int d = MBK_EXAMINE_LANES / 2; d > 0; d >>= 1) {\n"
+  "    share += mbk_shuffle_xor(0xffffffffu, share, d, MBK_EXAMINE_LANES);\n"
+  "  }\n"
+  "  return share;\n"
+  "}\n"
+  "\n"
+  "// norms[b]: of the rows of block b. blocks: `width` entries for each row, those of its block on\n"
+  "// the diagonal, duplicates added up; none where width is 0.\n"
+  "// Launch: any grid of MBK_EXAMINE_THREADS threads. Shared: double[MBK_EXAMINE_THREADS].\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_EXAMINE_THREADS)\n"
+  "    mbk_examine_rows(const MBK_ROW_PTR *row_ptr, const MBK_COLUMN *col_ind,\n"
+  "                     const MBK_VALUE *values, mbk_u64 n, mbk_u32 width, double *blocks,\n"
+  "                     double *norms) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  double *const most_of = (double *)shared;\n"
+  "  const mbk_u32 rows = MBK_EXAMINE_THREADS / MBK_EXAMINE_LANES; // of a thread block at once\n",
+  "  const mbk_u32 lane = mbk_thread() % MBK_EXAMINE_LANES;\n"
+  "  double most = 0;\n"
+  "  for (mbk_u64 first = (mbk_u64)mbk_block() * rows; first < n;\n"
+  "       first += (mbk_u64)mbk_grid() * rows) {\n"
+  "    const mbk_u64 row = first + mbk_thread() / MBK_EXAMINE_LANES;\n"
+  "    const bool inside = row < n;\n"
+  "    const mbk_i64 begin = inside ? (mbk_i64)row_ptr[row] - MBK_BASE : 0;\n"
+  "    const mbk_i64 end = inside ? (mbk_i64)row_ptr[row + 1] - MBK_BASE : 0;\n"
+  "    double sum = 0;\n"
+  "    for (mbk_i64 k = begin + lane; k < end; k += MBK_EXAMINE_LANES) {\n"
+  "      const double value = MBK_PATTERN ? 1.0 : (double)values[k];\n"
+  "      sum += value < 0 ? -value : value;\n"
+  "    }\n"
+  "    sum = mbk_examine_sum(sum);\n"
+  "    most = sum > most ? sum : most;\n"
+  "    for (mbk_u32 j = 0; j < width; j++) {\n"
+  "      const mbk_i64 column = (mbk_i64)(row - row % width + j);\n"
+  "      double entry = 0;\n"
+  "      for (mbk_i64 k = begin + lane; k < end; k += MBK_EXAMINE_LANES) {\n"
+  "        if ((mbk_i64)col_ind[k] - MBK_BASE == column) {\n"
+  "          entry += MBK_PATTERN ? 1.0 : (double)values[k];\n"
+  "        }\n"
+  "      }\n"
+  "      entry = mbk_examine_sum(entry);\n"
+  "      if (inside && lane == 0) {\n"
+  "        blocks[row * width + j] = entry;\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "  most_of[mbk_thread()] = most;\n"
+  "  mbk_block_sync();\n"
+  "  for (mbk_u32 half = MBK_EXAMINE_THREADS / 2; half > 0; half /= 2) {\n"
+  "    if (mbk_thread() < half && most_of[mbk_thread() + half] > most_of[mbk_thread()]) {\n"
+  "      most_of[mbk_thread()] = most_of[mbk_thread() + half];\n"
+  "    }\n"
+  "    mbk_block_sync();\n"
+  "  }\n"
+  "  if (mbk_thread() == 0) {\n"
+  "    norms[mbk_block()] = most_of[0];\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// inverse[i] = 1 / diagonal[i]. *bad becomes the least i that has none, if that is below it.\n",
+  "// Launch: any grid of MBK_EXAMINE_THREADS threads. Shared: none.\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_EXAMINE_THREADS)\n"
+  "    mbk_examine_invert(const double *diagonal, MBK_VALUE *inverse, mbk_u64 n, mbk_u64 *bad) {\n"
+  "  for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_EXAMINE_THREADS + mbk_thread(); i < n;\n"
+  "       i += (mbk_u64)mbk_grid() * MBK_EXAMINE_THREADS) {\n"
+  "    const double scale = 1.0 / diagonal[i];\n"
+  "    inverse[i] = (MBK_VALUE)scale;\n"
+  "    if (!(scale - scale == 0) || scale == 0) {\n"
+  "      mbk_u64 least = ~(mbk_u64)0;\n"
+  "      while (i < least) {\n"
+  "        const mbk_u64 seen = mbk_atomic_swap_if(bad, least, i);\n"
+  "        if (seen == least) {\n"
+  "          break;\n"
+  "        }\n"
+  "        least = seen;\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_solve_cg_steps_cuh[] = {
+  "// The conjugate gradient method with a preconditioner: Hestenes, Stiefel, \"Methods of Conjugate\n"
+  "// Gradients for Solving Linear Systems\" (1952); Saad, \"Iterative Methods for Sparse Linear\n"
+  "// Systems\", 2nd ed. (2003), algorithm 9.1. A p lies in MBI_AT_W, p'A p in\n"
+  "// product_sums[0]: the product adds it up.\n"
+  "\n"
+  "#define MBI_CG_R 4\n"
+  "#define MBI_CG_P 5\n"
+  "#define MBI_CG_Z 6 // MBI_PRE_APART only\n"
+  "\n"
+  "#define MBI_CG_RZ 0     // scalars: r'z\n"
+  "#define MBI_CG_RZ_OLD 1 // of the iteration before\n"
+  "#define MBI_CG_ALPHA 2\n"
+  "\n"
+  "// r = b - A x, and where z needs no step of its own p = z.\n"
+  "MBS_NOTHING_BEFORE(cg_start)\n"
+  "MBS_ELEMENT(cg_start) {\n"
+  "  const double r = MBS_LOAD(MBI_AT_W);\n"
+  "  (void)c;\n"
+  "  MBS_STORE(MBI_CG_R, r);\n"
+  "  if (v->pre != MBI_PRE_APART) {\n"
+  "    const double z = v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * r : r;\n"
+  "    MBS_STORE(MBI_CG_P, z);\n"
+  "    sums[0] += r * z;\n"
+  "  }\n"
+  "}\n"
+  "MBS_AFTER(cg_start) {\n"
+  "  (void)c;\n"
+  "  m->state.scalar[MBI_CG_RZ] = sums[0];\n"
+  "  mbi_solve_restart(m);\n"
+  "}\n"
+  "MBS_STEP(cg_start, 1, 0, MBS_ALWAYS)\n"
+  "\n"
+  "// p = z, behind z = M^-1 r.\n"
+  "MBS_NOTHING_BEFORE(cg_direct)\n"
+  "MBS_ELEMENT(cg_direct) {\n"
+  "  const double z = MBS_LOAD(MBI_CG_Z);\n"
+  "  (void)c;\n"
+  "  MBS_STORE(MBI_CG_P, z);\n"
+  "  sums[0] += MBS_LOAD(MBI_CG_R) * z;\n"
+  "}\n"
+  "MBS_AFTER(cg_direct) {\n"
+  "  (void)c;\n"
+  "  m->state.scalar[MBI_CG_RZ] = sums[0];\n"
+  "}\n"
+  "MBS_STEP(cg_direct, 1, 0, MBS_RUNNING)\n"
+  "\n"
+  "// r -= alpha A p, ||r||^2 and, where z needs no step of its own, r'z\n"
+  "MBS_BEFORE(cg_descend) {\n"
+  "  const double rz = c->scalar[MBI_CG_RZ], pq = c->product_sums[0];\n"
+  "  if (!(rz > 0)) {\n"
+  "    return mbi_solve_broken(c, MBI_WHY_PRECONDITIONER, rz);\n"
+  "  }\n"
+  "  if (!(pq > 0)) {\n",
+  "    return mbi_solve_broken(c, MBI_WHY_CURVATURE, pq);\n"
+  "  }\n"
+  "  c->scalar[MBI_CG_ALPHA] = rz / pq;\n"
+  "  return 0;\n"
+  "}\n"
+  "MBS_ELEMENT(cg_descend) {\n"
+  "  const double updated = MBS_LOAD(MBI_CG_R) - c->scalar[MBI_CG_ALPHA] * MBS_LOAD(MBI_AT_W);\n"
+  "  const double r = (double)(MBS_VECTOR)updated;\n"
+  "  MBS_STORE(MBI_CG_R, r);\n"
+  "  sums[0] += r * r;\n"
+  "  sums[1] += v->pre == MBI_PRE_DIAGONAL ? r * r * MBS_LOAD(MBI_AT_INVERSE) : r * r;\n"
+  "}\n"
+  "MBS_AFTER(cg_descend) {\n"
+  "  double *scalar = m->state.scalar;\n"
+  "  scalar[MBI_CG_ALPHA] = c->scalar[MBI_CG_ALPHA];\n"
+  "  scalar[MBI_CG_RZ_OLD] = c->scalar[MBI_CG_RZ];\n"
+  "  scalar[MBI_CG_RZ] = sums[1];\n"
+  "  mbi_solve_count(m, sums[0]);\n"
+  "}\n"
+  "MBS_STEP(cg_descend, 2, 0, MBS_RUNNING)\n"
+  "\n"
+  "// r'z, behind z = M^-1 r\n"
+  "MBS_NOTHING_BEFORE(cg_correct)\n"
+  "MBS_ELEMENT(cg_correct) {\n"
+  "  (void)c;\n"
+  "  sums[0] += MBS_LOAD(MBI_CG_R) * MBS_LOAD(MBI_CG_Z);\n"
+  "}\n"
+  "MBS_AFTER(cg_correct) {\n"
+  "  (void)c;\n"
+  "  m->state.scalar[MBI_CG_RZ] = sums[0];\n"
+  "}\n"
+  "MBS_STEP(cg_correct, 1, 0, MBS_LATE)\n"
+  "\n"
+  "// x += alpha p, p = z + beta p\n"
+  "MBS_NOTHING_BEFORE(cg_advance)\n"
+  "MBS_ELEMENT(cg_advance) {\n"
+  "  const double beta = c->scalar[MBI_CG_RZ] / c->scalar[MBI_CG_RZ_OLD];\n"
+  "  const double p = MBS_LOAD(MBI_CG_P);\n"
+  "  const double z = v->pre == MBI_PRE_APART      ? MBS_LOAD(MBI_CG_Z)\n"
+  "                   : v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * MBS_LOAD(MBI_CG_R)\n"
+  "                                                : MBS_LOAD(MBI_CG_R);\n"
+  "  (void)sums;\n"
+  "  MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + c->scalar[MBI_CG_ALPHA] * p);\n"
+  "  MBS_STORE(MBI_CG_P, z + beta * p);\n"
+  "}\n"
+  "MBS_NOTHING_AFTER(cg_advance)\n"
+  "MBS_STEP(cg_advance, 0, 0, MBS_LATE)\n",
+  NULL};
+
+static const char *const mbi_source_solve_cg_cu[] = {
+  "// The conjugate gradient method between two products. A row of vectors in f64 without a\n"
+  "// preconditioner moves: descend 24 bytes and advance 40, 8 more in either for a diagonal,\n"
+  "// beside the product: 16, for p'A p costs it nothing where p is what it multiplies.\n"
+  "#include \"solve/step.cuh\"\n"
+  "#include \"solve/look_steps.cuh\"\n"
+  "#include \"solve/cg_steps.cuh\"\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_solve_look(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  solve_look_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_solve_blocks(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  solve_blocks_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_cg_start(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  cg_start_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_cg_direct(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  cg_direct_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_cg_descend(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  cg_descend_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_cg_correct(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  cg_correct_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_cg_advance(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  cg_advance_step(v, n, m, partials, (double *)shared);\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_solve_bicgstab_steps_cuh[] = {
+  "// BiCGSTAB with a preconditioner on the right: van der Vorst, \"Bi-CGSTAB: A Fast and Smoothly\n"
+  "// Converging Variant of Bi-CG\" (1992); Saad, \"Iterative Methods for Sparse Linear Systems\", 2nd\n"
+  "// ed. (2003), section 7.4.2. v = A p^ and shadow'v, t = A s^ (in\n"
+  "// MBI_AT_W), t's and ||t||^2 come from products, the sums in product_sums. s takes the place of\n"
+  "// r between the two products; without a preconditioner p^ = M^-1 p and s^ = M^-1 s are p and s\n"
+  "// themselves.\n"
+  "\n"
+  "#define MBI_BICG_R 4\n"
+  "#define MBI_BICG_P 5\n"
+  "#define MBI_BICG_V 6\n"
+  "#define MBI_BICG_SHADOW 7\n"
+  "#define MBI_BICG_P_HAT 8\n"
+  "#define MBI_BICG_S_HAT 9\n"
+  "\n"
+  "#define MBI_BICG_RHO 0 // scalars: shadow'r\n"
+  "#define MBI_BICG_ALPHA 1\n"
+  "#define MBI_BICG_BETA 2\n"
+  "#define MBI_BICG_OMEGA 3\n"
+  "#define MBI_BICG_SS 4       // ||s||^2\n"
+  "#define MBI_BICG_SHADOW_2 5 // ||shadow||^2\n"
+  "\n"
+  "// r = shadow = p = b - A x\n"
+  "MBS_NOTHING_BEFORE(bicgstab_start)\n"
+  "MBS_ELEMENT(bicgstab_start) {\n"
+  "  const double r = MBS_LOAD(MBI_AT_W);\n"
+  "  (void)c;\n"
+  "  MBS_STORE(MBI_BICG_R, r);\n"
+  "  MBS_STORE(MBI_BICG_SHADOW, r);\n"
+  "  MBS_STORE(MBI_BICG_P, r);\n"
+  "  if (v->pre == MBI_PRE_DIAGONAL) {\n"
+  "    MBS_STORE(MBI_BICG_P_HAT, MBS_LOAD(MBI_AT_INVERSE) * r);\n"
+  "  }\n"
+  "  sums[0] += r * r;\n"
+  "}\n"
+  "MBS_AFTER(bicgstab_start) {\n"
+  "  (void)c;\n"
+  "  m->state.scalar[MBI_BICG_RHO] = sums[0];\n"
+  "  m->state.scalar[MBI_BICG_SHADOW_2] = sums[0];\n"
+  "  mbi_solve_restart(m);\n"
+  "}\n"
+  "MBS_STEP(bicgstab_start, 1, 0, MBS_ALWAYS)\n"
+  "\n"
+  "// s = r - alpha v\n"
+  "MBS_BEFORE(bicgstab_half) {\n"
+  "  const double sigma = c->product_sums[0], alpha = c->scalar[MBI_BICG_RHO] / sigma;\n"
+  "  if (sigma == 0 || !(alpha - alpha == 0)) {\n"
+  "    return mbi_solve_broken(c, MBI_WHY_SHADOW, sigma);\n"
+  "  }\n"
+  "  c->scalar[MBI_BICG_ALPHA] = alpha;\n",
+  "  return 0;\n"
+  "}\n"
+  "MBS_ELEMENT(bicgstab_half) {\n"
+  "  const double exact = MBS_LOAD(MBI_BICG_R) - c->scalar[MBI_BICG_ALPHA] * MBS_LOAD(MBI_BICG_V);\n"
+  "  const double s = (double)(MBS_VECTOR)exact;\n"
+  "  MBS_STORE(MBI_BICG_R, s);\n"
+  "  if (v->pre == MBI_PRE_DIAGONAL) {\n"
+  "    MBS_STORE(MBI_BICG_S_HAT, MBS_LOAD(MBI_AT_INVERSE) * s);\n"
+  "  }\n"
+  "  sums[0] += s * s;\n"
+  "}\n"
+  "MBS_AFTER(bicgstab_half) {\n"
+  "  m->state.scalar[MBI_BICG_ALPHA] = c->scalar[MBI_BICG_ALPHA];\n"
+  "  m->state.scalar[MBI_BICG_SS] = sums[0];\n"
+  "}\n"
+  "MBS_STEP(bicgstab_half, 1, 0, MBS_RUNNING)\n"
+  "\n"
+  "// x += alpha p^ + omega s^, r = s - omega t, ||r||^2 and shadow'r. Where A s is zero, omega is.\n"
+  "MBS_BEFORE(bicgstab_update) {\n"
+  "  const double ts = c->product_sums[0], tt = c->product_sums[1];\n"
+  "  c->scalar[MBI_BICG_OMEGA] = tt > 0 ? ts / tt : tt;\n"
+  "  return 0;\n"
+  "}\n"
+  "MBS_ELEMENT(bicgstab_update) {\n"
+  "  const double alpha = c->scalar[MBI_BICG_ALPHA], omega = c->scalar[MBI_BICG_OMEGA];\n"
+  "  const double s = MBS_LOAD(MBI_BICG_R);\n"
+  "  const double s_hat = v->pre == MBI_PRE_NONE ? s : MBS_LOAD(MBI_BICG_S_HAT);\n"
+  "  const double p_hat = v->pre == MBI_PRE_NONE ? MBS_LOAD(MBI_BICG_P) : MBS_LOAD(MBI_BICG_P_HAT);\n"
+  "  const double exact = s - omega * MBS_LOAD(MBI_AT_W);\n"
+  "  const double r = (double)(MBS_VECTOR)exact;\n"
+  "  MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + (alpha * p_hat + omega * s_hat));\n"
+  "  MBS_STORE(MBI_BICG_R, r);\n"
+  "  sums[0] += r * r;\n"
+  "  sums[1] += r * MBS_LOAD(MBI_BICG_SHADOW);\n"
+  "}\n"
+  "MBS_AFTER(bicgstab_update) {\n"
+  "  mbi_solve_state *s = &m->state;\n"
+  "  const double rho = s->scalar[MBI_BICG_RHO], alpha = s->scalar[MBI_BICG_ALPHA];\n"
+  "  const double omega = c->scalar[MBI_BICG_OMEGA];\n"
+  "  s->scalar[MBI_BICG_OMEGA] = omega;\n"
+  "  s->scalar[MBI_BICG_BETA] = sums[1] / rho * (alpha / omega);\n",
+  "  s->scalar[MBI_BICG_RHO] = sums[1];\n"
+  "  mbi_solve_count(m, sums[0]);\n"
+  "  if (s->stop == MBI_SOLVE_RUNNING) { // and could not go on with what is only rounding errors\n"
+  "    const double ts = sqrt(s->product_sums[1]) * sqrt(s->scalar[MBI_BICG_SS]);\n"
+  "    const double sr = sqrt(sums[0]) * sqrt(s->scalar[MBI_BICG_SHADOW_2]);\n"
+  "    if (!(MBS_SIZE(s->product_sums[0]) > s->epsilon * ts)) {\n"
+  "      s->why = MBI_WHY_OMEGA;\n"
+  "      s->value = omega;\n"
+  "      s->stop = MBI_SOLVE_BREAKDOWN;\n"
+  "    } else if (!(MBS_SIZE(sums[1]) > s->epsilon * sr)) {\n"
+  "      s->why = MBI_WHY_SHADOW;\n"
+  "      s->value = sums[1];\n"
+  "      s->stop = MBI_SOLVE_BREAKDOWN;\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "MBS_STEP(bicgstab_update, 2, 0, MBS_RUNNING)\n"
+  "\n"
+  "// p = r + beta (p - omega v)\n"
+  "MBS_NOTHING_BEFORE(bicgstab_direct)\n"
+  "MBS_ELEMENT(bicgstab_direct) {\n"
+  "  const double last = MBS_LOAD(MBI_BICG_P) - c->scalar[MBI_BICG_OMEGA] * MBS_LOAD(MBI_BICG_V);\n"
+  "  const double p = MBS_LOAD(MBI_BICG_R) + c->scalar[MBI_BICG_BETA] * last;\n"
+  "  (void)sums;\n"
+  "  MBS_STORE(MBI_BICG_P, p);\n"
+  "  if (v->pre == MBI_PRE_DIAGONAL) {\n"
+  "    MBS_STORE(MBI_BICG_P_HAT, MBS_LOAD(MBI_AT_INVERSE) * p);\n"
+  "  }\n"
+  "}\n"
+  "MBS_NOTHING_AFTER(bicgstab_direct)\n"
+  "MBS_STEP(bicgstab_direct, 0, 0, MBS_LATE)\n",
+  NULL};
+
+static const char *const mbi_source_solve_bicgstab_cu[] = {
+  "// BiCGSTAB between products. A row of vectors in f64 without a preconditioner moves: half 24\n"
+  "// bytes, update 56 and direct 32, beside two products: 16 each, and 8 for the vector whose\n"
+  "// product with theirs they add up.\n"
+  "#include \"solve/step.cuh\"\n"
+  "#include \"solve/look_steps.cuh\"\n"
+  "#include \"solve/bicgstab_steps.cuh\"\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_solve_look(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  solve_look_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_solve_blocks(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  solve_blocks_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_bicgstab_start(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  bicgstab_start_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_bicgstab_half(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  bicgstab_half_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_bicgstab_update(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  bicgstab_update_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_bicgstab_direct(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  bicgstab_direct_step(v, n, m, partials, (double *)shared);\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_solve_wide_steps_cuh[] = {
+  "// Steps with as many sums as the solver comes to need, taken in groups of rows' products, so\n"
+  "// that a thread holds MBI_WIDE_GROUP sums at most. How they are written:\n"
+  "//   MBS_WIDE_COUNT(name)    how many sums\n"
+  "//   MBS_WIDE_ELEMENT(name)  does row i for the sums first, first + 1, ...: adds to sums[0],\n"
+  "//   ...;\n"
+  "//                           called with first = 0, MBI_WIDE_GROUP, ... by the same thread\n"
+  "//   MBS_WIDE_AFTER(name)    takes the complete sums into the state\n"
+  "//   MBS_WIDE_STEP(name)     which is not taken once a stop is set\n"
+  "\n"
+  "// Vector `at` of a basis, at row i.\n"
+  "#define MBS_BASIS(slot, k) (MBS_AT(slot)[(MBS_INDEX)(k)*v->stride + i])\n",
+  NULL};
+
+static const char *const mbi_source_solve_wide_cuh[] = {
+  "// Steps with many sums on the GPU: solve/wide_steps.cuh says what they are made of. As in\n"
+  "// solve/step.cuh sums are deterministic; those of a group are reduced before the next group's\n"
+  "// begin. partials: (sums + 1) doubles for each block, and as many again.\n"
+  "#include \"solve/step.cuh\"\n"
+  "\n"
+  "#define MBS_CALLED MBK_CALLED\n"
+  "#define MBS_WIDE_COUNT(name) MBK_DEVICE int name##_count(const mbi_solve_state *c)\n"
+  "#define MBS_WIDE_ELEMENT(name)                                                                 \\\n"
+  "  MBK_DEVICE void name##_element(MBS_INDEX i, const mbi_solve_vectors *v,                      \\\n"
+  "                                 const mbi_solve_state *c, int first, double *sums)\n"
+  "#define MBS_WIDE_AFTER(name)                                                                   \\\n"
+  "  MBK_DEVICE void name##_after(mbi_solve_memory *m, const mbi_solve_vectors *v,                \\\n"
+  "                               const double *sums)\n"
+  "#define MBS_WIDE_STEP(name)                                                                    \\\n"
+  "  MBK_DEVICE void name##_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,      \\\n"
+  "                              double *partials, double *shared) {                              \\\n"
+  "    mbk_wide_step<name##_count, name##_element, name##_after>(v, n, m, partials, shared);      \\\n"
+  "  }\n"
+  "\n"
+  "// Whether this block is the last to be done; then all parts of the others are visible. The\n"
+  "// answer lies behind what a reduction uses, which may begin while a thread still reads it.\n"
+  "MBK_DEVICE bool mbk_wide_last(mbi_solve_memory *m, double *shared) {\n"
+  "  mbk_u32 *const last = (mbk_u32 *)(shared + MBK_STEP_WARPS * MBI_WIDE_GROUP);\n"
+  "  if (mbk_thread() == 0) {\n"
+  "    mbk_fence();\n",
+  "    *last = mbk_atomic_add(&m->state.ticket, 1u) == mbk_grid() - 1;\n"
+  "  }\n"
+  "  mbk_block_sync();\n"
+  "  const bool answer = *last != 0;\n"
+  "  mbk_fence();\n"
+  "  return answer;\n"
+  "}\n"
+  "\n"
+  "// The blocks' parts of a group, added by the last block, to `totals`.\n"
+  "MBK_DEVICE void mbk_wide_total(int count, int first, const double *partials, double *totals,\n"
+  "                               double *shared) {\n"
+  "  double sums[MBI_WIDE_GROUP] = {};\n"
+  "#pragma unroll\n"
+  "  for (int k = 0; k < MBI_WIDE_GROUP; k++) {\n"
+  "    for (mbk_u32 b = mbk_thread(); b < mbk_grid() && first + k < count; b += MBK_STEP_THREADS) {\n"
+  "      sums[k] += mbk_load_fresh(&partials[(mbk_i64)(first + k) * mbk_grid() + b]);\n"
+  "    }\n"
+  "  }\n"
+  "  mbk_step_reduce<MBI_WIDE_GROUP, 0>(sums, shared);\n"
+  "  if (mbk_thread() == 0) {\n"
+  "#pragma unroll\n"
+  "    for (int k = 0; k < MBI_WIDE_GROUP; k++) {\n"
+  "      if (first + k < count) {\n"
+  "        totals[first + k] = sums[k];\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "template <int (*COUNT)(const mbi_solve_state *),\n"
+  "          void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, int,\n"
+  "                          double *),\n"
+  "          void (*AFTER)(mbi_solve_memory *, const mbi_solve_vectors *, const double *)>\n"
+  "MBK_DEVICE void mbk_wide_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,\n"
+  "                              double *partials, double *shared) {\n"
+  "  mbk_await();\n"
+  "  mbk_release();\n"
+  "  const mbi_solve_state c = m->state;\n"
+  "  if (c.stop != MBI_SOLVE_RUNNING) {\n"
+  "    if (mbk_block() == 0 && mbk_thread() == 0) {\n"
+  "      m->state.closed = 1;\n"
+  "    }\n"
+  "    return;\n"
+  "  }\n"
+  "  const int count = COUNT(&c);\n"
+  "  for (int first = 0; first < count; first += MBI_WIDE_GROUP) {\n"
+  "    double sums[MBI_WIDE_GROUP] = {};\n",
+  "    for (mbk_i64 i = (mbk_i64)mbk_block() * MBK_STEP_THREADS + mbk_thread(); i < n;\n"
+  "         i += (mbk_i64)mbk_grid() * MBK_STEP_THREADS) {\n"
+  "      ELEMENT(i, &v, &c, first, sums);\n"
+  "    }\n"
+  "    mbk_step_reduce<MBI_WIDE_GROUP, 0>(sums, shared);\n"
+  "    if (mbk_thread() == 0) {\n"
+  "#pragma unroll\n"
+  "      for (int k = 0; k < MBI_WIDE_GROUP; k++) {\n"
+  "        if (first + k < count) {\n"
+  "          partials[(mbk_i64)(first + k) * mbk_grid() + mbk_block()] = sums[k];\n"
+  "        }\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "  if (!mbk_wide_last(m, shared)) {\n"
+  "    return;\n"
+  "  }\n"
+  "  double *const totals = partials + (mbk_i64)count * mbk_grid();\n"
+  "  for (int first = 0; first < count; first += MBI_WIDE_GROUP) {\n"
+  "    mbk_wide_total(count, first, partials, totals, shared);\n"
+  "  }\n"
+  "  if (mbk_thread() == 0) {\n"
+  "    AFTER(m, &v, totals);\n"
+  "    m->state.ticket = 0;\n"
+  "  }\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_solve_arnoldi_cuh[] = {
+  "// The scalar part of GMRES and Lanczos: columns of the Hessenberg matrix, plane rotations, the\n"
+  "// small triangular system. Saad, Schultz, \"GMRES\" (1986); Saad, \"Iterative Methods for Sparse\n"
+  "// Linear Systems\", 2nd ed. (2003), section 6.5.3. For the CPU and the GPU, as solve/state.cuh.\n"
+  "\n"
+  "// Vectors. Without a preconditioner apart from steps, Z and ZS do not exist.\n"
+  "#define MBI_ARNOLDI_V 4     // the basis: v->basis + 1 vectors, v->stride elements apart\n"
+  "#define MBI_ARNOLDI_U 5     // the newest one, where products read it; times MBI_AT_INVERSE\n"
+  "#define MBI_ARNOLDI_Z 6     // M^-1 u\n"
+  "#define MBI_ARNOLDI_ZS 7    // M^-1 v of the whole basis: flexible GMRES (Saad 1993)\n"
+  "#define MBI_ARNOLDI_SMALL 8 // doubles: the parts below\n"
+  "\n"
+  "#define MBI_ARNOLDI_SIZE 0   // scalars: vectors of the basis\n"
+  "#define MBI_ARNOLDI_WIDTH 1  // of which the new one is made\n"
+  "#define MBI_ARNOLDI_CLOSE 2  // the cycle is complete: x, and the next one's first vector\n"
+  "#define MBI_ARNOLDI_WW 3     // ||A u||^2\n"
+  "#define MBI_ARNOLDI_Q 4      // w's part in the new vector\n"
+  "#define MBI_ARNOLDI_BETA 5   // its length before it was made one\n"
+  "#define MBI_GMRES_BEGAN 6    // ||r|| where the cycle began\n"
+  "#define MBI_GMRES_STALLS 7   // cycles in a row that gained nothing\n"
+  "#define MBI_GMRES_RESTARTS 8 // in this solve\n"
+  "\n"
+  "// Parts of v->basis + 1 doubles each.\n"
+  "#define MBI_SMALL_FIRST 0   // products with the basis, first pass\n"
+  "#define MBI_SMALL_SECOND 1  // and what they had left\n"
+  "#define MBI_SMALL_COMBINE 2 // the basis' parts in the new vector\n"
+  "#define MBI_SMALL_Y 3\n"
+  "#define MBI_SMALL_COSINE 4\n"
+  "#define MBI_SMALL_SINE 5\n"
+  "#define MBI_SMALL_G 6      // the right-hand side of the small system; its last entry is ||r||\n",
+  "#define MBI_SMALL_COLUMN 7 // and more: columns of the Hessenberg matrix, or of its factor R\n"
+  "\n"
+  "// Of eigenpairs. Vectors: what a basis is rotated into, and by what.\n"
+  "#define MBI_EIGEN_KEEP 9\n"
+  "#define MBI_EIGEN_S 10 // doubles: row q makes vector q; the eigenvalues, while they are checked\n"
+  "#define MBI_LANCZOS_FRESH 10 // scalars: w is no product: a vector of the host's joins the basis\n"
+  "#define MBI_EIGEN_FROM 6     // vectors that are rotated,\n"
+  "#define MBI_EIGEN_TO 7       // into so many\n"
+  "#define MBI_EIGEN_NEXT 8     // and vector MBI_EIGEN_FROM comes behind them\n"
+  "#define MBI_EIGEN_CHECK 9    // the next vector to be checked\n"
+  "#define MBI_POWER_VALUE 0    // u'A u\n"
+  "#define MBI_POWER_LENGTH 1   // ||A u||\n"
+  "#define MBI_WHY_ZERO 18      // power method: A u is zero\n"
+  "\n"
+  "#define MBI_GMRES_STALLED 0.9999 // of ||r||^2 left by a cycle: that is no gain\n"
+  "#define MBI_GMRES_PATIENCE 3     // such cycles\n"
+  "\n"
+  "#define MBI_WHY_SINGULAR                                                                       \\\n"
+  "  16                       // GMRES: A maps the whole basis into its own span, and R is singular\n"
+  "#define MBI_WHY_STALLED 17 // GMRES: cycles gain nothing\n"
+  "\n"
+  "MBS_FUNCTION double *mbi_small(const mbi_solve_vectors *v, int part) {\n"
+  "  return (double *)v->at[MBI_ARNOLDI_SMALL] + (long long)part * (v->basis + 1);\n"
+  "}\n"
+  "\n"
+  "// A basis of one vector.\n"
+  "MBS_FUNCTION void mbi_arnoldi_begin(mbi_solve_state *s, double length) {\n"
+  "  s->scalar[MBI_ARNOLDI_SIZE] = 1;\n"
+  "  s->scalar[MBI_GMRES_BEGAN] = length;\n"
+  "}\n"
+  "\n"
+  "// The last column of H into `column`; returns the entry below it, the new vector's length. By\n"
+  "// Pythagoras from what the second pass had left, which is little: Smoktunowicz, Barlow, Langou,\n",
+  "// \"A note on the error analysis of classical Gram-Schmidt\" (2006). Rounding errors of A u are\n"
+  "// 0.\n"
+  "MBS_FUNCTION double mbi_arnoldi_column(const mbi_solve_state *s, const mbi_solve_vectors *v,\n"
+  "                                       const double *sums, double *column) {\n"
+  "  const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];\n"
+  "  const double *first = mbi_small(v, MBI_SMALL_FIRST);\n"
+  "  double *second = mbi_small(v, MBI_SMALL_SECOND), left = sums[size];\n"
+  "  const double least = 4 * s->epsilon, whole = s->scalar[MBI_ARNOLDI_WW];\n"
+  "  int k;\n"
+  "  if (!(whole - whole == 0)) {\n"
+  "    return whole - whole;\n"
+  "  }\n"
+  "  for (k = 0; k < size; k++) {\n"
+  "    second[k] = sums[k];\n"
+  "    column[k] = first[k] + sums[k];\n"
+  "    left -= sums[k] * sums[k];\n"
+  "  }\n"
+  "  return left <= least * least * whole ? 0 : sqrt(left); // NaN goes on\n"
+  "}\n"
+  "\n"
+  "// The new vector is q w + sum of combine[k] v_k.\n"
+  "MBS_FUNCTION void mbi_arnoldi_extend(mbi_solve_state *s, const mbi_solve_vectors *v,\n"
+  "                                     double below) {\n"
+  "  const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];\n"
+  "  const double *second = mbi_small(v, MBI_SMALL_SECOND);\n"
+  "  const double q = below > 0 ? 1 / below : below;\n"
+  "  double *combine = mbi_small(v, MBI_SMALL_COMBINE);\n"
+  "  int k;\n"
+  "  for (k = 0; k < size; k++) {\n"
+  "    combine[k] = -q * second[k];\n"
+  "  }\n"
+  "  s->scalar[MBI_ARNOLDI_Q] = q;\n"
+  "  s->scalar[MBI_ARNOLDI_BETA] = below;\n"
+  "  s->scalar[MBI_ARNOLDI_WIDTH] = size;\n"
+  "  s->scalar[MBI_ARNOLDI_CLOSE] = 0;\n"
+  "  s->scalar[MBI_ARNOLDI_SIZE] = size + 1;\n"
+  "}\n"
+  "\n"
+  "// Rotates a new column like those before it and then its own last entry away; returns R's\n"
+  "// diagonal, 0 where it is nothing but rounding errors: then the column does not count.\n",
+  "MBS_FUNCTION double mbi_gmres_rotate(const mbi_solve_state *s, const mbi_solve_vectors *v,\n"
+  "                                     double *column, double below) {\n"
+  "  const int last = (int)s->scalar[MBI_ARNOLDI_SIZE] - 1;\n"
+  "  double *c = mbi_small(v, MBI_SMALL_COSINE), *d = mbi_small(v, MBI_SMALL_SINE);\n"
+  "  double *g = mbi_small(v, MBI_SMALL_G), length;\n"
+  "  int k;\n"
+  "  for (k = 0; k < last; k++) {\n"
+  "    const double upper = column[k], lower = column[k + 1];\n"
+  "    column[k] = c[k] * upper + d[k] * lower;\n"
+  "    column[k + 1] = c[k] * lower - d[k] * upper;\n"
+  "  }\n"
+  "  length = sqrt(column[last] * column[last] + below * below);\n"
+  "  if (length <= 4 * s->epsilon * sqrt(s->scalar[MBI_ARNOLDI_WW])) {\n"
+  "    return 0;\n"
+  "  }\n"
+  "  c[last] = column[last] / length;\n"
+  "  d[last] = below / length;\n"
+  "  column[last] = length;\n"
+  "  g[last + 1] = -d[last] * g[last];\n"
+  "  g[last] = c[last] * g[last];\n"
+  "  return length;\n"
+  "}\n"
+  "\n"
+  "// R y = g for the first `used` columns.\n"
+  "MBS_FUNCTION void mbi_gmres_solve(const mbi_solve_vectors *v, int used) {\n"
+  "  const double *g = mbi_small(v, MBI_SMALL_G);\n"
+  "  double *y = mbi_small(v, MBI_SMALL_Y);\n"
+  "  int k, row;\n"
+  "  for (k = 0; k < used; k++) {\n"
+  "    y[k] = g[k];\n"
+  "  }\n"
+  "  for (k = used - 1; k >= 0; k--) {\n"
+  "    const double *column = mbi_small(v, MBI_SMALL_COLUMN + k);\n"
+  "    y[k] /= column[k];\n"
+  "    for (row = 0; row < k; row++) {\n"
+  "      y[row] -= column[row] * y[k];\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// The cycle ends with `used` columns: y, and the residual in the basis and w, which becomes the\n"
+  "// first vector of the next cycle: no product is needed for it. r = V Q'(g_used e_used). Behind\n"
+  "// mbi_arnoldi_extend.\n"
+  "MBS_FUNCTION void mbi_gmres_close(mbi_solve_state *s, const mbi_solve_vectors *v, int used) {\n",
+  "  const int width = (int)s->scalar[MBI_ARNOLDI_WIDTH];\n"
+  "  const double *c = mbi_small(v, MBI_SMALL_COSINE), *d = mbi_small(v, MBI_SMALL_SINE);\n"
+  "  const double length = mbi_small(v, MBI_SMALL_G)[used];\n"
+  "  double *combine = mbi_small(v, MBI_SMALL_COMBINE), *r = mbi_small(v, MBI_SMALL_FIRST);\n"
+  "  double below = length < 0 ? -1 : length > 0 ? 1 : 0, q; // of r made one long\n"
+  "  int k;\n"
+  "  mbi_gmres_solve(v, used);\n"
+  "  for (k = used - 1; k >= 0; k--) {\n"
+  "    r[k + 1] = c[k] * below;\n"
+  "    below *= -d[k];\n"
+  "  }\n"
+  "  r[0] = below;\n"
+  "  q = used == width ? r[width] : 0; // of the vector that is still q w + sum of combine[k] v_k\n"
+  "  for (k = 0; k < width; k++) {\n"
+  "    combine[k] = q * combine[k] + (k <= used ? r[k] : 0);\n"
+  "  }\n"
+  "  for (k = used; k < width; k++) {\n"
+  "    mbi_small(v, MBI_SMALL_Y)[k] = 0;\n"
+  "  }\n"
+  "  s->scalar[MBI_ARNOLDI_Q] *= q;\n"
+  "  s->scalar[MBI_ARNOLDI_CLOSE] = 1;\n"
+  "  s->scalar[MBI_GMRES_RESTARTS] += s->stop == MBI_SOLVE_RUNNING;\n"
+  "  mbi_arnoldi_begin(s, length < 0 ? -length : length);\n"
+  "}\n"
+  "\n"
+  "// Whether cycles have stopped to gain anything, at the end of one.\n"
+  "MBS_FUNCTION int mbi_gmres_stalls(mbi_solve_state *s) {\n"
+  "  const double began = s->scalar[MBI_GMRES_BEGAN];\n"
+  "  const int gain = s->rr <= MBI_GMRES_STALLED * began * began;\n"
+  "  s->scalar[MBI_GMRES_STALLS] = gain ? 0 : s->scalar[MBI_GMRES_STALLS] + 1;\n"
+  "  return s->scalar[MBI_GMRES_STALLS] >= MBI_GMRES_PATIENCE;\n"
+  "}\n"
+  "\n"
+  "// GMRES behind the second pass, whose sums these are.\n"
+  "MBS_CALLED void mbi_gmres_count(mbi_solve_memory *m, const mbi_solve_vectors *v,\n"
+  "                                const double *sums) {\n"
+  "  mbi_solve_state *s = &m->state;\n"
+  "  const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];\n",
+  "  double *column = mbi_small(v, MBI_SMALL_COLUMN + size - 1);\n"
+  "  const double below = mbi_arnoldi_column(s, v, sums, column);\n"
+  "  double *g = mbi_small(v, MBI_SMALL_G), left;\n"
+  "  int singular, used;\n"
+  "  if (size == 1) {\n"
+  "    g[0] = s->scalar[MBI_GMRES_BEGAN];\n"
+  "  }\n"
+  "  singular = mbi_gmres_rotate(s, v, column, below) == 0;\n"
+  "  used = singular ? size - 1 : size;\n"
+  "  left = g[used];\n"
+  "  mbi_arnoldi_extend(s, v, below);\n"
+  "  mbi_solve_count(m, left * left);\n"
+  "  if (s->stop == MBI_SOLVE_NOT_FINITE) {\n"
+  "    return; // x stays what it was\n"
+  "  }\n"
+  "  if (singular && s->stop != MBI_SOLVE_CANDIDATE) {\n"
+  "    s->why = MBI_WHY_SINGULAR;\n"
+  "    s->value = size;\n"
+  "    s->stop = MBI_SOLVE_BREAKDOWN;\n"
+  "  }\n"
+  "  if (s->stop == MBI_SOLVE_RUNNING && size == v->basis && mbi_gmres_stalls(s)) {\n"
+  "    s->why = MBI_WHY_STALLED;\n"
+  "    s->value = size;\n"
+  "    s->stop = MBI_SOLVE_STAGNATED;\n"
+  "  }\n"
+  "  if (s->stop != MBI_SOLVE_RUNNING || size == v->basis) {\n"
+  "    mbi_gmres_close(s, v, used);\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Lanczos behind the second pass: of a symmetric matrix H is too, and all of it is kept, so\n"
+  "// that no orthogonality is taken for granted.\n"
+  "MBS_CALLED void mbi_lanczos_count(mbi_solve_memory *m, const mbi_solve_vectors *v,\n"
+  "                                  const double *sums) {\n"
+  "  mbi_solve_state *s = &m->state;\n"
+  "  const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];\n"
+  "  const int fresh = s->scalar[MBI_LANCZOS_FRESH] != 0;\n"
+  "  double *column = mbi_small(v, fresh ? MBI_SMALL_Y : MBI_SMALL_COLUMN + size - 1);\n"
+  "  const double below = mbi_arnoldi_column(s, v, sums, column);\n"
+  "  if (!(below - below == 0)) {\n"
+  "    s->stop = MBI_SOLVE_NOT_FINITE;\n"
+  "    return;\n"
+  "  }\n"
+  "  mbi_arnoldi_extend(s, v, below);\n"
+  "  s->scalar[MBI_LANCZOS_FRESH] = 0;\n",
+  "  if (!fresh) {\n"
+  "    column[size] = below;\n"
+  "    s->iterations++;\n"
+  "    if (below == 0 || size == v->basis) {\n"
+  "      s->stop = MBI_SOLVE_CANDIDATE;\n"
+  "    } else if (s->iterations >= s->cap) {\n"
+  "      s->stop = MBI_SOLVE_CAP;\n"
+  "    }\n"
+  "  }\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_solve_arnoldi_steps_cuh[] = {
+  "// Arnoldi's process: Saad, Schultz, \"GMRES: A Generalized Minimal Residual Algorithm for\n"
+  "// Solving Nonsymmetric Linear Systems\" (1986); Saad, \"Iterative Methods for Sparse Linear\n"
+  "// Systems\", 2nd ed. (2003), algorithms 6.9 and 9.5. Classical Gram-Schmidt twice, in three\n"
+  "// passes over the basis: the second pass subtracts what the first has found and finds what is\n"
+  "// left, the third, which makes the new vector, subtracts that too. w = A u lies in MBI_AT_W.\n"
+  "// solve/arnoldi.cuh has the scalar part.\n"
+  "\n"
+  "// v_0 = w / ||w||, where w = b - A x\n"
+  "MBS_BEFORE(arnoldi_start) {\n"
+  "  c->scalar[MBI_ARNOLDI_Q] = c->ww > 0 ? 1 / sqrt(c->ww) : c->ww;\n"
+  "  return 0;\n"
+  "}\n"
+  "MBS_ELEMENT(arnoldi_start) {\n"
+  "  const double first = c->scalar[MBI_ARNOLDI_Q] * MBS_LOAD(MBI_AT_W);\n"
+  "  MBS_BASIS(MBI_ARNOLDI_V, 0) = (MBS_VECTOR)first;\n"
+  "  MBS_STORE(MBI_ARNOLDI_U,\n"
+  "            v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * first : first);\n"
+  "  sums[0] += first * first;\n"
+  "}\n"
+  "MBS_AFTER(arnoldi_start) {\n"
+  "  mbi_solve_state *s = &m->state;\n"
+  "  (void)sums;\n"
+  "  if (s->iterations == 0) {\n"
+  "    s->scalar[MBI_GMRES_RESTARTS] = 0;\n"
+  "  }\n"
+  "  s->scalar[MBI_GMRES_STALLS] = 0;\n"
+  "  mbi_arnoldi_begin(s, sqrt(c->ww));\n"
+  "  mbi_solve_restart(m);\n"
+  "}\n"
+  "MBS_STEP(arnoldi_start, 1, 0, MBS_ALWAYS)\n"
+  "\n"
+  "// h_k = v_k'w and ||w||^2\n"
+  "MBS_WIDE_COUNT(arnoldi_project) {\n"
+  "  return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;\n"
+  "}\n"
+  "MBS_WIDE_ELEMENT(arnoldi_project) {\n"
+  "  const int size = (int)c->scalar[MBI_ARNOLDI_SIZE];\n"
+  "  const double w = MBS_LOAD(MBI_AT_W);\n"
+  "  int k;\n"
+  "  if (first == 0 && v->pre == MBI_PRE_APART) {\n"
+  "    MBS_BASIS(MBI_ARNOLDI_ZS, size - 1) = MBS_AT(MBI_ARNOLDI_Z)[i];\n"
+  "  }\n"
+  "  for (k = 0; k < MBI_WIDE_GROUP; k++) {\n"
+  "    if (first + k < size) {\n",
+  "      sums[k] += (double)MBS_BASIS(MBI_ARNOLDI_V, first + k) * w;\n"
+  "    } else if (first + k == size) {\n"
+  "      sums[k] += w * w;\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "MBS_WIDE_AFTER(arnoldi_project) {\n"
+  "  const int size = (int)m->state.scalar[MBI_ARNOLDI_SIZE];\n"
+  "  int k;\n"
+  "  for (k = 0; k < size; k++) {\n"
+  "    mbi_small(v, MBI_SMALL_FIRST)[k] = sums[k];\n"
+  "  }\n"
+  "  m->state.scalar[MBI_ARNOLDI_WW] = sums[size];\n"
+  "}\n"
+  "MBS_WIDE_STEP(arnoldi_project)\n"
+  "\n"
+  "// w -= sum of h_k v_k; what v_k'w still is, and ||w||^2\n"
+  "MBS_WIDE_COUNT(arnoldi_again) {\n"
+  "  return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;\n"
+  "}\n"
+  "MBS_WIDE_ELEMENT(arnoldi_again) {\n"
+  "  const int size = (int)c->scalar[MBI_ARNOLDI_SIZE];\n"
+  "  double w = MBS_LOAD(MBI_AT_W);\n"
+  "  int k;\n"
+  "  if (first == 0) {\n"
+  "    const double *h = mbi_small(v, MBI_SMALL_FIRST);\n"
+  "    for (k = 0; k < size; k++) {\n"
+  "      w -= h[k] * (double)MBS_BASIS(MBI_ARNOLDI_V, k);\n"
+  "    }\n"
+  "    MBS_STORE(MBI_AT_W, w);\n"
+  "    w = MBS_LOAD(MBI_AT_W);\n"
+  "  }\n"
+  "  for (k = 0; k < MBI_WIDE_GROUP; k++) {\n"
+  "    if (first + k < size) {\n"
+  "      sums[k] += (double)MBS_BASIS(MBI_ARNOLDI_V, first + k) * w;\n"
+  "    } else if (first + k == size) {\n"
+  "      sums[k] += w * w;\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "MBS_WIDE_AFTER(arnoldi_again) {\n"
+  "  if (v->lanczos) {\n"
+  "    mbi_lanczos_count(m, v, sums);\n"
+  "  } else {\n"
+  "    mbi_gmres_count(m, v, sums);\n"
+  "  }\n"
+  "}\n"
+  "MBS_WIDE_STEP(arnoldi_again)\n"
+  "\n"
+  "// The new vector; where a cycle ends, x += M^-1 V y.\n"
+  "MBS_NOTHING_BEFORE(arnoldi_extend)\n"
+  "MBS_ELEMENT(arnoldi_extend) {\n"
+  "  const int width = (int)c->scalar[MBI_ARNOLDI_WIDTH];\n"
+  "  const int close = c->scalar[MBI_ARNOLDI_CLOSE] != 0;\n"
+  "  const double *combine = mbi_small(v, MBI_SMALL_COMBINE);\n"
+  "  double made = c->scalar[MBI_ARNOLDI_Q] * MBS_LOAD(MBI_AT_W);\n",
+  "  int k;\n"
+  "  (void)sums;\n"
+  "  if (close) {\n"
+  "    const double *y = mbi_small(v, MBI_SMALL_Y);\n"
+  "    const int from = v->pre == MBI_PRE_APART ? MBI_ARNOLDI_ZS : MBI_ARNOLDI_V;\n"
+  "    double change = 0;\n"
+  "    for (k = 0; k < width; k++) {\n"
+  "      change += y[k] * (double)MBS_BASIS(from, k);\n"
+  "    }\n"
+  "    change = v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * change : change;\n"
+  "    MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + change);\n"
+  "  }\n"
+  "  for (k = 0; k < width; k++) {\n"
+  "    made += combine[k] * (double)MBS_BASIS(MBI_ARNOLDI_V, k);\n"
+  "  }\n"
+  "  MBS_BASIS(MBI_ARNOLDI_V, close ? 0 : width) = (MBS_VECTOR)made;\n"
+  "  MBS_STORE(MBI_ARNOLDI_U, v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * made : made);\n"
+  "}\n"
+  "MBS_NOTHING_AFTER(arnoldi_extend)\n"
+  "MBS_STEP(arnoldi_extend, 0, 0, MBS_LATE)\n",
+  NULL};
+
+static const char *const mbi_source_solve_arnoldi_cu[] = {
+  "// Arnoldi's process between products: GMRES and Lanczos. A row of vectors in f64 moves, with j\n"
+  "// vectors in the basis: project 8 (j + 1) bytes, again 8 (j + 2) and, where j is above 8, what\n"
+  "// its caches do not keep of as much again, extend 8 (j + 3).\n"
+  "#include \"solve/wide.cuh\"\n"
+  "#include \"solve/arnoldi.cuh\"\n"
+  "#include \"solve/look_steps.cuh\"\n"
+  "#include \"solve/wide_steps.cuh\"\n"
+  "#include \"solve/arnoldi_steps.cuh\"\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_solve_look(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  solve_look_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_solve_blocks(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  solve_blocks_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_arnoldi_start(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  arnoldi_start_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_arnoldi_project(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  arnoldi_project_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_arnoldi_again(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  arnoldi_again_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_arnoldi_extend(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  arnoldi_extend_step(v, n, m, partials, (double *)shared);\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_solve_eigen_steps_cuh[] = {
+  "// Eigenpairs. Lanczos takes its basis from solve/arnoldi_steps.cuh and rotates it: Wu, Simon,\n"
+  "// \"Thick-Restart Lanczos Method for Large Symmetric Eigenvalue Problems\" (2000). The power\n"
+  "// method: Saad, \"Numerical Methods for Large Eigenvalue Problems\", 2nd ed. (2011), section 4.1.\n"
+  "\n"
+  "// The first vectors become sums of all by the rows of S; the last one follows behind them.\n"
+  "MBS_NOTHING_BEFORE(eigen_rotate)\n"
+  "MBS_ELEMENT(eigen_rotate) {\n"
+  "  const int from = (int)c->scalar[MBI_EIGEN_FROM], to = (int)c->scalar[MBI_EIGEN_TO];\n"
+  "  const double *s = (const double *)v->at[MBI_EIGEN_S];\n"
+  "  int k, q;\n"
+  "  (void)sums;\n"
+  "  for (q = 0; q < to; q++) {\n"
+  "    double made = 0;\n"
+  "    for (k = 0; k < from; k++) {\n"
+  "      made += s[q * v->basis + k] * (double)MBS_BASIS(MBI_ARNOLDI_V, k);\n"
+  "    }\n"
+  "    MBS_BASIS(MBI_EIGEN_KEEP, q) = (MBS_VECTOR)made;\n"
+  "  }\n"
+  "  for (q = 0; q < to; q++) {\n"
+  "    MBS_BASIS(MBI_ARNOLDI_V, q) = MBS_BASIS(MBI_EIGEN_KEEP, q);\n"
+  "  }\n"
+  "  if (c->scalar[MBI_EIGEN_NEXT] != 0) {\n"
+  "    MBS_BASIS(MBI_ARNOLDI_V, to) = MBS_BASIS(MBI_ARNOLDI_V, from);\n"
+  "  }\n"
+  "}\n"
+  "MBS_NOTHING_AFTER(eigen_rotate)\n"
+  "MBS_STEP(eigen_rotate, 0, 0, MBS_ALWAYS)\n"
+  "\n"
+  "// ||w - value v||^2, ||v||^2 and v'w of one pair after the other, where w = A v; to the ring.\n"
+  "MBS_NOTHING_BEFORE(eigen_check)\n"
+  "MBS_ELEMENT(eigen_check) {\n"
+  "  const int at = (int)c->scalar[MBI_EIGEN_CHECK];\n"
+  "  const double value = ((const double *)v->at[MBI_EIGEN_S])[at], w = MBS_LOAD(MBI_AT_W);\n"
+  "  const double x = (double)MBS_BASIS(MBI_ARNOLDI_V, at), r = w - value * x;\n"
+  "  sums[0] += r * r;\n"
+  "  sums[1] += x * x;\n"
+  "  sums[2] += x * w;\n"
+  "}\n"
+  "MBS_AFTER(eigen_check) {\n"
+  "  const int at = (int)c->scalar[MBI_EIGEN_CHECK];\n"
+  "  m->ring[3 * at] = sums[0];\n",
+  "  m->ring[3 * at + 1] = sums[1];\n"
+  "  m->ring[3 * at + 2] = sums[2];\n"
+  "  m->state.scalar[MBI_EIGEN_CHECK] += 1;\n"
+  "}\n"
+  "MBS_STEP(eigen_check, 3, 0, MBS_ALWAYS)\n"
+  "\n"
+  "// u'w and ||w||, where w = A u\n"
+  "MBS_NOTHING_BEFORE(power_measure)\n"
+  "MBS_ELEMENT(power_measure) {\n"
+  "  const double w = MBS_LOAD(MBI_AT_W);\n"
+  "  (void)c;\n"
+  "  sums[0] += MBS_LOAD(MBI_ARNOLDI_U) * w;\n"
+  "  sums[1] += w * w;\n"
+  "}\n"
+  "MBS_AFTER(power_measure) {\n"
+  "  mbi_solve_state *s = &m->state;\n"
+  "  (void)c;\n"
+  "  s->scalar[MBI_POWER_VALUE] = sums[0];\n"
+  "  s->scalar[MBI_POWER_LENGTH] = sqrt(sums[1]);\n"
+  "  s->goal = s->tolerance * s->tolerance * sums[0] * sums[0];\n"
+  "}\n"
+  "MBS_STEP(power_measure, 2, 0, MBS_RUNNING)\n"
+  "\n"
+  "// ||w - value u||^2, and u = w / ||w||\n"
+  "MBS_BEFORE(power_turn) {\n"
+  "  const double length = c->scalar[MBI_POWER_LENGTH];\n"
+  "  return length > 0 && length - length == 0 ? 0 : mbi_solve_broken(c, MBI_WHY_ZERO, length);\n"
+  "}\n"
+  "MBS_ELEMENT(power_turn) {\n"
+  "  const double w = MBS_LOAD(MBI_AT_W);\n"
+  "  const double r = w - c->scalar[MBI_POWER_VALUE] * MBS_LOAD(MBI_ARNOLDI_U);\n"
+  "  sums[0] += r * r;\n"
+  "  MBS_STORE(MBI_ARNOLDI_U, w / c->scalar[MBI_POWER_LENGTH]);\n"
+  "}\n"
+  "MBS_AFTER(power_turn) {\n"
+  "  (void)c;\n"
+  "  mbi_solve_count(m, sums[0]);\n"
+  "}\n"
+  "MBS_STEP(power_turn, 1, 0, MBS_RUNNING)\n",
+  NULL};
+
+static const char *const mbi_source_solve_eigen_cu[] = {
+  "// Eigenpairs between products: Lanczos, and the power method. A row of vectors in f64 moves,\n"
+  "// with j vectors in the basis, what solve/arnoldi.cu says; rotate 8 (j + 3 k) bytes for k\n"
+  "// vectors that are kept, while its caches keep the row; measure 16 and turn 24.\n"
+  "#include \"solve/wide.cuh\"\n"
+  "#include \"solve/arnoldi.cuh\"\n"
+  "#include \"solve/look_steps.cuh\"\n"
+  "#include \"solve/wide_steps.cuh\"\n"
+  "#include \"solve/arnoldi_steps.cuh\"\n"
+  "#include \"solve/eigen_steps.cuh\"\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_arnoldi_project(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  arnoldi_project_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_arnoldi_again(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  arnoldi_again_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_arnoldi_extend(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  arnoldi_extend_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_eigen_rotate(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  eigen_rotate_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_eigen_check(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  eigen_check_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_power_measure(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  power_measure_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_power_turn(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  power_turn_step(v, n, m, partials, (double *)shared);\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_solve_refine_steps_cuh[] = {
+  "// Iterative refinement: Wilkinson, \"Rounding Errors in Algebraic Processes\" (1963). Residuals\n"
+  "// are taken in the solver's type, corrections found by a solver in f32, whose vectors these\n"
+  "// are.\n"
+  "\n"
+  "#define MBI_REFINE_B 4\n"
+  "#define MBI_REFINE_X 5\n"
+  "\n"
+  "// b' = (b - A x) / ||b - A x||, so that f32 has room for it\n"
+  "MBS_BEFORE(refine_down) {\n"
+  "  c->scalar[0] = sqrt(c->ww);\n"
+  "  return 0;\n"
+  "}\n"
+  "MBS_ELEMENT(refine_down) {\n"
+  "  (void)sums;\n"
+  "  ((float *)v->at[MBI_REFINE_B])[i] = (float)(MBS_LOAD(MBI_AT_W) / c->scalar[0]);\n"
+  "}\n"
+  "MBS_NOTHING_AFTER(refine_down)\n"
+  "MBS_STEP(refine_down, 0, 0, MBS_ALWAYS)\n"
+  "\n"
+  "// x += ||b - A x|| x'\n"
+  "MBS_BEFORE(refine_up) {\n"
+  "  c->scalar[0] = sqrt(c->ww);\n"
+  "  return 0;\n"
+  "}\n"
+  "MBS_ELEMENT(refine_up) {\n"
+  "  (void)sums;\n"
+  "  MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) +\n"
+  "                          c->scalar[0] * (double)((const float *)v->at[MBI_REFINE_X])[i]);\n"
+  "}\n"
+  "MBS_NOTHING_AFTER(refine_up)\n"
+  "MBS_STEP(refine_up, 0, 0, MBS_ALWAYS)\n",
+  NULL};
+
+static const char *const mbi_source_solve_refine_cu[] = {
+  "// What a solver in f64 does between corrections by one in f32: refine_steps.cuh.\n"
+  "#include \"solve/step.cuh\"\n"
+  "#include \"solve/look_steps.cuh\"\n"
+  "#include \"solve/refine_steps.cuh\"\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_solve_look(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  solve_look_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_solve_blocks(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  solve_blocks_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_refine_down(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  refine_down_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_refine_up(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  refine_up_step(v, n, m, partials, (double *)shared);\n"
   "}\n",
   NULL};
 
@@ -10549,7 +12435,26 @@ static const struct {
     {"spmv/many.cu", mbi_source_spmv_many_cu},
     {"spmv/reorder.cu", mbi_source_spmv_reorder_cu},
     {"spmv/transpose.cu", mbi_source_spmv_transpose_cu},
+    {"solve/state.cuh", mbi_source_solve_state_cuh},
+    {"solve/pagerank_steps.cuh", mbi_source_solve_pagerank_steps_cuh},
     {"solve/pagerank.cu", mbi_source_solve_pagerank_cu},
+    {"solve/step.cuh", mbi_source_solve_step_cuh},
+    {"solve/look_steps.cuh", mbi_source_solve_look_steps_cuh},
+    {"solve/loop.cu", mbi_source_solve_loop_cu},
+    {"solve/examine.cu", mbi_source_solve_examine_cu},
+    {"solve/cg_steps.cuh", mbi_source_solve_cg_steps_cuh},
+    {"solve/cg.cu", mbi_source_solve_cg_cu},
+    {"solve/bicgstab_steps.cuh", mbi_source_solve_bicgstab_steps_cuh},
+    {"solve/bicgstab.cu", mbi_source_solve_bicgstab_cu},
+    {"solve/wide_steps.cuh", mbi_source_solve_wide_steps_cuh},
+    {"solve/wide.cuh", mbi_source_solve_wide_cuh},
+    {"solve/arnoldi.cuh", mbi_source_solve_arnoldi_cuh},
+    {"solve/arnoldi_steps.cuh", mbi_source_solve_arnoldi_steps_cuh},
+    {"solve/arnoldi.cu", mbi_source_solve_arnoldi_cu},
+    {"solve/eigen_steps.cuh", mbi_source_solve_eigen_steps_cuh},
+    {"solve/eigen.cu", mbi_source_solve_eigen_cu},
+    {"solve/refine_steps.cuh", mbi_source_solve_refine_steps_cuh},
+    {"solve/refine.cu", mbi_source_solve_refine_cu},
 #ifdef MERBIT_STUDY_METHODS
     {"spmv/bsr_study.cu", mbi_source_spmv_bsr_study_cu},
     {"spmv/row_study.cu", mbi_source_spmv_row_study_cu},
@@ -10558,7 +12463,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "ad3d3177d6d9b9b9ff3ad612f1693110adeefbb7e543fcffc0d7885ddd20722b"
+#define MBI_KERNEL_HASH "c0910aabaad668d9b91d5267dd1bb18438549778fd234687f943cd8a50e4bb1f"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -36127,22 +38032,3923 @@ MERBIT_API merbit_status merbit_plan_get_order(const merbit_plan *plan, int64_t 
   return MERBIT_OK;
 }
 
-/* ==== >>solve/pagerank.c  PageRank ======================================================== */
-/* The transition matrix of a link graph, transposed: with w(i, j) the weight of the edge i ->
- * j, P(i, j) = w(i, j) / sum over j of w(i, j), and rows of P without weight are empty
- * ("dangling"). */
-#define MBI_TRANSITION_CHUNK 65536 /* entries that one task scales */
+/* ==== >>solve/solver_types.h  solvers: what their rooms share ============================= */
+/* Solvers: solve/solver.c. What every room of theirs shares. */
 
-typedef struct mbi_transition {
-  merbit_matrix *matrix; /* the transposed graph */
-  merbit_view view;      /* P^T: the matrix with scaled values */
-  void *own_values;      /* of view, where the matrix had none */
-  double *weights;       /* of all edges that leave a vertex; only while building */
-  unsigned char *dangling;
-  int64_t dangling_count;
-} mbi_transition;
+#define MBS_FUNCTION static
+#define MBS_CALLED static
+// What the steps of a solver share, for the CPU and the GPU: one text is compiled by either
+// compiler. Scalars live in memory of the side that computes; steps read and write them there,
+// so that no number passes through the host. Whoever includes this defines MBS_FUNCTION.
 
-static double mbi_transition_weight(const merbit_view *graph, int64_t k) {
+#define MBI_SOLVE_VECTORS 12
+#define MBI_SOLVE_SCALARS 12
+#define MBI_SOLVE_SUMS 5 // of a step, the greatest values it looks for included
+#define MBI_WIDE_GROUP 8 // sums of a step with many that a thread holds at a time
+#define MBI_SOLVE_RING                                                                         \
+  2048 // iterations whose residuals are kept; more never pass between two looks
+
+// state.stop: a merbit_stop that a step can tell, or one of these. Products look at it too, and
+// do nothing unless it is 0.
+#define MBI_SOLVE_RUNNING 0
+#define MBI_SOLVE_CAP 1
+#define MBI_SOLVE_NOT_FINITE 3
+#define MBI_SOLVE_STAGNATED 4
+#define MBI_SOLVE_BREAKDOWN 5
+#define MBI_SOLVE_CANDIDATE 100 // the recurrence is below the goal: b - A x decides
+
+// state.why: what broke down; state.value is the number at fault.
+#define MBI_WHY_NOTHING 0
+#define MBI_WHY_CURVATURE 1      // CG: p'Ap is not positive
+#define MBI_WHY_PRECONDITIONER 2 // CG: r'M^-1 r is not positive
+#define MBI_WHY_SHADOW 3         // BiCGSTAB: the shadow residual is orthogonal to r, or to v
+#define MBI_WHY_OMEGA 4          // BiCGSTAB: A s is orthogonal to s
+// A method adds its own from 16 on.
+
+// Places in mbi_solve_vectors that every method has; its own begin at MBI_AT_OWN.
+#define MBI_AT_X 0
+#define MBI_AT_B 1
+#define MBI_AT_W 2       // scratch: products, and b - A x at a look
+#define MBI_AT_INVERSE 3 // of the diagonal, or of its blocks: column j of row i at j * n + i
+#define MBI_AT_OWN 4
+
+// How z = M^-1 r is found: within a step, or between steps, by a step or a callback.
+#define MBI_PRE_NONE 0
+#define MBI_PRE_DIAGONAL 1
+#define MBI_PRE_APART 2
+
+typedef struct mbi_solve_vectors {
+  void *at[MBI_SOLVE_VECTORS];
+  long long n;      // rows
+  int pre;          // a MBI_PRE
+  int block;        // rows of a block of the preconditioner; 0: it has no blocks
+  int from, to;     // of solve_blocks
+  int basis;        // GMRES and Lanczos: vectors of a cycle
+  int lanczos;      // the latter
+  long long stride; // elements from one vector of the basis to the next
+} mbi_solve_vectors;
+
+typedef struct mbi_solve_state {
+  double scalar[MBI_SOLVE_SCALARS]; // the method's own
+  double product_sums[2];           // of the last mbi_solve_product_sums
+  double rr;                        // ||r||^2 of the recurrence
+  double goal;                      // the recurrence stops at or below it
+  double tolerance, shrink;         // goal = (shrink * tolerance * ||b||)^2
+  double epsilon;                   // distance from 1 to the next number of the vectors' type
+  double ww, bb;                    // ||b - A x||^2 and ||b||^2, at the last look
+  double w_most, x_most, b_most;    // and the largest entries, without sign
+  double value;
+  int stop;
+  int closed; // the iteration that set `stop` is complete: later ones leave vectors alone
+  int iterations, cap;
+  int look; // the loop is left at this iteration
+  int why;
+  unsigned ticket; // blocks of a step that are done
+  int padding;
+} mbi_solve_state;
+
+typedef struct mbi_solve_memory {
+  mbi_solve_state state;
+  double ring[MBI_SOLVE_RING]; // ring[k % MBI_SOLVE_RING]: ||r||^2 after iteration k
+} mbi_solve_memory;
+
+// How mbi_solve_open prepares a batch of iterations.
+#define MBI_OPEN_BEGIN 0   // a new solve
+#define MBI_OPEN_GO_ON 1   // the next batch
+#define MBI_OPEN_TIGHTER 2 // the same recurrence, to a lower goal
+
+MBS_FUNCTION void mbi_solve_open(mbi_solve_memory *m, int how, int span, int cap,
+                                 double tolerance, double shrink, double epsilon) {
+  mbi_solve_state *s = &m->state;
+  if (how == MBI_OPEN_BEGIN) {
+    s->iterations = 0;
+    s->cap = cap;
+    s->tolerance = tolerance;
+    s->epsilon = epsilon;
+    s->ticket = 0;
+    s->why = MBI_WHY_NOTHING;
+    s->value = 0;
+    s->stop = MBI_SOLVE_RUNNING;
+    s->closed = 0;
+  }
+  s->shrink = shrink;
+  s->goal = shrink * tolerance * shrink * tolerance * s->bb; // after BEGIN a look sets bb
+  if (how == MBI_OPEN_TIGHTER) {
+    s->stop = MBI_SOLVE_RUNNING;
+    s->closed = 0;
+  }
+  s->look = s->iterations + span;
+}
+
+// After an iteration, or a start: is ||r||^2 low enough, and may there be another iteration?
+MBS_FUNCTION void mbi_solve_judge(mbi_solve_memory *m, double rr) {
+  mbi_solve_state *s = &m->state;
+  s->rr = rr;
+  m->ring[s->iterations % MBI_SOLVE_RING] = rr;
+  if (!(rr - rr == 0)) { // NaN or Inf
+    s->stop = MBI_SOLVE_NOT_FINITE;
+  } else if (rr <= s->goal) {
+    s->stop = MBI_SOLVE_CANDIDATE;
+  } else if (s->iterations >= s->cap) {
+    s->stop = MBI_SOLVE_CAP;
+  }
+}
+
+// At the end of an iteration.
+MBS_FUNCTION void mbi_solve_count(mbi_solve_memory *m, double rr) {
+  m->state.iterations++;
+  mbi_solve_judge(m, rr);
+}
+
+// At the start of a recurrence from b - A x, whose square the look has left in ww.
+MBS_FUNCTION void mbi_solve_restart(mbi_solve_memory *m) {
+  m->state.stop = MBI_SOLVE_RUNNING;
+  m->state.closed = 0;
+  m->state.why = MBI_WHY_NOTHING;
+  mbi_solve_judge(m, m->state.ww);
+}
+
+// For MBS_BEFORE: a number that cannot be right stops the solver before vectors change.
+MBS_FUNCTION int mbi_solve_broken(mbi_solve_state *c, int why, double value) {
+  c->why = why;
+  c->value = value;
+  return value - value == 0 ? MBI_SOLVE_BREAKDOWN : MBI_SOLVE_NOT_FINITE;
+}
+
+// The scalar part of GMRES and Lanczos: columns of the Hessenberg matrix, plane rotations, the
+// small triangular system. Saad, Schultz, "GMRES" (1986); Saad, "Iterative Methods for Sparse
+// Linear Systems", 2nd ed. (2003), section 6.5.3. For the CPU and the GPU, as solve/state.cuh.
+
+// Vectors. Without a preconditioner apart from steps, Z and ZS do not exist.
+#define MBI_ARNOLDI_V 4     // the basis: v->basis + 1 vectors, v->stride elements apart
+#define MBI_ARNOLDI_U 5     // the newest one, where products read it; times MBI_AT_INVERSE
+#define MBI_ARNOLDI_Z 6     // M^-1 u
+#define MBI_ARNOLDI_ZS 7    // M^-1 v of the whole basis: flexible GMRES (Saad 1993)
+#define MBI_ARNOLDI_SMALL 8 // doubles: the parts below
+
+#define MBI_ARNOLDI_SIZE 0   // scalars: vectors of the basis
+#define MBI_ARNOLDI_WIDTH 1  // of which the new one is made
+#define MBI_ARNOLDI_CLOSE 2  // the cycle is complete: x, and the next one's first vector
+#define MBI_ARNOLDI_WW 3     // ||A u||^2
+#define MBI_ARNOLDI_Q 4      // w's part in the new vector
+#define MBI_ARNOLDI_BETA 5   // its length before it was made one
+#define MBI_GMRES_BEGAN 6    // ||r|| where the cycle began
+#define MBI_GMRES_STALLS 7   // cycles in a row that gained nothing
+#define MBI_GMRES_RESTARTS 8 // in this solve
+
+// Parts of v->basis + 1 doubles each.
+#define MBI_SMALL_FIRST 0   // products with the basis, first pass
+#define MBI_SMALL_SECOND 1  // and what they had left
+#define MBI_SMALL_COMBINE 2 // the basis' parts in the new vector
+#define MBI_SMALL_Y 3
+#define MBI_SMALL_COSINE 4
+#define MBI_SMALL_SINE 5
+#define MBI_SMALL_G 6      // the right-hand side of the small system; its last entry is ||r||
+#define MBI_SMALL_COLUMN 7 // and more: columns of the Hessenberg matrix, or of its factor R
+
+// Of eigenpairs. Vectors: what a basis is rotated into, and by what.
+#define MBI_EIGEN_KEEP 9
+#define MBI_EIGEN_S 10 // doubles: row q makes vector q; the eigenvalues, while they are checked
+#define MBI_LANCZOS_FRESH 10 // scalars: w is no product: a vector of the host's joins the basis
+#define MBI_EIGEN_FROM 6     // vectors that are rotated,
+#define MBI_EIGEN_TO 7       // into so many
+#define MBI_EIGEN_NEXT 8     // and vector MBI_EIGEN_FROM comes behind them
+#define MBI_EIGEN_CHECK 9    // the next vector to be checked
+#define MBI_POWER_VALUE 0    // u'A u
+#define MBI_POWER_LENGTH 1   // ||A u||
+#define MBI_WHY_ZERO 18      // power method: A u is zero
+
+#define MBI_GMRES_STALLED 0.9999 // of ||r||^2 left by a cycle: that is no gain
+#define MBI_GMRES_PATIENCE 3     // such cycles
+
+#define MBI_WHY_SINGULAR                                                                       \
+  16                       // GMRES: A maps the whole basis into its own span, and R is singular
+#define MBI_WHY_STALLED 17 // GMRES: cycles gain nothing
+
+MBS_FUNCTION double *mbi_small(const mbi_solve_vectors *v, int part) {
+  return (double *)v->at[MBI_ARNOLDI_SMALL] + (long long)part * (v->basis + 1);
+}
+
+// A basis of one vector.
+MBS_FUNCTION void mbi_arnoldi_begin(mbi_solve_state *s, double length) {
+  s->scalar[MBI_ARNOLDI_SIZE] = 1;
+  s->scalar[MBI_GMRES_BEGAN] = length;
+}
+
+// The last column of H into `column`; returns the entry below it, the new vector's length. By
+// Pythagoras from what the second pass had left, which is little: Smoktunowicz, Barlow, Langou,
+// "A note on the error analysis of classical Gram-Schmidt" (2006). Rounding errors of A u are
+// 0.
+MBS_FUNCTION double mbi_arnoldi_column(const mbi_solve_state *s, const mbi_solve_vectors *v,
+                                       const double *sums, double *column) {
+  const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];
+  const double *first = mbi_small(v, MBI_SMALL_FIRST);
+  double *second = mbi_small(v, MBI_SMALL_SECOND), left = sums[size];
+  const double least = 4 * s->epsilon, whole = s->scalar[MBI_ARNOLDI_WW];
+  int k;
+  if (!(whole - whole == 0)) {
+    return whole - whole;
+  }
+  for (k = 0; k < size; k++) {
+    second[k] = sums[k];
+    column[k] = first[k] + sums[k];
+    left -= sums[k] * sums[k];
+  }
+  return left <= least * least * whole ? 0 : sqrt(left); // NaN goes on
+}
+
+// The new vector is q w + sum of combine[k] v_k.
+MBS_FUNCTION void mbi_arnoldi_extend(mbi_solve_state *s, const mbi_solve_vectors *v,
+                                     double below) {
+  const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];
+  const double *second = mbi_small(v, MBI_SMALL_SECOND);
+  const double q = below > 0 ? 1 / below : below;
+  double *combine = mbi_small(v, MBI_SMALL_COMBINE);
+  int k;
+  for (k = 0; k < size; k++) {
+    combine[k] = -q * second[k];
+  }
+  s->scalar[MBI_ARNOLDI_Q] = q;
+  s->scalar[MBI_ARNOLDI_BETA] = below;
+  s->scalar[MBI_ARNOLDI_WIDTH] = size;
+  s->scalar[MBI_ARNOLDI_CLOSE] = 0;
+  s->scalar[MBI_ARNOLDI_SIZE] = size + 1;
+}
+
+// Rotates a new column like those before it and then its own last entry away; returns R's
+// diagonal, 0 where it is nothing but rounding errors: then the column does not count.
+MBS_FUNCTION double mbi_gmres_rotate(const mbi_solve_state *s, const mbi_solve_vectors *v,
+                                     double *column, double below) {
+  const int last = (int)s->scalar[MBI_ARNOLDI_SIZE] - 1;
+  double *c = mbi_small(v, MBI_SMALL_COSINE), *d = mbi_small(v, MBI_SMALL_SINE);
+  double *g = mbi_small(v, MBI_SMALL_G), length;
+  int k;
+  for (k = 0; k < last; k++) {
+    const double upper = column[k], lower = column[k + 1];
+    column[k] = c[k] * upper + d[k] * lower;
+    column[k + 1] = c[k] * lower - d[k] * upper;
+  }
+  length = sqrt(column[last] * column[last] + below * below);
+  if (length <= 4 * s->epsilon * sqrt(s->scalar[MBI_ARNOLDI_WW])) {
+    return 0;
+  }
+  c[last] = column[last] / length;
+  d[last] = below / length;
+  column[last] = length;
+  g[last + 1] = -d[last] * g[last];
+  g[last] = c[last] * g[last];
+  return length;
+}
+
+// R y = g for the first `used` columns.
+MBS_FUNCTION void mbi_gmres_solve(const mbi_solve_vectors *v, int used) {
+  const double *g = mbi_small(v, MBI_SMALL_G);
+  double *y = mbi_small(v, MBI_SMALL_Y);
+  int k, row;
+  for (k = 0; k < used; k++) {
+    y[k] = g[k];
+  }
+  for (k = used - 1; k >= 0; k--) {
+    const double *column = mbi_small(v, MBI_SMALL_COLUMN + k);
+    y[k] /= column[k];
+    for (row = 0; row < k; row++) {
+      y[row] -= column[row] * y[k];
+    }
+  }
+}
+
+// The cycle ends with `used` columns: y, and the residual in the basis and w, which becomes the
+// first vector of the next cycle: no product is needed for it. r = V Q'(g_used e_used). Behind
+// mbi_arnoldi_extend.
+MBS_FUNCTION void mbi_gmres_close(mbi_solve_state *s, const mbi_solve_vectors *v, int used) {
+  const int width = (int)s->scalar[MBI_ARNOLDI_WIDTH];
+  const double *c = mbi_small(v, MBI_SMALL_COSINE), *d = mbi_small(v, MBI_SMALL_SINE);
+  const double length = mbi_small(v, MBI_SMALL_G)[used];
+  double *combine = mbi_small(v, MBI_SMALL_COMBINE), *r = mbi_small(v, MBI_SMALL_FIRST);
+  double below = length < 0 ? -1 : length > 0 ? 1 : 0, q; // of r made one long
+  int k;
+  mbi_gmres_solve(v, used);
+  for (k = used - 1; k >= 0; k--) {
+    r[k + 1] = c[k] * below;
+    below *= -d[k];
+  }
+  r[0] = below;
+  q = used == width ? r[width] : 0; // of the vector that is still q w + sum of combine[k] v_k
+  for (k = 0; k < width; k++) {
+    combine[k] = q * combine[k] + (k <= used ? r[k] : 0);
+  }
+  for (k = used; k < width; k++) {
+    mbi_small(v, MBI_SMALL_Y)[k] = 0;
+  }
+  s->scalar[MBI_ARNOLDI_Q] *= q;
+  s->scalar[MBI_ARNOLDI_CLOSE] = 1;
+  s->scalar[MBI_GMRES_RESTARTS] += s->stop == MBI_SOLVE_RUNNING;
+  mbi_arnoldi_begin(s, length < 0 ? -length : length);
+}
+
+// Whether cycles have stopped to gain anything, at the end of one.
+MBS_FUNCTION int mbi_gmres_stalls(mbi_solve_state *s) {
+  const double began = s->scalar[MBI_GMRES_BEGAN];
+  const int gain = s->rr <= MBI_GMRES_STALLED * began * began;
+  s->scalar[MBI_GMRES_STALLS] = gain ? 0 : s->scalar[MBI_GMRES_STALLS] + 1;
+  return s->scalar[MBI_GMRES_STALLS] >= MBI_GMRES_PATIENCE;
+}
+
+// GMRES behind the second pass, whose sums these are.
+MBS_CALLED void mbi_gmres_count(mbi_solve_memory *m, const mbi_solve_vectors *v,
+                                const double *sums) {
+  mbi_solve_state *s = &m->state;
+  const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];
+  double *column = mbi_small(v, MBI_SMALL_COLUMN + size - 1);
+  const double below = mbi_arnoldi_column(s, v, sums, column);
+  double *g = mbi_small(v, MBI_SMALL_G), left;
+  int singular, used;
+  if (size == 1) {
+    g[0] = s->scalar[MBI_GMRES_BEGAN];
+  }
+  singular = mbi_gmres_rotate(s, v, column, below) == 0;
+  used = singular ? size - 1 : size;
+  left = g[used];
+  mbi_arnoldi_extend(s, v, below);
+  mbi_solve_count(m, left * left);
+  if (s->stop == MBI_SOLVE_NOT_FINITE) {
+    return; // x stays what it was
+  }
+  if (singular && s->stop != MBI_SOLVE_CANDIDATE) {
+    s->why = MBI_WHY_SINGULAR;
+    s->value = size;
+    s->stop = MBI_SOLVE_BREAKDOWN;
+  }
+  if (s->stop == MBI_SOLVE_RUNNING && size == v->basis && mbi_gmres_stalls(s)) {
+    s->why = MBI_WHY_STALLED;
+    s->value = size;
+    s->stop = MBI_SOLVE_STAGNATED;
+  }
+  if (s->stop != MBI_SOLVE_RUNNING || size == v->basis) {
+    mbi_gmres_close(s, v, used);
+  }
+}
+
+// Lanczos behind the second pass: of a symmetric matrix H is too, and all of it is kept, so
+// that no orthogonality is taken for granted.
+MBS_CALLED void mbi_lanczos_count(mbi_solve_memory *m, const mbi_solve_vectors *v,
+                                  const double *sums) {
+  mbi_solve_state *s = &m->state;
+  const int size = (int)s->scalar[MBI_ARNOLDI_SIZE];
+  const int fresh = s->scalar[MBI_LANCZOS_FRESH] != 0;
+  double *column = mbi_small(v, fresh ? MBI_SMALL_Y : MBI_SMALL_COLUMN + size - 1);
+  const double below = mbi_arnoldi_column(s, v, sums, column);
+  if (!(below - below == 0)) {
+    s->stop = MBI_SOLVE_NOT_FINITE;
+    return;
+  }
+  mbi_arnoldi_extend(s, v, below);
+  s->scalar[MBI_LANCZOS_FRESH] = 0;
+  if (!fresh) {
+    column[size] = below;
+    s->iterations++;
+    if (below == 0 || size == v->basis) {
+      s->stop = MBI_SOLVE_CANDIDATE;
+    } else if (s->iterations >= s->cap) {
+      s->stop = MBI_SOLVE_CAP;
+    }
+  }
+}
+
+#undef MBS_FUNCTION
+#undef MBS_CALLED
+
+enum { MBI_STEP_ALWAYS, MBI_STEP_RUNNING, MBI_STEP_LATE }; /* MBS_ALWAYS and so on */
+
+/* A step as the CPU runs it: solve/steps.c. `chunk` takes a mbi_step_call. */
+typedef struct mbi_step_code {
+  int (*before)(mbi_solve_state *scalars);
+  mbi_task chunk;
+  void (*after)(mbi_solve_memory *memory, const mbi_solve_state *scalars, const double *sums);
+  int adds, maxes, when;
+  const struct mbi_wide_code *wide; /* of a step with many sums: solve/wide.c */
+} mbi_step_code;
+
+/* A step on both sides: its kernel in the method's program, and its code in f64 and f32. */
+typedef struct mbi_step {
+  const char *kernel;
+  const mbi_step_code *code[2];
+} mbi_step;
+
+#define MBI_SOLVE_STEPS 16 /* of a method, at most; every one has these: */
+#define MBI_STEP_LOOK 0
+#define MBI_STEP_BLOCKS 1
+#define MBI_STEP_THREADS 256 /* of a block of the GPU, as solve/step.cuh has it, and the most blocks */
+#define MBI_STEP_GRID 1024
+#define MBI_STEP_SHARED 1024  /* bytes */
+#define MBI_SOLVER_PRODUCTS 1000 /* that a plan is made for, per solve expected */
+#define MBI_SOLVE_BATCH 0.1      /* seconds that a batch of iterations should take */
+#define MBI_SOLVE_BLOCK_MOST 32  /* rows of a block of BLOCK_JACOBI */
+#define MBI_SOLVER_REORDER_ROWS (1 << 22)
+#define MBI_SOLVER_REORDER_SOLVES 60
+#define MBI_SOLVE_ON (-1)        /* of a solve: there is no merbit_stop yet */
+#define MBI_SOLVE_NONE (-1)  /* in solver->alias: no such vector, or one with memory of its own */
+#define MBI_SOLVE_OWN (-2)
+
+/* What a method of solving is made of. `start` and `iterate` enqueue steps and products
+ * (mbi_solve_step, mbi_solve_product, mbi_solve_apply); the same calls compute at once on the
+ * CPU. They must enqueue the same each time, for iterations are recorded once and replayed. */
+typedef struct mbi_solve_method {
+  const char *name;
+  const char *file; /* of the kernels; NULL ends a list of methods */
+  const mbi_step *steps; /* beginning with mbk_solve_look and mbk_solve_blocks */
+  int step_count;
+  int sums;     /* that its products add up: 1: v'A u; 2: and ||A u||^2; see mbi_solve_product_sums */
+  int restarts; /* breakdowns after which it begins again from b - A x */
+  /* Says in solver->alias which vectors it wants from MBI_AT_OWN on: MBI_SOLVE_OWN, or the place
+   * of another, below, whose memory it shares. */
+  void (*layout)(struct merbit_solver *solver);
+  merbit_status (*start)(struct merbit_solver *solver);   /* from b - A x in MBI_AT_W */
+  merbit_status (*iterate)(struct merbit_solver *solver); /* mbi_solve_count in the last sums */
+} mbi_solve_method;
+
+typedef struct mbi_solve_gpu {
+  mbi_program program;
+  void *kernels[MBI_SOLVE_STEPS]; /* CUfunction: steps */
+  void *open;                     /* CUfunction: mbk_solve_open */
+  void *stream;                   /* CUstream; NULL: the default stream */
+  mbi_program loop_program;
+  void *loop;    /* CUfunction: mbk_solve_loop */
+  void *graph;   /* CUgraphExec: solve/batch.c; NULL: nothing is recorded */
+  int loops;     /* and it loops by itself */
+  char why[384]; /* why not, where a call failed */
+} mbi_solve_gpu;
+
+struct merbit_solver {
+  merbit_context *context;
+  merbit_solver_desc desc; /* defaults filled in */
+  const mbi_solve_method *method;
+  merbit_view view; /* borrowed; values NULL after an update by others */
+  merbit_type type; /* of vectors */
+  int64_t n;
+  merbit_plan *plan;
+  merbit_side side;
+  double norm; /* of A, in the infinity norm */
+  mbi_solve_vectors v;
+  int64_t bytes_at[MBI_SOLVE_VECTORS]; /* of a vector that is not one of n elements; else 0 */
+  int kept; /* Lanczos: vectors that a rotation of the basis makes, at most */
+  int alias[MBI_SOLVE_VECTORS]; /* whose memory a vector has: see mbi_solve_method.layout */
+  mbi_solve_memory *memory;     /* on the solver's side */
+  double *partials;             /* on it too */
+  mbi_solve_gpu gpu;
+  struct merbit_solver *inner;  /* of corrections in f32: solve/refine.c; NULL: none */
+  void *single_values;          /* of its matrix */
+  uint64_t bytes; /* of vectors and scalars on the solver's side */
+  double prepare_seconds;
+  char reason[384]; /* why the CPU was taken */
+  /* Of the solve that runs: */
+  mbi_solve_memory seen; /* CUDA: what the last look found */
+  double *history;
+  int history_size, history_known; /* entries; iterations whose residuals have been seen */
+  int restarts, synchronizations;
+  int breakdowns, tightenings; /* of `restarts`; of the goal since the last one */
+  int restarted;               /* in this iteration */
+  double shrink, worst; /* as in the state; ||b - A x||^2 where the last restart began */
+  double started;
+  int inner_iterations;
+};
+
+/* ==== >>solve/steps.c  solvers: steps on the CPU ========================================== */
+/* Steps on the CPU: the same text as the GPU's, once for each type, in chunks of rows for the
+ * threads. Sums depend on the number of rows alone. */
+#define MBI_SOLVE_CHUNK 8192
+
+typedef struct mbi_step_call {
+  const mbi_solve_vectors *v;
+  const mbi_solve_state *scalars;
+  double *partials;
+  int64_t n;
+} mbi_step_call;
+
+#define MBS_INDEX int64_t
+#define MBS_ALWAYS MBI_STEP_ALWAYS
+#define MBS_RUNNING MBI_STEP_RUNNING
+#define MBS_LATE MBI_STEP_LATE
+#define MBS_BEFORE(name) static int MBS_NAME(name, _before)(mbi_solve_state * c)
+#define MBS_ELEMENT(name)                                                                      \
+  static void MBS_NAME(name, _element)(MBS_INDEX i, const mbi_solve_vectors *v,                \
+                                       const mbi_solve_state *c, double *sums)
+#define MBS_AFTER(name)                                                                        \
+  static void MBS_NAME(name, _after)(mbi_solve_memory * m, const mbi_solve_state *c,           \
+                                     const double *sums)
+#define MBS_STEP(name, adds, maxes, when)                                                      \
+  static void MBS_NAME(name, _chunk)(void *argument, int chunk) {                              \
+    const mbi_step_call *call = (const mbi_step_call *)argument;                               \
+    const mbi_solve_vectors v = *call->v; /* copies, which no store can change */              \
+    const mbi_solve_state c = *call->scalars;                                                  \
+    double sums[MBI_SOLVE_SUMS] = {0};                                                         \
+    const int64_t begin = (int64_t)chunk * MBI_SOLVE_CHUNK;                                    \
+    const int64_t end = begin + MBI_SOLVE_CHUNK < call->n ? begin + MBI_SOLVE_CHUNK : call->n; \
+    int64_t i;                                                                                 \
+    for (i = begin; i < end; i++) {                                                            \
+      MBS_NAME(name, _element)(i, &v, &c, sums);                                               \
+    }                                                                                          \
+    memcpy(call->partials + (size_t)chunk * MBI_SOLVE_SUMS, sums, sizeof sums);                \
+  }                                                                                            \
+  static const mbi_step_code MBS_NAME(name, _code) = {                                         \
+      MBS_NAME(name, _before), MBS_NAME(name, _chunk), MBS_NAME(name, _after), adds, maxes,    \
+      when,                      NULL};
+
+/* Steps with many sums (solve/wide_steps.cuh) as the CPU runs them. */
+typedef struct mbi_wide_code {
+  int (*count)(const mbi_solve_state *scalars);
+  mbi_task chunk; /* takes a mbi_step_call */
+  void (*after)(mbi_solve_memory *memory, const mbi_solve_vectors *v, const double *sums);
+} mbi_wide_code;
+
+#define MBS_WIDE_COUNT(name) static int MBS_NAME(name, _count)(const mbi_solve_state *c)
+#define MBS_WIDE_ELEMENT(name)                                                                 \
+  static void MBS_NAME(name, _element)(MBS_INDEX i, const mbi_solve_vectors *v,                \
+                                       const mbi_solve_state *c, int first, double *sums)
+#define MBS_WIDE_AFTER(name)                                                                   \
+  static void MBS_NAME(name, _after)(mbi_solve_memory * m, const mbi_solve_vectors *v,         \
+                                     const double *sums)
+#define MBS_WIDE_STEP(name)                                                                    \
+  static void MBS_NAME(name, _chunk)(void *argument, int chunk) {                              \
+    const mbi_step_call *call = (const mbi_step_call *)argument;                               \
+    const mbi_solve_vectors v = *call->v;                                                      \
+    const mbi_solve_state c = *call->scalars;                                                  \
+    const int count = MBS_NAME(name, _count)(&c);                                              \
+    const int64_t begin = (int64_t)chunk * MBI_SOLVE_CHUNK;                                    \
+    const int64_t end = begin + MBI_SOLVE_CHUNK < call->n ? begin + MBI_SOLVE_CHUNK : call->n; \
+    int first, k;                                                                              \
+    for (first = 0; first < count; first += MBI_WIDE_GROUP) {                                  \
+      double sums[MBI_WIDE_GROUP] = {0};                                                       \
+      int64_t i;                                                                               \
+      for (i = begin; i < end; i++) {                                                          \
+        MBS_NAME(name, _element)(i, &v, &c, first, sums);                                      \
+      }                                                                                        \
+      for (k = 0; k < MBI_WIDE_GROUP && first + k < count; k++) {                              \
+        call->partials[(size_t)chunk * (size_t)count + (size_t)(first + k)] = sums[k];         \
+      }                                                                                        \
+    }                                                                                          \
+  }                                                                                            \
+  static const mbi_wide_code MBS_NAME(name, _wide) = {                                         \
+      MBS_NAME(name, _count), MBS_NAME(name, _chunk), MBS_NAME(name, _after)};                 \
+  static const mbi_step_code MBS_NAME(name, _code) = {                                         \
+      NULL, NULL, NULL, 0, 0, MBI_STEP_RUNNING, &MBS_NAME(name, _wide)};
+
+/* What mbk_wide_step of solve/wide.cuh does, in a solver that runs. */
+static void mbi_wide_run(merbit_context *context, const mbi_wide_code *code,
+                         const mbi_solve_vectors *v, int64_t n, mbi_solve_memory *memory,
+                         double *partials) {
+  const mbi_solve_state scalars = memory->state;
+  const int count = code->count(&scalars);
+  const int64_t chunks = (n + MBI_SOLVE_CHUNK - 1) / MBI_SOLVE_CHUNK;
+  double *sums = partials + chunks * count;
+  mbi_step_call call;
+  int64_t chunk;
+  int k;
+  call.v = v;
+  call.scalars = &scalars;
+  call.partials = partials;
+  call.n = n;
+  mbi_parallel(context, (int)chunks, code->chunk, &call);
+  for (k = 0; k < count; k++) {
+    sums[k] = 0;
+    for (chunk = 0; chunk < chunks; chunk++) {
+      sums[k] += partials[chunk * count + k];
+    }
+  }
+  code->after(memory, v, sums);
+}
+
+/* ---- f64 ------------------------------------------------------------------------- */
+#define MBS_VECTOR double
+#define MBS_NAME(name, part) mbi_##name##part##_f64
+// The steps that every solver has. How steps are written, here and in the other files of this
+// name:
+//   MBS_BEFORE(name)   looks at the scalars c, a copy that it may add to, and returns 0, or a
+//                      stop where the step must not be taken (mbi_solve_broken)
+//   MBS_ELEMENT(name)  does row i: adds to sums[0], ..., then takes greatest values of what is
+//                      not negative in sums[adds], ...
+//   MBS_AFTER(name)    takes the complete sums into the state m->state; not called without sums
+//   MBS_STEP(name, adds, maxes, when)  when: MBS_RUNNING, not once a stop is set; MBS_LATE,
+//                      also in the iteration that sets it; MBS_ALWAYS
+// Rows of other vectors may be read at will, but not of those that the step writes.
+
+#define MBS_AT(slot) ((MBS_VECTOR *)v->at[slot])
+#define MBS_LOAD(slot) ((double)MBS_AT(slot)[i])
+#define MBS_STORE(slot, value) (MBS_AT(slot)[i] = (MBS_VECTOR)(value))
+#define MBS_SIZE(value) ((value) < 0 ? -(value) : (value))
+#define MBS_GREATER(sum, value) ((sum) = (value) > (sum) ? (value) : (sum))
+#define MBS_NOTHING_BEFORE(name)                                                               \
+  MBS_BEFORE(name) {                                                                           \
+    (void)c;                                                                                   \
+    return 0;                                                                                  \
+  }
+#define MBS_NOTHING_AFTER(name)                                                                \
+  MBS_AFTER(name) {                                                                            \
+    (void)m;                                                                                   \
+    (void)c;                                                                                   \
+    (void)sums;                                                                                \
+  }
+
+// w = b - w, where w = A x: the true residual, and what the backward error needs.
+MBS_NOTHING_BEFORE(solve_look)
+MBS_ELEMENT(solve_look) {
+  const double b = MBS_LOAD(MBI_AT_B), x = MBS_LOAD(MBI_AT_X), w = b - MBS_LOAD(MBI_AT_W);
+  (void)c;
+  MBS_STORE(MBI_AT_W, w);
+  sums[0] += w * w;
+  sums[1] += b * b;
+  MBS_GREATER(sums[2], MBS_SIZE(w));
+  MBS_GREATER(sums[3], MBS_SIZE(x));
+  MBS_GREATER(sums[4], MBS_SIZE(b));
+}
+MBS_AFTER(solve_look) {
+  mbi_solve_state *s = &m->state;
+  (void)c;
+  s->ww = sums[0];
+  s->bb = sums[1];
+  s->w_most = sums[2];
+  s->x_most = sums[3];
+  s->b_most = sums[4];
+  s->goal = s->shrink * s->tolerance * s->shrink * s->tolerance * s->bb;
+}
+MBS_STEP(solve_look, 2, 3, MBS_ALWAYS)
+
+// z = M^-1 r for blocks along the diagonal, r and z being the vectors `from` and `to`.
+MBS_NOTHING_BEFORE(solve_blocks)
+MBS_ELEMENT(solve_blocks) {
+  const MBS_VECTOR *r = MBS_AT(v->from), *inverse = MBS_AT(MBI_AT_INVERSE);
+  const MBS_INDEX first = i - i % v->block;
+  const MBS_INDEX last = first + v->block < v->n ? first + v->block : v->n;
+  double z = 0;
+  (void)c;
+  (void)sums;
+  for (MBS_INDEX j = first; j < last; j++) {
+    z += (double)inverse[(j - first) * v->n + i] * (double)r[j];
+  }
+  MBS_STORE(v->to, z);
+}
+MBS_NOTHING_AFTER(solve_blocks)
+MBS_STEP(solve_blocks, 0, 0, MBS_LATE)
+
+// The conjugate gradient method with a preconditioner: Hestenes, Stiefel, "Methods of Conjugate
+// Gradients for Solving Linear Systems" (1952); Saad, "Iterative Methods for Sparse Linear
+// Systems", 2nd ed. (2003), algorithm 9.1. A p lies in MBI_AT_W, p'A p in
+// product_sums[0]: the product adds it up.
+
+#define MBI_CG_R 4
+#define MBI_CG_P 5
+#define MBI_CG_Z 6 // MBI_PRE_APART only
+
+#define MBI_CG_RZ 0     // scalars: r'z
+#define MBI_CG_RZ_OLD 1 // of the iteration before
+#define MBI_CG_ALPHA 2
+
+// r = b - A x, and where z needs no step of its own p = z.
+MBS_NOTHING_BEFORE(cg_start)
+MBS_ELEMENT(cg_start) {
+  const double r = MBS_LOAD(MBI_AT_W);
+  (void)c;
+  MBS_STORE(MBI_CG_R, r);
+  if (v->pre != MBI_PRE_APART) {
+    const double z = v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * r : r;
+    MBS_STORE(MBI_CG_P, z);
+    sums[0] += r * z;
+  }
+}
+MBS_AFTER(cg_start) {
+  (void)c;
+  m->state.scalar[MBI_CG_RZ] = sums[0];
+  mbi_solve_restart(m);
+}
+MBS_STEP(cg_start, 1, 0, MBS_ALWAYS)
+
+// p = z, behind z = M^-1 r.
+MBS_NOTHING_BEFORE(cg_direct)
+MBS_ELEMENT(cg_direct) {
+  const double z = MBS_LOAD(MBI_CG_Z);
+  (void)c;
+  MBS_STORE(MBI_CG_P, z);
+  sums[0] += MBS_LOAD(MBI_CG_R) * z;
+}
+MBS_AFTER(cg_direct) {
+  (void)c;
+  m->state.scalar[MBI_CG_RZ] = sums[0];
+}
+MBS_STEP(cg_direct, 1, 0, MBS_RUNNING)
+
+// r -= alpha A p, ||r||^2 and, where z needs no step of its own, r'z
+MBS_BEFORE(cg_descend) {
+  const double rz = c->scalar[MBI_CG_RZ], pq = c->product_sums[0];
+  if (!(rz > 0)) {
+    return mbi_solve_broken(c, MBI_WHY_PRECONDITIONER, rz);
+  }
+  if (!(pq > 0)) {
+    return mbi_solve_broken(c, MBI_WHY_CURVATURE, pq);
+  }
+  c->scalar[MBI_CG_ALPHA] = rz / pq;
+  return 0;
+}
+MBS_ELEMENT(cg_descend) {
+  const double updated = MBS_LOAD(MBI_CG_R) - c->scalar[MBI_CG_ALPHA] * MBS_LOAD(MBI_AT_W);
+  const double r = (double)(MBS_VECTOR)updated;
+  MBS_STORE(MBI_CG_R, r);
+  sums[0] += r * r;
+  sums[1] += v->pre == MBI_PRE_DIAGONAL ? r * r * MBS_LOAD(MBI_AT_INVERSE) : r * r;
+}
+MBS_AFTER(cg_descend) {
+  double *scalar = m->state.scalar;
+  scalar[MBI_CG_ALPHA] = c->scalar[MBI_CG_ALPHA];
+  scalar[MBI_CG_RZ_OLD] = c->scalar[MBI_CG_RZ];
+  scalar[MBI_CG_RZ] = sums[1];
+  mbi_solve_count(m, sums[0]);
+}
+MBS_STEP(cg_descend, 2, 0, MBS_RUNNING)
+
+// r'z, behind z = M^-1 r
+MBS_NOTHING_BEFORE(cg_correct)
+MBS_ELEMENT(cg_correct) {
+  (void)c;
+  sums[0] += MBS_LOAD(MBI_CG_R) * MBS_LOAD(MBI_CG_Z);
+}
+MBS_AFTER(cg_correct) {
+  (void)c;
+  m->state.scalar[MBI_CG_RZ] = sums[0];
+}
+MBS_STEP(cg_correct, 1, 0, MBS_LATE)
+
+// x += alpha p, p = z + beta p
+MBS_NOTHING_BEFORE(cg_advance)
+MBS_ELEMENT(cg_advance) {
+  const double beta = c->scalar[MBI_CG_RZ] / c->scalar[MBI_CG_RZ_OLD];
+  const double p = MBS_LOAD(MBI_CG_P);
+  const double z = v->pre == MBI_PRE_APART      ? MBS_LOAD(MBI_CG_Z)
+                   : v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * MBS_LOAD(MBI_CG_R)
+                                                : MBS_LOAD(MBI_CG_R);
+  (void)sums;
+  MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + c->scalar[MBI_CG_ALPHA] * p);
+  MBS_STORE(MBI_CG_P, z + beta * p);
+}
+MBS_NOTHING_AFTER(cg_advance)
+MBS_STEP(cg_advance, 0, 0, MBS_LATE)
+
+// BiCGSTAB with a preconditioner on the right: van der Vorst, "Bi-CGSTAB: A Fast and Smoothly
+// Converging Variant of Bi-CG" (1992); Saad, "Iterative Methods for Sparse Linear Systems", 2nd
+// ed. (2003), section 7.4.2. v = A p^ and shadow'v, t = A s^ (in
+// MBI_AT_W), t's and ||t||^2 come from products, the sums in product_sums. s takes the place of
+// r between the two products; without a preconditioner p^ = M^-1 p and s^ = M^-1 s are p and s
+// themselves.
+
+#define MBI_BICG_R 4
+#define MBI_BICG_P 5
+#define MBI_BICG_V 6
+#define MBI_BICG_SHADOW 7
+#define MBI_BICG_P_HAT 8
+#define MBI_BICG_S_HAT 9
+
+#define MBI_BICG_RHO 0 // scalars: shadow'r
+#define MBI_BICG_ALPHA 1
+#define MBI_BICG_BETA 2
+#define MBI_BICG_OMEGA 3
+#define MBI_BICG_SS 4       // ||s||^2
+#define MBI_BICG_SHADOW_2 5 // ||shadow||^2
+
+// r = shadow = p = b - A x
+MBS_NOTHING_BEFORE(bicgstab_start)
+MBS_ELEMENT(bicgstab_start) {
+  const double r = MBS_LOAD(MBI_AT_W);
+  (void)c;
+  MBS_STORE(MBI_BICG_R, r);
+  MBS_STORE(MBI_BICG_SHADOW, r);
+  MBS_STORE(MBI_BICG_P, r);
+  if (v->pre == MBI_PRE_DIAGONAL) {
+    MBS_STORE(MBI_BICG_P_HAT, MBS_LOAD(MBI_AT_INVERSE) * r);
+  }
+  sums[0] += r * r;
+}
+MBS_AFTER(bicgstab_start) {
+  (void)c;
+  m->state.scalar[MBI_BICG_RHO] = sums[0];
+  m->state.scalar[MBI_BICG_SHADOW_2] = sums[0];
+  mbi_solve_restart(m);
+}
+MBS_STEP(bicgstab_start, 1, 0, MBS_ALWAYS)
+
+// s = r - alpha v
+MBS_BEFORE(bicgstab_half) {
+  const double sigma = c->product_sums[0], alpha = c->scalar[MBI_BICG_RHO] / sigma;
+  if (sigma == 0 || !(alpha - alpha == 0)) {
+    return mbi_solve_broken(c, MBI_WHY_SHADOW, sigma);
+  }
+  c->scalar[MBI_BICG_ALPHA] = alpha;
+  return 0;
+}
+MBS_ELEMENT(bicgstab_half) {
+  const double exact = MBS_LOAD(MBI_BICG_R) - c->scalar[MBI_BICG_ALPHA] * MBS_LOAD(MBI_BICG_V);
+  const double s = (double)(MBS_VECTOR)exact;
+  MBS_STORE(MBI_BICG_R, s);
+  if (v->pre == MBI_PRE_DIAGONAL) {
+    MBS_STORE(MBI_BICG_S_HAT, MBS_LOAD(MBI_AT_INVERSE) * s);
+  }
+  sums[0] += s * s;
+}
+MBS_AFTER(bicgstab_half) {
+  m->state.scalar[MBI_BICG_ALPHA] = c->scalar[MBI_BICG_ALPHA];
+  m->state.scalar[MBI_BICG_SS] = sums[0];
+}
+MBS_STEP(bicgstab_half, 1, 0, MBS_RUNNING)
+
+// x += alpha p^ + omega s^, r = s - omega t, ||r||^2 and shadow'r. Where A s is zero, omega is.
+MBS_BEFORE(bicgstab_update) {
+  const double ts = c->product_sums[0], tt = c->product_sums[1];
+  c->scalar[MBI_BICG_OMEGA] = tt > 0 ? ts / tt : tt;
+  return 0;
+}
+MBS_ELEMENT(bicgstab_update) {
+  const double alpha = c->scalar[MBI_BICG_ALPHA], omega = c->scalar[MBI_BICG_OMEGA];
+  const double s = MBS_LOAD(MBI_BICG_R);
+  const double s_hat = v->pre == MBI_PRE_NONE ? s : MBS_LOAD(MBI_BICG_S_HAT);
+  const double p_hat = v->pre == MBI_PRE_NONE ? MBS_LOAD(MBI_BICG_P) : MBS_LOAD(MBI_BICG_P_HAT);
+  const double exact = s - omega * MBS_LOAD(MBI_AT_W);
+  const double r = (double)(MBS_VECTOR)exact;
+  MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + (alpha * p_hat + omega * s_hat));
+  MBS_STORE(MBI_BICG_R, r);
+  sums[0] += r * r;
+  sums[1] += r * MBS_LOAD(MBI_BICG_SHADOW);
+}
+MBS_AFTER(bicgstab_update) {
+  mbi_solve_state *s = &m->state;
+  const double rho = s->scalar[MBI_BICG_RHO], alpha = s->scalar[MBI_BICG_ALPHA];
+  const double omega = c->scalar[MBI_BICG_OMEGA];
+  s->scalar[MBI_BICG_OMEGA] = omega;
+  s->scalar[MBI_BICG_BETA] = sums[1] / rho * (alpha / omega);
+  s->scalar[MBI_BICG_RHO] = sums[1];
+  mbi_solve_count(m, sums[0]);
+  if (s->stop == MBI_SOLVE_RUNNING) { // and could not go on with what is only rounding errors
+    const double ts = sqrt(s->product_sums[1]) * sqrt(s->scalar[MBI_BICG_SS]);
+    const double sr = sqrt(sums[0]) * sqrt(s->scalar[MBI_BICG_SHADOW_2]);
+    if (!(MBS_SIZE(s->product_sums[0]) > s->epsilon * ts)) {
+      s->why = MBI_WHY_OMEGA;
+      s->value = omega;
+      s->stop = MBI_SOLVE_BREAKDOWN;
+    } else if (!(MBS_SIZE(sums[1]) > s->epsilon * sr)) {
+      s->why = MBI_WHY_SHADOW;
+      s->value = sums[1];
+      s->stop = MBI_SOLVE_BREAKDOWN;
+    }
+  }
+}
+MBS_STEP(bicgstab_update, 2, 0, MBS_RUNNING)
+
+// p = r + beta (p - omega v)
+MBS_NOTHING_BEFORE(bicgstab_direct)
+MBS_ELEMENT(bicgstab_direct) {
+  const double last = MBS_LOAD(MBI_BICG_P) - c->scalar[MBI_BICG_OMEGA] * MBS_LOAD(MBI_BICG_V);
+  const double p = MBS_LOAD(MBI_BICG_R) + c->scalar[MBI_BICG_BETA] * last;
+  (void)sums;
+  MBS_STORE(MBI_BICG_P, p);
+  if (v->pre == MBI_PRE_DIAGONAL) {
+    MBS_STORE(MBI_BICG_P_HAT, MBS_LOAD(MBI_AT_INVERSE) * p);
+  }
+}
+MBS_NOTHING_AFTER(bicgstab_direct)
+MBS_STEP(bicgstab_direct, 0, 0, MBS_LATE)
+
+// Steps with as many sums as the solver comes to need, taken in groups of rows' products, so
+// that a thread holds MBI_WIDE_GROUP sums at most. How they are written:
+//   MBS_WIDE_COUNT(name)    how many sums
+//   MBS_WIDE_ELEMENT(name)  does row i for the sums first, first + 1, ...: adds to sums[0],
+//   ...;
+//                           called with first = 0, MBI_WIDE_GROUP, ... by the same thread
+//   MBS_WIDE_AFTER(name)    takes the complete sums into the state
+//   MBS_WIDE_STEP(name)     which is not taken once a stop is set
+
+// Vector `at` of a basis, at row i.
+#define MBS_BASIS(slot, k) (MBS_AT(slot)[(MBS_INDEX)(k)*v->stride + i])
+
+// Arnoldi's process: Saad, Schultz, "GMRES: A Generalized Minimal Residual Algorithm for
+// Solving Nonsymmetric Linear Systems" (1986); Saad, "Iterative Methods for Sparse Linear
+// Systems", 2nd ed. (2003), algorithms 6.9 and 9.5. Classical Gram-Schmidt twice, in three
+// passes over the basis: the second pass subtracts what the first has found and finds what is
+// left, the third, which makes the new vector, subtracts that too. w = A u lies in MBI_AT_W.
+// solve/arnoldi.cuh has the scalar part.
+
+// v_0 = w / ||w||, where w = b - A x
+MBS_BEFORE(arnoldi_start) {
+  c->scalar[MBI_ARNOLDI_Q] = c->ww > 0 ? 1 / sqrt(c->ww) : c->ww;
+  return 0;
+}
+MBS_ELEMENT(arnoldi_start) {
+  const double first = c->scalar[MBI_ARNOLDI_Q] * MBS_LOAD(MBI_AT_W);
+  MBS_BASIS(MBI_ARNOLDI_V, 0) = (MBS_VECTOR)first;
+  MBS_STORE(MBI_ARNOLDI_U,
+            v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * first : first);
+  sums[0] += first * first;
+}
+MBS_AFTER(arnoldi_start) {
+  mbi_solve_state *s = &m->state;
+  (void)sums;
+  if (s->iterations == 0) {
+    s->scalar[MBI_GMRES_RESTARTS] = 0;
+  }
+  s->scalar[MBI_GMRES_STALLS] = 0;
+  mbi_arnoldi_begin(s, sqrt(c->ww));
+  mbi_solve_restart(m);
+}
+MBS_STEP(arnoldi_start, 1, 0, MBS_ALWAYS)
+
+// h_k = v_k'w and ||w||^2
+MBS_WIDE_COUNT(arnoldi_project) {
+  return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;
+}
+MBS_WIDE_ELEMENT(arnoldi_project) {
+  const int size = (int)c->scalar[MBI_ARNOLDI_SIZE];
+  const double w = MBS_LOAD(MBI_AT_W);
+  int k;
+  if (first == 0 && v->pre == MBI_PRE_APART) {
+    MBS_BASIS(MBI_ARNOLDI_ZS, size - 1) = MBS_AT(MBI_ARNOLDI_Z)[i];
+  }
+  for (k = 0; k < MBI_WIDE_GROUP; k++) {
+    if (first + k < size) {
+      sums[k] += (double)MBS_BASIS(MBI_ARNOLDI_V, first + k) * w;
+    } else if (first + k == size) {
+      sums[k] += w * w;
+    }
+  }
+}
+MBS_WIDE_AFTER(arnoldi_project) {
+  const int size = (int)m->state.scalar[MBI_ARNOLDI_SIZE];
+  int k;
+  for (k = 0; k < size; k++) {
+    mbi_small(v, MBI_SMALL_FIRST)[k] = sums[k];
+  }
+  m->state.scalar[MBI_ARNOLDI_WW] = sums[size];
+}
+MBS_WIDE_STEP(arnoldi_project)
+
+// w -= sum of h_k v_k; what v_k'w still is, and ||w||^2
+MBS_WIDE_COUNT(arnoldi_again) {
+  return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;
+}
+MBS_WIDE_ELEMENT(arnoldi_again) {
+  const int size = (int)c->scalar[MBI_ARNOLDI_SIZE];
+  double w = MBS_LOAD(MBI_AT_W);
+  int k;
+  if (first == 0) {
+    const double *h = mbi_small(v, MBI_SMALL_FIRST);
+    for (k = 0; k < size; k++) {
+      w -= h[k] * (double)MBS_BASIS(MBI_ARNOLDI_V, k);
+    }
+    MBS_STORE(MBI_AT_W, w);
+    w = MBS_LOAD(MBI_AT_W);
+  }
+  for (k = 0; k < MBI_WIDE_GROUP; k++) {
+    if (first + k < size) {
+      sums[k] += (double)MBS_BASIS(MBI_ARNOLDI_V, first + k) * w;
+    } else if (first + k == size) {
+      sums[k] += w * w;
+    }
+  }
+}
+MBS_WIDE_AFTER(arnoldi_again) {
+  if (v->lanczos) {
+    mbi_lanczos_count(m, v, sums);
+  } else {
+    mbi_gmres_count(m, v, sums);
+  }
+}
+MBS_WIDE_STEP(arnoldi_again)
+
+// The new vector; where a cycle ends, x += M^-1 V y.
+MBS_NOTHING_BEFORE(arnoldi_extend)
+MBS_ELEMENT(arnoldi_extend) {
+  const int width = (int)c->scalar[MBI_ARNOLDI_WIDTH];
+  const int close = c->scalar[MBI_ARNOLDI_CLOSE] != 0;
+  const double *combine = mbi_small(v, MBI_SMALL_COMBINE);
+  double made = c->scalar[MBI_ARNOLDI_Q] * MBS_LOAD(MBI_AT_W);
+  int k;
+  (void)sums;
+  if (close) {
+    const double *y = mbi_small(v, MBI_SMALL_Y);
+    const int from = v->pre == MBI_PRE_APART ? MBI_ARNOLDI_ZS : MBI_ARNOLDI_V;
+    double change = 0;
+    for (k = 0; k < width; k++) {
+      change += y[k] * (double)MBS_BASIS(from, k);
+    }
+    change = v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * change : change;
+    MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + change);
+  }
+  for (k = 0; k < width; k++) {
+    made += combine[k] * (double)MBS_BASIS(MBI_ARNOLDI_V, k);
+  }
+  MBS_BASIS(MBI_ARNOLDI_V, close ? 0 : width) = (MBS_VECTOR)made;
+  MBS_STORE(MBI_ARNOLDI_U, v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * made : made);
+}
+MBS_NOTHING_AFTER(arnoldi_extend)
+MBS_STEP(arnoldi_extend, 0, 0, MBS_LATE)
+
+// Eigenpairs. Lanczos takes its basis from solve/arnoldi_steps.cuh and rotates it: Wu, Simon,
+// "Thick-Restart Lanczos Method for Large Symmetric Eigenvalue Problems" (2000). The power
+// method: Saad, "Numerical Methods for Large Eigenvalue Problems", 2nd ed. (2011), section 4.1.
+
+// The first vectors become sums of all by the rows of S; the last one follows behind them.
+MBS_NOTHING_BEFORE(eigen_rotate)
+MBS_ELEMENT(eigen_rotate) {
+  const int from = (int)c->scalar[MBI_EIGEN_FROM], to = (int)c->scalar[MBI_EIGEN_TO];
+  const double *s = (const double *)v->at[MBI_EIGEN_S];
+  int k, q;
+  (void)sums;
+  for (q = 0; q < to; q++) {
+    double made = 0;
+    for (k = 0; k < from; k++) {
+      made += s[q * v->basis + k] * (double)MBS_BASIS(MBI_ARNOLDI_V, k);
+    }
+    MBS_BASIS(MBI_EIGEN_KEEP, q) = (MBS_VECTOR)made;
+  }
+  for (q = 0; q < to; q++) {
+    MBS_BASIS(MBI_ARNOLDI_V, q) = MBS_BASIS(MBI_EIGEN_KEEP, q);
+  }
+  if (c->scalar[MBI_EIGEN_NEXT] != 0) {
+    MBS_BASIS(MBI_ARNOLDI_V, to) = MBS_BASIS(MBI_ARNOLDI_V, from);
+  }
+}
+MBS_NOTHING_AFTER(eigen_rotate)
+MBS_STEP(eigen_rotate, 0, 0, MBS_ALWAYS)
+
+// ||w - value v||^2, ||v||^2 and v'w of one pair after the other, where w = A v; to the ring.
+MBS_NOTHING_BEFORE(eigen_check)
+MBS_ELEMENT(eigen_check) {
+  const int at = (int)c->scalar[MBI_EIGEN_CHECK];
+  const double value = ((const double *)v->at[MBI_EIGEN_S])[at], w = MBS_LOAD(MBI_AT_W);
+  const double x = (double)MBS_BASIS(MBI_ARNOLDI_V, at), r = w - value * x;
+  sums[0] += r * r;
+  sums[1] += x * x;
+  sums[2] += x * w;
+}
+MBS_AFTER(eigen_check) {
+  const int at = (int)c->scalar[MBI_EIGEN_CHECK];
+  m->ring[3 * at] = sums[0];
+  m->ring[3 * at + 1] = sums[1];
+  m->ring[3 * at + 2] = sums[2];
+  m->state.scalar[MBI_EIGEN_CHECK] += 1;
+}
+MBS_STEP(eigen_check, 3, 0, MBS_ALWAYS)
+
+// u'w and ||w||, where w = A u
+MBS_NOTHING_BEFORE(power_measure)
+MBS_ELEMENT(power_measure) {
+  const double w = MBS_LOAD(MBI_AT_W);
+  (void)c;
+  sums[0] += MBS_LOAD(MBI_ARNOLDI_U) * w;
+  sums[1] += w * w;
+}
+MBS_AFTER(power_measure) {
+  mbi_solve_state *s = &m->state;
+  (void)c;
+  s->scalar[MBI_POWER_VALUE] = sums[0];
+  s->scalar[MBI_POWER_LENGTH] = sqrt(sums[1]);
+  s->goal = s->tolerance * s->tolerance * sums[0] * sums[0];
+}
+MBS_STEP(power_measure, 2, 0, MBS_RUNNING)
+
+// ||w - value u||^2, and u = w / ||w||
+MBS_BEFORE(power_turn) {
+  const double length = c->scalar[MBI_POWER_LENGTH];
+  return length > 0 && length - length == 0 ? 0 : mbi_solve_broken(c, MBI_WHY_ZERO, length);
+}
+MBS_ELEMENT(power_turn) {
+  const double w = MBS_LOAD(MBI_AT_W);
+  const double r = w - c->scalar[MBI_POWER_VALUE] * MBS_LOAD(MBI_ARNOLDI_U);
+  sums[0] += r * r;
+  MBS_STORE(MBI_ARNOLDI_U, w / c->scalar[MBI_POWER_LENGTH]);
+}
+MBS_AFTER(power_turn) {
+  (void)c;
+  mbi_solve_count(m, sums[0]);
+}
+MBS_STEP(power_turn, 1, 0, MBS_RUNNING)
+
+// Iterative refinement: Wilkinson, "Rounding Errors in Algebraic Processes" (1963). Residuals
+// are taken in the solver's type, corrections found by a solver in f32, whose vectors these
+// are.
+
+#define MBI_REFINE_B 4
+#define MBI_REFINE_X 5
+
+// b' = (b - A x) / ||b - A x||, so that f32 has room for it
+MBS_BEFORE(refine_down) {
+  c->scalar[0] = sqrt(c->ww);
+  return 0;
+}
+MBS_ELEMENT(refine_down) {
+  (void)sums;
+  ((float *)v->at[MBI_REFINE_B])[i] = (float)(MBS_LOAD(MBI_AT_W) / c->scalar[0]);
+}
+MBS_NOTHING_AFTER(refine_down)
+MBS_STEP(refine_down, 0, 0, MBS_ALWAYS)
+
+// x += ||b - A x|| x'
+MBS_BEFORE(refine_up) {
+  c->scalar[0] = sqrt(c->ww);
+  return 0;
+}
+MBS_ELEMENT(refine_up) {
+  (void)sums;
+  MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) +
+                          c->scalar[0] * (double)((const float *)v->at[MBI_REFINE_X])[i]);
+}
+MBS_NOTHING_AFTER(refine_up)
+MBS_STEP(refine_up, 0, 0, MBS_ALWAYS)
+
+#undef MBS_VECTOR
+#undef MBS_NAME
+/* ---- f32 ------------------------------------------------------------------------- */
+#define MBS_VECTOR float
+#define MBS_NAME(name, part) mbi_##name##part##_f32
+// The steps that every solver has. How steps are written, here and in the other files of this
+// name:
+//   MBS_BEFORE(name)   looks at the scalars c, a copy that it may add to, and returns 0, or a
+//                      stop where the step must not be taken (mbi_solve_broken)
+//   MBS_ELEMENT(name)  does row i: adds to sums[0], ..., then takes greatest values of what is
+//                      not negative in sums[adds], ...
+//   MBS_AFTER(name)    takes the complete sums into the state m->state; not called without sums
+//   MBS_STEP(name, adds, maxes, when)  when: MBS_RUNNING, not once a stop is set; MBS_LATE,
+//                      also in the iteration that sets it; MBS_ALWAYS
+// Rows of other vectors may be read at will, but not of those that the step writes.
+
+#define MBS_AT(slot) ((MBS_VECTOR *)v->at[slot])
+#define MBS_LOAD(slot) ((double)MBS_AT(slot)[i])
+#define MBS_STORE(slot, value) (MBS_AT(slot)[i] = (MBS_VECTOR)(value))
+#define MBS_SIZE(value) ((value) < 0 ? -(value) : (value))
+#define MBS_GREATER(sum, value) ((sum) = (value) > (sum) ? (value) : (sum))
+#define MBS_NOTHING_BEFORE(name)                                                               \
+  MBS_BEFORE(name) {                                                                           \
+    (void)c;                                                                                   \
+    return 0;                                                                                  \
+  }
+#define MBS_NOTHING_AFTER(name)                                                                \
+  MBS_AFTER(name) {                                                                            \
+    (void)m;                                                                                   \
+    (void)c;                                                                                   \
+    (void)sums;                                                                                \
+  }
+
+// w = b - w, where w = A x: the true residual, and what the backward error needs.
+MBS_NOTHING_BEFORE(solve_look)
+MBS_ELEMENT(solve_look) {
+  const double b = MBS_LOAD(MBI_AT_B), x = MBS_LOAD(MBI_AT_X), w = b - MBS_LOAD(MBI_AT_W);
+  (void)c;
+  MBS_STORE(MBI_AT_W, w);
+  sums[0] += w * w;
+  sums[1] += b * b;
+  MBS_GREATER(sums[2], MBS_SIZE(w));
+  MBS_GREATER(sums[3], MBS_SIZE(x));
+  MBS_GREATER(sums[4], MBS_SIZE(b));
+}
+MBS_AFTER(solve_look) {
+  mbi_solve_state *s = &m->state;
+  (void)c;
+  s->ww = sums[0];
+  s->bb = sums[1];
+  s->w_most = sums[2];
+  s->x_most = sums[3];
+  s->b_most = sums[4];
+  s->goal = s->shrink * s->tolerance * s->shrink * s->tolerance * s->bb;
+}
+MBS_STEP(solve_look, 2, 3, MBS_ALWAYS)
+
+// z = M^-1 r for blocks along the diagonal, r and z being the vectors `from` and `to`.
+MBS_NOTHING_BEFORE(solve_blocks)
+MBS_ELEMENT(solve_blocks) {
+  const MBS_VECTOR *r = MBS_AT(v->from), *inverse = MBS_AT(MBI_AT_INVERSE);
+  const MBS_INDEX first = i - i % v->block;
+  const MBS_INDEX last = first + v->block < v->n ? first + v->block : v->n;
+  double z = 0;
+  (void)c;
+  (void)sums;
+  for (MBS_INDEX j = first; j < last; j++) {
+    z += (double)inverse[(j - first) * v->n + i] * (double)r[j];
+  }
+  MBS_STORE(v->to, z);
+}
+MBS_NOTHING_AFTER(solve_blocks)
+MBS_STEP(solve_blocks, 0, 0, MBS_LATE)
+
+// The conjugate gradient method with a preconditioner: Hestenes, Stiefel, "Methods of Conjugate
+// Gradients for Solving Linear Systems" (1952); Saad, "Iterative Methods for Sparse Linear
+// Systems", 2nd ed. (2003), algorithm 9.1. A p lies in MBI_AT_W, p'A p in
+// product_sums[0]: the product adds it up.
+
+#define MBI_CG_R 4
+#define MBI_CG_P 5
+#define MBI_CG_Z 6 // MBI_PRE_APART only
+
+#define MBI_CG_RZ 0     // scalars: r'z
+#define MBI_CG_RZ_OLD 1 // of the iteration before
+#define MBI_CG_ALPHA 2
+
+// r = b - A x, and where z needs no step of its own p = z.
+MBS_NOTHING_BEFORE(cg_start)
+MBS_ELEMENT(cg_start) {
+  const double r = MBS_LOAD(MBI_AT_W);
+  (void)c;
+  MBS_STORE(MBI_CG_R, r);
+  if (v->pre != MBI_PRE_APART) {
+    const double z = v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * r : r;
+    MBS_STORE(MBI_CG_P, z);
+    sums[0] += r * z;
+  }
+}
+MBS_AFTER(cg_start) {
+  (void)c;
+  m->state.scalar[MBI_CG_RZ] = sums[0];
+  mbi_solve_restart(m);
+}
+MBS_STEP(cg_start, 1, 0, MBS_ALWAYS)
+
+// p = z, behind z = M^-1 r.
+MBS_NOTHING_BEFORE(cg_direct)
+MBS_ELEMENT(cg_direct) {
+  const double z = MBS_LOAD(MBI_CG_Z);
+  (void)c;
+  MBS_STORE(MBI_CG_P, z);
+  sums[0] += MBS_LOAD(MBI_CG_R) * z;
+}
+MBS_AFTER(cg_direct) {
+  (void)c;
+  m->state.scalar[MBI_CG_RZ] = sums[0];
+}
+MBS_STEP(cg_direct, 1, 0, MBS_RUNNING)
+
+// r -= alpha A p, ||r||^2 and, where z needs no step of its own, r'z
+MBS_BEFORE(cg_descend) {
+  const double rz = c->scalar[MBI_CG_RZ], pq = c->product_sums[0];
+  if (!(rz > 0)) {
+    return mbi_solve_broken(c, MBI_WHY_PRECONDITIONER, rz);
+  }
+  if (!(pq > 0)) {
+    return mbi_solve_broken(c, MBI_WHY_CURVATURE, pq);
+  }
+  c->scalar[MBI_CG_ALPHA] = rz / pq;
+  return 0;
+}
+MBS_ELEMENT(cg_descend) {
+  const double updated = MBS_LOAD(MBI_CG_R) - c->scalar[MBI_CG_ALPHA] * MBS_LOAD(MBI_AT_W);
+  const double r = (double)(MBS_VECTOR)updated;
+  MBS_STORE(MBI_CG_R, r);
+  sums[0] += r * r;
+  sums[1] += v->pre == MBI_PRE_DIAGONAL ? r * r * MBS_LOAD(MBI_AT_INVERSE) : r * r;
+}
+MBS_AFTER(cg_descend) {
+  double *scalar = m->state.scalar;
+  scalar[MBI_CG_ALPHA] = c->scalar[MBI_CG_ALPHA];
+  scalar[MBI_CG_RZ_OLD] = c->scalar[MBI_CG_RZ];
+  scalar[MBI_CG_RZ] = sums[1];
+  mbi_solve_count(m, sums[0]);
+}
+MBS_STEP(cg_descend, 2, 0, MBS_RUNNING)
+
+// r'z, behind z = M^-1 r
+MBS_NOTHING_BEFORE(cg_correct)
+MBS_ELEMENT(cg_correct) {
+  (void)c;
+  sums[0] += MBS_LOAD(MBI_CG_R) * MBS_LOAD(MBI_CG_Z);
+}
+MBS_AFTER(cg_correct) {
+  (void)c;
+  m->state.scalar[MBI_CG_RZ] = sums[0];
+}
+MBS_STEP(cg_correct, 1, 0, MBS_LATE)
+
+// x += alpha p, p = z + beta p
+MBS_NOTHING_BEFORE(cg_advance)
+MBS_ELEMENT(cg_advance) {
+  const double beta = c->scalar[MBI_CG_RZ] / c->scalar[MBI_CG_RZ_OLD];
+  const double p = MBS_LOAD(MBI_CG_P);
+  const double z = v->pre == MBI_PRE_APART      ? MBS_LOAD(MBI_CG_Z)
+                   : v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * MBS_LOAD(MBI_CG_R)
+                                                : MBS_LOAD(MBI_CG_R);
+  (void)sums;
+  MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + c->scalar[MBI_CG_ALPHA] * p);
+  MBS_STORE(MBI_CG_P, z + beta * p);
+}
+MBS_NOTHING_AFTER(cg_advance)
+MBS_STEP(cg_advance, 0, 0, MBS_LATE)
+
+// BiCGSTAB with a preconditioner on the right: van der Vorst, "Bi-CGSTAB: A Fast and Smoothly
+// Converging Variant of Bi-CG" (1992); Saad, "Iterative Methods for Sparse Linear Systems", 2nd
+// ed. (2003), section 7.4.2. v = A p^ and shadow'v, t = A s^ (in
+// MBI_AT_W), t's and ||t||^2 come from products, the sums in product_sums. s takes the place of
+// r between the two products; without a preconditioner p^ = M^-1 p and s^ = M^-1 s are p and s
+// themselves.
+
+#define MBI_BICG_R 4
+#define MBI_BICG_P 5
+#define MBI_BICG_V 6
+#define MBI_BICG_SHADOW 7
+#define MBI_BICG_P_HAT 8
+#define MBI_BICG_S_HAT 9
+
+#define MBI_BICG_RHO 0 // scalars: shadow'r
+#define MBI_BICG_ALPHA 1
+#define MBI_BICG_BETA 2
+#define MBI_BICG_OMEGA 3
+#define MBI_BICG_SS 4       // ||s||^2
+#define MBI_BICG_SHADOW_2 5 // ||shadow||^2
+
+// r = shadow = p = b - A x
+MBS_NOTHING_BEFORE(bicgstab_start)
+MBS_ELEMENT(bicgstab_start) {
+  const double r = MBS_LOAD(MBI_AT_W);
+  (void)c;
+  MBS_STORE(MBI_BICG_R, r);
+  MBS_STORE(MBI_BICG_SHADOW, r);
+  MBS_STORE(MBI_BICG_P, r);
+  if (v->pre == MBI_PRE_DIAGONAL) {
+    MBS_STORE(MBI_BICG_P_HAT, MBS_LOAD(MBI_AT_INVERSE) * r);
+  }
+  sums[0] += r * r;
+}
+MBS_AFTER(bicgstab_start) {
+  (void)c;
+  m->state.scalar[MBI_BICG_RHO] = sums[0];
+  m->state.scalar[MBI_BICG_SHADOW_2] = sums[0];
+  mbi_solve_restart(m);
+}
+MBS_STEP(bicgstab_start, 1, 0, MBS_ALWAYS)
+
+// s = r - alpha v
+MBS_BEFORE(bicgstab_half) {
+  const double sigma = c->product_sums[0], alpha = c->scalar[MBI_BICG_RHO] / sigma;
+  if (sigma == 0 || !(alpha - alpha == 0)) {
+    return mbi_solve_broken(c, MBI_WHY_SHADOW, sigma);
+  }
+  c->scalar[MBI_BICG_ALPHA] = alpha;
+  return 0;
+}
+MBS_ELEMENT(bicgstab_half) {
+  const double exact = MBS_LOAD(MBI_BICG_R) - c->scalar[MBI_BICG_ALPHA] * MBS_LOAD(MBI_BICG_V);
+  const double s = (double)(MBS_VECTOR)exact;
+  MBS_STORE(MBI_BICG_R, s);
+  if (v->pre == MBI_PRE_DIAGONAL) {
+    MBS_STORE(MBI_BICG_S_HAT, MBS_LOAD(MBI_AT_INVERSE) * s);
+  }
+  sums[0] += s * s;
+}
+MBS_AFTER(bicgstab_half) {
+  m->state.scalar[MBI_BICG_ALPHA] = c->scalar[MBI_BICG_ALPHA];
+  m->state.scalar[MBI_BICG_SS] = sums[0];
+}
+MBS_STEP(bicgstab_half, 1, 0, MBS_RUNNING)
+
+// x += alpha p^ + omega s^, r = s - omega t, ||r||^2 and shadow'r. Where A s is zero, omega is.
+MBS_BEFORE(bicgstab_update) {
+  const double ts = c->product_sums[0], tt = c->product_sums[1];
+  c->scalar[MBI_BICG_OMEGA] = tt > 0 ? ts / tt : tt;
+  return 0;
+}
+MBS_ELEMENT(bicgstab_update) {
+  const double alpha = c->scalar[MBI_BICG_ALPHA], omega = c->scalar[MBI_BICG_OMEGA];
+  const double s = MBS_LOAD(MBI_BICG_R);
+  const double s_hat = v->pre == MBI_PRE_NONE ? s : MBS_LOAD(MBI_BICG_S_HAT);
+  const double p_hat = v->pre == MBI_PRE_NONE ? MBS_LOAD(MBI_BICG_P) : MBS_LOAD(MBI_BICG_P_HAT);
+  const double exact = s - omega * MBS_LOAD(MBI_AT_W);
+  const double r = (double)(MBS_VECTOR)exact;
+  MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + (alpha * p_hat + omega * s_hat));
+  MBS_STORE(MBI_BICG_R, r);
+  sums[0] += r * r;
+  sums[1] += r * MBS_LOAD(MBI_BICG_SHADOW);
+}
+MBS_AFTER(bicgstab_update) {
+  mbi_solve_state *s = &m->state;
+  const double rho = s->scalar[MBI_BICG_RHO], alpha = s->scalar[MBI_BICG_ALPHA];
+  const double omega = c->scalar[MBI_BICG_OMEGA];
+  s->scalar[MBI_BICG_OMEGA] = omega;
+  s->scalar[MBI_BICG_BETA] = sums[1] / rho * (alpha / omega);
+  s->scalar[MBI_BICG_RHO] = sums[1];
+  mbi_solve_count(m, sums[0]);
+  if (s->stop == MBI_SOLVE_RUNNING) { // and could not go on with what is only rounding errors
+    const double ts = sqrt(s->product_sums[1]) * sqrt(s->scalar[MBI_BICG_SS]);
+    const double sr = sqrt(sums[0]) * sqrt(s->scalar[MBI_BICG_SHADOW_2]);
+    if (!(MBS_SIZE(s->product_sums[0]) > s->epsilon * ts)) {
+      s->why = MBI_WHY_OMEGA;
+      s->value = omega;
+      s->stop = MBI_SOLVE_BREAKDOWN;
+    } else if (!(MBS_SIZE(sums[1]) > s->epsilon * sr)) {
+      s->why = MBI_WHY_SHADOW;
+      s->value = sums[1];
+      s->stop = MBI_SOLVE_BREAKDOWN;
+    }
+  }
+}
+MBS_STEP(bicgstab_update, 2, 0, MBS_RUNNING)
+
+// p = r + beta (p - omega v)
+MBS_NOTHING_BEFORE(bicgstab_direct)
+MBS_ELEMENT(bicgstab_direct) {
+  const double last = MBS_LOAD(MBI_BICG_P) - c->scalar[MBI_BICG_OMEGA] * MBS_LOAD(MBI_BICG_V);
+  const double p = MBS_LOAD(MBI_BICG_R) + c->scalar[MBI_BICG_BETA] * last;
+  (void)sums;
+  MBS_STORE(MBI_BICG_P, p);
+  if (v->pre == MBI_PRE_DIAGONAL) {
+    MBS_STORE(MBI_BICG_P_HAT, MBS_LOAD(MBI_AT_INVERSE) * p);
+  }
+}
+MBS_NOTHING_AFTER(bicgstab_direct)
+MBS_STEP(bicgstab_direct, 0, 0, MBS_LATE)
+
+// Steps with as many sums as the solver comes to need, taken in groups of rows' products, so
+// that a thread holds MBI_WIDE_GROUP sums at most. How they are written:
+//   MBS_WIDE_COUNT(name)    how many sums
+//   MBS_WIDE_ELEMENT(name)  does row i for the sums first, first + 1, ...: adds to sums[0],
+//   ...;
+//                           called with first = 0, MBI_WIDE_GROUP, ... by the same thread
+//   MBS_WIDE_AFTER(name)    takes the complete sums into the state
+//   MBS_WIDE_STEP(name)     which is not taken once a stop is set
+
+// Vector `at` of a basis, at row i.
+#define MBS_BASIS(slot, k) (MBS_AT(slot)[(MBS_INDEX)(k)*v->stride + i])
+
+// Arnoldi's process: Saad, Schultz, "GMRES: A Generalized Minimal Residual Algorithm for
+// Solving Nonsymmetric Linear Systems" (1986); Saad, "Iterative Methods for Sparse Linear
+// Systems", 2nd ed. (2003), algorithms 6.9 and 9.5. Classical Gram-Schmidt twice, in three
+// passes over the basis: the second pass subtracts what the first has found and finds what is
+// left, the third, which makes the new vector, subtracts that too. w = A u lies in MBI_AT_W.
+// solve/arnoldi.cuh has the scalar part.
+
+// v_0 = w / ||w||, where w = b - A x
+MBS_BEFORE(arnoldi_start) {
+  c->scalar[MBI_ARNOLDI_Q] = c->ww > 0 ? 1 / sqrt(c->ww) : c->ww;
+  return 0;
+}
+MBS_ELEMENT(arnoldi_start) {
+  const double first = c->scalar[MBI_ARNOLDI_Q] * MBS_LOAD(MBI_AT_W);
+  MBS_BASIS(MBI_ARNOLDI_V, 0) = (MBS_VECTOR)first;
+  MBS_STORE(MBI_ARNOLDI_U,
+            v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * first : first);
+  sums[0] += first * first;
+}
+MBS_AFTER(arnoldi_start) {
+  mbi_solve_state *s = &m->state;
+  (void)sums;
+  if (s->iterations == 0) {
+    s->scalar[MBI_GMRES_RESTARTS] = 0;
+  }
+  s->scalar[MBI_GMRES_STALLS] = 0;
+  mbi_arnoldi_begin(s, sqrt(c->ww));
+  mbi_solve_restart(m);
+}
+MBS_STEP(arnoldi_start, 1, 0, MBS_ALWAYS)
+
+// h_k = v_k'w and ||w||^2
+MBS_WIDE_COUNT(arnoldi_project) {
+  return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;
+}
+MBS_WIDE_ELEMENT(arnoldi_project) {
+  const int size = (int)c->scalar[MBI_ARNOLDI_SIZE];
+  const double w = MBS_LOAD(MBI_AT_W);
+  int k;
+  if (first == 0 && v->pre == MBI_PRE_APART) {
+    MBS_BASIS(MBI_ARNOLDI_ZS, size - 1) = MBS_AT(MBI_ARNOLDI_Z)[i];
+  }
+  for (k = 0; k < MBI_WIDE_GROUP; k++) {
+    if (first + k < size) {
+      sums[k] += (double)MBS_BASIS(MBI_ARNOLDI_V, first + k) * w;
+    } else if (first + k == size) {
+      sums[k] += w * w;
+    }
+  }
+}
+MBS_WIDE_AFTER(arnoldi_project) {
+  const int size = (int)m->state.scalar[MBI_ARNOLDI_SIZE];
+  int k;
+  for (k = 0; k < size; k++) {
+    mbi_small(v, MBI_SMALL_FIRST)[k] = sums[k];
+  }
+  m->state.scalar[MBI_ARNOLDI_WW] = sums[size];
+}
+MBS_WIDE_STEP(arnoldi_project)
+
+// w -= sum of h_k v_k; what v_k'w still is, and ||w||^2
+MBS_WIDE_COUNT(arnoldi_again) {
+  return (int)c->scalar[MBI_ARNOLDI_SIZE] + 1;
+}
+MBS_WIDE_ELEMENT(arnoldi_again) {
+  const int size = (int)c->scalar[MBI_ARNOLDI_SIZE];
+  double w = MBS_LOAD(MBI_AT_W);
+  int k;
+  if (first == 0) {
+    const double *h = mbi_small(v, MBI_SMALL_FIRST);
+    for (k = 0; k < size; k++) {
+      w -= h[k] * (double)MBS_BASIS(MBI_ARNOLDI_V, k);
+    }
+    MBS_STORE(MBI_AT_W, w);
+    w = MBS_LOAD(MBI_AT_W);
+  }
+  for (k = 0; k < MBI_WIDE_GROUP; k++) {
+    if (first + k < size) {
+      sums[k] += (double)MBS_BASIS(MBI_ARNOLDI_V, first + k) * w;
+    } else if (first + k == size) {
+      sums[k] += w * w;
+    }
+  }
+}
+MBS_WIDE_AFTER(arnoldi_again) {
+  if (v->lanczos) {
+    mbi_lanczos_count(m, v, sums);
+  } else {
+    mbi_gmres_count(m, v, sums);
+  }
+}
+MBS_WIDE_STEP(arnoldi_again)
+
+// The new vector; where a cycle ends, x += M^-1 V y.
+MBS_NOTHING_BEFORE(arnoldi_extend)
+MBS_ELEMENT(arnoldi_extend) {
+  const int width = (int)c->scalar[MBI_ARNOLDI_WIDTH];
+  const int close = c->scalar[MBI_ARNOLDI_CLOSE] != 0;
+  const double *combine = mbi_small(v, MBI_SMALL_COMBINE);
+  double made = c->scalar[MBI_ARNOLDI_Q] * MBS_LOAD(MBI_AT_W);
+  int k;
+  (void)sums;
+  if (close) {
+    const double *y = mbi_small(v, MBI_SMALL_Y);
+    const int from = v->pre == MBI_PRE_APART ? MBI_ARNOLDI_ZS : MBI_ARNOLDI_V;
+    double change = 0;
+    for (k = 0; k < width; k++) {
+      change += y[k] * (double)MBS_BASIS(from, k);
+    }
+    change = v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * change : change;
+    MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + change);
+  }
+  for (k = 0; k < width; k++) {
+    made += combine[k] * (double)MBS_BASIS(MBI_ARNOLDI_V, k);
+  }
+  MBS_BASIS(MBI_ARNOLDI_V, close ? 0 : width) = (MBS_VECTOR)made;
+  MBS_STORE(MBI_ARNOLDI_U, v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * made : made);
+}
+MBS_NOTHING_AFTER(arnoldi_extend)
+MBS_STEP(arnoldi_extend, 0, 0, MBS_LATE)
+
+// Eigenpairs. Lanczos takes its basis from solve/arnoldi_steps.cuh and rotates it: Wu, Simon,
+// "Thick-Restart Lanczos Method for Large Symmetric Eigenvalue Problems" (2000). The power
+// method: Saad, "Numerical Methods for Large Eigenvalue Problems", 2nd ed. (2011), section 4.1.
+
+// The first vectors become sums of all by the rows of S; the last one follows behind them.
+MBS_NOTHING_BEFORE(eigen_rotate)
+MBS_ELEMENT(eigen_rotate) {
+  const int from = (int)c->scalar[MBI_EIGEN_FROM], to = (int)c->scalar[MBI_EIGEN_TO];
+  const double *s = (const double *)v->at[MBI_EIGEN_S];
+  int k, q;
+  (void)sums;
+  for (q = 0; q < to; q++) {
+    double made = 0;
+    for (k = 0; k < from; k++) {
+      made += s[q * v->basis + k] * (double)MBS_BASIS(MBI_ARNOLDI_V, k);
+    }
+    MBS_BASIS(MBI_EIGEN_KEEP, q) = (MBS_VECTOR)made;
+  }
+  for (q = 0; q < to; q++) {
+    MBS_BASIS(MBI_ARNOLDI_V, q) = MBS_BASIS(MBI_EIGEN_KEEP, q);
+  }
+  if (c->scalar[MBI_EIGEN_NEXT] != 0) {
+    MBS_BASIS(MBI_ARNOLDI_V, to) = MBS_BASIS(MBI_ARNOLDI_V, from);
+  }
+}
+MBS_NOTHING_AFTER(eigen_rotate)
+MBS_STEP(eigen_rotate, 0, 0, MBS_ALWAYS)
+
+// ||w - value v||^2, ||v||^2 and v'w of one pair after the other, where w = A v; to the ring.
+MBS_NOTHING_BEFORE(eigen_check)
+MBS_ELEMENT(eigen_check) {
+  const int at = (int)c->scalar[MBI_EIGEN_CHECK];
+  const double value = ((const double *)v->at[MBI_EIGEN_S])[at], w = MBS_LOAD(MBI_AT_W);
+  const double x = (double)MBS_BASIS(MBI_ARNOLDI_V, at), r = w - value * x;
+  sums[0] += r * r;
+  sums[1] += x * x;
+  sums[2] += x * w;
+}
+MBS_AFTER(eigen_check) {
+  const int at = (int)c->scalar[MBI_EIGEN_CHECK];
+  m->ring[3 * at] = sums[0];
+  m->ring[3 * at + 1] = sums[1];
+  m->ring[3 * at + 2] = sums[2];
+  m->state.scalar[MBI_EIGEN_CHECK] += 1;
+}
+MBS_STEP(eigen_check, 3, 0, MBS_ALWAYS)
+
+// u'w and ||w||, where w = A u
+MBS_NOTHING_BEFORE(power_measure)
+MBS_ELEMENT(power_measure) {
+  const double w = MBS_LOAD(MBI_AT_W);
+  (void)c;
+  sums[0] += MBS_LOAD(MBI_ARNOLDI_U) * w;
+  sums[1] += w * w;
+}
+MBS_AFTER(power_measure) {
+  mbi_solve_state *s = &m->state;
+  (void)c;
+  s->scalar[MBI_POWER_VALUE] = sums[0];
+  s->scalar[MBI_POWER_LENGTH] = sqrt(sums[1]);
+  s->goal = s->tolerance * s->tolerance * sums[0] * sums[0];
+}
+MBS_STEP(power_measure, 2, 0, MBS_RUNNING)
+
+// ||w - value u||^2, and u = w / ||w||
+MBS_BEFORE(power_turn) {
+  const double length = c->scalar[MBI_POWER_LENGTH];
+  return length > 0 && length - length == 0 ? 0 : mbi_solve_broken(c, MBI_WHY_ZERO, length);
+}
+MBS_ELEMENT(power_turn) {
+  const double w = MBS_LOAD(MBI_AT_W);
+  const double r = w - c->scalar[MBI_POWER_VALUE] * MBS_LOAD(MBI_ARNOLDI_U);
+  sums[0] += r * r;
+  MBS_STORE(MBI_ARNOLDI_U, w / c->scalar[MBI_POWER_LENGTH]);
+}
+MBS_AFTER(power_turn) {
+  (void)c;
+  mbi_solve_count(m, sums[0]);
+}
+MBS_STEP(power_turn, 1, 0, MBS_RUNNING)
+
+// Iterative refinement: Wilkinson, "Rounding Errors in Algebraic Processes" (1963). Residuals
+// are taken in the solver's type, corrections found by a solver in f32, whose vectors these
+// are.
+
+#define MBI_REFINE_B 4
+#define MBI_REFINE_X 5
+
+// b' = (b - A x) / ||b - A x||, so that f32 has room for it
+MBS_BEFORE(refine_down) {
+  c->scalar[0] = sqrt(c->ww);
+  return 0;
+}
+MBS_ELEMENT(refine_down) {
+  (void)sums;
+  ((float *)v->at[MBI_REFINE_B])[i] = (float)(MBS_LOAD(MBI_AT_W) / c->scalar[0]);
+}
+MBS_NOTHING_AFTER(refine_down)
+MBS_STEP(refine_down, 0, 0, MBS_ALWAYS)
+
+// x += ||b - A x|| x'
+MBS_BEFORE(refine_up) {
+  c->scalar[0] = sqrt(c->ww);
+  return 0;
+}
+MBS_ELEMENT(refine_up) {
+  (void)sums;
+  MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) +
+                          c->scalar[0] * (double)((const float *)v->at[MBI_REFINE_X])[i]);
+}
+MBS_NOTHING_AFTER(refine_up)
+MBS_STEP(refine_up, 0, 0, MBS_ALWAYS)
+
+#undef MBS_VECTOR
+#undef MBS_NAME
+
+static int64_t mbi_step_chunks(int64_t n) {
+  return (n + MBI_SOLVE_CHUNK - 1) / MBI_SOLVE_CHUNK;
+}
+
+/* The sums of all chunks, in their order. */
+static void mbi_step_total(const mbi_step_code *code, const double *partials, int64_t chunks,
+                           double *sums) {
+  int64_t chunk;
+  int k;
+  for (chunk = 0; chunk < chunks; chunk++) {
+    for (k = 0; k < code->adds + code->maxes; k++) {
+      const double part = partials[(size_t)chunk * MBI_SOLVE_SUMS + (size_t)k];
+      sums[k] = k < code->adds ? sums[k] + part : part > sums[k] ? part : sums[k];
+    }
+  }
+}
+
+/* What mbk_step of solve/step.cuh does. */
+static void mbi_step_run(merbit_context *context, const mbi_step_code *code,
+                         const mbi_solve_vectors *v, int64_t n, mbi_solve_memory *memory,
+                         double *partials) {
+  mbi_solve_state *state = &memory->state, scalars = memory->state;
+  double sums[MBI_SOLVE_SUMS] = {0};
+  mbi_step_call call;
+  int wrong;
+  if (code->when == MBI_STEP_RUNNING && state->stop != MBI_SOLVE_RUNNING) {
+    state->closed = 1;
+    return;
+  }
+  if (code->wide != NULL) {
+    mbi_wide_run(context, code->wide, v, n, memory, partials);
+    return;
+  }
+  if (code->when == MBI_STEP_LATE && state->closed) {
+    return;
+  }
+  wrong = code->before(&scalars);
+  if (wrong != 0) {
+    state->why = scalars.why;
+    state->value = scalars.value;
+    state->closed = 1;
+    state->stop = wrong;
+    return;
+  }
+  call.v = v;
+  call.scalars = &scalars;
+  call.partials = partials;
+  call.n = n;
+  mbi_parallel(context, (int)mbi_step_chunks(n), code->chunk, &call);
+  if (code->adds + code->maxes > 0) {
+    mbi_step_total(code, partials, mbi_step_chunks(n), sums);
+    code->after(memory, &scalars, sums);
+  }
+}
+
+/* ==== >>solve/space.c  solvers: memory on either side ===================================== */
+/* Memory of a solver on its side: vectors, scalars, copies. On CUDA all calls need an entered
+ * context, addresses are those of the GPU, and what is enqueued goes to solver->gpu.stream. */
+
+static int mbi_solve_on_gpu(const merbit_solver *solver) {
+  return solver->side == MERBIT_SIDE_CUDA;
+}
+
+static merbit_status mbi_solve_allocate(merbit_solver *solver, int64_t count, size_t size,
+                                        const char *what, void **memory) {
+  merbit_context *context = solver->context;
+  mbi_devptr address = 0;
+  merbit_status status;
+  *memory = NULL;
+  if (mbi_solve_on_gpu(solver)) {
+    status = mbi_device_allocate(context, (uint64_t)count * size, what, &address);
+    *memory = mbi_device_pointer(address);
+  } else {
+    status = mbi_allocate_array(context, count, size, what, memory);
+  }
+  solver->bytes += status == MERBIT_OK ? (uint64_t)count * size : 0;
+  return status;
+}
+
+static void mbi_solve_free(merbit_solver *solver, void *memory) {
+  if (mbi_solve_on_gpu(solver)) {
+    mbi_device_release(solver->context, mbi_device_address(memory));
+  } else {
+    mbi_release(solver->context, memory);
+  }
+}
+
+static merbit_status mbi_solve_zero(merbit_solver *solver, void *memory, size_t bytes) {
+  if (mbi_solve_on_gpu(solver)) {
+    return mbi_device_zero(solver->context, mbi_device_address(memory), bytes,
+                           solver->gpu.stream);
+  }
+  memset(memory, 0, bytes);
+  return MERBIT_OK;
+}
+
+/* Of n elements of the solver's type. */
+static size_t mbi_solve_bytes(const merbit_solver *solver) {
+  return (size_t)solver->n * mbi_type_size(solver->type);
+}
+
+/* From host memory to the solver's side, complete on return. */
+static merbit_status mbi_solve_upload(merbit_solver *solver, void *target, const void *source,
+                                      size_t bytes) {
+  if (mbi_solve_on_gpu(solver)) {
+    return mbi_device_upload(solver->context, mbi_device_address(target), source, bytes);
+  }
+  memcpy(target, source, bytes);
+  return MERBIT_OK;
+}
+
+/* And back, behind all that was enqueued. */
+static merbit_status mbi_solve_download(merbit_solver *solver, void *target, const void *source,
+                                        size_t bytes) {
+  if (mbi_solve_on_gpu(solver)) {
+    return mbi_device_download(solver->context, target, mbi_device_address(source), bytes);
+  }
+  memcpy(target, source, bytes);
+  return MERBIT_OK;
+}
+
+/* Whether the caller's vectors lie in host memory. */
+static int mbi_solve_host_vectors(const merbit_solver *solver) {
+  return !mbi_solve_on_gpu(solver) || solver->desc.vector_memory == MERBIT_MEMORY_HOST;
+}
+
+/* A vector of the caller's into one of the solver's, in the plan's order. MBI_AT_W is scratch.
+ */
+static merbit_status mbi_solve_take(merbit_solver *solver, int slot, const void *source) {
+  void *target = solver->v.at[slot], *stage = target;
+  merbit_status status = MERBIT_OK;
+  if (mbi_solve_host_vectors(solver)) {
+    stage = solver->plan->reorder.order != NULL ? solver->v.at[MBI_AT_W] : target;
+    status = mbi_solve_upload(solver, stage, source, mbi_solve_bytes(solver));
+    source = stage;
+  }
+  return status == MERBIT_OK && source != target
+             ? merbit_plan_reorder(solver->plan, source, target, solver->gpu.stream)
+             : status;
+}
+
+/* And back; complete on return. */
+static merbit_status mbi_solve_give(merbit_solver *solver, int slot, void *target) {
+  const int host = mbi_solve_host_vectors(solver);
+  const void *source = solver->v.at[slot];
+  merbit_status status = MERBIT_OK;
+  if (!host || solver->plan->reorder.order != NULL) {
+    void *stage = host ? solver->v.at[MBI_AT_W] : target;
+    status = merbit_plan_restore(solver->plan, source, stage, solver->gpu.stream);
+    source = stage;
+  }
+  if (status == MERBIT_OK && host) {
+    return mbi_solve_download(solver, target, source, mbi_solve_bytes(solver));
+  }
+  return status == MERBIT_OK ? mbi_device_synchronize(solver->context, solver->gpu.stream)
+                             : status;
+}
+
+static int mbi_solve_blocks(const merbit_solver *solver) {
+  const int64_t blocks = (solver->n + MBI_STEP_THREADS - 1) / MBI_STEP_THREADS;
+  return blocks < MBI_STEP_GRID ? (int)blocks : MBI_STEP_GRID;
+}
+
+/* Where the method and the preconditioner want a vector. */
+static merbit_status mbi_solve_allocate_vectors(merbit_solver *solver) {
+  const size_t size = mbi_type_size(solver->type);
+  merbit_status status = MERBIT_OK;
+  int slot;
+  for (slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {
+    solver->alias[slot] = slot <= MBI_AT_W ? MBI_SOLVE_OWN : MBI_SOLVE_NONE;
+  }
+  if (solver->v.block > 0) {
+    solver->alias[MBI_AT_INVERSE] = MBI_SOLVE_OWN;
+  }
+  solver->method->layout(solver);
+  for (slot = 0; slot < MBI_SOLVE_VECTORS && status == MERBIT_OK; slot++) {
+    const int64_t width = slot == MBI_AT_INVERSE ? solver->v.block : 1;
+    if (solver->alias[slot] == MBI_SOLVE_OWN && solver->bytes_at[slot] > 0) {
+      status = mbi_solve_allocate(solver, solver->bytes_at[slot], 1, "vectors of a solver",
+                                  &solver->v.at[slot]);
+    } else if (solver->alias[slot] == MBI_SOLVE_OWN) {
+      status = mbi_solve_allocate(solver, solver->n * width, size, "a vector of a solver",
+                                  &solver->v.at[slot]);
+    } else if (solver->alias[slot] >= 0) {
+      solver->v.at[slot] = solver->v.at[solver->alias[slot]];
+    }
+  }
+  return status;
+}
+
+/* After a failure mbi_solve_release_memory cleans up. */
+static merbit_status mbi_solve_allocate_memory(merbit_solver *solver) {
+  const int64_t parts =
+      mbi_solve_on_gpu(solver) ? mbi_solve_blocks(solver) : mbi_step_chunks(solver->n);
+  int64_t most;
+  void *memory = NULL;
+  merbit_status status = mbi_solve_allocate_vectors(solver);
+  most = solver->v.basis + 1 > MBI_SOLVE_SUMS ? solver->v.basis + 1 : MBI_SOLVE_SUMS;
+  if (status == MERBIT_OK) {
+    status = mbi_solve_allocate(solver, 1, sizeof *solver->memory, "the scalars of a solver",
+                                &memory);
+    solver->memory = (mbi_solve_memory *)memory;
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_solve_zero(solver, memory, sizeof *solver->memory);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_solve_allocate(solver, parts + 1, (size_t)most * sizeof(double), "partial sums",
+                                &memory);
+    solver->partials = (double *)memory;
+  }
+  return status;
+}
+
+static void mbi_solve_release_memory(merbit_solver *solver) {
+  int slot;
+  for (slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {
+    if (solver->alias[slot] == MBI_SOLVE_OWN) {
+      mbi_solve_free(solver, solver->v.at[slot]);
+    }
+    solver->v.at[slot] = NULL;
+  }
+  mbi_solve_free(solver, solver->memory);
+  mbi_solve_free(solver, solver->partials);
+  solver->memory = NULL;
+  solver->partials = NULL;
+  solver->bytes = 0;
+}
+
+/* ==== >>solve/matrix.c  solvers: norm and diagonal of a matrix ============================ */
+/* What a solver wants to know of A beside products: its norm, and for preconditioners the
+ * blocks along its diagonal (JACOBI: of one row each), inverted. */
+
+typedef struct mbi_examine {
+  const merbit_view *csr; /* host */
+  double *blocks;         /* row by row, each as wide as a block; NULL: not wanted */
+  double *norms;          /* of each task's rows */
+  int width, tasks;
+} mbi_examine;
+
+static double mbi_examine_value(const merbit_view *csr, int64_t k) {
+  return csr->values == NULL                ? 1.0
+         : mbi_view_type(csr) == MERBIT_F32 ? (double)((const float *)csr->values)[k]
+                                            : ((const double *)csr->values)[k];
+}
+
+static void mbi_examine_rows(void *argument, int task) {
+  const mbi_examine *e = (const mbi_examine *)argument;
+  const merbit_view *csr = e->csr;
+  const int64_t first = mbi_share(csr->rows, e->tasks, task);
+  const int64_t last = mbi_share(csr->rows, e->tasks, task + 1);
+  double most = 0;
+  int64_t row, k;
+  for (row = first; row < last; row++) {
+    const int64_t end = mbi_index_at(csr->row_ptr, csr->offset_type, row + 1) - csr->base;
+    const int64_t block = e->width > 0 ? row - row % e->width : 0;
+    double *entries = e->blocks != NULL ? e->blocks + row * e->width : NULL;
+    double sum = 0;
+    int j;
+    for (j = 0; j < e->width; j++) {
+      entries[j] = 0;
+    }
+    for (k = mbi_index_at(csr->row_ptr, csr->offset_type, row) - csr->base; k < end; k++) {
+      const double value = mbi_examine_value(csr, k);
+      sum += fabs(value);
+      if (entries != NULL) {
+        const int64_t at = mbi_index_at(csr->col_ind, csr->index_type, k) - csr->base - block;
+        if (at >= 0 && at < e->width) {
+          entries[at] += value;
+        }
+      }
+    }
+    most = sum > most ? sum : most;
+  }
+  e->norms[task] = most;
+}
+
+/* A host CSR: the view itself, or a copy, to be destroyed. */
+static merbit_status mbi_examine_csr(merbit_context *context, const merbit_view *view,
+                                     merbit_matrix **copy, merbit_view *csr) {
+  merbit_status status = MERBIT_OK;
+  *copy = NULL;
+  *csr = *view;
+  if (view->format != MERBIT_CSR || view->memory == MERBIT_MEMORY_DEVICE ||
+      mbi_view_is_half(view)) {
+    status = merbit_matrix_create(context, view, copy);
+    *csr = status == MERBIT_OK ? (*copy)->view : *csr;
+  }
+  return status;
+}
+
+/* The norm of A, and the blocks where they are not NULL. The arrays of `csr` are sound. */
+static merbit_status mbi_examine_run(merbit_solver *solver, const merbit_view *csr,
+                                     double *blocks) {
+  mbi_examine e;
+  void *norms = NULL;
+  merbit_status status;
+  int task;
+  e.csr = csr;
+  e.blocks = blocks;
+  e.width = blocks != NULL ? solver->v.block : 0;
+  e.tasks = mbi_share_tasks(solver->context, csr->nnz + csr->rows);
+  status = mbi_allocate_array(solver->context, e.tasks, sizeof(double), "norms of parts of A",
+                              &norms);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  e.norms = (double *)norms;
+  mbi_parallel(solver->context, e.tasks, mbi_examine_rows, &e);
+  solver->norm = 0;
+  for (task = 0; task < e.tasks; task++) {
+    solver->norm = e.norms[task] > solver->norm ? e.norms[task] : solver->norm;
+  }
+  mbi_release(solver->context, norms);
+  return MERBIT_OK;
+}
+
+/* ---- Inverses ---------------------------------------------------------------------------- */
+
+typedef struct mbi_invert {
+  const merbit_solver *solver;
+  const double *blocks;
+  void *inverse; /* in the solver's type, column by column: see MBI_AT_INVERSE */
+  int64_t bad;   /* the first row of a block without an inverse, or -1 */
+  int tasks;
+} mbi_invert;
+
+static void mbi_invert_swap(double *a, double *b, int count) {
+  int j;
+  for (j = 0; j < count; j++) {
+    const double kept = a[j];
+    a[j] = b[j];
+    b[j] = kept;
+  }
+}
+
+/* By Gauss and Jordan with pivots from the column: `a` of size x size, `stride` to a row,
+ * becomes the unit matrix and `b` its inverse. 0 where it has none. */
+static int mbi_invert_block(double *a, double *b, int size, int stride) {
+  int i, j, k;
+  for (i = 0; i < size; i++) {
+    for (j = 0; j < size; j++) {
+      b[i * stride + j] = i == j;
+    }
+  }
+  for (k = 0; k < size; k++) {
+    int pivot = k;
+    double scale;
+    for (i = k + 1; i < size; i++) {
+      pivot = fabs(a[i * stride + k]) > fabs(a[pivot * stride + k]) ? i : pivot;
+    }
+    scale = 1 / a[pivot * stride + k];
+    if (!(scale - scale == 0) || scale == 0) {
+      return 0;
+    }
+    mbi_invert_swap(a + k * stride, a + pivot * stride, size);
+    mbi_invert_swap(b + k * stride, b + pivot * stride, size);
+    for (j = 0; j < size; j++) {
+      a[k * stride + j] *= scale;
+      b[k * stride + j] *= scale;
+    }
+    for (i = 0; i < size; i++) {
+      const double factor = a[i * stride + k];
+      for (j = 0; j < size && i != k && factor != 0; j++) {
+        a[i * stride + j] -= factor * a[k * stride + j];
+        b[i * stride + j] -= factor * b[k * stride + j];
+      }
+    }
+  }
+  return 1;
+}
+
+static void mbi_invert_store(const mbi_invert *t, int64_t first, const double *b, int size) {
+  const int64_t n = t->solver->n;
+  const int width = t->solver->v.block;
+  int i, j;
+  for (i = 0; i < size; i++) {
+    for (j = 0; j < size; j++) {
+      const double value = b[i * width + j];
+      if (t->solver->type == MERBIT_F32) {
+        ((float *)t->inverse)[j * n + first + i] = (float)value;
+      } else {
+        ((double *)t->inverse)[j * n + first + i] = value;
+      }
+    }
+  }
+}
+
+static void mbi_invert_task(void *argument, int task) {
+  mbi_invert *t = (mbi_invert *)argument;
+  const int width = t->solver->v.block;
+  const int64_t n = t->solver->n, blocks = mbi_block_count(n, width);
+  double a[MBI_SOLVE_BLOCK_MOST * MBI_SOLVE_BLOCK_MOST];
+  double b[MBI_SOLVE_BLOCK_MOST * MBI_SOLVE_BLOCK_MOST];
+  int64_t block;
+  for (block = mbi_share(blocks, t->tasks, task); block < mbi_share(blocks, t->tasks, task + 1);
+       block++) {
+    const int64_t first = block * width;
+    const int size = (int)(n - first < width ? n - first : width);
+    memcpy(a, t->blocks + first * width, (size_t)size * (size_t)width * sizeof(double));
+    if (!mbi_invert_block(a, b, size, width)) {
+      mbi_mutex_lock(&t->solver->context->lock);
+      t->bad = t->bad < 0 || first < t->bad ? first : t->bad;
+      mbi_mutex_unlock(&t->solver->context->lock);
+      return;
+    }
+    mbi_invert_store(t, first, b, size);
+  }
+}
+
+static merbit_status mbi_examine_refuse(const merbit_solver *solver, int64_t row,
+                                        double value) {
+  return mbi_fail(solver->context, MERBIT_INVALID_MATRIX,
+                  "A(%" PRId64 ", %" PRId64
+                  "), counted from 0, is %g: MERBIT_PRECONDITIONER_JACOBI divides by the "
+                  "diagonal; take another preconditioner, or none",
+                  row, row, value);
+}
+
+/* To `inverse`, which is zero. */
+static merbit_status mbi_examine_invert(merbit_solver *solver, const double *blocks,
+                                        void *inverse) {
+  const int width = solver->v.block;
+  mbi_invert t;
+  t.solver = solver;
+  t.blocks = blocks;
+  t.inverse = inverse;
+  t.bad = -1;
+  t.tasks = mbi_share_tasks(solver->context, solver->n * width);
+  mbi_parallel(solver->context, t.tasks, mbi_invert_task, &t);
+  if (t.bad >= 0 && width == 1) {
+    return mbi_examine_refuse(solver, t.bad, blocks[t.bad]);
+  }
+  if (t.bad >= 0) {
+    return mbi_fail(solver->context, MERBIT_INVALID_MATRIX,
+                    "the block of A from row %" PRId64
+                    " on, counted from 0, of %d rows, has no inverse; take another "
+                    "solver_desc.block_size or preconditioner",
+                    t.bad, width);
+  }
+  return MERBIT_OK;
+}
+
+/* ==== >>solve/run.c  solvers: steps and products on either side =========================== */
+/* Steps, products and preconditioners of a solver: enqueued on the GPU, done at once on the
+ * CPU.
+ */
+
+/* `index` in the method's table of steps. */
+static merbit_status mbi_solve_step(merbit_solver *solver, int index) {
+  const mbi_step *step = &solver->method->steps[index];
+  int64_t n = solver->n;
+  void *arguments[4];
+  if (!mbi_solve_on_gpu(solver)) {
+    mbi_step_run(solver->context, step->code[solver->type == MERBIT_F32], &solver->v, n,
+                 solver->memory, solver->partials);
+    return MERBIT_OK;
+  }
+  arguments[0] = &solver->v;
+  arguments[1] = &n;
+  arguments[2] = &solver->memory;
+  arguments[3] = &solver->partials;
+  return mbi_device_launch_early(solver->context, solver->gpu.kernels[index], step->kernel,
+                                 mbi_solve_blocks(solver), MBI_STEP_THREADS, MBI_STEP_SHARED,
+                                 solver->gpu.stream, arguments);
+}
+
+/* The vector at `to` = A times the one at `from`, whatever the state. */
+static merbit_status mbi_solve_product(merbit_solver *solver, int from, int to) {
+  const void *vectors[1];
+  vectors[0] = solver->v.at[from];
+  return solver->method->sums == 0
+             ? merbit_spmv(solver->plan, NULL, NULL, solver->v.at[from], NULL, solver->v.at[to],
+                           solver->gpu.stream)
+             : mbi_spmv_epilogue(solver->plan, NULL, solver->v.at[from], solver->v.at[to],
+                                 vectors, NULL, NULL, NULL, solver->gpu.stream);
+}
+
+/* The same in an iteration, unless the solver has stopped; the sums of method->sums, v being
+ * the vector at `with` and u the one at `from`, go to state.product_sums. A product whose
+ * kernels do not take an epilogue computes on: what it writes is not looked at. */
+static merbit_status mbi_solve_product_sums(merbit_solver *solver, int from, int to, int with) {
+  mbi_solve_state *state = &solver->memory->state;
+  const int skips = !mbi_solve_on_gpu(solver) || mbi_epilogue_fused(solver->plan);
+  const void *vectors[1];
+  vectors[0] = solver->v.at[with];
+  return mbi_spmv_epilogue(solver->plan, NULL, solver->v.at[from], solver->v.at[to], vectors,
+                           NULL, state->product_sums, skips ? &state->stop : NULL,
+                           solver->gpu.stream);
+}
+
+/* mbi_solve_open on the solver's side: `how` is a MBI_OPEN, `span` iterations may follow. */
+static merbit_status mbi_solve_prepare_batch(merbit_solver *solver, int how, int span) {
+  double tolerance = solver->desc.tolerance;
+  double epsilon = solver->type == MERBIT_F32 ? FLT_EPSILON : DBL_EPSILON;
+  int cap = solver->desc.max_iterations;
+  void *arguments[7];
+  if (!mbi_solve_on_gpu(solver)) {
+    mbi_solve_open(solver->memory, how, span, cap, tolerance, solver->shrink, epsilon);
+    return MERBIT_OK;
+  }
+  arguments[0] = &solver->memory;
+  arguments[1] = &how;
+  arguments[2] = &span;
+  arguments[3] = &cap;
+  arguments[4] = &tolerance;
+  arguments[5] = &solver->shrink;
+  arguments[6] = &epsilon;
+  return mbi_device_launch(solver->context, solver->gpu.open, "mbk_solve_open", 1, 1, 0,
+                           solver->gpu.stream, arguments);
+}
+
+/* b - A x into MBI_AT_W and what a look wants to know; `x_zero`: A x need not be computed. */
+static merbit_status mbi_solve_residual(merbit_solver *solver, int x_zero) {
+  const merbit_status status =
+      x_zero ? mbi_solve_zero(solver, solver->v.at[MBI_AT_W], mbi_solve_bytes(solver))
+             : mbi_solve_product(solver, MBI_AT_X, MBI_AT_W);
+  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_STEP_LOOK) : status;
+}
+
+/* ---- The GPU's program ------------------------------------------------------------------- */
+
+static void mbi_solve_preamble(merbit_type type, mbi_preamble *preamble) {
+  memset(preamble, 0, sizeof *preamble);
+  mbi_preamble_define(preamble, "MBK_VECTOR", type == MERBIT_F32 ? "float" : "double");
+}
+
+static merbit_status mbi_solve_specialise(merbit_solver *solver) {
+  merbit_context *context = solver->context;
+  const mbi_solve_method *method = solver->method;
+  mbi_preamble preamble;
+  merbit_status status;
+  int i;
+  mbi_solve_preamble(solver->type, &preamble);
+  status = mbi_program_create(context, method->file, &preamble, &solver->gpu.program);
+  for (i = 0; i < method->step_count && status == MERBIT_OK; i++) {
+    status = mbi_program_kernel(context, &solver->gpu.program, method->steps[i].kernel,
+                                &solver->gpu.kernels[i]);
+  }
+  return status == MERBIT_OK ? mbi_program_kernel(context, &solver->gpu.program,
+                                                  "mbk_solve_open", &solver->gpu.open)
+                             : status;
+}
+
+/* ==== >>solve/gmres.c  solvers: GMRES ===================================================== */
+/* GMRES as a method of the engine: solve/arnoldi.cuh. An iteration is one more vector of the
+ * basis; cycles begin anew on the side that computes, without a product. */
+#define MBI_GMRES_RESTART 30     /* where the caller says nothing */
+#define MBI_GMRES_RESTART_MOST 512 /* for scalars of a cycle are computed by one thread */
+#define MBI_BASIS_ALIGNED 32     /* elements from one vector of a basis to the next */
+
+static const mbi_step mbi_gmres_steps[] = {
+    {"mbk_solve_look", {&mbi_solve_look_code_f64, &mbi_solve_look_code_f32}},
+    {"mbk_solve_blocks", {&mbi_solve_blocks_code_f64, &mbi_solve_blocks_code_f32}},
+    {"mbk_arnoldi_start", {&mbi_arnoldi_start_code_f64, &mbi_arnoldi_start_code_f32}},
+    {"mbk_arnoldi_project", {&mbi_arnoldi_project_code_f64, &mbi_arnoldi_project_code_f32}},
+    {"mbk_arnoldi_again", {&mbi_arnoldi_again_code_f64, &mbi_arnoldi_again_code_f32}},
+    {"mbk_arnoldi_extend", {&mbi_arnoldi_extend_code_f64, &mbi_arnoldi_extend_code_f32}},
+};
+enum {
+  MBI_SOLVE_LOOK_IN_GMRES = 0,
+  MBI_SOLVE_BLOCKS_IN_GMRES,
+  MBI_ARNOLDI_START_IN_GMRES,
+  MBI_ARNOLDI_PROJECT_IN_GMRES,
+  MBI_ARNOLDI_AGAIN_IN_GMRES,
+  MBI_ARNOLDI_EXTEND_IN_GMRES
+};
+
+static merbit_status mbi_solve_apply(merbit_solver *solver, int r, int z);
+
+/* A basis of `columns` + 1 vectors and what its scalars need. */
+static void mbi_arnoldi_layout(merbit_solver *solver, int columns) {
+  const int apart = solver->v.pre == MBI_PRE_APART;
+  const int64_t stride =
+      (solver->n + MBI_BASIS_ALIGNED - 1) / MBI_BASIS_ALIGNED * MBI_BASIS_ALIGNED;
+  const int64_t bytes = stride * (int64_t)mbi_type_size(solver->type);
+  solver->v.basis = columns;
+  solver->v.stride = stride;
+  solver->bytes_at[MBI_ARNOLDI_V] = bytes * (columns + 1);
+  solver->bytes_at[MBI_ARNOLDI_ZS] = bytes * columns;
+  solver->bytes_at[MBI_ARNOLDI_SMALL] =
+      (int64_t)sizeof(double) * (MBI_SMALL_COLUMN + columns) * (columns + 1);
+  solver->alias[MBI_ARNOLDI_V] = MBI_SOLVE_OWN;
+  solver->alias[MBI_ARNOLDI_U] = MBI_SOLVE_OWN;
+  solver->alias[MBI_ARNOLDI_SMALL] = MBI_SOLVE_OWN;
+  solver->alias[MBI_ARNOLDI_Z] = apart ? MBI_SOLVE_OWN : MBI_SOLVE_NONE;
+  solver->alias[MBI_ARNOLDI_ZS] = apart ? MBI_SOLVE_OWN : MBI_SOLVE_NONE;
+}
+
+static void mbi_gmres_layout(merbit_solver *solver) {
+  const int wanted = solver->desc.restart > 0 ? solver->desc.restart : MBI_GMRES_RESTART;
+  mbi_arnoldi_layout(solver, solver->n < wanted && solver->n > 0 ? (int)solver->n : wanted);
+}
+
+static merbit_status mbi_gmres_start(merbit_solver *solver) {
+  return mbi_solve_step(solver, MBI_ARNOLDI_START_IN_GMRES);
+}
+
+static merbit_status mbi_gmres_iterate(merbit_solver *solver) {
+  const int apart = solver->v.pre == MBI_PRE_APART;
+  merbit_status status =
+      apart ? mbi_solve_apply(solver, MBI_ARNOLDI_U, MBI_ARNOLDI_Z) : MERBIT_OK;
+  if (status == MERBIT_OK) {
+    status = mbi_solve_product(solver, apart ? MBI_ARNOLDI_Z : MBI_ARNOLDI_U, MBI_AT_W);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_solve_step(solver, MBI_ARNOLDI_PROJECT_IN_GMRES);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_solve_step(solver, MBI_ARNOLDI_AGAIN_IN_GMRES);
+  }
+  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_ARNOLDI_EXTEND_IN_GMRES) : status;
+}
+
+static merbit_status mbi_gmres_check(merbit_context *context, const merbit_solver_desc *desc) {
+  if (desc->restart < 0 || desc->restart > MBI_GMRES_RESTART_MOST) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "solver_desc.restart is %d; use up to %d iterations, for each of which a "
+                    "vector is kept, or 0 for %d",
+                    desc->restart, MBI_GMRES_RESTART_MOST, MBI_GMRES_RESTART);
+  }
+  return MERBIT_OK;
+}
+
+/* Of its cycles, in this solve. */
+static int mbi_gmres_restarts(const merbit_solver *solver, const mbi_solve_state *state) {
+  return solver->desc.method == MERBIT_SOLVER_GMRES ? (int)state->scalar[MBI_GMRES_RESTARTS] : 0;
+}
+
+static int mbi_gmres_ended(const mbi_solve_state *state) {
+  return state->why == MBI_WHY_SINGULAR || state->why == MBI_WHY_STALLED;
+}
+
+static void mbi_gmres_tell(const mbi_solve_state *state, char *text, size_t size) {
+  if (state->why == MBI_WHY_SINGULAR) {
+    (void)snprintf(text, size,
+                   "A maps the %d vectors of iteration %d's basis into their own span, and no "
+                   "combination of them solves the system: the matrix is singular",
+                   (int)state->value, state->iterations);
+  } else {
+    (void)snprintf(text, size,
+                   "||r|| did not fall in the last %d cycles of %d iterations: raise "
+                   "solver_desc.restart, or take a preconditioner",
+                   MBI_GMRES_PATIENCE, (int)state->value);
+  }
+}
+
+/* ==== >>solve/methods.c  solvers: the methods ============================================= */
+/* The methods of solving: which steps and products make a start and an iteration. */
+
+/* z = M^-1 r between steps: only for MBI_PRE_APART. */
+static merbit_status mbi_solve_apply(merbit_solver *solver, int r, int z) {
+  const merbit_solver_desc *desc = &solver->desc;
+  if (desc->preconditioner != MERBIT_PRECONDITIONER_CALLBACK) {
+    solver->v.from = r;
+    solver->v.to = z;
+    return mbi_solve_step(solver, MBI_STEP_BLOCKS);
+  }
+  return desc->apply(desc->apply_user, solver->v.at[r], solver->v.at[z], solver->n,
+                     solver->gpu.stream) == 0
+             ? MERBIT_OK
+             : mbi_fail(solver->context, MERBIT_CANCELLED,
+                        "solver_desc.apply, the preconditioner, asked to stop");
+}
+
+static int mbi_solve_apart(const merbit_solver *solver) {
+  return solver->v.pre == MBI_PRE_APART;
+}
+
+/* ---- CG ---------------------------------------------------------------------------------- */
+
+static const mbi_step mbi_cg_steps[] = {
+    {"mbk_solve_look", {&mbi_solve_look_code_f64, &mbi_solve_look_code_f32}},
+    {"mbk_solve_blocks", {&mbi_solve_blocks_code_f64, &mbi_solve_blocks_code_f32}},
+    {"mbk_cg_start", {&mbi_cg_start_code_f64, &mbi_cg_start_code_f32}},
+    {"mbk_cg_direct", {&mbi_cg_direct_code_f64, &mbi_cg_direct_code_f32}},
+    {"mbk_cg_descend", {&mbi_cg_descend_code_f64, &mbi_cg_descend_code_f32}},
+    {"mbk_cg_correct", {&mbi_cg_correct_code_f64, &mbi_cg_correct_code_f32}},
+    {"mbk_cg_advance", {&mbi_cg_advance_code_f64, &mbi_cg_advance_code_f32}},
+};
+enum {
+  MBI_SOLVE_LOOK_IN_CG = 0,
+  MBI_SOLVE_BLOCKS_IN_CG,
+  MBI_CG_START_IN_CG,
+  MBI_CG_DIRECT_IN_CG,
+  MBI_CG_DESCEND_IN_CG,
+  MBI_CG_CORRECT_IN_CG,
+  MBI_CG_ADVANCE_IN_CG
+};
+
+static void mbi_cg_layout(merbit_solver *solver) {
+  solver->alias[MBI_CG_R] = MBI_SOLVE_OWN;
+  solver->alias[MBI_CG_P] = MBI_SOLVE_OWN;
+  solver->alias[MBI_CG_Z] = mbi_solve_apart(solver) ? MBI_SOLVE_OWN : MBI_SOLVE_NONE;
+}
+
+static merbit_status mbi_cg_start(merbit_solver *solver) {
+  merbit_status status = mbi_solve_step(solver, MBI_CG_START_IN_CG);
+  if (status == MERBIT_OK && mbi_solve_apart(solver)) {
+    status = mbi_solve_apply(solver, MBI_CG_R, MBI_CG_Z);
+    if (status == MERBIT_OK) {
+      status = mbi_solve_step(solver, MBI_CG_DIRECT_IN_CG);
+    }
+  }
+  return status;
+}
+
+static merbit_status mbi_cg_iterate(merbit_solver *solver) {
+  merbit_status status = mbi_solve_product_sums(solver, MBI_CG_P, MBI_AT_W, MBI_CG_P);
+  if (status == MERBIT_OK) {
+    status = mbi_solve_step(solver, MBI_CG_DESCEND_IN_CG);
+  }
+  if (status == MERBIT_OK && mbi_solve_apart(solver)) {
+    status = mbi_solve_apply(solver, MBI_CG_R, MBI_CG_Z);
+    if (status == MERBIT_OK) {
+      status = mbi_solve_step(solver, MBI_CG_CORRECT_IN_CG);
+    }
+  }
+  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_CG_ADVANCE_IN_CG) : status;
+}
+
+/* ---- BiCGSTAB ---------------------------------------------------------------------------- */
+
+static const mbi_step mbi_bicgstab_steps[] = {
+    {"mbk_solve_look", {&mbi_solve_look_code_f64, &mbi_solve_look_code_f32}},
+    {"mbk_solve_blocks", {&mbi_solve_blocks_code_f64, &mbi_solve_blocks_code_f32}},
+    {"mbk_bicgstab_start", {&mbi_bicgstab_start_code_f64, &mbi_bicgstab_start_code_f32}},
+    {"mbk_bicgstab_half", {&mbi_bicgstab_half_code_f64, &mbi_bicgstab_half_code_f32}},
+    {"mbk_bicgstab_update", {&mbi_bicgstab_update_code_f64, &mbi_bicgstab_update_code_f32}},
+    {"mbk_bicgstab_direct", {&mbi_bicgstab_direct_code_f64, &mbi_bicgstab_direct_code_f32}},
+};
+enum {
+  MBI_SOLVE_LOOK_IN_BICGSTAB = 0,
+  MBI_SOLVE_BLOCKS_IN_BICGSTAB,
+  MBI_BICGSTAB_START_IN_BICGSTAB,
+  MBI_BICGSTAB_HALF_IN_BICGSTAB,
+  MBI_BICGSTAB_UPDATE_IN_BICGSTAB,
+  MBI_BICGSTAB_DIRECT_IN_BICGSTAB
+};
+
+static void mbi_bicgstab_layout(merbit_solver *solver) {
+  const int plain = solver->v.pre == MBI_PRE_NONE;
+  int slot;
+  for (slot = MBI_BICG_R; slot <= MBI_BICG_SHADOW; slot++) {
+    solver->alias[slot] = MBI_SOLVE_OWN;
+  }
+  solver->alias[MBI_BICG_P_HAT] = plain ? MBI_BICG_P : MBI_SOLVE_OWN;
+  solver->alias[MBI_BICG_S_HAT] = plain ? MBI_BICG_R : MBI_SOLVE_OWN;
+}
+
+static merbit_status mbi_bicgstab_start(merbit_solver *solver) {
+  return mbi_solve_step(solver, MBI_BICGSTAB_START_IN_BICGSTAB);
+}
+
+/* A M^-1 `from`, where M^-1 `from` is in `hat`, and its product with `with`. */
+static merbit_status mbi_bicgstab_multiply(merbit_solver *solver, int from, int hat, int to,
+                                           int with) {
+  merbit_status status = MERBIT_OK;
+  if (mbi_solve_apart(solver)) {
+    status = mbi_solve_apply(solver, from, hat);
+  }
+  return status == MERBIT_OK ? mbi_solve_product_sums(solver, hat, to, with) : status;
+}
+
+static merbit_status mbi_bicgstab_iterate(merbit_solver *solver) {
+  merbit_status status = mbi_bicgstab_multiply(solver, MBI_BICG_P, MBI_BICG_P_HAT, MBI_BICG_V,
+                                               MBI_BICG_SHADOW);
+  if (status == MERBIT_OK) {
+    status = mbi_solve_step(solver, MBI_BICGSTAB_HALF_IN_BICGSTAB);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_bicgstab_multiply(solver, MBI_BICG_R, MBI_BICG_S_HAT, MBI_AT_W, MBI_BICG_R);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_solve_step(solver, MBI_BICGSTAB_UPDATE_IN_BICGSTAB);
+  }
+  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_BICGSTAB_DIRECT_IN_BICGSTAB) : status;
+}
+
+/* ---- Refinement -------------------------------------------------------------------------- */
+
+static const mbi_step mbi_refine_steps[] = {
+    {"mbk_solve_look", {&mbi_solve_look_code_f64, &mbi_solve_look_code_f32}},
+    {"mbk_solve_blocks", {&mbi_solve_blocks_code_f64, &mbi_solve_blocks_code_f32}},
+    {"mbk_refine_down", {&mbi_refine_down_code_f64, &mbi_refine_down_code_f32}},
+    {"mbk_refine_up", {&mbi_refine_up_code_f64, &mbi_refine_up_code_f32}},
+};
+enum {
+  MBI_SOLVE_LOOK_IN_REFINE = 0,
+  MBI_SOLVE_BLOCKS_IN_REFINE,
+  MBI_REFINE_DOWN_IN_REFINE,
+  MBI_REFINE_UP_IN_REFINE
+};
+
+/* Its vectors are those of the solver of corrections: solve/refine.c. */
+static void mbi_refine_layout(merbit_solver *solver);
+
+/* By merbit_solver_method; NULL: none. */
+static const mbi_solve_method *mbi_solve_method_of(merbit_solver_method method) {
+  static const mbi_solve_method cg = {"CG",
+                                      "solve/cg.cu",
+                                      mbi_cg_steps,
+                                      (int)(sizeof mbi_cg_steps / sizeof mbi_cg_steps[0]),
+                                      1,
+                                      0,
+                                      mbi_cg_layout,
+                                      mbi_cg_start,
+                                      mbi_cg_iterate};
+  static const mbi_solve_method bicgstab = {
+      "BiCGSTAB",
+      "solve/bicgstab.cu",
+      mbi_bicgstab_steps,
+      (int)(sizeof mbi_bicgstab_steps / sizeof mbi_bicgstab_steps[0]),
+      2,
+      10,
+      mbi_bicgstab_layout,
+      mbi_bicgstab_start,
+      mbi_bicgstab_iterate};
+  static const mbi_solve_method gmres = {
+      "GMRES",
+      "solve/arnoldi.cu",
+      mbi_gmres_steps,
+      (int)(sizeof mbi_gmres_steps / sizeof mbi_gmres_steps[0]),
+      0,
+      0,
+      mbi_gmres_layout,
+      mbi_gmres_start,
+      mbi_gmres_iterate};
+  switch (method) {
+  case MERBIT_SOLVER_CG:
+    return &cg;
+  case MERBIT_SOLVER_BICGSTAB:
+    return &bicgstab;
+  case MERBIT_SOLVER_GMRES:
+    return &gmres;
+  default:
+    return NULL;
+  }
+}
+
+/* What is between corrections in f32: it has no iterations of its own. */
+static const mbi_solve_method *mbi_refine_method(void) {
+  static const mbi_solve_method refine = {
+      "refinement",
+      "solve/refine.cu",
+      mbi_refine_steps,
+      (int)(sizeof mbi_refine_steps / sizeof mbi_refine_steps[0]),
+      0,
+      0,
+      mbi_refine_layout,
+      NULL,
+      NULL};
+  return &refine;
+}
+
+/* ==== >>solve/batch.c  solvers: recorded iterations ======================================= */
+/* Iterations recorded once, as a CUDA graph, and replayed: launches then cost what the GPU
+ * needs for them, not what the host does. With conditional nodes (CUDA 12.4) the loop itself
+ * runs on the GPU, until the solver stops or the host wants to look; else the host launches as
+ * many graphs as it likes to have iterations. Where a driver does neither, single launches do.
+ */
+#define MBI_BATCH_LOOP 4   /* iterations recorded for a loop on the GPU */
+#define MBI_BATCH_PLAIN 10 /* and for a graph that the host launches again and again */
+#define MBI_CUDA_DRIVER_LOOPS 12040
+#define MBI_CAPTURE_RELAXED 2 /* CUstreamCaptureMode: other threads may do as they like */
+#define MBI_GRAPH_NODE_CONDITIONAL 13 /* CUgraphNodeType */
+#define MBI_GRAPH_WHILE 1             /* CUgraphConditionalNodeType */
+#define MBI_GRAPH_ASSIGN_DEFAULT                                                               \
+  1 /* CU_GRAPH_COND_ASSIGN_DEFAULT: at each launch of the graph */
+
+/* A stream of its own, which waits for the default stream and the other way round. The default
+ * one, where that fails: then nothing is recorded. */
+static void mbi_batch_stream(merbit_solver *solver) {
+  const mbi_driver *driver = &solver->context->device.driver;
+  void *stream = NULL;
+  if (driver->stream_create != NULL && driver->stream_destroy != NULL) {
+    const mbi_curesult result = driver->stream_create(&stream, 0);
+    (void)mbi_device_bury(solver->context, result);
+    solver->gpu.stream = result == 0 ? stream : NULL;
+  }
+}
+
+static int mbi_batch_can_record(const mbi_driver *driver) {
+  return driver->stream_begin_capture != NULL && driver->stream_end_capture != NULL &&
+         driver->graph_instantiate != NULL && driver->graph_launch != NULL &&
+         driver->graph_destroy != NULL && driver->graph_exec_destroy != NULL;
+}
+
+static int mbi_batch_can_loop(const mbi_device *device) {
+  const mbi_driver *driver = &device->driver;
+  return device->driver_version >= MBI_CUDA_DRIVER_LOOPS && driver->graph_create != NULL &&
+         driver->graph_add_node != NULL && driver->graph_conditional_create != NULL &&
+         driver->stream_begin_capture_to_graph != NULL;
+}
+
+/* The driver's answer, as a status without a sentence: there is another way. */
+static merbit_status mbi_batch_answer(merbit_solver *solver, mbi_curesult result) {
+  return result == 0                                ? MERBIT_OK
+         : mbi_device_bury(solver->context, result) ? MERBIT_DEVICE_LOST
+                                                    : MERBIT_DEVICE_ERROR;
+}
+
+/* What is enqueued between these two goes to a graph. */
+static merbit_status mbi_batch_record(merbit_solver *solver, int iterations,
+                                      void *loop_handle) {
+  merbit_status status = MERBIT_OK;
+  int i;
+  for (i = 0; i < iterations && status == MERBIT_OK; i++) {
+    status = solver->method->iterate(solver);
+  }
+  if (status == MERBIT_OK && loop_handle != NULL) {
+    void *arguments[2];
+    arguments[0] = loop_handle;
+    arguments[1] = &solver->memory;
+    status = mbi_device_launch(solver->context, solver->gpu.loop, "mbk_solve_loop", 1, 1, 0,
+                               solver->gpu.stream, arguments);
+  }
+  if (status != MERBIT_OK) {
+    mbi_forgive(solver->context, solver->gpu.why, sizeof solver->gpu.why);
+  }
+  return status;
+}
+
+/* The loop as a graph that the caller destroys, after a failure too. */
+static merbit_status mbi_batch_make_loop(merbit_solver *solver, void **graph) {
+  merbit_context *context = solver->context;
+  const mbi_driver *driver = &context->device.driver;
+  mbi_preamble preamble;
+  mbi_graph_node node;
+  uint64_t handle = 0;
+  void *added = NULL, *body = NULL, *ended = NULL;
+  merbit_status status;
+  memset(&preamble, 0, sizeof preamble);
+  status = mbi_program_create(context, "solve/loop.cu", &preamble, &solver->gpu.loop_program);
+  if (status == MERBIT_OK) {
+    status = mbi_program_kernel(context, &solver->gpu.loop_program, "mbk_solve_loop",
+                                &solver->gpu.loop);
+  }
+  if (status != MERBIT_OK) {
+    if (status != MERBIT_OUT_OF_MEMORY) {
+      mbi_forgive(context, solver->gpu.why, sizeof solver->gpu.why);
+    }
+    return status;
+  }
+  status = mbi_batch_answer(solver, driver->graph_create(graph, 0));
+  if (status != MERBIT_OK) {
+    *graph = NULL;
+    return status;
+  }
+  status = mbi_batch_answer(
+      solver, driver->graph_conditional_create(&handle, *graph, context->device.cuda_context, 1,
+                                               MBI_GRAPH_ASSIGN_DEFAULT));
+  memset(&node, 0, sizeof node);
+  node.type = MBI_GRAPH_NODE_CONDITIONAL;
+  node.handle = handle;
+  node.kind = MBI_GRAPH_WHILE;
+  node.size = 1;
+  node.context = context->device.cuda_context;
+  if (status == MERBIT_OK) {
+    status =
+        mbi_batch_answer(solver, driver->graph_add_node(&added, *graph, NULL, NULL, 0, &node));
+  }
+  if (status == MERBIT_OK) {
+    body = node.graphs[0]; /* the driver's */
+    status = mbi_batch_answer(
+        solver, driver->stream_begin_capture_to_graph(solver->gpu.stream, body, NULL, NULL, 0,
+                                                      MBI_CAPTURE_RELAXED));
+  }
+  if (status == MERBIT_OK) {
+    merbit_status end;
+    status = mbi_batch_record(solver, MBI_BATCH_LOOP, &handle);
+    end = mbi_batch_answer(solver, driver->stream_end_capture(solver->gpu.stream, &ended));
+    status = status == MERBIT_OK ? end : status;
+  }
+  return status;
+}
+
+static merbit_status mbi_batch_make_plain(merbit_solver *solver, void **graph) {
+  const mbi_driver *driver = &solver->context->device.driver;
+  merbit_status end,
+      status = mbi_batch_answer(
+          solver, driver->stream_begin_capture(solver->gpu.stream, MBI_CAPTURE_RELAXED));
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  status = mbi_batch_record(solver, MBI_BATCH_PLAIN, NULL);
+  end = mbi_batch_answer(solver, driver->stream_end_capture(solver->gpu.stream, graph));
+  if (end != MERBIT_OK) {
+    *graph = NULL;
+  }
+  return status == MERBIT_OK ? end : status;
+}
+
+static merbit_status mbi_batch_make(merbit_solver *solver, int loop) {
+  const mbi_driver *driver = &solver->context->device.driver;
+  void *graph = NULL, *executable = NULL;
+  merbit_status status =
+      loop ? mbi_batch_make_loop(solver, &graph) : mbi_batch_make_plain(solver, &graph);
+  if (status == MERBIT_OK) {
+    status = mbi_batch_answer(solver, driver->graph_instantiate(&executable, graph, 0));
+    solver->gpu.graph = status == MERBIT_OK ? executable : NULL;
+  }
+  if (graph != NULL) {
+    (void)mbi_device_bury(solver->context, driver->graph_destroy(graph));
+  }
+  return status;
+}
+
+/* Record the method's iterations. Nothing recorded is no error, a dead device is. */
+static merbit_status mbi_batch_create(merbit_solver *solver) {
+  merbit_context *context = solver->context;
+  merbit_status status = MERBIT_NOT_SUPPORTED;
+  if (solver->gpu.stream == NULL || solver->inner != NULL ||
+      !mbi_batch_can_record(&context->device.driver) ||
+      solver->desc.preconditioner == MERBIT_PRECONDITIONER_CALLBACK) {
+    return MERBIT_OK;
+  }
+  status = mbi_device_synchronize(context, solver->gpu.stream);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  if (mbi_batch_can_loop(&context->device)) {
+    status = mbi_batch_make(solver, 1);
+    solver->gpu.loops = status == MERBIT_OK;
+  }
+  if (status == MERBIT_OUT_OF_MEMORY) { /* of the host: nothing will do */
+    return status;
+  }
+  if (!solver->gpu.loops && mbi_device_lost(context) == 0) {
+    status = mbi_batch_make(solver, 0);
+  }
+  if (status != MERBIT_OK && mbi_device_lost(context) == 0) {
+    mbi_log(context,
+            "a solver's iterations are launched one by one: they cannot be recorded%s%s",
+            solver->gpu.why[0] != '\0' ? ": " : "", solver->gpu.why);
+  }
+  return mbi_device_alive(context);
+}
+
+/* What was recorded; it holds the addresses of the plan's arrays, which new values may move. */
+static void mbi_batch_forget(merbit_solver *solver) {
+  merbit_context *context = solver->context;
+  if (solver->gpu.graph != NULL) {
+    (void)mbi_device_bury(context,
+                          context->device.driver.graph_exec_destroy(solver->gpu.graph));
+  }
+  solver->gpu.graph = NULL;
+  solver->gpu.loops = 0;
+  mbi_program_destroy(context, &solver->gpu.loop_program);
+  memset(&solver->gpu.loop_program, 0, sizeof solver->gpu.loop_program);
+}
+
+static void mbi_batch_destroy(merbit_solver *solver) {
+  merbit_context *context = solver->context;
+  const mbi_driver *driver = &context->device.driver;
+  mbi_batch_forget(solver);
+  if (solver->gpu.stream != NULL && solver->inner == NULL) {
+    (void)mbi_device_bury(context, driver->stream_destroy(solver->gpu.stream));
+  }
+}
+
+/* Enqueue iterations up to state.look, or until the solver stops; on the CPU take them. */
+static merbit_status mbi_batch_run(merbit_solver *solver, int span) {
+  merbit_context *context = solver->context;
+  const double start = mbi_seconds();
+  merbit_status status = MERBIT_OK;
+  int i;
+  if (mbi_solve_on_gpu(solver) && solver->gpu.graph != NULL) {
+    for (i = 0; i < span && status == MERBIT_OK; i += MBI_BATCH_PLAIN) {
+      status = mbi_device_check(
+          context, context->device.driver.graph_launch(solver->gpu.graph, solver->gpu.stream),
+          "cuGraphLaunch", "launching recorded iterations");
+      if (solver->gpu.loops) {
+        break;
+      }
+    }
+    return status;
+  }
+  for (i = 0; i < span && status == MERBIT_OK; i++) {
+    if (!mbi_solve_on_gpu(solver) && (solver->memory->state.stop != MBI_SOLVE_RUNNING ||
+                                      (i > 0 && mbi_seconds() - start > MBI_SOLVE_BATCH))) {
+      break;
+    }
+    status = solver->method->iterate(solver);
+  }
+  return status;
+}
+
+/* ==== >>solve/look.c  solvers: batches, looks, how they end =============================== */
+/* The loop of every solver: batches of iterations, and between them a look, at which the host
+ * learns how far it is, tells the caller, and decides how to go on. */
+#define MBI_SOLVE_SPAN                                                                         \
+  100 /* iterations of the first batch; of a loop that ends by itself twice that */
+#define MBI_SOLVE_LEAST 50 /* and of any */
+#define MBI_SOLVE_TIGHTENINGS 6
+
+static const mbi_solve_memory *mbi_solve_seen(const merbit_solver *solver) {
+  return mbi_solve_on_gpu(solver) ? &solver->seen : solver->memory;
+}
+
+/* ||r|| / ||b||, from squares. */
+static double mbi_solve_ratio(const mbi_solve_state *state, double square) {
+  return state->bb > 0 ? sqrt(square) / sqrt(state->bb) : 0;
+}
+
+static void mbi_solve_note_history(merbit_solver *solver) {
+  const mbi_solve_memory *seen = mbi_solve_seen(solver);
+  const int last = seen->state.iterations;
+  int k = solver->history_known + 1;
+  k = k > last - (MBI_SOLVE_RING - 1) ? k : last - (MBI_SOLVE_RING - 1);
+  for (; k <= last && k < solver->history_size; k++) {
+    solver->history[k] = mbi_solve_ratio(&seen->state, seen->ring[k % MBI_SOLVE_RING]);
+  }
+  solver->history_known = last;
+}
+
+/* On the GPU b - A x was enqueued behind the batch; on the CPU it is only wanted at an end. */
+static merbit_status mbi_solve_look(merbit_solver *solver) {
+  merbit_status status;
+  if (mbi_solve_on_gpu(solver)) {
+    status = mbi_solve_residual(solver, 0);
+    solver->synchronizations++;
+    if (status == MERBIT_OK) {
+      status = mbi_solve_download(solver, &solver->seen, solver->memory, sizeof solver->seen);
+    }
+  } else {
+    status = solver->memory->state.stop != MBI_SOLVE_RUNNING ? mbi_solve_residual(solver, 0)
+                                                             : MERBIT_OK;
+  }
+  if (status == MERBIT_OK) {
+    mbi_solve_note_history(solver);
+  }
+  return status;
+}
+
+/* Iterations for the next batch, after `done` in `seconds`. */
+static int mbi_solve_next_span(int done, double seconds) {
+  const int most = MBI_SOLVE_RING - MBI_BATCH_PLAIN; /* recorded ones overshoot */
+  const double span = seconds > 0 ? done * (MBI_SOLVE_BATCH / seconds) : most;
+  return span >= most ? most : span <= MBI_SOLVE_LEAST ? MBI_SOLVE_LEAST : (int)span;
+}
+
+/* The recurrence has come to its goal, but b - A x is not there. While the two residuals agree,
+ * a lower goal for the recurrence will do; else rounding errors are what is left of it, and it
+ * begins again from b - A x: for as long as that helps. */
+static int mbi_solve_not_there(merbit_solver *solver, const mbi_solve_state *state, int *how) {
+  const double wanted = solver->desc.tolerance * sqrt(state->bb), found = sqrt(state->ww);
+  if (state->ww <= 4 * state->rr && solver->tightenings < MBI_SOLVE_TIGHTENINGS) {
+    solver->tightenings++;
+    solver->shrink *= 0.9 * wanted / found;
+    *how = MBI_OPEN_TIGHTER;
+    return MBI_SOLVE_ON;
+  }
+  if (solver->restarts > 0 && state->ww > 0.25 * solver->worst) {
+    return MERBIT_STOP_STAGNATED;
+  }
+  *how = MBI_OPEN_BEGIN;
+  return MBI_SOLVE_ON;
+}
+
+/* A merbit_stop, or MBI_SOLVE_ON and in *how the MBI_OPEN by which it goes on; BEGIN means
+ * a restart here. */
+static int mbi_solve_decide(merbit_solver *solver, int *how) {
+  const mbi_solve_state *state = &mbi_solve_seen(solver)->state;
+  const int stop = state->stop;
+  const double goal = solver->desc.tolerance * solver->desc.tolerance * state->bb;
+  *how = MBI_OPEN_GO_ON;
+  if (stop == MBI_SOLVE_RUNNING) {
+    return MBI_SOLVE_ON;
+  }
+  if (!(state->bb - state->bb == 0) || (state->bb < DBL_MIN && state->b_most > 0)) {
+    return MERBIT_STOP_NOT_FINITE;
+  }
+  if (state->bb == 0 || state->ww <= goal) {
+    return MERBIT_STOP_CONVERGED;
+  }
+  if (stop == MBI_SOLVE_CANDIDATE && state->iterations < state->cap) {
+    return mbi_solve_not_there(solver, state, how);
+  }
+  if (stop == MBI_SOLVE_BREAKDOWN && state->ww - state->ww == 0 &&
+      solver->breakdowns < solver->method->restarts && state->iterations > solver->restarted) {
+    solver->breakdowns++;
+    *how = MBI_OPEN_BEGIN;
+    return MBI_SOLVE_ON;
+  }
+  return stop == MBI_SOLVE_CANDIDATE ? MERBIT_STOP_CAP : stop;
+}
+
+/* Enqueue what comes before the next batch. */
+static merbit_status mbi_solve_go_on(merbit_solver *solver, int how, int span) {
+  const mbi_solve_state *state = &mbi_solve_seen(solver)->state;
+  merbit_status status;
+  if (how != MBI_OPEN_BEGIN) {
+    return mbi_solve_prepare_batch(solver, how, span);
+  }
+  solver->restarts++;
+  solver->restarted = state->iterations;
+  solver->worst = state->ww;
+  solver->tightenings = 0;
+  solver->shrink = 1;
+  status = mbi_solve_prepare_batch(solver, MBI_OPEN_GO_ON, span);
+  return status == MERBIT_OK ? solver->method->start(solver) : status;
+}
+
+/* Before a solve. */
+static void mbi_solver_reset(merbit_solver *solver, double *history, int history_size) {
+  solver->history = history;
+  solver->history_size = history != NULL ? history_size : 0;
+  solver->history_known = -1;
+  solver->restarts = solver->synchronizations = 0;
+  solver->breakdowns = solver->tightenings = solver->restarted = 0;
+  solver->shrink = 1;
+  solver->worst = 0;
+  solver->started = mbi_seconds();
+}
+
+/* From the vectors in place to the end, the reason of which is in *stop. */
+static merbit_status mbi_solve_loop(merbit_solver *solver, int x_zero, int *stop) {
+  double before = mbi_seconds();
+  int span = solver->gpu.loops ? 2 * MBI_SOLVE_SPAN : MBI_SOLVE_SPAN, how;
+  merbit_status status;
+  *stop = MBI_SOLVE_ON;
+  status = mbi_solve_prepare_batch(solver, MBI_OPEN_BEGIN, span);
+  if (status == MERBIT_OK) {
+    status = mbi_solve_residual(solver, x_zero);
+  }
+  if (status == MERBIT_OK) {
+    status = solver->method->start(solver);
+  }
+  while (status == MERBIT_OK && *stop == MBI_SOLVE_ON) {
+    const int known = solver->history_known;
+    const mbi_solve_state *state;
+    double now;
+    status = mbi_batch_run(solver, span);
+    if (status == MERBIT_OK) {
+      status = mbi_solve_look(solver);
+    }
+    if (status != MERBIT_OK) {
+      break;
+    }
+    state = &mbi_solve_seen(solver)->state;
+    now = mbi_seconds();
+    span = mbi_solve_next_span(state->iterations - (known > 0 ? known : 0), now - before);
+    before = now;
+    *stop = mbi_solve_decide(solver, &how);
+    if (solver->desc.progress != NULL &&
+        solver->desc.progress(solver->desc.progress_user, state->iterations,
+                              mbi_solve_ratio(state, state->rr), now - solver->started) != 0 &&
+        *stop == MBI_SOLVE_ON) {
+      *stop = MERBIT_STOP_CANCELLED;
+    } else if (*stop == MBI_SOLVE_ON) {
+      status = mbi_solve_go_on(solver, how, span);
+    }
+  }
+  if (status == MERBIT_OK && *stop == MERBIT_STOP_CANCELLED && !mbi_solve_on_gpu(solver)) {
+    status = mbi_solve_residual(solver, 0);
+  }
+  return status;
+}
+
+/* ---- Why it ended, in words -------------------------------------------------------------- */
+
+static void mbi_solve_tell_breakdown(const mbi_solve_state *state, char *text, size_t size) {
+  const int at = state->iterations + 1;
+  switch (state->why) {
+  case MBI_WHY_CURVATURE:
+    (void)snprintf(text, size,
+                   "p'Ap = %.3g in iteration %d, which is not positive: the matrix is not "
+                   "symmetric positive definite; take MERBIT_SOLVER_BICGSTAB",
+                   state->value, at);
+    break;
+  case MBI_WHY_PRECONDITIONER:
+    (void)snprintf(
+        text, size,
+        "r'z = %.3g with the preconditioned residual z in iteration %d, which is not "
+        "positive: the preconditioner is not symmetric positive definite",
+        state->value, at);
+    break;
+  case MBI_WHY_SHADOW:
+    (void)snprintf(
+        text, size,
+        "the shadow residual became orthogonal (its product is %.3g) in iteration %d",
+        state->value, at);
+    break;
+  default:
+    (void)snprintf(text, size, "omega became %.3g in iteration %d: A s is orthogonal to s",
+                   state->value, at);
+    break;
+  }
+}
+
+static void mbi_solve_tell(const merbit_solver *solver, const merbit_solver_result *result,
+                           char *text, size_t size) {
+  const mbi_solve_state *state = &mbi_solve_seen(solver)->state;
+  char broken[240] = "";
+  if (mbi_gmres_ended(state) &&
+      (result->stop == MERBIT_STOP_STAGNATED || result->stop == MERBIT_STOP_BREAKDOWN)) {
+    mbi_gmres_tell(state, text, size);
+    return;
+  }
+  switch (result->stop) {
+  case MERBIT_STOP_CONVERGED:
+    if (state->b_most == 0) {
+      (void)snprintf(text, size, "b is zero, and so is x");
+      return;
+    }
+    (void)snprintf(text, size, "||b - A x|| / ||b|| = %.3g is at most the tolerance %.3g",
+                   result->residual, solver->desc.tolerance);
+    return;
+  case MERBIT_STOP_CAP:
+    (void)snprintf(text, size, "max_iterations = %d came before the tolerance %.3g",
+                   solver->desc.max_iterations, solver->desc.tolerance);
+    return;
+  case MERBIT_STOP_CANCELLED:
+    (void)snprintf(text, size, "the progress callback asked to stop after iteration %d",
+                   result->iterations);
+    return;
+  case MERBIT_STOP_STAGNATED:
+    (void)snprintf(text, size,
+                   "||b - A x|| / ||b|| stays at %.3g through %d restart%s: rounding errors in "
+                   "%s allow no more, or the matrix is singular",
+                   result->residual, result->restarts, result->restarts == 1 ? "" : "s",
+                   solver->type == MERBIT_F32 ? "f32" : "f64");
+    return;
+  case MERBIT_STOP_BREAKDOWN:
+    state = &mbi_solve_seen(solver->inner != NULL ? solver->inner : solver)->state;
+    mbi_solve_tell_breakdown(state, broken, sizeof broken);
+    (void)snprintf(text, size, "%s%s", broken,
+                   result->restarts > 0 ? "; restarts did not help" : "");
+    return;
+  default:
+    (void)snprintf(text, size,
+                   state->bb > 0 && state->bb < DBL_MIN
+                       ? "||b||^2 is too small for a double: scale b"
+                       : "a number overflowed or was not finite by iteration %d: look at A, b "
+                         "and the first x",
+                   result->iterations);
+    return;
+  }
+}
+
+/* ==== >>solve/refine.c  solvers: corrections in f32 ======================================= */
+/* Refinement: residuals in f64, corrections by a solver of the same method in f32, whose
+ * products and vectors move half the bytes. */
+#define MBI_REFINE_TOLERANCE                                                                   \
+  1e-4 /* of a correction: f32 gets there for all but wild matrices */
+
+/* The values of a host view in f32; *values stays NULL for a pattern. */
+static merbit_status mbi_refine_round(merbit_solver *solver, const void *values) {
+  const double *from = (const double *)values;
+  const int64_t count = mbi_view_values(&solver->view);
+  void *memory = solver->single_values;
+  merbit_status status = MERBIT_OK;
+  int64_t k;
+  if (values == NULL) {
+    return MERBIT_OK;
+  }
+  if (memory == NULL) {
+    status =
+        mbi_allocate_array(solver->context, count, sizeof(float), "values in f32", &memory);
+    solver->single_values = memory;
+  }
+  for (k = 0; k < count && status == MERBIT_OK; k++) {
+    ((float *)memory)[k] = (float)from[k];
+    if (fabs(from[k]) > FLT_MAX) {
+      return mbi_fail(solver->context, MERBIT_NOT_SUPPORTED,
+                      "values[%" PRId64 "] is %g, which f32 does not hold; use "
+                      "solver_desc.refine 0",
+                      k, from[k]);
+    }
+  }
+  return status;
+}
+
+/* The solver of corrections, on the side of `solver`. */
+static merbit_status mbi_refine_create(merbit_solver *solver) {
+  merbit_solver_desc desc = solver->desc;
+  merbit_view view = solver->view;
+  merbit_status status = mbi_refine_round(solver, view.values);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  view.value_type = MERBIT_F32;
+  view.values = solver->single_values;
+  desc.refine = 0;
+  desc.side = solver->side;
+  desc.reorder = -1;
+  desc.progress = NULL;
+  desc.tolerance = MBI_REFINE_TOLERANCE;
+  status = merbit_solver_create(solver->context, &view, &desc, &solver->inner);
+  if (status == MERBIT_OK) {
+    solver->gpu.stream = solver->inner->gpu.stream;
+  }
+  return status;
+}
+
+static void mbi_refine_layout(merbit_solver *solver) {
+  solver->v.at[MBI_REFINE_B] = solver->inner->v.at[MBI_AT_B];
+  solver->v.at[MBI_REFINE_X] = solver->inner->v.at[MBI_AT_X];
+}
+
+/* b - A x, and what the host wants to know of it. */
+static merbit_status mbi_refine_look(merbit_solver *solver, int x_zero) {
+  const merbit_status status = mbi_solve_residual(solver, x_zero);
+  if (status != MERBIT_OK || !mbi_solve_on_gpu(solver)) {
+    return status;
+  }
+  solver->synchronizations++;
+  return mbi_solve_download(solver, &solver->seen, solver->memory, sizeof solver->seen);
+}
+
+/* As mbi_solve_decide; `last`: ||b - A x||^2 before the last correction, or 0. */
+static int mbi_refine_decide(merbit_solver *solver, double last) {
+  const mbi_solve_state *state = &mbi_solve_seen(solver)->state;
+  const double goal = solver->desc.tolerance * solver->desc.tolerance * state->bb;
+  if (!(state->ww - state->ww == 0) || !(state->bb - state->bb == 0) ||
+      (state->bb < DBL_MIN && state->b_most > 0)) {
+    return MERBIT_STOP_NOT_FINITE;
+  }
+  if (state->bb == 0 || state->ww <= goal) {
+    return MERBIT_STOP_CONVERGED;
+  }
+  if (last > 0 && state->ww > 0.25 * last) {
+    return MERBIT_STOP_STAGNATED;
+  }
+  return solver->inner_iterations >= solver->desc.max_iterations ? MERBIT_STOP_CAP
+                                                                 : MBI_SOLVE_ON;
+}
+
+/* One correction of x; *stop where there can be none. */
+static merbit_status mbi_refine_correct(merbit_solver *solver, int *stop) {
+  merbit_solver *inner = solver->inner;
+  const mbi_solve_state *state = &mbi_solve_seen(solver)->state;
+  const double ratio = mbi_solve_ratio(state, state->ww);
+  const double left = 0.5 * solver->desc.tolerance / ratio;
+  const int first = solver->inner_iterations;
+  const int room = solver->history_size > first ? solver->history_size - first : 0;
+  int ended = MBI_SOLVE_ON, done, k;
+  merbit_status status = mbi_solve_step(solver, MBI_REFINE_DOWN_IN_REFINE);
+  mbi_solver_reset(inner, room > 0 ? solver->history + first : NULL, room);
+  inner->desc.tolerance = left > MBI_REFINE_TOLERANCE ? left : MBI_REFINE_TOLERANCE;
+  inner->desc.max_iterations = solver->desc.max_iterations - first;
+  if (status == MERBIT_OK) {
+    status = mbi_solve_zero(inner, inner->v.at[MBI_AT_X], mbi_solve_bytes(inner));
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_solve_loop(inner, 1, &ended);
+  }
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  done = mbi_solve_seen(inner)->state.iterations;
+  for (k = 0; k <= done && k < room; k++) {
+    solver->history[first + k] *= ratio;
+  }
+  solver->inner_iterations += done;
+  solver->synchronizations += inner->synchronizations;
+  if (ended == MERBIT_STOP_NOT_FINITE || (ended == MERBIT_STOP_BREAKDOWN && done == 0)) {
+    *stop = ended;
+    return MERBIT_OK;
+  }
+  return mbi_solve_step(solver, MBI_REFINE_UP_IN_REFINE);
+}
+
+/* mbi_solve_loop for a solver that refines. */
+static merbit_status mbi_refine_loop(merbit_solver *solver, int x_zero, int *stop) {
+  const merbit_solver_desc *desc = &solver->desc;
+  double last = 0;
+  merbit_status status = mbi_solve_prepare_batch(solver, MBI_OPEN_BEGIN, 0);
+  solver->inner_iterations = 0;
+  *stop = MBI_SOLVE_ON;
+  if (status == MERBIT_OK) {
+    status = mbi_refine_look(solver, x_zero);
+  }
+  while (status == MERBIT_OK) {
+    const mbi_solve_state *state = &mbi_solve_seen(solver)->state;
+    *stop = mbi_refine_decide(solver, last);
+    if (desc->progress != NULL &&
+        desc->progress(desc->progress_user, solver->inner_iterations,
+                       mbi_solve_ratio(state, state->ww),
+                       mbi_seconds() - solver->started) != 0 &&
+        *stop == MBI_SOLVE_ON) {
+      *stop = MERBIT_STOP_CANCELLED;
+    }
+    if (*stop != MBI_SOLVE_ON) {
+      break;
+    }
+    solver->restarts += last > 0;
+    last = state->ww;
+    status = mbi_refine_correct(solver, stop);
+    if (status == MERBIT_OK) {
+      const int ended = *stop;
+      status = mbi_refine_look(solver, 0);
+      if (ended != MBI_SOLVE_ON) {
+        break;
+      }
+    }
+  }
+  return status;
+}
+
+/* ==== >>solve/examine.c  solvers: norm and preconditioner on either side ================== */
+/* What a solver wants to know of A, to where it is wanted: on the GPU from arrays that lie there,
+ * else by CPU threads (solve/matrix.c). */
+
+/* Where a preconditioner is put: a diagonal of a reordered plan first in the view's order. */
+static void *mbi_solver_inverse_place(const merbit_solver *solver) {
+  const int ordered = solver->plan->reorder.order != NULL;
+  return solver->v.at[ordered ? MBI_AT_W : MBI_AT_INVERSE];
+}
+
+/* From there to the plan's order. */
+static merbit_status mbi_solver_order_inverse(merbit_solver *solver) {
+  return solver->plan->reorder.order == NULL
+             ? MERBIT_OK
+             : merbit_plan_reorder(solver->plan, solver->v.at[MBI_AT_W],
+                                   solver->v.at[MBI_AT_INVERSE], solver->gpu.stream);
+}
+
+/* The inverses of host blocks to the solver's side. */
+static merbit_status mbi_solver_invert(merbit_solver *solver, const double *blocks) {
+  const int64_t entries = solver->n * solver->v.block;
+  const size_t size = mbi_type_size(solver->type), bytes = (size_t)entries * size;
+  void *inverse = NULL;
+  merbit_status status =
+      mbi_allocate_array(solver->context, entries, size, "inverses of blocks of A", &inverse);
+  if (status == MERBIT_OK) {
+    memset(inverse, 0, bytes);
+    status = mbi_examine_invert(solver, blocks, inverse);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_solve_upload(solver, mbi_solver_inverse_place(solver), inverse, bytes);
+  }
+  mbi_release(solver->context, inverse);
+  return status == MERBIT_OK ? mbi_solver_order_inverse(solver) : status;
+}
+
+/* The same from a CSR in GPU memory, which stays there; only blocks wider than one row are
+ * inverted by CPU threads. */
+#define MBI_EXAMINE_THREADS 256 /* of a block, and the most blocks: solve/examine.cu */
+#define MBI_EXAMINE_BLOCKS 1024
+
+typedef struct mbi_examine_gpu {
+  mbi_program program;
+  void *rows, *invert; /* CUfunction */
+  mbi_devptr blocks, norms, bad;
+} mbi_examine_gpu;
+
+static int mbi_examine_there(const merbit_solver *solver, const merbit_view *view) {
+  return mbi_solve_on_gpu(solver) && view->memory == MERBIT_MEMORY_DEVICE &&
+         view->format == MERBIT_CSR && !mbi_view_is_half(view);
+}
+
+static void mbi_examine_preamble(const merbit_view *view, mbi_preamble *preamble) {
+  memset(preamble, 0, sizeof *preamble);
+  mbi_preamble_define(preamble, "MBK_VALUE",
+                      mbi_view_type(view) == MERBIT_F32 ? "float" : "double");
+  mbi_preamble_define_int(preamble, "MBK_PATTERN", view->values == NULL);
+  mbi_preamble_define(preamble, "MBK_ROW_PTR",
+                      view->offset_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
+  mbi_preamble_define(preamble, "MBK_COLUMN",
+                      view->index_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
+  mbi_preamble_define_int(preamble, "MBK_BASE", view->base);
+}
+
+static merbit_status mbi_examine_specialise(merbit_context *context, const merbit_view *view,
+                                            mbi_examine_gpu *gpu) {
+  mbi_preamble preamble;
+  merbit_status status;
+  mbi_examine_preamble(view, &preamble);
+  status = mbi_program_create(context, "solve/examine.cu", &preamble, &gpu->program);
+  if (status == MERBIT_OK) {
+    status = mbi_program_kernel(context, &gpu->program, "mbk_examine_rows", &gpu->rows);
+  }
+  return status != MERBIT_OK
+             ? status
+             : mbi_program_kernel(context, &gpu->program, "mbk_examine_invert", &gpu->invert);
+}
+
+/* solver->norm, and gpu->blocks where they are wanted. */
+static merbit_status mbi_examine_launch_rows(merbit_solver *solver, const merbit_view *view,
+                                             mbi_examine_gpu *gpu) {
+  merbit_context *context = solver->context;
+  const int64_t rows = MBI_EXAMINE_THREADS / 8, wanted = (solver->n + rows - 1) / rows;
+  const int64_t grid = wanted < MBI_EXAMINE_BLOCKS ? wanted : MBI_EXAMINE_BLOCKS;
+  double norms[MBI_EXAMINE_BLOCKS];
+  uint64_t n = (uint64_t)solver->n;
+  uint32_t width = (uint32_t)solver->v.block;
+  void *arguments[7];
+  int64_t i;
+  merbit_status status;
+  arguments[0] = (void *)(uintptr_t)&view->row_ptr;
+  arguments[1] = (void *)(uintptr_t)&view->col_ind;
+  arguments[2] = (void *)(uintptr_t)&view->values;
+  arguments[3] = &n;
+  arguments[4] = &width;
+  arguments[5] = &gpu->blocks;
+  arguments[6] = &gpu->norms;
+  status = mbi_device_launch(context, gpu->rows, "mbk_examine_rows", grid, MBI_EXAMINE_THREADS,
+                             MBI_EXAMINE_THREADS * sizeof(double), NULL, arguments);
+  if (status == MERBIT_OK) {
+    status = mbi_device_download(context, norms, gpu->norms, (size_t)grid * sizeof norms[0]);
+  }
+  solver->norm = 0;
+  for (i = 0; i < grid && status == MERBIT_OK; i++) {
+    solver->norm = norms[i] > solver->norm ? norms[i] : solver->norm;
+  }
+  return status;
+}
+
+/* JACOBI: 1 / a diagonal to `target`. */
+static merbit_status mbi_examine_launch_invert(merbit_solver *solver, mbi_examine_gpu *gpu,
+                                               void *target) {
+  merbit_context *context = solver->context;
+  const int64_t wanted = (solver->n + MBI_EXAMINE_THREADS - 1) / MBI_EXAMINE_THREADS;
+  const uint64_t none = UINT64_MAX;
+  uint64_t n = (uint64_t)solver->n, bad = 0;
+  void *arguments[4];
+  merbit_status status = mbi_device_upload(context, gpu->bad, &none, sizeof none);
+  arguments[0] = &gpu->blocks;
+  arguments[1] = &target;
+  arguments[2] = &n;
+  arguments[3] = &gpu->bad;
+  if (status == MERBIT_OK) {
+    status = mbi_device_launch(context, gpu->invert, "mbk_examine_invert",
+                               wanted < MBI_EXAMINE_BLOCKS ? wanted : MBI_EXAMINE_BLOCKS,
+                               MBI_EXAMINE_THREADS, 0, NULL, arguments);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_download(context, &bad, gpu->bad, sizeof bad);
+  }
+  if (status == MERBIT_OK && bad != none) {
+    double value = 0;
+    status =
+        mbi_device_download(context, &value, gpu->blocks + bad * sizeof value, sizeof value);
+    return status == MERBIT_OK ? mbi_examine_refuse(solver, (int64_t)bad, value) : status;
+  }
+  return status;
+}
+
+static merbit_status mbi_examine_allocate(merbit_solver *solver, mbi_examine_gpu *gpu) {
+  merbit_context *context = solver->context;
+  const uint64_t entries = (uint64_t)solver->n * (uint64_t)solver->v.block;
+  merbit_status status = mbi_device_allocate(context, MBI_EXAMINE_BLOCKS * sizeof(double),
+                                             "norms of parts of A", &gpu->norms);
+  if (status == MERBIT_OK && entries > 0) {
+    status =
+        mbi_device_allocate(context, entries * sizeof(double), "blocks of A", &gpu->blocks);
+  }
+  return status == MERBIT_OK && entries > 0
+             ? mbi_device_allocate(context, sizeof(uint64_t), "a row's number", &gpu->bad)
+             : status;
+}
+
+/* All of it: the norm, and the preconditioner in the solver's vector. `view` is there. */
+static merbit_status mbi_examine_cuda(merbit_solver *solver, const merbit_view *view) {
+  merbit_context *context = solver->context;
+  const int64_t entries = solver->n * solver->v.block;
+  void *blocks = NULL;
+  mbi_examine_gpu gpu;
+  merbit_status status;
+  memset(&gpu, 0, sizeof gpu);
+  status = mbi_examine_specialise(context, view, &gpu);
+  if (status == MERBIT_OK) {
+    status = mbi_examine_allocate(solver, &gpu);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_examine_launch_rows(solver, view, &gpu);
+  }
+  if (status == MERBIT_OK && solver->v.block == 1) {
+    status = mbi_examine_launch_invert(solver, &gpu, mbi_solver_inverse_place(solver));
+    if (status == MERBIT_OK) {
+      status = mbi_solver_order_inverse(solver);
+    }
+  } else if (status == MERBIT_OK && solver->v.block > 1) {
+    status = mbi_allocate_array(context, entries, sizeof(double), "blocks of A", &blocks);
+    if (status == MERBIT_OK) {
+      status =
+          mbi_device_download(context, blocks, gpu.blocks, (size_t)entries * sizeof(double));
+    }
+    if (status == MERBIT_OK) {
+      status = mbi_solver_invert(solver, (const double *)blocks);
+    }
+    mbi_release(context, blocks);
+  }
+  mbi_device_release(context, gpu.norms);
+  mbi_device_release(context, gpu.blocks);
+  mbi_device_release(context, gpu.bad);
+  mbi_program_destroy(context, &gpu.program);
+  return status;
+}
+
+
+/* The norm of A and the preconditioner, from the arrays of `view`. In an entered context. */
+static merbit_status mbi_solver_examine(merbit_solver *solver, const merbit_view *view) {
+  merbit_context *context = solver->context;
+  const int64_t entries = solver->n * solver->v.block;
+  merbit_matrix *copy;
+  merbit_view csr;
+  void *blocks = NULL;
+  merbit_status status;
+  if (mbi_examine_there(solver, view)) {
+    return mbi_examine_cuda(solver, view);
+  }
+  status = mbi_examine_csr(context, view, &copy, &csr);
+  if (status == MERBIT_OK && entries > 0) {
+    status = mbi_allocate_array(context, entries, sizeof(double), "blocks of A", &blocks);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_examine_run(solver, &csr, (double *)blocks);
+  }
+  if (status == MERBIT_OK && entries > 0) {
+    status = mbi_solver_invert(solver, (const double *)blocks);
+  }
+  mbi_release(context, blocks);
+  merbit_matrix_destroy(copy);
+  return status;
+}
+
+/* New values that do not lie where the structure does are brought there; the caller lets go of
+ * them (mbi_examine_let_go). `memory` DEFAULT: they do. */
+static merbit_status mbi_examine_bring(merbit_solver *solver, merbit_memory memory,
+                                       merbit_view *view, void **own) {
+  merbit_context *context = solver->context;
+  const int64_t count = mbi_view_values(view);
+  const size_t size = mbi_type_size(mbi_view_type(view));
+  const int device = view->memory == MERBIT_MEMORY_DEVICE;
+  mbi_devptr there = 0;
+  merbit_status status;
+  *own = NULL;
+  if (memory == MERBIT_MEMORY_DEFAULT || (memory == MERBIT_MEMORY_DEVICE) == device) {
+    return MERBIT_OK;
+  }
+  if (device) {
+    status = mbi_device_allocate(context, (uint64_t)count * size, "new values", &there);
+    *own = mbi_device_pointer(there);
+    if (status == MERBIT_OK) {
+      status = mbi_device_upload(context, there, view->values, (size_t)count * size);
+    }
+  } else {
+    status = mbi_allocate_array(context, count, size, "new values", own);
+    if (status == MERBIT_OK) {
+      status = mbi_device_download(context, *own, mbi_device_address(view->values),
+                                   (size_t)count * size);
+    }
+  }
+  view->values = *own;
+  return status;
+}
+
+static void mbi_examine_let_go(merbit_solver *solver, const merbit_view *view, void *own) {
+  if (view->memory == MERBIT_MEMORY_DEVICE) {
+    mbi_device_release(solver->context, mbi_device_address(own));
+  } else {
+    mbi_release(solver->context, own);
+  }
+}
+
+/* ==== >>solve/solver.c  solvers: what is made once ======================================== */
+/* Solvers: what was asked, and what is made once. */
+
+static merbit_status mbi_solver_check_numbers(merbit_context *context,
+                                              const merbit_solver_desc *desc) {
+  if (desc->tolerance != 0 && !(desc->tolerance > 0 && desc->tolerance < 1)) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "solver_desc.tolerance is %g; use a number between 0 and 1, or 0 for the "
+                    "default",
+                    desc->tolerance);
+  }
+  if (desc->max_iterations < 0) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "solver_desc.max_iterations is %d; use 0 for the default",
+                    desc->max_iterations);
+  }
+  if ((int)desc->side < MERBIT_SIDE_AUTO || (int)desc->side > MERBIT_SIDE_CUDA) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "solver_desc.side is %d; use a MERBIT_SIDE", (int)desc->side);
+  }
+  if ((int)desc->vector_memory < MERBIT_MEMORY_DEFAULT ||
+      (int)desc->vector_memory > MERBIT_MEMORY_DEVICE) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "solver_desc.vector_memory is %d; use a MERBIT_MEMORY",
+                    (int)desc->vector_memory);
+  }
+  return MERBIT_OK;
+}
+
+static merbit_status mbi_solver_check_method(merbit_context *context,
+                                             const merbit_solver_desc *desc) {
+  if ((int)desc->method < MERBIT_SOLVER_CG || (int)desc->method > MERBIT_SOLVER_GMRES) {
+    return mbi_fail(
+        context, MERBIT_INVALID_ARGUMENT,
+        "solver_desc.method is %d; choose MERBIT_SOLVER_CG for a symmetric positive "
+        "definite matrix, else MERBIT_SOLVER_BICGSTAB or MERBIT_SOLVER_GMRES",
+                    (int)desc->method);
+  }
+  if ((int)desc->preconditioner < MERBIT_PRECONDITIONER_NONE ||
+      (int)desc->preconditioner > MERBIT_PRECONDITIONER_CALLBACK) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "solver_desc.preconditioner is %d; use a MERBIT_PRECONDITIONER",
+                    (int)desc->preconditioner);
+  }
+  if (desc->preconditioner == MERBIT_PRECONDITIONER_CALLBACK && desc->apply == NULL) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "solver_desc.preconditioner is CALLBACK, but solver_desc.apply is NULL");
+  }
+  if (desc->block_size < 0 || desc->block_size > MBI_SOLVE_BLOCK_MOST) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "solver_desc.block_size is %d; use 1 to %d, or 0 for 4", desc->block_size,
+                    MBI_SOLVE_BLOCK_MOST);
+  }
+  if (desc->reorder > 0 && desc->preconditioner > MERBIT_PRECONDITIONER_JACOBI) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "solver_desc.reorder moves rows, which blocks and callbacks know by their "
+                    "numbers; use -1, or another preconditioner");
+  }
+  if (desc->refine &&
+      (desc->preconditioner == MERBIT_PRECONDITIONER_CALLBACK || desc->reorder > 0)) {
+    return mbi_fail(
+        context, MERBIT_NOT_SUPPORTED,
+        "solver_desc.refine goes with neither a callback nor solver_desc.reorder 1");
+  }
+  return mbi_gmres_check(context, desc);
+}
+
+static merbit_status mbi_solver_check(merbit_context *context, const merbit_view *view,
+                                      const merbit_solver_desc *desc) {
+  merbit_status status = mbi_view_check_header(context, view);
+  if (status == MERBIT_OK && !mbi_type_plain(mbi_view_type(view))) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "the matrix's value_type is %s; solvers take MERBIT_F64 and MERBIT_F32",
+                    mbi_type_names[mbi_view_type(view)]);
+  }
+  if (status == MERBIT_OK && view->rows != view->cols) {
+    return mbi_fail(context, MERBIT_INVALID_MATRIX,
+                    "the matrix is %" PRId64 " x %" PRId64 "; a solver takes square ones",
+                    view->rows, view->cols);
+  }
+  if (status == MERBIT_OK && desc->refine &&
+      (mbi_view_type(view) != MERBIT_F64 || view->memory == MERBIT_MEMORY_DEVICE)) {
+    return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+                    "solver_desc.refine is for matrices of MERBIT_F64 in host memory");
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_solver_check_method(context, desc);
+  }
+  return status == MERBIT_OK ? mbi_solver_check_numbers(context, desc) : status;
+}
+
+/* ---- What is made once ------------------------------------------------------------------- */
+
+/* Whether to multiply in the order of reverse Cuthill-McKee, where vectors are permuted once
+ * for a solve. Finding it takes as long as some thousands of products: only many solves pay,
+ * and only where x is too large for caches. Blocks and callbacks know the rows by their own
+ * numbers. */
+static int mbi_solver_reorders(const merbit_solver *solver) {
+  const merbit_solver_desc *desc = &solver->desc;
+  if (desc->reorder == 0) {
+    return solver->n >= MBI_SOLVER_REORDER_ROWS &&
+           desc->expected_solves >= MBI_SOLVER_REORDER_SOLVES &&
+           solver->view.format != MERBIT_BSR && solver->v.pre != MBI_PRE_APART;
+  }
+  return desc->reorder > 0;
+}
+
+static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
+  const int64_t products = solver->desc.expected_solves > 0
+                               ? solver->desc.expected_solves * MBI_SOLVER_PRODUCTS
+                               : MBI_SOLVER_PRODUCTS;
+  merbit_plan_desc desc;
+  merbit_epilogue sums;
+  memset(&desc, 0, sizeof desc);
+  memset(&sums, 0, sizeof sums);
+  sums.sums[0] = "v0 * ax";
+  sums.sums[1] = solver->method->sums > 1 ? "ax * ax" : NULL;
+  sums.vectors = 1;
+  desc.epilogue = solver->method->sums > 0 ? &sums : NULL;
+  desc.side = solver->side;
+  desc.deterministic = solver->desc.deterministic;
+  desc.reordering =
+      mbi_solver_reorders(solver) ? MERBIT_REORDERING_RCM : MERBIT_REORDERING_NONE;
+  desc.expected_calls = products < INT32_MAX ? (int)products : INT32_MAX;
+  return merbit_plan_create(solver->context, &solver->view, &desc, &solver->plan);
+}
+
+static void mbi_solver_forget(merbit_solver *solver) {
+  merbit_context *context = solver->context;
+  if (!mbi_solve_on_gpu(solver)) {
+    mbi_solve_release_memory(solver);
+  } else if (mbi_device_enter_alive(context)) {
+    mbi_batch_destroy(solver);
+    mbi_solve_release_memory(solver);
+    mbi_program_destroy(context, &solver->gpu.program);
+    mbi_device_leave(context);
+  }
+  memset(&solver->gpu, 0, sizeof solver->gpu);
+  merbit_plan_destroy(solver->plan);
+  solver->plan = NULL;
+  merbit_solver_destroy(solver->inner);
+  solver->inner = NULL;
+  mbi_release(context, solver->single_values);
+  solver->single_values = NULL;
+}
+
+/* Enter the context of a solver on the GPU; leave it. */
+static merbit_status mbi_solver_enter(merbit_solver *solver) {
+  return mbi_solve_on_gpu(solver) ? mbi_device_enter(solver->context) : MERBIT_OK;
+}
+
+static void mbi_solver_leave(merbit_solver *solver) {
+  if (mbi_solve_on_gpu(solver)) {
+    mbi_device_leave(solver->context);
+  }
+}
+
+/* On solver->side. After a failure mbi_solver_forget cleans up. */
+static merbit_status mbi_solver_make(merbit_solver *solver) {
+  merbit_status status = mbi_solver_make_plan(solver);
+  if (status == MERBIT_OK && solver->desc.refine) {
+    status = mbi_refine_create(solver);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_solver_enter(solver);
+  }
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  if (mbi_solve_on_gpu(solver)) {
+    if (solver->inner == NULL) {
+      mbi_batch_stream(solver);
+    }
+    status = mbi_solve_specialise(solver);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_solve_allocate_memory(solver);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_solver_examine(solver, &solver->view);
+  }
+  if (status == MERBIT_OK && mbi_solve_on_gpu(solver)) {
+    status = mbi_batch_create(solver);
+  }
+  mbi_solver_leave(solver);
+  return status;
+}
+
+/* AUTO may take the CPU for host arrays where the GPU fails. */
+static merbit_status mbi_solver_build(merbit_solver *solver) {
+  merbit_context *context = solver->context;
+  const merbit_solver_desc *desc = &solver->desc;
+  merbit_status status;
+  solver->side = desc->side != MERBIT_SIDE_AUTO ? desc->side : context->side;
+  if (solver->side == MERBIT_SIDE_CUDA && context->side != MERBIT_SIDE_CUDA) {
+    solver->side = MERBIT_SIDE_CPU; /* nothing is made */
+    return mbi_fail(context, MERBIT_NO_DEVICE,
+                    "solver_desc.side is CUDA, but the context computes on the CPU%s%s",
+                    context->reason[0] != '\0' ? ": " : "; make one with MERBIT_SIDE_CUDA",
+                    context->reason);
+  }
+  if (solver->side == MERBIT_SIDE_CPU && desc->vector_memory == MERBIT_MEMORY_DEVICE) {
+    return mbi_fail(
+        context, MERBIT_INVALID_ARGUMENT,
+        "solver_desc.vector_memory is device memory, but the solver is for the CPU");
+  }
+  status = mbi_solver_make(solver);
+  if (status == MERBIT_OK || solver->side == MERBIT_SIDE_CPU ||
+      desc->side != MERBIT_SIDE_AUTO || solver->view.memory == MERBIT_MEMORY_DEVICE ||
+      desc->vector_memory != MERBIT_MEMORY_HOST || status == MERBIT_OUT_OF_MEMORY ||
+      status == MERBIT_INVALID_ARGUMENT || status == MERBIT_INVALID_MATRIX) {
+    return status;
+  }
+  mbi_solver_forget(solver);
+  mbi_forgive(context, solver->reason, sizeof solver->reason);
+  mbi_log(context, "this solver computes on the CPU: %s", solver->reason);
+  solver->side = MERBIT_SIDE_CPU;
+  return mbi_solver_make(solver);
+}
+
+static void mbi_solver_free(merbit_solver *solver) {
+  merbit_context *context = solver->context;
+  mbi_solver_forget(solver);
+  mbi_release(context, solver);
+  mbi_context_unref(context);
+}
+
+static void mbi_solver_take_desc(merbit_solver *solver, const merbit_solver_desc *desc) {
+  merbit_solver_desc *own = &solver->desc;
+  *own = *desc;
+  if (own->tolerance == 0) {
+    own->tolerance = solver->type == MERBIT_F32 ? 1e-5 : 1e-10;
+  }
+  own->max_iterations = own->max_iterations != 0 ? own->max_iterations : 20000;
+  solver->method = mbi_solve_method_of(own->method);
+  if (own->preconditioner == MERBIT_PRECONDITIONER_JACOBI) {
+    solver->v.pre = MBI_PRE_DIAGONAL;
+    solver->v.block = 1;
+  } else if (own->preconditioner == MERBIT_PRECONDITIONER_BLOCK_JACOBI) {
+    solver->v.pre = MBI_PRE_APART;
+    solver->v.block = own->block_size > 0 ? own->block_size : 4;
+  } else if (own->preconditioner == MERBIT_PRECONDITIONER_CALLBACK) {
+    solver->v.pre = MBI_PRE_APART;
+  }
+  solver->v.n = solver->n;
+  if (own->refine) {
+    solver->method = mbi_refine_method();
+    solver->v.pre = MBI_PRE_NONE;
+    solver->v.block = 0;
+    own->reorder = -1;
+  }
+}
+
+MERBIT_API merbit_status merbit_solver_create(merbit_context *context, const merbit_view *view,
+                                              const merbit_solver_desc *desc,
+                                              merbit_solver **solver) {
+  const double start = mbi_seconds();
+  merbit_solver_desc none;
+  merbit_solver *made;
+  merbit_status status;
+  if (solver != NULL) {
+    *solver = NULL;
+  }
+  if (context == NULL) {
+    return MERBIT_INVALID_ARGUMENT;
+  }
+  if (solver == NULL || view == NULL) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "merbit_solver_create: `%s` is NULL",
+                    solver == NULL ? "solver" : "view");
+  }
+  memset(&none, 0, sizeof none);
+  desc = desc != NULL ? desc : &none;
+  status = mbi_solver_check(context, view, desc);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  made = (merbit_solver *)mbi_allocate(context, sizeof *made);
+  if (made == NULL) {
+    return mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no memory for a solver's record");
+  }
+  memset(made, 0, sizeof *made);
+  mbi_context_retain(context);
+  made->context = context;
+  made->view = *view;
+  made->type = mbi_view_type(view);
+  made->n = view->rows;
+  mbi_solver_take_desc(made, desc);
+  status = mbi_solver_build(made);
+  if (status != MERBIT_OK) {
+    mbi_solver_free(made);
+    return status;
+  }
+  made->prepare_seconds = mbi_seconds() - start;
+  *solver = made;
+  return MERBIT_OK;
+}
+
+MERBIT_API void merbit_solver_destroy(merbit_solver *solver) {
+  if (solver != NULL) {
+    mbi_solver_free(solver);
+  }
+}
+
+MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, const void *values,
+                                                     merbit_memory memory) {
+  merbit_view view;
+  void *own;
+  merbit_status status;
+  if (solver == NULL) {
+    return MERBIT_INVALID_ARGUMENT;
+  }
+  if (solver->inner != NULL && memory == MERBIT_MEMORY_DEVICE) {
+    return mbi_fail(solver->context, MERBIT_NOT_SUPPORTED,
+                    "a solver with solver_desc.refine takes new values in host memory");
+  }
+  status = merbit_plan_update_values(solver->plan, values, memory);
+  if (status == MERBIT_OK && solver->inner != NULL) {
+    status = mbi_refine_round(solver, values);
+    if (status == MERBIT_OK) {
+      status = merbit_solver_update_values(solver->inner, solver->single_values, memory);
+    }
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_solver_enter(solver);
+  }
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  view = solver->view;
+  view.values = values;
+  status = mbi_examine_bring(solver, memory, &view, &own);
+  if (status == MERBIT_OK) {
+    status = mbi_solver_examine(solver, &view);
+  }
+  mbi_examine_let_go(solver, &view, own);
+  if (status == MERBIT_OK && mbi_solve_on_gpu(solver)) {
+    mbi_batch_forget(solver);
+    status = mbi_batch_create(solver);
+  }
+  mbi_solver_leave(solver);
+  return status;
+}
+
+/* ==== >>solve/solve.c  solvers: a solve =================================================== */
+/* A solve: vectors in, the loop, vectors out, the report. */
+
+static merbit_status mbi_solver_check_vectors(merbit_solver *solver, const void *b,
+                                              const void *x) {
+  merbit_context *context = solver->context;
+  if (solver->n > 0 && (b == NULL || x == NULL)) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "merbit_solver_solve: `%s` is NULL",
+                    b == NULL ? "b" : "x");
+  }
+  if (mbi_overlap(b, mbi_solve_bytes(solver), x, mbi_solve_bytes(solver))) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "merbit_solver_solve: b and x overlap; use two vectors of %" PRId64
+                    " elements",
+                    solver->n);
+  }
+  if (!mbi_solve_host_vectors(solver) && solver->n > 0 &&
+      (!mbi_device_owns(context, b) || !mbi_device_owns(context, x))) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "merbit_solver_solve: %s is host memory, but the solver computes on CUDA; "
+                    "use a merbit_buffer, or solver_desc.vector_memory = MERBIT_MEMORY_HOST",
+                    mbi_device_owns(context, b) ? "x" : "b");
+  }
+  return MERBIT_OK;
+}
+
+/* b and the first x into the solver's vectors. */
+static merbit_status mbi_solver_load(merbit_solver *solver, const void *b, const void *x,
+                                     int start_from_x) {
+  merbit_status status = mbi_solve_take(solver, MBI_AT_B, b);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  return start_from_x ? mbi_solve_take(solver, MBI_AT_X, x)
+                      : mbi_solve_zero(solver, solver->v.at[MBI_AT_X], mbi_solve_bytes(solver));
+}
+
+static void mbi_solver_report(merbit_solver *solver, int stop, merbit_solver_result *result) {
+  const mbi_solve_state *state = &mbi_solve_seen(solver)->state;
+  const double scale = solver->norm * state->x_most + state->b_most;
+  result->stop = (merbit_stop)stop;
+  result->iterations = solver->inner != NULL ? solver->inner_iterations : state->iterations;
+  result->restarts = solver->restarts + mbi_gmres_restarts(solver, state);
+  result->residual = mbi_solve_ratio(state, state->ww);
+  result->estimated_residual =
+      mbi_solve_ratio(state, solver->inner != NULL ? state->ww : state->rr);
+  result->backward_error = scale > 0 ? state->w_most / scale : 0;
+  if (state->b_most == 0 && stop == MERBIT_STOP_CONVERGED) {
+    result->iterations = 0;
+    result->residual = result->estimated_residual = result->backward_error = 0;
+  }
+}
+
+/* In an entered context. */
+static merbit_status mbi_solver_run(merbit_solver *solver, const void *b, void *x,
+                                    int start_from_x, merbit_solver_result *result) {
+  int stop = MBI_SOLVE_ON;
+  merbit_status status = mbi_solver_load(solver, b, x, start_from_x);
+  if (status == MERBIT_OK) {
+    status = solver->inner != NULL ? mbi_refine_loop(solver, !start_from_x, &stop)
+                                   : mbi_solve_loop(solver, !start_from_x, &stop);
+  }
+  if (status == MERBIT_OK) {
+    mbi_solver_report(solver, stop, result);
+    if (mbi_solve_seen(solver)->state.b_most == 0 && stop == MERBIT_STOP_CONVERGED) {
+      status = mbi_solve_zero(solver, solver->v.at[MBI_AT_X], mbi_solve_bytes(solver));
+    }
+  }
+  return status == MERBIT_OK ? mbi_solve_give(solver, MBI_AT_X, x) : status;
+}
+
+static void mbi_solver_finish(merbit_solver *solver, merbit_solver_result *result) {
+  const merbit_solver *iterating = solver->inner != NULL ? solver->inner : solver;
+  merbit_plan_info inner_plan;
+  result->prepare_seconds = solver->prepare_seconds;
+  result->iterate_seconds = mbi_seconds() - solver->started;
+  result->synchronizations = solver->synchronizations;
+  (void)merbit_plan_get_info(solver->plan, &result->plan);
+  (void)merbit_plan_describe(solver->plan, result->plan_description,
+                             sizeof result->plan_description);
+  result->recorded = iterating->gpu.graph == NULL ? 0 : iterating->gpu.loops ? 2 : 1;
+  result->device_bytes =
+      mbi_solve_on_gpu(solver) ? (int64_t)solver->bytes + result->plan.device_bytes : 0;
+  if (mbi_solve_on_gpu(solver) && solver->inner != NULL) {
+    (void)merbit_plan_get_info(iterating->plan, &inner_plan);
+    result->device_bytes += (int64_t)iterating->bytes + inner_plan.device_bytes;
+  }
+  if (solver->n > 0) {
+    mbi_solve_tell(solver, result, result->description, sizeof result->description);
+  }
+}
+
+MERBIT_API merbit_status merbit_solver_solve(merbit_solver *solver, const void *b, void *x,
+                                             int start_from_x, double *history,
+                                             int history_size, merbit_solver_result *result) {
+  merbit_solver_result answer;
+  merbit_status status;
+  memset(&answer, 0, sizeof answer);
+  if (result != NULL) {
+    *result = answer;
+  }
+  if (solver == NULL) {
+    return MERBIT_INVALID_ARGUMENT;
+  }
+  mbi_solver_reset(solver, history, history_size);
+  status = mbi_solver_enter(solver);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  status = mbi_solver_check_vectors(solver, b, x);
+  if (status == MERBIT_OK && solver->n > 0) {
+    status = mbi_solver_run(solver, b, x, start_from_x, &answer);
+  }
+  mbi_solver_leave(solver);
+  if (status == MERBIT_OK && result != NULL) {
+    mbi_solver_finish(solver, &answer);
+    *result = answer;
+  }
+  return status;
+}
+
+/* ==== >>solve/weights.c  PageRank: weights of vertices ==================================== */
+/* What leaves each vertex of a link graph: W(i) = sum over j of w(i, j), the weights of the
+ * edges i -> j. The iteration is on z = x / W, so that the product is A^T z with the weights as
+ * they were given, of a pattern none. A vertex that nothing leaves ("dangling") has -1: its
+ * column of A^T is zero, and any divisor will do. */
+#define MBI_WEIGHTS_CHUNK 65536 /* vertices or entries that one task takes */
+
+/* W within 2^-n and 2^n keeps z and its products far from the ends of the type. */
+#define MBI_WEIGHTS_POWER_F64 300
+#define MBI_WEIGHTS_POWER_F32 40
+
+typedef struct mbi_weights {
+  merbit_context *context;
+  const merbit_view *graph; /* a host CSR or COO whose arrays have been checked */
+  double *sums;             /* W, and 0 where nothing leaves */
+  void *totals;             /* of the graph's type: W, and -1 */
+  void *scaled;             /* values: of row i divided by the power of two in W(i); or NULL */
+  int tasks;
+  int64_t bad[MBI_MAX_THREADS]; /* of each task: the first entry that is no weight, or -1 */
+} mbi_weights;
+
+static double mbi_weights_at(const merbit_view *graph, int64_t k) {
   if (graph->values == NULL) {
     return 1.0;
   }
@@ -36150,41 +41956,82 @@ static double mbi_transition_weight(const merbit_view *graph, int64_t k) {
                                             : ((const double *)graph->values)[k];
 }
 
-/* `graph` is a host view whose arrays have been checked. */
-static merbit_status mbi_transition_check(merbit_context *context, const merbit_view *graph) {
+/* ---- Weights must be finite and not negative --------------------------------------------- */
+
+static void mbi_weights_check_task(void *argument, int task) {
+  mbi_weights *w = (mbi_weights *)argument;
+  const int64_t end = mbi_share(w->graph->nnz, w->tasks, task + 1);
   int64_t k;
-  for (k = 0; k < graph->nnz && graph->values != NULL; k++) {
-    const double weight = mbi_transition_weight(graph, k);
+  w->bad[task] = -1;
+  for (k = mbi_share(w->graph->nnz, w->tasks, task); k < end; k++) {
+    const double weight = mbi_weights_at(w->graph, k);
     if (!(weight >= 0 && weight <= DBL_MAX)) {
-      const int64_t column = mbi_index_at(graph->col_ind, graph->index_type, k) - graph->base;
-      const int64_t row = graph->format == MERBIT_COO
-                              ? mbi_index_at(graph->row_ind, graph->index_type, k) - graph->base
-                              : mbi_row_of(graph, k);
+      w->bad[task] = k;
+      return;
+    }
+  }
+}
+
+/* `graph` is a host view whose arrays have been checked. */
+static merbit_status mbi_weights_check(merbit_context *context, const merbit_view *graph) {
+  mbi_weights w;
+  int task;
+  if (graph->values == NULL || graph->nnz == 0) {
+    return MERBIT_OK;
+  }
+  w.graph = graph;
+  w.tasks = mbi_share_tasks(context, graph->nnz);
+  mbi_parallel(context, w.tasks, mbi_weights_check_task, &w);
+  for (task = 0; task < w.tasks; task++) {
+    const int64_t k = w.bad[task];
+    if (k >= 0) {
       return mbi_fail(context, MERBIT_INVALID_MATRIX,
                       "values[%" PRId64 "] is %g, the weight of edge (%" PRId64 ", %" PRId64
                       "), counted from 0; weights must be finite and not negative",
-                      k, weight, row, column);
+                      k, mbi_weights_at(graph, k),
+                      graph->format == MERBIT_COO
+                          ? mbi_index_at(graph->row_ind, graph->index_type, k) - graph->base
+                          : mbi_row_of(graph, k),
+                      mbi_index_at(graph->col_ind, graph->index_type, k) - graph->base);
     }
   }
   return MERBIT_OK;
 }
 
-/* What leaves each vertex, edges in the order of their targets. */
-static merbit_status mbi_transition_weigh(merbit_context *context, mbi_transition *p) {
-  const merbit_view *graph = &p->matrix->view;
-  const int32_t *source = (const int32_t *)graph->col_ind;
+/* ---- Sums in double, in the order of the entries ------------------------------------------
+ */
+
+static void mbi_weights_rows_task(void *argument, int task) {
+  mbi_weights *w = (mbi_weights *)argument;
+  const merbit_view *graph = w->graph;
+  const int64_t last = mbi_share_rows(graph, w->tasks, task + 1);
+  int64_t row = mbi_share_rows(graph, w->tasks, task);
+  for (; row < last; row++) {
+    int64_t k = mbi_index_at(graph->row_ptr, graph->offset_type, row) - graph->base;
+    const int64_t end = mbi_index_at(graph->row_ptr, graph->offset_type, row + 1) - graph->base;
+    double sum = graph->values == NULL ? (double)(end - k) : 0;
+    for (; k < end && graph->values != NULL; k++) {
+      sum += mbi_weights_at(graph, k);
+    }
+    w->sums[row] = sum;
+  }
+}
+
+static merbit_status mbi_weights_add(mbi_weights *w) {
+  const merbit_view *graph = w->graph;
   int64_t i, k;
-  for (i = 0; i < graph->cols; i++) {
-    p->weights[i] = 0;
+  memset(w->sums, 0, (size_t)graph->rows * sizeof *w->sums);
+  if (graph->format == MERBIT_CSR && graph->nnz > 0) {
+    w->tasks = mbi_share_tasks(w->context, graph->rows + graph->nnz);
+    mbi_parallel(w->context, w->tasks, mbi_weights_rows_task, w);
   }
-  for (k = 0; k < graph->nnz; k++) {
-    p->weights[source[k]] += mbi_transition_weight(graph, k);
+  for (k = 0; graph->format == MERBIT_COO && k < graph->nnz; k++) {
+    w->sums[mbi_index_at(graph->row_ind, graph->index_type, k) - graph->base] +=
+        mbi_weights_at(graph, k);
   }
-  for (i = 0; i < graph->cols; i++) {
-    p->dangling[i] = p->weights[i] == 0;
-    p->dangling_count += p->dangling[i];
-    if (p->weights[i] > DBL_MAX) {
-      return mbi_fail(context, MERBIT_INVALID_MATRIX,
+  for (i = 0; i < graph->rows; i++) {
+    if (w->sums[i] > DBL_MAX) {
+      return mbi_fail(w->context, MERBIT_INVALID_MATRIX,
                       "the weights of the edges from vertex %" PRId64
                       ", counted from 0, add up to infinity; scale them down",
                       i);
@@ -36193,302 +42040,215 @@ static merbit_status mbi_transition_weigh(merbit_context *context, mbi_transitio
   return MERBIT_OK;
 }
 
-static void mbi_transition_scale_f64(void *argument, int task) {
-  const mbi_transition *p = (const mbi_transition *)argument;
-  const merbit_view *graph = &p->matrix->view;
-  const int32_t *source = (const int32_t *)graph->col_ind;
-  double *value = (double *)(uintptr_t)p->view.values;
-  const int64_t begin = (int64_t)task * MBI_TRANSITION_CHUNK;
-  const int64_t left = graph->nnz - begin;
-  const int64_t end = begin + (left < MBI_TRANSITION_CHUNK ? left : MBI_TRANSITION_CHUNK);
-  int64_t k;
-  for (k = begin; k < end; k++) {
-    const double total = p->weights[source[k]];
-    value[k] = total > 0 ? (double)(mbi_transition_weight(graph, k) / total) : 0;
+/* ---- Sums far from 1: rows by powers of two -----------------------------------------------
+ */
+
+/* Whether z = x / W could leave the type, or lose bits. */
+static int mbi_weights_far(const mbi_weights *w) {
+  const double most = ldexp(1, mbi_view_type(w->graph) == MERBIT_F32 ? MBI_WEIGHTS_POWER_F32
+                                                                     : MBI_WEIGHTS_POWER_F64);
+  int64_t i;
+  for (i = 0; i < w->graph->rows; i++) {
+    if (w->sums[i] > most || (w->sums[i] < 1 / most && w->sums[i] != 0)) {
+      return 1;
+    }
+  }
+  return 0;
+}
+
+/* What divides the values of a row, so that they add up to something in [1/2, 1). */
+static int mbi_weights_power(double sum) {
+  int power = 0;
+  (void)frexp(sum, &power);
+  return power;
+}
+
+static void mbi_weights_scale_task(void *argument, int task) {
+  const mbi_weights *w = (const mbi_weights *)argument;
+  const merbit_view *graph = w->graph;
+  const int64_t end = mbi_share(graph->nnz, w->tasks, task + 1);
+  int64_t k = mbi_share(graph->nnz, w->tasks, task);
+  int64_t row = graph->format == MERBIT_CSR && k < end ? mbi_row_of(graph, k) : 0;
+  for (; k < end; k++) {
+    double value;
+    if (graph->format == MERBIT_COO) {
+      row = mbi_index_at(graph->row_ind, graph->index_type, k) - graph->base;
+    }
+    while (graph->format == MERBIT_CSR &&
+           mbi_index_at(graph->row_ptr, graph->offset_type, row + 1) - graph->base <= k) {
+      row++;
+    }
+    value = ldexp(mbi_weights_at(graph, k), -mbi_weights_power(w->sums[row]));
+    if (mbi_view_type(graph) == MERBIT_F32) {
+      ((float *)w->scaled)[k] = (float)value;
+    } else {
+      ((double *)w->scaled)[k] = value;
+    }
   }
 }
 
-static void mbi_transition_scale_f32(void *argument, int task) {
-  const mbi_transition *p = (const mbi_transition *)argument;
-  const merbit_view *graph = &p->matrix->view;
-  const int32_t *source = (const int32_t *)graph->col_ind;
-  float *value = (float *)(uintptr_t)p->view.values;
-  const int64_t begin = (int64_t)task * MBI_TRANSITION_CHUNK;
-  const int64_t left = graph->nnz - begin;
-  const int64_t end = begin + (left < MBI_TRANSITION_CHUNK ? left : MBI_TRANSITION_CHUNK);
-  int64_t k;
-  for (k = begin; k < end; k++) {
-    const double total = p->weights[source[k]];
-    value[k] = total > 0 ? (float)(mbi_transition_weight(graph, k) / total) : 0;
-  }
-}
-
-static void mbi_transition_scale(merbit_context *context, mbi_transition *p) {
-  const int64_t tasks = (p->view.nnz + MBI_TRANSITION_CHUNK - 1) / MBI_TRANSITION_CHUNK;
-  p->view.values = p->own_values != NULL ? p->own_values : p->matrix->view.values;
-  mbi_parallel(context, (int)tasks,
-               mbi_view_type(&p->view) == MERBIT_F32 ? mbi_transition_scale_f32
-                                                     : mbi_transition_scale_f64,
-               p);
-}
-
-/* `graph` is a square host view whose header has been checked; its arrays and weights are
- * checked here. After a failure mbi_transition_destroy cleans up. */
-static merbit_status mbi_transition_create(merbit_context *context, const merbit_view *graph,
-                                           mbi_transition *p) {
-  void *memory = NULL;
-  merbit_status status = mbi_view_check_arrays(context, graph);
-  memset(p, 0, sizeof *p);
+static merbit_status mbi_weights_scale(mbi_weights *w) {
+  int64_t i;
+  const merbit_status status =
+      mbi_allocate_array(w->context, w->graph->nnz, mbi_type_size(mbi_view_type(w->graph)),
+                         "the values of a graph, scaled", &w->scaled);
   if (status == MERBIT_OK) {
-    status = mbi_transition_check(context, graph);
+    w->tasks = mbi_share_tasks(w->context, w->graph->nnz);
+    mbi_parallel(w->context, w->tasks, mbi_weights_scale_task, w);
+    for (i = 0; i < w->graph->rows; i++) {
+      w->sums[i] = ldexp(w->sums[i], -mbi_weights_power(w->sums[i]));
+    }
   }
-  if (status == MERBIT_OK) {
-    status = mbi_matrix_from_view(context, graph, MBI_BUILD_TRANSPOSE, &p->matrix);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  p->view = p->matrix->view;
-  status = mbi_allocate_array(context, graph->rows, sizeof(double), "the weight of each vertex",
-                              &memory);
-  p->weights = (double *)memory;
-  if (status == MERBIT_OK) {
-    status = mbi_allocate_array(context, graph->rows, 1, "the mark of each vertex", &memory);
-    p->dangling = (unsigned char *)memory;
-  }
-  if (status == MERBIT_OK && p->view.values == NULL) {
-    status = mbi_allocate_array(context, p->view.nnz, mbi_type_size(mbi_view_type(graph)),
-                                "the values of the transition matrix", &p->own_values);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_transition_weigh(context, p);
-  }
-  if (status == MERBIT_OK) {
-    mbi_transition_scale(context, p);
-  }
-  mbi_release(context, p->weights);
-  p->weights = NULL;
   return status;
 }
 
-static void mbi_transition_destroy(merbit_context *context, mbi_transition *p) {
-  merbit_matrix_destroy(p->matrix);
-  mbi_release(context, p->own_values);
-  mbi_release(context, p->dangling);
+/* ---- All of it ----------------------------------------------------------------------------
+ */
+
+static merbit_status mbi_weights_store(mbi_weights *w) {
+  const int64_t n = w->graph->rows;
+  int64_t i;
+  merbit_status status;
+  if (mbi_view_type(w->graph) == MERBIT_F64) {
+    w->totals = w->sums;
+    w->sums = NULL;
+    for (i = 0; i < n; i++) {
+      ((double *)w->totals)[i] = ((double *)w->totals)[i] > 0 ? ((double *)w->totals)[i] : -1;
+    }
+    return MERBIT_OK;
+  }
+  status =
+      mbi_allocate_array(w->context, n, sizeof(float), "the weight of each vertex", &w->totals);
+  for (i = 0; i < n && status == MERBIT_OK; i++) {
+    ((float *)w->totals)[i] = w->sums[i] > 0 ? (float)w->sums[i] : -1;
+  }
+  return status;
 }
 
-/* PageRank by the power method: Zhang, Yao, Jiang, Zhang, "MERBIT: A GPU-Based SpMV Method for
- * Iterative Workloads", section 5.5.1. With P(i, j) = w(i, j) / sum over j of w(i, j), an
- * iteration is x' = d P^T x + (1 - d + d * (mass of dangling vertices)) / n. P^T is built once.
- * Sums over vertices are in double and in an order that depends on n alone. */
-#define MBI_PAGERANK_THREADS 256 /* of a block, and the most blocks, on the GPU */
-#define MBI_PAGERANK_BLOCKS 1024
-#define MBI_PAGERANK_BATCH 8 /* iterations that the GPU runs between two looks of the host */
-#define MBI_PAGERANK_RUNNING (-1)
+/* `graph` is a host CSR or COO, square, whose arrays have been checked and stay while `w` does.
+ * Weights that are none are named. After a failure too, mbi_weights_destroy cleans up. */
+static merbit_status mbi_weights_create(merbit_context *context, const merbit_view *graph,
+                                        mbi_weights *w) {
+  void *memory = NULL;
+  merbit_status status;
+  memset(w, 0, sizeof *w);
+  w->context = context;
+  w->graph = graph;
+  status = mbi_weights_check(context, graph);
+  if (status == MERBIT_OK) {
+    status = mbi_allocate_array(context, graph->rows, sizeof(double),
+                                "the sum of each vertex's weights", &memory);
+    w->sums = (double *)memory;
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_weights_add(w);
+  }
+  if (status == MERBIT_OK && graph->values != NULL && mbi_weights_far(w)) {
+    status = mbi_weights_scale(w);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_weights_store(w);
+  }
+  mbi_release(context, w->sums);
+  w->sums = NULL;
+  return status;
+}
 
-typedef struct mbi_pagerank_state { /* mbk_pagerank_state of pagerank.cu */
-  double base;                      /* what every vertex receives in the next iteration */
-  double change;
-  int32_t iterations;
-  int32_t stop; /* MBI_PAGERANK_RUNNING, or a merbit_stop */
-} mbi_pagerank_state;
+static void mbi_weights_destroy(merbit_context *context, mbi_weights *w) {
+  mbi_release(context, w->totals);
+  mbi_release(context, w->scaled);
+}
+
+/* ==== >>solve/pagerank.c  PageRank: what was asked, and its plan ========================== */
+/* PageRank by the power method: Zhang, Yao, Jiang, Zhang, "MERBIT: A GPU-Based SpMV Method for
+ * Iterative Workloads", section 5.5.1. With P(i, j) = w(i, j) / W(i), an iteration is x' =
+ * d P^T x + (1 - d + d * (mass of dangling vertices)) t. Here it is on z = x / W, for P^T x is
+ * A^T z: no value is scaled, and a pattern stays one. Sums over vertices are in double and in an
+ * order that depends on their number alone. */
+#define MBS_FUNCTION static
+// PageRank's scalars between two iterations, in the state that solvers have: one text for the
+// CPU and the GPU. state.rr and the ring hold the L1 change of an iteration; state.closed is
+// not 0 once it has stopped.
+
+// In state.scalar; the first two are s0 and s1 of the product's epilogue.
+#define MBI_PAGERANK_DAMPING 0
+#define MBI_PAGERANK_BASE 1     // what each unit of the teleport distribution receives next
+#define MBI_PAGERANK_SUM 2      // of the distribution as it is stored: 1, or n where all are 1
+#define MBI_PAGERANK_LEAST 3    // change so far
+#define MBI_PAGERANK_STALE 4    // iterations since
+#define MBI_PAGERANK_DANGLING 5 // vertices that nothing leaves
+
+// In state.stop, which else is a merbit_stop.
+#define MBI_PAGERANK_CONVERGED 100
+#define MBI_PAGERANK_STAGNATED 4
+// But for rounding each iteration takes the change down, by the damping at least.
+#define MBI_PAGERANK_PATIENCE 16
+
+// The mass of dangling vertices goes where all teleports go.
+MBS_FUNCTION void mbi_pagerank_spread(mbi_solve_state *s, double mass) {
+  const double damping = s->scalar[MBI_PAGERANK_DAMPING];
+  s->scalar[MBI_PAGERANK_BASE] = (1.0 - damping + damping * mass) / s->scalar[MBI_PAGERANK_SUM];
+}
+
+// At the end of an iteration.
+MBS_FUNCTION void mbi_pagerank_decide(mbi_solve_memory *m, double change, double mass) {
+  mbi_solve_state *s = &m->state;
+  mbi_pagerank_spread(s, mass);
+  s->iterations++;
+  s->rr = change;
+  m->ring[s->iterations % MBI_SOLVE_RING] = change;
+  if (change < s->scalar[MBI_PAGERANK_LEAST]) {
+    s->scalar[MBI_PAGERANK_LEAST] = change;
+    s->scalar[MBI_PAGERANK_STALE] = 0;
+  } else {
+    s->scalar[MBI_PAGERANK_STALE] += 1;
+  }
+  if (!(change - change == 0)) { // NaN or Inf
+    s->stop = MBI_SOLVE_NOT_FINITE;
+  } else if (change < s->tolerance) {
+    s->stop = MBI_PAGERANK_CONVERGED;
+  } else if (s->scalar[MBI_PAGERANK_STALE] >= MBI_PAGERANK_PATIENCE) {
+    s->stop = MBI_PAGERANK_STAGNATED;
+  } else if (s->iterations >= s->cap) {
+    s->stop = MBI_SOLVE_CAP;
+  }
+  s->closed = s->stop != MBI_SOLVE_RUNNING;
+}
+
+#undef MBS_FUNCTION
+
+#define MBI_PAGERANK_KERNELS 7
 
 typedef struct mbi_pagerank_gpu {
-  mbi_program program;
-  void *update, *finish; /* CUfunction */
-  mbi_devptr x, y[2], dangling, partials, state;
+  void *kernels[MBI_PAGERANK_KERNELS]; /* CUfunction */
+  void *z[3]; /* by turns; with two products that alternate z[0], and those */
+  void *weights, *teleport, *partials;
 } mbi_pagerank_gpu;
 
 typedef struct mbi_pagerank {
+  merbit_solver engine; /* CUDA: what solve/batch.c needs of a solver; bytes, stream, scalars */
+  mbi_solve_method method;
   merbit_context *context;
   merbit_pagerank_desc desc; /* defaults filled in */
   merbit_type type;
   int64_t n;
-  mbi_transition p;
-  merbit_plan *plan; /* of P^T */
-  void *x;           /* the caller's ranks */
-  mbi_pagerank_state state;
+  merbit_view links;          /* the graph that the plan takes: the caller's, or of */
+  merbit_view copy, expanded; /* a device graph's copy; of a triangle: both */
+  merbit_matrix *entries;     /* of blocks */
+  merbit_operation operation; /* that makes A^T of links */
+  mbi_weights weights; /* none where CUDA counts those of a pattern */
+  void *teleport;      /* the distribution, where it is the caller's */
+  merbit_plan *plan;   /* of A^T */
+  void *ranks;         /* the caller's; on the CPU they hold z until the end */
+  mbi_solve_memory memory; /* scalars, CUDA: as the last look found them */
+  int64_t looks;
+  int known;        /* iterations whose changes are in the history */
   void *y;          /* CPU: the product */
   double *partials; /* CPU: change and dangling mass of each chunk */
   mbi_pagerank_gpu gpu;
 } mbi_pagerank;
 
-/* ---- Encode: P^T as a plan, vectors ------------------------------------------------------ */
-
-static merbit_status mbi_pagerank_plan(mbi_pagerank *run, merbit_side side) {
-  merbit_plan_desc desc;
-  memset(&desc, 0, sizeof desc);
-  desc.side = side;
-  desc.unchecked = 1;
-  return mbi_plan_create(run->context, &run->p.view, &desc, side == MERBIT_SIDE_CUDA,
-                         &run->plan);
-}
-
-static int64_t mbi_pagerank_blocks(const mbi_pagerank *run) {
-  const int64_t blocks = (run->n + MBI_PAGERANK_THREADS - 1) / MBI_PAGERANK_THREADS;
-  return blocks < MBI_PAGERANK_BLOCKS ? blocks : MBI_PAGERANK_BLOCKS;
-}
-
-/* Vectors on the GPU; run->x already holds the first ranks. */
-static merbit_status mbi_pagerank_upload(mbi_pagerank *run) {
-  merbit_context *context = run->context;
-  const size_t n = (size_t)run->n, bytes = n * mbi_type_size(run->type);
-  int i;
-  merbit_status status = mbi_device_allocate(context, bytes, "ranks", &run->gpu.x);
-  for (i = 0; i < 2 && status == MERBIT_OK; i++) {
-    status = mbi_device_allocate(context, bytes, "products", &run->gpu.y[i]);
-    if (status == MERBIT_OK) {
-      status = mbi_device_zero(context, run->gpu.y[i], bytes, NULL);
-    }
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, n, "vertex marks", &run->gpu.dangling);
-  }
-  if (status == MERBIT_OK) {
-    status =
-        mbi_device_allocate(context, (uint64_t)mbi_pagerank_blocks(run) * 2 * sizeof(double),
-                            "partial sums", &run->gpu.partials);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, sizeof run->state, "the state", &run->gpu.state);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_upload(context, run->gpu.x, run->x, bytes);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_upload(context, run->gpu.dangling, run->p.dangling, n);
-  }
-  return status == MERBIT_OK
-             ? mbi_device_upload(context, run->gpu.state, &run->state, sizeof run->state)
-             : status;
-}
-
-/* ---- Specialise: one program with the two kernels ---------------------------------------- */
-
-static void mbi_pagerank_preamble(merbit_type type, mbi_preamble *preamble) {
-  memset(preamble, 0, sizeof *preamble);
-  mbi_preamble_define(preamble, "MBK_VECTOR", type == MERBIT_F32 ? "float" : "double");
-}
-
-static merbit_status mbi_pagerank_specialise(mbi_pagerank *run) {
-  mbi_preamble preamble;
-  merbit_status status;
-  mbi_pagerank_preamble(run->type, &preamble);
-  status = mbi_program_create(run->context, "solve/pagerank.cu", &preamble, &run->gpu.program);
-  if (status == MERBIT_OK) {
-    status = mbi_program_kernel(run->context, &run->gpu.program, "mbk_pagerank_update",
-                                &run->gpu.update);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_program_kernel(run->context, &run->gpu.program, "mbk_pagerank_finish",
-                                &run->gpu.finish);
-  }
-  return status;
-}
-
-static merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run) {
-  merbit_status status = mbi_pagerank_plan(run, MERBIT_SIDE_CUDA);
-  if (status == MERBIT_OK) {
-    status = mbi_device_enter(run->context);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  status = mbi_pagerank_specialise(run);
-  if (status == MERBIT_OK) {
-    status = mbi_pagerank_upload(run);
-  }
-  mbi_device_leave(run->context);
-  return status;
-}
-
-/* What a dead device held is gone with it. Leaves `gpu` empty, so that the CPU may follow. */
-static void mbi_pagerank_release_cuda(mbi_pagerank *run) {
-  merbit_context *context = run->context;
-  mbi_pagerank_gpu *gpu = &run->gpu;
-  if (context->side == MERBIT_SIDE_CUDA && mbi_device_enter_alive(context)) {
-    mbi_device_release(context, gpu->x);
-    mbi_device_release(context, gpu->y[0]);
-    mbi_device_release(context, gpu->y[1]);
-    mbi_device_release(context, gpu->dangling);
-    mbi_device_release(context, gpu->partials);
-    mbi_device_release(context, gpu->state);
-    mbi_program_destroy(context, &gpu->program);
-    mbi_device_leave(context);
-  }
-  memset(gpu, 0, sizeof *gpu);
-  merbit_plan_destroy(run->plan);
-  run->plan = NULL;
-}
-
-/* ---- Launch: a batch of iterations, then one look ---------------------------------------- */
-
-/* Enqueue one iteration; the two products alternate, as the dual-buffer commit wants it. */
-static merbit_status mbi_pagerank_launch(mbi_pagerank *run, int iteration) {
-  merbit_context *context = run->context;
-  mbi_devptr y = run->gpu.y[iteration % 2], z = run->gpu.y[1 - iteration % 2];
-  const unsigned shared = 2 * MBI_PAGERANK_THREADS * sizeof(double);
-  uint64_t n = (uint64_t)run->n;
-  uint32_t blocks = (uint32_t)mbi_pagerank_blocks(run);
-  void *update[7], *finish[6];
-  merbit_status status = mbi_merbit_multiply_dual(run->plan, run->gpu.x, y, z, NULL);
-  update[0] = &run->gpu.x;
-  update[1] = &y;
-  update[2] = &run->gpu.dangling;
-  update[3] = &n;
-  update[4] = &run->desc.damping;
-  update[5] = &run->gpu.state;
-  update[6] = &run->gpu.partials;
-  finish[0] = &run->gpu.partials;
-  finish[1] = &blocks;
-  finish[2] = &n;
-  finish[3] = &run->desc.damping;
-  finish[4] = &run->desc.tolerance;
-  finish[5] = &run->gpu.state;
-  if (status == MERBIT_OK) {
-    status = mbi_device_launch(context, run->gpu.update, "mbk_pagerank_update", blocks,
-                               MBI_PAGERANK_THREADS, shared, NULL, update);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_launch(context, run->gpu.finish, "mbk_pagerank_finish", 1,
-                               MBI_PAGERANK_THREADS, shared, NULL, finish);
-  }
-  return status;
-}
-
-/* A batch of iterations, then one look. */
-static merbit_status mbi_pagerank_iterate_cuda(mbi_pagerank *run) {
-  merbit_context *context = run->context;
-  const int left = run->desc.max_iterations - run->state.iterations;
-  const int first = run->state.iterations; /* exact while running: none was skipped */
-  int i;
-  merbit_status status = mbi_device_enter(context);
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  for (i = 0; i < MBI_PAGERANK_BATCH && i < left && status == MERBIT_OK; i++) {
-    status = mbi_pagerank_launch(run, first + i);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_download(context, &run->state, run->gpu.state, sizeof run->state);
-  }
-  mbi_device_leave(context);
-  return status;
-}
-
-static merbit_status mbi_pagerank_fetch(mbi_pagerank *run) {
-  merbit_status status = mbi_device_enter(run->context);
-  if (status == MERBIT_OK) {
-    status = mbi_device_download(run->context, run->x, run->gpu.x,
-                                 (size_t)run->n * mbi_type_size(run->type));
-    mbi_device_leave(run->context);
-  }
-  return status;
-}
-
-/* PageRank: what was asked, who computes, and the loop. Sums over vertices are in double and in
- * an order that depends on their number alone. */
-#define MBI_PAGERANK_CHUNK 8192 /* vertices that one task updates */
+/* ---- What was asked ---------------------------------------------------------------------- */
 
 static merbit_status mbi_pagerank_check_desc(mbi_pagerank *run) {
   merbit_context *context = run->context;
@@ -36512,243 +42272,21 @@ static merbit_status mbi_pagerank_check_desc(mbi_pagerank *run) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
                     "pagerank_desc.side is %d; use a MERBIT_SIDE", (int)desc->side);
   }
+  if (!mbi_method_known(desc->method)) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "pagerank_desc.method is %d; use a MERBIT_METHOD", (int)desc->method);
+  }
+  if (desc->history_size < 0 || (desc->history_size > 0 && desc->history == NULL)) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "pagerank_desc.history_size is %d%s", desc->history_size,
+                    desc->history_size < 0 ? "; use 0 for none" : ", but `history` is NULL");
+  }
   desc->damping = desc->damping != 0 ? desc->damping : 0.85;
   desc->max_iterations = desc->max_iterations != 0 ? desc->max_iterations : 1000;
   if (desc->tolerance == 0) {
-    desc->tolerance = run->type == MERBIT_F32 ? 1e-6 : 1e-10;
+    desc->tolerance = run->type == MERBIT_F32 ? 2.384185791015625e-7 : 1e-10; /* 2^-22 */
   }
   return MERBIT_OK;
-}
-
-static merbit_status mbi_pagerank_encode(mbi_pagerank *run, const merbit_view *graph) {
-  merbit_context *context = run->context;
-  merbit_view host = *graph;
-  merbit_status status = MERBIT_OK;
-  const int device = graph->memory == MERBIT_MEMORY_DEVICE;
-  if (run->desc.unweighted) {
-    host.values = NULL;
-  }
-  if (device) {
-    const merbit_view there = host;
-    status = mbi_view_download(context, &there, &host);
-  }
-  if (status == MERBIT_OK && host.format == MERBIT_BSR) {
-    merbit_matrix *entries = NULL;
-    status = mbi_view_check_arrays(context, &host);
-    if (status == MERBIT_OK) {
-      status = mbi_matrix_from_view(context, &host, 0, &entries);
-    }
-    if (status == MERBIT_OK) {
-      status = mbi_transition_create(context, &entries->view, &run->p);
-    }
-    merbit_matrix_destroy(entries);
-  } else if (status == MERBIT_OK && mbi_view_is_half(&host)) {
-    merbit_view full;
-    status = mbi_view_check_arrays(context, &host);
-    if (status == MERBIT_OK) {
-      status = mbi_transition_check(context, &host); /* names weights as they were given */
-    }
-    if (status == MERBIT_OK) {
-      status = mbi_half_expand(context, &host, MERBIT_OPERATION_N, 0, &full, NULL);
-    }
-    if (status == MERBIT_OK) {
-      status = mbi_transition_create(context, &full, &run->p);
-      mbi_host_view_release(context, &full);
-    }
-  } else if (status == MERBIT_OK) {
-    status = mbi_transition_create(context, &host, &run->p);
-  }
-  if (device) {
-    mbi_host_view_release(context, &host);
-  }
-  return status;
-}
-
-/* ---- CPU --------------------------------------------------------------------------------- */
-
-/* One chunk of x = d * y + base. */
-static void mbi_pagerank_update_f64(void *argument, int chunk) {
-  const mbi_pagerank *run = (const mbi_pagerank *)argument;
-  const double *y = (const double *)run->y;
-  double *x = (double *)run->x;
-  const double damping = run->desc.damping, base = run->state.base;
-  const int64_t begin = (int64_t)chunk * MBI_PAGERANK_CHUNK;
-  const int64_t end = begin + MBI_PAGERANK_CHUNK < run->n ? begin + MBI_PAGERANK_CHUNK : run->n;
-  double change = 0, mass = 0;
-  int64_t i;
-  for (i = begin; i < end; i++) {
-    const double rank = (double)(damping * (double)y[i] + base);
-    change += fabs((double)rank - (double)x[i]);
-    mass += run->p.dangling[i] ? (double)rank : 0;
-    x[i] = rank;
-  }
-  run->partials[2 * (size_t)chunk] = change;
-  run->partials[2 * (size_t)chunk + 1] = mass;
-}
-
-/* One chunk of x = d * y + base. */
-static void mbi_pagerank_update_f32(void *argument, int chunk) {
-  const mbi_pagerank *run = (const mbi_pagerank *)argument;
-  const float *y = (const float *)run->y;
-  float *x = (float *)run->x;
-  const double damping = run->desc.damping, base = run->state.base;
-  const int64_t begin = (int64_t)chunk * MBI_PAGERANK_CHUNK;
-  const int64_t end = begin + MBI_PAGERANK_CHUNK < run->n ? begin + MBI_PAGERANK_CHUNK : run->n;
-  double change = 0, mass = 0;
-  int64_t i;
-  for (i = begin; i < end; i++) {
-    const float rank = (float)(damping * (double)y[i] + base);
-    change += fabs((double)rank - (double)x[i]);
-    mass += run->p.dangling[i] ? (double)rank : 0;
-    x[i] = rank;
-  }
-  run->partials[2 * (size_t)chunk] = change;
-  run->partials[2 * (size_t)chunk + 1] = mass;
-}
-
-static int64_t mbi_pagerank_chunks(int64_t count) {
-  return (count + MBI_PAGERANK_CHUNK - 1) / MBI_PAGERANK_CHUNK;
-}
-
-static merbit_status mbi_pagerank_prepare_cpu(mbi_pagerank *run) {
-  void *partials = NULL;
-  merbit_status status = mbi_pagerank_plan(run, MERBIT_SIDE_CPU);
-  if (status == MERBIT_OK) {
-    status = mbi_allocate_array(run->context, run->n, mbi_type_size(run->type),
-                                "a vector of ranks", &run->y);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_allocate_array(run->context, mbi_pagerank_chunks(run->n), 2 * sizeof(double),
-                                "partial sums", &partials);
-  }
-  run->partials = (double *)partials;
-  return status;
-}
-
-static merbit_status mbi_pagerank_iterate_cpu(mbi_pagerank *run) {
-  const double damping = run->desc.damping;
-  const int64_t chunks = mbi_pagerank_chunks(run->n);
-  mbi_pagerank_state *state = &run->state;
-  double mass = 0;
-  int64_t chunk;
-  const merbit_status status = merbit_spmv(run->plan, NULL, NULL, run->x, NULL, run->y, NULL);
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  mbi_parallel(run->context, (int)chunks,
-               run->type == MERBIT_F32 ? mbi_pagerank_update_f32 : mbi_pagerank_update_f64,
-               run);
-  state->change = 0;
-  for (chunk = 0; chunk < chunks; chunk++) {
-    state->change += run->partials[2 * chunk];
-    mass += run->partials[2 * chunk + 1];
-  }
-  state->base = (1 - damping + damping * mass) / (double)run->n;
-  state->iterations++;
-  if (!(state->change <= DBL_MAX)) {
-    state->stop = MERBIT_STOP_NOT_FINITE;
-  } else if (state->change < run->desc.tolerance) {
-    state->stop = MERBIT_STOP_CONVERGED;
-  }
-  return MERBIT_OK;
-}
-
-/* ---- Either side ------------------------------------------------------------------------- */
-
-static void mbi_pagerank_release(mbi_pagerank *run) {
-  mbi_pagerank_release_cuda(run);
-  mbi_release(run->context, run->partials);
-  mbi_release(run->context, run->y);
-  mbi_transition_destroy(run->context, &run->p);
-}
-
-/* AUTO may take the CPU when the GPU fails now and the graph came in host memory. */
-static merbit_status mbi_pagerank_prepare(mbi_pagerank *run, merbit_memory memory) {
-  merbit_context *context = run->context;
-  const merbit_side wish = run->desc.side;
-  char reason[sizeof run->plan->reason];
-  merbit_status status;
-  if (wish == MERBIT_SIDE_CPU ||
-      (wish == MERBIT_SIDE_AUTO && context->side == MERBIT_SIDE_CPU)) {
-    return mbi_pagerank_prepare_cpu(run);
-  }
-  status = mbi_pagerank_prepare_cuda(run);
-  if (status == MERBIT_OK || wish == MERBIT_SIDE_CUDA || memory == MERBIT_MEMORY_DEVICE ||
-      status == MERBIT_OUT_OF_MEMORY) {
-    return status;
-  }
-  mbi_pagerank_release_cuda(run);
-  mbi_forgive(context, reason, sizeof reason);
-  mbi_log(context, "this PageRank computes on the CPU: %s", reason);
-  status = mbi_pagerank_prepare_cpu(run);
-  if (status == MERBIT_OK) {
-    memcpy(run->plan->reason, reason, sizeof reason);
-  }
-  return status;
-}
-
-static merbit_status mbi_pagerank_iterate(mbi_pagerank *run) {
-  const int cuda = run->plan->side == MERBIT_SIDE_CUDA;
-  const double start = mbi_seconds();
-  const merbit_pagerank_desc *desc = &run->desc;
-  mbi_pagerank_state *state = &run->state;
-  while (state->stop == MBI_PAGERANK_RUNNING) {
-    const merbit_status status =
-        cuda ? mbi_pagerank_iterate_cuda(run) : mbi_pagerank_iterate_cpu(run);
-    if (status != MERBIT_OK) {
-      return status;
-    }
-    if (state->stop == MBI_PAGERANK_RUNNING && state->iterations >= desc->max_iterations) {
-      state->stop = MERBIT_STOP_CAP;
-    }
-    if (desc->progress != NULL &&
-        desc->progress(desc->progress_user, state->iterations, state->change,
-                       mbi_seconds() - start) != 0 &&
-        state->stop == MBI_PAGERANK_RUNNING) {
-      state->stop = MERBIT_STOP_CANCELLED;
-    }
-  }
-  return cuda ? mbi_pagerank_fetch(run) : MERBIT_OK;
-}
-
-static void mbi_pagerank_start(mbi_pagerank *run) {
-  const double n = (double)run->n, damping = run->desc.damping;
-  int64_t i;
-  for (i = 0; i < run->n; i++) {
-    if (run->type == MERBIT_F32) {
-      ((float *)run->x)[i] = (float)(1 / n);
-    } else {
-      ((double *)run->x)[i] = 1 / n;
-    }
-  }
-  run->state.stop = MBI_PAGERANK_RUNNING;
-  run->state.base = (1 - damping + damping * (double)run->p.dangling_count / n) / n;
-}
-
-/* `graph` is a square view, not empty, whose header has been checked. */
-static merbit_status mbi_pagerank_run(mbi_pagerank *run, const merbit_view *graph,
-                                      merbit_pagerank_result *result) {
-  const double start = mbi_seconds();
-  merbit_status status = mbi_pagerank_encode(run, graph);
-  if (status == MERBIT_OK) {
-    mbi_pagerank_start(run);
-    status = mbi_pagerank_prepare(run, graph->memory);
-  }
-  result->prepare_seconds = mbi_seconds() - start;
-  if (status == MERBIT_OK) {
-    status = mbi_pagerank_iterate(run);
-  }
-  if (status == MERBIT_OK) {
-    result->iterate_seconds = mbi_seconds() - start - result->prepare_seconds;
-    result->stop = (merbit_stop)run->state.stop;
-    result->iterations = run->state.iterations;
-    result->change = run->state.change;
-    result->dangling = run->p.dangling_count;
-    (void)merbit_plan_get_info(run->plan, &result->plan);
-    (void)merbit_plan_describe(run->plan, result->description, sizeof result->description);
-  }
-  mbi_pagerank_release(run);
-  return status;
 }
 
 static merbit_status mbi_pagerank_check(mbi_pagerank *run, const merbit_view *graph,
@@ -36785,6 +42323,883 @@ static merbit_status mbi_pagerank_check(mbi_pagerank *run, const merbit_view *gr
   return mbi_pagerank_check_desc(run);
 }
 
+/* ---- Distributions of the caller --------------------------------------------------------- */
+
+static double mbi_pagerank_at(merbit_type type, const void *vector, int64_t i) {
+  return type == MERBIT_F32 ? (double)((const float *)vector)[i] : ((const double *)vector)[i];
+}
+
+/* target[i] = given[i] / (the sum of all); may be the same array. First by the greatest, for
+ * what is far from 1 would overflow or vanish in a sum. */
+static merbit_status mbi_pagerank_distribution(const mbi_pagerank *run, const char *name,
+                                               const void *given, void *target) {
+  double most = 0, sum = 0;
+  int64_t i;
+  for (i = 0; i < run->n; i++) {
+    const double weight = mbi_pagerank_at(run->type, given, i);
+    if (!(weight >= 0 && weight <= DBL_MAX)) {
+      return mbi_fail(run->context, MERBIT_INVALID_ARGUMENT,
+                      "pagerank_desc.%s[%" PRId64
+                      "] is %g; weights must be finite and not negative",
+                      name, i, weight);
+    }
+    most = weight > most ? weight : most;
+  }
+  if (most == 0) {
+    return mbi_fail(run->context, MERBIT_INVALID_ARGUMENT,
+                    "pagerank_desc.%s has %" PRId64
+                    " weights, all zero; at least one must be above",
+                    name, run->n);
+  }
+  for (i = 0; i < run->n; i++) {
+    sum += mbi_pagerank_at(run->type, given, i) / most;
+  }
+  for (i = 0; i < run->n; i++) {
+    const double share = mbi_pagerank_at(run->type, given, i) / most / sum;
+    if (run->type == MERBIT_F32) {
+      ((float *)target)[i] = (float)share;
+    } else {
+      ((double *)target)[i] = share;
+    }
+  }
+  return MERBIT_OK;
+}
+
+/* The teleport distribution, and the first ranks, in the caller's array, where they are given.
+ */
+static merbit_status mbi_pagerank_distribute(mbi_pagerank *run) {
+  const merbit_pagerank_desc *desc = &run->desc;
+  merbit_status status = MERBIT_OK;
+  if (desc->personalisation != NULL) {
+    status = mbi_allocate_array(run->context, run->n, mbi_type_size(run->type),
+                                "the teleport distribution", &run->teleport);
+    if (status == MERBIT_OK) {
+      status = mbi_pagerank_distribution(run, "personalisation", desc->personalisation,
+                                         run->teleport);
+    }
+  }
+  return status == MERBIT_OK && desc->start != NULL
+             ? mbi_pagerank_distribution(run, "start", desc->start, run->ranks)
+             : status;
+}
+
+/* ---- Encode: A and its weights, A^T as a plan -------------------------------------------- */
+
+/* run->links: all entries of `host`, whose header has been checked. */
+static merbit_status mbi_pagerank_take(mbi_pagerank *run, const merbit_view *host) {
+  merbit_context *context = run->context;
+  merbit_status status = mbi_view_check_arrays(context, host);
+  run->links = *host;
+  run->operation = MERBIT_OPERATION_T;
+  if (status == MERBIT_OK && host->format == MERBIT_BSR) {
+    status = mbi_matrix_from_view(context, host, 0, &run->entries);
+    if (status == MERBIT_OK) {
+      run->links = run->entries->view;
+    }
+  } else if (status == MERBIT_OK && mbi_view_is_half(host)) {
+    status = mbi_weights_check(context, host); /* names weights as they were given */
+    if (status == MERBIT_OK) {
+      status =
+          mbi_half_expand(context, host, MERBIT_OPERATION_N, 0, &run->expanded, NULL);
+      run->links = run->expanded;
+      run->operation = MERBIT_OPERATION_N; /* its own transpose */
+    }
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_weights_create(context, &run->links, &run->weights);
+  }
+  if (status == MERBIT_OK && run->weights.scaled != NULL) {
+    run->links.values = run->weights.scaled;
+  }
+  return status;
+}
+
+/* The side, before a failure of the GPU. */
+static merbit_side mbi_pagerank_side(const mbi_pagerank *run) {
+  return run->desc.side != MERBIT_SIDE_AUTO          ? run->desc.side
+         : mbi_method_runs(run->desc.method, 1) ? run->context->side
+                                                     : MERBIT_SIDE_CPU;
+}
+
+/* A pattern's weights are counted on the GPU, which has row_ptr or gets it. */
+static int mbi_pagerank_counts(const mbi_pagerank *run, const merbit_view *view) {
+  return mbi_pagerank_side(run) == MERBIT_SIDE_CUDA &&
+         run->context->side == MERBIT_SIDE_CUDA && view->format == MERBIT_CSR &&
+         view->values == NULL && !mbi_view_is_half(view);
+}
+
+static merbit_status mbi_pagerank_encode(mbi_pagerank *run, const merbit_view *graph) {
+  const int device = graph->memory == MERBIT_MEMORY_DEVICE;
+  merbit_view view = *graph;
+  merbit_status status = MERBIT_OK;
+  if (run->desc.unweighted) {
+    view.values = NULL;
+  }
+  if (mbi_pagerank_counts(run, &view)) {
+    status = device ? MERBIT_OK : mbi_view_check_arrays(run->context, &view);
+    run->links = view;
+    run->operation = MERBIT_OPERATION_T;
+  } else {
+    if (device) {
+      status = mbi_view_download(run->context, &view, &run->copy);
+      view = run->copy;
+    }
+    if (status == MERBIT_OK) {
+      status = mbi_pagerank_take(run, &view);
+    }
+  }
+  return status == MERBIT_OK ? mbi_pagerank_distribute(run) : status;
+}
+
+/* Products until the change, at most 2, has fallen below the tolerance by the damping alone. */
+static int mbi_pagerank_calls(const merbit_pagerank_desc *desc) {
+  const double most = desc->max_iterations < 1000 ? desc->max_iterations : 1000;
+  const double calls = ceil(log(desc->tolerance / 2) / log(desc->damping));
+  return calls < 1 ? 1 : (int)(calls < most ? calls : most);
+}
+
+static void mbi_pagerank_epilogue(const mbi_pagerank *run, merbit_epilogue *epilogue);
+
+static merbit_status mbi_pagerank_plan(mbi_pagerank *run, merbit_side side) {
+  const int dual = side == MERBIT_SIDE_CUDA && run->desc.method == MERBIT_METHOD_MERBIT;
+  merbit_plan_desc desc;
+  merbit_epilogue epilogue;
+  memset(&desc, 0, sizeof desc);
+  desc.side = side;
+  desc.operation = run->operation;
+  desc.method = run->desc.method;
+  desc.expected_calls = mbi_pagerank_calls(&run->desc);
+  desc.unchecked = run->links.memory != MERBIT_MEMORY_DEVICE;
+  desc.deterministic = 1;
+  mbi_pagerank_epilogue(run, &epilogue);
+  if (side == MERBIT_SIDE_CUDA && !dual) {
+    desc.epilogue = &epilogue;
+  }
+  return mbi_plan_create(run->context, &run->links, &desc, dual, &run->plan);
+}
+
+/* What either side starts from, but for the base. */
+static void mbi_pagerank_start(mbi_pagerank *run) {
+  mbi_solve_state *state = &run->memory.state;
+  state->scalar[MBI_PAGERANK_DAMPING] = run->desc.damping;
+  state->scalar[MBI_PAGERANK_SUM] = run->teleport != NULL ? 1 : (double)run->n;
+  state->scalar[MBI_PAGERANK_LEAST] = DBL_MAX;
+  state->tolerance = run->desc.tolerance;
+  state->cap = run->desc.max_iterations;
+  state->stop = MBI_SOLVE_RUNNING;
+}
+
+/* ==== >>solve/pagerank_cuda.c  PageRank on the GPU ======================================== */
+/* PageRank on the GPU: vectors and scalars stay there. An iteration is one product, whose
+ * epilogue makes the new z and two sums, and a kernel of one thread; iterations are recorded
+ * and run as those of solvers (solve/batch.c). */
+#define MBI_PAGERANK_THREADS 256 /* of a block, and the most blocks */
+#define MBI_PAGERANK_BLOCKS 1024
+#define MBI_PAGERANK_SHARED (2 * MBI_PAGERANK_THREADS * sizeof(double))
+
+/* v0 is z, v1 is W with its sign, v2 the teleport distribution. */
+static const char *const mbi_pagerank_result[2] = {"(s0 * ax + s1) / abs(v1)",
+                                                   "(s0 * ax + s1 * v2) / abs(v1)"};
+static const char mbi_pagerank_change[] = "abs(y - v0) * abs(v1)";
+static const char mbi_pagerank_mass[] = "v1 < 0 ? y : 0";
+
+static void mbi_pagerank_epilogue(const mbi_pagerank *run, merbit_epilogue *epilogue) {
+  memset(epilogue, 0, sizeof *epilogue);
+  epilogue->result = mbi_pagerank_result[run->teleport != NULL];
+  epilogue->sums[0] = mbi_pagerank_change;
+  epilogue->sums[1] = mbi_pagerank_mass;
+  epilogue->vectors = run->teleport != NULL ? 3 : 2;
+  epilogue->scalars = 2;
+}
+
+/* ---- Specialise: one program with the kernels -------------------------------------------- */
+
+enum {
+  MBI_PAGERANK_WEIGH,
+  MBI_PAGERANK_BEGIN,
+  MBI_PAGERANK_FIRST,
+  MBI_PAGERANK_DECIDE,
+  MBI_PAGERANK_UPDATE,
+  MBI_PAGERANK_FINISH,
+  MBI_PAGERANK_END
+};
+
+static const char *const mbi_pagerank_kernels[MBI_PAGERANK_KERNELS] = {
+    "mbk_pagerank_weigh",  "mbk_pagerank_begin",  "mbk_pagerank_first", "mbk_pagerank_decide",
+    "mbk_pagerank_update", "mbk_pagerank_finish", "mbk_pagerank_end"};
+
+static void mbi_pagerank_preamble(merbit_type type, merbit_index_type offset_type,
+                                  mbi_preamble *preamble) {
+  memset(preamble, 0, sizeof *preamble);
+  mbi_preamble_define(preamble, "MBK_VECTOR", type == MERBIT_F32 ? "float" : "double");
+  mbi_preamble_define(preamble, "MBK_ROW_PTR",
+                      offset_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
+}
+
+static merbit_status mbi_pagerank_specialise(mbi_pagerank *run) {
+  mbi_preamble preamble;
+  merbit_status status;
+  int i;
+  mbi_pagerank_preamble(run->type, run->links.offset_type, &preamble);
+  status = mbi_program_create(run->context, "solve/pagerank.cu", &preamble,
+                              &run->engine.gpu.program);
+  for (i = 0; i < MBI_PAGERANK_KERNELS && status == MERBIT_OK; i++) {
+    status = mbi_program_kernel(run->context, &run->engine.gpu.program, mbi_pagerank_kernels[i],
+                                &run->gpu.kernels[i]);
+  }
+  return status;
+}
+
+static int64_t mbi_pagerank_blocks(const mbi_pagerank *run) {
+  const int64_t blocks = (run->n + MBI_PAGERANK_THREADS - 1) / MBI_PAGERANK_THREADS;
+  return blocks < MBI_PAGERANK_BLOCKS ? blocks : MBI_PAGERANK_BLOCKS;
+}
+
+/* Of `blocks` blocks; 0: as many as the vertices take. */
+static merbit_status mbi_pagerank_launch(mbi_pagerank *run, int kernel, int64_t blocks,
+                                         void **arguments) {
+  return mbi_device_launch(run->context, run->gpu.kernels[kernel], mbi_pagerank_kernels[kernel],
+                           blocks > 0 ? blocks : mbi_pagerank_blocks(run), MBI_PAGERANK_THREADS,
+                           MBI_PAGERANK_SHARED, run->engine.gpu.stream, arguments);
+}
+
+/* ---- Vectors ----------------------------------------------------------------------------- */
+
+/* `source`, in host memory, is copied there; NULL: nothing is. */
+static merbit_status mbi_pagerank_place(mbi_pagerank *run, const void *source, int64_t count,
+                                        size_t size, const char *what, void **target) {
+  const merbit_status status = mbi_solve_allocate(&run->engine, count, size, what, target);
+  return status != MERBIT_OK || source == NULL
+             ? status
+             : mbi_solve_upload(&run->engine, *target, source, (size_t)count * size);
+}
+
+/* W of a pattern from its row_ptr, so that no host vector of it is made and moved. */
+static merbit_status mbi_pagerank_weigh(mbi_pagerank *run) {
+  const merbit_view *links = &run->links;
+  void *own = NULL, *arguments[3];
+  const void *row_ptr = links->row_ptr;
+  uint64_t n = (uint64_t)run->n;
+  merbit_status status = MERBIT_OK;
+  if (links->memory != MERBIT_MEMORY_DEVICE) {
+    status = mbi_pagerank_place(run, row_ptr, run->n + 1, mbi_index_bytes(links->offset_type),
+                                "row_ptr", &own);
+    row_ptr = own;
+  }
+  arguments[0] = &run->gpu.weights;
+  arguments[1] = &row_ptr;
+  arguments[2] = &n;
+  if (status == MERBIT_OK) {
+    status =
+        mbi_device_launch(run->context, run->gpu.kernels[MBI_PAGERANK_WEIGH],
+                          mbi_pagerank_kernels[MBI_PAGERANK_WEIGH], mbi_pagerank_blocks(run),
+                          MBI_PAGERANK_THREADS, 0, NULL, arguments);
+  }
+  if (own != NULL) {
+    if (status == MERBIT_OK) {
+      status = mbi_device_synchronize(run->context, NULL);
+    }
+    mbi_solve_free(&run->engine, own);
+    run->engine.bytes -= ((uint64_t)run->n + 1) * mbi_index_bytes(links->offset_type);
+  }
+  return status;
+}
+
+static merbit_status mbi_pagerank_upload(mbi_pagerank *run) {
+  const size_t size = mbi_type_size(run->type), bytes = (size_t)run->n * size;
+  mbi_pagerank_gpu *gpu = &run->gpu;
+  void *memory = NULL;
+  int i;
+  merbit_status status = mbi_pagerank_place(run, run->desc.start != NULL ? run->ranks : NULL,
+                                            run->n, size, "ranks", &gpu->z[0]);
+  for (i = 1; i < (run->plan->merbit.dual ? 3 : 2) && status == MERBIT_OK; i++) {
+    status = mbi_pagerank_place(run, NULL, run->n, size, "products", &gpu->z[i]);
+    if (status == MERBIT_OK) {
+      status = mbi_solve_zero(&run->engine, gpu->z[i], bytes);
+    }
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_pagerank_place(run, run->weights.totals, run->n, size, "vertex weights",
+                                &gpu->weights);
+  }
+  if (status == MERBIT_OK && run->weights.totals == NULL) {
+    status = mbi_pagerank_weigh(run);
+  }
+  if (status == MERBIT_OK && run->teleport != NULL) {
+    status = mbi_pagerank_place(run, run->teleport, run->n, size, "the teleport distribution",
+                                &gpu->teleport);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_pagerank_place(run, NULL, mbi_pagerank_blocks(run), 2 * sizeof(double),
+                                "partial sums", &gpu->partials);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_pagerank_place(run, &run->memory, 1, sizeof run->memory, "the state", &memory);
+    run->engine.memory = (mbi_solve_memory *)memory;
+  }
+  return status;
+}
+
+/* z of the first ranks, and what the first iteration starts from. */
+static merbit_status mbi_pagerank_begin(mbi_pagerank *run) {
+  int32_t given = run->desc.start != NULL;
+  uint64_t n = (uint64_t)run->n;
+  uint32_t blocks = (uint32_t)mbi_pagerank_blocks(run);
+  void *begin[5], *first[3];
+  merbit_status status;
+  begin[0] = &run->gpu.z[0];
+  begin[1] = &run->gpu.weights;
+  begin[2] = &given;
+  begin[3] = &n;
+  begin[4] = &run->gpu.partials;
+  first[0] = &run->gpu.partials;
+  first[1] = &blocks;
+  first[2] = &run->engine.memory;
+  status = mbi_pagerank_launch(run, MBI_PAGERANK_BEGIN, 0, begin);
+  return status == MERBIT_OK ? mbi_pagerank_launch(run, MBI_PAGERANK_FIRST, 1, first) : status;
+}
+
+/* ---- An iteration, as it is recorded ----------------------------------------------------- */
+
+/* One product, from z[turn] to the other. */
+static merbit_status mbi_pagerank_fused(mbi_pagerank *run, int turn) {
+  mbi_solve_memory *m = run->engine.memory;
+  void *stream = run->engine.gpu.stream;
+  const void *vectors[3];
+  void *arguments[1];
+  merbit_status status;
+  vectors[0] = run->gpu.z[turn];
+  vectors[1] = run->gpu.weights;
+  vectors[2] = run->gpu.teleport;
+  status = mbi_spmv_epilogue(run->plan, NULL, vectors[0], run->gpu.z[1 - turn], vectors,
+                             m->state.scalar, m->state.product_sums, &m->state.closed, stream);
+  arguments[0] = &run->engine.memory;
+  return status == MERBIT_OK
+             ? mbi_device_launch_early(run->context, run->gpu.kernels[MBI_PAGERANK_DECIDE],
+                                       mbi_pagerank_kernels[MBI_PAGERANK_DECIDE], 1, 1, 0,
+                                       stream, arguments)
+             : status;
+}
+
+/* Method MERBIT: two products that alternate, as the paper's dual-buffer commit wants it. */
+static merbit_status mbi_pagerank_dual(mbi_pagerank *run, int turn) {
+  mbi_devptr z = mbi_device_address(run->gpu.z[0]);
+  mbi_devptr y = mbi_device_address(run->gpu.z[1 + turn]);
+  mbi_devptr other = mbi_device_address(run->gpu.z[2 - turn]);
+  uint64_t n = (uint64_t)run->n;
+  uint32_t blocks = (uint32_t)mbi_pagerank_blocks(run);
+  void *update[7], *finish[3];
+  merbit_status status =
+      mbi_merbit_multiply_dual(run->plan, z, y, other, run->engine.gpu.stream);
+  update[0] = &z;
+  update[1] = &y;
+  update[2] = &run->gpu.weights;
+  update[3] = &run->gpu.teleport;
+  update[4] = &n;
+  update[5] = &run->engine.memory;
+  update[6] = &run->gpu.partials;
+  finish[0] = &run->gpu.partials;
+  finish[1] = &blocks;
+  finish[2] = &run->engine.memory;
+  if (status == MERBIT_OK) {
+    status = mbi_pagerank_launch(run, MBI_PAGERANK_UPDATE, 0, update);
+  }
+  return status == MERBIT_OK ? mbi_pagerank_launch(run, MBI_PAGERANK_FINISH, 1, finish)
+                             : status;
+}
+
+/* Two iterations, so that whatever was enqueued before, or failed while it was, the next ones
+ * begin with z[0]. */
+static merbit_status mbi_pagerank_enqueue(merbit_solver *engine) {
+  mbi_pagerank *run = (mbi_pagerank *)(void *)engine; /* its first member */
+  merbit_status status = MERBIT_OK;
+  int turn;
+  for (turn = 0; turn < 2 && status == MERBIT_OK; turn++) {
+    status =
+        run->plan->merbit.dual ? mbi_pagerank_dual(run, turn) : mbi_pagerank_fused(run, turn);
+  }
+  return status;
+}
+
+/* ---- Life -------------------------------------------------------------------------------- */
+
+static merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run) {
+  merbit_solver *engine = &run->engine;
+  merbit_status status = mbi_pagerank_plan(run, MERBIT_SIDE_CUDA);
+  if (status == MERBIT_OK) {
+    status = mbi_device_enter(run->context);
+  }
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  engine->side = MERBIT_SIDE_CUDA;
+  engine->context = run->context;
+  run->method.name = "PageRank";
+  run->method.iterate = mbi_pagerank_enqueue;
+  engine->method = &run->method;
+  mbi_batch_stream(engine);
+  status = mbi_pagerank_specialise(run);
+  if (status == MERBIT_OK) {
+    status = mbi_pagerank_upload(run);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_pagerank_begin(run);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_batch_create(engine);
+  }
+  mbi_device_leave(run->context);
+  return status;
+}
+
+/* What a dead device held is gone with it. Leaves `gpu` empty, so that the CPU may follow. */
+static void mbi_pagerank_release_cuda(mbi_pagerank *run) {
+  merbit_context *context = run->context;
+  merbit_solver *engine = &run->engine;
+  mbi_pagerank_gpu *gpu = &run->gpu;
+  int i;
+  if (engine->side == MERBIT_SIDE_CUDA && mbi_device_enter_alive(context)) {
+    mbi_batch_destroy(engine);
+    for (i = 0; i < 3; i++) {
+      mbi_solve_free(engine, gpu->z[i]);
+    }
+    mbi_solve_free(engine, gpu->weights);
+    mbi_solve_free(engine, gpu->teleport);
+    mbi_solve_free(engine, gpu->partials);
+    mbi_solve_free(engine, engine->memory);
+    mbi_program_destroy(context, &engine->gpu.program);
+    mbi_device_leave(context);
+  }
+  memset(gpu, 0, sizeof *gpu);
+  memset(engine, 0, sizeof *engine);
+  merbit_plan_destroy(run->plan);
+  run->plan = NULL;
+}
+
+/* ---- Batches, and one look after each ---------------------------------------------------- */
+
+/* The next batch ends `span` iterations on. */
+static merbit_status mbi_pagerank_iterate_cuda(mbi_pagerank *run, int span) {
+  mbi_solve_memory *m = run->engine.memory;
+  const int look = run->memory.state.iterations + span;
+  merbit_status status = mbi_device_enter(run->context);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  status = mbi_solve_upload(&run->engine, &m->state.look, &look, sizeof look);
+  if (status == MERBIT_OK) {
+    status = mbi_batch_run(&run->engine, (span + 1) / 2);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_solve_download(&run->engine, &run->memory, m, sizeof *m);
+    run->looks++;
+  }
+  mbi_device_leave(run->context);
+  return status;
+}
+
+/* Ranks, at the end. */
+static merbit_status mbi_pagerank_fetch(mbi_pagerank *run) {
+  void *z = run->gpu.z[run->plan->merbit.dual ? 0 : run->memory.state.iterations % 2];
+  uint64_t n = (uint64_t)run->n;
+  void *end[3];
+  merbit_status status = mbi_device_enter(run->context);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  end[0] = &z;
+  end[1] = &run->gpu.weights;
+  end[2] = &n;
+  status = mbi_pagerank_launch(run, MBI_PAGERANK_END, 0, end);
+  if (status == MERBIT_OK) {
+    status = mbi_solve_download(&run->engine, run->ranks, z,
+                                (size_t)run->n * mbi_type_size(run->type));
+  }
+  mbi_device_leave(run->context);
+  return status;
+}
+
+/* ==== >>solve/power.c  PageRank on the CPU, and its loop ================================== */
+/* PageRank: the CPU's iterations, who computes, and the loop. */
+#define MBI_PAGERANK_CHUNK 8192 /* vertices that one task updates */
+
+/* ---- CPU --------------------------------------------------------------------------------- */
+
+static int64_t mbi_pagerank_chunk_end(const mbi_pagerank *run, int64_t begin) {
+  return begin + MBI_PAGERANK_CHUNK < run->n ? begin + MBI_PAGERANK_CHUNK : run->n;
+}
+
+static void mbi_pagerank_note(const mbi_pagerank *run, int chunk, double change, double mass) {
+  run->partials[2 * (size_t)chunk] = change;
+  run->partials[2 * (size_t)chunk + 1] = mass;
+}
+
+/* One chunk: z of the first ranks, which are all equal unless given, and the vertices that
+ * dangle. */
+static void mbi_pagerank_begin_f64(void *argument, int chunk) {
+  const mbi_pagerank *run = (const mbi_pagerank *)argument;
+  const double *weights = (const double *)run->weights.totals;
+  const double even = (double)(1 / (double)run->n);
+  double *z = (double *)run->ranks;
+  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
+  const int64_t end = mbi_pagerank_chunk_end(run, i);
+  double dangling = 0, mass = 0;
+  for (; i < end; i++) {
+    const double rank = run->desc.start != NULL ? z[i] : even;
+    z[i] = (double)((double)rank / fabs((double)weights[i]));
+    dangling += weights[i] < 0 ? 1 : 0;
+    mass += weights[i] < 0 ? (double)z[i] : 0;
+  }
+  mbi_pagerank_note(run, chunk, dangling, mass);
+}
+
+/* One chunk of z' = (d * y + base) / W. */
+static void mbi_pagerank_uniform_f64(void *argument, int chunk) {
+  const mbi_pagerank *run = (const mbi_pagerank *)argument;
+  const double *y = (const double *)run->y;
+  const double *weights = (const double *)run->weights.totals;
+  double *z = (double *)run->ranks;
+  const double damping = run->memory.state.scalar[MBI_PAGERANK_DAMPING];
+  const double base = run->memory.state.scalar[MBI_PAGERANK_BASE];
+  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
+  const int64_t end = mbi_pagerank_chunk_end(run, i);
+  double change[4] = {0, 0, 0, 0}, mass[4] = {0, 0, 0, 0};
+  for (; i + 4 <= end; i += 4) {
+    int lane;
+    for (lane = 0; lane < 4; lane++) {
+      const double weight = fabs((double)weights[i + lane]);
+      const double share = base;
+      const double next = (double)((damping * (double)y[i + lane] + share) / weight);
+      change[lane] += fabs((double)next - (double)z[i + lane]) * weight;
+      mass[lane] += (double)next * (weight - (double)weights[i + lane]); /* of those that dangle: 2 */
+      z[i + lane] = next;
+    }
+  }
+  for (; i < end; i++) {
+      const double weight = fabs((double)weights[i + 0]);
+      const double share = base;
+      const double next = (double)((damping * (double)y[i + 0] + share) / weight);
+      change[0] += fabs((double)next - (double)z[i + 0]) * weight;
+      mass[0] += (double)next * (weight - (double)weights[i + 0]); /* of those that dangle: 2 */
+      z[i + 0] = next;
+  }
+  mbi_pagerank_note(run, chunk, change[0] + change[1] + change[2] + change[3],
+                    (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
+}
+
+/* One chunk of z' = (d * y + base * t) / W. */
+static void mbi_pagerank_personal_f64(void *argument, int chunk) {
+  const mbi_pagerank *run = (const mbi_pagerank *)argument;
+  const double *y = (const double *)run->y;
+  const double *weights = (const double *)run->weights.totals;
+  const double *teleport = (const double *)run->teleport;
+  double *z = (double *)run->ranks;
+  const double damping = run->memory.state.scalar[MBI_PAGERANK_DAMPING];
+  const double base = run->memory.state.scalar[MBI_PAGERANK_BASE];
+  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
+  const int64_t end = mbi_pagerank_chunk_end(run, i);
+  double change[4] = {0, 0, 0, 0}, mass[4] = {0, 0, 0, 0};
+  for (; i + 4 <= end; i += 4) {
+    int lane;
+    for (lane = 0; lane < 4; lane++) {
+      const double weight = fabs((double)weights[i + lane]);
+      const double share = base * (double)teleport[i + lane];
+      const double next = (double)((damping * (double)y[i + lane] + share) / weight);
+      change[lane] += fabs((double)next - (double)z[i + lane]) * weight;
+      mass[lane] += (double)next * (weight - (double)weights[i + lane]); /* of those that dangle: 2 */
+      z[i + lane] = next;
+    }
+  }
+  for (; i < end; i++) {
+      const double weight = fabs((double)weights[i + 0]);
+      const double share = base * (double)teleport[i + 0];
+      const double next = (double)((damping * (double)y[i + 0] + share) / weight);
+      change[0] += fabs((double)next - (double)z[i + 0]) * weight;
+      mass[0] += (double)next * (weight - (double)weights[i + 0]); /* of those that dangle: 2 */
+      z[i + 0] = next;
+  }
+  mbi_pagerank_note(run, chunk, change[0] + change[1] + change[2] + change[3],
+                    (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
+}
+
+static void mbi_pagerank_end_f64(void *argument, int chunk) {
+  const mbi_pagerank *run = (const mbi_pagerank *)argument;
+  const double *weights = (const double *)run->weights.totals;
+  double *z = (double *)run->ranks;
+  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
+  const int64_t end = mbi_pagerank_chunk_end(run, i);
+  for (; i < end; i++) {
+    z[i] = weights[i] < 0 ? z[i] : z[i] * weights[i];
+  }
+}
+
+/* One chunk: z of the first ranks, which are all equal unless given, and the vertices that
+ * dangle. */
+static void mbi_pagerank_begin_f32(void *argument, int chunk) {
+  const mbi_pagerank *run = (const mbi_pagerank *)argument;
+  const float *weights = (const float *)run->weights.totals;
+  const float even = (float)(1 / (double)run->n);
+  float *z = (float *)run->ranks;
+  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
+  const int64_t end = mbi_pagerank_chunk_end(run, i);
+  double dangling = 0, mass = 0;
+  for (; i < end; i++) {
+    const float rank = run->desc.start != NULL ? z[i] : even;
+    z[i] = (float)((double)rank / fabs((double)weights[i]));
+    dangling += weights[i] < 0 ? 1 : 0;
+    mass += weights[i] < 0 ? (double)z[i] : 0;
+  }
+  mbi_pagerank_note(run, chunk, dangling, mass);
+}
+
+/* One chunk of z' = (d * y + base) / W. */
+static void mbi_pagerank_uniform_f32(void *argument, int chunk) {
+  const mbi_pagerank *run = (const mbi_pagerank *)argument;
+  const float *y = (const float *)run->y;
+  const float *weights = (const float *)run->weights.totals;
+  float *z = (float *)run->ranks;
+  const double damping = run->memory.state.scalar[MBI_PAGERANK_DAMPING];
+  const double base = run->memory.state.scalar[MBI_PAGERANK_BASE];
+  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
+  const int64_t end = mbi_pagerank_chunk_end(run, i);
+  double change[4] = {0, 0, 0, 0}, mass[4] = {0, 0, 0, 0};
+  for (; i + 4 <= end; i += 4) {
+    int lane;
+    for (lane = 0; lane < 4; lane++) {
+      const double weight = fabs((double)weights[i + lane]);
+      const double share = base;
+      const float next = (float)((damping * (double)y[i + lane] + share) / weight);
+      change[lane] += fabs((double)next - (double)z[i + lane]) * weight;
+      mass[lane] += (double)next * (weight - (double)weights[i + lane]); /* of those that dangle: 2 */
+      z[i + lane] = next;
+    }
+  }
+  for (; i < end; i++) {
+      const double weight = fabs((double)weights[i + 0]);
+      const double share = base;
+      const float next = (float)((damping * (double)y[i + 0] + share) / weight);
+      change[0] += fabs((double)next - (double)z[i + 0]) * weight;
+      mass[0] += (double)next * (weight - (double)weights[i + 0]); /* of those that dangle: 2 */
+      z[i + 0] = next;
+  }
+  mbi_pagerank_note(run, chunk, change[0] + change[1] + change[2] + change[3],
+                    (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
+}
+
+/* One chunk of z' = (d * y + base * t) / W. */
+static void mbi_pagerank_personal_f32(void *argument, int chunk) {
+  const mbi_pagerank *run = (const mbi_pagerank *)argument;
+  const float *y = (const float *)run->y;
+  const float *weights = (const float *)run->weights.totals;
+  const float *teleport = (const float *)run->teleport;
+  float *z = (float *)run->ranks;
+  const double damping = run->memory.state.scalar[MBI_PAGERANK_DAMPING];
+  const double base = run->memory.state.scalar[MBI_PAGERANK_BASE];
+  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
+  const int64_t end = mbi_pagerank_chunk_end(run, i);
+  double change[4] = {0, 0, 0, 0}, mass[4] = {0, 0, 0, 0};
+  for (; i + 4 <= end; i += 4) {
+    int lane;
+    for (lane = 0; lane < 4; lane++) {
+      const double weight = fabs((double)weights[i + lane]);
+      const double share = base * (double)teleport[i + lane];
+      const float next = (float)((damping * (double)y[i + lane] + share) / weight);
+      change[lane] += fabs((double)next - (double)z[i + lane]) * weight;
+      mass[lane] += (double)next * (weight - (double)weights[i + lane]); /* of those that dangle: 2 */
+      z[i + lane] = next;
+    }
+  }
+  for (; i < end; i++) {
+      const double weight = fabs((double)weights[i + 0]);
+      const double share = base * (double)teleport[i + 0];
+      const float next = (float)((damping * (double)y[i + 0] + share) / weight);
+      change[0] += fabs((double)next - (double)z[i + 0]) * weight;
+      mass[0] += (double)next * (weight - (double)weights[i + 0]); /* of those that dangle: 2 */
+      z[i + 0] = next;
+  }
+  mbi_pagerank_note(run, chunk, change[0] + change[1] + change[2] + change[3],
+                    (mass[0] + mass[1] + mass[2] + mass[3]) / 2);
+}
+
+static void mbi_pagerank_end_f32(void *argument, int chunk) {
+  const mbi_pagerank *run = (const mbi_pagerank *)argument;
+  const float *weights = (const float *)run->weights.totals;
+  float *z = (float *)run->ranks;
+  int64_t i = (int64_t)chunk * MBI_PAGERANK_CHUNK;
+  const int64_t end = mbi_pagerank_chunk_end(run, i);
+  for (; i < end; i++) {
+    z[i] = weights[i] < 0 ? z[i] : z[i] * weights[i];
+  }
+}
+
+/* Over all chunks; the two sums are in the order of the chunks. */
+static void mbi_pagerank_chunks(mbi_pagerank *run, mbi_task single, mbi_task twice,
+                                double sums[2]) {
+  const int64_t chunks = (run->n + MBI_PAGERANK_CHUNK - 1) / MBI_PAGERANK_CHUNK;
+  int64_t chunk;
+  mbi_parallel(run->context, (int)chunks, run->type == MERBIT_F32 ? single : twice, run);
+  sums[0] = sums[1] = 0;
+  for (chunk = 0; chunk < chunks; chunk++) {
+    sums[0] += run->partials[2 * chunk];
+    sums[1] += run->partials[2 * chunk + 1];
+  }
+}
+
+static merbit_status mbi_pagerank_prepare_cpu(mbi_pagerank *run) {
+  mbi_solve_state *state = &run->memory.state;
+  void *partials = NULL;
+  double sums[2];
+  merbit_status status = MERBIT_OK;
+  if (run->weights.totals == NULL) { /* the GPU was to count them */
+    status = mbi_weights_create(run->context, &run->links, &run->weights);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_pagerank_plan(run, MERBIT_SIDE_CPU);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_allocate_array(run->context, run->n, mbi_type_size(run->type),
+                                "a vector of ranks", &run->y);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_allocate_array(run->context, run->n / MBI_PAGERANK_CHUNK + 1,
+                                2 * sizeof(double), "partial sums", &partials);
+  }
+  run->partials = (double *)partials;
+  if (status == MERBIT_OK) {
+    mbi_pagerank_chunks(run, mbi_pagerank_begin_f32, mbi_pagerank_begin_f64, sums);
+    state->scalar[MBI_PAGERANK_DANGLING] = sums[0];
+    mbi_pagerank_spread(state, sums[1]);
+  }
+  return status;
+}
+
+static merbit_status mbi_pagerank_iterate_cpu(mbi_pagerank *run) {
+  double sums[2];
+  const merbit_status status =
+      merbit_spmv(run->plan, NULL, NULL, run->ranks, NULL, run->y, NULL);
+  if (status == MERBIT_OK) {
+    if (run->teleport != NULL) {
+      mbi_pagerank_chunks(run, mbi_pagerank_personal_f32, mbi_pagerank_personal_f64, sums);
+    } else {
+      mbi_pagerank_chunks(run, mbi_pagerank_uniform_f32, mbi_pagerank_uniform_f64, sums);
+    }
+    mbi_pagerank_decide(&run->memory, sums[0], sums[1]);
+  }
+  return status;
+}
+
+/* ---- Either side ------------------------------------------------------------------------- */
+
+static void mbi_pagerank_release(mbi_pagerank *run) {
+  merbit_context *context = run->context;
+  mbi_pagerank_release_cuda(run);
+  mbi_release(context, run->partials);
+  mbi_release(context, run->y);
+  mbi_release(context, run->teleport);
+  mbi_weights_destroy(context, &run->weights);
+  mbi_host_view_release(context, &run->expanded);
+  mbi_host_view_release(context, &run->copy);
+  merbit_matrix_destroy(run->entries);
+}
+
+/* AUTO may take the CPU when the GPU fails now and the graph came in host memory. */
+static merbit_status mbi_pagerank_prepare(mbi_pagerank *run, merbit_memory memory) {
+  merbit_context *context = run->context;
+  char reason[sizeof run->plan->reason];
+  merbit_status status;
+  if (mbi_pagerank_side(run) == MERBIT_SIDE_CPU) {
+    return mbi_pagerank_prepare_cpu(run);
+  }
+  status = mbi_pagerank_prepare_cuda(run);
+  if (status == MERBIT_OK || run->desc.side == MERBIT_SIDE_CUDA || memory == MERBIT_MEMORY_DEVICE ||
+      run->desc.method != MERBIT_METHOD_AUTO || status == MERBIT_OUT_OF_MEMORY) {
+    return status;
+  }
+  mbi_pagerank_release_cuda(run);
+  mbi_forgive(context, reason, sizeof reason);
+  mbi_log(context, "this PageRank computes on the CPU: %s", reason);
+  status = mbi_pagerank_prepare_cpu(run);
+  if (status == MERBIT_OK) {
+    memcpy(run->plan->reason, reason, sizeof reason);
+  }
+  return status;
+}
+
+static void mbi_pagerank_note_history(mbi_pagerank *run) {
+  const int last = run->memory.state.iterations;
+  const int size = run->desc.history_size;
+  int k = run->known;
+  for (; k < last && k < size; k++) {
+    run->desc.history[k] = run->memory.ring[(k + 1) % MBI_SOLVE_RING];
+  }
+  run->known = last;
+}
+
+static merbit_status mbi_pagerank_iterate(mbi_pagerank *run) {
+  const int cuda = run->plan->side == MERBIT_SIDE_CUDA;
+  const double start = mbi_seconds();
+  const merbit_pagerank_desc *desc = &run->desc;
+  mbi_solve_state *state = &run->memory.state;
+  int span = run->engine.gpu.loops ? 2 * MBI_SOLVE_SPAN : MBI_SOLVE_SPAN;
+  double sums[2], before = start;
+  while (state->stop == MBI_SOLVE_RUNNING) {
+    const merbit_status status =
+        cuda ? mbi_pagerank_iterate_cuda(run, span) : mbi_pagerank_iterate_cpu(run);
+    const double now = mbi_seconds();
+    if (status != MERBIT_OK) {
+      return status;
+    }
+    span = mbi_solve_next_span(state->iterations - run->known, now - before);
+    before = now;
+    mbi_pagerank_note_history(run);
+    if (desc->progress != NULL &&
+        desc->progress(desc->progress_user, state->iterations, state->rr, now - start) != 0 &&
+        state->stop == MBI_SOLVE_RUNNING) {
+      state->stop = MERBIT_STOP_CANCELLED;
+    }
+  }
+  if (cuda) {
+    return mbi_pagerank_fetch(run);
+  }
+  mbi_pagerank_chunks(run, mbi_pagerank_end_f32, mbi_pagerank_end_f64, sums);
+  return MERBIT_OK;
+}
+
+static void mbi_pagerank_report(const mbi_pagerank *run, merbit_pagerank_result *result) {
+  const mbi_solve_state *state = &run->memory.state;
+  result->stop = state->stop == MBI_PAGERANK_CONVERGED ? MERBIT_STOP_CONVERGED
+                                                       : (merbit_stop)state->stop;
+  result->iterations = state->iterations;
+  result->change = state->rr;
+  result->dangling = (int64_t)state->scalar[MBI_PAGERANK_DANGLING];
+  (void)merbit_plan_get_info(run->plan, &result->plan);
+  (void)merbit_plan_describe(run->plan, result->description, sizeof result->description);
+  result->synchronizations = run->looks;
+  result->recorded = run->engine.gpu.graph != NULL ? 1 + run->engine.gpu.loops : 0;
+  result->device_bytes = result->plan.device_bytes + (int64_t)run->engine.bytes;
+}
+
+/* `graph` is a square view, not empty, whose header has been checked. */
+static merbit_status mbi_pagerank_run(mbi_pagerank *run, const merbit_view *graph,
+                                      merbit_pagerank_result *result) {
+  const double start = mbi_seconds();
+  merbit_status status = mbi_pagerank_encode(run, graph);
+  if (status == MERBIT_OK) {
+    mbi_pagerank_start(run);
+    status = mbi_pagerank_prepare(run, graph->memory);
+  }
+  result->prepare_seconds = mbi_seconds() - start;
+  if (status == MERBIT_OK) {
+    status = mbi_pagerank_iterate(run);
+  }
+  if (status == MERBIT_OK) {
+    result->iterate_seconds = mbi_seconds() - start - result->prepare_seconds;
+    mbi_pagerank_report(run, result);
+  }
+  mbi_pagerank_release(run);
+  return status;
+}
+
 MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_view *graph,
                                          const merbit_pagerank_desc *desc, void *ranks,
                                          merbit_pagerank_result *result) {
@@ -36800,7 +43215,7 @@ MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_v
     return MERBIT_INVALID_ARGUMENT;
   }
   run.context = context;
-  run.x = ranks;
+  run.ranks = ranks;
   if (desc != NULL) {
     run.desc = *desc;
   }
@@ -36814,6 +43229,835 @@ MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_v
   return status;
 }
 
+/* ==== >>solve/jacobi.c  eigenvalues of a small symmetric matrix =========================== */
+/* Eigenvalues and vectors of a small dense symmetric matrix by Jacobi's rotations, which find
+ * small ones as accurately as large ones: Golub, Van Loan, "Matrix Computations", section 8.5.
+ */
+#define MBI_JACOBI_SWEEPS 40
+
+/* The rotation of rows and columns p and q that makes a(p, q) zero. */
+static void mbi_jacobi_angle(const double *a, int n, int p, int q, double *c, double *s) {
+  const double half = (a[q * n + q] - a[p * n + p]) / (2 * a[p * n + q]);
+  const double t = (half >= 0 ? 1 : -1) / (fabs(half) + sqrt(1 + half * half));
+  *c = 1 / sqrt(1 + t * t);
+  *s = t * *c;
+}
+
+/* (x, y) becomes (c x - s y, s x + c y), for n pairs `stride` apart. */
+static void mbi_jacobi_turn(double *x, double *y, int n, int stride, double c, double s) {
+  int k;
+  for (k = 0; k < n; k++) {
+    const double old = x[k * stride];
+    x[k * stride] = c * old - s * y[k * stride];
+    y[k * stride] = s * old + c * y[k * stride];
+  }
+}
+
+/* One rotation of each pair; returns how many were needed. */
+static int mbi_jacobi_sweep(double *a, double *vectors, int n, double least) {
+  int p, q, turned = 0;
+  for (p = 0; p < n; p++) {
+    for (q = p + 1; q < n; q++) {
+      double c, s;
+      if (fabs(a[p * n + q]) <= least) {
+        continue;
+      }
+      mbi_jacobi_angle(a, n, p, q, &c, &s);
+      mbi_jacobi_turn(a + p * n, a + q * n, n, 1, c, s);
+      mbi_jacobi_turn(a + p, a + q, n, n, c, s);
+      mbi_jacobi_turn(vectors + p * n, vectors + q * n, n, 1, c, s);
+      a[p * n + q] = a[q * n + p] = 0;
+      turned++;
+    }
+  }
+  return turned;
+}
+
+/* a, n x n, loses everything but its diagonal: the eigenvalues. Row q of `vectors` is the one
+ * that belongs to a(q, q). The numbers are finite. */
+static void mbi_jacobi(double *a, double *vectors, int n) {
+  double most = 0;
+  int i, sweep;
+  for (i = 0; i < n * n; i++) {
+    most = fabs(a[i]) > most ? fabs(a[i]) : most;
+    vectors[i] = i % (n + 1) == 0 ? 1 : 0;
+  }
+  for (sweep = 0; sweep < MBI_JACOBI_SWEEPS; sweep++) {
+    if (mbi_jacobi_sweep(a, vectors, n, 0.25 * DBL_EPSILON * most / n) == 0) {
+      break;
+    }
+  }
+}
+
+/* ==== >>solve/eigen_types.h  eigenpairs: what their rooms share =========================== */
+/* Eigenpairs: solve/eigen.c. The vectors are those of a solver, whose engine multiplies. */
+static const mbi_step mbi_eigen_steps[] = {
+    {"mbk_arnoldi_project", {&mbi_arnoldi_project_code_f64, &mbi_arnoldi_project_code_f32}},
+    {"mbk_arnoldi_again", {&mbi_arnoldi_again_code_f64, &mbi_arnoldi_again_code_f32}},
+    {"mbk_arnoldi_extend", {&mbi_arnoldi_extend_code_f64, &mbi_arnoldi_extend_code_f32}},
+    {"mbk_eigen_rotate", {&mbi_eigen_rotate_code_f64, &mbi_eigen_rotate_code_f32}},
+    {"mbk_eigen_check", {&mbi_eigen_check_code_f64, &mbi_eigen_check_code_f32}},
+    {"mbk_power_measure", {&mbi_power_measure_code_f64, &mbi_power_measure_code_f32}},
+    {"mbk_power_turn", {&mbi_power_turn_code_f64, &mbi_power_turn_code_f32}},
+};
+enum {
+  MBI_ARNOLDI_PROJECT_IN_EIGEN = 0,
+  MBI_ARNOLDI_AGAIN_IN_EIGEN,
+  MBI_ARNOLDI_EXTEND_IN_EIGEN,
+  MBI_EIGEN_ROTATE_IN_EIGEN,
+  MBI_EIGEN_CHECK_IN_EIGEN,
+  MBI_POWER_MEASURE_IN_EIGEN,
+  MBI_POWER_TURN_IN_EIGEN
+};
+#define MBI_EIGEN_STEPS ((int)(sizeof mbi_eigen_steps / sizeof mbi_eigen_steps[0]))
+
+typedef struct mbi_eigen {
+  merbit_solver *solver;
+  merbit_eigen_desc desc; /* defaults filled in */
+  mbi_solve_state state;  /* as the last look found it, or as it will go on */
+  uint64_t random;
+  int stop;     /* a merbit_stop, or MBI_SOLVE_ON */
+  int found;    /* pairs to be checked and returned */
+  double best;  /* residual or estimate at the last gain, */
+  int since;    /* and when that was: restarts, for the power method iterations */
+  double scale; /* the size of the largest eigenvalue seen */
+  /* Lanczos; matrices are m x m for a basis of m vectors: */
+  double *memory;
+  double *t;        /* v_i'A v_j */
+  double *work;     /* its diagonal: eigenvalues */
+  double *s;        /* rows: eigenvectors of t */
+  double *columns;  /* as they come from the solver: m + 1 numbers each */
+  double *couple;   /* of vectors behind a rotation with the next one */
+  double *estimate; /* ||A v - lambda v|| by Lanczos, in the order of `order` */
+  int *order;       /* rows of s, the wanted ones first */
+  int done, size;   /* columns of t: before this cycle, and complete */
+  int restarts;
+  int row, column; /* where t is not symmetric */
+  double value;    /* and what t(row, column) should have been zero apart from */
+} mbi_eigen;
+
+/* The next of numbers in [-1, 1) that depend on the seed alone: Steele, Lea, Flood,
+ * "Fast splittable pseudorandom number generators" (2014). */
+static double mbi_eigen_random(mbi_eigen *e) {
+  uint64_t z = e->random += 0x9e3779b97f4a7c15u;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  z ^= z >> 31;
+  return (double)(z >> 11) / 4503599627370496.0 - 1;
+}
+
+/* A random vector of length 1 at `slot`. */
+static merbit_status mbi_eigen_throw(mbi_eigen *e, int slot) {
+  merbit_solver *solver = e->solver;
+  const int64_t n = solver->n;
+  void *host = NULL;
+  double *numbers, square = 0;
+  int64_t i;
+  merbit_status status =
+      mbi_allocate_array(solver->context, n, sizeof(double), "a random vector", &host);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  numbers = (double *)host;
+  for (i = 0; i < n; i++) {
+    numbers[i] = mbi_eigen_random(e);
+    square += numbers[i] * numbers[i];
+  }
+  for (i = 0; i < n; i++) {
+    const double number = numbers[i] / sqrt(square);
+    if (solver->type == MERBIT_F32) {
+      ((float *)host)[i] = (float)number; /* behind what is still to be read */
+    } else {
+      numbers[i] = number;
+    }
+  }
+  status = mbi_solve_upload(solver, solver->v.at[slot], host, mbi_solve_bytes(solver));
+  mbi_release(solver->context, host);
+  return status;
+}
+
+static merbit_status mbi_eigen_look(mbi_eigen *e) {
+  e->solver->synchronizations += mbi_solve_on_gpu(e->solver);
+  return mbi_solve_download(e->solver, &e->state, &e->solver->memory->state, sizeof e->state);
+}
+
+/* What the host has changed in e->state. The solver may go on. */
+static merbit_status mbi_eigen_tell(mbi_eigen *e) {
+  e->state.stop = MBI_SOLVE_RUNNING;
+  e->state.closed = 0;
+  return mbi_solve_upload(e->solver, &e->solver->memory->state, &e->state, sizeof e->state);
+}
+
+/* After a look: the caller is told, and may ask to stop. */
+static void mbi_eigen_progress(mbi_eigen *e, double estimate) {
+  if (e->desc.progress != NULL &&
+      e->desc.progress(e->desc.progress_user, e->state.iterations, estimate,
+                       mbi_seconds() - e->solver->started) != 0 &&
+      e->stop == MBI_SOLVE_ON) {
+    e->stop = MERBIT_STOP_CANCELLED;
+  }
+}
+
+/* Whether `now` comes without a gain of a tenth for `patience`. */
+static int mbi_eigen_stagnates(mbi_eigen *e, double estimate, int now, int patience) {
+  if (!(estimate > 0.9 * e->best)) {
+    e->best = estimate;
+    e->since = now;
+  }
+  return now - e->since >= patience;
+}
+
+/* ==== >>solve/lanczos.c  eigenpairs: Lanczos ============================================== */
+/* Lanczos with full reorthogonalisation and thick restarts: Wu, Simon (2000); Saad, "Numerical
+ * Methods for Large Eigenvalue Problems", 2nd ed. (2011), section 6.3. The host looks once a
+ * cycle, when the basis is full, and computes the eigenvalues of the small matrix. */
+#define MBI_LANCZOS_PATIENCE                                                                   \
+  50 /* restarts in which the largest estimate has to fall by a tenth */
+#define MBI_LANCZOS_SYMMETRY                                                                   \
+  1e4 /* roundings of ||A|| by which t may differ from a symmetric one */
+
+static void mbi_lanczos_layout(merbit_solver *solver) {
+  const int columns = solver->desc.restart;
+  mbi_arnoldi_layout(solver, columns);
+  solver->v.lanczos = 1;
+  solver->bytes_at[MBI_AT_X] = solver->bytes_at[MBI_AT_B] = (int64_t)sizeof(double);
+  solver->bytes_at[MBI_EIGEN_KEEP] =
+      solver->v.stride * (int64_t)mbi_type_size(solver->type) * solver->kept;
+  solver->bytes_at[MBI_EIGEN_S] = (int64_t)sizeof(double) * columns * columns;
+  solver->alias[MBI_EIGEN_KEEP] = MBI_SOLVE_OWN;
+  solver->alias[MBI_EIGEN_S] = MBI_SOLVE_OWN;
+}
+
+/* w joins the basis. */
+static merbit_status mbi_lanczos_join(merbit_solver *solver) {
+  merbit_status status = mbi_solve_step(solver, MBI_ARNOLDI_PROJECT_IN_EIGEN);
+  if (status == MERBIT_OK) {
+    status = mbi_solve_step(solver, MBI_ARNOLDI_AGAIN_IN_EIGEN);
+  }
+  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_ARNOLDI_EXTEND_IN_EIGEN) : status;
+}
+
+static merbit_status mbi_lanczos_iterate(merbit_solver *solver) {
+  const merbit_status status = mbi_solve_product(solver, MBI_ARNOLDI_U, MBI_AT_W);
+  return status == MERBIT_OK ? mbi_lanczos_join(solver) : status;
+}
+
+/* A random vector behind `size` others: at the start, and where these span all that products
+ * reach. */
+static merbit_status mbi_lanczos_fresh(mbi_eigen *e, int size) {
+  merbit_status status = mbi_eigen_throw(e, MBI_AT_W);
+  e->state.scalar[MBI_ARNOLDI_SIZE] = size;
+  e->state.scalar[MBI_LANCZOS_FRESH] = 1;
+  if (status == MERBIT_OK) {
+    status = mbi_eigen_tell(e);
+  }
+  return status == MERBIT_OK ? mbi_lanczos_join(e->solver) : status;
+}
+
+/* Products until the basis is full or spans all that they reach. */
+static merbit_status mbi_lanczos_fill(mbi_eigen *e) {
+  merbit_solver *solver = e->solver;
+  merbit_status status;
+  do {
+    const int span = solver->v.basis + 1 - (int)e->state.scalar[MBI_ARNOLDI_SIZE];
+    status = mbi_solve_prepare_batch(solver, MBI_OPEN_GO_ON, span > 0 ? span : 1);
+    if (status == MERBIT_OK) {
+      status = mbi_batch_run(solver, span > 0 ? span : 1);
+    }
+    if (status == MERBIT_OK) {
+      status = mbi_eigen_look(e);
+    }
+  } while (status == MERBIT_OK && e->state.stop == MBI_SOLVE_RUNNING);
+  e->size = (int)e->state.scalar[MBI_ARNOLDI_SIZE] - 1;
+  return status;
+}
+
+/* New columns into t; what contradicts symmetry is remembered. */
+static merbit_status mbi_lanczos_take(mbi_eigen *e) {
+  const int m = e->solver->v.basis;
+  const double limit = MBI_LANCZOS_SYMMETRY * e->state.epsilon * e->solver->norm;
+  const merbit_status status =
+      mbi_solve_download(e->solver, e->columns, mbi_small(&e->solver->v, MBI_SMALL_COLUMN),
+                         sizeof(double) * (size_t)m * (size_t)(m + 1));
+  int i, j;
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  for (j = e->done; j < e->size; j++) {
+    for (i = 0; i <= j; i++) {
+      const double found = e->columns[j * (m + 1) + i];
+      const double wanted = i == j         ? found
+                            : j == e->done ? e->couple[i]
+                            : i == j - 1   ? e->columns[i * (m + 1) + j]
+                                           : 0;
+      if (!(fabs(found - wanted) <= limit) && e->row < 0) {
+        e->row = i;
+        e->column = j;
+        e->value = found - wanted;
+      }
+      e->t[i * m + j] = e->t[j * m + i] = found;
+    }
+  }
+  return MERBIT_OK;
+}
+
+/* Whether eigenvalue a comes before b, where `place` of the order is to be filled. */
+static int mbi_lanczos_before(const mbi_eigen *e, double a, double b, int place) {
+  switch (e->desc.which) {
+  case MERBIT_EIGEN_LARGEST:
+    return a > b;
+  case MERBIT_EIGEN_SMALLEST:
+    return a < b;
+  case MERBIT_EIGEN_BOTH_ENDS:
+    return place % 2 == 0 ? a > b : a < b;
+  default:
+    return fabs(a) > fabs(b);
+  }
+}
+
+/* Eigenvalues of t, in order, and how far each pair still is from one of A. */
+static void mbi_lanczos_solve(mbi_eigen *e) {
+  const int m = e->solver->v.basis, size = e->size;
+  const double beta = e->state.scalar[MBI_ARNOLDI_BETA];
+  int i, j;
+  for (i = 0; i < size; i++) {
+    for (j = 0; j < size; j++) {
+      e->work[i * size + j] = e->t[i * m + j];
+    }
+  }
+  mbi_jacobi(e->work, e->s, size);
+  for (i = 0; i < size; i++) {
+    e->order[i] = i;
+  }
+  for (i = 0; i < size; i++) {
+    for (j = i + 1; j < size; j++) {
+      const int first = e->order[i], other = e->order[j];
+      if (mbi_lanczos_before(e, e->work[other * (size + 1)], e->work[first * (size + 1)], i)) {
+        e->order[i] = other;
+        e->order[j] = first;
+      }
+    }
+  }
+  for (i = 0; i < size; i++) {
+    const double value = fabs(e->work[e->order[i] * (size + 1)]);
+    e->scale = value > e->scale ? value : e->scale;
+    e->estimate[i] = fabs(beta * e->s[e->order[i] * size + size - 1]);
+  }
+}
+
+/* The first `to` eigenvectors of t make vectors of the basis; with `next` the newest one stays
+ * behind them, and the basis can grow again. */
+static merbit_status mbi_lanczos_rotate(mbi_eigen *e, int to, int next) {
+  merbit_solver *solver = e->solver;
+  const int m = solver->v.basis, size = e->size;
+  merbit_status status;
+  int q, k;
+  for (q = 0; q < to; q++) {
+    const double *row = e->s + e->order[q] * size;
+    for (k = 0; k < m; k++) {
+      e->columns[q * m + k] = k < size ? row[k] : 0;
+      e->t[q * m + k] = k == q ? e->work[e->order[q] * (size + 1)] : 0;
+    }
+    e->couple[q] = e->state.scalar[MBI_ARNOLDI_BETA] * row[size - 1];
+  }
+  e->state.scalar[MBI_EIGEN_FROM] = size;
+  e->state.scalar[MBI_EIGEN_TO] = to;
+  e->state.scalar[MBI_EIGEN_NEXT] = next;
+  e->state.scalar[MBI_EIGEN_CHECK] = 0;
+  e->state.scalar[MBI_ARNOLDI_SIZE] = to + 1;
+  e->done = to;
+  status = mbi_eigen_tell(e);
+  if (status == MERBIT_OK) {
+    status = mbi_solve_upload(solver, solver->v.at[MBI_EIGEN_S], e->columns,
+                              sizeof(double) * (size_t)m * (size_t)to);
+  }
+  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_EIGEN_ROTATE_IN_EIGEN) : status;
+}
+
+/* After a cycle: e->stop, with half of the tolerance left for roundings. */
+static void mbi_lanczos_decide(mbi_eigen *e) {
+  const int wanted = e->desc.count;
+  double worst = 0;
+  int i, there = 0;
+  mbi_lanczos_solve(e);
+  e->found = wanted < e->size ? wanted : e->size;
+  for (i = 0; i < e->found; i++) {
+    there += e->estimate[i] <= 0.5 * e->desc.tolerance * e->scale;
+    worst = e->estimate[i] > worst ? e->estimate[i] : worst;
+  }
+  if (e->row >= 0) {
+    e->stop = MERBIT_STOP_BREAKDOWN;
+  } else if (there == wanted || e->size == e->solver->n) {
+    e->stop = MERBIT_STOP_CONVERGED;
+  } else if (e->state.iterations >= e->desc.max_iterations) {
+    e->stop = MERBIT_STOP_CAP;
+  }
+  worst = e->scale > 0 ? worst / e->scale : 0;
+  if (e->stop == MBI_SOLVE_ON &&
+      mbi_eigen_stagnates(e, worst, e->restarts, MBI_LANCZOS_PATIENCE)) {
+    e->stop = MERBIT_STOP_STAGNATED;
+  }
+  mbi_eigen_progress(e, worst);
+}
+
+/* Vectors kept through a restart: the wanted ones, and some on their way. */
+static int mbi_lanczos_kept(const merbit_eigen_desc *desc, int basis) {
+  const int kept = desc->count + (basis - desc->count) / 3;
+  return kept < basis ? kept : basis;
+}
+
+/* To the end: e->stop, and the pairs found as the first vectors of the basis. */
+static merbit_status mbi_lanczos_run(mbi_eigen *e) {
+  const int basis = e->solver->v.basis;
+  merbit_status status = mbi_lanczos_fresh(e, 0);
+  e->state.scalar[MBI_ARNOLDI_SIZE] = 1;
+  while (status == MERBIT_OK) {
+    status = mbi_lanczos_fill(e);
+    if (status == MERBIT_OK && e->state.stop == MBI_SOLVE_NOT_FINITE) {
+      e->stop = MERBIT_STOP_NOT_FINITE;
+      return MERBIT_OK;
+    }
+    if (status == MERBIT_OK) {
+      status = mbi_lanczos_take(e);
+    }
+    if (status != MERBIT_OK) {
+      break;
+    }
+    if (e->state.scalar[MBI_ARNOLDI_BETA] == 0 && e->size < basis &&
+        e->state.iterations < e->desc.max_iterations) {
+      e->done = e->size; /* t has no entries that couple what follows */
+      memset(e->couple, 0, sizeof(double) * (size_t)basis);
+      status = mbi_lanczos_fresh(e, e->size);
+      e->state.scalar[MBI_ARNOLDI_SIZE] = e->size + 1;
+      continue;
+    }
+    mbi_lanczos_decide(e);
+    if (e->stop != MBI_SOLVE_ON) {
+      return mbi_lanczos_rotate(e, e->found, 0);
+    }
+    e->restarts++;
+    status = mbi_lanczos_rotate(e, mbi_lanczos_kept(&e->desc, basis), 1);
+  }
+  return status;
+}
+
+/* ==== >>solve/dominant.c  eigenpairs: the power method ==================================== */
+/* The power method: the eigenvalue that is largest in size, where there is one. */
+#define MBI_POWER_PATIENCE 1000 /* iterations in which the residual has to fall by a tenth */
+
+static void mbi_power_layout(merbit_solver *solver) {
+  solver->v.basis = 1;
+  solver->v.stride = 0;
+  solver->bytes_at[MBI_AT_X] = solver->bytes_at[MBI_AT_B] = (int64_t)sizeof(double);
+  solver->bytes_at[MBI_EIGEN_S] = (int64_t)sizeof(double);
+  solver->alias[MBI_ARNOLDI_V] = MBI_SOLVE_OWN;
+  solver->alias[MBI_ARNOLDI_U] = MBI_ARNOLDI_V;
+  solver->alias[MBI_EIGEN_S] = MBI_SOLVE_OWN;
+}
+
+static merbit_status mbi_power_iterate(merbit_solver *solver) {
+  merbit_status status = mbi_solve_product(solver, MBI_ARNOLDI_U, MBI_AT_W);
+  if (status == MERBIT_OK) {
+    status = mbi_solve_step(solver, MBI_POWER_MEASURE_IN_EIGEN);
+  }
+  return status == MERBIT_OK ? mbi_solve_step(solver, MBI_POWER_TURN_IN_EIGEN) : status;
+}
+
+/* e->stop after a look. */
+static void mbi_power_decide(mbi_eigen *e) {
+  const mbi_solve_state *s = &e->state;
+  const double value = fabs(s->scalar[MBI_POWER_VALUE]);
+  const double residual = value > 0 ? sqrt(s->rr) / value : sqrt(s->rr);
+  if (s->stop == MBI_SOLVE_CANDIDATE || (s->stop == MBI_SOLVE_BREAKDOWN && s->value == 0)) {
+    e->stop = MERBIT_STOP_CONVERGED;
+  } else if (s->stop != MBI_SOLVE_RUNNING) {
+    e->stop = s->stop == MBI_SOLVE_CAP ? MERBIT_STOP_CAP : MERBIT_STOP_NOT_FINITE;
+  } else if (mbi_eigen_stagnates(e, residual, s->iterations, MBI_POWER_PATIENCE)) {
+    e->stop = MERBIT_STOP_STAGNATED;
+  }
+  mbi_eigen_progress(e, residual);
+}
+
+/* To the end: e->stop, and the vector in the basis. */
+static merbit_status mbi_power_run(mbi_eigen *e) {
+  double before = mbi_seconds();
+  int span = MBI_SOLVE_SPAN;
+  merbit_status status = mbi_eigen_throw(e, MBI_ARNOLDI_U);
+  while (status == MERBIT_OK && e->stop == MBI_SOLVE_ON) {
+    const int known = e->state.iterations;
+    double now;
+    status = mbi_solve_prepare_batch(e->solver, MBI_OPEN_GO_ON, span);
+    if (status == MERBIT_OK) {
+      status = mbi_batch_run(e->solver, span);
+    }
+    if (status == MERBIT_OK) {
+      status = mbi_eigen_look(e);
+    }
+    if (status == MERBIT_OK) {
+      now = mbi_seconds();
+      span = mbi_solve_next_span(e->state.iterations - known, now - before);
+      before = now;
+      mbi_power_decide(e);
+    }
+  }
+  e->found = e->stop != MERBIT_STOP_NOT_FINITE;
+  e->scale = fabs(e->state.scalar[MBI_POWER_VALUE]);
+  return status;
+}
+
+/* ==== >>solve/eigen.c  eigenpairs ========================================================= */
+/* Eigenpairs: what was asked, a solver's vectors to compute with, residuals, and what is told.
+ */
+#define MBI_EIGEN_BASIS 16 /* vectors beside two for each pair wanted, by default */
+#define MBI_EIGEN_BASIS_MOST 256
+
+static merbit_status mbi_eigen_refuse(merbit_context *context, const char *what, int value,
+                                      const char *instead) {
+  return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "eigen_desc.%s is %d; use %s", what, value,
+                  instead);
+}
+
+/* `desc` has its defaults. */
+static merbit_status mbi_eigen_check_desc(merbit_context *context,
+                                          const merbit_eigen_desc *desc, int64_t n) {
+  const int lanczos = desc->method == MERBIT_EIGEN_LANCZOS;
+  if ((int)desc->method < MERBIT_EIGEN_LANCZOS || (int)desc->method > MERBIT_EIGEN_POWER) {
+    return mbi_eigen_refuse(context, "method", (int)desc->method, "a MERBIT_EIGEN method");
+  }
+  if ((int)desc->which < MERBIT_EIGEN_LARGEST_MAGNITUDE ||
+      (int)desc->which > MERBIT_EIGEN_BOTH_ENDS ||
+      (!lanczos && desc->which != MERBIT_EIGEN_LARGEST_MAGNITUDE)) {
+    return mbi_eigen_refuse(context, "which", (int)desc->which,
+                            lanczos ? "a merbit_eigen_which"
+                                    : "MERBIT_EIGEN_LARGEST_MAGNITUDE with the power method");
+  }
+  if (desc->count < 1 || desc->count > (lanczos ? MERBIT_EIGEN_MOST : 1)) {
+    return mbi_eigen_refuse(context, "count", desc->count,
+                            lanczos ? "1 to 32 pairs" : "1 with the power method");
+  }
+  if (desc->count > n) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "eigen_desc.count is %d, but the matrix has %" PRId64 " rows", desc->count,
+                    n);
+  }
+  if (desc->basis <= desc->count + 1 || desc->basis > MBI_EIGEN_BASIS_MOST) {
+    return mbi_eigen_refuse(context, "basis", desc->basis,
+                            "more than count + 1 and up to 256 vectors, or 0");
+  }
+  if (desc->max_iterations < 0) {
+    return mbi_eigen_refuse(context, "max_iterations", desc->max_iterations,
+                            "0 for the default");
+  }
+  if ((int)desc->side < MERBIT_SIDE_AUTO || (int)desc->side > MERBIT_SIDE_CUDA) {
+    return mbi_eigen_refuse(context, "side", (int)desc->side, "a MERBIT_SIDE");
+  }
+  if (!(desc->tolerance > 0 && desc->tolerance < 1)) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "eigen_desc.tolerance is %g; use a number between 0 and 1, or 0 for the "
+                    "default",
+                    desc->tolerance);
+  }
+  return MERBIT_OK;
+}
+
+static void mbi_eigen_take_desc(merbit_eigen_desc *own, const merbit_view *view) {
+  if (own->tolerance == 0) {
+    own->tolerance = mbi_view_type(view) == MERBIT_F32 ? 1e-5 : 1e-10;
+  }
+  own->count = own->count != 0 ? own->count : 1;
+  own->basis = own->basis != 0 ? own->basis : 2 * own->count + MBI_EIGEN_BASIS;
+  own->max_iterations = own->max_iterations != 0 ? own->max_iterations : 10000;
+}
+
+/* The solver whose vectors and products are used. */
+static merbit_status mbi_eigen_make_solver(mbi_eigen *e, merbit_context *context,
+                                           const merbit_view *view) {
+  static const mbi_solve_method lanczos = {
+      "Lanczos", "solve/eigen.cu",   mbi_eigen_steps, MBI_EIGEN_STEPS, 0, 0, mbi_lanczos_layout,
+      NULL,      mbi_lanczos_iterate};
+  static const mbi_solve_method power = {"power method",
+                                         "solve/eigen.cu",
+                                         mbi_eigen_steps,
+                                         MBI_EIGEN_STEPS,
+                                         0,
+                                         0,
+                                         mbi_power_layout,
+                                         NULL,
+                                         mbi_power_iterate};
+  const merbit_eigen_desc *desc = &e->desc;
+  merbit_solver *solver = (merbit_solver *)mbi_allocate(context, sizeof *solver);
+  if (solver == NULL) {
+    return mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no memory for a solver's record");
+  }
+  memset(solver, 0, sizeof *solver);
+  mbi_context_retain(context);
+  solver->context = context;
+  solver->view = *view;
+  solver->type = mbi_view_type(view);
+  solver->n = solver->v.n = view->rows;
+  solver->method = desc->method == MERBIT_EIGEN_LANCZOS ? &lanczos : &power;
+  solver->desc.side = desc->side;
+  solver->desc.vector_memory = MERBIT_MEMORY_HOST;
+  solver->desc.tolerance = desc->tolerance;
+  solver->desc.max_iterations = desc->max_iterations;
+  solver->desc.deterministic = desc->deterministic;
+  solver->desc.reorder = -1; /* vectors come out as they are */
+  solver->desc.restart = desc->basis < view->rows ? desc->basis : (int)view->rows;
+  solver->kept = mbi_lanczos_kept(desc, solver->desc.restart);
+  solver->shrink = 1;
+  e->solver = solver;
+  return mbi_solver_build(solver);
+}
+
+/* What the host computes with. */
+static merbit_status mbi_eigen_allocate(mbi_eigen *e) {
+  const int64_t m = e->solver->desc.restart;
+  void *memory = NULL;
+  merbit_status status = mbi_allocate_array(e->solver->context, 4 * m * (m + 1) + 3 * m,
+                                            sizeof(double), "small matrices", &memory);
+  if (status == MERBIT_OK) {
+    memset(memory, 0, (size_t)(4 * m * (m + 1) + 3 * m) * sizeof(double));
+    e->memory = (double *)memory;
+    e->t = e->memory;
+    e->work = e->t + m * (m + 1);
+    e->s = e->work + m * (m + 1);
+    e->columns = e->s + m * (m + 1);
+    e->couple = e->columns + m * (m + 1);
+    e->estimate = e->couple + m;
+    e->order = (int *)(void *)(e->estimate + m);
+  }
+  return status;
+}
+
+/* Values, residuals and vectors of the pairs found. */
+static merbit_status mbi_eigen_check(mbi_eigen *e, double *values, char *vectors,
+                                     merbit_eigen_result *result) {
+  merbit_solver *solver = e->solver;
+  const size_t bytes = mbi_solve_bytes(solver);
+  const size_t apart = (size_t)solver->v.stride * mbi_type_size(solver->type);
+  const int lanczos = solver->v.lanczos;
+  double value[MERBIT_EIGEN_MOST];
+  merbit_status status = MERBIT_OK;
+  int q;
+  for (q = 0; q < e->found; q++) {
+    value[q] = lanczos ? e->t[q * solver->v.basis + q] : e->state.scalar[MBI_POWER_VALUE];
+  }
+  e->state.scalar[MBI_EIGEN_CHECK] = 0;
+  if (status == MERBIT_OK) {
+    status = mbi_eigen_tell(e);
+  }
+  if (status == MERBIT_OK && e->found > 0) {
+    status = mbi_solve_upload(solver, solver->v.at[MBI_EIGEN_S], value,
+                              sizeof(double) * (size_t)e->found);
+  }
+  for (q = 0; q < e->found && status == MERBIT_OK; q++) {
+    char *vector = (char *)solver->v.at[MBI_ARNOLDI_V] + (size_t)q * apart;
+    status = merbit_spmv(solver->plan, NULL, NULL, vector, NULL, solver->v.at[MBI_AT_W],
+                         solver->gpu.stream);
+    if (status == MERBIT_OK) {
+      status = mbi_solve_step(solver, MBI_EIGEN_CHECK_IN_EIGEN);
+    }
+    if (status == MERBIT_OK && vectors != NULL) {
+      status = mbi_solve_download(solver, vectors + (size_t)q * bytes, vector, bytes);
+    }
+  }
+  solver->synchronizations += mbi_solve_on_gpu(solver);
+  if (status == MERBIT_OK) {
+    status = mbi_solve_download(solver, &solver->seen, solver->memory, sizeof solver->seen);
+  }
+  for (q = 0; q < e->found && status == MERBIT_OK; q++) {
+    const double *sums = solver->seen.ring + 3 * q;
+    const double residual = sqrt(sums[0] / sums[1]);
+    values[q] = lanczos ? value[q] : sums[2] / sums[1];
+    result->residuals[q] = e->scale > 0 ? residual / e->scale : residual;
+    result->converged += result->residuals[q] <= e->desc.tolerance;
+  }
+  return status;
+}
+
+static void mbi_eigen_describe(const mbi_eigen *e, merbit_eigen_result *result) {
+  char *text = result->description;
+  const size_t size = sizeof result->description;
+  const int count = e->desc.count;
+  switch (result->stop) {
+  case MERBIT_STOP_CONVERGED:
+    (void)snprintf(text, size, "||A v - lambda v|| of %d eigenpair%s is at most %.3g of %.6g",
+                   count, count == 1 ? "" : "s", e->desc.tolerance, e->scale);
+    break;
+  case MERBIT_STOP_CAP:
+    (void)snprintf(
+        text, size,
+        "max_iterations = %d came before the tolerance %.3g: %d of %d eigenpairs are "
+        "there",
+        e->desc.max_iterations, e->desc.tolerance, result->converged, count);
+    break;
+  case MERBIT_STOP_CANCELLED:
+    (void)snprintf(text, size, "the progress callback asked to stop after %d products",
+                   result->iterations);
+    break;
+  case MERBIT_STOP_BREAKDOWN:
+    (void)snprintf(
+        text, size,
+        "the matrix is not symmetric: v%d'A v%d and v%d'A v%d of orthonormal vectors "
+        "differ by %.3g; take MERBIT_EIGEN_POWER",
+        e->row, e->column, e->column, e->row, e->value);
+    break;
+  case MERBIT_STOP_STAGNATED:
+    (void)snprintf(text, size, "%s",
+                   e->solver->v.lanczos
+                       ? "rounding errors leave residuals above the tolerance, or they fall "
+                         "too slowly: raise eigen_desc.tolerance, or basis"
+                       : "the residual stays where it is: no real eigenvalue is larger in size "
+                         "than all others (there are plus and minus one, a complex pair, or "
+                         "some of nearly the same size)");
+    break;
+  default:
+    (void)snprintf(text, size, "a number overflowed or was not finite: look at A");
+    break;
+  }
+}
+
+/* In an entered context, with everything made. */
+static merbit_status mbi_eigen_run(mbi_eigen *e, double *values, void *vectors,
+                                   merbit_eigen_result *result) {
+  merbit_status status = mbi_solve_prepare_batch(e->solver, MBI_OPEN_BEGIN, 1);
+  int lacking;
+  if (status == MERBIT_OK) {
+    status = mbi_eigen_look(e);
+  }
+  if (status == MERBIT_OK) {
+    status = e->solver->v.lanczos ? mbi_lanczos_run(e) : mbi_power_run(e);
+  }
+  result->iterations = e->state.iterations;
+  if (status == MERBIT_OK) {
+    status = mbi_eigen_check(e, values, (char *)vectors, result);
+  }
+  lacking = result->converged < e->desc.count;
+  result->stop = e->stop == MERBIT_STOP_CONVERGED && lacking ? MERBIT_STOP_STAGNATED
+                                                             : (merbit_stop)e->stop;
+  return status;
+}
+
+static void mbi_eigen_finish(mbi_eigen *e, merbit_eigen_result *result) {
+  merbit_solver *solver = e->solver;
+  result->restarts = e->restarts;
+  result->iterate_seconds = mbi_seconds() - solver->started;
+  result->synchronizations = solver->synchronizations;
+  (void)merbit_plan_get_info(solver->plan, &result->plan);
+  (void)merbit_plan_describe(solver->plan, result->plan_description,
+                             sizeof result->plan_description);
+  result->device_bytes =
+      mbi_solve_on_gpu(solver) ? (int64_t)solver->bytes + result->plan.device_bytes : 0;
+  mbi_eigen_describe(e, result);
+}
+
+/* Pairs that are not found. */
+static void mbi_eigen_clear(const merbit_eigen_desc *desc, const merbit_view *view,
+                            double *values, void *vectors, merbit_eigen_result *result) {
+  const int64_t n = view->rows * desc->count;
+  int64_t i;
+  int q;
+  memset(result, 0, sizeof *result);
+  for (q = 0; q < desc->count; q++) {
+    values[q] = result->residuals[q] = (double)NAN;
+  }
+  for (i = 0; i < n && vectors != NULL; i++) {
+    if (mbi_view_type(view) == MERBIT_F32) {
+      ((float *)vectors)[i] = (float)NAN;
+    } else {
+      ((double *)vectors)[i] = (double)NAN;
+    }
+  }
+}
+
+static merbit_status mbi_eigen_compute(merbit_context *context, const merbit_view *view,
+                                       const merbit_eigen_desc *desc, double *values,
+                                       void *vectors, merbit_eigen_result *result) {
+  const double start = mbi_seconds();
+  mbi_eigen e;
+  merbit_status status;
+  memset(&e, 0, sizeof e);
+  e.desc = *desc;
+  e.random = desc->seed;
+  e.stop = MBI_SOLVE_ON;
+  e.row = -1;
+  e.best = HUGE_VAL;
+  status = mbi_eigen_make_solver(&e, context, view);
+  if (status == MERBIT_OK) {
+    status = mbi_eigen_allocate(&e);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_solver_enter(e.solver);
+  }
+  if (status == MERBIT_OK) {
+    result->prepare_seconds = mbi_seconds() - start;
+    e.solver->started = mbi_seconds();
+    status = mbi_eigen_run(&e, values, vectors, result);
+    mbi_solver_leave(e.solver);
+  }
+  if (status == MERBIT_OK) {
+    mbi_eigen_finish(&e, result);
+  }
+  if (e.solver != NULL) {
+    mbi_release(context, e.memory);
+    mbi_solver_free(e.solver);
+  }
+  return status;
+}
+
+static merbit_status mbi_eigen_check_view(merbit_context *context, const merbit_view *view) {
+  merbit_status status = mbi_view_check_header(context, view);
+  if (status == MERBIT_OK && !mbi_type_plain(mbi_view_type(view))) {
+    return mbi_fail(
+        context, MERBIT_NOT_SUPPORTED,
+        "the matrix's value_type is %s; merbit_eigen takes MERBIT_F64 and MERBIT_F32",
+        mbi_type_names[mbi_view_type(view)]);
+  }
+  if (status == MERBIT_OK && view->rows != view->cols) {
+    return mbi_fail(context, MERBIT_INVALID_MATRIX,
+                    "the matrix is %" PRId64 " x %" PRId64
+                    "; only square ones have eigenvalues",
+                    view->rows, view->cols);
+  }
+  return status;
+}
+
+MERBIT_API merbit_status merbit_eigen(merbit_context *context, const merbit_view *view,
+                                      const merbit_eigen_desc *desc, double *values,
+                                      void *vectors, merbit_eigen_result *result) {
+  merbit_eigen_result answer;
+  merbit_eigen_desc own;
+  merbit_status status;
+  if (result != NULL) {
+    memset(result, 0, sizeof *result);
+  }
+  if (context == NULL) {
+    return MERBIT_INVALID_ARGUMENT;
+  }
+  if (view == NULL || values == NULL) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "merbit_eigen: `%s` is NULL",
+                    view == NULL ? "view" : "values");
+  }
+  status = mbi_eigen_check_view(context, view);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  memset(&own, 0, sizeof own);
+  if (desc != NULL) {
+    own = *desc;
+  }
+  mbi_eigen_take_desc(&own, view);
+  status = mbi_eigen_check_desc(context, &own, view->rows);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  mbi_eigen_clear(&own, view, values, vectors, &answer);
+  status = mbi_eigen_compute(context, view, &own, values, vectors, &answer);
+  if (status == MERBIT_OK && result != NULL) {
+    *result = answer;
+  }
+  return status;
+}
 
 #endif /* MERBIT_IMPLEMENTATION */
 

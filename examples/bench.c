@@ -10,6 +10,7 @@
 #include "bench/gpu.h"
 #include "bench/inputs.h"
 #include "bench/options.h"
+#include "bench/solve_tasks.h"
 #include "bench/startup.h"
 
 /* What was measured, where, when, and how it was asked for. */
@@ -111,7 +112,9 @@ static void bench_lab_open(bench_lab *lab, merbit_context *context, const bench_
   }
   bench_cusparse_open(&lab->cusparse, &lab->gpu);
   bench_copy_measure(&lab->gpu, &lab->ceilings);
-  bench_gather_measure(&lab->gpu, &lab->ceilings);
+  if (o->solve == NULL) {
+    bench_gather_measure(&lab->gpu, &lab->ceilings);
+  }
 }
 
 static void bench_lab_describe(const bench_lab *lab) {
@@ -127,6 +130,12 @@ static void bench_lab_describe(const bench_lab *lab) {
   bench_json_text(lab->json, "cusparse", s->handle != NULL ? s->path : s->reason);
 }
 
+static void bench_lab_close(bench_lab *lab) {
+  bench_cusparse_close(&lab->cusparse);
+  merbit_context_destroy(lab->cold);
+  bench_gpu_close(&lab->gpu);
+}
+
 static int bench_run_gpu(merbit_context *context, const bench_options *o, bench_json *json) {
   bench_lab lab;
   bench_summary sum;
@@ -134,6 +143,11 @@ static int bench_run_gpu(merbit_context *context, const bench_options *o, bench_
   memset(&sum, 0, sizeof sum);
   bench_lab_open(&lab, context, o, json);
   bench_lab_describe(&lab);
+  if (o->solve != NULL) {
+    const int wrong = bench_solve_inputs(&lab);
+    bench_lab_close(&lab);
+    return wrong;
+  }
   bench_json_open(json, "results", '[');
   for (i = 0; i < o->input_count; i++) {
     bench_gpu_input(&lab, o->inputs[i], &sum);
@@ -141,9 +155,7 @@ static int bench_run_gpu(merbit_context *context, const bench_options *o, bench_
   bench_json_close(json, ']');
   good = bench_startup(&lab.gpu, json);
   bench_report_summary(&sum, "the best cuSPARSE", json);
-  bench_cusparse_close(&lab.cusparse);
-  merbit_context_destroy(lab.cold);
-  bench_gpu_close(&lab.gpu);
+  bench_lab_close(&lab);
   return sum.wrong + !good;
 }
 
@@ -194,10 +206,17 @@ int main(int argc, char **argv) {
   }
   (void)merbit_context_get_info(context, &info);
   cuda = info.side == MERBIT_SIDE_CUDA;
-  if (options.input_count == 0) {
+  if (options.input_count == 0 && options.solve != NULL) {
+    options.inputs = bench_solve_inputs_usual;
+    options.input_count =
+        (int)(sizeof bench_solve_inputs_usual / sizeof bench_solve_inputs_usual[0]);
+  } else if (options.input_count == 0) {
     options.inputs = cuda ? bench_gpu_inputs : bench_cpu_inputs;
     options.input_count = (int)(cuda ? sizeof bench_gpu_inputs / sizeof bench_gpu_inputs[0]
                                      : sizeof bench_cpu_inputs / sizeof bench_cpu_inputs[0]);
+  }
+  if (options.solve != NULL && !cuda) {
+    bench_die("--solve needs a GPU: %s", info.reason);
   }
   bench_json_begin(&json, options.json);
   bench_describe_run(context, command, &json);

@@ -3,21 +3,23 @@
  * graph.mtx is a Matrix Market file whose entry (i, j) is a link from i to j; line i of
  * names.txt names vertex i. Without arguments: the packages of Debian 12, unpacked beside this
  * program by examples/data/unpack.sh. Runs on the GPU if there is one, else on the CPU's
- * threads. */
+ * threads. How it converged is drawn in pagerank.svg beside this program. */
 #define MERBIT_IMPLEMENTATION
 #include "merbit.h"
+
+#include "picture.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { TOP = 10 };
+enum { TOP = 10, HISTORY = 1000 };
 
 typedef struct job { /* what has to be released at the end */
   merbit_context *context;
   merbit_matrix *matrix;
-  double *ranks;
+  double *ranks, *changes;
   FILE *names;
 } job;
 
@@ -101,7 +103,8 @@ static void print_name(FILE *names, int64_t vertex) {
 
 static void print_result(const merbit_pagerank_result *result, const merbit_context_info *info,
                          double read_seconds) {
-  static const char *const stops[] = {"converged", "capped", "cancelled", "not finite"};
+  static const char *const stops[] = {"converged",  "capped",    "cancelled",
+                                      "not finite", "stagnated", "broken down"};
   printf("iterations: %d, %s, last change %.2e; %lld dangling vertices\n", result->iterations,
          stops[result->stop], result->change, (long long)result->dangling);
   printf("times:      read %.3f s, prepare %.3f s (of it compiling %.3f s), iterate %.3f s\n",
@@ -109,13 +112,36 @@ static void print_result(const merbit_pagerank_result *result, const merbit_cont
          result->iterate_seconds);
   printf("plan:       %s\n", result->description);
   if (info->side == MERBIT_SIDE_CUDA) {
+    printf("GPU:        %.1f MB held, the host waited for it %lld time%s\n",
+           1e-6 * (double)result->device_bytes, (long long)result->synchronizations,
+           result->synchronizations == 1 ? "" : "s");
     printf("cubins:     %lld from the cache, %lld compiled (%s)\n", (long long)info->cache_hits,
            (long long)info->cache_misses,
            info->cache_dir[0] != '\0' ? info->cache_dir : info->cache_off_reason);
   }
 }
 
-static int run(job *j, const char *graph_path, const char *names_path) {
+/* The changes of all iterations on a logarithmic scale. */
+static void draw(const char *path, const char *graph_path, const double *changes,
+                 const merbit_pagerank_result *result) {
+  const char *slash = strrchr(graph_path, '/');
+  picture_curve curve = {"L1 change", NULL, NULL, 0};
+  picture p = {NULL, "iteration", "L1 change of the ranks", 1e-10};
+  char title[256];
+  (void)snprintf(title, sizeof title, "PageRank of %.180s, damping 0.85",
+                 slash != NULL ? slash + 1 : graph_path);
+  p.title = title;
+  curve.values = changes;
+  curve.count = result->iterations < HISTORY ? result->iterations : HISTORY;
+  if (picture_write(path, &p, &curve, 1) == 0) {
+    printf("picture:    %s\n", path);
+  } else {
+    perror(path); /* the ranks are there all the same */
+  }
+}
+
+static int run(job *j, const char *graph_path, const char *names_path,
+               const char *picture_path) {
   merbit_error error;
   merbit_context_info info;
   merbit_read_desc read;
@@ -151,11 +177,14 @@ static int run(job *j, const char *graph_path, const char *names_path) {
   }
   desc.progress = solve_progress;
   j->ranks = (double *)calloc((size_t)graph.rows + 1, sizeof *j->ranks);
+  j->changes = (double *)calloc(HISTORY, sizeof *j->changes);
   j->names = names_path != NULL ? fopen(names_path, "r") : NULL;
-  if (j->ranks == NULL || (names_path != NULL && j->names == NULL)) {
-    perror(j->ranks == NULL ? "pagerank" : names_path);
+  if (j->ranks == NULL || j->changes == NULL || (names_path != NULL && j->names == NULL)) {
+    perror(j->ranks == NULL || j->changes == NULL ? "pagerank" : names_path);
     return 1;
   }
+  desc.history = j->changes;
+  desc.history_size = HISTORY;
   if (merbit_pagerank(j->context, &graph, &desc, j->ranks, &result) != MERBIT_OK) {
     return fail(j, graph_path);
   }
@@ -167,6 +196,7 @@ static int run(job *j, const char *graph_path, const char *names_path) {
     print_name(j->names, top[i]);
   }
   print_result(&result, &info, read_seconds);
+  draw(picture_path, graph_path, j->changes, &result);
   return 0;
 }
 
@@ -178,8 +208,8 @@ static void beside(const char *program, const char *name, char *path, size_t siz
 }
 
 int main(int argc, char **argv) {
-  char graph_path[4096], names_path[4096];
-  job j = {NULL, NULL, NULL, NULL};
+  char graph_path[4096], names_path[4096], picture_path[4096];
+  job j = {NULL, NULL, NULL, NULL, NULL};
   int code;
   if (argc > 3 || (argc > 1 && argv[1][0] == '-')) {
     (void)fprintf(stderr, "usage: pagerank [graph.mtx [names.txt]]\n");
@@ -187,12 +217,14 @@ int main(int argc, char **argv) {
   }
   beside(argv[0], "debian12-deps.mtx", graph_path, sizeof graph_path);
   beside(argv[0], "debian12-deps.names.txt", names_path, sizeof names_path);
-  code =
-      argc > 1 ? run(&j, argv[1], argc > 2 ? argv[2] : NULL) : run(&j, graph_path, names_path);
+  beside(argv[0], "pagerank.svg", picture_path, sizeof picture_path);
+  code = argc > 1 ? run(&j, argv[1], argc > 2 ? argv[2] : NULL, picture_path)
+                  : run(&j, graph_path, names_path, picture_path);
   if (j.names != NULL) {
     (void)fclose(j.names);
   }
   free(j.ranks);
+  free(j.changes);
   merbit_matrix_destroy(j.matrix);
   merbit_context_destroy(j.context);
   return code;

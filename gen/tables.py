@@ -102,6 +102,35 @@ DRIVER_OPTIONAL = [
         "cuLaunchKernelEx",
         "const mbi_launch_config *config, void *function, void **arguments, void **extra",
     ),
+    ("stream_create", "cuStreamCreate", "void **stream, unsigned flags"),
+    ("stream_destroy", "cuStreamDestroy_v2", "void *stream"),
+    ("stream_begin_capture", "cuStreamBeginCapture_v2", "void *stream, int mode"),
+    (
+        "stream_begin_capture_to_graph",
+        "cuStreamBeginCaptureToGraph",
+        "void *stream, void *graph, void *const *dependencies, const void *edges, size_t count, int mode",
+    ),
+    ("stream_end_capture", "cuStreamEndCapture", "void *stream, void **graph"),
+    ("graph_create", "cuGraphCreate", "void **graph, unsigned flags"),
+    (
+        "graph_conditional_create",
+        "cuGraphConditionalHandleCreate",
+        "uint64_t *handle, void *graph, void *context, unsigned value, unsigned flags",
+    ),
+    (
+        "graph_add_node",
+        "cuGraphAddNode_v2",
+        "void **node, void *graph, void *const *dependencies, const void *edges, size_t count, "
+        "mbi_graph_node *parameters",
+    ),
+    (
+        "graph_instantiate",
+        "cuGraphInstantiateWithFlags",
+        "void **executable, void *graph, unsigned long long flags",
+    ),
+    ("graph_launch", "cuGraphLaunch", "void *executable, void *stream"),
+    ("graph_destroy", "cuGraphDestroy", "void *graph"),
+    ("graph_exec_destroy", "cuGraphExecDestroy", "void *executable"),
 ]
 
 # The NVRTC calls: (field of mbi_nvrtc, symbol, result, arguments). nvrtcProgram is void *.

@@ -16,7 +16,7 @@ python=$root/build/python/bin/python3
 
 mkdir -p build
 rm -rf build/coverage
-{ cmake -S . -B build/coverage -DCMAKE_BUILD_TYPE=Coverage -DMERBIT_PYTHON="$python" \
+{ cmake -S . -B build/coverage -DCMAKE_BUILD_TYPE=Coverage -DMERBIT_SPLIT=OFF -DMERBIT_PYTHON="$python" \
   -DCMAKE_C_FLAGS="-O0 -g --coverage -fprofile-update=atomic -D_exit=exit" -DCMAKE_CXX_FLAGS="-O1 -g" \
   -DCMAKE_SHARED_LINKER_FLAGS=--coverage &&
   cmake --build build/coverage --parallel "$jobs"; } >build/coverage.log 2>&1 ||

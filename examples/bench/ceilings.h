@@ -255,6 +255,9 @@ static void bench_ceilings_report(const bench_ceilings *ceilings, bench_json *js
   bench_json_number(json, "copy_bytes_per_second", ceilings->copy);
   bench_json_open(json, "gathers", '[');
   for (single = 1; single >= 0; single--) {
+    if (ceilings->gather[single][0] <= 0) {
+      continue; /* not measured */
+    }
     (void)printf("random gathers of %d bytes, 1e9/s, by size of the vector:", single ? 4 : 8);
     for (i = 0; i < BENCH_GATHER_SIZES; i++) {
       const double size = ldexp(1.0, i + BENCH_GATHER_SMALLEST);

@@ -8,6 +8,9 @@
 
 typedef struct bench_options {
   const char *methods, *json, *write;
+  const char *solve, *system; /* NULL: products; the usual systems */
+  double tolerance;           /* of solvers; 0: theirs */
+  int max_iterations;
   int single, full; /* precisions asked for */
   int sigmas[BENCH_SIGMAS], sigma_count;
   int values;        /* what they become: one of bench_value_kinds */
@@ -25,6 +28,9 @@ static const char *const bench_gpu_inputs[] = {
     "gen:road:57.5M",          "gen:kmer:60M",    "gen:star:64M",        "gen:rmat:65.2M",
     "gen:rmat-permuted:65.2M", "gen:web:143.5M",  "gen:stencil27:79.5M", "gen:fem:60M",
     "gen:band5:60M",           "gen:circuit:60M", "gen:lp:60M",          "gen:uniform:60M"};
+static const char *const bench_solve_inputs_usual[] = {
+    "gen:road:57.5M",          "gen:kmer:60M",   "gen:star:64M",   "gen:rmat:65.2M",
+    "gen:rmat-permuted:65.2M", "gen:web:143.5M", "gen:uniform:60M"};
 static const char *const bench_cpu_inputs[] = {
     "gen:onerow:5M", "gen:road:5M",    "gen:rmat:5M",     "gen:star:5M",
     "gen:short:5M",  "gen:uniform:5M", "gen:stencil27:5M"};
@@ -90,6 +96,15 @@ static void bench_help(void) {
       "column\n"
       "                    (one for each), few (200 different ones), half (exact in f16)\n"
       "  --vectors N       of products of several, 2 to 64; 8 by default\n"
+      "  --solve LIST      of pagerank, cg and bicgstab: solve instead, from end to end, "
+      "beside the\n"
+      "                    best loop over cuSPARSE's CSR and COO with fused vector kernels\n"
+      "  --system LIST     for --solve: spd (dominant diagonal; --values equal: -1 "
+      "elsewhere),\n"
+      "                    ones (of the undirected graph), flow (not symmetric), given; by\n"
+      "                    default spd for cg, ones and flow for bicgstab\n"
+      "  --tolerance T     of solvers on ||b - A x|| / ||b||; 1e-10, in f32 1e-5, by default\n"
+      "  --max-iterations N of solvers; 2000 by default, of ranks 1000\n"
       "  --sigma LIST      of steps per lane; 7,14,28 by default\n"
       "  --block-threads N of merbit's products; the library's choice by default\n"
       "  --repeat N        rounds of measuring, 3 to 101; 15 by default\n"
@@ -113,6 +128,11 @@ static void bench_help(void) {
       "SCAN, ROWS, HUBS and MERBIT read beside. conv: making blocks of a CSR on the GPU, in\n"
       "milliseconds and in products (bsr-csr: its whole plan; cuSPARSE: csr2bsr alone).\n"
       "merbit-tile-sN is the kernel that builds a plan's tiles, compared with its product.\n"
+      "--solve: medians of 3 runs (--repeat). prep: plan or preprocessing, vectors, "
+      "recording;\n"
+      "total: with the iterations; whole: with the transpose of a graph too; limit: bytes of\n"
+      "merbit's plan and vectors over copy bandwidth; looks: the host's for 100 iterations.\n"
+      "Ranks in f64 end with the first iteration whose ERR is below 1e-10.\n"
       "MERBIT_BENCH_CUSPARSE names the libcusparse to open where it is not found.\n",
       stdout);
 }
@@ -166,6 +186,20 @@ static void bench_option_side(bench_options *o, const char *text) {
   }
 }
 
+/* In --solve f64 is the default, and f32 too for ranks alone. */
+static void bench_settle(bench_options *o) {
+  if (o->rounds == 0) {
+    o->rounds = o->solve != NULL ? 3 : 15;
+  }
+  if (!o->single && !o->full) {
+    o->full = 1;
+    o->single = o->solve == NULL || strcmp(o->solve, "pagerank") == 0;
+  }
+  if (o->solve != NULL && o->side == MERBIT_SIDE_CPU) {
+    bench_die("--solve compares on the GPU; leave out --side cpu");
+  }
+}
+
 static void bench_option(bench_options *o, const char *option, const char *value) {
   if (strcmp(option, "--precision") == 0) {
     bench_option_precision(o, value);
@@ -189,6 +223,17 @@ static void bench_option(bench_options *o, const char *option, const char *value
     o->json = value;
   } else if (strcmp(option, "--write") == 0) {
     o->write = value;
+  } else if (strcmp(option, "--solve") == 0) {
+    o->solve = value;
+  } else if (strcmp(option, "--system") == 0) {
+    o->system = value;
+  } else if (strcmp(option, "--max-iterations") == 0) {
+    o->max_iterations = bench_option_integer(option, value, 1, 1000000);
+  } else if (strcmp(option, "--tolerance") == 0) {
+    o->tolerance = strtod(value, NULL);
+    if (!(o->tolerance > 0 && o->tolerance < 1)) {
+      bench_die("--tolerance %s: give a number between 0 and 1", value);
+    }
   } else if (strcmp(option, "--startup") == 0) {
     o->startup = value;
   } else {
@@ -201,13 +246,11 @@ static void bench_parse(bench_options *o, int argc, char **argv) {
   int i, inputs = 0;
   memset(o, 0, sizeof *o);
   o->methods = "all";
-  o->single = o->full = 1;
   o->sigmas[0] = 7;
   o->sigmas[1] = 14;
   o->sigmas[2] = 28;
   o->sigma_count = 3;
   o->vectors = 8;
-  o->rounds = 15;
   for (i = 1; i < argc; i++) {
     if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
       bench_help();
@@ -222,6 +265,7 @@ static void bench_parse(bench_options *o, int argc, char **argv) {
       i++;
     }
   }
+  bench_settle(o);
   o->inputs = (const char *const *)(argv + 1);
   o->input_count = inputs;
   if (o->write != NULL && inputs != 1) {

@@ -46,6 +46,7 @@ typedef struct bench_rival {
   int borrowed; /* the three are another rival's */
   void *matrix, *x, *y;
   mbi_devptr buffer;
+  size_t buffer_bytes;
   double prepare_seconds; /* descriptors, buffer and preprocess, not the format's making */
   double convert_seconds; /* that, where cuSPARSE does it; else 0 */
   char failure[200];      /* empty while all is well */
@@ -256,6 +257,7 @@ static void bench_rival_open(bench_rival *r) {
                                      bench_cusparse_algorithms[r->algorithm].algorithm, &bytes),
                       "cusparseSpMV_bufferSize")) {
     r->buffer = bench_gpu_allocate(r->gpu, (int64_t)bytes, 1);
+    r->buffer_bytes = bytes;
     (void)bench_rival_preprocess(r, alpha, beta);
   }
 }

@@ -8,6 +8,7 @@
 
 #define MBK_KERNEL extern "C" __global__ void
 #define MBK_DEVICE static __device__ __forceinline__
+#define MBK_CALLED static __device__ __noinline__ // what one thread does, in registers of its own
 #define MBK_MEMBER __device__ __forceinline__ // of a struct
 #define MBK_BOUNDS(threads) __launch_bounds__(threads)
 #define MBK_RESIDENT(threads, blocks) __launch_bounds__(threads, blocks)
@@ -234,6 +235,12 @@ MBK_DEVICE void mbk_release() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;" : : :);
 #endif
+}
+
+// Of a conditional node in a graph: whether its body runs again. The driver has the function.
+extern "C" __device__ void cudaGraphSetConditional(mbk_u64 handle, mbk_u32 value);
+MBK_DEVICE void mbk_graph_go_on(mbk_u64 handle, bool go_on) {
+  cudaGraphSetConditional(handle, go_on ? 1u : 0u);
 }
 
 // Start to bring the line of `address` into L2.

@@ -1,5 +1,5 @@
 /* What the benchmark makes of its samples: quantiles, pay-back, limits, means; and that its
- * gather kernel compiles. */
+ * kernels compile. */
 #define MERBIT_IMPLEMENTATION
 #include "merbit.h"
 
@@ -11,6 +11,7 @@
 
 #pragma GCC diagnostic ignored "-Wunused-function" /* the benchmark uses them all */
 #include "../../examples/bench/ceilings.h"
+#include "../../examples/bench/loop_program.h"
 #include "../../examples/bench/summary.h"
 
 static void near(double value, double expected) {
@@ -165,7 +166,7 @@ static void slow_cases_get_few_rounds(void **state) {
   near(bench_paired_ratio(&cases[0], &cases[1]), 6);
 }
 
-static void gather_kernel_compiles(void **state) {
+static void kernels_compile(void **state) {
   merbit_context_desc desc;
   merbit_context *context = NULL;
   merbit_error error;
@@ -182,7 +183,8 @@ static void gather_kernel_compiles(void **state) {
   for (single = 0; single < 2; single++) {
     char message[MERBIT_MESSAGE_SIZE] = "";
     void *function = NULL;
-    if (bench_gather_load(context, single, NULL, &function) != MERBIT_OK) {
+    if (bench_gather_load(context, single, NULL, &function) != MERBIT_OK ||
+        bench_loop_load(context, single, NULL) != MERBIT_OK) {
       (void)merbit_last_error(context, message, sizeof message);
       fail_msg("%s", message);
     }
@@ -200,7 +202,7 @@ int main(void) {
       cmocka_unit_test(the_limit_is_the_larger_of_two),
       cmocka_unit_test(sums_are_geometric_means_of_verified_results),
       cmocka_unit_test(slow_cases_get_few_rounds),
-      cmocka_unit_test(gather_kernel_compiles),
+      cmocka_unit_test(kernels_compile),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* The benchmark's later matrices have the shape that their comments promise, and its slices and
- * blocks hold what the CSR holds. */
+/* The benchmark's later matrices have the shape that their comments promise, its slices and
+ * blocks hold what the CSR holds, and its systems are what solvers are told that they are. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -13,6 +13,7 @@
 #pragma GCC diagnostic ignored "-Wunused-function" /* the benchmark uses them all */
 #include "../../examples/bench/catalogue.h"
 #include "../../examples/bench/formats.h"
+#include "../../examples/bench/systems.h"
 
 typedef struct shape {
   int64_t longest, longest_column, empty, near, unpaired;
@@ -240,8 +241,101 @@ static void no_blocks_where_there_are_none(void **state) {
   bench_matrix_free(&m);
 }
 
+static double entry(const bench_matrix *a, int64_t row, int64_t column) {
+  const int32_t key = (int32_t)column;
+  const int32_t *found = (const int32_t *)bsearch(
+      &key, a->col_ind + a->row_ptr[row], (size_t)(a->row_ptr[row + 1] - a->row_ptr[row]),
+      sizeof key, by_number);
+  return found != NULL ? a->values[found - a->col_ind] : 0;
+}
+
+/* Dominant rows; the same both ways, but for flow, which is stronger against the current. */
+static void systems_are_dominant(void **state) {
+  const bench_system kinds[] = {BENCH_SYSTEM_SPD, BENCH_SYSTEM_FLOW, BENCH_SYSTEM_ONES};
+  bench_matrix m, a;
+  int i, equal;
+  (void)state;
+  bench_generate("gen:rmat:20k", &m);
+  for (i = 0; i < 3; i++) {
+    for (equal = 0; equal < 2; equal++) {
+      int64_t row, k, off = 0, covered = 0;
+      bench_system_make(&m, kinds[i], equal, &a);
+      for (row = 0; row < a.rows; row++) {
+        double sum = 0;
+        for (k = a.row_ptr[row]; k < a.row_ptr[row + 1]; k++) {
+          const double mirror = entry(&a, a.col_ind[k], row);
+          const double ratio = a.col_ind[k] > row ? mirror / a.values[k] : 1;
+          sum += a.col_ind[k] != row ? fabs(a.values[k]) : 0;
+          off += fabs(ratio - (kinds[i] == BENCH_SYSTEM_FLOW && a.col_ind[k] > row ? 3 : 1)) >
+                 1e-12;
+          off += kinds[i] == BENCH_SYSTEM_ONES && a.values[k] != 1;
+          off +=
+              kinds[i] == BENCH_SYSTEM_SPD && equal && a.col_ind[k] != row && a.values[k] != -1;
+        }
+        off += kinds[i] != BENCH_SYSTEM_ONES &&
+               fabs(entry(&a, row, row) - sum - BENCH_SHIFT) > 1e-9;
+        for (k = m.row_ptr[row]; k < m.row_ptr[row + 1]; k++) {
+          covered += entry(&a, row, m.col_ind[k]) != 0 && entry(&a, m.col_ind[k], row) != 0;
+        }
+      }
+      assert_int_equal(off, 0);
+      assert_int_equal(covered, m.nnz);
+      bench_matrix_free(&a);
+    }
+  }
+  bench_matrix_free(&m);
+}
+
+/* Columns of P^T of vertices with edges add up to 1; the loop ends where it stands still, from
+ * wherever it begins; and errors are seen. */
+static void ranks_stand_still(void **state) {
+  bench_matrix m, p;
+  bench_rank_error error;
+  double *x, *y, *sums;
+  unsigned char *marks;
+  int64_t dangling, i;
+  (void)state;
+  bench_generate("gen:web:20k", &m);
+  m.row_ptr[m.rows] = m.row_ptr[m.rows - 1]; /* the last vertex dangles */
+  m.nnz = m.row_ptr[m.rows];
+  marks = (unsigned char *)malloc((size_t)m.rows);
+  x = (double *)malloc((size_t)m.rows * sizeof *x);
+  y = (double *)malloc((size_t)m.rows * sizeof *y);
+  sums = (double *)calloc((size_t)m.rows, sizeof *sums);
+  assert_true(marks != NULL && x != NULL && y != NULL && sums != NULL);
+  dangling = bench_transition(&m, &p, marks);
+  assert_true(dangling >= 1 && marks[m.rows - 1] == 1);
+  for (i = 0; i < p.nnz; i++) {
+    sums[p.col_ind[i]] += p.values[i];
+  }
+  for (i = 0; i < m.rows; i++) {
+    assert_true(fabs(sums[i] - !marks[i]) < 1e-12);
+    x[i] = 1.0 / (double)m.rows;
+    y[i] = i == 0;
+  }
+  bench_rank_reference(&p, marks, 0.85, x);
+  bench_rank_reference(&p, marks, 0.85, y);
+  error = bench_rank_compare(x, y, 0, m.rows);
+  assert_true(error.relative < 1e-11 && error.sum < 1e-12);
+  y[7] *= 1 + 1e-6;
+  error = bench_rank_compare(x, y, 0, m.rows);
+  assert_true(fabs(error.relative - 1e-6) < 1e-10);
+  for (sums[0] = 0, i = 0; i < m.rows; i++) {
+    sums[0] += x[i];
+  }
+  assert_true(fabs(sums[0] - 1) < 1e-12);
+  free(marks);
+  free(x);
+  free(y);
+  free(sums);
+  bench_matrix_free(&p);
+  bench_matrix_free(&m);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(systems_are_dominant),
+      cmocka_unit_test(ranks_stand_still),
       cmocka_unit_test(kmer_is_shuffled_paths),
       cmocka_unit_test(permuted_rmat_is_the_same_graph),
       cmocka_unit_test(web_keeps_to_its_hosts),

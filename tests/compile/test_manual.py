@@ -7,8 +7,8 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-FRAME = """#define MERBIT_IMPLEMENTATION
-#include "merbit.h"
+LIBRARY = '#define MERBIT_IMPLEMENTATION\n#include "merbit.h"\n'
+FRAME = """#include "merbit.h"
 #include <stdlib.h>
 int main(void) {
 %s
@@ -36,18 +36,22 @@ def main():
     if len(found) < 3:
         print(f"only {len(found)} examples found in the manual")
         return 1
+    flags = ["-Wall", "-Wextra", "-Wno-missing-field-initializers", "-Werror", f"-I{ROOT}"]
+    link = ["-lm", "-ldl", "-pthread"]
     with tempfile.TemporaryDirectory() as work:
-        for name, body in found.items():
-            source = pathlib.Path(work, name + ".c")
-            program = pathlib.Path(work, name)
-            source.write_text(FRAME % body)
-            for compiler in ([cc, "-std=c99"], [cxx, "-x", "c++", "-std=c++11"]):
-                flags = ["-Wall", "-Wextra", "-Wno-missing-field-initializers", "-Werror", f"-I{ROOT}"]
-                link = ["-lm", "-ldl", "-pthread"]
-                command = compiler + flags + [str(source), "-o", str(program)] + link
-                subprocess.run(command, check=True)
+        library = pathlib.Path(work, "library.c")
+        library.write_text(LIBRARY)
+        for compiler in ([cc, "-std=c99"], [cxx, "-x", "c++", "-std=c++11"]):
+            compiled = str(pathlib.Path(work, "library.o"))  # once for all examples
+            subprocess.run(compiler + flags + ["-c", str(library), "-o", compiled], check=True)
+            for name, body in found.items():
+                source = pathlib.Path(work, name + ".c")
+                program = pathlib.Path(work, name)
+                source.write_text(FRAME % body)
+                subprocess.run(compiler + flags + ["-c", str(source), "-o", str(program) + ".o"], check=True)
+                subprocess.run([compiler[0], str(program) + ".o", compiled, "-o", str(program)] + link, check=True)
                 subprocess.run([str(program)], check=True, cwd=work)
-            print(f"{name}: compiled and run as C99 and C++11")
+                print(f"{name}: compiled and run as {compiler[-1][5:].upper()}")
     return 0
 
 

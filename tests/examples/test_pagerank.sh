@@ -1,5 +1,6 @@
 #!/bin/sh
-# examples/pagerank on the graph that ships with it: libc6 comes first with about 8 percent; and on bad input it says why.
+# examples/pagerank on the graph that ships with it: libc6 comes first with about 8 percent, and the picture is
+# drawn; on bad input it says why.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d)
@@ -10,6 +11,9 @@ cat "$work/output"
 grep -q 'libc6' "$work/output"
 first=$(grep -n 'libc6' "$work/output" | head -1)
 echo "$first" | grep -q '8\.0' || { echo "libc6 does not hold 8.0 percent: $first"; exit 1; }
+picture=$(sed -n 's/^picture: *//p' "$work/output")
+grep -q '^</svg>$' "$picture" || { echo "no picture at $picture"; exit 1; }
+[ "$(grep -c 'PageRank of debian12-deps.mtx' "$picture")" = 1 ] || { echo "the picture has no title"; exit 1; }
 if "$1" "$work/none.mtx" >"$work/output" 2>"$work/errors"; then
   echo "a missing file was accepted"
   exit 1

@@ -21,6 +21,7 @@ void fake_cuda_reset() {
   functions.clear();
   streams.clear();
   graphs.clear();
+  conditions.clear();
   pushed.clear();
   state = {};
   state.devices = 1;
@@ -194,6 +195,7 @@ int cuMemcpyHtoD_v2(device_pointer target, const void *source, size_t bytes) {
 
 int cuMemcpyDtoH_v2(void *target, device_pointer source, size_t bytes) {
   CALL(ENTERED);
+  state.waits++;
   (void)(c.on_device(source, bytes) && c.on_host(target, bytes));
   return move(c, nullptr, {source}, [=] { memcpy(target, (const void *)source, bytes); });
 }
@@ -232,74 +234,7 @@ int cuPointerGetAttributes(unsigned count, int *attributes, void **values,
 }
 #endif
 
-// ---- Streams and graphs --------------------------------------------------------------------
-
-int cuStreamCreate(void **handle, unsigned flags) {
-  CALL(ENTERED);
-  streams.push_back({flags == 0, false, {}});
-  state.streams++;
-  *handle = &streams.back();
-  return SUCCESS;
-}
-
-int cuStreamSynchronize(void *handle) {
-  CALL(ENTERED);
-  stream *s = find(streams, handle);
-  if (handle == nullptr) {
-    return c.wait();
-  }
-  return s != nullptr ? c.run_all(*s) : c.wrong(INVALID_HANDLE, "the stream does not exist");
-}
-
-int cuStreamDestroy_v2(void *handle) {
-  CALL(RELEASING);
-  stream *s = find(streams, handle);
-  if (s == nullptr) {
-    return c.wrong(INVALID_HANDLE, "the stream does not exist");
-  }
-  c.run_all(*s);
-  streams.remove_if([=](const stream &other) { return &other == s; });
-  state.streams--;
-  return c.result;
-}
-
-int cuStreamBeginCapture_v2(void *handle, int) {
-  CALL(ENTERED);
-  stream *s = find(streams, handle);
-  if (s == nullptr || !s->jobs.empty()) {
-    return c.wrong(INVALID_HANDLE, "the stream does not exist, or is at work");
-  }
-  s->capturing = true;
-  return SUCCESS;
-}
-
-int cuStreamEndCapture(void *handle, void **graph) {
-  CALL(CAPTURED);
-  stream *s = find(streams, handle);
-  if (s == nullptr || !s->capturing) {
-    return c.wrong(INVALID_HANDLE, "the stream is not being captured");
-  }
-  graphs.push_back(std::move(s->jobs));
-  s->jobs.clear();
-  s->capturing = false;
-  *graph = &graphs.back();
-  return SUCCESS;
-}
-
-int cuGraphInstantiateWithFlags(void **executable, void *graph, unsigned long long) {
-  CALL(ENTERED);
-  *executable = graph;
-  return SUCCESS;
-}
-
-int cuGraphLaunch(void *executable, void *handle) {
-  CALL(ENTERED);
-  const std::vector<job> *jobs = find(graphs, executable);
-  for (size_t i = 0; jobs != nullptr && i < jobs->size() && c.result == 0; i++) {
-    c.enqueue(handle, (*jobs)[i]);
-  }
-  return jobs != nullptr ? c.result : c.wrong(INVALID_HANDLE, "no such graph");
-}
+#include "graphs.h"
 
 // ---- Modules and launches ------------------------------------------------------------------
 

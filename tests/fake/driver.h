@@ -33,7 +33,7 @@ enum result {
   CAPTURE_UNSUPPORTED = 900
 };
 
-enum { DEVICES = 4, SHARED_WITHOUT_ASKING = 49152 };
+enum { DEVICES = 4, SHARED_WITHOUT_ASKING = 49152, ROUNDS_MOST = 100000 };
 
 struct module {
   const fake_kernel *kernels;
@@ -46,10 +46,35 @@ struct function {
   unsigned shared_bytes;
 };
 
+struct graph;
 struct job { // of a stream or a graph
   std::string what;
   fake_work work;
-  bool kernel; // sees all memory
+  bool kernel;                     // sees all memory
+  const graph *repeated = nullptr; // a conditional node: this, while the condition is not zero
+  unsigned *condition = nullptr;
+};
+
+struct graph {
+  std::vector<job> jobs;
+  bool executable;
+  const graph *owner; // of the body of a conditional node: goes with it
+};
+
+struct condition { // of conditional nodes: set to 1 by each launch
+  unsigned value;
+  const graph *owner;
+  void *body; // what the driver hands out for the node
+};
+
+struct node_parameters { // CUgraphNodeParams of a conditional node
+  int type, reserved[3];
+  uint64_t handle;
+  int kind;
+  unsigned size;
+  void **graphs;
+  void *context;
+  int64_t padding[26];
 };
 
 struct launch_config { // CUlaunchConfig
@@ -65,6 +90,7 @@ struct launch_config { // CUlaunchConfig
 struct stream {
   bool blocking; // waits for the default stream, which waits for it
   bool capturing;
+  graph *target;         // of the capture; null: a new graph
   std::vector<job> jobs; // enqueued, or captured
 };
 
@@ -77,7 +103,8 @@ std::set<void (*)()> idle;
 constexpr size_t IDLE_MOST = 24; // the stacks of which a process has mappings for
 std::list<function> functions;
 std::list<stream> streams;
-std::list<std::vector<job>> graphs;
+std::list<graph> graphs;
+std::list<condition> conditions; // until the reset, for kernels know their addresses
 char contexts[DEVICES]; // their addresses are the handles: the primary one of each device
 thread_local std::vector<void *> pushed;
 
@@ -164,8 +191,27 @@ struct call {
     return result == 0;
   }
 
+  // The body of a conditional node, for as long as its kernels say so.
+  int repeat(const job &j) {
+    long rounds = 0;
+    for (*j.condition = 1; *j.condition != 0 && result == 0;) {
+      for (const job &inner : j.repeated->jobs) {
+        if (result == 0) {
+          run(inner);
+        }
+      }
+      if (++rounds > ROUNDS_MOST) {
+        return wrong(LAUNCH_FAILED, "a loop in a graph does not end");
+      }
+    }
+    return result;
+  }
+
   // Now.
   int run(const job &j) {
+    if (j.repeated != nullptr) {
+      return repeat(j);
+    }
     if (!j.kernel) {
       j.work(0);
       return SUCCESS;

@@ -28,7 +28,9 @@ typedef struct fake_cuda {
   int devices, driver_version, capability, multiprocessors, shared_bytes; /* what is played */
   uint64_t seed;                                  /* of the schedules of launches */
   long blocks, modules, retained, depth, streams; /* alive; depth: contexts pushed */
-  long launches;                                  /* made */
+  long graphs;                                    /* and executable ones */
+  long launches, graph_launches;                  /* made */
+  long waits; /* of the host for the device: calls that may only return when work is done */
   long early; /* of them, that may overlap with the end of what is before */
   long refused_pushes; /* contexts not entered: what was to be released there cannot be */
   int dead;            /* the result that killed the device */

@@ -1,7 +1,8 @@
 // An NVRTC whose GPU is the CPU: compiles a program with the host's C++ compiler against the
 // shim into a shared object, which the fake libcuda loads. Equal programs are compiled once per
-// build folder. CMake sets FAKE_COMPILER, FAKE_FLAGS, FAKE_TESTS (the folder tests/) and
-// FAKE_FOLDER (where the shared objects lie).
+// build folder. CMake sets FAKE_COMPILER, FAKE_FLAGS, FAKE_TESTS (the folder tests/),
+// FAKE_AHEAD (where fake/ahead.h may lie compiled) and FAKE_FOLDER (where the shared objects
+// lie).
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -103,7 +104,7 @@ std::string translate(const program &p) {
     outer += "[[maybe_unused]] static void " + name + "(fake_none) {}\n";
     table += "FAKE_KERNEL(" + name + ")\n";
   }
-  return "#define FAKE_INSIDE_PROGRAM\n#include \"fake/program.h\"\nnamespace outer {\n" +
+  return "#include \"fake/ahead.h\"\n#define FAKE_INSIDE_PROGRAM\n#include \"fake/program.h\"\nnamespace outer {\n" +
          outer + "namespace inner {\n" + p.source + "FAKE_PROGRAM(\n" + table + ")\n}\n}\n";
 }
 
@@ -117,7 +118,7 @@ void write(const std::string &folder, const std::string &name, const std::string
 // The shared object of `p` at `path`. Any number of processes may be at it: each works in a
 // folder of its own and renames the result.
 bool build(program &p, const std::string &path) {
-  std::string folder = path + "-XXXXXX", include = " -I.";
+  std::string folder = path + "-XXXXXX", include = " -I'" FAKE_AHEAD "' -I.";
   if (mkdtemp(&folder[0]) == nullptr) {
     p.log = "the fake cannot make " + folder + "\n";
     return false;

@@ -99,6 +99,7 @@ TEST_UNUSED static void fake_expect_clean(void) {
     assert_int_equal(cuda->blocks, 0);
     assert_int_equal(cuda->modules, 0);
     assert_int_equal(cuda->streams, 0);
+    assert_int_equal(cuda->graphs, 0);
   }
 }
 

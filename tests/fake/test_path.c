@@ -55,7 +55,8 @@ static void every_scenario(void **state) {
       copied_vectors,    ordered_host_vectors,
       transposed_products, transposed_device_csr,
       transposed_and_reordered, transposed_blocks,
-      transposed_host_vectors, custom_products, half_products, half_device_coo};
+      transposed_host_vectors, custom_products, half_products, half_device_coo,
+      solves, solves_in_buffers};
   const uint64_t seed = test_rotating_seed();
   int repeat;
   size_t i;
@@ -425,6 +426,7 @@ static void threads(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(info),
+      cmocka_unit_test(solver_without_the_host),
       cmocka_unit_test(every_scenario),
       cmocka_unit_test(what_a_plan_keeps),
       cmocka_unit_test(slices_give_way),

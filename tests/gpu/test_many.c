@@ -40,7 +40,7 @@ static void every_matrix(void **state) {
   const int slow = gpu_stride() > 1;
   int index, way, products = 0;
   (void)state;
-  for (index = 0; index < test_matrix_count(); index += gpu_stride()) {
+  for (index = gpu_first(); index < test_matrix_count(); index += gpu_stride()) {
     for (way = slow ? products % 2 : 0; way < (slow ? products % 2 + 1 : FEW); way++) {
       products_form form = form_of(few[way] & ~16, slow ? 8 : few_counts[way]);
       test_matrix m;

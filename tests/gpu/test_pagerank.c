@@ -7,14 +7,14 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#include "solve/pagerank_reference.h"
+#include "solve/pagerank_cases.h"
 #include "support/gpu.h"
 
 static merbit_context *context;
 
 static void test_random_graphs(void **state) {
   (void)state;
-  check_random_graphs(context);
+  check_random_graphs(context, gpu_stride());
 }
 
 typedef struct watch {
@@ -32,7 +32,11 @@ static int watch_progress(void *user, int iteration, double change, double secon
 static void test_stops(void **state) {
   static const int64_t from[] = {0, 1, 2, 0, 3}, to[] = {1, 2, 0, 2, 1};
   const edges e = edges_of(5, 5, from, to, NULL);
-  merbit_view view = coo(&e);
+  static const int64_t one_by_one[] = {0, 1, 2, 3, 4};
+  static const int64_t next[] = {1, 2, 3, 4, 0};
+  static const double one[] = {1, 0, 0, 0, 0};
+  const edges ring = edges_of(5, 5, one_by_one, next, NULL);
+  merbit_view view = coo(&e), ring_view = coo(&ring);
   merbit_pagerank_desc desc;
   merbit_pagerank_result result;
   watch w;
@@ -48,16 +52,23 @@ static void test_stops(void **state) {
   assert_int_equal(result.plan.side, MERBIT_SIDE_CUDA);
   assert_int_equal(w.last_iteration, result.iterations);
   assert_true(w.calls < result.iterations); /* looks come in batches */
+  assert_int_equal(result.synchronizations, w.calls);
+  assert_true(result.synchronizations <= 2 * (1 + result.iterations / 100));
+  assert_true(result.device_bytes > result.plan.device_bytes + 3 * (int64_t)sizeof ranks);
   check_ranks(&e, 0.85, 1e-10, MERBIT_F64, ranks, &result);
 
   memset(&w, 0, sizeof w);
   w.cancel_at_call = 2;
-  assert_int_equal(merbit_pagerank(context, &view, &desc, ranks, &result), MERBIT_OK);
+  desc.damping = 0.999; /* too slow for the first batch */
+  desc.personalisation = one;
+  assert_int_equal(merbit_pagerank(context, &ring_view, &desc, ranks, &result), MERBIT_OK);
   assert_int_equal(result.stop, MERBIT_STOP_CANCELLED);
   assert_int_equal(result.iterations, w.last_iteration);
-  check_ranks(&e, 0.85, 1e-10, MERBIT_F64, ranks, &result);
+  check_ranks_from(&ring, 0.999, 1e-10, MERBIT_F64, one, NULL, ranks, &result);
 
   desc.progress = NULL;
+  desc.damping = 0;
+  desc.personalisation = NULL;
   for (cap = 1; cap <= 19; cap += 3) {
     desc.max_iterations = cap;
     assert_int_equal(merbit_pagerank(context, &view, &desc, ranks, &result), MERBIT_OK);
@@ -110,11 +121,23 @@ static void test_device_graph(void **state) {
   }
 }
 
+static void test_cases(void **state) {
+  static const merbit_method methods[] = {
+      MERBIT_METHOD_AUTO,   MERBIT_METHOD_MERBIT, MERBIT_METHOD_SCAN,   MERBIT_METHOD_ROWS,
+      MERBIT_METHOD_SLICED, MERBIT_METHOD_MERGE,  MERBIT_METHOD_MERBIT, MERBIT_METHOD_BINNED};
+  (void)state;
+  cases_personalised(context);
+  cases_warm(context);
+  cases_history(context);
+  cases_far(context);
+  cases_stagnates(context, 11);
+  cases_methods(context, methods, 4);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_random_graphs),
-      cmocka_unit_test(test_stops),
-      cmocka_unit_test(test_cpu_on_a_cuda_context),
+      cmocka_unit_test(test_random_graphs), cmocka_unit_test(test_stops),
+      cmocka_unit_test(test_cases),         cmocka_unit_test(test_cpu_on_a_cuda_context),
       cmocka_unit_test(test_device_graph),
   };
   int failed;

@@ -19,7 +19,7 @@ static void every_kind_meets_the_bound(void **state) {
   const int many = gpu_stride() == 1 ? 7 : 1; /* each form is a compilation */
   int i, turn = 0;
   (void)state;
-  for (i = 0; i < test_matrix_count(); i += gpu_stride()) {
+  for (i = gpu_first(); i < test_matrix_count(); i += gpu_stride()) {
     test_matrix m;
     int repeat;
     test_matrix_make(i, 41, &m);

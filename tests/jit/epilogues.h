@@ -8,9 +8,9 @@ enum { EPILOGUES = 4 };
 static const merbit_epilogue epilogue_texts[EPILOGUES] = {
     {NULL, {"v0 * ax", NULL}, 1, 0, 0, NULL, NULL},
     {NULL, {"row * ax", "ax * ax"}, 0, 0, 0, NULL, NULL},
-    {"(s0 * ax + s1) / abs(v1)",
-     {"abs(s0 * ax + s1 - v0 * abs(v1))", "v1 < 0 ? y : 0"},
-     2,
+    {"(s0 * ax + s1 * v2) / abs(v1)",
+     {"abs(y - v0) * abs(v1)", "v1 < 0 ? y : 0"},
+     3,
      2,
      0,
      NULL,

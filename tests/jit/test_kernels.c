@@ -125,6 +125,36 @@ static void compile_blocks(int capability) {
   }
 }
 
+/* What a solver looks at: values with the widest, none with the narrowest indices. */
+static void compile_examine(merbit_type type, int capability) {
+  static const int32_t none[1];
+  merbit_view view = merbit_csr(1, 1, 0, none, none, type == MERBIT_F32 ? none : NULL);
+  mbi_preamble preamble;
+  view.value_type = type;
+  view.base = type == MERBIT_F32;
+  view.offset_type = view.index_type = type == MERBIT_F32 ? MERBIT_INDEX_64 : MERBIT_INDEX_32;
+  mbi_examine_preamble(&view, &preamble);
+  compile("solve/examine.cu", &preamble, capability);
+}
+
+/* Of a solver: its steps, and its loop. */
+static void compile_solvers(merbit_type type, int capability) {
+  int method;
+  mbi_preamble preamble;
+  for (method = MERBIT_SOLVER_CG; method <= MERBIT_SOLVER_GMRES; method++) {
+    const mbi_solve_method *of = mbi_solve_method_of((merbit_solver_method)method);
+    if (of != NULL) {
+      mbi_solve_preamble(type, &preamble);
+      compile(of->file, &preamble, capability);
+    }
+  }
+  mbi_solve_preamble(type, &preamble);
+  compile("solve/eigen.cu", &preamble, capability);
+  memset(&preamble, 0, sizeof preamble);
+  compile("solve/loop.cu", &preamble, capability);
+  compile_examine(type, capability);
+}
+
 #include "jit/epilogues.h"
 #include "jit/studies.h"
 
@@ -334,8 +364,9 @@ static void every_architecture_takes_every_file(void **state) {
     transpose_preamble(0, &preamble);
     compile("spmv/transpose.cu", &preamble, archs[i]);
     memset(&preamble, 0, sizeof preamble);
-    mbi_pagerank_preamble(MERBIT_F64, &preamble);
+    mbi_pagerank_preamble(MERBIT_F64, MERBIT_INDEX_32, &preamble);
     compile("solve/pagerank.cu", &preamble, archs[i]);
+    compile_solvers(MERBIT_F64, archs[i]);
   }
 }
 
@@ -420,8 +451,9 @@ static void every_form_compiles_without_spills(void **state) {
       compile("spmv/transpose.cu", &preamble, capabilities[c]);
     }
     memset(&preamble, 0, sizeof preamble);
-    mbi_pagerank_preamble(MERBIT_F32, &preamble);
+    mbi_pagerank_preamble(MERBIT_F32, MERBIT_INDEX_64, &preamble);
     compile("solve/pagerank.cu", &preamble, capabilities[c]);
+    compile_solvers(MERBIT_F32, capabilities[c]);
   }
 }
 

@@ -90,7 +90,9 @@ static void both_triangles(void **state) {
                     "ranks");
       products_done(context, merbit_pagerank(context, &half.view, NULL, ranks[1], NULL),
                     "ranks");
-      assert_memory_equal(ranks[0], ranks[1], sizeof ranks[0]);
+      for (k = 0; k < 63; k++) { /* not the bits: entries come in another order */
+        assert_true(fabs(ranks[0][k] - ranks[1][k]) <= 0x1p-44 * ranks[0][k]);
+      }
       ((double *)half.values)[3] = -2;
       assert_int_equal(merbit_pagerank(context, &half.view, NULL, ranks[1], NULL),
                        MERBIT_INVALID_MATRIX);

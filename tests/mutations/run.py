@@ -68,7 +68,7 @@ class Job:
         self.copy()
         self.generate()
         status, output = run(["cmake", "-S", self.tree, "-B", self.build, "-DCMAKE_BUILD_TYPE=Debug",
-                              "-DMERBIT_SANITIZE=ON", f"-DMERBIT_PYTHON={sys.executable}"])
+                              "-DMERBIT_SANITIZE=ON", "-DMERBIT_SPLIT=OFF", f"-DMERBIT_PYTHON={sys.executable}"])
         if status:
             raise SystemExit(output)
         self.targets = self.find_targets()

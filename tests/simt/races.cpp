@@ -76,7 +76,9 @@ namespace ranks {
 
 namespace pagerank {
 #define MBK_VECTOR float
+#define MBK_ROW_PTR mbk_i32
 #include "solve/pagerank.cu"
+#undef MBK_ROW_PTR
 #undef MBK_VECTOR
 } // namespace pagerank
 
@@ -292,18 +294,32 @@ static void test_ranks(void **) {
 
 static void test_pagerank(void **) {
   const uint64_t n = 700;
-  const double damping = 0.85, tolerance = 0;
   const unsigned blocks = 3, shared = 2 * 256 * sizeof(double);
-  std::vector<float> x(n, 1), y(n, 2);
-  std::vector<unsigned char> dangling(n, 1);
+  const int32_t given = 0;
+  std::vector<float> z(n, 1), y(n, 2), weights(n, -1);
+  const float *const none = nullptr;
+  std::vector<mbk_i32> row_ptr(n + 1, 0);
   std::vector<double> partials(6);
-  pagerank::mbk_pagerank_state at = {0.1, -1, 0, -1}, *const state = &at;
+  std::vector<pagerank::mbi_solve_memory> memory(1);
+  pagerank::mbi_solve_memory *const at = memory.data();
+  at->state.scalar[MBI_PAGERANK_SUM] = 1;
+  at->state.stop = MBI_SOLVE_RUNNING;
+  at->state.cap = 1 << 20;
   for (uint64_t seed : simt_seeds) {
+    simt_run(SIMT_KERNEL(pagerank::mbk_pagerank_weigh), {"f32", "700", seed}, {blocks, 256, 0},
+             weights.data(), row_ptr.data(), n);
+    simt_run(SIMT_KERNEL(pagerank::mbk_pagerank_begin), {"f32", "700", seed},
+             {blocks, 256, shared}, z.data(), weights.data(), given, n, partials.data());
+    simt_run(SIMT_KERNEL(pagerank::mbk_pagerank_first), {"f32", "700", seed}, {1, 256, shared},
+             partials.data(), blocks, at);
     simt_run(SIMT_KERNEL(pagerank::mbk_pagerank_update), {"f32", "700", seed},
-             {blocks, 256, shared}, x.data(), y.data(), dangling.data(), n, damping, state,
+             {blocks, 256, shared}, z.data(), y.data(), weights.data(), none, n, at,
              partials.data());
     simt_run(SIMT_KERNEL(pagerank::mbk_pagerank_finish), {"f32", "700", seed}, {1, 256, shared},
-             partials.data(), blocks, n, damping, tolerance, state);
+             partials.data(), blocks, at);
+    simt_run(SIMT_KERNEL(pagerank::mbk_pagerank_decide), {"f32", "700", seed}, {1, 1, 0}, at);
+    simt_run(SIMT_KERNEL(pagerank::mbk_pagerank_end), {"f32", "700", seed}, {blocks, 256, 0},
+             z.data(), weights.data(), n);
   }
 }
 

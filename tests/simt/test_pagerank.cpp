@@ -1,5 +1,6 @@
-// The PageRank kernels on the CPU: one iteration after another against the same sums in long
-// double, under several schedules, which must not change a bit.
+// The PageRank kernels on the CPU: the start, and one iteration as the dual-buffer commit has
+// it, against the same sums in long double, under several schedules, which must not change a
+// bit. Iterations within products are tested with epilogues.
 #include "jit/device.cuh"
 #include "simt/runs.h"
 #include "support/matrices.h"
@@ -8,67 +9,97 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 
 namespace f32 {
 #define MBK_VECTOR float
+#define MBK_ROW_PTR mbk_i32
 #include "solve/pagerank.cu"
 #undef MBK_VECTOR
+#undef MBK_ROW_PTR
 } // namespace f32
+#undef MBS_FUNCTION
 namespace f64 {
 #define MBK_VECTOR double
+#define MBK_ROW_PTR mbk_i64
 #include "solve/pagerank.cu"
 #undef MBK_VECTOR
+#undef MBK_ROW_PTR
 } // namespace f64
 
 enum { THREADS = 256, SHARED = 2 * THREADS * sizeof(double) };
 
 struct single {
   typedef float value;
+  typedef int32_t offset;
   static constexpr const char *name = "f32";
+  static constexpr simt_kernel weigh = SIMT_KERNEL(f32::mbk_pagerank_weigh);
+  static constexpr simt_kernel begin = SIMT_KERNEL(f32::mbk_pagerank_begin);
+  static constexpr simt_kernel first = SIMT_KERNEL(f32::mbk_pagerank_first);
+  static constexpr simt_kernel decide = SIMT_KERNEL(f32::mbk_pagerank_decide);
   static constexpr simt_kernel update = SIMT_KERNEL(f32::mbk_pagerank_update);
   static constexpr simt_kernel finish = SIMT_KERNEL(f32::mbk_pagerank_finish);
+  static constexpr simt_kernel end = SIMT_KERNEL(f32::mbk_pagerank_end);
 };
 struct twice {
   typedef double value;
+  typedef int64_t offset;
   static constexpr const char *name = "f64";
+  static constexpr simt_kernel weigh = SIMT_KERNEL(f64::mbk_pagerank_weigh);
+  static constexpr simt_kernel begin = SIMT_KERNEL(f64::mbk_pagerank_begin);
+  static constexpr simt_kernel first = SIMT_KERNEL(f64::mbk_pagerank_first);
+  static constexpr simt_kernel decide = SIMT_KERNEL(f64::mbk_pagerank_decide);
   static constexpr simt_kernel update = SIMT_KERNEL(f64::mbk_pagerank_update);
   static constexpr simt_kernel finish = SIMT_KERNEL(f64::mbk_pagerank_finish);
+  static constexpr simt_kernel end = SIMT_KERNEL(f64::mbk_pagerank_end);
 };
-typedef f64::mbk_pagerank_state pagerank_state; // the same in both
-static_assert(sizeof(f32::mbk_pagerank_state) == sizeof(pagerank_state), "of doubles and ints");
+typedef f64::mbi_solve_memory solve_memory; // the same in both
+static_assert(sizeof(f32::mbi_solve_memory) == sizeof(solve_memory), "of doubles and ints");
 
 // What the GPU holds between two iterations.
 template <class K> struct ranks {
+  typedef typename K::value value;
   ranks(size_t n, unsigned blocks)
-      : n(n), blocks(blocks), x(n, sizeof(typename K::value)), y(n, sizeof(typename K::value)),
-        dangling(n, 1), partials(2 * blocks, sizeof(double), 0xff) {
-    state.base = 0.15 / (double)n;
-    state.change = -1;
-    state.iterations = 7;
-    state.stop = -1;
+      : n(n), blocks(blocks), z(n, sizeof(value)), y(n, sizeof(value)),
+        weights(n, sizeof(value)), teleport(n, sizeof(value)),
+        partials(2 * blocks, sizeof(double), 0xff), memory(new solve_memory()) {
+    double *scalar = memory->state.scalar;
+    scalar[MBI_PAGERANK_DAMPING] = 0.85;
+    scalar[MBI_PAGERANK_BASE] = 0.15 / (double)n;
+    scalar[MBI_PAGERANK_SUM] = (double)n;
+    scalar[MBI_PAGERANK_LEAST] = 1e300;
+    memory->state.iterations = 7;
+    memory->state.cap = 1000;
+    memory->state.stop = MBI_SOLVE_RUNNING;
   }
-  typename K::value *xs() const {
-    return x.template as<typename K::value>();
-  }
-  typename K::value *ys() const {
-    return y.template as<typename K::value>();
+  value *at(const simt_array &array) const {
+    return array.template as<value>();
   }
   void copy(const ranks &from) {
-    x.copy(from.x);
+    z.copy(from.z);
     y.copy(from.y);
-    dangling.copy(from.dangling);
+    weights.copy(from.weights);
+    teleport.copy(from.teleport);
     partials.copy(from.partials);
-    state = from.state;
+    *memory = *from.memory;
+    personal = from.personal;
   }
   bool same(const ranks &other) const {
-    return x.same(other.x) && partials.same(other.partials) &&
-           memcmp(&state, &other.state, sizeof state) == 0;
+    return z.same(other.z) && partials.same(other.partials) &&
+           memcmp(memory.get(), other.memory.get(), sizeof *memory) == 0;
+  }
+  double weight(size_t i) const {
+    return fabs((double)at(weights)[i]);
+  }
+  bool dangles(size_t i) const {
+    return at(weights)[i] < 0;
   }
 
   size_t n;
   unsigned blocks;
-  simt_array x, y, dangling, partials;
-  pagerank_state state;
+  simt_array z, y, weights, teleport, partials;
+  std::unique_ptr<solve_memory> memory;
+  bool personal = false;
 };
 
 static unsigned blocks_of(size_t n, unsigned most) {
@@ -76,22 +107,26 @@ static unsigned blocks_of(size_t n, unsigned most) {
 }
 
 template <class K> static void fill(ranks<K> &r, uint64_t seed) {
+  r.personal = seed % 2 == 0;
+  r.memory->state.scalar[MBI_PAGERANK_SUM] = r.personal ? 1 : (double)r.n;
   for (size_t i = 0; i < r.n; i++) {
-    r.xs()[i] = (typename K::value)((1.5 + test_uniform(&seed)) / (double)r.n);
-    r.ys()[i] = (typename K::value)((1.5 + test_uniform(&seed)) / (double)r.n);
-    r.dangling.template as<unsigned char>()[i] = test_random(&seed) % 3 == 0;
+    r.at(r.z)[i] = (typename K::value)((1.5 + test_uniform(&seed)) / (double)r.n);
+    r.at(r.y)[i] = (typename K::value)((1.5 + test_uniform(&seed)) / (double)r.n);
+    r.at(r.weights)[i] = test_random(&seed) % 3 == 0
+                             ? (typename K::value) - 1
+                             : (typename K::value)(1.5 + test_uniform(&seed));
+    r.at(r.teleport)[i] = (typename K::value)(i % 4 == 0 ? 0 : 1.5 + test_uniform(&seed));
   }
 }
 
-template <class K>
-static void iterate(ranks<K> &r, double tolerance, const char *matrix, uint64_t seed) {
-  const double damping = 0.85;
+template <class K> static void iterate(ranks<K> &r, const char *matrix, uint64_t seed) {
   const uint64_t n = r.n;
-  pagerank_state *const state = &r.state;
-  simt_run(K::update, {K::name, matrix, seed}, {r.blocks, THREADS, SHARED}, r.x.get(),
-           r.y.get(), r.dangling.get(), n, damping, state, r.partials.get());
+  solve_memory *const memory = r.memory.get();
+  simt_run(K::update, {K::name, matrix, seed}, {r.blocks, THREADS, SHARED}, r.z.get(),
+           r.y.get(), r.weights.get(), r.personal ? r.teleport.get() : nullptr, n, memory,
+           r.partials.get());
   simt_run(K::finish, {K::name, matrix, seed}, {1, THREADS, SHARED}, r.partials.get(), r.blocks,
-           n, damping, tolerance, state);
+           memory);
 }
 
 // One iteration from `before` under the schedules seed and seed + 1.
@@ -100,43 +135,94 @@ static void check_iteration(const ranks<K> &before, const char *matrix, uint64_t
   const size_t n = before.n;
   const long double u = std::numeric_limits<typename K::value>::epsilon() / 2.0L;
   const long double most = (long double)(n + 20) * 0x1p-53L; // of a sum of n doubles, relative
+  const long double was = (long double)before.memory->state.scalar[MBI_PAGERANK_BASE];
   ranks<K> after(n, before.blocks), again(n, before.blocks);
   long double change = 0, mass = 0;
   after.copy(before);
   again.copy(before);
-  iterate(after, 0, matrix, seed);
-  iterate(again, 0, matrix, seed + 1);
+  iterate(after, matrix, seed);
+  iterate(again, matrix, seed + 1);
   assert_true(after.same(again));
   for (size_t i = 0; i < n; i++) {
-    const long double rank =
-        0.85L * (long double)before.ys()[i] + (long double)before.state.base;
-    assert_true(fabsl((long double)after.xs()[i] - rank) <= (u + 4 * 0x1p-53L) * rank);
-    change += fabsl((long double)after.xs()[i] - (long double)before.xs()[i]);
-    mass += before.dangling.template as<unsigned char>()[i] ? (long double)after.xs()[i] : 0;
+    const long double share = before.personal ? (long double)before.at(before.teleport)[i] : 1;
+    const long double next =
+        (0.85L * (long double)before.at(before.y)[i] + was * share) / before.weight(i);
+    const long double found = (long double)after.at(after.z)[i];
+    assert_true(fabsl(found - next) <= (u + 5 * 0x1p-53L) * next);
+    change += fabsl(found - (long double)before.at(before.z)[i]) * before.weight(i);
+    mass += before.dangles(i) ? found : 0;
   }
-  const long double base = (0.15L + 0.85L * mass) / (long double)n;
-  assert_true(fabsl((long double)after.state.change - change) <= most * change);
-  assert_true(fabsl((long double)after.state.base - base) <= most * base);
-  assert_int_equal(after.state.iterations, 8);
-  assert_int_equal(after.state.stop, -1);
+  const solve_memory &memory = *after.memory;
+  const long double base =
+      (0.15L + 0.85L * mass) / (long double)memory.state.scalar[MBI_PAGERANK_SUM];
+  assert_true(fabsl((long double)memory.state.rr - change) <= most * change);
+  assert_true(fabsl((long double)memory.state.scalar[MBI_PAGERANK_BASE] - base) <= most * base);
+  assert_int_equal(memory.state.iterations, 8);
+  assert_true(memory.ring[8] == memory.state.rr);
+  assert_int_equal(memory.state.stop, MBI_SOLVE_RUNNING);
+  assert_int_equal(memory.state.closed, 0);
 }
 
-// A vertex per row: those with empty rows dangle, y is the product with random ranks.
-template <class K> static void check_matrix(const test_matrix &m, uint64_t seed) {
+// An iteration on weights as the matrix has them, and one whose sums come with the product.
+template <class K> static void check_middle(const test_matrix &m, uint64_t seed) {
   ranks<K> r((size_t)m.rows, blocks_of((size_t)m.rows, seed % 3 == 0 ? 2 : 256));
-  std::vector<double> product(r.n);
+  solve_memory *const memory = r.memory.get();
   fill(r, seed);
   for (size_t i = 0; i < r.n; i++) {
     const int64_t degree = m.row_ptr[i + 1] - m.row_ptr[i];
-    r.dangling.template as<unsigned char>()[i] = degree == 0;
-    for (int64_t k = m.row_ptr[i]; k < m.row_ptr[i + 1]; k++) {
-      product[(size_t)m.col_ind[k] % r.n] += (double)r.xs()[i] / (double)degree;
-    }
-  }
-  for (size_t i = 0; i < r.n; i++) {
-    r.ys()[i] = (typename K::value)product[i];
+    r.at(r.weights)[i] = (typename K::value)(degree > 0 ? degree : -1);
   }
   check_iteration(r, m.name, seed);
+  memory->state.product_sums[0] = 0.5;
+  memory->state.product_sums[1] = 0.25;
+  simt_run(K::decide, {K::name, m.name, seed}, {1, 1, 0}, memory);
+  assert_int_equal(memory->state.iterations, 8);
+  assert_true(memory->ring[8] == 0.5);
+}
+
+// Weights of a pattern, first ranks by them, ranks again.
+template <class K> static void check_ends(const test_matrix &m, uint64_t seed) {
+  typedef typename K::value value;
+  const uint64_t n = (uint64_t)m.rows;
+  const long double u = std::numeric_limits<value>::epsilon() / 2.0L;
+  ranks<K> r(n, blocks_of(n, 3));
+  const int32_t given = seed % 2 == 0;
+  const unsigned blocks = r.blocks;
+  std::vector<typename K::offset> row_ptr(m.row_ptr, m.row_ptr + m.rows + 1);
+  std::vector<long double> start(n);
+  solve_memory *const memory = r.memory.get();
+  long double mass = 0, count = 0;
+  fill(r, seed);
+  simt_run(K::weigh, {K::name, m.name, seed}, {blocks, THREADS, 0}, r.weights.get(),
+           row_ptr.data(), n);
+  for (size_t i = 0; i < n; i++) {
+    const int64_t degree = m.row_ptr[i + 1] - m.row_ptr[i];
+    assert_true(r.at(r.weights)[i] == (value)(degree > 0 ? degree : -1));
+    start[i] = given ? (long double)r.at(r.z)[i] : (long double)(value)(1.0 / (double)n);
+    if (!given) {
+      r.at(r.z)[i] = (value)NAN; // is not read
+    }
+    mass += degree == 0 ? start[i] : 0;
+    count += degree == 0;
+  }
+  memory->state.scalar[MBI_PAGERANK_SUM] = 1;
+  simt_run(K::begin, {K::name, m.name, seed}, {blocks, THREADS, SHARED}, r.z.get(),
+           r.weights.get(), given, n, r.partials.get());
+  simt_run(K::first, {K::name, m.name, seed}, {1, THREADS, SHARED}, r.partials.get(), blocks,
+           memory);
+  for (size_t i = 0; i < n; i++) {
+    const long double z = start[i] / r.weight(i);
+    assert_true(fabsl((long double)r.at(r.z)[i] - z) <= (u + 2 * 0x1p-53L) * z);
+  }
+  assert_true((long double)memory->state.scalar[MBI_PAGERANK_DANGLING] == count);
+  assert_true(fabsl((long double)memory->state.scalar[MBI_PAGERANK_BASE] -
+                    (0.15L + 0.85L * mass)) <= (long double)(n + 20) * 0x1p-53L);
+  simt_run(K::end, {K::name, m.name, seed}, {blocks, THREADS, 0}, r.z.get(), r.weights.get(),
+           n);
+  for (size_t i = 0; i < n; i++) {
+    assert_true(fabsl((long double)r.at(r.z)[i] - start[i]) <=
+                (2 * u + 4 * 0x1p-53L) * start[i]);
+  }
 }
 
 template <class K> static void test_matrices(void **) {
@@ -145,7 +231,8 @@ template <class K> static void test_matrices(void **) {
       test_matrix m;
       test_matrix_make(index, simt_seeds[s], &m);
       if (m.rows > 0) {
-        check_matrix<K>(m, simt_seeds[s]);
+        check_ends<K>(m, simt_seeds[s] + (uint64_t)index);
+        check_middle<K>(m, simt_seeds[s] + (uint64_t)index);
       }
       test_matrix_free(&m);
     }
@@ -159,9 +246,11 @@ template <class K> static void test_sizes(void **) {
   } sizes[] = {{1, 256}, {256, 256}, {257, 256}, {1000, 256}, {1000, 1}, {2001, 3}};
   for (uint64_t seed : simt_seeds) {
     for (const auto &size : sizes) {
-      ranks<K> r(size.n, blocks_of(size.n, size.most_blocks));
-      fill(r, seed);
-      check_iteration(r, "random ranks", seed);
+      for (uint64_t odd = 0; odd < 2; odd++) {
+        ranks<K> r(size.n, blocks_of(size.n, size.most_blocks));
+        fill(r, seed + odd);
+        check_iteration(r, "random ranks", seed);
+      }
     }
   }
 }
@@ -170,44 +259,81 @@ template <class K> static void test_sizes(void **) {
 static void test_many_blocks(void **) {
   ranks<single> r(1000 * THREADS, 1000);
   long double change = 0;
-  const double damping = 0.85, tolerance = 1e-10;
-  const uint64_t n = r.n;
-  pagerank_state *const state = &r.state;
+  solve_memory *const memory = r.memory.get();
   for (size_t i = 0; i < 2000; i++) {
     r.partials.as<double>()[i] = 1.0 / (double)(i + 1);
     change += i % 2 == 0 ? r.partials.as<double>()[i] : 0;
   }
   simt_run(single::finish, {"f32", "1000 blocks", 3}, {1, THREADS, SHARED}, r.partials.get(),
-           r.blocks, n, damping, tolerance, state);
-  assert_true(fabsl((long double)r.state.change - change) <= 20 * 0x1p-53L * change);
+           r.blocks, memory);
+  assert_true(fabsl((long double)memory->state.rr - change) <= 20 * 0x1p-53L * change);
 }
 
 template <class K> static void test_stops(void **) {
   for (uint64_t seed : simt_seeds) {
     ranks<K> r(700, 2), before(700, 2);
-    fill(r, seed);
+    fill(r, 2 * seed + 1); // teleports are all alike
+    r.memory->state.tolerance = 1e-10;
     for (size_t i = 0; i < r.n; i++) { // a fixed point
-      r.xs()[i] = (typename K::value)(0.85 * (double)r.ys()[i] + r.state.base);
+      r.at(r.z)[i] = (typename K::value)(
+          (0.85 * (double)r.at(r.y)[i] + r.memory->state.scalar[MBI_PAGERANK_BASE]) /
+          r.weight(i));
     }
-    iterate(r, 1e-10, "fixed point", seed);
-    assert_int_equal(r.state.stop, 0);
-    assert_int_equal(r.state.iterations, 8);
+    iterate(r, "fixed point", seed);
+    assert_int_equal(r.memory->state.stop, MBI_PAGERANK_CONVERGED);
+    assert_int_equal(r.memory->state.closed, 1);
+    assert_int_equal(r.memory->state.iterations, 8);
     before.copy(r);
-    r.ys()[3] = 1; // iterations that were enqueued ahead change nothing
-    iterate(r, 1e-10, "fixed point", seed);
-    iterate(r, 1e-10, "fixed point", seed);
+    r.at(r.y)[3] = 1; // iterations that were enqueued ahead change nothing
+    iterate(r, "fixed point", seed);
+    iterate(r, "fixed point", seed);
     assert_true(r.same(before));
     for (double value : {(double)NAN, (double)INFINITY, -(double)INFINITY}) {
       ranks<K> bad(700, 2);
       fill(bad, seed);
-      bad.ys()[699] = (typename K::value)value;
-      iterate(bad, 1e-10, "not finite", seed);
-      assert_int_equal(bad.state.stop, 3);
-      assert_int_equal(bad.state.iterations, 8);
+      bad.at(bad.y)[699] = (typename K::value)value;
+      iterate(bad, "not finite", seed);
+      assert_int_equal(bad.memory->state.stop, MBI_SOLVE_NOT_FINITE);
+      assert_int_equal(bad.memory->state.iterations, 8);
       for (size_t i = 0; i < 699; i++) { // in its own row only
-        assert_true(isfinite(bad.xs()[i]));
+        assert_true(isfinite(bad.at(bad.z)[i]));
       }
     }
+  }
+}
+
+// The scalar part behind a product that has added up itself: each end, and after it no more.
+static void test_decide(void **) {
+  const struct {
+    double change, least, stale;
+    int iterations, stop;
+  } cases[] = {
+      {0.5, 1, 3, 7, MBI_SOLVE_RUNNING},         {0.5, 1, 3, 998, MBI_SOLVE_RUNNING},
+      {0.5, 1, 3, 999, MBI_SOLVE_CAP},           {0.5, 0.5, 14, 7, MBI_SOLVE_RUNNING},
+      {0.5, 0.5, 15, 7, MBI_PAGERANK_STAGNATED}, {0.5, 0.4, 15, 999, MBI_PAGERANK_STAGNATED},
+      {0.5, 0.6, 15, 7, MBI_SOLVE_RUNNING},      {0.001, 1, 0, 999, MBI_PAGERANK_CONVERGED},
+      {0.01, 1, 0, 7, MBI_SOLVE_RUNNING},        {NAN, 1, 0, 7, MBI_SOLVE_NOT_FINITE},
+      {INFINITY, 1, 0, 7, MBI_SOLVE_NOT_FINITE}};
+  for (const auto &c : cases) {
+    ranks<twice> r(10, 1);
+    solve_memory *const memory = r.memory.get();
+    f64::mbi_solve_state &state = memory->state;
+    state.tolerance = 0.01;
+    state.iterations = c.iterations;
+    state.scalar[MBI_PAGERANK_LEAST] = c.least;
+    state.scalar[MBI_PAGERANK_STALE] = c.stale;
+    state.product_sums[0] = c.change;
+    state.product_sums[1] = 0.25;
+    simt_run(twice::decide, {"f64", "sums", 1}, {1, 1, 0}, memory);
+    assert_int_equal(state.stop, c.stop);
+    assert_int_equal(state.closed, c.stop != MBI_SOLVE_RUNNING);
+    assert_int_equal(state.iterations, c.iterations + 1);
+    assert_true(state.scalar[MBI_PAGERANK_STALE] == (c.change < c.least ? 0 : c.stale + 1));
+    assert_true(fabs(state.scalar[MBI_PAGERANK_BASE] - (0.15 + 0.85 * 0.25) / 10) < 1e-16);
+    const solve_memory before = *memory;
+    state.product_sums[1] = before.state.product_sums[1];
+    simt_run(single::decide, {"f32", "sums", 1}, {1, 1, 0}, memory);
+    assert_true((memcmp(&before, memory, sizeof before) == 0) == (c.stop != MBI_SOLVE_RUNNING));
   }
 }
 
@@ -216,7 +342,7 @@ int main(void) {
       cmocka_unit_test(test_matrices<single>), cmocka_unit_test(test_matrices<twice>),
       cmocka_unit_test(test_sizes<single>),    cmocka_unit_test(test_sizes<twice>),
       cmocka_unit_test(test_many_blocks),      cmocka_unit_test(test_stops<single>),
-      cmocka_unit_test(test_stops<twice>),
+      cmocka_unit_test(test_stops<twice>),     cmocka_unit_test(test_decide),
   };
   return cmocka_run_group_tests(tests, nullptr, simt_runs_report);
 }

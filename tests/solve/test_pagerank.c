@@ -1,5 +1,5 @@
-/* PageRank on the CPU: known answers, random graphs, what stops it, threads. What it refuses is in
- * test_pagerank_refusals.c. */
+/* PageRank on the CPU: known answers, random graphs, what stops it, threads. What it refuses is
+ * in test_pagerank_refusals.c. */
 #define MERBIT_IMPLEMENTATION
 #include "merbit.h"
 
@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 #include "support/cpu.h"
-#include "solve/pagerank_reference.h"
+#include "solve/pagerank_cases.h"
 
 static void assert_close(double value, double expected) {
   assert_true(fabs(value - expected) <= 1e-12);
@@ -135,7 +135,7 @@ static void test_unweighted_csr_from_one(void **state) {
 static void test_random_graphs(void **state) {
   merbit_context *context = cpu_open(NULL, 3);
   (void)state;
-  check_random_graphs(context);
+  check_random_graphs(context, 1);
   merbit_context_destroy(context);
 }
 
@@ -198,6 +198,23 @@ static void test_stops(void **state) {
   assert_int_equal(merbit_pagerank(context, &view, &desc, ranks, &result), MERBIT_OK);
   assert_int_equal(result.stop, MERBIT_STOP_NOT_FINITE);
   assert_int_equal(result.iterations, 4);
+  merbit_context_destroy(context);
+}
+
+/* ---- What both sides do ------------------------------------------------------------------ */
+
+static void test_cases(void **state) {
+  static const merbit_method methods[] = {MERBIT_METHOD_AUTO, MERBIT_METHOD_REFERENCE,
+                                          MERBIT_METHOD_MERGE, MERBIT_METHOD_SORTED,
+                                          MERBIT_METHOD_BSR};
+  merbit_context *context = cpu_open(NULL, 2);
+  (void)state;
+  cases_personalised(context);
+  cases_warm(context);
+  cases_history(context);
+  cases_far(context);
+  cases_stagnates(context, 3);
+  cases_methods(context, methods, 5);
   merbit_context_destroy(context);
 }
 
@@ -290,6 +307,7 @@ int main(void) {
       cmocka_unit_test(test_unweighted_csr_from_one),
       cmocka_unit_test(test_random_graphs),
       cmocka_unit_test(test_stops),
+      cmocka_unit_test(test_cases),
       cmocka_unit_test(test_threads_do_not_change_bits),
       cmocka_unit_test(test_karate),
   };

@@ -60,10 +60,50 @@ static void test_refused_arguments(void **state) {
   desc.max_iterations = -1;
   refused(context, &good, &desc, ranks, MERBIT_INVALID_ARGUMENT, "max_iterations is -1");
   desc = zero;
+  desc.method = (merbit_method)99;
+  refused(context, &good, &desc, ranks, MERBIT_INVALID_ARGUMENT, "pagerank_desc.method is 99");
+  desc.method = MERBIT_METHOD_SCAN;
+  refused(context, &good, &desc, ranks, MERBIT_NO_DEVICE, "runs on CUDA");
+  desc = zero;
+  desc.history_size = -1;
+  refused(context, &good, &desc, ranks, MERBIT_INVALID_ARGUMENT, "history_size is -1");
+  desc.history_size = 5;
+  refused(context, &good, &desc, ranks, MERBIT_INVALID_ARGUMENT, "`history` is NULL");
+  desc = zero;
   desc.side = (merbit_side)3;
   refused(context, &good, &desc, ranks, MERBIT_INVALID_ARGUMENT, "side is 3");
   desc.side = MERBIT_SIDE_CUDA;
   refused(context, &good, &desc, ranks, MERBIT_NO_DEVICE, "CUDA");
+  merbit_context_destroy(context);
+}
+
+/* Teleports and first ranks: the entry is named. */
+static void test_refused_distributions(void **state) {
+  static const int64_t from[] = {0, 1}, to[] = {1, 0};
+  const edges e = edges_of(3, 2, from, to, NULL);
+  merbit_context *context = cpu_open(NULL, 1);
+  merbit_view view = coo(&e);
+  merbit_pagerank_desc desc;
+  double bad[] = {1, 0, -0.5}, ranks[3];
+  const float single[] = {1, NAN, 0};
+  (void)state;
+  memset(&desc, 0, sizeof desc);
+  desc.personalisation = bad;
+  refused(context, &view, &desc, ranks, MERBIT_INVALID_ARGUMENT,
+          "pagerank_desc.personalisation[2] is -0.5");
+  bad[2] = INFINITY;
+  refused(context, &view, &desc, ranks, MERBIT_INVALID_ARGUMENT, "personalisation[2] is inf");
+  bad[0] = bad[2] = -0.0;
+  refused(context, &view, &desc, ranks, MERBIT_INVALID_ARGUMENT,
+          "pagerank_desc.personalisation has 3 weights, all zero");
+  desc.personalisation = NULL;
+  desc.start = bad;
+  refused(context, &view, &desc, ranks, MERBIT_INVALID_ARGUMENT,
+          "pagerank_desc.start has 3 weights, all zero");
+  view.value_type = MERBIT_F32;
+  desc.start = single;
+  refused(context, &view, &desc, ranks, MERBIT_INVALID_ARGUMENT,
+          "pagerank_desc.start[1] is nan");
   merbit_context_destroy(context);
 }
 
@@ -176,6 +216,7 @@ static void test_auto_falls_back(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_refused_arguments),
+      cmocka_unit_test(test_refused_distributions),
       cmocka_unit_test(test_refused_graphs),
       cmocka_unit_test(test_auto_falls_back),
   };

@@ -343,6 +343,11 @@ static void auto_takes_full_blocks(void **state) {
     row_ptr[ROWS - 1] -= 1; /* its rows are not equally long */
     assert_int_equal(taken(context, &view, 0, "runner-up merge"), MERBIT_METHOD_SORTED);
     make_blocked(ROWS, LENGTH, block, row_ptr, col_ind, values);
+    row_ptr[ROWS] -= 1; /* the last row is a beginning of those above it */
+    view.nnz = nnz - 1;
+    assert_int_equal(taken(context, &view, 0, "runner-up merge"), MERBIT_METHOD_SORTED);
+    view.nnz = nnz;
+    make_blocked(ROWS, LENGTH, block, row_ptr, col_ind, values);
     for (i = 0; i < nnz; i++) {
       values[i] = 4;
     }

@@ -37,6 +37,12 @@ TEST_UNUSED static int gpu_stride(void) {
   return stride > 0 ? stride : 1;
 }
 
+/* The first of them: with each MERBIT_TEST_SEED another. */
+TEST_UNUSED static int gpu_first(void) {
+  const char *text = getenv("MERBIT_TEST_SEED");
+  return text != NULL ? (int)(strtoull(text, NULL, 10) % (unsigned)gpu_stride()) : 0;
+}
+
 TEST_UNUSED static merbit_context *gpu_context(void) {
   merbit_context_desc desc;
   merbit_context *context;

@@ -14,6 +14,7 @@
 
 #define MBK_KERNEL [[maybe_unused]] static void
 #define MBK_DEVICE [[maybe_unused]] static inline
+#define MBK_CALLED MBK_DEVICE
 #define MBK_MEMBER
 #define MBK_BOUNDS(threads)
 #define MBK_RESIDENT(threads, blocks)
@@ -212,6 +213,10 @@ template <class T> MBK_DEVICE T mbk_load_once(const T *address) {
 }
 template <class T> MBK_DEVICE T mbk_load_fresh(const T *address) {
   return *address;
+}
+// The handle of a conditional node is where its value lies.
+MBK_DEVICE void mbk_graph_go_on(mbk_u64 handle, bool go_on) {
+  *(unsigned *)handle = go_on;
 }
 MBK_DEVICE void mbk_fence() { // blocks run one after the other
 }

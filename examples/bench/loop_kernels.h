@@ -1,0 +1,278 @@
+/* The kernels of the loops that merbit's solvers are compared with: everything between two
+ * products of cuSPARSE in as few passes as there can be. Scalars stay in a state on the GPU.
+ * A kernel that adds up leaves a part for each block; the block that comes last adds the parts
+ * in the order of blocks, so that results repeat, and does what follows for the scalars.
+ * CUDA C with the names of merbit's own kernels (jit/device.cuh). */
+#ifndef BENCH_LOOP_KERNELS_H
+#define BENCH_LOOP_KERNELS_H
+#include "matrix.h"
+
+#define BENCH_LOOP_THREADS 256
+#define BENCH_LOOP_RESIDENT 5 /* blocks on a multiprocessor */
+#define BENCH_LOOP_RUNNING (-1)
+#define BENCH_LOOP_CONVERGED 0
+#define BENCH_LOOP_CAP 1
+#define BENCH_LOOP_BREAKDOWN 5 /* as merbit_stop */
+
+typedef struct bench_loop_state { /* loop_state of the text */
+  double alpha, beta, omega, rho;
+  double rr;        /* r'r as the iteration has it */
+  double norm;      /* b'b */
+  double tolerance; /* on ||r|| / ||b||, or on the L1 change of ranks */
+  double damping, base, change, vertices;
+  int32_t iterations, cap, stop;
+  uint32_t ticket;
+} bench_loop_state;
+
+/* Commas and quotes are free inside; lines that begin with # are not. */
+#define BENCH_TEXT(...) #__VA_ARGS__
+
+static const char bench_loop_head[] = "#include \"jit/device.cuh\"\n"
+                                      "#ifdef __CUDACC_RTC__\n"
+                                      "#define LOOP_FENCE __threadfence()\n"
+                                      "#else\n"
+                                      "#define LOOP_FENCE ((void)0)\n"
+                                      "#endif\n";
+
+/* clang-format off */
+static const char bench_loop_common[] = BENCH_TEXT(
+enum { THREADS = 256, RESIDENT = 5, RUNNING = -1, CONVERGED = 0, CAP = 1, BREAKDOWN = 5 };
+
+struct loop_state {
+  double alpha, beta, omega, rho, rr, norm, tolerance, damping, base, change, vertices;
+  mbk_i32 iterations, cap, stop;
+  mbk_u32 ticket;
+};
+
+typedef mbk_pack<VECTOR, 16 / sizeof(VECTOR)> loop_pack;
+typedef mbk_pack<unsigned char, 16 / sizeof(VECTOR)> loop_marks;
+MBK_DEVICE loop_pack loop_get(const VECTOR *x, mbk_u64 at) {
+  return *(const loop_pack *)(x + at);
+}
+
+template <int N> MBK_DEVICE void loop_block_sum(double *shared, double (&sum)[N]) {
+  const mbk_u32 warp = mbk_thread() / 32u;
+  for (int lanes = 16; lanes > 0; lanes /= 2) {
+    for (int k = 0; k < N; k++) {
+      sum[k] += mbk_shuffle_down(0xffffffffu, sum[k], lanes, 32);
+    }
+  }
+  mbk_block_sync();
+  if (mbk_lane() == 0) {
+    for (int k = 0; k < N; k++) {
+      shared[N * warp + k] = sum[k];
+    }
+  }
+  mbk_block_sync();
+  if (mbk_thread() == 0) {
+    for (mbk_u32 w = 1; w < THREADS / 32; w++) {
+      for (int k = 0; k < N; k++) {
+        sum[k] += shared[N * w + k];
+      }
+    }
+  }
+}
+
+/* True in one thread of the grid, the last to come, which has the sums over all. */
+template <int N>
+MBK_DEVICE bool loop_sum(double *shared, double *partials, loop_state *state,
+                         double (&sum)[N]) {
+  loop_block_sum<N>(shared, sum);
+  mbk_u32 *const last = (mbk_u32 *)(shared + N * (THREADS / 32));
+  if (mbk_thread() == 0) {
+    for (int k = 0; k < N; k++) {
+      partials[N * mbk_block() + k] = sum[k];
+    }
+    LOOP_FENCE;
+    *last = mbk_atomic_add(&state->ticket, 1u) == mbk_grid() - 1;
+  }
+  mbk_block_sync();
+  if (*last == 0) {
+    return false;
+  }
+  LOOP_FENCE;
+  for (int k = 0; k < N; k++) {
+    sum[k] = 0;
+  }
+  for (mbk_u32 b = mbk_thread(); b < mbk_grid(); b += THREADS) {
+    for (int k = 0; k < N; k++) {
+      sum[k] += ((const volatile double *)partials)[N * b + k];
+    }
+  }
+  mbk_block_sync();
+  loop_block_sum<N>(shared, sum);
+  if (mbk_thread() == 0) {
+    state->ticket = 0;
+  }
+  return mbk_thread() == 0;
+}
+
+/* f(place) for all packs of 16 bytes. Behind the last element lie zeros. */
+enum { P = 16 / sizeof(VECTOR) };
+template <class F> MBK_DEVICE void loop_each(mbk_u64 n, const F &f) {
+  const mbk_u64 step = (mbk_u64)mbk_grid() * THREADS * P;
+  for (mbk_u64 at = ((mbk_u64)mbk_block() * THREADS + mbk_thread()) * P; at < n; at += step) {
+    f(at);
+  }
+}
+
+MBK_DEVICE void loop_end(loop_state *state, double rr) {
+  state->rr = rr;
+  state->iterations++;
+  if (rr <= state->tolerance * state->tolerance * state->norm) {
+    state->stop = CONVERGED;
+  } else if (rr - rr != 0) {
+    state->stop = BREAKDOWN;
+  } else if (state->iterations >= state->cap) {
+    state->stop = CAP;
+  }
+}
+);
+
+/* x' = damping y + base. `dangling` may be NULL: there are none. */
+static const char bench_loop_pagerank[] = BENCH_TEXT(
+MBK_KERNEL MBK_RESIDENT(THREADS, RESIDENT)
+mbk_loop_rank(VECTOR *x, const VECTOR *y, const unsigned char *dangling, mbk_u64 n,
+              loop_state *state, double *partials) {
+  MBK_SHARED_MEMORY(shared);
+  if (state->stop != RUNNING) {
+    return;
+  }
+  const double base = state->base, damping = state->damping;
+  double sum[2] = {0, 0};
+  loop_each(n, [&](mbk_u64 at) {
+    const loop_pack old = loop_get(x, at), fresh = loop_get(y, at);
+    loop_marks mark;
+    if (dangling != nullptr) {
+      mark = *(const loop_marks *)(dangling + at);
+    }
+    loop_pack rank;
+    for (int k = 0; k < P; k++) {
+      rank.at[k] = (VECTOR)(damping * (double)fresh.at[k] + base);
+      const double difference = (double)rank.at[k] - (double)old.at[k];
+      sum[0] += at + k >= n ? 0.0 : difference < 0 ? -difference : difference;
+      sum[1] += dangling != nullptr && mark.at[k] != 0 ? (double)rank.at[k] : 0.0;
+    }
+    mbk_store_pack(x + at, rank);
+  });
+  if (loop_sum<2>((double *)shared, partials, state, sum)) {
+    state->base = (1.0 - damping + damping * sum[1]) / state->vertices;
+    state->change = sum[0];
+    state->iterations++;
+    if (sum[0] < state->tolerance) {
+      state->stop = CONVERGED;
+    } else if (sum[0] - sum[0] != 0) {
+      state->stop = BREAKDOWN;
+    } else if (state->iterations >= state->cap) {
+      state->stop = CAP;
+    }
+  }
+}
+);
+
+/* Conjugate gradients: Hestenes, Stiefel 1952. */
+static const char bench_loop_cg[] = BENCH_TEXT(
+/* From x = 0: r = p = b. */
+MBK_KERNEL MBK_RESIDENT(THREADS, RESIDENT)
+mbk_loop_cg_start(const VECTOR *b, VECTOR *x, VECTOR *r, VECTOR *p, mbk_u64 n,
+                  loop_state *state, double *partials) {
+  MBK_SHARED_MEMORY(shared);
+  double sum[1] = {0};
+  loop_each(n, [&](mbk_u64 at) {
+    const loop_pack load = loop_get(b, at);
+    loop_pack zero;
+    for (int k = 0; k < P; k++) {
+      zero.at[k] = 0;
+      sum[0] += (double)load.at[k] * (double)load.at[k];
+    }
+    mbk_store_pack(x + at, zero);
+    mbk_store_pack(r + at, load);
+    mbk_store_pack(p + at, load);
+  });
+  if (loop_sum<1>((double *)shared, partials, state, sum)) {
+    state->rr = state->norm = sum[0];
+    state->stop = sum[0] == 0 ? CONVERGED : RUNNING;
+  }
+}
+
+/* alpha = r'r / p'q */
+MBK_KERNEL MBK_RESIDENT(THREADS, RESIDENT)
+mbk_loop_cg_dot(const VECTOR *p, const VECTOR *q, mbk_u64 n, loop_state *state,
+                double *partials) {
+  MBK_SHARED_MEMORY(shared);
+  if (state->stop != RUNNING) {
+    return;
+  }
+  double sum[1] = {0};
+  loop_each(n, [&](mbk_u64 at) {
+    const loop_pack a = loop_get(p, at), b = loop_get(q, at);
+    for (int k = 0; k < P; k++) {
+      sum[0] += (double)a.at[k] * (double)b.at[k];
+    }
+  });
+  if (loop_sum<1>((double *)shared, partials, state, sum)) {
+    state->alpha = state->rr / sum[0];
+    if (!(sum[0] > 0)) {
+      state->stop = BREAKDOWN;
+    }
+  }
+}
+
+/* r -= alpha q; r'r. The end of the iteration is told by the kernel after it. */
+MBK_KERNEL MBK_RESIDENT(THREADS, RESIDENT)
+mbk_loop_cg_residual(VECTOR *r, const VECTOR *q, mbk_u64 n, loop_state *state,
+                     double *partials) {
+  MBK_SHARED_MEMORY(shared);
+  if (state->stop != RUNNING) {
+    return;
+  }
+  const double alpha = state->alpha;
+  double sum[1] = {0};
+  loop_each(n, [&](mbk_u64 at) {
+    loop_pack a = loop_get(r, at);
+    const loop_pack b = loop_get(q, at);
+    for (int k = 0; k < P; k++) {
+      a.at[k] = (VECTOR)((double)a.at[k] - alpha * (double)b.at[k]);
+      sum[0] += (double)a.at[k] * (double)a.at[k];
+    }
+    mbk_store_pack(r + at, a);
+  });
+  if (loop_sum<1>((double *)shared, partials, state, sum)) {
+    state->beta = sum[0] / state->rr;
+    state->omega = sum[0];
+  }
+}
+
+/* x += alpha p; p = r + beta p */
+MBK_KERNEL MBK_RESIDENT(THREADS, RESIDENT)
+mbk_loop_cg_direction(VECTOR *x, VECTOR *p, const VECTOR *r, mbk_u64 n, loop_state *state) {
+  MBK_SHARED_MEMORY(shared);
+  if (state->stop != RUNNING) {
+    return;
+  }
+  const double alpha = state->alpha, beta = state->beta;
+  loop_each(n, [&](mbk_u64 at) {
+    loop_pack a = loop_get(x, at), b = loop_get(p, at);
+    const loop_pack c = loop_get(r, at);
+    for (int k = 0; k < P; k++) {
+      a.at[k] = (VECTOR)((double)a.at[k] + alpha * (double)b.at[k]);
+      b.at[k] = (VECTOR)((double)c.at[k] + beta * (double)b.at[k]);
+    }
+    mbk_store_pack(x + at, a);
+    mbk_store_pack(p + at, b);
+  });
+  mbk_u32 *const last = (mbk_u32 *)shared;
+  mbk_block_sync();
+  if (mbk_thread() == 0) {
+    *last = mbk_atomic_add(&state->ticket, 1u) == mbk_grid() - 1;
+    if (*last != 0) {
+      state->ticket = 0;
+      loop_end(state, state->omega);
+    }
+  }
+}
+);
+
+/* clang-format on */
+
+#endif

@@ -1,0 +1,100 @@
+// The conjugate gradient method with a preconditioner: Hestenes, Stiefel, "Methods of Conjugate
+// Gradients for Solving Linear Systems" (1952); Saad, "Iterative Methods for Sparse Linear
+// Systems", 2nd ed. (2003), algorithm 9.1. A p lies in MBI_AT_W, p'A p in
+// product_sums[0]: the product adds it up.
+
+#define MBI_CG_R 4
+#define MBI_CG_P 5
+#define MBI_CG_Z 6 // MBI_PRE_APART only
+
+#define MBI_CG_RZ 0     // scalars: r'z
+#define MBI_CG_RZ_OLD 1 // of the iteration before
+#define MBI_CG_ALPHA 2
+
+// r = b - A x, and where z needs no step of its own p = z.
+MBS_NOTHING_BEFORE(cg_start)
+MBS_ELEMENT(cg_start) {
+  const double r = MBS_LOAD(MBI_AT_W);
+  (void)c;
+  MBS_STORE(MBI_CG_R, r);
+  if (v->pre != MBI_PRE_APART) {
+    const double z = v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * r : r;
+    MBS_STORE(MBI_CG_P, z);
+    sums[0] += r * z;
+  }
+}
+MBS_AFTER(cg_start) {
+  (void)c;
+  m->state.scalar[MBI_CG_RZ] = sums[0];
+  mbi_solve_restart(m);
+}
+MBS_STEP(cg_start, 1, 0, MBS_ALWAYS)
+
+// p = z, behind z = M^-1 r.
+MBS_NOTHING_BEFORE(cg_direct)
+MBS_ELEMENT(cg_direct) {
+  const double z = MBS_LOAD(MBI_CG_Z);
+  (void)c;
+  MBS_STORE(MBI_CG_P, z);
+  sums[0] += MBS_LOAD(MBI_CG_R) * z;
+}
+MBS_AFTER(cg_direct) {
+  (void)c;
+  m->state.scalar[MBI_CG_RZ] = sums[0];
+}
+MBS_STEP(cg_direct, 1, 0, MBS_RUNNING)
+
+// r -= alpha A p, ||r||^2 and, where z needs no step of its own, r'z
+MBS_BEFORE(cg_descend) {
+  const double rz = c->scalar[MBI_CG_RZ], pq = c->product_sums[0];
+  if (!(rz > 0)) {
+    return mbi_solve_broken(c, MBI_WHY_PRECONDITIONER, rz);
+  }
+  if (!(pq > 0)) {
+    return mbi_solve_broken(c, MBI_WHY_CURVATURE, pq);
+  }
+  c->scalar[MBI_CG_ALPHA] = rz / pq;
+  return 0;
+}
+MBS_ELEMENT(cg_descend) {
+  const double updated = MBS_LOAD(MBI_CG_R) - c->scalar[MBI_CG_ALPHA] * MBS_LOAD(MBI_AT_W);
+  const double r = (double)(MBS_VECTOR)updated;
+  MBS_STORE(MBI_CG_R, r);
+  sums[0] += r * r;
+  sums[1] += v->pre == MBI_PRE_DIAGONAL ? r * r * MBS_LOAD(MBI_AT_INVERSE) : r * r;
+}
+MBS_AFTER(cg_descend) {
+  double *scalar = m->state.scalar;
+  scalar[MBI_CG_ALPHA] = c->scalar[MBI_CG_ALPHA];
+  scalar[MBI_CG_RZ_OLD] = c->scalar[MBI_CG_RZ];
+  scalar[MBI_CG_RZ] = sums[1];
+  mbi_solve_count(m, sums[0]);
+}
+MBS_STEP(cg_descend, 2, 0, MBS_RUNNING)
+
+// r'z, behind z = M^-1 r
+MBS_NOTHING_BEFORE(cg_correct)
+MBS_ELEMENT(cg_correct) {
+  (void)c;
+  sums[0] += MBS_LOAD(MBI_CG_R) * MBS_LOAD(MBI_CG_Z);
+}
+MBS_AFTER(cg_correct) {
+  (void)c;
+  m->state.scalar[MBI_CG_RZ] = sums[0];
+}
+MBS_STEP(cg_correct, 1, 0, MBS_LATE)
+
+// x += alpha p, p = z + beta p
+MBS_NOTHING_BEFORE(cg_advance)
+MBS_ELEMENT(cg_advance) {
+  const double beta = c->scalar[MBI_CG_RZ] / c->scalar[MBI_CG_RZ_OLD];
+  const double p = MBS_LOAD(MBI_CG_P);
+  const double z = v->pre == MBI_PRE_APART      ? MBS_LOAD(MBI_CG_Z)
+                   : v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) * MBS_LOAD(MBI_CG_R)
+                                                : MBS_LOAD(MBI_CG_R);
+  (void)sums;
+  MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + c->scalar[MBI_CG_ALPHA] * p);
+  MBS_STORE(MBI_CG_P, z + beta * p);
+}
+MBS_NOTHING_AFTER(cg_advance)
+MBS_STEP(cg_advance, 0, 0, MBS_LATE)

@@ -1,0 +1,68 @@
+// The steps that every solver has. How steps are written, here and in the other files of this
+// name:
+//   MBS_BEFORE(name)   looks at the scalars c, a copy that it may add to, and returns 0, or a
+//                      stop where the step must not be taken (mbi_solve_broken)
+//   MBS_ELEMENT(name)  does row i: adds to sums[0], ..., then takes greatest values of what is
+//                      not negative in sums[adds], ...
+//   MBS_AFTER(name)    takes the complete sums into the state m->state; not called without sums
+//   MBS_STEP(name, adds, maxes, when)  when: MBS_RUNNING, not once a stop is set; MBS_LATE,
+//                      also in the iteration that sets it; MBS_ALWAYS
+// Rows of other vectors may be read at will, but not of those that the step writes.
+
+#define MBS_AT(slot) ((MBS_VECTOR *)v->at[slot])
+#define MBS_LOAD(slot) ((double)MBS_AT(slot)[i])
+#define MBS_STORE(slot, value) (MBS_AT(slot)[i] = (MBS_VECTOR)(value))
+#define MBS_SIZE(value) ((value) < 0 ? -(value) : (value))
+#define MBS_GREATER(sum, value) ((sum) = (value) > (sum) ? (value) : (sum))
+#define MBS_NOTHING_BEFORE(name)                                                               \
+  MBS_BEFORE(name) {                                                                           \
+    (void)c;                                                                                   \
+    return 0;                                                                                  \
+  }
+#define MBS_NOTHING_AFTER(name)                                                                \
+  MBS_AFTER(name) {                                                                            \
+    (void)m;                                                                                   \
+    (void)c;                                                                                   \
+    (void)sums;                                                                                \
+  }
+
+// w = b - w, where w = A x: the true residual, and what the backward error needs.
+MBS_NOTHING_BEFORE(solve_look)
+MBS_ELEMENT(solve_look) {
+  const double b = MBS_LOAD(MBI_AT_B), x = MBS_LOAD(MBI_AT_X), w = b - MBS_LOAD(MBI_AT_W);
+  (void)c;
+  MBS_STORE(MBI_AT_W, w);
+  sums[0] += w * w;
+  sums[1] += b * b;
+  MBS_GREATER(sums[2], MBS_SIZE(w));
+  MBS_GREATER(sums[3], MBS_SIZE(x));
+  MBS_GREATER(sums[4], MBS_SIZE(b));
+}
+MBS_AFTER(solve_look) {
+  mbi_solve_state *s = &m->state;
+  (void)c;
+  s->ww = sums[0];
+  s->bb = sums[1];
+  s->w_most = sums[2];
+  s->x_most = sums[3];
+  s->b_most = sums[4];
+  s->goal = s->shrink * s->tolerance * s->shrink * s->tolerance * s->bb;
+}
+MBS_STEP(solve_look, 2, 3, MBS_ALWAYS)
+
+// z = M^-1 r for blocks along the diagonal, r and z being the vectors `from` and `to`.
+MBS_NOTHING_BEFORE(solve_blocks)
+MBS_ELEMENT(solve_blocks) {
+  const MBS_VECTOR *r = MBS_AT(v->from), *inverse = MBS_AT(MBI_AT_INVERSE);
+  const MBS_INDEX first = i - i % v->block;
+  const MBS_INDEX last = first + v->block < v->n ? first + v->block : v->n;
+  double z = 0;
+  (void)c;
+  (void)sums;
+  for (MBS_INDEX j = first; j < last; j++) {
+    z += (double)inverse[(j - first) * v->n + i] * (double)r[j];
+  }
+  MBS_STORE(v->to, z);
+}
+MBS_NOTHING_AFTER(solve_blocks)
+MBS_STEP(solve_blocks, 0, 0, MBS_LATE)

@@ -1,0 +1,154 @@
+// A step of a solver on the GPU: elementwise work over vectors with deterministic sums, and the
+// scalar part behind it, in one launch. Steps are written in solve/*_steps.cuh, which the CPU
+// compiles too (solve/steps.c): what a step is made of is said there.
+//
+// Sums are taken by a tree of fixed shape in each block of a grid that depends on n alone; the
+// block that is done last adds the blocks' parts in the order of the blocks and runs the scalar
+// part: equal bits run to run, and no launch of its own.
+#ifndef MBK_VECTOR
+#error "define MBK_VECTOR: the type of vectors in memory"
+#endif
+#include "jit/device.cuh"
+
+#define MBS_FUNCTION MBK_DEVICE
+#include "solve/state.cuh"
+
+#define MBK_STEP_THREADS 256
+#define MBK_STEP_WARPS (MBK_STEP_THREADS / 32)
+#define MBK_STEP_FULL 0xffffffffu
+
+#define MBS_VECTOR MBK_VECTOR
+#define MBS_INDEX mbk_i64
+#define MBS_ALWAYS 0
+#define MBS_RUNNING 1
+#define MBS_LATE 2
+
+#define MBS_BEFORE(name) MBK_DEVICE int name##_before(mbi_solve_state *c)
+#define MBS_ELEMENT(name)                                                                      \
+  MBK_DEVICE void name##_element(MBS_INDEX i, const mbi_solve_vectors *v,                      \
+                                 const mbi_solve_state *c, double *sums)
+#define MBS_AFTER(name)                                                                        \
+  MBK_DEVICE void name##_after(mbi_solve_memory *m, const mbi_solve_state *c,                  \
+                               const double *sums)
+#define MBS_STEP(name, adds, maxes, when)                                                      \
+  MBK_DEVICE void name##_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,      \
+                              double *partials, double *shared) {                              \
+    mbk_step<name##_before, name##_element, name##_after, adds, maxes, when>(                  \
+        v, n, m, partials, shared);                                                            \
+  }
+
+// Of every kernel of a step. Launch: a grid that depends on n alone, MBK_STEP_THREADS threads,
+// early. Shared: MBI_STEP_SHARED bytes. partials: MBI_SOLVE_SUMS doubles for each block.
+#define MBK_STEP_ARGUMENTS mbi_solve_vectors v, mbk_i64 n, mbi_solve_memory *m, double *partials
+
+// The sums and greatest values over the block, complete in thread 0.
+template <int ADDS, int MAXES> MBK_DEVICE void mbk_step_reduce(double *sums, double *shared) {
+  const int COUNT = ADDS + MAXES;
+  const mbk_u32 warp = mbk_thread() / 32;
+#pragma unroll
+  for (int k = 0; k < COUNT; k++) {
+    for (int delta = 16; delta > 0; delta /= 2) {
+      const double other = mbk_shuffle_down(MBK_STEP_FULL, sums[k], delta, 32);
+      sums[k] = k < ADDS ? sums[k] + other : other > sums[k] ? other : sums[k];
+    }
+    if (mbk_lane() == 0) {
+      shared[warp * COUNT + k] = sums[k];
+    }
+  }
+  mbk_block_sync();
+  if (mbk_thread() == 0) {
+#pragma unroll
+    for (int k = 0; k < COUNT; k++) {
+      for (mbk_u32 w = 1; w < MBK_STEP_WARPS; w++) {
+        const double other = shared[w * COUNT + k];
+        sums[k] = k < ADDS ? sums[k] + other : other > sums[k] ? other : sums[k];
+      }
+    }
+  }
+  mbk_block_sync();
+}
+
+// Whether this block is the last to be done; then all parts of the others are visible.
+template <int COUNT>
+MBK_DEVICE bool mbk_step_last(mbi_solve_memory *m, const double *sums, double *partials,
+                              double *shared) {
+  mbk_u32 *const last = (mbk_u32 *)(shared + MBK_STEP_WARPS * COUNT);
+  if (mbk_thread() == 0) {
+#pragma unroll
+    for (int k = 0; k < COUNT; k++) {
+      partials[COUNT * mbk_block() + k] = sums[k];
+    }
+    mbk_fence();
+    *last = mbk_atomic_add(&m->state.ticket, 1u) == mbk_grid() - 1;
+  }
+  mbk_block_sync();
+  const bool answer = *last != 0;
+  mbk_fence();
+  return answer;
+}
+
+template <int (*BEFORE)(mbi_solve_state *),
+          void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *,
+                          double *),
+          void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *), int ADDS,
+          int MAXES, int WHEN>
+MBK_DEVICE void mbk_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,
+                         double *partials, double *shared) {
+  const int COUNT = ADDS + MAXES;
+  const bool first = mbk_block() == 0 && mbk_thread() == 0;
+  double sums[COUNT > 0 ? COUNT : 1] = {};
+  mbk_await();
+  mbk_release();
+  mbi_solve_state c = m->state;
+  if (WHEN == MBS_RUNNING && c.stop != MBI_SOLVE_RUNNING) {
+    if (first) {
+      m->state.closed = 1;
+    }
+    return;
+  }
+  if (WHEN == MBS_LATE && c.closed) {
+    return;
+  }
+  const int wrong = BEFORE(&c);
+  if (wrong != 0) { // every block finds out
+    if (first) {
+      m->state.why = c.why;
+      m->state.value = c.value;
+      m->state.closed = 1;
+      m->state.stop = wrong;
+    }
+    return;
+  }
+  for (mbk_i64 i = (mbk_i64)mbk_block() * MBK_STEP_THREADS + mbk_thread(); i < n;
+       i += (mbk_i64)mbk_grid() * MBK_STEP_THREADS) {
+    ELEMENT(i, &v, &c, sums);
+  }
+  if (COUNT == 0) {
+    return;
+  }
+  mbk_step_reduce<ADDS, MAXES>(sums, shared);
+  if (mbk_grid() > 1) {
+    if (!mbk_step_last<COUNT>(m, sums, partials, shared)) {
+      return;
+    }
+#pragma unroll
+    for (int k = 0; k < COUNT; k++) {
+      sums[k] = 0;
+      for (mbk_u32 b = mbk_thread(); b < mbk_grid(); b += MBK_STEP_THREADS) {
+        const double part = mbk_load_fresh(&partials[COUNT * b + k]);
+        sums[k] = k < ADDS ? sums[k] + part : part > sums[k] ? part : sums[k];
+      }
+    }
+    mbk_step_reduce<ADDS, MAXES>(sums, shared);
+  }
+  if (mbk_thread() == 0) {
+    AFTER(m, &c, sums);
+    m->state.ticket = 0;
+  }
+}
+
+// Before a batch of iterations: mbi_solve_open. Launch: one thread.
+MBK_KERNEL mbk_solve_open(mbi_solve_memory *m, int how, int span, int cap, double tolerance,
+                          double shrink, double epsilon) {
+  mbi_solve_open(m, how, span, cap, tolerance, shrink, epsilon);
+}

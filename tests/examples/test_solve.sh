@@ -1,0 +1,33 @@
+#!/bin/sh
+# examples/solve on the power network that ships with it: each method finds the ones, Jacobi saves iterations, the picture
+# is an SVG with a curve; and on bad input it says why.
+set -eu
+root=$(cd "$(dirname "$0")/../.." && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export MERBIT_CACHE_DIR="$work/cache"
+bus=$root/examples/data/1138_bus.mtx
+off() { # how far x is off, of the run in $1: at most $2
+  awk -v most="$2" '/off by at most/ { found = $NF <= most } END { exit !found }' "$1" || { cat "$1"; exit 1; }
+}
+"$1" --picture "$work/cg.svg" "$bus" >"$work/cg"
+cat "$work/cg"
+grep -q '1138 unknowns, 4054 nonzeros, symmetric; CG, preconditioned by Jacobi' "$work/cg"
+off "$work/cg" 1e-6
+grep -q '<svg' "$work/cg.svg"
+grep -q 'CG on 1138_bus.mtx' "$work/cg.svg"
+"$1" --plain "$bus" >"$work/plain"
+off "$work/plain" 1e-5
+iterations() { sed -n 's/^\([0-9]*\) iterations.*/\1/p' "$1"; }
+[ "$(iterations "$work/cg")" -lt "$(iterations "$work/plain")" ]
+"$1" --method bicgstab "$bus" >"$work/bicgstab"
+off "$work/bicgstab" 1e-4
+"$1" --method gmres "$root/tests/data/mtx/cage5.mtx" >"$work/gmres"
+grep -q 'not symmetric; GMRES(30), preconditioned by Jacobi' "$work/gmres"
+off "$work/gmres" 1e-8
+if "$1" "$work/none.mtx" 2>"$work/errors"; then echo "a missing file was accepted"; exit 1; fi
+grep -q 'none.mtx' "$work/errors"
+if "$1" "$root/tests/data/mtx/ash219.mtx" 2>"$work/errors"; then echo "a tall matrix was accepted"; exit 1; fi
+grep -q '219 x 85' "$work/errors"
+if "$1" 2>"$work/errors"; then echo "no matrix was accepted"; exit 1; fi
+grep -q usage "$work/errors"

@@ -1,0 +1,167 @@
+/* Solvers of a small system: everything that a user does with them. Include scenario_bed.h
+ * first. */
+#ifndef TEST_FAKE_SOLVER_SCENARIOS_H
+#define TEST_FAKE_SOLVER_SCENARIOS_H
+
+enum { SOLVED = 4 };
+
+static int went_without; /* recorded iterations: the last solver made does */
+
+typedef struct chain { /* tridiagonal; values are 4 and -1 */
+  int32_t row_ptr[SOLVED + 1], col_ind[3 * SOLVED];
+  double values[3 * SOLVED], b[SOLVED];
+} chain;
+
+static merbit_view chain_make(chain *c) {
+  int row, col, k = 0;
+  c->row_ptr[0] = 0;
+  for (row = 0; row < SOLVED; row++) {
+    for (col = row > 0 ? row - 1 : 0; col <= row + 1 && col < SOLVED; col++, k++) {
+      c->col_ind[k] = col;
+      c->values[k] = col == row ? 4 : -1;
+    }
+    c->row_ptr[row + 1] = k;
+    c->b[row] = row % 3 - 1 + 0.5 * row;
+  }
+  return merbit_csr(SOLVED, SOLVED, k, c->row_ptr, c->col_ind, c->values);
+}
+
+static void chain_expect(const chain *c, double scale, const double *x) {
+  int row, k;
+  for (row = 0; row < SOLVED; row++) {
+    double rest = c->b[row];
+    for (k = c->row_ptr[row]; k < c->row_ptr[row + 1]; k++) {
+      rest -= scale * c->values[k] * x[c->col_ind[k]];
+    }
+    assert_true(fabs(rest) <= 1e-8);
+  }
+}
+
+static merbit_status chain_create(merbit_context *context, const merbit_view *view,
+                                  merbit_solver_method method, merbit_preconditioner m,
+                                  merbit_memory memory, merbit_solver **solver) {
+  merbit_solver_desc desc;
+  merbit_status status;
+  memset(&desc, 0, sizeof desc);
+  desc.method = method;
+  desc.preconditioner = m;
+  desc.vector_memory = memory;
+  desc.side = wished;
+  status = merbit_solver_create(context, view, &desc, solver);
+  assert_true((status == MERBIT_OK) == (*solver != NULL));
+  plan_made = status == MERBIT_OK;
+  went_without = plan_made && ((*solver)->side == MERBIT_SIDE_CPU || !(*solver)->gpu.loops);
+  return status;
+}
+
+/* CG with a diagonal, host vectors, new values. */
+TEST_UNUSED static merbit_status solves(merbit_context *context) {
+  chain c;
+  const merbit_view view = chain_make(&c);
+  merbit_solver *solver;
+  merbit_solver_result result;
+  double x[SOLVED], doubled[3 * SOLVED];
+  int k;
+  merbit_status status =
+      chain_create(context, &view, MERBIT_SOLVER_CG, MERBIT_PRECONDITIONER_JACOBI,
+                   MERBIT_MEMORY_HOST, &solver);
+  if (TRY(merbit_solver_solve(solver, c.b, x, 0, NULL, 0, &result)) == MERBIT_OK) {
+    assert_int_equal(result.stop, MERBIT_STOP_CONVERGED);
+    chain_expect(&c, 1, x);
+  }
+  for (k = 0; k < view.nnz; k++) {
+    doubled[k] = 2 * c.values[k];
+  }
+  TRY(merbit_solver_update_values(solver, doubled, MERBIT_MEMORY_DEFAULT));
+  if (TRY(merbit_solver_solve(solver, c.b, x, 1, NULL, 0, &result)) == MERBIT_OK) {
+    assert_int_equal(result.stop, MERBIT_STOP_CONVERGED);
+    chain_expect(&c, 2, x);
+  }
+  merbit_solver_destroy(solver);
+  return status;
+}
+
+/* BiCGSTAB with blocks, vectors in buffers. */
+TEST_UNUSED static merbit_status solves_in_buffers(merbit_context *context) {
+  chain c;
+  const merbit_view view = chain_make(&c);
+  merbit_solver *solver = NULL;
+  merbit_buffer *b = NULL, *x = NULL;
+  double answer[SOLVED];
+  merbit_status status = put(context, c.b, sizeof c.b, &b);
+  TRY(put(context, c.b, sizeof c.b, &x));
+  TRY(chain_create(context, &view, MERBIT_SOLVER_BICGSTAB, MERBIT_PRECONDITIONER_BLOCK_JACOBI,
+                   MERBIT_MEMORY_DEFAULT, &solver));
+  TRY(merbit_solver_solve(solver, merbit_buffer_pointer(b), merbit_buffer_pointer(x), 0, NULL,
+                          0, NULL));
+  if (TRY(merbit_buffer_download(x, 0, answer, sizeof answer)) == MERBIT_OK) {
+    chain_expect(&c, 1, answer);
+  }
+  merbit_solver_destroy(solver);
+  merbit_buffer_destroy(b);
+  merbit_buffer_destroy(x);
+  return status;
+}
+
+/* ---- A test
+ * ----------------------------------------------------------------------------------- */
+
+/* A solver's iterations are launched by one call, and the host waits once for more than a
+ * hundred of them; they are what the driver without conditional nodes, and the one without
+ * graphs, compute. */
+TEST_UNUSED static void solver_without_the_host(void **state) {
+  static const int drivers[] = {12040, 12030, 11000};
+  int32_t row_ptr[202], col_ind[603];
+  double values[603], b[201], x[3][201];
+  merbit_view view;
+  int row, col, k = 0, d;
+  (void)state;
+  row_ptr[0] = 0;
+  for (row = 0; row < 201; row++) {
+    for (col = row > 0 ? row - 1 : 0; col <= row + 1 && col < 201; col++, k++) {
+      col_ind[k] = col;
+      values[k] = col == row ? 2.0001 : -1;
+    }
+    row_ptr[row + 1] = k;
+    b[row] = row % 7 - 2.5;
+  }
+  view = merbit_csr(201, 201, k, row_ptr, col_ind, values);
+  for (d = 0; d < 3; d++) {
+    merbit_solver_desc desc;
+    merbit_solver *solver;
+    merbit_solver_result result;
+    merbit_context *context;
+    long waits, launches;
+    fake_reset();
+    cuda->driver_version = drivers[d];
+    context = fake_context(NULL);
+    memset(&desc, 0, sizeof desc);
+    desc.method = MERBIT_SOLVER_CG;
+    desc.vector_memory = MERBIT_MEMORY_HOST;
+    desc.tolerance = 1e-6;
+    assert_int_equal(merbit_solver_create(context, &view, &desc, &solver), MERBIT_OK);
+    if (d == 2) { /* as if it could not record */
+      mbi_device_enter(context);
+      (void)context->device.driver.graph_exec_destroy(solver->gpu.graph);
+      mbi_device_leave(context);
+      solver->gpu.graph = NULL;
+    }
+    waits = cuda->waits;
+    launches = cuda->launches;
+    assert_int_equal(merbit_solver_solve(solver, b, x[d], 0, NULL, 0, &result), MERBIT_OK);
+    assert_int_equal(result.stop, MERBIT_STOP_CONVERGED);
+    assert_int_equal(result.recorded, 2 - d);
+    assert_true(result.iterations >= 100);
+    assert_true(100 * (long)result.synchronizations <= 2 * (long)result.iterations);
+    assert_true(cuda->waits - waits <= result.synchronizations + 2); /* b in, x out */
+    assert_true(d == 2 || cuda->launches - launches < 20);
+    assert_int_equal(cuda->graph_launches > 0, d < 2);
+    assert_true(d > 0 || cuda->graph_launches == result.synchronizations);
+    assert_memory_equal(x[d], x[0], sizeof x[0]);
+    merbit_solver_destroy(solver);
+    merbit_context_destroy(context);
+    fake_expect_clean();
+  }
+}
+
+#endif /* TEST_FAKE_SOLVER_SCENARIOS_H */

@@ -1,0 +1,175 @@
+/* Solvers on the GPU: solve/solver_cases.h, and what only the GPU has. */
+#define MERBIT_IMPLEMENTATION
+#include "merbit.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "support/cpu.h"
+#include "support/gpu.h"
+#include "solve/eigen_cases.h"
+#include "solve/gmres_cases.h"
+
+/* A host matrix in GPU memory, with the widest or the narrowest indices. */
+typedef struct placed {
+  merbit_view view;
+  merbit_buffer *arrays[3];
+} placed;
+
+static void *place(const void *from, size_t bytes, merbit_buffer **buffer) {
+  assert_int_equal(merbit_buffer_create(context, bytes, buffer), MERBIT_OK);
+  assert_int_equal(merbit_buffer_upload(*buffer, 0, from, bytes), MERBIT_OK);
+  return merbit_buffer_pointer(*buffer);
+}
+
+static placed place_matrix(const linear *l, int wide) {
+  int64_t *row_ptr = (int64_t *)malloc((size_t)(l->n + 1) * sizeof *row_ptr);
+  int64_t *col_ind = (int64_t *)malloc((size_t)l->nnz * sizeof *col_ind);
+  placed p;
+  int64_t i;
+  assert_non_null(row_ptr);
+  assert_non_null(col_ind);
+  for (i = 0; i <= l->n; i++) {
+    row_ptr[i] = l->row_ptr[i] + 1;
+  }
+  for (i = 0; i < l->nnz; i++) {
+    col_ind[i] = l->col_ind[i] + 1;
+  }
+  p.view = linear_view(l);
+  p.view.memory = MERBIT_MEMORY_DEVICE;
+  if (wide) {
+    p.view.base = 1;
+    p.view.offset_type = p.view.index_type = MERBIT_INDEX_64;
+  }
+  p.view.row_ptr = place(wide ? (const void *)row_ptr : l->row_ptr,
+                         (size_t)(l->n + 1) * (wide ? 8 : 4), &p.arrays[0]);
+  p.view.col_ind = place(wide ? (const void *)col_ind : l->col_ind,
+                         (size_t)l->nnz * (wide ? 8 : 4), &p.arrays[1]);
+  p.view.values = place(l->values, (size_t)l->nnz * 8, &p.arrays[2]);
+  free(row_ptr);
+  free(col_ind);
+  return p;
+}
+
+static void placed_free(placed *p) {
+  int i;
+  for (i = 0; i < 3; i++) {
+    merbit_buffer_destroy(p->arrays[i]);
+  }
+}
+
+/* Arrays in GPU memory give what those in host memory give, with new values from either. */
+static void test_matrix_in_gpu_memory(void **state) {
+  linear l = linear_grid(9, 0, 3, 0);
+  double x[81], y[81];
+  int wide, pre, i;
+  (void)state;
+  for (wide = 0; wide < 2; wide++) {
+    for (pre = MERBIT_PRECONDITIONER_NONE; pre <= MERBIT_PRECONDITIONER_BLOCK_JACOBI; pre++) {
+      merbit_solver_desc desc = solver_desc(MERBIT_SOLVER_CG, 1e-9);
+      placed p = place_matrix(&l, wide);
+      merbit_solver_result result;
+      merbit_solver *solver;
+      merbit_buffer *fresh;
+      const void *there;
+      solved s;
+      desc.preconditioner = (merbit_preconditioner)pre;
+      desc.block_size = 3;
+      desc.reorder = pre == MERBIT_PRECONDITIONER_JACOBI && wide ? 1 : 0;
+      s = solve_once(&l, &desc, x);
+      assert_int_equal(s.status, MERBIT_OK);
+      assert_int_equal(merbit_solver_create(context, &p.view, &desc, &solver), MERBIT_OK);
+      assert_int_equal(merbit_solver_solve(solver, l.b, y, 0, NULL, 0, &result), MERBIT_OK);
+      assert_memory_equal(x, y, sizeof x);
+      assert_int_equal(result.iterations, s.result.iterations);
+      assert_true(fabs(result.backward_error - s.result.backward_error) <=
+                  1e-14 * s.result.backward_error);
+      for (i = 0; i < l.nnz; i++) {
+        l.values[i] *= 4;
+      }
+      assert_int_equal(merbit_solver_update_values(solver, l.values, MERBIT_MEMORY_HOST),
+                       MERBIT_OK);
+      assert_int_equal(merbit_solver_solve(solver, l.b, y, 0, NULL, 0, &result), MERBIT_OK);
+      for (i = 0; i < l.n; i++) {
+        assert_true(4 * y[i] == x[i]);
+      }
+      for (i = 0; i < l.nnz; i++) {
+        l.values[i] /= 4;
+      }
+      there = place(l.values, (size_t)l.nnz * 8, &fresh);
+      assert_int_equal(merbit_solver_update_values(solver, there, MERBIT_MEMORY_DEVICE),
+                       MERBIT_OK);
+      assert_int_equal(merbit_solver_solve(solver, l.b, y, 0, NULL, 0, &result), MERBIT_OK);
+      assert_memory_equal(x, y, sizeof x);
+      merbit_solver_destroy(solver);
+      merbit_buffer_destroy(fresh);
+      placed_free(&p);
+    }
+  }
+  linear_free(&l);
+}
+
+/* New values in GPU memory for a structure in host memory. */
+static void test_values_in_gpu_memory(void **state) {
+  linear l = linear_grid(7, 0, 2, 0);
+  merbit_solver_desc desc = solver_desc(MERBIT_SOLVER_CG, 1e-9);
+  const merbit_view view = linear_view(&l);
+  merbit_solver *solver;
+  merbit_buffer *fresh;
+  const void *there = place(l.values, (size_t)l.nnz * 8, &fresh);
+  double x[49], y[49];
+  (void)state;
+  desc.preconditioner = MERBIT_PRECONDITIONER_JACOBI;
+  assert_int_equal(merbit_solver_create(context, &view, &desc, &solver), MERBIT_OK);
+  assert_int_equal(merbit_solver_solve(solver, l.b, x, 0, NULL, 0, NULL), MERBIT_OK);
+  assert_int_equal(merbit_solver_update_values(solver, there, MERBIT_MEMORY_DEVICE), MERBIT_OK);
+  assert_int_equal(merbit_solver_solve(solver, l.b, y, 0, NULL, 0, NULL), MERBIT_OK);
+  assert_memory_equal(x, y, sizeof x);
+  merbit_solver_destroy(solver);
+  merbit_buffer_destroy(fresh);
+  linear_free(&l);
+}
+
+/* A zero on the diagonal is named, the first of two. */
+static void test_zero_diagonal_there(void **state) {
+  linear l = linear_grid(9, 0, 3, 0);
+  merbit_solver_desc desc = solver_desc(MERBIT_SOLVER_CG, 1e-9);
+  merbit_solver *solver = NULL;
+  char message[MERBIT_MESSAGE_SIZE];
+  placed p;
+  int32_t row, k;
+  (void)state;
+  for (row = 33; row <= 70; row += 37) {
+    for (k = l.row_ptr[row]; k < l.row_ptr[row + 1]; k++) {
+      l.values[k] = l.col_ind[k] == row ? 0 : l.values[k];
+    }
+  }
+  p = place_matrix(&l, 0);
+  desc.preconditioner = MERBIT_PRECONDITIONER_JACOBI;
+  assert_int_equal(merbit_solver_create(context, &p.view, &desc, &solver),
+                   MERBIT_INVALID_MATRIX);
+  assert_null(solver);
+  (void)merbit_last_error(context, message, sizeof message);
+  assert_non_null(strstr(message, "A(33, 33), counted from 0, is 0"));
+  placed_free(&p);
+  linear_free(&l);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      SOLVER_CASES,
+      cmocka_unit_test(test_matrix_in_gpu_memory),
+      cmocka_unit_test(test_values_in_gpu_memory),
+      cmocka_unit_test(test_zero_diagonal_there),
+      GMRES_CASES,
+      EIGEN_CASES,
+  };
+  int failed;
+  context = gpu_context();
+  failed = cmocka_run_group_tests(tests, NULL, NULL);
+  merbit_context_destroy(context);
+  gpu_clean();
+  return failed;
+}

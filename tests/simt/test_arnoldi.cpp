@@ -1,0 +1,292 @@
+// The steps of GMRES, Lanczos and the power method as kernels: each against the same text run
+// row by row, with equal bits under every schedule, and without an effect once a solver has
+// stopped.
+#include "jit/device.cuh"
+#include "simt/runs.h"
+#include "support/matrices.h"
+
+#include <math.h>
+
+#include <algorithm>
+#include <functional>
+
+// ---- Row by row
+// --------------------------------------------------------------------------------
+
+#define MBS_FUNCTION [[maybe_unused]] static
+#define MBS_CALLED MBS_FUNCTION
+#include "solve/state.cuh"
+#include "solve/arnoldi.cuh"
+#undef MBS_CALLED
+#undef MBS_FUNCTION
+
+typedef std::function<void(const mbi_solve_vectors &, mbi_solve_memory *)> plain_step;
+static std::map<std::string, plain_step> plain[2]; // by kernel: f64, f32
+
+#define MBS_INDEX long long
+#define MBS_ALWAYS 0
+#define MBS_RUNNING 1
+#define MBS_LATE 2
+#define MBS_BEFORE(name) static int name##_before(mbi_solve_state *c)
+#define MBS_ELEMENT(name)                                                                      \
+  static void name##_element(long long i, const mbi_solve_vectors *v,                          \
+                             const mbi_solve_state *c, double *sums)
+#define MBS_AFTER(name)                                                                        \
+  static void name##_after(mbi_solve_memory *m, const mbi_solve_state *c, const double *sums)
+#define MBS_KNOWN(name)                                                                        \
+  [[maybe_unused]] static const bool name##_known =                                            \
+      (plain[sizeof(MBS_VECTOR) == 4]["mbk_" #name] = name##_plain, true);
+#define MBS_STEP(name, adds, maxes, when)                                                      \
+  static void name##_plain(const mbi_solve_vectors &v, mbi_solve_memory *m) {                  \
+    mbi_solve_state c = m->state;                                                              \
+    double sums[MBI_SOLVE_SUMS] = {};                                                          \
+    assert_int_equal(name##_before(&c), 0);                                                    \
+    for (long long i = 0; i < v.n; i++) {                                                      \
+      name##_element(i, &v, &c, sums);                                                         \
+    }                                                                                          \
+    if (adds + maxes > 0) {                                                                    \
+      name##_after(m, &c, sums);                                                               \
+    }                                                                                          \
+  }                                                                                            \
+  MBS_KNOWN(name)
+#define MBS_WIDE_COUNT(name) static int name##_count(const mbi_solve_state *c)
+#define MBS_WIDE_ELEMENT(name)                                                                 \
+  static void name##_element(long long i, const mbi_solve_vectors *v,                          \
+                             const mbi_solve_state *c, int first, double *sums)
+#define MBS_WIDE_AFTER(name)                                                                   \
+  static void name##_after(mbi_solve_memory *m, const mbi_solve_vectors *v, const double *sums)
+#define MBS_WIDE_STEP(name)                                                                    \
+  static void name##_plain(const mbi_solve_vectors &v, mbi_solve_memory *m) {                  \
+    const mbi_solve_state c = m->state;                                                        \
+    std::vector<double> sums((size_t)name##_count(&c) + MBI_WIDE_GROUP);                       \
+    for (int first = 0; first < name##_count(&c); first += MBI_WIDE_GROUP) {                   \
+      for (long long i = 0; i < v.n; i++) {                                                    \
+        name##_element(i, &v, &c, first, &sums[(size_t)first]);                                \
+      }                                                                                        \
+    }                                                                                          \
+    name##_after(m, &v, sums.data());                                                          \
+  }                                                                                            \
+  MBS_KNOWN(name)
+namespace plain_f64 {
+#define MBS_VECTOR double
+#include "solve/look_steps.cuh"
+#include "solve/wide_steps.cuh"
+#include "solve/arnoldi_steps.cuh"
+#include "solve/eigen_steps.cuh"
+#undef MBS_VECTOR
+} // namespace plain_f64
+namespace plain_f32 {
+#define MBS_VECTOR float
+#include "solve/look_steps.cuh"
+#include "solve/wide_steps.cuh"
+#include "solve/arnoldi_steps.cuh"
+#include "solve/eigen_steps.cuh"
+#undef MBS_VECTOR
+} // namespace plain_f32
+#undef MBS_INDEX
+#undef MBS_ALWAYS
+#undef MBS_RUNNING
+#undef MBS_LATE
+#undef MBS_BEFORE
+#undef MBS_ELEMENT
+#undef MBS_AFTER
+#undef MBS_STEP
+#undef MBS_WIDE_COUNT
+#undef MBS_WIDE_ELEMENT
+#undef MBS_WIDE_AFTER
+#undef MBS_WIDE_STEP
+
+// ---- Kernels
+// -----------------------------------------------------------------------------------
+
+#define MBK_VECTOR double
+namespace arnoldi_f64 {
+#include "solve/arnoldi.cu"
+}
+#undef MBS_FUNCTION
+#undef MBS_VECTOR
+namespace eigen_f64 {
+#include "solve/eigen.cu"
+}
+#undef MBS_FUNCTION
+#undef MBS_VECTOR
+#undef MBK_VECTOR
+#define MBK_VECTOR float
+namespace arnoldi_f32 {
+#include "solve/arnoldi.cu"
+}
+#undef MBS_FUNCTION
+#undef MBS_VECTOR
+namespace eigen_f32 {
+#include "solve/eigen.cu"
+}
+
+#define KERNELS(gmres, eigen)                                                                  \
+  SIMT_KERNEL(gmres::mbk_arnoldi_start), SIMT_KERNEL(gmres::mbk_arnoldi_project),              \
+      SIMT_KERNEL(gmres::mbk_arnoldi_again), SIMT_KERNEL(gmres::mbk_arnoldi_extend),           \
+      SIMT_KERNEL(eigen::mbk_arnoldi_project), SIMT_KERNEL(eigen::mbk_arnoldi_again),          \
+      SIMT_KERNEL(eigen::mbk_eigen_rotate), SIMT_KERNEL(eigen::mbk_eigen_check),               \
+      SIMT_KERNEL(eigen::mbk_power_measure), SIMT_KERNEL(eigen::mbk_power_turn)
+static const std::vector<simt_kernel> kernels[2] = {{KERNELS(arnoldi_f64, eigen_f64)},
+                                                    {KERNELS(arnoldi_f32, eigen_f32)}};
+
+enum { THREADS = 256, SHARED = 1024, COLUMNS = 19 };
+
+// ---- A solver in the middle of it
+// --------------------------------------------------------------
+
+struct bed {
+  bed(long long n, int single, unsigned blocks)
+      : n(n), single(single), blocks(blocks),
+        partials((size_t)(blocks + 1) * (COLUMNS + 1), sizeof(double), 0xff) {
+    for (int slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {
+      const bool basis =
+          slot == MBI_ARNOLDI_V || slot == MBI_ARNOLDI_ZS || slot == MBI_EIGEN_KEEP;
+      const bool small = slot == MBI_ARNOLDI_SMALL || slot == MBI_EIGEN_S;
+      const size_t count = basis   ? (size_t)(n + 3) * (COLUMNS + 1)
+                           : small ? (COLUMNS + 1) * (COLUMNS + MBI_SMALL_COLUMN)
+                                   : (size_t)n;
+      arrays.emplace_back(new simt_array(count, small || !single ? 8 : 4));
+    }
+    memset(&memory, 0, sizeof memory);
+  }
+  mbi_solve_vectors vectors(int pre, int lanczos) const {
+    mbi_solve_vectors v = {};
+    for (int slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {
+      v.at[slot] = arrays[(size_t)slot]->get();
+    }
+    v.n = n;
+    v.pre = pre;
+    v.basis = COLUMNS;
+    v.lanczos = lanczos;
+    v.stride = n + 3;
+    return v;
+  }
+  // `size` vectors; `integers` beside are counts.
+  void fill(uint64_t seed, int size) {
+    for (const auto &array : arrays) {
+      for (size_t i = 0; i < array->count; i++) {
+        const double value = test_uniform(&seed) / sqrt((double)n);
+        if (array->width == 4) {
+          array->as<float>()[i] = (float)value;
+        } else {
+          array->as<double>()[i] = value;
+        }
+      }
+    }
+    mbi_solve_open(&memory, MBI_OPEN_BEGIN, 10, 1000, 1e-9, 1, 1e-16);
+    memory.state.iterations = 7;
+    memory.state.ww = 3;
+    for (double &scalar : memory.state.scalar) {
+      scalar = 2;
+    }
+    memory.state.scalar[MBI_ARNOLDI_SIZE] = memory.state.scalar[MBI_ARNOLDI_WIDTH] = size;
+    memory.state.scalar[MBI_ARNOLDI_CLOSE] = size % 2;
+    memory.state.scalar[MBI_EIGEN_FROM] = size;
+    memory.state.scalar[MBI_EIGEN_TO] = (size + 1) / 2;
+    memory.state.scalar[MBI_EIGEN_NEXT] = size % 2;
+    memory.state.scalar[MBI_LANCZOS_FRESH] = size % 3 == 1;
+  }
+  void copy(const bed &from) {
+    for (size_t slot = 0; slot < arrays.size(); slot++) {
+      arrays[slot]->copy(*from.arrays[slot]);
+    }
+    memory = from.memory;
+  }
+  bool same_vectors(const bed &other, bool scalars) const {
+    for (size_t slot = 0; slot < arrays.size(); slot++) {
+      if ((slot != MBI_ARNOLDI_SMALL || scalars) && !arrays[slot]->same(*other.arrays[slot])) {
+        return false;
+      }
+    }
+    return true;
+  }
+  void run(const simt_kernel &kernel, int pre, int lanczos, const char *matrix, uint64_t seed) {
+    mbi_solve_memory *const at = &memory;
+    double *const parts = (double *)partials.get();
+    simt_run(kernel, {single ? "f32" : "f64", matrix, seed}, {blocks, THREADS, SHARED},
+             vectors(pre, lanczos), n, at, parts);
+  }
+
+  long long n;
+  int single;
+  unsigned blocks;
+  std::vector<std::unique_ptr<simt_array>> arrays;
+  simt_array partials;
+  mbi_solve_memory memory;
+};
+
+static void expect_near(double found, double wanted) {
+  if (!(fabs(found - wanted) <= 1e-9 * (1 + fabs(wanted)) || found == wanted)) {
+    fail_msg("%.17g, not %.17g", found, wanted);
+  }
+}
+
+// What was added up in another order.
+static void expect_scalars(const bed &found, const bed &wanted) {
+  const mbi_solve_state &f = found.memory.state, &w = wanted.memory.state;
+  for (int k = 0; k < MBI_SOLVE_SCALARS; k++) {
+    expect_near(f.scalar[k], w.scalar[k]);
+  }
+  for (int k = 0; k < 12; k++) {
+    expect_near(found.memory.ring[k], wanted.memory.ring[k]);
+  }
+  expect_near(f.rr, w.rr);
+  assert_true(f.stop == w.stop && f.iterations == w.iterations && f.why == w.why);
+  assert_true(f.closed == w.closed && f.ticket == 0);
+  const simt_array &small = *found.arrays[MBI_ARNOLDI_SMALL];
+  for (size_t i = 0; i < small.count; i++) {
+    expect_near(small.as<double>()[i], wanted.arrays[MBI_ARNOLDI_SMALL]->as<double>()[i]);
+  }
+}
+
+static void check_step(const simt_kernel &kernel, const char *matrix, long long n, int single,
+                       int pre, int size, uint64_t seed) {
+  const std::string name = strstr(kernel.name, "mbk_");
+  const int lanczos = strstr(kernel.name, "eigen") != nullptr;
+  const unsigned most = (unsigned)((n + THREADS - 1) / THREADS);
+  const unsigned blocks = std::min(most, (unsigned)(1 + seed % 5));
+  bed before(n, single, blocks), after(n, single, blocks), again(n, single, blocks);
+  bed wanted(n, single, 1);
+  before.fill(seed, size);
+  if (name.find("power") != std::string::npos) {
+    before.memory.state.scalar[MBI_POWER_LENGTH] = 1.5;
+  }
+  after.copy(before);
+  again.copy(before);
+  wanted.copy(before);
+  after.run(kernel, pre, lanczos, matrix, seed);
+  again.run(kernel, pre, lanczos, matrix, seed + 1);
+  assert_true(after.same_vectors(again, true));
+  assert_memory_equal(&after.memory, &again.memory, sizeof after.memory);
+  plain[single].at(name)(wanted.vectors(pre, lanczos), &wanted.memory);
+  assert_true(after.same_vectors(wanted, false));
+  expect_scalars(after, wanted);
+  if (name != "mbk_arnoldi_start" && name.find("mbk_eigen") == std::string::npos) {
+    after.copy(before); // nothing happens once a stop is set, and its iteration is over
+    after.memory.state.stop = MBI_SOLVE_CANDIDATE;
+    after.memory.state.closed = name == "mbk_arnoldi_extend";
+    after.run(kernel, pre, lanczos, matrix, seed);
+    assert_true(after.same_vectors(before, true) && after.memory.state.closed == 1);
+    after.memory.state.stop = after.memory.state.closed = 0;
+    assert_memory_equal(&after.memory, &before.memory, sizeof after.memory);
+  }
+}
+
+static void test_steps(void **) {
+  for (int index = 0; index < test_matrix_count(); index++) {
+    const int single = index % 2;
+    test_matrix m;
+    test_matrix_make(index, 3, &m);
+    for (size_t k = 0; k < kernels[single].size(); k++) {
+      check_step(kernels[single][k], m.name, 1 + m.rows % 900, single, index / 2 % 3,
+                 1 + index % COLUMNS, simt_seeds[0] + (uint64_t)index * 7 + k);
+    }
+    test_matrix_free(&m);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_steps)};
+  return cmocka_run_group_tests(tests, nullptr, simt_runs_report);
+}

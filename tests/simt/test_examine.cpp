@@ -1,0 +1,164 @@
+// Norm and diagonal blocks of a matrix in GPU memory (solve/examine.cu), against plain loops, with
+// equal bits under every schedule.
+#include "jit/device.cuh"
+#include "simt/runs.h"
+#include "support/matrices.h"
+
+#include <math.h>
+
+#include <algorithm>
+
+#define MBK_VALUE double
+#define MBK_PATTERN 0
+#define MBK_ROW_PTR mbk_i64
+#define MBK_COLUMN mbk_i32
+#define MBK_BASE 1
+namespace of_values {
+#include "solve/examine.cu"
+}
+#undef MBK_VALUE
+#undef MBK_PATTERN
+#undef MBK_ROW_PTR
+#undef MBK_COLUMN
+#undef MBK_BASE
+#undef MBK_EXAMINE_THREADS
+#undef MBK_EXAMINE_LANES
+#define MBK_VALUE float
+#define MBK_PATTERN 1
+#define MBK_ROW_PTR mbk_i32
+#define MBK_COLUMN mbk_i64
+#define MBK_BASE 0
+namespace of_ones {
+#include "solve/examine.cu"
+}
+
+enum { THREADS = 256 };
+
+// `m` in the types of a form.
+struct form_arrays {
+  form_arrays(const test_matrix &m, int ones)
+      : row_ptr((size_t)m.rows + 1, ones ? 4 : 8), col_ind((size_t)m.nnz, ones ? 8 : 4),
+        values((size_t)m.nnz, 8) {
+    for (int64_t i = 0; i <= m.rows; i++) {
+      if (ones) {
+        row_ptr.as<int32_t>()[i] = (int32_t)m.row_ptr[i];
+      } else {
+        row_ptr.as<int64_t>()[i] = m.row_ptr[i] + 1;
+      }
+    }
+    for (int64_t k = 0; k < m.nnz; k++) {
+      if (ones) {
+        col_ind.as<int64_t>()[k] = m.col_ind[k];
+      } else {
+        col_ind.as<int32_t>()[k] = m.col_ind[k] + 1;
+      }
+      values.as<double>()[k] = m.values[k];
+    }
+  }
+  simt_array row_ptr, col_ind, values;
+};
+
+// Sums of up to `count` terms in any order.
+static bool near(double a, double b, double size, int64_t count) {
+  return fabs(a - b) <= 1.2e-16 * (double)(count + 2) * size;
+}
+
+static void check_rows(const test_matrix &m, int ones, mbk_u32 width, unsigned blocks) {
+  static const simt_kernel kernels[2] = {SIMT_KERNEL(of_values::mbk_examine_rows),
+                                         SIMT_KERNEL(of_ones::mbk_examine_rows)};
+  const form_arrays arrays(m, ones);
+  simt_array entries((size_t)m.rows * width, 8), norms(blocks, 8), again(blocks, 8);
+  for (uint64_t seed = 1; seed <= 2; seed++) {
+    double *const to = (double *)(seed == 1 ? norms.get() : again.get());
+    if (ones) {
+      simt_run(kernels[1], {"ones", m.name, seed}, {blocks, THREADS, THREADS * sizeof(double)},
+               (const mbk_i32 *)arrays.row_ptr.get(), (const mbk_i64 *)arrays.col_ind.get(),
+               (const float *)nullptr, (mbk_u64)m.rows, width, (double *)entries.get(), to);
+    } else {
+      simt_run(kernels[0], {"values", m.name, seed}, {blocks, THREADS, THREADS * sizeof(double)},
+               (const mbk_i64 *)arrays.row_ptr.get(), (const mbk_i32 *)arrays.col_ind.get(),
+               (const double *)arrays.values.get(), (mbk_u64)m.rows, width,
+               (double *)entries.get(), to);
+    }
+  }
+  assert_true(norms.same(again));
+  double norm = 0, most = 0;
+  for (int64_t row = 0; row < m.rows; row++) {
+    const int64_t length = m.row_ptr[row + 1] - m.row_ptr[row];
+    long double sum = 0;
+    for (int64_t k = m.row_ptr[row]; k < m.row_ptr[row + 1]; k++) {
+      sum += ones ? 1.0L : fabsl((long double)m.values[k]);
+    }
+    norm = std::max(norm, (double)sum);
+    for (mbk_u32 j = 0; j < width; j++) {
+      const int64_t column = row - row % width + j;
+      long double entry = 0, size = 0;
+      for (int64_t k = m.row_ptr[row]; k < m.row_ptr[row + 1]; k++) {
+        if (m.col_ind[k] == column) {
+          entry += ones ? 1.0L : (long double)m.values[k];
+          size += ones ? 1.0L : fabsl((long double)m.values[k]);
+        }
+      }
+      assert_true(
+          near(entries.as<double>()[row * width + j], (double)entry, (double)size, length));
+    }
+  }
+  for (unsigned b = 0; b < blocks; b++) {
+    most = std::max(most, norms.as<double>()[b]);
+  }
+  assert_true(near(most, norm, norm, m.nnz));
+}
+
+static void rows_are_examined(void **) {
+  for (int index = 0; index < test_matrix_count(); index += 4) {
+    test_matrix m;
+    test_matrix_make(index, 3, &m);
+    if (m.rows > 0 && m.rows < 4000 && m.nnz < 20000) {
+      check_rows(m, index / 4 % 2, index % 3 == 0 ? 0 : index % 3 == 1 ? 1 : 5,
+                 index % 8 == 0 ? 3 : 1);
+    }
+    test_matrix_free(&m);
+  }
+}
+
+static void diagonals_are_inverted(void **) {
+  static const simt_kernel kernels[2] = {SIMT_KERNEL(of_values::mbk_examine_invert),
+                                         SIMT_KERNEL(of_ones::mbk_examine_invert)};
+  const mbk_u64 n = 700;
+  for (int single = 0; single < 2; single++) {
+    for (int bad = 0; bad < 5; bad++) {
+      static const double none[] = {1, 0, HUGE_VAL, NAN, 5e-324};
+      simt_array diagonal(n, 8), inverse(n, single ? 4 : 8), found(1, 8);
+      for (mbk_u64 i = 0; i < n; i++) {
+        diagonal.as<double>()[i] = i % 2 ? (double)i : -1.0 / (double)(i + 1);
+      }
+      if (bad > 0) {
+        diagonal.as<double>()[699] = diagonal.as<double>()[301] = none[bad];
+      }
+      found.as<mbk_u64>()[0] = ~(mbk_u64)0;
+      if (single) {
+        simt_run(kernels[1], {"f32", "a diagonal", (uint64_t)bad}, {2, THREADS, 0},
+                 (const double *)diagonal.get(), (float *)inverse.get(), n,
+                 (mbk_u64 *)found.get());
+      } else {
+        simt_run(kernels[0], {"f64", "a diagonal", (uint64_t)bad}, {2, THREADS, 0},
+                 (const double *)diagonal.get(), (double *)inverse.get(), n,
+                 (mbk_u64 *)found.get());
+      }
+      assert_true(found.as<mbk_u64>()[0] == (bad > 0 ? 301 : ~(mbk_u64)0));
+      for (mbk_u64 i = 0; i < n && bad == 0; i++) {
+        const double wanted = 1.0 / diagonal.as<double>()[i];
+        assert_true(single ? inverse.as<float>()[i] == (float)wanted
+                           : inverse.as<double>()[i] == wanted);
+      }
+    }
+  }
+}
+
+int main() {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(rows_are_examined),
+      cmocka_unit_test(diagonals_are_inverted),
+  };
+  return cmocka_run_group_tests(tests, nullptr, simt_runs_report);
+}

@@ -1,0 +1,320 @@
+// The steps of solvers as kernels: each against the same text run row by row, with equal bits
+// under every schedule, and without an effect once a solver has stopped.
+#include "jit/device.cuh"
+#include "simt/runs.h"
+#include "support/matrices.h"
+
+#include <math.h>
+
+#include <algorithm>
+
+// ---- Row by row
+// --------------------------------------------------------------------------------
+
+#define MBS_FUNCTION [[maybe_unused]] static
+#include "solve/state.cuh"
+#undef MBS_FUNCTION
+
+struct plain_step {
+  int (*before)(mbi_solve_state *);
+  void (*element)(long long, const mbi_solve_vectors *, const mbi_solve_state *, double *);
+  void (*after)(mbi_solve_memory *, const mbi_solve_state *, const double *);
+  int adds, maxes, when;
+};
+static std::map<std::string, plain_step> plain[2]; // by kernel: f64, f32
+
+#define MBS_INDEX long long
+#define MBS_ALWAYS 0
+#define MBS_RUNNING 1
+#define MBS_LATE 2
+#define MBS_BEFORE(name) static int name##_before(mbi_solve_state *c)
+#define MBS_ELEMENT(name)                                                                      \
+  static void name##_element(long long i, const mbi_solve_vectors *v,                          \
+                             const mbi_solve_state *c, double *sums)
+#define MBS_AFTER(name)                                                                        \
+  static void name##_after(mbi_solve_memory *m, const mbi_solve_state *c, const double *sums)
+#define MBS_STEP(name, adds, maxes, when)                                                      \
+  [[maybe_unused]] static const bool name##_known =                                            \
+      (plain[sizeof(MBS_VECTOR) == 4]["mbk_" #name] = {name##_before, name##_element,          \
+                                                       name##_after, adds, maxes, when},       \
+       true);
+namespace plain_f64 {
+#define MBS_VECTOR double
+#include "solve/look_steps.cuh"
+#include "solve/cg_steps.cuh"
+#include "solve/bicgstab_steps.cuh"
+#undef MBS_VECTOR
+} // namespace plain_f64
+namespace plain_f32 {
+#define MBS_VECTOR float
+#include "solve/look_steps.cuh"
+#include "solve/cg_steps.cuh"
+#include "solve/bicgstab_steps.cuh"
+#undef MBS_VECTOR
+} // namespace plain_f32
+#undef MBS_INDEX
+#undef MBS_ALWAYS
+#undef MBS_RUNNING
+#undef MBS_LATE
+#undef MBS_BEFORE
+#undef MBS_ELEMENT
+#undef MBS_AFTER
+#undef MBS_STEP
+
+// ---- Kernels
+// -----------------------------------------------------------------------------------
+
+#define MBK_VECTOR double
+namespace cg_f64 {
+#include "solve/cg.cu"
+}
+#undef MBS_FUNCTION
+#undef MBS_VECTOR
+namespace bicgstab_f64 {
+#include "solve/bicgstab.cu"
+}
+#undef MBS_FUNCTION
+#undef MBS_VECTOR
+#undef MBK_VECTOR
+#define MBK_VECTOR float
+namespace cg_f32 {
+#include "solve/cg.cu"
+}
+#undef MBS_FUNCTION
+#undef MBS_VECTOR
+namespace bicgstab_f32 {
+#include "solve/bicgstab.cu"
+}
+#undef MBS_FUNCTION
+#undef MBS_VECTOR
+namespace loop {
+#include "solve/loop.cu"
+}
+
+#define CG(space)                                                                              \
+  SIMT_KERNEL(space::mbk_solve_look), SIMT_KERNEL(space::mbk_solve_blocks),                    \
+      SIMT_KERNEL(space::mbk_cg_start), SIMT_KERNEL(space::mbk_cg_direct),                     \
+      SIMT_KERNEL(space::mbk_cg_descend), SIMT_KERNEL(space::mbk_cg_correct),                  \
+      SIMT_KERNEL(space::mbk_cg_advance)
+#define BICGSTAB(space)                                                                        \
+  SIMT_KERNEL(space::mbk_bicgstab_start), SIMT_KERNEL(space::mbk_bicgstab_half),               \
+      SIMT_KERNEL(space::mbk_bicgstab_update), SIMT_KERNEL(space::mbk_bicgstab_direct)
+static const std::vector<simt_kernel> kernels[2] = {{CG(cg_f64), BICGSTAB(bicgstab_f64)},
+                                                    {CG(cg_f32), BICGSTAB(bicgstab_f32)}};
+
+enum { THREADS = 256, SHARED = 512 };
+
+// ---- A solver in the middle of it
+// --------------------------------------------------------------
+
+struct bed {
+  bed(long long n, int single, unsigned blocks)
+      : n(n), single(single), blocks(blocks),
+        partials((size_t)blocks * MBI_SOLVE_SUMS, sizeof(double), 0xff) {
+    const size_t width = single ? 4 : 8;
+    for (int slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {
+      const size_t count = (size_t)n * (slot == MBI_AT_INVERSE ? 4 : 1);
+      arrays.emplace_back(new simt_array(count, width));
+    }
+    memset(&memory, 0, sizeof memory);
+  }
+  mbi_solve_vectors vectors(int pre) const {
+    mbi_solve_vectors v = {};
+    for (int slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {
+      v.at[slot] = arrays[(size_t)slot]->get();
+    }
+    v.n = n;
+    v.pre = pre;
+    v.block = 4;
+    v.from = 4;
+    v.to = 5;
+    return v;
+  }
+  void fill(uint64_t seed) {
+    for (const auto &array : arrays) {
+      for (size_t i = 0; i < array->count; i++) {
+        const double value = test_uniform(&seed);
+        if (single) {
+          array->as<float>()[i] = (float)value;
+        } else {
+          array->as<double>()[i] = value;
+        }
+      }
+    }
+    mbi_solve_open(&memory, MBI_OPEN_BEGIN, 10, 1000, 1e-9, 1, 1e-16);
+    memory.state.iterations = 7;
+    for (double &scalar : memory.state.scalar) {
+      scalar = 1.5 + test_uniform(&seed);
+    }
+    memory.state.product_sums[0] = memory.state.product_sums[1] = 2;
+    memory.state.ww = 3;
+  }
+  void copy(const bed &from) {
+    for (size_t slot = 0; slot < arrays.size(); slot++) {
+      arrays[slot]->copy(*from.arrays[slot]);
+    }
+    memory = from.memory;
+  }
+  bool same_vectors(const bed &other) const {
+    for (size_t slot = 0; slot < arrays.size(); slot++) {
+      if (!arrays[slot]->same(*other.arrays[slot])) {
+        return false;
+      }
+    }
+    return true;
+  }
+  void run(const simt_kernel &kernel, int pre, const char *matrix, uint64_t seed) {
+    mbi_solve_memory *const at = &memory;
+    double *const parts = (double *)partials.get();
+    simt_run(kernel, {single ? "f32" : "f64", matrix, seed}, {blocks, THREADS, SHARED},
+             vectors(pre), n, at, parts);
+  }
+  void run_plain(const plain_step &step, int pre) {
+    const mbi_solve_vectors v = vectors(pre);
+    mbi_solve_state c = memory.state;
+    double sums[MBI_SOLVE_SUMS] = {};
+    assert_int_equal(step.before(&c), 0);
+    for (long long i = 0; i < n; i++) {
+      step.element(i, &v, &c, sums);
+    }
+    if (step.adds + step.maxes > 0) {
+      step.after(&memory, &c, sums);
+    }
+  }
+
+  long long n;
+  int single;
+  unsigned blocks;
+  std::vector<std::unique_ptr<simt_array>> arrays;
+  simt_array partials;
+  mbi_solve_memory memory;
+};
+
+static bool near(double a, double b, double scale) {
+  return fabs(a - b) <= 1e-12 * (fabs(b) + scale);
+}
+
+// Sums are of up to n terms below 4, whatever their order.
+static void expect_state(const mbi_solve_state &found, const mbi_solve_state &wanted,
+                         double n) {
+  const double scale = 4 * n;
+  for (int k = 0; k < MBI_SOLVE_SCALARS; k++) {
+    assert_true(near(found.scalar[k], wanted.scalar[k], scale * (1 + fabs(wanted.scalar[k]))));
+  }
+  assert_true(near(found.rr, wanted.rr, scale) && near(found.ww, wanted.ww, scale));
+  assert_true(near(found.bb, wanted.bb, scale) && near(found.goal, wanted.goal, 0));
+  assert_true(found.w_most == wanted.w_most && found.x_most == wanted.x_most);
+  assert_true(found.b_most == wanted.b_most && found.stop == wanted.stop);
+  assert_true(found.iterations == wanted.iterations && found.closed == wanted.closed);
+  assert_int_equal(found.ticket, 0);
+}
+
+static void check_step(const simt_kernel &kernel, const char *matrix, long long n, int single,
+                       int pre, uint64_t seed) {
+  const std::string name = strstr(kernel.name, "mbk_");
+  const plain_step &step = plain[single].at(name);
+  const unsigned most = (unsigned)((n + THREADS - 1) / THREADS);
+  const unsigned blocks = std::min(most, (unsigned)(1 + seed % 5));
+  bed before(n, single, blocks), after(n, single, blocks), again(n, single, blocks);
+  bed wanted(n, single, 1);
+  before.fill(seed);
+  after.copy(before);
+  again.copy(before);
+  wanted.copy(before);
+  after.run(kernel, pre, matrix, seed);
+  again.run(kernel, pre, matrix, seed + 1);
+  assert_true(after.same_vectors(again));
+  assert_memory_equal(&after.memory, &again.memory, sizeof after.memory);
+  wanted.run_plain(step, pre);
+  assert_true(after.same_vectors(wanted));
+  expect_state(after.memory.state, wanted.memory.state, (double)n);
+  if (step.when != 0) { // nothing happens once a stop is set, and its iteration is over
+    after.copy(before);
+    after.memory.state.stop = MBI_SOLVE_CANDIDATE;
+    after.memory.state.closed = step.when == 2;
+    after.run(kernel, pre, matrix, seed);
+    assert_true(after.same_vectors(before) && after.memory.state.closed == 1);
+    after.memory.state.stop = after.memory.state.closed = 0;
+    assert_memory_equal(&after.memory, &before.memory, sizeof after.memory);
+  }
+  if (step.when == 2) { // but in that iteration it does
+    after.copy(before);
+    after.memory.state.stop = MBI_SOLVE_CANDIDATE;
+    after.run(kernel, pre, matrix, seed);
+    assert_true(after.same_vectors(wanted));
+  }
+}
+
+static void test_steps(void **) {
+  int index = 0;
+  for (; index < test_matrix_count(); index++) {
+    test_matrix m;
+    test_matrix_make(index, 3, &m);
+    for (int single = 0; single <= 1; single++) {
+      for (size_t k = 0; k < kernels[single].size(); k++) {
+        const uint64_t seed = simt_seeds[0] + (uint64_t)index * 7 + k;
+        check_step(kernels[single][k], m.name, 1 + m.rows % 1400, single, (index + single) % 3,
+                   seed);
+      }
+    }
+    test_matrix_free(&m);
+  }
+}
+
+// A step that must not be taken stops the solver, and vectors stay.
+static void test_broken(void **) {
+  const simt_kernel descend = SIMT_KERNEL(cg_f64::mbk_cg_descend);
+  const simt_kernel advance = SIMT_KERNEL(cg_f64::mbk_cg_advance);
+  for (double pq : {0.0, -2.5, (double)NAN}) {
+    bed b(700, 0, 3), before(700, 0, 3);
+    b.fill(4);
+    b.memory.state.product_sums[0] = pq;
+    before.copy(b);
+    b.run(descend, 0, "broken", 5);
+    b.run(advance, 0, "broken", 6);
+    assert_true(b.same_vectors(before));
+    assert_int_equal(b.memory.state.stop,
+                     pq == pq ? MBI_SOLVE_BREAKDOWN : MBI_SOLVE_NOT_FINITE);
+    assert_int_equal(b.memory.state.why, MBI_WHY_CURVATURE);
+    assert_true(b.memory.state.value == pq || pq != pq);
+  }
+}
+
+// The kernels that only look after scalars.
+static void test_scalars(void **) {
+  const simt_kernel open = SIMT_KERNEL(cg_f64::mbk_solve_open);
+  const simt_kernel other[] = {SIMT_KERNEL(cg_f32::mbk_solve_open),
+                               SIMT_KERNEL(bicgstab_f64::mbk_solve_open)};
+  const simt_kernel go_on = SIMT_KERNEL(loop::mbk_solve_loop);
+  (void)other;
+  for (int index = 0; index < 60; index++) { // as many as kernels_ran.py wants
+    const std::string name = "scalars " + std::to_string(index);
+    const int how = index % 3, span = 1 + index, cap = 50;
+    const double tolerance = 1e-3, shrink = 0.5, epsilon = 1e-16;
+    mbi_solve_memory found = {}, wanted = {}, *const at = &found;
+    unsigned condition = 7;
+    const mbk_u64 handle = (mbk_u64)&condition;
+    found.state.bb = 4;
+    found.state.iterations = 9;
+    found.state.stop = MBI_SOLVE_CANDIDATE;
+    found.state.closed = 1;
+    wanted = found;
+    mbi_solve_open(&wanted, how, span, cap, tolerance, shrink, epsilon);
+    simt_run(open, {"f64", name.c_str(), 1}, {1, 1, 0}, at, how, span, cap, tolerance, shrink,
+             epsilon);
+    assert_memory_equal(&found, &wanted, sizeof found);
+    assert_true(how == MBI_OPEN_GO_ON || found.state.stop == MBI_SOLVE_RUNNING);
+    found.state.iterations = index % 2 == 0 ? found.state.look : found.state.look - 1;
+    simt_run(go_on, {"f64", name.c_str(), 1}, {1, 1, 0}, handle, at);
+    assert_int_equal(condition, found.state.stop == MBI_SOLVE_RUNNING && index % 2 == 1);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_steps),
+      cmocka_unit_test(test_broken),
+      cmocka_unit_test(test_scalars),
+  };
+  return cmocka_run_group_tests(tests, nullptr, simt_runs_report);
+}

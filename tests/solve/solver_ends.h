@@ -1,0 +1,290 @@
+/* How solvers end: small systems with known ends, caps, cancels, the limits of numbers. Part of
+ * solver_cases.h. */
+#ifndef TEST_SOLVE_SOLVER_ENDS_H
+#define TEST_SOLVE_SOLVER_ENDS_H
+
+/* ---- Small systems ----------------------------------------------------------------------- */
+
+typedef struct dense { /* n x n with n up to 3; zeros are no entries */
+  int32_t n;
+  double a[9], b[3];
+} dense;
+
+static linear linear_dense(const dense *d) {
+  linear l;
+  int32_t i, j;
+  memset(&l, 0, sizeof l);
+  l.n = d->n;
+  l.row_ptr = (int32_t *)test_allocate(l.n + 1, sizeof *l.row_ptr);
+  l.col_ind = (int32_t *)test_allocate(9, sizeof *l.col_ind);
+  l.values = (double *)test_allocate(9, sizeof *l.values);
+  l.b = (double *)test_allocate(l.n, sizeof *l.b);
+  for (i = 0; i < l.n; i++) {
+    l.b[i] = d->b[i];
+    for (j = 0; j < l.n; j++) {
+      if (d->a[i * l.n + j] != 0) {
+        linear_put(&l, j, d->a[i * l.n + j]);
+      }
+    }
+    l.row_ptr[i + 1] = l.nnz;
+  }
+  return l;
+}
+
+static solved solve_dense(const dense *d, const merbit_solver_desc *desc, double *x) {
+  linear l = linear_dense(d);
+  const solved s = solve_once(&l, desc, x);
+  linear_free(&l);
+  return s;
+}
+
+static void test_zero_right_hand_side(void **state) {
+  static const dense d = {2, {4, 1, 1, 3}, {0, 0}};
+  int method, from_x;
+  (void)state;
+  for (method = MERBIT_SOLVER_CG; method <= MERBIT_SOLVER_GMRES; method++) {
+    for (from_x = 0; from_x <= 1; from_x++) {
+      const merbit_solver_desc desc = solver_desc((merbit_solver_method)method, 0);
+      linear l = linear_dense(&d);
+      const merbit_view view = linear_view(&l);
+      merbit_solver *solver;
+      double x[2] = {5, -7};
+      solved s;
+      assert_int_equal(merbit_solver_create(context, &view, &desc, &solver), MERBIT_OK);
+      s.status = merbit_solver_solve(solver, l.b, x, from_x, NULL, 0, &s.result);
+      expect_stop(&s, MERBIT_STOP_CONVERGED, "b is zero");
+      assert_true(x[0] == 0 && x[1] == 0 && s.result.iterations == 0);
+      assert_true(s.result.residual == 0 && s.result.backward_error == 0);
+      merbit_solver_destroy(solver);
+      linear_free(&l);
+    }
+  }
+}
+
+static void test_indefinite(void **state) {
+  static const dense indefinite = {2, {1, 0, 0, -1}, {1, 2}};
+  static const dense negative = {2, {-4, 1, 1, -3}, {1, 2}};
+  static const dense skew = {2, {0, 1, -1, 0}, {1, 2}};
+  merbit_solver_desc desc = solver_desc(MERBIT_SOLVER_CG, 0);
+  double x[2];
+  solved s = solve_dense(&indefinite, &desc, x);
+  (void)state;
+  expect_stop(&s, MERBIT_STOP_BREAKDOWN, "p'Ap = -3 in iteration 1");
+  assert_true(x[0] == 0 && x[1] == 0 && s.result.residual == 1 && s.result.restarts == 0);
+  s = solve_dense(&skew, &desc, x);
+  expect_stop(&s, MERBIT_STOP_BREAKDOWN, "p'Ap = 0 in iteration 1");
+  desc.preconditioner = MERBIT_PRECONDITIONER_JACOBI;
+  s = solve_dense(&negative, &desc, x);
+  expect_stop(&s, MERBIT_STOP_BREAKDOWN, "the preconditioner is not");
+  desc.method = MERBIT_SOLVER_BICGSTAB;
+  s = solve_dense(&negative, &desc, x);
+  expect_stop(&s, MERBIT_STOP_CONVERGED, "");
+  assert_true(fabs(x[0] + 5.0 / 11) <= 1e-9 && fabs(x[1] + 9.0 / 11) <= 1e-9);
+}
+
+/* Numbers are so small that breakdowns are exact. */
+static void test_breakdown(void **state) {
+  static const dense skew = {2, {0, 1, -1, 0}, {1, 0}};
+  static const dense sigma = {3, {2, 1, 0, -1, -1, -1, -1, 1, -1}, {1, 1, 0}};
+  static const dense rho = {3, {2, 0, 0, 0, 1, 1, -1, 0, 1}, {2, 0, 2}};
+  static const dense omega = {2, {1, 1, -1, 0}, {1, 0}};
+  const merbit_solver_desc desc = solver_desc(MERBIT_SOLVER_BICGSTAB, 0);
+  double x[3];
+  solved s = solve_dense(&skew, &desc, x);
+  (void)state;
+  expect_stop(&s, MERBIT_STOP_BREAKDOWN, "shadow residual became orthogonal");
+  assert_true(s.result.iterations == 0 && s.result.residual == 1);
+  s = solve_dense(&sigma, &desc, x);
+  expect_stop(&s, MERBIT_STOP_CONVERGED, "");
+  assert_int_equal(s.result.restarts, 1);
+  assert_true(fabs(x[0] - 0.75) <= 1e-9 && fabs(x[1] + 0.5) <= 1e-9 &&
+              fabs(x[2] + 1.25) <= 1e-9);
+  s = solve_dense(&rho, &desc, x);
+  expect_stop(&s, MERBIT_STOP_CONVERGED, "");
+  assert_true(s.result.restarts == 1 && s.result.iterations == 2);
+  assert_true(x[0] == 1 && x[1] == -3 && x[2] == 3);
+  s = solve_dense(&omega, &desc, x);
+  expect_stop(&s, s.result.stop, "");
+  assert_true(s.result.stop == MERBIT_STOP_CONVERGED || s.result.stop == MERBIT_STOP_BREAKDOWN);
+}
+
+static void test_not_finite(void **state) {
+  static const double bad[] = {(double)NAN, (double)INFINITY, 1e300};
+  size_t i;
+  int method;
+  (void)state;
+  for (i = 0; i < 3; i++) {
+    for (method = MERBIT_SOLVER_CG; method <= MERBIT_SOLVER_GMRES; method++) {
+      const merbit_solver_desc desc = solver_desc((merbit_solver_method)method, 0);
+      dense b = {2, {4, 1, 1, 3}, {1, 2}}, a = {2, {4, 1, 1, 3}, {1, 2}};
+      double x[2];
+      solved s;
+      b.b[1] = bad[i];
+      s = solve_dense(&b, &desc, x);
+      expect_stop(&s, MERBIT_STOP_NOT_FINITE, "not finite by iteration 0");
+      a.a[1] = bad[i];
+      s = solve_dense(&a, &desc, x);
+      if (i < 2) { /* a large entry is none of an ill-natured matrix */
+        expect_stop(&s, MERBIT_STOP_NOT_FINITE, "not finite");
+      }
+    }
+  }
+}
+
+static void test_diagonal(void **state) {
+  static const dense missing = {3, {4, 1, 0, 1, 0, 2, 0, 2, 5}, {1, 2, 3}};
+  merbit_solver_desc desc = solver_desc(MERBIT_SOLVER_BICGSTAB, 0);
+  double x[3];
+  solved s;
+  (void)state;
+  desc.preconditioner = MERBIT_PRECONDITIONER_JACOBI;
+  s = solve_dense(&missing, &desc, x);
+  assert_int_equal(s.status, MERBIT_INVALID_MATRIX);
+  cpu_expect(context, MERBIT_INVALID_MATRIX, "A(1, 1), counted from 0, is 0");
+  desc.preconditioner = MERBIT_PRECONDITIONER_NONE;
+  s = solve_dense(&missing, &desc, x);
+  expect_stop(&s, MERBIT_STOP_CONVERGED, "");
+}
+
+static void test_singular_block(void **state) {
+  static const dense d = {3, {1, 0, 0, 0, 1, 2, 0, 2, 4}, {1, 2, 3}};
+  static const dense pivots = {3, {0, 1, 0, 1, 0, 0, 0, 0, 4}, {1, 2, 3}};
+  merbit_solver_desc desc = solver_desc(MERBIT_SOLVER_BICGSTAB, 0);
+  double x[3];
+  solved s;
+  (void)state;
+  desc.preconditioner = MERBIT_PRECONDITIONER_BLOCK_JACOBI;
+  desc.block_size = 3;
+  s = solve_dense(&d, &desc, x);
+  assert_int_equal(s.status, MERBIT_INVALID_MATRIX);
+  cpu_expect(context, MERBIT_INVALID_MATRIX, "from row 0 on, counted from 0, of 3 rows");
+  desc.block_size = 2;
+  s = solve_dense(&pivots, &desc, x); /* no zero is in the way of whole blocks */
+  expect_stop(&s, MERBIT_STOP_CONVERGED, "");
+  assert_true(x[0] == 2 && x[1] == 1 && x[2] == 0.75 && s.result.iterations == 1);
+}
+
+static void test_empty(void **state) {
+  const merbit_solver_desc desc = solver_desc(MERBIT_SOLVER_CG, 0);
+  static const int32_t row_ptr[] = {0};
+  const merbit_view view = merbit_csr(0, 0, 0, row_ptr, NULL, NULL);
+  merbit_solver *solver;
+  merbit_solver_result result;
+  (void)state;
+  assert_int_equal(merbit_solver_create(context, &view, &desc, &solver), MERBIT_OK);
+  assert_int_equal(merbit_solver_solve(solver, NULL, NULL, 0, NULL, 0, &result), MERBIT_OK);
+  assert_int_equal(result.stop, MERBIT_STOP_CONVERGED);
+  assert_int_equal(result.iterations, 0);
+  merbit_solver_destroy(solver);
+}
+
+/* ---- What stops it ----------------------------------------------------------------------- */
+
+typedef struct watch {
+  int calls, last_iteration, cancel_at;
+  double last;
+} watch;
+
+static int watch_progress(void *user, int iteration, double residual, double seconds) {
+  watch *w = (watch *)user;
+  assert_true(iteration >= w->last_iteration && residual > 0 && seconds >= 0);
+  w->last_iteration = iteration;
+  w->last = residual;
+  w->calls++;
+  return w->calls == w->cancel_at;
+}
+
+static void test_cap_and_cancel(void **state) {
+  linear l = linear_grid(20, 0, 4, 0);
+  merbit_solver_desc desc = solver_desc(MERBIT_SOLVER_CG, 1e-12);
+  watch w;
+  double x[400];
+  solved s;
+  (void)state;
+  memset(&w, 0, sizeof w);
+  desc.max_iterations = 37;
+  desc.progress = watch_progress;
+  desc.progress_user = &w;
+  s = solve_once(&l, &desc, x);
+  expect_stop(&s, MERBIT_STOP_CAP, "max_iterations = 37");
+  assert_true(s.result.iterations == 37 && w.last_iteration == 37 && w.calls == 1);
+  assert_true(s.result.residual > 1e-12 &&
+              fabs(s.result.residual - linear_residual(&l, x, 0)) <= 1e-10);
+  assert_true(s.history[37] > 0 && s.history[38] == 0);
+  memset(&w, 0, sizeof w);
+  w.cancel_at = 1;
+  desc.max_iterations = 0;
+  s = solve_once(&l, &desc, x);
+  expect_stop(&s, MERBIT_STOP_CANCELLED, "the progress callback");
+  assert_int_equal(s.result.iterations, w.last_iteration);
+  assert_true(fabs(s.result.residual - linear_residual(&l, x, 0)) <= 1e-10);
+  assert_true(fabs(w.last - s.result.estimated_residual) <= 1e-12 * w.last);
+  linear_free(&l);
+}
+
+/* The recurrence goes on falling where f32 allows no more. */
+static void test_stagnation(void **state) {
+  linear l = linear_grid(10, 0, 2, 0);
+  float values[500], b[100], x[100];
+  merbit_view view = linear_view(&l);
+  int method, i;
+  (void)state;
+  for (i = 0; i < l.nnz; i++) {
+    values[i] = (float)l.values[i];
+    l.values[i] = (double)values[i];
+  }
+  for (i = 0; i < l.n; i++) {
+    b[i] = (float)l.b[i];
+    l.b[i] = (double)b[i];
+  }
+  view.value_type = MERBIT_F32;
+  view.values = values;
+  for (method = MERBIT_SOLVER_CG; method <= MERBIT_SOLVER_GMRES; method++) {
+    merbit_solver_desc desc = solver_desc((merbit_solver_method)method, 1e-12);
+    merbit_solver *solver;
+    solved s;
+    assert_int_equal(merbit_solver_create(context, &view, &desc, &solver), MERBIT_OK);
+    s.status = merbit_solver_solve(solver, b, x, 0, NULL, 0, &s.result);
+    expect_stop(&s, MERBIT_STOP_STAGNATED, "rounding errors in f32");
+    assert_true(s.result.restarts >= 1 && s.result.residual < 1e-4 &&
+                s.result.residual > 1e-12);
+    merbit_solver_destroy(solver);
+    desc.tolerance = 0;
+    assert_int_equal(merbit_solver_create(context, &view, &desc, &solver), MERBIT_OK);
+    s.status = merbit_solver_solve(solver, b, x, 0, NULL, 0, &s.result);
+    expect_stop(&s, MERBIT_STOP_CONVERGED, "tolerance 1e-05");
+    assert_true(linear_residual(&l, x, 1) <= 1.2e-5);
+    merbit_solver_destroy(solver);
+  }
+  linear_free(&l);
+}
+
+/* At the limit of f64 the answer is honest, whichever it is. */
+static void test_limit(void **state) {
+  linear l = linear_grid(12, 0, 6, 0);
+  double x[144];
+  /* cycles of GMRES are too many for a GPU that is only played */
+  const int last =
+      context->side == MERBIT_SIDE_CPU ? MERBIT_SOLVER_GMRES : MERBIT_SOLVER_BICGSTAB;
+  int method;
+  (void)state;
+  for (method = MERBIT_SOLVER_CG; method <= last; method++) {
+    static const double tolerances[] = {1e-13, 1e-15, 1e-17};
+    size_t t;
+    for (t = 0; t < 3; t++) {
+      const merbit_solver_desc desc = solver_desc((merbit_solver_method)method, tolerances[t]);
+      const solved s = solve_once(&l, &desc, x);
+      const double residual = linear_residual(&l, x, 0);
+      assert_int_equal(s.status, MERBIT_OK);
+      if (s.result.stop == MERBIT_STOP_CONVERGED) {
+        assert_true(s.result.residual <= tolerances[t] && residual <= tolerances[t] + 2e-15);
+      } else {
+        expect_stop(&s, MERBIT_STOP_STAGNATED, "rounding errors in f64");
+        assert_true(s.result.residual > tolerances[t] && residual < 1e-11);
+      }
+    }
+  }
+  linear_free(&l);
+}
+
+#endif /* TEST_SOLVE_SOLVER_ENDS_H */
