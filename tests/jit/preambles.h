@@ -13,8 +13,6 @@ static mbi_operators plan_operators = {
     "(in_a < in_b ? in_b : in_a)",
     "mbk_abs((mbk_multiply(in_a, in_x) + ((MBK_COMPUTE)mbk_number(0x3ff8000000000000ull))))"};
 
-static mbi_epilogue *plan_epilogue; /* fused; or NULL */
-
 /* A plan of this form. */
 static void plan_make(merbit_type type, int form, int sigma, int omega, int threads,
                       merbit_plan *plan) {
@@ -34,9 +32,7 @@ static void plan_make(merbit_type type, int form, int sigma, int omega, int thre
   plan->once = form >> 3 & 1;
   plan->desc.semiring = plan_semiring;
   plan->operators = plan_semiring == MERBIT_SEMIRING_CUSTOM ? &plan_operators : NULL;
-  plan->epilogue = plan_epilogue;
-  plan->desc.scalar_memory =
-      form & 16 && plan_epilogue == NULL ? MERBIT_MEMORY_DEVICE : MERBIT_MEMORY_HOST;
+  plan->desc.scalar_memory = form & 16 ? MERBIT_MEMORY_DEVICE : MERBIT_MEMORY_HOST;
   plan->desc.sigma = sigma;
   plan->desc.omega = omega;
   plan->desc.block_threads = threads;

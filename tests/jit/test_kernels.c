@@ -372,6 +372,7 @@ static void every_architecture_takes_every_file(void **state) {
     compile("spmv/reorder.cu", &preamble, archs[i]);
     transpose_preamble(0, &preamble);
     compile("spmv/transpose.cu", &preamble, archs[i]);
+    compile_epilogue(3, MERBIT_F64, archs[i]);
     memset(&preamble, 0, sizeof preamble);
     mbi_pagerank_preamble(MERBIT_F64, MERBIT_INDEX_32, &preamble);
     compile("solve/pagerank.cu", &preamble, archs[i]);
