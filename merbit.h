@@ -1147,7 +1147,8 @@ MERBIT_API merbit_status merbit_solver_create(merbit_context *context, const mer
 MERBIT_API merbit_status merbit_solver_solve(merbit_solver *solver, const void *b, void *x,
                                              int start_from_x, double *history, int history_size,
                                              merbit_solver_result *result);
-/* New values for the same structure: as merbit_plan_update_values; the preconditioner follows. */
+/* New values for the same structure: as merbit_plan_update_values; the preconditioner follows. After a
+ * failure the solver may have some of them: give it values again before the next solve. */
 MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, const void *values,
                                                      merbit_memory memory);
 MERBIT_API void merbit_solver_destroy(merbit_solver *solver); /* NULL is accepted */
@@ -10694,7 +10695,7 @@ static const char *const mbi_source_solve_cg_steps_cuh[] = {
   "  if (!(rz > 0)) {\n"
   "    return mbi_solve_broken(c, MBI_WHY_PRECONDITIONER, rz);\n"
   "  }\n"
-  "  if (!(pq > 0)) {\n",
+  "  if (!(pq > 0) || !(pq - pq == 0)) {\n",
   "    return mbi_solve_broken(c, MBI_WHY_CURVATURE, pq);\n"
   "  }\n"
   "  c->scalar[MBI_CG_ALPHA] = rz / pq;\n"
@@ -10834,10 +10835,10 @@ static const char *const mbi_source_solve_bicgstab_steps_cuh[] = {
   "// s = r - alpha v\n"
   "MBS_BEFORE(bicgstab_half) {\n"
   "  const double sigma = c->product_sums[0], alpha = c->scalar[MBI_BICG_RHO] / sigma;\n"
-  "  if (sigma == 0 || !(alpha - alpha == 0)) {\n"
+  "  if (sigma == 0 || !(sigma - sigma == 0) || !(alpha - alpha == 0)) {\n"
   "    return mbi_solve_broken(c, MBI_WHY_SHADOW, sigma);\n"
-  "  }\n"
-  "  c->scalar[MBI_BICG_ALPHA] = alpha;\n",
+  "  }\n",
+  "  c->scalar[MBI_BICG_ALPHA] = alpha;\n"
   "  return 0;\n"
   "}\n"
   "MBS_ELEMENT(bicgstab_half) {\n"
@@ -10858,7 +10859,11 @@ static const char *const mbi_source_solve_bicgstab_steps_cuh[] = {
   "// x += alpha p^ + omega s^, r = s - omega t, ||r||^2 and shadow'r. Where A s is zero, omega is.\n"
   "MBS_BEFORE(bicgstab_update) {\n"
   "  const double ts = c->product_sums[0], tt = c->product_sums[1];\n"
-  "  c->scalar[MBI_BICG_OMEGA] = tt > 0 ? ts / tt : tt;\n"
+  "  const double omega = tt > 0 ? ts / tt : tt;\n"
+  "  if (!(tt - tt == 0) || !(omega - omega == 0)) { // x stays what it was\n"
+  "    return mbi_solve_broken(c, MBI_WHY_OMEGA, ts - ts == 0 ? tt : ts);\n"
+  "  }\n"
+  "  c->scalar[MBI_BICG_OMEGA] = omega;\n"
   "  return 0;\n"
   "}\n"
   "MBS_ELEMENT(bicgstab_update) {\n"
@@ -10874,11 +10879,11 @@ static const char *const mbi_source_solve_bicgstab_steps_cuh[] = {
   "  sums[1] += r * MBS_LOAD(MBI_BICG_SHADOW);\n"
   "}\n"
   "MBS_AFTER(bicgstab_update) {\n"
-  "  mbi_solve_state *s = &m->state;\n"
+  "  mbi_solve_state *s = &m->state;\n",
   "  const double rho = s->scalar[MBI_BICG_RHO], alpha = s->scalar[MBI_BICG_ALPHA];\n"
   "  const double omega = c->scalar[MBI_BICG_OMEGA];\n"
   "  s->scalar[MBI_BICG_OMEGA] = omega;\n"
-  "  s->scalar[MBI_BICG_BETA] = sums[1] / rho * (alpha / omega);\n",
+  "  s->scalar[MBI_BICG_BETA] = sums[1] / rho * (alpha / omega);\n"
   "  s->scalar[MBI_BICG_RHO] = sums[1];\n"
   "  mbi_solve_count(m, sums[0]);\n"
   "  if (s->stop == MBI_SOLVE_RUNNING) { // and could not go on with what is only rounding errors\n"
@@ -12623,7 +12628,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "e082cf6eb46f780fa22a869cfc1123db1ac0aad8e0d0653600349a0a30cb921a"
+#define MBI_KERNEL_HASH "bbda7a7afc4b2f3fa37a8840cef934bde56d446f389478a70063c8d540c600c6"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -38913,7 +38918,7 @@ MBS_BEFORE(cg_descend) {
   if (!(rz > 0)) {
     return mbi_solve_broken(c, MBI_WHY_PRECONDITIONER, rz);
   }
-  if (!(pq > 0)) {
+  if (!(pq > 0) || !(pq - pq == 0)) {
     return mbi_solve_broken(c, MBI_WHY_CURVATURE, pq);
   }
   c->scalar[MBI_CG_ALPHA] = rz / pq;
@@ -39007,7 +39012,7 @@ MBS_STEP(bicgstab_start, 1, 0, MBS_ALWAYS)
 // s = r - alpha v
 MBS_BEFORE(bicgstab_half) {
   const double sigma = c->product_sums[0], alpha = c->scalar[MBI_BICG_RHO] / sigma;
-  if (sigma == 0 || !(alpha - alpha == 0)) {
+  if (sigma == 0 || !(sigma - sigma == 0) || !(alpha - alpha == 0)) {
     return mbi_solve_broken(c, MBI_WHY_SHADOW, sigma);
   }
   c->scalar[MBI_BICG_ALPHA] = alpha;
@@ -39031,7 +39036,11 @@ MBS_STEP(bicgstab_half, 1, 0, MBS_RUNNING)
 // x += alpha p^ + omega s^, r = s - omega t, ||r||^2 and shadow'r. Where A s is zero, omega is.
 MBS_BEFORE(bicgstab_update) {
   const double ts = c->product_sums[0], tt = c->product_sums[1];
-  c->scalar[MBI_BICG_OMEGA] = tt > 0 ? ts / tt : tt;
+  const double omega = tt > 0 ? ts / tt : tt;
+  if (!(tt - tt == 0) || !(omega - omega == 0)) { // x stays what it was
+    return mbi_solve_broken(c, MBI_WHY_OMEGA, ts - ts == 0 ? tt : ts);
+  }
+  c->scalar[MBI_BICG_OMEGA] = omega;
   return 0;
 }
 MBS_ELEMENT(bicgstab_update) {
@@ -39456,7 +39465,7 @@ MBS_BEFORE(cg_descend) {
   if (!(rz > 0)) {
     return mbi_solve_broken(c, MBI_WHY_PRECONDITIONER, rz);
   }
-  if (!(pq > 0)) {
+  if (!(pq > 0) || !(pq - pq == 0)) {
     return mbi_solve_broken(c, MBI_WHY_CURVATURE, pq);
   }
   c->scalar[MBI_CG_ALPHA] = rz / pq;
@@ -39550,7 +39559,7 @@ MBS_STEP(bicgstab_start, 1, 0, MBS_ALWAYS)
 // s = r - alpha v
 MBS_BEFORE(bicgstab_half) {
   const double sigma = c->product_sums[0], alpha = c->scalar[MBI_BICG_RHO] / sigma;
-  if (sigma == 0 || !(alpha - alpha == 0)) {
+  if (sigma == 0 || !(sigma - sigma == 0) || !(alpha - alpha == 0)) {
     return mbi_solve_broken(c, MBI_WHY_SHADOW, sigma);
   }
   c->scalar[MBI_BICG_ALPHA] = alpha;
@@ -39574,7 +39583,11 @@ MBS_STEP(bicgstab_half, 1, 0, MBS_RUNNING)
 // x += alpha p^ + omega s^, r = s - omega t, ||r||^2 and shadow'r. Where A s is zero, omega is.
 MBS_BEFORE(bicgstab_update) {
   const double ts = c->product_sums[0], tt = c->product_sums[1];
-  c->scalar[MBI_BICG_OMEGA] = tt > 0 ? ts / tt : tt;
+  const double omega = tt > 0 ? ts / tt : tt;
+  if (!(tt - tt == 0) || !(omega - omega == 0)) { // x stays what it was
+    return mbi_solve_broken(c, MBI_WHY_OMEGA, ts - ts == 0 ? tt : ts);
+  }
+  c->scalar[MBI_BICG_OMEGA] = omega;
   return 0;
 }
 MBS_ELEMENT(bicgstab_update) {

@@ -43,7 +43,7 @@ MBS_STEP(bicgstab_start, 1, 0, MBS_ALWAYS)
 // s = r - alpha v
 MBS_BEFORE(bicgstab_half) {
   const double sigma = c->product_sums[0], alpha = c->scalar[MBI_BICG_RHO] / sigma;
-  if (sigma == 0 || !(alpha - alpha == 0)) {
+  if (sigma == 0 || !(sigma - sigma == 0) || !(alpha - alpha == 0)) {
     return mbi_solve_broken(c, MBI_WHY_SHADOW, sigma);
   }
   c->scalar[MBI_BICG_ALPHA] = alpha;
@@ -67,7 +67,11 @@ MBS_STEP(bicgstab_half, 1, 0, MBS_RUNNING)
 // x += alpha p^ + omega s^, r = s - omega t, ||r||^2 and shadow'r. Where A s is zero, omega is.
 MBS_BEFORE(bicgstab_update) {
   const double ts = c->product_sums[0], tt = c->product_sums[1];
-  c->scalar[MBI_BICG_OMEGA] = tt > 0 ? ts / tt : tt;
+  const double omega = tt > 0 ? ts / tt : tt;
+  if (!(tt - tt == 0) || !(omega - omega == 0)) { // x stays what it was
+    return mbi_solve_broken(c, MBI_WHY_OMEGA, ts - ts == 0 ? tt : ts);
+  }
+  c->scalar[MBI_BICG_OMEGA] = omega;
   return 0;
 }
 MBS_ELEMENT(bicgstab_update) {

@@ -50,7 +50,7 @@ MBS_BEFORE(cg_descend) {
   if (!(rz > 0)) {
     return mbi_solve_broken(c, MBI_WHY_PRECONDITIONER, rz);
   }
-  if (!(pq > 0)) {
+  if (!(pq > 0) || !(pq - pq == 0)) {
     return mbi_solve_broken(c, MBI_WHY_CURVATURE, pq);
   }
   c->scalar[MBI_CG_ALPHA] = rz / pq;

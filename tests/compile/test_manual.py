@@ -9,6 +9,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 LIBRARY = '#define MERBIT_IMPLEMENTATION\n#include "merbit.h"\n'
 FRAME = """#include "merbit.h"
+#include <stdio.h>
 #include <stdlib.h>
 int main(void) {
 %s

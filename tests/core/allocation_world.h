@@ -38,7 +38,8 @@ typedef struct world {
   merbit_matrix *matrix;
   merbit_plan *plan;
   merbit_workspace *workspace;
-  double *ranks;
+  merbit_solver *solver;
+  double *ranks, value;
   merbit_pagerank_result result;
   char folder[32], path[64]; /* of the files read and written */
   char *sink;                /* what a stream was given */
@@ -140,6 +141,7 @@ static void world_close(world *w) {
   merbit_matrix_destroy(w->matrix);
   merbit_workspace_destroy(w->workspace);
   merbit_plan_destroy(w->plan);
+  merbit_solver_destroy(w->solver);
   merbit_context_destroy(w->context);
   free(w->ranks);
   free(w->sink);
@@ -210,8 +212,8 @@ static void world_expect_reordered(const world *w, merbit_plan *plan, double fac
     x[k] = (double)(k % 7 + 1);
   }
   for (k = 0; k < f->nnz; k++) {
-    right[f->row_ind[k]] += (w->form == PATTERN_COO ? 1 : factor * f->values[k]) *
-                            x[f->col_ind[k]];
+    right[f->row_ind[k]] +=
+        (w->form == PATTERN_COO ? 1 : factor * f->values[k]) * x[f->col_ind[k]];
   }
   assert_int_equal(merbit_plan_reorder(plan, x, px, NULL), MERBIT_OK);
   assert_int_equal(merbit_spmv(plan, NULL, NULL, px, NULL, py, NULL), MERBIT_OK);

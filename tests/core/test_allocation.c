@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 #include "core/allocation_calls.h"
+#include "core/allocation_solvers.h"
 
 /* ---- The table
  * -------------------------------------------------------------------------------------- */
@@ -125,6 +126,25 @@ static const allocation_case cases[] = {
     {"pagerank", MEMORY, 0, PATTERN_COO, with_ranks, pagerank, no_result, ranks_right},
     {"pagerank", MEMORY, 0, COO, with_distinct_edges, pagerank, no_result, ranks_right},
     {"pagerank", FORM, 1, PLAIN_CSR, with_ranks, pagerank, no_result, ranks_near},
+    {"solver_create", MEMORY, 0, PLAIN_CSR, with_path, solver_create_cg, NULL, solver_made},
+    {"solver_create", MEMORY, 0, COO, with_path, solver_create_blocks, NULL, solver_made},
+    {"solver_create", MEMORY, 0, PLAIN_CSR, with_path, solver_create_gmres, NULL, solver_made},
+    {"solver_create", MEMORY, 0, COO, with_path, solver_create_reordered, NULL, solver_made},
+    {"solver_create", MEMORY, 0, PLAIN_CSR, with_path, solver_create_refining, NULL,
+     solver_made},
+    {"solver_create", FORM, 1, PLAIN_CSR, with_path, solver_create_cg, NULL, solver_made},
+    {"solver_solve solver_destroy", NOTHING, 0, PLAIN_CSR, with_solver, solver_solve, NULL,
+     NULL},
+    {"solver_solve solver_destroy", NOTHING, 0, PLAIN_CSR, with_refining_solver, solver_solve,
+     NULL, NULL},
+    {"solver_update_values", MEMORY, 0, PLAIN_CSR, with_updated_solver, solver_update, NULL,
+     solver_updated},
+    {"solver_update_values", MEMORY, 0, COO, with_updated_solver, solver_update, NULL,
+     solver_updated},
+    {"solver_update_values", MEMORY, 0, PLAIN_CSR, with_updated_refining_solver, solver_update,
+     NULL, solver_updated},
+    {"eigen", MEMORY, 0, PLAIN_CSR, with_path, eigen, NULL, eigen_right},
+    {"eigen", MEMORY, 0, COO, with_path, eigen_power, NULL, eigen_right},
 };
 enum { CASES = sizeof cases / sizeof cases[0] };
 

@@ -371,12 +371,12 @@ static void test_refine(void **state) {
 #define SOLVER_CASES                                                                           \
   cmocka_unit_test(test_iteration_counts), cmocka_unit_test(test_zero_right_hand_side),        \
       cmocka_unit_test(test_indefinite), cmocka_unit_test(test_breakdown),                     \
-      cmocka_unit_test(test_not_finite), cmocka_unit_test(test_diagonal),                      \
-      cmocka_unit_test(test_empty), cmocka_unit_test(test_cap_and_cancel),                     \
-      cmocka_unit_test(test_stagnation), cmocka_unit_test(test_limit),                         \
-      cmocka_unit_test(test_repeats), cmocka_unit_test(test_buffers),                          \
-      cmocka_unit_test(test_views), cmocka_unit_test(test_blocks),                             \
-      cmocka_unit_test(test_singular_block), cmocka_unit_test(test_reorder),                   \
-      cmocka_unit_test(test_refine)
+      cmocka_unit_test(test_not_finite), cmocka_unit_test(test_overflow),                      \
+      cmocka_unit_test(test_diagonal), cmocka_unit_test(test_empty),                           \
+      cmocka_unit_test(test_cap_and_cancel), cmocka_unit_test(test_stagnation),                \
+      cmocka_unit_test(test_limit), cmocka_unit_test(test_repeats),                            \
+      cmocka_unit_test(test_buffers), cmocka_unit_test(test_views),                            \
+      cmocka_unit_test(test_blocks), cmocka_unit_test(test_singular_block),                    \
+      cmocka_unit_test(test_reorder), cmocka_unit_test(test_refine)
 
 #endif /* TEST_SOLVE_SOLVER_CASES_H */

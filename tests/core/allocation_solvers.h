@@ -1,0 +1,176 @@
+/* Solvers for test_allocation: made, solved with, given new values, and seen to be right. They
+ * work on a path, which has an answer. Include merbit.h and cmocka.h first. */
+#ifndef TEST_CORE_ALLOCATION_SOLVERS_H
+#define TEST_CORE_ALLOCATION_SOLVERS_H
+#include "core/allocation_world.h"
+
+enum { PATH_MOST = 30000 };
+
+/* -1, 2.5, -1 on three diagonals, as many rows as the fixture has; in both formats. */
+static void with_path(world *w) {
+  static int32_t row_ptr[PATH_MOST + 1], row_ind[3 * PATH_MOST], col_ind[3 * PATH_MOST];
+  static double values[3 * PATH_MOST];
+  const int32_t n = (int32_t)w->f->n;
+  int32_t i, j, nnz = 0;
+  for (i = 0; i < n; i++) {
+    for (j = i > 0 ? i - 1 : 0; j <= i + 1 && j < n; j++) {
+      row_ind[nnz] = i;
+      col_ind[nnz] = j;
+      values[nnz++] = i == j ? 2.5 : -1;
+    }
+    row_ptr[i + 1] = nnz;
+  }
+  w->view = merbit_csr(n, n, nnz, row_ptr, col_ind, values);
+  if (w->form == COO) {
+    w->view.format = MERBIT_COO;
+    w->view.row_ptr = NULL;
+    w->view.row_ind = row_ind;
+  }
+}
+
+static merbit_status make_solver(world *w, const merbit_solver_desc *desc) {
+  return merbit_solver_create(w->context, &w->view, desc, (merbit_solver **)&w->out);
+}
+
+static merbit_status solver_create_cg(world *w) {
+  merbit_solver_desc desc;
+  memset(&desc, 0, sizeof desc);
+  desc.method = MERBIT_SOLVER_CG;
+  desc.preconditioner = MERBIT_PRECONDITIONER_JACOBI;
+  return make_solver(w, &desc);
+}
+
+static merbit_status solver_create_blocks(world *w) {
+  merbit_solver_desc desc;
+  memset(&desc, 0, sizeof desc);
+  desc.method = MERBIT_SOLVER_BICGSTAB;
+  desc.preconditioner = MERBIT_PRECONDITIONER_BLOCK_JACOBI;
+  return make_solver(w, &desc);
+}
+
+static merbit_status solver_create_gmres(world *w) {
+  merbit_solver_desc desc;
+  memset(&desc, 0, sizeof desc);
+  desc.method = MERBIT_SOLVER_GMRES;
+  desc.preconditioner = MERBIT_PRECONDITIONER_BLOCK_JACOBI;
+  desc.restart = 9;
+  return make_solver(w, &desc);
+}
+
+static merbit_status solver_create_reordered(world *w) {
+  merbit_solver_desc desc;
+  memset(&desc, 0, sizeof desc);
+  desc.method = MERBIT_SOLVER_GMRES;
+  desc.reorder = 1;
+  return make_solver(w, &desc);
+}
+
+static merbit_status solver_create_refining(world *w) {
+  merbit_solver_desc desc;
+  memset(&desc, 0, sizeof desc);
+  desc.method = MERBIT_SOLVER_CG;
+  desc.preconditioner = MERBIT_PRECONDITIONER_JACOBI;
+  desc.refine = 1;
+  return make_solver(w, &desc);
+}
+
+/* `factor` times the path has b = `factor` A (1, 2, ..., 7, 1, ...), so that x is known. The
+ * smallest eigenvalue of the path is above 0.5, its largest below 4.5. */
+static void expect_solution(world *w, merbit_solver *solver, double factor) {
+  const int64_t n = w->f->n;
+  double *b = (double *)test_allocate(n, 8), *x = (double *)test_allocate(n, 8), apart = 0;
+  double length = 0;
+  merbit_solver_result result;
+  int64_t i;
+  for (i = 0; i < n; i++) {
+    b[i] = factor * (2.5 * (double)(i % 7 + 1) - (i > 0 ? (double)((i - 1) % 7 + 1) : 0) -
+                     (i < n - 1 ? (double)((i + 1) % 7 + 1) : 0));
+    x[i] = (double)NAN;
+  }
+  assert_int_equal(merbit_solver_solve(solver, b, x, 0, NULL, 0, &result), MERBIT_OK);
+  assert_int_equal(result.stop, MERBIT_STOP_CONVERGED);
+  for (i = 0; i < n; i++) {
+    apart += (x[i] - (double)(i % 7 + 1)) * (x[i] - (double)(i % 7 + 1));
+    length += (double)((i % 7 + 1) * (i % 7 + 1));
+  }
+  assert_true(sqrt(apart) <= 4.5 / 0.5 * 1e-10 * sqrt(length));
+  free(b);
+  free(x);
+}
+
+static void solver_made(world *w) {
+  expect_solution(w, (merbit_solver *)w->out, 1);
+  merbit_solver_destroy((merbit_solver *)w->out);
+}
+
+static void with_solver(world *w) {
+  with_path(w);
+  assert_int_equal(solver_create_blocks(w), MERBIT_OK);
+  w->solver = (merbit_solver *)w->out;
+}
+
+static void with_refining_solver(world *w) {
+  with_path(w);
+  assert_int_equal(solver_create_refining(w), MERBIT_OK);
+  w->solver = (merbit_solver *)w->out;
+}
+
+static merbit_status solver_solve(world *w) {
+  expect_solution(w, w->solver, 1);
+  merbit_solver_destroy(w->solver);
+  w->solver = NULL;
+  return MERBIT_OK;
+}
+
+static merbit_status solver_update(world *w) {
+  double *doubled = (double *)test_allocate(w->view.nnz, 8);
+  merbit_status status;
+  int64_t k;
+  for (k = 0; k < w->view.nnz; k++) {
+    doubled[k] = 2 * ((const double *)w->view.values)[k];
+  }
+  w->out = NULL;
+  status = merbit_solver_update_values(w->solver, doubled, MERBIT_MEMORY_HOST);
+  free(doubled);
+  return status;
+}
+
+/* The first update keeps what later ones use again. */
+static void with_updated_solver(world *w) {
+  with_solver(w);
+  assert_int_equal(solver_update(w), MERBIT_OK);
+}
+
+static void with_updated_refining_solver(world *w) {
+  with_refining_solver(w);
+  assert_int_equal(solver_update(w), MERBIT_OK);
+}
+
+static void solver_updated(world *w) {
+  expect_solution(w, w->solver, 2);
+}
+
+/* ---- Eigenvalues ------------------------------------------------------------------------- */
+
+static merbit_status find_largest(world *w, merbit_eigen_method method) {
+  merbit_eigen_desc desc;
+  memset(&desc, 0, sizeof desc);
+  desc.method = method;
+  desc.tolerance = 1e-4;
+  w->out = NULL;
+  return merbit_eigen(w->context, &w->view, &desc, &w->value, NULL, NULL);
+}
+
+static merbit_status eigen(world *w) {
+  return find_largest(w, MERBIT_EIGEN_LANCZOS);
+}
+
+static merbit_status eigen_power(world *w) {
+  return find_largest(w, MERBIT_EIGEN_POWER);
+}
+
+static void eigen_right(world *w) { /* 2.5 + 2 cos(pi / (n + 1)), and those next to it */
+  assert_true(w->value > 4.48 && w->value < 4.5);
+}
+
+#endif /* TEST_CORE_ALLOCATION_SOLVERS_H */
