@@ -336,15 +336,15 @@
  * iterations recorded as a graph, so that solves for many right-hand sides repeat nothing. CG is for symmetric
  * positive definite matrices, BICGSTAB for any. Scalars stay on the device: with CUDA 12.4 or later the loop
  * itself runs there (result.recorded 2), and the host looks about ten times a second, at most once for 50
- * iterations; there the progress callback is called and may cancel. Dot products are added up by the products'
- * own kernels, in double, in an order that depends on the matrix alone: one plan gives equal bits in every solve.
+ * iterations; there the progress callback is called and may cancel. Dot products are added up by kernels behind
+ * the products, in double, in an order that depends on the matrix alone: one plan gives equal bits in every solve.
  * A solve has converged when ||b - A x|| / ||b||, computed anew from x, is at most the tolerance; where only the
  * recurrence says so it goes on, first to a lower goal, then from the true residual, and ends as STAGNATED if
  * that does not help. A breakdown of BICGSTAB is restarted from the true residual up to ten times. refine solves
  * for corrections in f32 and takes residuals in f64. result.description says in words why it ended.
  *
  * EPILOGUES. A plan may carry work on each row of op(A) x on its way to y, and up to two sums over all rows
- * (plan_desc.epilogue), so that one pass gives y and a dot product, a norm or a difference: merbit_spmv_epilogue.
+ * (plan_desc.epilogue), so that one call gives y and a dot product, a norm or a difference: merbit_spmv_epilogue.
  *
  * Example: epilogues
  *     int row_ptr[] = {0, 2, 3}, col_ind[] = {0, 1, 1};
@@ -368,8 +368,8 @@
  * Expressions know ax, the row of op(A) x, row, its number in the plan, and the vectors' v0[row], ... and scalars s0,
  * ... as v0 and s0; sums know y too, the result. The result is of the plan's type, to which scalars are rounded; sums
  * and all in them are double, in f32 too. Each row passes once, an empty one with ax 0. For plus and times, one vector, F64 and F32
- * (and narrower values with these). SCAN, ROWS, SLICED, HUBS and BINNED do it inside their own kernels, the others in
- * one behind them; merbit_plan_describe tells. Sums of a plan on CUDA have the same bits from run to run, on the CPU
+ * (and narrower values with these). With any method: on CUDA one kernel behind
+ * the product reads y and the vectors, and writes y where there is a result. Sums of a plan on CUDA have the same bits from run to run, on the CPU
  * for one number of threads. On the CPU an epilogue is a function (merbit_epilogue.cpu), over chunks of rows behind the product; the expressions
  * of the example and these need none: (NULL; "v0 * ax"), (NULL; "v0 * ax", "ax * ax"), ("(s0 * ax + s1) / abs(v1)";
  * "abs(s0 * ax + s1 - v0 * abs(v1))", "v1 < 0 ? y : 0").
@@ -624,7 +624,6 @@ typedef struct merbit_epilogue {
   const char *sums[2];      /* added up over rows, in the same names and y, the result; NULL: none */
   int vectors;              /* v0, ... up to v5: of the plan's vector type, each taken at [row] */
   int scalars;              /* s0, ... up to s7: doubles, read by each product */
-  int apart;                /* nonzero: never inside the product's own kernels, for comparison */
   merbit_epilogue_rows cpu; /* all of it on the CPU */
   void *cpu_user;
 } merbit_epilogue;
@@ -1111,7 +1110,9 @@ MERBIT_API merbit_status merbit_spmm(merbit_plan *plan, merbit_workspace *worksp
  * `result`, and sums[0] and sums[1] become its sums over all rows (0 where it has none), which have the same
  * bits from run to run. All arrays lie where the plan computes: vectors[] (the array itself is the caller's,
  * in host memory) as long as y, `scalars`, and the two doubles at `sums`, which may be NULL. They are read and written
- * when the product runs, not when it is enqueued. `skip` NULL, or an int there: unless it is 0 the product does nothing at all. y must not overlap x, nor a vector;
+ * when the product runs, not when it is enqueued. `skip` NULL, or an int there: unless it is 0 the sums keep what they
+ * hold, and y does where the epilogue has a `result`; without one y may hold the product (on CUDA, whose product knows nothing
+ * of `skip` and takes its time). y must not overlap x, nor a vector;
  * a vector may be x. Else as merbit_spmv, with alpha 1 and beta 0. */
 MERBIT_API merbit_status merbit_spmv_epilogue(merbit_plan *plan, merbit_workspace *workspace,
                                               const void *x, void *y,
@@ -3536,6 +3537,13 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "MBK_DEVICE double mbk_multiply(double a, double b) {\n"
   "  return __dmul_rn(a, b);\n"
   "}\n"
+  "// a b + c, rounded once.\n"
+  "MBK_DEVICE float mbk_fused(float a, float b, float c) {\n"
+  "  return __fmaf_rn(a, b, c);\n"
+  "}\n"
+  "MBK_DEVICE double mbk_fused(double a, double b, double c) {\n"
+  "  return __fma_rn(a, b, c);\n"
+  "}\n"
   "\n"
   "// The nearest half, as its bits, and what such bits stand for: without CUDA's header for\n"
   "// halves.\n"
@@ -3560,7 +3568,7 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "}\n"
   "MBK_DEVICE int mbk_popcount(mbk_u32 bits) {\n"
   "  return __popc(bits);\n"
-  "}\n"
+  "}\n",
   "MBK_DEVICE int mbk_popcount(mbk_u64 bits) {\n"
   "  return __popcll(bits);\n"
   "}\n"
@@ -3568,7 +3576,7 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "// The old value.\n"
   "template <class T> MBK_DEVICE T mbk_atomic_add(T *address, T value) {\n"
   "  return atomicAdd(address, value);\n"
-  "}\n",
+  "}\n"
   "// `value` if it was `expected`; the old value.\n"
   "MBK_DEVICE mbk_u32 mbk_atomic_swap_if(mbk_u32 *address, mbk_u32 expected, mbk_u32 value) {\n"
   "  return atomicCAS(address, expected, value);\n"
@@ -3610,7 +3618,7 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "};\n"
   "\n"
   "template <class T, int N> union mbk_pack_bits {\n"
-  "  mbk_pack<T, N> pack;\n"
+  "  mbk_pack<T, N> pack;\n",
   "  unsigned short half;\n"
   "  unsigned one;\n"
   "  uint2 two;\n"
@@ -3619,7 +3627,7 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "\n"
   "// As mbk_load.\n"
   "template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack(const T *address) {\n"
-  "  mbk_pack_bits<T, N> bits;\n",
+  "  mbk_pack_bits<T, N> bits;\n"
   "  if (sizeof(T) * N == 16) {\n"
   "    bits.four = __ldg((const uint4 *)address);\n"
   "  } else if (sizeof(T) * N == 8) {\n"
@@ -3662,13 +3670,13 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "#else\n"
   "  *(uint4 *)shared = *(const uint4 *)global;\n"
   "#endif\n"
-  "}\n"
+  "}\n",
   "MBK_DEVICE void mbk_copy_wait() {\n"
   "#if __CUDA_ARCH__ >= 800\n"
   "  asm volatile(\"cp.async.wait_all;\" : : : \"memory\");\n"
   "#endif\n"
   "}\n"
-  "\n",
+  "\n"
   "// Kernels that the host launches early (mbi_device_launch_early) start while what comes before\n"
   "// them in the stream still runs. Until mbk_await they may read what only a plan's making\n"
   "// writes; nothing else, and they may write nothing. Every kernel of them waits, so that what is\n"
@@ -3708,8 +3716,8 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "  asm volatile(\"griddepcontrol.launch_dependents;\" : : :);\n"
   "#endif\n"
   "}\n"
-  "\n"
-  "// Of a conditional node in a graph: whether its body runs again. The driver has the function.\n",
+  "\n",
+  "// Of a conditional node in a graph: whether its body runs again. The driver has the function.\n"
   "extern \"C\" __device__ void cudaGraphSetConditional(mbk_u64 handle, mbk_u32 value);\n"
   "MBK_DEVICE void mbk_graph_go_on(mbk_u64 handle, bool go_on) {\n"
   "  cudaGraphSetConditional(handle, go_on ? 1u : 0u);\n"
@@ -3900,46 +3908,30 @@ static const char *const mbi_source_spmv_algebra_cuh[] = {
   "#include \"spmv/semiring.cuh\"\n"
   "#else\n"
   "// Plus-times. Every sum starts at MBK_ZERO, so that a sum that is zero is +0 in any order.\n"
+  "#define MBK_SCALAR MBK_COMPUTE\n"
+  "#define MBK_ABSENT ((MBK_COMPUTE)0)\n"
+  "#define MBK_VANISHES(alpha) ((alpha) == (MBK_COMPUTE)0)\n",
+  "#define MBK_SCALAR_AT(address, absent) ((address) ? *(address) : (MBK_COMPUTE)(absent))\n"
   "#define MBK_ZERO ((MBK_COMPUTE)0)\n"
   "#define MBK_ADD(a, b) ((a) + (b))\n"
   "#define MBK_MUL(a, x) mbk_multiply((MBK_COMPUTE)(a), (MBK_COMPUTE)(x))\n"
-  "#ifdef MBK_EPILOGUE_RESULT\n",
-  "#include \"spmv/epilogue_commit.cuh\"\n"
-  "#else\n"
-  "#define MBK_SCALAR MBK_COMPUTE\n"
-  "#define MBK_ABSENT ((MBK_COMPUTE)0)\n"
-  "#define MBK_VANISHES(alpha) ((alpha) == (MBK_COMPUTE)0)\n"
-  "#define MBK_SCALAR_AT(address, absent) ((address) ? *(address) : (MBK_COMPUTE)(absent))\n"
   "// What becomes of a row's final sum. With alpha 0 the sum is zero because nothing was read;\n"
   "// with beta 0 the old y is not read, else it is `old`, a place in memory.\n"
   "#define MBK_RESULT(sum, old)                                                                   \\\n"
   "  ((MBK_VECTOR)(beta == (MBK_COMPUTE)0 ? MBK_MUL(alpha, sum)                                   \\\n"
   "                                       : MBK_ADD(MBK_MUL(alpha, sum), MBK_MUL(beta, old))))\n"
   "#endif\n"
-  "#endif\n"
-  "\n"
-  "#ifdef MBK_EPILOGUE_RESULT\n"
-  "#define MBK_FUSED 1\n"
-  "#else\n"
-  "#define MBK_FUSED 0\n"
-  "#define MBK_HEAVY 0\n"
-  "#define MBK_BESIDE(y) (y)\n"
-  "#define MBK_BEGIN\n"
-  "#define MBK_LEAVE(threads)\n"
-  "#define MBK_FINISH(threads)\n"
-  "#endif\n"
   "\n"
   "// alpha and beta as kernel parameters, and as what one function passes on to another. A null\n"
   "// device pointer stands for the default. MBK_SCALARS_LOAD goes where MBK_COMMIT follows: held\n"
   "// from a kernel's start, the two would cost registers.\n"
-  "#ifdef MBK_EPILOGUE_RESULT // spmv/epilogue_commit.cuh\n"
-  "#elif MBK_SCALARS_DEVICE\n"
+  "#if MBK_SCALARS_DEVICE\n"
   "#define MBK_SCALAR_PARAMETERS const MBK_COMPUTE *alpha_at, const MBK_COMPUTE *beta_at\n"
   "#define MBK_SCALAR_ARGUMENTS alpha_at, beta_at\n"
   "#define MBK_ALPHA (mbk_await(), MBK_SCALAR_AT(alpha_at, 1))\n"
   "#define MBK_SCALARS_LOAD                                                                       \\\n"
   "  const MBK_SCALAR alpha = MBK_ALPHA;                                                          \\\n"
-  "  const MBK_SCALAR beta = MBK_SCALAR_AT(beta_at, 0)\n",
+  "  const MBK_SCALAR beta = MBK_SCALAR_AT(beta_at, 0)\n"
   "#else\n"
   "#define MBK_SCALAR_PARAMETERS const MBK_SCALAR alpha, const MBK_SCALAR beta\n"
   "#define MBK_SCALAR_ARGUMENTS alpha, beta\n"
@@ -3947,10 +3939,10 @@ static const char *const mbi_source_spmv_algebra_cuh[] = {
   "#define MBK_SCALARS_LOAD\n"
   "#endif\n"
   "\n"
-  "// Every row passes here, or through MBK_RESULT, exactly once.\n"
+  "// Every row passes here, or through MBK_RESULT, exactly once.\n",
   "MBK_DEVICE void mbk_commit(MBK_VECTOR *y, mbk_u64 row, MBK_COMPUTE sum, MBK_SCALAR alpha,\n"
   "                           MBK_SCALAR beta) {\n"
-  "  y[row] = MBK_RESULT(sum, MBK_BESIDE(y)[row]);\n"
+  "  y[row] = MBK_RESULT(sum, y[row]);\n"
   "}\n"
   "#define MBK_COMMIT(row, sum) mbk_commit(y, (row), (sum), alpha, beta)\n"
   "\n"
@@ -4122,7 +4114,6 @@ static const char *const mbi_source_spmv_values_cuh[] = {
   "    mbk_values_scale(const MBK_VALUE *by_column, const MBK_VECTOR *x, mbk_u64 cols,\n"
   "                     MBK_VECTOR *scaled, MBK_SCALAR_PARAMETERS) {\n"
   "  mbk_release();\n"
-  "  MBK_BEGIN;\n"
   "  mbk_await_for(x);\n"
   "  if (MBK_VANISHES(MBK_ALPHA)) {\n"
   "    return;\n"
@@ -4136,19 +4127,19 @@ static const char *const mbi_source_spmv_values_cuh[] = {
   "#endif\n",
   NULL};
 
-static const char *const mbi_source_spmv_epilogue_cuh[] = {
-  "// What a plan's epilogue makes of each row of op(A) x on its way to y, and its two sums over\n"
-  "// all rows: part of spmv/algebra.cuh, where the product's own kernels do it, and of\n"
-  "// spmv/epilogue.cu.\n"
+static const char *const mbi_source_spmv_epilogue_cu[] = {
+  "// A plan's epilogue behind its product: what becomes of each row of op(A) x, and two sums over\n"
+  "// all rows.\n"
   "//\n"
-  "// Threads add up in registers what they commit, blocks in a tree of fixed shape. Kernels before\n"
-  "// a product's last one leave each block's sums; the last one's blocks add these to theirs, and\n"
-  "// who comes last of a group of blocks, then of the groups, adds up in the order of the blocks:\n"
-  "// sums have the same bits from run to run. Source of the ticket: the sample\n"
-  "// threadFenceReduction of CUDA.\n"
-  "#ifndef MBK_EPILOGUE_RESULT\n"
-  "#error                                                                                         \\\n"
-  "    \"define MBK_EPILOGUE_RESULT: y[row], an expression in in_ax, in_row, in_v0, ..., in_s0, ...\"\n"
+  "// Each thread takes packs of neighbouring rows, with all their loads on the way at once, and\n"
+  "// adds up in registers; blocks add up in a tree of fixed shape, and the block that comes last\n"
+  "// adds up theirs in their order: sums have the same bits from run to run, wherever the vectors\n"
+  "// lie. Source of the ticket: the sample threadFenceReduction of CUDA.\n"
+  "#ifndef MBK_VECTOR\n"
+  "#error \"define MBK_VECTOR: the type of y and of the vectors in memory\"\n"
+  "#endif\n"
+  "#ifndef MBK_COMPUTE\n"
+  "#error \"define MBK_COMPUTE: the type of results\"\n"
   "#endif\n"
   "#ifndef MBK_EPILOGUE_VECTORS\n"
   "#error \"define MBK_EPILOGUE_VECTORS: how many vectors there are, up to 6\"\n"
@@ -4156,12 +4147,21 @@ static const char *const mbi_source_spmv_epilogue_cuh[] = {
   "#ifndef MBK_EPILOGUE_SCALARS\n"
   "#error \"define MBK_EPILOGUE_SCALARS: how many scalars, up to 8\"\n"
   "#endif\n"
-  "// And where there is such a sum MBK_EPILOGUE_SUM0 and MBK_EPILOGUE_SUM1, in double, in in_y\n"
-  "// too.\n"
+  "// And where there are such MBK_EPILOGUE_RESULT, y[row], an expression in in_ax, in_row, in_v0,\n"
+  "// ..., in_s0, ...; MBK_EPILOGUE_SUM0 and MBK_EPILOGUE_SUM1, in double, in in_y too.\n"
+  "#include \"jit/device.cuh\"\n"
+  "\n"
   "#include \"jit/functions.cuh\"\n"
   "\n"
-  "#define MBK_EPILOGUE_GROUP 128 // blocks whose sums one of them adds up; as MBI_EPILOGUE_GROUP\n"
+  "#define MBK_EPILOGUE_THREADS 256\n"
+  "#define MBK_EPILOGUE_PACK (16 / (int)sizeof(MBK_VECTOR)) // rows\n"
   "\n"
+  "#ifdef MBK_EPILOGUE_RESULT\n"
+  "#define MBK_EPILOGUE_WRITES 1\n"
+  "#else\n"
+  "#define MBK_EPILOGUE_WRITES 0\n"
+  "#define MBK_EPILOGUE_RESULT in_ax\n"
+  "#endif\n"
   "#ifdef MBK_EPILOGUE_SUM0\n"
   "#define MBK_EPILOGUE_HAS0 1\n"
   "#else\n"
@@ -4173,75 +4173,52 @@ static const char *const mbi_source_spmv_epilogue_cuh[] = {
   "#else\n"
   "#define MBK_EPILOGUE_HAS1 0\n"
   "#define MBK_EPILOGUE_SUM1 0.0\n"
-  "#endif\n"
+  "#endif\n",
   "#define MBK_EPILOGUE_HAS(k) ((k) == 0 ? MBK_EPILOGUE_HAS0 : MBK_EPILOGUE_HAS1)\n"
-  "#define MBK_EPILOGUE_SUMS (MBK_EPILOGUE_HAS0 || MBK_EPILOGUE_HAS1)\n"
-  "\n",
+  "\n"
   "struct mbk_epilogue { // mbi_epilogue_call of the host\n"
   "  const MBK_VECTOR *vectors[6];\n"
   "  const double *scalars;\n"
   "  double *sums;        // what comes out; or null\n"
   "  const mbk_i32 *skip; // unless what is there is 0 nothing is done; or null\n"
-  "  double *left;        // two of each block of the kernels before the last\n"
-  "  double *parts;       // of each block of the last one, then of each group\n"
-  "  mbk_u32 *tickets;    // of each group, then of the groups; all zero between products\n"
-  "  mbk_u64 left_count;\n"
+  "  double *parts;       // two sums of each block\n"
+  "  mbk_u32 *ticket;     // zero between products\n"
   "};\n"
-  "\n"
-  "// One thread's.\n"
-  "struct mbk_epilogue_run {\n"
-  "  mbk_epilogue call;\n"
-  "  double sums[2];\n"
-  "};\n"
-  "\n"
-  "// Behind mbk_release; waits where it has to look. The same in all threads.\n"
-  "MBK_DEVICE bool mbk_epilogue_skips(const mbk_epilogue &call) {\n"
-  "  if (call.skip == (const mbk_i32 *)0) {\n"
-  "    return false;\n"
-  "  }\n"
-  "  mbk_await();\n"
-  "  return *call.skip != 0;\n"
-  "}\n"
   "\n"
   "#define MBK_EPILOGUE_NAMES(T)                                                                  \\\n"
   "  const T in_ax, const T in_y, const T in_row, const T in_v0, const T in_v1, const T in_v2,    \\\n"
   "      const T in_v3, const T in_v4, const T in_v5, const T in_s0, const T in_s1,               \\\n"
   "      const T in_s2, const T in_s3, const T in_s4, const T in_s5, const T in_s6, const T in_s7\n"
   "#define MBK_EPILOGUE_VALUES(T, y)                                                              \\\n"
-  "  (T) ax, (T)(y), (T)row, (T)beside, (T)v[1], (T)v[2], (T)v[3], (T)v[4], (T)v[5], (T)s[0],     \\\n"
-  "      (T)s[1], (T)s[2], (T)s[3], (T)s[4], (T)s[5], (T)s[6], (T)s[7]\n"
+  "  (T) ax, (T)(y), (T)row, (T)v[0].at[j], (T)v[1].at[j], (T)v[2].at[j], (T)v[3].at[j],          \\\n"
+  "      (T)v[4].at[j], (T)v[5].at[j], (T)s[0], (T)s[1], (T)s[2], (T)s[3], (T)s[4], (T)s[5],      \\\n"
+  "      (T)s[6], (T)s[7]\n"
   "\n"
   "MBK_DEVICE MBK_COMPUTE mbk_epilogue_result(MBK_EPILOGUE_NAMES(MBK_COMPUTE)) {\n"
   "  return MBK_EPILOGUE_RESULT;\n"
   "}\n"
-  "MBK_DEVICE double mbk_epilogue_sum0(MBK_EPILOGUE_NAMES(double)) {\n",
+  "MBK_DEVICE double mbk_epilogue_sum0(MBK_EPILOGUE_NAMES(double)) {\n"
   "  return MBK_EPILOGUE_SUM0;\n"
   "}\n"
   "MBK_DEVICE double mbk_epilogue_sum1(MBK_EPILOGUE_NAMES(double)) {\n"
   "  return MBK_EPILOGUE_SUM1;\n"
   "}\n"
   "\n"
-  "// y[row]; `beside` is the first vector's. Behind mbk_await, once for each row.\n"
-  "MBK_DEVICE MBK_VECTOR mbk_epilogue_row(mbk_epilogue_run &run, mbk_u64 row, MBK_COMPUTE ax,\n"
-  "                                       MBK_VECTOR beside) {\n"
-  "  MBK_VECTOR v[6];\n"
-  "  double s[8];\n"
-  "#pragma unroll\n"
-  "  for (int i = 1; i < 6; i++) {\n"
-  "    v[i] = i < MBK_EPILOGUE_VECTORS ? run.call.vectors[i][row] : (MBK_VECTOR)0;\n"
+  "typedef mbk_pack<MBK_VECTOR, MBK_EPILOGUE_PACK> mbk_epilogue_pack;\n"
+  "\n"
+  "// `count` rows from `address` on; in one load where they are a pack that is `aligned`. Not as\n"
+  "// read-only data: what comes before may still write it until mbk_await.\n",
+  "MBK_DEVICE mbk_epilogue_pack mbk_epilogue_load(const MBK_VECTOR *address, mbk_u32 count,\n"
+  "                                               bool aligned) {\n"
+  "  if (aligned) {\n"
+  "    return *(const mbk_epilogue_pack *)address;\n"
   "  }\n"
+  "  mbk_epilogue_pack pack;\n"
   "#pragma unroll\n"
-  "  for (int i = 0; i < 8; i++) {\n"
-  "    s[i] = i < MBK_EPILOGUE_SCALARS ? run.call.scalars[i] : 0.0;\n"
+  "  for (int j = 0; j < MBK_EPILOGUE_PACK; j++) {\n"
+  "    pack.at[j] = (mbk_u32)j < count ? address[j] : (MBK_VECTOR)0;\n"
   "  }\n"
-  "  const MBK_VECTOR y = (MBK_VECTOR)mbk_epilogue_result(MBK_EPILOGUE_VALUES(MBK_COMPUTE, 0));\n"
-  "#if MBK_EPILOGUE_HAS0\n"
-  "  run.sums[0] += mbk_epilogue_sum0(MBK_EPILOGUE_VALUES(double, y));\n"
-  "#endif\n"
-  "#if MBK_EPILOGUE_HAS1\n"
-  "  run.sums[1] += mbk_epilogue_sum1(MBK_EPILOGUE_VALUES(double, y));\n"
-  "#endif\n"
-  "  return y;\n"
+  "  return pack;\n"
   "}\n"
   "\n"
   "// ---- Sums ---------------------------------------------------------------------------------\n"
@@ -4257,13 +4234,12 @@ static const char *const mbi_source_spmv_epilogue_cuh[] = {
   "  }\n"
   "}\n"
   "\n"
-  "// Over a block of `threads`, complete in thread 0. Whatever the block kept at `shared`,\n"
-  "// double[threads / 16], is gone.\n"
-  "MBK_DEVICE void mbk_epilogue_block(double (&sums)[2], mbk_u32 threads, double *shared) {\n"
+  "// Over the block, complete in thread 0.\n"
+  "MBK_DEVICE void mbk_epilogue_block(double (&sums)[2], double *shared) {\n"
   "  const mbk_u32 thread = mbk_thread();\n"
   "  mbk_epilogue_lanes(sums);\n"
   "  mbk_block_sync();\n"
-  "#pragma unroll\n",
+  "#pragma unroll\n"
   "  for (int k = 0; k < 2; k++) {\n"
   "    if (MBK_EPILOGUE_HAS(k) && thread % 32 == 0) {\n"
   "      shared[thread / 16 + k] = sums[k];\n"
@@ -4273,7 +4249,9 @@ static const char *const mbi_source_spmv_epilogue_cuh[] = {
   "  if (thread < 32) {\n"
   "#pragma unroll\n"
   "    for (int k = 0; k < 2; k++) {\n"
-  "      sums[k] = MBK_EPILOGUE_HAS(k) && thread < threads / 32 ? shared[2 * thread + k] : 0.0;\n"
+  "      sums[k] = MBK_EPILOGUE_HAS(k) && thread < MBK_EPILOGUE_THREADS / 32\n"
+  "                    ? shared[2 * thread + k]\n"
+  "                    : 0.0;\n"
   "    }\n"
   "    mbk_epilogue_lanes(sums);\n"
   "  }\n"
@@ -4285,26 +4263,14 @@ static const char *const mbi_source_spmv_epilogue_cuh[] = {
   "    place[1] = sums[1];\n"
   "  }\n"
   "}\n"
-  "\n"
-  "// Those of `count` blocks or groups, dealt to the threads in their order.\n"
-  "MBK_DEVICE void mbk_epilogue_take(double (&sums)[2], const double *places, mbk_u32 count,\n"
-  "                                  mbk_u32 threads) {\n"
-  "  sums[0] = sums[1] = 0.0;\n"
-  "  for (mbk_u32 i = mbk_thread(); i < count; i += threads) {\n"
-  "#pragma unroll\n"
-  "    for (int k = 0; k < 2; k++) {\n"
-  "      sums[k] += MBK_EPILOGUE_HAS(k) ? mbk_load_fresh(places + 2 * i + k) : 0.0;\n"
-  "    }\n"
-  "  }\n"
-  "}\n"
-  "\n"
-  "// Whether the block comes last of `count`, after thread 0 has stored; the ticket is then as\n"
-  "// before. Only thread 0 has read what lies at `shared`.\n"
-  "MBK_DEVICE bool mbk_epilogue_last(mbk_u32 *ticket, mbk_u32 count, double *shared) {\n"
+  "\n",
+  "// Whether the block comes last, after thread 0 has stored; the ticket is then as before. Only\n"
+  "// thread 0 has read what lies at `shared`.\n"
+  "MBK_DEVICE bool mbk_epilogue_last(mbk_u32 *ticket, double *shared) {\n"
   "  mbk_u32 *const flag = (mbk_u32 *)shared;\n"
   "  if (mbk_thread() == 0) {\n"
   "    mbk_fence();\n"
-  "    const bool last = mbk_atomic_add(ticket, (mbk_u32)1) == count - 1;\n"
+  "    const bool last = mbk_atomic_add(ticket, (mbk_u32)1) == mbk_grid() - 1;\n"
   "    if (last) {\n"
   "      *ticket = 0;\n"
   "      mbk_fence();\n"
@@ -4315,132 +4281,91 @@ static const char *const mbi_source_spmv_epilogue_cuh[] = {
   "  return *flag != 0;\n"
   "}\n"
   "\n"
-  "// At the end of a kernel before the last one, by all threads.\n"
-  "MBK_DEVICE void mbk_epilogue_leave(mbk_epilogue_run &run, mbk_u32 threads) {\n",
-  "#if MBK_EPILOGUE_SUMS\n"
-  "  MBK_SHARED_MEMORY(shared);\n"
-  "  mbk_await();\n"
-  "  mbk_epilogue_block(run.sums, threads, (double *)shared);\n"
-  "  mbk_epilogue_store(run.call.left + 2 * (mbk_u64)mbk_block(), run.sums);\n"
-  "#else\n"
-  "  (void)run;\n"
-  "  (void)threads;\n"
-  "#endif\n"
-  "}\n"
-  "\n"
-  "// At the end of the last one.\n"
-  "MBK_DEVICE void mbk_epilogue_finish(mbk_epilogue_run &run, mbk_u32 threads) {\n"
-  "  const mbk_epilogue &call = run.call;\n"
-  "  mbk_await();\n"
-  "#if MBK_EPILOGUE_SUMS\n"
+  "// By all threads of all blocks, once.\n"
+  "MBK_DEVICE void mbk_epilogue_finish(const mbk_epilogue &call, double (&sums)[2]) {\n"
   "  MBK_SHARED_MEMORY(memory);\n"
   "  double *const shared = (double *)memory;\n"
-  "  const mbk_u32 grid = mbk_grid(), block = mbk_block();\n"
-  "  const mbk_u32 groups = (grid + MBK_EPILOGUE_GROUP - 1) / MBK_EPILOGUE_GROUP;\n"
-  "  const mbk_u32 group = block / MBK_EPILOGUE_GROUP, first = group * MBK_EPILOGUE_GROUP;\n"
-  "  const mbk_u32 count = grid - first < MBK_EPILOGUE_GROUP ? grid - first : MBK_EPILOGUE_GROUP;\n"
-  "  double *const of_groups = call.parts + 2 * (mbk_u64)grid;\n"
-  "  for (mbk_u64 i = (mbk_u64)block * threads + mbk_thread(); i < call.left_count;\n"
-  "       i += (mbk_u64)grid * threads) {\n"
+  "  mbk_epilogue_block(sums, shared);\n"
+  "  mbk_epilogue_store(call.parts + 2 * (mbk_u64)mbk_block(), sums);\n"
+  "  if (!mbk_epilogue_last(call.ticket, shared)) {\n"
+  "    return;\n"
+  "  }\n"
+  "  sums[0] = sums[1] = 0.0;\n"
+  "  for (mbk_u32 i = mbk_thread(); i < mbk_grid(); i += MBK_EPILOGUE_THREADS) {\n"
   "#pragma unroll\n"
   "    for (int k = 0; k < 2; k++) {\n"
-  "      run.sums[k] += MBK_EPILOGUE_HAS(k) ? call.left[2 * i + k] : 0.0;\n"
+  "      sums[k] += MBK_EPILOGUE_HAS(k) ? mbk_load_fresh(call.parts + 2 * i + k) : 0.0;\n"
   "    }\n"
   "  }\n"
-  "  mbk_epilogue_block(run.sums, threads, shared);\n"
-  "  mbk_epilogue_store(call.parts + 2 * (mbk_u64)block, run.sums);\n"
-  "  if (!mbk_epilogue_last(call.tickets + group, count, shared)) {\n"
-  "    return;\n"
-  "  }\n"
-  "  mbk_epilogue_take(run.sums, call.parts + 2 * (mbk_u64)first, count, threads);\n"
-  "  mbk_epilogue_block(run.sums, threads, shared);\n"
-  "  if (groups > 1) {\n"
-  "    mbk_epilogue_store(of_groups + 2 * (mbk_u64)group, run.sums);\n"
-  "    if (!mbk_epilogue_last(call.tickets + groups, groups, shared)) {\n"
-  "      return;\n"
-  "    }\n",
-  "    mbk_epilogue_take(run.sums, of_groups, groups, threads);\n"
-  "    mbk_epilogue_block(run.sums, threads, shared);\n"
-  "  }\n"
-  "  if (call.sums != (double *)0) {\n"
-  "    mbk_epilogue_store(call.sums, run.sums);\n"
-  "  }\n"
-  "#else\n"
-  "  (void)threads;\n"
-  "  if (mbk_block() == 0 && call.sums != (double *)0) {\n"
-  "    mbk_epilogue_store(call.sums, run.sums);\n"
-  "  }\n"
-  "#endif\n"
-  "}\n",
-  NULL};
-
-static const char *const mbi_source_spmv_epilogue_commit_cuh[] = {
-  "// A plan's epilogue inside the product's own kernels: part of spmv/algebra.cuh. alpha is 1 and\n"
-  "// beta 0, and does not come; in their place kernels are given the epilogue, and functions pass\n"
-  "// on what a thread has added up. Where there are vectors, what a kernel has ready of the old y\n"
-  "// where it wants that, MBK_BESIDE, is of the first of them.\n"
-  "#include \"spmv/epilogue.cuh\"\n"
+  "  mbk_epilogue_block(sums, shared);\n"
+  "  mbk_epilogue_store(call.sums, sums);\n"
+  "}\n"
   "\n"
-  "typedef mbk_epilogue_run &mbk_epilogue_scalar;\n"
-  "#define MBK_SCALAR mbk_epilogue_scalar\n"
-  "#define MBK_ABSENT run\n"
-  "#define MBK_VANISHES(alpha) ((void)(alpha), false)\n"
-  "#define MBK_RESULT(sum, old)                                                                   \\\n"
-  "  mbk_epilogue_row(alpha, row, (sum), MBK_EPILOGUE_VECTORS > 0 ? (old) : (MBK_VECTOR)0)\n"
-  "#define MBK_BESIDE(y) ((alpha).call.vectors[0])\n"
+  "// ---- Launch -------------------------------------------------------------------------------\n"
   "\n"
-  "#define MBK_SCALAR_PARAMETERS const mbk_epilogue epilogue\n"
-  "#define MBK_SCALAR_ARGUMENTS epilogue\n"
-  "#define MBK_ALPHA run\n"
-  "#define MBK_SCALARS_LOAD                                                                       \\\n"
-  "  mbk_epilogue_scalar alpha = run;                                                             \\\n"
-  "  mbk_epilogue_scalar beta = run;                                                              \\\n"
-  "  (void)alpha;                                                                                 \\\n"
-  "  (void)beta\n"
-  "\n"
-  "// Behind mbk_release in every kernel of a product; and where it ends, by all threads of a\n"
-  "// block, of which `threads` are: before the last kernel, and in it.\n"
-  "#define MBK_BEGIN                                                                              \\\n"
-  "  mbk_epilogue_run run = {epilogue, {0.0, 0.0}};                                               \\\n",
-  "  if (mbk_epilogue_skips(epilogue)) {                                                          \\\n"
-  "    return;                                                                                    \\\n"
-  "  }\n"
-  "#define MBK_LEAVE(threads) mbk_epilogue_leave(run, threads)\n"
-  "#define MBK_FINISH(threads) mbk_epilogue_finish(run, threads)\n",
-  NULL};
-
-static const char *const mbi_source_spmv_epilogue_cu[] = {
-  "// An epilogue behind a product whose kernels know nothing of it.\n"
-  "#ifndef MBK_VECTOR\n"
-  "#error \"define MBK_VECTOR: the type of y and of the vectors in memory\"\n"
-  "#endif\n"
-  "#ifndef MBK_COMPUTE\n"
-  "#error \"define MBK_COMPUTE: the type of sums\"\n"
-  "#endif\n"
-  "#include \"jit/device.cuh\"\n"
-  "\n"
-  "#include \"spmv/epilogue.cuh\"\n"
-  "\n"
-  "#define MBK_EPILOGUE_THREADS 256\n"
-  "\n"
-  "// y[row] of product[row], which may be y itself. Launch: any grid, the same for each product of\n"
-  "// a plan, of MBK_EPILOGUE_THREADS threads. Shared: double[MBK_EPILOGUE_THREADS / 16].\n"
+  "// y[row] of product[row], which may be y itself; without a result y is not written. `aligned`:\n"
+  "// product, y and the vectors are at multiples of 16 bytes. Launch: any grid, the same for each\n"
+  "// product of a plan, of MBK_EPILOGUE_THREADS threads; without any sums to add up one that\n"
+  "// writes zeros. Shared: double[MBK_EPILOGUE_THREADS / 16].\n",
   "MBK_KERNEL MBK_BOUNDS(MBK_EPILOGUE_THREADS)\n"
-  "    mbk_epilogue_apart(const MBK_VECTOR *product, MBK_VECTOR *y, mbk_u64 rows,\n"
-  "                       const mbk_epilogue epilogue) {\n"
-  "  mbk_epilogue_run run = {epilogue, {0.0, 0.0}};\n"
+  "    mbk_epilogue_rows(const MBK_VECTOR *product, MBK_VECTOR *y, mbk_u64 rows, int aligned,\n"
+  "                      const mbk_epilogue call) {\n"
   "  mbk_release();\n"
   "  mbk_await();\n"
-  "  if (mbk_epilogue_skips(epilogue)) {\n"
+  "  if (call.skip != (const mbk_i32 *)0 && *call.skip != 0) {\n"
   "    return;\n"
   "  }\n"
-  "  for (mbk_u64 row = (mbk_u64)mbk_block() * MBK_EPILOGUE_THREADS + mbk_thread(); row < rows;\n"
-  "       row += (mbk_u64)mbk_grid() * MBK_EPILOGUE_THREADS) {\n"
-  "    y[row] =\n"
-  "        mbk_epilogue_row(run, row, (MBK_COMPUTE)product[row],\n"
-  "                         MBK_EPILOGUE_VECTORS > 0 ? epilogue.vectors[0][row] : (MBK_VECTOR)0);\n"
+  "  double sums[2] = {0.0, 0.0}, s[8];\n"
+  "#pragma unroll\n"
+  "  for (int i = 0; i < 8; i++) {\n"
+  "    s[i] = i < MBK_EPILOGUE_SCALARS ? call.scalars[i] : 0.0;\n"
   "  }\n"
-  "  mbk_epilogue_finish(run, MBK_EPILOGUE_THREADS);\n"
+  "  const mbk_u64 first = (mbk_u64)mbk_block() * MBK_EPILOGUE_THREADS + mbk_thread();\n"
+  "  const mbk_u64 step = (mbk_u64)mbk_grid() * MBK_EPILOGUE_THREADS * MBK_EPILOGUE_PACK;\n"
+  "  for (mbk_u64 at = first * MBK_EPILOGUE_PACK; at < rows; at += step) {\n"
+  "    const mbk_u32 count =\n"
+  "        (mbk_u32)(rows - at < MBK_EPILOGUE_PACK ? rows - at : MBK_EPILOGUE_PACK);\n"
+  "    const bool whole = aligned != 0 && count == MBK_EPILOGUE_PACK;\n"
+  "    const mbk_epilogue_pack taken = mbk_epilogue_load(product + at, count, whole);\n"
+  "    mbk_epilogue_pack v[6], result;\n"
+  "#pragma unroll\n"
+  "    for (int i = 0; i < 6; i++) {\n"
+  "      v[i] = mbk_epilogue_load(i < MBK_EPILOGUE_VECTORS ? call.vectors[i] + at : product,\n"
+  "                               i < MBK_EPILOGUE_VECTORS ? count : 0,\n"
+  "                               i < MBK_EPILOGUE_VECTORS && whole);\n"
+  "    }\n"
+  "#pragma unroll\n"
+  "    for (int j = 0; j < MBK_EPILOGUE_PACK; j++) {\n"
+  "      const MBK_VECTOR ax = taken.at[j];\n"
+  "      const mbk_u64 row = at + (mbk_u64)j;\n"
+  "      result.at[j] = (MBK_VECTOR)mbk_epilogue_result(MBK_EPILOGUE_VALUES(MBK_COMPUTE, 0));\n"
+  "      const double terms[2] = {mbk_epilogue_sum0(MBK_EPILOGUE_VALUES(double, result.at[j])),\n"
+  "                               mbk_epilogue_sum1(MBK_EPILOGUE_VALUES(double, result.at[j]))};\n",
+  "#pragma unroll\n"
+  "      for (int k = 0; k < 2; k++) {\n"
+  "        if (MBK_EPILOGUE_HAS(k) && (mbk_u32)j < count) {\n"
+  "          sums[k] += terms[k];\n"
+  "        }\n"
+  "      }\n"
+  "    }\n"
+  "    if (MBK_EPILOGUE_WRITES && whole) {\n"
+  "      mbk_store_pack(y + at, result);\n"
+  "    }\n"
+  "#pragma unroll\n"
+  "    for (int j = 0; j < MBK_EPILOGUE_PACK; j++) {\n"
+  "      if (MBK_EPILOGUE_WRITES && !whole && (mbk_u32)j < count) {\n"
+  "        y[at + (mbk_u64)j] = result.at[j];\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "  if (call.sums == (double *)0) {\n"
+  "    return;\n"
+  "  }\n"
+  "  if (MBK_EPILOGUE_HAS0 || MBK_EPILOGUE_HAS1) {\n"
+  "    mbk_epilogue_finish(call, sums);\n"
+  "  } else if (mbk_block() == 0) {\n"
+  "    mbk_epilogue_store(call.sums, sums);\n"
+  "  }\n"
   "}\n",
   NULL};
 
@@ -5632,19 +5557,18 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "\n"
   "// A row over many tiles is added up by a warp, over very many by the thread block.\n"
   "#define MBK_FIXUP_THREADS 512\n"
-  "// Blocks that a multiprocessor should hold; 0: as NVRTC likes, which for semirings, epilogues\n"
-  "// and complex sums aims at so many that some spill.\n"
-  "#define MBK_FIXUP_BLOCKS                                                                       \\\n"
-  "  (MBK_SEMIRING || MBK_FUSED || mbk_parts<MBK_COMPUTE>::count > 1 ? 2 : 0)\n"
+  "// Blocks that a multiprocessor should hold; 0: as NVRTC likes, which for semirings and complex\n"
+  "// sums aims at so many that some spill.\n"
+  "#define MBK_FIXUP_BLOCKS (MBK_SEMIRING || mbk_parts<MBK_COMPUTE>::count > 1 ? 2 : 0)\n"
   "#define MBK_FIXUP_LONG 8         // tiles beyond which the warp helps\n"
   "#define MBK_FIXUP_VERY_LONG 1024 // and the thread block\n"
   "\n"
   "// tails[from..to) of one part of a row, dealt to `threads` threads of which this is number\n"
   "// `thread`.\n"
-  "MBK_DEVICE MBK_COMPUTE mbk_fixup_tails(const MBK_COMPUTE *tails, mbk_u64 from, mbk_u64 to,\n",
+  "MBK_DEVICE MBK_COMPUTE mbk_fixup_tails(const MBK_COMPUTE *tails, mbk_u64 from, mbk_u64 to,\n"
   "                                       mbk_u32 thread, mbk_u32 threads) {\n"
   "  MBK_COMPUTE sum = MBK_ZERO;\n"
-  "#pragma unroll 4\n"
+  "#pragma unroll 4\n",
   "  for (from += thread; from < to; from += threads) {\n"
   "    sum = MBK_ADD(sum, tails[from * MBK_PARTS]);\n"
   "  }\n"
@@ -5675,15 +5599,14 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "  mbk_u32 *const very_long = (mbk_u32 *)(partial + MBK_FIXUP_THREADS / 32);\n"
   "  const mbk_u64 block_first = (mbk_u64)mbk_block() * MBK_FIXUP_THREADS;\n"
   "  const mbk_u64 item = block_first + mbk_thread();\n"
-  "  const mbk_u64 at = item / MBK_PARTS;\n",
+  "  const mbk_u64 at = item / MBK_PARTS;\n"
   "  const mbk_u32 part = (mbk_u32)(item % MBK_PARTS), warp = mbk_thread() / 32;\n"
   "  mbk_u64 from = 0;\n"
-  "  MBK_RANK rank = 0;\n"
+  "  MBK_RANK rank = 0;\n",
   "  mbk_u32 length = 0; // of the row before this tile, in tiles\n"
   "  bool ending = false;\n"
   "  MBK_COMPUTE own = MBK_ZERO;\n"
   "  mbk_release();\n"
-  "  MBK_BEGIN;\n"
   "  if (at < tiles) {\n"
   "    rank = MBK_TILE_RANK(at);\n"
   "    ending = MBK_TILE_RANK(at + 1) > rank;\n"
@@ -5719,11 +5642,11 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "    const mbk_u64 end = mbk_shuffle(MBK_ALL, at, leader, 32);\n"
   "    const mbk_u32 column = (mbk_u32)mbk_shuffle(MBK_ALL, part, leader, 32);\n"
   "    const MBK_COMPUTE sum =\n"
-  "        mbk_scan_reduce(mbk_fixup_tails(tails + column, begin, end, mbk_lane(), 32));\n",
+  "        mbk_scan_reduce(mbk_fixup_tails(tails + column, begin, end, mbk_lane(), 32));\n"
   "    if ((int)mbk_lane() == leader) {\n"
   "      mbk_fixup_commit(y, MBK_ROW_OF(rank), part, rows, MBK_ADD(sum, own), alpha, beta);\n"
   "    }\n"
-  "  }\n"
+  "  }\n",
   "  const mbk_u32 ballot = mbk_ballot(MBK_ALL, length > MBK_FIXUP_VERY_LONG);\n"
   "  if (mbk_lane() == 0) {\n"
   "    very_long[warp] = ballot;\n"
@@ -5750,7 +5673,6 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "      mbk_block_sync();\n"
   "    }\n"
   "  }\n"
-  "  MBK_FINISH(MBK_FIXUP_THREADS);\n"
   "}\n",
   NULL};
 
@@ -5796,7 +5718,7 @@ static const char *const mbi_source_spmv_scan_tile_cuh[] = {
   "                                    MBK_SCALAR beta, const MBK_VECTOR *old, mbk_u32 held) {\n"
   "  const mbk_u32 row = MBK_ROW_OF(rank + ended);\n"
   "  const MBK_COMPUTE final = MBK_ADD(MBK_ZERO, sum);\n",
-  "  y[row] = MBK_RESULT(final, (ended < held ? old[ended] : MBK_BESIDE(y)[row]));\n"
+  "  y[row] = MBK_RESULT(final, (ended < held ? old[ended] : y[row]));\n"
   "}\n"
   "\n"
   "// A lane's word of row ends: how many row ends the words before it hold.\n"
@@ -6058,8 +5980,7 @@ static const char *const mbi_source_spmv_scan_products_cuh[] = {
   "  const mbk_u32 ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;\n"
   "  const mbk_u32 rank = mbk_load(tile_row + tile);\n"
   "  MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];\n"
-  "  const mbk_scan_rows rows = {row_id, MBK_BESIDE(y), rank,\n"
-  "                              adds ? mbk_load(tile_row + tile + 1) : 0, ends};\n"
+  "  const mbk_scan_rows rows = {row_id, y, rank, adds ? mbk_load(tile_row + tile + 1) : 0, ends};\n"
   "  const MBK_VECTOR held = mbk_scan_multiply<adds>(col_ind, values, x, tile * MBK_TILE_NONZEROS,\n"
   "                                                  nnz, rows, alpha, product);\n"
   "  if (adds) {\n"
@@ -6176,45 +6097,39 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "  }\n"
   "}\n"
   "\n"
-  "// Blocks that a multiprocessor should hold of the kernel that adds the old y: with scalars on\n",
-  "// the device, rows by their numbers, or packs of two, it would spill where the other does not.\n"
-  "// With an epilogue both would.\n"
-  "#define MBK_SUM_BLOCKS                                                                         \\\n"
-  "  (MBK_BLOCKS > 1 && MBK_HEAVY ? MBK_BLOCKS / 2                                                \\\n"
-  "   : MBK_BLOCKS > 1 && (MBK_PACK < 4 || MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS || MBK_FUSED)     \\\n"
-  "       ? 5 * MBK_BLOCKS / 6                                                                    \\\n"
-  "       : MBK_BLOCKS)\n"
-  "\n"
   "// Launch: one warp per tile. mbk_scan_fixup follows. beta must be zero. Shared:\n"
-  "// MBK_COMPUTE[MBK_TABLE].\n"
-  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_FUSED ? MBK_SUM_BLOCKS : MBK_BLOCKS)\n"
+  "// MBK_COMPUTE[MBK_TABLE].\n",
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
   "    mbk_scan_product(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
   "                     const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_COMPUTE *table,\n"
   "                     const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts,\n"
   "                     MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
   "  mbk_release();\n"
-  "  MBK_BEGIN;\n"
   "  const MBK_SCALAR factor = MBK_ALPHA;\n"
   "  mbk_table_take(table, factor, MBK_THREADS);\n"
   "  mbk_scan_run<false>(row_ends, tile_row, row_id, col_ind, values, x, y, firsts, tails, nnz,\n"
   "                      tiles, factor, MBK_ABSENT, (MBK_VECTOR *)0);\n"
-  "  MBK_LEAVE(MBK_THREADS);\n"
   "}\n"
+  "\n"
+  "// Blocks that a multiprocessor should hold of the kernel that adds the old y: with scalars on\n"
+  "// the device, rows by their numbers, or packs of two, it would spill where the other does not.\n"
+  "#define MBK_SUM_BLOCKS                                                                         \\\n"
+  "  (MBK_BLOCKS > 1 && (MBK_PACK < 4 || MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS)                    \\\n"
+  "       ? 5 * MBK_BLOCKS / 6                                                                    \\\n"
+  "       : MBK_BLOCKS)\n"
   "\n"
   "// The same with any beta. Shared: MBK_COMPUTE[MBK_TABLE], MBK_VECTOR[MBK_THREADS].\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
   "    mbk_scan_sum(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
-  "                 const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_COMPUTE *table,\n",
+  "                 const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_COMPUTE *table,\n"
   "                 const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,\n"
   "                 mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  mbk_release();\n"
-  "  MBK_BEGIN;\n"
+  "  mbk_release();\n",
   "  MBK_SCALARS_LOAD;\n"
   "  mbk_table_take(table, alpha, MBK_THREADS);\n"
   "  mbk_scan_run<true>(row_ends, tile_row, row_id, col_ind, values, x, y, firsts, tails, nnz,\n"
   "                     tiles, alpha, beta, (MBK_VECTOR *)shared + MBK_TABLE);\n"
-  "  MBK_LEAVE(MBK_THREADS);\n"
   "}\n",
   NULL};
 
@@ -6300,8 +6215,8 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "      MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];\n"
   "      ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;\n"
   "      rank = mbk_load(tile_row + tile);\n"
-  "      const mbk_scan_rows rows = {row_id, MBK_BESIDE(y), rank,\n"
-  "                                  adds ? mbk_load(tile_row + tile + 1) : 0, ends};\n"
+  "      const mbk_scan_rows rows = {row_id, y, rank, adds ? mbk_load(tile_row + tile + 1) : 0,\n"
+  "                                  ends};\n"
   "      mbk_u32 skipped_rows = 0;\n"
   "      const MBK_VECTOR held =\n"
   "          mbk_scan_multiply<adds>(col_ind, values, x, start, nnz, rows, alpha, product);\n"
@@ -6326,8 +6241,8 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "              product[g][j] = MBK_ZERO;\n"
   "            }\n"
   "          }\n"
-  "        }\n",
-  "      }\n"
+  "        }\n"
+  "      }\n",
   "      ends &= mbk_scan_below(end > start ? end - start : 0);\n"
   "      rank += skipped_rows;\n"
   "      mbk_scan_commit(product, ends, rank, slot, row_id, y, firsts, tails, alpha, beta,\n"
@@ -6367,13 +6282,9 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "#endif\n"
   "}\n"
   "\n",
-  "// Fewer blocks to a multiprocessor with the old y, or an epilogue, than without: it takes\n"
-  "// registers.\n"
-  "#define MBK_SUM_BLOCKS ((2 * MBK_BLOCKS + 1) / 3)\n"
-  "\n"
   "// Launch: MBK_THREADS per block, of at least 64. Shared: MBK_COMPUTE[MBK_TABLE + 4 *\n"
   "// MBK_WARPS], mbk_u32[2 * MBK_WARPS]. beta must be zero.\n"
-  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_FUSED ? MBK_SUM_BLOCKS : MBK_BLOCKS)\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
   "    mbk_scan_whole(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
   "                   const mbk_u32 *empty_id, const mbk_u64 *block_start, const mbk_i32 *col_ind,\n"
   "                   const MBK_VALUE *values, const MBK_COMPUTE *table, const MBK_VECTOR *x,\n"
@@ -6381,31 +6292,30 @@ static const char *const mbi_source_spmv_scan_whole_cu[] = {
   "                   MBK_SCALAR_PARAMETERS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  mbk_release();\n"
-  "  MBK_BEGIN;\n"
   "  const MBK_SCALAR factor = MBK_ALPHA;\n"
   "  mbk_table_take(table, factor, MBK_THREADS);\n"
   "  mbk_scan_run<false>(row_ends, tile_row, row_id, empty_id, block_start, col_ind, values, x, y,\n"
   "                      nnz, tiles, empty_rows, factor, MBK_ABSENT,\n"
   "                      (char *)((MBK_COMPUTE *)shared + MBK_TABLE));\n"
-  "  MBK_FINISH(MBK_THREADS);\n"
   "}\n"
+  "\n"
+  "// Fewer blocks to a multiprocessor than without the old y: it takes registers.\n"
+  "#define MBK_SUM_BLOCKS ((2 * MBK_BLOCKS + 1) / 3)\n"
   "\n"
   "// The same with any beta. Shared: also MBK_VECTOR[MBK_THREADS].\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
   "    mbk_scan_whole_sum(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
   "                       const mbk_u32 *empty_id, const mbk_u64 *block_start,\n"
   "                       const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
-  "                       const MBK_COMPUTE *table, const MBK_VECTOR *x, MBK_VECTOR *y,\n",
+  "                       const MBK_COMPUTE *table, const MBK_VECTOR *x, MBK_VECTOR *y,\n"
   "                       mbk_u64 nnz, mbk_u64 tiles, mbk_u64 empty_rows, MBK_SCALAR_PARAMETERS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  mbk_release();\n"
-  "  MBK_BEGIN;\n"
-  "  MBK_SCALARS_LOAD;\n"
+  "  MBK_SCALARS_LOAD;\n",
   "  mbk_table_take(table, alpha, MBK_THREADS);\n"
   "  mbk_scan_run<true>(row_ends, tile_row, row_id, empty_id, block_start, col_ind, values, x, y,\n"
   "                     nnz, tiles, empty_rows, alpha, beta,\n"
   "                     (char *)((MBK_COMPUTE *)shared + MBK_TABLE));\n"
-  "  MBK_FINISH(MBK_THREADS);\n"
   "}\n",
   NULL};
 
@@ -7076,10 +6986,9 @@ static const char *const mbi_source_spmv_binned_cu[] = {
   "  const mbk_u64 first = (mbk_u64)mbk_load(item) * MBK_STRIP;\n"
   "  const mbk_u32 width = (mbk_u32)(cols - first < MBK_STRIP ? cols - first : MBK_STRIP);\n"
   "  const mbk_u32 group = mbk_load(item + 1), packs = 2 * (mbk_load(item + 2) - group);\n"
-  "  MBK_BEGIN;\n"
   "  mbk_await_for(x);\n"
-  "  const MBK_SCALAR factor = MBK_ALPHA;\n"
-  "  if (MBK_VANISHES(factor)) {\n"
+  "  const MBK_COMPUTE factor = MBK_ALPHA;\n"
+  "  if (factor == (MBK_COMPUTE)0) {\n"
   "    return;\n"
   "  }\n"
   "  mbk_table_take(table, factor, MBK_THREADS);\n"
@@ -7135,15 +7044,15 @@ static const char *const mbi_source_spmv_binned_cu[] = {
   "MBK_DEVICE void mbk_binned_commit(const MBK_COMPUTE (&product)[MBK_STEPS], mbk_u32 ends,\n"
   "                                  mbk_u32 rank, mbk_u64 tile, const mbk_u32 *row_id,\n"
   "                                  MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,\n"
-  "                                  MBK_COMPUTE *sums, MBK_SCALAR alpha, MBK_SCALAR beta) {\n"
+  "                                  MBK_COMPUTE *sums, MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
   "  const mbk_u32 lane = mbk_lane(), own = (mbk_u32)mbk_popcount(ends);\n"
   "  mbk_u32 ended = own; // row ends up to this lane\n"
   "#pragma unroll\n"
   "  for (int d = 1; d < 32; d <<= 1) {\n"
   "    const mbk_u32 other = mbk_shuffle_up(MBK_ALL, ended, d, 32);\n"
   "    ended += (int)lane >= d ? other : 0;\n"
-  "  }\n"
-  "  const mbk_u32 count = mbk_shuffle(MBK_ALL, ended, 31, 32);\n",
+  "  }\n",
+  "  const mbk_u32 count = mbk_shuffle(MBK_ALL, ended, 31, 32);\n"
   "  mbk_u32 at = ended - own;\n"
   "  MBK_COMPUTE sum = MBK_ZERO, head = MBK_ZERO;\n"
   "#pragma unroll\n"
@@ -7192,10 +7101,10 @@ static const char *const mbi_source_spmv_binned_cu[] = {
   "// The first `left` of a lane's products, times the value of their rows. As mbk_binned_commit.\n"
   "MBK_DEVICE void mbk_binned_by_row(MBK_COMPUTE (&product)[MBK_STEPS], mbk_u32 ends, mbk_u32 rank,\n"
   "                                  const mbk_u32 *row_id, const MBK_VALUE *by_row,\n"
-  "                                  mbk_u64 left) {\n"
+  "                                  mbk_u64 left) {\n",
   "  const mbk_u32 own = (mbk_u32)mbk_popcount(ends);\n"
   "  mbk_u32 ended = own;\n"
-  "#pragma unroll\n",
+  "#pragma unroll\n"
   "  for (int d = 1; d < 32; d <<= 1) {\n"
   "    const mbk_u32 other = mbk_shuffle_up(MBK_ALL, ended, d, 32);\n"
   "    ended += (int)mbk_lane() >= d ? other : 0;\n"
@@ -7229,12 +7138,11 @@ static const char *const mbi_source_spmv_binned_cu[] = {
   "  const mbk_u32 from = mbk_load(part_start + mbk_block());\n"
   "  const mbk_u32 packs = 2 * (mbk_load(part_start + mbk_block() + 1) - from);\n"
   "  mbk_release();\n"
-  "  MBK_BEGIN;\n"
   "  mbk_await();\n"
   "  MBK_SCALARS_LOAD;\n"
-  "  if (!MBK_VANISHES(alpha)) {\n"
-  "    products += (mbk_u64)from * MBK_GROUP;\n"
-  "    for (mbk_u32 i = mbk_thread(); i < packs; i += MBK_THREADS) {\n",
+  "  if (alpha != (MBK_COMPUTE)0) {\n"
+  "    products += (mbk_u64)from * MBK_GROUP;\n",
+  "    for (mbk_u32 i = mbk_thread(); i < packs; i += MBK_THREADS) {\n"
   "      mbk_copy_ahead(slots + i * MBK_PACK, products + i * MBK_PACK);\n"
   "    }\n"
   "  }\n"
@@ -7261,17 +7169,17 @@ static const char *const mbi_source_spmv_binned_cu[] = {
   "      MBK_COMPUTE product[MBK_STEPS];\n"
   "#pragma unroll\n"
   "      for (int i = 0; i < MBK_STEPS; i++) {\n"
-  "        product[i] = first + i < nnz && !MBK_VANISHES(alpha) ? slots[place[t].at[i]] : MBK_ZERO;\n"
+  "        product[i] =\n"
+  "            first + i < nnz && alpha != (MBK_COMPUTE)0 ? slots[place[t].at[i]] : MBK_ZERO;\n"
   "      }\n"
   "      const mbk_u32 own = ends[t] >> lane * MBK_STEPS % 32 & ((1u << MBK_STEPS) - 1);\n"
   "#if MBK_BY_ROW\n"
   "      mbk_binned_by_row(product, own, rank[t], row_id, by_row,\n"
-  "                        first < nnz && !MBK_VANISHES(alpha) ? nnz - first : 0);\n"
+  "                        first < nnz && alpha != (MBK_COMPUTE)0 ? nnz - first : 0);\n"
   "#endif\n"
   "      mbk_binned_commit(product, own, rank[t], at, row_id, y, firsts, tails, sums, alpha, beta);\n"
   "    }\n"
   "  }\n"
-  "  MBK_LEAVE(MBK_THREADS);\n"
   "}\n",
   NULL};
 
@@ -7382,13 +7290,11 @@ static const char *const mbi_source_spmv_hubs_cu[] = {
   "                     mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  mbk_release();\n"
-  "  MBK_BEGIN;\n"
   "  const MBK_SCALAR factor = MBK_ALPHA;\n"
   "  mbk_table_take(table, factor, MBK_THREADS);\n",
   "  mbk_hubs_run<false>(row_ends, tile_row, row_id, codes, values, hub_col, hub_count, x, y,\n"
   "                      firsts, tails, nnz, tiles, factor, MBK_ABSENT,\n"
   "                      (MBK_VECTOR *)shared + MBK_TABLE);\n"
-  "  MBK_LEAVE(MBK_THREADS);\n"
   "}\n"
   "\n"
   "// The same with any beta. Shared: MBK_VECTOR[MBK_TABLE + MBK_HUBS +\n"
@@ -7401,12 +7307,10 @@ static const char *const mbi_source_spmv_hubs_cu[] = {
   "                 MBK_SCALAR_PARAMETERS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  mbk_release();\n"
-  "  MBK_BEGIN;\n"
   "  MBK_SCALARS_LOAD;\n"
   "  mbk_table_take(table, alpha, MBK_THREADS);\n"
   "  mbk_hubs_run<true>(row_ends, tile_row, row_id, codes, values, hub_col, hub_count, x, y,\n"
   "                     firsts, tails, nnz, tiles, alpha, beta, (MBK_VECTOR *)shared + MBK_TABLE);\n"
-  "  MBK_LEAVE(MBK_THREADS);\n"
   "}\n",
   NULL};
 
@@ -7858,7 +7762,6 @@ static const char *const mbi_source_spmv_rows_cu[] = {
   "                     const MBK_VALUE *values, const MBK_COMPUTE *table, const MBK_VECTOR *x,\n"
   "                     MBK_VECTOR *y, mbk_u64 rows, MBK_SCALAR_PARAMETERS) {\n"
   "  mbk_release();\n"
-  "  MBK_BEGIN;\n"
   "  MBK_SCALARS_LOAD;\n"
   "  mbk_table_take(table, alpha, MBK_THREADS);\n"
   "  const mbk_u64 row = ((mbk_u64)mbk_block() * MBK_THREADS + mbk_thread()) / MBK_LANES;\n"
@@ -7915,7 +7818,6 @@ static const char *const mbi_source_spmv_rows_cu[] = {
   "    mbk_await();\n"
   "    MBK_COMMIT(row, sum);\n"
   "  }\n"
-  "  MBK_FINISH(MBK_THREADS);\n"
   "}\n",
   NULL};
 
@@ -8658,35 +8560,34 @@ static const char *const mbi_source_spmv_sliced_cu[] = {
   "  const mbk_u64 thread = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread();\n"
   "  const mbk_u64 slice = thread / 32;\n"
   "  mbk_release();\n"
-  "  MBK_BEGIN;\n"
-  "  const MBK_SCALAR factor = MBK_ALPHA;\n"
+  "  const MBK_COMPUTE factor = MBK_ALPHA;\n"
   "  mbk_table_take(table, factor, MBK_THREADS);\n"
-  "  if (slice * 32 < rows) {\n"
-  "    const mbk_u32 count = !MBK_VANISHES(factor) ? mbk_load(length + thread) : 0;\n"
-  "    const mbk_u32 base = mbk_load(slice_base + slice);\n"
-  "    columns += (mbk_u64)mbk_load(column_start + slice) * 32;\n"
+  "  if (slice * 32 >= rows) {\n"
+  "    return;\n"
+  "  }\n"
+  "  const mbk_u32 count = factor != (MBK_COMPUTE)0 ? mbk_load(length + thread) : 0;\n"
+  "  const mbk_u32 base = mbk_load(slice_base + slice);\n"
+  "  columns += (mbk_u64)mbk_load(column_start + slice) * 32;\n"
   "#if !MBK_PATTERN\n"
-  "    values += (mbk_u64)mbk_load(slice_start + slice) * 32 + mbk_lane() * MBK_PACK;\n"
+  "  values += (mbk_u64)mbk_load(slice_start + slice) * 32 + mbk_lane() * MBK_PACK;\n"
   "#endif\n"
   "#if MBK_BY_ROW\n"
-  "    values += MBK_SORTED ? mbk_load(row_id + thread) : thread; // which is there where count > 0\n"
+  "  values += MBK_SORTED ? mbk_load(row_id + thread) : thread; // which is there where count > 0\n"
   "#endif\n"
-  "    mbk_await_for(x);\n"
-  "    const MBK_COMPUTE sum =\n"
-  "        base == MBK_WIDE\n"
-  "            ? mbk_sliced_sum((const mbk_i32 *)columns + mbk_lane() * MBK_PACK, values, x, count)\n"
-  "            : mbk_sliced_sum(columns + mbk_lane() * MBK_PACK, values, x + base, count);\n"
+  "  mbk_await_for(x);\n"
+  "  const MBK_COMPUTE sum =\n"
+  "      base == MBK_WIDE\n"
+  "          ? mbk_sliced_sum((const mbk_i32 *)columns + mbk_lane() * MBK_PACK, values, x, count)\n"
+  "          : mbk_sliced_sum(columns + mbk_lane() * MBK_PACK, values, x + base, count);\n"
   "#if MBK_SORTED\n"
-  "    const mbk_u32 row = mbk_load(row_id + thread);\n"
+  "  const mbk_u32 row = mbk_load(row_id + thread);\n"
   "#else\n"
-  "    const mbk_u64 row = thread;\n"
+  "  const mbk_u64 row = thread;\n"
   "#endif\n"
-  "    if (row < rows) {\n"
-  "      MBK_SCALARS_LOAD;\n"
-  "      MBK_COMMIT(row, sum);\n"
-  "    }\n"
+  "  if (row < rows) {\n"
+  "    MBK_SCALARS_LOAD;\n"
+  "    MBK_COMMIT(row, sum);\n"
   "  }\n"
-  "  MBK_FINISH(MBK_THREADS);\n"
   "}\n",
   NULL};
 
@@ -9031,419 +8932,12 @@ static const char *const mbi_source_spmv_cb_cu[] = {
   "}\n",
   NULL};
 
-static const char *const mbi_source_spmv_many_run_cuh[] = {
-  "// A team's run of nonzeros, and what a lane holds of rows of X and Y: part of spmv/many.cu,\n"
-  "// whose macros it uses.\n"
+static const char *const mbi_source_spmv_many_copies_cuh[] = {
+  "// X and Y that come column by column pass through copies by rows: part of spmv/many.cu and\n"
+  "// many_rows.cu.\n"
   "#ifndef MBK_CHUNKS\n"
-  "#error \"include spmv/many.cu, which opens with the list of macros\"\n"
+  "#error \"include spmv/many_lane.cuh before\"\n"
   "#endif\n"
-  "\n"
-  "// What a lane has of a row of X or Y.\n"
-  "typedef MBK_COMPUTE mbk_many_row[MBK_CHUNKS][MBK_SPAN];\n"
-  "typedef mbk_pack<MBK_VECTOR, MBK_SPAN> mbk_many_pack;\n"
-  "\n"
-  "// A lane's first column of a chunk. Lanes beyond the last column take the first ones, whose\n"
-  "// sums they do not write.\n"
-  "MBK_DEVICE mbk_u32 mbk_many_column(mbk_u32 chunk) {\n"
-  "  return (chunk * MBK_TEAM + mbk_lane() % MBK_TEAM) * MBK_SPAN;\n"
-  "}\n"
-  "MBK_DEVICE mbk_u32 mbk_many_source(mbk_u32 chunk) {\n"
-  "  const mbk_u32 column = mbk_many_column(chunk);\n"
-  "  return column < MBK_WIDTH ? column : 0;\n"
-  "}\n"
-  "\n"
-  "// `packed`: rows of X and Y start at multiples of what a lane loads at once.\n"
-  "template <bool packed> MBK_DEVICE mbk_many_pack mbk_many_load(const MBK_VECTOR *from) {\n"
-  "  mbk_many_pack pack;\n"
-  "  if (packed) {\n"
-  "    return mbk_load_pack<MBK_VECTOR, MBK_SPAN>(from);\n"
-  "  }\n"
-  "#pragma unroll\n"
-  "  for (int j = 0; j < MBK_SPAN; j++) {\n"
-  "    pack.at[j] = mbk_load(from + j);\n"
-  "  }\n"
-  "  return pack;\n"
-  "}\n"
-  "\n"
-  "// ---- From sums to rows of Y\n"
-  "// ---------------------------------------------------------------------\n"
-  "\n"
-  "// One row of Y, which begins at `y`, but for a copy whose elements are still to be scaled.\n"
-  "template <bool packed>\n"
-  "MBK_DEVICE void mbk_many_commit(MBK_VECTOR *y, const mbk_many_row &sum, MBK_COMPUTE alpha,\n"
-  "                                MBK_COMPUTE beta) {\n"
-  "#pragma unroll\n"
-  "  for (mbk_u32 c = 0; c < MBK_CHUNKS; c++) {\n"
-  "    const mbk_u32 column = mbk_many_column(c);\n",
-  "    if (MBK_CHUNKS * MBK_TEAM * MBK_SPAN == MBK_WIDTH || column < MBK_WIDTH) {\n"
-  "      MBK_VECTOR *const to = y + column;\n"
-  "      mbk_many_pack result = {};\n"
-  "      if (!MBK_COLUMNS && packed && beta != (MBK_COMPUTE)0) {\n"
-  "        result = *(const mbk_many_pack *)to;\n"
-  "      }\n"
-  "#pragma unroll\n"
-  "      for (int j = 0; j < MBK_SPAN; j++) {\n"
-  "        const MBK_COMPUTE final = MBK_ADD(MBK_ZERO, sum[c][j]);\n"
-  "        result.at[j] = MBK_COLUMNS ? (MBK_VECTOR) final\n"
-  "                       : packed    ? MBK_RESULT(final, result.at[j])\n"
-  "                                   : MBK_RESULT(final, to[j]);\n"
-  "      }\n"
-  "      if (packed) {\n"
-  "        mbk_store_pack(to, result);\n"
-  "      } else {\n"
-  "#pragma unroll\n"
-  "        for (int j = 0; j < MBK_SPAN; j++) {\n"
-  "          to[j] = result.at[j];\n"
-  "        }\n"
-  "      }\n"
-  "    }\n"
-  "  }\n"
-  "}\n"
-  "\n"
-  "// What a tile leaves for mbk_many_fixup.\n"
-  "MBK_DEVICE void mbk_many_carry(MBK_COMPUTE *carries, mbk_u64 tile, const mbk_many_row &sum) {\n"
-  "#pragma unroll\n"
-  "  for (mbk_u32 c = 0; c < MBK_CHUNKS; c++) {\n"
-  "#pragma unroll\n"
-  "    for (mbk_u32 j = 0; j < MBK_SPAN; j++) {\n"
-  "      if (mbk_many_column(c) < MBK_WIDTH) {\n"
-  "        carries[tile * MBK_WIDTH + mbk_many_column(c) + j] = sum[c][j];\n"
-  "      }\n"
-  "    }\n"
-  "  }\n"
-  "}\n"
-  "\n"
-  "// ---- A run\n"
-  "// --------------------------------------------------------------------------------------\n"
-  "\n"
-  "// Columns and values of MBK_UNROLL neighbours, of which the first `left` are there.\n"
-  "struct mbk_many_batch {\n"
-  "  mbk_i32 column[MBK_UNROLL];\n"
-  "#if !MBK_PATTERN\n"
-  "  MBK_VALUE value[MBK_UNROLL];\n"
-  "#endif\n"
-  "};\n"
-  "\n"
-  "template <bool full, class T>\n"
-  "MBK_DEVICE void mbk_many_read(const T *from, mbk_u32 left, T (&some)[MBK_UNROLL]) {\n"
-  "  const int at_once = 16 / sizeof(T);\n",
-  "  if (full && MBK_ALIGNED) {\n"
-  "#pragma unroll\n"
-  "    for (int u = 0; u < MBK_UNROLL; u += at_once) {\n"
-  "      const mbk_pack<T, at_once> pack = MBK_PACK_LOAD<T, at_once>(from + u);\n"
-  "#pragma unroll\n"
-  "      for (int j = 0; j < at_once; j++) {\n"
-  "        some[u + j] = pack.at[j];\n"
-  "      }\n"
-  "    }\n"
-  "  } else {\n"
-  "#pragma unroll\n"
-  "    for (mbk_u32 u = 0; u < MBK_UNROLL; u++) {\n"
-  "      some[u] = full || u < left ? MBK_MATRIX_LOAD(from + u) : (T)0;\n"
-  "    }\n"
-  "  }\n"
-  "}\n"
-  "\n"
-  "template <bool full>\n"
-  "MBK_DEVICE void mbk_many_take(const mbk_i32 *col_ind, const MBK_VALUE *values, mbk_u32 at,\n"
-  "                              mbk_u32 count, mbk_many_batch &batch) {\n"
-  "  const mbk_u32 left = at < count ? count - at : 0;\n"
-  "  mbk_many_read<full>(col_ind + at, left, batch.column);\n"
-  "#if !MBK_PATTERN\n"
-  "  mbk_many_read<full>(values + at, left, batch.value);\n"
-  "#else\n"
-  "  (void)values;\n"
-  "#endif\n"
-  "}\n"
-  "\n"
-  "// Where a team is: what is open of the row `rank`, and what it had of the first row that ended.\n"
-  "struct mbk_many_walk {\n"
-  "  mbk_many_row sum, head;\n"
-  "  mbk_u32 rank, first; // of the run\n"
-  "  mbk_u32 row;         // that `rank` stands for\n"
-  "};\n"
-  "\n"
-  "// A row ends. Row numbers are loaded one row ahead, for no commit is to wait for memory; `to`\n"
-  "// is the rank behind the tile's last row end.\n"
-  "template <bool packed>\n"
-  "MBK_DEVICE void mbk_many_end(mbk_many_walk &walk, const mbk_u32 *row_id, mbk_u32 to,\n"
-  "                             MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
-  "  const bool first = walk.rank == walk.first;\n"
-  "  if (!first) {\n"
-  "    mbk_many_commit<packed>(y + walk.row * ldy, walk.sum, alpha, beta);\n"
-  "  }\n"
-  "  walk.rank++;\n"
-  "#if MBK_EMPTY_ROWS\n"
-  "  walk.row = walk.rank < to ? MBK_ROW_OF(walk.rank) : 0;\n"
-  "#else\n",
-  "  walk.row = walk.rank;\n"
-  "  (void)row_id;\n"
-  "  (void)to;\n"
-  "#endif\n"
-  "#pragma unroll\n"
-  "  for (int c = 0; c < MBK_CHUNKS; c++) {\n"
-  "#pragma unroll\n"
-  "    for (int j = 0; j < MBK_SPAN; j++) {\n"
-  "      walk.head[c][j] = first ? walk.sum[c][j] : walk.head[c][j];\n"
-  "      walk.sum[c][j] = MBK_ZERO;\n"
-  "    }\n"
-  "  }\n"
-  "}\n"
-  "\n"
-  "// The sums over a batch; bit u of `ends` says that a row ends with nonzero u.\n"
-  "template <bool packed, bool full>\n"
-  "MBK_DEVICE void mbk_many_add(const mbk_many_batch &batch, mbk_u32 left, mbk_u32 ends,\n"
-  "                             const MBK_VECTOR *x, mbk_u32 x_step, mbk_many_walk &walk,\n"
-  "                             const mbk_u32 *row_id, mbk_u32 to, MBK_VECTOR *y, mbk_u64 ldy,\n"
-  "                             MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
-  "  mbk_many_pack factor[MBK_UNROLL][MBK_CHUNKS];\n"
-  "#pragma unroll\n"
-  "  for (mbk_u32 u = 0; u < MBK_UNROLL; u++) {\n"
-  "    if (full || u < left) {\n"
-  "      const MBK_VECTOR *const row =\n"
-  "          (const MBK_VECTOR *)((const unsigned char *)x +\n"
-  "                               (mbk_u64)(mbk_u32)(batch.column[u] - MBK_BASE) * x_step);\n"
-  "#pragma unroll\n"
-  "      for (mbk_u32 c = 0; c < MBK_CHUNKS; c++) {\n"
-  "        factor[u][c] = mbk_many_load<packed>(row + mbk_many_source(c));\n"
-  "      }\n"
-  "    }\n"
-  "  }\n"
-  "#pragma unroll\n"
-  "  for (mbk_u32 u = 0; u < MBK_UNROLL; u++) {\n"
-  "    if (full || u < left) {\n"
-  "#pragma unroll\n"
-  "      for (int c = 0; c < MBK_CHUNKS; c++) {\n"
-  "#pragma unroll\n"
-  "        for (int j = 0; j < MBK_SPAN; j++) {\n"
-  "#if MBK_PATTERN\n"
-  "          const MBK_COMPUTE product = (MBK_COMPUTE)factor[u][c].at[j];\n"
-  "#else\n"
-  "          const MBK_COMPUTE product = MBK_MUL(mbk_value(batch.value[u]), factor[u][c].at[j]);\n"
-  "#endif\n",
-  "          walk.sum[c][j] = MBK_ADD(walk.sum[c][j], product);\n"
-  "        }\n"
-  "      }\n"
-  "    }\n"
-  "    if (ends >> u & 1) {\n"
-  "      mbk_many_end<packed>(walk, row_id, to, y, ldy, alpha, beta);\n"
-  "    }\n"
-  "  }\n"
-  "}\n"
-  "\n"
-  "// A team's run, of which `count` nonzeros are there to multiply: col_ind and values begin with\n"
-  "// it. `ends` are the tile's words, a lane each. Columns and values are loaded a batch ahead.\n"
-  "template <bool packed, bool full>\n"
-  "MBK_DEVICE void mbk_many_run(const mbk_i32 *col_ind, const MBK_VALUE *values, mbk_u32 count,\n"
-  "                             mbk_u32 ends, const MBK_VECTOR *x, mbk_u32 x_step,\n"
-  "                             mbk_many_walk &walk, const mbk_u32 *row_id, mbk_u32 to,\n"
-  "                             MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
-  "  mbk_many_batch batch, next;\n"
-  "  mbk_many_take<full>(col_ind, values, 0, count, next);\n"
-  "  mbk_await_for(x);\n"
-  "#pragma unroll 1\n"
-  "  for (mbk_u32 w = 0; w < MBK_WORDS; w++) {\n"
-  "    const mbk_u32 word =\n"
-  "        mbk_shuffle(MBK_ALL, ends, (int)(mbk_lane() / MBK_TEAM * MBK_WORDS + w), 32);\n"
-  "#pragma unroll 1\n"
-  "    for (mbk_u32 bit = 0; bit < 32; bit += MBK_UNROLL) {\n"
-  "      const mbk_u32 at = 32 * w + bit;\n"
-  "      batch = next;\n"
-  "      if (at + MBK_UNROLL < MBK_RUN) {\n"
-  "        mbk_many_take<full>(col_ind, values, at + MBK_UNROLL, count, next);\n"
-  "      }\n"
-  "      mbk_many_add<packed, full>(batch, at < count ? count - at : 0, word >> bit, x, x_step,\n"
-  "                                 walk, row_id, to, y, ldy, alpha, beta);\n"
-  "    }\n"
-  "  }\n"
-  "}\n",
-  NULL};
-
-static const char *const mbi_source_spmv_many_cu[] = {
-  "// Several vectors at once: Y = alpha A X + beta Y, the matrix streamed once for all of them.\n"
-  "// Source: ours; the schedule is the register scan's (spmv/scan.cu), a bit per nonzero for \"ends\n"
-  "// its row\". X is taken by rows, so that one gather brings what a nonzero multiplies.\n"
-  "//\n"
-  "// A warp owns a tile and is cut into teams of MBK_TEAM lanes. A team walks a run of\n"
-  "// neighbouring nonzeros, one after the other; each of its lanes has MBK_SPAN neighbouring\n"
-  "// columns of X, or two times as many, and keeps their sums in registers. What runs hold of rows\n"
-  "// that cross them is put together by shuffles, what tiles do by mbk_many_fixup, always in the\n"
-  "// same order. Where X and Y come column by column, they pass through copies by rows.\n"
-  "#ifndef MBK_VECTORS\n"
-  "#error \"define MBK_VECTORS: columns of X and Y\"\n"
-  "#endif\n"
-  "#ifndef MBK_WIDTH\n"
-  "#error \"define MBK_WIDTH: MBK_VECTORS; in copies by rows what MBK_SPAN divides\"\n"
-  "#endif\n"
-  "#ifndef MBK_SPAN\n"
-  "#error \"define MBK_SPAN: columns that a lane loads at once, 16 bytes at most; divides MBK_WIDTH\"\n"
-  "#endif\n"
-  "#ifndef MBK_TEAM\n"
-  "#error \"define MBK_TEAM: lanes to a nonzero, a power of two up to 32\"\n"
-  "#endif\n"
-  "#ifndef MBK_WORDS\n"
-  "#error \"define MBK_WORDS: nonzeros of a run by 32, at most MBK_TEAM\"\n"
-  "#endif\n"
-  "#ifndef MBK_UNROLL\n"
-  "#error \"define MBK_UNROLL: gathers of X in flight, a multiple of 4 that divides 32\"\n"
-  "#endif\n"
-  "#ifndef MBK_COLUMNS\n"
-  "#error \"define MBK_COLUMNS: 1 if X and Y come column by column\"\n"
-  "#endif\n"
-  "#ifndef MBK_ALIGNED\n"
-  "#error \"define MBK_ALIGNED: 1 if col_ind and values start at multiples of 16 bytes\"\n"
-  "#endif\n"
-  "#include \"jit/device.cuh\"\n"
-  "#include \"spmv/algebra.cuh\"\n"
-  "\n"
-  "#define MBK_STEPS (32 / MBK_TEAM * MBK_WORDS)\n",
-  "#define MBK_PACK 1  // what belongs to the scan's own products\n"
-  "#define MBK_DEPTH 5 // likewise\n"
-  "\n"
-  "#include \"spmv/scan_tile.cuh\"\n"
-  "\n"
-  "#include \"spmv/scan_build.cuh\"\n"
-  "\n"
-  "#define MBK_RUN (32 * MBK_WORDS)\n"
-  "#define MBK_CHUNKS ((MBK_WIDTH + MBK_SPAN * MBK_TEAM - 1) / (MBK_SPAN * MBK_TEAM))\n"
-  "\n"
-  "#include \"spmv/many_run.cuh\"\n"
-  "\n"
-  "// ---- A tile\n"
-  "// -------------------------------------------------------------------------------------\n"
-  "\n"
-  "// The runs of a tile to its rows, as in mbk_scan_commit: those that end in it are committed but\n"
-  "// for the first, whose part goes to firsts[tile]; what follows the last to tails[tile].\n"
-  "template <bool packed>\n"
-  "MBK_DEVICE void mbk_many_join(mbk_many_walk &walk, const mbk_u32 *row_id, mbk_u64 tile,\n"
-  "                              MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,\n"
-  "                              MBK_COMPUTE *tails, MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
-  "  const mbk_u32 lane = mbk_lane(), team = lane / MBK_TEAM;\n"
-  "  const bool ended = walk.rank != walk.first;\n"
-  "  const mbk_u32 closed = mbk_ballot(MBK_ALL, ended);\n"
-  "  // What the teams from the last one on in which a row ended hold of what is open behind each.\n"
-  "  const mbk_u32 until = closed & (0xffffffffu >> (31 - lane));\n"
-  "  const int last = until != 0 ? (31 - mbk_leading_zeros(until)) / MBK_TEAM : 0;\n"
-  "  (void)row_id;\n"
-  "#pragma unroll\n"
-  "  for (int d = 1; d < 32 / MBK_TEAM; d <<= 1) {\n"
-  "#pragma unroll\n"
-  "    for (int c = 0; c < MBK_CHUNKS; c++) {\n"
-  "#pragma unroll\n"
-  "      for (int j = 0; j < MBK_SPAN; j++) {\n"
-  "        const MBK_COMPUTE other = mbk_shuffle_up(MBK_ALL, walk.sum[c][j], d * MBK_TEAM, 32);\n"
-  "        if ((int)team - last >= d) {\n"
-  "          walk.sum[c][j] = MBK_ADD(other, walk.sum[c][j]);\n"
-  "        }\n"
-  "      }\n",
-  "    }\n"
-  "  }\n"
-  "#if MBK_TEAM < 32\n"
-  "#pragma unroll\n"
-  "  for (int c = 0; c < MBK_CHUNKS; c++) {\n"
-  "#pragma unroll\n"
-  "    for (int j = 0; j < MBK_SPAN; j++) {\n"
-  "      const MBK_COMPUTE earlier = mbk_shuffle_up(MBK_ALL, walk.sum[c][j], MBK_TEAM, 32);\n"
-  "      walk.head[c][j] = team > 0 ? MBK_ADD(earlier, walk.head[c][j]) : walk.head[c][j];\n"
-  "    }\n"
-  "  }\n"
-  "#endif\n"
-  "  if (ended && (closed & ((1u << team * MBK_TEAM) - 1)) == 0) {\n"
-  "    mbk_many_carry(firsts, tile, walk.head);\n"
-  "  } else if (ended) {\n"
-  "    const mbk_u64 row = MBK_ROW_OF(walk.first);\n"
-  "    mbk_many_commit<packed>(y + row * ldy, walk.head, alpha, beta);\n"
-  "  }\n"
-  "  if (team == 32 / MBK_TEAM - 1) {\n"
-  "    mbk_many_carry(tails, tile, walk.sum);\n"
-  "  }\n"
-  "}\n"
-  "\n"
-  "// Rows of Y whose old elements are wanted, closer to where their commits will meet them.\n"
-  "MBK_DEVICE void mbk_many_ahead(const MBK_VECTOR *y, mbk_u64 ldy, const mbk_u32 *row_id,\n"
-  "                               mbk_u32 from, mbk_u32 to) {\n"
-  "  (void)row_id;\n"
-  "  mbk_await();\n"
-  "  for (mbk_u32 rank = from + mbk_lane(); rank < to; rank += 32) {\n"
-  "    const mbk_u64 row = MBK_ROW_OF(rank);\n"
-  "    for (mbk_u32 c = 0; c < MBK_WIDTH; c += 64 / sizeof(MBK_VECTOR)) {\n"
-  "      mbk_prefetch(y + row * ldy + c);\n"
-  "    }\n"
-  "  }\n"
-  "}\n"
-  "\n"
-  "// A warp's tile. x_step: bytes from row to row of X; ldy: elements from row to row of Y.\n"
-  "template <bool packed>\n"
-  "MBK_DEVICE void mbk_many_tile(const mbk_u32 *row_ends, const mbk_u32 *tile_row,\n"
-  "                              const mbk_u32 *row_id, const mbk_i32 *col_ind,\n"
-  "                              const MBK_VALUE *values, const MBK_VECTOR *x, mbk_u32 x_step,\n"
-  "                              MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,\n",
-  "                              MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_COMPUTE alpha,\n"
-  "                              MBK_COMPUTE beta) {\n"
-  "  const mbk_u64 tile = (mbk_u64)mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;\n"
-  "  const mbk_u32 lane = mbk_lane(), team = lane / MBK_TEAM;\n"
-  "  if (tile >= tiles) {\n"
-  "    return;\n"
-  "  }\n"
-  "  const mbk_u64 begin = tile * MBK_TILE_NONZEROS + team * MBK_RUN;\n"
-  "  const mbk_u32 ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;\n"
-  "  const mbk_u32 from = mbk_load(tile_row + tile), to = mbk_load(tile_row + tile + 1);\n"
-  "  const mbk_u32 before = mbk_scan_ends_before(ends);\n"
-  "  mbk_many_walk walk;\n"
-  "#pragma unroll\n"
-  "  for (int c = 0; c < MBK_CHUNKS; c++) {\n"
-  "#pragma unroll\n"
-  "    for (int j = 0; j < MBK_SPAN; j++) {\n"
-  "      walk.sum[c][j] = walk.head[c][j] = MBK_ZERO;\n"
-  "    }\n"
-  "  }\n"
-  "  walk.first = walk.rank = from + mbk_shuffle(MBK_ALL, before, (int)(team * MBK_WORDS), 32);\n"
-  "  walk.row = 0; // is that of the first row end but one\n"
-  "  if (!MBK_COLUMNS && beta != (MBK_COMPUTE)0) {\n"
-  "    mbk_many_ahead(y, ldy, row_id, from, to);\n"
-  "  }\n"
-  "  if (alpha != (MBK_COMPUTE)0 && (tile + 1) * MBK_TILE_NONZEROS <= nnz) {\n"
-  "    mbk_many_run<packed, true>(col_ind + begin, MBK_PATTERN ? values : values + begin, MBK_RUN,\n"
-  "                               ends, x, x_step, walk, row_id, to, y, ldy, alpha, beta);\n"
-  "  } else { // with alpha 0 nothing is read of the matrix or of X\n"
-  "    const mbk_u64 behind = begin < nnz && alpha != (MBK_COMPUTE)0 ? nnz - begin : 0;\n"
-  "    const mbk_u32 count = behind < MBK_RUN ? (mbk_u32)behind : MBK_RUN;\n"
-  "    const mbk_u64 at = count > 0 ? begin : 0;\n"
-  "    mbk_many_run<packed, false>(col_ind + at, MBK_PATTERN ? values : values + at, count, ends,\n",
-  "                                x, x_step, walk, row_id, to, y, ldy, alpha, beta);\n"
-  "  }\n"
-  "  mbk_many_join<packed>(walk, row_id, tile, y, ldy, firsts, tails, alpha, beta);\n"
-  "}\n"
-  "\n"
-  "// Launch: one warp per tile. mbk_many_fixup follows. Where MBK_COLUMNS, x and y are copies by\n"
-  "// rows, and mbk_many_spread follows too.\n"
-  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
-  "    mbk_many_product(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
-  "                     const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,\n"
-  "                     mbk_u32 x_step, MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,\n"
-  "                     MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
-  "  mbk_release();\n"
-  "  MBK_SCALARS_LOAD;\n"
-  "  mbk_many_tile<true>(row_ends, tile_row, row_id, col_ind, values, x, x_step, y, ldy, firsts,\n"
-  "                      tails, nnz, tiles, alpha, beta);\n"
-  "}\n"
-  "\n"
-  "#if MBK_SPAN > 1 && !MBK_COLUMNS\n"
-  "// The same for X and Y whose rows start anywhere.\n"
-  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
-  "    mbk_many_loose(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
-  "                   const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,\n"
-  "                   mbk_u32 x_step, MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,\n"
-  "                   MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
-  "  mbk_release();\n"
-  "  MBK_SCALARS_LOAD;\n"
-  "  mbk_many_tile<false>(row_ends, tile_row, row_id, col_ind, values, x, x_step, y, ldy, firsts,\n"
-  "                       tails, nnz, tiles, alpha, beta);\n"
-  "}\n"
-  "#endif\n"
-  "\n"
-  "// ---- Copies by rows\n",
-  "// -------------------------------------------------------------------------------\n"
   "\n"
   "#if MBK_COLUMNS\n"
   "// X, which comes column by column; what fills up a row is zero. Launch: any grid of 256\n"
@@ -9481,15 +8975,546 @@ static const char *const mbi_source_spmv_many_cu[] = {
   "    for (mbk_u32 c = 0; c < MBK_WIDTH; c += MBK_SPAN) {\n"
   "      const mbk_many_pack pack = mbk_load_pack<MBK_VECTOR, MBK_SPAN>(copy + i * MBK_WIDTH + c);\n"
   "#pragma unroll\n"
-  "      for (mbk_u32 j = 0; j < MBK_SPAN; j++) {\n"
+  "      for (mbk_u32 j = 0; j < MBK_SPAN; j++) {\n",
   "        if (c + j < MBK_VECTORS) {\n"
-  "          MBK_COMMIT((c + j) * ldy + i, (MBK_COMPUTE)pack.at[j]);\n",
+  "          MBK_COMMIT((c + j) * ldy + i, (MBK_COMPUTE)pack.at[j]);\n"
   "        }\n"
   "      }\n"
   "    }\n"
   "  }\n"
   "}\n"
+  "#endif\n",
+  NULL};
+
+static const char *const mbi_source_spmv_many_lane_cuh[] = {
+  "// What programs of several vectors share: what a lane holds of rows of X and Y, how rows leave,\n"
+  "// and how columns and values come through shared memory. Part of spmv/many.cu and many_rows.cu.\n"
+  "//\n"
+  "// A warp is cut into teams of MBK_TEAM lanes. A team multiplies one nonzero after the other by\n"
+  "// rows of X; each of its lanes has MBK_SPAN neighbouring columns of X, or two times as many.\n"
+  "#ifndef MBK_VECTORS\n"
+  "#error \"define MBK_VECTORS: columns of X and Y\"\n"
   "#endif\n"
+  "#ifndef MBK_WIDTH\n"
+  "#error \"define MBK_WIDTH: MBK_VECTORS; in copies by rows what MBK_SPAN divides\"\n"
+  "#endif\n"
+  "#ifndef MBK_SPAN\n"
+  "#error \"define MBK_SPAN: columns that a lane loads at once, 16 bytes at most; divides MBK_WIDTH\"\n"
+  "#endif\n"
+  "#ifndef MBK_TEAM\n"
+  "#error \"define MBK_TEAM: lanes to a nonzero, a power of two up to 32\"\n"
+  "#endif\n"
+  "#ifndef MBK_UNROLL\n"
+  "#error \"define MBK_UNROLL: gathers of X in flight, 4 or 8\"\n"
+  "#endif\n"
+  "#ifndef MBK_COLUMNS\n"
+  "#error \"define MBK_COLUMNS: 1 if X and Y come column by column\"\n"
+  "#endif\n"
+  "#ifndef MBK_ALIGNED\n"
+  "#error \"define MBK_ALIGNED: 1 if col_ind and values start at multiples of 16 bytes\"\n"
+  "#endif\n"
+  "#ifndef MBK_ONCE\n"
+  "#error \"define MBK_ONCE: 1 if the matrix is loaded past the caches\"\n"
+  "#endif\n"
+  "#ifndef MBK_THREADS\n"
+  "#error \"define MBK_THREADS: threads per block of the product, a multiple of 32\"\n"
+  "#endif\n"
+  "#ifndef MBK_BLOCKS\n"
+  "#error \"define MBK_BLOCKS: blocks of the product that a multiprocessor should hold\"\n"
+  "#endif\n"
+  "#include \"jit/device.cuh\"\n"
+  "#include \"spmv/algebra.cuh\"\n"
+  "\n"
+  "// For X and Y whose rows start anywhere a lane has more addresses to keep.\n"
+  "#define MBK_BLOCKS_LOOSE (MBK_BLOCKS > 2 ? MBK_BLOCKS - 1 : MBK_BLOCKS)\n"
+  "// For 12.0 and later compilers take a register or two more, and spill.\n",
+  "#if defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 1200\n"
+  "#define MBK_BLOCKS_PACKED MBK_BLOCKS_LOOSE\n"
+  "#else\n"
+  "#define MBK_BLOCKS_PACKED MBK_BLOCKS\n"
+  "#endif\n"
+  "#define MBK_TEAMS (32 / MBK_TEAM)\n"
+  "#define MBK_CHUNKS ((MBK_WIDTH + MBK_SPAN * MBK_TEAM - 1) / (MBK_SPAN * MBK_TEAM))\n"
+  "\n"
+  "// What a lane has of a row of X or Y.\n"
+  "typedef MBK_COMPUTE mbk_many_row[MBK_CHUNKS][MBK_SPAN];\n"
+  "typedef mbk_pack<MBK_VECTOR, MBK_SPAN> mbk_many_pack;\n"
+  "typedef mbk_pack<MBK_COMPUTE, MBK_SPAN> mbk_many_sums;\n"
+  "\n"
+  "// A lane's first column of a chunk. Lanes beyond the last column take the first ones, whose\n"
+  "// sums they do not write.\n"
+  "MBK_DEVICE mbk_u32 mbk_many_column(mbk_u32 chunk) {\n"
+  "  return (chunk * MBK_TEAM + mbk_lane() % MBK_TEAM) * MBK_SPAN;\n"
+  "}\n"
+  "MBK_DEVICE mbk_u32 mbk_many_source(mbk_u32 chunk) {\n"
+  "  const mbk_u32 column = mbk_many_column(chunk);\n"
+  "  return column < MBK_WIDTH ? column : 0;\n"
+  "}\n"
+  "\n"
+  "// `packed`: rows of X and Y start at multiples of what a lane loads at once.\n"
+  "template <bool packed> MBK_DEVICE mbk_many_pack mbk_many_load(const MBK_VECTOR *from) {\n"
+  "  mbk_many_pack pack;\n"
+  "  if (packed) {\n"
+  "    return mbk_load_pack<MBK_VECTOR, MBK_SPAN>(from);\n"
+  "  }\n"
+  "#pragma unroll\n"
+  "  for (int j = 0; j < MBK_SPAN; j++) {\n"
+  "    pack.at[j] = mbk_load(from + j);\n"
+  "  }\n"
+  "  return pack;\n"
+  "}\n"
+  "\n"
+  "// ---- From sums to rows of Y\n"
+  "// ---------------------------------------------------------------------\n"
+  "\n"
+  "// One row of Y, which begins at `y`, but for a copy whose elements are still to be scaled.\n"
+  "template <bool packed>\n"
+  "MBK_DEVICE void mbk_many_commit(MBK_VECTOR *y, const mbk_many_row &sum, MBK_COMPUTE alpha,\n"
+  "                                MBK_COMPUTE beta) {\n"
+  "#pragma unroll\n"
+  "  for (mbk_u32 c = 0; c < MBK_CHUNKS; c++) {\n",
+  "    const mbk_u32 column = mbk_many_column(c);\n"
+  "    if (MBK_CHUNKS * MBK_TEAM * MBK_SPAN == MBK_WIDTH || column < MBK_WIDTH) {\n"
+  "      MBK_VECTOR *const to = y + column;\n"
+  "      mbk_many_pack result;\n"
+  "      if (MBK_COLUMNS || beta == (MBK_COMPUTE)0) {\n"
+  "#pragma unroll\n"
+  "        for (int j = 0; j < MBK_SPAN; j++) {\n"
+  "          const MBK_COMPUTE final = MBK_ADD(MBK_ZERO, sum[c][j]); // a tiny product leaves -0\n"
+  "          result.at[j] = (MBK_VECTOR)(MBK_COLUMNS ? final : MBK_MUL(alpha, final));\n"
+  "        }\n"
+  "      } else {\n"
+  "        if (packed) {\n"
+  "          result = *(const mbk_many_pack *)to;\n"
+  "        }\n"
+  "#pragma unroll\n"
+  "        for (int j = 0; j < MBK_SPAN; j++) {\n"
+  "          const MBK_COMPUTE final = MBK_ADD(MBK_ZERO, sum[c][j]);\n"
+  "          result.at[j] = MBK_RESULT(final, (packed ? result.at[j] : to[j]));\n"
+  "        }\n"
+  "      }\n"
+  "      if (packed) {\n"
+  "        mbk_store_pack(to, result);\n"
+  "      } else {\n"
+  "#pragma unroll\n"
+  "        for (int j = 0; j < MBK_SPAN; j++) {\n"
+  "          to[j] = result.at[j];\n"
+  "        }\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "MBK_DEVICE void mbk_many_clear(mbk_many_row &sum) {\n"
+  "#pragma unroll\n"
+  "  for (int c = 0; c < MBK_CHUNKS; c++) {\n"
+  "#pragma unroll\n"
+  "    for (int j = 0; j < MBK_SPAN; j++) {\n"
+  "      sum[c][j] = MBK_ZERO;\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// ---- Products\n"
+  "// -----------------------------------------------------------------------------------\n"
+  "\n"
+  "// Rows of X of MBK_UNROLL neighbours, of which `left` are there.\n"
+  "typedef mbk_many_pack mbk_many_factors[MBK_UNROLL][MBK_CHUNKS];\n"
+  "\n"
+  "template <bool packed, bool full>\n"
+  "MBK_DEVICE void mbk_many_gather(const mbk_i32 (&column)[MBK_UNROLL], mbk_u32 left,\n",
+  "                                const MBK_VECTOR *x, mbk_u32 x_step, mbk_many_factors &factor) {\n"
+  "#pragma unroll\n"
+  "  for (mbk_u32 c = 0; c < MBK_CHUNKS; c++) {\n"
+  "    const unsigned char *const from = (const unsigned char *)(x + mbk_many_source(c));\n"
+  "#pragma unroll\n"
+  "    for (mbk_u32 u = 0; u < MBK_UNROLL; u++) {\n"
+  "      if (full || u < left) {\n"
+  "        factor[u][c] = mbk_many_load<packed>(\n"
+  "            (const MBK_VECTOR *)(from + (mbk_u64)(mbk_u32)(column[u] - MBK_BASE) * x_step));\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// A nonzero's product, rounded once with the sum: in plus-times, which is all there is here.\n"
+  "MBK_DEVICE void mbk_many_add(const MBK_VALUE &value, const mbk_many_pack (&factor)[MBK_CHUNKS],\n"
+  "                             mbk_many_row &sum) {\n"
+  "#pragma unroll\n"
+  "  for (int c = 0; c < MBK_CHUNKS; c++) {\n"
+  "#pragma unroll\n"
+  "    for (int j = 0; j < MBK_SPAN; j++) {\n"
+  "#if MBK_PATTERN\n"
+  "      (void)value;\n"
+  "      sum[c][j] = MBK_ADD(sum[c][j], (MBK_COMPUTE)factor[c].at[j]);\n"
+  "#else\n"
+  "      sum[c][j] =\n"
+  "          mbk_fused((MBK_COMPUTE)mbk_value(value), (MBK_COMPUTE)factor[c].at[j], sum[c][j]);\n"
+  "#endif\n"
+  "    }\n"
+  "  }\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_spmv_many_run_cuh[] = {
+  "// A team's run of nonzeros: part of spmv/many.cu, whose macros it uses.\n"
+  "#ifndef MBK_RUN\n"
+  "#error \"include spmv/many.cu, which opens with the list of macros\"\n"
+  "#endif\n"
+  "\n"
+  "// What a tile leaves for mbk_many_fixup.\n"
+  "MBK_DEVICE void mbk_many_carry(MBK_COMPUTE *carries, mbk_u64 tile, const mbk_many_row &sum) {\n"
+  "#pragma unroll\n"
+  "  for (mbk_u32 c = 0; c < MBK_CHUNKS; c++) {\n"
+  "#pragma unroll\n"
+  "    for (mbk_u32 j = 0; j < MBK_SPAN; j++) {\n"
+  "      if (mbk_many_column(c) < MBK_WIDTH) {\n"
+  "        carries[tile * MBK_WIDTH + mbk_many_column(c) + j] = sum[c][j];\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// ---- Columns and values through shared memory\n"
+  "// ---------------------------------------------------\n"
+  "\n"
+  "// A run's piece begins so far behind the one before that teams meet no bank twice.\n"
+  "#define MBK_GAP(T) (MBK_PIECE + 16 / (int)sizeof(T))\n"
+  "#define MBK_STAGE_BYTES                                                                        \\\n"
+  "  (MBK_TEAMS *                                                                                 \\\n"
+  "   (4 * MBK_GAP(mbk_i32) + (MBK_PATTERN ? 0 : (int)sizeof(MBK_VALUE) * MBK_GAP(MBK_VALUE))))\n"
+  "\n"
+  "// Nonzeros `piece` and following of each run of a tile, which begins at `from` and of which\n"
+  "// `left` are there: neighbouring lanes load neighbours. They are there after mbk_copy_wait.\n"
+  "template <bool full, class T>\n"
+  "MBK_DEVICE void mbk_many_stage(T *stage, const T *from, mbk_u32 piece, mbk_u64 left) {\n"
+  "  const mbk_u32 all = MBK_TEAMS * MBK_PIECE, n = full && MBK_ALIGNED ? 16 / sizeof(T) : 1;\n"
+  "  constexpr int in_flight = full ? 32 : 2;\n"
+  "#pragma unroll in_flight\n"
+  "  for (mbk_u32 i = 0; i < all; i += 32 * n) {\n"
+  "    const mbk_u32 k = i + n * mbk_lane(), run = k / MBK_PIECE, in = k % MBK_PIECE;\n",
+  "    const mbk_u32 at = run * MBK_RUN + piece + in;\n"
+  "    T *const to = stage + run * MBK_GAP(T) + in;\n"
+  "    if (all % (32 * n) != 0 && k >= all) {\n"
+  "      continue;\n"
+  "    }\n"
+  "    if (full && MBK_ALIGNED) {\n"
+  "      mbk_copy_ahead(to, from + at);\n"
+  "    } else {\n"
+  "      *to = full || at < left ? MBK_MATRIX_LOAD(from + at) : (T)0;\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// N neighbours of what was staged.\n"
+  "template <class T, int N> MBK_DEVICE void mbk_many_take(const T *from, T (&some)[N]) {\n"
+  "  const int at_once = 16 / sizeof(T) < N ? 16 / sizeof(T) : N;\n"
+  "#pragma unroll\n"
+  "  for (int u = 0; u < N; u += at_once) {\n"
+  "    const mbk_pack<T, at_once> pack = *(const mbk_pack<T, at_once> *)(from + u);\n"
+  "#pragma unroll\n"
+  "    for (int j = 0; j < at_once; j++) {\n"
+  "      some[u + j] = pack.at[j];\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// ---- Rows that end\n"
+  "// ------------------------------------------------------------------------------\n"
+  "\n"
+  "// Where a team is. A row end in one team must not keep the others waiting: what a lane has of a\n"
+  "// row that ended goes to the lane's own place in shared memory, without a branch, and is\n"
+  "// committed when places run out. The first of them stays until the end, for the runs before may\n"
+  "// hold some.\n"
+  "struct mbk_many_walk {\n"
+  "  mbk_many_row sum;    // of the row that is open\n"
+  "  mbk_many_sums *held; // the lane's rows that ended: MBK_CHUNKS packs each, 32 packs apart\n"
+  "  mbk_u32 count;       // of these\n"
+  "  mbk_u32 rank;        // of the second\n"
+  "};\n"
+  "#define MBK_HELD 5 // in mbi_many_size_shared too\n"
+  "#define MBK_HELD_BYTES (MBK_HELD * MBK_CHUNKS * 32 * (int)sizeof(mbk_many_sums))\n"
+  "\n"
+  "MBK_DEVICE void mbk_many_held(const mbk_many_walk &walk, mbk_u32 which, mbk_many_row &sum) {\n"
+  "#pragma unroll\n",
+  "  for (int c = 0; c < MBK_CHUNKS; c++) {\n"
+  "    const mbk_many_sums pack = walk.held[(which * MBK_CHUNKS + c) * 32];\n"
+  "#pragma unroll\n"
+  "    for (int j = 0; j < MBK_SPAN; j++) {\n"
+  "      sum[c][j] = pack.at[j];\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// All but the first.\n"
+  "template <bool packed>\n"
+  "MBK_DEVICE void mbk_many_flush(mbk_many_walk &walk, const mbk_u32 *row_id, MBK_VECTOR *y,\n"
+  "                               mbk_u64 ldy, MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
+  "  (void)row_id;\n"
+  "#pragma unroll 1\n"
+  "  for (mbk_u32 i = 1; i < walk.count; i++) {\n"
+  "    const mbk_u64 row = MBK_ROW_OF(walk.rank);\n"
+  "    mbk_many_row sum;\n"
+  "    mbk_many_held(walk, i, sum);\n"
+  "    mbk_many_commit<packed>(y + row * ldy, sum, alpha, beta);\n"
+  "    walk.rank++;\n"
+  "  }\n"
+  "  walk.count = walk.count > 0 ? 1 : 0;\n"
+  "}\n"
+  "\n"
+  "MBK_DEVICE void mbk_many_end(mbk_many_walk &walk, bool ends) {\n"
+  "  if (ends) {\n"
+  "#pragma unroll\n"
+  "    for (int c = 0; c < MBK_CHUNKS; c++) {\n"
+  "      mbk_many_sums pack;\n"
+  "#pragma unroll\n"
+  "      for (int j = 0; j < MBK_SPAN; j++) {\n"
+  "        pack.at[j] = walk.sum[c][j];\n"
+  "      }\n"
+  "      walk.held[(walk.count * MBK_CHUNKS + c) * 32] = pack;\n"
+  "    }\n"
+  "  }\n"
+  "  walk.count += ends ? 1 : 0;\n"
+  "#pragma unroll\n"
+  "  for (int c = 0; c < MBK_CHUNKS; c++) {\n"
+  "#pragma unroll\n"
+  "    for (int j = 0; j < MBK_SPAN; j++) {\n"
+  "      walk.sum[c][j] = ends ? MBK_ZERO : walk.sum[c][j];\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// ---- A run\n"
+  "// --------------------------------------------------------------------------------------\n"
+  "\n"
+  "#define MBK_ROUND (MBK_HELD - 1) // between flushes; divides MBK_UNROLL\n"
+  "\n"
+  "// Each team its run of a tile, which begins at col_ind and values and of which `left` nonzeros\n"
+  "// are there to multiply. `ends` are the tile's words of row ends, a lane each.\n",
+  "template <bool packed, bool full>\n"
+  "MBK_DEVICE void mbk_many_run(const mbk_i32 *col_ind, const MBK_VALUE *values, mbk_u64 left,\n"
+  "                             unsigned char *stage, mbk_u32 ends, const MBK_VECTOR *x,\n"
+  "                             mbk_u32 x_step, mbk_many_walk &walk, const mbk_u32 *row_id,\n"
+  "                             MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
+  "  const mbk_u32 team = mbk_lane() / MBK_TEAM;\n"
+  "  const mbk_u32 count = left > team * MBK_RUN ? (mbk_u32)(left - team * MBK_RUN) : 0;\n"
+  "  mbk_i32 *const columns = (mbk_i32 *)stage;\n"
+  "  MBK_VALUE *const factors = (MBK_VALUE *)(columns + MBK_TEAMS * MBK_GAP(mbk_i32));\n"
+  "#pragma unroll 1\n"
+  "  for (mbk_u32 piece = 0; piece < MBK_RUN; piece += MBK_PIECE) {\n"
+  "    mbk_warp_sync(MBK_ALL);\n"
+  "    mbk_many_stage<full>(columns, col_ind, piece, left);\n"
+  "    if (!MBK_PATTERN) {\n"
+  "      mbk_many_stage<full>(factors, values, piece, left);\n"
+  "    }\n"
+  "    mbk_copy_wait();\n"
+  "    mbk_warp_sync(MBK_ALL);\n"
+  "    mbk_await_for(x);\n"
+  "#pragma unroll 1\n"
+  "    for (mbk_u32 in = 0; in < MBK_PIECE; in += MBK_UNROLL) {\n"
+  "      const mbk_u32 at = piece + in, there = at < count ? count - at : 0;\n"
+  "      const mbk_u32 word =\n"
+  "          mbk_shuffle(MBK_ALL, ends, (int)(team * MBK_WORDS + at / 32), 32) >> at % 32;\n"
+  "      mbk_i32 column[MBK_UNROLL];\n"
+  "      mbk_many_factors factor;\n"
+  "      mbk_many_take(columns + team * MBK_GAP(mbk_i32) + in, column);\n"
+  "      mbk_many_gather<packed, full>(column, there, x, x_step, factor);\n"
+  "#pragma unroll\n"
+  "      for (int r = 0; r < MBK_UNROLL; r += MBK_ROUND) {\n"
+  "        MBK_VALUE value[MBK_ROUND] = {};\n"
+  "        const mbk_u32 more = (mbk_u32)mbk_popcount(word >> r & ((1u << MBK_ROUND) - 1));\n",
+  "        if (mbk_ballot(MBK_ALL, walk.count + more > MBK_HELD) != 0) {\n"
+  "          mbk_many_flush<packed>(walk, row_id, y, ldy, alpha, beta);\n"
+  "        }\n"
+  "        if (!MBK_PATTERN) {\n"
+  "          mbk_many_take(factors + team * MBK_GAP(MBK_VALUE) + in + r, value);\n"
+  "        }\n"
+  "#pragma unroll\n"
+  "        for (int u = 0; u < MBK_ROUND; u++) {\n"
+  "          if (full || (mbk_u32)(r + u) < there) {\n"
+  "            mbk_many_add(value[u], factor[r + u], walk.sum);\n"
+  "          }\n"
+  "          mbk_many_end(walk, (word >> (r + u) & 1) != 0);\n"
+  "        }\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "}\n",
+  NULL};
+
+static const char *const mbi_source_spmv_many_cu[] = {
+  "// Several vectors at once: Y = alpha A X + beta Y, the matrix streamed once for all of them.\n"
+  "// Source: ours; the schedule is the register scan's (spmv/scan.cu), a bit per nonzero for \"ends\n"
+  "// its row\". X is taken by rows, so that one gather brings what a nonzero multiplies.\n"
+  "//\n"
+  "// A warp owns a tile, and each of its teams (spmv/many_lane.cuh) walks a run of neighbouring\n"
+  "// nonzeros, one after the other, with its sums in registers. What runs hold of rows\n"
+  "// that cross them is put together by shuffles, what tiles do by mbk_many_fixup, always in the\n"
+  "// same order. Where X and Y come column by column, they pass through copies by rows.\n"
+  "#ifndef MBK_WORDS\n"
+  "#error \"define MBK_WORDS: nonzeros of a run by 32, at most MBK_TEAM\"\n"
+  "#endif\n"
+  "#ifndef MBK_PIECE\n"
+  "#error                                                                                         \\\n"
+  "    \"define MBK_PIECE: nonzeros of a run that are staged at once; divides it, and MBK_UNROLL it\"\n"
+  "#endif\n"
+  "#include \"spmv/many_lane.cuh\"\n"
+  "\n"
+  "#define MBK_STEPS (MBK_TEAMS * MBK_WORDS)\n"
+  "#define MBK_PACK 1  // what belongs to the scan's own products\n"
+  "#define MBK_DEPTH 5 // likewise\n"
+  "\n"
+  "#include \"spmv/scan_tile.cuh\"\n"
+  "\n"
+  "#include \"spmv/scan_build.cuh\"\n"
+  "\n"
+  "#define MBK_RUN (32 * MBK_WORDS)\n"
+  "\n"
+  "#include \"spmv/many_run.cuh\"\n"
+  "\n"
+  "// ---- A tile\n"
+  "// -------------------------------------------------------------------------------------\n"
+  "\n"
+  "// The runs of a tile to its rows, as in mbk_scan_commit: those that end in it are committed but\n"
+  "// for the first, whose part goes to firsts[tile]; what follows the last to tails[tile].\n"
+  "template <bool packed>\n"
+  "MBK_DEVICE void mbk_many_join(mbk_many_walk &walk, mbk_u32 ends, const mbk_u32 *row_id,\n",
+  "                              mbk_u64 tile, MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,\n"
+  "                              MBK_COMPUTE *tails, MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
+  "  const mbk_u32 lane = mbk_lane(), team = lane / MBK_TEAM;\n"
+  "  const bool ended = walk.count > 0;\n"
+  "  mbk_many_row head;\n"
+  "  const mbk_u32 closed = mbk_ballot(MBK_ALL, ended);\n"
+  "  // What the teams from the last one on in which a row ended hold of what is open behind each.\n"
+  "  const mbk_u32 until = closed & (0xffffffffu >> (31 - lane));\n"
+  "  const int last = until != 0 ? (31 - mbk_leading_zeros(until)) / MBK_TEAM : 0;\n"
+  "  mbk_u32 rows = 0; // that ended in the run\n"
+  "#pragma unroll\n"
+  "  for (int w = 0; w < MBK_WORDS; w++) {\n"
+  "    rows += (mbk_u32)mbk_popcount(mbk_shuffle(MBK_ALL, ends, (int)(team * MBK_WORDS) + w, 32));\n"
+  "  }\n"
+  "  (void)row_id;\n"
+  "  mbk_many_clear(head);\n"
+  "  if (ended) {\n"
+  "    mbk_many_held(walk, 0, head);\n"
+  "  }\n"
+  "  mbk_many_flush<packed>(walk, row_id, y, ldy, alpha, beta);\n"
+  "#pragma unroll\n"
+  "  for (int d = 1; d < MBK_TEAMS; d <<= 1) {\n"
+  "#pragma unroll\n"
+  "    for (int c = 0; c < MBK_CHUNKS; c++) {\n"
+  "#pragma unroll\n"
+  "      for (int j = 0; j < MBK_SPAN; j++) {\n"
+  "        const MBK_COMPUTE other = mbk_shuffle_up(MBK_ALL, walk.sum[c][j], d * MBK_TEAM, 32);\n"
+  "        if ((int)team - last >= d) {\n"
+  "          walk.sum[c][j] = MBK_ADD(other, walk.sum[c][j]);\n"
+  "        }\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "#if MBK_TEAM < 32\n"
+  "#pragma unroll\n"
+  "  for (int c = 0; c < MBK_CHUNKS; c++) {\n"
+  "#pragma unroll\n"
+  "    for (int j = 0; j < MBK_SPAN; j++) {\n"
+  "      const MBK_COMPUTE earlier = mbk_shuffle_up(MBK_ALL, walk.sum[c][j], MBK_TEAM, 32);\n"
+  "      head[c][j] = team > 0 ? MBK_ADD(earlier, head[c][j]) : head[c][j];\n"
+  "    }\n"
+  "  }\n"
+  "#endif\n",
+  "  if (ended && (closed & ((1u << team * MBK_TEAM) - 1)) == 0) {\n"
+  "    mbk_many_carry(firsts, tile, head);\n"
+  "  } else if (ended) {\n"
+  "    const mbk_u64 row = MBK_ROW_OF(walk.rank - rows);\n"
+  "    mbk_many_commit<packed>(y + row * ldy, head, alpha, beta);\n"
+  "  }\n"
+  "  if (team == MBK_TEAMS - 1) {\n"
+  "    mbk_many_carry(tails, tile, walk.sum);\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Rows of Y whose old elements are wanted, closer to where their commits will meet them.\n"
+  "MBK_DEVICE void mbk_many_ahead(const MBK_VECTOR *y, mbk_u64 ldy, const mbk_u32 *row_id,\n"
+  "                               mbk_u32 from, mbk_u32 to) {\n"
+  "  (void)row_id;\n"
+  "  mbk_await();\n"
+  "  for (mbk_u32 rank = from + mbk_lane(); rank < to; rank += 32) {\n"
+  "    const mbk_u64 row = MBK_ROW_OF(rank);\n"
+  "    for (mbk_u32 c = 0; c < MBK_WIDTH; c += 64 / sizeof(MBK_VECTOR)) {\n"
+  "      mbk_prefetch(y + row * ldy + c);\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// A warp's tile. x_step: bytes from row to row of X; ldy: elements from row to row of Y.\n"
+  "template <bool packed>\n"
+  "MBK_DEVICE void mbk_many_tile(const mbk_u32 *row_ends, const mbk_u32 *tile_row,\n"
+  "                              const mbk_u32 *row_id, const mbk_i32 *col_ind,\n"
+  "                              const MBK_VALUE *values, const MBK_VECTOR *x, mbk_u32 x_step,\n"
+  "                              MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,\n"
+  "                              MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_COMPUTE alpha,\n"
+  "                              MBK_COMPUTE beta) {\n"
+  "  MBK_SHARED_MEMORY(stages);\n"
+  "  const mbk_u32 warp = mbk_thread() / 32, tile = mbk_block() * (MBK_THREADS / 32) + warp;\n"
+  "  unsigned char *const stage = stages + warp * (MBK_STAGE_BYTES + MBK_HELD_BYTES);\n"
+  "  if (tile >= tiles) {\n"
+  "    return;\n"
+  "  }\n",
+  "  const mbk_u32 lane = mbk_lane(), team = lane / MBK_TEAM;\n"
+  "  const mbk_u64 begin = (mbk_u64)tile * MBK_TILE_NONZEROS;\n"
+  "  const mbk_u32 ends =\n"
+  "      lane < MBK_STEPS ? mbk_load(row_ends + (mbk_u64)tile * MBK_STEPS + lane) : 0;\n"
+  "  const mbk_u32 from = mbk_load(tile_row + tile), to = mbk_load(tile_row + tile + 1);\n"
+  "  const mbk_u32 before = mbk_scan_ends_before(ends);\n"
+  "  mbk_many_walk walk;\n"
+  "  mbk_many_clear(walk.sum);\n"
+  "  walk.held = (mbk_many_sums *)(stage + MBK_STAGE_BYTES) + lane;\n"
+  "  walk.count = 0;\n"
+  "  walk.rank = from + mbk_shuffle(MBK_ALL, before, (int)(team * MBK_WORDS), 32) + 1;\n"
+  "  if (!MBK_COLUMNS && beta != (MBK_COMPUTE)0) {\n"
+  "    mbk_many_ahead(y, ldy, row_id, from, to);\n"
+  "  }\n"
+  "  if (alpha != (MBK_COMPUTE)0 && begin + MBK_TILE_NONZEROS <= nnz) {\n"
+  "    mbk_many_run<packed, true>(col_ind + begin, MBK_PATTERN ? values : values + begin,\n"
+  "                               MBK_TILE_NONZEROS, stage, ends, x, x_step, walk, row_id, y, ldy,\n"
+  "                               alpha, beta);\n"
+  "  } else { // with alpha 0 nothing is read of the matrix or of X\n"
+  "    mbk_many_run<packed, false>(col_ind + begin, MBK_PATTERN ? values : values + begin,\n"
+  "                                alpha != (MBK_COMPUTE)0 ? nnz - begin : 0, stage, ends, x,\n"
+  "                                x_step, walk, row_id, y, ldy, alpha, beta);\n"
+  "  }\n"
+  "  mbk_many_join<packed>(walk, ends, row_id, tile, y, ldy, firsts, tails, alpha, beta);\n"
+  "}\n"
+  "\n"
+  "// Launch: a warp per tile. Shared: MBK_STAGE_BYTES + MBK_HELD_BYTES for each.\n"
+  "// mbk_many_fixup follows. Where MBK_COLUMNS, x and y are copies by rows, and mbk_many_spread\n"
+  "// follows too.\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_PACKED)\n",
+  "    mbk_many_product(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
+  "                     const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,\n"
+  "                     mbk_u32 x_step, MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,\n"
+  "                     MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
+  "  mbk_release();\n"
+  "  MBK_SCALARS_LOAD;\n"
+  "  mbk_many_tile<true>(row_ends, tile_row, row_id, col_ind, values, x, x_step, y, ldy, firsts,\n"
+  "                      tails, nnz, tiles, alpha, beta);\n"
+  "}\n"
+  "\n"
+  "#if MBK_SPAN > 1 && !MBK_COLUMNS\n"
+  "// The same for X and Y whose rows start anywhere.\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_LOOSE)\n"
+  "    mbk_many_loose(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
+  "                   const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,\n"
+  "                   mbk_u32 x_step, MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,\n"
+  "                   MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
+  "  mbk_release();\n"
+  "  MBK_SCALARS_LOAD;\n"
+  "  mbk_many_tile<false>(row_ends, tile_row, row_id, col_ind, values, x, x_step, y, ldy, firsts,\n"
+  "                       tails, nnz, tiles, alpha, beta);\n"
+  "}\n"
+  "#endif\n"
+  "\n"
+  "#include \"spmv/many_copies.cuh\"\n"
   "\n"
   "// ---- Rows over several tiles\n"
   "// --------------------------------------------------------------------------\n"
@@ -9499,7 +9524,7 @@ static const char *const mbi_source_spmv_many_cu[] = {
   "#define MBK_RANK mbk_u32\n"
   "#define MBK_CROSSING 0\n"
   "#define MBK_TILE_OF(rank)                                                                      \\\n"
-  "  ((mbk_u64)(mbk_load(row_start + (rank)) - MBK_BASE) / MBK_TILE_NONZEROS)\n"
+  "  ((mbk_u64)(mbk_load(row_start + (rank)) - MBK_BASE) / MBK_TILE_NONZEROS)\n",
   "#define MBK_TILE_RANK(tile) mbk_load(tile_row + (tile))\n"
   "#include \"spmv/fixup.cuh\"\n"
   "\n"
@@ -9515,6 +9540,140 @@ static const char *const mbi_source_spmv_many_cu[] = {
   "  mbk_fixup(row_start, tile_row, row_id, empty_id, firsts, tails, y, tiles, empty_rows, ldy,\n"
   "            (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);\n"
   "}\n",
+  NULL};
+
+static const char *const mbi_source_spmv_many_rows_cu[] = {
+  "// Several vectors at once for rows of nearly equal length: Y = alpha A X + beta Y straight from\n"
+  "// the CSR. Source: ours.\n"
+  "//\n"
+  "// Each team (spmv/many_lane.cuh) has a row, a warp as many neighbours as it has teams. What a\n"
+  "// warp gathers at once are then nonzeros at the same place of neighbouring rows, which in grids\n"
+  "// stand in neighbouring columns, so that their rows of X share lines. A team with a short row\n"
+  "// waits.\n"
+  "#ifndef MBK_ROOM\n"
+  "#error \"define MBK_ROOM: nonzeros that a warp stages at once, a multiple of 128\"\n"
+  "#endif\n"
+  "#include \"spmv/many_lane.cuh\"\n"
+  "\n"
+  "#define MBK_ALL 0xffffffffu\n"
+  "#if MBK_ONCE\n"
+  "#define MBK_MATRIX_LOAD mbk_load_once\n"
+  "#else\n"
+  "#define MBK_MATRIX_LOAD mbk_load\n"
+  "#endif\n"
+  "\n"
+  "// Nonzeros [from, to) of the arrays, of which a plan has nnz; `from` is a multiple of 4. They\n"
+  "// are there after mbk_copy_wait.\n"
+  "template <class T>\n"
+  "MBK_DEVICE void mbk_rows_stage(T *room, const T *array, mbk_u64 from, mbk_u64 to, mbk_u64 nnz) {\n"
+  "  const mbk_u32 n = MBK_ALIGNED ? 16 / sizeof(T) : 1, count = (mbk_u32)(to - from);\n"
+  "#pragma unroll 4\n"
+  "  for (mbk_u32 k = n * mbk_lane(); k < count; k += 32 * n) {\n"
+  "    if (MBK_ALIGNED && from + k + n <= nnz) { // may go beyond `to`\n"
+  "      mbk_copy_ahead(room + k, array + from + k);\n"
+  "    } else {\n"
+  "#pragma unroll\n"
+  "      for (mbk_u32 j = 0; j < n; j++) {\n"
+  "        if (k + j < count) {\n"
+  "          room[k + j] = MBK_MATRIX_LOAD(array + from + k + j);\n"
+  "        }\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// MBK_UNROLL neighbours of a row, of which `left` are there.\n"
+  "template <bool packed>\n"
+  "MBK_DEVICE void mbk_rows_batch(const mbk_i32 *columns, const MBK_VALUE *values, mbk_u32 left,\n",
+  "                               const MBK_VECTOR *x, mbk_u32 x_step, mbk_many_row &sum) {\n"
+  "  mbk_i32 column[MBK_UNROLL];\n"
+  "  MBK_VALUE value[MBK_UNROLL] = {};\n"
+  "  mbk_many_factors factor;\n"
+  "#pragma unroll\n"
+  "  for (mbk_u32 u = 0; u < MBK_UNROLL; u++) {\n"
+  "    column[u] = u < left ? columns[u] : MBK_BASE;\n"
+  "    if (!MBK_PATTERN && u < left) {\n"
+  "      value[u] = values[u];\n"
+  "    }\n"
+  "  }\n"
+  "  mbk_many_gather<packed, false>(column, left, x, x_step, factor);\n"
+  "#pragma unroll\n"
+  "  for (mbk_u32 u = 0; u < MBK_UNROLL; u++) {\n"
+  "    if (u < left) {\n"
+  "      mbk_many_add(value[u], factor[u], sum);\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "template <bool packed>\n"
+  "MBK_DEVICE void mbk_rows_tile(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,\n"
+  "                              const MBK_VALUE *values, const MBK_VECTOR *x, mbk_u32 x_step,\n"
+  "                              MBK_VECTOR *y, mbk_u64 ldy, mbk_u64 rows, mbk_u64 nnz,\n"
+  "                              MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  mbk_i32 *const columns =\n"
+  "      (mbk_i32 *)(shared + mbk_thread() / 32 * MBK_ROOM *\n"
+  "                               (4 + (MBK_PATTERN ? 0 : (int)sizeof(MBK_VALUE))));\n"
+  "  MBK_VALUE *const factors = (MBK_VALUE *)(columns + MBK_ROOM);\n"
+  "  const mbk_u64 row = ((mbk_u64)mbk_block() * MBK_THREADS + mbk_thread()) / MBK_TEAM;\n"
+  "  mbk_u64 begin = 0, end = 0; // with alpha 0 nothing is read of the matrix or of X\n"
+  "  mbk_many_row sum;\n"
+  "  mbk_many_clear(sum);\n"
+  "  if (alpha != (MBK_COMPUTE)0) {\n"
+  "    begin = (mbk_u64)(mbk_load(row_ptr + (row < rows ? row : rows)) - MBK_BASE);\n"
+  "    end = row < rows ? (mbk_u64)(mbk_load(row_ptr + row + 1) - MBK_BASE) : begin;\n"
+  "  }\n"
+  "  const mbk_u64 last = mbk_shuffle(MBK_ALL, end, 31, 32);\n"
+  "#pragma unroll 1\n",
+  "  for (mbk_u64 piece = mbk_shuffle(MBK_ALL, begin, 0, 32) & ~(mbk_u64)3; piece < last;\n"
+  "       piece += MBK_ROOM) {\n"
+  "    const mbk_u64 behind = piece + MBK_ROOM < last ? piece + MBK_ROOM : last;\n"
+  "    mbk_warp_sync(MBK_ALL);\n"
+  "    mbk_rows_stage(columns, col_ind, piece, behind, nnz);\n"
+  "    if (!MBK_PATTERN) {\n"
+  "      mbk_rows_stage(factors, values, piece, behind, nnz);\n"
+  "    }\n"
+  "    mbk_copy_wait();\n"
+  "    mbk_warp_sync(MBK_ALL);\n"
+  "    mbk_await_for(x);\n"
+  "    const mbk_u32 to = end > piece ? (mbk_u32)((end < behind ? end : behind) - piece) : 0;\n"
+  "#pragma unroll 1\n"
+  "    for (mbk_u32 at = begin > piece ? (mbk_u32)(begin - piece < MBK_ROOM ? begin - piece : to)\n"
+  "                                    : 0;\n"
+  "         at < to; at += MBK_UNROLL) {\n"
+  "      mbk_rows_batch<packed>(columns + at, factors + at, to - at, x, x_step, sum);\n"
+  "    }\n"
+  "  }\n"
+  "  mbk_await();\n"
+  "  if (row < rows) {\n"
+  "    mbk_many_commit<packed>(y + row * ldy, sum, alpha, beta);\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Launch: a team per row. Shared: MBK_ROOM columns and values for each warp. Where MBK_COLUMNS,\n"
+  "// x and y are copies by rows, and mbk_many_spread follows.\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_PACKED)\n"
+  "    mbk_rows_many(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
+  "                  const MBK_VECTOR *x, mbk_u32 x_step, MBK_VECTOR *y, mbk_u64 ldy, mbk_u64 rows,\n"
+  "                  mbk_u64 nnz, MBK_SCALAR_PARAMETERS) {\n"
+  "  mbk_release();\n"
+  "  MBK_SCALARS_LOAD;\n"
+  "  mbk_rows_tile<true>(row_ptr, col_ind, values, x, x_step, y, ldy, rows, nnz, alpha, beta);\n"
+  "}\n"
+  "\n"
+  "#if MBK_SPAN > 1 && !MBK_COLUMNS\n"
+  "// The same for X and Y whose rows start anywhere.\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_LOOSE)\n",
+  "    mbk_rows_loose(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind, const MBK_VALUE *values,\n"
+  "                   const MBK_VECTOR *x, mbk_u32 x_step, MBK_VECTOR *y, mbk_u64 ldy,\n"
+  "                   mbk_u64 rows, mbk_u64 nnz, MBK_SCALAR_PARAMETERS) {\n"
+  "  mbk_release();\n"
+  "  MBK_SCALARS_LOAD;\n"
+  "  mbk_rows_tile<false>(row_ptr, col_ind, values, x, x_step, y, ldy, rows, nnz, alpha, beta);\n"
+  "}\n"
+  "#endif\n"
+  "\n"
+  "#include \"spmv/many_copies.cuh\"\n",
   NULL};
 
 static const char *const mbi_source_spmv_reorder_cu[] = {
@@ -12405,8 +12564,6 @@ static const struct {
     {"spmv/algebra.cuh", mbi_source_spmv_algebra_cuh},
     {"spmv/semiring.cuh", mbi_source_spmv_semiring_cuh},
     {"spmv/values.cuh", mbi_source_spmv_values_cuh},
-    {"spmv/epilogue.cuh", mbi_source_spmv_epilogue_cuh},
-    {"spmv/epilogue_commit.cuh", mbi_source_spmv_epilogue_commit_cuh},
     {"spmv/epilogue.cu", mbi_source_spmv_epilogue_cu},
     {"spmv/forms.cuh", mbi_source_spmv_forms_cuh},
     {"spmv/arrays.cu", mbi_source_spmv_arrays_cu},
@@ -12436,8 +12593,11 @@ static const struct {
     {"spmv/sliced_build.cuh", mbi_source_spmv_sliced_build_cuh},
     {"spmv/sliced.cu", mbi_source_spmv_sliced_cu},
     {"spmv/cb.cu", mbi_source_spmv_cb_cu},
+    {"spmv/many_copies.cuh", mbi_source_spmv_many_copies_cuh},
+    {"spmv/many_lane.cuh", mbi_source_spmv_many_lane_cuh},
     {"spmv/many_run.cuh", mbi_source_spmv_many_run_cuh},
     {"spmv/many.cu", mbi_source_spmv_many_cu},
+    {"spmv/many_rows.cu", mbi_source_spmv_many_rows_cu},
     {"spmv/reorder.cu", mbi_source_spmv_reorder_cu},
     {"spmv/transpose.cu", mbi_source_spmv_transpose_cu},
     {"solve/state.cuh", mbi_source_solve_state_cuh},
@@ -12468,7 +12628,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "599815776039dc06007279acac92dd11b24a844de2642b2e6cc1e29516eefe46"
+#define MBI_KERNEL_HASH "d193fd9e59308581e7925292a91022c1ecd9b55c44e2220d02cf3f247ada8a16"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -20422,7 +20582,10 @@ typedef struct mbi_many {
   int span;  /* that a lane loads at once */
   int team;  /* lanes to a nonzero */
   int words; /* nonzeros of a run by 32 */
+  int piece; /* nonzeros of it that are staged at once */
+  int room;  /* nonzeros that a warp stages where each team has a row; 0: in runs */
   int unroll, threads, resident;
+  unsigned shared; /* bytes of a block */
   void *loose, *collect, *spread; /* CUfunction */
 } mbi_many;
 typedef struct mbi_operators mbi_operators;
@@ -21243,77 +21406,40 @@ static merbit_epilogue_rows mbi_epilogue_known(const merbit_epilogue *given, mer
 
 /* ==== >>spmv/epilogue.c  epilogues: checks, what kernels are told, room for sums ========== */
 /* Epilogues: what a plan's products make of each row of op(A) x on its way to y, and two sums
- * over all rows. Kernels: spmv/epilogue.cuh, in the product's own or in spmv/epilogue.cu behind
- * it; the CPU: spmv/epilogue_cpu.c; products: spmv/epilogue_product.c. */
+ * over all rows. On CUDA by a kernel behind the product, spmv/epilogue.cu; products:
+ * spmv/epilogue_product.c. */
 
 #define MBI_EPILOGUE_VECTORS 6
 #define MBI_EPILOGUE_SCALARS 8
 #define MBI_EPILOGUE_CHUNK 8192  /* rows that one task takes on the CPU */
-#define MBI_EPILOGUE_GROUP 128   /* blocks whose sums one of them adds up */
-#define MBI_EPILOGUE_THREADS 256 /* of a block of a kernel of its own */
+#define MBI_EPILOGUE_THREADS 256 /* of a block of the kernel */
+#define MBI_EPILOGUE_BLOCKS 1024 /* at most, as many as the last one adds up at once */
 
 struct mbi_epilogue {                                             /* a copy of the user's */
   merbit_epilogue given;                                          /* without its expressions */
   char result[MBI_EXPRESSION_SIZE], sums[2][MBI_EXPRESSION_SIZE]; /* for kernels; empty: none */
-  int late;            /* SCAN reads the first vector where rows end, for comparison */
-  int fused;           /* in the product's own kernels */
-  mbi_program program; /* else */
-  void *kernel;        /* CUfunction */
+  mbi_program program;
+  void *kernel; /* CUfunction */
 };
 
-/* What kernels are given of a product: mbk_epilogue of spmv/epilogue.cuh. It takes alpha's
- * place in their arguments. */
+/* What the kernel is given of a product: mbk_epilogue of spmv/epilogue.cu. */
 typedef struct mbi_epilogue_call {
   mbi_devptr vectors[MBI_EPILOGUE_VECTORS];
   mbi_devptr scalars, sums, skip;
-  mbi_devptr left, parts, tickets;
-  uint64_t left_count;
+  mbi_devptr parts, ticket;
 } mbi_epilogue_call;
 
 static int mbi_plan_has_epilogue(const merbit_plan *plan) {
   return plan->epilogue != NULL;
 }
 
-/* Whether the product's own kernels take it; known once the method is. */
-static int mbi_epilogue_fused(const merbit_plan *plan) {
-  return plan->epilogue != NULL && plan->epilogue->fused;
-}
-
-/* Before plan->cuda->create, by which method. */
-static void mbi_epilogue_settle(merbit_plan *plan, merbit_method method) {
-  if (plan->epilogue != NULL) {
-    plan->epilogue->fused = !plan->epilogue->given.apart && plan->device.rows > 0 &&
-                            (method == MERBIT_METHOD_SCAN || method == MERBIT_METHOD_ROWS ||
-                             method == MERBIT_METHOD_SLICED || method == MERBIT_METHOD_HUBS ||
-                             method == MERBIT_METHOD_BINNED);
-  }
-}
-
-/* Whether what takes registers is in an expression. */
-static int mbi_epilogue_heavy(const mbi_epilogue *e) {
-  static const char *const signs[] = {" / ", "mbk_sqrt(", "mbk_exp(", "mbk_log(", "mbk_pow("};
-  size_t i;
-  for (i = 0; i < sizeof signs / sizeof signs[0]; i++) {
-    if (strstr(e->result, signs[i]) != NULL || strstr(e->sums[0], signs[i]) != NULL ||
-        strstr(e->sums[1], signs[i]) != NULL) {
-      return 1;
-    }
-  }
-  return 0;
-}
-
-/* Shared memory of a kernel that needs `bytes` by itself: sums take its place at the end. */
-static unsigned mbi_epilogue_shared(const merbit_plan *plan, int threads, unsigned bytes) {
-  const unsigned sums = (unsigned)threads / 16 * (unsigned)sizeof(double);
-  return mbi_epilogue_fused(plan) && bytes < sums ? sums : bytes;
-}
-
-/* That a product moves of the epilogue's vectors, and of y once more where it is behind. */
+/* That a product moves behind its own: the vectors, y, and y once more where there is a result.
+ */
 static int64_t mbi_epilogue_stream_bytes(const merbit_plan *plan) {
   const int64_t bytes = plan->csr.rows * (int64_t)mbi_type_size(mbi_plan_sums(plan));
-  return plan->epilogue == NULL
-             ? 0
-             : bytes * (plan->epilogue->given.vectors + (plan->epilogue->fused ? 0 : 2));
+  return plan->epilogue == NULL ? 0
+                                : bytes * (plan->epilogue->given.vectors + 1 +
+                                           (plan->epilogue->result[0] != '\0'));
 }
 
 /* ---- Checks -------------------------------------------------------------------------------
@@ -21411,15 +21537,19 @@ static merbit_status mbi_epilogue_take(merbit_plan *plan) {
   return status;
 }
 
-/* ---- What kernels are told -----------------------------------------------------------------
+/* ---- The kernel ----------------------------------------------------------------------------
  */
 
-static void mbi_epilogue_preamble(const mbi_epilogue *e, mbi_preamble *preamble) {
+static void mbi_epilogue_preamble(const mbi_epilogue *e, merbit_type type,
+                                  mbi_preamble *preamble) {
+  memset(preamble, 0, sizeof *preamble);
+  mbi_preamble_define(preamble, "MBK_VECTOR", mbi_type_device(type));
+  mbi_preamble_define(preamble, "MBK_COMPUTE", mbi_type_device(type));
   mbi_preamble_define_int(preamble, "MBK_EPILOGUE_VECTORS", e->given.vectors);
   mbi_preamble_define_int(preamble, "MBK_EPILOGUE_SCALARS", e->given.scalars);
-  mbi_preamble_define_int(preamble, "MBK_HEAVY", mbi_epilogue_heavy(e));
-  mbi_preamble_define(preamble, "MBK_EPILOGUE_RESULT",
-                      e->result[0] != '\0' ? e->result : MBI_EXPRESSION_MARK "ax");
+  if (e->result[0] != '\0') {
+    mbi_preamble_define(preamble, "MBK_EPILOGUE_RESULT", e->result);
+  }
   if (e->sums[0][0] != '\0') {
     mbi_preamble_define(preamble, "MBK_EPILOGUE_SUM0", e->sums[0]);
   }
@@ -21428,24 +21558,15 @@ static void mbi_epilogue_preamble(const mbi_epilogue *e, mbi_preamble *preamble)
   }
 }
 
-static void mbi_epilogue_apart_preamble(const mbi_epilogue *e, merbit_type type,
-                                        mbi_preamble *preamble) {
-  memset(preamble, 0, sizeof *preamble);
-  mbi_preamble_define(preamble, "MBK_VECTOR", mbi_type_device(type));
-  mbi_preamble_define(preamble, "MBK_COMPUTE", mbi_type_device(type));
-  mbi_epilogue_preamble(e, preamble);
-}
-
-/* A kernel behind the product, where the method's own do not take the epilogue. Needs an
- * entered context. */
+/* Needs an entered context. */
 static merbit_status mbi_epilogue_specialise(merbit_plan *plan) {
   mbi_epilogue *e = plan->epilogue;
   mbi_preamble preamble;
   merbit_status status;
-  mbi_epilogue_apart_preamble(e, mbi_plan_sums(plan), &preamble);
+  mbi_epilogue_preamble(e, mbi_plan_sums(plan), &preamble);
   status = mbi_program_create(plan->context, "spmv/epilogue.cu", &preamble, &e->program);
   return status == MERBIT_OK
-             ? mbi_program_kernel(plan->context, &e->program, "mbk_epilogue_apart", &e->kernel)
+             ? mbi_program_kernel(plan->context, &e->program, "mbk_epilogue_rows", &e->kernel)
              : status;
 }
 
@@ -21459,48 +21580,18 @@ static void mbi_epilogue_release_cuda(merbit_plan *plan) {
 /* ---- Room ----------------------------------------------------------------------------------
  */
 
-/* Blocks of a kernel behind the product, for a plan the same each time. */
-static uint64_t mbi_epilogue_apart_blocks(const merbit_plan *plan) {
-  const uint64_t rows = (uint64_t)plan->csr.rows;
-  const uint64_t blocks = rows / MBI_EPILOGUE_THREADS + 1;
-  const uint64_t most = 8 * (uint64_t)plan->context->device.multiprocessors;
-  return blocks < most ? blocks : most;
+/* For a plan the same each time; a thread takes 16 bytes of each vector at once. */
+static uint64_t mbi_epilogue_blocks(const merbit_plan *plan) {
+  const uint64_t packs = (uint64_t)plan->csr.rows * mbi_type_size(mbi_plan_sums(plan)) / 16 + 1;
+  const uint64_t blocks = (packs + MBI_EPILOGUE_THREADS - 1) / MBI_EPILOGUE_THREADS;
+  return blocks < MBI_EPILOGUE_BLOCKS ? blocks : MBI_EPILOGUE_BLOCKS;
 }
 
-/* Where each part of a product's scratch begins: tickets, which are zero between products even
- * where the plan is made again; sums that the kernels before the last one leave; those of the
- * last one and of its groups; and, for a kernel apart, the product. */
-typedef struct mbi_epilogue_room {
-  uint64_t left_count, parts, groups; /* of blocks, and of groups of them */
-  uint64_t at_left, at_parts, at_product, bytes;
-} mbi_epilogue_room;
-
-static mbi_epilogue_room mbi_epilogue_room_of(const merbit_plan *plan) {
-  mbi_epilogue_room room;
-  memset(&room, 0, sizeof room);
-  room.parts = mbi_epilogue_apart_blocks(plan);
-  if (mbi_epilogue_fused(plan)) {
-    const int one = plan->method == MERBIT_METHOD_ROWS ||
-                    plan->method == MERBIT_METHOD_SLICED || plan->scan.whole;
-    room.left_count = one                                    ? 0
-                      : plan->method == MERBIT_METHOD_BINNED ? plan->binned.parts
-                                                             : plan->scan.blocks;
-    room.parts = plan->method == MERBIT_METHOD_ROWS     ? plan->rows.blocks
-                 : plan->method == MERBIT_METHOD_SLICED ? plan->sliced.blocks
-                 : one                                  ? plan->scan.blocks
-                                                        : plan->scan.fixup_blocks;
-  }
-  room.groups = (room.parts + MBI_EPILOGUE_GROUP - 1) / MBI_EPILOGUE_GROUP;
-  room.at_left = ((room.groups + 1) * sizeof(uint32_t) + 255) / 256 * 256;
-  room.at_parts = room.at_left + 2 * room.left_count * sizeof(double);
-  room.at_product =
-      (room.at_parts + 2 * (room.parts + room.groups) * sizeof(double) + 255) / 256 * 256;
-  room.bytes = room.at_product;
-  if (!mbi_epilogue_fused(plan)) {
-    room.bytes += (uint64_t)plan->csr.rows * mbi_type_size(mbi_plan_sums(plan));
-  }
-  return room;
-}
+/* A product's scratch: the ticket, which is zero between products even where the plan is made
+ * again; from here on the blocks' sums; then, where there is a result, room for a product that
+ * may not go to y. */
+#define MBI_EPILOGUE_PARTS 256
+#define MBI_EPILOGUE_PRODUCT (MBI_EPILOGUE_PARTS + 2 * MBI_EPILOGUE_BLOCKS * sizeof(double))
 
 static int64_t mbi_epilogue_chunks(const merbit_plan *plan) {
   return (plan->csr.rows + MBI_EPILOGUE_CHUNK - 1) / MBI_EPILOGUE_CHUNK;
@@ -21523,11 +21614,14 @@ static merbit_status mbi_epilogue_workspace(merbit_workspace *workspace) {
     return status;
   }
   {
-    const mbi_epilogue_room room = mbi_epilogue_room_of(plan);
-    status = mbi_device_allocate(context, room.bytes, "an epilogue's sums",
+    const uint64_t product =
+        plan->epilogue->result[0] == '\0'
+            ? 0
+            : (uint64_t)plan->csr.rows * mbi_type_size(mbi_plan_sums(plan));
+    status = mbi_device_allocate(context, MBI_EPILOGUE_PRODUCT + product, "an epilogue's sums",
                                  &workspace->sums_scratch);
-    if (status == MERBIT_OK) { /* tickets */
-      status = mbi_device_zero(context, workspace->sums_scratch, (size_t)room.at_product, NULL);
+    if (status == MERBIT_OK) { /* the ticket */
+      status = mbi_device_zero(context, workspace->sums_scratch, MBI_EPILOGUE_PARTS, NULL);
     }
     return status == MERBIT_OK ? mbi_device_synchronize(context, NULL) : status;
   }
@@ -26985,9 +27079,6 @@ static void mbi_plan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   mbi_semiring_preamble(plan, preamble);
   mbi_preamble_define_int(preamble, "MBK_SCALARS_DEVICE",
                           plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE);
-  if (mbi_epilogue_fused(plan)) {
-    mbi_epilogue_preamble(plan->epilogue, preamble);
-  }
 }
 
 /* ==== >>spmv/merbit.c  CUDA: merge-path tiles with packed lanes =========================== */
@@ -27741,12 +27832,6 @@ static void mbi_scan_defaults(merbit_plan *plan) {
     /* More would spill; blocks take another round instead. */
     const int fits = plan->context->device.compute_capability < 100 ? 8 : 4;
     s->steps = s->steps > fits ? fits : s->steps;
-  } else if (wish->sigma == 0 && mbi_epilogue_fused(plan)) {
-    const int fits = !single && plan->context->device.compute_capability >= 100 &&
-                             mbi_epilogue_heavy(plan->epilogue)
-                         ? 4
-                         : 8;
-    s->steps = s->steps > fits ? fits : s->steps;
   }
 }
 
@@ -27792,10 +27877,8 @@ static merbit_status mbi_scan_size(merbit_plan *plan) {
 static unsigned mbi_scan_whole_shared(const merbit_plan *plan, int adds) {
   const unsigned size = (unsigned)mbi_type_size(mbi_plan_sums(plan));
   const unsigned threads = (unsigned)plan->scan.threads;
-  return mbi_epilogue_shared(
-      plan, plan->scan.threads,
-      mbi_value_shared(plan) + threads / 32 * 2 * (2 * size + (unsigned)sizeof(uint32_t)) +
-          (adds ? threads * size : 0));
+  return mbi_value_shared(plan) + threads / 32 * 2 * (2 * size + (unsigned)sizeof(uint32_t)) +
+         (adds ? threads * size : 0);
 }
 
 /* ==== >>spmv/scan.c  CUDA: tiles of nonzeros, segmented sums by shuffles ================== */
@@ -27986,18 +28069,13 @@ static merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr carries
   return mbi_device_launch_some(
       plan->context, s->fixup, "mbk_scan_fixup", (int64_t)s->fixup_blocks,
       MBI_SCAN_FIXUP_THREADS,
-      mbi_epilogue_shared(plan, MBI_SCAN_FIXUP_THREADS,
-                          (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 *
-                                     (mbi_type_size(mbi_plan_sums(plan)) + sizeof(uint32_t)))),
+      (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 *
+                 (mbi_type_size(mbi_plan_sums(plan)) + sizeof(uint32_t))),
       stream, arguments, early);
 }
 
-/* Whether the old y is wanted, for all that the host knows of beta, a kernel's argument; or an
- * epilogue's first vector in its place. */
+/* Whether the old y is wanted, for all that the host knows of beta, a kernel's argument. */
 static int mbi_scan_adds(const merbit_plan *plan, const void *beta) {
-  if (mbi_epilogue_fused(plan)) {
-    return plan->epilogue->given.vectors > 0 && !plan->epilogue->late;
-  }
   if (mbi_plan_has_semiring(plan)) {
     return mbi_semiring_adds(plan, beta);
   }
@@ -28061,9 +28139,7 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
     status = mbi_device_launch_early(
         plan->context, adds ? s->sum : s->product, adds ? "mbk_scan_sum" : "mbk_scan_product",
         (int64_t)s->blocks, s->threads,
-        mbi_epilogue_shared(plan, s->threads,
-                            mbi_value_shared(plan) + (adds ? (unsigned)s->threads * size : 0)),
-        stream, arguments);
+        mbi_value_shared(plan) + (adds ? (unsigned)s->threads * size : 0), stream, arguments);
   }
   return status == MERBIT_OK ? mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream, 1)
                              : status;
@@ -28840,9 +28916,7 @@ static merbit_status mbi_hubs_specialise(merbit_plan *plan) {
 /* Bytes of shared memory of a product. */
 static unsigned mbi_hubs_shared(const merbit_plan *plan, int adds) {
   const uint64_t count = plan->hubs.room + (adds ? (uint64_t)plan->scan.threads : 0);
-  return mbi_epilogue_shared(
-      plan, plan->scan.threads,
-      mbi_value_shared(plan) + (unsigned)(count * mbi_type_size(plan->type)));
+  return mbi_value_shared(plan) + (unsigned)(count * mbi_type_size(plan->type));
 }
 
 /* ---- Launch: codes, products ------------------------------------------------------------- */
@@ -29100,9 +29174,8 @@ static merbit_status mbi_rows_multiply(merbit_plan *plan, mbi_devptr carries, co
   arguments[7] = (void *)(uintptr_t)alpha;
   arguments[8] = (void *)(uintptr_t)beta;
   return mbi_device_launch_early(plan->context, r->product, "mbk_rows_product",
-                                 (int64_t)r->blocks, r->threads,
-                                 mbi_epilogue_shared(plan, r->threads, mbi_value_shared(plan)),
-                                 stream, arguments);
+                                 (int64_t)r->blocks, r->threads, mbi_value_shared(plan), stream,
+                                 arguments);
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */
@@ -31590,9 +31663,8 @@ static merbit_status mbi_sliced_multiply(merbit_plan *plan, mbi_devptr carries,
   arguments[11] = (void *)(uintptr_t)alpha;
   arguments[12] = (void *)(uintptr_t)beta;
   return mbi_device_launch_early(plan->context, s->kernels[3], "mbk_sliced_product",
-                                 (int64_t)s->blocks, s->threads,
-                                 mbi_epilogue_shared(plan, s->threads, mbi_value_shared(plan)),
-                                 stream, arguments);
+                                 (int64_t)s->blocks, s->threads, mbi_value_shared(plan), stream,
+                                 arguments);
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */
@@ -32998,10 +33070,9 @@ static merbit_status mbi_method_create(merbit_plan *plan) {
              : status;
 }
 
-/* Whether alpha is zero, for all that the host knows of it. With a fused epilogue it is 1, and
- * what comes in its place the epilogue's. */
+/* Whether alpha is zero, for all that the host knows of it. */
 static int mbi_alpha_zero(const merbit_plan *plan, const void *alpha) {
-  return !mbi_epilogue_fused(plan) && plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE &&
+  return plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE &&
          mbi_scalar_zero(mbi_plan_sums(plan), alpha);
 }
 
@@ -33028,7 +33099,7 @@ static merbit_status mbi_method_multiply(merbit_plan *plan, mbi_devptr scratch,
                              : status;
 }
 
-/* ==== >>spmv/many.c  CUDA: several vectors at once ======================================== */
+/* ==== >>spmv/many_sizes.c  CUDA: several vectors at once, sizes =========================== */
 /* ---- Encode: columns to lanes, from the number of vectors alone ---------------------------
  */
 
@@ -33058,22 +33129,72 @@ static void mbi_many_shape(const merbit_plan *plan, mbi_many *m) {
   m->words = m->team > 4 ? m->team / 4 : 1;
 }
 
-/* Blocks that leave registers for two batches of columns and values, for what is in flight and
- * for two rows of sums, without spilling. */
+/* Gathers of X miss what caches there are. */
+static int mbi_many_far(const merbit_plan *plan) {
+  return plan->device.cols * (uint64_t)plan->many.width * mbi_type_size(plan->type) >
+         (uint64_t)64 << 20;
+}
+
+/* Blocks that leave registers for a batch of columns and values, for what is in flight and for
+ * a row of sums, without spilling. Where gathers of f32 go far, fewer with more in flight each
+ * are better. */
 static int mbi_many_resident(const merbit_plan *plan) {
   const mbi_many *m = &plan->many;
   const int value = (int)mbi_type_size(plan->type) / 4;
   const int lane = (m->width + m->span * m->team - 1) / (m->span * m->team) * m->span;
-  const int words = 2 * m->unroll * (1 + value) + (m->unroll + 2) * lane * value;
-  const int known = plan->context->device.compute_capability == 90 &&
-                    plan->desc.scalar_memory != MERBIT_MEMORY_DEVICE;
-  const int threads = words > 80 && !known       ? 384
-                      : words > 60               ? 512
-                      : words > 50               ? 640
-                      : words > 40 || value == 2 ? 768
-                                                 : 1024;
+  const int scalars = plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE ? 2 * value : 0;
+  const int words = m->unroll * (1 + value) + (m->unroll + 1) * lane * value + scalars +
+                    (lane > m->span ? 4 : 0) + (m->room == 0 && m->words > 1 ? 4 : 0);
+  const int far = m->room == 0 && value == 1 && mbi_many_far(plan);
+  const int threads = words > 80 ? 384 : words > 60 || far ? 512 : words > 34 ? 768 : 1024;
   const int blocks = threads / m->threads;
   return blocks > 16 ? 16 : blocks < 1 ? 1 : blocks;
+}
+
+/* Of rows that ended a lane holds so many. */
+#define MBI_MANY_HELD 5
+
+/* A warp's columns and values take up to 6 KiB, and its rows that ended two or four: the caches
+ * need the rest. In f32, where gathers hit, 2 KiB are better still, at least 16 nonzeros of
+ * each run. */
+static void mbi_many_size_shared(const merbit_plan *plan, mbi_many *m) {
+  const int value = (int)mbi_type_size(plan->type), teams = 32 / m->team;
+  const int lane = (m->width + m->span * m->team - 1) / (m->span * m->team) * m->span;
+  const int stored = (int)mbi_value_bytes(plan);
+  const int room = value == 4 && !mbi_many_far(plan) ? 2048 : 6144;
+  m->piece = 32 * m->words;
+  while (m->piece % 16 == 0 && m->piece > 16 && m->piece * teams * (4 + stored) > room) {
+    m->piece /= 2;
+  }
+  m->shared =
+      (unsigned)(m->threads / 32) *
+      (unsigned)(teams * (4 * m->piece + 16 + (stored > 0 ? stored * m->piece + 16 : 0)) +
+                 MBI_MANY_HELD * 32 * lane * value);
+}
+
+/* Rows of nearly equal length, as they stand; a sigma of the user's is that of runs. Staged are
+ * the nonzeros of a warp's rows, where each has 32. */
+static int mbi_many_room(const merbit_plan *plan) {
+  const int even = plan->ranks.slots <= plan->device.nnz + plan->device.nnz / 8;
+  const int room = 1024 / plan->many.team;
+  return !even || plan->device.nnz == 0 || plan->desc.sigma != 0 ? 0
+         : room > 512                                            ? 512
+         : room < 128                                            ? 128
+                                                                 : room;
+}
+
+static merbit_status mbi_many_size_rows(merbit_plan *plan) {
+  mbi_many *m = &plan->many;
+  const uint64_t teams = (uint64_t)(m->threads / m->team);
+  plan->scan.blocks = (plan->device.rows + teams - 1) / teams;
+  if (plan->scan.blocks > (uint64_t)INT32_MAX) {
+    return mbi_fail(plan->context, MERBIT_TOO_LARGE,
+                    "%" PRIu64 " rows are too many for %d vectors; take fewer at once",
+                    plan->device.rows, plan->desc.vectors);
+  }
+  m->resident = mbi_many_resident(plan);
+  m->shared = (unsigned)(m->threads / 32 * m->room) * (unsigned)(4 + mbi_value_bytes(plan));
+  return MERBIT_OK;
 }
 
 static merbit_status mbi_many_size(merbit_plan *plan) {
@@ -33086,12 +33207,19 @@ static merbit_status mbi_many_size(merbit_plan *plan) {
   m->words = wish->sigma != 0 ? wish->sigma : m->words;
   m->unroll = wish->omega != 0 ? wish->omega : m->width <= m->span * m->team ? 8 : 4;
   m->threads = wish->block_threads != 0 ? wish->block_threads : 256;
+  m->room = mbi_many_room(plan);
+  if (m->room > 0 && wish->omega == 0) {
+    m->unroll = 4;
+  }
   if (m->words < 1 || m->words > m->team || (m->unroll != 4 && m->unroll != 8) ||
       m->threads < 32 || m->threads > 1024 || m->threads % 32 != 0) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
                     "plan_desc.sigma is %d, omega %d and block_threads %d; %d vectors take "
                     "sigma 1 to %d, omega 4 or 8, and a multiple of 32 up to 1024",
                     m->words, m->unroll, m->threads, wish->vectors, m->team);
+  }
+  if (m->room > 0) {
+    return mbi_many_size_rows(plan);
   }
   s->steps = 32 / m->team * m->words;
   s->pack = 1;
@@ -33109,10 +33237,9 @@ static merbit_status mbi_many_size(merbit_plan *plan) {
   parts = (s->tiles * (uint64_t)m->width + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS;
   s->fixup_blocks = s->fixup_blocks < parts ? parts : s->fixup_blocks;
   m->resident = mbi_many_resident(plan);
+  mbi_many_size_shared(plan, m);
   return MERBIT_OK;
 }
-
-/* ---- Specialise -------------------------------------------------------------------------- */
 
 static void mbi_many_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   const mbi_many *m = &plan->many;
@@ -33121,33 +33248,50 @@ static void mbi_many_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
   mbi_preamble_define_int(preamble, "MBK_WIDTH", m->width);
   mbi_preamble_define_int(preamble, "MBK_SPAN", m->span);
   mbi_preamble_define_int(preamble, "MBK_TEAM", m->team);
-  mbi_preamble_define_int(preamble, "MBK_WORDS", m->words);
+  if (m->room > 0) {
+    mbi_preamble_define_int(preamble, "MBK_ROOM", m->room);
+  } else {
+    mbi_preamble_define_int(preamble, "MBK_WORDS", m->words);
+    mbi_preamble_define_int(preamble, "MBK_PIECE", m->piece);
+    mbi_preamble_define_int(preamble, "MBK_EMPTY_ROWS", plan->scan.empty_rows > 0);
+  }
   mbi_preamble_define_int(preamble, "MBK_UNROLL", m->unroll);
   mbi_preamble_define_int(preamble, "MBK_COLUMNS", mbi_many_copies(plan));
-  mbi_preamble_define_int(preamble, "MBK_EMPTY_ROWS", plan->scan.empty_rows > 0);
   mbi_preamble_define_int(preamble, "MBK_ALIGNED", mbi_scan_aligned(plan));
   mbi_preamble_define_int(preamble, "MBK_ONCE", plan->once);
   mbi_preamble_define_int(preamble, "MBK_THREADS", m->threads);
   mbi_preamble_define_int(preamble, "MBK_BLOCKS", m->resident);
 }
 
+/* ==== >>spmv/many.c  CUDA: several vectors at once ======================================== */
+/* ---- Specialise -------------------------------------------------------------------------- */
+
 static merbit_status mbi_many_specialise(merbit_plan *plan) {
   mbi_many *m = &plan->many;
   const int copies = mbi_many_copies(plan), loose = m->span > 1 && !copies;
-  const char *const names[] = {"mbk_scan_build", "mbk_many_product", "mbk_many_fixup",
-                               "mbk_many_loose", "mbk_many_collect", "mbk_many_spread"};
-  const int wanted[] = {1, 1, 1, loose, copies, copies};
+  const int runs = m->room == 0;
+  const char *const names[] = {"mbk_scan_build",   runs ? "mbk_many_product" : "mbk_rows_many",
+                               "mbk_many_fixup",   runs ? "mbk_many_loose" : "mbk_rows_loose",
+                               "mbk_many_collect", "mbk_many_spread"};
+  const int wanted[] = {runs, 1, runs, loose, copies, copies};
   void **const places[] = {&plan->scan.build, &plan->scan.product, &plan->scan.fixup,
                            &m->loose,         &m->collect,         &m->spread};
   mbi_preamble preamble;
   merbit_status status;
   size_t i;
   mbi_many_preamble(plan, &preamble);
-  status = mbi_program_create(plan->context, "spmv/many.cu", &preamble, &plan->program);
+  status = mbi_program_create(plan->context, runs ? "spmv/many.cu" : "spmv/many_rows.cu",
+                              &preamble, &plan->program);
   for (i = 0; i < sizeof names / sizeof names[0] && status == MERBIT_OK; i++) {
     if (wanted[i]) {
       status = mbi_program_kernel(plan->context, &plan->program, names[i], places[i]);
     }
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_reserve_shared(plan->context, plan->scan.product, names[1], m->shared);
+  }
+  if (status == MERBIT_OK && loose) {
+    status = mbi_device_reserve_shared(plan->context, m->loose, names[3], m->shared);
   }
   return status;
 }
@@ -33162,7 +33306,13 @@ static merbit_status mbi_many_create(merbit_plan *plan) {
     status = mbi_many_specialise(plan);
   }
   if (status == MERBIT_OK) {
-    status = mbi_scan_schedule_create(plan);
+    if (plan->many.room > 0) {
+      plan->schedule_bytes = plan->ranks.bytes;
+      plan->stream_bytes =
+          (plan->device.rows + 1) * (uint64_t)mbi_index_bytes(plan->device.offset_type);
+    } else {
+      status = mbi_scan_schedule_create(plan);
+    }
     plan->stream_bytes += mbi_device_csr_stream_bytes(plan) +
                           4 * plan->scan.tiles * (row - mbi_type_size(plan->type));
     if (mbi_many_copies(plan)) {
@@ -33249,6 +33399,29 @@ static merbit_status mbi_many_launch_spread(merbit_plan *plan, const void *alpha
                                  arguments);
 }
 
+/* The schedule of rows: X and Y by rows. */
+static merbit_status mbi_many_launch_teams(merbit_plan *plan, int packed, const void *alpha,
+                                           mbi_devptr x, uint32_t x_step, const void *beta,
+                                           mbi_devptr y, uint64_t ldy, void *stream) {
+  const mbi_many *m = &plan->many;
+  void *arguments[11];
+  arguments[0] = &plan->device.row_ptr;
+  arguments[1] = &plan->device.col_ind;
+  arguments[2] = &plan->device.values;
+  arguments[3] = &x;
+  arguments[4] = &x_step;
+  arguments[5] = &y;
+  arguments[6] = &ldy;
+  arguments[7] = &plan->device.rows;
+  arguments[8] = &plan->device.nnz;
+  arguments[9] = (void *)(uintptr_t)alpha;
+  arguments[10] = (void *)(uintptr_t)beta;
+  return mbi_device_launch_early(plan->context, packed ? plan->scan.product : m->loose,
+                                 packed ? "mbk_rows_many" : "mbk_rows_loose",
+                                 (int64_t)plan->scan.blocks, m->threads, m->shared, stream,
+                                 arguments);
+}
+
 /* X and Y by rows; to a copy all sums go unscaled. */
 static merbit_status mbi_many_launch_rows(merbit_plan *plan, mbi_devptr carries,
                                           const void *alpha, mbi_devptr x, uint64_t ldx,
@@ -33268,6 +33441,9 @@ static merbit_status mbi_many_launch_rows(merbit_plan *plan, mbi_devptr carries,
       m->span == 1 || ((x | y) % (span * size) == 0 && ldx % span == 0 && ldy % span == 0);
   merbit_status status = MERBIT_OK;
   void *arguments[15];
+  if (m->room > 0) {
+    return mbi_many_launch_teams(plan, packed, alpha, x, x_step, beta, y, ldy, stream);
+  }
   arguments[0] = &s->row_ends;
   arguments[1] = &s->tile_row;
   arguments[2] = &plan->ranks.row_id;
@@ -33284,9 +33460,10 @@ static merbit_status mbi_many_launch_rows(merbit_plan *plan, mbi_devptr carries,
   arguments[13] = (void *)(uintptr_t)alpha;
   arguments[14] = (void *)(uintptr_t)beta;
   if (s->blocks > 0) {
-    status = mbi_device_launch_early(plan->context, packed ? s->product : m->loose,
-                                     packed ? "mbk_many_product" : "mbk_many_loose",
-                                     (int64_t)s->blocks, m->threads, 0, stream, arguments);
+    status =
+        mbi_device_launch_early(plan->context, packed ? s->product : m->loose,
+                                packed ? "mbk_many_product" : "mbk_many_loose",
+                                (int64_t)s->blocks, m->threads, m->shared, stream, arguments);
   }
   if (status != MERBIT_OK || s->fixup_blocks == 0) {
     return status;
@@ -33342,7 +33519,7 @@ static merbit_status mbi_many_multiply(merbit_plan *plan, mbi_devptr scratch, co
 /* ---- Describe ---------------------------------------------------------------------------- */
 
 static void mbi_many_info(const merbit_plan *plan, merbit_plan_info *info) {
-  info->sigma = plan->many.words;
+  info->sigma = plan->many.room > 0 ? 0 : plan->many.words;
   info->omega = plan->many.unroll;
   info->block_threads = plan->many.threads;
   info->tiles = (int64_t)plan->scan.tiles;
@@ -33351,6 +33528,12 @@ static void mbi_many_info(const merbit_plan *plan, merbit_plan_info *info) {
 static int mbi_many_describe(const merbit_plan *plan, char *text, size_t size) {
   const mbi_many *m = &plan->many;
   const mbi_scan_schedule *s = &plan->scan;
+  if (m->room > 0) {
+    return snprintf(text, size, "even rows, %d lane%s of %d columns to each, %d threads%s%s",
+                    m->team, m->team == 1 ? "" : "s", m->span, m->threads,
+                    mbi_many_copies(plan) ? ", copies by rows" : "",
+                    plan->once ? ", matrix past the caches" : "");
+  }
   return snprintf(text, size,
                   "%" PRIu64 " tiles of %d runs of %d, %d lane%s of %d columns to a nonzero, "
                   "%" PRIu64 " empty rows, %d threads%s%s",
@@ -34572,7 +34755,6 @@ static merbit_status mbi_choose(merbit_plan *plan) {
   char reason[384];
   merbit_status status = MERBIT_OK;
   plan->once = plan->device.nnz >= 4 * plan->device.rows;
-  mbi_epilogue_settle(plan, MERBIT_METHOD_AUTO); /* products are measured without */
   if (mbi_plan_vectors(plan) > 1) {
     return mbi_choose_many(plan);
   }
@@ -34607,7 +34789,6 @@ static merbit_status mbi_choose(merbit_plan *plan) {
     }
   }
   plan->cuda = mbi_cuda_method_of(plan, plan->method);
-  mbi_epilogue_settle(plan, plan->method);
   status = mbi_method_create(plan);
   if (any && plan->method != MERBIT_METHOD_SCAN &&
       (status == MERBIT_DEVICE_OUT_OF_MEMORY || status == MERBIT_TOO_LARGE)) {
@@ -34618,7 +34799,6 @@ static merbit_status mbi_choose(merbit_plan *plan) {
     (void)snprintf(plan->why, sizeof plan->why, "the first choice failed: %.60s", reason);
     plan->method = MERBIT_METHOD_SCAN;
     plan->cuda = mbi_cuda_method_of(plan, plan->method);
-    mbi_epilogue_settle(plan, plan->method);
     status = mbi_method_create(plan);
   }
   if (status == MERBIT_OK && plan->full.csr.rows > 0) {
@@ -36566,7 +36746,7 @@ static merbit_status mbi_plan_build_cuda(merbit_plan *plan, int dual) {
     plan->merbit.dual = dual;
     status = mbi_choose(plan);
   }
-  if (status == MERBIT_OK && mbi_plan_has_epilogue(plan) && !mbi_epilogue_fused(plan)) {
+  if (status == MERBIT_OK && mbi_plan_has_epilogue(plan)) {
     status = mbi_epilogue_specialise(plan);
   }
   if (status == MERBIT_OK && mbi_reorder_on_gpu(plan)) {
@@ -37136,10 +37316,9 @@ static int mbi_describe_vectors(const merbit_plan *plan, char *text, size_t size
 
 static int mbi_describe_epilogue(const merbit_plan *plan, char *text, size_t size) {
   const mbi_epilogue *e = plan->epilogue;
-  return snprintf(text, size, "; epilogue of %d vector%s and %d scalar%s %s", e->given.vectors,
+  return snprintf(text, size, "; epilogue of %d vector%s and %d scalar%s", e->given.vectors,
                   e->given.vectors == 1 ? "" : "s", e->given.scalars,
-                  e->given.scalars == 1 ? "" : "s",
-                  e->fused ? "inside the product" : "behind the product");
+                  e->given.scalars == 1 ? "" : "s");
 }
 
 MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size_t size) {
@@ -37396,9 +37575,8 @@ MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *worksp
 }
 
 /* ==== >>spmv/epilogue_product.c  products with an epilogue ================================ */
-/* Products of plans with an epilogue. On CUDA an epilogue goes into the product's own kernels
- * where the method takes it, else into one behind them. On the CPU it is a function, over
- * chunks of rows behind the product. */
+/* Products of plans with an epilogue: on CUDA the product of any method and one kernel behind
+ * it, on the CPU a function over chunks of rows behind the product. */
 
 /* ---- CPU ------------------------------------------------------------------------------------
  */
@@ -37462,64 +37640,57 @@ static void mbi_epilogue_cpu(merbit_plan *plan, merbit_workspace *workspace, con
 /* ---- CUDA -----------------------------------------------------------------------------------
  */
 
-/* The product, and a kernel behind it. With `skip` the product goes to the workspace, for
- * kernels that know nothing of it write y. */
-static merbit_status mbi_epilogue_apart(merbit_plan *plan, merbit_workspace *workspace,
-                                        mbi_devptr x, mbi_devptr y, mbi_epilogue_call *call,
-                                        uint64_t at_product, void *stream) {
-  uint64_t rows = (uint64_t)plan->csr.rows;
-  mbi_devptr product = call->skip != 0 ? workspace->sums_scratch + at_product : y;
-  void *arguments[4];
-  merbit_status status =
-      mbi_method_multiply(plan, workspace->device_carries, mbi_epilogue_factor(plan, 1), x,
-                          mbi_epilogue_factor(plan, 0), product, stream);
-  if (rows == 0) { /* then they point nowhere */
-    product = y = 0;
-  }
-  arguments[0] = &product;
-  arguments[1] = &y;
-  arguments[2] = &rows;
-  arguments[3] = call;
-  return status == MERBIT_OK
-             ? mbi_device_launch_early(
-                   plan->context, plan->epilogue->kernel, "mbk_epilogue_apart",
-                   (int64_t)mbi_epilogue_apart_blocks(plan), MBI_EPILOGUE_THREADS,
-                   MBI_EPILOGUE_THREADS / 16 * 8, stream, arguments)
-             : status;
-}
-
-/* In an entered context. */
+/* In an entered context. The product writes y, which the kernel behind it reads, and changes
+ * where there is a result. With `skip` too the product, which knows nothing of it, goes to the
+ * workspace, so that y keeps what it holds. Where nothing is asked for beside the product the
+ * kernel is left out. */
 static merbit_status mbi_epilogue_cuda(merbit_plan *plan, merbit_workspace *workspace,
                                        const void *x, void *y, const void *const *vectors,
                                        const double *scalars, double *sums, const int *skip,
                                        void *stream) {
-  const mbi_epilogue_room room = mbi_epilogue_room_of(plan);
+  const int kept = skip != NULL && plan->epilogue->result[0] != '\0';
+  mbi_devptr to = mbi_device_address(y);
+  mbi_devptr product = kept ? workspace->sums_scratch + MBI_EPILOGUE_PRODUCT : to;
+  uint64_t rows = (uint64_t)plan->csr.rows, places;
   mbi_epilogue_call call;
-  int i;
+  int i, aligned;
+  void *arguments[5];
+  merbit_status status =
+      mbi_method_multiply(plan, workspace->device_carries, mbi_epilogue_factor(plan, 1),
+                          mbi_device_address(x), mbi_epilogue_factor(plan, 0), product, stream);
+  if (rows == 0) { /* then they point nowhere */
+    product = to = 0;
+  }
   memset(&call, 0, sizeof call);
+  places = product | to;
   for (i = 0; i < plan->epilogue->given.vectors; i++) {
     call.vectors[i] = mbi_device_address(vectors[i]);
+    places |= call.vectors[i];
   }
+  aligned = places % 16 == 0;
   call.scalars = mbi_device_address(scalars);
   call.sums = mbi_device_address(sums);
   call.skip = mbi_device_address(skip);
-  call.tickets = workspace->sums_scratch;
-  call.left = workspace->sums_scratch + room.at_left;
-  call.left_count = room.left_count;
-  call.parts = workspace->sums_scratch + room.at_parts;
-  if (plan->epilogue->fused) {
-    return mbi_method_multiply(plan, workspace->device_carries, &call, mbi_device_address(x),
-                               mbi_epilogue_factor(plan, 0), mbi_device_address(y), stream);
-  }
-  return mbi_epilogue_apart(plan, workspace, mbi_device_address(x), mbi_device_address(y),
-                            &call, room.at_product, stream);
+  call.ticket = workspace->sums_scratch;
+  call.parts = workspace->sums_scratch + MBI_EPILOGUE_PARTS;
+  arguments[0] = &product;
+  arguments[1] = &to;
+  arguments[2] = &rows;
+  arguments[3] = &aligned;
+  arguments[4] = &call;
+  return status == MERBIT_OK && (plan->epilogue->result[0] != '\0' || sums != NULL)
+             ? mbi_device_launch_early(
+                   plan->context, plan->epilogue->kernel, "mbk_epilogue_rows",
+                   (int64_t)mbi_epilogue_blocks(plan), MBI_EPILOGUE_THREADS,
+                   MBI_EPILOGUE_THREADS / 16 * (unsigned)sizeof(double), stream, arguments)
+             : status;
 }
 
 /* ---- Either side ----------------------------------------------------------------------------
  */
 
 /* merbit_spmv_epilogue without its checks, for the library's own iterations: arguments as in
- * the public header. On CUDA it enters the context, only launches kernels (one to three), and
+ * the public header. On CUDA it enters the context, only launches kernels, and
  * may be captured; the caller's `vectors` array is read at once, all else when the product
  * runs. workspace NULL: the plan's own. */
 static merbit_status mbi_spmv_epilogue(merbit_plan *plan, merbit_workspace *workspace,
@@ -40197,16 +40368,14 @@ static merbit_status mbi_solve_product(merbit_solver *solver, int from, int to) 
 }
 
 /* The same in an iteration, unless the solver has stopped; the sums of method->sums, v being
- * the vector at `with` and u the one at `from`, go to state.product_sums. A product whose
- * kernels do not take an epilogue computes on: what it writes is not looked at. */
+ * the vector at `with` and u the one at `from`, go to state.product_sums. Where the
+ * solver has stopped a product on the GPU computes on: what it writes is not looked at. */
 static merbit_status mbi_solve_product_sums(merbit_solver *solver, int from, int to, int with) {
   mbi_solve_state *state = &solver->memory->state;
-  const int skips = !mbi_solve_on_gpu(solver) || mbi_epilogue_fused(solver->plan);
   const void *vectors[1];
   vectors[0] = solver->v.at[with];
   return mbi_spmv_epilogue(solver->plan, NULL, solver->v.at[from], solver->v.at[to], vectors,
-                           NULL, state->product_sums, skips ? &state->stop : NULL,
-                           solver->gpu.stream);
+                           NULL, state->product_sums, &state->stop, solver->gpu.stream);
 }
 
 /* mbi_solve_open on the solver's side: `how` is a MBI_OPEN, `span` iterations may follow. */

@@ -54,39 +54,20 @@ static void bench_beside_destroy(bench_bench *b) {
   memset(&bench_beside, 0, sizeof bench_beside);
 }
 
-/* A dot product, and what PageRank asks for: fused, and by a kernel behind the product; late:
- * SCAN reads the vector where rows end, not beside the nonzeros. */
+/* A dot product, and what PageRank asks for, behind the product. */
 static void bench_add_epilogues(bench_bench *b) {
-  static const merbit_epilogue dot = {NULL, {"v0 * ax", NULL}, 1, 0, 0, NULL, NULL};
+  static const merbit_epilogue dot = {NULL, {"v0 * ax", NULL}, 1, 0, NULL, NULL};
   static const merbit_epilogue rank = {"(s0 * ax + s1) / abs(v1)",
                                        {"abs(s0 * ax + s1 - v0 * abs(v1))", "v1 < 0 ? y : 0"},
                                        2,
                                        2,
-                                       0,
                                        NULL,
                                        NULL};
   static const struct {
     const char *name;
     const merbit_epilogue *epilogue;
     merbit_method method;
-    int apart, late;
-  } list[] = {{"dot-fused", &dot, MERBIT_METHOD_AUTO, 0, 0},
-              {"dot-apart", &dot, MERBIT_METHOD_AUTO, 1, 0},
-              {"dot-scan-fused", &dot, MERBIT_METHOD_SCAN, 0, 0},
-              {"dot-scan-late", &dot, MERBIT_METHOD_SCAN, 0, 1},
-              {"dot-scan-apart", &dot, MERBIT_METHOD_SCAN, 1, 0},
-              {"dot-rows-fused", &dot, MERBIT_METHOD_ROWS, 0, 0},
-              {"dot-rows-apart", &dot, MERBIT_METHOD_ROWS, 1, 0},
-              {"dot-sliced-fused", &dot, MERBIT_METHOD_SLICED, 0, 0},
-              {"dot-sliced-apart", &dot, MERBIT_METHOD_SLICED, 1, 0},
-              {"dot-hubs-fused", &dot, MERBIT_METHOD_HUBS, 0, 0},
-              {"dot-hubs-apart", &dot, MERBIT_METHOD_HUBS, 1, 0},
-              {"dot-binned-fused", &dot, MERBIT_METHOD_BINNED, 0, 0},
-              {"dot-binned-apart", &dot, MERBIT_METHOD_BINNED, 1, 0},
-              {"rank-fused", &rank, MERBIT_METHOD_AUTO, 0, 0},
-              {"rank-apart", &rank, MERBIT_METHOD_AUTO, 1, 0},
-              {"rank-scan-fused", &rank, MERBIT_METHOD_SCAN, 0, 0},
-              {"rank-scan-late", &rank, MERBIT_METHOD_SCAN, 0, 1}};
+  } list[] = {{"dot", &dot, MERBIT_METHOD_AUTO}, {"rank", &rank, MERBIT_METHOD_AUTO}};
   size_t i;
   for (i = 0; i < sizeof list / sizeof list[0]; i++) {
     merbit_epilogue epilogue = *list[i].epilogue;
@@ -100,14 +81,12 @@ static void bench_add_epilogues(bench_bench *b) {
     if (bench_beside.sums == 0) {
       bench_beside_create(b);
     }
-    epilogue.apart = list[i].apart;
     memset(&request, 0, sizeof request);
     request.name = list[i].name;
     request.desc.method = list[i].method;
     request.desc.epilogue = &epilogue;
     o = bench_add_plan(b, &request, &cost);
     if (o != NULL) {
-      o->plan->epilogue->late = list[i].late;
       (void)bench_add_ours(b, request.name, BENCH_PLAIN, bench_epilogue_enqueue, o, &cost);
     }
   }

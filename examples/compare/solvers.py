@@ -3,8 +3,8 @@
 
 Outside CI. Needs numpy and scipy. Files are Matrix Market or the binary CSR of compare.py (also .xz). Each square real
 matrix is a system as it is (CG where it is symmetric with a positive diagonal) and, by its structure, one with random
-values and a dominant diagonal (`spd`); b = A x for a random x. A pattern is taken as `spd` alone. Counts agree where ours
-is higher by at most max(2, 10%); where one does not converge within the cap, neither must the other come closer than that.
+values and a dominant diagonal (`spd`); b = A x for a random x. A pattern is taken as `spd` alone. Counts agree where they
+differ by at most max(2, 10%); where one does not converge within the cap, neither must the other come closer than that.
 BiCGSTAB wanders: where its path is longer than 100 iterations, rounding alone changes the count, which `~` marks.
 """
 import argparse
@@ -115,7 +115,7 @@ def agree(mine, theirs, tolerance, reached, reached_theirs):
         return True
     if not done_theirs:
         return True  # only ours arrives
-    return done and mine - theirs <= max(2, 0.1 * theirs)
+    return done and abs(mine - theirs) <= max(2, 0.1 * theirs)
 
 
 def main():

@@ -1,4 +1,4 @@
-"""A Markdown table of the benchmark's JSON files: method by matrix, microseconds and percent of the
+"""A Markdown table of the benchmark's JSON files: matrix by method, microseconds and percent of the
 limit; how far AUTO is off the best method; how evenly each method spends its time.
 
     python3 examples/plots/methods.py bench.json...
@@ -46,13 +46,25 @@ def cell(method):
     return f"{text} ({percent:.0f})" if percent is not None else text
 
 
+def best_rival(methods):
+    rivals = [m for name, m in methods.items() if name.startswith("cusparse")]
+    return min(rivals, key=lambda m: m["seconds"]) if rivals else None
+
+
 def print_table(title, table):
-    names = list(dict.fromkeys(name for methods in table.values() for name in methods))
+    names = [n for n in dict.fromkeys(name for methods in table.values() for name in methods)
+             if not n.startswith("cusparse")]
+    rivals = any(best_rival(methods) for methods in table.values())
+    heads = names + (["best cuSPARSE"] if rivals else [])
     print(f"\n{title}: microseconds (percent of the limit)\n")
-    print("| method | " + " | ".join(table) + " |")
-    print("|---|" + "--:|" * len(table))
-    for name in names:
-        print(f"| {name} | " + " | ".join(cell(m.get(name)) for m in table.values()) + " |")
+    print("| matrix | " + " | ".join(heads) + " |")
+    print("|---|" + "--:|" * len(heads))
+    for matrix, methods in table.items():
+        cells = [cell(methods.get(name)) for name in names]
+        if rivals:
+            best = best_rival(methods)
+            cells.append(cell(best) + " " + best["name"][9:] if best else "-")
+        print(f"| {matrix} | " + " | ".join(cells) + " |")
 
 
 def ours(name):

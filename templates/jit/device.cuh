@@ -64,6 +64,13 @@ MBK_DEVICE float mbk_multiply(float a, float b) {
 MBK_DEVICE double mbk_multiply(double a, double b) {
   return __dmul_rn(a, b);
 }
+// a b + c, rounded once.
+MBK_DEVICE float mbk_fused(float a, float b, float c) {
+  return __fmaf_rn(a, b, c);
+}
+MBK_DEVICE double mbk_fused(double a, double b, double c) {
+  return __fma_rn(a, b, c);
+}
 
 // The nearest half, as its bits, and what such bits stand for: without CUDA's header for
 // halves.

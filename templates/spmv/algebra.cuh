@@ -36,40 +36,24 @@
 #include "spmv/semiring.cuh"
 #else
 // Plus-times. Every sum starts at MBK_ZERO, so that a sum that is zero is +0 in any order.
-#define MBK_ZERO ((MBK_COMPUTE)0)
-#define MBK_ADD(a, b) ((a) + (b))
-#define MBK_MUL(a, x) mbk_multiply((MBK_COMPUTE)(a), (MBK_COMPUTE)(x))
-#ifdef MBK_EPILOGUE_RESULT
-#include "spmv/epilogue_commit.cuh"
-#else
 #define MBK_SCALAR MBK_COMPUTE
 #define MBK_ABSENT ((MBK_COMPUTE)0)
 #define MBK_VANISHES(alpha) ((alpha) == (MBK_COMPUTE)0)
 #define MBK_SCALAR_AT(address, absent) ((address) ? *(address) : (MBK_COMPUTE)(absent))
+#define MBK_ZERO ((MBK_COMPUTE)0)
+#define MBK_ADD(a, b) ((a) + (b))
+#define MBK_MUL(a, x) mbk_multiply((MBK_COMPUTE)(a), (MBK_COMPUTE)(x))
 // What becomes of a row's final sum. With alpha 0 the sum is zero because nothing was read;
 // with beta 0 the old y is not read, else it is `old`, a place in memory.
 #define MBK_RESULT(sum, old)                                                                   \
   ((MBK_VECTOR)(beta == (MBK_COMPUTE)0 ? MBK_MUL(alpha, sum)                                   \
                                        : MBK_ADD(MBK_MUL(alpha, sum), MBK_MUL(beta, old))))
 #endif
-#endif
-
-#ifdef MBK_EPILOGUE_RESULT
-#define MBK_FUSED 1
-#else
-#define MBK_FUSED 0
-#define MBK_HEAVY 0
-#define MBK_BESIDE(y) (y)
-#define MBK_BEGIN
-#define MBK_LEAVE(threads)
-#define MBK_FINISH(threads)
-#endif
 
 // alpha and beta as kernel parameters, and as what one function passes on to another. A null
 // device pointer stands for the default. MBK_SCALARS_LOAD goes where MBK_COMMIT follows: held
 // from a kernel's start, the two would cost registers.
-#ifdef MBK_EPILOGUE_RESULT // spmv/epilogue_commit.cuh
-#elif MBK_SCALARS_DEVICE
+#if MBK_SCALARS_DEVICE
 #define MBK_SCALAR_PARAMETERS const MBK_COMPUTE *alpha_at, const MBK_COMPUTE *beta_at
 #define MBK_SCALAR_ARGUMENTS alpha_at, beta_at
 #define MBK_ALPHA (mbk_await(), MBK_SCALAR_AT(alpha_at, 1))
@@ -86,7 +70,7 @@
 // Every row passes here, or through MBK_RESULT, exactly once.
 MBK_DEVICE void mbk_commit(MBK_VECTOR *y, mbk_u64 row, MBK_COMPUTE sum, MBK_SCALAR alpha,
                            MBK_SCALAR beta) {
-  y[row] = MBK_RESULT(sum, MBK_BESIDE(y)[row]);
+  y[row] = MBK_RESULT(sum, y[row]);
 }
 #define MBK_COMMIT(row, sum) mbk_commit(y, (row), (sum), alpha, beta)
 

@@ -49,10 +49,9 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
   const mbk_u64 first = (mbk_u64)mbk_load(item) * MBK_STRIP;
   const mbk_u32 width = (mbk_u32)(cols - first < MBK_STRIP ? cols - first : MBK_STRIP);
   const mbk_u32 group = mbk_load(item + 1), packs = 2 * (mbk_load(item + 2) - group);
-  MBK_BEGIN;
   mbk_await_for(x);
-  const MBK_SCALAR factor = MBK_ALPHA;
-  if (MBK_VANISHES(factor)) {
+  const MBK_COMPUTE factor = MBK_ALPHA;
+  if (factor == (MBK_COMPUTE)0) {
     return;
   }
   mbk_table_take(table, factor, MBK_THREADS);
@@ -108,7 +107,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
 MBK_DEVICE void mbk_binned_commit(const MBK_COMPUTE (&product)[MBK_STEPS], mbk_u32 ends,
                                   mbk_u32 rank, mbk_u64 tile, const mbk_u32 *row_id,
                                   MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,
-                                  MBK_COMPUTE *sums, MBK_SCALAR alpha, MBK_SCALAR beta) {
+                                  MBK_COMPUTE *sums, MBK_COMPUTE alpha, MBK_COMPUTE beta) {
   const mbk_u32 lane = mbk_lane(), own = (mbk_u32)mbk_popcount(ends);
   mbk_u32 ended = own; // row ends up to this lane
 #pragma unroll
@@ -202,10 +201,9 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
   const mbk_u32 from = mbk_load(part_start + mbk_block());
   const mbk_u32 packs = 2 * (mbk_load(part_start + mbk_block() + 1) - from);
   mbk_release();
-  MBK_BEGIN;
   mbk_await();
   MBK_SCALARS_LOAD;
-  if (!MBK_VANISHES(alpha)) {
+  if (alpha != (MBK_COMPUTE)0) {
     products += (mbk_u64)from * MBK_GROUP;
     for (mbk_u32 i = mbk_thread(); i < packs; i += MBK_THREADS) {
       mbk_copy_ahead(slots + i * MBK_PACK, products + i * MBK_PACK);
@@ -234,15 +232,15 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
       MBK_COMPUTE product[MBK_STEPS];
 #pragma unroll
       for (int i = 0; i < MBK_STEPS; i++) {
-        product[i] = first + i < nnz && !MBK_VANISHES(alpha) ? slots[place[t].at[i]] : MBK_ZERO;
+        product[i] =
+            first + i < nnz && alpha != (MBK_COMPUTE)0 ? slots[place[t].at[i]] : MBK_ZERO;
       }
       const mbk_u32 own = ends[t] >> lane * MBK_STEPS % 32 & ((1u << MBK_STEPS) - 1);
 #if MBK_BY_ROW
       mbk_binned_by_row(product, own, rank[t], row_id, by_row,
-                        first < nnz && !MBK_VANISHES(alpha) ? nnz - first : 0);
+                        first < nnz && alpha != (MBK_COMPUTE)0 ? nnz - first : 0);
 #endif
       mbk_binned_commit(product, own, rank[t], at, row_id, y, firsts, tails, sums, alpha, beta);
     }
   }
-  MBK_LEAVE(MBK_THREADS);
 }

@@ -1,32 +1,239 @@
-// An epilogue behind a product whose kernels know nothing of it.
+// A plan's epilogue behind its product: what becomes of each row of op(A) x, and two sums over
+// all rows.
+//
+// Each thread takes packs of neighbouring rows, with all their loads on the way at once, and
+// adds up in registers; blocks add up in a tree of fixed shape, and the block that comes last
+// adds up theirs in their order: sums have the same bits from run to run, wherever the vectors
+// lie. Source of the ticket: the sample threadFenceReduction of CUDA.
 #ifndef MBK_VECTOR
 #error "define MBK_VECTOR: the type of y and of the vectors in memory"
 #endif
 #ifndef MBK_COMPUTE
-#error "define MBK_COMPUTE: the type of sums"
+#error "define MBK_COMPUTE: the type of results"
 #endif
+#ifndef MBK_EPILOGUE_VECTORS
+#error "define MBK_EPILOGUE_VECTORS: how many vectors there are, up to 6"
+#endif
+#ifndef MBK_EPILOGUE_SCALARS
+#error "define MBK_EPILOGUE_SCALARS: how many scalars, up to 8"
+#endif
+// And where there are such MBK_EPILOGUE_RESULT, y[row], an expression in in_ax, in_row, in_v0,
+// ..., in_s0, ...; MBK_EPILOGUE_SUM0 and MBK_EPILOGUE_SUM1, in double, in in_y too.
 #include "jit/device.cuh"
 
-#include "spmv/epilogue.cuh"
+#include "jit/functions.cuh"
 
 #define MBK_EPILOGUE_THREADS 256
+#define MBK_EPILOGUE_PACK (16 / (int)sizeof(MBK_VECTOR)) // rows
 
-// y[row] of product[row], which may be y itself. Launch: any grid, the same for each product of
-// a plan, of MBK_EPILOGUE_THREADS threads. Shared: double[MBK_EPILOGUE_THREADS / 16].
-MBK_KERNEL MBK_BOUNDS(MBK_EPILOGUE_THREADS)
-    mbk_epilogue_apart(const MBK_VECTOR *product, MBK_VECTOR *y, mbk_u64 rows,
-                       const mbk_epilogue epilogue) {
-  mbk_epilogue_run run = {epilogue, {0.0, 0.0}};
-  mbk_release();
-  mbk_await();
-  if (mbk_epilogue_skips(epilogue)) {
+#ifdef MBK_EPILOGUE_RESULT
+#define MBK_EPILOGUE_WRITES 1
+#else
+#define MBK_EPILOGUE_WRITES 0
+#define MBK_EPILOGUE_RESULT in_ax
+#endif
+#ifdef MBK_EPILOGUE_SUM0
+#define MBK_EPILOGUE_HAS0 1
+#else
+#define MBK_EPILOGUE_HAS0 0
+#define MBK_EPILOGUE_SUM0 0.0
+#endif
+#ifdef MBK_EPILOGUE_SUM1
+#define MBK_EPILOGUE_HAS1 1
+#else
+#define MBK_EPILOGUE_HAS1 0
+#define MBK_EPILOGUE_SUM1 0.0
+#endif
+#define MBK_EPILOGUE_HAS(k) ((k) == 0 ? MBK_EPILOGUE_HAS0 : MBK_EPILOGUE_HAS1)
+
+struct mbk_epilogue { // mbi_epilogue_call of the host
+  const MBK_VECTOR *vectors[6];
+  const double *scalars;
+  double *sums;        // what comes out; or null
+  const mbk_i32 *skip; // unless what is there is 0 nothing is done; or null
+  double *parts;       // two sums of each block
+  mbk_u32 *ticket;     // zero between products
+};
+
+#define MBK_EPILOGUE_NAMES(T)                                                                  \
+  const T in_ax, const T in_y, const T in_row, const T in_v0, const T in_v1, const T in_v2,    \
+      const T in_v3, const T in_v4, const T in_v5, const T in_s0, const T in_s1,               \
+      const T in_s2, const T in_s3, const T in_s4, const T in_s5, const T in_s6, const T in_s7
+#define MBK_EPILOGUE_VALUES(T, y)                                                              \
+  (T) ax, (T)(y), (T)row, (T)v[0].at[j], (T)v[1].at[j], (T)v[2].at[j], (T)v[3].at[j],          \
+      (T)v[4].at[j], (T)v[5].at[j], (T)s[0], (T)s[1], (T)s[2], (T)s[3], (T)s[4], (T)s[5],      \
+      (T)s[6], (T)s[7]
+
+MBK_DEVICE MBK_COMPUTE mbk_epilogue_result(MBK_EPILOGUE_NAMES(MBK_COMPUTE)) {
+  return MBK_EPILOGUE_RESULT;
+}
+MBK_DEVICE double mbk_epilogue_sum0(MBK_EPILOGUE_NAMES(double)) {
+  return MBK_EPILOGUE_SUM0;
+}
+MBK_DEVICE double mbk_epilogue_sum1(MBK_EPILOGUE_NAMES(double)) {
+  return MBK_EPILOGUE_SUM1;
+}
+
+typedef mbk_pack<MBK_VECTOR, MBK_EPILOGUE_PACK> mbk_epilogue_pack;
+
+// `count` rows from `address` on; in one load where they are a pack that is `aligned`. Not as
+// read-only data: what comes before may still write it until mbk_await.
+MBK_DEVICE mbk_epilogue_pack mbk_epilogue_load(const MBK_VECTOR *address, mbk_u32 count,
+                                               bool aligned) {
+  if (aligned) {
+    return *(const mbk_epilogue_pack *)address;
+  }
+  mbk_epilogue_pack pack;
+#pragma unroll
+  for (int j = 0; j < MBK_EPILOGUE_PACK; j++) {
+    pack.at[j] = (mbk_u32)j < count ? address[j] : (MBK_VECTOR)0;
+  }
+  return pack;
+}
+
+// ---- Sums ---------------------------------------------------------------------------------
+
+// Over the lanes, complete in the first.
+MBK_DEVICE void mbk_epilogue_lanes(double (&sums)[2]) {
+#pragma unroll
+  for (int k = 0; k < 2; k++) {
+#pragma unroll
+    for (int d = 16; d > 0 && MBK_EPILOGUE_HAS(k); d >>= 1) {
+      sums[k] += mbk_shuffle_down(0xffffffffu, sums[k], d, 32);
+    }
+  }
+}
+
+// Over the block, complete in thread 0.
+MBK_DEVICE void mbk_epilogue_block(double (&sums)[2], double *shared) {
+  const mbk_u32 thread = mbk_thread();
+  mbk_epilogue_lanes(sums);
+  mbk_block_sync();
+#pragma unroll
+  for (int k = 0; k < 2; k++) {
+    if (MBK_EPILOGUE_HAS(k) && thread % 32 == 0) {
+      shared[thread / 16 + k] = sums[k];
+    }
+  }
+  mbk_block_sync();
+  if (thread < 32) {
+#pragma unroll
+    for (int k = 0; k < 2; k++) {
+      sums[k] = MBK_EPILOGUE_HAS(k) && thread < MBK_EPILOGUE_THREADS / 32
+                    ? shared[2 * thread + k]
+                    : 0.0;
+    }
+    mbk_epilogue_lanes(sums);
+  }
+}
+
+MBK_DEVICE void mbk_epilogue_store(double *place, const double (&sums)[2]) {
+  if (mbk_thread() == 0) {
+    place[0] = sums[0];
+    place[1] = sums[1];
+  }
+}
+
+// Whether the block comes last, after thread 0 has stored; the ticket is then as before. Only
+// thread 0 has read what lies at `shared`.
+MBK_DEVICE bool mbk_epilogue_last(mbk_u32 *ticket, double *shared) {
+  mbk_u32 *const flag = (mbk_u32 *)shared;
+  if (mbk_thread() == 0) {
+    mbk_fence();
+    const bool last = mbk_atomic_add(ticket, (mbk_u32)1) == mbk_grid() - 1;
+    if (last) {
+      *ticket = 0;
+      mbk_fence();
+    }
+    *flag = last;
+  }
+  mbk_block_sync();
+  return *flag != 0;
+}
+
+// By all threads of all blocks, once.
+MBK_DEVICE void mbk_epilogue_finish(const mbk_epilogue &call, double (&sums)[2]) {
+  MBK_SHARED_MEMORY(memory);
+  double *const shared = (double *)memory;
+  mbk_epilogue_block(sums, shared);
+  mbk_epilogue_store(call.parts + 2 * (mbk_u64)mbk_block(), sums);
+  if (!mbk_epilogue_last(call.ticket, shared)) {
     return;
   }
-  for (mbk_u64 row = (mbk_u64)mbk_block() * MBK_EPILOGUE_THREADS + mbk_thread(); row < rows;
-       row += (mbk_u64)mbk_grid() * MBK_EPILOGUE_THREADS) {
-    y[row] =
-        mbk_epilogue_row(run, row, (MBK_COMPUTE)product[row],
-                         MBK_EPILOGUE_VECTORS > 0 ? epilogue.vectors[0][row] : (MBK_VECTOR)0);
+  sums[0] = sums[1] = 0.0;
+  for (mbk_u32 i = mbk_thread(); i < mbk_grid(); i += MBK_EPILOGUE_THREADS) {
+#pragma unroll
+    for (int k = 0; k < 2; k++) {
+      sums[k] += MBK_EPILOGUE_HAS(k) ? mbk_load_fresh(call.parts + 2 * i + k) : 0.0;
+    }
   }
-  mbk_epilogue_finish(run, MBK_EPILOGUE_THREADS);
+  mbk_epilogue_block(sums, shared);
+  mbk_epilogue_store(call.sums, sums);
+}
+
+// ---- Launch -------------------------------------------------------------------------------
+
+// y[row] of product[row], which may be y itself; without a result y is not written. `aligned`:
+// product, y and the vectors are at multiples of 16 bytes. Launch: any grid, the same for each
+// product of a plan, of MBK_EPILOGUE_THREADS threads; without any sums to add up one that
+// writes zeros. Shared: double[MBK_EPILOGUE_THREADS / 16].
+MBK_KERNEL MBK_BOUNDS(MBK_EPILOGUE_THREADS)
+    mbk_epilogue_rows(const MBK_VECTOR *product, MBK_VECTOR *y, mbk_u64 rows, int aligned,
+                      const mbk_epilogue call) {
+  mbk_release();
+  mbk_await();
+  if (call.skip != (const mbk_i32 *)0 && *call.skip != 0) {
+    return;
+  }
+  double sums[2] = {0.0, 0.0}, s[8];
+#pragma unroll
+  for (int i = 0; i < 8; i++) {
+    s[i] = i < MBK_EPILOGUE_SCALARS ? call.scalars[i] : 0.0;
+  }
+  const mbk_u64 first = (mbk_u64)mbk_block() * MBK_EPILOGUE_THREADS + mbk_thread();
+  const mbk_u64 step = (mbk_u64)mbk_grid() * MBK_EPILOGUE_THREADS * MBK_EPILOGUE_PACK;
+  for (mbk_u64 at = first * MBK_EPILOGUE_PACK; at < rows; at += step) {
+    const mbk_u32 count =
+        (mbk_u32)(rows - at < MBK_EPILOGUE_PACK ? rows - at : MBK_EPILOGUE_PACK);
+    const bool whole = aligned != 0 && count == MBK_EPILOGUE_PACK;
+    const mbk_epilogue_pack taken = mbk_epilogue_load(product + at, count, whole);
+    mbk_epilogue_pack v[6], result;
+#pragma unroll
+    for (int i = 0; i < 6; i++) {
+      v[i] = mbk_epilogue_load(i < MBK_EPILOGUE_VECTORS ? call.vectors[i] + at : product,
+                               i < MBK_EPILOGUE_VECTORS ? count : 0,
+                               i < MBK_EPILOGUE_VECTORS && whole);
+    }
+#pragma unroll
+    for (int j = 0; j < MBK_EPILOGUE_PACK; j++) {
+      const MBK_VECTOR ax = taken.at[j];
+      const mbk_u64 row = at + (mbk_u64)j;
+      result.at[j] = (MBK_VECTOR)mbk_epilogue_result(MBK_EPILOGUE_VALUES(MBK_COMPUTE, 0));
+      const double terms[2] = {mbk_epilogue_sum0(MBK_EPILOGUE_VALUES(double, result.at[j])),
+                               mbk_epilogue_sum1(MBK_EPILOGUE_VALUES(double, result.at[j]))};
+#pragma unroll
+      for (int k = 0; k < 2; k++) {
+        if (MBK_EPILOGUE_HAS(k) && (mbk_u32)j < count) {
+          sums[k] += terms[k];
+        }
+      }
+    }
+    if (MBK_EPILOGUE_WRITES && whole) {
+      mbk_store_pack(y + at, result);
+    }
+#pragma unroll
+    for (int j = 0; j < MBK_EPILOGUE_PACK; j++) {
+      if (MBK_EPILOGUE_WRITES && !whole && (mbk_u32)j < count) {
+        y[at + (mbk_u64)j] = result.at[j];
+      }
+    }
+  }
+  if (call.sums == (double *)0) {
+    return;
+  }
+  if (MBK_EPILOGUE_HAS0 || MBK_EPILOGUE_HAS1) {
+    mbk_epilogue_finish(call, sums);
+  } else if (mbk_block() == 0) {
+    mbk_epilogue_store(call.sums, sums);
+  }
 }

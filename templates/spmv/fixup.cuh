@@ -23,10 +23,9 @@
 
 // A row over many tiles is added up by a warp, over very many by the thread block.
 #define MBK_FIXUP_THREADS 512
-// Blocks that a multiprocessor should hold; 0: as NVRTC likes, which for semirings, epilogues
-// and complex sums aims at so many that some spill.
-#define MBK_FIXUP_BLOCKS                                                                       \
-  (MBK_SEMIRING || MBK_FUSED || mbk_parts<MBK_COMPUTE>::count > 1 ? 2 : 0)
+// Blocks that a multiprocessor should hold; 0: as NVRTC likes, which for semirings and complex
+// sums aims at so many that some spill.
+#define MBK_FIXUP_BLOCKS (MBK_SEMIRING || mbk_parts<MBK_COMPUTE>::count > 1 ? 2 : 0)
 #define MBK_FIXUP_LONG 8         // tiles beyond which the warp helps
 #define MBK_FIXUP_VERY_LONG 1024 // and the thread block
 
@@ -74,7 +73,6 @@ MBK_DEVICE void mbk_fixup(const MBK_ROW_PTR *row_start, const MBK_RANK *tile_row
   bool ending = false;
   MBK_COMPUTE own = MBK_ZERO;
   mbk_release();
-  MBK_BEGIN;
   if (at < tiles) {
     rank = MBK_TILE_RANK(at);
     ending = MBK_TILE_RANK(at + 1) > rank;
@@ -141,5 +139,4 @@ MBK_DEVICE void mbk_fixup(const MBK_ROW_PTR *row_start, const MBK_RANK *tile_row
       mbk_block_sync();
     }
   }
-  MBK_FINISH(MBK_FIXUP_THREADS);
 }

@@ -64,13 +64,11 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
                      mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {
   MBK_SHARED_MEMORY(shared);
   mbk_release();
-  MBK_BEGIN;
   const MBK_SCALAR factor = MBK_ALPHA;
   mbk_table_take(table, factor, MBK_THREADS);
   mbk_hubs_run<false>(row_ends, tile_row, row_id, codes, values, hub_col, hub_count, x, y,
                       firsts, tails, nnz, tiles, factor, MBK_ABSENT,
                       (MBK_VECTOR *)shared + MBK_TABLE);
-  MBK_LEAVE(MBK_THREADS);
 }
 
 // The same with any beta. Shared: MBK_VECTOR[MBK_TABLE + MBK_HUBS +
@@ -83,10 +81,8 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
                  MBK_SCALAR_PARAMETERS) {
   MBK_SHARED_MEMORY(shared);
   mbk_release();
-  MBK_BEGIN;
   MBK_SCALARS_LOAD;
   mbk_table_take(table, alpha, MBK_THREADS);
   mbk_hubs_run<true>(row_ends, tile_row, row_id, codes, values, hub_col, hub_count, x, y,
                      firsts, tails, nnz, tiles, alpha, beta, (MBK_VECTOR *)shared + MBK_TABLE);
-  MBK_LEAVE(MBK_THREADS);
 }

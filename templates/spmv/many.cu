@@ -2,39 +2,20 @@
 // Source: ours; the schedule is the register scan's (spmv/scan.cu), a bit per nonzero for "ends
 // its row". X is taken by rows, so that one gather brings what a nonzero multiplies.
 //
-// A warp owns a tile and is cut into teams of MBK_TEAM lanes. A team walks a run of
-// neighbouring nonzeros, one after the other; each of its lanes has MBK_SPAN neighbouring
-// columns of X, or two times as many, and keeps their sums in registers. What runs hold of rows
+// A warp owns a tile, and each of its teams (spmv/many_lane.cuh) walks a run of neighbouring
+// nonzeros, one after the other, with its sums in registers. What runs hold of rows
 // that cross them is put together by shuffles, what tiles do by mbk_many_fixup, always in the
 // same order. Where X and Y come column by column, they pass through copies by rows.
-#ifndef MBK_VECTORS
-#error "define MBK_VECTORS: columns of X and Y"
-#endif
-#ifndef MBK_WIDTH
-#error "define MBK_WIDTH: MBK_VECTORS; in copies by rows what MBK_SPAN divides"
-#endif
-#ifndef MBK_SPAN
-#error "define MBK_SPAN: columns that a lane loads at once, 16 bytes at most; divides MBK_WIDTH"
-#endif
-#ifndef MBK_TEAM
-#error "define MBK_TEAM: lanes to a nonzero, a power of two up to 32"
-#endif
 #ifndef MBK_WORDS
 #error "define MBK_WORDS: nonzeros of a run by 32, at most MBK_TEAM"
 #endif
-#ifndef MBK_UNROLL
-#error "define MBK_UNROLL: gathers of X in flight, a multiple of 4 that divides 32"
+#ifndef MBK_PIECE
+#error                                                                                         \
+    "define MBK_PIECE: nonzeros of a run that are staged at once; divides it, and MBK_UNROLL it"
 #endif
-#ifndef MBK_COLUMNS
-#error "define MBK_COLUMNS: 1 if X and Y come column by column"
-#endif
-#ifndef MBK_ALIGNED
-#error "define MBK_ALIGNED: 1 if col_ind and values start at multiples of 16 bytes"
-#endif
-#include "jit/device.cuh"
-#include "spmv/algebra.cuh"
+#include "spmv/many_lane.cuh"
 
-#define MBK_STEPS (32 / MBK_TEAM * MBK_WORDS)
+#define MBK_STEPS (MBK_TEAMS * MBK_WORDS)
 #define MBK_PACK 1  // what belongs to the scan's own products
 #define MBK_DEPTH 5 // likewise
 
@@ -43,7 +24,6 @@
 #include "spmv/scan_build.cuh"
 
 #define MBK_RUN (32 * MBK_WORDS)
-#define MBK_CHUNKS ((MBK_WIDTH + MBK_SPAN * MBK_TEAM - 1) / (MBK_SPAN * MBK_TEAM))
 
 #include "spmv/many_run.cuh"
 
@@ -53,18 +33,29 @@
 // The runs of a tile to its rows, as in mbk_scan_commit: those that end in it are committed but
 // for the first, whose part goes to firsts[tile]; what follows the last to tails[tile].
 template <bool packed>
-MBK_DEVICE void mbk_many_join(mbk_many_walk &walk, const mbk_u32 *row_id, mbk_u64 tile,
-                              MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,
+MBK_DEVICE void mbk_many_join(mbk_many_walk &walk, mbk_u32 ends, const mbk_u32 *row_id,
+                              mbk_u64 tile, MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,
                               MBK_COMPUTE *tails, MBK_COMPUTE alpha, MBK_COMPUTE beta) {
   const mbk_u32 lane = mbk_lane(), team = lane / MBK_TEAM;
-  const bool ended = walk.rank != walk.first;
+  const bool ended = walk.count > 0;
+  mbk_many_row head;
   const mbk_u32 closed = mbk_ballot(MBK_ALL, ended);
   // What the teams from the last one on in which a row ended hold of what is open behind each.
   const mbk_u32 until = closed & (0xffffffffu >> (31 - lane));
   const int last = until != 0 ? (31 - mbk_leading_zeros(until)) / MBK_TEAM : 0;
-  (void)row_id;
+  mbk_u32 rows = 0; // that ended in the run
 #pragma unroll
-  for (int d = 1; d < 32 / MBK_TEAM; d <<= 1) {
+  for (int w = 0; w < MBK_WORDS; w++) {
+    rows += (mbk_u32)mbk_popcount(mbk_shuffle(MBK_ALL, ends, (int)(team * MBK_WORDS) + w, 32));
+  }
+  (void)row_id;
+  mbk_many_clear(head);
+  if (ended) {
+    mbk_many_held(walk, 0, head);
+  }
+  mbk_many_flush<packed>(walk, row_id, y, ldy, alpha, beta);
+#pragma unroll
+  for (int d = 1; d < MBK_TEAMS; d <<= 1) {
 #pragma unroll
     for (int c = 0; c < MBK_CHUNKS; c++) {
 #pragma unroll
@@ -82,17 +73,17 @@ MBK_DEVICE void mbk_many_join(mbk_many_walk &walk, const mbk_u32 *row_id, mbk_u6
 #pragma unroll
     for (int j = 0; j < MBK_SPAN; j++) {
       const MBK_COMPUTE earlier = mbk_shuffle_up(MBK_ALL, walk.sum[c][j], MBK_TEAM, 32);
-      walk.head[c][j] = team > 0 ? MBK_ADD(earlier, walk.head[c][j]) : walk.head[c][j];
+      head[c][j] = team > 0 ? MBK_ADD(earlier, head[c][j]) : head[c][j];
     }
   }
 #endif
   if (ended && (closed & ((1u << team * MBK_TEAM) - 1)) == 0) {
-    mbk_many_carry(firsts, tile, walk.head);
+    mbk_many_carry(firsts, tile, head);
   } else if (ended) {
-    const mbk_u64 row = MBK_ROW_OF(walk.first);
-    mbk_many_commit<packed>(y + row * ldy, walk.head, alpha, beta);
+    const mbk_u64 row = MBK_ROW_OF(walk.rank - rows);
+    mbk_many_commit<packed>(y + row * ldy, head, alpha, beta);
   }
-  if (team == 32 / MBK_TEAM - 1) {
+  if (team == MBK_TEAMS - 1) {
     mbk_many_carry(tails, tile, walk.sum);
   }
 }
@@ -118,44 +109,42 @@ MBK_DEVICE void mbk_many_tile(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
                               MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,
                               MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_COMPUTE alpha,
                               MBK_COMPUTE beta) {
-  const mbk_u64 tile = (mbk_u64)mbk_block() * (MBK_THREADS / 32) + mbk_thread() / 32;
-  const mbk_u32 lane = mbk_lane(), team = lane / MBK_TEAM;
+  MBK_SHARED_MEMORY(stages);
+  const mbk_u32 warp = mbk_thread() / 32, tile = mbk_block() * (MBK_THREADS / 32) + warp;
+  unsigned char *const stage = stages + warp * (MBK_STAGE_BYTES + MBK_HELD_BYTES);
   if (tile >= tiles) {
     return;
   }
-  const mbk_u64 begin = tile * MBK_TILE_NONZEROS + team * MBK_RUN;
-  const mbk_u32 ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;
+  const mbk_u32 lane = mbk_lane(), team = lane / MBK_TEAM;
+  const mbk_u64 begin = (mbk_u64)tile * MBK_TILE_NONZEROS;
+  const mbk_u32 ends =
+      lane < MBK_STEPS ? mbk_load(row_ends + (mbk_u64)tile * MBK_STEPS + lane) : 0;
   const mbk_u32 from = mbk_load(tile_row + tile), to = mbk_load(tile_row + tile + 1);
   const mbk_u32 before = mbk_scan_ends_before(ends);
   mbk_many_walk walk;
-#pragma unroll
-  for (int c = 0; c < MBK_CHUNKS; c++) {
-#pragma unroll
-    for (int j = 0; j < MBK_SPAN; j++) {
-      walk.sum[c][j] = walk.head[c][j] = MBK_ZERO;
-    }
-  }
-  walk.first = walk.rank = from + mbk_shuffle(MBK_ALL, before, (int)(team * MBK_WORDS), 32);
-  walk.row = 0; // is that of the first row end but one
+  mbk_many_clear(walk.sum);
+  walk.held = (mbk_many_sums *)(stage + MBK_STAGE_BYTES) + lane;
+  walk.count = 0;
+  walk.rank = from + mbk_shuffle(MBK_ALL, before, (int)(team * MBK_WORDS), 32) + 1;
   if (!MBK_COLUMNS && beta != (MBK_COMPUTE)0) {
     mbk_many_ahead(y, ldy, row_id, from, to);
   }
-  if (alpha != (MBK_COMPUTE)0 && (tile + 1) * MBK_TILE_NONZEROS <= nnz) {
-    mbk_many_run<packed, true>(col_ind + begin, MBK_PATTERN ? values : values + begin, MBK_RUN,
-                               ends, x, x_step, walk, row_id, to, y, ldy, alpha, beta);
+  if (alpha != (MBK_COMPUTE)0 && begin + MBK_TILE_NONZEROS <= nnz) {
+    mbk_many_run<packed, true>(col_ind + begin, MBK_PATTERN ? values : values + begin,
+                               MBK_TILE_NONZEROS, stage, ends, x, x_step, walk, row_id, y, ldy,
+                               alpha, beta);
   } else { // with alpha 0 nothing is read of the matrix or of X
-    const mbk_u64 behind = begin < nnz && alpha != (MBK_COMPUTE)0 ? nnz - begin : 0;
-    const mbk_u32 count = behind < MBK_RUN ? (mbk_u32)behind : MBK_RUN;
-    const mbk_u64 at = count > 0 ? begin : 0;
-    mbk_many_run<packed, false>(col_ind + at, MBK_PATTERN ? values : values + at, count, ends,
-                                x, x_step, walk, row_id, to, y, ldy, alpha, beta);
+    mbk_many_run<packed, false>(col_ind + begin, MBK_PATTERN ? values : values + begin,
+                                alpha != (MBK_COMPUTE)0 ? nnz - begin : 0, stage, ends, x,
+                                x_step, walk, row_id, y, ldy, alpha, beta);
   }
-  mbk_many_join<packed>(walk, row_id, tile, y, ldy, firsts, tails, alpha, beta);
+  mbk_many_join<packed>(walk, ends, row_id, tile, y, ldy, firsts, tails, alpha, beta);
 }
 
-// Launch: one warp per tile. mbk_many_fixup follows. Where MBK_COLUMNS, x and y are copies by
-// rows, and mbk_many_spread follows too.
-MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
+// Launch: a warp per tile. Shared: MBK_STAGE_BYTES + MBK_HELD_BYTES for each.
+// mbk_many_fixup follows. Where MBK_COLUMNS, x and y are copies by rows, and mbk_many_spread
+// follows too.
+MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_PACKED)
     mbk_many_product(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,
                      const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,
                      mbk_u32 x_step, MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,
@@ -168,7 +157,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
 
 #if MBK_SPAN > 1 && !MBK_COLUMNS
 // The same for X and Y whose rows start anywhere.
-MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
+MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_LOOSE)
     mbk_many_loose(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,
                    const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_VECTOR *x,
                    mbk_u32 x_step, MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE *firsts,
@@ -180,54 +169,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
 }
 #endif
 
-// ---- Copies by rows
-// -------------------------------------------------------------------------------
-
-#if MBK_COLUMNS
-// X, which comes column by column; what fills up a row is zero. Launch: any grid of 256
-// threads.
-MBK_KERNEL MBK_BOUNDS(256) mbk_many_collect(const MBK_VECTOR *x, mbk_u64 ldx, mbk_u64 cols,
-                                            MBK_VECTOR *copy, MBK_SCALAR_PARAMETERS) {
-  mbk_release();
-  mbk_await_for(x);
-  if (MBK_ALPHA == (MBK_COMPUTE)0) {
-    return;
-  }
-  for (mbk_u64 i = (mbk_u64)mbk_block() * 256 + mbk_thread(); i < cols;
-       i += (mbk_u64)mbk_grid() * 256) {
-#pragma unroll 4
-    for (mbk_u32 c = 0; c < MBK_WIDTH; c += MBK_SPAN) {
-      mbk_many_pack pack;
-#pragma unroll
-      for (mbk_u32 j = 0; j < MBK_SPAN; j++) {
-        pack.at[j] = c + j < MBK_VECTORS ? mbk_load(x + (c + j) * ldx + i) : (MBK_VECTOR)0;
-      }
-      mbk_store_pack(copy + i * MBK_WIDTH + c, pack);
-    }
-  }
-}
-
-// The sums of all rows to Y, column by column. Launch: any grid of 256 threads.
-MBK_KERNEL MBK_BOUNDS(256) mbk_many_spread(const MBK_VECTOR *copy, mbk_u64 rows, MBK_VECTOR *y,
-                                           mbk_u64 ldy, MBK_SCALAR_PARAMETERS) {
-  mbk_release();
-  mbk_await_for(copy);
-  MBK_SCALARS_LOAD;
-  for (mbk_u64 i = (mbk_u64)mbk_block() * 256 + mbk_thread(); i < rows;
-       i += (mbk_u64)mbk_grid() * 256) {
-#pragma unroll 4
-    for (mbk_u32 c = 0; c < MBK_WIDTH; c += MBK_SPAN) {
-      const mbk_many_pack pack = mbk_load_pack<MBK_VECTOR, MBK_SPAN>(copy + i * MBK_WIDTH + c);
-#pragma unroll
-      for (mbk_u32 j = 0; j < MBK_SPAN; j++) {
-        if (c + j < MBK_VECTORS) {
-          MBK_COMMIT((c + j) * ldy + i, (MBK_COMPUTE)pack.at[j]);
-        }
-      }
-    }
-  }
-}
-#endif
+#include "spmv/many_copies.cuh"
 
 // ---- Rows over several tiles
 // --------------------------------------------------------------------------

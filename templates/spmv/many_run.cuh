@@ -1,70 +1,7 @@
-// A team's run of nonzeros, and what a lane holds of rows of X and Y: part of spmv/many.cu,
-// whose macros it uses.
-#ifndef MBK_CHUNKS
+// A team's run of nonzeros: part of spmv/many.cu, whose macros it uses.
+#ifndef MBK_RUN
 #error "include spmv/many.cu, which opens with the list of macros"
 #endif
-
-// What a lane has of a row of X or Y.
-typedef MBK_COMPUTE mbk_many_row[MBK_CHUNKS][MBK_SPAN];
-typedef mbk_pack<MBK_VECTOR, MBK_SPAN> mbk_many_pack;
-
-// A lane's first column of a chunk. Lanes beyond the last column take the first ones, whose
-// sums they do not write.
-MBK_DEVICE mbk_u32 mbk_many_column(mbk_u32 chunk) {
-  return (chunk * MBK_TEAM + mbk_lane() % MBK_TEAM) * MBK_SPAN;
-}
-MBK_DEVICE mbk_u32 mbk_many_source(mbk_u32 chunk) {
-  const mbk_u32 column = mbk_many_column(chunk);
-  return column < MBK_WIDTH ? column : 0;
-}
-
-// `packed`: rows of X and Y start at multiples of what a lane loads at once.
-template <bool packed> MBK_DEVICE mbk_many_pack mbk_many_load(const MBK_VECTOR *from) {
-  mbk_many_pack pack;
-  if (packed) {
-    return mbk_load_pack<MBK_VECTOR, MBK_SPAN>(from);
-  }
-#pragma unroll
-  for (int j = 0; j < MBK_SPAN; j++) {
-    pack.at[j] = mbk_load(from + j);
-  }
-  return pack;
-}
-
-// ---- From sums to rows of Y
-// ---------------------------------------------------------------------
-
-// One row of Y, which begins at `y`, but for a copy whose elements are still to be scaled.
-template <bool packed>
-MBK_DEVICE void mbk_many_commit(MBK_VECTOR *y, const mbk_many_row &sum, MBK_COMPUTE alpha,
-                                MBK_COMPUTE beta) {
-#pragma unroll
-  for (mbk_u32 c = 0; c < MBK_CHUNKS; c++) {
-    const mbk_u32 column = mbk_many_column(c);
-    if (MBK_CHUNKS * MBK_TEAM * MBK_SPAN == MBK_WIDTH || column < MBK_WIDTH) {
-      MBK_VECTOR *const to = y + column;
-      mbk_many_pack result = {};
-      if (!MBK_COLUMNS && packed && beta != (MBK_COMPUTE)0) {
-        result = *(const mbk_many_pack *)to;
-      }
-#pragma unroll
-      for (int j = 0; j < MBK_SPAN; j++) {
-        const MBK_COMPUTE final = MBK_ADD(MBK_ZERO, sum[c][j]);
-        result.at[j] = MBK_COLUMNS ? (MBK_VECTOR) final
-                       : packed    ? MBK_RESULT(final, result.at[j])
-                                   : MBK_RESULT(final, to[j]);
-      }
-      if (packed) {
-        mbk_store_pack(to, result);
-      } else {
-#pragma unroll
-        for (int j = 0; j < MBK_SPAN; j++) {
-          to[j] = result.at[j];
-        }
-      }
-    }
-  }
-}
 
 // What a tile leaves for mbk_many_fixup.
 MBK_DEVICE void mbk_many_carry(MBK_COMPUTE *carries, mbk_u64 tile, const mbk_many_row &sum) {
@@ -79,147 +16,168 @@ MBK_DEVICE void mbk_many_carry(MBK_COMPUTE *carries, mbk_u64 tile, const mbk_man
   }
 }
 
-// ---- A run
-// --------------------------------------------------------------------------------------
+// ---- Columns and values through shared memory
+// ---------------------------------------------------
 
-// Columns and values of MBK_UNROLL neighbours, of which the first `left` are there.
-struct mbk_many_batch {
-  mbk_i32 column[MBK_UNROLL];
-#if !MBK_PATTERN
-  MBK_VALUE value[MBK_UNROLL];
-#endif
-};
+// A run's piece begins so far behind the one before that teams meet no bank twice.
+#define MBK_GAP(T) (MBK_PIECE + 16 / (int)sizeof(T))
+#define MBK_STAGE_BYTES                                                                        \
+  (MBK_TEAMS *                                                                                 \
+   (4 * MBK_GAP(mbk_i32) + (MBK_PATTERN ? 0 : (int)sizeof(MBK_VALUE) * MBK_GAP(MBK_VALUE))))
 
+// Nonzeros `piece` and following of each run of a tile, which begins at `from` and of which
+// `left` are there: neighbouring lanes load neighbours. They are there after mbk_copy_wait.
 template <bool full, class T>
-MBK_DEVICE void mbk_many_read(const T *from, mbk_u32 left, T (&some)[MBK_UNROLL]) {
-  const int at_once = 16 / sizeof(T);
-  if (full && MBK_ALIGNED) {
-#pragma unroll
-    for (int u = 0; u < MBK_UNROLL; u += at_once) {
-      const mbk_pack<T, at_once> pack = MBK_PACK_LOAD<T, at_once>(from + u);
-#pragma unroll
-      for (int j = 0; j < at_once; j++) {
-        some[u + j] = pack.at[j];
-      }
+MBK_DEVICE void mbk_many_stage(T *stage, const T *from, mbk_u32 piece, mbk_u64 left) {
+  const mbk_u32 all = MBK_TEAMS * MBK_PIECE, n = full && MBK_ALIGNED ? 16 / sizeof(T) : 1;
+  constexpr int in_flight = full ? 32 : 2;
+#pragma unroll in_flight
+  for (mbk_u32 i = 0; i < all; i += 32 * n) {
+    const mbk_u32 k = i + n * mbk_lane(), run = k / MBK_PIECE, in = k % MBK_PIECE;
+    const mbk_u32 at = run * MBK_RUN + piece + in;
+    T *const to = stage + run * MBK_GAP(T) + in;
+    if (all % (32 * n) != 0 && k >= all) {
+      continue;
     }
-  } else {
-#pragma unroll
-    for (mbk_u32 u = 0; u < MBK_UNROLL; u++) {
-      some[u] = full || u < left ? MBK_MATRIX_LOAD(from + u) : (T)0;
+    if (full && MBK_ALIGNED) {
+      mbk_copy_ahead(to, from + at);
+    } else {
+      *to = full || at < left ? MBK_MATRIX_LOAD(from + at) : (T)0;
     }
   }
 }
 
-template <bool full>
-MBK_DEVICE void mbk_many_take(const mbk_i32 *col_ind, const MBK_VALUE *values, mbk_u32 at,
-                              mbk_u32 count, mbk_many_batch &batch) {
-  const mbk_u32 left = at < count ? count - at : 0;
-  mbk_many_read<full>(col_ind + at, left, batch.column);
-#if !MBK_PATTERN
-  mbk_many_read<full>(values + at, left, batch.value);
-#else
-  (void)values;
-#endif
+// N neighbours of what was staged.
+template <class T, int N> MBK_DEVICE void mbk_many_take(const T *from, T (&some)[N]) {
+  const int at_once = 16 / sizeof(T) < N ? 16 / sizeof(T) : N;
+#pragma unroll
+  for (int u = 0; u < N; u += at_once) {
+    const mbk_pack<T, at_once> pack = *(const mbk_pack<T, at_once> *)(from + u);
+#pragma unroll
+    for (int j = 0; j < at_once; j++) {
+      some[u + j] = pack.at[j];
+    }
+  }
 }
 
-// Where a team is: what is open of the row `rank`, and what it had of the first row that ended.
+// ---- Rows that end
+// ------------------------------------------------------------------------------
+
+// Where a team is. A row end in one team must not keep the others waiting: what a lane has of a
+// row that ended goes to the lane's own place in shared memory, without a branch, and is
+// committed when places run out. The first of them stays until the end, for the runs before may
+// hold some.
 struct mbk_many_walk {
-  mbk_many_row sum, head;
-  mbk_u32 rank, first; // of the run
-  mbk_u32 row;         // that `rank` stands for
+  mbk_many_row sum;    // of the row that is open
+  mbk_many_sums *held; // the lane's rows that ended: MBK_CHUNKS packs each, 32 packs apart
+  mbk_u32 count;       // of these
+  mbk_u32 rank;        // of the second
 };
+#define MBK_HELD 5 // in mbi_many_size_shared too
+#define MBK_HELD_BYTES (MBK_HELD * MBK_CHUNKS * 32 * (int)sizeof(mbk_many_sums))
 
-// A row ends. Row numbers are loaded one row ahead, for no commit is to wait for memory; `to`
-// is the rank behind the tile's last row end.
-template <bool packed>
-MBK_DEVICE void mbk_many_end(mbk_many_walk &walk, const mbk_u32 *row_id, mbk_u32 to,
-                             MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE alpha, MBK_COMPUTE beta) {
-  const bool first = walk.rank == walk.first;
-  if (!first) {
-    mbk_many_commit<packed>(y + walk.row * ldy, walk.sum, alpha, beta);
+MBK_DEVICE void mbk_many_held(const mbk_many_walk &walk, mbk_u32 which, mbk_many_row &sum) {
+#pragma unroll
+  for (int c = 0; c < MBK_CHUNKS; c++) {
+    const mbk_many_sums pack = walk.held[(which * MBK_CHUNKS + c) * 32];
+#pragma unroll
+    for (int j = 0; j < MBK_SPAN; j++) {
+      sum[c][j] = pack.at[j];
+    }
   }
-  walk.rank++;
-#if MBK_EMPTY_ROWS
-  walk.row = walk.rank < to ? MBK_ROW_OF(walk.rank) : 0;
-#else
-  walk.row = walk.rank;
+}
+
+// All but the first.
+template <bool packed>
+MBK_DEVICE void mbk_many_flush(mbk_many_walk &walk, const mbk_u32 *row_id, MBK_VECTOR *y,
+                               mbk_u64 ldy, MBK_COMPUTE alpha, MBK_COMPUTE beta) {
   (void)row_id;
-  (void)to;
-#endif
+#pragma unroll 1
+  for (mbk_u32 i = 1; i < walk.count; i++) {
+    const mbk_u64 row = MBK_ROW_OF(walk.rank);
+    mbk_many_row sum;
+    mbk_many_held(walk, i, sum);
+    mbk_many_commit<packed>(y + row * ldy, sum, alpha, beta);
+    walk.rank++;
+  }
+  walk.count = walk.count > 0 ? 1 : 0;
+}
+
+MBK_DEVICE void mbk_many_end(mbk_many_walk &walk, bool ends) {
+  if (ends) {
+#pragma unroll
+    for (int c = 0; c < MBK_CHUNKS; c++) {
+      mbk_many_sums pack;
+#pragma unroll
+      for (int j = 0; j < MBK_SPAN; j++) {
+        pack.at[j] = walk.sum[c][j];
+      }
+      walk.held[(walk.count * MBK_CHUNKS + c) * 32] = pack;
+    }
+  }
+  walk.count += ends ? 1 : 0;
 #pragma unroll
   for (int c = 0; c < MBK_CHUNKS; c++) {
 #pragma unroll
     for (int j = 0; j < MBK_SPAN; j++) {
-      walk.head[c][j] = first ? walk.sum[c][j] : walk.head[c][j];
-      walk.sum[c][j] = MBK_ZERO;
+      walk.sum[c][j] = ends ? MBK_ZERO : walk.sum[c][j];
     }
   }
 }
 
-// The sums over a batch; bit u of `ends` says that a row ends with nonzero u.
+// ---- A run
+// --------------------------------------------------------------------------------------
+
+#define MBK_ROUND (MBK_HELD - 1) // between flushes; divides MBK_UNROLL
+
+// Each team its run of a tile, which begins at col_ind and values and of which `left` nonzeros
+// are there to multiply. `ends` are the tile's words of row ends, a lane each.
 template <bool packed, bool full>
-MBK_DEVICE void mbk_many_add(const mbk_many_batch &batch, mbk_u32 left, mbk_u32 ends,
-                             const MBK_VECTOR *x, mbk_u32 x_step, mbk_many_walk &walk,
-                             const mbk_u32 *row_id, mbk_u32 to, MBK_VECTOR *y, mbk_u64 ldy,
-                             MBK_COMPUTE alpha, MBK_COMPUTE beta) {
-  mbk_many_pack factor[MBK_UNROLL][MBK_CHUNKS];
-#pragma unroll
-  for (mbk_u32 u = 0; u < MBK_UNROLL; u++) {
-    if (full || u < left) {
-      const MBK_VECTOR *const row =
-          (const MBK_VECTOR *)((const unsigned char *)x +
-                               (mbk_u64)(mbk_u32)(batch.column[u] - MBK_BASE) * x_step);
-#pragma unroll
-      for (mbk_u32 c = 0; c < MBK_CHUNKS; c++) {
-        factor[u][c] = mbk_many_load<packed>(row + mbk_many_source(c));
-      }
+MBK_DEVICE void mbk_many_run(const mbk_i32 *col_ind, const MBK_VALUE *values, mbk_u64 left,
+                             unsigned char *stage, mbk_u32 ends, const MBK_VECTOR *x,
+                             mbk_u32 x_step, mbk_many_walk &walk, const mbk_u32 *row_id,
+                             MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE alpha, MBK_COMPUTE beta) {
+  const mbk_u32 team = mbk_lane() / MBK_TEAM;
+  const mbk_u32 count = left > team * MBK_RUN ? (mbk_u32)(left - team * MBK_RUN) : 0;
+  mbk_i32 *const columns = (mbk_i32 *)stage;
+  MBK_VALUE *const factors = (MBK_VALUE *)(columns + MBK_TEAMS * MBK_GAP(mbk_i32));
+#pragma unroll 1
+  for (mbk_u32 piece = 0; piece < MBK_RUN; piece += MBK_PIECE) {
+    mbk_warp_sync(MBK_ALL);
+    mbk_many_stage<full>(columns, col_ind, piece, left);
+    if (!MBK_PATTERN) {
+      mbk_many_stage<full>(factors, values, piece, left);
     }
-  }
+    mbk_copy_wait();
+    mbk_warp_sync(MBK_ALL);
+    mbk_await_for(x);
+#pragma unroll 1
+    for (mbk_u32 in = 0; in < MBK_PIECE; in += MBK_UNROLL) {
+      const mbk_u32 at = piece + in, there = at < count ? count - at : 0;
+      const mbk_u32 word =
+          mbk_shuffle(MBK_ALL, ends, (int)(team * MBK_WORDS + at / 32), 32) >> at % 32;
+      mbk_i32 column[MBK_UNROLL];
+      mbk_many_factors factor;
+      mbk_many_take(columns + team * MBK_GAP(mbk_i32) + in, column);
+      mbk_many_gather<packed, full>(column, there, x, x_step, factor);
 #pragma unroll
-  for (mbk_u32 u = 0; u < MBK_UNROLL; u++) {
-    if (full || u < left) {
+      for (int r = 0; r < MBK_UNROLL; r += MBK_ROUND) {
+        MBK_VALUE value[MBK_ROUND] = {};
+        const mbk_u32 more = (mbk_u32)mbk_popcount(word >> r & ((1u << MBK_ROUND) - 1));
+        if (mbk_ballot(MBK_ALL, walk.count + more > MBK_HELD) != 0) {
+          mbk_many_flush<packed>(walk, row_id, y, ldy, alpha, beta);
+        }
+        if (!MBK_PATTERN) {
+          mbk_many_take(factors + team * MBK_GAP(MBK_VALUE) + in + r, value);
+        }
 #pragma unroll
-      for (int c = 0; c < MBK_CHUNKS; c++) {
-#pragma unroll
-        for (int j = 0; j < MBK_SPAN; j++) {
-#if MBK_PATTERN
-          const MBK_COMPUTE product = (MBK_COMPUTE)factor[u][c].at[j];
-#else
-          const MBK_COMPUTE product = MBK_MUL(mbk_value(batch.value[u]), factor[u][c].at[j]);
-#endif
-          walk.sum[c][j] = MBK_ADD(walk.sum[c][j], product);
+        for (int u = 0; u < MBK_ROUND; u++) {
+          if (full || (mbk_u32)(r + u) < there) {
+            mbk_many_add(value[u], factor[r + u], walk.sum);
+          }
+          mbk_many_end(walk, (word >> (r + u) & 1) != 0);
         }
       }
-    }
-    if (ends >> u & 1) {
-      mbk_many_end<packed>(walk, row_id, to, y, ldy, alpha, beta);
-    }
-  }
-}
-
-// A team's run, of which `count` nonzeros are there to multiply: col_ind and values begin with
-// it. `ends` are the tile's words, a lane each. Columns and values are loaded a batch ahead.
-template <bool packed, bool full>
-MBK_DEVICE void mbk_many_run(const mbk_i32 *col_ind, const MBK_VALUE *values, mbk_u32 count,
-                             mbk_u32 ends, const MBK_VECTOR *x, mbk_u32 x_step,
-                             mbk_many_walk &walk, const mbk_u32 *row_id, mbk_u32 to,
-                             MBK_VECTOR *y, mbk_u64 ldy, MBK_COMPUTE alpha, MBK_COMPUTE beta) {
-  mbk_many_batch batch, next;
-  mbk_many_take<full>(col_ind, values, 0, count, next);
-  mbk_await_for(x);
-#pragma unroll 1
-  for (mbk_u32 w = 0; w < MBK_WORDS; w++) {
-    const mbk_u32 word =
-        mbk_shuffle(MBK_ALL, ends, (int)(mbk_lane() / MBK_TEAM * MBK_WORDS + w), 32);
-#pragma unroll 1
-    for (mbk_u32 bit = 0; bit < 32; bit += MBK_UNROLL) {
-      const mbk_u32 at = 32 * w + bit;
-      batch = next;
-      if (at + MBK_UNROLL < MBK_RUN) {
-        mbk_many_take<full>(col_ind, values, at + MBK_UNROLL, count, next);
-      }
-      mbk_many_add<packed, full>(batch, at < count ? count - at : 0, word >> bit, x, x_step,
-                                 walk, row_id, to, y, ldy, alpha, beta);
     }
   }
 }

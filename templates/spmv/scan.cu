@@ -31,30 +31,26 @@ mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *ro
   }
 }
 
-// Blocks that a multiprocessor should hold of the kernel that adds the old y: with scalars on
-// the device, rows by their numbers, or packs of two, it would spill where the other does not.
-// With an epilogue both would.
-#define MBK_SUM_BLOCKS                                                                         \
-  (MBK_BLOCKS > 1 && MBK_HEAVY ? MBK_BLOCKS / 2                                                \
-   : MBK_BLOCKS > 1 && (MBK_PACK < 4 || MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS || MBK_FUSED)     \
-       ? 5 * MBK_BLOCKS / 6                                                                    \
-       : MBK_BLOCKS)
-
 // Launch: one warp per tile. mbk_scan_fixup follows. beta must be zero. Shared:
 // MBK_COMPUTE[MBK_TABLE].
-MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_FUSED ? MBK_SUM_BLOCKS : MBK_BLOCKS)
+MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
     mbk_scan_product(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,
                      const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_COMPUTE *table,
                      const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts,
                      MBK_COMPUTE *tails, mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {
   mbk_release();
-  MBK_BEGIN;
   const MBK_SCALAR factor = MBK_ALPHA;
   mbk_table_take(table, factor, MBK_THREADS);
   mbk_scan_run<false>(row_ends, tile_row, row_id, col_ind, values, x, y, firsts, tails, nnz,
                       tiles, factor, MBK_ABSENT, (MBK_VECTOR *)0);
-  MBK_LEAVE(MBK_THREADS);
 }
+
+// Blocks that a multiprocessor should hold of the kernel that adds the old y: with scalars on
+// the device, rows by their numbers, or packs of two, it would spill where the other does not.
+#define MBK_SUM_BLOCKS                                                                         \
+  (MBK_BLOCKS > 1 && (MBK_PACK < 4 || MBK_SCALARS_DEVICE || MBK_EMPTY_ROWS)                    \
+       ? 5 * MBK_BLOCKS / 6                                                                    \
+       : MBK_BLOCKS)
 
 // The same with any beta. Shared: MBK_COMPUTE[MBK_TABLE], MBK_VECTOR[MBK_THREADS].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)
@@ -64,10 +60,8 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)
                  mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {
   MBK_SHARED_MEMORY(shared);
   mbk_release();
-  MBK_BEGIN;
   MBK_SCALARS_LOAD;
   mbk_table_take(table, alpha, MBK_THREADS);
   mbk_scan_run<true>(row_ends, tile_row, row_id, col_ind, values, x, y, firsts, tails, nnz,
                      tiles, alpha, beta, (MBK_VECTOR *)shared + MBK_TABLE);
-  MBK_LEAVE(MBK_THREADS);
 }

@@ -165,8 +165,7 @@ mbk_scan_take(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *r
   const mbk_u32 ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;
   const mbk_u32 rank = mbk_load(tile_row + tile);
   MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];
-  const mbk_scan_rows rows = {row_id, MBK_BESIDE(y), rank,
-                              adds ? mbk_load(tile_row + tile + 1) : 0, ends};
+  const mbk_scan_rows rows = {row_id, y, rank, adds ? mbk_load(tile_row + tile + 1) : 0, ends};
   const MBK_VECTOR held = mbk_scan_multiply<adds>(col_ind, values, x, tile * MBK_TILE_NONZEROS,
                                                   nnz, rows, alpha, product);
   if (adds) {

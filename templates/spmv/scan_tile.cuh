@@ -39,7 +39,7 @@ MBK_DEVICE void mbk_scan_commit_row(mbk_u32 rank, mbk_u32 ended, MBK_COMPUTE sum
                                     MBK_SCALAR beta, const MBK_VECTOR *old, mbk_u32 held) {
   const mbk_u32 row = MBK_ROW_OF(rank + ended);
   const MBK_COMPUTE final = MBK_ADD(MBK_ZERO, sum);
-  y[row] = MBK_RESULT(final, (ended < held ? old[ended] : MBK_BESIDE(y)[row]));
+  y[row] = MBK_RESULT(final, (ended < held ? old[ended] : y[row]));
 }
 
 // A lane's word of row ends: how many row ends the words before it hold.

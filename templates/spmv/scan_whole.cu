@@ -79,8 +79,8 @@ MBK_DEVICE void mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
       MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];
       ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;
       rank = mbk_load(tile_row + tile);
-      const mbk_scan_rows rows = {row_id, MBK_BESIDE(y), rank,
-                                  adds ? mbk_load(tile_row + tile + 1) : 0, ends};
+      const mbk_scan_rows rows = {row_id, y, rank, adds ? mbk_load(tile_row + tile + 1) : 0,
+                                  ends};
       mbk_u32 skipped_rows = 0;
       const MBK_VECTOR held =
           mbk_scan_multiply<adds>(col_ind, values, x, start, nnz, rows, alpha, product);
@@ -146,13 +146,9 @@ MBK_DEVICE void mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
 #endif
 }
 
-// Fewer blocks to a multiprocessor with the old y, or an epilogue, than without: it takes
-// registers.
-#define MBK_SUM_BLOCKS ((2 * MBK_BLOCKS + 1) / 3)
-
 // Launch: MBK_THREADS per block, of at least 64. Shared: MBK_COMPUTE[MBK_TABLE + 4 *
 // MBK_WARPS], mbk_u32[2 * MBK_WARPS]. beta must be zero.
-MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_FUSED ? MBK_SUM_BLOCKS : MBK_BLOCKS)
+MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
     mbk_scan_whole(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,
                    const mbk_u32 *empty_id, const mbk_u64 *block_start, const mbk_i32 *col_ind,
                    const MBK_VALUE *values, const MBK_COMPUTE *table, const MBK_VECTOR *x,
@@ -160,14 +156,15 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_FUSED ? MBK_SUM_BLOCKS : MBK_BLOCKS)
                    MBK_SCALAR_PARAMETERS) {
   MBK_SHARED_MEMORY(shared);
   mbk_release();
-  MBK_BEGIN;
   const MBK_SCALAR factor = MBK_ALPHA;
   mbk_table_take(table, factor, MBK_THREADS);
   mbk_scan_run<false>(row_ends, tile_row, row_id, empty_id, block_start, col_ind, values, x, y,
                       nnz, tiles, empty_rows, factor, MBK_ABSENT,
                       (char *)((MBK_COMPUTE *)shared + MBK_TABLE));
-  MBK_FINISH(MBK_THREADS);
 }
+
+// Fewer blocks to a multiprocessor than without the old y: it takes registers.
+#define MBK_SUM_BLOCKS ((2 * MBK_BLOCKS + 1) / 3)
 
 // The same with any beta. Shared: also MBK_VECTOR[MBK_THREADS].
 MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)
@@ -178,11 +175,9 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)
                        mbk_u64 nnz, mbk_u64 tiles, mbk_u64 empty_rows, MBK_SCALAR_PARAMETERS) {
   MBK_SHARED_MEMORY(shared);
   mbk_release();
-  MBK_BEGIN;
   MBK_SCALARS_LOAD;
   mbk_table_take(table, alpha, MBK_THREADS);
   mbk_scan_run<true>(row_ends, tile_row, row_id, empty_id, block_start, col_ind, values, x, y,
                      nnz, tiles, empty_rows, alpha, beta,
                      (char *)((MBK_COMPUTE *)shared + MBK_TABLE));
-  MBK_FINISH(MBK_THREADS);
 }

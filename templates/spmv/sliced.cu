@@ -88,33 +88,32 @@ MBK_KERNEL MBK_BOUNDS(MBK_THREADS)
   const mbk_u64 thread = (mbk_u64)mbk_block() * MBK_THREADS + mbk_thread();
   const mbk_u64 slice = thread / 32;
   mbk_release();
-  MBK_BEGIN;
-  const MBK_SCALAR factor = MBK_ALPHA;
+  const MBK_COMPUTE factor = MBK_ALPHA;
   mbk_table_take(table, factor, MBK_THREADS);
-  if (slice * 32 < rows) {
-    const mbk_u32 count = !MBK_VANISHES(factor) ? mbk_load(length + thread) : 0;
-    const mbk_u32 base = mbk_load(slice_base + slice);
-    columns += (mbk_u64)mbk_load(column_start + slice) * 32;
+  if (slice * 32 >= rows) {
+    return;
+  }
+  const mbk_u32 count = factor != (MBK_COMPUTE)0 ? mbk_load(length + thread) : 0;
+  const mbk_u32 base = mbk_load(slice_base + slice);
+  columns += (mbk_u64)mbk_load(column_start + slice) * 32;
 #if !MBK_PATTERN
-    values += (mbk_u64)mbk_load(slice_start + slice) * 32 + mbk_lane() * MBK_PACK;
+  values += (mbk_u64)mbk_load(slice_start + slice) * 32 + mbk_lane() * MBK_PACK;
 #endif
 #if MBK_BY_ROW
-    values += MBK_SORTED ? mbk_load(row_id + thread) : thread; // which is there where count > 0
+  values += MBK_SORTED ? mbk_load(row_id + thread) : thread; // which is there where count > 0
 #endif
-    mbk_await_for(x);
-    const MBK_COMPUTE sum =
-        base == MBK_WIDE
-            ? mbk_sliced_sum((const mbk_i32 *)columns + mbk_lane() * MBK_PACK, values, x, count)
-            : mbk_sliced_sum(columns + mbk_lane() * MBK_PACK, values, x + base, count);
+  mbk_await_for(x);
+  const MBK_COMPUTE sum =
+      base == MBK_WIDE
+          ? mbk_sliced_sum((const mbk_i32 *)columns + mbk_lane() * MBK_PACK, values, x, count)
+          : mbk_sliced_sum(columns + mbk_lane() * MBK_PACK, values, x + base, count);
 #if MBK_SORTED
-    const mbk_u32 row = mbk_load(row_id + thread);
+  const mbk_u32 row = mbk_load(row_id + thread);
 #else
-    const mbk_u64 row = thread;
+  const mbk_u64 row = thread;
 #endif
-    if (row < rows) {
-      MBK_SCALARS_LOAD;
-      MBK_COMMIT(row, sum);
-    }
+  if (row < rows) {
+    MBK_SCALARS_LOAD;
+    MBK_COMMIT(row, sum);
   }
-  MBK_FINISH(MBK_THREADS);
 }

@@ -64,7 +64,6 @@ MBK_KERNEL MBK_BOUNDS(256)
     mbk_values_scale(const MBK_VALUE *by_column, const MBK_VECTOR *x, mbk_u64 cols,
                      MBK_VECTOR *scaled, MBK_SCALAR_PARAMETERS) {
   mbk_release();
-  MBK_BEGIN;
   mbk_await_for(x);
   if (MBK_VANISHES(MBK_ALPHA)) {
     return;

@@ -85,7 +85,7 @@ static merbit_status plan_create_custom(world *w) {
 }
 
 static merbit_status plan_create_epilogue(world *w) {
-  static const merbit_epilogue epilogue = {NULL, {"v0 * ax", "ax * ax"}, 1, 0, 0, NULL, NULL};
+  static const merbit_epilogue epilogue = {NULL, {"v0 * ax", "ax * ax"}, 1, 0, NULL, NULL};
   merbit_plan_desc desc;
   memset(&desc, 0, sizeof desc);
   desc.epilogue = &epilogue;

@@ -24,17 +24,17 @@ static merbit_status epilogue_product(merbit_plan *plan, merbit_workspace *works
   return status;
 }
 
-/* Inside SCAN's kernels and behind MERGE's; a workspace beside; new values. */
+/* Behind SCAN's kernels and MERGE's; a workspace beside; new values. */
 TEST_UNUSED static merbit_status epilogue_products(merbit_context *context) {
   const merbit_view view =
       merbit_csr(ROWS, COLS, data_nnz(), data.row_ptr, data.col_ind, data.values);
-  static const merbit_epilogue epilogue = {NULL, {"ax * ax", "1"}, 0, 0, 0, NULL, NULL};
+  static const merbit_epilogue epilogue = {NULL, {"ax * ax", "1"}, 0, 0, NULL, NULL};
   const double none[2] = {0, 0};
   merbit_buffer *arrays[4] = {NULL, NULL, NULL, NULL};
   double doubled[MOST];
   merbit_plan_desc desc;
   merbit_status status = MERBIT_OK;
-  int i, apart;
+  int i, merge;
   memset(&desc, 0, sizeof desc);
   desc.epilogue = &epilogue;
   desc.omega = 1; /* rows cross blocks; one chunk to a block */
@@ -45,10 +45,10 @@ TEST_UNUSED static merbit_status epilogue_products(merbit_context *context) {
   TRY(put(context, data.y0, sizeof data.y0, &arrays[1]));
   TRY(put(context, none, sizeof none, &arrays[2]));
   TRY(put(context, none, sizeof(int), &arrays[3]));
-  for (apart = 0; apart < 2; apart++) {
+  for (merge = 0; merge < 2; merge++) {
     merbit_plan *plan = NULL;
     merbit_workspace *workspace = NULL;
-    desc.method = apart ? MERBIT_METHOD_MERGE : MERBIT_METHOD_SCAN;
+    desc.method = merge ? MERBIT_METHOD_MERGE : MERBIT_METHOD_SCAN;
     TRY(make_plan(context, &view, &desc, &plan));
     TRY(merbit_workspace_create(plan, &workspace));
     TRY(epilogue_product(plan, NULL, arrays, 1));

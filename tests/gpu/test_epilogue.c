@@ -23,7 +23,7 @@ static void on_the_cpu(void **state) {
     test_matrix_make(index, 5, &m);
     form.plan.method = methods[index % 5];
     form.plan.operation = index % 7 == 3 ? MERBIT_OPERATION_T : MERBIT_OPERATION_N;
-    products += epilogues_check(cpu, &m, &form, index % 2 ? 0x1a : 0x24, 0);
+    products += epilogues_check(cpu, &m, &form, index % 2 ? 0x1a : 0x24);
     test_matrix_free(&m);
   }
   print_message("%d products\n", products);
@@ -31,18 +31,17 @@ static void on_the_cpu(void **state) {
 
 typedef struct shape {
   merbit_method method;
-  int sigma, omega, threads, fused;
+  int sigma, omega, threads;
 } shape;
 
-/* Those whose kernels take an epilogue; small blocks, so that there are many. */
 static const shape shapes[] = {
-    {MERBIT_METHOD_SCAN, 4, 1, 32, 1},    {MERBIT_METHOD_ROWS, 0, 8, 32, 1},
-    {MERBIT_METHOD_SCAN, 4, 2, 64, 1},    {MERBIT_METHOD_SLICED, 0, 0, 32, 1},
-    {MERBIT_METHOD_HUBS, 4, 1, 64, 1},    {MERBIT_METHOD_BINNED, 0, 0, 0, 1},
-    {MERBIT_METHOD_AUTO, 0, 0, 0, 1},     {MERBIT_METHOD_MERGE, 0, 0, 0, 0},
-    {MERBIT_METHOD_SCAN, 0, 0, 0, 1},     {MERBIT_METHOD_MERBIT, 0, 0, 0, 0},
-    {MERBIT_METHOD_ROWS, 0, 0, 0, 1},     {MERBIT_METHOD_BSR, 0, 0, 0, 0},
-    {MERBIT_METHOD_SLICED, 0, 1, 256, 1}, {MERBIT_METHOD_CB, 0, 0, 0, 0},
+    {MERBIT_METHOD_SCAN, 4, 1, 32},    {MERBIT_METHOD_ROWS, 0, 8, 32},
+    {MERBIT_METHOD_SCAN, 4, 2, 64},    {MERBIT_METHOD_SLICED, 0, 0, 32},
+    {MERBIT_METHOD_HUBS, 4, 1, 64},    {MERBIT_METHOD_BINNED, 0, 0, 0},
+    {MERBIT_METHOD_AUTO, 0, 0, 0},     {MERBIT_METHOD_MERGE, 0, 0, 0},
+    {MERBIT_METHOD_SCAN, 0, 0, 0},     {MERBIT_METHOD_MERBIT, 0, 0, 0},
+    {MERBIT_METHOD_ROWS, 0, 0, 0},     {MERBIT_METHOD_BSR, 0, 0, 0},
+    {MERBIT_METHOD_SLICED, 0, 1, 256}, {MERBIT_METHOD_CB, 0, 0, 0},
 };
 enum { SHAPES = sizeof shapes / sizeof shapes[0], FEW = 6 };
 
@@ -69,7 +68,7 @@ static void on_the_gpu(void **state) {
     test_matrix m;
     test_matrix_make(index, 5, &m);
     form.plan.operation = index % 11 == 3 ? MERBIT_OPERATION_T : MERBIT_OPERATION_N;
-    products += epilogues_check(gpu, &m, &form, kinds, !slow && index % 13 == 5);
+    products += epilogues_check(gpu, &m, &form, kinds);
     test_matrix_free(&m);
   }
   print_message("%d products\n", products);
@@ -147,7 +146,7 @@ static void refuse_products(merbit_context *context, merbit_side side) {
   form.plan.side = side;
   products_arrays_make(context, &m, &form, &a);
   epilogues_bed_make(&b, context, &form, m.rows, m.cols);
-  plan = epilogues_plan(&b, &a.view, EPILOGUES_RANK, 0, &user);
+  plan = epilogues_plan(&b, &a.view, EPILOGUES_RANK, &user);
   products_done(context, merbit_plan_create(context, &a.view, &form.plan, &plain), "a plan");
   for (i = 0; i < 6; i++) {
     vectors[i] = merbit_buffer_pointer(b.on[i]);
@@ -219,14 +218,13 @@ static void refusals_on_the_gpu(void **state) {
 /* The expressions that need no function on the CPU, with spaces anywhere, against one. */
 static void known_on_the_cpu(void **state) {
   static const merbit_epilogue known[] = {
-      {NULL, {" v0*ax", NULL}, 1, 0, 0, NULL, NULL},
-      {NULL, {"v0 * ax", "ax  *ax "}, 1, 0, 0, NULL, NULL},
-      {"v0-ax", {"y * y", NULL}, 1, 0, 0, NULL, NULL},
+      {NULL, {" v0*ax", NULL}, 1, 0, NULL, NULL},
+      {NULL, {"v0 * ax", "ax  *ax "}, 1, 0, NULL, NULL},
+      {"v0-ax", {"y * y", NULL}, 1, 0, NULL, NULL},
       {"(s0 * ax + s1) / abs(v1)",
        {"abs(s0 * ax + s1 - v0 * abs(v1))", "v1 < 0 ? y : 0"},
        2,
        2,
-       0,
        NULL,
        NULL}};
   int k, single;
@@ -249,7 +247,7 @@ static void known_on_the_cpu(void **state) {
     epilogues_bed_make(&b, cpu, &form, m.rows, m.cols);
     ax = products_exact(m.rows, 8);
     y = products_exact(m.rows, 8);
-    plan = epilogues_plan(&b, &a.view, EPILOGUES_COUNT, 0, &user);
+    plan = epilogues_plan(&b, &a.view, EPILOGUES_COUNT, &user);
     epilogues_product(&b, plan, NULL, -1, ax, sums);
     merbit_plan_destroy(plan);
     memset(&desc, 0, sizeof desc);

@@ -76,6 +76,37 @@ static void every_form(void **state) {
   }
 }
 
+/* Rows of nearly equal length, which are multiplied as rows; with a sigma, in runs. */
+static void even_rows(void **state) {
+  const int slow = gpu_stride() > 1;
+  int turn;
+  (void)state;
+  for (turn = 0; turn < (slow ? FEW : 40); turn++) {
+    const int bits = (slow ? few[turn] : 7 * turn) & ~128;
+    products_form form = form_of(bits, slow ? few_counts[turn] : counts[turn % COUNTS]);
+    const int64_t rows = 32 * (1 + turn % 3), length = 1 + turn * 5 % 37;
+    test_matrix m;
+    int64_t k;
+    memset(&m, 0, sizeof m);
+    (void)snprintf(m.name, sizeof m.name, "even rows of %d", (int)length);
+    m.rows = rows;
+    m.cols = 150;
+    m.nnz = rows * length - 1; /* the last is shorter: the arrays end off a multiple of 16 bytes */
+    m.row_ptr = (int64_t *)test_allocate(rows + 1, sizeof *m.row_ptr);
+    m.col_ind = (int32_t *)test_allocate(m.nnz, sizeof *m.col_ind);
+    m.values = (double *)test_allocate(m.nnz, sizeof *m.values);
+    for (k = 0; k <= rows; k++) {
+      m.row_ptr[k] = k < rows ? k * length : m.nnz;
+    }
+    for (k = 0; k < m.nnz; k++) {
+      m.col_ind[k] = (int32_t)(k / length + k % length);
+      m.values[k] = (double)(k % 11) - 4;
+    }
+    many_check(gpu, &m, &form, turn % 5, NULL);
+    test_matrix_free(&m);
+  }
+}
+
 /* As CSR. */
 static void blocks(void **state) {
   static const merbit_bsr_desc shape = {2, 3, MERBIT_BLOCK_COLUMN_MAJOR};
@@ -128,6 +159,42 @@ static void what_a_plan_tells(void **state) {
   plan = small(MERBIT_VECTORS_COLUMN_MAJOR, 8, MERBIT_MEMORY_DEFAULT);
   (void)merbit_plan_describe(plan, line, sizeof line);
   assert_non_null(strstr(line, ", copies by rows"));
+  merbit_plan_destroy(plan);
+}
+
+/* 32 rows of one, 4 bytes of one more; with a sigma in runs. */
+static void what_even_rows_tell(void **state) {
+  int32_t begins[33], columns[32];
+  merbit_view view;
+  merbit_plan_desc desc;
+  merbit_plan_info info;
+  merbit_plan *plan;
+  char line[1024];
+  int i;
+  (void)state;
+  for (i = 0; i <= 32; i++) {
+    begins[i] = i;
+    columns[i % 32] = i % 32;
+  }
+  view = merbit_csr(32, 32, 32, begins, columns, NULL);
+  view.value_type = MERBIT_F32;
+  memset(&desc, 0, sizeof desc);
+  desc.vectors = 8;
+  desc.vector_order = MERBIT_VECTORS_ROW_MAJOR;
+  products_done(gpu, merbit_plan_create(gpu, &view, &desc, &plan), "a plan");
+  assert_int_equal(merbit_plan_get_info(plan, &info), MERBIT_OK);
+  assert_int_equal(info.sigma, 0);
+  assert_int_equal(info.omega, 4);
+  assert_int_equal(info.tiles, 0);
+  /* The CSR and its row_ptr, X and Y. */
+  assert_int_equal(info.bytes_per_product, 32 * 4 + 33 * 4 + 64 * 32);
+  (void)merbit_plan_describe(plan, line, sizeof line);
+  assert_non_null(strstr(line, "even rows, 2 lanes of 4 columns to each, 256 threads"));
+  merbit_plan_destroy(plan);
+  desc.sigma = 1;
+  products_done(gpu, merbit_plan_create(gpu, &view, &desc, &plan), "a plan");
+  (void)merbit_plan_describe(plan, line, sizeof line);
+  assert_non_null(strstr(line, "1 tiles of 16 runs of 32"));
   merbit_plan_destroy(plan);
 }
 
@@ -185,6 +252,7 @@ static void long_host_vectors(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_matrix), cmocka_unit_test(every_form),
+      cmocka_unit_test(even_rows),    cmocka_unit_test(what_even_rows_tell),
       cmocka_unit_test(blocks),       cmocka_unit_test(what_a_plan_tells),
       cmocka_unit_test(refused),      cmocka_unit_test(long_host_vectors),
   };

@@ -13,8 +13,6 @@ static mbi_operators plan_operators = {
     "(in_a < in_b ? in_b : in_a)",
     "mbk_abs((mbk_multiply(in_a, in_x) + ((MBK_COMPUTE)mbk_number(0x3ff8000000000000ull))))"};
 
-static mbi_epilogue *plan_epilogue; /* fused; or NULL */
-
 /* A plan of this form. */
 static void plan_make(merbit_type type, int form, int sigma, int omega, int threads,
                       merbit_plan *plan) {
@@ -34,9 +32,7 @@ static void plan_make(merbit_type type, int form, int sigma, int omega, int thre
   plan->once = form >> 3 & 1;
   plan->desc.semiring = plan_semiring;
   plan->operators = plan_semiring == MERBIT_SEMIRING_CUSTOM ? &plan_operators : NULL;
-  plan->epilogue = plan_epilogue;
-  plan->desc.scalar_memory =
-      form & 16 && plan_epilogue == NULL ? MERBIT_MEMORY_DEVICE : MERBIT_MEMORY_HOST;
+  plan->desc.scalar_memory = form & 16 ? MERBIT_MEMORY_DEVICE : MERBIT_MEMORY_HOST;
   plan->desc.sigma = sigma;
   plan->desc.omega = omega;
   plan->desc.block_threads = threads;
@@ -146,7 +142,8 @@ static void hubs_preamble(merbit_type type, int form, int steps, int threads,
   mbi_hubs_preamble(&plan, preamble);
 }
 
-/* Several vectors, by rows where form & 64; with eight gathers in flight where form & 128. */
+/* Several vectors, by rows where form & 64; with eight gathers in flight where form & 128; for
+ * even rows where form & 256. */
 static void many_preamble(merbit_type type, int form, int vectors, int threads,
                           mbi_preamble *preamble) {
   merbit_plan plan;
@@ -154,10 +151,16 @@ static void many_preamble(merbit_type type, int form, int vectors, int threads,
   plan.device.col_ind = (form & 6) == 2 ? 4 : 0;
   plan.device.offset_type = form & 2 ? MERBIT_INDEX_64 : MERBIT_INDEX_32;
   plan.once = form >> 3 & 1;
+  plan.device.cols = form & 8 ? 1 << 30 : 1000; /* X is far, or near */
   plan.ranks.count = form & 32 ? 999 : 1000;
+  plan.ranks.slots = form & 256 ? 0 : UINT64_MAX;
   plan.desc.vectors = vectors;
   plan.desc.vector_order = form & 64 ? MERBIT_VECTORS_ROW_MAJOR : MERBIT_VECTORS_COLUMN_MAJOR;
   assert_int_equal(mbi_many_size(&plan), MERBIT_OK);
+  if (type == MERBIT_F32 && vectors == 8 && (form & 257) == 0) {
+    assert_int_equal(plan.many.piece, form & 8 ? 32 : 16);
+    assert_in_range(plan.many.resident * plan.many.threads, 1, form & 8 ? 512 : 1024);
+  }
   mbi_many_preamble(&plan, preamble);
 }
 

@@ -213,12 +213,19 @@ static void compile_many(int capability) {
       if (all || (turn++ % 29 == 0 && capability == 90) || turn % 53 == 0) {
         many_preamble(turn % 2 ? MERBIT_F32 : MERBIT_F64, spread, counts[c], 0, &preamble);
         compile("spmv/many.cu", &preamble, capability);
+        if (all || turn % 2) {
+          many_preamble(turn % 2 ? MERBIT_F32 : MERBIT_F64, spread | 256, counts[c], 0,
+                        &preamble);
+          compile("spmv/many_rows.cu", &preamble, capability);
+        }
       }
     }
   }
   for (c = 0; c < 4; c++) { /* what most will take */
     many_preamble(c % 2 ? MERBIT_F32 : MERBIT_F64, c / 2 * 64, 8, 0, &preamble);
     compile("spmv/many.cu", &preamble, capability);
+    many_preamble(c % 2 ? MERBIT_F32 : MERBIT_F64, c / 2 * 64 + 256, 8, 0, &preamble);
+    compile("spmv/many_rows.cu", &preamble, capability);
   }
 }
 
@@ -355,6 +362,8 @@ static void every_architecture_takes_every_file(void **state) {
     compile("spmv/hubs.cu", &preamble, archs[i]);
     many_preamble(MERBIT_F64, 64, 8, 0, &preamble);
     compile("spmv/many.cu", &preamble, archs[i]);
+    many_preamble(MERBIT_F32, 64 + 256, 8, 0, &preamble);
+    compile("spmv/many_rows.cu", &preamble, archs[i]);
     arrays_preamble(0, &preamble);
     compile("spmv/arrays.cu", &preamble, archs[i]);
     carve_preamble(0, &preamble);
@@ -363,6 +372,7 @@ static void every_architecture_takes_every_file(void **state) {
     compile("spmv/reorder.cu", &preamble, archs[i]);
     transpose_preamble(0, &preamble);
     compile("spmv/transpose.cu", &preamble, archs[i]);
+    compile_epilogue(3, MERBIT_F64, archs[i]);
     memset(&preamble, 0, sizeof preamble);
     mbi_pagerank_preamble(MERBIT_F64, MERBIT_INDEX_32, &preamble);
     compile("solve/pagerank.cu", &preamble, archs[i]);

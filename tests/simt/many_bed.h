@@ -6,7 +6,9 @@
 
 struct many_form : scan_form {
   unsigned vectors, width, span;
-  bool columns; // X and Y come column by column
+  bool columns;       // X and Y come column by column
+  unsigned rows_team; // lanes to a row, 0: in runs
+  unsigned shared;
   simt_kernel loose, collect, spread;
 };
 
@@ -100,19 +102,27 @@ void many_multiply(many_bed<V> &b, double alpha, double beta, const std::vector<
       simt_run(f.collect, b.run(seed), {1 + (unsigned)seed % 3, 256, 0}, x.array.get(),
                (mbk_u64)x.leading, cols, x_copy.get(), at_alpha, at_beta);
     }
-    if (b.tiles > 0) {
+    if (f.rows_team > 0) {
+      simt_late_guard late({f.columns ? &x_copy : &x.array, &y_rows});
+      late.scalar(at_alpha);
+      late.scalar(at_beta);
+      simt_run(packed ? f.product : f.loose, b.run(seed),
+               {csr_divide_up(b.rows * f.rows_team, f.threads), f.threads, f.shared},
+               b.row_ptr.get(), b.col_ind.get(), b.values.get(), x_rows, x_step, y_rows.get(),
+               ldy, b.rows, b.nnz, at_alpha, at_beta);
+    } else if (b.tiles > 0) {
       simt_late_guard late({f.columns ? &x_copy : &x.array, &y_rows, &firsts, &tails});
       late.scalar(at_alpha);
       late.scalar(at_beta);
       simt_run(packed ? f.product : f.loose, b.run(seed),
-               {csr_divide_up(b.tiles * 32, f.threads), f.threads, 0}, b.row_ends.get(),
+               {csr_divide_up(b.tiles * 32, f.threads), f.threads, f.shared}, b.row_ends.get(),
                b.tile_row.get(), b.row_id.get(), b.col_ind.get(), b.values.get(), x_rows,
                x_step, y_rows.get(), ldy, firsts.get(), tails.get(), b.nnz, b.tiles, at_alpha,
                at_beta);
     }
     const unsigned blocks = std::max(csr_divide_up(b.tiles * f.width, SCAN_FIXUP_THREADS),
                                      b.empty > 0 ? 1 + (unsigned)seed % 3 : 0);
-    {
+    if (f.rows_team == 0) {
       simt_late_guard late({&firsts, &tails, &y_rows});
       late.scalar(one);
       late.scalar(none);
@@ -178,7 +188,9 @@ void many_check_matrix(const many_form &f, int index, test_matrix &m, uint64_t s
   }
   if (m.rows > 0) {
     many_bed<V> b(f, index, m);
-    scan_build(b, seed);
+    if (f.rows_team == 0) {
+      scan_build(b, seed);
+    }
     for (int pair : {13, (int)(((uint64_t)index + seed / 2 * 5) % 16)}) {
       many_check_pair(b, pair, seed);
     }

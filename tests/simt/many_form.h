@@ -1,13 +1,14 @@
-// One specialisation of spmv/many.cu. No include guard:
+// One specialisation of spmv/many.cu; of spmv/many_rows.cu, which stages SIMT_ROOM nonzeros,
+// where that is defined. No include guard:
 //
-//   #define SIMT_FORM name, value, offset, base, ones, device, vectors, width, span, team, words,
-//     unroll, columns, empty, once, threads
+//   #define SIMT_FORM name, value, offset, base, ones, device, vectors, width, span, team,
+//     words, unroll, columns, empty, once, threads
 //   #include "simt/many_form.h"
 //
-// puts it into namespace `name` and on the list many_forms. `value` is a type, `offset` the bits
-// of row_start; `ones` says that no values are stored, `device` that alpha and beta are on the
-// device, `columns` that X and Y come column by column, `empty` that some rows are empty. Forms
-// of 128 threads get their columns and values where a vector load would be misaligned.
+// puts it into namespace `name` and on the list many_forms. `value` is a type, `offset` the
+// bits of row_start; `ones` says that no values are stored, `device` that alpha and beta are on
+// the device, `columns` that X and Y come column by column, `empty` that some rows are empty.
+// Forms of 128 threads get their columns and values where a vector load would be misaligned.
 #include "simt/plan_form.h"
 #include "simt/many_bed.h"
 
@@ -22,6 +23,10 @@
 #define MBK_ONCE SIMT_ARG(14, SIMT_FORM)
 #define MBK_THREADS SIMT_ARG(15, SIMT_FORM)
 #define MBK_BLOCKS 1
+#ifdef SIMT_ROOM
+#define MBK_ROOM SIMT_ROOM
+#endif
+#define MBK_PIECE (MBK_THREADS % 64 == 0 ? 8 * MBK_WORDS : 32 * MBK_WORDS)
 #define MBK_ALIGNED (MBK_THREADS != 128)
 
 #pragma GCC diagnostic push // parameters of other forms; slots beyond the run's count
@@ -31,21 +36,32 @@
 #endif
 // clang-format off
 namespace SIMT_ARG(0, SIMT_FORM) {
+#ifdef SIMT_ROOM
+#include "spmv/many_rows.cu"
+#else
 #include "spmv/many.cu"
+#endif
 
 static const many_form form = {
   {
     SIMT_CSR_FORM,
-    MBK_STEPS,
-    MBK_DEPTH,
-    MBK_PACK,
+    32 / MBK_TEAM * MBK_WORDS,
+    5,
+    1,
     MBK_EMPTY_ROWS,
     MBK_ALIGNED,
     MBK_THREADS,
+#ifdef SIMT_ROOM
+    {},
+    SIMT_KERNEL(mbk_rows_many),
+    {},
+    {},
+#else
     SIMT_KERNEL(mbk_scan_build),
     SIMT_KERNEL(mbk_many_product),
     {},
     SIMT_KERNEL(mbk_many_fixup),
+#endif
     {},
     false
   },
@@ -53,7 +69,16 @@ static const many_form form = {
   MBK_WIDTH,
   MBK_SPAN,
   MBK_COLUMNS,
-#if MBK_SPAN > 1 && !MBK_COLUMNS
+#ifdef SIMT_ROOM
+  MBK_TEAM,
+  MBK_THREADS / 32 * MBK_ROOM * (4 + (MBK_PATTERN ? 0 : sizeof(MBK_VALUE))),
+#else
+  0,
+  MBK_THREADS / 32 * (MBK_STAGE_BYTES + MBK_HELD_BYTES),
+#endif
+#if MBK_SPAN > 1 && !MBK_COLUMNS && defined SIMT_ROOM
+  SIMT_KERNEL(mbk_rows_loose),
+#elif MBK_SPAN > 1 && !MBK_COLUMNS
   SIMT_KERNEL(mbk_many_loose),
 #else
   {},
@@ -72,4 +97,5 @@ static const many_form form = {
 #pragma GCC diagnostic pop
 
 #undef SIMT_FORM
+#undef SIMT_ROOM
 #include "undefine.h"

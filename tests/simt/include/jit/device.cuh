@@ -121,6 +121,10 @@ template <class T> MBK_DEVICE T mbk_multiply(T a, T b) {
   static_assert(simt_one_of<T, float, double>, "as __fmul_rn and __dmul_rn");
   return a * b;
 }
+template <class T> MBK_DEVICE T mbk_fused(T a, T b, T c) {
+  static_assert(simt_one_of<T, float, double>, "as __fmaf_rn and __fma_rn");
+  return std::fma(a, b, c);
+}
 
 // Halves by arithmetic that is exact in doubles: 11 bits of significand, none below 2^-24.
 MBK_DEVICE float mbk_half_value(mbk_u16 bits) {
