@@ -1,5 +1,5 @@
-// Norm and diagonal blocks of a matrix in GPU memory (solve/examine.cu), against plain loops, with
-// equal bits under every schedule.
+// Norm and diagonal blocks of a matrix in GPU memory (solve/examine.cu), against plain loops,
+// with equal bits under every schedule.
 #include "jit/device.cuh"
 #include "simt/runs.h"
 #include "support/matrices.h"
@@ -75,7 +75,8 @@ static void check_rows(const test_matrix &m, int ones, mbk_u32 width, unsigned b
                (const mbk_i32 *)arrays.row_ptr.get(), (const mbk_i64 *)arrays.col_ind.get(),
                (const float *)nullptr, (mbk_u64)m.rows, width, (double *)entries.get(), to);
     } else {
-      simt_run(kernels[0], {"values", m.name, seed}, {blocks, THREADS, THREADS * sizeof(double)},
+      simt_run(kernels[0], {"values", m.name, seed},
+               {blocks, THREADS, THREADS * sizeof(double)},
                (const mbk_i64 *)arrays.row_ptr.get(), (const mbk_i32 *)arrays.col_ind.get(),
                (const double *)arrays.values.get(), (mbk_u64)m.rows, width,
                (double *)entries.get(), to);
@@ -114,7 +115,10 @@ static void rows_are_examined(void **) {
     test_matrix m;
     test_matrix_make(index, 3, &m);
     if (m.rows > 0 && m.rows < 4000 && m.nnz < 20000) {
-      check_rows(m, index / 4 % 2, index % 3 == 0 ? 0 : index % 3 == 1 ? 1 : 5,
+      check_rows(m, index / 4 % 2,
+                 index % 3 == 0   ? 0
+                 : index % 3 == 1 ? 1
+                                  : 5,
                  index % 8 == 0 ? 3 : 1);
     }
     test_matrix_free(&m);
