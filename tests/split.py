@@ -11,7 +11,7 @@ import re
 import sys
 
 BEGIN = "#define MERBIT_IMPLEMENTATION_DONE\n"
-HEAD = re.compile(r"(?:MBI_PRINTF\(\d, \d\)\s)?(?:static |MERBIT_API )|MBI_PRINTF\(")
+HEAD = re.compile(r"(?:MBI_PRINTF\(\d, \d\)\s)?(?:static |MBS_FUNCTION |MERBIT_API )|MBI_PRINTF\(")
 C_LINKAGE = "\n#ifdef __cplusplus\n%s\n#endif\n"
 CONSTANT = re.compile(r"static const (?:struct|uint64_t \w+\[).*\{\n|static const [^(]*=.*;\n", re.S)  # in both
 MACRO = re.compile(r"MBI_(?!PRINTF)\w+\(.*\)$")  # defines functions that only tables name
@@ -31,7 +31,7 @@ def pieces(lines):
             continue
         while not text.endswith(("{\n", ";\n")):
             text += next(lines)
-        head = re.sub(r"\bstatic ", "", text, count=1)
+        head = re.sub(r"\b(?:static|MBS_FUNCTION) ", "", text, count=1)
         if CONSTANT.match(text):
             yield text, text
         elif text.endswith(";\n"):

@@ -110,7 +110,8 @@ typedef struct applied {
   int calls, stop_at;
 } applied;
 
-static int apply_diagonal(void *user, const void *r, void *z, int64_t n, void *stream) {
+TEST_UNUSED static int apply_diagonal(void *user, const void *r, void *z, int64_t n,
+                                      void *stream) {
   applied *a = (applied *)user;
   int64_t i;
   int32_t k;
