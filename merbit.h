@@ -4206,9 +4206,8 @@ static const char *const mbi_source_spmv_epilogue_cu[] = {
   "\n"
   "typedef mbk_pack<MBK_VECTOR, MBK_EPILOGUE_PACK> mbk_epilogue_pack;\n"
   "\n"
-  "// `count` rows from `address` on; in one load where they are a pack that is `aligned`. Not as\n"
-  "// read-only data: what comes before may still write it until mbk_await.\n",
-  "MBK_DEVICE mbk_epilogue_pack mbk_epilogue_load(const MBK_VECTOR *address, mbk_u32 count,\n"
+  "// `count` rows from `address` on; in one load where they are a pack that is `aligned`.\n"
+  "MBK_DEVICE mbk_epilogue_pack mbk_epilogue_load(const MBK_VECTOR *address, mbk_u32 count,\n",
   "                                               bool aligned) {\n"
   "  if (aligned) {\n"
   "    return *(const mbk_epilogue_pack *)address;\n"
@@ -4263,8 +4262,8 @@ static const char *const mbi_source_spmv_epilogue_cu[] = {
   "    place[1] = sums[1];\n"
   "  }\n"
   "}\n"
-  "\n",
-  "// Whether the block comes last, after thread 0 has stored; the ticket is then as before. Only\n"
+  "\n"
+  "// Whether the block comes last, after thread 0 has stored; the ticket is then as before. Only\n",
   "// thread 0 has read what lies at `shared`.\n"
   "MBK_DEVICE bool mbk_epilogue_last(mbk_u32 *ticket, double *shared) {\n"
   "  mbk_u32 *const flag = (mbk_u32 *)shared;\n"
@@ -4306,12 +4305,10 @@ static const char *const mbi_source_spmv_epilogue_cu[] = {
   "// y[row] of product[row], which may be y itself; without a result y is not written. `aligned`:\n"
   "// product, y and the vectors are at multiples of 16 bytes. Launch: any grid, the same for each\n"
   "// product of a plan, of MBK_EPILOGUE_THREADS threads; without any sums to add up one that\n"
-  "// writes zeros. Shared: double[MBK_EPILOGUE_THREADS / 16].\n",
+  "// writes zeros. Shared: double[MBK_EPILOGUE_THREADS / 16].\n"
   "MBK_KERNEL MBK_BOUNDS(MBK_EPILOGUE_THREADS)\n"
-  "    mbk_epilogue_rows(const MBK_VECTOR *product, MBK_VECTOR *y, mbk_u64 rows, int aligned,\n"
+  "    mbk_epilogue_rows(const MBK_VECTOR *product, MBK_VECTOR *y, mbk_u64 rows, int aligned,\n",
   "                      const mbk_epilogue call) {\n"
-  "  mbk_release();\n"
-  "  mbk_await();\n"
   "  if (call.skip != (const mbk_i32 *)0 && *call.skip != 0) {\n"
   "    return;\n"
   "  }\n"
@@ -4340,14 +4337,14 @@ static const char *const mbi_source_spmv_epilogue_cu[] = {
   "      const mbk_u64 row = at + (mbk_u64)j;\n"
   "      result.at[j] = (MBK_VECTOR)mbk_epilogue_result(MBK_EPILOGUE_VALUES(MBK_COMPUTE, 0));\n"
   "      const double terms[2] = {mbk_epilogue_sum0(MBK_EPILOGUE_VALUES(double, result.at[j])),\n"
-  "                               mbk_epilogue_sum1(MBK_EPILOGUE_VALUES(double, result.at[j]))};\n",
+  "                               mbk_epilogue_sum1(MBK_EPILOGUE_VALUES(double, result.at[j]))};\n"
   "#pragma unroll\n"
   "      for (int k = 0; k < 2; k++) {\n"
   "        if (MBK_EPILOGUE_HAS(k) && (mbk_u32)j < count) {\n"
   "          sums[k] += terms[k];\n"
   "        }\n"
   "      }\n"
-  "    }\n"
+  "    }\n",
   "    if (MBK_EPILOGUE_WRITES && whole) {\n"
   "      mbk_store_pack(y + at, result);\n"
   "    }\n"
@@ -10235,10 +10232,8 @@ static const char *const mbi_source_solve_pagerank_cu[] = {
   "}\n"
   "\n"
   "// Behind a product that has left the change and the mass of dangling vertices in\n"
-  "// state.product_sums. Launch: one thread, early.\n"
+  "// state.product_sums. Launch: one thread.\n"
   "MBK_KERNEL mbk_pagerank_decide(mbi_solve_memory *m) {\n"
-  "  mbk_await();\n"
-  "  mbk_release();\n"
   "  if (!m->state.closed) {\n"
   "    mbi_pagerank_decide(m, m->state.product_sums[0], m->state.product_sums[1]);\n"
   "  }\n"
@@ -10333,8 +10328,8 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "        v, n, m, partials, shared);                                                            \\\n"
   "  }\n"
   "\n"
-  "// Of every kernel of a step. Launch: a grid that depends on n alone, MBK_STEP_THREADS threads,\n"
-  "// early. Shared: MBI_STEP_SHARED bytes. partials: MBI_SOLVE_SUMS doubles for each block.\n"
+  "// Of every kernel of a step. Launch: a grid that depends on n alone, MBK_STEP_THREADS threads.\n"
+  "// Shared: MBI_STEP_SHARED bytes. partials: MBI_SOLVE_SUMS doubles for each block.\n"
   "#define MBK_STEP_ARGUMENTS mbi_solve_vectors v, mbk_i64 n, mbi_solve_memory *m, double *partials\n"
   "\n"
   "// The sums and greatest values over the block, complete in thread 0.\n"
@@ -10393,8 +10388,6 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "  const int COUNT = ADDS + MAXES;\n"
   "  const bool first = mbk_block() == 0 && mbk_thread() == 0;\n"
   "  double sums[COUNT > 0 ? COUNT : 1] = {};\n"
-  "  mbk_await();\n"
-  "  mbk_release();\n"
   "  mbi_solve_state c = m->state;\n"
   "  if (WHEN == MBS_RUNNING && c.stop != MBI_SOLVE_RUNNING) {\n"
   "    if (first) {\n"
@@ -10414,8 +10407,8 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "      m->state.stop = wrong;\n"
   "    }\n"
   "    return;\n"
-  "  }\n",
-  "  for (mbk_i64 i = (mbk_i64)mbk_block() * MBK_STEP_THREADS + mbk_thread(); i < n;\n"
+  "  }\n"
+  "  for (mbk_i64 i = (mbk_i64)mbk_block() * MBK_STEP_THREADS + mbk_thread(); i < n;\n",
   "       i += (mbk_i64)mbk_grid() * MBK_STEP_THREADS) {\n"
   "    ELEMENT(i, &v, &c, sums);\n"
   "  }\n"
@@ -11031,8 +11024,6 @@ static const char *const mbi_source_solve_wide_cuh[] = {
   "          void (*AFTER)(mbi_solve_memory *, const mbi_solve_vectors *, const double *)>\n"
   "MBK_DEVICE void mbk_wide_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,\n"
   "                              double *partials, double *shared) {\n"
-  "  mbk_await();\n"
-  "  mbk_release();\n"
   "  const mbi_solve_state c = m->state;\n"
   "  if (c.stop != MBI_SOLVE_RUNNING) {\n"
   "    if (mbk_block() == 0 && mbk_thread() == 0) {\n"
@@ -12628,7 +12619,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "d193fd9e59308581e7925292a91022c1ecd9b55c44e2220d02cf3f247ada8a16"
+#define MBI_KERNEL_HASH "5d54ff3a75bf40355e6d718c78e735e7cc3e8b3fc172f3fd997ef8e475559d00"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -37679,7 +37670,7 @@ static merbit_status mbi_epilogue_cuda(merbit_plan *plan, merbit_workspace *work
   arguments[3] = &aligned;
   arguments[4] = &call;
   return status == MERBIT_OK && (plan->epilogue->result[0] != '\0' || sums != NULL)
-             ? mbi_device_launch_early(
+             ? mbi_device_launch(
                    plan->context, plan->epilogue->kernel, "mbk_epilogue_rows",
                    (int64_t)mbi_epilogue_blocks(plan), MBI_EPILOGUE_THREADS,
                    MBI_EPILOGUE_THREADS / 16 * (unsigned)sizeof(double), stream, arguments)
@@ -40351,9 +40342,11 @@ static merbit_status mbi_solve_step(merbit_solver *solver, int index) {
   arguments[1] = &n;
   arguments[2] = &solver->memory;
   arguments[3] = &solver->partials;
-  return mbi_device_launch_early(solver->context, solver->gpu.kernels[index], step->kernel,
-                                 mbi_solve_blocks(solver), MBI_STEP_THREADS, MBI_STEP_SHARED,
-                                 solver->gpu.stream, arguments);
+  /* Not early: with early launches of steps and epilogues behind early products, sums were
+   * wrong on an H200. */
+  return mbi_device_launch(solver->context, solver->gpu.kernels[index], step->kernel,
+                           mbi_solve_blocks(solver), MBI_STEP_THREADS, MBI_STEP_SHARED,
+                           solver->gpu.stream, arguments);
 }
 
 /* The vector at `to` = A times the one at `from`, whatever the state. */
@@ -42857,9 +42850,9 @@ static merbit_status mbi_pagerank_fused(mbi_pagerank *run, int turn) {
                              m->state.scalar, m->state.product_sums, &m->state.closed, stream);
   arguments[0] = &run->engine.memory;
   return status == MERBIT_OK
-             ? mbi_device_launch_early(run->context, run->gpu.kernels[MBI_PAGERANK_DECIDE],
-                                       mbi_pagerank_kernels[MBI_PAGERANK_DECIDE], 1, 1, 0,
-                                       stream, arguments)
+             ? mbi_device_launch(run->context, run->gpu.kernels[MBI_PAGERANK_DECIDE],
+                                 mbi_pagerank_kernels[MBI_PAGERANK_DECIDE], 1, 1, 0, stream,
+                                 arguments)
              : status;
 }
 

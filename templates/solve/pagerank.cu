@@ -113,10 +113,8 @@ MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
 }
 
 // Behind a product that has left the change and the mass of dangling vertices in
-// state.product_sums. Launch: one thread, early.
+// state.product_sums. Launch: one thread.
 MBK_KERNEL mbk_pagerank_decide(mbi_solve_memory *m) {
-  mbk_await();
-  mbk_release();
   if (!m->state.closed) {
     mbi_pagerank_decide(m, m->state.product_sums[0], m->state.product_sums[1]);
   }

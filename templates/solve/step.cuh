@@ -37,8 +37,8 @@
         v, n, m, partials, shared);                                                            \
   }
 
-// Of every kernel of a step. Launch: a grid that depends on n alone, MBK_STEP_THREADS threads,
-// early. Shared: MBI_STEP_SHARED bytes. partials: MBI_SOLVE_SUMS doubles for each block.
+// Of every kernel of a step. Launch: a grid that depends on n alone, MBK_STEP_THREADS threads.
+// Shared: MBI_STEP_SHARED bytes. partials: MBI_SOLVE_SUMS doubles for each block.
 #define MBK_STEP_ARGUMENTS mbi_solve_vectors v, mbk_i64 n, mbi_solve_memory *m, double *partials
 
 // The sums and greatest values over the block, complete in thread 0.
@@ -97,8 +97,6 @@ MBK_DEVICE void mbk_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory
   const int COUNT = ADDS + MAXES;
   const bool first = mbk_block() == 0 && mbk_thread() == 0;
   double sums[COUNT > 0 ? COUNT : 1] = {};
-  mbk_await();
-  mbk_release();
   mbi_solve_state c = m->state;
   if (WHEN == MBS_RUNNING && c.stop != MBI_SOLVE_RUNNING) {
     if (first) {

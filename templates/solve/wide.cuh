@@ -58,8 +58,6 @@ template <int (*COUNT)(const mbi_solve_state *),
           void (*AFTER)(mbi_solve_memory *, const mbi_solve_vectors *, const double *)>
 MBK_DEVICE void mbk_wide_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,
                               double *partials, double *shared) {
-  mbk_await();
-  mbk_release();
   const mbi_solve_state c = m->state;
   if (c.stop != MBI_SOLVE_RUNNING) {
     if (mbk_block() == 0 && mbk_thread() == 0) {

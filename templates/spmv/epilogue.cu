@@ -76,8 +76,7 @@ MBK_DEVICE double mbk_epilogue_sum1(MBK_EPILOGUE_NAMES(double)) {
 
 typedef mbk_pack<MBK_VECTOR, MBK_EPILOGUE_PACK> mbk_epilogue_pack;
 
-// `count` rows from `address` on; in one load where they are a pack that is `aligned`. Not as
-// read-only data: what comes before may still write it until mbk_await.
+// `count` rows from `address` on; in one load where they are a pack that is `aligned`.
 MBK_DEVICE mbk_epilogue_pack mbk_epilogue_load(const MBK_VECTOR *address, mbk_u32 count,
                                                bool aligned) {
   if (aligned) {
@@ -180,8 +179,6 @@ MBK_DEVICE void mbk_epilogue_finish(const mbk_epilogue &call, double (&sums)[2])
 MBK_KERNEL MBK_BOUNDS(MBK_EPILOGUE_THREADS)
     mbk_epilogue_rows(const MBK_VECTOR *product, MBK_VECTOR *y, mbk_u64 rows, int aligned,
                       const mbk_epilogue call) {
-  mbk_release();
-  mbk_await();
   if (call.skip != (const mbk_i32 *)0 && *call.skip != 0) {
     return;
   }

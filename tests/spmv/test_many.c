@@ -421,6 +421,7 @@ static void sizes_refused(void **state) {
   plan.type = MERBIT_F64;
   plan.device.nnz = (uint64_t)1 << 60;
   plan.desc = several(8, MERBIT_VECTORS_ROW_MAJOR);
+  plan.desc.sigma = 1; /* runs, not rows */
   assert_int_equal(mbi_many_size(&plan), MERBIT_TOO_LARGE);
   cpu_expect(threads_of[0], MERBIT_TOO_LARGE, "tiles for 8 vectors");
 }
