@@ -20647,6 +20647,7 @@ struct merbit_plan {
   mbi_cb cb;
   mbi_many many;
   mbi_operators *operators;    /* MERBIT_SEMIRING_CUSTOM: spmv/semiring.c */
+  int calm; /* its products start when all before them is done: those of recorded solvers */
   mbi_epilogue *epilogue;      /* spmv/epilogue.c; or NULL */
   int once;                    /* the matrix is loaded past the caches */
   merbit_workspace *workspace; /* the plan's own; holds no reference */
@@ -20663,6 +20664,16 @@ struct merbit_workspace {
   mbi_devptr sums_scratch;       /* CUDA: spmv/epilogue_product.c */
   const void *known_epilogue[9]; /* as known_x: vectors, scalars, sums, skip */
 };
+
+/* A kernel of a product, early unless the plan is calm. */
+static merbit_status mbi_plan_launch(merbit_plan *plan, void *function, const char *name,
+                                     int64_t grid, int threads, unsigned shared_bytes,
+                                     void *stream, void **arguments) {
+  return plan->calm ? mbi_device_launch(plan->context, function, name, grid, threads,
+                                        shared_bytes, stream, arguments)
+                    : mbi_device_launch_early(plan->context, function, name, grid, threads,
+                                              shared_bytes, stream, arguments);
+}
 
 /* What a method made of the matrix is gone, or belongs to another plan. */
 static void mbi_plan_forget(merbit_plan *plan) {
@@ -28095,9 +28106,9 @@ static merbit_status mbi_scan_launch_whole(merbit_plan *plan, const void *alpha,
   arguments[12] = &s->empty_rows;
   arguments[13] = (void *)(uintptr_t)alpha;
   arguments[14] = (void *)(uintptr_t)beta;
-  return mbi_device_launch_early(
-      plan->context, adds ? s->sum : s->product, adds ? "mbk_scan_whole_sum" : "mbk_scan_whole",
-      (int64_t)s->blocks, s->threads, mbi_scan_whole_shared(plan, adds), stream, arguments);
+  return mbi_plan_launch(plan, adds ? s->sum : s->product,
+                         adds ? "mbk_scan_whole_sum" : "mbk_scan_whole", (int64_t)s->blocks,
+                         s->threads, mbi_scan_whole_shared(plan, adds), stream, arguments);
 }
 
 static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,
@@ -28127,8 +28138,8 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
   arguments[12] = (void *)(uintptr_t)alpha;
   arguments[13] = (void *)(uintptr_t)beta;
   if (s->blocks > 0) {
-    status = mbi_device_launch_early(
-        plan->context, adds ? s->sum : s->product, adds ? "mbk_scan_sum" : "mbk_scan_product",
+    status = mbi_plan_launch(
+        plan, adds ? s->sum : s->product, adds ? "mbk_scan_sum" : "mbk_scan_product",
         (int64_t)s->blocks, s->threads,
         mbi_value_shared(plan) + (adds ? (unsigned)s->threads * size : 0), stream, arguments);
   }
@@ -28197,8 +28208,8 @@ static int mbi_merge_rounds(const merbit_plan *plan) {
   const uint64_t places =
       (uint64_t)plan->context->device.multiprocessors * (uint64_t)p->resident;
   return p->chunks > 32 * places && mbi_plan_sums(plan) == MERBIT_F32 ? 4
-         : p->chunks > 8 * places                            ? 2
-                                                             : 1;
+         : p->chunks > 8 * places                                     ? 2
+                                                                      : 1;
 }
 
 /* The steps of the path in a chunk: see spmv/merge_path.cuh. */
@@ -28317,7 +28328,6 @@ static merbit_status mbi_merge_path_multiply(merbit_plan *plan, mbi_devptr carri
                                              const void *alpha, mbi_devptr x, const void *beta,
                                              mbi_devptr y, void *stream) {
   mbi_merge_path *p = &plan->merge;
-  merbit_context *context = plan->context;
   const size_t size = mbi_type_size(mbi_plan_sums(plan));
   const int adds = mbi_scan_adds(plan, beta);
   mbi_devptr firsts = carries + mbi_merge_begin_bytes(plan);
@@ -28332,9 +28342,9 @@ static merbit_status mbi_merge_path_multiply(merbit_plan *plan, mbi_devptr carri
   arguments[2] = &plan->device.rows;
   arguments[3] = &plan->device.nnz;
   arguments[4] = &p->chunks;
-  status = mbi_device_launch_early(context, p->cut, "mbk_merge_cut",
-                                   (int64_t)(p->chunks / MBI_MERGE_CUT_THREADS + 1),
-                                   MBI_MERGE_CUT_THREADS, 0, stream, arguments);
+  status = mbi_plan_launch(plan, p->cut, "mbk_merge_cut",
+                           (int64_t)(p->chunks / MBI_MERGE_CUT_THREADS + 1),
+                           MBI_MERGE_CUT_THREADS, 0, stream, arguments);
   if (status != MERBIT_OK) {
     return status;
   }
@@ -28350,9 +28360,9 @@ static merbit_status mbi_merge_path_multiply(merbit_plan *plan, mbi_devptr carri
   arguments[10] = &p->chunks;
   arguments[11] = (void *)(uintptr_t)alpha;
   arguments[12] = (void *)(uintptr_t)beta;
-  status = mbi_device_launch_early(
-      context, adds ? p->sum : p->product, adds ? "mbk_merge_sum" : "mbk_merge_product",
-      (int64_t)p->blocks, p->threads, mbi_merge_shared(plan, adds), stream, arguments);
+  status = mbi_plan_launch(plan, adds ? p->sum : p->product,
+                           adds ? "mbk_merge_sum" : "mbk_merge_product", (int64_t)p->blocks,
+                           p->threads, mbi_merge_shared(plan, adds), stream, arguments);
   if (status != MERBIT_OK || p->chunks == 1) { /* no row crosses chunks */
     return status;
   }
@@ -28362,8 +28372,8 @@ static merbit_status mbi_merge_path_multiply(merbit_plan *plan, mbi_devptr carri
   arguments[5] = &p->chunks;
   arguments[6] = (void *)(uintptr_t)alpha;
   arguments[7] = (void *)(uintptr_t)beta;
-  return mbi_device_launch_early(
-      context, p->fixup, "mbk_merge_fixup",
+  return mbi_plan_launch(
+      plan, p->fixup, "mbk_merge_fixup",
       (int64_t)((p->chunks + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS),
       MBI_SCAN_FIXUP_THREADS,
       (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (size + sizeof(uint32_t))), stream, arguments);
@@ -29027,9 +29037,9 @@ static merbit_status mbi_hubs_multiply(merbit_plan *plan, mbi_devptr carries, co
   arguments[14] = (void *)(uintptr_t)alpha;
   arguments[15] = (void *)(uintptr_t)beta;
   if (s->blocks > 0) {
-    status = mbi_device_launch_early(
-        plan->context, h->kernels[adds ? 3 : 2], adds ? "mbk_hubs_sum" : "mbk_hubs_product",
-        (int64_t)s->blocks, s->threads, mbi_hubs_shared(plan, adds), stream, arguments);
+    status = mbi_plan_launch(plan, h->kernels[adds ? 3 : 2],
+                             adds ? "mbk_hubs_sum" : "mbk_hubs_product", (int64_t)s->blocks,
+                             s->threads, mbi_hubs_shared(plan, adds), stream, arguments);
   }
   return status == MERBIT_OK ? mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream, 1)
                              : status;
@@ -29164,9 +29174,8 @@ static merbit_status mbi_rows_multiply(merbit_plan *plan, mbi_devptr carries, co
   arguments[6] = &plan->device.rows;
   arguments[7] = (void *)(uintptr_t)alpha;
   arguments[8] = (void *)(uintptr_t)beta;
-  return mbi_device_launch_early(plan->context, r->product, "mbk_rows_product",
-                                 (int64_t)r->blocks, r->threads, mbi_value_shared(plan), stream,
-                                 arguments);
+  return mbi_plan_launch(plan, r->product, "mbk_rows_product", (int64_t)r->blocks, r->threads,
+                         mbi_value_shared(plan), stream, arguments);
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */
@@ -29596,8 +29605,8 @@ static merbit_status mbi_bsr_launch_fixup(merbit_plan *plan, mbi_devptr carries,
   arguments[9] = &rows;
   arguments[10] = (void *)(uintptr_t)alpha;
   arguments[11] = (void *)(uintptr_t)beta;
-  return mbi_device_launch_early(
-      plan->context, t->kernels[4], "mbk_bsr_fixup",
+  return mbi_plan_launch(
+      plan, t->kernels[4], "mbk_bsr_fixup",
       (int64_t)((t->parts + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS),
       MBI_SCAN_FIXUP_THREADS,
       (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (size + sizeof(uint32_t))), stream, arguments);
@@ -29626,8 +29635,8 @@ static merbit_status mbi_bsr_multiply(merbit_plan *plan, mbi_devptr carries, con
   arguments[12] = &t->tiles;
   arguments[13] = (void *)(uintptr_t)alpha;
   arguments[14] = (void *)(uintptr_t)beta;
-  status = mbi_device_launch_early(plan->context, t->kernels[3], "mbk_bsr_product",
-                                   (int64_t)t->blocks, t->threads, 0, stream, arguments);
+  status = mbi_plan_launch(plan, t->kernels[3], "mbk_bsr_product", (int64_t)t->blocks,
+                           t->threads, 0, stream, arguments);
   return status == MERBIT_OK ? mbi_bsr_launch_fixup(plan, carries, alpha, beta, y, stream)
                              : status;
 }
@@ -30054,8 +30063,7 @@ static merbit_status mbi_warp_loop_multiply(merbit_plan *plan, mbi_devptr carrie
     return MERBIT_OK;
   }
   reset[0] = &carries;
-  status = mbi_device_launch_early(plan->context, s->kernels[0], "mbk_loop_reset", 1, 1, 0,
-                                   stream, reset);
+  status = mbi_plan_launch(plan, s->kernels[0], "mbk_loop_reset", 1, 1, 0, stream, reset);
   arguments[0] = &plan->device.row_ptr;
   arguments[1] = &plan->device.col_ind;
   arguments[2] = &plan->device.values;
@@ -30066,8 +30074,8 @@ static merbit_status mbi_warp_loop_multiply(merbit_plan *plan, mbi_devptr carrie
   arguments[7] = (void *)(uintptr_t)alpha;
   arguments[8] = (void *)(uintptr_t)beta;
   return status == MERBIT_OK
-             ? mbi_device_launch_early(plan->context, s->kernels[1], "mbk_loop_product",
-                                       (int64_t)s->blocks, s->threads, 0, stream, arguments)
+             ? mbi_plan_launch(plan, s->kernels[1], "mbk_loop_product", (int64_t)s->blocks,
+                               s->threads, 0, stream, arguments)
              : status;
 }
 
@@ -30089,9 +30097,9 @@ static merbit_status mbi_warp_tiled_multiply(merbit_plan *plan, mbi_devptr carri
   arguments[9] = &plan->device.cols;
   arguments[10] = (void *)(uintptr_t)alpha;
   arguments[11] = (void *)(uintptr_t)beta;
-  return mbi_device_launch_early(
-      plan->context, s->kernels[1], "mbk_tiled_product", (int64_t)s->blocks, s->threads,
-      (unsigned)(s->width * (int)mbi_type_size(plan->type)), stream, arguments);
+  return mbi_plan_launch(plan, s->kernels[1], "mbk_tiled_product", (int64_t)s->blocks,
+                         s->threads, (unsigned)(s->width * (int)mbi_type_size(plan->type)),
+                         stream, arguments);
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */
@@ -30237,9 +30245,8 @@ static merbit_status mbi_split_product(merbit_plan *plan, mbi_devptr chunk_row,
   arguments[9] = &plan->device.nnz;
   arguments[10] = (void *)(uintptr_t)alpha;
   arguments[11] = (void *)(uintptr_t)beta;
-  return mbi_device_launch_early(plan->context, s->kernels[1], "mbk_split_product",
-                                 (int64_t)s->blocks, s->threads, mbi_split_shared(plan), stream,
-                                 arguments);
+  return mbi_plan_launch(plan, s->kernels[1], "mbk_split_product", (int64_t)s->blocks,
+                         s->threads, mbi_split_shared(plan), stream, arguments);
 }
 
 static merbit_status mbi_split_fixup(merbit_plan *plan, mbi_devptr chunk_row, mbi_devptr firsts,
@@ -30256,8 +30263,8 @@ static merbit_status mbi_split_fixup(merbit_plan *plan, mbi_devptr chunk_row, mb
   arguments[5] = &s->blocks;
   arguments[6] = (void *)(uintptr_t)alpha;
   arguments[7] = (void *)(uintptr_t)beta;
-  return mbi_device_launch_early(
-      plan->context, s->kernels[2], "mbk_split_fixup",
+  return mbi_plan_launch(
+      plan, s->kernels[2], "mbk_split_fixup",
       (int64_t)((s->blocks + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS),
       MBI_SCAN_FIXUP_THREADS,
       (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (size + sizeof(uint32_t))), stream, arguments);
@@ -30279,9 +30286,9 @@ static merbit_status mbi_split_multiply(merbit_plan *plan, mbi_devptr carries,
   arguments[2] = &plan->device.rows;
   arguments[3] = &plan->device.nnz;
   arguments[4] = &s->blocks;
-  status = mbi_device_launch_early(plan->context, s->kernels[0], "mbk_split_cut",
-                                   (int64_t)(s->blocks / MBI_SPLIT_CUT_THREADS + 1),
-                                   MBI_SPLIT_CUT_THREADS, 0, stream, arguments);
+  status = mbi_plan_launch(plan, s->kernels[0], "mbk_split_cut",
+                           (int64_t)(s->blocks / MBI_SPLIT_CUT_THREADS + 1),
+                           MBI_SPLIT_CUT_THREADS, 0, stream, arguments);
   if (status == MERBIT_OK) {
     status = mbi_split_product(plan, carries, firsts, tails, alpha, x, beta, y, stream);
   }
@@ -31653,9 +31660,8 @@ static merbit_status mbi_sliced_multiply(merbit_plan *plan, mbi_devptr carries,
   arguments[10] = &plan->device.rows;
   arguments[11] = (void *)(uintptr_t)alpha;
   arguments[12] = (void *)(uintptr_t)beta;
-  return mbi_device_launch_early(plan->context, s->kernels[3], "mbk_sliced_product",
-                                 (int64_t)s->blocks, s->threads, mbi_value_shared(plan), stream,
-                                 arguments);
+  return mbi_plan_launch(plan, s->kernels[3], "mbk_sliced_product", (int64_t)s->blocks,
+                         s->threads, mbi_value_shared(plan), stream, arguments);
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */
@@ -32570,8 +32576,8 @@ static merbit_status mbi_cb_launch_fixup(merbit_plan *plan, mbi_devptr carries,
   arguments[4] = &plan->device.rows;
   arguments[5] = (void *)(uintptr_t)alpha;
   arguments[6] = (void *)(uintptr_t)beta;
-  return mbi_device_launch_early(
-      plan->context, cb->fixup, "mbk_cb_fixup", (int64_t)cb->splits, MBI_CB_FIXUP_THREADS,
+  return mbi_plan_launch(
+      plan, cb->fixup, "mbk_cb_fixup", (int64_t)cb->splits, MBI_CB_FIXUP_THREADS,
       (unsigned)(MBI_CB_FIXUP_THREADS * mbi_type_size(plan->type)), stream, arguments);
 }
 
@@ -32596,10 +32602,10 @@ static merbit_status mbi_cb_multiply(merbit_plan *plan, mbi_devptr carries, cons
   arguments[11] = &cb->tasks;
   arguments[12] = (void *)(uintptr_t)alpha;
   arguments[13] = (void *)(uintptr_t)beta;
-  status = mbi_device_launch_early(
-      plan->context, cb->product, "mbk_cb_product", (int64_t)((cb->tasks + warps - 1) / warps),
-      cb->threads, (unsigned)((unsigned)cb->threads * mbi_type_size(plan->type)), stream,
-      arguments);
+  status = mbi_plan_launch(plan, cb->product, "mbk_cb_product",
+                           (int64_t)((cb->tasks + warps - 1) / warps), cb->threads,
+                           (unsigned)((unsigned)cb->threads * mbi_type_size(plan->type)),
+                           stream, arguments);
   return status == MERBIT_OK && cb->splits > 0
              ? mbi_cb_launch_fixup(plan, carries, alpha, beta, y, stream)
              : status;
@@ -33081,9 +33087,8 @@ static merbit_status mbi_method_multiply(merbit_plan *plan, mbi_devptr scratch,
     arguments[3] = &scaled;
     arguments[4] = (void *)(uintptr_t)alpha;
     arguments[5] = (void *)(uintptr_t)beta;
-    status = mbi_device_launch_early(plan->context, plan->scale, "mbk_values_scale",
-                                     mbi_values_blocks(plan->device.cols), 256, 0, stream,
-                                     arguments);
+    status = mbi_plan_launch(plan, plan->scale, "mbk_values_scale",
+                             mbi_values_blocks(plan->device.cols), 256, 0, stream, arguments);
     x = scaled;
   }
   return status == MERBIT_OK ? plan->cuda->multiply(plan, scratch, alpha, x, beta, y, stream)
@@ -33370,9 +33375,8 @@ static merbit_status mbi_many_launch_collect(merbit_plan *plan, const void *alph
   arguments[3] = &copy;
   arguments[4] = (void *)(uintptr_t)alpha;
   arguments[5] = (void *)(uintptr_t)beta;
-  return mbi_device_launch_early(plan->context, plan->many.collect, "mbk_many_collect",
-                                 mbi_many_grid(plan, plan->device.cols), 256, 0, stream,
-                                 arguments);
+  return mbi_plan_launch(plan, plan->many.collect, "mbk_many_collect",
+                         mbi_many_grid(plan, plan->device.cols), 256, 0, stream, arguments);
 }
 
 static merbit_status mbi_many_launch_spread(merbit_plan *plan, const void *alpha,
@@ -33385,9 +33389,8 @@ static merbit_status mbi_many_launch_spread(merbit_plan *plan, const void *alpha
   arguments[3] = &ldy;
   arguments[4] = (void *)(uintptr_t)alpha;
   arguments[5] = (void *)(uintptr_t)beta;
-  return mbi_device_launch_early(plan->context, plan->many.spread, "mbk_many_spread",
-                                 mbi_many_grid(plan, plan->device.rows), 256, 0, stream,
-                                 arguments);
+  return mbi_plan_launch(plan, plan->many.spread, "mbk_many_spread",
+                         mbi_many_grid(plan, plan->device.rows), 256, 0, stream, arguments);
 }
 
 /* The schedule of rows: X and Y by rows. */
@@ -33407,10 +33410,9 @@ static merbit_status mbi_many_launch_teams(merbit_plan *plan, int packed, const 
   arguments[8] = &plan->device.nnz;
   arguments[9] = (void *)(uintptr_t)alpha;
   arguments[10] = (void *)(uintptr_t)beta;
-  return mbi_device_launch_early(plan->context, packed ? plan->scan.product : m->loose,
-                                 packed ? "mbk_rows_many" : "mbk_rows_loose",
-                                 (int64_t)plan->scan.blocks, m->threads, m->shared, stream,
-                                 arguments);
+  return mbi_plan_launch(plan, packed ? plan->scan.product : m->loose,
+                         packed ? "mbk_rows_many" : "mbk_rows_loose",
+                         (int64_t)plan->scan.blocks, m->threads, m->shared, stream, arguments);
 }
 
 /* X and Y by rows; to a copy all sums go unscaled. */
@@ -33451,10 +33453,9 @@ static merbit_status mbi_many_launch_rows(merbit_plan *plan, mbi_devptr carries,
   arguments[13] = (void *)(uintptr_t)alpha;
   arguments[14] = (void *)(uintptr_t)beta;
   if (s->blocks > 0) {
-    status =
-        mbi_device_launch_early(plan->context, packed ? s->product : m->loose,
-                                packed ? "mbk_many_product" : "mbk_many_loose",
-                                (int64_t)s->blocks, m->threads, m->shared, stream, arguments);
+    status = mbi_plan_launch(plan, packed ? s->product : m->loose,
+                             packed ? "mbk_many_product" : "mbk_many_loose", (int64_t)s->blocks,
+                             m->threads, m->shared, stream, arguments);
   }
   if (status != MERBIT_OK || s->fixup_blocks == 0) {
     return status;
@@ -33475,9 +33476,8 @@ static merbit_status mbi_many_launch_rows(merbit_plan *plan, mbi_devptr carries,
   arguments[9] = &s->empty_rows;
   arguments[10] = (void *)(uintptr_t)alpha;
   arguments[11] = (void *)(uintptr_t)beta;
-  return mbi_device_launch_early(
-      plan->context, s->fixup, "mbk_many_fixup", (int64_t)s->fixup_blocks,
-      MBI_SCAN_FIXUP_THREADS,
+  return mbi_plan_launch(
+      plan, s->fixup, "mbk_many_fixup", (int64_t)s->fixup_blocks, MBI_SCAN_FIXUP_THREADS,
       (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (size + sizeof(uint32_t))), stream, arguments);
 }
 
@@ -41751,6 +41751,7 @@ static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
                                : MBI_SOLVER_PRODUCTS;
   merbit_plan_desc desc;
   merbit_epilogue sums;
+  merbit_status status;
   memset(&desc, 0, sizeof desc);
   memset(&sums, 0, sizeof sums);
   sums.sums[0] = "v0 * ax";
@@ -41762,7 +41763,11 @@ static merbit_status mbi_solver_make_plan(merbit_solver *solver) {
   desc.reordering =
       mbi_solver_reorders(solver) ? MERBIT_REORDERING_RCM : MERBIT_REORDERING_NONE;
   desc.expected_calls = products < INT32_MAX ? (int)products : INT32_MAX;
-  return merbit_plan_create(solver->context, &solver->view, &desc, &solver->plan);
+  status = merbit_plan_create(solver->context, &solver->view, &desc, &solver->plan);
+  if (status == MERBIT_OK) {
+    solver->plan->calm = 1;
+  }
+  return status;
 }
 
 static void mbi_solver_forget(merbit_solver *solver) {
@@ -42639,6 +42644,7 @@ static merbit_status mbi_pagerank_plan(mbi_pagerank *run, merbit_side side) {
   const int dual = side == MERBIT_SIDE_CUDA && run->desc.method == MERBIT_METHOD_MERBIT;
   merbit_plan_desc desc;
   merbit_epilogue epilogue;
+  merbit_status status;
   memset(&desc, 0, sizeof desc);
   desc.side = side;
   desc.operation = run->operation;
@@ -42650,7 +42656,11 @@ static merbit_status mbi_pagerank_plan(mbi_pagerank *run, merbit_side side) {
   if (side == MERBIT_SIDE_CUDA && !dual) {
     desc.epilogue = &epilogue;
   }
-  return mbi_plan_create(run->context, &run->links, &desc, dual, &run->plan);
+  status = mbi_plan_create(run->context, &run->links, &desc, dual, &run->plan);
+  if (status == MERBIT_OK) {
+    run->plan->calm = 1;
+  }
+  return status;
 }
 
 /* What either side starts from, but for the base. */
