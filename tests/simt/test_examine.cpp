@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include <algorithm>
+#include <string>
 
 #define MBK_VALUE double
 #define MBK_PATTERN 0
@@ -111,7 +112,7 @@ static void check_rows(const test_matrix &m, int ones, mbk_u32 width, unsigned b
 }
 
 static void rows_are_examined(void **) {
-  for (int index = 0; index < test_matrix_count(); index += 4) {
+  for (int index = 0; index < test_matrix_count(); index++) {
     test_matrix m;
     test_matrix_make(index, 3, &m);
     if (m.rows > 0 && m.rows < 4000 && m.nnz < 20000) {
@@ -128,10 +129,12 @@ static void rows_are_examined(void **) {
 static void diagonals_are_inverted(void **) {
   static const simt_kernel kernels[2] = {SIMT_KERNEL(of_values::mbk_examine_invert),
                                          SIMT_KERNEL(of_ones::mbk_examine_invert)};
-  const mbk_u64 n = 700;
   for (int single = 0; single < 2; single++) {
-    for (int bad = 0; bad < 5; bad++) {
+    for (int turn = 0; turn < 70; turn++) {
       static const double none[] = {1, 0, HUGE_VAL, NAN, 5e-324};
+      const int bad = turn % 5;
+      const mbk_u64 n = 700 + (mbk_u64)turn;
+      const std::string name = "a diagonal of " + std::to_string(n);
       simt_array diagonal(n, 8), inverse(n, single ? 4 : 8), found(1, 8);
       for (mbk_u64 i = 0; i < n; i++) {
         diagonal.as<double>()[i] = i % 2 ? (double)i : -1.0 / (double)(i + 1);
@@ -141,11 +144,11 @@ static void diagonals_are_inverted(void **) {
       }
       found.as<mbk_u64>()[0] = ~(mbk_u64)0;
       if (single) {
-        simt_run(kernels[1], {"f32", "a diagonal", (uint64_t)bad}, {2, THREADS, 0},
+        simt_run(kernels[1], {"f32", name.c_str(), (uint64_t)turn}, {2, THREADS, 0},
                  (const double *)diagonal.get(), (float *)inverse.get(), n,
                  (mbk_u64 *)found.get());
       } else {
-        simt_run(kernels[0], {"f64", "a diagonal", (uint64_t)bad}, {2, THREADS, 0},
+        simt_run(kernels[0], {"f64", name.c_str(), (uint64_t)turn}, {2, THREADS, 0},
                  (const double *)diagonal.get(), (double *)inverse.get(), n,
                  (mbk_u64 *)found.get());
       }
