@@ -147,12 +147,15 @@ void check(const epilogue_form &f, uint64_t rows, unsigned grid, size_t shift, b
 // From none to more rows than a round of the grid, by as many blocks as the host takes and
 // fewer.
 static void test_rows(void **) {
-  static const uint64_t counts[] = {0, 1, 2, 3, 4, 5, 255, 511, 512, 513, 1024, 1027, 3000};
+  static const uint64_t counts[] = {0,   1,   2,   3,    4,    5,    255,
+                                    511, 512, 513, 1024, 1027, 2000, 3000};
   static const unsigned grids[] = {1, 2, 3};
   uint64_t seed = simt_seeds.back();
   for (const epilogue_form &f : forms) {
-    for (uint64_t rows : counts) {
+    for (uint64_t count : counts) {
       for (int at = 0; at < 4; at++, seed++) {
+        const uint64_t rows =
+            count + (count > 1024 ? (uint64_t)(&f - &forms[0]) * 7 + (uint64_t)at : 0);
         const unsigned grid = grids[seed % 3];
         f.bytes == 4 ? check<float>(f, rows, grid, (size_t)(at & 1), at & 2, seed)
                      : check<double>(f, rows, grid, (size_t)(at & 1), at & 2, seed);

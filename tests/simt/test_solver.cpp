@@ -43,6 +43,7 @@ namespace plain_f64 {
 #include "solve/look_steps.cuh"
 #include "solve/cg_steps.cuh"
 #include "solve/bicgstab_steps.cuh"
+#include "solve/refine_steps.cuh"
 #undef MBS_VECTOR
 } // namespace plain_f64
 namespace plain_f32 {
@@ -75,6 +76,11 @@ namespace bicgstab_f64 {
 }
 #undef MBS_FUNCTION
 #undef MBS_VECTOR
+namespace refine_f64 {
+#include "solve/refine.cu"
+}
+#undef MBS_FUNCTION
+#undef MBS_VECTOR
 #undef MBK_VECTOR
 #define MBK_VECTOR float
 namespace cg_f32 {
@@ -99,7 +105,9 @@ namespace loop {
 #define BICGSTAB(space)                                                                        \
   SIMT_KERNEL(space::mbk_bicgstab_start), SIMT_KERNEL(space::mbk_bicgstab_half),               \
       SIMT_KERNEL(space::mbk_bicgstab_update), SIMT_KERNEL(space::mbk_bicgstab_direct)
-static const std::vector<simt_kernel> kernels[2] = {{CG(cg_f64), BICGSTAB(bicgstab_f64)},
+static const std::vector<simt_kernel> kernels[2] = {{CG(cg_f64), BICGSTAB(bicgstab_f64),
+                                                     SIMT_KERNEL(refine_f64::mbk_refine_down),
+                                                     SIMT_KERNEL(refine_f64::mbk_refine_up)},
                                                     {CG(cg_f32), BICGSTAB(bicgstab_f32)}};
 
 enum { THREADS = 256, SHARED = 512 };
