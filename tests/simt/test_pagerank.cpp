@@ -68,6 +68,7 @@ template <class K> struct ranks {
     scalar[MBI_PAGERANK_BASE] = 0.15 / (double)n;
     scalar[MBI_PAGERANK_SUM] = (double)n;
     scalar[MBI_PAGERANK_LEAST] = 1e300;
+    scalar[MBI_PAGERANK_RELAX] = scalar[MBI_PAGERANK_MOST] = 1;
     memory->state.iterations = 7;
     memory->state.cap = 1000;
     memory->state.stop = MBI_SOLVE_RUNNING;
@@ -337,12 +338,87 @@ static void test_decide(void **) {
   }
 }
 
+// How far the next iteration goes, after one whose change is so many times that of three
+// before.
+static void test_relaxation(void **) {
+  const double fast = 83.0 / 64; // 2 / (1 + sqrt(1 - 0.85^2)), rounded down to 64ths
+  const struct {
+    double factor, most, rate, tolerance;
+    int iterations;
+    double then, then_most, damping = 0.85;
+  } cases[] = {
+      {1, 2, 0.99, 1e-9, 5, 1.3125, 2, 0.99}, // of 1.753
+      {1.3125, 2, 0.98, 1e-9, 5, 1.625, 2, 0.99},
+      {1.625, 2, 0.98, 1e-9, 5, 1.75, 2, 0.99},
+      {1, 2, 0.85, 1e-9, 5, fast, 2},          // all of the damping
+      {1, 2, 0.855, 1e-9, 5, fast, 2},         // no eigenvalue is above it
+      {1, 2, 0.9, 1e-9, 5, 1, 2},              // that is rounding
+      {1, 2, 0.85, 1e-9, 2, 1, 2},             // the first window tells nothing
+      {1, 2, 0.85, 1e-9, 6, 1, 2},             // within a window
+      {1, 1, 0.85, 1e-9, 5, 1, 1},             // not wanted
+      {1, 1.125, 0.85, 1e-9, 5, 1.125, 1.125}, // nor further
+      {1, 2, 0.5, 1e-9, 5, 1 + 4.0 / 64, 2},   // 2 / (1 + sqrt(3 / 4)) = 1.0718
+      {1, 2, 0.2, 1e-9, 5, 1, 2},              // 1.0103: less than a 64th
+      {1, 2, 0.85, 0.5 * 0.196, 5, fast, 2},   // 0.85^10 = 0.197: ten iterations are left
+      {1, 2, 0.85, 0.5 * 0.198, 5, 1, 2},      // and fewer
+      {1.0625, 2, 0.7, 1e-9, 5, 76.0 / 64, 2}, // lambda = (0.49 + 0.0625) / 0.74375
+      {1.25, 2, 0.45, 1e-9, 5, 1.25, 2},       // below sqrt(0.25): nothing to be learnt
+      {1.25, 2, 0.81, 1e-9, 5, fast, 2},       // still faster than 0.82
+      {1.25, 2, 0.83, 1e-9, 5, 1 + 6.0 / 64, 1 + 6.0 / 64}, // no faster than the damping
+      {1.25, 2, 1.5, 1e-9, 5, 1 + 6.0 / 64, 1 + 6.0 / 64},
+      {1 + 2.0 / 64, 2, 0.9, 1e-9, 5, 1, 1},
+      {1.25, 2, 0.85, 1e-9, 999, 1, 2}, // the last iteration is the power method's
+  };
+  for (const auto &c : cases) {
+    for (const simt_kernel &kernel : {single::decide, twice::decide}) {
+      ranks<twice> r(10, 1);
+      f64::mbi_solve_state &state = r.memory->state;
+      double *const scalar = state.scalar;
+      state.cap = 1001;
+      state.tolerance = c.tolerance;
+      state.iterations = c.iterations;
+      state.product_sums[0] = 0.5;
+      scalar[MBI_PAGERANK_DAMPING] = c.damping;
+      scalar[MBI_PAGERANK_RELAX] = c.factor;
+      scalar[MBI_PAGERANK_PAST] = 1 - c.factor;
+      scalar[MBI_PAGERANK_MOST] = c.most;
+      scalar[MBI_PAGERANK_LEAST] = 0.25;
+      scalar[MBI_PAGERANK_STALE] = 3;
+      scalar[MBI_PAGERANK_MARK] = 0.5 / (c.rate * c.rate * c.rate);
+      simt_run(kernel, {"f32 and f64", "sums", 1}, {1, 1, 0}, r.memory.get());
+      assert_int_equal(state.stop, MBI_SOLVE_RUNNING);
+      assert_true(scalar[MBI_PAGERANK_RELAX] == c.then);
+      assert_true(scalar[MBI_PAGERANK_PAST] == 1 - c.then);
+      assert_true(scalar[MBI_PAGERANK_MOST] == c.then_most);
+      assert_true((scalar[MBI_PAGERANK_MARK] == 0.5) == ((c.iterations + 1) % 3 == 0));
+      // Only iterations of the power method must take the change down.
+      assert_true(scalar[MBI_PAGERANK_STALE] == (c.factor == 1 ? 4 : 0));
+    }
+  }
+}
+
+// A change below the tolerance ends nothing where the iteration went further.
+static void test_relaxed_end(void **) {
+  ranks<twice> r(10, 1);
+  f64::mbi_solve_state &state = r.memory->state;
+  state.tolerance = 0.01;
+  state.product_sums[0] = 0.001;
+  state.scalar[MBI_PAGERANK_RELAX] = 1.25;
+  state.scalar[MBI_PAGERANK_PAST] = -0.25;
+  simt_run(twice::decide, {"f64", "sums", 1}, {1, 1, 0}, r.memory.get());
+  assert_int_equal(state.stop, MBI_SOLVE_RUNNING);
+  assert_true(state.scalar[MBI_PAGERANK_RELAX] == 1 && state.scalar[MBI_PAGERANK_PAST] == 0);
+  simt_run(twice::decide, {"f64", "sums", 1}, {1, 1, 0}, r.memory.get());
+  assert_int_equal(state.stop, MBI_PAGERANK_CONVERGED);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_matrices<single>), cmocka_unit_test(test_matrices<twice>),
       cmocka_unit_test(test_sizes<single>),    cmocka_unit_test(test_sizes<twice>),
       cmocka_unit_test(test_many_blocks),      cmocka_unit_test(test_stops<single>),
       cmocka_unit_test(test_stops<twice>),     cmocka_unit_test(test_decide),
+      cmocka_unit_test(test_relaxation),       cmocka_unit_test(test_relaxed_end),
   };
   return cmocka_run_group_tests(tests, nullptr, simt_runs_report);
 }

@@ -212,6 +212,7 @@ static void test_cases(void **state) {
   cases_personalised(context);
   cases_warm(context);
   cases_history(context);
+  cases_hastened(context);
   cases_far(context);
   cases_stagnates(context, 3);
   cases_methods(context, methods, 5);
