@@ -182,6 +182,9 @@ static void bench_solve_all(bench_solve *s, const char *title, bench_solve_sum *
   bench_json_integer(json, "rows", s->problem.m->rows);
   bench_json_integer(json, "nnz", s->problem.m->nnz);
   bench_json_number(json, "tolerance", s->tolerance);
+  if (s->task == BENCH_PAGERANK) {
+    bench_json_number(json, "own_tolerance", s->own_tolerance);
+  }
   bench_json_integer(json, "max_iterations", s->cap);
   bench_json_number(json, "transpose_seconds", s->transpose_seconds);
   bench_solve_report(s);

@@ -100,12 +100,12 @@ static void bench_host_product(const bench_matrix *a, const double *x, double *y
   int64_t row;
   BENCH_OMP(parallel for schedule(dynamic, 1024))
   for (row = 0; row < a->rows; row++) {
-    double sum = 0;
+    long double sum = 0; /* millions of equal terms are rounded the same way, again and again */
     int64_t k;
     for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
-      sum += a->values[k] * x[a->col_ind[k]];
+      sum += (long double)a->values[k] * x[a->col_ind[k]];
     }
-    y[row] = sum;
+    y[row] = (double)sum;
   }
 }
 
