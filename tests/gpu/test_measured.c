@@ -1,5 +1,6 @@
 /* AUTO for thousands of products: methods are measured, the answer is remembered beside the
- * cubins, and what lies there otherwise is not believed. */
+ * cubins, and what lies there otherwise is not believed; kinds of values that are not measured.
+ */
 static unsigned small_limit = 40000000u; /* bytes of a matrix that counts as small */
 #define MBI_CHOOSE_SMALL small_limit
 #define MERBIT_IMPLEMENTATION
@@ -150,6 +151,52 @@ static void the_quickest_answers(void **state) {
   assert_int_equal(answer.method, MERBIT_METHOD_ROWS);
 }
 
+/* What is not measured: rows of four, or by turns of two and eight, of a kind of values. */
+static void choice(int uneven, merbit_type type, merbit_semiring semiring, merbit_method method,
+                   const char *why) {
+  enum { ROWS = 320, LONG = 8 };
+  static int32_t row_ptr[ROWS + 1], col_ind[LONG * ROWS];
+  static double values[2 * LONG * ROWS];
+  merbit_context *context = gpu_context();
+  merbit_view view;
+  merbit_plan *plan;
+  int i;
+  for (i = 0; i < LONG * ROWS; i++) {
+    col_ind[i] = (i * 7) % ROWS;
+  }
+  for (i = 0; i < ROWS; i++) {
+    row_ptr[i + 1] = row_ptr[i] + (!uneven ? 4 : i % 2 == 0 ? 2 : LONG);
+  }
+  view = merbit_csr(ROWS, ROWS, row_ptr[ROWS], row_ptr, col_ind, values);
+  view.value_type = type;
+  set_calls(2000);
+  desc.side = MERBIT_SIDE_CUDA;
+  desc.semiring = semiring;
+  assert_int_equal(merbit_plan_create(context, &view, &desc, &plan), MERBIT_OK);
+  assert_true(merbit_plan_describe(plan, line, sizeof line) < sizeof line);
+  assert_int_equal(plan->method, method);
+  assert_non_null(strstr(line, why));
+  merbit_plan_destroy(plan);
+  merbit_context_destroy(context);
+}
+
+static void large_ones_of_other_kinds(void **state) {
+  (void)state;
+  small_limit = 0;
+  choice(0, MERBIT_F16, MERBIT_SEMIRING_PLUS_TIMES, MERBIT_METHOD_ROWS,
+         "equal, short rows of f16");
+  choice(1, MERBIT_F16, MERBIT_SEMIRING_PLUS_TIMES, MERBIT_METHOD_SCAN, "any rows of f16");
+  choice(0, MERBIT_C64, MERBIT_SEMIRING_PLUS_TIMES, MERBIT_METHOD_ROWS,
+         "equal, short rows of c64");
+  choice(0, MERBIT_F64, MERBIT_SEMIRING_MIN_PLUS, MERBIT_METHOD_ROWS,
+         "even, short rows of doubles; runner-up scan");
+  choice(1, MERBIT_F64, MERBIT_SEMIRING_MIN_PLUS, MERBIT_METHOD_ROWS,
+         "even, short rows of doubles");
+  choice(0, MERBIT_F32, MERBIT_SEMIRING_MIN_PLUS, MERBIT_METHOD_SCAN,
+         "of those for semirings; runner-up merge");
+  small_limit = 40000000u;
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(answers_are_remembered),
@@ -157,6 +204,7 @@ int main(void) {
       cmocka_unit_test(strange_answers_are_not_believed),
       cmocka_unit_test(candidates_are_ranked),
       cmocka_unit_test(the_quickest_answers),
+      cmocka_unit_test(large_ones_of_other_kinds),
   };
   int failed;
   merbit_context_destroy(gpu_context()); /* skipped where there is none */
