@@ -33203,9 +33203,14 @@ static int mbi_many_far(const merbit_plan *plan) {
          (uint64_t)64 << 20;
 }
 
+/* Runs whose gathers of f32 go far: one large block with more in flight each is quicker there (on
+ * an H200, lp and road of 20M nonzeros: 254 and 265 us, two of 256 threads 289 and 339). */
+static int mbi_many_roams(const merbit_plan *plan) {
+  return plan->many.room == 0 && plan->type == MERBIT_F32 && mbi_many_far(plan);
+}
+
 /* Blocks that leave registers for a batch of columns and values, for what is in flight and for
- * a row of sums, without spilling. Where gathers of f32 go far, fewer with more in flight each
- * are better. */
+ * a row of sums, without spilling. */
 static int mbi_many_resident(const merbit_plan *plan) {
   const mbi_many *m = &plan->many;
   const int value = (int)mbi_type_size(plan->type) / 4;
@@ -33213,8 +33218,10 @@ static int mbi_many_resident(const merbit_plan *plan) {
   const int scalars = plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE ? 2 * value : 0;
   const int words = m->unroll * (1 + value) + (m->unroll + 1) * lane * value + scalars +
                     (lane > m->span ? 4 : 0) + (m->room == 0 && m->words > 1 ? 4 : 0);
-  const int far = m->room == 0 && value == 1 && mbi_many_far(plan);
-  const int threads = words > 80 ? 384 : words > 60 || far ? 512 : words > 34 ? 768 : 1024;
+  const int threads = words > 80                             ? 384
+                      : words > 60 || mbi_many_roams(plan) ? 512
+                      : words > 34                           ? 768
+                                                             : 1024;
   const int blocks = threads / m->threads;
   return blocks > 16 ? 16 : blocks < 1 ? 1 : blocks;
 }
@@ -33274,8 +33281,8 @@ static merbit_status mbi_many_size(merbit_plan *plan) {
   mbi_many_shape(plan, m);
   m->words = wish->sigma != 0 ? wish->sigma : m->words;
   m->unroll = wish->omega != 0 ? wish->omega : m->width <= m->span * m->team ? 8 : 4;
-  m->threads = wish->block_threads != 0 ? wish->block_threads : 256;
   m->room = mbi_many_room(plan);
+  m->threads = wish->block_threads != 0 ? wish->block_threads : mbi_many_roams(plan) ? 512 : 256;
   if (m->room > 0 && wish->omega == 0) {
     m->unroll = 4;
   }
