@@ -33247,6 +33247,18 @@ static void mbi_many_size_shared(const merbit_plan *plan, mbi_many *m) {
                  MBI_MANY_HELD * 32 * lane * value);
 }
 
+/* Threads, unless the user's, and what they share: within what the device has for a block. */
+static void mbi_many_size_block(const merbit_plan *plan, mbi_many *m) {
+  const int limit = plan->context->device.shared_bytes_per_block;
+  mbi_many_size_shared(plan, m);
+  while (plan->desc.block_threads == 0 && limit > 0 && m->shared > (unsigned)limit &&
+         m->threads > 32) {
+    m->threads /= 2;
+    mbi_many_size_shared(plan, m);
+  }
+  m->resident = mbi_many_resident(plan);
+}
+
 /* Rows of nearly equal length, as they stand; a sigma of the user's is that of runs. Staged are
  * the nonzeros of a warp's rows, where each has 32. */
 static int mbi_many_room(const merbit_plan *plan) {
@@ -33306,13 +33318,12 @@ static merbit_status mbi_many_size(merbit_plan *plan) {
                     " tiles for %d vectors; raise plan_desc.sigma, or take fewer at once",
                     plan->device.nnz, s->tiles, wish->vectors);
   }
+  mbi_many_size_block(plan, m);
   warps = (uint64_t)m->threads / 32;
   s->blocks = (s->tiles + warps - 1) / warps;
   mbi_scan_size_rows(plan);
   parts = (s->tiles * (uint64_t)m->width + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS;
   s->fixup_blocks = s->fixup_blocks < parts ? parts : s->fixup_blocks;
-  m->resident = mbi_many_resident(plan);
-  mbi_many_size_shared(plan, m);
   return MERBIT_OK;
 }
 

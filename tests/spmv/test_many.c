@@ -399,6 +399,37 @@ static void shapes(void **state) {
   }
 }
 
+/* Runs of every type and number of vectors fit where a block has no more than 48 KiB. */
+static void small_blocks(void **state) {
+  merbit_context *context = threads_of[0];
+  merbit_plan plan;
+  int vectors, type, far, most = 0;
+  (void)state;
+  for (vectors = 2; vectors <= 64; vectors++) {
+    for (type = 0; type < 4; type++) {
+      memset(&plan, 0, sizeof plan);
+      plan.context = context;
+      plan.type = type % 2 == 0 ? MERBIT_F32 : MERBIT_F64;
+      plan.device.nnz = plan.device.rows = 1000000;
+      far = type / 2;
+      plan.device.cols = far ? 1 << 28 : 1000;
+      plan.ranks.slots = UINT64_MAX;
+      plan.desc = several(vectors, MERBIT_VECTORS_ROW_MAJOR);
+      context->device.shared_bytes_per_block = 0;
+      assert_int_equal(mbi_many_size(&plan), MERBIT_OK);
+      assert_int_equal(plan.many.threads, far && type % 2 == 0 ? 512 : 256);
+      most = plan.many.shared > (unsigned)most ? (int)plan.many.shared : most;
+      context->device.shared_bytes_per_block = 49152;
+      assert_int_equal(mbi_many_size(&plan), MERBIT_OK);
+      assert_in_range(plan.many.shared, 1, 49152);
+      assert_true(plan.many.threads >= 32 && plan.many.resident >= 1);
+      assert_true(plan.scan.blocks * (uint64_t)(plan.many.threads / 32) >= plan.scan.tiles);
+    }
+  }
+  context->device.shared_bytes_per_block = 0;
+  assert_true(most > 49152); /* else nothing was tried */
+}
+
 static void sizes_refused(void **state) {
   static const int wishes[][3] = {{3, 0, 0},  {-1, 0, 0}, {0, 5, 0},   {0, 16, 0},
                                   {0, 0, 33}, {0, 0, 16}, {0, 0, 2048}};
@@ -433,7 +464,8 @@ int main(void) {
       cmocka_unit_test(shared_rows),      cmocka_unit_test(rules),
       cmocka_unit_test(one_vector),       cmocka_unit_test(refused_plans),
       cmocka_unit_test(refused_products), cmocka_unit_test(what_a_plan_tells),
-      cmocka_unit_test(shapes),           cmocka_unit_test(sizes_refused),
+      cmocka_unit_test(shapes),           cmocka_unit_test(small_blocks),
+      cmocka_unit_test(sizes_refused),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
