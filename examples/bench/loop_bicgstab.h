@@ -22,11 +22,7 @@ mbk_loop_bi_start(const VECTOR *b, const VECTOR *t, VECTOR *x, VECTOR *r, VECTOR
         a.at[k] -= c.at[k];
       }
     } else {
-      loop_pack zero;
-      for (int k = 0; k < P; k++) {
-        zero.at[k] = 0;
-      }
-      mbk_store_pack(x + at, zero);
+      loop_clear(x, at);
     }
     for (int k = 0; k < P; k++) {
       sum[0] += (double)a.at[k] * (double)a.at[k];
@@ -52,12 +48,7 @@ mbk_loop_bi_alpha(const VECTOR *rhat, const VECTOR *v, mbk_u64 n, loop_state *st
     return;
   }
   double sum[1] = {0};
-  loop_each(n, [&](mbk_u64 at) {
-    const loop_pack a = loop_get(rhat, at), b = loop_get(v, at);
-    for (int k = 0; k < P; k++) {
-      sum[0] += (double)a.at[k] * (double)b.at[k];
-    }
-  });
+  loop_dot(rhat, v, n, sum[0]);
   if (loop_sum<1>((double *)shared, partials, state, sum)) {
     state->alpha = state->rho / sum[0];
     if (!(sum[0] != 0) || sum[0] - sum[0] != 0) {

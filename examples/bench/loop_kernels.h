@@ -116,16 +116,39 @@ template <class F> MBK_DEVICE void loop_each(mbk_u64 n, const F &f) {
   }
 }
 
-MBK_DEVICE void loop_end(loop_state *state, double rr) {
-  state->rr = rr;
+/* sum += x'y, of this thread's packs */
+MBK_DEVICE void loop_dot(const VECTOR *x, const VECTOR *y, mbk_u64 n, double &sum) {
+  loop_each(n, [&](mbk_u64 at) {
+    const loop_pack a = loop_get(x, at), b = loop_get(y, at);
+    for (int k = 0; k < P; k++) {
+      sum += (double)a.at[k] * (double)b.at[k];
+    }
+  });
+}
+
+MBK_DEVICE void loop_clear(VECTOR *x, mbk_u64 at) {
+  loop_pack zero;
+  for (int k = 0; k < P; k++) {
+    zero.at[k] = 0;
+  }
+  mbk_store_pack(x + at, zero);
+}
+
+/* `size` is what has become small enough, or has not. */
+MBK_DEVICE void loop_count(loop_state *state, bool converged, double size) {
   state->iterations++;
-  if (rr <= state->tolerance * state->tolerance * state->norm) {
+  if (converged) {
     state->stop = CONVERGED;
-  } else if (rr - rr != 0) {
+  } else if (size - size != 0) {
     state->stop = BREAKDOWN;
   } else if (state->iterations >= state->cap) {
     state->stop = CAP;
   }
+}
+
+MBK_DEVICE void loop_end(loop_state *state, double rr) {
+  state->rr = rr;
+  loop_count(state, rr <= state->tolerance * state->tolerance * state->norm, rr);
 }
 );
 
@@ -158,14 +181,7 @@ mbk_loop_rank(VECTOR *x, const VECTOR *y, const unsigned char *dangling, mbk_u64
   if (loop_sum<2>((double *)shared, partials, state, sum)) {
     state->base = (1.0 - damping + damping * sum[1]) / state->vertices;
     state->change = sum[0];
-    state->iterations++;
-    if (sum[0] < state->tolerance) {
-      state->stop = CONVERGED;
-    } else if (sum[0] - sum[0] != 0) {
-      state->stop = BREAKDOWN;
-    } else if (state->iterations >= state->cap) {
-      state->stop = CAP;
-    }
+    loop_count(state, sum[0] < state->tolerance, sum[0]);
   }
 }
 );
@@ -180,12 +196,10 @@ mbk_loop_cg_start(const VECTOR *b, VECTOR *x, VECTOR *r, VECTOR *p, mbk_u64 n,
   double sum[1] = {0};
   loop_each(n, [&](mbk_u64 at) {
     const loop_pack load = loop_get(b, at);
-    loop_pack zero;
     for (int k = 0; k < P; k++) {
-      zero.at[k] = 0;
       sum[0] += (double)load.at[k] * (double)load.at[k];
     }
-    mbk_store_pack(x + at, zero);
+    loop_clear(x, at);
     mbk_store_pack(r + at, load);
     mbk_store_pack(p + at, load);
   });
@@ -204,12 +218,7 @@ mbk_loop_cg_dot(const VECTOR *p, const VECTOR *q, mbk_u64 n, loop_state *state,
     return;
   }
   double sum[1] = {0};
-  loop_each(n, [&](mbk_u64 at) {
-    const loop_pack a = loop_get(p, at), b = loop_get(q, at);
-    for (int k = 0; k < P; k++) {
-      sum[0] += (double)a.at[k] * (double)b.at[k];
-    }
-  });
+  loop_dot(p, q, n, sum[0]);
   if (loop_sum<1>((double *)shared, partials, state, sum)) {
     state->alpha = state->rr / sum[0];
     if (!(sum[0] > 0)) {

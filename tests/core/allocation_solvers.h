@@ -28,50 +28,47 @@ static void with_path(world *w) {
   }
 }
 
-static merbit_status make_solver(world *w, const merbit_solver_desc *desc) {
-  return merbit_solver_create(w->context, &w->view, desc, (merbit_solver **)&w->out);
+/* What the solvers' descriptions have beside zeros. */
+enum { JACOBI_CG, BLOCK_BICGSTAB, BLOCK_GMRES, REORDERED_GMRES, REFINING_CG };
+static const struct {
+  merbit_solver_method method;
+  merbit_preconditioner preconditioner;
+  int restart, reorder, refine;
+} solvers[] = {{MERBIT_SOLVER_CG, MERBIT_PRECONDITIONER_JACOBI, 0, 0, 0},
+               {MERBIT_SOLVER_BICGSTAB, MERBIT_PRECONDITIONER_BLOCK_JACOBI, 0, 0, 0},
+               {MERBIT_SOLVER_GMRES, MERBIT_PRECONDITIONER_BLOCK_JACOBI, 9, 0, 0},
+               {MERBIT_SOLVER_GMRES, MERBIT_PRECONDITIONER_NONE, 0, 1, 0},
+               {MERBIT_SOLVER_CG, MERBIT_PRECONDITIONER_JACOBI, 0, 0, 1}};
+
+static merbit_status make_solver(world *w, int which) {
+  merbit_solver_desc desc;
+  memset(&desc, 0, sizeof desc);
+  desc.method = solvers[which].method;
+  desc.preconditioner = solvers[which].preconditioner;
+  desc.restart = solvers[which].restart;
+  desc.reorder = solvers[which].reorder;
+  desc.refine = solvers[which].refine;
+  return merbit_solver_create(w->context, &w->view, &desc, (merbit_solver **)&w->out);
 }
 
 static merbit_status solver_create_cg(world *w) {
-  merbit_solver_desc desc;
-  memset(&desc, 0, sizeof desc);
-  desc.method = MERBIT_SOLVER_CG;
-  desc.preconditioner = MERBIT_PRECONDITIONER_JACOBI;
-  return make_solver(w, &desc);
+  return make_solver(w, JACOBI_CG);
 }
 
 static merbit_status solver_create_blocks(world *w) {
-  merbit_solver_desc desc;
-  memset(&desc, 0, sizeof desc);
-  desc.method = MERBIT_SOLVER_BICGSTAB;
-  desc.preconditioner = MERBIT_PRECONDITIONER_BLOCK_JACOBI;
-  return make_solver(w, &desc);
+  return make_solver(w, BLOCK_BICGSTAB);
 }
 
 static merbit_status solver_create_gmres(world *w) {
-  merbit_solver_desc desc;
-  memset(&desc, 0, sizeof desc);
-  desc.method = MERBIT_SOLVER_GMRES;
-  desc.preconditioner = MERBIT_PRECONDITIONER_BLOCK_JACOBI;
-  desc.restart = 9;
-  return make_solver(w, &desc);
+  return make_solver(w, BLOCK_GMRES);
 }
 
 static merbit_status solver_create_reordered(world *w) {
-  merbit_solver_desc desc;
-  memset(&desc, 0, sizeof desc);
-  desc.method = MERBIT_SOLVER_GMRES;
-  desc.reorder = 1;
-  return make_solver(w, &desc);
+  return make_solver(w, REORDERED_GMRES);
 }
 
 static merbit_status solver_create_refining(world *w) {
-  merbit_solver_desc desc;
-  memset(&desc, 0, sizeof desc);
-  desc.method = MERBIT_SOLVER_CG;
-  desc.preconditioner = MERBIT_PRECONDITIONER_JACOBI;
-  desc.refine = 1;
-  return make_solver(w, &desc);
+  return make_solver(w, REFINING_CG);
 }
 
 /* `factor` times the path has b = `factor` A (1, 2, ..., 7, 1, ...), so that x is known. The

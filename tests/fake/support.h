@@ -27,7 +27,7 @@ TEST_UNUSED static void fake_reset(void) {
 }
 
 /* The libcuda that is opened first is the one that merbit.h gets, by its soname; NVRTC is named
- * in the environment. `kind` is "new" or "old". */
+ * in the environment. `kind` is "new", "old" or "plain". */
 TEST_UNUSED static void fake_open(const char *kind) {
   char path[600];
   void *library, *symbol;

@@ -245,7 +245,7 @@ int main(void) {
   int failed;
   first = 1 + (long)(test_rotating_seed() % (uint64_t)test_effort(APART, 1));
   turn = test_effort((int)(test_rotating_seed() / APART % QUICK), 0);
-  fake_open("new");
+  fake_open("plain");
   scenarios_prepare();
   failed = cmocka_run_group_tests(tests, NULL, NULL);
   print_message("%ld runs, %ld of them answered with an error\n", runs, answered);

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
+#include "gpu/shapes.h"
 #include "support/cpu.h"
 #include "support/epilogues.h"
 #include "support/gpu.h"
@@ -29,11 +30,6 @@ static void on_the_cpu(void **state) {
   print_message("%d products\n", products);
 }
 
-typedef struct shape {
-  merbit_method method;
-  int sigma, omega, threads;
-} shape;
-
 static const shape shapes[] = {
     {MERBIT_METHOD_SCAN, 4, 1, 32},    {MERBIT_METHOD_ROWS, 0, 8, 32},
     {MERBIT_METHOD_SCAN, 4, 2, 64},    {MERBIT_METHOD_SLICED, 0, 0, 32},
@@ -45,15 +41,6 @@ static const shape shapes[] = {
 };
 enum { SHAPES = sizeof shapes / sizeof shapes[0], FEW = 6 };
 
-static products_form form_of(const shape *s, int bits) {
-  products_form form = products_form_of(bits);
-  form.plan.method = s->method;
-  form.plan.sigma = s->sigma;
-  form.plan.omega = s->omega;
-  form.plan.block_threads = s->threads;
-  return form;
-}
-
 /* Where compilation is slow each shape has one type and, beside the one that counts rows, one
  * epilogue. */
 static void on_the_gpu(void **state) {
@@ -64,9 +51,10 @@ static void on_the_gpu(void **state) {
     const shape *s = &shapes[turn % few];
     const int at = turn % few;
     const unsigned kinds = slow ? 1u << (1 + at % 5) : index % 2 ? 0x1a : 0x24;
-    products_form form = form_of(s, slow ? at / 2 % 2 : index % 8);
+    products_form form = products_form_of(slow ? at / 2 % 2 : index % 8);
     test_matrix m;
     test_matrix_make(index, 5, &m);
+    shape_take(s, &form);
     form.plan.operation = index % 11 == 3 ? MERBIT_OPERATION_T : MERBIT_OPERATION_N;
     products += epilogues_check(gpu, &m, &form, kinds);
     test_matrix_free(&m);

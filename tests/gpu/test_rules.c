@@ -7,18 +7,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
-#include "support/products.h"
+#include "gpu/shapes.h"
 #include "support/gpu.h"
 #include "support/identities.h"
 #include "support/rules.h"
 
 static merbit_context *gpu;
 static long rows_checked;
-
-typedef struct shape {
-  merbit_method method;
-  int sigma, omega, threads;
-} shape;
 
 enum { SHAPES = 18, DEFAULTS = 10 }; /* the first of which every identity sees */
 static const shape shapes[SHAPES] = {
@@ -83,13 +78,6 @@ static void form_make(int variant, products_form *form) {
   form->device_scalars = variant >> 2 & 1;
   form->device_arrays = variant >> 1 & 1;
   form->plan.vector_memory = variant == 1 ? MERBIT_MEMORY_HOST : MERBIT_MEMORY_DEFAULT;
-}
-
-static void shape_take(const shape *shape, products_form *form) {
-  form->plan.method = shape->method;
-  form->plan.sigma = shape->sigma;
-  form->plan.omega = shape->omega;
-  form->plan.block_threads = shape->threads;
 }
 
 static void every_rule(void **state) {

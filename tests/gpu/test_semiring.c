@@ -9,17 +9,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
+#include "gpu/shapes.h"
 #include "support/cpu.h"
 #include "support/gpu.h"
 #include "support/semirings.h"
 #include "support/squares.h"
 
 static merbit_context *gpu;
-
-typedef struct shape {
-  merbit_method method;
-  int sigma, omega, threads;
-} shape;
 
 /* The first FEW where compilation is slow. */
 static const shape shapes[] = {
@@ -38,10 +34,7 @@ static products_form form_of(int bits, const shape *s) {
   form.plan.vector_memory = bits & 256 ? MERBIT_MEMORY_HOST : MERBIT_MEMORY_DEFAULT;
   form.plan.operation = bits & 512 ? MERBIT_OPERATION_T : MERBIT_OPERATION_N;
   form.plan.side = MERBIT_SIDE_CUDA;
-  form.plan.method = s->method;
-  form.plan.sigma = s->sigma;
-  form.plan.omega = s->omega;
-  form.plan.block_threads = s->threads;
+  shape_take(s, &form);
   return form;
 }
 

@@ -207,4 +207,14 @@ static void arrays_preamble(int form, mbi_preamble *preamble) {
   mbi_preamble_define_int(preamble, "MBK_BASE", form >> 2 & 1);
 }
 
+/* Of full blocks of two shapes. */
+static void full_preamble(int form, mbi_preamble *preamble) {
+  memset(preamble, 0, sizeof *preamble);
+  mbi_preamble_define(preamble, "MBK_ROW_PTR", form & 1 ? "mbk_i64" : "mbk_i32");
+  mbi_preamble_define(preamble, "MBK_VALUE", form & 2 ? "float" : "double");
+  mbi_preamble_define_int(preamble, "MBK_BASE", form & 1);
+  mbi_preamble_define_int(preamble, "MBK_HIGH", form & 4 ? 1 : 3);
+  mbi_preamble_define_int(preamble, "MBK_WIDE", form & 4 ? 8 : 3);
+}
+
 #endif /* TEST_JIT_PREAMBLES_H */

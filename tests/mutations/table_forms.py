@@ -7,7 +7,7 @@ MUTATIONS = [
     ("matrix/halves.c.j2", "mbi_halves_put(h, cursors, column, row, -1 - i);", "mbi_halves_put(h, cursors, column, row, i);",
      "mirror images have the sign of the entry", "spmv_half|matrix_triangles"),
     ("matrix/halves.c.j2", "    signs.direct ^= MBI_CONJUGATED;\n", "",
-     "H of a triangle conjugates one half", "matrix_triangles"),
+     "H of a triangle conjugates one half", "matrix_triangle_types"),
     ("matrix/halves.c.j2", "places = sorted == keys ? keys + length : keys;", "places = keys + length;",
      "places of a long row out of order are lost", "spmv_half"),
     ("matrix/triangle.c.j2", "bad = first[MBI_BELOW] > first[MBI_ABOVE] ?", "bad = first[MBI_BELOW] < first[MBI_ABOVE] ?",

@@ -2,99 +2,12 @@
 // row by row, with equal bits under every schedule, and without an effect once a solver has
 // stopped.
 #include "jit/device.cuh"
-#include "simt/runs.h"
+#include "simt/plain_steps.h"
 #include "support/matrices.h"
 
 #include <math.h>
 
 #include <algorithm>
-#include <functional>
-
-// ---- Row by row
-// --------------------------------------------------------------------------------
-
-#define MBS_FUNCTION [[maybe_unused]] static
-#define MBS_CALLED MBS_FUNCTION
-#include "solve/state.cuh"
-#include "solve/arnoldi.cuh"
-#undef MBS_CALLED
-#undef MBS_FUNCTION
-
-typedef std::function<void(const mbi_solve_vectors &, mbi_solve_memory *)> plain_step;
-static std::map<std::string, plain_step> plain[2]; // by kernel: f64, f32
-
-#define MBS_INDEX long long
-#define MBS_ALWAYS 0
-#define MBS_RUNNING 1
-#define MBS_LATE 2
-#define MBS_BEFORE(name) static int name##_before(mbi_solve_state *c)
-#define MBS_ELEMENT(name)                                                                      \
-  static void name##_element(long long i, const mbi_solve_vectors *v,                          \
-                             const mbi_solve_state *c, double *sums)
-#define MBS_AFTER(name)                                                                        \
-  static void name##_after(mbi_solve_memory *m, const mbi_solve_state *c, const double *sums)
-#define MBS_KNOWN(name)                                                                        \
-  [[maybe_unused]] static const bool name##_known =                                            \
-      (plain[sizeof(MBS_VECTOR) == 4]["mbk_" #name] = name##_plain, true);
-#define MBS_STEP(name, adds, maxes, when)                                                      \
-  static void name##_plain(const mbi_solve_vectors &v, mbi_solve_memory *m) {                  \
-    mbi_solve_state c = m->state;                                                              \
-    double sums[MBI_SOLVE_SUMS] = {};                                                          \
-    assert_int_equal(name##_before(&c), 0);                                                    \
-    for (long long i = 0; i < v.n; i++) {                                                      \
-      name##_element(i, &v, &c, sums);                                                         \
-    }                                                                                          \
-    if (adds + maxes > 0) {                                                                    \
-      name##_after(m, &c, sums);                                                               \
-    }                                                                                          \
-  }                                                                                            \
-  MBS_KNOWN(name)
-#define MBS_WIDE_COUNT(name) static int name##_count(const mbi_solve_state *c)
-#define MBS_WIDE_ELEMENT(name)                                                                 \
-  static void name##_element(long long i, const mbi_solve_vectors *v,                          \
-                             const mbi_solve_state *c, int first, double *sums)
-#define MBS_WIDE_AFTER(name)                                                                   \
-  static void name##_after(mbi_solve_memory *m, const mbi_solve_vectors *v, const double *sums)
-#define MBS_WIDE_STEP(name)                                                                    \
-  static void name##_plain(const mbi_solve_vectors &v, mbi_solve_memory *m) {                  \
-    const mbi_solve_state c = m->state;                                                        \
-    std::vector<double> sums((size_t)name##_count(&c) + MBI_WIDE_GROUP);                       \
-    for (int first = 0; first < name##_count(&c); first += MBI_WIDE_GROUP) {                   \
-      for (long long i = 0; i < v.n; i++) {                                                    \
-        name##_element(i, &v, &c, first, &sums[(size_t)first]);                                \
-      }                                                                                        \
-    }                                                                                          \
-    name##_after(m, &v, sums.data());                                                          \
-  }                                                                                            \
-  MBS_KNOWN(name)
-namespace plain_f64 {
-#define MBS_VECTOR double
-#include "solve/look_steps.cuh"
-#include "solve/wide_steps.cuh"
-#include "solve/arnoldi_steps.cuh"
-#include "solve/eigen_steps.cuh"
-#undef MBS_VECTOR
-} // namespace plain_f64
-namespace plain_f32 {
-#define MBS_VECTOR float
-#include "solve/look_steps.cuh"
-#include "solve/wide_steps.cuh"
-#include "solve/arnoldi_steps.cuh"
-#include "solve/eigen_steps.cuh"
-#undef MBS_VECTOR
-} // namespace plain_f32
-#undef MBS_INDEX
-#undef MBS_ALWAYS
-#undef MBS_RUNNING
-#undef MBS_LATE
-#undef MBS_BEFORE
-#undef MBS_ELEMENT
-#undef MBS_AFTER
-#undef MBS_STEP
-#undef MBS_WIDE_COUNT
-#undef MBS_WIDE_ELEMENT
-#undef MBS_WIDE_AFTER
-#undef MBS_WIDE_STEP
 
 // ---- Kernels
 // -----------------------------------------------------------------------------------
@@ -259,7 +172,7 @@ static void check_step(const simt_kernel &kernel, const char *matrix, long long 
   again.run(kernel, pre, lanczos, matrix, seed + 1);
   assert_true(after.same_vectors(again, true));
   assert_memory_equal(&after.memory, &again.memory, sizeof after.memory);
-  plain[single].at(name)(wanted.vectors(pre, lanczos), &wanted.memory);
+  plain_steps[single].at(name).run(wanted.vectors(pre, lanczos), &wanted.memory);
   assert_true(after.same_vectors(wanted, false));
   expect_scalars(after, wanted);
   if (name != "mbk_arnoldi_start" && name.find("mbk_eigen") == std::string::npos) {

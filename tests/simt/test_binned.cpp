@@ -61,12 +61,15 @@ static void check(void **state) {
   for (uint64_t seed : csr_seeds(binned_forms, &f, test_effort(1, 0))) {
     matrices = 0;
     csr_each_matrix(seed, [&](int index, test_matrix &m) {
+      if (csr_left_to_others(csr_place(binned_forms, &f), index, m)) {
+        return;
+      }
       const bool all = f.strip <= 40 && f.strip >= 32 && f.empty && m.nnz < 1000 && seed == 1;
       matrices += f.value_bytes == 4 ? binned_check_matrix<float>(f, index, m, seed, all)
                                      : binned_check_matrix<double>(f, index, m, seed, all);
     });
   }
-  assert_in_range(matrices, 90, test_matrix_count()); // few do not fit
+  assert_in_range(matrices, 87, test_matrix_count()); // few do not fit
 }
 
 static void test_long_rows(void **) {

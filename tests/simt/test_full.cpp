@@ -1,7 +1,6 @@
 // A CSR of full blocks as blocks: places and values against a plain walk over the blocks.
 #include "jit/device.cuh"
-#include "simt/runs.h"
-#include "support/matrices.h"
+#include "simt/csr.h"
 
 struct full_form {
   const char *name;
@@ -110,19 +109,18 @@ template <class V> void check(const full_form &f, const test_matrix &m, uint64_t
 
 static void test_form(void **state) {
   const full_form &f = *(const full_form *)*state;
-  for (uint64_t seed : {simt_seeds[0], simt_seeds[1]}) {
-    for (int index = 0; index < test_matrix_count(); index++) {
-      test_matrix m;
-      test_matrix_make(index, seed, &m);
-      if (m.rows > 0) {
-        if (f.value_bytes == 4) {
-          check<float>(f, m, seed);
-        } else {
-          check<double>(f, m, seed);
-        }
+  for (size_t s = (size_t)test_effort(2, 0); s < simt_seeds.size(); s += 2) {
+    const uint64_t seed = simt_seeds[s];
+    csr_each_matrix(seed, [&](int index, test_matrix &m) {
+      if (csr_left_to_others((size_t)(&f - forms), index, m)) {
+        return;
       }
-      test_matrix_free(&m);
-    }
+      if (f.value_bytes == 4) {
+        check<float>(f, m, seed);
+      } else {
+        check<double>(f, m, seed);
+      }
+    });
   }
 }
 

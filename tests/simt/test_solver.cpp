@@ -1,66 +1,12 @@
 // The steps of solvers as kernels: each against the same text run row by row, with equal bits
 // under every schedule, and without an effect once a solver has stopped.
 #include "jit/device.cuh"
-#include "simt/runs.h"
+#include "simt/plain_steps.h"
 #include "support/matrices.h"
 
 #include <math.h>
 
 #include <algorithm>
-
-// ---- Row by row
-// --------------------------------------------------------------------------------
-
-#define MBS_FUNCTION [[maybe_unused]] static
-#include "solve/state.cuh"
-#undef MBS_FUNCTION
-
-struct plain_step {
-  int (*before)(mbi_solve_state *);
-  void (*element)(long long, const mbi_solve_vectors *, const mbi_solve_state *, double *);
-  void (*after)(mbi_solve_memory *, const mbi_solve_state *, const double *);
-  int adds, maxes, when;
-};
-static std::map<std::string, plain_step> plain[2]; // by kernel: f64, f32
-
-#define MBS_INDEX long long
-#define MBS_ALWAYS 0
-#define MBS_RUNNING 1
-#define MBS_LATE 2
-#define MBS_BEFORE(name) static int name##_before(mbi_solve_state *c)
-#define MBS_ELEMENT(name)                                                                      \
-  static void name##_element(long long i, const mbi_solve_vectors *v,                          \
-                             const mbi_solve_state *c, double *sums)
-#define MBS_AFTER(name)                                                                        \
-  static void name##_after(mbi_solve_memory *m, const mbi_solve_state *c, const double *sums)
-#define MBS_STEP(name, adds, maxes, when)                                                      \
-  [[maybe_unused]] static const bool name##_known =                                            \
-      (plain[sizeof(MBS_VECTOR) == 4]["mbk_" #name] = {name##_before, name##_element,          \
-                                                       name##_after, adds, maxes, when},       \
-       true);
-namespace plain_f64 {
-#define MBS_VECTOR double
-#include "solve/look_steps.cuh"
-#include "solve/cg_steps.cuh"
-#include "solve/bicgstab_steps.cuh"
-#include "solve/refine_steps.cuh"
-#undef MBS_VECTOR
-} // namespace plain_f64
-namespace plain_f32 {
-#define MBS_VECTOR float
-#include "solve/look_steps.cuh"
-#include "solve/cg_steps.cuh"
-#include "solve/bicgstab_steps.cuh"
-#undef MBS_VECTOR
-} // namespace plain_f32
-#undef MBS_INDEX
-#undef MBS_ALWAYS
-#undef MBS_RUNNING
-#undef MBS_LATE
-#undef MBS_BEFORE
-#undef MBS_ELEMENT
-#undef MBS_AFTER
-#undef MBS_STEP
 
 // ---- Kernels
 // -----------------------------------------------------------------------------------
@@ -177,18 +123,6 @@ struct bed {
     simt_run(kernel, {single ? "f32" : "f64", matrix, seed}, {blocks, THREADS, SHARED},
              vectors(pre), n, at, parts);
   }
-  void run_plain(const plain_step &step, int pre) {
-    const mbi_solve_vectors v = vectors(pre);
-    mbi_solve_state c = memory.state;
-    double sums[MBI_SOLVE_SUMS] = {};
-    assert_int_equal(step.before(&c), 0);
-    for (long long i = 0; i < n; i++) {
-      step.element(i, &v, &c, sums);
-    }
-    if (step.adds + step.maxes > 0) {
-      step.after(&memory, &c, sums);
-    }
-  }
 
   long long n;
   int single;
@@ -220,7 +154,7 @@ static void expect_state(const mbi_solve_state &found, const mbi_solve_state &wa
 static void check_step(const simt_kernel &kernel, const char *matrix, long long n, int single,
                        int pre, uint64_t seed) {
   const std::string name = strstr(kernel.name, "mbk_");
-  const plain_step &step = plain[single].at(name);
+  const plain_step &step = plain_steps[single].at(name);
   const unsigned most = (unsigned)((n + THREADS - 1) / THREADS);
   const unsigned blocks = std::min(most, (unsigned)(1 + seed % 5));
   bed before(n, single, blocks), after(n, single, blocks), again(n, single, blocks);
@@ -233,7 +167,7 @@ static void check_step(const simt_kernel &kernel, const char *matrix, long long 
   again.run(kernel, pre, matrix, seed + 1);
   assert_true(after.same_vectors(again));
   assert_memory_equal(&after.memory, &again.memory, sizeof after.memory);
-  wanted.run_plain(step, pre);
+  step.run(wanted.vectors(pre), &wanted.memory);
   assert_true(after.same_vectors(wanted));
   expect_state(after.memory.state, wanted.memory.state, (double)n);
   if (step.when != 0) { // nothing happens once a stop is set, and its iteration is over

@@ -1,0 +1,44 @@
+/* Compiles the kernels of solvers, eigenpairs and PageRank, and what they look at: part of
+ * test_kernels.c. */
+#ifndef TEST_JIT_SOLVERS_H
+#define TEST_JIT_SOLVERS_H
+
+/* What a solver looks at: values with the widest, none with the narrowest indices. */
+static void compile_examine(merbit_type type, int capability) {
+  static const int32_t none[1];
+  merbit_view view = merbit_csr(1, 1, 0, none, none, type == MERBIT_F32 ? none : NULL);
+  mbi_preamble preamble;
+  view.value_type = type;
+  view.base = type == MERBIT_F32;
+  view.offset_type = view.index_type = type == MERBIT_F32 ? MERBIT_INDEX_64 : MERBIT_INDEX_32;
+  mbi_examine_preamble(&view, &preamble);
+  compile("solve/examine.cu", &preamble, capability);
+}
+
+/* Of solvers their steps and their loop; of PageRank all. */
+static void compile_solvers(merbit_type type, int capability) {
+  int method;
+  mbi_preamble preamble;
+  for (method = MERBIT_SOLVER_CG; method <= MERBIT_SOLVER_GMRES; method++) {
+    const mbi_solve_method *of = mbi_solve_method_of((merbit_solver_method)method);
+    if (of != NULL) {
+      mbi_solve_preamble(type, &preamble);
+      compile(of->file, &preamble, capability);
+    }
+  }
+  mbi_solve_preamble(type, &preamble);
+  compile("solve/eigen.cu", &preamble, capability);
+  if (type == MERBIT_F64) { /* the only one that is refined */
+    mbi_solve_preamble(type, &preamble);
+    compile(mbi_refine_method()->file, &preamble, capability);
+  }
+  memset(&preamble, 0, sizeof preamble);
+  compile("solve/loop.cu", &preamble, capability);
+  compile_examine(type, capability);
+  memset(&preamble, 0, sizeof preamble);
+  mbi_pagerank_preamble(type, type == MERBIT_F32 ? MERBIT_INDEX_64 : MERBIT_INDEX_32,
+                        &preamble);
+  compile("solve/pagerank.cu", &preamble, capability);
+}
+
+#endif /* TEST_JIT_SOLVERS_H */
