@@ -811,7 +811,7 @@ typedef struct merbit_plan_info {
 
 typedef struct merbit_pagerank_desc {
   double damping;      /* in (0, 1); 0: 0.85 */
-  double tolerance;    /* on the L1 change of one iteration; 0: 1e-10 in f64, 2^-22 in f32 */
+  double tolerance;    /* on the L1 change by an iteration of the power method; 0: 1e-10 in f64, 2^-22 in f32 */
   int max_iterations;  /* 0: 1000 */
   int unweighted;      /* nonzero: ignore the values, every edge counts one */
   merbit_side side;    /* AUTO: the context's */
@@ -821,7 +821,8 @@ typedef struct merbit_pagerank_desc {
                                   teleports go, in proportion; NULL: everywhere alike */
   const void *start;   /* the same: what the first ranks are in proportion to, earlier ranks for one; may be
                           `ranks`. NULL: all equal */
-  merbit_method method; /* of the product with A^T; MERBIT on CUDA commits into two buffers by turns */
+  merbit_method method; /* of the product with A^T; MERBIT on CUDA commits into two buffers by turns, and no
+                           iteration goes further than the power method's */
   double *history;     /* host: the changes of the first history_size iterations, at the end; or NULL */
   int history_size;
 } merbit_pagerank_desc;
@@ -838,7 +839,7 @@ typedef enum merbit_stop { /* why an iteration ended */
 typedef struct merbit_pagerank_result {
   merbit_stop stop;
   int iterations;
-  double change;            /* L1 change of the last iteration */
+  double change;            /* what the last iteration was of, in L1: ||G(x) - x||, G the power method's */
   int64_t dangling;         /* vertices without outgoing weight */
   double prepare_seconds;   /* weighing, transposing, planning */
   double iterate_seconds;
