@@ -262,7 +262,7 @@ inline void scan_check_form(const scan_form &f, bool all) {
       if (csr_left_to_others(csr_place(scan_forms, &f), index, m)) {
         return;
       }
-      const bool every_pair = all && m.nnz < 6000 && seed == 1;
+      const bool every_pair = all && m.nnz < 1000 && seed == 1;
       if (f.value_bytes == 4) {
         scan_check_matrix<float>(f, index, m, seed, every_pair);
       } else {

@@ -4,13 +4,16 @@
 #define SIMT_SCAN_LONG_H
 #include "simt/scan_bed.h"
 
+enum { SCAN_LONG = 1024 }; // tiles that a warp adds up: more are a thread block's
+
 // The matrix takes each of the three ways, at their limits.
-inline void scan_check_spans(const test_matrix &m, int64_t tile) {
+inline void scan_check_spans(const test_matrix &m, int64_t tile, int64_t far) {
   std::set<int64_t> spans;
   for (int64_t row = 0; row < m.rows; row++) {
     spans.insert((m.row_ptr[row + 1] - 1) / tile - m.row_ptr[row] / tile);
   }
-  for (int64_t span : {0, 1, 8, 9, 10, 33, 1024, 1025, 1100}) {
+  for (int64_t span : {(int64_t)0, (int64_t)1, (int64_t)8, (int64_t)9, (int64_t)10, (int64_t)33,
+                       far, far + 1, far + 76}) {
     if (spans.count(span) == 0) {
       fail_msg("no row enters %d tiles before its last", (int)span);
     }
@@ -18,11 +21,26 @@ inline void scan_check_spans(const test_matrix &m, int64_t tile) {
 }
 
 // Of rows that begin in the middle of a tile, how many tiles they enter before their last one
-// is what chooses: up to 8, up to 1024, more. Both sides of both limits, for tiles of `tile`.
-inline void scan_make_long(int64_t tile, bool empty, test_matrix *m) {
-  const int64_t lengths[] = {tile / 2, 8 * tile,  9 * tile,    1, 10 * tile,       2 * tile,
-                             tile - 1, 1,         33 * tile,   0, 1024 * tile,     0,
-                             3,        20 * tile, 1025 * tile, 7, 1100 * tile + 5, tile};
+// is what chooses: up to 8, up to `far`, more. Both sides of both limits, for tiles of `tile`.
+inline void scan_make_long(int64_t tile, bool empty, test_matrix *m, int64_t far = SCAN_LONG) {
+  const int64_t lengths[] = {tile / 2,
+                             8 * tile,
+                             9 * tile,
+                             1,
+                             10 * tile,
+                             2 * tile,
+                             tile - 1,
+                             1,
+                             33 * tile,
+                             0,
+                             far * tile,
+                             0,
+                             3,
+                             20 * tile,
+                             (far + 1) * tile,
+                             7,
+                             (far + 76) * tile + 5,
+                             tile};
   uint64_t state = (uint64_t)tile;
   memset(m, 0, sizeof *m);
   (void)snprintf(m->name, sizeof m->name, "rows of many tiles of %d", (int)tile);
@@ -41,22 +59,18 @@ inline void scan_make_long(int64_t tile, bool empty, test_matrix *m) {
     m->col_ind[i] = (int32_t)test_below(&state, m->cols);
     m->values[i] = test_uniform(&state);
   }
-  scan_check_spans(*m, tile);
+  scan_check_spans(*m, tile, far);
 }
 
-// Every form that takes rows of any length, one after the other; `whole` rows, which have no
-// fix-up, in quick effort by every second form.
+// Every form that takes rows of any length, one after the other. Whole rows have no fix-up: a
+// few rounds of the largest block are enough.
 inline void scan_check_long_rows() {
-  const auto left_to_others = [](const scan_form &f) {
-    return f.whole &&
-           (csr_place(scan_forms, &f) + simt_seeds[2]) % 2 < (size_t)test_effort(1, 0);
-  };
   for (const scan_form *f : scan_forms) {
     test_matrix m;
-    if (f->depth < 5 || f->steps > (unsigned)test_effort(4, 32) || left_to_others(*f)) {
+    if (f->depth < 5 || f->steps > (unsigned)test_effort(4, 32)) {
       continue;
     }
-    scan_make_long(32 * (int64_t)f->steps, f->empty, &m);
+    scan_make_long(32 * (int64_t)f->steps, f->empty, &m, f->whole ? 64 : SCAN_LONG);
     if (f->value_bytes == 4) {
       scan_check_long<float>(*f, m, simt_seeds[2]);
     } else {

@@ -40,7 +40,7 @@ static void check(void **state) {
       if (csr_left_to_others(csr_place(merge_forms, &f), index, m)) {
         return;
       }
-      const bool all = f.rounds < 3 && f.base == 0 && m.rows + m.nnz < 6000 && seed == 1;
+      const bool all = f.rounds < 3 && f.base == 0 && m.rows + m.nnz < 1500 && seed == 1;
       if (f.value_bytes == 4) {
         merge_check_matrix<float>(f, index, m, seed, all);
       } else {
