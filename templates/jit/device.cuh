@@ -8,7 +8,8 @@
 
 #define MBK_KERNEL extern "C" __global__ void
 #define MBK_DEVICE static __device__ __forceinline__
-#define MBK_CALLED static __device__ __noinline__ // what one thread does, in registers of its own
+#define MBK_CALLED                                                                             \
+  static __device__ __noinline__              // what one thread does, in registers of its own
 #define MBK_MEMBER __device__ __forceinline__ // of a struct
 #define MBK_BOUNDS(threads) __launch_bounds__(threads)
 #define MBK_RESIDENT(threads, blocks) __launch_bounds__(threads, blocks)
@@ -135,6 +136,15 @@ template <class T> MBK_DEVICE T mbk_load_fresh(const T *address) {
 }
 // What this thread has stored and seen before comes before what follows, for all blocks.
 MBK_DEVICE void mbk_fence() {
+  __threadfence();
+}
+// Until another block has changed what lies at `address`, which was `before`; what that block
+// stored before a fence in front of the change is then visible, behind mbk_block_sync to the
+// whole block. For one thread of a block, and launches that are cooperative, all blocks of
+// which are resident: else the other one might never start.
+MBK_DEVICE void mbk_wait_change(const mbk_u32 *address, mbk_u32 before) {
+  while (*(const volatile mbk_u32 *)address == before) {
+  }
   __threadfence();
 }
 

@@ -65,7 +65,7 @@ typedef struct mbi_solve_state {
   int look; // the loop is left at this iteration
   int why;
   unsigned ticket; // blocks of a step that are done
-  int padding;
+  unsigned turn;   // steps behind which blocks of a sweep have waited for each other
 } mbi_solve_state;
 
 typedef struct mbi_solve_memory {

@@ -2,11 +2,20 @@
 // scalar part behind it, in one launch. Steps are written in solve/*_steps.cuh, which the CPU
 // compiles too (solve/steps.c): what a step is made of is said there.
 //
-// Sums are taken by a tree of fixed shape in each block of a grid that depends on n alone; the
-// block that is done last adds the blocks' parts in the order of the blocks and runs the scalar
-// part: equal bits run to run, and no launch of its own.
+// Sums are taken by a tree of fixed shape in each block of a grid that depends on n and the GPU
+// alone; the block that is done last adds the blocks' parts in the order of the blocks and runs
+// the scalar part: equal bits run to run, and no launch of its own. The grid is resident at
+// once. A thread does MBK_STEP_ROWS rows at a time: what they store is held back until the
+// loads of all of them are on their way, which a compiler could not tell from pointers.
+//
+// Several steps in one launch are a sweep (MBS_STEP's name_stage): where the launch is
+// cooperative, blocks wait for each other between its stages. A thread has the same rows in
+// each.
 #ifndef MBK_VECTOR
 #error "define MBK_VECTOR: the type of vectors in memory"
+#endif
+#ifndef MBK_STEP_ROWS
+#error "define MBK_STEP_ROWS: the rows that a thread does at a time"
 #endif
 #include "jit/device.cuh"
 
@@ -15,6 +24,7 @@
 
 #define MBK_STEP_THREADS 256
 #define MBK_STEP_WARPS (MBK_STEP_THREADS / 32)
+#define MBK_STEP_RESIDENT 3 // blocks of a multiprocessor
 #define MBK_STEP_FULL 0xffffffffu
 
 #define MBS_VECTOR MBK_VECTOR
@@ -26,20 +36,33 @@
 #define MBS_BEFORE(name) MBK_DEVICE int name##_before(mbi_solve_state *c)
 #define MBS_ELEMENT(name)                                                                      \
   MBK_DEVICE void name##_element(MBS_INDEX i, const mbi_solve_vectors *v,                      \
-                                 const mbi_solve_state *c, double *sums)
+                                 const mbi_solve_state *c, double *sums, mbk_step_row *held)
+#define MBS_STORE(slot, value)                                                                 \
+  (held->at[slot] = (MBS_VECTOR)(value), held->slots |= 1u << (slot))
 #define MBS_AFTER(name)                                                                        \
   MBK_DEVICE void name##_after(mbi_solve_memory *m, const mbi_solve_state *c,                  \
                                const double *sums)
 #define MBS_STEP(name, adds, maxes, when)                                                      \
   MBK_DEVICE void name##_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,      \
                               double *partials, double *shared) {                              \
-    mbk_step<name##_before, name##_element, name##_after, adds, maxes, when>(                  \
-        v, n, m, partials, shared);                                                            \
+    (void)mbk_step<name##_before, name##_element, name##_after, adds, maxes, when>(            \
+        v, n, m, partials, shared, false, false);                                              \
+  }                                                                                            \
+  MBK_DEVICE bool name##_stage(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,     \
+                               double *partials, double *shared, bool backwards, bool wait) {  \
+    return mbk_step<name##_before, name##_element, name##_after, adds, maxes, when>(           \
+        v, n, m, partials, shared, backwards, wait);                                           \
   }
 
-// Of every kernel of a step. Launch: a grid that depends on n alone, MBK_STEP_THREADS threads.
-// Shared: MBI_STEP_SHARED bytes. partials: MBI_SOLVE_SUMS doubles for each block.
+// Of every kernel of a step. Launch: a grid that depends on n and the GPU alone,
+// MBK_STEP_THREADS threads, MBK_STEP_RESIDENT blocks of which are resident. Shared:
+// MBI_STEP_SHARED bytes. partials: MBI_SOLVE_SUMS doubles for each block.
 #define MBK_STEP_ARGUMENTS mbi_solve_vectors v, mbk_i64 n, mbi_solve_memory *m, double *partials
+
+struct mbk_step_row { // what a row stores
+  MBK_VECTOR at[MBI_SOLVE_VECTORS];
+  mbk_u32 slots; // which: a bit for each
+};
 
 // The sums and greatest values over the block, complete in thread 0.
 template <int ADDS, int MAXES> MBK_DEVICE void mbk_step_reduce(double *sums, double *shared) {
@@ -87,13 +110,72 @@ MBK_DEVICE bool mbk_step_last(mbi_solve_memory *m, const double *sums, double *p
   return answer;
 }
 
+// Behind mbk_step_last by the blocks that are not: until the last one has run the scalar part.
+// `turn` is what the state held before.
+MBK_DEVICE void mbk_step_wait(mbi_solve_memory *m, mbk_u32 turn) {
+  if (mbk_thread() == 0) {
+    mbk_wait_change(&m->state.turn, turn);
+  }
+  mbk_block_sync();
+}
+
+// Rows of this thread, from its first to its last or `backwards`: then a sweep begins with what
+// the stage before has left in the cache. Where fewer are left than a thread does at a time,
+// the first one stands for those that are missing, without effect.
+template <void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, double *,
+                          mbk_step_row *),
+          int ADDS, int MAXES>
+MBK_DEVICE void mbk_step_rows(const mbi_solve_vectors &v, mbk_i64 n, const mbi_solve_state &c,
+                              double *sums, bool backwards) {
+  const int COUNT = ADDS + MAXES > 0 ? ADDS + MAXES : 1;
+  const mbk_i64 stride = (mbk_i64)mbk_grid() * MBK_STEP_THREADS;
+  const mbk_i64 own = (mbk_i64)mbk_block() * MBK_STEP_THREADS + mbk_thread();
+  const mbk_u32 rounds = // a matrix has fewer than 2^31 rows
+      own < n ? (mbk_u32)(n - 1 - own) / (mbk_u32)(stride * MBK_STEP_ROWS) + 1 : 0;
+  for (mbk_u32 round = 0; round < rounds; round++) {
+    const mbk_u32 at = backwards ? rounds - 1 - round : round;
+    const mbk_i64 first = own + at * stride * MBK_STEP_ROWS;
+    mbk_step_row held[MBK_STEP_ROWS];
+    double parts[MBK_STEP_ROWS][COUNT];
+#pragma unroll
+    for (int u = 0; u < MBK_STEP_ROWS; u++) {
+      const mbk_i64 i = first + u * stride;
+      held[u].slots = 0;
+#pragma unroll
+      for (int k = 0; k < COUNT; k++) {
+        parts[u][k] = 0;
+      }
+      ELEMENT(i < n ? i : first, &v, &c, parts[u], &held[u]);
+    }
+#pragma unroll
+    for (int u = 0; u < MBK_STEP_ROWS; u++) {
+      const mbk_i64 i = first + u * stride;
+      if (i < n) {
+#pragma unroll
+        for (int slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {
+          if ((held[u].slots >> slot & 1u) != 0) {
+            ((MBK_VECTOR *)v.at[slot])[i] = held[u].at[slot];
+          }
+        }
+#pragma unroll
+        for (int k = 0; k < ADDS + MAXES; k++) {
+          const double part = parts[u][k];
+          sums[k] = k < ADDS ? sums[k] + part : part > sums[k] ? part : sums[k];
+        }
+      }
+    }
+  }
+}
+
+// Whether the step was taken, which all blocks agree on. `wait`: another one follows in this
+// launch, which has its rows and reads the state as this one leaves it.
 template <int (*BEFORE)(mbi_solve_state *),
-          void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *,
-                          double *),
+          void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, double *,
+                          mbk_step_row *),
           void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *), int ADDS,
           int MAXES, int WHEN>
-MBK_DEVICE void mbk_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,
-                         double *partials, double *shared) {
+MBK_DEVICE bool mbk_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,
+                         double *partials, double *shared, bool backwards, bool wait) {
   const int COUNT = ADDS + MAXES;
   const bool first = mbk_block() == 0 && mbk_thread() == 0;
   double sums[COUNT > 0 ? COUNT : 1] = {};
@@ -102,10 +184,10 @@ MBK_DEVICE void mbk_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory
     if (first) {
       m->state.closed = 1;
     }
-    return;
+    return false;
   }
   if (WHEN == MBS_LATE && c.closed) {
-    return;
+    return false;
   }
   const int wrong = BEFORE(&c);
   if (wrong != 0) { // every block finds out
@@ -115,19 +197,19 @@ MBK_DEVICE void mbk_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory
       m->state.closed = 1;
       m->state.stop = wrong;
     }
-    return;
+    return false;
   }
-  for (mbk_i64 i = (mbk_i64)mbk_block() * MBK_STEP_THREADS + mbk_thread(); i < n;
-       i += (mbk_i64)mbk_grid() * MBK_STEP_THREADS) {
-    ELEMENT(i, &v, &c, sums);
-  }
+  mbk_step_rows<ELEMENT, ADDS, MAXES>(v, n, c, sums, backwards);
   if (COUNT == 0) {
-    return;
+    return true;
   }
   mbk_step_reduce<ADDS, MAXES>(sums, shared);
   if (mbk_grid() > 1) {
     if (!mbk_step_last<COUNT>(m, sums, partials, shared)) {
-      return;
+      if (wait) {
+        mbk_step_wait(m, c.turn);
+      }
+      return true;
     }
 #pragma unroll
     for (int k = 0; k < COUNT; k++) {
@@ -142,7 +224,15 @@ MBK_DEVICE void mbk_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory
   if (mbk_thread() == 0) {
     AFTER(m, &c, sums);
     m->state.ticket = 0;
+    if (wait) {
+      mbk_fence();
+      mbk_atomic_add(&m->state.turn, 1u);
+    }
   }
+  if (wait) {
+    mbk_block_sync();
+  }
+  return true;
 }
 
 // Before a batch of iterations: mbi_solve_open. Launch: one thread.

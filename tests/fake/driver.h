@@ -30,9 +30,11 @@ enum result {
   NOT_FOUND = 500,
   ILLEGAL_ADDRESS = 700,
   LAUNCH_FAILED = 719,
+  COOPERATIVE_TOO_LARGE = 720,
   CAPTURE_UNSUPPORTED = 900
 };
 
+enum { RESIDENT_THREADS = 512 }; // of a multiprocessor
 enum { DEVICES = 4, SHARED_WITHOUT_ASKING = 49152, ROUNDS_MOST = 100000 };
 
 struct module {

@@ -91,6 +91,7 @@ namespace plain_f32 {
 #undef MBS_ELEMENT
 #undef MBS_AFTER
 #undef MBS_STEP
+#undef MBS_STORE
 #undef MBS_WIDE_COUNT
 #undef MBS_WIDE_ELEMENT
 #undef MBS_WIDE_AFTER
