@@ -138,14 +138,28 @@ template <class T> MBK_DEVICE T mbk_load_fresh(const T *address) {
 MBK_DEVICE void mbk_fence() {
   __threadfence();
 }
-// Until another block has changed what lies at `address`, which was `before`; what that block
-// stored before a fence in front of the change is then visible, behind mbk_block_sync to the
-// whole block. For one thread of a block, and launches that are cooperative, all blocks of
-// which are resident: else the other one might never start.
-MBK_DEVICE void mbk_wait_change(const mbk_u32 *address, mbk_u32 before) {
-  while (*(const volatile mbk_u32 *)address == before) {
-  }
+// Blocks that wait for each other, in launches that are cooperative: else one might wait for
+// another that never starts. One thread of each counts it in, behind what it has stored; then
+// it waits until the count, which wraps, has come to `wanted`, and sees what the others had
+// stored, with mbk_load_fresh or behind mbk_block_sync.
+MBK_DEVICE void mbk_arrive(mbk_u32 *count) {
+#if __CUDA_ARCH__ >= 700
+  asm volatile("red.release.gpu.global.add.u32 [%0], 1;" : : "l"(count) : "memory");
+#else
   __threadfence();
+  atomicAdd(count, 1u);
+#endif
+}
+MBK_DEVICE void mbk_wait_reached(const mbk_u32 *count, mbk_u32 wanted) {
+  mbk_u32 now;
+  do {
+#if __CUDA_ARCH__ >= 700
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(now) : "l"(count) : "memory");
+#else
+    now = *(const volatile mbk_u32 *)count;
+    __threadfence();
+#endif
+  } while ((mbk_i32)(now - wanted) < 0);
 }
 
 // N neighbours that move together, at an address that is a multiple of their size: 2, 4, 8

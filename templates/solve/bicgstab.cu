@@ -76,9 +76,10 @@ MBS_STEP(bicgstab_omega, 2, 0, MBS_RUNNING)
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
     mbk_bicgstab_sweep_half(MBK_STEP_ARGUMENTS) {
   MBK_SHARED_MEMORY(shared);
-  double *const own = (double *)shared;
-  if (bicgstab_sigma_stage(v, n, m, partials, own, true, true)) {
-    (void)bicgstab_half_stage(v, n, m, partials, own, false, false);
+  const mbk_sweep s = {v, n, m, partials, (double *)shared};
+  mbk_sweep_begin(s);
+  if (bicgstab_sigma_stage(s, true, false)) {
+    (void)bicgstab_half_stage(s, false, true);
   }
 }
 
@@ -86,9 +87,9 @@ MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
     mbk_bicgstab_sweep(MBK_STEP_ARGUMENTS) {
   MBK_SHARED_MEMORY(shared);
-  double *const own = (double *)shared;
-  if (bicgstab_omega_stage(v, n, m, partials, own, true, true) &&
-      bicgstab_update_stage(v, n, m, partials, own, false, true)) {
-    (void)bicgstab_direct_stage(v, n, m, partials, own, true, false);
+  const mbk_sweep s = {v, n, m, partials, (double *)shared};
+  mbk_sweep_begin(s);
+  if (bicgstab_omega_stage(s, true, false) && bicgstab_update_stage(s, false, true)) {
+    (void)bicgstab_direct_stage(s, true, false);
   }
 }

@@ -62,9 +62,9 @@ MBS_STEP(cg_curve, 1, 0, MBS_RUNNING)
 // All that is between two products, for z that needs no step of its own. Launch: cooperative.
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT) mbk_cg_sweep(MBK_STEP_ARGUMENTS) {
   MBK_SHARED_MEMORY(shared);
-  double *const own = (double *)shared;
-  if (cg_curve_stage(v, n, m, partials, own, true, true) &&
-      cg_descend_stage(v, n, m, partials, own, false, true)) {
-    (void)cg_advance_stage(v, n, m, partials, own, true, false);
+  const mbk_sweep s = {v, n, m, partials, (double *)shared};
+  mbk_sweep_begin(s);
+  if (cg_curve_stage(s, true, false) && cg_descend_stage(s, false, true)) {
+    (void)cg_advance_stage(s, true, false);
   }
 }

@@ -65,11 +65,15 @@ typedef struct mbi_solve_state {
   int look; // the loop is left at this iteration
   int why;
   unsigned ticket; // blocks of a step that are done
-  unsigned turn;   // steps behind which blocks of a sweep have waited for each other
+  unsigned turn;   // how often the blocks of a sweep have waited for each other
+  int copied;      // a block's own: the ring is not behind it
+  int padding;
 } mbi_solve_state;
 
 typedef struct mbi_solve_memory {
   mbi_solve_state state;
+  unsigned arrived; // of blocks that wait for each other: turn times the grid, and some of it
+  unsigned padding;
   double ring[MBI_SOLVE_RING]; // ring[k % MBI_SOLVE_RING]: ||r||^2 after iteration k
 } mbi_solve_memory;
 
@@ -105,7 +109,9 @@ MBS_FUNCTION void mbi_solve_open(mbi_solve_memory *m, int how, int span, int cap
 MBS_FUNCTION void mbi_solve_judge(mbi_solve_memory *m, double rr) {
   mbi_solve_state *s = &m->state;
   s->rr = rr;
-  m->ring[s->iterations % MBI_SOLVE_RING] = rr;
+  if (!s->copied) {
+    m->ring[s->iterations % MBI_SOLVE_RING] = rr;
+  }
   if (!(rr - rr == 0)) { // NaN or Inf
     s->stop = MBI_SOLVE_NOT_FINITE;
   } else if (rr <= s->goal) {

@@ -8,9 +8,7 @@
 // once. A thread does MBK_STEP_ROWS rows at a time: what they store is held back until the
 // loads of all of them are on their way, which a compiler could not tell from pointers.
 //
-// Several steps in one launch are a sweep (MBS_STEP's name_stage): where the launch is
-// cooperative, blocks wait for each other between its stages. A thread has the same rows in
-// each.
+// Several steps in one launch are a sweep: solve/sweep.cuh.
 #ifndef MBK_VECTOR
 #error "define MBK_VECTOR: the type of vectors in memory"
 #endif
@@ -45,13 +43,12 @@
 #define MBS_STEP(name, adds, maxes, when)                                                      \
   MBK_DEVICE void name##_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,      \
                               double *partials, double *shared) {                              \
-    (void)mbk_step<name##_before, name##_element, name##_after, adds, maxes, when>(            \
-        v, n, m, partials, shared, false, false);                                              \
+    mbk_step<name##_before, name##_element, name##_after, adds, maxes, when>(                  \
+        v, n, m, partials, shared);                                                            \
   }                                                                                            \
-  MBK_DEVICE bool name##_stage(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,     \
-                               double *partials, double *shared, bool backwards, bool wait) {  \
-    return mbk_step<name##_before, name##_element, name##_after, adds, maxes, when>(           \
-        v, n, m, partials, shared, backwards, wait);                                           \
+  MBK_DEVICE bool name##_stage(const mbk_sweep &s, bool backwards, bool last) {                \
+    return mbk_sweep_stage<name##_before, name##_element, name##_after, adds, maxes, when>(    \
+        s, backwards, last);                                                                   \
   }
 
 // Of every kernel of a step. Launch: a grid that depends on n and the GPU alone,
@@ -110,13 +107,18 @@ MBK_DEVICE bool mbk_step_last(mbi_solve_memory *m, const double *sums, double *p
   return answer;
 }
 
-// Behind mbk_step_last by the blocks that are not: until the last one has run the scalar part.
-// `turn` is what the state held before.
-MBK_DEVICE void mbk_step_wait(mbi_solve_memory *m, mbk_u32 turn) {
-  if (mbk_thread() == 0) {
-    mbk_wait_change(&m->state.turn, turn);
+// This thread's share of the blocks' parts, which are visible.
+template <int ADDS, int MAXES>
+MBK_DEVICE void mbk_step_total(const double *partials, double *sums) {
+  const int COUNT = ADDS + MAXES;
+#pragma unroll
+  for (int k = 0; k < COUNT; k++) {
+    sums[k] = 0;
+    for (mbk_u32 b = mbk_thread(); b < mbk_grid(); b += MBK_STEP_THREADS) {
+      const double part = mbk_load_fresh(&partials[COUNT * b + k]);
+      sums[k] = k < ADDS ? sums[k] + part : part > sums[k] ? part : sums[k];
+    }
   }
-  mbk_block_sync();
 }
 
 // Rows of this thread, from its first to its last or `backwards`: then a sweep begins with what
@@ -167,15 +169,13 @@ MBK_DEVICE void mbk_step_rows(const mbi_solve_vectors &v, mbk_i64 n, const mbi_s
   }
 }
 
-// Whether the step was taken, which all blocks agree on. `wait`: another one follows in this
-// launch, which has its rows and reads the state as this one leaves it.
 template <int (*BEFORE)(mbi_solve_state *),
           void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, double *,
                           mbk_step_row *),
           void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *), int ADDS,
           int MAXES, int WHEN>
-MBK_DEVICE bool mbk_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,
-                         double *partials, double *shared, bool backwards, bool wait) {
+MBK_DEVICE void mbk_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,
+                         double *partials, double *shared) {
   const int COUNT = ADDS + MAXES;
   const bool first = mbk_block() == 0 && mbk_thread() == 0;
   double sums[COUNT > 0 ? COUNT : 1] = {};
@@ -184,10 +184,10 @@ MBK_DEVICE bool mbk_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory
     if (first) {
       m->state.closed = 1;
     }
-    return false;
+    return;
   }
   if (WHEN == MBS_LATE && c.closed) {
-    return false;
+    return;
   }
   const int wrong = BEFORE(&c);
   if (wrong != 0) { // every block finds out
@@ -197,42 +197,24 @@ MBK_DEVICE bool mbk_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory
       m->state.closed = 1;
       m->state.stop = wrong;
     }
-    return false;
+    return;
   }
-  mbk_step_rows<ELEMENT, ADDS, MAXES>(v, n, c, sums, backwards);
+  mbk_step_rows<ELEMENT, ADDS, MAXES>(v, n, c, sums, false);
   if (COUNT == 0) {
-    return true;
+    return;
   }
   mbk_step_reduce<ADDS, MAXES>(sums, shared);
   if (mbk_grid() > 1) {
     if (!mbk_step_last<COUNT>(m, sums, partials, shared)) {
-      if (wait) {
-        mbk_step_wait(m, c.turn);
-      }
-      return true;
+      return;
     }
-#pragma unroll
-    for (int k = 0; k < COUNT; k++) {
-      sums[k] = 0;
-      for (mbk_u32 b = mbk_thread(); b < mbk_grid(); b += MBK_STEP_THREADS) {
-        const double part = mbk_load_fresh(&partials[COUNT * b + k]);
-        sums[k] = k < ADDS ? sums[k] + part : part > sums[k] ? part : sums[k];
-      }
-    }
+    mbk_step_total<ADDS, MAXES>(partials, sums);
     mbk_step_reduce<ADDS, MAXES>(sums, shared);
   }
   if (mbk_thread() == 0) {
     AFTER(m, &c, sums);
     m->state.ticket = 0;
-    if (wait) {
-      mbk_fence();
-      mbk_atomic_add(&m->state.turn, 1u);
-    }
   }
-  if (wait) {
-    mbk_block_sync();
-  }
-  return true;
 }
 
 // Before a batch of iterations: mbi_solve_open. Launch: one thread.
@@ -240,3 +222,5 @@ MBK_KERNEL mbk_solve_open(mbi_solve_memory *m, int how, int span, int cap, doubl
                           double shrink, double epsilon) {
   mbi_solve_open(m, how, span, cap, tolerance, shrink, epsilon);
 }
+
+#include "solve/sweep.cuh"

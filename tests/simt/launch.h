@@ -29,15 +29,16 @@ inline void simt_begin_block() {
   simt_switch(&simt.main, &simt.threads[simt.current].context, false);
 }
 
-inline bool simt_changed(const simt_thread &thread) {
-  return thread.operation.state == SIMT_WAIT_CHANGE && *thread.word != thread.before;
+inline bool simt_reached(const simt_thread &thread) {
+  return thread.operation.state == SIMT_WAIT_REACHED &&
+         (int32_t)(*thread.word - thread.wanted) >= 0;
 }
 
 // One that was put aside, and some of whose threads wait no more.
 inline void simt_resume_block() {
   simt_races_barrier();
   for (unsigned t = 0; t < simt.block_threads; t++) {
-    if (simt_changed(simt.threads[t])) {
+    if (simt_reached(simt.threads[t])) {
       simt.waiting--;
       simt_release(t);
     }
@@ -108,7 +109,7 @@ inline long simt_ready() {
   std::vector<size_t> ready;
   for (size_t i = 0; i < simt_aside.size(); i++) {
     const simt_thread *const threads = simt_aside[i].threads;
-    if (std::any_of(threads, threads + simt.block_threads, simt_changed)) {
+    if (std::any_of(threads, threads + simt.block_threads, simt_reached)) {
       ready.push_back(i);
     }
   }
@@ -118,7 +119,7 @@ inline long simt_ready() {
 inline void simt_grid_deadlock() {
   const size_t exited = simt.grid - simt_aside.size();
   simt_fetch(0);
-  const unsigned t = simt_find(SIMT_WAIT_CHANGE);
+  const unsigned t = simt_find(SIMT_WAIT_REACHED);
   simt_note("%s waits in %s for other blocks, of which %zu of %u have exited (missing grid "
             "barrier)",
             simt_name(t).text, simt_describe(simt.threads[t].operation).text, exited,

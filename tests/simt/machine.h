@@ -39,7 +39,7 @@ enum simt_state { // the shuffles last, those with a delta behind the one withou
   SIMT_RUNS,
   SIMT_EXITED,
   SIMT_BLOCK_SYNC,
-  SIMT_WAIT_CHANGE,
+  SIMT_WAIT_REACHED,
   SIMT_WARP_SYNC,
   SIMT_BALLOT,
   SIMT_ANY,
@@ -92,8 +92,8 @@ struct simt_thread {
   int argument; // lane or delta of a shuffle, flag of a vote
   simt_word in, out;
   simt_copy *copies;             // that it has not waited for, the last first
-  const volatile uint32_t *word; // SIMT_WAIT_CHANGE: until it is not `before`
-  uint32_t before;
+  const volatile uint32_t *word; // SIMT_WAIT_REACHED: until it has come to `wanted`
+  uint32_t wanted;
 };
 
 struct simt_rendezvous { // a collective operation that some lanes of its mask have reached

@@ -10,7 +10,7 @@
 #include "solve/state.cuh"
 #undef MBS_FUNCTION
 
-enum { THREADS = 256, SHARED = 512 };
+enum { THREADS = 256, SHARED = 1024 };
 
 struct bed {
   bed(long long n, int single, unsigned blocks)

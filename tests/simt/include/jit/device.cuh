@@ -224,8 +224,11 @@ MBK_DEVICE void mbk_graph_go_on(mbk_u64 handle, bool go_on) {
 }
 MBK_DEVICE void mbk_fence() { // no two threads run at a time
 }
-MBK_DEVICE void mbk_wait_change(const mbk_u32 *address, mbk_u32 before, SIMT_SITE) {
-  simt_wait_change(address, before, {file, line});
+MBK_DEVICE void mbk_arrive(mbk_u32 *count) {
+  mbk_atomic_add(count, 1u);
+}
+MBK_DEVICE void mbk_wait_reached(const mbk_u32 *count, mbk_u32 wanted, SIMT_SITE) {
+  simt_wait_reached(count, wanted, {file, line});
 }
 template <class T, int N> struct alignas(sizeof(T) * N) mbk_pack { T at[N]; };
 template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack(const T *address) {

@@ -1,0 +1,114 @@
+// A sweep is several steps of a solver in one launch. Its blocks, which are all resident
+// because the launch is cooperative, wait for each other between its stages, the steps
+// (name_stage); a thread has the same rows in each. Every block adds up the parts of all, in
+// the same order, and runs the scalar part on a copy of the state: that is sooner than to wait
+// until one has done it for all. Block 0 gives its copy back, when all others have long read
+// what was there.
+//
+// Source of the barrier, a count that only grows: Xiao, Feng, "Inter-Block GPU Communication
+// via Fast Barrier Synchronization" (2010).
+
+#define MBK_SWEEP_SUMS 2 // of a stage at most
+
+struct mbk_sweep {
+  const mbi_solve_vectors &v;
+  mbk_i64 n;
+  mbi_solve_memory *m;
+  double *partials, *shared;
+};
+
+// The block's copy of the state, behind what reductions use.
+MBK_DEVICE mbi_solve_state *mbk_sweep_state(const mbk_sweep &s) {
+  return (mbi_solve_state *)(s.shared + MBK_STEP_WARPS * MBI_SOLVE_SUMS);
+}
+
+// Before the first stage.
+MBK_DEVICE void mbk_sweep_begin(const mbk_sweep &s) {
+  mbi_solve_state *const own = mbk_sweep_state(s);
+  if (mbk_thread() == 0) {
+    *own = s.m->state;
+    own->copied = 1;
+  }
+  mbk_block_sync();
+}
+
+// What block 0 has made of the state, to all, by one thread.
+MBK_DEVICE void mbk_sweep_give(const mbk_sweep &s) {
+  const mbi_solve_state *const own = mbk_sweep_state(s);
+#pragma unroll 1
+  for (mbk_u32 i = 0; i < sizeof *own / sizeof(mbk_u64); i++) {
+    ((mbk_u64 *)&s.m->state)[i] = ((const mbk_u64 *)own)[i];
+  }
+  s.m->state.copied = 0;
+  s.m->ring[own->iterations % MBI_SOLVE_RING] = own->rr;
+}
+
+// Behind the stage's rows: until all blocks are there, and what is behind the sums.
+template <void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *), int ADDS,
+          int MAXES>
+MBK_DEVICE void mbk_sweep_meet(const mbk_sweep &s, const mbi_solve_state &c, double *sums,
+                               bool last) {
+  const int COUNT = ADDS + MAXES;
+  mbi_solve_state *const own = mbk_sweep_state(s);
+  // Of stages by turns: who is ahead writes while others still read those of the one before.
+  double *const partials = s.partials + (c.turn & 1u) * MBK_SWEEP_SUMS * mbk_grid();
+  mbk_step_reduce<ADDS, MAXES>(sums, s.shared);
+  if (mbk_thread() == 0) {
+#pragma unroll
+    for (int k = 0; k < COUNT; k++) {
+      partials[COUNT * mbk_block() + k] = sums[k];
+    }
+    mbk_arrive(&s.m->arrived);
+    mbk_wait_reached(&s.m->arrived, (c.turn + 1) * mbk_grid());
+  }
+  mbk_block_sync();
+  mbk_step_total<ADDS, MAXES>(partials, sums);
+  mbk_step_reduce<ADDS, MAXES>(sums, s.shared);
+  if (mbk_thread() == 0) {
+    AFTER((mbi_solve_memory *)own, &c, sums);
+    own->turn = c.turn + 1;
+    if (last && mbk_block() == 0) {
+      mbk_sweep_give(s);
+    }
+  }
+  mbk_block_sync();
+}
+
+// Whether the step was taken, which all blocks agree on: if not, no later one is. `last`: no
+// step behind it has sums.
+template <int (*BEFORE)(mbi_solve_state *),
+          void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, double *,
+                          mbk_step_row *),
+          void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *), int ADDS,
+          int MAXES, int WHEN>
+MBK_DEVICE bool mbk_sweep_stage(const mbk_sweep &s, bool backwards, bool last) {
+  const bool first = mbk_block() == 0 && mbk_thread() == 0;
+  mbi_solve_state *const own = mbk_sweep_state(s);
+  double sums[ADDS + MAXES > 0 ? ADDS + MAXES : 1] = {};
+  mbi_solve_state c = *own;
+  if (WHEN == MBS_RUNNING && c.stop != MBI_SOLVE_RUNNING) {
+    if (first) { // others may not have read the rest
+      s.m->state.closed = 1;
+    }
+    return false;
+  }
+  if (WHEN == MBS_LATE && c.closed) {
+    return false;
+  }
+  const int wrong = BEFORE(&c);
+  if (wrong != 0) {
+    if (first) {
+      mbk_sweep_give(s);
+      s.m->state.why = c.why;
+      s.m->state.value = c.value;
+      s.m->state.closed = 1;
+      s.m->state.stop = wrong;
+    }
+    return false;
+  }
+  mbk_step_rows<ELEMENT, ADDS, MAXES>(s.v, s.n, c, sums, backwards);
+  if (ADDS + MAXES > 0) {
+    mbk_sweep_meet<AFTER, ADDS, MAXES>(s, c, sums, last);
+  }
+  return true;
+}
