@@ -1357,6 +1357,7 @@ typedef struct mbi_device { /* jit/device.c */
   int early; /* launches may overlap with the end of what is before them */
   int cooperative; /* blocks of a launch may wait for each other */
   int shared_bytes_per_block; /* the opt-in limit */
+  int shared_bytes_per_multiprocessor;
   char name[128];
 } mbi_device;
 
@@ -3015,6 +3016,7 @@ static void mbi_nvrtc_tell(merbit_context *context, const char *log, char *first
 #define MBI_ATTRIBUTE_MULTIPROCESSORS 16 /* cuda.h: CUdevice_attribute */
 #define MBI_ATTRIBUTE_CAPABILITY_MAJOR 75
 #define MBI_ATTRIBUTE_CAPABILITY_MINOR 76
+#define MBI_ATTRIBUTE_SHARED_PER_MULTIPROCESSOR 81
 #define MBI_ATTRIBUTE_COOPERATIVE 95
 #define MBI_ATTRIBUTE_SHARED_PER_BLOCK 97
 #define MBI_POINTER_MEMORY_TYPE 2     /* CUpointer_attribute */
@@ -3167,6 +3169,10 @@ static merbit_status mbi_device_examine(merbit_context *context) {
   if (status == MERBIT_OK) {
     status = mbi_device_attribute(context, MBI_ATTRIBUTE_SHARED_PER_BLOCK,
                                   &device->shared_bytes_per_block);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_attribute(context, MBI_ATTRIBUTE_SHARED_PER_MULTIPROCESSOR,
+                                  &device->shared_bytes_per_multiprocessor);
   }
   if (status == MERBIT_OK) {
     status = mbi_device_attribute(context, MBI_ATTRIBUTE_COOPERATIVE, &cooperative);
@@ -3720,13 +3726,24 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "  *(uint4 *)shared = *(const uint4 *)global;\n"
   "#endif\n"
   "}\n"
+  "// One value of 4 or 8 bytes.\n"
+  "template <class T> MBK_DEVICE void mbk_copy_one_ahead(T *shared, const T *global) {\n"
+  "#if __CUDA_ARCH__ >= 800\n"
+  "  asm volatile(\"cp.async.ca.shared.global [%0], [%1], %2;\"\n"
+  "               :\n"
+  "               : \"r\"((unsigned)__cvta_generic_to_shared(shared)), \"l\"(global), \"n\"(sizeof(T))\n"
+  "               : \"memory\");\n"
+  "#else\n"
+  "  *shared = *global;\n"
+  "#endif\n"
+  "}\n"
   "MBK_DEVICE void mbk_copy_wait() {\n"
   "#if __CUDA_ARCH__ >= 800\n"
   "  asm volatile(\"cp.async.wait_all;\" : : : \"memory\");\n"
   "#endif\n"
   "}\n"
   "\n"
-  "// Kernels that the host launches early (mbi_device_launch_early) start while what comes before\n"
+  "// Kernels that the host launches early (mbi_device_launch_early) start while what comes before\n",
   "// them in the stream still runs. Until mbk_await they may read what only a plan's making\n"
   "// writes; nothing else, and they may write nothing. Every kernel of them waits, so that what is\n"
   "// complete behind one kernel is so behind all after it.\n"
@@ -3734,7 +3751,7 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "#if __CUDA_ARCH__ >= 900\n"
   "  asm volatile(\"griddepcontrol.wait;\" : : : \"memory\");\n"
   "#endif\n"
-  "}\n",
+  "}\n"
   "// The same; `data`, which earlier work may have written, can then be loaded as what nobody\n"
   "// writes: its address comes out of the wait, so that no such load moves before it.\n"
   "template <class T> MBK_DEVICE void mbk_await_for(const T *&data) {\n"
@@ -3768,7 +3785,7 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "\n"
   "// Of a conditional node in a graph: whether its body runs again. The driver has the function.\n"
   "extern \"C\" __device__ void cudaGraphSetConditional(mbk_u64 handle, mbk_u32 value);\n"
-  "MBK_DEVICE void mbk_graph_go_on(mbk_u64 handle, bool go_on) {\n"
+  "MBK_DEVICE void mbk_graph_go_on(mbk_u64 handle, bool go_on) {\n",
   "  cudaGraphSetConditional(handle, go_on ? 1u : 0u);\n"
   "}\n"
   "\n"
@@ -9981,6 +9998,7 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "\n"
   "#define MBI_SOLVE_VECTORS 12\n"
   "#define MBI_SOLVE_SCALARS 12\n"
+  "#define MBI_STEP_SHARED 1024 // bytes of a step on the GPU\n"
   "#define MBI_SOLVE_SUMS 5 // of a step, the greatest values it looks for included\n"
   "#define MBI_WIDE_GROUP 8 // sums of a step with many that a thread holds at a time\n"
   "#define MBI_SOLVE_RING                                                                         \\\n"
@@ -10005,8 +10023,8 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "\n"
   "// Places in mbi_solve_vectors that every method has; its own begin at MBI_AT_OWN.\n"
   "#define MBI_AT_X 0\n"
-  "#define MBI_AT_B 1\n"
-  "#define MBI_AT_W 2       // scratch: products, and b - A x at a look\n",
+  "#define MBI_AT_B 1\n",
+  "#define MBI_AT_W 2       // scratch: products, and b - A x at a look\n"
   "#define MBI_AT_INVERSE 3 // of the diagonal, or of its blocks: column j of row i at j * n + i\n"
   "#define MBI_AT_OWN 4\n"
   "\n"
@@ -10041,8 +10059,8 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "  int iterations, cap;\n"
   "  int look; // the loop is left at this iteration\n"
   "  int why;\n"
-  "  unsigned ticket; // blocks of a step that are done\n"
-  "  unsigned turn;   // how often the blocks of a sweep have waited for each other\n",
+  "  unsigned ticket; // blocks of a step that are done\n",
+  "  unsigned turn;   // how often the blocks of a sweep have waited for each other\n"
   "  int copied;      // a block's own: the ring is not behind it\n"
   "  int padding;\n"
   "} mbi_solve_state;\n"
@@ -10088,9 +10106,9 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "  s->rr = rr;\n"
   "  if (!s->copied) {\n"
   "    m->ring[s->iterations % MBI_SOLVE_RING] = rr;\n"
-  "  }\n"
+  "  }\n",
   "  if (!(rr - rr == 0)) { // NaN or Inf\n"
-  "    s->stop = MBI_SOLVE_NOT_FINITE;\n",
+  "    s->stop = MBI_SOLVE_NOT_FINITE;\n"
   "  } else if (rr <= s->goal) {\n"
   "    s->stop = MBI_SOLVE_CANDIDATE;\n"
   "  } else if (s->iterations >= s->cap) {\n"
@@ -10392,15 +10410,60 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "    mbk_step<name##_before, name##_element, name##_after, adds, maxes, when>(                  \\\n"
   "        v, n, m, partials, shared);                                                            \\\n"
   "  }                                                                                            \\\n"
-  "  MBK_DEVICE bool name##_stage(const mbk_sweep &s, bool backwards, bool last) {                \\\n"
+  "  template <mbk_u32 SLOTS>                                                                     \\\n"
+  "  MBK_DEVICE bool name##_stage(const mbk_sweep<SLOTS> &s, bool backwards, bool last) {         \\\n"
   "    return mbk_sweep_stage<name##_before, name##_element, name##_after, adds, maxes, when>(    \\\n"
   "        s, backwards, last);                                                                   \\\n"
   "  }\n"
   "\n"
   "// Of every kernel of a step. Launch: a grid that depends on n and the GPU alone,\n"
   "// MBK_STEP_THREADS threads, MBK_STEP_RESIDENT blocks of which are resident. Shared:\n"
-  "// MBI_STEP_SHARED bytes. partials: MBI_SOLVE_SUMS doubles for each block.\n"
-  "#define MBK_STEP_ARGUMENTS mbi_solve_vectors v, mbk_i64 n, mbi_solve_memory *m, double *partials\n",
+  "// MBI_STEP_SHARED bytes. partials: MBI_SOLVE_SUMS doubles for each block.\n",
+  "#define MBK_STEP_ARGUMENTS mbi_solve_vectors v, mbk_i64 n, mbi_solve_memory *m, double *partials\n"
+  "\n"
+  "// Elements of the vectors of SLOTS, a bit for each, in shared memory, of the first `rows` rows\n"
+  "// of each thread: for launches of several steps.\n"
+  "template <mbk_u32 SLOTS> struct mbk_kept {\n"
+  "  MBK_VECTOR *memory; // of this thread: rows are MBK_STEP_THREADS elements apart, then vectors\n"
+  "  mbk_u32 rows;\n"
+  "\n"
+  "  MBK_MEMBER MBK_VECTOR *at(int slot, mbk_u32 row) const {\n"
+  "    mbk_u32 vector = 0;\n"
+  "#pragma unroll\n"
+  "    for (int other = 0; other < slot; other++) {\n"
+  "      vector += SLOTS >> other & 1u;\n"
+  "    }\n"
+  "    return memory + (vector * rows + row) * MBK_STEP_THREADS;\n"
+  "  }\n"
+  "  // Where row i, the thread's `row`, finds its elements under that number: pointers in between\n"
+  "  // point nowhere.\n"
+  "  MBK_MEMBER mbi_solve_vectors vectors(const mbi_solve_vectors &v, mbk_i64 i,\n"
+  "                                       mbk_u32 row) const {\n"
+  "    mbi_solve_vectors w = v;\n"
+  "    if (row < rows) {\n"
+  "#pragma unroll\n"
+  "      for (int slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {\n"
+  "        if ((SLOTS >> slot & 1u) != 0) {\n"
+  "          w.at[slot] = (void *)((mbk_u64)at(slot, row) - (mbk_u64)i * sizeof(MBK_VECTOR));\n"
+  "        }\n"
+  "      }\n"
+  "    }\n"
+  "    return w;\n"
+  "  }\n"
+  "  MBK_MEMBER void store(int slot, mbk_u32 row, MBK_VECTOR value) const {\n"
+  "    if ((SLOTS >> slot & 1u) != 0 && row < rows) {\n"
+  "      *at(slot, row) = value;\n"
+  "    }\n"
+  "  }\n"
+  "  MBK_MEMBER void load(const mbi_solve_vectors &v, mbk_i64 i, mbk_u32 row) const {\n"
+  "#pragma unroll\n"
+  "    for (int slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {\n"
+  "      if ((SLOTS >> slot & 1u) != 0) {\n"
+  "        mbk_copy_one_ahead(at(slot, row), (const MBK_VECTOR *)v.at[slot] + i);\n"
+  "      }\n"
+  "    }\n"
+  "  }\n",
+  "};\n"
   "\n"
   "struct mbk_step_row { // what a row stores\n"
   "  MBK_VECTOR at[MBI_SOLVE_VECTORS];\n"
@@ -10448,8 +10511,8 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "    *last = mbk_atomic_add(&m->state.ticket, 1u) == mbk_grid() - 1;\n"
   "  }\n"
   "  mbk_block_sync();\n"
-  "  const bool answer = *last != 0;\n"
-  "  mbk_fence();\n",
+  "  const bool answer = *last != 0;\n",
+  "  mbk_fence();\n"
   "  return answer;\n"
   "}\n"
   "\n"
@@ -10472,9 +10535,9 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "// the first one stands for those that are missing, without effect.\n"
   "template <void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, double *,\n"
   "                          mbk_step_row *),\n"
-  "          int ADDS, int MAXES>\n"
+  "          int ADDS, int MAXES, mbk_u32 SLOTS>\n"
   "MBK_DEVICE void mbk_step_rows(const mbi_solve_vectors &v, mbk_i64 n, const mbi_solve_state &c,\n"
-  "                              double *sums, bool backwards) {\n"
+  "                              double *sums, bool backwards, const mbk_kept<SLOTS> &kept) {\n"
   "  const int COUNT = ADDS + MAXES > 0 ? ADDS + MAXES : 1;\n"
   "  const mbk_i64 stride = (mbk_i64)mbk_grid() * MBK_STEP_THREADS;\n"
   "  const mbk_i64 own = (mbk_i64)mbk_block() * MBK_STEP_THREADS + mbk_thread();\n"
@@ -10482,8 +10545,8 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "      own < n ? (mbk_u32)(n - 1 - own) / (mbk_u32)(stride * MBK_STEP_ROWS) + 1 : 0;\n"
   "  for (mbk_u32 round = 0; round < rounds; round++) {\n"
   "    const mbk_u32 at = backwards ? rounds - 1 - round : round;\n"
-  "    const mbk_i64 first = own + at * stride * MBK_STEP_ROWS;\n"
-  "    mbk_step_row held[MBK_STEP_ROWS];\n",
+  "    const mbk_i64 first = own + at * stride * MBK_STEP_ROWS;\n",
+  "    mbk_step_row held[MBK_STEP_ROWS];\n"
   "    double parts[MBK_STEP_ROWS][COUNT];\n"
   "#pragma unroll\n"
   "    for (int u = 0; u < MBK_STEP_ROWS; u++) {\n"
@@ -10493,7 +10556,9 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "      for (int k = 0; k < COUNT; k++) {\n"
   "        parts[u][k] = 0;\n"
   "      }\n"
-  "      ELEMENT(i < n ? i : first, &v, &c, parts[u], &held[u]);\n"
+  "      const mbi_solve_vectors w = i < n ? kept.vectors(v, i, at * MBK_STEP_ROWS + u)\n"
+  "                                        : kept.vectors(v, first, at * MBK_STEP_ROWS);\n"
+  "      ELEMENT(i < n ? i : first, &w, &c, parts[u], &held[u]);\n"
   "    }\n"
   "#pragma unroll\n"
   "    for (int u = 0; u < MBK_STEP_ROWS; u++) {\n"
@@ -10503,6 +10568,7 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "        for (int slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {\n"
   "          if ((held[u].slots >> slot & 1u) != 0) {\n"
   "            ((MBK_VECTOR *)v.at[slot])[i] = held[u].at[slot];\n"
+  "            kept.store(slot, at * MBK_STEP_ROWS + u, held[u].at[slot]);\n"
   "          }\n"
   "        }\n"
   "#pragma unroll\n"
@@ -10522,7 +10588,7 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "          int MAXES, int WHEN>\n"
   "MBK_DEVICE void mbk_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,\n"
   "                         double *partials, double *shared) {\n"
-  "  const int COUNT = ADDS + MAXES;\n"
+  "  const int COUNT = ADDS + MAXES;\n",
   "  const bool first = mbk_block() == 0 && mbk_thread() == 0;\n"
   "  double sums[COUNT > 0 ? COUNT : 1] = {};\n"
   "  mbi_solve_state c = m->state;\n"
@@ -10531,7 +10597,7 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "      m->state.closed = 1;\n"
   "    }\n"
   "    return;\n"
-  "  }\n",
+  "  }\n"
   "  if (WHEN == MBS_LATE && c.closed) {\n"
   "    return;\n"
   "  }\n"
@@ -10545,7 +10611,8 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "    }\n"
   "    return;\n"
   "  }\n"
-  "  mbk_step_rows<ELEMENT, ADDS, MAXES>(v, n, c, sums, false);\n"
+  "  const mbk_kept<0> none = {};\n"
+  "  mbk_step_rows<ELEMENT, ADDS, MAXES>(v, n, c, sums, false, none);\n"
   "  if (COUNT == 0) {\n"
   "    return;\n"
   "  }\n"
@@ -10585,52 +10652,68 @@ static const char *const mbi_source_solve_sweep_cuh[] = {
   "\n"
   "#define MBK_SWEEP_SUMS 2 // of a stage at most\n"
   "\n"
-  "struct mbk_sweep {\n"
+  "// Of every kernel of a sweep; `kept`: rows of each thread that it keeps. Launch: as of a\n"
+  "// step's, cooperative. Shared: MBI_STEP_SHARED bytes, and for each row kept of each thread the\n"
+  "// elements of three vectors.\n"
+  "#define MBK_SWEEP_ARGUMENTS MBK_STEP_ARGUMENTS, mbk_u32 kept\n"
+  "\n"
+  "template <mbk_u32 SLOTS> struct mbk_sweep {\n"
   "  const mbi_solve_vectors &v;\n"
   "  mbk_i64 n;\n"
   "  mbi_solve_memory *m;\n"
   "  double *partials, *shared;\n"
+  "  mbk_kept<SLOTS> kept;\n"
   "};\n"
   "\n"
   "// The block's copy of the state, behind what reductions use.\n"
-  "MBK_DEVICE mbi_solve_state *mbk_sweep_state(const mbk_sweep &s) {\n"
-  "  return (mbi_solve_state *)(s.shared + MBK_STEP_WARPS * MBI_SOLVE_SUMS);\n"
+  "MBK_DEVICE mbi_solve_state *mbk_sweep_state(double *shared) {\n"
+  "  return (mbi_solve_state *)(shared + MBK_STEP_WARPS * MBI_SOLVE_SUMS);\n"
   "}\n"
   "\n"
-  "// Before the first stage.\n"
-  "MBK_DEVICE void mbk_sweep_begin(const mbk_sweep &s) {\n"
-  "  mbi_solve_state *const own = mbk_sweep_state(s);\n"
-  "  if (mbk_thread() == 0) {\n"
-  "    *own = s.m->state;\n"
-  "    own->copied = 1;\n"
+  "// Before the first stage; `shared` is that of the launch. What is kept is on its way at once.\n"
+  "template <mbk_u32 SLOTS>\n"
+  "MBK_DEVICE mbk_sweep<SLOTS> mbk_sweep_begin(const mbi_solve_vectors &v, mbk_i64 n,\n"
+  "                                            mbi_solve_memory *m, double *partials,\n"
+  "                                            double *shared, mbk_u32 rows) {\n",
+  "  MBK_VECTOR *const memory = (MBK_VECTOR *)(shared + MBI_STEP_SHARED / sizeof(double));\n"
+  "  const mbk_sweep<SLOTS> s = {v, n, m, partials, shared, {memory + mbk_thread(), rows}};\n"
+  "  mbk_i64 i = (mbk_i64)mbk_block() * MBK_STEP_THREADS + mbk_thread();\n"
+  "  for (mbk_u32 row = 0; row < rows && i < n; row++) {\n"
+  "    s.kept.load(v, i, row);\n"
+  "    i += (mbk_i64)mbk_grid() * MBK_STEP_THREADS;\n"
   "  }\n"
+  "  if (mbk_thread() == 0) {\n"
+  "    *mbk_sweep_state(shared) = m->state;\n"
+  "    mbk_sweep_state(shared)->copied = 1;\n"
+  "  }\n"
+  "  mbk_copy_wait();\n"
   "  mbk_block_sync();\n"
+  "  return s;\n"
   "}\n"
   "\n"
   "// What block 0 has made of the state, to all, by one thread.\n"
-  "MBK_DEVICE void mbk_sweep_give(const mbk_sweep &s) {\n"
-  "  const mbi_solve_state *const own = mbk_sweep_state(s);\n"
+  "MBK_DEVICE void mbk_sweep_give(mbi_solve_memory *m, const mbi_solve_state *own) {\n"
   "#pragma unroll 1\n"
   "  for (mbk_u32 i = 0; i < sizeof *own / sizeof(mbk_u64); i++) {\n"
-  "    ((mbk_u64 *)&s.m->state)[i] = ((const mbk_u64 *)own)[i];\n"
+  "    ((mbk_u64 *)&m->state)[i] = ((const mbk_u64 *)own)[i];\n"
   "  }\n"
-  "  s.m->state.copied = 0;\n"
-  "  s.m->ring[own->iterations % MBI_SOLVE_RING] = own->rr;\n"
+  "  m->state.copied = 0;\n"
+  "  m->ring[own->iterations % MBI_SOLVE_RING] = own->rr;\n"
   "}\n"
-  "\n",
+  "\n"
   "// Behind the stage's rows: until all blocks are there, and what is behind the sums.\n"
   "template <void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *), int ADDS,\n"
-  "          int MAXES>\n"
-  "MBK_DEVICE void mbk_sweep_meet(const mbk_sweep &s, const mbi_solve_state &c, double *sums,\n"
-  "                               bool last) {\n"
+  "          int MAXES, mbk_u32 SLOTS>\n"
+  "MBK_DEVICE void mbk_sweep_meet(const mbk_sweep<SLOTS> &s, const mbi_solve_state &c,\n"
+  "                               double *sums, bool last) {\n"
   "  const int COUNT = ADDS + MAXES;\n"
-  "  mbi_solve_state *const own = mbk_sweep_state(s);\n"
+  "  mbi_solve_state *const own = mbk_sweep_state(s.shared);\n"
   "  // Of stages by turns: who is ahead writes while others still read those of the one before.\n"
   "  double *const partials = s.partials + (c.turn & 1u) * MBK_SWEEP_SUMS * mbk_grid();\n"
   "  mbk_step_reduce<ADDS, MAXES>(sums, s.shared);\n"
   "  if (mbk_thread() == 0) {\n"
   "#pragma unroll\n"
-  "    for (int k = 0; k < COUNT; k++) {\n"
+  "    for (int k = 0; k < COUNT; k++) {\n",
   "      partials[COUNT * mbk_block() + k] = sums[k];\n"
   "    }\n"
   "    mbk_arrive(&s.m->arrived);\n"
@@ -10643,7 +10726,7 @@ static const char *const mbi_source_solve_sweep_cuh[] = {
   "    AFTER((mbi_solve_memory *)own, &c, sums);\n"
   "    own->turn = c.turn + 1;\n"
   "    if (last && mbk_block() == 0) {\n"
-  "      mbk_sweep_give(s);\n"
+  "      mbk_sweep_give(s.m, own);\n"
   "    }\n"
   "  }\n"
   "  mbk_block_sync();\n"
@@ -10655,10 +10738,10 @@ static const char *const mbi_source_solve_sweep_cuh[] = {
   "          void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, double *,\n"
   "                          mbk_step_row *),\n"
   "          void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *), int ADDS,\n"
-  "          int MAXES, int WHEN>\n",
-  "MBK_DEVICE bool mbk_sweep_stage(const mbk_sweep &s, bool backwards, bool last) {\n"
+  "          int MAXES, int WHEN, mbk_u32 SLOTS>\n"
+  "MBK_DEVICE bool mbk_sweep_stage(const mbk_sweep<SLOTS> &s, bool backwards, bool last) {\n"
   "  const bool first = mbk_block() == 0 && mbk_thread() == 0;\n"
-  "  mbi_solve_state *const own = mbk_sweep_state(s);\n"
+  "  mbi_solve_state *const own = mbk_sweep_state(s.shared);\n"
   "  double sums[ADDS + MAXES > 0 ? ADDS + MAXES : 1] = {};\n"
   "  mbi_solve_state c = *own;\n"
   "  if (WHEN == MBS_RUNNING && c.stop != MBI_SOLVE_RUNNING) {\n"
@@ -10673,15 +10756,15 @@ static const char *const mbi_source_solve_sweep_cuh[] = {
   "  const int wrong = BEFORE(&c);\n"
   "  if (wrong != 0) {\n"
   "    if (first) {\n"
-  "      mbk_sweep_give(s);\n"
+  "      mbk_sweep_give(s.m, own);\n"
   "      s.m->state.why = c.why;\n"
   "      s.m->state.value = c.value;\n"
-  "      s.m->state.closed = 1;\n"
+  "      s.m->state.closed = 1;\n",
   "      s.m->state.stop = wrong;\n"
   "    }\n"
   "    return false;\n"
   "  }\n"
-  "  mbk_step_rows<ELEMENT, ADDS, MAXES>(s.v, s.n, c, sums, backwards);\n"
+  "  mbk_step_rows<ELEMENT, ADDS, MAXES>(s.v, s.n, c, sums, backwards, s.kept);\n"
   "  if (ADDS + MAXES > 0) {\n"
   "    mbk_sweep_meet<AFTER, ADDS, MAXES>(s, c, sums, last);\n"
   "  }\n"
@@ -11050,10 +11133,10 @@ static const char *const mbi_source_solve_cg_cu[] = {
   "MBS_STEP(cg_curve, 1, 0, MBS_RUNNING)\n"
   "\n"
   "// All that is between two products, for z that needs no step of its own. Launch: cooperative.\n"
-  "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT) mbk_cg_sweep(MBK_STEP_ARGUMENTS) {\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT) mbk_cg_sweep(MBK_SWEEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  const mbk_sweep s = {v, n, m, partials, (double *)shared};\n"
-  "  mbk_sweep_begin(s);\n"
+  "  const mbk_u32 slots = 1u << MBI_CG_P | 1u << MBI_CG_R | 1u << MBI_AT_W;\n"
+  "  const mbk_sweep<slots> s = mbk_sweep_begin<slots>(v, n, m, partials, (double *)shared, kept);\n"
   "  if (cg_curve_stage(s, true, false) && cg_descend_stage(s, false, true)) {\n"
   "    (void)cg_advance_stage(s, true, false);\n"
   "  }\n"
@@ -11265,10 +11348,10 @@ static const char *const mbi_source_solve_bicgstab_cu[] = {
   "// All that is between the first product and the second, where M^-1 needs no step of its own.\n"
   "// Launch: cooperative.\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-  "    mbk_bicgstab_sweep_half(MBK_STEP_ARGUMENTS) {\n"
+  "    mbk_bicgstab_sweep_half(MBK_SWEEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  const mbk_sweep s = {v, n, m, partials, (double *)shared};\n"
-  "  mbk_sweep_begin(s);\n"
+  "  const mbk_u32 slots = 1u << MBI_BICG_SHADOW | 1u << MBI_BICG_V | 1u << MBI_BICG_R;\n"
+  "  const mbk_sweep<slots> s = mbk_sweep_begin<slots>(v, n, m, partials, (double *)shared, kept);\n"
   "  if (bicgstab_sigma_stage(s, true, false)) {\n"
   "    (void)bicgstab_half_stage(s, false, true);\n"
   "  }\n"
@@ -11276,13 +11359,13 @@ static const char *const mbi_source_solve_bicgstab_cu[] = {
   "\n"
   "// And between the second and the first of the next iteration. Launch: cooperative.\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-  "    mbk_bicgstab_sweep(MBK_STEP_ARGUMENTS) {\n"
+  "    mbk_bicgstab_sweep(MBK_SWEEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  const mbk_sweep s = {v, n, m, partials, (double *)shared};\n"
-  "  mbk_sweep_begin(s);\n"
+  "  const mbk_u32 slots = 1u << MBI_BICG_P | 1u << MBI_BICG_R | 1u << MBI_AT_W;\n"
+  "  const mbk_sweep<slots> s = mbk_sweep_begin<slots>(v, n, m, partials, (double *)shared, kept);\n"
   "  if (bicgstab_omega_stage(s, true, false) && bicgstab_update_stage(s, false, true)) {\n"
   "    (void)bicgstab_direct_stage(s, true, false);\n"
-  "  }\n"
+  "  }\n",
   "}\n",
   NULL};
 
@@ -12975,7 +13058,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "259281e530e638c01f5f4179e91bd67acaeab44ebd4962750fc85ad3115341d9"
+#define MBI_KERNEL_HASH "cc48b107ab076866971a602c715a0f9fb67e86474d2232167925ddd0ee21004d"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -38566,6 +38649,7 @@ MERBIT_API merbit_status merbit_plan_get_order(const merbit_plan *plan, int64_t 
 
 #define MBI_SOLVE_VECTORS 12
 #define MBI_SOLVE_SCALARS 12
+#define MBI_STEP_SHARED 1024 // bytes of a step on the GPU
 #define MBI_SOLVE_SUMS 5 // of a step, the greatest values it looks for included
 #define MBI_WIDE_GROUP 8 // sums of a step with many that a thread holds at a time
 #define MBI_SOLVE_RING                                                                         \
@@ -38966,11 +39050,12 @@ typedef struct mbi_step {
 
 #define MBI_SOLVE_STEPS 16 /* of a method, at most; every one has these: */
 #define MBI_SOLVE_SWEEPS 2
+#define MBI_SWEEP_VECTORS 3 /* that a sweep keeps elements of */
+#define MBI_SWEEP_RESERVED 1024 /* bytes of shared memory that a block has beside its own */
 #define MBI_STEP_LOOK 0
 #define MBI_STEP_BLOCKS 1
 #define MBI_STEP_THREADS 256 /* of a block of the GPU, and the most blocks of a */
 #define MBI_STEP_RESIDENT 3  /* multiprocessor: as solve/step.cuh has them */
-#define MBI_STEP_SHARED 1024  /* bytes */
 #define MBI_SOLVER_PRODUCTS 1000 /* that a plan is made for, per solve expected */
 #define MBI_SOLVE_BATCH 0.1      /* seconds that a batch of iterations should take */
 #define MBI_SOLVE_BLOCK_MOST 32  /* rows of a block of BLOCK_JACOBI */
@@ -39004,6 +39089,7 @@ typedef struct mbi_solve_gpu {
   void *open;                     /* CUfunction: mbk_solve_open */
   void *sweeps[MBI_SOLVE_SWEEPS]; /* CUfunction */
   int sweep_blocks;               /* of their grid; 0: steps are launched one by one */
+  uint32_t sweep_rows;            /* of each thread that they keep in shared memory */
   void *stream;                   /* CUstream; NULL: the default stream */
   mbi_program loop_program;
   void *loop;    /* CUfunction: mbk_solve_loop */
@@ -40721,20 +40807,27 @@ static merbit_status mbi_solve_step(merbit_solver *solver, int index) {
                            solver->gpu.stream, arguments);
 }
 
+/* Bytes of shared memory of a sweep's block. */
+static unsigned mbi_sweep_shared(const merbit_solver *solver) {
+  return MBI_STEP_SHARED + solver->gpu.sweep_rows * MBI_SWEEP_VECTORS * MBI_STEP_THREADS *
+                               (unsigned)mbi_type_size(solver->type);
+}
+
 /* All steps from a product to the next one in one launch, `index` in the method's list; and the
  * sums of the product before, which has none: mbi_solve_product. Where
  * solver->gpu.sweep_blocks.
  */
 static merbit_status mbi_solve_sweep(merbit_solver *solver, int index) {
   int64_t n = solver->n;
-  void *arguments[4];
+  void *arguments[5];
   arguments[0] = &solver->v;
   arguments[1] = &n;
   arguments[2] = &solver->memory;
   arguments[3] = &solver->partials;
+  arguments[4] = &solver->gpu.sweep_rows;
   return mbi_device_launch_some(solver->context, solver->gpu.sweeps[index],
                                 solver->method->sweeps[index], solver->gpu.sweep_blocks,
-                                MBI_STEP_THREADS, MBI_STEP_SHARED, solver->gpu.stream,
+                                MBI_STEP_THREADS, mbi_sweep_shared(solver), solver->gpu.stream,
                                 arguments, MBI_START_TOGETHER);
 }
 
@@ -40796,34 +40889,54 @@ static void mbi_solve_preamble(merbit_type type, mbi_preamble *preamble) {
   mbi_preamble_define(preamble, "MBK_VECTOR", type == MERBIT_F32 ? "float" : "double");
 }
 
-/* Sweeps, where all blocks of their grid can be resident at once, and z = M^-1 r needs no step
- * of its own. Where the driver does not tell there are none. */
+/* Rows of each thread of a sweep whose elements fit into shared memory, where as many blocks
+ * as of steps are resident. */
+static uint32_t mbi_sweep_rows(const merbit_solver *solver) {
+  const mbi_device *device = &solver->context->device;
+  const int64_t wanted =
+      mbi_block_count(solver->n, (int64_t)mbi_solve_blocks(solver) * MBI_STEP_THREADS);
+  const int64_t share =
+      device->shared_bytes_per_multiprocessor / MBI_STEP_RESIDENT - MBI_SWEEP_RESERVED;
+  const int64_t most =
+      share < device->shared_bytes_per_block ? share : device->shared_bytes_per_block;
+  const int64_t fit = (most - MBI_STEP_SHARED) / MBI_STEP_THREADS / MBI_SWEEP_VECTORS /
+                      (int64_t)mbi_type_size(solver->type);
+  return (uint32_t)(fit < 0 ? 0 : fit < wanted ? fit : wanted);
+}
+
+/* Sweeps, where all blocks of a step can be resident at once, and z = M^-1 r needs no step of
+ * its own. Where the driver does not tell there are none. */
 static merbit_status mbi_solve_find_sweeps(merbit_solver *solver) {
   merbit_context *context = solver->context;
   const mbi_device *device = &context->device;
-  int blocks = mbi_solve_blocks(solver), i;
+  const int blocks = mbi_solve_blocks(solver);
+  int fits = 1, i;
   merbit_status status = MERBIT_OK;
-  if (solver->method->sweeps[0] == NULL || solver->v.pre == MBI_PRE_APART ||
+  if (solver->method->sweeps[0] == NULL || solver->v.pre == MBI_PRE_APART || blocks == 0 ||
       !device->cooperative) {
     return MERBIT_OK;
   }
+  solver->gpu.sweep_rows = mbi_sweep_rows(solver);
   for (i = 0; i < MBI_SOLVE_SWEEPS && solver->method->sweeps[i] != NULL; i++) {
+    const char *name = solver->method->sweeps[i];
+    void **kernel = &solver->gpu.sweeps[i];
     int resident = 0;
     mbi_curesult result;
-    status = mbi_program_kernel(context, &solver->gpu.program, solver->method->sweeps[i],
-                                &solver->gpu.sweeps[i]);
+    status = mbi_program_kernel(context, &solver->gpu.program, name, kernel);
+    if (status == MERBIT_OK) {
+      status = mbi_device_reserve_shared(context, *kernel, name, mbi_sweep_shared(solver));
+    }
     if (status != MERBIT_OK) {
       return status;
     }
-    result = device->driver.occupancy(&resident, solver->gpu.sweeps[i], MBI_STEP_THREADS,
-                                      MBI_STEP_SHARED);
+    result = device->driver.occupancy(&resident, *kernel, MBI_STEP_THREADS,
+                                      mbi_sweep_shared(solver));
     if (mbi_device_bury(context, result)) {
       return mbi_device_alive(context);
     }
-    resident = result == 0 ? resident * device->multiprocessors : 0;
-    blocks = resident < blocks ? resident : blocks;
+    fits = fits && result == 0 && (int64_t)resident * device->multiprocessors >= blocks;
   }
-  solver->gpu.sweep_blocks = blocks;
+  solver->gpu.sweep_blocks = fits ? blocks : 0;
   return MERBIT_OK;
 }
 
@@ -41334,6 +41447,19 @@ static merbit_status mbi_batch_make(merbit_solver *solver, int loop) {
   return status;
 }
 
+/* What was recorded; it holds the addresses of the plan's arrays, which new values may move. */
+static void mbi_batch_forget(merbit_solver *solver) {
+  merbit_context *context = solver->context;
+  if (solver->gpu.graph != NULL) {
+    (void)mbi_device_bury(context,
+                          context->device.driver.graph_exec_destroy(solver->gpu.graph));
+  }
+  solver->gpu.graph = NULL;
+  solver->gpu.loops = 0;
+  mbi_program_destroy(context, &solver->gpu.loop_program);
+  memset(&solver->gpu.loop_program, 0, sizeof solver->gpu.loop_program);
+}
+
 /* A loop, or where there can be none a graph. */
 static merbit_status mbi_batch_try(merbit_solver *solver) {
   merbit_context *context = solver->context;
@@ -41342,12 +41468,10 @@ static merbit_status mbi_batch_try(merbit_solver *solver) {
     status = mbi_batch_make(solver, 1);
     solver->gpu.loops = status == MERBIT_OK;
   }
-  if (status != MERBIT_OK &&
-      status != MERBIT_OUT_OF_MEMORY && /* of the host: nothing will do */
-      mbi_device_lost(context) == 0) {
-    status = mbi_batch_make(solver, 0);
+  if (status == MERBIT_OK || status == MERBIT_OUT_OF_MEMORY || mbi_device_lost(context) != 0) {
+    return status; /* without memory of the host nothing will do */
   }
-  return status;
+  return mbi_batch_make(solver, 0);
 }
 
 /* Record the method's iterations. Nothing recorded is no error, a dead device is. */
@@ -41367,6 +41491,7 @@ static merbit_status mbi_batch_create(merbit_solver *solver) {
   if (status != MERBIT_OK && status != MERBIT_OUT_OF_MEMORY && solver->gpu.sweep_blocks > 0 &&
       mbi_device_lost(context) == 0) { /* perhaps it is the sweeps that cannot be recorded */
     solver->gpu.sweep_blocks = 0;
+    mbi_batch_forget(solver);
     status = mbi_batch_try(solver);
   }
   if (status == MERBIT_OUT_OF_MEMORY) {
@@ -41378,19 +41503,6 @@ static merbit_status mbi_batch_create(merbit_solver *solver) {
             solver->gpu.why[0] != '\0' ? ": " : "", solver->gpu.why);
   }
   return mbi_device_alive(context);
-}
-
-/* What was recorded; it holds the addresses of the plan's arrays, which new values may move. */
-static void mbi_batch_forget(merbit_solver *solver) {
-  merbit_context *context = solver->context;
-  if (solver->gpu.graph != NULL) {
-    (void)mbi_device_bury(context,
-                          context->device.driver.graph_exec_destroy(solver->gpu.graph));
-  }
-  solver->gpu.graph = NULL;
-  solver->gpu.loops = 0;
-  mbi_program_destroy(context, &solver->gpu.loop_program);
-  memset(&solver->gpu.loop_program, 0, sizeof solver->gpu.loop_program);
 }
 
 static void mbi_batch_destroy(merbit_solver *solver) {

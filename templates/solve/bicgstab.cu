@@ -74,10 +74,10 @@ MBS_STEP(bicgstab_omega, 2, 0, MBS_RUNNING)
 // All that is between the first product and the second, where M^-1 needs no step of its own.
 // Launch: cooperative.
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
-    mbk_bicgstab_sweep_half(MBK_STEP_ARGUMENTS) {
+    mbk_bicgstab_sweep_half(MBK_SWEEP_ARGUMENTS) {
   MBK_SHARED_MEMORY(shared);
-  const mbk_sweep s = {v, n, m, partials, (double *)shared};
-  mbk_sweep_begin(s);
+  const mbk_u32 slots = 1u << MBI_BICG_SHADOW | 1u << MBI_BICG_V | 1u << MBI_BICG_R;
+  const mbk_sweep<slots> s = mbk_sweep_begin<slots>(v, n, m, partials, (double *)shared, kept);
   if (bicgstab_sigma_stage(s, true, false)) {
     (void)bicgstab_half_stage(s, false, true);
   }
@@ -85,10 +85,10 @@ MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
 
 // And between the second and the first of the next iteration. Launch: cooperative.
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
-    mbk_bicgstab_sweep(MBK_STEP_ARGUMENTS) {
+    mbk_bicgstab_sweep(MBK_SWEEP_ARGUMENTS) {
   MBK_SHARED_MEMORY(shared);
-  const mbk_sweep s = {v, n, m, partials, (double *)shared};
-  mbk_sweep_begin(s);
+  const mbk_u32 slots = 1u << MBI_BICG_P | 1u << MBI_BICG_R | 1u << MBI_AT_W;
+  const mbk_sweep<slots> s = mbk_sweep_begin<slots>(v, n, m, partials, (double *)shared, kept);
   if (bicgstab_omega_stage(s, true, false) && bicgstab_update_stage(s, false, true)) {
     (void)bicgstab_direct_stage(s, true, false);
   }

@@ -4,6 +4,7 @@
 
 #define MBI_SOLVE_VECTORS 12
 #define MBI_SOLVE_SCALARS 12
+#define MBI_STEP_SHARED 1024 // bytes of a step on the GPU
 #define MBI_SOLVE_SUMS 5 // of a step, the greatest values it looks for included
 #define MBI_WIDE_GROUP 8 // sums of a step with many that a thread holds at a time
 #define MBI_SOLVE_RING                                                                         \

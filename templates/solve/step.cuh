@@ -46,7 +46,8 @@
     mbk_step<name##_before, name##_element, name##_after, adds, maxes, when>(                  \
         v, n, m, partials, shared);                                                            \
   }                                                                                            \
-  MBK_DEVICE bool name##_stage(const mbk_sweep &s, bool backwards, bool last) {                \
+  template <mbk_u32 SLOTS>                                                                     \
+  MBK_DEVICE bool name##_stage(const mbk_sweep<SLOTS> &s, bool backwards, bool last) {         \
     return mbk_sweep_stage<name##_before, name##_element, name##_after, adds, maxes, when>(    \
         s, backwards, last);                                                                   \
   }
@@ -55,6 +56,50 @@
 // MBK_STEP_THREADS threads, MBK_STEP_RESIDENT blocks of which are resident. Shared:
 // MBI_STEP_SHARED bytes. partials: MBI_SOLVE_SUMS doubles for each block.
 #define MBK_STEP_ARGUMENTS mbi_solve_vectors v, mbk_i64 n, mbi_solve_memory *m, double *partials
+
+// Elements of the vectors of SLOTS, a bit for each, in shared memory, of the first `rows` rows
+// of each thread: for launches of several steps.
+template <mbk_u32 SLOTS> struct mbk_kept {
+  MBK_VECTOR *memory; // of this thread: rows are MBK_STEP_THREADS elements apart, then vectors
+  mbk_u32 rows;
+
+  MBK_MEMBER MBK_VECTOR *at(int slot, mbk_u32 row) const {
+    mbk_u32 vector = 0;
+#pragma unroll
+    for (int other = 0; other < slot; other++) {
+      vector += SLOTS >> other & 1u;
+    }
+    return memory + (vector * rows + row) * MBK_STEP_THREADS;
+  }
+  // Where row i, the thread's `row`, finds its elements under that number: pointers in between
+  // point nowhere.
+  MBK_MEMBER mbi_solve_vectors vectors(const mbi_solve_vectors &v, mbk_i64 i,
+                                       mbk_u32 row) const {
+    mbi_solve_vectors w = v;
+    if (row < rows) {
+#pragma unroll
+      for (int slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {
+        if ((SLOTS >> slot & 1u) != 0) {
+          w.at[slot] = (void *)((mbk_u64)at(slot, row) - (mbk_u64)i * sizeof(MBK_VECTOR));
+        }
+      }
+    }
+    return w;
+  }
+  MBK_MEMBER void store(int slot, mbk_u32 row, MBK_VECTOR value) const {
+    if ((SLOTS >> slot & 1u) != 0 && row < rows) {
+      *at(slot, row) = value;
+    }
+  }
+  MBK_MEMBER void load(const mbi_solve_vectors &v, mbk_i64 i, mbk_u32 row) const {
+#pragma unroll
+    for (int slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {
+      if ((SLOTS >> slot & 1u) != 0) {
+        mbk_copy_one_ahead(at(slot, row), (const MBK_VECTOR *)v.at[slot] + i);
+      }
+    }
+  }
+};
 
 struct mbk_step_row { // what a row stores
   MBK_VECTOR at[MBI_SOLVE_VECTORS];
@@ -126,9 +171,9 @@ MBK_DEVICE void mbk_step_total(const double *partials, double *sums) {
 // the first one stands for those that are missing, without effect.
 template <void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, double *,
                           mbk_step_row *),
-          int ADDS, int MAXES>
+          int ADDS, int MAXES, mbk_u32 SLOTS>
 MBK_DEVICE void mbk_step_rows(const mbi_solve_vectors &v, mbk_i64 n, const mbi_solve_state &c,
-                              double *sums, bool backwards) {
+                              double *sums, bool backwards, const mbk_kept<SLOTS> &kept) {
   const int COUNT = ADDS + MAXES > 0 ? ADDS + MAXES : 1;
   const mbk_i64 stride = (mbk_i64)mbk_grid() * MBK_STEP_THREADS;
   const mbk_i64 own = (mbk_i64)mbk_block() * MBK_STEP_THREADS + mbk_thread();
@@ -147,7 +192,9 @@ MBK_DEVICE void mbk_step_rows(const mbi_solve_vectors &v, mbk_i64 n, const mbi_s
       for (int k = 0; k < COUNT; k++) {
         parts[u][k] = 0;
       }
-      ELEMENT(i < n ? i : first, &v, &c, parts[u], &held[u]);
+      const mbi_solve_vectors w = i < n ? kept.vectors(v, i, at * MBK_STEP_ROWS + u)
+                                        : kept.vectors(v, first, at * MBK_STEP_ROWS);
+      ELEMENT(i < n ? i : first, &w, &c, parts[u], &held[u]);
     }
 #pragma unroll
     for (int u = 0; u < MBK_STEP_ROWS; u++) {
@@ -157,6 +204,7 @@ MBK_DEVICE void mbk_step_rows(const mbi_solve_vectors &v, mbk_i64 n, const mbi_s
         for (int slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {
           if ((held[u].slots >> slot & 1u) != 0) {
             ((MBK_VECTOR *)v.at[slot])[i] = held[u].at[slot];
+            kept.store(slot, at * MBK_STEP_ROWS + u, held[u].at[slot]);
           }
         }
 #pragma unroll
@@ -199,7 +247,8 @@ MBK_DEVICE void mbk_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory
     }
     return;
   }
-  mbk_step_rows<ELEMENT, ADDS, MAXES>(v, n, c, sums, false);
+  const mbk_kept<0> none = {};
+  mbk_step_rows<ELEMENT, ADDS, MAXES>(v, n, c, sums, false, none);
   if (COUNT == 0) {
     return;
   }

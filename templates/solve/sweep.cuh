@@ -10,46 +10,62 @@
 
 #define MBK_SWEEP_SUMS 2 // of a stage at most
 
-struct mbk_sweep {
+// Of every kernel of a sweep; `kept`: rows of each thread that it keeps. Launch: as of a
+// step's, cooperative. Shared: MBI_STEP_SHARED bytes, and for each row kept of each thread the
+// elements of three vectors.
+#define MBK_SWEEP_ARGUMENTS MBK_STEP_ARGUMENTS, mbk_u32 kept
+
+template <mbk_u32 SLOTS> struct mbk_sweep {
   const mbi_solve_vectors &v;
   mbk_i64 n;
   mbi_solve_memory *m;
   double *partials, *shared;
+  mbk_kept<SLOTS> kept;
 };
 
 // The block's copy of the state, behind what reductions use.
-MBK_DEVICE mbi_solve_state *mbk_sweep_state(const mbk_sweep &s) {
-  return (mbi_solve_state *)(s.shared + MBK_STEP_WARPS * MBI_SOLVE_SUMS);
+MBK_DEVICE mbi_solve_state *mbk_sweep_state(double *shared) {
+  return (mbi_solve_state *)(shared + MBK_STEP_WARPS * MBI_SOLVE_SUMS);
 }
 
-// Before the first stage.
-MBK_DEVICE void mbk_sweep_begin(const mbk_sweep &s) {
-  mbi_solve_state *const own = mbk_sweep_state(s);
-  if (mbk_thread() == 0) {
-    *own = s.m->state;
-    own->copied = 1;
+// Before the first stage; `shared` is that of the launch. What is kept is on its way at once.
+template <mbk_u32 SLOTS>
+MBK_DEVICE mbk_sweep<SLOTS> mbk_sweep_begin(const mbi_solve_vectors &v, mbk_i64 n,
+                                            mbi_solve_memory *m, double *partials,
+                                            double *shared, mbk_u32 rows) {
+  MBK_VECTOR *const memory = (MBK_VECTOR *)(shared + MBI_STEP_SHARED / sizeof(double));
+  const mbk_sweep<SLOTS> s = {v, n, m, partials, shared, {memory + mbk_thread(), rows}};
+  mbk_i64 i = (mbk_i64)mbk_block() * MBK_STEP_THREADS + mbk_thread();
+  for (mbk_u32 row = 0; row < rows && i < n; row++) {
+    s.kept.load(v, i, row);
+    i += (mbk_i64)mbk_grid() * MBK_STEP_THREADS;
   }
+  if (mbk_thread() == 0) {
+    *mbk_sweep_state(shared) = m->state;
+    mbk_sweep_state(shared)->copied = 1;
+  }
+  mbk_copy_wait();
   mbk_block_sync();
+  return s;
 }
 
 // What block 0 has made of the state, to all, by one thread.
-MBK_DEVICE void mbk_sweep_give(const mbk_sweep &s) {
-  const mbi_solve_state *const own = mbk_sweep_state(s);
+MBK_DEVICE void mbk_sweep_give(mbi_solve_memory *m, const mbi_solve_state *own) {
 #pragma unroll 1
   for (mbk_u32 i = 0; i < sizeof *own / sizeof(mbk_u64); i++) {
-    ((mbk_u64 *)&s.m->state)[i] = ((const mbk_u64 *)own)[i];
+    ((mbk_u64 *)&m->state)[i] = ((const mbk_u64 *)own)[i];
   }
-  s.m->state.copied = 0;
-  s.m->ring[own->iterations % MBI_SOLVE_RING] = own->rr;
+  m->state.copied = 0;
+  m->ring[own->iterations % MBI_SOLVE_RING] = own->rr;
 }
 
 // Behind the stage's rows: until all blocks are there, and what is behind the sums.
 template <void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *), int ADDS,
-          int MAXES>
-MBK_DEVICE void mbk_sweep_meet(const mbk_sweep &s, const mbi_solve_state &c, double *sums,
-                               bool last) {
+          int MAXES, mbk_u32 SLOTS>
+MBK_DEVICE void mbk_sweep_meet(const mbk_sweep<SLOTS> &s, const mbi_solve_state &c,
+                               double *sums, bool last) {
   const int COUNT = ADDS + MAXES;
-  mbi_solve_state *const own = mbk_sweep_state(s);
+  mbi_solve_state *const own = mbk_sweep_state(s.shared);
   // Of stages by turns: who is ahead writes while others still read those of the one before.
   double *const partials = s.partials + (c.turn & 1u) * MBK_SWEEP_SUMS * mbk_grid();
   mbk_step_reduce<ADDS, MAXES>(sums, s.shared);
@@ -68,7 +84,7 @@ MBK_DEVICE void mbk_sweep_meet(const mbk_sweep &s, const mbi_solve_state &c, dou
     AFTER((mbi_solve_memory *)own, &c, sums);
     own->turn = c.turn + 1;
     if (last && mbk_block() == 0) {
-      mbk_sweep_give(s);
+      mbk_sweep_give(s.m, own);
     }
   }
   mbk_block_sync();
@@ -80,10 +96,10 @@ template <int (*BEFORE)(mbi_solve_state *),
           void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, double *,
                           mbk_step_row *),
           void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *), int ADDS,
-          int MAXES, int WHEN>
-MBK_DEVICE bool mbk_sweep_stage(const mbk_sweep &s, bool backwards, bool last) {
+          int MAXES, int WHEN, mbk_u32 SLOTS>
+MBK_DEVICE bool mbk_sweep_stage(const mbk_sweep<SLOTS> &s, bool backwards, bool last) {
   const bool first = mbk_block() == 0 && mbk_thread() == 0;
-  mbi_solve_state *const own = mbk_sweep_state(s);
+  mbi_solve_state *const own = mbk_sweep_state(s.shared);
   double sums[ADDS + MAXES > 0 ? ADDS + MAXES : 1] = {};
   mbi_solve_state c = *own;
   if (WHEN == MBS_RUNNING && c.stop != MBI_SOLVE_RUNNING) {
@@ -98,7 +114,7 @@ MBK_DEVICE bool mbk_sweep_stage(const mbk_sweep &s, bool backwards, bool last) {
   const int wrong = BEFORE(&c);
   if (wrong != 0) {
     if (first) {
-      mbk_sweep_give(s);
+      mbk_sweep_give(s.m, own);
       s.m->state.why = c.why;
       s.m->state.value = c.value;
       s.m->state.closed = 1;
@@ -106,7 +122,7 @@ MBK_DEVICE bool mbk_sweep_stage(const mbk_sweep &s, bool backwards, bool last) {
     }
     return false;
   }
-  mbk_step_rows<ELEMENT, ADDS, MAXES>(s.v, s.n, c, sums, backwards);
+  mbk_step_rows<ELEMENT, ADDS, MAXES>(s.v, s.n, c, sums, backwards, s.kept);
   if (ADDS + MAXES > 0) {
     mbk_sweep_meet<AFTER, ADDS, MAXES>(s, c, sums, last);
   }

@@ -29,6 +29,7 @@ void fake_cuda_reset() {
   state.capability = 90;
   state.multiprocessors = 2;
   state.shared_bytes = 227 << 10;
+  state.resident_threads = 768;
   state.cooperative = 1;
 }
 
@@ -78,11 +79,9 @@ int cuDeviceGetName(char *name, int size, int device) {
 
 int cuDeviceGetAttribute(int *value, int attribute, int) {
   CALL(FREE);
-  const std::map<int, int> known = {{16, state.multiprocessors},
-                                    {75, state.capability / 10},
-                                    {76, state.capability % 10},
-                                    {95, state.cooperative},
-                                    {97, state.shared_bytes}};
+  const std::map<int, int> known = {{16, state.multiprocessors}, {75, state.capability / 10},
+                                    {76, state.capability % 10}, {81, SHARED_TOGETHER},
+                                    {95, state.cooperative},     {97, state.shared_bytes}};
   const auto found = known.find(attribute);
   if (found == known.end()) {
     return c.wrong(INVALID_VALUE, "an attribute that the fake does not know");
@@ -352,12 +351,13 @@ int cuLaunchKernel(void *handle, unsigned grid_x, unsigned grid_y, unsigned grid
 
 // Blocks of so many threads that a multiprocessor holds at a time.
 int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void *handle, int threads,
-                                                size_t) {
+                                                size_t shared_bytes) {
   CALL(ENTERED);
   if (find(functions, handle) == nullptr || threads <= 0) {
     return c.wrong(INVALID_VALUE, "no such function, or no threads");
   }
-  *blocks = RESIDENT_THREADS / threads;
+  *blocks = std::min(state.resident_threads / threads,
+                     SHARED_TOGETHER / ((int)shared_bytes + SHARED_RESERVED));
   return SUCCESS;
 }
 
@@ -369,7 +369,9 @@ int cuLaunchCooperativeKernel(void *handle, unsigned grid_x, unsigned grid_y, un
   if (grid_y != 1 || grid_z != 1 || block_y != 1 || block_z != 1 || state.cooperative == 0) {
     return c.wrong(INVALID_VALUE, "a launch that the fake does not know");
   }
-  if (grid_x * block_x > (unsigned)(RESIDENT_THREADS * state.multiprocessors)) {
+  if (grid_x * block_x > (unsigned)(state.resident_threads * state.multiprocessors) ||
+      grid_x * (shared_bytes + SHARED_RESERVED) >
+          (unsigned)(SHARED_TOGETHER * state.multiprocessors)) {
     return c.wrong(COOPERATIVE_TOO_LARGE, "more blocks than are resident at once");
   }
   state.together++;

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include <algorithm>
 #include <list>
 #include <map>
 #include <mutex>
@@ -34,7 +35,8 @@ enum result {
   CAPTURE_UNSUPPORTED = 900
 };
 
-enum { RESIDENT_THREADS = 512 }; // of a multiprocessor
+// Shared memory of a multiprocessor, and what a block takes of it beside its own.
+enum { SHARED_TOGETHER = 25000, SHARED_RESERVED = 1024 };
 enum { DEVICES = 4, SHARED_WITHOUT_ASKING = 49152, ROUNDS_MOST = 100000 };
 
 struct module {

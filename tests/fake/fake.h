@@ -26,8 +26,9 @@ typedef struct fake_calls {
 typedef struct fake_cuda {
   fake_calls calls;
   int devices, driver_version, capability, multiprocessors, shared_bytes; /* what is played */
-  int cooperative; /* whether blocks of a launch may wait for each other */
-  uint64_t seed;   /* of the schedules of launches */
+  int resident_threads; /* of a multiprocessor */
+  int cooperative;      /* whether blocks of a launch may wait for each other */
+  uint64_t seed;        /* of the schedules of launches */
   long blocks, modules, retained, depth, streams; /* alive; depth: contexts pushed */
   long graphs;                                    /* and executable ones */
   long launches, graph_launches;                  /* made */

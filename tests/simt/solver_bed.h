@@ -10,7 +10,7 @@
 #include "solve/state.cuh"
 #undef MBS_FUNCTION
 
-enum { THREADS = 256, SHARED = 1024 };
+enum { THREADS = 256 };
 
 struct bed {
   bed(long long n, int single, unsigned blocks)
@@ -68,13 +68,22 @@ struct bed {
     }
     return true;
   }
-  void run(const simt_kernel &kernel, int pre, const char *matrix, uint64_t seed,
-           bool cooperative = false) {
+  void run(const simt_kernel &kernel, int pre, const char *matrix, uint64_t seed) {
     mbi_solve_memory *const at = &memory;
     double *const parts = (double *)partials.get();
-    simt_run(kernel, {single ? "f32" : "f64", matrix, seed},
-             {blocks, THREADS, SHARED, cooperative}, vectors(pre), n, at, parts);
+    simt_run(kernel, {single ? "f32" : "f64", matrix, seed}, {blocks, THREADS, MBI_STEP_SHARED},
+             vectors(pre), n, at, parts);
   }
+  // One that keeps `rows` of each thread.
+  void run_sweep(const simt_kernel &kernel, int pre, unsigned rows, const char *matrix,
+                 uint64_t seed) {
+    mbi_solve_memory *const at = &memory;
+    double *const parts = (double *)partials.get();
+    const unsigned kept = rows * 3 * THREADS * (single ? 4 : 8);
+    simt_run(kernel, {single ? "f32" : "f64", matrix, seed},
+             {blocks, THREADS, MBI_STEP_SHARED + kept, true}, vectors(pre), n, at, parts, rows);
+  }
+
   long long n;
   int single;
   unsigned blocks;
