@@ -10398,7 +10398,8 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "#define MBS_BEFORE(name) MBK_DEVICE int name##_before(mbi_solve_state *c)\n"
   "#define MBS_ELEMENT(name)                                                                      \\\n"
   "  MBK_DEVICE void name##_element(MBS_INDEX i, const mbi_solve_vectors *v,                      \\\n",
-  "                                 const mbi_solve_state *c, double *sums, mbk_step_row *held)\n"
+  "                                 const mbi_solve_state *c, double *sums,                       \\\n"
+  "                                 __attribute__((unused)) mbk_step_row *held)\n"
   "#define MBS_STORE(slot, value)                                                                 \\\n"
   "  (held->at[slot] = (MBS_VECTOR)(value), held->slots |= 1u << (slot))\n"
   "#define MBS_AFTER(name)                                                                        \\\n"
@@ -10416,9 +10417,9 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "        s, backwards, last);                                                                   \\\n"
   "  }\n"
   "\n"
-  "// Of every kernel of a step. Launch: a grid that depends on n and the GPU alone,\n"
+  "// Of every kernel of a step. Launch: a grid that depends on n and the GPU alone,\n",
   "// MBK_STEP_THREADS threads, MBK_STEP_RESIDENT blocks of which are resident. Shared:\n"
-  "// MBI_STEP_SHARED bytes. partials: MBI_SOLVE_SUMS doubles for each block.\n",
+  "// MBI_STEP_SHARED bytes. partials: MBI_SOLVE_SUMS doubles for each block.\n"
   "#define MBK_STEP_ARGUMENTS mbi_solve_vectors v, mbk_i64 n, mbi_solve_memory *m, double *partials\n"
   "\n"
   "// Elements of the vectors of SLOTS, a bit for each, in shared memory, of the first `rows` rows\n"
@@ -10456,18 +10457,18 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "    }\n"
   "  }\n"
   "  MBK_MEMBER void load(const mbi_solve_vectors &v, mbk_i64 i, mbk_u32 row) const {\n"
-  "#pragma unroll\n"
+  "#pragma unroll\n",
   "    for (int slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {\n"
   "      if ((SLOTS >> slot & 1u) != 0) {\n"
   "        mbk_copy_one_ahead(at(slot, row), (const MBK_VECTOR *)v.at[slot] + i);\n"
   "      }\n"
   "    }\n"
-  "  }\n",
+  "  }\n"
   "};\n"
   "\n"
   "struct mbk_step_row { // what a row stores\n"
   "  MBK_VECTOR at[MBI_SOLVE_VECTORS];\n"
-  "  mbk_u32 slots; // which: a bit for each\n"
+  "  mbk_u32 slots; // which of them: a bit for each\n"
   "};\n"
   "\n"
   "// The sums and greatest values over the block, complete in thread 0.\n"
@@ -10504,14 +10505,14 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "  mbk_u32 *const last = (mbk_u32 *)(shared + MBK_STEP_WARPS * COUNT);\n"
   "  if (mbk_thread() == 0) {\n"
   "#pragma unroll\n"
-  "    for (int k = 0; k < COUNT; k++) {\n"
+  "    for (int k = 0; k < COUNT; k++) {\n",
   "      partials[COUNT * mbk_block() + k] = sums[k];\n"
   "    }\n"
   "    mbk_fence();\n"
   "    *last = mbk_atomic_add(&m->state.ticket, 1u) == mbk_grid() - 1;\n"
   "  }\n"
   "  mbk_block_sync();\n"
-  "  const bool answer = *last != 0;\n",
+  "  const bool answer = *last != 0;\n"
   "  mbk_fence();\n"
   "  return answer;\n"
   "}\n"
@@ -10541,24 +10542,29 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "  const int COUNT = ADDS + MAXES > 0 ? ADDS + MAXES : 1;\n"
   "  const mbk_i64 stride = (mbk_i64)mbk_grid() * MBK_STEP_THREADS;\n"
   "  const mbk_i64 own = (mbk_i64)mbk_block() * MBK_STEP_THREADS + mbk_thread();\n"
-  "  const mbk_u32 rounds = // a matrix has fewer than 2^31 rows\n"
+  "  const mbk_u32 rounds = // a matrix has fewer than 2^31 rows\n",
   "      own < n ? (mbk_u32)(n - 1 - own) / (mbk_u32)(stride * MBK_STEP_ROWS) + 1 : 0;\n"
   "  for (mbk_u32 round = 0; round < rounds; round++) {\n"
   "    const mbk_u32 at = backwards ? rounds - 1 - round : round;\n"
-  "    const mbk_i64 first = own + at * stride * MBK_STEP_ROWS;\n",
-  "    mbk_step_row held[MBK_STEP_ROWS];\n"
+  "    const mbk_i64 first = own + at * stride * MBK_STEP_ROWS;\n"
+  "    mbk_step_row rows[MBK_STEP_ROWS];\n"
   "    double parts[MBK_STEP_ROWS][COUNT];\n"
   "#pragma unroll\n"
   "    for (int u = 0; u < MBK_STEP_ROWS; u++) {\n"
-  "      const mbk_i64 i = first + u * stride;\n"
-  "      held[u].slots = 0;\n"
+  "      const bool there = first + u * stride < n;\n"
+  "      const mbk_i64 i = there ? first + u * stride : first;\n"
+  "      rows[u].slots = 0;\n"
   "#pragma unroll\n"
   "      for (int k = 0; k < COUNT; k++) {\n"
   "        parts[u][k] = 0;\n"
   "      }\n"
-  "      const mbi_solve_vectors w = i < n ? kept.vectors(v, i, at * MBK_STEP_ROWS + u)\n"
-  "                                        : kept.vectors(v, first, at * MBK_STEP_ROWS);\n"
-  "      ELEMENT(i < n ? i : first, &w, &c, parts[u], &held[u]);\n"
+  "      if (SLOTS == 0) {\n"
+  "        ELEMENT(i, &v, &c, parts[u], &rows[u]);\n"
+  "      } else {\n"
+  "        const mbi_solve_vectors w =\n"
+  "            kept.vectors(v, i, at * MBK_STEP_ROWS + (there ? (mbk_u32)u : 0));\n"
+  "        ELEMENT(i, &w, &c, parts[u], &rows[u]);\n"
+  "      }\n"
   "    }\n"
   "#pragma unroll\n"
   "    for (int u = 0; u < MBK_STEP_ROWS; u++) {\n"
@@ -10566,9 +10572,9 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "      if (i < n) {\n"
   "#pragma unroll\n"
   "        for (int slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {\n"
-  "          if ((held[u].slots >> slot & 1u) != 0) {\n"
-  "            ((MBK_VECTOR *)v.at[slot])[i] = held[u].at[slot];\n"
-  "            kept.store(slot, at * MBK_STEP_ROWS + u, held[u].at[slot]);\n"
+  "          if ((rows[u].slots >> slot & 1u) != 0) {\n"
+  "            ((MBK_VECTOR *)v.at[slot])[i] = rows[u].at[slot];\n"
+  "            kept.store(slot, at * MBK_STEP_ROWS + u, rows[u].at[slot]);\n"
   "          }\n"
   "        }\n"
   "#pragma unroll\n"
@@ -10582,13 +10588,13 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "}\n"
   "\n"
   "template <int (*BEFORE)(mbi_solve_state *),\n"
-  "          void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, double *,\n"
+  "          void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, double *,\n",
   "                          mbk_step_row *),\n"
   "          void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *), int ADDS,\n"
   "          int MAXES, int WHEN>\n"
   "MBK_DEVICE void mbk_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,\n"
   "                         double *partials, double *shared) {\n"
-  "  const int COUNT = ADDS + MAXES;\n",
+  "  const int COUNT = ADDS + MAXES;\n"
   "  const bool first = mbk_block() == 0 && mbk_thread() == 0;\n"
   "  double sums[COUNT > 0 ? COUNT : 1] = {};\n"
   "  mbi_solve_state c = m->state;\n"
@@ -10632,7 +10638,7 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "\n"
   "// Before a batch of iterations: mbi_solve_open. Launch: one thread.\n"
   "MBK_KERNEL mbk_solve_open(mbi_solve_memory *m, int how, int span, int cap, double tolerance,\n"
-  "                          double shrink, double epsilon) {\n"
+  "                          double shrink, double epsilon) {\n",
   "  mbi_solve_open(m, how, span, cap, tolerance, shrink, epsilon);\n"
   "}\n"
   "\n"
@@ -11123,7 +11129,6 @@ static const char *const mbi_source_solve_cg_cu[] = {
   "MBS_NOTHING_BEFORE(cg_curve)\n"
   "MBS_ELEMENT(cg_curve) {\n"
   "  (void)c;\n"
-  "  (void)held;\n"
   "  sums[0] += MBS_LOAD(MBI_CG_P) * MBS_LOAD(MBI_AT_W);\n"
   "}\n"
   "MBS_AFTER(cg_curve) {\n"
@@ -11320,7 +11325,6 @@ static const char *const mbi_source_solve_bicgstab_cu[] = {
   "MBS_NOTHING_BEFORE(bicgstab_sigma)\n"
   "MBS_ELEMENT(bicgstab_sigma) {\n",
   "  (void)c;\n"
-  "  (void)held;\n"
   "  sums[0] += MBS_LOAD(MBI_BICG_SHADOW) * MBS_LOAD(MBI_BICG_V);\n"
   "}\n"
   "MBS_AFTER(bicgstab_sigma) {\n"
@@ -11334,7 +11338,6 @@ static const char *const mbi_source_solve_bicgstab_cu[] = {
   "MBS_ELEMENT(bicgstab_omega) {\n"
   "  const double t = MBS_LOAD(MBI_AT_W);\n"
   "  (void)c;\n"
-  "  (void)held;\n"
   "  sums[0] += MBS_LOAD(MBI_BICG_R) * t;\n"
   "  sums[1] += t * t;\n"
   "}\n"
@@ -11365,7 +11368,7 @@ static const char *const mbi_source_solve_bicgstab_cu[] = {
   "  const mbk_sweep<slots> s = mbk_sweep_begin<slots>(v, n, m, partials, (double *)shared, kept);\n"
   "  if (bicgstab_omega_stage(s, true, false) && bicgstab_update_stage(s, false, true)) {\n"
   "    (void)bicgstab_direct_stage(s, true, false);\n"
-  "  }\n",
+  "  }\n"
   "}\n",
   NULL};
 
@@ -13058,7 +13061,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "cc48b107ab076866971a602c715a0f9fb67e86474d2232167925ddd0ee21004d"
+#define MBI_KERNEL_HASH "597150c3dceab7841e91da2a953b54dc2c05e846025920d2fdbfae107f62b859"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name

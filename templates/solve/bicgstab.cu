@@ -46,7 +46,6 @@ MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
 MBS_NOTHING_BEFORE(bicgstab_sigma)
 MBS_ELEMENT(bicgstab_sigma) {
   (void)c;
-  (void)held;
   sums[0] += MBS_LOAD(MBI_BICG_SHADOW) * MBS_LOAD(MBI_BICG_V);
 }
 MBS_AFTER(bicgstab_sigma) {
@@ -60,7 +59,6 @@ MBS_NOTHING_BEFORE(bicgstab_omega)
 MBS_ELEMENT(bicgstab_omega) {
   const double t = MBS_LOAD(MBI_AT_W);
   (void)c;
-  (void)held;
   sums[0] += MBS_LOAD(MBI_BICG_R) * t;
   sums[1] += t * t;
 }

@@ -50,7 +50,6 @@ MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
 MBS_NOTHING_BEFORE(cg_curve)
 MBS_ELEMENT(cg_curve) {
   (void)c;
-  (void)held;
   sums[0] += MBS_LOAD(MBI_CG_P) * MBS_LOAD(MBI_AT_W);
 }
 MBS_AFTER(cg_curve) {

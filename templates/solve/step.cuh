@@ -34,7 +34,8 @@
 #define MBS_BEFORE(name) MBK_DEVICE int name##_before(mbi_solve_state *c)
 #define MBS_ELEMENT(name)                                                                      \
   MBK_DEVICE void name##_element(MBS_INDEX i, const mbi_solve_vectors *v,                      \
-                                 const mbi_solve_state *c, double *sums, mbk_step_row *held)
+                                 const mbi_solve_state *c, double *sums,                       \
+                                 __attribute__((unused)) mbk_step_row *held)
 #define MBS_STORE(slot, value)                                                                 \
   (held->at[slot] = (MBS_VECTOR)(value), held->slots |= 1u << (slot))
 #define MBS_AFTER(name)                                                                        \
@@ -103,7 +104,7 @@ template <mbk_u32 SLOTS> struct mbk_kept {
 
 struct mbk_step_row { // what a row stores
   MBK_VECTOR at[MBI_SOLVE_VECTORS];
-  mbk_u32 slots; // which: a bit for each
+  mbk_u32 slots; // which of them: a bit for each
 };
 
 // The sums and greatest values over the block, complete in thread 0.
@@ -182,19 +183,24 @@ MBK_DEVICE void mbk_step_rows(const mbi_solve_vectors &v, mbk_i64 n, const mbi_s
   for (mbk_u32 round = 0; round < rounds; round++) {
     const mbk_u32 at = backwards ? rounds - 1 - round : round;
     const mbk_i64 first = own + at * stride * MBK_STEP_ROWS;
-    mbk_step_row held[MBK_STEP_ROWS];
+    mbk_step_row rows[MBK_STEP_ROWS];
     double parts[MBK_STEP_ROWS][COUNT];
 #pragma unroll
     for (int u = 0; u < MBK_STEP_ROWS; u++) {
-      const mbk_i64 i = first + u * stride;
-      held[u].slots = 0;
+      const bool there = first + u * stride < n;
+      const mbk_i64 i = there ? first + u * stride : first;
+      rows[u].slots = 0;
 #pragma unroll
       for (int k = 0; k < COUNT; k++) {
         parts[u][k] = 0;
       }
-      const mbi_solve_vectors w = i < n ? kept.vectors(v, i, at * MBK_STEP_ROWS + u)
-                                        : kept.vectors(v, first, at * MBK_STEP_ROWS);
-      ELEMENT(i < n ? i : first, &w, &c, parts[u], &held[u]);
+      if (SLOTS == 0) {
+        ELEMENT(i, &v, &c, parts[u], &rows[u]);
+      } else {
+        const mbi_solve_vectors w =
+            kept.vectors(v, i, at * MBK_STEP_ROWS + (there ? (mbk_u32)u : 0));
+        ELEMENT(i, &w, &c, parts[u], &rows[u]);
+      }
     }
 #pragma unroll
     for (int u = 0; u < MBK_STEP_ROWS; u++) {
@@ -202,9 +208,9 @@ MBK_DEVICE void mbk_step_rows(const mbi_solve_vectors &v, mbk_i64 n, const mbi_s
       if (i < n) {
 #pragma unroll
         for (int slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {
-          if ((held[u].slots >> slot & 1u) != 0) {
-            ((MBK_VECTOR *)v.at[slot])[i] = held[u].at[slot];
-            kept.store(slot, at * MBK_STEP_ROWS + u, held[u].at[slot]);
+          if ((rows[u].slots >> slot & 1u) != 0) {
+            ((MBK_VECTOR *)v.at[slot])[i] = rows[u].at[slot];
+            kept.store(slot, at * MBK_STEP_ROWS + u, rows[u].at[slot]);
           }
         }
 #pragma unroll
