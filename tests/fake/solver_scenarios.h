@@ -5,7 +5,7 @@
 
 enum { SOLVED = 4 };
 
-static int went_without; /* recorded iterations: the last solver made does */
+static int went_without; /* recorded iterations, or sweeps: the last solver made does */
 
 typedef struct chain { /* tridiagonal; values are 4 and -1 */
   int32_t row_ptr[SOLVED + 1], col_ind[3 * SOLVED];
@@ -50,7 +50,9 @@ static merbit_status chain_create(merbit_context *context, const merbit_view *vi
   status = merbit_solver_create(context, view, &desc, solver);
   assert_true((status == MERBIT_OK) == (*solver != NULL));
   plan_made = status == MERBIT_OK;
-  went_without = plan_made && ((*solver)->side == MERBIT_SIDE_CPU || !(*solver)->gpu.loops);
+  went_without = plan_made && ((*solver)->side == MERBIT_SIDE_CPU || !(*solver)->gpu.loops ||
+                               (m == MERBIT_PRECONDITIONER_JACOBI &&
+                                (*solver)->gpu.sweep_blocks == 0));
   return status;
 }
 
