@@ -77,12 +77,11 @@ template <mbk_u32 SLOTS> struct mbk_kept {
   MBK_MEMBER mbi_solve_vectors vectors(const mbi_solve_vectors &v, mbk_i64 i,
                                        mbk_u32 row) const {
     mbi_solve_vectors w = v;
-    if (row < rows) {
 #pragma unroll
-      for (int slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {
-        if ((SLOTS >> slot & 1u) != 0) {
-          w.at[slot] = (void *)((mbk_u64)at(slot, row) - (mbk_u64)i * sizeof(MBK_VECTOR));
-        }
+    for (int slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {
+      if ((SLOTS >> slot & 1u) != 0) { // addresses, chosen without a branch
+        const mbk_u64 here = (mbk_u64)at(slot, row) - (mbk_u64)i * sizeof(MBK_VECTOR);
+        w.at[slot] = (void *)(row < rows ? here : (mbk_u64)v.at[slot]);
       }
     }
     return w;
@@ -169,10 +168,11 @@ MBK_DEVICE void mbk_step_total(const double *partials, double *sums) {
 
 // Rows of this thread, from its first to its last or `backwards`: then a sweep begins with what
 // the stage before has left in the cache. Where fewer are left than a thread does at a time,
-// the first one stands for those that are missing, without effect.
+// the first one stands for those that are missing, without effect. Where some are kept PRE is
+// v.pre, known to the compiler, so that no branch parts the loads.
 template <void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, double *,
                           mbk_step_row *),
-          int ADDS, int MAXES, mbk_u32 SLOTS>
+          int ADDS, int MAXES, mbk_u32 SLOTS, int PRE>
 MBK_DEVICE void mbk_step_rows(const mbi_solve_vectors &v, mbk_i64 n, const mbi_solve_state &c,
                               double *sums, bool backwards, const mbk_kept<SLOTS> &kept) {
   const int COUNT = ADDS + MAXES > 0 ? ADDS + MAXES : 1;
@@ -197,8 +197,8 @@ MBK_DEVICE void mbk_step_rows(const mbi_solve_vectors &v, mbk_i64 n, const mbi_s
       if (SLOTS == 0) {
         ELEMENT(i, &v, &c, parts[u], &rows[u]);
       } else {
-        const mbi_solve_vectors w =
-            kept.vectors(v, i, at * MBK_STEP_ROWS + (there ? (mbk_u32)u : 0));
+        mbi_solve_vectors w = kept.vectors(v, i, at * MBK_STEP_ROWS + (there ? (mbk_u32)u : 0));
+        w.pre = PRE;
         ELEMENT(i, &w, &c, parts[u], &rows[u]);
       }
     }
@@ -254,7 +254,7 @@ MBK_DEVICE void mbk_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory
     return;
   }
   const mbk_kept<0> none = {};
-  mbk_step_rows<ELEMENT, ADDS, MAXES>(v, n, c, sums, false, none);
+  mbk_step_rows<ELEMENT, ADDS, MAXES, 0, MBI_PRE_NONE>(v, n, c, sums, false, none);
   if (COUNT == 0) {
     return;
   }

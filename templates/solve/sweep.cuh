@@ -28,6 +28,14 @@ MBK_DEVICE mbi_solve_state *mbk_sweep_state(double *shared) {
   return (mbi_solve_state *)(shared + MBK_STEP_WARPS * MBI_SOLVE_SUMS);
 }
 
+// By all threads of a block, at once.
+MBK_DEVICE void mbk_sweep_copy(mbi_solve_state *to, const mbi_solve_state *from) {
+  const mbk_u32 i = mbk_thread();
+  if (i < sizeof *to / sizeof(mbk_u64)) {
+    ((mbk_u64 *)to)[i] = ((const mbk_u64 *)from)[i];
+  }
+}
+
 // Before the first stage; `shared` is that of the launch. What is kept is on its way at once.
 template <mbk_u32 SLOTS>
 MBK_DEVICE mbk_sweep<SLOTS> mbk_sweep_begin(const mbi_solve_vectors &v, mbk_i64 n,
@@ -40,23 +48,25 @@ MBK_DEVICE mbk_sweep<SLOTS> mbk_sweep_begin(const mbi_solve_vectors &v, mbk_i64 
     s.kept.load(v, i, row);
     i += (mbk_i64)mbk_grid() * MBK_STEP_THREADS;
   }
-  if (mbk_thread() == 0) {
-    *mbk_sweep_state(shared) = m->state;
-    mbk_sweep_state(shared)->copied = 1;
-  }
+  mbi_solve_state *const own = mbk_sweep_state(shared);
+  mbk_sweep_copy(own, &m->state);
   mbk_copy_wait();
+  mbk_block_sync();
+  if (mbk_thread() == 0) {
+    own->copied = 1;
+  }
   mbk_block_sync();
   return s;
 }
 
-// What block 0 has made of the state, to all, by one thread.
+// What block 0 has made of the state, to all.
 MBK_DEVICE void mbk_sweep_give(mbi_solve_memory *m, const mbi_solve_state *own) {
-#pragma unroll 1
-  for (mbk_u32 i = 0; i < sizeof *own / sizeof(mbk_u64); i++) {
-    ((mbk_u64 *)&m->state)[i] = ((const mbk_u64 *)own)[i];
+  mbk_sweep_copy(&m->state, own);
+  mbk_block_sync();
+  if (mbk_thread() == 0) {
+    m->state.copied = 0;
+    m->ring[own->iterations % MBI_SOLVE_RING] = own->rr;
   }
-  m->state.copied = 0;
-  m->ring[own->iterations % MBI_SOLVE_RING] = own->rr;
 }
 
 // Behind the stage's rows: until all blocks are there, and what is behind the sums.
@@ -83,11 +93,11 @@ MBK_DEVICE void mbk_sweep_meet(const mbk_sweep<SLOTS> &s, const mbi_solve_state 
   if (mbk_thread() == 0) {
     AFTER((mbi_solve_memory *)own, &c, sums);
     own->turn = c.turn + 1;
-    if (last && mbk_block() == 0) {
-      mbk_sweep_give(s.m, own);
-    }
   }
   mbk_block_sync();
+  if (last && mbk_block() == 0) {
+    mbk_sweep_give(s.m, own);
+  }
 }
 
 // Whether the step was taken, which all blocks agree on: if not, no later one is. `last`: no
@@ -113,8 +123,10 @@ MBK_DEVICE bool mbk_sweep_stage(const mbk_sweep<SLOTS> &s, bool backwards, bool 
   }
   const int wrong = BEFORE(&c);
   if (wrong != 0) {
-    if (first) {
+    if (mbk_block() == 0) {
       mbk_sweep_give(s.m, own);
+    }
+    if (first) {
       s.m->state.why = c.why;
       s.m->state.value = c.value;
       s.m->state.closed = 1;
@@ -122,7 +134,13 @@ MBK_DEVICE bool mbk_sweep_stage(const mbk_sweep<SLOTS> &s, bool backwards, bool 
     }
     return false;
   }
-  mbk_step_rows<ELEMENT, ADDS, MAXES>(s.v, s.n, c, sums, backwards, s.kept);
+  if (s.v.pre == MBI_PRE_NONE) {
+    mbk_step_rows<ELEMENT, ADDS, MAXES, SLOTS, MBI_PRE_NONE>(s.v, s.n, c, sums, backwards,
+                                                             s.kept);
+  } else {
+    mbk_step_rows<ELEMENT, ADDS, MAXES, SLOTS, MBI_PRE_DIAGONAL>(s.v, s.n, c, sums, backwards,
+                                                                 s.kept);
+  }
   if (ADDS + MAXES > 0) {
     mbk_sweep_meet<AFTER, ADDS, MAXES>(s, c, sums, last);
   }
