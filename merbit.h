@@ -40915,7 +40915,7 @@ static void mbi_solve_preamble(merbit_type type, mbi_preamble *preamble) {
 static uint32_t mbi_sweep_rows(const merbit_solver *solver) {
   const mbi_device *device = &solver->context->device;
   const int64_t wanted =
-      mbi_block_count(solver->n, (int64_t)mbi_solve_blocks(solver) * MBI_STEP_THREADS);
+      mbi_block_count(solver->n, mbi_solve_blocks(solver) * MBI_STEP_THREADS);
   const int64_t share =
       device->shared_bytes_per_multiprocessor / MBI_STEP_RESIDENT - MBI_SWEEP_RESERVED;
   const int64_t most =
