@@ -1313,6 +1313,8 @@ typedef struct mbi_driver { /* jit/driver.c */
   mbi_curesult (*func_set_attribute)(void *function, int attribute, int value); /* cuFuncSetAttribute */
   mbi_curesult (*launch_kernel)(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes, void *stream, void **arguments, void **extra); /* cuLaunchKernel */
   mbi_curesult (*launch_kernel_ex)(const mbi_launch_config *config, void *function, void **arguments, void **extra); /* cuLaunchKernelEx */
+  mbi_curesult (*launch_cooperative)(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes, void *stream, void **arguments); /* cuLaunchCooperativeKernel */
+  mbi_curesult (*occupancy)(int *blocks, void *function, int threads, size_t shared_bytes); /* cuOccupancyMaxActiveBlocksPerMultiprocessor */
   mbi_curesult (*stream_create)(void **stream, unsigned flags); /* cuStreamCreate */
   mbi_curesult (*stream_destroy)(void *stream); /* cuStreamDestroy_v2 */
   mbi_curesult (*stream_begin_capture)(void *stream, int mode); /* cuStreamBeginCapture_v2 */
@@ -1357,7 +1359,9 @@ typedef struct mbi_device { /* jit/device.c */
   int driver_version;
   int multiprocessors;
   int early; /* launches may overlap with the end of what is before them */
+  int cooperative; /* blocks of a launch may wait for each other */
   int shared_bytes_per_block; /* the opt-in limit */
+  int shared_bytes_per_multiprocessor;
   char name[128];
 } mbi_device;
 
@@ -2640,6 +2644,10 @@ static const char *mbi_driver_load(mbi_driver *driver) {
   }
   (void)mbi_library_function(driver->library, "cuLaunchKernelEx", &driver->launch_kernel_ex,
                              sizeof driver->launch_kernel_ex);
+  (void)mbi_library_function(driver->library, "cuLaunchCooperativeKernel", &driver->launch_cooperative,
+                             sizeof driver->launch_cooperative);
+  (void)mbi_library_function(driver->library, "cuOccupancyMaxActiveBlocksPerMultiprocessor", &driver->occupancy,
+                             sizeof driver->occupancy);
   (void)mbi_library_function(driver->library, "cuStreamCreate", &driver->stream_create,
                              sizeof driver->stream_create);
   (void)mbi_library_function(driver->library, "cuStreamDestroy_v2", &driver->stream_destroy,
@@ -3012,6 +3020,8 @@ static void mbi_nvrtc_tell(merbit_context *context, const char *log, char *first
 #define MBI_ATTRIBUTE_MULTIPROCESSORS 16 /* cuda.h: CUdevice_attribute */
 #define MBI_ATTRIBUTE_CAPABILITY_MAJOR 75
 #define MBI_ATTRIBUTE_CAPABILITY_MINOR 76
+#define MBI_ATTRIBUTE_SHARED_PER_MULTIPROCESSOR 81
+#define MBI_ATTRIBUTE_COOPERATIVE 95
 #define MBI_ATTRIBUTE_SHARED_PER_BLOCK 97
 #define MBI_POINTER_MEMORY_TYPE 2     /* CUpointer_attribute */
 #define MBI_FUNCTION_DYNAMIC_SHARED 8 /* CUfunction_attribute */
@@ -3144,7 +3154,7 @@ static merbit_status mbi_device_of_ordinal(merbit_context *context, int ordinal)
 /* Name and properties, which need no CUDA context. */
 static merbit_status mbi_device_examine(merbit_context *context) {
   mbi_device *device = &context->device;
-  int major = 0, minor = 0;
+  int major = 0, minor = 0, cooperative = 0;
   merbit_status status =
       mbi_device_check(context,
                        device->driver.device_get_name(
@@ -3164,9 +3174,18 @@ static merbit_status mbi_device_examine(merbit_context *context) {
     status = mbi_device_attribute(context, MBI_ATTRIBUTE_SHARED_PER_BLOCK,
                                   &device->shared_bytes_per_block);
   }
+  if (status == MERBIT_OK) {
+    status = mbi_device_attribute(context, MBI_ATTRIBUTE_SHARED_PER_MULTIPROCESSOR,
+                                  &device->shared_bytes_per_multiprocessor);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_device_attribute(context, MBI_ATTRIBUTE_COOPERATIVE, &cooperative);
+  }
   device->compute_capability = 10 * major + minor;
   device->early = device->compute_capability >= 90 && device->driver.launch_kernel_ex != NULL &&
                   device->driver_version >= MBI_CUDA_DRIVER_EARLY;
+  device->cooperative = cooperative != 0 && device->driver.launch_cooperative != NULL &&
+                        device->driver.occupancy != NULL;
   if (status == MERBIT_OK && device->compute_capability < 50) {
     return mbi_fail(context, MERBIT_NO_DEVICE,
                     "%s has compute capability %d.%d; the oldest that works is 5.0",
@@ -3401,17 +3420,30 @@ static merbit_status mbi_device_reserve_shared(merbit_context *context, void *fu
       "cuFuncSetAttribute", attempt);
 }
 
-/* The driver's call; `early`: the kernel may start while what is before it in the stream ends.
- */
+/* How a kernel is launched. */
+enum {
+  MBI_START_PLAIN,
+  MBI_START_EARLY,   /* it may start while what is before it in the stream ends */
+  MBI_START_TOGETHER /* its blocks are all resident: they may wait for each other */
+};
+
+/* The driver's call, whose name is `call`. */
 static mbi_curesult mbi_device_start(const mbi_device *device, void *function, unsigned grid,
                                      unsigned threads, unsigned shared_bytes, void *stream,
-                                     void **arguments, int early) {
+                                     void **arguments, int how, const char **call) {
   mbi_launch_config config;
   mbi_launch_attribute attribute;
-  if (!early || !device->early) {
+  if (how == MBI_START_TOGETHER) {
+    *call = "cuLaunchCooperativeKernel";
+    return device->driver.launch_cooperative(function, grid, 1, 1, threads, 1, 1, shared_bytes,
+                                             stream, arguments);
+  }
+  if (how != MBI_START_EARLY || !device->early) {
+    *call = "cuLaunchKernel";
     return device->driver.launch_kernel(function, grid, 1, 1, threads, 1, 1, shared_bytes,
                                         stream, arguments, NULL);
   }
+  *call = "cuLaunchKernelEx";
   memset(&attribute, 0, sizeof attribute);
   attribute.id = MBI_LAUNCH_EARLY;
   attribute.value[0] = 1;
@@ -3426,11 +3458,12 @@ static mbi_curesult mbi_device_start(const mbi_device *device, void *function, u
   return device->driver.launch_kernel_ex(&config, function, arguments, NULL);
 }
 
-/* `grid` blocks of `threads`. No block is nothing to do. */
+/* `grid` blocks of `threads`; `how`: a MBI_START. No block is nothing to do. */
 static merbit_status mbi_device_launch_some(merbit_context *context, void *function,
                                             const char *name, int64_t grid, int threads,
                                             unsigned shared_bytes, void *stream,
-                                            void **arguments, int early) {
+                                            void **arguments, int how) {
+  const char *call = NULL;
   merbit_status status = mbi_device_alive(context);
   mbi_curesult result;
   if (status != MERBIT_OK || grid <= 0) {
@@ -3442,15 +3475,13 @@ static merbit_status mbi_device_launch_some(merbit_context *context, void *funct
                     grid);
   }
   result = mbi_device_start(&context->device, function, (unsigned)grid, (unsigned)threads,
-                            shared_bytes, stream, arguments, early);
+                            shared_bytes, stream, arguments, how, &call);
   if (result != 0) {
     char attempt[160];
     (void)snprintf(attempt, sizeof attempt,
                    "launching %s (%" PRId64 " blocks of %d threads, %u bytes shared)", name,
                    grid, threads, shared_bytes);
-    status = mbi_device_check(
-        context, result, early && context->device.early ? "cuLaunchKernelEx" : "cuLaunchKernel",
-        attempt);
+    status = mbi_device_check(context, result, call, attempt);
   }
   return status;
 }
@@ -3459,7 +3490,7 @@ static merbit_status mbi_device_launch(merbit_context *context, void *function,
                                        const char *name, int64_t grid, int threads,
                                        unsigned shared_bytes, void *stream, void **arguments) {
   return mbi_device_launch_some(context, function, name, grid, threads, shared_bytes, stream,
-                                arguments, 0);
+                                arguments, MBI_START_PLAIN);
 }
 
 /* For kernels that call mbk_await before they touch what earlier work may still write or read.
@@ -3469,7 +3500,7 @@ static merbit_status mbi_device_launch_early(merbit_context *context, void *func
                                              unsigned shared_bytes, void *stream,
                                              void **arguments) {
   return mbi_device_launch_some(context, function, name, grid, threads, shared_bytes, stream,
-                                arguments, 1);
+                                arguments, MBI_START_EARLY);
 }
 
 /* ==== >>jit/sources.c  kernel texts ======================================================= */
@@ -3485,7 +3516,8 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "\n"
   "#define MBK_KERNEL extern \"C\" __global__ void\n"
   "#define MBK_DEVICE static __device__ __forceinline__\n"
-  "#define MBK_CALLED static __device__ __noinline__ // what one thread does, in registers of its own\n"
+  "#define MBK_CALLED                                                                             \\\n"
+  "  static __device__ __noinline__              // what one thread does, in registers of its own\n"
   "#define MBK_MEMBER __device__ __forceinline__ // of a struct\n"
   "#define MBK_BOUNDS(threads) __launch_bounds__(threads)\n"
   "#define MBK_RESIDENT(threads, blocks) __launch_bounds__(threads, blocks)\n"
@@ -3520,8 +3552,8 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "\n"
   "template <class T> MBK_DEVICE T mbk_shuffle(mbk_u32 mask, T value, int lane, int width) {\n"
   "  return __shfl_sync(mask, value, lane, width);\n"
-  "}\n"
-  "template <class T> MBK_DEVICE T mbk_shuffle_up(mbk_u32 mask, T value, int delta, int width) {\n",
+  "}\n",
+  "template <class T> MBK_DEVICE T mbk_shuffle_up(mbk_u32 mask, T value, int delta, int width) {\n"
   "  return __shfl_up_sync(mask, value, delta, width);\n"
   "}\n"
   "template <class T> MBK_DEVICE T mbk_shuffle_down(mbk_u32 mask, T value, int delta, int width) {\n"
@@ -3569,10 +3601,10 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "\n"
   "MBK_DEVICE int mbk_leading_zeros(mbk_u32 bits) {\n"
   "  return __clz((int)bits);\n"
-  "}\n"
+  "}\n",
   "MBK_DEVICE int mbk_popcount(mbk_u32 bits) {\n"
   "  return __popc(bits);\n"
-  "}\n",
+  "}\n"
   "MBK_DEVICE int mbk_popcount(mbk_u64 bits) {\n"
   "  return __popcll(bits);\n"
   "}\n"
@@ -3614,6 +3646,29 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "MBK_DEVICE void mbk_fence() {\n"
   "  __threadfence();\n"
   "}\n"
+  "// Blocks that wait for each other, in launches that are cooperative: else one might wait for\n"
+  "// another that never starts. One thread of each counts it in, behind what it has stored; then\n",
+  "// it waits until the count, which wraps, has come to `wanted`, and sees what the others had\n"
+  "// stored, with mbk_load_fresh or behind mbk_block_sync.\n"
+  "MBK_DEVICE void mbk_arrive(mbk_u32 *count) {\n"
+  "#if __CUDA_ARCH__ >= 700\n"
+  "  asm volatile(\"red.release.gpu.global.add.u32 [%0], 1;\" : : \"l\"(count) : \"memory\");\n"
+  "#else\n"
+  "  __threadfence();\n"
+  "  atomicAdd(count, 1u);\n"
+  "#endif\n"
+  "}\n"
+  "MBK_DEVICE void mbk_wait_reached(const mbk_u32 *count, mbk_u32 wanted) {\n"
+  "  mbk_u32 now;\n"
+  "  do {\n"
+  "#if __CUDA_ARCH__ >= 700\n"
+  "    asm volatile(\"ld.acquire.gpu.global.u32 %0, [%1];\" : \"=r\"(now) : \"l\"(count) : \"memory\");\n"
+  "#else\n"
+  "    now = *(const volatile mbk_u32 *)count;\n"
+  "    __threadfence();\n"
+  "#endif\n"
+  "  } while ((mbk_i32)(now - wanted) < 0);\n"
+  "}\n"
   "\n"
   "// N neighbours that move together, at an address that is a multiple of their size: 2, 4, 8\n"
   "// or 16 bytes.\n"
@@ -3622,7 +3677,7 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "};\n"
   "\n"
   "template <class T, int N> union mbk_pack_bits {\n"
-  "  mbk_pack<T, N> pack;\n",
+  "  mbk_pack<T, N> pack;\n"
   "  unsigned short half;\n"
   "  unsigned one;\n"
   "  uint2 two;\n"
@@ -3645,7 +3700,7 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "}\n"
   "\n"
   "// As mbk_load_once.\n"
-  "template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_once(const T *address) {\n"
+  "template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_once(const T *address) {\n",
   "  mbk_pack_bits<T, N> bits;\n"
   "  if (sizeof(T) * N == 16) {\n"
   "    bits.four = __ldcs((const uint4 *)address);\n"
@@ -3674,14 +3729,25 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "#else\n"
   "  *(uint4 *)shared = *(const uint4 *)global;\n"
   "#endif\n"
-  "}\n",
+  "}\n"
+  "// One value of 4 or 8 bytes.\n"
+  "template <class T> MBK_DEVICE void mbk_copy_one_ahead(T *shared, const T *global) {\n"
+  "#if __CUDA_ARCH__ >= 800\n"
+  "  asm volatile(\"cp.async.ca.shared.global [%0], [%1], %2;\"\n"
+  "               :\n"
+  "               : \"r\"((unsigned)__cvta_generic_to_shared(shared)), \"l\"(global), \"n\"(sizeof(T))\n"
+  "               : \"memory\");\n"
+  "#else\n"
+  "  *shared = *global;\n"
+  "#endif\n"
+  "}\n"
   "MBK_DEVICE void mbk_copy_wait() {\n"
   "#if __CUDA_ARCH__ >= 800\n"
   "  asm volatile(\"cp.async.wait_all;\" : : : \"memory\");\n"
   "#endif\n"
   "}\n"
   "\n"
-  "// Kernels that the host launches early (mbi_device_launch_early) start while what comes before\n"
+  "// Kernels that the host launches early (mbi_device_launch_early) start while what comes before\n",
   "// them in the stream still runs. Until mbk_await they may read what only a plan's making\n"
   "// writes; nothing else, and they may write nothing. Every kernel of them waits, so that what is\n"
   "// complete behind one kernel is so behind all after it.\n"
@@ -3720,10 +3786,10 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "  asm volatile(\"griddepcontrol.launch_dependents;\" : : :);\n"
   "#endif\n"
   "}\n"
-  "\n",
+  "\n"
   "// Of a conditional node in a graph: whether its body runs again. The driver has the function.\n"
   "extern \"C\" __device__ void cudaGraphSetConditional(mbk_u64 handle, mbk_u32 value);\n"
-  "MBK_DEVICE void mbk_graph_go_on(mbk_u64 handle, bool go_on) {\n"
+  "MBK_DEVICE void mbk_graph_go_on(mbk_u64 handle, bool go_on) {\n",
   "  cudaGraphSetConditional(handle, go_on ? 1u : 0u);\n"
   "}\n"
   "\n"
@@ -9936,6 +10002,7 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "\n"
   "#define MBI_SOLVE_VECTORS 12\n"
   "#define MBI_SOLVE_SCALARS 12\n"
+  "#define MBI_STEP_SHARED 1024 // bytes of a step on the GPU\n"
   "#define MBI_SOLVE_SUMS 5 // of a step, the greatest values it looks for included\n"
   "#define MBI_WIDE_GROUP 8 // sums of a step with many that a thread holds at a time\n"
   "#define MBI_SOLVE_RING                                                                         \\\n"
@@ -9960,8 +10027,8 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "\n"
   "// Places in mbi_solve_vectors that every method has; its own begin at MBI_AT_OWN.\n"
   "#define MBI_AT_X 0\n"
-  "#define MBI_AT_B 1\n"
-  "#define MBI_AT_W 2       // scratch: products, and b - A x at a look\n",
+  "#define MBI_AT_B 1\n",
+  "#define MBI_AT_W 2       // scratch: products, and b - A x at a look\n"
   "#define MBI_AT_INVERSE 3 // of the diagonal, or of its blocks: column j of row i at j * n + i\n"
   "#define MBI_AT_OWN 4\n"
   "\n"
@@ -9996,12 +10063,16 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "  int iterations, cap;\n"
   "  int look; // the loop is left at this iteration\n"
   "  int why;\n"
-  "  unsigned ticket; // blocks of a step that are done\n"
+  "  unsigned ticket; // blocks of a step that are done\n",
+  "  unsigned turn;   // how often the blocks of a sweep have waited for each other\n"
+  "  int copied;      // a block's own: the ring is not behind it\n"
   "  int padding;\n"
   "} mbi_solve_state;\n"
   "\n"
-  "typedef struct mbi_solve_memory {\n",
+  "typedef struct mbi_solve_memory {\n"
   "  mbi_solve_state state;\n"
+  "  unsigned arrived; // of blocks that wait for each other: turn times the grid, and some of it\n"
+  "  unsigned padding;\n"
   "  double ring[MBI_SOLVE_RING]; // ring[k % MBI_SOLVE_RING]: ||r||^2 after iteration k\n"
   "} mbi_solve_memory;\n"
   "\n"
@@ -10037,7 +10108,9 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "MBS_FUNCTION void mbi_solve_judge(mbi_solve_memory *m, double rr) {\n"
   "  mbi_solve_state *s = &m->state;\n"
   "  s->rr = rr;\n"
-  "  m->ring[s->iterations % MBI_SOLVE_RING] = rr;\n"
+  "  if (!s->copied) {\n"
+  "    m->ring[s->iterations % MBI_SOLVE_RING] = rr;\n"
+  "  }\n",
   "  if (!(rr - rr == 0)) { // NaN or Inf\n"
   "    s->stop = MBI_SOLVE_NOT_FINITE;\n"
   "  } else if (rr <= s->goal) {\n"
@@ -10049,7 +10122,7 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "\n"
   "// At the end of an iteration.\n"
   "MBS_FUNCTION void mbi_solve_count(mbi_solve_memory *m, double rr) {\n"
-  "  m->state.iterations++;\n",
+  "  m->state.iterations++;\n"
   "  mbi_solve_judge(m, rr);\n"
   "}\n"
   "\n"
@@ -10361,11 +10434,18 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "// scalar part behind it, in one launch. Steps are written in solve/*_steps.cuh, which the CPU\n"
   "// compiles too (solve/steps.c): what a step is made of is said there.\n"
   "//\n"
-  "// Sums are taken by a tree of fixed shape in each block of a grid that depends on n alone; the\n"
-  "// block that is done last adds the blocks' parts in the order of the blocks and runs the scalar\n"
-  "// part: equal bits run to run, and no launch of its own.\n"
+  "// Sums are taken by a tree of fixed shape in each block of a grid that depends on n and the GPU\n"
+  "// alone; the block that is done last adds the blocks' parts in the order of the blocks and runs\n"
+  "// the scalar part: equal bits run to run, and no launch of its own. The grid is resident at\n"
+  "// once. A thread does MBK_STEP_ROWS rows at a time: what they store is held back until the\n"
+  "// loads of all of them are on their way, which a compiler could not tell from pointers.\n"
+  "//\n"
+  "// Several steps in one launch are a sweep: solve/sweep.cuh.\n"
   "#ifndef MBK_VECTOR\n"
   "#error \"define MBK_VECTOR: the type of vectors in memory\"\n"
+  "#endif\n"
+  "#ifndef MBK_STEP_ROWS\n"
+  "#error \"define MBK_STEP_ROWS: the rows that a thread does at a time\"\n"
   "#endif\n"
   "#include \"jit/device.cuh\"\n"
   "\n"
@@ -10374,6 +10454,7 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "\n"
   "#define MBK_STEP_THREADS 256\n"
   "#define MBK_STEP_WARPS (MBK_STEP_THREADS / 32)\n"
+  "#define MBK_STEP_RESIDENT 3 // blocks of a multiprocessor\n"
   "#define MBK_STEP_FULL 0xffffffffu\n"
   "\n"
   "#define MBS_VECTOR MBK_VECTOR\n"
@@ -10384,21 +10465,78 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "\n"
   "#define MBS_BEFORE(name) MBK_DEVICE int name##_before(mbi_solve_state *c)\n"
   "#define MBS_ELEMENT(name)                                                                      \\\n"
-  "  MBK_DEVICE void name##_element(MBS_INDEX i, const mbi_solve_vectors *v,                      \\\n"
-  "                                 const mbi_solve_state *c, double *sums)\n"
+  "  MBK_DEVICE void name##_element(MBS_INDEX i, const mbi_solve_vectors *v,                      \\\n",
+  "                                 const mbi_solve_state *c, double *sums,                       \\\n"
+  "                                 __attribute__((unused)) mbk_step_row *held)\n"
+  "#define MBS_STORE(slot, value)                                                                 \\\n"
+  "  (held->at[slot] = (MBS_VECTOR)(value), held->slots |= 1u << (slot))\n"
   "#define MBS_AFTER(name)                                                                        \\\n"
   "  MBK_DEVICE void name##_after(mbi_solve_memory *m, const mbi_solve_state *c,                  \\\n"
   "                               const double *sums)\n"
-  "#define MBS_STEP(name, adds, maxes, when)                                                      \\\n",
+  "#define MBS_STEP(name, adds, maxes, when)                                                      \\\n"
   "  MBK_DEVICE void name##_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,      \\\n"
   "                              double *partials, double *shared) {                              \\\n"
   "    mbk_step<name##_before, name##_element, name##_after, adds, maxes, when>(                  \\\n"
   "        v, n, m, partials, shared);                                                            \\\n"
+  "  }                                                                                            \\\n"
+  "  template <mbk_u32 SLOTS>                                                                     \\\n"
+  "  MBK_DEVICE bool name##_stage(const mbk_sweep<SLOTS> &s, bool backwards, bool last) {         \\\n"
+  "    return mbk_sweep_stage<name##_before, name##_element, name##_after, adds, maxes, when>(    \\\n"
+  "        s, backwards, last);                                                                   \\\n"
   "  }\n"
   "\n"
-  "// Of every kernel of a step. Launch: a grid that depends on n alone, MBK_STEP_THREADS threads.\n"
-  "// Shared: MBI_STEP_SHARED bytes. partials: MBI_SOLVE_SUMS doubles for each block.\n"
+  "// Of every kernel of a step. Launch: a grid that depends on n and the GPU alone,\n",
+  "// MBK_STEP_THREADS threads, MBK_STEP_RESIDENT blocks of which are resident. Shared:\n"
+  "// MBI_STEP_SHARED bytes. partials: MBI_SOLVE_SUMS doubles for each block.\n"
   "#define MBK_STEP_ARGUMENTS mbi_solve_vectors v, mbk_i64 n, mbi_solve_memory *m, double *partials\n"
+  "\n"
+  "// Elements of the vectors of SLOTS, a bit for each, in shared memory, of the first `rows` rows\n"
+  "// of each thread: for launches of several steps.\n"
+  "template <mbk_u32 SLOTS> struct mbk_kept {\n"
+  "  MBK_VECTOR *memory; // of this thread: rows are MBK_STEP_THREADS elements apart, then vectors\n"
+  "  mbk_u32 rows;\n"
+  "\n"
+  "  MBK_MEMBER MBK_VECTOR *at(int slot, mbk_u32 row) const {\n"
+  "    mbk_u32 vector = 0;\n"
+  "#pragma unroll\n"
+  "    for (int other = 0; other < slot; other++) {\n"
+  "      vector += SLOTS >> other & 1u;\n"
+  "    }\n"
+  "    return memory + (vector * rows + row) * MBK_STEP_THREADS;\n"
+  "  }\n"
+  "  // Where row i, the thread's `row`, finds its elements under that number: pointers in between\n"
+  "  // point nowhere.\n"
+  "  MBK_MEMBER mbi_solve_vectors vectors(const mbi_solve_vectors &v, mbk_i64 i,\n"
+  "                                       mbk_u32 row) const {\n"
+  "    mbi_solve_vectors w = v;\n"
+  "#pragma unroll\n"
+  "    for (int slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {\n"
+  "      if ((SLOTS >> slot & 1u) != 0) { // addresses, chosen without a branch\n"
+  "        const mbk_u64 here = (mbk_u64)at(slot, row) - (mbk_u64)i * sizeof(MBK_VECTOR);\n"
+  "        w.at[slot] = (void *)(row < rows ? here : (mbk_u64)v.at[slot]);\n"
+  "      }\n"
+  "    }\n"
+  "    return w;\n"
+  "  }\n"
+  "  MBK_MEMBER void store(int slot, mbk_u32 row, MBK_VECTOR value) const {\n"
+  "    if ((SLOTS >> slot & 1u) != 0 && row < rows) {\n"
+  "      *at(slot, row) = value;\n"
+  "    }\n"
+  "  }\n",
+  "  MBK_MEMBER void load(const mbi_solve_vectors &v, mbk_i64 i, mbk_u32 row) const {\n"
+  "#pragma unroll\n"
+  "    for (int slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {\n"
+  "      if ((SLOTS >> slot & 1u) != 0) {\n"
+  "        mbk_copy_one_ahead(at(slot, row), (const MBK_VECTOR *)v.at[slot] + i);\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "};\n"
+  "\n"
+  "struct mbk_step_row { // what a row stores\n"
+  "  MBK_VECTOR at[MBI_SOLVE_VECTORS];\n"
+  "  mbk_u32 slots; // which of them: a bit for each\n"
+  "};\n"
   "\n"
   "// The sums and greatest values over the block, complete in thread 0.\n"
   "template <int ADDS, int MAXES> MBK_DEVICE void mbk_step_reduce(double *sums, double *shared) {\n"
@@ -10427,10 +10565,10 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "  mbk_block_sync();\n"
   "}\n"
   "\n"
-  "// Whether this block is the last to be done; then all parts of the others are visible.\n",
+  "// Whether this block is the last to be done; then all parts of the others are visible.\n"
   "template <int COUNT>\n"
   "MBK_DEVICE bool mbk_step_last(mbi_solve_memory *m, const double *sums, double *partials,\n"
-  "                              double *shared) {\n"
+  "                              double *shared) {\n",
   "  mbk_u32 *const last = (mbk_u32 *)(shared + MBK_STEP_WARPS * COUNT);\n"
   "  if (mbk_thread() == 0) {\n"
   "#pragma unroll\n"
@@ -10446,9 +10584,80 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "  return answer;\n"
   "}\n"
   "\n"
+  "// This thread's share of the blocks' parts, which are visible.\n"
+  "template <int ADDS, int MAXES>\n"
+  "MBK_DEVICE void mbk_step_total(const double *partials, double *sums) {\n"
+  "  const int COUNT = ADDS + MAXES;\n"
+  "#pragma unroll\n"
+  "  for (int k = 0; k < COUNT; k++) {\n"
+  "    sums[k] = 0;\n"
+  "    for (mbk_u32 b = mbk_thread(); b < mbk_grid(); b += MBK_STEP_THREADS) {\n"
+  "      const double part = mbk_load_fresh(&partials[COUNT * b + k]);\n"
+  "      sums[k] = k < ADDS ? sums[k] + part : part > sums[k] ? part : sums[k];\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Rows of this thread, from its first to its last or `backwards`: then a sweep begins with what\n"
+  "// the stage before has left in the cache. Where fewer are left than a thread does at a time,\n"
+  "// the first one stands for those that are missing, without effect. Where some are kept PRE is\n"
+  "// v.pre, known to the compiler, so that no branch parts the loads.\n"
+  "template <void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, double *,\n"
+  "                          mbk_step_row *),\n"
+  "          int ADDS, int MAXES, mbk_u32 SLOTS, int PRE>\n"
+  "MBK_DEVICE void mbk_step_rows(const mbi_solve_vectors &v, mbk_i64 n, const mbi_solve_state &c,\n"
+  "                              double *sums, bool backwards, const mbk_kept<SLOTS> &kept) {\n"
+  "  const int COUNT = ADDS + MAXES > 0 ? ADDS + MAXES : 1;\n",
+  "  const mbk_i64 stride = (mbk_i64)mbk_grid() * MBK_STEP_THREADS;\n"
+  "  const mbk_i64 own = (mbk_i64)mbk_block() * MBK_STEP_THREADS + mbk_thread();\n"
+  "  const mbk_u32 rounds = // a matrix has fewer than 2^31 rows\n"
+  "      own < n ? (mbk_u32)(n - 1 - own) / (mbk_u32)(stride * MBK_STEP_ROWS) + 1 : 0;\n"
+  "  for (mbk_u32 round = 0; round < rounds; round++) {\n"
+  "    const mbk_u32 at = backwards ? rounds - 1 - round : round;\n"
+  "    const mbk_i64 first = own + at * stride * MBK_STEP_ROWS;\n"
+  "    mbk_step_row rows[MBK_STEP_ROWS];\n"
+  "    double parts[MBK_STEP_ROWS][COUNT];\n"
+  "#pragma unroll\n"
+  "    for (int u = 0; u < MBK_STEP_ROWS; u++) {\n"
+  "      const bool there = first + u * stride < n;\n"
+  "      const mbk_i64 i = there ? first + u * stride : first;\n"
+  "      rows[u].slots = 0;\n"
+  "#pragma unroll\n"
+  "      for (int k = 0; k < COUNT; k++) {\n"
+  "        parts[u][k] = 0;\n"
+  "      }\n"
+  "      if (SLOTS == 0) {\n"
+  "        ELEMENT(i, &v, &c, parts[u], &rows[u]);\n"
+  "      } else {\n"
+  "        mbi_solve_vectors w = kept.vectors(v, i, at * MBK_STEP_ROWS + (there ? (mbk_u32)u : 0));\n"
+  "        w.pre = PRE;\n"
+  "        ELEMENT(i, &w, &c, parts[u], &rows[u]);\n"
+  "      }\n"
+  "    }\n"
+  "#pragma unroll\n"
+  "    for (int u = 0; u < MBK_STEP_ROWS; u++) {\n"
+  "      const mbk_i64 i = first + u * stride;\n"
+  "      if (i < n) {\n"
+  "#pragma unroll\n"
+  "        for (int slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {\n"
+  "          if ((rows[u].slots >> slot & 1u) != 0) {\n"
+  "            ((MBK_VECTOR *)v.at[slot])[i] = rows[u].at[slot];\n"
+  "            kept.store(slot, at * MBK_STEP_ROWS + u, rows[u].at[slot]);\n"
+  "          }\n"
+  "        }\n"
+  "#pragma unroll\n"
+  "        for (int k = 0; k < ADDS + MAXES; k++) {\n"
+  "          const double part = parts[u][k];\n",
+  "          sums[k] = k < ADDS ? sums[k] + part : part > sums[k] ? part : sums[k];\n"
+  "        }\n"
+  "      }\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
   "template <int (*BEFORE)(mbi_solve_state *),\n"
-  "          void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *,\n"
-  "                          double *),\n"
+  "          void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, double *,\n"
+  "                          mbk_step_row *),\n"
   "          void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *), int ADDS,\n"
   "          int MAXES, int WHEN>\n"
   "MBK_DEVICE void mbk_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,\n"
@@ -10476,10 +10685,8 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "    }\n"
   "    return;\n"
   "  }\n"
-  "  for (mbk_i64 i = (mbk_i64)mbk_block() * MBK_STEP_THREADS + mbk_thread(); i < n;\n",
-  "       i += (mbk_i64)mbk_grid() * MBK_STEP_THREADS) {\n"
-  "    ELEMENT(i, &v, &c, sums);\n"
-  "  }\n"
+  "  const mbk_kept<0> none = {};\n"
+  "  mbk_step_rows<ELEMENT, ADDS, MAXES, 0, MBI_PRE_NONE>(v, n, c, sums, false, none);\n"
   "  if (COUNT == 0) {\n"
   "    return;\n"
   "  }\n"
@@ -10488,26 +10695,172 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "    if (!mbk_step_last<COUNT>(m, sums, partials, shared)) {\n"
   "      return;\n"
   "    }\n"
-  "#pragma unroll\n"
-  "    for (int k = 0; k < COUNT; k++) {\n"
-  "      sums[k] = 0;\n"
-  "      for (mbk_u32 b = mbk_thread(); b < mbk_grid(); b += MBK_STEP_THREADS) {\n"
-  "        const double part = mbk_load_fresh(&partials[COUNT * b + k]);\n"
-  "        sums[k] = k < ADDS ? sums[k] + part : part > sums[k] ? part : sums[k];\n"
-  "      }\n"
-  "    }\n"
+  "    mbk_step_total<ADDS, MAXES>(partials, sums);\n"
   "    mbk_step_reduce<ADDS, MAXES>(sums, shared);\n"
   "  }\n"
   "  if (mbk_thread() == 0) {\n"
   "    AFTER(m, &c, sums);\n"
   "    m->state.ticket = 0;\n"
   "  }\n"
-  "}\n"
+  "}\n",
   "\n"
   "// Before a batch of iterations: mbi_solve_open. Launch: one thread.\n"
   "MBK_KERNEL mbk_solve_open(mbi_solve_memory *m, int how, int span, int cap, double tolerance,\n"
   "                          double shrink, double epsilon) {\n"
   "  mbi_solve_open(m, how, span, cap, tolerance, shrink, epsilon);\n"
+  "}\n"
+  "\n"
+  "#include \"solve/sweep.cuh\"\n",
+  NULL};
+
+static const char *const mbi_source_solve_sweep_cuh[] = {
+  "// A sweep is several steps of a solver in one launch. Its blocks, which are all resident\n"
+  "// because the launch is cooperative, wait for each other between its stages, the steps\n"
+  "// (name_stage); a thread has the same rows in each. Every block adds up the parts of all, in\n"
+  "// the same order, and runs the scalar part on a copy of the state: that is sooner than to wait\n"
+  "// until one has done it for all. Block 0 gives its copy back, when all others have long read\n"
+  "// what was there.\n"
+  "//\n"
+  "// Source of the barrier, a count that only grows: Xiao, Feng, \"Inter-Block GPU Communication\n"
+  "// via Fast Barrier Synchronization\" (2010).\n"
+  "\n"
+  "#define MBK_SWEEP_SUMS 2 // of a stage at most\n"
+  "\n"
+  "// Of every kernel of a sweep; `kept`: rows of each thread that it keeps. Launch: as of a\n"
+  "// step's, cooperative. Shared: MBI_STEP_SHARED bytes, and for each row kept of each thread the\n"
+  "// elements of three vectors.\n"
+  "#define MBK_SWEEP_ARGUMENTS MBK_STEP_ARGUMENTS, mbk_u32 kept\n"
+  "\n"
+  "template <mbk_u32 SLOTS> struct mbk_sweep {\n"
+  "  const mbi_solve_vectors &v;\n"
+  "  mbk_i64 n;\n"
+  "  mbi_solve_memory *m;\n"
+  "  double *partials, *shared;\n"
+  "  mbk_kept<SLOTS> kept;\n"
+  "};\n"
+  "\n"
+  "// The block's copy of the state, behind what reductions use.\n"
+  "MBK_DEVICE mbi_solve_state *mbk_sweep_state(double *shared) {\n"
+  "  return (mbi_solve_state *)(shared + MBK_STEP_WARPS * MBI_SOLVE_SUMS);\n"
+  "}\n"
+  "\n"
+  "// By all threads of a block, at once.\n"
+  "MBK_DEVICE void mbk_sweep_copy(mbi_solve_state *to, const mbi_solve_state *from) {\n"
+  "  const mbk_u32 i = mbk_thread();\n"
+  "  if (i < sizeof *to / sizeof(mbk_u64)) {\n"
+  "    ((mbk_u64 *)to)[i] = ((const mbk_u64 *)from)[i];\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Before the first stage; `shared` is that of the launch. What is kept is on its way at once.\n",
+  "template <mbk_u32 SLOTS>\n"
+  "MBK_DEVICE mbk_sweep<SLOTS> mbk_sweep_begin(const mbi_solve_vectors &v, mbk_i64 n,\n"
+  "                                            mbi_solve_memory *m, double *partials,\n"
+  "                                            double *shared, mbk_u32 rows) {\n"
+  "  MBK_VECTOR *const memory = (MBK_VECTOR *)(shared + MBI_STEP_SHARED / sizeof(double));\n"
+  "  const mbk_sweep<SLOTS> s = {v, n, m, partials, shared, {memory + mbk_thread(), rows}};\n"
+  "  mbk_i64 i = (mbk_i64)mbk_block() * MBK_STEP_THREADS + mbk_thread();\n"
+  "  for (mbk_u32 row = 0; row < rows && i < n; row++) {\n"
+  "    s.kept.load(v, i, row);\n"
+  "    i += (mbk_i64)mbk_grid() * MBK_STEP_THREADS;\n"
+  "  }\n"
+  "  mbi_solve_state *const own = mbk_sweep_state(shared);\n"
+  "  mbk_sweep_copy(own, &m->state);\n"
+  "  mbk_copy_wait();\n"
+  "  mbk_block_sync();\n"
+  "  if (mbk_thread() == 0) {\n"
+  "    own->copied = 1;\n"
+  "  }\n"
+  "  mbk_block_sync();\n"
+  "  return s;\n"
+  "}\n"
+  "\n"
+  "// What block 0 has made of the state, to all.\n"
+  "MBK_DEVICE void mbk_sweep_give(mbi_solve_memory *m, const mbi_solve_state *own) {\n"
+  "  mbk_sweep_copy(&m->state, own);\n"
+  "  mbk_block_sync();\n"
+  "  if (mbk_thread() == 0) {\n"
+  "    m->state.copied = 0;\n"
+  "    m->ring[own->iterations % MBI_SOLVE_RING] = own->rr;\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Behind the stage's rows: until all blocks are there, and what is behind the sums.\n"
+  "template <void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *), int ADDS,\n"
+  "          int MAXES, mbk_u32 SLOTS>\n"
+  "MBK_DEVICE void mbk_sweep_meet(const mbk_sweep<SLOTS> &s, const mbi_solve_state &c,\n"
+  "                               double *sums, bool last) {\n"
+  "  const int COUNT = ADDS + MAXES;\n"
+  "  mbi_solve_state *const own = mbk_sweep_state(s.shared);\n",
+  "  // Of stages by turns: who is ahead writes while others still read those of the one before.\n"
+  "  double *const partials = s.partials + (c.turn & 1u) * MBK_SWEEP_SUMS * mbk_grid();\n"
+  "  mbk_step_reduce<ADDS, MAXES>(sums, s.shared);\n"
+  "  if (mbk_thread() == 0) {\n"
+  "#pragma unroll\n"
+  "    for (int k = 0; k < COUNT; k++) {\n"
+  "      partials[COUNT * mbk_block() + k] = sums[k];\n"
+  "    }\n"
+  "    mbk_arrive(&s.m->arrived);\n"
+  "    mbk_wait_reached(&s.m->arrived, (c.turn + 1) * mbk_grid());\n"
+  "  }\n"
+  "  mbk_block_sync();\n"
+  "  mbk_step_total<ADDS, MAXES>(partials, sums);\n"
+  "  mbk_step_reduce<ADDS, MAXES>(sums, s.shared);\n"
+  "  if (mbk_thread() == 0) {\n"
+  "    AFTER((mbi_solve_memory *)own, &c, sums);\n"
+  "    own->turn = c.turn + 1;\n"
+  "  }\n"
+  "  mbk_block_sync();\n"
+  "  if (last && mbk_block() == 0) {\n"
+  "    mbk_sweep_give(s.m, own);\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Whether the step was taken, which all blocks agree on: if not, no later one is. `last`: no\n"
+  "// step behind it has sums.\n"
+  "template <int (*BEFORE)(mbi_solve_state *),\n"
+  "          void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, double *,\n"
+  "                          mbk_step_row *),\n"
+  "          void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *), int ADDS,\n"
+  "          int MAXES, int WHEN, mbk_u32 SLOTS>\n"
+  "MBK_DEVICE bool mbk_sweep_stage(const mbk_sweep<SLOTS> &s, bool backwards, bool last) {\n"
+  "  const bool first = mbk_block() == 0 && mbk_thread() == 0;\n"
+  "  mbi_solve_state *const own = mbk_sweep_state(s.shared);\n"
+  "  double sums[ADDS + MAXES > 0 ? ADDS + MAXES : 1] = {};\n"
+  "  mbi_solve_state c = *own;\n"
+  "  if (WHEN == MBS_RUNNING && c.stop != MBI_SOLVE_RUNNING) {\n"
+  "    if (first) { // others may not have read the rest\n"
+  "      s.m->state.closed = 1;\n"
+  "    }\n",
+  "    return false;\n"
+  "  }\n"
+  "  if (WHEN == MBS_LATE && c.closed) {\n"
+  "    return false;\n"
+  "  }\n"
+  "  const int wrong = BEFORE(&c);\n"
+  "  if (wrong != 0) {\n"
+  "    if (mbk_block() == 0) {\n"
+  "      mbk_sweep_give(s.m, own);\n"
+  "    }\n"
+  "    if (first) {\n"
+  "      s.m->state.why = c.why;\n"
+  "      s.m->state.value = c.value;\n"
+  "      s.m->state.closed = 1;\n"
+  "      s.m->state.stop = wrong;\n"
+  "    }\n"
+  "    return false;\n"
+  "  }\n"
+  "  if (s.v.pre == MBI_PRE_NONE) {\n"
+  "    mbk_step_rows<ELEMENT, ADDS, MAXES, SLOTS, MBI_PRE_NONE>(s.v, s.n, c, sums, backwards,\n"
+  "                                                             s.kept);\n"
+  "  } else {\n"
+  "    mbk_step_rows<ELEMENT, ADDS, MAXES, SLOTS, MBI_PRE_DIAGONAL>(s.v, s.n, c, sums, backwards,\n"
+  "                                                                 s.kept);\n"
+  "  }\n"
+  "  if (ADDS + MAXES > 0) {\n"
+  "    mbk_sweep_meet<AFTER, ADDS, MAXES>(s, c, sums, last);\n"
+  "  }\n"
+  "  return true;\n"
   "}\n",
   NULL};
 
@@ -10521,20 +10874,23 @@ static const char *const mbi_source_solve_look_steps_cuh[] = {
   "//   MBS_AFTER(name)    takes the complete sums into the state m->state; not called without sums\n"
   "//   MBS_STEP(name, adds, maxes, when)  when: MBS_RUNNING, not once a stop is set; MBS_LATE,\n"
   "//                      also in the iteration that sets it; MBS_ALWAYS\n"
-  "// Rows of other vectors may be read at will, but not of those that the step writes.\n"
+  "// Rows of other vectors may be read at will, but not of those that the step writes. MBS_STORE\n"
+  "// takes a slot that is a constant, and what it stores is not to be read again.\n"
   "\n"
   "#define MBS_AT(slot) ((MBS_VECTOR *)v->at[slot])\n"
   "#define MBS_LOAD(slot) ((double)MBS_AT(slot)[i])\n"
+  "#ifndef MBS_STORE // else at the end of the element, by the GPU\n"
   "#define MBS_STORE(slot, value) (MBS_AT(slot)[i] = (MBS_VECTOR)(value))\n"
+  "#endif\n"
   "#define MBS_SIZE(value) ((value) < 0 ? -(value) : (value))\n"
   "#define MBS_GREATER(sum, value) ((sum) = (value) > (sum) ? (value) : (sum))\n"
   "#define MBS_NOTHING_BEFORE(name)                                                               \\\n"
   "  MBS_BEFORE(name) {                                                                           \\\n"
   "    (void)c;                                                                                   \\\n"
   "    return 0;                                                                                  \\\n"
-  "  }\n"
+  "  }\n",
   "#define MBS_NOTHING_AFTER(name)                                                                \\\n"
-  "  MBS_AFTER(name) {                                                                            \\\n",
+  "  MBS_AFTER(name) {                                                                            \\\n"
   "    (void)m;                                                                                   \\\n"
   "    (void)c;                                                                                   \\\n"
   "    (void)sums;                                                                                \\\n"
@@ -10573,10 +10929,10 @@ static const char *const mbi_source_solve_look_steps_cuh[] = {
   "  double z = 0;\n"
   "  (void)c;\n"
   "  (void)sums;\n"
-  "  for (MBS_INDEX j = first; j < last; j++) {\n"
+  "  for (MBS_INDEX j = first; j < last; j++) {\n",
   "    z += (double)inverse[(j - first) * v->n + i] * (double)r[j];\n"
   "  }\n"
-  "  MBS_STORE(v->to, z);\n"
+  "  MBS_AT(v->to)[i] = (MBS_VECTOR)z;\n"
   "}\n"
   "MBS_NOTHING_AFTER(solve_blocks)\n"
   "MBS_STEP(solve_blocks, 0, 0, MBS_LATE)\n",
@@ -10810,43 +11166,71 @@ static const char *const mbi_source_solve_cg_cu[] = {
   "// The conjugate gradient method between two products. A row of vectors in f64 without a\n"
   "// preconditioner moves: descend 24 bytes and advance 40, 8 more in either for a diagonal,\n"
   "// beside the product: 16, for p'A p costs it nothing where p is what it multiplies.\n"
+  "#define MBK_STEP_ROWS 4\n"
   "#include \"solve/step.cuh\"\n"
   "#include \"solve/look_steps.cuh\"\n"
   "#include \"solve/cg_steps.cuh\"\n"
   "\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_solve_look(MBK_STEP_ARGUMENTS) {\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+  "    mbk_solve_look(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  solve_look_step(v, n, m, partials, (double *)shared);\n"
   "}\n"
   "\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_solve_blocks(MBK_STEP_ARGUMENTS) {\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+  "    mbk_solve_blocks(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  solve_blocks_step(v, n, m, partials, (double *)shared);\n"
   "}\n"
   "\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_cg_start(MBK_STEP_ARGUMENTS) {\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT) mbk_cg_start(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  cg_start_step(v, n, m, partials, (double *)shared);\n"
   "}\n"
   "\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_cg_direct(MBK_STEP_ARGUMENTS) {\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT) mbk_cg_direct(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  cg_direct_step(v, n, m, partials, (double *)shared);\n"
   "}\n"
   "\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_cg_descend(MBK_STEP_ARGUMENTS) {\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+  "    mbk_cg_descend(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  cg_descend_step(v, n, m, partials, (double *)shared);\n"
   "}\n"
   "\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_cg_correct(MBK_STEP_ARGUMENTS) {\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+  "    mbk_cg_correct(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  cg_correct_step(v, n, m, partials, (double *)shared);\n"
   "}\n"
   "\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_cg_advance(MBK_STEP_ARGUMENTS) {\n"
-  "  MBK_SHARED_MEMORY(shared);\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+  "    mbk_cg_advance(MBK_STEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n",
   "  cg_advance_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "// p'A p, where no epilogue of the product adds it up\n"
+  "MBS_NOTHING_BEFORE(cg_curve)\n"
+  "MBS_ELEMENT(cg_curve) {\n"
+  "  (void)c;\n"
+  "  sums[0] += MBS_LOAD(MBI_CG_P) * MBS_LOAD(MBI_AT_W);\n"
+  "}\n"
+  "MBS_AFTER(cg_curve) {\n"
+  "  (void)c;\n"
+  "  m->state.product_sums[0] = sums[0];\n"
+  "}\n"
+  "MBS_STEP(cg_curve, 1, 0, MBS_RUNNING)\n"
+  "\n"
+  "// All that is between two products, for z that needs no step of its own. Launch: cooperative.\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT) mbk_cg_sweep(MBK_SWEEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  const mbk_u32 slots = 1u << MBI_CG_P | 1u << MBI_CG_R | 1u << MBI_AT_W;\n"
+  "  const mbk_sweep<slots> s = mbk_sweep_begin<slots>(v, n, m, partials, (double *)shared, kept);\n"
+  "  if (cg_curve_stage(s, true, false) && cg_descend_stage(s, false, true)) {\n"
+  "    (void)cg_advance_stage(s, true, false);\n"
+  "  }\n"
   "}\n",
   NULL};
 
@@ -10982,38 +11366,95 @@ static const char *const mbi_source_solve_bicgstab_cu[] = {
   "// BiCGSTAB between products. A row of vectors in f64 without a preconditioner moves: half 24\n"
   "// bytes, update 56 and direct 32, beside two products: 16 each, and 8 for the vector whose\n"
   "// product with theirs they add up.\n"
+  "#define MBK_STEP_ROWS 3\n"
   "#include \"solve/step.cuh\"\n"
   "#include \"solve/look_steps.cuh\"\n"
   "#include \"solve/bicgstab_steps.cuh\"\n"
   "\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_solve_look(MBK_STEP_ARGUMENTS) {\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+  "    mbk_solve_look(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  solve_look_step(v, n, m, partials, (double *)shared);\n"
   "}\n"
   "\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_solve_blocks(MBK_STEP_ARGUMENTS) {\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+  "    mbk_solve_blocks(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  solve_blocks_step(v, n, m, partials, (double *)shared);\n"
   "}\n"
   "\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_bicgstab_start(MBK_STEP_ARGUMENTS) {\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+  "    mbk_bicgstab_start(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  bicgstab_start_step(v, n, m, partials, (double *)shared);\n"
   "}\n"
   "\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_bicgstab_half(MBK_STEP_ARGUMENTS) {\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+  "    mbk_bicgstab_half(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  bicgstab_half_step(v, n, m, partials, (double *)shared);\n"
   "}\n"
   "\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_bicgstab_update(MBK_STEP_ARGUMENTS) {\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+  "    mbk_bicgstab_update(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  bicgstab_update_step(v, n, m, partials, (double *)shared);\n"
   "}\n"
   "\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_bicgstab_direct(MBK_STEP_ARGUMENTS) {\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+  "    mbk_bicgstab_direct(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  bicgstab_direct_step(v, n, m, partials, (double *)shared);\n"
+  "}\n"
+  "\n"
+  "// shadow'v, where no epilogue of the product adds it up\n"
+  "MBS_NOTHING_BEFORE(bicgstab_sigma)\n"
+  "MBS_ELEMENT(bicgstab_sigma) {\n",
+  "  (void)c;\n"
+  "  sums[0] += MBS_LOAD(MBI_BICG_SHADOW) * MBS_LOAD(MBI_BICG_V);\n"
+  "}\n"
+  "MBS_AFTER(bicgstab_sigma) {\n"
+  "  (void)c;\n"
+  "  m->state.product_sums[0] = sums[0];\n"
+  "}\n"
+  "MBS_STEP(bicgstab_sigma, 1, 0, MBS_RUNNING)\n"
+  "\n"
+  "// t's and ||t||^2\n"
+  "MBS_NOTHING_BEFORE(bicgstab_omega)\n"
+  "MBS_ELEMENT(bicgstab_omega) {\n"
+  "  const double t = MBS_LOAD(MBI_AT_W);\n"
+  "  (void)c;\n"
+  "  sums[0] += MBS_LOAD(MBI_BICG_R) * t;\n"
+  "  sums[1] += t * t;\n"
+  "}\n"
+  "MBS_AFTER(bicgstab_omega) {\n"
+  "  (void)c;\n"
+  "  m->state.product_sums[0] = sums[0];\n"
+  "  m->state.product_sums[1] = sums[1];\n"
+  "}\n"
+  "MBS_STEP(bicgstab_omega, 2, 0, MBS_RUNNING)\n"
+  "\n"
+  "// All that is between the first product and the second, where M^-1 needs no step of its own.\n"
+  "// Launch: cooperative.\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+  "    mbk_bicgstab_sweep_half(MBK_SWEEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  const mbk_u32 slots = 1u << MBI_BICG_SHADOW | 1u << MBI_BICG_V | 1u << MBI_BICG_R;\n"
+  "  const mbk_sweep<slots> s = mbk_sweep_begin<slots>(v, n, m, partials, (double *)shared, kept);\n"
+  "  if (bicgstab_sigma_stage(s, true, false)) {\n"
+  "    (void)bicgstab_half_stage(s, false, true);\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// And between the second and the first of the next iteration. Launch: cooperative.\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+  "    mbk_bicgstab_sweep(MBK_SWEEP_ARGUMENTS) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  const mbk_u32 slots = 1u << MBI_BICG_P | 1u << MBI_BICG_R | 1u << MBI_AT_W;\n"
+  "  const mbk_sweep<slots> s = mbk_sweep_begin<slots>(v, n, m, partials, (double *)shared, kept);\n"
+  "  if (bicgstab_omega_stage(s, true, false) && bicgstab_update_stage(s, false, true)) {\n"
+  "    (void)bicgstab_direct_stage(s, true, false);\n"
+  "  }\n"
   "}\n",
   NULL};
 
@@ -11446,8 +11887,7 @@ static const char *const mbi_source_solve_arnoldi_steps_cuh[] = {
   "    for (k = 0; k < size; k++) {\n"
   "      w -= h[k] * (double)MBS_BASIS(MBI_ARNOLDI_V, k);\n"
   "    }\n"
-  "    MBS_STORE(MBI_AT_W, w);\n"
-  "    w = MBS_LOAD(MBI_AT_W);\n"
+  "    w = (double)(MBS_AT(MBI_AT_W)[i] = (MBS_VECTOR)w);\n"
   "  }\n"
   "  for (k = 0; k < MBI_WIDE_GROUP; k++) {\n"
   "    if (first + k < size) {\n"
@@ -11472,8 +11912,8 @@ static const char *const mbi_source_solve_arnoldi_steps_cuh[] = {
   "  const int width = (int)c->scalar[MBI_ARNOLDI_WIDTH];\n"
   "  const int close = c->scalar[MBI_ARNOLDI_CLOSE] != 0;\n"
   "  const double *combine = mbi_small(v, MBI_SMALL_COMBINE);\n"
-  "  double made = c->scalar[MBI_ARNOLDI_Q] * MBS_LOAD(MBI_AT_W);\n",
-  "  int k;\n"
+  "  double made = c->scalar[MBI_ARNOLDI_Q] * MBS_LOAD(MBI_AT_W);\n"
+  "  int k;\n",
   "  (void)sums;\n"
   "  if (close) {\n"
   "    const double *y = mbi_small(v, MBI_SMALL_Y);\n"
@@ -11499,38 +11939,45 @@ static const char *const mbi_source_solve_arnoldi_cu[] = {
   "// Arnoldi's process between products: GMRES and Lanczos. A row of vectors in f64 moves, with j\n"
   "// vectors in the basis: project 8 (j + 1) bytes, again 8 (j + 2) and, where j is above 8, what\n"
   "// its caches do not keep of as much again, extend 8 (j + 3).\n"
+  "#define MBK_STEP_ROWS 1\n"
   "#include \"solve/wide.cuh\"\n"
   "#include \"solve/arnoldi.cuh\"\n"
   "#include \"solve/look_steps.cuh\"\n"
   "#include \"solve/wide_steps.cuh\"\n"
   "#include \"solve/arnoldi_steps.cuh\"\n"
   "\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_solve_look(MBK_STEP_ARGUMENTS) {\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+  "    mbk_solve_look(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  solve_look_step(v, n, m, partials, (double *)shared);\n"
   "}\n"
   "\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_solve_blocks(MBK_STEP_ARGUMENTS) {\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+  "    mbk_solve_blocks(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  solve_blocks_step(v, n, m, partials, (double *)shared);\n"
   "}\n"
   "\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_arnoldi_start(MBK_STEP_ARGUMENTS) {\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+  "    mbk_arnoldi_start(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  arnoldi_start_step(v, n, m, partials, (double *)shared);\n"
   "}\n"
   "\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_arnoldi_project(MBK_STEP_ARGUMENTS) {\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+  "    mbk_arnoldi_project(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  arnoldi_project_step(v, n, m, partials, (double *)shared);\n"
   "}\n"
   "\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_arnoldi_again(MBK_STEP_ARGUMENTS) {\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+  "    mbk_arnoldi_again(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  arnoldi_again_step(v, n, m, partials, (double *)shared);\n"
   "}\n"
   "\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_arnoldi_extend(MBK_STEP_ARGUMENTS) {\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+  "    mbk_arnoldi_extend(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  arnoldi_extend_step(v, n, m, partials, (double *)shared);\n"
   "}\n",
@@ -11623,6 +12070,7 @@ static const char *const mbi_source_solve_eigen_cu[] = {
   "// Eigenpairs between products: Lanczos, and the power method. A row of vectors in f64 moves,\n"
   "// with j vectors in the basis, what solve/arnoldi.cu says; rotate 8 (j + 3 k) bytes for k\n"
   "// vectors that are kept, while its caches keep the row; measure 16 and turn 24.\n"
+  "#define MBK_STEP_ROWS 1\n"
   "#include \"solve/wide.cuh\"\n"
   "#include \"solve/arnoldi.cuh\"\n"
   "#include \"solve/look_steps.cuh\"\n"
@@ -11630,37 +12078,44 @@ static const char *const mbi_source_solve_eigen_cu[] = {
   "#include \"solve/arnoldi_steps.cuh\"\n"
   "#include \"solve/eigen_steps.cuh\"\n"
   "\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_arnoldi_project(MBK_STEP_ARGUMENTS) {\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+  "    mbk_arnoldi_project(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  arnoldi_project_step(v, n, m, partials, (double *)shared);\n"
   "}\n"
   "\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_arnoldi_again(MBK_STEP_ARGUMENTS) {\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+  "    mbk_arnoldi_again(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  arnoldi_again_step(v, n, m, partials, (double *)shared);\n"
   "}\n"
   "\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_arnoldi_extend(MBK_STEP_ARGUMENTS) {\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+  "    mbk_arnoldi_extend(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  arnoldi_extend_step(v, n, m, partials, (double *)shared);\n"
   "}\n"
   "\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_eigen_rotate(MBK_STEP_ARGUMENTS) {\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+  "    mbk_eigen_rotate(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  eigen_rotate_step(v, n, m, partials, (double *)shared);\n"
   "}\n"
   "\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_eigen_check(MBK_STEP_ARGUMENTS) {\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+  "    mbk_eigen_check(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  eigen_check_step(v, n, m, partials, (double *)shared);\n"
   "}\n"
   "\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_power_measure(MBK_STEP_ARGUMENTS) {\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+  "    mbk_power_measure(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  power_measure_step(v, n, m, partials, (double *)shared);\n"
+  "  power_measure_step(v, n, m, partials, (double *)shared);\n",
   "}\n"
   "\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_power_turn(MBK_STEP_ARGUMENTS) {\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+  "    mbk_power_turn(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  power_turn_step(v, n, m, partials, (double *)shared);\n"
   "}\n",
@@ -11702,26 +12157,30 @@ static const char *const mbi_source_solve_refine_steps_cuh[] = {
 
 static const char *const mbi_source_solve_refine_cu[] = {
   "// What a solver in f64 does between corrections by one in f32: refine_steps.cuh.\n"
+  "#define MBK_STEP_ROWS 4\n"
   "#include \"solve/step.cuh\"\n"
   "#include \"solve/look_steps.cuh\"\n"
   "#include \"solve/refine_steps.cuh\"\n"
   "\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_solve_look(MBK_STEP_ARGUMENTS) {\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+  "    mbk_solve_look(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  solve_look_step(v, n, m, partials, (double *)shared);\n"
   "}\n"
   "\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_solve_blocks(MBK_STEP_ARGUMENTS) {\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+  "    mbk_solve_blocks(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  solve_blocks_step(v, n, m, partials, (double *)shared);\n"
   "}\n"
   "\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_refine_down(MBK_STEP_ARGUMENTS) {\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
+  "    mbk_refine_down(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  refine_down_step(v, n, m, partials, (double *)shared);\n"
   "}\n"
   "\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_STEP_THREADS) mbk_refine_up(MBK_STEP_ARGUMENTS) {\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT) mbk_refine_up(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  refine_up_step(v, n, m, partials, (double *)shared);\n"
   "}\n",
@@ -12663,6 +13122,7 @@ static const struct {
     {"solve/pagerank_steps.cuh", mbi_source_solve_pagerank_steps_cuh},
     {"solve/pagerank.cu", mbi_source_solve_pagerank_cu},
     {"solve/step.cuh", mbi_source_solve_step_cuh},
+    {"solve/sweep.cuh", mbi_source_solve_sweep_cuh},
     {"solve/look_steps.cuh", mbi_source_solve_look_steps_cuh},
     {"solve/loop.cu", mbi_source_solve_loop_cu},
     {"solve/examine.cu", mbi_source_solve_examine_cu},
@@ -12687,7 +13147,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "70255b6b81016f342b0ad40c4087eb6d85ac7e571c83c506cb2a3ddaea0ec1ad"
+#define MBI_KERNEL_HASH "44ea0d8e1f9e8a38d1cc9d8cc6ec7b036c5927cdf02518574d524b9235965d44"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -38308,6 +38768,7 @@ MERBIT_API merbit_status merbit_plan_get_order(const merbit_plan *plan, int64_t 
 
 #define MBI_SOLVE_VECTORS 12
 #define MBI_SOLVE_SCALARS 12
+#define MBI_STEP_SHARED 1024 // bytes of a step on the GPU
 #define MBI_SOLVE_SUMS 5 // of a step, the greatest values it looks for included
 #define MBI_WIDE_GROUP 8 // sums of a step with many that a thread holds at a time
 #define MBI_SOLVE_RING                                                                         \
@@ -38369,11 +38830,15 @@ typedef struct mbi_solve_state {
   int look; // the loop is left at this iteration
   int why;
   unsigned ticket; // blocks of a step that are done
+  unsigned turn;   // how often the blocks of a sweep have waited for each other
+  int copied;      // a block's own: the ring is not behind it
   int padding;
 } mbi_solve_state;
 
 typedef struct mbi_solve_memory {
   mbi_solve_state state;
+  unsigned arrived; // of blocks that wait for each other: turn times the grid, and some of it
+  unsigned padding;
   double ring[MBI_SOLVE_RING]; // ring[k % MBI_SOLVE_RING]: ||r||^2 after iteration k
 } mbi_solve_memory;
 
@@ -38409,7 +38874,9 @@ MBS_FUNCTION void mbi_solve_open(mbi_solve_memory *m, int how, int span, int cap
 MBS_FUNCTION void mbi_solve_judge(mbi_solve_memory *m, double rr) {
   mbi_solve_state *s = &m->state;
   s->rr = rr;
-  m->ring[s->iterations % MBI_SOLVE_RING] = rr;
+  if (!s->copied) {
+    m->ring[s->iterations % MBI_SOLVE_RING] = rr;
+  }
   if (!(rr - rr == 0)) { // NaN or Inf
     s->stop = MBI_SOLVE_NOT_FINITE;
   } else if (rr <= s->goal) {
@@ -38701,11 +39168,13 @@ typedef struct mbi_step {
 } mbi_step;
 
 #define MBI_SOLVE_STEPS 16 /* of a method, at most; every one has these: */
+#define MBI_SOLVE_SWEEPS 2
+#define MBI_SWEEP_VECTORS 3 /* that a sweep keeps elements of */
+#define MBI_SWEEP_RESERVED 1024 /* bytes of shared memory that a block has beside its own */
 #define MBI_STEP_LOOK 0
 #define MBI_STEP_BLOCKS 1
-#define MBI_STEP_THREADS 256 /* of a block of the GPU, as solve/step.cuh has it, and the most blocks */
-#define MBI_STEP_GRID 1024
-#define MBI_STEP_SHARED 1024  /* bytes */
+#define MBI_STEP_THREADS 256 /* of a block of the GPU, and the most blocks of a */
+#define MBI_STEP_RESIDENT 3  /* multiprocessor: as solve/step.cuh has them */
 #define MBI_SOLVER_PRODUCTS 1000 /* that a plan is made for, per solve expected */
 #define MBI_SOLVE_BATCH 0.1      /* seconds that a batch of iterations should take */
 #define MBI_SOLVE_BLOCK_MOST 32  /* rows of a block of BLOCK_JACOBI */
@@ -38730,12 +39199,16 @@ typedef struct mbi_solve_method {
   void (*layout)(struct merbit_solver *solver);
   merbit_status (*start)(struct merbit_solver *solver);   /* from b - A x in MBI_AT_W */
   merbit_status (*iterate)(struct merbit_solver *solver); /* mbi_solve_count in the last sums */
+  const char *sweeps[MBI_SOLVE_SWEEPS]; /* kernels of several steps, or NULL: see mbi_solve_sweep */
 } mbi_solve_method;
 
 typedef struct mbi_solve_gpu {
   mbi_program program;
   void *kernels[MBI_SOLVE_STEPS]; /* CUfunction: steps */
   void *open;                     /* CUfunction: mbk_solve_open */
+  void *sweeps[MBI_SOLVE_SWEEPS]; /* CUfunction */
+  int sweep_blocks;               /* of their grid; 0: steps are launched one by one */
+  uint32_t sweep_rows;            /* of each thread that they keep in shared memory */
   void *stream;                   /* CUstream; NULL: the default stream */
   mbi_program loop_program;
   void *loop;    /* CUfunction: mbk_solve_loop */
@@ -38895,11 +39368,14 @@ static void mbi_wide_run(merbit_context *context, const mbi_wide_code *code,
 //   MBS_AFTER(name)    takes the complete sums into the state m->state; not called without sums
 //   MBS_STEP(name, adds, maxes, when)  when: MBS_RUNNING, not once a stop is set; MBS_LATE,
 //                      also in the iteration that sets it; MBS_ALWAYS
-// Rows of other vectors may be read at will, but not of those that the step writes.
+// Rows of other vectors may be read at will, but not of those that the step writes. MBS_STORE
+// takes a slot that is a constant, and what it stores is not to be read again.
 
 #define MBS_AT(slot) ((MBS_VECTOR *)v->at[slot])
 #define MBS_LOAD(slot) ((double)MBS_AT(slot)[i])
+#ifndef MBS_STORE // else at the end of the element, by the GPU
 #define MBS_STORE(slot, value) (MBS_AT(slot)[i] = (MBS_VECTOR)(value))
+#endif
 #define MBS_SIZE(value) ((value) < 0 ? -(value) : (value))
 #define MBS_GREATER(sum, value) ((sum) = (value) > (sum) ? (value) : (sum))
 #define MBS_NOTHING_BEFORE(name)                                                               \
@@ -38950,7 +39426,7 @@ MBS_ELEMENT(solve_blocks) {
   for (MBS_INDEX j = first; j < last; j++) {
     z += (double)inverse[(j - first) * v->n + i] * (double)r[j];
   }
-  MBS_STORE(v->to, z);
+  MBS_AT(v->to)[i] = (MBS_VECTOR)z;
 }
 MBS_NOTHING_AFTER(solve_blocks)
 MBS_STEP(solve_blocks, 0, 0, MBS_LATE)
@@ -39267,8 +39743,7 @@ MBS_WIDE_ELEMENT(arnoldi_again) {
     for (k = 0; k < size; k++) {
       w -= h[k] * (double)MBS_BASIS(MBI_ARNOLDI_V, k);
     }
-    MBS_STORE(MBI_AT_W, w);
-    w = MBS_LOAD(MBI_AT_W);
+    w = (double)(MBS_AT(MBI_AT_W)[i] = (MBS_VECTOR)w);
   }
   for (k = 0; k < MBI_WIDE_GROUP; k++) {
     if (first + k < size) {
@@ -39442,11 +39917,14 @@ MBS_STEP(refine_up, 0, 0, MBS_ALWAYS)
 //   MBS_AFTER(name)    takes the complete sums into the state m->state; not called without sums
 //   MBS_STEP(name, adds, maxes, when)  when: MBS_RUNNING, not once a stop is set; MBS_LATE,
 //                      also in the iteration that sets it; MBS_ALWAYS
-// Rows of other vectors may be read at will, but not of those that the step writes.
+// Rows of other vectors may be read at will, but not of those that the step writes. MBS_STORE
+// takes a slot that is a constant, and what it stores is not to be read again.
 
 #define MBS_AT(slot) ((MBS_VECTOR *)v->at[slot])
 #define MBS_LOAD(slot) ((double)MBS_AT(slot)[i])
+#ifndef MBS_STORE // else at the end of the element, by the GPU
 #define MBS_STORE(slot, value) (MBS_AT(slot)[i] = (MBS_VECTOR)(value))
+#endif
 #define MBS_SIZE(value) ((value) < 0 ? -(value) : (value))
 #define MBS_GREATER(sum, value) ((sum) = (value) > (sum) ? (value) : (sum))
 #define MBS_NOTHING_BEFORE(name)                                                               \
@@ -39497,7 +39975,7 @@ MBS_ELEMENT(solve_blocks) {
   for (MBS_INDEX j = first; j < last; j++) {
     z += (double)inverse[(j - first) * v->n + i] * (double)r[j];
   }
-  MBS_STORE(v->to, z);
+  MBS_AT(v->to)[i] = (MBS_VECTOR)z;
 }
 MBS_NOTHING_AFTER(solve_blocks)
 MBS_STEP(solve_blocks, 0, 0, MBS_LATE)
@@ -39814,8 +40292,7 @@ MBS_WIDE_ELEMENT(arnoldi_again) {
     for (k = 0; k < size; k++) {
       w -= h[k] * (double)MBS_BASIS(MBI_ARNOLDI_V, k);
     }
-    MBS_STORE(MBI_AT_W, w);
-    w = MBS_LOAD(MBI_AT_W);
+    w = (double)(MBS_AT(MBI_AT_W)[i] = (MBS_VECTOR)w);
   }
   for (k = 0; k < MBI_WIDE_GROUP; k++) {
     if (first + k < size) {
@@ -40136,9 +40613,11 @@ static merbit_status mbi_solve_give(merbit_solver *solver, int slot, void *targe
                              : status;
 }
 
+/* Of a step on the GPU: no more than are resident at once. */
 static int mbi_solve_blocks(const merbit_solver *solver) {
   const int64_t blocks = (solver->n + MBI_STEP_THREADS - 1) / MBI_STEP_THREADS;
-  return blocks < MBI_STEP_GRID ? (int)blocks : MBI_STEP_GRID;
+  const int most = solver->context->device.multiprocessors * MBI_STEP_RESIDENT;
+  return blocks < most ? (int)blocks : most;
 }
 
 /* Where the method and the preconditioner want a vector. */
@@ -40185,8 +40664,8 @@ static merbit_status mbi_solve_allocate_memory(merbit_solver *solver) {
     status = mbi_solve_zero(solver, memory, sizeof *solver->memory);
   }
   if (status == MERBIT_OK) {
-    status = mbi_solve_allocate(solver, parts + 1, (size_t)most * sizeof(double), "partial sums",
-                                &memory);
+    status = mbi_solve_allocate(solver, parts + 1, (size_t)most * sizeof(double),
+                                "partial sums", &memory);
     solver->partials = (double *)memory;
   }
   return status;
@@ -40447,6 +40926,30 @@ static merbit_status mbi_solve_step(merbit_solver *solver, int index) {
                            solver->gpu.stream, arguments);
 }
 
+/* Bytes of shared memory of a sweep's block. */
+static unsigned mbi_sweep_shared(const merbit_solver *solver) {
+  return MBI_STEP_SHARED + solver->gpu.sweep_rows * MBI_SWEEP_VECTORS * MBI_STEP_THREADS *
+                               (unsigned)mbi_type_size(solver->type);
+}
+
+/* All steps from a product to the next one in one launch, `index` in the method's list; and the
+ * sums of the product before, which has none: mbi_solve_product. Where
+ * solver->gpu.sweep_blocks.
+ */
+static merbit_status mbi_solve_sweep(merbit_solver *solver, int index) {
+  int64_t n = solver->n;
+  void *arguments[5];
+  arguments[0] = &solver->v;
+  arguments[1] = &n;
+  arguments[2] = &solver->memory;
+  arguments[3] = &solver->partials;
+  arguments[4] = &solver->gpu.sweep_rows;
+  return mbi_device_launch_some(solver->context, solver->gpu.sweeps[index],
+                                solver->method->sweeps[index], solver->gpu.sweep_blocks,
+                                MBI_STEP_THREADS, mbi_sweep_shared(solver), solver->gpu.stream,
+                                arguments, MBI_START_TOGETHER);
+}
+
 /* The vector at `to` = A times the one at `from`, whatever the state. */
 static merbit_status mbi_solve_product(merbit_solver *solver, int from, int to) {
   const void *vectors[1];
@@ -40505,6 +41008,57 @@ static void mbi_solve_preamble(merbit_type type, mbi_preamble *preamble) {
   mbi_preamble_define(preamble, "MBK_VECTOR", type == MERBIT_F32 ? "float" : "double");
 }
 
+/* Rows of each thread of a sweep whose elements fit into shared memory, where as many blocks
+ * as of steps are resident. */
+static uint32_t mbi_sweep_rows(const merbit_solver *solver) {
+  const mbi_device *device = &solver->context->device;
+  const int64_t wanted =
+      mbi_block_count(solver->n, mbi_solve_blocks(solver) * MBI_STEP_THREADS);
+  const int64_t share =
+      device->shared_bytes_per_multiprocessor / MBI_STEP_RESIDENT - MBI_SWEEP_RESERVED;
+  const int64_t most =
+      share < device->shared_bytes_per_block ? share : device->shared_bytes_per_block;
+  const int64_t fit = (most - MBI_STEP_SHARED) / MBI_STEP_THREADS / MBI_SWEEP_VECTORS /
+                      (int64_t)mbi_type_size(solver->type);
+  return (uint32_t)(fit < 0 ? 0 : fit < wanted ? fit : wanted);
+}
+
+/* Sweeps, where all blocks of a step can be resident at once, and z = M^-1 r needs no step of
+ * its own. Where the driver does not tell there are none. */
+static merbit_status mbi_solve_find_sweeps(merbit_solver *solver) {
+  merbit_context *context = solver->context;
+  const mbi_device *device = &context->device;
+  const int blocks = mbi_solve_blocks(solver);
+  int fits = 1, i;
+  merbit_status status = MERBIT_OK;
+  if (solver->method->sweeps[0] == NULL || solver->v.pre == MBI_PRE_APART || blocks == 0 ||
+      !device->cooperative) {
+    return MERBIT_OK;
+  }
+  solver->gpu.sweep_rows = mbi_sweep_rows(solver);
+  for (i = 0; i < MBI_SOLVE_SWEEPS && solver->method->sweeps[i] != NULL; i++) {
+    const char *name = solver->method->sweeps[i];
+    void **kernel = &solver->gpu.sweeps[i];
+    int resident = 0;
+    mbi_curesult result;
+    status = mbi_program_kernel(context, &solver->gpu.program, name, kernel);
+    if (status == MERBIT_OK) {
+      status = mbi_device_reserve_shared(context, *kernel, name, mbi_sweep_shared(solver));
+    }
+    if (status != MERBIT_OK) {
+      return status;
+    }
+    result = device->driver.occupancy(&resident, *kernel, MBI_STEP_THREADS,
+                                      mbi_sweep_shared(solver));
+    if (mbi_device_bury(context, result)) {
+      return mbi_device_alive(context);
+    }
+    fits = fits && result == 0 && (int64_t)resident * device->multiprocessors >= blocks;
+  }
+  solver->gpu.sweep_blocks = fits ? blocks : 0;
+  return MERBIT_OK;
+}
+
 static merbit_status mbi_solve_specialise(merbit_solver *solver) {
   merbit_context *context = solver->context;
   const mbi_solve_method *method = solver->method;
@@ -40517,9 +41071,11 @@ static merbit_status mbi_solve_specialise(merbit_solver *solver) {
     status = mbi_program_kernel(context, &solver->gpu.program, method->steps[i].kernel,
                                 &solver->gpu.kernels[i]);
   }
-  return status == MERBIT_OK ? mbi_program_kernel(context, &solver->gpu.program,
-                                                  "mbk_solve_open", &solver->gpu.open)
-                             : status;
+  if (status == MERBIT_OK) {
+    status =
+        mbi_program_kernel(context, &solver->gpu.program, "mbk_solve_open", &solver->gpu.open);
+  }
+  return status == MERBIT_OK ? mbi_solve_find_sweeps(solver) : status;
 }
 
 /* ==== >>solve/gmres.c  solvers: GMRES ===================================================== */
@@ -40686,7 +41242,12 @@ static merbit_status mbi_cg_start(merbit_solver *solver) {
 }
 
 static merbit_status mbi_cg_iterate(merbit_solver *solver) {
-  merbit_status status = mbi_solve_product_sums(solver, MBI_CG_P, MBI_AT_W, MBI_CG_P);
+  merbit_status status;
+  if (solver->gpu.sweep_blocks > 0) {
+    status = mbi_solve_product(solver, MBI_CG_P, MBI_AT_W);
+    return status == MERBIT_OK ? mbi_solve_sweep(solver, 0) : status;
+  }
+  status = mbi_solve_product_sums(solver, MBI_CG_P, MBI_AT_W, MBI_CG_P);
   if (status == MERBIT_OK) {
     status = mbi_solve_step(solver, MBI_CG_DESCEND_IN_CG);
   }
@@ -40742,9 +41303,24 @@ static merbit_status mbi_bicgstab_multiply(merbit_solver *solver, int from, int 
   return status == MERBIT_OK ? mbi_solve_product_sums(solver, hat, to, with) : status;
 }
 
+static merbit_status mbi_bicgstab_sweeps(merbit_solver *solver) {
+  merbit_status status = mbi_solve_product(solver, MBI_BICG_P_HAT, MBI_BICG_V);
+  if (status == MERBIT_OK) {
+    status = mbi_solve_sweep(solver, 0);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_solve_product(solver, MBI_BICG_S_HAT, MBI_AT_W);
+  }
+  return status == MERBIT_OK ? mbi_solve_sweep(solver, 1) : status;
+}
+
 static merbit_status mbi_bicgstab_iterate(merbit_solver *solver) {
-  merbit_status status = mbi_bicgstab_multiply(solver, MBI_BICG_P, MBI_BICG_P_HAT, MBI_BICG_V,
-                                               MBI_BICG_SHADOW);
+  merbit_status status;
+  if (solver->gpu.sweep_blocks > 0) {
+    return mbi_bicgstab_sweeps(solver);
+  }
+  status = mbi_bicgstab_multiply(solver, MBI_BICG_P, MBI_BICG_P_HAT, MBI_BICG_V,
+                                 MBI_BICG_SHADOW);
   if (status == MERBIT_OK) {
     status = mbi_solve_step(solver, MBI_BICGSTAB_HALF_IN_BICGSTAB);
   }
@@ -40785,7 +41361,8 @@ static const mbi_solve_method *mbi_solve_method_of(merbit_solver_method method) 
                                       0,
                                       mbi_cg_layout,
                                       mbi_cg_start,
-                                      mbi_cg_iterate};
+                                      mbi_cg_iterate,
+                                      {"mbk_cg_sweep", NULL}};
   static const mbi_solve_method bicgstab = {
       "BiCGSTAB",
       "solve/bicgstab.cu",
@@ -40795,7 +41372,8 @@ static const mbi_solve_method *mbi_solve_method_of(merbit_solver_method method) 
       10,
       mbi_bicgstab_layout,
       mbi_bicgstab_start,
-      mbi_bicgstab_iterate};
+      mbi_bicgstab_iterate,
+      {"mbk_bicgstab_sweep_half", "mbk_bicgstab_sweep"}};
   static const mbi_solve_method gmres = {
       "GMRES",
       "solve/arnoldi.cu",
@@ -40805,7 +41383,8 @@ static const mbi_solve_method *mbi_solve_method_of(merbit_solver_method method) 
       0,
       mbi_gmres_layout,
       mbi_gmres_start,
-      mbi_gmres_iterate};
+      mbi_gmres_iterate,
+      {NULL, NULL}};
   switch (method) {
   case MERBIT_SOLVER_CG:
     return &cg;
@@ -40829,7 +41408,8 @@ static const mbi_solve_method *mbi_refine_method(void) {
       0,
       mbi_refine_layout,
       NULL,
-      NULL};
+      NULL,
+      {NULL, NULL}};
   return &refine;
 }
 
@@ -40986,37 +41566,6 @@ static merbit_status mbi_batch_make(merbit_solver *solver, int loop) {
   return status;
 }
 
-/* Record the method's iterations. Nothing recorded is no error, a dead device is. */
-static merbit_status mbi_batch_create(merbit_solver *solver) {
-  merbit_context *context = solver->context;
-  merbit_status status = MERBIT_NOT_SUPPORTED;
-  if (solver->gpu.stream == NULL || solver->inner != NULL ||
-      !mbi_batch_can_record(&context->device.driver) ||
-      solver->desc.preconditioner == MERBIT_PRECONDITIONER_CALLBACK) {
-    return MERBIT_OK;
-  }
-  status = mbi_device_synchronize(context, solver->gpu.stream);
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  if (mbi_batch_can_loop(&context->device)) {
-    status = mbi_batch_make(solver, 1);
-    solver->gpu.loops = status == MERBIT_OK;
-  }
-  if (status == MERBIT_OUT_OF_MEMORY) { /* of the host: nothing will do */
-    return status;
-  }
-  if (!solver->gpu.loops && mbi_device_lost(context) == 0) {
-    status = mbi_batch_make(solver, 0);
-  }
-  if (status != MERBIT_OK && mbi_device_lost(context) == 0) {
-    mbi_log(context,
-            "a solver's iterations are launched one by one: they cannot be recorded%s%s",
-            solver->gpu.why[0] != '\0' ? ": " : "", solver->gpu.why);
-  }
-  return mbi_device_alive(context);
-}
-
 /* What was recorded; it holds the addresses of the plan's arrays, which new values may move. */
 static void mbi_batch_forget(merbit_solver *solver) {
   merbit_context *context = solver->context;
@@ -41028,6 +41577,51 @@ static void mbi_batch_forget(merbit_solver *solver) {
   solver->gpu.loops = 0;
   mbi_program_destroy(context, &solver->gpu.loop_program);
   memset(&solver->gpu.loop_program, 0, sizeof solver->gpu.loop_program);
+}
+
+/* A loop, or where there can be none a graph. */
+static merbit_status mbi_batch_try(merbit_solver *solver) {
+  merbit_context *context = solver->context;
+  merbit_status status = MERBIT_NOT_SUPPORTED;
+  if (mbi_batch_can_loop(&context->device)) {
+    status = mbi_batch_make(solver, 1);
+    solver->gpu.loops = status == MERBIT_OK;
+  }
+  if (status == MERBIT_OK || status == MERBIT_OUT_OF_MEMORY || mbi_device_lost(context) != 0) {
+    return status; /* without memory of the host nothing will do */
+  }
+  return mbi_batch_make(solver, 0);
+}
+
+/* Record the method's iterations. Nothing recorded is no error, a dead device is. */
+static merbit_status mbi_batch_create(merbit_solver *solver) {
+  merbit_context *context = solver->context;
+  merbit_status status;
+  if (solver->gpu.stream == NULL || solver->inner != NULL ||
+      !mbi_batch_can_record(&context->device.driver) ||
+      solver->desc.preconditioner == MERBIT_PRECONDITIONER_CALLBACK) {
+    return MERBIT_OK;
+  }
+  status = mbi_device_synchronize(context, solver->gpu.stream);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  status = mbi_batch_try(solver);
+  if (status != MERBIT_OK && status != MERBIT_OUT_OF_MEMORY && solver->gpu.sweep_blocks > 0 &&
+      mbi_device_lost(context) == 0) { /* perhaps it is the sweeps that cannot be recorded */
+    solver->gpu.sweep_blocks = 0;
+    mbi_batch_forget(solver);
+    status = mbi_batch_try(solver);
+  }
+  if (status == MERBIT_OUT_OF_MEMORY) {
+    return status;
+  }
+  if (status != MERBIT_OK && mbi_device_lost(context) == 0) {
+    mbi_log(context,
+            "a solver's iterations are launched one by one: they cannot be recorded%s%s",
+            solver->gpu.why[0] != '\0' ? ": " : "", solver->gpu.why);
+  }
+  return mbi_device_alive(context);
 }
 
 static void mbi_batch_destroy(merbit_solver *solver) {
@@ -44332,9 +44926,16 @@ static void mbi_eigen_take_desc(merbit_eigen_desc *own, const merbit_view *view)
 /* The solver whose vectors and products are used. */
 static merbit_status mbi_eigen_make_solver(mbi_eigen *e, merbit_context *context,
                                            const merbit_view *view) {
-  static const mbi_solve_method lanczos = {
-      "Lanczos", "solve/eigen.cu",   mbi_eigen_steps, MBI_EIGEN_STEPS, 0, 0, mbi_lanczos_layout,
-      NULL,      mbi_lanczos_iterate};
+  static const mbi_solve_method lanczos = {"Lanczos",
+                                           "solve/eigen.cu",
+                                           mbi_eigen_steps,
+                                           MBI_EIGEN_STEPS,
+                                           0,
+                                           0,
+                                           mbi_lanczos_layout,
+                                           NULL,
+                                           mbi_lanczos_iterate,
+                                           {NULL, NULL}};
   static const mbi_solve_method power = {"power method",
                                          "solve/eigen.cu",
                                          mbi_eigen_steps,
@@ -44343,7 +44944,8 @@ static merbit_status mbi_eigen_make_solver(mbi_eigen *e, merbit_context *context
                                          0,
                                          mbi_power_layout,
                                          NULL,
-                                         mbi_power_iterate};
+                                         mbi_power_iterate,
+                                         {NULL, NULL}};
   const merbit_eigen_desc *desc = &e->desc;
   merbit_solver *solver = (merbit_solver *)mbi_allocate(context, sizeof *solver);
   if (solver == NULL) {

@@ -102,6 +102,17 @@ DRIVER_OPTIONAL = [
         "cuLaunchKernelEx",
         "const mbi_launch_config *config, void *function, void **arguments, void **extra",
     ),
+    (
+        "launch_cooperative",
+        "cuLaunchCooperativeKernel",
+        "void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, "
+        "unsigned block_y, unsigned block_z, unsigned shared_bytes, void *stream, void **arguments",
+    ),
+    (
+        "occupancy",
+        "cuOccupancyMaxActiveBlocksPerMultiprocessor",
+        "int *blocks, void *function, int threads, size_t shared_bytes",
+    ),
     ("stream_create", "cuStreamCreate", "void **stream, unsigned flags"),
     ("stream_destroy", "cuStreamDestroy_v2", "void *stream"),
     ("stream_begin_capture", "cuStreamBeginCapture_v2", "void *stream, int mode"),

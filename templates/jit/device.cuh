@@ -8,7 +8,8 @@
 
 #define MBK_KERNEL extern "C" __global__ void
 #define MBK_DEVICE static __device__ __forceinline__
-#define MBK_CALLED static __device__ __noinline__ // what one thread does, in registers of its own
+#define MBK_CALLED                                                                             \
+  static __device__ __noinline__              // what one thread does, in registers of its own
 #define MBK_MEMBER __device__ __forceinline__ // of a struct
 #define MBK_BOUNDS(threads) __launch_bounds__(threads)
 #define MBK_RESIDENT(threads, blocks) __launch_bounds__(threads, blocks)
@@ -137,6 +138,29 @@ template <class T> MBK_DEVICE T mbk_load_fresh(const T *address) {
 MBK_DEVICE void mbk_fence() {
   __threadfence();
 }
+// Blocks that wait for each other, in launches that are cooperative: else one might wait for
+// another that never starts. One thread of each counts it in, behind what it has stored; then
+// it waits until the count, which wraps, has come to `wanted`, and sees what the others had
+// stored, with mbk_load_fresh or behind mbk_block_sync.
+MBK_DEVICE void mbk_arrive(mbk_u32 *count) {
+#if __CUDA_ARCH__ >= 700
+  asm volatile("red.release.gpu.global.add.u32 [%0], 1;" : : "l"(count) : "memory");
+#else
+  __threadfence();
+  atomicAdd(count, 1u);
+#endif
+}
+MBK_DEVICE void mbk_wait_reached(const mbk_u32 *count, mbk_u32 wanted) {
+  mbk_u32 now;
+  do {
+#if __CUDA_ARCH__ >= 700
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(now) : "l"(count) : "memory");
+#else
+    now = *(const volatile mbk_u32 *)count;
+    __threadfence();
+#endif
+  } while ((mbk_i32)(now - wanted) < 0);
+}
 
 // N neighbours that move together, at an address that is a multiple of their size: 2, 4, 8
 // or 16 bytes.
@@ -196,6 +220,17 @@ MBK_DEVICE void mbk_copy_ahead(void *shared, const void *global) {
                : "memory");
 #else
   *(uint4 *)shared = *(const uint4 *)global;
+#endif
+}
+// One value of 4 or 8 bytes.
+template <class T> MBK_DEVICE void mbk_copy_one_ahead(T *shared, const T *global) {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.ca.shared.global [%0], [%1], %2;"
+               :
+               : "r"((unsigned)__cvta_generic_to_shared(shared)), "l"(global), "n"(sizeof(T))
+               : "memory");
+#else
+  *shared = *global;
 #endif
 }
 MBK_DEVICE void mbk_copy_wait() {

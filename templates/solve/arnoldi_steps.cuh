@@ -71,8 +71,7 @@ MBS_WIDE_ELEMENT(arnoldi_again) {
     for (k = 0; k < size; k++) {
       w -= h[k] * (double)MBS_BASIS(MBI_ARNOLDI_V, k);
     }
-    MBS_STORE(MBI_AT_W, w);
-    w = MBS_LOAD(MBI_AT_W);
+    w = (double)(MBS_AT(MBI_AT_W)[i] = (MBS_VECTOR)w);
   }
   for (k = 0; k < MBI_WIDE_GROUP; k++) {
     if (first + k < size) {

@@ -7,11 +7,14 @@
 //   MBS_AFTER(name)    takes the complete sums into the state m->state; not called without sums
 //   MBS_STEP(name, adds, maxes, when)  when: MBS_RUNNING, not once a stop is set; MBS_LATE,
 //                      also in the iteration that sets it; MBS_ALWAYS
-// Rows of other vectors may be read at will, but not of those that the step writes.
+// Rows of other vectors may be read at will, but not of those that the step writes. MBS_STORE
+// takes a slot that is a constant, and what it stores is not to be read again.
 
 #define MBS_AT(slot) ((MBS_VECTOR *)v->at[slot])
 #define MBS_LOAD(slot) ((double)MBS_AT(slot)[i])
+#ifndef MBS_STORE // else at the end of the element, by the GPU
 #define MBS_STORE(slot, value) (MBS_AT(slot)[i] = (MBS_VECTOR)(value))
+#endif
 #define MBS_SIZE(value) ((value) < 0 ? -(value) : (value))
 #define MBS_GREATER(sum, value) ((sum) = (value) > (sum) ? (value) : (sum))
 #define MBS_NOTHING_BEFORE(name)                                                               \
@@ -62,7 +65,7 @@ MBS_ELEMENT(solve_blocks) {
   for (MBS_INDEX j = first; j < last; j++) {
     z += (double)inverse[(j - first) * v->n + i] * (double)r[j];
   }
-  MBS_STORE(v->to, z);
+  MBS_AT(v->to)[i] = (MBS_VECTOR)z;
 }
 MBS_NOTHING_AFTER(solve_blocks)
 MBS_STEP(solve_blocks, 0, 0, MBS_LATE)

@@ -4,6 +4,7 @@
 
 #define MBI_SOLVE_VECTORS 12
 #define MBI_SOLVE_SCALARS 12
+#define MBI_STEP_SHARED 1024 // bytes of a step on the GPU
 #define MBI_SOLVE_SUMS 5 // of a step, the greatest values it looks for included
 #define MBI_WIDE_GROUP 8 // sums of a step with many that a thread holds at a time
 #define MBI_SOLVE_RING                                                                         \
@@ -65,11 +66,15 @@ typedef struct mbi_solve_state {
   int look; // the loop is left at this iteration
   int why;
   unsigned ticket; // blocks of a step that are done
+  unsigned turn;   // how often the blocks of a sweep have waited for each other
+  int copied;      // a block's own: the ring is not behind it
   int padding;
 } mbi_solve_state;
 
 typedef struct mbi_solve_memory {
   mbi_solve_state state;
+  unsigned arrived; // of blocks that wait for each other: turn times the grid, and some of it
+  unsigned padding;
   double ring[MBI_SOLVE_RING]; // ring[k % MBI_SOLVE_RING]: ||r||^2 after iteration k
 } mbi_solve_memory;
 
@@ -105,7 +110,9 @@ MBS_FUNCTION void mbi_solve_open(mbi_solve_memory *m, int how, int span, int cap
 MBS_FUNCTION void mbi_solve_judge(mbi_solve_memory *m, double rr) {
   mbi_solve_state *s = &m->state;
   s->rr = rr;
-  m->ring[s->iterations % MBI_SOLVE_RING] = rr;
+  if (!s->copied) {
+    m->ring[s->iterations % MBI_SOLVE_RING] = rr;
+  }
   if (!(rr - rr == 0)) { // NaN or Inf
     s->stop = MBI_SOLVE_NOT_FINITE;
   } else if (rr <= s->goal) {

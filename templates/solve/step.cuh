@@ -2,11 +2,18 @@
 // scalar part behind it, in one launch. Steps are written in solve/*_steps.cuh, which the CPU
 // compiles too (solve/steps.c): what a step is made of is said there.
 //
-// Sums are taken by a tree of fixed shape in each block of a grid that depends on n alone; the
-// block that is done last adds the blocks' parts in the order of the blocks and runs the scalar
-// part: equal bits run to run, and no launch of its own.
+// Sums are taken by a tree of fixed shape in each block of a grid that depends on n and the GPU
+// alone; the block that is done last adds the blocks' parts in the order of the blocks and runs
+// the scalar part: equal bits run to run, and no launch of its own. The grid is resident at
+// once. A thread does MBK_STEP_ROWS rows at a time: what they store is held back until the
+// loads of all of them are on their way, which a compiler could not tell from pointers.
+//
+// Several steps in one launch are a sweep: solve/sweep.cuh.
 #ifndef MBK_VECTOR
 #error "define MBK_VECTOR: the type of vectors in memory"
+#endif
+#ifndef MBK_STEP_ROWS
+#error "define MBK_STEP_ROWS: the rows that a thread does at a time"
 #endif
 #include "jit/device.cuh"
 
@@ -15,6 +22,7 @@
 
 #define MBK_STEP_THREADS 256
 #define MBK_STEP_WARPS (MBK_STEP_THREADS / 32)
+#define MBK_STEP_RESIDENT 3 // blocks of a multiprocessor
 #define MBK_STEP_FULL 0xffffffffu
 
 #define MBS_VECTOR MBK_VECTOR
@@ -26,7 +34,10 @@
 #define MBS_BEFORE(name) MBK_DEVICE int name##_before(mbi_solve_state *c)
 #define MBS_ELEMENT(name)                                                                      \
   MBK_DEVICE void name##_element(MBS_INDEX i, const mbi_solve_vectors *v,                      \
-                                 const mbi_solve_state *c, double *sums)
+                                 const mbi_solve_state *c, double *sums,                       \
+                                 __attribute__((unused)) mbk_step_row *held)
+#define MBS_STORE(slot, value)                                                                 \
+  (held->at[slot] = (MBS_VECTOR)(value), held->slots |= 1u << (slot))
 #define MBS_AFTER(name)                                                                        \
   MBK_DEVICE void name##_after(mbi_solve_memory *m, const mbi_solve_state *c,                  \
                                const double *sums)
@@ -35,11 +46,65 @@
                               double *partials, double *shared) {                              \
     mbk_step<name##_before, name##_element, name##_after, adds, maxes, when>(                  \
         v, n, m, partials, shared);                                                            \
+  }                                                                                            \
+  template <mbk_u32 SLOTS>                                                                     \
+  MBK_DEVICE bool name##_stage(const mbk_sweep<SLOTS> &s, bool backwards, bool last) {         \
+    return mbk_sweep_stage<name##_before, name##_element, name##_after, adds, maxes, when>(    \
+        s, backwards, last);                                                                   \
   }
 
-// Of every kernel of a step. Launch: a grid that depends on n alone, MBK_STEP_THREADS threads.
-// Shared: MBI_STEP_SHARED bytes. partials: MBI_SOLVE_SUMS doubles for each block.
+// Of every kernel of a step. Launch: a grid that depends on n and the GPU alone,
+// MBK_STEP_THREADS threads, MBK_STEP_RESIDENT blocks of which are resident. Shared:
+// MBI_STEP_SHARED bytes. partials: MBI_SOLVE_SUMS doubles for each block.
 #define MBK_STEP_ARGUMENTS mbi_solve_vectors v, mbk_i64 n, mbi_solve_memory *m, double *partials
+
+// Elements of the vectors of SLOTS, a bit for each, in shared memory, of the first `rows` rows
+// of each thread: for launches of several steps.
+template <mbk_u32 SLOTS> struct mbk_kept {
+  MBK_VECTOR *memory; // of this thread: rows are MBK_STEP_THREADS elements apart, then vectors
+  mbk_u32 rows;
+
+  MBK_MEMBER MBK_VECTOR *at(int slot, mbk_u32 row) const {
+    mbk_u32 vector = 0;
+#pragma unroll
+    for (int other = 0; other < slot; other++) {
+      vector += SLOTS >> other & 1u;
+    }
+    return memory + (vector * rows + row) * MBK_STEP_THREADS;
+  }
+  // Where row i, the thread's `row`, finds its elements under that number: pointers in between
+  // point nowhere.
+  MBK_MEMBER mbi_solve_vectors vectors(const mbi_solve_vectors &v, mbk_i64 i,
+                                       mbk_u32 row) const {
+    mbi_solve_vectors w = v;
+#pragma unroll
+    for (int slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {
+      if ((SLOTS >> slot & 1u) != 0) { // addresses, chosen without a branch
+        const mbk_u64 here = (mbk_u64)at(slot, row) - (mbk_u64)i * sizeof(MBK_VECTOR);
+        w.at[slot] = (void *)(row < rows ? here : (mbk_u64)v.at[slot]);
+      }
+    }
+    return w;
+  }
+  MBK_MEMBER void store(int slot, mbk_u32 row, MBK_VECTOR value) const {
+    if ((SLOTS >> slot & 1u) != 0 && row < rows) {
+      *at(slot, row) = value;
+    }
+  }
+  MBK_MEMBER void load(const mbi_solve_vectors &v, mbk_i64 i, mbk_u32 row) const {
+#pragma unroll
+    for (int slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {
+      if ((SLOTS >> slot & 1u) != 0) {
+        mbk_copy_one_ahead(at(slot, row), (const MBK_VECTOR *)v.at[slot] + i);
+      }
+    }
+  }
+};
+
+struct mbk_step_row { // what a row stores
+  MBK_VECTOR at[MBI_SOLVE_VECTORS];
+  mbk_u32 slots; // which of them: a bit for each
+};
 
 // The sums and greatest values over the block, complete in thread 0.
 template <int ADDS, int MAXES> MBK_DEVICE void mbk_step_reduce(double *sums, double *shared) {
@@ -87,9 +152,80 @@ MBK_DEVICE bool mbk_step_last(mbi_solve_memory *m, const double *sums, double *p
   return answer;
 }
 
+// This thread's share of the blocks' parts, which are visible.
+template <int ADDS, int MAXES>
+MBK_DEVICE void mbk_step_total(const double *partials, double *sums) {
+  const int COUNT = ADDS + MAXES;
+#pragma unroll
+  for (int k = 0; k < COUNT; k++) {
+    sums[k] = 0;
+    for (mbk_u32 b = mbk_thread(); b < mbk_grid(); b += MBK_STEP_THREADS) {
+      const double part = mbk_load_fresh(&partials[COUNT * b + k]);
+      sums[k] = k < ADDS ? sums[k] + part : part > sums[k] ? part : sums[k];
+    }
+  }
+}
+
+// Rows of this thread, from its first to its last or `backwards`: then a sweep begins with what
+// the stage before has left in the cache. Where fewer are left than a thread does at a time,
+// the first one stands for those that are missing, without effect. Where some are kept PRE is
+// v.pre, known to the compiler, so that no branch parts the loads.
+template <void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, double *,
+                          mbk_step_row *),
+          int ADDS, int MAXES, mbk_u32 SLOTS, int PRE>
+MBK_DEVICE void mbk_step_rows(const mbi_solve_vectors &v, mbk_i64 n, const mbi_solve_state &c,
+                              double *sums, bool backwards, const mbk_kept<SLOTS> &kept) {
+  const int COUNT = ADDS + MAXES > 0 ? ADDS + MAXES : 1;
+  const mbk_i64 stride = (mbk_i64)mbk_grid() * MBK_STEP_THREADS;
+  const mbk_i64 own = (mbk_i64)mbk_block() * MBK_STEP_THREADS + mbk_thread();
+  const mbk_u32 rounds = // a matrix has fewer than 2^31 rows
+      own < n ? (mbk_u32)(n - 1 - own) / (mbk_u32)(stride * MBK_STEP_ROWS) + 1 : 0;
+  for (mbk_u32 round = 0; round < rounds; round++) {
+    const mbk_u32 at = backwards ? rounds - 1 - round : round;
+    const mbk_i64 first = own + at * stride * MBK_STEP_ROWS;
+    mbk_step_row rows[MBK_STEP_ROWS];
+    double parts[MBK_STEP_ROWS][COUNT];
+#pragma unroll
+    for (int u = 0; u < MBK_STEP_ROWS; u++) {
+      const bool there = first + u * stride < n;
+      const mbk_i64 i = there ? first + u * stride : first;
+      rows[u].slots = 0;
+#pragma unroll
+      for (int k = 0; k < COUNT; k++) {
+        parts[u][k] = 0;
+      }
+      if (SLOTS == 0) {
+        ELEMENT(i, &v, &c, parts[u], &rows[u]);
+      } else {
+        mbi_solve_vectors w = kept.vectors(v, i, at * MBK_STEP_ROWS + (there ? (mbk_u32)u : 0));
+        w.pre = PRE;
+        ELEMENT(i, &w, &c, parts[u], &rows[u]);
+      }
+    }
+#pragma unroll
+    for (int u = 0; u < MBK_STEP_ROWS; u++) {
+      const mbk_i64 i = first + u * stride;
+      if (i < n) {
+#pragma unroll
+        for (int slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {
+          if ((rows[u].slots >> slot & 1u) != 0) {
+            ((MBK_VECTOR *)v.at[slot])[i] = rows[u].at[slot];
+            kept.store(slot, at * MBK_STEP_ROWS + u, rows[u].at[slot]);
+          }
+        }
+#pragma unroll
+        for (int k = 0; k < ADDS + MAXES; k++) {
+          const double part = parts[u][k];
+          sums[k] = k < ADDS ? sums[k] + part : part > sums[k] ? part : sums[k];
+        }
+      }
+    }
+  }
+}
+
 template <int (*BEFORE)(mbi_solve_state *),
-          void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *,
-                          double *),
+          void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, double *,
+                          mbk_step_row *),
           void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *), int ADDS,
           int MAXES, int WHEN>
 MBK_DEVICE void mbk_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,
@@ -117,10 +253,8 @@ MBK_DEVICE void mbk_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory
     }
     return;
   }
-  for (mbk_i64 i = (mbk_i64)mbk_block() * MBK_STEP_THREADS + mbk_thread(); i < n;
-       i += (mbk_i64)mbk_grid() * MBK_STEP_THREADS) {
-    ELEMENT(i, &v, &c, sums);
-  }
+  const mbk_kept<0> none = {};
+  mbk_step_rows<ELEMENT, ADDS, MAXES, 0, MBI_PRE_NONE>(v, n, c, sums, false, none);
   if (COUNT == 0) {
     return;
   }
@@ -129,14 +263,7 @@ MBK_DEVICE void mbk_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory
     if (!mbk_step_last<COUNT>(m, sums, partials, shared)) {
       return;
     }
-#pragma unroll
-    for (int k = 0; k < COUNT; k++) {
-      sums[k] = 0;
-      for (mbk_u32 b = mbk_thread(); b < mbk_grid(); b += MBK_STEP_THREADS) {
-        const double part = mbk_load_fresh(&partials[COUNT * b + k]);
-        sums[k] = k < ADDS ? sums[k] + part : part > sums[k] ? part : sums[k];
-      }
-    }
+    mbk_step_total<ADDS, MAXES>(partials, sums);
     mbk_step_reduce<ADDS, MAXES>(sums, shared);
   }
   if (mbk_thread() == 0) {
@@ -150,3 +277,5 @@ MBK_KERNEL mbk_solve_open(mbi_solve_memory *m, int how, int span, int cap, doubl
                           double shrink, double epsilon) {
   mbi_solve_open(m, how, span, cap, tolerance, shrink, epsilon);
 }
+
+#include "solve/sweep.cuh"

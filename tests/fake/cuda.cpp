@@ -29,6 +29,8 @@ void fake_cuda_reset() {
   state.capability = 90;
   state.multiprocessors = 2;
   state.shared_bytes = 227 << 10;
+  state.resident_threads = 768;
+  state.cooperative = 1;
 }
 
 static const bool ready = (fake_cuda_reset(), true);
@@ -77,10 +79,9 @@ int cuDeviceGetName(char *name, int size, int device) {
 
 int cuDeviceGetAttribute(int *value, int attribute, int) {
   CALL(FREE);
-  const std::map<int, int> known = {{16, state.multiprocessors},
-                                    {75, state.capability / 10},
-                                    {76, state.capability % 10},
-                                    {97, state.shared_bytes}};
+  const std::map<int, int> known = {{16, state.multiprocessors}, {75, state.capability / 10},
+                                    {76, state.capability % 10}, {81, SHARED_TOGETHER},
+                                    {95, state.cooperative},     {97, state.shared_bytes}};
   const auto found = known.find(attribute);
   if (found == known.end()) {
     return c.wrong(INVALID_VALUE, "an attribute that the fake does not know");
@@ -310,30 +311,71 @@ int cuFuncSetAttribute(void *handle, int attribute, int value) {
   return SUCCESS;
 }
 
-int cuLaunchKernel(void *handle, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-                   unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
-                   void *stream_handle, void **arguments, void **extra) {
-  if (state.dead != 0) {
-    fault("cuLaunchKernel on a device that died of error %d", state.dead);
-  }
-  CALL(CAPTURED);
+// `grid` blocks of `threads`.
+static int launch(call &c, void *handle, unsigned grid, unsigned threads, unsigned shared_bytes,
+                  void *stream_handle, void **arguments, bool cooperative) {
   const function *f = find(functions, handle);
-  const fake_launch launch = {grid_x, block_x, shared_bytes, arguments, is_device};
+  const fake_launch launch = {grid, threads, shared_bytes, arguments, cooperative, is_device};
   std::string error;
-  if (f == nullptr || grid_y != 1 || grid_z != 1 || block_y != 1 || block_z != 1 ||
-      arguments == nullptr || extra != nullptr) {
-    return c.wrong(INVALID_VALUE, "no such function, or a launch that the fake does not know");
+  if (f == nullptr || arguments == nullptr) {
+    return c.wrong(INVALID_VALUE, "no such function, or no arguments");
   }
   if (shared_bytes > f->shared_bytes) {
     return c.wrong(INVALID_VALUE, "more shared memory than was asked for");
   }
-  const job j = {"cuLaunchKernel of " + std::string(f->kernel->name),
-                 f->kernel->bind(launch, error), true};
+  const job j = {std::string(c.name) + " of " + f->kernel->name, f->kernel->bind(launch, error),
+                 true};
   state.launches++;
   if (!error.empty()) {
     return c.wrong(INVALID_VALUE, (j.what + ": " + error).c_str());
   }
   return c.enqueue(stream_handle, j);
+}
+
+static void expect_alive(const char *name) {
+  if (state.dead != 0) {
+    fault("%s on a device that died of error %d", name, state.dead);
+  }
+}
+
+int cuLaunchKernel(void *handle, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                   unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
+                   void *stream_handle, void **arguments, void **extra) {
+  expect_alive(__func__);
+  CALL(CAPTURED);
+  if (grid_y != 1 || grid_z != 1 || block_y != 1 || block_z != 1 || extra != nullptr) {
+    return c.wrong(INVALID_VALUE, "a launch that the fake does not know");
+  }
+  return launch(c, handle, grid_x, block_x, shared_bytes, stream_handle, arguments, false);
+}
+
+// Blocks of so many threads that a multiprocessor holds at a time.
+int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void *handle, int threads,
+                                                size_t shared_bytes) {
+  CALL(ENTERED);
+  if (find(functions, handle) == nullptr || threads <= 0) {
+    return c.wrong(INVALID_VALUE, "no such function, or no threads");
+  }
+  *blocks = std::min(state.resident_threads / threads,
+                     SHARED_TOGETHER / ((int)shared_bytes + SHARED_RESERVED));
+  return SUCCESS;
+}
+
+int cuLaunchCooperativeKernel(void *handle, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                              unsigned block_x, unsigned block_y, unsigned block_z,
+                              unsigned shared_bytes, void *stream_handle, void **arguments) {
+  expect_alive(__func__);
+  CALL(CAPTURED);
+  if (grid_y != 1 || grid_z != 1 || block_y != 1 || block_z != 1 || state.cooperative == 0) {
+    return c.wrong(INVALID_VALUE, "a launch that the fake does not know");
+  }
+  if (grid_x * block_x > (unsigned)(state.resident_threads * state.multiprocessors) ||
+      grid_x * (shared_bytes + SHARED_RESERVED) >
+          (unsigned)(SHARED_TOGETHER * state.multiprocessors)) {
+    return c.wrong(COOPERATIVE_TOO_LARGE, "more blocks than are resident at once");
+  }
+  state.together++;
+  return launch(c, handle, grid_x, block_x, shared_bytes, stream_handle, arguments, true);
 }
 
 int cuLaunchKernelEx(const launch_config *config, void *handle, void **arguments,

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include <algorithm>
 #include <list>
 #include <map>
 #include <mutex>
@@ -30,9 +31,12 @@ enum result {
   NOT_FOUND = 500,
   ILLEGAL_ADDRESS = 700,
   LAUNCH_FAILED = 719,
+  COOPERATIVE_TOO_LARGE = 720,
   CAPTURE_UNSUPPORTED = 900
 };
 
+// Shared memory of a multiprocessor, and what a block takes of it beside its own.
+enum { SHARED_TOGETHER = 25000, SHARED_RESERVED = 1024 };
 enum { DEVICES = 4, SHARED_WITHOUT_ASKING = 49152, ROUNDS_MOST = 100000 };
 
 struct module {

@@ -26,12 +26,15 @@ typedef struct fake_calls {
 typedef struct fake_cuda {
   fake_calls calls;
   int devices, driver_version, capability, multiprocessors, shared_bytes; /* what is played */
-  uint64_t seed;                                  /* of the schedules of launches */
+  int resident_threads; /* of a multiprocessor */
+  int cooperative;      /* whether blocks of a launch may wait for each other */
+  uint64_t seed;        /* of the schedules of launches */
   long blocks, modules, retained, depth, streams; /* alive; depth: contexts pushed */
   long graphs;                                    /* and executable ones */
   long launches, graph_launches;                  /* made */
-  long waits; /* of the host for the device: calls that may only return when work is done */
-  long early; /* of them, that may overlap with the end of what is before */
+  long together; /* of them, whose blocks may wait for each other */
+  long waits;    /* of the host for the device: calls that may only return when work is done */
+  long early;    /* of them, that may overlap with the end of what is before */
   long refused_pushes; /* contexts not entered: what was to be released there cannot be */
   int dead;            /* the result that killed the device */
   long after_death;    /* calls of a dead context */

@@ -12,6 +12,7 @@
 struct fake_launch {
   unsigned grid, block, shared_bytes;
   void **arguments;
+  bool cooperative;
   bool (*is_device)(const void *); // an address in a block that is alive
 };
 
@@ -84,8 +85,9 @@ fake_work fake_take(const char *name, void (*kernel)(P...), const fake_launch &l
   return [=](uint64_t seed) -> std::string {
     const fake_watch watch;
     try {
-      simt_launch(name, launch.grid, launch.block, launch.shared_bytes, seed,
-                  [&] { std::apply(kernel, arguments); });
+      simt_launch(
+          name, launch.grid, launch.block, launch.shared_bytes, seed,
+          [&] { std::apply(kernel, arguments); }, launch.cooperative);
     } catch (const simt_error &wrong) {
       return wrong.what();
     }

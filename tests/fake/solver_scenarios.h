@@ -5,7 +5,7 @@
 
 enum { SOLVED = 4 };
 
-static int went_without; /* recorded iterations: the last solver made does */
+static int went_without; /* recorded iterations, or sweeps: the last solver made does */
 
 typedef struct chain { /* tridiagonal; values are 4 and -1 */
   int32_t row_ptr[SOLVED + 1], col_ind[3 * SOLVED];
@@ -50,7 +50,9 @@ static merbit_status chain_create(merbit_context *context, const merbit_view *vi
   status = merbit_solver_create(context, view, &desc, solver);
   assert_true((status == MERBIT_OK) == (*solver != NULL));
   plan_made = status == MERBIT_OK;
-  went_without = plan_made && ((*solver)->side == MERBIT_SIDE_CPU || !(*solver)->gpu.loops);
+  went_without = plan_made && ((*solver)->side == MERBIT_SIDE_CPU || !(*solver)->gpu.loops ||
+                               (m == MERBIT_PRECONDITIONER_JACOBI &&
+                                (*solver)->gpu.sweep_blocks == 0));
   return status;
 }
 
@@ -162,6 +164,77 @@ TEST_UNUSED static void solver_without_the_host(void **state) {
     merbit_context_destroy(context);
     fake_expect_clean();
   }
+}
+
+/* Ways to be without sweeps; 0: with them. */
+enum {
+  SWEEPS,
+  SWEEPS_NO_DEVICE,
+  SWEEPS_NO_LAUNCH,
+  SWEEPS_NO_OCCUPANCY,
+  SWEEPS_NO_ROOM,
+  SWEEPS_REFUSED,
+  SWEEPS_UNTOLD,
+  SWEEPS_BLOCKS,
+  SWEEPS_WAYS
+};
+
+static void sweeps_solve(int way, merbit_solver_method method) {
+  chain c;
+  const merbit_view view = chain_make(&c);
+  merbit_context *context;
+  merbit_solver *solver;
+  merbit_solver_result result;
+  double x[SOLVED];
+  fake_reset();
+  cuda->cooperative = way != SWEEPS_NO_DEVICE;
+  context = fake_context(NULL);
+  if (way == SWEEPS_NO_LAUNCH) {
+    context->device.driver.launch_cooperative = NULL;
+  } else if (way == SWEEPS_NO_OCCUPANCY) {
+    context->device.driver.occupancy = NULL;
+  }
+  assert_int_equal(mbi_device_examine(context), MERBIT_OK);
+  assert_int_equal(context->device.cooperative, way != SWEEPS_NO_DEVICE &&
+                                                    way != SWEEPS_NO_LAUNCH &&
+                                                    way != SWEEPS_NO_OCCUPANCY);
+  if (way == SWEEPS_NO_ROOM) {
+    cuda->resident_threads = 255;
+  }
+  cuda->calls.only = way == SWEEPS_REFUSED  ? "cuLaunchCooperativeKernel"
+                     : way == SWEEPS_UNTOLD ? "cuOccupancyMaxActiveBlocksPerMultiprocessor"
+                                            : NULL;
+  cuda->calls.code = 720;
+  cuda->calls.for_good = 1;
+  cuda->calls.fail_at = cuda->calls.only != NULL;
+  assert_int_equal(chain_create(context, &view, method,
+                                way == SWEEPS_BLOCKS ? MERBIT_PRECONDITIONER_BLOCK_JACOBI
+                                                     : MERBIT_PRECONDITIONER_JACOBI,
+                                MERBIT_MEMORY_HOST, &solver),
+                   MERBIT_OK);
+  assert_int_equal(merbit_solver_solve(solver, c.b, x, 0, NULL, 0, &result), MERBIT_OK);
+  assert_int_equal(result.stop, MERBIT_STOP_CONVERGED);
+  assert_int_equal(result.recorded, 2);
+  chain_expect(&c, 1, x);
+  assert_int_equal(solver->gpu.sweep_blocks > 0, way == SWEEPS);
+  assert_int_equal(cuda->together > 0, way == SWEEPS);
+  merbit_solver_destroy(solver);
+  merbit_context_destroy(context);
+  cuda->calls.failed = 0;
+  fake_expect_clean();
+}
+
+/* Steps go in one launch where blocks may wait for each other, else one by one, recorded in
+ * either case. */
+TEST_UNUSED static void solver_in_sweeps(void **state) {
+  int way;
+  (void)state;
+  wished = MERBIT_SIDE_CUDA;
+  for (way = SWEEPS; way < SWEEPS_WAYS; way++) {
+    sweeps_solve(way, MERBIT_SOLVER_CG);
+    sweeps_solve(way, MERBIT_SOLVER_BICGSTAB);
+  }
+  wished = MERBIT_SIDE_AUTO;
 }
 
 #endif /* TEST_FAKE_SOLVER_SCENARIOS_H */

@@ -427,6 +427,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(info),
       cmocka_unit_test(solver_without_the_host),
+      cmocka_unit_test(solver_in_sweeps),
       cmocka_unit_test(every_scenario),
       cmocka_unit_test(what_a_plan_keeps),
       cmocka_unit_test(slices_give_way),

@@ -205,7 +205,7 @@ MUTATIONS = [
      "early launches on GPUs that know none", "fake_versions"),
     ("jit/device.c.j2", "device->driver_version >= MBI_CUDA_DRIVER_EARLY;", "device->driver_version > 0;",
      "early launches by drivers that know none", "fake_versions"),
-    ("jit/launch.c.j2", "  if (!early || !device->early) {", "  if (!device->early) {",
+    ("jit/launch.c.j2", "  if (how != MBI_START_EARLY || !device->early) {", "  if (!device->early) {",
      "early launches of kernels that do not wait", "fake_versions"),
     ("spmv/scan_products.cuh", "#endif\n  MBK_AWAIT(x, column);\n", "#endif\n", "early: x is read while it may still be written",
      "simt_scan"),

@@ -1,5 +1,5 @@
-// Warp operations as rendezvous on (warp, operation, mask), and the block's barrier. Part of
-// simt.h.
+// Warp operations as rendezvous on (warp, operation, mask), the block's barrier, and what waits
+// for other blocks. Part of simt.h.
 #ifndef SIMT_COLLECTIVES_H
 #define SIMT_COLLECTIVES_H
 #include "fibres.h"
@@ -172,5 +172,23 @@ SIMT_PLAIN inline void simt_block_sync(simt_site site) {
     }
   }
   simt_next(false);
+}
+
+// Until other blocks have counted the word up to `wanted`.
+inline void simt_wait_reached(const uint32_t *word, uint32_t wanted, simt_site site) {
+  const unsigned me = simt.current;
+  const simt_operation mine = {SIMT_WAIT_REACHED, 0, 1, 0, site};
+  if (!simt.cooperative) {
+    SIMT_FAIL("%s waits in %s for other blocks, in a launch that is not cooperative",
+              simt_name(me).text, simt_describe(mine).text);
+  }
+  while ((int32_t)(*(const volatile uint32_t *)word - wanted) < 0) {
+    simt_thread &thread = simt.threads[me];
+    thread.operation = mine;
+    thread.word = word;
+    thread.wanted = wanted;
+    simt.waiting++;
+    simt_next(false);
+  }
 }
 #endif // SIMT_COLLECTIVES_H

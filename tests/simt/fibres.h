@@ -99,11 +99,16 @@ SIMT_PLAIN inline unsigned simt_pick() {
   simt_leave();
 }
 
-// Go on with a random runnable thread, perhaps with this one.
+// Go on with a random runnable thread, perhaps with this one; where there is none because of
+// other blocks, with those.
 SIMT_PLAIN inline void simt_next(bool for_good) {
   const unsigned from = simt.current;
   if (simt.runnable_count == 0) {
-    simt_deadlock();
+    if (simt.waiting == 0) {
+      simt_deadlock();
+    }
+    simt_switch(&simt.threads[from].context, &simt.main, for_good); // the block is put aside
+    return;
   }
   const unsigned to = simt_pick();
   if (to != from) {
@@ -185,7 +190,8 @@ inline void simt_prepare(unsigned t) {
 #endif
 }
 
-// Between launches. A process has only so many mappings, and each stack is two.
+// A block's threads and their stacks. A process has only so many mappings, and each stack is
+// two.
 inline void simt_stacks_release() {
   const size_t bytes = simt.stack_count * (size_t)(SIMT_STACK + SIMT_GUARD);
   if (simt.stacks != nullptr) {
@@ -195,6 +201,8 @@ inline void simt_stacks_release() {
 #endif
     munmap(simt.stacks, bytes);
   }
+  delete[] simt.threads;
+  simt.threads = nullptr;
   simt.stacks = nullptr;
   simt.stack_count = 0;
 }
@@ -210,6 +218,7 @@ inline void simt_stacks(unsigned count) {
   if (memory == MAP_FAILED) {
     throw simt_error("simt: no memory for the fibres' stacks");
   }
+  simt.threads = new simt_thread[SIMT_THREADS_MAX]();
   simt.stacks = (unsigned char *)memory;
   simt.stack_count = count;
   for (unsigned t = 0; t < count; t++) {

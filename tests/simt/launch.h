@@ -1,6 +1,7 @@
 // Launches, of any callable and of a kernel with its arguments behind pointers. Part of simt.h.
 #ifndef SIMT_LAUNCH_H
 #define SIMT_LAUNCH_H
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -8,9 +9,10 @@
 #include "late.h"
 #include "memory.h"
 
-inline void simt_run_block() {
+// The block that is to run, from its start until it ends, is put aside or fails.
+inline void simt_begin_block() {
   simt.runnable_count = 0;
-  simt.at_barrier = simt.exited = 0;
+  simt.at_barrier = simt.exited = simt.waiting = 0;
   simt.skewed = simt_random() % 2 != 0;
   for (simt_warp &warp : simt.warps) {
     warp.rank = (unsigned)simt_random();
@@ -25,12 +27,126 @@ inline void simt_run_block() {
   }
   simt.current = simt_pick();
   simt_switch(&simt.main, &simt.threads[simt.current].context, false);
+}
+
+inline bool simt_reached(const simt_thread &thread) {
+  return thread.operation.state == SIMT_WAIT_REACHED &&
+         (int32_t)(*thread.word - thread.wanted) >= 0;
+}
+
+// One that was put aside, and some of whose threads wait no more.
+inline void simt_resume_block() {
+  simt_races_barrier();
+  for (unsigned t = 0; t < simt.block_threads; t++) {
+    if (simt_reached(simt.threads[t])) {
+      simt.waiting--;
+      simt_release(t);
+    }
+  }
+  simt.current = simt_pick();
+  simt_switch(&simt.main, &simt.threads[simt.current].context, false);
+}
+
+inline void simt_end_block() {
   for (unsigned t = 0; t < simt.block_threads; t++) {
     simt_copy_end(t, false);
   }
   simt_late_end();
   simt.report.blocks++;
   simt_shared_check();
+}
+
+// ---- Blocks that wait for others
+// ----------------------------------------------------------------
+
+inline std::vector<simt_block> simt_aside;
+inline std::vector<simt_rooms> simt_spare; // of this launch
+
+// Rooms for a block that starts, where another one has taken those that were here along.
+inline void simt_move_in() {
+  if (simt.threads == nullptr && !simt_spare.empty()) {
+    (simt_rooms &)simt = simt_spare.back();
+    simt_spare.pop_back();
+  }
+  simt_stacks(simt.block_threads);
+  if (simt.shared == nullptr) {
+    simt_shared_allocate(simt.shared_bytes);
+  }
+}
+
+inline void simt_put_aside() {
+  simt_aside.push_back(simt);
+  (simt_rooms &)simt = simt_rooms();
+}
+
+inline void simt_fetch(size_t i) {
+  if (simt.threads != nullptr) {
+    simt_spare.push_back(simt);
+  }
+  (simt_block &)simt = simt_aside[i];
+  simt_aside.erase(simt_aside.begin() + (long)i);
+}
+
+// At the end of a launch: all rooms but one.
+inline void simt_move_out() {
+  while (!simt_aside.empty()) { // of a launch that failed
+    simt_fetch(0);
+    for (unsigned t = 0; t < simt.block_threads; t++) {
+      simt_copy_end(t, false);
+    }
+  }
+  for (const simt_rooms &rooms : simt_spare) {
+    simt_shared_release();
+    simt_stacks_release();
+    (simt_rooms &)simt = rooms;
+  }
+  simt_spare.clear();
+  simt_shared_release();
+}
+
+// A random block of those that can go on; -1: none.
+inline long simt_ready() {
+  std::vector<size_t> ready;
+  for (size_t i = 0; i < simt_aside.size(); i++) {
+    const simt_thread *const threads = simt_aside[i].threads;
+    if (std::any_of(threads, threads + simt.block_threads, simt_reached)) {
+      ready.push_back(i);
+    }
+  }
+  return ready.empty() ? -1 : (long)ready[simt_random() % ready.size()];
+}
+
+inline void simt_grid_deadlock() {
+  const size_t exited = simt.grid - simt_aside.size();
+  simt_fetch(0);
+  const unsigned t = simt_find(SIMT_WAIT_REACHED);
+  simt_note("%s waits in %s for other blocks, of which %zu of %u have exited (missing grid "
+            "barrier)",
+            simt_name(t).text, simt_describe(simt.threads[t].operation).text, exited,
+            simt.grid - 1);
+}
+
+inline void simt_run_grid(const std::vector<unsigned> &order) {
+  size_t started = 0;
+  while (simt.error[0] == 0 && (started < order.size() || !simt_aside.empty())) {
+    const long ready = simt_ready();
+    if (started < order.size() && (ready < 0 || simt_random() % 2 == 0)) {
+      simt_move_in();
+      simt.block = order[started++];
+      simt_begin_block();
+    } else if (ready >= 0) {
+      simt_fetch((size_t)ready);
+      simt_resume_block();
+    } else {
+      simt_grid_deadlock();
+      return;
+    }
+    if (simt.error[0] == 0 && simt.exited < simt.block_threads) {
+      simt_put_aside();
+    } else {
+      simt_end_block();
+    }
+  }
 }
 
 inline void simt_check_launch(unsigned grid, unsigned block, unsigned shared_bytes) {
@@ -43,18 +159,17 @@ inline void simt_check_launch(unsigned grid, unsigned block, unsigned shared_byt
   }
 }
 
-// Run `body` once per thread of `grid` blocks of `block` threads. Not to be called from a
-// kernel.
+// Run `body` once per thread of `grid` blocks of `block` threads, which may wait for each other
+// where the launch is cooperative. Not to be called from a kernel.
 inline simt_report simt_launch(const char *kernel, unsigned grid, unsigned block,
                                unsigned shared_bytes, uint64_t seed,
-                               const std::function<void()> &body) {
+                               const std::function<void()> &body, bool cooperative = false) {
   std::lock_guard<std::mutex> guard(simt.lock);
   simt.kernel = kernel;
   simt.block = 0;
   simt_check_launch(grid, block, shared_bytes);
   simt_name_the_dead();
-  simt_stacks(block);
-  simt_shared_allocate(shared_bytes);
+  simt.cooperative = cooperative;
   simt.grid = grid;
   simt.block_threads = block;
   simt.shared_bytes = shared_bytes;
@@ -68,16 +183,18 @@ inline simt_report simt_launch(const char *kernel, unsigned grid, unsigned block
     order[b] = order[other];
     order[other] = b;
   }
+  simt_move_in();
   simt.body = &body;
   signal(SIGALRM, simt_too_long);
   alarm(SIMT_SECONDS);
-  for (unsigned b = 0; b < grid && simt.error[0] == 0; b++) {
-    simt.block = order[b];
-    simt_run_block();
+  try {
+    simt_run_grid(order);
+  } catch (const simt_error &failure) { // no memory for another block
+    simt_note("%s", failure.what());
   }
   alarm(0);
   simt.body = nullptr;
-  simt_shared_release();
+  simt_move_out();
   if (simt.error[0] != 0) {
     throw simt_error(simt.error);
   }
@@ -125,11 +242,12 @@ template <auto function> constexpr simt_kernel simt_make_kernel(const char *name
 // For C: 0, or 1 and the sentence in `error`.
 extern "C" inline int simt_launch_kernel(const simt_kernel *kernel, unsigned grid,
                                          unsigned block, unsigned shared_bytes, uint64_t seed,
-                                         void *const *arguments, char *error,
+                                         void *const *arguments, bool cooperative, char *error,
                                          size_t error_bytes) {
   try {
-    simt_launch(kernel->name, grid, block, shared_bytes, seed,
-                [&] { kernel->call(arguments); });
+    simt_launch(
+        kernel->name, grid, block, shared_bytes, seed, [&] { kernel->call(arguments); },
+        cooperative);
     return 0;
   } catch (const simt_error &failure) {
     snprintf(error, error_bytes, "%s", failure.what());

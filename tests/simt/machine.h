@@ -1,4 +1,4 @@
-// The shim's state: one machine, the threads, warps and barrier of the block that runs.
+// The shim's state: one machine, which is the block that runs, its threads, warps and barrier.
 // Part of simt.h.
 #ifndef SIMT_MACHINE_H
 #define SIMT_MACHINE_H
@@ -39,6 +39,7 @@ enum simt_state { // the shuffles last, those with a delta behind the one withou
   SIMT_RUNS,
   SIMT_EXITED,
   SIMT_BLOCK_SYNC,
+  SIMT_WAIT_REACHED,
   SIMT_WARP_SYNC,
   SIMT_BALLOT,
   SIMT_ANY,
@@ -79,9 +80,10 @@ struct simt_word { // what a lane gives or takes
   uint64_t half[2];
 };
 
-struct simt_copy { // 16 bytes on their way to shared memory
+struct simt_copy { // on its way to shared memory
   void *to;
   const void *from;
+  size_t bytes;
   simt_copy *before;
 };
 
@@ -90,7 +92,9 @@ struct simt_thread {
   simt_operation operation;
   int argument; // lane or delta of a shuffle, flag of a vote
   simt_word in, out;
-  simt_copy *copies; // that it has not waited for, the last first
+  simt_copy *copies;             // that it has not waited for, the last first
+  const volatile uint32_t *word; // SIMT_WAIT_REACHED: until it has come to `wanted`
+  uint32_t wanted;
 };
 
 struct simt_rendezvous { // a collective operation that some lanes of its mask have reached
@@ -113,25 +117,33 @@ enum {
   SIMT_SHARED_MAX = 227 << 10
 };
 
-struct simt_machine {
-  std::mutex lock;
-  const char *kernel = "";
-  unsigned grid = 0, block_threads = 0, shared_bytes = 0;
-  const std::function<void()> *body = nullptr; // null between launches
+struct simt_rooms {               // memory that a block has while it lives
+  simt_thread *threads = nullptr; // SIMT_THREADS_MAX
+  unsigned char *stacks = nullptr;
+  unsigned stack_count = 0;
+  unsigned char *shared = nullptr;
+};
+
+struct simt_block : simt_rooms {
   unsigned block = 0;
   unsigned current = 0; // thread
-  simt_thread threads[SIMT_THREADS_MAX];
   simt_warp warps[SIMT_THREADS_MAX / 32];
   unsigned runnable[SIMT_THREADS_MAX]; // not the current one
   unsigned runnable_count = 0;
   bool skewed = false;
   unsigned at_barrier = 0, exited = 0;
+  unsigned waiting = 0;        // for other blocks
   simt_operation barrier = {}; // that the first of them reached
-  unsigned char *shared = nullptr;
+};
+
+struct simt_machine : simt_block {
+  std::mutex lock;
+  const char *kernel = "";
+  unsigned grid = 0, block_threads = 0, shared_bytes = 0;
+  bool cooperative = false;                    // blocks may wait for each other
+  const std::function<void()> *body = nullptr; // null between launches
   uint64_t random = 0;
   simt_context main = {};
-  unsigned char *stacks = nullptr;
-  unsigned stack_count = 0;
   char error[4096] = "";
   simt_report report = {};
 };

@@ -93,6 +93,7 @@ namespace plain_f32 {
 #undef MBS_AFTER
 #undef MBS_KNOWN
 #undef MBS_STEP
+#undef MBS_STORE
 #undef MBS_WIDE_COUNT
 #undef MBS_WIDE_ELEMENT
 #undef MBS_WIDE_AFTER

@@ -82,6 +82,29 @@ namespace pagerank {
 #undef MBK_VECTOR
 } // namespace pagerank
 
+#include "simt/solver_bed.h"
+#undef MBS_FUNCTION // the header's, for the CPU
+#undef MBS_INDEX
+#undef MBS_ALWAYS
+#undef MBS_RUNNING
+#undef MBS_LATE
+#undef MBS_BEFORE
+#undef MBS_ELEMENT
+#undef MBS_AFTER
+#undef MBS_STEP
+#undef MBS_STORE
+#define MBK_VECTOR double
+namespace cg {
+#include "solve/cg.cu"
+}
+#undef MBS_FUNCTION
+#undef MBS_VECTOR
+#undef MBK_STEP_ROWS
+namespace bicgstab {
+#include "solve/bicgstab.cu"
+}
+#undef MBK_VECTOR
+
 // A warp hands values from lane to lane; `meet` is what stands between.
 template <class F> static std::string hand_over(F meet, uint64_t seed) {
   return error_of(
@@ -323,6 +346,30 @@ static void test_pagerank(void **) {
   }
 }
 
+// With several blocks and none of their rows, some or all in shared memory.
+static void test_solvers(void **) {
+  static const simt_kernel steps[] = {
+      SIMT_KERNEL(cg::mbk_solve_look), SIMT_KERNEL(cg::mbk_cg_descend),
+      SIMT_KERNEL(cg::mbk_cg_advance), SIMT_KERNEL(bicgstab::mbk_bicgstab_update)};
+  static const simt_kernel sweeps[] = {SIMT_KERNEL(cg::mbk_cg_sweep),
+                                       SIMT_KERNEL(bicgstab::mbk_bicgstab_sweep_half),
+                                       SIMT_KERNEL(bicgstab::mbk_bicgstab_sweep)};
+  for (uint64_t seed : simt_seeds) {
+    for (const simt_kernel &step : steps) {
+      bed b(700, 0, 3);
+      b.fill(seed);
+      b.run(step, 1, "700", seed);
+    }
+    for (unsigned rows = 0; rows <= 2; rows++) {
+      for (const simt_kernel &sweep : sweeps) {
+        bed b(1400, 0, 3);
+        b.fill(seed);
+        b.run_sweep(sweep, 1, rows, "1400", seed);
+      }
+    }
+  }
+}
+
 int main() {
   std::vector<CMUnitTest> tests = {
       cmocka_unit_test(test_finds_races), cmocka_unit_test(test_groups),
@@ -331,7 +378,7 @@ int main() {
       cmocka_unit_test(test_binned),      cmocka_unit_test(test_hubs),
       cmocka_unit_test(test_sliced),      cmocka_unit_test(test_cb),
       cmocka_unit_test(test_merge),       cmocka_unit_test(test_studies),
-      cmocka_unit_test(test_ranks),
+      cmocka_unit_test(test_ranks),       cmocka_unit_test(test_solvers),
   };
   for (const merbit_form *form : merbit_forms) {
     tests.push_back({form->name, test_merbit, nullptr, nullptr, (void *)form});

@@ -132,6 +132,7 @@ struct simt_case {
 
 struct simt_size {
   unsigned grid, block, shared_bytes;
+  bool cooperative = false;
 };
 
 struct simt_counts {
@@ -153,7 +154,7 @@ void simt_run(const simt_kernel &kernel, const simt_case &what, const simt_size 
   }
   char error[4096];
   if (simt_launch_kernel(&kernel, size.grid, size.block, size.shared_bytes, what.seed, pointers,
-                         error, sizeof error) != 0) {
+                         size.cooperative, error, sizeof error) != 0) {
     fail_msg("%s, %s, seed %llu: %s", what.form, what.matrix, (unsigned long long)what.seed,
              error);
   }

@@ -249,12 +249,14 @@ static void test_launch_kernel(void **) {
   assert_int_equal(kernel.parameters, 3);
   assert_int_equal(kernel.bytes[0], 8);
   assert_int_equal(kernel.bytes[1], 4);
-  assert_int_equal(simt_launch_kernel(&kernel, 2, 32, 0, 1, arguments, error, sizeof error), 0);
+  assert_int_equal(
+      simt_launch_kernel(&kernel, 2, 32, 0, 1, arguments, false, error, sizeof error), 0);
   for (int i = 0; i < 64; i++) {
     assert_true(x[i] == (float)(i < 50 ? 3 * i : i));
   }
   n = 20;
-  assert_int_equal(simt_launch_kernel(&kernel, 2, 32, 0, 1, arguments, error, sizeof error), 1);
+  assert_int_equal(
+      simt_launch_kernel(&kernel, 2, 32, 0, 1, arguments, false, error, sizeof error), 1);
   assert_non_null(strstr(error, "kernel scale, block "));
   assert_non_null(strstr(error, "is not in its own mask"));
 }

@@ -222,7 +222,13 @@ template <class T> MBK_DEVICE T mbk_load_fresh(const T *address) {
 MBK_DEVICE void mbk_graph_go_on(mbk_u64 handle, bool go_on) {
   *(unsigned *)handle = go_on;
 }
-MBK_DEVICE void mbk_fence() { // blocks run one after the other
+MBK_DEVICE void mbk_fence() { // no two threads run at a time
+}
+MBK_DEVICE void mbk_arrive(mbk_u32 *count) {
+  mbk_atomic_add(count, 1u);
+}
+MBK_DEVICE void mbk_wait_reached(const mbk_u32 *count, mbk_u32 wanted, SIMT_SITE) {
+  simt_wait_reached(count, wanted, {file, line});
 }
 template <class T, int N> struct alignas(sizeof(T) * N) mbk_pack { T at[N]; };
 template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack(const T *address) {
@@ -241,7 +247,11 @@ template <class T, int N> MBK_DEVICE void mbk_store_pack(T *address, mbk_pack<T,
   *(mbk_pack<T, N> *)address = pack;
 }
 MBK_DEVICE void mbk_copy_ahead(void *shared, const void *global) {
-  simt_copy_begin(shared, global);
+  simt_copy_begin(shared, global, 16);
+}
+template <class T> MBK_DEVICE void mbk_copy_one_ahead(T *shared, const T *global) {
+  static_assert(sizeof(T) == 4 || sizeof(T) == 8, "as cp.async.ca");
+  simt_copy_begin(shared, global, sizeof(T));
 }
 MBK_DEVICE void mbk_copy_wait() {
   simt_copy_end(simt.current, true);

@@ -1,0 +1,148 @@
+// A sweep is several steps of a solver in one launch. Its blocks, which are all resident
+// because the launch is cooperative, wait for each other between its stages, the steps
+// (name_stage); a thread has the same rows in each. Every block adds up the parts of all, in
+// the same order, and runs the scalar part on a copy of the state: that is sooner than to wait
+// until one has done it for all. Block 0 gives its copy back, when all others have long read
+// what was there.
+//
+// Source of the barrier, a count that only grows: Xiao, Feng, "Inter-Block GPU Communication
+// via Fast Barrier Synchronization" (2010).
+
+#define MBK_SWEEP_SUMS 2 // of a stage at most
+
+// Of every kernel of a sweep; `kept`: rows of each thread that it keeps. Launch: as of a
+// step's, cooperative. Shared: MBI_STEP_SHARED bytes, and for each row kept of each thread the
+// elements of three vectors.
+#define MBK_SWEEP_ARGUMENTS MBK_STEP_ARGUMENTS, mbk_u32 kept
+
+template <mbk_u32 SLOTS> struct mbk_sweep {
+  const mbi_solve_vectors &v;
+  mbk_i64 n;
+  mbi_solve_memory *m;
+  double *partials, *shared;
+  mbk_kept<SLOTS> kept;
+};
+
+// The block's copy of the state, behind what reductions use.
+MBK_DEVICE mbi_solve_state *mbk_sweep_state(double *shared) {
+  return (mbi_solve_state *)(shared + MBK_STEP_WARPS * MBI_SOLVE_SUMS);
+}
+
+// By all threads of a block, at once.
+MBK_DEVICE void mbk_sweep_copy(mbi_solve_state *to, const mbi_solve_state *from) {
+  const mbk_u32 i = mbk_thread();
+  if (i < sizeof *to / sizeof(mbk_u64)) {
+    ((mbk_u64 *)to)[i] = ((const mbk_u64 *)from)[i];
+  }
+}
+
+// Before the first stage; `shared` is that of the launch. What is kept is on its way at once.
+template <mbk_u32 SLOTS>
+MBK_DEVICE mbk_sweep<SLOTS> mbk_sweep_begin(const mbi_solve_vectors &v, mbk_i64 n,
+                                            mbi_solve_memory *m, double *partials,
+                                            double *shared, mbk_u32 rows) {
+  MBK_VECTOR *const memory = (MBK_VECTOR *)(shared + MBI_STEP_SHARED / sizeof(double));
+  const mbk_sweep<SLOTS> s = {v, n, m, partials, shared, {memory + mbk_thread(), rows}};
+  mbk_i64 i = (mbk_i64)mbk_block() * MBK_STEP_THREADS + mbk_thread();
+  for (mbk_u32 row = 0; row < rows && i < n; row++) {
+    s.kept.load(v, i, row);
+    i += (mbk_i64)mbk_grid() * MBK_STEP_THREADS;
+  }
+  mbi_solve_state *const own = mbk_sweep_state(shared);
+  mbk_sweep_copy(own, &m->state);
+  mbk_copy_wait();
+  mbk_block_sync();
+  if (mbk_thread() == 0) {
+    own->copied = 1;
+  }
+  mbk_block_sync();
+  return s;
+}
+
+// What block 0 has made of the state, to all.
+MBK_DEVICE void mbk_sweep_give(mbi_solve_memory *m, const mbi_solve_state *own) {
+  mbk_sweep_copy(&m->state, own);
+  mbk_block_sync();
+  if (mbk_thread() == 0) {
+    m->state.copied = 0;
+    m->ring[own->iterations % MBI_SOLVE_RING] = own->rr;
+  }
+}
+
+// Behind the stage's rows: until all blocks are there, and what is behind the sums.
+template <void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *), int ADDS,
+          int MAXES, mbk_u32 SLOTS>
+MBK_DEVICE void mbk_sweep_meet(const mbk_sweep<SLOTS> &s, const mbi_solve_state &c,
+                               double *sums, bool last) {
+  const int COUNT = ADDS + MAXES;
+  mbi_solve_state *const own = mbk_sweep_state(s.shared);
+  // Of stages by turns: who is ahead writes while others still read those of the one before.
+  double *const partials = s.partials + (c.turn & 1u) * MBK_SWEEP_SUMS * mbk_grid();
+  mbk_step_reduce<ADDS, MAXES>(sums, s.shared);
+  if (mbk_thread() == 0) {
+#pragma unroll
+    for (int k = 0; k < COUNT; k++) {
+      partials[COUNT * mbk_block() + k] = sums[k];
+    }
+    mbk_arrive(&s.m->arrived);
+    mbk_wait_reached(&s.m->arrived, (c.turn + 1) * mbk_grid());
+  }
+  mbk_block_sync();
+  mbk_step_total<ADDS, MAXES>(partials, sums);
+  mbk_step_reduce<ADDS, MAXES>(sums, s.shared);
+  if (mbk_thread() == 0) {
+    AFTER((mbi_solve_memory *)own, &c, sums);
+    own->turn = c.turn + 1;
+  }
+  mbk_block_sync();
+  if (last && mbk_block() == 0) {
+    mbk_sweep_give(s.m, own);
+  }
+}
+
+// Whether the step was taken, which all blocks agree on: if not, no later one is. `last`: no
+// step behind it has sums.
+template <int (*BEFORE)(mbi_solve_state *),
+          void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, double *,
+                          mbk_step_row *),
+          void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *), int ADDS,
+          int MAXES, int WHEN, mbk_u32 SLOTS>
+MBK_DEVICE bool mbk_sweep_stage(const mbk_sweep<SLOTS> &s, bool backwards, bool last) {
+  const bool first = mbk_block() == 0 && mbk_thread() == 0;
+  mbi_solve_state *const own = mbk_sweep_state(s.shared);
+  double sums[ADDS + MAXES > 0 ? ADDS + MAXES : 1] = {};
+  mbi_solve_state c = *own;
+  if (WHEN == MBS_RUNNING && c.stop != MBI_SOLVE_RUNNING) {
+    if (first) { // others may not have read the rest
+      s.m->state.closed = 1;
+    }
+    return false;
+  }
+  if (WHEN == MBS_LATE && c.closed) {
+    return false;
+  }
+  const int wrong = BEFORE(&c);
+  if (wrong != 0) {
+    if (mbk_block() == 0) {
+      mbk_sweep_give(s.m, own);
+    }
+    if (first) {
+      s.m->state.why = c.why;
+      s.m->state.value = c.value;
+      s.m->state.closed = 1;
+      s.m->state.stop = wrong;
+    }
+    return false;
+  }
+  if (s.v.pre == MBI_PRE_NONE) {
+    mbk_step_rows<ELEMENT, ADDS, MAXES, SLOTS, MBI_PRE_NONE>(s.v, s.n, c, sums, backwards,
+                                                             s.kept);
+  } else {
+    mbk_step_rows<ELEMENT, ADDS, MAXES, SLOTS, MBI_PRE_DIAGONAL>(s.v, s.n, c, sums, backwards,
+                                                                 s.kept);
+  }
+  if (ADDS + MAXES > 0) {
+    mbk_sweep_meet<AFTER, ADDS, MAXES>(s, c, sums, last);
+  }
+  return true;
+}

@@ -1,0 +1,247 @@
+// Sweeps, several steps of a solver in one launch whose blocks wait for each other: each
+// against its steps as kernels of their own, in the middle of a solve and at its ends. Where
+// each thread does its rows at once, the sums have one order, and results equal bits.
+#include "jit/device.cuh"
+#include "simt/solver_bed.h"
+
+#define MBK_VECTOR double
+namespace cg_f64 {
+#include "solve/cg.cu"
+}
+#undef MBS_FUNCTION
+#undef MBS_VECTOR
+#undef MBK_STEP_ROWS
+namespace bicgstab_f64 {
+#include "solve/bicgstab.cu"
+}
+#undef MBS_FUNCTION
+#undef MBS_VECTOR
+#undef MBK_STEP_ROWS
+#undef MBK_VECTOR
+#define MBK_VECTOR float
+namespace cg_f32 {
+#include "solve/cg.cu"
+}
+#undef MBS_FUNCTION
+#undef MBS_VECTOR
+#undef MBK_STEP_ROWS
+namespace bicgstab_f32 {
+#include "solve/bicgstab.cu"
+}
+
+struct sweep {
+  simt_kernel kernel;
+  std::vector<simt_kernel> steps;
+  std::vector<std::pair<int, int>> products; // what it adds up first: of vectors
+};
+
+#define CG(space)                                                                              \
+  {                                                                                            \
+    SIMT_KERNEL(space::mbk_cg_sweep),                                                          \
+        {SIMT_KERNEL(space::mbk_cg_descend), SIMT_KERNEL(space::mbk_cg_advance)}, {            \
+      { MBI_CG_P, MBI_AT_W }                                                                   \
+    }                                                                                          \
+  }
+#define BICGSTAB_HALF(space)                                                                   \
+  {                                                                                            \
+    SIMT_KERNEL(space::mbk_bicgstab_sweep_half), {SIMT_KERNEL(space::mbk_bicgstab_half)}, {    \
+      { MBI_BICG_SHADOW, MBI_BICG_V }                                                          \
+    }                                                                                          \
+  }
+#define BICGSTAB(space)                                                                        \
+  {                                                                                            \
+    SIMT_KERNEL(space::mbk_bicgstab_sweep),                                                    \
+        {SIMT_KERNEL(space::mbk_bicgstab_update), SIMT_KERNEL(space::mbk_bicgstab_direct)}, {  \
+      {MBI_BICG_R, MBI_AT_W}, {                                                                \
+        MBI_AT_W, MBI_AT_W                                                                     \
+      }                                                                                        \
+    }                                                                                          \
+  }
+static const std::vector<sweep> sweeps[2] = {
+    {CG(cg_f64), BICGSTAB_HALF(bicgstab_f64), BICGSTAB(bicgstab_f64)},
+    {CG(cg_f32), BICGSTAB_HALF(bicgstab_f32), BICGSTAB(bicgstab_f32)}};
+enum { ROWS_LEAST = 3 }; // of MBK_STEP_ROWS
+
+static double at(const bed &b, int slot, long long i) {
+  const simt_array &array = *b.arrays[(size_t)slot];
+  return b.single ? array.as<float>()[i] : array.as<double>()[i];
+}
+
+static void put(bed &b, int slot, long long i, double value) {
+  const simt_array &array = *b.arrays[(size_t)slot];
+  if (b.single) {
+    array.as<float>()[i] = (float)value;
+  } else {
+    array.as<double>()[i] = value;
+  }
+}
+
+// ---- Where a solver may be
+// ---------------------------------------------------------------------
+
+static void goes_on(bed &b) { // p'A p is above 0
+  for (long long i = 0; i < b.n; i++) {
+    put(b, MBI_AT_W, i, 0.5 * at(b, MBI_CG_P, i) + 0.01 * at(b, MBI_AT_W, i));
+  }
+}
+static void has_stopped(bed &b) {
+  b.memory.state.stop = MBI_SOLVE_CANDIDATE;
+}
+static void has_closed(bed &b) {
+  b.memory.state.stop = MBI_SOLVE_CANDIDATE;
+  b.memory.state.closed = 1;
+}
+static void comes_to_its_goal(bed &b) { // advances, and is closed by the next iteration
+  goes_on(b);
+  b.memory.state.goal = 1e30;
+}
+static void comes_to_its_cap(bed &b) {
+  goes_on(b);
+  b.memory.state.cap = b.memory.state.iterations + 1;
+}
+static void breaks_down_at_once(bed &b) { // CG: p'A p is 0; BiCGSTAB: shadow'v, A s
+  for (long long i = 0; i < b.n; i++) {
+    put(b, MBI_CG_P, i, 0);
+    put(b, MBI_BICG_SHADOW, i, 0);
+    put(b, MBI_AT_W, i, 0);
+  }
+}
+static void has_a_bad_preconditioner(bed &b) {
+  goes_on(b);
+  b.memory.state.scalar[MBI_CG_RZ] = -1;
+}
+static void is_not_finite(bed &b) {
+  put(b, MBI_AT_W, b.n / 2, NAN);
+  put(b, MBI_BICG_V, b.n / 2, INFINITY);
+}
+static void overflows(bed &b) { // behind the first sums, which are finite
+  goes_on(b);
+  b.memory.state.scalar[MBI_CG_RZ] = 1e300; // and shadow'r
+}
+static void (*const places[])(bed &) = {goes_on,
+                                        has_stopped,
+                                        has_closed,
+                                        comes_to_its_goal,
+                                        comes_to_its_cap,
+                                        breaks_down_at_once,
+                                        has_a_bad_preconditioner,
+                                        is_not_finite,
+                                        overflows};
+
+// ---- Comparisons
+// -------------------------------------------------------------------------------
+
+// Sums of the products that come first are set, within the bound of n terms, unless the solver
+// had stopped.
+static void expect_products(const sweep &s, const bed &before, const bed &after) {
+  for (size_t k = 0; k < s.products.size(); k++) {
+    long double sum = 0, size = 0;
+    const double found = after.memory.state.product_sums[k];
+    for (long long i = 0; i < before.n; i++) {
+      const long double term =
+          (long double)at(before, s.products[k].first, i) * at(before, s.products[k].second, i);
+      sum += term;
+      size += fabsl(term);
+    }
+    if (before.memory.state.stop != MBI_SOLVE_RUNNING) {
+      assert_true(found == before.memory.state.product_sums[k]);
+    } else if (size - size == 0) {
+      assert_true(fabsl(found - sum) <= (long double)(before.n + 2) * 0x1p-53L * size);
+    } else {
+      assert_true(found != found || found - found != 0);
+    }
+  }
+}
+
+static bool both_near(double a, double b, double tolerance) {
+  return a == b || (a != a && b != b) || fabs(a - b) <= tolerance * (1 + fabs(b));
+}
+
+static void expect_like(const bed &found, const bed &wanted, bool bits) {
+  mbi_solve_memory like = wanted.memory;
+  like.state.turn = found.memory.state.turn;
+  like.arrived = found.memory.arrived;
+  assert_int_equal(found.memory.arrived, found.memory.state.turn * found.blocks);
+  assert_int_equal(found.memory.state.ticket, 0);
+  if (bits) {
+    assert_true(found.same_vectors(wanted));
+    assert_memory_equal(&found.memory, &like, sizeof like);
+    return;
+  }
+  const mbi_solve_state &a = found.memory.state, &b = wanted.memory.state;
+  for (int slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {
+    for (long long i = 0; i < found.n; i++) {
+      assert_true(
+          both_near(at(found, slot, i), at(wanted, slot, i), found.single ? 1e-5 : 1e-10));
+    }
+  }
+  for (int k = 0; k < MBI_SOLVE_SCALARS; k++) {
+    assert_true(both_near(a.scalar[k], b.scalar[k], 1e-10));
+  }
+  assert_true(both_near(a.rr, b.rr, 1e-10) && a.stop == b.stop && a.closed == b.closed);
+  assert_true(a.iterations == b.iterations && a.why == b.why);
+}
+
+static void check(const sweep &s, const char *matrix, long long n, int single, int pre,
+                  int place, uint64_t seed) {
+  const unsigned most = (unsigned)((n + THREADS - 1) / THREADS);
+  const unsigned blocks = std::min(most, (unsigned)(1 + seed % 5));
+  const unsigned kept = (unsigned)(seed / 5 % 4); // rows of a thread, up to all
+  bed before(n, single, blocks), after(n, single, blocks), again(n, single, blocks);
+  bed apart(n, single, blocks);
+  before.fill(seed);
+  places[place](before);
+  after.copy(before);
+  again.copy(before);
+  apart.copy(before);
+  after.run_sweep(s.kernel, pre, kept, matrix, seed);
+  again.run_sweep(s.kernel, pre, 2 - kept % 2, matrix, seed + 1);
+  assert_true(after.same_vectors(again));
+  assert_memory_equal(&after.memory, &again.memory, sizeof after.memory);
+  expect_products(s, before, after);
+  for (int k = 0; k < 2; k++) {
+    apart.memory.state.product_sums[k] = after.memory.state.product_sums[k];
+  }
+  for (const simt_kernel &step : s.steps) {
+    apart.run(step, pre, matrix, seed);
+  }
+  expect_like(after, apart, n <= (long long)blocks * THREADS * ROWS_LEAST);
+  if (before.memory.state.stop != MBI_SOLVE_RUNNING) {
+    assert_true(after.same_vectors(before) && after.memory.state.closed == 1);
+  }
+}
+
+static void test_sweeps(void **) {
+  for (int index = 0; index < test_matrix_count(); index++) {
+    test_matrix m;
+    test_matrix_make(index, 3, &m);
+    for (int single = 0; single <= 1; single++) {
+      for (const sweep &s : sweeps[single]) {
+        const int count = (int)(sizeof places / sizeof places[0]);
+        const uint64_t seed = simt_seeds[0] + (uint64_t)index * 7;
+        check(s, m.name, 1 + m.rows * 37 % 5000, single, (index + single) % 2, 0, seed);
+        check(s, m.name, 1 + m.rows % 1400, single, index % 2, index % count, seed + 1);
+      }
+    }
+    test_matrix_free(&m);
+  }
+}
+
+// Each place by each sweep, with one block and with several.
+static void test_places(void **) {
+  for (int place = 0; place < (int)(sizeof places / sizeof places[0]); place++) {
+    for (const sweep &s : sweeps[0]) {
+      for (uint64_t seed = 1; seed <= 10; seed++) {
+        check(s, "places", 900 + 300 * (long long)seed, 0, (int)seed % 2, place, seed);
+      }
+    }
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_sweeps),
+      cmocka_unit_test(test_places),
+  };
+  return cmocka_run_group_tests(tests, nullptr, simt_runs_report);
+}
