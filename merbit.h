@@ -1361,7 +1361,6 @@ typedef struct mbi_device { /* jit/device.c */
   int early; /* launches may overlap with the end of what is before them */
   int cooperative; /* blocks of a launch may wait for each other */
   int shared_bytes_per_block; /* the opt-in limit */
-  int shared_bytes_per_multiprocessor;
   char name[128];
 } mbi_device;
 
@@ -3020,7 +3019,6 @@ static void mbi_nvrtc_tell(merbit_context *context, const char *log, char *first
 #define MBI_ATTRIBUTE_MULTIPROCESSORS 16 /* cuda.h: CUdevice_attribute */
 #define MBI_ATTRIBUTE_CAPABILITY_MAJOR 75
 #define MBI_ATTRIBUTE_CAPABILITY_MINOR 76
-#define MBI_ATTRIBUTE_SHARED_PER_MULTIPROCESSOR 81
 #define MBI_ATTRIBUTE_COOPERATIVE 95
 #define MBI_ATTRIBUTE_SHARED_PER_BLOCK 97
 #define MBI_POINTER_MEMORY_TYPE 2     /* CUpointer_attribute */
@@ -3173,10 +3171,6 @@ static merbit_status mbi_device_examine(merbit_context *context) {
   if (status == MERBIT_OK) {
     status = mbi_device_attribute(context, MBI_ATTRIBUTE_SHARED_PER_BLOCK,
                                   &device->shared_bytes_per_block);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_attribute(context, MBI_ATTRIBUTE_SHARED_PER_MULTIPROCESSOR,
-                                  &device->shared_bytes_per_multiprocessor);
   }
   if (status == MERBIT_OK) {
     status = mbi_device_attribute(context, MBI_ATTRIBUTE_COOPERATIVE, &cooperative);
@@ -3730,24 +3724,13 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "  *(uint4 *)shared = *(const uint4 *)global;\n"
   "#endif\n"
   "}\n"
-  "// One value of 4 or 8 bytes.\n"
-  "template <class T> MBK_DEVICE void mbk_copy_one_ahead(T *shared, const T *global) {\n"
-  "#if __CUDA_ARCH__ >= 800\n"
-  "  asm volatile(\"cp.async.ca.shared.global [%0], [%1], %2;\"\n"
-  "               :\n"
-  "               : \"r\"((unsigned)__cvta_generic_to_shared(shared)), \"l\"(global), \"n\"(sizeof(T))\n"
-  "               : \"memory\");\n"
-  "#else\n"
-  "  *shared = *global;\n"
-  "#endif\n"
-  "}\n"
   "MBK_DEVICE void mbk_copy_wait() {\n"
   "#if __CUDA_ARCH__ >= 800\n"
   "  asm volatile(\"cp.async.wait_all;\" : : : \"memory\");\n"
   "#endif\n"
   "}\n"
   "\n"
-  "// Kernels that the host launches early (mbi_device_launch_early) start while what comes before\n",
+  "// Kernels that the host launches early (mbi_device_launch_early) start while what comes before\n"
   "// them in the stream still runs. Until mbk_await they may read what only a plan's making\n"
   "// writes; nothing else, and they may write nothing. Every kernel of them waits, so that what is\n"
   "// complete behind one kernel is so behind all after it.\n"
@@ -3755,7 +3738,7 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "#if __CUDA_ARCH__ >= 900\n"
   "  asm volatile(\"griddepcontrol.wait;\" : : : \"memory\");\n"
   "#endif\n"
-  "}\n"
+  "}\n",
   "// The same; `data`, which earlier work may have written, can then be loaded as what nobody\n"
   "// writes: its address comes out of the wait, so that no such load moves before it.\n"
   "template <class T> MBK_DEVICE void mbk_await_for(const T *&data) {\n"
@@ -3789,7 +3772,7 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "\n"
   "// Of a conditional node in a graph: whether its body runs again. The driver has the function.\n"
   "extern \"C\" __device__ void cudaGraphSetConditional(mbk_u64 handle, mbk_u32 value);\n"
-  "MBK_DEVICE void mbk_graph_go_on(mbk_u64 handle, bool go_on) {\n",
+  "MBK_DEVICE void mbk_graph_go_on(mbk_u64 handle, bool go_on) {\n"
   "  cudaGraphSetConditional(handle, go_on ? 1u : 0u);\n"
   "}\n"
   "\n"
@@ -10479,59 +10462,15 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "    mbk_step<name##_before, name##_element, name##_after, adds, maxes, when>(                  \\\n"
   "        v, n, m, partials, shared);                                                            \\\n"
   "  }                                                                                            \\\n"
-  "  template <mbk_u32 SLOTS>                                                                     \\\n"
-  "  MBK_DEVICE bool name##_stage(const mbk_sweep<SLOTS> &s, bool backwards, bool last) {         \\\n"
+  "  MBK_DEVICE bool name##_stage(const mbk_sweep &s, bool backwards, bool last) {                \\\n"
   "    return mbk_sweep_stage<name##_before, name##_element, name##_after, adds, maxes, when>(    \\\n"
   "        s, backwards, last);                                                                   \\\n"
   "  }\n"
   "\n"
-  "// Of every kernel of a step. Launch: a grid that depends on n and the GPU alone,\n",
+  "// Of every kernel of a step. Launch: a grid that depends on n and the GPU alone,\n"
   "// MBK_STEP_THREADS threads, MBK_STEP_RESIDENT blocks of which are resident. Shared:\n"
-  "// MBI_STEP_SHARED bytes. partials: MBI_SOLVE_SUMS doubles for each block.\n"
+  "// MBI_STEP_SHARED bytes. partials: MBI_SOLVE_SUMS doubles for each block.\n",
   "#define MBK_STEP_ARGUMENTS mbi_solve_vectors v, mbk_i64 n, mbi_solve_memory *m, double *partials\n"
-  "\n"
-  "// Elements of the vectors of SLOTS, a bit for each, in shared memory, of the first `rows` rows\n"
-  "// of each thread: for launches of several steps.\n"
-  "template <mbk_u32 SLOTS> struct mbk_kept {\n"
-  "  MBK_VECTOR *memory; // of this thread: rows are MBK_STEP_THREADS elements apart, then vectors\n"
-  "  mbk_u32 rows;\n"
-  "\n"
-  "  MBK_MEMBER MBK_VECTOR *at(int slot, mbk_u32 row) const {\n"
-  "    mbk_u32 vector = 0;\n"
-  "#pragma unroll\n"
-  "    for (int other = 0; other < slot; other++) {\n"
-  "      vector += SLOTS >> other & 1u;\n"
-  "    }\n"
-  "    return memory + (vector * rows + row) * MBK_STEP_THREADS;\n"
-  "  }\n"
-  "  // Where row i, the thread's `row`, finds its elements under that number: pointers in between\n"
-  "  // point nowhere.\n"
-  "  MBK_MEMBER mbi_solve_vectors vectors(const mbi_solve_vectors &v, mbk_i64 i,\n"
-  "                                       mbk_u32 row) const {\n"
-  "    mbi_solve_vectors w = v;\n"
-  "#pragma unroll\n"
-  "    for (int slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {\n"
-  "      if ((SLOTS >> slot & 1u) != 0) { // addresses, chosen without a branch\n"
-  "        const mbk_u64 here = (mbk_u64)at(slot, row) - (mbk_u64)i * sizeof(MBK_VECTOR);\n"
-  "        w.at[slot] = (void *)(row < rows ? here : (mbk_u64)v.at[slot]);\n"
-  "      }\n"
-  "    }\n"
-  "    return w;\n"
-  "  }\n"
-  "  MBK_MEMBER void store(int slot, mbk_u32 row, MBK_VECTOR value) const {\n"
-  "    if ((SLOTS >> slot & 1u) != 0 && row < rows) {\n"
-  "      *at(slot, row) = value;\n"
-  "    }\n"
-  "  }\n",
-  "  MBK_MEMBER void load(const mbi_solve_vectors &v, mbk_i64 i, mbk_u32 row) const {\n"
-  "#pragma unroll\n"
-  "    for (int slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {\n"
-  "      if ((SLOTS >> slot & 1u) != 0) {\n"
-  "        mbk_copy_one_ahead(at(slot, row), (const MBK_VECTOR *)v.at[slot] + i);\n"
-  "      }\n"
-  "    }\n"
-  "  }\n"
-  "};\n"
   "\n"
   "struct mbk_step_row { // what a row stores\n"
   "  MBK_VECTOR at[MBI_SOLVE_VECTORS];\n"
@@ -10568,14 +10507,14 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "// Whether this block is the last to be done; then all parts of the others are visible.\n"
   "template <int COUNT>\n"
   "MBK_DEVICE bool mbk_step_last(mbi_solve_memory *m, const double *sums, double *partials,\n"
-  "                              double *shared) {\n",
+  "                              double *shared) {\n"
   "  mbk_u32 *const last = (mbk_u32 *)(shared + MBK_STEP_WARPS * COUNT);\n"
   "  if (mbk_thread() == 0) {\n"
   "#pragma unroll\n"
   "    for (int k = 0; k < COUNT; k++) {\n"
   "      partials[COUNT * mbk_block() + k] = sums[k];\n"
   "    }\n"
-  "    mbk_fence();\n"
+  "    mbk_fence();\n",
   "    *last = mbk_atomic_add(&m->state.ticket, 1u) == mbk_grid() - 1;\n"
   "  }\n"
   "  mbk_block_sync();\n"
@@ -10600,18 +10539,20 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "\n"
   "// Rows of this thread, from its first to its last or `backwards`: then a sweep begins with what\n"
   "// the stage before has left in the cache. Where fewer are left than a thread does at a time,\n"
-  "// the first one stands for those that are missing, without effect. Where some are kept PRE is\n"
-  "// v.pre, known to the compiler, so that no branch parts the loads.\n"
+  "// the first one stands for those that are missing, without effect. PRE is v.pre, known to the\n"
+  "// compiler so that no branch parts the loads, or -1.\n"
   "template <void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, double *,\n"
   "                          mbk_step_row *),\n"
-  "          int ADDS, int MAXES, mbk_u32 SLOTS, int PRE>\n"
-  "MBK_DEVICE void mbk_step_rows(const mbi_solve_vectors &v, mbk_i64 n, const mbi_solve_state &c,\n"
-  "                              double *sums, bool backwards, const mbk_kept<SLOTS> &kept) {\n"
-  "  const int COUNT = ADDS + MAXES > 0 ? ADDS + MAXES : 1;\n",
+  "          int ADDS, int MAXES, int PRE>\n"
+  "MBK_DEVICE void mbk_step_rows(const mbi_solve_vectors &given, mbk_i64 n,\n"
+  "                              const mbi_solve_state &c, double *sums, bool backwards) {\n"
+  "  const int COUNT = ADDS + MAXES > 0 ? ADDS + MAXES : 1;\n"
   "  const mbk_i64 stride = (mbk_i64)mbk_grid() * MBK_STEP_THREADS;\n"
   "  const mbk_i64 own = (mbk_i64)mbk_block() * MBK_STEP_THREADS + mbk_thread();\n"
   "  const mbk_u32 rounds = // a matrix has fewer than 2^31 rows\n"
-  "      own < n ? (mbk_u32)(n - 1 - own) / (mbk_u32)(stride * MBK_STEP_ROWS) + 1 : 0;\n"
+  "      own < n ? (mbk_u32)(n - 1 - own) / (mbk_u32)(stride * MBK_STEP_ROWS) + 1 : 0;\n",
+  "  mbi_solve_vectors v = given;\n"
+  "  v.pre = PRE >= 0 ? PRE : given.pre;\n"
   "  for (mbk_u32 round = 0; round < rounds; round++) {\n"
   "    const mbk_u32 at = backwards ? rounds - 1 - round : round;\n"
   "    const mbk_i64 first = own + at * stride * MBK_STEP_ROWS;\n"
@@ -10619,20 +10560,13 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "    double parts[MBK_STEP_ROWS][COUNT];\n"
   "#pragma unroll\n"
   "    for (int u = 0; u < MBK_STEP_ROWS; u++) {\n"
-  "      const bool there = first + u * stride < n;\n"
-  "      const mbk_i64 i = there ? first + u * stride : first;\n"
+  "      const mbk_i64 i = first + u * stride < n ? first + u * stride : first;\n"
   "      rows[u].slots = 0;\n"
   "#pragma unroll\n"
   "      for (int k = 0; k < COUNT; k++) {\n"
   "        parts[u][k] = 0;\n"
   "      }\n"
-  "      if (SLOTS == 0) {\n"
-  "        ELEMENT(i, &v, &c, parts[u], &rows[u]);\n"
-  "      } else {\n"
-  "        mbi_solve_vectors w = kept.vectors(v, i, at * MBK_STEP_ROWS + (there ? (mbk_u32)u : 0));\n"
-  "        w.pre = PRE;\n"
-  "        ELEMENT(i, &w, &c, parts[u], &rows[u]);\n"
-  "      }\n"
+  "      ELEMENT(i, &v, &c, parts[u], &rows[u]);\n"
   "    }\n"
   "#pragma unroll\n"
   "    for (int u = 0; u < MBK_STEP_ROWS; u++) {\n"
@@ -10642,12 +10576,11 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "        for (int slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {\n"
   "          if ((rows[u].slots >> slot & 1u) != 0) {\n"
   "            ((MBK_VECTOR *)v.at[slot])[i] = rows[u].at[slot];\n"
-  "            kept.store(slot, at * MBK_STEP_ROWS + u, rows[u].at[slot]);\n"
   "          }\n"
   "        }\n"
   "#pragma unroll\n"
   "        for (int k = 0; k < ADDS + MAXES; k++) {\n"
-  "          const double part = parts[u][k];\n",
+  "          const double part = parts[u][k];\n"
   "          sums[k] = k < ADDS ? sums[k] + part : part > sums[k] ? part : sums[k];\n"
   "        }\n"
   "      }\n"
@@ -10661,7 +10594,7 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "          void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *), int ADDS,\n"
   "          int MAXES, int WHEN>\n"
   "MBK_DEVICE void mbk_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,\n"
-  "                         double *partials, double *shared) {\n"
+  "                         double *partials, double *shared) {\n",
   "  const int COUNT = ADDS + MAXES;\n"
   "  const bool first = mbk_block() == 0 && mbk_thread() == 0;\n"
   "  double sums[COUNT > 0 ? COUNT : 1] = {};\n"
@@ -10685,8 +10618,7 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "    }\n"
   "    return;\n"
   "  }\n"
-  "  const mbk_kept<0> none = {};\n"
-  "  mbk_step_rows<ELEMENT, ADDS, MAXES, 0, MBI_PRE_NONE>(v, n, c, sums, false, none);\n"
+  "  mbk_step_rows<ELEMENT, ADDS, MAXES, -1>(v, n, c, sums, false);\n"
   "  if (COUNT == 0) {\n"
   "    return;\n"
   "  }\n"
@@ -10702,7 +10634,7 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "    AFTER(m, &c, sums);\n"
   "    m->state.ticket = 0;\n"
   "  }\n"
-  "}\n",
+  "}\n"
   "\n"
   "// Before a batch of iterations: mbi_solve_open. Launch: one thread.\n"
   "MBK_KERNEL mbk_solve_open(mbi_solve_memory *m, int how, int span, int cap, double tolerance,\n"
@@ -10726,17 +10658,13 @@ static const char *const mbi_source_solve_sweep_cuh[] = {
   "\n"
   "#define MBK_SWEEP_SUMS 2 // of a stage at most\n"
   "\n"
-  "// Of every kernel of a sweep; `kept`: rows of each thread that it keeps. Launch: as of a\n"
-  "// step's, cooperative. Shared: MBI_STEP_SHARED bytes, and for each row kept of each thread the\n"
-  "// elements of three vectors.\n"
-  "#define MBK_SWEEP_ARGUMENTS MBK_STEP_ARGUMENTS, mbk_u32 kept\n"
-  "\n"
-  "template <mbk_u32 SLOTS> struct mbk_sweep {\n"
+  "// Of every kernel of a sweep. Launch: as of a step's, cooperative; arguments and shared memory\n"
+  "// too.\n"
+  "struct mbk_sweep {\n"
   "  const mbi_solve_vectors &v;\n"
   "  mbk_i64 n;\n"
   "  mbi_solve_memory *m;\n"
   "  double *partials, *shared;\n"
-  "  mbk_kept<SLOTS> kept;\n"
   "};\n"
   "\n"
   "// The block's copy of the state, behind what reductions use.\n"
@@ -10752,21 +10680,12 @@ static const char *const mbi_source_solve_sweep_cuh[] = {
   "  }\n"
   "}\n"
   "\n"
-  "// Before the first stage; `shared` is that of the launch. What is kept is on its way at once.\n",
-  "template <mbk_u32 SLOTS>\n"
-  "MBK_DEVICE mbk_sweep<SLOTS> mbk_sweep_begin(const mbi_solve_vectors &v, mbk_i64 n,\n"
-  "                                            mbi_solve_memory *m, double *partials,\n"
-  "                                            double *shared, mbk_u32 rows) {\n"
-  "  MBK_VECTOR *const memory = (MBK_VECTOR *)(shared + MBI_STEP_SHARED / sizeof(double));\n"
-  "  const mbk_sweep<SLOTS> s = {v, n, m, partials, shared, {memory + mbk_thread(), rows}};\n"
-  "  mbk_i64 i = (mbk_i64)mbk_block() * MBK_STEP_THREADS + mbk_thread();\n"
-  "  for (mbk_u32 row = 0; row < rows && i < n; row++) {\n"
-  "    s.kept.load(v, i, row);\n"
-  "    i += (mbk_i64)mbk_grid() * MBK_STEP_THREADS;\n"
-  "  }\n"
+  "// Before the first stage; `shared` is that of the launch.\n"
+  "MBK_DEVICE mbk_sweep mbk_sweep_begin(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,\n"
+  "                                     double *partials, double *shared) {\n"
+  "  const mbk_sweep s = {v, n, m, partials, shared};\n",
   "  mbi_solve_state *const own = mbk_sweep_state(shared);\n"
   "  mbk_sweep_copy(own, &m->state);\n"
-  "  mbk_copy_wait();\n"
   "  mbk_block_sync();\n"
   "  if (mbk_thread() == 0) {\n"
   "    own->copied = 1;\n"
@@ -10787,11 +10706,11 @@ static const char *const mbi_source_solve_sweep_cuh[] = {
   "\n"
   "// Behind the stage's rows: until all blocks are there, and what is behind the sums.\n"
   "template <void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *), int ADDS,\n"
-  "          int MAXES, mbk_u32 SLOTS>\n"
-  "MBK_DEVICE void mbk_sweep_meet(const mbk_sweep<SLOTS> &s, const mbi_solve_state &c,\n"
-  "                               double *sums, bool last) {\n"
+  "          int MAXES>\n"
+  "MBK_DEVICE void mbk_sweep_meet(const mbk_sweep &s, const mbi_solve_state &c, double *sums,\n"
+  "                               bool last) {\n"
   "  const int COUNT = ADDS + MAXES;\n"
-  "  mbi_solve_state *const own = mbk_sweep_state(s.shared);\n",
+  "  mbi_solve_state *const own = mbk_sweep_state(s.shared);\n"
   "  // Of stages by turns: who is ahead writes while others still read those of the one before.\n"
   "  double *const partials = s.partials + (c.turn & 1u) * MBK_SWEEP_SUMS * mbk_grid();\n"
   "  mbk_step_reduce<ADDS, MAXES>(sums, s.shared);\n"
@@ -10810,7 +10729,7 @@ static const char *const mbi_source_solve_sweep_cuh[] = {
   "    AFTER((mbi_solve_memory *)own, &c, sums);\n"
   "    own->turn = c.turn + 1;\n"
   "  }\n"
-  "  mbk_block_sync();\n"
+  "  mbk_block_sync();\n",
   "  if (last && mbk_block() == 0) {\n"
   "    mbk_sweep_give(s.m, own);\n"
   "  }\n"
@@ -10822,8 +10741,8 @@ static const char *const mbi_source_solve_sweep_cuh[] = {
   "          void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, double *,\n"
   "                          mbk_step_row *),\n"
   "          void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *), int ADDS,\n"
-  "          int MAXES, int WHEN, mbk_u32 SLOTS>\n"
-  "MBK_DEVICE bool mbk_sweep_stage(const mbk_sweep<SLOTS> &s, bool backwards, bool last) {\n"
+  "          int MAXES, int WHEN>\n"
+  "MBK_DEVICE bool mbk_sweep_stage(const mbk_sweep &s, bool backwards, bool last) {\n"
   "  const bool first = mbk_block() == 0 && mbk_thread() == 0;\n"
   "  mbi_solve_state *const own = mbk_sweep_state(s.shared);\n"
   "  double sums[ADDS + MAXES > 0 ? ADDS + MAXES : 1] = {};\n"
@@ -10831,7 +10750,7 @@ static const char *const mbi_source_solve_sweep_cuh[] = {
   "  if (WHEN == MBS_RUNNING && c.stop != MBI_SOLVE_RUNNING) {\n"
   "    if (first) { // others may not have read the rest\n"
   "      s.m->state.closed = 1;\n"
-  "    }\n",
+  "    }\n"
   "    return false;\n"
   "  }\n"
   "  if (WHEN == MBS_LATE && c.closed) {\n"
@@ -10851,11 +10770,9 @@ static const char *const mbi_source_solve_sweep_cuh[] = {
   "    return false;\n"
   "  }\n"
   "  if (s.v.pre == MBI_PRE_NONE) {\n"
-  "    mbk_step_rows<ELEMENT, ADDS, MAXES, SLOTS, MBI_PRE_NONE>(s.v, s.n, c, sums, backwards,\n"
-  "                                                             s.kept);\n"
+  "    mbk_step_rows<ELEMENT, ADDS, MAXES, MBI_PRE_NONE>(s.v, s.n, c, sums, backwards);\n"
   "  } else {\n"
-  "    mbk_step_rows<ELEMENT, ADDS, MAXES, SLOTS, MBI_PRE_DIAGONAL>(s.v, s.n, c, sums, backwards,\n"
-  "                                                                 s.kept);\n"
+  "    mbk_step_rows<ELEMENT, ADDS, MAXES, MBI_PRE_DIAGONAL>(s.v, s.n, c, sums, backwards);\n"
   "  }\n"
   "  if (ADDS + MAXES > 0) {\n"
   "    mbk_sweep_meet<AFTER, ADDS, MAXES>(s, c, sums, last);\n"
@@ -11224,10 +11141,9 @@ static const char *const mbi_source_solve_cg_cu[] = {
   "MBS_STEP(cg_curve, 1, 0, MBS_RUNNING)\n"
   "\n"
   "// All that is between two products, for z that needs no step of its own. Launch: cooperative.\n"
-  "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT) mbk_cg_sweep(MBK_SWEEP_ARGUMENTS) {\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT) mbk_cg_sweep(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  const mbk_u32 slots = 1u << MBI_CG_P | 1u << MBI_CG_R | 1u << MBI_AT_W;\n"
-  "  const mbk_sweep<slots> s = mbk_sweep_begin<slots>(v, n, m, partials, (double *)shared, kept);\n"
+  "  const mbk_sweep s = mbk_sweep_begin(v, n, m, partials, (double *)shared);\n"
   "  if (cg_curve_stage(s, true, false) && cg_descend_stage(s, false, true)) {\n"
   "    (void)cg_advance_stage(s, true, false);\n"
   "  }\n"
@@ -11437,10 +11353,9 @@ static const char *const mbi_source_solve_bicgstab_cu[] = {
   "// All that is between the first product and the second, where M^-1 needs no step of its own.\n"
   "// Launch: cooperative.\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-  "    mbk_bicgstab_sweep_half(MBK_SWEEP_ARGUMENTS) {\n"
+  "    mbk_bicgstab_sweep_half(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  const mbk_u32 slots = 1u << MBI_BICG_SHADOW | 1u << MBI_BICG_V | 1u << MBI_BICG_R;\n"
-  "  const mbk_sweep<slots> s = mbk_sweep_begin<slots>(v, n, m, partials, (double *)shared, kept);\n"
+  "  const mbk_sweep s = mbk_sweep_begin(v, n, m, partials, (double *)shared);\n"
   "  if (bicgstab_sigma_stage(s, true, false)) {\n"
   "    (void)bicgstab_half_stage(s, false, true);\n"
   "  }\n"
@@ -11448,10 +11363,9 @@ static const char *const mbi_source_solve_bicgstab_cu[] = {
   "\n"
   "// And between the second and the first of the next iteration. Launch: cooperative.\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
-  "    mbk_bicgstab_sweep(MBK_SWEEP_ARGUMENTS) {\n"
+  "    mbk_bicgstab_sweep(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  const mbk_u32 slots = 1u << MBI_BICG_P | 1u << MBI_BICG_R | 1u << MBI_AT_W;\n"
-  "  const mbk_sweep<slots> s = mbk_sweep_begin<slots>(v, n, m, partials, (double *)shared, kept);\n"
+  "  const mbk_sweep s = mbk_sweep_begin(v, n, m, partials, (double *)shared);\n"
   "  if (bicgstab_omega_stage(s, true, false) && bicgstab_update_stage(s, false, true)) {\n"
   "    (void)bicgstab_direct_stage(s, true, false);\n"
   "  }\n"
@@ -13147,7 +13061,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "44ea0d8e1f9e8a38d1cc9d8cc6ec7b036c5927cdf02518574d524b9235965d44"
+#define MBI_KERNEL_HASH "03fded81944a7f1dddd14ee5af817f6992ab15313b82efee3f656cad9239d1f7"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -39169,8 +39083,6 @@ typedef struct mbi_step {
 
 #define MBI_SOLVE_STEPS 16 /* of a method, at most; every one has these: */
 #define MBI_SOLVE_SWEEPS 2
-#define MBI_SWEEP_VECTORS 3 /* that a sweep keeps elements of */
-#define MBI_SWEEP_RESERVED 1024 /* bytes of shared memory that a block has beside its own */
 #define MBI_STEP_LOOK 0
 #define MBI_STEP_BLOCKS 1
 #define MBI_STEP_THREADS 256 /* of a block of the GPU, and the most blocks of a */
@@ -39208,7 +39120,6 @@ typedef struct mbi_solve_gpu {
   void *open;                     /* CUfunction: mbk_solve_open */
   void *sweeps[MBI_SOLVE_SWEEPS]; /* CUfunction */
   int sweep_blocks;               /* of their grid; 0: steps are launched one by one */
-  uint32_t sweep_rows;            /* of each thread that they keep in shared memory */
   void *stream;                   /* CUstream; NULL: the default stream */
   mbi_program loop_program;
   void *loop;    /* CUfunction: mbk_solve_loop */
@@ -40926,27 +40837,20 @@ static merbit_status mbi_solve_step(merbit_solver *solver, int index) {
                            solver->gpu.stream, arguments);
 }
 
-/* Bytes of shared memory of a sweep's block. */
-static unsigned mbi_sweep_shared(const merbit_solver *solver) {
-  return MBI_STEP_SHARED + solver->gpu.sweep_rows * MBI_SWEEP_VECTORS * MBI_STEP_THREADS *
-                               (unsigned)mbi_type_size(solver->type);
-}
-
 /* All steps from a product to the next one in one launch, `index` in the method's list; and the
  * sums of the product before, which has none: mbi_solve_product. Where
  * solver->gpu.sweep_blocks.
  */
 static merbit_status mbi_solve_sweep(merbit_solver *solver, int index) {
   int64_t n = solver->n;
-  void *arguments[5];
+  void *arguments[4];
   arguments[0] = &solver->v;
   arguments[1] = &n;
   arguments[2] = &solver->memory;
   arguments[3] = &solver->partials;
-  arguments[4] = &solver->gpu.sweep_rows;
   return mbi_device_launch_some(solver->context, solver->gpu.sweeps[index],
                                 solver->method->sweeps[index], solver->gpu.sweep_blocks,
-                                MBI_STEP_THREADS, mbi_sweep_shared(solver), solver->gpu.stream,
+                                MBI_STEP_THREADS, MBI_STEP_SHARED, solver->gpu.stream,
                                 arguments, MBI_START_TOGETHER);
 }
 
@@ -41008,21 +40912,6 @@ static void mbi_solve_preamble(merbit_type type, mbi_preamble *preamble) {
   mbi_preamble_define(preamble, "MBK_VECTOR", type == MERBIT_F32 ? "float" : "double");
 }
 
-/* Rows of each thread of a sweep whose elements fit into shared memory, where as many blocks
- * as of steps are resident. */
-static uint32_t mbi_sweep_rows(const merbit_solver *solver) {
-  const mbi_device *device = &solver->context->device;
-  const int64_t wanted =
-      mbi_block_count(solver->n, mbi_solve_blocks(solver) * MBI_STEP_THREADS);
-  const int64_t share =
-      device->shared_bytes_per_multiprocessor / MBI_STEP_RESIDENT - MBI_SWEEP_RESERVED;
-  const int64_t most =
-      share < device->shared_bytes_per_block ? share : device->shared_bytes_per_block;
-  const int64_t fit = (most - MBI_STEP_SHARED) / MBI_STEP_THREADS / MBI_SWEEP_VECTORS /
-                      (int64_t)mbi_type_size(solver->type);
-  return (uint32_t)(fit < 0 ? 0 : fit < wanted ? fit : wanted);
-}
-
 /* Sweeps, where all blocks of a step can be resident at once, and z = M^-1 r needs no step of
  * its own. Where the driver does not tell there are none. */
 static merbit_status mbi_solve_find_sweeps(merbit_solver *solver) {
@@ -41035,21 +40924,16 @@ static merbit_status mbi_solve_find_sweeps(merbit_solver *solver) {
       !device->cooperative) {
     return MERBIT_OK;
   }
-  solver->gpu.sweep_rows = mbi_sweep_rows(solver);
   for (i = 0; i < MBI_SOLVE_SWEEPS && solver->method->sweeps[i] != NULL; i++) {
     const char *name = solver->method->sweeps[i];
     void **kernel = &solver->gpu.sweeps[i];
     int resident = 0;
     mbi_curesult result;
     status = mbi_program_kernel(context, &solver->gpu.program, name, kernel);
-    if (status == MERBIT_OK) {
-      status = mbi_device_reserve_shared(context, *kernel, name, mbi_sweep_shared(solver));
-    }
     if (status != MERBIT_OK) {
       return status;
     }
-    result = device->driver.occupancy(&resident, *kernel, MBI_STEP_THREADS,
-                                      mbi_sweep_shared(solver));
+    result = device->driver.occupancy(&resident, *kernel, MBI_STEP_THREADS, MBI_STEP_SHARED);
     if (mbi_device_bury(context, result)) {
       return mbi_device_alive(context);
     }

@@ -222,17 +222,6 @@ MBK_DEVICE void mbk_copy_ahead(void *shared, const void *global) {
   *(uint4 *)shared = *(const uint4 *)global;
 #endif
 }
-// One value of 4 or 8 bytes.
-template <class T> MBK_DEVICE void mbk_copy_one_ahead(T *shared, const T *global) {
-#if __CUDA_ARCH__ >= 800
-  asm volatile("cp.async.ca.shared.global [%0], [%1], %2;"
-               :
-               : "r"((unsigned)__cvta_generic_to_shared(shared)), "l"(global), "n"(sizeof(T))
-               : "memory");
-#else
-  *shared = *global;
-#endif
-}
 MBK_DEVICE void mbk_copy_wait() {
 #if __CUDA_ARCH__ >= 800
   asm volatile("cp.async.wait_all;" : : : "memory");

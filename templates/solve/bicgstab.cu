@@ -72,10 +72,9 @@ MBS_STEP(bicgstab_omega, 2, 0, MBS_RUNNING)
 // All that is between the first product and the second, where M^-1 needs no step of its own.
 // Launch: cooperative.
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
-    mbk_bicgstab_sweep_half(MBK_SWEEP_ARGUMENTS) {
+    mbk_bicgstab_sweep_half(MBK_STEP_ARGUMENTS) {
   MBK_SHARED_MEMORY(shared);
-  const mbk_u32 slots = 1u << MBI_BICG_SHADOW | 1u << MBI_BICG_V | 1u << MBI_BICG_R;
-  const mbk_sweep<slots> s = mbk_sweep_begin<slots>(v, n, m, partials, (double *)shared, kept);
+  const mbk_sweep s = mbk_sweep_begin(v, n, m, partials, (double *)shared);
   if (bicgstab_sigma_stage(s, true, false)) {
     (void)bicgstab_half_stage(s, false, true);
   }
@@ -83,10 +82,9 @@ MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
 
 // And between the second and the first of the next iteration. Launch: cooperative.
 MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)
-    mbk_bicgstab_sweep(MBK_SWEEP_ARGUMENTS) {
+    mbk_bicgstab_sweep(MBK_STEP_ARGUMENTS) {
   MBK_SHARED_MEMORY(shared);
-  const mbk_u32 slots = 1u << MBI_BICG_P | 1u << MBI_BICG_R | 1u << MBI_AT_W;
-  const mbk_sweep<slots> s = mbk_sweep_begin<slots>(v, n, m, partials, (double *)shared, kept);
+  const mbk_sweep s = mbk_sweep_begin(v, n, m, partials, (double *)shared);
   if (bicgstab_omega_stage(s, true, false) && bicgstab_update_stage(s, false, true)) {
     (void)bicgstab_direct_stage(s, true, false);
   }

@@ -59,10 +59,9 @@ MBS_AFTER(cg_curve) {
 MBS_STEP(cg_curve, 1, 0, MBS_RUNNING)
 
 // All that is between two products, for z that needs no step of its own. Launch: cooperative.
-MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT) mbk_cg_sweep(MBK_SWEEP_ARGUMENTS) {
+MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT) mbk_cg_sweep(MBK_STEP_ARGUMENTS) {
   MBK_SHARED_MEMORY(shared);
-  const mbk_u32 slots = 1u << MBI_CG_P | 1u << MBI_CG_R | 1u << MBI_AT_W;
-  const mbk_sweep<slots> s = mbk_sweep_begin<slots>(v, n, m, partials, (double *)shared, kept);
+  const mbk_sweep s = mbk_sweep_begin(v, n, m, partials, (double *)shared);
   if (cg_curve_stage(s, true, false) && cg_descend_stage(s, false, true)) {
     (void)cg_advance_stage(s, true, false);
   }

@@ -47,8 +47,7 @@
     mbk_step<name##_before, name##_element, name##_after, adds, maxes, when>(                  \
         v, n, m, partials, shared);                                                            \
   }                                                                                            \
-  template <mbk_u32 SLOTS>                                                                     \
-  MBK_DEVICE bool name##_stage(const mbk_sweep<SLOTS> &s, bool backwards, bool last) {         \
+  MBK_DEVICE bool name##_stage(const mbk_sweep &s, bool backwards, bool last) {                \
     return mbk_sweep_stage<name##_before, name##_element, name##_after, adds, maxes, when>(    \
         s, backwards, last);                                                                   \
   }
@@ -57,49 +56,6 @@
 // MBK_STEP_THREADS threads, MBK_STEP_RESIDENT blocks of which are resident. Shared:
 // MBI_STEP_SHARED bytes. partials: MBI_SOLVE_SUMS doubles for each block.
 #define MBK_STEP_ARGUMENTS mbi_solve_vectors v, mbk_i64 n, mbi_solve_memory *m, double *partials
-
-// Elements of the vectors of SLOTS, a bit for each, in shared memory, of the first `rows` rows
-// of each thread: for launches of several steps.
-template <mbk_u32 SLOTS> struct mbk_kept {
-  MBK_VECTOR *memory; // of this thread: rows are MBK_STEP_THREADS elements apart, then vectors
-  mbk_u32 rows;
-
-  MBK_MEMBER MBK_VECTOR *at(int slot, mbk_u32 row) const {
-    mbk_u32 vector = 0;
-#pragma unroll
-    for (int other = 0; other < slot; other++) {
-      vector += SLOTS >> other & 1u;
-    }
-    return memory + (vector * rows + row) * MBK_STEP_THREADS;
-  }
-  // Where row i, the thread's `row`, finds its elements under that number: pointers in between
-  // point nowhere.
-  MBK_MEMBER mbi_solve_vectors vectors(const mbi_solve_vectors &v, mbk_i64 i,
-                                       mbk_u32 row) const {
-    mbi_solve_vectors w = v;
-#pragma unroll
-    for (int slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {
-      if ((SLOTS >> slot & 1u) != 0) { // addresses, chosen without a branch
-        const mbk_u64 here = (mbk_u64)at(slot, row) - (mbk_u64)i * sizeof(MBK_VECTOR);
-        w.at[slot] = (void *)(row < rows ? here : (mbk_u64)v.at[slot]);
-      }
-    }
-    return w;
-  }
-  MBK_MEMBER void store(int slot, mbk_u32 row, MBK_VECTOR value) const {
-    if ((SLOTS >> slot & 1u) != 0 && row < rows) {
-      *at(slot, row) = value;
-    }
-  }
-  MBK_MEMBER void load(const mbi_solve_vectors &v, mbk_i64 i, mbk_u32 row) const {
-#pragma unroll
-    for (int slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {
-      if ((SLOTS >> slot & 1u) != 0) {
-        mbk_copy_one_ahead(at(slot, row), (const MBK_VECTOR *)v.at[slot] + i);
-      }
-    }
-  }
-};
 
 struct mbk_step_row { // what a row stores
   MBK_VECTOR at[MBI_SOLVE_VECTORS];
@@ -168,18 +124,20 @@ MBK_DEVICE void mbk_step_total(const double *partials, double *sums) {
 
 // Rows of this thread, from its first to its last or `backwards`: then a sweep begins with what
 // the stage before has left in the cache. Where fewer are left than a thread does at a time,
-// the first one stands for those that are missing, without effect. Where some are kept PRE is
-// v.pre, known to the compiler, so that no branch parts the loads.
+// the first one stands for those that are missing, without effect. PRE is v.pre, known to the
+// compiler so that no branch parts the loads, or -1.
 template <void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, double *,
                           mbk_step_row *),
-          int ADDS, int MAXES, mbk_u32 SLOTS, int PRE>
-MBK_DEVICE void mbk_step_rows(const mbi_solve_vectors &v, mbk_i64 n, const mbi_solve_state &c,
-                              double *sums, bool backwards, const mbk_kept<SLOTS> &kept) {
+          int ADDS, int MAXES, int PRE>
+MBK_DEVICE void mbk_step_rows(const mbi_solve_vectors &given, mbk_i64 n,
+                              const mbi_solve_state &c, double *sums, bool backwards) {
   const int COUNT = ADDS + MAXES > 0 ? ADDS + MAXES : 1;
   const mbk_i64 stride = (mbk_i64)mbk_grid() * MBK_STEP_THREADS;
   const mbk_i64 own = (mbk_i64)mbk_block() * MBK_STEP_THREADS + mbk_thread();
   const mbk_u32 rounds = // a matrix has fewer than 2^31 rows
       own < n ? (mbk_u32)(n - 1 - own) / (mbk_u32)(stride * MBK_STEP_ROWS) + 1 : 0;
+  mbi_solve_vectors v = given;
+  v.pre = PRE >= 0 ? PRE : given.pre;
   for (mbk_u32 round = 0; round < rounds; round++) {
     const mbk_u32 at = backwards ? rounds - 1 - round : round;
     const mbk_i64 first = own + at * stride * MBK_STEP_ROWS;
@@ -187,20 +145,13 @@ MBK_DEVICE void mbk_step_rows(const mbi_solve_vectors &v, mbk_i64 n, const mbi_s
     double parts[MBK_STEP_ROWS][COUNT];
 #pragma unroll
     for (int u = 0; u < MBK_STEP_ROWS; u++) {
-      const bool there = first + u * stride < n;
-      const mbk_i64 i = there ? first + u * stride : first;
+      const mbk_i64 i = first + u * stride < n ? first + u * stride : first;
       rows[u].slots = 0;
 #pragma unroll
       for (int k = 0; k < COUNT; k++) {
         parts[u][k] = 0;
       }
-      if (SLOTS == 0) {
-        ELEMENT(i, &v, &c, parts[u], &rows[u]);
-      } else {
-        mbi_solve_vectors w = kept.vectors(v, i, at * MBK_STEP_ROWS + (there ? (mbk_u32)u : 0));
-        w.pre = PRE;
-        ELEMENT(i, &w, &c, parts[u], &rows[u]);
-      }
+      ELEMENT(i, &v, &c, parts[u], &rows[u]);
     }
 #pragma unroll
     for (int u = 0; u < MBK_STEP_ROWS; u++) {
@@ -210,7 +161,6 @@ MBK_DEVICE void mbk_step_rows(const mbi_solve_vectors &v, mbk_i64 n, const mbi_s
         for (int slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {
           if ((rows[u].slots >> slot & 1u) != 0) {
             ((MBK_VECTOR *)v.at[slot])[i] = rows[u].at[slot];
-            kept.store(slot, at * MBK_STEP_ROWS + u, rows[u].at[slot]);
           }
         }
 #pragma unroll
@@ -253,8 +203,7 @@ MBK_DEVICE void mbk_step(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory
     }
     return;
   }
-  const mbk_kept<0> none = {};
-  mbk_step_rows<ELEMENT, ADDS, MAXES, 0, MBI_PRE_NONE>(v, n, c, sums, false, none);
+  mbk_step_rows<ELEMENT, ADDS, MAXES, -1>(v, n, c, sums, false);
   if (COUNT == 0) {
     return;
   }

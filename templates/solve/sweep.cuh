@@ -10,17 +10,13 @@
 
 #define MBK_SWEEP_SUMS 2 // of a stage at most
 
-// Of every kernel of a sweep; `kept`: rows of each thread that it keeps. Launch: as of a
-// step's, cooperative. Shared: MBI_STEP_SHARED bytes, and for each row kept of each thread the
-// elements of three vectors.
-#define MBK_SWEEP_ARGUMENTS MBK_STEP_ARGUMENTS, mbk_u32 kept
-
-template <mbk_u32 SLOTS> struct mbk_sweep {
+// Of every kernel of a sweep. Launch: as of a step's, cooperative; arguments and shared memory
+// too.
+struct mbk_sweep {
   const mbi_solve_vectors &v;
   mbk_i64 n;
   mbi_solve_memory *m;
   double *partials, *shared;
-  mbk_kept<SLOTS> kept;
 };
 
 // The block's copy of the state, behind what reductions use.
@@ -36,21 +32,12 @@ MBK_DEVICE void mbk_sweep_copy(mbi_solve_state *to, const mbi_solve_state *from)
   }
 }
 
-// Before the first stage; `shared` is that of the launch. What is kept is on its way at once.
-template <mbk_u32 SLOTS>
-MBK_DEVICE mbk_sweep<SLOTS> mbk_sweep_begin(const mbi_solve_vectors &v, mbk_i64 n,
-                                            mbi_solve_memory *m, double *partials,
-                                            double *shared, mbk_u32 rows) {
-  MBK_VECTOR *const memory = (MBK_VECTOR *)(shared + MBI_STEP_SHARED / sizeof(double));
-  const mbk_sweep<SLOTS> s = {v, n, m, partials, shared, {memory + mbk_thread(), rows}};
-  mbk_i64 i = (mbk_i64)mbk_block() * MBK_STEP_THREADS + mbk_thread();
-  for (mbk_u32 row = 0; row < rows && i < n; row++) {
-    s.kept.load(v, i, row);
-    i += (mbk_i64)mbk_grid() * MBK_STEP_THREADS;
-  }
+// Before the first stage; `shared` is that of the launch.
+MBK_DEVICE mbk_sweep mbk_sweep_begin(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,
+                                     double *partials, double *shared) {
+  const mbk_sweep s = {v, n, m, partials, shared};
   mbi_solve_state *const own = mbk_sweep_state(shared);
   mbk_sweep_copy(own, &m->state);
-  mbk_copy_wait();
   mbk_block_sync();
   if (mbk_thread() == 0) {
     own->copied = 1;
@@ -71,9 +58,9 @@ MBK_DEVICE void mbk_sweep_give(mbi_solve_memory *m, const mbi_solve_state *own) 
 
 // Behind the stage's rows: until all blocks are there, and what is behind the sums.
 template <void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *), int ADDS,
-          int MAXES, mbk_u32 SLOTS>
-MBK_DEVICE void mbk_sweep_meet(const mbk_sweep<SLOTS> &s, const mbi_solve_state &c,
-                               double *sums, bool last) {
+          int MAXES>
+MBK_DEVICE void mbk_sweep_meet(const mbk_sweep &s, const mbi_solve_state &c, double *sums,
+                               bool last) {
   const int COUNT = ADDS + MAXES;
   mbi_solve_state *const own = mbk_sweep_state(s.shared);
   // Of stages by turns: who is ahead writes while others still read those of the one before.
@@ -106,8 +93,8 @@ template <int (*BEFORE)(mbi_solve_state *),
           void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, double *,
                           mbk_step_row *),
           void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *), int ADDS,
-          int MAXES, int WHEN, mbk_u32 SLOTS>
-MBK_DEVICE bool mbk_sweep_stage(const mbk_sweep<SLOTS> &s, bool backwards, bool last) {
+          int MAXES, int WHEN>
+MBK_DEVICE bool mbk_sweep_stage(const mbk_sweep &s, bool backwards, bool last) {
   const bool first = mbk_block() == 0 && mbk_thread() == 0;
   mbi_solve_state *const own = mbk_sweep_state(s.shared);
   double sums[ADDS + MAXES > 0 ? ADDS + MAXES : 1] = {};
@@ -135,11 +122,9 @@ MBK_DEVICE bool mbk_sweep_stage(const mbk_sweep<SLOTS> &s, bool backwards, bool 
     return false;
   }
   if (s.v.pre == MBI_PRE_NONE) {
-    mbk_step_rows<ELEMENT, ADDS, MAXES, SLOTS, MBI_PRE_NONE>(s.v, s.n, c, sums, backwards,
-                                                             s.kept);
+    mbk_step_rows<ELEMENT, ADDS, MAXES, MBI_PRE_NONE>(s.v, s.n, c, sums, backwards);
   } else {
-    mbk_step_rows<ELEMENT, ADDS, MAXES, SLOTS, MBI_PRE_DIAGONAL>(s.v, s.n, c, sums, backwards,
-                                                                 s.kept);
+    mbk_step_rows<ELEMENT, ADDS, MAXES, MBI_PRE_DIAGONAL>(s.v, s.n, c, sums, backwards);
   }
   if (ADDS + MAXES > 0) {
     mbk_sweep_meet<AFTER, ADDS, MAXES>(s, c, sums, last);

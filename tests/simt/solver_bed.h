@@ -76,14 +76,11 @@ struct bed {
     simt_run(kernel, {single ? "f32" : "f64", matrix, seed}, {blocks, THREADS, MBI_STEP_SHARED},
              vectors(pre), n, at, parts);
   }
-  // One that keeps `rows` of each thread.
-  void run_sweep(const simt_kernel &kernel, int pre, unsigned rows, const char *matrix,
-                 uint64_t seed) {
+  void run_sweep(const simt_kernel &kernel, int pre, const char *matrix, uint64_t seed) {
     mbi_solve_memory *const at = &memory;
     double *const parts = (double *)partials.get();
-    const unsigned kept = rows * 3 * THREADS * (single ? 4 : 8);
     simt_run(kernel, {single ? "f32" : "f64", matrix, seed},
-             {blocks, THREADS, MBI_STEP_SHARED + kept, true}, vectors(pre), n, at, parts, rows);
+             {blocks, THREADS, MBI_STEP_SHARED, true}, vectors(pre), n, at, parts);
   }
 
   long long n;

@@ -147,13 +147,14 @@ static void test_copies(void **) {
   }
   for (uint64_t seed = 1; seed <= 20; seed++) {
     mbk_u32 count = 0, wrong = 0;
-    launch(3, 32, 256, seed, [&] {
+    launch(3, 16, 256, seed, [&] {
       MBK_SHARED_MEMORY(memory);
       double *const shared = (double *)(void *)memory;
-      mbk_copy_one_ahead(&shared[mbk_thread()], &from[mbk_block()][mbk_thread()]);
+      const mbk_u32 at = 2 * mbk_thread(); // 16 bytes
+      mbk_copy_ahead(&shared[at], &from[mbk_block()][at]);
       meet(&count, 3);
       mbk_copy_wait();
-      if (shared[mbk_thread()] != 32 * mbk_block() + mbk_thread()) {
+      if (shared[at] != 32 * mbk_block() + at || shared[at + 1] != shared[at] + 1) {
         mbk_atomic_add(&wrong, 1u);
       }
     });

@@ -249,10 +249,6 @@ template <class T, int N> MBK_DEVICE void mbk_store_pack(T *address, mbk_pack<T,
 MBK_DEVICE void mbk_copy_ahead(void *shared, const void *global) {
   simt_copy_begin(shared, global, 16);
 }
-template <class T> MBK_DEVICE void mbk_copy_one_ahead(T *shared, const T *global) {
-  static_assert(sizeof(T) == 4 || sizeof(T) == 8, "as cp.async.ca");
-  simt_copy_begin(shared, global, sizeof(T));
-}
 MBK_DEVICE void mbk_copy_wait() {
   simt_copy_end(simt.current, true);
 }
