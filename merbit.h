@@ -9733,7 +9733,7 @@ static const char *const mbi_source_spmv_transpose_cu[] = {
   "#define MBK_TRANSPOSE_ITEMS 12 // of a lane, 32 apart\n"
   "#define MBK_TRANSPOSE_WARPS (MBK_TRANSPOSE_THREADS / 32)\n"
   "#define MBK_TRANSPOSE_TILE (MBK_TRANSPOSE_THREADS * MBK_TRANSPOSE_ITEMS)\n"
-  "#define MBK_TRANSPOSE_RESIDENT (sizeof(MBK_PLACE) == 4 ? 2 : 1) // blocks, for registers\n"
+  "#define MBK_TRANSPOSE_RESIDENT (sizeof(MBK_PLACE) == 4 ? 2 : 1) // blocks that move at a time\n"
   "#define MBK_ALL_LANES 0xffffffffu\n"
   "\n"
   "// counts[digit * blocks + block]: how often a digit occurs in a block's run of `chunk` keys.\n"
@@ -9843,49 +9843,56 @@ static const char *const mbi_source_spmv_transpose_cu[] = {
   "  }\n"
   "};\n"
   "\n",
-  "// row[i]: that of entry first + i, for `count` of them, by a warp. It looks at 32 rows for 32\n"
-  "// entries, goes on to the next 32 where entries are behind them, and searches where none was\n"
-  "// in them.\n"
-  "MBK_DEVICE void mbk_transpose_rows(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mbk_u32 base,\n"
-  "                                   mbk_u64 first, mbk_u32 count, mbk_i32 *row) {\n"
-  "  mbk_transpose_row at = {row_ptr, rows, first, base};\n"
+  "// row_of[k]: the row of entry k. A warp looks at 32 rows for 32 entries, goes on to the next 32\n"
+  "// where entries are behind them, and searches where none was in them: rows may be long, and\n"
+  "// many may hold nothing. Launch: any grid.\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)\n"
+  "    mbk_transpose_rows(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mbk_u64 nnz, mbk_u32 base,\n"
+  "                       mbk_i32 *row_of) {\n"
+  "  const mbk_u64 share = 32 * MBK_TRANSPOSE_ITEMS; // of a warp at a time, in order\n"
+  "  const mbk_u64 warps = (mbk_u64)mbk_grid() * MBK_TRANSPOSE_WARPS;\n"
+  "  const mbk_u64 warp = (mbk_u64)mbk_block() * MBK_TRANSPOSE_WARPS + mbk_thread() / 32;\n"
+  "  mbk_transpose_row at = {row_ptr, rows, 0, base};\n"
   "  mbk_u64 low = 0, end = at.end(mbk_lane()); // of row low + lane\n"
-  "  for (mbk_u32 i = 0; i < count; i += 32) {\n"
-  "    const mbk_u32 entry = i + mbk_lane() < count ? mbk_lane() : count - i - 1;\n"
-  "    mbk_u32 left = MBK_ALL_LANES; // lanes whose row is not found\n"
-  "    at.k = first + i;\n"
-  "    while (left != 0) {\n"
-  "      const mbk_u32 ends = end <= at.k ? 0 : end - at.k >= 32 ? 32 : (mbk_u32)(end - at.k);\n"
-  "      mbk_u32 ended = 0; // of the 32 rows, before the entry\n"
+  "  for (mbk_u64 first = warp * share; first < nnz; first += warps * share) {\n"
+  "    const mbk_u64 stop = first + share < nnz ? first + share : nnz;\n"
+  "    for (at.k = first; at.k < stop; at.k += 32) {\n"
+  "      const mbk_u32 last = stop - at.k < 32 ? (mbk_u32)(stop - at.k) - 1 : 31;\n"
+  "      const mbk_u32 entry = mbk_lane() < last ? mbk_lane() : last;\n"
+  "      mbk_u32 left = MBK_ALL_LANES; // lanes whose row is not found\n"
+  "      while (left != 0) {\n"
+  "        const mbk_u32 ends = end <= at.k ? 0 : end - at.k >= 32 ? 32 : (mbk_u32)(end - at.k);\n"
+  "        mbk_u32 ended = 0; // of the 32 rows, before the entry\n"
   "#pragma unroll\n"
-  "      for (mbk_u32 step = 16; step > 0; step /= 2) {\n"
-  "        const mbk_u32 one = mbk_shuffle(MBK_ALL_LANES, ends, (int)(ended + step - 1), 32);\n"
-  "        ended += one <= entry ? step : 0;\n"
+  "        for (mbk_u32 step = 16; step > 0; step /= 2) {\n"
+  "          const mbk_u32 one = mbk_shuffle(MBK_ALL_LANES, ends, (int)(ended + step - 1), 32);\n"
+  "          ended += one <= entry ? step : 0;\n"
+  "        }\n"
+  "        ended += mbk_shuffle(MBK_ALL_LANES, ends, (int)ended, 32) <= entry;\n",
+  "        if ((left >> mbk_lane() & 1u) != 0 && ended < 32 && mbk_lane() <= last) {\n"
+  "          row_of[at.k + mbk_lane()] = (mbk_i32)(low + ended);\n"
+  "        }\n"
+  "        const mbk_u32 behind = left & mbk_ballot(MBK_ALL_LANES, ended == 32); // last lanes\n"
+  "        if (behind != 0) {\n"
+  "          mbk_transpose_row next = at;\n"
+  "          next.k += 32 - (mbk_u32)mbk_popcount(behind);\n"
+  "          low = behind == left ? mbk_transpose_search(low + 32, rows - 1, next) : low + 32;\n"
+  "          end = at.end(low + mbk_lane());\n"
+  "        }\n"
+  "        left = behind;\n"
   "      }\n"
-  "      ended += mbk_shuffle(MBK_ALL_LANES, ends, (int)ended, 32) <= entry;\n"
-  "      if ((left >> mbk_lane() & 1u) != 0 && ended < 32 && i + mbk_lane() < count) {\n"
-  "        row[i + mbk_lane()] = (mbk_i32)(low + ended);\n"
-  "      }\n"
-  "      const mbk_u32 behind = left & mbk_ballot(MBK_ALL_LANES, ended == 32); // the last lanes\n"
-  "      if (behind != 0) {\n"
-  "        mbk_transpose_row next = at;\n"
-  "        next.k += 32 - (mbk_u32)mbk_popcount(behind);\n"
-  "        low = behind == left ? mbk_transpose_search(low + 32, rows - 1, next) : low + 32;\n"
-  "        end = at.end(low + mbk_lane());\n"
-  "      }\n"
-  "      left = behind;\n"
   "    }\n"
   "  }\n"
   "}\n"
-  "\n",
-  "// to[...] becomes what the tile's entries have in `own`, one after the other in the order of\n"
-  "// their ranks: the thread's i-th goes out with digit i of `digits`, to delta[digit] and its\n"
-  "// rank. What is longer than a key goes through `stage`, mbk_u32[MBK_TRANSPOSE_TILE], in parts.\n"
+  "\n"
+  "// What the tile's entries have in `own` goes out in the order of their ranks, to delta[digit]\n"
+  "// and the rank. What is longer than a key goes through `stage`, mbk_u32[MBK_TRANSPOSE_TILE], in\n"
+  "// parts. Registers for the digits, or for more of the writes at a time, would spill.\n"
   "template <class T>\n"
-  "MBK_DEVICE void mbk_transpose_spread(T *stage, const MBK_PLACE *delta, int out,\n"
+  "MBK_DEVICE void mbk_transpose_spread(T *stage, const MBK_PLACE *delta, mbk_u32 count,\n"
   "                                     const mbk_u32 (&rank)[MBK_TRANSPOSE_ITEMS],\n"
-  "                                     const mbk_u32 (&digits)[(MBK_TRANSPOSE_ITEMS + 3) / 4],\n"
-  "                                     const T (&own)[MBK_TRANSPOSE_ITEMS], T *to) {\n"
+  "                                     const mbk_u8 *digits, const T (&own)[MBK_TRANSPOSE_ITEMS],\n"
+  "                                     T *to) {\n"
   "  const int parts = sizeof(T) / sizeof(mbk_u32), items = MBK_TRANSPOSE_ITEMS / parts;\n"
   "  const mbk_u32 span = MBK_TRANSPOSE_TILE / parts;\n"
   "#pragma unroll\n"
@@ -9898,89 +9905,105 @@ static const char *const mbi_source_spmv_transpose_cu[] = {
   "      }\n"
   "    }\n"
   "    mbk_block_sync();\n"
-  "#pragma unroll\n"
-  "    for (int i = part * items; i < (part + 1) * items; i++) {\n"
-  "      if (i * MBK_TRANSPOSE_THREADS < out) {\n"
-  "        const mbk_u32 digit = digits[i / 4] >> i % 4 * 8 & (MBK_DIGITS - 1);\n"
-  "        to[delta[digit] + (MBK_PLACE)(mbk_thread() + i * MBK_TRANSPOSE_THREADS)] =\n"
-  "            stage[mbk_thread() + (i - part * items) * MBK_TRANSPOSE_THREADS];\n"
-  "      }\n"
+  "#pragma unroll 4\n"
+  "    for (mbk_u32 at = part * span + mbk_thread(); at < count && at < (part + 1) * span;\n",
+  "         at += MBK_TRANSPOSE_THREADS) {\n"
+  "      to[delta[digits[at]] + (MBK_PLACE)at] = stage[at - part * span];\n"
   "    }\n"
   "  }\n"
   "}\n"
   "\n"
+  "// rank[i]: (digit << 16) + how many of the warp's keys before key[i] have the same digit, which\n"
+  "// goes on in the next item; found[digit]: how many there are. A thread has items i with\n"
+  "// 32 * i < in.\n"
+  "MBK_DEVICE void mbk_transpose_rank(const mbk_u32 (&key)[MBK_TRANSPOSE_ITEMS], mbk_u32 shift,\n"
+  "                                   mbk_u32 mask, int in, mbk_u32 *found,\n"
+  "                                   mbk_u32 (&rank)[MBK_TRANSPOSE_ITEMS]) {\n"
+  "  const mbk_u32 below = (1u << mbk_lane()) - 1;\n"
+  "  for (mbk_u32 d = mbk_lane(); d < MBK_DIGITS; d += 32) {\n"
+  "    found[d] = 0;\n"
+  "  }\n"
+  "  mbk_warp_sync(MBK_ALL_LANES);\n"
+  "#pragma unroll\n"
+  "  for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {\n"
+  "    const bool valid = i * 32 < in;\n"
+  "    const mbk_u32 digit = key[i] >> shift & mask;\n"
+  "    mbk_u32 peers = mbk_ballot(MBK_ALL_LANES, valid); // lanes with this digit\n"
+  "#pragma unroll\n"
+  "    for (int bit = 0; bit < 8; bit++) {\n"
+  "      const bool set = (digit >> bit & 1u) != 0;\n"
+  "      const mbk_u32 those = mbk_ballot(MBK_ALL_LANES, set);\n"
+  "      peers &= set ? those : ~those;\n"
+  "    }\n"
+  "    const mbk_u32 before = found[digit];\n"
+  "    rank[i] = digit << 16 | (before + (mbk_u32)mbk_popcount(peers & below));\n"
+  "    mbk_warp_sync(MBK_ALL_LANES);\n"
+  "    if (valid && (peers & below) == 0) {\n"
+  "      found[digit] = before + (mbk_u32)mbk_popcount(peers);\n"
+  "    }\n"
+  "    mbk_warp_sync(MBK_ALL_LANES);\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// own[i] = from[32 * i]\n"
+  "template <class T>\n"
+  "MBK_DEVICE void mbk_transpose_load(const T *from, int in, T (&own)[MBK_TRANSPOSE_ITEMS]) {\n"
+  "#pragma unroll\n"
+  "  for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {\n",
+  "    own[i] = i * 32 < in ? mbk_load(from + i * 32) : 0;\n"
+  "  }\n"
+  "}\n"
+  "\n"
   "// Keys in the order of the digit, those of one digit as they come, and with them the rows of\n"
-  "// entries and, unless places_to is NULL, their places. `base` is taken from keys. rows_from\n",
-  "// NULL: entries are where they were, and row_ptr tells their rows. A tile is brought in order\n"
-  "// in shared memory, so that what goes to one run of memory goes there together. Launch: as\n"
-  "// mbk_transpose_count, after the sums. Shared: MBK_PLACE[MBK_DIGITS + MBK_TRANSPOSE_WARPS],\n"
-  "// mbk_u32[MBK_TRANSPOSE_TILE].\n"
+  "// entries and, unless places_to is NULL, their places; places NULL: each entry is where it is.\n"
+  "// `base` is taken from keys. A tile is brought in order in shared memory, so that what goes to\n"
+  "// one run of memory goes there together. Launch: as mbk_transpose_count, after the sums.\n"
+  "// Shared: MBK_PLACE[MBK_DIGITS + MBK_TRANSPOSE_WARPS], mbk_u32[MBK_TRANSPOSE_TILE],\n"
+  "// mbk_u8[MBK_TRANSPOSE_TILE].\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_TRANSPOSE_THREADS, MBK_TRANSPOSE_RESIDENT)\n"
   "    mbk_transpose_move(const mbk_i32 *keys, mbk_u32 base, mbk_u64 nnz, mbk_u32 shift,\n"
   "                       mbk_u32 mask, mbk_u64 chunk, const MBK_PLACE *counts,\n"
-  "                       const MBK_PLACE *totals, const MBK_ROW_PTR *row_ptr, mbk_u64 rows,\n"
-  "                       const mbk_i32 *rows_from, const MBK_PLACE *places, mbk_i32 *keys_to,\n"
-  "                       mbk_i32 *rows_to, MBK_PLACE *places_to) {\n"
+  "                       const MBK_PLACE *totals, const mbk_i32 *rows, const MBK_PLACE *places,\n"
+  "                       mbk_i32 *keys_to, mbk_i32 *rows_to, MBK_PLACE *places_to) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  MBK_PLACE *const delta =\n"
-  "      (MBK_PLACE *)shared; // where a digit's keys go, less their first rank\n"
+  "  // Where a digit's keys go, less their first rank in the tile.\n"
+  "  MBK_PLACE *const delta = (MBK_PLACE *)shared;\n"
   "  MBK_PLACE *const sums = delta + MBK_DIGITS;\n"
   "  mbk_u32 *const stage = (mbk_u32 *)(sums + MBK_TRANSPOSE_WARPS);\n"
-  "  mbk_u32 *const found = stage; // digits by each warp in a tile; not needed any more after\n"
+  "  mbk_u8 *const digits = (mbk_u8 *)(stage + MBK_TRANSPOSE_TILE); // of the keys in the stage\n"
+  "  mbk_u32 *const found = stage; // before that: how often each warp has each digit in a tile\n"
   "  mbk_u32 *const own = found + mbk_thread() / 32 * MBK_DIGITS;\n"
-  "  const mbk_u32 below = (1u << mbk_lane()) - 1;\n"
   "  const mbk_u64 first = mbk_block() * chunk;\n"
   "  const mbk_u64 end = first + chunk < nnz ? first + chunk : nnz;\n"
   "  const bool counts_digit = mbk_thread() <= mask;\n"
-  "  MBK_PLACE start = // where the next key with the thread's digit goes\n"
+  "  MBK_PLACE start = // where the next key with the thread's digit goes\n",
   "      mbk_transpose_before<MBK_PLACE>(counts_digit ? totals[mbk_thread()] : 0, sums);\n"
   "  if (counts_digit) {\n"
   "    start += counts[(mbk_u64)mbk_thread() * mbk_grid() + mbk_block()];\n"
-  "  }\n",
+  "  }\n"
   "  for (mbk_u64 tile = first; tile < end; tile += MBK_TRANSPOSE_TILE) {\n"
   "    const mbk_u32 count =\n"
   "        end - tile < MBK_TRANSPOSE_TILE ? (mbk_u32)(end - tile) : MBK_TRANSPOSE_TILE;\n"
   "    const mbk_u32 warp = mbk_thread() / 32 * (32 * MBK_TRANSPOSE_ITEMS);\n"
   "    const mbk_u32 from = warp + mbk_lane();\n"
   "    const int in = (int)(count - from); // the thread reads item i if 32 * i < in\n"
-  "    const int out = (int)(count - mbk_thread());\n"
   "    mbk_u32 key[MBK_TRANSPOSE_ITEMS], rank[MBK_TRANSPOSE_ITEMS];\n"
   "#pragma unroll\n"
   "    for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {\n"
   "      key[i] = i * 32 < in ? (mbk_u32)mbk_load(keys + tile + from + i * 32) - base : 0;\n"
   "    }\n"
-  "    for (mbk_u32 d = mbk_lane(); d < MBK_DIGITS; d += 32) {\n"
-  "      own[d] = 0;\n"
-  "    }\n"
-  "    mbk_warp_sync(MBK_ALL_LANES);\n"
-  "#pragma unroll\n"
-  "    for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {\n"
-  "      const bool valid = i * 32 < in;\n"
-  "      const mbk_u32 digit = key[i] >> shift & mask;\n"
-  "      mbk_u32 peers = mbk_ballot(MBK_ALL_LANES, valid); // lanes with this digit\n"
-  "#pragma unroll\n"
-  "      for (int bit = 0; bit < 8; bit++) {\n"
-  "        const bool set = (digit >> bit & 1u) != 0;\n"
-  "        const mbk_u32 those = mbk_ballot(MBK_ALL_LANES, set);\n"
-  "        peers &= set ? those : ~those;\n"
-  "      }\n"
-  "      const mbk_u32 before = own[digit];\n"
-  "      rank[i] = digit << 16 | (before + (mbk_u32)mbk_popcount(peers & below));\n"
-  "      mbk_warp_sync(MBK_ALL_LANES);\n"
-  "      if (valid && (peers & below) == 0) {\n"
-  "        own[digit] = before + (mbk_u32)mbk_popcount(peers);\n"
-  "      }\n"
-  "      mbk_warp_sync(MBK_ALL_LANES);\n"
-  "    }\n"
+  "    mbk_transpose_rank(key, shift, mask, in, own, rank);\n"
   "    mbk_block_sync();\n"
   "    mbk_u32 total = 0; // of the thread's digit\n"
-  "    for (int w = 0; counts_digit && w < MBK_TRANSPOSE_WARPS; w++) {\n",
+  "#pragma unroll 4       // all at once would take registers\n"
+  "    for (int w = 0; counts_digit && w < MBK_TRANSPOSE_WARPS; w++) {\n"
   "      total += found[w * MBK_DIGITS + mbk_thread()];\n"
   "    }\n"
   "    mbk_u32 next = mbk_transpose_before(total, (mbk_u32 *)sums);\n"
   "    if (counts_digit) {\n"
   "      delta[mbk_thread()] = start - (MBK_PLACE)next;\n"
   "      start += (MBK_PLACE)total;\n"
+  "#pragma unroll 4\n"
   "      for (int w = 0; w < MBK_TRANSPOSE_WARPS; w++) { // counts become first ranks\n"
   "        const mbk_u32 own_count = found[w * MBK_DIGITS + mbk_thread()];\n"
   "        found[w * MBK_DIGITS + mbk_thread()] = next;\n"
@@ -9989,7 +10012,7 @@ static const char *const mbi_source_spmv_transpose_cu[] = {
   "    }\n"
   "    mbk_block_sync();\n"
   "#pragma unroll\n"
-  "    for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {\n"
+  "    for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {\n",
   "      rank[i] = i * 32 < in ? (rank[i] & 0xffff) + own[rank[i] >> 16] : 0xffffffffu;\n"
   "    }\n"
   "    mbk_block_sync();\n"
@@ -10000,43 +10023,25 @@ static const char *const mbi_source_spmv_transpose_cu[] = {
   "      }\n"
   "    }\n"
   "    mbk_block_sync();\n"
-  "    mbk_u32 digits[(MBK_TRANSPOSE_ITEMS + 3) / 4] = {}; // of the keys that the thread writes\n"
-  "#pragma unroll\n"
-  "    for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {\n"
-  "      if (i * MBK_TRANSPOSE_THREADS < out) {\n"
-  "        const mbk_u32 moved = stage[mbk_thread() + i * MBK_TRANSPOSE_THREADS];\n"
-  "        const mbk_u32 digit = moved >> shift & mask;\n"
-  "        keys_to[delta[digit] + (MBK_PLACE)(mbk_thread() + i * MBK_TRANSPOSE_THREADS)] =\n"
-  "            (mbk_i32)moved;\n"
-  "        digits[i / 4] |= digit << i % 4 * 8;\n"
-  "      }\n"
+  "#pragma unroll 4\n"
+  "    for (mbk_u32 at = mbk_thread(); at < count; at += MBK_TRANSPOSE_THREADS) {\n"
+  "      const mbk_u32 digit = stage[at] >> shift & mask;\n"
+  "      keys_to[delta[digit] + (MBK_PLACE)at] = (mbk_i32)stage[at];\n"
+  "      digits[at] = (mbk_u8)digit;\n"
   "    }\n"
-  "    {\n"
-  "      mbk_i32 row[MBK_TRANSPOSE_ITEMS];\n"
-  "      const mbk_i32 *row_of = rows_from + tile + warp;\n"
-  "      if (rows_from == nullptr) {\n"
-  "        mbk_block_sync();\n"
-  "        row_of = (const mbk_i32 *)stage + warp;\n",
-  "        mbk_transpose_rows(row_ptr, rows, base, tile + warp, warp < count ? count - warp : 0,\n"
-  "                           (mbk_i32 *)stage + warp);\n"
-  "        mbk_warp_sync(MBK_ALL_LANES);\n"
-  "      }\n"
-  "#pragma unroll\n"
-  "      for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {\n"
-  "        row[i] = rank[i] < MBK_TRANSPOSE_TILE ? row_of[mbk_lane() + i * 32] : 0;\n"
-  "      }\n"
-  "      mbk_transpose_spread((mbk_i32 *)stage, delta, out, rank, digits, row, rows_to);\n"
-  "    }\n"
+  "    mbk_i32 row[MBK_TRANSPOSE_ITEMS];\n"
+  "    mbk_transpose_load(rows + tile + from, in, row);\n"
+  "    mbk_transpose_spread((mbk_i32 *)stage, delta, count, rank, digits, row, rows_to);\n"
   "    if (places_to != nullptr) {\n"
   "      MBK_PLACE place[MBK_TRANSPOSE_ITEMS];\n"
-  "      const mbk_u64 k = tile + from;\n"
   "#pragma unroll\n"
   "      for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {\n"
-  "        place[i] = places == nullptr              ? (MBK_PLACE)(k + i * 32)\n"
-  "                   : rank[i] < MBK_TRANSPOSE_TILE ? mbk_load(places + k + i * 32)\n"
-  "                                                  : 0;\n"
+  "        place[i] = (MBK_PLACE)(tile + from + i * 32);\n"
   "      }\n"
-  "      mbk_transpose_spread((MBK_PLACE *)stage, delta, out, rank, digits, place, places_to);\n"
+  "      if (places != nullptr) {\n"
+  "        mbk_transpose_load(places + tile + from, in, place);\n"
+  "      }\n"
+  "      mbk_transpose_spread((MBK_PLACE *)stage, delta, count, rank, digits, place, places_to);\n"
   "    }\n"
   "    mbk_block_sync();\n"
   "  }\n"
@@ -10053,11 +10058,11 @@ static const char *const mbi_source_spmv_transpose_cu[] = {
   "  }\n"
   "};\n"
   "\n"
-  "// starts[c]: the first of the sorted keys that is c or more, for c up to and with `cols`. A\n"
+  "// starts[c]: the first of the sorted keys that is c or more, for c up to and with `cols`. A\n",
   "// block has its share of columns and keys merged, whatever there is more of. Launch: a block\n"
   "// for each MBK_TRANSPOSE_TILE of them, cols + 1 columns. Shared: mbk_u64[2],\n"
   "// mbk_u32[MBK_TRANSPOSE_TILE].\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)\n",
+  "MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)\n"
   "    mbk_transpose_starts(const mbk_i32 *keys, mbk_u64 nnz, mbk_u64 cols, MBK_PLACE *starts) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  mbk_u64 *const bounds = (mbk_u64 *)shared;\n"
@@ -10090,7 +10095,7 @@ static const char *const mbi_source_spmv_transpose_cu[] = {
   "      if (stage[middle] < c) {\n"
   "        low = middle + 1;\n"
   "      } else {\n"
-  "        high = middle;\n"
+  "        high = middle;\n",
   "      }\n"
   "    }\n"
   "    starts[c] = (MBK_PLACE)(begin + low);\n"
@@ -12856,7 +12861,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "a9347d436e0ef02c838262ba858c74680801f521b1d27a2e8a47d992c223a37f"
+#define MBI_KERNEL_HASH "ecef7239a9fed6d58059e923d93079e5c95b19938c51bc618edd78a1e95f5863"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -36055,10 +36060,11 @@ static merbit_status mbi_half_values(merbit_plan *plan, const void *values,
 
 #define MBI_TRANSPOSE_THREADS 512 /* MBK_TRANSPOSE_THREADS */
 #define MBI_TRANSPOSE_TILE 6144   /* entries that a block moves at once: MBK_TRANSPOSE_TILE */
-#define MBI_TRANSPOSE_GRID 1024   /* the most blocks; each has a run of tiles */
+#define MBI_TRANSPOSE_RESIDENT 2  /* blocks of a multiprocessor; each has a run of tiles */
 #define MBI_TRANSPOSE_DIGITS 256
 
 enum {
+  MBI_TRANSPOSE_ROWS,
   MBI_TRANSPOSE_COUNT,
   MBI_TRANSPOSE_SCAN,
   MBI_TRANSPOSE_MOVE,
@@ -36067,7 +36073,8 @@ enum {
 };
 
 static const char *const mbi_transpose_kernels[MBI_TRANSPOSE_KERNELS] = {
-    "mbk_transpose_count", "mbk_transpose_scan", "mbk_transpose_move", "mbk_transpose_starts"};
+    "mbk_transpose_rows", "mbk_transpose_count", "mbk_transpose_scan", "mbk_transpose_move",
+    "mbk_transpose_starts"};
 
 /* Entries by column, least significant digits first: keys are columns, and with them go the
  * rows of entries and, where there are values, the places where entries were.
@@ -36086,10 +36093,11 @@ typedef struct mbi_transposing {
   merbit_index_type place_type;
 } mbi_transposing;
 
-static void mbi_transpose_size(mbi_transposing *t) {
+static void mbi_transpose_size(const merbit_context *context, mbi_transposing *t) {
   const uint64_t nnz = t->from->nnz;
   const uint64_t tiles = (nnz + MBI_TRANSPOSE_TILE - 1) / MBI_TRANSPOSE_TILE;
-  const uint64_t most = tiles < MBI_TRANSPOSE_GRID ? tiles : MBI_TRANSPOSE_GRID;
+  const uint64_t resident = MBI_TRANSPOSE_RESIDENT * (uint64_t)context->device.multiprocessors;
+  const uint64_t most = tiles < resident ? tiles : resident;
   uint32_t bits = 1; /* of a column */
   t->chunk = (tiles + most - 1) / most * MBI_TRANSPOSE_TILE;
   t->blocks = (nnz + t->chunk - 1) / t->chunk;
@@ -36109,44 +36117,54 @@ static mbi_devptr mbi_transpose_part(const mbi_transposing *t, uint64_t bytes, u
   return t->space + at;
 }
 
-/* Where in t->space everything lies that is not kept; its size. */
-static uint64_t mbi_transpose_divide(mbi_transposing *t) {
-  const uint64_t place = mbi_index_bytes(t->place_type),
-                 columns = t->from->nnz * sizeof(int32_t);
+/* Where everything lies that is not kept: in t->space, whose size is returned, and keys as far
+ * as they fit where values will be, which are written when all is sorted. */
+static uint64_t mbi_transpose_divide(mbi_transposing *t, uint64_t value) {
+  const uint64_t place = mbi_index_bytes(t->place_type);
+  const uint64_t columns = t->from->nnz * sizeof(int32_t);
   uint64_t used = 0;
   t->counts = mbi_transpose_part(t, (t->blocks * place) << t->bits, &used);
   t->totals = mbi_transpose_part(t, place << t->bits, &used);
-  t->keys[0] = mbi_transpose_part(t, columns, &used);
+  t->keys[0] = value >= 4 ? t->to->values : mbi_transpose_part(t, columns, &used);
+  t->rows[1 - t->last] = mbi_transpose_part(t, columns, &used);
   if (t->passes > 1) {
-    t->keys[1] = mbi_transpose_part(t, columns, &used);
-    t->rows[1 - t->last] = mbi_transpose_part(t, columns, &used);
-    if (t->from->values != 0) {
+    t->keys[1] = value >= 8 ? t->to->values + columns : mbi_transpose_part(t, columns, &used);
+    if (value > 0) {
       t->places[1 - t->last] = mbi_transpose_part(t, t->from->nnz * place, &used);
     }
   }
   return used;
 }
 
-/* What passes need. */
 static merbit_status mbi_transpose_allocate(merbit_plan *plan, mbi_transposing *t) {
   merbit_context *context = plan->context;
   mbi_device_csr *to = t->to;
-  merbit_status status = mbi_device_allocate(context, to->nnz * sizeof(int32_t),
-                                             "columns of the transpose", &to->col_ind);
-  to->owns_col_ind = status == MERBIT_OK;
-  to->bytes = to->nnz * sizeof(int32_t);
-  t->rows[t->last] = to->col_ind;
-  if (status == MERBIT_OK && t->from->values != 0) {
+  const uint64_t place = mbi_index_bytes(t->place_type), nnz = to->nnz;
+  const uint64_t value = t->from->values != 0 ? mbi_type_size(plan->type) : 0;
+  const uint64_t offsets = (to->rows + 1) * place;
+  merbit_status status = mbi_device_allocate(context, offsets, "row_ptr", &to->row_ptr);
+  to->owns_row_ptr = status == MERBIT_OK;
+  if (status == MERBIT_OK) {
+    status = mbi_device_allocate(context, nnz * sizeof(int32_t), "col_ind", &to->col_ind);
+    to->owns_col_ind = status == MERBIT_OK;
+    t->rows[t->last] = to->col_ind;
+  }
+  if (status == MERBIT_OK && value > 0) {
+    status = mbi_device_allocate(context, nnz * value, "values", &to->values);
+    to->owns_values = status == MERBIT_OK;
+  }
+  if (status == MERBIT_OK && value > 0) {
     mbi_reorder *r = &plan->reorder;
     r->place_type = t->place_type;
-    r->bytes = to->nnz * mbi_index_bytes(t->place_type);
+    r->bytes = nnz * place;
     status = mbi_device_allocate(context, r->bytes, "places of entries", &r->device_places);
     t->places[t->last] = r->device_places;
   }
   if (status == MERBIT_OK) {
-    status =
-        mbi_device_allocate(context, mbi_transpose_divide(t), "columns to sort", &t->space);
-    (void)mbi_transpose_divide(t);
+    to->bytes = offsets + nnz * (sizeof(int32_t) + value);
+    status = mbi_device_allocate(context, mbi_transpose_divide(t, value), "columns to sort",
+                                 &t->space);
+    (void)mbi_transpose_divide(t, value);
   }
   return status;
 }
@@ -36188,16 +36206,31 @@ static merbit_status mbi_transpose_launch(merbit_context *context, mbi_transposi
                            arguments);
 }
 
+/* The rows of entries, where the first pass looks for them. */
+static merbit_status mbi_transpose_rows(merbit_context *context, mbi_transposing *t) {
+  mbi_devptr row_ptr = t->from->row_ptr;
+  uint64_t rows = t->from->rows, nnz = t->from->nnz;
+  const uint64_t tiles = (nnz + MBI_TRANSPOSE_TILE - 1) / MBI_TRANSPOSE_TILE;
+  uint32_t base = (uint32_t)t->from->base;
+  void *arguments[5];
+  arguments[0] = &row_ptr;
+  arguments[1] = &rows;
+  arguments[2] = &nnz;
+  arguments[3] = &base;
+  arguments[4] = &t->rows[1];
+  return mbi_transpose_launch(context, t, MBI_TRANSPOSE_ROWS,
+                              tiles < MBI_ARRAYS_GRID ? tiles : MBI_ARRAYS_GRID, 0, arguments);
+}
+
 static merbit_status mbi_transpose_pass(merbit_context *context, mbi_transposing *t, int pass) {
   const size_t place = mbi_index_bytes(t->place_type), warps = MBI_TRANSPOSE_THREADS / 32;
   const int to = pass & 1, from = 1 - to;
   mbi_devptr keys = pass == 0 ? t->from->col_ind : t->keys[from];
-  mbi_devptr rows_from = pass == 0 ? 0 : t->rows[from];
-  mbi_devptr places = pass == 0 ? 0 : t->places[from], row_ptr = t->from->row_ptr;
-  uint64_t nnz = t->from->nnz, rows = t->from->rows;
+  mbi_devptr places = pass == 0 ? 0 : t->places[from];
+  uint64_t nnz = t->from->nnz;
   uint32_t base = pass == 0 ? (uint32_t)t->from->base : 0, shift = t->bits * (uint32_t)pass;
   uint32_t mask = (1u << t->bits) - 1;
-  void *arguments[15], *sums[3];
+  void *arguments[13], *sums[3];
   merbit_status status;
   arguments[0] = &keys;
   arguments[1] = &base;
@@ -36207,13 +36240,11 @@ static merbit_status mbi_transpose_pass(merbit_context *context, mbi_transposing
   arguments[5] = &t->chunk;
   arguments[6] = &t->counts;
   arguments[7] = sums[2] = &t->totals;
-  arguments[8] = &row_ptr;
-  arguments[9] = &rows;
-  arguments[10] = &rows_from;
-  arguments[11] = &places;
-  arguments[12] = &t->keys[to];
-  arguments[13] = &t->rows[to];
-  arguments[14] = &t->places[to];
+  arguments[8] = &t->rows[from];
+  arguments[9] = &places;
+  arguments[10] = &t->keys[to];
+  arguments[11] = &t->rows[to];
+  arguments[12] = &t->places[to];
   sums[0] = &t->counts;
   sums[1] = &t->blocks;
   status = mbi_transpose_launch(context, t, MBI_TRANSPOSE_COUNT, t->blocks,
@@ -36222,25 +36253,19 @@ static merbit_status mbi_transpose_pass(merbit_context *context, mbi_transposing
     status = mbi_transpose_launch(context, t, MBI_TRANSPOSE_SCAN, (uint64_t)mask + 1,
                                   warps * place, sums);
   }
-  return status == MERBIT_OK ? mbi_transpose_launch(context, t, MBI_TRANSPOSE_MOVE, t->blocks,
-                                                    (MBI_TRANSPOSE_DIGITS + warps) * place +
-                                                        MBI_TRANSPOSE_TILE * sizeof(uint32_t),
-                                                    arguments)
-                             : status;
+  return status == MERBIT_OK
+             ? mbi_transpose_launch(context, t, MBI_TRANSPOSE_MOVE, t->blocks,
+                                    (MBI_TRANSPOSE_DIGITS + warps) * place +
+                                        MBI_TRANSPOSE_TILE * (sizeof(uint32_t) + 1),
+                                    arguments)
+             : status;
 }
 
 /* The sorted keys become the offsets of rows. */
 static merbit_status mbi_transpose_starts(merbit_context *context, mbi_transposing *t) {
   mbi_device_csr *to = t->to;
-  const uint64_t bytes = (to->rows + 1) * mbi_index_bytes(t->place_type);
   const uint64_t all = to->nnz + to->rows + 1;
   void *arguments[4];
-  merbit_status status = mbi_device_allocate(context, bytes, "row_ptr", &to->row_ptr);
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  to->owns_row_ptr = 1;
-  to->bytes += bytes;
   arguments[0] = &t->keys[t->last];
   arguments[1] = &to->nnz;
   arguments[2] = &to->rows;
@@ -36248,23 +36273,6 @@ static merbit_status mbi_transpose_starts(merbit_context *context, mbi_transposi
   return mbi_transpose_launch(
       context, t, MBI_TRANSPOSE_STARTS, (all + MBI_TRANSPOSE_TILE - 1) / MBI_TRANSPOSE_TILE,
       2 * sizeof(uint64_t) + MBI_TRANSPOSE_TILE * sizeof(uint32_t), arguments);
-}
-
-static merbit_status mbi_transpose_gather(merbit_plan *plan, mbi_transposing *t) {
-  merbit_context *context = plan->context;
-  mbi_device_csr *to = t->to;
-  const uint64_t bytes = to->nnz * mbi_type_size(plan->type);
-  merbit_status status = mbi_reorder_specialise(plan);
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, bytes, "values", &to->values);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  to->owns_values = 1;
-  to->bytes += bytes;
-  return mbi_reorder_launch(plan, 2, plan->reorder.device_places, t->from->values, to->values,
-                            (int64_t)to->nnz, NULL);
 }
 
 /* plan->device becomes the transpose of `from`. */
@@ -36277,7 +36285,7 @@ static merbit_status mbi_transpose_sort(merbit_plan *plan, const mbi_device_csr 
   memset(&t, 0, sizeof t);
   t.from = from;
   t.to = to;
-  mbi_transpose_size(&t);
+  mbi_transpose_size(context, &t);
   memset(to, 0, sizeof *to);
   to->offset_type = t.place_type;
   to->rows = from->cols;
@@ -36287,6 +36295,12 @@ static merbit_status mbi_transpose_sort(merbit_plan *plan, const mbi_device_csr 
   if (status == MERBIT_OK) {
     status = mbi_transpose_allocate(plan, &t);
   }
+  if (status == MERBIT_OK && from->values != 0) {
+    status = mbi_reorder_specialise(plan);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_transpose_rows(context, &t);
+  }
   for (pass = 0; pass < t.passes && status == MERBIT_OK; pass++) {
     status = mbi_transpose_pass(context, &t, pass);
   }
@@ -36294,7 +36308,8 @@ static merbit_status mbi_transpose_sort(merbit_plan *plan, const mbi_device_csr 
     status = mbi_transpose_starts(context, &t);
   }
   if (status == MERBIT_OK && from->values != 0) {
-    status = mbi_transpose_gather(plan, &t);
+    status = mbi_reorder_launch(plan, 2, plan->reorder.device_places, from->values, to->values,
+                                (int64_t)to->nnz, NULL);
   }
   if (status == MERBIT_OK) {
     status = mbi_device_synchronize(context, NULL);

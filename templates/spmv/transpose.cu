@@ -15,7 +15,7 @@
 #define MBK_TRANSPOSE_ITEMS 12 // of a lane, 32 apart
 #define MBK_TRANSPOSE_WARPS (MBK_TRANSPOSE_THREADS / 32)
 #define MBK_TRANSPOSE_TILE (MBK_TRANSPOSE_THREADS * MBK_TRANSPOSE_ITEMS)
-#define MBK_TRANSPOSE_RESIDENT (sizeof(MBK_PLACE) == 4 ? 2 : 1) // blocks, for registers
+#define MBK_TRANSPOSE_RESIDENT (sizeof(MBK_PLACE) == 4 ? 2 : 1) // blocks that move at a time
 #define MBK_ALL_LANES 0xffffffffu
 
 // counts[digit * blocks + block]: how often a digit occurs in a block's run of `chunk` keys.
@@ -125,49 +125,56 @@ struct mbk_transpose_row {
   }
 };
 
-// row[i]: that of entry first + i, for `count` of them, by a warp. It looks at 32 rows for 32
-// entries, goes on to the next 32 where entries are behind them, and searches where none was
-// in them.
-MBK_DEVICE void mbk_transpose_rows(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mbk_u32 base,
-                                   mbk_u64 first, mbk_u32 count, mbk_i32 *row) {
-  mbk_transpose_row at = {row_ptr, rows, first, base};
+// row_of[k]: the row of entry k. A warp looks at 32 rows for 32 entries, goes on to the next 32
+// where entries are behind them, and searches where none was in them: rows may be long, and
+// many may hold nothing. Launch: any grid.
+MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)
+    mbk_transpose_rows(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mbk_u64 nnz, mbk_u32 base,
+                       mbk_i32 *row_of) {
+  const mbk_u64 share = 32 * MBK_TRANSPOSE_ITEMS; // of a warp at a time, in order
+  const mbk_u64 warps = (mbk_u64)mbk_grid() * MBK_TRANSPOSE_WARPS;
+  const mbk_u64 warp = (mbk_u64)mbk_block() * MBK_TRANSPOSE_WARPS + mbk_thread() / 32;
+  mbk_transpose_row at = {row_ptr, rows, 0, base};
   mbk_u64 low = 0, end = at.end(mbk_lane()); // of row low + lane
-  for (mbk_u32 i = 0; i < count; i += 32) {
-    const mbk_u32 entry = i + mbk_lane() < count ? mbk_lane() : count - i - 1;
-    mbk_u32 left = MBK_ALL_LANES; // lanes whose row is not found
-    at.k = first + i;
-    while (left != 0) {
-      const mbk_u32 ends = end <= at.k ? 0 : end - at.k >= 32 ? 32 : (mbk_u32)(end - at.k);
-      mbk_u32 ended = 0; // of the 32 rows, before the entry
+  for (mbk_u64 first = warp * share; first < nnz; first += warps * share) {
+    const mbk_u64 stop = first + share < nnz ? first + share : nnz;
+    for (at.k = first; at.k < stop; at.k += 32) {
+      const mbk_u32 last = stop - at.k < 32 ? (mbk_u32)(stop - at.k) - 1 : 31;
+      const mbk_u32 entry = mbk_lane() < last ? mbk_lane() : last;
+      mbk_u32 left = MBK_ALL_LANES; // lanes whose row is not found
+      while (left != 0) {
+        const mbk_u32 ends = end <= at.k ? 0 : end - at.k >= 32 ? 32 : (mbk_u32)(end - at.k);
+        mbk_u32 ended = 0; // of the 32 rows, before the entry
 #pragma unroll
-      for (mbk_u32 step = 16; step > 0; step /= 2) {
-        const mbk_u32 one = mbk_shuffle(MBK_ALL_LANES, ends, (int)(ended + step - 1), 32);
-        ended += one <= entry ? step : 0;
+        for (mbk_u32 step = 16; step > 0; step /= 2) {
+          const mbk_u32 one = mbk_shuffle(MBK_ALL_LANES, ends, (int)(ended + step - 1), 32);
+          ended += one <= entry ? step : 0;
+        }
+        ended += mbk_shuffle(MBK_ALL_LANES, ends, (int)ended, 32) <= entry;
+        if ((left >> mbk_lane() & 1u) != 0 && ended < 32 && mbk_lane() <= last) {
+          row_of[at.k + mbk_lane()] = (mbk_i32)(low + ended);
+        }
+        const mbk_u32 behind = left & mbk_ballot(MBK_ALL_LANES, ended == 32); // last lanes
+        if (behind != 0) {
+          mbk_transpose_row next = at;
+          next.k += 32 - (mbk_u32)mbk_popcount(behind);
+          low = behind == left ? mbk_transpose_search(low + 32, rows - 1, next) : low + 32;
+          end = at.end(low + mbk_lane());
+        }
+        left = behind;
       }
-      ended += mbk_shuffle(MBK_ALL_LANES, ends, (int)ended, 32) <= entry;
-      if ((left >> mbk_lane() & 1u) != 0 && ended < 32 && i + mbk_lane() < count) {
-        row[i + mbk_lane()] = (mbk_i32)(low + ended);
-      }
-      const mbk_u32 behind = left & mbk_ballot(MBK_ALL_LANES, ended == 32); // the last lanes
-      if (behind != 0) {
-        mbk_transpose_row next = at;
-        next.k += 32 - (mbk_u32)mbk_popcount(behind);
-        low = behind == left ? mbk_transpose_search(low + 32, rows - 1, next) : low + 32;
-        end = at.end(low + mbk_lane());
-      }
-      left = behind;
     }
   }
 }
 
-// to[...] becomes what the tile's entries have in `own`, one after the other in the order of
-// their ranks: the thread's i-th goes out with digit i of `digits`, to delta[digit] and its
-// rank. What is longer than a key goes through `stage`, mbk_u32[MBK_TRANSPOSE_TILE], in parts.
+// What the tile's entries have in `own` goes out in the order of their ranks, to delta[digit]
+// and the rank. What is longer than a key goes through `stage`, mbk_u32[MBK_TRANSPOSE_TILE], in
+// parts. Registers for the digits, or for more of the writes at a time, would spill.
 template <class T>
-MBK_DEVICE void mbk_transpose_spread(T *stage, const MBK_PLACE *delta, int out,
+MBK_DEVICE void mbk_transpose_spread(T *stage, const MBK_PLACE *delta, mbk_u32 count,
                                      const mbk_u32 (&rank)[MBK_TRANSPOSE_ITEMS],
-                                     const mbk_u32 (&digits)[(MBK_TRANSPOSE_ITEMS + 3) / 4],
-                                     const T (&own)[MBK_TRANSPOSE_ITEMS], T *to) {
+                                     const mbk_u8 *digits, const T (&own)[MBK_TRANSPOSE_ITEMS],
+                                     T *to) {
   const int parts = sizeof(T) / sizeof(mbk_u32), items = MBK_TRANSPOSE_ITEMS / parts;
   const mbk_u32 span = MBK_TRANSPOSE_TILE / parts;
 #pragma unroll
@@ -180,37 +187,74 @@ MBK_DEVICE void mbk_transpose_spread(T *stage, const MBK_PLACE *delta, int out,
       }
     }
     mbk_block_sync();
-#pragma unroll
-    for (int i = part * items; i < (part + 1) * items; i++) {
-      if (i * MBK_TRANSPOSE_THREADS < out) {
-        const mbk_u32 digit = digits[i / 4] >> i % 4 * 8 & (MBK_DIGITS - 1);
-        to[delta[digit] + (MBK_PLACE)(mbk_thread() + i * MBK_TRANSPOSE_THREADS)] =
-            stage[mbk_thread() + (i - part * items) * MBK_TRANSPOSE_THREADS];
-      }
+#pragma unroll 4
+    for (mbk_u32 at = part * span + mbk_thread(); at < count && at < (part + 1) * span;
+         at += MBK_TRANSPOSE_THREADS) {
+      to[delta[digits[at]] + (MBK_PLACE)at] = stage[at - part * span];
     }
   }
 }
 
+// rank[i]: (digit << 16) + how many of the warp's keys before key[i] have the same digit, which
+// goes on in the next item; found[digit]: how many there are. A thread has items i with
+// 32 * i < in.
+MBK_DEVICE void mbk_transpose_rank(const mbk_u32 (&key)[MBK_TRANSPOSE_ITEMS], mbk_u32 shift,
+                                   mbk_u32 mask, int in, mbk_u32 *found,
+                                   mbk_u32 (&rank)[MBK_TRANSPOSE_ITEMS]) {
+  const mbk_u32 below = (1u << mbk_lane()) - 1;
+  for (mbk_u32 d = mbk_lane(); d < MBK_DIGITS; d += 32) {
+    found[d] = 0;
+  }
+  mbk_warp_sync(MBK_ALL_LANES);
+#pragma unroll
+  for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {
+    const bool valid = i * 32 < in;
+    const mbk_u32 digit = key[i] >> shift & mask;
+    mbk_u32 peers = mbk_ballot(MBK_ALL_LANES, valid); // lanes with this digit
+#pragma unroll
+    for (int bit = 0; bit < 8; bit++) {
+      const bool set = (digit >> bit & 1u) != 0;
+      const mbk_u32 those = mbk_ballot(MBK_ALL_LANES, set);
+      peers &= set ? those : ~those;
+    }
+    const mbk_u32 before = found[digit];
+    rank[i] = digit << 16 | (before + (mbk_u32)mbk_popcount(peers & below));
+    mbk_warp_sync(MBK_ALL_LANES);
+    if (valid && (peers & below) == 0) {
+      found[digit] = before + (mbk_u32)mbk_popcount(peers);
+    }
+    mbk_warp_sync(MBK_ALL_LANES);
+  }
+}
+
+// own[i] = from[32 * i]
+template <class T>
+MBK_DEVICE void mbk_transpose_load(const T *from, int in, T (&own)[MBK_TRANSPOSE_ITEMS]) {
+#pragma unroll
+  for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {
+    own[i] = i * 32 < in ? mbk_load(from + i * 32) : 0;
+  }
+}
+
 // Keys in the order of the digit, those of one digit as they come, and with them the rows of
-// entries and, unless places_to is NULL, their places. `base` is taken from keys. rows_from
-// NULL: entries are where they were, and row_ptr tells their rows. A tile is brought in order
-// in shared memory, so that what goes to one run of memory goes there together. Launch: as
-// mbk_transpose_count, after the sums. Shared: MBK_PLACE[MBK_DIGITS + MBK_TRANSPOSE_WARPS],
-// mbk_u32[MBK_TRANSPOSE_TILE].
+// entries and, unless places_to is NULL, their places; places NULL: each entry is where it is.
+// `base` is taken from keys. A tile is brought in order in shared memory, so that what goes to
+// one run of memory goes there together. Launch: as mbk_transpose_count, after the sums.
+// Shared: MBK_PLACE[MBK_DIGITS + MBK_TRANSPOSE_WARPS], mbk_u32[MBK_TRANSPOSE_TILE],
+// mbk_u8[MBK_TRANSPOSE_TILE].
 MBK_KERNEL MBK_RESIDENT(MBK_TRANSPOSE_THREADS, MBK_TRANSPOSE_RESIDENT)
     mbk_transpose_move(const mbk_i32 *keys, mbk_u32 base, mbk_u64 nnz, mbk_u32 shift,
                        mbk_u32 mask, mbk_u64 chunk, const MBK_PLACE *counts,
-                       const MBK_PLACE *totals, const MBK_ROW_PTR *row_ptr, mbk_u64 rows,
-                       const mbk_i32 *rows_from, const MBK_PLACE *places, mbk_i32 *keys_to,
-                       mbk_i32 *rows_to, MBK_PLACE *places_to) {
+                       const MBK_PLACE *totals, const mbk_i32 *rows, const MBK_PLACE *places,
+                       mbk_i32 *keys_to, mbk_i32 *rows_to, MBK_PLACE *places_to) {
   MBK_SHARED_MEMORY(shared);
-  MBK_PLACE *const delta =
-      (MBK_PLACE *)shared; // where a digit's keys go, less their first rank
+  // Where a digit's keys go, less their first rank in the tile.
+  MBK_PLACE *const delta = (MBK_PLACE *)shared;
   MBK_PLACE *const sums = delta + MBK_DIGITS;
   mbk_u32 *const stage = (mbk_u32 *)(sums + MBK_TRANSPOSE_WARPS);
-  mbk_u32 *const found = stage; // digits by each warp in a tile; not needed any more after
+  mbk_u8 *const digits = (mbk_u8 *)(stage + MBK_TRANSPOSE_TILE); // of the keys in the stage
+  mbk_u32 *const found = stage; // before that: how often each warp has each digit in a tile
   mbk_u32 *const own = found + mbk_thread() / 32 * MBK_DIGITS;
-  const mbk_u32 below = (1u << mbk_lane()) - 1;
   const mbk_u64 first = mbk_block() * chunk;
   const mbk_u64 end = first + chunk < nnz ? first + chunk : nnz;
   const bool counts_digit = mbk_thread() <= mask;
@@ -225,37 +269,15 @@ MBK_KERNEL MBK_RESIDENT(MBK_TRANSPOSE_THREADS, MBK_TRANSPOSE_RESIDENT)
     const mbk_u32 warp = mbk_thread() / 32 * (32 * MBK_TRANSPOSE_ITEMS);
     const mbk_u32 from = warp + mbk_lane();
     const int in = (int)(count - from); // the thread reads item i if 32 * i < in
-    const int out = (int)(count - mbk_thread());
     mbk_u32 key[MBK_TRANSPOSE_ITEMS], rank[MBK_TRANSPOSE_ITEMS];
 #pragma unroll
     for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {
       key[i] = i * 32 < in ? (mbk_u32)mbk_load(keys + tile + from + i * 32) - base : 0;
     }
-    for (mbk_u32 d = mbk_lane(); d < MBK_DIGITS; d += 32) {
-      own[d] = 0;
-    }
-    mbk_warp_sync(MBK_ALL_LANES);
-#pragma unroll
-    for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {
-      const bool valid = i * 32 < in;
-      const mbk_u32 digit = key[i] >> shift & mask;
-      mbk_u32 peers = mbk_ballot(MBK_ALL_LANES, valid); // lanes with this digit
-#pragma unroll
-      for (int bit = 0; bit < 8; bit++) {
-        const bool set = (digit >> bit & 1u) != 0;
-        const mbk_u32 those = mbk_ballot(MBK_ALL_LANES, set);
-        peers &= set ? those : ~those;
-      }
-      const mbk_u32 before = own[digit];
-      rank[i] = digit << 16 | (before + (mbk_u32)mbk_popcount(peers & below));
-      mbk_warp_sync(MBK_ALL_LANES);
-      if (valid && (peers & below) == 0) {
-        own[digit] = before + (mbk_u32)mbk_popcount(peers);
-      }
-      mbk_warp_sync(MBK_ALL_LANES);
-    }
+    mbk_transpose_rank(key, shift, mask, in, own, rank);
     mbk_block_sync();
     mbk_u32 total = 0; // of the thread's digit
+#pragma unroll 4       // all at once would take registers
     for (int w = 0; counts_digit && w < MBK_TRANSPOSE_WARPS; w++) {
       total += found[w * MBK_DIGITS + mbk_thread()];
     }
@@ -263,6 +285,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_TRANSPOSE_THREADS, MBK_TRANSPOSE_RESIDENT)
     if (counts_digit) {
       delta[mbk_thread()] = start - (MBK_PLACE)next;
       start += (MBK_PLACE)total;
+#pragma unroll 4
       for (int w = 0; w < MBK_TRANSPOSE_WARPS; w++) { // counts become first ranks
         const mbk_u32 own_count = found[w * MBK_DIGITS + mbk_thread()];
         found[w * MBK_DIGITS + mbk_thread()] = next;
@@ -282,43 +305,25 @@ MBK_KERNEL MBK_RESIDENT(MBK_TRANSPOSE_THREADS, MBK_TRANSPOSE_RESIDENT)
       }
     }
     mbk_block_sync();
-    mbk_u32 digits[(MBK_TRANSPOSE_ITEMS + 3) / 4] = {}; // of the keys that the thread writes
-#pragma unroll
-    for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {
-      if (i * MBK_TRANSPOSE_THREADS < out) {
-        const mbk_u32 moved = stage[mbk_thread() + i * MBK_TRANSPOSE_THREADS];
-        const mbk_u32 digit = moved >> shift & mask;
-        keys_to[delta[digit] + (MBK_PLACE)(mbk_thread() + i * MBK_TRANSPOSE_THREADS)] =
-            (mbk_i32)moved;
-        digits[i / 4] |= digit << i % 4 * 8;
-      }
+#pragma unroll 4
+    for (mbk_u32 at = mbk_thread(); at < count; at += MBK_TRANSPOSE_THREADS) {
+      const mbk_u32 digit = stage[at] >> shift & mask;
+      keys_to[delta[digit] + (MBK_PLACE)at] = (mbk_i32)stage[at];
+      digits[at] = (mbk_u8)digit;
     }
-    {
-      mbk_i32 row[MBK_TRANSPOSE_ITEMS];
-      const mbk_i32 *row_of = rows_from + tile + warp;
-      if (rows_from == nullptr) {
-        mbk_block_sync();
-        row_of = (const mbk_i32 *)stage + warp;
-        mbk_transpose_rows(row_ptr, rows, base, tile + warp, warp < count ? count - warp : 0,
-                           (mbk_i32 *)stage + warp);
-        mbk_warp_sync(MBK_ALL_LANES);
-      }
-#pragma unroll
-      for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {
-        row[i] = rank[i] < MBK_TRANSPOSE_TILE ? row_of[mbk_lane() + i * 32] : 0;
-      }
-      mbk_transpose_spread((mbk_i32 *)stage, delta, out, rank, digits, row, rows_to);
-    }
+    mbk_i32 row[MBK_TRANSPOSE_ITEMS];
+    mbk_transpose_load(rows + tile + from, in, row);
+    mbk_transpose_spread((mbk_i32 *)stage, delta, count, rank, digits, row, rows_to);
     if (places_to != nullptr) {
       MBK_PLACE place[MBK_TRANSPOSE_ITEMS];
-      const mbk_u64 k = tile + from;
 #pragma unroll
       for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {
-        place[i] = places == nullptr              ? (MBK_PLACE)(k + i * 32)
-                   : rank[i] < MBK_TRANSPOSE_TILE ? mbk_load(places + k + i * 32)
-                                                  : 0;
+        place[i] = (MBK_PLACE)(tile + from + i * 32);
       }
-      mbk_transpose_spread((MBK_PLACE *)stage, delta, out, rank, digits, place, places_to);
+      if (places != nullptr) {
+        mbk_transpose_load(places + tile + from, in, place);
+      }
+      mbk_transpose_spread((MBK_PLACE *)stage, delta, count, rank, digits, place, places_to);
     }
     mbk_block_sync();
   }

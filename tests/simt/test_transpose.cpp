@@ -7,14 +7,14 @@
 struct transpose_form {
   const char *name;
   unsigned offset_bytes, place_bytes;
-  simt_kernel count, scan, move, starts;
+  simt_kernel rows, count, scan, move, starts;
 };
 
 #define FORM(space)                                                                            \
   {                                                                                            \
-#space, sizeof(MBK_ROW_PTR), sizeof(MBK_PLACE), SIMT_KERNEL(space::mbk_transpose_count),   \
-        SIMT_KERNEL(space::mbk_transpose_scan), SIMT_KERNEL(space::mbk_transpose_move),        \
-        SIMT_KERNEL(space::mbk_transpose_starts)                                               \
+#space, sizeof(MBK_ROW_PTR), sizeof(MBK_PLACE), SIMT_KERNEL(space::mbk_transpose_rows),    \
+        SIMT_KERNEL(space::mbk_transpose_count), SIMT_KERNEL(space::mbk_transpose_scan),       \
+        SIMT_KERNEL(space::mbk_transpose_move), SIMT_KERNEL(space::mbk_transpose_starts)       \
   }
 
 #define MBK_ROW_PTR mbk_i32
@@ -92,7 +92,6 @@ struct sort {
     const int to = p & 1, from = 1 - to;
     const uint32_t shift = bits * (uint32_t)p, mask = (1u << bits) - 1, base = p ? 0 : in.base;
     const void *const keys_from = p ? keys(from).get() : col_ind.get();
-    const void *const rows_from = p ? rows_of(from).get() : nullptr;
     const void *const places_from = p && with_places ? places(from).get() : nullptr;
     void *const places_to = with_places ? places(to).get() : nullptr;
     simt_run(f.count, what, {blocks, THREADS, DIGITS * 4}, keys_from, base, nnz, shift, mask,
@@ -100,9 +99,9 @@ struct sort {
     simt_run(f.scan, what, {mask + 1, THREADS, THREADS / 32 * f.place_bytes}, counts.get(),
              (uint64_t)blocks, totals.get());
     simt_run(f.move, what,
-             {blocks, THREADS, (DIGITS + THREADS / 32) * f.place_bytes + TILE * 4}, keys_from,
-             base, nnz, shift, mask, chunk, counts.get(), totals.get(), row_ptr.get(), rows,
-             rows_from, places_from, keys(to).get(), rows_of(to).get(), places_to);
+             {blocks, THREADS, (DIGITS + THREADS / 32) * f.place_bytes + TILE * 5}, keys_from,
+             base, nnz, shift, mask, chunk, counts.get(), totals.get(), rows_of(from).get(),
+             places_from, keys(to).get(), rows_of(to).get(), places_to);
   }
 
   void run(bool with_places) {
@@ -116,6 +115,8 @@ struct sort {
     }
     std::stable_sort(order.begin(), order.end(),
                      [&](uint64_t a, uint64_t b) { return in.columns[a] < in.columns[b]; });
+    simt_run(f.rows, what, {(unsigned)(nnz / 20000 + 1), THREADS, 0}, row_ptr.get(), rows, nnz,
+             in.base, rows_of(1).get());
     for (int p = 0; p < passes; p++) {
       pass(p, with_places);
     }
