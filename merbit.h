@@ -36117,8 +36117,9 @@ static mbi_devptr mbi_transpose_part(const mbi_transposing *t, uint64_t bytes, u
   return t->space + at;
 }
 
-/* Where everything lies that is not kept: in t->space, whose size is returned, and keys as far
- * as they fit where values will be, which are written when all is sorted. */
+/* Where everything lies that is not kept: in t->space, whose size is returned, so that it can
+ * be allocated and all be divided again; and keys, as far as they fit, where values will be,
+ * which are written when all is sorted. */
 static uint64_t mbi_transpose_divide(mbi_transposing *t, uint64_t value) {
   const uint64_t place = mbi_index_bytes(t->place_type);
   const uint64_t columns = t->from->nnz * sizeof(int32_t);
