@@ -9770,8 +9770,9 @@ static const char *const mbi_source_spmv_reorder_cu[] = {
 
 static const char *const mbi_source_spmv_transpose_cu[] = {
   "// The transpose of a CSR: its entries sorted by column, stably, so that each row of the\n"
-  "// transpose has them in the order of the matrix's rows. A radix sort by bytes of the columns,\n"
-  "// least significant first: count the digits of each block's run, sum them up, move.\n"
+  "// transpose has them in the order of the matrix's rows. A radix sort of the columns, least\n"
+  "// significant digits first: count the digits of each block's run, sum them up, move. The rows\n"
+  "// of entries travel along, and become the columns of the transpose.\n"
   "#ifndef MBK_ROW_PTR\n"
   "#error \"define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64\"\n"
   "#endif\n"
@@ -9780,200 +9781,377 @@ static const char *const mbi_source_spmv_transpose_cu[] = {
   "#endif\n"
   "#include \"jit/device.cuh\"\n"
   "\n"
-  "#define MBK_DIGITS 256\n"
-  "#define MBK_TRANSPOSE_WARPS 8\n"
-  "#define MBK_TRANSPOSE_ITEMS 8   // of a lane, 32 apart\n"
-  "#define MBK_TRANSPOSE_TILE 2048 // all of them\n"
+  "#define MBK_DIGITS 256 // at most; a digit is key >> shift & mask\n"
+  "#define MBK_TRANSPOSE_THREADS 512\n"
+  "#define MBK_TRANSPOSE_ITEMS 12 // of a lane, 32 apart\n"
+  "#define MBK_TRANSPOSE_WARPS (MBK_TRANSPOSE_THREADS / 32)\n"
+  "#define MBK_TRANSPOSE_TILE (MBK_TRANSPOSE_THREADS * MBK_TRANSPOSE_ITEMS)\n"
+  "#define MBK_TRANSPOSE_RESIDENT (sizeof(MBK_PLACE) == 4 ? 2 : 1) // blocks that move at a time\n"
   "#define MBK_ALL_LANES 0xffffffffu\n"
   "\n"
   "// counts[digit * blocks + block]: how often a digit occurs in a block's run of `chunk` keys.\n"
-  "// The other arguments are of mbk_transpose_move. Launch: 256 threads. Shared:\n"
-  "// mbk_u32[MBK_DIGITS].\n"
-  "MBK_KERNEL MBK_BOUNDS(256)\n"
+  "// The other arguments are of mbk_transpose_move. Shared: mbk_u32[MBK_DIGITS].\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)\n"
   "    mbk_transpose_count(const mbk_i32 *keys, mbk_u32 base, mbk_u64 nnz, mbk_u32 shift,\n"
-  "                        mbk_u64 chunk, MBK_PLACE *counts) {\n"
+  "                        mbk_u32 mask, mbk_u64 chunk, MBK_PLACE *counts) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  mbk_u32 *const found = (mbk_u32 *)shared;\n"
   "  const mbk_u64 first = mbk_block() * chunk;\n"
   "  const mbk_u64 end = first + chunk < nnz ? first + chunk : nnz;\n"
-  "  found[mbk_thread()] = 0;\n"
-  "  mbk_block_sync();\n"
-  "  for (mbk_u64 k = first + mbk_thread(); k < end; k += 256) {\n"
-  "    const mbk_u32 key = (mbk_u32)mbk_load(keys + k) - base;\n"
-  "    mbk_atomic_add(found + (key >> shift & (MBK_DIGITS - 1)), 1u);\n"
+  "  if (mbk_thread() < MBK_DIGITS) {\n"
+  "    found[mbk_thread()] = 0;\n"
+  "  }\n"
+  "  mbk_block_sync();\n",
+  "  for (mbk_u64 tile = first + mbk_thread(); tile < end; tile += MBK_TRANSPOSE_TILE) {\n"
+  "    mbk_u32 key[MBK_TRANSPOSE_ITEMS]; // all are on their way before one is counted\n"
+  "#pragma unroll\n"
+  "    for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {\n"
+  "      const mbk_u64 k = tile + i * MBK_TRANSPOSE_THREADS;\n"
+  "      key[i] = k < end ? (mbk_u32)mbk_load(keys + k) - base : 0;\n"
+  "    }\n"
+  "#pragma unroll\n"
+  "    for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {\n"
+  "      if (tile + i * MBK_TRANSPOSE_THREADS < end) {\n"
+  "        mbk_atomic_add(found + (key[i] >> shift & mask), 1u);\n"
+  "      }\n"
+  "    }\n"
   "  }\n"
   "  mbk_block_sync();\n"
-  "  counts[(mbk_u64)mbk_thread() * mbk_grid() + mbk_block()] = (MBK_PLACE)found[mbk_thread()];\n"
+  "  if (mbk_thread() <= mask) {\n"
+  "    counts[(mbk_u64)mbk_thread() * mbk_grid() + mbk_block()] = (MBK_PLACE)found[mbk_thread()];\n"
+  "  }\n"
   "}\n"
   "\n"
-  "// The sum of `value` in this lane and those before it.\n",
-  "MBK_DEVICE MBK_PLACE mbk_transpose_sum(MBK_PLACE value) {\n"
+  "// The sum of `value` in the threads of the block before this one; sums[warp] becomes that of\n"
+  "// each warp, T[MBK_TRANSPOSE_WARPS].\n"
+  "template <class T> MBK_DEVICE T mbk_transpose_before(T value, T *sums) {\n"
+  "  T sum = value;\n"
   "  for (int d = 1; d < 32; d <<= 1) {\n"
-  "    const MBK_PLACE before = mbk_shuffle_up(MBK_ALL_LANES, value, d, 32);\n"
-  "    value += mbk_lane() >= (mbk_u32)d ? before : 0;\n"
+  "    const T before = mbk_shuffle_up(MBK_ALL_LANES, sum, d, 32);\n"
+  "    sum += mbk_lane() >= (mbk_u32)d ? before : 0;\n"
   "  }\n"
-  "  return value;\n"
+  "  if (mbk_lane() == 31) {\n"
+  "    sums[mbk_thread() / 32] = sum;\n"
+  "  }\n"
+  "  mbk_block_sync();\n"
+  "  for (mbk_u32 w = 0; w < mbk_thread() / 32; w++) {\n"
+  "    sum += sums[w];\n"
+  "  }\n"
+  "  return sum - value;\n"
   "}\n"
   "\n"
   "// The counts of a digit, one for each of `blocks`, become their exclusive prefix sums, and\n"
-  "// totals[digit] their sum. Launch: one warp for each digit; 256 threads per block.\n"
-  "MBK_KERNEL MBK_BOUNDS(256)\n"
+  "// totals[digit] their sum. Launch: a block for each digit. Shared:\n"
+  "// MBK_PLACE[MBK_TRANSPOSE_WARPS].\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)\n"
   "    mbk_transpose_scan(MBK_PLACE *counts, mbk_u64 blocks, MBK_PLACE *totals) {\n"
-  "  const mbk_u32 digit = (mbk_block() * 256 + mbk_thread()) / 32;\n"
-  "  MBK_PLACE *const own = counts + digit * blocks;\n"
-  "  MBK_PLACE base = 0;\n"
-  "  for (mbk_u64 from = 0; from < blocks; from += 32) {\n"
-  "    const mbk_u64 i = from + mbk_lane();\n"
-  "    const MBK_PLACE count = i < blocks ? own[i] : 0;\n"
-  "    const MBK_PLACE sum = mbk_transpose_sum(count);\n"
-  "    if (i < blocks) {\n"
-  "      own[i] = base + sum - count;\n"
-  "    }\n"
-  "    base += mbk_shuffle(MBK_ALL_LANES, sum, 31, 32);\n"
-  "  }\n"
-  "  if (mbk_lane() == 0) {\n"
-  "    totals[digit] = base;\n"
-  "  }\n"
-  "}\n"
-  "\n"
-  "// Keys and places in the order of the digit, those of one digit as they come; `base` is taken\n"
-  "// from keys; places NULL: each entry is where it is. Launch: as mbk_transpose_count, after the\n"
-  "// sums. Shared: MBK_PLACE[MBK_DIGITS + 8], mbk_u32[MBK_TRANSPOSE_WARPS * MBK_DIGITS].\n"
-  "MBK_KERNEL MBK_BOUNDS(256)\n"
-  "    mbk_transpose_move(const mbk_i32 *keys, mbk_u32 base, mbk_u64 nnz, mbk_u32 shift,\n"
-  "                       mbk_u64 chunk, const MBK_PLACE *counts, const MBK_PLACE *totals,\n"
-  "                       const MBK_PLACE *places, mbk_i32 *keys_to, MBK_PLACE *places_to) {\n"
   "  MBK_SHARED_MEMORY(shared);\n",
-  "  MBK_PLACE *const start = (MBK_PLACE *)shared; // where the next key with each digit goes\n"
-  "  mbk_u32 *const found = (mbk_u32 *)(start + MBK_DIGITS + MBK_TRANSPOSE_WARPS);\n"
-  "  mbk_u32 *const own = found + mbk_thread() / 32 * MBK_DIGITS; // by this warp in a tile\n"
-  "  const mbk_u32 below = (1u << mbk_lane()) - 1;\n"
-  "  const mbk_u64 first = mbk_block() * chunk;\n"
-  "  const mbk_u64 end = first + chunk < nnz ? first + chunk : nnz;\n"
-  "  {\n"
-  "    const MBK_PLACE count = totals[mbk_thread()];\n"
-  "    MBK_PLACE *const warps = start + MBK_DIGITS;\n"
-  "    MBK_PLACE sum = mbk_transpose_sum(count);\n"
-  "    if (mbk_lane() == 31) {\n"
-  "      warps[mbk_thread() / 32] = sum;\n"
+  "  MBK_PLACE *const sums = (MBK_PLACE *)shared;\n"
+  "  MBK_PLACE *const own = counts + mbk_block() * blocks;\n"
+  "  MBK_PLACE base = 0;\n"
+  "  for (mbk_u64 from = 0; from < blocks; from += MBK_TRANSPOSE_THREADS) {\n"
+  "    const mbk_u64 i = from + mbk_thread();\n"
+  "    const MBK_PLACE before = mbk_transpose_before<MBK_PLACE>(i < blocks ? own[i] : 0, sums);\n"
+  "    if (i < blocks) {\n"
+  "      own[i] = base + before;\n"
+  "    }\n"
+  "    for (int w = 0; w < MBK_TRANSPOSE_WARPS; w++) {\n"
+  "      base += sums[w];\n"
   "    }\n"
   "    mbk_block_sync();\n"
-  "    for (mbk_u32 w = 0; w < mbk_thread() / 32; w++) {\n"
-  "      sum += warps[w];\n"
-  "    }\n"
-  "    start[mbk_thread()] =\n"
-  "        sum - count + counts[(mbk_u64)mbk_thread() * mbk_grid() + mbk_block()];\n"
   "  }\n"
-  "  for (mbk_u64 tile = first; tile < end; tile += MBK_TRANSPOSE_TILE) {\n"
-  "    const mbk_u32 count =\n"
-  "        end - tile < MBK_TRANSPOSE_TILE ? (mbk_u32)(end - tile) : MBK_TRANSPOSE_TILE;\n"
-  "    const mbk_u32 from = mbk_thread() / 32 * (32 * MBK_TRANSPOSE_ITEMS) + mbk_lane();\n"
-  "    mbk_u32 key[MBK_TRANSPOSE_ITEMS], rank[MBK_TRANSPOSE_ITEMS];\n"
-  "    for (int w = 0; w < MBK_TRANSPOSE_WARPS; w++) {\n"
-  "      found[w * MBK_DIGITS + mbk_thread()] = 0;\n"
-  "    }\n"
-  "#pragma unroll\n"
-  "    for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {\n"
-  "      key[i] =\n"
-  "          from + i * 32 < count ? (mbk_u32)mbk_load(keys + tile + from + i * 32) - base : 0;\n"
-  "    }\n"
-  "    mbk_block_sync();\n"
-  "#pragma unroll\n"
-  "    for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {\n"
-  "      const bool valid = from + i * 32 < count;\n"
-  "      const mbk_u32 digit = key[i] >> shift & (MBK_DIGITS - 1);\n",
-  "      mbk_u32 peers = mbk_ballot(MBK_ALL_LANES, valid); // lanes with this digit\n"
-  "#pragma unroll\n"
-  "      for (int bit = 0; bit < 8; bit++) {\n"
-  "        const bool set = (digit >> bit & 1u) != 0;\n"
-  "        const mbk_u32 those = mbk_ballot(MBK_ALL_LANES, set);\n"
-  "        peers &= set ? those : ~those;\n"
-  "      }\n"
-  "      const mbk_u32 before = own[digit];\n"
-  "      rank[i] = before + (mbk_u32)mbk_popcount(peers & below);\n"
-  "      mbk_warp_sync(MBK_ALL_LANES);\n"
-  "      if (valid && (peers & below) == 0) {\n"
-  "        own[digit] = before + (mbk_u32)mbk_popcount(peers);\n"
-  "      }\n"
-  "      mbk_warp_sync(MBK_ALL_LANES);\n"
-  "    }\n"
-  "    mbk_block_sync();\n"
-  "    mbk_u32 total = 0; // of the thread's digit: counts become those of the warps before\n"
-  "    for (int w = 0; w < MBK_TRANSPOSE_WARPS; w++) {\n"
-  "      const mbk_u32 own_count = found[w * MBK_DIGITS + mbk_thread()];\n"
-  "      found[w * MBK_DIGITS + mbk_thread()] = total;\n"
-  "      total += own_count;\n"
-  "    }\n"
-  "    mbk_block_sync();\n"
-  "#pragma unroll\n"
-  "    for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {\n"
-  "      if (from + i * 32 < count) {\n"
-  "        const mbk_u64 k = tile + from + i * 32;\n"
-  "        const mbk_u32 digit = key[i] >> shift & (MBK_DIGITS - 1);\n"
-  "        const MBK_PLACE to = start[digit] + (MBK_PLACE)(own[digit] + rank[i]);\n"
-  "        keys_to[to] = (mbk_i32)key[i];\n"
-  "        places_to[to] = places != nullptr ? mbk_load(places + k) : (MBK_PLACE)k;\n"
-  "      }\n"
-  "    }\n"
-  "    mbk_block_sync();\n"
-  "    start[mbk_thread()] += (MBK_PLACE)total;\n"
+  "  if (mbk_thread() == 0) {\n"
+  "    totals[mbk_block()] = base;\n"
   "  }\n"
   "}\n"
   "\n"
-  "// starts[c]: the first of the sorted keys that is c or more, for c up to and with `cols`.\n"
-  "// Launch: any grid of 256 threads; so below.\n"
-  "MBK_KERNEL MBK_BOUNDS(256)\n",
-  "    mbk_transpose_starts(const mbk_i32 *keys, mbk_u64 nnz, mbk_u64 cols, MBK_PLACE *starts) {\n"
-  "  for (mbk_u64 c = (mbk_u64)mbk_block() * 256 + mbk_thread(); c <= cols;\n"
-  "       c += (mbk_u64)mbk_grid() * 256) {\n"
-  "    mbk_u64 low = 0, high = nnz;\n"
-  "    while (low < high) {\n"
-  "      const mbk_u64 middle = low + (high - low) / 2;\n"
-  "      if ((mbk_u64)mbk_load(keys + middle) < c) {\n"
-  "        low = middle + 1;\n"
-  "      } else {\n"
-  "        high = middle;\n"
-  "      }\n"
-  "    }\n"
-  "    starts[c] = (MBK_PLACE)low;\n"
-  "  }\n"
-  "}\n"
-  "\n"
-  "// The first row from `low` to `high` that ends behind entry k.\n"
-  "MBK_DEVICE mbk_u64 mbk_transpose_row(const MBK_ROW_PTR *row_ptr, mbk_u32 base, mbk_u64 low,\n"
-  "                                     mbk_u64 high, mbk_u64 k) {\n"
+  "// The first index from `low` on that does not come before what is looked for; `high` does not.\n"
+  "// By whole warps, 32 candidates at a time.\n"
+  "template <class BEFORE>\n"
+  "MBK_DEVICE mbk_u64 mbk_transpose_search(mbk_u64 low, mbk_u64 high, const BEFORE &before) {\n"
   "  while (low < high) {\n"
-  "    const mbk_u64 middle = low + (high - low) / 2;\n"
-  "    if ((mbk_u64)mbk_load(row_ptr + middle + 1) - base <= k) {\n"
-  "      low = middle + 1;\n"
-  "    } else {\n"
-  "      high = middle;\n"
+  "    const mbk_u64 step = (high - low + 31) / 32;\n"
+  "    const mbk_u64 candidate = low + mbk_lane() * step;\n"
+  "    const mbk_u32 count =\n"
+  "        (mbk_u32)mbk_popcount(mbk_ballot(MBK_ALL_LANES, candidate < high && before(candidate)));\n"
+  "    if (count < 32 && low + count * step < high) {\n"
+  "      high = low + count * step;\n"
   "    }\n"
+  "    low += count > 0 ? (count - 1) * step + 1 : 0;\n"
   "  }\n"
   "  return low;\n"
   "}\n"
   "\n"
-  "// row_of[k]: the row of entry k. A block finds the rows of 2048 entries between those of the\n"
-  "// first and the last of them.\n"
-  "MBK_KERNEL MBK_BOUNDS(256) mbk_transpose_rows(const MBK_ROW_PTR *row_ptr, mbk_u64 rows,\n"
-  "                                              mbk_u64 nnz, mbk_u32 base, mbk_i32 *row_of) {\n"
-  "  for (mbk_u64 piece = (mbk_u64)mbk_block() * 2048; piece < nnz;\n"
-  "       piece += (mbk_u64)mbk_grid() * 2048) {\n"
-  "    const mbk_u64 end = piece + 2048 < nnz ? piece + 2048 : nnz;\n"
-  "    const mbk_u64 low = mbk_transpose_row(row_ptr, base, 0, rows - 1, piece);\n"
-  "    const mbk_u64 high = mbk_transpose_row(row_ptr, base, low, rows - 1, end - 1);\n"
-  "    for (mbk_u64 k = piece + mbk_thread(); k < end; k += 256) {\n",
-  "      row_of[k] = (mbk_i32)mbk_transpose_row(row_ptr, base, low, high, k);\n"
+  "// Rows that end with entry k or before.\n"
+  "struct mbk_transpose_row {\n"
+  "  const MBK_ROW_PTR *row_ptr;\n"
+  "  mbk_u64 rows, k;\n"
+  "  mbk_u32 base;\n"
+  "\n"
+  "  MBK_MEMBER mbk_u64 end(mbk_u64 row) const { // of the last row, if there is no such\n"
+  "    return (mbk_u64)mbk_load(row_ptr + (row < rows ? row + 1 : rows)) - base;\n"
+  "  }\n"
+  "  MBK_MEMBER bool operator()(mbk_u64 row) const {\n"
+  "    return end(row) <= k;\n"
+  "  }\n"
+  "};\n"
+  "\n",
+  "// row_of[k]: the row of entry k. A warp looks at 32 rows for 32 entries, goes on to the next 32\n"
+  "// where entries are behind them, and searches where none was in them: rows may be long, and\n"
+  "// many may hold nothing. Launch: any grid.\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)\n"
+  "    mbk_transpose_rows(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mbk_u64 nnz, mbk_u32 base,\n"
+  "                       mbk_i32 *row_of) {\n"
+  "  const mbk_u64 share = 32 * MBK_TRANSPOSE_ITEMS; // of a warp at a time, in order\n"
+  "  const mbk_u64 warps = (mbk_u64)mbk_grid() * MBK_TRANSPOSE_WARPS;\n"
+  "  const mbk_u64 warp = (mbk_u64)mbk_block() * MBK_TRANSPOSE_WARPS + mbk_thread() / 32;\n"
+  "  mbk_transpose_row at = {row_ptr, rows, 0, base};\n"
+  "  mbk_u64 low = 0, end = at.end(mbk_lane()); // of row low + lane\n"
+  "  for (mbk_u64 first = warp * share; first < nnz; first += warps * share) {\n"
+  "    const mbk_u64 stop = first + share < nnz ? first + share : nnz;\n"
+  "    for (at.k = first; at.k < stop; at.k += 32) {\n"
+  "      const mbk_u32 last = stop - at.k < 32 ? (mbk_u32)(stop - at.k) - 1 : 31;\n"
+  "      const mbk_u32 entry = mbk_lane() < last ? mbk_lane() : last;\n"
+  "      mbk_u32 left = MBK_ALL_LANES; // lanes whose row is not found\n"
+  "      while (left != 0) {\n"
+  "        const mbk_u32 ends = end <= at.k ? 0 : end - at.k >= 32 ? 32 : (mbk_u32)(end - at.k);\n"
+  "        mbk_u32 ended = 0; // of the 32 rows, before the entry\n"
+  "#pragma unroll\n"
+  "        for (mbk_u32 step = 16; step > 0; step /= 2) {\n"
+  "          const mbk_u32 one = mbk_shuffle(MBK_ALL_LANES, ends, (int)(ended + step - 1), 32);\n"
+  "          ended += one <= entry ? step : 0;\n"
+  "        }\n"
+  "        ended += mbk_shuffle(MBK_ALL_LANES, ends, (int)ended, 32) <= entry;\n",
+  "        if ((left >> mbk_lane() & 1u) != 0 && ended < 32 && mbk_lane() <= last) {\n"
+  "          row_of[at.k + mbk_lane()] = (mbk_i32)(low + ended);\n"
+  "        }\n"
+  "        const mbk_u32 behind = left & mbk_ballot(MBK_ALL_LANES, ended == 32); // last lanes\n"
+  "        if (behind != 0) {\n"
+  "          mbk_transpose_row next = at;\n"
+  "          next.k += 32 - (mbk_u32)mbk_popcount(behind);\n"
+  "          low = behind == left ? mbk_transpose_search(low + 32, rows - 1, next) : low + 32;\n"
+  "          end = at.end(low + mbk_lane());\n"
+  "        }\n"
+  "        left = behind;\n"
+  "      }\n"
   "    }\n"
   "  }\n"
   "}\n"
   "\n"
-  "// columns[k] = row_of[places[k]].\n"
-  "MBK_KERNEL MBK_BOUNDS(256) mbk_transpose_columns(const MBK_PLACE *places, const mbk_i32 *row_of,\n"
-  "                                                 mbk_u64 nnz, mbk_i32 *columns) {\n"
-  "  for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < nnz;\n"
-  "       k += (mbk_u64)mbk_grid() * 256) {\n"
-  "    columns[k] = mbk_load(row_of + mbk_load_once(places + k));\n"
+  "// What the tile's entries have in `own` goes out in the order of their ranks, to delta[digit]\n"
+  "// and the rank. What is longer than a key goes through `stage`, mbk_u32[MBK_TRANSPOSE_TILE], in\n"
+  "// parts. Registers for the digits, or for more of the writes at a time, would spill.\n"
+  "template <class T>\n"
+  "MBK_DEVICE void mbk_transpose_spread(T *stage, const MBK_PLACE *delta, mbk_u32 count,\n"
+  "                                     const mbk_u32 (&rank)[MBK_TRANSPOSE_ITEMS],\n"
+  "                                     const mbk_u8 *digits, const T (&own)[MBK_TRANSPOSE_ITEMS],\n"
+  "                                     T *to) {\n"
+  "  const int parts = sizeof(T) / sizeof(mbk_u32), items = MBK_TRANSPOSE_ITEMS / parts;\n"
+  "  const mbk_u32 span = MBK_TRANSPOSE_TILE / parts;\n"
+  "#pragma unroll\n"
+  "  for (int part = 0; part < parts; part++) {\n"
+  "    mbk_block_sync();\n"
+  "#pragma unroll\n"
+  "    for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {\n"
+  "      if (rank[i] - part * span < span) {\n"
+  "        stage[rank[i] - part * span] = own[i];\n"
+  "      }\n"
+  "    }\n"
+  "    mbk_block_sync();\n"
+  "#pragma unroll 4\n"
+  "    for (mbk_u32 at = part * span + mbk_thread(); at < count && at < (part + 1) * span;\n",
+  "         at += MBK_TRANSPOSE_THREADS) {\n"
+  "      to[delta[digits[at]] + (MBK_PLACE)at] = stage[at - part * span];\n"
+  "    }\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// rank[i]: (digit << 16) + how many of the warp's keys before key[i] have the same digit, which\n"
+  "// goes on in the next item; found[digit]: how many there are. A thread has items i with\n"
+  "// 32 * i < in.\n"
+  "MBK_DEVICE void mbk_transpose_rank(const mbk_u32 (&key)[MBK_TRANSPOSE_ITEMS], mbk_u32 shift,\n"
+  "                                   mbk_u32 mask, int in, mbk_u32 *found,\n"
+  "                                   mbk_u32 (&rank)[MBK_TRANSPOSE_ITEMS]) {\n"
+  "  const mbk_u32 below = (1u << mbk_lane()) - 1;\n"
+  "  for (mbk_u32 d = mbk_lane(); d < MBK_DIGITS; d += 32) {\n"
+  "    found[d] = 0;\n"
+  "  }\n"
+  "  mbk_warp_sync(MBK_ALL_LANES);\n"
+  "#pragma unroll\n"
+  "  for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {\n"
+  "    const bool valid = i * 32 < in;\n"
+  "    const mbk_u32 digit = key[i] >> shift & mask;\n"
+  "    mbk_u32 peers = mbk_ballot(MBK_ALL_LANES, valid); // lanes with this digit\n"
+  "#pragma unroll\n"
+  "    for (int bit = 0; bit < 8; bit++) {\n"
+  "      const bool set = (digit >> bit & 1u) != 0;\n"
+  "      const mbk_u32 those = mbk_ballot(MBK_ALL_LANES, set);\n"
+  "      peers &= set ? those : ~those;\n"
+  "    }\n"
+  "    const mbk_u32 before = found[digit];\n"
+  "    rank[i] = digit << 16 | (before + (mbk_u32)mbk_popcount(peers & below));\n"
+  "    mbk_warp_sync(MBK_ALL_LANES);\n"
+  "    if (valid && (peers & below) == 0) {\n"
+  "      found[digit] = before + (mbk_u32)mbk_popcount(peers);\n"
+  "    }\n"
+  "    mbk_warp_sync(MBK_ALL_LANES);\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// own[i] = from[32 * i]\n"
+  "template <class T>\n"
+  "MBK_DEVICE void mbk_transpose_load(const T *from, int in, T (&own)[MBK_TRANSPOSE_ITEMS]) {\n"
+  "#pragma unroll\n"
+  "  for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {\n",
+  "    own[i] = i * 32 < in ? mbk_load(from + i * 32) : 0;\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Keys in the order of the digit, those of one digit as they come, and with them the rows of\n"
+  "// entries and, unless places_to is NULL, their places; places NULL: each entry is where it is.\n"
+  "// `base` is taken from keys. A tile is brought in order in shared memory, so that what goes to\n"
+  "// one run of memory goes there together. Launch: as mbk_transpose_count, after the sums.\n"
+  "// Shared: MBK_PLACE[MBK_DIGITS + MBK_TRANSPOSE_WARPS], mbk_u32[MBK_TRANSPOSE_TILE],\n"
+  "// mbk_u8[MBK_TRANSPOSE_TILE].\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_TRANSPOSE_THREADS, MBK_TRANSPOSE_RESIDENT)\n"
+  "    mbk_transpose_move(const mbk_i32 *keys, mbk_u32 base, mbk_u64 nnz, mbk_u32 shift,\n"
+  "                       mbk_u32 mask, mbk_u64 chunk, const MBK_PLACE *counts,\n"
+  "                       const MBK_PLACE *totals, const mbk_i32 *rows, const MBK_PLACE *places,\n"
+  "                       mbk_i32 *keys_to, mbk_i32 *rows_to, MBK_PLACE *places_to) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  // Where a digit's keys go, less their first rank in the tile.\n"
+  "  MBK_PLACE *const delta = (MBK_PLACE *)shared;\n"
+  "  MBK_PLACE *const sums = delta + MBK_DIGITS;\n"
+  "  mbk_u32 *const stage = (mbk_u32 *)(sums + MBK_TRANSPOSE_WARPS);\n"
+  "  mbk_u8 *const digits = (mbk_u8 *)(stage + MBK_TRANSPOSE_TILE); // of the keys in the stage\n"
+  "  mbk_u32 *const found = stage; // before that: how often each warp has each digit in a tile\n"
+  "  mbk_u32 *const own = found + mbk_thread() / 32 * MBK_DIGITS;\n"
+  "  const mbk_u64 first = mbk_block() * chunk;\n"
+  "  const mbk_u64 end = first + chunk < nnz ? first + chunk : nnz;\n"
+  "  const bool counts_digit = mbk_thread() <= mask;\n"
+  "  MBK_PLACE start = // where the next key with the thread's digit goes\n",
+  "      mbk_transpose_before<MBK_PLACE>(counts_digit ? totals[mbk_thread()] : 0, sums);\n"
+  "  if (counts_digit) {\n"
+  "    start += counts[(mbk_u64)mbk_thread() * mbk_grid() + mbk_block()];\n"
+  "  }\n"
+  "  for (mbk_u64 tile = first; tile < end; tile += MBK_TRANSPOSE_TILE) {\n"
+  "    const mbk_u32 count =\n"
+  "        end - tile < MBK_TRANSPOSE_TILE ? (mbk_u32)(end - tile) : MBK_TRANSPOSE_TILE;\n"
+  "    const mbk_u32 warp = mbk_thread() / 32 * (32 * MBK_TRANSPOSE_ITEMS);\n"
+  "    const mbk_u32 from = warp + mbk_lane();\n"
+  "    const int in = (int)(count - from); // the thread reads item i if 32 * i < in\n"
+  "    mbk_u32 key[MBK_TRANSPOSE_ITEMS], rank[MBK_TRANSPOSE_ITEMS];\n"
+  "#pragma unroll\n"
+  "    for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {\n"
+  "      key[i] = i * 32 < in ? (mbk_u32)mbk_load(keys + tile + from + i * 32) - base : 0;\n"
+  "    }\n"
+  "    mbk_transpose_rank(key, shift, mask, in, own, rank);\n"
+  "    mbk_block_sync();\n"
+  "    mbk_u32 total = 0; // of the thread's digit\n"
+  "#pragma unroll 4       // all at once would take registers\n"
+  "    for (int w = 0; counts_digit && w < MBK_TRANSPOSE_WARPS; w++) {\n"
+  "      total += found[w * MBK_DIGITS + mbk_thread()];\n"
+  "    }\n"
+  "    mbk_u32 next = mbk_transpose_before(total, (mbk_u32 *)sums);\n"
+  "    if (counts_digit) {\n"
+  "      delta[mbk_thread()] = start - (MBK_PLACE)next;\n"
+  "      start += (MBK_PLACE)total;\n"
+  "#pragma unroll 4\n"
+  "      for (int w = 0; w < MBK_TRANSPOSE_WARPS; w++) { // counts become first ranks\n"
+  "        const mbk_u32 own_count = found[w * MBK_DIGITS + mbk_thread()];\n"
+  "        found[w * MBK_DIGITS + mbk_thread()] = next;\n"
+  "        next += own_count;\n"
+  "      }\n"
+  "    }\n"
+  "    mbk_block_sync();\n"
+  "#pragma unroll\n"
+  "    for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {\n",
+  "      rank[i] = i * 32 < in ? (rank[i] & 0xffff) + own[rank[i] >> 16] : 0xffffffffu;\n"
+  "    }\n"
+  "    mbk_block_sync();\n"
+  "#pragma unroll\n"
+  "    for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {\n"
+  "      if (rank[i] < MBK_TRANSPOSE_TILE) {\n"
+  "        stage[rank[i]] = key[i];\n"
+  "      }\n"
+  "    }\n"
+  "    mbk_block_sync();\n"
+  "#pragma unroll 4\n"
+  "    for (mbk_u32 at = mbk_thread(); at < count; at += MBK_TRANSPOSE_THREADS) {\n"
+  "      const mbk_u32 digit = stage[at] >> shift & mask;\n"
+  "      keys_to[delta[digit] + (MBK_PLACE)at] = (mbk_i32)stage[at];\n"
+  "      digits[at] = (mbk_u8)digit;\n"
+  "    }\n"
+  "    mbk_i32 row[MBK_TRANSPOSE_ITEMS];\n"
+  "    mbk_transpose_load(rows + tile + from, in, row);\n"
+  "    mbk_transpose_spread((mbk_i32 *)stage, delta, count, rank, digits, row, rows_to);\n"
+  "    if (places_to != nullptr) {\n"
+  "      MBK_PLACE place[MBK_TRANSPOSE_ITEMS];\n"
+  "#pragma unroll\n"
+  "      for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {\n"
+  "        place[i] = (MBK_PLACE)(tile + from + i * 32);\n"
+  "      }\n"
+  "      if (places != nullptr) {\n"
+  "        mbk_transpose_load(places + tile + from, in, place);\n"
+  "      }\n"
+  "      mbk_transpose_spread((MBK_PLACE *)stage, delta, count, rank, digits, place, places_to);\n"
+  "    }\n"
+  "    mbk_block_sync();\n"
+  "  }\n"
+  "}\n"
+  "\n"
+  "// Columns that come before `diagonal` where columns and sorted keys are merged, a column before\n"
+  "// the keys that are the same.\n"
+  "struct mbk_transpose_column {\n"
+  "  const mbk_i32 *keys;\n"
+  "  mbk_u64 diagonal;\n"
+  "\n"
+  "  MBK_MEMBER bool operator()(mbk_u64 column) const {\n"
+  "    return (mbk_u64)mbk_load(keys + (diagonal - column - 1)) >= column;\n"
+  "  }\n"
+  "};\n"
+  "\n"
+  "// starts[c]: the first of the sorted keys that is c or more, for c up to and with `cols`. A\n",
+  "// block has its share of columns and keys merged, whatever there is more of. Launch: a block\n"
+  "// for each MBK_TRANSPOSE_TILE of them, cols + 1 columns. Shared: mbk_u64[2],\n"
+  "// mbk_u32[MBK_TRANSPOSE_TILE].\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)\n"
+  "    mbk_transpose_starts(const mbk_i32 *keys, mbk_u64 nnz, mbk_u64 cols, MBK_PLACE *starts) {\n"
+  "  MBK_SHARED_MEMORY(shared);\n"
+  "  mbk_u64 *const bounds = (mbk_u64 *)shared;\n"
+  "  mbk_u32 *const stage = (mbk_u32 *)(bounds + 2);\n"
+  "  const mbk_u64 all = nnz + cols + 1, first = (mbk_u64)mbk_block() * MBK_TRANSPOSE_TILE;\n"
+  "  const mbk_u64 last = first + MBK_TRANSPOSE_TILE < all ? first + MBK_TRANSPOSE_TILE : all;\n"
+  "  if (mbk_thread() < 64) {\n"
+  "    const mbk_transpose_column before = {keys, mbk_thread() < 32 ? first : last};\n"
+  "    const mbk_u64 least = before.diagonal > nnz ? before.diagonal - nnz : 0;\n"
+  "    const mbk_u64 most = before.diagonal < cols + 1 ? before.diagonal : cols + 1;\n"
+  "    const mbk_u64 column = mbk_transpose_search(least, most, before);\n"
+  "    if (mbk_lane() == 0) {\n"
+  "      bounds[mbk_thread() / 32] = column;\n"
+  "    }\n"
+  "  }\n"
+  "  mbk_block_sync();\n"
+  "  if (bounds[0] == bounds[1]) {\n"
+  "    return;\n"
+  "  }\n"
+  "  const mbk_u64 begin = first - bounds[0];\n"
+  "  const mbk_u32 count = (mbk_u32)(last - bounds[1] - begin);\n"
+  "  for (mbk_u32 k = mbk_thread(); k < count; k += MBK_TRANSPOSE_THREADS) {\n"
+  "    stage[k] = (mbk_u32)mbk_load(keys + begin + k);\n"
+  "  }\n"
+  "  mbk_block_sync();\n"
+  "  for (mbk_u64 c = bounds[0] + mbk_thread(); c < bounds[1]; c += MBK_TRANSPOSE_THREADS) {\n"
+  "    mbk_u32 low = 0, high = count;\n"
+  "    while (low < high) {\n"
+  "      const mbk_u32 middle = (low + high) / 2;\n"
+  "      if (stage[middle] < c) {\n"
+  "        low = middle + 1;\n"
+  "      } else {\n"
+  "        high = middle;\n",
+  "      }\n"
+  "    }\n"
+  "    starts[c] = (MBK_PLACE)(begin + low);\n"
   "  }\n"
   "}\n",
   NULL};
@@ -13061,7 +13239,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "03fded81944a7f1dddd14ee5af817f6992ab15313b82efee3f656cad9239d1f7"
+#define MBI_KERNEL_HASH "e4abb3828280e927532da1b17e10526927a242568439dbc646a04151332219d2"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -36283,90 +36461,125 @@ static merbit_status mbi_half_values(merbit_plan *plan, const void *values,
 }
 
 /* ==== >>spmv/transpose_sort.c  CUDA: a CSR sorted by columns ============================== */
-/* The transpose of a CSR in GPU memory: its entries sorted by column, stably. The kernels are in
- * spmv/transpose.cu. */
+/* The transpose of a CSR in GPU memory: its entries sorted by column, stably. The kernels are
+ * in spmv/transpose.cu. */
 
 /* ---- Encode ------------------------------------------------------------------------------ */
 
-#define MBI_TRANSPOSE_TILE 2048 /* entries that a block moves at once: MBK_TRANSPOSE_TILE */
-#define MBI_TRANSPOSE_GRID 1024 /* the most blocks; each has a run of tiles */
+#define MBI_TRANSPOSE_THREADS 512 /* MBK_TRANSPOSE_THREADS */
+#define MBI_TRANSPOSE_TILE 6144   /* entries that a block moves at once: MBK_TRANSPOSE_TILE */
+#define MBI_TRANSPOSE_RESIDENT 2  /* blocks of a multiprocessor; each has a run of tiles */
 #define MBI_TRANSPOSE_DIGITS 256
 
 enum {
+  MBI_TRANSPOSE_ROWS,
   MBI_TRANSPOSE_COUNT,
   MBI_TRANSPOSE_SCAN,
   MBI_TRANSPOSE_MOVE,
   MBI_TRANSPOSE_STARTS,
-  MBI_TRANSPOSE_ROWS,
-  MBI_TRANSPOSE_COLUMNS,
   MBI_TRANSPOSE_KERNELS
 };
 
 static const char *const mbi_transpose_kernels[MBI_TRANSPOSE_KERNELS] = {
-    "mbk_transpose_count",  "mbk_transpose_scan", "mbk_transpose_move",
-    "mbk_transpose_starts", "mbk_transpose_rows", "mbk_transpose_columns"};
+    "mbk_transpose_rows", "mbk_transpose_count", "mbk_transpose_scan", "mbk_transpose_move",
+    "mbk_transpose_starts"};
 
-/* Entries by column, least significant byte first: keys are columns, and places say where an
- * entry was.
+/* Entries by column, least significant digits first: keys are columns, and with them go the
+ * rows of entries and, where there are values, the places where entries were.
  */
 typedef struct mbi_transposing {
   const mbi_device_csr *from;
   mbi_device_csr *to;
   mbi_program program;
-  void *kernels[MBI_TRANSPOSE_KERNELS]; /* CUfunction */
-  int passes;
-  uint64_t blocks, chunk;        /* and the entries of each */
-  mbi_devptr keys[2], places[2]; /* passes write to the one and to the other */
-  mbi_devptr counts, totals;     /* of digits: in each block, and in all */
+  void *kernels[MBI_TRANSPOSE_KERNELS];   /* CUfunction */
+  int passes, last;                       /* the buffers that the last pass writes to */
+  uint32_t bits;                          /* of a digit */
+  uint64_t blocks, chunk;                 /* and the entries of each */
+  mbi_devptr space;                       /* all that the plan does not keep */
+  mbi_devptr keys[2], rows[2], places[2]; /* passes write to the one and to the other */
+  mbi_devptr counts, totals;              /* of digits: in each block, and in all */
   merbit_index_type place_type;
 } mbi_transposing;
 
-static void mbi_transpose_size(mbi_transposing *t) {
+static void mbi_transpose_size(const merbit_context *context, mbi_transposing *t) {
   const uint64_t nnz = t->from->nnz;
   const uint64_t tiles = (nnz + MBI_TRANSPOSE_TILE - 1) / MBI_TRANSPOSE_TILE;
-  const uint64_t most = tiles < MBI_TRANSPOSE_GRID ? tiles : MBI_TRANSPOSE_GRID;
+  const uint64_t resident = MBI_TRANSPOSE_RESIDENT * (uint64_t)context->device.multiprocessors;
+  const uint64_t most = tiles < resident ? tiles : resident;
+  uint32_t bits = 1; /* of a column */
   t->chunk = (tiles + most - 1) / most * MBI_TRANSPOSE_TILE;
   t->blocks = (nnz + t->chunk - 1) / t->chunk;
   t->place_type = nnz <= INT32_MAX ? MERBIT_INDEX_32 : MERBIT_INDEX_64;
-  t->passes = 1;
-  while (t->passes < 4 && (t->from->cols - 1) >> (8 * t->passes) > 0) {
-    t->passes++;
+  while ((t->from->cols - 1) >> bits > 0) {
+    bits++;
   }
+  t->passes = (int)(bits + 7) / 8;
+  t->last = (t->passes - 1) & 1;
+  t->bits = (bits + (uint32_t)t->passes - 1) / (uint32_t)t->passes;
 }
 
-static merbit_status mbi_transpose_allocate(merbit_context *context, mbi_transposing *t) {
-  const uint64_t nnz = t->from->nnz, place = mbi_index_bytes(t->place_type);
-  const uint64_t counts = MBI_TRANSPOSE_DIGITS * t->blocks * place;
-  merbit_status status = MERBIT_OK;
-  int i;
-  for (i = 0; i < 2 && status == MERBIT_OK; i++) {
-    status =
-        mbi_device_allocate(context, nnz * sizeof(int32_t), "columns to sort", &t->keys[i]);
-    if (status == MERBIT_OK && i < t->passes) {
-      status = mbi_device_allocate(context, nnz * place, "places of entries", &t->places[i]);
+/* Of t->space, `bytes` behind `used`. */
+static mbi_devptr mbi_transpose_part(const mbi_transposing *t, uint64_t bytes, uint64_t *used) {
+  const uint64_t at = *used;
+  *used += (bytes + 255) / 256 * 256;
+  return t->space + at;
+}
+
+/* Where everything lies that is not kept: in t->space, whose size is returned, so that it can
+ * be allocated and all be divided again; and keys, as far as they fit, where values will be,
+ * which are written when all is sorted. */
+static uint64_t mbi_transpose_divide(mbi_transposing *t, uint64_t value) {
+  const uint64_t place = mbi_index_bytes(t->place_type);
+  const uint64_t columns = t->from->nnz * sizeof(int32_t);
+  uint64_t used = 0;
+  t->counts = mbi_transpose_part(t, (t->blocks * place) << t->bits, &used);
+  t->totals = mbi_transpose_part(t, place << t->bits, &used);
+  t->keys[0] = value >= 4 ? t->to->values : mbi_transpose_part(t, columns, &used);
+  t->rows[1 - t->last] = mbi_transpose_part(t, columns, &used);
+  if (t->passes > 1) {
+    t->keys[1] = value >= 8 ? t->to->values + columns : mbi_transpose_part(t, columns, &used);
+    if (value > 0) {
+      t->places[1 - t->last] = mbi_transpose_part(t, t->from->nnz * place, &used);
     }
   }
+  return used;
+}
+
+static merbit_status mbi_transpose_allocate(merbit_plan *plan, mbi_transposing *t) {
+  merbit_context *context = plan->context;
+  mbi_device_csr *to = t->to;
+  const uint64_t place = mbi_index_bytes(t->place_type), nnz = to->nnz;
+  const uint64_t value = t->from->values != 0 ? mbi_type_size(plan->type) : 0;
+  const uint64_t offsets = (to->rows + 1) * place;
+  merbit_status status = mbi_device_allocate(context, offsets, "row_ptr", &to->row_ptr);
+  to->owns_row_ptr = status == MERBIT_OK;
   if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, counts + MBI_TRANSPOSE_DIGITS * place,
-                                 "counts of digits", &t->counts);
-    t->totals = t->counts + counts;
+    status = mbi_device_allocate(context, nnz * sizeof(int32_t), "col_ind", &to->col_ind);
+    to->owns_col_ind = status == MERBIT_OK;
+    t->rows[t->last] = to->col_ind;
+  }
+  if (status == MERBIT_OK && value > 0) {
+    status = mbi_device_allocate(context, nnz * value, "values", &to->values);
+    to->owns_values = status == MERBIT_OK;
+  }
+  if (status == MERBIT_OK && value > 0) {
+    mbi_reorder *r = &plan->reorder;
+    r->place_type = t->place_type;
+    r->bytes = nnz * place;
+    status = mbi_device_allocate(context, r->bytes, "places of entries", &r->device_places);
+    t->places[t->last] = r->device_places;
   }
   if (status == MERBIT_OK) {
-    t->to->bytes = (t->from->cols + 1) * place;
-    status = mbi_device_allocate(context, t->to->bytes, "row_ptr", &t->to->row_ptr);
-    t->to->owns_row_ptr = status == MERBIT_OK;
+    to->bytes = offsets + nnz * (sizeof(int32_t) + value);
+    status = mbi_device_allocate(context, mbi_transpose_divide(t, value), "columns to sort",
+                                 &t->space);
+    (void)mbi_transpose_divide(t, value);
   }
   return status;
 }
 
 static void mbi_transpose_release(merbit_context *context, mbi_transposing *t) {
-  int i;
-  for (i = 0; i < 2; i++) {
-    mbi_device_release(context, t->keys[i]);
-    mbi_device_release(context, t->places[i]);
-    t->keys[i] = t->places[i] = 0;
-  }
-  mbi_device_release(context, t->counts);
+  mbi_device_release(context, t->space);
   mbi_program_destroy(context, &t->program);
 }
 
@@ -36392,118 +36605,83 @@ static merbit_status mbi_transpose_specialise(merbit_context *context, mbi_trans
   return status;
 }
 
-/* ---- Launch: sort, then offsets, columns and values -------------------------------------- */
+/* ---- Launch: sort, then offsets and values ----------------------------------------------- */
 
 static merbit_status mbi_transpose_launch(merbit_context *context, mbi_transposing *t,
                                           int kernel, uint64_t blocks, size_t shared,
                                           void **arguments) {
   return mbi_device_launch(context, t->kernels[kernel], mbi_transpose_kernels[kernel],
-                           (int64_t)blocks, 256, (unsigned)shared, NULL, arguments);
+                           (int64_t)blocks, MBI_TRANSPOSE_THREADS, (unsigned)shared, NULL,
+                           arguments);
+}
+
+/* The rows of entries, where the first pass looks for them. */
+static merbit_status mbi_transpose_rows(merbit_context *context, mbi_transposing *t) {
+  mbi_devptr row_ptr = t->from->row_ptr;
+  uint64_t rows = t->from->rows, nnz = t->from->nnz;
+  const uint64_t tiles = (nnz + MBI_TRANSPOSE_TILE - 1) / MBI_TRANSPOSE_TILE;
+  uint32_t base = (uint32_t)t->from->base;
+  void *arguments[5];
+  arguments[0] = &row_ptr;
+  arguments[1] = &rows;
+  arguments[2] = &nnz;
+  arguments[3] = &base;
+  arguments[4] = &t->rows[1];
+  return mbi_transpose_launch(context, t, MBI_TRANSPOSE_ROWS,
+                              tiles < MBI_ARRAYS_GRID ? tiles : MBI_ARRAYS_GRID, 0, arguments);
 }
 
 static merbit_status mbi_transpose_pass(merbit_context *context, mbi_transposing *t, int pass) {
-  const size_t place = mbi_index_bytes(t->place_type);
-  mbi_devptr keys = pass == 0 ? t->from->col_ind : t->keys[(pass - 1) & 1];
-  mbi_devptr places = pass == 0 ? 0 : t->places[(pass - 1) & 1];
+  const size_t place = mbi_index_bytes(t->place_type), warps = MBI_TRANSPOSE_THREADS / 32;
+  const int to = pass & 1, from = 1 - to;
+  mbi_devptr keys = pass == 0 ? t->from->col_ind : t->keys[from];
+  mbi_devptr places = pass == 0 ? 0 : t->places[from];
   uint64_t nnz = t->from->nnz;
-  uint32_t base = pass == 0 ? (uint32_t)t->from->base : 0, shift = 8 * (uint32_t)pass;
-  void *arguments[10];
+  uint32_t base = pass == 0 ? (uint32_t)t->from->base : 0, shift = t->bits * (uint32_t)pass;
+  uint32_t mask = (1u << t->bits) - 1;
+  void *arguments[13], *sums[3];
   merbit_status status;
   arguments[0] = &keys;
   arguments[1] = &base;
   arguments[2] = &nnz;
   arguments[3] = &shift;
-  arguments[4] = &t->chunk;
-  arguments[5] = &t->counts;
-  arguments[6] = &t->totals;
-  arguments[7] = &places;
-  arguments[8] = &t->keys[pass & 1];
-  arguments[9] = &t->places[pass & 1];
+  arguments[4] = &mask;
+  arguments[5] = &t->chunk;
+  arguments[6] = &t->counts;
+  arguments[7] = sums[2] = &t->totals;
+  arguments[8] = &t->rows[from];
+  arguments[9] = &places;
+  arguments[10] = &t->keys[to];
+  arguments[11] = &t->rows[to];
+  arguments[12] = &t->places[to];
+  sums[0] = &t->counts;
+  sums[1] = &t->blocks;
   status = mbi_transpose_launch(context, t, MBI_TRANSPOSE_COUNT, t->blocks,
                                 MBI_TRANSPOSE_DIGITS * sizeof(uint32_t), arguments);
   if (status == MERBIT_OK) {
-    void *sums[3];
-    sums[0] = &t->counts;
-    sums[1] = &t->blocks;
-    sums[2] = &t->totals;
-    status =
-        mbi_transpose_launch(context, t, MBI_TRANSPOSE_SCAN, MBI_TRANSPOSE_DIGITS / 8, 0, sums);
+    status = mbi_transpose_launch(context, t, MBI_TRANSPOSE_SCAN, (uint64_t)mask + 1,
+                                  warps * place, sums);
   }
   return status == MERBIT_OK
              ? mbi_transpose_launch(context, t, MBI_TRANSPOSE_MOVE, t->blocks,
-                                    (MBI_TRANSPOSE_DIGITS + 8) * place +
-                                        8 * MBI_TRANSPOSE_DIGITS * sizeof(uint32_t),
+                                    (MBI_TRANSPOSE_DIGITS + warps) * place +
+                                        MBI_TRANSPOSE_TILE * (sizeof(uint32_t) + 1),
                                     arguments)
              : status;
 }
 
-/* The sorted keys become the offsets of rows, and then make room for columns: those are the
- * rows of the entries, which the other keys have room for. */
-static merbit_status mbi_transpose_finish(merbit_context *context, mbi_transposing *t) {
-  const int last = (t->passes - 1) & 1;
-  mbi_devptr row_ptr = t->from->row_ptr;
-  uint64_t nnz = t->from->nnz, rows = t->from->rows, cols = t->from->cols;
-  const uint64_t pieces = (nnz + 2047) / 2048;
-  uint32_t base = (uint32_t)t->from->base;
-  void *arguments[5];
-  merbit_status status;
-  arguments[0] = &t->keys[last];
-  arguments[1] = &nnz;
-  arguments[2] = &cols;
-  arguments[3] = &t->to->row_ptr;
-  status = mbi_transpose_launch(context, t, MBI_TRANSPOSE_STARTS,
-                                (uint64_t)mbi_arrays_blocks((int64_t)cols), 0, arguments);
-  arguments[0] = &row_ptr;
-  arguments[1] = &rows;
-  arguments[2] = &nnz;
-  arguments[3] = &base;
-  arguments[4] = &t->keys[1 - last];
-  if (status == MERBIT_OK) {
-    status =
-        mbi_transpose_launch(context, t, MBI_TRANSPOSE_ROWS,
-                             pieces < MBI_ARRAYS_GRID ? pieces : MBI_ARRAYS_GRID, 0, arguments);
-  }
-  arguments[0] = &t->places[last];
-  arguments[1] = &t->keys[1 - last];
-  arguments[2] = &nnz;
-  arguments[3] = &t->keys[last];
-  return status == MERBIT_OK
-             ? mbi_transpose_launch(context, t, MBI_TRANSPOSE_COLUMNS,
-                                    (uint64_t)mbi_arrays_blocks((int64_t)nnz), 0, arguments)
-             : status;
-}
-
-/* What the plan keeps: columns, and with values their places. */
-static merbit_status mbi_transpose_keep(merbit_plan *plan, mbi_transposing *t) {
-  merbit_context *context = plan->context;
-  mbi_reorder *r = &plan->reorder;
+/* The sorted keys become the offsets of rows. */
+static merbit_status mbi_transpose_starts(merbit_context *context, mbi_transposing *t) {
   mbi_device_csr *to = t->to;
-  const int last = (t->passes - 1) & 1;
-  const uint64_t bytes = to->nnz * mbi_type_size(plan->type);
-  merbit_status status;
-  to->col_ind = t->keys[last];
-  to->owns_col_ind = 1;
-  to->bytes += to->nnz * sizeof(int32_t);
-  t->keys[last] = 0;
-  if (t->from->values == 0) {
-    return mbi_device_synchronize(context, NULL);
-  }
-  r->device_places = t->places[last];
-  r->place_type = t->place_type;
-  r->bytes = to->nnz * mbi_index_bytes(t->place_type);
-  t->places[last] = 0;
-  status = mbi_reorder_specialise(plan);
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, bytes, "values", &to->values);
-  }
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  to->owns_values = 1;
-  to->bytes += bytes;
-  status = mbi_reorder_launch(plan, 2, r->device_places, t->from->values, to->values,
-                              (int64_t)to->nnz, NULL);
-  return status == MERBIT_OK ? mbi_device_synchronize(context, NULL) : status;
+  const uint64_t all = to->nnz + to->rows + 1;
+  void *arguments[4];
+  arguments[0] = &t->keys[t->last];
+  arguments[1] = &to->nnz;
+  arguments[2] = &to->rows;
+  arguments[3] = &to->row_ptr;
+  return mbi_transpose_launch(
+      context, t, MBI_TRANSPOSE_STARTS, (all + MBI_TRANSPOSE_TILE - 1) / MBI_TRANSPOSE_TILE,
+      2 * sizeof(uint64_t) + MBI_TRANSPOSE_TILE * sizeof(uint32_t), arguments);
 }
 
 /* plan->device becomes the transpose of `from`. */
@@ -36516,7 +36694,7 @@ static merbit_status mbi_transpose_sort(merbit_plan *plan, const mbi_device_csr 
   memset(&t, 0, sizeof t);
   t.from = from;
   t.to = to;
-  mbi_transpose_size(&t);
+  mbi_transpose_size(context, &t);
   memset(to, 0, sizeof *to);
   to->offset_type = t.place_type;
   to->rows = from->cols;
@@ -36524,16 +36702,26 @@ static merbit_status mbi_transpose_sort(merbit_plan *plan, const mbi_device_csr 
   to->nnz = from->nnz;
   status = mbi_transpose_specialise(context, &t);
   if (status == MERBIT_OK) {
-    status = mbi_transpose_allocate(context, &t);
+    status = mbi_transpose_allocate(plan, &t);
+  }
+  if (status == MERBIT_OK && from->values != 0) {
+    status = mbi_reorder_specialise(plan);
+  }
+  if (status == MERBIT_OK) {
+    status = mbi_transpose_rows(context, &t);
   }
   for (pass = 0; pass < t.passes && status == MERBIT_OK; pass++) {
     status = mbi_transpose_pass(context, &t, pass);
   }
   if (status == MERBIT_OK) {
-    status = mbi_transpose_finish(context, &t);
+    status = mbi_transpose_starts(context, &t);
+  }
+  if (status == MERBIT_OK && from->values != 0) {
+    status = mbi_reorder_launch(plan, 2, plan->reorder.device_places, from->values, to->values,
+                                (int64_t)to->nnz, NULL);
   }
   if (status == MERBIT_OK) {
-    status = mbi_transpose_keep(plan, &t);
+    status = mbi_device_synchronize(context, NULL);
   }
   mbi_transpose_release(context, &t);
   return status;

@@ -1,6 +1,7 @@
 // The transpose of a CSR: its entries sorted by column, stably, so that each row of the
-// transpose has them in the order of the matrix's rows. A radix sort by bytes of the columns,
-// least significant first: count the digits of each block's run, sum them up, move.
+// transpose has them in the order of the matrix's rows. A radix sort of the columns, least
+// significant digits first: count the digits of each block's run, sum them up, move. The rows
+// of entries travel along, and become the columns of the transpose.
 #ifndef MBK_ROW_PTR
 #error "define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64"
 #endif
@@ -9,199 +10,376 @@
 #endif
 #include "jit/device.cuh"
 
-#define MBK_DIGITS 256
-#define MBK_TRANSPOSE_WARPS 8
-#define MBK_TRANSPOSE_ITEMS 8   // of a lane, 32 apart
-#define MBK_TRANSPOSE_TILE 2048 // all of them
+#define MBK_DIGITS 256 // at most; a digit is key >> shift & mask
+#define MBK_TRANSPOSE_THREADS 512
+#define MBK_TRANSPOSE_ITEMS 12 // of a lane, 32 apart
+#define MBK_TRANSPOSE_WARPS (MBK_TRANSPOSE_THREADS / 32)
+#define MBK_TRANSPOSE_TILE (MBK_TRANSPOSE_THREADS * MBK_TRANSPOSE_ITEMS)
+#define MBK_TRANSPOSE_RESIDENT (sizeof(MBK_PLACE) == 4 ? 2 : 1) // blocks that move at a time
 #define MBK_ALL_LANES 0xffffffffu
 
 // counts[digit * blocks + block]: how often a digit occurs in a block's run of `chunk` keys.
-// The other arguments are of mbk_transpose_move. Launch: 256 threads. Shared:
-// mbk_u32[MBK_DIGITS].
-MBK_KERNEL MBK_BOUNDS(256)
+// The other arguments are of mbk_transpose_move. Shared: mbk_u32[MBK_DIGITS].
+MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)
     mbk_transpose_count(const mbk_i32 *keys, mbk_u32 base, mbk_u64 nnz, mbk_u32 shift,
-                        mbk_u64 chunk, MBK_PLACE *counts) {
+                        mbk_u32 mask, mbk_u64 chunk, MBK_PLACE *counts) {
   MBK_SHARED_MEMORY(shared);
   mbk_u32 *const found = (mbk_u32 *)shared;
   const mbk_u64 first = mbk_block() * chunk;
   const mbk_u64 end = first + chunk < nnz ? first + chunk : nnz;
-  found[mbk_thread()] = 0;
-  mbk_block_sync();
-  for (mbk_u64 k = first + mbk_thread(); k < end; k += 256) {
-    const mbk_u32 key = (mbk_u32)mbk_load(keys + k) - base;
-    mbk_atomic_add(found + (key >> shift & (MBK_DIGITS - 1)), 1u);
+  if (mbk_thread() < MBK_DIGITS) {
+    found[mbk_thread()] = 0;
   }
   mbk_block_sync();
-  counts[(mbk_u64)mbk_thread() * mbk_grid() + mbk_block()] = (MBK_PLACE)found[mbk_thread()];
+  for (mbk_u64 tile = first + mbk_thread(); tile < end; tile += MBK_TRANSPOSE_TILE) {
+    mbk_u32 key[MBK_TRANSPOSE_ITEMS]; // all are on their way before one is counted
+#pragma unroll
+    for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {
+      const mbk_u64 k = tile + i * MBK_TRANSPOSE_THREADS;
+      key[i] = k < end ? (mbk_u32)mbk_load(keys + k) - base : 0;
+    }
+#pragma unroll
+    for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {
+      if (tile + i * MBK_TRANSPOSE_THREADS < end) {
+        mbk_atomic_add(found + (key[i] >> shift & mask), 1u);
+      }
+    }
+  }
+  mbk_block_sync();
+  if (mbk_thread() <= mask) {
+    counts[(mbk_u64)mbk_thread() * mbk_grid() + mbk_block()] = (MBK_PLACE)found[mbk_thread()];
+  }
 }
 
-// The sum of `value` in this lane and those before it.
-MBK_DEVICE MBK_PLACE mbk_transpose_sum(MBK_PLACE value) {
+// The sum of `value` in the threads of the block before this one; sums[warp] becomes that of
+// each warp, T[MBK_TRANSPOSE_WARPS].
+template <class T> MBK_DEVICE T mbk_transpose_before(T value, T *sums) {
+  T sum = value;
   for (int d = 1; d < 32; d <<= 1) {
-    const MBK_PLACE before = mbk_shuffle_up(MBK_ALL_LANES, value, d, 32);
-    value += mbk_lane() >= (mbk_u32)d ? before : 0;
+    const T before = mbk_shuffle_up(MBK_ALL_LANES, sum, d, 32);
+    sum += mbk_lane() >= (mbk_u32)d ? before : 0;
   }
-  return value;
+  if (mbk_lane() == 31) {
+    sums[mbk_thread() / 32] = sum;
+  }
+  mbk_block_sync();
+  for (mbk_u32 w = 0; w < mbk_thread() / 32; w++) {
+    sum += sums[w];
+  }
+  return sum - value;
 }
 
 // The counts of a digit, one for each of `blocks`, become their exclusive prefix sums, and
-// totals[digit] their sum. Launch: one warp for each digit; 256 threads per block.
-MBK_KERNEL MBK_BOUNDS(256)
+// totals[digit] their sum. Launch: a block for each digit. Shared:
+// MBK_PLACE[MBK_TRANSPOSE_WARPS].
+MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)
     mbk_transpose_scan(MBK_PLACE *counts, mbk_u64 blocks, MBK_PLACE *totals) {
-  const mbk_u32 digit = (mbk_block() * 256 + mbk_thread()) / 32;
-  MBK_PLACE *const own = counts + digit * blocks;
+  MBK_SHARED_MEMORY(shared);
+  MBK_PLACE *const sums = (MBK_PLACE *)shared;
+  MBK_PLACE *const own = counts + mbk_block() * blocks;
   MBK_PLACE base = 0;
-  for (mbk_u64 from = 0; from < blocks; from += 32) {
-    const mbk_u64 i = from + mbk_lane();
-    const MBK_PLACE count = i < blocks ? own[i] : 0;
-    const MBK_PLACE sum = mbk_transpose_sum(count);
+  for (mbk_u64 from = 0; from < blocks; from += MBK_TRANSPOSE_THREADS) {
+    const mbk_u64 i = from + mbk_thread();
+    const MBK_PLACE before = mbk_transpose_before<MBK_PLACE>(i < blocks ? own[i] : 0, sums);
     if (i < blocks) {
-      own[i] = base + sum - count;
+      own[i] = base + before;
     }
-    base += mbk_shuffle(MBK_ALL_LANES, sum, 31, 32);
+    for (int w = 0; w < MBK_TRANSPOSE_WARPS; w++) {
+      base += sums[w];
+    }
+    mbk_block_sync();
   }
-  if (mbk_lane() == 0) {
-    totals[digit] = base;
+  if (mbk_thread() == 0) {
+    totals[mbk_block()] = base;
   }
 }
 
-// Keys and places in the order of the digit, those of one digit as they come; `base` is taken
-// from keys; places NULL: each entry is where it is. Launch: as mbk_transpose_count, after the
-// sums. Shared: MBK_PLACE[MBK_DIGITS + 8], mbk_u32[MBK_TRANSPOSE_WARPS * MBK_DIGITS].
-MBK_KERNEL MBK_BOUNDS(256)
-    mbk_transpose_move(const mbk_i32 *keys, mbk_u32 base, mbk_u64 nnz, mbk_u32 shift,
-                       mbk_u64 chunk, const MBK_PLACE *counts, const MBK_PLACE *totals,
-                       const MBK_PLACE *places, mbk_i32 *keys_to, MBK_PLACE *places_to) {
-  MBK_SHARED_MEMORY(shared);
-  MBK_PLACE *const start = (MBK_PLACE *)shared; // where the next key with each digit goes
-  mbk_u32 *const found = (mbk_u32 *)(start + MBK_DIGITS + MBK_TRANSPOSE_WARPS);
-  mbk_u32 *const own = found + mbk_thread() / 32 * MBK_DIGITS; // by this warp in a tile
-  const mbk_u32 below = (1u << mbk_lane()) - 1;
-  const mbk_u64 first = mbk_block() * chunk;
-  const mbk_u64 end = first + chunk < nnz ? first + chunk : nnz;
-  {
-    const MBK_PLACE count = totals[mbk_thread()];
-    MBK_PLACE *const warps = start + MBK_DIGITS;
-    MBK_PLACE sum = mbk_transpose_sum(count);
-    if (mbk_lane() == 31) {
-      warps[mbk_thread() / 32] = sum;
+// The first index from `low` on that does not come before what is looked for; `high` does not.
+// By whole warps, 32 candidates at a time.
+template <class BEFORE>
+MBK_DEVICE mbk_u64 mbk_transpose_search(mbk_u64 low, mbk_u64 high, const BEFORE &before) {
+  while (low < high) {
+    const mbk_u64 step = (high - low + 31) / 32;
+    const mbk_u64 candidate = low + mbk_lane() * step;
+    const mbk_u32 count =
+        (mbk_u32)mbk_popcount(mbk_ballot(MBK_ALL_LANES, candidate < high && before(candidate)));
+    if (count < 32 && low + count * step < high) {
+      high = low + count * step;
+    }
+    low += count > 0 ? (count - 1) * step + 1 : 0;
+  }
+  return low;
+}
+
+// Rows that end with entry k or before.
+struct mbk_transpose_row {
+  const MBK_ROW_PTR *row_ptr;
+  mbk_u64 rows, k;
+  mbk_u32 base;
+
+  MBK_MEMBER mbk_u64 end(mbk_u64 row) const { // of the last row, if there is no such
+    return (mbk_u64)mbk_load(row_ptr + (row < rows ? row + 1 : rows)) - base;
+  }
+  MBK_MEMBER bool operator()(mbk_u64 row) const {
+    return end(row) <= k;
+  }
+};
+
+// row_of[k]: the row of entry k. A warp looks at 32 rows for 32 entries, goes on to the next 32
+// where entries are behind them, and searches where none was in them: rows may be long, and
+// many may hold nothing. Launch: any grid.
+MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)
+    mbk_transpose_rows(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mbk_u64 nnz, mbk_u32 base,
+                       mbk_i32 *row_of) {
+  const mbk_u64 share = 32 * MBK_TRANSPOSE_ITEMS; // of a warp at a time, in order
+  const mbk_u64 warps = (mbk_u64)mbk_grid() * MBK_TRANSPOSE_WARPS;
+  const mbk_u64 warp = (mbk_u64)mbk_block() * MBK_TRANSPOSE_WARPS + mbk_thread() / 32;
+  mbk_transpose_row at = {row_ptr, rows, 0, base};
+  mbk_u64 low = 0, end = at.end(mbk_lane()); // of row low + lane
+  for (mbk_u64 first = warp * share; first < nnz; first += warps * share) {
+    const mbk_u64 stop = first + share < nnz ? first + share : nnz;
+    for (at.k = first; at.k < stop; at.k += 32) {
+      const mbk_u32 last = stop - at.k < 32 ? (mbk_u32)(stop - at.k) - 1 : 31;
+      const mbk_u32 entry = mbk_lane() < last ? mbk_lane() : last;
+      mbk_u32 left = MBK_ALL_LANES; // lanes whose row is not found
+      while (left != 0) {
+        const mbk_u32 ends = end <= at.k ? 0 : end - at.k >= 32 ? 32 : (mbk_u32)(end - at.k);
+        mbk_u32 ended = 0; // of the 32 rows, before the entry
+#pragma unroll
+        for (mbk_u32 step = 16; step > 0; step /= 2) {
+          const mbk_u32 one = mbk_shuffle(MBK_ALL_LANES, ends, (int)(ended + step - 1), 32);
+          ended += one <= entry ? step : 0;
+        }
+        ended += mbk_shuffle(MBK_ALL_LANES, ends, (int)ended, 32) <= entry;
+        if ((left >> mbk_lane() & 1u) != 0 && ended < 32 && mbk_lane() <= last) {
+          row_of[at.k + mbk_lane()] = (mbk_i32)(low + ended);
+        }
+        const mbk_u32 behind = left & mbk_ballot(MBK_ALL_LANES, ended == 32); // last lanes
+        if (behind != 0) {
+          mbk_transpose_row next = at;
+          next.k += 32 - (mbk_u32)mbk_popcount(behind);
+          low = behind == left ? mbk_transpose_search(low + 32, rows - 1, next) : low + 32;
+          end = at.end(low + mbk_lane());
+        }
+        left = behind;
+      }
+    }
+  }
+}
+
+// What the tile's entries have in `own` goes out in the order of their ranks, to delta[digit]
+// and the rank. What is longer than a key goes through `stage`, mbk_u32[MBK_TRANSPOSE_TILE], in
+// parts. Registers for the digits, or for more of the writes at a time, would spill.
+template <class T>
+MBK_DEVICE void mbk_transpose_spread(T *stage, const MBK_PLACE *delta, mbk_u32 count,
+                                     const mbk_u32 (&rank)[MBK_TRANSPOSE_ITEMS],
+                                     const mbk_u8 *digits, const T (&own)[MBK_TRANSPOSE_ITEMS],
+                                     T *to) {
+  const int parts = sizeof(T) / sizeof(mbk_u32), items = MBK_TRANSPOSE_ITEMS / parts;
+  const mbk_u32 span = MBK_TRANSPOSE_TILE / parts;
+#pragma unroll
+  for (int part = 0; part < parts; part++) {
+    mbk_block_sync();
+#pragma unroll
+    for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {
+      if (rank[i] - part * span < span) {
+        stage[rank[i] - part * span] = own[i];
+      }
     }
     mbk_block_sync();
-    for (mbk_u32 w = 0; w < mbk_thread() / 32; w++) {
-      sum += warps[w];
+#pragma unroll 4
+    for (mbk_u32 at = part * span + mbk_thread(); at < count && at < (part + 1) * span;
+         at += MBK_TRANSPOSE_THREADS) {
+      to[delta[digits[at]] + (MBK_PLACE)at] = stage[at - part * span];
     }
-    start[mbk_thread()] =
-        sum - count + counts[(mbk_u64)mbk_thread() * mbk_grid() + mbk_block()];
+  }
+}
+
+// rank[i]: (digit << 16) + how many of the warp's keys before key[i] have the same digit, which
+// goes on in the next item; found[digit]: how many there are. A thread has items i with
+// 32 * i < in.
+MBK_DEVICE void mbk_transpose_rank(const mbk_u32 (&key)[MBK_TRANSPOSE_ITEMS], mbk_u32 shift,
+                                   mbk_u32 mask, int in, mbk_u32 *found,
+                                   mbk_u32 (&rank)[MBK_TRANSPOSE_ITEMS]) {
+  const mbk_u32 below = (1u << mbk_lane()) - 1;
+  for (mbk_u32 d = mbk_lane(); d < MBK_DIGITS; d += 32) {
+    found[d] = 0;
+  }
+  mbk_warp_sync(MBK_ALL_LANES);
+#pragma unroll
+  for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {
+    const bool valid = i * 32 < in;
+    const mbk_u32 digit = key[i] >> shift & mask;
+    mbk_u32 peers = mbk_ballot(MBK_ALL_LANES, valid); // lanes with this digit
+#pragma unroll
+    for (int bit = 0; bit < 8; bit++) {
+      const bool set = (digit >> bit & 1u) != 0;
+      const mbk_u32 those = mbk_ballot(MBK_ALL_LANES, set);
+      peers &= set ? those : ~those;
+    }
+    const mbk_u32 before = found[digit];
+    rank[i] = digit << 16 | (before + (mbk_u32)mbk_popcount(peers & below));
+    mbk_warp_sync(MBK_ALL_LANES);
+    if (valid && (peers & below) == 0) {
+      found[digit] = before + (mbk_u32)mbk_popcount(peers);
+    }
+    mbk_warp_sync(MBK_ALL_LANES);
+  }
+}
+
+// own[i] = from[32 * i]
+template <class T>
+MBK_DEVICE void mbk_transpose_load(const T *from, int in, T (&own)[MBK_TRANSPOSE_ITEMS]) {
+#pragma unroll
+  for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {
+    own[i] = i * 32 < in ? mbk_load(from + i * 32) : 0;
+  }
+}
+
+// Keys in the order of the digit, those of one digit as they come, and with them the rows of
+// entries and, unless places_to is NULL, their places; places NULL: each entry is where it is.
+// `base` is taken from keys. A tile is brought in order in shared memory, so that what goes to
+// one run of memory goes there together. Launch: as mbk_transpose_count, after the sums.
+// Shared: MBK_PLACE[MBK_DIGITS + MBK_TRANSPOSE_WARPS], mbk_u32[MBK_TRANSPOSE_TILE],
+// mbk_u8[MBK_TRANSPOSE_TILE].
+MBK_KERNEL MBK_RESIDENT(MBK_TRANSPOSE_THREADS, MBK_TRANSPOSE_RESIDENT)
+    mbk_transpose_move(const mbk_i32 *keys, mbk_u32 base, mbk_u64 nnz, mbk_u32 shift,
+                       mbk_u32 mask, mbk_u64 chunk, const MBK_PLACE *counts,
+                       const MBK_PLACE *totals, const mbk_i32 *rows, const MBK_PLACE *places,
+                       mbk_i32 *keys_to, mbk_i32 *rows_to, MBK_PLACE *places_to) {
+  MBK_SHARED_MEMORY(shared);
+  // Where a digit's keys go, less their first rank in the tile.
+  MBK_PLACE *const delta = (MBK_PLACE *)shared;
+  MBK_PLACE *const sums = delta + MBK_DIGITS;
+  mbk_u32 *const stage = (mbk_u32 *)(sums + MBK_TRANSPOSE_WARPS);
+  mbk_u8 *const digits = (mbk_u8 *)(stage + MBK_TRANSPOSE_TILE); // of the keys in the stage
+  mbk_u32 *const found = stage; // before that: how often each warp has each digit in a tile
+  mbk_u32 *const own = found + mbk_thread() / 32 * MBK_DIGITS;
+  const mbk_u64 first = mbk_block() * chunk;
+  const mbk_u64 end = first + chunk < nnz ? first + chunk : nnz;
+  const bool counts_digit = mbk_thread() <= mask;
+  MBK_PLACE start = // where the next key with the thread's digit goes
+      mbk_transpose_before<MBK_PLACE>(counts_digit ? totals[mbk_thread()] : 0, sums);
+  if (counts_digit) {
+    start += counts[(mbk_u64)mbk_thread() * mbk_grid() + mbk_block()];
   }
   for (mbk_u64 tile = first; tile < end; tile += MBK_TRANSPOSE_TILE) {
     const mbk_u32 count =
         end - tile < MBK_TRANSPOSE_TILE ? (mbk_u32)(end - tile) : MBK_TRANSPOSE_TILE;
-    const mbk_u32 from = mbk_thread() / 32 * (32 * MBK_TRANSPOSE_ITEMS) + mbk_lane();
+    const mbk_u32 warp = mbk_thread() / 32 * (32 * MBK_TRANSPOSE_ITEMS);
+    const mbk_u32 from = warp + mbk_lane();
+    const int in = (int)(count - from); // the thread reads item i if 32 * i < in
     mbk_u32 key[MBK_TRANSPOSE_ITEMS], rank[MBK_TRANSPOSE_ITEMS];
-    for (int w = 0; w < MBK_TRANSPOSE_WARPS; w++) {
-      found[w * MBK_DIGITS + mbk_thread()] = 0;
-    }
 #pragma unroll
     for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {
-      key[i] =
-          from + i * 32 < count ? (mbk_u32)mbk_load(keys + tile + from + i * 32) - base : 0;
+      key[i] = i * 32 < in ? (mbk_u32)mbk_load(keys + tile + from + i * 32) - base : 0;
     }
+    mbk_transpose_rank(key, shift, mask, in, own, rank);
     mbk_block_sync();
-#pragma unroll
-    for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {
-      const bool valid = from + i * 32 < count;
-      const mbk_u32 digit = key[i] >> shift & (MBK_DIGITS - 1);
-      mbk_u32 peers = mbk_ballot(MBK_ALL_LANES, valid); // lanes with this digit
-#pragma unroll
-      for (int bit = 0; bit < 8; bit++) {
-        const bool set = (digit >> bit & 1u) != 0;
-        const mbk_u32 those = mbk_ballot(MBK_ALL_LANES, set);
-        peers &= set ? those : ~those;
-      }
-      const mbk_u32 before = own[digit];
-      rank[i] = before + (mbk_u32)mbk_popcount(peers & below);
-      mbk_warp_sync(MBK_ALL_LANES);
-      if (valid && (peers & below) == 0) {
-        own[digit] = before + (mbk_u32)mbk_popcount(peers);
-      }
-      mbk_warp_sync(MBK_ALL_LANES);
+    mbk_u32 total = 0; // of the thread's digit
+#pragma unroll 4       // all at once would take registers
+    for (int w = 0; counts_digit && w < MBK_TRANSPOSE_WARPS; w++) {
+      total += found[w * MBK_DIGITS + mbk_thread()];
     }
-    mbk_block_sync();
-    mbk_u32 total = 0; // of the thread's digit: counts become those of the warps before
-    for (int w = 0; w < MBK_TRANSPOSE_WARPS; w++) {
-      const mbk_u32 own_count = found[w * MBK_DIGITS + mbk_thread()];
-      found[w * MBK_DIGITS + mbk_thread()] = total;
-      total += own_count;
+    mbk_u32 next = mbk_transpose_before(total, (mbk_u32 *)sums);
+    if (counts_digit) {
+      delta[mbk_thread()] = start - (MBK_PLACE)next;
+      start += (MBK_PLACE)total;
+#pragma unroll 4
+      for (int w = 0; w < MBK_TRANSPOSE_WARPS; w++) { // counts become first ranks
+        const mbk_u32 own_count = found[w * MBK_DIGITS + mbk_thread()];
+        found[w * MBK_DIGITS + mbk_thread()] = next;
+        next += own_count;
+      }
     }
     mbk_block_sync();
 #pragma unroll
     for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {
-      if (from + i * 32 < count) {
-        const mbk_u64 k = tile + from + i * 32;
-        const mbk_u32 digit = key[i] >> shift & (MBK_DIGITS - 1);
-        const MBK_PLACE to = start[digit] + (MBK_PLACE)(own[digit] + rank[i]);
-        keys_to[to] = (mbk_i32)key[i];
-        places_to[to] = places != nullptr ? mbk_load(places + k) : (MBK_PLACE)k;
+      rank[i] = i * 32 < in ? (rank[i] & 0xffff) + own[rank[i] >> 16] : 0xffffffffu;
+    }
+    mbk_block_sync();
+#pragma unroll
+    for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {
+      if (rank[i] < MBK_TRANSPOSE_TILE) {
+        stage[rank[i]] = key[i];
       }
     }
     mbk_block_sync();
-    start[mbk_thread()] += (MBK_PLACE)total;
+#pragma unroll 4
+    for (mbk_u32 at = mbk_thread(); at < count; at += MBK_TRANSPOSE_THREADS) {
+      const mbk_u32 digit = stage[at] >> shift & mask;
+      keys_to[delta[digit] + (MBK_PLACE)at] = (mbk_i32)stage[at];
+      digits[at] = (mbk_u8)digit;
+    }
+    mbk_i32 row[MBK_TRANSPOSE_ITEMS];
+    mbk_transpose_load(rows + tile + from, in, row);
+    mbk_transpose_spread((mbk_i32 *)stage, delta, count, rank, digits, row, rows_to);
+    if (places_to != nullptr) {
+      MBK_PLACE place[MBK_TRANSPOSE_ITEMS];
+#pragma unroll
+      for (int i = 0; i < MBK_TRANSPOSE_ITEMS; i++) {
+        place[i] = (MBK_PLACE)(tile + from + i * 32);
+      }
+      if (places != nullptr) {
+        mbk_transpose_load(places + tile + from, in, place);
+      }
+      mbk_transpose_spread((MBK_PLACE *)stage, delta, count, rank, digits, place, places_to);
+    }
+    mbk_block_sync();
   }
 }
 
-// starts[c]: the first of the sorted keys that is c or more, for c up to and with `cols`.
-// Launch: any grid of 256 threads; so below.
-MBK_KERNEL MBK_BOUNDS(256)
+// Columns that come before `diagonal` where columns and sorted keys are merged, a column before
+// the keys that are the same.
+struct mbk_transpose_column {
+  const mbk_i32 *keys;
+  mbk_u64 diagonal;
+
+  MBK_MEMBER bool operator()(mbk_u64 column) const {
+    return (mbk_u64)mbk_load(keys + (diagonal - column - 1)) >= column;
+  }
+};
+
+// starts[c]: the first of the sorted keys that is c or more, for c up to and with `cols`. A
+// block has its share of columns and keys merged, whatever there is more of. Launch: a block
+// for each MBK_TRANSPOSE_TILE of them, cols + 1 columns. Shared: mbk_u64[2],
+// mbk_u32[MBK_TRANSPOSE_TILE].
+MBK_KERNEL MBK_BOUNDS(MBK_TRANSPOSE_THREADS)
     mbk_transpose_starts(const mbk_i32 *keys, mbk_u64 nnz, mbk_u64 cols, MBK_PLACE *starts) {
-  for (mbk_u64 c = (mbk_u64)mbk_block() * 256 + mbk_thread(); c <= cols;
-       c += (mbk_u64)mbk_grid() * 256) {
-    mbk_u64 low = 0, high = nnz;
+  MBK_SHARED_MEMORY(shared);
+  mbk_u64 *const bounds = (mbk_u64 *)shared;
+  mbk_u32 *const stage = (mbk_u32 *)(bounds + 2);
+  const mbk_u64 all = nnz + cols + 1, first = (mbk_u64)mbk_block() * MBK_TRANSPOSE_TILE;
+  const mbk_u64 last = first + MBK_TRANSPOSE_TILE < all ? first + MBK_TRANSPOSE_TILE : all;
+  if (mbk_thread() < 64) {
+    const mbk_transpose_column before = {keys, mbk_thread() < 32 ? first : last};
+    const mbk_u64 least = before.diagonal > nnz ? before.diagonal - nnz : 0;
+    const mbk_u64 most = before.diagonal < cols + 1 ? before.diagonal : cols + 1;
+    const mbk_u64 column = mbk_transpose_search(least, most, before);
+    if (mbk_lane() == 0) {
+      bounds[mbk_thread() / 32] = column;
+    }
+  }
+  mbk_block_sync();
+  if (bounds[0] == bounds[1]) {
+    return;
+  }
+  const mbk_u64 begin = first - bounds[0];
+  const mbk_u32 count = (mbk_u32)(last - bounds[1] - begin);
+  for (mbk_u32 k = mbk_thread(); k < count; k += MBK_TRANSPOSE_THREADS) {
+    stage[k] = (mbk_u32)mbk_load(keys + begin + k);
+  }
+  mbk_block_sync();
+  for (mbk_u64 c = bounds[0] + mbk_thread(); c < bounds[1]; c += MBK_TRANSPOSE_THREADS) {
+    mbk_u32 low = 0, high = count;
     while (low < high) {
-      const mbk_u64 middle = low + (high - low) / 2;
-      if ((mbk_u64)mbk_load(keys + middle) < c) {
+      const mbk_u32 middle = (low + high) / 2;
+      if (stage[middle] < c) {
         low = middle + 1;
       } else {
         high = middle;
       }
     }
-    starts[c] = (MBK_PLACE)low;
-  }
-}
-
-// The first row from `low` to `high` that ends behind entry k.
-MBK_DEVICE mbk_u64 mbk_transpose_row(const MBK_ROW_PTR *row_ptr, mbk_u32 base, mbk_u64 low,
-                                     mbk_u64 high, mbk_u64 k) {
-  while (low < high) {
-    const mbk_u64 middle = low + (high - low) / 2;
-    if ((mbk_u64)mbk_load(row_ptr + middle + 1) - base <= k) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low;
-}
-
-// row_of[k]: the row of entry k. A block finds the rows of 2048 entries between those of the
-// first and the last of them.
-MBK_KERNEL MBK_BOUNDS(256) mbk_transpose_rows(const MBK_ROW_PTR *row_ptr, mbk_u64 rows,
-                                              mbk_u64 nnz, mbk_u32 base, mbk_i32 *row_of) {
-  for (mbk_u64 piece = (mbk_u64)mbk_block() * 2048; piece < nnz;
-       piece += (mbk_u64)mbk_grid() * 2048) {
-    const mbk_u64 end = piece + 2048 < nnz ? piece + 2048 : nnz;
-    const mbk_u64 low = mbk_transpose_row(row_ptr, base, 0, rows - 1, piece);
-    const mbk_u64 high = mbk_transpose_row(row_ptr, base, low, rows - 1, end - 1);
-    for (mbk_u64 k = piece + mbk_thread(); k < end; k += 256) {
-      row_of[k] = (mbk_i32)mbk_transpose_row(row_ptr, base, low, high, k);
-    }
-  }
-}
-
-// columns[k] = row_of[places[k]].
-MBK_KERNEL MBK_BOUNDS(256) mbk_transpose_columns(const MBK_PLACE *places, const mbk_i32 *row_of,
-                                                 mbk_u64 nnz, mbk_i32 *columns) {
-  for (mbk_u64 k = (mbk_u64)mbk_block() * 256 + mbk_thread(); k < nnz;
-       k += (mbk_u64)mbk_grid() * 256) {
-    columns[k] = mbk_load(row_of + mbk_load_once(places + k));
+    starts[c] = (MBK_PLACE)(begin + low);
   }
 }
