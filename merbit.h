@@ -34877,13 +34877,17 @@ static mbi_forecast mbi_choose_forecast(const merbit_plan *plan) {
 #endif
 #define MBI_CHOOSE_UNSEEN_CALLS 1
 
-/* A small matrix is looked at for full blocks where so many products will follow that making
- * them pays (0.4 ms, for 3 us a product), and from so many bytes on that what blocks save is
- * more than a launch. */
-#define MBI_CHOOSE_BLOCKS_CALLS 300
+/* A small matrix is looked at for full blocks from so many bytes on that what they save is more
+ * than a launch. */
 #ifndef MBI_CHOOSE_BLOCKS
 #define MBI_CHOOSE_BLOCKS 16000000u
 #endif
+
+/* And where about so many products follow that making them, 0.4 ms, pays: of floats they save 3 us
+ * a product on an H200, of doubles a third of that. */
+static int mbi_choose_blocks_calls(const merbit_plan *plan) {
+  return plan->type == MERBIT_F32 ? 100 : 300;
+}
 
 static int mbi_choose_unseen(const merbit_plan *plan) {
   return plan->desc.expected_calls <= MBI_CHOOSE_UNSEEN_CALLS &&
@@ -35272,7 +35276,7 @@ static merbit_status mbi_choose_look(merbit_plan *plan) {
   const double cols = (double)plan->device.cols * (double)mbi_type_size(plan->type);
   merbit_status status;
   if (plan->device.nnz > 0 && mbi_choose_small(plan) &&
-      plan->desc.expected_calls >= MBI_CHOOSE_BLOCKS_CALLS &&
+      plan->desc.expected_calls >= mbi_choose_blocks_calls(plan) &&
       mbi_device_csr_stream_bytes(plan) >= MBI_CHOOSE_BLOCKS) {
     return mbi_ranks_blocks(plan);
   }

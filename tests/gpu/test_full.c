@@ -1,6 +1,6 @@
 /* AUTO takes a CSR that wholly consists of full blocks for blocks: products within the bound,
  * new values, and what the plan keeps. */
-static unsigned small_limit;      /* bytes of a matrix that counts as small: none does */
+static unsigned small_limit;       /* bytes of a matrix that counts as small: none does */
 static unsigned small_with_blocks; /* bytes from which on it is looked at for blocks */
 #define MBI_CHOOSE_SMALL small_limit
 #define MBI_CHOOSE_BLOCKS small_with_blocks
@@ -134,6 +134,12 @@ static void small_ones_where_it_pays(void **state) {
   products_check(gpu, &m, &form);
   form.plan.expected_calls = 299;
   assert_int_not_equal(taken(&m, &form, "small, with"), MERBIT_METHOD_BSR);
+  form.type = MERBIT_F32; /* pay sooner */
+  form.plan.expected_calls = 100;
+  assert_int_equal(taken(&m, &form, "small, of full blocks"), MERBIT_METHOD_BSR);
+  form.plan.expected_calls = 99;
+  assert_int_not_equal(taken(&m, &form, "small, with"), MERBIT_METHOD_BSR);
+  form.type = MERBIT_F64;
   form.plan.expected_calls = 300;
   small_with_blocks = 16000000u;
   assert_int_not_equal(taken(&m, &form, "small, with"), MERBIT_METHOD_BSR);
