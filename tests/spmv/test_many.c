@@ -1,5 +1,4 @@
-/* Several vectors at once on the CPU: products in every form, what is refused, and the shapes
- * that plans on CUDA would take. */
+/* Several vectors at once on the CPU: products in every form, and what is refused. */
 #define MERBIT_IMPLEMENTATION
 #include "merbit.h"
 #include <setjmp.h>
@@ -352,111 +351,6 @@ static void what_a_plan_tells(void **state) {
   merbit_plan_destroy(plan);
 }
 
-/* ---- Shapes on CUDA -----------------------------------------------------------------------
- */
-
-/* As the forms of tests/simt/test_many.cpp have them. */
-static void shapes(void **state) {
-  static const struct {
-    merbit_type type;
-    int vectors, columns, width, span, team, words;
-  } expected[] = {{MERBIT_F32, 2, 0, 2, 2, 1, 1},    {MERBIT_F32, 3, 1, 4, 4, 1, 1},
-                  {MERBIT_F32, 5, 0, 5, 1, 8, 2},    {MERBIT_F32, 8, 0, 8, 4, 2, 1},
-                  {MERBIT_F32, 7, 1, 8, 4, 2, 1},    {MERBIT_F32, 33, 1, 36, 4, 16, 4},
-                  {MERBIT_F32, 64, 0, 64, 4, 16, 4}, {MERBIT_F32, 33, 0, 33, 1, 32, 8},
-                  {MERBIT_F64, 2, 1, 2, 2, 1, 1},    {MERBIT_F64, 4, 0, 4, 2, 2, 1},
-                  {MERBIT_F64, 8, 0, 8, 2, 4, 1},    {MERBIT_F64, 17, 0, 17, 1, 32, 8},
-                  {MERBIT_F64, 32, 0, 32, 2, 16, 4}, {MERBIT_F64, 64, 1, 64, 2, 32, 8}};
-  merbit_plan plan;
-  size_t i;
-  int vectors, form;
-  (void)state;
-  for (i = 0; i < sizeof expected / sizeof expected[0]; i++) {
-    memset(&plan, 0, sizeof plan);
-    plan.type = expected[i].type;
-    plan.desc.vectors = expected[i].vectors;
-    plan.desc.vector_order = (merbit_vector_order)!expected[i].columns;
-    mbi_many_shape(&plan, &plan.many);
-    assert_int_equal(plan.many.width, expected[i].width);
-    assert_int_equal(plan.many.span, expected[i].span);
-    assert_int_equal(plan.many.team, expected[i].team);
-    assert_int_equal(plan.many.words, expected[i].words);
-  }
-  for (vectors = 2; vectors <= 64; vectors++) {
-    for (form = 0; form < 4; form++) {
-      const mbi_many *many = &plan.many;
-      memset(&plan, 0, sizeof plan);
-      plan.type = form & 1 ? MERBIT_F32 : MERBIT_F64;
-      plan.desc.vectors = vectors;
-      plan.desc.vector_order = (merbit_vector_order)(form >> 1);
-      mbi_many_shape(&plan, &plan.many);
-      assert_int_equal(many->width % many->span, 0);
-      assert_in_range(many->width, vectors, form & 2 ? vectors : vectors + many->span - 1);
-      assert_true(many->span * (int)mbi_type_size(plan.type) <= 16);
-      assert_true(many->team <= 32 && many->words <= many->team);
-      assert_true(2 * many->span * many->team >= many->width);
-    }
-  }
-}
-
-/* Runs of every type and number of vectors fit where a block has no more than 48 KiB. */
-static void small_blocks(void **state) {
-  merbit_context *context = threads_of[0];
-  merbit_plan plan;
-  int vectors, type, far, most = 0;
-  (void)state;
-  for (vectors = 2; vectors <= 64; vectors++) {
-    for (type = 0; type < 4; type++) {
-      memset(&plan, 0, sizeof plan);
-      plan.context = context;
-      plan.type = type % 2 == 0 ? MERBIT_F32 : MERBIT_F64;
-      plan.device.nnz = plan.device.rows = 1000000;
-      far = type / 2;
-      plan.device.cols = far ? 1 << 28 : 1000;
-      plan.ranks.slots = UINT64_MAX;
-      plan.desc = several(vectors, MERBIT_VECTORS_ROW_MAJOR);
-      context->device.shared_bytes_per_block = 0;
-      assert_int_equal(mbi_many_size(&plan), MERBIT_OK);
-      assert_int_equal(plan.many.threads, far && type % 2 == 0 ? 512 : 256);
-      most = plan.many.shared > (unsigned)most ? (int)plan.many.shared : most;
-      context->device.shared_bytes_per_block = 49152;
-      assert_int_equal(mbi_many_size(&plan), MERBIT_OK);
-      assert_in_range(plan.many.shared, 1, 49152);
-      assert_true(plan.many.threads >= 32 && plan.many.resident >= 1);
-      assert_true(plan.scan.blocks * (uint64_t)(plan.many.threads / 32) >= plan.scan.tiles);
-    }
-  }
-  context->device.shared_bytes_per_block = 0;
-  assert_true(most > 49152); /* else nothing was tried */
-}
-
-static void sizes_refused(void **state) {
-  static const int wishes[][3] = {{3, 0, 0},  {-1, 0, 0}, {0, 5, 0},   {0, 16, 0},
-                                  {0, 0, 33}, {0, 0, 16}, {0, 0, 2048}};
-  merbit_plan plan;
-  size_t i;
-  (void)state;
-  for (i = 0; i < sizeof wishes / sizeof wishes[0]; i++) {
-    memset(&plan, 0, sizeof plan);
-    plan.context = threads_of[0];
-    plan.type = MERBIT_F32;
-    plan.desc = several(8, MERBIT_VECTORS_ROW_MAJOR);
-    plan.desc.sigma = wishes[i][0];
-    plan.desc.omega = wishes[i][1];
-    plan.desc.block_threads = wishes[i][2];
-    assert_int_equal(mbi_many_size(&plan), MERBIT_INVALID_ARGUMENT);
-    cpu_expect(threads_of[0], MERBIT_INVALID_ARGUMENT, "8 vectors take sigma 1 to 2");
-  }
-  memset(&plan, 0, sizeof plan);
-  plan.context = threads_of[0];
-  plan.type = MERBIT_F64;
-  plan.device.nnz = (uint64_t)1 << 60;
-  plan.desc = several(8, MERBIT_VECTORS_ROW_MAJOR);
-  plan.desc.sigma = 1; /* runs, not rows */
-  assert_int_equal(mbi_many_size(&plan), MERBIT_TOO_LARGE);
-  cpu_expect(threads_of[0], MERBIT_TOO_LARGE, "tiles for 8 vectors");
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_matrix),     cmocka_unit_test(one_column_or_row),
@@ -464,8 +358,6 @@ int main(void) {
       cmocka_unit_test(shared_rows),      cmocka_unit_test(rules),
       cmocka_unit_test(one_vector),       cmocka_unit_test(refused_plans),
       cmocka_unit_test(refused_products), cmocka_unit_test(what_a_plan_tells),
-      cmocka_unit_test(shapes),           cmocka_unit_test(small_blocks),
-      cmocka_unit_test(sizes_refused),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
