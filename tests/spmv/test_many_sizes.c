@@ -42,7 +42,6 @@ static void shapes(void **state) {
       memset(&plan, 0, sizeof plan);
       plan.type = form & 1 ? MERBIT_F32 : MERBIT_F64;
       plan.desc.vectors = vectors;
-      plan.desc.vector_order = MERBIT_VECTORS_ROW_MAJOR;
       plan.desc.vector_order = (merbit_vector_order)(form >> 1);
       mbi_many_shape(&plan, &plan.many);
       assert_int_equal(many->width % many->span, 0);
