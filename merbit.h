@@ -1126,7 +1126,7 @@ MERBIT_API merbit_status merbit_spmv_epilogue(merbit_plan *plan, merbit_workspac
 /* PageRank of a link graph: entry (i, j) is an edge from i to j, its value (1 in a pattern) the weight.
  * Vertices without outgoing weight spread theirs where teleports go, as NetworkX has it. `ranks` is a host array of graph->rows
  * elements of the graph's value type; they add up to 1. A run that stops early still returns its
- * last ranks. `desc` and `result` may be NULL. Power method: the MERBIT paper, section 5.5.1; each iteration goes
+ * last ranks, of which single ones may lie below 0 where it was cancelled. `desc` and `result` may be NULL. Power method: the MERBIT paper, section 5.5.1; each iteration goes
  * as much further as the changes so far show to pay (second-order Richardson iteration: Golub, Varga 1961), but not
  * with MERBIT_METHOD_MERBIT. The last one is the power method's: where it stops as converged the ranks are off by
  * at most damping / (1 - damping) times the tolerance in all, and rounding. */
