@@ -80,10 +80,9 @@ struct simt_word { // what a lane gives or takes
   uint64_t half[2];
 };
 
-struct simt_copy { // on its way to shared memory
+struct simt_copy { // 16 bytes on their way to shared memory
   void *to;
   const void *from;
-  size_t bytes;
   simt_copy *before;
 };
 

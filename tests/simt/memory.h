@@ -34,24 +34,21 @@ inline void simt_pack_check(const void *address, size_t bytes) {
 // ---- Copies under way
 // -------------------------------------------------------------------------
 
-// Word by word, for the race detector and the sanitizers to see.
-inline void simt_copy_now(void *to, const void *from, size_t bytes) {
-  for (size_t word = 0; word < bytes / 4; word++) {
-    ((uint32_t *)to)[word] = ((const uint32_t *)from)[word];
-  }
-}
+struct alignas(16) simt_sixteen {
+  uint32_t at[4];
+};
 
 // A copy comes at once, or not before the thread waits for it.
-inline void simt_copy_begin(void *to, const void *from, size_t bytes) {
-  if ((uintptr_t)to % bytes != 0 || (uintptr_t)from % bytes != 0) {
-    SIMT_FAIL("%s copies %zu bytes from %p to %p, which are not both aligned",
-              simt_name(simt.current).text, bytes, from, to);
+inline void simt_copy_begin(void *to, const void *from) {
+  if ((uintptr_t)to % 16 != 0 || (uintptr_t)from % 16 != 0) {
+    SIMT_FAIL("%s copies 16 bytes from %p to %p, which are not both aligned",
+              simt_name(simt.current).text, from, to);
   }
   if (simt_random() % 2 == 0) {
-    simt_copy_now(to, from, bytes);
+    *(simt_sixteen *)to = *(const simt_sixteen *)from;
   } else {
     simt_copy *&last = simt.threads[simt.current].copies;
-    last = new simt_copy{to, from, bytes, last};
+    last = new simt_copy{to, from, last};
   }
 }
 
@@ -61,7 +58,7 @@ inline void simt_copy_end(unsigned thread, bool arrive) {
   while (last != nullptr) {
     simt_copy *const copy = last;
     if (arrive) {
-      simt_copy_now(copy->to, copy->from, copy->bytes);
+      *(simt_sixteen *)copy->to = *(const simt_sixteen *)copy->from;
     }
     last = copy->before;
     delete copy;

@@ -84,18 +84,5 @@ namespace plain_f32 {
 #include "solve/eigen_steps.cuh"
 #undef MBS_VECTOR
 } // namespace plain_f32
-#undef MBS_INDEX
-#undef MBS_ALWAYS
-#undef MBS_RUNNING
-#undef MBS_LATE
-#undef MBS_BEFORE
-#undef MBS_ELEMENT
-#undef MBS_AFTER
-#undef MBS_KNOWN
-#undef MBS_STEP
-#undef MBS_STORE
-#undef MBS_WIDE_COUNT
-#undef MBS_WIDE_ELEMENT
-#undef MBS_WIDE_AFTER
-#undef MBS_WIDE_STEP
+#include "undefine_steps.h"
 #endif

@@ -84,15 +84,7 @@ namespace pagerank {
 
 #include "simt/solver_bed.h"
 #undef MBS_FUNCTION // the header's, for the CPU
-#undef MBS_INDEX
-#undef MBS_ALWAYS
-#undef MBS_RUNNING
-#undef MBS_LATE
-#undef MBS_BEFORE
-#undef MBS_ELEMENT
-#undef MBS_AFTER
-#undef MBS_STEP
-#undef MBS_STORE
+#include "simt/undefine_steps.h"
 #define MBK_VECTOR double
 namespace cg {
 #include "solve/cg.cu"

@@ -393,6 +393,7 @@ static void test_relaxation(void **) {
       assert_true((scalar[MBI_PAGERANK_MARK] == 0.5) == ((c.iterations + 1) % 3 == 0));
       // Only iterations of the power method must take the change down.
       assert_true(scalar[MBI_PAGERANK_STALE] == (c.factor == 1 ? 4 : 0));
+      assert_true(scalar[MBI_PAGERANK_LEAST] == (c.factor == 1 ? 0.25 : 1e300));
     }
   }
 }

@@ -247,7 +247,7 @@ template <class T, int N> MBK_DEVICE void mbk_store_pack(T *address, mbk_pack<T,
   *(mbk_pack<T, N> *)address = pack;
 }
 MBK_DEVICE void mbk_copy_ahead(void *shared, const void *global) {
-  simt_copy_begin(shared, global, 16);
+  simt_copy_begin(shared, global);
 }
 MBK_DEVICE void mbk_copy_wait() {
   simt_copy_end(simt.current, true);
