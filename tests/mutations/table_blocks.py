@@ -214,6 +214,8 @@ MUTATIONS = [
      "candidates[i].seconds > candidates[best].seconds ? i : best;", "the slowest method is taken", "fake_gpu_measured"),
     ("spmv/measure.c.j2", "found->omega <= (found->method == MERBIT_METHOD_SCAN ? 2 : 0)", "found->omega <= 2",
      "a strange answer from disk is believed", "fake_gpu_measured"),
+    ("spmv/forecast.c.j2", "plan->type == MERBIT_F32 ? 100 : 300", "300",
+     "blocks of floats wait for as many products as those of doubles", "fake_gpu_full"),
     ("spmv/choose.c.j2", "expected_calls >= mbi_choose_blocks_calls(plan)", "expected_calls > mbi_choose_blocks_calls(plan)",
      "a small matrix of blocks for exactly as many products as pay", "fake_gpu_full"),
     ("spmv/choose.c.j2", "mbi_device_csr_stream_bytes(plan) >= MBI_CHOOSE_BLOCKS)", "1)",
