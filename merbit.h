@@ -10165,6 +10165,7 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "#define MBI_SOLVE_SCALARS 12\n"
   "#define MBI_STEP_SHARED 1024 // bytes of a step on the GPU\n"
   "#define MBI_SOLVE_SUMS 5 // of a step, the greatest values it looks for included\n"
+  "#define MBI_SWEEP_SUMS 4 // of a stage of a sweep; those of two stages are kept by turns\n"
   "#define MBI_WIDE_GROUP 8 // sums of a step with many that a thread holds at a time\n"
   "#define MBI_SOLVE_RING                                                                         \\\n"
   "  2048 // iterations whose residuals are kept; more never pass between two looks\n"
@@ -10186,9 +10187,9 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "#define MBI_WHY_OMEGA 4          // BiCGSTAB: A s is orthogonal to s\n"
   "// A method adds its own from 16 on.\n"
   "\n"
-  "// Places in mbi_solve_vectors that every method has; its own begin at MBI_AT_OWN.\n"
+  "// Places in mbi_solve_vectors that every method has; its own begin at MBI_AT_OWN.\n",
   "#define MBI_AT_X 0\n"
-  "#define MBI_AT_B 1\n",
+  "#define MBI_AT_B 1\n"
   "#define MBI_AT_W 2       // scratch: products, and b - A x at a look\n"
   "#define MBI_AT_INVERSE 3 // of the diagonal, or of its blocks: column j of row i at j * n + i\n"
   "#define MBI_AT_OWN 4\n"
@@ -10223,8 +10224,8 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "  int closed; // the iteration that set `stop` is complete: later ones leave vectors alone\n"
   "  int iterations, cap;\n"
   "  int look; // the loop is left at this iteration\n"
-  "  int why;\n"
-  "  unsigned ticket; // blocks of a step that are done\n",
+  "  int why;\n",
+  "  unsigned ticket; // blocks of a step that are done\n"
   "  unsigned turn;   // how often the blocks of a sweep have waited for each other\n"
   "  int copied;      // a block's own: the ring is not behind it\n"
   "  int padding;\n"
@@ -10269,9 +10270,9 @@ static const char *const mbi_source_solve_state_cuh[] = {
   "MBS_FUNCTION void mbi_solve_judge(mbi_solve_memory *m, double rr) {\n"
   "  mbi_solve_state *s = &m->state;\n"
   "  s->rr = rr;\n"
-  "  if (!s->copied) {\n"
+  "  if (!s->copied) {\n",
   "    m->ring[s->iterations % MBI_SOLVE_RING] = rr;\n"
-  "  }\n",
+  "  }\n"
   "  if (!(rr - rr == 0)) { // NaN or Inf\n"
   "    s->stop = MBI_SOLVE_NOT_FINITE;\n"
   "  } else if (rr <= s->goal) {\n"
@@ -10640,9 +10641,9 @@ static const char *const mbi_source_solve_step_cuh[] = {
   "    mbk_step<name##_before, name##_element, name##_after, adds, maxes, when>(                  \\\n"
   "        v, n, m, partials, shared);                                                            \\\n"
   "  }                                                                                            \\\n"
-  "  MBK_DEVICE bool name##_stage(const mbk_sweep &s, bool backwards, bool last) {                \\\n"
-  "    return mbk_sweep_stage<name##_before, name##_element, name##_after, adds, maxes, when>(    \\\n"
-  "        s, backwards, last);                                                                   \\\n"
+  "  template <int BEHIND> MBK_DEVICE bool name##_stage(const mbk_sweep &s, bool backwards) {     \\\n"
+  "    return mbk_sweep_stage<name##_before, name##_element, name##_after, adds, maxes, when,     \\\n"
+  "                           BEHIND>(s, backwards);                                              \\\n"
   "  }\n"
   "\n"
   "// Of every kernel of a step. Launch: a grid that depends on n and the GPU alone,\n"
@@ -10828,13 +10829,18 @@ static const char *const mbi_source_solve_sweep_cuh[] = {
   "// because the launch is cooperative, wait for each other between its stages, the steps\n"
   "// (name_stage); a thread has the same rows in each. Every block adds up the parts of all, in\n"
   "// the same order, and runs the scalar part on a copy of the state: that is sooner than to wait\n"
-  "// until one has done it for all. Block 0 gives its copy back, when all others have long read\n"
-  "// what was there.\n"
+  "// until one has done it for all. Behind the last sums one copy is given back, when all others\n"
+  "// have long read what was there.\n"
   "//\n"
   "// Source of the barrier, a count that only grows: Xiao, Feng, \"Inter-Block GPU Communication\n"
   "// via Fast Barrier Synchronization\" (2010).\n"
   "\n"
-  "#define MBK_SWEEP_SUMS 2 // of a stage at most\n"
+  "// What is behind a stage: another one with sums; ones without, which every block takes with its\n"
+  "// own copy; or nothing, and then blocks do not wait, but the last one to be done runs the\n"
+  "// scalar part for all.\n"
+  "#define MBK_SWEEP_SUMS_FOLLOW 0\n"
+  "#define MBK_SWEEP_ROWS_FOLLOW 1\n"
+  "#define MBK_SWEEP_END 2\n"
   "\n"
   "// Of every kernel of a sweep. Launch: as of a step's, cooperative; arguments and shared memory\n"
   "// too.\n"
@@ -10857,11 +10863,11 @@ static const char *const mbi_source_solve_sweep_cuh[] = {
   "    ((mbk_u64 *)to)[i] = ((const mbk_u64 *)from)[i];\n"
   "  }\n"
   "}\n"
-  "\n"
+  "\n",
   "// Before the first stage; `shared` is that of the launch.\n"
   "MBK_DEVICE mbk_sweep mbk_sweep_begin(const mbi_solve_vectors &v, mbk_i64 n, mbi_solve_memory *m,\n"
   "                                     double *partials, double *shared) {\n"
-  "  const mbk_sweep s = {v, n, m, partials, shared};\n",
+  "  const mbk_sweep s = {v, n, m, partials, shared};\n"
   "  mbi_solve_state *const own = mbk_sweep_state(shared);\n"
   "  mbk_sweep_copy(own, &m->state);\n"
   "  mbk_block_sync();\n"
@@ -10872,7 +10878,7 @@ static const char *const mbi_source_solve_sweep_cuh[] = {
   "  return s;\n"
   "}\n"
   "\n"
-  "// What block 0 has made of the state, to all.\n"
+  "// What the block has made of the state, to all.\n"
   "MBK_DEVICE void mbk_sweep_give(mbi_solve_memory *m, const mbi_solve_state *own) {\n"
   "  mbk_sweep_copy(&m->state, own);\n"
   "  mbk_block_sync();\n"
@@ -10886,11 +10892,11 @@ static const char *const mbi_source_solve_sweep_cuh[] = {
   "template <void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *), int ADDS,\n"
   "          int MAXES>\n"
   "MBK_DEVICE void mbk_sweep_meet(const mbk_sweep &s, const mbi_solve_state &c, double *sums,\n"
-  "                               bool last) {\n"
+  "                               bool give) {\n"
   "  const int COUNT = ADDS + MAXES;\n"
   "  mbi_solve_state *const own = mbk_sweep_state(s.shared);\n"
   "  // Of stages by turns: who is ahead writes while others still read those of the one before.\n"
-  "  double *const partials = s.partials + (c.turn & 1u) * MBK_SWEEP_SUMS * mbk_grid();\n"
+  "  double *const partials = s.partials + (c.turn & 1u) * MBI_SWEEP_SUMS * mbk_grid();\n"
   "  mbk_step_reduce<ADDS, MAXES>(sums, s.shared);\n"
   "  if (mbk_thread() == 0) {\n"
   "#pragma unroll\n"
@@ -10899,7 +10905,7 @@ static const char *const mbi_source_solve_sweep_cuh[] = {
   "    }\n"
   "    mbk_arrive(&s.m->arrived);\n"
   "    mbk_wait_reached(&s.m->arrived, (c.turn + 1) * mbk_grid());\n"
-  "  }\n"
+  "  }\n",
   "  mbk_block_sync();\n"
   "  mbk_step_total<ADDS, MAXES>(partials, sums);\n"
   "  mbk_step_reduce<ADDS, MAXES>(sums, s.shared);\n"
@@ -10907,21 +10913,40 @@ static const char *const mbi_source_solve_sweep_cuh[] = {
   "    AFTER((mbi_solve_memory *)own, &c, sums);\n"
   "    own->turn = c.turn + 1;\n"
   "  }\n"
-  "  mbk_block_sync();\n",
-  "  if (last && mbk_block() == 0) {\n"
+  "  mbk_block_sync();\n"
+  "  if (give && mbk_block() == 0) {\n"
   "    mbk_sweep_give(s.m, own);\n"
   "  }\n"
   "}\n"
   "\n"
-  "// Whether the step was taken, which all blocks agree on: if not, no later one is. `last`: no\n"
-  "// step behind it has sums.\n"
+  "// The same behind a sweep's last rows: nobody waits.\n"
+  "template <void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *), int ADDS,\n"
+  "          int MAXES>\n"
+  "MBK_DEVICE void mbk_sweep_end(const mbk_sweep &s, const mbi_solve_state &c, double *sums) {\n"
+  "  mbi_solve_state *const own = mbk_sweep_state(s.shared);\n"
+  "  double *const partials = s.partials + (c.turn & 1u) * MBI_SWEEP_SUMS * mbk_grid();\n"
+  "  mbk_step_reduce<ADDS, MAXES>(sums, s.shared);\n"
+  "  if (!mbk_step_last<ADDS + MAXES>(s.m, sums, partials, s.shared)) {\n"
+  "    return;\n"
+  "  }\n"
+  "  mbk_step_total<ADDS, MAXES>(partials, sums);\n"
+  "  mbk_step_reduce<ADDS, MAXES>(sums, s.shared);\n"
+  "  if (mbk_thread() == 0) {\n"
+  "    AFTER((mbi_solve_memory *)own, &c, sums);\n"
+  "  }\n"
+  "  mbk_block_sync();\n"
+  "  mbk_sweep_give(s.m, own); // with a ticket of 0\n"
+  "}\n"
+  "\n"
+  "// Whether the step was taken, which all blocks agree on: if not, no later one is. BEHIND: what\n"
+  "// follows, of the above.\n"
   "template <int (*BEFORE)(mbi_solve_state *),\n"
   "          void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, double *,\n"
   "                          mbk_step_row *),\n"
   "          void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *), int ADDS,\n"
-  "          int MAXES, int WHEN>\n"
-  "MBK_DEVICE bool mbk_sweep_stage(const mbk_sweep &s, bool backwards, bool last) {\n"
-  "  const bool first = mbk_block() == 0 && mbk_thread() == 0;\n"
+  "          int MAXES, int WHEN, int BEHIND>\n"
+  "MBK_DEVICE bool mbk_sweep_stage(const mbk_sweep &s, bool backwards) {\n"
+  "  const bool first = mbk_block() == 0 && mbk_thread() == 0;\n",
   "  mbi_solve_state *const own = mbk_sweep_state(s.shared);\n"
   "  double sums[ADDS + MAXES > 0 ? ADDS + MAXES : 1] = {};\n"
   "  mbi_solve_state c = *own;\n"
@@ -10952,8 +10977,10 @@ static const char *const mbi_source_solve_sweep_cuh[] = {
   "  } else {\n"
   "    mbk_step_rows<ELEMENT, ADDS, MAXES, MBI_PRE_DIAGONAL>(s.v, s.n, c, sums, backwards);\n"
   "  }\n"
-  "  if (ADDS + MAXES > 0) {\n"
-  "    mbk_sweep_meet<AFTER, ADDS, MAXES>(s, c, sums, last);\n"
+  "  if (ADDS + MAXES > 0 && BEHIND == MBK_SWEEP_END) {\n"
+  "    mbk_sweep_end<AFTER, ADDS, MAXES>(s, c, sums);\n"
+  "  } else if (ADDS + MAXES > 0) {\n"
+  "    mbk_sweep_meet<AFTER, ADDS, MAXES>(s, c, sums, BEHIND == MBK_SWEEP_ROWS_FOLLOW);\n"
   "  }\n"
   "  return true;\n"
   "}\n",
@@ -11167,6 +11194,7 @@ static const char *const mbi_source_solve_cg_steps_cuh[] = {
   "#define MBI_CG_RZ 0     // scalars: r'z\n"
   "#define MBI_CG_RZ_OLD 1 // of the iteration before\n"
   "#define MBI_CG_ALPHA 2\n"
+  "#define MBI_CG_BETA 3 // foretold: solve/cg.cu\n"
   "\n"
   "// r = b - A x, and where z needs no step of its own p = z.\n"
   "MBS_NOTHING_BEFORE(cg_start)\n"
@@ -11206,8 +11234,8 @@ static const char *const mbi_source_solve_cg_steps_cuh[] = {
   "  const double rz = c->scalar[MBI_CG_RZ], pq = c->product_sums[0];\n"
   "  if (!(rz > 0)) {\n"
   "    return mbi_solve_broken(c, MBI_WHY_PRECONDITIONER, rz);\n"
-  "  }\n"
-  "  if (!(pq > 0) || !(pq - pq == 0)) {\n",
+  "  }\n",
+  "  if (!(pq > 0) || !(pq - pq == 0)) {\n"
   "    return mbi_solve_broken(c, MBI_WHY_CURVATURE, pq);\n"
   "  }\n"
   "  c->scalar[MBI_CG_ALPHA] = rz / pq;\n"
@@ -11259,8 +11287,8 @@ static const char *const mbi_source_solve_cg_steps_cuh[] = {
 
 static const char *const mbi_source_solve_cg_cu[] = {
   "// The conjugate gradient method between two products. A row of vectors in f64 without a\n"
-  "// preconditioner moves: descend 24 bytes and advance 40, 8 more in either for a diagonal,\n"
-  "// beside the product: 16, for p'A p costs it nothing where p is what it multiplies.\n"
+  "// preconditioner moves: descend 24 bytes and advance 40, or both at once 56, 8 more in each for\n"
+  "// a diagonal, beside the product: 16, for p'A p costs it nothing where p is what it multiplies.\n"
   "#define MBK_STEP_ROWS 4\n"
   "#include \"solve/step.cuh\"\n"
   "#include \"solve/look_steps.cuh\"\n"
@@ -11306,24 +11334,71 @@ static const char *const mbi_source_solve_cg_cu[] = {
   "  cg_advance_step(v, n, m, partials, (double *)shared);\n"
   "}\n"
   "\n"
-  "// p'A p, where no epilogue of the product adds it up\n"
+  "// Sums of q = A p that no epilogue of the product adds up: p'q and q'M^-1 q\n"
   "MBS_NOTHING_BEFORE(cg_curve)\n"
   "MBS_ELEMENT(cg_curve) {\n"
+  "  const double q = MBS_LOAD(MBI_AT_W);\n"
   "  (void)c;\n"
-  "  sums[0] += MBS_LOAD(MBI_CG_P) * MBS_LOAD(MBI_AT_W);\n"
+  "  sums[0] += MBS_LOAD(MBI_CG_P) * q;\n"
+  "  sums[1] += v->pre == MBI_PRE_DIAGONAL ? q * q * MBS_LOAD(MBI_AT_INVERSE) : q * q;\n"
   "}\n"
   "MBS_AFTER(cg_curve) {\n"
   "  (void)c;\n"
   "  m->state.product_sums[0] = sums[0];\n"
+  "  m->state.product_sums[1] = sums[1];\n"
   "}\n"
-  "MBS_STEP(cg_curve, 1, 0, MBS_RUNNING)\n"
+  "MBS_STEP(cg_curve, 2, 0, MBS_RUNNING)\n"
+  "\n"
+  "// cg_descend and cg_advance at once, with an r'z foretold: of r - alpha q it is that of r, less\n"
+  "// alpha 2 r'M^-1 q and more alpha^2 q'M^-1 q, and r'M^-1 q is p'q, for p is conjugate to the\n"
+  "// one before. Only the direction is made from it; the next step's length takes r'z as it is.\n"
+  "// Source: Meurant, \"Multitasking the Conjugate Gradient Method on the CRAY X-MP/48\", Parallel\n"
+  "// Computing 5 (1987); Chen, Carson, \"Predict-and-Recompute Conjugate Gradient Variants\", SIAM\n"
+  "// J. Sci. Comput. 42 (2020), which finds it as exact as the classic one.\n"
+  "MBK_DEVICE double cg_foretold(const mbi_solve_state *c) {\n"
+  "  const double rz = c->scalar[MBI_CG_RZ], pq = c->product_sums[0], alpha = rz / pq;\n"
+  "  return alpha * alpha * c->product_sums[1] - rz;\n"
+  "}\n"
+  "\n"
+  "// Whether that is so much of r'z that rounding does not count. If not, and where something is\n"
+  "// wrong, the steps are taken one by one.\n"
+  "MBK_DEVICE bool cg_foresees(const mbi_solve_state *c) {\n"
+  "  const double rz = c->scalar[MBI_CG_RZ], pq = c->product_sums[0], next = cg_foretold(c);\n"
+  "  return rz > 0 && pq > 0 && next - next == 0 && next > rz / 1024;\n"
+  "}\n"
+  "\n"
+  "MBS_BEFORE(cg_stride) {\n",
+  "  c->scalar[MBI_CG_ALPHA] = c->scalar[MBI_CG_RZ] / c->product_sums[0];\n"
+  "  c->scalar[MBI_CG_BETA] = cg_foretold(c) / c->scalar[MBI_CG_RZ];\n"
+  "  return 0;\n"
+  "}\n"
+  "MBS_ELEMENT(cg_stride) {\n"
+  "  const double alpha = c->scalar[MBI_CG_ALPHA], p = MBS_LOAD(MBI_CG_P);\n"
+  "  const double updated = MBS_LOAD(MBI_CG_R) - alpha * MBS_LOAD(MBI_AT_W);\n"
+  "  const double r = (double)(MBS_VECTOR)updated;\n"
+  "  const double inverse = v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) : 1;\n"
+  "  MBS_STORE(MBI_CG_R, r);\n"
+  "  MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + alpha * p);\n"
+  "  MBS_STORE(MBI_CG_P, inverse * r + c->scalar[MBI_CG_BETA] * p);\n"
+  "  sums[0] += r * r;\n"
+  "  sums[1] += r * r * inverse;\n"
+  "}\n"
+  "MBS_AFTER(cg_stride) {\n"
+  "  cg_descend_after(m, c, sums);\n"
+  "}\n"
+  "MBS_STEP(cg_stride, 2, 0, MBS_RUNNING)\n"
   "\n"
   "// All that is between two products, for z that needs no step of its own. Launch: cooperative.\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT) mbk_cg_sweep(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  const mbk_sweep s = mbk_sweep_begin(v, n, m, partials, (double *)shared);\n"
-  "  if (cg_curve_stage(s, true, false) && cg_descend_stage(s, false, true)) {\n"
-  "    (void)cg_advance_stage(s, true, false);\n"
+  "  if (!cg_curve_stage<MBK_SWEEP_SUMS_FOLLOW>(s, true)) {\n"
+  "    return;\n"
+  "  }\n"
+  "  if (cg_foresees(mbk_sweep_state(s.shared))) {\n"
+  "    (void)cg_stride_stage<MBK_SWEEP_END>(s, false);\n"
+  "  } else if (cg_descend_stage<MBK_SWEEP_ROWS_FOLLOW>(s, false)) {\n"
+  "    (void)cg_advance_stage<MBK_SWEEP_END>(s, true);\n"
   "  }\n"
   "}\n",
   NULL};
@@ -11349,6 +11424,8 @@ static const char *const mbi_source_solve_bicgstab_steps_cuh[] = {
   "#define MBI_BICG_OMEGA 3\n"
   "#define MBI_BICG_SS 4       // ||s||^2\n"
   "#define MBI_BICG_SHADOW_2 5 // ||shadow||^2\n"
+  "#define MBI_BICG_SHADOW_S 6 // shadow's and shadow't: solve/bicgstab.cu\n"
+  "#define MBI_BICG_SHADOW_T 7\n"
   "\n"
   "// r = shadow = p = b - A x\n"
   "MBS_NOTHING_BEFORE(bicgstab_start)\n"
@@ -11374,10 +11451,10 @@ static const char *const mbi_source_solve_bicgstab_steps_cuh[] = {
   "// s = r - alpha v\n"
   "MBS_BEFORE(bicgstab_half) {\n"
   "  const double sigma = c->product_sums[0], alpha = c->scalar[MBI_BICG_RHO] / sigma;\n"
-  "  if (sigma == 0 || !(alpha - alpha == 0)) {\n"
+  "  if (sigma == 0 || !(alpha - alpha == 0)) {\n",
   "    return mbi_solve_broken(c, MBI_WHY_SHADOW, sigma);\n"
   "  }\n"
-  "  c->scalar[MBI_BICG_ALPHA] = alpha;\n",
+  "  c->scalar[MBI_BICG_ALPHA] = alpha;\n"
   "  return 0;\n"
   "}\n"
   "MBS_ELEMENT(bicgstab_half) {\n"
@@ -11416,9 +11493,9 @@ static const char *const mbi_source_solve_bicgstab_steps_cuh[] = {
   "  MBS_STORE(MBI_BICG_R, r);\n"
   "  sums[0] += r * r;\n"
   "  sums[1] += r * MBS_LOAD(MBI_BICG_SHADOW);\n"
-  "}\n"
+  "}\n",
   "MBS_AFTER(bicgstab_update) {\n"
-  "  mbi_solve_state *s = &m->state;\n",
+  "  mbi_solve_state *s = &m->state;\n"
   "  const double rho = s->scalar[MBI_BICG_RHO], alpha = s->scalar[MBI_BICG_ALPHA];\n"
   "  const double omega = c->scalar[MBI_BICG_OMEGA];\n"
   "  s->scalar[MBI_BICG_OMEGA] = omega;\n"
@@ -11458,8 +11535,8 @@ static const char *const mbi_source_solve_bicgstab_steps_cuh[] = {
 
 static const char *const mbi_source_solve_bicgstab_cu[] = {
   "// BiCGSTAB between products. A row of vectors in f64 without a preconditioner moves: half 24\n"
-  "// bytes, update 56 and direct 32, beside two products: 16 each, and 8 for the vector whose\n"
-  "// product with theirs they add up.\n"
+  "// bytes, update 56 and direct 32, or both at once 64, beside two products: 16 each, and 8 for\n"
+  "// each vector whose product with theirs they add up.\n"
   "#define MBK_STEP_ROWS 3\n"
   "#include \"solve/step.cuh\"\n"
   "#include \"solve/look_steps.cuh\"\n"
@@ -11502,8 +11579,8 @@ static const char *const mbi_source_solve_bicgstab_cu[] = {
   "}\n"
   "\n"
   "// shadow'v, where no epilogue of the product adds it up\n"
-  "MBS_NOTHING_BEFORE(bicgstab_sigma)\n"
-  "MBS_ELEMENT(bicgstab_sigma) {\n",
+  "MBS_NOTHING_BEFORE(bicgstab_sigma)\n",
+  "MBS_ELEMENT(bicgstab_sigma) {\n"
   "  (void)c;\n"
   "  sums[0] += MBS_LOAD(MBI_BICG_SHADOW) * MBS_LOAD(MBI_BICG_V);\n"
   "}\n"
@@ -11513,20 +11590,63 @@ static const char *const mbi_source_solve_bicgstab_cu[] = {
   "}\n"
   "MBS_STEP(bicgstab_sigma, 1, 0, MBS_RUNNING)\n"
   "\n"
-  "// t's and ||t||^2\n"
+  "// t's, ||t||^2, shadow's and shadow't\n"
   "MBS_NOTHING_BEFORE(bicgstab_omega)\n"
   "MBS_ELEMENT(bicgstab_omega) {\n"
-  "  const double t = MBS_LOAD(MBI_AT_W);\n"
+  "  const double t = MBS_LOAD(MBI_AT_W), s = MBS_LOAD(MBI_BICG_R);\n"
+  "  const double shadow = MBS_LOAD(MBI_BICG_SHADOW);\n"
   "  (void)c;\n"
-  "  sums[0] += MBS_LOAD(MBI_BICG_R) * t;\n"
+  "  sums[0] += s * t;\n"
   "  sums[1] += t * t;\n"
+  "  sums[2] += shadow * s;\n"
+  "  sums[3] += shadow * t;\n"
   "}\n"
   "MBS_AFTER(bicgstab_omega) {\n"
   "  (void)c;\n"
   "  m->state.product_sums[0] = sums[0];\n"
   "  m->state.product_sums[1] = sums[1];\n"
+  "  m->state.scalar[MBI_BICG_SHADOW_S] = sums[2];\n"
+  "  m->state.scalar[MBI_BICG_SHADOW_T] = sums[3];\n"
   "}\n"
-  "MBS_STEP(bicgstab_omega, 2, 0, MBS_RUNNING)\n"
+  "MBS_STEP(bicgstab_omega, 4, 0, MBS_RUNNING)\n"
+  "\n"
+  "// bicgstab_update and bicgstab_direct at once, for shadow'r of r = s - omega t is known before\n"
+  "// r is. shadow's is zero but for rounding; left out it would stay behind while r falls. Source\n"
+  "// of the idea: Yang, Brent, \"The Improved BiCGStab Method for Large and Sparse Unsymmetric\n"
+  "// Linear Systems on Parallel Distributed Memory Architectures\" (2002).\n"
+  "MBS_BEFORE(bicgstab_stride) {\n"
+  "  const double rho = c->scalar[MBI_BICG_RHO], alpha = c->scalar[MBI_BICG_ALPHA];\n"
+  "  const int wrong = bicgstab_update_before(c);\n"
+  "  const double omega = c->scalar[MBI_BICG_OMEGA];\n"
+  "  if (wrong == 0) {\n"
+  "    c->scalar[MBI_BICG_RHO] =\n"
+  "        c->scalar[MBI_BICG_SHADOW_S] - omega * c->scalar[MBI_BICG_SHADOW_T];\n"
+  "    c->scalar[MBI_BICG_BETA] = c->scalar[MBI_BICG_RHO] / rho * (alpha / omega);\n"
+  "  }\n"
+  "  return wrong;\n"
+  "}\n"
+  "MBS_ELEMENT(bicgstab_stride) {\n",
+  "  const double alpha = c->scalar[MBI_BICG_ALPHA], omega = c->scalar[MBI_BICG_OMEGA];\n"
+  "  const double inverse = v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) : 1;\n"
+  "  const double s = MBS_LOAD(MBI_BICG_R), last = MBS_LOAD(MBI_BICG_P);\n"
+  "  const double exact = s - omega * MBS_LOAD(MBI_AT_W);\n"
+  "  const double r = (double)(MBS_VECTOR)exact;\n"
+  "  const double p = r + c->scalar[MBI_BICG_BETA] * (last - omega * MBS_LOAD(MBI_BICG_V));\n"
+  "  const double s_hat = (double)(MBS_VECTOR)(inverse * s);\n"
+  "  const double p_hat = (double)(MBS_VECTOR)(inverse * last);\n"
+  "  MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + (alpha * p_hat + omega * s_hat));\n"
+  "  MBS_STORE(MBI_BICG_R, r);\n"
+  "  MBS_STORE(MBI_BICG_P, p);\n"
+  "  if (v->pre == MBI_PRE_DIAGONAL) {\n"
+  "    MBS_STORE(MBI_BICG_P_HAT, inverse * p);\n"
+  "  }\n"
+  "  sums[0] += r * r;\n"
+  "}\n"
+  "MBS_AFTER(bicgstab_stride) {\n"
+  "  const double both[2] = {sums[0], c->scalar[MBI_BICG_RHO]};\n"
+  "  bicgstab_update_after(m, c, both);\n"
+  "}\n"
+  "MBS_STEP(bicgstab_stride, 1, 0, MBS_RUNNING)\n"
   "\n"
   "// All that is between the first product and the second, where M^-1 needs no step of its own.\n"
   "// Launch: cooperative.\n"
@@ -11534,18 +11654,18 @@ static const char *const mbi_source_solve_bicgstab_cu[] = {
   "    mbk_bicgstab_sweep_half(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  const mbk_sweep s = mbk_sweep_begin(v, n, m, partials, (double *)shared);\n"
-  "  if (bicgstab_sigma_stage(s, true, false)) {\n"
-  "    (void)bicgstab_half_stage(s, false, true);\n"
+  "  if (bicgstab_sigma_stage<MBK_SWEEP_SUMS_FOLLOW>(s, true)) {\n"
+  "    (void)bicgstab_half_stage<MBK_SWEEP_END>(s, false);\n"
   "  }\n"
   "}\n"
   "\n"
   "// And between the second and the first of the next iteration. Launch: cooperative.\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT)\n"
   "    mbk_bicgstab_sweep(MBK_STEP_ARGUMENTS) {\n"
-  "  MBK_SHARED_MEMORY(shared);\n"
+  "  MBK_SHARED_MEMORY(shared);\n",
   "  const mbk_sweep s = mbk_sweep_begin(v, n, m, partials, (double *)shared);\n"
-  "  if (bicgstab_omega_stage(s, true, false) && bicgstab_update_stage(s, false, true)) {\n"
-  "    (void)bicgstab_direct_stage(s, true, false);\n"
+  "  if (bicgstab_omega_stage<MBK_SWEEP_SUMS_FOLLOW>(s, true)) {\n"
+  "    (void)bicgstab_stride_stage<MBK_SWEEP_END>(s, false);\n"
   "  }\n"
   "}\n",
   NULL};
@@ -13239,7 +13359,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "e4abb3828280e927532da1b17e10526927a242568439dbc646a04151332219d2"
+#define MBI_KERNEL_HASH "805418d67a54552e6083c016599b662ea838819155b7397628c3c8444950baf6"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -38876,6 +38996,7 @@ MERBIT_API merbit_status merbit_plan_get_order(const merbit_plan *plan, int64_t 
 #define MBI_SOLVE_SCALARS 12
 #define MBI_STEP_SHARED 1024 // bytes of a step on the GPU
 #define MBI_SOLVE_SUMS 5 // of a step, the greatest values it looks for included
+#define MBI_SWEEP_SUMS 4 // of a stage of a sweep; those of two stages are kept by turns
 #define MBI_WIDE_GROUP 8 // sums of a step with many that a thread holds at a time
 #define MBI_SOLVE_RING                                                                         \
   2048 // iterations whose residuals are kept; more never pass between two looks
@@ -39546,6 +39667,7 @@ MBS_STEP(solve_blocks, 0, 0, MBS_LATE)
 #define MBI_CG_RZ 0     // scalars: r'z
 #define MBI_CG_RZ_OLD 1 // of the iteration before
 #define MBI_CG_ALPHA 2
+#define MBI_CG_BETA 3 // foretold: solve/cg.cu
 
 // r = b - A x, and where z needs no step of its own p = z.
 MBS_NOTHING_BEFORE(cg_start)
@@ -39655,6 +39777,8 @@ MBS_STEP(cg_advance, 0, 0, MBS_LATE)
 #define MBI_BICG_OMEGA 3
 #define MBI_BICG_SS 4       // ||s||^2
 #define MBI_BICG_SHADOW_2 5 // ||shadow||^2
+#define MBI_BICG_SHADOW_S 6 // shadow's and shadow't: solve/bicgstab.cu
+#define MBI_BICG_SHADOW_T 7
 
 // r = shadow = p = b - A x
 MBS_NOTHING_BEFORE(bicgstab_start)
@@ -40095,6 +40219,7 @@ MBS_STEP(solve_blocks, 0, 0, MBS_LATE)
 #define MBI_CG_RZ 0     // scalars: r'z
 #define MBI_CG_RZ_OLD 1 // of the iteration before
 #define MBI_CG_ALPHA 2
+#define MBI_CG_BETA 3 // foretold: solve/cg.cu
 
 // r = b - A x, and where z needs no step of its own p = z.
 MBS_NOTHING_BEFORE(cg_start)
@@ -40204,6 +40329,8 @@ MBS_STEP(cg_advance, 0, 0, MBS_LATE)
 #define MBI_BICG_OMEGA 3
 #define MBI_BICG_SS 4       // ||s||^2
 #define MBI_BICG_SHADOW_2 5 // ||shadow||^2
+#define MBI_BICG_SHADOW_S 6 // shadow's and shadow't: solve/bicgstab.cu
+#define MBI_BICG_SHADOW_T 7
 
 // r = shadow = p = b - A x
 MBS_NOTHING_BEFORE(bicgstab_start)
@@ -40757,7 +40884,7 @@ static merbit_status mbi_solve_allocate_memory(merbit_solver *solver) {
   int64_t most;
   void *memory = NULL;
   merbit_status status = mbi_solve_allocate_vectors(solver);
-  most = solver->v.basis + 1 > MBI_SOLVE_SUMS ? solver->v.basis + 1 : MBI_SOLVE_SUMS;
+  most = solver->v.basis + 1 > 2 * MBI_SWEEP_SUMS ? solver->v.basis + 1 : 2 * MBI_SWEEP_SUMS;
   if (status == MERBIT_OK) {
     status = mbi_solve_allocate(solver, 1, sizeof *solver->memory, "the scalars of a solver",
                                 &memory);

@@ -18,6 +18,8 @@
 #define MBI_BICG_OMEGA 3
 #define MBI_BICG_SS 4       // ||s||^2
 #define MBI_BICG_SHADOW_2 5 // ||shadow||^2
+#define MBI_BICG_SHADOW_S 6 // shadow's and shadow't: solve/bicgstab.cu
+#define MBI_BICG_SHADOW_T 7
 
 // r = shadow = p = b - A x
 MBS_NOTHING_BEFORE(bicgstab_start)

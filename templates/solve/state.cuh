@@ -6,6 +6,7 @@
 #define MBI_SOLVE_SCALARS 12
 #define MBI_STEP_SHARED 1024 // bytes of a step on the GPU
 #define MBI_SOLVE_SUMS 5 // of a step, the greatest values it looks for included
+#define MBI_SWEEP_SUMS 4 // of a stage of a sweep; those of two stages are kept by turns
 #define MBI_WIDE_GROUP 8 // sums of a step with many that a thread holds at a time
 #define MBI_SOLVE_RING                                                                         \
   2048 // iterations whose residuals are kept; more never pass between two looks

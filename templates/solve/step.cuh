@@ -47,9 +47,9 @@
     mbk_step<name##_before, name##_element, name##_after, adds, maxes, when>(                  \
         v, n, m, partials, shared);                                                            \
   }                                                                                            \
-  MBK_DEVICE bool name##_stage(const mbk_sweep &s, bool backwards, bool last) {                \
-    return mbk_sweep_stage<name##_before, name##_element, name##_after, adds, maxes, when>(    \
-        s, backwards, last);                                                                   \
+  template <int BEHIND> MBK_DEVICE bool name##_stage(const mbk_sweep &s, bool backwards) {     \
+    return mbk_sweep_stage<name##_before, name##_element, name##_after, adds, maxes, when,     \
+                           BEHIND>(s, backwards);                                              \
   }
 
 // Of every kernel of a step. Launch: a grid that depends on n and the GPU alone,

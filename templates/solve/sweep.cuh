@@ -2,13 +2,18 @@
 // because the launch is cooperative, wait for each other between its stages, the steps
 // (name_stage); a thread has the same rows in each. Every block adds up the parts of all, in
 // the same order, and runs the scalar part on a copy of the state: that is sooner than to wait
-// until one has done it for all. Block 0 gives its copy back, when all others have long read
-// what was there.
+// until one has done it for all. Behind the last sums one copy is given back, when all others
+// have long read what was there.
 //
 // Source of the barrier, a count that only grows: Xiao, Feng, "Inter-Block GPU Communication
 // via Fast Barrier Synchronization" (2010).
 
-#define MBK_SWEEP_SUMS 2 // of a stage at most
+// What is behind a stage: another one with sums; ones without, which every block takes with its
+// own copy; or nothing, and then blocks do not wait, but the last one to be done runs the
+// scalar part for all.
+#define MBK_SWEEP_SUMS_FOLLOW 0
+#define MBK_SWEEP_ROWS_FOLLOW 1
+#define MBK_SWEEP_END 2
 
 // Of every kernel of a sweep. Launch: as of a step's, cooperative; arguments and shared memory
 // too.
@@ -46,7 +51,7 @@ MBK_DEVICE mbk_sweep mbk_sweep_begin(const mbi_solve_vectors &v, mbk_i64 n, mbi_
   return s;
 }
 
-// What block 0 has made of the state, to all.
+// What the block has made of the state, to all.
 MBK_DEVICE void mbk_sweep_give(mbi_solve_memory *m, const mbi_solve_state *own) {
   mbk_sweep_copy(&m->state, own);
   mbk_block_sync();
@@ -60,11 +65,11 @@ MBK_DEVICE void mbk_sweep_give(mbi_solve_memory *m, const mbi_solve_state *own) 
 template <void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *), int ADDS,
           int MAXES>
 MBK_DEVICE void mbk_sweep_meet(const mbk_sweep &s, const mbi_solve_state &c, double *sums,
-                               bool last) {
+                               bool give) {
   const int COUNT = ADDS + MAXES;
   mbi_solve_state *const own = mbk_sweep_state(s.shared);
   // Of stages by turns: who is ahead writes while others still read those of the one before.
-  double *const partials = s.partials + (c.turn & 1u) * MBK_SWEEP_SUMS * mbk_grid();
+  double *const partials = s.partials + (c.turn & 1u) * MBI_SWEEP_SUMS * mbk_grid();
   mbk_step_reduce<ADDS, MAXES>(sums, s.shared);
   if (mbk_thread() == 0) {
 #pragma unroll
@@ -82,19 +87,38 @@ MBK_DEVICE void mbk_sweep_meet(const mbk_sweep &s, const mbi_solve_state &c, dou
     own->turn = c.turn + 1;
   }
   mbk_block_sync();
-  if (last && mbk_block() == 0) {
+  if (give && mbk_block() == 0) {
     mbk_sweep_give(s.m, own);
   }
 }
 
-// Whether the step was taken, which all blocks agree on: if not, no later one is. `last`: no
-// step behind it has sums.
+// The same behind a sweep's last rows: nobody waits.
+template <void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *), int ADDS,
+          int MAXES>
+MBK_DEVICE void mbk_sweep_end(const mbk_sweep &s, const mbi_solve_state &c, double *sums) {
+  mbi_solve_state *const own = mbk_sweep_state(s.shared);
+  double *const partials = s.partials + (c.turn & 1u) * MBI_SWEEP_SUMS * mbk_grid();
+  mbk_step_reduce<ADDS, MAXES>(sums, s.shared);
+  if (!mbk_step_last<ADDS + MAXES>(s.m, sums, partials, s.shared)) {
+    return;
+  }
+  mbk_step_total<ADDS, MAXES>(partials, sums);
+  mbk_step_reduce<ADDS, MAXES>(sums, s.shared);
+  if (mbk_thread() == 0) {
+    AFTER((mbi_solve_memory *)own, &c, sums);
+  }
+  mbk_block_sync();
+  mbk_sweep_give(s.m, own); // with a ticket of 0
+}
+
+// Whether the step was taken, which all blocks agree on: if not, no later one is. BEHIND: what
+// follows, of the above.
 template <int (*BEFORE)(mbi_solve_state *),
           void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, double *,
                           mbk_step_row *),
           void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *), int ADDS,
-          int MAXES, int WHEN>
-MBK_DEVICE bool mbk_sweep_stage(const mbk_sweep &s, bool backwards, bool last) {
+          int MAXES, int WHEN, int BEHIND>
+MBK_DEVICE bool mbk_sweep_stage(const mbk_sweep &s, bool backwards) {
   const bool first = mbk_block() == 0 && mbk_thread() == 0;
   mbi_solve_state *const own = mbk_sweep_state(s.shared);
   double sums[ADDS + MAXES > 0 ? ADDS + MAXES : 1] = {};
@@ -126,8 +150,10 @@ MBK_DEVICE bool mbk_sweep_stage(const mbk_sweep &s, bool backwards, bool last) {
   } else {
     mbk_step_rows<ELEMENT, ADDS, MAXES, MBI_PRE_DIAGONAL>(s.v, s.n, c, sums, backwards);
   }
-  if (ADDS + MAXES > 0) {
-    mbk_sweep_meet<AFTER, ADDS, MAXES>(s, c, sums, last);
+  if (ADDS + MAXES > 0 && BEHIND == MBK_SWEEP_END) {
+    mbk_sweep_end<AFTER, ADDS, MAXES>(s, c, sums);
+  } else if (ADDS + MAXES > 0) {
+    mbk_sweep_meet<AFTER, ADDS, MAXES>(s, c, sums, BEHIND == MBK_SWEEP_ROWS_FOLLOW);
   }
   return true;
 }

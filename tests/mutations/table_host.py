@@ -59,7 +59,7 @@ MUTATIONS = [
     ("solve/step.cuh", "    m->state.ticket = 0;\n", "", "the next step finds no last block", "simt_solver"),
     ("solve/step.cuh", "      m->state.closed = 1;\n      m->state.stop = wrong;", "      m->state.stop = wrong;",
      "a step that was not taken is completed", "simt_solver"),
-    ("solve/sweep.cuh", "(c.turn & 1u) * MBK_SWEEP_SUMS", "(c.turn & 0u) * MBK_SWEEP_SUMS",
+    ("solve/sweep.cuh", "(c.turn & 1u) * MBI_SWEEP_SUMS", "(c.turn & 0u) * MBI_SWEEP_SUMS",
      "a block that is ahead overwrites sums that others still read", "simt_sweeps"),
     ("solve/sweep.cuh", "    own->turn = c.turn + 1;\n", "", "blocks do not wait the second time", "simt_sweeps"),
     ("solve/sweep.cuh", "    mbk_wait_reached(", "    if (0) mbk_wait_reached(", "blocks do not wait for each other",
