@@ -10888,6 +10888,12 @@ static const char *const mbi_source_solve_sweep_cuh[] = {
   "  }\n"
   "}\n"
   "\n"
+  "// Where a stage's parts go. By turns: who is ahead writes while others still read those of the\n"
+  "// stage before.\n"
+  "MBK_DEVICE double *mbk_sweep_parts(const mbk_sweep &s, const mbi_solve_state &c) {\n"
+  "  return s.partials + (c.turn & 1u) * MBI_SWEEP_SUMS * mbk_grid();\n"
+  "}\n"
+  "\n"
   "// Behind the stage's rows: until all blocks are there, and what is behind the sums.\n"
   "template <void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *), int ADDS,\n"
   "          int MAXES>\n"
@@ -10895,17 +10901,16 @@ static const char *const mbi_source_solve_sweep_cuh[] = {
   "                               bool give) {\n"
   "  const int COUNT = ADDS + MAXES;\n"
   "  mbi_solve_state *const own = mbk_sweep_state(s.shared);\n"
-  "  // Of stages by turns: who is ahead writes while others still read those of the one before.\n"
-  "  double *const partials = s.partials + (c.turn & 1u) * MBI_SWEEP_SUMS * mbk_grid();\n"
+  "  double *const partials = mbk_sweep_parts(s, c);\n"
   "  mbk_step_reduce<ADDS, MAXES>(sums, s.shared);\n"
   "  if (mbk_thread() == 0) {\n"
   "#pragma unroll\n"
-  "    for (int k = 0; k < COUNT; k++) {\n"
+  "    for (int k = 0; k < COUNT; k++) {\n",
   "      partials[COUNT * mbk_block() + k] = sums[k];\n"
   "    }\n"
   "    mbk_arrive(&s.m->arrived);\n"
   "    mbk_wait_reached(&s.m->arrived, (c.turn + 1) * mbk_grid());\n"
-  "  }\n",
+  "  }\n"
   "  mbk_block_sync();\n"
   "  mbk_step_total<ADDS, MAXES>(partials, sums);\n"
   "  mbk_step_reduce<ADDS, MAXES>(sums, s.shared);\n"
@@ -10924,7 +10929,7 @@ static const char *const mbi_source_solve_sweep_cuh[] = {
   "          int MAXES>\n"
   "MBK_DEVICE void mbk_sweep_end(const mbk_sweep &s, const mbi_solve_state &c, double *sums) {\n"
   "  mbi_solve_state *const own = mbk_sweep_state(s.shared);\n"
-  "  double *const partials = s.partials + (c.turn & 1u) * MBI_SWEEP_SUMS * mbk_grid();\n"
+  "  double *const partials = mbk_sweep_parts(s, c);\n"
   "  mbk_step_reduce<ADDS, MAXES>(sums, s.shared);\n"
   "  if (!mbk_step_last<ADDS + MAXES>(s.m, sums, partials, s.shared)) {\n"
   "    return;\n"
@@ -10944,9 +10949,9 @@ static const char *const mbi_source_solve_sweep_cuh[] = {
   "          void (*ELEMENT)(mbk_i64, const mbi_solve_vectors *, const mbi_solve_state *, double *,\n"
   "                          mbk_step_row *),\n"
   "          void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *), int ADDS,\n"
-  "          int MAXES, int WHEN, int BEHIND>\n"
+  "          int MAXES, int WHEN, int BEHIND>\n",
   "MBK_DEVICE bool mbk_sweep_stage(const mbk_sweep &s, bool backwards) {\n"
-  "  const bool first = mbk_block() == 0 && mbk_thread() == 0;\n",
+  "  const bool first = mbk_block() == 0 && mbk_thread() == 0;\n"
   "  mbi_solve_state *const own = mbk_sweep_state(s.shared);\n"
   "  double sums[ADDS + MAXES > 0 ? ADDS + MAXES : 1] = {};\n"
   "  mbi_solve_state c = *own;\n"
@@ -11194,7 +11199,6 @@ static const char *const mbi_source_solve_cg_steps_cuh[] = {
   "#define MBI_CG_RZ 0     // scalars: r'z\n"
   "#define MBI_CG_RZ_OLD 1 // of the iteration before\n"
   "#define MBI_CG_ALPHA 2\n"
-  "#define MBI_CG_BETA 3 // foretold: solve/cg.cu\n"
   "\n"
   "// r = b - A x, and where z needs no step of its own p = z.\n"
   "MBS_NOTHING_BEFORE(cg_start)\n"
@@ -11234,8 +11238,8 @@ static const char *const mbi_source_solve_cg_steps_cuh[] = {
   "  const double rz = c->scalar[MBI_CG_RZ], pq = c->product_sums[0];\n"
   "  if (!(rz > 0)) {\n"
   "    return mbi_solve_broken(c, MBI_WHY_PRECONDITIONER, rz);\n"
-  "  }\n",
-  "  if (!(pq > 0) || !(pq - pq == 0)) {\n"
+  "  }\n"
+  "  if (!(pq > 0) || !(pq - pq == 0)) {\n",
   "    return mbi_solve_broken(c, MBI_WHY_CURVATURE, pq);\n"
   "  }\n"
   "  c->scalar[MBI_CG_ALPHA] = rz / pq;\n"
@@ -11287,8 +11291,8 @@ static const char *const mbi_source_solve_cg_steps_cuh[] = {
 
 static const char *const mbi_source_solve_cg_cu[] = {
   "// The conjugate gradient method between two products. A row of vectors in f64 without a\n"
-  "// preconditioner moves: descend 24 bytes and advance 40, or both at once 56, 8 more in each for\n"
-  "// a diagonal, beside the product: 16, for p'A p costs it nothing where p is what it multiplies.\n"
+  "// preconditioner moves: descend 24 bytes and advance 40, 8 more in either for a diagonal,\n"
+  "// beside the product: 16, for p'A p costs it nothing where p is what it multiplies.\n"
   "#define MBK_STEP_ROWS 4\n"
   "#include \"solve/step.cuh\"\n"
   "#include \"solve/look_steps.cuh\"\n"
@@ -11334,70 +11338,24 @@ static const char *const mbi_source_solve_cg_cu[] = {
   "  cg_advance_step(v, n, m, partials, (double *)shared);\n"
   "}\n"
   "\n"
-  "// Sums of q = A p that no epilogue of the product adds up: p'q and q'M^-1 q\n"
+  "// p'A p, where no epilogue of the product adds it up\n"
   "MBS_NOTHING_BEFORE(cg_curve)\n"
   "MBS_ELEMENT(cg_curve) {\n"
-  "  const double q = MBS_LOAD(MBI_AT_W);\n"
   "  (void)c;\n"
-  "  sums[0] += MBS_LOAD(MBI_CG_P) * q;\n"
-  "  sums[1] += v->pre == MBI_PRE_DIAGONAL ? q * q * MBS_LOAD(MBI_AT_INVERSE) : q * q;\n"
+  "  sums[0] += MBS_LOAD(MBI_CG_P) * MBS_LOAD(MBI_AT_W);\n"
   "}\n"
   "MBS_AFTER(cg_curve) {\n"
   "  (void)c;\n"
   "  m->state.product_sums[0] = sums[0];\n"
-  "  m->state.product_sums[1] = sums[1];\n"
   "}\n"
-  "MBS_STEP(cg_curve, 2, 0, MBS_RUNNING)\n"
-  "\n"
-  "// cg_descend and cg_advance at once, with an r'z foretold: of r - alpha q it is that of r, less\n"
-  "// alpha 2 r'M^-1 q and more alpha^2 q'M^-1 q, and r'M^-1 q is p'q, for p is conjugate to the\n"
-  "// one before. Only the direction is made from it; the next step's length takes r'z as it is.\n"
-  "// Source: Meurant, \"Multitasking the Conjugate Gradient Method on the CRAY X-MP/48\", Parallel\n"
-  "// Computing 5 (1987); Chen, Carson, \"Predict-and-Recompute Conjugate Gradient Variants\", SIAM\n"
-  "// J. Sci. Comput. 42 (2020), which finds it as exact as the classic one.\n"
-  "MBK_DEVICE double cg_foretold(const mbi_solve_state *c) {\n"
-  "  const double rz = c->scalar[MBI_CG_RZ], pq = c->product_sums[0], alpha = rz / pq;\n"
-  "  return alpha * alpha * c->product_sums[1] - rz;\n"
-  "}\n"
-  "\n"
-  "// Whether that is so much of r'z that rounding does not count. If not, and where something is\n"
-  "// wrong, the steps are taken one by one.\n"
-  "MBK_DEVICE bool cg_foresees(const mbi_solve_state *c) {\n"
-  "  const double rz = c->scalar[MBI_CG_RZ], pq = c->product_sums[0], next = cg_foretold(c);\n"
-  "  return rz > 0 && pq > 0 && next - next == 0 && next > rz / 1024;\n"
-  "}\n"
-  "\n"
-  "MBS_BEFORE(cg_stride) {\n",
-  "  c->scalar[MBI_CG_ALPHA] = c->scalar[MBI_CG_RZ] / c->product_sums[0];\n"
-  "  c->scalar[MBI_CG_BETA] = cg_foretold(c) / c->scalar[MBI_CG_RZ];\n"
-  "  return 0;\n"
-  "}\n"
-  "MBS_ELEMENT(cg_stride) {\n"
-  "  const double alpha = c->scalar[MBI_CG_ALPHA], p = MBS_LOAD(MBI_CG_P);\n"
-  "  const double updated = MBS_LOAD(MBI_CG_R) - alpha * MBS_LOAD(MBI_AT_W);\n"
-  "  const double r = (double)(MBS_VECTOR)updated;\n"
-  "  const double inverse = v->pre == MBI_PRE_DIAGONAL ? MBS_LOAD(MBI_AT_INVERSE) : 1;\n"
-  "  MBS_STORE(MBI_CG_R, r);\n"
-  "  MBS_STORE(MBI_AT_X, MBS_LOAD(MBI_AT_X) + alpha * p);\n"
-  "  MBS_STORE(MBI_CG_P, inverse * r + c->scalar[MBI_CG_BETA] * p);\n"
-  "  sums[0] += r * r;\n"
-  "  sums[1] += r * r * inverse;\n"
-  "}\n"
-  "MBS_AFTER(cg_stride) {\n"
-  "  cg_descend_after(m, c, sums);\n"
-  "}\n"
-  "MBS_STEP(cg_stride, 2, 0, MBS_RUNNING)\n"
+  "MBS_STEP(cg_curve, 1, 0, MBS_RUNNING)\n"
   "\n"
   "// All that is between two products, for z that needs no step of its own. Launch: cooperative.\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_STEP_THREADS, MBK_STEP_RESIDENT) mbk_cg_sweep(MBK_STEP_ARGUMENTS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  const mbk_sweep s = mbk_sweep_begin(v, n, m, partials, (double *)shared);\n"
-  "  if (!cg_curve_stage<MBK_SWEEP_SUMS_FOLLOW>(s, true)) {\n"
-  "    return;\n"
-  "  }\n"
-  "  if (cg_foresees(mbk_sweep_state(s.shared))) {\n"
-  "    (void)cg_stride_stage<MBK_SWEEP_END>(s, false);\n"
-  "  } else if (cg_descend_stage<MBK_SWEEP_ROWS_FOLLOW>(s, false)) {\n"
+  "  if (cg_curve_stage<MBK_SWEEP_SUMS_FOLLOW>(s, true) &&\n"
+  "      cg_descend_stage<MBK_SWEEP_ROWS_FOLLOW>(s, false)) {\n"
   "    (void)cg_advance_stage<MBK_SWEEP_END>(s, true);\n"
   "  }\n"
   "}\n",
@@ -13359,7 +13317,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "805418d67a54552e6083c016599b662ea838819155b7397628c3c8444950baf6"
+#define MBI_KERNEL_HASH "793f64aa92955aa77809ec20acaa0b27cb051930a763d7e3dea02c806767a8e4"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -39667,7 +39625,6 @@ MBS_STEP(solve_blocks, 0, 0, MBS_LATE)
 #define MBI_CG_RZ 0     // scalars: r'z
 #define MBI_CG_RZ_OLD 1 // of the iteration before
 #define MBI_CG_ALPHA 2
-#define MBI_CG_BETA 3 // foretold: solve/cg.cu
 
 // r = b - A x, and where z needs no step of its own p = z.
 MBS_NOTHING_BEFORE(cg_start)
@@ -40219,7 +40176,6 @@ MBS_STEP(solve_blocks, 0, 0, MBS_LATE)
 #define MBI_CG_RZ 0     // scalars: r'z
 #define MBI_CG_RZ_OLD 1 // of the iteration before
 #define MBI_CG_ALPHA 2
-#define MBI_CG_BETA 3 // foretold: solve/cg.cu
 
 // r = b - A x, and where z needs no step of its own p = z.
 MBS_NOTHING_BEFORE(cg_start)

@@ -10,7 +10,6 @@
 #define MBI_CG_RZ 0     // scalars: r'z
 #define MBI_CG_RZ_OLD 1 // of the iteration before
 #define MBI_CG_ALPHA 2
-#define MBI_CG_BETA 3 // foretold: solve/cg.cu
 
 // r = b - A x, and where z needs no step of its own p = z.
 MBS_NOTHING_BEFORE(cg_start)

@@ -61,6 +61,12 @@ MBK_DEVICE void mbk_sweep_give(mbi_solve_memory *m, const mbi_solve_state *own) 
   }
 }
 
+// Where a stage's parts go. By turns: who is ahead writes while others still read those of the
+// stage before.
+MBK_DEVICE double *mbk_sweep_parts(const mbk_sweep &s, const mbi_solve_state &c) {
+  return s.partials + (c.turn & 1u) * MBI_SWEEP_SUMS * mbk_grid();
+}
+
 // Behind the stage's rows: until all blocks are there, and what is behind the sums.
 template <void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const double *), int ADDS,
           int MAXES>
@@ -68,8 +74,7 @@ MBK_DEVICE void mbk_sweep_meet(const mbk_sweep &s, const mbi_solve_state &c, dou
                                bool give) {
   const int COUNT = ADDS + MAXES;
   mbi_solve_state *const own = mbk_sweep_state(s.shared);
-  // Of stages by turns: who is ahead writes while others still read those of the one before.
-  double *const partials = s.partials + (c.turn & 1u) * MBI_SWEEP_SUMS * mbk_grid();
+  double *const partials = mbk_sweep_parts(s, c);
   mbk_step_reduce<ADDS, MAXES>(sums, s.shared);
   if (mbk_thread() == 0) {
 #pragma unroll
@@ -97,7 +102,7 @@ template <void (*AFTER)(mbi_solve_memory *, const mbi_solve_state *, const doubl
           int MAXES>
 MBK_DEVICE void mbk_sweep_end(const mbk_sweep &s, const mbi_solve_state &c, double *sums) {
   mbi_solve_state *const own = mbk_sweep_state(s.shared);
-  double *const partials = s.partials + (c.turn & 1u) * MBI_SWEEP_SUMS * mbk_grid();
+  double *const partials = mbk_sweep_parts(s, c);
   mbk_step_reduce<ADDS, MAXES>(sums, s.shared);
   if (!mbk_step_last<ADDS + MAXES>(s.m, sums, partials, s.shared)) {
     return;
