@@ -26,17 +26,27 @@
 // Blocks that a multiprocessor should hold; 0: as NVRTC likes, which for semirings and complex
 // sums aims at so many that some spill.
 #define MBK_FIXUP_BLOCKS (MBK_SEMIRING || mbk_parts<MBK_COMPUTE>::count > 1 ? 2 : 0)
-#define MBK_FIXUP_LONG 8         // tiles beyond which the warp helps
-#define MBK_FIXUP_VERY_LONG 1024 // and the thread block
+#define MBK_FIXUP_LONG 8        // tiles beyond which the warp helps
+#define MBK_FIXUP_VERY_LONG 128 // and the thread block
+#define MBK_FIXUP_AHEAD 8       // tails that a thread of these has on their way
 
 // tails[from..to) of one part of a row, dealt to `threads` threads of which this is number
-// `thread`.
+// `thread`. Those that are not there are zero: a loop for what is left over would load one
+// after the other.
 MBK_DEVICE MBK_COMPUTE mbk_fixup_tails(const MBK_COMPUTE *tails, mbk_u64 from, mbk_u64 to,
                                        mbk_u32 thread, mbk_u32 threads) {
   MBK_COMPUTE sum = MBK_ZERO;
-#pragma unroll 4
-  for (from += thread; from < to; from += threads) {
-    sum = MBK_ADD(sum, tails[from * MBK_PARTS]);
+  for (from += thread; from < to; from += MBK_FIXUP_AHEAD * threads) {
+    MBK_COMPUTE some[MBK_FIXUP_AHEAD];
+#pragma unroll
+    for (mbk_u32 i = 0; i < MBK_FIXUP_AHEAD; i++) {
+      const mbk_u64 at = from + i * threads;
+      some[i] = at < to ? tails[at * MBK_PARTS] : MBK_ZERO;
+    }
+#pragma unroll
+    for (mbk_u32 i = 0; i < MBK_FIXUP_AHEAD; i++) {
+      sum = MBK_ADD(sum, some[i]);
+    }
   }
   return sum;
 }
@@ -83,6 +93,11 @@ MBK_DEVICE void mbk_fixup(const MBK_BACK *tile_back, const MBK_RANK *tile_row,
     own = firsts[item];
     before = at > 0 ? tails[item - MBK_PARTS] : MBK_ZERO;
   }
+  const mbk_u32 ballot = mbk_ballot(MBK_ALL, back > MBK_FIXUP_VERY_LONG && back != MBK_OPEN);
+  if (mbk_lane() == 0) {
+    very_long[warp] = ballot;
+  }
+  mbk_block_sync(); // here, where all warps wait for loads anyway
 #if MBK_EMPTY_ROWS
   for (mbk_u64 i = item; i < empty_rows * MBK_PARTS;
        i += (mbk_u64)mbk_grid() * MBK_FIXUP_THREADS) {
@@ -101,7 +116,6 @@ MBK_DEVICE void mbk_fixup(const MBK_BACK *tile_back, const MBK_RANK *tile_row,
     sum = back > 0 ? MBK_ADD(sum, before) : sum;
     mbk_fixup_commit(y, row, part, rows, MBK_ADD(sum, own), alpha, beta);
   }
-  const bool longer = back > MBK_FIXUP_VERY_LONG && back != MBK_OPEN;
   mbk_u32 left = mbk_ballot(MBK_ALL, back > MBK_FIXUP_LONG && back <= MBK_FIXUP_VERY_LONG);
   for (; left != 0; left &= left - 1) {
     const int leader = 31 - mbk_leading_zeros(left & (0u - left));
@@ -114,11 +128,6 @@ MBK_DEVICE void mbk_fixup(const MBK_BACK *tile_back, const MBK_RANK *tile_row,
       mbk_fixup_commit(y, row, part, rows, MBK_ADD(sum, own), alpha, beta);
     }
   }
-  const mbk_u32 ballot = mbk_ballot(MBK_ALL, longer);
-  if (mbk_lane() == 0) {
-    very_long[warp] = ballot;
-  }
-  mbk_block_sync();
   for (mbk_u32 w = 0; w < MBK_FIXUP_THREADS / 32; w++) {
     for (left = very_long[w]; left != 0; left &= left - 1) {
       const mbk_u32 leader = 31 - (mbk_u32)mbk_leading_zeros(left & (0u - left));
