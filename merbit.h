@@ -5610,17 +5610,20 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "#endif\n"
   "\n"
   "// A row over many tiles is added up by a warp, over very many by the thread block.\n"
-  "#define MBK_FIXUP_THREADS 512\n"
+  "// Blocks are small, so that they start where a block of the product, which may be as small,\n"
+  "// has made room, and so that there are several to a multiprocessor before there is a second\n"
+  "// round of them.\n"
+  "#define MBK_FIXUP_THREADS 256\n"
   "// Blocks that a multiprocessor should hold; 0: as NVRTC likes, which for semirings and complex\n"
   "// sums aims at so many that some spill.\n"
-  "#define MBK_FIXUP_BLOCKS (MBK_SEMIRING || mbk_parts<MBK_COMPUTE>::count > 1 ? 2 : 0)\n"
+  "#define MBK_FIXUP_BLOCKS (MBK_SEMIRING || mbk_parts<MBK_COMPUTE>::count > 1 ? 4 : 0)\n"
   "#define MBK_FIXUP_LONG 8        // tiles beyond which the warp helps\n"
   "#define MBK_FIXUP_VERY_LONG 128 // and the thread block\n"
   "#define MBK_FIXUP_AHEAD 8       // tails that a thread of these has on their way\n"
-  "\n"
+  "\n",
   "// tails[from..to) of one part of a row, dealt to `threads` threads of which this is number\n"
   "// `thread`. Those that are not there are zero: a loop for what is left over would load one\n"
-  "// after the other.\n",
+  "// after the other.\n"
   "MBK_DEVICE MBK_COMPUTE mbk_fixup_tails(const MBK_COMPUTE *tails, mbk_u64 from, mbk_u64 to,\n"
   "                                       mbk_u32 thread, mbk_u32 threads) {\n"
   "  MBK_COMPUTE sum = MBK_ZERO;\n"
@@ -5654,10 +5657,10 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "// The first row of each tile, if it ends there: what the tiles before it hold of it, in their\n"
   "// order, then the tile's own part; and the rows that hold nothing. `rows` is needed where\n"
   "// MBK_PARTS is not 1, or with MBK_LEADING. What says where the rows are does not depend on what\n"
-  "// the product left, nor do the loads of its carries on that: a launch takes little more than\n"
+  "// the product left, nor do the loads of its carries on that: a launch takes little more than\n",
   "// two loads after each other. Launch: MBK_FIXUP_THREADS parts of tiles per block. Shared:\n"
   "// MBK_COMPUTE[MBK_FIXUP_THREADS / 32], then mbk_u32[MBK_FIXUP_THREADS / 32].\n"
-  "MBK_DEVICE void mbk_fixup(const MBK_BACK *tile_back, const MBK_RANK *tile_row,\n",
+  "MBK_DEVICE void mbk_fixup(const MBK_BACK *tile_back, const MBK_RANK *tile_row,\n"
   "                          const mbk_u32 *row_id, const mbk_u32 *empty_id,\n"
   "                          const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,\n"
   "                          mbk_u64 tiles, mbk_u64 empty_rows, mbk_u64 rows, MBK_COMPUTE *partial,\n"
@@ -5688,7 +5691,7 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "  mbk_block_sync(); // here, where all warps wait for loads anyway\n"
   "#if MBK_EMPTY_ROWS\n"
   "  for (mbk_u64 i = item; i < empty_rows * MBK_PARTS;\n"
-  "       i += (mbk_u64)mbk_grid() * MBK_FIXUP_THREADS) {\n"
+  "       i += (mbk_u64)mbk_grid() * MBK_FIXUP_THREADS) {\n",
   "    mbk_fixup_commit(y, mbk_load(empty_id + i / MBK_PARTS), (mbk_u32)(i % MBK_PARTS), rows,\n"
   "                     MBK_ZERO, alpha, beta);\n"
   "  }\n"
@@ -5696,7 +5699,7 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "  if (back <= MBK_FIXUP_LONG) {\n"
   "    MBK_COMPUTE sum = MBK_ZERO;\n"
   "    if (back > 1) {\n"
-  "#pragma unroll\n",
+  "#pragma unroll\n"
   "      for (mbk_u32 d = MBK_FIXUP_LONG; d > 1; d--) { // all of them on their way at once\n"
   "        sum = MBK_ADD(sum, d <= back ? tails[item - (mbk_u64)d * MBK_PARTS] : MBK_ZERO);\n"
   "      }\n"
@@ -5722,14 +5725,14 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "      const mbk_u64 that = block_first + w * 32 + leader, end = that / MBK_PARTS;\n"
   "      const mbk_u64 begin = end - MBK_TILE_BACK(end);\n"
   "      const MBK_COMPUTE share = mbk_scan_reduce(mbk_fixup_tails(\n"
-  "          tails + that % MBK_PARTS, begin, end, mbk_thread(), MBK_FIXUP_THREADS));\n"
+  "          tails + that % MBK_PARTS, begin, end, mbk_thread(), MBK_FIXUP_THREADS));\n",
   "      if (mbk_lane() == 0) {\n"
   "        partial[warp] = share;\n"
   "      }\n"
   "      mbk_block_sync();\n"
   "      if (mbk_thread() == w * 32 + leader) {\n"
   "        MBK_COMPUTE sum = MBK_ZERO;\n"
-  "        for (mbk_u32 p = 0; p < MBK_FIXUP_THREADS / 32; p++) {\n",
+  "        for (mbk_u32 p = 0; p < MBK_FIXUP_THREADS / 32; p++) {\n"
   "          sum = MBK_ADD(sum, partial[p]);\n"
   "        }\n"
   "        mbk_fixup_commit(y, row, part, rows, MBK_ADD(sum, own), alpha, beta);\n"
@@ -8411,7 +8414,7 @@ static const char *const mbi_source_spmv_bsr_cu[] = {
   "\n"
   "// Launch: MBK_FIXUP_THREADS rows of tiles, of which each has MBK_BLOCK_ROWS, per block. Shared:\n"
   "// as mbk_fixup.\n"
-  "MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 2)\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 4)\n"
   "    mbk_bsr_fixup(const mbk_u32 *slot_row, const mbk_u32 *row_id, const mbk_u32 *empty_id,\n"
   "                  const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,\n"
   "                  mbk_u64 tiles, mbk_u64 empty_rows, mbk_u64 rows, MBK_SCALAR_PARAMETERS) {\n"
@@ -9611,8 +9614,8 @@ static const char *const mbi_source_spmv_many_cu[] = {
   "\n"
   "// Launch: MBK_FIXUP_THREADS columns of tiles per block. Shared: as mbk_fixup. To a copy by rows\n"
   "// with alpha 1 and beta 0.\n",
-  "// Two blocks to a multiprocessor: with what more would leave it, columns would spill.\n"
-  "MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 2)\n"
+  "// Four blocks to a multiprocessor: with what more would leave it, columns would spill.\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 4)\n"
   "    mbk_many_fixup(const mbk_u32 *tile_row, const mbk_u32 *row_id, const mbk_u32 *empty_id,\n"
   "                   const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,\n"
   "                   mbk_u64 ldy, mbk_u64 tiles, mbk_u64 empty_rows, MBK_SCALAR_PARAMETERS) {\n"
@@ -13179,7 +13182,7 @@ static const char *const mbi_source_spmv_split_study_cu[] = {
   "#include \"spmv/fixup.cuh\"\n"
   "\n"
   "// Launch: MBK_FIXUP_THREADS chunks per block. Shared: as mbk_fixup.\n"
-  "MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 1)\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 2)\n"
   "    mbk_split_fixup(const MBK_ROW_PTR *row_ptr, const mbk_u64 *chunk_row,\n"
   "                    const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,\n"
   "                    mbk_u64 chunks, MBK_SCALAR_PARAMETERS) {\n"
@@ -13267,7 +13270,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "9285887da6a63695302ef5e8096d176994c2ac09f4bd1e6ded316215cc06dbc7"
+#define MBI_KERNEL_HASH "69c7f8bb1e72199a5015e1161bae308965d2c26268ba0cb4f4bb10e120e622f4"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -28370,7 +28373,7 @@ static merbit_status mbi_ranks_compact(merbit_context *context, const mbi_device
 /* ---- Encode: from the plan's wishes to sizes --------------------------------------------- */
 
 #define MBI_SCAN_BUILD_THREADS 128
-#define MBI_SCAN_FIXUP_THREADS 512
+#define MBI_SCAN_FIXUP_THREADS 256
 
 /* Nonzeros of 16 bytes of sums. */
 static int mbi_scan_widest(merbit_type type) {

@@ -154,7 +154,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
 
 // Launch: MBK_FIXUP_THREADS rows of tiles, of which each has MBK_BLOCK_ROWS, per block. Shared:
 // as mbk_fixup.
-MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 2)
+MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 4)
     mbk_bsr_fixup(const mbk_u32 *slot_row, const mbk_u32 *row_id, const mbk_u32 *empty_id,
                   const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,
                   mbk_u64 tiles, mbk_u64 empty_rows, mbk_u64 rows, MBK_SCALAR_PARAMETERS) {

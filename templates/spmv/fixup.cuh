@@ -22,10 +22,13 @@
 #endif
 
 // A row over many tiles is added up by a warp, over very many by the thread block.
-#define MBK_FIXUP_THREADS 512
+// Blocks are small, so that they start where a block of the product, which may be as small,
+// has made room, and so that there are several to a multiprocessor before there is a second
+// round of them.
+#define MBK_FIXUP_THREADS 256
 // Blocks that a multiprocessor should hold; 0: as NVRTC likes, which for semirings and complex
 // sums aims at so many that some spill.
-#define MBK_FIXUP_BLOCKS (MBK_SEMIRING || mbk_parts<MBK_COMPUTE>::count > 1 ? 2 : 0)
+#define MBK_FIXUP_BLOCKS (MBK_SEMIRING || mbk_parts<MBK_COMPUTE>::count > 1 ? 4 : 0)
 #define MBK_FIXUP_LONG 8        // tiles beyond which the warp helps
 #define MBK_FIXUP_VERY_LONG 128 // and the thread block
 #define MBK_FIXUP_AHEAD 8       // tails that a thread of these has on their way

@@ -182,8 +182,8 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_LOOSE)
 
 // Launch: MBK_FIXUP_THREADS columns of tiles per block. Shared: as mbk_fixup. To a copy by rows
 // with alpha 1 and beta 0.
-// Two blocks to a multiprocessor: with what more would leave it, columns would spill.
-MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 2)
+// Four blocks to a multiprocessor: with what more would leave it, columns would spill.
+MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 4)
     mbk_many_fixup(const mbk_u32 *tile_row, const mbk_u32 *row_id, const mbk_u32 *empty_id,
                    const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,
                    mbk_u64 ldy, mbk_u64 tiles, mbk_u64 empty_rows, MBK_SCALAR_PARAMETERS) {

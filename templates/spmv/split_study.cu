@@ -321,7 +321,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1)
 #include "spmv/fixup.cuh"
 
 // Launch: MBK_FIXUP_THREADS chunks per block. Shared: as mbk_fixup.
-MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 1)
+MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 2)
     mbk_split_fixup(const MBK_ROW_PTR *row_ptr, const mbk_u64 *chunk_row,
                     const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,
                     mbk_u64 chunks, MBK_SCALAR_PARAMETERS) {

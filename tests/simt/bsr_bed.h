@@ -40,7 +40,7 @@ struct bsr_form : csr_form {
 
 inline std::vector<const bsr_form *> bsr_forms;
 
-enum { BSR_BUILD_THREADS = 256, BSR_FIXUP_THREADS = 512 };
+enum { BSR_BUILD_THREADS = 256, BSR_FIXUP_THREADS = 256 };
 
 template <class V> struct bsr_bed : csr_bed<V> {
   bsr_bed(const bsr_form &f, int index, bsr_matrix &from)

@@ -16,7 +16,7 @@ struct merge_form : csr_form {
 inline std::vector<const merge_form *> merge_forms;
 
 // The launch sizes, computed apart from the launcher's; test_merge_path compares the two.
-enum { MERGE_FIXUP_THREADS = 512, MERGE_CUT_THREADS = 128 };
+enum { MERGE_FIXUP_THREADS = 256, MERGE_CUT_THREADS = 128 };
 
 inline uint64_t merge_chunk(const merge_form &f) {
   return f.steps * f.threads - (f.pack - 1);

@@ -20,7 +20,7 @@ struct scan_form : csr_form {
 inline std::vector<const scan_form *> scan_forms;
 
 // The launch sizes, computed apart from the launcher's; test_scan compares the two.
-enum { SCAN_BUILD_THREADS = 128, SCAN_FIXUP_THREADS = 512 };
+enum { SCAN_BUILD_THREADS = 128, SCAN_FIXUP_THREADS = 256 };
 
 inline unsigned scan_build_shared(unsigned steps) {
   return 4 * steps * 4;
