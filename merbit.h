@@ -5619,7 +5619,7 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "#define MBK_FIXUP_BLOCKS (MBK_SEMIRING || mbk_parts<MBK_COMPUTE>::count > 1 ? 4 : 0)\n"
   "#define MBK_FIXUP_LONG 8        // tiles beyond which the warp helps\n"
   "#define MBK_FIXUP_VERY_LONG 128 // and the thread block\n"
-  "#define MBK_FIXUP_AHEAD 8       // tails that a thread of these has on their way\n"
+  "#define MBK_FIXUP_AHEAD 8       // tails that a thread loads at once\n"
   "\n",
   "// tails[from..to) of one part of a row, dealt to `threads` threads of which this is number\n"
   "// `thread`. Those that are not there are zero: a loop for what is left over would load one\n"
@@ -5697,14 +5697,9 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "  }\n"
   "#endif\n"
   "  if (back <= MBK_FIXUP_LONG) {\n"
-  "    MBK_COMPUTE sum = MBK_ZERO;\n"
-  "    if (back > 1) {\n"
-  "#pragma unroll\n"
-  "      for (mbk_u32 d = MBK_FIXUP_LONG; d > 1; d--) { // all of them on their way at once\n"
-  "        sum = MBK_ADD(sum, d <= back ? tails[item - (mbk_u64)d * MBK_PARTS] : MBK_ZERO);\n"
-  "      }\n"
-  "    }\n"
-  "    sum = back > 0 ? MBK_ADD(sum, before) : sum;\n"
+  "    const MBK_COMPUTE sum = back > 1   ? mbk_fixup_tails(tails + part, at - back, at, 0, 1)\n"
+  "                            : back > 0 ? MBK_ADD(MBK_ZERO, before)\n"
+  "                                       : MBK_ZERO;\n"
   "    mbk_fixup_commit(y, row, part, rows, MBK_ADD(sum, own), alpha, beta);\n"
   "  }\n"
   "  mbk_u32 left = mbk_ballot(MBK_ALL, back > MBK_FIXUP_LONG && back <= MBK_FIXUP_VERY_LONG);\n"
@@ -5725,11 +5720,11 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "      const mbk_u64 that = block_first + w * 32 + leader, end = that / MBK_PARTS;\n"
   "      const mbk_u64 begin = end - MBK_TILE_BACK(end);\n"
   "      const MBK_COMPUTE share = mbk_scan_reduce(mbk_fixup_tails(\n"
-  "          tails + that % MBK_PARTS, begin, end, mbk_thread(), MBK_FIXUP_THREADS));\n",
+  "          tails + that % MBK_PARTS, begin, end, mbk_thread(), MBK_FIXUP_THREADS));\n"
   "      if (mbk_lane() == 0) {\n"
   "        partial[warp] = share;\n"
   "      }\n"
-  "      mbk_block_sync();\n"
+  "      mbk_block_sync();\n",
   "      if (mbk_thread() == w * 32 + leader) {\n"
   "        MBK_COMPUTE sum = MBK_ZERO;\n"
   "        for (mbk_u32 p = 0; p < MBK_FIXUP_THREADS / 32; p++) {\n"
@@ -13270,7 +13265,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "69c7f8bb1e72199a5015e1161bae308965d2c26268ba0cb4f4bb10e120e622f4"
+#define MBI_KERNEL_HASH "838777213b90ec2448a8d234fe4faf4346ef69b13c3ac5f6b7ba4cc33b359cbb"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name

@@ -31,7 +31,7 @@
 #define MBK_FIXUP_BLOCKS (MBK_SEMIRING || mbk_parts<MBK_COMPUTE>::count > 1 ? 4 : 0)
 #define MBK_FIXUP_LONG 8        // tiles beyond which the warp helps
 #define MBK_FIXUP_VERY_LONG 128 // and the thread block
-#define MBK_FIXUP_AHEAD 8       // tails that a thread of these has on their way
+#define MBK_FIXUP_AHEAD 8       // tails that a thread loads at once
 
 // tails[from..to) of one part of a row, dealt to `threads` threads of which this is number
 // `thread`. Those that are not there are zero: a loop for what is left over would load one
@@ -109,14 +109,9 @@ MBK_DEVICE void mbk_fixup(const MBK_BACK *tile_back, const MBK_RANK *tile_row,
   }
 #endif
   if (back <= MBK_FIXUP_LONG) {
-    MBK_COMPUTE sum = MBK_ZERO;
-    if (back > 1) {
-#pragma unroll
-      for (mbk_u32 d = MBK_FIXUP_LONG; d > 1; d--) { // all of them on their way at once
-        sum = MBK_ADD(sum, d <= back ? tails[item - (mbk_u64)d * MBK_PARTS] : MBK_ZERO);
-      }
-    }
-    sum = back > 0 ? MBK_ADD(sum, before) : sum;
+    const MBK_COMPUTE sum = back > 1   ? mbk_fixup_tails(tails + part, at - back, at, 0, 1)
+                            : back > 0 ? MBK_ADD(MBK_ZERO, before)
+                                       : MBK_ZERO;
     mbk_fixup_commit(y, row, part, rows, MBK_ADD(sum, own), alpha, beta);
   }
   mbk_u32 left = mbk_ballot(MBK_ALL, back > MBK_FIXUP_LONG && back <= MBK_FIXUP_VERY_LONG);
