@@ -3417,7 +3417,8 @@ static merbit_status mbi_device_reserve_shared(merbit_context *context, void *fu
 /* How a kernel is launched. */
 enum {
   MBI_START_PLAIN,
-  MBI_START_EARLY,   /* it may start while what is before it in the stream ends */
+  MBI_START_EARLY,   /* it may start while what is before it in the stream ends, for it calls
+                        mbk_await before it touches what that may still write or read */
   MBI_START_TOGETHER /* its blocks are all resident: they may wait for each other */
 };
 
@@ -3485,16 +3486,6 @@ static merbit_status mbi_device_launch(merbit_context *context, void *function,
                                        unsigned shared_bytes, void *stream, void **arguments) {
   return mbi_device_launch_some(context, function, name, grid, threads, shared_bytes, stream,
                                 arguments, MBI_START_PLAIN);
-}
-
-/* For kernels that call mbk_await before they touch what earlier work may still write or read.
- */
-static merbit_status mbi_device_launch_early(merbit_context *context, void *function,
-                                             const char *name, int64_t grid, int threads,
-                                             unsigned shared_bytes, void *stream,
-                                             void **arguments) {
-  return mbi_device_launch_some(context, function, name, grid, threads, shared_bytes, stream,
-                                arguments, MBI_START_EARLY);
 }
 
 /* ==== >>jit/sources.c  kernel texts ======================================================= */
@@ -3730,7 +3721,7 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "#endif\n"
   "}\n"
   "\n"
-  "// Kernels that the host launches early (mbi_device_launch_early) start while what comes before\n"
+  "// Kernels that the host launches early (MBI_START_EARLY) start while what comes before\n"
   "// them in the stream still runs. Until mbk_await they may read what only a plan's making\n"
   "// writes; nothing else, and they may write nothing. Every kernel of them waits, so that what is\n"
   "// complete behind one kernel is so behind all after it.\n"
@@ -13265,7 +13256,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "838777213b90ec2448a8d234fe4faf4346ef69b13c3ac5f6b7ba4cc33b359cbb"
+#define MBI_KERNEL_HASH "a8e45ea4595eeafdfc3942be03de21284e6bbe26a795590b5a59350bb88c7dbc"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -21295,7 +21286,8 @@ struct merbit_plan {
   mbi_cb cb;
   mbi_many many;
   mbi_operators *operators;    /* MERBIT_SEMIRING_CUSTOM: spmv/semiring.c */
-  int calm; /* its products start when all before them is done: those of recorded solvers */
+  int calm; /* its products start when all before them is done: those of recorded solvers; see
+               mbi_plan_start */
   mbi_epilogue *epilogue;      /* spmv/epilogue.c; or NULL */
   int once;                    /* the matrix is loaded past the caches */
   merbit_workspace *workspace; /* the plan's own; holds no reference */
@@ -21313,14 +21305,22 @@ struct merbit_workspace {
   const void *known_epilogue[9]; /* as known_x: vectors, scalars, sums, skip */
 };
 
-/* A kernel of a product, early unless the plan is calm. */
+/* A MBI_START of a kernel of a product: early unless the plan is calm. A fix-up `behind` the
+ * product of the same call is early in calm plans too. What must not be is a chain of early
+ * kernels from one product to the next: the L1 of one that started early is not emptied once all
+ * before it has ended, and could hold what a kernel two launches before has read of an array
+ * that was written since. Between two fix-ups of a calm plan there is always a kernel that is
+ * not early, the next product, and a fix-up reads the carries as data that others write. */
+static int mbi_plan_start(const merbit_plan *plan, int behind) {
+  return plan->calm && !behind ? MBI_START_PLAIN : MBI_START_EARLY;
+}
+
+/* A kernel of a product with nothing of the same call before it that it could be `behind`. */
 static merbit_status mbi_plan_launch(merbit_plan *plan, void *function, const char *name,
                                      int64_t grid, int threads, unsigned shared_bytes,
                                      void *stream, void **arguments) {
-  return plan->calm ? mbi_device_launch(plan->context, function, name, grid, threads,
-                                        shared_bytes, stream, arguments)
-                    : mbi_device_launch_early(plan->context, function, name, grid, threads,
-                                              shared_bytes, stream, arguments);
+  return mbi_device_launch_some(plan->context, function, name, grid, threads, shared_bytes,
+                                stream, arguments, mbi_plan_start(plan, 0));
 }
 
 /* What a method made of the matrix is gone, or belongs to another plan. */
@@ -28703,10 +28703,10 @@ static uint64_t mbi_scan_carry_bytes(const merbit_plan *plan) {
   return plan->scan.whole ? 0 : 2 * plan->scan.tiles * mbi_type_size(mbi_plan_sums(plan));
 }
 
-/* After a product over all tiles: rows that cross tiles, and empty ones. */
+/* After a product over all tiles: rows that cross tiles, and empty ones. `how`: a MBI_START. */
 static merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr carries,
                                            const void *alpha, const void *beta, mbi_devptr y,
-                                           void *stream, int early) {
+                                           void *stream, int how) {
   mbi_scan_schedule *s = &plan->scan;
   mbi_devptr tails = carries + s->tiles * mbi_type_size(mbi_plan_sums(plan));
   void *arguments[10];
@@ -28728,7 +28728,7 @@ static merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr carries
       MBI_SCAN_FIXUP_THREADS,
       (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 *
                  (mbi_type_size(mbi_plan_sums(plan)) + sizeof(uint32_t))),
-      stream, arguments, early);
+      stream, arguments, how);
 }
 
 /* Whether the old y is wanted, for all that the host knows of beta, a kernel's argument. */
@@ -28798,7 +28798,8 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
         (int64_t)s->blocks, s->threads,
         mbi_value_shared(plan) + (adds ? (unsigned)s->threads * size : 0), stream, arguments);
   }
-  return status == MERBIT_OK ? mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream, 1)
+  return status == MERBIT_OK ? mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream,
+                                                     mbi_plan_start(plan, s->blocks > 0))
                              : status;
 }
 
@@ -29027,11 +29028,12 @@ static merbit_status mbi_merge_path_multiply(merbit_plan *plan, mbi_devptr carri
   arguments[5] = &p->chunks;
   arguments[6] = (void *)(uintptr_t)alpha;
   arguments[7] = (void *)(uintptr_t)beta;
-  return mbi_plan_launch(
-      plan, p->fixup, "mbk_merge_fixup",
+  return mbi_device_launch_some(
+      plan->context, p->fixup, "mbk_merge_fixup",
       (int64_t)((p->chunks + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS),
       MBI_SCAN_FIXUP_THREADS,
-      (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (size + sizeof(uint32_t))), stream, arguments);
+      (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (size + sizeof(uint32_t))), stream, arguments,
+      mbi_plan_start(plan, 1));
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */
@@ -29426,11 +29428,12 @@ static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
   mbi_devptr tails = carries + s->tiles * mbi_type_size(plan->type);
   mbi_devptr products = (carries + mbi_scan_carry_bytes(plan) + 31) / 32 * 32;
   /* In f64 they are up to 6% slower where their launches overlap (H200). */
-  const int early = plan->type == MERBIT_F32;
+  const int overlaps = plan->type == MERBIT_F32;
+  const int how = overlaps ? mbi_plan_start(plan, 0) : MBI_START_PLAIN;
   void *arguments[14];
   merbit_status status;
   if (b->parts == 0) {
-    return mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream, early);
+    return mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream, how);
   }
   arguments[0] = &b->item_list;
   arguments[1] = &b->strip_col;
@@ -29444,7 +29447,7 @@ static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
   arguments[9] = (void *)(uintptr_t)beta;
   status = mbi_device_launch_some(
       plan->context, b->kernels[4], "mbk_binned_multiply", (int64_t)b->items, s->threads,
-      (unsigned)mbi_binned_multiply_shared(plan), stream, arguments, early);
+      (unsigned)mbi_binned_multiply_shared(plan), stream, arguments, how);
   if (status != MERBIT_OK) {
     return status;
   }
@@ -29464,9 +29467,10 @@ static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
   arguments[13] = (void *)(uintptr_t)beta;
   status = mbi_device_launch_some(
       plan->context, b->kernels[5], "mbk_binned_sum", (int64_t)b->parts, s->threads,
-      (unsigned)mbi_binned_sum_shared(plan, b->part_groups), stream, arguments, early);
+      (unsigned)mbi_binned_sum_shared(plan, b->part_groups), stream, arguments, how);
   return status == MERBIT_OK
-             ? mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream, early)
+             ? mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream,
+                                     overlaps ? mbi_plan_start(plan, 1) : MBI_START_PLAIN)
              : status;
 }
 
@@ -29696,7 +29700,8 @@ static merbit_status mbi_hubs_multiply(merbit_plan *plan, mbi_devptr carries, co
                              adds ? "mbk_hubs_sum" : "mbk_hubs_product", (int64_t)s->blocks,
                              s->threads, mbi_hubs_shared(plan, adds), stream, arguments);
   }
-  return status == MERBIT_OK ? mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream, 1)
+  return status == MERBIT_OK ? mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream,
+                                                     mbi_plan_start(plan, s->blocks > 0))
                              : status;
 }
 
@@ -30259,11 +30264,12 @@ static merbit_status mbi_bsr_launch_fixup(merbit_plan *plan, mbi_devptr carries,
   arguments[8] = &rows;
   arguments[9] = (void *)(uintptr_t)alpha;
   arguments[10] = (void *)(uintptr_t)beta;
-  return mbi_plan_launch(
-      plan, t->kernels[4], "mbk_bsr_fixup",
+  return mbi_device_launch_some(
+      plan->context, t->kernels[4], "mbk_bsr_fixup",
       (int64_t)((t->parts + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS),
       MBI_SCAN_FIXUP_THREADS,
-      (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (size + sizeof(uint32_t))), stream, arguments);
+      (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (size + sizeof(uint32_t))), stream, arguments,
+      mbi_plan_start(plan, t->blocks > 0));
 }
 
 static merbit_status mbi_bsr_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,
@@ -30917,11 +30923,12 @@ static merbit_status mbi_split_fixup(merbit_plan *plan, mbi_devptr chunk_row, mb
   arguments[5] = &s->blocks;
   arguments[6] = (void *)(uintptr_t)alpha;
   arguments[7] = (void *)(uintptr_t)beta;
-  return mbi_plan_launch(
-      plan, s->kernels[2], "mbk_split_fixup",
+  return mbi_device_launch_some(
+      plan->context, s->kernels[2], "mbk_split_fixup",
       (int64_t)((s->blocks + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS),
       MBI_SCAN_FIXUP_THREADS,
-      (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (size + sizeof(uint32_t))), stream, arguments);
+      (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (size + sizeof(uint32_t))), stream, arguments,
+      mbi_plan_start(plan, 1));
 }
 
 static merbit_status mbi_split_multiply(merbit_plan *plan, mbi_devptr carries,
@@ -33230,9 +33237,10 @@ static merbit_status mbi_cb_launch_fixup(merbit_plan *plan, mbi_devptr carries,
   arguments[4] = &plan->device.rows;
   arguments[5] = (void *)(uintptr_t)alpha;
   arguments[6] = (void *)(uintptr_t)beta;
-  return mbi_plan_launch(
-      plan, cb->fixup, "mbk_cb_fixup", (int64_t)cb->splits, MBI_CB_FIXUP_THREADS,
-      (unsigned)(MBI_CB_FIXUP_THREADS * mbi_type_size(plan->type)), stream, arguments);
+  return mbi_device_launch_some(plan->context, cb->fixup, "mbk_cb_fixup", (int64_t)cb->splits,
+                                MBI_CB_FIXUP_THREADS,
+                                (unsigned)(MBI_CB_FIXUP_THREADS * mbi_type_size(plan->type)),
+                                stream, arguments, mbi_plan_start(plan, 1));
 }
 
 static merbit_status mbi_cb_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,
@@ -34147,9 +34155,11 @@ static merbit_status mbi_many_launch_rows(merbit_plan *plan, mbi_devptr carries,
   arguments[8] = &s->empty_rows;
   arguments[9] = (void *)(uintptr_t)alpha;
   arguments[10] = (void *)(uintptr_t)beta;
-  return mbi_plan_launch(
-      plan, s->fixup, "mbk_many_fixup", (int64_t)s->fixup_blocks, MBI_SCAN_FIXUP_THREADS,
-      (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (size + sizeof(uint32_t))), stream, arguments);
+  return mbi_device_launch_some(
+      plan->context, s->fixup, "mbk_many_fixup", (int64_t)s->fixup_blocks,
+      MBI_SCAN_FIXUP_THREADS,
+      (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (size + sizeof(uint32_t))), stream, arguments,
+      mbi_plan_start(plan, s->blocks > 0));
 }
 
 /* Y = alpha A X + beta Y, with leading dimensions as merbit_spmm takes them. */
