@@ -5671,7 +5671,9 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "  }\n"
   "  mbk_await();\n"
   "  MBK_SCALARS_LOAD;\n"
-  "  if (at < tiles) { // whether or not they are wanted: that is not known yet\n"
+  "  // Whether or not they are wanted: that is not known yet. In front of a row that begins with\n"
+  "  // its tile nothing is open, and `before` is zero.\n"
+  "  if (at < tiles) {\n"
   "    own = firsts[item];\n"
   "    before = at > 0 ? tails[item - MBK_PARTS] : MBK_ZERO;\n"
   "  }\n"
@@ -5681,16 +5683,15 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "  }\n"
   "  mbk_block_sync(); // here, where all warps wait for loads anyway\n"
   "#if MBK_EMPTY_ROWS\n"
-  "  for (mbk_u64 i = item; i < empty_rows * MBK_PARTS;\n"
-  "       i += (mbk_u64)mbk_grid() * MBK_FIXUP_THREADS) {\n",
+  "  for (mbk_u64 i = item; i < empty_rows * MBK_PARTS;\n",
+  "       i += (mbk_u64)mbk_grid() * MBK_FIXUP_THREADS) {\n"
   "    mbk_fixup_commit(y, mbk_load(empty_id + i / MBK_PARTS), (mbk_u32)(i % MBK_PARTS), rows,\n"
   "                     MBK_ZERO, alpha, beta);\n"
   "  }\n"
   "#endif\n"
   "  if (back <= MBK_FIXUP_LONG) {\n"
-  "    const MBK_COMPUTE sum = back > 1   ? mbk_fixup_tails(tails + part, at - back, at, 0, 1)\n"
-  "                            : back > 0 ? MBK_ADD(MBK_ZERO, before)\n"
-  "                                       : MBK_ZERO;\n"
+  "    const MBK_COMPUTE sum = back > 1 ? mbk_fixup_tails(tails + part, at - back, at, 0, 1)\n"
+  "                                     : MBK_ADD(MBK_ZERO, before);\n"
   "    mbk_fixup_commit(y, row, part, rows, MBK_ADD(sum, own), alpha, beta);\n"
   "  }\n"
   "  mbk_u32 left = mbk_ballot(MBK_ALL, back > MBK_FIXUP_LONG && back <= MBK_FIXUP_VERY_LONG);\n"
@@ -13256,7 +13257,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "a8e45ea4595eeafdfc3942be03de21284e6bbe26a795590b5a59350bb88c7dbc"
+#define MBI_KERNEL_HASH "51947454f6576553e31f091e3de8bd92b527c3eb7a4046de1876181efa5ddecd"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name

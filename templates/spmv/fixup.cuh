@@ -92,7 +92,9 @@ MBK_DEVICE void mbk_fixup(const MBK_BACK *tile_back, const MBK_RANK *tile_row,
   }
   mbk_await();
   MBK_SCALARS_LOAD;
-  if (at < tiles) { // whether or not they are wanted: that is not known yet
+  // Whether or not they are wanted: that is not known yet. In front of a row that begins with
+  // its tile nothing is open, and `before` is zero.
+  if (at < tiles) {
     own = firsts[item];
     before = at > 0 ? tails[item - MBK_PARTS] : MBK_ZERO;
   }
@@ -109,9 +111,8 @@ MBK_DEVICE void mbk_fixup(const MBK_BACK *tile_back, const MBK_RANK *tile_row,
   }
 #endif
   if (back <= MBK_FIXUP_LONG) {
-    const MBK_COMPUTE sum = back > 1   ? mbk_fixup_tails(tails + part, at - back, at, 0, 1)
-                            : back > 0 ? MBK_ADD(MBK_ZERO, before)
-                                       : MBK_ZERO;
+    const MBK_COMPUTE sum = back > 1 ? mbk_fixup_tails(tails + part, at - back, at, 0, 1)
+                                     : MBK_ADD(MBK_ZERO, before);
     mbk_fixup_commit(y, row, part, rows, MBK_ADD(sum, own), alpha, beta);
   }
   mbk_u32 left = mbk_ballot(MBK_ALL, back > MBK_FIXUP_LONG && back <= MBK_FIXUP_VERY_LONG);
