@@ -3417,7 +3417,8 @@ static merbit_status mbi_device_reserve_shared(merbit_context *context, void *fu
 /* How a kernel is launched. */
 enum {
   MBI_START_PLAIN,
-  MBI_START_EARLY,   /* it may start while what is before it in the stream ends */
+  MBI_START_EARLY,   /* it may start while what is before it in the stream ends, for it calls
+                        mbk_await before it touches what that may still write or read */
   MBI_START_TOGETHER /* its blocks are all resident: they may wait for each other */
 };
 
@@ -3485,16 +3486,6 @@ static merbit_status mbi_device_launch(merbit_context *context, void *function,
                                        unsigned shared_bytes, void *stream, void **arguments) {
   return mbi_device_launch_some(context, function, name, grid, threads, shared_bytes, stream,
                                 arguments, MBI_START_PLAIN);
-}
-
-/* For kernels that call mbk_await before they touch what earlier work may still write or read.
- */
-static merbit_status mbi_device_launch_early(merbit_context *context, void *function,
-                                             const char *name, int64_t grid, int threads,
-                                             unsigned shared_bytes, void *stream,
-                                             void **arguments) {
-  return mbi_device_launch_some(context, function, name, grid, threads, shared_bytes, stream,
-                                arguments, MBI_START_EARLY);
 }
 
 /* ==== >>jit/sources.c  kernel texts ======================================================= */
@@ -3730,7 +3721,7 @@ static const char *const mbi_source_jit_device_cuh[] = {
   "#endif\n"
   "}\n"
   "\n"
-  "// Kernels that the host launches early (mbi_device_launch_early) start while what comes before\n"
+  "// Kernels that the host launches early (MBI_START_EARLY) start while what comes before\n"
   "// them in the stream still runs. Until mbk_await they may read what only a plan's making\n"
   "// writes; nothing else, and they may write nothing. Every kernel of them waits, so that what is\n"
   "// complete behind one kernel is so behind all after it.\n"
@@ -5551,6 +5542,10 @@ static const char *const mbi_source_spmv_ranks_cuh[] = {
   "#endif\n"
   "#define MBK_ALL 0xffffffffu\n"
   "\n"
+  "// In the place of how many tiles before a tile its first row began: the fix-up has nothing to\n"
+  "// do there, for the row ends behind it.\n"
+  "#define MBK_OPEN 0xffffffffu\n"
+  "\n"
   "#if MBK_EMPTY_ROWS\n"
   "#define MBK_ROW_OF(rank) mbk_load(row_id + (rank))\n"
   "#else\n"
@@ -5588,17 +5583,17 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "#ifndef MBK_PARTS\n"
   "#error \"define MBK_PARTS: entries of y per row: 1, or a block's rows\"\n"
   "#endif\n"
-  "#ifndef MBK_TILE_OF\n"
-  "#error \"define MBK_TILE_OF(rank): the tile of the first nonzero, or block, of a row\"\n"
-  "#endif\n"
   "#ifndef MBK_TILE_RANK\n"
-  "#error \"define MBK_TILE_RANK(tile): the rank of its first row, at `tiles` the number of ranks\"\n"
+  "#error \"define MBK_TILE_RANK(tile): the rank of its first row\"\n"
   "#endif\n"
   "#ifndef MBK_RANK\n"
   "#error \"define MBK_RANK: the type of ranks, and of what tile_row holds\"\n"
   "#endif\n"
-  "#ifndef MBK_CROSSING\n"
-  "#error \"define MBK_CROSSING: 1 if rows that lie in one tile are committed already\"\n"
+  "\n"
+  "#ifndef MBK_TILE_BACK\n"
+  "#define MBK_BACK mbk_u32 // what `tile_back` holds\n"
+  "// How many tiles before `tile` its first row began; MBK_OPEN where it is left alone.\n"
+  "#define MBK_TILE_BACK(tile) mbk_load(tile_back + (tile))\n"
   "#endif\n"
   "\n"
   "#ifndef MBK_LEADING\n"
@@ -5606,21 +5601,34 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "#endif\n"
   "\n"
   "// A row over many tiles is added up by a warp, over very many by the thread block.\n"
-  "#define MBK_FIXUP_THREADS 512\n"
+  "// Blocks are small, so that they start where a block of the product, which may be as small,\n"
+  "// has made room, and so that there are several to a multiprocessor before there is a second\n"
+  "// round of them.\n"
+  "#define MBK_FIXUP_THREADS 256\n"
   "// Blocks that a multiprocessor should hold; 0: as NVRTC likes, which for semirings and complex\n"
   "// sums aims at so many that some spill.\n"
-  "#define MBK_FIXUP_BLOCKS (MBK_SEMIRING || mbk_parts<MBK_COMPUTE>::count > 1 ? 2 : 0)\n"
-  "#define MBK_FIXUP_LONG 8         // tiles beyond which the warp helps\n"
-  "#define MBK_FIXUP_VERY_LONG 1024 // and the thread block\n"
-  "\n"
+  "#define MBK_FIXUP_BLOCKS (MBK_SEMIRING || mbk_parts<MBK_COMPUTE>::count > 1 ? 4 : 0)\n"
+  "#define MBK_FIXUP_LONG 8        // tiles beyond which the warp helps\n"
+  "#define MBK_FIXUP_VERY_LONG 128 // and the thread block\n"
+  "#define MBK_FIXUP_AHEAD 8       // tails that a thread loads at once\n"
+  "\n",
   "// tails[from..to) of one part of a row, dealt to `threads` threads of which this is number\n"
-  "// `thread`.\n"
+  "// `thread`. Those that are not there are zero: a loop for what is left over would load one\n"
+  "// after the other.\n"
   "MBK_DEVICE MBK_COMPUTE mbk_fixup_tails(const MBK_COMPUTE *tails, mbk_u64 from, mbk_u64 to,\n"
   "                                       mbk_u32 thread, mbk_u32 threads) {\n"
   "  MBK_COMPUTE sum = MBK_ZERO;\n"
-  "#pragma unroll 4\n",
-  "  for (from += thread; from < to; from += threads) {\n"
-  "    sum = MBK_ADD(sum, tails[from * MBK_PARTS]);\n"
+  "  for (from += thread; from < to; from += MBK_FIXUP_AHEAD * threads) {\n"
+  "    MBK_COMPUTE some[MBK_FIXUP_AHEAD];\n"
+  "#pragma unroll\n"
+  "    for (mbk_u32 i = 0; i < MBK_FIXUP_AHEAD; i++) {\n"
+  "      const mbk_u64 at = from + i * threads;\n"
+  "      some[i] = at < to ? tails[at * MBK_PARTS] : MBK_ZERO;\n"
+  "    }\n"
+  "#pragma unroll\n"
+  "    for (mbk_u32 i = 0; i < MBK_FIXUP_AHEAD; i++) {\n"
+  "      sum = MBK_ADD(sum, some[i]);\n"
+  "    }\n"
   "  }\n"
   "  return sum;\n"
   "}\n"
@@ -5637,11 +5645,13 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "  }\n"
   "}\n"
   "\n"
-  "// The first row that ends in each tile: what the tiles before it hold of it, in their order,\n"
-  "// then the tile's own part; and the rows that hold nothing. `rows` is needed where MBK_PARTS is\n"
-  "// not 1, or with MBK_LEADING. Launch: MBK_FIXUP_THREADS parts of tiles per block. Shared:\n"
+  "// The first row of each tile, if it ends there: what the tiles before it hold of it, in their\n"
+  "// order, then the tile's own part; and the rows that hold nothing. `rows` is needed where\n"
+  "// MBK_PARTS is not 1, or with MBK_LEADING. What says where the rows are does not depend on what\n"
+  "// the product left, nor do the loads of its carries on that: a launch takes little more than\n",
+  "// two loads after each other. Launch: MBK_FIXUP_THREADS parts of tiles per block. Shared:\n"
   "// MBK_COMPUTE[MBK_FIXUP_THREADS / 32], then mbk_u32[MBK_FIXUP_THREADS / 32].\n"
-  "MBK_DEVICE void mbk_fixup(const MBK_ROW_PTR *row_start, const MBK_RANK *tile_row,\n"
+  "MBK_DEVICE void mbk_fixup(const MBK_BACK *tile_back, const MBK_RANK *tile_row,\n"
   "                          const mbk_u32 *row_id, const mbk_u32 *empty_id,\n"
   "                          const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,\n"
   "                          mbk_u64 tiles, mbk_u64 empty_rows, mbk_u64 rows, MBK_COMPUTE *partial,\n"
@@ -5651,74 +5661,68 @@ static const char *const mbi_source_spmv_fixup_cuh[] = {
   "  const mbk_u64 item = block_first + mbk_thread();\n"
   "  const mbk_u64 at = item / MBK_PARTS;\n"
   "  const mbk_u32 part = (mbk_u32)(item % MBK_PARTS), warp = mbk_thread() / 32;\n"
-  "  mbk_u64 from = 0;\n"
-  "  MBK_RANK rank = 0;\n",
-  "  mbk_u32 length = 0; // of the row before this tile, in tiles\n"
-  "  bool ending = false;\n"
-  "  MBK_COMPUTE own = MBK_ZERO;\n"
+  "  mbk_u64 row = 0;\n"
+  "  mbk_u32 back = MBK_OPEN;\n"
+  "  MBK_COMPUTE own = MBK_ZERO, before = MBK_ZERO;\n"
   "  mbk_release();\n"
   "  if (at < tiles) {\n"
-  "    rank = MBK_TILE_RANK(at);\n"
-  "    ending = MBK_TILE_RANK(at + 1) > rank;\n"
-  "    if (ending) {\n"
-  "      from = MBK_TILE_OF(rank);\n"
-  "      length = (mbk_u32)(at - from);\n"
-  "      ending = !MBK_CROSSING || length > 0;\n"
-  "    }\n"
+  "    back = MBK_TILE_BACK(at);\n"
+  "    row = MBK_ROW_OF(MBK_TILE_RANK(at));\n"
   "  }\n"
   "  mbk_await();\n"
   "  MBK_SCALARS_LOAD;\n"
+  "  // Whether or not they are wanted: that is not known yet. In front of a row that begins with\n"
+  "  // its tile nothing is open, and `before` is zero.\n"
+  "  if (at < tiles) {\n"
+  "    own = firsts[item];\n"
+  "    before = at > 0 ? tails[item - MBK_PARTS] : MBK_ZERO;\n"
+  "  }\n"
+  "  const mbk_u32 ballot = mbk_ballot(MBK_ALL, back > MBK_FIXUP_VERY_LONG && back != MBK_OPEN);\n"
+  "  if (mbk_lane() == 0) {\n"
+  "    very_long[warp] = ballot;\n"
+  "  }\n"
+  "  mbk_block_sync(); // here, where all warps wait for loads anyway\n"
   "#if MBK_EMPTY_ROWS\n"
-  "  for (mbk_u64 i = item; i < empty_rows * MBK_PARTS;\n"
+  "  for (mbk_u64 i = item; i < empty_rows * MBK_PARTS;\n",
   "       i += (mbk_u64)mbk_grid() * MBK_FIXUP_THREADS) {\n"
   "    mbk_fixup_commit(y, mbk_load(empty_id + i / MBK_PARTS), (mbk_u32)(i % MBK_PARTS), rows,\n"
   "                     MBK_ZERO, alpha, beta);\n"
   "  }\n"
   "#endif\n"
-  "  if (ending) {\n"
-  "    own = firsts[item];\n"
-  "    if (length <= MBK_FIXUP_LONG) {\n"
-  "      MBK_COMPUTE sum = MBK_ZERO;\n"
-  "      for (; from < at; from++) {\n"
-  "        sum = MBK_ADD(sum, tails[from * MBK_PARTS + part]);\n"
-  "      }\n"
-  "      mbk_fixup_commit(y, MBK_ROW_OF(rank), part, rows, MBK_ADD(sum, own), alpha, beta);\n"
-  "    }\n"
+  "  if (back <= MBK_FIXUP_LONG) {\n"
+  "    const MBK_COMPUTE sum = back > 1 ? mbk_fixup_tails(tails + part, at - back, at, 0, 1)\n"
+  "                                     : MBK_ADD(MBK_ZERO, before);\n"
+  "    mbk_fixup_commit(y, row, part, rows, MBK_ADD(sum, own), alpha, beta);\n"
   "  }\n"
-  "  mbk_u32 left = mbk_ballot(MBK_ALL, length > MBK_FIXUP_LONG && length <= MBK_FIXUP_VERY_LONG);\n"
+  "  mbk_u32 left = mbk_ballot(MBK_ALL, back > MBK_FIXUP_LONG && back <= MBK_FIXUP_VERY_LONG);\n"
   "  for (; left != 0; left &= left - 1) {\n"
   "    const int leader = 31 - mbk_leading_zeros(left & (0u - left));\n"
-  "    const mbk_u64 begin = mbk_shuffle(MBK_ALL, from, leader, 32);\n"
   "    const mbk_u64 end = mbk_shuffle(MBK_ALL, at, leader, 32);\n"
+  "    const mbk_u64 begin = end - mbk_shuffle(MBK_ALL, back, leader, 32);\n"
   "    const mbk_u32 column = (mbk_u32)mbk_shuffle(MBK_ALL, part, leader, 32);\n"
   "    const MBK_COMPUTE sum =\n"
   "        mbk_scan_reduce(mbk_fixup_tails(tails + column, begin, end, mbk_lane(), 32));\n"
   "    if ((int)mbk_lane() == leader) {\n"
-  "      mbk_fixup_commit(y, MBK_ROW_OF(rank), part, rows, MBK_ADD(sum, own), alpha, beta);\n"
+  "      mbk_fixup_commit(y, row, part, rows, MBK_ADD(sum, own), alpha, beta);\n"
   "    }\n"
-  "  }\n",
-  "  const mbk_u32 ballot = mbk_ballot(MBK_ALL, length > MBK_FIXUP_VERY_LONG);\n"
-  "  if (mbk_lane() == 0) {\n"
-  "    very_long[warp] = ballot;\n"
   "  }\n"
-  "  mbk_block_sync();\n"
   "  for (mbk_u32 w = 0; w < MBK_FIXUP_THREADS / 32; w++) {\n"
   "    for (left = very_long[w]; left != 0; left &= left - 1) {\n"
   "      const mbk_u32 leader = 31 - (mbk_u32)mbk_leading_zeros(left & (0u - left));\n"
   "      const mbk_u64 that = block_first + w * 32 + leader, end = that / MBK_PARTS;\n"
-  "      const mbk_u64 begin = MBK_TILE_OF(MBK_TILE_RANK(end));\n"
+  "      const mbk_u64 begin = end - MBK_TILE_BACK(end);\n"
   "      const MBK_COMPUTE share = mbk_scan_reduce(mbk_fixup_tails(\n"
   "          tails + that % MBK_PARTS, begin, end, mbk_thread(), MBK_FIXUP_THREADS));\n"
   "      if (mbk_lane() == 0) {\n"
   "        partial[warp] = share;\n"
   "      }\n"
-  "      mbk_block_sync();\n"
+  "      mbk_block_sync();\n",
   "      if (mbk_thread() == w * 32 + leader) {\n"
   "        MBK_COMPUTE sum = MBK_ZERO;\n"
   "        for (mbk_u32 p = 0; p < MBK_FIXUP_THREADS / 32; p++) {\n"
   "          sum = MBK_ADD(sum, partial[p]);\n"
   "        }\n"
-  "        mbk_fixup_commit(y, MBK_ROW_OF(rank), part, rows, MBK_ADD(sum, own), alpha, beta);\n"
+  "        mbk_fixup_commit(y, row, part, rows, MBK_ADD(sum, own), alpha, beta);\n"
   "      }\n"
   "      mbk_block_sync();\n"
   "    }\n"
@@ -6048,8 +6052,8 @@ static const char *const mbi_source_spmv_scan_build_cuh[] = {
   "#error \"include spmv/scan_tile.cuh before\"\n"
   "#endif\n"
   "\n"
-  "// row_ends and tile_row. Launch: one warp per tile, 128 threads per block. Shared:\n"
-  "// mbk_u32[4][MBK_STEPS].\n"
+  "// row_ends and tile_row, of 2 * tiles + 1 words. Launch: one warp per tile, 128 threads per\n"
+  "// block. Shared: mbk_u32[4][MBK_STEPS].\n"
   "MBK_KERNEL MBK_BOUNDS(128)\n"
   "    mbk_scan_build(const MBK_ROW_PTR *row_start, mbk_u32 ranks, mbk_u64 nnz, mbk_u64 tiles,\n"
   "                   mbk_u32 *row_ends, mbk_u32 *tile_row) {\n"
@@ -6082,6 +6086,10 @@ static const char *const mbi_source_spmv_scan_build_cuh[] = {
   "  }\n"
   "  if (lane == 0) {\n"
   "    tile_row[tile] = from;\n"
+  "    tile_row[tiles + 1 + tile] =\n",
+  "        from < to ? (mbk_u32)(tile - (mbk_u64)(mbk_load(row_start + from) - MBK_BASE) /\n"
+  "                                         MBK_TILE_NONZEROS)\n"
+  "                  : MBK_OPEN;\n"
   "    if (tile == tiles - 1) {\n"
   "      tile_row[tiles] = ranks;\n"
   "    }\n"
@@ -6096,20 +6104,17 @@ static const char *const mbi_source_spmv_scan_fixup_cuh[] = {
   "#endif\n"
   "#define MBK_PARTS 1\n"
   "#define MBK_RANK mbk_u32\n"
-  "#define MBK_CROSSING 0\n"
-  "#define MBK_TILE_OF(rank)                                                                      \\\n"
-  "  ((mbk_u64)(mbk_load(row_start + (rank)) - MBK_BASE) / MBK_TILE_NONZEROS)\n"
   "#define MBK_TILE_RANK(tile) mbk_load(tile_row + (tile))\n"
   "#include \"spmv/fixup.cuh\"\n"
   "\n"
   "// Launch: MBK_FIXUP_THREADS tiles per block. Shared: as mbk_fixup.\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, MBK_FIXUP_BLOCKS)\n"
-  "    mbk_scan_fixup(const MBK_ROW_PTR *row_start, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
-  "                   const mbk_u32 *empty_id, const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails,\n"
-  "                   MBK_VECTOR *y, mbk_u64 tiles, mbk_u64 empty_rows, MBK_SCALAR_PARAMETERS) {\n"
+  "    mbk_scan_fixup(const mbk_u32 *tile_row, const mbk_u32 *row_id, const mbk_u32 *empty_id,\n"
+  "                   const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,\n"
+  "                   mbk_u64 tiles, mbk_u64 empty_rows, MBK_SCALAR_PARAMETERS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  mbk_fixup(row_start, tile_row, row_id, empty_id, firsts, tails, y, tiles, empty_rows, 0,\n"
-  "            (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);\n"
+  "  mbk_fixup(tile_row + tiles + 1, tile_row, row_id, empty_id, firsts, tails, y, tiles,\n"
+  "            empty_rows, 0, (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);\n"
   "}\n",
   NULL};
 
@@ -6122,7 +6127,8 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "// A warp owns a tile. Its lanes take MBK_PACK neighbours each, again and again; the bits of the\n"
   "// nonzeros from 32 i on are word i of the tile's row_ends. Rows are numbered by rank among\n"
   "// those that hold something; tile_row[t] is the rank of the row of tile t's first nonzero,\n"
-  "// tile_row[tiles] the number of ranks.\n"
+  "// tile_row[tiles] the number of ranks; there follows for each tile how many tiles before it its\n"
+  "// first row began, or MBK_OPEN.\n"
   "#include \"jit/device.cuh\"\n"
   "#include \"spmv/algebra.cuh\"\n"
   "\n"
@@ -6146,9 +6152,9 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "                        tile, alpha, beta, adds ? old + mbk_thread() / 32 * 32 : old);\n"
   "  }\n"
   "}\n"
-  "\n"
+  "\n",
   "// Launch: one warp per tile. mbk_scan_fixup follows. beta must be zero. Shared:\n"
-  "// MBK_COMPUTE[MBK_TABLE].\n",
+  "// MBK_COMPUTE[MBK_TABLE].\n"
   "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
   "    mbk_scan_product(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
   "                     const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_COMPUTE *table,\n"
@@ -6172,10 +6178,10 @@ static const char *const mbi_source_spmv_scan_cu[] = {
   "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)\n"
   "    mbk_scan_sum(const mbk_u32 *row_ends, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
   "                 const mbk_i32 *col_ind, const MBK_VALUE *values, const MBK_COMPUTE *table,\n"
-  "                 const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,\n"
+  "                 const MBK_VECTOR *x, MBK_VECTOR *y, MBK_COMPUTE *firsts, MBK_COMPUTE *tails,\n",
   "                 mbk_u64 nnz, mbk_u64 tiles, MBK_SCALAR_PARAMETERS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  mbk_release();\n",
+  "  mbk_release();\n"
   "  MBK_SCALARS_LOAD;\n"
   "  mbk_table_take(table, alpha, MBK_THREADS);\n"
   "  mbk_scan_run<true>(row_ends, tile_row, row_id, col_ind, values, x, y, firsts, tails, nnz,\n"
@@ -6426,6 +6432,19 @@ static const char *const mbi_source_spmv_merge_path_cuh[] = {
   "  return over ? 2 * (row + 1) + 1 : 2 * row;\n"
   "}\n"
   "\n"
+  "// How many chunks before `chunk` its first row began, if it ends there and did not begin there.\n"
+  "// `ends`: 1 if row ends are steps too, so that nonzero k of row r is step k + r.\n"
+  "MBK_DEVICE mbk_u32 mbk_merge_back(const MBK_ROW_PTR *row_ptr, const mbk_u64 *chunk_row,\n"
+  "                                  mbk_u64 chunk, mbk_u32 ends) {\n"
+  "  const mbk_u64 row = chunk_row[chunk] / 2;\n"
+  "  if (chunk_row[chunk + 1] / 2 == row) {\n"
+  "    return MBK_OPEN;\n"
+  "  }\n"
+  "  const mbk_u64 first = (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE);\n"
+  "  const mbk_u64 back = chunk - (first + ends * row) / MBK_CHUNK;\n"
+  "  return back > 0 ? (mbk_u32)back : MBK_OPEN;\n"
+  "}\n"
+  "\n"
   "// A chunk: the rows [row, row + rows) end in it, the nonzeros [first, first + nonzeros) are its\n"
   "// own.\n"
   "struct mbk_merge_chunk {\n"
@@ -6434,7 +6453,7 @@ static const char *const mbi_source_spmv_merge_path_cuh[] = {
   "};\n"
   "\n"
   "MBK_DEVICE mbk_merge_chunk mbk_merge_between(mbk_u64 chunk, mbk_u64 rows, mbk_u64 nnz,\n"
-  "                                             mbk_u64 begin, mbk_u64 end) {\n"
+  "                                             mbk_u64 begin, mbk_u64 end) {\n",
   "  const mbk_u64 row = begin / 2, next = end / 2;\n"
   "  const mbk_u64 first = mbk_merge_diagonal(chunk, rows, nnz) - row + begin % 2;\n"
   "  const mbk_u64 last = mbk_merge_diagonal(chunk + 1, rows, nnz) - next + end % 2;\n"
@@ -6799,11 +6818,9 @@ static const char *const mbi_source_spmv_merge_path_cu[] = {
   "\n"
   "#define MBK_PARTS 1\n"
   "#define MBK_RANK mbk_u64\n"
-  "#define MBK_CROSSING 1\n"
   "#define MBK_TILE_RANK(chunk) (tile_row[chunk] / 2)\n"
-  "// Nonzero k of row r is step k + r of the path.\n"
-  "#define MBK_TILE_OF(row)                                                                       \\\n"
-  "  (((mbk_u64)(mbk_load(row_start + (row)) - MBK_BASE) + (row)) / MBK_CHUNK)\n"
+  "#define MBK_BACK MBK_ROW_PTR\n"
+  "#define MBK_TILE_BACK(chunk) mbk_merge_back(tile_back, tile_row, chunk, 1)\n"
   "#include \"spmv/fixup.cuh\"\n"
   "\n"
   "// Launch: MBK_FIXUP_THREADS chunks per block. Shared: as mbk_fixup.\n"
@@ -6813,7 +6830,7 @@ static const char *const mbi_source_spmv_merge_path_cu[] = {
   "                    mbk_u64 chunks, MBK_SCALAR_PARAMETERS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  mbk_release();\n"
-  "  mbk_await(); // chunk_row is the product's\n",
+  "  mbk_await(); // chunk_row is the product's\n"
   "  mbk_fixup(row_ptr, chunk_row, (const mbk_u32 *)0, (const mbk_u32 *)0, firsts, tails, y,\n"
   "            chunks, 0, 0, (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);\n"
   "}\n",
@@ -8091,7 +8108,8 @@ static const char *const mbi_source_spmv_bsr_build_cuh[] = {
   "\n"
   "#define MBK_BUILD_THREADS 256\n"
   "\n"
-  "// row_ends: word w has the bits of the blocks from 32 w on, `words` words; and slot_row.\n"
+  "// row_ends: word w has the bits of the blocks from 32 w on, `words` words; and slot_row, a word\n"
+  "// for each slot, one more, and one for each tile.\n"
   "// Launch: one thread for each of the more numerous.\n"
   "MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)\n"
   "    mbk_bsr_schedule(const MBK_ROW_PTR *row_start, mbk_u32 ranks, mbk_u64 blocks, mbk_u64 words,\n"
@@ -8114,7 +8132,15 @@ static const char *const mbi_source_spmv_bsr_build_cuh[] = {
   "  }\n"
   "  if (at <= slots) {\n"
   "    const mbk_u64 first = at * MBK_SLOT_BLOCKS;\n"
-  "    slot_row[at] = first < blocks ? mbk_rank_search(row_start, ranks, first) : ranks;\n"
+  "    const mbk_u32 rank = first < blocks ? mbk_rank_search(row_start, ranks, first) : ranks;\n"
+  "    slot_row[at] = rank;\n"
+  "    if (at < slots && at % MBK_SLOTS == 0) { // a tile begins, and holds a block\n"
+  "      const mbk_u64 begin = (mbk_u64)(mbk_load(row_start + rank) - MBK_BASE);\n"
+  "      const mbk_u64 end = (mbk_u64)(mbk_load(row_start + rank + 1) - MBK_BASE);\n"
+  "      const mbk_u64 tile = at / MBK_SLOTS;\n"
+  "      slot_row[slots + 1 + tile] =\n",
+  "          end <= first + MBK_TILE_BLOCKS ? (mbk_u32)(tile - begin / MBK_TILE_BLOCKS) : MBK_OPEN;\n"
+  "    }\n"
   "  }\n"
   "}\n"
   "\n"
@@ -8128,7 +8154,7 @@ static const char *const mbi_source_spmv_bsr_build_cuh[] = {
   "\n"
   "MBK_DEVICE mbk_bsr_entry mbk_bsr_find(mbk_u64 tile, mbk_u32 strip, mbk_u32 group,\n"
   "                                      mbk_u32 thread, mbk_u32 e) {\n"
-  "  const mbk_bsr_place at = mbk_bsr_where(thread);\n",
+  "  const mbk_bsr_place at = mbk_bsr_where(thread);\n"
   "  const mbk_u32 row = strip * MBK_STRIP_ROWS + at.row, col = at.col + e % MBK_LANE_COLS;\n"
   "  mbk_bsr_entry found;\n"
   "  found.block = tile * MBK_TILE_BLOCKS + at.slot * MBK_SLOT_BLOCKS + group * MBK_TOGETHER +\n"
@@ -8150,7 +8176,7 @@ static const char *const mbi_source_spmv_bsr_build_cuh[] = {
   "  const mbk_u32 group = place / (MBK_TOGETHER * MBK_SLOTS);\n"
   "  const mbk_u64 block =\n"
   "      tile * MBK_TILE_BLOCKS + slot * MBK_SLOT_BLOCKS + group * MBK_TOGETHER + u;\n"
-  "  if (tile < tiles) {\n"
+  "  if (tile < tiles) {\n",
   "    columns[at] = block < blocks ? mbk_load(col_ind + block) - MBK_BASE : 0;\n"
   "  }\n"
   "}\n"
@@ -8162,7 +8188,7 @@ static const char *const mbi_source_spmv_bsr_build_cuh[] = {
   "   1)\n"
   "\n"
   "// Bits of a block's entries, in whole words in the order of its entries, to bits of lanes.\n"
-  "// Launch: one thread per lane and group.\n",
+  "// Launch: one thread per lane and group.\n"
   "MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)\n"
   "    mbk_bsr_masks(const mbk_u64 *mask_words, mbk_u64 blocks, mbk_u64 tiles, MBK_MASK *masks) {\n"
   "  const mbk_u64 at = (mbk_u64)mbk_block() * MBK_BUILD_THREADS + mbk_thread();\n"
@@ -8190,7 +8216,7 @@ static const char *const mbi_source_spmv_bsr_build_cuh[] = {
   "// per pack.\n"
   "MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)\n"
   "    mbk_bsr_fill(const mbk_i32 *col_ind, const MBK_VALUE *values, const mbk_u64 *mask_words,\n"
-  "                 mbk_u64 cols, mbk_u64 blocks, mbk_u64 tiles, MBK_VALUE *packs) {\n"
+  "                 mbk_u64 cols, mbk_u64 blocks, mbk_u64 tiles, MBK_VALUE *packs) {\n",
   "  const mbk_u64 at = (mbk_u64)mbk_block() * MBK_BUILD_THREADS + mbk_thread();\n"
   "  const mbk_u32 thread = (mbk_u32)(at % MBK_ACTIVE);\n"
   "  const mbk_u32 p = (mbk_u32)(at / MBK_ACTIVE % MBK_GROUP_PACKS);\n"
@@ -8202,7 +8228,7 @@ static const char *const mbi_source_spmv_bsr_build_cuh[] = {
   "    return;\n"
   "  }\n"
   "#pragma unroll\n"
-  "  for (mbk_u32 k = 0; k < MBK_PACK; k++) {\n",
+  "  for (mbk_u32 k = 0; k < MBK_PACK; k++) {\n"
   "    const mbk_bsr_entry found =\n"
   "        mbk_bsr_find(tile, (mbk_u32)(strip % MBK_STRIPS), group, thread, p * MBK_PACK + k);\n"
   "    bool there = found.block < blocks && found.inside;\n"
@@ -8230,7 +8256,8 @@ static const char *const mbi_source_spmv_bsr_cu[] = {
   "// ones, MBK_TOGETHER at a time: a group. The copy of the entries lies in the order in which\n"
   "// they are read: tile, strip, group, pack, lane; block columns: tile, group, slot, block. Rows\n"
   "// of blocks are numbered by rank among those that hold something; slot_row[s] is the rank of\n"
-  "// the row of slot s's first block, behind the last slot the number of ranks.\n"
+  "// the row of slot s's first block, behind the last slot the number of ranks; there follows for\n"
+  "// each tile how many tiles before it its first row began, or MBK_OPEN.\n"
   "#include \"jit/device.cuh\"\n"
   "#include \"spmv/algebra.cuh\"\n"
   "\n"
@@ -8240,8 +8267,6 @@ static const char *const mbi_source_spmv_bsr_cu[] = {
   "\n"
   "#define MBK_PARTS MBK_BLOCK_ROWS\n"
   "#define MBK_RANK mbk_u32\n"
-  "#define MBK_CROSSING 0\n"
-  "#define MBK_TILE_OF(rank) ((mbk_u64)(mbk_load(row_start + (rank)) - MBK_BASE) / MBK_TILE_BLOCKS)\n"
   "#define MBK_TILE_RANK(tile) mbk_load(tile_row + (tile)*MBK_SLOTS)\n"
   "#include \"spmv/fixup.cuh\"\n"
   "\n"
@@ -8254,8 +8279,8 @@ static const char *const mbi_source_spmv_bsr_cu[] = {
   "  bool writes;\n"
   "};\n"
   "\n"
-  "MBK_DEVICE void mbk_bsr_commit(const mbk_bsr_target &to, mbk_u32 rank, MBK_COMPUTE sum,\n",
-  "                               MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n"
+  "MBK_DEVICE void mbk_bsr_commit(const mbk_bsr_target &to, mbk_u32 rank, MBK_COMPUTE sum,\n"
+  "                               MBK_COMPUTE alpha, MBK_COMPUTE beta) {\n",
   "  const mbk_u32 *const row_id = to.row_id;\n"
   "  const mbk_u64 row = (mbk_u64)MBK_ROW_OF(rank) * MBK_BLOCK_ROWS + to.part;\n"
   "  (void)row_id;\n"
@@ -8285,9 +8310,9 @@ static const char *const mbi_source_spmv_bsr_cu[] = {
   "  (void)group;\n"
   "#if !MBK_PATTERN\n"
   "  values += (group * MBK_GROUP_PACKS * MBK_ACTIVE + at.slot * MBK_LANES + at.lane) * MBK_PACK;\n"
-  "#endif\n",
+  "#endif\n"
   "#if MBK_MASKED\n"
-  "  masks += group * MBK_ACTIVE + at.slot * MBK_LANES + at.lane;\n"
+  "  masks += group * MBK_ACTIVE + at.slot * MBK_LANES + at.lane;\n",
   "#endif\n"
   "  const mbk_u32 first = mbk_load(slot_row + tile * MBK_SLOTS + at.slot);\n"
   "  mbk_u32 rank = first;\n"
@@ -8329,9 +8354,9 @@ static const char *const mbi_source_spmv_bsr_cu[] = {
   "  const int distance =\n"
   "      (int)at.slot - (until != 0 ? (31 - mbk_leading_zeros(until)) / MBK_LANES : 0);\n"
   "#pragma unroll\n"
-  "  for (int d = 1; d < MBK_SLOTS; d <<= 1) {\n",
+  "  for (int d = 1; d < MBK_SLOTS; d <<= 1) {\n"
   "    const MBK_COMPUTE other = mbk_shuffle_up(MBK_ALL, sum, d * MBK_LANES, 32);\n"
-  "    if (distance >= d) {\n"
+  "    if (distance >= d) {\n",
   "      sum = MBK_ADD(other, sum);\n"
   "    }\n"
   "  }\n"
@@ -8368,22 +8393,21 @@ static const char *const mbi_source_spmv_bsr_cu[] = {
   "  if (MBK_NEIGHBOURS == 1 || (mbk_u64)x % (MBK_NEIGHBOURS * sizeof(MBK_VECTOR)) == 0) {\n"
   "    mbk_bsr_run<MBK_NEIGHBOURS>(row_ends, slot_row, row_id, columns, values, masks, x, y,\n"
   "                                firsts, tails, rows, cols, tile, strip, alpha, beta);\n"
-  "  } else {\n",
-  "    mbk_bsr_run<1>(row_ends, slot_row, row_id, columns, values, masks, x, y, firsts, tails,\n"
+  "  } else {\n"
+  "    mbk_bsr_run<1>(row_ends, slot_row, row_id, columns, values, masks, x, y, firsts, tails,\n",
   "                   rows, cols, tile, strip, alpha, beta);\n"
   "  }\n"
   "}\n"
   "\n"
   "// Launch: MBK_FIXUP_THREADS rows of tiles, of which each has MBK_BLOCK_ROWS, per block. Shared:\n"
   "// as mbk_fixup.\n"
-  "MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 2)\n"
-  "    mbk_bsr_fixup(const MBK_ROW_PTR *row_start, const mbk_u32 *slot_row, const mbk_u32 *row_id,\n"
-  "                  const mbk_u32 *empty_id, const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails,\n"
-  "                  MBK_VECTOR *y, mbk_u64 tiles, mbk_u64 empty_rows, mbk_u64 rows,\n"
-  "                  MBK_SCALAR_PARAMETERS) {\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 4)\n"
+  "    mbk_bsr_fixup(const mbk_u32 *slot_row, const mbk_u32 *row_id, const mbk_u32 *empty_id,\n"
+  "                  const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,\n"
+  "                  mbk_u64 tiles, mbk_u64 empty_rows, mbk_u64 rows, MBK_SCALAR_PARAMETERS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  mbk_fixup(row_start, slot_row, row_id, empty_id, firsts, tails, y, tiles, empty_rows, rows,\n"
-  "            (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);\n"
+  "  mbk_fixup(slot_row + tiles * MBK_SLOTS + 1, slot_row, row_id, empty_id, firsts, tails, y,\n"
+  "            tiles, empty_rows, rows, (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);\n"
   "}\n",
   NULL};
 
@@ -9572,23 +9596,19 @@ static const char *const mbi_source_spmv_many_cu[] = {
   "#define MBK_PARTS MBK_WIDTH\n"
   "#define MBK_LEADING 1\n"
   "#define MBK_RANK mbk_u32\n"
-  "#define MBK_CROSSING 0\n"
-  "#define MBK_TILE_OF(rank)                                                                      \\\n"
-  "  ((mbk_u64)(mbk_load(row_start + (rank)) - MBK_BASE) / MBK_TILE_NONZEROS)\n",
   "#define MBK_TILE_RANK(tile) mbk_load(tile_row + (tile))\n"
   "#include \"spmv/fixup.cuh\"\n"
   "\n"
   "// Launch: MBK_FIXUP_THREADS columns of tiles per block. Shared: as mbk_fixup. To a copy by rows\n"
-  "// with alpha 1 and beta 0.\n"
-  "// Two blocks to a multiprocessor: with what more would leave it, columns would spill.\n"
-  "MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 2)\n"
-  "    mbk_many_fixup(const MBK_ROW_PTR *row_start, const mbk_u32 *tile_row, const mbk_u32 *row_id,\n"
-  "                   const mbk_u32 *empty_id, const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails,\n"
-  "                   MBK_VECTOR *y, mbk_u64 ldy, mbk_u64 tiles, mbk_u64 empty_rows,\n"
-  "                   MBK_SCALAR_PARAMETERS) {\n"
+  "// with alpha 1 and beta 0.\n",
+  "// Four blocks to a multiprocessor: with what more would leave it, columns would spill.\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 4)\n"
+  "    mbk_many_fixup(const mbk_u32 *tile_row, const mbk_u32 *row_id, const mbk_u32 *empty_id,\n"
+  "                   const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,\n"
+  "                   mbk_u64 ldy, mbk_u64 tiles, mbk_u64 empty_rows, MBK_SCALAR_PARAMETERS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
-  "  mbk_fixup(row_start, tile_row, row_id, empty_id, firsts, tails, y, tiles, empty_rows, ldy,\n"
-  "            (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);\n"
+  "  mbk_fixup(tile_row + tiles + 1, tile_row, row_id, empty_id, firsts, tails, y, tiles,\n"
+  "            empty_rows, ldy, (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);\n"
   "}\n",
   NULL};
 
@@ -13221,21 +13241,19 @@ static const char *const mbi_source_spmv_split_study_cu[] = {
   "\n"
   "#define MBK_PARTS 1\n"
   "#define MBK_RANK mbk_u64\n"
-  "#define MBK_CROSSING 1\n"
   "#define MBK_TILE_RANK(chunk) (tile_row[chunk] / 2)\n"
-  "// Nonzero k of row r is step k + r of the path.\n"
-  "#define MBK_TILE_OF(row)                                                                       \\\n"
-  "  (((mbk_u64)(mbk_load(row_start + (row)) - MBK_BASE) + MBK_STUDY * (row)) / MBK_CHUNK)\n"
+  "#define MBK_BACK MBK_ROW_PTR\n"
+  "#define MBK_TILE_BACK(chunk) mbk_merge_back(tile_back, tile_row, chunk, MBK_STUDY)\n"
   "#include \"spmv/fixup.cuh\"\n"
   "\n"
   "// Launch: MBK_FIXUP_THREADS chunks per block. Shared: as mbk_fixup.\n"
-  "MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 1)\n"
+  "MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 2)\n"
   "    mbk_split_fixup(const MBK_ROW_PTR *row_ptr, const mbk_u64 *chunk_row,\n"
   "                    const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,\n"
   "                    mbk_u64 chunks, MBK_SCALAR_PARAMETERS) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
   "  mbk_release();\n"
-  "  mbk_await(); // chunk_row is mbk_split_cut's\n",
+  "  mbk_await(); // chunk_row is mbk_split_cut's\n"
   "  mbk_fixup(row_ptr, chunk_row, (const mbk_u32 *)0, (const mbk_u32 *)0, firsts, tails, y,\n"
   "            chunks, 0, 0, (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);\n"
   "}\n",
@@ -13317,7 +13335,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "793f64aa92955aa77809ec20acaa0b27cb051930a763d7e3dea02c806767a8e4"
+#define MBI_KERNEL_HASH "2bb87dd261053909277fc429c81b4d099c1984ae0bd8a378428e1e2125c61244"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -21122,9 +21140,10 @@ typedef struct mbi_ranks {
   uint64_t count;       /* rows with a nonzero */
   uint64_t slots;       /* of slices of 32 rows as they come, each as wide as its longest row */
   uint32_t longest;     /* nonzeros of the longest row, at most 2^32 - 1 */
-  mbi_devptr row_start; /* ranks + 1 offsets; the plan's row_ptr where no row is empty */
+  mbi_devptr row_start; /* ranks + 1 offsets; the plan's row_ptr where no row is empty; until
+                           mbi_ranks_finish */
   mbi_devptr row_id, empty_id; /* rows with and without a nonzero; 0 where no row is empty */
-  uint64_t bytes;              /* of the three, if owned */
+  uint64_t bytes;              /* of the two, if owned */
   mbi_devptr column_counts; /* of a sample of the nonzeros: see mbi_ranks_columns */
   uint32_t hub_least;       /* a column counted this often is a hub */
   double hub_share;         /* of the nonzeros that lie in hubs */
@@ -21154,7 +21173,8 @@ typedef struct mbi_scan_schedule {
   int pack;  /* nonzeros that a lane loads at once */
   int whole; /* blocks take whole rows: block_start instead of a fix-up */
   uint64_t tiles, blocks, fixup_blocks, empty_rows;
-  mbi_devptr row_ends, tile_row, block_start;
+  mbi_devptr row_ends, block_start;
+  mbi_devptr tile_row; /* each tile's first row, then how many tiles before it that one began */
   void *build, *cut, *product, *sum, *fixup; /* CUfunction; product where beta is zero */
 } mbi_scan_schedule;
 
@@ -21345,7 +21365,8 @@ struct merbit_plan {
   mbi_cb cb;
   mbi_many many;
   mbi_operators *operators;    /* MERBIT_SEMIRING_CUSTOM: spmv/semiring.c */
-  int calm; /* its products start when all before them is done: those of recorded solvers */
+  int calm; /* its products start when all before them is done: those of recorded solvers; see
+               mbi_plan_start */
   mbi_epilogue *epilogue;      /* spmv/epilogue.c; or NULL */
   int once;                    /* the matrix is loaded past the caches */
   merbit_workspace *workspace; /* the plan's own; holds no reference */
@@ -21363,14 +21384,22 @@ struct merbit_workspace {
   const void *known_epilogue[9]; /* as known_x: vectors, scalars, sums, skip */
 };
 
-/* A kernel of a product, early unless the plan is calm. */
+/* A MBI_START of a kernel of a product: early unless the plan is calm. A fix-up `behind` the
+ * product of the same call is early in calm plans too. What must not be is a chain of early
+ * kernels from one product to the next: the L1 of one that started early is not emptied once all
+ * before it has ended, and could hold what a kernel two launches before has read of an array
+ * that was written since. Between two fix-ups of a calm plan there is always a kernel that is
+ * not early, the next product, and a fix-up reads the carries as data that others write. */
+static int mbi_plan_start(const merbit_plan *plan, int behind) {
+  return plan->calm && !behind ? MBI_START_PLAIN : MBI_START_EARLY;
+}
+
+/* A kernel of a product with nothing of the same call before it that it could be `behind`. */
 static merbit_status mbi_plan_launch(merbit_plan *plan, void *function, const char *name,
                                      int64_t grid, int threads, unsigned shared_bytes,
                                      void *stream, void **arguments) {
-  return plan->calm ? mbi_device_launch(plan->context, function, name, grid, threads,
-                                        shared_bytes, stream, arguments)
-                    : mbi_device_launch_early(plan->context, function, name, grid, threads,
-                                              shared_bytes, stream, arguments);
+  return mbi_device_launch_some(plan->context, function, name, grid, threads, shared_bytes,
+                                stream, arguments, mbi_plan_start(plan, 0));
 }
 
 /* What a method made of the matrix is gone, or belongs to another plan. */
@@ -28078,17 +28107,20 @@ static const mbi_cuda_method mbi_merbit_method = {mbi_merbit_create, mbi_merbit_
 static void mbi_ranks_finish(merbit_context *context, mbi_ranks *ranks) {
   mbi_device_release(context, ranks->counts);
   mbi_device_release(context, ranks->column_counts);
+  if (ranks->row_id != 0) {
+    mbi_device_release(context, ranks->row_start);
+  }
+  ranks->row_start = 0;
   ranks->counts = ranks->offsets = ranks->column_counts = 0;
   mbi_program_destroy(context, &ranks->program);
 }
 
 static void mbi_ranks_destroy(merbit_context *context, mbi_ranks *ranks) {
+  mbi_ranks_finish(context, ranks);
   if (ranks->row_id != 0) {
-    mbi_device_release(context, ranks->row_start);
     mbi_device_release(context, ranks->row_id);
     mbi_device_release(context, ranks->empty_id);
   }
-  mbi_ranks_finish(context, ranks);
   memset(ranks, 0, sizeof *ranks);
 }
 
@@ -28407,7 +28439,7 @@ static merbit_status mbi_ranks_compact(merbit_context *context, const mbi_device
   ranks->row_id = row_id;
   ranks->row_start = row_start;
   ranks->empty_id = empty_id;
-  ranks->bytes = starts + ids + empties;
+  ranks->bytes = ids + empties;
   return MERBIT_OK;
 }
 
@@ -28415,7 +28447,7 @@ static merbit_status mbi_ranks_compact(merbit_context *context, const mbi_device
 /* ---- Encode: from the plan's wishes to sizes --------------------------------------------- */
 
 #define MBI_SCAN_BUILD_THREADS 128
-#define MBI_SCAN_FIXUP_THREADS 512
+#define MBI_SCAN_FIXUP_THREADS 256
 
 /* Nonzeros of 16 bytes of sums. */
 static int mbi_scan_widest(merbit_type type) {
@@ -28683,14 +28715,14 @@ static merbit_status mbi_scan_rank(merbit_plan *plan) {
 static merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
   mbi_scan_schedule *s = &plan->scan;
   const uint64_t words = s->tiles * (uint64_t)s->steps * sizeof(uint32_t);
-  const uint64_t tile_rows = (s->tiles + 1) * sizeof(uint32_t);
+  const uint64_t tile_rows = (2 * s->tiles + 1) * sizeof(uint32_t);
   merbit_status status = mbi_device_allocate(plan->context, words, "row ends", &s->row_ends);
   if (status == MERBIT_OK) {
     status = mbi_device_allocate(plan->context, tile_rows, "rows of tiles", &s->tile_row);
   }
   if (status == MERBIT_OK) {
     plan->schedule_bytes = words + tile_rows + plan->ranks.bytes;
-    plan->stream_bytes = words + 2 * tile_rows +
+    plan->stream_bytes = words + 3 * s->tiles * sizeof(uint32_t) +
                          4 * s->tiles * mbi_type_size(mbi_plan_sums(plan)) +
                          (s->empty_rows > 0 ? plan->device.rows * sizeof(uint32_t) : 0);
     status = mbi_scan_build(plan);
@@ -28750,33 +28782,32 @@ static uint64_t mbi_scan_carry_bytes(const merbit_plan *plan) {
   return plan->scan.whole ? 0 : 2 * plan->scan.tiles * mbi_type_size(mbi_plan_sums(plan));
 }
 
-/* After a product over all tiles: rows that cross tiles, and empty ones. */
+/* After a product over all tiles: rows that cross tiles, and empty ones. `how`: a MBI_START. */
 static merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr carries,
                                            const void *alpha, const void *beta, mbi_devptr y,
-                                           void *stream, int early) {
+                                           void *stream, int how) {
   mbi_scan_schedule *s = &plan->scan;
   mbi_devptr tails = carries + s->tiles * mbi_type_size(mbi_plan_sums(plan));
-  void *arguments[11];
+  void *arguments[10];
   if (s->fixup_blocks == 0) {
     return MERBIT_OK;
   }
-  arguments[0] = &plan->ranks.row_start;
-  arguments[1] = &s->tile_row;
-  arguments[2] = &plan->ranks.row_id;
-  arguments[3] = &plan->ranks.empty_id;
-  arguments[4] = &carries;
-  arguments[5] = &tails;
-  arguments[6] = &y;
-  arguments[7] = &s->tiles;
-  arguments[8] = &s->empty_rows;
-  arguments[9] = (void *)(uintptr_t)alpha;
-  arguments[10] = (void *)(uintptr_t)beta;
+  arguments[0] = &s->tile_row;
+  arguments[1] = &plan->ranks.row_id;
+  arguments[2] = &plan->ranks.empty_id;
+  arguments[3] = &carries;
+  arguments[4] = &tails;
+  arguments[5] = &y;
+  arguments[6] = &s->tiles;
+  arguments[7] = &s->empty_rows;
+  arguments[8] = (void *)(uintptr_t)alpha;
+  arguments[9] = (void *)(uintptr_t)beta;
   return mbi_device_launch_some(
       plan->context, s->fixup, "mbk_scan_fixup", (int64_t)s->fixup_blocks,
       MBI_SCAN_FIXUP_THREADS,
       (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 *
                  (mbi_type_size(mbi_plan_sums(plan)) + sizeof(uint32_t))),
-      stream, arguments, early);
+      stream, arguments, how);
 }
 
 /* Whether the old y is wanted, for all that the host knows of beta, a kernel's argument. */
@@ -28846,7 +28877,8 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
         (int64_t)s->blocks, s->threads,
         mbi_value_shared(plan) + (adds ? (unsigned)s->threads * size : 0), stream, arguments);
   }
-  return status == MERBIT_OK ? mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream, 1)
+  return status == MERBIT_OK ? mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream,
+                                                     mbi_plan_start(plan, s->blocks > 0))
                              : status;
 }
 
@@ -29075,11 +29107,12 @@ static merbit_status mbi_merge_path_multiply(merbit_plan *plan, mbi_devptr carri
   arguments[5] = &p->chunks;
   arguments[6] = (void *)(uintptr_t)alpha;
   arguments[7] = (void *)(uintptr_t)beta;
-  return mbi_plan_launch(
-      plan, p->fixup, "mbk_merge_fixup",
+  return mbi_device_launch_some(
+      plan->context, p->fixup, "mbk_merge_fixup",
       (int64_t)((p->chunks + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS),
       MBI_SCAN_FIXUP_THREADS,
-      (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (size + sizeof(uint32_t))), stream, arguments);
+      (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (size + sizeof(uint32_t))), stream, arguments,
+      mbi_plan_start(plan, 1));
 }
 
 /* ---- Describe ---------------------------------------------------------------------------- */
@@ -29474,11 +29507,12 @@ static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
   mbi_devptr tails = carries + s->tiles * mbi_type_size(plan->type);
   mbi_devptr products = (carries + mbi_scan_carry_bytes(plan) + 31) / 32 * 32;
   /* In f64 they are up to 6% slower where their launches overlap (H200). */
-  const int early = plan->type == MERBIT_F32;
+  const int overlaps = plan->type == MERBIT_F32;
+  const int how = overlaps ? mbi_plan_start(plan, 0) : MBI_START_PLAIN;
   void *arguments[14];
   merbit_status status;
   if (b->parts == 0) {
-    return mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream, early);
+    return mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream, how);
   }
   arguments[0] = &b->item_list;
   arguments[1] = &b->strip_col;
@@ -29492,7 +29526,7 @@ static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
   arguments[9] = (void *)(uintptr_t)beta;
   status = mbi_device_launch_some(
       plan->context, b->kernels[4], "mbk_binned_multiply", (int64_t)b->items, s->threads,
-      (unsigned)mbi_binned_multiply_shared(plan), stream, arguments, early);
+      (unsigned)mbi_binned_multiply_shared(plan), stream, arguments, how);
   if (status != MERBIT_OK) {
     return status;
   }
@@ -29512,9 +29546,10 @@ static merbit_status mbi_binned_multiply(merbit_plan *plan, mbi_devptr carries,
   arguments[13] = (void *)(uintptr_t)beta;
   status = mbi_device_launch_some(
       plan->context, b->kernels[5], "mbk_binned_sum", (int64_t)b->parts, s->threads,
-      (unsigned)mbi_binned_sum_shared(plan, b->part_groups), stream, arguments, early);
+      (unsigned)mbi_binned_sum_shared(plan, b->part_groups), stream, arguments, how);
   return status == MERBIT_OK
-             ? mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream, early)
+             ? mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream,
+                                     overlaps ? mbi_plan_start(plan, 1) : MBI_START_PLAIN)
              : status;
 }
 
@@ -29744,7 +29779,8 @@ static merbit_status mbi_hubs_multiply(merbit_plan *plan, mbi_devptr carries, co
                              adds ? "mbk_hubs_sum" : "mbk_hubs_product", (int64_t)s->blocks,
                              s->threads, mbi_hubs_shared(plan, adds), stream, arguments);
   }
-  return status == MERBIT_OK ? mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream, 1)
+  return status == MERBIT_OK ? mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream,
+                                                     mbi_plan_start(plan, s->blocks > 0))
                              : status;
 }
 
@@ -30213,7 +30249,7 @@ static merbit_status mbi_bsr_allocate(merbit_plan *plan) {
   mbi_bsr_tiles *t = &plan->bsr_tiles;
   merbit_context *context = plan->context;
   const uint64_t words = t->words * sizeof(uint32_t);
-  const uint64_t slots = (t->tiles * (uint64_t)t->slots + 1) * sizeof(uint32_t);
+  const uint64_t slots = (t->tiles * (uint64_t)(t->slots + 1) + 1) * sizeof(uint32_t);
   const uint64_t columns = t->places * sizeof(int32_t);
   const uint64_t packs =
       plan->device.values != 0 ? mbi_bsr_entries(t) * mbi_type_size(plan->type) : 0;
@@ -30295,24 +30331,24 @@ static merbit_status mbi_bsr_launch_fixup(merbit_plan *plan, mbi_devptr carries,
   const unsigned size = (unsigned)mbi_type_size(plan->type);
   uint64_t rows = (uint64_t)plan->bsr.view.rows;
   mbi_devptr tails = carries + t->tiles * (uint64_t)t->block_rows * size;
-  void *arguments[12];
-  arguments[0] = &plan->ranks.row_start;
-  arguments[1] = &t->slot_row;
-  arguments[2] = &plan->ranks.row_id;
-  arguments[3] = &plan->ranks.empty_id;
-  arguments[4] = &carries;
-  arguments[5] = &tails;
-  arguments[6] = &y;
-  arguments[7] = &t->tiles;
-  arguments[8] = &t->empty_rows;
-  arguments[9] = &rows;
-  arguments[10] = (void *)(uintptr_t)alpha;
-  arguments[11] = (void *)(uintptr_t)beta;
-  return mbi_plan_launch(
-      plan, t->kernels[4], "mbk_bsr_fixup",
+  void *arguments[11];
+  arguments[0] = &t->slot_row;
+  arguments[1] = &plan->ranks.row_id;
+  arguments[2] = &plan->ranks.empty_id;
+  arguments[3] = &carries;
+  arguments[4] = &tails;
+  arguments[5] = &y;
+  arguments[6] = &t->tiles;
+  arguments[7] = &t->empty_rows;
+  arguments[8] = &rows;
+  arguments[9] = (void *)(uintptr_t)alpha;
+  arguments[10] = (void *)(uintptr_t)beta;
+  return mbi_device_launch_some(
+      plan->context, t->kernels[4], "mbk_bsr_fixup",
       (int64_t)((t->parts + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS),
       MBI_SCAN_FIXUP_THREADS,
-      (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (size + sizeof(uint32_t))), stream, arguments);
+      (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (size + sizeof(uint32_t))), stream, arguments,
+      mbi_plan_start(plan, t->blocks > 0));
 }
 
 static merbit_status mbi_bsr_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,
@@ -30966,11 +31002,12 @@ static merbit_status mbi_split_fixup(merbit_plan *plan, mbi_devptr chunk_row, mb
   arguments[5] = &s->blocks;
   arguments[6] = (void *)(uintptr_t)alpha;
   arguments[7] = (void *)(uintptr_t)beta;
-  return mbi_plan_launch(
-      plan, s->kernels[2], "mbk_split_fixup",
+  return mbi_device_launch_some(
+      plan->context, s->kernels[2], "mbk_split_fixup",
       (int64_t)((s->blocks + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS),
       MBI_SCAN_FIXUP_THREADS,
-      (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (size + sizeof(uint32_t))), stream, arguments);
+      (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (size + sizeof(uint32_t))), stream, arguments,
+      mbi_plan_start(plan, 1));
 }
 
 static merbit_status mbi_split_multiply(merbit_plan *plan, mbi_devptr carries,
@@ -33279,9 +33316,10 @@ static merbit_status mbi_cb_launch_fixup(merbit_plan *plan, mbi_devptr carries,
   arguments[4] = &plan->device.rows;
   arguments[5] = (void *)(uintptr_t)alpha;
   arguments[6] = (void *)(uintptr_t)beta;
-  return mbi_plan_launch(
-      plan, cb->fixup, "mbk_cb_fixup", (int64_t)cb->splits, MBI_CB_FIXUP_THREADS,
-      (unsigned)(MBI_CB_FIXUP_THREADS * mbi_type_size(plan->type)), stream, arguments);
+  return mbi_device_launch_some(plan->context, cb->fixup, "mbk_cb_fixup", (int64_t)cb->splits,
+                                MBI_CB_FIXUP_THREADS,
+                                (unsigned)(MBI_CB_FIXUP_THREADS * mbi_type_size(plan->type)),
+                                stream, arguments, mbi_plan_start(plan, 1));
 }
 
 static merbit_status mbi_cb_multiply(merbit_plan *plan, mbi_devptr carries, const void *alpha,
@@ -34185,21 +34223,22 @@ static merbit_status mbi_many_launch_rows(merbit_plan *plan, mbi_devptr carries,
     alpha = device ? (const void *)&none : single ? (const void *)&one_f32 : &one_f64;
     beta = device ? (const void *)&none : single ? (const void *)&zero_f32 : &zero_f64;
   }
-  arguments[0] = &plan->ranks.row_start;
-  arguments[1] = &s->tile_row;
-  arguments[2] = &plan->ranks.row_id;
-  arguments[3] = &plan->ranks.empty_id;
-  arguments[4] = &carries;
-  arguments[5] = &tails;
-  arguments[6] = &y;
-  arguments[7] = &ldy;
-  arguments[8] = &s->tiles;
-  arguments[9] = &s->empty_rows;
-  arguments[10] = (void *)(uintptr_t)alpha;
-  arguments[11] = (void *)(uintptr_t)beta;
-  return mbi_plan_launch(
-      plan, s->fixup, "mbk_many_fixup", (int64_t)s->fixup_blocks, MBI_SCAN_FIXUP_THREADS,
-      (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (size + sizeof(uint32_t))), stream, arguments);
+  arguments[0] = &s->tile_row;
+  arguments[1] = &plan->ranks.row_id;
+  arguments[2] = &plan->ranks.empty_id;
+  arguments[3] = &carries;
+  arguments[4] = &tails;
+  arguments[5] = &y;
+  arguments[6] = &ldy;
+  arguments[7] = &s->tiles;
+  arguments[8] = &s->empty_rows;
+  arguments[9] = (void *)(uintptr_t)alpha;
+  arguments[10] = (void *)(uintptr_t)beta;
+  return mbi_device_launch_some(
+      plan->context, s->fixup, "mbk_many_fixup", (int64_t)s->fixup_blocks,
+      MBI_SCAN_FIXUP_THREADS,
+      (unsigned)(MBI_SCAN_FIXUP_THREADS / 32 * (size + sizeof(uint32_t))), stream, arguments,
+      mbi_plan_start(plan, s->blocks > 0));
 }
 
 /* Y = alpha A X + beta Y, with leading dimensions as merbit_spmm takes them. */

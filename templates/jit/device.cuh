@@ -228,7 +228,7 @@ MBK_DEVICE void mbk_copy_wait() {
 #endif
 }
 
-// Kernels that the host launches early (mbi_device_launch_early) start while what comes before
+// Kernels that the host launches early (MBI_START_EARLY) start while what comes before
 // them in the stream still runs. Until mbk_await they may read what only a plan's making
 // writes; nothing else, and they may write nothing. Every kernel of them waits, so that what is
 // complete behind one kernel is so behind all after it.

@@ -9,7 +9,8 @@
 // ones, MBK_TOGETHER at a time: a group. The copy of the entries lies in the order in which
 // they are read: tile, strip, group, pack, lane; block columns: tile, group, slot, block. Rows
 // of blocks are numbered by rank among those that hold something; slot_row[s] is the rank of
-// the row of slot s's first block, behind the last slot the number of ranks.
+// the row of slot s's first block, behind the last slot the number of ranks; there follows for
+// each tile how many tiles before it its first row began, or MBK_OPEN.
 #include "jit/device.cuh"
 #include "spmv/algebra.cuh"
 
@@ -19,8 +20,6 @@
 
 #define MBK_PARTS MBK_BLOCK_ROWS
 #define MBK_RANK mbk_u32
-#define MBK_CROSSING 0
-#define MBK_TILE_OF(rank) ((mbk_u64)(mbk_load(row_start + (rank)) - MBK_BASE) / MBK_TILE_BLOCKS)
 #define MBK_TILE_RANK(tile) mbk_load(tile_row + (tile)*MBK_SLOTS)
 #include "spmv/fixup.cuh"
 
@@ -155,12 +154,11 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)
 
 // Launch: MBK_FIXUP_THREADS rows of tiles, of which each has MBK_BLOCK_ROWS, per block. Shared:
 // as mbk_fixup.
-MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 2)
-    mbk_bsr_fixup(const MBK_ROW_PTR *row_start, const mbk_u32 *slot_row, const mbk_u32 *row_id,
-                  const mbk_u32 *empty_id, const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails,
-                  MBK_VECTOR *y, mbk_u64 tiles, mbk_u64 empty_rows, mbk_u64 rows,
-                  MBK_SCALAR_PARAMETERS) {
+MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 4)
+    mbk_bsr_fixup(const mbk_u32 *slot_row, const mbk_u32 *row_id, const mbk_u32 *empty_id,
+                  const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,
+                  mbk_u64 tiles, mbk_u64 empty_rows, mbk_u64 rows, MBK_SCALAR_PARAMETERS) {
   MBK_SHARED_MEMORY(shared);
-  mbk_fixup(row_start, slot_row, row_id, empty_id, firsts, tails, y, tiles, empty_rows, rows,
-            (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);
+  mbk_fixup(slot_row + tiles * MBK_SLOTS + 1, slot_row, row_id, empty_id, firsts, tails, y,
+            tiles, empty_rows, rows, (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);
 }

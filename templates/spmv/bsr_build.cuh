@@ -6,7 +6,8 @@
 
 #define MBK_BUILD_THREADS 256
 
-// row_ends: word w has the bits of the blocks from 32 w on, `words` words; and slot_row.
+// row_ends: word w has the bits of the blocks from 32 w on, `words` words; and slot_row, a word
+// for each slot, one more, and one for each tile.
 // Launch: one thread for each of the more numerous.
 MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
     mbk_bsr_schedule(const MBK_ROW_PTR *row_start, mbk_u32 ranks, mbk_u64 blocks, mbk_u64 words,
@@ -29,7 +30,15 @@ MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
   }
   if (at <= slots) {
     const mbk_u64 first = at * MBK_SLOT_BLOCKS;
-    slot_row[at] = first < blocks ? mbk_rank_search(row_start, ranks, first) : ranks;
+    const mbk_u32 rank = first < blocks ? mbk_rank_search(row_start, ranks, first) : ranks;
+    slot_row[at] = rank;
+    if (at < slots && at % MBK_SLOTS == 0) { // a tile begins, and holds a block
+      const mbk_u64 begin = (mbk_u64)(mbk_load(row_start + rank) - MBK_BASE);
+      const mbk_u64 end = (mbk_u64)(mbk_load(row_start + rank + 1) - MBK_BASE);
+      const mbk_u64 tile = at / MBK_SLOTS;
+      slot_row[slots + 1 + tile] =
+          end <= first + MBK_TILE_BLOCKS ? (mbk_u32)(tile - begin / MBK_TILE_BLOCKS) : MBK_OPEN;
+    }
   }
 }
 

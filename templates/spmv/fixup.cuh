@@ -4,17 +4,17 @@
 #ifndef MBK_PARTS
 #error "define MBK_PARTS: entries of y per row: 1, or a block's rows"
 #endif
-#ifndef MBK_TILE_OF
-#error "define MBK_TILE_OF(rank): the tile of the first nonzero, or block, of a row"
-#endif
 #ifndef MBK_TILE_RANK
-#error "define MBK_TILE_RANK(tile): the rank of its first row, at `tiles` the number of ranks"
+#error "define MBK_TILE_RANK(tile): the rank of its first row"
 #endif
 #ifndef MBK_RANK
 #error "define MBK_RANK: the type of ranks, and of what tile_row holds"
 #endif
-#ifndef MBK_CROSSING
-#error "define MBK_CROSSING: 1 if rows that lie in one tile are committed already"
+
+#ifndef MBK_TILE_BACK
+#define MBK_BACK mbk_u32 // what `tile_back` holds
+// How many tiles before `tile` its first row began; MBK_OPEN where it is left alone.
+#define MBK_TILE_BACK(tile) mbk_load(tile_back + (tile))
 #endif
 
 #ifndef MBK_LEADING
@@ -22,21 +22,34 @@
 #endif
 
 // A row over many tiles is added up by a warp, over very many by the thread block.
-#define MBK_FIXUP_THREADS 512
+// Blocks are small, so that they start where a block of the product, which may be as small,
+// has made room, and so that there are several to a multiprocessor before there is a second
+// round of them.
+#define MBK_FIXUP_THREADS 256
 // Blocks that a multiprocessor should hold; 0: as NVRTC likes, which for semirings and complex
 // sums aims at so many that some spill.
-#define MBK_FIXUP_BLOCKS (MBK_SEMIRING || mbk_parts<MBK_COMPUTE>::count > 1 ? 2 : 0)
-#define MBK_FIXUP_LONG 8         // tiles beyond which the warp helps
-#define MBK_FIXUP_VERY_LONG 1024 // and the thread block
+#define MBK_FIXUP_BLOCKS (MBK_SEMIRING || mbk_parts<MBK_COMPUTE>::count > 1 ? 4 : 0)
+#define MBK_FIXUP_LONG 8        // tiles beyond which the warp helps
+#define MBK_FIXUP_VERY_LONG 128 // and the thread block
+#define MBK_FIXUP_AHEAD 8       // tails that a thread loads at once
 
 // tails[from..to) of one part of a row, dealt to `threads` threads of which this is number
-// `thread`.
+// `thread`. Those that are not there are zero: a loop for what is left over would load one
+// after the other.
 MBK_DEVICE MBK_COMPUTE mbk_fixup_tails(const MBK_COMPUTE *tails, mbk_u64 from, mbk_u64 to,
                                        mbk_u32 thread, mbk_u32 threads) {
   MBK_COMPUTE sum = MBK_ZERO;
-#pragma unroll 4
-  for (from += thread; from < to; from += threads) {
-    sum = MBK_ADD(sum, tails[from * MBK_PARTS]);
+  for (from += thread; from < to; from += MBK_FIXUP_AHEAD * threads) {
+    MBK_COMPUTE some[MBK_FIXUP_AHEAD];
+#pragma unroll
+    for (mbk_u32 i = 0; i < MBK_FIXUP_AHEAD; i++) {
+      const mbk_u64 at = from + i * threads;
+      some[i] = at < to ? tails[at * MBK_PARTS] : MBK_ZERO;
+    }
+#pragma unroll
+    for (mbk_u32 i = 0; i < MBK_FIXUP_AHEAD; i++) {
+      sum = MBK_ADD(sum, some[i]);
+    }
   }
   return sum;
 }
@@ -53,11 +66,13 @@ MBK_DEVICE void mbk_fixup_commit(MBK_VECTOR *y, mbk_u64 row, mbk_u32 part, mbk_u
   }
 }
 
-// The first row that ends in each tile: what the tiles before it hold of it, in their order,
-// then the tile's own part; and the rows that hold nothing. `rows` is needed where MBK_PARTS is
-// not 1, or with MBK_LEADING. Launch: MBK_FIXUP_THREADS parts of tiles per block. Shared:
+// The first row of each tile, if it ends there: what the tiles before it hold of it, in their
+// order, then the tile's own part; and the rows that hold nothing. `rows` is needed where
+// MBK_PARTS is not 1, or with MBK_LEADING. What says where the rows are does not depend on what
+// the product left, nor do the loads of its carries on that: a launch takes little more than
+// two loads after each other. Launch: MBK_FIXUP_THREADS parts of tiles per block. Shared:
 // MBK_COMPUTE[MBK_FIXUP_THREADS / 32], then mbk_u32[MBK_FIXUP_THREADS / 32].
-MBK_DEVICE void mbk_fixup(const MBK_ROW_PTR *row_start, const MBK_RANK *tile_row,
+MBK_DEVICE void mbk_fixup(const MBK_BACK *tile_back, const MBK_RANK *tile_row,
                           const mbk_u32 *row_id, const mbk_u32 *empty_id,
                           const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,
                           mbk_u64 tiles, mbk_u64 empty_rows, mbk_u64 rows, MBK_COMPUTE *partial,
@@ -67,23 +82,27 @@ MBK_DEVICE void mbk_fixup(const MBK_ROW_PTR *row_start, const MBK_RANK *tile_row
   const mbk_u64 item = block_first + mbk_thread();
   const mbk_u64 at = item / MBK_PARTS;
   const mbk_u32 part = (mbk_u32)(item % MBK_PARTS), warp = mbk_thread() / 32;
-  mbk_u64 from = 0;
-  MBK_RANK rank = 0;
-  mbk_u32 length = 0; // of the row before this tile, in tiles
-  bool ending = false;
-  MBK_COMPUTE own = MBK_ZERO;
+  mbk_u64 row = 0;
+  mbk_u32 back = MBK_OPEN;
+  MBK_COMPUTE own = MBK_ZERO, before = MBK_ZERO;
   mbk_release();
   if (at < tiles) {
-    rank = MBK_TILE_RANK(at);
-    ending = MBK_TILE_RANK(at + 1) > rank;
-    if (ending) {
-      from = MBK_TILE_OF(rank);
-      length = (mbk_u32)(at - from);
-      ending = !MBK_CROSSING || length > 0;
-    }
+    back = MBK_TILE_BACK(at);
+    row = MBK_ROW_OF(MBK_TILE_RANK(at));
   }
   mbk_await();
   MBK_SCALARS_LOAD;
+  // Whether or not they are wanted: that is not known yet. In front of a row that begins with
+  // its tile nothing is open, and `before` is zero.
+  if (at < tiles) {
+    own = firsts[item];
+    before = at > 0 ? tails[item - MBK_PARTS] : MBK_ZERO;
+  }
+  const mbk_u32 ballot = mbk_ballot(MBK_ALL, back > MBK_FIXUP_VERY_LONG && back != MBK_OPEN);
+  if (mbk_lane() == 0) {
+    very_long[warp] = ballot;
+  }
+  mbk_block_sync(); // here, where all warps wait for loads anyway
 #if MBK_EMPTY_ROWS
   for (mbk_u64 i = item; i < empty_rows * MBK_PARTS;
        i += (mbk_u64)mbk_grid() * MBK_FIXUP_THREADS) {
@@ -91,38 +110,28 @@ MBK_DEVICE void mbk_fixup(const MBK_ROW_PTR *row_start, const MBK_RANK *tile_row
                      MBK_ZERO, alpha, beta);
   }
 #endif
-  if (ending) {
-    own = firsts[item];
-    if (length <= MBK_FIXUP_LONG) {
-      MBK_COMPUTE sum = MBK_ZERO;
-      for (; from < at; from++) {
-        sum = MBK_ADD(sum, tails[from * MBK_PARTS + part]);
-      }
-      mbk_fixup_commit(y, MBK_ROW_OF(rank), part, rows, MBK_ADD(sum, own), alpha, beta);
-    }
+  if (back <= MBK_FIXUP_LONG) {
+    const MBK_COMPUTE sum = back > 1 ? mbk_fixup_tails(tails + part, at - back, at, 0, 1)
+                                     : MBK_ADD(MBK_ZERO, before);
+    mbk_fixup_commit(y, row, part, rows, MBK_ADD(sum, own), alpha, beta);
   }
-  mbk_u32 left = mbk_ballot(MBK_ALL, length > MBK_FIXUP_LONG && length <= MBK_FIXUP_VERY_LONG);
+  mbk_u32 left = mbk_ballot(MBK_ALL, back > MBK_FIXUP_LONG && back <= MBK_FIXUP_VERY_LONG);
   for (; left != 0; left &= left - 1) {
     const int leader = 31 - mbk_leading_zeros(left & (0u - left));
-    const mbk_u64 begin = mbk_shuffle(MBK_ALL, from, leader, 32);
     const mbk_u64 end = mbk_shuffle(MBK_ALL, at, leader, 32);
+    const mbk_u64 begin = end - mbk_shuffle(MBK_ALL, back, leader, 32);
     const mbk_u32 column = (mbk_u32)mbk_shuffle(MBK_ALL, part, leader, 32);
     const MBK_COMPUTE sum =
         mbk_scan_reduce(mbk_fixup_tails(tails + column, begin, end, mbk_lane(), 32));
     if ((int)mbk_lane() == leader) {
-      mbk_fixup_commit(y, MBK_ROW_OF(rank), part, rows, MBK_ADD(sum, own), alpha, beta);
+      mbk_fixup_commit(y, row, part, rows, MBK_ADD(sum, own), alpha, beta);
     }
   }
-  const mbk_u32 ballot = mbk_ballot(MBK_ALL, length > MBK_FIXUP_VERY_LONG);
-  if (mbk_lane() == 0) {
-    very_long[warp] = ballot;
-  }
-  mbk_block_sync();
   for (mbk_u32 w = 0; w < MBK_FIXUP_THREADS / 32; w++) {
     for (left = very_long[w]; left != 0; left &= left - 1) {
       const mbk_u32 leader = 31 - (mbk_u32)mbk_leading_zeros(left & (0u - left));
       const mbk_u64 that = block_first + w * 32 + leader, end = that / MBK_PARTS;
-      const mbk_u64 begin = MBK_TILE_OF(MBK_TILE_RANK(end));
+      const mbk_u64 begin = end - MBK_TILE_BACK(end);
       const MBK_COMPUTE share = mbk_scan_reduce(mbk_fixup_tails(
           tails + that % MBK_PARTS, begin, end, mbk_thread(), MBK_FIXUP_THREADS));
       if (mbk_lane() == 0) {
@@ -134,7 +143,7 @@ MBK_DEVICE void mbk_fixup(const MBK_ROW_PTR *row_start, const MBK_RANK *tile_row
         for (mbk_u32 p = 0; p < MBK_FIXUP_THREADS / 32; p++) {
           sum = MBK_ADD(sum, partial[p]);
         }
-        mbk_fixup_commit(y, MBK_ROW_OF(rank), part, rows, MBK_ADD(sum, own), alpha, beta);
+        mbk_fixup_commit(y, row, part, rows, MBK_ADD(sum, own), alpha, beta);
       }
       mbk_block_sync();
     }

@@ -177,21 +177,17 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS_LOOSE)
 #define MBK_PARTS MBK_WIDTH
 #define MBK_LEADING 1
 #define MBK_RANK mbk_u32
-#define MBK_CROSSING 0
-#define MBK_TILE_OF(rank)                                                                      \
-  ((mbk_u64)(mbk_load(row_start + (rank)) - MBK_BASE) / MBK_TILE_NONZEROS)
 #define MBK_TILE_RANK(tile) mbk_load(tile_row + (tile))
 #include "spmv/fixup.cuh"
 
 // Launch: MBK_FIXUP_THREADS columns of tiles per block. Shared: as mbk_fixup. To a copy by rows
 // with alpha 1 and beta 0.
-// Two blocks to a multiprocessor: with what more would leave it, columns would spill.
-MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 2)
-    mbk_many_fixup(const MBK_ROW_PTR *row_start, const mbk_u32 *tile_row, const mbk_u32 *row_id,
-                   const mbk_u32 *empty_id, const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails,
-                   MBK_VECTOR *y, mbk_u64 ldy, mbk_u64 tiles, mbk_u64 empty_rows,
-                   MBK_SCALAR_PARAMETERS) {
+// Four blocks to a multiprocessor: with what more would leave it, columns would spill.
+MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 4)
+    mbk_many_fixup(const mbk_u32 *tile_row, const mbk_u32 *row_id, const mbk_u32 *empty_id,
+                   const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,
+                   mbk_u64 ldy, mbk_u64 tiles, mbk_u64 empty_rows, MBK_SCALAR_PARAMETERS) {
   MBK_SHARED_MEMORY(shared);
-  mbk_fixup(row_start, tile_row, row_id, empty_id, firsts, tails, y, tiles, empty_rows, ldy,
-            (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);
+  mbk_fixup(tile_row + tiles + 1, tile_row, row_id, empty_id, firsts, tails, y, tiles,
+            empty_rows, ldy, (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);
 }

@@ -168,11 +168,9 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_SUM_BLOCKS)
 
 #define MBK_PARTS 1
 #define MBK_RANK mbk_u64
-#define MBK_CROSSING 1
 #define MBK_TILE_RANK(chunk) (tile_row[chunk] / 2)
-// Nonzero k of row r is step k + r of the path.
-#define MBK_TILE_OF(row)                                                                       \
-  (((mbk_u64)(mbk_load(row_start + (row)) - MBK_BASE) + (row)) / MBK_CHUNK)
+#define MBK_BACK MBK_ROW_PTR
+#define MBK_TILE_BACK(chunk) mbk_merge_back(tile_back, tile_row, chunk, 1)
 #include "spmv/fixup.cuh"
 
 // Launch: MBK_FIXUP_THREADS chunks per block. Shared: as mbk_fixup.

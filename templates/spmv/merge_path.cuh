@@ -54,6 +54,19 @@ MBK_DEVICE mbk_u64 mbk_merge_begin(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mbk
   return over ? 2 * (row + 1) + 1 : 2 * row;
 }
 
+// How many chunks before `chunk` its first row began, if it ends there and did not begin there.
+// `ends`: 1 if row ends are steps too, so that nonzero k of row r is step k + r.
+MBK_DEVICE mbk_u32 mbk_merge_back(const MBK_ROW_PTR *row_ptr, const mbk_u64 *chunk_row,
+                                  mbk_u64 chunk, mbk_u32 ends) {
+  const mbk_u64 row = chunk_row[chunk] / 2;
+  if (chunk_row[chunk + 1] / 2 == row) {
+    return MBK_OPEN;
+  }
+  const mbk_u64 first = (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE);
+  const mbk_u64 back = chunk - (first + ends * row) / MBK_CHUNK;
+  return back > 0 ? (mbk_u32)back : MBK_OPEN;
+}
+
 // A chunk: the rows [row, row + rows) end in it, the nonzeros [first, first + nonzeros) are its
 // own.
 struct mbk_merge_chunk {

@@ -5,6 +5,10 @@
 #endif
 #define MBK_ALL 0xffffffffu
 
+// In the place of how many tiles before a tile its first row began: the fix-up has nothing to
+// do there, for the row ends behind it.
+#define MBK_OPEN 0xffffffffu
+
 #if MBK_EMPTY_ROWS
 #define MBK_ROW_OF(rank) mbk_load(row_id + (rank))
 #else

@@ -6,7 +6,8 @@
 // A warp owns a tile. Its lanes take MBK_PACK neighbours each, again and again; the bits of the
 // nonzeros from 32 i on are word i of the tile's row_ends. Rows are numbered by rank among
 // those that hold something; tile_row[t] is the rank of the row of tile t's first nonzero,
-// tile_row[tiles] the number of ranks.
+// tile_row[tiles] the number of ranks; there follows for each tile how many tiles before it its
+// first row began, or MBK_OPEN.
 #include "jit/device.cuh"
 #include "spmv/algebra.cuh"
 

@@ -3,8 +3,8 @@
 #error "include spmv/scan_tile.cuh before"
 #endif
 
-// row_ends and tile_row. Launch: one warp per tile, 128 threads per block. Shared:
-// mbk_u32[4][MBK_STEPS].
+// row_ends and tile_row, of 2 * tiles + 1 words. Launch: one warp per tile, 128 threads per
+// block. Shared: mbk_u32[4][MBK_STEPS].
 MBK_KERNEL MBK_BOUNDS(128)
     mbk_scan_build(const MBK_ROW_PTR *row_start, mbk_u32 ranks, mbk_u64 nnz, mbk_u64 tiles,
                    mbk_u32 *row_ends, mbk_u32 *tile_row) {
@@ -37,6 +37,10 @@ MBK_KERNEL MBK_BOUNDS(128)
   }
   if (lane == 0) {
     tile_row[tile] = from;
+    tile_row[tiles + 1 + tile] =
+        from < to ? (mbk_u32)(tile - (mbk_u64)(mbk_load(row_start + from) - MBK_BASE) /
+                                         MBK_TILE_NONZEROS)
+                  : MBK_OPEN;
     if (tile == tiles - 1) {
       tile_row[tiles] = ranks;
     }

@@ -315,15 +315,13 @@ MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1)
 
 #define MBK_PARTS 1
 #define MBK_RANK mbk_u64
-#define MBK_CROSSING 1
 #define MBK_TILE_RANK(chunk) (tile_row[chunk] / 2)
-// Nonzero k of row r is step k + r of the path.
-#define MBK_TILE_OF(row)                                                                       \
-  (((mbk_u64)(mbk_load(row_start + (row)) - MBK_BASE) + MBK_STUDY * (row)) / MBK_CHUNK)
+#define MBK_BACK MBK_ROW_PTR
+#define MBK_TILE_BACK(chunk) mbk_merge_back(tile_back, tile_row, chunk, MBK_STUDY)
 #include "spmv/fixup.cuh"
 
 // Launch: MBK_FIXUP_THREADS chunks per block. Shared: as mbk_fixup.
-MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 1)
+MBK_KERNEL MBK_RESIDENT(MBK_FIXUP_THREADS, 2)
     mbk_split_fixup(const MBK_ROW_PTR *row_ptr, const mbk_u64 *chunk_row,
                     const MBK_COMPUTE *firsts, const MBK_COMPUTE *tails, MBK_VECTOR *y,
                     mbk_u64 chunks, MBK_SCALAR_PARAMETERS) {

@@ -82,15 +82,15 @@ static void what_a_plan_keeps(void **state) {
     merbit_method method;
     long blocks; /* with the CSR's three arrays and the carries of its workspace */
   } kept[] = {{MERBIT_METHOD_MERBIT, 4 + 3}, /* tile_x, tile_y, lane_desc */
-              /* row_ends, tile_row, row_id, row_start, empty_id, block_start */
-              {MERBIT_METHOD_SCAN, 4 + 6},
+              /* row_ends, tile_row, row_id, empty_id, block_start */
+              {MERBIT_METHOD_SCAN, 4 + 5},
               {MERBIT_METHOD_ROWS, 4},
               {MERBIT_METHOD_MERGE, 4},
               /* length, row_id, slice_start, column_start, slice_base, columns, values */
               {MERBIT_METHOD_SLICED, 4 + 7},
               /* as SCAN, then runs, part_start, items, columns, values, targets, places */
-              {MERBIT_METHOD_BINNED, 4 + 5 + 7},
-              {MERBIT_METHOD_HUBS, 4 + 5 + 2}, /* hub_col, codes */
+              {MERBIT_METHOD_BINNED, 4 + 4 + 7},
+              {MERBIT_METHOD_HUBS, 4 + 4 + 2}, /* hub_col, codes */
               /* words, first, data, task_block, task_target */
               {MERBIT_METHOD_CB, 4 + 5}};
   const merbit_view view =

@@ -74,6 +74,86 @@ static void early_launches(void **state) {
   }
 }
 
+/* Of the launches of a product those that may overlap: of a plan as it comes, and of a calm
+ * one. */
+static void expect_overlaps(const merbit_view *view, const merbit_plan_desc *desc, int usual,
+                            int calm, int all) {
+  const double beta = 2;
+  merbit_context *context;
+  merbit_plan *plan = NULL;
+  double x[WIDE] = {0}, y[ROWS] = {0};
+  int i;
+  fake_reset();
+  context = fake_context(NULL);
+  assert_int_equal(make_plan(context, view, desc, &plan), MERBIT_OK);
+  for (i = 0; i < 2; i++) {
+    const long early = cuda->early, launches = cuda->launches;
+    plan->calm = i;
+    assert_int_equal(merbit_spmv(plan, NULL, NULL, x, &beta, y, NULL), MERBIT_OK);
+    assert_int_equal(cuda->early - early, i == 0 ? usual : calm);
+    assert_int_equal(cuda->launches - launches, all);
+  }
+  merbit_plan_destroy(plan);
+  merbit_context_destroy(context);
+  fake_expect_clean();
+}
+
+/* In calm plans a fix-up alone, and not where it is the first launch of its call. */
+static void calm_plans(void **state) {
+  static const int32_t wide[] = {0, WIDE}, none[ROWS + 1] = {0};
+  static const struct {
+    merbit_method method;
+    merbit_type type;
+    int omega, usual, calm, all;
+  } cases[] = {{MERBIT_METHOD_SCAN, MERBIT_F64, 1, 2, 1, 2},
+               {MERBIT_METHOD_SCAN, MERBIT_F64, 2, 1, 0, 1},
+               {MERBIT_METHOD_HUBS, MERBIT_F32, 0, 2, 1, 2},
+               {MERBIT_METHOD_BINNED, MERBIT_F32, 0, 3, 1, 3},
+               {MERBIT_METHOD_BINNED, MERBIT_F64, 0, 0, 0, 3},
+               {MERBIT_METHOD_BSR, MERBIT_F64, 0, 2, 1, 2},
+               {MERBIT_METHOD_MERGE, MERBIT_F64, 0, 3, 1, 3},
+               {MERBIT_METHOD_ROWS, MERBIT_F64, 0, 1, 0, 1}};
+  int32_t columns[WIDE];
+  merbit_plan_desc desc;
+  merbit_view view;
+  size_t i;
+  (void)state;
+  for (i = 0; i < WIDE; i++) {
+    columns[i] = (int32_t)i;
+  }
+  for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    memset(&desc, 0, sizeof desc);
+    desc.vector_memory = MERBIT_MEMORY_HOST;
+    desc.method = cases[i].method;
+    desc.omega = cases[i].omega;
+    if (desc.method == MERBIT_METHOD_MERGE) {
+      desc.sigma = 2;
+      desc.block_threads = 32;
+    } else if (desc.method == MERBIT_METHOD_BSR) {
+      desc.block_rows = desc.block_cols = 2;
+    }
+    view = merbit_csr(ROWS, COLS, data_nnz(), data.row_ptr, data.col_ind, NULL);
+    view.value_type = cases[i].type;
+    expect_overlaps(&view, &desc, cases[i].usual, cases[i].calm, cases[i].all);
+  }
+  for (i = 0; i < 3; i++) { /* empty rows alone: there is nothing but the fix-up */
+    memset(&desc, 0, sizeof desc);
+    desc.vector_memory = MERBIT_MEMORY_HOST;
+    desc.method = i == 0   ? MERBIT_METHOD_SCAN
+                  : i == 1 ? MERBIT_METHOD_HUBS
+                           : MERBIT_METHOD_BINNED;
+    view = merbit_csr(ROWS, COLS, 0, none, NULL, NULL);
+    view.value_type = MERBIT_F32;
+    expect_overlaps(&view, &desc, 1, 0, 1);
+  }
+  memset(&desc, 0, sizeof desc); /* a strip of parts */
+  desc.vector_memory = MERBIT_MEMORY_HOST;
+  desc.method = MERBIT_METHOD_CB;
+  desc.sigma = 20;
+  view = merbit_csr(1, WIDE, WIDE, wide, columns, NULL);
+  expect_overlaps(&view, &desc, 2, 1, 2);
+}
+
 static void several_devices(void **state) {
   merbit_context_desc desc;
   merbit_context *context[2];
@@ -216,7 +296,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(missing_functions), /* first: nothing is open yet */
       cmocka_unit_test(open_here),         cmocka_unit_test(drivers),
-      cmocka_unit_test(early_launches),    cmocka_unit_test(several_devices),   cmocka_unit_test(callers_context),
+      cmocka_unit_test(early_launches),    cmocka_unit_test(calm_plans),
+      cmocka_unit_test(several_devices),   cmocka_unit_test(callers_context),
       cmocka_unit_test(compilers),
   };
   scenarios_prepare();

@@ -285,6 +285,17 @@ MUTATIONS = [
     ("jit/driver.c.j2", "  if (missing != NULL) {\n    return mbi_fail(context, MERBIT_NO_DEVICE,",
      "  if (missing != NULL && 0) {\n    return mbi_fail(context, MERBIT_NO_DEVICE,",
      "a driver that lacks a function is called through NULL", "fake_versions"),
+    # ---- spmv/: which launches overlap ----------------------------------------------------------
+    ("spmv/plan_types.h.j2", "return plan->calm && !behind ?", "return plan->calm ?",
+     "fix-ups of calm plans wait for all before them", "fake_versions"),
+    ("spmv/plan_types.h.j2", "return plan->calm && !behind ?", "return plan->calm && behind ?",
+     "products of calm plans start early", "fake_versions"),
+    ("spmv/scan.c.j2", "mbi_plan_start(plan, s->blocks > 0)", "mbi_plan_start(plan, 1)",
+     "a fix-up with nothing before it starts early in a calm plan", "fake_versions"),
+    ("spmv/binned.c.j2", "overlaps ? mbi_plan_start(plan, 0) :", "overlaps ? MBI_START_EARLY :",
+     "bins of calm plans start early", "fake_versions"),
+    ("spmv/cb.c.j2", "stream, arguments, mbi_plan_start(plan, 1));", "stream, arguments, mbi_plan_start(plan, 0));",
+     "a strip's parts are added late in calm plans", "fake_versions"),
 ]
 
 

@@ -40,7 +40,7 @@ struct bsr_form : csr_form {
 
 inline std::vector<const bsr_form *> bsr_forms;
 
-enum { BSR_BUILD_THREADS = 256, BSR_FIXUP_THREADS = 512 };
+enum { BSR_BUILD_THREADS = 256, BSR_FIXUP_THREADS = 256 };
 
 template <class V> struct bsr_bed : csr_bed<V> {
   bsr_bed(const bsr_form &f, int index, bsr_matrix &from)
@@ -55,7 +55,7 @@ template <class V> struct bsr_bed : csr_bed<V> {
         empty_id(f.empty ? empty : 0, 4), block_cols(blocks, 4),
         block_values(f.pattern ? 0 : blocks * entries, sizeof(V)),
         mask_words(f.masked ? from.masks.size() : 0, 8), row_ends(words, 4, 0xff),
-        slot_row(tiles * f.slots() + 1, 4, 0xff), columns(tiles * tile_blocks, 4, 0xff),
+        slot_row(tiles * (f.slots() + 1) + 1, 4, 0xff), columns(tiles * tile_blocks, 4, 0xff),
         masks(f.masked ? groups * active : 0, group_entries <= 16 ? 2 : 4, 0xff),
         packs(f.pattern ? 0 : groups * active * group_entries, sizeof(V), 0xff) {
     uint64_t rank = 0;
@@ -131,8 +131,10 @@ template <class V> bsr_spot bsr_find(const bsr_bed<V> &b, uint64_t block, uint64
 }
 
 template <class V> void bsr_check_schedule(const bsr_bed<V> &b) {
-  std::vector<uint32_t> ends(b.words), rows(b.slot_row.count, (uint32_t)b.ranks);
+  const uint64_t slots = b.tiles * b.f.slots();
+  std::vector<uint32_t> ends(b.words), rows(slots + 1, (uint32_t)b.ranks);
   uint32_t rank = 0;
+  rows.resize(b.slot_row.count, UINT32_MAX);
   for (uint64_t row = 0; row < b.block_rows; row++) {
     const int64_t end = b.from.places.row_ptr[row + 1];
     for (int64_t k = b.from.places.row_ptr[row]; k < end; k++) {
@@ -140,6 +142,11 @@ template <class V> void bsr_check_schedule(const bsr_bed<V> &b) {
         rows[(uint64_t)k / b.f.slot_blocks] = rank;
       }
       if (k == end - 1) {
+        const uint64_t tile = (uint64_t)k / b.tile_blocks;
+        if (rows[tile * b.f.slots()] == rank) {
+          rows[slots + 1 + tile] =
+              (uint32_t)(tile - (uint64_t)b.from.places.row_ptr[row] / b.tile_blocks);
+        }
         ends[(uint64_t)k / 32] |= (uint32_t)1 << k % 32;
         rank++;
       }
@@ -274,8 +281,8 @@ void bsr_multiply(bsr_bed<V> &b, double alpha, double beta, simt_array &y, uint6
     const unsigned blocks = std::max(csr_divide_up(carries, BSR_FIXUP_THREADS),
                                      b.empty > 0 ? 1 + (unsigned)seed % 3 : 0);
     simt_run(b.f.fixup, b.run(seed), {blocks, BSR_FIXUP_THREADS, scan_fixup_shared(sizeof(V))},
-             b.row_start.get(), b.slot_row.get(), b.row_id.get(), b.empty_id.get(),
-             firsts.get(), tails.get(), y.get(), b.tiles, b.empty, b.rows, at_alpha, at_beta);
+             b.slot_row.get(), b.row_id.get(), b.empty_id.get(), firsts.get(), tails.get(),
+             y.get(), b.tiles, b.empty, b.rows, at_alpha, at_beta);
   });
   b.allow();
   b.columns.allow();

@@ -16,7 +16,7 @@ struct merge_form : csr_form {
 inline std::vector<const merge_form *> merge_forms;
 
 // The launch sizes, computed apart from the launcher's; test_merge_path compares the two.
-enum { MERGE_FIXUP_THREADS = 512, MERGE_CUT_THREADS = 128 };
+enum { MERGE_FIXUP_THREADS = 256, MERGE_CUT_THREADS = 128 };
 
 inline uint64_t merge_chunk(const merge_form &f) {
   return f.steps * f.threads - (f.pack - 1);
@@ -64,7 +64,7 @@ void merge_multiply(merge_bed<V> &b, double alpha, double beta, simt_array &y, u
   const simt_array chunk_row(b.chunks + 1, 8, 0xff), firsts(b.chunks, sizeof(V), 0xff),
       tails(b.chunks, sizeof(V), 0xff);
   const bool adds = b.f.adds(beta, seed); // the launcher's choice
-  if (b.f.vanishes(alpha)) { // neither A nor x may be read
+  if (b.f.vanishes(alpha)) {              // neither A nor x may be read
     b.forbid(true);
   }
   {
@@ -155,12 +155,11 @@ inline std::vector<std::pair<const char *, std::vector<int64_t>>> merge_cuts(int
   cuts.back().second[20] = 9 * chunk;
   cuts.emplace_back("rows of one", std::vector<int64_t>(2 * many, 1));
   cuts.emplace_back("one nonzero", std::vector<int64_t>(1, 1));
-  // How many chunks a row enters before its last chooses who adds it up: up to 8, to 1024,
-  // more.
+  // How many chunks a row enters before its last chooses who adds it up: up to 8, to 128, more.
   cuts.emplace_back("rows of very many chunks",
                     std::vector<int64_t>{chunk / 2, 8 * chunk, 9 * chunk, 1, 10 * chunk, 0,
-                                         chunk - 1, 33 * chunk, 0, 1024 * chunk, 3,
-                                         1025 * chunk, 7, 1100 * chunk + 5, chunk});
+                                         chunk - 1, 33 * chunk, 0, 128 * chunk, 3, 129 * chunk,
+                                         7, 127 * chunk, 0, 2200 * chunk + 5, chunk});
   return cuts;
 }
 #endif // SIMT_MERGE_BED_H

@@ -212,15 +212,15 @@ static void test_scan(void **) {
   });
 }
 
-// A row over more than 1024 tiles, of 64 nonzeros, which a thread block adds up.
+// A row over more than 128 tiles, of 64 nonzeros, which a thread block adds up.
 static void test_scan_long(void **) {
   test_matrix m = {};
   m.rows = 3;
   m.cols = 10;
-  m.nnz = 66000;
+  m.nnz = 9000;
   m.row_ptr = (int64_t *)test_allocate(4, sizeof *m.row_ptr);
   m.row_ptr[1] = 5;
-  m.row_ptr[2] = 65990;
+  m.row_ptr[2] = 8990;
   m.row_ptr[3] = m.nnz;
   m.col_ind = (int32_t *)test_allocate(m.nnz, sizeof *m.col_ind);
   m.values = (double *)test_allocate(m.nnz, sizeof *m.values);

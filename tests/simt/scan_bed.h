@@ -20,7 +20,7 @@ struct scan_form : csr_form {
 inline std::vector<const scan_form *> scan_forms;
 
 // The launch sizes, computed apart from the launcher's; test_scan compares the two.
-enum { SCAN_BUILD_THREADS = 128, SCAN_FIXUP_THREADS = 512 };
+enum { SCAN_BUILD_THREADS = 128, SCAN_FIXUP_THREADS = 256 };
 
 inline unsigned scan_build_shared(unsigned steps) {
   return 4 * steps * 4;
@@ -60,7 +60,7 @@ template <class V> struct scan_bed : csr_bed<V> {
         tiles((this->nnz + tile_nonzeros - 1) / tile_nonzeros), ranks(count(m)),
         empty(this->rows - ranks), row_start(ranks + 1, f.row_ptr_bytes),
         row_id(f.empty ? ranks : 0, 4), empty_id(f.empty ? empty : 0, 4),
-        row_ends(tiles * f.steps, 4, 0xff), tile_row(tiles + 1, 4, 0xff) {
+        row_ends(tiles * f.steps, 4, 0xff), tile_row(2 * tiles + 1, 4, 0xff) {
     uint64_t rank = 0;
     assert_true(f.empty || empty == 0);
     for (uint64_t row = 0; row < this->rows; row++) {
@@ -94,7 +94,7 @@ template <class V> struct scan_bed : csr_bed<V> {
 // ------------------------------------------------------------------------------
 
 template <class V> void scan_check_schedule(const scan_bed<V> &b) {
-  std::vector<uint32_t> ends(b.tiles * b.f.steps), rows(b.tiles + 1);
+  std::vector<uint32_t> ends(b.tiles * b.f.steps), rows(2 * b.tiles + 1, UINT32_MAX);
   uint64_t k = 0, rank = 0;
   for (int64_t row = 0; row < b.m.rows; row++) {
     for (int64_t left = b.m.row_ptr[row + 1] - b.m.row_ptr[row]; left > 0; left--, k++) {
@@ -102,6 +102,11 @@ template <class V> void scan_check_schedule(const scan_bed<V> &b) {
         rows[k / b.tile_nonzeros] = (uint32_t)rank;
       }
       if (left == 1) {
+        const uint64_t tile = k / b.tile_nonzeros;
+        if (rows[tile] == rank) {
+          rows[b.tiles + 1 + tile] =
+              (uint32_t)(tile - (uint64_t)b.m.row_ptr[row] / b.tile_nonzeros);
+        }
         ends[k / 32] |= (uint32_t)1 << k % 32;
         rank++;
       }
@@ -114,7 +119,7 @@ template <class V> void scan_check_schedule(const scan_bed<V> &b) {
                (unsigned long long)i, (unsigned long long)b.row_ends.load(i), ends[i]);
     }
   }
-  for (uint64_t t = 0; t <= b.tiles; t++) {
+  for (uint64_t t = 0; t < rows.size(); t++) {
     if (b.tile_row.load(t) != rows[t]) {
       fail_msg("%s on %s: tile_row[%llu] is %llu, not %u", b.f.name, b.m.name,
                (unsigned long long)t, (unsigned long long)b.tile_row.load(t), rows[t]);
@@ -150,8 +155,8 @@ void scan_fixup(scan_bed<V> &b, const simt_array &firsts, const simt_array &tail
   late.scalar(at_alpha);
   late.scalar(at_beta);
   simt_run(b.f.fixup, b.run(seed), {blocks, SCAN_FIXUP_THREADS, scan_fixup_shared(sizeof(V))},
-           b.row_start.get(), b.tile_row.get(), b.row_id.get(), b.empty_id.get(), firsts.get(),
-           tails.get(), y.get(), b.tiles, b.empty, at_alpha, at_beta);
+           b.tile_row.get(), b.row_id.get(), b.empty_id.get(), firsts.get(), tails.get(),
+           y.get(), b.tiles, b.empty, at_alpha, at_beta);
 }
 
 // Cuts of whole rows: the first row start at or behind each even one, by a plain walk.

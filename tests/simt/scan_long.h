@@ -4,25 +4,41 @@
 #define SIMT_SCAN_LONG_H
 #include "simt/scan_bed.h"
 
-enum { SCAN_LONG = 1024 }; // tiles that a warp adds up: more are a thread block's
+enum {
+  SCAN_LONG = 128,     // tiles that a warp adds up: more are a thread block's
+  SCAN_LONGEST = 2200, // more than its threads load at once
+};
 
 // The matrix takes each of the three ways, at their limits.
-inline void scan_check_spans(const test_matrix &m, int64_t tile, int64_t far) {
-  std::set<int64_t> spans;
+inline void scan_check_spans(const test_matrix &m, int64_t tile, int64_t far, int64_t longest) {
+  std::set<int64_t> spans, even; // even: of rows that begin with a tile
   for (int64_t row = 0; row < m.rows; row++) {
-    spans.insert((m.row_ptr[row + 1] - 1) / tile - m.row_ptr[row] / tile);
+    const int64_t from = m.row_ptr[row], to = m.row_ptr[row + 1];
+    if (to > from) {
+      spans.insert((to - 1) / tile - from / tile);
+      if (from % tile == 0) {
+        even.insert((to - 1) / tile - from / tile);
+      }
+    }
   }
-  for (int64_t span : {(int64_t)0, (int64_t)1, (int64_t)8, (int64_t)9, (int64_t)10, (int64_t)33,
-                       far, far + 1, far + 76}) {
+  for (int64_t span : {(int64_t)0, (int64_t)1, (int64_t)8, (int64_t)9, (int64_t)33, far - 1,
+                       far, far + 1, longest}) {
     if (spans.count(span) == 0) {
       fail_msg("no row enters %d tiles before its last", (int)span);
     }
   }
+  for (int64_t span : {(int64_t)0, (int64_t)1, (int64_t)8, (int64_t)9, far, far + 1}) {
+    if (even.count(span) == 0) {
+      fail_msg("no row that begins with a tile enters %d before its last", (int)span);
+    }
+  }
 }
 
-// Of rows that begin in the middle of a tile, how many tiles they enter before their last one
-// is what chooses: up to 8, up to `far`, more. Both sides of both limits, for tiles of `tile`.
-inline void scan_make_long(int64_t tile, bool empty, test_matrix *m, int64_t far = SCAN_LONG) {
+// How many tiles rows enter before their last one is what chooses: up to 8, up to `far`, more.
+// Both sides of both limits, for tiles of `tile`, of rows that begin in the middle of a tile,
+// and then of rows that begin and end with one.
+inline void scan_make_long(int64_t tile, bool empty, test_matrix *m, int64_t far = SCAN_LONG,
+                           int64_t longest = SCAN_LONGEST) {
   const int64_t lengths[] = {tile / 2,
                              8 * tile,
                              9 * tile,
@@ -39,8 +55,20 @@ inline void scan_make_long(int64_t tile, bool empty, test_matrix *m, int64_t far
                              20 * tile,
                              (far + 1) * tile,
                              7,
-                             (far + 76) * tile + 5,
-                             tile};
+                             (far - 1) * tile,
+                             longest * tile + 5,
+                             2 * tile - tile / 2 - 16, // up to the end of a tile
+                             0,
+                             tile,
+                             2 * tile,
+                             tile,
+                             9 * tile,
+                             10 * tile,
+                             0,
+                             (far + 1) * tile,
+                             0,
+                             (far + 2) * tile,
+                             tile + 1};
   uint64_t state = (uint64_t)tile;
   memset(m, 0, sizeof *m);
   (void)snprintf(m->name, sizeof m->name, "rows of many tiles of %d", (int)tile);
@@ -59,7 +87,7 @@ inline void scan_make_long(int64_t tile, bool empty, test_matrix *m, int64_t far
     m->col_ind[i] = (int32_t)test_below(&state, m->cols);
     m->values[i] = test_uniform(&state);
   }
-  scan_check_spans(*m, tile, far);
+  scan_check_spans(*m, tile, far, longest);
 }
 
 // Every form that takes rows of any length, one after the other. Whole rows have no fix-up: a
@@ -70,7 +98,8 @@ inline void scan_check_long_rows() {
     if (f->depth < 5 || f->steps > (unsigned)test_effort(4, 32)) {
       continue;
     }
-    scan_make_long(32 * (int64_t)f->steps, f->empty, &m, f->whole ? 64 : SCAN_LONG);
+    scan_make_long(32 * (int64_t)f->steps, f->empty, &m, f->whole ? 64 : SCAN_LONG,
+                   f->whole ? 140 : SCAN_LONGEST);
     if (f->value_bytes == 4) {
       scan_check_long<float>(*f, m, simt_seeds[2]);
     } else {

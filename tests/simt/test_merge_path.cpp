@@ -55,7 +55,7 @@ static void test_cuts(void **) {
     for (const auto &[name, lengths] : merge_cuts((int64_t)merge_chunk(*f))) {
       test_matrix m;
       if (merge_chunk(*f) * lengths.size() > (uint64_t)test_effort(70000, INT32_MAX) ||
-          (lengths.size() == 15 && merge_chunk(*f) > (uint64_t)test_effort(150, 300))) {
+          (lengths.size() == 17 && merge_chunk(*f) > (uint64_t)test_effort(150, 300))) {
         continue; // too slow
       }
       merge_make(name, lengths, &m);

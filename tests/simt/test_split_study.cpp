@@ -39,7 +39,7 @@ static void test_cuts(void **) {
     for (const auto &[name, lengths] : merge_cuts((int64_t)f->chunk())) {
       test_matrix m;
       if (f->chunk() * lengths.size() > (uint64_t)test_effort(40000, INT32_MAX) ||
-          (lengths.size() == 15 && f->chunk() > (uint64_t)test_effort(40, 300))) {
+          (lengths.size() == 17 && f->chunk() > (uint64_t)test_effort(40, 300))) {
         continue; // too slow
       }
       merge_make(name, lengths, &m);

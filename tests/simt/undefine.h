@@ -54,7 +54,7 @@
 #undef MBK_FIXUP_THREADS
 #undef MBK_FIXUP_BLOCKS
 #undef MBK_FIXUP_LONG
-#undef MBK_FIXUP_BLOCKS
+#undef MBK_FIXUP_AHEAD
 #undef MBK_FIXUP_VERY_LONG
 #undef MBK_STEPS
 #undef MBK_DEPTH
@@ -63,6 +63,7 @@
 #undef MBK_BLOCKS
 #undef MBK_SUM_BLOCKS
 #undef MBK_ALL
+#undef MBK_OPEN
 #undef MBK_TILE_NONZEROS
 #undef MBK_MATRIX_LOAD
 #undef MBK_ROW_OF
@@ -122,9 +123,9 @@
 #undef MBK_NEIGHBOURS
 #undef MBK_THERE
 #undef MBK_PARTS
-#undef MBK_TILE_OF
+#undef MBK_TILE_BACK
 #undef MBK_RANK
-#undef MBK_CROSSING
+#undef MBK_BACK
 #undef MBK_TILE_RANK
 #undef MBK_AGGREGATED
 #undef MBK_SIDE

@@ -49,7 +49,7 @@ static void sizes_of_the_bins(void **state) {
     assert_int_equal(plan.binned.parts, (sizes[i].nnz + part - 1) / part);
     assert_int_equal(plan.binned.strips, (sizes[i].cols + sizes[i].strip - 1) / sizes[i].strip);
     assert_int_equal(plan.scan.tiles, (sizes[i].nnz + 255) / 256);
-    assert_int_equal(plan.scan.fixup_blocks, (plan.scan.tiles + 511) / 512);
+    assert_int_equal(plan.scan.fixup_blocks, (plan.scan.tiles + 255) / 256);
     /* Both phases fit: each part has room for a padded group at every eighth one. */
     assert_true(plan.binned.strip * size <= (uint64_t)sizes[i].room);
     assert_true(mbi_binned_sum_shared(&plan, part * size / 32 * 9 / 8) <=

@@ -84,7 +84,7 @@ static void sizes_of_the_blocks(void **state) {
     assert_int_equal(plan.scan.resident, 1);
     assert_int_equal(plan.scan.depth, 5);
     assert_true(plan.scan.tiles == sizes[i].tiles && plan.scan.blocks == sizes[i].blocks);
-    assert_int_equal(plan.scan.fixup_blocks, (plan.scan.tiles + 511) / 512);
+    assert_int_equal(plan.scan.fixup_blocks, (plan.scan.tiles + 255) / 256);
   }
 }
 

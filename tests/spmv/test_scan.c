@@ -54,7 +54,7 @@ static void sizes_of_the_scan(void **state) {
     assert_true(plan.scan.tiles == nnz / tile + (nnz % tile != 0));
     assert_true(plan.scan.blocks * warps >= plan.scan.tiles);
     assert_true(plan.scan.blocks * warps < plan.scan.tiles + warps);
-    assert_true(plan.scan.fixup_blocks == (plan.scan.tiles + 511) / 512);
+    assert_true(plan.scan.fixup_blocks == (plan.scan.tiles + 255) / 256);
     assert_true(mbi_scan_carry_bytes(&plan) ==
                 (cases[i].whole ? 0 : 2 * mbi_type_size(plan.type) * plan.scan.tiles));
   }
@@ -210,8 +210,8 @@ static void alignment_of_the_scan(void **state) {
 
 /* Blocks for the empty rows: some for few of them, at most eight for each multiprocessor. */
 static void empty_rows_have_blocks(void **state) {
-  static const uint64_t empties[] = {0, 1, 511, 512, 5000, TWO(30)};
-  static const uint64_t blocks[] = {0, 1, 1, 2, 10, 8 * 132};
+  static const uint64_t empties[] = {0, 1, 255, 256, 5000, TWO(30)};
+  static const uint64_t blocks[] = {0, 1, 1, 2, 20, 8 * 132};
   size_t i;
   (void)state;
   for (i = 0; i < sizeof empties / sizeof empties[0]; i++) {
@@ -220,7 +220,7 @@ static void empty_rows_have_blocks(void **state) {
     plan.ranks.count = 3;
     assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
     assert_true(plan.scan.fixup_blocks == blocks[i]);
-    plan.device.nnz = 256 * 512 * 2000;
+    plan.device.nnz = 256 * 256 * 2000;
     assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
     assert_true(plan.scan.fixup_blocks == 2000);
   }
