@@ -3294,6 +3294,17 @@ static merbit_status mbi_device_allocate(merbit_context *context, uint64_t bytes
   return status;
 }
 
+#define MBI_DEVICE_PART 256 /* bytes, as the driver aligns an allocation */
+
+/* A part of the allocation at `space`, behind `used` bytes, which grow. Arrays that are made at
+ * once share one, for the driver takes as long for each as for ten launches: they are divided
+ * at 0 to learn its size, and again where it lies. */
+static mbi_devptr mbi_device_part(mbi_devptr space, uint64_t bytes, uint64_t *used) {
+  const uint64_t at = *used;
+  *used += (bytes + MBI_DEVICE_PART - 1) / MBI_DEVICE_PART * MBI_DEVICE_PART;
+  return space + at;
+}
+
 /* What a dead context held is gone with it. */
 static void mbi_device_release(merbit_context *context, mbi_devptr address) {
   if (address != 0 && mbi_device_lost(context) == 0) {
@@ -36522,13 +36533,6 @@ static void mbi_transpose_size(const merbit_context *context, mbi_transposing *t
   t->bits = (bits + (uint32_t)t->passes - 1) / (uint32_t)t->passes;
 }
 
-/* Of t->space, `bytes` behind `used`. */
-static mbi_devptr mbi_transpose_part(const mbi_transposing *t, uint64_t bytes, uint64_t *used) {
-  const uint64_t at = *used;
-  *used += (bytes + 255) / 256 * 256;
-  return t->space + at;
-}
-
 /* Where everything lies that is not kept: in t->space, whose size is returned, so that it can
  * be allocated and all be divided again; and keys, as far as they fit, where values will be,
  * which are written when all is sorted. */
@@ -36536,14 +36540,15 @@ static uint64_t mbi_transpose_divide(mbi_transposing *t, uint64_t value) {
   const uint64_t place = mbi_index_bytes(t->place_type);
   const uint64_t columns = t->from->nnz * sizeof(int32_t);
   uint64_t used = 0;
-  t->counts = mbi_transpose_part(t, (t->blocks * place) << t->bits, &used);
-  t->totals = mbi_transpose_part(t, place << t->bits, &used);
-  t->keys[0] = value >= 4 ? t->to->values : mbi_transpose_part(t, columns, &used);
-  t->rows[1 - t->last] = mbi_transpose_part(t, columns, &used);
+  t->counts = mbi_device_part(t->space, (t->blocks * place) << t->bits, &used);
+  t->totals = mbi_device_part(t->space, place << t->bits, &used);
+  t->keys[0] = value >= 4 ? t->to->values : mbi_device_part(t->space, columns, &used);
+  t->rows[1 - t->last] = mbi_device_part(t->space, columns, &used);
   if (t->passes > 1) {
-    t->keys[1] = value >= 8 ? t->to->values + columns : mbi_transpose_part(t, columns, &used);
+    t->keys[1] =
+        value >= 8 ? t->to->values + columns : mbi_device_part(t->space, columns, &used);
     if (value > 0) {
-      t->places[1 - t->last] = mbi_transpose_part(t, t->from->nnz * place, &used);
+      t->places[1 - t->last] = mbi_device_part(t->space, t->from->nnz * place, &used);
     }
   }
   return used;
@@ -39334,12 +39339,13 @@ struct merbit_solver {
   int64_t bytes_at[MBI_SOLVE_VECTORS]; /* of a vector that is not one of n elements; else 0 */
   int kept; /* Lanczos: vectors that a rotation of the basis makes, at most */
   int alias[MBI_SOLVE_VECTORS]; /* whose memory a vector has: see mbi_solve_method.layout */
-  mbi_solve_memory *memory;     /* on the solver's side */
-  double *partials;             /* on it too */
+  void *space;                  /* on the solver's side: what all vectors lie in, and */
+  mbi_solve_memory *memory;     /* these */
+  double *partials;
   mbi_solve_gpu gpu;
   struct merbit_solver *inner;  /* of corrections in f32: solve/refine.c; NULL: none */
   void *single_values;          /* of its matrix */
-  uint64_t bytes; /* of vectors and scalars on the solver's side */
+  uint64_t bytes; /* of space */
   double prepare_seconds;
   char reason[384]; /* why the CPU was taken */
   /* Of the solve that runs: */
@@ -40621,28 +40627,30 @@ static int mbi_solve_on_gpu(const merbit_solver *solver) {
   return solver->side == MERBIT_SIDE_CUDA;
 }
 
-static merbit_status mbi_solve_allocate(merbit_solver *solver, int64_t count, size_t size,
-                                        const char *what, void **memory) {
-  merbit_context *context = solver->context;
+/* solver->space, all the memory that the solver has beside its plan's. `what` is a noun for the
+ * sentence. */
+static merbit_status mbi_solve_allocate(merbit_solver *solver, uint64_t bytes,
+                                        const char *what) {
   mbi_devptr address = 0;
   merbit_status status;
-  *memory = NULL;
   if (mbi_solve_on_gpu(solver)) {
-    status = mbi_device_allocate(context, (uint64_t)count * size, what, &address);
-    *memory = mbi_device_pointer(address);
+    status = mbi_device_allocate(solver->context, bytes, what, &address);
+    solver->space = mbi_device_pointer(address);
   } else {
-    status = mbi_allocate_array(context, count, size, what, memory);
+    status = mbi_allocate_array(solver->context, (int64_t)bytes, 1, what, &solver->space);
   }
-  solver->bytes += status == MERBIT_OK ? (uint64_t)count * size : 0;
+  solver->bytes = status == MERBIT_OK ? bytes : 0;
   return status;
 }
 
-static void mbi_solve_free(merbit_solver *solver, void *memory) {
+static void mbi_solve_free(merbit_solver *solver) {
   if (mbi_solve_on_gpu(solver)) {
-    mbi_device_release(solver->context, mbi_device_address(memory));
+    mbi_device_release(solver->context, mbi_device_address(solver->space));
   } else {
-    mbi_release(solver->context, memory);
+    mbi_release(solver->context, solver->space);
   }
+  solver->space = NULL;
+  solver->bytes = 0;
 }
 
 static merbit_status mbi_solve_zero(merbit_solver *solver, void *memory, size_t bytes) {
@@ -40724,9 +40732,7 @@ static int mbi_solve_blocks(const merbit_solver *solver) {
 }
 
 /* Where the method and the preconditioner want a vector. */
-static merbit_status mbi_solve_allocate_vectors(merbit_solver *solver) {
-  const size_t size = mbi_type_size(solver->type);
-  merbit_status status = MERBIT_OK;
+static void mbi_solve_lay_out(merbit_solver *solver) {
   int slot;
   for (slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {
     solver->alias[slot] = slot <= MBI_AT_W ? MBI_SOLVE_OWN : MBI_SOLVE_NONE;
@@ -40735,58 +40741,50 @@ static merbit_status mbi_solve_allocate_vectors(merbit_solver *solver) {
     solver->alias[MBI_AT_INVERSE] = MBI_SOLVE_OWN;
   }
   solver->method->layout(solver);
-  for (slot = 0; slot < MBI_SOLVE_VECTORS && status == MERBIT_OK; slot++) {
-    const int64_t width = slot == MBI_AT_INVERSE ? solver->v.block : 1;
-    if (solver->alias[slot] == MBI_SOLVE_OWN && solver->bytes_at[slot] > 0) {
-      status = mbi_solve_allocate(solver, solver->bytes_at[slot], 1, "vectors of a solver",
-                                  &solver->v.at[slot]);
-    } else if (solver->alias[slot] == MBI_SOLVE_OWN) {
-      status = mbi_solve_allocate(solver, solver->n * width, size, "a vector of a solver",
-                                  &solver->v.at[slot]);
+}
+
+/* Everything at its place in the memory at `space`, on either side; the bytes that it takes. */
+static uint64_t mbi_solve_divide(merbit_solver *solver, mbi_devptr space) {
+  const int64_t parts =
+      mbi_solve_on_gpu(solver) ? mbi_solve_blocks(solver) : mbi_step_chunks(solver->n);
+  const int sums = solver->v.basis + 1 > MBI_SOLVE_SUMS ? solver->v.basis + 1 : MBI_SOLVE_SUMS;
+  uint64_t used = 0;
+  int slot;
+  for (slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {
+    const uint64_t size =
+        mbi_type_size(solver->type) * (slot == MBI_AT_INVERSE ? (uint64_t)solver->v.block : 1);
+    const uint64_t bytes = solver->bytes_at[slot] > 0 ? (uint64_t)solver->bytes_at[slot]
+                                                      : (uint64_t)solver->n * size;
+    if (solver->alias[slot] == MBI_SOLVE_OWN) {
+      solver->v.at[slot] = mbi_device_pointer(mbi_device_part(space, bytes, &used));
     } else if (solver->alias[slot] >= 0) {
       solver->v.at[slot] = solver->v.at[solver->alias[slot]];
     }
   }
-  return status;
+  solver->memory = (mbi_solve_memory *)mbi_device_pointer(
+      mbi_device_part(space, sizeof *solver->memory, &used));
+  solver->partials = (double *)mbi_device_pointer(
+      mbi_device_part(space, ((uint64_t)parts + 1) * (uint64_t)sums * sizeof(double), &used));
+  return used;
 }
 
 /* After a failure mbi_solve_release_memory cleans up. */
 static merbit_status mbi_solve_allocate_memory(merbit_solver *solver) {
-  const int64_t parts =
-      mbi_solve_on_gpu(solver) ? mbi_solve_blocks(solver) : mbi_step_chunks(solver->n);
-  int64_t most;
-  void *memory = NULL;
-  merbit_status status = mbi_solve_allocate_vectors(solver);
-  most = solver->v.basis + 1 > MBI_SOLVE_SUMS ? solver->v.basis + 1 : MBI_SOLVE_SUMS;
+  merbit_status status;
+  mbi_solve_lay_out(solver);
+  status = mbi_solve_allocate(solver, mbi_solve_divide(solver, 0), "a solver's vectors");
   if (status == MERBIT_OK) {
-    status = mbi_solve_allocate(solver, 1, sizeof *solver->memory, "the scalars of a solver",
-                                &memory);
-    solver->memory = (mbi_solve_memory *)memory;
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_solve_zero(solver, memory, sizeof *solver->memory);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_solve_allocate(solver, parts + 1, (size_t)most * sizeof(double),
-                                "partial sums", &memory);
-    solver->partials = (double *)memory;
+    (void)mbi_solve_divide(solver, mbi_device_address(solver->space));
+    status = mbi_solve_zero(solver, solver->memory, sizeof *solver->memory);
   }
   return status;
 }
 
 static void mbi_solve_release_memory(merbit_solver *solver) {
-  int slot;
-  for (slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {
-    if (solver->alias[slot] == MBI_SOLVE_OWN) {
-      mbi_solve_free(solver, solver->v.at[slot]);
-    }
-    solver->v.at[slot] = NULL;
-  }
-  mbi_solve_free(solver, solver->memory);
-  mbi_solve_free(solver, solver->partials);
+  mbi_solve_free(solver);
+  memset(solver->v.at, 0, sizeof solver->v.at);
   solver->memory = NULL;
   solver->partials = NULL;
-  solver->bytes = 0;
 }
 
 /* ==== >>solve/matrix.c  solvers: norm and diagonal of a matrix ============================ */
@@ -43589,25 +43587,39 @@ static merbit_status mbi_pagerank_launch(mbi_pagerank *run, int kernel, int64_t 
 
 /* ---- Vectors ----------------------------------------------------------------------------- */
 
-/* `source`, in host memory, is copied there; NULL: nothing is. */
-static merbit_status mbi_pagerank_place(mbi_pagerank *run, const void *source, int64_t count,
-                                        size_t size, const char *what, void **target) {
-  const merbit_status status = mbi_solve_allocate(&run->engine, count, size, what, target);
-  return status != MERBIT_OK || source == NULL
-             ? status
-             : mbi_solve_upload(&run->engine, *target, source, (size_t)count * size);
+/* Everything at its place in the memory at `space`, z's first; the bytes that it takes. */
+static uint64_t mbi_pagerank_divide(mbi_pagerank *run, mbi_devptr space) {
+  const uint64_t bytes = (uint64_t)run->n * mbi_type_size(run->type);
+  mbi_pagerank_gpu *gpu = &run->gpu;
+  uint64_t used = 0;
+  int i;
+  for (i = 0; i < (run->plan->merbit.dual ? 3 : 2); i++) {
+    gpu->z[i] = mbi_device_pointer(mbi_device_part(space, bytes, &used));
+  }
+  gpu->weights = mbi_device_pointer(mbi_device_part(space, bytes, &used));
+  if (run->teleport != NULL) {
+    gpu->teleport = mbi_device_pointer(mbi_device_part(space, bytes, &used));
+  }
+  gpu->partials = mbi_device_pointer(
+      mbi_device_part(space, (uint64_t)mbi_pagerank_blocks(run) * 2 * sizeof(double), &used));
+  run->engine.memory =
+      (mbi_solve_memory *)mbi_device_pointer(mbi_device_part(space, sizeof run->memory, &used));
+  return used;
 }
 
 /* W of a pattern from its row_ptr, so that no host vector of it is made and moved. */
 static merbit_status mbi_pagerank_weigh(mbi_pagerank *run) {
   const merbit_view *links = &run->links;
-  void *own = NULL, *arguments[3];
-  const void *row_ptr = links->row_ptr;
+  const uint64_t bytes = ((uint64_t)run->n + 1) * mbi_index_bytes(links->offset_type);
+  mbi_devptr row_ptr = mbi_device_address(links->row_ptr), own = 0;
+  void *arguments[3];
   uint64_t n = (uint64_t)run->n;
   merbit_status status = MERBIT_OK;
   if (links->memory != MERBIT_MEMORY_DEVICE) {
-    status = mbi_pagerank_place(run, row_ptr, run->n + 1, mbi_index_bytes(links->offset_type),
-                                "row_ptr", &own);
+    status = mbi_device_allocate(run->context, bytes, "row_ptr", &own);
+    if (status == MERBIT_OK) {
+      status = mbi_device_upload(run->context, own, links->row_ptr, (size_t)bytes);
+    }
     row_ptr = own;
   }
   arguments[0] = &run->gpu.weights;
@@ -43619,49 +43631,46 @@ static merbit_status mbi_pagerank_weigh(mbi_pagerank *run) {
                           mbi_pagerank_kernels[MBI_PAGERANK_WEIGH], mbi_pagerank_blocks(run),
                           MBI_PAGERANK_THREADS, 0, NULL, arguments);
   }
-  if (own != NULL) {
-    if (status == MERBIT_OK) {
-      status = mbi_device_synchronize(run->context, NULL);
-    }
-    mbi_solve_free(&run->engine, own);
-    run->engine.bytes -= ((uint64_t)run->n + 1) * mbi_index_bytes(links->offset_type);
+  if (own != 0 && status == MERBIT_OK) {
+    status = mbi_device_synchronize(run->context, NULL);
   }
+  mbi_device_release(run->context, own);
   return status;
 }
 
+/* A vector of host memory; NULL: there is none. */
+static merbit_status mbi_pagerank_send(mbi_pagerank *run, void *target, const void *source) {
+  return source == NULL ? MERBIT_OK
+                        : mbi_solve_upload(&run->engine, target, source,
+                                           (size_t)run->n * mbi_type_size(run->type));
+}
+
 static merbit_status mbi_pagerank_upload(mbi_pagerank *run) {
-  const size_t size = mbi_type_size(run->type), bytes = (size_t)run->n * size;
+  merbit_solver *engine = &run->engine;
   mbi_pagerank_gpu *gpu = &run->gpu;
-  void *memory = NULL;
-  int i;
-  merbit_status status = mbi_pagerank_place(run, run->desc.start != NULL ? run->ranks : NULL,
-                                            run->n, size, "ranks", &gpu->z[0]);
-  for (i = 1; i < (run->plan->merbit.dual ? 3 : 2) && status == MERBIT_OK; i++) {
-    status = mbi_pagerank_place(run, NULL, run->n, size, "products", &gpu->z[i]);
-    if (status == MERBIT_OK) {
-      status = mbi_solve_zero(&run->engine, gpu->z[i], bytes);
-    }
+  merbit_status status =
+      mbi_solve_allocate(engine, mbi_pagerank_divide(run, 0), "ranks, and what they come from");
+  if (status == MERBIT_OK) {
+    (void)mbi_pagerank_divide(run, mbi_device_address(engine->space));
+    /* The later z's: with method MERBIT sums begin there, else the first iteration takes 0 of
+     * one. */
+    status =
+        mbi_solve_zero(engine, gpu->z[1], (size_t)((char *)gpu->weights - (char *)gpu->z[1]));
   }
   if (status == MERBIT_OK) {
-    status = mbi_pagerank_place(run, run->weights.totals, run->n, size, "vertex weights",
-                                &gpu->weights);
-  }
-  if (status == MERBIT_OK && run->weights.totals == NULL) {
-    status = mbi_pagerank_weigh(run);
-  }
-  if (status == MERBIT_OK && run->teleport != NULL) {
-    status = mbi_pagerank_place(run, run->teleport, run->n, size, "the teleport distribution",
-                                &gpu->teleport);
+    status = mbi_pagerank_send(run, gpu->z[0], run->desc.start != NULL ? run->ranks : NULL);
   }
   if (status == MERBIT_OK) {
-    status = mbi_pagerank_place(run, NULL, mbi_pagerank_blocks(run), 2 * sizeof(double),
-                                "partial sums", &gpu->partials);
+    status = run->weights.totals != NULL
+                 ? mbi_pagerank_send(run, gpu->weights, run->weights.totals)
+                 : mbi_pagerank_weigh(run);
   }
   if (status == MERBIT_OK) {
-    status = mbi_pagerank_place(run, &run->memory, 1, sizeof run->memory, "the state", &memory);
-    run->engine.memory = (mbi_solve_memory *)memory;
+    status = mbi_pagerank_send(run, gpu->teleport, run->teleport);
   }
-  return status;
+  return status == MERBIT_OK
+             ? mbi_solve_upload(engine, engine->memory, &run->memory, sizeof run->memory)
+             : status;
 }
 
 /* z of the first ranks, and what the first iteration starts from. */
@@ -43781,21 +43790,13 @@ static merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run) {
 static void mbi_pagerank_release_cuda(mbi_pagerank *run) {
   merbit_context *context = run->context;
   merbit_solver *engine = &run->engine;
-  mbi_pagerank_gpu *gpu = &run->gpu;
-  int i;
   if (engine->side == MERBIT_SIDE_CUDA && mbi_device_enter_alive(context)) {
     mbi_batch_destroy(engine);
-    for (i = 0; i < 3; i++) {
-      mbi_solve_free(engine, gpu->z[i]);
-    }
-    mbi_solve_free(engine, gpu->weights);
-    mbi_solve_free(engine, gpu->teleport);
-    mbi_solve_free(engine, gpu->partials);
-    mbi_solve_free(engine, engine->memory);
+    mbi_solve_free(engine);
     mbi_program_destroy(context, &engine->gpu.program);
     mbi_device_leave(context);
   }
-  memset(gpu, 0, sizeof *gpu);
+  memset(&run->gpu, 0, sizeof run->gpu);
   memset(engine, 0, sizeof *engine);
   merbit_plan_destroy(run->plan);
   run->plan = NULL;
