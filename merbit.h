@@ -3015,7 +3015,7 @@ static void mbi_nvrtc_tell(merbit_context *context, const char *log, char *first
   }
 }
 
-/* ==== >>jit/device.c  one device: context, memory, errors ================================= */
+/* ==== >>jit/device.c  one device: context, errors ========================================= */
 #define MBI_ATTRIBUTE_MULTIPROCESSORS 16 /* cuda.h: CUdevice_attribute */
 #define MBI_ATTRIBUTE_CAPABILITY_MAJOR 75
 #define MBI_ATTRIBUTE_CAPABILITY_MINOR 76
@@ -3268,6 +3268,18 @@ static void mbi_device_leave(merbit_context *context) {
   (void)mbi_device_bury(context, context->device.driver.ctx_pop(&popped));
 }
 
+static merbit_status mbi_device_synchronize(merbit_context *context, void *stream) {
+  const merbit_status status = mbi_device_alive(context);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  return mbi_device_check(context, context->device.driver.stream_synchronize(stream),
+                          "cuStreamSynchronize", "waiting for the GPU");
+}
+
+/* ==== >>jit/memory.c  GPU memory ========================================================== */
+/* GPU memory: allocations and their parts, copies. In an entered context. */
+
 static mbi_devptr mbi_device_address(const void *pointer) {
   return (mbi_devptr)(uintptr_t)pointer;
 }
@@ -3305,20 +3317,35 @@ static mbi_devptr mbi_device_part(mbi_devptr space, uint64_t bytes, uint64_t *us
   return space + at;
 }
 
+/* `count` arrays in one allocation, which the first of them begins: releasing that one releases
+ * all. Another of no bytes is at address 0, as all are after a failure. */
+static merbit_status mbi_device_allocate_parts(merbit_context *context, const char *what,
+                                               int count, mbi_devptr *const *parts,
+                                               const uint64_t *bytes) {
+  uint64_t used = 0;
+  mbi_devptr space = 0;
+  merbit_status status = MERBIT_OK;
+  int i;
+  for (i = 0; i < count; i++) {
+    *parts[i] = 0;
+    (void)mbi_device_part(0, bytes[i], &used);
+  }
+  if (used > 0) {
+    status = mbi_device_allocate(context, used, what, &space);
+  }
+  used = 0;
+  for (i = 0; i < count && space != 0; i++) {
+    const mbi_devptr at = mbi_device_part(space, bytes[i], &used);
+    *parts[i] = i == 0 || bytes[i] > 0 ? at : 0;
+  }
+  return status;
+}
+
 /* What a dead context held is gone with it. */
 static void mbi_device_release(merbit_context *context, mbi_devptr address) {
   if (address != 0 && mbi_device_lost(context) == 0) {
     (void)mbi_device_bury(context, context->device.driver.mem_free(address));
   }
-}
-
-static merbit_status mbi_device_synchronize(merbit_context *context, void *stream) {
-  const merbit_status status = mbi_device_alive(context);
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  return mbi_device_check(context, context->device.driver.stream_synchronize(stream),
-                          "cuStreamSynchronize", "waiting for the GPU");
 }
 
 /* Behind work on the default stream. cuMemcpyHtoD may return while the last piece is still on
@@ -22230,34 +22257,32 @@ static int64_t mbi_epilogue_chunks(const merbit_plan *plan) {
   return (plan->csr.rows + MBI_EPILOGUE_CHUNK - 1) / MBI_EPILOGUE_CHUNK;
 }
 
-/* What a workspace needs beside, on CUDA in an entered context. mbi_workspace_free releases it.
- */
-static merbit_status mbi_epilogue_workspace(merbit_workspace *workspace) {
+static uint64_t mbi_epilogue_scratch_bytes(const merbit_plan *plan) {
+  return plan->epilogue == NULL ? 0
+         : plan->epilogue->result[0] == '\0'
+             ? MBI_EPILOGUE_PRODUCT
+             : MBI_EPILOGUE_PRODUCT +
+                   (uint64_t)plan->csr.rows * mbi_type_size(mbi_plan_sums(plan));
+}
+
+/* The ticket; in an entered context. */
+static merbit_status mbi_epilogue_begin_scratch(merbit_context *context, mbi_devptr scratch) {
+  const merbit_status status = mbi_device_zero(context, scratch, MBI_EPILOGUE_PARTS, NULL);
+  return status == MERBIT_OK ? mbi_device_synchronize(context, NULL) : status;
+}
+
+/* What a workspace on the CPU needs beside; mbi_workspace_free releases it. */
+static merbit_status mbi_epilogue_room(merbit_workspace *workspace) {
   const merbit_plan *plan = workspace->plan;
-  merbit_context *context = plan->context;
+  void *sums = NULL;
   merbit_status status;
   if (plan->epilogue == NULL) {
     return MERBIT_OK;
   }
-  if (plan->side == MERBIT_SIDE_CPU) {
-    void *sums = NULL;
-    status = mbi_allocate_array(context, mbi_epilogue_chunks(plan) + 1, 2 * sizeof(double),
-                                "an epilogue's sums", &sums);
-    workspace->sums = (double *)sums;
-    return status;
-  }
-  {
-    const uint64_t product =
-        plan->epilogue->result[0] == '\0'
-            ? 0
-            : (uint64_t)plan->csr.rows * mbi_type_size(mbi_plan_sums(plan));
-    status = mbi_device_allocate(context, MBI_EPILOGUE_PRODUCT + product, "an epilogue's sums",
-                                 &workspace->sums_scratch);
-    if (status == MERBIT_OK) { /* the ticket */
-      status = mbi_device_zero(context, workspace->sums_scratch, MBI_EPILOGUE_PARTS, NULL);
-    }
-    return status == MERBIT_OK ? mbi_device_synchronize(context, NULL) : status;
-  }
+  status = mbi_allocate_array(plan->context, mbi_epilogue_chunks(plan) + 1, 2 * sizeof(double),
+                              "an epilogue's sums", &sums);
+  workspace->sums = (double *)sums;
+  return status;
 }
 
 /* ==== >>spmv/reference.c  CPU: the sequential row loop ==================================== */
@@ -27881,13 +27906,9 @@ static merbit_status mbi_merbit_create(merbit_plan *plan) {
                        2 * mbi_merbit_carry_bytes(plan);
   status = mbi_merbit_specialise(plan);
   if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, coordinates, "tile_x", &m->tile_x);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, coordinates, "tile_y", &m->tile_y);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, descriptors, "lane descriptors", &m->lane_desc);
+    mbi_devptr *const parts[] = {&m->tile_x, &m->tile_y, &m->lane_desc};
+    const uint64_t bytes[] = {coordinates, coordinates, descriptors};
+    status = mbi_device_allocate_parts(context, "lane descriptors", 3, parts, bytes);
   }
   if (status == MERBIT_OK) {
     status = mbi_merbit_build(plan, NULL);
@@ -27899,10 +27920,7 @@ static merbit_status mbi_merbit_create(merbit_plan *plan) {
 }
 
 static void mbi_merbit_destroy(merbit_plan *plan) {
-  mbi_merbit *m = &plan->merbit;
-  mbi_device_release(plan->context, m->tile_x);
-  mbi_device_release(plan->context, m->tile_y);
-  mbi_device_release(plan->context, m->lane_desc);
+  mbi_device_release(plan->context, plan->merbit.tile_x); /* and what is behind it */
   mbi_program_destroy(plan->context, &plan->program);
 }
 
@@ -28017,9 +28035,7 @@ static void mbi_ranks_finish(merbit_context *context, mbi_ranks *ranks) {
 
 static void mbi_ranks_destroy(merbit_context *context, mbi_ranks *ranks) {
   if (ranks->row_id != 0) {
-    mbi_device_release(context, ranks->row_start);
-    mbi_device_release(context, ranks->row_id);
-    mbi_device_release(context, ranks->empty_id);
+    mbi_device_release(context, ranks->row_id); /* and what is behind it */
   }
   mbi_ranks_finish(context, ranks);
   memset(ranks, 0, sizeof *ranks);
@@ -28306,17 +28322,13 @@ static merbit_status mbi_ranks_compact(merbit_context *context, const mbi_device
   const uint64_t empties = (csr->rows - ranks->count) * sizeof(uint32_t);
   uint64_t row_count = csr->rows;
   mbi_devptr row_ptr = csr->row_ptr, row_id = 0, row_start = 0, empty_id = 0;
+  mbi_devptr *const parts[] = {&row_id, &row_start, &empty_id};
+  const uint64_t bytes[] = {ids, starts, empties};
   void *compact = NULL, *arguments[6];
   merbit_status status =
       mbi_program_kernel(context, &ranks->program, "mbk_arrays_compact", &compact);
   if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, ids, "ranks of rows", &row_id);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, starts, "starts of rows", &row_start);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, empties, "empty rows", &empty_id);
+    status = mbi_device_allocate_parts(context, "ranks of rows", 3, parts, bytes);
   }
   arguments[0] = &row_ptr;
   arguments[1] = &row_count;
@@ -28333,8 +28345,6 @@ static merbit_status mbi_ranks_compact(merbit_context *context, const mbi_device
   }
   if (status != MERBIT_OK) {
     mbi_device_release(context, row_id);
-    mbi_device_release(context, row_start);
-    mbi_device_release(context, empty_id);
     return status;
   }
   ranks->row_id = row_id;
@@ -28612,18 +28622,19 @@ static merbit_status mbi_scan_rank(merbit_plan *plan) {
   return status;
 }
 
-/* row_ends and tile_row, made and counted; needs the kernels. */
+/* row_ends and tile_row, made and counted, and room for block_start; needs the kernels. */
 static merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
   mbi_scan_schedule *s = &plan->scan;
   const uint64_t words = s->tiles * (uint64_t)s->steps * sizeof(uint32_t);
   const uint64_t tile_rows = (s->tiles + 1) * sizeof(uint32_t);
-  merbit_status status = mbi_device_allocate(plan->context, words, "row ends", &s->row_ends);
+  const uint64_t starts = s->whole ? (s->blocks + 1) * sizeof(uint64_t) : 0;
+  mbi_devptr *const parts[] = {&s->row_ends, &s->tile_row, &s->block_start};
+  const uint64_t bytes[] = {words, tile_rows, starts};
+  merbit_status status =
+      mbi_device_allocate_parts(plan->context, "the ends and tiles of rows", 3, parts, bytes);
   if (status == MERBIT_OK) {
-    status = mbi_device_allocate(plan->context, tile_rows, "rows of tiles", &s->tile_row);
-  }
-  if (status == MERBIT_OK) {
-    plan->schedule_bytes = words + tile_rows + plan->ranks.bytes;
-    plan->stream_bytes = words + 2 * tile_rows +
+    plan->schedule_bytes = words + tile_rows + starts + plan->ranks.bytes;
+    plan->stream_bytes = words + 2 * tile_rows + starts +
                          4 * s->tiles * mbi_type_size(mbi_plan_sums(plan)) +
                          (s->empty_rows > 0 ? plan->device.rows * sizeof(uint32_t) : 0);
     status = mbi_scan_build(plan);
@@ -28634,23 +28645,17 @@ static merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
 /* block_start, after the schedule. */
 static merbit_status mbi_scan_cut(merbit_plan *plan) {
   mbi_scan_schedule *s = &plan->scan;
-  const uint64_t bytes = (s->blocks + 1) * sizeof(uint64_t);
   void *arguments[6];
-  merbit_status status =
-      mbi_device_allocate(plan->context, bytes, "starts of blocks", &s->block_start);
-  plan->schedule_bytes += bytes;
-  plan->stream_bytes += bytes;
+  merbit_status status;
   arguments[0] = &plan->ranks.row_start;
   arguments[1] = &s->tile_row;
   arguments[2] = &plan->device.nnz;
   arguments[3] = &s->tiles;
   arguments[4] = &s->blocks;
   arguments[5] = &s->block_start;
-  if (status == MERBIT_OK) {
-    status = mbi_device_launch(plan->context, s->cut, "mbk_scan_cut",
-                               (int64_t)s->blocks / MBI_SCAN_BUILD_THREADS + 1,
-                               MBI_SCAN_BUILD_THREADS, 0, NULL, arguments);
-  }
+  status = mbi_device_launch(plan->context, s->cut, "mbk_scan_cut",
+                             (int64_t)s->blocks / MBI_SCAN_BUILD_THREADS + 1,
+                             MBI_SCAN_BUILD_THREADS, 0, NULL, arguments);
   return status == MERBIT_OK ? mbi_device_synchronize(plan->context, NULL) : status;
 }
 
@@ -28671,10 +28676,7 @@ static merbit_status mbi_scan_create(merbit_plan *plan) {
 }
 
 static void mbi_scan_destroy(merbit_plan *plan) {
-  mbi_scan_schedule *s = &plan->scan;
-  mbi_device_release(plan->context, s->row_ends);
-  mbi_device_release(plan->context, s->tile_row);
-  mbi_device_release(plan->context, s->block_start);
+  mbi_device_release(plan->context, plan->scan.row_ends);
   mbi_program_destroy(plan->context, &plan->program);
 }
 
@@ -29326,17 +29328,11 @@ static merbit_status mbi_binned_store(merbit_plan *plan) {
   const uint64_t value_bytes = mbi_value_bytes(plan);
   const uint64_t places = plan->scan.tiles * 32 * MBI_BINNED_STEPS * sizeof(uint16_t);
   const uint64_t last = 32 * MBI_BINNED_STEPS * sizeof(uint16_t);
-  merbit_status status = mbi_device_allocate(context, slots * sizeof(uint16_t),
-                                             "columns in strips", &b->strip_col);
-  if (status == MERBIT_OK && value_bytes > 0) {
-    status = mbi_device_allocate(context, slots * value_bytes, "values in strips", &b->values);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, b->groups * sizeof(uint32_t), "targets", &b->target);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, places, "places", &b->places);
-  }
+  mbi_devptr *const parts[] = {&b->strip_col, &b->values, &b->target, &b->places};
+  const uint64_t bytes[] = {slots * sizeof(uint16_t), slots * value_bytes,
+                            b->groups * sizeof(uint32_t), places};
+  merbit_status status =
+      mbi_device_allocate_parts(context, "the matrix in strips", 4, parts, bytes);
   if (status == MERBIT_OK) { /* the last tile's are loaded, even those of no nonzero */
     status = mbi_device_zero(context, b->places + places - last, (size_t)last, NULL);
   }
@@ -29386,9 +29382,6 @@ static void mbi_binned_destroy(merbit_plan *plan) {
   mbi_device_release(plan->context, b->part_start);
   mbi_device_release(plan->context, b->item_list);
   mbi_device_release(plan->context, b->strip_col);
-  mbi_device_release(plan->context, b->values);
-  mbi_device_release(plan->context, b->target);
-  mbi_device_release(plan->context, b->places);
   mbi_scan_destroy(plan);
 }
 
@@ -29564,11 +29557,10 @@ static merbit_status mbi_hubs_encode(merbit_plan *plan) {
   uint32_t least = plan->ranks.hub_least, room = (uint32_t)h->room, none = 0;
   mbi_devptr code = 0, taken = 0;
   void *arguments[7];
-  merbit_status status = mbi_device_allocate(context, plan->device.cols * sizeof(int32_t),
-                                             "codes of columns", &code);
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, sizeof none, "the number of hubs", &taken);
-  }
+  mbi_devptr *const parts[] = {&code, &taken};
+  const uint64_t bytes[] = {plan->device.cols * sizeof(int32_t), sizeof none};
+  merbit_status status =
+      mbi_device_allocate_parts(context, "codes of columns", 2, parts, bytes);
   if (status == MERBIT_OK) {
     status = mbi_device_upload(context, taken, &none, sizeof none);
   }
@@ -29598,7 +29590,6 @@ static merbit_status mbi_hubs_encode(merbit_plan *plan) {
     h->count = h->count < room ? h->count : room;
   }
   mbi_device_release(context, code);
-  mbi_device_release(context, taken);
   return status;
 }
 
@@ -29628,10 +29619,9 @@ static merbit_status mbi_hubs_create(merbit_plan *plan) {
     status = mbi_scan_schedule_create(plan);
   }
   if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, codes, "columns by codes", &h->codes);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, h->room * sizeof(uint32_t), "hubs", &h->hub_col);
+    mbi_devptr *const parts[] = {&h->codes, &h->hub_col};
+    const uint64_t bytes[] = {codes, h->room * sizeof(uint32_t)};
+    status = mbi_device_allocate_parts(context, "columns by codes", 2, parts, bytes);
   }
   if (status == MERBIT_OK && plan->device.nnz > 0) {
     status = mbi_hubs_encode(plan);
@@ -29643,7 +29633,6 @@ static merbit_status mbi_hubs_create(merbit_plan *plan) {
 
 static void mbi_hubs_destroy(merbit_plan *plan) {
   mbi_device_release(plan->context, plan->hubs.codes);
-  mbi_device_release(plan->context, plan->hubs.hub_col);
   mbi_scan_destroy(plan);
 }
 
@@ -32172,22 +32161,13 @@ static merbit_status mbi_sliced_order(merbit_plan *plan) {
  * columns. */
 static merbit_status mbi_sliced_build(merbit_plan *plan) {
   mbi_sliced *s = &plan->sliced;
-  merbit_context *context = plan->context;
   const uint64_t places = s->slices * 32 * sizeof(uint32_t);
   const uint64_t starts = (s->slices + 1) * sizeof(uint32_t);
-  merbit_status status = mbi_device_allocate(context, places, "lengths of rows", &s->length);
-  if (status == MERBIT_OK && s->sorted) {
-    status = mbi_device_allocate(context, places, "rows of slices", &s->row_id);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, starts, "starts of slices", &s->slice_start);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, starts, "starts of columns", &s->column_start);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, starts, "bases of slices", &s->slice_base);
-  }
+  mbi_devptr *const parts[] = {&s->length, &s->row_id, &s->slice_start, &s->column_start,
+                               &s->slice_base};
+  const uint64_t bytes[] = {places, s->sorted ? places : 0, starts, starts, starts};
+  merbit_status status =
+      mbi_device_allocate_parts(plan->context, "rows and slices", 5, parts, bytes);
   if (status == MERBIT_OK) {
     status = mbi_sliced_order(plan);
   }
@@ -32225,7 +32205,6 @@ static merbit_status mbi_sliced_fill(merbit_plan *plan) {
 
 static merbit_status mbi_sliced_create(merbit_plan *plan) {
   mbi_sliced *s = &plan->sliced;
-  merbit_context *context = plan->context;
   const uint64_t values = mbi_value_bytes(plan);
   merbit_status status = mbi_ranks_need(plan);
   if (status == MERBIT_OK) {
@@ -32242,35 +32221,25 @@ static merbit_status mbi_sliced_create(merbit_plan *plan) {
     status = mbi_sliced_build(plan);
   }
   if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, s->column_slots * sizeof(uint16_t), "sliced columns",
-                                 &s->columns);
-  }
-  if (status == MERBIT_OK && values > 0) {
-    status = mbi_device_allocate(context, s->slots * values, "sliced values", &s->values);
-  }
-  if (status == MERBIT_OK) {
     const uint64_t order = (s->slices * (s->sorted ? 67 : 35) + 2) * sizeof(uint32_t);
     const uint64_t columns = s->column_slots * sizeof(uint16_t);
+    mbi_devptr *const parts[] = {&s->columns, &s->values};
+    const uint64_t bytes[] = {columns, s->slots * values};
+    status =
+        mbi_device_allocate_parts(plan->context, "sliced columns and values", 2, parts, bytes);
     plan->schedule_bytes = order + columns + s->slots * values;
     /* Slots past a row's end stay. */
     plan->stream_bytes = order + plan->device.nnz * values + mbi_value_bytes_once(plan);
     plan->stream_bytes +=
         s->slots > 0 ? (uint64_t)((double)columns * (double)plan->device.nnz / (double)s->slots)
                      : 0;
-    status = mbi_sliced_fill(plan);
   }
-  return status;
+  return status == MERBIT_OK ? mbi_sliced_fill(plan) : status;
 }
 
 static void mbi_sliced_destroy(merbit_plan *plan) {
-  mbi_sliced *s = &plan->sliced;
-  mbi_device_release(plan->context, s->length);
-  mbi_device_release(plan->context, s->row_id);
-  mbi_device_release(plan->context, s->slice_start);
-  mbi_device_release(plan->context, s->column_start);
-  mbi_device_release(plan->context, s->slice_base);
-  mbi_device_release(plan->context, s->columns);
-  mbi_device_release(plan->context, s->values);
+  mbi_device_release(plan->context, plan->sliced.length); /* and what is behind it */
+  mbi_device_release(plan->context, plan->sliced.columns);
   mbi_program_destroy(plan->context, &plan->program);
 }
 
@@ -36559,14 +36528,17 @@ static merbit_status mbi_transpose_allocate(merbit_plan *plan, mbi_transposing *
   mbi_device_csr *to = t->to;
   const uint64_t place = mbi_index_bytes(t->place_type), nnz = to->nnz;
   const uint64_t value = t->from->values != 0 ? mbi_type_size(plan->type) : 0;
-  const uint64_t offsets = (to->rows + 1) * place;
-  merbit_status status = mbi_device_allocate(context, offsets, "row_ptr", &to->row_ptr);
+  const uint64_t offsets = (to->rows + 1) * place, columns = nnz * sizeof(int32_t);
+  mbi_devptr *const parts[] = {&to->row_ptr, &to->col_ind};
+  const uint64_t bytes[] = {offsets, value > 0 ? 0 : columns};
+  merbit_status status =
+      mbi_device_allocate_parts(context, "row_ptr and col_ind", 2, parts, bytes);
   to->owns_row_ptr = status == MERBIT_OK;
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, nnz * sizeof(int32_t), "col_ind", &to->col_ind);
+  if (status == MERBIT_OK && value > 0) { /* blocks that are made of the matrix let them go */
+    status = mbi_device_allocate(context, columns, "col_ind", &to->col_ind);
     to->owns_col_ind = status == MERBIT_OK;
-    t->rows[t->last] = to->col_ind;
   }
+  t->rows[t->last] = to->col_ind;
   if (status == MERBIT_OK && value > 0) {
     status = mbi_device_allocate(context, nnz * value, "values", &to->values);
     to->owns_values = status == MERBIT_OK;
@@ -36579,7 +36551,7 @@ static merbit_status mbi_transpose_allocate(merbit_plan *plan, mbi_transposing *
     t->places[t->last] = r->device_places;
   }
   if (status == MERBIT_OK) {
-    to->bytes = offsets + nnz * (sizeof(int32_t) + value);
+    to->bytes = offsets + columns + nnz * value;
     status = mbi_device_allocate(context, mbi_transpose_divide(t, value), "columns to sort",
                                  &t->space);
     (void)mbi_transpose_divide(t, value);
@@ -37095,10 +37067,7 @@ static merbit_status mbi_choose_cpu(merbit_plan *plan) {
 static void mbi_workspace_free(merbit_workspace *workspace) {
   merbit_context *context = workspace->plan->context;
   if (workspace->plan->side == MERBIT_SIDE_CUDA && mbi_device_enter_alive(context)) {
-    mbi_device_release(context, workspace->device_carries);
-    mbi_device_release(context, workspace->staged_x);
-    mbi_device_release(context, workspace->staged_y);
-    mbi_device_release(context, workspace->sums_scratch);
+    mbi_device_release(context, workspace->device_carries); /* and what is behind them */
     mbi_device_leave(context);
   }
   mbi_release(context, workspace->carries);
@@ -37110,23 +37079,20 @@ static void mbi_workspace_free(merbit_workspace *workspace) {
 static merbit_status mbi_workspace_fill_cuda(merbit_workspace *workspace) {
   const merbit_plan *plan = workspace->plan;
   const size_t size = mbi_type_size(mbi_plan_sums(plan)) * (size_t)mbi_plan_vectors(plan);
+  const int host = plan->desc.vector_memory == MERBIT_MEMORY_HOST;
   merbit_context *context = plan->context;
+  mbi_devptr *const parts[] = {&workspace->device_carries, &workspace->staged_x,
+                               &workspace->staged_y, &workspace->sums_scratch};
+  const uint64_t bytes[] = {mbi_scratch_bytes(plan), host ? (uint64_t)plan->csr.cols * size : 0,
+                            host ? (uint64_t)plan->csr.rows * size : 0,
+                            mbi_epilogue_scratch_bytes(plan)};
   merbit_status status = mbi_device_enter(context);
   if (status != MERBIT_OK) {
     return status;
   }
-  status = mbi_device_allocate(context, mbi_scratch_bytes(plan), "the carries of a workspace",
-                               &workspace->device_carries);
-  if (status == MERBIT_OK && plan->desc.vector_memory == MERBIT_MEMORY_HOST) {
-    status = mbi_device_allocate(context, (uint64_t)plan->csr.cols * size, "a staged x",
-                                 &workspace->staged_x);
-    if (status == MERBIT_OK) {
-      status = mbi_device_allocate(context, (uint64_t)plan->csr.rows * size, "a staged y",
-                                   &workspace->staged_y);
-    }
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_epilogue_workspace(workspace);
+  status = mbi_device_allocate_parts(context, "a workspace", 4, parts, bytes);
+  if (status == MERBIT_OK && workspace->sums_scratch != 0) {
+    status = mbi_epilogue_begin_scratch(context, workspace->sums_scratch);
   }
   mbi_device_leave(context);
   return status;
@@ -37155,7 +37121,7 @@ static merbit_status mbi_workspace_make(merbit_plan *plan, merbit_workspace **wo
                              : mbi_mixed_scratch_bytes(plan);
     status = mbi_allocate_array(context, (int64_t)bytes, 1, "the carries of a workspace",
                                 &made->carries);
-    status = status == MERBIT_OK ? mbi_epilogue_workspace(made) : status;
+    status = status == MERBIT_OK ? mbi_epilogue_room(made) : status;
   }
   if (status != MERBIT_OK) {
     mbi_workspace_free(made);
@@ -42289,15 +42255,10 @@ static merbit_status mbi_examine_launch_invert(merbit_solver *solver, mbi_examin
 static merbit_status mbi_examine_allocate(merbit_solver *solver, mbi_examine_gpu *gpu) {
   merbit_context *context = solver->context;
   const uint64_t entries = (uint64_t)solver->n * (uint64_t)solver->v.block;
-  merbit_status status = mbi_device_allocate(context, MBI_EXAMINE_BLOCKS * sizeof(double),
-                                             "norms of parts of A", &gpu->norms);
-  if (status == MERBIT_OK && entries > 0) {
-    status =
-        mbi_device_allocate(context, entries * sizeof(double), "blocks of A", &gpu->blocks);
-  }
-  return status == MERBIT_OK && entries > 0
-             ? mbi_device_allocate(context, sizeof(uint64_t), "a row's number", &gpu->bad)
-             : status;
+  mbi_devptr *const parts[] = {&gpu->norms, &gpu->blocks, &gpu->bad};
+  const uint64_t bytes[] = {MBI_EXAMINE_BLOCKS * sizeof(double), entries * sizeof(double),
+                            entries > 0 ? sizeof(uint64_t) : 0};
+  return mbi_device_allocate_parts(context, "norms and blocks of A", 3, parts, bytes);
 }
 
 /* All of it: the norm, and the preconditioner in the solver's vector. `view` is there. */
@@ -42332,8 +42293,6 @@ static merbit_status mbi_examine_cuda(merbit_solver *solver, const merbit_view *
     mbi_release(context, blocks);
   }
   mbi_device_release(context, gpu.norms);
-  mbi_device_release(context, gpu.blocks);
-  mbi_device_release(context, gpu.bad);
   mbi_program_destroy(context, &gpu.program);
   return status;
 }
