@@ -27554,7 +27554,7 @@ static merbit_status mbi_device_csr_check(merbit_context *context, const merbit_
     status = mbi_device_allocate(context, sizeof found, "a check's answer", &bad);
   }
   if (status == MERBIT_OK) {
-    status = mbi_device_upload(context, bad, &found, sizeof found);
+    status = mbi_device_zero(context, bad, sizeof found, NULL);
   }
   arguments[0] = &row_ptr;
   arguments[1] = &col_ind;
@@ -28073,7 +28073,7 @@ static merbit_status mbi_ranks_create(merbit_context *context, const mbi_device_
   longest = total + sizeof(uint32_t);
   ranks->offsets = widths + sizeof answer;
   if (status == MERBIT_OK) {
-    status = mbi_device_upload(context, ranks->counts, answer, sizeof answer);
+    status = mbi_device_zero(context, ranks->counts, sizeof answer, NULL);
   }
   if (status == MERBIT_OK) {
     arguments[0] = &row_ptr;
@@ -28122,7 +28122,7 @@ static merbit_status mbi_ranks_sample(merbit_context *context, const mbi_device_
   merbit_status status =
       mbi_program_kernel(context, &ranks->program, "mbk_arrays_sample", &sample);
   if (status == MERBIT_OK) { /* where the sums were, which are known */
-    status = mbi_device_upload(context, ranks->counts, answer, sizeof answer);
+    status = mbi_device_zero(context, ranks->counts, sizeof answer, NULL);
   }
   narrow = ranks->counts + sizeof answer[0];
   arguments[0] = &row_ptr;
@@ -28604,7 +28604,9 @@ static merbit_status mbi_scan_build(merbit_plan *plan) {
       ((int64_t)s->tiles + block_tiles - 1) / block_tiles, MBI_SCAN_BUILD_THREADS,
       (unsigned)(MBI_SCAN_BUILD_THREADS / 32 * (size_t)s->steps * sizeof(uint32_t)), NULL,
       arguments);
-  return status == MERBIT_OK ? mbi_device_synchronize(plan->context, NULL) : status;
+  return status == MERBIT_OK && !s->whole /* whose cut waits for both */
+             ? mbi_device_synchronize(plan->context, NULL)
+             : status;
 }
 
 /* plan->ranks, listed where some rows are empty. */
@@ -29554,15 +29556,15 @@ static unsigned mbi_hubs_shared(const merbit_plan *plan, int adds) {
 static merbit_status mbi_hubs_encode(merbit_plan *plan) {
   mbi_hubs *h = &plan->hubs;
   merbit_context *context = plan->context;
-  uint32_t least = plan->ranks.hub_least, room = (uint32_t)h->room, none = 0;
+  uint32_t least = plan->ranks.hub_least, room = (uint32_t)h->room;
   mbi_devptr code = 0, taken = 0;
   void *arguments[7];
   mbi_devptr *const parts[] = {&code, &taken};
-  const uint64_t bytes[] = {plan->device.cols * sizeof(int32_t), sizeof none};
+  const uint64_t bytes[] = {plan->device.cols * sizeof(int32_t), sizeof h->count};
   merbit_status status =
       mbi_device_allocate_parts(context, "codes of columns", 2, parts, bytes);
   if (status == MERBIT_OK) {
-    status = mbi_device_upload(context, taken, &none, sizeof none);
+    status = mbi_device_zero(context, taken, sizeof h->count, NULL);
   }
   arguments[0] = &plan->ranks.column_counts;
   arguments[1] = &plan->device.cols;
@@ -43189,6 +43191,7 @@ MBS_FUNCTION void mbi_pagerank_decide(mbi_solve_memory *m, double change, double
 #undef MBS_FUNCTION
 
 #define MBI_PAGERANK_KERNELS 7
+#define MBI_PAGERANK_LOOK (2 * MBI_SOLVE_SPAN) /* iterations before the first, of a loop */
 
 typedef struct mbi_pagerank_gpu {
   void *kernels[MBI_PAGERANK_KERNELS]; /* CUfunction */
@@ -43465,6 +43468,7 @@ static void mbi_pagerank_start(mbi_pagerank *run) {
   mbi_pagerank_relax(state, 1);
   state->tolerance = run->desc.tolerance;
   state->cap = run->desc.max_iterations;
+  state->look = MBI_PAGERANK_LOOK;
   state->stop = MBI_SOLVE_RUNNING;
 }
 
@@ -43771,7 +43775,9 @@ static merbit_status mbi_pagerank_iterate_cuda(mbi_pagerank *run, int span) {
   if (status != MERBIT_OK) {
     return status;
   }
-  status = mbi_solve_upload(&run->engine, &m->state.look, &look, sizeof look);
+  if (run->engine.gpu.loops && look != run->memory.state.look) {
+    status = mbi_solve_upload(&run->engine, &m->state.look, &look, sizeof look);
+  }
   if (status == MERBIT_OK) {
     status = mbi_batch_run(&run->engine, (span + 1) / 2);
   }
@@ -44330,7 +44336,7 @@ static merbit_status mbi_pagerank_iterate(mbi_pagerank *run) {
   const double start = mbi_seconds();
   const merbit_pagerank_desc *desc = &run->desc;
   mbi_solve_state *state = &run->memory.state;
-  int span = run->engine.gpu.loops ? 2 * MBI_SOLVE_SPAN : MBI_SOLVE_SPAN;
+  int span = run->engine.gpu.loops ? MBI_PAGERANK_LOOK : MBI_SOLVE_SPAN;
   double sums[2], before = start;
   while (state->stop == MBI_SOLVE_RUNNING) {
     const merbit_status status =
