@@ -4240,9 +4240,14 @@ static const char *const mbi_source_spmv_epilogue_cu[] = {
   "#endif\n"
   "// And where there are such MBK_EPILOGUE_RESULT, y[row], an expression in in_ax, in_row, in_v0,\n"
   "// ..., in_s0, ...; MBK_EPILOGUE_SUM0 and MBK_EPILOGUE_SUM1, in double, in in_y too.\n"
+  "// MBK_EPILOGUE_AFTER: a file with mbk_epilogue_after, which one thread calls with the sums once\n"
+  "// they are complete and all blocks are done with scalars and skip.\n"
   "#include \"jit/device.cuh\"\n"
   "\n"
   "#include \"jit/functions.cuh\"\n"
+  "#ifdef MBK_EPILOGUE_AFTER\n"
+  "#include MBK_EPILOGUE_AFTER\n"
+  "#endif\n"
   "\n"
   "#define MBK_EPILOGUE_THREADS 256\n"
   "#define MBK_EPILOGUE_PACK (16 / (int)sizeof(MBK_VECTOR)) // rows\n"
@@ -4256,7 +4261,7 @@ static const char *const mbi_source_spmv_epilogue_cu[] = {
   "#ifdef MBK_EPILOGUE_SUM0\n"
   "#define MBK_EPILOGUE_HAS0 1\n"
   "#else\n"
-  "#define MBK_EPILOGUE_HAS0 0\n"
+  "#define MBK_EPILOGUE_HAS0 0\n",
   "#define MBK_EPILOGUE_SUM0 0.0\n"
   "#endif\n"
   "#ifdef MBK_EPILOGUE_SUM1\n"
@@ -4264,7 +4269,7 @@ static const char *const mbi_source_spmv_epilogue_cu[] = {
   "#else\n"
   "#define MBK_EPILOGUE_HAS1 0\n"
   "#define MBK_EPILOGUE_SUM1 0.0\n"
-  "#endif\n",
+  "#endif\n"
   "#define MBK_EPILOGUE_HAS(k) ((k) == 0 ? MBK_EPILOGUE_HAS0 : MBK_EPILOGUE_HAS1)\n"
   "\n"
   "struct mbk_epilogue { // mbi_epilogue_call of the host\n"
@@ -4274,6 +4279,7 @@ static const char *const mbi_source_spmv_epilogue_cu[] = {
   "  const mbk_i32 *skip; // unless what is there is 0 nothing is done; or null\n"
   "  double *parts;       // two sums of each block\n"
   "  mbk_u32 *ticket;     // zero between products\n"
+  "  void *after;         // of mbk_epilogue_after\n"
   "};\n"
   "\n"
   "#define MBK_EPILOGUE_NAMES(T)                                                                  \\\n"
@@ -4294,11 +4300,11 @@ static const char *const mbi_source_spmv_epilogue_cu[] = {
   "MBK_DEVICE double mbk_epilogue_sum1(MBK_EPILOGUE_NAMES(double)) {\n"
   "  return MBK_EPILOGUE_SUM1;\n"
   "}\n"
-  "\n"
+  "\n",
   "typedef mbk_pack<MBK_VECTOR, MBK_EPILOGUE_PACK> mbk_epilogue_pack;\n"
   "\n"
   "// `count` rows from `address` on; in one load where they are a pack that is `aligned`.\n"
-  "MBK_DEVICE mbk_epilogue_pack mbk_epilogue_load(const MBK_VECTOR *address, mbk_u32 count,\n",
+  "MBK_DEVICE mbk_epilogue_pack mbk_epilogue_load(const MBK_VECTOR *address, mbk_u32 count,\n"
   "                                               bool aligned) {\n"
   "  if (aligned) {\n"
   "    return *(const mbk_epilogue_pack *)address;\n"
@@ -4346,7 +4352,7 @@ static const char *const mbi_source_spmv_epilogue_cu[] = {
   "    mbk_epilogue_lanes(sums);\n"
   "  }\n"
   "}\n"
-  "\n"
+  "\n",
   "MBK_DEVICE void mbk_epilogue_store(double *place, const double (&sums)[2]) {\n"
   "  if (mbk_thread() == 0) {\n"
   "    place[0] = sums[0];\n"
@@ -4354,7 +4360,7 @@ static const char *const mbi_source_spmv_epilogue_cu[] = {
   "  }\n"
   "}\n"
   "\n"
-  "// Whether the block comes last, after thread 0 has stored; the ticket is then as before. Only\n",
+  "// Whether the block comes last, after thread 0 has stored; the ticket is then as before. Only\n"
   "// thread 0 has read what lies at `shared`.\n"
   "MBK_DEVICE bool mbk_epilogue_last(mbk_u32 *ticket, double *shared) {\n"
   "  mbk_u32 *const flag = (mbk_u32 *)shared;\n"
@@ -4389,16 +4395,21 @@ static const char *const mbi_source_spmv_epilogue_cu[] = {
   "  }\n"
   "  mbk_epilogue_block(sums, shared);\n"
   "  mbk_epilogue_store(call.sums, sums);\n"
+  "#ifdef MBK_EPILOGUE_AFTER\n"
+  "  if (mbk_thread() == 0) {\n"
+  "    mbk_epilogue_after(call.after, sums[0], sums[1]);\n"
+  "  }\n"
+  "#endif\n"
   "}\n"
   "\n"
   "// ---- Launch -------------------------------------------------------------------------------\n"
-  "\n"
+  "\n",
   "// y[row] of product[row], which may be y itself; without a result y is not written. `aligned`:\n"
   "// product, y and the vectors are at multiples of 16 bytes. Launch: any grid, the same for each\n"
   "// product of a plan, of MBK_EPILOGUE_THREADS threads; without any sums to add up one that\n"
   "// writes zeros. Shared: double[MBK_EPILOGUE_THREADS / 16].\n"
   "MBK_KERNEL MBK_BOUNDS(MBK_EPILOGUE_THREADS)\n"
-  "    mbk_epilogue_rows(const MBK_VECTOR *product, MBK_VECTOR *y, mbk_u64 rows, int aligned,\n",
+  "    mbk_epilogue_rows(const MBK_VECTOR *product, MBK_VECTOR *y, mbk_u64 rows, int aligned,\n"
   "                      const mbk_epilogue call) {\n"
   "  if (call.skip != (const mbk_i32 *)0 && *call.skip != 0) {\n"
   "    return;\n"
@@ -4424,7 +4435,7 @@ static const char *const mbi_source_spmv_epilogue_cu[] = {
   "    }\n"
   "#pragma unroll\n"
   "    for (int j = 0; j < MBK_EPILOGUE_PACK; j++) {\n"
-  "      const MBK_VECTOR ax = taken.at[j];\n"
+  "      const MBK_VECTOR ax = taken.at[j];\n",
   "      const mbk_u64 row = at + (mbk_u64)j;\n"
   "      result.at[j] = (MBK_VECTOR)mbk_epilogue_result(MBK_EPILOGUE_VALUES(MBK_COMPUTE, 0));\n"
   "      const double terms[2] = {mbk_epilogue_sum0(MBK_EPILOGUE_VALUES(double, result.at[j])),\n"
@@ -4435,7 +4446,7 @@ static const char *const mbi_source_spmv_epilogue_cu[] = {
   "          sums[k] += terms[k];\n"
   "        }\n"
   "      }\n"
-  "    }\n",
+  "    }\n"
   "    if (MBK_EPILOGUE_WRITES && whole) {\n"
   "      mbk_store_pack(y + at, result);\n"
   "    }\n"
@@ -10456,13 +10467,30 @@ static const char *const mbi_source_solve_pagerank_steps_cuh[] = {
   "}\n",
   NULL};
 
+static const char *const mbi_source_solve_pagerank_after_cuh[] = {
+  "// What follows from the sums of an iteration's product, behind its epilogue: the change, and\n"
+  "// the mass of dangling vertices.\n"
+  "#include \"jit/device.cuh\"\n"
+  "\n"
+  "#define MBS_FUNCTION MBK_DEVICE\n"
+  "#include \"solve/state.cuh\"\n"
+  "\n"
+  "#include \"solve/pagerank_steps.cuh\"\n"
+  "\n"
+  "// `memory` is a mbi_solve_memory whose iterations go on.\n"
+  "MBK_CALLED void mbk_epilogue_after(void *memory, double change, double mass) {\n"
+  "  mbi_pagerank_decide((mbi_solve_memory *)memory, change, mass);\n"
+  "}\n",
+  NULL};
+
 static const char *const mbi_source_solve_pagerank_cu[] = {
   "// PageRank around its products: weights of vertices, first ranks, the scalar part of an\n"
   "// iteration, ranks at the end. Source: the power method of Zhang, Yao, Jiang, Zhang, \"MERBIT: A\n"
   "// GPU-Based SpMV Method for Iterative Workloads\", section 5.5.1, on z = rank / W, where W is\n"
   "// the weight of all edges that leave a vertex, -1 where none does. New z, their L1 change and\n"
-  "// the mass of dangling vertices come with the product, by its epilogue; where that is MERBIT's\n"
-  "// with two buffers, from mbk_pagerank_update.\n"
+  "// the mass of dangling vertices come with the product, by its epilogue, and the scalars behind\n"
+  "// it (solve/pagerank_after.cuh); where the product is MERBIT's with two buffers, from\n"
+  "// mbk_pagerank_update and mbk_pagerank_finish.\n"
   "//\n"
   "// Iterations run ahead of the host. Once state.closed is set, later ones leave ranks and state\n"
   "// alone, so that both are those of the iteration that stopped.\n"
@@ -10495,8 +10523,8 @@ static const char *const mbi_source_solve_pagerank_cu[] = {
   "  const mbk_u32 thread = mbk_thread();\n"
   "  firsts[thread] = first;\n"
   "  seconds[thread] = second;\n"
-  "  mbk_block_sync();\n"
-  "  for (mbk_u32 half = MBK_PAGERANK_THREADS / 2; half > 0; half /= 2) {\n",
+  "  mbk_block_sync();\n",
+  "  for (mbk_u32 half = MBK_PAGERANK_THREADS / 2; half > 0; half /= 2) {\n"
   "    if (thread < half) {\n"
   "      firsts[thread] += firsts[thread + half];\n"
   "      seconds[thread] += seconds[thread + half];\n"
@@ -10538,8 +10566,8 @@ static const char *const mbi_source_solve_pagerank_cu[] = {
   "  }\n"
   "}\n"
   "\n"
-  "// z holds ranks, or where not `given` nothing, and all are 1 / n; becomes those by W. Sums:\n"
-  "// vertices that dangle, and their mass.\n",
+  "// z holds ranks, or where not `given` nothing, and all are 1 / n; becomes those by W. Sums:\n",
+  "// vertices that dangle, and their mass.\n"
   "// Launch: a grid that depends on n alone, MBK_PAGERANK_THREADS threads.\n"
   "// Shared: double[2 * MBK_PAGERANK_THREADS].\n"
   "MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
@@ -10571,18 +10599,10 @@ static const char *const mbi_source_solve_pagerank_cu[] = {
   "  }\n"
   "}\n"
   "\n"
-  "// Behind a product that has left the change and the mass of dangling vertices in\n"
-  "// state.product_sums. Launch: one thread.\n"
-  "MBK_KERNEL mbk_pagerank_decide(mbi_solve_memory *m) {\n"
-  "  if (!m->state.closed) {\n"
-  "    mbi_pagerank_decide(m, m->state.product_sums[0], m->state.product_sums[1]);\n"
-  "  }\n"
-  "}\n"
-  "\n",
   "// z = (damping * y + base * teleport) / W; teleport null: ones. Sums: the change and the mass\n"
   "// of dangling vertices. Launch and shared memory as mbk_pagerank_begin.\n"
   "MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
-  "    mbk_pagerank_update(MBK_VECTOR *z, const MBK_VECTOR *y, const MBK_VECTOR *weights,\n"
+  "    mbk_pagerank_update(MBK_VECTOR *z, const MBK_VECTOR *y, const MBK_VECTOR *weights,\n",
   "                        const MBK_VECTOR *teleport, mbk_u64 n, const mbi_solve_memory *m,\n"
   "                        double *partials) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
@@ -10613,14 +10633,14 @@ static const char *const mbi_source_solve_pagerank_cu[] = {
   "    return;\n"
   "  }\n"
   "  double change, mass;\n"
-  "  mbk_pagerank_gather((double *)shared, partials, blocks, change, mass);\n",
+  "  mbk_pagerank_gather((double *)shared, partials, blocks, change, mass);\n"
   "  if (mbk_thread() == 0) { // behind a barrier: all have read `closed`\n"
   "    mbi_pagerank_decide(m, change, mass);\n"
   "  }\n"
   "}\n"
   "\n"
   "// Ranks again. Launch: any grid of MBK_PAGERANK_THREADS threads. Shared: none.\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n",
   "    mbk_pagerank_end(MBK_VECTOR *z, const MBK_VECTOR *weights, mbk_u64 n) {\n"
   "  for (mbk_u64 i = mbk_pagerank_place(); i < n; i += mbk_pagerank_stride()) {\n"
   "    z[i] = weights[i] < 0 ? z[i] : z[i] * weights[i];\n"
@@ -13250,6 +13270,7 @@ static const struct {
     {"spmv/transpose.cu", mbi_source_spmv_transpose_cu},
     {"solve/state.cuh", mbi_source_solve_state_cuh},
     {"solve/pagerank_steps.cuh", mbi_source_solve_pagerank_steps_cuh},
+    {"solve/pagerank_after.cuh", mbi_source_solve_pagerank_after_cuh},
     {"solve/pagerank.cu", mbi_source_solve_pagerank_cu},
     {"solve/step.cuh", mbi_source_solve_step_cuh},
     {"solve/sweep.cuh", mbi_source_solve_sweep_cuh},
@@ -13277,7 +13298,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "e4abb3828280e927532da1b17e10526927a242568439dbc646a04151332219d2"
+#define MBI_KERNEL_HASH "b8f2061a9e04887cfcac51aa101d6fb5e675e6c69b21f5839a4d7913b87705a1"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -22078,6 +22099,10 @@ static merbit_epilogue_rows mbi_epilogue_known(const merbit_epilogue *given, mer
 struct mbi_epilogue {                                             /* a copy of the user's */
   merbit_epilogue given;                                          /* without its expressions */
   char result[MBI_EXPRESSION_SIZE], sums[2][MBI_EXPRESSION_SIZE]; /* for kernels; empty: none */
+  /* Of the library's own iterations: a file of what the last block does with the sums, as it is
+   * included, and where it does so; or NULL. */
+  const char *after;
+  mbi_devptr after_memory;
   mbi_program program;
   void *kernel; /* CUfunction */
 };
@@ -22086,7 +22111,7 @@ struct mbi_epilogue {                                             /* a copy of t
 typedef struct mbi_epilogue_call {
   mbi_devptr vectors[MBI_EPILOGUE_VECTORS];
   mbi_devptr scalars, sums, skip;
-  mbi_devptr parts, ticket;
+  mbi_devptr parts, ticket, after;
 } mbi_epilogue_call;
 
 static int mbi_plan_has_epilogue(const merbit_plan *plan) {
@@ -22155,7 +22180,7 @@ static merbit_status mbi_epilogue_take_one(const merbit_plan *plan, int sum, con
 }
 
 /* plan->epilogue: a copy of the user's, checked. mbi_plan_free releases it. */
-static merbit_status mbi_epilogue_take(merbit_plan *plan) {
+static merbit_status mbi_epilogue_take(merbit_plan *plan, const char *after) {
   const merbit_epilogue *given = plan->desc.epilogue;
   merbit_context *context = plan->context;
   merbit_status status;
@@ -22172,6 +22197,7 @@ static merbit_status mbi_epilogue_take(merbit_plan *plan) {
   memset(e, 0, sizeof *e);
   plan->epilogue = e;
   e->given = *given;
+  e->after = after;
   if (given->cpu == NULL) {
     e->given.cpu = mbi_epilogue_known(given, mbi_plan_sums(plan));
   }
@@ -22215,6 +22241,9 @@ static void mbi_epilogue_preamble(const mbi_epilogue *e, merbit_type type,
   }
   if (e->sums[1][0] != '\0') {
     mbi_preamble_define(preamble, "MBK_EPILOGUE_SUM1", e->sums[1]);
+  }
+  if (e->after != NULL) {
+    mbi_preamble_define(preamble, "MBK_EPILOGUE_AFTER", e->after);
   }
 }
 
@@ -37427,7 +37456,7 @@ static merbit_status mbi_plan_move_to_cpu(merbit_plan *plan) {
   return mbi_plan_take_blocks(plan);
 }
 
-static merbit_status mbi_plan_build(merbit_plan *plan, int dual) {
+static merbit_status mbi_plan_build(merbit_plan *plan, int dual, const char *after) {
   merbit_status status = mbi_plan_check_side(plan);
   if (status == MERBIT_OK && mbi_view_is_half(&plan->given)) {
     status = mbi_half_take(plan);
@@ -37436,7 +37465,7 @@ static merbit_status mbi_plan_build(merbit_plan *plan, int dual) {
     status = mbi_semiring_take(plan);
   }
   if (status == MERBIT_OK) {
-    status = mbi_epilogue_take(plan);
+    status = mbi_epilogue_take(plan, after);
   }
   if (status == MERBIT_OK) {
     status = mbi_plan_take(plan);
@@ -37455,9 +37484,10 @@ static merbit_status mbi_plan_build(merbit_plan *plan, int dual) {
   return status == MERBIT_OK ? mbi_plan_build_cpu(plan) : status;
 }
 
-/* `dual` asks for the dual-buffer commit, which only the library's own iterations use. */
+/* `dual` asks for the dual-buffer commit, which only the library's own iterations use; `after`
+ * is that of mbi_epilogue, or NULL. */
 static merbit_status mbi_plan_create(merbit_context *context, const merbit_view *view,
-                                     const merbit_plan_desc *desc, int dual,
+                                     const merbit_plan_desc *desc, int dual, const char *after,
                                      merbit_plan **plan) {
   const double start = mbi_seconds();
   merbit_plan_desc defaults, taken;
@@ -37513,7 +37543,7 @@ static merbit_status mbi_plan_create(merbit_context *context, const merbit_view 
   made->type = mbi_view_type(view);
   made->side = mbi_plan_side(context, desc);
   made->method = dual ? MERBIT_METHOD_MERBIT : desc->method;
-  status = mbi_plan_build(made, dual);
+  status = mbi_plan_build(made, dual, after);
   if (status != MERBIT_OK) {
     mbi_plan_free(made);
     return status;
@@ -37535,7 +37565,7 @@ MERBIT_API merbit_status merbit_plan_create(merbit_context *context, const merbi
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "merbit_plan_create: `%s` is NULL",
                     plan == NULL ? "plan" : "view");
   }
-  return mbi_plan_create(context, view, desc, 0, plan);
+  return mbi_plan_create(context, view, desc, 0, NULL, plan);
 }
 
 MERBIT_API void merbit_plan_destroy(merbit_plan *plan) {
@@ -38301,16 +38331,17 @@ static merbit_status mbi_epilogue_cuda(merbit_plan *plan, merbit_workspace *work
   call.skip = mbi_device_address(skip);
   call.ticket = workspace->sums_scratch;
   call.parts = workspace->sums_scratch + MBI_EPILOGUE_PARTS;
+  call.after = plan->epilogue->after_memory;
   arguments[0] = &product;
   arguments[1] = &to;
   arguments[2] = &rows;
   arguments[3] = &aligned;
   arguments[4] = &call;
   return status == MERBIT_OK && (plan->epilogue->result[0] != '\0' || sums != NULL)
-             ? mbi_device_launch(
-                   plan->context, plan->epilogue->kernel, "mbk_epilogue_rows",
-                   (int64_t)mbi_epilogue_blocks(plan), MBI_EPILOGUE_THREADS,
-                   MBI_EPILOGUE_THREADS / 16 * (unsigned)sizeof(double), stream, arguments)
+             ? mbi_device_launch(plan->context, plan->epilogue->kernel, "mbk_epilogue_rows",
+                                 (int64_t)mbi_epilogue_blocks(plan), MBI_EPILOGUE_THREADS,
+                                 MBI_EPILOGUE_THREADS / 16 * (unsigned)sizeof(double), stream,
+                                 arguments)
              : status;
 }
 
@@ -43190,7 +43221,7 @@ MBS_FUNCTION void mbi_pagerank_decide(mbi_solve_memory *m, double change, double
 
 #undef MBS_FUNCTION
 
-#define MBI_PAGERANK_KERNELS 7
+#define MBI_PAGERANK_KERNELS 6
 #define MBI_PAGERANK_LOOK (2 * MBI_SOLVE_SPAN) /* iterations before the first, of a loop */
 
 typedef struct mbi_pagerank_gpu {
@@ -43451,7 +43482,8 @@ static merbit_status mbi_pagerank_plan(mbi_pagerank *run, merbit_side side) {
   if (side == MERBIT_SIDE_CUDA && !dual) {
     desc.epilogue = &epilogue;
   }
-  status = mbi_plan_create(run->context, &run->links, &desc, dual, &run->plan);
+  status = mbi_plan_create(run->context, &run->links, &desc, dual,
+                           "\"solve/pagerank_after.cuh\"", &run->plan);
   if (status == MERBIT_OK) {
     run->plan->calm = 1;
   }
@@ -43474,7 +43506,7 @@ static void mbi_pagerank_start(mbi_pagerank *run) {
 
 /* ==== >>solve/pagerank_cuda.c  PageRank on the GPU ======================================== */
 /* PageRank on the GPU: vectors and scalars stay there. An iteration is one product, whose
- * epilogue makes the new z and two sums, and a kernel of one thread; iterations are recorded
+ * epilogue makes the new z and two sums, and what follows from them; iterations are recorded
  * and run as those of solvers (solve/batch.c). */
 #define MBI_PAGERANK_THREADS 256 /* of a block, and the most blocks */
 #define MBI_PAGERANK_BLOCKS 1024
@@ -43503,14 +43535,13 @@ enum {
   MBI_PAGERANK_WEIGH,
   MBI_PAGERANK_BEGIN,
   MBI_PAGERANK_FIRST,
-  MBI_PAGERANK_DECIDE,
   MBI_PAGERANK_UPDATE,
   MBI_PAGERANK_FINISH,
   MBI_PAGERANK_END
 };
 
 static const char *const mbi_pagerank_kernels[MBI_PAGERANK_KERNELS] = {
-    "mbk_pagerank_weigh",  "mbk_pagerank_begin",  "mbk_pagerank_first", "mbk_pagerank_decide",
+    "mbk_pagerank_weigh",  "mbk_pagerank_begin",  "mbk_pagerank_first",
     "mbk_pagerank_update", "mbk_pagerank_finish", "mbk_pagerank_end"};
 
 static void mbi_pagerank_preamble(merbit_type type, merbit_index_type offset_type,
@@ -43615,6 +43646,9 @@ static merbit_status mbi_pagerank_upload(mbi_pagerank *run) {
       mbi_solve_allocate(engine, mbi_pagerank_divide(run, 0), "ranks, and what they come from");
   if (status == MERBIT_OK) {
     (void)mbi_pagerank_divide(run, mbi_device_address(engine->space));
+    if (run->plan->epilogue != NULL) {
+      run->plan->epilogue->after_memory = mbi_device_address(engine->memory);
+    }
     /* The later z's: with method MERBIT sums begin there, else the first iteration takes 0 of
      * one. */
     status =
@@ -43662,20 +43696,12 @@ static merbit_status mbi_pagerank_fused(mbi_pagerank *run, int turn) {
   mbi_solve_memory *m = run->engine.memory;
   void *stream = run->engine.gpu.stream;
   const void *vectors[4];
-  void *arguments[1];
-  merbit_status status;
   vectors[0] = run->gpu.z[turn];
   vectors[1] = run->gpu.weights;
   vectors[2] = run->gpu.z[1 - turn];
   vectors[3] = run->gpu.teleport;
-  status = mbi_spmv_epilogue(run->plan, NULL, vectors[0], run->gpu.z[1 - turn], vectors,
-                             m->state.scalar, m->state.product_sums, &m->state.closed, stream);
-  arguments[0] = &run->engine.memory;
-  return status == MERBIT_OK
-             ? mbi_device_launch(run->context, run->gpu.kernels[MBI_PAGERANK_DECIDE],
-                                 mbi_pagerank_kernels[MBI_PAGERANK_DECIDE], 1, 1, 0, stream,
-                                 arguments)
-             : status;
+  return mbi_spmv_epilogue(run->plan, NULL, vectors[0], run->gpu.z[1 - turn], vectors,
+                           m->state.scalar, m->state.product_sums, &m->state.closed, stream);
 }
 
 /* Method MERBIT: two products that alternate, as the paper's dual-buffer commit wants it. */
