@@ -21095,7 +21095,8 @@ typedef struct mbi_device_csr {
   merbit_index_type offset_type; /* of row_ptr; columns are 32-bit */
   int base;
   uint64_t rows, cols, nnz;
-  uint64_t bytes; /* owned */
+  uint64_t bytes;     /* owned, but for this: */
+  mbi_devptr scratch; /* mbi_ranks_bytes of it, in which the check left its answer; or 0 */
 } mbi_device_csr;
 
 /* Rows that hold something, ranked: spmv/ranks.c. */
@@ -27568,38 +27569,40 @@ static merbit_status mbi_arrays_program(merbit_context *context, merbit_index_ty
   return mbi_program_create(context, "spmv/arrays.cu", &preamble, program);
 }
 
+static uint64_t mbi_ranks_bytes(int64_t rows);
+
 /* Find out on the GPU whether the arrays are sound; if not, let the host's check name the
- * culprit. */
+ * culprit. What the answer lies in is kept for the ranks of rows, or of a transpose's. */
 static merbit_status mbi_device_csr_check(merbit_context *context, const merbit_view *view,
-                                          const mbi_program *program) {
+                                          const mbi_program *program, mbi_device_csr *csr) {
   void *function = NULL;
-  mbi_devptr bad = 0;
   uint32_t found = 0;
   const void *row_ptr = view->row_ptr, *col_ind = view->col_ind;
   int64_t rows = view->rows, cols = view->cols, nnz = view->nnz;
   void *arguments[6];
   merbit_status status = mbi_program_kernel(context, program, "mbk_arrays_check", &function);
   if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, sizeof found, "a check's answer", &bad);
+    status = mbi_device_allocate(
+        context, mbi_ranks_bytes(view->rows > view->cols ? view->rows : view->cols),
+        "a check's answer", &csr->scratch);
   }
   if (status == MERBIT_OK) {
-    status = mbi_device_zero(context, bad, sizeof found, NULL);
+    status = mbi_device_zero(context, csr->scratch, sizeof found, NULL);
   }
   arguments[0] = &row_ptr;
   arguments[1] = &col_ind;
   arguments[2] = &rows;
   arguments[3] = &cols;
   arguments[4] = &nnz;
-  arguments[5] = &bad;
+  arguments[5] = &csr->scratch;
   if (status == MERBIT_OK) {
     status = mbi_device_launch(context, function, "mbk_arrays_check",
                                mbi_arrays_blocks(nnz > rows ? nnz : rows), MBI_ARRAYS_THREADS,
                                0, NULL, arguments);
   }
   if (status == MERBIT_OK) {
-    status = mbi_device_download(context, &found, bad, sizeof found);
+    status = mbi_device_download(context, &found, csr->scratch, sizeof found);
   }
-  mbi_device_release(context, bad);
   if (status == MERBIT_OK && found != 0) {
     merbit_view host;
     status = mbi_view_download(context, view, &host);
@@ -27702,7 +27705,7 @@ static merbit_status mbi_device_csr_borrow(merbit_context *context, const merbit
     return status;
   }
   if (!unchecked) {
-    status = mbi_device_csr_check(context, view, &program);
+    status = mbi_device_csr_check(context, view, &program, csr);
   }
   if (status == MERBIT_OK && narrow) {
     status = mbi_device_csr_narrow(context, view, &program, csr);
@@ -27739,6 +27742,7 @@ static void mbi_device_csr_destroy(merbit_context *context, mbi_device_csr *csr)
     mbi_device_release(context, csr->values);
   }
   mbi_device_release(context, csr->table);
+  mbi_device_release(context, csr->scratch);
 }
 
 /* Of a CSR's columns and values, read once. */
@@ -28054,6 +28058,15 @@ static const mbi_cuda_method mbi_merbit_method = {mbi_merbit_create, mbi_merbit_
 #define MBI_RANKS_BLOCK_SAMPLES 4096        /* rows */
 #define MBI_RANKS_COLUMN_SAMPLES (8u << 20) /* nonzeros */
 
+static uint64_t mbi_ranks_blocks_of(int64_t rows) {
+  return ((uint64_t)rows + MBI_RANKS_PER_BLOCK - 1) / MBI_RANKS_PER_BLOCK;
+}
+
+/* Of ranks->counts: four sums, and the offset of each block. */
+static uint64_t mbi_ranks_bytes(int64_t rows) {
+  return (4 + mbi_ranks_blocks_of(rows)) * sizeof(uint32_t);
+}
+
 /* What the plan's products do not need: the choice and the method are made. */
 static void mbi_ranks_finish(merbit_context *context, mbi_ranks *ranks) {
   mbi_device_release(context, ranks->counts);
@@ -28072,10 +28085,10 @@ static void mbi_ranks_destroy(merbit_context *context, mbi_ranks *ranks) {
 
 /* Counts, then their sum, the sum of the slices' widths and the longest row. Needs an entered
  * context. After a failure mbi_ranks_destroy cleans up. */
-static merbit_status mbi_ranks_create(merbit_context *context, const mbi_device_csr *csr,
+static merbit_status mbi_ranks_create(merbit_context *context, mbi_device_csr *csr,
                                       mbi_ranks *ranks) {
   void *count = NULL, *offsets = NULL, *arguments[6];
-  uint64_t rows = csr->rows, blocks = (rows + MBI_RANKS_PER_BLOCK - 1) / MBI_RANKS_PER_BLOCK;
+  uint64_t rows = csr->rows, blocks = mbi_ranks_blocks_of((int64_t)rows);
   mbi_devptr row_ptr = csr->row_ptr, total, longest, widths;
   uint32_t answer[4] = {0, 0, 0, 0};
   merbit_status status;
@@ -28093,9 +28106,11 @@ static merbit_status mbi_ranks_create(merbit_context *context, const mbi_device_
   if (status == MERBIT_OK) {
     status = mbi_program_kernel(context, &ranks->program, "mbk_arrays_offsets", &offsets);
   }
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, sizeof answer + blocks * sizeof(uint32_t),
-                                 "counts of rows", &ranks->counts);
+  ranks->counts = csr->scratch;
+  csr->scratch = 0;
+  if (status == MERBIT_OK && ranks->counts == 0) {
+    status = mbi_device_allocate(context, mbi_ranks_bytes((int64_t)rows), "counts of rows",
+                                 &ranks->counts);
   }
   widths = ranks->counts; /* 64 bits, so it comes first */
   total = widths + 2 * sizeof(uint32_t);
@@ -36831,6 +36846,8 @@ static merbit_status mbi_transpose_cuda(merbit_plan *plan) {
   status = mbi_device_csr_create(context, &plan->given, plan->desc.unchecked, &from);
   if (status == MERBIT_OK) {
     status = mbi_transpose_sort(plan, &from);
+    plan->device.scratch = from.scratch;
+    from.scratch = 0;
   }
   mbi_device_csr_destroy(context, &from);
   if (status == MERBIT_OK) {
@@ -37402,6 +37419,8 @@ static merbit_status mbi_plan_build_cuda(merbit_plan *plan, int dual) {
   if (status == MERBIT_OK) {
     plan->merbit.dual = dual;
     status = mbi_choose(plan);
+    mbi_device_release(context, plan->device.scratch); /* where no ranks were wanted */
+    plan->device.scratch = 0;
   }
   if (status == MERBIT_OK && mbi_plan_has_epilogue(plan)) {
     status = mbi_epilogue_specialise(plan);
