@@ -3015,7 +3015,7 @@ static void mbi_nvrtc_tell(merbit_context *context, const char *log, char *first
   }
 }
 
-/* ==== >>jit/device.c  one device: context, memory, errors ================================= */
+/* ==== >>jit/device.c  one device: context, errors ========================================= */
 #define MBI_ATTRIBUTE_MULTIPROCESSORS 16 /* cuda.h: CUdevice_attribute */
 #define MBI_ATTRIBUTE_CAPABILITY_MAJOR 75
 #define MBI_ATTRIBUTE_CAPABILITY_MINOR 76
@@ -3268,6 +3268,18 @@ static void mbi_device_leave(merbit_context *context) {
   (void)mbi_device_bury(context, context->device.driver.ctx_pop(&popped));
 }
 
+static merbit_status mbi_device_synchronize(merbit_context *context, void *stream) {
+  const merbit_status status = mbi_device_alive(context);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  return mbi_device_check(context, context->device.driver.stream_synchronize(stream),
+                          "cuStreamSynchronize", "waiting for the GPU");
+}
+
+/* ==== >>jit/memory.c  GPU memory ========================================================== */
+/* GPU memory: allocations and their parts, copies. In an entered context. */
+
 static mbi_devptr mbi_device_address(const void *pointer) {
   return (mbi_devptr)(uintptr_t)pointer;
 }
@@ -3294,20 +3306,46 @@ static merbit_status mbi_device_allocate(merbit_context *context, uint64_t bytes
   return status;
 }
 
+#define MBI_DEVICE_PART 256 /* bytes, as the driver aligns an allocation */
+
+/* A part of the allocation at `space`, behind `used` bytes, which grow. Arrays that are made at
+ * once share one, for the driver takes as long for each as for ten launches: they are divided
+ * at 0 to learn its size, and again where it lies. */
+static mbi_devptr mbi_device_part(mbi_devptr space, uint64_t bytes, uint64_t *used) {
+  const uint64_t at = *used;
+  *used += (bytes + MBI_DEVICE_PART - 1) / MBI_DEVICE_PART * MBI_DEVICE_PART;
+  return space + at;
+}
+
+/* `count` arrays in one allocation, which the first of them begins: releasing that one releases
+ * all. Another of no bytes is at address 0, as all are after a failure. */
+static merbit_status mbi_device_allocate_parts(merbit_context *context, const char *what,
+                                               int count, mbi_devptr *const *parts,
+                                               const uint64_t *bytes) {
+  uint64_t used = 0;
+  mbi_devptr space = 0;
+  merbit_status status = MERBIT_OK;
+  int i;
+  for (i = 0; i < count; i++) {
+    *parts[i] = 0;
+    (void)mbi_device_part(0, bytes[i], &used);
+  }
+  if (used > 0) {
+    status = mbi_device_allocate(context, used, what, &space);
+  }
+  used = 0;
+  for (i = 0; i < count && space != 0; i++) {
+    const mbi_devptr at = mbi_device_part(space, bytes[i], &used);
+    *parts[i] = i == 0 || bytes[i] > 0 ? at : 0;
+  }
+  return status;
+}
+
 /* What a dead context held is gone with it. */
 static void mbi_device_release(merbit_context *context, mbi_devptr address) {
   if (address != 0 && mbi_device_lost(context) == 0) {
     (void)mbi_device_bury(context, context->device.driver.mem_free(address));
   }
-}
-
-static merbit_status mbi_device_synchronize(merbit_context *context, void *stream) {
-  const merbit_status status = mbi_device_alive(context);
-  if (status != MERBIT_OK) {
-    return status;
-  }
-  return mbi_device_check(context, context->device.driver.stream_synchronize(stream),
-                          "cuStreamSynchronize", "waiting for the GPU");
 }
 
 /* Behind work on the default stream. cuMemcpyHtoD may return while the last piece is still on
@@ -4193,9 +4231,14 @@ static const char *const mbi_source_spmv_epilogue_cu[] = {
   "#endif\n"
   "// And where there are such MBK_EPILOGUE_RESULT, y[row], an expression in in_ax, in_row, in_v0,\n"
   "// ..., in_s0, ...; MBK_EPILOGUE_SUM0 and MBK_EPILOGUE_SUM1, in double, in in_y too.\n"
+  "// MBK_EPILOGUE_AFTER: a file with mbk_epilogue_after, which one thread calls with the sums once\n"
+  "// they are complete and all blocks are done with scalars and skip.\n"
   "#include \"jit/device.cuh\"\n"
   "\n"
   "#include \"jit/functions.cuh\"\n"
+  "#ifdef MBK_EPILOGUE_AFTER\n"
+  "#include MBK_EPILOGUE_AFTER\n"
+  "#endif\n"
   "\n"
   "#define MBK_EPILOGUE_THREADS 256\n"
   "#define MBK_EPILOGUE_PACK (16 / (int)sizeof(MBK_VECTOR)) // rows\n"
@@ -4209,7 +4252,7 @@ static const char *const mbi_source_spmv_epilogue_cu[] = {
   "#ifdef MBK_EPILOGUE_SUM0\n"
   "#define MBK_EPILOGUE_HAS0 1\n"
   "#else\n"
-  "#define MBK_EPILOGUE_HAS0 0\n"
+  "#define MBK_EPILOGUE_HAS0 0\n",
   "#define MBK_EPILOGUE_SUM0 0.0\n"
   "#endif\n"
   "#ifdef MBK_EPILOGUE_SUM1\n"
@@ -4217,7 +4260,7 @@ static const char *const mbi_source_spmv_epilogue_cu[] = {
   "#else\n"
   "#define MBK_EPILOGUE_HAS1 0\n"
   "#define MBK_EPILOGUE_SUM1 0.0\n"
-  "#endif\n",
+  "#endif\n"
   "#define MBK_EPILOGUE_HAS(k) ((k) == 0 ? MBK_EPILOGUE_HAS0 : MBK_EPILOGUE_HAS1)\n"
   "\n"
   "struct mbk_epilogue { // mbi_epilogue_call of the host\n"
@@ -4227,6 +4270,7 @@ static const char *const mbi_source_spmv_epilogue_cu[] = {
   "  const mbk_i32 *skip; // unless what is there is 0 nothing is done; or null\n"
   "  double *parts;       // two sums of each block\n"
   "  mbk_u32 *ticket;     // zero between products\n"
+  "  void *after;         // of mbk_epilogue_after\n"
   "};\n"
   "\n"
   "#define MBK_EPILOGUE_NAMES(T)                                                                  \\\n"
@@ -4247,11 +4291,11 @@ static const char *const mbi_source_spmv_epilogue_cu[] = {
   "MBK_DEVICE double mbk_epilogue_sum1(MBK_EPILOGUE_NAMES(double)) {\n"
   "  return MBK_EPILOGUE_SUM1;\n"
   "}\n"
-  "\n"
+  "\n",
   "typedef mbk_pack<MBK_VECTOR, MBK_EPILOGUE_PACK> mbk_epilogue_pack;\n"
   "\n"
   "// `count` rows from `address` on; in one load where they are a pack that is `aligned`.\n"
-  "MBK_DEVICE mbk_epilogue_pack mbk_epilogue_load(const MBK_VECTOR *address, mbk_u32 count,\n",
+  "MBK_DEVICE mbk_epilogue_pack mbk_epilogue_load(const MBK_VECTOR *address, mbk_u32 count,\n"
   "                                               bool aligned) {\n"
   "  if (aligned) {\n"
   "    return *(const mbk_epilogue_pack *)address;\n"
@@ -4299,7 +4343,7 @@ static const char *const mbi_source_spmv_epilogue_cu[] = {
   "    mbk_epilogue_lanes(sums);\n"
   "  }\n"
   "}\n"
-  "\n"
+  "\n",
   "MBK_DEVICE void mbk_epilogue_store(double *place, const double (&sums)[2]) {\n"
   "  if (mbk_thread() == 0) {\n"
   "    place[0] = sums[0];\n"
@@ -4307,7 +4351,7 @@ static const char *const mbi_source_spmv_epilogue_cu[] = {
   "  }\n"
   "}\n"
   "\n"
-  "// Whether the block comes last, after thread 0 has stored; the ticket is then as before. Only\n",
+  "// Whether the block comes last, after thread 0 has stored; the ticket is then as before. Only\n"
   "// thread 0 has read what lies at `shared`.\n"
   "MBK_DEVICE bool mbk_epilogue_last(mbk_u32 *ticket, double *shared) {\n"
   "  mbk_u32 *const flag = (mbk_u32 *)shared;\n"
@@ -4342,16 +4386,21 @@ static const char *const mbi_source_spmv_epilogue_cu[] = {
   "  }\n"
   "  mbk_epilogue_block(sums, shared);\n"
   "  mbk_epilogue_store(call.sums, sums);\n"
+  "#ifdef MBK_EPILOGUE_AFTER\n"
+  "  if (mbk_thread() == 0) {\n"
+  "    mbk_epilogue_after(call.after, sums[0], sums[1]);\n"
+  "  }\n"
+  "#endif\n"
   "}\n"
   "\n"
   "// ---- Launch -------------------------------------------------------------------------------\n"
-  "\n"
+  "\n",
   "// y[row] of product[row], which may be y itself; without a result y is not written. `aligned`:\n"
   "// product, y and the vectors are at multiples of 16 bytes. Launch: any grid, the same for each\n"
   "// product of a plan, of MBK_EPILOGUE_THREADS threads; without any sums to add up one that\n"
   "// writes zeros. Shared: double[MBK_EPILOGUE_THREADS / 16].\n"
   "MBK_KERNEL MBK_BOUNDS(MBK_EPILOGUE_THREADS)\n"
-  "    mbk_epilogue_rows(const MBK_VECTOR *product, MBK_VECTOR *y, mbk_u64 rows, int aligned,\n",
+  "    mbk_epilogue_rows(const MBK_VECTOR *product, MBK_VECTOR *y, mbk_u64 rows, int aligned,\n"
   "                      const mbk_epilogue call) {\n"
   "  if (call.skip != (const mbk_i32 *)0 && *call.skip != 0) {\n"
   "    return;\n"
@@ -4377,7 +4426,7 @@ static const char *const mbi_source_spmv_epilogue_cu[] = {
   "    }\n"
   "#pragma unroll\n"
   "    for (int j = 0; j < MBK_EPILOGUE_PACK; j++) {\n"
-  "      const MBK_VECTOR ax = taken.at[j];\n"
+  "      const MBK_VECTOR ax = taken.at[j];\n",
   "      const mbk_u64 row = at + (mbk_u64)j;\n"
   "      result.at[j] = (MBK_VECTOR)mbk_epilogue_result(MBK_EPILOGUE_VALUES(MBK_COMPUTE, 0));\n"
   "      const double terms[2] = {mbk_epilogue_sum0(MBK_EPILOGUE_VALUES(double, result.at[j])),\n"
@@ -4388,7 +4437,7 @@ static const char *const mbi_source_spmv_epilogue_cu[] = {
   "          sums[k] += terms[k];\n"
   "        }\n"
   "      }\n"
-  "    }\n",
+  "    }\n"
   "    if (MBK_EPILOGUE_WRITES && whole) {\n"
   "      mbk_store_pack(y + at, result);\n"
   "    }\n"
@@ -10439,13 +10488,30 @@ static const char *const mbi_source_solve_pagerank_steps_cuh[] = {
   "}\n",
   NULL};
 
+static const char *const mbi_source_solve_pagerank_after_cuh[] = {
+  "// What follows from the sums of an iteration's product, behind its epilogue: the change, and\n"
+  "// the mass of dangling vertices.\n"
+  "#include \"jit/device.cuh\"\n"
+  "\n"
+  "#define MBS_FUNCTION MBK_DEVICE\n"
+  "#include \"solve/state.cuh\"\n"
+  "\n"
+  "#include \"solve/pagerank_steps.cuh\"\n"
+  "\n"
+  "// `memory` is a mbi_solve_memory whose iterations go on.\n"
+  "MBK_CALLED void mbk_epilogue_after(void *memory, double change, double mass) {\n"
+  "  mbi_pagerank_decide((mbi_solve_memory *)memory, change, mass);\n"
+  "}\n",
+  NULL};
+
 static const char *const mbi_source_solve_pagerank_cu[] = {
   "// PageRank around its products: weights of vertices, first ranks, the scalar part of an\n"
   "// iteration, ranks at the end. Source: the power method of Zhang, Yao, Jiang, Zhang, \"MERBIT: A\n"
   "// GPU-Based SpMV Method for Iterative Workloads\", section 5.5.1, on z = rank / W, where W is\n"
   "// the weight of all edges that leave a vertex, -1 where none does. New z, their L1 change and\n"
-  "// the mass of dangling vertices come with the product, by its epilogue; where that is MERBIT's\n"
-  "// with two buffers, from mbk_pagerank_update.\n"
+  "// the mass of dangling vertices come with the product, by its epilogue, and the scalars behind\n"
+  "// it (solve/pagerank_after.cuh); where the product is MERBIT's with two buffers, from\n"
+  "// mbk_pagerank_update and mbk_pagerank_finish.\n"
   "//\n"
   "// Iterations run ahead of the host. Once state.closed is set, later ones leave ranks and state\n"
   "// alone, so that both are those of the iteration that stopped.\n"
@@ -10478,8 +10544,8 @@ static const char *const mbi_source_solve_pagerank_cu[] = {
   "  const mbk_u32 thread = mbk_thread();\n"
   "  firsts[thread] = first;\n"
   "  seconds[thread] = second;\n"
-  "  mbk_block_sync();\n"
-  "  for (mbk_u32 half = MBK_PAGERANK_THREADS / 2; half > 0; half /= 2) {\n",
+  "  mbk_block_sync();\n",
+  "  for (mbk_u32 half = MBK_PAGERANK_THREADS / 2; half > 0; half /= 2) {\n"
   "    if (thread < half) {\n"
   "      firsts[thread] += firsts[thread + half];\n"
   "      seconds[thread] += seconds[thread + half];\n"
@@ -10521,8 +10587,8 @@ static const char *const mbi_source_solve_pagerank_cu[] = {
   "  }\n"
   "}\n"
   "\n"
-  "// z holds ranks, or where not `given` nothing, and all are 1 / n; becomes those by W. Sums:\n"
-  "// vertices that dangle, and their mass.\n",
+  "// z holds ranks, or where not `given` nothing, and all are 1 / n; becomes those by W. Sums:\n",
+  "// vertices that dangle, and their mass.\n"
   "// Launch: a grid that depends on n alone, MBK_PAGERANK_THREADS threads.\n"
   "// Shared: double[2 * MBK_PAGERANK_THREADS].\n"
   "MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
@@ -10554,18 +10620,10 @@ static const char *const mbi_source_solve_pagerank_cu[] = {
   "  }\n"
   "}\n"
   "\n"
-  "// Behind a product that has left the change and the mass of dangling vertices in\n"
-  "// state.product_sums. Launch: one thread.\n"
-  "MBK_KERNEL mbk_pagerank_decide(mbi_solve_memory *m) {\n"
-  "  if (!m->state.closed) {\n"
-  "    mbi_pagerank_decide(m, m->state.product_sums[0], m->state.product_sums[1]);\n"
-  "  }\n"
-  "}\n"
-  "\n",
   "// z = (damping * y + base * teleport) / W; teleport null: ones. Sums: the change and the mass\n"
   "// of dangling vertices. Launch and shared memory as mbk_pagerank_begin.\n"
   "MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
-  "    mbk_pagerank_update(MBK_VECTOR *z, const MBK_VECTOR *y, const MBK_VECTOR *weights,\n"
+  "    mbk_pagerank_update(MBK_VECTOR *z, const MBK_VECTOR *y, const MBK_VECTOR *weights,\n",
   "                        const MBK_VECTOR *teleport, mbk_u64 n, const mbi_solve_memory *m,\n"
   "                        double *partials) {\n"
   "  MBK_SHARED_MEMORY(shared);\n"
@@ -10596,14 +10654,14 @@ static const char *const mbi_source_solve_pagerank_cu[] = {
   "    return;\n"
   "  }\n"
   "  double change, mass;\n"
-  "  mbk_pagerank_gather((double *)shared, partials, blocks, change, mass);\n",
+  "  mbk_pagerank_gather((double *)shared, partials, blocks, change, mass);\n"
   "  if (mbk_thread() == 0) { // behind a barrier: all have read `closed`\n"
   "    mbi_pagerank_decide(m, change, mass);\n"
   "  }\n"
   "}\n"
   "\n"
   "// Ranks again. Launch: any grid of MBK_PAGERANK_THREADS threads. Shared: none.\n"
-  "MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n"
+  "MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)\n",
   "    mbk_pagerank_end(MBK_VECTOR *z, const MBK_VECTOR *weights, mbk_u64 n) {\n"
   "  for (mbk_u64 i = mbk_pagerank_place(); i < n; i += mbk_pagerank_stride()) {\n"
   "    z[i] = weights[i] < 0 ? z[i] : z[i] * weights[i];\n"
@@ -13308,6 +13366,7 @@ static const struct {
     {"spmv/transpose.cu", mbi_source_spmv_transpose_cu},
     {"solve/state.cuh", mbi_source_solve_state_cuh},
     {"solve/pagerank_steps.cuh", mbi_source_solve_pagerank_steps_cuh},
+    {"solve/pagerank_after.cuh", mbi_source_solve_pagerank_after_cuh},
     {"solve/pagerank.cu", mbi_source_solve_pagerank_cu},
     {"solve/step.cuh", mbi_source_solve_step_cuh},
     {"solve/sweep.cuh", mbi_source_solve_sweep_cuh},
@@ -13335,7 +13394,7 @@ static const struct {
 };
 
 #define MBI_SOURCES (sizeof mbi_sources / sizeof mbi_sources[0])
-#define MBI_KERNEL_HASH "2bb87dd261053909277fc429c81b4d099c1984ae0bd8a378428e1e2125c61244"
+#define MBI_KERNEL_HASH "59dcc20cb68eb5144a7fb935340530f4ecdc39e0aa27c8355b025ca04666dc82"
 
 /* ==== >>jit/cache.c  cubins on disk ======================================================= */
 /* One file per compiled program: head, full key, image. It is written whole under another name
@@ -21132,7 +21191,8 @@ typedef struct mbi_device_csr {
   merbit_index_type offset_type; /* of row_ptr; columns are 32-bit */
   int base;
   uint64_t rows, cols, nnz;
-  uint64_t bytes; /* owned */
+  uint64_t bytes;     /* owned, but for this: */
+  mbi_devptr scratch; /* mbi_ranks_bytes of it, in which the check left its answer; or 0 */
 } mbi_device_csr;
 
 /* Rows that hold something, ranked: spmv/ranks.c. */
@@ -22147,6 +22207,10 @@ static merbit_epilogue_rows mbi_epilogue_known(const merbit_epilogue *given, mer
 struct mbi_epilogue {                                             /* a copy of the user's */
   merbit_epilogue given;                                          /* without its expressions */
   char result[MBI_EXPRESSION_SIZE], sums[2][MBI_EXPRESSION_SIZE]; /* for kernels; empty: none */
+  /* Of the library's own iterations: a file of what the last block does with the sums, as it is
+   * included, and where it does so; or NULL. */
+  const char *after;
+  mbi_devptr after_memory;
   mbi_program program;
   void *kernel; /* CUfunction */
 };
@@ -22155,7 +22219,7 @@ struct mbi_epilogue {                                             /* a copy of t
 typedef struct mbi_epilogue_call {
   mbi_devptr vectors[MBI_EPILOGUE_VECTORS];
   mbi_devptr scalars, sums, skip;
-  mbi_devptr parts, ticket;
+  mbi_devptr parts, ticket, after;
 } mbi_epilogue_call;
 
 static int mbi_plan_has_epilogue(const merbit_plan *plan) {
@@ -22224,7 +22288,7 @@ static merbit_status mbi_epilogue_take_one(const merbit_plan *plan, int sum, con
 }
 
 /* plan->epilogue: a copy of the user's, checked. mbi_plan_free releases it. */
-static merbit_status mbi_epilogue_take(merbit_plan *plan) {
+static merbit_status mbi_epilogue_take(merbit_plan *plan, const char *after) {
   const merbit_epilogue *given = plan->desc.epilogue;
   merbit_context *context = plan->context;
   merbit_status status;
@@ -22241,6 +22305,7 @@ static merbit_status mbi_epilogue_take(merbit_plan *plan) {
   memset(e, 0, sizeof *e);
   plan->epilogue = e;
   e->given = *given;
+  e->after = after;
   if (given->cpu == NULL) {
     e->given.cpu = mbi_epilogue_known(given, mbi_plan_sums(plan));
   }
@@ -22285,6 +22350,9 @@ static void mbi_epilogue_preamble(const mbi_epilogue *e, merbit_type type,
   if (e->sums[1][0] != '\0') {
     mbi_preamble_define(preamble, "MBK_EPILOGUE_SUM1", e->sums[1]);
   }
+  if (e->after != NULL) {
+    mbi_preamble_define(preamble, "MBK_EPILOGUE_AFTER", e->after);
+  }
 }
 
 /* Needs an entered context. */
@@ -22326,34 +22394,32 @@ static int64_t mbi_epilogue_chunks(const merbit_plan *plan) {
   return (plan->csr.rows + MBI_EPILOGUE_CHUNK - 1) / MBI_EPILOGUE_CHUNK;
 }
 
-/* What a workspace needs beside, on CUDA in an entered context. mbi_workspace_free releases it.
- */
-static merbit_status mbi_epilogue_workspace(merbit_workspace *workspace) {
+static uint64_t mbi_epilogue_scratch_bytes(const merbit_plan *plan) {
+  return plan->epilogue == NULL ? 0
+         : plan->epilogue->result[0] == '\0'
+             ? MBI_EPILOGUE_PRODUCT
+             : MBI_EPILOGUE_PRODUCT +
+                   (uint64_t)plan->csr.rows * mbi_type_size(mbi_plan_sums(plan));
+}
+
+/* The ticket; in an entered context. */
+static merbit_status mbi_epilogue_begin_scratch(merbit_context *context, mbi_devptr scratch) {
+  const merbit_status status = mbi_device_zero(context, scratch, MBI_EPILOGUE_PARTS, NULL);
+  return status == MERBIT_OK ? mbi_device_synchronize(context, NULL) : status;
+}
+
+/* What a workspace on the CPU needs beside; mbi_workspace_free releases it. */
+static merbit_status mbi_epilogue_room(merbit_workspace *workspace) {
   const merbit_plan *plan = workspace->plan;
-  merbit_context *context = plan->context;
+  void *sums = NULL;
   merbit_status status;
   if (plan->epilogue == NULL) {
     return MERBIT_OK;
   }
-  if (plan->side == MERBIT_SIDE_CPU) {
-    void *sums = NULL;
-    status = mbi_allocate_array(context, mbi_epilogue_chunks(plan) + 1, 2 * sizeof(double),
-                                "an epilogue's sums", &sums);
-    workspace->sums = (double *)sums;
-    return status;
-  }
-  {
-    const uint64_t product =
-        plan->epilogue->result[0] == '\0'
-            ? 0
-            : (uint64_t)plan->csr.rows * mbi_type_size(mbi_plan_sums(plan));
-    status = mbi_device_allocate(context, MBI_EPILOGUE_PRODUCT + product, "an epilogue's sums",
-                                 &workspace->sums_scratch);
-    if (status == MERBIT_OK) { /* the ticket */
-      status = mbi_device_zero(context, workspace->sums_scratch, MBI_EPILOGUE_PARTS, NULL);
-    }
-    return status == MERBIT_OK ? mbi_device_synchronize(context, NULL) : status;
-  }
+  status = mbi_allocate_array(plan->context, mbi_epilogue_chunks(plan) + 1, 2 * sizeof(double),
+                              "an epilogue's sums", &sums);
+  workspace->sums = (double *)sums;
+  return status;
 }
 
 /* ==== >>spmv/reference.c  CPU: the sequential row loop ==================================== */
@@ -27610,38 +27676,40 @@ static merbit_status mbi_arrays_program(merbit_context *context, merbit_index_ty
   return mbi_program_create(context, "spmv/arrays.cu", &preamble, program);
 }
 
+static uint64_t mbi_ranks_bytes(int64_t rows);
+
 /* Find out on the GPU whether the arrays are sound; if not, let the host's check name the
- * culprit. */
+ * culprit. What the answer lies in is kept for the ranks of rows, or of a transpose's. */
 static merbit_status mbi_device_csr_check(merbit_context *context, const merbit_view *view,
-                                          const mbi_program *program) {
+                                          const mbi_program *program, mbi_device_csr *csr) {
   void *function = NULL;
-  mbi_devptr bad = 0;
   uint32_t found = 0;
   const void *row_ptr = view->row_ptr, *col_ind = view->col_ind;
   int64_t rows = view->rows, cols = view->cols, nnz = view->nnz;
   void *arguments[6];
   merbit_status status = mbi_program_kernel(context, program, "mbk_arrays_check", &function);
   if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, sizeof found, "a check's answer", &bad);
+    status = mbi_device_allocate(
+        context, mbi_ranks_bytes(view->rows > view->cols ? view->rows : view->cols),
+        "a check's answer", &csr->scratch);
   }
   if (status == MERBIT_OK) {
-    status = mbi_device_upload(context, bad, &found, sizeof found);
+    status = mbi_device_zero(context, csr->scratch, sizeof found, NULL);
   }
   arguments[0] = &row_ptr;
   arguments[1] = &col_ind;
   arguments[2] = &rows;
   arguments[3] = &cols;
   arguments[4] = &nnz;
-  arguments[5] = &bad;
+  arguments[5] = &csr->scratch;
   if (status == MERBIT_OK) {
     status = mbi_device_launch(context, function, "mbk_arrays_check",
                                mbi_arrays_blocks(nnz > rows ? nnz : rows), MBI_ARRAYS_THREADS,
                                0, NULL, arguments);
   }
   if (status == MERBIT_OK) {
-    status = mbi_device_download(context, &found, bad, sizeof found);
+    status = mbi_device_download(context, &found, csr->scratch, sizeof found);
   }
-  mbi_device_release(context, bad);
   if (status == MERBIT_OK && found != 0) {
     merbit_view host;
     status = mbi_view_download(context, view, &host);
@@ -27744,7 +27812,7 @@ static merbit_status mbi_device_csr_borrow(merbit_context *context, const merbit
     return status;
   }
   if (!unchecked) {
-    status = mbi_device_csr_check(context, view, &program);
+    status = mbi_device_csr_check(context, view, &program, csr);
   }
   if (status == MERBIT_OK && narrow) {
     status = mbi_device_csr_narrow(context, view, &program, csr);
@@ -27781,6 +27849,7 @@ static void mbi_device_csr_destroy(merbit_context *context, mbi_device_csr *csr)
     mbi_device_release(context, csr->values);
   }
   mbi_device_release(context, csr->table);
+  mbi_device_release(context, csr->scratch);
 }
 
 /* Of a CSR's columns and values, read once. */
@@ -27977,13 +28046,9 @@ static merbit_status mbi_merbit_create(merbit_plan *plan) {
                        2 * mbi_merbit_carry_bytes(plan);
   status = mbi_merbit_specialise(plan);
   if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, coordinates, "tile_x", &m->tile_x);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, coordinates, "tile_y", &m->tile_y);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, descriptors, "lane descriptors", &m->lane_desc);
+    mbi_devptr *const parts[] = {&m->tile_x, &m->tile_y, &m->lane_desc};
+    const uint64_t bytes[] = {coordinates, coordinates, descriptors};
+    status = mbi_device_allocate_parts(context, "lane descriptors", 3, parts, bytes);
   }
   if (status == MERBIT_OK) {
     status = mbi_merbit_build(plan, NULL);
@@ -27995,10 +28060,7 @@ static merbit_status mbi_merbit_create(merbit_plan *plan) {
 }
 
 static void mbi_merbit_destroy(merbit_plan *plan) {
-  mbi_merbit *m = &plan->merbit;
-  mbi_device_release(plan->context, m->tile_x);
-  mbi_device_release(plan->context, m->tile_y);
-  mbi_device_release(plan->context, m->lane_desc);
+  mbi_device_release(plan->context, plan->merbit.tile_x); /* and what is behind it */
   mbi_program_destroy(plan->context, &plan->program);
 }
 
@@ -28103,6 +28165,15 @@ static const mbi_cuda_method mbi_merbit_method = {mbi_merbit_create, mbi_merbit_
 #define MBI_RANKS_BLOCK_SAMPLES 4096        /* rows */
 #define MBI_RANKS_COLUMN_SAMPLES (8u << 20) /* nonzeros */
 
+static uint64_t mbi_ranks_blocks_of(int64_t rows) {
+  return ((uint64_t)rows + MBI_RANKS_PER_BLOCK - 1) / MBI_RANKS_PER_BLOCK;
+}
+
+/* Of ranks->counts: four sums, and the offset of each block. */
+static uint64_t mbi_ranks_bytes(int64_t rows) {
+  return (4 + mbi_ranks_blocks_of(rows)) * sizeof(uint32_t);
+}
+
 /* What the plan's products do not need: the choice and the method are made. */
 static void mbi_ranks_finish(merbit_context *context, mbi_ranks *ranks) {
   mbi_device_release(context, ranks->counts);
@@ -28118,18 +28189,17 @@ static void mbi_ranks_finish(merbit_context *context, mbi_ranks *ranks) {
 static void mbi_ranks_destroy(merbit_context *context, mbi_ranks *ranks) {
   mbi_ranks_finish(context, ranks);
   if (ranks->row_id != 0) {
-    mbi_device_release(context, ranks->row_id);
-    mbi_device_release(context, ranks->empty_id);
+    mbi_device_release(context, ranks->row_id); /* and what is behind it */
   }
   memset(ranks, 0, sizeof *ranks);
 }
 
 /* Counts, then their sum, the sum of the slices' widths and the longest row. Needs an entered
  * context. After a failure mbi_ranks_destroy cleans up. */
-static merbit_status mbi_ranks_create(merbit_context *context, const mbi_device_csr *csr,
+static merbit_status mbi_ranks_create(merbit_context *context, mbi_device_csr *csr,
                                       mbi_ranks *ranks) {
   void *count = NULL, *offsets = NULL, *arguments[6];
-  uint64_t rows = csr->rows, blocks = (rows + MBI_RANKS_PER_BLOCK - 1) / MBI_RANKS_PER_BLOCK;
+  uint64_t rows = csr->rows, blocks = mbi_ranks_blocks_of((int64_t)rows);
   mbi_devptr row_ptr = csr->row_ptr, total, longest, widths;
   uint32_t answer[4] = {0, 0, 0, 0};
   merbit_status status;
@@ -28147,16 +28217,18 @@ static merbit_status mbi_ranks_create(merbit_context *context, const mbi_device_
   if (status == MERBIT_OK) {
     status = mbi_program_kernel(context, &ranks->program, "mbk_arrays_offsets", &offsets);
   }
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, sizeof answer + blocks * sizeof(uint32_t),
-                                 "counts of rows", &ranks->counts);
+  ranks->counts = csr->scratch;
+  csr->scratch = 0;
+  if (status == MERBIT_OK && ranks->counts == 0) {
+    status = mbi_device_allocate(context, mbi_ranks_bytes((int64_t)rows), "counts of rows",
+                                 &ranks->counts);
   }
   widths = ranks->counts; /* 64 bits, so it comes first */
   total = widths + 2 * sizeof(uint32_t);
   longest = total + sizeof(uint32_t);
   ranks->offsets = widths + sizeof answer;
   if (status == MERBIT_OK) {
-    status = mbi_device_upload(context, ranks->counts, answer, sizeof answer);
+    status = mbi_device_zero(context, ranks->counts, sizeof answer, NULL);
   }
   if (status == MERBIT_OK) {
     arguments[0] = &row_ptr;
@@ -28205,7 +28277,7 @@ static merbit_status mbi_ranks_sample(merbit_context *context, const mbi_device_
   merbit_status status =
       mbi_program_kernel(context, &ranks->program, "mbk_arrays_sample", &sample);
   if (status == MERBIT_OK) { /* where the sums were, which are known */
-    status = mbi_device_upload(context, ranks->counts, answer, sizeof answer);
+    status = mbi_device_zero(context, ranks->counts, sizeof answer, NULL);
   }
   narrow = ranks->counts + sizeof answer[0];
   arguments[0] = &row_ptr;
@@ -28405,17 +28477,16 @@ static merbit_status mbi_ranks_compact(merbit_context *context, const mbi_device
   const uint64_t empties = (csr->rows - ranks->count) * sizeof(uint32_t);
   uint64_t row_count = csr->rows;
   mbi_devptr row_ptr = csr->row_ptr, row_id = 0, row_start = 0, empty_id = 0;
+  mbi_devptr *const parts[] = {&row_id, &empty_id};
+  const uint64_t bytes[] = {ids, empties};
   void *compact = NULL, *arguments[6];
   merbit_status status =
       mbi_program_kernel(context, &ranks->program, "mbk_arrays_compact", &compact);
   if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, ids, "ranks of rows", &row_id);
+    status = mbi_device_allocate_parts(context, "ranks of rows", 2, parts, bytes);
   }
-  if (status == MERBIT_OK) {
+  if (status == MERBIT_OK) { /* apart, for it goes when the plan is made */
     status = mbi_device_allocate(context, starts, "starts of rows", &row_start);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, empties, "empty rows", &empty_id);
   }
   arguments[0] = &row_ptr;
   arguments[1] = &row_count;
@@ -28433,7 +28504,6 @@ static merbit_status mbi_ranks_compact(merbit_context *context, const mbi_device
   if (status != MERBIT_OK) {
     mbi_device_release(context, row_id);
     mbi_device_release(context, row_start);
-    mbi_device_release(context, empty_id);
     return status;
   }
   ranks->row_id = row_id;
@@ -28693,7 +28763,9 @@ static merbit_status mbi_scan_build(merbit_plan *plan) {
       ((int64_t)s->tiles + block_tiles - 1) / block_tiles, MBI_SCAN_BUILD_THREADS,
       (unsigned)(MBI_SCAN_BUILD_THREADS / 32 * (size_t)s->steps * sizeof(uint32_t)), NULL,
       arguments);
-  return status == MERBIT_OK ? mbi_device_synchronize(plan->context, NULL) : status;
+  return status == MERBIT_OK && !s->whole /* whose cut waits for both */
+             ? mbi_device_synchronize(plan->context, NULL)
+             : status;
 }
 
 /* plan->ranks, listed where some rows are empty. */
@@ -28711,18 +28783,19 @@ static merbit_status mbi_scan_rank(merbit_plan *plan) {
   return status;
 }
 
-/* row_ends and tile_row, made and counted; needs the kernels. */
+/* row_ends and tile_row, made and counted, and room for block_start; needs the kernels. */
 static merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
   mbi_scan_schedule *s = &plan->scan;
   const uint64_t words = s->tiles * (uint64_t)s->steps * sizeof(uint32_t);
   const uint64_t tile_rows = (2 * s->tiles + 1) * sizeof(uint32_t);
-  merbit_status status = mbi_device_allocate(plan->context, words, "row ends", &s->row_ends);
+  const uint64_t starts = s->whole ? (s->blocks + 1) * sizeof(uint64_t) : 0;
+  mbi_devptr *const parts[] = {&s->row_ends, &s->tile_row, &s->block_start};
+  const uint64_t bytes[] = {words, tile_rows, starts};
+  merbit_status status =
+      mbi_device_allocate_parts(plan->context, "the ends and tiles of rows", 3, parts, bytes);
   if (status == MERBIT_OK) {
-    status = mbi_device_allocate(plan->context, tile_rows, "rows of tiles", &s->tile_row);
-  }
-  if (status == MERBIT_OK) {
-    plan->schedule_bytes = words + tile_rows + plan->ranks.bytes;
-    plan->stream_bytes = words + 3 * s->tiles * sizeof(uint32_t) +
+    plan->schedule_bytes = words + tile_rows + starts + plan->ranks.bytes;
+    plan->stream_bytes = words + 3 * s->tiles * sizeof(uint32_t) + starts +
                          4 * s->tiles * mbi_type_size(mbi_plan_sums(plan)) +
                          (s->empty_rows > 0 ? plan->device.rows * sizeof(uint32_t) : 0);
     status = mbi_scan_build(plan);
@@ -28733,23 +28806,17 @@ static merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
 /* block_start, after the schedule. */
 static merbit_status mbi_scan_cut(merbit_plan *plan) {
   mbi_scan_schedule *s = &plan->scan;
-  const uint64_t bytes = (s->blocks + 1) * sizeof(uint64_t);
   void *arguments[6];
-  merbit_status status =
-      mbi_device_allocate(plan->context, bytes, "starts of blocks", &s->block_start);
-  plan->schedule_bytes += bytes;
-  plan->stream_bytes += bytes;
+  merbit_status status;
   arguments[0] = &plan->ranks.row_start;
   arguments[1] = &s->tile_row;
   arguments[2] = &plan->device.nnz;
   arguments[3] = &s->tiles;
   arguments[4] = &s->blocks;
   arguments[5] = &s->block_start;
-  if (status == MERBIT_OK) {
-    status = mbi_device_launch(plan->context, s->cut, "mbk_scan_cut",
-                               (int64_t)s->blocks / MBI_SCAN_BUILD_THREADS + 1,
-                               MBI_SCAN_BUILD_THREADS, 0, NULL, arguments);
-  }
+  status = mbi_device_launch(plan->context, s->cut, "mbk_scan_cut",
+                             (int64_t)s->blocks / MBI_SCAN_BUILD_THREADS + 1,
+                             MBI_SCAN_BUILD_THREADS, 0, NULL, arguments);
   return status == MERBIT_OK ? mbi_device_synchronize(plan->context, NULL) : status;
 }
 
@@ -28770,10 +28837,7 @@ static merbit_status mbi_scan_create(merbit_plan *plan) {
 }
 
 static void mbi_scan_destroy(merbit_plan *plan) {
-  mbi_scan_schedule *s = &plan->scan;
-  mbi_device_release(plan->context, s->row_ends);
-  mbi_device_release(plan->context, s->tile_row);
-  mbi_device_release(plan->context, s->block_start);
+  mbi_device_release(plan->context, plan->scan.row_ends);
   mbi_program_destroy(plan->context, &plan->program);
 }
 
@@ -29426,17 +29490,11 @@ static merbit_status mbi_binned_store(merbit_plan *plan) {
   const uint64_t value_bytes = mbi_value_bytes(plan);
   const uint64_t places = plan->scan.tiles * 32 * MBI_BINNED_STEPS * sizeof(uint16_t);
   const uint64_t last = 32 * MBI_BINNED_STEPS * sizeof(uint16_t);
-  merbit_status status = mbi_device_allocate(context, slots * sizeof(uint16_t),
-                                             "columns in strips", &b->strip_col);
-  if (status == MERBIT_OK && value_bytes > 0) {
-    status = mbi_device_allocate(context, slots * value_bytes, "values in strips", &b->values);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, b->groups * sizeof(uint32_t), "targets", &b->target);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, places, "places", &b->places);
-  }
+  mbi_devptr *const parts[] = {&b->strip_col, &b->values, &b->target, &b->places};
+  const uint64_t bytes[] = {slots * sizeof(uint16_t), slots * value_bytes,
+                            b->groups * sizeof(uint32_t), places};
+  merbit_status status =
+      mbi_device_allocate_parts(context, "the matrix in strips", 4, parts, bytes);
   if (status == MERBIT_OK) { /* the last tile's are loaded, even those of no nonzero */
     status = mbi_device_zero(context, b->places + places - last, (size_t)last, NULL);
   }
@@ -29486,9 +29544,6 @@ static void mbi_binned_destroy(merbit_plan *plan) {
   mbi_device_release(plan->context, b->part_start);
   mbi_device_release(plan->context, b->item_list);
   mbi_device_release(plan->context, b->strip_col);
-  mbi_device_release(plan->context, b->values);
-  mbi_device_release(plan->context, b->target);
-  mbi_device_release(plan->context, b->places);
   mbi_scan_destroy(plan);
 }
 
@@ -29663,16 +29718,15 @@ static unsigned mbi_hubs_shared(const merbit_plan *plan, int adds) {
 static merbit_status mbi_hubs_encode(merbit_plan *plan) {
   mbi_hubs *h = &plan->hubs;
   merbit_context *context = plan->context;
-  uint32_t least = plan->ranks.hub_least, room = (uint32_t)h->room, none = 0;
+  uint32_t least = plan->ranks.hub_least, room = (uint32_t)h->room;
   mbi_devptr code = 0, taken = 0;
   void *arguments[7];
-  merbit_status status = mbi_device_allocate(context, plan->device.cols * sizeof(int32_t),
-                                             "codes of columns", &code);
+  mbi_devptr *const parts[] = {&code, &taken};
+  const uint64_t bytes[] = {plan->device.cols * sizeof(int32_t), sizeof h->count};
+  merbit_status status =
+      mbi_device_allocate_parts(context, "codes of columns", 2, parts, bytes);
   if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, sizeof none, "the number of hubs", &taken);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_upload(context, taken, &none, sizeof none);
+    status = mbi_device_zero(context, taken, sizeof h->count, NULL);
   }
   arguments[0] = &plan->ranks.column_counts;
   arguments[1] = &plan->device.cols;
@@ -29700,7 +29754,6 @@ static merbit_status mbi_hubs_encode(merbit_plan *plan) {
     h->count = h->count < room ? h->count : room;
   }
   mbi_device_release(context, code);
-  mbi_device_release(context, taken);
   return status;
 }
 
@@ -29730,10 +29783,9 @@ static merbit_status mbi_hubs_create(merbit_plan *plan) {
     status = mbi_scan_schedule_create(plan);
   }
   if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, codes, "columns by codes", &h->codes);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, h->room * sizeof(uint32_t), "hubs", &h->hub_col);
+    mbi_devptr *const parts[] = {&h->codes, &h->hub_col};
+    const uint64_t bytes[] = {codes, h->room * sizeof(uint32_t)};
+    status = mbi_device_allocate_parts(context, "columns by codes", 2, parts, bytes);
   }
   if (status == MERBIT_OK && plan->device.nnz > 0) {
     status = mbi_hubs_encode(plan);
@@ -29745,7 +29797,6 @@ static merbit_status mbi_hubs_create(merbit_plan *plan) {
 
 static void mbi_hubs_destroy(merbit_plan *plan) {
   mbi_device_release(plan->context, plan->hubs.codes);
-  mbi_device_release(plan->context, plan->hubs.hub_col);
   mbi_scan_destroy(plan);
 }
 
@@ -32276,22 +32327,13 @@ static merbit_status mbi_sliced_order(merbit_plan *plan) {
  * columns. */
 static merbit_status mbi_sliced_build(merbit_plan *plan) {
   mbi_sliced *s = &plan->sliced;
-  merbit_context *context = plan->context;
   const uint64_t places = s->slices * 32 * sizeof(uint32_t);
   const uint64_t starts = (s->slices + 1) * sizeof(uint32_t);
-  merbit_status status = mbi_device_allocate(context, places, "lengths of rows", &s->length);
-  if (status == MERBIT_OK && s->sorted) {
-    status = mbi_device_allocate(context, places, "rows of slices", &s->row_id);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, starts, "starts of slices", &s->slice_start);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, starts, "starts of columns", &s->column_start);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, starts, "bases of slices", &s->slice_base);
-  }
+  mbi_devptr *const parts[] = {&s->length, &s->row_id, &s->slice_start, &s->column_start,
+                               &s->slice_base};
+  const uint64_t bytes[] = {places, s->sorted ? places : 0, starts, starts, starts};
+  merbit_status status =
+      mbi_device_allocate_parts(plan->context, "rows and slices", 5, parts, bytes);
   if (status == MERBIT_OK) {
     status = mbi_sliced_order(plan);
   }
@@ -32329,7 +32371,6 @@ static merbit_status mbi_sliced_fill(merbit_plan *plan) {
 
 static merbit_status mbi_sliced_create(merbit_plan *plan) {
   mbi_sliced *s = &plan->sliced;
-  merbit_context *context = plan->context;
   const uint64_t values = mbi_value_bytes(plan);
   merbit_status status = mbi_ranks_need(plan);
   if (status == MERBIT_OK) {
@@ -32346,35 +32387,25 @@ static merbit_status mbi_sliced_create(merbit_plan *plan) {
     status = mbi_sliced_build(plan);
   }
   if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, s->column_slots * sizeof(uint16_t), "sliced columns",
-                                 &s->columns);
-  }
-  if (status == MERBIT_OK && values > 0) {
-    status = mbi_device_allocate(context, s->slots * values, "sliced values", &s->values);
-  }
-  if (status == MERBIT_OK) {
     const uint64_t order = (s->slices * (s->sorted ? 67 : 35) + 2) * sizeof(uint32_t);
     const uint64_t columns = s->column_slots * sizeof(uint16_t);
+    mbi_devptr *const parts[] = {&s->columns, &s->values};
+    const uint64_t bytes[] = {columns, s->slots * values};
+    status =
+        mbi_device_allocate_parts(plan->context, "sliced columns and values", 2, parts, bytes);
     plan->schedule_bytes = order + columns + s->slots * values;
     /* Slots past a row's end stay. */
     plan->stream_bytes = order + plan->device.nnz * values + mbi_value_bytes_once(plan);
     plan->stream_bytes +=
         s->slots > 0 ? (uint64_t)((double)columns * (double)plan->device.nnz / (double)s->slots)
                      : 0;
-    status = mbi_sliced_fill(plan);
   }
-  return status;
+  return status == MERBIT_OK ? mbi_sliced_fill(plan) : status;
 }
 
 static void mbi_sliced_destroy(merbit_plan *plan) {
-  mbi_sliced *s = &plan->sliced;
-  mbi_device_release(plan->context, s->length);
-  mbi_device_release(plan->context, s->row_id);
-  mbi_device_release(plan->context, s->slice_start);
-  mbi_device_release(plan->context, s->column_start);
-  mbi_device_release(plan->context, s->slice_base);
-  mbi_device_release(plan->context, s->columns);
-  mbi_device_release(plan->context, s->values);
+  mbi_device_release(plan->context, plan->sliced.length); /* and what is behind it */
+  mbi_device_release(plan->context, plan->sliced.columns);
   mbi_program_destroy(plan->context, &plan->program);
 }
 
@@ -36639,13 +36670,6 @@ static void mbi_transpose_size(const merbit_context *context, mbi_transposing *t
   t->bits = (bits + (uint32_t)t->passes - 1) / (uint32_t)t->passes;
 }
 
-/* Of t->space, `bytes` behind `used`. */
-static mbi_devptr mbi_transpose_part(const mbi_transposing *t, uint64_t bytes, uint64_t *used) {
-  const uint64_t at = *used;
-  *used += (bytes + 255) / 256 * 256;
-  return t->space + at;
-}
-
 /* Where everything lies that is not kept: in t->space, whose size is returned, so that it can
  * be allocated and all be divided again; and keys, as far as they fit, where values will be,
  * which are written when all is sorted. */
@@ -36653,14 +36677,15 @@ static uint64_t mbi_transpose_divide(mbi_transposing *t, uint64_t value) {
   const uint64_t place = mbi_index_bytes(t->place_type);
   const uint64_t columns = t->from->nnz * sizeof(int32_t);
   uint64_t used = 0;
-  t->counts = mbi_transpose_part(t, (t->blocks * place) << t->bits, &used);
-  t->totals = mbi_transpose_part(t, place << t->bits, &used);
-  t->keys[0] = value >= 4 ? t->to->values : mbi_transpose_part(t, columns, &used);
-  t->rows[1 - t->last] = mbi_transpose_part(t, columns, &used);
+  t->counts = mbi_device_part(t->space, (t->blocks * place) << t->bits, &used);
+  t->totals = mbi_device_part(t->space, place << t->bits, &used);
+  t->keys[0] = value >= 4 ? t->to->values : mbi_device_part(t->space, columns, &used);
+  t->rows[1 - t->last] = mbi_device_part(t->space, columns, &used);
   if (t->passes > 1) {
-    t->keys[1] = value >= 8 ? t->to->values + columns : mbi_transpose_part(t, columns, &used);
+    t->keys[1] =
+        value >= 8 ? t->to->values + columns : mbi_device_part(t->space, columns, &used);
     if (value > 0) {
-      t->places[1 - t->last] = mbi_transpose_part(t, t->from->nnz * place, &used);
+      t->places[1 - t->last] = mbi_device_part(t->space, t->from->nnz * place, &used);
     }
   }
   return used;
@@ -36671,14 +36696,17 @@ static merbit_status mbi_transpose_allocate(merbit_plan *plan, mbi_transposing *
   mbi_device_csr *to = t->to;
   const uint64_t place = mbi_index_bytes(t->place_type), nnz = to->nnz;
   const uint64_t value = t->from->values != 0 ? mbi_type_size(plan->type) : 0;
-  const uint64_t offsets = (to->rows + 1) * place;
-  merbit_status status = mbi_device_allocate(context, offsets, "row_ptr", &to->row_ptr);
+  const uint64_t offsets = (to->rows + 1) * place, columns = nnz * sizeof(int32_t);
+  mbi_devptr *const parts[] = {&to->row_ptr, &to->col_ind};
+  const uint64_t bytes[] = {offsets, value > 0 ? 0 : columns};
+  merbit_status status =
+      mbi_device_allocate_parts(context, "row_ptr and col_ind", 2, parts, bytes);
   to->owns_row_ptr = status == MERBIT_OK;
-  if (status == MERBIT_OK) {
-    status = mbi_device_allocate(context, nnz * sizeof(int32_t), "col_ind", &to->col_ind);
+  if (status == MERBIT_OK && value > 0) { /* blocks that are made of the matrix let them go */
+    status = mbi_device_allocate(context, columns, "col_ind", &to->col_ind);
     to->owns_col_ind = status == MERBIT_OK;
-    t->rows[t->last] = to->col_ind;
   }
+  t->rows[t->last] = to->col_ind;
   if (status == MERBIT_OK && value > 0) {
     status = mbi_device_allocate(context, nnz * value, "values", &to->values);
     to->owns_values = status == MERBIT_OK;
@@ -36691,7 +36719,7 @@ static merbit_status mbi_transpose_allocate(merbit_plan *plan, mbi_transposing *
     t->places[t->last] = r->device_places;
   }
   if (status == MERBIT_OK) {
-    to->bytes = offsets + nnz * (sizeof(int32_t) + value);
+    to->bytes = offsets + columns + nnz * value;
     status = mbi_device_allocate(context, mbi_transpose_divide(t, value), "columns to sort",
                                  &t->space);
     (void)mbi_transpose_divide(t, value);
@@ -36940,6 +36968,8 @@ static merbit_status mbi_transpose_cuda(merbit_plan *plan) {
   status = mbi_device_csr_create(context, &plan->given, plan->desc.unchecked, &from);
   if (status == MERBIT_OK) {
     status = mbi_transpose_sort(plan, &from);
+    plan->device.scratch = from.scratch;
+    from.scratch = 0;
   }
   mbi_device_csr_destroy(context, &from);
   if (status == MERBIT_OK) {
@@ -37207,10 +37237,7 @@ static merbit_status mbi_choose_cpu(merbit_plan *plan) {
 static void mbi_workspace_free(merbit_workspace *workspace) {
   merbit_context *context = workspace->plan->context;
   if (workspace->plan->side == MERBIT_SIDE_CUDA && mbi_device_enter_alive(context)) {
-    mbi_device_release(context, workspace->device_carries);
-    mbi_device_release(context, workspace->staged_x);
-    mbi_device_release(context, workspace->staged_y);
-    mbi_device_release(context, workspace->sums_scratch);
+    mbi_device_release(context, workspace->device_carries); /* and what is behind them */
     mbi_device_leave(context);
   }
   mbi_release(context, workspace->carries);
@@ -37222,23 +37249,20 @@ static void mbi_workspace_free(merbit_workspace *workspace) {
 static merbit_status mbi_workspace_fill_cuda(merbit_workspace *workspace) {
   const merbit_plan *plan = workspace->plan;
   const size_t size = mbi_type_size(mbi_plan_sums(plan)) * (size_t)mbi_plan_vectors(plan);
+  const int host = plan->desc.vector_memory == MERBIT_MEMORY_HOST;
   merbit_context *context = plan->context;
+  mbi_devptr *const parts[] = {&workspace->device_carries, &workspace->staged_x,
+                               &workspace->staged_y, &workspace->sums_scratch};
+  const uint64_t bytes[] = {mbi_scratch_bytes(plan), host ? (uint64_t)plan->csr.cols * size : 0,
+                            host ? (uint64_t)plan->csr.rows * size : 0,
+                            mbi_epilogue_scratch_bytes(plan)};
   merbit_status status = mbi_device_enter(context);
   if (status != MERBIT_OK) {
     return status;
   }
-  status = mbi_device_allocate(context, mbi_scratch_bytes(plan), "the carries of a workspace",
-                               &workspace->device_carries);
-  if (status == MERBIT_OK && plan->desc.vector_memory == MERBIT_MEMORY_HOST) {
-    status = mbi_device_allocate(context, (uint64_t)plan->csr.cols * size, "a staged x",
-                                 &workspace->staged_x);
-    if (status == MERBIT_OK) {
-      status = mbi_device_allocate(context, (uint64_t)plan->csr.rows * size, "a staged y",
-                                   &workspace->staged_y);
-    }
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_epilogue_workspace(workspace);
+  status = mbi_device_allocate_parts(context, "a workspace", 4, parts, bytes);
+  if (status == MERBIT_OK && workspace->sums_scratch != 0) {
+    status = mbi_epilogue_begin_scratch(context, workspace->sums_scratch);
   }
   mbi_device_leave(context);
   return status;
@@ -37267,7 +37291,7 @@ static merbit_status mbi_workspace_make(merbit_plan *plan, merbit_workspace **wo
                              : mbi_mixed_scratch_bytes(plan);
     status = mbi_allocate_array(context, (int64_t)bytes, 1, "the carries of a workspace",
                                 &made->carries);
-    status = status == MERBIT_OK ? mbi_epilogue_workspace(made) : status;
+    status = status == MERBIT_OK ? mbi_epilogue_room(made) : status;
   }
   if (status != MERBIT_OK) {
     mbi_workspace_free(made);
@@ -37517,6 +37541,8 @@ static merbit_status mbi_plan_build_cuda(merbit_plan *plan, int dual) {
   if (status == MERBIT_OK) {
     plan->merbit.dual = dual;
     status = mbi_choose(plan);
+    mbi_device_release(context, plan->device.scratch); /* where no ranks were wanted */
+    plan->device.scratch = 0;
   }
   if (status == MERBIT_OK && mbi_plan_has_epilogue(plan)) {
     status = mbi_epilogue_specialise(plan);
@@ -37571,7 +37597,7 @@ static merbit_status mbi_plan_move_to_cpu(merbit_plan *plan) {
   return mbi_plan_take_blocks(plan);
 }
 
-static merbit_status mbi_plan_build(merbit_plan *plan, int dual) {
+static merbit_status mbi_plan_build(merbit_plan *plan, int dual, const char *after) {
   merbit_status status = mbi_plan_check_side(plan);
   if (status == MERBIT_OK && mbi_view_is_half(&plan->given)) {
     status = mbi_half_take(plan);
@@ -37580,7 +37606,7 @@ static merbit_status mbi_plan_build(merbit_plan *plan, int dual) {
     status = mbi_semiring_take(plan);
   }
   if (status == MERBIT_OK) {
-    status = mbi_epilogue_take(plan);
+    status = mbi_epilogue_take(plan, after);
   }
   if (status == MERBIT_OK) {
     status = mbi_plan_take(plan);
@@ -37599,9 +37625,10 @@ static merbit_status mbi_plan_build(merbit_plan *plan, int dual) {
   return status == MERBIT_OK ? mbi_plan_build_cpu(plan) : status;
 }
 
-/* `dual` asks for the dual-buffer commit, which only the library's own iterations use. */
+/* `dual` asks for the dual-buffer commit, which only the library's own iterations use; `after`
+ * is that of mbi_epilogue, or NULL. */
 static merbit_status mbi_plan_create(merbit_context *context, const merbit_view *view,
-                                     const merbit_plan_desc *desc, int dual,
+                                     const merbit_plan_desc *desc, int dual, const char *after,
                                      merbit_plan **plan) {
   const double start = mbi_seconds();
   merbit_plan_desc defaults, taken;
@@ -37657,7 +37684,7 @@ static merbit_status mbi_plan_create(merbit_context *context, const merbit_view 
   made->type = mbi_view_type(view);
   made->side = mbi_plan_side(context, desc);
   made->method = dual ? MERBIT_METHOD_MERBIT : desc->method;
-  status = mbi_plan_build(made, dual);
+  status = mbi_plan_build(made, dual, after);
   if (status != MERBIT_OK) {
     mbi_plan_free(made);
     return status;
@@ -37679,7 +37706,7 @@ MERBIT_API merbit_status merbit_plan_create(merbit_context *context, const merbi
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "merbit_plan_create: `%s` is NULL",
                     plan == NULL ? "plan" : "view");
   }
-  return mbi_plan_create(context, view, desc, 0, plan);
+  return mbi_plan_create(context, view, desc, 0, NULL, plan);
 }
 
 MERBIT_API void merbit_plan_destroy(merbit_plan *plan) {
@@ -38445,16 +38472,17 @@ static merbit_status mbi_epilogue_cuda(merbit_plan *plan, merbit_workspace *work
   call.skip = mbi_device_address(skip);
   call.ticket = workspace->sums_scratch;
   call.parts = workspace->sums_scratch + MBI_EPILOGUE_PARTS;
+  call.after = plan->epilogue->after_memory;
   arguments[0] = &product;
   arguments[1] = &to;
   arguments[2] = &rows;
   arguments[3] = &aligned;
   arguments[4] = &call;
   return status == MERBIT_OK && (plan->epilogue->result[0] != '\0' || sums != NULL)
-             ? mbi_device_launch(
-                   plan->context, plan->epilogue->kernel, "mbk_epilogue_rows",
-                   (int64_t)mbi_epilogue_blocks(plan), MBI_EPILOGUE_THREADS,
-                   MBI_EPILOGUE_THREADS / 16 * (unsigned)sizeof(double), stream, arguments)
+             ? mbi_device_launch(plan->context, plan->epilogue->kernel, "mbk_epilogue_rows",
+                                 (int64_t)mbi_epilogue_blocks(plan), MBI_EPILOGUE_THREADS,
+                                 MBI_EPILOGUE_THREADS / 16 * (unsigned)sizeof(double), stream,
+                                 arguments)
              : status;
 }
 
@@ -39452,12 +39480,13 @@ struct merbit_solver {
   int64_t bytes_at[MBI_SOLVE_VECTORS]; /* of a vector that is not one of n elements; else 0 */
   int kept; /* Lanczos: vectors that a rotation of the basis makes, at most */
   int alias[MBI_SOLVE_VECTORS]; /* whose memory a vector has: see mbi_solve_method.layout */
-  mbi_solve_memory *memory;     /* on the solver's side */
-  double *partials;             /* on it too */
+  void *space;                  /* on the solver's side: what all vectors lie in, and */
+  mbi_solve_memory *memory;     /* these */
+  double *partials;
   mbi_solve_gpu gpu;
   struct merbit_solver *inner;  /* of corrections in f32: solve/refine.c; NULL: none */
   void *single_values;          /* of its matrix */
-  uint64_t bytes; /* of vectors and scalars on the solver's side */
+  uint64_t bytes; /* of space */
   double prepare_seconds;
   char reason[384]; /* why the CPU was taken */
   /* Of the solve that runs: */
@@ -40743,28 +40772,30 @@ static int mbi_solve_on_gpu(const merbit_solver *solver) {
   return solver->side == MERBIT_SIDE_CUDA;
 }
 
-static merbit_status mbi_solve_allocate(merbit_solver *solver, int64_t count, size_t size,
-                                        const char *what, void **memory) {
-  merbit_context *context = solver->context;
+/* solver->space, all the memory that the solver has beside its plan's. `what` is a noun for the
+ * sentence. */
+static merbit_status mbi_solve_allocate(merbit_solver *solver, uint64_t bytes,
+                                        const char *what) {
   mbi_devptr address = 0;
   merbit_status status;
-  *memory = NULL;
   if (mbi_solve_on_gpu(solver)) {
-    status = mbi_device_allocate(context, (uint64_t)count * size, what, &address);
-    *memory = mbi_device_pointer(address);
+    status = mbi_device_allocate(solver->context, bytes, what, &address);
+    solver->space = mbi_device_pointer(address);
   } else {
-    status = mbi_allocate_array(context, count, size, what, memory);
+    status = mbi_allocate_array(solver->context, (int64_t)bytes, 1, what, &solver->space);
   }
-  solver->bytes += status == MERBIT_OK ? (uint64_t)count * size : 0;
+  solver->bytes = status == MERBIT_OK ? bytes : 0;
   return status;
 }
 
-static void mbi_solve_free(merbit_solver *solver, void *memory) {
+static void mbi_solve_free(merbit_solver *solver) {
   if (mbi_solve_on_gpu(solver)) {
-    mbi_device_release(solver->context, mbi_device_address(memory));
+    mbi_device_release(solver->context, mbi_device_address(solver->space));
   } else {
-    mbi_release(solver->context, memory);
+    mbi_release(solver->context, solver->space);
   }
+  solver->space = NULL;
+  solver->bytes = 0;
 }
 
 static merbit_status mbi_solve_zero(merbit_solver *solver, void *memory, size_t bytes) {
@@ -40846,9 +40877,7 @@ static int mbi_solve_blocks(const merbit_solver *solver) {
 }
 
 /* Where the method and the preconditioner want a vector. */
-static merbit_status mbi_solve_allocate_vectors(merbit_solver *solver) {
-  const size_t size = mbi_type_size(solver->type);
-  merbit_status status = MERBIT_OK;
+static void mbi_solve_lay_out(merbit_solver *solver) {
   int slot;
   for (slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {
     solver->alias[slot] = slot <= MBI_AT_W ? MBI_SOLVE_OWN : MBI_SOLVE_NONE;
@@ -40857,58 +40886,51 @@ static merbit_status mbi_solve_allocate_vectors(merbit_solver *solver) {
     solver->alias[MBI_AT_INVERSE] = MBI_SOLVE_OWN;
   }
   solver->method->layout(solver);
-  for (slot = 0; slot < MBI_SOLVE_VECTORS && status == MERBIT_OK; slot++) {
-    const int64_t width = slot == MBI_AT_INVERSE ? solver->v.block : 1;
-    if (solver->alias[slot] == MBI_SOLVE_OWN && solver->bytes_at[slot] > 0) {
-      status = mbi_solve_allocate(solver, solver->bytes_at[slot], 1, "vectors of a solver",
-                                  &solver->v.at[slot]);
-    } else if (solver->alias[slot] == MBI_SOLVE_OWN) {
-      status = mbi_solve_allocate(solver, solver->n * width, size, "a vector of a solver",
-                                  &solver->v.at[slot]);
+}
+
+/* Everything at its place in the memory at `space`, on either side; the bytes that it takes. */
+static uint64_t mbi_solve_divide(merbit_solver *solver, mbi_devptr space) {
+  const int64_t parts =
+      mbi_solve_on_gpu(solver) ? mbi_solve_blocks(solver) : mbi_step_chunks(solver->n);
+  const int least = 2 * MBI_SWEEP_SUMS; /* of a block */
+  const int sums = solver->v.basis + 1 > least ? solver->v.basis + 1 : least;
+  uint64_t used = 0;
+  int slot;
+  for (slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {
+    const uint64_t size =
+        mbi_type_size(solver->type) * (slot == MBI_AT_INVERSE ? (uint64_t)solver->v.block : 1);
+    const uint64_t bytes = solver->bytes_at[slot] > 0 ? (uint64_t)solver->bytes_at[slot]
+                                                      : (uint64_t)solver->n * size;
+    if (solver->alias[slot] == MBI_SOLVE_OWN) {
+      solver->v.at[slot] = mbi_device_pointer(mbi_device_part(space, bytes, &used));
     } else if (solver->alias[slot] >= 0) {
       solver->v.at[slot] = solver->v.at[solver->alias[slot]];
     }
   }
-  return status;
+  solver->memory = (mbi_solve_memory *)mbi_device_pointer(
+      mbi_device_part(space, sizeof *solver->memory, &used));
+  solver->partials = (double *)mbi_device_pointer(
+      mbi_device_part(space, ((uint64_t)parts + 1) * (uint64_t)sums * sizeof(double), &used));
+  return used;
 }
 
 /* After a failure mbi_solve_release_memory cleans up. */
 static merbit_status mbi_solve_allocate_memory(merbit_solver *solver) {
-  const int64_t parts =
-      mbi_solve_on_gpu(solver) ? mbi_solve_blocks(solver) : mbi_step_chunks(solver->n);
-  int64_t most;
-  void *memory = NULL;
-  merbit_status status = mbi_solve_allocate_vectors(solver);
-  most = solver->v.basis + 1 > 2 * MBI_SWEEP_SUMS ? solver->v.basis + 1 : 2 * MBI_SWEEP_SUMS;
+  merbit_status status;
+  mbi_solve_lay_out(solver);
+  status = mbi_solve_allocate(solver, mbi_solve_divide(solver, 0), "a solver's vectors");
   if (status == MERBIT_OK) {
-    status = mbi_solve_allocate(solver, 1, sizeof *solver->memory, "the scalars of a solver",
-                                &memory);
-    solver->memory = (mbi_solve_memory *)memory;
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_solve_zero(solver, memory, sizeof *solver->memory);
-  }
-  if (status == MERBIT_OK) {
-    status = mbi_solve_allocate(solver, parts + 1, (size_t)most * sizeof(double),
-                                "partial sums", &memory);
-    solver->partials = (double *)memory;
+    (void)mbi_solve_divide(solver, mbi_device_address(solver->space));
+    status = mbi_solve_zero(solver, solver->memory, sizeof *solver->memory);
   }
   return status;
 }
 
 static void mbi_solve_release_memory(merbit_solver *solver) {
-  int slot;
-  for (slot = 0; slot < MBI_SOLVE_VECTORS; slot++) {
-    if (solver->alias[slot] == MBI_SOLVE_OWN) {
-      mbi_solve_free(solver, solver->v.at[slot]);
-    }
-    solver->v.at[slot] = NULL;
-  }
-  mbi_solve_free(solver, solver->memory);
-  mbi_solve_free(solver, solver->partials);
+  mbi_solve_free(solver);
+  memset(solver->v.at, 0, sizeof solver->v.at);
   solver->memory = NULL;
   solver->partials = NULL;
-  solver->bytes = 0;
 }
 
 /* ==== >>solve/matrix.c  solvers: norm and diagonal of a matrix ============================ */
@@ -42413,15 +42435,10 @@ static merbit_status mbi_examine_launch_invert(merbit_solver *solver, mbi_examin
 static merbit_status mbi_examine_allocate(merbit_solver *solver, mbi_examine_gpu *gpu) {
   merbit_context *context = solver->context;
   const uint64_t entries = (uint64_t)solver->n * (uint64_t)solver->v.block;
-  merbit_status status = mbi_device_allocate(context, MBI_EXAMINE_BLOCKS * sizeof(double),
-                                             "norms of parts of A", &gpu->norms);
-  if (status == MERBIT_OK && entries > 0) {
-    status =
-        mbi_device_allocate(context, entries * sizeof(double), "blocks of A", &gpu->blocks);
-  }
-  return status == MERBIT_OK && entries > 0
-             ? mbi_device_allocate(context, sizeof(uint64_t), "a row's number", &gpu->bad)
-             : status;
+  mbi_devptr *const parts[] = {&gpu->norms, &gpu->blocks, &gpu->bad};
+  const uint64_t bytes[] = {MBI_EXAMINE_BLOCKS * sizeof(double), entries * sizeof(double),
+                            entries > 0 ? sizeof(uint64_t) : 0};
+  return mbi_device_allocate_parts(context, "norms and blocks of A", 3, parts, bytes);
 }
 
 /* All of it: the norm, and the preconditioner in the solver's vector. `view` is there. */
@@ -42456,8 +42473,6 @@ static merbit_status mbi_examine_cuda(merbit_solver *solver, const merbit_view *
     mbi_release(context, blocks);
   }
   mbi_device_release(context, gpu.norms);
-  mbi_device_release(context, gpu.blocks);
-  mbi_device_release(context, gpu.bad);
   mbi_program_destroy(context, &gpu.program);
   return status;
 }
@@ -43353,7 +43368,8 @@ MBS_FUNCTION void mbi_pagerank_decide(mbi_solve_memory *m, double change, double
 
 #undef MBS_FUNCTION
 
-#define MBI_PAGERANK_KERNELS 7
+#define MBI_PAGERANK_KERNELS 6
+#define MBI_PAGERANK_LOOK (2 * MBI_SOLVE_SPAN) /* iterations before the first, of a loop */
 
 typedef struct mbi_pagerank_gpu {
   void *kernels[MBI_PAGERANK_KERNELS]; /* CUfunction */
@@ -43613,7 +43629,8 @@ static merbit_status mbi_pagerank_plan(mbi_pagerank *run, merbit_side side) {
   if (side == MERBIT_SIDE_CUDA && !dual) {
     desc.epilogue = &epilogue;
   }
-  status = mbi_plan_create(run->context, &run->links, &desc, dual, &run->plan);
+  status = mbi_plan_create(run->context, &run->links, &desc, dual,
+                           "\"solve/pagerank_after.cuh\"", &run->plan);
   if (status == MERBIT_OK) {
     run->plan->calm = 1;
   }
@@ -43630,12 +43647,13 @@ static void mbi_pagerank_start(mbi_pagerank *run) {
   mbi_pagerank_relax(state, 1);
   state->tolerance = run->desc.tolerance;
   state->cap = run->desc.max_iterations;
+  state->look = MBI_PAGERANK_LOOK;
   state->stop = MBI_SOLVE_RUNNING;
 }
 
 /* ==== >>solve/pagerank_cuda.c  PageRank on the GPU ======================================== */
 /* PageRank on the GPU: vectors and scalars stay there. An iteration is one product, whose
- * epilogue makes the new z and two sums, and a kernel of one thread; iterations are recorded
+ * epilogue makes the new z and two sums, and what follows from them; iterations are recorded
  * and run as those of solvers (solve/batch.c). */
 #define MBI_PAGERANK_THREADS 256 /* of a block, and the most blocks */
 #define MBI_PAGERANK_BLOCKS 1024
@@ -43664,14 +43682,13 @@ enum {
   MBI_PAGERANK_WEIGH,
   MBI_PAGERANK_BEGIN,
   MBI_PAGERANK_FIRST,
-  MBI_PAGERANK_DECIDE,
   MBI_PAGERANK_UPDATE,
   MBI_PAGERANK_FINISH,
   MBI_PAGERANK_END
 };
 
 static const char *const mbi_pagerank_kernels[MBI_PAGERANK_KERNELS] = {
-    "mbk_pagerank_weigh",  "mbk_pagerank_begin",  "mbk_pagerank_first", "mbk_pagerank_decide",
+    "mbk_pagerank_weigh",  "mbk_pagerank_begin",  "mbk_pagerank_first",
     "mbk_pagerank_update", "mbk_pagerank_finish", "mbk_pagerank_end"};
 
 static void mbi_pagerank_preamble(merbit_type type, merbit_index_type offset_type,
@@ -43711,25 +43728,39 @@ static merbit_status mbi_pagerank_launch(mbi_pagerank *run, int kernel, int64_t 
 
 /* ---- Vectors ----------------------------------------------------------------------------- */
 
-/* `source`, in host memory, is copied there; NULL: nothing is. */
-static merbit_status mbi_pagerank_place(mbi_pagerank *run, const void *source, int64_t count,
-                                        size_t size, const char *what, void **target) {
-  const merbit_status status = mbi_solve_allocate(&run->engine, count, size, what, target);
-  return status != MERBIT_OK || source == NULL
-             ? status
-             : mbi_solve_upload(&run->engine, *target, source, (size_t)count * size);
+/* Everything at its place in the memory at `space`, z's first; the bytes that it takes. */
+static uint64_t mbi_pagerank_divide(mbi_pagerank *run, mbi_devptr space) {
+  const uint64_t bytes = (uint64_t)run->n * mbi_type_size(run->type);
+  mbi_pagerank_gpu *gpu = &run->gpu;
+  uint64_t used = 0;
+  int i;
+  for (i = 0; i < (run->plan->merbit.dual ? 3 : 2); i++) {
+    gpu->z[i] = mbi_device_pointer(mbi_device_part(space, bytes, &used));
+  }
+  gpu->weights = mbi_device_pointer(mbi_device_part(space, bytes, &used));
+  if (run->teleport != NULL) {
+    gpu->teleport = mbi_device_pointer(mbi_device_part(space, bytes, &used));
+  }
+  gpu->partials = mbi_device_pointer(
+      mbi_device_part(space, (uint64_t)mbi_pagerank_blocks(run) * 2 * sizeof(double), &used));
+  run->engine.memory =
+      (mbi_solve_memory *)mbi_device_pointer(mbi_device_part(space, sizeof run->memory, &used));
+  return used;
 }
 
 /* W of a pattern from its row_ptr, so that no host vector of it is made and moved. */
 static merbit_status mbi_pagerank_weigh(mbi_pagerank *run) {
   const merbit_view *links = &run->links;
-  void *own = NULL, *arguments[3];
-  const void *row_ptr = links->row_ptr;
+  const uint64_t bytes = ((uint64_t)run->n + 1) * mbi_index_bytes(links->offset_type);
+  mbi_devptr row_ptr = mbi_device_address(links->row_ptr), own = 0;
+  void *arguments[3];
   uint64_t n = (uint64_t)run->n;
   merbit_status status = MERBIT_OK;
   if (links->memory != MERBIT_MEMORY_DEVICE) {
-    status = mbi_pagerank_place(run, row_ptr, run->n + 1, mbi_index_bytes(links->offset_type),
-                                "row_ptr", &own);
+    status = mbi_device_allocate(run->context, bytes, "row_ptr", &own);
+    if (status == MERBIT_OK) {
+      status = mbi_device_upload(run->context, own, links->row_ptr, (size_t)bytes);
+    }
     row_ptr = own;
   }
   arguments[0] = &run->gpu.weights;
@@ -43741,49 +43772,49 @@ static merbit_status mbi_pagerank_weigh(mbi_pagerank *run) {
                           mbi_pagerank_kernels[MBI_PAGERANK_WEIGH], mbi_pagerank_blocks(run),
                           MBI_PAGERANK_THREADS, 0, NULL, arguments);
   }
-  if (own != NULL) {
-    if (status == MERBIT_OK) {
-      status = mbi_device_synchronize(run->context, NULL);
-    }
-    mbi_solve_free(&run->engine, own);
-    run->engine.bytes -= ((uint64_t)run->n + 1) * mbi_index_bytes(links->offset_type);
+  if (own != 0 && status == MERBIT_OK) {
+    status = mbi_device_synchronize(run->context, NULL);
   }
+  mbi_device_release(run->context, own);
   return status;
 }
 
+/* A vector of host memory; NULL: there is none. */
+static merbit_status mbi_pagerank_send(mbi_pagerank *run, void *target, const void *source) {
+  return source == NULL ? MERBIT_OK
+                        : mbi_solve_upload(&run->engine, target, source,
+                                           (size_t)run->n * mbi_type_size(run->type));
+}
+
 static merbit_status mbi_pagerank_upload(mbi_pagerank *run) {
-  const size_t size = mbi_type_size(run->type), bytes = (size_t)run->n * size;
+  merbit_solver *engine = &run->engine;
   mbi_pagerank_gpu *gpu = &run->gpu;
-  void *memory = NULL;
-  int i;
-  merbit_status status = mbi_pagerank_place(run, run->desc.start != NULL ? run->ranks : NULL,
-                                            run->n, size, "ranks", &gpu->z[0]);
-  for (i = 1; i < (run->plan->merbit.dual ? 3 : 2) && status == MERBIT_OK; i++) {
-    status = mbi_pagerank_place(run, NULL, run->n, size, "products", &gpu->z[i]);
-    if (status == MERBIT_OK) {
-      status = mbi_solve_zero(&run->engine, gpu->z[i], bytes);
+  merbit_status status =
+      mbi_solve_allocate(engine, mbi_pagerank_divide(run, 0), "ranks, and what they come from");
+  if (status == MERBIT_OK) {
+    (void)mbi_pagerank_divide(run, mbi_device_address(engine->space));
+    if (run->plan->epilogue != NULL) {
+      run->plan->epilogue->after_memory = mbi_device_address(engine->memory);
     }
+    /* The later z's: with method MERBIT sums begin there, else the first iteration takes 0 of
+     * one. */
+    status =
+        mbi_solve_zero(engine, gpu->z[1], (size_t)((char *)gpu->weights - (char *)gpu->z[1]));
   }
   if (status == MERBIT_OK) {
-    status = mbi_pagerank_place(run, run->weights.totals, run->n, size, "vertex weights",
-                                &gpu->weights);
-  }
-  if (status == MERBIT_OK && run->weights.totals == NULL) {
-    status = mbi_pagerank_weigh(run);
-  }
-  if (status == MERBIT_OK && run->teleport != NULL) {
-    status = mbi_pagerank_place(run, run->teleport, run->n, size, "the teleport distribution",
-                                &gpu->teleport);
+    status = mbi_pagerank_send(run, gpu->z[0], run->desc.start != NULL ? run->ranks : NULL);
   }
   if (status == MERBIT_OK) {
-    status = mbi_pagerank_place(run, NULL, mbi_pagerank_blocks(run), 2 * sizeof(double),
-                                "partial sums", &gpu->partials);
+    status = run->weights.totals != NULL
+                 ? mbi_pagerank_send(run, gpu->weights, run->weights.totals)
+                 : mbi_pagerank_weigh(run);
   }
   if (status == MERBIT_OK) {
-    status = mbi_pagerank_place(run, &run->memory, 1, sizeof run->memory, "the state", &memory);
-    run->engine.memory = (mbi_solve_memory *)memory;
+    status = mbi_pagerank_send(run, gpu->teleport, run->teleport);
   }
-  return status;
+  return status == MERBIT_OK
+             ? mbi_solve_upload(engine, engine->memory, &run->memory, sizeof run->memory)
+             : status;
 }
 
 /* z of the first ranks, and what the first iteration starts from. */
@@ -43812,20 +43843,12 @@ static merbit_status mbi_pagerank_fused(mbi_pagerank *run, int turn) {
   mbi_solve_memory *m = run->engine.memory;
   void *stream = run->engine.gpu.stream;
   const void *vectors[4];
-  void *arguments[1];
-  merbit_status status;
   vectors[0] = run->gpu.z[turn];
   vectors[1] = run->gpu.weights;
   vectors[2] = run->gpu.z[1 - turn];
   vectors[3] = run->gpu.teleport;
-  status = mbi_spmv_epilogue(run->plan, NULL, vectors[0], run->gpu.z[1 - turn], vectors,
-                             m->state.scalar, m->state.product_sums, &m->state.closed, stream);
-  arguments[0] = &run->engine.memory;
-  return status == MERBIT_OK
-             ? mbi_device_launch(run->context, run->gpu.kernels[MBI_PAGERANK_DECIDE],
-                                 mbi_pagerank_kernels[MBI_PAGERANK_DECIDE], 1, 1, 0, stream,
-                                 arguments)
-             : status;
+  return mbi_spmv_epilogue(run->plan, NULL, vectors[0], run->gpu.z[1 - turn], vectors,
+                           m->state.scalar, m->state.product_sums, &m->state.closed, stream);
 }
 
 /* Method MERBIT: two products that alternate, as the paper's dual-buffer commit wants it. */
@@ -43903,21 +43926,13 @@ static merbit_status mbi_pagerank_prepare_cuda(mbi_pagerank *run) {
 static void mbi_pagerank_release_cuda(mbi_pagerank *run) {
   merbit_context *context = run->context;
   merbit_solver *engine = &run->engine;
-  mbi_pagerank_gpu *gpu = &run->gpu;
-  int i;
   if (engine->side == MERBIT_SIDE_CUDA && mbi_device_enter_alive(context)) {
     mbi_batch_destroy(engine);
-    for (i = 0; i < 3; i++) {
-      mbi_solve_free(engine, gpu->z[i]);
-    }
-    mbi_solve_free(engine, gpu->weights);
-    mbi_solve_free(engine, gpu->teleport);
-    mbi_solve_free(engine, gpu->partials);
-    mbi_solve_free(engine, engine->memory);
+    mbi_solve_free(engine);
     mbi_program_destroy(context, &engine->gpu.program);
     mbi_device_leave(context);
   }
-  memset(gpu, 0, sizeof *gpu);
+  memset(&run->gpu, 0, sizeof run->gpu);
   memset(engine, 0, sizeof *engine);
   merbit_plan_destroy(run->plan);
   run->plan = NULL;
@@ -43933,7 +43948,9 @@ static merbit_status mbi_pagerank_iterate_cuda(mbi_pagerank *run, int span) {
   if (status != MERBIT_OK) {
     return status;
   }
-  status = mbi_solve_upload(&run->engine, &m->state.look, &look, sizeof look);
+  if (run->engine.gpu.loops && look != run->memory.state.look) {
+    status = mbi_solve_upload(&run->engine, &m->state.look, &look, sizeof look);
+  }
   if (status == MERBIT_OK) {
     status = mbi_batch_run(&run->engine, (span + 1) / 2);
   }
@@ -44492,7 +44509,7 @@ static merbit_status mbi_pagerank_iterate(mbi_pagerank *run) {
   const double start = mbi_seconds();
   const merbit_pagerank_desc *desc = &run->desc;
   mbi_solve_state *state = &run->memory.state;
-  int span = run->engine.gpu.loops ? 2 * MBI_SOLVE_SPAN : MBI_SOLVE_SPAN;
+  int span = run->engine.gpu.loops ? MBI_PAGERANK_LOOK : MBI_SOLVE_SPAN;
   double sums[2], before = start;
   while (state->stop == MBI_SOLVE_RUNNING) {
     const merbit_status status =

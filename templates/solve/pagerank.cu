@@ -2,8 +2,9 @@
 // iteration, ranks at the end. Source: the power method of Zhang, Yao, Jiang, Zhang, "MERBIT: A
 // GPU-Based SpMV Method for Iterative Workloads", section 5.5.1, on z = rank / W, where W is
 // the weight of all edges that leave a vertex, -1 where none does. New z, their L1 change and
-// the mass of dangling vertices come with the product, by its epilogue; where that is MERBIT's
-// with two buffers, from mbk_pagerank_update.
+// the mass of dangling vertices come with the product, by its epilogue, and the scalars behind
+// it (solve/pagerank_after.cuh); where the product is MERBIT's with two buffers, from
+// mbk_pagerank_update and mbk_pagerank_finish.
 //
 // Iterations run ahead of the host. Once state.closed is set, later ones leave ranks and state
 // alone, so that both are those of the iteration that stopped.
@@ -109,14 +110,6 @@ MBK_KERNEL MBK_BOUNDS(MBK_PAGERANK_THREADS)
   if (mbk_thread() == 0) {
     m->state.scalar[MBI_PAGERANK_DANGLING] = count;
     mbi_pagerank_spread(&m->state, mass);
-  }
-}
-
-// Behind a product that has left the change and the mass of dangling vertices in
-// state.product_sums. Launch: one thread.
-MBK_KERNEL mbk_pagerank_decide(mbi_solve_memory *m) {
-  if (!m->state.closed) {
-    mbi_pagerank_decide(m, m->state.product_sums[0], m->state.product_sums[1]);
   }
 }
 

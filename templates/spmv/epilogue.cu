@@ -19,9 +19,14 @@
 #endif
 // And where there are such MBK_EPILOGUE_RESULT, y[row], an expression in in_ax, in_row, in_v0,
 // ..., in_s0, ...; MBK_EPILOGUE_SUM0 and MBK_EPILOGUE_SUM1, in double, in in_y too.
+// MBK_EPILOGUE_AFTER: a file with mbk_epilogue_after, which one thread calls with the sums once
+// they are complete and all blocks are done with scalars and skip.
 #include "jit/device.cuh"
 
 #include "jit/functions.cuh"
+#ifdef MBK_EPILOGUE_AFTER
+#include MBK_EPILOGUE_AFTER
+#endif
 
 #define MBK_EPILOGUE_THREADS 256
 #define MBK_EPILOGUE_PACK (16 / (int)sizeof(MBK_VECTOR)) // rows
@@ -53,6 +58,7 @@ struct mbk_epilogue { // mbi_epilogue_call of the host
   const mbk_i32 *skip; // unless what is there is 0 nothing is done; or null
   double *parts;       // two sums of each block
   mbk_u32 *ticket;     // zero between products
+  void *after;         // of mbk_epilogue_after
 };
 
 #define MBK_EPILOGUE_NAMES(T)                                                                  \
@@ -168,6 +174,11 @@ MBK_DEVICE void mbk_epilogue_finish(const mbk_epilogue &call, double (&sums)[2])
   }
   mbk_epilogue_block(sums, shared);
   mbk_epilogue_store(call.sums, sums);
+#ifdef MBK_EPILOGUE_AFTER
+  if (mbk_thread() == 0) {
+    mbk_epilogue_after(call.after, sums[0], sums[1]);
+  }
+#endif
 }
 
 // ---- Launch -------------------------------------------------------------------------------

@@ -34,6 +34,7 @@ static void epilogue_make(int kind, merbit_type type, mbi_epilogue *epilogue) {
   plan.type = plan.desc.vector_type = type;
   plan.epilogue = epilogue;
   epilogue->given = epilogue_texts[kind];
+  epilogue->after = kind == 2 ? "\"solve/pagerank_after.cuh\"" : NULL;
   assert_int_equal(
       mbi_epilogue_take_one(&plan, 0, "result", epilogue->given.result, epilogue->result),
       MERBIT_OK);

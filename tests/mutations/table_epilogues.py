@@ -5,6 +5,8 @@ from groups import EPILOGUE
 MUTATIONS = [
     ("spmv/epilogue.cu", "      *ticket = 0;\n", "", "nobody comes last of the next product", EPILOGUE),
     ("spmv/epilogue.cu", "== mbk_grid() - 1;", "== mbk_grid();", "nobody comes last", EPILOGUE),
+    ("spmv/epilogue.cu", "  if (mbk_thread() == 0) {\n    mbk_epilogue_after", "  {\n    mbk_epilogue_after",
+     "every thread of the last block goes on", EPILOGUE),
     ("spmv/epilogue.cu", "i < mbk_grid(); i +=", "i + 1 < mbk_grid(); i +=", "the last block is not added up", EPILOGUE),
     ("spmv/epilogue.cu", "thread < MBK_EPILOGUE_THREADS / 32\n", "thread + 1 < MBK_EPILOGUE_THREADS / 32\n",
      "a block's last warp is forgotten", EPILOGUE),

@@ -262,5 +262,5 @@ MUTATIONS = [
      "the last products lie beyond the workspace", "fake_path"),
     ("spmv/binned.c.j2", "  return mbi_binned_fill(plan, 1);",
      "  return MERBIT_OK;", "new values are not taken", "fake_gpu_product|fake_path"),
-    ("spmv/binned.c.j2", "  mbi_device_release(plan->context, b->places);\n", "", "places leak", "fake_path"),
+    ("spmv/binned.c.j2", "  mbi_device_release(plan->context, b->strip_col);\n", "", "strips leak", "fake_path"),
 ]

@@ -332,7 +332,6 @@ static void test_pagerank(void **) {
              partials.data());
     simt_run(SIMT_KERNEL(pagerank::mbk_pagerank_finish), {"f32", "700", seed}, {1, 256, shared},
              partials.data(), blocks, at);
-    simt_run(SIMT_KERNEL(pagerank::mbk_pagerank_decide), {"f32", "700", seed}, {1, 1, 0}, at);
     simt_run(SIMT_KERNEL(pagerank::mbk_pagerank_end), {"f32", "700", seed}, {blocks, 256, 0},
              z.data(), weights.data(), n);
   }

@@ -34,6 +34,20 @@ static const simt_kernel kernel = SIMT_KERNEL(mbk_epilogue_rows);
 #include "simt/undefine.h"
 } // namespace result_f32
 
+namespace after_f64 {
+#define MBK_VECTOR double
+#define MBK_COMPUTE double
+#define MBK_EPILOGUE_VECTORS 2
+#define MBK_EPILOGUE_SCALARS 1
+#define MBK_EPILOGUE_RESULT (mbk_multiply(in_ax, in_s0) - in_v1)
+#define MBK_EPILOGUE_SUM0 mbk_multiply(in_v0, in_ax)
+#define MBK_EPILOGUE_SUM1 (in_y + in_row)
+#define MBK_EPILOGUE_AFTER "simt/epilogue_after.h"
+#include "spmv/epilogue.cu"
+static const simt_kernel kernel = SIMT_KERNEL(mbk_epilogue_rows);
+#include "simt/undefine.h"
+} // namespace after_f64
+
 namespace second_f32 {
 #define MBK_VECTOR float
 #define MBK_COMPUTE float
@@ -67,10 +81,11 @@ static const epilogue_form forms[] = {
     {"result_f64", result_f64::kernel, 8, true, true, true},
     {"result_f32", result_f32::kernel, 4, true, true, true},
     {"second_f32", second_f32::kernel, 4, false, false, true},
-    {"no_sums_f64", no_sums_f64::kernel, 8, true, false, false}};
+    {"no_sums_f64", no_sums_f64::kernel, 8, true, false, false},
+    {"after_f64", after_f64::kernel, 8, true, true, true}};
 
 struct epilogue_call { // mbk_epilogue
-  const void *vectors[6], *scalars, *sums, *skip, *parts, *ticket;
+  const void *vectors[6], *scalars, *sums, *skip, *parts, *ticket, *after;
 };
 
 // Row i of the product, and of the vectors.
@@ -105,16 +120,17 @@ void check(const epilogue_form &f, uint64_t rows, unsigned grid, size_t shift, b
   double want[2] = {0, 0};
   fill<V>(v0, first_at);
   fill<V>(v1, second_at);
-  scalars.as<double>()[0] = 2;
   for (uint64_t i = 0; i < rows; i++) {
     want[0] += f.first ? first_at(i) * product_at(i) : 0;
     want[1] += f.second ? result_at(f, i) + (double)i : 0;
   }
   for (int turn = 0; turn < 3; turn++) {
     simt_array &from = in_place ? y : product;
-    epilogue_call call = {{v0.get(), v1.get()}, scalars.get(),
-                          sums.get(),           turn == 0 ? nullptr : told.get(),
-                          parts.get(),          ticket.get()};
+    after_f64::epilogue_after after = {scalars.as<double>(), {0, 0}, told.as<int>(), 0};
+    epilogue_call call = {
+        {v0.get(), v1.get()}, scalars.get(), sums.get(), turn == 0 ? nullptr : told.get(),
+        parts.get(),          ticket.get(),  &after};
+    scalars.as<double>()[0] = 2;
     told.as<int>()[0] = turn == 2 ? -1 : 0;
     memset(y.get(), 0xff, rows * sizeof(V));
     memset(sums.get(), 0xff, 16);
@@ -139,7 +155,9 @@ void check(const epilogue_form &f, uint64_t rows, unsigned grid, size_t shift, b
     for (int k = 0; k < 2; k++) {
       const double sum = sums.as<double>()[k];
       assert_true(turn == 2 ? isnan(sum) : sum == want[k]);
+      assert_true(after.calls == 0 || after.sums[k] == want[k]);
     }
+    assert_int_equal(after.calls, &f.kernel == &after_f64::kernel && turn < 2);
     assert_int_equal(ticket.load(0), 0);
   }
 }

@@ -1,0 +1,13 @@
+// What follows from the sums of an iteration's product, behind its epilogue: the change, and
+// the mass of dangling vertices.
+#include "jit/device.cuh"
+
+#define MBS_FUNCTION MBK_DEVICE
+#include "solve/state.cuh"
+
+#include "solve/pagerank_steps.cuh"
+
+// `memory` is a mbi_solve_memory whose iterations go on.
+MBK_CALLED void mbk_epilogue_after(void *memory, double change, double mass) {
+  mbi_pagerank_decide((mbi_solve_memory *)memory, change, mass);
+}

@@ -1,0 +1,99 @@
+/* What a PageRank and a solver of a matrix in GPU memory ask of the driver beside launches:
+ * each allocation takes it as long as ten of those, and each upload of a few bytes a wait. */
+#define MERBIT_IMPLEMENTATION
+#include "merbit.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "fake/support.h"
+
+enum { N = 40 };
+static int32_t row_ptr[N + 1], col_ind[2 * N];
+
+/* Rows of two entries, on the diagonal and right of it, in GPU memory. */
+static merbit_view put(merbit_context *context, merbit_buffer **buffer) {
+  merbit_view view = merbit_csr(N, N, 2 * N, NULL, NULL, NULL);
+  char *base;
+  int i;
+  for (i = 0; i < N; i++) {
+    row_ptr[i + 1] = 2 * i + 2;
+    col_ind[2 * i] = i + 1 < N ? i : 0;
+    col_ind[2 * i + 1] = i + 1 < N ? i + 1 : i;
+  }
+  assert_int_equal(merbit_buffer_create(context, 2048, buffer), MERBIT_OK);
+  assert_int_equal(merbit_buffer_upload(*buffer, 0, row_ptr, sizeof row_ptr), MERBIT_OK);
+  assert_int_equal(merbit_buffer_upload(*buffer, 1024, col_ind, sizeof col_ind), MERBIT_OK);
+  base = (char *)merbit_buffer_pointer(*buffer);
+  view.row_ptr = base;
+  view.col_ind = base + 1024;
+  view.memory = MERBIT_MEMORY_DEVICE;
+  return view;
+}
+
+static void rank(merbit_context *context, const merbit_view *view, merbit_method method) {
+  merbit_pagerank_desc desc;
+  merbit_pagerank_result result;
+  double ranks[N];
+  memset(&desc, 0, sizeof desc);
+  desc.side = MERBIT_SIDE_CUDA;
+  desc.method = method;
+  assert_int_equal(merbit_pagerank(context, view, &desc, ranks, &result), MERBIT_OK);
+  assert_int_equal(result.recorded, 2);
+  assert_int_equal(result.synchronizations, 1);
+}
+
+static void make_solver(merbit_context *context, const merbit_view *view, merbit_method none) {
+  merbit_solver_desc desc;
+  merbit_solver *solver;
+  (void)none;
+  memset(&desc, 0, sizeof desc);
+  desc.side = MERBIT_SIDE_CUDA;
+  desc.method = MERBIT_SOLVER_BICGSTAB;
+  desc.preconditioner = MERBIT_PRECONDITIONER_JACOBI;
+  assert_int_equal(merbit_solver_create(context, view, &desc, &solver), MERBIT_OK);
+  merbit_solver_destroy(solver);
+}
+
+static void calls(void **state) {
+  /* The check's answer, in which rows are then counted; A^T, and what sorts it; the method's;
+   * carries or sums of a product; ranks, and what they come from. Of a solver its vectors and
+   * what examines the matrix, in place of A^T. */
+  static const struct {
+    void (*work)(merbit_context *context, const merbit_view *view, merbit_method method);
+    merbit_method method;
+    long allocations, uploads;
+  } cases[] = {{rank, MERBIT_METHOD_SCAN, 6, 1},
+               {rank, MERBIT_METHOD_SLICED, 7, 1}, /* columns, once they are counted */
+               {rank, MERBIT_METHOD_ROWS, 5, 1},   /* nothing is made */
+               {rank, MERBIT_METHOD_MERBIT, 5, 1},
+               {make_solver, MERBIT_METHOD_AUTO, 4, 1}};
+  static const char *const kinds[] = {"cuMemAlloc_v2", "cuMemFree_v2", "cuMemcpyHtoD_v2"};
+  size_t i, k;
+  (void)state;
+  for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+      merbit_buffer *buffer;
+      merbit_context *context;
+      merbit_view view;
+      fake_reset();
+      context = fake_context(NULL);
+      view = put(context, &buffer);
+      cuda->calls.made = 0;
+      cuda->calls.only = kinds[k];
+      cases[i].work(context, &view, cases[i].method);
+      assert_int_equal(cuda->calls.made, k < 2 ? cases[i].allocations : cases[i].uploads);
+      merbit_buffer_destroy(buffer);
+      merbit_context_destroy(context);
+      fake_expect_clean();
+    }
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(calls)};
+  fake_open("new");
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
